@@ -1,0 +1,195 @@
+/* tilewright.h - dense matrix multiplication: one call, any shape.
+ *
+ *     C  <-  alpha * op(A) * op(B)  +  beta * C
+ *
+ *              k                    n                    n
+ *          .-------.            .-------.            .-------.
+ *        m | op(A) |    x     k | op(B) |    ->    m |   C   |
+ *          '-------'            '-------'            '-------'
+ *
+ * WORDS    m, n, k   rows of C, columns of C, length of each dot product
+ *          op(X)     X as stored (TW_N) or transposed (TW_T)
+ *          ld        elements from one stored row to the next: storage is row-major. A column-major matrix is the
+ *                    same memory with its op turned round.
+ *          engine    the code that owns a device ("cpu")
+ *          kernel    one row of kernels/kernels.def
+ * UNITS    Lengths and leading dimensions count elements. A name that ends in _bytes, _s, _flops or _gbps carries its
+ *          unit; no other name has a hidden one.
+ * ERRORS   A call that can fail returns a tw_status. tw_error_text() then holds one sentence of the calling thread's
+ *          last failure. The library never prints, exits or aborts, and reads the environment only in tw_open().
+ * THREADS  A context may be used by any number of threads at once. A NULL context is one process-wide default, opened
+ *          at its first use. After fork() both processes may go on using their contexts.
+ *
+ * To learn how a product is computed, read on in this order: src/api.c, src/plan.c, src/engines/cpu/engine.c,
+ * src/engines/cpu/loops.c, kernels/cpu/r14_peak.c. The last holds the line that multiplies.
+ */
+#ifndef TILEWRIGHT_H
+#define TILEWRIGHT_H
+
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TW_VERSION_MAJOR 0
+#define TW_VERSION_MINOR 1
+#define TW_VERSION_PATCH 0
+
+#if defined(__GNUC__)
+#define TW_API __attribute__((visibility("default")))
+#else
+#define TW_API
+#endif
+
+/* tw_version - the version of the library that is loaded, "0.1.0"; the macros above are those of this header. */
+TW_API const char *tw_version(void);
+
+/* ---- status ---------------------------------------------------------------------------------------------------- */
+
+typedef enum tw_status {
+    TW_OK = 0,
+    TW_BAD_ARGUMENT = 1,  /* a size, leading dimension, pointer, op, dtype or option is not valid: nothing written */
+    TW_NO_DEVICE = 2,     /* the engine or device that was named is not usable here: nothing written */
+    TW_NO_KERNEL = 3,     /* no kernel fits this problem on this device: nothing written */
+    TW_BUILD_FAILED = 4,  /* a kernel could not be compiled for the device: nothing written */
+    TW_NO_MEMORY = 5,     /* host or device memory ran out */
+    TW_DEVICE_FAILED = 6  /* the device or its driver failed while running: C is undefined */
+} tw_status;
+
+/* tw_status_name - "TW_NO_MEMORY"; tw_status_text - what that status means in general. "unknown status" for others. */
+TW_API const char *tw_status_name(tw_status status);
+TW_API const char *tw_status_text(tw_status status);
+
+/* tw_error_text - one sentence about the calling thread's last failed call, which names the argument, what was found and
+ * what was expected; "" if none failed. Valid until that thread's next call that can fail. */
+TW_API const char *tw_error_text(void);
+
+/* ---- devices and contexts -------------------------------------------------------------------------------------- */
+
+typedef struct tw_device {
+    uint32_t size;            /* sizeof(tw_device), set by the caller */
+    int32_t index;            /* within its engine, from 0 */
+    char engine[16];          /* "cpu" */
+    char name[96];            /* the maker's name of the device */
+    char instruction_set[32]; /* what kernels are chosen by: "avx512", "avx2", "base" */
+    char threads_from[64];    /* where the default thread count comes from, in words */
+    int32_t threads;          /* that a call may use by default */
+    int32_t reserved;
+    int64_t memory_bytes;     /* that the device computes in; 0 unknown, as below */
+    int64_t l1_bytes, l2_bytes, l3_bytes;
+} tw_device;
+
+/* tw_devices - describe the devices that this process could open.
+ *
+ * devices   room for `capacity` descriptions, devices[0].size set; may be NULL when capacity is 0
+ * count     how many there are, also when that is more than capacity
+ * Returns   TW_OK, TW_BAD_ARGUMENT */
+TW_API tw_status tw_devices(tw_device *devices, int32_t capacity, int32_t *count);
+
+typedef struct tw_context tw_context;
+
+typedef struct tw_options {
+    uint32_t size;               /* sizeof(tw_options) */
+    int32_t device;              /* index within the engine */
+    const char *engine;          /* "cpu"; NULL or "auto": the best there is */
+    const char *instruction_set; /* CPU: use no more than "base", "avx2" or "avx512"; NULL: TILEWRIGHT_CPU, else all */
+    int32_t threads;             /* 0: TILEWRIGHT_THREADS, else OMP_NUM_THREADS, else affinity mask and cgroup quota */
+} tw_options;
+
+/* tw_open - make a context on one device. options may be NULL: the best device, all its threads.
+ *
+ * Special   A device that is named and missing is an error, never replaced by another.
+ *           TILEWRIGHT_CPU, TILEWRIGHT_THREADS and OMP_NUM_THREADS are read here and nowhere else.
+ * Returns   TW_OK and *context (give it to tw_close), TW_BAD_ARGUMENT, TW_NO_DEVICE, TW_NO_MEMORY and *context NULL */
+TW_API tw_status tw_open(const tw_options *options, tw_context **context);
+
+/* tw_close - end a context that no thread is using any more. NULL is allowed and does nothing. */
+TW_API void tw_close(tw_context *context);
+
+/* tw_describe - describe the device of a context (device->size set). Returns TW_OK, TW_BAD_ARGUMENT. */
+TW_API tw_status tw_describe(tw_context *context, tw_device *device);
+
+/* ---- multiplication -------------------------------------------------------------------------------------------- */
+
+typedef enum tw_dtype {
+    TW_F64 = 1, /* IEEE double, accumulated in f64 */
+    TW_F32 = 2  /* IEEE single, accumulated in f32 */
+} tw_dtype;
+
+typedef enum tw_op { TW_N = 0, TW_T = 1 } tw_op;
+
+typedef enum tw_place {
+    TW_HOST = 0 /* ordinary memory of this process */
+} tw_place;
+
+/* One multiplication, as a plain value: it can be copied, printed, compared and logged. Fill it with tw_problem_make()
+ * and change what differs. */
+typedef struct tw_problem {
+    uint32_t size;          /* sizeof(tw_problem) */
+    tw_dtype dtype;         /* of A and B */
+    tw_dtype dtype_c;       /* of C; 0: the result type of dtype (f64 and f32: the same) */
+    tw_op op_a, op_b;
+    tw_place place_a, place_b, place_c;
+    int64_t m, n, k;        /* >= 0 */
+    int64_t lda, ldb, ldc;  /* >= stored columns and >= 1: lda >= (op_a == TW_N ? k : m), ldb likewise, ldc >= n */
+    double alpha, beta;     /* each rounded once to the accumulator's type */
+    uint32_t align_a, align_b, align_c; /* largest power of two up to 256 that divides the address: tw_gemm() fills in */
+    uint32_t reserved;
+} tw_problem;
+
+/* tw_problem_make - the problem C = op(A) op(B) on host operands without padding between rows. */
+static inline tw_problem tw_problem_make(tw_dtype dtype, tw_op op_a, tw_op op_b, int64_t m, int64_t n, int64_t k)
+{
+    tw_problem p;
+    memset(&p, 0, sizeof p);
+    p.size = (uint32_t)sizeof p;
+    p.dtype = dtype, p.op_a = op_a, p.op_b = op_b;
+    p.m = m, p.n = n, p.k = k;
+    p.lda = op_a == TW_N ? k : m, p.ldb = op_b == TW_N ? n : k, p.ldc = n;
+    if (p.lda < 1) p.lda = 1;
+    if (p.ldb < 1) p.ldb = 1;
+    if (p.ldc < 1) p.ldc = 1;
+    p.alpha = 1;
+    return p;
+}
+
+/* tw_gemm - compute one multiplication on the context's device, wait for it, return.
+ *
+ *     C[m, n]  <-  alpha * op(A)[m, k] * op(B)[k, n]  +  beta * C[m, n]
+ *
+ * a, b, c   aligned to one element; a and b may overlap each other; c must not overlap them (not checked).
+ *           Only the m x n elements of C are written; the gap between n and ldc stays as it was.
+ *
+ * Special   m == 0 or n == 0        TW_OK, nothing read, nothing written; pointers may be NULL
+ *           k == 0 or alpha == 0    C <- beta * C; A and B are not read and may be NULL
+ *           beta == 0               C is not read: NaN in the old C cannot survive
+ *           otherwise               NaN and infinities propagate as IEEE 754 says
+ *
+ * Error     element by element, where nothing overflows: with u the accumulator's unit roundoff (2^-24 f32, 2^-53 f64),
+ *           g(j) = j u / (1 - j u), alpha and beta as rounded:
+ *             |C - exact| <= |alpha| g(k+2) sum|a||b| + g(2) |beta c0| + (k+1) smallest subnormal    [docs/ACCURACY.md]
+ *
+ * Cost      2 m n k flops; at least (m k + k n + m n) elements moved, m n more when beta != 0.
+ *
+ * Returns   TW_OK
+ *           TW_BAD_ARGUMENT, TW_NO_KERNEL                 C untouched
+ *           TW_NO_MEMORY, TW_BUILD_FAILED, TW_NO_DEVICE   C untouched
+ *           TW_DEVICE_FAILED                              C undefined
+ *
+ * Sources   Dongarra, Du Croz, Hammarling, Duff: A set of level 3 BLAS, 1990. Goto, van de Geijn: Anatomy of
+ *           high-performance matrix multiplication, 2008. Higham: Accuracy and stability, 2002, section 3.5. */
+TW_API tw_status tw_gemm(tw_context *context, const tw_problem *problem, const void *a, const void *b, void *c);
+
+/* tw_sgemm, tw_dgemm - tw_gemm for the everyday case: float and double in host memory, row-major. */
+TW_API tw_status tw_sgemm(tw_context *context, tw_op op_a, tw_op op_b, int64_t m, int64_t n, int64_t k, float alpha,
+                          const float *a, int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc);
+TW_API tw_status tw_dgemm(tw_context *context, tw_op op_a, tw_op op_b, int64_t m, int64_t n, int64_t k, double alpha,
+                          const double *a, int64_t lda, const double *b, int64_t ldb, double beta, double *c,
+                          int64_t ldc);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

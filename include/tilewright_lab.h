@@ -1,0 +1,94 @@
+/* tilewright_lab.h - what benches, tuners, tests and the ladder need beyond tilewright.h. NOT STABLE: these symbols are
+ * exported under a version node of their own that promises nothing from one release to the next.
+ *
+ * The lab sees kernels as rows of a table, forces one of them, and times launches with the operands resident where the
+ * engine computes.
+ */
+#ifndef TILEWRIGHT_LAB_H
+#define TILEWRIGHT_LAB_H
+
+#include "tilewright.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One row of kernels/kernels.def, as text and numbers. Strings live as long as the library. */
+typedef struct tw_lab_kernel {
+    const char *name;   /* "cpu_f32_r04_banks": unique */
+    const char *engine; /* "cpu" */
+    const char *rung;   /* "r04_banks"; rows of one rung differ in dtype or instruction set */
+    tw_dtype dtype;
+    const char *file;   /* below kernels/ */
+    const char *needs;  /* instruction set or architecture: "base", "avx2", "avx512" */
+    const char *idea;   /* one line */
+    const char *source; /* the documents' rows it answers, and papers */
+    int tile_m, tile_n, tile_k; /* the tile that a worker owns; 0 where it has none */
+    int default_tile;   /* > 0: the tile edge may be chosen (tw_lab_choice.tile), and this is its default */
+    int production;     /* 1: tw_gemm may choose it; 0: it teaches */
+} tw_lab_kernel;
+
+TW_API int tw_lab_kernel_count(void);
+TW_API const tw_lab_kernel *tw_lab_kernel_at(int index); /* NULL when out of range */
+
+/* The list of dtypes: rows of src/dtypes.def. */
+typedef struct tw_lab_dtype {
+    tw_dtype dtype;
+    const char *name;       /* "f32" */
+    int bytes;
+    double unit_roundoff;   /* of the accumulator: 2^-24 */
+    double smallest;        /* smallest positive subnormal of the accumulator */
+    int exact_bits;         /* integers up to 2^exact_bits are exact in accumulator and output */
+} tw_lab_dtype;
+
+TW_API const tw_lab_dtype *tw_lab_dtype_of(tw_dtype dtype); /* NULL: no such dtype */
+TW_API const tw_lab_dtype *tw_lab_dtype_named(const char *name);
+
+/* A forced choice. kernel NULL: the planner chooses. Zero in a number: the planner's own. */
+typedef struct tw_lab_choice {
+    const char *kernel; /* a name of the table */
+    int tile;           /* tile edge where the row lets it be chosen */
+    int threads;
+} tw_lab_choice;
+
+/* What the planner decided, in numbers. */
+typedef struct tw_lab_plan {
+    const tw_lab_kernel *kernel;
+    int tile, threads;
+    int64_t block_m, block_n, block_k; /* the block that is read once from memory: rows, columns, depth */
+    int64_t workspace_bytes;
+    char text[160]; /* the plan as one line */
+} tw_lab_plan;
+
+/* tw_lab_fits - may this kernel compute this problem on this device? 1 or 0; when 0, reason (if not NULL) says why, with
+ * the numbers. -1: no kernel of that name (tw_error_text). */
+TW_API int tw_lab_fits(tw_context *context, const tw_lab_choice *choice, const tw_problem *problem, char *reason,
+                       int reason_bytes);
+
+/* tw_lab_plan_of - the plan for a problem, nothing run. Returns what tw_gemm would. */
+TW_API tw_status tw_lab_plan_of(tw_context *context, const tw_lab_choice *choice, const tw_problem *problem,
+                                tw_lab_plan *plan);
+
+/* A prepared multiplication whose operands lie where the engine computes: on the CPU the caller's own arrays, which must
+ * stay; on a GPU copies on the device. Used by one thread at a time. */
+typedef struct tw_lab_run tw_lab_run;
+
+TW_API tw_status tw_lab_run_open(tw_context *context, const tw_lab_choice *choice, const tw_problem *problem,
+                                 const void *a, const void *b, void *c, tw_lab_run **run);
+/* tw_lab_run_once - compute once, wait; *seconds (may be NULL) is launch to completion: device events on a GPU, wall
+ * clock on the CPU with packing included. */
+TW_API tw_status tw_lab_run_once(tw_lab_run *run, double *seconds);
+TW_API tw_status tw_lab_run_fetch(tw_lab_run *run, void *c); /* bring C to the host; on the CPU it is there already */
+TW_API void tw_lab_run_close(tw_lab_run *run);
+
+/* tw_lab_peak_flops - this device's multiply-add rate in flop/s, measured now by a register-only loop of independent
+ * chains (about 20 ms per try, best of `tries`) on `threads` threads. */
+TW_API tw_status tw_lab_peak_flops(tw_context *context, tw_dtype dtype, int threads, int tries, double *flops_per_s);
+
+/* tw_lab_bandwidth - bytes read per second, measured now, over a working set of `bytes` split over `threads` threads. */
+TW_API tw_status tw_lab_bandwidth(tw_context *context, int64_t bytes, int threads, int tries, double *bytes_per_s);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,53 @@
+/* cpu.h - the contracts between the CPU engine and its kernels. */
+#ifndef TILEWRIGHT_CPU_H
+#define TILEWRIGHT_CPU_H
+
+#include <stdint.h>
+
+/* A whole product, as a rung of the ladder computes it:
+ *
+ *     c[i * ldc + j]  <-  alpha * sum over p of a[i * a_rs + p * a_cs] * b[p * b_rs + j * b_cs]  +  beta * c[i * ldc + j]
+ *
+ * with op(A) m x k and op(B) k x n given by a row stride and a column stride each (a transpose swaps the two). beta == 0 means
+ * that c is not read; k may be 0. workspace: as many elements as the engine states in rung_workspace(), aligned to 64 bytes. */
+typedef struct cpu_problem {
+    int64_t m, n, k;
+    const void *a, *b;
+    void *c;
+    int64_t a_rs, a_cs, b_rs, b_cs, ldc;
+    double alpha, beta;
+    int64_t tile; /* edge of the blocks of r02 and above, >= 1 */
+    void *workspace;
+} cpu_problem;
+
+typedef void cpu_whole(const cpu_problem *problem);
+
+/* One mr x nr tile of C for one panel of k, the innermost step of the production kernel:
+ *
+ *          nr                            nr
+ *       .-------.       k             .-------.        a: k columns of mr elements, packed one after the other
+ *    mr |  sum  |  +=  [ a ] mr  x  k |   b   |        b: k rows of nr elements, packed one after the other
+ *       '-------'                     '-------'           (64-byte aligned)
+ *
+ * sum starts as sum_in, or as 0 where that is NULL (the first panel of k). It is kept unscaled in sum_out, or, where that is
+ * NULL (the last panel), written as c <- alpha * sum + beta * c; beta == 0 means c is not read. All three have row stride ld.
+ * The tile is always whole: the caller gives edges a tile of its own. */
+typedef struct cpu_tile {
+    int64_t k;
+    const void *a, *b;
+    const void *sum_in;
+    void *sum_out, *c;
+    int64_t sum_in_ld, sum_out_ld, ldc;
+    double alpha, beta;
+} cpu_tile;
+
+typedef void cpu_micro(const cpu_tile *tile);
+
+/* A register-only loop of independent multiply-adds, `rounds` times: the ceiling of the micro-kernel. Returns the flops done;
+ * *sink takes the result so that the compiler cannot drop the work. */
+typedef double cpu_probe(int64_t rounds, double *sink);
+
+/* Reads `bytes` bytes (a multiple of 1024, 64-byte aligned) as fast as this machine's vectors can; returns a sum of them. */
+typedef double cpu_reader(const void *data, int64_t bytes);
+
+#endif

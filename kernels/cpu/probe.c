@@ -1,0 +1,33 @@
+/* probe.c - the ceiling of the micro-kernel: independent multiply-add chains in registers, nothing loaded or stored.
+ *
+ * CHAINS covers latency x throughput of every machine we know (4 to 5 cycles on 2 ports) and fits the register file beside the
+ * factor and the addend. The chain x <- x * f + e stays near 1, so that no operand is special. */
+#include "rung.h"
+#include "vec.h"
+
+#include <stddef.h>
+
+#if defined(__AVX512F__)
+enum { CHAINS = 24 };
+#else
+enum { CHAINS = 12 };
+#endif
+
+double KERNEL(int64_t rounds, double *sink)
+{
+    volatile real near_one = (real)0.999, rest = (real)0.001; /* volatile: the compiler must not know them */
+    vec factor = vec_all(near_one), addend = vec_all(rest), chain[CHAINS];
+    UNROLLED(24)
+    for (int i = 0; i < CHAINS; i++) chain[i] = vec_all((real)1 + (real)i / 64);
+    for (int64_t r = 0; r < rounds; r++)
+        UNROLLED(24)
+        for (int i = 0; i < CHAINS; i++) chain[i] = vec_fma(chain[i], factor, addend);
+    real lane[LANES];
+    double sum = 0;
+    for (int i = 0; i < CHAINS; i++) {
+        vec_store(lane, chain[i]);
+        for (int j = 0; j < LANES; j++) sum += (double)lane[j];
+    }
+    *sink = sum;
+    return 2.0 * CHAINS * LANES * (double)rounds;
+}

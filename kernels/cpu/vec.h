@@ -1,0 +1,68 @@
+/* vec.h - one vocabulary for vectors of REAL: load, store, broadcast, multiply-add, in AVX-512, AVX2 with FMA, or the 16-byte
+ * vectors that GCC and clang make of any machine. The build's -m flags choose. */
+#ifndef TILEWRIGHT_VEC_H
+#define TILEWRIGHT_VEC_H
+
+#ifndef REAL_IS_DOUBLE
+#error "REAL_IS_DOUBLE must be 0 or 1"
+#endif
+
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#if REAL_IS_DOUBLE
+typedef __m512d vec;
+#define vec_load(p)      _mm512_loadu_pd(p)
+#define vec_store(p, v)  _mm512_storeu_pd(p, v)
+#define vec_all(x)       _mm512_set1_pd(x)
+#define vec_add(a, b)    _mm512_add_pd(a, b)
+#define vec_mul(a, b)    _mm512_mul_pd(a, b)
+#define vec_fma(a, b, c) _mm512_fmadd_pd(a, b, c)
+#else
+typedef __m512 vec;
+#define vec_load(p)      _mm512_loadu_ps(p)
+#define vec_store(p, v)  _mm512_storeu_ps(p, v)
+#define vec_all(x)       _mm512_set1_ps(x)
+#define vec_add(a, b)    _mm512_add_ps(a, b)
+#define vec_mul(a, b)    _mm512_mul_ps(a, b)
+#define vec_fma(a, b, c) _mm512_fmadd_ps(a, b, c)
+#endif
+
+#elif defined(__AVX2__) && defined(__FMA__)
+#include <immintrin.h>
+#if REAL_IS_DOUBLE
+typedef __m256d vec;
+#define vec_load(p)      _mm256_loadu_pd(p)
+#define vec_store(p, v)  _mm256_storeu_pd(p, v)
+#define vec_all(x)       _mm256_set1_pd(x)
+#define vec_add(a, b)    _mm256_add_pd(a, b)
+#define vec_mul(a, b)    _mm256_mul_pd(a, b)
+#define vec_fma(a, b, c) _mm256_fmadd_pd(a, b, c)
+#else
+typedef __m256 vec;
+#define vec_load(p)      _mm256_loadu_ps(p)
+#define vec_store(p, v)  _mm256_storeu_ps(p, v)
+#define vec_all(x)       _mm256_set1_ps(x)
+#define vec_add(a, b)    _mm256_add_ps(a, b)
+#define vec_mul(a, b)    _mm256_mul_ps(a, b)
+#define vec_fma(a, b, c) _mm256_fmadd_ps(a, b, c)
+#endif
+
+#else
+#include <string.h>
+typedef REAL vec __attribute__((vector_size(16)));
+static inline vec vec_load(const REAL *p)
+{
+    vec v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+static inline void vec_store(REAL *p, vec v) { memcpy(p, &v, sizeof v); }
+static inline vec vec_all(REAL x) { return (vec){0} + x; }
+static inline vec vec_add(vec a, vec b) { return a + b; }
+static inline vec vec_mul(vec a, vec b) { return a * b; }
+static inline vec vec_fma(vec a, vec b, vec c) { return a * b + c; } /* two roundings where the machine has no FMA */
+#endif
+
+enum { LANES = sizeof(vec) / sizeof(REAL) };
+
+#endif

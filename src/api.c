@@ -1,0 +1,295 @@
+/* api.c - the public calls: check the problem, find a plan, let an engine run it. Nothing else. */
+#include "engines/engine.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const engine_ops *const engines[] = {&cpu_engine};
+
+enum { ENGINE_COUNT = sizeof engines / sizeof *engines };
+
+struct tw_context {
+    const engine_ops *ops;
+    engine *engine;
+    device_facts facts;
+};
+
+#define TEXT_OF(x) TEXT_OF_(x)
+#define TEXT_OF_(x) #x
+
+const char *tw_version(void)
+{
+    return TEXT_OF(TW_VERSION_MAJOR) "." TEXT_OF(TW_VERSION_MINOR) "." TEXT_OF(TW_VERSION_PATCH);
+}
+
+/* ---- devices and contexts ---- */
+
+tw_status tw_devices(tw_device *devices, int32_t capacity, int32_t *count)
+{
+    if (count == NULL) return fail(TW_BAD_ARGUMENT, "count is NULL");
+    if (capacity < 0 || (capacity > 0 && devices == NULL))
+        return fail(TW_BAD_ARGUMENT, "capacity is %d and devices is %s", (int)capacity, devices ? "given" : "NULL");
+    if (capacity > 0 && devices[0].size != sizeof *devices)
+        return fail(TW_BAD_ARGUMENT, "devices[0].size is %u, expected %zu", devices[0].size, sizeof *devices);
+    *count = 0;
+    for (int i = 0; i < ENGINE_COUNT; i++) {
+        int32_t found = 0, room = capacity > *count ? capacity - *count : 0;
+        TRY(engines[i]->devices(room > 0 ? devices + *count : NULL, room, &found));
+        *count += found;
+    }
+    return TW_OK;
+}
+
+static const engine_ops *engine_named(const char *name)
+{
+    if (name == NULL || strcmp(name, "auto") == 0) return engines[ENGINE_COUNT - 1];
+    for (int i = 0; i < ENGINE_COUNT; i++)
+        if (strcmp(engines[i]->name, name) == 0) return engines[i];
+    return NULL;
+}
+
+tw_status tw_open(const tw_options *options, tw_context **context)
+{
+    static const tw_options defaults = {.size = sizeof defaults};
+    if (context == NULL) return fail(TW_BAD_ARGUMENT, "context is NULL");
+    *context = NULL;
+    if (options == NULL) options = &defaults;
+    if (options->size != sizeof *options)
+        return fail(TW_BAD_ARGUMENT, "options.size is %u, expected %zu", options->size, sizeof *options);
+    const engine_ops *ops = engine_named(options->engine);
+    if (ops == NULL) return fail(TW_NO_DEVICE, "this build has no engine named %s: it has cpu", options->engine);
+    tw_context *made = calloc(1, sizeof *made);
+    if (made == NULL) return fail(TW_NO_MEMORY, "no memory for a context of %zu bytes", sizeof *made);
+    made->ops = ops;
+    tw_status status = ops->open(options, &made->engine);
+    if (status != TW_OK) {
+        free(made);
+        return status;
+    }
+    ops->facts(made->engine, &made->facts);
+    *context = made;
+    return TW_OK;
+}
+
+void tw_close(tw_context *context)
+{
+    if (context == NULL) return;
+    context->ops->close(context->engine);
+    free(context);
+}
+
+/* *context NULL becomes the process-wide default. Two threads may open it at once; the second's is closed again. */
+static tw_status resolve(tw_context **context)
+{
+    static _Atomic(tw_context *) process_default;
+    if (*context != NULL) return TW_OK;
+    *context = atomic_load_explicit(&process_default, memory_order_acquire);
+    if (*context != NULL) return TW_OK;
+    tw_context *made, *expected = NULL;
+    TRY(tw_open(NULL, &made));
+    if (atomic_compare_exchange_strong(&process_default, &expected, made)) {
+        *context = made;
+    } else {
+        tw_close(made);
+        *context = expected;
+    }
+    return TW_OK;
+}
+
+tw_status tw_describe(tw_context *context, tw_device *device)
+{
+    if (device == NULL || device->size != sizeof *device)
+        return fail(TW_BAD_ARGUMENT, "device is NULL or its size is not %zu", sizeof *device);
+    TRY(resolve(&context));
+    context->ops->describe(context->engine, device);
+    return TW_OK;
+}
+
+/* ---- multiplication ---- */
+
+static operand operand_of(const void *host, int64_t rows, int64_t cols, int64_t ld, tw_dtype dtype)
+{
+    return (operand){(void *)(uintptr_t)host, rows, cols, ld, (size_t)dtype_find(dtype)->lab.bytes};
+}
+
+/* A prepared multiplication: what tw_gemm makes, uses once and drops, and the lab keeps. */
+struct tw_lab_run {
+    tw_context *context;
+    plan plan;
+    runnable runnable;
+    operand operand[3]; /* a, b, c */
+    buffer buffer[3];
+    int uploaded;       /* how many of the buffers exist */
+};
+
+static void run_end(tw_lab_run *run)
+{
+    const engine_ops *ops = run->context->ops;
+    ops->drop(run->context->engine, &run->runnable);
+    for (int i = 0; i < run->uploaded; i++) ops->release(run->context->engine, &run->buffer[i]);
+}
+
+/* run->plan is made; bring kernel and operands into place. On failure nothing is left to end. */
+static tw_status run_begin(tw_lab_run *run, const void *a, const void *b, void *c)
+{
+    const engine_ops *ops = run->context->ops;
+    const tw_problem *p = &run->plan.problem;
+    run->operand[0] = operand_of(a, problem_a_rows(p), problem_a_cols(p), p->lda, p->dtype);
+    run->operand[1] = operand_of(b, problem_b_rows(p), problem_b_cols(p), p->ldb, p->dtype);
+    run->operand[2] = operand_of(c, p->m, p->n, p->ldc, p->dtype_c);
+    TRY(ops->prepare(run->context->engine, &run->plan, &run->runnable));
+    for (run->uploaded = 0; run->uploaded < 3; run->uploaded++) {
+        bool copies = run->uploaded < 2 ? p->k > 0 : p->beta != 0;
+        int i = run->uploaded;
+        tw_status status = ops->upload(run->context->engine, &run->operand[i], copies, &run->buffer[i]);
+        if (status != TW_OK) {
+            run_end(run);
+            return status;
+        }
+    }
+    return TW_OK;
+}
+
+static tw_status run_once(tw_lab_run *run)
+{
+    const engine_ops *ops = run->context->ops;
+    TRY(ops->launch(run->context->engine, &run->runnable, &run->buffer[0], &run->buffer[1], &run->buffer[2]));
+    return ops->wait(run->context->engine, &run->runnable);
+}
+
+tw_status tw_gemm(tw_context *context, const tw_problem *problem, const void *a, const void *b, void *c)
+{
+    tw_problem p;
+    tw_lab_run run;
+    TRY(problem_load(problem, a, b, c, &p));
+    if (p.m == 0 || p.n == 0) return TW_OK;
+    TRY(resolve(&context));
+    run.context = context;
+    TRY(plan_find(&p, &context->facts, NULL, &run.plan));
+    TRY(run_begin(&run, a, b, c));
+    tw_status status = run_once(&run);
+    if (status == TW_OK) status = context->ops->download(context->engine, &run.buffer[2], &run.operand[2]);
+    run_end(&run);
+    return status;
+}
+
+static tw_status gemm_simple(tw_context *context, tw_dtype dtype, tw_op op_a, tw_op op_b, int64_t m, int64_t n, int64_t k,
+                             double alpha, const void *a, int64_t lda, const void *b, int64_t ldb, double beta, void *c,
+                             int64_t ldc)
+{
+    tw_problem p = tw_problem_make(dtype, op_a, op_b, m, n, k);
+    p.lda = lda, p.ldb = ldb, p.ldc = ldc, p.alpha = alpha, p.beta = beta;
+    return tw_gemm(context, &p, a, b, c);
+}
+
+tw_status tw_sgemm(tw_context *context, tw_op op_a, tw_op op_b, int64_t m, int64_t n, int64_t k, float alpha, const float *a,
+                   int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc)
+{
+    return gemm_simple(context, TW_F32, op_a, op_b, m, n, k, (double)alpha, a, lda, b, ldb, (double)beta, c, ldc);
+}
+
+tw_status tw_dgemm(tw_context *context, tw_op op_a, tw_op op_b, int64_t m, int64_t n, int64_t k, double alpha, const double *a,
+                   int64_t lda, const double *b, int64_t ldb, double beta, double *c, int64_t ldc)
+{
+    return gemm_simple(context, TW_F64, op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+
+/* ---- the lab's calls: the same three steps, each by itself ---- */
+
+int tw_lab_fits(tw_context *context, const tw_lab_choice *choice, const tw_problem *problem, char *reason, int reason_bytes)
+{
+    const kernel_row *row = choice && choice->kernel ? kernel_named(choice->kernel) : NULL;
+    if (row == NULL) {
+        fail(TW_BAD_ARGUMENT, "no kernel is named %s", choice && choice->kernel ? choice->kernel : "NULL");
+        return -1;
+    }
+    if (problem == NULL || dtype_find(problem->dtype) == NULL) {
+        fail(TW_BAD_ARGUMENT, "the problem is NULL or of no known dtype");
+        return -1;
+    }
+    if (resolve(&context) != TW_OK) return -1;
+    return kernel_fits(row, problem, &context->facts, reason, reason_bytes > 0 ? (size_t)reason_bytes : 0);
+}
+
+/* Plan without operands: pointers that pass for NULL checks stand in for them. */
+tw_status tw_lab_plan_of(tw_context *context, const tw_lab_choice *choice, const tw_problem *problem, tw_lab_plan *out)
+{
+    static const char stand_in[256] __attribute__((aligned(256)));
+    tw_problem p;
+    plan made;
+    if (out == NULL) return fail(TW_BAD_ARGUMENT, "plan is NULL");
+    TRY(problem_load(problem, stand_in, stand_in, stand_in, &p));
+    TRY(resolve(&context));
+    TRY(plan_find(&p, &context->facts, choice, &made));
+    *out = (tw_lab_plan){.kernel = &made.row->lab, .tile = made.tile, .threads = made.threads,
+                         .workspace_bytes = (int64_t)made.workspace_bytes};
+    bool loops = made.row->micro != NULL;
+    int64_t edge = max_i64(made.tile, 1);
+    out->block_m = loops ? made.strip_m : edge;
+    out->block_n = loops ? made.strip_n : edge;
+    out->block_k = loops ? made.kc : edge;
+    plan_text(&made, out->text, sizeof out->text);
+    return TW_OK;
+}
+
+tw_status tw_lab_run_open(tw_context *context, const tw_lab_choice *choice, const tw_problem *problem, const void *a,
+                          const void *b, void *c, tw_lab_run **run)
+{
+    if (run == NULL) return fail(TW_BAD_ARGUMENT, "run is NULL");
+    *run = NULL;
+    tw_problem p;
+    TRY(problem_load(problem, a, b, c, &p));
+    TRY(resolve(&context));
+    tw_lab_run *made = calloc(1, sizeof *made);
+    if (made == NULL) return fail(TW_NO_MEMORY, "no memory for a run of %zu bytes", sizeof *made);
+    made->context = context;
+    tw_status status = plan_find(&p, &context->facts, choice, &made->plan);
+    if (status == TW_OK) status = run_begin(made, a, b, c);
+    if (status != TW_OK) {
+        free(made);
+        return status;
+    }
+    made->runnable.timed = true;
+    *run = made;
+    return TW_OK;
+}
+
+tw_status tw_lab_run_once(tw_lab_run *run, double *seconds)
+{
+    if (run == NULL) return fail(TW_BAD_ARGUMENT, "run is NULL");
+    TRY(run_once(run));
+    if (seconds != NULL) *seconds = run->runnable.seconds;
+    return TW_OK;
+}
+
+tw_status tw_lab_run_fetch(tw_lab_run *run, void *c)
+{
+    if (run == NULL || c == NULL) return fail(TW_BAD_ARGUMENT, "run or c is NULL");
+    operand to = run->operand[2];
+    to.host = c;
+    return run->context->ops->download(run->context->engine, &run->buffer[2], &to);
+}
+
+void tw_lab_run_close(tw_lab_run *run)
+{
+    if (run == NULL) return;
+    run_end(run);
+    free(run);
+}
+
+tw_status tw_lab_peak_flops(tw_context *context, tw_dtype dtype, int threads, int tries, double *flops_per_s)
+{
+    if (flops_per_s == NULL || threads < 1 || tries < 1 || dtype_find(dtype) == NULL)
+        return fail(TW_BAD_ARGUMENT, "dtype %d, threads %d, tries %d: expected a dtype and at least 1 of each", (int)dtype, threads, tries);
+    TRY(resolve(&context));
+    return context->ops->peak_flops(context->engine, dtype, threads, tries, flops_per_s);
+}
+
+tw_status tw_lab_bandwidth(tw_context *context, int64_t bytes, int threads, int tries, double *bytes_per_s)
+{
+    if (bytes_per_s == NULL || threads < 1 || tries < 1 || bytes < 4096)
+        return fail(TW_BAD_ARGUMENT, "bytes %lld, threads %d, tries %d: expected 4096 bytes and at least 1 of each", (long long)bytes, threads, tries);
+    TRY(resolve(&context));
+    return context->ops->bandwidth(context->engine, bytes, threads, tries, bytes_per_s);
+}

@@ -1,0 +1,52 @@
+/* cpu_engine.h - what the files of the CPU engine share: detection, the thread pool, packing, the five loops. */
+#ifndef TILEWRIGHT_CPU_ENGINE_H
+#define TILEWRIGHT_CPU_ENGINE_H
+
+#include "../engine.h"
+
+/* ---- detect.c ---- */
+
+cpu_level detect_level(void); /* from CPUID feature bits and the register state that the system saves; never model names */
+
+typedef struct cpu_caches {
+    int64_t l1_bytes, l2_bytes, l3_bytes; /* of one core's data; 0 unknown */
+} cpu_caches;
+cpu_caches detect_caches(void);
+
+void detect_name(char *name, size_t bytes);
+int64_t detect_memory_bytes(void);
+/* How many threads this process may keep busy: the affinity mask, cut by the cgroup's CPU quota. from says which. */
+int detect_threads(char *from, size_t bytes);
+
+/* ---- threads.c: a pool made at first use, safe under fork, nesting and many callers ---- */
+
+typedef struct pool pool;
+typedef struct team team; /* the threads that work on one call */
+
+tw_status pool_open(pool **out);
+void pool_close(pool *p);
+
+/* pool_run - call fn(context, team) on up to `threads` threads, the caller's among them, and return when all are done. Fewer
+ * run where the pool is serving another caller (or this one, further up), or where no more threads can be had: fn must be right
+ * for any number. */
+typedef void pool_fn(void *context, team *team);
+void pool_run(pool *p, int threads, pool_fn *fn, void *context);
+
+/* team_for - called by every thread of a team with the same arguments: body(context, i) once for each i in 0 .. count - 1, taken
+ * from a shared counter, then a barrier. */
+typedef void team_body(void *context, int64_t i);
+void team_for(team *t, int64_t count, team_body *body, void *context);
+
+/* ---- pack.c ---- */
+
+/* pack_panels - copy `length` x k elements into panels of `width`: panel q, step p, lane i is source element
+ * (q * width + i) * stride + p * k_stride; lanes beyond length are 0. Panels first .. last - 1 only. */
+void pack_panels(size_t element_bytes, void *packed, const void *source, int64_t stride, int64_t k_stride, int64_t length,
+                 int64_t k, int64_t width, int64_t first, int64_t last);
+
+/* ---- loops.c ---- */
+
+/* loops_run - the five loops of the production kernel. workspace: plan->workspace_bytes, 64-byte aligned. */
+void loops_run(const plan *plan, const void *a, const void *b, void *c, void *workspace, pool *p);
+
+#endif

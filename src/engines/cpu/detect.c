@@ -1,0 +1,145 @@
+/* detect.c - what this processor can do and how much of it this process may use. */
+#define _GNU_SOURCE /* sched_getaffinity */
+#include "cpu_engine.h"
+
+#include <inttypes.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+
+static uint64_t saved_register_state(void)
+{
+    uint32_t low, high;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return (uint64_t)high << 32 | low;
+}
+
+/* Intel SDM vol. 1, 14.3 and 15.2: the feature bit alone is not enough, the system must save the registers too. */
+cpu_level detect_level(void)
+{
+    enum { XMM_YMM = 0x6, OPMASK_ZMM = 0xe6 };
+    uint32_t a, b, c, d, b7, c7, d7;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE) || !(c & bit_AVX) || !(c & bit_FMA)) return CPU_base;
+    if (!__get_cpuid_count(7, 0, &a, &b7, &c7, &d7) || !(b7 & bit_AVX2)) return CPU_base;
+    uint64_t state = saved_register_state();
+    if ((state & XMM_YMM) != XMM_YMM) return CPU_base;
+    uint32_t avx512 = bit_AVX512F | bit_AVX512DQ | bit_AVX512BW | bit_AVX512VL;
+    return (b7 & avx512) == avx512 && (state & OPMASK_ZMM) == OPMASK_ZMM ? CPU_avx512 : CPU_avx2;
+}
+#else
+cpu_level detect_level(void)
+{
+    return CPU_base;
+}
+#endif
+
+/* The first line of a small file, without its newline; false when it cannot be read. */
+static bool read_line(const char *path, char *line, size_t bytes)
+{
+    FILE *file = fopen(path, "re");
+    if (file == NULL) return false;
+    bool read = fgets(line, (int)bytes, file) != NULL;
+    fclose(file);
+    if (read) line[strcspn(line, "\n")] = '\0';
+    return read;
+}
+
+static int64_t with_suffix(const char *text)
+{
+    char *end;
+    long long value = strtoll(text, &end, 10);
+    return *end == 'K' ? value * 1024 : *end == 'M' ? value * 1048576 : value;
+}
+
+cpu_caches detect_caches(void)
+{
+    cpu_caches caches = {0, 0, 0};
+    for (int i = 0; i < 8; i++) {
+        char path[96], level[8], type[16], size[16];
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/level", i);
+        if (!read_line(path, level, sizeof level)) break;
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/type", i);
+        if (!read_line(path, type, sizeof type) || strcmp(type, "Instruction") == 0) continue;
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/size", i);
+        if (!read_line(path, size, sizeof size)) continue;
+        int64_t *slot = level[0] == '1' ? &caches.l1_bytes : level[0] == '2' ? &caches.l2_bytes : level[0] == '3' ? &caches.l3_bytes : NULL;
+        if (slot != NULL) *slot = with_suffix(size);
+    }
+    return caches;
+}
+
+void detect_name(char *name, size_t bytes)
+{
+    char line[256];
+    snprintf(name, bytes, "CPU");
+    FILE *file = fopen("/proc/cpuinfo", "re");
+    if (file == NULL) return;
+    while (fgets(line, sizeof line, file)) {
+        char *colon = strchr(line, ':');
+        if (strncmp(line, "model name", 10) != 0 || colon == NULL) continue;
+        line[strcspn(line, "\n")] = '\0';
+        snprintf(name, bytes, "%s", colon + 1 + strspn(colon + 1, " "));
+        break;
+    }
+    fclose(file);
+}
+
+int64_t detect_memory_bytes(void)
+{
+    return (int64_t)sysconf(_SC_PHYS_PAGES) * (int64_t)sysconf(_SC_PAGESIZE);
+}
+
+static int affinity_threads(void)
+{
+    for (int cpus = 1024; cpus <= 65536; cpus *= 2) { /* the kernel refuses a mask smaller than its own */
+        cpu_set_t *set = CPU_ALLOC(cpus);
+        if (set == NULL) break;
+        size_t size = CPU_ALLOC_SIZE(cpus);
+        int count = sched_getaffinity(0, size, set) == 0 ? CPU_COUNT_S(size, set) : 0;
+        CPU_FREE(set);
+        if (count > 0) return count;
+    }
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 0 ? (int)online : 1;
+}
+
+/* "max 100000" or "150000 100000" (cgroup v2 cpu.max): the quota in processors, 0 for none. */
+static double quota_of(const char *text)
+{
+    double quota, period;
+    return sscanf(text, "%lf %lf", &quota, &period) == 2 && quota > 0 && period > 0 ? quota / period : 0;
+}
+
+/* The tightest cpu.max from this process's cgroup up to the root; 0 where there is none. */
+static double cgroup_quota(void)
+{
+    char line[512], path[640], text[64];
+    double tightest = 0;
+    if (!read_line("/proc/self/cgroup", line, sizeof line) || strncmp(line, "0::", 3) != 0) return 0;
+    for (char *group = line + 3;;) {
+        snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", group);
+        double quota = read_line(path, text, sizeof text) ? quota_of(text) : 0;
+        if (quota > 0 && (tightest <= 0 || quota < tightest)) tightest = quota;
+        char *slash = strrchr(group, '/');
+        if (slash == NULL) return tightest;
+        *slash = '\0';
+    }
+}
+
+int detect_threads(char *from, size_t bytes)
+{
+    int threads = affinity_threads();
+    double quota = cgroup_quota();
+    int allowed = (int)(quota + 0.999);
+    snprintf(from, bytes, "affinity mask");
+    if (quota > 0 && allowed < threads) {
+        threads = allowed > 0 ? allowed : 1;
+        snprintf(from, bytes, "cgroup quota of %.2f processors", quota);
+    }
+    return threads;
+}

@@ -1,0 +1,333 @@
+/* engine.c - the CPU as an engine: kernels run where the operands lie, so upload and download move nothing. */
+#include "cpu_engine.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { KEPT_WORKSPACES = 8, ALIGNMENT = 64 };
+
+/* A workspace is kept from call to call; each has its size in front of it. */
+typedef struct workspace {
+    size_t bytes;
+} workspace;
+
+struct engine {
+    cpu_level level;
+    cpu_caches caches;
+    int threads;
+    char threads_from[64], name[96];
+    pool *pool;
+    _Atomic(workspace *) kept[KEPT_WORKSPACES]; /* lock-free slots: nothing here can be held across a fork */
+};
+
+static double now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- devices, open, describe, facts ---- */
+
+/* A whole number of 1 to 4096 in an environment variable (OMP_NUM_THREADS may go on after a comma); 0: not set or no such number. */
+static int threads_in(const char *variable)
+{
+    const char *text = getenv(variable);
+    if (text == NULL) return 0;
+    char *end;
+    long value = strtol(text, &end, 10);
+    return end != text && (*end == '\0' || *end == ',') && value >= 1 && value <= 4096 ? (int)value : 0;
+}
+
+static void choose_threads(engine *e, int wanted)
+{
+    static const char *const variables[] = {"TILEWRIGHT_THREADS", "OMP_NUM_THREADS"};
+    if (wanted > 0) {
+        e->threads = wanted;
+        snprintf(e->threads_from, sizeof e->threads_from, "the caller");
+        return;
+    }
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+        e->threads = threads_in(variables[i]);
+        if (e->threads > 0) {
+            snprintf(e->threads_from, sizeof e->threads_from, "%s", variables[i]);
+            return;
+        }
+    }
+    e->threads = detect_threads(e->threads_from, sizeof e->threads_from);
+}
+
+/* The level to use: what the processor has, or less where the caller or TILEWRIGHT_CPU says so. */
+static tw_status choose_level(const char *wanted, const char *wanted_by, cpu_level has, cpu_level *out)
+{
+    *out = has;
+    if (wanted == NULL) return TW_OK;
+    for (cpu_level level = CPU_base; level <= CPU_avx512; level++) {
+        if (strcmp(wanted, cpu_level_name(level)) != 0) continue;
+        if (level > has)
+            return fail(TW_NO_DEVICE, "%s asks for %s instructions, this processor has %s", wanted_by, wanted, cpu_level_name(has));
+        *out = level;
+        return TW_OK;
+    }
+    return fail(TW_BAD_ARGUMENT, "%s is %s, expected base, avx2 or avx512", wanted_by, wanted);
+}
+
+static tw_status engine_settings(const tw_options *options, engine *e)
+{
+    const char *variable = getenv("TILEWRIGHT_CPU");
+    const char *wanted = options->instruction_set ? options->instruction_set : variable;
+    if (options->device != 0) return fail(TW_NO_DEVICE, "device %d was asked for, the cpu engine has device 0 only", (int)options->device);
+    if (options->threads < 0) return fail(TW_BAD_ARGUMENT, "options.threads is %d, expected 0 or more", (int)options->threads);
+    TRY(choose_level(wanted, options->instruction_set ? "options.instruction_set" : "TILEWRIGHT_CPU", detect_level(), &e->level));
+    e->caches = detect_caches();
+    detect_name(e->name, sizeof e->name);
+    choose_threads(e, options->threads);
+    return TW_OK;
+}
+
+static void cpu_describe(const engine *e, tw_device *out)
+{
+    *out = (tw_device){.size = sizeof *out, .index = 0, .engine = "cpu", .threads = e->threads,
+                       .memory_bytes = detect_memory_bytes(), .l1_bytes = e->caches.l1_bytes,
+                       .l2_bytes = e->caches.l2_bytes, .l3_bytes = e->caches.l3_bytes};
+    snprintf(out->name, sizeof out->name, "%s", e->name);
+    snprintf(out->instruction_set, sizeof out->instruction_set, "%s", cpu_level_name(e->level));
+    snprintf(out->threads_from, sizeof out->threads_from, "%s", e->threads_from);
+}
+
+static tw_status cpu_devices(tw_device *devices, int32_t capacity, int32_t *count)
+{
+    static const tw_options defaults = {.size = sizeof defaults};
+    *count = 1;
+    if (capacity < 1) return TW_OK;
+    engine seen = {0};
+    TRY(engine_settings(&defaults, &seen));
+    cpu_describe(&seen, &devices[0]);
+    return TW_OK;
+}
+
+static tw_status cpu_open(const tw_options *options, engine **out)
+{
+    engine *made = calloc(1, sizeof *made);
+    if (made == NULL) return fail(TW_NO_MEMORY, "no memory for the cpu engine of %zu bytes", sizeof *made);
+    tw_status status = engine_settings(options, made);
+    if (status == TW_OK) status = pool_open(&made->pool);
+    if (status != TW_OK) {
+        free(made);
+        return status;
+    }
+    *out = made;
+    return TW_OK;
+}
+
+static void cpu_facts(const engine *e, device_facts *out)
+{
+    /* Where the system does not tell, assume the smallest caches of the last fifteen years. */
+    *out = (device_facts){.engine = "cpu", .level = e->level, .threads = e->threads,
+                          .l1_bytes = e->caches.l1_bytes ? e->caches.l1_bytes : 32768,
+                          .l2_bytes = e->caches.l2_bytes ? e->caches.l2_bytes : 262144,
+                          .l3_bytes = e->caches.l3_bytes};
+}
+
+/* ---- workspaces ---- */
+
+static void *workspace_take(engine *e, size_t bytes)
+{
+    for (int i = 0; i < KEPT_WORKSPACES; i++) {
+        workspace *w = atomic_exchange(&e->kept[i], NULL);
+        if (w == NULL) continue;
+        if (w->bytes >= bytes) return (char *)w + ALIGNMENT;
+        free(w); /* too small: the next one will serve both */
+    }
+    if (bytes > SIZE_MAX - 2 * ALIGNMENT) return NULL;
+    workspace *w = aligned_alloc(ALIGNMENT, (bytes + 2 * ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+    if (w == NULL) return NULL;
+    w->bytes = bytes;
+    return (char *)w + ALIGNMENT;
+}
+
+static void workspace_give(engine *e, void *memory)
+{
+    if (memory == NULL) return;
+    workspace *w = (workspace *)((char *)memory - ALIGNMENT);
+    for (int i = 0; i < KEPT_WORKSPACES; i++) {
+        workspace *empty = NULL;
+        if (atomic_compare_exchange_strong(&e->kept[i], &empty, w)) return;
+    }
+    free(w);
+}
+
+/* ---- prepare, upload, launch, wait, download, release, drop ---- */
+
+static tw_status cpu_prepare(engine *e, const plan *p, runnable *out)
+{
+    (void)e;
+    *out = (runnable){.plan = p};
+    return TW_OK;
+}
+
+static tw_status cpu_upload(engine *e, const operand *from, bool copies, buffer *out)
+{
+    (void)e, (void)copies;
+    out->host = from->host;
+    return TW_OK;
+}
+
+static void run_rung(const plan *plan, const buffer *a, const buffer *b, const buffer *c, void *workspace)
+{
+    const tw_problem *p = &plan->problem;
+    bool a_turned = p->op_a == TW_T, b_turned = p->op_b == TW_T;
+    cpu_problem x = {.m = p->m, .n = p->n, .k = p->k, .a = a->host, .b = b->host, .c = c->host,
+                     .a_rs = a_turned ? 1 : p->lda, .a_cs = a_turned ? p->lda : 1,
+                     .b_rs = b_turned ? 1 : p->ldb, .b_cs = b_turned ? p->ldb : 1,
+                     .ldc = p->ldc, .alpha = p->alpha, .beta = p->beta, .tile = max_i64(plan->tile, 1), .workspace = workspace};
+    plan->row->whole(&x);
+}
+
+static tw_status cpu_launch(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
+{
+    const plan *p = r->plan;
+    if (p->problem.m == 0 || p->problem.n == 0) return TW_OK;
+    void *workspace = NULL;
+    if (p->workspace_bytes > 0 && (workspace = workspace_take(e, p->workspace_bytes)) == NULL)
+        return fail(TW_NO_MEMORY, "no memory for a workspace of %zu bytes", p->workspace_bytes);
+    double begin = r->timed ? now_s() : 0;
+    if (p->row->micro != NULL)
+        loops_run(p, a->host, b->host, c->host, workspace, e->pool);
+    else
+        run_rung(p, a, b, c, workspace);
+    r->seconds = r->timed ? now_s() - begin : 0;
+    workspace_give(e, workspace);
+    return TW_OK;
+}
+
+static tw_status cpu_wait(engine *e, runnable *r)
+{
+    (void)e, (void)r; /* launch returns when the product is done */
+    return TW_OK;
+}
+
+static tw_status cpu_download(engine *e, const buffer *from, const operand *to)
+{
+    (void)e;
+    if (to->host == from->host) return TW_OK;
+    for (int64_t i = 0; i < to->rows; i++) {
+        size_t offset = (size_t)(i * to->ld) * to->element_bytes;
+        memcpy((char *)to->host + offset, (char *)from->host + offset, (size_t)to->cols * to->element_bytes);
+    }
+    return TW_OK;
+}
+
+static void cpu_release(engine *e, buffer *b)
+{
+    (void)e, (void)b;
+}
+
+static void cpu_drop(engine *e, runnable *r)
+{
+    (void)e, (void)r;
+}
+
+/* ---- what this processor can do at most ---- */
+
+/* The most capable row of a dtype that has probes; there is one for every dtype of the table. */
+static const kernel_row *best_probe(const engine *e, tw_dtype dtype)
+{
+    const kernel_row *best = NULL;
+    for (int i = 0; i < kernel_count(); i++) {
+        const kernel_row *row = kernel_at(i);
+        if (row->probe != NULL && row->lab.dtype == dtype && row->level <= e->level) best = row;
+    }
+    return best;
+}
+
+/* One measurement shared by a team: `parts` pieces of equal work, `rounds` times. */
+typedef struct probe_work {
+    const kernel_row *row;
+    int64_t parts, rounds, part_bytes;
+    const char *data;
+} probe_work;
+
+static volatile double probe_sink; /* results go here, so that no compiler drops the work */
+
+static void flops_part(void *context, int64_t i)
+{
+    const probe_work *work = context;
+    double sink;
+    (void)i;
+    work->row->probe(work->rounds, &sink);
+    probe_sink = sink;
+}
+
+static void flops_team(void *context, team *team)
+{
+    team_for(team, ((probe_work *)context)->parts, flops_part, context);
+}
+
+static void read_part(void *context, int64_t i)
+{
+    const probe_work *work = context;
+    probe_sink = work->row->reader(work->data + i * work->part_bytes, work->part_bytes);
+}
+
+static void read_team(void *context, team *team)
+{
+    const probe_work *work = context;
+    for (int64_t round = 0; round < work->rounds; round++) team_for(team, work->parts, read_part, context);
+}
+
+/* The shortest of `tries` runs of the work by the team. */
+static double least_seconds(engine *e, int threads, int tries, pool_fn *fn, probe_work *work)
+{
+    double least = 0;
+    for (int i = 0; i < tries; i++) {
+        double begin = now_s();
+        pool_run(e->pool, threads, fn, work);
+        double seconds = now_s() - begin;
+        if (i == 0 || seconds < least) least = seconds;
+    }
+    return least;
+}
+
+static tw_status cpu_peak_flops(engine *e, tw_dtype dtype, int threads, int tries, double *flops_per_s)
+{
+    probe_work work = {.row = best_probe(e, dtype), .parts = threads, .rounds = 10000};
+    double sink, begin = now_s(), flops = work.row->probe(work.rounds, &sink);
+    double scale = 0.02 / (now_s() - begin + 1e-9); /* parts of about 20 ms */
+    work.rounds = (int64_t)((double)work.rounds * (scale > 1 ? scale : 1));
+    flops *= scale > 1 ? (double)work.rounds / 10000 : 1;
+    *flops_per_s = flops * threads / least_seconds(e, threads, tries, flops_team, &work);
+    return TW_OK;
+}
+
+static tw_status cpu_bandwidth(engine *e, int64_t bytes, int threads, int tries, double *bytes_per_s)
+{
+    enum { UNIT = 1024, LEAST_PER_TRY = 64 << 20 };
+    probe_work work = {.row = best_probe(e, TW_F64), .parts = threads == 1 ? 1 : 4 * threads};
+    work.part_bytes = round_up(ceil_div(bytes, work.parts), UNIT);
+    int64_t total = work.part_bytes * work.parts;
+    work.rounds = ceil_div(LEAST_PER_TRY, total);
+    char *data = aligned_alloc(ALIGNMENT, (size_t)total);
+    if (data == NULL) return fail(TW_NO_MEMORY, "no memory for a working set of %" PRId64 " bytes", total);
+    memset(data, 0, (size_t)total);
+    work.data = data;
+    *bytes_per_s = (double)total * (double)work.rounds / least_seconds(e, threads, tries, read_team, &work);
+    free(data);
+    return TW_OK;
+}
+
+static void cpu_close(engine *e)
+{
+    pool_close(e->pool);
+    for (int i = 0; i < KEPT_WORKSPACES; i++) free(atomic_load(&e->kept[i]));
+    free(e);
+}
+
+const engine_ops cpu_engine = {
+    "cpu",        cpu_devices, cpu_open,    cpu_describe, cpu_facts,      cpu_prepare,   cpu_upload, cpu_launch,
+    cpu_wait,     cpu_download, cpu_release, cpu_drop,     cpu_peak_flops, cpu_bandwidth, cpu_close,
+};

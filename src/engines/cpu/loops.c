@@ -1,0 +1,137 @@
+/* loops.c - the five loops around the micro-kernel, written once for every CPU and dtype.
+ *
+ *     for each strip of C, strip_m x strip_n                        (loops 5 and 4: what the L3 should hold)
+ *       for each panel of k, kc deep                                (loop 3)
+ *         pack the strip's part of A and of B into panels           [all threads, then a barrier]
+ *         for each task of task_m x task_n of the strip             [taken from a counter, then a barrier]
+ *           for each mr rows of the task                            (loop 2: its sliver of A stays in the L1)
+ *             for each nr columns                                   (loop 1: its block of B stays in the L2)
+ *               micro-kernel: mr x nr sums += sliver of A x sliver of B
+ *
+ * An element of C is one sum over k in ascending order, kept unscaled until the last panel: its bits depend neither on the blocks
+ * nor on the threads. Sources: Goto and van de Geijn 2008; Van Zee and van de Geijn 2015. */
+#include "cpu_engine.h"
+
+#include <string.h>
+
+typedef struct loops {
+    const plan *plan;
+    const char *a, *b;
+    char *c, *packed_a, *packed_b, *sums;
+    int64_t a_rs, a_cs, b_rs, b_cs;
+    int64_t mr, nr, bytes; /* of an element */
+    /* where the loops stand */
+    int64_t i0, j0, p0, rows, cols, depth; /* this strip and panel */
+} loops;
+
+enum { PANELS_PER_TASK = 4, LARGEST_TILE_BYTES = 4096 };
+
+static void pack_a_task(void *context, int64_t task)
+{
+    const loops *l = context;
+    int64_t panels = ceil_div(l->rows, l->mr), first = task * PANELS_PER_TASK;
+    pack_panels((size_t)l->bytes, l->packed_a, l->a + (l->i0 * l->a_rs + l->p0 * l->a_cs) * l->bytes, l->a_rs, l->a_cs, l->rows,
+                l->depth, l->mr, first, min_i64(first + PANELS_PER_TASK, panels));
+}
+
+static void pack_b_task(void *context, int64_t task)
+{
+    const loops *l = context;
+    int64_t panels = ceil_div(l->cols, l->nr), first = task * PANELS_PER_TASK;
+    pack_panels((size_t)l->bytes, l->packed_b, l->b + (l->p0 * l->b_rs + l->j0 * l->b_cs) * l->bytes, l->b_cs, l->b_rs, l->cols,
+                l->depth, l->nr, first, min_i64(first + PANELS_PER_TASK, panels));
+}
+
+static void copy_tile(char *to, int64_t to_ld, const char *from, int64_t from_ld, int64_t rows, int64_t cols, int64_t bytes)
+{
+    for (int64_t i = 0; i < rows; i++) memcpy(to + i * to_ld * bytes, from + i * from_ld * bytes, (size_t)(cols * bytes));
+}
+
+/* A tile that C cuts off: computed whole in a tile of its own, of which rows x cols count. */
+static void edge_tile(const loops *l, const cpu_tile *whole, int64_t rows, int64_t cols)
+{
+    _Alignas(64) char scratch[LARGEST_TILE_BYTES] = {0};
+    cpu_tile tile = *whole;
+    if (whole->sum_in != NULL) {
+        copy_tile(scratch, l->nr, whole->sum_in, whole->sum_in_ld, rows, cols, l->bytes);
+        tile.sum_in = scratch;
+    }
+    if (whole->sum_out != NULL) tile.sum_out = scratch;
+    _Alignas(64) char old_c[LARGEST_TILE_BYTES] = {0};
+    if (whole->sum_out == NULL && whole->beta != 0) copy_tile(old_c, l->nr, whole->c, whole->ldc, rows, cols, l->bytes);
+    tile.c = old_c;
+    tile.sum_in_ld = tile.sum_out_ld = tile.ldc = l->nr;
+    l->plan->row->micro(&tile);
+    if (whole->sum_out != NULL)
+        copy_tile(whole->sum_out, whole->sum_out_ld, scratch, l->nr, rows, cols, l->bytes);
+    else
+        copy_tile(whole->c, whole->ldc, old_c, l->nr, rows, cols, l->bytes);
+}
+
+/* The micro-kernel at row i, column j of the strip. */
+static void tile_at(const loops *l, int64_t i, int64_t j)
+{
+    const plan *plan = l->plan;
+    const tw_problem *p = &plan->problem;
+    int64_t rows = min_i64(l->mr, l->rows - i), cols = min_i64(l->nr, l->cols - j);
+    cpu_tile tile = {.k = l->depth,
+                     .a = l->packed_a + i * l->depth * l->bytes,
+                     .b = l->packed_b + j * l->depth * l->bytes,
+                     .c = l->c + ((l->i0 + i) * p->ldc + l->j0 + j) * l->bytes,
+                     .ldc = p->ldc,
+                     .alpha = p->alpha,
+                     .beta = p->beta};
+    void *sum = plan->sum_bytes > 0 ? l->sums + (i * plan->strip_n + j) * l->bytes : tile.c;
+    tile.sum_in_ld = tile.sum_out_ld = plan->sum_bytes > 0 ? plan->strip_n : p->ldc;
+    if (l->p0 > 0) tile.sum_in = sum;
+    if (l->p0 + l->depth < p->k) tile.sum_out = sum;
+    if (rows == l->mr && cols == l->nr)
+        plan->row->micro(&tile);
+    else
+        edge_tile(l, &tile, rows, cols);
+}
+
+static void compute_task(void *context, int64_t task)
+{
+    const loops *l = context;
+    int64_t tasks_m = ceil_div(l->rows, l->plan->task_m);
+    int64_t i_first = task % tasks_m * l->plan->task_m, i_last = min_i64(i_first + l->plan->task_m, l->rows);
+    int64_t j_first = task / tasks_m * l->plan->task_n, j_last = min_i64(j_first + l->plan->task_n, l->cols);
+    for (int64_t i = i_first; i < i_last; i += l->mr)
+        for (int64_t j = j_first; j < j_last; j += l->nr) tile_at(l, i, j);
+}
+
+/* Every thread of the team walks the same loops; only the tasks are shared out. */
+static void walk(void *context, team *team)
+{
+    loops l = *(const loops *)context;
+    const plan *plan = l.plan;
+    const tw_problem *p = &plan->problem;
+    for (l.j0 = 0; l.j0 < p->n; l.j0 += plan->strip_n)
+        for (l.i0 = 0; l.i0 < p->m; l.i0 += plan->strip_m) {
+            l.rows = min_i64(plan->strip_m, p->m - l.i0), l.cols = min_i64(plan->strip_n, p->n - l.j0);
+            l.p0 = 0;
+            do { /* at least once: with k = 0 the micro-kernel scales C by beta */
+                l.depth = min_i64(plan->kc, p->k - l.p0);
+                team_for(team, ceil_div(l.cols, l.nr * PANELS_PER_TASK), pack_b_task, &l);
+                team_for(team, ceil_div(l.rows, l.mr * PANELS_PER_TASK), pack_a_task, &l);
+                team_for(team, ceil_div(l.rows, plan->task_m) * ceil_div(l.cols, plan->task_n), compute_task, &l);
+                l.p0 += plan->kc;
+            } while (l.p0 < p->k);
+        }
+}
+
+void loops_run(const plan *plan, const void *a, const void *b, void *c, void *workspace, pool *pool)
+{
+    const tw_problem *p = &plan->problem;
+    bool a_turned = p->op_a == TW_T, b_turned = p->op_b == TW_T;
+    loops l = {.plan = plan, .a = a, .b = b, .c = c,
+               .packed_a = workspace,
+               .packed_b = (char *)workspace + plan->a_bytes,
+               .sums = (char *)workspace + plan->a_bytes + plan->b_bytes,
+               .a_rs = a_turned ? 1 : p->lda, .a_cs = a_turned ? p->lda : 1,
+               .b_rs = b_turned ? 1 : p->ldb, .b_cs = b_turned ? p->ldb : 1,
+               .mr = plan->row->lab.tile_m, .nr = plan->row->lab.tile_n,
+               .bytes = dtype_find(p->dtype)->lab.bytes};
+    pool_run(pool, plan->threads, walk, &l);
+}

@@ -1,0 +1,253 @@
+/* threads.c - a pool of threads made at first use; a team of them shares the work of one call through a counter.
+ *
+ * The pool serves one call at a time: a second caller, or a call from inside a call, finds it busy and computes alone, so nothing
+ * can deadlock. After fork() the child's pool has no threads: it notices by the process id, leaves the parent's state untouched
+ * (its locks may be held by threads that do not exist here) and starts anew. Waiting spins for some 20 us, then sleeps. */
+#define _GNU_SOURCE
+#include "cpu_engine.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { SPINS = 2000, MOST_WORKERS = 1024 };
+
+/* A count that threads wait on: the waiter spins a while, then sleeps until someone changes it. */
+typedef struct signal_count {
+    atomic_uint value;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+} signal_count;
+
+static void signal_init(signal_count *s)
+{
+    atomic_init(&s->value, 0);
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->changed, NULL);
+}
+
+static void signal_destroy(signal_count *s)
+{
+    pthread_cond_destroy(&s->changed);
+    pthread_mutex_destroy(&s->lock);
+}
+
+/* The lock is held. */
+static void signal_advance_locked(signal_count *s)
+{
+    atomic_fetch_add_explicit(&s->value, 1, memory_order_release);
+    pthread_cond_broadcast(&s->changed);
+}
+
+static void signal_advance(signal_count *s)
+{
+    pthread_mutex_lock(&s->lock);
+    signal_advance_locked(s);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void pause_briefly(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
+/* Wait until the value differs from `old`; returns it. */
+static unsigned signal_wait(signal_count *s, unsigned old)
+{
+    for (int i = 0; i < SPINS; i++) {
+        unsigned now = atomic_load_explicit(&s->value, memory_order_acquire);
+        if (now != old) return now;
+        pause_briefly();
+    }
+    pthread_mutex_lock(&s->lock);
+    while (atomic_load_explicit(&s->value, memory_order_acquire) == old) pthread_cond_wait(&s->changed, &s->lock);
+    unsigned now = atomic_load_explicit(&s->value, memory_order_acquire);
+    pthread_mutex_unlock(&s->lock);
+    return now;
+}
+
+struct team {
+    int threads;
+    atomic_int arrived;  /* at the barrier */
+    atomic_llong next;   /* the next task */
+    signal_count passed; /* barriers passed */
+};
+
+/* What a pool is in one process. */
+typedef struct crew {
+    pid_t pid;
+    atomic_flag busy;
+    int workers; /* threads started, the caller's not among them */
+    pthread_t thread[MOST_WORKERS];
+    signal_count call; /* calls begun; also guards the two below against workers that are not in the team */
+    pool_fn *fn;       /* NULL: end the thread */
+    void *context;
+    team team;
+    atomic_int running; /* workers that have not finished this call */
+    signal_count done;  /* calls that all workers finished */
+} crew;
+
+struct pool {
+    _Atomic(crew *) crew;
+};
+
+typedef struct start {
+    crew *crew;
+    int index; /* from 1: the caller is 0 */
+    unsigned calls_seen;
+} start;
+
+static void *worker_main(void *argument)
+{
+    start self = *(start *)argument;
+    free(argument);
+    crew *crew = self.crew;
+    for (unsigned seen = self.calls_seen;;) {
+        seen = signal_wait(&crew->call, seen);
+        pthread_mutex_lock(&crew->call.lock);
+        seen = atomic_load_explicit(&crew->call.value, memory_order_relaxed);
+        bool called = self.index < crew->team.threads;
+        pool_fn *fn = crew->fn;
+        pthread_mutex_unlock(&crew->call.lock);
+        if (fn == NULL) return NULL;
+        if (!called) continue;
+        fn(crew->context, &crew->team);
+        if (atomic_fetch_sub_explicit(&crew->running, 1, memory_order_acq_rel) == 1) signal_advance(&crew->done);
+    }
+}
+
+static crew *crew_new(void)
+{
+    crew *made = calloc(1, sizeof *made);
+    if (made == NULL) return NULL;
+    made->pid = getpid();
+    atomic_flag_clear(&made->busy);
+    signal_init(&made->call);
+    signal_init(&made->done);
+    signal_init(&made->team.passed);
+    return made;
+}
+
+/* Start workers until there are `wanted`; as many as the system gives. Signals are the program's own business: blocked here. */
+static void crew_grow(crew *crew, int wanted)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    while (crew->workers < wanted && crew->workers < MOST_WORKERS) {
+        start *self = malloc(sizeof *self);
+        if (self == NULL) break;
+        *self = (start){crew, crew->workers + 1, atomic_load_explicit(&crew->call.value, memory_order_relaxed)};
+        if (pthread_create(&crew->thread[crew->workers], NULL, worker_main, self) != 0) {
+            free(self);
+            break;
+        }
+        crew->workers++;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* What a call is and that it has begun change under one lock: a worker that was not in the last call and wakes late must not see
+ * the one without the other. */
+static void crew_call(crew *crew, int threads, pool_fn *fn, void *context)
+{
+    pthread_mutex_lock(&crew->call.lock);
+    crew->fn = fn;
+    crew->context = context;
+    crew->team.threads = threads;
+    atomic_store_explicit(&crew->team.next, 0, memory_order_relaxed);
+    atomic_store_explicit(&crew->running, threads - 1, memory_order_relaxed);
+    signal_advance_locked(&crew->call);
+    pthread_mutex_unlock(&crew->call.lock);
+}
+
+static void crew_free(crew *crew)
+{
+    if (crew->pid == getpid()) { /* a forked child has only the memory, not the threads */
+        crew_call(crew, 1, NULL, NULL);
+        for (int i = 0; i < crew->workers; i++) pthread_join(crew->thread[i], NULL);
+        signal_destroy(&crew->call);
+        signal_destroy(&crew->done);
+        signal_destroy(&crew->team.passed);
+    }
+    free(crew);
+}
+
+tw_status pool_open(pool **out)
+{
+    pool *made = malloc(sizeof *made);
+    if (made == NULL) return fail(TW_NO_MEMORY, "no memory for a thread pool of %zu bytes", sizeof *made);
+    atomic_init(&made->crew, NULL);
+    *out = made;
+    return TW_OK;
+}
+
+void pool_close(pool *p)
+{
+    crew *crew = atomic_load(&p->crew);
+    if (crew != NULL) crew_free(crew);
+    free(p);
+}
+
+/* This process's crew, made at first use; NULL without memory. */
+static crew *pool_crew(pool *p)
+{
+    crew *found = atomic_load_explicit(&p->crew, memory_order_acquire);
+    if (found != NULL && found->pid == getpid()) return found;
+    crew *made = crew_new();
+    if (made == NULL) return NULL;
+    if (atomic_compare_exchange_strong(&p->crew, &found, made)) return made; /* after fork the parent's crew is left as it is */
+    crew_free(made);
+    return found;
+}
+
+void pool_run(pool *p, int threads, pool_fn *fn, void *context)
+{
+    crew *crew = threads > 1 ? pool_crew(p) : NULL;
+    if (crew != NULL && !atomic_flag_test_and_set_explicit(&crew->busy, memory_order_acquire)) {
+        crew_grow(crew, threads - 1);
+        if (threads > crew->workers + 1) threads = crew->workers + 1;
+        if (threads > 1) {
+            unsigned done = atomic_load_explicit(&crew->done.value, memory_order_relaxed);
+            crew_call(crew, threads, fn, context);
+            fn(context, &crew->team);
+            signal_wait(&crew->done, done);
+            atomic_flag_clear_explicit(&crew->busy, memory_order_release);
+            return;
+        }
+        atomic_flag_clear_explicit(&crew->busy, memory_order_release);
+    }
+    team alone = {.threads = 1};
+    fn(context, &alone);
+}
+
+static void team_barrier(team *t)
+{
+    if (t->threads == 1) {
+        atomic_store_explicit(&t->next, 0, memory_order_relaxed);
+        return;
+    }
+    unsigned passed = atomic_load_explicit(&t->passed.value, memory_order_relaxed);
+    if (atomic_fetch_add_explicit(&t->arrived, 1, memory_order_acq_rel) == t->threads - 1) {
+        atomic_store_explicit(&t->arrived, 0, memory_order_relaxed);
+        atomic_store_explicit(&t->next, 0, memory_order_relaxed);
+        signal_advance(&t->passed);
+    } else {
+        signal_wait(&t->passed, passed);
+    }
+}
+
+void team_for(team *t, int64_t count, team_body *body, void *context)
+{
+    for (;;) {
+        int64_t i = atomic_fetch_add_explicit(&t->next, 1, memory_order_relaxed);
+        if (i >= count) break;
+        body(context, i);
+    }
+    team_barrier(t);
+}

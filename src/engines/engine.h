@@ -1,0 +1,52 @@
+/* engine.h - the one interface that every engine implements once.
+ *
+ * The functions stand in the order in which one call uses them. Nothing in an engine looks upward: no engine includes api.c's or
+ * the program's headers, none calls another, none sees a plan's making, only its value. A failure is described where it happens,
+ * by fail(), and forwarded unchanged. Every function may be called by many threads at once on one engine, except open and close. */
+#ifndef TILEWRIGHT_ENGINE_H
+#define TILEWRIGHT_ENGINE_H
+
+#include "../plan.h"
+
+typedef struct engine engine; /* each engine's own */
+
+/* Where an operand lies for the engine's kernels. On the CPU that is the caller's memory. */
+typedef struct buffer {
+    void *host;
+} buffer;
+
+/* A kernel ready to be launched, and the time of its last launch where it was asked for. */
+typedef struct runnable {
+    const plan *plan;
+    bool timed;
+    double seconds;
+} runnable;
+
+/* One operand in host memory: rows x cols elements, ld apart. */
+typedef struct operand {
+    void *host;
+    int64_t rows, cols, ld;
+    size_t element_bytes;
+} operand;
+
+typedef struct engine_ops {
+    const char *name;
+    tw_status (*devices)(tw_device *devices, int32_t capacity, int32_t *count); /* fills up to capacity, counts all */
+    tw_status (*open)(const tw_options *options, engine **out);
+    void (*describe)(const engine *e, tw_device *out);
+    void (*facts)(const engine *e, device_facts *out);
+    tw_status (*prepare)(engine *e, const plan *p, runnable *out); /* out refers to p, which must stay */
+    tw_status (*upload)(engine *e, const operand *from, bool copies, buffer *out);
+    tw_status (*launch)(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c); /* may return early */
+    tw_status (*wait)(engine *e, runnable *r);
+    tw_status (*download)(engine *e, const buffer *from, const operand *to);
+    void (*release)(engine *e, buffer *b);
+    void (*drop)(engine *e, runnable *r);
+    tw_status (*peak_flops)(engine *e, tw_dtype dtype, int threads, int tries, double *flops_per_s);
+    tw_status (*bandwidth)(engine *e, int64_t bytes, int threads, int tries, double *bytes_per_s);
+    void (*close)(engine *e);
+} engine_ops;
+
+extern const engine_ops cpu_engine;
+
+#endif

@@ -1,0 +1,105 @@
+/* plan.c - chooses the kernel, the blocks and the threads of a problem. Pure: no I/O, no clock, no device calls. */
+#include "plan.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* Below this many multiply-adds per thread the wake-up (some 10 us) costs more than it gains: 2^21 take about 50 us. */
+static const double WORK_PER_THREAD = 2097152.0;
+
+enum { STRIP_M = 4096, STRIP_N = 4096, SUM_STRIP = 1024, WORKSPACE_ALIGN = 64, TASKS_PER_THREAD = 4 };
+
+/* Split `length` evenly into blocks of at most `most`, each a multiple of `unit`: 1000 in blocks of at most 384 is 3 x 336. */
+static int64_t even_block(int64_t length, int64_t most, int64_t unit)
+{
+    int64_t blocks = max_i64(ceil_div(length, max_i64(most, unit)), 1);
+    return max_i64(round_up(ceil_div(length, blocks), unit), unit);
+}
+
+static int threads_for(const tw_problem *p, const device_facts *device, int wanted)
+{
+    double most = (double)p->m * (double)p->n * (double)max_i64(p->k, 1) / WORK_PER_THREAD;
+    int threads = wanted > 0 ? wanted : device->threads;
+    return most < threads ? (most < 1 ? 1 : (int)most) : threads;
+}
+
+static size_t padded(int64_t elements, size_t element_bytes)
+{
+    return (size_t)round_up(elements * (int64_t)element_bytes, WORKSPACE_ALIGN);
+}
+
+/* Blocks of the five loops, after Goto and van de Geijn: the packed block of B that one task uses (kc x task_n) takes half of
+ * the L2, a sliver of A (mr x kc) lies in the L1. Partial sums over k live in C itself; where they cannot (beta != 0 needs the
+ * old C until the end), they get a part of the workspace and strips are smaller. */
+static void plan_loops(plan *plan, const device_facts *device, int wanted_threads)
+{
+    const tw_problem *p = &plan->problem;
+    int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n, bytes = dtype_find(p->dtype)->lab.bytes;
+    plan->threads = threads_for(p, device, wanted_threads);
+    plan->kc = even_block(p->k, plan->row->lab.tile_k, 4);
+    bool keeps_sums = p->k > plan->kc && p->beta != 0;
+    plan->strip_m = even_block(p->m, keeps_sums ? SUM_STRIP : STRIP_M, mr);
+    plan->strip_n = even_block(p->n, keeps_sums ? SUM_STRIP : STRIP_N, nr);
+    plan->task_n = even_block(plan->strip_n, device->l2_bytes / 2 / (plan->kc * bytes), nr);
+    plan->task_m = even_block(plan->strip_m, 24 * mr, mr);
+    while (plan->threads > 1 && plan->task_m > mr &&
+           ceil_div(plan->strip_m, plan->task_m) * ceil_div(plan->strip_n, plan->task_n) < TASKS_PER_THREAD * plan->threads)
+        plan->task_m = round_up(plan->task_m / 2, mr);
+    plan->a_bytes = padded(plan->strip_m * plan->kc, (size_t)bytes);
+    plan->b_bytes = padded(plan->strip_n * plan->kc, (size_t)bytes);
+    plan->sum_bytes = keeps_sums ? padded(plan->strip_m * plan->strip_n, (size_t)bytes) : 0;
+    plan->workspace_bytes = plan->a_bytes + plan->b_bytes + plan->sum_bytes;
+}
+
+/* A rung keeps one block of sums, one packed block of A and one of B, each tile x tile, the edge rounded up to 16 for register tiles. */
+static void plan_rung(plan *plan, int wanted_tile)
+{
+    const tw_problem *p = &plan->problem;
+    int64_t longest = max_i64(max_i64(p->m, p->n), max_i64(p->k, 1));
+    plan->tile = (int)min_i64(wanted_tile > 0 ? wanted_tile : plan->row->lab.default_tile, longest);
+    plan->threads = 1;
+    int64_t edge = round_up(max_i64(plan->tile, 1), 16);
+    if (plan->row->lab.default_tile > 0)
+        plan->workspace_bytes = 3 * padded(edge * edge, (size_t)dtype_find(p->dtype)->lab.bytes);
+}
+
+tw_status plan_find(const tw_problem *problem, const device_facts *device, const tw_lab_choice *choice, plan *out)
+{
+    static const tw_lab_choice free_choice = {NULL, 0, 0};
+    char reason[160] = "the table has no row for it";
+    if (choice == NULL) choice = &free_choice;
+    if (choice->tile < 0 || choice->threads < 0)
+        return fail(TW_BAD_ARGUMENT, "tile %d and threads %d are forced, expected 0 or more", choice->tile, choice->threads);
+    const kernel_row *best = NULL;
+    if (choice->kernel != NULL) {
+        best = kernel_named(choice->kernel);
+        if (best == NULL) return fail(TW_BAD_ARGUMENT, "no kernel is named %s", choice->kernel);
+        if (!kernel_fits(best, problem, device, reason, sizeof reason)) best = NULL;
+    } else {
+        for (int i = 0; i < kernel_count(); i++) {
+            const kernel_row *row = kernel_at(i);
+            if (row->lab.production && kernel_fits(row, problem, device, reason, sizeof reason)) best = row;
+        }
+    }
+    if (best == NULL)
+        return fail(TW_NO_KERNEL, "%s does not fit: %s", choice->kernel ? choice->kernel : "any kernel", reason);
+    if (choice->tile > 0 && best->lab.default_tile == 0)
+        return fail(TW_BAD_ARGUMENT, "tile %d is forced, but %s has no tile to choose", choice->tile, best->lab.name);
+    *out = (plan){.problem = *problem, .row = best};
+    if (best->micro != NULL)
+        plan_loops(out, device, choice->threads);
+    else
+        plan_rung(out, choice->tile);
+    return TW_OK;
+}
+
+void plan_text(const plan *plan, char *text, size_t bytes)
+{
+    if (plan->row->micro != NULL)
+        snprintf(text, bytes, "%s strip %" PRId64 "x%" PRId64 "x%" PRId64 " task %" PRId64 "x%" PRId64 " threads %d workspace %zu bytes",
+                 plan->row->lab.name, plan->strip_m, plan->strip_n, plan->kc, plan->task_m, plan->task_n, plan->threads,
+                 plan->workspace_bytes);
+    else
+        snprintf(text, bytes, "%s tile %d threads %d workspace %zu bytes", plan->row->lab.name, plan->tile, plan->threads,
+                 plan->workspace_bytes);
+}

@@ -1,0 +1,28 @@
+/* plan.h - how one problem will be computed, as a plain value: a pure function of the problem, the device's facts and the
+ * caller's forced choice. */
+#ifndef TILEWRIGHT_PLAN_H
+#define TILEWRIGHT_PLAN_H
+
+#include "problem.h"
+#include "table.h"
+
+typedef struct plan {
+    tw_problem problem;
+    const kernel_row *row;
+    int tile;    /* edge of the blocks, for rows that let it be chosen */
+    int threads;
+    /* The CPU's five loops: C is computed in strips of strip_m x strip_n whose operands are packed kc deep; one task is
+     * task_m x task_n of it. All but kc are multiples of the micro-tile. */
+    int64_t strip_m, strip_n, kc, task_m, task_n;
+    size_t a_bytes, b_bytes, sum_bytes; /* parts of the workspace, each rounded up to 64 bytes */
+    size_t workspace_bytes;
+} plan;
+
+/* plan_find - choose kernel, blocks and threads. Returns TW_OK; TW_NO_KERNEL with the reason of the last row refused;
+ * TW_BAD_ARGUMENT where a forced kernel does not exist or a forced number makes no sense. */
+tw_status plan_find(const tw_problem *problem, const device_facts *device, const tw_lab_choice *choice, plan *out);
+
+/* plan_text - the plan as one line. */
+void plan_text(const plan *plan, char *text, size_t bytes);
+
+#endif

@@ -1,0 +1,80 @@
+/* problem.c - checks, completes and prints problems. */
+#include "problem.h"
+#include "table.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static tw_status check_extent(const char *name, int64_t value)
+{
+    if (value < 0) return fail(TW_BAD_ARGUMENT, "%s is %" PRId64 ", expected 0 or more", name, value);
+    return TW_OK;
+}
+
+/* One operand as stored: rows x cols, ld elements apart. needed: the product really touches it. */
+static tw_status check_operand(const char *name, const void *pointer, int64_t rows, int64_t cols, int64_t ld,
+                               size_t element_bytes, int needed)
+{
+    int64_t least = max_i64(cols, 1), most = PTRDIFF_MAX / (int64_t)element_bytes;
+    if (ld < least)
+        return fail(TW_BAD_ARGUMENT,
+                    "ld%s is %" PRId64 ", expected at least %" PRId64 ", the stored columns of %s (%" PRId64 " x %" PRId64 ")",
+                    name, ld, least, name, rows, cols);
+    if (rows > 0 && cols > 0 && (cols > most || rows - 1 > (most - cols) / ld))
+        return fail(TW_BAD_ARGUMENT,
+                    "%s spans more bytes than this machine can address: %" PRId64 " rows %" PRId64 " elements of %zu bytes apart",
+                    name, rows, ld, element_bytes);
+    if (needed && rows > 0 && cols > 0 && pointer == NULL)
+        return fail(TW_BAD_ARGUMENT, "%s is NULL, expected %" PRId64 " x %" PRId64 " elements", name, rows, cols);
+    if (needed && (uintptr_t)pointer % element_bytes != 0)
+        return fail(TW_BAD_ARGUMENT, "%s is not aligned to one element of %zu bytes", name, element_bytes);
+    return TW_OK;
+}
+
+static uint32_t alignment_of(const void *pointer)
+{
+    uintptr_t bits = (uintptr_t)pointer | 256;
+    return (uint32_t)(bits & (~bits + 1));
+}
+
+tw_status problem_load(const tw_problem *user, const void *a, const void *b, const void *c, tw_problem *out)
+{
+    if (user == NULL) return fail(TW_BAD_ARGUMENT, "problem is NULL");
+    if (user->size != sizeof *user)
+        return fail(TW_BAD_ARGUMENT, "problem.size is %u, expected %zu: make problems with tw_problem_make()", user->size,
+                    sizeof *user);
+    tw_problem p = *user;
+    const dtype_row *dtype = dtype_find(p.dtype);
+    if (dtype == NULL) return fail(TW_BAD_ARGUMENT, "dtype is %d, which is no tw_dtype of this library", (int)p.dtype);
+    if (p.dtype_c == 0) p.dtype_c = dtype->result;
+    if (p.dtype_c != dtype->result)
+        return fail(TW_BAD_ARGUMENT, "dtype_c is %d, expected 0 or %d: %s operands give that type", (int)p.dtype_c,
+                    (int)dtype->result, dtype->lab.name);
+    if (p.op_a != TW_N && p.op_a != TW_T) return fail(TW_BAD_ARGUMENT, "op_a is %d, expected TW_N or TW_T", (int)p.op_a);
+    if (p.op_b != TW_N && p.op_b != TW_T) return fail(TW_BAD_ARGUMENT, "op_b is %d, expected TW_N or TW_T", (int)p.op_b);
+    if (p.place_a != TW_HOST || p.place_b != TW_HOST || p.place_c != TW_HOST)
+        return fail(TW_BAD_ARGUMENT, "place_a, place_b, place_c are %d, %d, %d, expected TW_HOST", (int)p.place_a,
+                    (int)p.place_b, (int)p.place_c);
+    TRY(check_extent("m", p.m));
+    TRY(check_extent("n", p.n));
+    TRY(check_extent("k", p.k));
+    int writes = p.m > 0 && p.n > 0, reads = writes && p.k > 0 && p.alpha != 0;
+    size_t bytes = (size_t)dtype->lab.bytes;
+    TRY(check_operand("a", a, problem_a_rows(&p), problem_a_cols(&p), p.lda, bytes, reads));
+    TRY(check_operand("b", b, problem_b_rows(&p), problem_b_cols(&p), p.ldb, bytes, reads));
+    TRY(check_operand("c", c, p.m, p.n, p.ldc, (size_t)dtype_find(p.dtype_c)->lab.bytes, writes));
+    if (!reads) p.k = 0, p.alpha = 0;
+    p.align_a = alignment_of(a), p.align_b = alignment_of(b), p.align_c = alignment_of(c);
+    *out = p;
+    return TW_OK;
+}
+
+void problem_text(const tw_problem *p, char text[PROBLEM_TEXT_BYTES])
+{
+    const dtype_row *dtype = dtype_find(p->dtype);
+    int used = snprintf(text, PROBLEM_TEXT_BYTES, "%s %c%c %" PRId64 "x%" PRId64 "x%" PRId64 " alpha %g beta %g",
+                        dtype ? dtype->lab.name : "?", p->op_a == TW_N ? 'n' : 't', p->op_b == TW_N ? 'n' : 't', p->m, p->n, p->k,
+                        p->alpha, p->beta);
+    if (p->lda != max_i64(problem_a_cols(p), 1) || p->ldb != max_i64(problem_b_cols(p), 1) || p->ldc != max_i64(p->n, 1))
+        snprintf(text + used, (size_t)(PROBLEM_TEXT_BYTES - used), " ld %" PRId64 ",%" PRId64 ",%" PRId64, p->lda, p->ldb, p->ldc);
+}

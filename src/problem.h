@@ -1,0 +1,26 @@
+/* problem.h - one multiplication as a plain value: checked, completed, printed. */
+#ifndef TILEWRIGHT_PROBLEM_H
+#define TILEWRIGHT_PROBLEM_H
+
+#include "error.h"
+
+enum { PROBLEM_TEXT_BYTES = 160 };
+
+/* problem_load - take the caller's problem, check every argument against its pointers (a sentence names the first that is
+ * wrong), fill in what is derived: dtype_c, alignments, k = 0 and alpha = 0 wherever either is 0. */
+tw_status problem_load(const tw_problem *user, const void *a, const void *b, const void *c, tw_problem *out);
+
+/* problem_text - "f32 nt 512x512x64 alpha 1 beta 0", leading dimensions where they are padded. */
+void problem_text(const tw_problem *p, char text[PROBLEM_TEXT_BYTES]);
+
+static inline int64_t problem_a_rows(const tw_problem *p) { return p->op_a == TW_N ? p->m : p->k; }
+static inline int64_t problem_a_cols(const tw_problem *p) { return p->op_a == TW_N ? p->k : p->m; }
+static inline int64_t problem_b_rows(const tw_problem *p) { return p->op_b == TW_N ? p->k : p->n; }
+static inline int64_t problem_b_cols(const tw_problem *p) { return p->op_b == TW_N ? p->n : p->k; }
+
+static inline int64_t ceil_div(int64_t x, int64_t y) { return x / y + (x % y != 0); }
+static inline int64_t round_up(int64_t x, int64_t y) { return ceil_div(x, y) * y; }
+static inline int64_t min_i64(int64_t x, int64_t y) { return x < y ? x : y; }
+static inline int64_t max_i64(int64_t x, int64_t y) { return x > y ? x : y; }
+
+#endif
