@@ -19,7 +19,7 @@
 #include "rung.h"
 
 /* sums[rows x cols] += A block x B block, depth deep. */
-static void multiply_block(const cpu_problem *x, const real *a, const real *b, real *sums, int64_t rows, int64_t cols, int64_t depth)
+static void multiply_block(const cpu_problem *x, const real *a, const real *b, real *restrict sums, int64_t rows, int64_t cols, int64_t depth)
 {
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < cols; j++) {

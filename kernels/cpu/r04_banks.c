@@ -23,7 +23,7 @@ static void copy_block(real *packed, int64_t ld, const real *source, int64_t rs,
 }
 
 /* sums[rows x cols] += A block x B block, depth deep; all three with rows r apart. */
-static void multiply_block(int64_t r, const real *a, const real *b, real *sums, int64_t rows, int64_t cols, int64_t depth)
+static void multiply_block(int64_t r, const real *a, const real *b, real *restrict sums, int64_t rows, int64_t cols, int64_t depth)
 {
     for (int64_t i = 0; i < rows; i++)
         ROLLED

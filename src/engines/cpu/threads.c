@@ -3,7 +3,7 @@
  * The pool serves one call at a time: a second caller, or a call from inside a call, finds it busy and computes alone, so nothing
  * can deadlock. After fork() the child's pool has no threads: it notices by the process id, leaves the parent's state untouched
  * (its locks may be held by threads that do not exist here) and starts anew. Waiting spins for some 20 us, then sleeps. */
-#define _GNU_SOURCE
+#define _GNU_SOURCE /* sigfillset with threads, getpid */
 #include "cpu_engine.h"
 
 #include <pthread.h>

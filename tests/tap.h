@@ -1,0 +1,74 @@
+/* tap.h - a test program's cases: `--list` prints their names, `--full` runs the whole product, `--only TEXT` those whose name
+ * contains it. Output is TAP: "ok 3 - name", "not ok 4 - name" with the reason behind "#", "ok 5 - name # SKIP why", "1..5". */
+#ifndef TILEWRIGHT_TAP_H
+#define TILEWRIGHT_TAP_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct {
+    bool list, full;
+    const char *only;
+    int count, failed;
+    char name[256];
+} tap;
+
+static void tap_start(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--list") == 0)
+            tap.list = true;
+        else if (strcmp(argv[i], "--full") == 0)
+            tap.full = true;
+        else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc)
+            tap.only = argv[++i];
+        else {
+            fprintf(stderr, "usage: %s [--list] [--full] [--only TEXT]\n", argv[0]);
+            exit(2);
+        }
+    }
+    setvbuf(stdout, NULL, _IOLBF, 0);
+}
+
+/* Name a case. False: it is only listed, or not asked for. */
+__attribute__((format(printf, 1, 2))) static bool tap_case(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(tap.name, sizeof tap.name, format, arguments);
+    va_end(arguments);
+    if (tap.only != NULL && strstr(tap.name, tap.only) == NULL) return false;
+    if (tap.list) puts(tap.name);
+    return !tap.list;
+}
+
+/* The verdict on the case named last; the reason is printed where it failed. */
+__attribute__((format(printf, 2, 3))) static void tap_result(bool passed, const char *format, ...)
+{
+    va_list arguments;
+    tap.count++;
+    printf("%sok %d - %s\n", passed ? "" : "not ", tap.count, tap.name);
+    if (passed) return;
+    tap.failed++;
+    printf("# ");
+    va_start(arguments, format);
+    vprintf(format, arguments);
+    va_end(arguments);
+    printf("\n");
+}
+
+__attribute__((unused)) static void tap_skip(const char *why)
+{
+    printf("ok %d - %s # SKIP %s\n", ++tap.count, tap.name, why);
+}
+
+static int tap_finish(void)
+{
+    if (!tap.list) printf("1..%d\n", tap.count);
+    return tap.failed > 0;
+}
+
+#endif

@@ -1,0 +1,265 @@
+/* test_api.c - the public calls: every status provoked and its sentence compared, special cases, contexts, environment. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "plan.h"
+#include "tap.h"
+#include "tilewright_lab.h"
+
+static float a[64], b[64], c[64];
+
+/* The call failed with this status and its sentence holds these words, and C is as it was. */
+static void expect_failure(const char *what, tw_status found, tw_status expected, const char *words)
+{
+    bool untouched = true;
+    if (!tap_case("error: %s", what)) return;
+    for (int i = 0; i < 64; i++) untouched = untouched && c[i] == 7;
+    tap_result(found == expected && strstr(tw_error_text(), words) != NULL && untouched,
+               "status %s, expected %s; sentence \"%s\", expected \"%s\"; C %s", tw_status_name(found), tw_status_name(expected),
+               tw_error_text(), words, untouched ? "untouched" : "written");
+}
+
+static tw_status with(void (*change)(tw_problem *))
+{
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, 3, 4, 5);
+    change(&p);
+    return tw_gemm(NULL, &p, a, b, c);
+}
+
+static void no_size(tw_problem *p) { p->size = 0; }
+static void odd_dtype(tw_problem *p) { p->dtype = (tw_dtype)99; }
+static void odd_dtype_c(tw_problem *p) { p->dtype_c = TW_F64; }
+static void odd_op_a(tw_problem *p) { p->op_a = (tw_op)2; }
+static void odd_op_b(tw_problem *p) { p->op_b = (tw_op)-1; }
+static void odd_place(tw_problem *p) { p->place_b = (tw_place)1; }
+static void negative_m(tw_problem *p) { p->m = -1; }
+static void negative_n(tw_problem *p) { p->n = -2; }
+static void negative_k(tw_problem *p) { p->k = INT64_MIN; }
+static void small_lda(tw_problem *p) { p->lda = 4; }
+static void small_lda_turned(tw_problem *p) { p->op_a = TW_T, p->lda = 2; }
+static void small_ldb(tw_problem *p) { p->ldb = 3; }
+static void small_ldc(tw_problem *p) { p->ldc = 3; }
+static void zero_ldc(tw_problem *p) { p->n = 0, p->ldb = 1, p->ldc = 0; }
+static void huge_a(tw_problem *p) { p->lda = INT64_MAX; }
+static void huge_c(tw_problem *p) { p->m = INT64_MAX / 4, p->n = 16, p->ldb = p->ldc = 16; }
+
+static void error_cases(void)
+{
+    for (int i = 0; i < 64; i++) c[i] = 7;
+    expect_failure("problem NULL", tw_gemm(NULL, NULL, a, b, c), TW_BAD_ARGUMENT, "problem is NULL");
+    expect_failure("size", with(no_size), TW_BAD_ARGUMENT, "problem.size is 0, expected");
+    expect_failure("dtype", with(odd_dtype), TW_BAD_ARGUMENT, "dtype is 99");
+    expect_failure("dtype_c", with(odd_dtype_c), TW_BAD_ARGUMENT, "dtype_c is 1, expected 0 or 2: f32 operands");
+    expect_failure("op_a", with(odd_op_a), TW_BAD_ARGUMENT, "op_a is 2, expected TW_N or TW_T");
+    expect_failure("op_b", with(odd_op_b), TW_BAD_ARGUMENT, "op_b is -1");
+    expect_failure("place", with(odd_place), TW_BAD_ARGUMENT, "expected TW_HOST");
+    expect_failure("m", with(negative_m), TW_BAD_ARGUMENT, "m is -1, expected 0 or more");
+    expect_failure("n", with(negative_n), TW_BAD_ARGUMENT, "n is -2");
+    expect_failure("k", with(negative_k), TW_BAD_ARGUMENT, "k is -9223372036854775808");
+    expect_failure("lda", with(small_lda), TW_BAD_ARGUMENT, "lda is 4, expected at least 5");
+    expect_failure("lda transposed", with(small_lda_turned), TW_BAD_ARGUMENT, "lda is 2, expected at least 3");
+    expect_failure("ldb", with(small_ldb), TW_BAD_ARGUMENT, "ldb is 3, expected at least 4");
+    expect_failure("ldc", with(small_ldc), TW_BAD_ARGUMENT, "ldc is 3, expected at least 4");
+    expect_failure("ldc 0", with(zero_ldc), TW_BAD_ARGUMENT, "ldc is 0, expected at least 1");
+    expect_failure("a too large", with(huge_a), TW_BAD_ARGUMENT, "a spans more bytes");
+    expect_failure("m * n overflow", with(huge_c), TW_BAD_ARGUMENT, "spans more bytes");
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, 3, 4, 5);
+    expect_failure("a NULL", tw_gemm(NULL, &p, NULL, b, c), TW_BAD_ARGUMENT, "a is NULL, expected 3 x 5");
+    expect_failure("b NULL", tw_gemm(NULL, &p, a, NULL, c), TW_BAD_ARGUMENT, "b is NULL, expected 5 x 4");
+    expect_failure("c NULL", tw_gemm(NULL, &p, a, b, NULL), TW_BAD_ARGUMENT, "c is NULL, expected 3 x 4");
+    expect_failure("a misaligned", tw_gemm(NULL, &p, (char *)a + 2, b, c), TW_BAD_ARGUMENT, "a is not aligned");
+    expect_failure("sgemm", tw_sgemm(NULL, TW_N, TW_N, 3, 4, 5, 1, a, 4, b, 4, 0, c, 4), TW_BAD_ARGUMENT, "lda is 4");
+
+    tw_context *context = NULL;
+    tw_options options = {.size = sizeof options};
+    options.engine = "abacus";
+    expect_failure("engine", tw_open(&options, &context), TW_NO_DEVICE, "no engine named abacus");
+    options.engine = "cpu", options.device = 3;
+    expect_failure("device", tw_open(&options, &context), TW_NO_DEVICE, "device 3 was asked for");
+    options.device = 0, options.threads = -1;
+    expect_failure("threads", tw_open(&options, &context), TW_BAD_ARGUMENT, "options.threads is -1");
+    options.threads = 0, options.instruction_set = "mmx";
+    expect_failure("instruction set", tw_open(&options, &context), TW_BAD_ARGUMENT, "is mmx, expected base, avx2 or avx512");
+    options.size = 1;
+    expect_failure("options.size", tw_open(&options, &context), TW_BAD_ARGUMENT, "options.size is 1");
+    expect_failure("context NULL", tw_open(NULL, NULL), TW_BAD_ARGUMENT, "context is NULL");
+    expect_failure("count NULL", tw_devices(NULL, 0, NULL), TW_BAD_ARGUMENT, "count is NULL");
+    tw_device device = {0};
+    int32_t count;
+    expect_failure("device.size", tw_devices(&device, 1, &count), TW_BAD_ARGUMENT, "devices[0].size is 0");
+    expect_failure("describe size", tw_describe(NULL, &device), TW_BAD_ARGUMENT, "its size is not");
+
+    tw_lab_choice choice = {"cpu_f32_r99", 0, 0};
+    tw_lab_plan plan;
+    tw_lab_run *run;
+    expect_failure("no kernel of that name", tw_lab_plan_of(NULL, &choice, &p, &plan), TW_BAD_ARGUMENT, "no kernel is named cpu_f32_r99");
+    choice.kernel = "cpu_f64_r01_naive";
+    expect_failure("wrong dtype", tw_lab_run_open(NULL, &choice, &p, a, b, c, &run), TW_NO_KERNEL, "it multiplies f64, the problem is f32");
+    choice = (tw_lab_choice){"cpu_f32_r14_peak_base", 5, 0};
+    expect_failure("no tile", tw_lab_plan_of(NULL, &choice, &p, &plan), TW_BAD_ARGUMENT, "has no tile to choose");
+    choice = (tw_lab_choice){NULL, 0, -2};
+    expect_failure("threads of a choice", tw_lab_plan_of(NULL, &choice, &p, &plan), TW_BAD_ARGUMENT, "threads -2");
+}
+
+static void expect(const char *what, bool holds)
+{
+    if (tap_case("%s", what)) tap_result(holds, "%s", tw_error_text());
+}
+
+static bool all_are(const float *x, int count, float value)
+{
+    for (int i = 0; i < count; i++)
+        if (!(x[i] == value)) return false;
+    return true;
+}
+
+static void special_cases(void)
+{
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, 8, 8, 8);
+    for (int i = 0; i < 64; i++) a[i] = b[i] = 1, c[i] = NAN;
+    expect("beta = 0 does not read C", tw_gemm(NULL, &p, a, b, c) == TW_OK && all_are(c, 64, 8));
+    p.alpha = 0, p.beta = 2;
+    expect("alpha = 0 reads neither A nor B", tw_gemm(NULL, &p, NULL, NULL, c) == TW_OK && all_are(c, 64, 16));
+    p.beta = 0;
+    for (int i = 0; i < 64; i++) c[i] = NAN;
+    expect("alpha = beta = 0 writes zeros", tw_gemm(NULL, &p, NULL, NULL, c) == TW_OK && all_are(c, 64, 0));
+    p = tw_problem_make(TW_F32, TW_N, TW_N, 8, 8, 0);
+    p.alpha = NAN, p.beta = 1;
+    for (int i = 0; i < 64; i++) c[i] = 3;
+    expect("k = 0 with beta = 1 keeps C, whatever alpha", tw_gemm(NULL, &p, NULL, NULL, c) == TW_OK && all_are(c, 64, 3));
+    p = tw_problem_make(TW_F32, TW_N, TW_N, 8, 8, 8);
+    p.beta = NAN;
+    expect("beta = NaN reaches C", tw_gemm(NULL, &p, a, b, c) == TW_OK && isnan(c[0]) && isnan(c[63]));
+    p = tw_problem_make(TW_F32, TW_N, TW_N, 0, 8, 8);
+    expect("m = 0 with NULL everywhere", tw_gemm(NULL, &p, NULL, NULL, NULL) == TW_OK);
+    p = tw_problem_make(TW_F32, TW_T, TW_T, 8, 0, 8);
+    expect("n = 0 with NULL everywhere", tw_gemm(NULL, &p, NULL, NULL, NULL) == TW_OK);
+    p = tw_problem_make(TW_F32, TW_N, TW_N, INT64_MAX, 0, 0);
+    expect("huge m with nothing in it", tw_gemm(NULL, &p, NULL, NULL, NULL) == TW_OK);
+    double x[2] = {3, 4}, y[2] = {5, 6}, z[1] = {1};
+    expect("dgemm: 3 * 5 + 4 * 6 + 1", tw_dgemm(NULL, TW_N, TW_N, 1, 1, 2, 1, x, 2, y, 1, 1, z, 1) == TW_OK && z[0] == 40);
+    expect("A may be B", tw_sgemm(NULL, TW_N, TW_T, 8, 8, 8, 1, a, 8, a, 8, 0, c, 8) == TW_OK && all_are(c, 64, 8));
+    expect("alpha is rounded to f32 once", tw_sgemm(NULL, TW_N, TW_N, 1, 1, 1, 0.1f, a, 1, b, 1, 0, c, 1) == TW_OK && c[0] == 0.1f);
+}
+
+static void context_cases(void)
+{
+    tw_context *context = NULL;
+    tw_options options = {.size = sizeof options, .instruction_set = "base", .threads = 3};
+    tw_device device = {.size = sizeof device};
+    expect("open with base instructions", tw_open(&options, &context) == TW_OK && tw_describe(context, &device) == TW_OK &&
+                                              strcmp(device.instruction_set, "base") == 0 && device.threads == 3);
+    tw_lab_choice choice = {"cpu_f32_r14_peak_avx2", 0, 0};
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, 8, 8, 8);
+    char reason[160] = "";
+    if (tw_lab_kernel_at(tw_lab_kernel_count() - 1)->needs[0] == 'a')
+        expect("a base context refuses avx2 and says why",
+               tw_lab_fits(context, &choice, &p, reason, sizeof reason) == 0 && strstr(reason, "it needs avx2 instructions, this device has base"));
+    tw_lab_plan plan;
+    expect("and plans a base kernel", tw_lab_plan_of(context, NULL, &p, &plan) == TW_OK && strcmp(plan.kernel->needs, "base") == 0);
+    tw_close(context);
+    tw_close(NULL);
+
+    setenv("TILEWRIGHT_THREADS", "5", 1);
+    setenv("OMP_NUM_THREADS", "4,2", 1);
+    setenv("TILEWRIGHT_CPU", "base", 1);
+    expect("TILEWRIGHT_THREADS and TILEWRIGHT_CPU are read at open",
+           tw_open(NULL, &context) == TW_OK && tw_describe(context, &device) == TW_OK && device.threads == 5 &&
+               strcmp(device.threads_from, "TILEWRIGHT_THREADS") == 0 && strcmp(device.instruction_set, "base") == 0);
+    tw_close(context);
+    unsetenv("TILEWRIGHT_THREADS");
+    expect("then OMP_NUM_THREADS, its first number", tw_open(NULL, &context) == TW_OK && tw_describe(context, &device) == TW_OK &&
+                                                        device.threads == 4 && strcmp(device.threads_from, "OMP_NUM_THREADS") == 0);
+    tw_close(context);
+    setenv("OMP_NUM_THREADS", "many", 1);
+    expect("a word there is passed over", tw_open(NULL, &context) == TW_OK && tw_describe(context, &device) == TW_OK &&
+                                              device.threads >= 1 && strcmp(device.threads_from, "OMP_NUM_THREADS") != 0);
+    tw_close(context);
+    setenv("TILEWRIGHT_CPU", "sse9", 1);
+    expect("a wrong TILEWRIGHT_CPU is an error that names it",
+           tw_open(NULL, &context) == TW_BAD_ARGUMENT && context == NULL && strstr(tw_error_text(), "TILEWRIGHT_CPU is sse9"));
+    unsetenv("TILEWRIGHT_CPU");
+    unsetenv("OMP_NUM_THREADS");
+    int32_t count = 0;
+    expect("devices without room are counted", tw_devices(NULL, 0, &count) == TW_OK && count >= 1);
+    expect("devices are described", tw_devices(&device, 1, &count) == TW_OK && strcmp(device.engine, "cpu") == 0 && device.memory_bytes > 0);
+}
+
+static void table_cases(void)
+{
+    bool unique = true, filled = true, found = true, small = true;
+    for (int i = 0; i < tw_lab_kernel_count(); i++) {
+        const tw_lab_kernel *k = tw_lab_kernel_at(i);
+        const kernel_row *row = kernel_named(k->name);
+        for (int j = 0; j < i; j++) unique = unique && strcmp(k->name, tw_lab_kernel_at(j)->name) != 0;
+        filled = filled && k->idea[0] && k->source[0] && k->rung[0] && k->file[0] && k->needs[0];
+        found = found && row != NULL && (row->whole != NULL) != (row->micro != NULL);
+        small = small && (row->micro == NULL || k->tile_m * k->tile_n * tw_lab_dtype_of(k->dtype)->bytes <= 4096);
+    }
+    expect("kernel names are unique", unique);
+    expect("every row has its texts", filled);
+    expect("every row has one kernel", found);
+    expect("micro-tiles fit the edge buffer of loops.c", small);
+    expect("kernel_at knows its range", tw_lab_kernel_at(-1) == NULL && tw_lab_kernel_at(tw_lab_kernel_count()) == NULL);
+    expect("dtypes by name and number", tw_lab_dtype_named("f32") == tw_lab_dtype_of(TW_F32) && tw_lab_dtype_named("f33") == NULL &&
+                                            tw_lab_dtype_of((tw_dtype)0) == NULL);
+    expect("status names and texts", strcmp(tw_status_name(TW_NO_MEMORY), "TW_NO_MEMORY") == 0 && tw_status_text(TW_OK)[0] &&
+                                         strcmp(tw_status_name((tw_status)77), "unknown status") == 0);
+    expect("version", strcmp(tw_version(), "0.1.0") == 0);
+}
+
+/* Plans over many shapes and made-up devices: blocks are multiples of the micro-tile, cover C, and fit the workspace stated. */
+static void plan_cases(void)
+{
+    static const int64_t lengths[] = {1, 5, 48, 333, 1000, 4097, 100000};
+    static const device_facts devices[] = {
+        {"cpu", CPU_base, 1, 16384, 131072, 0},
+        {"cpu", CPU_avx2, 8, 32768, 524288, 33554432},
+        {"cpu", CPU_avx512, 128, 49152, 2097152, 268435456},
+    };
+    bool multiples = true, covers = true, threads = true, same = true, text_fits = true;
+    for (size_t d = 0; d < 3; d++)
+        for (int x = 0; x < 7 * 7 * 7 * 2; x++) {
+            tw_problem p, made = tw_problem_make(x % 2 ? TW_F32 : TW_F64, TW_N, TW_T, lengths[x / 2 % 7], lengths[x / 14 % 7], lengths[x / 98]);
+            made.beta = x % 3;
+            plan one, two;
+            char text[160];
+            if (problem_load(&made, a, a, a, &p) != TW_OK || plan_find(&p, &devices[d], NULL, &one) != TW_OK || plan_find(&p, &devices[d], NULL, &two) != TW_OK) {
+                covers = false;
+                continue;
+            }
+            int64_t mr = one.row->lab.tile_m, nr = one.row->lab.tile_n;
+            multiples = multiples && one.strip_m % mr == 0 && one.task_m % mr == 0 && one.strip_n % nr == 0 && one.task_n % nr == 0;
+            covers = covers && one.task_m <= one.strip_m && one.task_n <= one.strip_n && one.kc >= 1 &&
+                     one.workspace_bytes == one.a_bytes + one.b_bytes + one.sum_bytes &&
+                     one.a_bytes >= (size_t)(one.strip_m * one.kc) * (size_t)tw_lab_dtype_of(p.dtype)->bytes &&
+                     (p.beta == 0 || p.k <= one.kc || one.sum_bytes > 0);
+            threads = threads && one.threads >= 1 && one.threads <= devices[d].threads;
+            same = same && one.strip_m == two.strip_m && one.kc == two.kc && one.threads == two.threads && one.row == two.row;
+            plan_text(&one, text, sizeof text);
+            text_fits = text_fits && strlen(text) < sizeof text - 1;
+        }
+    expect("plans: blocks are multiples of the micro-tile", multiples);
+    expect("plans: blocks cover C and fit their workspace", covers);
+    expect("plans: threads within the device's", threads);
+    expect("plans: the same problem has the same plan", same);
+    expect("plans: their text fits", text_fits);
+    char text[PROBLEM_TEXT_BYTES];
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_T, 512, 512, 64);
+    problem_text(&p, text);
+    expect("a problem prints itself", strcmp(text, "f32 nt 512x512x64 alpha 1 beta 0") == 0);
+    p.ldc = 600;
+    problem_text(&p, text);
+    expect("and its padding", strcmp(text, "f32 nt 512x512x64 alpha 1 beta 0 ld 64,64,600") == 0);
+}
+
+int main(int argc, char **argv)
+{
+    tap_start(argc, argv);
+    error_cases();
+    special_cases();
+    context_cases();
+    table_cases();
+    plan_cases();
+    return tap_finish();
+}

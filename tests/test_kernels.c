@@ -1,0 +1,279 @@
+/* test_kernels.c - every kernel of the table against both oracles: shapes around its tiles, all transposes, alpha and beta,
+ * padding, NaN poison, guard pages, special values; and the same bits for any number of threads. */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+
+#include "guard.h"
+#include "oracle.h"
+#include "tap.h"
+
+enum { ARENA_BYTES = 8 << 20 };
+static guard arena[3]; /* a, b, c */
+
+typedef struct scalars {
+    double alpha, beta;
+} scalars;
+static const scalars all_scalars[] = {{1, 0}, {1, 1}, {-2, 0}, {2, -1}, {0, 2}, {0, 0}, {-1, 4}};
+enum { SCALARS = sizeof all_scalars / sizeof *all_scalars };
+
+static size_t stored_bytes(int64_t rows, int64_t cols, int64_t ld, int bytes)
+{
+    return rows > 0 && cols > 0 ? (size_t)((rows - 1) * ld + cols) * (size_t)bytes : 0;
+}
+
+/* Run one kernel on one oracle's operands, placed at guard pages. True when it passed; else the reason is in text. */
+static bool run_case(const tw_lab_choice *choice, const oracle *o, bool at_back, char text[512])
+{
+    const tw_problem *p = &o->problem;
+    int bytes = tw_lab_dtype_of(p->dtype)->bytes;
+    size_t a_bytes = stored_bytes(p->op_a == TW_N ? p->m : p->k, p->op_a == TW_N ? p->k : p->m, p->lda, bytes);
+    size_t b_bytes = stored_bytes(p->op_b == TW_N ? p->k : p->n, p->op_b == TW_N ? p->n : p->k, p->ldb, bytes);
+    size_t c_bytes = oracle_c_bytes(o);
+    void *a = guard_place(&arena[0], a_bytes, at_back), *b = guard_place(&arena[1], b_bytes, at_back);
+    void *c = guard_place(&arena[2], c_bytes, at_back);
+    if (a_bytes > 0) memcpy(a, o->a, a_bytes);
+    if (b_bytes > 0) memcpy(b, o->b, b_bytes);
+    oracle_poison(o, c);
+    tw_lab_run *run;
+    tw_status status = tw_lab_run_open(NULL, choice, p, a, b, c, &run);
+    if (status == TW_OK) {
+        status = tw_lab_run_once(run, NULL);
+        tw_lab_run_close(run);
+    }
+    if (status != TW_OK) {
+        snprintf(text, 512, "%s", tw_error_text());
+        return false;
+    }
+    oracle_verdict verdict = oracle_judge(o, c);
+    if (!verdict.passed) snprintf(text, 512, "%s", verdict.text);
+    return verdict.passed;
+}
+
+/* One shape and transpose of one kernel: both oracles, the scalars and paddings that `variant` picks, or all of them. */
+static void shape_case(const tw_lab_kernel *kernel, tw_op op_a, tw_op op_b, int64_t m, int64_t n, int64_t k, int variant)
+{
+    char text[512] = "", where[128] = "";
+    tw_problem p = tw_problem_make(kernel->dtype, op_a, op_b, m, n, k);
+    tw_lab_choice choice = {kernel->name, 0, 0};
+    if (!tap_case("%s %c%c %" PRId64 "x%" PRId64 "x%" PRId64, kernel->name, "nt"[op_a], "nt"[op_b], m, n, k)) return;
+    if (tw_lab_fits(NULL, &choice, &p, text, sizeof text) != 1) {
+        tap_skip(text);
+        return;
+    }
+    bool passed = true;
+    int64_t lda = p.lda, ldb = p.ldb, ldc = p.ldc;
+    for (int i = 0; passed && i < (tap.full ? SCALARS * 2 : 2); i++) {
+        int pick = tap.full ? i : variant * 2 + i;
+        int pad = pick % 2 * (1 + variant % 3);
+        p.lda = lda + pad, p.ldb = ldb + 2 * pad, p.ldc = ldc + 3 * pad;
+        p.alpha = all_scalars[pick / 2 % SCALARS].alpha, p.beta = all_scalars[pick / 2 % SCALARS].beta;
+        for (int kind = ORACLE_EXACT; passed && kind <= ORACLE_BOUND; kind++) {
+            oracle o;
+            tw_status status = oracle_make(&p, (oracle_kind)kind, (uint64_t)(variant + 1), 0, &o);
+            if (status != TW_OK) {
+                snprintf(text, sizeof text, "the oracle failed: %s", tw_status_name(status));
+                passed = false;
+                break;
+            }
+            for (int back = 0; passed && back < 2; back++) passed = run_case(&choice, &o, back == 1, text);
+            snprintf(where, sizeof where, "alpha %g beta %g pad %d %s", p.alpha, p.beta, pad, kind == ORACLE_EXACT ? "exact" : "bound");
+            oracle_free(&o);
+        }
+    }
+    tap_result(passed, "%s: %s", where, text);
+}
+
+/* Lengths that matter to a tile of `tile`: none, one, around it, primes. */
+static int lengths_around(int tile, int64_t out[16])
+{
+    const int64_t all[] = {0, 1, tile - 1, tile, tile + 1, 2 * tile + 1, 17, 61};
+    int count = 0;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        bool seen = all[i] < 0;
+        for (int j = 0; j < count; j++) seen = seen || out[j] == all[i];
+        if (!seen) out[count++] = all[i];
+    }
+    return count;
+}
+
+static void shape_cases(const tw_lab_kernel *kernel)
+{
+    int64_t ms[16], ns[16], ks[16];
+    int m_count = lengths_around(kernel->tile_m > 16 ? 16 : kernel->tile_m, ms);
+    int n_count = lengths_around(kernel->tile_n > 48 ? 64 : kernel->tile_n, ns);
+    int k_count = lengths_around(8, ks);
+    if (kernel->tile_k > 1) ks[k_count++] = kernel->tile_k + 1; /* a second panel of k */
+    for (int i = 0, variant = 0; i < m_count; i++)
+        for (int j = 0; j < n_count; j++)
+            for (int q = 0; q < k_count; q++)
+                for (int op = 0; op < 4; op++, variant++) {
+                    /* The covering set: each m with each n, k and the transposes going round. */
+                    if (tap.full || (q == (i + j) % k_count && op == (i + 2 * j + q) % 4))
+                        shape_case(kernel, (tw_op)(op / 2), (tw_op)(op % 2), ms[i], ns[j], ks[q], variant);
+                }
+}
+
+/* Every remainder of the micro-tile up to twice its size, at the guard pages. */
+static void remainder_cases(const tw_lab_kernel *kernel)
+{
+    if (!kernel->production) return;
+    for (int64_t m = 1; m <= 2 * kernel->tile_m; m++)
+        for (int64_t n = 1; n <= 2 * kernel->tile_n; n++)
+            if (tap.full || m == 1 + n % (2 * kernel->tile_m)) shape_case(kernel, TW_N, TW_N, m, n, 3, (int)(m + n));
+}
+
+static void set_element(void *data, tw_dtype dtype, int64_t i, double value)
+{
+    if (dtype == TW_F32)
+        ((float *)data)[i] = (float)value;
+    else
+        ((double *)data)[i] = value;
+}
+
+static double element(const void *data, tw_dtype dtype, int64_t i)
+{
+    return dtype == TW_F32 ? (double)((const float *)data)[i] : ((const double *)data)[i];
+}
+
+static bool same_class(double found, double expected)
+{
+    if (isnan(expected)) return isnan(found);
+    if (isinf(expected)) return found == expected;
+    return isfinite(found);
+}
+
+/* NaN, infinities and denormals in the operands reach exactly the elements that IEEE 754 says, through whole and cut tiles. */
+static void special_case(const tw_lab_kernel *kernel, const char *what, double in_a, double in_b, double in_c)
+{
+    enum { M = 19, N = 53, K = 70 };
+    static const double normal = 0.5;
+    char reason[160];
+    tw_lab_choice choice = {kernel->name, 0, 0};
+    tw_problem p = tw_problem_make(kernel->dtype, TW_N, TW_N, M, N, K);
+    p.beta = 2;
+    if (!tap_case("%s special %s", kernel->name, what)) return;
+    if (tw_lab_fits(NULL, &choice, &p, reason, sizeof reason) != 1) {
+        tap_skip(reason);
+        return;
+    }
+    double a[M * K], b[K * N], c[M * N], expected[M * N];
+    for (int i = 0; i < M * K; i++) set_element(a, p.dtype, i, i == 5 * K + 66 ? in_a : normal);
+    for (int i = 0; i < K * N; i++) set_element(b, p.dtype, i, i == 3 * N + 51 ? in_b : normal);
+    for (int i = 0; i < M * N; i++) set_element(c, p.dtype, i, i == 18 * N + 2 ? in_c : normal);
+    for (int i = 0; i < M; i++)
+        for (int j = 0; j < N; j++) {
+            double sum = 0;
+            for (int q = 0; q < K; q++) sum += element(a, p.dtype, i * K + q) * element(b, p.dtype, q * N + j);
+            expected[i * N + j] = sum + p.beta * element(c, p.dtype, i * N + j);
+        }
+    tw_lab_run *run;
+    bool passed = tw_lab_run_open(NULL, &choice, &p, a, b, c, &run) == TW_OK && tw_lab_run_once(run, NULL) == TW_OK;
+    if (passed) tw_lab_run_close(run);
+    int wrong = -1;
+    for (int i = 0; passed && wrong < 0 && i < M * N; i++)
+        if (!same_class(element(c, p.dtype, i), expected[i])) wrong = i;
+    tap_result(passed && wrong < 0, "C[%d, %d] is %g, expected the class of %g", wrong / N, wrong % N,
+               wrong < 0 ? 0 : element(c, p.dtype, wrong), wrong < 0 ? 0 : expected[wrong]);
+}
+
+/* A product of denormals with 1 must come through: nothing flushes to zero. */
+static void denormal_case(const tw_lab_kernel *kernel)
+{
+    enum { N = 21 };
+    char reason[160];
+    double tiny = tw_lab_dtype_of(kernel->dtype)->smallest * 3;
+    tw_lab_choice choice = {kernel->name, 0, 0};
+    tw_problem p = tw_problem_make(kernel->dtype, TW_N, TW_N, N, N, N);
+    if (!tap_case("%s special denormals", kernel->name)) return;
+    if (tw_lab_fits(NULL, &choice, &p, reason, sizeof reason) != 1) {
+        tap_skip(reason);
+        return;
+    }
+    double a[N * N], b[N * N], c[N * N];
+    for (int i = 0; i < N * N; i++) {
+        set_element(a, p.dtype, i, i % (N + 1) == 0); /* the identity */
+        set_element(b, p.dtype, i, i % 2 ? tiny : -tiny);
+    }
+    tw_lab_run *run;
+    bool passed = tw_lab_run_open(NULL, &choice, &p, a, b, c, &run) == TW_OK && tw_lab_run_once(run, NULL) == TW_OK;
+    if (passed) tw_lab_run_close(run);
+    for (int i = 0; passed && i < N * N; i++) passed = element(c, p.dtype, i) == element(b, p.dtype, i);
+    tap_result(passed, "I x B is not B for denormal B");
+}
+
+/* The bits of C are the same for any number of threads. */
+static void threads_case(const tw_lab_kernel *kernel, int64_t m, int64_t n, int64_t k)
+{
+    char text[512] = "";
+    tw_problem p = tw_problem_make(kernel->dtype, TW_N, TW_T, m, n, k);
+    tw_lab_choice choice = {kernel->name, 0, 1};
+    p.beta = 0.5;
+    if (!tap_case("%s threads %" PRId64 "x%" PRId64 "x%" PRId64, kernel->name, m, n, k)) return;
+    if (tw_lab_fits(NULL, &choice, &p, text, sizeof text) != 1) {
+        tap_skip(text);
+        return;
+    }
+    oracle o;
+    if (oracle_make(&p, ORACLE_BOUND, 7, 0, &o) != TW_OK) {
+        tap_result(false, "the oracle failed");
+        return;
+    }
+    void *first = malloc(oracle_c_bytes(&o));
+    bool passed = run_case(&choice, &o, true, text);
+    memcpy(first, guard_place(&arena[2], oracle_c_bytes(&o), true), oracle_c_bytes(&o));
+    for (choice.threads = 2; passed && choice.threads <= 7; choice.threads++) {
+        passed = run_case(&choice, &o, true, text);
+        if (!passed || memcmp(first, guard_place(&arena[2], oracle_c_bytes(&o), true), oracle_c_bytes(&o)) == 0) continue;
+        snprintf(text, sizeof text, "the bits differ between 1 and %d threads", choice.threads);
+        passed = false;
+    }
+    tap_result(passed, "%s", text);
+    free(first);
+    oracle_free(&o);
+}
+
+/* Tile edges of the rungs that let theirs be chosen. */
+static void tile_cases(const tw_lab_kernel *kernel)
+{
+    static const int edges[] = {1, 2, 3, 7, 16, 33, 100, 1000};
+    char text[512] = "";
+    if (kernel->default_tile == 0) return;
+    for (size_t i = 0; i < sizeof edges / sizeof *edges; i++) {
+        tw_lab_choice choice = {kernel->name, edges[i], 0};
+        tw_problem p = tw_problem_make(kernel->dtype, TW_T, TW_N, 37, 45, 101);
+        if (!tap_case("%s tile %d", kernel->name, edges[i])) continue;
+        oracle o;
+        bool passed = oracle_make(&p, ORACLE_EXACT, 3, 0, &o) == TW_OK;
+        if (passed) {
+            passed = run_case(&choice, &o, true, text);
+            oracle_free(&o);
+        }
+        tap_result(passed, "%s", text);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    tap_start(argc, argv);
+    for (int i = 0; i < 3; i++) arena[i] = guard_make(ARENA_BYTES);
+    for (int i = 0; i < tw_lab_kernel_count(); i++) {
+        const tw_lab_kernel *kernel = tw_lab_kernel_at(i);
+        shape_cases(kernel);
+        remainder_cases(kernel);
+        tile_cases(kernel);
+        special_case(kernel, "nan in a", NAN, 0.5, 0.5);
+        special_case(kernel, "nan in b", 0.5, NAN, 0.5);
+        special_case(kernel, "nan in c", 0.5, 0.5, NAN);
+        special_case(kernel, "inf in a", INFINITY, 0.5, 0.5);
+        special_case(kernel, "-inf in b", 0.5, -INFINITY, 0.5);
+        special_case(kernel, "inf against inf", INFINITY, -INFINITY, 0.5);
+        special_case(kernel, "zero against inf", INFINITY, 0, -INFINITY);
+        denormal_case(kernel);
+        if (kernel->production) {
+            threads_case(kernel, 301, 257, 129);
+            threads_case(kernel, 97, 500, 801);
+        }
+    }
+    return tap_finish();
+}

@@ -1,0 +1,173 @@
+/* test_threads.c - the thread pool: many callers on one context, calls inside calls, growth, fork in parent and child, close. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "engines/cpu/cpu_engine.h"
+#include "tap.h"
+
+enum { N = 160, CALLERS = 6, ROUNDS = 8 };
+
+/* Multiply matrices of ones; true if every element is N. */
+static bool multiply_ones(tw_context *context, int threads)
+{
+    static const char *const kernel = NULL;
+    float *x = malloc(3 * N * N * sizeof *x), *c = x + 2 * N * N;
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, N, N, N);
+    tw_lab_choice choice = {kernel, 0, threads};
+    tw_lab_run *run = NULL;
+    bool right = x != NULL;
+    for (int i = 0; right && i < 3 * N * N; i++) x[i] = 1;
+    right = right && tw_lab_run_open(context, &choice, &p, x, x + N * N, c, &run) == TW_OK && tw_lab_run_once(run, NULL) == TW_OK;
+    tw_lab_run_close(run);
+    for (int i = 0; right && i < N * N; i++) right = c[i] == N;
+    free(x);
+    return right;
+}
+
+typedef struct caller {
+    tw_context *context;
+    bool right;
+} caller;
+
+static void *call_often(void *argument)
+{
+    caller *self = argument;
+    self->right = true;
+    for (int i = 0; i < ROUNDS; i++) self->right = self->right && multiply_ones(self->context, 1 + i % 4);
+    return NULL;
+}
+
+static bool many_callers(tw_context *context)
+{
+    pthread_t thread[CALLERS];
+    caller callers[CALLERS];
+    bool right = true;
+    for (int i = 0; i < CALLERS; i++) {
+        callers[i].context = context;
+        if (pthread_create(&thread[i], NULL, call_often, &callers[i]) != 0) exit(1);
+    }
+    for (int i = 0; i < CALLERS; i++) {
+        pthread_join(thread[i], NULL);
+        right = right && callers[i].right;
+    }
+    return right;
+}
+
+/* The child's last word is its exit status; it must end by itself. */
+static bool child_succeeds(bool (*work)(tw_context *), tw_context *context)
+{
+    int status = -1;
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        alarm(60);
+        _exit(work(context) ? 0 : 1);
+    }
+    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static bool one_call(tw_context *context)
+{
+    return multiply_ones(context, 3);
+}
+
+static bool call_and_close(tw_context *context)
+{
+    bool right = multiply_ones(context, 3);
+    tw_close(context);
+    return right;
+}
+
+static bool close_only(tw_context *context)
+{
+    tw_close(context);
+    return true;
+}
+
+static bool fork_again(tw_context *context)
+{
+    return multiply_ones(context, 2) && child_succeeds(one_call, context) && multiply_ones(context, 4);
+}
+
+/* ---- the pool itself ---- */
+
+typedef struct sum {
+    pool *pool;
+    atomic_llong total;
+    atomic_int teams;
+    int64_t count;
+    bool nested;
+} sum;
+
+static void add_index(void *context, int64_t i)
+{
+    atomic_fetch_add(&((sum *)context)->total, i);
+}
+
+static void sum_team(void *context, team *team)
+{
+    sum *s = context;
+    atomic_fetch_add(&s->teams, 1);
+    for (int round = 0; round < 3; round++) team_for(team, s->count, add_index, s);
+    if (!s->nested) return;
+    sum inner = {.pool = s->pool, .count = 10};
+    pool_run(s->pool, 4, sum_team, &inner); /* finds the pool busy: runs alone */
+    if (atomic_load(&inner.teams) != 1 || atomic_load(&inner.total) != 135) atomic_store(&s->total, -1);
+}
+
+static bool sums_right(pool *p, int threads, int64_t count, bool nested)
+{
+    sum s = {.pool = p, .count = count, .nested = nested};
+    pool_run(p, threads, sum_team, &s);
+    return atomic_load(&s.total) == 3 * (count * (count - 1) / 2) && atomic_load(&s.teams) >= 1 && atomic_load(&s.teams) <= threads;
+}
+
+static void expect(const char *what, bool holds)
+{
+    tap_result(holds, "%s does not hold", what);
+}
+
+#define CASE(what, holds)                                                                                              \
+    do {                                                                                                               \
+        if (tap_case("%s", what)) expect(what, holds);                                                                 \
+    } while (0)
+
+int main(int argc, char **argv)
+{
+    tap_start(argc, argv);
+    pool *p = NULL;
+    if (pool_open(&p) != TW_OK) return 1;
+    CASE("a team sums each index once", sums_right(p, 4, 1000, false));
+    CASE("a smaller team after a larger one", sums_right(p, 2, 1000, false));
+    CASE("a larger team after a smaller one", sums_right(p, 9, 1000, false));
+    CASE("more threads than tasks", sums_right(p, 8, 3, false));
+    CASE("no tasks", sums_right(p, 3, 0, false));
+    CASE("calls inside calls run alone", sums_right(p, 4, 500, true));
+    bool all = true;
+    if (tap_case("teams of changing size, a thousand times")) {
+        for (int i = 0; i < 1000; i++) all = all && sums_right(p, 1 + i % 7, i % 13, false);
+        expect("teams of changing size", all);
+    }
+    pool_close(p);
+    CASE("a pool that was never used closes", pool_open(&p) == TW_OK && (pool_close(p), true));
+
+    tw_context *context = NULL;
+    tw_options options = {.size = sizeof options, .threads = 4};
+    if (tw_open(&options, &context) != TW_OK) return 1;
+    CASE("a child that forks before the first call multiplies", child_succeeds(one_call, context));
+    CASE("many callers on one context", many_callers(context));
+    CASE("many callers on the default context", many_callers(NULL));
+    CASE("a child multiplies after the parent did", child_succeeds(one_call, context));
+    CASE("the parent goes on", multiply_ones(context, 4));
+    CASE("a child of the default context", child_succeeds(one_call, NULL));
+    CASE("many callers in a child", child_succeeds(many_callers, context));
+    CASE("a child forks again", child_succeeds(fork_again, context));
+    CASE("a child closes the context it used", child_succeeds(call_and_close, context));
+    CASE("a child closes a context it did not use", child_succeeds(close_only, context));
+    CASE("and the parent still goes on", many_callers(context));
+    tw_close(context);
+    return tap_finish();
+}
