@@ -1,0 +1,12 @@
+/* fuzz_npy.c - libFuzzer target: any bytes as a .npy file. */
+#include "touch.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
+{
+    io_matrix matrix;
+    io_error error;
+    io_memory_cap = 1 << 20;
+    io_status status = npy_parse(bytes, count, "FILE", &matrix, &error);
+    touch(status, &matrix, &error);
+    return 0;
+}

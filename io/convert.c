@@ -1,0 +1,350 @@
+/* convert.c - what an element is worth: types, byte orders, half precision, and exactness. */
+#include "io_internal.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* digits: the bits of precision, without a sign: every integer up to 2^digits is a value of the type. */
+typedef struct type_row {
+    const char *name;
+    size_t bytes;
+    char kind;
+    int digits;
+} type_row;
+
+#define DIGITS(bytes, kind)                                                                                            \
+    ((kind) == 'u' ? 8 * (bytes) : (kind) == 'i' ? 8 * (bytes)-1 : (bytes) == 8 ? 53 : (bytes) == 4 ? 24 : 11)
+
+static const type_row types[IO_TYPE_COUNT] = {
+#define X(id, name, bytes, kind) {name, bytes, kind, DIGITS(bytes, kind)},
+    IO_TYPES(X)
+#undef X
+};
+
+size_t io_type_bytes(io_type type)
+{
+    return (unsigned)type < IO_TYPE_COUNT ? types[type].bytes : 0;
+}
+
+const char *io_type_name(io_type type)
+{
+    return (unsigned)type < IO_TYPE_COUNT ? types[type].name : "?";
+}
+
+bool io_type_parse(const char *name, io_type *out)
+{
+    for (int t = 0; t < IO_TYPE_COUNT; t++) {
+        if (strcmp(name, types[t].name) == 0) {
+            *out = (io_type)t;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool io_host_is_big_endian(void)
+{
+    const uint16_t one = 1;
+    unsigned char first;
+    memcpy(&first, &one, 1);
+    return first == 0;
+}
+
+/* ---- result type --------------------------------------------------------------------------------------- */
+
+static io_type wider(io_type a, io_type b)
+{
+    return types[a].bytes >= types[b].bytes ? a : b;
+}
+
+/* The float that NumPy pairs with an integer type: twice its bytes, at most f64. */
+static io_type float_for(io_type type)
+{
+    if (types[type].kind == 'f') return type;
+    return types[type].bytes == 1 ? IO_F16 : types[type].bytes == 2 ? IO_F32 : IO_F64;
+}
+
+io_type io_result_type(io_type a, io_type b)
+{
+    if (types[a].kind == types[b].kind) return wider(a, b);
+    if (types[a].kind == 'f' || types[b].kind == 'f') return wider(float_for(a), float_for(b));
+    io_type with_sign = types[a].kind == 'i' ? a : b;
+    io_type without = types[a].kind == 'i' ? b : a;
+    if (types[with_sign].bytes > types[without].bytes) return with_sign;
+    if (without == IO_U64) return IO_F64;
+    return (io_type)(IO_I8 + (without - IO_U8) + 1);
+}
+
+/* ---- from bits to values ------------------------------------------------------------------------------- */
+
+static uint8_t swap_uint8_t(uint8_t x)
+{
+    return x;
+}
+
+static uint16_t swap_uint16_t(uint16_t x)
+{
+    return (uint16_t)(x << 8 | x >> 8);
+}
+
+static uint32_t swap_uint32_t(uint32_t x)
+{
+    return (uint32_t)swap_uint16_t((uint16_t)x) << 16 | swap_uint16_t((uint16_t)(x >> 16));
+}
+
+static uint64_t swap_uint64_t(uint64_t x)
+{
+    return (uint64_t)swap_uint32_t((uint32_t)x) << 32 | swap_uint32_t((uint32_t)(x >> 32));
+}
+
+static double value_of_IO_F64(uint64_t bits)
+{
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static float value_of_IO_F32(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* Half precision is exact in f32: s eeeee ffffffffff, exponent biased by 15; a subnormal is f x 2^-24. */
+static float value_of_IO_F16(uint16_t bits)
+{
+    uint32_t sign = (uint32_t)(bits >> 15) << 31, exponent = bits >> 10 & 31, fraction = bits & 1023;
+    if (exponent == 0) return (float)fraction * (sign != 0 ? -0x1p-24f : 0x1p-24f);
+    exponent = exponent == 31 ? 255 : exponent + 127 - 15;
+    return value_of_IO_F32(sign | exponent << 23 | fraction << 13);
+}
+
+/* Two's complement without a conversion that C leaves to the implementation: same bytes, other type. */
+#define INTEGER_VALUE(id, bits_t, value_t)                                                                             \
+    static value_t value_of_##id(bits_t bits)                                                                          \
+    {                                                                                                                  \
+        value_t value;                                                                                                 \
+        memcpy(&value, &bits, sizeof value);                                                                           \
+        return value;                                                                                                  \
+    }
+INTEGER_VALUE(IO_I8, uint8_t, int8_t)
+INTEGER_VALUE(IO_I16, uint16_t, int16_t)
+INTEGER_VALUE(IO_I32, uint32_t, int32_t)
+INTEGER_VALUE(IO_I64, uint64_t, int64_t)
+INTEGER_VALUE(IO_U8, uint8_t, uint8_t)
+INTEGER_VALUE(IO_U16, uint16_t, uint16_t)
+INTEGER_VALUE(IO_U32, uint32_t, uint32_t)
+INTEGER_VALUE(IO_U64, uint64_t, uint64_t)
+
+static const unsigned char *address(const io_matrix *matrix, int64_t i, int64_t j)
+{
+    int64_t element = i * matrix->row_stride + j * matrix->col_stride;
+    return (const unsigned char *)matrix->data + (size_t)element * types[matrix->type].bytes;
+}
+
+/* ---- conversion ---------------------------------------------------------------------------------------- */
+
+/* One function per stored type and target: count elements, step bytes apart, each rounded once. */
+#define ROW_LOOP(id, bits_t, target, swap)                                                                             \
+    for (size_t j = 0; j < count; j++) {                                                                               \
+        bits_t bits;                                                                                                   \
+        memcpy(&bits, from + j * step, sizeof bits);                                                                   \
+        to[j] = (target)value_of_##id(swap(bits));                                                                     \
+    }
+#define ROW_FUNCTION(id, bits_t, target)                                                                               \
+    static void id##_to_##target(const unsigned char *restrict from, size_t step, bool swapped, size_t count,          \
+                                 void *restrict out)                                                                   \
+    {                                                                                                                  \
+        target *restrict to = out;                                                                                     \
+        if (swapped) {                                                                                                 \
+            ROW_LOOP(id, bits_t, target, swap_##bits_t)                                                                \
+        } else {                                                                                                       \
+            ROW_LOOP(id, bits_t, target, )                                                                             \
+        }                                                                                                              \
+    }
+#define ROW_FUNCTIONS(id, bits_t) ROW_FUNCTION(id, bits_t, float) ROW_FUNCTION(id, bits_t, double)
+ROW_FUNCTIONS(IO_F64, uint64_t)
+ROW_FUNCTIONS(IO_F32, uint32_t)
+ROW_FUNCTIONS(IO_F16, uint16_t)
+ROW_FUNCTIONS(IO_I8, uint8_t)
+ROW_FUNCTIONS(IO_I16, uint16_t)
+ROW_FUNCTIONS(IO_I32, uint32_t)
+ROW_FUNCTIONS(IO_I64, uint64_t)
+ROW_FUNCTIONS(IO_U8, uint8_t)
+ROW_FUNCTIONS(IO_U16, uint16_t)
+ROW_FUNCTIONS(IO_U32, uint32_t)
+ROW_FUNCTIONS(IO_U64, uint64_t)
+
+typedef void row_function(const unsigned char *restrict from, size_t step, bool swapped, size_t count,
+                          void *restrict out);
+
+static row_function *const to_float[IO_TYPE_COUNT] = {
+#define X(id, name, bytes, kind) id##_to_float,
+    IO_TYPES(X)
+#undef X
+};
+
+static row_function *const to_double[IO_TYPE_COUNT] = {
+#define X(id, name, bytes, kind) id##_to_double,
+    IO_TYPES(X)
+#undef X
+};
+
+/* A strip of columns at a time, so that a column-major matrix gives each cache line once: whole rows where
+ * the elements of a row lie side by side. */
+void io_convert(const io_matrix *matrix, io_type to, void *out)
+{
+    if (matrix->rows == 0 || matrix->cols == 0) return;
+    row_function *convert = to == IO_F32 ? to_float[matrix->type] : to_double[matrix->type];
+    size_t step = (size_t)matrix->col_stride * types[matrix->type].bytes;
+    int64_t strip = matrix->col_stride == 1 ? matrix->cols : 16;
+    for (int64_t j = 0; j < matrix->cols; j += strip) {
+        int64_t count = matrix->cols - j < strip ? matrix->cols - j : strip;
+        for (int64_t i = 0; i < matrix->rows; i++) {
+            unsigned char *row = (unsigned char *)out + (size_t)(i * matrix->cols + j) * types[to].bytes;
+            convert(address(matrix, i, j), step, matrix->swapped, (size_t)count, row);
+        }
+    }
+}
+
+/* ---- exactness ----------------------------------------------------------------------------------------- */
+
+/* An element without loss: an integer as sign and magnitude, anything else as a double. */
+typedef struct number {
+    bool integer, negative;
+    uint64_t magnitude;
+    double real;
+} number;
+
+static number from_signed(int64_t value)
+{
+    uint64_t magnitude = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    return (number){.integer = true, .negative = value < 0, .magnitude = magnitude};
+}
+
+static number number_at(const io_matrix *matrix, int64_t i, int64_t j)
+{
+    const unsigned char *at = address(matrix, i, j);
+    if (types[matrix->type].kind == 'f') {
+        double real;
+        to_double[matrix->type](at, 0, matrix->swapped, 1, &real);
+        return (number){.real = real};
+    }
+    uint64_t bits = 0; /* the most significant byte first */
+    bool big_endian = matrix->swapped != io_host_is_big_endian();
+    size_t bytes = types[matrix->type].bytes;
+    for (size_t b = 0; b < bytes; b++) bits = bits << 8 | at[big_endian ? b : bytes - 1 - b];
+    if (types[matrix->type].kind == 'u') return (number){.integer = true, .magnitude = bits};
+    uint64_t sign_bit = (uint64_t)1 << (8 * bytes - 1);
+    return from_signed(value_of_IO_I64((bits ^ sign_bit) - sign_bit));
+}
+
+double io_real_at(const io_matrix *matrix, int64_t i, int64_t j)
+{
+    return number_at(matrix, i, j).real;
+}
+
+/* f16: 11 significant bits down to 2^-14, multiples of 2^-24 below. */
+static bool real_fits_f16(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    if (!isfinite(value)) return true;
+    if (fabs(value) < 0x1p-14) return value * 0x1p24 == trunc(value * 0x1p24);
+    return fabs(value) <= 65504 && (bits & (((uint64_t)1 << 42) - 1)) == 0;
+}
+
+static bool real_fits(double value, io_type to)
+{
+    if (types[to].kind == 'f') {
+        if (to == IO_F64 || !isfinite(value)) return true;
+        return to == IO_F16 ? real_fits_f16(value) : (double)(float)value == value;
+    }
+    double end = ldexp(1, types[to].digits);
+    double begin = types[to].kind == 'i' ? -end : 0;
+    return value == trunc(value) && value >= begin && value < end;
+}
+
+static bool integer_fits(number value, io_type to)
+{
+    int digits = types[to].digits;
+    uint64_t magnitude = value.magnitude;
+    if (magnitude == 0) return true;
+    if (types[to].kind == 'f') {
+        if (to == IO_F16 && magnitude > 65504) return false;
+        while ((magnitude & 1) == 0) magnitude >>= 1;
+        return magnitude >> digits == 0;
+    }
+    if (value.negative) return types[to].kind == 'i' && (magnitude - 1) >> digits == 0;
+    return digits == 64 || magnitude >> digits == 0;
+}
+
+/* Every value of `from` is one of `to`: no need to look at the elements. */
+static bool always_fits(io_type from, io_type to)
+{
+    if (types[from].kind == 'f') return types[to].kind == 'f' && types[from].bytes <= types[to].bytes;
+    if (types[from].kind == 'i' && types[to].kind == 'u') return false;
+    return types[from].digits <= types[to].digits;
+}
+
+static void number_text(number value, io_type type, char *text, size_t size)
+{
+    io_locale locale;
+    if (value.integer) {
+        snprintf(text, size, "%s%" PRIu64, value.negative ? "-" : "", value.magnitude);
+    } else if (io_locale_enter(&locale)) {
+        io_real_text(value.real, type, text, size);
+        io_locale_leave(&locale);
+    } else {
+        snprintf(text, size, "?");
+    }
+}
+
+bool io_fits_exactly(const io_matrix *matrix, io_type to, int64_t *i, int64_t *j, char *value, size_t value_size)
+{
+    if (always_fits(matrix->type, to) || matrix->cols == 0) return true;
+    for (*i = 0; *i < matrix->rows; ++*i) {
+        for (*j = 0; *j < matrix->cols; ++*j) {
+            number element = number_at(matrix, *i, *j);
+            if (element.integer ? integer_fits(element, to) : real_fits(element.real, to)) continue;
+            number_text(element, matrix->type, value, value_size);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- text ---------------------------------------------------------------------------------------------- */
+
+bool io_locale_enter(io_locale *locale)
+{
+    locale->c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (locale->c == (locale_t)0) return false;
+    locale->before = uselocale(locale->c);
+    return true;
+}
+
+void io_locale_leave(io_locale *locale)
+{
+    uselocale(locale->before);
+    freelocale(locale->c);
+}
+
+/* Reading goes through f64, as every reader of text does: what counts is f64 rounded to the type. */
+void io_real_text(double value, io_type type, char *text, size_t size)
+{
+    if (!isfinite(value)) {
+        snprintf(text, size, "%s", isnan(value) ? "nan" : value < 0 ? "-inf" : "inf");
+        return;
+    }
+    int most = type == IO_F64 ? 17 : 9;
+    for (int digits = type == IO_F64 ? 15 : 6; digits <= most; digits++) {
+        snprintf(text, size, "%.*g", digits, value);
+        double back = strtod(text, NULL);
+        if ((type == IO_F64 ? back : (double)(float)back) == value) return;
+    }
+}

@@ -1,0 +1,116 @@
+/* io.h - matrices in files: .npy, Matrix Market and raw; readers that believe nothing, a writer that never
+ * leaves half a file.
+ *
+ * Nothing here knows of engines, kernels or the library: an io_matrix is a typed, strided view of elements.
+ * Every function that can fail returns an io_status and puts one sentence into io_error.text that names the
+ * file, what was found and what was expected. Nothing prints, exits or aborts.
+ */
+#ifndef TILEWRIGHT_IO_H
+#define TILEWRIGHT_IO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The element types a file may hold, in one list: enumerator, name as in --dtype, bytes, class.
+ * Class: 'f' IEEE binary, 'i' signed two's complement, 'u' unsigned. */
+#define IO_TYPES(X)                                                                                                \
+    X(IO_F64, "f64", 8, 'f')                                                                                       \
+    X(IO_F32, "f32", 4, 'f')                                                                                       \
+    X(IO_F16, "f16", 2, 'f')                                                                                       \
+    X(IO_I8, "i8", 1, 'i')                                                                                         \
+    X(IO_I16, "i16", 2, 'i')                                                                                       \
+    X(IO_I32, "i32", 4, 'i')                                                                                       \
+    X(IO_I64, "i64", 8, 'i')                                                                                       \
+    X(IO_U8, "u8", 1, 'u')                                                                                         \
+    X(IO_U16, "u16", 2, 'u')                                                                                       \
+    X(IO_U32, "u32", 4, 'u')                                                                                       \
+    X(IO_U64, "u64", 8, 'u')
+
+typedef enum io_type {
+#define X(id, name, bytes, kind) id,
+    IO_TYPES(X)
+#undef X
+        IO_TYPE_COUNT
+} io_type;
+
+typedef enum io_status {
+    IO_OK = 0,
+    IO_BAD_FILE,    /* cannot be opened, or its content is not what its format promises */
+    IO_NO_MEMORY,   /* the host has too little memory for it */
+    IO_CANNOT_WRITE /* the output could not be made, written or renamed */
+} io_status;
+
+typedef struct io_error {
+    char text[768]; /* one sentence, no newline; empty after success */
+} io_error;
+
+typedef enum io_format { IO_FORMAT_NONE = 0, IO_FORMAT_NPY, IO_FORMAT_MTX, IO_FORMAT_RAW } io_format;
+
+/* A matrix as a view: element (i, j) lies at data + (i * row_stride + j * col_stride) * io_type_bytes(type). */
+typedef struct io_matrix {
+    io_type type;
+    bool swapped;                    /* elements are stored in the other byte order than this machine's */
+    int64_t rows, cols;              /* >= 0; rows * cols * bytes fits in PTRDIFF_MAX */
+    int64_t row_stride, col_stride;  /* in elements, >= 0 */
+    const void *data;                /* aligned to one element; may be NULL when rows * cols == 0 */
+    void *memory;                    /* what io_free gives back: a mapping or a malloc block, NULL for a borrowed view */
+    size_t mapped_bytes;             /* > 0: memory is a mapping of that many bytes */
+} io_matrix;
+
+/* What a raw file does not say about itself. rows < 0: not given, and a raw file is refused. */
+typedef struct io_raw_shape {
+    io_type type;
+    int64_t rows, cols;
+} io_raw_shape;
+
+size_t io_type_bytes(io_type type);
+const char *io_type_name(io_type type);
+bool io_type_parse(const char *name, io_type *out); /* "f32" -> IO_F32; false: no such name */
+
+/* io_format_of - the format that a path's ending names: .npy, .mtx, .raw or .bin (any case); NONE otherwise. */
+io_format io_format_of(const char *path);
+
+/* io_read - open a matrix file, trust none of it.
+ *
+ * The format follows the content for .npy (magic) and Matrix Market (banner), else the ending. Regular files are
+ * mapped where the elements can be used in place (.npy, raw); anything else (pipes, Matrix Market) is read into
+ * memory. raw may be NULL. Sizes are checked against the file's length before anything is allocated.
+ *
+ * Returns IO_OK and *out (give it to io_free), or another status, *out zeroed and nothing kept. */
+io_status io_read(const char *path, const io_raw_shape *raw, io_matrix *out, io_error *error);
+void io_free(io_matrix *matrix); /* a zeroed matrix is fine */
+
+/* The three readers on bytes in memory; name is used in error sentences only. npy and raw give a view into bytes
+ * where its alignment allows it (memory == NULL), a copy otherwise; mtx always allocates. bytes must outlive a view. */
+io_status npy_parse(const void *bytes, size_t count, const char *name, io_matrix *out, io_error *error);
+io_status mtx_parse(const void *bytes, size_t count, const char *name, io_matrix *out, io_error *error);
+io_status raw_parse(const void *bytes, size_t count, const char *name, const io_raw_shape *shape, io_matrix *out,
+                    io_error *error);
+
+/* io_result_type - NumPy's result_type of two element types (numpy.result_type, NEP 50 has no say between arrays):
+ * f16 with i16 is f32, f32 with i32 is f64, i64 with u64 is f64, i8 with u8 is i16, ... */
+io_type io_result_type(io_type a, io_type b);
+
+/* io_convert - write every element as type `to` (IO_F32 or IO_F64) into out, rows * cols elements, C order,
+ * rounded to nearest even. Values beyond the range become infinities; NaN stays NaN. */
+void io_convert(const io_matrix *matrix, io_type to, void *out);
+
+/* io_fits_exactly - true if every element is a value of type `to` (NaN and infinities are). When false, *i and *j
+ * hold the first offender in C order and value (at least 64 bytes) its text. */
+bool io_fits_exactly(const io_matrix *matrix, io_type to, int64_t *i, int64_t *j, char *value, size_t value_size);
+
+/* An output file that appears whole or not at all: written beside its target, then renamed over it. */
+typedef struct io_output {
+    char *path, *temp_path;
+    int fd;
+} io_output;
+
+io_status io_output_open(io_output *output, const char *path, io_error *error);
+/* io_output_write - the whole matrix in that format (NPY: version 1, C order, little endian; MTX: array real general,
+ * shortest digits that read back exactly, `nan` `inf` `-inf`; RAW: C order, this machine's byte order). f32 and f64. */
+io_status io_output_write(io_output *output, io_format format, const io_matrix *matrix, io_error *error);
+io_status io_output_commit(io_output *output, io_error *error); /* flush, fsync, rename; discards on failure */
+void io_output_discard(io_output *output);                      /* removes the temporary file; safe after commit */
+
+#endif

@@ -1,0 +1,78 @@
+/* io_internal.h - what the files of io/ share with each other and show to nobody else. */
+#ifndef TILEWRIGHT_IO_INTERNAL_H
+#define TILEWRIGHT_IO_INTERNAL_H
+
+/* POSIX 2008 and realpath. Every file of io/ includes this header before any other. */
+#ifndef _XOPEN_SOURCE
+#define _XOPEN_SOURCE 700
+#endif
+
+#include "io.h"
+
+#include <locale.h>
+
+#if defined(__GNUC__)
+#define IO_PRINTF __attribute__((format(printf, 4, 5)))
+#else
+#define IO_PRINTF
+#endif
+
+/* ---- sentences and memory (read.c) --------------------------------------------------------------------- */
+
+/* io_fail - write "NAME: sentence" into error, control characters replaced. Returns status. */
+io_status io_fail(io_error *error, io_status status, const char *name, const char *format, ...) IO_PRINTF;
+
+/* io_quote - bytes of a file as text that may stand in a sentence: printable ASCII, any other byte as \xNN,
+ * "..." where it was cut to fit size bytes (at least 8). */
+void io_quote(char *text, size_t size, const void *bytes, size_t count);
+
+/* The most bytes that one matrix or one stream may take; 0 stands for the machine's memory. Set by tests and
+ * fuzzers, before any other thread reads. */
+extern uint64_t io_memory_cap;
+uint64_t io_memory_limit(void);
+
+/* io_size - the bytes of rows x cols elements. Returns IO_OK, or IO_BAD_FILE where a size is negative or the
+ * bytes do not fit in PTRDIFF_MAX. */
+io_status io_size(const char *name, io_type type, int64_t rows, int64_t cols, size_t *bytes, io_error *error);
+
+/* io_allocate - memory of zeros for out's type, rows and cols, into out->memory and out->data.
+ * No elements: data stays NULL. Returns IO_OK, or IO_NO_MEMORY beyond io_memory_limit(). */
+io_status io_allocate(const char *name, io_matrix *out, io_error *error);
+
+/* io_place - let out (type, sizes, strides set) hold the elements at bytes: a view where they are aligned,
+ * else a copy. bytes holds all of them. Returns IO_OK, or IO_NO_MEMORY. */
+io_status io_place(const char *name, const void *bytes, io_matrix *out, io_error *error);
+
+/* ---- elements (convert.c) ------------------------------------------------------------------------------ */
+
+bool io_host_is_big_endian(void);
+double io_real_at(const io_matrix *matrix, int64_t i, int64_t j); /* IO_F64, IO_F32 and IO_F16 only */
+
+/* io_real_text - the shortest text that reads back as value, itself a value of type (f64, f32, f16).
+ * Special cases: `nan`, `inf`, `-inf`. Needs the C locale (io_locale_enter). */
+void io_real_text(double value, io_type type, char *text, size_t size);
+
+/* The calling thread reads and prints numbers with a '.', whatever the program's locale is. */
+typedef struct io_locale {
+    locale_t c, before;
+} io_locale;
+bool io_locale_enter(io_locale *locale); /* false: no memory, nothing to leave */
+void io_locale_leave(io_locale *locale);
+
+/* ---- formats ------------------------------------------------------------------------------------------- */
+
+bool npy_recognised(const void *bytes, size_t count); /* begins with the magic of .npy */
+bool mtx_recognised(const void *bytes, size_t count); /* begins with the banner of Matrix Market */
+
+/* The writers behind io_output_write; matrix is f32 or f64. */
+io_status npy_write(io_output *output, const io_matrix *matrix, io_error *error);
+io_status mtx_write(io_output *output, const io_matrix *matrix, io_error *error);
+io_status raw_write(io_output *output, const io_matrix *matrix, io_error *error);
+
+/* io_put - write count bytes to the temporary file, all or an error. */
+io_status io_put(io_output *output, const void *bytes, size_t count, io_error *error);
+
+/* io_put_elements - write every element in C order, big or little endian. */
+io_status io_put_elements(io_output *output, const io_matrix *matrix, bool big_endian, io_error *error);
+
+#endif

@@ -1,0 +1,174 @@
+/* output.c - an output file that appears whole or not at all: written beside its target, renamed over it. */
+#include "io_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static io_status cannot_write(const char *path, const char *what, io_error *error)
+{
+    return io_fail(error, IO_CANNOT_WRITE, path, "%s: %s", what, strerror(errno));
+}
+
+/* ---- opening ------------------------------------------------------------------------------------------- */
+
+/* The file that will be replaced: path, or what a link points to, so that the link stays. *mode is its mode,
+ * or 0 where there is none yet. NULL, with a sentence, where it is anything but a regular file. */
+static char *resolve(const char *path, mode_t *mode, io_error *error)
+{
+    struct stat found = {0};
+    bool exists = lstat(path, &found) == 0;
+    char *real = NULL;
+    if (exists || errno == ENOENT) real = S_ISLNK(found.st_mode) ? realpath(path, NULL) : strdup(path);
+    if (real == NULL || (exists && stat(real, &found) != 0)) {
+        cannot_write(path, "cannot be written", error);
+    } else if (exists && !S_ISREG(found.st_mode)) {
+        io_fail(error, IO_CANNOT_WRITE, path, "cannot be written: it is %s, expected a regular file or none",
+                S_ISDIR(found.st_mode) ? "a directory" : "a device, pipe or socket");
+    } else {
+        *mode = found.st_mode;
+        return real;
+    }
+    free(real);
+    return NULL;
+}
+
+/* ".XXXXXX.NAME" in the folder of path: the ending stays, so that the file can be read under this name too.
+ */
+static void name_temporary(const char *path, unsigned attempt, char *out, size_t size)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
+    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+    size_t length = strlen(name), cut = length > 200 ? length - 200 : 0;
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    uint64_t seed = ((uint64_t)now.tv_nsec << 24 ^ (uint64_t)getpid() << 8 ^ attempt) * 0x9e3779b97f4a7c15;
+    char unique[7] = {0};
+    for (int c = 0; c < 6; c++, seed /= 36) unique[c] = letters[(seed >> 8) % 36];
+    snprintf(out, size, "%.*s.%s.%s", (int)(name - path), path, unique, name + cut);
+}
+
+/* Not mkstemp: only open() itself applies the umask without a race against other threads. */
+static io_status make_temporary(io_output *output, mode_t mode, io_error *error)
+{
+    size_t size = strlen(output->path) + sizeof ".XXXXXX.";
+    char *temp_path = malloc(size);
+    for (unsigned attempt = 0; temp_path != NULL && output->fd < 0 && attempt < 100; attempt++) {
+        name_temporary(output->path, attempt, temp_path, size);
+        output->fd = open(temp_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (output->fd < 0 && errno != EEXIST) break;
+    }
+    if (output->fd >= 0) output->temp_path = temp_path;
+    if (output->fd >= 0 && (mode == 0 || fchmod(output->fd, mode & 0777) == 0)) return IO_OK;
+    io_status status = cannot_write(output->path, "cannot be written: making a temporary file beside it failed", error);
+    if (output->fd < 0) free(temp_path);
+    return status;
+}
+
+io_status io_output_open(io_output *output, const char *path, io_error *error)
+{
+    *output = (io_output){.fd = -1};
+    error->text[0] = '\0';
+    size_t length = strlen(path);
+    if (length == 0 || path[length - 1] == '/')
+        return io_fail(error, IO_CANNOT_WRITE, path, "cannot be written: the name of a file is missing");
+    mode_t mode;
+    output->path = resolve(path, &mode, error);
+    if (output->path == NULL) return IO_CANNOT_WRITE;
+    io_status status = make_temporary(output, mode, error);
+    if (status != IO_OK) io_output_discard(output);
+    return status;
+}
+
+/* ---- writing ------------------------------------------------------------------------------------------- */
+
+io_status io_put(io_output *output, const void *bytes, size_t count, io_error *error)
+{
+    const char *from = bytes;
+    while (count > 0) {
+        ssize_t done = write(output->fd, from, count);
+        if (done < 0 && errno == EINTR) continue;
+        if (done < 0) return cannot_write(output->path, "cannot be written", error);
+        from += done;
+        count -= (size_t)done;
+    }
+    return IO_OK;
+}
+
+/* Rows go through a block of memory that stays in the cache. A view that claims the other byte order makes
+ * io_convert swap. */
+io_status io_put_elements(io_output *output, const io_matrix *matrix, bool big_endian, io_error *error)
+{
+    _Alignas(8) char block[1 << 16];
+    if (matrix->rows == 0 || matrix->cols == 0) return IO_OK;
+    int64_t room = (int64_t)(sizeof block / io_type_bytes(matrix->type));
+    int64_t width = matrix->cols < room ? matrix->cols : room, height = room / width;
+    size_t step = io_type_bytes(matrix->type);
+    io_matrix part = *matrix;
+    part.swapped = matrix->swapped != (big_endian != io_host_is_big_endian());
+    for (int64_t i = 0; i < matrix->rows; i += part.rows) {
+        part.rows = matrix->rows - i < height ? matrix->rows - i : height;
+        for (int64_t j = 0; j < matrix->cols; j += part.cols) {
+            part.cols = matrix->cols - j < width ? matrix->cols - j : width;
+            part.data = (const char *)matrix->data + (size_t)(i * matrix->row_stride + j * matrix->col_stride) * step;
+            io_convert(&part, matrix->type, block);
+            io_status status = io_put(output, block, (size_t)(part.rows * part.cols) * step, error);
+            if (status != IO_OK) return status;
+        }
+    }
+    return IO_OK;
+}
+
+io_status io_output_write(io_output *output, io_format format, const io_matrix *matrix, io_error *error)
+{
+    error->text[0] = '\0';
+    if (matrix->type != IO_F64 && matrix->type != IO_F32)
+        return io_fail(error, IO_CANNOT_WRITE, output->path, "elements of %s cannot be written, expected f32 or f64",
+                       io_type_name(matrix->type));
+    switch (format) {
+    case IO_FORMAT_NPY: return npy_write(output, matrix, error);
+    case IO_FORMAT_MTX: return mtx_write(output, matrix, error);
+    case IO_FORMAT_RAW: return raw_write(output, matrix, error);
+    case IO_FORMAT_NONE: break;
+    }
+    return io_fail(error, IO_CANNOT_WRITE, output->path,
+                   "the name does not say the format, expected the ending .npy, .mtx, .raw or .bin");
+}
+
+/* ---- ending -------------------------------------------------------------------------------------------- */
+
+io_status io_output_commit(io_output *output, io_error *error)
+{
+    io_status status = IO_OK;
+    error->text[0] = '\0';
+    if (fsync(output->fd) != 0) status = cannot_write(output->path, "cannot be written", error);
+    int fd = output->fd;
+    output->fd = -1;
+    if (close(fd) != 0 && errno != EINTR && status == IO_OK)
+        status = cannot_write(output->path, "cannot be written", error);
+    if (status == IO_OK && rename(output->temp_path, output->path) != 0)
+        status = cannot_write(output->path, "the temporary file could not be renamed", error);
+    if (status == IO_OK) {
+        free(output->temp_path);
+        output->temp_path = NULL;
+    }
+    io_output_discard(output);
+    return status;
+}
+
+void io_output_discard(io_output *output)
+{
+    if (output->temp_path != NULL) {
+        if (output->fd >= 0) close(output->fd);
+        unlink(output->temp_path);
+    }
+    free(output->temp_path);
+    free(output->path);
+    *output = (io_output){.fd = -1};
+}

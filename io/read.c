@@ -1,0 +1,228 @@
+/* read.c - opening a matrix file: map or stream it, see which format it is, hand it to that parser. */
+#include "io_internal.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- sentences ----------------------------------------------------------------------------------------- */
+
+/* A name that is long keeps its end: the sentence after it must have room. */
+#define MOST_NAME 320
+
+io_status io_fail(io_error *error, io_status status, const char *name, const char *format, ...)
+{
+    size_t length = strlen(name);
+    bool cut = length > MOST_NAME;
+    int used = snprintf(error->text, sizeof error->text, "%s%s: ", cut ? "..." : "",
+                        cut ? name + length - MOST_NAME : name);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(error->text + used, sizeof error->text - (size_t)used, format, arguments);
+    va_end(arguments);
+    for (char *c = error->text; *c != '\0'; c++) {
+        if ((unsigned char)*c < ' ' || *c == 127) *c = '?';
+    }
+    return status;
+}
+
+void io_quote(char *text, size_t size, const void *bytes, size_t count)
+{
+    const unsigned char *from = bytes;
+    size_t used = 0;
+    for (size_t b = 0; b < count; b++) {
+        bool printable = from[b] >= ' ' && from[b] < 127;
+        size_t needed = printable ? 1 : 4, reserved = b + 1 < count ? 4 : 1; /* "..." and '\0' */
+        if (used + needed + reserved > size) {
+            memcpy(text + used, "...", 4);
+            return;
+        }
+        snprintf(text + used, needed + 1, printable ? "%c" : "\\x%02x", from[b]);
+        used += needed;
+    }
+    text[used] = '\0';
+}
+
+/* ---- memory -------------------------------------------------------------------------------------------- */
+
+uint64_t io_memory_cap = 0;
+
+uint64_t io_memory_limit(void)
+{
+    if (io_memory_cap != 0) return io_memory_cap;
+    long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
+    return pages > 0 && page_bytes > 0 ? (uint64_t)pages * (uint64_t)page_bytes : PTRDIFF_MAX;
+}
+
+io_status io_size(const char *name, io_type type, int64_t rows, int64_t cols, size_t *bytes, io_error *error)
+{
+    int64_t most = (int64_t)(PTRDIFF_MAX / io_type_bytes(type));
+    if (rows < 0 || cols < 0 || (cols > 0 && rows > most / cols))
+        return io_fail(error, IO_BAD_FILE, name,
+                       "%" PRId64 " x %" PRId64 " elements of %s are beyond what a machine can address", rows, cols,
+                       io_type_name(type));
+    *bytes = (size_t)(rows * cols) * io_type_bytes(type);
+    return IO_OK;
+}
+
+io_status io_allocate(const char *name, io_matrix *out, io_error *error)
+{
+    size_t bytes;
+    io_status status = io_size(name, out->type, out->rows, out->cols, &bytes, error);
+    if (status != IO_OK || bytes == 0) return status;
+    uint64_t limit = io_memory_limit();
+    void *memory = bytes <= limit ? calloc(1, bytes) : NULL;
+    if (memory == NULL)
+        return io_fail(
+            error, IO_NO_MEMORY, name,
+            "%" PRId64 " x %" PRId64 " elements of %s need %zu bytes of memory, this machine has %" PRIu64 "%s",
+            out->rows, out->cols, io_type_name(out->type), bytes, limit, bytes <= limit ? " and gave none" : "");
+    out->data = out->memory = memory;
+    return IO_OK;
+}
+
+io_status io_place(const char *name, const void *bytes, io_matrix *out, io_error *error)
+{
+    size_t element = io_type_bytes(out->type);
+    if (out->rows == 0 || out->cols == 0) return IO_OK;
+    if ((uintptr_t)bytes % element == 0) {
+        out->data = bytes;
+        return IO_OK;
+    }
+    io_status status = io_allocate(name, out, error);
+    if (status == IO_OK)
+        memcpy(out->memory, bytes, (size_t)(out->rows * out->cols) * element);
+    else
+        *out = (io_matrix){0};
+    return status;
+}
+
+void io_free(io_matrix *matrix)
+{
+    if (matrix->mapped_bytes > 0)
+        munmap(matrix->memory, matrix->mapped_bytes);
+    else
+        free(matrix->memory);
+    *matrix = (io_matrix){0};
+}
+
+/* ---- content ------------------------------------------------------------------------------------------- */
+
+io_format io_format_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *ending = strrchr(slash != NULL ? slash : path, '.');
+    if (ending == NULL) return IO_FORMAT_NONE;
+    if (strcasecmp(ending, ".npy") == 0) return IO_FORMAT_NPY;
+    if (strcasecmp(ending, ".mtx") == 0) return IO_FORMAT_MTX;
+    if (strcasecmp(ending, ".raw") == 0 || strcasecmp(ending, ".bin") == 0) return IO_FORMAT_RAW;
+    return IO_FORMAT_NONE;
+}
+
+/* The bytes of a file: a mapping (mapped_bytes > 0) or a malloc block. */
+typedef struct content {
+    void *bytes;
+    size_t count, mapped_bytes;
+} content;
+
+static void release(content *c)
+{
+    io_matrix owner = {.memory = c->bytes, .mapped_bytes = c->mapped_bytes};
+    io_free(&owner);
+}
+
+static io_status cannot_read(const char *path, io_error *error)
+{
+    return io_fail(error, IO_BAD_FILE, path, "cannot be read: %s", strerror(errno));
+}
+
+/* A stream's length is known at its end: double the block until it is there. */
+static io_status read_stream(int fd, const char *path, content *c, io_error *error)
+{
+    uint64_t limit = io_memory_limit();
+    size_t room = 0;
+    for (;;) {
+        if (c->count == room) {
+            room = room == 0 ? 1 << 16 : 2 * room;
+            void *larger = c->count < limit ? realloc(c->bytes, room) : NULL;
+            if (larger == NULL)
+                return io_fail(error, IO_NO_MEMORY, path,
+                               "%zu bytes were read and more follow, this machine has %" PRIu64 " bytes of memory",
+                               c->count, limit);
+            c->bytes = larger;
+        }
+        ssize_t got = read(fd, (char *)c->bytes + c->count, room - c->count);
+        if (got == 0) return IO_OK;
+        if (got > 0)
+            c->count += (size_t)got;
+        else if (errno != EINTR)
+            return cannot_read(path, error);
+    }
+}
+
+static io_status load(int fd, const char *path, content *c, io_error *error)
+{
+    struct stat found;
+    if (fstat(fd, &found) != 0) return cannot_read(path, error);
+    if (S_ISDIR(found.st_mode)) return io_fail(error, IO_BAD_FILE, path, "is a directory, expected a matrix file");
+    if (S_ISREG(found.st_mode) && found.st_size > 0 && (uintmax_t)found.st_size <= PTRDIFF_MAX) {
+        size_t count = (size_t)found.st_size;
+        void *bytes = mmap(NULL, count, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (bytes != MAP_FAILED) {
+            *c = (content){bytes, count, count};
+            return IO_OK;
+        }
+    }
+    return read_stream(fd, path, c, error);
+}
+
+static io_status load_path(const char *path, content *c, io_error *error)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0) return cannot_read(path, error);
+    io_status status = load(fd, path, c, error);
+    close(fd);
+    return status;
+}
+
+static io_status parse(const content *c, const char *path, const io_raw_shape *raw, io_matrix *out, io_error *error)
+{
+    io_format format = io_format_of(path);
+    if (npy_recognised(c->bytes, c->count)) format = IO_FORMAT_NPY;
+    if (mtx_recognised(c->bytes, c->count)) format = IO_FORMAT_MTX;
+    if (format == IO_FORMAT_NONE && raw != NULL && raw->rows >= 0) format = IO_FORMAT_RAW;
+    if (c->count == 0 && format != IO_FORMAT_RAW)
+        return io_fail(error, IO_BAD_FILE, path, "is empty, expected a matrix");
+    if (format == IO_FORMAT_NPY) return npy_parse(c->bytes, c->count, path, out, error);
+    if (format == IO_FORMAT_MTX) return mtx_parse(c->bytes, c->count, path, out, error);
+    if (format == IO_FORMAT_RAW) return raw_parse(c->bytes, c->count, path, raw, out, error);
+    char found[48];
+    io_quote(found, sizeof found, c->bytes, c->count);
+    return io_fail(error, IO_BAD_FILE, path,
+                   "begins with '%s', expected a .npy file, a Matrix Market file, or the ending .raw or .bin", found);
+}
+
+io_status io_read(const char *path, const io_raw_shape *raw, io_matrix *out, io_error *error)
+{
+    content c = {0};
+    *out = (io_matrix){0};
+    error->text[0] = '\0';
+    io_status status = load_path(path, &c, error);
+    if (status == IO_OK) status = parse(&c, path, raw, out, error);
+    if (status == IO_OK && out->memory == NULL) {
+        out->memory = c.bytes;
+        out->mapped_bytes = c.mapped_bytes;
+    } else {
+        release(&c);
+    }
+    return status;
+}
