@@ -76,7 +76,7 @@ io_status io_size(const char *name, io_type type, int64_t rows, int64_t cols, si
 
 io_status io_allocate(const char *name, io_matrix *out, io_error *error)
 {
-    size_t bytes;
+    size_t bytes = 0;
     io_status status = io_size(name, out->type, out->rows, out->cols, &bytes, error);
     if (status != IO_OK || bytes == 0) return status;
     uint64_t limit = io_memory_limit();
