@@ -1,0 +1,12 @@
+/* check.h - the independent check of a product, for `verify` and `multiply --verify`, and what it can and cannot see. */
+#ifndef TILEWRIGHT_CHECK_H
+#define TILEWRIGHT_CHECK_H
+
+#include "../lab/oracle.h"
+#include "operands.h"
+
+/* check_product - judge the dense m x n elements at c, named name, against the operands; prints the verdict on s->text, and
+ * where it failed a sentence on stderr. EXIT_OK, EXIT_CHECK, or EXIT_MEMORY; *report is filled in the first two cases. */
+exit_code check_product(session *s, operands *o, const void *c, const char *name, verify_report *report);
+
+#endif

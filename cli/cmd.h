@@ -1,0 +1,15 @@
+/* cmd.h - the commands, one function each; main.c has the table of them. */
+#ifndef TILEWRIGHT_CMD_H
+#define TILEWRIGHT_CMD_H
+
+#include "session.h"
+
+exit_code cmd_multiply(session *s);
+exit_code cmd_verify(session *s);
+exit_code cmd_bench(session *s);
+exit_code cmd_ladder(session *s);
+exit_code cmd_devices(session *s);
+exit_code cmd_doctor(session *s);
+exit_code cmd_selftest(session *s);
+
+#endif

@@ -1,0 +1,149 @@
+/* cmd_bench.c - `tilewright bench`: products of many shapes, each verified, then timed. One record per line. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include "cmd.h"
+#include "row.h"
+#include "say.h"
+#include "term.h"
+
+static const double REFERENCE_WORK = 5e7, LIMIT_S = 2; /* multiply-adds of a reference; seconds of samples per row */
+
+typedef struct shape_set {
+    const char *name;
+    shape_list list;
+} shape_set;
+
+static const shape_set sets[] = {
+    {"square", {5, {{128, 128, 128}, {256, 256, 256}, {512, 512, 512}, {1024, 1024, 1024}, {2048, 2048, 2048}}}},
+    {"odd",
+     {6,
+      {{127, 127, 127}, {255, 257, 253}, {511, 513, 509}, {1000, 777, 1023}, {1023, 1025, 1021}, {2047, 2049, 2045}}}},
+    {"skinny",
+     {6, {{4096, 4096, 16}, {4096, 4096, 32}, {4096, 16, 4096}, {16, 4096, 4096}, {1, 4096, 4096}, {4096, 1, 4096}}}},
+    {"small",
+     {8, {{4, 4, 4}, {8, 8, 8}, {16, 16, 16}, {24, 24, 24}, {32, 32, 32}, {48, 48, 48}, {64, 64, 64}, {96, 96, 96}}}},
+};
+
+static exit_code choose_shapes(const options *opt, shape_list *out)
+{
+    int ways = (opt->shapes.count > 0) + (opt->sizes.count > 0) + (opt->set != NULL);
+    if (ways > 1) return say(EXIT_USAGE, "--shape, --size and --set each name the shapes: give one of them");
+    const char *set = opt->set != NULL ? opt->set : "square";
+    *out = opt->shapes;
+    for (int i = 0; i < opt->sizes.count; i++) {
+        int64_t n = opt->sizes.items[i];
+        out->items[out->count++] = (shape){n, n, n};
+    }
+    for (size_t i = 0; out->count == 0 && i < sizeof sets / sizeof *sets; i++)
+        if (strcmp(sets[i].name, set) == 0) *out = sets[i].list;
+    return EXIT_OK;
+}
+
+static exit_code choose_kernel(const options *opt, const tw_lab_kernel **out)
+{
+    *out = NULL;
+    if (opt->kernel == NULL) return EXIT_OK;
+    if (opt->host)
+        return say(EXIT_USAGE, "--host times tw_gemm(), which chooses by itself: --kernel cannot hold with it");
+    const char *names[512];
+    int count = 0;
+    for (const tw_lab_kernel *k; count < 512 && (k = tw_lab_kernel_at(count)) != NULL; count++) {
+        names[count] = k->name;
+        if (strcmp(k->name, opt->kernel) == 0) *out = k;
+    }
+    if (*out != NULL) return EXIT_OK;
+    const char *closest = say_closest(opt->kernel, names, count);
+    if (closest != NULL)
+        return say(EXIT_USAGE, "--kernel %s: no such row of the table; did you mean %s?", opt->kernel, closest);
+    return say(EXIT_USAGE, "--kernel %s: no such row of the table; its names look like %s", opt->kernel, names[0]);
+}
+
+static void print_header(FILE *text)
+{
+    fprintf(text, "%-5s %-18s %-26s %7s %10s %9s %8s %9s  %s\n", "dtype", "m x n x k", "kernel", "threads", "median",
+            "GFLOP/s", "of peak", "of bound", "verified");
+}
+
+static void print_row(FILE *text, const row *r)
+{
+    const record *d = &r->record;
+    term_paint paint = term_paint_for(text);
+    char dims[64];
+    term_number median, speed, of_peak, of_bound;
+    term_progress_end();
+    snprintf(dims, sizeof dims, "%" PRId64 "x%" PRId64 "x%" PRId64, d->m, d->n, d->k);
+    fprintf(text, "%-5s %-18s %-26s ", d->dtype, dims, d->kernel != NULL ? d->kernel : "-");
+    if (r->outcome == ROW_REFUSED)
+        fprintf(text, "%srefused: %s%s\n", paint.faint, r->text, paint.plain);
+    else if (r->outcome == ROW_WRONG)
+        fprintf(text, "%sWRONG: %s%s\n", paint.bad, r->text, paint.plain);
+    else
+        fprintf(text, "%7d %10s %9s %8s %9s  %s\n", d->threads, term_seconds(d->median_s, median),
+                term_gflops(d->gflops, speed), term_percent(d->gflops / d->peak_gflops, of_peak),
+                term_percent(d->fraction_of_bound, of_bound), d->verified);
+}
+
+typedef struct tally {
+    int timed, refused, failed;
+} tally;
+
+static exit_code finish_row(session *s, const row *r, tally *count)
+{
+    print_row(s->text, r);
+    if (row_failed(r)) say(EXIT_CHECK, "%s: %s", r->record.kernel, r->text);
+    count->timed += r->outcome == ROW_TIMED;
+    count->refused += r->outcome == ROW_REFUSED;
+    count->failed += row_failed(r);
+    return session_record(s, &r->record);
+}
+
+static exit_code bench_shape(session *s, roofs *limits, const tw_lab_kernel *kernel, tw_dtype dtype, shape p,
+                             tally *count)
+{
+    static row result;
+    trial t;
+    row_wish wish = {.kernel = kernel, .limit_s = LIMIT_S};
+    tw_problem problem = tw_problem_make(dtype, TW_N, TW_N, p.m, p.n, p.k);
+    term_progress("making the references", -1);
+    tw_status status = trial_open(&t, s->context, &problem, s->opt->seed, REFERENCE_WORK);
+    if (status != TW_OK) return say_lab(status, "the operands and references of this shape");
+    t.host = s->opt->host;
+    exit_code code = row_run(s, &t, limits, &wish, &result);
+    trial_close(&t);
+    return code == EXIT_OK ? finish_row(s, &result, count) : code;
+}
+
+static void print_peaks(FILE *text, const roofs *limits)
+{
+    for (const roof *p = limits->peaks; p->threads != 0; p++) {
+        term_number speed;
+        fprintf(text, "peak       %s, %d thread%s: %s GFLOP/s of multiply-adds, measured before and after each row\n",
+                tw_lab_dtype_of((tw_dtype)p->what)->name, p->threads, p->threads == 1 ? "" : "s",
+                term_gflops(p->best / 1e9, speed));
+    }
+}
+
+exit_code cmd_bench(session *s)
+{
+    static roofs limits;
+    shape_list shapes = {0};
+    name_list dtypes = s->opt->dtypes;
+    const tw_lab_kernel *kernel = NULL;
+    tally count = {0};
+    if (dtypes.count == 0) dtypes = (name_list){1, {"f32"}};
+    exit_code code = choose_shapes(s->opt, &shapes);
+    if (code == EXIT_OK) code = choose_kernel(s->opt, &kernel);
+    if (code == EXIT_OK) code = session_open_device(s);
+    if (code != EXIT_OK) return code;
+    roofs_begin(&limits, s->context, &s->device);
+    print_header(s->text);
+    for (int d = 0; d < dtypes.count; d++)
+        for (int i = 0; code == EXIT_OK && i < shapes.count; i++)
+            code = bench_shape(s, &limits, kernel, tw_lab_dtype_named(dtypes.items[d])->dtype, shapes.items[i], &count);
+    if (code != EXIT_OK) return code;
+    print_peaks(s->text, &limits);
+    if (count.failed > 0) return EXIT_CHECK;
+    if (count.timed == 0) return say(EXIT_DEVICE, "no row could be timed: %d refused", count.refused);
+    return EXIT_OK;
+}

@@ -1,0 +1,151 @@
+/* cmd_doctor.c - `tilewright doctor`: the facts of a bug report, what stands in the way, and a quick self test. */
+#define _POSIX_C_SOURCE 200809L
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+#include "cmd.h"
+#include "object.h"
+#include "say.h"
+#include "selftest.h"
+#include "term.h"
+
+typedef struct doctor {
+    session *s;
+    object out;
+    int advice;
+} doctor;
+
+/* One fact, for people and for programs. */
+static void fact(doctor *d, const char *name, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static void fact(doctor *d, const char *name, const char *format, ...)
+{
+    char text[600];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    fprintf(d->s->text, "%-18s %s\n", name, text);
+    object_text(&d->out, name, text);
+}
+
+static void advise(doctor *d, const char *text)
+{
+    char name[24];
+    snprintf(name, sizeof name, "advice %d", ++d->advice);
+    fact(d, name, "%s", text);
+}
+
+/* The text after `key` on the first line that begins with it; the first line itself for "". false: no such file or line. */
+static bool line_of(const char *path, const char *key, char *out, size_t size)
+{
+    char line[512];
+    FILE *file = fopen(path, "r");
+    bool found = false;
+    if (file == NULL) return false;
+    while (!found && fgets(line, sizeof line, file) != NULL) {
+        if (strncmp(line, key, strlen(key)) != 0) continue;
+        const char *value = line + strlen(key) + strspn(line + strlen(key), " \t\"");
+        snprintf(out, size, "%.*s", (int)strcspn(value, "\"\n"), value);
+        found = true;
+    }
+    fclose(file);
+    return found;
+}
+
+static const char *compiler(void)
+{
+#if defined(__clang__)
+    return "clang " __clang_version__;
+#elif defined(__GNUC__)
+    return "gcc " __VERSION__;
+#else
+    return "an unknown compiler";
+#endif
+}
+
+static void tell_build(doctor *d)
+{
+    fact(d, "program", "tilewright %s, built with %s", tw_version(), compiler());
+#ifndef __OPTIMIZE__
+    advise(d,
+           "this program was built without optimisation: its times mean little; build with -DCMAKE_BUILD_TYPE=Release");
+#endif
+}
+
+static void tell_system(doctor *d)
+{
+    char libc[64] = "unknown", name[200] = "unknown", memory[64] = "unknown";
+    struct utsname u;
+#ifdef _CS_GNU_LIBC_VERSION
+    confstr(_CS_GNU_LIBC_VERSION, libc, sizeof libc);
+#endif
+    line_of("/etc/os-release", "PRETTY_NAME=", name, sizeof name);
+    line_of("/proc/meminfo", "MemAvailable:", memory, sizeof memory);
+    if (uname(&u) == 0) fact(d, "system", "%s, %s %s, %s", name, u.sysname, u.release, u.machine);
+    fact(d, "libc", "%s", libc);
+    fact(d, "memory free", "%s", memory);
+}
+
+static void tell_processors(doctor *d)
+{
+    const tw_device *dev = &d->s->device;
+    char allowed[200] = "unknown", group[200] = "", quota[64] = "none", path[300], pages[100] = "not offered";
+    fact(d, "processor", "%s, code for %s", dev->name, dev->instruction_set);
+    fact(d, "threads", "%d, from the %s", (int)dev->threads, dev->threads_from);
+    line_of("/proc/self/status", "Cpus_allowed_list:", allowed, sizeof allowed);
+    line_of("/proc/self/cgroup", "0::", group, sizeof group);
+    snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", group);
+    line_of(path, "", quota, sizeof quota);
+    fact(d, "allowed", "processors %s; cgroup quota: %s", allowed, quota);
+    line_of("/sys/kernel/mm/transparent_hugepage/enabled", "", pages, sizeof pages);
+    fact(d, "huge pages", "transparent: %s", pages);
+    if (strstr(pages, "[never]") != NULL)
+        advise(d, "transparent huge pages are off: large products lose time in the TLB. "
+                  "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled");
+}
+
+static void tell_engines(doctor *d)
+{
+    fact(d, "engine cpu", "ready; it needs nothing more");
+    fact(d, "other engines", "opencl and cuda are not part of this version");
+}
+
+static void tell_environment(doctor *d)
+{
+    static const char *const names[] = {"TILEWRIGHT_CPU", "TILEWRIGHT_THREADS", "OMP_NUM_THREADS", "NO_COLOR"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = getenv(names[i]);
+        fact(d, names[i], "%s", value != NULL ? value : "not set");
+    }
+    const char *threads = getenv("TILEWRIGHT_THREADS");
+    int64_t number;
+    if (getenv("TILEWRIGHT_CPU") != NULL)
+        advise(d, "TILEWRIGHT_CPU limits the instructions that are used; unset it for full speed");
+    if (threads != NULL && !parse_whole(threads, 1, 4096, &number))
+        advise(d, "TILEWRIGHT_THREADS is not a whole number from 1 to 4096 and is ignored");
+}
+
+exit_code cmd_doctor(session *s)
+{
+    doctor d = {.s = s};
+    selftest_count count;
+    exit_code code = session_open_device(s);
+    if (code != EXIT_OK) return code;
+    d.out = object_begin(s->json);
+    tell_build(&d);
+    tell_system(&d);
+    tell_processors(&d);
+    tell_engines(&d);
+    tell_environment(&d);
+    code = selftest_run(s, true, false, &count);
+    if (code == EXIT_OK)
+        fact(&d, "self test", "%d production kernels passed, %d failed, %d do not fit this device", count.passed,
+             count.failed, count.refused);
+    if (d.advice == 0) fact(&d, "advice", "none: nothing is missing");
+    object_end(&d.out);
+    s->json_lines = true;
+    if (code != EXIT_OK) return code;
+    return count.failed > 0 ? EXIT_CHECK : EXIT_OK;
+}

@@ -1,0 +1,224 @@
+/* cmd_multiply.c - `tilewright multiply A B -o C`: read, compute, write, judge, and only then give the file its name. */
+#define _POSIX_C_SOURCE 200809L
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "../lab/roofline.h"
+#include "check.h"
+#include "cmd.h"
+#include "guard.h"
+#include "say.h"
+#include "term.h"
+
+typedef struct job {
+    session *s;
+    operands in;
+    io_output out;
+    io_format format;
+    void *c; /* m x n, row by row */
+    tw_lab_plan plan;
+    bool planned;
+    double read_s, compute_s, write_s, check_s;
+    verify_report report;
+} job;
+
+static exit_code check_options(const options *opt, io_format *format)
+{
+    if (opt->output == NULL) return say(EXIT_USAGE, "-o FILE is missing: where C is to be written");
+    *format = io_format_of(opt->output);
+    if (*format == IO_FORMAT_NONE)
+        return say(EXIT_USAGE, "-o %s: the ending names no format, expected .npy, .mtx, .raw or .bin", opt->output);
+    return operands_check_options(opt);
+}
+
+/* The output is opened before the work: a folder that cannot be written to is found at once. */
+static exit_code open_output(job *j)
+{
+    io_error error;
+    guard_hold();
+    io_status status = io_output_open(&j->out, j->s->opt->output, &error);
+    if (status == IO_OK) guard_output(j->out.temp_path);
+    guard_release();
+    return status == IO_OK ? EXIT_OK : say_io(status, &error);
+}
+
+static exit_code make_result(job *j)
+{
+    const tw_problem *p = &j->in.problem;
+    j->c = memory_for(p->m, p->n, io_type_bytes(j->in.type));
+    if (j->c == NULL)
+        return say(EXIT_MEMORY, "memory ran out: there is no room for C, %" PRId64 " x %" PRId64 " elements of %s",
+                   p->m, p->n, io_type_name(j->in.type));
+    if (j->in.each[OPERAND_ADD].path != NULL) io_convert(&j->in.each[OPERAND_ADD].matrix, j->in.type, j->c);
+    return EXIT_OK;
+}
+
+static exit_code compute(job *j)
+{
+    double start_s = measure_now_s();
+    term_progress("multiplying", -1);
+    tw_status status = tw_gemm(j->s->context, &j->in.problem, j->in.a, j->in.b, j->c);
+    j->compute_s = measure_now_s() - start_s;
+    return status == TW_OK ? EXIT_OK : say_tw(status);
+}
+
+static exit_code write_result(job *j)
+{
+    const tw_problem *p = &j->in.problem;
+    io_matrix c = {.type = j->in.type, .rows = p->m, .cols = p->n, .row_stride = p->n, .col_stride = 1, .data = j->c};
+    io_error error;
+    double start_s = measure_now_s();
+    term_progress("writing", -1);
+    io_status status = io_output_write(&j->out, j->format, &c, &error);
+    j->write_s = measure_now_s() - start_s;
+    return status == IO_OK ? EXIT_OK : say_io(status, &error);
+}
+
+/* ---- --verify: judge the bytes of the temporary file, not the memory that they were written from ---- */
+
+static io_status parse(const job *j, const void *bytes, size_t count, io_matrix *out, io_error *error)
+{
+    const tw_problem *p = &j->in.problem;
+    io_raw_shape raw = {j->in.type, p->m, p->n};
+    const char *name = j->out.path;
+    if (j->format == IO_FORMAT_NPY) return npy_parse(bytes, count, name, out, error);
+    if (j->format == IO_FORMAT_MTX) return mtx_parse(bytes, count, name, out, error);
+    return raw_parse(bytes, count, name, &raw, out, error);
+}
+
+/* A mapping of the temporary file; *bytes is "" when the file is empty, NULL when it cannot be mapped. */
+static void map_temporary(const job *j, void **bytes, size_t *count)
+{
+    static char nothing[1];
+    struct stat found;
+    int fd = open(j->out.temp_path, O_RDONLY | O_CLOEXEC);
+    *bytes = NULL;
+    if (fd >= 0 && fstat(fd, &found) == 0) {
+        *count = (size_t)found.st_size;
+        *bytes = *count > 0 ? mmap(NULL, *count, PROT_READ, MAP_PRIVATE, fd, 0) : nothing;
+        if (*bytes == MAP_FAILED) *bytes = NULL;
+    }
+    if (fd >= 0) close(fd);
+}
+
+static exit_code judge_bytes(job *j, const void *bytes, size_t count)
+{
+    operand written = {.path = j->s->opt->output, .watch = -1};
+    const void *c = NULL;
+    io_error error;
+    io_status status = parse(j, bytes, count, &written.matrix, &error);
+    if (status != IO_OK) return say_io(IO_CANNOT_WRITE, &error);
+    exit_code code = operand_dense(&written, j->in.type, &c);
+    if (code == EXIT_OK) code = check_product(j->s, &j->in, c, written.path, &j->report);
+    io_free(&written.matrix);
+    free(written.block);
+    return code;
+}
+
+static exit_code judge(job *j)
+{
+    void *bytes;
+    size_t count = 0;
+    double start_s = measure_now_s();
+    if (!j->s->opt->verify) return EXIT_OK;
+    map_temporary(j, &bytes, &count);
+    if (bytes == NULL) return say(EXIT_OUTPUT, "%s: cannot be read back: %s", j->s->opt->output, strerror(errno));
+    int watch = guard_watch(bytes, count, j->s->opt->output);
+    exit_code code = judge_bytes(j, bytes, count);
+    guard_unwatch(watch);
+    if (count > 0) munmap(bytes, count);
+    j->check_s = measure_now_s() - start_s;
+    return code;
+}
+
+static exit_code finish_output(job *j)
+{
+    io_error error;
+    double start_s = measure_now_s();
+    io_status status = io_output_commit(&j->out, &error);
+    guard_output(NULL);
+    j->write_s += measure_now_s() - start_s;
+    return status == IO_OK ? EXIT_OK : say_io(status, &error);
+}
+
+/* ---- telling ---- */
+
+static void tell_plan(job *j)
+{
+    FILE *text = j->s->text;
+    operands_tell(&j->in, text);
+    fprintf(text, "C          %s  %" PRId64 " x %" PRId64 " %s\n", j->s->opt->output, j->in.problem.m, j->in.problem.n,
+            io_type_name(j->in.type));
+    j->planned = tw_lab_plan_of(j->s->context, NULL, &j->in.problem, &j->plan) == TW_OK;
+    if (j->planned) fprintf(text, "kernel     %s\n", j->plan.text);
+}
+
+static exit_code tell_times(job *j)
+{
+    FILE *text = j->s->text;
+    term_number read_, compute_, write_, check, speed;
+    if (!j->s->opt->verify) fprintf(text, "check      none: --verify judges the result\n");
+    fprintf(text, "time       read %s, compute %s, write %s", term_seconds(j->read_s, read_),
+            term_seconds(j->compute_s, compute_), term_seconds(j->write_s, write_));
+    if (j->s->opt->verify) fprintf(text, ", check %s", term_seconds(j->check_s, check));
+    fprintf(text, "\nspeed      %s GFLOP/s\n", term_gflops(roofline_flops(&j->in.problem) / j->compute_s / 1e9, speed));
+    return session_flush(j->s);
+}
+
+static exit_code write_record(job *j)
+{
+    const tw_problem *p = &j->in.problem;
+    record r = record_blank();
+    r.engine = j->s->device.engine;
+    r.device = j->s->device.name;
+    r.method = "tw_gemm, host pointers, once";
+    r.dtype = io_type_name(j->in.type);
+    r.m = p->m, r.n = p->n, r.k = p->k;
+    r.lda = p->lda, r.ldb = p->ldb, r.ldc = p->ldc;
+    r.op_a = p->op_a == TW_N ? 'n' : 't', r.op_b = p->op_b == TW_N ? 'n' : 't';
+    r.alpha = p->alpha, r.beta = p->beta;
+    r.samples = r.repeats = r.sets = 1;
+    r.min_s = r.median_s = r.p95_s = j->compute_s;
+    r.gflops = roofline_flops(p) / j->compute_s / 1e9;
+    r.compulsory_bytes = roofline_compulsory_bytes(p);
+    r.verified = j->s->opt->verify ? "residuals+elements" : "no";
+    if (j->s->opt->verify) r.error_ratio = j->report.element_ratio;
+    if (j->planned) {
+        r.kernel = j->plan.kernel->name;
+        r.rung = j->plan.kernel->rung;
+        r.threads = j->plan.threads;
+        r.plan = j->plan.text;
+    }
+    return session_record(j->s, &r);
+}
+
+exit_code cmd_multiply(session *s)
+{
+    static job j;
+    j.s = s;
+    j.out.fd = -1;
+    exit_code code = check_options(s->opt, &j.format);
+    if (code == EXIT_OK) code = session_open_device(s);
+    double start_s = measure_now_s();
+    if (code == EXIT_OK) code = operands_read(s->opt, &j.in);
+    if (code == EXIT_OK) code = make_result(&j);
+    j.read_s = measure_now_s() - start_s;
+    if (code == EXIT_OK) code = open_output(&j);
+    if (code == EXIT_OK) tell_plan(&j);
+    if (code == EXIT_OK) code = compute(&j);
+    if (code == EXIT_OK) code = write_result(&j);
+    if (code == EXIT_OK) code = judge(&j);
+    if (code == EXIT_OK) code = finish_output(&j);
+    io_output_discard(&j.out);
+    guard_output(NULL);
+    if (code == EXIT_OK) code = tell_times(&j);
+    if (code == EXIT_OK) code = write_record(&j);
+    operands_free(&j.in);
+    free(j.c);
+    return code;
+}

@@ -1,0 +1,127 @@
+/* cmd_selftest.c - `tilewright selftest`: each kernel on a handful of shapes, judged by both oracles. */
+#include <inttypes.h>
+#include <math.h>
+#include "cmd.h"
+#include "object.h"
+#include "say.h"
+#include "selftest.h"
+#include "term.h"
+#include "trial.h"
+
+typedef struct selftest_case {
+    tw_op op_a, op_b;
+    int64_t m, n, k, padding; /* padding: elements between the rows of each operand */
+    double alpha, beta;
+} selftest_case;
+
+static const selftest_case cases[] = {
+    {TW_N, TW_N, 1, 1, 1, 0, 1, 0},     {TW_N, TW_N, 7, 5, 3, 2, 1, 0},       {TW_T, TW_N, 17, 33, 65, 0, 2, -1},
+    {TW_N, TW_T, 64, 64, 64, 0, 1, 0},  {TW_T, TW_T, 129, 65, 100, 3, -1, 1}, {TW_N, TW_N, 1, 200, 31, 1, 1, 0.5},
+    {TW_N, TW_N, 200, 1, 513, 0, 1, 0}, {TW_N, TW_N, 50, 97, 0, 0, 1, 2},     {TW_T, TW_N, 100, 130, 700, 5, 0.5, 0},
+};
+
+enum { CASES = sizeof cases / sizeof *cases };
+
+static tw_problem problem_of(const selftest_case *c, tw_dtype dtype)
+{
+    tw_problem p = tw_problem_make(dtype, c->op_a, c->op_b, c->m, c->n, c->k);
+    p.lda += c->padding, p.ldb += c->padding, p.ldc += c->padding;
+    p.alpha = c->alpha, p.beta = c->beta;
+    return p;
+}
+
+/* One kernel of the table, with what was found so far. */
+typedef struct subject {
+    const tw_lab_kernel *kernel;
+    int judged;
+    bool failed;
+    double worst_ratio;
+    char text[400]; /* the first refusal or failure */
+} subject;
+
+static exit_code judge_case(session *s, const selftest_case *c, subject *x)
+{
+    trial t;
+    trial_verdict verdict;
+    tw_problem p = problem_of(c, x->kernel->dtype);
+    tw_lab_choice choice = {.kernel = x->kernel->name, .threads = (int)s->opt->threads};
+    if (tw_lab_fits(s->context, &choice, &p, x->text, (int)sizeof x->text) != 1) return EXIT_OK;
+    tw_status status = trial_open(&t, s->context, &p, s->opt->seed, 0);
+    if (status != TW_OK) return say_lab(status, "the references of a test");
+    status = trial_judge(&t, &choice, &verdict);
+    trial_close(&t);
+    if (status != TW_OK) return say_lab(status, "a test");
+    x->judged++;
+    x->worst_ratio = fmax(x->worst_ratio, verdict.error_ratio);
+    if (verdict.passed) return EXIT_OK;
+    x->failed = true;
+    snprintf(x->text, sizeof x->text, "%" PRId64 "x%" PRId64 "x%" PRId64 ": %.300s", c->m, c->n, c->k, verdict.text);
+    return EXIT_OK;
+}
+
+static void write_subject(session *s, const subject *x)
+{
+    object o = object_begin(s->json);
+    object_text(&o, "command", say_command_name());
+    object_text(&o, "kernel", x->kernel->name);
+    object_text(&o, "verified", x->failed ? "WRONG" : x->judged > 0 ? "exact+bound" : "no");
+    object_number(&o, "shapes", x->judged);
+    object_number(&o, "error_ratio", x->judged > 0 ? x->worst_ratio : NAN);
+    object_text(&o, x->judged > 0 ? "text" : "refused", x->text);
+    object_end(&o);
+    s->json_lines = true;
+}
+
+static void print_subject(session *s, const subject *x)
+{
+    term_paint paint = term_paint_for(s->text);
+    term_progress_end();
+    if (x->failed)
+        fprintf(s->text, "%sWRONG%s    %-28s %s\n", paint.bad, paint.plain, x->kernel->name, x->text);
+    else if (x->judged == 0)
+        fprintf(s->text, "%srefused  %-28s %s%s\n", paint.faint, x->kernel->name, x->text, paint.plain);
+    else
+        fprintf(s->text, "%sok%s       %-28s %d shapes, errors up to %.2g of the bound\n", paint.good, paint.plain,
+                x->kernel->name, x->judged, x->worst_ratio);
+}
+
+static exit_code run_subject(session *s, subject *x)
+{
+    exit_code code = EXIT_OK;
+    term_progress(x->kernel->name, -1);
+    for (int c = 0; code == EXIT_OK && !x->failed && c < CASES; c++) code = judge_case(s, &cases[c], x);
+    return code;
+}
+
+exit_code selftest_run(session *s, bool production_only, bool lines, selftest_count *count)
+{
+    const tw_lab_kernel *kernel;
+    *count = (selftest_count){0};
+    for (int i = 0; (kernel = tw_lab_kernel_at(i)) != NULL; i++) {
+        subject x = {.kernel = kernel};
+        if (production_only && !kernel->production) continue;
+        exit_code code = run_subject(s, &x);
+        if (code != EXIT_OK) return code;
+        count->failed += x.failed;
+        count->refused += x.judged == 0;
+        count->passed += !x.failed && x.judged > 0;
+        if (lines || x.failed) print_subject(s, &x);
+        if (lines) write_subject(s, &x);
+        if (x.failed) say(EXIT_CHECK, "%s: %s", kernel->name, x.text);
+        code = session_flush(s);
+        if (code != EXIT_OK) return code;
+    }
+    return EXIT_OK;
+}
+
+exit_code cmd_selftest(session *s)
+{
+    selftest_count count;
+    exit_code code = session_open_device(s);
+    if (code == EXIT_OK) code = selftest_run(s, false, true, &count);
+    if (code != EXIT_OK) return code;
+    fprintf(s->text, "%d passed, %d failed, %d refused; %d shapes each, on %s\n", count.passed, count.failed,
+            count.refused, CASES, s->device.instruction_set);
+    if (count.passed == 0 && count.failed == 0) return say(EXIT_DEVICE, "no kernel of the table fits this device");
+    return count.failed > 0 ? EXIT_CHECK : EXIT_OK;
+}

@@ -1,0 +1,49 @@
+/* cmd_verify.c - `tilewright verify A B C`: is somebody's C the product? */
+#include "check.h"
+#include "cmd.h"
+#include "object.h"
+
+static void write_report(session *s, const operands *o, const verify_report *r)
+{
+    object out = object_begin(s->json);
+    object_text(&out, "command", "verify");
+    object_text(&out, "file", o->each[OPERAND_C].path);
+    object_text(&out, "dtype", io_type_name(o->type));
+    object_number(&out, "m", (double)o->problem.m);
+    object_number(&out, "n", (double)o->problem.n);
+    object_number(&out, "k", (double)o->problem.k);
+    object_flag(&out, "passed", r->passed);
+    object_number(&out, "vectors", r->vectors);
+    object_number(&out, "elements", (double)r->elements);
+    object_number(&out, "failed_rows", (double)r->failed_rows);
+    object_number(&out, "unchecked", (double)r->unchecked);
+    object_number(&out, "row_ratio", r->row_ratio);
+    object_number(&out, "element_ratio", r->element_ratio);
+    object_number(&out, "worst_row_bound", r->worst_row_bound);
+    object_number(&out, "worst_element_bound", r->worst_element_bound);
+    object_number(&out, "row", (double)r->row);
+    object_number(&out, "col", (double)r->col);
+    object_number(&out, "found", r->found);
+    object_number(&out, "expected", r->expected);
+    object_number(&out, "bound", r->bound);
+    object_text(&out, "text", r->text);
+    object_end(&out);
+    s->json_lines = true;
+}
+
+exit_code cmd_verify(session *s)
+{
+    operands o = {0};
+    const void *c = NULL;
+    verify_report report;
+    exit_code code = operands_check_options(s->opt);
+    if (code == EXIT_OK) code = operands_read(s->opt, &o);
+    if (code == EXIT_OK) code = operand_dense(&o.each[OPERAND_C], o.type, &c);
+    if (code == EXIT_OK) {
+        operands_tell(&o, s->text);
+        code = check_product(s, &o, c, o.each[OPERAND_C].path, &report);
+        if (code == EXIT_OK || code == EXIT_CHECK) write_report(s, &o, &report);
+    }
+    operands_free(&o);
+    return code;
+}

@@ -1,0 +1,145 @@
+/* guard.c - signal handlers. Only async-signal-safe calls stand in them; everything they need is laid ready before. */
+#define _POSIX_C_SOURCE 200809L
+#include "guard.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "exit.h"
+#include "say.h"
+#include "term.h"
+
+typedef struct watched {
+    uintptr_t start, end; /* equal: the place is free */
+    char sentence[512];
+} watched;
+
+/* A path longer than the system allows cannot have been opened. */
+typedef struct kept_path {
+    volatile sig_atomic_t set;
+    char path[4352];
+} kept_path;
+
+enum { MOST_WATCHED = 8 };
+
+static kept_path output_temp, json_temp, json_target;
+static volatile sig_atomic_t json_lines;
+static watched watches[MOST_WATCHED];
+
+static void put(const char *text)
+{
+    if (write(STDERR_FILENO, text, strlen(text)) < 0) return;
+}
+
+static void clean_up(void)
+{
+    if (term_progress_showing()) put("\r\033[K");
+    if (output_temp.set) unlink(output_temp.path);
+    if (!json_temp.set) return;
+    if (!json_lines || rename(json_temp.path, json_target.path) != 0) unlink(json_temp.path);
+}
+
+static void on_stop(int number)
+{
+    (void)number;
+    clean_up();
+    put("tilewright: interrupted\n");
+    _exit(EXIT_INTERRUPTED);
+}
+
+static void on_bus_error(int number, siginfo_t *info, void *context)
+{
+    (void)context;
+    uintptr_t at = (uintptr_t)info->si_addr;
+    for (int i = MOST_WATCHED - 1; i >= 0; i--) {
+        if (at < watches[i].start || at >= watches[i].end) continue;
+        clean_up();
+        put(watches[i].sentence);
+        _exit(EXIT_INPUT);
+    }
+    signal(number, SIG_DFL); /* not ours: the instruction is repeated and ends the program as usual */
+}
+
+static void stop_signals(sigset_t *set)
+{
+    sigemptyset(set);
+    sigaddset(set, SIGINT);
+    sigaddset(set, SIGTERM);
+    sigaddset(set, SIGHUP);
+}
+
+void guard_install(void)
+{
+    static const int stops[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction stop = {.sa_handler = on_stop}, bus = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO};
+    stop_signals(&stop.sa_mask);
+    stop_signals(&bus.sa_mask);
+    for (size_t i = 0; i < sizeof stops / sizeof *stops; i++) {
+        struct sigaction before;
+        if (sigaction(stops[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) sigaction(stops[i], &stop, NULL);
+    }
+    sigaction(SIGBUS, &bus, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+void guard_hold(void)
+{
+    sigset_t set;
+    stop_signals(&set);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+void guard_release(void)
+{
+    sigset_t set;
+    stop_signals(&set);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+static void keep(kept_path *kept, const char *path)
+{
+    kept->set = 0;
+    if (path == NULL || strlen(path) >= sizeof kept->path) return;
+    memcpy(kept->path, path, strlen(path) + 1);
+    kept->set = 1;
+}
+
+void guard_output(const char *temp_path)
+{
+    keep(&output_temp, temp_path);
+}
+
+void guard_json(const char *temp_path, const char *path)
+{
+    keep(&json_target, path);
+    keep(&json_temp, temp_path);
+}
+
+void guard_json_has_lines(void)
+{
+    json_lines = 1;
+}
+
+int guard_watch(const void *start, size_t bytes, const char *path)
+{
+    for (int i = 0; i < MOST_WATCHED; i++) {
+        if (watches[i].end != watches[i].start) continue;
+        const char *command = say_command_name();
+        snprintf(watches[i].sentence, sizeof watches[i].sentence,
+                 "tilewright: %s: %.300s: the file became shorter, or failed to be read, while it was in use\n",
+                 command != NULL ? command : "", path);
+        watches[i].start = (uintptr_t)start;
+        watches[i].end = (uintptr_t)start + bytes;
+        return i;
+    }
+    return -1;
+}
+
+void guard_unwatch(int watch)
+{
+    if (watch >= 0) watches[watch].end = watches[watch].start;
+}

@@ -1,0 +1,24 @@
+/* guard.h - what must happen when the program is stopped from outside: no temporary file stays behind, finished JSON lines
+ * are kept, and a mapped input that another program cuts short is a bad input file, not a crash. */
+#ifndef TILEWRIGHT_GUARD_H
+#define TILEWRIGHT_GUARD_H
+
+#include <stddef.h>
+
+/* guard_install - SIGINT, SIGTERM and SIGHUP end the program with 130, SIGBUS in a watched mapping with 6, each after the
+ * clean-up; SIGPIPE becomes a write error. A signal that the caller ignores stays ignored. */
+void guard_install(void);
+
+/* guard_hold, guard_release - put the stop off while a file is made and registered, or renamed and forgotten. */
+void guard_hold(void);
+void guard_release(void);
+
+void guard_output(const char *temp_path);                 /* remove this file; NULL: none any more */
+void guard_json(const char *temp_path, const char *path); /* as above, but rename it to path once it has lines */
+void guard_json_has_lines(void);
+
+/* guard_watch - from now on bytes from start on are the mapped file of that name; returns what guard_unwatch takes. */
+int guard_watch(const void *start, size_t bytes, const char *path);
+void guard_unwatch(int watch);
+
+#endif

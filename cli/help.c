@@ -1,0 +1,184 @@
+/* help.c - help, man page and completion, all made from the two tables. */
+#include "help.h"
+
+#include <string.h>
+#include "tilewright.h"
+
+typedef struct exit_row {
+    int code;
+    const char *meaning;
+} exit_row;
+
+static const exit_row exit_rows[] = {
+    {EXIT_OK, "all is well"},
+    {EXIT_CHECK, "a check failed: a product is wrong, or a measurement cannot be true"},
+    {EXIT_USAGE, "the command line is wrong"},
+    {EXIT_DEVICE, "no usable device, or no kernel that fits"},
+    {EXIT_BUILD, "a kernel could not be compiled for the device"},
+    {EXIT_MEMORY, "memory ran out"},
+    {EXIT_INPUT, "an input file is bad, or the operands do not fit together"},
+    {EXIT_OUTPUT, "an output could not be written"},
+    {EXIT_RUN, "the device or its driver failed while running"},
+    {EXIT_INTERRUPTED, "interrupted"},
+};
+
+enum { EXIT_ROWS = sizeof exit_rows / sizeof *exit_rows };
+
+static const char environment[] =
+    "TILEWRIGHT_CPU (base, avx2, avx512: use no more than that), TILEWRIGHT_THREADS, OMP_NUM_THREADS, NO_COLOR";
+
+static bool shown(const option_row *row, const command *cmd)
+{
+    return (row->commands & cmd->bit) && row->help != NULL;
+}
+
+/* "-o, --output FILE" */
+static void option_name(const option_row *row, char *out, size_t size)
+{
+    char letter[8] = "";
+    if (row->letter != 0) snprintf(letter, sizeof letter, "-%c, ", row->letter);
+    snprintf(out, size, "%s--%s%s%s", letter, row->name, row->metavar != NULL ? " " : "",
+             row->metavar != NULL ? row->metavar : "");
+}
+
+/* Words of text in lines of at most WIDTH columns, each line behind indent spaces; column is where the cursor stands. */
+static void wrap(FILE *out, const char *text, int indent, int column)
+{
+    enum { WIDTH = 96 };
+    while (*text != '\0') {
+        int length = (int)strcspn(text, " ");
+        if (column > indent && column + 1 + length > WIDTH) {
+            fprintf(out, "\n%*s", indent, "");
+            column = indent;
+        }
+        column += fprintf(out, "%s%.*s", column > indent ? " " : "", length, text);
+        text += length + (text[length] == ' ');
+    }
+    fputc('\n', out);
+}
+
+static void wrap_option(FILE *out, const option_row *row)
+{
+    enum { INDENT = 25 };
+    char name[80];
+    option_name(row, name, sizeof name);
+    fprintf(out, "  %-*s ", INDENT - 3, name);
+    wrap(out, row->help, INDENT, INDENT);
+    if (row->choices != NULL) fprintf(out, "%*s", INDENT, ""), wrap(out, row->choices, INDENT, INDENT);
+}
+
+void help_overview(FILE *out)
+{
+    fprintf(out, "EXAMPLES\n"
+                 "  tilewright multiply A.npy B.npy -o C.npy --verify\n"
+                 "  tilewright ladder\n"
+                 "  tilewright bench --set square --dtype f32,f64\n\n"
+                 "USAGE\n  tilewright COMMAND [OPTION]... [FILE]...\n\n"
+                 "Tilewright multiplies matrices and shows where the time goes.\n\nCOMMANDS\n");
+    for (const command *c = commands; c->name != NULL; c++) fprintf(out, "  %-10s %s\n", c->name, c->summary);
+    fprintf(out, "\n`tilewright COMMAND --help` explains one of them.\n\nEXIT STATUS\n");
+    for (int i = 0; i < EXIT_ROWS; i++) fprintf(out, "  %3d  %s\n", exit_rows[i].code, exit_rows[i].meaning);
+    fprintf(out, "\nENVIRONMENT\n  %s\n", environment);
+}
+
+void help_command(FILE *out, const command *cmd)
+{
+    fprintf(out, "EXAMPLES\n%s\nUSAGE\n  tilewright %s %s\n\n", cmd->examples, cmd->name, cmd->arguments);
+    wrap(out, cmd->details, 0, 0);
+    fprintf(out, "\nOPTIONS\n");
+    for (const option_row *row = option_rows; row->name != NULL; row++)
+        if (shown(row, cmd)) wrap_option(out, row);
+}
+
+/* ---- man page ---- */
+
+/* Text for troff: hyphens and backslashes escaped, no line that begins with a dot or a quote. */
+static void troff(FILE *out, const char *text)
+{
+    bool starts = true;
+    for (const char *c = text; *c != '\0'; c++) {
+        if (starts && (*c == '.' || *c == '\'')) fputs("\\&", out);
+        if (*c == '-' || *c == '\\') fputc('\\', out);
+        fputc(*c == '\\' ? 'e' : *c, out);
+        starts = *c == '\n';
+    }
+}
+
+static void troff_line(FILE *out, const char *request, const char *text)
+{
+    fprintf(out, "%s", request);
+    troff(out, text);
+    fputc('\n', out);
+}
+
+static void man_command(FILE *out, const command *cmd)
+{
+    char synopsis[400];
+    snprintf(synopsis, sizeof synopsis, "tilewright %s %s", cmd->name, cmd->arguments);
+    troff_line(out, ".SS ", synopsis);
+    troff_line(out, "", cmd->details);
+    for (const option_row *row = option_rows; row->name != NULL; row++) {
+        char name[80];
+        if (!shown(row, cmd)) continue;
+        option_name(row, name, sizeof name);
+        troff_line(out, ".TP\n.B ", name);
+        troff(out, row->help);
+        if (row->choices != NULL) fprintf(out, ": %s", row->choices);
+        fputc('\n', out);
+    }
+    troff_line(out, ".PP\n.nf\n", cmd->examples);
+    fputs(".fi\n", out);
+}
+
+void help_man(FILE *out)
+{
+    fprintf(out, ".TH TILEWRIGHT 1 \"\" \"tilewright %s\"\n.SH NAME\n", tw_version());
+    fputs("tilewright \\- multiplies matrices and shows where the time goes\n.SH SYNOPSIS\n", out);
+    fputs(".B tilewright\nCOMMAND [OPTION]... [FILE]...\n.SH COMMANDS\n", out);
+    for (const command *c = commands; c->name != NULL; c++) man_command(out, c);
+    fputs(".SH EXIT STATUS\n", out);
+    for (int i = 0; i < EXIT_ROWS; i++) {
+        fprintf(out, ".TP\n.B %d\n", exit_rows[i].code);
+        troff_line(out, "", exit_rows[i].meaning);
+    }
+    troff_line(out, ".SH ENVIRONMENT\n", environment);
+}
+
+/* ---- completion ---- */
+
+static void completion_command(FILE *out, const command *cmd)
+{
+    fprintf(out, "    %s) words=\"", cmd->name);
+    for (const option_row *row = option_rows; row->name != NULL; row++)
+        if (shown(row, cmd)) fprintf(out, " --%s", row->name);
+    fputs("\" ;;\n", out);
+}
+
+/* Words that an option may take, by the option's name; where commands differ, the first row of that name counts. */
+static void completion_choices(FILE *out)
+{
+    for (const option_row *row = option_rows; row->name != NULL; row++) {
+        bool first = true;
+        for (const option_row *other = option_rows; other < row; other++) first &= strcmp(other->name, row->name) != 0;
+        if (first && row->choices != NULL) fprintf(out, "    --%s) words=\"%s\" ;;\n", row->name, row->choices);
+    }
+}
+
+void help_completion(FILE *out)
+{
+    fputs("# bash completion of tilewright; made by `tilewright help --completion`\n"
+          "_tilewright() {\n"
+          "    local words= last=${COMP_WORDS[COMP_CWORD-1]} here=${COMP_WORDS[COMP_CWORD]}\n"
+          "    case ${COMP_WORDS[1]} in\n",
+          out);
+    for (const command *c = commands; c->name != NULL; c++) completion_command(out, c);
+    fputs("    esac\n    [[ $COMP_CWORD == 1 ]] && words=\"", out);
+    for (const command *c = commands; c->name != NULL; c++) fprintf(out, " %s", c->name);
+    fputs("\"\n    [[ $COMP_CWORD == 1 || $here == -* ]] || words=\n    case $last in\n", out);
+    completion_choices(out);
+    fputs("    esac\n"
+          "    COMPREPLY=($(compgen -W \"$words\" -- \"$here\"))\n"
+          "}\n"
+          "complete -o default -F _tilewright tilewright\n",
+          out);
+}

@@ -1,0 +1,129 @@
+/* main.c - the program: a table of commands, and the few lines that pick one. */
+#include <stdio.h>
+#include <string.h>
+#include "cmd.h"
+#include "guard.h"
+#include "help.h"
+#include "object.h"
+#include "say.h"
+
+static exit_code cmd_version(session *s)
+{
+    fprintf(s->text, "tilewright %s\n", tw_version());
+    object o = object_begin(s->json);
+    object_text(&o, "version", tw_version());
+    object_end(&o);
+    return session_flush(s);
+}
+
+static exit_code unknown_command(const char *name)
+{
+    const char *names[16], *closest;
+    int count = 0;
+    for (const command *c = commands; c->name != NULL; c++) names[count++] = c->name;
+    closest = say_closest(name, names, count);
+    if (closest != NULL) return say(EXIT_USAGE, "unknown command '%s'; did you mean %s?", name, closest);
+    return say(EXIT_USAGE, "unknown command '%s'; `tilewright help` lists them", name);
+}
+
+static exit_code cmd_help(session *s)
+{
+    const char *name = s->opt->operands[0];
+    const command *about = name != NULL ? command_named(name) : NULL;
+    if (name != NULL && about == NULL) return unknown_command(name);
+    if (s->opt->man)
+        help_man(s->text);
+    else if (s->opt->completion)
+        help_completion(s->text);
+    else if (about != NULL)
+        help_command(s->text, about);
+    else
+        help_overview(s->text);
+    return session_flush(s);
+}
+
+const command commands[] = {
+    {"multiply", "A B -o C [OPTION]...", "multiply two matrix files into a third",
+     "  tilewright multiply A.npy B.npy -o C.npy\n"
+     "  tilewright multiply A.npy A.npy --transpose-b -o gram.npy --verify\n"
+     "  tilewright multiply A.raw B.raw --shape 1000x777x1023 --dtype f32 -o C.mtx\n"
+     "  tilewright multiply A.npy B.npy --alpha 2 --beta -1 --add C0.npy -o C.npy\n",
+     "C = alpha op(A) op(B) + beta C0. Files are .npy, Matrix Market (.mtx) or raw (.raw, .bin: elements in row "
+     "order, shape and type from --shape and --dtype). The output appears whole or not at all.",
+     CMD_MULTIPLY, 2, 2, cmd_multiply},
+    {"verify", "A B C [OPTION]...", "judge somebody's product C = A B by an independent check",
+     "  tilewright verify A.npy B.npy C.npy\n"
+     "  tilewright verify A.npy B.npy C.npy --transpose-a --alpha 2\n",
+     "Residuals of random vectors in higher precision, then single elements recomputed against the bound that the "
+     "arithmetic guarantees. Exit status 1 when C is not the product; the worst element is named.",
+     CMD_VERIFY, 3, 3, cmd_verify},
+    {"bench", "[OPTION]...", "time products, each verified first",
+     "  tilewright bench\n"
+     "  tilewright bench --shape 1000x777x1023,64x64x64 --dtype f32,f64 --json records.jsonl\n"
+     "  tilewright bench --size 2048 --threads 1\n",
+     "One line per shape: median time, GFLOP/s and the share of the multiply-add peak measured in the same run. "
+     "Operands rotate through more memory than the caches hold. A wrong kernel gets no time.",
+     CMD_BENCH, 0, 0, cmd_bench},
+    {"ladder", "[OPTION]...", "run the rungs from three plain loops to the production kernel",
+     "  tilewright ladder\n"
+     "  tilewright ladder --size 512 --rung r01,r04,r14\n"
+     "  tilewright ladder --rung r02 --tile 1,2,4,8,16,32,64,128\n",
+     "Each rung adds one idea to the rung before. Each is verified, then timed beside the bounds of the machine.",
+     CMD_LADDER, 0, 0, cmd_ladder},
+    {"devices", "[OPTION]...", "list the devices that can compute",
+     "  tilewright devices\n"
+     "  tilewright devices --json -\n",
+     "Instruction set, threads and where their count comes from, caches, memory.", CMD_DEVICES, 0, 0, cmd_devices},
+    {"doctor", "[OPTION]...", "what matters on this machine, what is missing and how to get it",
+     "  tilewright doctor\n", "Prints facts for a bug report and runs a quick self test.", CMD_DOCTOR, 0, 0,
+     cmd_doctor},
+    {"selftest", "[OPTION]...", "judge every kernel that fits this machine on a handful of shapes",
+     "  tilewright selftest\n"
+     "  TILEWRIGHT_CPU=avx2 tilewright selftest\n",
+     "Each kernel against two oracles: exact (small integers, no bit may differ) and bound (random operands).",
+     CMD_SELFTEST, 0, 0, cmd_selftest},
+    {"version", "[OPTION]...", "print the version", "  tilewright version\n",
+     "Prints the version of the library and the program.", CMD_VERSION, 0, 0, cmd_version},
+    {"help", "[COMMAND]", "explain a command", "  tilewright help multiply\n", "Prints help.", CMD_HELP, 0, 1,
+     cmd_help},
+    {0},
+};
+
+/* "tilewright --help" and "tilewright -V" are what people type first. */
+static const char *command_word(const char *word)
+{
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) return "help";
+    if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) return "version";
+    return word;
+}
+
+static exit_code run(const command *cmd, const options *opt)
+{
+    session s;
+    exit_code code = session_begin(&s, opt);
+    if (code == EXIT_OK && opt->help)
+        help_command(s.text, cmd);
+    else if (code == EXIT_OK)
+        code = cmd->run(&s);
+    return session_end(&s, code);
+}
+
+static exit_code start(int argc, char **argv)
+{
+    static options opt;
+    if (argc < 2) {
+        help_overview(stderr);
+        return EXIT_USAGE;
+    }
+    const command *cmd = command_named(command_word(argv[1]));
+    if (cmd == NULL) return unknown_command(argv[1]);
+    say_command(cmd->name);
+    exit_code code = options_parse(cmd, argc - 1, argv + 1, &opt);
+    return code == EXIT_OK ? run(cmd, &opt) : code;
+}
+
+int main(int argc, char **argv)
+{
+    guard_install();
+    return (int)start(argc, argv);
+}

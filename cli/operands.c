@@ -1,0 +1,262 @@
+/* operands.c - opens the files of `multiply` and `verify` and makes a tw_problem of them. */
+#include "operands.h"
+
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "guard.h"
+#include "say.h"
+#include "term.h"
+
+/* ---- small things ---- */
+
+void *memory_for(int64_t rows, int64_t cols, size_t element_bytes)
+{
+    if (rows == 0 || cols == 0) return malloc(1);
+    if (rows > PTRDIFF_MAX / (int64_t)element_bytes / cols) return NULL;
+    return malloc((size_t)rows * (size_t)cols * element_bytes);
+}
+
+/* The library's dtype of an element type that can be computed in; NULL for the others. */
+static const tw_lab_dtype *computable(io_type type)
+{
+    return tw_lab_dtype_named(io_type_name(type));
+}
+
+/* --dtype, which of raw operands names the elements and, where it can be computed in, the compute type. */
+static bool type_option(const options *opt, io_type *type)
+{
+    return opt->dtypes.count > 0 && io_type_parse(opt->dtypes.items[0], type);
+}
+
+exit_code operands_check_options(const options *opt)
+{
+    if (opt->beta.given && opt->add == NULL) return say(EXIT_USAGE, "--beta needs --add C0, the matrix that it scales");
+    if (opt->add != NULL && !opt->beta.given) return say(EXIT_USAGE, "--add needs --beta X, what C0 is multiplied by");
+    return EXIT_OK;
+}
+
+/* ---- reading ---- */
+
+/* What a raw file of this role holds, as --shape and --dtype say; rows < 0: they do not. */
+static io_raw_shape raw_shape(const options *opt, operand_role role)
+{
+    io_raw_shape raw = {.rows = -1};
+    if (opt->shapes.count == 0 || !type_option(opt, &raw.type)) return raw;
+    shape p = opt->shapes.items[0];
+    bool turned = (role == OPERAND_A && opt->transpose_a) || (role == OPERAND_B && opt->transpose_b);
+    int64_t rows = role == OPERAND_B ? p.k : p.m, cols = role == OPERAND_A ? p.k : p.n;
+    raw.rows = turned ? cols : rows;
+    raw.cols = turned ? rows : cols;
+    return raw;
+}
+
+static exit_code read_one(const options *opt, operands *o, operand_role role)
+{
+    operand *x = &o->each[role];
+    io_raw_shape raw = raw_shape(opt, role);
+    io_error error;
+    if (io_format_of(x->path) == IO_FORMAT_RAW && raw.rows < 0)
+        return say(EXIT_USAGE, "%s: a raw file does not say its shape and type: give --shape MxNxK and --dtype T",
+                   x->path);
+    term_progress(x->path, -1);
+    int reading = guard_watch(NULL, PTRDIFF_MAX, x->path);
+    io_status status = io_read(x->path, raw.rows >= 0 ? &raw : NULL, &x->matrix, &error);
+    guard_unwatch(reading);
+    if (status != IO_OK) return say_io(status, &error);
+    if (x->matrix.mapped_bytes > 0) x->watch = guard_watch(x->matrix.memory, x->matrix.mapped_bytes, x->path);
+    return EXIT_OK;
+}
+
+static const char *path_of(const char *word)
+{
+    return strcmp(word, "-") == 0 ? "/dev/stdin" : word;
+}
+
+static exit_code read_all(const options *opt, operands *o)
+{
+    o->each[OPERAND_A].path = path_of(opt->operands[0]);
+    o->each[OPERAND_B].path = path_of(opt->operands[1]);
+    o->each[OPERAND_ADD].path = opt->add;
+    o->each[OPERAND_C].path = opt->operand_count > 2 ? path_of(opt->operands[2]) : NULL;
+    for (operand_role role = OPERAND_A; role < OPERANDS; role++) {
+        if (o->each[role].path == NULL) continue;
+        exit_code code = read_one(opt, o, role);
+        if (code != EXIT_OK) return code;
+    }
+    return EXIT_OK;
+}
+
+/* ---- shapes ---- */
+
+static exit_code check_result_shape(const operand *x, int64_t m, int64_t n)
+{
+    const io_matrix *c = &x->matrix;
+    if (x->path == NULL || (c->rows == m && c->cols == n)) return EXIT_OK;
+    return say(EXIT_INPUT,
+               "%s: is %" PRId64 " x %" PRId64 ", expected %" PRId64 " x %" PRId64 ", the shape of the product",
+               x->path, c->rows, c->cols, m, n);
+}
+
+static exit_code check_shapes(const options *opt, operands *o, int64_t *m, int64_t *n, int64_t *k)
+{
+    const operand *a = &o->each[OPERAND_A], *b = &o->each[OPERAND_B];
+    int64_t b_rows = opt->transpose_b ? b->matrix.cols : b->matrix.rows;
+    *m = opt->transpose_a ? a->matrix.cols : a->matrix.rows;
+    *k = opt->transpose_a ? a->matrix.rows : a->matrix.cols;
+    *n = opt->transpose_b ? b->matrix.rows : b->matrix.cols;
+    if (*k != b_rows)
+        return say(EXIT_INPUT,
+                   "%s is %" PRId64 " x %" PRId64 "%s and %s is %" PRId64 " x %" PRId64
+                   "%s: the columns of the first, %" PRId64 ", and the rows of the second, %" PRId64 ", must be equal",
+                   a->path, a->matrix.rows, a->matrix.cols, opt->transpose_a ? ", transposed," : "", b->path,
+                   b->matrix.rows, b->matrix.cols, opt->transpose_b ? ", transposed" : "", *k, b_rows);
+    exit_code code = check_result_shape(&o->each[OPERAND_ADD], *m, *n);
+    return code == EXIT_OK ? check_result_shape(&o->each[OPERAND_C], *m, *n) : code;
+}
+
+/* ---- the compute type ---- */
+
+static bool fits(const operands *o, io_type type, int64_t *i, int64_t *j, char *value, size_t size, const char **path)
+{
+    for (operand_role role = OPERAND_A; role < OPERANDS; role++) {
+        *path = o->each[role].path;
+        if (*path != NULL && !io_fits_exactly(&o->each[role].matrix, type, i, j, value, size)) return false;
+    }
+    return true;
+}
+
+static io_type common_type(const operands *o)
+{
+    io_type type = o->each[OPERAND_A].matrix.type;
+    for (operand_role role = OPERAND_B; role < OPERANDS; role++)
+        if (o->each[role].path != NULL) type = io_result_type(type, o->each[role].matrix.type);
+    return type;
+}
+
+/* --dtype; else C's own type where somebody's C is judged; else the common type of the operands, and where that cannot be
+ * computed in, or does not hold a large integer, the first of f32 and f64 that holds every value. */
+static exit_code choose_type(const options *opt, operands *o)
+{
+    static const io_type raised[] = {IO_F32, IO_F64};
+    const operand *c = &o->each[OPERAND_C];
+    int64_t i, j;
+    char value[64];
+    const char *path;
+    if (type_option(opt, &o->type) && computable(o->type)) return EXIT_OK;
+    if (opt->dtypes.count > 0 && opt->shapes.count == 0)
+        return say(EXIT_USAGE, "--dtype %s: expected f32 or f64; other types can only name the elements of raw files",
+                   opt->dtypes.items[0]);
+    o->type = c->path != NULL ? c->matrix.type : common_type(o);
+    if (c->path != NULL && computable(o->type)) return EXIT_OK;
+    if (computable(o->type) && fits(o, o->type, &i, &j, value, sizeof value, &path)) return EXIT_OK;
+    for (size_t t = 0; t < sizeof raised / sizeof *raised; t++) {
+        o->type = raised[t];
+        if (fits(o, o->type, &i, &j, value, sizeof value, &path)) return EXIT_OK;
+    }
+    return say(EXIT_INPUT,
+               "%s: element [%" PRId64 ", %" PRId64 "] is %s, which neither f32 nor f64 holds exactly; --dtype f64 "
+               "rounds it",
+               path, i, j, value);
+}
+
+/* ---- placing ---- */
+
+exit_code operand_dense(operand *x, io_type type, const void **data)
+{
+    const io_matrix *s = &x->matrix;
+    bool in_order = (s->col_stride == 1 || s->cols <= 1) && (s->row_stride == s->cols || s->rows <= 1);
+    *data = s->data;
+    if (s->type == type && !s->swapped && in_order) return EXIT_OK;
+    if (x->block == NULL) {
+        x->block = memory_for(s->rows, s->cols, io_type_bytes(type));
+        if (x->block == NULL) return say_no_memory(x->path);
+        io_convert(s, type, x->block);
+    }
+    *data = x->block;
+    return EXIT_OK;
+}
+
+/* A view whose rows or columns are contiguous is used in place: contiguous columns are the transpose, row by row. */
+static exit_code place(operand *x, io_type type, bool turned, const void **data, tw_op *op, int64_t *ld)
+{
+    const io_matrix *s = &x->matrix;
+    bool own = s->type == type && !s->swapped;
+    bool by_rows = (s->col_stride == 1 || s->cols <= 1) && (s->row_stride >= s->cols || s->rows <= 1);
+    bool by_cols = (s->row_stride == 1 || s->rows <= 1) && (s->col_stride >= s->rows || s->cols <= 1);
+    *op = turned ? TW_T : TW_N;
+    *ld = s->cols > 1 ? s->cols : 1;
+    *data = s->data;
+    if (own && by_rows && s->rows > 1 && s->row_stride > *ld) *ld = s->row_stride;
+    if (own && by_rows) return EXIT_OK;
+    if (!own || !by_cols) return operand_dense(x, type, data);
+    *op = turned ? TW_N : TW_T;
+    *ld = s->rows > 1 ? s->rows : 1;
+    if (s->cols > 1 && s->col_stride > *ld) *ld = s->col_stride;
+    return EXIT_OK;
+}
+
+/* alpha and beta are rounded to the compute type: one that becomes infinite by that is a slip of the keyboard. */
+static exit_code check_factor(const char *name, real_option factor, io_type type)
+{
+    if (type != IO_F32 || !isfinite(factor.value) || fabs(factor.value) <= (double)FLT_MAX) return EXIT_OK;
+    return say(EXIT_USAGE, "--%s: found %g, expected at most %g, the largest f32; --dtype f64 computes in f64", name,
+               factor.value, (double)FLT_MAX);
+}
+
+static exit_code make_problem(const options *opt, operands *o, int64_t m, int64_t n, int64_t k)
+{
+    tw_problem *p = &o->problem;
+    exit_code code = check_factor("alpha", opt->alpha, o->type);
+    if (code == EXIT_OK) code = check_factor("beta", opt->beta, o->type);
+    *p = tw_problem_make(computable(o->type)->dtype, TW_N, TW_N, m, n, k);
+    p->alpha = opt->alpha.value;
+    p->beta = opt->beta.value;
+    if (code == EXIT_OK) code = place(&o->each[OPERAND_A], o->type, opt->transpose_a, &o->a, &p->op_a, &p->lda);
+    if (code == EXIT_OK) code = place(&o->each[OPERAND_B], o->type, opt->transpose_b, &o->b, &p->op_b, &p->ldb);
+    return code;
+}
+
+exit_code operands_read(const options *opt, operands *o)
+{
+    int64_t m = 0, n = 0, k = 0;
+    *o = (operands){0};
+    for (int role = 0; role < OPERANDS; role++) o->each[role].watch = -1;
+    exit_code code = read_all(opt, o);
+    if (code == EXIT_OK) code = check_shapes(opt, o, &m, &n, &k);
+    if (code == EXIT_OK) code = choose_type(opt, o);
+    if (code == EXIT_OK) code = make_problem(opt, o, m, n, k);
+    return code;
+}
+
+void operands_free(operands *o)
+{
+    for (int role = 0; role < OPERANDS; role++) {
+        guard_unwatch(o->each[role].watch);
+        io_free(&o->each[role].matrix);
+        free(o->each[role].block);
+    }
+    *o = (operands){0};
+}
+
+static void tell_one(const operand *x, const char *name, io_type type, FILE *text)
+{
+    const io_matrix *s = &x->matrix;
+    bool by_cols = s->row_stride == 1 && s->rows > 1 && s->cols > 1;
+    fprintf(text, "%-10s %s  %" PRId64 " x %" PRId64 " %s%s%s", name, x->path, s->rows, s->cols, io_type_name(s->type),
+            by_cols ? ", column-major" : "", s->swapped ? ", other byte order" : "");
+    if (x->block != NULL)
+        fprintf(text, ", converted to %s by rows\n", io_type_name(type));
+    else
+        fprintf(text, s->type == type ? ", in place\n" : "\n");
+}
+
+void operands_tell(const operands *o, FILE *text)
+{
+    static const char *const names[] = {[OPERAND_A] = "A", [OPERAND_B] = "B", [OPERAND_ADD] = "C0", [OPERAND_C] = "C"};
+    term_progress_end();
+    for (operand_role role = OPERAND_A; role < OPERANDS; role++)
+        if (o->each[role].path != NULL) tell_one(&o->each[role], names[role], o->type, text);
+}

@@ -1,0 +1,41 @@
+/* operands.h - from files named on the command line to a tw_problem and its pointers: open, check the shapes, choose the
+ * compute type, use in place what can be used in place and convert the rest. */
+#ifndef TILEWRIGHT_OPERANDS_H
+#define TILEWRIGHT_OPERANDS_H
+
+#include "session.h"
+
+typedef struct operand {
+    const char *path; /* NULL: this operand is not part of the call */
+    io_matrix matrix;
+    void *block; /* elements converted to the compute type, row by row; NULL: used in place */
+    int watch;   /* of guard_watch */
+} operand;
+
+typedef enum operand_role { OPERAND_A, OPERAND_B, OPERAND_ADD, OPERAND_C, OPERANDS } operand_role;
+
+typedef struct operands {
+    operand each[OPERANDS];
+    io_type type; /* what is computed in */
+    tw_problem problem;
+    const void *a, *b; /* where the problem's operands lie */
+} operands;
+
+/* operands_read - the files of `multiply` (A, B, --add) or `verify` (and C). On failure a sentence was printed; call
+ * operands_free in every case. */
+exit_code operands_read(const options *opt, operands *o);
+void operands_free(operands *o);
+
+/* operand_dense - the elements of one operand in the compute type, row by row without padding: in place or a block that
+ * operands_free gives back. NULL, after a sentence, when memory ran out. *data is NULL for an empty operand. */
+exit_code operand_dense(operand *x, io_type type, const void **data);
+
+/* operands_tell - a line for each operand: its file, shape, type, and whether it is used in place. */
+void operands_tell(const operands *o, FILE *text);
+
+/* memory_for - rows * cols elements, or NULL when that is more than the machine has; 0 elements give one byte. */
+void *memory_for(int64_t rows, int64_t cols, size_t element_bytes);
+
+exit_code operands_check_options(const options *opt); /* the rules between options that both commands share */
+
+#endif

@@ -1,0 +1,249 @@
+/* opts.c - the option table and the one parser that reads it. */
+#include "opts.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include "say.h"
+
+enum {
+    RUNS = CMD_BENCH | CMD_LADDER,
+    FILES = CMD_MULTIPLY | CMD_VERIFY,
+    DEVICE = RUNS | CMD_MULTIPLY | CMD_SELFTEST,
+    JSON = FILES | DEVICE | CMD_DEVICES | CMD_DOCTOR | CMD_VERSION,
+    EVERY = JSON | CMD_HELP,
+    LONGEST_SIDE = 100000000 /* of a shape to time: three operands of that many squared f64 can still be counted */
+};
+
+#define AT(field)  .offset = offsetof(options, field)
+#define ENGINES    "auto cpu opencl cuda"
+#define FILE_TYPES "f64 f32 f16 i8 i16 i32 i64 u8 u16 u32 u64"
+
+/* name, letter, kind, where, commands, metavar ... */
+const option_row option_rows[] = {
+    {"output", 'o', OPT_TEXT, AT(output), CMD_MULTIPLY, "FILE",
+     .help = "write C here; the ending .npy, .mtx, .raw or .bin names the format"},
+    {"engine", 0, OPT_CHOICE, AT(engine), DEVICE, "NAME", ENGINES,
+     "the engine that computes (default: auto, the best)"},
+    {"device", 0, OPT_WHOLE, AT(device), DEVICE, "I", NULL, "the engine's device, as `tilewright devices` counts them",
+     0, 4095},
+    {"dtype", 0, OPT_CHOICES, AT(dtypes), FILES, "T", FILE_TYPES,
+     "compute in f32 or f64 (default: what holds both operands exactly); of raw files also the elements' type",
+     .list = 1},
+    {"dtype", 0, OPT_CHOICES, AT(dtypes), CMD_BENCH, "T,...", "f32 f64", "element types to time (default: f32)",
+     .list = 2},
+    {"dtype", 0, OPT_CHOICES, AT(dtypes), CMD_LADDER, "T", "f32 f64", "element type (default: f32)", .list = 1},
+    {"shape", 0, OPT_SHAPES, AT(shapes), FILES, "MxNxK", NULL, "m, n and k, for raw operands, which do not say them", 0,
+     INT64_MAX, 1},
+    {"shape", 0, OPT_SHAPES, AT(shapes), CMD_BENCH, "MxNxK,...", NULL, "shapes to time", 1, LONGEST_SIDE, OPT_LIST},
+    {"shape", 0, OPT_SHAPES, AT(shapes), CMD_LADDER, "MxNxK", NULL, "the shape to time", 1, LONGEST_SIDE, 1},
+    {"size", 0, OPT_WHOLES, AT(sizes), CMD_BENCH, "N,...", NULL, "square shapes N x N x N to time", 1, LONGEST_SIDE,
+     OPT_LIST},
+    {"size", 0, OPT_WHOLES, AT(sizes), CMD_LADDER, "N", NULL, "the square shape N x N x N (default: 1024 or less)", 1,
+     LONGEST_SIDE, 1},
+    {"set", 0, OPT_CHOICE, AT(set), CMD_BENCH, "NAME", "square odd skinny small",
+     "a ready list of shapes (default: square)"},
+    {"alpha", 0, OPT_REAL, AT(alpha), FILES, "X", NULL, "C = X A B (default: 1)"},
+    {"beta", 0, OPT_REAL, AT(beta), FILES, "X", NULL, "add X times the matrix of --add"},
+    {"add", 0, OPT_TEXT, AT(add), FILES, "C0", NULL, "the matrix that --beta scales; a file, never written"},
+    {"transpose-a", 0, OPT_FLAG, AT(transpose_a), FILES, .help = "multiply with A transposed"},
+    {"transpose-b", 0, OPT_FLAG, AT(transpose_b), FILES, .help = "multiply with B transposed"},
+    {"verify", 0, OPT_FLAG, AT(verify), CMD_MULTIPLY,
+     .help = "judge the written file before it gets its name; a failed check leaves no file"},
+    {"rung", 0, OPT_NAMES, AT(rungs), CMD_LADDER, "R,...", NULL, "only these rungs: r04 or r04_banks",
+     .list = OPT_LIST},
+    {"tile", 0, OPT_WHOLES, AT(tiles), CMD_LADDER, "T,...", NULL, "sweep the tile edge of the rungs that have one", 1,
+     1 << 20, OPT_LIST},
+    {"kernel", 0, OPT_TEXT, AT(kernel), CMD_BENCH, "NAME", NULL,
+     "time this row of the kernel table, not the planner's"},
+    {"host", 0, OPT_FLAG, AT(host), CMD_BENCH,
+     .help = "time the call tw_gemm() with host pointers, not the launch alone"},
+    {"threads", 0, OPT_WHOLE, AT(threads), DEVICE, "N", NULL, "threads to use (default: as `tilewright devices` says)",
+     1, 4096},
+    {"samples", 0, OPT_WHOLE, AT(samples), RUNS, "N", NULL, "times to take of each row (default: 11)", 1, 100000},
+    {"seed", 0, OPT_SEED, AT(seed), RUNS | FILES | CMD_SELFTEST, "N", NULL,
+     "seed of random operands and checks (default: 1)"},
+    {"json", 0, OPT_TEXT, AT(json), JSON, "FILE", NULL,
+     "one JSON object per line; `-` is stdout, and the text for people then goes to stderr"},
+    {"append", 0, OPT_FLAG, AT(append), JSON, .help = "add to the file of --json, do not replace it"},
+    {"help", 'h', OPT_FLAG, AT(help), EVERY, .help = "show this help"},
+    {"man", 0, OPT_FLAG, AT(man), CMD_HELP},
+    {"completion", 0, OPT_FLAG, AT(completion), CMD_HELP},
+    {0},
+};
+
+const command *command_named(const char *name)
+{
+    for (const command *c = commands; c->name != NULL; c++)
+        if (strcmp(c->name, name) == 0) return c;
+    return NULL;
+}
+
+void option_wants(const option_row *row, char *text, size_t size)
+{
+    char range[80] = "";
+    if (row->most != INT64_MAX) snprintf(range, sizeof range, " from %" PRId64 " to %" PRId64, row->least, row->most);
+    switch (row->kind) {
+    case OPT_FLAG: snprintf(text, size, "no value"); break;
+    case OPT_TEXT: snprintf(text, size, "a name"); break;
+    case OPT_CHOICE: snprintf(text, size, "one of: %s", row->choices); break;
+    case OPT_WHOLE: snprintf(text, size, "a whole number%s", range); break;
+    case OPT_SEED: snprintf(text, size, "a whole number from 0 to %" PRIu64, UINT64_MAX); break;
+    case OPT_REAL: snprintf(text, size, "a number that a double can hold, such as 1, -0.5 or 1e-3"); break;
+    case OPT_SHAPES:
+        snprintf(text, size, "%s such as 1000x777x1023, each side a whole number%s",
+                 row->list > 1 ? "shapes MxNxK with commas between them," : "one shape MxNxK,", range);
+        break;
+    case OPT_WHOLES:
+        snprintf(text, size, "whole numbers%s%s", range, row->list > 1 ? ", commas between them" : "");
+        break;
+    case OPT_NAMES: snprintf(text, size, "names, commas between them"); break;
+    case OPT_CHOICES:
+        snprintf(text, size, "%s: %s", row->list > 1 ? "any of, with commas between them" : "one of", row->choices);
+        break;
+    }
+}
+
+static bool is_choice(const char *choices, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *c = choices; length > 0 && c[0] != '\0'; c += strcspn(c, " "), c += c[0] == ' ')
+        if (strcspn(c, " ") == length && strncmp(c, word, length) == 0) return true;
+    return false;
+}
+
+static bool read_shapes(const option_row *row, const char *text, shape_list *list)
+{
+    char word[80];
+    for (list->count = 0; list->count < row->list && parse_word(&text, word, sizeof word); list->count++)
+        if (!parse_shape(word, row->least, row->most, &list->items[list->count])) return false;
+    return text != NULL && *text == '\0' && list->count > 0;
+}
+
+static bool read_wholes(const option_row *row, const char *text, number_list *list)
+{
+    char word[32];
+    for (list->count = 0; list->count < row->list && parse_word(&text, word, sizeof word); list->count++)
+        if (!parse_whole(word, row->least, row->most, &list->items[list->count])) return false;
+    return text != NULL && *text == '\0' && list->count > 0;
+}
+
+static bool read_names(const option_row *row, const char *text, name_list *list)
+{
+    for (list->count = 0; list->count < row->list; list->count++) {
+        char *word = list->items[list->count];
+        if (!parse_word(&text, word, sizeof list->items[0])) break;
+        if (row->choices != NULL && !is_choice(row->choices, word)) return false;
+    }
+    return text != NULL && *text == '\0' && list->count > 0;
+}
+
+static bool read_value(const option_row *row, const char *text, options *out)
+{
+    void *at = (char *)out + row->offset;
+    real_option *real = at;
+    switch (row->kind) {
+    case OPT_FLAG: return *(bool *)at = true;
+    case OPT_CHOICE:
+        if (!is_choice(row->choices, text)) return false;
+        *(const char **)at = text;
+        return true;
+    case OPT_TEXT: *(const char **)at = text; return text[0] != '\0';
+    case OPT_WHOLE: return parse_whole(text, row->least, row->most, at);
+    case OPT_SEED: return parse_seed(text, at);
+    case OPT_REAL: return real->given = parse_real(text, &real->value);
+    case OPT_SHAPES: return read_shapes(row, text, at);
+    case OPT_WHOLES: return read_wholes(row, text, at);
+    case OPT_NAMES:
+    case OPT_CHOICES: return read_names(row, text, at);
+    }
+    return false;
+}
+
+/* The rows of one command in the form that getopt_long reads: val is the row's number + FIRST, or its letter. */
+enum { MOST_OPTIONS = 48, FIRST = 256 };
+
+typedef struct getopt_table {
+    struct option rows[MOST_OPTIONS];
+    char letters[2 * MOST_OPTIONS + 2];
+    const char *names[MOST_OPTIONS];
+    int count;
+} getopt_table;
+
+static void make_table(const command *cmd, getopt_table *t)
+{
+    char *letter = t->letters;
+    t->count = 0;
+    *letter++ = ':'; /* a missing value comes back as ':' */
+    for (int i = 0; option_rows[i].name != NULL; i++) {
+        const option_row *row = &option_rows[i];
+        if (!(row->commands & cmd->bit)) continue;
+        int takes = row->kind == OPT_FLAG ? no_argument : required_argument;
+        t->rows[t->count] = (struct option){row->name, takes, NULL, FIRST + i};
+        t->names[t->count++] = row->name;
+        if (row->letter != 0) *letter++ = row->letter;
+        if (row->letter != 0 && takes == required_argument) *letter++ = ':';
+    }
+    t->rows[t->count] = (struct option){0};
+    *letter = '\0';
+}
+
+static const option_row *row_of(int value, const command *cmd)
+{
+    if (value >= FIRST) return &option_rows[value - FIRST];
+    for (const option_row *row = option_rows; row->name != NULL; row++)
+        if (row->letter == value && (row->commands & cmd->bit)) return row;
+    return NULL;
+}
+
+/* getopt_long met something that it does not know: optopt holds the letter, or argv[optind - 1] the word. */
+static exit_code refuse_unknown(const command *cmd, const getopt_table *t, char **argv)
+{
+    char name[64];
+    const char *word = argv[optind - 1];
+    if (optopt >= FIRST)
+        return say(EXIT_USAGE, "--%s takes no value, found '%s'", option_rows[optopt - FIRST].name, word);
+    if (optopt != 0)
+        return say(EXIT_USAGE, "unknown option '-%c'; `tilewright %s --help` lists them", optopt, cmd->name);
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(word + 2, "="), word + 2);
+    for (int i = 0, found = 0; i < t->count; i++)
+        if (strncmp(t->names[i], name, strlen(name)) == 0 && ++found > 1)
+            return say(EXIT_USAGE, "'--%s' could be --%s or another option: write it out", name, t->names[i]);
+    const char *closest = say_closest(name, t->names, t->count);
+    if (closest != NULL) return say(EXIT_USAGE, "unknown option '--%s'; did you mean --%s?", name, closest);
+    return say(EXIT_USAGE, "unknown option '--%s'; `tilewright %s --help` lists them", name, cmd->name);
+}
+
+static exit_code refuse_value(const option_row *row, const char *found)
+{
+    char wants[200];
+    option_wants(row, wants, sizeof wants);
+    if (found == NULL) return say(EXIT_USAGE, "--%s needs a value: %s", row->name, wants);
+    return say(EXIT_USAGE, "--%s: found '%s', expected %s", row->name, found, wants);
+}
+
+static exit_code read_operands(const command *cmd, int argc, char **argv, options *out)
+{
+    int found = argc - optind;
+    if (found < cmd->least_operands || found > cmd->most_operands)
+        return say(EXIT_USAGE, "found %d operand%s, expected %d: tilewright %s %s", found, found == 1 ? "" : "s",
+                   found < cmd->least_operands ? cmd->least_operands : cmd->most_operands, cmd->name, cmd->arguments);
+    for (int i = 0; i < found; i++) out->operands[out->operand_count++] = argv[optind + i];
+    return EXIT_OK;
+}
+
+exit_code options_parse(const command *cmd, int argc, char **argv, options *out)
+{
+    getopt_table table;
+    make_table(cmd, &table);
+    *out = (options){.command = cmd, .seed = 1, .alpha.value = 1};
+    opterr = 0;
+    for (int value; (value = getopt_long(argc, argv, table.letters, table.rows, NULL)) != -1;) {
+        if (value == '?') return refuse_unknown(cmd, &table, argv);
+        const option_row *row = row_of(value == ':' ? optopt : value, cmd);
+        if (value == ':') return refuse_value(row, NULL);
+        if (!read_value(row, optarg, out)) return refuse_value(row, optarg);
+    }
+    return out->help ? EXIT_OK : read_operands(cmd, argc, argv, out);
+}

@@ -1,0 +1,104 @@
+/* opts.h - the options of all commands, as values and as one table. The table drives the parser, the help of each command, the
+ * man page and the completion of the shell: an option is one row in opts.c. */
+#ifndef TILEWRIGHT_OPTS_H
+#define TILEWRIGHT_OPTS_H
+
+#include <stddef.h>
+#include "exit.h"
+#include "numbers.h"
+
+typedef struct session session;
+typedef struct command command;
+
+typedef struct real_option {
+    bool given;
+    double value;
+} real_option;
+
+enum { OPT_LIST = 64 };
+
+typedef struct shape_list {
+    int count;
+    shape items[OPT_LIST];
+} shape_list;
+
+typedef struct number_list {
+    int count;
+    int64_t items[OPT_LIST];
+} number_list;
+
+typedef struct name_list {
+    int count;
+    char items[OPT_LIST][24];
+} name_list;
+
+/* What the command line said. Zero, NULL or an empty list: not given. */
+typedef struct options {
+    const command *command;
+    const char *operands[3];
+    int operand_count;
+    const char *output, *add, *json, *engine, *kernel, *set;
+    int64_t device, threads, samples;
+    uint64_t seed;
+    real_option alpha, beta;
+    bool transpose_a, transpose_b, verify, host, append, help, man, completion;
+    name_list dtypes, rungs;
+    shape_list shapes;
+    number_list sizes, tiles;
+} options;
+
+/* The bit of each command, for the rows of the option table. */
+enum {
+    CMD_MULTIPLY = 1,
+    CMD_VERIFY = 2,
+    CMD_BENCH = 4,
+    CMD_LADDER = 8,
+    CMD_DEVICES = 16,
+    CMD_DOCTOR = 32,
+    CMD_SELFTEST = 64,
+    CMD_VERSION = 128,
+    CMD_HELP = 256
+};
+
+struct command {
+    const char *name, *arguments, *summary, *examples, *details;
+    int bit, least_operands, most_operands;
+    exit_code (*run)(session *);
+};
+
+extern const command commands[];                /* in main.c; ends with a row without a name */
+const command *command_named(const char *name); /* NULL: no such command */
+
+typedef enum option_kind {
+    OPT_FLAG,   /* bool */
+    OPT_TEXT,   /* const char * */
+    OPT_CHOICE, /* const char *, one word of choices */
+    OPT_WHOLE,  /* int64_t from least to most */
+    OPT_SEED,   /* uint64_t */
+    OPT_REAL,   /* real_option */
+    OPT_SHAPES, /* shape_list, each side from least to most; at most `list` of them, as in the kinds below */
+    OPT_WHOLES, /* number_list */
+    OPT_NAMES,  /* name_list, any names */
+    OPT_CHOICES /* name_list, words of choices */
+} option_kind;
+
+typedef struct option_row {
+    const char *name;
+    char letter; /* 0: none */
+    option_kind kind;
+    size_t offset;                        /* in options */
+    int commands;                         /* bits */
+    const char *metavar, *choices, *help; /* help NULL: hidden */
+    int64_t least, most;
+    int list;
+} option_row;
+
+extern const option_row option_rows[]; /* ends with a row without a name */
+
+/* options_parse - read argv[1..] of a command. EXIT_OK, or a sentence was printed and EXIT_USAGE comes back. */
+exit_code options_parse(const command *cmd, int argc, char **argv, options *out);
+
+/* option_wants - what a row's value must be, in words: "a whole number from 1 to 4096". */
+void option_wants(const option_row *row, char *text, size_t size);
+
+#endif

@@ -1,0 +1,138 @@
+/* row.c - fits, plan, judge, time, bounds, record: the one flow of bench and ladder. */
+#include "row.h"
+
+#include <math.h>
+#include <string.h>
+#include "../lab/roofline.h"
+#include "say.h"
+#include "term.h"
+
+static const double MOST_OF_BOUND = 1.02; /* clocks and timers wobble that much; nothing can be faster */
+
+static void describe(const session *s, const trial *t, const row_wish *wish, record *r)
+{
+    const tw_problem *p = &t->problem;
+    *r = record_blank();
+    r->engine = s->device.engine;
+    r->device = s->device.name;
+    r->dtype = tw_lab_dtype_of(p->dtype)->name;
+    r->m = p->m, r->n = p->n, r->k = p->k;
+    r->lda = p->lda, r->ldb = p->ldb, r->ldc = p->ldc;
+    r->op_a = p->op_a == TW_N ? 'n' : 't', r->op_b = p->op_b == TW_N ? 'n' : 't';
+    r->alpha = p->alpha, r->beta = p->beta;
+    r->method = t->host ? "tw_gemm with host pointers, operands rotated beyond the cache"
+                        : "launch to completion with packing, operands rotated beyond the cache";
+    r->verified = "no";
+    if (wish->kernel != NULL) r->kernel = wish->kernel->name, r->rung = wish->kernel->rung;
+}
+
+static void describe_plan(row *out)
+{
+    record *r = &out->record;
+    r->kernel = out->plan.kernel->name;
+    r->rung = out->plan.kernel->rung;
+    r->tile = out->plan.tile;
+    r->threads = out->plan.threads;
+    r->plan = out->plan.text;
+    bool chosen = out->plan.kernel->default_tile > 0;
+    r->tile_m = chosen ? out->plan.tile : out->plan.kernel->tile_m;
+    r->tile_n = chosen ? out->plan.tile : out->plan.kernel->tile_n;
+    r->tile_k = chosen ? out->plan.tile : out->plan.kernel->tile_k;
+}
+
+static void refuse(row *out)
+{
+    out->outcome = ROW_REFUSED;
+    out->record.refused = out->text;
+}
+
+/* Ask the one predicate; then the plan. false: refused, and the row says why. */
+static bool plan_row(const trial *t, const tw_lab_choice *choice, row *out)
+{
+    int fits = choice->kernel != NULL ? tw_lab_fits(t->context, choice, &t->problem, out->text, (int)sizeof out->text)
+                                      : 1;
+    if (fits < 0 || (fits > 0 && tw_lab_plan_of(t->context, choice, &t->problem, &out->plan) != TW_OK)) {
+        snprintf(out->text, sizeof out->text, "%s", tw_error_text());
+        fits = 0;
+    }
+    if (fits == 0) refuse(out);
+    return fits > 0;
+}
+
+static void compare(const trial *t, roofs *limits, int tries, row *out)
+{
+    const tw_problem *p = &t->problem;
+    record *r = &out->record;
+    int threads = out->plan.threads > 0 ? out->plan.threads : 1;
+    int64_t block_m = out->plan.block_m > 0 ? out->plan.block_m : 1,
+            block_n = out->plan.block_n > 0 ? out->plan.block_n : 1;
+    double bytes = roofline_compulsory_bytes(p);
+    double peak = roofs_peak(limits, p->dtype, threads, tries);
+    double bandwidth = roofs_bandwidth(limits, bytes < 1e15 ? (int64_t)bytes : (int64_t)1e15, threads, tries);
+    record_fill_bounds(r, p, block_m, block_n, peak, bandwidth);
+    double memory = roofs_memory_bandwidth(limits, threads, 0);
+    r->no_cache_gflops = roofline_no_cache_flops(p, r->bytes_asked, memory) / 1e9;
+    r->bound_asked_gflops = fmin(r->no_cache_gflops, r->peak_gflops);
+}
+
+/* A row beyond its bound is a reason to measure the bound again, harder, before it is called an error. */
+static void compare_fairly(const trial *t, roofs *limits, row *out)
+{
+    compare(t, limits, 2, out);
+    for (int again = 0; again < 5 && out->record.fraction_of_bound > MOST_OF_BOUND; again++)
+        compare(t, limits, 10, out);
+    out->outcome = ROW_TIMED;
+    if (!(out->record.fraction_of_bound > MOST_OF_BOUND)) return;
+    out->outcome = ROW_IMPOSSIBLE;
+    snprintf(out->text, sizeof out->text,
+             "%.0f %% of the bound of %.4g GFLOP/s that nothing can beat: an error of measurement",
+             100 * out->record.fraction_of_bound, out->record.bound_gflops);
+}
+
+static void progress(const row *r, const char *what)
+{
+    char text[80];
+    snprintf(text, sizeof text, "%s: %s", r->plan.kernel->name, what);
+    term_progress(text, -1);
+}
+
+static tw_status time_row(const session *s, trial *t, roofs *limits, const row_wish *wish, const tw_lab_choice *choice,
+                          row *out)
+{
+    measure_options how = {.samples = (int)s->opt->samples, .limit_s = wish->limit_s};
+    measure_result result;
+    progress(out, "timing");
+    roofs_peak(limits, t->problem.dtype, out->plan.threads > 0 ? out->plan.threads : 1, 2);
+    tw_status status = trial_time(t, choice, &s->device, &how, &result);
+    if (status != TW_OK) return status;
+    record *r = &out->record;
+    r->samples = result.samples, r->repeats = result.repeats, r->sets = t->sets;
+    r->min_s = result.min_s, r->median_s = result.median_s, r->p95_s = result.p95_s;
+    progress(out, "measuring the bounds");
+    compare_fairly(t, limits, out);
+    return TW_OK;
+}
+
+exit_code row_run(const session *s, trial *t, roofs *limits, const row_wish *wish, row *out)
+{
+    tw_lab_choice choice = {wish->kernel != NULL ? wish->kernel->name : NULL, wish->tile, (int)s->opt->threads};
+    trial_verdict verdict;
+    memset(out, 0, sizeof *out);
+    describe(s, t, wish, &out->record);
+    if (!plan_row(t, &choice, out)) return EXIT_OK;
+    describe_plan(out);
+    progress(out, "verifying");
+    tw_status status = trial_judge(t, &choice, &verdict);
+    if (status != TW_OK) return say_lab(status, "the check of this shape");
+    out->record.verified = verdict.verified;
+    out->record.error_ratio = verdict.error_ratio;
+    out->outcome = ROW_WRONG;
+    snprintf(out->text, sizeof out->text, "%s", verdict.text);
+    if (verdict.passed) status = time_row(s, t, limits, wish, &choice, out);
+    return status == TW_OK ? EXIT_OK : say_lab(status, "the operands of this shape");
+}
+
+bool row_failed(const row *r)
+{
+    return r->outcome == ROW_WRONG || r->outcome == ROW_IMPOSSIBLE;
+}

@@ -1,0 +1,36 @@
+/* row.h - one line of a bench or ladder: does the kernel fit, is it right, how fast is it, and how fast could it be? */
+#ifndef TILEWRIGHT_ROW_H
+#define TILEWRIGHT_ROW_H
+
+#include "../lab/record.h"
+#include "roofs.h"
+#include "session.h"
+#include "trial.h"
+
+typedef struct row_wish {
+    const tw_lab_kernel *kernel; /* NULL: the planner's */
+    int tile;                    /* 0: the row's own */
+    double limit_s;              /* for the samples */
+} row_wish;
+
+typedef enum row_outcome {
+    ROW_REFUSED,    /* it does not fit: text says why; no failure */
+    ROW_WRONG,      /* it did not pass the oracles: no time was taken */
+    ROW_IMPOSSIBLE, /* the time beats what the machine can do: an error of measurement */
+    ROW_TIMED
+} row_outcome;
+
+typedef struct row {
+    row_outcome outcome;
+    record record;
+    tw_lab_plan plan;
+    char text[512]; /* why it was refused, is wrong or impossible; else "" */
+} row;
+
+/* row_run - EXIT_OK and the row, whatever its outcome; or, after a sentence, the exit code of what broke down. row must stay
+ * where it is: its record points into it. */
+exit_code row_run(const session *s, trial *t, roofs *limits, const row_wish *wish, row *out);
+
+bool row_failed(const row *r); /* wrong or impossible: the command must end with EXIT_CHECK */
+
+#endif

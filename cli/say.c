@@ -1,0 +1,104 @@
+/* say.c - sentences on stderr, and the one place where a status becomes an exit code. */
+#include "say.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include "term.h"
+
+static const char *command_name;
+
+void say_command(const char *name)
+{
+    command_name = name;
+}
+
+const char *say_command_name(void)
+{
+    return command_name;
+}
+
+exit_code say(exit_code code, const char *format, ...)
+{
+    char sentence[2048];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    for (char *c = sentence; *c != '\0'; c++)
+        if ((unsigned char)*c < ' ' || *c == 127) *c = '?';
+    term_progress_end();
+    fflush(stdout);
+    if (command_name != NULL)
+        fprintf(stderr, "tilewright: %s: %s\n", command_name, sentence);
+    else
+        fprintf(stderr, "tilewright: %s\n", sentence);
+    return code;
+}
+
+exit_code say_tw(tw_status status)
+{
+    static const exit_code codes[] = {
+        [TW_OK] = EXIT_OK,
+        [TW_BAD_ARGUMENT] = EXIT_USAGE,
+        [TW_NO_DEVICE] = EXIT_DEVICE,
+        [TW_NO_KERNEL] = EXIT_DEVICE,
+        [TW_BUILD_FAILED] = EXIT_BUILD,
+        [TW_NO_MEMORY] = EXIT_MEMORY,
+        [TW_DEVICE_FAILED] = EXIT_RUN,
+    };
+    const char *text = tw_error_text();
+    return say(codes[status], "%s", text[0] != '\0' ? text : tw_status_text(status));
+}
+
+exit_code say_io(io_status status, const io_error *error)
+{
+    static const exit_code codes[] = {
+        [IO_OK] = EXIT_OK,
+        [IO_BAD_FILE] = EXIT_INPUT,
+        [IO_NO_MEMORY] = EXIT_MEMORY,
+        [IO_CANNOT_WRITE] = EXIT_OUTPUT,
+    };
+    return say(codes[status], "%s", error->text);
+}
+
+exit_code say_no_memory(const char *what)
+{
+    return say(EXIT_MEMORY, "memory ran out: there is no room for %s", what);
+}
+
+exit_code say_lab(tw_status status, const char *what)
+{
+    return status == TW_NO_MEMORY ? say_no_memory(what) : say_tw(status);
+}
+
+/* Levenshtein's distance, one row of the table at a time. */
+static int distance(const char *a, const char *b)
+{
+    enum { MOST = 40 };
+    int row[MOST + 1], width = (int)strlen(b);
+    if (width > MOST) return MOST;
+    for (int j = 0; j <= width; j++) row[j] = j;
+    for (int i = 1; a[i - 1] != '\0'; i++) {
+        int corner = row[0];
+        row[0] = i;
+        for (int j = 1; j <= width; j++) {
+            int changed = corner + (a[i - 1] != b[j - 1]);
+            int nearest = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
+            corner = row[j];
+            row[j] = changed < nearest ? changed : nearest;
+        }
+    }
+    return row[width];
+}
+
+const char *say_closest(const char *word, const char *const words[], int count)
+{
+    const char *best = NULL;
+    int least = (int)strlen(word) / 3 + 2;
+    for (int i = 0; i < count; i++) {
+        int d = distance(word, words[i]);
+        if (d < least) least = d, best = words[i];
+    }
+    return best;
+}

@@ -1,0 +1,15 @@
+/* selftest.h - every kernel of the table against both oracles, for `selftest` and the end of `doctor`. */
+#ifndef TILEWRIGHT_SELFTEST_H
+#define TILEWRIGHT_SELFTEST_H
+
+#include "session.h"
+
+typedef struct selftest_count {
+    int passed, failed, refused;
+} selftest_count;
+
+/* selftest_run - judge the kernels that fit the open device; production_only leaves the teaching rungs out. Prints a line per
+ * kernel when `lines` is set, and always the failures. EXIT_OK, or the exit code of what broke down. */
+exit_code selftest_run(session *s, bool production_only, bool lines, selftest_count *count);
+
+#endif

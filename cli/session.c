@@ -1,0 +1,114 @@
+/* session.c - opens and closes what every command works with. */
+#define _POSIX_C_SOURCE 200809L
+#include "session.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "guard.h"
+#include "say.h"
+#include "term.h"
+
+/* A file is replaced when all is written; a pipe or device cannot be replaced and is written as it stands. */
+static bool replaceable(const char *path)
+{
+    struct stat found;
+    return stat(path, &found) != 0 || S_ISREG(found.st_mode) || S_ISDIR(found.st_mode);
+}
+
+static exit_code open_replaced(session *s, const char *path)
+{
+    io_error error;
+    guard_hold();
+    io_status status = io_output_open(&s->json_file, path, &error);
+    if (status == IO_OK) guard_json(s->json_file.temp_path, s->json_file.path);
+    guard_release();
+    if (status != IO_OK) return say_io(status, &error);
+    int fd = dup(s->json_file.fd);
+    if (fd >= 0) s->json = fdopen(fd, "w");
+    return s->json != NULL ? EXIT_OK : say(EXIT_OUTPUT, "--json %s: cannot be written: %s", path, strerror(errno));
+}
+
+static exit_code open_json(session *s)
+{
+    const char *path = s->opt->json;
+    if (path == NULL && s->opt->append) return say(EXIT_USAGE, "--append needs --json FILE");
+    if (path == NULL) return EXIT_OK;
+    if (strcmp(path, "-") == 0) {
+        s->json = stdout;
+        s->text = stderr;
+        return EXIT_OK;
+    }
+    if (!s->opt->append && replaceable(path)) return open_replaced(s, path);
+    s->json = fopen(path, s->opt->append ? "a" : "w");
+    return s->json != NULL ? EXIT_OK : say(EXIT_OUTPUT, "--json %s: cannot be written: %s", path, strerror(errno));
+}
+
+exit_code session_begin(session *s, const options *opt)
+{
+    *s = (session){.opt = opt, .text = stdout, .json_file.fd = -1, .device.size = sizeof s->device};
+    return open_json(s);
+}
+
+exit_code session_open_device(session *s)
+{
+    tw_options wanted = {.size = sizeof wanted,
+                         .device = (int32_t)s->opt->device,
+                         .engine = s->opt->engine,
+                         .threads = (int32_t)s->opt->threads};
+    tw_status status = tw_open(&wanted, &s->context);
+    if (status == TW_OK) status = tw_describe(s->context, &s->device);
+    return status == TW_OK ? EXIT_OK : say_tw(status);
+}
+
+static exit_code flush_stream(FILE *stream, const char *name)
+{
+    if (stream == NULL || (fflush(stream) == 0 && !ferror(stream))) return EXIT_OK;
+    return say(EXIT_OUTPUT, "%s: could not be written: %s", name, strerror(errno));
+}
+
+exit_code session_flush(session *s)
+{
+    exit_code code = flush_stream(s->json, s->json == stdout ? "standard output" : s->opt->json);
+    if (code == EXIT_OK && s->json_lines) guard_json_has_lines();
+    if (code != EXIT_OK) return code;
+    return flush_stream(s->text, s->text == stdout ? "standard output" : "standard error");
+}
+
+exit_code session_record(session *s, const record *r)
+{
+    if (s->json != NULL) {
+        record_write(s->json, r);
+        s->json_lines = true;
+    }
+    return session_flush(s);
+}
+
+static exit_code close_json(session *s, exit_code code)
+{
+    io_error error;
+    bool keep = s->json_lines || code == EXIT_OK;
+    if (s->json != NULL && s->json != stdout && fclose(s->json) != 0) {
+        keep = false;
+        code = say(EXIT_OUTPUT, "%s: could not be written: %s", s->opt->json, strerror(errno));
+    }
+    if (s->json_file.path == NULL) return code;
+    io_status status = IO_OK;
+    if (keep)
+        status = io_output_commit(&s->json_file, &error);
+    else
+        io_output_discard(&s->json_file);
+    guard_json(NULL, NULL);
+    return status == IO_OK ? code : say_io(status, &error);
+}
+
+exit_code session_end(session *s, exit_code code)
+{
+    tw_close(s->context);
+    term_progress_end();
+    exit_code flushed = code == EXIT_OUTPUT ? EXIT_OK : session_flush(s);
+    exit_code closed = close_json(s, code);
+    if (code != EXIT_OK) return code;
+    return closed != EXIT_OK ? closed : flushed;
+}

@@ -1,0 +1,108 @@
+/* term.c - progress, colour and width of the terminal; numbers with their units. */
+#define _POSIX_C_SOURCE 200809L
+#include "term.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+#include "../lab/measure.h"
+
+static bool dumb(void)
+{
+    const char *term = getenv("TERM");
+    return term != NULL && strcmp(term, "dumb") == 0;
+}
+
+term_paint term_paint_for(FILE *stream)
+{
+    const char *no_color = getenv("NO_COLOR");
+    bool plain = !isatty(fileno(stream)) || dumb() || (no_color != NULL && no_color[0] != '\0');
+    if (plain) return (term_paint){"", "", "", "", ""};
+    return (term_paint){"\033[32m", "\033[1;31m", "\033[2m", "\033[1m", "\033[0m"};
+}
+
+int term_width(void)
+{
+    struct winsize size = {0};
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+    return 100;
+}
+
+static volatile sig_atomic_t showing;
+
+void term_progress(const char *what, double fraction)
+{
+    static double last_s;
+    static char last_what[80];
+    double now_s = measure_now_s();
+    bool changed = strncmp(last_what, what, sizeof last_what - 1) != 0;
+    if (!isatty(STDERR_FILENO) || dumb() || (!changed && now_s - last_s < 0.1)) return;
+    last_s = now_s;
+    snprintf(last_what, sizeof last_what, "%s", what);
+    showing = 1;
+    if (fraction >= 0)
+        fprintf(stderr, "\r\033[K%.60s %3.0f %%", what, 100 * fraction);
+    else
+        fprintf(stderr, "\r\033[K%.70s ...", what);
+    fflush(stderr);
+}
+
+void term_progress_end(void)
+{
+    if (!showing) return;
+    showing = 0;
+    fputs("\r\033[K", stderr);
+    fflush(stderr);
+}
+
+bool term_progress_showing(void)
+{
+    return showing;
+}
+
+void term_bar(FILE *stream, double value, double most, int width)
+{
+    int cells = most > 0 && value > 0 ? (int)(value / most * width + 0.5) : 0;
+    for (int i = 0; i < cells && i < width; i++) fputc('#', stream);
+}
+
+/* Three or four digits and the largest unit that leaves a number of at least 1. */
+static const char *scaled(double value, const char *const units[], int count, double step, term_number out)
+{
+    int unit = 0;
+    while (unit + 1 < count && value >= step) value /= step, unit++;
+    int digits = value < 10 ? 2 : value < 100 ? 1 : 0;
+    snprintf(out, TERM_NUMBER, "%.*f %s", digits, value, units[unit]);
+    return out;
+}
+
+const char *term_seconds(double seconds, term_number out)
+{
+    static const char *const units[] = {"ns", "us", "ms", "s"};
+    if (!isfinite(seconds)) return strcpy(out, "-");
+    return scaled(seconds * 1e9, units, 4, 1000, out);
+}
+
+const char *term_bytes(double bytes, term_number out)
+{
+    static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
+    if (!isfinite(bytes)) return strcpy(out, "-");
+    return scaled(bytes, units, 7, 1000, out);
+}
+
+const char *term_percent(double share, term_number out)
+{
+    if (!isfinite(share)) return strcpy(out, "-");
+    snprintf(out, TERM_NUMBER, "%.1f%%", 100 * share);
+    return out;
+}
+
+const char *term_gflops(double gflops, term_number out)
+{
+    if (!isfinite(gflops)) return strcpy(out, "-");
+    snprintf(out, TERM_NUMBER, "%.*f", gflops < 10 ? 3 : gflops < 100 ? 2 : 1, gflops);
+    return out;
+}

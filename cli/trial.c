@@ -1,0 +1,180 @@
+/* trial.c - judges and times one kernel on one problem. */
+#include "trial.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- judging ---- */
+
+/* Two oracles and one set to time, three operands each, and the C that is judged: more than the memory would not fail here,
+ * where the system promises memory that it does not have, but end the program later. */
+static bool too_large(tw_context *context, const tw_problem *p)
+{
+    tw_device device = {.size = sizeof device};
+    double m = (double)p->m, n = (double)p->n, k = (double)p->k;
+    double bytes = (3 * (m * k + k * n) + 4 * m * n) * tw_lab_dtype_of(p->dtype)->bytes;
+    return tw_describe(context, &device) == TW_OK && device.memory_bytes > 0 &&
+           bytes > 0.8 * (double)device.memory_bytes;
+}
+
+tw_status trial_open(trial *t, tw_context *context, const tw_problem *problem, uint64_t seed, double max_work)
+{
+    *t = (trial){.context = context, .problem = *problem};
+    if (too_large(context, problem)) return TW_NO_MEMORY;
+    tw_status status = oracle_make(problem, ORACLE_EXACT, seed, max_work, &t->exact);
+    if (status != TW_OK && status != TW_BAD_ARGUMENT) return status;
+    t->has_exact = status == TW_OK;
+    status = oracle_make(problem, ORACLE_BOUND, seed + 1, max_work, &t->bound);
+    if (status != TW_OK && t->has_exact) oracle_free(&t->exact);
+    return status;
+}
+
+void trial_close(trial *t)
+{
+    if (t->has_exact) oracle_free(&t->exact);
+    oracle_free(&t->bound);
+    free(t->memory);
+    *t = (trial){0};
+}
+
+/* Either way of running that a trial knows: the launch of a forced row, or the whole call. */
+typedef struct runner {
+    const trial *trial;
+    tw_problem problem;
+    const void *a, *b;
+    void *c;
+    tw_lab_run *run; /* NULL: tw_gemm */
+} runner;
+
+static tw_status runner_open(runner *r, const trial *t, const tw_lab_choice *choice, const tw_problem *p, const void *a,
+                             const void *b, void *c)
+{
+    *r = (runner){t, *p, a, b, c, NULL};
+    return t->host ? TW_OK : tw_lab_run_open(t->context, choice, p, a, b, c, &r->run);
+}
+
+static tw_status runner_once(runner *r, double *seconds)
+{
+    if (r->run != NULL) return tw_lab_run_once(r->run, seconds);
+    double start_s = measure_now_s();
+    tw_status status = tw_gemm(r->trial->context, &r->problem, r->a, r->b, r->c);
+    *seconds = measure_now_s() - start_s;
+    return status;
+}
+
+static tw_status run_once(const trial *t, const tw_lab_choice *choice, const oracle *o, void *c)
+{
+    runner r;
+    double seconds;
+    tw_status status = runner_open(&r, t, choice, &o->problem, o->a, o->b, c);
+    if (status != TW_OK) return status;
+    status = runner_once(&r, &seconds);
+    if (status == TW_OK && r.run != NULL && oracle_c_bytes(o) > 0) status = tw_lab_run_fetch(r.run, c);
+    tw_lab_run_close(r.run);
+    return status;
+}
+
+static tw_status judge_one(const trial *t, const tw_lab_choice *choice, const oracle *o, oracle_verdict *verdict)
+{
+    void *c = malloc(oracle_c_bytes(o) + 1);
+    if (c == NULL) return TW_NO_MEMORY;
+    oracle_poison(o, c);
+    tw_status status = run_once(t, choice, o, c);
+    if (status == TW_OK) *verdict = oracle_judge(o, c);
+    free(c);
+    return status;
+}
+
+static const char *verified_text(const trial *t, const oracle_verdict *exact, const oracle_verdict *bound)
+{
+    if (!exact->passed || !bound->passed) return "WRONG";
+    if (!t->has_exact) return bound->sampled ? "bound sampled" : "bound";
+    return exact->sampled || bound->sampled ? "exact+bound sampled" : "exact+bound";
+}
+
+tw_status trial_judge(const trial *t, const tw_lab_choice *choice, trial_verdict *verdict)
+{
+    oracle_verdict exact = {.passed = true}, bound = {.passed = true};
+    tw_status status = t->has_exact ? judge_one(t, choice, &t->exact, &exact) : TW_OK;
+    if (status == TW_OK) status = judge_one(t, choice, &t->bound, &bound);
+    if (status != TW_OK) return status;
+    *verdict = (trial_verdict){.passed = exact.passed && bound.passed, .error_ratio = bound.error_ratio};
+    verdict->verified = verified_text(t, &exact, &bound);
+    if (!exact.passed) snprintf(verdict->text, sizeof verdict->text, "exact oracle: %s", exact.text);
+    if (exact.passed && !bound.passed) snprintf(verdict->text, sizeof verdict->text, "bound oracle: %s", bound.text);
+    return TW_OK;
+}
+
+/* ---- timing ---- */
+
+enum { ALIGN = 256, MOST_SETS = 4096 };
+
+static size_t padded(int64_t rows, int64_t ld, int bytes)
+{
+    size_t size = (size_t)rows * (size_t)ld * (size_t)bytes;
+    return (size + ALIGN) / ALIGN * ALIGN;
+}
+
+/* As many sets as twice the last-level cache needs, and one more; a quarter of the memory at most. */
+static int sets_wanted(const trial *t, const tw_device *device)
+{
+    double cache = device->l3_bytes > 0 ? (double)device->l3_bytes : (double)device->l2_bytes;
+    double bytes = 2 * cache, most = device->memory_bytes > 0 ? (double)device->memory_bytes / 4 : INFINITY;
+    double sets = (bytes < most ? bytes : most) / (double)t->set_bytes + 1;
+    return sets < MOST_SETS ? (int)sets : MOST_SETS;
+}
+
+static char *set_of(const trial *t, int set)
+{
+    uintptr_t first = ((uintptr_t)t->memory + ALIGN - 1) / ALIGN * ALIGN;
+    return (char *)first + (size_t)set * t->set_bytes;
+}
+
+/* The same random elements in every set: what matters is that they lie elsewhere. */
+static tw_status make_sets(trial *t, const tw_device *device)
+{
+    const tw_problem *p = &t->problem;
+    int bytes = tw_lab_dtype_of(p->dtype)->bytes;
+    int64_t a_rows = p->op_a == TW_N ? p->m : p->k, b_rows = p->op_b == TW_N ? p->k : p->n;
+    t->a_bytes = padded(a_rows, p->lda, bytes);
+    t->b_bytes = padded(b_rows, p->ldb, bytes);
+    t->set_bytes = t->a_bytes + t->b_bytes + padded(p->m, p->ldc, bytes);
+    t->sets = sets_wanted(t, device);
+    while (t->sets > 0 && (t->memory = malloc((size_t)t->sets * t->set_bytes + ALIGN)) == NULL) t->sets /= 2;
+    if (t->memory == NULL) return TW_NO_MEMORY;
+    char *first = set_of(t, 0);
+    memset(first, 0, t->set_bytes);
+    oracle_random(p->dtype, 1, a_rows * p->lda, first);
+    oracle_random(p->dtype, 2, b_rows * p->ldb, first + t->a_bytes);
+    for (int set = 1; set < t->sets; set++) memcpy(set_of(t, set), first, t->set_bytes);
+    return TW_OK;
+}
+
+static tw_status once(void *context, int set, double *seconds)
+{
+    runner *runners = context;
+    return runner_once(&runners[set], seconds);
+}
+
+tw_status trial_time(trial *t, const tw_lab_choice *choice, const tw_device *device, const measure_options *how,
+                     measure_result *result)
+{
+    tw_status status = t->memory == NULL ? make_sets(t, device) : TW_OK;
+    if (status != TW_OK) return status;
+    measure_options rotated = *how;
+    rotated.sets = t->sets;
+    runner *runners = calloc((size_t)t->sets, sizeof *runners);
+    if (runners == NULL) return TW_NO_MEMORY;
+    int opened = 0;
+    while (status == TW_OK && opened < t->sets) {
+        char *a = set_of(t, opened), *b = a + t->a_bytes;
+        status = runner_open(&runners[opened], t, choice, &t->problem, a, b, b + t->b_bytes);
+        if (status == TW_OK) opened++;
+    }
+    if (status == TW_OK) status = measure_run(once, runners, &rotated, result);
+    while (opened > 0) tw_lab_run_close(runners[--opened].run);
+    free(runners);
+    return status;
+}

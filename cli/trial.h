@@ -1,0 +1,40 @@
+/* trial.h - one problem, made ready to judge and to time any kernel on it: operands, two oracles, and sets of operands that
+ * together are larger than the caches. */
+#ifndef TILEWRIGHT_TRIAL_H
+#define TILEWRIGHT_TRIAL_H
+
+#include "../lab/measure.h"
+#include "../lab/oracle.h"
+
+typedef struct trial {
+    tw_context *context;
+    tw_problem problem;
+    bool host;      /* run tw_gemm itself, with host pointers; no row can be forced then */
+    bool has_exact; /* false: k is too large for small integers to stay exact */
+    oracle exact, bound;
+    int sets; /* of operands to rotate through when timing */
+    size_t a_bytes, b_bytes, set_bytes;
+    char *memory; /* the sets, one after the other: a, b, c */
+} trial;
+
+typedef struct trial_verdict {
+    bool passed;
+    const char *verified; /* as in a record: "exact+bound", "exact+bound sampled", "bound", ..., "WRONG" */
+    double error_ratio;
+    char text[300]; /* what was wrong; else "" */
+} trial_verdict;
+
+/* trial_open - operands and references. The references together cost at most about 2 max_work multiply-adds; beyond that they
+ * are sampled (0: no limit). On failure nothing is left to close. */
+tw_status trial_open(trial *t, tw_context *context, const tw_problem *problem, uint64_t seed, double max_work);
+void trial_close(trial *t);
+
+/* trial_judge - run once on each oracle's operands and judge. */
+tw_status trial_judge(const trial *t, const tw_lab_choice *choice, trial_verdict *verdict);
+
+/* trial_time - median and the rest over rotated operand sets, which are made at the first call: twice the last-level cache and
+ * one more, fewer where memory is short. */
+tw_status trial_time(trial *t, const tw_lab_choice *choice, const tw_device *device, const measure_options *how,
+                     measure_result *result);
+
+#endif

@@ -1,0 +1,48 @@
+/* element.h - the element types as rows of one table: load as double, store from double, poison, random values. Every value
+ * of every type is a double exactly; nothing else in the lab asks which type it has in hand. */
+#ifndef TILEWRIGHT_ELEMENT_H
+#define TILEWRIGHT_ELEMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include "tilewright_lab.h"
+
+/* Poison is a quiet NaN whose payload no arithmetic makes. It says whose memory it is, for a NaN that travels tells. */
+typedef enum element_owner { OWNER_C = 0, OWNER_A = 1, OWNER_B = 2 } element_owner;
+
+typedef struct element {
+    tw_dtype dtype;
+    tw_dtype result;      /* of C, where the problem does not say */
+    tw_dtype accumulator; /* that a kernel sums in */
+    int bytes;
+    int digits;           /* bits of the significand: integers up to 2^digits are exact */
+    bool pair;            /* the product of two elements needs more than a double: sums are kept as two doubles */
+    double smallest, largest; /* positive subnormal; finite */
+    void (*load)(const void *base, int64_t first, int64_t stride, int64_t count, double *out, int64_t out_stride);
+    void (*store)(void *base, int64_t first, int64_t count, const double *values); /* rounded to nearest even */
+    void (*poison)(void *base, int64_t first, int64_t count, element_owner owner);
+} element;
+
+const element *element_of(tw_dtype dtype); /* NULL: no such dtype */
+/* element_is_poison - has the element, as it stands in memory, the bits of this owner's poison? */
+bool element_is_poison(const element *e, const void *base, int64_t index, element_owner owner);
+double element_round(const element *e, double value);
+
+/* element_mix - 64 bits from (seed, index) alone: SplitMix64 (Steele, Lea, Flood 2014), used as a counter. */
+static inline uint64_t element_mix(uint64_t seed, uint64_t index)
+{
+    uint64_t z = seed + (index + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+/* element_uniform - a value in (-1, 1) with every bit of the significand in play: an odd number of 2^-digits, so never 0.
+ * element_integer - an integer of -limit .. limit. */
+double element_uniform(const element *e, uint64_t seed, uint64_t index);
+double element_integer(int64_t limit, uint64_t seed, uint64_t index);
+
+/* element_span - elements of a rows x cols matrix from first to last; -1 where its bytes cannot be counted. */
+int64_t element_span(const element *e, int64_t rows, int64_t cols, int64_t ld);
+
+#endif

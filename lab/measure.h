@@ -1,0 +1,32 @@
+/* measure.h - takes times that can be trusted: warm-up, operands rotated beyond the cache, several samples, medians.
+ * Knows nothing of matrices. */
+#ifndef TILEWRIGHT_MEASURE_H
+#define TILEWRIGHT_MEASURE_H
+
+#include "tilewright_lab.h"
+
+/* Run the work once on operand set `set` (0 .. sets - 1) and say how long it took. */
+typedef tw_status measure_once(void *context, int set, double *seconds);
+
+typedef struct measure_options {
+    int samples;       /* wanted; 0: 11 */
+    int warmups;       /* 0: 1 */
+    int sets;          /* operand sets to rotate through; 0: 1 */
+    double limit_s;    /* stop taking samples after this long, but never before 3; 0: 10 s */
+    double least_s;    /* work shorter than this is repeated within one sample and divided; 0: 1e-4 s */
+} measure_options;
+
+typedef struct measure_result {
+    int samples, repeats; /* repeats of the work within one sample */
+    double min_s, median_s, p95_s, max_s;
+} measure_result;
+
+/* measure_run - Returns TW_OK, or the first failure of the work (result zeroed). */
+tw_status measure_run(measure_once *once, void *context, const measure_options *options, measure_result *result);
+
+/* measure_summary - the same statistics from times already taken; times are sorted in place. */
+measure_result measure_summary(double *times_s, int count, int repeats);
+
+double measure_now_s(void); /* monotonic wall clock */
+
+#endif

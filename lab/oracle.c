@@ -1,0 +1,357 @@
+/* oracle.c - operands that give a kernel no excuse, their product in higher precision, and the verdict. */
+#include "oracle.h"
+#include "exact.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGNMENT = 64, LEAST_ROWS = 8 };
+
+static tw_status refuse(oracle *o, tw_status status, const char *why)
+{
+    oracle_free(o);
+    snprintf(o->text, sizeof o->text, "%s", why);
+    return status;
+}
+
+static void *allocate(int64_t count, size_t bytes)
+{
+    void *memory = NULL;
+    if (count < 1) count = 1;
+    if ((uint64_t)count > PTRDIFF_MAX / bytes) return NULL;
+    return posix_memalign(&memory, ALIGNMENT, (size_t)count * bytes) == 0 ? memory : NULL;
+}
+
+/* ---- operands ---- */
+
+/* The largest L for which integers of -L .. L as operands keep every partial sum, alpha times it and the whole sum exact:
+ * integers, or integer multiples of the lowest bit of alpha and beta, below 2^exact_bits of them. 0: there is none. */
+static int64_t exact_integer_limit(const product *x, int exact_bits)
+{
+    double alpha = x->reads_ab ? fabs(x->alpha) : 0, beta = x->reads_c0 ? fabs(x->beta) : 0, grain = 0;
+    if (!isfinite(alpha) || !isfinite(beta)) return 0;
+    for (int i = 0; i < 2; i++) { /* the lowest bit that is set in either */
+        int exponent;
+        double m = frexp(i ? alpha : beta, &exponent);
+        if (m == 0) continue;
+        while (m != floor(m)) m *= 2, exponent--;
+        double bit = ldexp(1, exponent);
+        if (grain == 0 || bit < grain) grain = bit;
+    }
+    double most = ldexp(1, exact_bits);
+    if (grain != 0 && (grain < x->accumulator->smallest || alpha / grain > most || beta / grain > most)) return 0;
+    int64_t capacity = INT64_C(1) << exact_bits, k = x->reads_ab ? x->problem.k : 0, low = 0, high = capacity;
+    int64_t alpha_grains = grain != 0 ? (int64_t)(alpha / grain) : 0, beta_grains = grain != 0 ? (int64_t)(beta / grain) : 0;
+    if (x->type->digits < exact_bits) high = INT64_C(1) << x->type->digits;
+    while (low < high) { /* low holds; nothing above high does */
+        int64_t l = low + (high - low + 1) / 2;
+        bool holds = k == 0 || l <= capacity / k / l; /* k l^2 <= capacity */
+        if (holds && beta_grains > 0) holds = beta_grains <= capacity / l;
+        if (holds && alpha_grains > 0) holds = k * l * l <= (capacity - beta_grains * l) / alpha_grains;
+        if (holds) low = l;
+        else high = l - 1;
+    }
+    return low;
+}
+
+/* Fill one operand, stored as rows x cols. Its element (i, j), turned where the op turns it, is number i * width + j of its
+ * stream; limit 0: uniform in (-1, 1), else integers. What may not be read is NaN. */
+static tw_status fill(const element *type, void *base, int64_t rows, int64_t cols, int64_t ld, bool turned,
+                      element_owner owner, uint64_t seed, int64_t limit, bool readable)
+{
+    if (rows == 0 || cols == 0) {
+        type->poison(base, 0, 1, owner);
+        return TW_OK;
+    }
+    double *values = allocate(cols, sizeof *values);
+    if (values == NULL) return TW_NO_MEMORY;
+    seed = element_mix(seed, (uint64_t)owner);
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t c = 0; c < cols && readable; c++) {
+            uint64_t index = turned ? (uint64_t)(c * rows + r) : (uint64_t)(r * cols + c);
+            values[c] = limit > 0 ? element_integer(limit, seed, index) : element_uniform(type, seed, index);
+        }
+        if (readable) type->store(base, r * ld, cols, values);
+        else type->poison(base, r * ld, cols, owner);
+        if (r < rows - 1) type->poison(base, r * ld + cols, ld - cols, owner);
+    }
+    free(values);
+    return TW_OK;
+}
+
+void oracle_random(tw_dtype dtype, uint64_t seed, int64_t count, void *out)
+{
+    const element *type = element_of(dtype);
+    for (int64_t i = 0; type != NULL && i < count; i++) {
+        double value = element_uniform(type, seed, (uint64_t)i);
+        type->store(out, i, 1, &value);
+    }
+}
+
+/* ---- the reference ---- */
+
+/* Can nothing overflow, and nothing in the reference's own arithmetic underflow? */
+static bool is_ordinary(const product *x, double limit)
+{
+    return limit <= x->type_c->largest / 4 && limit <= x->accumulator->largest / 4 &&
+           (!x->reads_ab || fabs(x->alpha) >= 0x1p-800) && (!x->reads_c0 || fabs(x->beta) >= 0x1p-800);
+}
+
+static void take(bool *taken, int64_t m, int64_t row, int64_t *left)
+{
+    if (row < 0 || row >= m || taken[row] || *left == 0) return;
+    taken[row] = true;
+    --*left;
+}
+
+/* Choose `count` of m rows: the first, the last, those on both sides of a multiple of 16, 64 and 128 (the first such, then
+ * the last, where the incomplete tile begins), then by turns random ones and random ones beside a multiple of 16. */
+static int64_t *choose_rows(int64_t m, int64_t count, uint64_t seed)
+{
+    static const int64_t tiles[] = {16, 64, 128};
+    bool *taken = calloc((size_t)m, sizeof *taken);
+    int64_t *rows = allocate(count, sizeof *rows), left = count;
+    if (taken == NULL || rows == NULL) {
+        free(taken), free(rows);
+        return NULL;
+    }
+    take(taken, m, 0, &left);
+    take(taken, m, m - 1, &left);
+    for (int t = 0; t < 3; t++) take(taken, m, tiles[t] - 1, &left), take(taken, m, tiles[t], &left);
+    for (int t = 0; t < 3; t++) {
+        int64_t edge = (m - 1) / tiles[t] * tiles[t];
+        take(taken, m, edge - 1, &left), take(taken, m, edge, &left);
+    }
+    for (uint64_t i = 0; left > 0; i++) {
+        uint64_t draw = element_mix(seed, i);
+        int64_t row = (int64_t)((draw >> 1) % (uint64_t)m);
+        if (i % 2 == 1) row = row / 16 * 16 - (int64_t)(draw & 1);
+        if (row < 0) row = 0;
+        while (taken[row]) row = (row + 1) % m;
+        take(taken, m, row, &left);
+    }
+    for (int64_t row = 0, i = 0; row < m; row++)
+        if (taken[row]) rows[i++] = row;
+    free(taken);
+    return rows;
+}
+
+static tw_status make_reference(const product *x, oracle *o, uint64_t seed, double max_work)
+{
+    int64_t m = o->problem.m, n = o->problem.n;
+    double row_work = (double)n * (double)(x->reads_ab ? o->problem.k : 1);
+    o->row_count = m;
+    if (max_work > 0 && (double)m * row_work > max_work && m > LEAST_ROWS) {
+        double paid = floor(max_work / row_work);
+        o->row_count = paid < LEAST_ROWS ? LEAST_ROWS : paid < (double)m ? (int64_t)paid : m;
+    }
+    if (o->row_count < m && (o->rows = choose_rows(m, o->row_count, element_mix(seed, OWNER_B + 1))) == NULL)
+        return TW_NO_MEMORY;
+    if (!is_ordinary(x, o->limit)) return TW_OK; /* elements are judged one by one */
+
+    bool in_pairs = x->type->pair && o->kind == ORACLE_BOUND;
+    int64_t cells = o->row_count * n; /* cannot overflow: C is no smaller */
+    if (cells > INT64_MAX / 2) return TW_NO_MEMORY;
+    double *c0 = allocate(n, sizeof *c0), *own = allocate(n, sizeof *own);
+    o->reference = allocate(in_pairs ? 2 * cells : cells, sizeof *o->reference);
+    o->bound = allocate(cells, sizeof *o->bound);
+    if (c0 == NULL || own == NULL || o->reference == NULL || o->bound == NULL) {
+        free(c0), free(own);
+        return TW_NO_MEMORY;
+    }
+    double *low = in_pairs ? o->reference + cells : NULL;
+    product sums = *x;
+    if (!x->reads_ab) sums.problem.k = 0;
+    tw_status status = reference_rows(&sums, o->rows, o->row_count, o->reference, low, o->bound);
+    for (int64_t r = 0; status == TW_OK && r < o->row_count; r++) {
+        if (x->reads_c0) view_load(x->c0, o->rows != NULL ? o->rows[r] : r, 1, 0, n, c0, n);
+        product_finish(x, o->reference + r * n, in_pairs ? low + r * n : NULL, o->bound + r * n, own, c0, n);
+        for (int64_t j = 0; j < n; j++) o->bound[r * n + j] += own[j];
+    }
+    free(c0), free(own);
+    if (o->kind == ORACLE_EXACT) {
+        free(o->bound);
+        o->bound = NULL;
+    }
+    return status;
+}
+
+tw_status oracle_make(const tw_problem *problem, oracle_kind kind, uint64_t seed, double max_work, oracle *out)
+{
+    memset(out, 0, sizeof *out);
+    product x;
+    char nothing = 0; /* stands for operands that are not there yet */
+    if (product_make(problem, &nothing, &nothing, &nothing, &x) != TW_OK)
+        return refuse(out, TW_BAD_ARGUMENT, "the problem is not valid");
+    const tw_problem *p = &x.problem;
+    out->problem = *problem;
+    out->kind = kind;
+    int exact_bits = tw_lab_dtype_of(p->dtype)->exact_bits;
+    int64_t limit = kind == ORACLE_EXACT ? exact_integer_limit(&x, exact_bits) : 0;
+    double size = kind == ORACLE_EXACT ? (double)limit : 1;
+    out->limit = (x.reads_ab ? fabs(x.alpha) * (double)p->k * size * size : 0) + (x.reads_c0 ? fabs(x.beta) * size : 0);
+    if (kind == ORACLE_EXACT && (limit < 1 || !is_ordinary(&x, out->limit))) {
+        char why[sizeof out->text];
+        snprintf(why, sizeof why, "no integers but 0 keep k = %lld products, alpha = %g and beta = %g exact within 2^%d",
+                 (long long)p->k, x.alpha, x.beta, exact_bits);
+        return refuse(out, TW_BAD_ARGUMENT, why);
+    }
+    bool turn_a = p->op_a == TW_T, turn_b = p->op_b == TW_T;
+    int64_t a_rows = turn_a ? p->k : p->m, a_cols = turn_a ? p->m : p->k;
+    int64_t b_rows = turn_b ? p->n : p->k, b_cols = turn_b ? p->k : p->n;
+    const element *type = x.type, *type_c = x.type_c;
+    out->a = allocate(element_span(type, a_rows, a_cols, p->lda), (size_t)type->bytes);
+    out->b = allocate(element_span(type, b_rows, b_cols, p->ldb), (size_t)type->bytes);
+    out->c0 = allocate(element_span(type_c, p->m, p->n, p->ldc), (size_t)type_c->bytes);
+    if (out->a == NULL || out->b == NULL || out->c0 == NULL ||
+        fill(type, out->a, a_rows, a_cols, p->lda, turn_a, OWNER_A, seed, limit, x.reads_ab) != TW_OK ||
+        fill(type, out->b, b_rows, b_cols, p->ldb, turn_b, OWNER_B, seed, limit, x.reads_ab) != TW_OK ||
+        fill(type_c, out->c0, p->m, p->n, p->ldc, false, OWNER_C, seed, limit, x.reads_c0) != TW_OK ||
+        product_make(problem, out->a, out->b, out->c0, &x) != TW_OK ||
+        (p->m > 0 && p->n > 0 && make_reference(&x, out, seed, max_work) != TW_OK))
+        return refuse(out, TW_NO_MEMORY, "no memory for the operands and their reference");
+    return TW_OK;
+}
+
+void oracle_free(oracle *o)
+{
+    if (o == NULL) return;
+    free(o->a), free(o->b), free(o->c0), free(o->reference), free(o->bound), free(o->rows);
+    memset(o, 0, sizeof *o);
+}
+
+size_t oracle_c_bytes(const oracle *o)
+{
+    const tw_problem *p = &o->problem;
+    const element *type = element_of(p->dtype);
+    const element *type_c = p->dtype_c == 0 ? element_of(type->result) : element_of(p->dtype_c);
+    return (size_t)element_span(type_c, p->m, p->n, p->ldc) * (size_t)type_c->bytes;
+}
+
+void oracle_poison(const oracle *o, void *c)
+{
+    size_t bytes = oracle_c_bytes(o);
+    if (bytes > 0) memcpy(c, o->c0, bytes);
+}
+
+/* ---- the verdict ---- */
+
+typedef struct judging {
+    const oracle *o;
+    const product *x;
+    const char *c, *c0;
+    oracle_verdict verdict;
+    double worst_error; /* among ratios that are all infinite */
+} judging;
+
+static bool untouched(const judging *j, int64_t row, int64_t col, int64_t count)
+{
+    size_t bytes = (size_t)j->x->type_c->bytes, from = (size_t)(row * j->x->problem.ldc + col) * bytes;
+    return memcmp(j->c + from, j->c0 + from, (size_t)count * bytes) == 0;
+}
+
+/* A larger error than any before becomes the verdict; a ratio above 1 fails it. */
+static void note(judging *j, int64_t row, int64_t col, double found, double expected, double bound, double ratio)
+{
+    oracle_verdict *v = &j->verdict;
+    double error = isnan(found - expected) ? (double)INFINITY : fabs(found - expected);
+    if (v->row >= 0 && (ratio < v->error_ratio || (ratio == v->error_ratio && !(error > j->worst_error)))) return;
+    j->worst_error = error;
+    v->error_ratio = ratio, v->row = row, v->col = col;
+    v->found = found, v->expected = expected, v->bound = bound;
+    if (ratio <= 1) return;
+    v->passed = false;
+    exact_sentence(v->text, sizeof v->text, j->x->type_c, row, col, found, expected, bound, ratio);
+    const element *type = j->x->type_c;
+    int64_t index = row * j->x->problem.ldc + col;
+    size_t used = strlen(v->text);
+    const char *story = untouched(j, row, col, 1)                        ? ": it was not written"
+                        : element_is_poison(type, j->c, index, OWNER_A) ? ": memory of A that must not be read was read"
+                        : element_is_poison(type, j->c, index, OWNER_B) ? ": memory of B that must not be read was read"
+                                                                        : "";
+    snprintf(v->text + used, sizeof v->text - used, "%s", story);
+}
+
+static void judge_row(judging *j, int64_t row, int64_t r, const double *found)
+{
+    const oracle *o = j->o;
+    int64_t n = o->problem.n;
+    const double *high = o->reference + r * n, *low = NULL, *bound = NULL;
+    if (o->kind == ORACLE_BOUND) bound = o->bound + r * n;
+    if (o->kind == ORACLE_BOUND && j->x->type->pair) low = high + o->row_count * n;
+    for (int64_t col = 0; col < n; col++) {
+        double error = fabs((found[col] - high[col]) - (low != NULL ? low[col] : 0)), limit = bound != NULL ? bound[col] : 0;
+        double ratio = error == 0 ? 0 : isnan(error) || limit == 0 ? (double)INFINITY : error / limit;
+        if (!(error <= limit) && ratio <= 1) ratio = 1 + 0x1p-52; /* the quotient was rounded down */
+        if (j->verdict.row < 0 || ratio > j->verdict.error_ratio || ratio > 1) note(j, row, col, found[col], high[col], limit, ratio);
+    }
+}
+
+static void judge_row_one_by_one(judging *j, int64_t row, const double *found, double *a, double *b)
+{
+    const product *x = j->x;
+    int64_t k = x->problem.k;
+    if (x->reads_ab) view_load(x->a, row, 1, 0, k, a, k);
+    for (int64_t col = 0; col < x->problem.n; col++) {
+        if (x->reads_ab) view_load(view_turned(x->b), col, 1, 0, k, b, k);
+        exact_verdict e = exact_judge(x, a, b, x->reads_c0 ? view_at(x->c0, row, col) : 0, found[col]);
+        note(j, row, col, found[col], e.expected, e.bound, e.passed && e.ratio > 1 ? 1 : e.ratio);
+    }
+}
+
+/* A row without a reference: what no product of such operands can be. */
+static void judge_row_at_a_glance(judging *j, int64_t row, const double *found)
+{
+    double limit = j->o->limit * (1 + 2 * (j->x->g_sum + j->x->g_add)) + 1;
+    for (int64_t col = 0; col < j->o->problem.n; col++)
+        if (!(fabs(found[col]) <= limit)) note(j, row, col, found[col], 0, limit, (double)INFINITY);
+}
+
+static void judge_padding(judging *j, int64_t row)
+{
+    const tw_problem *p = &j->x->problem;
+    if (row == p->m - 1 || p->ldc == p->n || untouched(j, row, p->n, p->ldc - p->n)) return;
+    oracle_verdict *v = &j->verdict;
+    if (!v->passed) return;
+    int64_t col = p->n;
+    while (untouched(j, row, col, 1)) col++;
+    v->passed = false;
+    v->error_ratio = (double)INFINITY;
+    v->row = row, v->col = col;
+    v->found = view_at((view){j->x->type_c, j->c, p->ldc, 1}, row, col);
+    v->expected = (double)NAN, v->bound = 0;
+    snprintf(v->text, sizeof v->text, "C[%lld, %lld] was written, but C has %lld columns: the padding between rows must stay",
+             (long long)row, (long long)col, (long long)p->n);
+}
+
+oracle_verdict oracle_judge(const oracle *o, const void *c)
+{
+    product x;
+    judging j = {.o = o, .x = &x, .c = c, .c0 = o->c0};
+    j.verdict = (oracle_verdict){.passed = true, .sampled = o->rows != NULL, .row = -1, .col = -1};
+    const tw_problem *p = &o->problem;
+    if (p->m == 0 || p->n == 0) return j.verdict;
+    bool one_by_one = o->reference == NULL;
+    double *found = allocate(p->n, sizeof *found), *a = allocate(one_by_one ? p->k : 1, sizeof *a);
+    double *b = allocate(one_by_one ? p->k : 1, sizeof *b);
+    if (found == NULL || a == NULL || b == NULL || product_make(p, o->a, o->b, o->c0, &x) != TW_OK) {
+        j.verdict.passed = false;
+        j.verdict.error_ratio = (double)NAN;
+        snprintf(j.verdict.text, sizeof j.verdict.text, "nothing was judged: no memory");
+    } else {
+        view result = {x.type_c, c, p->ldc, 1};
+        for (int64_t row = 0, r = 0; row < p->m; row++) {
+            view_load(result, row, 1, 0, p->n, found, p->n);
+            bool has_reference = o->rows == NULL || (r < o->row_count && o->rows[r] == row);
+            if (!has_reference && !one_by_one) judge_row_at_a_glance(&j, row, found);
+            if (has_reference && one_by_one) judge_row_one_by_one(&j, row, found, a, b);
+            if (has_reference && !one_by_one) judge_row(&j, row, r, found);
+            r += has_reference;
+        }
+        for (int64_t row = 0; row < p->m; row++) judge_padding(&j, row);
+    }
+    free(found), free(a), free(b);
+    return j.verdict;
+}

@@ -1,0 +1,84 @@
+/* reference.h - a product as the lab sees it: operands viewed through their op, the bound, and dot products in higher
+ * precision, eight columns at a time. Shares no code with any kernel. What is derived is derived in docs/ACCURACY.md. */
+#ifndef TILEWRIGHT_REFERENCE_H
+#define TILEWRIGHT_REFERENCE_H
+
+#include "element.h"
+
+/* Element (i, j) lies i * row + j * col elements after base. */
+typedef struct view {
+    const element *type;
+    const void *base;
+    int64_t row, col;
+} view;
+
+double view_at(view v, int64_t i, int64_t j);
+view view_turned(view v); /* its transpose */
+/* view_load - out[(i - i0) * ld + j - j0] = element (i, j), for rows x cols of them; memory is read along its rows. */
+void view_load(view v, int64_t i0, int64_t rows, int64_t j0, int64_t cols, double *out, int64_t ld);
+
+typedef struct product {
+    tw_problem problem;         /* with dtype_c filled in */
+    const element *type, *type_c, *accumulator;
+    view a, b, c0;              /* op(A) m x k, op(B) k x n, C0 m x n */
+    double alpha, beta;         /* rounded to the accumulator's type */
+    bool reads_ab, reads_c0;    /* do A and B, does C0 take part? */
+    double unit_roundoff;       /* of the accumulator */
+    double g_sum, g_add, tiny;  /* bound = g_sum |alpha| sum|a||b| + g_add |beta c0| + tiny */
+    double round_c, tiny_c;     /* rounding to a narrower type of C: round_c |c| + tiny_c; 0 where it is not narrower */
+    double slack;               /* > 1: covers every rounding made in computing a bound */
+} product;
+
+/* product_make - TW_BAD_ARGUMENT where the problem or a pointer that is needed is not valid. */
+tw_status product_make(const tw_problem *problem, const void *a, const void *b, const void *c0, product *out);
+
+/* product_bound - for one element, or summed over several: mass = |alpha| sum|a||b|, addend = |beta c0|, size = |c|,
+ * count = number of elements. */
+double product_bound(const product *x, double mass, double addend, double size, double count);
+
+double gamma_of(double j, double unit_roundoff); /* g(j); (1 + u)^j - 1 where j u > 1/2 and g would be useless or undefined */
+
+/* ---- eight sums at once ---- */
+
+enum { LANES = 8 };
+
+typedef struct lanes { /* sum = high + low; mass = sum of the absolute terms */
+    double high[LANES], low[LANES], mass[LANES];
+} lanes;
+
+/* A right-hand side of count x LANES: head + tail is the value, split so that products of parts are exact; low (may be NULL)
+ * is the second half of a value of two doubles. */
+typedef struct lanes_panel {
+    double *head, *tail, *low;
+} lanes_panel;
+
+/* All add  sum_p v[p] * x[p][lane]  to sums. The signed ones take x of +1, -1 and 0 only. The pair ones leave an error of
+ * second order (Ogita, Rump, Oishi 2005, algorithms Sum2 and Dot2); the others sum in plain double. */
+void lanes_dot(const double *v, const double *x, int64_t count, lanes *sums);
+void lanes_dot_pair(const double *v, const lanes_panel *x, int64_t count, lanes *sums);
+void lanes_sum_pair(const double *v, const double *signs, int64_t count, lanes *sums);
+
+/* split_to - head[i] + tail[i] = v[i] with at most 26 bits in each (Veltkamp). |v| < 2^996. In place is allowed. */
+void split_to(const double *v, int64_t count, double *head, double *tail);
+
+/* ---- sums of two doubles ---- */
+
+typedef struct pair { /* high + low; |low| <= 2^-53 |high| */
+    double high, low;
+} pair;
+
+pair pair_sum(double x, double y);       /* exact (Knuth) */
+pair pair_times(double factor, pair x);  /* relative error below 4 * 2^-106 */
+pair pair_add(pair x, pair y);           /* error below 4 * 2^-106 (|x| + |y|) */
+
+/* reference_rows - the given rows (NULL: 0, 1, ...) of op(A) op(B), all n columns: sums and masses, row_count x n each.
+ * low is NULL where one double per sum is enough (see element.pair). Errors, with g of 2^-53: g(k) mass; pairs g(k+1)^2
+ * mass. Returns TW_OK, TW_NO_MEMORY. */
+tw_status reference_rows(const product *x, const int64_t *rows, int64_t row_count, double *high, double *low, double *mass);
+
+/* product_finish - turn sums and masses of one row's products, in place, into values of alpha * sum + beta * c0 (high + low)
+ * and their bounds. own: how far each value may itself be from the exact one. c0: not read unless x->reads_c0. Where
+ * something overflows on the way, value, bound or own is not finite. */
+void product_finish(const product *x, double *high, double *low, double *mass, double *own, const double *c0, int64_t count);
+
+#endif

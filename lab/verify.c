@@ -1,0 +1,590 @@
+/* verify.c - judges somebody's C without computing the product: with x a vector of random signs, C x must be
+ * alpha A (B x) + beta C0 x, row by row, within the sum of the row's bounds (Freivalds 1979). What vectors cannot see is
+ * judged element by element, in exact arithmetic, as far as the work is affordable; the report says what was left. */
+#include "oracle.h"
+#include "exact.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PANEL = 16, CHUNK = 1024 };         /* rows and columns of a matrix held as doubles at a time */
+enum { MOST_VECTORS = 1 << 16 };
+enum { WORST_ROWS = 8, BATCH = 4 };        /* rows searched for wrong elements, by either of two measures; at a time */
+enum { HAS_NAN = 1, HAS_INFINITY = 2, DARK = 4, FAILED = 8 }; /* of a row or column; DARK: the vectors cannot see it */
+static const double single_work = 0x1p27;  /* multiply-adds spent on elements that vectors cannot see, at least */
+static const double element_overhead = 128; /* multiply-adds that judging one element costs beside its k */
+
+typedef struct check {
+    product x;
+    view c;
+    int64_t m, n, k;
+    int64_t samples;
+    const verify_options *options;
+    verify_report *report;
+    double work;                           /* left for elements that vectors cannot see */
+    unsigned char *row_flags, *col_flags;
+    bool masked;                           /* some column has flags */
+    double *buffer;                        /* PANEL x CHUNK */
+    double *signs;                         /* n x LANES: +1, -1; 0 in flagged columns */
+    lanes_panel y;                         /* k x LANES: B x; all in the head where one double is enough */
+    double *z;                             /* k: sums of |b| over the columns that are not flagged */
+    double *row_bound;                     /* m: sum of the bounds of a row's elements, and of the residual's own error */
+    double *row_share, *row_relative;      /* m: largest |residual| over that bound, and over the sum of |c| */
+    double *a_row, *b_col;                 /* k: for single elements */
+    double *class_sums;                    /* the larger of m and n */
+    double *values;                        /* for rows recomputed as a whole: BATCH x n three times, and n twice */
+    int64_t *largest_cols;                 /* of every largest_step-th row */
+    int64_t largest_step;
+    double panels_done, panels_all;
+} check;
+
+static void tick(check *v)
+{
+    v->panels_done += 1;
+    if (v->options->progress != NULL)
+        v->options->progress(v->options->progress_context, fmin(v->panels_done / v->panels_all, 1));
+}
+
+/* ---- single elements ---- */
+
+static void mark_failed(check *v, int64_t row)
+{
+    if (!(v->row_flags[row] & FAILED)) v->report->failed_rows++;
+    v->row_flags[row] |= FAILED;
+    v->report->passed = false;
+}
+
+static void note(check *v, int64_t row, int64_t col, double found, double expected, double bound, double ratio)
+{
+    verify_report *r = v->report;
+    r->element_ratio = ratio;
+    r->row = row, r->col = col;
+    r->found = found, r->expected = expected, r->bound = bound;
+}
+
+static bool judge_with(check *v, int64_t row, int64_t col, const double *a, const double *b)
+{
+    double found = view_at(v->c, row, col), c0 = v->x.reads_c0 ? view_at(v->x.c0, row, col) : 0;
+    exact_verdict e = exact_judge(&v->x, a, b, c0, found);
+    verify_report *r = v->report;
+    r->elements++;
+    if (e.bound > r->worst_element_bound) r->worst_element_bound = e.bound;
+    if (r->row < 0 || e.ratio > r->element_ratio) note(v, row, col, found, e.expected, e.bound, e.ratio);
+    if (!e.passed) mark_failed(v, row);
+    return e.passed;
+}
+
+static bool judge_element(check *v, int64_t row, int64_t col)
+{
+    if (v->x.reads_ab) {
+        view_load(v->x.a, row, 1, 0, v->k, v->a_row, v->k);
+        view_load(view_turned(v->x.b), col, 1, 0, v->k, v->b_col, v->k);
+    }
+    return judge_with(v, row, col, v->a_row, v->b_col);
+}
+
+/* Recompute rows as a whole, in higher precision; where that does not settle an element, in exact arithmetic. */
+static void judge_rows(check *v, const int64_t *rows, int64_t count)
+{
+    const product *x = &v->x;
+    verify_report *report = v->report;
+    product sums = *x;
+    if (!x->reads_ab) sums.problem.k = 0;
+    double *high = v->values, *low = high + BATCH * v->n, *mass = low + BATCH * v->n;
+    double *own = mass + BATCH * v->n, *c0 = own + v->n;
+    for (int64_t r0 = 0; r0 < count; r0 += BATCH) {
+        int64_t batch = count - r0 < BATCH ? count - r0 : BATCH;
+        bool pairs = x->type->pair, known = reference_rows(&sums, rows + r0, batch, high, pairs ? low : NULL, mass) == TW_OK;
+        for (int64_t r = 0; r < batch; r++) {
+            int64_t row = rows[r0 + r], at = r * v->n;
+            bool loaded = false;
+            if (x->reads_c0) view_load(x->c0, row, 1, 0, v->n, c0, v->n);
+            if (known) product_finish(x, high + at, pairs ? low + at : NULL, mass + at, own, c0, v->n);
+            for (int64_t j = 0; j < v->n; j++) {
+                double found = view_at(v->c, row, j), bound = mass[at + j];
+                double error = fabs((found - high[at + j]) - (pairs ? low[at + j] : 0));
+                if (known && isfinite(bound) && (error + own[j]) * (1 + 0x1p-40) <= bound) {
+                    report->elements++;
+                    if (bound > report->worst_element_bound) report->worst_element_bound = bound;
+                    if (report->row < 0 || error > report->element_ratio * bound)
+                        note(v, row, j, found, high[at + j], bound, error == 0 ? 0 : error / bound);
+                    continue;
+                }
+                if (x->reads_ab && !loaded) view_load(x->a, row, 1, 0, v->k, v->a_row, v->k);
+                loaded = true;
+                if (x->reads_ab) view_load(view_turned(x->b), j, 1, 0, v->k, v->b_col, v->k);
+                judge_with(v, row, j, v->a_row, v->b_col);
+            }
+        }
+    }
+}
+
+static bool afford(check *v, double work)
+{
+    if (work > v->work) return false;
+    v->work -= work;
+    return true;
+}
+
+/* ---- vectors ---- */
+
+/* Load rows x cols of a matrix into the buffer, CHUNK apart; columns of C and B that have flags become 0. */
+static void load_chunk(check *v, view from, int64_t row0, int64_t rows, int64_t col0, int64_t cols, bool masked)
+{
+    view_load(from, row0, rows, col0, cols, v->buffer, CHUNK);
+    if (!masked || !v->masked) return;
+    for (int64_t j = 0; j < cols; j++)
+        if (v->col_flags[col0 + j])
+            for (int64_t i = 0; i < rows; i++) v->buffer[i * CHUNK + j] = 0;
+}
+
+static void make_signs(check *v, int group)
+{
+    uint64_t seed = element_mix(v->options->seed, (uint64_t)group);
+    for (int64_t j = 0; j < v->n; j++) {
+        uint64_t bits = element_mix(seed, (uint64_t)j);
+        for (int l = 0; l < LANES; l++) v->signs[j * LANES + l] = v->col_flags[j] ? 0 : (bits >> (8 * l)) & 1 ? 1 : -1;
+    }
+}
+
+/* sum of |v|, or of |v| w; eight sums at once. */
+static double sum_of_sizes(const double *v, const double *w, int64_t count)
+{
+    double sums[LANES] = {0}, all = 0;
+    int64_t i = 0;
+    for (; i + LANES <= count; i += LANES)
+        for (int l = 0; l < LANES; l++) sums[l] += w != NULL ? fabs(v[i + l]) * w[i + l] : fabs(v[i + l]);
+    for (; i < count; i++) all += w != NULL ? fabs(v[i]) * w[i] : fabs(v[i]);
+    for (int l = 0; l < LANES; l++) all += sums[l];
+    return all;
+}
+
+static void add_signed(const check *v, const double *values, int64_t col0, int64_t count, lanes *sums)
+{
+    if (v->x.type->pair) lanes_sum_pair(values, v->signs + col0 * LANES, count, sums);
+    else lanes_dot(values, v->signs + col0 * LANES, count, sums);
+}
+
+/* y = B x and z = |B| 1. False: some y is not finite. */
+static bool make_y(check *v)
+{
+    bool finite = true;
+    for (int64_t p0 = 0; p0 < v->k; p0 += PANEL) {
+        int64_t rows = v->k - p0 < PANEL ? v->k - p0 : PANEL;
+        lanes sums[PANEL];
+        memset(sums, 0, sizeof sums);
+        for (int64_t p = 0; p < rows; p++) v->z[p0 + p] = 0;
+        for (int64_t j0 = 0; j0 < v->n; j0 += CHUNK) {
+            int64_t cols = v->n - j0 < CHUNK ? v->n - j0 : CHUNK;
+            load_chunk(v, v->x.b, p0, rows, j0, cols, true);
+            for (int64_t p = 0; p < rows; p++) {
+                add_signed(v, v->buffer + p * CHUNK, j0, cols, &sums[p]);
+                v->z[p0 + p] += sum_of_sizes(v->buffer + p * CHUNK, NULL, cols);
+            }
+        }
+        for (int64_t p = 0; p < rows; p++) {
+            int64_t at = (p0 + p) * LANES;
+            for (int l = 0; l < LANES; l++) {
+                pair value = pair_sum(sums[p].high[l], sums[p].low[l]);
+                v->y.head[at + l] = value.high;
+                if (v->x.type->pair) v->y.low[at + l] = value.low;
+                finite = finite && isfinite(value.high) && isfinite(value.low);
+            }
+            if (v->x.type->pair) split_to(v->y.head + at, LANES, v->y.head + at, v->y.tail + at);
+        }
+        tick(v);
+    }
+    return finite;
+}
+
+static void flag_columns_of_b(check *v)
+{
+    for (int64_t p0 = 0; p0 < v->k; p0 += PANEL) {
+        int64_t rows = v->k - p0 < PANEL ? v->k - p0 : PANEL;
+        for (int64_t j0 = 0; j0 < v->n; j0 += CHUNK) {
+            int64_t cols = v->n - j0 < CHUNK ? v->n - j0 : CHUNK;
+            load_chunk(v, v->x.b, p0, rows, j0, cols, false);
+            for (int64_t p = 0; p < rows; p++)
+                for (int64_t j = 0; j < cols; j++) {
+                    double b = v->buffer[p * CHUNK + j];
+                    if (isfinite(b)) continue;
+                    v->col_flags[j0 + j] |= isnan(b) ? HAS_NAN : HAS_INFINITY;
+                    v->masked = true;
+                }
+        }
+    }
+}
+
+static void flag_row(check *v, int64_t row)
+{
+    unsigned char flags = 0;
+    for (int64_t p0 = 0; v->x.reads_ab && p0 < v->k; p0 += CHUNK) {
+        int64_t cols = v->k - p0 < CHUNK ? v->k - p0 : CHUNK;
+        view_load(v->x.a, row, 1, p0, cols, v->buffer, CHUNK);
+        for (int64_t p = 0; p < cols; p++)
+            if (!isfinite(v->buffer[p])) flags |= isnan(v->buffer[p]) ? HAS_NAN : HAS_INFINITY;
+    }
+    v->row_flags[row] |= flags != 0 ? flags : DARK;
+}
+
+typedef struct row_sums { /* signed sums of one row, and the sums of sizes that its bound needs */
+    lanes ab, c, c0;
+    double ab_mass, c_mass, c0_mass, largest;
+    int64_t largest_col;
+} row_sums;
+
+static double bound_of_row(const check *v, const row_sums *s)
+{
+    const product *x = &v->x;
+    double alpha = x->reads_ab ? fabs(x->alpha) : 0, beta = x->reads_c0 ? fabs(x->beta) : 0;
+    double ab = alpha > 0 ? alpha * s->ab_mass : 0, c0 = beta > 0 ? beta * s->c0_mass : 0, n = (double)v->n;
+    double k = x->reads_ab ? (double)v->k : 0;
+    double g = gamma_of(n + k + 8, 0x1p-53), noise = 0; /* of the residual's own arithmetic */
+    if (x->type->pair) {
+        g = 4 * g * g;
+        noise = (8 * k + 16) * (alpha > 1 ? alpha : 1) * 0x1p-1074;
+    }
+    noise += g * (ab + c0 + s->c_mass);
+    return (product_bound(x, ab, c0, s->c_mass, n) + noise) * (1 + 0x1p-40);
+}
+
+static double residual_of_lane(const check *v, const row_sums *s, int l)
+{
+    const product *x = &v->x;
+    if (!x->type->pair) {
+        double r = s->c.high[l];
+        if (x->reads_ab) r -= x->alpha * s->ab.high[l];
+        if (x->reads_c0) r -= x->beta * s->c0.high[l];
+        return r;
+    }
+    pair r = pair_sum(s->c.high[l], s->c.low[l]);
+    if (x->reads_ab) r = pair_add(r, pair_times(-x->alpha, pair_sum(s->ab.high[l], s->ab.low[l])));
+    if (x->reads_c0) r = pair_add(r, pair_times(-x->beta, pair_sum(s->c0.high[l], s->c0.low[l])));
+    return r.high + r.low;
+}
+
+static void judge_row_sums(check *v, int64_t row, const row_sums *s, int group, int lanes_used)
+{
+    verify_report *r = v->report;
+    if (group == 0) v->row_bound[row] = bound_of_row(v, s);
+    double bound = v->row_bound[row], worst = 0, size = s->c_mass;
+    bool finite = isfinite(bound);
+    for (int l = 0; l < lanes_used; l++) {
+        double residual = fabs(residual_of_lane(v, s, l));
+        finite = finite && isfinite(residual);
+        if (residual > worst) worst = residual;
+    }
+    if (!finite) {
+        flag_row(v, row);
+        return;
+    }
+    if (bound > r->worst_row_bound) r->worst_row_bound = bound;
+    if (worst == 0) return;
+    double share = worst / bound;
+    if (share > r->row_ratio) r->row_ratio = share;
+    v->row_share[row] = fmax(v->row_share[row], share);
+    v->row_relative[row] = fmax(v->row_relative[row], worst / size);
+    if (!(worst <= bound)) mark_failed(v, row); /* for certain */
+}
+
+static void add_chunks(check *v, view from, int64_t i0, int64_t rows, row_sums *s, bool is_c)
+{
+    for (int64_t j0 = 0; j0 < v->n; j0 += CHUNK) {
+        int64_t cols = v->n - j0 < CHUNK ? v->n - j0 : CHUNK;
+        load_chunk(v, from, i0, rows, j0, cols, true);
+        for (int64_t i = 0; i < rows; i++) {
+            const double *values = v->buffer + i * CHUNK;
+            add_signed(v, values, j0, cols, is_c ? &s[i].c : &s[i].c0);
+            *(is_c ? &s[i].c_mass : &s[i].c0_mass) += sum_of_sizes(values, NULL, cols);
+            for (int64_t j = 0; is_c && j < cols; j++)
+                if (fabs(values[j]) > s[i].largest) s[i].largest = fabs(values[j]), s[i].largest_col = j0 + j;
+        }
+    }
+}
+
+static void run_group(check *v, int group, int lanes_used)
+{
+    bool in_pairs = v->x.type->pair;
+    for (int64_t i0 = 0; i0 < v->m; i0 += PANEL) {
+        int64_t rows = v->m - i0 < PANEL ? v->m - i0 : PANEL;
+        row_sums s[PANEL];
+        memset(s, 0, sizeof s);
+        for (int64_t p0 = 0; v->x.reads_ab && p0 < v->k; p0 += CHUNK) {
+            int64_t cols = v->k - p0 < CHUNK ? v->k - p0 : CHUNK;
+            load_chunk(v, v->x.a, i0, rows, p0, cols, false);
+            lanes_panel part = {v->y.head + p0 * LANES, NULL, NULL};
+            if (in_pairs) part.tail = v->y.tail + p0 * LANES, part.low = v->y.low + p0 * LANES;
+            for (int64_t i = 0; i < rows; i++) {
+                const double *values = v->buffer + i * CHUNK;
+                if (in_pairs) lanes_dot_pair(values, &part, cols, &s[i].ab);
+                else lanes_dot(values, part.head, cols, &s[i].ab);
+                if (group == 0) s[i].ab_mass += sum_of_sizes(values, v->z + p0, cols);
+            }
+        }
+        add_chunks(v, v->c, i0, rows, s, true);
+        if (v->x.reads_c0) add_chunks(v, v->x.c0, i0, rows, s, false);
+        for (int64_t i = 0; i < rows; i++) {
+            int64_t row = i0 + i;
+            if (group == 0 && row % v->largest_step == 0) v->largest_cols[row / v->largest_step] = s[i].largest_col;
+            if (!(v->row_flags[row] & (HAS_NAN | HAS_INFINITY | DARK))) judge_row_sums(v, row, &s[i], group, lanes_used);
+        }
+        tick(v);
+    }
+}
+
+/* ---- what vectors cannot see ---- */
+
+static bool same_class(double x, double y)
+{
+    if (isnan(x) || isnan(y)) return isnan(x) && isnan(y);
+    return isinf(x) ? isinf(y) && (x > 0) == (y > 0) : !isinf(y);
+}
+
+/* An element that must be NaN or infinite, by its class. Where the classes differ the exact judge decides, since a sum of
+ * finite products may overflow. False: it is wrong. */
+static bool judge_class(check *v, int64_t row, int64_t col, double sum)
+{
+    double expected = v->x.alpha * sum;
+    if (v->x.reads_c0) expected += v->x.beta * view_at(v->x.c0, row, col);
+    v->report->elements++;
+    if (same_class(view_at(v->c, row, col), expected)) return true;
+    if (afford(v, (double)v->k + element_overhead)) {
+        v->report->elements--;
+        return judge_element(v, row, col);
+    }
+    v->report->unchecked++;
+    return true;
+}
+
+/* A row of op(A) that holds NaN or infinities: no element of C's row can be finite. */
+static void judge_row_classes(check *v, int64_t row)
+{
+    double *sums = v->class_sums;
+    view_load(v->x.a, row, 1, 0, v->k, v->a_row, v->k);
+    if (v->row_flags[row] & HAS_NAN) {
+        for (int64_t j = 0; j < v->n; j++) sums[j] = (double)NAN;
+    } else {
+        int64_t terms = 0; /* those of the row's infinities; all, where B has infinities too */
+        for (int64_t p = 0; p < v->k; p++) terms += v->masked || isinf(v->a_row[p]);
+        if (!afford(v, (double)terms * (double)v->n)) {
+            v->report->unchecked += v->n;
+            return;
+        }
+        memset(sums, 0, (size_t)v->n * sizeof *sums);
+        for (int64_t p = 0; p < v->k; p++) {
+            if (!v->masked && !isinf(v->a_row[p])) continue;
+            for (int64_t j0 = 0; j0 < v->n; j0 += CHUNK) {
+                int64_t cols = v->n - j0 < CHUNK ? v->n - j0 : CHUNK;
+                view_load(v->x.b, p, 1, j0, cols, v->buffer, CHUNK);
+                for (int64_t j = 0; j < cols; j++) sums[j0 + j] += v->a_row[p] * v->buffer[j];
+            }
+        }
+    }
+    for (int64_t j = 0; j < v->n; j++)
+        if (!judge_class(v, row, j, sums[j])) return;
+}
+
+/* A column of op(B) that does, at the rows of op(A) that do not. */
+static void judge_column_classes(check *v, int64_t col)
+{
+    double *sums = v->class_sums;
+    view at = view_turned(v->x.a);
+    bool nan = v->col_flags[col] & HAS_NAN;
+    for (int64_t i = 0; i < v->m; i++) sums[i] = nan ? (double)NAN : 0;
+    for (int64_t p = 0; p < v->k && !nan; p++) {
+        double b = view_at(v->x.b, p, col);
+        if (!isinf(b)) continue;
+        if (!afford(v, (double)v->m)) {
+            v->report->unchecked += v->m;
+            return;
+        }
+        for (int64_t i0 = 0; i0 < v->m; i0 += CHUNK) {
+            int64_t rows = v->m - i0 < CHUNK ? v->m - i0 : CHUNK;
+            view_load(at, p, 1, i0, rows, v->buffer, CHUNK);
+            for (int64_t i = 0; i < rows; i++) sums[i0 + i] += v->buffer[i] * b;
+        }
+    }
+    for (int64_t i = 0; i < v->m; i++)
+        if (!(v->row_flags[i] & (HAS_NAN | HAS_INFINITY)) && !judge_class(v, i, col, sums[i])) return;
+}
+
+/* A row in which something is not finite although A's is, or in which the lab's own sums overflow. */
+static void judge_dark_row(check *v, int64_t row)
+{
+    for (int64_t j0 = 0; j0 < v->n; j0 += CHUNK) { /* what is not finite there is most likely the fault */
+        int64_t cols = v->n - j0 < CHUNK ? v->n - j0 : CHUNK, j = 0;
+        load_chunk(v, v->c, row, 1, j0, cols, true);
+        while (j < cols && isfinite(v->buffer[j])) j++;
+        if (j == cols) continue;
+        if (afford(v, (double)v->k + element_overhead) && !judge_element(v, row, j0 + j)) return;
+        break;
+    }
+    if (afford(v, (double)v->n * ((double)v->k + element_overhead))) judge_rows(v, &row, 1);
+    else v->report->unchecked += v->n;
+}
+
+static void judge_by_classes(check *v)
+{
+    for (int64_t i = 0; i < v->m; i++)
+        if (v->row_flags[i] & (HAS_NAN | HAS_INFINITY)) judge_row_classes(v, i);
+    for (int64_t j = 0; j < v->n && v->masked; j++)
+        if (v->col_flags[j]) judge_column_classes(v, j);
+    for (int64_t i = 0; i < v->m; i++)
+        if ((v->row_flags[i] & DARK) && !(v->row_flags[i] & FAILED)) judge_dark_row(v, i);
+}
+
+/* The row, not yet taken, with the largest measure above 0; -1: none. */
+static int64_t take_largest(const check *v, const double *measure, const int64_t *taken, int count)
+{
+    int64_t best = -1;
+    for (int64_t i = 0; i < v->m; i++) {
+        if (!(measure[i] > (best < 0 ? 0 : measure[best]))) continue;
+        bool again = false;
+        for (int t = 0; t < count; t++) again = again || taken[t] == i;
+        if (!again) best = i;
+    }
+    return best;
+}
+
+/* The rows with the largest residuals, wrong or not: rounding errors are far smaller than their bounds, so that a wrong
+ * element stands out long before its row fails. */
+static void judge_suspicious_rows(check *v)
+{
+    int64_t rows[2 * WORST_ROWS];
+    int count = 0;
+    for (int t = 0; t < 2 * WORST_ROWS; t++) {
+        int64_t row = take_largest(v, t < WORST_ROWS ? v->row_share : v->row_relative, rows, count);
+        if (row >= 0) rows[count++] = row;
+    }
+    judge_rows(v, rows, count);
+}
+
+static void judge_samples(check *v)
+{
+    for (int64_t i = 0; i < v->m; i += v->largest_step) judge_element(v, i, v->largest_cols[i / v->largest_step]);
+    for (int corner = 0; corner < 4; corner++) judge_element(v, corner & 1 ? v->m - 1 : 0, corner & 2 ? v->n - 1 : 0);
+    uint64_t seed = element_mix(v->options->seed, UINT64_MAX / 2);
+    for (int64_t s = 0; s < v->samples; s++) {
+        uint64_t row = element_mix(seed, 2 * (uint64_t)s), col = element_mix(seed, 2 * (uint64_t)s + 1);
+        judge_element(v, (int64_t)(row % (uint64_t)v->m), (int64_t)(col % (uint64_t)v->n));
+    }
+}
+
+/* ---- the whole ---- */
+
+static void *array(bool *failed, int64_t count, size_t bytes)
+{
+    void *memory = (uint64_t)count < PTRDIFF_MAX / bytes ? calloc((size_t)(count > 0 ? count : 1), bytes) : NULL;
+    if (memory == NULL) *failed = true;
+    return memory;
+}
+
+static int64_t product_or_huge(int64_t x, int64_t y)
+{
+    return x > 0 && y > INT64_MAX / x ? INT64_MAX : x * y;
+}
+
+static void write_sentence(const check *v)
+{
+    verify_report *r = v->report;
+    if (r->passed && r->unchecked > 0) {
+        snprintf(r->text, sizeof r->text,
+                 "no fault was found, but %lld of %lld elements meet infinities or overflow and were too many to be judged "
+                 "one by one",
+                 (long long)r->unchecked, (long long)product_or_huge(v->m, v->n));
+    } else if (!r->passed) {
+        if (r->element_ratio > 1) {
+            exact_sentence(r->text, sizeof r->text, v->x.type_c, r->row, r->col, r->found, r->expected, r->bound,
+                           r->element_ratio);
+        } else {
+            r->row = take_largest(v, v->row_share, NULL, 0), r->col = -1;
+            r->found = r->expected = r->bound = (double)NAN;
+            snprintf(r->text, sizeof r->text, "row %lld of C is wrong: a signed sum of its elements is off by %.3g times "
+                     "the sum of their bounds", (long long)r->row, r->row_ratio);
+        }
+        size_t used = strlen(r->text);
+        if (r->failed_rows > 1)
+            snprintf(r->text + used, sizeof r->text - used, "; %lld of %lld rows are wrong", (long long)r->failed_rows,
+                     (long long)v->m);
+    }
+}
+
+static void judge_all(check *v)
+{
+    int vectors = v->report->vectors;
+    for (int group = 0; group * LANES < vectors; group++) {
+        make_signs(v, group);
+        if (v->x.reads_ab && !make_y(v) && group == 0) {
+            flag_columns_of_b(v);
+            make_signs(v, group);
+            make_y(v);
+        }
+        run_group(v, group, vectors - group * LANES < LANES ? vectors - group * LANES : LANES);
+    }
+    if (product_or_huge(v->m, v->n) <= v->samples) {
+        for (int64_t i0 = 0; i0 < v->m; i0 += BATCH) {
+            const int64_t rows[BATCH] = {i0, i0 + 1, i0 + 2, i0 + 3};
+            judge_rows(v, rows, v->m - i0 < BATCH ? v->m - i0 : BATCH);
+        }
+    } else {
+        judge_by_classes(v);
+        judge_suspicious_rows(v);
+        judge_samples(v);
+    }
+    write_sentence(v);
+    if (v->options->progress != NULL) v->options->progress(v->options->progress_context, 1);
+}
+
+tw_status verify_product(const tw_problem *problem, const void *a, const void *b, const void *c0, const void *c,
+                         const verify_options *options, verify_report *report)
+{
+    static const verify_options defaults;
+    check whole, *v = &whole;
+    memset(v, 0, sizeof *v);
+    memset(report, 0, sizeof *report);
+    report->row = report->col = -1;
+    v->options = options != NULL ? options : &defaults;
+    v->report = report;
+    if (product_make(problem, a, b, c0, &v->x) != TW_OK || v->options->vectors < 0 ||
+        v->options->vectors > MOST_VECTORS || v->options->samples < 0)
+        return TW_BAD_ARGUMENT;
+    const tw_problem *p = &v->x.problem;
+    v->m = p->m, v->n = p->n, v->k = v->x.reads_ab ? p->k : 0;
+    report->vectors = v->options->vectors > 0 ? v->options->vectors : 32;
+    v->samples = v->options->samples > 0 ? v->options->samples : 4096;
+    if (v->m > 0 && v->n > 0 && c == NULL) return TW_BAD_ARGUMENT;
+    report->passed = true;
+    if (v->m == 0 || v->n == 0) return TW_OK;
+    v->c = (view){v->x.type_c, c, p->ldc, 1};
+    int groups = (report->vectors + LANES - 1) / LANES;
+    v->panels_all = (double)groups * ((double)((v->m + PANEL - 1) / PANEL) + (double)((v->k + PANEL - 1) / PANEL));
+    double m = (double)v->m, n = (double)v->n, k = (double)v->k;
+    v->work = fmax(report->vectors * (m * k + k * n + m * n), single_work);
+    v->largest_step = (v->m + v->samples - 1) / v->samples;
+
+    bool failed = false;
+    v->row_flags = array(&failed, v->m, 1);
+    v->col_flags = array(&failed, v->n, 1);
+    v->buffer = array(&failed, PANEL * CHUNK, sizeof(double));
+    v->signs = array(&failed, v->n, LANES * sizeof(double));
+    v->y.head = array(&failed, v->k, LANES * sizeof(double));
+    if (v->x.type->pair) v->y.tail = array(&failed, v->k, LANES * sizeof(double));
+    if (v->x.type->pair) v->y.low = array(&failed, v->k, LANES * sizeof(double));
+    v->z = array(&failed, v->k, sizeof(double));
+    v->row_bound = array(&failed, v->m, sizeof(double));
+    v->row_share = array(&failed, v->m, sizeof(double));
+    v->row_relative = array(&failed, v->m, sizeof(double));
+    v->values = array(&failed, v->n, (3 * BATCH + 2) * sizeof(double));
+    v->a_row = array(&failed, v->k, sizeof(double));
+    v->b_col = array(&failed, v->k, sizeof(double));
+    v->class_sums = array(&failed, v->m > v->n ? v->m : v->n, sizeof(double));
+    v->largest_cols = array(&failed, v->m / v->largest_step + 1, sizeof(int64_t));
+    if (failed) report->passed = false;
+    else judge_all(v);
+    free(v->row_flags), free(v->col_flags), free(v->buffer), free(v->signs), free(v->z);
+    free(v->y.head), free(v->y.tail), free(v->y.low), free(v->row_bound), free(v->row_share), free(v->row_relative);
+    free(v->values), free(v->a_row), free(v->b_col), free(v->class_sums), free(v->largest_cols);
+    return failed ? TW_NO_MEMORY : TW_OK;
+}

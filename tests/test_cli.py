@@ -1,0 +1,814 @@
+#!/usr/bin/python3
+"""test_cli.py - the program `tilewright` as its users meet it: exit codes, sentences, products, records, no litter.
+
+    test_cli.py [--list] [--full] [--only TEXT] [PROGRAM]
+
+PROGRAM is the path of the program ($TILEWRIGHT without it). Prints TAP and, last, "N passed, N failed, N skipped". Needs
+nothing but Python 3; cases that compare with NumPy or SciPy are skipped, and counted, without them.
+"""
+import array
+import json
+import os
+import pty
+import random
+import re
+import select
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+try:
+    import scipy.io
+    import scipy.sparse
+except ImportError:
+    scipy = None
+
+PROGRAM = os.environ.get("TILEWRIGHT", "build/tilewright")
+CASES = []
+
+
+class Skip(Exception):
+    pass
+
+
+def case(function):
+    CASES.append(function)
+    return function
+
+
+# ---- running ----------------------------------------------------------------------------------------------------------
+
+def clean_environment(**extra):
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("TILEWRIGHT_") and k not in ("OMP_NUM_THREADS", "NO_COLOR")}
+    return {**kept, **extra}
+
+
+def run(*words, env=None, **more):
+    """The finished process of `tilewright WORDS`, its output as text."""
+    return subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True, timeout=120,
+                          env=clean_environment(**(env or {})), **more)
+
+
+def good(*words, **more):
+    done = run(*words, **more)
+    assert done.returncode == 0, f"{words}: exit {done.returncode}: {done.stderr}"
+    assert done.stderr == "", f"{words}: stderr has {done.stderr!r}"
+    return done
+
+
+def bad(code, *words, says=(), env=None, command=None):
+    """The call fails with this code, with one sentence that has these parts, prints nothing else, and makes no file."""
+    before = sorted(os.listdir("."))
+    done = run(*words, env=env)
+    done.stderr = re.sub(r"==\d+==WARNING: AddressSanitizer failed to allocate.*\n", "", done.stderr)
+    assert done.returncode == code, f"{words}: exit {done.returncode}, expected {code}: {done.stderr}"
+    prefix = f"tilewright: {command or words[0]}: " if command != "" else "tilewright: "
+    assert done.stderr.startswith(prefix), f"{words}: {done.stderr!r} does not start with {prefix!r}"
+    assert done.stderr.count("\n") == 1, f"{words}: not one line: {done.stderr!r}"
+    for part in [says] if isinstance(says, str) else says:
+        assert part in done.stderr, f"{words}: {part!r} is not in {done.stderr!r}"
+    assert sorted(os.listdir(".")) == before, f"{words}: left {set(os.listdir('.')) ^ set(before)}"
+    return done
+
+
+# ---- files ------------------------------------------------------------------------------------------------------------
+
+CODES = {"f8": "d", "f4": "f", "f2": "e", "i1": "b", "i2": "h", "i4": "i", "i8": "q", "u1": "B", "u2": "H", "u4": "I", "u8": "Q"}
+
+
+def npy_header(descr, shape, fortran=False, version=b"\x01\x00"):
+    text = f"{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {shape}, }}"
+    size = 2 if version == b"\x01\x00" else 4
+    text += " " * (-(len(text) + 9 + size) % 64) + "\n"
+    return b"\x93NUMPY" + version + len(text).to_bytes(size, "little") + text.encode()
+
+
+def npy(path, rows, code="f8", order="<", fortran=False, cols=None):
+    """Write a list of rows as a .npy file."""
+    cols = len(rows[0]) if rows else cols or 0
+    flat = [rows[i][j] for j in range(cols) for i in range(len(rows))] if fortran else [x for row in rows for x in row]
+    with open(path, "wb") as file:
+        file.write(npy_header(order + code, (len(rows), cols), fortran))
+        file.write(struct.pack(f"{order}{len(flat)}{CODES[code]}", *flat))
+
+
+def read_npy(path):
+    """The descr, the shape, and the rows of a .npy file as the program writes it."""
+    data = open(path, "rb").read()
+    assert data[:8] == b"\x93NUMPY\x01\x00", data[:8]
+    size = int.from_bytes(data[8:10], "little")
+    header = eval(data[10:10 + size])  # our own program's, in a test
+    assert not header["fortran_order"]
+    m, n = header["shape"]
+    flat = struct.unpack(f"<{m * n}{CODES[header['descr'][1:]]}", data[10 + size:])
+    return header["descr"], (m, n), [list(flat[i * n:(i + 1) * n]) for i in range(m)]
+
+
+def read_mtx(path):
+    lines = open(path).read().split("\n")
+    assert lines[0] == "%%MatrixMarket matrix array real general", lines[0]
+    m, n = map(int, lines[1].split())
+    flat = [float(x) for x in lines[2:2 + m * n]]
+    return [[flat[j * m + i] for j in range(n)] for i in range(m)]
+
+
+def integers(rows, cols, seed, least=-9, most=9):
+    draw = random.Random(seed)
+    return [[draw.randint(least, most) for _ in range(cols)] for _ in range(rows)]
+
+
+def transpose(a):
+    return [list(row) for row in zip(*a)]
+
+
+def product(a, b):
+    columns = transpose(b)
+    return [[sum(x * y for x, y in zip(row, column)) for column in columns] for row in a]
+
+
+def pair(m=3, n=2, k=4, code="f8"):
+    """A.npy and B.npy of small integers; returns their rows."""
+    a, b = integers(m, k, 1), integers(k, n, 2)
+    npy("A.npy", a, code)
+    npy("B.npy", b, code)
+    return a, b
+
+
+def records(text):
+    return [json.loads(line) for line in text.splitlines()]
+
+
+# ---- usage: exit code 2 -----------------------------------------------------------------------------------------------
+
+@case
+def no_command_shows_the_overview_on_stderr():
+    done = run()
+    assert (done.returncode, done.stdout) == (2, "") and "COMMANDS" in done.stderr
+
+
+@case
+def unknown_words_get_a_hint():
+    bad(2, "multiplyy", says=["'multiplyy'", "did you mean multiply?"], command="")
+    bad(2, "xyzzy", says=["unknown command", "tilewright help"], command="")
+    bad(2, "help", "xyzzy", says="unknown command")
+    bad(2, "multiply", "--transpos-a", says="did you mean --transpose-a?")
+    bad(2, "multiply", "--xyzzy", says=["unknown option '--xyzzy'", "multiply --help"])
+    bad(2, "multiply", "-z", says="'-z'")
+    bad(2, "multiply", "--trans", says="write it out")
+    bad(2, "multiply", "--verify=1", says="takes no value")
+    bad(2, "devices", "--threads", "1", says="unknown option")
+
+
+@case
+def operands_are_counted():
+    bad(2, "multiply", "A.npy", "-o", "C.npy", says="found 1 operand, expected 2")
+    bad(2, "multiply", "A", "B", "D", "-o", "C.npy", says="found 3 operands")
+    bad(2, "verify", "A", "B", says="expected 3")
+    bad(2, "bench", "A", says="found 1 operand")
+
+
+@case
+def numbers_are_read_strictly():
+    for word in ("abc", "-1", "0", "1e99", "3x", "0x10", "1.5", " 1", "+1", "", "99999999999999999999", "4097"):
+        bad(2, "bench", "--threads", word, says=["--threads", f"'{word}'", "a whole number from 1 to 4096"])
+    bad(2, "bench", "--threads", says=["--threads", "needs a value"])
+    for word in ("-1", "x", "", "18446744073709551616", "1 "):
+        bad(2, "bench", "--seed", word, says="--seed")
+    for word in ("abc", "", "1x", "1e999", "-1e999", " 1", "1e-999", "--"):
+        bad(2, "multiply", "A", "B", "-o", "C.npy", "--alpha", word, says=["--alpha", f"'{word}'", "expected a number"])
+    for word in ("3x", "3", "3x4", "3x4x5x6", "axbxc", "3x4x0", "3x-4x5", "1x2x99999999999999999999", "", "3x4x5,", ",3x4x5",
+                 "3x4x5,,6x7x8", "3 x4x5", "0x1x1"):
+        bad(2, "bench", "--shape", word, says=["--shape", f"'{word}'", "MxNxK"])
+    for word in ("1,,2", "1,", ",1", "0", "x", "1;2"):
+        bad(2, "bench", "--size", word, says=["--size", f"'{word}'"])
+    bad(2, "ladder", "--size", "64,128", says="--size")
+    bad(2, "ladder", "--tile", "0", says="--tile")
+
+
+@case
+def words_are_chosen_from_lists():
+    bad(2, "bench", "--set", "round", says=["'round'", "square odd skinny small"])
+    bad(2, "bench", "--dtype", "f32,f99", says=["f32,f99", "f32 f64"])
+    bad(2, "multiply", "A", "B", "-o", "C.npy", "--engine", "abacus", says="auto cpu opencl cuda")
+    bad(2, "ladder", "--rung", "r99", says=["r99", "r01_naive"])
+    bad(2, "bench", "--kernel", "cpu_f32_r01_naiv", says="did you mean cpu_f32_r01_naive?")
+
+
+@case
+def options_that_do_not_go_together():
+    pair()
+    bad(2, "multiply", "A.npy", "B.npy", says="-o FILE is missing")
+    bad(2, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--beta", "1", says=["--beta", "--add"])
+    bad(2, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--add", "A.npy", says=["--add", "--beta"])
+    bad(2, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--dtype", "f32", "--alpha", "1e99", says=["--alpha", "f32"])
+    bad(2, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--dtype", "i8", says=["i8", "raw"])
+    bad(2, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--append", says="--json")
+    bad(2, "bench", "--shape", "2x2x2", "--size", "2", says="give one")
+    bad(2, "bench", "--host", "--kernel", "cpu_f32_r01_naive", says="--host")
+    bad(2, "ladder", "--rung", "r01", "--tile", "4", says="--tile")
+
+
+@case
+def output_ending_is_checked_before_anything_is_read():
+    for name in ("C", "C.txt", "C.npz", "-", "dir.npy/C"):
+        bad(2, "multiply", "missing.npy", "missing.npy", "-o", name, says=[name, ".npy, .mtx, .raw or .bin"])
+
+
+@case
+def raw_operands_need_shape_and_type():
+    open("A.raw", "wb").write(bytes(32))
+    for words in ([], ["--shape", "2x2x2"], ["--dtype", "f64"]):
+        bad(2, "multiply", "A.raw", "A.raw", "-o", "C.npy", *words, says=["A.raw", "--shape MxNxK", "--dtype T"])
+
+
+# ---- devices: exit code 3 ---------------------------------------------------------------------------------------------
+
+@case
+def missing_engines_and_devices():
+    pair()
+    bad(3, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--engine", "cuda", says=["cuda", "cpu"])
+    bad(3, "bench", "--engine", "opencl", says=["opencl", "cpu"])
+    bad(3, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--device", "7", says=["device 7", "device 0"])
+    bad(2, "devices", env={"TILEWRIGHT_CPU": "mmx"}, says=["TILEWRIGHT_CPU", "mmx"])
+    done = run("bench", "--dtype", "f64", "--size", "16", "--kernel", "cpu_f32_r01_naive")
+    assert done.returncode == 3 and "refused" in done.stdout, done
+
+
+# ---- memory: exit code 5 ----------------------------------------------------------------------------------------------
+
+@case
+def a_result_larger_than_the_machine():
+    for rows in (30_000_000, 2 ** 40):
+        open("A.npy", "wb").write(npy_header("<f4", (rows, 0)))
+        open("B.npy", "wb").write(npy_header("<f4", (0, rows)))
+        bad(5, "multiply", "A.npy", "B.npy", "-o", "C.npy", says=["memory", str(rows)])
+
+
+# ---- input files: exit code 6 -----------------------------------------------------------------------------------------
+
+@case
+def hostile_npy_files():
+    npy("B.npy", [[1.0]])
+    whole = npy_header("<f8", (4, 4)) + bytes(128)
+    files = {
+        "empty": b"", "magic": b"\x93NUMPX\x01\x00" + whole[8:], "cut": whole[:-1], "header": whole[:60],
+        "huge": npy_header("<f8", (2 ** 30, 2 ** 30)) + bytes(64), "beyond": npy_header("<f8", (2 ** 62, 2 ** 62)),
+        "negative": npy_header("<f8", (-1, 4)), "object": npy_header("|O", (1, 1)) + bytes(8), "word": npy_header("<f8", "(one, 1)"),
+    }
+    for name, data in files.items():
+        open(f"{name}.npy", "wb").write(data)
+        bad(6, "multiply", f"{name}.npy", "B.npy", "-o", "C.npy", says=f"{name}.npy: ")
+        bad(6, "verify", "B.npy", "B.npy", f"{name}.npy", says=f"{name}.npy: ")
+
+
+@case
+def hostile_matrix_market_files():
+    npy("B.npy", [[1.0]])
+    banner = "%%MatrixMarket matrix array real general\n"
+    files = {"word": banner + "1 1\none\n", "few": banner + "2 2\n1\n2\n3\n", "negative": banner + "-1 1\n",
+             "huge": banner + f"{2 ** 40} {2 ** 40}\n", "complex": banner.replace("real", "complex") + "1 1\n1 1\n"}
+    for name, data in files.items():
+        open(f"{name}.mtx", "w").write(data)
+        bad(6, "multiply", f"{name}.mtx", "B.npy", "-o", "C.npy", says=f"{name}.mtx: ")
+
+
+@case
+def files_that_are_none():
+    npy("B.npy", [[1.0]])
+    os.mkdir("folder.npy")
+    open("text.npy", "w").write("hello")
+    bad(6, "multiply", "missing.npy", "B.npy", "-o", "C.npy", says=["missing.npy: ", "No such file"])
+    bad(6, "multiply", "folder.npy", "B.npy", "-o", "C.npy", says=["folder.npy: ", "directory"])
+    bad(6, "multiply", "text.npy", "B.npy", "-o", "C.npy", says="text.npy: ")
+    open("short.raw", "wb").write(bytes(8))
+    bad(6, "multiply", "short.raw", "short.raw", "-o", "C.npy", "--shape", "2x2x2", "--dtype", "f64", says=["32 bytes", "has 8"])
+
+
+@case
+def operands_that_do_not_fit_together():
+    pair(3, 2, 4)
+    npy("W.npy", [[1.0]])
+    bad(6, "multiply", "A.npy", "A.npy", "-o", "C.npy", says=["A.npy is 3 x 4 and A.npy is 3 x 4", "4", "must be equal"])
+    bad(6, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--transpose-a", says=["transposed", "must be equal"])
+    bad(6, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--beta", "1", "--add", "W.npy", says=["W.npy", "expected 3 x 2"])
+    bad(6, "verify", "A.npy", "B.npy", "W.npy", says=["W.npy: is 1 x 1, expected 3 x 2"])
+
+
+@case
+def values_that_no_type_holds():
+    npy("A.npy", [[1, 2], [3, 2 ** 53 + 1]], "i8")
+    npy("B.npy", [[1, 2], [3, 4]], "i8")
+    bad(6, "multiply", "A.npy", "B.npy", "-o", "C.npy", says=["A.npy: element [1, 1] is 9007199254740993", "--dtype f64"])
+    good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--dtype", "f64")
+
+
+@case
+def odd_names_stay_on_one_line():
+    bad(6, "multiply", "no\nsuch\033[31m.npy", "x.npy", "-o", "C.npy", says="no?such?[31m.npy")
+
+
+# ---- outputs: exit code 7 ---------------------------------------------------------------------------------------------
+
+@case
+def outputs_that_cannot_be_written():
+    pair()
+    os.mkdir("folder.npy")
+    bad(7, "multiply", "A.npy", "B.npy", "-o", "none/C.npy", says="none/C.npy: ")
+    bad(7, "multiply", "A.npy", "B.npy", "-o", "folder.npy", says=["folder.npy: ", "directory"])
+    bad(7, "devices", "--json", "none/d.json", says="none/d.json")
+    if os.path.exists("/dev/full"):
+        bad(7, "devices", "--json", "/dev/full", says="/dev/full")
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([PROGRAM, "version"], stdout=full, stderr=subprocess.PIPE, text=True)
+        assert done.returncode == 7 and "standard output" in done.stderr, done
+
+
+@case
+def a_closed_pipe_ends_a_bench():
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    done = subprocess.run([PROGRAM, "bench", "--size", "8,16"], stdout=write_end, stderr=subprocess.PIPE, text=True, timeout=60)
+    os.close(write_end)
+    assert done.returncode == 7 and "standard output" in done.stderr, done
+
+
+# ---- interruption: exit codes 130 and 6 -------------------------------------------------------------------------------
+
+def long_multiply(n=5000, *words):
+    """A multiplication of sparse files that takes long, stopped where it computes: the process, once its output exists."""
+    for name in ("A.raw", "B.raw"):
+        with open(name, "wb") as file:
+            file.truncate(8 * n * n)
+    process = subprocess.Popen([PROGRAM, "multiply", "A.raw", "B.raw", "-o", "C.npy", "--shape", f"{n}x{n}x{n}", "--dtype", "f64",
+                                "--threads", "1", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               env=clean_environment(TILEWRIGHT_CPU="base"), preexec_fn=restore_signals)
+    until = time.time() + 60
+    while not any(name.endswith("C.npy") for name in os.listdir(".")):
+        assert process.poll() is None and time.time() < until, f"it did not start to compute: {process.communicate()}"
+        time.sleep(0.01)
+    return process
+
+
+def restore_signals():
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def ended(process, code, *says):
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == code, f"exit {process.returncode}, expected {code}: {err}"
+    for part in says:
+        assert part in err, f"{part!r} is not in {err!r}"
+    assert not any("C.npy" in name for name in os.listdir(".")), os.listdir(".")
+
+
+@case
+def interrupted_multiply_leaves_nothing():
+    for number in (signal.SIGINT, signal.SIGTERM):
+        process = long_multiply()
+        process.send_signal(number)
+        ended(process, 130, "interrupted")
+
+
+@case
+def input_cut_short_while_in_use():
+    process = long_multiply()
+    os.truncate("A.raw", 4096)
+    os.truncate("B.raw", 4096)
+    ended(process, 6, "tilewright: multiply: ", ".raw: the file became shorter")
+
+
+@case
+def a_failed_check_leaves_no_output():
+    """The temporary file is spoiled from outside between the writing and the check's end: what is judged is the file."""
+    n = 1500
+    process = long_multiply(n, "--verify")
+    name = next(name for name in os.listdir(".") if name.endswith("C.npy"))
+    while os.path.getsize(name) < 8 * n * n + 128:
+        assert process.poll() is None, process.communicate()
+    with open(name, "r+b") as file:
+        file.seek(4 * n * n)
+        file.write(b"\xff" * (4 * n * n))
+    ended(process, 1, "tilewright: multiply: C.npy: ")
+
+
+@case
+def interrupted_ladder_keeps_finished_records():
+    process = subprocess.Popen([PROGRAM, "ladder", "--size", "512", "--rung", "r01,r02", "--json", "r.json"], text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=clean_environment(), preexec_fn=restore_signals)
+    while "r01_naive" not in (line := process.stdout.readline()):
+        assert line != "", process.communicate()
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 130, process.returncode
+    assert len(records(open("r.json").read())) >= 1 and os.listdir(".") == ["r.json"], os.listdir(".")
+
+
+# ---- products ---------------------------------------------------------------------------------------------------------
+
+SHAPES = [(1, 1, 1), (1, 1, 7), (7, 7, 1), (3, 5, 4), (17, 33, 65), (64, 64, 64), (1, 100, 50), (100, 1, 50), (33, 17, 130)]
+
+
+@case
+def products_of_small_integers_are_exact():
+    for m, n, k in SHAPES:
+        for code in ("f4", "f8"):
+            a, b = pair(m, n, k, code)
+            good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--verify")
+            assert read_npy("C.npy") == (f"<{code}", (m, n), product(a, b)), (m, n, k, code)
+
+
+@case
+def transposes_alpha_beta():
+    for ta in (False, True):
+        for tb in (False, True):
+            a, b, c0 = integers(9, 20, 1), integers(20, 13, 2), integers(9, 13, 3)
+            npy("A.npy", transpose(a) if ta else a, "f4")
+            npy("B.npy", transpose(b) if tb else b, "f4", fortran=True)
+            npy("D.npy", c0, "f4", fortran=tb)
+            flags = ["--transpose-a"] * ta + ["--transpose-b"] * tb
+            good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--alpha", "2", "--beta", "-3", "--add", "D.npy", "--verify", *flags)
+            expected = [[2 * x - 3 * y for x, y in zip(p, q)] for p, q in zip(product(a, b), c0)]
+            assert read_npy("C.npy")[2] == expected, (ta, tb)
+            good("verify", "A.npy", "B.npy", "C.npy", "--alpha", "2", "--beta", "-3", "--add", "D.npy", *flags)
+
+
+@case
+def every_element_type_order_and_byte_order():
+    a, b = integers(5, 6, 1, 0, 9), integers(6, 4, 2, 0, 9)
+    for code in CODES:
+        for order in "<>":
+            for fortran in (False, True):
+                npy("A.npy", a, code, order, fortran)
+                npy("B.npy", b, "f4" if code != "f8" else "f8")
+                good("multiply", "A.npy", "B.npy", "-o", "C.npy")
+                wide = code in ("f8", "i4", "u4", "i8", "u8")
+                assert read_npy("C.npy") == ("<f8" if wide else "<f4", (5, 4), product(a, b)), (code, order, fortran)
+
+
+@case
+def integers_are_computed_in_what_holds_them():
+    for largest, descr in ((2 ** 24, "<f4"), (2 ** 24 + 1, "<f8"), (2 ** 53 - 1, "<f8"), (2 ** 53, "<f4")):
+        npy("A.npy", [[largest]], "i8")
+        npy("B.npy", [[1]], "u1")
+        good("multiply", "A.npy", "B.npy", "-o", "C.npy")
+        assert read_npy("C.npy") == (descr, (1, 1), [[largest]]), largest
+
+
+@case
+def three_formats_agree():
+    a, b = integers(4, 5, 1), integers(5, 3, 2)
+    expected = product(a, b)
+    npy("A.npy", a)
+    for ending in ("raw", "bin"):
+        array.array("d", [x for row in b for x in row]).tofile(open(f"B.{ending}", "wb"))
+        good("multiply", "A.npy", f"B.{ending}", "--shape", "4x3x5", "--dtype", "f64", "-o", "C.mtx", "--verify")
+        assert read_mtx("C.mtx") == expected
+    good("multiply", "A.npy", "B.raw", "--shape", "4x3x5", "--dtype", "f64", "-o", "C.raw", "--verify")
+    assert list(array.array("d", open("C.raw", "rb").read())) == [x for row in expected for x in row]
+    open("B.mtx", "w").write("%%MatrixMarket matrix coordinate integer general\n5 3 15\n" +
+                             "".join(f"{i + 1} {j + 1} {b[i][j]}\n" for i in range(5) for j in range(3)))
+    good("multiply", "A.npy", "B.mtx", "-o", "C.NPY")
+    assert read_npy("C.NPY")[2] == expected
+    array.array("h", [x for row in transpose(a) for x in row]).tofile(open("A.raw", "wb"))
+    good("multiply", "A.raw", "B.npy", "--shape", "4x3x5", "--dtype", "i16", "--transpose-a", "-o", "C.npy") \
+        if npy("B.npy", b, "i2") is None else None
+    assert read_npy("C.npy")[2] == expected
+
+
+@case
+def empty_operands():
+    for m, n, k in ((0, 3, 5), (3, 0, 5), (3, 2, 0), (0, 0, 0)):
+        npy("A.npy", [[1.0] * k] * m, cols=k)
+        npy("B.npy", [[1.0] * n] * k, cols=n)
+        for name in ("C.npy", "C.mtx", "C.raw"):
+            good("multiply", "A.npy", "B.npy", "-o", name, "--verify")
+        assert read_npy("C.npy")[1:] == ((m, n), [[0.0] * n] * m), (m, n, k)
+        good("verify", "A.npy", "B.npy", "C.npy")
+        assert os.path.getsize("C.raw") == 8 * m * n
+        good("verify", "A.npy", "B.npy", "C.raw", "--shape", f"{m}x{n}x{k}", "--dtype", "f64")
+
+
+@case
+def nan_and_infinity_propagate():
+    npy("A.npy", [[1.0, float("inf")], [0.0, 2.0]])
+    npy("B.npy", [[float("nan"), 1.0], [1.0, 1.0]])
+    good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--verify")
+    (a, b), (c, d) = read_npy("C.npy")[2]
+    assert a != a and b == float("inf") and c != c and d == 2
+    npy("A.npy", [[1.0]])
+    npy("B.npy", [[1.0]])
+    npy("D.npy", [[float("nan")]])
+    good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--beta", "0", "--add", "D.npy")
+    assert read_npy("C.npy")[2] == [[1.0]]
+    good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--alpha", "nan", "--verify")
+    assert str(read_npy("C.npy")[2]) == "[[nan]]"
+
+
+@case
+def an_output_may_replace_an_input():
+    a, b = pair(30, 30, 30)
+    good("multiply", "A.npy", "B.npy", "-o", "A.npy", "--verify")
+    assert read_npy("A.npy")[2] == product(a, b)
+    c0 = read_npy("A.npy")[2]
+    good("multiply", "B.npy", "B.npy", "-o", "A.npy", "--beta", "1", "--add", "A.npy")
+    assert read_npy("A.npy")[2] == [[x + y for x, y in zip(p, q)] for p, q in zip(product(b, b), c0)]
+    assert sorted(os.listdir(".")) == ["A.npy", "B.npy"]
+
+
+@case
+def standard_input_is_a_file_too():
+    a, b = pair()
+    done = subprocess.run([PROGRAM, "multiply", "-", "B.npy", "-o", "C.npy"], stdin=open("A.npy", "rb"), capture_output=True)
+    assert done.returncode == 0 and read_npy("C.npy")[2] == product(a, b), done
+    done = subprocess.run(f"cat A.npy | {PROGRAM} multiply - B.npy -o C.npy", shell=True, capture_output=True)
+    assert done.returncode == 0 and read_npy("C.npy")[2] == product(a, b), done
+
+
+@case
+def names_after_two_dashes_are_operands():
+    a, b = pair()
+    os.rename("A.npy", "-A.npy")
+    good("multiply", "-o", "C.npy", "--", "-A.npy", "B.npy")
+    assert read_npy("C.npy")[2] == product(a, b)
+
+
+# ---- against NumPy and SciPy ------------------------------------------------------------------------------------------
+
+def agree(a, b, *words):
+    """Save, multiply, compare with NumPy within the bound of any order of summation."""
+    numpy.save("A.npy", a)
+    numpy.save("B.npy", b)
+    good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--verify", *words)
+    c = numpy.load("C.npy")
+    expected = a.astype(numpy.float64) @ b.astype(numpy.float64)
+    assert c.dtype == numpy.result_type(a, b) and c.shape == expected.shape, (c.dtype, c.shape)
+    u = 2.0 ** -24 if c.dtype == numpy.float32 else 2.0 ** -53
+    bound = (2 * a.shape[1] + 4) * u * (abs(a).astype(numpy.float64) @ abs(b).astype(numpy.float64))
+    assert (abs(c - expected) <= bound).all(), (a.shape, b.shape, c.dtype)
+    good("verify", "A.npy", "B.npy", "C.npy", *words)
+    return c
+
+
+@case
+def agrees_with_numpy():
+    if numpy is None:
+        raise Skip("NumPy is not installed")
+    draw = numpy.random.default_rng(1)
+    for dtype in (numpy.float32, numpy.float64):
+        for m, n, k in ((1, 1, 1), (7, 7, 1), (1, 1, 7), (0, 3, 5), (129, 65, 300), (1000, 1023, 777)):
+            a, b = draw.standard_normal((m, k)).astype(dtype), draw.standard_normal((k, n)).astype(dtype)
+            agree(a, b)
+        a, b = draw.standard_normal((120, 90)).astype(dtype), draw.standard_normal((90, 70)).astype(dtype)
+        agree(numpy.asfortranarray(a), b)
+        agree(a, numpy.asfortranarray(b))
+        agree(numpy.asfortranarray(a), numpy.asfortranarray(b))
+        agree(a, draw.standard_normal((70, 90)).astype(dtype).T)
+        agree(draw.standard_normal((90, 120)).astype(dtype).T, b)
+        agree(a[::2, ::3], b[::3, 1::2])
+    agree(draw.standard_normal((30, 20)).astype(numpy.float32), draw.standard_normal((20, 10)))
+
+
+@case
+def agrees_with_scipy_matrix_market():
+    if scipy is None or numpy is None:
+        raise Skip("SciPy is not installed")
+    draw = numpy.random.default_rng(2)
+    a = draw.standard_normal((40, 30))
+    sparse = scipy.sparse.random(30, 50, 0.2, random_state=3)
+    half = draw.standard_normal((30, 30))
+    for b in (sparse, half + half.T, draw.integers(-9, 9, (30, 8))):
+        scipy.io.mmwrite("A.mtx", a)
+        scipy.io.mmwrite("B.mtx", b)
+        good("multiply", "A.mtx", "B.mtx", "-o", "C.mtx", "--verify")
+        dense = b.toarray() if scipy.sparse.issparse(b) else b
+        assert numpy.allclose(scipy.io.mmread("C.mtx"), a @ dense, rtol=1e-13, atol=1e-13)
+        good("verify", "A.mtx", "B.mtx", "C.mtx")
+
+
+# ---- verify -----------------------------------------------------------------------------------------------------------
+
+def spoil(change):
+    """A right C.npy with one element changed at a random place: verify must name it."""
+    draw = random.Random(7)
+    m, n, k = 60, 50, 70
+    a = [[draw.uniform(-1, 1) for _ in range(k)] for _ in range(m)]
+    b = [[draw.uniform(-1, 1) for _ in range(n)] for _ in range(k)]
+    npy("A.npy", a)
+    npy("B.npy", b)
+    good("multiply", "A.npy", "B.npy", "-o", "C.npy")
+    for _ in range(4):
+        rows = read_npy("C.npy")[2]
+        i, j = draw.randrange(m), draw.randrange(n)
+        row_sum = sum(abs(x) * sum(map(abs, b[p])) for p, x in enumerate(a[i]))
+        change(rows, i, j, 10 * (k + 3) * 2.0 ** -53 * row_sum)
+        npy("W.npy", rows)
+        done = run("verify", "A.npy", "B.npy", "W.npy", "--json", "-")
+        assert done.returncode == 1, (i, j, done.stderr)
+        assert "tilewright: verify: W.npy: " in done.stderr, done.stderr
+        verdict = json.loads(done.stdout)
+        assert verdict["passed"] is False and verdict["row"] == i, (i, j, verdict)
+        yield i, j, verdict
+
+
+@case
+def verify_sees_a_moved_element():
+    def move(rows, i, j, size):
+        rows[i][j] += size
+    for i, j, verdict in spoil(move):
+        assert verdict["col"] == j, (i, j, verdict)
+
+
+@case
+def verify_sees_nan_and_infinity():
+    for value in ("nan", "inf", "-inf"):
+        def poison(rows, i, j, size):
+            rows[i][j] = float(value)
+        for i, j, verdict in spoil(poison):
+            assert verdict["col"] == j, (i, j, verdict)
+
+
+@case
+def verify_sees_swapped_elements():
+    def swap(rows, i, j, size):
+        other = max(range(len(rows[i])), key=lambda q: abs(rows[i][q] - rows[i][j]))
+        rows[i][j], rows[i][other] = rows[i][other], rows[i][j]
+    for _ in spoil(swap):
+        pass
+
+
+@case
+def verify_says_what_it_can_see():
+    pair()
+    good("multiply", "A.npy", "B.npy", "-o", "C.npy")
+    out = good("verify", "A.npy", "B.npy", "C.npy").stdout
+    for part in ("passed", "rows", "elements", "Certain to see", "Cannot be seen"):
+        assert part in out, out
+
+
+# ---- records ----------------------------------------------------------------------------------------------------------
+
+FIELDS = ("engine device kernel rung dtype m n k op_a op_b method min_s median_s p95_s gflops verified error_ratio bytes_asked "
+          "compulsory_bytes peak_gflops bandwidth_gbps no_cache_gflops bound_gflops fraction_of_bound version").split()
+
+
+@case
+def each_command_writes_json_on_stdout_and_text_on_stderr():
+    pair()
+    calls = (["multiply", "A.npy", "B.npy", "-o", "C.npy", "--verify"], ["verify", "A.npy", "B.npy", "C.npy"], ["devices"],
+             ["version"], ["doctor"], ["bench", "--size", "32", "--samples", "3"], ["ladder", "--size", "32", "--samples", "3"])
+    for words in calls:
+        done = run(*words, "--json", "-")
+        assert done.returncode == 0 and done.stderr != "", (words, done)
+        lines = records(done.stdout)
+        assert lines and all(isinstance(line, dict) for line in lines), done.stdout
+        if words[0] in ("multiply", "bench", "ladder"):
+            for name in FIELDS:
+                assert name in lines[0], (words, name)
+
+
+@case
+def json_files_are_replaced_or_appended_to():
+    for words, count in (([], 1), ([], 1), (["--append"], 2), ([], 1)):
+        good("bench", "--size", "8", "--samples", "3", "--json", "r.json", *words)
+        assert len(records(open("r.json").read())) == count
+    before = open("r.json").read()
+    bad(3, "bench", "--engine", "cuda", "--json", "r.json")
+    assert open("r.json").read() == before and os.listdir(".") == ["r.json"]
+    good("devices", "--json", "/dev/null")
+    assert not os.path.isfile("/dev/null")
+
+
+@case
+def bench_times_what_it_verified():
+    done = good("bench", "--dtype", "f32,f64", "--shape", "65x33x100,1x1x1", "--samples", "3", "--threads", "1", "--json", "r.json")
+    assert done.stdout.count("exact+bound") == 4, done.stdout
+    for r in records(open("r.json").read()):
+        assert r["verified"] == "exact+bound" and r["threads"] == 1 and r["samples"] == 3, r
+        assert 0 < r["min_s"] <= r["median_s"] <= r["p95_s"] and r["fraction_of_bound"] <= 1.02, r
+        assert abs(r["gflops"] * 1e9 * r["median_s"] / (2 * r["m"] * r["n"] * r["k"]) - 1) < 1e-9, r
+    host = good("bench", "--host", "--size", "64", "--samples", "3", "--json", "r.json")
+    assert "tw_gemm" in records(open("r.json").read())[0]["method"], host
+    good("bench", "--kernel", "cpu_f64_r04_banks", "--dtype", "f64", "--size", "48", "--samples", "3")
+
+
+@case
+def ladder_runs_every_rung():
+    done = good("ladder", "--size", "96", "--samples", "3", "--json", "r.json")
+    rungs = [r["rung"] for r in records(open("r.json").read())]
+    assert rungs == sorted(set(rungs)) and rungs[0] == "r01_naive" and rungs[-1] == "r14_peak", rungs
+    assert all(f"\n{rung} " in done.stdout for rung in rungs) and "###" in done.stdout, done.stdout
+    good("ladder", "--shape", "50x40x30", "--rung", "r01,r04_banks", "--dtype", "f64", "--samples", "3", "--json", "r.json")
+    assert [r["kernel"] for r in records(open("r.json").read())] == ["cpu_f64_r01_naive", "cpu_f64_r04_banks"]
+    good("ladder", "--size", "64", "--rung", "r02", "--tile", "1,2,16,64", "--samples", "3", "--json", "r.json")
+    assert [r["tile"] for r in records(open("r.json").read())] == [1, 2, 16, 64]
+
+
+@case
+def selftest_judges_every_kernel():
+    done = good("selftest", "--json", "r.json")
+    lines = records(open("r.json").read())
+    assert re.search(r"\d+ passed, 0 failed", done.stdout), done.stdout
+    assert len(lines) == done.stdout.count("\n") - 1 and not any(r["verified"] == "WRONG" for r in lines)
+    done = good("selftest", env={"TILEWRIGHT_CPU": "base"})
+    assert "refused" in done.stdout or os.uname().machine != "x86_64", done.stdout
+
+
+# ---- help and terminals -----------------------------------------------------------------------------------------------
+
+@case
+def help_comes_from_the_tables():
+    names = re.findall(r"^  (\w+) ", run("help").stdout.split("COMMANDS")[1].split("EXIT")[0], re.M)
+    assert len(names) >= 9, names
+    for name in names:
+        text = good(name, "--help").stdout
+        assert text.startswith("EXAMPLES\n") and f"tilewright {name}" in text, text
+        assert good("help", name).stdout == text == good(name, "-h").stdout
+    assert good("--help").stdout == good("help").stdout
+    assert good("--version").stdout == good("version").stdout
+    man = good("help", "--man").stdout
+    assert man.startswith(".TH TILEWRIGHT 1") and all(f".SS tilewright {name}" in man for name in names)
+    script = good("help", "--completion").stdout
+    if subprocess.run(["sh", "-c", "command -v bash"], capture_output=True).returncode == 0:
+        check = script + "COMP_WORDS=(tilewright mul); COMP_CWORD=1; _tilewright; echo ${COMPREPLY[@]}\n" \
+                         "COMP_WORDS=(tilewright bench --se); COMP_CWORD=2; _tilewright; echo ${COMPREPLY[@]}\n"
+        out = subprocess.run(["bash", "-c", check], capture_output=True, text=True).stdout
+        assert out == "multiply\n--set --seed\n", out
+
+
+def on_terminal(*words, **env):
+    """What a terminal shows of the program."""
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.execve(PROGRAM, [PROGRAM, *words], clean_environment(TERM="xterm", **env))
+    shown = b""
+    while select.select([fd], [], [], 60)[0]:
+        try:
+            part = os.read(fd, 65536)
+        except OSError:
+            break
+        if not part:
+            break
+        shown += part
+    os.close(fd)
+    os.waitpid(pid, 0)
+    return shown.decode()
+
+
+@case
+def progress_and_colour_are_for_terminals():
+    shown = on_terminal("selftest")
+    assert "\033[32mok" in shown and "\r\033[K" in shown and shown.rstrip().endswith(tuple("abcdefghijklmnopqrstuvwxyz0123456789"))
+    assert "\033[32m" not in on_terminal("selftest", NO_COLOR="1")
+    assert "\033" not in on_terminal("selftest", TERM_="", NO_COLOR="1").replace("\r\033[K", "")
+    assert "\033" not in good("selftest").stdout
+
+
+# ---- the run ----------------------------------------------------------------------------------------------------------
+
+def judge(function):
+    """"ok", "skipped" or "not ok", and why."""
+    with tempfile.TemporaryDirectory(prefix="tilewright-cli.") as folder:
+        os.chdir(folder)
+        try:
+            function()
+            return "ok", ""
+        except Skip as reason:
+            return "skipped", str(reason)
+        except Exception as error:  # whatever it is, the other cases go on
+            return "not ok", f"{type(error).__name__}: {error}"
+        finally:
+            os.chdir("/")
+
+
+def main(words):
+    global PROGRAM
+    only = words[words.index("--only") + 1] if "--only" in words else ""
+    names = [w for w in words if not w.startswith("--") and w != only]
+    chosen = [c for c in CASES if only in c.__name__]
+    if "--list" in words:
+        print("\n".join(c.__name__ for c in chosen))
+        return 0
+    PROGRAM = os.path.abspath(names[0] if names else PROGRAM)
+    counts = {"ok": 0, "not ok": 0, "skipped": 0}
+    print(f"1..{len(chosen)}")
+    for number, function in enumerate(chosen, 1):
+        verdict, why = judge(function)
+        counts[verdict] += 1
+        skip = f" # SKIP {why}" if verdict == "skipped" else ""
+        print(f"{'not ok' if verdict == 'not ok' else 'ok'} {number} - {function.__name__}{skip}")
+        if verdict == "not ok":
+            print("# " + why.replace("\n", "\n# "))
+        sys.stdout.flush()
+    print(f"{counts['ok']} passed, {counts['not ok']} failed, {counts['skipped']} skipped")
+    return 1 if counts["not ok"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
