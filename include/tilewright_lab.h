@@ -26,6 +26,8 @@ typedef struct tw_lab_kernel {
     int tile_m, tile_n, tile_k; /* the tile that a worker owns; 0 where it has none */
     int default_tile;   /* > 0: the tile edge may be chosen (tw_lab_choice.tile), and this is its default */
     int production;     /* 1: tw_gemm may choose it; 0: it teaches */
+    int transposes;     /* 1: any op(A), op(B); 0: A and B as stored only */
+    int skinny;         /* 1: k is 16 or 32 only */
 } tw_lab_kernel;
 
 TW_API int tw_lab_kernel_count(void);
@@ -49,6 +51,7 @@ typedef struct tw_lab_choice {
     const char *kernel; /* a name of the table */
     int tile;           /* tile edge where the row lets it be chosen */
     int threads;
+    int default_build;  /* GPU rungs r01 to r05: 1 leaves the loops that the rung holds rolled to the compiler */
 } tw_lab_choice;
 
 /* What the planner decided, in numbers. */
@@ -57,7 +60,8 @@ typedef struct tw_lab_plan {
     int tile, threads;
     int64_t block_m, block_n, block_k; /* the block that is read once from memory: rows, columns, depth */
     int64_t workspace_bytes;
-    char text[160]; /* the plan as one line */
+    int block_threads; /* GPU: of one block */
+    char text[160];    /* the plan as one line */
 } tw_lab_plan;
 
 /* tw_lab_fits - may this kernel compute this problem on this device? 1 or 0; when 0, reason (if not NULL) says why, with
@@ -68,6 +72,13 @@ TW_API int tw_lab_fits(tw_context *context, const tw_lab_choice *choice, const t
 /* tw_lab_plan_of - the plan for a problem, nothing run. Returns what tw_gemm would. */
 TW_API tw_status tw_lab_plan_of(tw_context *context, const tw_lab_choice *choice, const tw_problem *problem,
                                 tw_lab_plan *plan);
+
+/* A compiled kernel's appetite, per thread (registers, spilled bytes) and per block (shared memory); share of the threads that a
+ * multiprocessor could hold. -1: unknown. */
+typedef struct tw_lab_resources {
+    int registers, spill_bytes, local_bytes;
+    double occupancy;
+} tw_lab_resources;
 
 /* A prepared multiplication whose operands lie where the engine computes: on the CPU the caller's own arrays, which must
  * stay; on a GPU copies on the device. Used by one thread at a time. */
@@ -80,6 +91,15 @@ TW_API tw_status tw_lab_run_open(tw_context *context, const tw_lab_choice *choic
 TW_API tw_status tw_lab_run_once(tw_lab_run *run, double *seconds);
 TW_API tw_status tw_lab_run_fetch(tw_lab_run *run, void *c); /* bring C to the host; on the CPU it is there already */
 TW_API void tw_lab_run_close(tw_lab_run *run);
+/* tw_lab_run_prepare_s - seconds that the host spent on transposing B before the upload (r03t); 0 for other rows. */
+TW_API double tw_lab_run_prepare_s(const tw_lab_run *run);
+/* tw_lab_run_resources - what the compiler made of the kernel; -1 where the engine cannot tell. */
+TW_API void tw_lab_run_resources(const tw_lab_run *run, tw_lab_resources *out);
+
+/* tw_lab_engine_state - 1 when the engine has a device, else 0; text says in a sentence what there is, or what is missing and how to get
+ * it. Engines: "cpu", "opencl", "cuda"; NULL text is allowed. -1: no such engine. */
+TW_API int tw_lab_engine_state(const char *engine, char *text, int text_bytes);
+TW_API const char *tw_lab_engine_at(int index); /* names in order; NULL beyond the last */
 
 /* tw_lab_peak_flops - this device's multiply-add rate in flop/s, measured now by a register-only loop of independent
  * chains (about 20 ms per try, best of `tries`) on `threads` threads. */

@@ -2,10 +2,12 @@
 #include "engines/engine.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-static const engine_ops *const engines[] = {&cpu_engine};
+static const engine_ops *const engines[] = {&cpu_engine, &opencl_engine, &cuda_engine};
 
 enum { ENGINE_COUNT = sizeof engines / sizeof *engines };
 
@@ -35,7 +37,9 @@ tw_status tw_devices(tw_device *devices, int32_t capacity, int32_t *count)
     *count = 0;
     for (int i = 0; i < ENGINE_COUNT; i++) {
         int32_t found = 0, room = capacity > *count ? capacity - *count : 0;
-        TRY(engines[i]->devices(room > 0 ? devices + *count : NULL, room, &found));
+        tw_status status = engines[i]->devices(room > 0 ? devices + *count : NULL, room, &found);
+        if (status == TW_NO_DEVICE) continue; /* tw_lab_engine_state() says why */
+        TRY(status);
         *count += found;
     }
     return TW_OK;
@@ -43,7 +47,7 @@ tw_status tw_devices(tw_device *devices, int32_t capacity, int32_t *count)
 
 static const engine_ops *engine_named(const char *name)
 {
-    if (name == NULL || strcmp(name, "auto") == 0) return engines[ENGINE_COUNT - 1];
+    if (name == NULL || strcmp(name, "auto") == 0) return &cpu_engine; /* the only one with production kernels of every type yet */
     for (int i = 0; i < ENGINE_COUNT; i++)
         if (strcmp(engines[i]->name, name) == 0) return engines[i];
     return NULL;
@@ -58,7 +62,7 @@ tw_status tw_open(const tw_options *options, tw_context **context)
     if (options->size != sizeof *options)
         return fail(TW_BAD_ARGUMENT, "options.size is %u, expected %zu", options->size, sizeof *options);
     const engine_ops *ops = engine_named(options->engine);
-    if (ops == NULL) return fail(TW_NO_DEVICE, "this build has no engine named %s: it has cpu", options->engine);
+    if (ops == NULL) return fail(TW_NO_DEVICE, "there is no engine named %s: there are cpu, opencl and cuda", options->engine);
     tw_context *made = calloc(1, sizeof *made);
     if (made == NULL) return fail(TW_NO_MEMORY, "no memory for a context of %zu bytes", sizeof *made);
     made->ops = ops;
@@ -110,7 +114,7 @@ tw_status tw_describe(tw_context *context, tw_device *device)
 
 static operand operand_of(const void *host, int64_t rows, int64_t cols, int64_t ld, tw_dtype dtype)
 {
-    return (operand){(void *)(uintptr_t)host, rows, cols, ld, (size_t)dtype_find(dtype)->lab.bytes};
+    return (operand){.host = (void *)(uintptr_t)host, .rows = rows, .cols = cols, .ld = ld, .element_bytes = (size_t)dtype_find(dtype)->lab.bytes};
 }
 
 /* A prepared multiplication: what tw_gemm makes, uses once and drops, and the lab keeps. */
@@ -121,6 +125,8 @@ struct tw_lab_run {
     operand operand[3]; /* a, b, c */
     buffer buffer[3];
     int uploaded;       /* how many of the buffers exist */
+    bool whole;         /* C goes up and comes down with its padding */
+    double prepare_s;   /* spent on transposing B */
 };
 
 static void run_end(tw_lab_run *run)
@@ -128,6 +134,36 @@ static void run_end(tw_lab_run *run)
     const engine_ops *ops = run->context->ops;
     ops->drop(run->context->engine, &run->runnable);
     for (int i = 0; i < run->uploaded; i++) ops->release(run->context->engine, &run->buffer[i]);
+}
+
+static double now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* A copy of an operand with rows and columns exchanged and no padding. NULL without memory. */
+static void *turned(const operand *o)
+{
+    size_t bytes = o->element_bytes;
+    char *copy = malloc((size_t)(o->rows * o->cols) * bytes + 1);
+    for (int64_t j = 0; copy != NULL && j < o->cols; j++)
+        for (int64_t i = 0; i < o->rows; i++)
+            memcpy(copy + (size_t)(j * o->rows + i) * bytes, (const char *)o->host + (size_t)(i * o->ld + j) * bytes, bytes);
+    return copy;
+}
+
+/* Upload B transposed, for kernels that read it as n x k; the host's time is noted. */
+static tw_status upload_turned(tw_lab_run *run, const operand *b, buffer *out)
+{
+    double begin = now_s();
+    operand copy = {.host = turned(b), .rows = b->cols, .cols = b->rows, .ld = max_i64(b->rows, 1), .element_bytes = b->element_bytes};
+    run->prepare_s = now_s() - begin;
+    if (copy.host == NULL) return fail(TW_NO_MEMORY, "no memory for a transposed copy of B");
+    tw_status status = run->context->ops->upload(run->context->engine, &copy, true, out);
+    free(copy.host);
+    return status;
 }
 
 /* run->plan is made; bring kernel and operands into place. On failure nothing is left to end. */
@@ -140,9 +176,11 @@ static tw_status run_begin(tw_lab_run *run, const void *a, const void *b, void *
     run->operand[2] = operand_of(c, p->m, p->n, p->ldc, p->dtype_c);
     TRY(ops->prepare(run->context->engine, &run->plan, &run->runnable));
     for (run->uploaded = 0; run->uploaded < 3; run->uploaded++) {
-        bool copies = run->uploaded < 2 ? p->k > 0 : p->beta != 0;
         int i = run->uploaded;
-        tw_status status = ops->upload(run->context->engine, &run->operand[i], copies, &run->buffer[i]);
+        bool copies = i < 2 ? p->k > 0 : p->beta != 0 || run->whole;
+        tw_status status = i == 1 && run->plan.turns_b && copies
+                               ? upload_turned(run, &run->operand[1], &run->buffer[1])
+                               : ops->upload(run->context->engine, &run->operand[i], copies, &run->buffer[i]);
         if (status != TW_OK) {
             run_end(run);
             return status;
@@ -161,7 +199,7 @@ static tw_status run_once(tw_lab_run *run)
 tw_status tw_gemm(tw_context *context, const tw_problem *problem, const void *a, const void *b, void *c)
 {
     tw_problem p;
-    tw_lab_run run;
+    tw_lab_run run = {.whole = false};
     TRY(problem_load(problem, a, b, c, &p));
     if (p.m == 0 || p.n == 0) return TW_OK;
     TRY(resolve(&context));
@@ -209,7 +247,12 @@ int tw_lab_fits(tw_context *context, const tw_lab_choice *choice, const tw_probl
         return -1;
     }
     if (resolve(&context) != TW_OK) return -1;
-    return kernel_fits(row, problem, &context->facts, reason, reason_bytes > 0 ? (size_t)reason_bytes : 0);
+    tw_problem p = *problem;
+    if (p.dtype_c == 0) p.dtype_c = dtype_find(p.dtype)->result;
+    if (p.align_a == 0) p.align_a = 256; /* not known yet: suppose the best */
+    if (p.align_b == 0) p.align_b = 256;
+    if (p.align_c == 0) p.align_c = 256;
+    return kernel_fits(row, &p, &context->facts, reason, reason_bytes > 0 ? (size_t)reason_bytes : 0);
 }
 
 /* Plan without operands: pointers that pass for NULL checks stand in for them. */
@@ -224,11 +267,12 @@ tw_status tw_lab_plan_of(tw_context *context, const tw_lab_choice *choice, const
     TRY(plan_find(&p, &context->facts, choice, &made));
     *out = (tw_lab_plan){.kernel = &made.row->lab, .tile = made.tile, .threads = made.threads,
                          .workspace_bytes = (int64_t)made.workspace_bytes};
-    bool loops = made.row->micro != NULL;
+    out->block_threads = made.threads_x * made.threads_y;
+    bool loops = made.row->micro != NULL, gpu = made.row->gpu.entry != NULL;
     int64_t edge = max_i64(made.tile, 1);
-    out->block_m = loops ? made.strip_m : edge;
-    out->block_n = loops ? made.strip_n : edge;
-    out->block_k = loops ? made.kc : edge;
+    out->block_m = loops ? made.strip_m : gpu && made.row->lab.tile_m ? made.row->lab.tile_m : edge;
+    out->block_n = loops ? made.strip_n : gpu && made.row->lab.tile_n ? made.row->lab.tile_n : edge;
+    out->block_k = loops ? made.kc : gpu && made.row->lab.tile_k ? made.row->lab.tile_k : edge;
     plan_text(&made, out->text, sizeof out->text);
     return TW_OK;
 }
@@ -244,6 +288,7 @@ tw_status tw_lab_run_open(tw_context *context, const tw_lab_choice *choice, cons
     tw_lab_run *made = calloc(1, sizeof *made);
     if (made == NULL) return fail(TW_NO_MEMORY, "no memory for a run of %zu bytes", sizeof *made);
     made->context = context;
+    made->whole = true;
     tw_status status = plan_find(&p, &context->facts, choice, &made->plan);
     if (status == TW_OK) status = run_begin(made, a, b, c);
     if (status != TW_OK) {
@@ -267,7 +312,7 @@ tw_status tw_lab_run_fetch(tw_lab_run *run, void *c)
 {
     if (run == NULL || c == NULL) return fail(TW_BAD_ARGUMENT, "run or c is NULL");
     operand to = run->operand[2];
-    to.host = c;
+    to.host = c, to.whole = true;
     return run->context->ops->download(run->context->engine, &run->buffer[2], &to);
 }
 
@@ -276,6 +321,37 @@ void tw_lab_run_close(tw_lab_run *run)
     if (run == NULL) return;
     run_end(run);
     free(run);
+}
+
+double tw_lab_run_prepare_s(const tw_lab_run *run)
+{
+    return run != NULL ? run->prepare_s : 0;
+}
+
+void tw_lab_run_resources(const tw_lab_run *run, tw_lab_resources *out)
+{
+    *out = (tw_lab_resources){-1, -1, -1, -1};
+    if (run != NULL && run->context->ops->resources != NULL)
+        run->context->ops->resources(run->context->engine, &run->runnable, out);
+}
+
+const char *tw_lab_engine_at(int index)
+{
+    return index >= 0 && index < ENGINE_COUNT ? engines[index]->name : NULL;
+}
+
+int tw_lab_engine_state(const char *engine, char *text, int text_bytes)
+{
+    const engine_ops *ops = engine != NULL ? engine_named(engine) : NULL;
+    int32_t count = 0;
+    if (ops == NULL) return -1;
+    tw_status status = ops->devices(NULL, 0, &count);
+    if (text == NULL || text_bytes < 1) return status == TW_OK;
+    if (status != TW_OK)
+        snprintf(text, (size_t)text_bytes, "%s", tw_error_text());
+    else
+        ops->state(text, (size_t)text_bytes);
+    return status == TW_OK;
 }
 
 tw_status tw_lab_peak_flops(tw_context *context, tw_dtype dtype, int threads, int tries, double *flops_per_s)

@@ -63,9 +63,33 @@ static void plan_rung(plan *plan, int wanted_tile)
         plan->workspace_bytes = 3 * padded(edge * edge, (size_t)dtype_find(p->dtype)->lab.bytes);
 }
 
+/* A GPU's launch: one block of threads for each block of C, the compiler told what is constant. */
+static tw_status plan_gpu(plan *plan, const tw_lab_choice *choice)
+{
+    const tw_problem *p = &plan->problem;
+    const kernel_row *row = plan->row;
+    bool square = row->gpu.traits & GPU_SQUARE;
+    plan->threads = 1;
+    plan->tile = choice->tile > 0 ? choice->tile : row->lab.default_tile;
+    if ((row->gpu.traits & GPU_SKINNY) && p->k > 0) plan->tile = (int)p->k;
+    if (square && plan->tile != 8 && plan->tile != 16 && plan->tile != 32)
+        return fail(TW_BAD_ARGUMENT, "tile %d is forced, %s takes 8, 16 or 32", plan->tile, row->lab.name);
+    plan->block_m = square ? plan->tile : row->lab.tile_m;
+    plan->block_n = square ? plan->tile : row->lab.tile_n;
+    plan->threads_x = square ? plan->tile : row->gpu.threads_x;
+    plan->threads_y = square ? plan->tile : row->gpu.threads_y;
+    plan->grid_x = ceil_div(p->n, plan->block_n);
+    plan->grid_y = ceil_div(p->m, plan->block_m);
+    if (row->gpu.traits & GPU_LINEAR_GRID) plan->grid_x *= plan->grid_y, plan->grid_y = 1;
+    plan->turns_b = (row->gpu.traits & GPU_TURNS_B) && p->op_b == TW_N;
+    snprintf(plan->options, sizeof plan->options, "-DTILE=%d -DOP_A=%d -DOP_B=%d -DWIDE=%d%s", plan->tile ? plan->tile : 16, p->op_a,
+             plan->turns_b ? 1 : p->op_b, kernel_is_wide(row, p), choice->default_build ? " -DDEFAULT_BUILD" : "");
+    return TW_OK;
+}
+
 tw_status plan_find(const tw_problem *problem, const device_facts *device, const tw_lab_choice *choice, plan *out)
 {
-    static const tw_lab_choice free_choice = {NULL, 0, 0};
+    static const tw_lab_choice free_choice = {0};
     char reason[160] = "the table has no row for it";
     if (choice == NULL) choice = &free_choice;
     if (choice->tile < 0 || choice->threads < 0)
@@ -86,6 +110,7 @@ tw_status plan_find(const tw_problem *problem, const device_facts *device, const
     if (choice->tile > 0 && best->lab.default_tile == 0)
         return fail(TW_BAD_ARGUMENT, "tile %d is forced, but %s has no tile to choose", choice->tile, best->lab.name);
     *out = (plan){.problem = *problem, .row = best};
+    if (best->gpu.entry != NULL) return plan_gpu(out, choice);
     if (best->micro != NULL)
         plan_loops(out, device, choice->threads);
     else
@@ -99,6 +124,9 @@ void plan_text(const plan *plan, char *text, size_t bytes)
         snprintf(text, bytes, "%s strip %" PRId64 "x%" PRId64 "x%" PRId64 " task %" PRId64 "x%" PRId64 " threads %d workspace %zu bytes",
                  plan->row->lab.name, plan->strip_m, plan->strip_n, plan->kc, plan->task_m, plan->task_n, plan->threads,
                  plan->workspace_bytes);
+    else if (plan->row->gpu.entry != NULL)
+        snprintf(text, bytes, "%s grid %" PRId64 "x%" PRId64 " threads %dx%d %s", plan->row->lab.name, plan->grid_x, plan->grid_y,
+                 plan->threads_x, plan->threads_y, plan->options);
     else
         snprintf(text, bytes, "%s tile %d threads %d workspace %zu bytes", plan->row->lab.name, plan->tile, plan->threads,
                  plan->workspace_bytes);

@@ -6,6 +6,8 @@
 #include "problem.h"
 #include "table.h"
 
+enum { PLAN_OPTIONS_BYTES = 96 };
+
 typedef struct plan {
     tw_problem problem;
     const kernel_row *row;
@@ -16,6 +18,11 @@ typedef struct plan {
     int64_t strip_m, strip_n, kc, task_m, task_n;
     size_t a_bytes, b_bytes, sum_bytes; /* parts of the workspace, each rounded up to 64 bytes */
     size_t workspace_bytes;
+    /* A GPU's launch: grid of blocks of threads; one block computes block_m x block_n; the compiler's -D options. */
+    int64_t grid_x, grid_y, block_m, block_n;
+    int threads_x, threads_y;
+    bool turns_b; /* B is transposed on the host on its way in */
+    char options[PLAN_OPTIONS_BYTES];
 } plan;
 
 /* plan_find - choose kernel, blocks and threads. Returns TW_OK; TW_NO_KERNEL with the reason of the last row refused;

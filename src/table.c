@@ -46,29 +46,48 @@ const char *cpu_level_name(cpu_level level)
     cpu_micro cpu_##type##_r14_peak_##isa;                                                                             \
     cpu_probe cpu_##type##_probe_##isa;                                                                                \
     cpu_reader cpu_##type##_reader_##isa;
+#define GPU_RUNG(...)
+#define CUDA_RUNG(...)
 #include "../kernels/kernels.def"
 #undef CPU_RUNG
 #undef CPU_PEAK
+#undef GPU_RUNG
+#undef CUDA_RUNG
 
 #define ID_f32 TW_F32
 #define ID_f64 TW_F64
 #define RUNG_ROW(type, step, edge, about, cited)                                                                       \
     {.lab = {.name = "cpu_" #type "_" #step, .engine = "cpu", .rung = #step, .dtype = ID_##type,                       \
              .file = "cpu/" #step ".c", .needs = "base", .idea = about, .source = cited, .tile_m = edge,               \
-             .tile_n = edge, .tile_k = edge, .default_tile = edge > 1 ? edge : 0},                                     \
+             .tile_n = edge, .tile_k = edge, .default_tile = edge > 1 ? edge : 0, .transposes = 1},                                     \
      .level = CPU_base, .whole = cpu_##type##_##step},
 #define CPU_RUNG(step, edge, about, cited) RUNG_ROW(f32, step, edge, about, cited) RUNG_ROW(f64, step, edge, about, cited)
 #define CPU_PEAK(type, isa, mr, nr, kc, about, cited)                                                                  \
     {.lab = {.name = "cpu_" #type "_r14_peak_" #isa, .engine = "cpu", .rung = "r14_peak", .dtype = ID_##type,          \
              .file = "cpu/r14_peak.c", .needs = #isa, .idea = about, .source = cited, .tile_m = mr, .tile_n = nr,      \
-             .tile_k = kc, .production = 1},                                                                           \
+             .tile_k = kc, .production = 1, .transposes = 1},                                                                           \
      .level = CPU_##isa, .micro = cpu_##type##_r14_peak_##isa, .probe = cpu_##type##_probe_##isa,         \
      .reader = cpu_##type##_reader_##isa},
+#define GPU_ROW(owner, ending, step, m, n, k, x, y, edge, traits_, bytes, about, cited)                                \
+    {.lab = {.name = #owner "_f32_" #step, .engine = #owner, .rung = #step, .dtype = TW_F32,                           \
+             .file = #owner "/" #step ending, .needs = "any", .idea = about, .source = cited, .tile_m = m,             \
+             .tile_n = n, .tile_k = k, .default_tile = edge, .transposes = !((traits_) & GPU_NO_TRANSPOSE),            \
+             .skinny = ((traits_) & GPU_SKINNY) != 0},                                                                 \
+     .gpu = {.entry = #step, .threads_x = x, .threads_y = y, .traits = traits_, .static_bytes = bytes}},
+#define GPU_RUNG(step, ...) GPU_ROW(opencl, ".cl", step, __VA_ARGS__) GPU_ROW(cuda, ".cu", step, __VA_ARGS__)
+#define CUDA_RUNG(step, type, m, n, k, x, traits_, bytes, least_sm, boxes, about, cited)                               \
+    {.lab = {.name = "cuda_" #type "_" #step, .engine = "cuda", .rung = #step, .dtype = ID_##type,                     \
+             .file = "cuda/" #step ".cu", .needs = "sm_" #least_sm, .idea = about, .source = cited, .tile_m = m,       \
+             .tile_n = n, .tile_k = k},                                                                                \
+     .gpu = {#step, x, 1, traits_, 0, bytes, least_sm, BOXES_##boxes}},
+#define BOXES_NONE 0, 0, 0, 0
 static const kernel_row kernels[] = {
 #include "../kernels/kernels.def"
 };
 #undef CPU_RUNG
 #undef CPU_PEAK
+#undef GPU_RUNG
+#undef CUDA_RUNG
 
 int kernel_count(void)
 {
@@ -98,6 +117,58 @@ const tw_lab_kernel *tw_lab_kernel_at(int index)
     return row ? &row->lab : NULL;
 }
 
+/* The lengths that GPU kernels index with 32 bits, with room for a tile beyond. */
+enum { GPU_LONGEST = INT32_MAX - 1024 };
+
+static bool aligned_16(const tw_problem *p, int bytes, bool with_c)
+{
+    return p->align_a >= 16 && p->align_b >= 16 && p->lda * bytes % 16 == 0 && p->ldb * bytes % 16 == 0 &&
+           (!with_c || (p->align_c >= 16 && p->ldc % 4 == 0));
+}
+
+bool kernel_is_wide(const kernel_row *row, const tw_problem *problem)
+{
+    return (row->gpu.traits & GPU_WIDE) != 0 && aligned_16(problem, dtype_find(problem->dtype)->lab.bytes, true);
+}
+
+static int64_t span_bytes(int64_t rows, int64_t ld, int bytes)
+{
+    return rows * ld * bytes;
+}
+
+static bool gpu_fits(const kernel_row *row, const tw_problem *p, const device_facts *device, char *reason, size_t size)
+{
+    const gpu_kernel *g = &row->gpu;
+    int bytes = dtype_find(p->dtype)->lab.bytes, c_bytes = dtype_find(p->dtype_c)->lab.bytes;
+    int64_t a_rows = p->op_a == TW_N ? p->m : p->k, b_rows = p->op_b == TW_N ? p->k : p->n, local = g->static_bytes + g->dynamic_bytes;
+    int64_t largest = span_bytes(a_rows, p->lda, bytes), b_span = span_bytes(b_rows, p->ldb, bytes), c_span = span_bytes(p->m, p->ldc, c_bytes);
+    if (b_span > largest) largest = b_span;
+    if (c_span > largest) largest = c_span;
+    if (p->m > GPU_LONGEST || p->n > GPU_LONGEST || p->k > GPU_LONGEST)
+        snprintf(reason, size, "it takes m, n and k up to %d, the problem has %lld, %lld, %lld", (int)GPU_LONGEST, (long long)p->m,
+                 (long long)p->n, (long long)p->k);
+    else if (g->sm > device->sm)
+        snprintf(reason, size, "it needs sm_%d, this device is sm_%d", g->sm, device->sm);
+    else if ((g->traits & GPU_TENSOR_MAPS) && !device->tensor_maps)
+        snprintf(reason, size, "it needs tensor maps, this driver cannot make them");
+    else if ((g->traits & GPU_TENSOR_MAPS) && p->k > 0 && !aligned_16(p, bytes, false))
+        snprintf(reason, size, "the copy engine needs addresses and rows of A and B in multiples of 16 bytes, here lda is %lld and ldb %lld, "
+                 "a is aligned to %u and b to %u bytes", (long long)p->lda, (long long)p->ldb, p->align_a, p->align_b);
+    else if ((g->traits & GPU_NO_TRANSPOSE) && (p->op_a != TW_N || p->op_b != TW_N))
+        snprintf(reason, size, "it reads A and B as stored, the problem transposes %s", p->op_a == TW_N ? "B" : p->op_b == TW_N ? "A" : "both");
+    else if ((g->traits & GPU_SKINNY) && p->m > 0 && p->n > 0 && p->k != 16 && p->k != 32)
+        snprintf(reason, size, "it multiplies m x 16 by 16 x n, or 32, the problem's k is %lld", (long long)p->k);
+    else if (local > device->local_bytes)
+        snprintf(reason, size, "it needs %lld bytes of local memory, this device has %lld", (long long)local, (long long)device->local_bytes);
+    else if ((g->threads_x ? g->threads_x * g->threads_y : row->lab.default_tile * row->lab.default_tile) > device->most_threads)
+        snprintf(reason, size, "its blocks have more threads than the %d of this device", device->most_threads);
+    else if (largest > device->largest_bytes)
+        snprintf(reason, size, "an operand of %lld bytes is larger than this device's %lld", (long long)largest, (long long)device->largest_bytes);
+    else
+        return true;
+    return false;
+}
+
 bool kernel_fits(const kernel_row *row, const tw_problem *problem, const device_facts *device, char *reason, size_t reason_bytes)
 {
     char unused[1];
@@ -112,6 +183,6 @@ bool kernel_fits(const kernel_row *row, const tw_problem *problem, const device_
         snprintf(reason, reason_bytes, "it needs %s instructions, this device has %s", row->lab.needs,
                  cpu_level_name(device->level));
     else
-        return true;
+        return row->gpu.entry == NULL || gpu_fits(row, problem, device, reason, reason_bytes);
     return false;
 }

@@ -22,12 +22,38 @@ const char *cpu_level_name(cpu_level level);
 typedef struct device_facts {
     const char *engine;
     cpu_level level;
-    int threads; /* that a call may use by default */
+    int threads;          /* that a call may use by default */
+    int sm;               /* CUDA: 10 major + minor */
+    int most_threads;     /* GPU: of a block */
+    bool tensor_maps;     /* CUDA: the copy engine and a driver that describes tensors to it */
     int64_t l1_bytes, l2_bytes, l3_bytes;
+    int64_t local_bytes;   /* GPU: shared (local) memory of a block */
+    int64_t largest_bytes; /* GPU: of one operand */
 } device_facts;
+
+/* What a GPU kernel is like, beyond its tile. */
+enum {
+    GPU_SQUARE = 1,       /* block and tile are TILE x TILE, TILE = 8, 16 or 32 */
+    GPU_WIDE = 2,         /* -DWIDE=1 where a, b, c are aligned to 16 bytes and lda, ldb, ldc multiples of 4 */
+    GPU_NO_TRANSPOSE = 4, /* A and B as stored only */
+    GPU_TURNS_B = 8,      /* reads B as n x k: another B is transposed on the host first */
+    GPU_LINEAR_GRID = 16, /* one dimension of blocks, which finds its own order */
+    GPU_TENSOR_MAPS = 32, /* A and B come through the tensor memory accelerator */
+    GPU_SKINNY = 64       /* k is TILE, 16 or 32 */
+};
+
+typedef struct gpu_kernel {
+    const char *entry;
+    int threads_x, threads_y;
+    int traits;
+    int static_bytes, dynamic_bytes; /* of shared (local) memory; static for the default tile */
+    int sm;                          /* at least this (CUDA) */
+    int a_box_rows, a_box_cols, b_box_rows, b_box_cols; /* GPU_TENSOR_MAPS: what one copy brings */
+} gpu_kernel;
 
 typedef struct kernel_row {
     tw_lab_kernel lab;
+    gpu_kernel gpu;
     cpu_level level;
     cpu_whole *whole; /* a rung: the whole product */
     cpu_micro *micro; /* the production kernel's innermost tile, for src/engines/cpu/loops.c */
@@ -43,5 +69,8 @@ const kernel_row *kernel_named(const char *name); /* NULL: no such row */
  * Planner, tuner, tests and explain all ask here. */
 bool kernel_fits(const kernel_row *row, const tw_problem *problem, const device_facts *device, char *reason,
                  size_t reason_bytes);
+
+/* kernel_is_wide - do the operands' alignments let this GPU_WIDE row use 16-byte loads and stores? */
+bool kernel_is_wide(const kernel_row *row, const tw_problem *problem);
 
 #endif

@@ -11,6 +11,38 @@
 enum { ARENA_BYTES = 8 << 20 };
 static guard arena[3]; /* a, b, c */
 
+/* The device that a kernel's engine has here; NULL, and why, where it has none. */
+static tw_context *context_of(const tw_lab_kernel *kernel, const char **why)
+{
+    static struct {
+        const char *engine;
+        tw_context *context;
+        char why[256];
+    } opened[4];
+    int i = 0;
+    while (opened[i].engine != NULL && strcmp(opened[i].engine, kernel->engine) != 0) i++;
+    if (opened[i].engine == NULL) {
+        tw_options options = {.size = sizeof options, .engine = kernel->engine};
+        opened[i].engine = kernel->engine;
+        if (tw_open(&options, &opened[i].context) != TW_OK)
+            snprintf(opened[i].why, sizeof opened[i].why, "no %s device: %.200s", kernel->engine, tw_error_text());
+    }
+    *why = opened[i].why;
+    return opened[i].context;
+}
+
+/* May the kernel compute this here? If not the case is skipped, with the reason. */
+static tw_context *context_or_skip(const tw_lab_kernel *kernel, const tw_problem *p)
+{
+    static char reason[256];
+    const char *why;
+    tw_lab_choice choice = {.kernel = kernel->name};
+    tw_context *context = context_of(kernel, &why);
+    if (context != NULL && tw_lab_fits(context, &choice, p, reason, sizeof reason) == 1) return context;
+    tap_skip(context == NULL ? why : reason);
+    return NULL;
+}
+
 typedef struct scalars {
     double alpha, beta;
 } scalars;
@@ -23,7 +55,7 @@ static size_t stored_bytes(int64_t rows, int64_t cols, int64_t ld, int bytes)
 }
 
 /* Run one kernel on one oracle's operands, placed at guard pages. True when it passed; else the reason is in text. */
-static bool run_case(const tw_lab_choice *choice, const oracle *o, bool at_back, char text[512])
+static bool run_case(tw_context *context, const tw_lab_choice *choice, const oracle *o, bool at_back, char text[512])
 {
     const tw_problem *p = &o->problem;
     int bytes = tw_lab_dtype_of(p->dtype)->bytes;
@@ -36,9 +68,10 @@ static bool run_case(const tw_lab_choice *choice, const oracle *o, bool at_back,
     if (b_bytes > 0) memcpy(b, o->b, b_bytes);
     oracle_poison(o, c);
     tw_lab_run *run;
-    tw_status status = tw_lab_run_open(NULL, choice, p, a, b, c, &run);
+    tw_status status = tw_lab_run_open(context, choice, p, a, b, c, &run);
     if (status == TW_OK) {
         status = tw_lab_run_once(run, NULL);
+        if (status == TW_OK) status = tw_lab_run_fetch(run, c);
         tw_lab_run_close(run);
     }
     if (status != TW_OK) {
@@ -55,12 +88,11 @@ static void shape_case(const tw_lab_kernel *kernel, tw_op op_a, tw_op op_b, int6
 {
     char text[512] = "", where[128] = "";
     tw_problem p = tw_problem_make(kernel->dtype, op_a, op_b, m, n, k);
-    tw_lab_choice choice = {kernel->name, 0, 0};
+    tw_lab_choice choice = {.kernel = kernel->name};
     if (!tap_case("%s %c%c %" PRId64 "x%" PRId64 "x%" PRId64, kernel->name, "nt"[op_a], "nt"[op_b], m, n, k)) return;
-    if (tw_lab_fits(NULL, &choice, &p, text, sizeof text) != 1) {
-        tap_skip(text);
-        return;
-    }
+    tw_context *context = context_or_skip(kernel, &p);
+    if (context == NULL) return;
+    bool guards = strcmp(kernel->engine, "cpu") == 0; /* a GPU's operands lie in memory of its own */
     bool passed = true;
     int64_t lda = p.lda, ldb = p.ldb, ldc = p.ldc;
     for (int i = 0; passed && i < (tap.full ? SCALARS * 2 : 2); i++) {
@@ -68,6 +100,7 @@ static void shape_case(const tw_lab_kernel *kernel, tw_op op_a, tw_op op_b, int6
         int pad = pick % 2 * (1 + variant % 3);
         p.lda = lda + pad, p.ldb = ldb + 2 * pad, p.ldc = ldc + 3 * pad;
         p.alpha = all_scalars[pick / 2 % SCALARS].alpha, p.beta = all_scalars[pick / 2 % SCALARS].beta;
+        if (kernel->skinny && p.alpha == 0) continue; /* then k counts as 0, which these refuse */
         for (int kind = ORACLE_EXACT; passed && kind <= ORACLE_BOUND; kind++) {
             oracle o;
             tw_status status = oracle_make(&p, (oracle_kind)kind, (uint64_t)(variant + 1), 0, &o);
@@ -76,7 +109,7 @@ static void shape_case(const tw_lab_kernel *kernel, tw_op op_a, tw_op op_b, int6
                 passed = false;
                 break;
             }
-            for (int back = 0; passed && back < 2; back++) passed = run_case(&choice, &o, back == 1, text);
+            for (int back = 0; passed && back < 1 + guards; back++) passed = run_case(context, &choice, &o, back == 1, text);
             snprintf(where, sizeof where, "alpha %g beta %g pad %d %s", p.alpha, p.beta, pad, kind == ORACLE_EXACT ? "exact" : "bound");
             oracle_free(&o);
         }
@@ -97,19 +130,27 @@ static int lengths_around(int tile, int64_t out[16])
     return count;
 }
 
+/* The edge of the tile that the shapes go around; a CPU rung's cache blocks are tested by tile_cases. */
+static int edge_of(int tile, const tw_lab_kernel *kernel)
+{
+    bool rung = strcmp(kernel->engine, "cpu") == 0 && !kernel->production;
+    return rung ? 8 : tile > 0 ? tile : kernel->default_tile;
+}
+
 static void shape_cases(const tw_lab_kernel *kernel)
 {
     int64_t ms[16], ns[16], ks[16];
-    int m_count = lengths_around(kernel->tile_m > 16 ? 16 : kernel->tile_m, ms);
-    int n_count = lengths_around(kernel->tile_n > 48 ? 64 : kernel->tile_n, ns);
-    int k_count = lengths_around(8, ks);
+    int m_count = lengths_around(edge_of(kernel->tile_m, kernel), ms);
+    int n_count = lengths_around(edge_of(kernel->tile_n, kernel), ns);
+    int k_count = lengths_around(kernel->tile_k > 8 && !kernel->production ? 16 : 8, ks);
     if (kernel->tile_k > 1) ks[k_count++] = kernel->tile_k + 1; /* a second panel of k */
+    if (kernel->skinny) k_count = 2, ks[0] = 16, ks[1] = 32;
     for (int i = 0, variant = 0; i < m_count; i++)
         for (int j = 0; j < n_count; j++)
             for (int q = 0; q < k_count; q++)
-                for (int op = 0; op < 4; op++, variant++) {
+                for (int op = 0; op < (kernel->transposes ? 4 : 1); op++, variant++) {
                     /* The covering set: each m with each n, k and the transposes going round. */
-                    if (tap.full || (q == (i + j) % k_count && op == (i + 2 * j + q) % 4))
+                    if (tap.full || (q == (i + j) % k_count && (!kernel->transposes || op == (i + 2 * j + q) % 4)))
                         shape_case(kernel, (tw_op)(op / 2), (tw_op)(op % 2), ms[i], ns[j], ks[q], variant);
                 }
 }
@@ -143,22 +184,29 @@ static bool same_class(double found, double expected)
     return isfinite(found);
 }
 
+static bool run_plainly(tw_context *context, const tw_lab_choice *choice, const tw_problem *p, const void *a, const void *b, void *c)
+{
+    tw_lab_run *run = NULL;
+    bool passed = tw_lab_run_open(context, choice, p, a, b, c, &run) == TW_OK && tw_lab_run_once(run, NULL) == TW_OK &&
+                  tw_lab_run_fetch(run, c) == TW_OK;
+    tw_lab_run_close(run);
+    return passed;
+}
+
 /* NaN, infinities and denormals in the operands reach exactly the elements that IEEE 754 says, through whole and cut tiles. */
 static void special_case(const tw_lab_kernel *kernel, const char *what, double in_a, double in_b, double in_c)
 {
-    enum { M = 19, N = 53, K = 70 };
+    enum { M = 19, N = 53, MOST_K = 70 };
+    const int K = kernel->skinny ? 32 : MOST_K;
     static const double normal = 0.5;
-    char reason[160];
-    tw_lab_choice choice = {kernel->name, 0, 0};
+    tw_lab_choice choice = {.kernel = kernel->name};
     tw_problem p = tw_problem_make(kernel->dtype, TW_N, TW_N, M, N, K);
     p.beta = 2;
     if (!tap_case("%s special %s", kernel->name, what)) return;
-    if (tw_lab_fits(NULL, &choice, &p, reason, sizeof reason) != 1) {
-        tap_skip(reason);
-        return;
-    }
-    double a[M * K], b[K * N], c[M * N], expected[M * N];
-    for (int i = 0; i < M * K; i++) set_element(a, p.dtype, i, i == 5 * K + 66 ? in_a : normal);
+    tw_context *context = context_or_skip(kernel, &p);
+    if (context == NULL) return;
+    double a[M * MOST_K], b[MOST_K * N], c[M * N], expected[M * N];
+    for (int i = 0; i < M * K; i++) set_element(a, p.dtype, i, i == 5 * K + K - 4 ? in_a : normal);
     for (int i = 0; i < K * N; i++) set_element(b, p.dtype, i, i == 3 * N + 51 ? in_b : normal);
     for (int i = 0; i < M * N; i++) set_element(c, p.dtype, i, i == 18 * N + 2 ? in_c : normal);
     for (int i = 0; i < M; i++)
@@ -167,9 +215,7 @@ static void special_case(const tw_lab_kernel *kernel, const char *what, double i
             for (int q = 0; q < K; q++) sum += element(a, p.dtype, i * K + q) * element(b, p.dtype, q * N + j);
             expected[i * N + j] = sum + p.beta * element(c, p.dtype, i * N + j);
         }
-    tw_lab_run *run;
-    bool passed = tw_lab_run_open(NULL, &choice, &p, a, b, c, &run) == TW_OK && tw_lab_run_once(run, NULL) == TW_OK;
-    if (passed) tw_lab_run_close(run);
+    bool passed = run_plainly(context, &choice, &p, a, b, c);
     int wrong = -1;
     for (int i = 0; passed && wrong < 0 && i < M * N; i++)
         if (!same_class(element(c, p.dtype, i), expected[i])) wrong = i;
@@ -180,24 +226,19 @@ static void special_case(const tw_lab_kernel *kernel, const char *what, double i
 /* A product of denormals with 1 must come through: nothing flushes to zero. */
 static void denormal_case(const tw_lab_kernel *kernel)
 {
-    enum { N = 21 };
-    char reason[160];
+    enum { N = 32 };
     double tiny = tw_lab_dtype_of(kernel->dtype)->smallest * 3;
-    tw_lab_choice choice = {kernel->name, 0, 0};
+    tw_lab_choice choice = {.kernel = kernel->name};
     tw_problem p = tw_problem_make(kernel->dtype, TW_N, TW_N, N, N, N);
     if (!tap_case("%s special denormals", kernel->name)) return;
-    if (tw_lab_fits(NULL, &choice, &p, reason, sizeof reason) != 1) {
-        tap_skip(reason);
-        return;
-    }
+    tw_context *context = context_or_skip(kernel, &p);
+    if (context == NULL) return;
     double a[N * N], b[N * N], c[N * N];
     for (int i = 0; i < N * N; i++) {
         set_element(a, p.dtype, i, i % (N + 1) == 0); /* the identity */
         set_element(b, p.dtype, i, i % 2 ? tiny : -tiny);
     }
-    tw_lab_run *run;
-    bool passed = tw_lab_run_open(NULL, &choice, &p, a, b, c, &run) == TW_OK && tw_lab_run_once(run, NULL) == TW_OK;
-    if (passed) tw_lab_run_close(run);
+    bool passed = run_plainly(context, &choice, &p, a, b, c);
     for (int i = 0; passed && i < N * N; i++) passed = element(c, p.dtype, i) == element(b, p.dtype, i);
     tap_result(passed, "I x B is not B for denormal B");
 }
@@ -207,23 +248,21 @@ static void threads_case(const tw_lab_kernel *kernel, int64_t m, int64_t n, int6
 {
     char text[512] = "";
     tw_problem p = tw_problem_make(kernel->dtype, TW_N, TW_T, m, n, k);
-    tw_lab_choice choice = {kernel->name, 0, 1};
+    tw_lab_choice choice = {.kernel = kernel->name, .threads = 1};
     p.beta = 0.5;
     if (!tap_case("%s threads %" PRId64 "x%" PRId64 "x%" PRId64, kernel->name, m, n, k)) return;
-    if (tw_lab_fits(NULL, &choice, &p, text, sizeof text) != 1) {
-        tap_skip(text);
-        return;
-    }
+    tw_context *context = context_or_skip(kernel, &p);
+    if (context == NULL) return;
     oracle o;
     if (oracle_make(&p, ORACLE_BOUND, 7, 0, &o) != TW_OK) {
         tap_result(false, "the oracle failed");
         return;
     }
     void *first = malloc(oracle_c_bytes(&o));
-    bool passed = run_case(&choice, &o, true, text);
+    bool passed = run_case(context, &choice, &o, true, text);
     memcpy(first, guard_place(&arena[2], oracle_c_bytes(&o), true), oracle_c_bytes(&o));
     for (choice.threads = 2; passed && choice.threads <= 7; choice.threads++) {
-        passed = run_case(&choice, &o, true, text);
+        passed = run_case(context, &choice, &o, true, text);
         if (!passed || memcmp(first, guard_place(&arena[2], oracle_c_bytes(&o), true), oracle_c_bytes(&o)) == 0) continue;
         snprintf(text, sizeof text, "the bits differ between 1 and %d threads", choice.threads);
         passed = false;
@@ -236,17 +275,21 @@ static void threads_case(const tw_lab_kernel *kernel, int64_t m, int64_t n, int6
 /* Tile edges of the rungs that let theirs be chosen. */
 static void tile_cases(const tw_lab_kernel *kernel)
 {
-    static const int edges[] = {1, 2, 3, 7, 16, 33, 100, 1000};
+    static const int cpu_edges[] = {1, 2, 3, 7, 16, 33, 100, 1000}, gpu_edges[] = {8, 16, 32};
+    bool cpu = strcmp(kernel->engine, "cpu") == 0;
+    const int *edges = cpu ? cpu_edges : gpu_edges;
     char text[512] = "";
-    if (kernel->default_tile == 0) return;
-    for (size_t i = 0; i < sizeof edges / sizeof *edges; i++) {
-        tw_lab_choice choice = {kernel->name, edges[i], 0};
+    if (kernel->default_tile == 0 || kernel->skinny) return;
+    for (int i = 0; i < (cpu ? 8 : 3); i++) {
+        tw_lab_choice choice = {.kernel = kernel->name, .tile = edges[i]};
         tw_problem p = tw_problem_make(kernel->dtype, TW_T, TW_N, 37, 45, 101);
         if (!tap_case("%s tile %d", kernel->name, edges[i])) continue;
+        tw_context *context = context_or_skip(kernel, &p);
+        if (context == NULL) continue;
         oracle o;
         bool passed = oracle_make(&p, ORACLE_EXACT, 3, 0, &o) == TW_OK;
         if (passed) {
-            passed = run_case(&choice, &o, true, text);
+            passed = run_case(context, &choice, &o, true, text);
             oracle_free(&o);
         }
         tap_result(passed, "%s", text);

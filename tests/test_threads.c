@@ -16,7 +16,7 @@ static bool multiply_ones(tw_context *context, int threads)
     static const char *const kernel = NULL;
     float *x = malloc(3 * N * N * sizeof *x), *c = x + 2 * N * N;
     tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, N, N, N);
-    tw_lab_choice choice = {kernel, 0, threads};
+    tw_lab_choice choice = {.kernel = kernel, .threads = threads};
     tw_lab_run *run = NULL;
     bool right = x != NULL;
     for (int i = 0; right && i < 3 * N * N; i++) x[i] = 1;

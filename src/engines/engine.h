@@ -10,9 +10,10 @@
 
 typedef struct engine engine; /* each engine's own */
 
-/* Where an operand lies for the engine's kernels. On the CPU that is the caller's memory. */
+/* Where an operand lies for the engine's kernels: in the caller's memory (cpu), behind a handle (opencl), at an address (cuda). */
 typedef struct buffer {
-    void *host;
+    void *host, *memory;
+    uint64_t device;
 } buffer;
 
 /* A kernel ready to be launched, and the time of its last launch where it was asked for. */
@@ -20,6 +21,7 @@ typedef struct runnable {
     const plan *plan;
     bool timed;
     double seconds;
+    void *kernel, *stream, *begin, *event; /* the driver's own, of the engines that have one */
 } runnable;
 
 /* One operand in host memory: rows x cols elements, ld apart. */
@@ -27,11 +29,13 @@ typedef struct operand {
     void *host;
     int64_t rows, cols, ld;
     size_t element_bytes;
+    bool whole; /* move the padding between rows too: the lab wants to see whether a kernel wrote there */
 } operand;
 
 typedef struct engine_ops {
     const char *name;
     tw_status (*devices)(tw_device *devices, int32_t capacity, int32_t *count); /* fills up to capacity, counts all */
+    void (*state)(char *text, size_t bytes); /* where devices() found some: what they run with, in a sentence */
     tw_status (*open)(const tw_options *options, engine **out);
     void (*describe)(const engine *e, tw_device *out);
     void (*facts)(const engine *e, device_facts *out);
@@ -42,11 +46,12 @@ typedef struct engine_ops {
     tw_status (*download)(engine *e, const buffer *from, const operand *to);
     void (*release)(engine *e, buffer *b);
     void (*drop)(engine *e, runnable *r);
+    void (*resources)(engine *e, const runnable *r, tw_lab_resources *out); /* NULL: nothing to tell */
     tw_status (*peak_flops)(engine *e, tw_dtype dtype, int threads, int tries, double *flops_per_s);
     tw_status (*bandwidth)(engine *e, int64_t bytes, int threads, int tries, double *bytes_per_s);
     void (*close)(engine *e);
 } engine_ops;
 
-extern const engine_ops cpu_engine;
+extern const engine_ops cpu_engine, opencl_engine, cuda_engine;
 
 #endif

@@ -110,6 +110,11 @@ static tw_status cpu_devices(tw_device *devices, int32_t capacity, int32_t *coun
     return TW_OK;
 }
 
+static void cpu_state(char *text, size_t bytes)
+{
+    snprintf(text, bytes, "ready, with %s instructions", cpu_level_name(detect_level()));
+}
+
 static tw_status cpu_open(const tw_options *options, engine **out)
 {
     engine *made = calloc(1, sizeof *made);
@@ -328,6 +333,7 @@ static void cpu_close(engine *e)
 }
 
 const engine_ops cpu_engine = {
-    "cpu",        cpu_devices, cpu_open,    cpu_describe, cpu_facts,      cpu_prepare,   cpu_upload, cpu_launch,
-    cpu_wait,     cpu_download, cpu_release, cpu_drop,     cpu_peak_flops, cpu_bandwidth, cpu_close,
+    .name = "cpu", .devices = cpu_devices, .state = cpu_state, .open = cpu_open, .describe = cpu_describe, .facts = cpu_facts,
+    .prepare = cpu_prepare, .upload = cpu_upload, .launch = cpu_launch, .wait = cpu_wait, .download = cpu_download,
+    .release = cpu_release, .drop = cpu_drop, .peak_flops = cpu_peak_flops, .bandwidth = cpu_bandwidth, .close = cpu_close,
 };

@@ -1,0 +1,60 @@
+/* r07_prefetch - rung 7: the next tile of A is loaded while this one is multiplied.
+ *
+ * IDEA      Two tiles of A. The loads of the next one go into registers before the accumulation and from there into the other tile
+ *           after it, so that the FMAs run while memory answers; then the tiles change places:
+ *
+ *             load t+1 -> registers        (4 loads, nobody waits)
+ *             256 FMAs from a_tile[now]
+ *             registers -> a_tile[other]   (now they must be there)
+ *             barrier, now <-> other
+ *
+ *           One barrier is enough: all reads of a tile end before the barrier that comes before its next write. B is not prefetched: it
+ *           never was in shared memory. The last round loads its own tile again instead of asking whether there is a next one: a load
+ *           inside an `if` is moved down to its use by the compiler, and then nothing overlaps. (A load followed at once by its store
+ *           into shared memory, as the document writes it, waits before the FMAs too.)
+ * NUMBERS   as r06, 1 barrier per tile instead of 2, twice the shared memory.
+ * LIMITS    those of r06.
+ * CHANGED   from r06: two tiles, next[4], one barrier.
+ * SOURCE    document 000, prefetching. */
+#include "rung.cuh"
+
+enum { BM = 16, BN = 64, BK = 16, ROW = 20, LOADS = BM * BK / BN };
+
+extern "C" __global__ void __launch_bounds__(BN) r07_prefetch(PARAMETERS)
+{
+    __shared__ __align__(16) float a_tile[2][BK][ROW];
+    int tid = threadIdx.x, i0 = blockIdx.y * BM, j = blockIdx.x * BN + tid, now = 0;
+    int j_load = j < n ? j : n - 1; /* threads beyond the edge load a column that is there, and store nothing */
+    long b_step = OP_B ? 1 : ldb;
+    float sum[BM] = {0}, next[LOADS];
+    UNROLLED
+    for (int e = 0; e < LOADS; e++) {
+        int row = (tid + e * BN) / BK, col = (tid + e * BN) % BK;
+        a_tile[0][col][row] = i0 + row < m && col < k ? A(i0 + row, col) : 0;
+    }
+    __syncthreads();
+    ROLLED
+    for (int p0 = 0; p0 < k; p0 += BK) {
+        int p_next = p0 + BK < k ? p0 + BK : p0;
+        UNROLLED
+        for (int e = 0; e < LOADS; e++) {
+            int row = (tid + e * BN) / BK, col = (tid + e * BN) % BK;
+            next[e] = i0 + row < m && p_next + col < k ? A(i0 + row, p_next + col) : 0;
+        }
+        const float *b_p = &B(p0, j_load);
+        UNROLLED
+        for (int p = 0; p < BK; p++) {
+            float b_pj = p0 + p < k ? *b_p : 0;
+            b_p += b_step;
+            UNROLLED
+            for (int i = 0; i < BM; i++) sum[i] = fmaf(a_tile[now][p][i], b_pj, sum[i]);
+        }
+        UNROLLED
+        for (int e = 0; e < LOADS; e++) a_tile[now ^ 1][(tid + e * BN) % BK][(tid + e * BN) / BK] = next[e];
+        __syncthreads();
+        now ^= 1;
+    }
+    UNROLLED
+    for (int i = 0; i < BM; i++)
+        if (i0 + i < m && j < n) blend(&C(i0 + i, j), alpha, sum[i], beta);
+}

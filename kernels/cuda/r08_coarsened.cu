@@ -1,0 +1,60 @@
+/* r08_coarsened - rung 8: each thread owns four columns instead of one.
+ *
+ * IDEA      A word of A's tile, read once, is multiplied with COLS elements of B instead of one. The tile of C grows to 16 x 256 in one
+ *           dimension; the columns of a thread lie 64 apart, so that every load of b stays coalesced:
+ *
+ *             r07:   a(0..3, p) ---> 4 FMAs per 16-byte shared load
+ *             r08:   a(0..3, p) ---> 16 FMAs: the same a for columns j, j + 64, j + 128, j + 192
+ *
+ * NUMBERS   16*256 / (2 (16 + 256)) = 7.5 flop per byte asked; shared loads, barriers and index arithmetic per FMA fall to a quarter. 64
+ *           sums in registers. The price: fewer blocks, fewer warps.
+ * LIMITS    those of r07.
+ * CHANGED   from r07: the loops over q.
+ * SOURCE    document 001 (more work per thread), document 003 (thread coarsening). */
+#include "rung.cuh"
+
+enum { BM = 16, COLS = 4, THREADS = 64, BN = COLS * THREADS, BK = 16, ROW = 20, LOADS = BM * BK / THREADS };
+
+extern "C" __global__ void __launch_bounds__(THREADS) r08_coarsened(PARAMETERS)
+{
+    __shared__ __align__(16) float a_tile[2][BK][ROW];
+    int tid = threadIdx.x, i0 = blockIdx.y * BM, j = blockIdx.x * BN + tid, now = 0;
+    long b_step = OP_B ? 1 : ldb, q_step = OP_B ? THREADS * ldb : THREADS;
+    float sum[COLS][BM] = {0}, next[LOADS];
+    UNROLLED
+    for (int e = 0; e < LOADS; e++) {
+        int row = (tid + e * THREADS) / BK, col = (tid + e * THREADS) % BK;
+        a_tile[0][col][row] = i0 + row < m && col < k ? A(i0 + row, col) : 0;
+    }
+    __syncthreads();
+    ROLLED
+    for (int p0 = 0; p0 < k; p0 += BK) {
+        int p_next = p0 + BK < k ? p0 + BK : p0;
+        UNROLLED
+        for (int e = 0; e < LOADS; e++) {
+            int row = (tid + e * THREADS) / BK, col = (tid + e * THREADS) % BK;
+            next[e] = i0 + row < m && p_next + col < k ? A(i0 + row, p_next + col) : 0;
+        }
+        const float *b_row = &B(p0, j);
+        UNROLLED
+        for (int p = 0; p < BK; p++) {
+            float b_p[COLS];
+            UNROLLED
+            for (int q = 0; q < COLS; q++) b_p[q] = p0 + p < k && j + q * THREADS < n ? b_row[q * q_step] : 0;
+            b_row += b_step;
+            UNROLLED
+            for (int i = 0; i < BM; i++)
+                UNROLLED
+                for (int q = 0; q < COLS; q++) sum[q][i] = fmaf(a_tile[now][p][i], b_p[q], sum[q][i]);
+        }
+        UNROLLED
+        for (int e = 0; e < LOADS; e++) a_tile[now ^ 1][(tid + e * THREADS) % BK][(tid + e * THREADS) / BK] = next[e];
+        __syncthreads();
+        now ^= 1;
+    }
+    UNROLLED
+    for (int i = 0; i < BM; i++)
+        UNROLLED
+        for (int q = 0; q < COLS; q++)
+            if (i0 + i < m && j + q * THREADS < n) blend(&C(i0 + i, j + q * THREADS), alpha, sum[q][i], beta);
+}

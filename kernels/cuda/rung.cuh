@@ -1,0 +1,42 @@
+/* rung.cuh - the few words that the rungs of the CUDA ladder share.
+ *
+ * Every rung has the same parameters: C (m x n, rows ldc apart) <- alpha op(A) op(B) + beta C, row-major, m n k below 2^31.
+ * The build defines OP_A and OP_B (0 as stored, 1 transposed) and TILE where a rung's tile edge may be chosen; a file alone
+ * compiles with the defaults below. */
+#ifndef OP_A
+#define OP_A 0
+#endif
+#ifndef OP_B
+#define OP_B 0
+#endif
+#ifndef TILE
+#define TILE 16
+#endif
+
+/* Elements of op(A) and op(B): offsets are 64 bits wide. */
+#define A(i, p) a[OP_A ? (long)(p) * lda + (i) : (long)(i) * lda + (p)]
+#define B(p, j) b[OP_B ? (long)(j) * ldb + (p) : (long)(p) * ldb + (j)]
+#define C(i, j) c[(long)(i) * ldc + (j)]
+
+/* ROLLED keeps a loop rolled in r01 to r05, so that r06 has something to show; DEFAULT_BUILD leaves it to the compiler. */
+#ifdef DEFAULT_BUILD
+#define ROLLED
+#else
+#define ROLLED _Pragma("unroll 1")
+#endif
+#define UNROLLED _Pragma("unroll")
+
+#define PARAMETERS                                                                                                     \
+    int m, int n, int k, float alpha, const float *__restrict__ a, long lda, const float *__restrict__ b, long ldb,    \
+        float beta, float *__restrict__ c, long ldc
+
+/* c <- alpha * sum + beta * c, where beta == 0 means that c is not read. */
+static __device__ __forceinline__ void blend(float *c, float alpha, float sum, float beta)
+{
+    *c = beta == 0 ? alpha * sum : fmaf(alpha, sum, beta * *c);
+}
+
+static __device__ __forceinline__ int ceil_div(int x, int y)
+{
+    return x / y + (x % y != 0);
+}

@@ -1,0 +1,44 @@
+/* probe.cl - the ceilings of a device, measured: multiply-adds in registers, bytes read from global memory, words read from local memory.
+ * Nothing here multiplies matrices. */
+enum { CHAINS = 16 };
+#define THREADS 256
+
+/* Independent chains x <- x * f + e near 1: `rounds` times CHAINS multiply-adds of 8 lanes per work-item. Vectors of 8, because a CPU's
+ * driver may not join work-items into vectors by itself; a GPU takes them one by one. */
+__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void probe_fma(__global float *sink, int rounds, float factor, float addend)
+{
+    float8 chain[CHAINS];
+    for (int i = 0; i < CHAINS; i++) chain[i] = 1 + i / 64.0f;
+    for (int r = 0; r < rounds; r++)
+#pragma unroll
+        for (int i = 0; i < CHAINS; i++) chain[i] = fma(chain[i], factor, addend);
+    float8 sum = 0;
+    for (int i = 0; i < CHAINS; i++) sum += chain[i];
+    if (sum.s0 + sum.s7 == 12345.0f) sink[0] = sum.s0; /* never, but the compiler cannot know */
+}
+
+/* Every work-item reads 16 bytes at a time, neighbours side by side; `count` vectors, `rounds` times. */
+__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void probe_read(__global float *sink, int rounds, __global const float4 *data,
+                                                                              long count)
+{
+    float4 sum = 0;
+    long step = get_global_size(0);
+    for (int r = 0; r < rounds; r++)
+#pragma unroll 8
+        for (long i = get_global_id(0); i < count; i += step) sum += data[i] * (float)(r + 1); /* r: every round must read */
+    if (sum.x + sum.w == 12345.0f) sink[0] = sum.x;
+}
+
+/* 16-byte reads from local memory: `rounds` times 8 of them per work-item. */
+__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void probe_shared(__global float *sink, int rounds)
+{
+    __local float4 tile[8 * THREADS];
+    int me = get_local_id(0);
+    for (int i = 0; i < 8; i++) tile[i * THREADS + me] = 0;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    float4 sum = 0;
+    for (int r = 0; r < rounds; r++)
+#pragma unroll
+        for (int i = 0; i < 8; i++) sum += tile[i * THREADS + (me ^ (r & 31))] * (float)(r + 1);
+    if (sum.x + sum.w == 12345.0f) sink[0] = sum.x;
+}

@@ -1,0 +1,46 @@
+/* r06_unrolled - rung 6: the k loop of the tile is unrolled.
+ *
+ * IDEA      Sixteen steps, written out: no counter, no compare, no branch, offsets that are constants, and the compiler may set loads of
+ *           b on their way as early as it likes:
+ *
+ *             r05:  b  fma x 16  count branch | b  fma x 16  count branch | ...
+ *             r06:  b b b ... fma x 16  b  fma x 16  b  fma x 16 ...
+ *
+ * NUMBERS   as r05; the loads overlap and the instructions around the FMAs go. Document 000 says that unrolling does not use more
+ *           registers; the record holds both counts of each device.
+ * LIMITS    those of r05.
+ * CHANGED   from r05: one line, the pragma of the loop over p.
+ * SOURCE    document 000, loop unrolling. */
+#include "rung.clh"
+
+enum { BM = 16, BN = 64, BK = 16, ROW = 20 };
+
+__kernel __attribute__((reqd_work_group_size(BN, 1, 1))) void r06_unrolled(PARAMETERS)
+{
+    __local __attribute__((aligned(16))) float a_tile[BK][ROW];
+    int tid = get_local_id(0), i0 = get_group_id(1) * BM, j = get_group_id(0) * BN + tid;
+    int j_load = j < n ? j : n - 1; /* threads beyond the edge load a column that is there, and store nothing */
+    long b_step = OP_B ? 1 : ldb;
+    float sum[BM] = {0};
+    ROLLED
+    for (int p0 = 0; p0 < k; p0 += BK) {
+        UNROLLED
+        for (int e = 0; e < BM * BK / BN; e++) {
+            int row = (tid + e * BN) / BK, col = (tid + e * BN) % BK;
+            a_tile[col][row] = i0 + row < m && p0 + col < k ? A(i0 + row, p0 + col) : 0;
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        __global const float *b_p = &B(p0, j_load);
+        UNROLLED
+        for (int p = 0; p < BK; p++) {
+            float b_pj = p0 + p < k ? *b_p : 0;
+            b_p += b_step;
+            UNROLLED
+            for (int i = 0; i < BM; i++) sum[i] = fma(a_tile[p][i], b_pj, sum[i]);
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    UNROLLED
+    for (int i = 0; i < BM; i++)
+        if (i0 + i < m && j < n) blend(&C(i0 + i, j), alpha, sum[i], beta);
+}

@@ -1,0 +1,109 @@
+/* dl.c - opens the CUDA driver and NVRTC at run time, so that one binary also runs where there is neither. */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cu_api.h"
+
+static cu_api driver;
+static nvrtc_api compiler;
+static int driver_loaded, compiler_loaded;
+static char driver_why[256], compiler_why[256];
+
+/* The first of these libraries that opens; why says what is wrong with the last. */
+static void *open_first(const char *const *names, char why[256])
+{
+    for (; *names != NULL; names++) {
+        void *library = dlopen(*names, RTLD_NOW | RTLD_LOCAL);
+        if (library != NULL) return library;
+        const char *cause = dlerror();
+        snprintf(why, 256, "%s", cause ? cause : *names);
+    }
+    return NULL;
+}
+
+static int look_up(void *library, const char *name, void *slot, char why[256])
+{
+    void *found = dlsym(library, name);
+    memcpy(slot, &found, sizeof found);
+    if (found == NULL) snprintf(why, 256, "it has no %s: too old", name);
+    return found != NULL;
+}
+
+static void load_driver(void)
+{
+    static const char *const names[] = {"libcuda.so.1", "libcuda.so", NULL};
+    void *library = open_first(names, driver_why);
+    if (library == NULL) return;
+#define F(name, parameters)                                                                                            \
+    if (!look_up(library, #name, &driver.name, driver_why)) return;
+    CU_FUNCTIONS(F)
+#undef F
+    char unused[256];
+    look_up(library, "cuTensorMapEncodeTiled", &driver.cuTensorMapEncodeTiled, unused);
+    cu_result error = driver.cuInit(0);
+    if (error != CU_SUCCESS) {
+        snprintf(driver_why, sizeof driver_why, "cuInit failed with %s (%d)", cu_error_name(&driver, error), error);
+        return;
+    }
+    driver_loaded = 1;
+}
+
+const cu_api *cu_api_load(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, load_driver);
+    if (driver_loaded) return &driver;
+    fail(TW_NO_DEVICE, "the CUDA driver cannot be used: %s. NVIDIA's driver brings libcuda.so.1; a container must be given the GPU", driver_why);
+    return NULL;
+}
+
+static void load_compiler(void)
+{
+    const char *own = getenv("TILEWRIGHT_NVRTC");
+    const char *const chosen[] = {own, NULL};
+    static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so",
+                                        "/usr/local/cuda/lib64/libnvrtc.so", NULL};
+    void *library = open_first(own != NULL ? chosen : names, compiler_why);
+    if (library == NULL) return;
+#define F(name, parameters)                                                                                            \
+    if (!look_up(library, #name, &compiler.name, compiler_why)) return;
+    NVRTC_FUNCTIONS(F)
+#undef F
+    compiler_loaded = compiler.nvrtcVersion(&compiler.major, &compiler.minor) == 0;
+    if (!compiler_loaded) snprintf(compiler_why, sizeof compiler_why, "nvrtcVersion failed");
+}
+
+const nvrtc_api *nvrtc_api_load(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, load_compiler);
+    if (compiler_loaded) return &compiler;
+    fail(TW_BUILD_FAILED, "NVRTC, the CUDA run-time compiler, cannot be used: %s. A CUDA toolkit has it, and so has PyPI's nvidia-cuda-nvrtc; "
+                          "TILEWRIGHT_NVRTC names the file", compiler_why);
+    return NULL;
+}
+
+tw_status nvrtc_arch(const nvrtc_api *nvrtc, int sm, char arch[24])
+{
+    int count = 0, known[128], best = 0, least = 1 << 30;
+    if (nvrtc->nvrtcGetNumSupportedArchs(&count) != 0 || count < 1 || count > 128 || nvrtc->nvrtcGetSupportedArchs(known) != 0)
+        return fail(TW_BUILD_FAILED, "NVRTC %d.%d does not say which architectures it knows", nvrtc->major, nvrtc->minor);
+    for (int i = 0; i < count; i++) {
+        if (known[i] <= sm && known[i] > best) best = known[i];
+        if (known[i] < least) least = known[i];
+    }
+    if (best == 0)
+        return fail(TW_BUILD_FAILED, "this device is sm_%d, NVRTC %d.%d knows sm_%d and newer: an older NVRTC has it", sm, nvrtc->major,
+                    nvrtc->minor, least);
+    snprintf(arch, 24, best == sm ? (sm >= 90 ? "sm_%da" : "sm_%d") : "compute_%d", best);
+    return TW_OK;
+}
+
+const char *cu_error_name(const cu_api *cu, cu_result error)
+{
+    const char *name = NULL;
+    return cu->cuGetErrorName(error, &name) == CU_SUCCESS && name != NULL ? name : "an error that the driver does not name";
+}

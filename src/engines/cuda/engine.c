@@ -1,0 +1,578 @@
+/* engine.c - CUDA as an engine: the driver API, kernels compiled by NVRTC for the very device at first use and kept. */
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../jit_cache.h"
+#include "../gpu.h"
+#include "cu_api.h"
+
+enum { MOST_GRID_Y = 65535 };
+
+/* A kernel to be had: the file below kernels/, its entry, compiler options, bytes of dynamic shared memory. */
+typedef struct wanted {
+    const char *file, *entry, *options;
+    int dynamic_bytes;
+} wanted;
+
+typedef struct built {
+    struct built *next;
+    const char *file, *entry;
+    char options[PLAN_OPTIONS_BYTES];
+    cu_module module;
+    cu_function function;
+} built;
+
+struct engine {
+    const cu_api *cu;
+    cu_device device;
+    cu_context context;
+    int index, sm, driver_version;
+    jit_cache *cache;
+    pthread_mutex_t building; /* guards the list below and the cache */
+    built *built;
+};
+
+static tw_status cu_fail(const engine *e, const char *call, cu_result error)
+{
+    return fail(error == CU_OUT_OF_MEMORY ? TW_NO_MEMORY : TW_DEVICE_FAILED, "%s failed with %s (%d)", call, cu_error_name(e->cu, error), error);
+}
+
+#define CU_TRY(name, arguments)                                                                                        \
+    do {                                                                                                               \
+        cu_result cu_error_ = e->cu->name arguments;                                                                   \
+        if (cu_error_ != CU_SUCCESS) return cu_fail(e, #name, cu_error_);                                              \
+    } while (0)
+
+/* Every call runs with the engine's context on top of the thread's stack. */
+static tw_status enter(engine *e)
+{
+    CU_TRY(cuCtxPushCurrent_v2, (e->context));
+    return TW_OK;
+}
+
+static tw_status leave(engine *e, tw_status status)
+{
+    cu_context popped;
+    e->cu->cuCtxPopCurrent_v2(&popped);
+    return status;
+}
+
+/* ---- devices, open, describe, facts ---- */
+
+static int attribute(const cu_api *cu, cu_device device, int what)
+{
+    int value = 0;
+    cu->cuDeviceGetAttribute(&value, what, device);
+    return value;
+}
+
+static int sm_of(const cu_api *cu, cu_device device)
+{
+    return 10 * attribute(cu, device, CU_ATTRIBUTE_MAJOR) + attribute(cu, device, CU_ATTRIBUTE_MINOR);
+}
+
+static void describe(const cu_api *cu, cu_device device, int index, tw_device *out)
+{
+    size_t bytes = 0;
+    *out = (tw_device){.size = sizeof *out, .index = index, .engine = "cuda"};
+    cu->cuDeviceGetName(out->name, sizeof out->name, device);
+    cu->cuDeviceTotalMem_v2(&bytes, device);
+    snprintf(out->instruction_set, sizeof out->instruction_set, "sm_%d", sm_of(cu, device));
+    snprintf(out->threads_from, sizeof out->threads_from, "multiprocessors");
+    out->threads = attribute(cu, device, CU_ATTRIBUTE_MULTIPROCESSORS);
+    out->memory_bytes = (int64_t)bytes;
+    out->l2_bytes = attribute(cu, device, CU_ATTRIBUTE_L2_BYTES);
+}
+
+static tw_status device_count(const cu_api *cu, int *count)
+{
+    cu_result error = cu->cuDeviceGetCount(count);
+    if (error != CU_SUCCESS || *count == 0)
+        return fail(TW_NO_DEVICE, "the CUDA driver sees no device (%s)", cu_error_name(cu, error == CU_SUCCESS ? CU_NO_DEVICE : error));
+    return TW_OK;
+}
+
+static tw_status cuda_devices(tw_device *devices, int32_t capacity, int32_t *count)
+{
+    int found = 0;
+    *count = 0;
+    const cu_api *cu = cu_api_load();
+    if (cu == NULL) return TW_NO_DEVICE;
+    TRY(device_count(cu, &found));
+    for (int i = 0; i < found && i < capacity; i++) {
+        cu_device device;
+        cu_result error = cu->cuDeviceGet(&device, i);
+        if (error != CU_SUCCESS) return fail(TW_NO_DEVICE, "cuDeviceGet(%d) failed with %s", i, cu_error_name(cu, error));
+        describe(cu, device, i, &devices[i]);
+    }
+    *count = found;
+    return TW_OK;
+}
+
+static void cuda_state(char *text, size_t bytes)
+{
+    char name[96] = "", arch[24];
+    int count = 0, version = 0, sm;
+    cu_device device;
+    const cu_api *cu = cu_api_load();
+    if (cu == NULL || cu->cuDeviceGetCount(&count) != CU_SUCCESS || count == 0 || cu->cuDeviceGet(&device, 0) != CU_SUCCESS) return;
+    cu->cuDeviceGetName(name, sizeof name, device);
+    cu->cuDriverGetVersion(&version);
+    sm = sm_of(cu, device);
+    const nvrtc_api *nvrtc = nvrtc_api_load();
+    if (nvrtc == NULL || nvrtc_arch(nvrtc, sm, arch) != TW_OK) {
+        snprintf(text, bytes, "%d device%s, the first %s (sm_%d), driver for CUDA %d.%d, but no kernel can be compiled: %s", count,
+                 count == 1 ? "" : "s", name, sm, version / 1000, version % 1000 / 10, tw_error_text());
+        return;
+    }
+    jit_cache *cache = jit_cache_open();
+    snprintf(text, bytes, "ready: %d device%s, the first %s (sm_%d), driver for CUDA %d.%d, NVRTC %d.%d compiles for %s; kernels kept: %s", count,
+             count == 1 ? "" : "s", name, sm, version / 1000, version % 1000 / 10, nvrtc->major, nvrtc->minor, arch, jit_cache_state(cache));
+    jit_cache_close(cache);
+}
+
+static void cuda_close(engine *e)
+{
+    if (e->context != NULL && enter(e) == TW_OK) {
+        for (built *b = e->built, *next; b != NULL; b = next) {
+            next = b->next;
+            e->cu->cuModuleUnload(b->module);
+            free(b);
+        }
+        leave(e, TW_OK);
+        e->cu->cuDevicePrimaryCtxRelease_v2(e->device);
+    }
+    jit_cache_close(e->cache);
+    pthread_mutex_destroy(&e->building);
+    free(e);
+}
+
+static tw_status open_device(engine *e, int index)
+{
+    int count = 0;
+    TRY(device_count(e->cu, &count));
+    if (index < 0 || index >= count) return fail(TW_NO_DEVICE, "device %d was asked for, CUDA has %d (0 to %d)", index, count, count - 1);
+    CU_TRY(cuDeviceGet, (&e->device, index));
+    CU_TRY(cuDriverGetVersion, (&e->driver_version));
+    e->index = index;
+    e->sm = sm_of(e->cu, e->device);
+    CU_TRY(cuDevicePrimaryCtxRetain, (&e->context, e->device));
+    return TW_OK;
+}
+
+static tw_status cuda_open(const tw_options *options, engine **out)
+{
+    const cu_api *cu = cu_api_load();
+    if (cu == NULL) return TW_NO_DEVICE;
+    engine *made = calloc(1, sizeof *made);
+    if (made == NULL) return fail(TW_NO_MEMORY, "no memory for the cuda engine of %zu bytes", sizeof *made);
+    made->cu = cu;
+    pthread_mutex_init(&made->building, NULL);
+    made->cache = jit_cache_open();
+    tw_status status = open_device(made, options->device);
+    if (status != TW_OK) {
+        cuda_close(made);
+        return status;
+    }
+    *out = made;
+    return TW_OK;
+}
+
+static void cuda_describe(const engine *e, tw_device *out)
+{
+    describe(e->cu, e->device, e->index, out);
+}
+
+static void cuda_facts(const engine *e, device_facts *out)
+{
+    size_t bytes = 0;
+    e->cu->cuDeviceTotalMem_v2(&bytes, e->device);
+    *out = (device_facts){.engine = "cuda", .threads = 1, .sm = e->sm, .most_threads = 1024,
+                          .tensor_maps = e->sm >= 90 && e->cu->cuTensorMapEncodeTiled != NULL,
+                          .local_bytes = attribute(e->cu, e->device, CU_ATTRIBUTE_SHARED_OPTIN),
+                          .l2_bytes = attribute(e->cu, e->device, CU_ATTRIBUTE_L2_BYTES), .largest_bytes = (int64_t)bytes};
+}
+
+/* ---- prepare ---- */
+
+static tw_status compile_failed(const nvrtc_api *nvrtc, nvrtc_program program, const char *file)
+{
+    char log[400] = "";
+    size_t bytes = 0;
+    nvrtc->nvrtcGetProgramLogSize(program, &bytes);
+    char *whole = malloc(bytes + 1);
+    if (whole != NULL && nvrtc->nvrtcGetProgramLog(program, whole) == 0) {
+        whole[bytes] = '\0';
+        snprintf(log, sizeof log, "%.300s", whole);
+    }
+    free(whole);
+    nvrtc->nvrtcDestroyProgram(&program);
+    return fail(TW_BUILD_FAILED, "%s could not be compiled by NVRTC %d.%d: %s", file, nvrtc->major, nvrtc->minor, log);
+}
+
+/* Compile to a cubin, or to PTX where only an older architecture is known. *binary is for free(). */
+static tw_status compile(const nvrtc_api *nvrtc, const char *arch, const wanted *w, const char *source, void **binary, size_t *bytes)
+{
+    char options[PLAN_OPTIONS_BYTES], target[48];
+    const char *list[24] = {target, "--std=c++17"};
+    int count = 2;
+    snprintf(target, sizeof target, "--gpu-architecture=%s", arch);
+    snprintf(options, sizeof options, "%s", w->options);
+    for (char *rest = options, *word; (word = strtok_r(rest, " ", &rest)) != NULL && count < 24;) list[count++] = word;
+    nvrtc_program program;
+    if (nvrtc->nvrtcCreateProgram(&program, source, w->file, 0, NULL, NULL) != 0)
+        return fail(TW_BUILD_FAILED, "nvrtcCreateProgram failed for %s", w->file);
+    if (nvrtc->nvrtcCompileProgram(program, count, list) != 0) return compile_failed(nvrtc, program, w->file);
+    int cubin = strncmp(arch, "sm_", 3) == 0;
+    nvrtc_result error = cubin ? nvrtc->nvrtcGetCUBINSize(program, bytes) : nvrtc->nvrtcGetPTXSize(program, bytes);
+    *binary = error == 0 ? malloc(*bytes) : NULL;
+    if (*binary != NULL) error = cubin ? nvrtc->nvrtcGetCUBIN(program, *binary) : nvrtc->nvrtcGetPTX(program, *binary);
+    nvrtc->nvrtcDestroyProgram(&program);
+    if (*binary != NULL && error == 0) return TW_OK;
+    free(*binary);
+    return fail(TW_BUILD_FAILED, "NVRTC gave no binary of %s", w->file);
+}
+
+static tw_status load_function(engine *e, built *made, int dynamic_bytes, const void *binary)
+{
+    CU_TRY(cuModuleLoadData, (&made->module, binary));
+    CU_TRY(cuModuleGetFunction, (&made->function, made->module, made->entry));
+    if (dynamic_bytes > 0) CU_TRY(cuFuncSetAttribute, (made->function, CU_FUNCTION_MAX_DYNAMIC_SHARED, dynamic_bytes));
+    return TW_OK;
+}
+
+/* From the cache if it can be had there and loads; otherwise compiled and kept. */
+static tw_status build(engine *e, built *made, const wanted *w)
+{
+    char arch[24], versions[96];
+    size_t bytes;
+    const char *source = gpu_source(w->file);
+    const nvrtc_api *nvrtc = nvrtc_api_load();
+    if (nvrtc == NULL) return TW_BUILD_FAILED;
+    TRY(nvrtc_arch(nvrtc, e->sm, arch));
+    snprintf(versions, sizeof versions, "driver %d nvrtc %d.%d %s", e->driver_version, nvrtc->major, nvrtc->minor, arch);
+    jit_key key = jit_key_of(4, (const char *const[]){"cuda", versions, w->options, source});
+    void *binary = jit_cache_get(e->cache, &key, &bytes);
+    if (binary != NULL) {
+        tw_status status = load_function(e, made, w->dynamic_bytes, binary);
+        free(binary);
+        if (status == TW_OK) return TW_OK;
+        if (made->module != NULL) e->cu->cuModuleUnload(made->module);
+    }
+    TRY(compile(nvrtc, arch, w, source, &binary, &bytes));
+    tw_status status = load_function(e, made, w->dynamic_bytes, binary);
+    if (status == TW_OK) jit_cache_put(e->cache, &key, binary, bytes);
+    free(binary);
+    return status;
+}
+
+/* The function, built at first use. The engine's context is current. */
+static tw_status find_or_build(engine *e, const wanted *w, cu_function *out)
+{
+    built *b;
+    tw_status status = TW_OK;
+    pthread_mutex_lock(&e->building);
+    for (b = e->built; b != NULL; b = b->next)
+        if (strcmp(b->file, w->file) == 0 && strcmp(b->entry, w->entry) == 0 && strcmp(b->options, w->options) == 0) break;
+    if (b == NULL && (b = calloc(1, sizeof *b)) == NULL) status = fail(TW_NO_MEMORY, "no memory for a compiled kernel");
+    if (b != NULL && b->function == NULL) {
+        b->file = w->file, b->entry = w->entry;
+        snprintf(b->options, sizeof b->options, "%s", w->options);
+        status = build(e, b, w);
+        if (status == TW_OK) {
+            b->next = e->built;
+            e->built = b;
+        } else {
+            free(b);
+            b = NULL;
+        }
+    }
+    pthread_mutex_unlock(&e->building);
+    if (status == TW_OK) *out = b->function;
+    return status;
+}
+
+static tw_status make_stream(engine *e, runnable *r)
+{
+    cu_stream stream;
+    cu_event begin, end;
+    CU_TRY(cuStreamCreate, (&stream, 0));
+    r->stream = stream;
+    CU_TRY(cuEventCreate, (&begin, 0));
+    r->begin = begin;
+    CU_TRY(cuEventCreate, (&end, 0));
+    r->event = end;
+    return TW_OK;
+}
+
+static void drop_stream(engine *e, runnable *r)
+{
+    if (r->begin != NULL) e->cu->cuEventDestroy_v2(r->begin);
+    if (r->event != NULL) e->cu->cuEventDestroy_v2(r->event);
+    if (r->stream != NULL) e->cu->cuStreamDestroy_v2(r->stream);
+    r->begin = r->event = r->stream = NULL;
+}
+
+static tw_status cuda_prepare(engine *e, const plan *p, runnable *out)
+{
+    cu_function function = NULL;
+    const wanted w = {p->row->lab.file, p->row->gpu.entry, p->options, p->row->gpu.dynamic_bytes};
+    *out = (runnable){.plan = p};
+    TRY(enter(e));
+    tw_status status = find_or_build(e, &w, &function);
+    if (status == TW_OK) status = make_stream(e, out);
+    if (status != TW_OK) drop_stream(e, out);
+    out->kernel = function;
+    return leave(e, status);
+}
+
+/* ---- upload, launch, wait, download, release, drop ---- */
+
+static tw_status upload(engine *e, const operand *from, bool copies, buffer *out)
+{
+    size_t bytes = gpu_span(from);
+    cu_pointer memory;
+    cu_result error = e->cu->cuMemAlloc_v2(&memory, bytes);
+    if (error != CU_SUCCESS) return fail(TW_NO_MEMORY, "no device memory for %zu bytes: %s", bytes, cu_error_name(e->cu, error));
+    if (copies && (error = e->cu->cuMemcpyHtoD_v2(memory, from->host, bytes)) != CU_SUCCESS) {
+        e->cu->cuMemFree_v2(memory);
+        return cu_fail(e, "cuMemcpyHtoD", error);
+    }
+    out->device = memory;
+    return TW_OK;
+}
+
+static tw_status cuda_upload(engine *e, const operand *from, bool copies, buffer *out)
+{
+    *out = (buffer){0};
+    if (gpu_span(from) == 0) return TW_OK;
+    TRY(enter(e));
+    return leave(e, upload(e, from, copies, out));
+}
+
+/* A map of a row-major matrix for the copy engine: boxes of box_rows x box_cols, 128-byte swizzled, zeros beyond the edges. */
+static tw_status encode_map(engine *e, const plan *p, cu_tensor_map *map, uint64_t address, int64_t rows, int64_t cols, int64_t ld,
+                            uint32_t box_rows, uint32_t box_cols)
+{
+    uint64_t bytes = (uint64_t)dtype_find(p->problem.dtype)->lab.bytes;
+    uint64_t dims[2] = {(uint64_t)cols, (uint64_t)rows}, strides[1] = {(uint64_t)ld * bytes};
+    uint32_t box[2] = {box_cols, box_rows}, ones[2] = {1, 1};
+    int type = p->problem.dtype == TW_F32 ? CU_TENSOR_F32 : CU_TENSOR_BF16;
+    cu_result error = e->cu->cuTensorMapEncodeTiled(map, type, 2, (void *)(uintptr_t)address, dims, strides, box, ones, 0,
+                                                    box_cols * bytes == 128 ? CU_TENSOR_SWIZZLE_128B : 0, CU_TENSOR_L2_256B, 0);
+    if (error == CU_SUCCESS) return TW_OK;
+    return fail(TW_DEVICE_FAILED, "cuTensorMapEncodeTiled refused %" PRId64 " x %" PRId64 " elements %" PRId64 " apart in boxes of %u x %u: %s",
+                rows, cols, ld, box_rows, box_cols, cu_error_name(e->cu, error));
+}
+
+static tw_status launch_mapped(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
+{
+    const plan *p = r->plan;
+    const tw_problem *x = &p->problem;
+    const gpu_kernel *g = &p->row->gpu;
+    cu_tensor_map a_map, b_map;
+    memset(&a_map, 0, sizeof a_map);
+    memset(&b_map, 0, sizeof b_map);
+    if (x->k > 0) { /* with nothing to load the maps are not looked at */
+        TRY(encode_map(e, p, &a_map, a->device, x->m, x->k, x->lda, (uint32_t)g->a_box_rows, (uint32_t)g->a_box_cols));
+        TRY(encode_map(e, p, &b_map, b->device, x->k, x->n, x->ldb, (uint32_t)g->b_box_rows, (uint32_t)g->b_box_cols));
+    }
+    int m = (int)x->m, n = (int)x->n, k = (int)x->k;
+    float alpha = (float)x->alpha, beta = (float)x->beta;
+    cu_pointer to = c->device;
+    int64_t ldc = x->ldc;
+    void *arguments[] = {&a_map, &b_map, &m, &n, &k, &alpha, &beta, &to, &ldc};
+    CU_TRY(cuLaunchKernel, (r->kernel, (unsigned)p->grid_x, (unsigned)p->grid_y, 1, (unsigned)p->threads_x, (unsigned)p->threads_y, 1,
+                            (unsigned)g->dynamic_bytes, r->stream, arguments, NULL));
+    return TW_OK;
+}
+
+/* The y dimension of a grid ends at 65535: taller grids are launched in parts, each with its rows of A and C. */
+static tw_status launch_plain(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
+{
+    const plan *p = r->plan;
+    const tw_problem *x = &p->problem;
+    int n = (int)x->n, k = (int)x->k;
+    int64_t lda = x->lda, ldb = p->turns_b ? max_i64(x->k, 1) : x->ldb, ldc = x->ldc;
+    float alpha = (float)x->alpha, beta = (float)x->beta;
+    for (int64_t y = 0; y < p->grid_y; y += MOST_GRID_Y) {
+        int64_t first = y * p->block_m;
+        int m = (int)(x->m - first);
+        unsigned height = (unsigned)min_i64(p->grid_y - y, MOST_GRID_Y);
+        cu_pointer a_part = a->device + (cu_pointer)(first * (x->op_a == TW_N ? lda : 1)) * 4, b_all = b->device;
+        cu_pointer c_part = c->device + (cu_pointer)(first * ldc) * 4;
+        void *arguments[] = {&m, &n, &k, &alpha, &a_part, &lda, &b_all, &ldb, &beta, &c_part, &ldc};
+        CU_TRY(cuLaunchKernel, (r->kernel, (unsigned)p->grid_x, height, 1, (unsigned)p->threads_x, (unsigned)p->threads_y, 1,
+                                (unsigned)p->row->gpu.dynamic_bytes, r->stream, arguments, NULL));
+    }
+    return TW_OK;
+}
+
+static tw_status launch(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
+{
+    CU_TRY(cuEventRecord, (r->begin, r->stream));
+    TRY(r->plan->row->gpu.traits & GPU_TENSOR_MAPS ? launch_mapped(e, r, a, b, c) : launch_plain(e, r, a, b, c));
+    CU_TRY(cuEventRecord, (r->event, r->stream));
+    return TW_OK;
+}
+
+static tw_status cuda_launch(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
+{
+    if (r->plan->problem.m == 0 || r->plan->problem.n == 0) return TW_OK;
+    TRY(enter(e));
+    return leave(e, launch(e, r, a, b, c));
+}
+
+static tw_status wait(engine *e, runnable *r)
+{
+    float milliseconds = 0;
+    CU_TRY(cuStreamSynchronize, (r->stream));
+    if (!r->timed || r->plan->problem.m == 0 || r->plan->problem.n == 0) return TW_OK;
+    CU_TRY(cuEventElapsedTime, (&milliseconds, r->begin, r->event));
+    r->seconds = 1e-3 * (double)milliseconds;
+    return TW_OK;
+}
+
+static tw_status cuda_wait(engine *e, runnable *r)
+{
+    TRY(enter(e));
+    return leave(e, wait(e, r));
+}
+
+static tw_status download(engine *e, const buffer *from, const operand *to)
+{
+    if (to->whole) {
+        CU_TRY(cuMemcpyDtoH_v2, (to->host, from->device, gpu_span(to)));
+        return TW_OK;
+    }
+    size_t pitch = (size_t)to->ld * to->element_bytes;
+    cu_copy_2d copy = {.src_type = CU_MEMORY_DEVICE, .src_device = from->device, .src_pitch = pitch, .dst_type = CU_MEMORY_HOST,
+                       .dst_host = to->host, .dst_pitch = pitch, .width_bytes = (size_t)to->cols * to->element_bytes,
+                       .height = (size_t)to->rows};
+    CU_TRY(cuMemcpy2DUnaligned_v2, (&copy));
+    return TW_OK;
+}
+
+static tw_status cuda_download(engine *e, const buffer *from, const operand *to)
+{
+    if (gpu_span(to) == 0) return TW_OK;
+    TRY(enter(e));
+    return leave(e, download(e, from, to));
+}
+
+static void cuda_release(engine *e, buffer *b)
+{
+    if (b->device == 0 || enter(e) != TW_OK) return;
+    e->cu->cuMemFree_v2(b->device);
+    b->device = 0;
+    leave(e, TW_OK);
+}
+
+static void cuda_drop(engine *e, runnable *r)
+{
+    if (enter(e) != TW_OK) return;
+    drop_stream(e, r);
+    leave(e, TW_OK);
+}
+
+static void cuda_resources(engine *e, const runnable *r, tw_lab_resources *out)
+{
+    enum { THREADS_EACH = 2048 };
+    const plan *p = r->plan;
+    int blocks = 0, threads = p->threads_x * p->threads_y;
+    if (enter(e) != TW_OK) return;
+    e->cu->cuFuncGetAttribute(&out->registers, CU_FUNCTION_REGISTERS, r->kernel);
+    e->cu->cuFuncGetAttribute(&out->spill_bytes, CU_FUNCTION_LOCAL_BYTES, r->kernel);
+    if (e->cu->cuFuncGetAttribute(&out->local_bytes, CU_FUNCTION_SHARED_BYTES, r->kernel) == CU_SUCCESS)
+        out->local_bytes += p->row->gpu.dynamic_bytes;
+    if (e->cu->cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, r->kernel, threads, (size_t)p->row->gpu.dynamic_bytes) == CU_SUCCESS)
+        out->occupancy = (double)(blocks * threads) / THREADS_EACH;
+    leave(e, TW_OK);
+}
+
+/* ---- what this device can do at most ---- */
+
+/* A probe's launch: the entry of cuda/probe.cu with its arguments, timed by events; the shortest of `tries`. */
+static tw_status least_seconds(engine *e, const char *entry, unsigned blocks, void **arguments, int tries, double *seconds)
+{
+    enum { PROBE_THREADS = 256 };
+    const wanted w = {"cuda/probe.cu", entry, "", 0};
+    cu_function function;
+    runnable r = {0};
+    float milliseconds;
+    TRY(find_or_build(e, &w, &function));
+    tw_status status = make_stream(e, &r);
+    *seconds = 0;
+    for (int i = 0; status == TW_OK && i <= tries; i++) { /* the first warms up */
+        cu_result error = e->cu->cuEventRecord(r.begin, r.stream);
+        if (error == CU_SUCCESS) error = e->cu->cuLaunchKernel(function, blocks, 1, 1, PROBE_THREADS, 1, 1, 0, r.stream, arguments, NULL);
+        if (error == CU_SUCCESS) error = e->cu->cuEventRecord(r.event, r.stream);
+        if (error == CU_SUCCESS) error = e->cu->cuEventSynchronize(r.event);
+        if (error == CU_SUCCESS) error = e->cu->cuEventElapsedTime(&milliseconds, r.begin, r.event);
+        if (error != CU_SUCCESS)
+            status = cu_fail(e, entry, error);
+        else if (i > 0 && (*seconds <= 0 || milliseconds < 1e3 * *seconds))
+            *seconds = 1e-3 * (double)milliseconds;
+    }
+    drop_stream(e, &r);
+    return status;
+}
+
+static tw_status peak_flops(engine *e, tw_dtype dtype, int tries, double *flops_per_s)
+{
+    enum { CHAINS = 16, ROUNDS = 8192, BLOCKS_EACH = 8, PROBE_THREADS = 256 };
+    unsigned blocks = (unsigned)attribute(e->cu, e->device, CU_ATTRIBUTE_MULTIPROCESSORS) * BLOCKS_EACH;
+    cu_pointer sink;
+    int rounds = ROUNDS;
+    float factor = 0.999f, addend = 0.001f;
+    double seconds;
+    if (dtype != TW_F32) return fail(TW_NO_KERNEL, "the cuda engine has no probe for %s", dtype_find(dtype)->lab.name);
+    CU_TRY(cuMemAlloc_v2, (&sink, 4));
+    tw_status status = least_seconds(e, "probe_fma", blocks, (void *[]){&sink, &rounds, &factor, &addend}, tries, &seconds);
+    e->cu->cuMemFree_v2(sink);
+    if (status == TW_OK) *flops_per_s = 2.0 * CHAINS * ROUNDS * PROBE_THREADS * blocks / seconds;
+    return status;
+}
+
+static tw_status cuda_peak_flops(engine *e, tw_dtype dtype, int threads, int tries, double *flops_per_s)
+{
+    (void)threads; /* the whole device */
+    TRY(enter(e));
+    return leave(e, peak_flops(e, dtype, tries, flops_per_s));
+}
+
+static tw_status bandwidth(engine *e, int64_t bytes, int tries, double *bytes_per_s)
+{
+    enum { BLOCKS_EACH = 8 };
+    const int64_t least_per_try = (int64_t)1 << 30;
+    unsigned blocks = (unsigned)attribute(e->cu, e->device, CU_ATTRIBUTE_MULTIPROCESSORS) * BLOCKS_EACH;
+    cu_pointer data;
+    int64_t count = bytes / 16;
+    int rounds = (int)ceil_div(least_per_try, count * 16);
+    double seconds;
+    cu_result error = e->cu->cuMemAlloc_v2(&data, (size_t)count * 16);
+    if (error != CU_SUCCESS) return fail(TW_NO_MEMORY, "no device memory for a working set of %" PRId64 " bytes", bytes);
+    error = e->cu->cuMemsetD8_v2(data, 0, (size_t)count * 16);
+    tw_status status = error == CU_SUCCESS ? least_seconds(e, "probe_read", blocks, (void *[]){&data, &rounds, &data, &count}, tries, &seconds)
+                                           : cu_fail(e, "cuMemsetD8", error);
+    e->cu->cuMemFree_v2(data);
+    if (status == TW_OK) *bytes_per_s = (double)count * 16 * rounds / seconds;
+    return status;
+}
+
+static tw_status cuda_bandwidth(engine *e, int64_t bytes, int threads, int tries, double *bytes_per_s)
+{
+    (void)threads;
+    TRY(enter(e));
+    return leave(e, bandwidth(e, bytes, tries, bytes_per_s));
+}
+
+const engine_ops cuda_engine = {
+    .name = "cuda", .devices = cuda_devices, .state = cuda_state, .open = cuda_open, .describe = cuda_describe, .facts = cuda_facts,
+    .prepare = cuda_prepare, .upload = cuda_upload, .launch = cuda_launch, .wait = cuda_wait, .download = cuda_download,
+    .release = cuda_release, .drop = cuda_drop, .resources = cuda_resources, .peak_flops = cuda_peak_flops,
+    .bandwidth = cuda_bandwidth, .close = cuda_close,
+};

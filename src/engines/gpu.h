@@ -1,0 +1,29 @@
+/* gpu.h - what the two GPU engines share: kernel sources embedded at build, spans of operands. */
+#ifndef TILEWRIGHT_GPU_H
+#define TILEWRIGHT_GPU_H
+
+#include <string.h>
+
+#include "engine.h"
+
+/* The kernel files as tools/embed.c made them at build: each with its own headers in place. Ends with a row of NULL. */
+typedef struct embedded_source {
+    const char *file, *text;
+} embedded_source;
+extern const embedded_source embedded_sources[];
+
+/* gpu_source - the text of a kernel file, "cuda/r01_naive.cu". The table of kernels and the build read the same list, so that it is there. */
+static inline const char *gpu_source(const char *file)
+{
+    const embedded_source *s = embedded_sources;
+    while (s->file != NULL && strcmp(s->file, file) != 0) s++;
+    return s->text;
+}
+
+/* gpu_span - bytes from an operand's first element to its last; 0 when it has none. */
+static inline size_t gpu_span(const operand *o)
+{
+    return o->rows > 0 && o->cols > 0 ? (size_t)((o->rows - 1) * o->ld + o->cols) * o->element_bytes : 0;
+}
+
+#endif

@@ -1,0 +1,484 @@
+/* engine.c - OpenCL as an engine: the device's own memory, kernels compiled for it at first use and kept. */
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../jit_cache.h"
+#include "../gpu.h"
+#include "cl_api.h"
+
+enum { MOST_DEVICES = 32 };
+
+/* One compiled program: a file below kernels/ with a plan's options. */
+typedef struct built {
+    struct built *next;
+    const char *file;
+    char options[PLAN_OPTIONS_BYTES];
+    cl_program program;
+} built;
+
+struct engine {
+    const cl_api *cl;
+    cl_device device;
+    cl_context context;
+    cl_queue queue;
+    int index;
+    char identity[512]; /* platform, device and driver with their versions: part of every cache key */
+    char extra[256];    /* TILEWRIGHT_OPENCL_OPTIONS */
+    jit_cache *cache;
+    pthread_mutex_t building; /* guards the list below and the cache */
+    built *built;
+};
+
+static tw_status cl_fail(const char *call, cl_int error)
+{
+    tw_status status = error == CL_MEM_OBJECT_ALLOCATION_FAILURE || error == CL_OUT_OF_HOST_MEMORY || error == CL_INVALID_BUFFER_SIZE
+                           ? TW_NO_MEMORY
+                           : TW_DEVICE_FAILED;
+    return fail(status, "%s failed with %s (%d)", call, cl_error_name(error), (int)error);
+}
+
+#define CL_TRY(call_name, call)                                                                                        \
+    do {                                                                                                               \
+        cl_int cl_error_ = (call);                                                                                     \
+        if (cl_error_ != CL_SUCCESS) return cl_fail(call_name, cl_error_);                                             \
+    } while (0)
+
+/* ---- devices, open, describe, facts ---- */
+
+static void device_text(const cl_api *cl, cl_device device, cl_uint what, char *text, size_t bytes)
+{
+    text[0] = '\0';
+    cl->clGetDeviceInfo(device, what, bytes - 1, text, NULL);
+    text[bytes - 1] = '\0';
+}
+
+static uint64_t device_number(const cl_api *cl, cl_device device, cl_uint what, size_t bytes)
+{
+    uint64_t number = 0; /* little endian: the bytes that are not written stay 0 */
+    cl->clGetDeviceInfo(device, what, bytes, &number, NULL);
+    return number;
+}
+
+/* The devices of every platform, GPUs first: index 0 is the default. */
+static tw_status list_devices(const cl_api *cl, cl_device *devices, int *count)
+{
+    cl_platform platforms[MOST_DEVICES];
+    cl_device all[MOST_DEVICES];
+    cl_uint platform_count = 0, found = 0;
+    *count = 0;
+    cl_int error = cl->clGetPlatformIDs(MOST_DEVICES, platforms, &platform_count);
+    if (error == CL_PLATFORM_NOT_FOUND_KHR || (error == CL_SUCCESS && platform_count == 0))
+        return fail(TW_NO_DEVICE, "the OpenCL loader found no driver (%d): no usable .icd file in /etc/OpenCL/vendors. Debian's package "
+                                  "pocl-opencl-icd makes the CPU a device; a GPU's driver brings its own", (int)error);
+    CL_TRY("clGetPlatformIDs", error);
+    for (cl_uint i = 0; i < platform_count && i < MOST_DEVICES && found < MOST_DEVICES; i++) {
+        cl_uint here = 0;
+        error = cl->clGetDeviceIDs(platforms[i], (cl_bitfield)CL_DEVICE_TYPE_ALL, MOST_DEVICES - found, all + found, &here);
+        if (error == CL_SUCCESS) found += here < MOST_DEVICES - found ? here : MOST_DEVICES - found;
+    }
+    for (int gpus = 1; gpus >= 0; gpus--)
+        for (cl_uint i = 0; i < found; i++)
+            if (((device_number(cl, all[i], CL_DEVICE_TYPE, 8) & CL_DEVICE_TYPE_GPU_BIT) != 0) == gpus) devices[(*count)++] = all[i];
+    if (*count == 0) return fail(TW_NO_DEVICE, "OpenCL has %u platforms and no device", platform_count);
+    return TW_OK;
+}
+
+static void describe(const cl_api *cl, cl_device device, int index, tw_device *out)
+{
+    *out = (tw_device){.size = sizeof *out, .index = index, .engine = "opencl"};
+    device_text(cl, device, CL_DEVICE_NAME, out->name, sizeof out->name);
+    device_text(cl, device, CL_DEVICE_VERSION, out->instruction_set, sizeof out->instruction_set);
+    snprintf(out->threads_from, sizeof out->threads_from, "compute units");
+    out->threads = (int32_t)device_number(cl, device, CL_DEVICE_MAX_COMPUTE_UNITS, 4);
+    out->memory_bytes = (int64_t)device_number(cl, device, CL_DEVICE_GLOBAL_MEM_SIZE, 8);
+    out->l2_bytes = (int64_t)device_number(cl, device, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE, 8);
+}
+
+static tw_status cl_devices(tw_device *devices, int32_t capacity, int32_t *count)
+{
+    cl_device found[MOST_DEVICES];
+    int number = 0;
+    *count = 0;
+    const cl_api *cl = cl_api_load();
+    if (cl == NULL) return TW_NO_DEVICE;
+    TRY(list_devices(cl, found, &number));
+    for (int i = 0; i < number && i < capacity; i++) describe(cl, found[i], i, &devices[i]);
+    *count = number;
+    return TW_OK;
+}
+
+static void cl_state(char *text, size_t bytes)
+{
+    cl_device found[MOST_DEVICES];
+    char name[96], version[96], driver[96];
+    int count;
+    const cl_api *cl = cl_api_load();
+    if (cl == NULL || list_devices(cl, found, &count) != TW_OK) return;
+    device_text(cl, found[0], CL_DEVICE_NAME, name, sizeof name);
+    device_text(cl, found[0], CL_DEVICE_VERSION, version, sizeof version);
+    device_text(cl, found[0], CL_DRIVER_VERSION, driver, sizeof driver);
+    jit_cache *cache = jit_cache_open();
+    snprintf(text, bytes, "ready: %d device%s, the first %s, %s, driver %s; kernels kept: %s", count, count == 1 ? "" : "s", name, version,
+             driver, jit_cache_state(cache));
+    jit_cache_close(cache);
+}
+
+static void cl_close(engine *e)
+{
+    for (built *b = e->built, *next; b != NULL; b = next) {
+        next = b->next;
+        e->cl->clReleaseProgram(b->program);
+        free(b);
+    }
+    if (e->queue != NULL) e->cl->clReleaseCommandQueue(e->queue);
+    if (e->context != NULL) e->cl->clReleaseContext(e->context);
+    jit_cache_close(e->cache);
+    pthread_mutex_destroy(&e->building);
+    free(e);
+}
+
+static tw_status open_device(engine *e, int index)
+{
+    cl_device found[MOST_DEVICES];
+    char version[128], driver[128];
+    int count;
+    cl_int error;
+    TRY(list_devices(e->cl, found, &count));
+    if (index < 0 || index >= count) return fail(TW_NO_DEVICE, "device %d was asked for, OpenCL has %d (0 to %d)", index, count, count - 1);
+    e->device = found[index], e->index = index;
+    e->context = e->cl->clCreateContext(NULL, 1, &e->device, NULL, NULL, &error);
+    CL_TRY("clCreateContext", error);
+    e->queue = e->cl->clCreateCommandQueue(e->context, e->device, CL_QUEUE_PROFILING_ENABLE, &error);
+    CL_TRY("clCreateCommandQueue", error);
+    device_text(e->cl, e->device, CL_DEVICE_NAME, e->identity, 256);
+    device_text(e->cl, e->device, CL_DEVICE_VERSION, version, sizeof version);
+    device_text(e->cl, e->device, CL_DRIVER_VERSION, driver, sizeof driver);
+    size_t used = strlen(e->identity);
+    snprintf(e->identity + used, sizeof e->identity - used, "|%s|%s", version, driver);
+    return TW_OK;
+}
+
+static tw_status cl_open(const tw_options *options, engine **out)
+{
+    const cl_api *cl = cl_api_load();
+    if (cl == NULL) return TW_NO_DEVICE;
+    engine *made = calloc(1, sizeof *made);
+    if (made == NULL) return fail(TW_NO_MEMORY, "no memory for the opencl engine of %zu bytes", sizeof *made);
+    const char *extra = getenv("TILEWRIGHT_OPENCL_OPTIONS");
+    snprintf(made->extra, sizeof made->extra, "%s", extra ? extra : "");
+    made->cl = cl;
+    pthread_mutex_init(&made->building, NULL);
+    made->cache = jit_cache_open();
+    tw_status status = open_device(made, options->device);
+    if (status != TW_OK) {
+        cl_close(made);
+        return status;
+    }
+    *out = made;
+    return TW_OK;
+}
+
+static void cl_describe(const engine *e, tw_device *out)
+{
+    describe(e->cl, e->device, e->index, out);
+}
+
+static void cl_facts(const engine *e, device_facts *out)
+{
+    *out = (device_facts){.engine = "opencl", .threads = 1,
+                          .local_bytes = (int64_t)device_number(e->cl, e->device, CL_DEVICE_LOCAL_MEM_SIZE, 8),
+                          .most_threads = (int)device_number(e->cl, e->device, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof(size_t)),
+                          .largest_bytes = (int64_t)device_number(e->cl, e->device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, 8)};
+}
+
+/* ---- prepare ---- */
+
+static tw_status build_failed(engine *e, cl_program program, const char *file, cl_int error)
+{
+    char log[400] = "";
+    size_t bytes = 0;
+    e->cl->clGetProgramBuildInfo(program, e->device, CL_PROGRAM_BUILD_LOG, 0, NULL, &bytes);
+    char *whole = malloc(bytes + 1);
+    if (whole != NULL && e->cl->clGetProgramBuildInfo(program, e->device, CL_PROGRAM_BUILD_LOG, bytes, whole, NULL) == CL_SUCCESS) {
+        whole[bytes] = '\0';
+        snprintf(log, sizeof log, "%.300s", whole);
+    }
+    free(whole);
+    e->cl->clReleaseProgram(program);
+    return fail(TW_BUILD_FAILED, "%s could not be compiled for this device: %s (%d): %s", file, cl_error_name(error), (int)error, log);
+}
+
+/* From a kept binary; NULL where there is none or the driver will not have it. */
+static cl_program program_from_cache(engine *e, const jit_key *key, const char *options)
+{
+    size_t bytes;
+    cl_int error, status;
+    void *binary = jit_cache_get(e->cache, key, &bytes);
+    if (binary == NULL) return NULL;
+    const unsigned char *binaries = binary;
+    cl_program program = e->cl->clCreateProgramWithBinary(e->context, 1, &e->device, &bytes, &binaries, &status, &error);
+    free(binary);
+    if (error != CL_SUCCESS) return NULL;
+    if (e->cl->clBuildProgram(program, 1, &e->device, options, NULL, NULL) == CL_SUCCESS) return program;
+    e->cl->clReleaseProgram(program);
+    return NULL;
+}
+
+static void program_to_cache(engine *e, const jit_key *key, cl_program program)
+{
+    size_t bytes = 0;
+    if (e->cl->clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, NULL) != CL_SUCCESS || bytes == 0) return;
+    unsigned char *binary = malloc(bytes);
+    if (binary != NULL && e->cl->clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL) == CL_SUCCESS)
+        jit_cache_put(e->cache, key, binary, bytes);
+    free(binary);
+}
+
+static tw_status build(engine *e, const char *file, const char *plan_options, cl_program *out)
+{
+    char options[PLAN_OPTIONS_BYTES + 300];
+    const char *source = gpu_source(file);
+    cl_int error;
+    snprintf(options, sizeof options, "-cl-std=CL1.2 %s %s", plan_options, e->extra);
+    jit_key key = jit_key_of(4, (const char *const[]){"opencl", e->identity, options, source});
+    *out = program_from_cache(e, &key, options);
+    if (*out != NULL) return TW_OK;
+    cl_program program = e->cl->clCreateProgramWithSource(e->context, 1, &source, NULL, &error);
+    CL_TRY("clCreateProgramWithSource", error);
+    error = e->cl->clBuildProgram(program, 1, &e->device, options, NULL, NULL);
+    if (error != CL_SUCCESS) return build_failed(e, program, file, error);
+    program_to_cache(e, &key, program);
+    *out = program;
+    return TW_OK;
+}
+
+/* The program, built at first use, and a kernel object of it: one for each caller, since arguments belong to it. */
+static tw_status find_or_build(engine *e, const char *file, const char *entry, const char *options, cl_kernel *out)
+{
+    built *b;
+    cl_int error;
+    tw_status status = TW_OK;
+    pthread_mutex_lock(&e->building);
+    for (b = e->built; b != NULL; b = b->next)
+        if (strcmp(b->file, file) == 0 && strcmp(b->options, options) == 0) break;
+    if (b == NULL && (b = calloc(1, sizeof *b)) == NULL) status = fail(TW_NO_MEMORY, "no memory for a compiled kernel");
+    if (b != NULL && b->program == NULL) {
+        b->file = file;
+        snprintf(b->options, sizeof b->options, "%s", options);
+        status = build(e, file, options, &b->program);
+        if (status == TW_OK) {
+            b->next = e->built;
+            e->built = b;
+        } else {
+            free(b);
+            b = NULL;
+        }
+    }
+    pthread_mutex_unlock(&e->building);
+    if (status != TW_OK) return status;
+    *out = e->cl->clCreateKernel(b->program, entry, &error);
+    CL_TRY("clCreateKernel", error);
+    return TW_OK;
+}
+
+static tw_status cl_prepare(engine *e, const plan *p, runnable *out)
+{
+    cl_kernel kernel;
+    TRY(find_or_build(e, p->row->lab.file, p->row->gpu.entry, p->options, &kernel));
+    *out = (runnable){.plan = p, .kernel = kernel};
+    return TW_OK;
+}
+
+/* ---- upload, launch, wait, download, release, drop ---- */
+
+static tw_status cl_upload(engine *e, const operand *from, bool copies, buffer *out)
+{
+    cl_int error;
+    size_t bytes = gpu_span(from);
+    *out = (buffer){0};
+    if (bytes == 0) return TW_OK;
+    cl_memory memory = e->cl->clCreateBuffer(e->context, CL_MEM_READ_WRITE, bytes, NULL, &error);
+    if (error != CL_SUCCESS) return fail(TW_NO_MEMORY, "no device memory for %zu bytes: %s (%d)", bytes, cl_error_name(error), (int)error);
+    out->memory = memory;
+    if (!copies) return TW_OK;
+    error = e->cl->clEnqueueWriteBuffer(e->queue, memory, 1, 0, bytes, from->host, 0, NULL, NULL);
+    if (error == CL_SUCCESS) return TW_OK;
+    e->cl->clReleaseMemObject(memory);
+    return cl_fail("clEnqueueWriteBuffer", error);
+}
+
+static tw_status set_arguments(engine *e, const runnable *r, const buffer *a, const buffer *b, const buffer *c)
+{
+    const plan *p = r->plan;
+    const tw_problem *x = &p->problem;
+    int32_t m = (int32_t)x->m, n = (int32_t)x->n, k = (int32_t)x->k;
+    int64_t lda = x->lda, ldb = p->turns_b ? max_i64(x->k, 1) : x->ldb, ldc = x->ldc;
+    float alpha = (float)x->alpha, beta = (float)x->beta;
+    const struct {
+        size_t bytes;
+        const void *value;
+    } arguments[] = {{4, &m}, {4, &n}, {4, &k}, {4, &alpha}, {sizeof a->memory, &a->memory}, {8, &lda}, {sizeof b->memory, &b->memory},
+                     {8, &ldb}, {4, &beta}, {sizeof c->memory, &c->memory}, {8, &ldc}};
+    for (cl_uint i = 0; i < sizeof arguments / sizeof *arguments; i++)
+        CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(r->kernel, i, arguments[i].bytes, arguments[i].value));
+    return TW_OK;
+}
+
+static tw_status cl_launch(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
+{
+    const plan *p = r->plan;
+    cl_event event = NULL;
+    if (p->problem.m == 0 || p->problem.n == 0) return TW_OK;
+    TRY(set_arguments(e, r, a, b, c));
+    size_t local[2] = {(size_t)p->threads_x, (size_t)p->threads_y};
+    size_t global[2] = {(size_t)p->grid_x * local[0], (size_t)p->grid_y * local[1]};
+    CL_TRY("clEnqueueNDRangeKernel", e->cl->clEnqueueNDRangeKernel(e->queue, r->kernel, 2, NULL, global, local, 0, NULL, &event));
+    r->event = event;
+    return TW_OK;
+}
+
+/* Wait for an event, take its time, give it back. */
+static tw_status event_seconds(engine *e, cl_event event, double *seconds)
+{
+    cl_ulong begin = 0, end = 0;
+    cl_int error = e->cl->clWaitForEvents(1, &event);
+    if (error == CL_SUCCESS) error = e->cl->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof begin, &begin, NULL);
+    if (error == CL_SUCCESS) error = e->cl->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL);
+    e->cl->clReleaseEvent(event);
+    CL_TRY("the kernel", error);
+    *seconds = 1e-9 * (double)(end - begin);
+    return TW_OK;
+}
+
+static tw_status cl_wait(engine *e, runnable *r)
+{
+    cl_event event = r->event;
+    if (event == NULL) return TW_OK;
+    r->event = NULL;
+    return event_seconds(e, event, &r->seconds);
+}
+
+static tw_status cl_download(engine *e, const buffer *from, const operand *to)
+{
+    static const size_t origin[3] = {0, 0, 0};
+    if (gpu_span(to) == 0) return TW_OK;
+    if (to->whole) {
+        CL_TRY("clEnqueueReadBuffer", e->cl->clEnqueueReadBuffer(e->queue, from->memory, 1, 0, gpu_span(to), to->host, 0, NULL, NULL));
+        return TW_OK;
+    }
+    size_t pitch = (size_t)to->ld * to->element_bytes, region[3] = {(size_t)to->cols * to->element_bytes, (size_t)to->rows, 1};
+    CL_TRY("clEnqueueReadBufferRect", e->cl->clEnqueueReadBufferRect(e->queue, from->memory, 1, origin, origin, region, pitch, 0, pitch, 0,
+                                                                     to->host, 0, NULL, NULL));
+    return TW_OK;
+}
+
+static void cl_release(engine *e, buffer *b)
+{
+    if (b->memory != NULL) e->cl->clReleaseMemObject(b->memory);
+    b->memory = NULL;
+}
+
+static void cl_drop(engine *e, runnable *r)
+{
+    if (r->event != NULL) e->cl->clReleaseEvent(r->event);
+    if (r->kernel != NULL) e->cl->clReleaseKernel(r->kernel);
+    r->event = r->kernel = NULL;
+}
+
+/* ---- what this device can do at most ---- */
+
+enum { PROBE_THREADS = 256 };
+
+/* A probe of opencl/probe.cl whose arguments are set: the shortest of `tries` runs. */
+static tw_status least_seconds(engine *e, cl_kernel kernel, size_t groups, int tries, double *seconds)
+{
+    size_t local = PROBE_THREADS, global = groups * PROBE_THREADS;
+    double now = 0;
+    *seconds = 0;
+    for (int i = 0; i <= tries; i++) { /* the first warms up */
+        cl_event event;
+        CL_TRY("clEnqueueNDRangeKernel", e->cl->clEnqueueNDRangeKernel(e->queue, kernel, 1, NULL, &global, &local, 0, NULL, &event));
+        TRY(event_seconds(e, event, &now));
+        if (i > 0 && (*seconds <= 0 || now < *seconds)) *seconds = now;
+    }
+    return TW_OK;
+}
+
+static size_t probe_groups(engine *e)
+{
+    return 8 * (size_t)device_number(e->cl, e->device, CL_DEVICE_MAX_COMPUTE_UNITS, 4);
+}
+
+static tw_status run_fma(engine *e, cl_kernel kernel, cl_memory sink, int tries, double *flops_per_s)
+{
+    enum { CHAINS = 16, LANES = 8 };
+    float factor = 0.999f, addend = 0.001f;
+    double seconds = 0;
+    int rounds = 16; /* grown until a run takes 5 ms: devices differ by a factor of a thousand */
+    CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, 0, sizeof sink, &sink));
+    CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, 2, 4, &factor));
+    CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, 3, 4, &addend));
+    while (seconds < 5e-3 && rounds < 1 << 24) {
+        rounds *= 4;
+        CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, 1, 4, &rounds));
+        TRY(least_seconds(e, kernel, probe_groups(e), 1, &seconds));
+    }
+    TRY(least_seconds(e, kernel, probe_groups(e), tries, &seconds));
+    *flops_per_s = 2.0 * CHAINS * LANES * rounds * PROBE_THREADS * (double)probe_groups(e) / seconds;
+    return TW_OK;
+}
+
+static tw_status cl_peak_flops(engine *e, tw_dtype dtype, int threads, int tries, double *flops_per_s)
+{
+    cl_kernel kernel;
+    buffer sink;
+    (void)threads; /* the whole device */
+    if (dtype != TW_F32) return fail(TW_NO_KERNEL, "the opencl engine has no probe for %s", dtype_find(dtype)->lab.name);
+    TRY(find_or_build(e, "opencl/probe.cl", "probe_fma", "", &kernel));
+    tw_status status = cl_upload(e, &(operand){.rows = 1, .cols = 1, .ld = 1, .element_bytes = 4}, false, &sink);
+    if (status == TW_OK) status = run_fma(e, kernel, sink.memory, tries, flops_per_s);
+    if (status == TW_OK) cl_release(e, &sink);
+    e->cl->clReleaseKernel(kernel);
+    return status;
+}
+
+static tw_status run_read(engine *e, cl_kernel kernel, cl_memory data, int64_t count, int tries, double *bytes_per_s)
+{
+    double seconds;
+    int rounds = (int)ceil_div(256 << 20, count * 16);
+    CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, 0, sizeof data, &data));
+    CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, 1, 4, &rounds));
+    CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, 2, sizeof data, &data));
+    CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, 3, 8, &count));
+    TRY(least_seconds(e, kernel, probe_groups(e), tries, &seconds));
+    *bytes_per_s = (double)count * 16 * rounds / seconds;
+    return TW_OK;
+}
+
+static tw_status cl_bandwidth(engine *e, int64_t bytes, int threads, int tries, double *bytes_per_s)
+{
+    cl_kernel kernel;
+    buffer data;
+    int64_t count = bytes / 16;
+    (void)threads;
+    TRY(find_or_build(e, "opencl/probe.cl", "probe_read", "", &kernel));
+    void *zeros = calloc((size_t)count, 16);
+    tw_status status = zeros != NULL ? TW_OK : fail(TW_NO_MEMORY, "no memory for a working set of %" PRId64 " bytes", bytes);
+    if (status == TW_OK) status = cl_upload(e, &(operand){.host = zeros, .rows = 1, .cols = count, .ld = count, .element_bytes = 16}, true, &data);
+    free(zeros);
+    if (status == TW_OK) {
+        status = run_read(e, kernel, data.memory, count, tries, bytes_per_s);
+        cl_release(e, &data);
+    }
+    e->cl->clReleaseKernel(kernel);
+    return status;
+}
+
+const engine_ops opencl_engine = {
+    .name = "opencl", .devices = cl_devices, .state = cl_state, .open = cl_open, .describe = cl_describe, .facts = cl_facts,
+    .prepare = cl_prepare, .upload = cl_upload, .launch = cl_launch, .wait = cl_wait, .download = cl_download,
+    .release = cl_release, .drop = cl_drop, .peak_flops = cl_peak_flops, .bandwidth = cl_bandwidth, .close = cl_close,
+};

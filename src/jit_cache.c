@@ -1,0 +1,194 @@
+/* jit_cache.c - the folder of compiled kernels: checked at every open, files with a checksum, published by rename. */
+#include "jit_cache.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sha256.h"
+
+struct jit_cache {
+    char folder[3072];
+    char state[3584];
+    int usable;
+};
+
+/* A file: this header, then the binary. */
+typedef struct file_header {
+    char magic[16];
+    uint64_t bytes;
+    char checksum[64]; /* of the binary */
+} file_header;
+
+static const char magic[16] = "tilewright jit 1";
+
+static void refuse(jit_cache *cache, const char *why)
+{
+    cache->usable = 0;
+    snprintf(cache->state, sizeof cache->state, "compiled kernels are not kept: %s %s", cache->folder, why);
+}
+
+static int choose_folder(jit_cache *cache)
+{
+    const char *own = getenv("TILEWRIGHT_CACHE"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    int length;
+    if (own != NULL && strcmp(own, "off") == 0) {
+        snprintf(cache->state, sizeof cache->state, "compiled kernels are not kept: TILEWRIGHT_CACHE is off");
+        return 0;
+    }
+    if (own != NULL && own[0] == '/')
+        length = snprintf(cache->folder, sizeof cache->folder, "%s", own);
+    else if (xdg != NULL && xdg[0] == '/')
+        length = snprintf(cache->folder, sizeof cache->folder, "%s/tilewright", xdg);
+    else if (home != NULL && home[0] == '/')
+        length = snprintf(cache->folder, sizeof cache->folder, "%s/.cache/tilewright", home);
+    else {
+        snprintf(cache->state, sizeof cache->state, "compiled kernels are not kept: none of TILEWRIGHT_CACHE, XDG_CACHE_HOME and HOME is an absolute path");
+        return 0;
+    }
+    if (length < 0 || (size_t)length >= sizeof cache->folder) {
+        cache->folder[0] = '\0';
+        snprintf(cache->state, sizeof cache->state, "compiled kernels are not kept: the path of the cache folder is longer than %zu bytes", sizeof cache->folder);
+        return 0;
+    }
+    return 1;
+}
+
+/* Make the folder and those above it that are missing, for this user only. */
+static void make_folders(char *path)
+{
+    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(path, 0700);
+        *slash = '/';
+    }
+    mkdir(path, 0700);
+}
+
+jit_cache *jit_cache_open(void)
+{
+    struct stat info;
+    jit_cache *cache = calloc(1, sizeof *cache);
+    if (cache == NULL || !choose_folder(cache)) return cache;
+    make_folders(cache->folder);
+    if (lstat(cache->folder, &info) != 0)
+        refuse(cache, strerror(errno));
+    else if (!S_ISDIR(info.st_mode))
+        refuse(cache, "is not a folder (a link is not followed)");
+    else if (info.st_uid != geteuid())
+        refuse(cache, "belongs to another user");
+    else if ((info.st_mode & 077) != 0)
+        refuse(cache, "can be reached by other users: chmod 700 makes it usable");
+    else if (access(cache->folder, W_OK | X_OK) != 0)
+        refuse(cache, "is not writable");
+    else {
+        cache->usable = 1;
+        snprintf(cache->state, sizeof cache->state, "%s", cache->folder);
+    }
+    return cache;
+}
+
+void jit_cache_close(jit_cache *cache)
+{
+    free(cache);
+}
+
+const char *jit_cache_state(const jit_cache *cache)
+{
+    return cache != NULL ? cache->state : "compiled kernels are not kept: no memory";
+}
+
+jit_key jit_key_of(int count, const char *const *pieces)
+{
+    jit_key key;
+    sha256 sum;
+    sha256_init(&sum);
+    for (int i = -1; i < count; i++) {
+        const char *piece = i < 0 ? tw_version() : pieces[i];
+        sha256_add(&sum, piece, strlen(piece) + 1); /* with its end, so that pieces cannot run into each other */
+    }
+    sha256_hex(&sum, key.hex);
+    return key;
+}
+
+static void checksum_of(const void *binary, size_t bytes, char checksum[64])
+{
+    char hex[65];
+    sha256 sum;
+    sha256_init(&sum);
+    sha256_add(&sum, binary, bytes);
+    sha256_hex(&sum, hex);
+    memcpy(checksum, hex, 64);
+}
+
+static int path_of(const jit_cache *cache, const jit_key *key, char *path, size_t bytes)
+{
+    return snprintf(path, bytes, "%s/%s.bin", cache->folder, key->hex) < (int)bytes;
+}
+
+/* The whole binary behind the header of an open file, or NULL where anything is not as it should be. */
+static void *read_binary(FILE *file, size_t *bytes)
+{
+    enum { MOST = 1 << 28 };
+    struct stat info;
+    file_header header;
+    char checksum[64];
+    if (fstat(fileno(file), &info) != 0 || !S_ISREG(info.st_mode) || info.st_uid != geteuid() || (info.st_mode & 022) != 0) return NULL;
+    if (fread(&header, sizeof header, 1, file) != 1 || memcmp(header.magic, magic, sizeof magic) != 0) return NULL;
+    if (header.bytes == 0 || header.bytes > MOST || (uint64_t)info.st_size != sizeof header + header.bytes) return NULL;
+    void *binary = malloc((size_t)header.bytes);
+    if (binary == NULL) return NULL;
+    if (fread(binary, (size_t)header.bytes, 1, file) == 1) {
+        checksum_of(binary, (size_t)header.bytes, checksum);
+        if (memcmp(checksum, header.checksum, sizeof checksum) == 0) {
+            *bytes = (size_t)header.bytes;
+            return binary;
+        }
+    }
+    free(binary);
+    return NULL;
+}
+
+void *jit_cache_get(const jit_cache *cache, const jit_key *key, size_t *bytes)
+{
+    char path[3328];
+    if (cache == NULL || !cache->usable || !path_of(cache, key, path, sizeof path)) return NULL;
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    FILE *file = fd >= 0 ? fdopen(fd, "rb") : NULL;
+    if (file == NULL) {
+        if (fd >= 0) close(fd);
+        return NULL;
+    }
+    void *binary = read_binary(file, bytes);
+    fclose(file);
+    return binary;
+}
+
+void jit_cache_put(jit_cache *cache, const jit_key *key, const void *binary, size_t bytes)
+{
+    char path[3328], temporary[3344];
+    if (cache == NULL || !cache->usable || !path_of(cache, key, path, sizeof path)) return;
+    snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
+    int fd = mkstemp(temporary);
+    FILE *file = fd >= 0 ? fdopen(fd, "wb") : NULL;
+    if (file == NULL) {
+        int cause = errno;
+        if (fd >= 0) close(fd), unlink(temporary);
+        snprintf(cache->state, sizeof cache->state, "a compiled kernel could not be kept in %s: %s", cache->folder, strerror(cause));
+        return;
+    }
+    file_header header = {.bytes = bytes};
+    memcpy(header.magic, magic, sizeof magic);
+    checksum_of(binary, bytes, header.checksum);
+    int written = fwrite(&header, sizeof header, 1, file) == 1 && fwrite(binary, bytes, 1, file) == 1;
+    int cause = errno;
+    if (fclose(file) != 0) written = 0, cause = errno;
+    if (written && rename(temporary, path) == 0) return;
+    if (written) cause = errno;
+    unlink(temporary);
+    snprintf(cache->state, sizeof cache->state, "a compiled kernel could not be kept in %s: %s", cache->folder, strerror(cause));
+}

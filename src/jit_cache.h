@@ -1,0 +1,28 @@
+/* jit_cache.h - compiled kernels kept on disk, in a folder that only this user can write. What lies there will be run: any doubt means
+ * compile again. Trouble with the cache is never a failure; jit_cache_state() says what it is. */
+#ifndef TILEWRIGHT_JIT_CACHE_H
+#define TILEWRIGHT_JIT_CACHE_H
+
+#include "error.h"
+
+typedef struct jit_cache jit_cache;
+
+/* jit_cache_open - find and check the folder: TILEWRIGHT_CACHE, else XDG_CACHE_HOME/tilewright, else HOME/.cache/tilewright; "off" turns
+ * it off. Never fails; without a usable folder nothing is kept. NULL only without memory, and every call takes NULL. */
+jit_cache *jit_cache_open(void);
+void jit_cache_close(jit_cache *cache);
+
+/* jit_cache_state - the folder in use, or in a sentence why there is none. */
+const char *jit_cache_state(const jit_cache *cache);
+
+/* A key: everything that the compiled kernel depends on, added piece by piece. */
+typedef struct jit_key {
+    char hex[65];
+} jit_key;
+jit_key jit_key_of(int count, const char *const *pieces); /* the library's version is added to it */
+
+/* jit_cache_get - the kept binary (free() it), or NULL. jit_cache_put - keep one: temporary file, then rename. */
+void *jit_cache_get(const jit_cache *cache, const jit_key *key, size_t *bytes);
+void jit_cache_put(jit_cache *cache, const jit_key *key, const void *binary, size_t bytes);
+
+#endif

@@ -1,0 +1,68 @@
+/* embed.c - build tool: kernel files, each with the headers it includes put in place, as one C file of byte arrays.
+ *
+ *     embed OUTPUT.c ROOT FILE...        FILE is below ROOT; #include "x" is looked for beside the file that includes it
+ *
+ * #line directives keep the compilers' messages pointing at the files that people edit. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_DEPTH = 8, MOST_PATH = 2048 };
+
+static FILE *output;
+static size_t bytes_written;
+
+static void put(const char *text)
+{
+    for (; *text != '\0'; text++) fprintf(output, "%d,%s", (unsigned char)*text, ++bytes_written % 32 == 0 ? "\n" : "");
+}
+
+static void stop(const char *what, const char *path)
+{
+    fprintf(stderr, "embed: %s: %s\n", path, what);
+    exit(1);
+}
+
+/* The name in a line `#include "name"`; 0 when the line is something else. */
+static int included(const char *line, char name[256])
+{
+    return sscanf(line, " # include \"%255[^\"]\"", name) == 1;
+}
+
+static void put_file(const char *root, const char *path, int depth)
+{
+    char whole[MOST_PATH], line[4096], name[256], beside[MOST_PATH], directive[MOST_PATH + 32];
+    if (snprintf(whole, sizeof whole, "%s/%s", root, path) >= (int)sizeof whole) stop("a path is too long", path);
+    FILE *input = fopen(whole, "r");
+    if (input == NULL || depth > MOST_DEPTH) stop(input == NULL ? "cannot be opened" : "includes go too deep", whole);
+    snprintf(directive, sizeof directive, "#line 1 \"%s\"\n", path);
+    put(directive);
+    for (int number = 1; fgets(line, sizeof line, input) != NULL; number++) {
+        if (!included(line, name)) {
+            put(line);
+            continue;
+        }
+        const char *slash = strrchr(path, '/');
+        int length = snprintf(beside, sizeof beside, "%.*s%s", slash ? (int)(slash - path + 1) : 0, path, name);
+        if (length >= (int)sizeof beside) stop("a path is too long", path);
+        put_file(root, beside, depth + 1);
+        snprintf(directive, sizeof directive, "#line %d \"%s\"\n", number + 1, path);
+        put(directive);
+    }
+    fclose(input);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 3 || (output = fopen(argv[1], "w")) == NULL) stop("usage: embed OUTPUT.c ROOT FILE...", argc > 1 ? argv[1] : "?");
+    fprintf(output, "/* made by tools/embed.c */\n#include \"engines/gpu.h\"\n");
+    for (int i = 3; i < argc; i++) {
+        fprintf(output, "static const char text_%d[] = {\n", i);
+        put_file(argv[2], argv[i], 0);
+        fprintf(output, "0};\n");
+    }
+    fprintf(output, "const embedded_source embedded_sources[] = {\n");
+    for (int i = 3; i < argc; i++) fprintf(output, "{\"%s\", text_%d},\n", argv[i], i);
+    fprintf(output, "{0, 0}};\n");
+    return fclose(output) == 0 ? 0 : 1;
+}
