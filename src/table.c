@@ -72,7 +72,7 @@ const char *cpu_level_name(cpu_level level)
     {.lab = {.name = #owner "_f32_" #step, .engine = #owner, .rung = #step, .dtype = TW_F32,                           \
              .file = #owner "/" #step ending, .needs = "any", .idea = about, .source = cited, .tile_m = m,             \
              .tile_n = n, .tile_k = k, .default_tile = edge, .transposes = !((traits_) & GPU_NO_TRANSPOSE),            \
-             .skinny = ((traits_) & GPU_SKINNY) != 0},                                                                 \
+             .skinny = ((traits_) & GPU_SKINNY) != 0, .production = ((traits_) & GPU_PRODUCTION) != 0},                \
      .gpu = {.entry = #step, .threads_x = x, .threads_y = y, .traits = traits_, .static_bytes = bytes}},
 #define GPU_RUNG(step, ...) GPU_ROW(opencl, ".cl", step, __VA_ARGS__) GPU_ROW(cuda, ".cu", step, __VA_ARGS__)
 #define CUDA_RUNG(step, type, m, n, k, x, traits_, bytes, least_sm, boxes, about, cited)                               \

@@ -39,7 +39,8 @@ enum {
     GPU_TURNS_B = 8,      /* reads B as n x k: another B is transposed on the host first */
     GPU_LINEAR_GRID = 16, /* one dimension of blocks, which finds its own order */
     GPU_TENSOR_MAPS = 32, /* A and B come through the tensor memory accelerator */
-    GPU_SKINNY = 64       /* k is TILE, 16 or 32 */
+    GPU_SKINNY = 64,      /* k is TILE, 16 or 32 */
+    GPU_PRODUCTION = 128  /* tw_gemm may choose it */
 };
 
 typedef struct gpu_kernel {

