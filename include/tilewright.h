@@ -11,12 +11,13 @@
  *          op(X)     X as stored (TW_N) or transposed (TW_T)
  *          ld        elements from one stored row to the next: storage is row-major. A column-major matrix is the
  *                    same memory with its op turned round.
- *          engine    the code that owns a device ("cpu")
+ *          engine    the code that owns a device ("cpu", "opencl", "cuda")
  *          kernel    one row of kernels/kernels.def
  * UNITS    Lengths and leading dimensions count elements. A name that ends in _bytes, _s, _flops or _gbps carries its
  *          unit; no other name has a hidden one.
  * ERRORS   A call that can fail returns a tw_status. tw_error_text() then holds one sentence of the calling thread's
- *          last failure. The library never prints, exits or aborts, and reads the environment only in tw_open().
+ *          last failure. The library never prints, exits or aborts, and reads the environment only in tw_open()
+ *          and tw_devices().
  * THREADS  A context may be used by any number of threads at once. A NULL context is one process-wide default, opened
  *          at its first use. After fork() both processes may go on using their contexts.
  *
@@ -71,11 +72,11 @@ TW_API const char *tw_error_text(void);
 typedef struct tw_device {
     uint32_t size;            /* sizeof(tw_device), set by the caller */
     int32_t index;            /* within its engine, from 0 */
-    char engine[16];          /* "cpu" */
+    char engine[16];          /* "cpu", "opencl", "cuda" */
     char name[96];            /* the maker's name of the device */
-    char instruction_set[32]; /* what kernels are chosen by: "avx512", "avx2", "base" */
+    char instruction_set[32]; /* what kernels are chosen by: "avx512", "avx2", "base"; "OpenCL 3.0 ..."; "sm_90" */
     char threads_from[64];    /* where the default thread count comes from, in words */
-    int32_t threads;          /* that a call may use by default */
+    int32_t threads;          /* that a call may use by default; compute units, multiprocessors */
     int32_t reserved;
     int64_t memory_bytes;     /* that the device computes in; 0 unknown, as below */
     int64_t l1_bytes, l2_bytes, l3_bytes;
@@ -93,7 +94,7 @@ typedef struct tw_context tw_context;
 typedef struct tw_options {
     uint32_t size;               /* sizeof(tw_options) */
     int32_t device;              /* index within the engine */
-    const char *engine;          /* "cpu"; NULL or "auto": the best there is */
+    const char *engine;          /* "cpu", "opencl", "cuda"; NULL or "auto": cpu, the one whose production kernels know every dtype */
     const char *instruction_set; /* CPU: use no more than "base", "avx2" or "avx512"; NULL: TILEWRIGHT_CPU, else all */
     int32_t threads;             /* 0: TILEWRIGHT_THREADS, else OMP_NUM_THREADS, else affinity mask and cgroup quota */
 } tw_options;
@@ -101,7 +102,9 @@ typedef struct tw_options {
 /* tw_open - make a context on one device. options may be NULL: the best device, all its threads.
  *
  * Special   A device that is named and missing is an error, never replaced by another.
- *           TILEWRIGHT_CPU, TILEWRIGHT_THREADS and OMP_NUM_THREADS are read here and nowhere else.
+ *           Read here and in tw_devices(), and nowhere else: TILEWRIGHT_CPU, TILEWRIGHT_THREADS, OMP_NUM_THREADS (cpu);
+ *           TILEWRIGHT_CACHE, XDG_CACHE_HOME, HOME (where compiled kernels are kept), TILEWRIGHT_OPENCL_OPTIONS (added to the
+ *           compiler's), TILEWRIGHT_NVRTC (the library file of CUDA's run-time compiler).
  * Returns   TW_OK and *context (give it to tw_close), TW_BAD_ARGUMENT, TW_NO_DEVICE, TW_NO_MEMORY and *context NULL */
 TW_API tw_status tw_open(const tw_options *options, tw_context **context);
 

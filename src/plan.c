@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Below this many multiply-adds per thread the wake-up (some 10 us) costs more than it gains: 2^21 take about 50 us. */
 static const double WORK_PER_THREAD = 2097152.0;
@@ -90,11 +91,12 @@ static tw_status plan_gpu(plan *plan, const tw_lab_choice *choice)
 tw_status plan_find(const tw_problem *problem, const device_facts *device, const tw_lab_choice *choice, plan *out)
 {
     static const tw_lab_choice free_choice = {0};
-    char reason[160] = "the table has no row for it";
+    char reason[160];
     if (choice == NULL) choice = &free_choice;
     if (choice->tile < 0 || choice->threads < 0)
         return fail(TW_BAD_ARGUMENT, "tile %d and threads %d are forced, expected 0 or more", choice->tile, choice->threads);
     const kernel_row *best = NULL;
+    snprintf(reason, sizeof reason, "the %s engine has no production kernel for %s", device->engine, dtype_find(problem->dtype)->lab.name);
     if (choice->kernel != NULL) {
         best = kernel_named(choice->kernel);
         if (best == NULL) return fail(TW_BAD_ARGUMENT, "no kernel is named %s", choice->kernel);
@@ -102,7 +104,8 @@ tw_status plan_find(const tw_problem *problem, const device_facts *device, const
     } else {
         for (int i = 0; i < kernel_count(); i++) {
             const kernel_row *row = kernel_at(i);
-            if (row->lab.production && kernel_fits(row, problem, device, reason, sizeof reason)) best = row;
+            if (!row->lab.production || strcmp(row->lab.engine, device->engine) != 0 || row->lab.dtype != problem->dtype) continue;
+            if (kernel_fits(row, problem, device, reason, sizeof reason)) best = row;
         }
     }
     if (best == NULL)

@@ -175,6 +175,10 @@ static void context_cases(void)
     expect("a word there is passed over", tw_open(NULL, &context) == TW_OK && tw_describe(context, &device) == TW_OK &&
                                               device.threads >= 1 && strcmp(device.threads_from, "OMP_NUM_THREADS") != 0);
     tw_close(context);
+    setenv("TILEWRIGHT_THREADS", "many", 1);
+    expect("a word in TILEWRIGHT_THREADS is an error that names it",
+           tw_open(NULL, &context) == TW_BAD_ARGUMENT && strstr(tw_error_text(), "TILEWRIGHT_THREADS is many, expected"));
+    unsetenv("TILEWRIGHT_THREADS");
     setenv("TILEWRIGHT_CPU", "sse9", 1);
     expect("a wrong TILEWRIGHT_CPU is an error that names it",
            tw_open(NULL, &context) == TW_BAD_ARGUMENT && context == NULL && strstr(tw_error_text(), "TILEWRIGHT_CPU is sse9"));

@@ -57,7 +57,7 @@ static inline vec vec_load(const REAL *p)
     return v;
 }
 static inline void vec_store(REAL *p, vec v) { memcpy(p, &v, sizeof v); }
-static inline vec vec_all(REAL x) { return (vec){0} + x; }
+static inline vec vec_all(REAL x) { return x - (vec){0}; } /* x - 0 is x for every x, x + 0 is not: no subtraction is left of it */
 static inline vec vec_add(vec a, vec b) { return a + b; }
 static inline vec vec_mul(vec a, vec b) { return a * b; }
 static inline vec vec_fma(vec a, vec b, vec c) { return a * b + c; } /* two roundings where the machine has no FMA */

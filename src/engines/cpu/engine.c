@@ -43,22 +43,20 @@ static int threads_in(const char *variable)
     return end != text && (*end == '\0' || *end == ',') && value >= 1 && value <= 4096 ? (int)value : 0;
 }
 
-static void choose_threads(engine *e, int wanted)
+/* A word in our own variable is an error; in OpenMP's it is OpenMP's business. */
+static tw_status choose_threads(engine *e, int wanted)
 {
     static const char *const variables[] = {"TILEWRIGHT_THREADS", "OMP_NUM_THREADS"};
-    if (wanted > 0) {
-        e->threads = wanted;
-        snprintf(e->threads_from, sizeof e->threads_from, "the caller");
-        return;
-    }
-    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+    e->threads = wanted;
+    snprintf(e->threads_from, sizeof e->threads_from, "the caller");
+    for (size_t i = 0; e->threads == 0 && i < sizeof variables / sizeof *variables; i++) {
         e->threads = threads_in(variables[i]);
-        if (e->threads > 0) {
-            snprintf(e->threads_from, sizeof e->threads_from, "%s", variables[i]);
-            return;
-        }
+        snprintf(e->threads_from, sizeof e->threads_from, "%s", variables[i]);
+        if (i == 0 && e->threads == 0 && getenv(variables[0]) != NULL)
+            return fail(TW_BAD_ARGUMENT, "%s is %.60s, expected a whole number from 1 to 4096", variables[0], getenv(variables[0]));
     }
-    e->threads = detect_threads(e->threads_from, sizeof e->threads_from);
+    if (e->threads == 0) e->threads = detect_threads(e->threads_from, sizeof e->threads_from);
+    return TW_OK;
 }
 
 /* The level to use: what the processor has, or less where the caller or TILEWRIGHT_CPU says so. */
@@ -85,8 +83,7 @@ static tw_status engine_settings(const tw_options *options, engine *e)
     TRY(choose_level(wanted, options->instruction_set ? "options.instruction_set" : "TILEWRIGHT_CPU", detect_level(), &e->level));
     e->caches = detect_caches();
     detect_name(e->name, sizeof e->name);
-    choose_threads(e, options->threads);
-    return TW_OK;
+    return choose_threads(e, options->threads);
 }
 
 static void cpu_describe(const engine *e, tw_device *out)

@@ -32,6 +32,8 @@ static int look_up(void *library, const char *name, void *slot, char why[256])
     return found != NULL;
 }
 
+static char own_nvrtc[1024]; /* TILEWRIGHT_NVRTC as the first tw_open() saw it */
+
 static void load_driver(void)
 {
     static const char *const names[] = {"libcuda.so.1", "libcuda.so", NULL};
@@ -51,10 +53,17 @@ static void load_driver(void)
     driver_loaded = 1;
 }
 
+static void load_driver_once(void)
+{
+    const char *own = getenv("TILEWRIGHT_NVRTC");
+    snprintf(own_nvrtc, sizeof own_nvrtc, "%s", own ? own : "");
+    load_driver();
+}
+
 const cu_api *cu_api_load(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, load_driver);
+    pthread_once(&once, load_driver_once);
     if (driver_loaded) return &driver;
     fail(TW_NO_DEVICE, "the CUDA driver cannot be used: %s. NVIDIA's driver brings libcuda.so.1; a container must be given the GPU", driver_why);
     return NULL;
@@ -62,11 +71,10 @@ const cu_api *cu_api_load(void)
 
 static void load_compiler(void)
 {
-    const char *own = getenv("TILEWRIGHT_NVRTC");
-    const char *const chosen[] = {own, NULL};
+    const char *const chosen[] = {own_nvrtc, NULL};
     static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so",
                                         "/usr/local/cuda/lib64/libnvrtc.so", NULL};
-    void *library = open_first(own != NULL ? chosen : names, compiler_why);
+    void *library = open_first(own_nvrtc[0] != '\0' ? chosen : names, compiler_why);
     if (library == NULL) return;
 #define F(name, parameters)                                                                                            \
     if (!look_up(library, #name, &compiler.name, compiler_why)) return;
