@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 #include "cmd.h"
+#include "device.h"
 #include "row.h"
 #include "say.h"
 #include "term.h"
@@ -59,8 +60,10 @@ static exit_code choose_kernel(const options *opt, const tw_lab_kernel **out)
     return say(EXIT_USAGE, "--kernel %s: no such row of the table; its names look like %s", opt->kernel, names[0]);
 }
 
-static void print_header(FILE *text)
+static void print_header(const session *s)
 {
+    FILE *text = s->text;
+    fprintf(text, "bench      %s, %s\n\n", s->device.engine, s->device.name);
     fprintf(text, "%-5s %-18s %-26s %7s %10s %9s %8s %9s  %s\n", "dtype", "m x n x k", "kernel", "threads", "median",
             "GFLOP/s", "of peak", "of bound", "verified");
 }
@@ -68,18 +71,13 @@ static void print_header(FILE *text)
 static void print_row(FILE *text, const row *r)
 {
     const record *d = &r->record;
-    term_paint paint = term_paint_for(text);
     char dims[64];
     term_number median, speed, of_peak, of_bound;
     term_progress_end();
     snprintf(dims, sizeof dims, "%" PRId64 "x%" PRId64 "x%" PRId64, d->m, d->n, d->k);
     fprintf(text, "%-5s %-18s %-26s ", d->dtype, dims, d->kernel != NULL ? d->kernel : "-");
-    if (r->outcome == ROW_REFUSED)
-        fprintf(text, "%srefused: %s%s\n", paint.faint, r->text, paint.plain);
-    else if (r->outcome == ROW_WRONG)
-        fprintf(text, "%sWRONG: %s%s\n", paint.bad, r->text, paint.plain);
-    else
-        fprintf(text, "%7d %10s %9s %8s %9s  %s\n", d->threads, term_seconds(d->median_s, median),
+    if (row_has_numbers(text, r))
+        fprintf(text, "%7d %10s %9s %8s %9s  %s\n", row_threads(r), term_seconds(d->median_s, median),
                 term_gflops(d->gflops, speed), term_percent(d->gflops / d->peak_gflops, of_peak),
                 term_percent(d->fraction_of_bound, of_bound), d->verified);
 }
@@ -91,11 +89,10 @@ typedef struct tally {
 static exit_code finish_row(session *s, const row *r, tally *count)
 {
     print_row(s->text, r);
-    if (row_failed(r)) say(EXIT_CHECK, "%s: %s", r->record.kernel, r->text);
     count->timed += r->outcome == ROW_TIMED;
     count->refused += r->outcome == ROW_REFUSED;
     count->failed += row_failed(r);
-    return session_record(s, &r->record);
+    return row_finish(s, r);
 }
 
 static exit_code bench_shape(session *s, roofs *limits, const tw_lab_kernel *kernel, tw_dtype dtype, shape p,
@@ -114,36 +111,52 @@ static exit_code bench_shape(session *s, roofs *limits, const tw_lab_kernel *ker
     return code == EXIT_OK ? finish_row(s, &result, count) : code;
 }
 
-static void print_peaks(FILE *text, const roofs *limits)
+static void print_peaks(const session *s, const roofs *limits)
 {
     for (const roof *p = limits->peaks; p->threads != 0; p++) {
         term_number speed;
-        fprintf(text, "peak       %s, %d thread%s: %s GFLOP/s of multiply-adds, measured before and after each row\n",
-                tw_lab_dtype_of((tw_dtype)p->what)->name, p->threads, p->threads == 1 ? "" : "s",
-                term_gflops(p->best / 1e9, speed));
+        char threads[32] = "the device";
+        bool host = device_is_host(&s->device);
+        if (host) snprintf(threads, sizeof threads, "%d thread%s", p->threads, p->threads == 1 ? "" : "s");
+        fprintf(s->text, "peak       %s, %s: %s GFLOP/s of multiply-adds, measured %s\n",
+                tw_lab_dtype_of((tw_dtype)p->what)->name, threads, term_gflops(p->best / 1e9, speed),
+                host ? "before and after each row" : "in this run");
     }
+}
+
+/* What the command line asks of every engine. */
+typedef struct bench {
+    shape_list shapes;
+    name_list dtypes;
+    const tw_lab_kernel *kernel; /* NULL: the planner's */
+} bench;
+
+static exit_code bench_engine(session *s, void *job)
+{
+    static roofs limits;
+    const bench *b = job;
+    tally count = {0};
+    exit_code code = EXIT_OK;
+    roofs_begin(&limits, s->context, &s->device);
+    print_header(s);
+    for (int d = 0; d < b->dtypes.count; d++)
+        for (int i = 0; code == EXIT_OK && i < b->shapes.count; i++)
+            code = bench_shape(s, &limits, b->kernel, tw_lab_dtype_named(b->dtypes.items[d])->dtype, b->shapes.items[i],
+                               &count);
+    if (code != EXIT_OK) return code;
+    print_peaks(s, &limits);
+    if (count.failed > 0) return EXIT_CHECK;
+    if (count.timed == 0) return say(EXIT_DEVICE, "no row could be timed: %d refused", count.refused);
+    return EXIT_OK;
 }
 
 exit_code cmd_bench(session *s)
 {
-    static roofs limits;
-    shape_list shapes = {0};
-    name_list dtypes = s->opt->dtypes;
-    const tw_lab_kernel *kernel = NULL;
-    tally count = {0};
-    if (dtypes.count == 0) dtypes = (name_list){1, {"f32"}};
-    exit_code code = choose_shapes(s->opt, &shapes);
-    if (code == EXIT_OK) code = choose_kernel(s->opt, &kernel);
-    if (code == EXIT_OK) code = session_open_device(s);
+    static bench b;
+    b.dtypes = s->opt->dtypes;
+    if (b.dtypes.count == 0) b.dtypes = (name_list){1, {"f32"}};
+    exit_code code = choose_shapes(s->opt, &b.shapes);
+    if (code == EXIT_OK) code = choose_kernel(s->opt, &b.kernel);
     if (code != EXIT_OK) return code;
-    roofs_begin(&limits, s->context, &s->device);
-    print_header(s->text);
-    for (int d = 0; d < dtypes.count; d++)
-        for (int i = 0; code == EXIT_OK && i < shapes.count; i++)
-            code = bench_shape(s, &limits, kernel, tw_lab_dtype_named(dtypes.items[d])->dtype, shapes.items[i], &count);
-    if (code != EXIT_OK) return code;
-    print_peaks(s->text, &limits);
-    if (count.failed > 0) return EXIT_CHECK;
-    if (count.timed == 0) return say(EXIT_DEVICE, "no row could be timed: %d refused", count.refused);
-    return EXIT_OK;
+    return session_each_engine(s, b.kernel != NULL ? b.kernel->engine : "auto", bench_engine, &b);
 }

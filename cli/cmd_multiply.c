@@ -11,6 +11,7 @@
 #include "../lab/roofline.h"
 #include "check.h"
 #include "cmd.h"
+#include "device.h"
 #include "guard.h"
 #include "say.h"
 #include "term.h"
@@ -191,7 +192,7 @@ static exit_code write_record(job *j)
     if (j->planned) {
         r.kernel = j->plan.kernel->name;
         r.rung = j->plan.kernel->rung;
-        r.threads = j->plan.threads;
+        if (device_is_host(&j->s->device)) r.threads = j->plan.threads;
         r.plan = j->plan.text;
     }
     return session_record(j->s, &r);
@@ -203,7 +204,7 @@ exit_code cmd_multiply(session *s)
     j.s = s;
     j.out.fd = -1;
     exit_code code = check_options(s->opt, &j.format);
-    if (code == EXIT_OK) code = session_open_device(s);
+    if (code == EXIT_OK) code = session_open_device(s, s->opt->engines.count > 0 ? s->opt->engines.items[0] : "auto");
     double start_s = measure_now_s();
     if (code == EXIT_OK) code = operands_read(s->opt, &j.in);
     if (code == EXIT_OK) code = make_result(&j);

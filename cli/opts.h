@@ -37,12 +37,12 @@ typedef struct options {
     const command *command;
     const char *operands[3];
     int operand_count;
-    const char *output, *add, *json, *engine, *kernel, *set;
+    const char *output, *add, *json, *kernel, *set;
     int64_t device, threads, samples;
     uint64_t seed;
     real_option alpha, beta;
-    bool transpose_a, transpose_b, verify, host, append, help, man, completion;
-    name_list dtypes, rungs;
+    bool transpose_a, transpose_b, verify, host, skinny, append, help, man, completion;
+    name_list engines, dtypes, rungs;
     shape_list shapes;
     number_list sizes, tiles;
 } options;

@@ -2,11 +2,14 @@
 #include "roofs.h"
 
 #include <math.h>
+#include "device.h"
+
+enum { FIRST_TRIES = 3 };
 
 void roofs_begin(roofs *r, tw_context *context, const tw_device *device)
 {
-    const int64_t least = (int64_t)64 << 20;
-    *r = (roofs){.context = context, .memory_set = 4 * device->l3_bytes};
+    const int64_t least = (int64_t)(device_is_host(device) ? 64 : 256) << 20;
+    *r = (roofs){.context = context, .memory_set = 4 * device_last_cache(device)};
     if (r->memory_set < least) r->memory_set = least;
     if (device->memory_bytes > 0 && r->memory_set > device->memory_bytes / 8) r->memory_set = device->memory_bytes / 8;
 }
@@ -31,7 +34,7 @@ double roofs_peak(roofs *r, tw_dtype dtype, int threads, int tries)
     roof *place = place_of(r->peaks, sizeof r->peaks / sizeof *r->peaks, dtype, threads);
     double measured = NAN;
     if (tries == 0 && !isnan(place->best)) return place->best;
-    tw_status status = tw_lab_peak_flops(r->context, dtype, threads, tries > 0 ? tries : 1, &measured);
+    tw_status status = tw_lab_peak_flops(r->context, dtype, threads, tries > 0 ? tries : FIRST_TRIES, &measured);
     return keep_best(place, status, measured);
 }
 
@@ -43,7 +46,7 @@ double roofs_bandwidth(roofs *r, int64_t bytes, int threads, int tries)
     roof *place = place_of(r->bandwidths, ROOFS_MOST, bytes, threads);
     double measured = NAN;
     if (tries == 0 && !isnan(place->best)) return place->best;
-    tw_status status = tw_lab_bandwidth(r->context, bytes, threads, tries > 0 ? tries : 1, &measured);
+    tw_status status = tw_lab_bandwidth(r->context, bytes, threads, tries > 0 ? tries : FIRST_TRIES, &measured);
     return keep_best(place, status, measured);
 }
 

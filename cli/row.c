@@ -4,10 +4,19 @@
 #include <math.h>
 #include <string.h>
 #include "../lab/roofline.h"
+#include "device.h"
+#include "rungs.h"
 #include "say.h"
 #include "term.h"
 
 static const double MOST_OF_BOUND = 1.02; /* clocks and timers wobble that much; nothing can be faster */
+
+static const char *method_of(const session *s, const trial *t)
+{
+    if (t->host) return "tw_gemm with host pointers, operands rotated beyond the cache";
+    if (device_is_host(&s->device)) return "launch to completion with packing, operands rotated beyond the cache";
+    return "device events around the launch, operands resident on the device, rotated beyond the L2";
+}
 
 static void describe(const session *s, const trial *t, const row_wish *wish, record *r)
 {
@@ -20,19 +29,24 @@ static void describe(const session *s, const trial *t, const row_wish *wish, rec
     r->lda = p->lda, r->ldb = p->ldb, r->ldc = p->ldc;
     r->op_a = p->op_a == TW_N ? 'n' : 't', r->op_b = p->op_b == TW_N ? 'n' : 't';
     r->alpha = p->alpha, r->beta = p->beta;
-    r->method = t->host ? "tw_gemm with host pointers, operands rotated beyond the cache"
-                        : "launch to completion with packing, operands rotated beyond the cache";
+    r->method = method_of(s, t);
     r->verified = "no";
     if (wish->kernel != NULL) r->kernel = wish->kernel->name, r->rung = wish->kernel->rung;
 }
 
-static void describe_plan(row *out)
+static void describe_plan(const session *s, const row_wish *wish, row *out)
 {
     record *r = &out->record;
+    const tw_lab_plan *p = &out->plan;
     r->kernel = out->plan.kernel->name;
     r->rung = out->plan.kernel->rung;
     r->tile = out->plan.tile;
-    r->threads = out->plan.threads;
+    if (device_is_host(&s->device))
+        r->threads = p->threads;
+    else
+        r->block_threads = p->block_threads;
+    if (rung_is_rolled(p->kernel)) r->build = wish->default_build ? "default" : "rolled";
+    r->bytes_tile = (double)(p->block_m + p->block_n) * (double)p->block_k * tw_lab_dtype_of(p->kernel->dtype)->bytes;
     r->plan = out->plan.text;
     bool chosen = out->plan.kernel->default_tile > 0;
     r->tile_m = chosen ? out->plan.tile : out->plan.kernel->tile_m;
@@ -76,9 +90,9 @@ static void compare(const trial *t, roofs *limits, int tries, row *out)
 }
 
 /* A row beyond its bound is a reason to measure the bound again, harder, before it is called an error. */
-static void compare_fairly(const trial *t, roofs *limits, row *out)
+static void compare_fairly(const trial *t, roofs *limits, int tries, row *out)
 {
-    compare(t, limits, 2, out);
+    compare(t, limits, tries, out);
     for (int again = 0; again < 5 && out->record.fraction_of_bound > MOST_OF_BOUND; again++)
         compare(t, limits, 10, out);
     out->outcome = ROW_TIMED;
@@ -87,6 +101,20 @@ static void compare_fairly(const trial *t, roofs *limits, row *out)
     snprintf(out->text, sizeof out->text,
              "%.0f %% of the bound of %.4g GFLOP/s that nothing can beat: an error of measurement",
              100 * out->record.fraction_of_bound, out->record.bound_gflops);
+}
+
+/* What the compiler made of the kernel, what the host did before, and of thin matrices the bandwidth as document 004 counts it: each
+ * k x k block of C reads its two tiles and writes its own once. */
+static void describe_launch(const trial *t, row *out)
+{
+    const tw_problem *p = &t->problem;
+    const tw_lab_resources *x = &t->resources;
+    record *r = &out->record;
+    r->registers = x->registers, r->local_bytes = x->local_bytes, r->spill_bytes = x->spill_bytes;
+    if (x->occupancy >= 0) r->occupancy = x->occupancy;
+    r->prepare_s = t->prepare_s;
+    if (out->plan.kernel->skinny)
+        r->effective_gbps = (roofline_bytes_asked(p, p->k, p->k) + row_c_bytes(r)) / r->median_s * 1e-9;
 }
 
 static void progress(const row *r, const char *what)
@@ -102,25 +130,28 @@ static tw_status time_row(const session *s, trial *t, roofs *limits, const row_w
     measure_options how = {.samples = (int)s->opt->samples, .limit_s = wish->limit_s};
     measure_result result;
     progress(out, "timing");
-    roofs_peak(limits, t->problem.dtype, out->plan.threads > 0 ? out->plan.threads : 1, 2);
+    int tries = device_is_host(&s->device) ? 2 : 0; /* a CPU's clock and guests change from row to row */
+    roofs_peak(limits, t->problem.dtype, out->plan.threads > 0 ? out->plan.threads : 1, tries);
     tw_status status = trial_time(t, choice, &s->device, &how, &result);
     if (status != TW_OK) return status;
     record *r = &out->record;
     r->samples = result.samples, r->repeats = result.repeats, r->sets = t->sets;
     r->min_s = result.min_s, r->median_s = result.median_s, r->p95_s = result.p95_s;
+    if (!t->host && !device_is_host(&s->device)) describe_launch(t, out);
     progress(out, "measuring the bounds");
-    compare_fairly(t, limits, out);
+    compare_fairly(t, limits, tries, out);
     return TW_OK;
 }
 
 exit_code row_run(const session *s, trial *t, roofs *limits, const row_wish *wish, row *out)
 {
-    tw_lab_choice choice = {wish->kernel != NULL ? wish->kernel->name : NULL, wish->tile, (int)s->opt->threads};
+    tw_lab_choice choice = {wish->kernel != NULL ? wish->kernel->name : NULL, wish->tile, (int)s->opt->threads,
+                            wish->default_build};
     trial_verdict verdict;
     memset(out, 0, sizeof *out);
     describe(s, t, wish, &out->record);
     if (!plan_row(t, &choice, out)) return EXIT_OK;
-    describe_plan(out);
+    describe_plan(s, wish, out);
     progress(out, "verifying");
     tw_status status = trial_judge(t, &choice, &verdict);
     if (status != TW_OK) return say_lab(status, "the check of this shape");
@@ -135,4 +166,28 @@ exit_code row_run(const session *s, trial *t, roofs *limits, const row_wish *wis
 bool row_failed(const row *r)
 {
     return r->outcome == ROW_WRONG || r->outcome == ROW_IMPOSSIBLE;
+}
+
+int row_threads(const row *r)
+{
+    return r->plan.block_threads > 0 ? r->plan.block_threads : r->plan.threads;
+}
+
+double row_c_bytes(const record *r)
+{
+    return (double)r->m * (double)r->n * tw_lab_dtype_named(r->dtype)->bytes;
+}
+
+bool row_has_numbers(FILE *text, const row *r)
+{
+    term_paint paint = term_paint_for(text);
+    if (r->outcome == ROW_REFUSED) fprintf(text, "%srefused: %s%s\n", paint.faint, r->text, paint.plain);
+    if (r->outcome == ROW_WRONG) fprintf(text, "%sWRONG: %s%s\n", paint.bad, r->text, paint.plain);
+    return r->outcome >= ROW_IMPOSSIBLE;
+}
+
+exit_code row_finish(session *s, const row *r)
+{
+    if (row_failed(r)) say(EXIT_CHECK, "%s: %s", r->record.kernel, r->text);
+    return session_record(s, &r->record);
 }

@@ -10,6 +10,7 @@
 typedef struct row_wish {
     const tw_lab_kernel *kernel; /* NULL: the planner's */
     int tile;                    /* 0: the row's own */
+    bool default_build;          /* let the compiler unroll the loops that the rung holds rolled */
     double limit_s;              /* for the samples */
 } row_wish;
 
@@ -32,5 +33,14 @@ typedef struct row {
 exit_code row_run(const session *s, trial *t, roofs *limits, const row_wish *wish, row *out);
 
 bool row_failed(const row *r); /* wrong or impossible: the command must end with EXIT_CHECK */
+
+/* row_has_numbers - false: the row was refused or is wrong, and the rest of its line now says why. */
+bool row_has_numbers(FILE *text, const row *r);
+
+int row_threads(const row *r);         /* of the CPU, or of one block */
+double row_c_bytes(const record *r);   /* of C itself, without padding */
+
+/* row_finish - its line is complete: a sentence on stderr where it failed, the record where JSON was asked for. */
+exit_code row_finish(session *s, const row *r);
 
 #endif

@@ -16,30 +16,35 @@ static bool in_ladder(const session *s, const tw_problem *p, const tw_lab_kernel
     return strcmp(row->engine, s->device.engine) == 0 && row->dtype == p->dtype;
 }
 
-static exit_code check_names(const session *s, const tw_problem *p)
+/* A word that names no rung of any engine is an error; one that only others have is left out, and said. */
+static exit_code check_name(const session *s, const tw_problem *p, const char *word)
 {
-    for (int r = 0; r < s->opt->rungs.count; r++) {
-        const char *word = s->opt->rungs.items[r], *last = "";
-        char known[1200] = "";
-        bool found = false;
-        const tw_lab_kernel *row;
-        for (int i = 0; (row = tw_lab_kernel_at(i)) != NULL; i++) {
-            if (!in_ladder(s, p, row)) continue;
-            found |= names_rung(word, row->rung);
-            size_t used = strlen(known);
-            if (strcmp(last, row->rung) != 0) snprintf(known + used, sizeof known - used, " %s", row->rung);
-            last = row->rung;
-        }
-        if (!found) return say(EXIT_USAGE, "--rung %s: no such rung; there are:%s", word, known);
+    const char *last = "";
+    char known[1200] = "";
+    bool here = false, anywhere = false;
+    const tw_lab_kernel *row;
+    for (int i = 0; (row = tw_lab_kernel_at(i)) != NULL; i++) {
+        bool named = names_rung(word, row->rung);
+        anywhere |= named;
+        if (!in_ladder(s, p, row)) continue;
+        here |= named;
+        size_t used = strlen(known);
+        if (strcmp(last, row->rung) != 0) snprintf(known + used, sizeof known - used, " %s", row->rung);
+        last = row->rung;
     }
+    if (!anywhere) return say(EXIT_USAGE, "--rung %s: no such rung; there are:%s", word, known);
+    if (!here)
+        fprintf(s->text, "%-10s the %s engine has no such rung in %s\n", word, s->device.engine,
+                tw_lab_dtype_of(p->dtype)->name);
     return EXIT_OK;
 }
 
-static bool wanted(const options *opt, const char *rung)
+static bool wanted(const options *opt, const tw_lab_kernel *row)
 {
-    if (opt->rungs.count == 0) return true;
+    if (opt->skinny && !row->skinny) return false;
+    if (opt->rungs.count == 0) return opt->skinny == (row->skinny != 0);
     for (int r = 0; r < opt->rungs.count; r++)
-        if (names_rung(opt->rungs.items[r], rung)) return true;
+        if (names_rung(opt->rungs.items[r], row->rung)) return true;
     return false;
 }
 
@@ -61,11 +66,13 @@ exit_code rungs_choose(session *s, const tw_problem *problem, rung_list *out)
 {
     tw_lab_plan plan = {0};
     const tw_lab_kernel *row;
-    exit_code code = check_names(s, problem);
+    exit_code code = EXIT_OK;
+    for (int r = 0; code == EXIT_OK && r < s->opt->rungs.count; r++)
+        code = check_name(s, problem, s->opt->rungs.items[r]);
     if (tw_lab_plan_of(s->context, NULL, problem, &plan) != TW_OK) plan.kernel = NULL;
     out->count = 0;
     for (int i = 0; code == EXIT_OK && (row = tw_lab_kernel_at(i)) != NULL; i++) {
-        if (!in_ladder(s, problem, row) || !wanted(s->opt, row->rung)) continue;
+        if (!in_ladder(s, problem, row) || !wanted(s->opt, row)) continue;
         int at = 0;
         while (at < out->count && strcmp(out->rows[at]->rung, row->rung) != 0) at++;
         if (at < out->count)
@@ -73,5 +80,18 @@ exit_code rungs_choose(session *s, const tw_problem *problem, rung_list *out)
         else if (at < RUNGS_MOST)
             out->rows[out->count++] = row;
     }
+    if (code == EXIT_OK && out->count == 0)
+        return say(EXIT_DEVICE, "the %s engine has none of these rungs in %s", s->device.engine,
+                   tw_lab_dtype_of(problem->dtype)->name);
     return code;
+}
+
+bool rung_is_rolled(const tw_lab_kernel *kernel)
+{
+    return strcmp(kernel->engine, "cpu") != 0 && strncmp(kernel->rung, "r0", 2) == 0 && kernel->rung[2] <= '5';
+}
+
+bool rung_is_variant(const char *rung)
+{
+    return rung[0] == 'r' && strcspn(rung, "_") > 3;
 }

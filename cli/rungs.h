@@ -11,8 +11,15 @@ typedef struct rung_list {
     const tw_lab_kernel *rows[RUNGS_MOST];
 } rung_list;
 
-/* rungs_choose - one row per rung of the dtype, in the table's order, only those of --rung where it was given. Of several rows
- * (instruction sets) of a rung: the planner's, else the last that fits, else the first, which will be refused with its reason. */
+/* rungs_choose - one row per rung of the dtype, in the table's order: those of --rung, or all; with --skinny only the thin ones, which
+ * come unasked only then. Of several rows (instruction sets) of a rung: the planner's, else the last that fits, else the first, which
+ * will be refused with its reason. EXIT_DEVICE, after a sentence, where this engine has none. */
 exit_code rungs_choose(session *s, const tw_problem *problem, rung_list *out);
+
+/* rung_is_rolled - r01 to r05 of the engines that compile at run time hold their loops rolled, and have a default build beside. */
+bool rung_is_rolled(const tw_lab_kernel *kernel);
+
+/* rung_is_variant - r03t and r04d are variants of r03 and r04. */
+bool rung_is_variant(const char *rung);
 
 #endif

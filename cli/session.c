@@ -51,15 +51,33 @@ exit_code session_begin(session *s, const options *opt)
     return open_json(s);
 }
 
-exit_code session_open_device(session *s)
+exit_code session_open_device(session *s, const char *engine)
 {
     tw_options wanted = {.size = sizeof wanted,
                          .device = (int32_t)s->opt->device,
-                         .engine = s->opt->engine,
+                         .engine = engine,
                          .threads = (int32_t)s->opt->threads};
+    tw_close(s->context);
+    s->context = NULL;
     tw_status status = tw_open(&wanted, &s->context);
     if (status == TW_OK) status = tw_describe(s->context, &s->device);
     return status == TW_OK ? EXIT_OK : say_tw(status);
+}
+
+exit_code session_each_engine(session *s, const char *otherwise, exit_code (*run)(session *, void *), void *job)
+{
+    const name_list *engines = &s->opt->engines;
+    exit_code result = EXIT_OK;
+    if (engines->count > 1 && s->opt->device > 0)
+        return say(EXIT_USAGE, "--device %d counts within one engine: name one with --engine", (int)s->opt->device);
+    for (int i = 0; i == 0 || i < engines->count; i++) {
+        exit_code code = session_open_device(s, engines->count > 0 ? engines->items[i] : otherwise);
+        if (i > 0 && code == EXIT_OK) fputc('\n', s->text);
+        if (code == EXIT_OK) code = run(s, job);
+        if (code == EXIT_USAGE || code == EXIT_OUTPUT) return code;
+        if (result == EXIT_OK || code == EXIT_CHECK) result = code;
+    }
+    return result;
 }
 
 static exit_code flush_stream(FILE *stream, const char *name)

@@ -19,7 +19,14 @@ struct session {
 };
 
 exit_code session_begin(session *s, const options *opt);
-exit_code session_open_device(session *s);
+
+/* session_open_device - open the device of --device of that engine, and close the one that was open. */
+exit_code session_open_device(session *s, const char *engine);
+
+/* session_each_engine - open each engine of --engine in turn (`otherwise` where none was named) and call run(s, job) with it. What fails with one
+ * engine does not stop the others, unless the command line or an output is at fault; the first failure is returned, a failed check
+ * before any other. */
+exit_code session_each_engine(session *s, const char *otherwise, exit_code (*run)(session *, void *), void *job);
 
 /* session_flush - a line of results is complete: out with it. EXIT_OUTPUT, after a sentence, when that failed. */
 exit_code session_flush(session *s);

@@ -5,18 +5,32 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "device.h"
 
 /* ---- judging ---- */
+
+/* Memory of this machine, whatever computes; 0 unknown. */
+static double host_memory_bytes(tw_context *context)
+{
+    static const tw_options cpu = {.size = sizeof cpu, .engine = "cpu"};
+    tw_device device = {.size = sizeof device};
+    tw_context *host = NULL;
+    tw_status status = tw_describe(context, &device);
+    if (status == TW_OK && !device_is_host(&device) && (status = tw_open(&cpu, &host)) == TW_OK) {
+        status = tw_describe(host, &device);
+        tw_close(host);
+    }
+    return status == TW_OK ? (double)device.memory_bytes : 0;
+}
 
 /* Two oracles and one set to time, three operands each, and the C that is judged: more than the memory would not fail here,
  * where the system promises memory that it does not have, but end the program later. */
 static bool too_large(tw_context *context, const tw_problem *p)
 {
-    tw_device device = {.size = sizeof device};
     double m = (double)p->m, n = (double)p->n, k = (double)p->k;
     double bytes = (3 * (m * k + k * n) + 4 * m * n) * tw_lab_dtype_of(p->dtype)->bytes;
-    return tw_describe(context, &device) == TW_OK && device.memory_bytes > 0 &&
-           bytes > 0.8 * (double)device.memory_bytes;
+    double memory_bytes = host_memory_bytes(context);
+    return memory_bytes > 0 && bytes > 0.8 * memory_bytes;
 }
 
 tw_status trial_open(trial *t, tw_context *context, const tw_problem *problem, uint64_t seed, double max_work)
@@ -120,8 +134,7 @@ static size_t padded(int64_t rows, int64_t ld, int bytes)
 /* As many sets as twice the last-level cache needs, and one more; a quarter of the memory at most. */
 static int sets_wanted(const trial *t, const tw_device *device)
 {
-    double cache = device->l3_bytes > 0 ? (double)device->l3_bytes : (double)device->l2_bytes;
-    double bytes = 2 * cache, most = device->memory_bytes > 0 ? (double)device->memory_bytes / 4 : INFINITY;
+    double bytes = 2 * (double)device_last_cache(device), most = device->memory_bytes > 0 ? (double)device->memory_bytes / 4 : INFINITY;
     double sets = (bytes < most ? bytes : most) / (double)t->set_bytes + 1;
     return sets < MOST_SETS ? (int)sets : MOST_SETS;
 }
@@ -129,7 +142,7 @@ static int sets_wanted(const trial *t, const tw_device *device)
 static char *set_of(const trial *t, int set)
 {
     uintptr_t first = ((uintptr_t)t->memory + ALIGN - 1) / ALIGN * ALIGN;
-    return (char *)first + (size_t)set * t->set_bytes;
+    return (char *)first + (size_t)(set % t->host_sets) * t->set_bytes;
 }
 
 /* The same random elements in every set: what matters is that they lie elsewhere. */
@@ -141,14 +154,17 @@ static tw_status make_sets(trial *t, const tw_device *device)
     t->a_bytes = padded(a_rows, p->lda, bytes);
     t->b_bytes = padded(b_rows, p->ldb, bytes);
     t->set_bytes = t->a_bytes + t->b_bytes + padded(p->m, p->ldc, bytes);
+    bool in_place = t->host || device_is_host(device);
     t->sets = sets_wanted(t, device);
-    while (t->sets > 0 && (t->memory = malloc((size_t)t->sets * t->set_bytes + ALIGN)) == NULL) t->sets /= 2;
+    t->host_sets = in_place ? t->sets : 1;
+    while (t->host_sets > 0 && (t->memory = malloc((size_t)t->host_sets * t->set_bytes + ALIGN)) == NULL) t->host_sets /= 2;
     if (t->memory == NULL) return TW_NO_MEMORY;
+    if (in_place) t->sets = t->host_sets;
     char *first = set_of(t, 0);
     memset(first, 0, t->set_bytes);
     oracle_random(p->dtype, 1, a_rows * p->lda, first);
     oracle_random(p->dtype, 2, b_rows * p->ldb, first + t->a_bytes);
-    for (int set = 1; set < t->sets; set++) memcpy(set_of(t, set), first, t->set_bytes);
+    for (int set = 1; set < t->host_sets; set++) memcpy(set_of(t, set), first, t->set_bytes);
     return TW_OK;
 }
 
@@ -164,7 +180,6 @@ tw_status trial_time(trial *t, const tw_lab_choice *choice, const tw_device *dev
     tw_status status = t->memory == NULL ? make_sets(t, device) : TW_OK;
     if (status != TW_OK) return status;
     measure_options rotated = *how;
-    rotated.sets = t->sets;
     runner *runners = calloc((size_t)t->sets, sizeof *runners);
     if (runners == NULL) return TW_NO_MEMORY;
     int opened = 0;
@@ -172,6 +187,12 @@ tw_status trial_time(trial *t, const tw_lab_choice *choice, const tw_device *dev
         char *a = set_of(t, opened), *b = a + t->a_bytes;
         status = runner_open(&runners[opened], t, choice, &t->problem, a, b, b + t->b_bytes);
         if (status == TW_OK) opened++;
+    }
+    if (status == TW_NO_MEMORY && opened > 0) t->sets = opened, status = TW_OK; /* what the device holds must do */
+    rotated.sets = opened;
+    if (status == TW_OK && !t->host) {
+        tw_lab_run_resources(runners[0].run, &t->resources);
+        t->prepare_s = tw_lab_run_prepare_s(runners[0].run);
     }
     if (status == TW_OK) status = measure_run(once, runners, &rotated, result);
     while (opened > 0) tw_lab_run_close(runners[--opened].run);

@@ -14,7 +14,10 @@ typedef struct trial {
     oracle exact, bound;
     int sets; /* of operands to rotate through when timing */
     size_t a_bytes, b_bytes, set_bytes;
-    char *memory; /* the sets, one after the other: a, b, c */
+    int host_sets; /* the CPU computes in the sets themselves; the other engines copy one set as often as it takes */
+    char *memory;  /* the sets, one after the other: a, b, c */
+    tw_lab_resources resources; /* of the kernel that was timed last */
+    double prepare_s;           /* that the host spent before its launch */
 } trial;
 
 typedef struct trial_verdict {
@@ -33,7 +36,7 @@ void trial_close(trial *t);
 tw_status trial_judge(const trial *t, const tw_lab_choice *choice, trial_verdict *verdict);
 
 /* trial_time - median and the rest over rotated operand sets, which are made at the first call: twice the last-level cache and
- * one more, fewer where memory is short. */
+ * one more, fewer where memory is short. Also fills in resources and prepare_s. */
 tw_status trial_time(trial *t, const tw_lab_choice *choice, const tw_device *device, const measure_options *how,
                      measure_result *result);
 

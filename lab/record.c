@@ -15,7 +15,7 @@
     NUMBER(bytes_asked) NUMBER(compulsory_bytes) NUMBER(peak_gflops) NUMBER(bandwidth_gbps) NUMBER(no_cache_gflops)    \
     NUMBER(bound_gflops) NUMBER(fraction_of_bound)
 #define FIELDS_AFTER_VERSION(TEXT, LETTER, COUNT, NUMBER)                                                              \
-    NUMBER(bound_asked_gflops) COUNT(lda) COUNT(ldb) COUNT(ldc) NUMBER(alpha) NUMBER(beta) COUNT(threads)              \
+    NUMBER(bound_asked_gflops) NUMBER(bytes_tile) TEXT(build) COUNT(lda) COUNT(ldb) COUNT(ldc) NUMBER(alpha) NUMBER(beta) COUNT(threads)              \
     COUNT(samples) COUNT(repeats) COUNT(sets) COUNT(tile) COUNT(block_threads) COUNT(tile_m) COUNT(tile_n)             \
     COUNT(tile_k) COUNT(registers) COUNT(local_bytes) COUNT(spill_bytes) NUMBER(occupancy) NUMBER(barriers_per_tile)   \
     NUMBER(effective_gbps) NUMBER(sectors_per_load) NUMBER(bank_degree_load) NUMBER(bank_degree_store)                 \

@@ -13,11 +13,12 @@ typedef struct record {
     char op_a, op_b; /* 'n' or 't' */
     double alpha, beta;
     const char *method;      /* what the time holds, in words */
-    int threads, samples, repeats, sets, tile;
+    const char *build;       /* GPU rungs that hold their loops rolled: "rolled", or "default" where the compiler chose */
+    int threads, samples, repeats, sets, tile; /* threads of the CPU; block_threads of a GPU */
     double min_s, median_s, p95_s, gflops; /* gflops from the median */
     const char *verified;    /* "exact+bound", "exact+bound sampled", "no", "WRONG" */
     double error_ratio;
-    double bytes_asked, compulsory_bytes;
+    double bytes_asked, compulsory_bytes, bytes_tile; /* bytes_tile: of A and B in one step of one block */
     double peak_gflops, bandwidth_gbps, no_cache_gflops, bound_gflops, fraction_of_bound, bound_asked_gflops;
     int64_t block_threads, tile_m, tile_n, tile_k, registers, local_bytes, spill_bytes;
     double occupancy, barriers_per_tile, effective_gbps, sectors_per_load, bank_degree_load, bank_degree_store, prepare_s;

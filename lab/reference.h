@@ -52,7 +52,7 @@ typedef struct lanes_panel {
     double *head, *tail, *low;
 } lanes_panel;
 
-/* All add  sum_p v[p] * x[p][lane]  to sums. The signed ones take x of +1, -1 and 0 only. The pair ones leave an error of
+/* All add  sum_p v[p] * x[p][lane]  to sums. lanes_sum_pair takes signs of +1 and -1 only. The pair ones leave an error of
  * second order (Ogita, Rump, Oishi 2005, algorithms Sum2 and Dot2); the others sum in plain double. */
 void lanes_dot(const double *v, const double *x, int64_t count, lanes *sums);
 void lanes_dot_pair(const double *v, const lanes_panel *x, int64_t count, lanes *sums);

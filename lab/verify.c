@@ -11,7 +11,7 @@
 
 enum { PANEL = 16, CHUNK = 1024 };         /* rows and columns of a matrix held as doubles at a time */
 enum { MOST_VECTORS = 1 << 16 };
-enum { WORST_ROWS = 8, BATCH = 4 };        /* rows searched for wrong elements, by either of two measures; at a time */
+enum { WORST_ROWS = 16, BATCH = 4 };       /* rows searched for wrong elements; at a time */
 enum { HAS_NAN = 1, HAS_INFINITY = 2, DARK = 4, FAILED = 8 }; /* of a row or column; DARK: the vectors cannot see it */
 static const double single_work = 0x1p27;  /* multiply-adds spent on elements that vectors cannot see, at least */
 static const double element_overhead = 128; /* multiply-adds that judging one element costs beside its k */
@@ -27,11 +27,11 @@ typedef struct check {
     unsigned char *row_flags, *col_flags;
     bool masked;                           /* some column has flags */
     double *buffer;                        /* PANEL x CHUNK */
-    double *signs;                         /* n x LANES: +1, -1; 0 in flagged columns */
+    double *signs;                         /* n x LANES: +1 and -1 */
     lanes_panel y;                         /* k x LANES: B x; all in the head where one double is enough */
     double *z;                             /* k: sums of |b| over the columns that are not flagged */
     double *row_bound;                     /* m: sum of the bounds of a row's elements, and of the residual's own error */
-    double *row_share, *row_relative;      /* m: largest |residual| over that bound, and over the sum of |c| */
+    double *row_share;                     /* m: largest |residual| over that bound */
     double *a_row, *b_col;                 /* k: for single elements */
     double *class_sums;                    /* the larger of m and n */
     double *values;                        /* for rows recomputed as a whole: BATCH x n three times, and n twice */
@@ -145,7 +145,7 @@ static void make_signs(check *v, int group)
     uint64_t seed = element_mix(v->options->seed, (uint64_t)group);
     for (int64_t j = 0; j < v->n; j++) {
         uint64_t bits = element_mix(seed, (uint64_t)j);
-        for (int l = 0; l < LANES; l++) v->signs[j * LANES + l] = v->col_flags[j] ? 0 : (bits >> (8 * l)) & 1 ? 1 : -1;
+        for (int l = 0; l < LANES; l++) v->signs[j * LANES + l] = (bits >> (8 * l)) & 1 ? 1 : -1;
     }
 }
 
@@ -269,7 +269,7 @@ static void judge_row_sums(check *v, int64_t row, const row_sums *s, int group, 
 {
     verify_report *r = v->report;
     if (group == 0) v->row_bound[row] = bound_of_row(v, s);
-    double bound = v->row_bound[row], worst = 0, size = s->c_mass;
+    double bound = v->row_bound[row], worst = 0;
     bool finite = isfinite(bound);
     for (int l = 0; l < lanes_used; l++) {
         double residual = fabs(residual_of_lane(v, s, l));
@@ -285,7 +285,6 @@ static void judge_row_sums(check *v, int64_t row, const row_sums *s, int group, 
     double share = worst / bound;
     if (share > r->row_ratio) r->row_ratio = share;
     v->row_share[row] = fmax(v->row_share[row], share);
-    v->row_relative[row] = fmax(v->row_relative[row], worst / size);
     if (!(worst <= bound)) mark_failed(v, row); /* for certain */
 }
 
@@ -435,12 +434,12 @@ static void judge_by_classes(check *v)
         if ((v->row_flags[i] & DARK) && !(v->row_flags[i] & FAILED)) judge_dark_row(v, i);
 }
 
-/* The row, not yet taken, with the largest measure above 0; -1: none. */
-static int64_t take_largest(const check *v, const double *measure, const int64_t *taken, int count)
+/* The row, not yet taken, whose residual is the largest share of its bound; -1: none left. */
+static int64_t most_suspicious_row(const check *v, const int64_t *taken, int count)
 {
     int64_t best = -1;
     for (int64_t i = 0; i < v->m; i++) {
-        if (!(measure[i] > (best < 0 ? 0 : measure[best]))) continue;
+        if (!(v->row_share[i] > (best < 0 ? 0 : v->row_share[best]))) continue;
         bool again = false;
         for (int t = 0; t < count; t++) again = again || taken[t] == i;
         if (!again) best = i;
@@ -448,15 +447,16 @@ static int64_t take_largest(const check *v, const double *measure, const int64_t
     return best;
 }
 
-/* The rows with the largest residuals, wrong or not: rounding errors are far smaller than their bounds, so that a wrong
- * element stands out long before its row fails. */
+/* The rows with the largest residuals, wrong or not: rounding errors are far smaller than their bounds, so that an element
+ * beyond its own bound stands out long before its row fails. */
 static void judge_suspicious_rows(check *v)
 {
-    int64_t rows[2 * WORST_ROWS];
+    int64_t rows[WORST_ROWS];
     int count = 0;
-    for (int t = 0; t < 2 * WORST_ROWS; t++) {
-        int64_t row = take_largest(v, t < WORST_ROWS ? v->row_share : v->row_relative, rows, count);
-        if (row >= 0) rows[count++] = row;
+    while (count < WORST_ROWS) {
+        int64_t row = most_suspicious_row(v, rows, count);
+        if (row < 0) break;
+        rows[count++] = row;
     }
     judge_rows(v, rows, count);
 }
@@ -499,7 +499,7 @@ static void write_sentence(const check *v)
             exact_sentence(r->text, sizeof r->text, v->x.type_c, r->row, r->col, r->found, r->expected, r->bound,
                            r->element_ratio);
         } else {
-            r->row = take_largest(v, v->row_share, NULL, 0), r->col = -1;
+            r->row = most_suspicious_row(v, NULL, 0), r->col = -1;
             r->found = r->expected = r->bound = (double)NAN;
             snprintf(r->text, sizeof r->text, "row %lld of C is wrong: a signed sum of its elements is off by %.3g times "
                      "the sum of their bounds", (long long)r->row, r->row_ratio);
@@ -518,7 +518,6 @@ static void judge_all(check *v)
         make_signs(v, group);
         if (v->x.reads_ab && !make_y(v) && group == 0) {
             flag_columns_of_b(v);
-            make_signs(v, group);
             make_y(v);
         }
         run_group(v, group, vectors - group * LANES < LANES ? vectors - group * LANES : LANES);
@@ -575,7 +574,6 @@ tw_status verify_product(const tw_problem *problem, const void *a, const void *b
     v->z = array(&failed, v->k, sizeof(double));
     v->row_bound = array(&failed, v->m, sizeof(double));
     v->row_share = array(&failed, v->m, sizeof(double));
-    v->row_relative = array(&failed, v->m, sizeof(double));
     v->values = array(&failed, v->n, (3 * BATCH + 2) * sizeof(double));
     v->a_row = array(&failed, v->k, sizeof(double));
     v->b_col = array(&failed, v->k, sizeof(double));
@@ -584,7 +582,7 @@ tw_status verify_product(const tw_problem *problem, const void *a, const void *b
     if (failed) report->passed = false;
     else judge_all(v);
     free(v->row_flags), free(v->col_flags), free(v->buffer), free(v->signs), free(v->z);
-    free(v->y.head), free(v->y.tail), free(v->y.low), free(v->row_bound), free(v->row_share), free(v->row_relative);
+    free(v->y.head), free(v->y.tail), free(v->y.low), free(v->row_bound), free(v->row_share);
     free(v->values), free(v->a_row), free(v->b_col), free(v->class_sums), free(v->largest_cols);
     return failed ? TW_NO_MEMORY : TW_OK;
 }
