@@ -117,8 +117,10 @@ TW_API tw_status tw_describe(tw_context *context, tw_device *device);
 /* ---- multiplication -------------------------------------------------------------------------------------------- */
 
 typedef enum tw_dtype {
-    TW_F64 = 1, /* IEEE double, accumulated in f64 */
-    TW_F32 = 2  /* IEEE single, accumulated in f32 */
+    TW_F64 = 1,  /* IEEE double, accumulated in f64 */
+    TW_F32 = 2,  /* IEEE single, accumulated in f32 */
+    TW_F16 = 3,  /* IEEE half, accumulated in f32, C in f32 (CUDA's matrix units only) */
+    TW_BF16 = 4  /* the upper half of an IEEE single, accumulated in f32, C in f32 (CUDA's matrix units only) */
 } tw_dtype;
 
 typedef enum tw_op { TW_N = 0, TW_T = 1 } tw_op;
@@ -132,7 +134,7 @@ typedef enum tw_place {
 typedef struct tw_problem {
     uint32_t size;          /* sizeof(tw_problem) */
     tw_dtype dtype;         /* of A and B */
-    tw_dtype dtype_c;       /* of C; 0: the result type of dtype (f64 and f32: the same) */
+    tw_dtype dtype_c;       /* of C; 0: the result type of dtype (f64: f64; the others: f32) */
     tw_op op_a, op_b;
     tw_place place_a, place_b, place_c;
     int64_t m, n, k;        /* >= 0 */
@@ -170,7 +172,8 @@ static inline tw_problem tw_problem_make(tw_dtype dtype, tw_op op_a, tw_op op_b,
  *           beta == 0               C is not read: NaN in the old C cannot survive
  *           otherwise               NaN and infinities propagate as IEEE 754 says
  *
- * Error     element by element, where nothing overflows: with u the accumulator's unit roundoff (2^-24 f32, 2^-53 f64),
+ * Error     element by element, where nothing overflows: with u the accumulator's unit roundoff (2^-24 f32, 2^-53 f64; 2^-23
+ *           f16 and bf16, whose matrix units cut off where f32 rounds),
  *           g(j) = j u / (1 - j u), alpha and beta as rounded:
  *             |C - exact| <= |alpha| g(k+2) sum|a||b| + g(2) |beta c0| + (k+1) smallest subnormal    [docs/ACCURACY.md]
  *

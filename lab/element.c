@@ -2,6 +2,7 @@
 #include "element.h"
 
 #include <float.h>
+#include <math.h>
 #include <string.h>
 
 #define ELEMENT_FUNCTIONS(name, type, bits_type, poison_bits)                                                          \
@@ -26,10 +27,95 @@
 ELEMENT_FUNCTIONS(f64, double, uint64_t, UINT64_C(0x7ff8dead0c0ffee0))
 ELEMENT_FUNCTIONS(f32, float, uint32_t, UINT32_C(0x7fdeadc0))
 
+/* ---- f16 and bf16: 16 bits in memory, doubles in hand ---- */
+
+static double from_bits(uint64_t bits)
+{
+    double x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static uint64_t to_bits(double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+/* x rounded to nearest even with `digits` bits of significand, the smallest positive value being smallest; beyond largest: infinity. */
+static double round_to(double x, int digits, double smallest, double largest)
+{
+    double size = fabs(x), normal = smallest * (double)(INT64_C(1) << (digits - 1));
+    if (!(size <= DBL_MAX) || size == 0) return x;
+    if (size < normal) return copysign(nearbyint(size / smallest) * smallest, x);
+    uint64_t bits = to_bits(x), half = (UINT64_C(1) << (52 - digits)) - 1, last = bits >> (53 - digits) & 1;
+    double rounded = from_bits((bits + half + last) & ~((UINT64_C(1) << (53 - digits)) - 1));
+    return fabs(rounded) > largest ? copysign((double)INFINITY, x) : rounded;
+}
+
+static double f16_load(uint16_t bits)
+{
+    int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    double size = exponent == 0 ? fraction * 0x1p-24 : ldexp(1024 + fraction, exponent - 25);
+    if (exponent == 31) size = fraction ? (double)NAN : (double)INFINITY;
+    return bits & 0x8000 ? -size : size;
+}
+
+static uint16_t f16_store(double x)
+{
+    double size = fabs(round_to(x, 11, 0x1p-24, 65504));
+    unsigned sign = signbit(x) ? 0x8000 : 0;
+    if (isnan(x)) return (uint16_t)(sign | 0x7e00);
+    if (isinf(size)) return (uint16_t)(sign | 0x7c00);
+    if (size < 0x1p-14) return (uint16_t)(sign | (unsigned)(size * 0x1p24));
+    uint64_t bits = to_bits(size);
+    return (uint16_t)(sign | ((unsigned)(bits >> 52) - 1023 + 15) << 10 | (unsigned)(bits >> 42 & 1023));
+}
+
+static double bf16_load(uint16_t bits)
+{
+    uint32_t wide = (uint32_t)bits << 16;
+    float x;
+    memcpy(&x, &wide, sizeof x);
+    return (double)x;
+}
+
+static uint16_t bf16_store(double x)
+{
+    float rounded = (float)round_to(x, 8, 0x1p-133, 0x1.fep127);
+    uint32_t bits;
+    memcpy(&bits, &rounded, sizeof bits);
+    return (uint16_t)(isnan(x) ? (bits >> 16 | 0x40) : bits >> 16);
+}
+
+#define ELEMENT_FUNCTIONS_16(name, poison_bits)                                                                        \
+    static void load_##name(const void *base, int64_t first, int64_t stride, int64_t count, double *out,               \
+                            int64_t out_stride)                                                                        \
+    {                                                                                                                  \
+        const uint16_t *from = (const uint16_t *)base + first;                                                         \
+        for (int64_t i = 0; i < count; i++) out[i * out_stride] = name##_load(from[i * stride]);                       \
+    }                                                                                                                  \
+    static void store_##name(void *base, int64_t first, int64_t count, const double *values)                           \
+    {                                                                                                                  \
+        uint16_t *to = (uint16_t *)base + first;                                                                       \
+        for (int64_t i = 0; i < count; i++) to[i] = name##_store(values[i]);                                           \
+    }                                                                                                                  \
+    static void poison_##name(void *base, int64_t first, int64_t count, element_owner owner)                           \
+    {                                                                                                                  \
+        uint16_t *to = (uint16_t *)base + first;                                                                       \
+        for (int64_t i = 0; i < count; i++) to[i] = (uint16_t)(poison_bits + (unsigned)owner);                         \
+    }
+
+ELEMENT_FUNCTIONS_16(f16, 0x7ede)
+ELEMENT_FUNCTIONS_16(bf16, 0x7fde)
+
 static const element elements[] = {
     /* dtype  result  accumulator bytes digits pair  smallest    largest */
     {TW_F64, TW_F64, TW_F64, 8, 53, true, 0x1p-1074, DBL_MAX, load_f64, store_f64, poison_f64},
     {TW_F32, TW_F32, TW_F32, 4, 24, false, 0x1p-149, FLT_MAX, load_f32, store_f32, poison_f32},
+    {TW_F16, TW_F32, TW_F32, 2, 11, false, 0x1p-24, 65504, load_f16, store_f16, poison_f16},
+    {TW_BF16, TW_F32, TW_F32, 2, 8, false, 0x1p-133, 0x1.fep127, load_bf16, store_bf16, poison_bf16},
 };
 
 const element *element_of(tw_dtype dtype)

@@ -112,6 +112,15 @@ tw_status tw_describe(tw_context *context, tw_device *device)
 
 /* ---- multiplication ---- */
 
+/* Check the problem, take the context, and say how operands are aligned where this device computes. */
+static tw_status settle(tw_context **context, const tw_problem *user, const void *a, const void *b, const void *c, tw_problem *p)
+{
+    TRY(problem_load(user, a, b, c, p));
+    TRY(resolve(context));
+    if ((*context)->facts.copies) p->align_a = p->align_b = p->align_c = 256;
+    return TW_OK;
+}
+
 static operand operand_of(const void *host, int64_t rows, int64_t cols, int64_t ld, tw_dtype dtype)
 {
     return (operand){.host = (void *)(uintptr_t)host, .rows = rows, .cols = cols, .ld = ld, .element_bytes = (size_t)dtype_find(dtype)->lab.bytes};
@@ -200,9 +209,8 @@ tw_status tw_gemm(tw_context *context, const tw_problem *problem, const void *a,
 {
     tw_problem p;
     tw_lab_run run = {.whole = false};
-    TRY(problem_load(problem, a, b, c, &p));
+    TRY(settle(&context, problem, a, b, c, &p));
     if (p.m == 0 || p.n == 0) return TW_OK;
-    TRY(resolve(&context));
     run.context = context;
     TRY(plan_find(&p, &context->facts, NULL, &run.plan));
     TRY(run_begin(&run, a, b, c));
@@ -262,8 +270,7 @@ tw_status tw_lab_plan_of(tw_context *context, const tw_lab_choice *choice, const
     tw_problem p;
     plan made;
     if (out == NULL) return fail(TW_BAD_ARGUMENT, "plan is NULL");
-    TRY(problem_load(problem, stand_in, stand_in, stand_in, &p));
-    TRY(resolve(&context));
+    TRY(settle(&context, problem, stand_in, stand_in, stand_in, &p));
     TRY(plan_find(&p, &context->facts, choice, &made));
     *out = (tw_lab_plan){.kernel = &made.row->lab, .tile = made.tile, .threads = made.threads,
                          .workspace_bytes = (int64_t)made.workspace_bytes};
@@ -283,8 +290,7 @@ tw_status tw_lab_run_open(tw_context *context, const tw_lab_choice *choice, cons
     if (run == NULL) return fail(TW_BAD_ARGUMENT, "run is NULL");
     *run = NULL;
     tw_problem p;
-    TRY(problem_load(problem, a, b, c, &p));
-    TRY(resolve(&context));
+    TRY(settle(&context, problem, a, b, c, &p));
     tw_lab_run *made = calloc(1, sizeof *made);
     if (made == NULL) return fail(TW_NO_MEMORY, "no memory for a run of %zu bytes", sizeof *made);
     made->context = context;

@@ -65,7 +65,7 @@ static void plan_rung(plan *plan, int wanted_tile)
 }
 
 /* A GPU's launch: one block of threads for each block of C, the compiler told what is constant. */
-static tw_status plan_gpu(plan *plan, const tw_lab_choice *choice)
+static tw_status plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choice)
 {
     const tw_problem *p = &plan->problem;
     const kernel_row *row = plan->row;
@@ -82,9 +82,11 @@ static tw_status plan_gpu(plan *plan, const tw_lab_choice *choice)
     plan->grid_x = ceil_div(p->n, plan->block_n);
     plan->grid_y = ceil_div(p->m, plan->block_m);
     if (row->gpu.traits & GPU_LINEAR_GRID) plan->grid_x *= plan->grid_y, plan->grid_y = 1;
+    if (row->gpu.traits & GPU_PERSISTENT) plan->grid_x = min_i64(plan->grid_x, device->multiprocessors);
     plan->turns_b = (row->gpu.traits & GPU_TURNS_B) && p->op_b == TW_N;
-    snprintf(plan->options, sizeof plan->options, "-DTILE=%d -DOP_A=%d -DOP_B=%d -DWIDE=%d%s", plan->tile ? plan->tile : 16, p->op_a,
-             plan->turns_b ? 1 : p->op_b, kernel_is_wide(row, p), choice->default_build ? " -DDEFAULT_BUILD" : "");
+    snprintf(plan->options, sizeof plan->options, "-DTILE=%d -DOP_A=%d -DOP_B=%d -DWIDE=%d%s%s", plan->tile ? plan->tile : 16,
+             p->op_a, plan->turns_b ? 1 : p->op_b, kernel_is_wide(row, p), p->dtype == TW_F16 ? " -DIN_F16=1" : "",
+             choice->default_build ? " -DDEFAULT_BUILD" : "");
     return TW_OK;
 }
 
@@ -113,7 +115,7 @@ tw_status plan_find(const tw_problem *problem, const device_facts *device, const
     if (choice->tile > 0 && best->lab.default_tile == 0)
         return fail(TW_BAD_ARGUMENT, "tile %d is forced, but %s has no tile to choose", choice->tile, best->lab.name);
     *out = (plan){.problem = *problem, .row = best};
-    if (best->gpu.entry != NULL) return plan_gpu(out, choice);
+    if (best->gpu.entry != NULL) return plan_gpu(out, device, choice);
     if (best->micro != NULL)
         plan_loops(out, device, choice->threads);
     else

@@ -75,12 +75,14 @@ const char *cpu_level_name(cpu_level level)
              .skinny = ((traits_) & GPU_SKINNY) != 0, .production = ((traits_) & GPU_PRODUCTION) != 0},                \
      .gpu = {.entry = #step, .threads_x = x, .threads_y = y, .traits = traits_, .static_bytes = bytes}},
 #define GPU_RUNG(step, ...) GPU_ROW(opencl, ".cl", step, __VA_ARGS__) GPU_ROW(cuda, ".cu", step, __VA_ARGS__)
-#define CUDA_RUNG(step, type, m, n, k, x, traits_, bytes, least_sm, boxes, about, cited)                               \
+#define CUDA_RUNG(step, type, m, n, k, x, traits_, bytes, least_sm, boxes_, about, cited)                              \
     {.lab = {.name = "cuda_" #type "_" #step, .engine = "cuda", .rung = #step, .dtype = ID_##type,                     \
              .file = "cuda/" #step ".cu", .needs = "sm_" #least_sm, .idea = about, .source = cited, .tile_m = m,       \
              .tile_n = n, .tile_k = k},                                                                                \
-     .gpu = {#step, x, 1, traits_, 0, bytes, least_sm, BOXES_##boxes}},
-#define BOXES_NONE 0, 0, 0, 0
+     .gpu = {#step, x, 1, traits_, 0, bytes, least_sm, BOXES boxes_}},
+#define BOXES(a_rows, a_cols, b_rows, b_cols) a_rows, a_cols, b_rows, b_cols
+#define ID_f16 TW_F16
+#define ID_bf16 TW_BF16
 static const kernel_row kernels[] = {
 #include "../kernels/kernels.def"
 };
@@ -147,8 +149,8 @@ static bool gpu_fits(const kernel_row *row, const tw_problem *p, const device_fa
     if (p->m > GPU_LONGEST || p->n > GPU_LONGEST || p->k > GPU_LONGEST)
         snprintf(reason, size, "it takes m, n and k up to %d, the problem has %lld, %lld, %lld", (int)GPU_LONGEST, (long long)p->m,
                  (long long)p->n, (long long)p->k);
-    else if (g->sm > device->sm)
-        snprintf(reason, size, "it needs sm_%d, this device is sm_%d", g->sm, device->sm);
+    else if (g->sm > device->sm || ((g->traits & GPU_THIS_SM) && g->sm != device->sm))
+        snprintf(reason, size, "it needs sm_%d%s, this device is sm_%d", g->sm, g->traits & GPU_THIS_SM ? " and no other" : "", device->sm);
     else if ((g->traits & GPU_TENSOR_MAPS) && !device->tensor_maps)
         snprintf(reason, size, "it needs tensor maps, this driver cannot make them");
     else if ((g->traits & GPU_TENSOR_MAPS) && p->k > 0 && !aligned_16(p, bytes, false))

@@ -23,8 +23,10 @@ typedef struct device_facts {
     const char *engine;
     cpu_level level;
     int threads;          /* that a call may use by default */
+    bool copies;          /* operands in host memory are computed from copies, which are aligned to 256 bytes */
     int sm;               /* CUDA: 10 major + minor */
     int most_threads;     /* GPU: of a block */
+    int multiprocessors;  /* CUDA */
     bool tensor_maps;     /* CUDA: the copy engine and a driver that describes tensors to it */
     int64_t l1_bytes, l2_bytes, l3_bytes;
     int64_t local_bytes;   /* GPU: shared (local) memory of a block */
@@ -40,7 +42,9 @@ enum {
     GPU_LINEAR_GRID = 16, /* one dimension of blocks, which finds its own order */
     GPU_TENSOR_MAPS = 32, /* A and B come through the tensor memory accelerator */
     GPU_SKINNY = 64,      /* k is TILE, 16 or 32 */
-    GPU_PRODUCTION = 128  /* tw_gemm may choose it */
+    GPU_PRODUCTION = 128, /* tw_gemm may choose it */
+    GPU_PERSISTENT = 256, /* one block per multiprocessor takes tile after tile */
+    GPU_THIS_SM = 512     /* instructions of exactly this architecture */
 };
 
 typedef struct gpu_kernel {

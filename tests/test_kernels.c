@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "element.h"
 #include "guard.h"
 #include "oracle.h"
 #include "tap.h"
@@ -41,6 +42,13 @@ static tw_context *context_or_skip(const tw_lab_kernel *kernel, const tw_problem
     if (context != NULL && tw_lab_fits(context, &choice, p, reason, sizeof reason) == 1) return context;
     tap_skip(context == NULL ? why : reason);
     return NULL;
+}
+
+/* Rows of A and B in multiples of 16 bytes, where the copy engine wants them so. */
+static void align_rows(const tw_lab_kernel *kernel, tw_problem *p)
+{
+    if (strncmp(kernel->needs, "sm_", 3) != 0) return;
+    p->lda = (p->lda + 7) / 8 * 8, p->ldb = (p->ldb + 7) / 8 * 8;
 }
 
 typedef struct scalars {
@@ -90,6 +98,7 @@ static void shape_case(const tw_lab_kernel *kernel, tw_op op_a, tw_op op_b, int6
     tw_problem p = tw_problem_make(kernel->dtype, op_a, op_b, m, n, k);
     tw_lab_choice choice = {.kernel = kernel->name};
     if (!tap_case("%s %c%c %" PRId64 "x%" PRId64 "x%" PRId64, kernel->name, "nt"[op_a], "nt"[op_b], m, n, k)) return;
+    align_rows(kernel, &p);
     tw_context *context = context_or_skip(kernel, &p);
     if (context == NULL) return;
     bool guards = strcmp(kernel->engine, "cpu") == 0; /* a GPU's operands lie in memory of its own */
@@ -99,6 +108,7 @@ static void shape_case(const tw_lab_kernel *kernel, tw_op op_a, tw_op op_b, int6
         int pick = tap.full ? i : variant * 2 + i;
         int pad = pick % 2 * (1 + variant % 3);
         p.lda = lda + pad, p.ldb = ldb + 2 * pad, p.ldc = ldc + 3 * pad;
+        align_rows(kernel, &p);
         p.alpha = all_scalars[pick / 2 % SCALARS].alpha, p.beta = all_scalars[pick / 2 % SCALARS].beta;
         if (kernel->skinny && p.alpha == 0) continue; /* then k counts as 0, which these refuse */
         for (int kind = ORACLE_EXACT; passed && kind <= ORACLE_BOUND; kind++) {
@@ -166,15 +176,19 @@ static void remainder_cases(const tw_lab_kernel *kernel)
 
 static void set_element(void *data, tw_dtype dtype, int64_t i, double value)
 {
-    if (dtype == TW_F32)
-        ((float *)data)[i] = (float)value;
-    else
-        ((double *)data)[i] = value;
+    element_of(dtype)->store(data, i, 1, &value);
 }
 
-static double element(const void *data, tw_dtype dtype, int64_t i)
+static double get_element(const void *data, tw_dtype dtype, int64_t i)
 {
-    return dtype == TW_F32 ? (double)((const float *)data)[i] : ((const double *)data)[i];
+    double value;
+    element_of(dtype)->load(data, i, 1, 1, &value, 1);
+    return value;
+}
+
+static tw_dtype dtype_of_c(const tw_problem *p)
+{
+    return element_of(p->dtype)->result;
 }
 
 static bool same_class(double found, double expected)
@@ -196,7 +210,7 @@ static bool run_plainly(tw_context *context, const tw_lab_choice *choice, const 
 /* NaN, infinities and denormals in the operands reach exactly the elements that IEEE 754 says, through whole and cut tiles. */
 static void special_case(const tw_lab_kernel *kernel, const char *what, double in_a, double in_b, double in_c)
 {
-    enum { M = 19, N = 53, MOST_K = 70 };
+    enum { M = 19, N = 56, MOST_K = 72 };
     const int K = kernel->skinny ? 32 : MOST_K;
     static const double normal = 0.5;
     tw_lab_choice choice = {.kernel = kernel->name};
@@ -208,26 +222,26 @@ static void special_case(const tw_lab_kernel *kernel, const char *what, double i
     double a[M * MOST_K], b[MOST_K * N], c[M * N], expected[M * N];
     for (int i = 0; i < M * K; i++) set_element(a, p.dtype, i, i == 5 * K + K - 4 ? in_a : normal);
     for (int i = 0; i < K * N; i++) set_element(b, p.dtype, i, i == 3 * N + 51 ? in_b : normal);
-    for (int i = 0; i < M * N; i++) set_element(c, p.dtype, i, i == 18 * N + 2 ? in_c : normal);
+    for (int i = 0; i < M * N; i++) set_element(c, dtype_of_c(&p), i, i == 18 * N + 2 ? in_c : normal);
     for (int i = 0; i < M; i++)
         for (int j = 0; j < N; j++) {
             double sum = 0;
-            for (int q = 0; q < K; q++) sum += element(a, p.dtype, i * K + q) * element(b, p.dtype, q * N + j);
-            expected[i * N + j] = sum + p.beta * element(c, p.dtype, i * N + j);
+            for (int q = 0; q < K; q++) sum += get_element(a, p.dtype, i * K + q) * get_element(b, p.dtype, q * N + j);
+            expected[i * N + j] = sum + p.beta * get_element(c, dtype_of_c(&p), i * N + j);
         }
     bool passed = run_plainly(context, &choice, &p, a, b, c);
     int wrong = -1;
     for (int i = 0; passed && wrong < 0 && i < M * N; i++)
-        if (!same_class(element(c, p.dtype, i), expected[i])) wrong = i;
+        if (!same_class(get_element(c, dtype_of_c(&p), i), expected[i])) wrong = i;
     tap_result(passed && wrong < 0, "C[%d, %d] is %g, expected the class of %g", wrong / N, wrong % N,
-               wrong < 0 ? 0 : element(c, p.dtype, wrong), wrong < 0 ? 0 : expected[wrong]);
+               wrong < 0 ? 0 : get_element(c, dtype_of_c(&p), wrong), wrong < 0 ? 0 : expected[wrong]);
 }
 
 /* A product of denormals with 1 must come through: nothing flushes to zero. */
 static void denormal_case(const tw_lab_kernel *kernel)
 {
     enum { N = 32 };
-    double tiny = tw_lab_dtype_of(kernel->dtype)->smallest * 3;
+    double tiny = element_of(kernel->dtype)->smallest * 3;
     tw_lab_choice choice = {.kernel = kernel->name};
     tw_problem p = tw_problem_make(kernel->dtype, TW_N, TW_N, N, N, N);
     if (!tap_case("%s special denormals", kernel->name)) return;
@@ -239,7 +253,7 @@ static void denormal_case(const tw_lab_kernel *kernel)
         set_element(b, p.dtype, i, i % 2 ? tiny : -tiny);
     }
     bool passed = run_plainly(context, &choice, &p, a, b, c);
-    for (int i = 0; passed && i < N * N; i++) passed = element(c, p.dtype, i) == element(b, p.dtype, i);
+    for (int i = 0; passed && i < N * N; i++) passed = get_element(c, dtype_of_c(&p), i) == get_element(b, p.dtype, i);
     tap_result(passed, "I x B is not B for denormal B");
 }
 

@@ -1,85 +1,125 @@
+/* r13_matrix - rung 13: the matrix units. bf16 or f16 in, sums and C in f32.
+ *
+ * IDEA      A wgmma is one instruction of 128 threads (a warpgroup) that multiplies 64 x 16 of A by 16 x 256 of B straight out of shared memory
+ *           and adds to 64 x 256 sums in their registers, while the threads do something else. Nothing is left for threads to do but to keep
+ *           it fed, so they divide the labour:
+ *
+ *               warpgroup 2    one thread: wait empty[s], fetch the next block of A and B into stage s           (24 registers per thread)
+ *               warpgroup 0    wait full[s], 4 wgmma on rows  0 ... 63 of the tile, the stage before is empty    (240 registers)
+ *               warpgroup 1    wait full[s], 4 wgmma on rows 64 ... 127                                          (240 registers)
+ *
+ *           wgmma reads what the copy engine writes: lines of 128 bytes, 8 lines swizzled together. A's lines lie along k, as stored; B's
+ *           along n, as stored too: the unit transposes. B's tile is four boxes of 64 columns, one after the other.
+ *
+ *               A 128 x 64      one box: line i = row i                      from 8 rows to the next 8: 1024 bytes
+ *               B 64 x 256      4 boxes: line p = step p of 64 columns       from 8 steps to the next 8: 1024; from box to box: 8192
+ *
+ *           A block stays and takes tile after tile, so that the next tile's operands come while this one's sums are stored.
+ * NUMBERS   tile 128 x 256 x 64: 85 flop per byte asked. 384 threads, one block per multiprocessor, 168 registers on entry, then 24 and 240.
+ *           H200, bf16: @R13@. f16 @R13H@. cuBLAS beside it: @LT@
+ *           The matrix unit cuts off where f32 rounds: worst error seen at k = 4099 is 9.8 x 2^-24 sum|a||b|.
+ * LIMITS    sm_90a only. m, n, k >= 1, no transposes. A and B aligned to 16 bytes, lda and ldb multiples of 8 (rules of the copy engine);
+ *           any c and ldc with WIDE = 0, else c aligned to 16 bytes and ldc a multiple of 4. Needs ceil(m/128) * ceil(n/256) + grid < 2^31.
+ *           IN_F16 = 1 takes f16 in place of bf16.
+ * HOST      grid min(ceil(m/128) * ceil(n/256), multiprocessors) (any grid is right), block 384, dynamic shared memory @SMEM@.
+ *           tensor maps, both rank 2, BFLOAT16 or FLOAT16, element strides 1, no interleave, fill with zeros, swizzle 128 B, L2 promotion
+ *           256 B:
+ *               a_map: base a, dims {k, m}, stride {2 lda} bytes, box {64, 128}
+ *               b_map: base b, dims {n, k}, stride {2 ldb} bytes, box {64, 64}
+ * CHANGED   from r12: who multiplies, who fetches, and the tile; the ring is r12's.
+ * SOURCE    PTX ISA (wgmma.mma_async, setmaxnreg); NVIDIA: CUTLASS, 2023 (producer and consumer warpgroups). */
 #ifndef IN_F16
 #define IN_F16 0
 #endif
 #if IN_F16
 #define MATRIX_TYPE "f16"
+#else
+#define MATRIX_TYPE "bf16"
 #endif
 #include "rung.cuh"
 #include "wide.cuh"
 #include "hopper.cuh"
-#ifndef STAGES_
-#define STAGES_ 4
-#endif
-#ifndef GROUP_
-#define GROUP_ 16
-#endif
-enum { BM = 128, BN = 256, BK = 64, STAGES = STAGES_, CONSUMERS = 256, THREADS = CONSUMERS + 128, GROUP = GROUP_ };
+
+enum { BM = 128, BN = 256, BK = 64, LINE = 64, STAGES = 3, CONSUMERS = 256, THREADS = CONSUMERS + 128, GROUP = 16 };
 
 struct stage {
-    unsigned short a[BM][BK], b[BN / 64][BK][64];
+    unsigned short a[BM][LINE], b[BN / LINE][BK][LINE];
 };
+
+struct ring {
+    struct stage stage[STAGES];
+    barrier full[STAGES], empty[STAGES];
+};
+
+/* Tile number `tile`, taken down GROUP rows of tiles before the next column, as in r11. */
+static __device__ __forceinline__ void place(int tile, int tiles_m, int tiles_n, int *i0, int *j0)
+{
+    int group = tile / (GROUP * tiles_n), rows = min(GROUP, tiles_m - group * GROUP), in_group = tile % (GROUP * tiles_n);
+    *i0 = (group * GROUP + in_group % rows) * BM, *j0 = in_group / rows * BN;
+}
+
+/* A thread holds, of every 8 columns, 2 in row r and the same 2 in row r + 8. Two neighbouring lanes trade, so that the even one has 4 of row r
+ * and the odd one 4 of row r + 8. */
+static __device__ __forceinline__ void trade(float *four, const float *sum, int odd)
+{
+    float u = __shfl_xor_sync(~0u, odd ? sum[0] : sum[2], 1), v = __shfl_xor_sync(~0u, odd ? sum[1] : sum[3], 1);
+    four[0] = odd ? u : sum[0], four[1] = odd ? v : sum[1], four[2] = odd ? sum[2] : u, four[3] = odd ? sum[3] : v;
+}
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     r13_matrix(const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map, int m, int n, int k, float alpha, float beta,
                float *__restrict__ c, long ldc)
 {
-    extern __shared__ __align__(1024) unsigned char memory[];
-    struct stage *ring = (struct stage *)memory;
-    unsigned full = shared_address(ring + STAGES), empty = full + 8 * STAGES;
-    int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, blocks = ceil_div(k, BK), s = 0, phase = 0;
-    int tiles_m = ceil_div(m, BM), tiles_n = ceil_div(n, BN);
+    extern __shared__ __align__(1024) struct ring ring[];
+    int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, s = 0, phase = 0, blocks = ceil_div(k, BK), i0, j0;
+    int tiles_m = ceil_div(m, BM), tiles_n = ceil_div(n, BN), tiles = tiles_m * tiles_n;
     if (tid == 0) {
-        for (int at = 0; at < STAGES; at++) barrier_init(full + 8 * at, 1), barrier_init(empty + 8 * at, CONSUMERS / 32);
+        for (int q = 0; q < STAGES; q++) barrier_init(&ring->full[q], 1), barrier_init(&ring->empty[q], CONSUMERS / 32);
         barrier_init_done();
     }
     __syncthreads();
-    if (warp >= CONSUMERS / 32) {
+    if (tid >= CONSUMERS) {
         REGISTERS_KEEP(24);
-        if (tid != CONSUMERS) return;
-        for (int tile = blockIdx.x; tile < tiles_m * tiles_n; tile += gridDim.x) {
-            int group = tile / (GROUP * tiles_n), rows = min(GROUP, tiles_m - group * GROUP), in_group = tile % (GROUP * tiles_n);
-            int i0 = (group * GROUP + in_group % rows) * BM, j0 = in_group / rows * BN;
-            for (int p = 0; p < blocks * BK; p += BK) {
-                barrier_wait(empty + 8 * s, phase ^ 1);
-                barrier_expect(full + 8 * s, sizeof(struct stage));
-                copy_box(shared_address(ring[s].a), &a_map, p, i0, full + 8 * s);
-                for (int j = 0; j < BN / 64; j++) copy_box(shared_address(ring[s].b[j]), &b_map, j0 + 64 * j, p, full + 8 * s);
+        for (int tile = blockIdx.x; tid == CONSUMERS && tile < tiles; tile += gridDim.x) {
+            place(tile, tiles_m, tiles_n, &i0, &j0);
+            ROLLED
+            for (int block = 0; block < blocks; block++) {
+                barrier_wait(&ring->empty[s], phase ^ 1);
+                barrier_expect(&ring->full[s], sizeof(struct stage));
+                copy_box(ring->stage[s].a, &a_map, block * BK, i0, &ring->full[s]);
+                for (int q = 0; q < BN / LINE; q++) copy_box(ring->stage[s].b[q], &b_map, j0 + q * LINE, block * BK, &ring->full[s]);
                 if (++s == STAGES) s = 0, phase ^= 1;
             }
         }
     } else {
         REGISTERS_TAKE(240);
         float sum[128];
-        int row_at = warp * 16 + lane / 4 + lane % 2 * 8, col_at = lane / 2 % 2 * 4;
-        for (int tile = blockIdx.x; tile < tiles_m * tiles_n; tile += gridDim.x) {
-            int group = tile / (GROUP * tiles_n), rows = min(GROUP, tiles_m - group * GROUP), in_group = tile % (GROUP * tiles_n);
-            int i0 = (group * GROUP + in_group % rows) * BM, j0 = in_group / rows * BN;
+        for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
             int before = 0;
+            ROLLED
             for (int block = 0; block < blocks; block++) {
-                barrier_wait(full + 8 * s, phase);
-                unsigned long long a = matrix_descriptor(shared_address(ring[s].a[warp / 4 * 64]), 1024, 0);
-                unsigned long long b = matrix_descriptor(shared_address(ring[s].b), 1024, sizeof ring[s].b[0]);
+                barrier_wait(&ring->full[s], phase);
+                unsigned long long a = matrix_descriptor(ring->stage[s].a[warp / 4 * 64], 8 * 128, 0);
+                unsigned long long b = matrix_descriptor(ring->stage[s].b, 8 * 128, BK * 128);
                 matrix_begin();
                 UNROLLED
                 for (int p = 0; p < BK; p += 16) matrix_multiply(sum, a + p * 2 / 16, b + p * 128 / 16, block | p);
                 matrix_commit();
                 MATRIX_WAIT(1);
-                if (block > 0 && lane == 0) barrier_arrive(empty + 8 * before);
+                if (block > 0 && lane == 0) barrier_arrive(&ring->empty[before]);
                 before = s;
                 if (++s == STAGES) s = 0, phase ^= 1;
             }
             MATRIX_WAIT(0);
-            if (lane == 0) barrier_arrive(empty + 8 * before);
+            matrix_end(sum);
+            if (lane == 0) barrier_arrive(&ring->empty[before]);
+            place(tile, tiles_m, tiles_n, &i0, &j0);
+            int row = i0 + warp * 16 + lane % 2 * 8 + lane / 4, col = j0 + lane / 2 % 2 * 4;
             UNROLLED
-            for (int i = 0; i < 128; i++) asm volatile("" : "+f"(sum[i])::"memory");
-            int row = i0 + row_at, odd = lane % 2;
-            UNROLLED
-            for (int j = 0; j < 32; j++) {
-                float *d = &sum[4 * j], x[4];
-                float g0 = __shfl_xor_sync(~0u, odd ? d[0] : d[2], 1), g1 = __shfl_xor_sync(~0u, odd ? d[1] : d[3], 1);
-                x[0] = odd ? g0 : d[0], x[1] = odd ? g1 : d[1], x[2] = odd ? d[2] : g0, x[3] = odd ? d[3] : g1;
-                int col = j0 + 8 * j + col_at;
-                if (row < m) store4(&C(row, col), n - col, alpha, x, beta);
+            for (int j = 0; j < BN / 8; j++) {
+                float four[4];
+                trade(four, &sum[4 * j], lane % 2);
+                if (row < m) store4(&C(row, col + 8 * j), n - col - 8 * j, alpha, four, beta);
             }
         }
     }

@@ -190,7 +190,8 @@ static void cuda_facts(const engine *e, device_facts *out)
 {
     size_t bytes = 0;
     e->cu->cuDeviceTotalMem_v2(&bytes, e->device);
-    *out = (device_facts){.engine = "cuda", .threads = 1, .sm = e->sm, .most_threads = 1024,
+    *out = (device_facts){.engine = "cuda", .threads = 1, .copies = true, .sm = e->sm, .most_threads = 1024,
+                          .multiprocessors = attribute(e->cu, e->device, CU_ATTRIBUTE_MULTIPROCESSORS),
                           .tensor_maps = e->sm >= 90 && e->cu->cuTensorMapEncodeTiled != NULL,
                           .local_bytes = attribute(e->cu, e->device, CU_ATTRIBUTE_SHARED_OPTIN),
                           .l2_bytes = attribute(e->cu, e->device, CU_ATTRIBUTE_L2_BYTES), .largest_bytes = (int64_t)bytes};
@@ -360,7 +361,7 @@ static tw_status encode_map(engine *e, const plan *p, cu_tensor_map *map, uint64
     uint64_t bytes = (uint64_t)dtype_find(p->problem.dtype)->lab.bytes;
     uint64_t dims[2] = {(uint64_t)cols, (uint64_t)rows}, strides[1] = {(uint64_t)ld * bytes};
     uint32_t box[2] = {box_cols, box_rows}, ones[2] = {1, 1};
-    int type = p->problem.dtype == TW_F32 ? CU_TENSOR_F32 : CU_TENSOR_BF16;
+    int type = p->problem.dtype == TW_F32 ? CU_TENSOR_F32 : p->problem.dtype == TW_F16 ? CU_TENSOR_F16 : CU_TENSOR_BF16;
     cu_result error = e->cu->cuTensorMapEncodeTiled(map, type, 2, (void *)(uintptr_t)address, dims, strides, box, ones, 0,
                                                     box_cols * bytes == 128 ? CU_TENSOR_SWIZZLE_128B : 0, CU_TENSOR_L2_256B, 0);
     if (error == CU_SUCCESS) return TW_OK;

@@ -188,7 +188,7 @@ static void cl_describe(const engine *e, tw_device *out)
 
 static void cl_facts(const engine *e, device_facts *out)
 {
-    *out = (device_facts){.engine = "opencl", .threads = 1,
+    *out = (device_facts){.engine = "opencl", .threads = 1, .copies = true,
                           .local_bytes = (int64_t)device_number(e->cl, e->device, CL_DEVICE_LOCAL_MEM_SIZE, 8),
                           .most_threads = (int)device_number(e->cl, e->device, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof(size_t)),
                           .largest_bytes = (int64_t)device_number(e->cl, e->device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, 8)};
