@@ -1,0 +1,87 @@
+#!/bin/sh
+# test_install.sh - the installed tree: staged with DESTDIR, moved elsewhere, then found by pkg-config and by CMake.
+# Prints TAP; TILEWRIGHT_BUILD is the build folder. Built with sanitizers there is nothing to install: all is skipped.
+set -u
+
+build=${TILEWRIGHT_BUILD:-$(dirname "$0")/../build}
+source=$(cd "$(dirname "$0")" && pwd)
+compiler=$(sed -n 's/^CMAKE_C_COMPILER:[A-Z]*=//p' "$build/CMakeCache.txt" 2>/dev/null)
+libdir=$(sed -n 's/^CMAKE_INSTALL_LIBDIR:[A-Z]*=//p' "$build/CMakeCache.txt" 2>/dev/null)
+
+cases='staged_files header_stands_alone pkg_config_shared pkg_config_static cmake_package program_runs_from_anywhere'
+# shellcheck disable=SC2086 # words on purpose
+case " $* " in *' --list '*) printf '%s\n' $cases && exit 0 ;; esac
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/tilewright-install.XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+tree=$work/moved/opt
+
+need() { command -v "$1" >/dev/null || { echo "$1 is not installed" >"$work/skip" && return 1; }; }
+
+# DESTDIR stages; then the tree is moved, as a packager or a user of a tarball does.
+staged_files() {
+    DESTDIR=$work/stage cmake --install "$build" --prefix /usr/local || return 1
+    mkdir -p "$work/moved" && mv "$work/stage/usr/local" "$tree" || return 1
+    [ -z "$(find "$work/stage" -type f)" ] || { echo "files outside the prefix" && return 1; }
+    for file in include/tilewright.h include/tilewright_lab.h "$libdir/libtilewright.so" "$libdir/libtilewright.so.0" \
+        "$libdir/libtilewright.a" "$libdir/pkgconfig/tilewright.pc" "$libdir/cmake/tilewright/tilewright-config.cmake"; do
+        [ -e "$tree/$file" ] || { echo "$file is missing" && return 1; }
+    done
+    ! grep -rIl -e "$work" -e "$build" "$tree" || { echo "these files name a folder of the build" && return 1; }
+}
+
+header_stands_alone() {
+    for header in tilewright.h tilewright_lab.h; do
+        echo "#include <$header>" >"$work/header.c"
+        "$compiler" -std=c99 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -I"$tree/include" "$work/header.c" || return 1
+        command -v c++ >/dev/null || continue
+        c++ -x c++ -std=c++11 -Wall -Wextra -Werror -fsyntax-only -I"$tree/include" "$work/header.c" || return 1
+    done
+}
+
+flags() { PKG_CONFIG_PATH=$tree/$libdir/pkgconfig pkg-config "$@" tilewright; }
+
+pkg_config_shared() {
+    need pkg-config || return 1
+    # shellcheck disable=SC2046 # words on purpose
+    "$compiler" -std=c99 $(flags --cflags) "$source/consumer/consumer.c" -o "$work/shared" $(flags --libs) || return 1
+    LD_LIBRARY_PATH=$tree/$libdir "$work/shared"
+}
+
+pkg_config_static() {
+    need pkg-config || return 1
+    # shellcheck disable=SC2046
+    "$compiler" -std=c99 $(flags --cflags) "$source/consumer/consumer.c" -o "$work/static" \
+        "$tree/$libdir/libtilewright.a" $(flags --libs --static | tr ' ' '\n' | grep -v -e -ltilewright -e -L) || return 1
+    "$work/static"
+}
+
+cmake_package() {
+    cmake -S "$source/consumer" -B "$work/consumer" -DCMAKE_PREFIX_PATH="$tree" -DCMAKE_C_COMPILER="$compiler" &&
+        cmake --build "$work/consumer" && "$work/consumer/with_shared" && "$work/consumer/with_static"
+}
+
+program_runs_from_anywhere() {
+    [ -x "$tree/bin/tilewright" ] || { echo "the program was not built" >"$work/skip" && return 1; }
+    (cd / && env -i "$tree/bin/tilewright" version)
+}
+
+number=0 failed=0
+for name in $cases; do
+    number=$((number + 1))
+    rm -f "$work/skip"
+    if grep -q '^TILEWRIGHT_SANITIZE:[A-Z]*=.' "$build/CMakeCache.txt"; then
+        echo "ok $number - $name # SKIP a build with sanitizers is not installed"
+    elif "$name" >"$work/output" 2>&1; then
+        echo "ok $number - $name"
+    elif [ -e "$work/skip" ]; then
+        echo "ok $number - $name # SKIP $(cat "$work/skip")"
+    else
+        failed=$((failed + 1))
+        echo "not ok $number - $name"
+        sed 's/^/# /' "$work/output"
+    fi
+done
+echo "1..$number"
+[ $failed -eq 0 ]

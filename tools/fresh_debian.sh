@@ -1,0 +1,60 @@
+#!/bin/sh
+# fresh_debian.sh - the proof that a fresh Debian 12 with nothing but git is enough: makes one with debootstrap, clones the
+# repository inside it and runs ./dev demo and ./dev test there, timed. Run as root; needs debootstrap, git and the network.
+#
+#   tools/fresh_debian.sh [--worktree] [FOLDER [COMMAND ...]]
+#
+# FOLDER       where it is made, default /tmp/tilewright-fresh; FOLDER/base is kept for the next run, FOLDER/root made anew
+# COMMAND      run in the clone in place of "./dev demo" and "./dev test", each a word: 'test --only io'
+# --worktree   clone the files as they lie here, not what is committed
+#
+# MIRROR in the environment chooses the Debian mirror. Nothing but /proc and /dev is shared with the machine outside, in a
+# mount namespace of its own that ends with the script.
+set -eu
+
+if [ "${1:-}" = --inside ]; then # in the new namespaces, as root of FOLDER's machine
+    root=$2 && shift 2
+    mount -t proc proc "$root/proc"
+    mount --rbind /dev "$root/dev"
+    exec env -i HOME=/root TERM=dumb PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+        ${http_proxy:+http_proxy="$http_proxy"} chroot "$root" /bin/sh -c '
+        cd /root && git clone --quiet /srv/tilewright.git tilewright && cd tilewright || exit 1
+        failed=0
+        for words in "$@"; do
+            echo "=== ./dev $words"
+            start=$(date +%s)
+            ./dev $words </dev/null && status=0 || { status=$? && failed=1; }
+            echo "=== ./dev $words: exit $status after $(($(date +%s) - start)) s"
+        done
+        exit $failed' sh "$@"
+fi
+
+here=$(cd "$(dirname "$0")/.." && pwd)
+worktree='' && [ "${1:-}" = --worktree ] && worktree=1 && shift
+folder=${1:-/tmp/tilewright-fresh}
+[ $# -gt 0 ] && shift
+[ $# -gt 0 ] || set -- demo test
+
+mkdir -p "$folder"
+if ! [ -e "$folder/base/.made" ]; then
+    rm -rf "$folder/base"
+    debootstrap --variant=minbase --include=git bookworm "$folder/base" "${MIRROR:-http://deb.debian.org/debian}"
+    chroot "$folder/base" apt-get clean
+    rm -rf "$folder/base/var/lib/apt/lists"/*
+    # How this machine reaches its mirror, where that is out of the ordinary.
+    apt-config dump | grep -E '^Acquire::(https?::Proxy|Check-)' >"$folder/base/etc/apt/apt.conf.d/99outside" || true
+    touch "$folder/base/.made"
+fi
+rm -rf --one-file-system "$folder/root"
+cp -a "$folder/base" "$folder/root"
+if [ -n "$worktree" ]; then
+    copy=$folder/worktree && rm -rf "$copy" && mkdir "$copy"
+    (cd "$here" && git ls-files -z -co --exclude-standard | xargs -0 ls -d 2>/dev/null | tar -cf - -T -) | tar -xf - -C "$copy"
+    git -C "$copy" init --quiet -b main
+    git -C "$copy" add -A
+    git -C "$copy" -c user.name=tilewright -c user.email=tilewright@localhost commit --quiet -m 'the files as they lie'
+else
+    copy=$here
+fi
+git clone --quiet --bare "$copy" "$folder/root/srv/tilewright.git"
+exec unshare --mount --pid --fork --kill-child "$0" --inside "$folder/root" "$@"

@@ -1,0 +1,74 @@
+#!/bin/sh
+# lint.sh - ./dev lint: what a machine can say about the code without running it. One line per check, findings above it.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+jobs=${1:-2}
+bad=0
+
+check() { # WHAT COMMAND ...
+    what=$1 && shift
+    if output=$("$@" 2>&1); then
+        echo "ok    $what"
+    else
+        bad=$((bad + 1))
+        printf '%s\n' "$output" | grep -v '^\[ *[0-9]*[%/]'
+        echo "FAIL  $what"
+    fi
+}
+
+# The library neither prints nor ends the process, and reads the environment only where tw_open() does.
+no_calls() {
+    ! grep -nE '\b(printf|fprintf|vprintf|vfprintf|dprintf|puts|fputs|putchar|putc|perror|exit|_exit|_Exit|abort|assert|raise|setenv)\(' \
+        -r src kernels --include='*.c' --include='*.h' &&
+        ! grep -nE "\b(secure_)?getenv\(" -r src kernels include | grep -vE "^src/(engines/[a-z]+/(engine|dl)|jit_cache)\.c:"
+}
+
+no_fast_math() {
+    ! grep -noE -e '-(ffast-math|Ofast|funsafe-math-optimizations|ffp-contract=fast|fassociative-math|ffinite-math-only)' \
+        build/lint-gcc/compile_commands.json | sort | uniq -c | grep . &&
+        ! grep -nE '^ *#pragma.*(fast-math|FP_CONTRACT +ON)|__attribute__ *\(\( *optimize' -r src kernels lab io cli
+}
+
+# build FOLDER COMPILER ARGUMENT ...
+build() {
+    folder=$1 compiler=$2 && shift 2
+    { [ -e "$folder/CMakeCache.txt" ] || CC=$compiler cmake -S . -B "$folder" -DTILEWRIGHT_WERROR=ON "$@"; } &&
+        cmake --build "$folder" -j "$jobs"
+}
+
+# The shared library exports what the two headers declare, each name under its node, and nothing else.
+symbols() {
+    [ -e build/lint-gcc/libtilewright.so ] || { echo 'there is no library to look at' && return 1; }
+    nm -D --defined-only --with-symbol-versions build/lint-gcc/libtilewright.so |
+        awk '$2 != "A" { print $3 }' | sort >build/lint-gcc/exported
+    {
+        sed -n 's/^TW_API.*[ *]\(tw_[a-z0-9_]*\)(.*/\1@@TILEWRIGHT_0.1/p' include/tilewright.h
+        sed -n 's/^TW_API.*[ *]\(tw_lab_[a-z0-9_]*\)(.*/\1@@TILEWRIGHT_LAB/p' include/tilewright_lab.h
+    } | sort >build/lint-gcc/declared
+    diff build/lint-gcc/declared build/lint-gcc/exported
+}
+
+static_checks() {
+    cppcheck -q --project=build/lint-clang/compile_commands.json --enable=warning,performance,portability --inline-suppr \
+        --error-exitcode=1 -j "$jobs" --suppress=missingIncludeSystem -itests \
+        --suppressions-list=tools/cppcheck.suppress
+}
+
+scripts() { shellcheck -S warning dev .ci/run tests/*.sh tools/*.sh; }
+
+check 'include rule' tools/check_includes.sh
+check 'the library does not print, end the process or read the environment' no_calls
+check 'generated docs are fresh' tools/ladder_doc.sh --check
+check 'gcc -Wall -Wextra -Wpedantic -Wshadow -Wconversion' build build/lint-gcc gcc -DTILEWRIGHT_TESTS=OFF -DCMAKE_C_FLAGS=-Wconversion
+check 'clang -Wall -Wextra -Wpedantic -Wshadow, tests too' build build/lint-clang clang
+check 'no fast-math' no_fast_math
+check 'exported symbols' symbols
+check 'cppcheck' static_checks
+check 'shellcheck' scripts
+
+# Not yet a finding: how far the code is from .clang-format.
+find include src kernels/cpu lab io cli tests fuzz -name '*.[ch]' | sort | while read -r file; do
+    clang-format "$file" | diff "$file" - | grep -c '^<' | sed "s|\$| $file|"
+done | awk '{ lines += $1; files += $1 > 0 } END { print "note  clang-format would change " lines + 0 " lines in " files + 0 " files" }'
+
+[ "$bad" -eq 0 ] || { echo "$bad checks failed" && exit 1; }
