@@ -82,12 +82,19 @@ static tw_status plan_gpu(plan *plan, const device_facts *device, const tw_lab_c
     plan->grid_x = ceil_div(p->n, plan->block_n);
     plan->grid_y = ceil_div(p->m, plan->block_m);
     if (row->gpu.traits & GPU_LINEAR_GRID) plan->grid_x *= plan->grid_y, plan->grid_y = 1;
-    if (row->gpu.traits & GPU_PERSISTENT) plan->grid_x = min_i64(plan->grid_x, device->multiprocessors);
+    if (row->gpu.traits & GPU_PERSISTENT) /* as many blocks as take equally many tiles each */
+        plan->grid_x = ceil_div(plan->grid_x, max_i64(ceil_div(plan->grid_x, max_i64(device->multiprocessors, 1)), 1));
     plan->turns_b = (row->gpu.traits & GPU_TURNS_B) && p->op_b == TW_N;
     snprintf(plan->options, sizeof plan->options, "-DTILE=%d -DOP_A=%d -DOP_B=%d -DWIDE=%d%s%s", plan->tile ? plan->tile : 16,
              p->op_a, plan->turns_b ? 1 : p->op_b, kernel_is_wide(row, p), p->dtype == TW_F16 ? " -DIN_F16=1" : "",
              choice->default_build ? " -DDEFAULT_BUILD" : "");
     return TW_OK;
+}
+
+/* Of production rows that fit, the later in the table is the better; but none on a GPU beats one that the copy engine feeds. */
+static bool beats(const kernel_row *one, const kernel_row *later)
+{
+    return (one->gpu.traits & GPU_TENSOR_MAPS) && !(later->gpu.traits & GPU_TENSOR_MAPS);
 }
 
 tw_status plan_find(const tw_problem *problem, const device_facts *device, const tw_lab_choice *choice, plan *out)
@@ -107,7 +114,7 @@ tw_status plan_find(const tw_problem *problem, const device_facts *device, const
         for (int i = 0; i < kernel_count(); i++) {
             const kernel_row *row = kernel_at(i);
             if (!row->lab.production || strcmp(row->lab.engine, device->engine) != 0 || row->lab.dtype != problem->dtype) continue;
-            if (kernel_fits(row, problem, device, reason, sizeof reason)) best = row;
+            if (kernel_fits(row, problem, device, reason, sizeof reason) && !(best != NULL && beats(best, row))) best = row;
         }
     }
     if (best == NULL)

@@ -78,7 +78,7 @@ const char *cpu_level_name(cpu_level level)
 #define CUDA_RUNG(step, type, m, n, k, x, traits_, bytes, least_sm, boxes_, about, cited)                              \
     {.lab = {.name = "cuda_" #type "_" #step, .engine = "cuda", .rung = #step, .dtype = ID_##type,                     \
              .file = "cuda/" #step ".cu", .needs = "sm_" #least_sm, .idea = about, .source = cited, .tile_m = m,       \
-             .tile_n = n, .tile_k = k},                                                                                \
+             .tile_n = n, .tile_k = k, .production = ((traits_) & GPU_PRODUCTION) != 0},                               \
      .gpu = {#step, x, 1, traits_, 0, bytes, least_sm, BOXES boxes_}},
 #define BOXES(a_rows, a_cols, b_rows, b_cols) a_rows, a_cols, b_rows, b_cols
 #define ID_f16 TW_F16

@@ -4,15 +4,15 @@
  *           words of shared memory:
  *
  *              block 128 x 128                     warp 64 x 32: lanes 8 x 4, each twice 4 rows and twice 4 columns
- *             .----.----.----.----.                .--.--.--.--. x 2
- *             | w0 | w1 | w2 | w3 |                |l0|l1|l2|l3|      a: 8 lanes x 16 bytes side by side: one wavefront
- *             |----|----|----|----|                |l4|l5|  |  |      b: 4 lanes x 16 bytes: one wavefront
- *             | w4 | w5 | w6 | w7 |                |..|  |  |  |      r10's lanes stand 2 x 16: 1 and 2 wavefronts
- *             '----'----'----'----'            x 2 '--'--'--'--'
+ *             .----.----.----.----.                .---.---.---.---. x 2
+ *             | w0 | w1 | w2 | w3 |                | 0 | 2 | 4 | 6 |      a: 8 x 16 bytes, lanes l and l ^ 2 the same
+ *             |----|----|----|----|                | 1 | 3 | 5 | 7 |      b: 4 x 16 bytes, lanes l and l ^ 1 the same
+ *             | w4 | w5 | w6 | w7 |                | 8 | 10| 12| 14|      A 16-byte load is served in 2 wavefronts where such neighbours
+ *             '----'----'----'----'            x 2 '---'---'---'---'      share it, and in 4 where they do not
  *
  *           And blocks that run at the same time should share operands: they are numbered down GROUP rows of tiles before the next column,
  *           so that a wave of blocks covers a compact patch of C instead of a few whole rows.
- * NUMBERS   32 flop per byte asked of the L2; 4 shared loads per 64 FMAs as in r10, 4 wavefronts instead of 6. Tiles are 8 deep: with 16 the
+ * NUMBERS   32 flop per byte asked of the L2; 4 shared loads per 64 FMAs as in r10. Tiles are 8 deep: with 16 the
  *           compiler spills 56 bytes. On an H200 at 4096 it is level with r10 (0.99): there neither the banks nor the L2 are the limit.
  * LIMITS    those of r10.
  * CHANGED   from r10: the thread's place in the block, the block's place in C, the depth of a tile.
@@ -29,7 +29,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) r11_warp(PARAMETERS)
     int tiles_m = ceil_div(m, BM), tiles_n = ceil_div(n, BN), group = blockIdx.x / (GROUP * tiles_n);
     int rows = min(GROUP, tiles_m - group * GROUP), in_group = blockIdx.x % (GROUP * tiles_n);
     int i0 = (group * GROUP + in_group % rows) * BM, j0 = in_group / rows * BN;
-    int a_at = warp / 4 * 64 + lane / 4 * 4, b_at = warp % 4 * 32 + lane % 4 * 4;
+    int a_at = warp / 4 * 64 + (lane / 8 * 2 + lane % 2) * 4, b_at = warp % 4 * 32 + lane / 2 % 4 * 4;
     float sum[8][8] = {0};
     float4 a_next[LOADS], b_next[LOADS];
     ROLLED

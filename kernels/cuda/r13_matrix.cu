@@ -15,17 +15,18 @@
  *               B 64 x 256      4 boxes: line p = step p of 64 columns       from 8 steps to the next 8: 1024; from box to box: 8192
  *
  *           A block stays and takes tile after tile, so that the next tile's operands come while this one's sums are stored.
- * NUMBERS   tile 128 x 256 x 64: 85 flop per byte asked. 384 threads, one block per multiprocessor, 168 registers on entry, then 24 and 240.
- *           H200, bf16: @R13@. f16 @R13H@. cuBLAS beside it: @LT@
- *           The matrix unit cuts off where f32 rounds: worst error seen at k = 4099 is 9.8 x 2^-24 sum|a||b|.
- * LIMITS    sm_90a only. m, n, k >= 1, no transposes. A and B aligned to 16 bytes, lda and ldb multiples of 8 (rules of the copy engine);
- *           any c and ldc with WIDE = 0, else c aligned to 16 bytes and ldc a multiple of 4. Needs ceil(m/128) * ceil(n/256) + grid < 2^31.
- *           IN_F16 = 1 takes f16 in place of bf16.
- * HOST      grid min(ceil(m/128) * ceil(n/256), multiprocessors) (any grid is right), block 384, dynamic shared memory @SMEM@.
- *           tensor maps, both rank 2, BFLOAT16 or FLOAT16, element strides 1, no interleave, fill with zeros, swizzle 128 B, L2 promotion
- *           256 B:
- *               a_map: base a, dims {k, m}, stride {2 lda} bytes, box {64, 128}
- *               b_map: base b, dims {n, k}, stride {2 ldb} bytes, box {64, 64}
+ * NUMBERS   tile 128 x 256: 85 flop per byte asked. 384 threads, 168 registers on entry, then 24 and 240; 3 stages of 48 KiB: one block per
+ *           multiprocessor. H200, bf16: 740 TFLOP/s at 4096, 796 to 805 at 8192 after a pause (cuBLAS, C in bf16: 751 and 790); 660 and 680
+ *           when run on end, where the power limit holds the clock down (cuBLAS 723 at 8192). f16: 718 and 770.
+ *           Small integers are exact; worst error seen at k = 4099: 9.8 (bf16) and 11.7 (f16) times 2^-24 sum|a||b|.
+ * LIMITS    sm_90a only. m, n >= 1, no transposes. a and b aligned to 16 bytes, lda and ldb multiples of 8 (rules of the copy engine).
+ *           WIDE = 1 promises c aligned to 16 bytes and ldc a multiple of 4; WIDE = 0 takes any. Tiles + grid < 2^31. IN_F16 = 1: f16 for bf16.
+ * HOST      any grid is right; best is the smallest with as few rounds as one block per multiprocessor: tiles = ceil(m / 128) ceil(n / 256),
+ *           rounds = ceil(tiles / multiprocessors), grid = ceil(tiles / rounds) (1 % at 8192, where power limits). block 384, dynamic shared memory
+ *           sizeof(struct ring) = 147504 bytes. Two tensor maps, rank 2, BFLOAT16 or FLOAT16, element strides 1, no interleave, zeros outside,
+ *           swizzle 128 B, L2 promotion 256 B:
+ *               a_map: address a, dims {k, m}, stride {2 lda} bytes, box {64, 128}
+ *               b_map: address b, dims {n, k}, stride {2 ldb} bytes, box {64, 64}
  * CHANGED   from r12: who multiplies, who fetches, and the tile; the ring is r12's.
  * SOURCE    PTX ISA (wgmma.mma_async, setmaxnreg); NVIDIA: CUTLASS, 2023 (producer and consumer warpgroups). */
 #ifndef IN_F16
@@ -93,7 +94,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         }
     } else {
         REGISTERS_TAKE(240);
-        float sum[128];
+        float sum[128]; /* set by wgmma alone: a mere "= {0}" makes ptxas wait after every block (C7517, C7519; 655 TFLOP/s, not 800) */
         for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
             int before = 0;
             ROLLED
@@ -119,6 +120,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             for (int j = 0; j < BN / 8; j++) {
                 float four[4];
                 trade(four, &sum[4 * j], lane % 2);
+                if (blocks == 0) four[0] = four[1] = four[2] = four[3] = 0;
                 if (row < m) store4(&C(row, col + 8 * j), n - col - 8 * j, alpha, four, beta);
             }
         }

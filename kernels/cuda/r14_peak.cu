@@ -52,7 +52,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) r14_peak(PARAMETERS)
     int tiles_m = ceil_div(m, BM), tiles_n = ceil_div(n, BN), group = blockIdx.x / (GROUP * tiles_n);
     int rows = min(GROUP, tiles_m - group * GROUP), in_group = blockIdx.x % (GROUP * tiles_n);
     int i0 = (group * GROUP + in_group % rows) * BM, j0 = in_group / rows * BN;
-    int a_at = warp / 4 * 64 + lane / 4 * 4, b_at = warp % 4 * 32 + lane % 4 * 4;
+    int a_at = warp / 4 * 64 + (lane / 8 * 2 + lane % 2) * 4, b_at = warp % 4 * 32 + lane / 2 % 4 * 4;
     const bool a_turned = !OP_A, b_turned = OP_B;
     float sum[8][8] = {0};
     float4 a_next[LOADS], b_next[LOADS];

@@ -52,7 +52,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void r14_peak(PARA
     int tiles_m = ceil_div(m, BM), tiles_n = ceil_div(n, BN), group = get_group_id(0) / (GROUP * tiles_n);
     int rows = min((int)GROUP, tiles_m - group * GROUP), in_group = get_group_id(0) % (GROUP * tiles_n);
     int i0 = (group * GROUP + in_group % rows) * BM, j0 = in_group / rows * BN;
-    int a_at = warp / 4 * 64 + lane / 4 * 4, b_at = warp % 4 * 32 + lane % 4 * 4;
+    int a_at = warp / 4 * 64 + (lane / 8 * 2 + lane % 2) * 4, b_at = warp % 4 * 32 + lane / 2 % 4 * 4;
     const bool a_turned = !OP_A, b_turned = OP_B;
     float sum[8][8] = {0};
     float4 a_next[LOADS], b_next[LOADS];

@@ -32,7 +32,7 @@
 #pragma OPENCL EXTENSION cl_khr_subgroups : enable
 #define ROW_BARRIER() sub_group_barrier(CLK_LOCAL_MEM_FENCE)
 #else
-#define ROW_BARRIER() asm volatile("bar.warp.sync 0xffffffff;" : : : "memory")
+#define ROW_BARRIER() __asm__ volatile("bar.warp.sync 0xffffffff;" : : : "memory")
 #endif
 
 __kernel __attribute__((reqd_work_group_size(TILE, TILE, 1))) void s2_shared_a(PARAMETERS)
