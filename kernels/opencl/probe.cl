@@ -7,25 +7,32 @@ enum { CHAINS = 16 };
  * driver may not join work-items into vectors by itself; a GPU takes them one by one. */
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void probe_fma(__global float *sink, int rounds, float factor, float addend)
 {
-    float8 chain[CHAINS];
-    for (int i = 0; i < CHAINS; i++) chain[i] = 1 + i / 64.0f;
+    float8 chain[CHAINS]; /* every lane another value: a compiler that takes them one by one must not find them equal */
+    for (int i = 0; i < CHAINS; i++) chain[i] = 1 + i / 64.0f + (float8)(0, 1, 2, 3, 4, 5, 6, 7) / 1024;
     for (int r = 0; r < rounds; r++)
 #pragma unroll
         for (int i = 0; i < CHAINS; i++) chain[i] = fma(chain[i], factor, addend);
     float8 sum = 0;
     for (int i = 0; i < CHAINS; i++) sum += chain[i];
-    if (sum.s0 + sum.s7 == 12345.0f) sink[0] = sum.s0; /* never, but the compiler cannot know */
+    float4 half_sum = sum.lo + sum.hi;
+    if (half_sum.x + half_sum.y + half_sum.z + half_sum.w == 12345.0f) sink[0] = sum.s0; /* never, but the compiler cannot know */
 }
 
-/* Every work-item reads 16 bytes at a time, neighbours side by side; `count` vectors, `rounds` times. */
+#ifndef RUNS
+#define RUNS 0
+#endif
+
+/* Every work-item reads 16 bytes at a time, `count` vectors in all, `rounds` times: neighbours side by side, as a GPU likes it, or with RUNS = 1
+ * each a run of its own, as a CPU does. */
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void probe_read(__global float *sink, int rounds, __global const float4 *data,
                                                                               long count)
 {
     float4 sum = 0;
-    long step = get_global_size(0);
+    long items = get_global_size(0), run = count / items, step = RUNS ? 1 : items;
+    long first = RUNS ? get_global_id(0) * run : get_global_id(0), end = RUNS ? first + run : count;
     for (int r = 0; r < rounds; r++)
 #pragma unroll 8
-        for (long i = get_global_id(0); i < count; i += step) sum += data[i] * (float)(r + 1); /* r: every round must read */
+        for (long i = first; i < end; i += step) sum += data[i] * (float)(r + 1); /* r: every round must read */
     if (sum.x + sum.w == 12345.0f) sink[0] = sum.x;
 }
 

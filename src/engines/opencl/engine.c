@@ -464,7 +464,9 @@ static tw_status cl_bandwidth(engine *e, int64_t bytes, int threads, int tries, 
     buffer data;
     int64_t count = bytes / 16;
     (void)threads;
-    TRY(find_or_build(e, "opencl/probe.cl", "probe_read", "", &kernel));
+    bool cpu = (device_number(e->cl, e->device, CL_DEVICE_TYPE, 8) & CL_DEVICE_TYPE_CPU_BIT) != 0;
+    count = round_up(count, (int64_t)probe_groups(e) * PROBE_THREADS); /* every work-item as many */
+    TRY(find_or_build(e, "opencl/probe.cl", "probe_read", cpu ? "-DRUNS=1" : "-DRUNS=0", &kernel));
     void *zeros = calloc((size_t)count, 16);
     tw_status status = zeros != NULL ? TW_OK : fail(TW_NO_MEMORY, "no memory for a working set of %" PRId64 " bytes", bytes);
     if (status == TW_OK) status = cl_upload(e, &(operand){.host = zeros, .rows = 1, .cols = count, .ld = count, .element_bytes = 16}, true, &data);
