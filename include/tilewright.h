@@ -175,7 +175,8 @@ static inline tw_problem tw_problem_make(tw_dtype dtype, tw_op op_a, tw_op op_b,
  * Error     element by element, where nothing overflows: with u the accumulator's unit roundoff (2^-24 f32, 2^-53 f64; 2^-23
  *           f16 and bf16, whose matrix units cut off where f32 rounds),
  *           g(j) = j u / (1 - j u), alpha and beta as rounded:
- *             |C - exact| <= |alpha| g(k+2) sum|a||b| + g(2) |beta c0| + (k+1) smallest subnormal    [docs/ACCURACY.md]
+ *             |C - exact| <= |alpha| g(k+2) sum|a||b| + g(2) |beta c0| + (max(1, |alpha|) k + 1) smallest subnormal
+ *           [docs/ACCURACY.md; where (k+2) u > 1/2 read (1 + u)^j - 1 for g(j)]
  *
  * Cost      2 m n k flops; at least (m k + k n + m n) elements moved, m n more when beta != 0.
  *

@@ -1,5 +1,5 @@
-/* element.h - the element types as rows of one table: load as double, store from double, poison, random values. Every value
- * of every type is a double exactly; nothing else in the lab asks which type it has in hand. */
+/* element.h - the element types as rows of one table: load as double, store from double, poison, random values. Every
+ * value of every type is a double exactly; nothing else in the lab asks which type it has in hand. */
 #ifndef TILEWRIGHT_ELEMENT_H
 #define TILEWRIGHT_ELEMENT_H
 
@@ -37,7 +37,7 @@ static inline uint64_t element_mix(uint64_t seed, uint64_t index)
     return z ^ (z >> 31);
 }
 
-/* element_uniform - a value in (-1, 1) with every bit of the significand in play: an odd number of 2^-digits, so never 0.
+/* element_uniform - a value in (-1, 1) with every bit of the significand in play: odd times 2^-digits, so never 0.
  * element_integer - an integer of -limit .. limit. */
 double element_uniform(const element *e, uint64_t seed, uint64_t index);
 double element_integer(int64_t limit, uint64_t seed, uint64_t index);

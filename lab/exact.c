@@ -1,5 +1,5 @@
-/* exact.c - sums of products of doubles in fixed point, with nothing rounded (the idea is Kulisch's long accumulator), and
- * the set of results that IEEE 754 allows in any order of summation. */
+/* exact.c - sums of products of doubles in fixed point, with nothing rounded (the idea is Kulisch's long accumulator),
+ * and the set of results that IEEE 754 allows in any order of summation. */
 #include "exact.h"
 
 #include <limits.h>
@@ -74,8 +74,8 @@ static void add_terms(fixed *f, double x, double y)
     if (x_part != 0 && y_part != 0) add_product(f, x_part, y_part, x_exponent + y_exponent);
 }
 
-/* to += |factor| * f, digit by digit. f's carries are settled, and f is a sum of products of two doubles: its digits below
- * 2^-2148 are 0, so that no position is negative. */
+/* to += |factor| * f, digit by digit. f's carries are settled, and f is a sum of products of two doubles: its digits
+ * below 2^-2148 are 0, so that no position is negative. */
 static void add_scaled(fixed *to, const fixed *f, double factor)
 {
     int exponent;
@@ -166,14 +166,15 @@ static unsigned turned(unsigned set)
     return (set & (FINITE | NOT_A_NUMBER)) | (set & PLUS ? MINUS : 0u) | (set & MINUS ? PLUS : 0u);
 }
 
-/* May a magnitude up to s round beyond the largest finite number? Compared at 2^-1100, where nothing overflows too soon. */
+/* May a magnitude up to s round beyond the largest finite number? Compared at 2^-1100, where nothing overflows too
+ * soon. */
 static bool beyond(scaled s, double largest)
 {
     return scaled_at(s, 1100) * (1 + 0x1p-40) > ldexp(largest, -1100);
 }
 
-/* The products' own sum: plus and minus are the sums of the positive and the negative products' magnitudes, with room for
- * every rounding; infinite holds the classes of those products that are not finite. */
+/* The products' own sum: plus and minus are the sums of the positive and the negative products' magnitudes, with room
+ * for every rounding; infinite holds the classes of those products that are not finite. */
 static unsigned sum_classes(unsigned infinite, scaled plus, scaled minus, double largest)
 {
     bool up = beyond(plus, largest), down = beyond(minus, largest);
@@ -301,8 +302,8 @@ static void number_text(char text[NUMBER_BYTES], const element *type, double val
     }
 }
 
-void exact_sentence(char *text, size_t bytes, const element *type, int64_t row, int64_t col, double found, double expected,
-                    double bound, double ratio)
+void exact_sentence(char *text, size_t bytes, const element *type, int64_t row, int64_t col, double found,
+                    double expected, double bound, double ratio)
 {
     char found_text[NUMBER_BYTES], expected_text[NUMBER_BYTES], tail[96] = "";
     number_text(found_text, type, found), number_text(expected_text, type, expected);
@@ -310,6 +311,6 @@ void exact_sentence(char *text, size_t bytes, const element *type, int64_t row, 
     else if (bound == 0) snprintf(tail, sizeof tail, " exactly");
     else if (isfinite(ratio)) snprintf(tail, sizeof tail, " +- %.2g (error %.3g times its bound)", bound, ratio);
     else snprintf(tail, sizeof tail, " +- %.2g", bound);
-    snprintf(text, bytes, "C[%lld, %lld] is %s, expected %s%s", (long long)row, (long long)col, found_text, expected_text,
-             tail);
+    snprintf(text, bytes, "C[%lld, %lld] is %s, expected %s%s", (long long)row, (long long)col, found_text,
+             expected_text, tail);
 }

@@ -1,6 +1,6 @@
-/* exact.h - the last word on one element: is this value of C allowed? Sums are exact integers of some 6000 bits, so there
- * is no reference error, no overflow and no underflow; infinities and NaN follow IEEE 754 under every order of summation.
- * Costs about ten plain multiply-adds per product. */
+/* exact.h - the last word on one element: is this value of C allowed? Sums are exact integers of some 6000 bits, so
+ * there is no reference error, no overflow and no underflow; infinities and NaN follow IEEE 754 under every order of
+ * summation. Costs about ten plain multiply-adds per product. */
 #ifndef TILEWRIGHT_EXACT_H
 #define TILEWRIGHT_EXACT_H
 
@@ -12,15 +12,15 @@ typedef struct exact_verdict {
     double expected, bound; /* expected: NaN or an infinity where nothing finite is allowed; bound then 0 */
 } exact_verdict;
 
-/* exact_judge - judge found = alpha * sum_p a[p] b[p] + beta * c0. a and b: k doubles each, not read unless x->reads_ab;
- * c0 is not looked at unless x->reads_c0.
+/* exact_judge - judge found = alpha * sum_p a[p] b[p] + beta * c0. a and b: k doubles each, not read unless
+ * x->reads_ab; c0 is not looked at unless x->reads_c0.
  *
- * Accepted: a finite value within the bound of the exact result, if a finite result is possible; an infinity or a NaN, if
- * some order of summation of the accumulator's type can produce it. The derivation is in docs/ACCURACY.md. */
+ * Accepted: a finite value within the bound of the exact result, if a finite result is possible; an infinity or a NaN,
+ * if some order of summation of the accumulator's type can produce it. The derivation is in docs/ACCURACY.md. */
 exact_verdict exact_judge(const product *x, const double *a, const double *b, double c0, double found);
 
 /* exact_sentence - "C[12, 7] is 3.5, expected 3.25 +- 1.2e-06 (error 2.08e+05 times its bound)"; bound 0: "exactly". */
-void exact_sentence(char *text, size_t bytes, const element *type, int64_t row, int64_t col, double found, double expected,
-                    double bound, double ratio);
+void exact_sentence(char *text, size_t bytes, const element *type, int64_t row, int64_t col, double found,
+                    double expected, double bound, double ratio);
 
 #endif

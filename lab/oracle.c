@@ -26,8 +26,9 @@ static void *allocate(int64_t count, size_t bytes)
 
 /* ---- operands ---- */
 
-/* The largest L for which integers of -L .. L as operands keep every partial sum, alpha times it and the whole sum exact:
- * integers, or integer multiples of the lowest bit of alpha and beta, below 2^exact_bits of them. 0: there is none. */
+/* The largest L for which integers of -L .. L as operands keep every partial sum, alpha times it and the whole sum
+ * exact: integers, or integer multiples of the lowest bit of alpha and beta, below 2^exact_bits of them. 0: there is
+ * none. */
 static int64_t exact_integer_limit(const product *x, int exact_bits)
 {
     double alpha = x->reads_ab ? fabs(x->alpha) : 0, beta = x->reads_c0 ? fabs(x->beta) : 0, grain = 0;
@@ -43,7 +44,8 @@ static int64_t exact_integer_limit(const product *x, int exact_bits)
     double most = ldexp(1, exact_bits);
     if (grain != 0 && (grain < x->accumulator->smallest || alpha / grain > most || beta / grain > most)) return 0;
     int64_t capacity = INT64_C(1) << exact_bits, k = x->reads_ab ? x->problem.k : 0, low = 0, high = capacity;
-    int64_t alpha_grains = grain != 0 ? (int64_t)(alpha / grain) : 0, beta_grains = grain != 0 ? (int64_t)(beta / grain) : 0;
+    int64_t alpha_grains = grain != 0 ? (int64_t)(alpha / grain) : 0;
+    int64_t beta_grains = grain != 0 ? (int64_t)(beta / grain) : 0;
     if (x->type->digits < exact_bits) high = INT64_C(1) << x->type->digits;
     while (low < high) { /* low holds; nothing above high does */
         int64_t l = low + (high - low + 1) / 2;
@@ -56,8 +58,8 @@ static int64_t exact_integer_limit(const product *x, int exact_bits)
     return low;
 }
 
-/* Fill one operand, stored as rows x cols. Its element (i, j), turned where the op turns it, is number i * width + j of its
- * stream; limit 0: uniform in (-1, 1), else integers. What may not be read is NaN. */
+/* Fill one operand, stored as rows x cols. Its element (i, j), turned where the op turns it, is number i * width + j of
+ * its stream; limit 0: uniform in (-1, 1), else integers. What may not be read is NaN. */
 static tw_status fill(const element *type, void *base, int64_t rows, int64_t cols, int64_t ld, bool turned,
                       element_owner owner, uint64_t seed, int64_t limit, bool readable)
 {
@@ -106,8 +108,8 @@ static void take(bool *taken, int64_t m, int64_t row, int64_t *left)
     --*left;
 }
 
-/* Choose `count` of m rows: the first, the last, those on both sides of a multiple of 16, 64 and 128 (the first such, then
- * the last, where the incomplete tile begins), then by turns random ones and random ones beside a multiple of 16. */
+/* Choose `count` of m rows: the first, the last, those on both sides of a multiple of 16, 64 and 128 (the first such,
+ * then the last, where the incomplete tile begins), then by turns random rows and rows beside a multiple of 16. */
 static int64_t *choose_rows(int64_t m, int64_t count, uint64_t seed)
 {
     static const int64_t tiles[] = {16, 64, 128};
@@ -194,7 +196,8 @@ tw_status oracle_make(const tw_problem *problem, oracle_kind kind, uint64_t seed
     out->limit = (x.reads_ab ? fabs(x.alpha) * (double)p->k * size * size : 0) + (x.reads_c0 ? fabs(x.beta) * size : 0);
     if (kind == ORACLE_EXACT && (limit < 1 || !is_ordinary(&x, out->limit))) {
         char why[sizeof out->text];
-        snprintf(why, sizeof why, "no integers but 0 keep k = %lld products, alpha = %g and beta = %g exact within 2^%d",
+        snprintf(why, sizeof why,
+                 "no integers but 0 keep k = %lld products, alpha = %g and beta = %g exact within 2^%d",
                  (long long)p->k, x.alpha, x.beta, exact_bits);
         return refuse(out, TW_BAD_ARGUMENT, why);
     }
@@ -267,10 +270,11 @@ static void note(judging *j, int64_t row, int64_t col, double found, double expe
     const element *type = j->x->type_c;
     int64_t index = row * j->x->problem.ldc + col;
     size_t used = strlen(v->text);
-    const char *story = untouched(j, row, col, 1)                        ? ": it was not written"
-                        : element_is_poison(type, j->c, index, OWNER_A) ? ": memory of A that must not be read was read"
-                        : element_is_poison(type, j->c, index, OWNER_B) ? ": memory of B that must not be read was read"
-                                                                        : "";
+    const char *story = "";
+    if (untouched(j, row, col, 1))
+        story = isnan(found) ? ": it was not written, or C was read" : ": it was not written";
+    else if (element_is_poison(type, j->c, index, OWNER_A)) story = ": memory of A that must not be read was read";
+    else if (element_is_poison(type, j->c, index, OWNER_B)) story = ": memory of B that must not be read was read";
     snprintf(v->text + used, sizeof v->text - used, "%s", story);
 }
 
@@ -282,10 +286,12 @@ static void judge_row(judging *j, int64_t row, int64_t r, const double *found)
     if (o->kind == ORACLE_BOUND) bound = o->bound + r * n;
     if (o->kind == ORACLE_BOUND && j->x->type->pair) low = high + o->row_count * n;
     for (int64_t col = 0; col < n; col++) {
-        double error = fabs((found[col] - high[col]) - (low != NULL ? low[col] : 0)), limit = bound != NULL ? bound[col] : 0;
+        double error = fabs((found[col] - high[col]) - (low != NULL ? low[col] : 0));
+        double limit = bound != NULL ? bound[col] : 0;
         double ratio = error == 0 ? 0 : isnan(error) || limit == 0 ? (double)INFINITY : error / limit;
         if (!(error <= limit) && ratio <= 1) ratio = 1 + 0x1p-52; /* the quotient was rounded down */
-        if (j->verdict.row < 0 || ratio > j->verdict.error_ratio || ratio > 1) note(j, row, col, found[col], high[col], limit, ratio);
+        if (j->verdict.row < 0 || ratio > j->verdict.error_ratio || ratio > 1)
+            note(j, row, col, found[col], high[col], limit, ratio);
     }
 }
 
@@ -322,8 +328,9 @@ static void judge_padding(judging *j, int64_t row)
     v->row = row, v->col = col;
     v->found = view_at((view){j->x->type_c, j->c, p->ldc, 1}, row, col);
     v->expected = (double)NAN, v->bound = 0;
-    snprintf(v->text, sizeof v->text, "C[%lld, %lld] was written, but C has %lld columns: the padding between rows must stay",
-             (long long)row, (long long)col, (long long)p->n);
+    snprintf(v->text, sizeof v->text,
+             "C[%lld, %lld] was written, but C has %lld columns: the padding between rows must stay", (long long)row,
+             (long long)col, (long long)p->n);
 }
 
 oracle_verdict oracle_judge(const oracle *o, const void *c)

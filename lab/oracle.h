@@ -3,8 +3,8 @@
  * EXACT  operands are small integers whose product is exact in the accumulator and the output type in any order of
  *        summation: one differing bit fails.
  * BOUND  random operands in (-1, 1) against |alpha| g(k+2) sum|a||b| + g(2)|beta c0| + (max(1, |alpha|) k + 1) smallest
- *        subnormal plus the reference's own error, element by element, in the form !(error <= bound), so that NaN fails.
- *        Derived in docs/ACCURACY.md.
+ *        subnormal plus the reference's own error, element by element, in the form !(error <= bound), so that NaN
+ *        fails. Derived in docs/ACCURACY.md.
  *
  * alpha and beta are first rounded to the accumulator's type, and an alpha or beta that rounds to 0 is 0. The reference
  * sums in higher precision (f32: double; f64: two doubles) and shares no code with any kernel.
@@ -22,7 +22,7 @@ typedef enum oracle_kind { ORACLE_EXACT, ORACLE_BOUND } oracle_kind;
 typedef struct oracle {
     tw_problem problem;
     oracle_kind kind;
-    void *a, *b;       /* as stored, lda and ldb; the padding between rows is NaN, and so is all where A and B may not be
+    void *a, *b; /* as stored, lda and ldb; the padding between rows is NaN, and so is all where A and B may not be
                           read (alpha == 0 or k == 0). Each block of memory ends with its matrix's last element. */
     void *c0;          /* C before the call, ldc: data when beta != 0, NaN when beta == 0; padding is NaN */
     char text[160];    /* why oracle_make failed; else "" */
@@ -46,22 +46,22 @@ typedef struct oracle_verdict {
 
 /* oracle_make - operands and reference for a problem.
  *
- * The reference costs m n k multiply-adds of plain C. Where that exceeds max_work (0: no limit), whole rows are sampled:
- * first, last, the rows around multiples of 16, 64 and 128, then random ones, as many as max_work pays for (at least 8);
- * verdicts then say sampled. The other rows are still looked at: no element may be NaN, infinite or larger than any
- * product of such operands.
- * seed      the same seed gives the same op(A), op(B) and C0 on every machine, whatever the ops and leading dimensions (a
- *           counter-based generator)
- * Returns   TW_OK; TW_NO_MEMORY; TW_BAD_ARGUMENT where the problem is not valid or EXACT cannot hold (k too large for the
- *           dtype, alpha or beta with too many bits). out is zeroed then, but for its text. */
+ * The reference costs m n k multiply-adds of plain C. Where that exceeds max_work (0: no limit), whole rows are
+ * sampled: first, last, the rows around multiples of 16, 64 and 128, then random ones, as many as max_work pays for (at
+ * least 8); verdicts then say sampled. The other rows are still looked at: no element may be NaN, infinite or larger
+ * than any product of such operands.
+ * seed      the same seed gives the same op(A), op(B) and C0 on every machine, whatever the ops and leading dimensions
+ *           (a counter-based generator)
+ * Returns   TW_OK; TW_NO_MEMORY; TW_BAD_ARGUMENT where the problem is not valid or EXACT cannot hold (k too large for
+ *           the dtype, alpha or beta with too many bits). out is zeroed then, but for its text. */
 tw_status oracle_make(const tw_problem *problem, oracle_kind kind, uint64_t seed, double max_work, oracle *out);
 void oracle_free(oracle *o);
 
 size_t oracle_c_bytes(const oracle *o);            /* of a C array: (m - 1) * ldc + n elements, 0 when m or n is 0 */
 void oracle_poison(const oracle *o, void *c);      /* make c what it must be before the call: a copy of c0 */
 /* oracle_judge - is c (after the call) the product, and is its padding bit for bit what it was? NaN never passes unless
- * the reference is NaN too; where the reference is infinite, c must be the same infinity. -0 and +0 are one value: which of
- * them an exact zero is depends on the order of summation. */
+ * the reference is NaN too; where the reference is infinite, c must be the same infinity. -0 and +0 are one value:
+ * which of them an exact zero is depends on the order of summation. */
 oracle_verdict oracle_judge(const oracle *o, const void *c);
 
 /* oracle_random - fill count elements of a dtype: values in (-1, 1), uniform, from (seed, index) alone. */
@@ -82,12 +82,12 @@ typedef struct verify_report {
     int vectors;
     int64_t elements;       /* judged one by one: recomputed, or by their class (NaN, infinity) */
     int64_t failed_rows;    /* rows in which the vectors or an element showed a fault */
-    int64_t unchecked;      /* elements that the vectors could not see (their rows meet an overflow or a NaN or infinity of
-                               C0, or the elements infinities of A or B) and that were too many to be judged one by one;
-                               some of them may be among the samples */
-    double row_ratio;       /* largest |residual| / row bound over rows and vectors, a row bound being the sum of its elements'
-                               bounds. Above 1: a fault for certain. One element off by more than 2 row bounds is seen for
-                               certain, several in one row with probability 1 - 2^-vectors */
+    int64_t unchecked;      /* elements that the vectors could not see (their rows meet an overflow, or a NaN or infinity
+                               of C0; or they meet infinities of A or B) and that were too many to be judged one by one;
+                               some may be among the samples, some counted twice */
+    double row_ratio;       /* largest |residual| / row bound over rows and vectors, a row bound being the sum of its
+                               elements' bounds. Above 1: a fault for certain. One element off by more than 2 row bounds
+                               is seen for certain, several in one row with probability 1 - 2^-vectors */
     double element_ratio;   /* largest error / bound over the elements judged */
     double worst_row_bound; /* the largest row bound. Smaller errors are seen where their rows are among the 16 with the
                                largest residuals (in practice: errors above their own bound) or by the samples */
@@ -98,16 +98,17 @@ typedef struct verify_report {
 } verify_report;
 
 /* verify_product - judge C = alpha op(A) op(B) + beta C0 by an independent route: residuals of random sign vectors in
- * higher precision, row by row, then single elements (all where there are no more than `samples`; else random ones, each
- * row's largest, the corners, all of the 16 rows with the largest residuals, and those that vectors cannot see: all that
- * meet a NaN or infinity of the operands, are not finite, or overflow on the way) against the derived bound; in doubt in
- * exact arithmetic.
+ * higher precision, row by row, then single elements (all where there are no more than `samples`; else random ones,
+ * each row's largest, the corners, all of the 16 rows with the largest residuals, and those that vectors cannot see:
+ * all that meet a NaN or infinity of the operands, are not finite, or overflow on the way) against the derived bound;
+ * in doubt in exact arithmetic.
  *
  * c0        may be NULL when beta == 0; it has c's leading dimension
- * Special   NaN and infinities must be where IEEE 754 puts them. Where a sum may overflow in some order of summation, an
- *           infinity (or NaN, where both infinities may meet) is accepted as well as a finite value within the bound.
- * Cost      some 3 vectors (m k + k n + m n) flops (f64: 5 times that), and 10 k for each of the single elements; memory:
- *           some 250 bytes times n + k
+ * Special   NaN and infinities must be where IEEE 754 puts them. Where a sum may overflow in some order of summation,
+ *           an infinity (or NaN, where both infinities may meet) is accepted as well as a finite value within the
+ *           bound.
+ * Cost      some 3 vectors (m k + k n + m n) flops (f64: 5 times that), and 10 k for each of the single elements;
+ *           memory: some 250 bytes times n + k
  * Returns   TW_OK and the report (passed or not), TW_NO_MEMORY, TW_BAD_ARGUMENT */
 tw_status verify_product(const tw_problem *problem, const void *a, const void *b, const void *c0, const void *c,
                          const verify_options *options, verify_report *report);

@@ -1,4 +1,5 @@
-/* reference.c - see reference.h. Every double operation here must round to double once: no x87, no contraction, no fast-math. */
+/* reference.c - see reference.h. Every double operation here must round to double once: no x87, no contraction, no
+ * fast-math. */
 #include "reference.h"
 
 #include <float.h>
@@ -28,9 +29,11 @@ view view_turned(view v)
 void view_load(view v, int64_t i0, int64_t rows, int64_t j0, int64_t cols, double *out, int64_t ld)
 {
     if (v.col == 1 || rows == 1)
-        for (int64_t i = 0; i < rows; i++) v.type->load(v.base, (i0 + i) * v.row + j0 * v.col, v.col, cols, out + i * ld, 1);
+        for (int64_t i = 0; i < rows; i++)
+            v.type->load(v.base, (i0 + i) * v.row + j0 * v.col, v.col, cols, out + i * ld, 1);
     else
-        for (int64_t j = 0; j < cols; j++) v.type->load(v.base, i0 * v.row + (j0 + j) * v.col, v.row, rows, out + j, ld);
+        for (int64_t j = 0; j < cols; j++)
+            v.type->load(v.base, i0 * v.row + (j0 + j) * v.col, v.row, rows, out + j, ld);
 }
 
 double gamma_of(double j, double unit_roundoff)
@@ -49,7 +52,8 @@ tw_status product_make(const tw_problem *problem, const void *a, const void *b, 
     if (type == NULL || numbers == NULL || p.m < 0 || p.n < 0 || p.k < 0) return TW_BAD_ARGUMENT;
     if (p.dtype_c == 0) p.dtype_c = type->result;
     const element *type_c = element_of(p.dtype_c);
-    if (type_c == NULL || (p.op_a != TW_N && p.op_a != TW_T) || (p.op_b != TW_N && p.op_b != TW_T)) return TW_BAD_ARGUMENT;
+    if (type_c == NULL || (p.op_a != TW_N && p.op_a != TW_T) || (p.op_b != TW_N && p.op_b != TW_T))
+        return TW_BAD_ARGUMENT;
     int64_t a_rows = p.op_a == TW_N ? p.m : p.k, a_cols = p.op_a == TW_N ? p.k : p.m;
     int64_t b_rows = p.op_b == TW_N ? p.k : p.n, b_cols = p.op_b == TW_N ? p.n : p.k;
     if (p.lda < 1 || p.lda < a_cols || p.ldb < 1 || p.ldb < b_cols || p.ldc < 1 || p.ldc < p.n) return TW_BAD_ARGUMENT;
@@ -177,9 +181,10 @@ pair pair_add(pair x, pair y)
 
 /* ---- whole rows ---- */
 
-enum { ROWS = 64, DEPTH = 1024 }; /* of op(A) held as doubles at a time: 512 KiB; the panel of op(B) beside it is 64 KiB */
+enum { ROWS = 64, DEPTH = 1024 }; /* of op(A) held as doubles: 512 KiB; the panel of op(B) beside it: 64 KiB */
 
-tw_status reference_rows(const product *x, const int64_t *rows, int64_t row_count, double *high, double *low, double *mass)
+tw_status reference_rows(const product *x, const int64_t *rows, int64_t row_count, double *high, double *low,
+                         double *mass)
 {
     int64_t n = x->problem.n, k = x->problem.k;
     bool in_pairs = low != NULL;
@@ -197,7 +202,8 @@ tw_status reference_rows(const product *x, const int64_t *rows, int64_t row_coun
         int64_t r_count = row_count - r0 < ROWS ? row_count - r0 : ROWS;
         for (int64_t p0 = 0; p0 < k; p0 += DEPTH) {
             int64_t depth = k - p0 < DEPTH ? k - p0 : DEPTH;
-            for (int64_t r = 0; r < r_count; r++) view_load(x->a, rows != NULL ? rows[r0 + r] : r0 + r, 1, p0, depth, a_block + r * DEPTH, DEPTH);
+            for (int64_t r = 0; r < r_count; r++)
+                view_load(x->a, rows != NULL ? rows[r0 + r] : r0 + r, 1, p0, depth, a_block + r * DEPTH, DEPTH);
             for (int64_t j0 = 0; j0 < n; j0 += LANES) {
                 int64_t width = n - j0 < LANES ? n - j0 : LANES;
                 if (width < LANES) memset(b_panel, 0, sizeof(double) * DEPTH * LANES);
@@ -226,7 +232,8 @@ tw_status reference_rows(const product *x, const int64_t *rows, int64_t row_coun
     return TW_OK;
 }
 
-void product_finish(const product *x, double *high, double *low, double *mass, double *own, const double *c0, int64_t count)
+void product_finish(const product *x, double *high, double *low, double *mass, double *own, const double *c0,
+                    int64_t count)
 {
     double k = x->reads_ab ? (double)x->problem.k : 0, alpha = x->reads_ab ? x->alpha : 0;
     double g = gamma_of(k + 6, 0x1p-53), g_c0 = gamma_of(6, 0x1p-53), underflow = 0;

@@ -1,5 +1,5 @@
 /* reference.h - a product as the lab sees it: operands viewed through their op, the bound, and dot products in higher
- * precision, eight columns at a time. Shares no code with any kernel. What is derived is derived in docs/ACCURACY.md. */
+ * precision, eight columns at a time. Shares no code with any kernel. Derivations: docs/ACCURACY.md. */
 #ifndef TILEWRIGHT_REFERENCE_H
 #define TILEWRIGHT_REFERENCE_H
 
@@ -36,7 +36,7 @@ tw_status product_make(const tw_problem *problem, const void *a, const void *b, 
  * count = number of elements. */
 double product_bound(const product *x, double mass, double addend, double size, double count);
 
-double gamma_of(double j, double unit_roundoff); /* g(j); (1 + u)^j - 1 where j u > 1/2 and g would be useless or undefined */
+double gamma_of(double j, double unit_roundoff); /* g(j); where j u > 1/2, (1 + u)^j - 1 */
 
 /* ---- eight sums at once ---- */
 
@@ -46,14 +46,14 @@ typedef struct lanes { /* sum = high + low; mass = sum of the absolute terms */
     double high[LANES], low[LANES], mass[LANES];
 } lanes;
 
-/* A right-hand side of count x LANES: head + tail is the value, split so that products of parts are exact; low (may be NULL)
- * is the second half of a value of two doubles. */
+/* A right-hand side of count x LANES: head + tail is the value, split so that products of parts are exact; low (may be
+ * NULL) is the second half of a value of two doubles. */
 typedef struct lanes_panel {
     double *head, *tail, *low;
 } lanes_panel;
 
-/* All add  sum_p v[p] * x[p][lane]  to sums. lanes_sum_pair takes signs of +1 and -1 only. The pair ones leave an error of
- * second order (Ogita, Rump, Oishi 2005, algorithms Sum2 and Dot2); the others sum in plain double. */
+/* All add  sum_p v[p] * x[p][lane]  to sums. lanes_sum_pair takes signs of +1 and -1 only. The pair ones leave an error
+ * of second order (Ogita, Rump, Oishi 2005, algorithms Sum2 and Dot2); the others sum in plain double. */
 void lanes_dot(const double *v, const double *x, int64_t count, lanes *sums);
 void lanes_dot_pair(const double *v, const lanes_panel *x, int64_t count, lanes *sums);
 void lanes_sum_pair(const double *v, const double *signs, int64_t count, lanes *sums);
@@ -74,11 +74,13 @@ pair pair_add(pair x, pair y);           /* error below 4 * 2^-106 (|x| + |y|) *
 /* reference_rows - the given rows (NULL: 0, 1, ...) of op(A) op(B), all n columns: sums and masses, row_count x n each.
  * low is NULL where one double per sum is enough (see element.pair). Errors, with g of 2^-53: g(k) mass; pairs g(k+1)^2
  * mass. Returns TW_OK, TW_NO_MEMORY. */
-tw_status reference_rows(const product *x, const int64_t *rows, int64_t row_count, double *high, double *low, double *mass);
+tw_status reference_rows(const product *x, const int64_t *rows, int64_t row_count, double *high, double *low,
+                         double *mass);
 
-/* product_finish - turn sums and masses of one row's products, in place, into values of alpha * sum + beta * c0 (high + low)
- * and their bounds. own: how far each value may itself be from the exact one. c0: not read unless x->reads_c0. Where
- * something overflows on the way, value, bound or own is not finite. */
-void product_finish(const product *x, double *high, double *low, double *mass, double *own, const double *c0, int64_t count);
+/* product_finish - turn sums and masses of one row's products, in place, into values of alpha * sum + beta * c0 (high +
+ * low) and their bounds. own: how far each value may itself be from the exact one. c0: not read unless x->reads_c0.
+ * Where something overflows on the way, value, bound or own is not finite. */
+void product_finish(const product *x, double *high, double *low, double *mass, double *own, const double *c0,
+                    int64_t count);
 
 #endif

@@ -1,6 +1,6 @@
 /* verify.c - judges somebody's C without computing the product: with x a vector of random signs, C x must be
- * alpha A (B x) + beta C0 x, row by row, within the sum of the row's bounds (Freivalds 1979). What vectors cannot see is
- * judged element by element, in exact arithmetic, as far as the work is affordable; the report says what was left. */
+ * alpha A (B x) + beta C0 x, row by row, within the sum of the row's bounds (Freivalds 1979). What vectors cannot see
+ * is judged element by element, in exact arithmetic, as far as work allows; the report says what was left. */
 #include "oracle.h"
 #include "exact.h"
 
@@ -30,7 +30,7 @@ typedef struct check {
     double *signs;                         /* n x LANES: +1 and -1 */
     lanes_panel y;                         /* k x LANES: B x; all in the head where one double is enough */
     double *z;                             /* k: sums of |b| over the columns that are not flagged */
-    double *row_bound;                     /* m: sum of the bounds of a row's elements, and of the residual's own error */
+    double *row_bound; /* m: sum of the bounds of a row's elements and of the residual's own error */
     double *row_share;                     /* m: largest |residual| over that bound */
     double *a_row, *b_col;                 /* k: for single elements */
     double *class_sums;                    /* the larger of m and n */
@@ -96,7 +96,8 @@ static void judge_rows(check *v, const int64_t *rows, int64_t count)
     double *own = mass + BATCH * v->n, *c0 = own + v->n;
     for (int64_t r0 = 0; r0 < count; r0 += BATCH) {
         int64_t batch = count - r0 < BATCH ? count - r0 : BATCH;
-        bool pairs = x->type->pair, known = reference_rows(&sums, rows + r0, batch, high, pairs ? low : NULL, mass) == TW_OK;
+        bool pairs = x->type->pair;
+        bool known = reference_rows(&sums, rows + r0, batch, high, pairs ? low : NULL, mass) == TW_OK;
         for (int64_t r = 0; r < batch; r++) {
             int64_t row = rows[r0 + r], at = r * v->n;
             bool loaded = false;
@@ -327,7 +328,8 @@ static void run_group(check *v, int group, int lanes_used)
         for (int64_t i = 0; i < rows; i++) {
             int64_t row = i0 + i;
             if (group == 0 && row % v->largest_step == 0) v->largest_cols[row / v->largest_step] = s[i].largest_col;
-            if (!(v->row_flags[row] & (HAS_NAN | HAS_INFINITY | DARK))) judge_row_sums(v, row, &s[i], group, lanes_used);
+            if (!(v->row_flags[row] & (HAS_NAN | HAS_INFINITY | DARK)))
+                judge_row_sums(v, row, &s[i], group, lanes_used);
         }
         tick(v);
     }
@@ -341,8 +343,8 @@ static bool same_class(double x, double y)
     return isinf(x) ? isinf(y) && (x > 0) == (y > 0) : !isinf(y);
 }
 
-/* An element that must be NaN or infinite, by its class. Where the classes differ the exact judge decides, since a sum of
- * finite products may overflow. False: it is wrong. */
+/* An element that must be NaN or infinite, by its class. Where the classes differ the exact judge decides, since a sum
+ * of finite products may overflow. False: it is wrong. */
 static bool judge_class(check *v, int64_t row, int64_t col, double sum)
 {
     double expected = v->x.alpha * sum;
@@ -447,8 +449,8 @@ static int64_t most_suspicious_row(const check *v, const int64_t *taken, int cou
     return best;
 }
 
-/* The rows with the largest residuals, wrong or not: rounding errors are far smaller than their bounds, so that an element
- * beyond its own bound stands out long before its row fails. */
+/* The rows with the largest residuals, wrong or not: rounding errors are far smaller than their bounds, so that an
+ * element beyond its own bound stands out long before its row fails. */
 static void judge_suspicious_rows(check *v)
 {
     int64_t rows[WORST_ROWS];
@@ -490,10 +492,11 @@ static void write_sentence(const check *v)
 {
     verify_report *r = v->report;
     if (r->passed && r->unchecked > 0) {
-        snprintf(r->text, sizeof r->text,
-                 "no fault was found, but %lld of %lld elements meet infinities or overflow and were too many to be judged "
-                 "one by one",
-                 (long long)r->unchecked, (long long)product_or_huge(v->m, v->n));
+        snprintf(
+            r->text, sizeof r->text,
+            "no fault was found, but %lld of %lld elements meet infinities or overflow and were too many to be judged "
+            "one by one",
+            (long long)r->unchecked, (long long)product_or_huge(v->m, v->n));
     } else if (!r->passed) {
         if (r->element_ratio > 1) {
             exact_sentence(r->text, sizeof r->text, v->x.type_c, r->row, r->col, r->found, r->expected, r->bound,
@@ -501,8 +504,10 @@ static void write_sentence(const check *v)
         } else {
             r->row = most_suspicious_row(v, NULL, 0), r->col = -1;
             r->found = r->expected = r->bound = (double)NAN;
-            snprintf(r->text, sizeof r->text, "row %lld of C is wrong: a signed sum of its elements is off by %.3g times "
-                     "the sum of their bounds", (long long)r->row, r->row_ratio);
+            snprintf(r->text, sizeof r->text,
+                     "row %lld of C is wrong: a signed sum of its elements is off by %.3g times "
+                     "the sum of their bounds",
+                     (long long)r->row, r->row_ratio);
         }
         size_t used = strlen(r->text);
         if (r->failed_rows > 1)

@@ -58,6 +58,7 @@ tw_status problem_load(const tw_problem *user, const void *a, const void *b, con
     TRY(check_extent("m", p.m));
     TRY(check_extent("n", p.n));
     TRY(check_extent("k", p.k));
+    if (p.dtype != TW_F64) p.alpha = (double)(float)p.alpha, p.beta = (double)(float)p.beta; /* the accumulator is f32 */
     int writes = p.m > 0 && p.n > 0, reads = writes && p.k > 0 && p.alpha != 0;
     size_t bytes = (size_t)dtype->lab.bytes;
     TRY(check_operand("a", a, problem_a_rows(&p), problem_a_cols(&p), p.lda, bytes, reads));

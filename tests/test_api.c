@@ -136,6 +136,10 @@ static void special_cases(void)
     expect("n = 0 with NULL everywhere", tw_gemm(NULL, &p, NULL, NULL, NULL) == TW_OK);
     p = tw_problem_make(TW_F32, TW_N, TW_N, INT64_MAX, 0, 0);
     expect("huge m with nothing in it", tw_gemm(NULL, &p, NULL, NULL, NULL) == TW_OK);
+    p = tw_problem_make(TW_F32, TW_N, TW_N, 8, 8, 8);
+    p.alpha = 1e-60, p.beta = 1e-60;
+    for (int i = 0; i < 64; i++) c[i] = NAN;
+    expect("alpha and beta that round to 0 are 0", tw_gemm(NULL, &p, NULL, NULL, c) == TW_OK && all_are(c, 64, 0));
     double x[2] = {3, 4}, y[2] = {5, 6}, z[1] = {1};
     expect("dgemm: 3 * 5 + 4 * 6 + 1", tw_dgemm(NULL, TW_N, TW_N, 1, 1, 2, 1, x, 2, y, 1, 1, z, 1) == TW_OK && z[0] == 40);
     expect("A may be B", tw_sgemm(NULL, TW_N, TW_T, 8, 8, 8, 1, a, 8, a, 8, 0, c, 8) == TW_OK && all_are(c, 64, 8));

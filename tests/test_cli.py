@@ -32,6 +32,7 @@ except ImportError:
 
 PROGRAM = os.environ.get("TILEWRIGHT", "build/tilewright")
 CASES = []
+ENGINES = set()
 
 
 class Skip(Exception):
@@ -46,8 +47,9 @@ def case(function):
 # ---- running ----------------------------------------------------------------------------------------------------------
 
 def clean_environment(**extra):
+    """Compiled kernels are kept beside the program, not in the user's folder."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith("TILEWRIGHT_") and k not in ("OMP_NUM_THREADS", "NO_COLOR")}
-    return {**kept, **extra}
+    return {**kept, "TILEWRIGHT_CACHE": os.path.join(os.path.dirname(PROGRAM), "test-kernels"), **extra}
 
 
 def run(*words, env=None, **more):
@@ -145,6 +147,18 @@ def records(text):
     return [json.loads(line) for line in text.splitlines()]
 
 
+def engines():
+    """The engines that have a device here."""
+    if not ENGINES:
+        ENGINES.update(d["engine"] for d in records(run("devices", "--json", "-").stdout))
+    return ENGINES
+
+
+def needs(engine):
+    if engine not in engines():
+        raise Skip(f"no {engine} device is here")
+
+
 # ---- usage: exit code 2 -----------------------------------------------------------------------------------------------
 
 @case
@@ -197,6 +211,10 @@ def words_are_chosen_from_lists():
     bad(2, "bench", "--set", "round", says=["'round'", "square odd skinny small"])
     bad(2, "bench", "--dtype", "f32,f99", says=["f32,f99", "f32 f64"])
     bad(2, "multiply", "A", "B", "-o", "C.npy", "--engine", "abacus", says="auto cpu opencl cuda")
+    bad(2, "multiply", "A", "B", "-o", "C.npy", "--engine", "cpu,opencl", says="one of: auto cpu opencl cuda")
+    for command in ("ladder", "bench", "selftest"):
+        bad(2, command, "--engine", "cpu,abacus", says=["cpu,abacus", "auto cpu opencl cuda"])
+        bad(2, command, "--engine", "cpu,opencl", "--device", "1", says="--device 1 counts within one engine")
     bad(2, "ladder", "--rung", "r99", says=["r99", "r01_naive"])
     bad(2, "bench", "--kernel", "cpu_f32_r01_naiv", says="did you mean cpu_f32_r01_naive?")
 
@@ -213,6 +231,8 @@ def options_that_do_not_go_together():
     bad(2, "bench", "--shape", "2x2x2", "--size", "2", says="give one")
     bad(2, "bench", "--host", "--kernel", "cpu_f32_r01_naive", says="--host")
     bad(2, "ladder", "--rung", "r01", "--tile", "4", says="--tile")
+    bad(2, "ladder", "--size", "8", "--shape", "8x8x8", says="give one")
+    bad(2, "ladder", "--skinny", "--tile", "8", says="--tile")
 
 
 @case
@@ -233,12 +253,28 @@ def raw_operands_need_shape_and_type():
 @case
 def missing_engines_and_devices():
     pair()
-    bad(3, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--engine", "cuda", says=["cuda", "cpu"])
-    bad(3, "bench", "--engine", "opencl", says=["opencl", "cpu"])
+    missing = {"cuda": ["CUDA driver"], "opencl": ["OpenCL"]}
+    for engine in missing.keys() - engines():
+        bad(3, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--engine", engine, says=missing[engine])
+        for command in ("bench", "ladder", "selftest"):
+            bad(3, command, "--engine", engine, says=missing[engine])
     bad(3, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--device", "7", says=["device 7", "device 0"])
+    bad(3, "ladder", "--engine", "cpu", "--skinny", says="the cpu engine has none of these rungs")
     bad(2, "devices", env={"TILEWRIGHT_CPU": "mmx"}, says=["TILEWRIGHT_CPU", "mmx"])
     done = run("bench", "--dtype", "f64", "--size", "16", "--kernel", "cpu_f32_r01_naive")
     assert done.returncode == 3 and "refused" in done.stdout, done
+
+
+@case
+def without_a_cuda_driver_the_others_still_work():
+    if "cuda" in engines():
+        raise Skip("a CUDA device is here")
+    done = run("ladder", "--engine", "cuda,cpu", "--rung", "r01", "--size", "32", "--samples", "3", "--json", "r.json")
+    assert done.returncode == 3 and done.stderr.startswith("tilewright: ladder: the CUDA driver"), done
+    assert "libcuda.so.1" in done.stderr and done.stderr.count("\n") == 1, done.stderr
+    assert [r["kernel"] for r in records(open("r.json").read())] == ["cpu_f32_r01_naive"] and "r01_naive" in done.stdout
+    for command in ("doctor", "devices"):
+        assert re.search(r"cuda +the CUDA driver .*NVIDIA's driver brings", good(command).stdout), command
 
 
 # ---- memory: exit code 5 ----------------------------------------------------------------------------------------------
@@ -679,7 +715,7 @@ def json_files_are_replaced_or_appended_to():
         good("bench", "--size", "8", "--samples", "3", "--json", "r.json", *words)
         assert len(records(open("r.json").read())) == count
     before = open("r.json").read()
-    bad(3, "bench", "--engine", "cuda", "--json", "r.json")
+    bad(3, "bench", "--device", "7", "--json", "r.json")
     assert open("r.json").read() == before and os.listdir(".") == ["r.json"]
     good("devices", "--json", "/dev/null")
     assert not os.path.isfile("/dev/null")
@@ -708,6 +744,96 @@ def ladder_runs_every_rung():
     assert [r["kernel"] for r in records(open("r.json").read())] == ["cpu_f64_r01_naive", "cpu_f64_r04_banks"]
     good("ladder", "--size", "64", "--rung", "r02", "--tile", "1,2,16,64", "--samples", "3", "--json", "r.json")
     assert [r["tile"] for r in records(open("r.json").read())] == [1, 2, 16, 64]
+
+
+@case
+def ladder_on_two_engines():
+    needs("opencl")
+    done = good("ladder", "--engine", "cpu,opencl", "--size", "64", "--samples", "3", "--json", "r.json")
+    lines = records(open("r.json").read())
+    assert [r["engine"] for r in lines] == sorted(r["engine"] for r in lines), lines
+    assert all(r["verified"].startswith("exact+bound") or r["refused"] for r in lines), lines
+    assert done.stdout.count("\nladder ") == 1 and done.stdout.count("on opencl: ") == 1, done.stdout
+    for r in lines:
+        on_cpu = r["engine"] == "cpu"
+        assert on_cpu == (r["threads"] is not None) == (r["block_threads"] is None) or r["refused"], r
+        assert r["bytes_tile"] > 0 and r["effective_gbps"] is None and (r["prepare_s"] is None) == on_cpu, r
+    both = [r["rung"][:3] for r in lines if r["build"] == "default"]
+    assert both == ["r01", "r02", "r03", "r03", "r04", "r04", "r05"], both
+    assert both == [r["rung"][:3] for r in lines if r["build"] == "rolled"] and done.stdout.count("default build   ") == 7
+    assert [r["rung"] for r in lines if r["prepare_s"]] == 2 * ["r03t_transposed"] and "transposed B in" in done.stdout
+    assert re.search(r"x over r01_naive in its default build\n", done.stdout) or "fastest    r01_naive" in done.stdout
+
+
+@case
+def variants_are_compared_with_the_rung_before_their_base():
+    needs("opencl")
+    out = good("ladder", "--engine", "opencl", "--size", "64", "--samples", "3", "--rung", "r02,r03,r03t,r04", "--json", "r.json").stdout
+    time = {r["rung"]: r["median_s"] for r in records(open("r.json").read()) if r["build"] == "rolled"}
+    before = dict(re.findall(r"^(r\w+) .* ([0-9.]+)  +[0-9.]+%", out, re.M))
+    for rung, other in (("r03_coalesced", "r02_tiled"), ("r03t_transposed", "r02_tiled"), ("r04_banks", "r03_coalesced")):
+        assert abs(float(before[rung]) - time[other] / time[rung]) < 0.006, (rung, before, time)
+
+
+@case
+def ladder_sweeps_the_tiles_of_a_gpu():
+    needs("opencl")
+    done = good("ladder", "--engine", "opencl", "--size", "64", "--tile", "8,16,32,5", "--rung", "r01,r02", "--samples", "3", "--json", "r.json")
+    lines = records(open("r.json").read())
+    assert [r["tile"] for r in lines if r["build"] == "rolled"] == 2 * [8, 16, 32], lines
+    assert [r["block_threads"] for r in lines if r["build"] == "default"] == 2 * [64, 256, 1024], lines
+    assert [r["refused"] for r in lines if r["refused"]] and done.stdout.count("takes 8, 16 or 32") == 2, done.stdout
+
+
+@case
+def skinny_ladder():
+    needs("opencl")
+    done = good("ladder", "--engine", "opencl", "--skinny", "--size", "100", "--samples", "3", "--json", "r.json")
+    lines = records(open("r.json").read())
+    assert [(r["rung"][:2], r["k"]) for r in lines] == [(s, k) for k in (16, 32) for s in ("s1", "s2", "s3")], lines
+    asked = {("s1", 16): 128, ("s2", 16): 68, ("s3", 16): 8, ("s1", 32): 256, ("s2", 32): 132, ("s3", 32): 8}
+    good("ladder", "--engine", "opencl", "--skinny", "--shape", "64x96x32", "--samples", "3", "--json", "q.json")
+    for r in lines + records(open("q.json").read()):
+        m, n, k = r["m"], r["n"], r["k"]
+        bytes_effective = 4 * (m * k * -(-n // k) + k * n * -(-m // k) + m * n)
+        assert r["verified"].startswith("exact+bound") and abs(r["effective_gbps"] * 1e9 * r["median_s"] / bytes_effective - 1) < 1e-9, r
+        if m == 64:
+            assert r["bytes_asked"] == asked[r["rung"][:2], k] * m * n and bytes_effective == 12 * m * n, r
+    for part in ("8.7", "14.3", "29.7", "0.7", "8.2", "15.7", "s2 / s1", "1.64", "11.71", "2.08", "1.91", "C(100 x 100)", "exceed"):
+        assert part in done.stdout, part
+    plain = good("ladder", "--engine", "opencl", "--size", "16", "--rung", "s1,s3", "--samples", "3", "--json", "r.json")
+    assert [r["rung"] for r in records(open("r.json").read())] == ["s1_unoptimised", "s3_shared_ab"], plain.stdout
+
+
+@case
+def products_on_opencl():
+    needs("opencl")
+    a, b = pair(33, 17, 20, "f4")
+    done = run("multiply", "A.npy", "B.npy", "-o", "C.npy", "--engine", "opencl", "--verify")
+    assert done.returncode == 0 and read_npy("C.npy") == ("<f4", (33, 17), product(a, b)), done
+    pair(3, 2, 4, "f8")
+    os.remove("C.npy")
+    bad(3, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--engine", "opencl", says=["opencl", "f64"])
+    done = good("bench", "--engine", "cpu,opencl", "--size", "48", "--samples", "3", "--json", "r.json")
+    assert [r["engine"] for r in records(open("r.json").read())] == ["cpu", "opencl"], done.stdout
+    good("bench", "--kernel", "opencl_f32_r07_prefetch", "--size", "48", "--samples", "3")
+
+
+@case
+def selftest_of_two_engines():
+    needs("opencl")
+    done = good("selftest", "--engine", "cpu,opencl", "--json", "r.json")
+    assert done.stdout.count(" passed, 0 failed, ") == 2 and "it runs on the" not in done.stdout, done.stdout
+    names = [r["kernel"] for r in records(open("r.json").read())]
+    assert "opencl_f32_s1_unoptimised" in names and not any(name.startswith("cuda") for name in names), names
+
+
+@case
+def devices_measures_its_ceilings():
+    out = good("devices", "--json", "r.json").stdout
+    for d in records(open("r.json").read()):
+        assert d["peak_gflops"] > 0 and d["memory_gbps"] > 0 and d["cache_gbps"] is None or d["cache_gbps"] > 0, d
+        assert d["name"] in out and (d["published_source"] or "published: none known" in out), d
 
 
 @case

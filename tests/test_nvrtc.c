@@ -1,0 +1,360 @@
+/* test_nvrtc.c - every CUDA kernel compiled by NVRTC, without a GPU, for the oldest architecture that NVRTC knows, for sm_80 and for
+ * sm_90a, with the options that the planner makes; then ptxas's words and the binary are read.
+ *
+ *   the log      no spills in a production kernel (of others they are told); none of the warnings that say that wgmma waits for itself;
+ *                the sums of r05 to r07 stay in registers
+ *   the binary   r07: the loads of the next tile stand before the multiply-adds, its stores behind them; r05 and r06: the share of
+ *                multiply-adds in the innermost loop
+ *
+ * NVRTC is found as the library finds it: TILEWRIGHT_NVRTC (tests/get_nvrtc.sh fetches one), a toolkit's, else all is skipped. */
+#include "engines/cuda/cu_api.h"
+#include "engines/gpu.h"
+#include "plan.h"
+#include "tap.h"
+
+static const nvrtc_api *nvrtc;
+
+/* ---- compiling ---- */
+
+typedef struct compiled {
+    int error;
+    char *log;
+    unsigned char *cubin;
+    size_t cubin_bytes;
+} compiled;
+
+static compiled compile(const char *text, const char *name, const char *arch, const char *options)
+{
+    compiled out = {0};
+    char words[256], target[48];
+    const char *list[24] = {target, "--std=c++17", "--ptxas-options=-v"};
+    int count = 3;
+    nvrtc_program program;
+    size_t bytes = 0;
+    snprintf(target, sizeof target, "--gpu-architecture=%s", arch);
+    snprintf(words, sizeof words, "%s", options);
+    for (char *rest = words, *word; (word = strtok_r(rest, " ", &rest)) != NULL && count < 24;) list[count++] = word;
+    out.error = nvrtc->nvrtcCreateProgram(&program, text, name, 0, NULL, NULL);
+    if (out.error != 0) return out;
+    out.error = nvrtc->nvrtcCompileProgram(program, count, list);
+    nvrtc->nvrtcGetProgramLogSize(program, &bytes);
+    if ((out.log = calloc(1, bytes + 1)) != NULL) nvrtc->nvrtcGetProgramLog(program, out.log);
+    if (out.error == 0 && nvrtc->nvrtcGetCUBINSize(program, &out.cubin_bytes) == 0 && (out.cubin = malloc(out.cubin_bytes)) != NULL)
+        nvrtc->nvrtcGetCUBIN(program, (char *)out.cubin);
+    nvrtc->nvrtcDestroyProgram(&program);
+    return out;
+}
+
+static void compiled_free(compiled *c)
+{
+    free(c->log);
+    free(c->cubin);
+}
+
+/* ---- reading ptxas's log ---- */
+
+typedef struct findings {
+    int registers, spilled_bytes, stack_bytes; /* the most of any kernel in it; registers -1: it speaks of none */
+    char warning[8];                           /* "C7510" */
+} findings;
+
+/* The number before (after) each place where `words` stand: the largest. */
+static int number_at(const char *log, const char *words, bool before)
+{
+    int most = -1;
+    for (const char *at = log; (at = strstr(at, words)) != NULL; at++) {
+        const char *from = before ? at : at + strlen(words);
+        if (before)
+            while (from > log && from[-1] >= '0' && from[-1] <= '9') from--;
+        if (atoi(from) > most) most = atoi(from);
+    }
+    return most;
+}
+
+static findings read_log(const char *log)
+{
+    /* "wgmma is serialized", each for a reason of its own; ptxas says "Potential Performance Loss". */
+    static const char *const warnings[] = {"C7508", "C7510", "C7511", "C7512", "C7513", "C7514", "C7515", "C7517", "C7519"};
+    int stores = number_at(log, " bytes spill stores", true), loads = number_at(log, " bytes spill loads", true);
+    findings found = {.registers = number_at(log, "Used ", false), .spilled_bytes = stores > loads ? stores : loads,
+                      .stack_bytes = number_at(log, " bytes stack frame", true)};
+    for (size_t i = 0; i < sizeof warnings / sizeof *warnings; i++)
+        if (found.warning[0] == '\0' && strstr(log, warnings[i]) != NULL) strcpy(found.warning, warnings[i]);
+    return found;
+}
+
+static void planted_cases(void)
+{
+    static const char quiet[] = "ptxas info    : Compiling entry function 'x' for 'sm_90a'\n"
+                                "ptxas         .     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
+                                "ptxas info    : Used 168 registers, used 1 barriers\n";
+    static const char loud[] = "ptxas info    : Compiling entry function 'x' for 'sm_90a'\n"
+                               "ptxas         .     96 bytes stack frame, 120 bytes spill stores, 144 bytes spill loads\n"
+                               "ptxas info    : Used 255 registers, used 1 barriers\n"
+                               "ptxas info    : Function properties for y\n"
+                               "ptxas         .     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
+                               "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to "
+                               "insufficient register resources for the wgmma pipeline crossing function boundary in function 'x'\n";
+    if (tap_case("a planted log without a fault is read")) {
+        findings f = read_log(quiet);
+        tap_result(f.registers == 168 && f.spilled_bytes == 0 && f.stack_bytes == 0 && f.warning[0] == '\0', "registers %d, spilled %d, stack %d, %s",
+                   f.registers, f.spilled_bytes, f.stack_bytes, f.warning);
+    }
+    if (tap_case("a planted log with spills and a warning is read")) {
+        findings f = read_log(loud);
+        tap_result(f.registers == 255 && f.spilled_bytes == 144 && f.stack_bytes == 96 && strcmp(f.warning, "C7510") == 0,
+                   "registers %d, spilled %d, stack %d, %s", f.registers, f.spilled_bytes, f.stack_bytes, f.warning);
+    }
+    if (tap_case("a log that says nothing is not taken for praise")) {
+        findings f = read_log("");
+        tap_result(f.registers == -1 && f.spilled_bytes == -1, "registers %d, spilled %d", f.registers, f.spilled_bytes);
+    }
+}
+
+/* ---- reading the binary ----
+ * An instruction of sm_70 and newer is 16 bytes. Of its first word, bits 0 to 8 are the operation, bits 16 to 23 the register that is
+ * written, bits 32 to 39 that of a store's data. Not documented; the counts below would not come out right if it were otherwise. */
+enum { FFMA = 0x023, LDG = 0x181, STS = 0x188, BRANCH = 0x147 };
+
+typedef struct code {
+    const unsigned char *at;
+    int count, sm;
+} code;
+
+static uint64_t bytes_at(const unsigned char *from, int bytes)
+{
+    uint64_t value = 0;
+    for (int i = bytes; i-- > 0;) value = value << 8 | from[i];
+    return value;
+}
+
+/* The section .text.<entry> of a cubin, which is an ELF file of 64 bits; count 0: not there. */
+static code code_of(const compiled *c, const char *entry, int sm)
+{
+    char wanted[64];
+    const unsigned char *elf = c->cubin;
+    snprintf(wanted, sizeof wanted, ".text.%s", entry);
+    if (elf == NULL || c->cubin_bytes < 64) return (code){0};
+    uint64_t table = bytes_at(elf + 40, 8), size = bytes_at(elf + 58, 2), sections = bytes_at(elf + 60, 2), names = bytes_at(elf + 62, 2);
+    const unsigned char *strings = elf + bytes_at(elf + table + names * size + 24, 8);
+    for (uint64_t i = 0; i < sections; i++) {
+        const unsigned char *section = elf + table + i * size;
+        if (strcmp((const char *)strings + bytes_at(section, 4), wanted) == 0)
+            return (code){elf + bytes_at(section + 24, 8), (int)(bytes_at(section + 32, 8) / 16), sm};
+    }
+    return (code){0};
+}
+
+static int operation(const code *c, int i)
+{
+    return (int)(bytes_at(c->at + 16 * i, 8) & 0x1ff);
+}
+
+/* The instruction that a branch leads to. */
+static int branch_target(const code *c, int i)
+{
+    int64_t word = (int64_t)bytes_at(c->at + 16 * i, 8);
+    int64_t bytes = c->sm >= 90 ? (word >> 34) * 1024 + (word >> 16 & 0xff) * 4 : word >> 32;
+    return i + 1 + (int)(bytes / 16);
+}
+
+typedef struct loop {
+    int first, last, ffma;
+} loop;
+
+static int count_of(const code *c, int what, int first, int last)
+{
+    int count = 0;
+    for (int i = first; i <= last; i++) count += operation(c, i) == what;
+    return count;
+}
+
+/* The loop with the most FFMAs; of those the shortest. */
+static loop main_loop(const code *c)
+{
+    loop best = {0, 0, 0};
+    for (int i = 0; i < c->count; i++) {
+        int first = operation(c, i) == BRANCH ? branch_target(c, i) : i;
+        if (first < 0 || first >= i) continue;
+        int ffma = count_of(c, FFMA, first, i);
+        if (ffma > best.ffma || (ffma == best.ffma && i - first < best.last - best.first)) best = (loop){first, i, ffma};
+    }
+    return best;
+}
+
+/* Every store into the next tile must follow nearly all FFMAs of the round, and the load that brought its word precede them all. */
+static bool order_holds(const code *c, const loop *l, char why[256])
+{
+    enum { STORES = 4, MOST_BEHIND = 16 }; /* one step of k of 16: the scheduler lets the last FFMAs wait for their words of A */
+    int stores = 0;
+    snprintf(why, 256, "the loop has %d FFMAs, expected 256", l->ffma);
+    if (l->ffma != 256) return false;
+    for (int i = l->first; i <= l->last; i++) {
+        if (operation(c, i) != STS) continue;
+        uint64_t data = bytes_at(c->at + 16 * i + 4, 1);
+        int load = i - 1;
+        while (load >= l->first && (operation(c, load) != LDG || c->at[16 * load + 2] != data)) load--;
+        int before = load >= l->first ? count_of(c, FFMA, l->first, load) : -1, behind = count_of(c, FFMA, i, l->last);
+        if (before != 0 || behind > MOST_BEHIND) {
+            snprintf(why, 256, "a store of R%d: %d FFMAs stand before its load (-1: none found), %d behind it", (int)data, before, behind);
+            return false;
+        }
+        stores++;
+    }
+    snprintf(why, 256, "%d stores into shared memory in the loop, expected %d", stores, (int)STORES);
+    return stores == STORES;
+}
+
+static void binary_cases(const char *arch)
+{
+    static const char *const rungs[] = {"r04_banks", "r05_outer", "r06_unrolled", "r07_prefetch"};
+    static const int ffma[] = {1, 16, 256, 256};
+    static const char defaults[] = "-DTILE=16 -DOP_A=0 -DOP_B=0 -DWIDE=0";
+    char file[64], why[256];
+    for (int i = 0; i < 4; i++) {
+        if (!tap_case("cuda %s %s binary: %d multiply-adds in its loop", rungs[i], arch, ffma[i])) continue;
+        snprintf(file, sizeof file, "cuda/%s.cu", rungs[i]);
+        compiled c = compile(gpu_source(file), file, arch, defaults);
+        code text = code_of(&c, rungs[i], atoi(arch + 3));
+        loop l = main_loop(&text);
+        if (l.ffma > 0) printf("# %s %s: %d of %d instructions are FFMAs\n", rungs[i], arch, l.ffma, l.last - l.first + 1);
+        tap_result(l.ffma == ffma[i], "%d FFMAs", l.ffma);
+        if (i == 3 && tap_case("cuda %s %s binary: loads, then multiply-adds, then stores", rungs[i], arch))
+            tap_result(order_holds(&text, &l, why), "%s", why);
+        compiled_free(&c);
+    }
+    /* r06 loads its tile and stores it at once: the same reading must refuse it. */
+    if (tap_case("cuda r06_unrolled %s binary has not that order", arch)) {
+        compiled c = compile(gpu_source("cuda/r06_unrolled.cu"), "cuda/r06_unrolled.cu", arch, defaults);
+        code text = code_of(&c, "r06_unrolled", atoi(arch + 3));
+        loop l = main_loop(&text);
+        tap_result(l.ffma == 256 && !order_holds(&text, &l, why), "its order was taken for r07's");
+        compiled_free(&c);
+    }
+}
+
+/* ---- all kernels ---- */
+
+enum { MOST_OPTIONS = 64 };
+
+/* The options of every plan that this row can have on such a device. */
+static int options_of(const kernel_row *row, int sm, char options[MOST_OPTIONS][PLAN_OPTIONS_BYTES])
+{
+    static const int tiles[] = {16, 8, 32}, depths[] = {160, 16, 32};
+    device_facts facts = {.engine = "cuda", .threads = 1, .sm = sm, .most_threads = 1024, .tensor_maps = sm >= 90, .local_bytes = 227 << 10,
+                          .l2_bytes = 50 << 20, .largest_bytes = (int64_t)1 << 36};
+    int count = 0;
+    for (int variant = 0; variant < 3 * 3 * 4 * 2 * 2; variant++) {
+        int tile = variant % 3, depth = variant / 3 % 3, op = variant / 9 % 4, narrow = variant / 36 % 2, as_is = variant / 72;
+        tw_problem p = tw_problem_make(row->lab.dtype, (tw_op)(op / 2), (tw_op)(op % 2), 640, 640, depths[depth]);
+        tw_lab_choice choice = {.kernel = row->lab.name, .tile = row->lab.default_tile > 0 ? tiles[tile] : 0, .default_build = as_is};
+        plan made;
+        if (!tap.full && op > 0 && (as_is || (tile + op) % 3 != 0)) continue; /* the covering set */
+        p.dtype_c = dtype_find(p.dtype)->result;
+        p.align_a = p.align_b = p.align_c = narrow ? 4 : 256;
+        if (plan_find(&p, &facts, &choice, &made) != TW_OK) continue;
+        bool seen = false;
+        for (int i = 0; i < count; i++) seen = seen || strcmp(options[i], made.options) == 0;
+        if (!seen && count < MOST_OPTIONS) strcpy(options[count++], made.options);
+    }
+    return count;
+}
+
+static bool starts(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+static void compile_case(const kernel_row *row, const char *arch, const char *options)
+{
+    if (!tap_case("%s %s %s", row->lab.name, arch, options)) return;
+    compiled c = compile(gpu_source(row->lab.file), row->lab.file, arch, options);
+    const char *log = c.log != NULL ? c.log : "";
+    findings f = read_log(log);
+    bool outer = starts(row->lab.rung, "r05") || starts(row->lab.rung, "r06") || starts(row->lab.rung, "r07");
+    if (c.error != 0)
+        tap_result(false, "NVRTC's error %d: %.600s", c.error, log);
+    else if (f.registers <= 0 || f.spilled_bytes < 0)
+        tap_result(false, "the log says nothing of the kernel: %.300s", log);
+    else if (f.warning[0] != '\0')
+        tap_result(false, "%s: wgmma is serialized: %.600s", f.warning, strstr(log, f.warning));
+    else {
+        if (f.spilled_bytes > 0) printf("# %s %s spills %d bytes, %d registers\n", row->lab.name, arch, f.spilled_bytes, f.registers);
+        tap_result(!(row->lab.production && f.spilled_bytes > 0) && !(outer && f.stack_bytes > 0), "%d bytes spilled, %d of stack, %d registers",
+                   f.spilled_bytes, f.stack_bytes, f.registers);
+    }
+    compiled_free(&c);
+}
+
+/* A kernel that is known to be bad, so that it is a real log in which the fault is found. */
+static void bad_cases(bool knows_hopper)
+{
+    static const char hungry[] = "extern \"C\" __global__ void hungry(float *p) { float x[96];\n#pragma unroll\n for (int i = 0; i < 96; i++) "
+                                 "x[i] = p[i * threadIdx.x]; __syncthreads();\n#pragma unroll\n for (int i = 0; i < 96; i++) p[i] = x[95 - i]; }";
+    if (tap_case("a kernel that must spill is found out")) {
+        compiled c = compile(hungry, "hungry.cu", "sm_80", "--maxrregcount=32");
+        findings f = read_log(c.log != NULL ? c.log : "");
+        tap_result(c.error == 0 && f.spilled_bytes > 0, "error %d, %d bytes spilled", c.error, f.spilled_bytes);
+        compiled_free(&c);
+    }
+    if (knows_hopper && gpu_source("cuda/r13_matrix.cu") != NULL && tap_case("a kernel whose wgmma waits for itself is found out")) {
+        /* Its sums are touched while it runs. */
+        const char *text = gpu_source("cuda/r13_matrix.cu"), *commit = strstr(text, "matrix_commit();");
+        char *bad = malloc(strlen(text) + 64);
+        compiled c = {.error = -1};
+        if (commit != NULL) {
+            sprintf(bad, "%.*s sum[3] += 1; %s", (int)(commit - text), text, commit);
+            c = compile(bad, "bad.cu", "sm_90a", "-DTILE=16 -DOP_A=0 -DOP_B=0 -DWIDE=1");
+        }
+        findings f = read_log(c.log != NULL ? c.log : "");
+        tap_result(c.error == 0 && f.warning[0] != '\0', "error %d, no warning: %.400s", c.error, c.log != NULL ? c.log : "");
+        compiled_free(&c);
+        free(bad);
+    }
+}
+
+static void file_cases(const char *arch)
+{
+    for (const embedded_source *s = embedded_sources; s->file != NULL; s++) {
+        bool in_table = false;
+        for (int i = 0; i < kernel_count(); i++) in_table = in_table || strcmp(kernel_at(i)->lab.file, s->file) == 0;
+        if (in_table || !starts(s->file, "cuda/") || !tap_case("%s %s", s->file, arch)) continue;
+        compiled c = compile(s->text, s->file, arch, "");
+        tap_result(c.error == 0, "NVRTC's error %d: %.600s", c.error, c.log != NULL ? c.log : "");
+        compiled_free(&c);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    int count = 0, known[128], lowest = 0;
+    bool knows_hopper = false;
+    char archs[3][16] = {"", "sm_80", "sm_90a"}, options[MOST_OPTIONS][PLAN_OPTIONS_BYTES];
+    tap_start(argc, argv);
+    planted_cases();
+    cu_api_load(); /* reads TILEWRIGHT_NVRTC; whether there is a driver does not matter */
+    nvrtc = nvrtc_api_load();
+    if (nvrtc == NULL) {
+        if (tap_case("NVRTC compiles every CUDA kernel")) tap_skip(tw_error_text());
+        return tap_finish();
+    }
+    if (nvrtc->nvrtcGetNumSupportedArchs(&count) == 0 && count > 0 && count <= 128 && nvrtc->nvrtcGetSupportedArchs(known) == 0) lowest = known[0];
+    for (int i = 0; i < count; i++) {
+        if (known[i] < lowest) lowest = known[i];
+        knows_hopper = knows_hopper || known[i] == 90;
+    }
+    snprintf(archs[0], sizeof archs[0], "sm_%d", lowest);
+    printf("# NVRTC %d.%d, from sm_%d\n", nvrtc->major, nvrtc->minor, lowest);
+    for (int i = lowest == 80; i < 2 + knows_hopper; i++) {
+        for (int r = 0; r < kernel_count(); r++) {
+            const kernel_row *row = kernel_at(r);
+            if (row->gpu.entry == NULL || strcmp(row->lab.engine, "cuda") != 0 || row->gpu.sm > atoi(archs[i] + 3)) continue;
+            int plans = options_of(row, atoi(archs[i] + 3), options);
+            for (int o = 0; o < plans; o++) compile_case(row, archs[i], options[o]);
+        }
+        file_cases(archs[i]);
+    }
+    for (int i = 1; i < 2 + knows_hopper; i++) binary_cases(archs[i]);
+    bad_cases(knows_hopper);
+    return tap_finish();
+}

@@ -1,0 +1,196 @@
+/* test_oclgrind.c - every OpenCL kernel at small sizes under oclgrind, which simulates a device and reports data races between
+ * work-items, reads of what was never written, accesses outside a buffer, and barriers that not all work-items reach. Any report fails.
+ *
+ * oclgrind is loaded as a driver, through a folder of .icd files that names it alone: its own wrapper crashes on programs that dlopen the
+ * loader. Its exit status stays 0; its reports go to a file. Kernels are built without optimisation, since it judges what is left of
+ * them. Each case is a process of its own. That reports are seen is shown with kernels that have faults. */
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "engines/opencl/cl_api.h"
+#include "oracle.h"
+#include "tap.h"
+
+static char folder[] = "/tmp/tilewright-oclgrind.XXXXXX", log_path[64], icd_path[64];
+
+static const char *oclgrind_path(void)
+{
+    static const char *const paths[] = {"/usr/lib/oclgrind/liboclgrind-rt-icd.so", "/usr/local/lib/oclgrind/liboclgrind-rt-icd.so",
+                                        "/usr/lib/liboclgrind-rt-icd.so", "/usr/local/lib/liboclgrind-rt-icd.so"};
+    const char *own = getenv("TILEWRIGHT_OCLGRIND");
+    if (own != NULL) return own;
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        if (access(paths[i], R_OK) == 0) return paths[i];
+    return NULL;
+}
+
+/* Where the simulator is to be had, before the loader is loaded in this process. */
+static void enter_simulator(void)
+{
+    setenv("OCL_ICD_VENDORS", folder, 1);
+    setenv("OCLGRIND_LOG", log_path, 1);
+    setenv("OCLGRIND_DATA_RACES", "1", 1);
+    setenv("OCLGRIND_UNINITIALIZED", "1", 1);
+    setenv("OCLGRIND_MAX_ERRORS", "20", 1);
+    setenv("OCLGRIND_LOCAL_MEM_SIZE", "49152", 1); /* as GPUs have it */
+    setenv("TILEWRIGHT_OPENCL_OPTIONS", "-cl-opt-disable", 1);
+    setenv("TILEWRIGHT_CACHE", "off", 1);
+}
+
+/* Run work in a process of its own; its reports in text. Returns its exit status, -1 if it crashed. */
+static int simulate(int (*work)(const void *), const void *argument, char *text, size_t bytes)
+{
+    int status = -1;
+    unlink(log_path);
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        enter_simulator();
+        alarm(600);
+        _exit(work(argument));
+    }
+    if (child < 0 || waitpid(child, &status, 0) != child) return -1;
+    FILE *log = fopen(log_path, "r");
+    size_t length = log != NULL ? fread(text, 1, bytes - 1, log) : 0;
+    text[length] = '\0';
+    if (log != NULL) fclose(log);
+    for (char *at = text; *at != '\0'; at++)
+        if (*at == '\n' || *at == '\t') *at = ' ';
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* ---- the kernels ---- */
+
+typedef struct run_case {
+    const tw_lab_kernel *kernel;
+    tw_problem problem;
+    tw_lab_choice choice;
+} run_case;
+
+enum { RIGHT = 0, WRONG = 1, NOT_RUN = 2, NOT_SIMULATED = 3, REFUSED = 4 };
+
+static int run_kernel(const void *argument)
+{
+    const run_case *r = argument;
+    tw_options options = {.size = sizeof options, .engine = "opencl"};
+    tw_device device = {.size = sizeof device};
+    tw_context *context;
+    tw_lab_run *run;
+    oracle o;
+    char reason[256];
+    if (tw_open(&options, &context) != TW_OK || tw_describe(context, &device) != TW_OK || strstr(device.name, "Oclgrind") == NULL) return NOT_SIMULATED;
+    if (tw_lab_fits(context, &r->choice, &r->problem, reason, sizeof reason) != 1) {
+        fprintf(stderr, "# %s\n", reason);
+        return REFUSED;
+    }
+    if (oracle_make(&r->problem, ORACLE_EXACT, 1, 0, &o) != TW_OK) return NOT_RUN;
+    void *c = malloc(oracle_c_bytes(&o));
+    oracle_poison(&o, c);
+    if (tw_lab_run_open(context, &r->choice, &r->problem, o.a, o.b, c, &run) != TW_OK || tw_lab_run_once(run, NULL) != TW_OK ||
+        tw_lab_run_fetch(run, c) != TW_OK) {
+        fprintf(stderr, "# %s\n", tw_error_text());
+        return NOT_RUN;
+    }
+    int status = oracle_judge(&o, c).passed ? RIGHT : WRONG;
+    tw_lab_run_close(run);
+    return status;
+}
+
+static void kernel_case(const tw_lab_kernel *kernel, int tile, int variant)
+{
+    static const char *const outcomes[] = {"", "the product is wrong", "it could not be run", "oclgrind's device was not found", "it does not fit"};
+    char text[1500];
+    run_case r = {.kernel = kernel, .choice = {.kernel = kernel->name, .tile = kernel->skinny ? 0 : tile}};
+    int m = kernel->tile_m > 1 ? kernel->tile_m : tile, n = kernel->tile_n > 1 ? kernel->tile_n : tile, k = kernel->skinny ? tile : 19;
+    tw_op op = kernel->transposes && variant ? TW_T : TW_N;
+    /* One more group in each direction, of which little is inside C; rows whose ends are aligned, then not. */
+    r.problem = tw_problem_make(kernel->dtype, op, op, m + 2, n + 4, variant ? k : kernel->skinny ? k : 20);
+    if (variant) r.problem.lda += 1, r.problem.ldb += 2, r.problem.ldc += 3, r.problem.alpha = 2, r.problem.beta = -1;
+    if (!tap_case("%s %s %s", kernel->name, tile > 0 ? (tile == 8 ? "T=8" : tile == 16 ? "T=16" : "T=32") : "-", variant ? "padded, beta -1" : "beta 0")) return;
+    int status = simulate(run_kernel, &r, text, sizeof text);
+    tap_result(status == RIGHT && text[0] == '\0', "%s; reports: %.1200s", status >= 0 ? outcomes[status] : "it crashed", text);
+}
+
+/* ---- planted faults ---- */
+
+typedef struct planted {
+    const char *name, *text, *expected; /* part of a report; "": there must be none */
+} planted;
+
+static const planted faults[] = {
+    {"a kernel without a fault is not reported",
+     "__kernel void planted(__global int *x) { __local int y[8]; int i = get_local_id(0); y[i] = i; barrier(CLK_LOCAL_MEM_FENCE); x[i] = y[7 - i]; }", ""},
+    {"a race is reported",
+     "__kernel void planted(__global int *x) { __local int y[8]; int i = get_local_id(0); y[i] = i; x[i] = y[7 - i]; }", "data race"},
+    {"a race in global memory is reported", "__kernel void planted(__global int *x) { x[0] = get_local_id(0); }", "data race"},
+    {"an uninitialised read is reported",
+     "__kernel void planted(__global int *x) { __local int y[8]; int i = get_local_id(0); if (i != 3) y[i] = i; barrier(CLK_LOCAL_MEM_FENCE); "
+     "x[i] = y[i] > 2 ? 1 : 2; }", "ninitialized"},
+    {"a read outside a buffer is reported", "__kernel void planted(__global int *x) { int i = get_local_id(0); x[i] = x[i + 1 + 8]; }", "Invalid read"},
+    {"a write outside a buffer is reported", "__kernel void planted(__global int *x) { x[get_local_id(0) + 1] = 1; }", "Invalid write"},
+    {"a barrier that some do not reach is reported",
+     "__kernel void planted(__global int *x) { if (get_local_id(0) < 4) barrier(CLK_LOCAL_MEM_FENCE); x[get_local_id(0)] = 1; }", "divergence"},
+};
+
+static int run_planted(const void *argument)
+{
+    const planted *f = argument;
+    const cl_api *cl = cl_api_load();
+    cl_platform platform;
+    cl_device device;
+    cl_int error = CL_SUCCESS;
+    cl_uint count = 0;
+    size_t items = 8;
+    int32_t zeros[8] = {0};
+    if (cl == NULL || cl->clGetPlatformIDs(1, &platform, &count) != CL_SUCCESS || count == 0) return NOT_SIMULATED;
+    if (cl->clGetDeviceIDs(platform, (cl_bitfield)CL_DEVICE_TYPE_ALL, 1, &device, &count) != CL_SUCCESS) return NOT_SIMULATED;
+    cl_context context = cl->clCreateContext(NULL, 1, &device, NULL, NULL, &error);
+    cl_queue queue = cl->clCreateCommandQueue(context, device, 0, &error);
+    cl_program program = cl->clCreateProgramWithSource(context, 1, (const char **)(uintptr_t)&f->text, NULL, &error);
+    if (cl->clBuildProgram(program, 1, &device, "-cl-opt-disable", NULL, NULL) != CL_SUCCESS) return NOT_RUN;
+    cl_kernel kernel = cl->clCreateKernel(program, "planted", &error);
+    cl_memory memory = cl->clCreateBuffer(context, CL_MEM_READ_WRITE, sizeof zeros, NULL, &error);
+    cl->clEnqueueWriteBuffer(queue, memory, 1, 0, sizeof zeros, zeros, 0, NULL, NULL);
+    cl->clSetKernelArg(kernel, 0, sizeof memory, &memory);
+    error |= cl->clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &items, &items, 0, NULL, NULL);
+    error |= cl->clFinish(queue);
+    return error == CL_SUCCESS ? RIGHT : NOT_RUN;
+}
+
+static void planted_case(const planted *f)
+{
+    char text[1500];
+    if (!tap_case("%s", f->name)) return;
+    int status = simulate(run_planted, f, text, sizeof text);
+    bool reported = f->expected[0] != '\0' ? strstr(text, f->expected) != NULL : text[0] == '\0';
+    tap_result(status == RIGHT && reported, "exit status %d, expected \"%s\", reports: %.1200s", status, f->expected, text);
+}
+
+int main(int argc, char **argv)
+{
+    tap_start(argc, argv);
+    const char *driver = oclgrind_path();
+    if (driver == NULL) {
+        if (tap_case("OpenCL kernels under oclgrind")) tap_skip("oclgrind is not installed (Debian: oclgrind)");
+        return tap_finish();
+    }
+    if (mkdtemp(folder) == NULL) return 1;
+    snprintf(log_path, sizeof log_path, "%s/reports", folder);
+    snprintf(icd_path, sizeof icd_path, "%s/oclgrind.icd", folder);
+    FILE *icd = fopen(icd_path, "w");
+    if (icd == NULL || fprintf(icd, "%s\n", driver) < 0 || fclose(icd) != 0) return 1;
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) planted_case(&faults[i]);
+    for (int i = 0; i < tw_lab_kernel_count(); i++) {
+        const tw_lab_kernel *kernel = tw_lab_kernel_at(i);
+        bool tiled = kernel->default_tile > 0;
+        if (strcmp(kernel->engine, "opencl") != 0) continue;
+        for (int tile = kernel->skinny ? 16 : tiled ? 8 : 0; tile <= (tap.full ? 32 : 16); tile = tile * 2) {
+            for (int variant = 0; variant < 2; variant++) kernel_case(kernel, tile, variant);
+            if (!tiled) break;
+        }
+    }
+    unlink(log_path), unlink(icd_path), rmdir(folder);
+    return tap_finish();
+}
