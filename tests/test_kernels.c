@@ -104,8 +104,9 @@ static void shape_case(const tw_lab_kernel *kernel, tw_op op_a, tw_op op_b, int6
     bool guards = strcmp(kernel->engine, "cpu") == 0; /* a GPU's operands lie in memory of its own */
     bool passed = true;
     int64_t lda = p.lda, ldb = p.ldb, ldc = p.ldc;
-    for (int i = 0; passed && i < (tap.full ? SCALARS * 2 : 2); i++) {
-        int pick = tap.full ? i : variant * 2 + i;
+    bool all = tap.full && guards; /* the whole product on the CPU; scalars and paddings in turns elsewhere */
+    for (int i = 0; passed && i < (all ? SCALARS * 2 : tap.full ? 4 : 2); i++) {
+        int pick = all ? i : variant * 2 + i;
         int pad = pick % 2 * (1 + variant % 3);
         p.lda = lda + pad, p.ldb = ldb + 2 * pad, p.ldc = ldc + 3 * pad;
         align_rows(kernel, &p);
@@ -159,8 +160,11 @@ static void shape_cases(const tw_lab_kernel *kernel)
         for (int j = 0; j < n_count; j++)
             for (int q = 0; q < k_count; q++)
                 for (int op = 0; op < (kernel->transposes ? 4 : 1); op++, variant++) {
-                    /* The covering set: each m with each n, k and the transposes going round. */
-                    if (tap.full || (q == (i + j) % k_count && (!kernel->transposes || op == (i + 2 * j + q) % 4)))
+                    /* The covering set: each m with each n, k and the transposes going round. The full one: all of them, on a GPU's
+                     * engine with k still going round. */
+                    bool this_k = q == (i + j) % k_count, this_op = !kernel->transposes || op == (i + 2 * j + q) % 4;
+                    bool cpu = strcmp(kernel->engine, "cpu") == 0;
+                    if ((this_k || (tap.full && cpu)) && (this_op || tap.full))
                         shape_case(kernel, (tw_op)(op / 2), (tw_op)(op % 2), ms[i], ns[j], ks[q], variant);
                 }
 }
@@ -168,7 +172,7 @@ static void shape_cases(const tw_lab_kernel *kernel)
 /* Every remainder of the micro-tile up to twice its size, at the guard pages. */
 static void remainder_cases(const tw_lab_kernel *kernel)
 {
-    if (!kernel->production) return;
+    if (!kernel->production || strcmp(kernel->engine, "cpu") != 0) return; /* others have no guard pages */
     for (int64_t m = 1; m <= 2 * kernel->tile_m; m++)
         for (int64_t n = 1; n <= 2 * kernel->tile_n; n++)
             if (tap.full || m == 1 + n % (2 * kernel->tile_m)) shape_case(kernel, TW_N, TW_N, m, n, 3, (int)(m + n));
