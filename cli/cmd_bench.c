@@ -8,7 +8,7 @@
 #include "say.h"
 #include "term.h"
 
-static const double REFERENCE_WORK = 5e7, LIMIT_S = 2; /* multiply-adds of a reference; seconds of samples per row */
+static const double LIMIT_S = 2; /* of samples per row */
 
 typedef struct shape_set {
     const char *name;
@@ -102,11 +102,10 @@ static exit_code bench_shape(session *s, roofs *limits, const tw_lab_kernel *ker
     trial t;
     row_wish wish = {.kernel = kernel, .limit_s = LIMIT_S};
     tw_problem problem = tw_problem_make(dtype, TW_N, TW_N, p.m, p.n, p.k);
-    term_progress("making the references", -1);
-    tw_status status = trial_open(&t, s->context, &problem, s->opt->seed, REFERENCE_WORK);
-    if (status != TW_OK) return say_lab(status, "the operands and references of this shape");
+    exit_code code = row_trial(s, &problem, &t);
+    if (code != EXIT_OK) return code;
     t.host = s->opt->host;
-    exit_code code = row_run(s, &t, limits, &wish, &result);
+    code = row_run(s, &t, limits, &wish, &result);
     trial_close(&t);
     return code == EXIT_OK ? finish_row(s, &result, count) : code;
 }
@@ -117,6 +116,7 @@ static void print_peaks(const session *s, const roofs *limits)
         term_number speed;
         char threads[32] = "the device";
         bool host = device_is_host(&s->device);
+        if (isnan(p->best)) continue;
         if (host) snprintf(threads, sizeof threads, "%d thread%s", p->threads, p->threads == 1 ? "" : "s");
         fprintf(s->text, "peak       %s, %s: %s GFLOP/s of multiply-adds, measured %s\n",
                 tw_lab_dtype_of((tw_dtype)p->what)->name, threads, term_gflops(p->best / 1e9, speed),

@@ -1,10 +1,44 @@
-/* cmd_devices.c - `tilewright devices`: what can compute here, and what was chosen why. */
+/* cmd_devices.c - `tilewright devices`: what can compute here, what was chosen why, and how fast each is, measured and published. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
+#include "../lab/devices.h"
 #include "cmd.h"
+#include "device.h"
 #include "object.h"
+#include "roofs.h"
 #include "say.h"
 #include "term.h"
+
+enum { MOST = 64, STATE = 600 };
+
+/* What a device reached just now; NAN where it could not be measured. */
+typedef struct ceilings {
+    double peak_gflops, memory_gbps, cache_gbps;
+    int64_t memory_bytes, cache_bytes; /* of the working sets */
+} ceilings;
+
+static ceilings measure(const tw_device *d)
+{
+    static roofs limits;
+    const int threads = device_is_host(d) ? d->threads : 1;
+    const tw_options wanted = {.size = sizeof wanted, .device = d->index, .engine = d->engine};
+    ceilings c = {NAN, NAN, NAN, 0, device_is_host(d) ? d->l2_bytes / 2 * threads : device_last_cache(d) / 2};
+    tw_context *context;
+    term_progress(d->name, -1);
+    if (tw_open(&wanted, &context) == TW_OK) {
+        roofs_begin(&limits, context, d);
+        c.memory_bytes = limits.memory_set;
+        c.peak_gflops = roofs_peak(&limits, TW_F32, threads, 0) * 1e-9;
+        c.memory_gbps = roofs_memory_bandwidth(&limits, threads, 0) * 1e-9;
+        if (c.cache_bytes > 0) c.cache_gbps = roofs_bandwidth(&limits, c.cache_bytes, threads, 0) * 1e-9;
+        tw_close(context);
+    }
+    if (isnan(c.peak_gflops)) say_tw(TW_DEVICE_FAILED);
+    term_progress_end();
+    return c;
+}
 
 static void print_cache(FILE *text, const char *name, int64_t bytes)
 {
@@ -14,12 +48,16 @@ static void print_cache(FILE *text, const char *name, int64_t bytes)
 static void print_device(FILE *text, const tw_device *d)
 {
     const char *limit = getenv("TILEWRIGHT_CPU");
-    fprintf(text, "%s %" PRId32 "      %s\n", d->engine, d->index, d->name);
-    if (limit != NULL && limit[0] != '\0')
-        fprintf(text, "  code     %s, because TILEWRIGHT_CPU says so\n", d->instruction_set);
-    else
-        fprintf(text, "  code     %s, the best that processor and system offer\n", d->instruction_set);
-    fprintf(text, "  threads  %" PRId32 ", from the %s\n  caches ", d->threads, d->threads_from);
+    bool limited = limit != NULL && limit[0] != '\0';
+    fprintf(text, "%s %" PRId32 "%*s%s\n", d->engine, d->index, 9 - (int)strlen(d->engine), "", d->name);
+    if (device_is_host(d))
+        fprintf(text, "  code     %s, %s\n  threads  %" PRId32 ", from the %s\n", d->instruction_set,
+                limited ? "because TILEWRIGHT_CPU says so" : "the best that processor and system offer", d->threads,
+                d->threads_from);
+    else if (d->instruction_set[0] != '\0')
+        fprintf(text, "  code     %s\n", d->instruction_set);
+    if (!device_is_host(d)) fprintf(text, "  units    %" PRId32 " %s\n", d->threads, d->threads_from);
+    fprintf(text, "  caches ");
     print_cache(text, "L1", d->l1_bytes);
     print_cache(text, "L2", d->l2_bytes);
     print_cache(text, "L3", d->l3_bytes);
@@ -27,7 +65,22 @@ static void print_device(FILE *text, const tw_device *d)
     fprintf(text, "\n  memory   %.1f GiB\n", (double)d->memory_bytes / 1073741824);
 }
 
-static void write_device(FILE *json, const tw_device *d)
+static void print_ceilings(FILE *text, const ceilings *c, const published_device *p)
+{
+    term_number peak, memory, cache;
+    fprintf(text, "  peak     %s GFLOP/s of multiply-adds in f32\n", term_gflops(c->peak_gflops, peak));
+    fprintf(text, "  reads    %s GB/s from memory (%" PRId64 " KiB), %s GB/s from the cache (%" PRId64 " KiB)\n",
+            term_gflops(c->memory_gbps, memory), c->memory_bytes / 1024, term_gflops(c->cache_gbps, cache),
+            c->cache_bytes / 1024);
+    if (p == NULL)
+        fprintf(text, "  published: none known\n");
+    else
+        fprintf(text, "  published: %.1f GFLOP/s, %.1f GB/s from memory (%d)\n           %s\n", p->peak_gflops,
+                p->memory_gbps, p->year, p->source);
+}
+
+static void write_device(FILE *json, const tw_device *d, const ceilings *c, const published_device *p,
+                         const char *state)
 {
     object o = object_begin(json);
     object_text(&o, "engine", d->engine);
@@ -40,21 +93,44 @@ static void write_device(FILE *json, const tw_device *d)
     object_number(&o, "l2_bytes", (double)d->l2_bytes);
     object_number(&o, "l3_bytes", (double)d->l3_bytes);
     object_number(&o, "memory_bytes", (double)d->memory_bytes);
+    object_number(&o, "peak_gflops", c->peak_gflops);
+    object_number(&o, "memory_gbps", c->memory_gbps);
+    object_number(&o, "cache_gbps", c->cache_gbps);
+    object_number(&o, "published_peak_gflops", p != NULL ? p->peak_gflops : (double)NAN);
+    object_number(&o, "published_memory_gbps", p != NULL ? p->memory_gbps : (double)NAN);
+    object_text(&o, "published_source", p != NULL ? p->source : NULL);
+    object_text(&o, "engine_state", state);
     object_end(&o);
+}
+
+/* An engine: what it runs with or what it lacks, then its devices. */
+static exit_code tell_engine(session *s, const char *engine, const tw_device *devices, int count)
+{
+    char state[STATE];
+    tw_lab_engine_state(engine, state, sizeof state);
+    fprintf(s->text, "%-10s %s\n", engine, state);
+    for (int i = 0; i < count; i++) {
+        const tw_device *d = &devices[i];
+        if (strcmp(d->engine, engine) != 0) continue;
+        const published_device *p = devices_published(d->name);
+        print_device(s->text, d);
+        ceilings c = measure(d);
+        print_ceilings(s->text, &c, p);
+        write_device(s->json, d, &c, p, state);
+        s->json_lines = true;
+    }
+    return session_flush(s);
 }
 
 exit_code cmd_devices(session *s)
 {
-    enum { MOST = 64 };
     tw_device devices[MOST] = {{.size = sizeof devices[0]}};
     int32_t count = 0;
+    const char *engine;
     tw_status status = tw_devices(devices, MOST, &count);
-    if (status != TW_OK) return say_tw(status);
-    if (count == 0) return say(EXIT_DEVICE, "no device was found");
-    for (int i = 0; i < count && i < MOST; i++) {
-        print_device(s->text, &devices[i]);
-        write_device(s->json, &devices[i]);
-        s->json_lines = true;
-    }
-    return session_flush(s);
+    exit_code code = status == TW_OK ? EXIT_OK : say_tw(status);
+    if (code == EXIT_OK && count == 0) return say(EXIT_DEVICE, "no device was found");
+    for (int i = 0; code == EXIT_OK && (engine = tw_lab_engine_at(i)) != NULL; i++)
+        code = tell_engine(s, engine, devices, count < MOST ? count : MOST);
+    return code;
 }

@@ -3,20 +3,29 @@
 #include <math.h>
 #include <string.h>
 #include "cmd.h"
+#include "device.h"
 #include "row.h"
 #include "rungs.h"
 #include "say.h"
+#include "side.h"
+#include "skinny.h"
 #include "term.h"
 
-/* Multiply-adds of a reference; seconds of samples per row; seconds that one run of the slowest rung may take. */
-static const double REFERENCE_WORK = 5e7, LIMIT_S = 1, LONGEST_S = 3;
+/* Seconds of samples per row; seconds that one run of the slowest rung may take. */
+static const double LIMIT_S = 1, LONGEST_S = 3;
 
-enum { DEFAULT_SIZE = 1024, PROBE_SIZE = 512, LEAST_SIZE = 128, MOST_BARS = 1024 };
+enum { CPU_SIZE = 1024, GPU_SIZE = 4096, MOST_BARS = 1024 };
 
 typedef struct bar {
     char label[48];
     double gflops;
 } bar;
+
+/* The times that the next row is compared with: each build is compared with itself. */
+typedef struct pace {
+    char rung[4];             /* "r03": whose time last_s is */
+    double last_s, earlier_s; /* of that rung, and of the one before it; NAN: none */
+} pace;
 
 typedef struct ladder {
     session *s;
@@ -24,49 +33,14 @@ typedef struct ladder {
     rung_list rungs;
     trial trial;
     roofs limits;
-    double before_s; /* median of the row before that was timed; NAN: none */
+    pace rolled, by_default;
+    double naive_s; /* of r01, in its default build where it has one; NAN: not timed */
+    bool naive_by_default;
     int failed, bars;
     bar bar[MOST_BARS];
 } ladder;
 
 /* ---- what is to be computed ---- */
-
-static tw_problem square(tw_dtype dtype, int64_t n)
-{
-    return tw_problem_make(dtype, TW_N, TW_N, n, n, n);
-}
-
-/* Seconds that one run of a row takes at PROBE_SIZE. */
-static exit_code probe(ladder *l, const tw_lab_kernel *first, double *seconds)
-{
-    trial t;
-    tw_problem small = square(l->problem.dtype, PROBE_SIZE);
-    tw_lab_choice choice = {.kernel = first->name};
-    measure_options how = {.samples = 3, .limit_s = 1};
-    measure_result result = {0};
-    tw_status status = trial_open(&t, l->s->context, &small, 1, 1e6);
-    if (status == TW_OK) {
-        status = trial_time(&t, &choice, &l->s->device, &how, &result);
-        trial_close(&t);
-    }
-    *seconds = result.median_s;
-    return status == TW_OK ? EXIT_OK : say_lab(status, "a first timed run");
-}
-
-/* The default size, halved until the first rung, which the others only improve on, takes seconds and not minutes. */
-static exit_code reduce_size(ladder *l)
-{
-    int64_t n = DEFAULT_SIZE;
-    double probe_s;
-    exit_code code = probe(l, l->rungs.rows[0], &probe_s);
-    while (code == EXIT_OK && n > LEAST_SIZE && probe_s * pow((double)n / PROBE_SIZE, 3) > LONGEST_S) n /= 2;
-    if (n < DEFAULT_SIZE)
-        fprintf(l->s->text,
-                "size       %" PRId64 ", not %d: there %s would need about %.0f s for one run; --size N decides\n", n,
-                DEFAULT_SIZE, l->rungs.rows[0]->rung, probe_s * pow((double)DEFAULT_SIZE / PROBE_SIZE, 3));
-    l->problem = square(l->problem.dtype, n);
-    return code;
-}
 
 static void keep_tiled(rung_list *rungs)
 {
@@ -79,20 +53,41 @@ static void keep_tiled(rung_list *rungs)
 static exit_code choose(ladder *l)
 {
     const options *opt = l->s->opt;
-    if (opt->sizes.count > 0 && opt->shapes.count > 0)
-        return say(EXIT_USAGE, "--size and --shape each name the shape: give one");
-    l->problem = square(tw_lab_dtype_named(opt->dtypes.count > 0 ? opt->dtypes.items[0] : "f32")->dtype, DEFAULT_SIZE);
-    if (opt->sizes.count > 0) l->problem = square(l->problem.dtype, opt->sizes.items[0]);
-    if (opt->shapes.count > 0) {
-        shape p = opt->shapes.items[0];
-        l->problem = tw_problem_make(l->problem.dtype, TW_N, TW_N, p.m, p.n, p.k);
-    }
+    int64_t n = device_is_host(&l->s->device) ? CPU_SIZE : GPU_SIZE;
+    tw_dtype dtype = session_dtype(l->s);
+    if (opt->sizes.count > 0) n = opt->sizes.items[0];
+    shape p = opt->shapes.count > 0 ? opt->shapes.items[0] : (shape){n, n, n};
+    l->problem = tw_problem_make(dtype, TW_N, TW_N, p.m, p.n, p.k);
     exit_code code = rungs_choose(l->s, &l->problem, &l->rungs);
     if (code == EXIT_OK && opt->tiles.count > 0) keep_tiled(&l->rungs);
     if (code == EXIT_OK && l->rungs.count == 0)
         return say(EXIT_USAGE, "none of these rungs has a tile edge that --tile could choose");
-    if (code == EXIT_OK && opt->sizes.count + opt->shapes.count == 0) code = reduce_size(l);
+    if (code != EXIT_OK || opt->sizes.count + opt->shapes.count > 0) return code;
+    code = side_choose(l->s, l->rungs.rows[0], 0, n, LONGEST_S, &n);
+    l->problem = tw_problem_make(dtype, TW_N, TW_N, n, n, n);
     return code;
+}
+
+/* ---- how much faster than before? ---- */
+
+/* The time that a rung is compared with: that of the rung before it. A variant such as r03t is compared as the rung that it
+ * varies was; a sweep of tile edges compares each edge with the one before. */
+static double time_before(const ladder *l, const pace *p, const char *rung)
+{
+    bool varies = l->s->opt->tiles.count == 0 && rung_is_variant(rung) && strncmp(rung, p->rung, 3) == 0;
+    return varies ? p->earlier_s : p->last_s;
+}
+
+static void note_time(ladder *l, pace *p, const record *d)
+{
+    bool sweeps = l->s->opt->tiles.count > 0;
+    if (!sweeps && rung_is_variant(d->rung)) return;
+    p->earlier_s = p->last_s;
+    p->last_s = d->median_s;
+    snprintf(p->rung, sizeof p->rung, "%.3s", d->rung);
+    if (sweeps || strncmp(d->rung, "r01_", 4) != 0) return;
+    l->naive_s = d->median_s;
+    l->naive_by_default = p == &l->by_default;
 }
 
 /* ---- telling ---- */
@@ -100,71 +95,109 @@ static exit_code choose(ladder *l)
 static void print_header(const ladder *l)
 {
     FILE *text = l->s->text;
-    fprintf(text, "ladder     %s, C(%" PRId64 " x %" PRId64 ") = A B with k = %" PRId64 ", on %s\n\n",
-            tw_lab_dtype_of(l->problem.dtype)->name, l->problem.m, l->problem.n, l->problem.k, l->s->device.name);
+    fprintf(text, "ladder     %s, C(%" PRId64 " x %" PRId64 ") = A B with k = %" PRId64 ", on %s: %s\n\n",
+            tw_lab_dtype_of(l->problem.dtype)->name, l->problem.m, l->problem.n, l->problem.k, l->s->device.engine,
+            l->s->device.name);
     fprintf(text, "%-20s %4s %10s %9s %8s %8s %9s %7s %9s %9s\n", "rung", "thr", "median", "GFLOP/s", "x before",
             "of peak", "asked", "flop/B", "no-cache", "bound");
 }
 
-static void print_numbers(const ladder *l, const record *d)
+static void print_numbers(const ladder *l, const row *r, double before_s)
 {
+    const record *d = &r->record;
     term_number median, speed, of_peak, asked, no_cache, bound;
     char factor[16] = "";
-    if (!isnan(l->before_s)) snprintf(factor, sizeof factor, "%.2f", l->before_s / d->median_s);
+    if (!isnan(before_s)) snprintf(factor, sizeof factor, "%.2f", before_s / d->median_s);
     double flops = 2 * (double)d->m * (double)d->n * (double)d->k;
-    fprintf(l->s->text, "%4d %10s %9s %8s %8s %9s %7.3g %9s %9s\n", d->threads, term_seconds(d->median_s, median),
+    fprintf(l->s->text, "%4d %10s %9s %8s %8s %9s %7.3g %9s %9s\n", row_threads(r), term_seconds(d->median_s, median),
             term_gflops(d->gflops, speed), factor, term_percent(d->gflops / d->peak_gflops, of_peak),
             term_bytes(d->bytes_asked, asked), flops / d->bytes_asked, term_gflops(d->no_cache_gflops, no_cache),
             term_gflops(d->bound_gflops, bound));
 }
 
-static exit_code finish_row(ladder *l, const row *r, const char *label)
+static exit_code finish_row(ladder *l, const row *r, const char *label, bool default_build)
 {
-    FILE *text = l->s->text;
-    term_paint paint = term_paint_for(text);
+    term_number prepare;
+    pace *p = default_build ? &l->by_default : &l->rolled;
+    bool compared = strcmp(r->record.dtype, tw_lab_dtype_of(l->problem.dtype)->name) == 0;
     term_progress_end();
-    fprintf(text, "%-20s ", label);
-    if (r->outcome == ROW_REFUSED) fprintf(text, "%srefused: %s%s\n", paint.faint, r->text, paint.plain);
-    if (r->outcome == ROW_WRONG) fprintf(text, "%sWRONG: %s%s\n", paint.bad, r->text, paint.plain);
-    if (r->outcome >= ROW_IMPOSSIBLE) print_numbers(l, &r->record);
-    if (row_failed(r)) say(EXIT_CHECK, "%s: %s", r->record.kernel, r->text);
+    fprintf(l->s->text, "%-20s ", default_build ? "  default build" : label);
+    if (row_has_numbers(l->s->text, r)) print_numbers(l, r, compared ? time_before(l, p, r->record.rung) : (double)NAN);
     l->failed += row_failed(r);
-    if (r->outcome == ROW_TIMED) {
-        l->before_s = r->record.median_s;
-        if (l->bars < MOST_BARS) {
-            bar *b = &l->bar[l->bars++];
-            snprintf(b->label, sizeof b->label, "%s", label);
-            b->gflops = r->record.gflops;
-        }
+    compared &= r->outcome == ROW_TIMED;
+    if (compared) note_time(l, p, &r->record);
+    if (r->record.prepare_s > 0 && !default_build)
+        fprintf(l->s->text, "  and before it the host transposed B in %s\n",
+                term_seconds(r->record.prepare_s, prepare));
+    if (compared && !default_build && l->bars < MOST_BARS) {
+        bar *b = &l->bar[l->bars++];
+        snprintf(b->label, sizeof b->label, "%s", label);
+        b->gflops = r->record.gflops;
     }
-    return session_record(l->s, &r->record);
+    return row_finish(l->s, r);
+}
+
+static const bar *fastest(const ladder *l)
+{
+    const bar *best = &l->bar[0];
+    for (int i = 1; i < l->bars; i++)
+        if (l->bar[i].gflops > best->gflops) best = &l->bar[i];
+    return best;
 }
 
 static void print_bars(const ladder *l)
 {
     FILE *text = l->s->text;
     int width = term_width() - 34;
-    double most = 0;
-    for (int i = 0; i < l->bars; i++) most = fmax(most, l->bar[i].gflops);
     fprintf(text, "\n");
     for (int i = 0; i < l->bars; i++) {
         term_number speed;
         fprintf(text, "%-20s %9s  ", l->bar[i].label, term_gflops(l->bar[i].gflops, speed));
-        term_bar(text, l->bar[i].gflops, most, width < 10 ? 10 : width);
+        term_bar(text, l->bar[i].gflops, fastest(l)->gflops, width < 10 ? 10 : width);
         fprintf(text, "\n");
     }
+}
+
+static void print_fastest(const ladder *l)
+{
+    const tw_problem *p = &l->problem;
+    const bar *best = fastest(l);
+    term_number speed;
+    if (l->bars == 0) return;
+    fprintf(l->s->text, "\nfastest    %s with %s GFLOP/s", best->label, term_gflops(best->gflops, speed));
+    if (!isnan(l->naive_s) && strncmp(best->label, "r01_", 4) != 0)
+        fprintf(l->s->text, ", %.1fx over r01_naive%s",
+                best->gflops * 1e9 * l->naive_s / (2 * (double)p->m * (double)p->n * (double)p->k),
+                l->naive_by_default ? " in its default build" : "");
+    fprintf(l->s->text, "\n");
+}
+
+static void print_peaks(const ladder *l)
+{
+    bool host = device_is_host(&l->s->device);
+    fprintf(l->s->text, "of peak    of the multiply-add peak of %s, measured in this run:",
+            host ? "the row's own threads" : "the device");
+    for (const roof *p = l->limits.peaks; p->threads != 0; p++) {
+        term_number speed;
+        if (isnan(p->best)) continue;
+        fprintf(l->s->text, "%s %s GFLOP/s", p == l->limits.peaks ? "" : ",", term_gflops(p->best / 1e9, speed));
+        if (host) fprintf(l->s->text, " on %d thread%s", p->threads, p->threads == 1 ? "" : "s");
+    }
+    fprintf(l->s->text, "\n");
 }
 
 static void print_notes(const ladder *l)
 {
     FILE *text = l->s->text;
-    fprintf(text, "\nof peak    of the multiply-add peak of the row's own threads, measured in this run:");
-    for (const roof *p = l->limits.peaks; p->threads != 0; p++) {
-        term_number speed;
-        fprintf(text, "%s %s GFLOP/s on %d thread%s", p == l->limits.peaks ? "" : ",",
-                term_gflops(p->best / 1e9, speed), p->threads, p->threads == 1 ? "" : "s");
-    }
-    fprintf(text, "\nasked      bytes of A and B that the rung asks of memory; flop/B is the documents' "
+    print_fastest(l);
+    if (!device_is_host(&l->s->device))
+        fprintf(text,
+                "thr        threads of one block\n"
+                "x before   over the rung before, in the same build; a variant (r03t, r04d) over the rung before the\n"
+                "           one that it varies. r01 to r05 hold their loops rolled, so that each shows its one idea;\n"
+                "           the default build leaves them to the compiler\n");
+    print_peaks(l);
+    fprintf(text, "asked      bytes of A and B that the rung asks of memory; flop/B is the documents' "
                   "computation-to-memory ratio\n"
                   "no-cache   GFLOP/s that flop/B allows at memory's bandwidth: caches may beat it\n"
                   "bound      GFLOP/s that the peak, and moving each operand once, allow: nothing may beat it\n"
@@ -173,33 +206,52 @@ static void print_notes(const ladder *l)
 
 /* ---- running ---- */
 
-static exit_code run_row(ladder *l, const tw_lab_kernel *kernel, int64_t tile)
+static exit_code run_build(ladder *l, trial *t, const tw_lab_kernel *kernel, int64_t tile, bool default_build)
 {
     static row result;
     char label[48];
-    row_wish wish = {.kernel = kernel, .tile = (int)tile, .limit_s = LIMIT_S};
+    row_wish wish = {.kernel = kernel, .tile = (int)tile, .default_build = default_build, .limit_s = LIMIT_S};
     term_progress(kernel->rung, -1);
-    exit_code code = row_run(l->s, &l->trial, &l->limits, &wish, &result);
+    exit_code code = row_run(l->s, t, &l->limits, &wish, &result);
     if (result.plan.tile > 0 && tile > 0) tile = result.plan.tile; /* never more than the problem */
     int used = snprintf(label, sizeof label, "%s", kernel->rung);
     if (tile > 0) snprintf(label + used, sizeof label - (size_t)used, " %" PRId64, tile);
-    return code == EXIT_OK ? finish_row(l, &result, label) : code;
+    if (kernel->dtype != l->problem.dtype)
+        snprintf(label + used, sizeof label - (size_t)used, " %s", tw_lab_dtype_of(kernel->dtype)->name);
+    if (code == EXIT_OK) code = finish_row(l, &result, label, default_build);
+    if (code != EXIT_OK || default_build || !rung_is_rolled(kernel) || result.outcome == ROW_REFUSED) return code;
+    return run_build(l, t, kernel, tile, true);
+}
+
+/* A rung of another type than the ladder's: the same shape, operands and references of its own. */
+static exit_code run_typed(ladder *l, const tw_lab_kernel *kernel)
+{
+    trial t;
+    tw_problem p = tw_problem_make(kernel->dtype, TW_N, TW_N, l->problem.m, l->problem.n, l->problem.k);
+    exit_code code = row_trial(l->s, &p, &t);
+    if (code != EXIT_OK) return code;
+    code = run_build(l, &t, kernel, 0, false);
+    trial_close(&t);
+    return code;
 }
 
 static exit_code run_rung(ladder *l, const tw_lab_kernel *kernel)
 {
     const number_list *tiles = &l->s->opt->tiles;
     exit_code code = EXIT_OK;
-    if (tiles->count == 0) return run_row(l, kernel, 0);
-    l->before_s = NAN; /* a sweep compares the tiles of one rung */
-    for (int i = 0; code == EXIT_OK && i < tiles->count; i++) code = run_row(l, kernel, tiles->items[i]);
+    if (kernel->dtype != l->problem.dtype) return run_typed(l, kernel);
+    if (tiles->count == 0) return run_build(l, &l->trial, kernel, 0, false);
+    l->rolled.last_s = l->by_default.last_s = NAN; /* a sweep compares the tiles of one rung */
+    for (int i = 0; code == EXIT_OK && i < tiles->count; i++)
+        code = run_build(l, &l->trial, kernel, tiles->items[i], false);
     return code;
 }
 
 static exit_code climb(ladder *l)
 {
     exit_code code = EXIT_OK;
-    l->before_s = NAN;
+    l->naive_s = NAN;
+    l->rolled = l->by_default = (pace){"", NAN, NAN};
     roofs_begin(&l->limits, l->s->context, &l->s->device);
     print_header(l);
     for (int i = 0; code == EXIT_OK && i < l->rungs.count; i++) code = run_rung(l, l->rungs.rows[i]);
@@ -209,17 +261,25 @@ static exit_code climb(ladder *l)
     return l->failed > 0 ? EXIT_CHECK : EXIT_OK;
 }
 
+static exit_code ladder_engine(session *s, void *job)
+{
+    ladder *l = job;
+    *l = (ladder){.s = s};
+    exit_code code = choose(l);
+    if (code == EXIT_OK) code = row_trial(s, &l->problem, &l->trial);
+    if (code != EXIT_OK) return code;
+    code = climb(l);
+    trial_close(&l->trial);
+    return code;
+}
+
 exit_code cmd_ladder(session *s)
 {
     static ladder l;
-    l.s = s;
-    exit_code code = session_open_device(s);
-    if (code == EXIT_OK) code = choose(&l);
-    if (code != EXIT_OK) return code;
-    term_progress("making the references", -1);
-    tw_status status = trial_open(&l.trial, s->context, &l.problem, s->opt->seed, REFERENCE_WORK);
-    if (status != TW_OK) return say_lab(status, "the operands and references of this shape");
-    code = climb(&l);
-    trial_close(&l.trial);
-    return code;
+    if (s->opt->sizes.count > 0 && s->opt->shapes.count > 0)
+        return say(EXIT_USAGE, "--size and --shape each name the shape: give one");
+    if (s->opt->skinny && s->opt->tiles.count > 0)
+        return say(EXIT_USAGE, "--tile does not hold with --skinny: the tile of a thin product is its k, 16 or 32");
+    if (s->opt->skinny) return skinny_ladders(s);
+    return session_each_engine(s, "auto", ladder_engine, &l);
 }

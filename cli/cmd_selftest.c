@@ -1,6 +1,7 @@
 /* cmd_selftest.c - `tilewright selftest`: each kernel on a handful of shapes, judged by both oracles. */
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 #include "cmd.h"
 #include "object.h"
 #include "say.h"
@@ -18,6 +19,7 @@ static const selftest_case cases[] = {
     {TW_N, TW_N, 1, 1, 1, 0, 1, 0},     {TW_N, TW_N, 7, 5, 3, 2, 1, 0},       {TW_T, TW_N, 17, 33, 65, 0, 2, -1},
     {TW_N, TW_T, 64, 64, 64, 0, 1, 0},  {TW_T, TW_T, 129, 65, 100, 3, -1, 1}, {TW_N, TW_N, 1, 200, 31, 1, 1, 0.5},
     {TW_N, TW_N, 200, 1, 513, 0, 1, 0}, {TW_N, TW_N, 50, 97, 0, 0, 1, 2},     {TW_T, TW_N, 100, 130, 700, 5, 0.5, 0},
+    {TW_N, TW_N, 37, 70, 16, 1, 2, 1},  {TW_N, TW_N, 64, 33, 32, 0, 1, 0},    {TW_N, TW_N, 136, 264, 72, 0, -1, 0.5},
 };
 
 enum { CASES = sizeof cases / sizeof *cases };
@@ -93,13 +95,19 @@ static exit_code run_subject(session *s, subject *x)
     return code;
 }
 
-exit_code selftest_run(session *s, bool production_only, bool lines, selftest_count *count)
+static bool chosen(const session *s, const tw_lab_kernel *kernel, bool quick)
+{
+    return strcmp(kernel->engine, s->device.engine) == 0 &&
+           (!quick || kernel->production || strcmp(kernel->rung, "r01_naive") == 0);
+}
+
+exit_code selftest_run(session *s, bool quick, bool lines, selftest_count *count)
 {
     const tw_lab_kernel *kernel;
     *count = (selftest_count){0};
     for (int i = 0; (kernel = tw_lab_kernel_at(i)) != NULL; i++) {
         subject x = {.kernel = kernel};
-        if (production_only && !kernel->production) continue;
+        if (!chosen(s, kernel, quick)) continue;
         exit_code code = run_subject(s, &x);
         if (code != EXIT_OK) return code;
         count->failed += x.failed;
@@ -114,14 +122,20 @@ exit_code selftest_run(session *s, bool production_only, bool lines, selftest_co
     return EXIT_OK;
 }
 
-exit_code cmd_selftest(session *s)
+static exit_code selftest_engine(session *s, void *job)
 {
     selftest_count count;
-    exit_code code = session_open_device(s);
-    if (code == EXIT_OK) code = selftest_run(s, false, true, &count);
+    (void)job;
+    exit_code code = selftest_run(s, false, true, &count);
     if (code != EXIT_OK) return code;
-    fprintf(s->text, "%d passed, %d failed, %d refused; %d shapes each, on %s\n", count.passed, count.failed,
-            count.refused, CASES, s->device.instruction_set);
+    fprintf(s->text, "%d passed, %d failed, %d refused; up to %d shapes each, on %s: %s%s%s\n", count.passed,
+            count.failed, count.refused, CASES, s->device.engine, s->device.name,
+            s->device.instruction_set[0] != '\0' ? ", " : "", s->device.instruction_set);
     if (count.passed == 0 && count.failed == 0) return say(EXIT_DEVICE, "no kernel of the table fits this device");
     return count.failed > 0 ? EXIT_CHECK : EXIT_OK;
+}
+
+exit_code cmd_selftest(session *s)
+{
+    return session_each_engine(s, "auto", selftest_engine, NULL);
 }

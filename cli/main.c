@@ -67,18 +67,25 @@ const command commands[] = {
     {"ladder", "[OPTION]...", "run the rungs from three plain loops to the production kernel",
      "  tilewright ladder\n"
      "  tilewright ladder --size 512 --rung r01,r04,r14\n"
-     "  tilewright ladder --rung r02 --tile 1,2,4,8,16,32,64,128\n",
-     "Each rung adds one idea to the rung before. Each is verified, then timed beside the bounds of the machine.",
+     "  tilewright ladder --rung r02 --tile 1,2,4,8,16,32,64,128\n"
+     "  tilewright ladder --engine cpu,opencl,cuda --json records.jsonl\n"
+     "  tilewright ladder --engine cuda --tile 8,16,32\n"
+     "  tilewright ladder --skinny\n",
+     "Each rung adds one idea to the rung before. Each is verified, then timed beside the bounds of the machine. On a "
+     "GPU r01 to r05 are timed in two builds: loops held rolled, and as the compiler would have them.",
      CMD_LADDER, 0, 0, cmd_ladder},
     {"devices", "[OPTION]...", "list the devices that can compute",
      "  tilewright devices\n"
      "  tilewright devices --json -\n",
-     "Instruction set, threads and where their count comes from, caches, memory.", CMD_DEVICES, 0, 0, cmd_devices},
+     "What each engine runs with or lacks; instruction set, threads or multiprocessors, caches, memory; multiply-add "
+     "peak and bandwidths, measured now, beside the published ones.",
+     CMD_DEVICES, 0, 0, cmd_devices},
     {"doctor", "[OPTION]...", "what matters on this machine, what is missing and how to get it",
      "  tilewright doctor\n", "Prints facts for a bug report and runs a quick self test.", CMD_DOCTOR, 0, 0,
      cmd_doctor},
     {"selftest", "[OPTION]...", "judge every kernel that fits this machine on a handful of shapes",
      "  tilewright selftest\n"
+     "  tilewright selftest --engine cpu,opencl\n"
      "  TILEWRIGHT_CPU=avx2 tilewright selftest\n",
      "Each kernel against two oracles: exact (small integers, no bit may differ) and bound (random operands).",
      CMD_SELFTEST, 0, 0, cmd_selftest},

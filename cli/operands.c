@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../lab/element.h"
 #include "guard.h"
 #include "say.h"
 #include "term.h"
@@ -19,10 +20,11 @@ void *memory_for(int64_t rows, int64_t cols, size_t element_bytes)
     return malloc((size_t)rows * (size_t)cols * element_bytes);
 }
 
-/* The library's dtype of an element type that can be computed in; NULL for the others. */
+/* The library's dtype of an element type that can be computed in, C in the same; NULL for the others. */
 static const tw_lab_dtype *computable(io_type type)
 {
-    return tw_lab_dtype_named(io_type_name(type));
+    const tw_lab_dtype *dtype = tw_lab_dtype_named(io_type_name(type));
+    return dtype != NULL && element_of(dtype->dtype)->result == dtype->dtype ? dtype : NULL;
 }
 
 /* --dtype, which of raw operands names the elements and, where it can be computed in, the compute type. */

@@ -17,6 +17,7 @@ enum {
 };
 
 #define AT(field)  .offset = offsetof(options, field)
+#define DTYPES     "f32 f64 bf16 f16"
 #define ENGINES    "auto cpu opencl cuda"
 #define FILE_TYPES "f64 f32 f16 i8 i16 i32 i64 u8 u16 u32 u64"
 
@@ -33,9 +34,9 @@ const option_row option_rows[] = {
     {"dtype", 0, OPT_CHOICES, AT(dtypes), FILES, "T", FILE_TYPES,
      "compute in f32 or f64 (default: what holds both operands exactly); of raw files also the elements' type",
      .list = 1},
-    {"dtype", 0, OPT_CHOICES, AT(dtypes), CMD_BENCH, "T,...", "f32 f64", "element types to time (default: f32)",
+    {"dtype", 0, OPT_CHOICES, AT(dtypes), CMD_BENCH, "T,...", DTYPES, "element types to time (default: f32)",
      .list = 2},
-    {"dtype", 0, OPT_CHOICES, AT(dtypes), CMD_LADDER, "T", "f32 f64", "element type (default: f32)", .list = 1},
+    {"dtype", 0, OPT_CHOICES, AT(dtypes), CMD_LADDER, "T", DTYPES, "element type (default: f32)", .list = 1},
     {"shape", 0, OPT_SHAPES, AT(shapes), FILES, "MxNxK", NULL, "m, n and k, for raw operands, which do not say them", 0,
      INT64_MAX, 1},
     {"shape", 0, OPT_SHAPES, AT(shapes), CMD_BENCH, "MxNxK,...", NULL, "shapes to time", 1, LONGEST_SIDE, OPT_LIST},

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <string.h>
+#include "../lab/element.h"
 #include "../lab/roofline.h"
 #include "device.h"
 #include "rungs.h"
@@ -10,6 +11,14 @@
 #include "term.h"
 
 static const double MOST_OF_BOUND = 1.02; /* clocks and timers wobble that much; nothing can be faster */
+
+exit_code row_trial(const session *s, const tw_problem *problem, trial *t)
+{
+    const double multiply_adds = 5e7;
+    term_progress("making the references", -1);
+    tw_status status = trial_open(t, s->context, problem, s->opt->seed, multiply_adds);
+    return status == TW_OK ? EXIT_OK : say_lab(status, "the operands and references of this shape");
+}
 
 static const char *method_of(const session *s, const trial *t)
 {
@@ -175,7 +184,8 @@ int row_threads(const row *r)
 
 double row_c_bytes(const record *r)
 {
-    return (double)r->m * (double)r->n * tw_lab_dtype_named(r->dtype)->bytes;
+    const element *type = element_of(tw_lab_dtype_named(r->dtype)->dtype);
+    return (double)r->m * (double)r->n * element_of(type->result)->bytes;
 }
 
 bool row_has_numbers(FILE *text, const row *r)

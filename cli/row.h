@@ -28,6 +28,9 @@ typedef struct row {
     char text[512]; /* why it was refused, is wrong or impossible; else "" */
 } row;
 
+/* row_trial - trial_open for rows: references that cost little, and a sentence where they fail. */
+exit_code row_trial(const session *s, const tw_problem *problem, trial *t);
+
 /* row_run - EXIT_OK and the row, whatever its outcome; or, after a sentence, the exit code of what broke down. row must stay
  * where it is: its record points into it. */
 exit_code row_run(const session *s, trial *t, roofs *limits, const row_wish *wish, row *out);
@@ -37,8 +40,8 @@ bool row_failed(const row *r); /* wrong or impossible: the command must end with
 /* row_has_numbers - false: the row was refused or is wrong, and the rest of its line now says why. */
 bool row_has_numbers(FILE *text, const row *r);
 
-int row_threads(const row *r);         /* of the CPU, or of one block */
-double row_c_bytes(const record *r);   /* of C itself, without padding */
+int row_threads(const row *r);       /* of the CPU, or of one block */
+double row_c_bytes(const record *r); /* of C itself, without padding */
 
 /* row_finish - its line is complete: a sentence on stderr where it failed, the record where JSON was asked for. */
 exit_code row_finish(session *s, const row *r);

@@ -11,9 +11,16 @@ static bool names_rung(const char *word, const char *rung)
     return strncmp(word, rung, length) == 0 && (rung[length] == '\0' || rung[length] == '_');
 }
 
+/* A rung that the problem's type lacks stands in the f32 ladder with its own: the matrix units'. */
 static bool in_ladder(const session *s, const tw_problem *p, const tw_lab_kernel *row)
 {
-    return strcmp(row->engine, s->device.engine) == 0 && row->dtype == p->dtype;
+    const tw_lab_kernel *other;
+    if (strcmp(row->engine, s->device.engine) != 0) return false;
+    if (row->dtype == p->dtype || p->dtype != TW_F32) return row->dtype == p->dtype;
+    for (int i = 0; (other = tw_lab_kernel_at(i)) != NULL; i++)
+        if (other->dtype == TW_F32 && strcmp(other->engine, row->engine) == 0 && strcmp(other->rung, row->rung) == 0)
+            return false;
+    return true;
 }
 
 /* A word that names no rung of any engine is an error; one that only others have is left out, and said. */

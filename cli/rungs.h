@@ -11,7 +11,7 @@ typedef struct rung_list {
     const tw_lab_kernel *rows[RUNGS_MOST];
 } rung_list;
 
-/* rungs_choose - one row per rung of the dtype, in the table's order: those of --rung, or all; with --skinny only the thin ones, which
+/* rungs_choose - one row per rung of the dtype (in an f32 ladder also rungs that f32 lacks, in their first type), in the table's order: those of --rung, or all; with --skinny only the thin ones, which
  * come unasked only then. Of several rows (instruction sets) of a rung: the planner's, else the last that fits, else the first, which
  * will be refused with its reason. EXIT_DEVICE, after a sentence, where this engine has none. */
 exit_code rungs_choose(session *s, const tw_problem *problem, rung_list *out);

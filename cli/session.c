@@ -80,6 +80,11 @@ exit_code session_each_engine(session *s, const char *otherwise, exit_code (*run
     return result;
 }
 
+tw_dtype session_dtype(const session *s)
+{
+    return tw_lab_dtype_named(s->opt->dtypes.count > 0 ? s->opt->dtypes.items[0] : "f32")->dtype;
+}
+
 static exit_code flush_stream(FILE *stream, const char *name)
 {
     if (stream == NULL || (fflush(stream) == 0 && !ferror(stream))) return EXIT_OK;

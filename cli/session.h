@@ -28,6 +28,8 @@ exit_code session_open_device(session *s, const char *engine);
  * before any other. */
 exit_code session_each_engine(session *s, const char *otherwise, exit_code (*run)(session *, void *), void *job);
 
+tw_dtype session_dtype(const session *s); /* the first of --dtype, else f32 */
+
 /* session_flush - a line of results is complete: out with it. EXIT_OUTPUT, after a sentence, when that failed. */
 exit_code session_flush(session *s);
 exit_code session_record(session *s, const record *r); /* write the record where JSON was asked for, and flush */

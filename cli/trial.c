@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../lab/element.h"
 #include "device.h"
 
 /* ---- judging ---- */
@@ -134,7 +135,8 @@ static size_t padded(int64_t rows, int64_t ld, int bytes)
 /* As many sets as twice the last-level cache needs, and one more; a quarter of the memory at most. */
 static int sets_wanted(const trial *t, const tw_device *device)
 {
-    double bytes = 2 * (double)device_last_cache(device), most = device->memory_bytes > 0 ? (double)device->memory_bytes / 4 : INFINITY;
+    double bytes = 2 * (double)device_last_cache(device),
+           most = device->memory_bytes > 0 ? (double)device->memory_bytes / 4 : INFINITY;
     double sets = (bytes < most ? bytes : most) / (double)t->set_bytes + 1;
     return sets < MOST_SETS ? (int)sets : MOST_SETS;
 }
@@ -153,11 +155,12 @@ static tw_status make_sets(trial *t, const tw_device *device)
     int64_t a_rows = p->op_a == TW_N ? p->m : p->k, b_rows = p->op_b == TW_N ? p->k : p->n;
     t->a_bytes = padded(a_rows, p->lda, bytes);
     t->b_bytes = padded(b_rows, p->ldb, bytes);
-    t->set_bytes = t->a_bytes + t->b_bytes + padded(p->m, p->ldc, bytes);
+    t->set_bytes = t->a_bytes + t->b_bytes + padded(p->m, p->ldc, element_of(element_of(p->dtype)->result)->bytes);
     bool in_place = t->host || device_is_host(device);
     t->sets = sets_wanted(t, device);
     t->host_sets = in_place ? t->sets : 1;
-    while (t->host_sets > 0 && (t->memory = malloc((size_t)t->host_sets * t->set_bytes + ALIGN)) == NULL) t->host_sets /= 2;
+    while (t->host_sets > 0 && (t->memory = malloc((size_t)t->host_sets * t->set_bytes + ALIGN)) == NULL)
+        t->host_sets /= 2;
     if (t->memory == NULL) return TW_NO_MEMORY;
     if (in_place) t->sets = t->host_sets;
     char *first = set_of(t, 0);

@@ -105,8 +105,11 @@ static void kernel_case(const tw_lab_kernel *kernel, int tile, int variant)
     run_case r = {.kernel = kernel, .choice = {.kernel = kernel->name, .tile = kernel->skinny ? 0 : tile}};
     int m = kernel->tile_m > 1 ? kernel->tile_m : tile, n = kernel->tile_n > 1 ? kernel->tile_n : tile, k = kernel->skinny ? tile : 19;
     tw_op op = kernel->transposes && variant ? TW_T : TW_N;
-    /* One more group in each direction, of which little is inside C; rows whose ends are aligned, then not. */
-    r.problem = tw_problem_make(kernel->dtype, op, op, m + 2, n + 4, variant ? k : kernel->skinny ? k : 20);
+    /* One group more, of which little is inside C (small blocks: in each direction); rows whose ends are aligned, then not. */
+    if (m * n < 16384) m += 2, n += 4;
+    else if (variant) m += 2, n = 20;
+    else m = 20, n += 4;
+    r.problem = tw_problem_make(kernel->dtype, op, op, m, n, variant ? k : kernel->skinny ? k : 20);
     if (variant) r.problem.lda += 1, r.problem.ldb += 2, r.problem.ldc += 3, r.problem.alpha = 2, r.problem.beta = -1;
     if (!tap_case("%s %s %s", kernel->name, tile > 0 ? (tile == 8 ? "T=8" : tile == 16 ? "T=16" : "T=32") : "-", variant ? "padded, beta -1" : "beta 0")) return;
     int status = simulate(run_kernel, &r, text, sizeof text);

@@ -1,0 +1,42 @@
+/* side.c - times a small product and scales it up. */
+#include "side.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include "say.h"
+#include "trial.h"
+
+enum { PROBE_SIDE = 512, LEAST_SIDE = 128 };
+
+/* Seconds that one run takes at PROBE_SIDE; 0 where the kernel does not fit: its row will say why. */
+static exit_code probe(session *s, const tw_lab_kernel *kernel, int64_t k, double *seconds)
+{
+    trial t;
+    tw_problem small = tw_problem_make(kernel->dtype, TW_N, TW_N, PROBE_SIDE, PROBE_SIDE, k > 0 ? k : PROBE_SIDE);
+    tw_lab_choice choice = {.kernel = kernel->name};
+    measure_options how = {.samples = 3, .limit_s = 1};
+    measure_result result = {0};
+    *seconds = 0;
+    if (tw_lab_fits(s->context, &choice, &small, NULL, 0) != 1) return EXIT_OK;
+    tw_status status = trial_open(&t, s->context, &small, 1, 1e6);
+    if (status == TW_OK) {
+        status = trial_time(&t, &choice, &s->device, &how, &result);
+        trial_close(&t);
+    }
+    *seconds = result.median_s;
+    return status == TW_OK ? EXIT_OK : say_lab(status, "a first timed run");
+}
+
+exit_code side_choose(session *s, const tw_lab_kernel *kernel, int64_t k, int64_t most, double longest_s, int64_t *n)
+{
+    double probe_s, power = k > 0 ? 2 : 3;
+    exit_code code = probe(s, kernel, k, &probe_s);
+    *n = most;
+    while (*n > LEAST_SIDE && probe_s * pow((double)*n / PROBE_SIDE, power) > longest_s) *n /= 2;
+    if (*n < most)
+        fprintf(s->text,
+                "size       %" PRId64 ", not %" PRId64
+                ": there %s would need about %.3g s for one run; --size N decides\n",
+                *n, most, kernel->rung, probe_s * pow((double)most / PROBE_SIDE, power));
+    return code;
+}

@@ -1,0 +1,10 @@
+/* skinny.h - `tilewright ladder --skinny`: document 004's thin matrices, s1 to s3, and its table of effective bandwidths. */
+#ifndef TILEWRIGHT_SKINNY_H
+#define TILEWRIGHT_SKINNY_H
+
+#include "session.h"
+
+/* skinny_ladders - on each engine of --engine; where none was named, on CUDA's device, else on OpenCL's. */
+exit_code skinny_ladders(session *s);
+
+#endif
