@@ -144,19 +144,23 @@ static void host_note(const void *address, int bytes, bool store)
     if (host.run->note != NULL) host.run->note(host.now, address, bytes, store);
 }
 
+/* Work-item i is to begin at the kernel's entry, on a stack of its own. */
+static void host_begin_lane(int i)
+{
+    host.done[i] = false;
+    getcontext(&host.lane[i]);
+    host.lane[i].uc_stack.ss_sp = host.stacks + (size_t)i * HOST_STACK;
+    host.lane[i].uc_stack.ss_size = HOST_STACK;
+    host.lane[i].uc_link = &host.home;
+    makecontext(&host.lane[i], host_lane, 0);
+}
+
 /* One group: every work-item runs up to its next barrier before any goes on. */
 static void host_block(int threads)
 {
     int left = threads;
     host.barriers[0] = host.barriers[1] = 0;
-    for (int i = 0; i < threads; i++) {
-        host.done[i] = false;
-        getcontext(&host.lane[i]);
-        host.lane[i].uc_stack.ss_sp = host.stacks + (size_t)i * HOST_STACK;
-        host.lane[i].uc_stack.ss_size = HOST_STACK;
-        host.lane[i].uc_link = &host.home;
-        makecontext(&host.lane[i], host_lane, 0);
-    }
+    for (int i = 0; i < threads; i++) host_begin_lane(i);
     while (left > 0) {
         left = 0;
         for (host.now = 0; host.now < threads; host.now++) {
