@@ -192,7 +192,10 @@ static exit_code write_record(job *j)
     if (j->planned) {
         r.kernel = j->plan.kernel->name;
         r.rung = j->plan.kernel->rung;
-        if (device_is_host(&j->s->device)) r.threads = j->plan.threads;
+        if (device_is_host(&j->s->device))
+            r.threads = j->plan.threads;
+        else
+            r.block_threads = j->plan.block_threads;
         r.plan = j->plan.text;
     }
     return session_record(j->s, &r);

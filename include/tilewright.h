@@ -19,7 +19,9 @@
  *          last failure. The library never prints, exits or aborts, and reads the environment only in tw_open()
  *          and tw_devices().
  * THREADS  A context may be used by any number of threads at once. A NULL context is one process-wide default, opened
- *          at its first use. After fork() both processes may go on using their contexts.
+ *          at its first use. After fork() both processes may go on using contexts of the cpu engine; a driver's
+ *          state does not survive a fork, so the child opens GPU contexts of its own (and CUDA wants not to have been used, or its
+ *          devices listed, before).
  *
  * To learn how a product is computed, read on in this order: src/api.c, src/plan.c, src/engines/cpu/engine.c,
  * src/engines/cpu/loops.c, kernels/cpu/r14_peak.c. The last holds the line that multiplies.
@@ -94,7 +96,7 @@ typedef struct tw_context tw_context;
 typedef struct tw_options {
     uint32_t size;               /* sizeof(tw_options) */
     int32_t device;              /* index within the engine */
-    const char *engine;          /* "cpu", "opencl", "cuda"; NULL or "auto": cpu, the one whose production kernels know every dtype */
+    const char *engine;          /* "cpu", "opencl", "cuda"; NULL or "auto": cpu */
     const char *instruction_set; /* CPU: use no more than "base", "avx2" or "avx512"; NULL: TILEWRIGHT_CPU, else all */
     int32_t threads;             /* 0: TILEWRIGHT_THREADS, else OMP_NUM_THREADS, else affinity mask and cgroup quota */
 } tw_options;
@@ -119,8 +121,8 @@ TW_API tw_status tw_describe(tw_context *context, tw_device *device);
 typedef enum tw_dtype {
     TW_F64 = 1,  /* IEEE double, accumulated in f64 */
     TW_F32 = 2,  /* IEEE single, accumulated in f32 */
-    TW_F16 = 3,  /* IEEE half, accumulated in f32, C in f32 (CUDA's matrix units only) */
-    TW_BF16 = 4  /* the upper half of an IEEE single, accumulated in f32, C in f32 (CUDA's matrix units only) */
+    TW_F16 = 3,  /* IEEE half, accumulated in f32, C in f32: on CUDA's sm_90, no transposes, lda and ldb multiples of 8 */
+    TW_BF16 = 4  /* the upper half of an IEEE single, accumulated in f32, C in f32: as TW_F16 */
 } tw_dtype;
 
 typedef enum tw_op { TW_N = 0, TW_T = 1 } tw_op;

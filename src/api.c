@@ -47,7 +47,7 @@ tw_status tw_devices(tw_device *devices, int32_t capacity, int32_t *count)
 
 static const engine_ops *engine_named(const char *name)
 {
-    if (name == NULL || strcmp(name, "auto") == 0) return &cpu_engine; /* the only one with production kernels of every type yet */
+    if (name == NULL || strcmp(name, "auto") == 0) return &cpu_engine; /* the one that multiplies any shape of f64 and f32 without moving it */
     for (int i = 0; i < ENGINE_COUNT; i++)
         if (strcmp(engines[i]->name, name) == 0) return engines[i];
     return NULL;

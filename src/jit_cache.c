@@ -1,4 +1,5 @@
 /* jit_cache.c - the folder of compiled kernels: checked at every open, files with a checksum, published by rename. */
+#define _GNU_SOURCE /* secure_getenv, mkostemp */
 #include "jit_cache.h"
 
 #include <errno.h>
@@ -34,7 +35,7 @@ static void refuse(jit_cache *cache, const char *why)
 
 static int choose_folder(jit_cache *cache)
 {
-    const char *own = getenv("TILEWRIGHT_CACHE"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    const char *own = secure_getenv("TILEWRIGHT_CACHE"), *xdg = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
     int length;
     if (own != NULL && strcmp(own, "off") == 0) {
         snprintf(cache->state, sizeof cache->state, "compiled kernels are not kept: TILEWRIGHT_CACHE is off");
@@ -173,7 +174,7 @@ void jit_cache_put(jit_cache *cache, const jit_key *key, const void *binary, siz
     char path[3328], temporary[3344];
     if (cache == NULL || !cache->usable || !path_of(cache, key, path, sizeof path)) return;
     snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
-    int fd = mkstemp(temporary);
+    int fd = mkostemp(temporary, O_CLOEXEC);
     FILE *file = fd >= 0 ? fdopen(fd, "wb") : NULL;
     if (file == NULL) {
         int cause = errno;

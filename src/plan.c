@@ -8,7 +8,7 @@
 /* Below this many multiply-adds per thread the wake-up (some 10 us) costs more than it gains: 2^21 take about 50 us. */
 static const double WORK_PER_THREAD = 2097152.0;
 
-enum { STRIP_M = 4096, STRIP_N = 4096, SUM_STRIP = 1024, WORKSPACE_ALIGN = 64, TASKS_PER_THREAD = 4 };
+enum { STRIP_M = 4096, STRIP_N = 4096, SUM_STRIP = 1024, WORKSPACE_ALIGN = 64, TASKS_PER_THREAD = 4, MOST_TILE = 65536, MOST_THREADS = 65536 };
 
 /* Split `length` evenly into blocks of at most `most`, each a multiple of `unit`: 1000 in blocks of at most 384 is 3 x 336. */
 static int64_t even_block(int64_t length, int64_t most, int64_t unit)
@@ -102,8 +102,9 @@ tw_status plan_find(const tw_problem *problem, const device_facts *device, const
     static const tw_lab_choice free_choice = {0};
     char reason[160];
     if (choice == NULL) choice = &free_choice;
-    if (choice->tile < 0 || choice->threads < 0)
-        return fail(TW_BAD_ARGUMENT, "tile %d and threads %d are forced, expected 0 or more", choice->tile, choice->threads);
+    if (choice->tile < 0 || choice->tile > MOST_TILE || choice->threads < 0 || choice->threads > MOST_THREADS)
+        return fail(TW_BAD_ARGUMENT, "tile %d and threads %d are forced, expected 0 to %d and 0 to %d", choice->tile, choice->threads, MOST_TILE,
+                    MOST_THREADS);
     const kernel_row *best = NULL;
     snprintf(reason, sizeof reason, "the %s engine has no production kernel for %s", device->engine, dtype_find(problem->dtype)->lab.name);
     if (choice->kernel != NULL) {

@@ -1,4 +1,5 @@
 /* table.c - loads kernels/kernels.def and dtypes.def; find by name; does a kernel fit? */
+#include "problem.h"
 #include "table.h"
 
 #include <stdio.h>
@@ -40,12 +41,16 @@ const char *cpu_level_name(cpu_level level)
     return level_names[level];
 }
 
+#define BYTES_f32 float
+#define BYTES_f64 double
+
 /* Declare every kernel, then list every row. A CPU rung is compiled once per dtype. */
 #define CPU_RUNG(rung, edge, idea, source) cpu_whole cpu_f32_##rung, cpu_f64_##rung;
 #define CPU_PEAK(type, isa, mr, nr, kc, idea, source)                                                                  \
     cpu_micro cpu_##type##_r14_peak_##isa;                                                                             \
     cpu_probe cpu_##type##_probe_##isa;                                                                                \
-    cpu_reader cpu_##type##_reader_##isa;
+    cpu_reader cpu_##type##_reader_##isa;                                                                              \
+    _Static_assert(mr * nr * sizeof(BYTES_##type) <= CPU_LARGEST_TILE_BYTES, "loops.c keeps cut tiles in a buffer");
 #define GPU_RUNG(...)
 #define CUDA_RUNG(...)
 #include "../kernels/kernels.def"
@@ -121,10 +126,11 @@ const tw_lab_kernel *tw_lab_kernel_at(int index)
 
 /* The lengths that GPU kernels index with 32 bits, with room for a tile beyond. */
 enum { GPU_LONGEST = INT32_MAX - 1024 };
+static const int64_t MOST_MAP_STRIDE = (int64_t)1 << 40; /* CUDA driver API, cuTensorMapEncodeTiled */
 
 static bool aligned_16(const tw_problem *p, int bytes, bool with_c)
 {
-    return p->align_a >= 16 && p->align_b >= 16 && p->lda * bytes % 16 == 0 && p->ldb * bytes % 16 == 0 &&
+    return p->align_a >= 16 && p->align_b >= 16 && p->lda % (16 / bytes) == 0 && p->ldb % (16 / bytes) == 0 &&
            (!with_c || (p->align_c >= 16 && p->ldc % 4 == 0));
 }
 
@@ -133,17 +139,18 @@ bool kernel_is_wide(const kernel_row *row, const tw_problem *problem)
     return (row->gpu.traits & GPU_WIDE) != 0 && aligned_16(problem, dtype_find(problem->dtype)->lab.bytes, true);
 }
 
-static int64_t span_bytes(int64_t rows, int64_t ld, int bytes)
+/* From the first byte to the last of an operand that problem_load() has found addressable. */
+static int64_t span_bytes(int64_t rows, int64_t cols, int64_t ld, int bytes)
 {
-    return rows * ld * bytes;
+    return rows > 0 && cols > 0 ? ((rows - 1) * ld + cols) * bytes : 0;
 }
 
 static bool gpu_fits(const kernel_row *row, const tw_problem *p, const device_facts *device, char *reason, size_t size)
 {
     const gpu_kernel *g = &row->gpu;
     int bytes = dtype_find(p->dtype)->lab.bytes, c_bytes = dtype_find(p->dtype_c)->lab.bytes;
-    int64_t a_rows = p->op_a == TW_N ? p->m : p->k, b_rows = p->op_b == TW_N ? p->k : p->n, local = g->static_bytes + g->dynamic_bytes;
-    int64_t largest = span_bytes(a_rows, p->lda, bytes), b_span = span_bytes(b_rows, p->ldb, bytes), c_span = span_bytes(p->m, p->ldc, c_bytes);
+    int64_t local = g->static_bytes + g->dynamic_bytes, largest = span_bytes(problem_a_rows(p), problem_a_cols(p), p->lda, bytes);
+    int64_t b_span = span_bytes(problem_b_rows(p), problem_b_cols(p), p->ldb, bytes), c_span = span_bytes(p->m, p->n, p->ldc, c_bytes);
     if (b_span > largest) largest = b_span;
     if (c_span > largest) largest = c_span;
     if (p->m > GPU_LONGEST || p->n > GPU_LONGEST || p->k > GPU_LONGEST)
@@ -156,6 +163,9 @@ static bool gpu_fits(const kernel_row *row, const tw_problem *p, const device_fa
     else if ((g->traits & GPU_TENSOR_MAPS) && p->k > 0 && !aligned_16(p, bytes, false))
         snprintf(reason, size, "the copy engine needs addresses and rows of A and B in multiples of 16 bytes, here lda is %lld and ldb %lld, "
                  "a is aligned to %u and b to %u bytes", (long long)p->lda, (long long)p->ldb, p->align_a, p->align_b);
+    else if ((g->traits & GPU_TENSOR_MAPS) && (p->lda >= MOST_MAP_STRIDE / bytes || p->ldb >= MOST_MAP_STRIDE / bytes))
+        snprintf(reason, size, "the copy engine takes rows less than 2^40 bytes apart, here lda is %lld and ldb %lld", (long long)p->lda,
+                 (long long)p->ldb);
     else if ((g->traits & GPU_NO_TRANSPOSE) && (p->op_a != TW_N || p->op_b != TW_N))
         snprintf(reason, size, "it reads A and B as stored, the problem transposes %s", p->op_a == TW_N ? "B" : p->op_b == TW_N ? "A" : "both");
     else if ((g->traits & GPU_SKINNY) && p->m > 0 && p->n > 0 && p->k != 16 && p->k != 32)

@@ -12,7 +12,7 @@ find include src kernels lab io cli -type f \( -name '*.c' -o -name '*.h' -o -na
         if (file ~ /^include\//) return "^include/"
         if (file ~ /^kernels\//) return "^kernels/"
         if (file ~ /^io\//) return "^(io|include)/"
-        if (file ~ /^lab\//) return "^(lab|include)/"
+        if (file ~ /^lab\//) return "^(lab|include|data)/"
         if (file ~ /^cli\//) return "^(cli|lab|io|include)/"
         if (file ~ /^src\/engines\/[a-z]+\.h$/) return "^(include/|src/engines/engine\\.h$|src/(plan|error|table|jit_cache)\\.h$)"
         if (match(file, /^src\/engines\/[a-z]+\//)) {

@@ -43,6 +43,8 @@ typedef struct cpu_tile {
 
 typedef void cpu_micro(const cpu_tile *tile);
 
+enum { CPU_LARGEST_TILE_BYTES = 4096 }; /* of mr x nr elements */
+
 /* A register-only loop of independent multiply-adds, `rounds` times: the ceiling of the micro-kernel. Returns the flops done;
  * *sink takes the result so that the compiler cannot drop the work. */
 typedef double cpu_probe(int64_t rounds, double *sink);

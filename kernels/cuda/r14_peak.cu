@@ -13,6 +13,13 @@
 #include "rung.cuh"
 #include "wide.cuh"
 
+/* Blocks per multiprocessor: before sm_90 the one-by-one loads need more registers than two leave. */
+#if WIDE || __CUDA_ARCH__ >= 900
+#define BLOCKS 2
+#else
+#define BLOCKS 1
+#endif
+
 enum { BM = 128, BN = 128, BK = 8, THREADS = 256, PAD = 4, LOADS = BM * BK / 4 / THREADS, GROUP = 8 };
 
 /* Where the four elements of load number e of a thread lie in a tile of 128 x BK: along k (turned) or along the edge. */
@@ -45,7 +52,7 @@ static __device__ __forceinline__ void keep(const bool turned, tile_row *tile, i
         *(float4 *)&tile[p][edge] = x;
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 2) r14_peak(PARAMETERS)
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) r14_peak(PARAMETERS)
 {
     __shared__ __align__(16) tile_row a_tile[2][BK], b_tile[2][BK];
     int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, now = 0;

@@ -236,7 +236,7 @@ static void cpu_drop(engine *e, runnable *r)
 
 /* ---- what this processor can do at most ---- */
 
-/* The most capable row of a dtype that has probes; there is one for every dtype of the table. */
+/* The most capable row of a dtype that has probes; NULL for a dtype that the CPU does not multiply. */
 static const kernel_row *best_probe(const engine *e, tw_dtype dtype)
 {
     const kernel_row *best = NULL;
@@ -254,7 +254,7 @@ typedef struct probe_work {
     const char *data;
 } probe_work;
 
-static volatile double probe_sink; /* results go here, so that no compiler drops the work */
+static _Atomic double probe_sink; /* results go here, so that no compiler drops the work */
 
 static void flops_part(void *context, int64_t i)
 {
@@ -262,7 +262,7 @@ static void flops_part(void *context, int64_t i)
     double sink;
     (void)i;
     work->row->probe(work->rounds, &sink);
-    probe_sink = sink;
+    atomic_store_explicit(&probe_sink, sink, memory_order_relaxed);
 }
 
 static void flops_team(void *context, team *team)
@@ -273,7 +273,7 @@ static void flops_team(void *context, team *team)
 static void read_part(void *context, int64_t i)
 {
     const probe_work *work = context;
-    probe_sink = work->row->reader(work->data + i * work->part_bytes, work->part_bytes);
+    atomic_store_explicit(&probe_sink, work->row->reader(work->data + i * work->part_bytes, work->part_bytes), memory_order_relaxed);
 }
 
 static void read_team(void *context, team *team)
@@ -298,6 +298,7 @@ static double least_seconds(engine *e, int threads, int tries, pool_fn *fn, prob
 static tw_status cpu_peak_flops(engine *e, tw_dtype dtype, int threads, int tries, double *flops_per_s)
 {
     probe_work work = {.row = best_probe(e, dtype), .parts = threads, .rounds = 10000};
+    if (work.row == NULL) return fail(TW_NO_KERNEL, "the cpu engine has no probe for %s", dtype_find(dtype)->lab.name);
     double sink, begin = now_s(), flops = work.row->probe(work.rounds, &sink);
     double scale = 0.02 / (now_s() - begin + 1e-9); /* parts of about 20 ms */
     work.rounds = (int64_t)((double)work.rounds * (scale > 1 ? scale : 1));

@@ -9,7 +9,7 @@
  *               micro-kernel: mr x nr sums += sliver of A x sliver of B
  *
  * An element of C is one sum over k in ascending order, kept unscaled until the last panel: its bits depend neither on the blocks
- * nor on the threads. Sources: Goto and van de Geijn 2008; Van Zee and van de Geijn 2015. */
+ * nor on the threads (in the default floating-point environment: threads of the pool keep the one they were made in). Sources: Goto and van de Geijn 2008; Van Zee and van de Geijn 2015. */
 #include "cpu_engine.h"
 
 #include <string.h>
@@ -24,7 +24,7 @@ typedef struct loops {
     int64_t i0, j0, p0, rows, cols, depth; /* this strip and panel */
 } loops;
 
-enum { PANELS_PER_TASK = 4, LARGEST_TILE_BYTES = 4096 };
+enum { PANELS_PER_TASK = 4 };
 
 static void pack_a_task(void *context, int64_t task)
 {
@@ -50,15 +50,19 @@ static void copy_tile(char *to, int64_t to_ld, const char *from, int64_t from_ld
 /* A tile that C cuts off: computed whole in a tile of its own, of which rows x cols count. */
 static void edge_tile(const loops *l, const cpu_tile *whole, int64_t rows, int64_t cols)
 {
-    _Alignas(64) char scratch[LARGEST_TILE_BYTES] = {0};
+    _Alignas(64) char scratch[CPU_LARGEST_TILE_BYTES], old_c[CPU_LARGEST_TILE_BYTES];
+    size_t tile_bytes = (size_t)(l->mr * l->nr * l->bytes);
     cpu_tile tile = *whole;
     if (whole->sum_in != NULL) {
+        memset(scratch, 0, tile_bytes);
         copy_tile(scratch, l->nr, whole->sum_in, whole->sum_in_ld, rows, cols, l->bytes);
         tile.sum_in = scratch;
     }
     if (whole->sum_out != NULL) tile.sum_out = scratch;
-    _Alignas(64) char old_c[LARGEST_TILE_BYTES] = {0};
-    if (whole->sum_out == NULL && whole->beta != 0) copy_tile(old_c, l->nr, whole->c, whole->ldc, rows, cols, l->bytes);
+    if (whole->sum_out == NULL && whole->beta != 0) {
+        memset(old_c, 0, tile_bytes);
+        copy_tile(old_c, l->nr, whole->c, whole->ldc, rows, cols, l->bytes);
+    }
     tile.c = old_c;
     tile.sum_in_ld = tile.sum_out_ld = tile.ldc = l->nr;
     l->plan->row->micro(&tile);

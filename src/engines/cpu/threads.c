@@ -1,17 +1,14 @@
 /* threads.c - a pool of threads made at first use; a team of them shares the work of one call through a counter.
  *
  * The pool serves one call at a time: a second caller, or a call from inside a call, finds it busy and computes alone, so nothing
- * can deadlock. After fork() the child's pool has no threads: it notices by the process id, leaves the parent's state untouched
- * (its locks may be held by threads that do not exist here) and starts anew. Waiting spins for some 20 us, then sleeps. */
-#define _GNU_SOURCE /* sigfillset with threads, getpid */
+ * can deadlock. After fork() the child's pool has no threads: it notices by a count of forks, leaves the parent's state untouched
+ * (its locks may be held by threads that do not exist here) and starts anew. Waiting spins for some tens of microseconds, then sleeps. */
 #include "cpu_engine.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 enum { SPINS = 2000, MOST_WORKERS = 1024 };
 
@@ -78,9 +75,22 @@ struct team {
     signal_count passed; /* barriers passed */
 };
 
+/* How many forks lie between this process and the first that used a pool: the process id would not do, it may come again. */
+static atomic_uint forks;
+
+static void count_fork(void)
+{
+    atomic_fetch_add_explicit(&forks, 1, memory_order_relaxed);
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, count_fork);
+}
+
 /* What a pool is in one process. */
 typedef struct crew {
-    pid_t pid;
+    unsigned forks;
     atomic_flag busy;
     int workers; /* threads started, the caller's not among them */
     pthread_t thread[MOST_WORKERS];
@@ -121,11 +131,18 @@ static void *worker_main(void *argument)
     }
 }
 
+static bool is_ours(const crew *crew)
+{
+    return crew->forks == atomic_load_explicit(&forks, memory_order_relaxed);
+}
+
 static crew *crew_new(void)
 {
     crew *made = calloc(1, sizeof *made);
     if (made == NULL) return NULL;
-    made->pid = getpid();
+    static pthread_once_t watched = PTHREAD_ONCE_INIT;
+    pthread_once(&watched, watch_forks);
+    made->forks = atomic_load_explicit(&forks, memory_order_relaxed);
     atomic_flag_clear(&made->busy);
     signal_init(&made->call);
     signal_init(&made->done);
@@ -133,11 +150,13 @@ static crew *crew_new(void)
     return made;
 }
 
-/* Start workers until there are `wanted`; as many as the system gives. Signals are the program's own business: blocked here. */
+/* Start workers until there are `wanted`; as many as the system gives. The program's signals are its own threads' business: blocked here. */
 static void crew_grow(crew *crew, int wanted)
 {
+    static const int own_faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP}; /* these belong to the thread that causes them */
     sigset_t all, before;
     sigfillset(&all);
+    for (size_t i = 0; i < sizeof own_faults / sizeof *own_faults; i++) sigdelset(&all, own_faults[i]);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     while (crew->workers < wanted && crew->workers < MOST_WORKERS) {
         start *self = malloc(sizeof *self);
@@ -168,7 +187,7 @@ static void crew_call(crew *crew, int threads, pool_fn *fn, void *context)
 
 static void crew_free(crew *crew)
 {
-    if (crew->pid == getpid()) { /* a forked child has only the memory, not the threads */
+    if (is_ours(crew)) { /* a forked child has only the memory, not the threads */
         crew_call(crew, 1, NULL, NULL);
         for (int i = 0; i < crew->workers; i++) pthread_join(crew->thread[i], NULL);
         signal_destroy(&crew->call);
@@ -198,7 +217,7 @@ void pool_close(pool *p)
 static crew *pool_crew(pool *p)
 {
     crew *found = atomic_load_explicit(&p->crew, memory_order_acquire);
-    if (found != NULL && found->pid == getpid()) return found;
+    if (found != NULL && is_ours(found)) return found;
     crew *made = crew_new();
     if (made == NULL) return NULL;
     if (atomic_compare_exchange_strong(&p->crew, &found, made)) return made; /* after fork the parent's crew is left as it is */

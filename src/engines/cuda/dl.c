@@ -1,6 +1,8 @@
 /* dl.c - opens the CUDA driver and NVRTC at run time, so that one binary also runs where there is neither. */
+#define _GNU_SOURCE /* secure_getenv: a privileged program must not load what its user names */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +57,7 @@ static void load_driver(void)
 
 static void load_driver_once(void)
 {
-    const char *own = getenv("TILEWRIGHT_NVRTC");
+    const char *own = secure_getenv("TILEWRIGHT_NVRTC");
     snprintf(own_nvrtc, sizeof own_nvrtc, "%s", own ? own : "");
     load_driver();
 }
@@ -106,7 +108,8 @@ tw_status nvrtc_arch(const nvrtc_api *nvrtc, int sm, char arch[24])
     if (best == 0)
         return fail(TW_BUILD_FAILED, "this device is sm_%d, NVRTC %d.%d knows sm_%d and newer: an older NVRTC has it", sm, nvrtc->major,
                     nvrtc->minor, least);
-    snprintf(arch, 24, best == sm ? (sm >= 90 ? "sm_%da" : "sm_%d") : "compute_%d", best);
+    bool special = sm >= 90 && nvrtc->major >= 12; /* "a" targets came with CUDA 12 */
+    snprintf(arch, 24, best == sm ? (special ? "sm_%da" : "sm_%d") : "compute_%d", best);
     return TW_OK;
 }
 

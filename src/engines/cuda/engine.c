@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../../jit_cache.h"
 #include "../gpu.h"
@@ -30,6 +31,7 @@ struct engine {
     cu_device device;
     cu_context context;
     int index, sm, driver_version;
+    pid_t pid; /* that opened it: the driver's state does not survive a fork */
     jit_cache *cache;
     pthread_mutex_t building; /* guards the list below and the cache */
     built *built;
@@ -170,6 +172,7 @@ static tw_status cuda_open(const tw_options *options, engine **out)
     engine *made = calloc(1, sizeof *made);
     if (made == NULL) return fail(TW_NO_MEMORY, "no memory for the cuda engine of %zu bytes", sizeof *made);
     made->cu = cu;
+    made->pid = getpid();
     pthread_mutex_init(&made->building, NULL);
     made->cache = jit_cache_open();
     tw_status status = open_device(made, options->device);
@@ -237,12 +240,19 @@ static tw_status compile(const nvrtc_api *nvrtc, const char *arch, const wanted 
     return fail(TW_BUILD_FAILED, "NVRTC gave no binary of %s", w->file);
 }
 
-static tw_status load_function(engine *e, built *made, int dynamic_bytes, const void *binary)
+static tw_status find_function(engine *e, built *made, int dynamic_bytes)
 {
-    CU_TRY(cuModuleLoadData, (&made->module, binary));
     CU_TRY(cuModuleGetFunction, (&made->function, made->module, made->entry));
     if (dynamic_bytes > 0) CU_TRY(cuFuncSetAttribute, (made->function, CU_FUNCTION_MAX_DYNAMIC_SHARED, dynamic_bytes));
     return TW_OK;
+}
+
+static tw_status load_function(engine *e, built *made, int dynamic_bytes, const void *binary)
+{
+    CU_TRY(cuModuleLoadData, (&made->module, binary));
+    tw_status status = find_function(e, made, dynamic_bytes);
+    if (status != TW_OK) e->cu->cuModuleUnload(made->module);
+    return status;
 }
 
 /* From the cache if it can be had there and loads; otherwise compiled and kept. */
@@ -261,7 +271,6 @@ static tw_status build(engine *e, built *made, const wanted *w)
         tw_status status = load_function(e, made, w->dynamic_bytes, binary);
         free(binary);
         if (status == TW_OK) return TW_OK;
-        if (made->module != NULL) e->cu->cuModuleUnload(made->module);
     }
     TRY(compile(nvrtc, arch, w, source, &binary, &bytes));
     tw_status status = load_function(e, made, w->dynamic_bytes, binary);
@@ -322,6 +331,8 @@ static tw_status cuda_prepare(engine *e, const plan *p, runnable *out)
     cu_function function = NULL;
     const wanted w = {p->row->lab.file, p->row->gpu.entry, p->options, p->row->gpu.dynamic_bytes};
     *out = (runnable){.plan = p};
+    if (e->pid != getpid()) return fail(TW_NO_DEVICE, "this cuda context was opened before fork(): the child must open its own, if CUDA was not "
+                                                      "used before");
     TRY(enter(e));
     tw_status status = find_or_build(e, &w, &function);
     if (status == TW_OK) status = make_stream(e, out);
@@ -337,7 +348,8 @@ static tw_status upload(engine *e, const operand *from, bool copies, buffer *out
     size_t bytes = gpu_span(from);
     cu_pointer memory;
     cu_result error = e->cu->cuMemAlloc_v2(&memory, bytes);
-    if (error != CU_SUCCESS) return fail(TW_NO_MEMORY, "no device memory for %zu bytes: %s", bytes, cu_error_name(e->cu, error));
+    if (error == CU_OUT_OF_MEMORY) return fail(TW_NO_MEMORY, "no device memory for %zu bytes: %s", bytes, cu_error_name(e->cu, error));
+    if (error != CU_SUCCESS) return cu_fail(e, "cuMemAlloc", error);
     if (copies && (error = e->cu->cuMemcpyHtoD_v2(memory, from->host, bytes)) != CU_SUCCESS) {
         e->cu->cuMemFree_v2(memory);
         return cu_fail(e, "cuMemcpyHtoD", error);
@@ -481,7 +493,7 @@ static void cuda_drop(engine *e, runnable *r)
 
 static void cuda_resources(engine *e, const runnable *r, tw_lab_resources *out)
 {
-    enum { THREADS_EACH = 2048 };
+    int threads_each = attribute(e->cu, e->device, CU_ATTRIBUTE_THREADS_PER_MULTIPROCESSOR);
     const plan *p = r->plan;
     int blocks = 0, threads = p->threads_x * p->threads_y;
     if (enter(e) != TW_OK) return;
@@ -490,7 +502,7 @@ static void cuda_resources(engine *e, const runnable *r, tw_lab_resources *out)
     if (e->cu->cuFuncGetAttribute(&out->local_bytes, CU_FUNCTION_SHARED_BYTES, r->kernel) == CU_SUCCESS)
         out->local_bytes += p->row->gpu.dynamic_bytes;
     if (e->cu->cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, r->kernel, threads, (size_t)p->row->gpu.dynamic_bytes) == CU_SUCCESS)
-        out->occupancy = (double)(blocks * threads) / THREADS_EACH;
+        out->occupancy = threads_each > 0 ? (double)(blocks * threads) / threads_each : -1;
     leave(e, TW_OK);
 }
 

@@ -31,7 +31,6 @@ enum {
 
     CL_PLATFORM_VERSION = 0x0901,
     CL_PLATFORM_NAME = 0x0902,
-    CL_DEVICE_TYPE_ALL = -1, /* as the 64-bit field it is passed in */
     CL_DEVICE_TYPE = 0x1000,
     CL_DEVICE_MAX_COMPUTE_UNITS = 0x1002,
     CL_DEVICE_MAX_WORK_GROUP_SIZE = 0x1004,
@@ -55,6 +54,7 @@ enum {
 };
 #define CL_DEVICE_TYPE_CPU_BIT ((cl_bitfield)2)
 #define CL_DEVICE_TYPE_GPU_BIT ((cl_bitfield)4)
+#define CL_DEVICE_TYPE_ALL     ((cl_bitfield)0xFFFFFFFF)
 
 /* Every function that is looked up in the loader: result, name, parameters. */
 #define CL_FUNCTIONS(F)                                                                                                \

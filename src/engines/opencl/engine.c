@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../../jit_cache.h"
 #include "../gpu.h"
@@ -25,6 +26,7 @@ struct engine {
     cl_context context;
     cl_queue queue;
     int index;
+    pid_t pid; /* that opened it: the driver's state does not survive a fork */
     char identity[512]; /* platform, device and driver with their versions: part of every cache key */
     char extra[256];    /* TILEWRIGHT_OPENCL_OPTIONS */
     jit_cache *cache;
@@ -32,12 +34,15 @@ struct engine {
     built *built;
 };
 
+static tw_status cl_status(cl_int error)
+{
+    return error == CL_MEM_OBJECT_ALLOCATION_FAILURE || error == CL_OUT_OF_HOST_MEMORY || error == CL_INVALID_BUFFER_SIZE ? TW_NO_MEMORY
+                                                                                                                         : TW_DEVICE_FAILED;
+}
+
 static tw_status cl_fail(const char *call, cl_int error)
 {
-    tw_status status = error == CL_MEM_OBJECT_ALLOCATION_FAILURE || error == CL_OUT_OF_HOST_MEMORY || error == CL_INVALID_BUFFER_SIZE
-                           ? TW_NO_MEMORY
-                           : TW_DEVICE_FAILED;
-    return fail(status, "%s failed with %s (%d)", call, cl_error_name(error), (int)error);
+    return fail(cl_status(error), "%s failed with %s (%d)", call, cl_error_name(error), (int)error);
 }
 
 #define CL_TRY(call_name, call)                                                                                        \
@@ -76,7 +81,7 @@ static tw_status list_devices(const cl_api *cl, cl_device *devices, int *count)
     CL_TRY("clGetPlatformIDs", error);
     for (cl_uint i = 0; i < platform_count && i < MOST_DEVICES && found < MOST_DEVICES; i++) {
         cl_uint here = 0;
-        error = cl->clGetDeviceIDs(platforms[i], (cl_bitfield)CL_DEVICE_TYPE_ALL, MOST_DEVICES - found, all + found, &here);
+        error = cl->clGetDeviceIDs(platforms[i], CL_DEVICE_TYPE_ALL, MOST_DEVICES - found, all + found, &here);
         if (error == CL_SUCCESS) found += here < MOST_DEVICES - found ? here : MOST_DEVICES - found;
     }
     for (int gpus = 1; gpus >= 0; gpus--)
@@ -170,6 +175,7 @@ static tw_status cl_open(const tw_options *options, engine **out)
     const char *extra = getenv("TILEWRIGHT_OPENCL_OPTIONS");
     snprintf(made->extra, sizeof made->extra, "%s", extra ? extra : "");
     made->cl = cl;
+    made->pid = getpid();
     pthread_mutex_init(&made->building, NULL);
     made->cache = jit_cache_open();
     tw_status status = open_device(made, options->device);
@@ -287,6 +293,7 @@ static tw_status find_or_build(engine *e, const char *file, const char *entry, c
 static tw_status cl_prepare(engine *e, const plan *p, runnable *out)
 {
     cl_kernel kernel;
+    if (e->pid != getpid()) return fail(TW_NO_DEVICE, "this opencl context was opened before fork(): the child must open its own");
     TRY(find_or_build(e, p->row->lab.file, p->row->gpu.entry, p->options, &kernel));
     *out = (runnable){.plan = p, .kernel = kernel};
     return TW_OK;
@@ -301,7 +308,8 @@ static tw_status cl_upload(engine *e, const operand *from, bool copies, buffer *
     *out = (buffer){0};
     if (bytes == 0) return TW_OK;
     cl_memory memory = e->cl->clCreateBuffer(e->context, CL_MEM_READ_WRITE, bytes, NULL, &error);
-    if (error != CL_SUCCESS) return fail(TW_NO_MEMORY, "no device memory for %zu bytes: %s (%d)", bytes, cl_error_name(error), (int)error);
+    if (error != CL_SUCCESS)
+        return fail(cl_status(error), "no device memory for %zu bytes: %s (%d)", bytes, cl_error_name(error), (int)error);
     out->memory = memory;
     if (!copies) return TW_OK;
     error = e->cl->clEnqueueWriteBuffer(e->queue, memory, 1, 0, bytes, from->host, 0, NULL, NULL);
@@ -439,8 +447,10 @@ static tw_status cl_peak_flops(engine *e, tw_dtype dtype, int threads, int tries
     if (dtype != TW_F32) return fail(TW_NO_KERNEL, "the opencl engine has no probe for %s", dtype_find(dtype)->lab.name);
     TRY(find_or_build(e, "opencl/probe.cl", "probe_fma", "", &kernel));
     tw_status status = cl_upload(e, &(operand){.rows = 1, .cols = 1, .ld = 1, .element_bytes = 4}, false, &sink);
-    if (status == TW_OK) status = run_fma(e, kernel, sink.memory, tries, flops_per_s);
-    if (status == TW_OK) cl_release(e, &sink);
+    if (status == TW_OK) {
+        status = run_fma(e, kernel, sink.memory, tries, flops_per_s);
+        cl_release(e, &sink);
+    }
     e->cl->clReleaseKernel(kernel);
     return status;
 }
