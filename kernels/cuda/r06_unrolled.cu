@@ -1,13 +1,13 @@
 /* r06_unrolled - rung 6: the k loop of the tile is unrolled.
  *
- * IDEA      Sixteen steps, written out: no counter, no compare, no branch, offsets that are constants, and all 16 loads of b can be under
- *           way before the first FMA needs one:
+ * IDEA      Sixteen steps, written out: no counter, no compare, no branch, offsets that are constants, and the next loads of b can be under
+ *           way while the FMAs of earlier ones run:
  *
  *             r05:  b  fma x 16  count branch | b  fma x 16  count branch | ...
- *             r06:  b b b b b b ... fma x 256
+ *             r06:  b b b b b fma b fma fma b fma ... fma
  *
- * NUMBERS   as r05; the loads overlap and the instructions around the FMAs go. On sm_90 registers stay at 48: document 000's claim
- *           that unrolling does not use more of them holds there.
+ * NUMBERS   as r05; some loads overlap and the instructions around the FMAs go. With guards for any k registers grow from 39 to 68 on sm_90:
+ *           document 000's claim that unrolling does not use more of them holds for kernels without guards (48 and 48 there).
  * LIMITS    those of r05.
  * CHANGED   from r05: one line, the pragma of the loop over p.
  * SOURCE    document 000, loop unrolling. */

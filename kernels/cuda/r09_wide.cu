@@ -9,7 +9,7 @@
  * NUMBERS   bytes, flops and tile of r08; 4x fewer global load and store instructions. A warp's load is 512 bytes, 16 sectors in 4 lines.
  * LIMITS    any m, n, k and ld, no transposes (the four would not lie side by side). WIDE = 1 needs a, b and c aligned to 16 bytes and
  *           lda, ldb, ldc multiples of 4; otherwise, and at the edges, the same four elements are taken one by one (wide.cuh).
- * CHANGED   from r08: load4, store4 in place of the loops over q.
+ * CHANGED   from r08: load4, store4 in place of the loops over q; the tile is stored at the head of the loop.
  * SOURCE    document 001 (wider loads). */
 #include "rung.cuh"
 #include "wide.cuh"

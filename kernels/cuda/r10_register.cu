@@ -11,7 +11,7 @@
  *             64 + ty*4    '--------------'--------------'       (two halves, so that 8 lanes read 128 bytes side by side)
  *
  * NUMBERS   tile 128 x 128 x 16: 128*128 / (2 (128 + 128)) = 32 flop per byte asked. 4 shared loads per 64 FMAs: at best 94 % of the
- *           instructions are FMAs. 256 threads, 64 sums each, 33 KiB of shared memory.
+ *           instructions are FMAs. 256 threads, 64 sums each, 33,280 bytes of shared memory.
  * LIMITS    any m, n, k and ld, no transposes. WIDE = 1 as in r09. Tiles that C cuts off are filled with zeros.
  * CHANGED   from r09: B's tile in shared memory too, the thread's block 8 x 8 instead of 16 x 4.
  * SOURCE    document 001 (2D register blocking, incomplete tiles); Volkov, Demmel 2008. */
@@ -39,7 +39,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) r10_register(PARAMETERS
         if (p0 >= 0) {
             UNROLLED
             for (int p = 0; p < BK; p++) {
-                float a_p[8], b_p[8];
+                __align__(16) float a_p[8], b_p[8];
                 *(float4 *)&a_p[0] = *(float4 *)&a_tile[now][p][ty * 4];
                 *(float4 *)&a_p[4] = *(float4 *)&a_tile[now][p][64 + ty * 4];
                 *(float4 *)&b_p[0] = *(float4 *)&b_tile[now][p][tx * 4];

@@ -45,7 +45,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) r11_warp(PARAMETERS)
         if (p0 >= 0) {
             UNROLLED
             for (int p = 0; p < BK; p++) {
-                float a_p[8], b_p[8];
+                __align__(16) float a_p[8], b_p[8];
                 *(float4 *)&a_p[0] = *(float4 *)&a_tile[now][p][a_at];
                 *(float4 *)&a_p[4] = *(float4 *)&a_tile[now][p][a_at + 32];
                 *(float4 *)&b_p[0] = *(float4 *)&b_tile[now][p][b_at];

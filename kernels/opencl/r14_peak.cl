@@ -37,7 +37,8 @@ static inline float4 fetch(const bool turned, __global const float *x, long ld, 
 
 typedef float tile_row[BM + PAD];
 
-static inline void keep(const bool turned, __local tile_row *tile, int edge, int p, float4 x)
+/* always_inline: PoCL 3.1 makes local arrays common to all groups where a function that takes them is not inlined. */
+__attribute__((always_inline)) static inline void keep(const bool turned, __local tile_row *tile, int edge, int p, float4 x)
 {
     if (turned)
         tile[p][edge] = x.x, tile[p + 1][edge] = x.y, tile[p + 2][edge] = x.z, tile[p + 3][edge] = x.w;
