@@ -27,6 +27,28 @@ ladder() {
 
 Each rung is one idea more than the rung before. `tilewright ladder` verifies and times them on this machine.
 
+## What the documents ask for, and what answers
+
+| document's row | answer |
+|---|---|
+| S0.1 triple loop on the CPU | r01_naive, engine cpu |
+| S0.2 one thread per element, S1.1 the same in OpenCL, S2.1 any width | r01_naive, engines opencl and cuda |
+| S0.3 tiles in shared memory, B uncoalesced | r02_tiled, opencl and cuda |
+| S0.4 coalesced, in conflict | r03_coalesced, and r03t_transposed with B turned on the host |
+| S0.5 no bank conflicts, S1.2 and S3.3 tiles in local and shared memory | r04_banks, opencl and cuda |
+| S0.6 outer product | r05_outer |
+| S0.7 unrolling | r06_unrolled |
+| S0.8 prefetching | r07_prefetch |
+| S1.3 more work per thread, transposed B, wide loads, registers in two dimensions, prefetching, any size | r08_coarsened, r03t_transposed, r09_wide, r10_register, r07_prefetch; every rung takes any size |
+| S1.3 device-specific loads | r12_async (tensor memory accelerator, cuda) |
+| S3.2 tiles on the CPU, block r | r02_tiled, engine cpu; `ladder --rung r02 --tile 1,2,4,...` |
+| S3.4 thread coarsening, less divergence | r08_coarsened, r04d_divergence |
+| S4.1, S4.2, S4.3 skinny products | s1_unoptimised, s2_shared_a, s3_shared_ab; `ladder --skinny` |
+
+Past the documents: r11_warp, r12_async, r13_matrix, and r14_peak, the production kernel. Refused where they do not apply, each with its
+reason: a rung for another type or architecture, transposes in r09 to r13, a k other than 16 or 32 in s1 to s3, rows that are no multiple
+of 16 bytes in r12 and r13, s1 to s3 and r08 to r13 on the CPU (its vectors and threads are r14_peak).
+
 ## CPU
 
 | rung | idea | sources |
