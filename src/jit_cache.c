@@ -30,7 +30,7 @@ static const char magic[16] = "tilewright jit 1";
 static void refuse(jit_cache *cache, const char *why)
 {
     cache->usable = 0;
-    snprintf(cache->state, sizeof cache->state, "compiled kernels are not kept: %s %s", cache->folder, why);
+    snprintf(cache->state, sizeof cache->state, "compiled kernels are not kept: %s %s; TILEWRIGHT_CACHE names another folder", cache->folder, why);
 }
 
 static int choose_folder(jit_cache *cache)
@@ -39,6 +39,10 @@ static int choose_folder(jit_cache *cache)
     int length;
     if (own != NULL && strcmp(own, "off") == 0) {
         snprintf(cache->state, sizeof cache->state, "compiled kernels are not kept: TILEWRIGHT_CACHE is off");
+        return 0;
+    }
+    if (own != NULL && own[0] != '\0' && own[0] != '/') {
+        snprintf(cache->state, sizeof cache->state, "compiled kernels are not kept: TILEWRIGHT_CACHE is %.200s, not an absolute path", own);
         return 0;
     }
     if (own != NULL && own[0] == '/')
@@ -70,6 +74,28 @@ static void make_folders(char *path)
     mkdir(path, 0700);
 }
 
+static void refuse_because(jit_cache *cache, int error)
+{
+    char why[160];
+    snprintf(why, sizeof why, "cannot be used: %s", strerror(error));
+    refuse(cache, why);
+}
+
+/* Does a small file fit? A full disk is better found now than at every kernel. errno says why not. */
+static int takes_a_file(const jit_cache *cache)
+{
+    char path[3328], block[4096] = {0};
+    snprintf(path, sizeof path, "%s/try.XXXXXX", cache->folder);
+    int fd = mkostemp(path, O_CLOEXEC);
+    if (fd < 0) return 0;
+    ssize_t written = write(fd, block, sizeof block);
+    int cause = written < 0 ? errno : ENOSPC;
+    close(fd);
+    unlink(path);
+    errno = cause;
+    return written == (ssize_t)sizeof block;
+}
+
 jit_cache *jit_cache_open(void)
 {
     struct stat info;
@@ -77,7 +103,7 @@ jit_cache *jit_cache_open(void)
     if (cache == NULL || !choose_folder(cache)) return cache;
     make_folders(cache->folder);
     if (lstat(cache->folder, &info) != 0)
-        refuse(cache, strerror(errno));
+        refuse_because(cache, errno);
     else if (!S_ISDIR(info.st_mode))
         refuse(cache, "is not a folder (a link is not followed)");
     else if (info.st_uid != geteuid())
@@ -86,6 +112,8 @@ jit_cache *jit_cache_open(void)
         refuse(cache, "can be reached by other users: chmod 700 makes it usable");
     else if (access(cache->folder, W_OK | X_OK) != 0)
         refuse(cache, "is not writable");
+    else if (!takes_a_file(cache))
+        refuse_because(cache, errno);
     else {
         cache->usable = 1;
         snprintf(cache->state, sizeof cache->state, "%s", cache->folder);

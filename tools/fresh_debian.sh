@@ -8,7 +8,7 @@
 # COMMAND      run in the clone in place of "./dev demo" and "./dev test", each a word: 'test --only io'
 # --worktree   clone the files as they lie here, not what is committed
 #
-# MIRROR in the environment chooses the Debian mirror. Nothing but /proc and /dev is shared with the machine outside, in a
+# MIRROR in the environment chooses the Debian mirror. Nothing but /proc, /dev and /sys (to read) is shared with the machine outside, in a
 # mount namespace of its own that ends with the script.
 set -eu
 
@@ -16,6 +16,7 @@ if [ "${1:-}" = --inside ]; then # in the new namespaces, as root of FOLDER's ma
     root=$2 && shift 2
     mount -t proc proc "$root/proc"
     mount --rbind /dev "$root/dev"
+    mount -t sysfs -o ro sysfs "$root/sys" # PoCL ends the process where it cannot read the machine's memory there
     exec env -i HOME=/root TERM=dumb PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
         ${http_proxy:+http_proxy="$http_proxy"} chroot "$root" /bin/sh -c '
         cd /root && git clone --quiet /srv/tilewright.git tilewright && cd tilewright || exit 1

@@ -93,7 +93,8 @@ static tw_status device_count(const cu_api *cu, int *count)
 {
     cu_result error = cu->cuDeviceGetCount(count);
     if (error != CU_SUCCESS || *count == 0)
-        return fail(TW_NO_DEVICE, "the CUDA driver sees no device (%s)", cu_error_name(cu, error == CU_SUCCESS ? CU_NO_DEVICE : error));
+        return fail(TW_NO_DEVICE, "the CUDA driver sees no device (%s): nvidia-smi must list one, CUDA_VISIBLE_DEVICES not hide it, and a container be "
+                                  "given the GPU", cu_error_name(cu, error == CU_SUCCESS ? CU_NO_DEVICE : error));
     return TW_OK;
 }
 
@@ -138,15 +139,14 @@ static void cuda_state(char *text, size_t bytes)
 
 static void cuda_close(engine *e)
 {
-    if (e->context != NULL && enter(e) == TW_OK) {
-        for (built *b = e->built, *next; b != NULL; b = next) {
-            next = b->next;
-            e->cu->cuModuleUnload(b->module);
-            free(b);
-        }
-        leave(e, TW_OK);
-        e->cu->cuDevicePrimaryCtxRelease_v2(e->device);
+    bool current = e->context != NULL && enter(e) == TW_OK;
+    for (built *b = e->built, *next; b != NULL; b = next) {
+        next = b->next;
+        if (current) e->cu->cuModuleUnload(b->module);
+        free(b);
     }
+    if (current) leave(e, TW_OK);
+    if (e->context != NULL) e->cu->cuDevicePrimaryCtxRelease_v2(e->device);
     jit_cache_close(e->cache);
     pthread_mutex_destroy(&e->building);
     free(e);

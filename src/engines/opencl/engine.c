@@ -87,7 +87,8 @@ static tw_status list_devices(const cl_api *cl, cl_device *devices, int *count)
     for (int gpus = 1; gpus >= 0; gpus--)
         for (cl_uint i = 0; i < found; i++)
             if (((device_number(cl, all[i], CL_DEVICE_TYPE, 8) & CL_DEVICE_TYPE_GPU_BIT) != 0) == gpus) devices[(*count)++] = all[i];
-    if (*count == 0) return fail(TW_NO_DEVICE, "OpenCL has %u platforms and no device", platform_count);
+    if (*count == 0) return fail(TW_NO_DEVICE, "OpenCL has %u platform%s and no device. Debian's package pocl-opencl-icd makes the CPU one",
+                                 platform_count, platform_count == 1 ? "" : "s");
     return TW_OK;
 }
 
@@ -417,7 +418,8 @@ static tw_status least_seconds(engine *e, cl_kernel kernel, size_t groups, int t
 
 static size_t probe_groups(engine *e)
 {
-    return 8 * (size_t)device_number(e->cl, e->device, CL_DEVICE_MAX_COMPUTE_UNITS, 4);
+    uint64_t units = device_number(e->cl, e->device, CL_DEVICE_MAX_COMPUTE_UNITS, 4);
+    return 8 * (size_t)(units > 0 ? units : 1);
 }
 
 static tw_status run_fma(engine *e, cl_kernel kernel, cl_memory sink, int tries, double *flops_per_s)

@@ -1,0 +1,87 @@
+/* cuda.c - a fake libcuda.so.1: one device (FAKE_CUDA "gpus=0" none, "sm=70" another) whose memory is the host's. OLD: without its newest
+ * function. */
+#include <stdint.h>
+
+#include "engines/cuda/cu_api.h"
+#include "fake.h"
+
+#define CALL(name, parameters, ...)                                                                                    \
+    cu_result name parameters                                                                                          \
+    {                                                                                                                  \
+        FAULT(name, fault);                                                                                            \
+        if (fault != 0) return fault;                                                                                  \
+        __VA_ARGS__;                                                                                                   \
+        return CU_SUCCESS;                                                                                             \
+    }
+/* What gives something back does so whatever it returns: leak checkers look at the engine. */
+#define GIVE(name, parameters, ...)                                                                                    \
+    cu_result name parameters                                                                                          \
+    {                                                                                                                  \
+        FAULT(name, fault);                                                                                            \
+        __VA_ARGS__;                                                                                                   \
+        return fault;                                                                                                  \
+    }
+
+static int choice(const char *name, int otherwise)
+{
+    int unused;
+    return fake_number("FAKE_CUDA", name, otherwise, &unused);
+}
+
+static int attribute(int what)
+{
+    int sm = choice("sm", 90);
+    return what == CU_ATTRIBUTE_MAJOR ? sm / 10 : what == CU_ATTRIBUTE_MINOR ? sm % 10 : what == CU_ATTRIBUTE_SHARED_OPTIN ? 232448 :
+           what == CU_ATTRIBUTE_L2_BYTES ? 50 << 20 : 132;
+}
+
+static const char *name_of(cu_result error)
+{
+    return error == 2 ? "CUDA_ERROR_OUT_OF_MEMORY" : error == 100 ? "CUDA_ERROR_NO_DEVICE" : error == 200 ? "CUDA_ERROR_INVALID_IMAGE" :
+           error == 700 ? "CUDA_ERROR_ILLEGAL_ADDRESS" : error == 999 ? "CUDA_ERROR_UNKNOWN" : NULL;
+}
+
+static void *handle(void)
+{
+    return malloc(16);
+}
+
+CALL(cuInit, (unsigned flags), (void)flags)
+CALL(cuDriverGetVersion, (int *version), *version = 13000)
+CALL(cuGetErrorName, (cu_result error, const char **name), *name = name_of(error))
+CALL(cuGetErrorString, (cu_result error, const char **text), *text = name_of(error))
+CALL(cuDeviceGetCount, (int *count), *count = choice("gpus", 1))
+CALL(cuDeviceGet, (cu_device * device, int index), *device = index)
+CALL(cuDeviceGetName, (char *name, int bytes, cu_device device), snprintf(name, (size_t)bytes, "Fake %d", device))
+CALL(cuDeviceGetAttribute, (int *value, int what, cu_device device), (void)device; *value = attribute(what))
+CALL(cuDeviceTotalMem_v2, (size_t *bytes, cu_device device), (void)device; *bytes = (size_t)1 << 34)
+CALL(cuDevicePrimaryCtxRetain, (cu_context * context, cu_device device), (void)device; *context = (cu_context)(uintptr_t)64)
+CALL(cuDevicePrimaryCtxRelease_v2, (cu_device device), (void)device)
+CALL(cuCtxPushCurrent_v2, (cu_context context), (void)context)
+CALL(cuCtxPopCurrent_v2, (cu_context * context), *context = (cu_context)(uintptr_t)64)
+CALL(cuStreamCreate, (cu_stream * stream, unsigned flags), (void)flags; *stream = handle())
+GIVE(cuStreamDestroy_v2, (cu_stream stream), free(stream))
+CALL(cuStreamSynchronize, (cu_stream stream), (void)stream)
+CALL(cuEventCreate, (cu_event * event, unsigned flags), (void)flags; *event = handle())
+GIVE(cuEventDestroy_v2, (cu_event event), free(event))
+CALL(cuEventRecord, (cu_event event, cu_stream stream), (void)event; (void)stream)
+CALL(cuEventSynchronize, (cu_event event), (void)event)
+CALL(cuEventElapsedTime, (float *ms, cu_event begin, cu_event end), (void)begin; (void)end; *ms = 1)
+CALL(cuMemAlloc_v2, (cu_pointer * memory, size_t bytes), *memory = (cu_pointer)(uintptr_t)malloc(bytes))
+GIVE(cuMemFree_v2, (cu_pointer memory), free((void *)(uintptr_t)memory))
+CALL(cuMemcpyHtoD_v2, (cu_pointer to, const void *from, size_t bytes), memcpy((void *)(uintptr_t)to, from, bytes))
+CALL(cuMemcpyDtoH_v2, (void *to, cu_pointer from, size_t bytes), memcpy(to, (const void *)(uintptr_t)from, bytes))
+CALL(cuMemcpy2DUnaligned_v2, (const cu_copy_2d *copy), (void)copy)
+CALL(cuMemsetD8_v2, (cu_pointer to, unsigned char byte, size_t bytes), memset((void *)(uintptr_t)to, byte, bytes))
+CALL(cuModuleLoadData, (cu_module * module, const void *data), if (memcmp(data, "FAKE", 4) != 0) return 200; *module = handle())
+GIVE(cuModuleUnload, (cu_module module), free(module))
+CALL(cuModuleGetFunction, (cu_function * function, cu_module module, const char *name), (void)name; *function = (cu_function)(void *)module)
+CALL(cuFuncSetAttribute, (cu_function function, int what, int value), (void)function; (void)what; (void)value)
+CALL(cuFuncGetAttribute, (int *value, int what, cu_function function), (void)function; (void)what; *value = 32)
+CALL(cuLaunchKernel,
+     (cu_function f, unsigned gx, unsigned gy, unsigned gz, unsigned x, unsigned y, unsigned z, unsigned bytes, cu_stream s, void **a, void **extra),
+     (void)f; (void)gx; (void)gy; (void)gz; (void)x; (void)y; (void)z; (void)bytes; (void)s; (void)a; (void)extra)
+#ifndef OLD
+CALL(cuOccupancyMaxActiveBlocksPerMultiprocessor, (int *blocks, cu_function function, int threads, size_t bytes),
+     (void)function; (void)threads; (void)bytes; *blocks = 2)
+#endif

@@ -1,0 +1,52 @@
+/* nvrtc.c - a fake libnvrtc.so.13: compiles everything to "FAKE" and notes the architecture in FAKE_LOG. FAKE_ARCHS, "75 80", is what it
+ * knows. OLD: without cubins. */
+#include "engines/cuda/cu_api.h"
+#include "fake.h"
+
+#define CALL(name, parameters, ...)                                                                                    \
+    nvrtc_result name parameters                                                                                       \
+    {                                                                                                                  \
+        FAULT(name, fault);                                                                                            \
+        if (fault != 0) return fault;                                                                                  \
+        __VA_ARGS__;                                                                                                   \
+        return 0;                                                                                                      \
+    }
+/* What gives something back does so whatever it returns: leak checkers look at the engine. */
+#define GIVE(name, parameters, ...)                                                                                    \
+    nvrtc_result name parameters                                                                                       \
+    {                                                                                                                  \
+        FAULT(name, fault);                                                                                            \
+        __VA_ARGS__;                                                                                                   \
+        return fault;                                                                                                  \
+    }
+
+static const char binary[] = "FAKE binary", message[] = "fake.cu(3): error: the fake compiler was told to refuse";
+
+static int list_archs(int *out)
+{
+    int count = 0;
+    char text[256], *rest = text, *word;
+    snprintf(text, sizeof text, "%s", getenv("FAKE_ARCHS") != NULL ? getenv("FAKE_ARCHS") : "75 80 86 90 100");
+    while ((word = strtok_r(rest, " ", &rest)) != NULL) {
+        if (out != NULL) out[count] = atoi(word);
+        count++;
+    }
+    return count;
+}
+
+CALL(nvrtcVersion, (int *major, int *minor), *major = 13; *minor = 0)
+CALL(nvrtcGetNumSupportedArchs, (int *count), *count = list_archs(NULL))
+CALL(nvrtcGetSupportedArchs, (int *archs), list_archs(archs))
+CALL(nvrtcCreateProgram,
+     (nvrtc_program * program, const char *text, const char *name, int count, const char *const *headers, const char *const *names),
+     (void)text; (void)name; (void)count; (void)headers; (void)names; *program = malloc(16))
+GIVE(nvrtcDestroyProgram, (nvrtc_program * program), free(*program))
+CALL(nvrtcCompileProgram, (nvrtc_program program, int count, const char *const *options), (void)program; if (count > 0) fake_log(options[0]))
+CALL(nvrtcGetProgramLogSize, (nvrtc_program program, size_t *bytes), (void)program; *bytes = sizeof message)
+CALL(nvrtcGetProgramLog, (nvrtc_program program, char *log), (void)program; strcpy(log, message))
+CALL(nvrtcGetPTXSize, (nvrtc_program program, size_t *bytes), (void)program; *bytes = sizeof binary)
+CALL(nvrtcGetPTX, (nvrtc_program program, char *ptx), (void)program; memcpy(ptx, binary, sizeof binary))
+#ifndef OLD
+CALL(nvrtcGetCUBINSize, (nvrtc_program program, size_t *bytes), (void)program; *bytes = sizeof binary)
+CALL(nvrtcGetCUBIN, (nvrtc_program program, char *cubin), (void)program; memcpy(cubin, binary, sizeof binary))
+#endif

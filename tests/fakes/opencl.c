@@ -1,0 +1,100 @@
+/* opencl.c - a fake libOpenCL.so.1: one platform, one device, whose memory is the host's. OLD: without a function of OpenCL 1.1. */
+#include "engines/opencl/cl_api.h"
+#include "fake.h"
+
+#define CALL(name, parameters, ...)                                                                                    \
+    cl_int name parameters                                                                                             \
+    {                                                                                                                  \
+        FAULT(name, fault);                                                                                            \
+        if (fault != 0) return fault;                                                                                  \
+        __VA_ARGS__;                                                                                                   \
+        return CL_SUCCESS;                                                                                             \
+    }
+/* What gives something back does so whatever it returns: leak checkers look at the engine. */
+#define GIVE(name, parameters, ...)                                                                                    \
+    cl_int name parameters                                                                                             \
+    {                                                                                                                  \
+        FAULT(name, fault);                                                                                            \
+        __VA_ARGS__;                                                                                                   \
+        return fault;                                                                                                  \
+    }
+#define MAKE(type, name, bytes, ...)                                                                                   \
+    type name(__VA_ARGS__, cl_int *error)                                                                              \
+    {                                                                                                                  \
+        FAULT(name, fault);                                                                                            \
+        if (error != NULL) *error = fault;                                                                             \
+        return fault != 0 ? NULL : calloc(1, bytes);                                                                   \
+    }
+#define UNUSED __attribute__((unused))
+
+static const char message[] = "fake.cl:3: error: the fake compiler was told to refuse", binary[] = "FAKE binary";
+
+static cl_int tell(const void *value, size_t bytes, size_t room, void *out, size_t *needed)
+{
+    if (needed != NULL) *needed = bytes;
+    if (out != NULL) memcpy(out, value, bytes < room ? bytes : room);
+    return CL_SUCCESS;
+}
+
+static cl_int tell_device(cl_uint what, size_t room, void *out, size_t *needed)
+{
+    uint64_t number = what == CL_DEVICE_TYPE ? CL_DEVICE_TYPE_GPU_BIT : what == CL_DEVICE_MAX_COMPUTE_UNITS ? 2 : what == CL_DEVICE_MAX_WORK_GROUP_SIZE ? 1024 :
+                      what == CL_DEVICE_LOCAL_MEM_SIZE ? 49152 : what == CL_DEVICE_EXTENSIONS ? 0 : (uint64_t)1 << 32;
+    if (what == CL_DEVICE_NAME || what == CL_DRIVER_VERSION || what == CL_DEVICE_VERSION || what == CL_DEVICE_EXTENSIONS)
+        return tell("OpenCL fake", sizeof "OpenCL fake", room, out, needed);
+    return tell(&number, room < 8 ? room : 8, room, out, needed);
+}
+
+static cl_event event(cl_event *out)
+{
+    return out != NULL ? *out = calloc(1, 16) : NULL;
+}
+
+CALL(clGetPlatformIDs, (cl_uint room, cl_platform *out, cl_uint *count), if (room > 0 && out != NULL) out[0] = (cl_platform)(uintptr_t)64; if (count != NULL) *count = 1)
+CALL(clGetPlatformInfo, (UNUSED cl_platform p, UNUSED cl_uint what, size_t room, void *out, size_t *needed), tell("Fake", 5, room, out, needed))
+CALL(clGetDeviceIDs, (UNUSED cl_platform p, UNUSED cl_bitfield type, cl_uint room, cl_device *out, cl_uint *count),
+     if (room > 0 && out != NULL) out[0] = (cl_device)(uintptr_t)64; if (count != NULL) *count = 1)
+CALL(clGetDeviceInfo, (UNUSED cl_device d, cl_uint what, size_t room, void *out, size_t *needed), tell_device(what, room, out, needed))
+MAKE(cl_context, clCreateContext, 16, UNUSED const cl_properties *p, UNUSED cl_uint count, UNUSED const cl_device *d,
+     UNUSED void (*notify)(const char *, const void *, size_t, void *), UNUSED void *user)
+GIVE(clReleaseContext, (cl_context x), free(x))
+MAKE(cl_queue, clCreateCommandQueue, 16, UNUSED cl_context c, UNUSED cl_device d, UNUSED cl_bitfield properties)
+GIVE(clReleaseCommandQueue, (cl_queue x), free(x))
+MAKE(cl_memory, clCreateBuffer, bytes + 1, UNUSED cl_context c, UNUSED cl_bitfield flags, size_t bytes, UNUSED void *host)
+GIVE(clReleaseMemObject, (cl_memory x), free(x))
+MAKE(cl_program, clCreateProgramWithSource, 16, UNUSED cl_context c, UNUSED cl_uint count, UNUSED const char **text, UNUSED const size_t *lengths)
+cl_program clCreateProgramWithBinary(UNUSED cl_context c, UNUSED cl_uint count, UNUSED const cl_device *d, const size_t *bytes,
+                                     const unsigned char **data, cl_int *status, cl_int *error)
+{
+    FAULT(clCreateProgramWithBinary, fault);
+    if (fault == 0 && (bytes[0] != sizeof binary || memcmp(data[0], binary, sizeof binary) != 0)) fault = -42;
+    if (status != NULL) *status = fault;
+    *error = fault;
+    return fault != 0 ? NULL : calloc(1, 16);
+}
+CALL(clBuildProgram, (UNUSED cl_program p, UNUSED cl_uint count, UNUSED const cl_device *d, UNUSED const char *options,
+                      UNUSED void (*notify)(cl_program, void *), UNUSED void *user), (void)0)
+CALL(clGetProgramInfo, (UNUSED cl_program p, cl_uint what, size_t room, void *out, size_t *needed), size_t bytes = sizeof binary;
+     if (what == CL_PROGRAM_BINARIES) memcpy(*(unsigned char **)out, binary, bytes); else tell(&bytes, sizeof bytes, room, out, needed))
+CALL(clGetProgramBuildInfo, (UNUSED cl_program p, UNUSED cl_device d, UNUSED cl_uint what, size_t room, void *out, size_t *needed),
+     tell(message, sizeof message, room, out, needed))
+GIVE(clReleaseProgram, (cl_program x), free(x))
+MAKE(cl_kernel, clCreateKernel, 16, UNUSED cl_program p, UNUSED const char *name)
+GIVE(clReleaseKernel, (cl_kernel x), free(x))
+CALL(clSetKernelArg, (UNUSED cl_kernel k, UNUSED cl_uint i, UNUSED size_t bytes, UNUSED const void *value), (void)0)
+CALL(clEnqueueNDRangeKernel, (UNUSED cl_queue q, UNUSED cl_kernel k, UNUSED cl_uint d, UNUSED const size_t *offset, UNUSED const size_t *global,
+                              UNUSED const size_t *local, UNUSED cl_uint count, UNUSED const cl_event *list, cl_event *out), event(out))
+CALL(clEnqueueWriteBuffer, (UNUSED cl_queue q, cl_memory m, UNUSED cl_bool blocking, size_t offset, size_t bytes, const void *from, UNUSED cl_uint count,
+                            UNUSED const cl_event *list, cl_event *out), memcpy((char *)m + offset, from, bytes); event(out))
+CALL(clEnqueueReadBuffer, (UNUSED cl_queue q, cl_memory m, UNUSED cl_bool blocking, size_t offset, size_t bytes, void *to, UNUSED cl_uint count,
+                           UNUSED const cl_event *list, cl_event *out), memcpy(to, (char *)m + offset, bytes); event(out))
+#ifndef OLD
+CALL(clEnqueueReadBufferRect, (UNUSED cl_queue q, UNUSED cl_memory m, UNUSED cl_bool blocking, UNUSED const size_t *from, UNUSED const size_t *at,
+                               UNUSED const size_t *region, UNUSED size_t a, UNUSED size_t b, UNUSED size_t c, UNUSED size_t d, UNUSED void *to,
+                               UNUSED cl_uint count, UNUSED const cl_event *list, cl_event *out), event(out))
+#endif
+CALL(clWaitForEvents, (UNUSED cl_uint count, UNUSED const cl_event *list), (void)0)
+CALL(clGetEventProfilingInfo, (UNUSED cl_event e, cl_uint what, size_t room, void *out, size_t *needed),
+     cl_ulong ns = what == CL_PROFILING_COMMAND_END ? 10000000 : 0; tell(&ns, sizeof ns, room, out, needed))
+GIVE(clReleaseEvent, (cl_event x), free(x))
+CALL(clFinish, (UNUSED cl_queue q), (void)0)

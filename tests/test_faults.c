@@ -1,0 +1,736 @@
+/* test_faults.c - machines on which something is missing, too old, broken, or not allowed: each gives a sentence that says what to do,
+ * the right status, and no crash; the CPU engine goes on in the same process. And the cache of compiled kernels, which must be doubted.
+ *
+ * The faults come from shared objects in the drivers' names (tests/fakes), found through LD_LIBRARY_PATH by a process of its own: this
+ * program with --child ENGINE, which prints what it met. Permission tests drop to an unprivileged user where they run as root. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "engines/cuda/cu_api.h"
+#include "engines/opencl/cl_api.h"
+#include "jit_cache.h"
+#include "sha256.h"
+#include "tap.h"
+#include "tilewright_lab.h"
+
+enum { NOBODY = 65534, OUTPUT = 8192, N = 24 };
+static char work[] = "/tmp/tilewright-faults.XXXXXX", log_path[64];
+
+/* ---- the child ---- */
+
+static void tell(const char *what, tw_status status)
+{
+    printf("%s:%d:%s\n", what, (int)status, status == TW_OK ? "" : tw_error_text());
+}
+
+static tw_status run_once(tw_context *context, const char *engine, const float *a, const float *b, float *c)
+{
+    char kernel[64];
+    tw_lab_choice choice = {.kernel = kernel};
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, N, N, N);
+    tw_lab_resources resources;
+    tw_lab_run *run = NULL;
+    snprintf(kernel, sizeof kernel, "%s_f32_r04_banks", engine);
+    tw_status status = tw_lab_run_open(context, &choice, &p, a, b, c, &run);
+    if (status != TW_OK) return status;
+    status = tw_lab_run_once(run, NULL);
+    if (status == TW_OK) status = tw_lab_run_fetch(run, c);
+    tw_lab_run_resources(run, &resources);
+    tw_lab_run_close(run);
+    return status;
+}
+
+static bool cpu_right(void)
+{
+    float a[N * N], b[N * N], c[N * N];
+    tw_options options = {.size = sizeof options, .engine = "cpu"};
+    tw_context *context = NULL;
+    for (int i = 0; i < N * N; i++) a[i] = (float)(i % 3), b[i] = (float)(i % N == i / N);
+    bool right = tw_open(&options, &context) == TW_OK && tw_sgemm(context, TW_N, TW_N, N, N, N, 1, a, N, b, N, 0, c, N) == TW_OK;
+    tw_close(context);
+    return right && memcmp(a, c, sizeof a) == 0;
+}
+
+/* The drivers are loaded before the privileges go: an unprivileged user may not be able to reach the folder of the build. */
+static void drop_privileges(void)
+{
+    cl_api_load();
+    cu_api_load();
+    nvrtc_api_load();
+    if (setgid(NOBODY) != 0 || setuid(NOBODY) != 0) exit(99);
+}
+
+static int child(const char *engine)
+{
+    static float x[3 * N * N];
+    char text[1024] = "";
+    double rate;
+    tw_options options = {.size = sizeof options, .engine = engine};
+    tw_context *context = NULL;
+    alarm(120);
+    if (getenv("FAULTS_DROP") != NULL && geteuid() == 0) drop_privileges();
+    if (getenv("FAULTS_FULL") != NULL) {
+        struct rlimit most = {0, 0};
+        if (getenv("FAULTS_FULL")[0] == 'l') most.rlim_cur = most.rlim_max = 64; /* the first bytes of a file still fit */
+        signal(SIGXFSZ, SIG_IGN);
+        setrlimit(RLIMIT_FSIZE, &most);
+    }
+    int state = tw_lab_engine_state(engine, text, sizeof text);
+    printf("state:%d:%s\n", state, text);
+    tw_status status = tw_open(&options, &context);
+    tell("open", status);
+    if (status == TW_OK) {
+        tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, N, N, N);
+        tell("run", run_once(context, engine, x, x + N * N, x + 2 * N * N));
+        tell("gemm", tw_gemm(context, &p, x, x + N * N, x + 2 * N * N));
+        tell("peak", tw_lab_peak_flops(context, TW_F32, 1, 1, &rate));
+        tell("bandwidth", tw_lab_bandwidth(context, 1 << 20, 1, 1, &rate));
+        tw_close(context);
+    }
+    puts(cpu_right() ? "cpu:right" : "cpu:wrong");
+    return 0;
+}
+
+/* ---- the parent ---- */
+
+typedef struct outcome {
+    int exit; /* -1: a signal ended it */
+    char text[OUTPUT];
+} outcome;
+
+/* Run a program with these variables set ("NAME=value", ends with NULL); what it prints. folders: of fakes, separated by colons. */
+static void run_program(char *const *arguments, const char *folders, const char *const *variables, outcome *out)
+{
+    int ends[2], status = 0;
+    size_t length = 0;
+    ssize_t got;
+    unlink(log_path);
+    *out = (outcome){.exit = -1};
+    fflush(stdout);
+    if (pipe(ends) != 0) return;
+    pid_t pid = fork();
+    if (pid == 0) {
+        char path[1024] = "", part[256];
+        for (const char *at = folders; *at != '\0'; at += strcspn(at, ":"), at += *at == ':') {
+            snprintf(part, sizeof part, "%s%s/%.*s", path[0] != '\0' ? ":" : "", FAKES_FOLDER, (int)strcspn(at, ":"), at);
+            strcat(path, part);
+        }
+        dup2(ends[1], 1), dup2(ends[1], 2);
+        close(ends[0]), close(ends[1]);
+        if (path[0] != '\0') setenv("LD_LIBRARY_PATH", path, 1);
+        setenv("FAKE_LOG", log_path, 1);
+        setenv("TILEWRIGHT_CACHE", "off", 1);
+        unsetenv("TILEWRIGHT_NVRTC");
+        unsetenv("TILEWRIGHT_OPENCL_OPTIONS");
+        for (; *variables != NULL; variables++) {
+            snprintf(part, sizeof part, "%.*s", (int)strcspn(*variables, "="), *variables);
+            setenv(part, strchr(*variables, '=') + 1, 1);
+        }
+        execv(arguments[0], arguments);
+        _exit(127);
+    }
+    close(ends[1]);
+    while (pid > 0 && (got = read(ends[0], out->text + length, OUTPUT - 1 - length)) > 0) length += (size_t)got;
+    close(ends[0]);
+    if (pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status)) out->exit = WEXITSTATUS(status);
+}
+
+static void run_child(const char *engine, const char *folders, const char *const *variables, outcome *out)
+{
+    char self[] = "/proc/self/exe", flag[] = "--child", name[16];
+    snprintf(name, sizeof name, "%s", engine);
+    run_program((char *[]){self, flag, name, NULL}, folders, variables, out);
+}
+
+/* "what:number:text" of the child's output: the number (-1 where there is no such line) and the text. */
+static int told(const outcome *o, const char *what, char text[1024])
+{
+    char key[32];
+    snprintf(key, sizeof key, "%s:", what);
+    const char *at = strncmp(o->text, key, strlen(key)) == 0 ? o->text : strstr(o->text, key);
+    text[0] = '\0';
+    if (at == NULL) return -1;
+    const char *colon = strchr(at + strlen(key), ':');
+    if (colon != NULL) snprintf(text, 1024, "%.*s", (int)strcspn(colon + 1, "\n"), colon + 1);
+    return atoi(at + strlen(key));
+}
+
+static bool sane(const outcome *o)
+{
+    return o->exit == 0 && strstr(o->text, "cpu:right") != NULL;
+}
+
+/* How often the fakes' log has this line. */
+static int logged(const char *line)
+{
+    char text[256];
+    int count = 0;
+    FILE *log = fopen(log_path, "r");
+    while (log != NULL && fgets(text, sizeof text, log) != NULL) {
+        text[strcspn(text, "\n")] = '\0';
+        count += strcmp(text, line) == 0;
+    }
+    if (log != NULL) fclose(log);
+    return count;
+}
+
+/* ---- what is missing or refuses ---- */
+
+typedef struct fault {
+    const char *name, *engine, *folders;
+    const char *variables[3];
+    int state, open, run;                /* -1: there is no such line */
+    const char *state_says[2], *says[2]; /* parts of the sentences: of the state; of the first failure after it */
+} fault;
+
+#define CUDA "cuda", "cuda:nvrtc"
+#define OPENCL "opencl", "opencl"
+static const fault faults[] = {
+    {"nothing is wrong", CUDA, {NULL}, 1, TW_OK, TW_OK, {"ready: 1 device", "compiles for sm_90a"}, {NULL}},
+    {"no libcuda", "cuda", "broken", {NULL}, 0, TW_NO_DEVICE, -1, {"libcuda.so", "NVIDIA's driver brings libcuda.so.1"},
+     {"libcuda.so", "driver brings"}},
+    {"a libcuda and no GPU", CUDA, {"FAKES=cuInit=100"}, 0, TW_NO_DEVICE, -1,
+     {"cuInit failed with CUDA_ERROR_NO_DEVICE (100)", "a container must be given the GPU"}, {"cuInit"}},
+    {"cuInit fails otherwise", CUDA, {"FAKES=cuInit=999"}, 0, TW_NO_DEVICE, -1, {"CUDA_ERROR_UNKNOWN (999)", "driver"}, {"cuInit"}},
+    {"cuInit fails with an error that has no name", CUDA, {"FAKES=cuInit=12345"}, 0, TW_NO_DEVICE, -1, {"(12345)", "driver"}, {"cuInit"}},
+    {"a driver that is too old", "cuda", "cuda_old:nvrtc", {NULL}, 0, TW_NO_DEVICE, -1,
+     {"cuOccupancyMaxActiveBlocksPerMultiprocessor: too old", "driver"}, {"too old"}},
+    {"a driver that sees no device", CUDA, {"FAKE_CUDA=gpus=0"}, 0, TW_NO_DEVICE, -1, {"sees no device", "CUDA_VISIBLE_DEVICES"},
+     {"sees no device"}},
+    {"device memory runs out", CUDA, {"FAKES=cuMemAlloc_v2=2"}, 1, TW_OK, TW_NO_MEMORY, {"ready"},
+     {"no device memory for 2304 bytes", "CUDA_ERROR_OUT_OF_MEMORY"}},
+    {"a kernel fails while running", CUDA, {"FAKES=cuStreamSynchronize=700"}, 1, TW_OK, TW_DEVICE_FAILED, {"ready"},
+     {"cuStreamSynchronize", "CUDA_ERROR_ILLEGAL_ADDRESS (700)"}},
+    {"a launch fails", CUDA, {"FAKES=cuLaunchKernel=700"}, 1, TW_OK, TW_DEVICE_FAILED, {"ready"},
+     {"cuLaunchKernel", "CUDA_ERROR_ILLEGAL_ADDRESS (700)"}},
+    {"no context for want of memory", CUDA, {"FAKES=cuDevicePrimaryCtxRetain=2"}, 1, TW_NO_MEMORY, -1, {"ready"},
+     {"cuDevicePrimaryCtxRetain", "CUDA_ERROR_OUT_OF_MEMORY"}},
+    {"no NVRTC", CUDA, {"TILEWRIGHT_NVRTC=/nowhere/libnvrtc.so"}, 1, TW_OK, TW_BUILD_FAILED,
+     {"no kernel can be compiled", "nvidia-cuda-nvrtc"}, {"/nowhere/libnvrtc.so", "TILEWRIGHT_NVRTC names the file"}},
+    {"an NVRTC without cubins", "cuda", "cuda:nvrtc_old", {NULL}, 1, TW_OK, TW_BUILD_FAILED, {"no kernel can be compiled", "too old"},
+     {"nvrtcGetCUBINSize", "too old"}},
+    {"an NVRTC that is too new for the device", CUDA, {"FAKE_CUDA=sm=70", "FAKE_ARCHS=75 80 90"}, 1, TW_OK, TW_BUILD_FAILED,
+     {"no kernel can be compiled", "an older NVRTC has it"}, {"this device is sm_70", "knows sm_75"}},
+    {"an NVRTC that is older than the device", CUDA, {"FAKE_CUDA=sm=90", "FAKE_ARCHS=70 75 80"}, 1, TW_OK, TW_OK, {"ready", "compute_80"},
+     {NULL}},
+    {"an NVRTC that does not say what it knows", CUDA, {"FAKES=nvrtcGetSupportedArchs=1"}, 1, TW_OK, TW_BUILD_FAILED,
+     {"no kernel can be compiled", "does not say"}, {"does not say"}},
+    {"a kernel does not compile", CUDA, {"FAKES=nvrtcCompileProgram=6"}, 1, TW_OK, TW_BUILD_FAILED, {"ready"},
+     {"cuda/r04_banks.cu could not be compiled", "fake.cu(3): error"}},
+    {"the driver refuses a fresh binary", CUDA, {"FAKES=cuModuleLoadData=200"}, 1, TW_OK, TW_DEVICE_FAILED, {"ready"},
+     {"cuModuleLoadData", "CUDA_ERROR_INVALID_IMAGE (200)"}},
+
+    {"nothing is wrong", OPENCL, {NULL}, 1, TW_OK, TW_OK, {"ready: 1 device", "OpenCL fake"}, {NULL}},
+    {"no OpenCL loader", "opencl", "broken", {NULL}, 0, TW_NO_DEVICE, -1, {"libOpenCL.so", "ocl-icd-libopencl1"}, {"libOpenCL.so"}},
+    {"a loader and no driver", OPENCL, {"FAKES=clGetPlatformIDs=-1001"}, 0, TW_NO_DEVICE, -1, {"(-1001)", "pocl-opencl-icd"},
+     {"/etc/OpenCL/vendors"}},
+    {"a loader that is too old", "opencl", "opencl_old", {NULL}, 0, TW_NO_DEVICE, -1,
+     {"has no clEnqueueReadBufferRect", "ocl-icd-libopencl1"}, {"clEnqueueReadBufferRect"}},
+    {"a driver without a device", OPENCL, {"FAKES=clGetDeviceIDs=-1"}, 0, TW_NO_DEVICE, -1, {"no device", "pocl-opencl-icd"},
+     {"no device"}},
+    {"the loader runs out of memory", OPENCL, {"FAKES=clGetPlatformIDs=-6"}, 0, TW_NO_MEMORY, -1,
+     {"clGetPlatformIDs", "CL_OUT_OF_HOST_MEMORY (-6)"}, {"clGetPlatformIDs"}},
+    {"no context", OPENCL, {"FAKES=clCreateContext=-2"}, 1, TW_DEVICE_FAILED, -1, {"ready"},
+     {"clCreateContext", "CL_DEVICE_NOT_AVAILABLE (-2)"}},
+    {"a kernel does not compile", OPENCL, {"FAKES=clBuildProgram=-11"}, 1, TW_OK, TW_BUILD_FAILED, {"ready"},
+     {"opencl/r04_banks.cl could not be compiled", "fake.cl:3: error"}},
+    {"device memory runs out", OPENCL, {"FAKES=clCreateBuffer=-4"}, 1, TW_OK, TW_NO_MEMORY, {"ready"},
+     {"no device memory for 2304 bytes", "CL_MEM_OBJECT_ALLOCATION_FAILURE"}},
+    {"a launch fails", OPENCL, {"FAKES=clEnqueueNDRangeKernel=-5"}, 1, TW_OK, TW_DEVICE_FAILED, {"ready"},
+     {"clEnqueueNDRangeKernel", "CL_OUT_OF_RESOURCES (-5)"}},
+    {"a kernel fails while running", OPENCL, {"FAKES=clWaitForEvents=-14"}, 1, TW_OK, TW_DEVICE_FAILED, {"ready"}, {"kernel", "(-14)"}},
+};
+
+static bool says(const char *text, const char *const parts[2])
+{
+    return (parts[0] == NULL || strstr(text, parts[0]) != NULL) && (parts[1] == NULL || strstr(text, parts[1]) != NULL);
+}
+
+static void fault_case(const fault *f)
+{
+    outcome o;
+    char state_text[1024], open_text[1024], run_text[1024];
+    if (!tap_case("%s: %s", f->engine, f->name)) return;
+    run_child(f->engine, f->folders, f->variables, &o);
+    int state = told(&o, "state", state_text), open = told(&o, "open", open_text), run = told(&o, "run", run_text);
+    const char *failure = open > 0 ? open_text : run_text;
+    bool right = sane(&o) && state == f->state && open == f->open && run == f->run;
+    tap_result(right && says(state_text, f->state_says) && says(failure, f->says), "expected state %d, open %d, run %d, \"%s\" \"%s\", \"%s\" \"%s\"; exit %d:\n%s",
+               f->state, f->open, f->run, f->state_says[0], f->state_says[1] ? f->state_says[1] : "", f->says[0] ? f->says[0] : "",
+               f->says[1] ? f->says[1] : "", o.exit, o.text);
+}
+
+/* doctor tells the same sentence and ends; a named engine without a device is an error of its own. */
+static void program_cases(const fault *f)
+{
+    const char *program = getenv("TILEWRIGHT");
+    outcome o, p;
+    char sentence[1024], path[1024], doctor[] = "doctor", ladder[] = "ladder", option[] = "--engine", engine[16], size[] = "--size", sixteen[] = "16";
+    snprintf(engine, sizeof engine, "%s", f->engine);
+    snprintf(path, sizeof path, "%s", program != NULL ? program : "");
+    if (tap_case("doctor on %s: %s", f->engine, f->name)) {
+        if (program == NULL || access(program, X_OK) != 0) {
+            tap_skip("TILEWRIGHT does not name the program");
+        } else {
+            run_child(f->engine, f->folders, f->variables, &o);
+            told(&o, "state", sentence);
+            run_program((char *[]){path, doctor, NULL}, f->folders, f->variables, &p);
+            bool ended = f->state == 0 ? p.exit == 0 : p.exit >= 0 && p.exit <= 8;
+            tap_result(ended && strstr(p.text, sentence) != NULL, "exit %d, \"%s\" is not in\n%s", p.exit, sentence, p.text);
+        }
+    }
+    if (f->open == TW_NO_DEVICE && tap_case("ladder on %s: %s", f->engine, f->name)) {
+        if (program == NULL || access(program, X_OK) != 0) {
+            tap_skip("TILEWRIGHT does not name the program");
+        } else {
+            run_program((char *[]){path, ladder, option, engine, size, sixteen, NULL}, f->folders, f->variables, &p);
+            tap_result(p.exit == 3 && strstr(p.text, f->state_says[0]) != NULL, "exit %d, expected 3 and \"%s\":\n%s", p.exit, f->state_says[0], p.text);
+        }
+    }
+}
+
+/* A device that says that all went well and has computed nothing: no rung gets a time. */
+static void idle_case(const char *engine, const char *folders)
+{
+    const char *program = getenv("TILEWRIGHT");
+    outcome o;
+    char path[1024], name[16];
+    char ladder[] = "ladder", option[] = "--engine", rung[] = "--rung", r04[] = "r04", size[] = "--size", sixteen[] = "16", json[] = "--json", out[] = "-";
+    if (!tap_case("ladder on %s: a device that computes nothing", engine)) return;
+    if (program == NULL || access(program, X_OK) != 0) {
+        tap_skip("TILEWRIGHT does not name the program");
+        return;
+    }
+    snprintf(path, sizeof path, "%s", program);
+    snprintf(name, sizeof name, "%s", engine);
+    run_program((char *[]){path, ladder, option, name, rung, r04, size, sixteen, json, out, NULL}, folders, (const char *const[]){NULL}, &o);
+    bool timed = strstr(o.text, "\"median_s\": null") == NULL;
+    tap_result(o.exit == 1 && strstr(o.text, "WRONG") != NULL && !timed, "exit %d, expected 1, WRONG and no median:\n%s", o.exit, o.text);
+}
+
+/* ---- each call of each driver fails once ---- */
+
+static const char *const cuda_calls[] = {
+#define F(name, ...) #name,
+    CU_FUNCTIONS(F) NVRTC_FUNCTIONS(F)
+#undef F
+    NULL};
+static const char *const opencl_calls[] = {
+#define F(result, name, parameters) #name,
+    CL_FUNCTIONS(F)
+#undef F
+    NULL};
+
+/* Calls whose failure need not end anything: names and numbers that are only told, and what gives things back. */
+static const char may_fail[] = " cuGetErrorName cuGetErrorString cuDeviceGetName cuDeviceGetAttribute cuDeviceTotalMem_v2 cuCtxPopCurrent_v2 "
+                               "cuDevicePrimaryCtxRelease_v2 cuStreamDestroy_v2 cuEventDestroy_v2 cuMemFree_v2 cuModuleUnload cuFuncSetAttribute "
+                               "cuFuncGetAttribute cuOccupancyMaxActiveBlocksPerMultiprocessor nvrtcDestroyProgram nvrtcGetProgramLogSize "
+                               "nvrtcGetProgramLog nvrtcGetPTXSize nvrtcGetPTX clGetPlatformInfo clGetDeviceInfo clReleaseContext "
+                               "clReleaseCommandQueue clReleaseMemObject clCreateProgramWithBinary clGetProgramInfo clGetProgramBuildInfo "
+                               "clReleaseProgram clReleaseKernel clReleaseEvent clFinish ";
+
+/* What is made must be given back, whatever fails. */
+static const struct {
+    const char *made[2], *released;
+} pairs[] = {
+    {{"cuMemAlloc_v2"}, "cuMemFree_v2"}, {{"cuStreamCreate"}, "cuStreamDestroy_v2"}, {{"cuEventCreate"}, "cuEventDestroy_v2"},
+    {{"cuModuleLoadData"}, "cuModuleUnload"}, {{"cuDevicePrimaryCtxRetain"}, "cuDevicePrimaryCtxRelease_v2"},
+    {{"cuCtxPushCurrent_v2"}, "cuCtxPopCurrent_v2"}, {{"nvrtcCreateProgram"}, "nvrtcDestroyProgram"},
+    {{"clCreateContext"}, "clReleaseContext"}, {{"clCreateCommandQueue"}, "clReleaseCommandQueue"}, {{"clCreateBuffer"}, "clReleaseMemObject"},
+    {{"clCreateProgramWithSource", "clCreateProgramWithBinary"}, "clReleaseProgram"}, {{"clCreateKernel"}, "clReleaseKernel"},
+    {{"clEnqueueNDRangeKernel"}, "clReleaseEvent"},
+};
+
+static bool all_given_back(const char *failing, char why[256])
+{
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        int made = logged(pairs[i].made[0]) + (pairs[i].made[1] != NULL ? logged(pairs[i].made[1]) : 0), released = logged(pairs[i].released);
+        if (strcmp(pairs[i].released, failing) == 0 || made == released) continue;
+        snprintf(why, 256, "%s %d times, %s %d times", pairs[i].made[0], made, pairs[i].released, released);
+        return false;
+    }
+    return true;
+}
+
+/* Did one of the lines tell a failure, and does its sentence name the call? */
+static bool failure_told(const outcome *o, const char *call, char text[1024])
+{
+    static const char *const lines[] = {"open", "run", "gemm", "peak", "bandwidth"};
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)(strstr(call, "_v2") != NULL ? strstr(call, "_v2") - call : (long)strlen(call)), call);
+    text[0] = '\0';
+    for (int i = 0; i < 5; i++)
+        if (told(o, lines[i], text) > 0) return strncmp(call, "nvrtc", 5) == 0 ? strstr(text, "NVRTC") != NULL || strstr(text, "nvrtc") != NULL : true;
+    return told(o, "state", text) == 0 && strstr(text, name) != NULL;
+}
+
+static void call_case(const char *engine, const char *folders, const char *call, int error, int only)
+{
+    outcome o;
+    char variable[128], text[1024], why[256] = "";
+    if (only > 0)
+        snprintf(variable, sizeof variable, "FAKES=%s=%d@%d", call, error, only);
+    else
+        snprintf(variable, sizeof variable, "FAKES=%s=%d", call, error);
+    if (!tap_case("%s: %s", engine, variable + 6)) return;
+    run_child(engine, folders, (const char *const[]){variable, NULL}, &o);
+    char word[64];
+    snprintf(word, sizeof word, " %s ", call);
+    bool right = sane(&o) && all_given_back(call, why);
+    /* Every failing call ends something; a call that fails once may have been the one that may. */
+    if (right && only == 0 && strstr(may_fail, word) == NULL && !failure_told(&o, call, text)) {
+        right = false;
+        snprintf(why, sizeof why, "no sentence tells of it");
+    }
+    tap_result(right, "%s; exit %d:\n%s", why, o.exit, o.text);
+}
+
+static void call_cases(void)
+{
+    for (int only = 0; only <= (tap.full ? 6 : 2); only++) {
+        for (int i = 0; cuda_calls[i] != NULL; i++) call_case("cuda", "cuda:nvrtc", cuda_calls[i], 999, only);
+        for (int i = 0; opencl_calls[i] != NULL; i++) call_case("opencl", "opencl", opencl_calls[i], -5, only);
+    }
+}
+
+/* ---- the cache of compiled kernels ---- */
+
+static char cache_folder[128], cache_variable[160];
+
+static void each_file(void (*change)(const char *path))
+{
+    char path[512];
+    struct dirent *entry;
+    DIR *folder = opendir(cache_folder);
+    while (folder != NULL && (entry = readdir(folder)) != NULL) {
+        if (entry->d_name[0] == '.') continue;
+        snprintf(path, sizeof path, "%s/%.255s", cache_folder, entry->d_name);
+        change(path);
+    }
+    if (folder != NULL) closedir(folder);
+}
+
+static int file_count, odd_files;
+
+static void count_file(const char *path)
+{
+    struct stat info;
+    file_count++;
+    const char *end = strrchr(path, '.');
+    if (lstat(path, &info) != 0 || !S_ISREG(info.st_mode) || (info.st_mode & 0777) != 0600 || end == NULL || strcmp(end, ".bin") != 0) odd_files++;
+}
+
+static int files_kept(void)
+{
+    file_count = odd_files = 0;
+    each_file(count_file);
+    return file_count;
+}
+
+static void flip_bit(const char *path)
+{
+    int fd = open(path, O_RDWR);
+    unsigned char byte = 0;
+    off_t at = lseek(fd, -3, SEEK_END);
+    if (read(fd, &byte, 1) == 1 && lseek(fd, at, SEEK_SET) == at) {
+        byte ^= 1;
+        if (write(fd, &byte, 1) != 1) perror(path);
+    }
+    close(fd);
+}
+
+static void put_text(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    if (file == NULL) return;
+    fputs(text, file);
+    fclose(file);
+}
+
+static void cut(const char *path, off_t bytes)
+{
+    if (truncate(path, bytes) != 0) perror(path);
+}
+
+static void cut_last(const char *path)
+{
+    struct stat info;
+    if (stat(path, &info) == 0) cut(path, info.st_size - 1);
+}
+
+static void cut_to_header(const char *path) { cut(path, 88); }
+static void cut_to_half(const char *path) { cut(path, 40); }
+static void cut_to_nothing(const char *path) { cut(path, 0); }
+static void make_garbage(const char *path) { put_text(path, "this is no kernel, whatever its name says; it is only long enough to have a header of its own, and more"); }
+static void let_all_write(const char *path) { chmod(path, 0666); }
+static void remove_file(const char *path) { unlink(path); }
+
+static void append_byte(const char *path)
+{
+    FILE *file = fopen(path, "a");
+    if (file == NULL) return;
+    fputc(1, file);
+    fclose(file);
+}
+
+static void make_link(const char *path)
+{
+    char to[600];
+    snprintf(to, sizeof to, "%s/elsewhere-%s", work, strrchr(path, '/') + 1);
+    if (rename(path, to) != 0 || symlink(to, path) != 0) perror(path);
+}
+
+static void make_folder(const char *path)
+{
+    unlink(path);
+    mkdir(path, 0700);
+}
+
+static void forget_cache(void)
+{
+    each_file(remove_file);
+    struct stat info;
+    char command[256];
+    if (lstat(cache_folder, &info) == 0) {
+        snprintf(command, sizeof command, "rm -rf '%s'", cache_folder);
+        if (system(command) != 0) perror(cache_folder);
+    }
+}
+
+/* All went well, and so many kernels were compiled (-1: some). */
+static bool ran(const char *const *variables, int compiled, char why[OUTPUT])
+{
+    outcome o;
+    char text[1024];
+    run_child("cuda", "cuda:nvrtc", variables, &o);
+    int found = logged("nvrtcCompileProgram");
+    bool right = sane(&o) && told(&o, "run", text) == TW_OK && told(&o, "gemm", text) == TW_OK && (compiled < 0 ? found > 0 : found == compiled);
+    if (!right) snprintf(why, OUTPUT, "%d kernels were compiled, expected %d: %.7000s", found, compiled, o.text);
+    return right;
+}
+
+/* Kept files that are changed are compiled again, put in place, and used once more. */
+static void file_case(const char *what, void (*change)(const char *))
+{
+    const char *const variables[] = {cache_variable, NULL};
+    char why[OUTPUT] = "";
+    if (!tap_case("cache: kept kernels, then %s", what)) return;
+    forget_cache();
+    bool right = ran(variables, -1, why);
+    int all = logged("nvrtcCompileProgram"), kept = files_kept();
+    if (right && (kept == 0 || odd_files > 0)) {
+        right = false;
+        snprintf(why, sizeof why, "%d files kept, %d that are not plain files of their owner named .bin", kept, odd_files);
+    }
+    right = right && ran(variables, 0, why); /* from the cache */
+    if (change != NULL) each_file(change);
+    right = right && ran(variables, change == NULL ? 0 : change == make_folder ? -1 : all, why);
+    right = right && ran(variables, change == make_folder ? -1 : 0, why); /* a folder in the file's place stays in the way */
+    if (right && change != make_folder && (files_kept() != kept || odd_files > 0)) {
+        right = false;
+        snprintf(why, sizeof why, "%d files, %d odd, expected %d and 0", files_kept(), odd_files, kept);
+    }
+    tap_result(right, "%s", why);
+}
+
+typedef struct place {
+    const char *name;
+    const char *variables[4];
+    const char *state[2]; /* parts of the sentence */
+    mode_t mode;          /* of the folder that is there before; 0: none */
+    bool owned_by_root, link, file, kept;
+} place;
+
+/* A folder that cannot be used is said, with what to do, and nothing fails. */
+static void place_case(const place *p)
+{
+    outcome o;
+    char text[1024];
+    const char *variables[6] = {cache_variable, "FAULTS_DROP=1"};
+    if (!tap_case("cache: %s", p->name)) return;
+    if (p->owned_by_root && geteuid() != 0) {
+        tap_skip("only root can make a folder that belongs to another");
+        return;
+    }
+    forget_cache();
+    if (p->file)
+        put_text(cache_folder, "");
+    else if (p->link && symlink(work, cache_folder) != 0)
+        perror(cache_folder);
+    else if (p->mode != 0 && (mkdir(cache_folder, 0700) != 0 || (!p->owned_by_root && geteuid() == 0 && chown(cache_folder, NOBODY, NOBODY) != 0) ||
+                              chmod(cache_folder, p->mode) != 0))
+        perror(cache_folder);
+    for (int i = 0; p->variables[i] != NULL; i++) variables[2 + i] = p->variables[i];
+    run_child("cuda", "cuda:nvrtc", variables, &o);
+    char run[1024], state[1024];
+    bool right = sane(&o) && told(&o, "run", run) == TW_OK && told(&o, "gemm", text) == TW_OK && told(&o, "state", state) == 1;
+    right = right && says(state, p->state) && (p->kept || strstr(state, "compiled kernels are not kept") != NULL);
+    if (p->mode != 0 && !p->owned_by_root && geteuid() == 0) chmod(cache_folder, 0700);
+    int kept = p->link || p->file ? 0 : files_kept();
+    tap_result(right && (kept > 0) == p->kept && odd_files == 0, "%d files kept, %d odd; expected \"%s\" \"%s\"; exit %d:\n%s", kept, odd_files,
+               p->state[0], p->state[1] ? p->state[1] : "", o.exit, o.text);
+}
+
+static void cache_cases(void)
+{
+    static const struct {
+        const char *what;
+        void (*change)(const char *);
+    } changes[] = {{"nothing changed", NULL}, {"a bit flipped", flip_bit}, {"a byte cut off", cut_last}, {"a byte added", append_byte},
+                   {"only the header left", cut_to_header}, {"half a header left", cut_to_half}, {"nothing left", cut_to_nothing},
+                   {"something else in its place", make_garbage}, {"others may write it", let_all_write}, {"a link in its place", make_link},
+                   {"a folder in its place", make_folder}, {"no file left", remove_file}};
+    static const place places[] = {
+        {"a folder that is made", {NULL}, {"kernels kept: /"}, 0, .kept = true},
+        {"a folder that is there", {NULL}, {"kernels kept: /"}, 0700, .kept = true},
+        {"off", {"TILEWRIGHT_CACHE=off"}, {"compiled kernels are not kept", "TILEWRIGHT_CACHE is off"}, 0},
+        {"read-only", {NULL}, {"is not writable", "TILEWRIGHT_CACHE"}, 0500},
+        {"foreign-owned", {NULL}, {"belongs to another user", "TILEWRIGHT_CACHE"}, 0700, .owned_by_root = true},
+        {"foreign-owned and open to all", {NULL}, {"belongs to another user", "TILEWRIGHT_CACHE"}, 0777, .owned_by_root = true},
+        {"the system's folder", {"TILEWRIGHT_CACHE=/usr"}, {"belongs to another user", "TILEWRIGHT_CACHE"}, 0},
+        {"world-writable", {NULL}, {"can be reached by other users", "chmod 700"}, 0777},
+        {"readable by others", {NULL}, {"can be reached by other users", "chmod 700"}, 0755},
+        {"a link", {NULL}, {"a link is not followed", "TILEWRIGHT_CACHE"}, 0, .link = true},
+        {"a file", {NULL}, {"is not a folder", "TILEWRIGHT_CACHE"}, 0, .file = true},
+        {"below a file", {"TILEWRIGHT_CACHE=/dev/null/kernels"}, {"compiled kernels are not kept", "TILEWRIGHT_CACHE"}, 0},
+        {"where nothing may be made", {"TILEWRIGHT_CACHE=/proc/kernels"}, {"compiled kernels are not kept", "TILEWRIGHT_CACHE"}, 0},
+        {"no home", {"TILEWRIGHT_CACHE=", "XDG_CACHE_HOME=", "HOME="}, {"compiled kernels are not kept", "none of TILEWRIGHT_CACHE, XDG_CACHE_HOME and HOME"}, 0},
+        {"not an absolute path", {"TILEWRIGHT_CACHE=kernels"}, {"compiled kernels are not kept", "not an absolute path"}, 0},
+        {"full", {"FAULTS_FULL=yes"}, {"compiled kernels are not kept", "TILEWRIGHT_CACHE"}, 0},
+        {"full after some bytes", {"FAULTS_FULL=later"}, {"compiled kernels are not kept", "TILEWRIGHT_CACHE"}, 0},
+    };
+    const char *first_refused[] = {cache_variable, "FAKES=cuModuleLoadData=200@1", NULL};
+    char why[OUTPUT] = "";
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) file_case(changes[i].what, changes[i].change);
+    if (tap_case("cache: the driver refuses a kept kernel, and takes it compiled anew")) {
+        forget_cache();
+        bool right = ran((const char *const[]){cache_variable, NULL}, -1, why) && ran(first_refused, 1, why) &&
+                     ran((const char *const[]){cache_variable, NULL}, 0, why);
+        tap_result(right, "%s", why);
+    }
+    if (tap_case("cache: another NVRTC is another key")) {
+        forget_cache();
+        bool right = ran((const char *const[]){cache_variable, NULL}, -1, why);
+        right = right && ran((const char *const[]){cache_variable, "FAKE_CUDA=sm=80", NULL}, -1, why);
+        tap_result(right, "%s", why);
+    }
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) place_case(&places[i]);
+    forget_cache();
+}
+
+/* ---- the pieces of the cache ---- */
+
+static void sum_case(const char *name, const char *text, int times, const char *expected)
+{
+    char hex[65];
+    sha256 sum;
+    if (!tap_case("sha256 of %s", name)) return;
+    sha256_init(&sum);
+    for (int i = 0; i < times; i++) sha256_add(&sum, text, strlen(text));
+    sha256_hex(&sum, hex);
+    tap_result(strcmp(hex, expected) == 0, "%s", hex);
+}
+
+static void sum_cases(void)
+{
+    /* FIPS 180-4's examples; lengths around a block in all splits. */
+    sum_case("nothing", "", 1, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+    sum_case("abc", "abc", 1, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    sum_case("two blocks", "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 1, "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+    sum_case("a million a", "aaaaaaaaaa", 100000, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+    if (tap_case("sha256 does not depend on how the text is handed over")) {
+        char text[200], whole[65], parts[65];
+        bool right = true;
+        for (int length = 0; length < 200; length++) {
+            sha256 one, two;
+            for (int i = 0; i < length; i++) text[i] = (char)(i * 7 + length);
+            sha256_init(&one), sha256_init(&two);
+            sha256_add(&one, text, (size_t)length);
+            sha256_add(&two, text, (size_t)length / 3), sha256_add(&two, text + length / 3, (size_t)(length - length / 3));
+            sha256_hex(&one, whole), sha256_hex(&two, parts);
+            right = right && strcmp(whole, parts) == 0;
+        }
+        tap_result(right, "it does");
+    }
+    if (tap_case("a key depends on every piece and on where it ends")) {
+        jit_key a = jit_key_of(2, (const char *const[]){"ab", "c"}), b = jit_key_of(2, (const char *const[]){"a", "bc"});
+        jit_key c = jit_key_of(1, (const char *const[]){"abc"}), d = jit_key_of(3, (const char *const[]){"ab", "c", ""});
+        jit_key again = jit_key_of(2, (const char *const[]){"ab", "c"}), other = jit_key_of(2, (const char *const[]){"c", "ab"});
+        bool right = strlen(a.hex) == 64 && strcmp(a.hex, again.hex) == 0 && strcmp(a.hex, b.hex) != 0 && strcmp(a.hex, c.hex) != 0 &&
+                     strcmp(a.hex, d.hex) != 0 && strcmp(a.hex, other.hex) != 0;
+        tap_result(right, "%s %s %s %s %s", a.hex, b.hex, c.hex, d.hex, other.hex);
+    }
+    if (tap_case("what is kept comes back, under its key alone")) {
+        static const char binary[] = "\177ELF\0 any bytes";
+        size_t bytes = 0, none = 0;
+        jit_key one = jit_key_of(1, (const char *const[]){"one"}), two = jit_key_of(1, (const char *const[]){"two"});
+        forget_cache();
+        setenv("TILEWRIGHT_CACHE", cache_folder, 1);
+        jit_cache *cache = jit_cache_open();
+        void *before = jit_cache_get(cache, &one, &none);
+        jit_cache_put(cache, &one, binary, sizeof binary);
+        void *kept = jit_cache_get(cache, &one, &bytes), *other = jit_cache_get(cache, &two, &none);
+        bool right = before == NULL && other == NULL && kept != NULL && bytes == sizeof binary && memcmp(kept, binary, bytes) == 0;
+        jit_cache_put(cache, &one, "b", 1); /* the later one counts */
+        free(kept);
+        kept = jit_cache_get(cache, &one, &bytes);
+        right = right && kept != NULL && bytes == 1 && *(char *)kept == 'b' && strcmp(jit_cache_state(cache), cache_folder) == 0;
+        tap_result(right, "%zu bytes; %s", bytes, jit_cache_state(cache));
+        free(kept);
+        jit_cache_close(cache);
+        forget_cache();
+    }
+    if (tap_case("no cache takes every call")) {
+        size_t bytes = 0;
+        jit_key one = jit_key_of(1, (const char *const[]){"one"});
+        jit_cache_put(NULL, &one, "a", 1);
+        tap_result(jit_cache_get(NULL, &one, &bytes) == NULL && jit_cache_state(NULL)[0] != '\0', "no sentence");
+        jit_cache_close(NULL);
+    }
+}
+
+/* The machine's own loader, with no driver in sight. */
+static void real_loader_case(void)
+{
+    outcome o;
+    char text[1024];
+    if (!tap_case("opencl: this machine's loader without its drivers")) return;
+    if (cl_api_load() == NULL) {
+        tap_skip("no OpenCL loader is installed");
+        return;
+    }
+    run_child("opencl", "", (const char *const[]){"OCL_ICD_VENDORS=/nowhere", NULL}, &o);
+    int state = told(&o, "state", text);
+    tap_result(sane(&o) && state == 0 && strstr(text, "-1001") != NULL && strstr(text, "pocl-opencl-icd") != NULL, "exit %d:\n%s", o.exit, o.text);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 3 && strcmp(argv[1], "--child") == 0) return child(argv[2]);
+    tap_start(argc, argv);
+    if (!tap.list && mkdtemp(work) == NULL) return 1;
+    chmod(work, 0755);
+    snprintf(log_path, sizeof log_path, "%s/log", work);
+    snprintf(cache_folder, sizeof cache_folder, "%s/open/cache", work);
+    snprintf(cache_variable, sizeof cache_variable, "TILEWRIGHT_CACHE=%s", cache_folder);
+    char open_folder[64];
+    snprintf(open_folder, sizeof open_folder, "%s/open", work);
+    if (!tap.list) mkdir(open_folder, 0700), chmod(open_folder, 0777);
+    sum_cases();
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) fault_case(&faults[i]);
+    real_loader_case();
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) program_cases(&faults[i]);
+    idle_case("cuda", "cuda:nvrtc");
+    idle_case("opencl", "opencl");
+    call_cases();
+    cache_cases();
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf '%s'", work);
+    if (!tap.list && system(command) != 0) return 1;
+    return tap_finish();
+}
