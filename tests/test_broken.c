@@ -111,7 +111,7 @@ static cl_kernel opencl_build(const plan *p, const char *text, char why[512])
 static bool opencl_run(const plan *p, const char *text, const host_run *r, const size_t bytes[3], char why[512])
 {
     const cl_api *cl = opencl.cl;
-    const void *host[3] = {r->a, r->b, r->c};
+    const void *from[3] = {r->a, r->b, r->c};
     cl_memory memory[3];
     int64_t lda = r->lda, ldb = r->ldb, ldc = r->ldc;
     cl_kernel kernel = opencl_build(p, text, why);
@@ -119,7 +119,7 @@ static bool opencl_run(const plan *p, const char *text, const host_run *r, const
     if (kernel == NULL) return false;
     for (int i = 0; i < 3; i++) {
         memory[i] = cl->clCreateBuffer(opencl.context, CL_MEM_READ_WRITE, bytes[i], NULL, &error);
-        error |= cl->clEnqueueWriteBuffer(opencl.queue, memory[i], 1, 0, bytes[i], host[i], 0, NULL, NULL);
+        error |= cl->clEnqueueWriteBuffer(opencl.queue, memory[i], 1, 0, bytes[i], from[i], 0, NULL, NULL);
     }
     const struct {
         size_t bytes;

@@ -219,8 +219,13 @@ static void binary_cases(const char *arch)
         loop l = main_loop(&text);
         if (l.ffma > 0) printf("# %s %s: %d of %d instructions are FFMAs\n", rungs[i], arch, l.ffma, l.last - l.first + 1);
         tap_result(l.ffma == ffma[i], "%d FFMAs", l.ffma);
-        if (i == 3 && tap_case("cuda %s %s binary: loads, then multiply-adds, then stores", rungs[i], arch))
-            tap_result(order_holds(&text, &l, why), "%s", why);
+        compiled_free(&c);
+    }
+    if (tap_case("cuda r07_prefetch %s binary: loads, then multiply-adds, then stores", arch)) {
+        compiled c = compile(gpu_source("cuda/r07_prefetch.cu"), "cuda/r07_prefetch.cu", arch, defaults);
+        code text = code_of(&c, "r07_prefetch", atoi(arch + 3));
+        loop l = main_loop(&text);
+        tap_result(order_holds(&text, &l, why), "%s", why);
         compiled_free(&c);
     }
     /* r06 loads its tile and stores it at once: the same reading must refuse it. */
@@ -344,7 +349,7 @@ int main(int argc, char **argv)
         knows_hopper = knows_hopper || known[i] == 90;
     }
     snprintf(archs[0], sizeof archs[0], "sm_%d", lowest);
-    printf("# NVRTC %d.%d, from sm_%d\n", nvrtc->major, nvrtc->minor, lowest);
+    if (!tap.list) printf("# NVRTC %d.%d, from sm_%d\n", nvrtc->major, nvrtc->minor, lowest);
     for (int i = lowest == 80; i < 2 + knows_hopper; i++) {
         for (int r = 0; r < kernel_count(); r++) {
             const kernel_row *row = kernel_at(r);
