@@ -96,7 +96,7 @@ int64_t detect_memory_bytes(void)
 
 static int affinity_threads(void)
 {
-    for (int cpus = 1024; cpus <= 65536; cpus *= 2) { /* the kernel refuses a mask smaller than its own */
+    for (size_t cpus = 1024; cpus <= 65536; cpus *= 2) { /* the kernel refuses a mask smaller than its own */
         cpu_set_t *set = CPU_ALLOC(cpus);
         if (set == NULL) break;
         size_t size = CPU_ALLOC_SIZE(cpus);
