@@ -51,7 +51,7 @@ static void print_device(FILE *text, const tw_device *d)
     bool limited = limit != NULL && limit[0] != '\0';
     fprintf(text, "%s %" PRId32 "%*s%s\n", d->engine, d->index, 9 - (int)strlen(d->engine), "", d->name);
     if (device_is_host(d))
-        fprintf(text, "  code     %s, %s\n  threads  %" PRId32 ", from the %s\n", d->instruction_set,
+        fprintf(text, "  code     %s, %s\n  threads  %" PRId32 ", from %s\n", d->instruction_set,
                 limited ? "because TILEWRIGHT_CPU says so" : "the best that processor and system offer", d->threads,
                 d->threads_from);
     else if (d->instruction_set[0] != '\0')

@@ -93,7 +93,7 @@ static void tell_processors(doctor *d)
     const tw_device *dev = &d->s->device;
     char allowed[200] = "unknown", group[200] = "", quota[64] = "none", path[300], pages[100] = "not offered";
     fact(d, "processor", "%s, code for %s", dev->name, dev->instruction_set);
-    fact(d, "threads", "%d, from the %s", (int)dev->threads, dev->threads_from);
+    fact(d, "threads", "%d, from %s", (int)dev->threads, dev->threads_from);
     line_of("/proc/self/status", "Cpus_allowed_list:", allowed, sizeof allowed);
     line_of("/proc/self/cgroup", "0::", group, sizeof group);
     snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", group);
@@ -167,7 +167,7 @@ exit_code cmd_doctor(session *s)
         code = test_engine(&d, engine);
         if (tested == EXIT_OK || code == EXIT_CHECK) tested = code;
     }
-    if (d.advice == 0) fact(&d, "advice", "none: nothing is missing");
+    if (d.advice == 0) fact(&d, "advice", "none: the cpu engine lacks nothing; the lines above say what the others lack");
     object_end(&d.out);
     s->json_lines = true;
     return tested;

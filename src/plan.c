@@ -119,7 +119,7 @@ tw_status plan_find(const tw_problem *problem, const device_facts *device, const
         }
     }
     if (best == NULL)
-        return fail(TW_NO_KERNEL, "%s does not fit: %s", choice->kernel ? choice->kernel : "any kernel", reason);
+        return fail(TW_NO_KERNEL, "%s: %s", choice->kernel ? choice->kernel : "no kernel fits", reason);
     if (choice->tile > 0 && best->lab.default_tile == 0)
         return fail(TW_BAD_ARGUMENT, "tile %d is forced, but %s has no tile to choose", choice->tile, best->lab.name);
     *out = (plan){.problem = *problem, .row = best};

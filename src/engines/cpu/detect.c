@@ -136,10 +136,10 @@ int detect_threads(char *from, size_t bytes)
     int threads = affinity_threads();
     double quota = cgroup_quota();
     int allowed = (int)(quota + 0.999);
-    snprintf(from, bytes, "affinity mask");
+    snprintf(from, bytes, "the affinity mask");
     if (quota > 0 && allowed < threads) {
         threads = allowed > 0 ? allowed : 1;
-        snprintf(from, bytes, "cgroup quota of %.2f processors", quota);
+        snprintf(from, bytes, "a cgroup quota of %.2f processors", quota);
     }
     return threads;
 }
