@@ -16,6 +16,7 @@ struct session {
     io_output json_file; /* path NULL: json is a stream that is not replaced */
     tw_context *context; /* after session_open_device */
     tw_device device;
+    char driver[300]; /* what the engine says of its driver; "" where it has none */
 };
 
 exit_code session_begin(session *s, const options *opt);
