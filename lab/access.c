@@ -88,9 +88,9 @@ static int distinct(const int64_t *address, int lanes, int words, int unit)
     for (int i = 0; i < lanes * words; i++) {
         if (address[i / words] < 0) continue;
         int64_t unit_of = (address[i / words] + WORD * (i % words)) / unit;
-        int at = 0;
-        while (at < count && seen[at] != unit_of) at++;
-        if (at == count) seen[count++] = unit_of;
+        int at = count; /* neighbours are likely the same: the last first */
+        while (at > 0 && seen[at - 1] != unit_of) at--;
+        if (at == 0) seen[count++] = unit_of;
     }
     return count;
 }
