@@ -121,7 +121,7 @@ TW_API tw_status tw_describe(tw_context *context, tw_device *device);
 typedef enum tw_dtype {
     TW_F64 = 1,  /* IEEE double, accumulated in f64 */
     TW_F32 = 2,  /* IEEE single, accumulated in f32 */
-    TW_F16 = 3,  /* IEEE half, accumulated in f32, C in f32: on CUDA's sm_90, no transposes, lda and ldb multiples of 8 */
+    TW_F16 = 3,  /* IEEE half, accumulated in f32, C in f32: on CUDA's sm_90, no transposes */
     TW_BF16 = 4  /* the upper half of an IEEE single, accumulated in f32, C in f32: as TW_F16 */
 } tw_dtype;
 

@@ -46,7 +46,8 @@ typedef struct tw_lab_dtype {
 TW_API const tw_lab_dtype *tw_lab_dtype_of(tw_dtype dtype); /* NULL: no such dtype */
 TW_API const tw_lab_dtype *tw_lab_dtype_named(const char *name);
 
-/* A forced choice. kernel NULL: the planner chooses. Zero in a number: the planner's own. */
+/* A forced choice. kernel NULL: the planner chooses, and a GPU's copies of operands are packed as tw_gemm packs them; a kernel that is
+ * forced sees the caller's leading dimensions, padding included. Zero in a number: the planner's own. */
 typedef struct tw_lab_choice {
     const char *kernel; /* a name of the table */
     int tile;           /* tile edge where the row lets it be chosen */

@@ -23,7 +23,7 @@ typedef struct device_facts {
     const char *engine;
     cpu_level level;
     int threads;          /* that a call may use by default */
-    bool copies;          /* operands in host memory are computed from copies, which are aligned to 256 bytes */
+    bool copies;          /* operands in host memory are computed from copies, whose rows begin at multiples of 16 bytes */
     int sm;               /* CUDA: 10 major + minor */
     int most_threads;     /* GPU: of a block */
     int multiprocessors;  /* CUDA */

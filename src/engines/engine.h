@@ -24,12 +24,12 @@ typedef struct runnable {
     void *kernel, *stream, *begin, *event; /* the driver's own, of the engines that have one */
 } runnable;
 
-/* One operand in host memory: rows x cols elements, ld apart. */
+/* One operand in host memory: rows x cols elements, ld apart; device_ld apart in the copy that a GPU's kernels see. */
 typedef struct operand {
     void *host;
-    int64_t rows, cols, ld;
+    int64_t rows, cols, ld, device_ld;
     size_t element_bytes;
-    bool whole; /* move the padding between rows too: the lab wants to see whether a kernel wrote there */
+    bool whole; /* ld and device_ld are one, and the padding is moved too: the lab wants to see whether a kernel read or wrote there */
 } operand;
 
 typedef struct engine_ops {

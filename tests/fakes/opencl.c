@@ -45,6 +45,11 @@ static cl_int tell_device(cl_uint what, size_t room, void *out, size_t *needed)
     return tell(&number, room < 8 ? room : 8, room, out, needed);
 }
 
+static void copy_rows(char *to, size_t to_pitch, const char *from, size_t from_pitch, const size_t *region)
+{
+    for (size_t i = 0; i < region[1]; i++) memcpy(to + i * to_pitch, from + i * from_pitch, region[0]);
+}
+
 static cl_event event(cl_event *out)
 {
     return out != NULL ? *out = calloc(1, 16) : NULL;
@@ -86,12 +91,17 @@ CALL(clEnqueueNDRangeKernel, (UNUSED cl_queue q, UNUSED cl_kernel k, UNUSED cl_u
                               UNUSED const size_t *local, UNUSED cl_uint count, UNUSED const cl_event *list, cl_event *out), event(out))
 CALL(clEnqueueWriteBuffer, (UNUSED cl_queue q, cl_memory m, UNUSED cl_bool blocking, size_t offset, size_t bytes, const void *from, UNUSED cl_uint count,
                             UNUSED const cl_event *list, cl_event *out), memcpy((char *)m + offset, from, bytes); event(out))
+CALL(clEnqueueWriteBufferRect, (UNUSED cl_queue q, cl_memory m, UNUSED cl_bool blocking, UNUSED const size_t *at, UNUSED const size_t *from,
+                                const size_t *region, size_t pitch, UNUSED size_t slice, size_t host_pitch, UNUSED size_t host_slice, const void *host,
+                                UNUSED cl_uint count, UNUSED const cl_event *list, cl_event *out),
+     copy_rows((char *)m, pitch, host, host_pitch, region); event(out))
 CALL(clEnqueueReadBuffer, (UNUSED cl_queue q, cl_memory m, UNUSED cl_bool blocking, size_t offset, size_t bytes, void *to, UNUSED cl_uint count,
                            UNUSED const cl_event *list, cl_event *out), memcpy(to, (char *)m + offset, bytes); event(out))
 #ifndef OLD
-CALL(clEnqueueReadBufferRect, (UNUSED cl_queue q, UNUSED cl_memory m, UNUSED cl_bool blocking, UNUSED const size_t *from, UNUSED const size_t *at,
-                               UNUSED const size_t *region, UNUSED size_t a, UNUSED size_t b, UNUSED size_t c, UNUSED size_t d, UNUSED void *to,
-                               UNUSED cl_uint count, UNUSED const cl_event *list, cl_event *out), event(out))
+CALL(clEnqueueReadBufferRect, (UNUSED cl_queue q, cl_memory m, UNUSED cl_bool blocking, UNUSED const size_t *from, UNUSED const size_t *at,
+                               const size_t *region, size_t pitch, UNUSED size_t slice, size_t host_pitch, UNUSED size_t host_slice, void *to,
+                               UNUSED cl_uint count, UNUSED const cl_event *list, cl_event *out),
+     copy_rows(to, host_pitch, (const char *)m, pitch, region); event(out))
 #endif
 CALL(clWaitForEvents, (UNUSED cl_uint count, UNUSED const cl_event *list), (void)0)
 CALL(clGetEventProfilingInfo, (UNUSED cl_event e, cl_uint what, size_t room, void *out, size_t *needed),

@@ -83,6 +83,9 @@ enum {
       (cl_queue, cl_kernel, cl_uint, const size_t *, const size_t *, const size_t *, cl_uint, const cl_event *, cl_event *)) \
     F(cl_int, clEnqueueWriteBuffer, (cl_queue, cl_memory, cl_bool, size_t, size_t, const void *, cl_uint, const cl_event *, cl_event *)) \
     F(cl_int, clEnqueueReadBuffer, (cl_queue, cl_memory, cl_bool, size_t, size_t, void *, cl_uint, const cl_event *, cl_event *)) \
+    F(cl_int, clEnqueueWriteBufferRect,                                                                                \
+      (cl_queue, cl_memory, cl_bool, const size_t *, const size_t *, const size_t *, size_t, size_t, size_t, size_t, const void *, cl_uint, \
+       const cl_event *, cl_event *))                                                                                  \
     F(cl_int, clEnqueueReadBufferRect,                                                                                 \
       (cl_queue, cl_memory, cl_bool, const size_t *, const size_t *, const size_t *, size_t, size_t, size_t, size_t, void *, cl_uint, \
        const cl_event *, cl_event *))                                                                                  \

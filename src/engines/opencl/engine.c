@@ -302,6 +302,29 @@ static tw_status cl_prepare(engine *e, const plan *p, runnable *out)
 
 /* ---- upload, launch, wait, download, release, drop ---- */
 
+/* Pitches and extent of an operand whose rows are moved, each with padding of its own that is left alone. */
+typedef struct rows_of {
+    size_t region[3], device_pitch, host_pitch;
+} rows_of;
+
+static const size_t no_offset[3] = {0, 0, 0};
+
+static rows_of rows_of_operand(const operand *o)
+{
+    return (rows_of){{(size_t)o->cols * o->element_bytes, (size_t)o->rows, 1}, (size_t)o->device_ld * o->element_bytes, (size_t)o->ld * o->element_bytes};
+}
+
+static tw_status copy_up(engine *e, const operand *from, cl_memory to)
+{
+    rows_of r = rows_of_operand(from);
+    if (gpu_moves_at_once(from))
+        CL_TRY("clEnqueueWriteBuffer", e->cl->clEnqueueWriteBuffer(e->queue, to, 1, 0, gpu_span(from), from->host, 0, NULL, NULL));
+    else
+        CL_TRY("clEnqueueWriteBufferRect", e->cl->clEnqueueWriteBufferRect(e->queue, to, 1, no_offset, no_offset, r.region, r.device_pitch, 0,
+                                                                           r.host_pitch, 0, from->host, 0, NULL, NULL));
+    return TW_OK;
+}
+
 static tw_status cl_upload(engine *e, const operand *from, bool copies, buffer *out)
 {
     cl_int error;
@@ -311,12 +334,12 @@ static tw_status cl_upload(engine *e, const operand *from, bool copies, buffer *
     cl_memory memory = e->cl->clCreateBuffer(e->context, CL_MEM_READ_WRITE, bytes, NULL, &error);
     if (error != CL_SUCCESS)
         return fail(cl_status(error), "no device memory for %zu bytes: %s (%d)", bytes, cl_error_name(error), (int)error);
-    out->memory = memory;
-    if (!copies) return TW_OK;
-    error = e->cl->clEnqueueWriteBuffer(e->queue, memory, 1, 0, bytes, from->host, 0, NULL, NULL);
-    if (error == CL_SUCCESS) return TW_OK;
-    e->cl->clReleaseMemObject(memory);
-    return cl_fail("clEnqueueWriteBuffer", error);
+    tw_status status = copies ? copy_up(e, from, memory) : TW_OK;
+    if (status == TW_OK)
+        out->memory = memory;
+    else
+        e->cl->clReleaseMemObject(memory);
+    return status;
 }
 
 static tw_status set_arguments(engine *e, const runnable *r, const buffer *a, const buffer *b, const buffer *c)
@@ -372,15 +395,13 @@ static tw_status cl_wait(engine *e, runnable *r)
 
 static tw_status cl_download(engine *e, const buffer *from, const operand *to)
 {
-    static const size_t origin[3] = {0, 0, 0};
+    rows_of r = rows_of_operand(to);
     if (gpu_span(to) == 0) return TW_OK;
-    if (to->whole) {
+    if (gpu_moves_at_once(to))
         CL_TRY("clEnqueueReadBuffer", e->cl->clEnqueueReadBuffer(e->queue, from->memory, 1, 0, gpu_span(to), to->host, 0, NULL, NULL));
-        return TW_OK;
-    }
-    size_t pitch = (size_t)to->ld * to->element_bytes, region[3] = {(size_t)to->cols * to->element_bytes, (size_t)to->rows, 1};
-    CL_TRY("clEnqueueReadBufferRect", e->cl->clEnqueueReadBufferRect(e->queue, from->memory, 1, origin, origin, region, pitch, 0, pitch, 0,
-                                                                     to->host, 0, NULL, NULL));
+    else
+        CL_TRY("clEnqueueReadBufferRect", e->cl->clEnqueueReadBufferRect(e->queue, from->memory, 1, no_offset, no_offset, r.region, r.device_pitch, 0,
+                                                                         r.host_pitch, 0, to->host, 0, NULL, NULL));
     return TW_OK;
 }
 
