@@ -34,14 +34,19 @@ tw_status tw_devices(tw_device *devices, int32_t capacity, int32_t *count)
         return fail(TW_BAD_ARGUMENT, "capacity is %d and devices is %s", (int)capacity, devices ? "given" : "NULL");
     if (capacity > 0 && devices[0].size != sizeof *devices)
         return fail(TW_BAD_ARGUMENT, "devices[0].size is %u, expected %zu", devices[0].size, sizeof *devices);
+    char skipped[400] = "";
     *count = 0;
     for (int i = 0; i < ENGINE_COUNT; i++) {
         int32_t found = 0, room = capacity > *count ? capacity - *count : 0;
+        fail(TW_OK, "%s", "");
         tw_status status = engines[i]->devices(room > 0 ? devices + *count : NULL, room, &found);
-        if (status == TW_NO_DEVICE) continue; /* tw_lab_engine_state() says why */
-        TRY(status);
-        *count += found;
+        if (status == TW_BAD_ARGUMENT) return status; /* an environment variable is wrong: tw_open() would say so too */
+        if (status == TW_OK) *count += found;
+        size_t used = strlen(skipped);
+        if (tw_error_text()[0] != '\0')
+            snprintf(skipped + used, sizeof skipped - used, "%s%s: %s", used > 0 ? "; " : "", engines[i]->name, tw_error_text());
     }
+    fail(TW_OK, "%s", skipped);
     return TW_OK;
 }
 
@@ -276,7 +281,7 @@ int tw_lab_fits(tw_context *context, const tw_lab_choice *choice, const tw_probl
     if (p.align_a == 0) p.align_a = 256; /* not known yet: suppose the best */
     if (p.align_b == 0) p.align_b = 256;
     if (p.align_c == 0) p.align_c = 256;
-    return kernel_fits(row, &p, &context->facts, reason, reason_bytes > 0 ? (size_t)reason_bytes : 0);
+    return kernel_fits(row, &p, &context->facts, choice->tile, reason, reason_bytes > 0 ? (size_t)reason_bytes : 0);
 }
 
 /* Plan without operands: pointers that pass for NULL checks stand in for them. */

@@ -1,4 +1,5 @@
-/* opencl.c - a fake libOpenCL.so.1: one platform, one device, whose memory is the host's. OLD: without a function of OpenCL 1.1. */
+/* opencl.c - a fake libOpenCL.so.1: one platform (FAKE_OPENCL "platforms=2": more) with one device, whose memory is the host's ("warp=32": made by
+ * NVIDIA; "broken=1": the first platform fails). OLD: without a function of OpenCL 1.1. */
 #include "engines/opencl/cl_api.h"
 #include "fake.h"
 
@@ -36,10 +37,19 @@ static cl_int tell(const void *value, size_t bytes, size_t room, void *out, size
     return CL_SUCCESS;
 }
 
+static int choice(const char *name, int otherwise)
+{
+    int unused;
+    return fake_number("FAKE_OPENCL", name, otherwise, &unused);
+}
+
 static cl_int tell_device(cl_uint what, size_t room, void *out, size_t *needed)
 {
     uint64_t number = what == CL_DEVICE_TYPE ? CL_DEVICE_TYPE_GPU_BIT : what == CL_DEVICE_MAX_COMPUTE_UNITS ? 2 : what == CL_DEVICE_MAX_WORK_GROUP_SIZE ? 1024 :
                       what == CL_DEVICE_LOCAL_MEM_SIZE ? 49152 : what == CL_DEVICE_EXTENSIONS ? 0 : (uint64_t)1 << 32;
+    if (what == CL_DEVICE_WARP_SIZE_NV) number = (uint64_t)choice("warp", 0);
+    if (what == CL_DEVICE_EXTENSIONS && choice("warp", 0) > 0)
+        return tell("cl_fake cl_nv_device_attribute_query", sizeof "cl_fake cl_nv_device_attribute_query", room, out, needed);
     if (what == CL_DEVICE_NAME || what == CL_DRIVER_VERSION || what == CL_DEVICE_VERSION || what == CL_DEVICE_EXTENSIONS)
         return tell("OpenCL fake", sizeof "OpenCL fake", room, out, needed);
     return tell(&number, room < 8 ? room : 8, room, out, needed);
@@ -55,9 +65,13 @@ static cl_event event(cl_event *out)
     return out != NULL ? *out = calloc(1, 16) : NULL;
 }
 
-CALL(clGetPlatformIDs, (cl_uint room, cl_platform *out, cl_uint *count), if (room > 0 && out != NULL) out[0] = (cl_platform)(uintptr_t)64; if (count != NULL) *count = 1)
+CALL(clGetPlatformIDs, (cl_uint room, cl_platform *out, cl_uint *count),
+     int platforms = choice("platforms", 1);
+     for (int i = 0; i < platforms && i < (int)room; i++) out[i] = (cl_platform)(uintptr_t)(64 * (i + 1));
+     if (count != NULL) *count = (cl_uint)platforms)
 CALL(clGetPlatformInfo, (UNUSED cl_platform p, UNUSED cl_uint what, size_t room, void *out, size_t *needed), tell("Fake", 5, room, out, needed))
-CALL(clGetDeviceIDs, (UNUSED cl_platform p, UNUSED cl_bitfield type, cl_uint room, cl_device *out, cl_uint *count),
+CALL(clGetDeviceIDs, (cl_platform p, UNUSED cl_bitfield type, cl_uint room, cl_device *out, cl_uint *count),
+     if (choice("broken", 0) == (int)((uintptr_t)p / 64)) return -2;
      if (room > 0 && out != NULL) out[0] = (cl_device)(uintptr_t)64; if (count != NULL) *count = 1)
 CALL(clGetDeviceInfo, (UNUSED cl_device d, cl_uint what, size_t room, void *out, size_t *needed), tell_device(what, room, out, needed))
 MAKE(cl_context, clCreateContext, 16, UNUSED const cl_properties *p, UNUSED cl_uint count, UNUSED const cl_device *d,
