@@ -13,8 +13,7 @@ static inline bool device_is_host(const tw_device *d)
     return strcmp(d->engine, "cpu") == 0;
 }
 
-/* The largest cache that all of the device shares; 0 unknown. What OpenCL says of NVIDIA's devices is their L1: where more is
- * published, that counts. */
+/* The largest cache that all of the device shares; 0 unknown: OpenCL does not tell it of GPUs, what is published does. */
 static inline int64_t device_last_cache(const tw_device *d)
 {
     const published_device *p = devices_published(d->name);

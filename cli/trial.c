@@ -135,7 +135,9 @@ static size_t padded(int64_t rows, int64_t ld, int bytes)
 /* As many sets as twice the last-level cache needs, and one more; a quarter of the memory at most. */
 static int sets_wanted(const trial *t, const tw_device *device)
 {
-    double bytes = 2 * (double)device_last_cache(device),
+    const int64_t supposed = 128 << 20; /* of a cache that nobody tells of: most are smaller */
+    int64_t cache = device_last_cache(device);
+    double bytes = 2 * (double)(cache > 0 ? cache : supposed),
            most = device->memory_bytes > 0 ? (double)device->memory_bytes / 4 : INFINITY;
     double sets = (bytes < most ? bytes : most) / (double)t->set_bytes + 1;
     return sets < MOST_SETS ? (int)sets : MOST_SETS;

@@ -66,7 +66,8 @@ TW_API const char *tw_status_name(tw_status status);
 TW_API const char *tw_status_text(tw_status status);
 
 /* tw_error_text - one sentence about the calling thread's last failed call, which names the argument, what was found and
- * what was expected; "" if none failed. Valid until that thread's next call that can fail. */
+ * what was expected; "" if none failed. Valid until that thread's next call that can fail. To be read after a failure: a call that
+ * returned TW_OK may have tried what did not work (only tw_devices() says what it leaves there). */
 TW_API const char *tw_error_text(void);
 
 /* ---- devices and contexts -------------------------------------------------------------------------------------- */
@@ -84,10 +85,12 @@ typedef struct tw_device {
     int64_t l1_bytes, l2_bytes, l3_bytes;
 } tw_device;
 
-/* tw_devices - describe the devices that this process could open.
+/* tw_devices - describe the devices that tw_open() would open in this process.
  *
  * devices   room for `capacity` descriptions, devices[0].size set; may be NULL when capacity is 0
  * count     how many there are, also when that is more than capacity
+ * Special   What cannot be used is left out, an engine or one OpenCL platform: after TW_OK tw_error_text() says which and why, and is ""
+ *           where nothing was. TILEWRIGHT_CPU or TILEWRIGHT_THREADS with a wrong word is TW_BAD_ARGUMENT, as in tw_open().
  * Returns   TW_OK, TW_BAD_ARGUMENT */
 TW_API tw_status tw_devices(tw_device *devices, int32_t capacity, int32_t *count);
 
@@ -121,7 +124,7 @@ TW_API tw_status tw_describe(tw_context *context, tw_device *device);
 typedef enum tw_dtype {
     TW_F64 = 1,  /* IEEE double, accumulated in f64 */
     TW_F32 = 2,  /* IEEE single, accumulated in f32 */
-    TW_F16 = 3,  /* IEEE half, accumulated in f32, C in f32: on CUDA's sm_90, no transposes, lda and ldb multiples of 8 */
+    TW_F16 = 3,  /* IEEE half, accumulated in f32, C in f32: on CUDA's sm_90, no transposes */
     TW_BF16 = 4  /* the upper half of an IEEE single, accumulated in f32, C in f32: as TW_F16 */
 } tw_dtype;
 

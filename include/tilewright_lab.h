@@ -46,7 +46,8 @@ typedef struct tw_lab_dtype {
 TW_API const tw_lab_dtype *tw_lab_dtype_of(tw_dtype dtype); /* NULL: no such dtype */
 TW_API const tw_lab_dtype *tw_lab_dtype_named(const char *name);
 
-/* A forced choice. kernel NULL: the planner chooses. Zero in a number: the planner's own. */
+/* A forced choice. kernel NULL: the planner chooses, and a GPU's copies of operands are packed as tw_gemm packs them; a kernel that is
+ * forced sees the caller's leading dimensions, padding included. Zero in a number: the planner's own. */
 typedef struct tw_lab_choice {
     const char *kernel; /* a name of the table */
     int tile;           /* tile edge where the row lets it be chosen */
@@ -107,6 +108,10 @@ TW_API tw_status tw_lab_peak_flops(tw_context *context, tw_dtype dtype, int thre
 
 /* tw_lab_bandwidth - bytes read per second, measured now, over a working set of `bytes` split over `threads` threads. */
 TW_API tw_status tw_lab_bandwidth(tw_context *context, int64_t bytes, int threads, int tries, double *bytes_per_s);
+
+/* tw_lab_shared_bandwidth - bytes read per second, measured now, from the memory that the threads of a block share (local memory in OpenCL's
+ * words), 16 bytes at a time without conflicts, on the whole device. TW_NO_KERNEL on the cpu, which has none. */
+TW_API tw_status tw_lab_shared_bandwidth(tw_context *context, int tries, double *bytes_per_s);
 
 #ifdef __cplusplus
 }

@@ -34,14 +34,19 @@ tw_status tw_devices(tw_device *devices, int32_t capacity, int32_t *count)
         return fail(TW_BAD_ARGUMENT, "capacity is %d and devices is %s", (int)capacity, devices ? "given" : "NULL");
     if (capacity > 0 && devices[0].size != sizeof *devices)
         return fail(TW_BAD_ARGUMENT, "devices[0].size is %u, expected %zu", devices[0].size, sizeof *devices);
+    char skipped[400] = "";
     *count = 0;
     for (int i = 0; i < ENGINE_COUNT; i++) {
         int32_t found = 0, room = capacity > *count ? capacity - *count : 0;
+        fail(TW_OK, "%s", "");
         tw_status status = engines[i]->devices(room > 0 ? devices + *count : NULL, room, &found);
-        if (status == TW_NO_DEVICE) continue; /* tw_lab_engine_state() says why */
-        TRY(status);
-        *count += found;
+        if (status == TW_BAD_ARGUMENT) return status; /* an environment variable is wrong: tw_open() would say so too */
+        if (status == TW_OK) *count += found;
+        size_t used = strlen(skipped);
+        if (tw_error_text()[0] != '\0')
+            snprintf(skipped + used, sizeof skipped - used, "%s%s: %s", used > 0 ? "; " : "", engines[i]->name, tw_error_text());
     }
+    fail(TW_OK, "%s", skipped);
     return TW_OK;
 }
 
@@ -112,18 +117,33 @@ tw_status tw_describe(tw_context *context, tw_device *device)
 
 /* ---- multiplication ---- */
 
-/* Check the problem, take the context, and say how operands are aligned where this device computes. */
-static tw_status settle(tw_context **context, const tw_problem *user, const void *a, const void *b, const void *c, tw_problem *p)
+/* The leading dimension of a copy without the host's padding: whole rows of 16 bytes, as wide loads and the copy engine want them. */
+static int64_t packed_ld(int64_t rows, int64_t cols, int64_t ld, tw_dtype dtype)
 {
-    TRY(problem_load(user, a, b, c, p));
+    return rows > 0 && cols > 0 ? round_up(cols, 16 / dtype_find(dtype)->lab.bytes) : ld;
+}
+
+/* Check the problem as the host has it, take the context, and say how operands lie where this device computes, which is what is
+ * planned. Copies are packed, but a kernel that the lab forces is tried on the caller's own leading dimensions. */
+static tw_status settle(tw_context **context, const tw_lab_choice *choice, const tw_problem *user, const void *a, const void *b, const void *c,
+                        tw_problem *host, tw_problem *device)
+{
+    TRY(problem_load(user, a, b, c, host));
     TRY(resolve(context));
-    if ((*context)->facts.copies) p->align_a = p->align_b = p->align_c = 256;
+    *device = *host;
+    if (!(*context)->facts.copies) return TW_OK;
+    device->align_a = device->align_b = device->align_c = 256;
+    if (choice != NULL && choice->kernel != NULL) return TW_OK;
+    device->lda = packed_ld(problem_a_rows(host), problem_a_cols(host), host->lda, host->dtype);
+    device->ldb = packed_ld(problem_b_rows(host), problem_b_cols(host), host->ldb, host->dtype);
+    device->ldc = packed_ld(host->m, host->n, host->ldc, host->dtype_c);
     return TW_OK;
 }
 
-static operand operand_of(const void *host, int64_t rows, int64_t cols, int64_t ld, tw_dtype dtype)
+static operand operand_of(const void *host, int64_t rows, int64_t cols, int64_t ld, int64_t device_ld, tw_dtype dtype, bool whole)
 {
-    return (operand){.host = (void *)(uintptr_t)host, .rows = rows, .cols = cols, .ld = ld, .element_bytes = (size_t)dtype_find(dtype)->lab.bytes};
+    return (operand){.host = (void *)(uintptr_t)host, .rows = rows, .cols = cols, .ld = ld, .device_ld = device_ld,
+                     .element_bytes = (size_t)dtype_find(dtype)->lab.bytes, .whole = whole};
 }
 
 /* A prepared multiplication: what tw_gemm makes, uses once and drops, and the lab keeps. */
@@ -134,7 +154,8 @@ struct tw_lab_run {
     operand operand[3]; /* a, b, c */
     buffer buffer[3];
     int uploaded;       /* how many of the buffers exist */
-    bool whole;         /* C goes up and comes down with its padding */
+    bool whole;         /* operands go up and C comes down with their padding */
+    bool brings_c;      /* C goes up even where beta is 0 */
     double prepare_s;   /* spent on transposing B */
 };
 
@@ -167,7 +188,7 @@ static void *turned(const operand *o)
 static tw_status upload_turned(tw_lab_run *run, const operand *b, buffer *out)
 {
     double begin = now_s();
-    operand copy = {.host = turned(b), .rows = b->cols, .cols = b->rows, .ld = max_i64(b->rows, 1), .element_bytes = b->element_bytes};
+    operand copy = {.host = turned(b), .rows = b->cols, .cols = b->rows, .ld = b->rows, .device_ld = b->rows, .element_bytes = b->element_bytes};
     run->prepare_s = now_s() - begin;
     if (copy.host == NULL) return fail(TW_NO_MEMORY, "no memory for a transposed copy of B");
     tw_status status = run->context->ops->upload(run->context->engine, &copy, true, out);
@@ -175,18 +196,18 @@ static tw_status upload_turned(tw_lab_run *run, const operand *b, buffer *out)
     return status;
 }
 
-/* run->plan is made; bring kernel and operands into place. On failure nothing is left to end. */
-static tw_status run_begin(tw_lab_run *run, const void *a, const void *b, void *c)
+/* run->plan is made; bring kernel and operands, which lie on the host as `h` says, into place. On failure nothing is left to end. */
+static tw_status run_begin(tw_lab_run *run, const tw_problem *h, const void *a, const void *b, void *c)
 {
     const engine_ops *ops = run->context->ops;
     const tw_problem *p = &run->plan.problem;
-    run->operand[0] = operand_of(a, problem_a_rows(p), problem_a_cols(p), p->lda, p->dtype);
-    run->operand[1] = operand_of(b, problem_b_rows(p), problem_b_cols(p), p->ldb, p->dtype);
-    run->operand[2] = operand_of(c, p->m, p->n, p->ldc, p->dtype_c);
+    run->operand[0] = operand_of(a, problem_a_rows(p), problem_a_cols(p), h->lda, p->lda, p->dtype, run->whole);
+    run->operand[1] = operand_of(b, problem_b_rows(p), problem_b_cols(p), h->ldb, p->ldb, p->dtype, run->whole);
+    run->operand[2] = operand_of(c, p->m, p->n, h->ldc, p->ldc, p->dtype_c, run->whole);
     TRY(ops->prepare(run->context->engine, &run->plan, &run->runnable));
     for (run->uploaded = 0; run->uploaded < 3; run->uploaded++) {
         int i = run->uploaded;
-        bool copies = i < 2 ? p->k > 0 : p->beta != 0 || run->whole;
+        bool copies = i < 2 ? p->k > 0 : p->beta != 0 || run->brings_c;
         tw_status status = i == 1 && run->plan.turns_b && copies
                                ? upload_turned(run, &run->operand[1], &run->buffer[1])
                                : ops->upload(run->context->engine, &run->operand[i], copies, &run->buffer[i]);
@@ -207,13 +228,13 @@ static tw_status run_once(tw_lab_run *run)
 
 tw_status tw_gemm(tw_context *context, const tw_problem *problem, const void *a, const void *b, void *c)
 {
-    tw_problem p;
+    tw_problem host, p;
     tw_lab_run run = {.whole = false};
-    TRY(settle(&context, problem, a, b, c, &p));
+    TRY(settle(&context, NULL, problem, a, b, c, &host, &p));
     if (p.m == 0 || p.n == 0) return TW_OK;
     run.context = context;
     TRY(plan_find(&p, &context->facts, NULL, &run.plan));
-    TRY(run_begin(&run, a, b, c));
+    TRY(run_begin(&run, &host, a, b, c));
     tw_status status = run_once(&run);
     if (status == TW_OK) status = context->ops->download(context->engine, &run.buffer[2], &run.operand[2]);
     run_end(&run);
@@ -260,17 +281,17 @@ int tw_lab_fits(tw_context *context, const tw_lab_choice *choice, const tw_probl
     if (p.align_a == 0) p.align_a = 256; /* not known yet: suppose the best */
     if (p.align_b == 0) p.align_b = 256;
     if (p.align_c == 0) p.align_c = 256;
-    return kernel_fits(row, &p, &context->facts, reason, reason_bytes > 0 ? (size_t)reason_bytes : 0);
+    return kernel_fits(row, &p, &context->facts, choice->tile, reason, reason_bytes > 0 ? (size_t)reason_bytes : 0);
 }
 
 /* Plan without operands: pointers that pass for NULL checks stand in for them. */
 tw_status tw_lab_plan_of(tw_context *context, const tw_lab_choice *choice, const tw_problem *problem, tw_lab_plan *out)
 {
     static const char stand_in[256] __attribute__((aligned(256)));
-    tw_problem p;
+    tw_problem host, p;
     plan made;
     if (out == NULL) return fail(TW_BAD_ARGUMENT, "plan is NULL");
-    TRY(settle(&context, problem, stand_in, stand_in, stand_in, &p));
+    TRY(settle(&context, choice, problem, stand_in, stand_in, stand_in, &host, &p));
     TRY(plan_find(&p, &context->facts, choice, &made));
     *out = (tw_lab_plan){.kernel = &made.row->lab, .tile = made.tile, .threads = made.threads,
                          .workspace_bytes = (int64_t)made.workspace_bytes};
@@ -289,14 +310,15 @@ tw_status tw_lab_run_open(tw_context *context, const tw_lab_choice *choice, cons
 {
     if (run == NULL) return fail(TW_BAD_ARGUMENT, "run is NULL");
     *run = NULL;
-    tw_problem p;
-    TRY(settle(&context, problem, a, b, c, &p));
+    tw_problem host, p;
+    TRY(settle(&context, choice, problem, a, b, c, &host, &p));
     tw_lab_run *made = calloc(1, sizeof *made);
     if (made == NULL) return fail(TW_NO_MEMORY, "no memory for a run of %zu bytes", sizeof *made);
     made->context = context;
-    made->whole = true;
+    made->whole = choice != NULL && choice->kernel != NULL;
+    made->brings_c = true;
     tw_status status = plan_find(&p, &context->facts, choice, &made->plan);
-    if (status == TW_OK) status = run_begin(made, a, b, c);
+    if (status == TW_OK) status = run_begin(made, &host, a, b, c);
     if (status != TW_OK) {
         free(made);
         return status;
@@ -318,7 +340,7 @@ tw_status tw_lab_run_fetch(tw_lab_run *run, void *c)
 {
     if (run == NULL || c == NULL) return fail(TW_BAD_ARGUMENT, "run or c is NULL");
     operand to = run->operand[2];
-    to.host = c, to.whole = true;
+    to.host = c;
     return run->context->ops->download(run->context->engine, &run->buffer[2], &to);
 }
 
@@ -374,4 +396,12 @@ tw_status tw_lab_bandwidth(tw_context *context, int64_t bytes, int threads, int 
         return fail(TW_BAD_ARGUMENT, "bytes %lld, threads %d, tries %d: expected 4096 bytes and at least 1 of each", (long long)bytes, threads, tries);
     TRY(resolve(&context));
     return context->ops->bandwidth(context->engine, bytes, threads, tries, bytes_per_s);
+}
+
+tw_status tw_lab_shared_bandwidth(tw_context *context, int tries, double *bytes_per_s)
+{
+    if (bytes_per_s == NULL || tries < 1) return fail(TW_BAD_ARGUMENT, "tries %d: expected at least 1, and where to put the result", tries);
+    TRY(resolve(&context));
+    if (context->ops->shared_bandwidth == NULL) return fail(TW_NO_KERNEL, "the %s engine has no memory that blocks share", context->ops->name);
+    return context->ops->shared_bandwidth(context->engine, tries, bytes_per_s);
 }

@@ -65,16 +65,13 @@ static void plan_rung(plan *plan, int wanted_tile)
 }
 
 /* A GPU's launch: one block of threads for each block of C, the compiler told what is constant. */
-static tw_status plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choice)
+static void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choice)
 {
     const tw_problem *p = &plan->problem;
     const kernel_row *row = plan->row;
     bool square = row->gpu.traits & GPU_SQUARE;
     plan->threads = 1;
-    plan->tile = choice->tile > 0 ? choice->tile : row->lab.default_tile;
-    if ((row->gpu.traits & GPU_SKINNY) && p->k > 0) plan->tile = (int)p->k;
-    if (square && plan->tile != 8 && plan->tile != 16 && plan->tile != 32)
-        return fail(TW_BAD_ARGUMENT, "tile %d is forced, %s takes 8, 16 or 32", plan->tile, row->lab.name);
+    plan->tile = kernel_tile(row, p, choice->tile);
     plan->block_m = square ? plan->tile : row->lab.tile_m;
     plan->block_n = square ? plan->tile : row->lab.tile_n;
     plan->threads_x = square ? plan->tile : row->gpu.threads_x;
@@ -85,9 +82,19 @@ static tw_status plan_gpu(plan *plan, const device_facts *device, const tw_lab_c
     if (row->gpu.traits & GPU_PERSISTENT) /* as many blocks as take equally many tiles each */
         plan->grid_x = ceil_div(plan->grid_x, max_i64(ceil_div(plan->grid_x, max_i64(device->multiprocessors, 1)), 1));
     plan->turns_b = (row->gpu.traits & GPU_TURNS_B) && p->op_b == TW_N;
-    snprintf(plan->options, sizeof plan->options, "-DTILE=%d -DOP_A=%d -DOP_B=%d -DWIDE=%d%s%s", plan->tile ? plan->tile : 16,
-             p->op_a, plan->turns_b ? 1 : p->op_b, kernel_is_wide(row, p), p->dtype == TW_F16 ? " -DIN_F16=1" : "",
-             choice->default_build ? " -DDEFAULT_BUILD" : "");
+    bool row_in_warp = (row->gpu.traits & GPU_ROW_BARRIER) && device->warp > 0 && device->warp % plan->tile == 0;
+    snprintf(plan->options, sizeof plan->options, "-DTILE=%d -DOP_A=%d -DOP_B=%d -DWIDE=%d%s%s%s", plan->tile ? plan->tile : 16,
+             p->op_a, plan->turns_b ? 1 : p->op_b, kernel_is_wide(row, p), row_in_warp ? " -DSUBGROUP_BARRIER=1" : "",
+             p->dtype == TW_F16 ? " -DIN_F16=1" : "", choice->default_build ? " -DDEFAULT_BUILD" : "");
+}
+
+/* Does the row take the tile that is forced on it? */
+static tw_status check_tile(const kernel_row *row, int tile)
+{
+    if (tile > 0 && row->lab.default_tile == 0)
+        return fail(TW_BAD_ARGUMENT, "tile %d is forced, but %s has no tile to choose", tile, row->lab.name);
+    if (tile > 0 && (row->gpu.traits & GPU_SQUARE) && tile != 8 && tile != 16 && tile != 32)
+        return fail(TW_BAD_ARGUMENT, "tile %d is forced, %s takes 8, 16 or 32", tile, row->lab.name);
     return TW_OK;
 }
 
@@ -110,21 +117,22 @@ tw_status plan_find(const tw_problem *problem, const device_facts *device, const
     if (choice->kernel != NULL) {
         best = kernel_named(choice->kernel);
         if (best == NULL) return fail(TW_BAD_ARGUMENT, "no kernel is named %s", choice->kernel);
-        if (!kernel_fits(best, problem, device, reason, sizeof reason)) best = NULL;
+        TRY(check_tile(best, choice->tile));
+        if (!kernel_fits(best, problem, device, choice->tile, reason, sizeof reason)) best = NULL;
     } else {
         for (int i = 0; i < kernel_count(); i++) {
             const kernel_row *row = kernel_at(i);
             if (!row->lab.production || strcmp(row->lab.engine, device->engine) != 0 || row->lab.dtype != problem->dtype) continue;
-            if (kernel_fits(row, problem, device, reason, sizeof reason) && !(best != NULL && beats(best, row))) best = row;
+            if (kernel_fits(row, problem, device, 0, reason, sizeof reason) && !(best != NULL && beats(best, row))) best = row;
         }
     }
     if (best == NULL)
         return fail(TW_NO_KERNEL, "%s: %s", choice->kernel ? choice->kernel : "no kernel fits", reason);
-    if (choice->tile > 0 && best->lab.default_tile == 0)
-        return fail(TW_BAD_ARGUMENT, "tile %d is forced, but %s has no tile to choose", choice->tile, best->lab.name);
+    if (choice->kernel == NULL) TRY(check_tile(best, choice->tile));
     *out = (plan){.problem = *problem, .row = best};
-    if (best->gpu.entry != NULL) return plan_gpu(out, device, choice);
-    if (best->micro != NULL)
+    if (best->gpu.entry != NULL)
+        plan_gpu(out, device, choice);
+    else if (best->micro != NULL)
         plan_loops(out, device, choice->threads);
     else
         plan_rung(out, choice->tile);

@@ -145,11 +145,19 @@ static int64_t span_bytes(int64_t rows, int64_t cols, int64_t ld, int bytes)
     return rows > 0 && cols > 0 ? ((rows - 1) * ld + cols) * bytes : 0;
 }
 
-static bool gpu_fits(const kernel_row *row, const tw_problem *p, const device_facts *device, char *reason, size_t size)
+int kernel_tile(const kernel_row *row, const tw_problem *problem, int forced_tile)
+{
+    if ((row->gpu.traits & GPU_SKINNY) && (problem->k == 16 || problem->k == 32)) return (int)problem->k;
+    return forced_tile > 0 ? forced_tile : row->lab.default_tile;
+}
+
+static bool gpu_fits(const kernel_row *row, const tw_problem *p, const device_facts *device, int forced_tile, char *reason, size_t size)
 {
     const gpu_kernel *g = &row->gpu;
     int bytes = dtype_find(p->dtype)->lab.bytes, c_bytes = dtype_find(p->dtype_c)->lab.bytes;
-    int64_t local = g->static_bytes + g->dynamic_bytes, largest = span_bytes(problem_a_rows(p), problem_a_cols(p), p->lda, bytes);
+    bool square = g->traits & GPU_SQUARE;
+    int64_t tile = kernel_tile(row, p, forced_tile), threads = square ? tile * tile : g->threads_x * g->threads_y;
+    int64_t local = square ? g->static_bytes * tile * tile / (32 * 32) : g->static_bytes + g->dynamic_bytes, largest = span_bytes(problem_a_rows(p), problem_a_cols(p), p->lda, bytes);
     int64_t b_span = span_bytes(problem_b_rows(p), problem_b_cols(p), p->ldb, bytes), c_span = span_bytes(p->m, p->n, p->ldc, c_bytes);
     if (b_span > largest) largest = b_span;
     if (c_span > largest) largest = c_span;
@@ -172,8 +180,8 @@ static bool gpu_fits(const kernel_row *row, const tw_problem *p, const device_fa
         snprintf(reason, size, "it multiplies m x 16 by 16 x n, or 32, the problem's k is %lld", (long long)p->k);
     else if (local > device->local_bytes)
         snprintf(reason, size, "it needs %lld bytes of local memory, this device has %lld", (long long)local, (long long)device->local_bytes);
-    else if ((g->threads_x ? g->threads_x * g->threads_y : row->lab.default_tile * row->lab.default_tile) > device->most_threads)
-        snprintf(reason, size, "its blocks have more threads than the %d of this device", device->most_threads);
+    else if (threads > device->most_threads)
+        snprintf(reason, size, "its blocks have %lld threads, this device takes %d", (long long)threads, device->most_threads);
     else if (largest > device->largest_bytes)
         snprintf(reason, size, "an operand of %lld bytes is larger than this device's %lld", (long long)largest, (long long)device->largest_bytes);
     else
@@ -181,7 +189,7 @@ static bool gpu_fits(const kernel_row *row, const tw_problem *p, const device_fa
     return false;
 }
 
-bool kernel_fits(const kernel_row *row, const tw_problem *problem, const device_facts *device, char *reason, size_t reason_bytes)
+bool kernel_fits(const kernel_row *row, const tw_problem *problem, const device_facts *device, int forced_tile, char *reason, size_t reason_bytes)
 {
     char unused[1];
     if (reason == NULL) reason = unused, reason_bytes = sizeof unused;
@@ -195,6 +203,6 @@ bool kernel_fits(const kernel_row *row, const tw_problem *problem, const device_
         snprintf(reason, reason_bytes, "it needs %s instructions, this device has %s", row->lab.needs,
                  cpu_level_name(device->level));
     else
-        return row->gpu.entry == NULL || gpu_fits(row, problem, device, reason, reason_bytes);
+        return row->gpu.entry == NULL || gpu_fits(row, problem, device, forced_tile, reason, reason_bytes);
     return false;
 }

@@ -23,10 +23,11 @@ typedef struct device_facts {
     const char *engine;
     cpu_level level;
     int threads;          /* that a call may use by default */
-    bool copies;          /* operands in host memory are computed from copies, which are aligned to 256 bytes */
+    bool copies;          /* operands in host memory are computed from copies, whose rows begin at multiples of 16 bytes */
     int sm;               /* CUDA: 10 major + minor */
     int most_threads;     /* GPU: of a block */
     int multiprocessors;  /* CUDA */
+    int warp;             /* OpenCL: so many neighbouring work-items have a barrier of their own; 0: only a whole group has */
     bool tensor_maps;     /* CUDA: the copy engine and a driver that describes tensors to it */
     int64_t l1_bytes, l2_bytes, l3_bytes;
     int64_t local_bytes;   /* GPU: shared (local) memory of a block */
@@ -44,14 +45,15 @@ enum {
     GPU_SKINNY = 64,      /* k is TILE, 16 or 32 */
     GPU_PRODUCTION = 128, /* tw_gemm may choose it */
     GPU_PERSISTENT = 256, /* one block per multiprocessor takes tile after tile */
-    GPU_THIS_SM = 512     /* instructions of exactly this architecture */
+    GPU_THIS_SM = 512,    /* instructions of exactly this architecture */
+    GPU_ROW_BARRIER = 1024 /* OpenCL: -DSUBGROUP_BARRIER=1 where a row of the tile lies in one warp */
 };
 
 typedef struct gpu_kernel {
     const char *entry;
     int threads_x, threads_y;
     int traits;
-    int static_bytes, dynamic_bytes; /* of shared (local) memory; static for the default tile */
+    int static_bytes, dynamic_bytes; /* of shared (local) memory; static of GPU_SQUARE kernels for TILE = 32 */
     int sm;                          /* at least this (CUDA) */
     int a_box_rows, a_box_cols, b_box_rows, b_box_cols; /* GPU_TENSOR_MAPS: what one copy brings */
 } gpu_kernel;
@@ -70,9 +72,12 @@ int kernel_count(void);
 const kernel_row *kernel_at(int index);
 const kernel_row *kernel_named(const char *name); /* NULL: no such row */
 
-/* kernel_fits - may this row compute this problem on this device? If not, reason (when not NULL) says why with the numbers.
- * Planner, tuner, tests and explain all ask here. */
-bool kernel_fits(const kernel_row *row, const tw_problem *problem, const device_facts *device, char *reason,
+/* kernel_tile - the edge of the tile: what the problem dictates, else what is forced, else the row's own; 0: it has none. */
+int kernel_tile(const kernel_row *row, const tw_problem *problem, int forced_tile);
+
+/* kernel_fits - may this row compute this problem on this device, with this tile (0: its own)? If not, reason (when not NULL) says why
+ * with the numbers. Planner, tuner, tests and explain all ask here. */
+bool kernel_fits(const kernel_row *row, const tw_problem *problem, const device_facts *device, int forced_tile, char *reason,
                  size_t reason_bytes);
 
 /* kernel_is_wide - do the operands' alignments let this GPU_WIDE row use 16-byte loads and stores? */

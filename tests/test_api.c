@@ -186,11 +186,17 @@ static void context_cases(void)
     setenv("TILEWRIGHT_CPU", "sse9", 1);
     expect("a wrong TILEWRIGHT_CPU is an error that names it",
            tw_open(NULL, &context) == TW_BAD_ARGUMENT && context == NULL && strstr(tw_error_text(), "TILEWRIGHT_CPU is sse9"));
+    int32_t count = 0;
+    expect("and so it is when devices are counted", tw_devices(NULL, 0, &count) == TW_BAD_ARGUMENT && strstr(tw_error_text(), "TILEWRIGHT_CPU is sse9"));
+    expect("or described", tw_devices(&device, 1, &count) == TW_BAD_ARGUMENT && strstr(tw_error_text(), "TILEWRIGHT_CPU is sse9"));
     unsetenv("TILEWRIGHT_CPU");
     unsetenv("OMP_NUM_THREADS");
-    int32_t count = 0;
     expect("devices without room are counted", tw_devices(NULL, 0, &count) == TW_OK && count >= 1);
     expect("devices are described", tw_devices(&device, 1, &count) == TW_OK && strcmp(device.engine, "cpu") == 0 && device.memory_bytes > 0);
+    tw_sgemm(NULL, TW_N, TW_N, -1, 1, 1, 1, a, 1, b, 1, 0, c, 1);
+    expect("what was left out of the list is told, and nothing older",
+           tw_devices(NULL, 0, &count) == TW_OK && strstr(tw_error_text(), "expected 0 or more") == NULL &&
+               (tw_error_text()[0] == '\0' || strstr(tw_error_text(), "opencl: ") != NULL || strstr(tw_error_text(), "cuda: ") != NULL));
 }
 
 static void table_cases(void)
@@ -214,6 +220,36 @@ static void table_cases(void)
     expect("status names and texts", strcmp(tw_status_name(TW_NO_MEMORY), "TW_NO_MEMORY") == 0 && tw_status_text(TW_OK)[0] &&
                                          strcmp(tw_status_name((tw_status)77), "unknown status") == 0);
     expect("version", strcmp(tw_version(), "0.1.0") == 0);
+}
+
+/* A made-up GPU with small blocks: what fits is asked of the tile that would be used, not of the row's own. */
+static void tile_case(const char *kernel, int64_t k, int tile, int most_threads, int64_t local_bytes, const char *refusal)
+{
+    device_facts device = {.engine = "opencl", .threads = 1, .most_threads = most_threads, .local_bytes = local_bytes, .largest_bytes = 1 << 30};
+    tw_problem p, made = tw_problem_make(TW_F32, TW_N, TW_N, 64, 64, k);
+    tw_lab_choice choice = {.kernel = kernel, .tile = tile};
+    char reason[160] = "";
+    plan out;
+    if (!tap_case("%s, k %d, tile %d: %d threads and %d bytes a block", kernel, (int)k, tile, most_threads, (int)local_bytes)) return;
+    bool loaded = problem_load(&made, a, a, a, &p) == TW_OK, fits = kernel_fits(kernel_named(kernel), &p, &device, tile, reason, sizeof reason);
+    tw_status status = plan_find(&p, &device, &choice, &out);
+    tap_result(loaded && fits == (refusal == NULL) && (status == TW_OK) == fits && (fits || (strstr(reason, refusal) && status == TW_NO_KERNEL)),
+               "fits %d, plan %s: %s", fits, tw_status_name(status), reason);
+}
+
+static void tile_cases(void)
+{
+    tile_case("opencl_f32_r04_banks", 64, 0, 256, 2048, NULL);
+    tile_case("opencl_f32_r04_banks", 64, 8, 64, 512, NULL);
+    tile_case("opencl_f32_r04_banks", 64, 32, 1024, 8192, NULL);
+    tile_case("opencl_f32_r04_banks", 64, 32, 256, 8192, "its blocks have 1024 threads, this device takes 256");
+    tile_case("opencl_f32_r04_banks", 64, 32, 1024, 8191, "it needs 8192 bytes of local memory, this device has 8191");
+    tile_case("opencl_f32_r04_banks", 64, 16, 255, 8192, "its blocks have 256 threads, this device takes 255");
+    tile_case("opencl_f32_s1_unoptimised", 32, 0, 256, 0, "its blocks have 1024 threads, this device takes 256");
+    tile_case("opencl_f32_s2_shared_a", 16, 0, 256, 1024, NULL);
+    tile_case("opencl_f32_s2_shared_a", 32, 0, 1024, 1024, "it needs 4096 bytes of local memory, this device has 1024");
+    tile_case("opencl_f32_r11_warp", 64, 0, 256, 16640, NULL);
+    tile_case("opencl_f32_r11_warp", 64, 0, 128, 16640, "its blocks have 256 threads, this device takes 128");
 }
 
 /* Plans over many shapes and made-up devices: blocks are multiples of the micro-tile, cover C, and fit the workspace stated. */
@@ -252,6 +288,7 @@ static void plan_cases(void)
     expect("plans: threads within the device's", threads);
     expect("plans: the same problem has the same plan", same);
     expect("plans: their text fits", text_fits);
+    tile_cases();
     char text[PROBLEM_TEXT_BYTES];
     tw_problem p = tw_problem_make(TW_F32, TW_N, TW_T, 512, 512, 64);
     problem_text(&p, text);

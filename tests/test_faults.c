@@ -15,6 +15,7 @@
 #include "engines/opencl/cl_api.h"
 #include "jit_cache.h"
 #include "sha256.h"
+#include "spaced.h"
 #include "tap.h"
 #include "tilewright_lab.h"
 
@@ -56,6 +57,33 @@ static bool cpu_right(void)
     return right && memcmp(a, c, sizeof a) == 0;
 }
 
+/* Operands with unmapped padding go up and C comes down; with a fake driver, which computes nothing, C is then what it was. */
+static tw_status run_spaced(tw_context *context)
+{
+    spaced s[3];
+    bool same = true;
+    for (int i = 0; i < 3; i++) s[i] = spaced_make(N, N - 1, 2 + i, i % 2 == 0);
+    for (int i = 0; i < N * (N - 1); i++) *spaced_at(&s[2], i / (N - 1), i % (N - 1)) = (float)i;
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_T, N, N - 1, N - 1);
+    p.lda = s[0].ld, p.ldb = s[1].ld, p.ldc = s[2].ld, p.beta = 1;
+    tw_status status = tw_gemm(context, &p, s[0].at, s[1].at, s[2].at);
+    for (int i = 0; status == TW_OK && i < N * (N - 1); i++) same = same && *spaced_at(&s[2], i / (N - 1), i % (N - 1)) == (float)i;
+    if (!same || !spaced_is_clean(&s[2])) puts("C came back changed");
+    for (int i = 0; i < 3; i++) spaced_free(&s[i]);
+    return status;
+}
+
+static void tell_skinny(tw_context *context, const char *engine)
+{
+    char kernel[64];
+    tw_lab_plan plan = {0};
+    tw_lab_choice choice = {.kernel = kernel};
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, N, N, 16);
+    snprintf(kernel, sizeof kernel, "%s_f32_s2_shared_a", engine);
+    tw_status status = tw_lab_plan_of(context, &choice, &p, &plan);
+    printf("skinny:%d:%s\n", (int)status, plan.text);
+}
+
 /* The drivers are loaded before the privileges go: an unprivileged user may not be able to reach the folder of the build. */
 static void drop_privileges(void)
 {
@@ -70,6 +98,7 @@ static int child(const char *engine)
     static float x[3 * N * N];
     char text[1024] = "";
     double rate;
+    int32_t count = -1;
     tw_options options = {.size = sizeof options, .engine = engine};
     tw_context *context = NULL;
     alarm(120);
@@ -88,11 +117,16 @@ static int child(const char *engine)
         tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, N, N, N);
         tell("run", run_once(context, engine, x, x + N * N, x + 2 * N * N));
         tell("gemm", tw_gemm(context, &p, x, x + N * N, x + 2 * N * N));
+        tell("spaced", run_spaced(context));
+        tell_skinny(context, engine);
         tell("peak", tw_lab_peak_flops(context, TW_F32, 1, 1, &rate));
         tell("bandwidth", tw_lab_bandwidth(context, 1 << 20, 1, 1, &rate));
+        tell("shared", tw_lab_shared_bandwidth(context, 1, &rate));
         tw_close(context);
     }
     puts(cpu_right() ? "cpu:right" : "cpu:wrong");
+    status = tw_devices(NULL, 0, &count);
+    printf("devices:%d:%s\ncount:%d:\n", (int)status, tw_error_text(), (int)count);
     return 0;
 }
 
@@ -162,7 +196,7 @@ static int told(const outcome *o, const char *what, char text[1024])
 
 static bool sane(const outcome *o)
 {
-    return o->exit == 0 && strstr(o->text, "cpu:right") != NULL;
+    return o->exit == 0 && strstr(o->text, "cpu:right") != NULL && strstr(o->text, "C came back changed") == NULL;
 }
 
 /* How often the fakes' log has this line. */
@@ -313,6 +347,48 @@ static void idle_case(const char *engine, const char *folders)
     tap_result(o.exit == 1 && strstr(o.text, "WRONG") != NULL && !timed, "exit %d, expected 1, WRONG and no median:\n%s", o.exit, o.text);
 }
 
+/* Runs that a row of faults[] cannot tell of: a line of the child, its number, a part of its text; "!": a part that must not be there. */
+static const struct {
+    const char *name, *engine, *folders;
+    const char *variables[3];
+    struct {
+        const char *line;
+        int number;
+        const char *says;
+    } expected[4];
+} tellings[] = {
+    {"one of two platforms is broken: the other is used", OPENCL, {"FAKE_OPENCL=platforms=2 broken=1"},
+     {{"state", 1, "platform 0 (Fake) is left out: clGetDeviceIDs failed with CL_DEVICE_NOT_AVAILABLE (-2)"}, {"gemm", TW_OK, ""},
+      {"devices", TW_OK, "opencl: platform 0 (Fake) is left out"}, {"count", 2, ""}}},
+    {"a broken engine does not hide the others", OPENCL, {"FAKES=clGetPlatformIDs=-6"},
+     {{"devices", TW_OK, "opencl: clGetPlatformIDs failed with CL_OUT_OF_HOST_MEMORY (-6)"}, {"count", 1, ""}}},
+    {"a platform without devices is not broken", OPENCL, {"FAKES=clGetDeviceIDs=-1@1", "FAKE_OPENCL=platforms=2"}, {{"state", 1, "!left out"}}},
+    {"a call that is not timed needs no profiling", OPENCL, {"FAKES=clGetEventProfilingInfo=-7"},
+     {{"run", TW_DEVICE_FAILED, "(-7)"}, {"gemm", TW_OK, ""}, {"spaced", TW_OK, ""}}},
+    {"no warps: the whole group waits", OPENCL, {NULL}, {{"skinny", TW_OK, "!SUBGROUP"}}},
+    {"warps: a row of the tile waits for itself", OPENCL, {"FAKE_OPENCL=warp=32"}, {{"skinny", TW_OK, "-DSUBGROUP_BARRIER=1"}, {"gemm", TW_OK, ""}}},
+    {"warps narrower than a row", OPENCL, {"FAKE_OPENCL=warp=8"}, {{"skinny", TW_OK, "!SUBGROUP"}}},
+    {"warps whose barrier does not compile", OPENCL, {"FAKE_OPENCL=warp=32", "FAKES=clBuildProgram=-11@1"},
+     {{"skinny", TW_OK, "!SUBGROUP"}, {"gemm", TW_OK, ""}}},
+};
+
+static void telling_cases(void)
+{
+    outcome o;
+    char text[1024];
+    for (size_t i = 0; i < sizeof tellings / sizeof *tellings; i++) {
+        if (!tap_case("%s: %s", tellings[i].engine, tellings[i].name)) continue;
+        run_child(tellings[i].engine, tellings[i].folders, tellings[i].variables, &o);
+        const char *wrong = sane(&o) ? NULL : "the child";
+        for (int j = 0; j < 4 && tellings[i].expected[j].line != NULL && wrong == NULL; j++) {
+            const char *says = tellings[i].expected[j].says;
+            bool right = told(&o, tellings[i].expected[j].line, text) == tellings[i].expected[j].number;
+            if (!right || (says[0] == '!' ? strstr(text, says + 1) != NULL : strstr(text, says) == NULL)) wrong = tellings[i].expected[j].line;
+        }
+        tap_result(wrong == NULL, "%s is not as expected; exit %d:\n%s", wrong, o.exit, o.text);
+    }
+}
+
 /* ---- each call of each driver fails once ---- */
 
 static const char *const cuda_calls[] = {
@@ -360,11 +436,11 @@ static bool all_given_back(const char *failing, char why[256])
 /* Did one of the lines tell a failure, and does its sentence name the call? */
 static bool failure_told(const outcome *o, const char *call, char text[1024])
 {
-    static const char *const lines[] = {"open", "run", "gemm", "peak", "bandwidth"};
+    static const char *const lines[] = {"open", "run", "gemm", "spaced", "peak", "bandwidth", "shared"};
     char name[64];
     snprintf(name, sizeof name, "%.*s", (int)(strstr(call, "_v2") != NULL ? strstr(call, "_v2") - call : (long)strlen(call)), call);
     text[0] = '\0';
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < (int)(sizeof lines / sizeof *lines); i++)
         if (told(o, lines[i], text) > 0) return strncmp(call, "nvrtc", 5) == 0 ? strstr(text, "NVRTC") != NULL || strstr(text, "nvrtc") != NULL : true;
     return told(o, "state", text) == 0 && strstr(text, name) != NULL;
 }
@@ -725,6 +801,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) fault_case(&faults[i]);
     real_loader_case();
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) program_cases(&faults[i]);
+    telling_cases();
     idle_case("cuda", "cuda:nvrtc");
     idle_case("opencl", "opencl");
     call_cases();

@@ -8,7 +8,7 @@ source=$(cd "$(dirname "$0")" && pwd)
 compiler=$(sed -n 's/^CMAKE_C_COMPILER:[A-Z]*=//p' "$build/CMakeCache.txt" 2>/dev/null)
 libdir=$(sed -n 's/^CMAKE_INSTALL_LIBDIR:[A-Z]*=//p' "$build/CMakeCache.txt" 2>/dev/null)
 
-cases='staged_files header_stands_alone pkg_config_shared pkg_config_static cmake_package program_runs_from_anywhere'
+cases='staged_files static_names header_stands_alone pkg_config_shared pkg_config_static cmake_package program_runs_from_anywhere'
 # shellcheck disable=SC2086 # words on purpose
 case " $* " in *' --list '*) printf '%s\n' $cases && exit 0 ;; esac
 
@@ -29,6 +29,14 @@ staged_files() {
         [ -e "$tree/$file" ] || { echo "$file is missing" && return 1; }
     done
     ! grep -rIl -e "$work" -e "$build" "$tree" || { echo "these files name a folder of the build" && return 1; }
+}
+
+# A program may define any name but those that begin with tw_.
+static_names() {
+    need nm || return 1
+    nm -g --defined-only "$tree/$libdir/libtilewright.a" >"$work/names" || return 1
+    grep -q ' T tw_gemm$' "$work/names" || { echo "tw_gemm is not in libtilewright.a" && return 1; }
+    ! awk 'NF == 3 && $3 !~ /^tw_/' "$work/names" | grep .
 }
 
 header_stands_alone() {

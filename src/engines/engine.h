@@ -24,12 +24,12 @@ typedef struct runnable {
     void *kernel, *stream, *begin, *event; /* the driver's own, of the engines that have one */
 } runnable;
 
-/* One operand in host memory: rows x cols elements, ld apart. */
+/* One operand in host memory: rows x cols elements, ld apart; device_ld apart in the copy that a GPU's kernels see. */
 typedef struct operand {
     void *host;
-    int64_t rows, cols, ld;
+    int64_t rows, cols, ld, device_ld;
     size_t element_bytes;
-    bool whole; /* move the padding between rows too: the lab wants to see whether a kernel wrote there */
+    bool whole; /* ld and device_ld are one, and the padding is moved too: the lab wants to see whether a kernel read or wrote there */
 } operand;
 
 typedef struct engine_ops {
@@ -49,6 +49,7 @@ typedef struct engine_ops {
     void (*resources)(engine *e, const runnable *r, tw_lab_resources *out); /* NULL: nothing to tell */
     tw_status (*peak_flops)(engine *e, tw_dtype dtype, int threads, int tries, double *flops_per_s);
     tw_status (*bandwidth)(engine *e, int64_t bytes, int threads, int tries, double *bytes_per_s);
+    tw_status (*shared_bandwidth)(engine *e, int tries, double *bytes_per_s); /* NULL: blocks share no memory of their own */
     void (*close)(engine *e);
 } engine_ops;
 

@@ -20,10 +20,16 @@ static inline const char *gpu_source(const char *file)
     return s->text;
 }
 
-/* gpu_span - bytes from an operand's first element to its last; 0 when it has none. */
+/* gpu_span - bytes from an operand's first element to its last on the device; 0 when it has none. */
 static inline size_t gpu_span(const operand *o)
 {
-    return o->rows > 0 && o->cols > 0 ? (size_t)((o->rows - 1) * o->ld + o->cols) * o->element_bytes : 0;
+    return o->rows > 0 && o->cols > 0 ? (size_t)((o->rows - 1) * o->device_ld + o->cols) * o->element_bytes : 0;
+}
+
+/* gpu_moves_at_once - is one copy of gpu_span() bytes all there is to move? Otherwise row by row: a host's padding is its own. */
+static inline bool gpu_moves_at_once(const operand *o)
+{
+    return o->whole || o->rows == 1 || (o->ld == o->cols && o->device_ld == o->cols);
 }
 
 #endif

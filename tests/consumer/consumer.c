@@ -5,8 +5,24 @@
 #include <string.h>
 
 static const char *const names[] = {"header and library have one version", "a product with the default context",
-                                    "a product with an opened context", "a refusal has a sentence"};
+                                    "a product with an opened context", "a refusal has a sentence",
+                                    "the library's inner names are the user's to define"};
 enum { CASES = sizeof names / sizeof names[0] };
+
+/* Names that the library has inside: a program may have its own, and the library must not call them. */
+#ifdef __cplusplus
+extern "C" {
+#endif
+int calls_astray;
+void fail(void) { calls_astray++; }
+void plan_find(void) { calls_astray++; }
+void problem_load(void) { calls_astray++; }
+void kernel_fits(void) { calls_astray++; }
+void dtype_find(void) { calls_astray++; }
+int cpu_engine, embedded_sources;
+#ifdef __cplusplus
+}
+#endif
 
 static int version_agrees(void)
 {
@@ -56,6 +72,7 @@ int main(int argc, char **argv)
     passed[1] = product_is_right(NULL);
     passed[2] = opened_product_is_right();
     passed[3] = refusal_speaks();
+    passed[4] = calls_astray == 0;
     for (i = 0; i < CASES; i++) {
         printf("%sok %d - %s\n", passed[i] ? "" : "not ", i + 1, names[i]);
         if (!passed[i]) printf("# last error: %s\n", tw_error_text());

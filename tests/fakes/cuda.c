@@ -41,6 +41,13 @@ static const char *name_of(cu_result error)
            error == 700 ? "CUDA_ERROR_ILLEGAL_ADDRESS" : error == 999 ? "CUDA_ERROR_UNKNOWN" : NULL;
 }
 
+static void copy_rows(const cu_copy_2d *c)
+{
+    char *to = c->dst_type == CU_MEMORY_HOST ? c->dst_host : (char *)(uintptr_t)c->dst_device;
+    const char *from = c->src_type == CU_MEMORY_HOST ? c->src_host : (const char *)(uintptr_t)c->src_device;
+    for (size_t i = 0; i < c->height; i++) memcpy(to + i * c->dst_pitch, from + i * c->src_pitch, c->width_bytes);
+}
+
 static void *handle(void)
 {
     return malloc(16);
@@ -71,7 +78,7 @@ CALL(cuMemAlloc_v2, (cu_pointer * memory, size_t bytes), *memory = (cu_pointer)(
 GIVE(cuMemFree_v2, (cu_pointer memory), free((void *)(uintptr_t)memory))
 CALL(cuMemcpyHtoD_v2, (cu_pointer to, const void *from, size_t bytes), memcpy((void *)(uintptr_t)to, from, bytes))
 CALL(cuMemcpyDtoH_v2, (void *to, cu_pointer from, size_t bytes), memcpy(to, (const void *)(uintptr_t)from, bytes))
-CALL(cuMemcpy2DUnaligned_v2, (const cu_copy_2d *copy), (void)copy)
+CALL(cuMemcpy2DUnaligned_v2, (const cu_copy_2d *copy), copy_rows(copy))
 CALL(cuMemsetD8_v2, (cu_pointer to, unsigned char byte, size_t bytes), memset((void *)(uintptr_t)to, byte, bytes))
 CALL(cuModuleLoadData, (cu_module * module, const void *data), if (memcmp(data, "FAKE", 4) != 0) return 200; *module = handle())
 GIVE(cuModuleUnload, (cu_module module), free(module))

@@ -1,4 +1,5 @@
-/* opencl.c - a fake libOpenCL.so.1: one platform, one device, whose memory is the host's. OLD: without a function of OpenCL 1.1. */
+/* opencl.c - a fake libOpenCL.so.1: one platform (FAKE_OPENCL "platforms=2": more) with one device, whose memory is the host's ("warp=32": made by
+ * NVIDIA; "broken=1": the first platform fails). OLD: without a function of OpenCL 1.1. */
 #include "engines/opencl/cl_api.h"
 #include "fake.h"
 
@@ -36,13 +37,27 @@ static cl_int tell(const void *value, size_t bytes, size_t room, void *out, size
     return CL_SUCCESS;
 }
 
+static int choice(const char *name, int otherwise)
+{
+    int unused;
+    return fake_number("FAKE_OPENCL", name, otherwise, &unused);
+}
+
 static cl_int tell_device(cl_uint what, size_t room, void *out, size_t *needed)
 {
     uint64_t number = what == CL_DEVICE_TYPE ? CL_DEVICE_TYPE_GPU_BIT : what == CL_DEVICE_MAX_COMPUTE_UNITS ? 2 : what == CL_DEVICE_MAX_WORK_GROUP_SIZE ? 1024 :
                       what == CL_DEVICE_LOCAL_MEM_SIZE ? 49152 : what == CL_DEVICE_EXTENSIONS ? 0 : (uint64_t)1 << 32;
+    if (what == CL_DEVICE_WARP_SIZE_NV) number = (uint64_t)choice("warp", 0);
+    if (what == CL_DEVICE_EXTENSIONS && choice("warp", 0) > 0)
+        return tell("cl_fake cl_nv_device_attribute_query", sizeof "cl_fake cl_nv_device_attribute_query", room, out, needed);
     if (what == CL_DEVICE_NAME || what == CL_DRIVER_VERSION || what == CL_DEVICE_VERSION || what == CL_DEVICE_EXTENSIONS)
         return tell("OpenCL fake", sizeof "OpenCL fake", room, out, needed);
     return tell(&number, room < 8 ? room : 8, room, out, needed);
+}
+
+static void copy_rows(char *to, size_t to_pitch, const char *from, size_t from_pitch, const size_t *region)
+{
+    for (size_t i = 0; i < region[1]; i++) memcpy(to + i * to_pitch, from + i * from_pitch, region[0]);
 }
 
 static cl_event event(cl_event *out)
@@ -50,9 +65,13 @@ static cl_event event(cl_event *out)
     return out != NULL ? *out = calloc(1, 16) : NULL;
 }
 
-CALL(clGetPlatformIDs, (cl_uint room, cl_platform *out, cl_uint *count), if (room > 0 && out != NULL) out[0] = (cl_platform)(uintptr_t)64; if (count != NULL) *count = 1)
+CALL(clGetPlatformIDs, (cl_uint room, cl_platform *out, cl_uint *count),
+     int platforms = choice("platforms", 1);
+     for (int i = 0; i < platforms && i < (int)room; i++) out[i] = (cl_platform)(uintptr_t)(64 * (i + 1));
+     if (count != NULL) *count = (cl_uint)platforms)
 CALL(clGetPlatformInfo, (UNUSED cl_platform p, UNUSED cl_uint what, size_t room, void *out, size_t *needed), tell("Fake", 5, room, out, needed))
-CALL(clGetDeviceIDs, (UNUSED cl_platform p, UNUSED cl_bitfield type, cl_uint room, cl_device *out, cl_uint *count),
+CALL(clGetDeviceIDs, (cl_platform p, UNUSED cl_bitfield type, cl_uint room, cl_device *out, cl_uint *count),
+     if (choice("broken", 0) == (int)((uintptr_t)p / 64)) return -2;
      if (room > 0 && out != NULL) out[0] = (cl_device)(uintptr_t)64; if (count != NULL) *count = 1)
 CALL(clGetDeviceInfo, (UNUSED cl_device d, cl_uint what, size_t room, void *out, size_t *needed), tell_device(what, room, out, needed))
 MAKE(cl_context, clCreateContext, 16, UNUSED const cl_properties *p, UNUSED cl_uint count, UNUSED const cl_device *d,
@@ -86,12 +105,17 @@ CALL(clEnqueueNDRangeKernel, (UNUSED cl_queue q, UNUSED cl_kernel k, UNUSED cl_u
                               UNUSED const size_t *local, UNUSED cl_uint count, UNUSED const cl_event *list, cl_event *out), event(out))
 CALL(clEnqueueWriteBuffer, (UNUSED cl_queue q, cl_memory m, UNUSED cl_bool blocking, size_t offset, size_t bytes, const void *from, UNUSED cl_uint count,
                             UNUSED const cl_event *list, cl_event *out), memcpy((char *)m + offset, from, bytes); event(out))
+CALL(clEnqueueWriteBufferRect, (UNUSED cl_queue q, cl_memory m, UNUSED cl_bool blocking, UNUSED const size_t *at, UNUSED const size_t *from,
+                                const size_t *region, size_t pitch, UNUSED size_t slice, size_t host_pitch, UNUSED size_t host_slice, const void *host,
+                                UNUSED cl_uint count, UNUSED const cl_event *list, cl_event *out),
+     copy_rows((char *)m, pitch, host, host_pitch, region); event(out))
 CALL(clEnqueueReadBuffer, (UNUSED cl_queue q, cl_memory m, UNUSED cl_bool blocking, size_t offset, size_t bytes, void *to, UNUSED cl_uint count,
                            UNUSED const cl_event *list, cl_event *out), memcpy(to, (char *)m + offset, bytes); event(out))
 #ifndef OLD
-CALL(clEnqueueReadBufferRect, (UNUSED cl_queue q, UNUSED cl_memory m, UNUSED cl_bool blocking, UNUSED const size_t *from, UNUSED const size_t *at,
-                               UNUSED const size_t *region, UNUSED size_t a, UNUSED size_t b, UNUSED size_t c, UNUSED size_t d, UNUSED void *to,
-                               UNUSED cl_uint count, UNUSED const cl_event *list, cl_event *out), event(out))
+CALL(clEnqueueReadBufferRect, (UNUSED cl_queue q, cl_memory m, UNUSED cl_bool blocking, UNUSED const size_t *from, UNUSED const size_t *at,
+                               const size_t *region, size_t pitch, UNUSED size_t slice, size_t host_pitch, UNUSED size_t host_slice, void *to,
+                               UNUSED cl_uint count, UNUSED const cl_event *list, cl_event *out),
+     copy_rows(to, host_pitch, (const char *)m, pitch, region); event(out))
 #endif
 CALL(clWaitForEvents, (UNUSED cl_uint count, UNUSED const cl_event *list), (void)0)
 CALL(clGetEventProfilingInfo, (UNUSED cl_event e, cl_uint what, size_t room, void *out, size_t *needed),

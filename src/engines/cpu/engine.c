@@ -99,11 +99,11 @@ static void cpu_describe(const engine *e, tw_device *out)
 static tw_status cpu_devices(tw_device *devices, int32_t capacity, int32_t *count)
 {
     static const tw_options defaults = {.size = sizeof defaults};
-    *count = 1;
-    if (capacity < 1) return TW_OK;
     engine seen = {0};
+    *count = 0;
     TRY(engine_settings(&defaults, &seen));
-    cpu_describe(&seen, &devices[0]);
+    *count = 1;
+    if (capacity > 0) cpu_describe(&seen, &devices[0]);
     return TW_OK;
 }
 

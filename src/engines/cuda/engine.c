@@ -343,6 +343,36 @@ static tw_status cuda_prepare(engine *e, const plan *p, runnable *out)
 
 /* ---- upload, launch, wait, download, release, drop ---- */
 
+/* Rows of an operand between host and device, each with padding of its own that is left alone. */
+static tw_status copy_rows(engine *e, const operand *o, cu_pointer device, bool up)
+{
+    const size_t most_pitch = INT32_MAX; /* CU_DEVICE_ATTRIBUTE_MAX_PITCH of every device so far */
+    size_t host_pitch = (size_t)o->ld * o->element_bytes, pitch = (size_t)o->device_ld * o->element_bytes, width = (size_t)o->cols * o->element_bytes;
+    cu_copy_2d copy = {.src_type = up ? CU_MEMORY_HOST : CU_MEMORY_DEVICE, .src_host = up ? o->host : NULL, .src_device = up ? 0 : device,
+                       .src_pitch = up ? host_pitch : pitch, .dst_type = up ? CU_MEMORY_DEVICE : CU_MEMORY_HOST,
+                       .dst_host = up ? NULL : o->host, .dst_device = up ? device : 0, .dst_pitch = up ? pitch : host_pitch,
+                       .width_bytes = width, .height = (size_t)o->rows};
+    if (host_pitch <= most_pitch && pitch <= most_pitch) {
+        CU_TRY(cuMemcpy2DUnaligned_v2, (&copy));
+        return TW_OK;
+    }
+    for (size_t i = 0; i < (size_t)o->rows; i++) {
+        char *row = (char *)o->host + i * host_pitch;
+        if (up)
+            CU_TRY(cuMemcpyHtoD_v2, (device + i * pitch, row, width));
+        else
+            CU_TRY(cuMemcpyDtoH_v2, (row, device + i * pitch, width));
+    }
+    return TW_OK;
+}
+
+static tw_status copy_up(engine *e, const operand *from, cu_pointer to)
+{
+    if (!gpu_moves_at_once(from)) return copy_rows(e, from, to, true);
+    CU_TRY(cuMemcpyHtoD_v2, (to, from->host, gpu_span(from)));
+    return TW_OK;
+}
+
 static tw_status upload(engine *e, const operand *from, bool copies, buffer *out)
 {
     size_t bytes = gpu_span(from);
@@ -350,12 +380,12 @@ static tw_status upload(engine *e, const operand *from, bool copies, buffer *out
     cu_result error = e->cu->cuMemAlloc_v2(&memory, bytes);
     if (error == CU_OUT_OF_MEMORY) return fail(TW_NO_MEMORY, "no device memory for %zu bytes: %s", bytes, cu_error_name(e->cu, error));
     if (error != CU_SUCCESS) return cu_fail(e, "cuMemAlloc", error);
-    if (copies && (error = e->cu->cuMemcpyHtoD_v2(memory, from->host, bytes)) != CU_SUCCESS) {
+    tw_status status = copies ? copy_up(e, from, memory) : TW_OK;
+    if (status == TW_OK)
+        out->device = memory;
+    else
         e->cu->cuMemFree_v2(memory);
-        return cu_fail(e, "cuMemcpyHtoD", error);
-    }
-    out->device = memory;
-    return TW_OK;
+    return status;
 }
 
 static tw_status cuda_upload(engine *e, const operand *from, bool copies, buffer *out)
@@ -457,15 +487,8 @@ static tw_status cuda_wait(engine *e, runnable *r)
 
 static tw_status download(engine *e, const buffer *from, const operand *to)
 {
-    if (to->whole) {
-        CU_TRY(cuMemcpyDtoH_v2, (to->host, from->device, gpu_span(to)));
-        return TW_OK;
-    }
-    size_t pitch = (size_t)to->ld * to->element_bytes;
-    cu_copy_2d copy = {.src_type = CU_MEMORY_DEVICE, .src_device = from->device, .src_pitch = pitch, .dst_type = CU_MEMORY_HOST,
-                       .dst_host = to->host, .dst_pitch = pitch, .width_bytes = (size_t)to->cols * to->element_bytes,
-                       .height = (size_t)to->rows};
-    CU_TRY(cuMemcpy2DUnaligned_v2, (&copy));
+    if (!gpu_moves_at_once(to)) return copy_rows(e, to, from->device, false);
+    CU_TRY(cuMemcpyDtoH_v2, (to->host, from->device, gpu_span(to)));
     return TW_OK;
 }
 
@@ -583,9 +606,29 @@ static tw_status cuda_bandwidth(engine *e, int64_t bytes, int threads, int tries
     return leave(e, bandwidth(e, bytes, tries, bytes_per_s));
 }
 
+static tw_status shared_bandwidth(engine *e, int tries, double *bytes_per_s)
+{
+    enum { ROUNDS = 4096, BYTES_EACH = 8 * 16, BLOCKS_EACH = 8, PROBE_THREADS = 256 };
+    unsigned blocks = (unsigned)attribute(e->cu, e->device, CU_ATTRIBUTE_MULTIPROCESSORS) * BLOCKS_EACH;
+    cu_pointer sink;
+    int rounds = ROUNDS;
+    double seconds;
+    CU_TRY(cuMemAlloc_v2, (&sink, 4));
+    tw_status status = least_seconds(e, "probe_shared", blocks, (void *[]){&sink, &rounds}, tries, &seconds);
+    e->cu->cuMemFree_v2(sink);
+    if (status == TW_OK) *bytes_per_s = (double)ROUNDS * BYTES_EACH * PROBE_THREADS * blocks / seconds;
+    return status;
+}
+
+static tw_status cuda_shared_bandwidth(engine *e, int tries, double *bytes_per_s)
+{
+    TRY(enter(e));
+    return leave(e, shared_bandwidth(e, tries, bytes_per_s));
+}
+
 const engine_ops cuda_engine = {
     .name = "cuda", .devices = cuda_devices, .state = cuda_state, .open = cuda_open, .describe = cuda_describe, .facts = cuda_facts,
     .prepare = cuda_prepare, .upload = cuda_upload, .launch = cuda_launch, .wait = cuda_wait, .download = cuda_download,
     .release = cuda_release, .drop = cuda_drop, .resources = cuda_resources, .peak_flops = cuda_peak_flops,
-    .bandwidth = cuda_bandwidth, .close = cuda_close,
+    .bandwidth = cuda_bandwidth, .shared_bandwidth = cuda_shared_bandwidth, .close = cuda_close,
 };

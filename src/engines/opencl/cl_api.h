@@ -42,7 +42,9 @@ enum {
     CL_DRIVER_VERSION = 0x102D,
     CL_DEVICE_VERSION = 0x102F,
     CL_DEVICE_EXTENSIONS = 0x1030,
+    CL_DEVICE_PLATFORM = 0x1031,
     CL_DEVICE_BUILT_IN_KERNELS = 0x103F,
+    CL_DEVICE_WARP_SIZE_NV = 0x4003, /* cl_nv_device_attribute_query */
 
     CL_QUEUE_PROFILING_ENABLE = 2,
     CL_MEM_READ_WRITE = 1,
@@ -83,6 +85,9 @@ enum {
       (cl_queue, cl_kernel, cl_uint, const size_t *, const size_t *, const size_t *, cl_uint, const cl_event *, cl_event *)) \
     F(cl_int, clEnqueueWriteBuffer, (cl_queue, cl_memory, cl_bool, size_t, size_t, const void *, cl_uint, const cl_event *, cl_event *)) \
     F(cl_int, clEnqueueReadBuffer, (cl_queue, cl_memory, cl_bool, size_t, size_t, void *, cl_uint, const cl_event *, cl_event *)) \
+    F(cl_int, clEnqueueWriteBufferRect,                                                                                \
+      (cl_queue, cl_memory, cl_bool, const size_t *, const size_t *, const size_t *, size_t, size_t, size_t, size_t, const void *, cl_uint, \
+       const cl_event *, cl_event *))                                                                                  \
     F(cl_int, clEnqueueReadBufferRect,                                                                                 \
       (cl_queue, cl_memory, cl_bool, const size_t *, const size_t *, const size_t *, size_t, size_t, size_t, size_t, void *, cl_uint, \
        const cl_event *, cl_event *))                                                                                  \

@@ -24,13 +24,14 @@ struct engine {
     const cl_api *cl;
     cl_device device;
     cl_context context;
-    cl_queue queue;
+    cl_queue queue, timed_queue; /* the second, which profiles, is made when a launch is to be timed */
     int index;
+    int warp; /* so many neighbouring work-items wait for each other alone; 0: only a whole group does */
     pid_t pid; /* that opened it: the driver's state does not survive a fork */
-    char identity[512]; /* platform, device and driver with their versions: part of every cache key */
+    char identity[640]; /* platform, device and driver with their versions: part of every cache key */
     char extra[256];    /* TILEWRIGHT_OPENCL_OPTIONS */
     jit_cache *cache;
-    pthread_mutex_t building; /* guards the list below and the cache */
+    pthread_mutex_t building; /* guards the list below, the cache and the making of timed_queue */
     built *built;
 };
 
@@ -55,9 +56,9 @@ static tw_status cl_fail(const char *call, cl_int error)
 
 static void device_text(const cl_api *cl, cl_device device, cl_uint what, char *text, size_t bytes)
 {
-    text[0] = '\0';
-    cl->clGetDeviceInfo(device, what, bytes - 1, text, NULL);
-    text[bytes - 1] = '\0';
+    char whole[512] = ""; /* a driver gives nothing where there is not room for all */
+    cl->clGetDeviceInfo(device, what, sizeof whole - 1, whole, NULL);
+    snprintf(text, bytes, "%.*s", (int)bytes - 1, whole);
 }
 
 static uint64_t device_number(const cl_api *cl, cl_device device, cl_uint what, size_t bytes)
@@ -67,13 +68,22 @@ static uint64_t device_number(const cl_api *cl, cl_device device, cl_uint what, 
     return number;
 }
 
-/* The devices of every platform, GPUs first: index 0 is the default. */
-static tw_status list_devices(const cl_api *cl, cl_device *devices, int *count)
+static bool is_kind(const cl_api *cl, cl_device device, cl_bitfield kind)
+{
+    return (device_number(cl, device, CL_DEVICE_TYPE, 8) & kind) != 0;
+}
+
+enum { SKIPPED_BYTES = 160 };
+
+/* The devices of every platform, GPUs first: index 0 is the default. skipped: what is wrong with the last platform that could not say what
+ * it has; "" where all could. */
+static tw_status list_devices(const cl_api *cl, cl_device *devices, int *count, char skipped[SKIPPED_BYTES])
 {
     cl_platform platforms[MOST_DEVICES];
     cl_device all[MOST_DEVICES];
     cl_uint platform_count = 0, found = 0;
     *count = 0;
+    skipped[0] = '\0';
     cl_int error = cl->clGetPlatformIDs(MOST_DEVICES, platforms, &platform_count);
     if (error == CL_PLATFORM_NOT_FOUND_KHR || (error == CL_SUCCESS && platform_count == 0))
         return fail(TW_NO_DEVICE, "the OpenCL loader found no driver (%d): no usable .icd file in /etc/OpenCL/vendors. Debian's package "
@@ -82,13 +92,19 @@ static tw_status list_devices(const cl_api *cl, cl_device *devices, int *count)
     for (cl_uint i = 0; i < platform_count && i < MOST_DEVICES && found < MOST_DEVICES; i++) {
         cl_uint here = 0;
         error = cl->clGetDeviceIDs(platforms[i], CL_DEVICE_TYPE_ALL, MOST_DEVICES - found, all + found, &here);
-        if (error == CL_SUCCESS) found += here < MOST_DEVICES - found ? here : MOST_DEVICES - found;
+        if (error == CL_SUCCESS) {
+            found += here < MOST_DEVICES - found ? here : MOST_DEVICES - found;
+        } else if (error != CL_DEVICE_NOT_FOUND) {
+            char name[64] = "";
+            cl->clGetPlatformInfo(platforms[i], CL_PLATFORM_NAME, sizeof name - 1, name, NULL);
+            snprintf(skipped, SKIPPED_BYTES, "; platform %u (%s) is left out: clGetDeviceIDs failed with %s (%d)", i, name, cl_error_name(error), (int)error);
+        }
     }
     for (int gpus = 1; gpus >= 0; gpus--)
         for (cl_uint i = 0; i < found; i++)
-            if (((device_number(cl, all[i], CL_DEVICE_TYPE, 8) & CL_DEVICE_TYPE_GPU_BIT) != 0) == gpus) devices[(*count)++] = all[i];
-    if (*count == 0) return fail(TW_NO_DEVICE, "OpenCL has %u platform%s and no device. Debian's package pocl-opencl-icd makes the CPU one",
-                                 platform_count, platform_count == 1 ? "" : "s");
+            if (is_kind(cl, all[i], CL_DEVICE_TYPE_GPU_BIT) == gpus) devices[(*count)++] = all[i];
+    if (*count == 0) return fail(TW_NO_DEVICE, "OpenCL has %u platform%s and no device. Debian's package pocl-opencl-icd makes the CPU one%s",
+                                 platform_count, platform_count == 1 ? "" : "s", skipped);
     return TW_OK;
 }
 
@@ -100,17 +116,20 @@ static void describe(const cl_api *cl, cl_device device, int index, tw_device *o
     snprintf(out->threads_from, sizeof out->threads_from, "compute units");
     out->threads = (int32_t)device_number(cl, device, CL_DEVICE_MAX_COMPUTE_UNITS, 4);
     out->memory_bytes = (int64_t)device_number(cl, device, CL_DEVICE_GLOBAL_MEM_SIZE, 8);
-    out->l2_bytes = (int64_t)device_number(cl, device, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE, 8);
+    /* On GPUs drivers take this for one L1 or for the sum of all: not known. */
+    if (is_kind(cl, device, CL_DEVICE_TYPE_CPU_BIT)) out->l2_bytes = (int64_t)device_number(cl, device, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE, 8);
 }
 
 static tw_status cl_devices(tw_device *devices, int32_t capacity, int32_t *count)
 {
     cl_device found[MOST_DEVICES];
+    char skipped[SKIPPED_BYTES];
     int number = 0;
     *count = 0;
     const cl_api *cl = cl_api_load();
     if (cl == NULL) return TW_NO_DEVICE;
-    TRY(list_devices(cl, found, &number));
+    TRY(list_devices(cl, found, &number, skipped));
+    if (skipped[0] != '\0') fail(TW_OK, "%s", skipped + 2); /* for tw_devices() */
     for (int i = 0; i < number && i < capacity; i++) describe(cl, found[i], i, &devices[i]);
     *count = number;
     return TW_OK;
@@ -119,16 +138,16 @@ static tw_status cl_devices(tw_device *devices, int32_t capacity, int32_t *count
 static void cl_state(char *text, size_t bytes)
 {
     cl_device found[MOST_DEVICES];
-    char name[96], version[96], driver[96];
+    char name[96], version[96], driver[96], skipped[SKIPPED_BYTES];
     int count;
     const cl_api *cl = cl_api_load();
-    if (cl == NULL || list_devices(cl, found, &count) != TW_OK) return;
+    if (cl == NULL || list_devices(cl, found, &count, skipped) != TW_OK) return;
     device_text(cl, found[0], CL_DEVICE_NAME, name, sizeof name);
     device_text(cl, found[0], CL_DEVICE_VERSION, version, sizeof version);
     device_text(cl, found[0], CL_DRIVER_VERSION, driver, sizeof driver);
     jit_cache *cache = jit_cache_open();
-    snprintf(text, bytes, "ready: %d device%s, the first %s, %s, driver %s; kernels kept: %s", count, count == 1 ? "" : "s", name, version,
-             driver, jit_cache_state(cache));
+    snprintf(text, bytes, "ready: %d device%s, the first %s, %s, driver %s%s; kernels kept: %s", count, count == 1 ? "" : "s", name, version,
+             driver, skipped, jit_cache_state(cache));
     jit_cache_close(cache);
 }
 
@@ -140,51 +159,41 @@ static void cl_close(engine *e)
         free(b);
     }
     if (e->queue != NULL) e->cl->clReleaseCommandQueue(e->queue);
+    if (e->timed_queue != NULL) e->cl->clReleaseCommandQueue(e->timed_queue);
     if (e->context != NULL) e->cl->clReleaseContext(e->context);
     jit_cache_close(e->cache);
     pthread_mutex_destroy(&e->building);
     free(e);
 }
 
+/* What a kept kernel depends on: platform, device and driver with their versions. */
+static void identify(engine *e)
+{
+    cl_platform platform = NULL;
+    char name[256], version[128], driver[128], platform_name[96] = "";
+    e->cl->clGetDeviceInfo(e->device, CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL);
+    if (platform != NULL) e->cl->clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof platform_name - 1, platform_name, NULL);
+    device_text(e->cl, e->device, CL_DEVICE_NAME, name, sizeof name);
+    device_text(e->cl, e->device, CL_DEVICE_VERSION, version, sizeof version);
+    device_text(e->cl, e->device, CL_DRIVER_VERSION, driver, sizeof driver);
+    snprintf(e->identity, sizeof e->identity, "%s|%s|%s|%s", platform_name, name, version, driver);
+}
+
 static tw_status open_device(engine *e, int index)
 {
     cl_device found[MOST_DEVICES];
-    char version[128], driver[128];
+    char skipped[SKIPPED_BYTES];
     int count;
     cl_int error;
-    TRY(list_devices(e->cl, found, &count));
-    if (index < 0 || index >= count) return fail(TW_NO_DEVICE, "device %d was asked for, OpenCL has %d (0 to %d)", index, count, count - 1);
+    TRY(list_devices(e->cl, found, &count, skipped));
+    if (index < 0 || index >= count)
+        return fail(TW_NO_DEVICE, "device %d was asked for, OpenCL has %d (0 to %d)%s", index, count, count - 1, skipped);
     e->device = found[index], e->index = index;
     e->context = e->cl->clCreateContext(NULL, 1, &e->device, NULL, NULL, &error);
     CL_TRY("clCreateContext", error);
-    e->queue = e->cl->clCreateCommandQueue(e->context, e->device, CL_QUEUE_PROFILING_ENABLE, &error);
+    e->queue = e->cl->clCreateCommandQueue(e->context, e->device, 0, &error);
     CL_TRY("clCreateCommandQueue", error);
-    device_text(e->cl, e->device, CL_DEVICE_NAME, e->identity, 256);
-    device_text(e->cl, e->device, CL_DEVICE_VERSION, version, sizeof version);
-    device_text(e->cl, e->device, CL_DRIVER_VERSION, driver, sizeof driver);
-    size_t used = strlen(e->identity);
-    snprintf(e->identity + used, sizeof e->identity - used, "|%s|%s", version, driver);
-    return TW_OK;
-}
-
-static tw_status cl_open(const tw_options *options, engine **out)
-{
-    const cl_api *cl = cl_api_load();
-    if (cl == NULL) return TW_NO_DEVICE;
-    engine *made = calloc(1, sizeof *made);
-    if (made == NULL) return fail(TW_NO_MEMORY, "no memory for the opencl engine of %zu bytes", sizeof *made);
-    const char *extra = getenv("TILEWRIGHT_OPENCL_OPTIONS");
-    snprintf(made->extra, sizeof made->extra, "%s", extra ? extra : "");
-    made->cl = cl;
-    made->pid = getpid();
-    pthread_mutex_init(&made->building, NULL);
-    made->cache = jit_cache_open();
-    tw_status status = open_device(made, options->device);
-    if (status != TW_OK) {
-        cl_close(made);
-        return status;
-    }
-    *out = made;
+    identify(e);
     return TW_OK;
 }
 
@@ -195,7 +204,7 @@ static void cl_describe(const engine *e, tw_device *out)
 
 static void cl_facts(const engine *e, device_facts *out)
 {
-    *out = (device_facts){.engine = "opencl", .threads = 1, .copies = true,
+    *out = (device_facts){.engine = "opencl", .threads = 1, .copies = true, .warp = e->warp,
                           .local_bytes = (int64_t)device_number(e->cl, e->device, CL_DEVICE_LOCAL_MEM_SIZE, 8),
                           .most_threads = (int)device_number(e->cl, e->device, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof(size_t)),
                           .largest_bytes = (int64_t)device_number(e->cl, e->device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, 8)};
@@ -291,6 +300,42 @@ static tw_status find_or_build(engine *e, const char *file, const char *entry, c
     return TW_OK;
 }
 
+/* How many neighbours wait for each other with the barrier of one warp: NVIDIA's 32, where its compiler takes that barrier, which is probed with
+ * the one kernel that has it. Others' sub-groups have widths that are known only when a kernel is compiled: there whole groups wait. */
+static int warp_of(engine *e)
+{
+    char extensions[8192] = "";
+    cl_kernel kernel;
+    e->cl->clGetDeviceInfo(e->device, CL_DEVICE_EXTENSIONS, sizeof extensions - 1, extensions, NULL);
+    if (strstr(extensions, "cl_nv_device_attribute_query") == NULL) return 0;
+    if (find_or_build(e, "opencl/s2_shared_a.cl", "s2_shared_a", "-DTILE=32 -DOP_A=0 -DOP_B=0 -DWIDE=0 -DSUBGROUP_BARRIER=1", &kernel) != TW_OK)
+        return 0;
+    e->cl->clReleaseKernel(kernel);
+    return (int)device_number(e->cl, e->device, CL_DEVICE_WARP_SIZE_NV, 4);
+}
+
+static tw_status cl_open(const tw_options *options, engine **out)
+{
+    const cl_api *cl = cl_api_load();
+    if (cl == NULL) return TW_NO_DEVICE;
+    engine *made = calloc(1, sizeof *made);
+    if (made == NULL) return fail(TW_NO_MEMORY, "no memory for the opencl engine of %zu bytes", sizeof *made);
+    const char *extra = getenv("TILEWRIGHT_OPENCL_OPTIONS");
+    snprintf(made->extra, sizeof made->extra, "%s", extra ? extra : "");
+    made->cl = cl;
+    made->pid = getpid();
+    pthread_mutex_init(&made->building, NULL);
+    made->cache = jit_cache_open();
+    tw_status status = open_device(made, options->device);
+    if (status != TW_OK) {
+        cl_close(made);
+        return status;
+    }
+    made->warp = warp_of(made);
+    *out = made;
+    return TW_OK;
+}
+
 static tw_status cl_prepare(engine *e, const plan *p, runnable *out)
 {
     cl_kernel kernel;
@@ -302,6 +347,29 @@ static tw_status cl_prepare(engine *e, const plan *p, runnable *out)
 
 /* ---- upload, launch, wait, download, release, drop ---- */
 
+/* Pitches and extent of an operand whose rows are moved, each with padding of its own that is left alone. */
+typedef struct rows_of {
+    size_t region[3], device_pitch, host_pitch;
+} rows_of;
+
+static const size_t no_offset[3] = {0, 0, 0};
+
+static rows_of rows_of_operand(const operand *o)
+{
+    return (rows_of){{(size_t)o->cols * o->element_bytes, (size_t)o->rows, 1}, (size_t)o->device_ld * o->element_bytes, (size_t)o->ld * o->element_bytes};
+}
+
+static tw_status copy_up(engine *e, const operand *from, cl_memory to)
+{
+    rows_of r = rows_of_operand(from);
+    if (gpu_moves_at_once(from))
+        CL_TRY("clEnqueueWriteBuffer", e->cl->clEnqueueWriteBuffer(e->queue, to, 1, 0, gpu_span(from), from->host, 0, NULL, NULL));
+    else
+        CL_TRY("clEnqueueWriteBufferRect", e->cl->clEnqueueWriteBufferRect(e->queue, to, 1, no_offset, no_offset, r.region, r.device_pitch, 0,
+                                                                           r.host_pitch, 0, from->host, 0, NULL, NULL));
+    return TW_OK;
+}
+
 static tw_status cl_upload(engine *e, const operand *from, bool copies, buffer *out)
 {
     cl_int error;
@@ -311,12 +379,12 @@ static tw_status cl_upload(engine *e, const operand *from, bool copies, buffer *
     cl_memory memory = e->cl->clCreateBuffer(e->context, CL_MEM_READ_WRITE, bytes, NULL, &error);
     if (error != CL_SUCCESS)
         return fail(cl_status(error), "no device memory for %zu bytes: %s (%d)", bytes, cl_error_name(error), (int)error);
-    out->memory = memory;
-    if (!copies) return TW_OK;
-    error = e->cl->clEnqueueWriteBuffer(e->queue, memory, 1, 0, bytes, from->host, 0, NULL, NULL);
-    if (error == CL_SUCCESS) return TW_OK;
-    e->cl->clReleaseMemObject(memory);
-    return cl_fail("clEnqueueWriteBuffer", error);
+    tw_status status = copies ? copy_up(e, from, memory) : TW_OK;
+    if (status == TW_OK)
+        out->memory = memory;
+    else
+        e->cl->clReleaseMemObject(memory);
+    return status;
 }
 
 static tw_status set_arguments(engine *e, const runnable *r, const buffer *a, const buffer *b, const buffer *c)
@@ -336,29 +404,45 @@ static tw_status set_arguments(engine *e, const runnable *r, const buffer *a, co
     return TW_OK;
 }
 
+/* The queue for a launch: only a timed one wants profiling, which costs every launch something. */
+static tw_status queue_for(engine *e, bool timed, cl_queue *out)
+{
+    cl_int error = CL_SUCCESS;
+    *out = e->queue;
+    if (!timed) return TW_OK;
+    pthread_mutex_lock(&e->building);
+    if (e->timed_queue == NULL) e->timed_queue = e->cl->clCreateCommandQueue(e->context, e->device, CL_QUEUE_PROFILING_ENABLE, &error);
+    *out = e->timed_queue;
+    pthread_mutex_unlock(&e->building);
+    CL_TRY("clCreateCommandQueue", error);
+    return TW_OK;
+}
+
 static tw_status cl_launch(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
 {
     const plan *p = r->plan;
     cl_event event = NULL;
+    cl_queue queue;
     if (p->problem.m == 0 || p->problem.n == 0) return TW_OK;
+    TRY(queue_for(e, r->timed, &queue));
     TRY(set_arguments(e, r, a, b, c));
     size_t local[2] = {(size_t)p->threads_x, (size_t)p->threads_y};
     size_t global[2] = {(size_t)p->grid_x * local[0], (size_t)p->grid_y * local[1]};
-    CL_TRY("clEnqueueNDRangeKernel", e->cl->clEnqueueNDRangeKernel(e->queue, r->kernel, 2, NULL, global, local, 0, NULL, &event));
+    CL_TRY("clEnqueueNDRangeKernel", e->cl->clEnqueueNDRangeKernel(queue, r->kernel, 2, NULL, global, local, 0, NULL, &event));
     r->event = event;
     return TW_OK;
 }
 
-/* Wait for an event, take its time, give it back. */
-static tw_status event_seconds(engine *e, cl_event event, double *seconds)
+/* Wait for an event, take its time if it is asked for, give it back. */
+static tw_status end_event(engine *e, cl_event event, double *seconds)
 {
     cl_ulong begin = 0, end = 0;
     cl_int error = e->cl->clWaitForEvents(1, &event);
-    if (error == CL_SUCCESS) error = e->cl->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof begin, &begin, NULL);
-    if (error == CL_SUCCESS) error = e->cl->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL);
+    if (error == CL_SUCCESS && seconds != NULL) error = e->cl->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof begin, &begin, NULL);
+    if (error == CL_SUCCESS && seconds != NULL) error = e->cl->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL);
     e->cl->clReleaseEvent(event);
     CL_TRY("the kernel", error);
-    *seconds = 1e-9 * (double)(end - begin);
+    if (seconds != NULL) *seconds = 1e-9 * (double)(end - begin);
     return TW_OK;
 }
 
@@ -367,20 +451,18 @@ static tw_status cl_wait(engine *e, runnable *r)
     cl_event event = r->event;
     if (event == NULL) return TW_OK;
     r->event = NULL;
-    return event_seconds(e, event, &r->seconds);
+    return end_event(e, event, r->timed ? &r->seconds : NULL);
 }
 
 static tw_status cl_download(engine *e, const buffer *from, const operand *to)
 {
-    static const size_t origin[3] = {0, 0, 0};
+    rows_of r = rows_of_operand(to);
     if (gpu_span(to) == 0) return TW_OK;
-    if (to->whole) {
+    if (gpu_moves_at_once(to))
         CL_TRY("clEnqueueReadBuffer", e->cl->clEnqueueReadBuffer(e->queue, from->memory, 1, 0, gpu_span(to), to->host, 0, NULL, NULL));
-        return TW_OK;
-    }
-    size_t pitch = (size_t)to->ld * to->element_bytes, region[3] = {(size_t)to->cols * to->element_bytes, (size_t)to->rows, 1};
-    CL_TRY("clEnqueueReadBufferRect", e->cl->clEnqueueReadBufferRect(e->queue, from->memory, 1, origin, origin, region, pitch, 0, pitch, 0,
-                                                                     to->host, 0, NULL, NULL));
+    else
+        CL_TRY("clEnqueueReadBufferRect", e->cl->clEnqueueReadBufferRect(e->queue, from->memory, 1, no_offset, no_offset, r.region, r.device_pitch, 0,
+                                                                         r.host_pitch, 0, to->host, 0, NULL, NULL));
     return TW_OK;
 }
 
@@ -406,11 +488,13 @@ static tw_status least_seconds(engine *e, cl_kernel kernel, size_t groups, int t
 {
     size_t local = PROBE_THREADS, global = groups * PROBE_THREADS;
     double now = 0;
+    cl_queue queue;
+    TRY(queue_for(e, true, &queue));
     *seconds = 0;
     for (int i = 0; i <= tries; i++) { /* the first warms up */
         cl_event event;
-        CL_TRY("clEnqueueNDRangeKernel", e->cl->clEnqueueNDRangeKernel(e->queue, kernel, 1, NULL, &global, &local, 0, NULL, &event));
-        TRY(event_seconds(e, event, &now));
+        CL_TRY("clEnqueueNDRangeKernel", e->cl->clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &global, &local, 0, NULL, &event));
+        TRY(end_event(e, event, &now));
         if (i > 0 && (*seconds <= 0 || now < *seconds)) *seconds = now;
     }
     return TW_OK;
@@ -422,39 +506,69 @@ static size_t probe_groups(engine *e)
     return 8 * (size_t)(units > 0 ? units : 1);
 }
 
-static tw_status run_fma(engine *e, cl_kernel kernel, cl_memory sink, int tries, double *flops_per_s)
+/* Rounds of a probe whose arguments begin with (sink, rounds): grown until a run takes 5 ms, since devices differ by a factor of a
+ * thousand; then the shortest of `tries` runs. */
+static tw_status rounds_per_second(engine *e, cl_kernel kernel, cl_memory sink, int tries, double *rounds_per_s)
 {
-    enum { CHAINS = 16, LANES = 8 };
-    float factor = 0.999f, addend = 0.001f;
     double seconds = 0;
-    int rounds = 16; /* grown until a run takes 5 ms: devices differ by a factor of a thousand */
+    int rounds = 16;
     CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, 0, sizeof sink, &sink));
-    CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, 2, 4, &factor));
-    CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, 3, 4, &addend));
     while (seconds < 5e-3 && rounds < 1 << 24) {
         rounds *= 4;
         CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, 1, 4, &rounds));
         TRY(least_seconds(e, kernel, probe_groups(e), 1, &seconds));
     }
     TRY(least_seconds(e, kernel, probe_groups(e), tries, &seconds));
-    *flops_per_s = 2.0 * CHAINS * LANES * rounds * PROBE_THREADS * (double)probe_groups(e) / seconds;
+    *rounds_per_s = (double)rounds * PROBE_THREADS * (double)probe_groups(e) / seconds;
     return TW_OK;
 }
 
-static tw_status cl_peak_flops(engine *e, tw_dtype dtype, int threads, int tries, double *flops_per_s)
+static tw_status run_fma(engine *e, cl_kernel kernel, cl_memory sink, int tries, double *flops_per_s)
+{
+    enum { CHAINS = 16, LANES = 8 };
+    float factor = 0.999f, addend = 0.001f;
+    double rounds_per_s;
+    CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, 2, 4, &factor));
+    CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, 3, 4, &addend));
+    TRY(rounds_per_second(e, kernel, sink, tries, &rounds_per_s));
+    *flops_per_s = 2.0 * CHAINS * LANES * rounds_per_s;
+    return TW_OK;
+}
+
+static tw_status run_shared(engine *e, cl_kernel kernel, cl_memory sink, int tries, double *bytes_per_s)
+{
+    enum { BYTES_EACH = 8 * 16 };
+    double rounds_per_s;
+    TRY(rounds_per_second(e, kernel, sink, tries, &rounds_per_s));
+    *bytes_per_s = BYTES_EACH * rounds_per_s;
+    return TW_OK;
+}
+
+/* Build an entry of opencl/probe.cl, give it a word to write into, run it. */
+static tw_status probe(engine *e, const char *entry, tw_status (*run)(engine *, cl_kernel, cl_memory, int, double *), int tries, double *per_s)
 {
     cl_kernel kernel;
     buffer sink;
-    (void)threads; /* the whole device */
-    if (dtype != TW_F32) return fail(TW_NO_KERNEL, "the opencl engine has no probe for %s", dtype_find(dtype)->lab.name);
-    TRY(find_or_build(e, "opencl/probe.cl", "probe_fma", "", &kernel));
+    TRY(find_or_build(e, "opencl/probe.cl", entry, "", &kernel));
     tw_status status = cl_upload(e, &(operand){.rows = 1, .cols = 1, .ld = 1, .element_bytes = 4}, false, &sink);
     if (status == TW_OK) {
-        status = run_fma(e, kernel, sink.memory, tries, flops_per_s);
+        status = run(e, kernel, sink.memory, tries, per_s);
         cl_release(e, &sink);
     }
     e->cl->clReleaseKernel(kernel);
     return status;
+}
+
+static tw_status cl_peak_flops(engine *e, tw_dtype dtype, int threads, int tries, double *flops_per_s)
+{
+    (void)threads; /* the whole device */
+    if (dtype != TW_F32) return fail(TW_NO_KERNEL, "the opencl engine has no probe for %s", dtype_find(dtype)->lab.name);
+    return probe(e, "probe_fma", run_fma, tries, flops_per_s);
+}
+
+static tw_status cl_shared_bandwidth(engine *e, int tries, double *bytes_per_s)
+{
+    return probe(e, "probe_shared", run_shared, tries, bytes_per_s);
 }
 
 static tw_status run_read(engine *e, cl_kernel kernel, cl_memory data, int64_t count, int tries, double *bytes_per_s)
@@ -476,7 +590,7 @@ static tw_status cl_bandwidth(engine *e, int64_t bytes, int threads, int tries, 
     buffer data;
     int64_t count = bytes / 16;
     (void)threads;
-    bool cpu = (device_number(e->cl, e->device, CL_DEVICE_TYPE, 8) & CL_DEVICE_TYPE_CPU_BIT) != 0;
+    bool cpu = is_kind(e->cl, e->device, CL_DEVICE_TYPE_CPU_BIT);
     count = round_up(count, (int64_t)probe_groups(e) * PROBE_THREADS); /* every work-item as many */
     TRY(find_or_build(e, "opencl/probe.cl", "probe_read", cpu ? "-DRUNS=1" : "-DRUNS=0", &kernel));
     void *zeros = calloc((size_t)count, 16);
@@ -494,5 +608,6 @@ static tw_status cl_bandwidth(engine *e, int64_t bytes, int threads, int tries, 
 const engine_ops opencl_engine = {
     .name = "opencl", .devices = cl_devices, .state = cl_state, .open = cl_open, .describe = cl_describe, .facts = cl_facts,
     .prepare = cl_prepare, .upload = cl_upload, .launch = cl_launch, .wait = cl_wait, .download = cl_download,
-    .release = cl_release, .drop = cl_drop, .peak_flops = cl_peak_flops, .bandwidth = cl_bandwidth, .close = cl_close,
+    .release = cl_release, .drop = cl_drop, .peak_flops = cl_peak_flops, .bandwidth = cl_bandwidth, .shared_bandwidth = cl_shared_bandwidth,
+    .close = cl_close,
 };

@@ -1,0 +1,96 @@
+/* test_strides.c - a host's padding is neither read, written nor copied, on every engine: rows on pages of their own with nothing mapped
+ * between them, up to 4 GiB apart; and what an odd leading dimension means for a kernel that is chosen, and for one that is forced. */
+#include <fcntl.h>
+#include <inttypes.h>
+
+#include "spaced.h"
+#include "tap.h"
+#include "tilewright_lab.h"
+
+enum { M = 9, N = 7, K = 6 };
+
+static double value(int i, int j, int which)
+{
+    return (i * 5 + j * 3 + which) % 7 - 3;
+}
+
+static void fill(const spaced *s, int which)
+{
+    for (int i = 0; i < s->rows; i++)
+        for (int j = 0; j < s->cols; j++) *spaced_at(s, i, j) = (float)value(i, j, which);
+}
+
+/* Small integers: the one right answer. */
+static bool product_right(const tw_problem *p, const spaced *a, const spaced *b, const spaced *c, char why[128])
+{
+    for (int i = 0; i < M; i++)
+        for (int j = 0; j < N; j++) {
+            double sum = 0;
+            for (int q = 0; q < K; q++)
+                sum += (double)*(p->op_a == TW_N ? spaced_at(a, i, q) : spaced_at(a, q, i)) * (double)*(p->op_b == TW_N ? spaced_at(b, q, j) : spaced_at(b, j, q));
+            double expected = p->alpha * sum + (p->beta != 0 ? p->beta * value(i, j, 2) : 0), found = (double)*spaced_at(c, i, j);
+            snprintf(why, 128, "C[%d, %d] is %g, expected %g", i, j, found, expected);
+            if (!(found == expected)) return false;
+        }
+    return true;
+}
+
+static void stride_case(const char *engine, tw_context *context, const char *refusal, int op, int64_t pages, bool at_end, double beta)
+{
+    char why[128] = "";
+    tw_problem p = tw_problem_make(TW_F32, (tw_op)(op / 2), (tw_op)(op % 2), M, N, K);
+    if (!tap_case("%s %c%c rows %" PRId64 " pages apart, %s of their pages, beta %g", engine, "nt"[op / 2], "nt"[op % 2], pages,
+                  at_end ? "at the end" : "at the beginning", beta))
+        return;
+    if (context == NULL) {
+        tap_skip(refusal);
+        return;
+    }
+    spaced a = spaced_make(p.op_a == TW_N ? M : K, p.op_a == TW_N ? K : M, pages, at_end);
+    spaced b = spaced_make(p.op_b == TW_N ? K : N, p.op_b == TW_N ? N : K, pages, at_end), c = spaced_make(M, N, pages, at_end);
+    fill(&a, 0), fill(&b, 1);
+    if (beta != 0) fill(&c, 2);
+    p.lda = a.ld, p.ldb = b.ld, p.ldc = c.ld, p.alpha = 2, p.beta = beta;
+    tw_status status = tw_gemm(context, &p, a.at, b.at, c.at);
+    bool right = status == TW_OK && product_right(&p, &a, &b, &c, why);
+    tap_result(right && spaced_is_clean(&c), "%s", status != TW_OK ? tw_error_text() : right ? "C's padding was written" : why);
+    spaced_free(&a), spaced_free(&b), spaced_free(&c);
+}
+
+/* A GPU's copies have rows of whole 16 bytes whatever the host's are; a kernel that is forced sees what the caller has. */
+static void plan_case(const char *engine, tw_context *context, const char *refusal)
+{
+    char kernel[48];
+    tw_lab_choice choice = {.kernel = kernel};
+    tw_lab_plan chosen, forced;
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, 333, 333, 333);
+    snprintf(kernel, sizeof kernel, "%s_f32_r11_warp", engine);
+    if (!tap_case("%s: odd leading dimensions cost no wide loads", engine)) return;
+    if (context == NULL) {
+        tap_skip(refusal);
+        return;
+    }
+    bool planned = tw_lab_plan_of(context, NULL, &p, &chosen) == TW_OK && tw_lab_plan_of(context, &choice, &p, &forced) == TW_OK;
+    tap_result(planned && strstr(chosen.text, "-DWIDE=1") != NULL && strstr(forced.text, "-DWIDE=0") != NULL, "%s",
+               planned ? chosen.text : tw_error_text());
+}
+
+int main(int argc, char **argv)
+{
+    static const int64_t pages[] = {2, 977, 1 << 20};
+    const char *engine;
+    tap_start(argc, argv);
+    for (int e = 0; (engine = tw_lab_engine_at(e)) != NULL; e++) {
+        tw_options options = {.size = sizeof options, .engine = engine};
+        tw_context *context = NULL;
+        char refusal[256] = "";
+        if (!tap.list && tw_open(&options, &context) != TW_OK) snprintf(refusal, sizeof refusal, "no %s device: %.200s", engine, tw_error_text());
+        for (int op = 0; op < 4; op++)
+            for (int i = 0; i < 3; i++)
+                for (int at_end = 0; at_end < 2; at_end++)
+                    for (int beta = 0; beta < 2; beta++) stride_case(engine, context, refusal, op, pages[i], at_end, 3 * beta);
+        if (strcmp(engine, "cpu") != 0) plan_case(engine, context, refusal);
+        tw_close(context);
+    }
+    return tap_finish();
+}
