@@ -4,6 +4,7 @@
 #include <string.h>
 #include "cmd.h"
 #include "device.h"
+#include "page.h"
 #include "row.h"
 #include "rungs.h"
 #include "say.h"
@@ -273,13 +274,37 @@ static exit_code ladder_engine(session *s, void *job)
     return code;
 }
 
-exit_code cmd_ladder(session *s)
+static exit_code climb_all(session *s)
 {
     static ladder l;
-    if (s->opt->sizes.count > 0 && s->opt->shapes.count > 0)
+    return s->opt->skinny ? skinny_ladders(s) : session_each_engine(s, "auto", ladder_engine, &l);
+}
+
+/* With --html the records of the run are kept, and become a page: also of a run in which a check failed, or an engine. */
+static exit_code climb_to_page(session *s)
+{
+    records kept = {0};
+    page p = {0};
+    exit_code code = page_open(&p, s->opt->html);
+    if (code != EXIT_OK) return code;
+    s->kept = &kept;
+    code = climb_all(s);
+    s->kept = NULL;
+    term_progress_end();
+    exit_code written = kept.count > 0 && code != EXIT_OUTPUT ? page_write(&p, &kept) : EXIT_OK;
+    page_discard(&p);
+    records_free(&kept);
+    return code != EXIT_OK ? code : written;
+}
+
+exit_code cmd_ladder(session *s)
+{
+    const options *opt = s->opt;
+    if (opt->sizes.count > 0 && opt->shapes.count > 0)
         return say(EXIT_USAGE, "--size and --shape each name the shape: give one");
-    if (s->opt->skinny && s->opt->tiles.count > 0)
+    if (opt->skinny && opt->tiles.count > 0)
         return say(EXIT_USAGE, "--tile does not hold with --skinny: the tile of a thin product is its k, 16 or 32");
-    if (s->opt->skinny) return skinny_ladders(s);
-    return session_each_engine(s, "auto", ladder_engine, &l);
+    if (opt->html != NULL && opt->json != NULL && strcmp(opt->html, opt->json) == 0)
+        return say(EXIT_USAGE, "--html and --json name the same file");
+    return opt->html != NULL ? climb_to_page(s) : climb_all(s);
 }

@@ -116,6 +116,7 @@ exit_code session_record(session *s, const record *r)
         record_write(s->json, r);
         s->json_lines = true;
     }
+    if (s->kept != NULL && records_add(s->kept, r, NULL, NULL) != TW_OK) return say_no_memory("the records of the page");
     return session_flush(s);
 }
 

@@ -1,4 +1,4 @@
-/* chart.c - see chart.h. Every picture is 480 units wide, so that its text can be read on a telephone. */
+/* chart.c - see chart.h. Every picture is 440 units wide, so that its text can be read on a telephone. */
 #include "chart.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 #include "html.h"
 #include "units.h"
 
-enum { WIDTH = 480, LETTER = 7, LINE = 13 }; /* a letter of 12 units is at most so wide on average; a line of text so high */
+enum { WIDTH = 440, LETTER = 7, LINE = 13 }; /* a letter of 12 units is at most so wide on average; a line of text so high */
 
 const char chart_style[] =
     ".chart{--ink:#1b1f24;--faint:#59626c;--grid:#d5dae0;--paper:#fff;--c0:#0b5fa5;--c1:#b34700;--c2:#00724f;--c3:#97337f;--c4:#6b5900;"
@@ -20,6 +20,7 @@ const char chart_style[] =
     ".chart .grid{stroke:var(--grid)}.chart .axis,.chart .roof{stroke:var(--ink);fill:none}.chart .roof{stroke-width:2}\n"
     ".chart .thin{stroke:var(--faint);fill:none}.chart .dash{stroke-dasharray:4 3}.chart .dots{stroke-dasharray:1.5 2.5}\n"
     ".chart .bar{fill:var(--c0)}.chart .hollow{fill:none;stroke:var(--c0)}.chart .dot{fill:var(--c0);stroke:var(--paper)}\n"
+    ".chart .label{paint-order:stroke;stroke:var(--paper);stroke-width:3px;stroke-linejoin:round}\n"
     ".chart .curve{fill:none;stroke-width:1.8}\n"
     ".chart .k0{stroke:var(--c0)}.chart .k1{stroke:var(--c1)}.chart .k2{stroke:var(--c2)}.chart .k3{stroke:var(--c3)}"
     ".chart .k4{stroke:var(--c4)}.chart .k5{stroke:var(--c5)}\n"
@@ -30,9 +31,9 @@ const char chart_style[] =
 
 static void begin(FILE *out, const chart *c, int height)
 {
-    fprintf(out, "<svg class=\"chart\" viewBox=\"0 0 %d %d\" role=\"img\" aria-labelledby=\"%s-t %s-d\"", WIDTH, height, c->id, c->id);
+    html_say(out, "<svg class=\"chart\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%t\"", WIDTH, height, c->title);
     if (c->alone) fprintf(out, " xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\"", 2 * WIDTH, 2 * height);
-    html_say(out, ">\n<title id=\"%h-t\">%t</title>\n<desc id=\"%h-d\">%t</desc>\n", c->id, c->title, c->id, c->description);
+    html_say(out, ">\n<title>%t</title>\n<desc>%t</desc>\n", c->title, c->description);
     if (!c->alone) return;
     fprintf(out, "<style>\n%s</style>\n<rect width=\"%d\" height=\"%d\" style=\"fill:var(--paper)\"/>\n", chart_style, WIDTH, height);
     html_say(out, "<text x=\"8\" y=\"18\" style=\"font-size:13px;font-weight:600\">%t</text>\n", c->title);
@@ -237,7 +238,7 @@ static void place_label(FILE *out, boxes *taken, const box *frame, double x, dou
             if (b.left < frame->left || b.right > frame->right || b.top < frame->top || b.bottom > frame->bottom || !is_free(taken, &b)) continue;
             take(taken, b);
             if (away > 1) line(out, "thin", x, y, left ? b.right : b.left, y + dy);
-            text(out, left ? "end" : "", left ? b.right - 1 : b.left + 1, y + dy + 4, most, label);
+            text(out, left ? "label end" : "label", left ? b.right - 1 : b.left + 1, y + dy + 4, most, label);
             return;
         }
 }
@@ -304,7 +305,7 @@ void chart_roofline(FILE *out, const chart *about, const chart_roofs *roofs, con
         snprintf(words, sizeof words, "measured peak %s", value);
         line(out, "roof", !isnan(roofs->memory_gbps) && roofs->peak / roofs->memory_gbps > x.first ? at(&x, roofs->peak / roofs->memory_gbps) : LEFT,
              at(&y, roofs->peak), RIGHT, at(&y, roofs->peak));
-        text(out, "end", RIGHT - 2, at(&y, roofs->peak) - 5, 40, words);
+        text(out, "label end", RIGHT - 2, at(&y, roofs->peak) - 5, 40, words);
         take(&taken, (box){RIGHT - (double)strlen(words) * LETTER, at(&y, roofs->peak) - 17, RIGHT, at(&y, roofs->peak) + 1});
     }
     if (!isnan(roofs->memory_gbps)) slope(out, &x, &y, roofs->memory_gbps, roofs->peak, "roof");
@@ -429,8 +430,7 @@ void chart_curves(FILE *out, const chart *about, const double *sizes, int size_c
         const chart_curve *c = &curves[endings[i].curve];
         double from = at(&x, sizes[last_size(c, size_count)]);
         char class[24];
-        snprintf(class, sizeof class, "thin k%d", endings[i].curve % 6);
-        line(out, class, from + 3, endings[i].wanted, RIGHT + 12, endings[i].y);
+        line(out, "thin dots", from + 3, endings[i].wanted, RIGHT + 12, endings[i].y);
         snprintf(class, sizeof class, "f%d", endings[i].curve % 6);
         text(out, class, RIGHT + 15, endings[i].y + 4, 14, c->label);
     }

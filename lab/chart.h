@@ -8,7 +8,6 @@
 
 /* What every picture has. Texts may be anybody's: they are escaped. */
 typedef struct chart {
-    const char *id;          /* of this picture in its page: letters, digits and "-" */
     const char *title, *description;
     bool alone;              /* a file of its own, not part of a page */
 } chart;

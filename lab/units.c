@@ -52,7 +52,7 @@ const char *units_gflops(double gflops, units_text out)
 const char *units_factor(double factor, units_text out)
 {
     if (!isfinite(factor)) return strcpy(out, "-");
-    snprintf(out, UNITS_TEXT, factor < 1e4 ? "%.2f" : "%.3g", factor);
+    snprintf(out, UNITS_TEXT, factor < 100 ? "%.2f" : factor < 1e6 ? "%.0f" : "%.3g", factor);
     return out;
 }
 
