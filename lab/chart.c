@@ -82,18 +82,19 @@ static int linear_ticks(double last, double ticks[TICKS_MOST])
     return count;
 }
 
-/* Decades; where there are few, also 2 and 5 of each. */
+/* Decades; where there are few, also 2 and 5 of each; where there are very many, some of them. */
 static int log_ticks(const axis *a, double ticks[TICKS_MOST])
 {
     static const double steps[] = {1, 2, 5};
-    int count = 0, used = log10(a->last / a->first) < 2.5 ? 3 : 1;
-    for (double decade = pow(10, floor(log10(a->first))); decade <= a->last; decade *= 10)
+    double decades = log10(a->last / a->first), step = pow(10, ceil((decades + 1) / TICKS_MOST));
+    int count = 0, used = decades < 2.5 ? 3 : 1;
+    for (double decade = pow(10, floor(log10(a->first))); decade <= a->last; decade *= step)
         for (int s = 0; s < used; s++)
             if (decade * steps[s] >= a->first * 0.9999 && decade * steps[s] <= a->last * 1.0001 && count < TICKS_MOST) ticks[count++] = decade * steps[s];
     return count;
 }
 
-/* The unit in which a picture speaks: TFLOP/s where the largest speed has thousands of GFLOP/s. */
+/* The unit in which a picture speaks: TFLOP/s where the largest speed has tens of thousands of GFLOP/s. */
 typedef struct unit {
     const char *name;
     double gflops;
@@ -101,7 +102,7 @@ typedef struct unit {
 
 static unit unit_for(double largest)
 {
-    return largest >= 2000 ? (unit){"TFLOP/s", 1000} : (unit){"GFLOP/s", 1};
+    return largest >= 10000 ? (unit){"TFLOP/s", 1000} : (unit){"GFLOP/s", 1};
 }
 
 static void speed_text(const unit *u, double gflops, units_text out)
@@ -151,7 +152,9 @@ static void bar(FILE *out, const chart_bar *b, const axis *x, const unit *u, dou
     speed_text(u, b->speed, speed);
     fprintf(out, "<rect class=\"bar\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"14\"/>\n", x->from, y + 2, to - x->from > 0.5 ? to - x->from : 0.5);
     if (b->off) fprintf(out, "<path class=\"bar\" d=\"M%.1f %.1fl8 7l-8 7z\"/>\n", to, y + 2);
-    text(out, "", to + (b->off ? 11 : 4), y + 13, 12, speed);
+    double behind = to + (b->off ? 11 : 4);
+    bool fits = behind + LETTER * (double)strlen(speed) < WIDTH;
+    text(out, fits ? "" : "label end", fits ? behind : WIDTH - 2, y + 13, 12, speed);
     if (!has_beside) return;
     to = at(x, b->beside);
     speed_text(u, b->beside, beside);
@@ -245,6 +248,25 @@ static void place_label(FILE *out, boxes *taken, const box *frame, double x, dou
 
 /* ---- roofline ---- */
 
+/* A logarithmic axis of speeds with its grid, and the two axes' lines. */
+static void speed_axis(FILE *out, const axis *y, const unit *u, double left, double right)
+{
+    double ticks[TICKS_MOST], last = INFINITY;
+    units_text tick;
+    axis in_unit = {y->first / u->gflops, y->last / u->gflops, y->from, y->to, true};
+    int count = log_ticks(&in_unit, ticks);
+    for (int i = 0; i < count; i++) {
+        double place = at(&in_unit, ticks[i]);
+        line(out, "grid", left, place, right, place);
+        if (place > last - LINE) continue;
+        tick_text(ticks[i], tick);
+        text(out, "end faint", left - 5, place + 4, 12, tick);
+        last = place;
+    }
+    line(out, "axis", left, y->from, right, y->from);
+    line(out, "axis", left, y->from, left, y->to);
+}
+
 static void log_grid(FILE *out, const axis *x, const axis *y, const unit *u)
 {
     double ticks[TICKS_MOST];
@@ -259,16 +281,7 @@ static void log_grid(FILE *out, const axis *x, const axis *y, const unit *u)
         text(out, "middle faint", place, y->from + 15, 12, tick);
         last = place;
     }
-    axis in_unit = {y->first / u->gflops, y->last / u->gflops, y->from, y->to, true};
-    count = log_ticks(&in_unit, ticks);
-    for (int i = 0; i < count; i++) {
-        double place = at(&in_unit, ticks[i]);
-        tick_text(ticks[i], tick);
-        line(out, "grid", x->from, place, x->to, place);
-        text(out, "end faint", x->from - 5, place + 4, 12, tick);
-    }
-    line(out, "axis", x->from, y->from, x->to, y->from);
-    line(out, "axis", x->from, y->from, x->from, y->to);
+    speed_axis(out, y, u, x->from, x->to);
 }
 
 /* The roof of a bandwidth: from the left edge up to the peak or the right edge. */
@@ -396,16 +409,9 @@ void chart_curves(FILE *out, const chart *about, const double *sizes, int size_c
     unit u = unit_for(high);
     axis x = {sizes[0], sizes[size_count - 1], LEFT + 8, RIGHT, true}, y = {low / 1.3, high * 1.3, bottom, TOP, true};
     begin(out, about, bottom + 40);
-    double ticks[TICKS_MOST], last = -1e9;
-    axis in_unit = {y.first / u.gflops, y.last / u.gflops, y.from, y.to, true};
-    int tick_count = log_ticks(&in_unit, ticks);
+    double last = -1e9;
     units_text tick;
-    for (int i = 0; i < tick_count; i++) {
-        double place = at(&in_unit, ticks[i]);
-        tick_text(ticks[i], tick);
-        line(out, "grid", LEFT, place, RIGHT, place);
-        text(out, "end faint", LEFT - 5, place + 4, 12, tick);
-    }
+    speed_axis(out, &y, &u, LEFT, RIGHT);
     for (int s = 0; s < size_count; s++) {
         double place = at(&x, sizes[s]);
         snprintf(tick, sizeof tick, "%.0f", sizes[s]);
@@ -414,8 +420,6 @@ void chart_curves(FILE *out, const chart *about, const double *sizes, int size_c
         text(out, "middle faint", place, bottom + 15, 12, tick);
         last = place;
     }
-    line(out, "axis", LEFT, bottom, RIGHT, bottom);
-    line(out, "axis", LEFT, bottom, LEFT, TOP);
     text(out, "middle faint", (LEFT + RIGHT) / 2.0, bottom + 32, 60, "m = n = k");
     text(out, "faint", LEFT + 4, TOP + 10, 20, u.name);
     int ends = 0;

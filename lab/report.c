@@ -37,8 +37,8 @@ static const char style[] =
     "summary{cursor:pointer;color:var(--link)}.story{border-top:1px solid var(--rule)}.story:first-of-type{border-top:0}.faint{color:var(--faint)}.wrong{font-weight:700}\n"
     "@media (max-width:520px){dl{grid-template-columns:1fr;gap:0}dt{margin-top:.3rem}.card dl{grid-template-columns:max-content 1fr;gap:.15rem .7rem}}\n"
     "@media print{@page{margin:12mm}:root{--ink:#000;--faint:#333;--rule:#bbb;--paper:#fff;--card:#fff;--link:#000;--new:#e4f4e8;--old:#fbe6e4}"
-    "body{font-size:10pt}header,main,footer{max-width:none;padding:0}nav,.skip{display:none}figure,.card,tr,svg{break-inside:avoid}h2,h3,caption{break-after:avoid}"
-    ".side{grid-template-columns:1fr 1fr}.scroll{overflow:visible}table{font-size:7pt}th,td{padding:.1rem .25rem;white-space:normal}"
+    "body{font-size:9pt}header,main,footer{max-width:none;padding:0}nav,.skip{display:none}figure,.card,tr,svg{break-inside:avoid}h2,h3,caption{break-after:avoid}"
+    ".side{grid-template-columns:1fr 1fr}.scroll{overflow:visible}table{font-size:7pt}th,td{padding:.1rem .22rem}th{white-space:normal}"
     "pre{font-size:6.3pt;white-space:pre-wrap;overflow:visible}details::details-content{content-visibility:visible;display:block}"
     "pre ins,pre del{display:inline}}\n";
 

@@ -146,9 +146,11 @@ static void draw_bars(const report *r, const ladder *l, int number)
     chart_bar *bars = calloc((size_t)l->count + 1, sizeof *bars);
     char title[240];
     shape_text shape;
+    bool mixed = false;
     if (bars == NULL) return;
+    for (int i = 0; i < l->count; i++) mixed |= comparable(l, l->steps[i].row);
     for (int i = 0; i < l->count; i++)
-        bars[i] = (chart_bar){l->steps[i].label, speed_of(l->steps[i].row), speed_of(l->steps[i].by_default), !comparable(l, l->steps[i].row)};
+        bars[i] = (chart_bar){l->steps[i].label, speed_of(l->steps[i].row), speed_of(l->steps[i].by_default), mixed && !comparable(l, l->steps[i].row)};
     snprintf(title, sizeof title, "Speed of every step, %s %s, %.20s on %.80s", l->wide ? "f64" : "f32", shape_of(l, shape),
              report_engine_name(r->ladders->machines[number].engine), r->ladders->machines[number].device);
     const chart about = {title, "One bar per rung, speed to the right; the table below has the numbers. A hollow bar is the same rung as the compiler unrolls it.", false};
