@@ -22,7 +22,7 @@ exit_code cmd_report(session *s)
     exit_code code = read_all(s->opt, &all);
     if (code == EXIT_OK) code = page_open(&p, s->opt->output);
     if (code == EXIT_OK) code = page_write(&p, &all);
-    if (code == EXIT_OK) fprintf(s->text, "%s: a page of %d records\n", s->opt->output, all.count);
+    if (code == EXIT_OK) fprintf(s->text, "%s: made of %d records\n", s->opt->output, all.count);
     page_discard(&p);
     records_free(&all);
     return code;

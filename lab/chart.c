@@ -32,7 +32,7 @@ const char chart_style[] =
 static void begin(FILE *out, const chart *c, int height)
 {
     html_say(out, "<svg class=\"chart\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%t\"", WIDTH, height, c->title);
-    if (c->alone) fprintf(out, " xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\"", 2 * WIDTH, 2 * height);
+    if (c->alone) fprintf(out, " xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\"", WIDTH * 3 / 2, height * 3 / 2);
     html_say(out, ">\n<title>%t</title>\n<desc>%t</desc>\n", c->title, c->description);
     if (!c->alone) return;
     fprintf(out, "<style>\n%s</style>\n<rect width=\"%d\" height=\"%d\" style=\"fill:var(--paper)\"/>\n", chart_style, WIDTH, height);

@@ -183,7 +183,7 @@ static void end_page(const report *r, bool embed)
              "and versions.</p>\n</footer>\n</body>\n</html>\n", tw_version());
 }
 
-/* ---- the page ---- */
+/* ---- the forms ---- */
 
 static tw_status write_sections(const report *r)
 {
@@ -198,25 +198,44 @@ static tw_status write_sections(const report *r)
     return status;
 }
 
-tw_status report_write(FILE *out, const records *all)
+/* The records stand last, since what comes before says whether there is room. */
+static tw_status write_page(const report *r)
 {
-    ladders sorted;
+    enum { END = 1500 };
     char *page = NULL;
     size_t bytes = 0;
-    tw_status status = ladders_sort(all, &sorted);
-    if (status != TW_OK) return status;
-    report r = {open_memstream(&page, &bytes), all, &sorted};
-    if (all->count == 0 || sorted.machine_count > REPORT_MACHINES) status = TW_BAD_ARGUMENT;
-    else if (r.out == NULL) status = TW_NO_MEMORY;
-    if (status == TW_OK) status = write_sections(&r);
-    if (r.out != NULL && fclose(r.out) != 0 && status == TW_OK) status = TW_NO_MEMORY;
+    report body = *r;
+    body.out = open_memstream(&page, &bytes);
+    if (body.out == NULL) return TW_NO_MEMORY;
+    tw_status status = write_sections(&body);
+    if (fclose(body.out) != 0) status = TW_NO_MEMORY;
     if (status == TW_OK) {
-        enum { END = 1500 };
-        fwrite(page, 1, bytes, out);
-        r.out = out;
-        end_page(&r, bytes + embedded_bytes(all) + END < REPORT_BYTES);
+        fwrite(page, 1, bytes, r->out);
+        end_page(r, bytes + embedded_bytes(r->all) + END < REPORT_BYTES);
     }
     free(page);
+    return status;
+}
+
+report_form report_form_of(const char *path)
+{
+    const char *ending = strrchr(path, '.');
+    if (ending == NULL || strchr(ending, '/') != NULL) return REPORT_PAGE;
+    return strcmp(ending, ".svg") == 0 ? REPORT_BARS : strcmp(ending, ".md") == 0 ? REPORT_TABLE : REPORT_PAGE;
+}
+
+tw_status report_write(FILE *out, const records *all, report_form form)
+{
+    ladders sorted;
+    tw_status status = ladders_sort(all, &sorted);
+    if (status != TW_OK) return status;
+    const report r = {out, all, &sorted};
+    bool has_ladder = false;
+    for (int i = 0; i < sorted.machine_count; i++) has_ladder |= sorted.machines[i].ladder >= 0;
+    if (all->count == 0 || sorted.machine_count > REPORT_MACHINES || (form != REPORT_PAGE && !has_ladder)) status = TW_BAD_ARGUMENT;
+    else if (form == REPORT_PAGE) status = write_page(&r);
+    else if (form == REPORT_BARS) report_bars(&r);
+    else report_markdown(&r);
     ladders_free(&sorted);
     return status;
 }

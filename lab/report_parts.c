@@ -141,7 +141,7 @@ static bool is_figure(const ladder *l)
     return l->m == 4096 && l->n == 4096 && l->k == 4096;
 }
 
-static void draw_bars(const report *r, const ladder *l, int number)
+static void draw_bars(const report *r, const ladder *l, int number, bool alone)
 {
     chart_bar *bars = calloc((size_t)l->count + 1, sizeof *bars);
     char title[240];
@@ -151,15 +151,27 @@ static void draw_bars(const report *r, const ladder *l, int number)
     for (int i = 0; i < l->count; i++) mixed |= comparable(l, l->steps[i].row);
     for (int i = 0; i < l->count; i++)
         bars[i] = (chart_bar){l->steps[i].label, speed_of(l->steps[i].row), speed_of(l->steps[i].by_default), mixed && !comparable(l, l->steps[i].row)};
-    snprintf(title, sizeof title, "Speed of every step, %s %s, %.20s on %.80s", l->wide ? "f64" : "f32", shape_of(l, shape),
-             report_engine_name(r->ladders->machines[number].engine), r->ladders->machines[number].device);
-    const chart about = {title, "One bar per rung, speed to the right; the table below has the numbers. A hollow bar is the same rung as the compiler unrolls it.", false};
-    fputs("<figure>\n", r->out);
+    snprintf(title, sizeof title, "%.20s on %.80s, %s %s", report_engine_name(r->ladders->machines[number].engine), r->ladders->machines[number].device,
+             l->wide ? "f64" : "f32", shape_of(l, shape));
+    const chart about = {title, "One bar per rung, speed to the right. A hollow bar is the same rung as the compiler unrolls it.", alone};
     chart_bars(r->out, &about, bars, l->count, report_peak(l));
-    html_say(r->out, "<figcaption>%hSolid: r01 to r05 with their loops held rolled, so that each step shows its one idea. Hollow: the same in the compiler's own unrolling. "
-             "An arrow: another type of element, off the axis.</figcaption>\n</figure>\n",
-             is_figure(l) ? "Document 000's figure: every step at 4096 x 4096. " : "");
     free(bars);
+}
+
+static void bars_figure(const report *r, const ladder *l, int number)
+{
+    fputs("<figure>\n", r->out);
+    draw_bars(r, l, number, false);
+    html_say(r->out, "<figcaption>%hSolid: r01 to r05 with their loops held rolled, so that each step shows its one idea. Hollow: the same in the compiler's own unrolling. "
+             "An arrow: another type of element, off the axis. The table below has the numbers.</figcaption>\n</figure>\n",
+             is_figure(l) ? "Document 000's figure: every step at 4096 x 4096. " : "");
+}
+
+void report_bars(const report *r)
+{
+    int number = 0;
+    while (ladder_main(r->ladders, number) == NULL) number++;
+    draw_bars(r, ladder_main(r->ladders, number), number, true);
 }
 
 static void draw_roofline(const report *r, const ladder *l, int number)
@@ -245,7 +257,26 @@ static void ladder_table(const report *r, const ladder *l, int number)
     report_table_end(out);
 }
 
-/* The same rung on every machine, where there are several of one type. */
+static const ladder_step *step_named(const ladder *l, const char *label)
+{
+    for (int i = 0; i < l->count; i++)
+        if (strcmp(l->steps[i].label, label) == 0) return &l->steps[i];
+    return NULL;
+}
+
+/* The label that comes after `last` in the main ladders of all machines; NULL: there is none. */
+static const char *next_label(const ladders *l, const char *last)
+{
+    const char *next = NULL;
+    for (int i = 0; i < l->machine_count; i++) {
+        const ladder *x = ladder_main(l, i);
+        for (int s = 0; x != NULL && s < x->count; s++)
+            if (strcmp(x->steps[s].label, last) > 0 && (next == NULL || strcmp(x->steps[s].label, next) < 0)) next = x->steps[s].label;
+    }
+    return next;
+}
+
+/* The same rung on every machine, where there are several. */
 static void compare_machines(const report *r)
 {
     FILE *out = r->out;
@@ -265,27 +296,67 @@ static void compare_machines(const report *r)
         html_say(out, ", %t</th>", shape_of(x, shape));
     }
     fputs("</tr></thead>\n<tbody>\n", out);
-    const char *last = "";
-    for (;;) { /* the labels of all ladders in order, each once */
-        const char *next = NULL;
-        for (int i = 0; i < l->machine_count; i++)
-            for (int s = 0; ladder_main(l, i) != NULL && s < ladder_main(l, i)->count; s++) {
-                const char *label = ladder_main(l, i)->steps[s].label;
-                if (strcmp(label, last) > 0 && (next == NULL || strcmp(label, next) < 0)) next = label;
-            }
-        if (next == NULL) break;
-        last = next;
-        html_say(out, "<tr><th scope=\"row\">%t</th>", last);
+    for (const char *label = ""; (label = next_label(l, label)) != NULL;) {
+        html_say(out, "<tr><th scope=\"row\">%t</th>", label);
         for (int i = 0; i < l->machine_count; i++) {
             const ladder *x = ladder_main(l, i);
-            units_text t = "-";
-            for (int s = 0; x != NULL && s < x->count; s++)
-                if (strcmp(x->steps[s].label, last) == 0) report_speed(speed_of(x->steps[s].row), t);
-            if (x != NULL) report_cell(out, t);
+            const ladder_step *step = x != NULL ? step_named(x, label) : NULL;
+            units_text t;
+            if (x != NULL) report_cell(out, report_speed(step != NULL ? speed_of(step->row) : (double)NAN, t));
         }
         fputs("</tr>\n", out);
     }
     report_table_end(out);
+}
+
+/* A cell of a Markdown table: nothing in it ends the cell or the line. */
+static void markdown_cell(FILE *out, const char *text)
+{
+    fputs(" ", out);
+    for (; *text != '\0'; text++) {
+        if (strchr("|\\`*[]<", *text) != NULL) putc('\\', out);
+        putc(*text == '\n' ? ' ' : *text, out);
+    }
+    fputs(" |", out);
+}
+
+void report_markdown(const report *r)
+{
+    FILE *out = r->out;
+    const ladders *l = r->ladders;
+    fputs("| rung | idea |", out);
+    for (int i = 0; i < l->machine_count; i++) {
+        const ladder *x = ladder_main(l, i);
+        char head[300];
+        shape_text shape;
+        if (x == NULL) continue;
+        snprintf(head, sizeof head, "%.20s, %.100s, %s", report_engine_name(l->machines[i].engine), l->machines[i].device, shape_of(x, shape));
+        markdown_cell(out, head);
+    }
+    fputs("\n|---|---|", out);
+    for (int i = 0; i < l->machine_count; i++)
+        if (ladder_main(l, i) != NULL) fputs("---:|", out);
+    fputs("\n", out);
+    for (const char *label = ""; (label = next_label(l, label)) != NULL;) {
+        const tw_lab_kernel *kernel = NULL;
+        for (int i = 0; kernel == NULL && i < l->machine_count; i++) {
+            const ladder_step *step = ladder_main(l, i) != NULL ? step_named(ladder_main(l, i), label) : NULL;
+            if (step != NULL) kernel = row_kernel(step->row);
+        }
+        fputs("|", out);
+        markdown_cell(out, label);
+        markdown_cell(out, kernel != NULL ? kernel->idea : "");
+        for (int i = 0; i < l->machine_count; i++) {
+            const ladder *x = ladder_main(l, i);
+            const ladder_step *step = x != NULL ? step_named(x, label) : NULL;
+            units_text t;
+            if (x == NULL) continue;
+            fprintf(out, " %s", report_speed(step != NULL ? speed_of(step->row) : (double)NAN, t));
+            if (step != NULL && step->by_default != NULL) fprintf(out, " (%s)", report_speed(speed_of(step->by_default), t));
+            fputs(" |", out);
+        }
+        fputs("\n", out);
+    }
 }
 
 void report_charts(const report *r)
@@ -302,7 +373,7 @@ void report_charts(const report *r)
         fputs("</h3>\n", out);
         if (l->timed > 0) {
             fputs("<div class=\"side\">\n", out);
-            draw_bars(r, l, i);
+            bars_figure(r, l, i);
             draw_roofline(r, l, i);
             fputs("</div>\n", out);
         }
@@ -322,13 +393,6 @@ typedef struct grid {
     double *speeds; /* rows x columns */
     bool *drawn;    /* rows that the chart shows: of the ladders' own type */
 } grid;
-
-static const ladder_step *step_named(const ladder *l, const char *label)
-{
-    for (int i = 0; i < l->count; i++)
-        if (strcmp(l->steps[i].label, label) == 0) return &l->steps[i];
-    return NULL;
-}
 
 static bool belongs(const ladder *l, int number, bool wide, bool square)
 {

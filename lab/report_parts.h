@@ -18,6 +18,8 @@ void report_skinny(const report *r);   /* document 004's table */
 tw_status report_stories(const report *r);
 void report_traffic(const report *r);  /* what is asked, predicted and counted */
 void report_method(const report *r);
+void report_bars(const report *r);     /* alone: the bars of the first main ladder as a file */
+void report_markdown(const report *r); /* alone: the main ladders side by side, in Markdown */
 
 /* Shared by them. */
 const char *report_engine_name(const char *engine);

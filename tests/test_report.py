@@ -285,6 +285,22 @@ def curves_over_sizes():
 
 
 @case
+def one_command_climbs_over_sizes():
+    sizes = (16, 40, 33)
+    done = good("ladder", "--size", "16,40,33", "--samples", 1, "--rung", "r01,r04", "--json", "x.jsonl", "--html", "x.html")
+    written = [json.loads(line) for line in open("x.jsonl")]
+    assert [(r["m"], r["rung"]) for r in written] == [(n, rung) for n in sizes for rung in ("r01_naive", "r04_banks")]
+    for i, rung in enumerate(("r01_naive", "r04_banks")):
+        row = next(line.split() for line in done.stdout.splitlines() if line.startswith("ab"[i] + " " + rung))
+        for record, cell in zip([r for r in written if r["rung"] == rung], row[2:], strict=True):
+            assert abs(float(cell) / record["gflops"] - 1) < 0.01, (cell, record["gflops"])
+    picture = [line.split("|")[1] for line in done.stdout.splitlines() if re.match(r" +[0-9.]+ \|", line)]
+    assert [sum(letter in line[9 * s:9 * s + 9] for line in picture) for letter in "ab" for s in range(3)] == [1] * 6, picture
+    assert sum(svg["tags"].count("path") == 2 for svg in check("x.html").svgs) == 1
+    bad(2, "ladder", "--skinny", "--size", "16,32", says="one --size")
+
+
+@case
 def several_machines_side_by_side():
     reading()
     write("a.jsonl", *[a_record(device=f"Device {i}") for i in range(24)])
