@@ -5,6 +5,7 @@
  * program with --child ENGINE, which prints what it met. Permission tests drop to an unprivileged user where they run as root. */
 #include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -84,6 +85,39 @@ static void tell_skinny(tw_context *context, const char *engine)
     printf("skinny:%d:%s\n", (int)status, plan.text);
 }
 
+static void tell_plan(tw_context *context)
+{
+    tw_lab_plan plan = {0};
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, N, N - 1, N - 1);
+    tw_status status = tw_lab_plan_of(context, NULL, &p, &plan);
+    printf("plan:%d:%s\n", (int)status, plan.text);
+}
+
+enum { THREADS = 8, CALLS = 25 };
+
+static void *call_often(void *context)
+{
+    static const float x[2 * N * N];
+    float c[N * N];
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, N, N, N);
+    intptr_t failed = 0;
+    for (int i = 0; i < CALLS; i++) failed += tw_gemm(context, &p, x, x + N * N, c) != TW_OK;
+    return (void *)failed;
+}
+
+static tw_status run_threads(tw_context *context)
+{
+    pthread_t threads[THREADS];
+    intptr_t failed = 0;
+    for (int i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, call_often, context);
+    for (int i = 0; i < THREADS; i++) {
+        void *one;
+        pthread_join(threads[i], &one);
+        failed += (intptr_t)one;
+    }
+    return failed == 0 ? TW_OK : TW_DEVICE_FAILED;
+}
+
 /* The drivers are loaded before the privileges go: an unprivileged user may not be able to reach the folder of the build. */
 static void drop_privileges(void)
 {
@@ -119,6 +153,8 @@ static int child(const char *engine)
         tell("gemm", tw_gemm(context, &p, x, x + N * N, x + 2 * N * N));
         tell("spaced", run_spaced(context));
         tell_skinny(context, engine);
+        tell_plan(context);
+        if (getenv("FAULTS_THREADS") != NULL) tell("threads", run_threads(context));
         tell("peak", tw_lab_peak_flops(context, TW_F32, 1, 1, &rate));
         tell("bandwidth", tw_lab_bandwidth(context, 1 << 20, 1, 1, &rate));
         tw_close(context);
@@ -367,6 +403,14 @@ static const struct {
     {"no warps: the whole group waits", OPENCL, {NULL}, {{"skinny", TW_OK, "!SUBGROUP"}}},
     {"warps: a row of the tile waits for itself", OPENCL, {"FAKE_OPENCL=warp=32"}, {{"skinny", TW_OK, "-DSUBGROUP_BARRIER=1"}, {"gemm", TW_OK, ""}}},
     {"warps narrower than a row", OPENCL, {"FAKE_OPENCL=warp=8"}, {{"skinny", TW_OK, "!SUBGROUP"}}},
+    {"tensor maps where driver, device and NVRTC have them", CUDA, {NULL}, {{"plan", TW_OK, "cuda_f32_r12_async"}, {"gemm", TW_OK, ""}}},
+    {"no tensor maps with an NVRTC that does not know sm_90", CUDA, {"FAKE_ARCHS=70 75 80 86"},
+     {{"state", 1, "compute_86"}, {"plan", TW_OK, "cuda_f32_r14_peak"}, {"gemm", TW_OK, ""}}},
+    {"no tensor maps with an NVRTC of CUDA 11", CUDA, {"FAKE_NVRTC=major=11"},
+     {{"state", 1, "compiles for sm_90;"}, {"plan", TW_OK, "cuda_f32_r14_peak"}, {"gemm", TW_OK, ""}}},
+    {"tensor maps on a device that is newer than NVRTC", CUDA, {"FAKE_CUDA=sm=100", "FAKE_ARCHS=80 90"},
+     {{"state", 1, "compute_90"}, {"plan", TW_OK, "cuda_f32_r12_async"}, {"gemm", TW_OK, ""}}},
+    {"no tensor maps before sm_90", CUDA, {"FAKE_CUDA=sm=89"}, {{"plan", TW_OK, "cuda_f32_r14_peak"}, {"gemm", TW_OK, ""}}},
     {"warps whose barrier does not compile", OPENCL, {"FAKE_OPENCL=warp=32", "FAKES=clBuildProgram=-11@1"},
      {{"skinny", TW_OK, "!SUBGROUP"}, {"gemm", TW_OK, ""}}},
 };
@@ -385,6 +429,22 @@ static void telling_cases(void)
             if (!right || (says[0] == '!' ? strstr(text, says + 1) != NULL : strstr(text, says) == NULL)) wrong = tellings[i].expected[j].line;
         }
         tap_result(wrong == NULL, "%s is not as expected; exit %d:\n%s", wrong, o.exit, o.text);
+    }
+}
+
+/* A stream and its events are made once for all calls one after the other, and once for each of those that run at a time. */
+static void lane_cases(void)
+{
+    outcome o;
+    char text[1024];
+    for (int threads = 0; threads < 2; threads++) {
+        if (!tap_case("cuda: streams are kept for the next calls, %s", threads ? "of many threads" : "of one thread")) continue;
+        run_child("cuda", "cuda:nvrtc", (const char *const[]){threads ? "FAULTS_THREADS=1" : NULL, NULL}, &o);
+        int streams = logged("cuStreamCreate"), events = logged("cuEventCreate"), calls = logged("cuLaunchKernel");
+        bool right = sane(&o) && told(&o, "gemm", text) == TW_OK && told(&o, "threads", text) == (threads ? TW_OK : -1);
+        right = right && calls >= (threads ? THREADS * CALLS : 5) && streams >= 1 && streams <= (threads ? THREADS : 1) && events == 2 * streams;
+        tap_result(right && logged("cuStreamDestroy_v2") == streams && logged("cuEventDestroy_v2") == events,
+                   "%d launches with %d streams, %d events; exit %d:\n%s", calls, streams, events, o.exit, o.text);
     }
 }
 
@@ -801,6 +861,7 @@ int main(int argc, char **argv)
     real_loader_case();
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) program_cases(&faults[i]);
     telling_cases();
+    lane_cases();
     idle_case("cuda", "cuda:nvrtc");
     idle_case("opencl", "opencl");
     call_cases();
