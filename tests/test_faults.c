@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "engines/cuda/cu_api.h"
@@ -773,6 +774,57 @@ static void sum_case(const char *name, const char *text, int times, const char *
     tap_result(strcmp(hex, expected) == 0, "%s", hex);
 }
 
+/* A file of this length (with a hole for what is in it) in the cache's folder, last used so many seconds ago. */
+static void make_old(const char *name, int64_t bytes, int seconds)
+{
+    char path[512];
+    struct timespec times[2] = {{.tv_sec = time(NULL) - seconds}, {.tv_sec = time(NULL) - seconds}};
+    snprintf(path, sizeof path, "%s/%s", cache_folder, name);
+    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+    if (fd < 0 || ftruncate(fd, bytes) != 0 || futimens(fd, times) != 0) perror(path);
+    close(fd);
+}
+
+static bool is_there(const char *name)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", cache_folder, name);
+    return access(path, F_OK) == 0;
+}
+
+/* The folder has a limit: what was not used for longest goes, and nothing that is not the cache's own. */
+static void room_case(void)
+{
+    enum { MIB = 1 << 20 };
+    char names[5][80];
+    size_t bytes = 0;
+    if (!tap_case("beyond its limit the cache forgets what was not used for longest")) return;
+    forget_cache();
+    setenv("TILEWRIGHT_CACHE", cache_folder, 1);
+    jit_cache *cache = jit_cache_open();
+    jit_key used = jit_key_of(1, (const char *const[]){"used"}), fresh = jit_key_of(1, (const char *const[]){"fresh"});
+    for (int i = 0; i < 5; i++) {
+        jit_key key = jit_key_of(1, (const char *const[]){(const char *[]){"a", "b", "c", "d", "e"}[i]});
+        snprintf(names[i], sizeof names[i], "%s.bin%s", key.hex, i == 2 ? ".aBcDeF" : i == 3 ? ".UvWxYz" : "");
+    }
+    jit_cache_put(cache, &used, "used", 5);
+    snprintf(names[4], sizeof names[4], "%s.bin", used.hex);
+    make_old(names[0], 100 * MIB, 9000);
+    make_old(names[1], 100 * MIB, 8000);
+    make_old(names[2], 60 * MIB, 10000);   /* left by somebody who was killed */
+    make_old(names[3], 60 * MIB, 60);      /* being written now: not counted */
+    make_old("notes.bin", 400 * MIB, 20000);
+    jit_cache_put(cache, &fresh, "a", 1);
+    bool within = is_there(names[0]) && is_there(names[1]) && is_there(names[2]); /* 260 MiB are beyond the limit */
+    bool kept = is_there(names[1]) && is_there(names[3]) && is_there(names[4]) && is_there("notes.bin");
+    bool gone = !is_there(names[2]) && !is_there(names[0]);
+    void *again = jit_cache_get(cache, &used, &bytes), *newest = jit_cache_get(cache, &fresh, &bytes);
+    tap_result(!within && kept && gone && again != NULL && newest != NULL, "kept %d, gone %d, used %d, fresh %d", kept, gone, again != NULL, newest != NULL);
+    free(again), free(newest);
+    jit_cache_close(cache);
+    forget_cache();
+}
+
 static void sum_cases(void)
 {
     /* FIPS 180-4's examples; lengths around a block in all splits. */
@@ -822,6 +874,7 @@ static void sum_cases(void)
         jit_cache_close(cache);
         forget_cache();
     }
+    room_case();
     if (tap_case("no cache takes every call")) {
         size_t bytes = 0;
         jit_key one = jit_key_of(1, (const char *const[]){"one"});
