@@ -11,11 +11,11 @@
 #include "say.h"
 #include "term.h"
 
-enum { MOST = 64, STATE = 600 };
+enum { MOST = 64, STATE = 600, SHARED_TRIES = 3 };
 
 /* What a device reached just now; NAN where it could not be measured. */
 typedef struct ceilings {
-    double peak_gflops, memory_gbps, cache_gbps;
+    double peak_gflops, memory_gbps, cache_gbps, shared_gbps;
     int64_t memory_bytes, cache_bytes; /* of the working sets */
 } ceilings;
 
@@ -24,7 +24,7 @@ static ceilings measure(const tw_device *d)
     static roofs limits;
     const int threads = device_is_host(d) ? d->threads : 1;
     const tw_options wanted = {.size = sizeof wanted, .device = d->index, .engine = d->engine};
-    ceilings c = {NAN, NAN, NAN, 0, device_is_host(d) ? d->l2_bytes / 2 * threads : device_last_cache(d) / 2};
+    ceilings c = {NAN, NAN, NAN, NAN, 0, device_is_host(d) ? d->l2_bytes / 2 * threads : device_last_cache(d) / 2};
     tw_context *context;
     term_progress(d->name, -1);
     if (tw_open(&wanted, &context) == TW_OK) {
@@ -33,6 +33,8 @@ static ceilings measure(const tw_device *d)
         c.peak_gflops = roofs_peak(&limits, TW_F32, threads, 0) * 1e-9;
         c.memory_gbps = roofs_memory_bandwidth(&limits, threads, 0) * 1e-9;
         if (c.cache_bytes > 0) c.cache_gbps = roofs_bandwidth(&limits, c.cache_bytes, threads, 0) * 1e-9;
+        double shared;
+        if (!device_is_host(d) && tw_lab_shared_bandwidth(context, SHARED_TRIES, &shared) == TW_OK) c.shared_gbps = shared * 1e-9;
         tw_close(context);
     }
     if (isnan(c.peak_gflops)) say_tw(TW_DEVICE_FAILED);
@@ -72,6 +74,7 @@ static void print_ceilings(FILE *text, const ceilings *c, const published_device
     fprintf(text, "  reads    %s GB/s from memory (%" PRId64 " KiB), %s GB/s from the cache (%" PRId64 " KiB)\n",
             term_gflops(c->memory_gbps, memory), c->memory_bytes / 1024, term_gflops(c->cache_gbps, cache),
             c->cache_bytes / 1024);
+    if (!isnan(c->shared_gbps)) fprintf(text, "           %s GB/s from the memory that a block's threads share\n", term_gflops(c->shared_gbps, memory));
     if (p == NULL)
         fprintf(text, "  published: none known\n");
     else
@@ -96,6 +99,7 @@ static void write_device(FILE *json, const tw_device *d, const ceilings *c, cons
     object_number(&o, "peak_gflops", c->peak_gflops);
     object_number(&o, "memory_gbps", c->memory_gbps);
     object_number(&o, "cache_gbps", c->cache_gbps);
+    object_number(&o, "shared_gbps", c->shared_gbps);
     object_number(&o, "published_peak_gflops", p != NULL ? p->peak_gflops : (double)NAN);
     object_number(&o, "published_memory_gbps", p != NULL ? p->memory_gbps : (double)NAN);
     object_text(&o, "published_source", p != NULL ? p->source : NULL);

@@ -109,6 +109,10 @@ TW_API tw_status tw_lab_peak_flops(tw_context *context, tw_dtype dtype, int thre
 /* tw_lab_bandwidth - bytes read per second, measured now, over a working set of `bytes` split over `threads` threads. */
 TW_API tw_status tw_lab_bandwidth(tw_context *context, int64_t bytes, int threads, int tries, double *bytes_per_s);
 
+/* tw_lab_shared_bandwidth - bytes read per second, measured now, from the memory that the threads of a block share (local memory in OpenCL's
+ * words), 16 bytes at a time without conflicts, on the whole device. TW_NO_KERNEL on the cpu, which has none. */
+TW_API tw_status tw_lab_shared_bandwidth(tw_context *context, int tries, double *bytes_per_s);
+
 #ifdef __cplusplus
 }
 #endif

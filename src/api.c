@@ -397,3 +397,11 @@ tw_status tw_lab_bandwidth(tw_context *context, int64_t bytes, int threads, int 
     TRY(resolve(&context));
     return context->ops->bandwidth(context->engine, bytes, threads, tries, bytes_per_s);
 }
+
+tw_status tw_lab_shared_bandwidth(tw_context *context, int tries, double *bytes_per_s)
+{
+    if (bytes_per_s == NULL || tries < 1) return fail(TW_BAD_ARGUMENT, "tries %d: expected at least 1, and where to put the result", tries);
+    TRY(resolve(&context));
+    if (context->ops->shared_bandwidth == NULL) return fail(TW_NO_KERNEL, "the %s engine has no memory that blocks share", context->ops->name);
+    return context->ops->shared_bandwidth(context->engine, tries, bytes_per_s);
+}

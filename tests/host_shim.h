@@ -53,6 +53,8 @@ QUIET void __tsan_write_range(void *address, long bytes) { host_now.note(address
 QUIET void *__tsan_memset(void *to, int byte, size_t bytes) { return memset(to, byte, bytes); } /* clang: of private arrays */
 QUIET void *__tsan_memcpy(void *to, const void *from, size_t bytes) { return memcpy(to, from, bytes); }
 
+QUIET static inline int min(int x, int y) { return x < y ? x : y; }
+
 #define fma(x, y, z) ((x) * (y) + (z)) /* operands are small integers: exact either way */
 #define fmaf(x, y, z) ((x) * (y) + (z))
 

@@ -858,6 +858,7 @@ def devices_measures_its_ceilings():
     out = good("devices", "--json", "r.json").stdout
     for d in records(open("r.json").read()):
         assert d["peak_gflops"] > 0 and d["memory_gbps"] > 0 and d["cache_gbps"] is None or d["cache_gbps"] > 0, d
+        assert d["shared_gbps"] is None if d["engine"] == "cpu" else d["shared_gbps"] > 0, d
         assert d["name"] in out and (d["published_source"] or "published: none known" in out), d
 
 

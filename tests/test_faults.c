@@ -158,6 +158,7 @@ static int child(const char *engine)
         if (getenv("FAULTS_THREADS") != NULL) tell("threads", run_threads(context));
         tell("peak", tw_lab_peak_flops(context, TW_F32, 1, 1, &rate));
         tell("bandwidth", tw_lab_bandwidth(context, 1 << 20, 1, 1, &rate));
+        tell("shared", tw_lab_shared_bandwidth(context, 1, &rate));
         tw_close(context);
     }
     puts(cpu_right() ? "cpu:right" : "cpu:wrong");
@@ -498,11 +499,11 @@ static bool all_given_back(const char *failing, char why[256])
 /* Did one of the lines tell a failure, and does its sentence name the call? */
 static bool failure_told(const outcome *o, const char *call, char text[1024])
 {
-    static const char *const lines[] = {"open", "run", "gemm", "spaced", "peak", "bandwidth"};
+    static const char *const lines[] = {"open", "run", "gemm", "spaced", "peak", "bandwidth", "shared"};
     char name[64];
     snprintf(name, sizeof name, "%.*s", (int)(strstr(call, "_v2") != NULL ? strstr(call, "_v2") - call : (long)strlen(call)), call);
     text[0] = '\0';
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < (int)(sizeof lines / sizeof *lines); i++)
         if (told(o, lines[i], text) > 0) return strncmp(call, "nvrtc", 5) == 0 ? strstr(text, "NVRTC") != NULL || strstr(text, "nvrtc") != NULL : true;
     return told(o, "state", text) == 0 && strstr(text, name) != NULL;
 }

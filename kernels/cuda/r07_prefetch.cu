@@ -20,39 +20,39 @@
 
 enum { BM = 16, BN = 64, BK = 16, ROW = 20, LOADS = BM * BK / BN };
 
+/* A column of A's tile times an element of B. */
+static __device__ __forceinline__ void outer(float *sum, const float *a_p, float b_pj)
+{
+    UNROLLED
+    for (int i = 0; i < BM; i++) sum[i] = fmaf(a_p[i], b_pj, sum[i]);
+}
+
 extern "C" __global__ void __launch_bounds__(BN) r07_prefetch(PARAMETERS)
 {
     __shared__ __align__(16) float a_tile[2][BK][ROW];
-    int tid = threadIdx.x, i0 = blockIdx.y * BM, j = blockIdx.x * BN + tid, now = 0;
-    int j_load = j < n ? j : n - 1; /* threads beyond the edge load a column that is there, and store nothing */
+    int tid = threadIdx.x, i0 = blockIdx.y * BM, j = blockIdx.x * BN + tid, row = tid / BK, col = tid % BK, now = 0;
+    const float *b_p = &B(0, min(j, n - 1));
     long b_step = OP_B ? 1 : ldb;
     float sum[BM] = {0}, next[LOADS];
     UNROLLED
-    for (int e = 0; e < LOADS; e++) {
-        int row = (tid + e * BN) / BK, col = (tid + e * BN) % BK;
-        a_tile[0][col][row] = i0 + row < m && col < k ? A(i0 + row, col) : 0;
-    }
+    for (int e = 0; e < LOADS; e++)
+        if (col < k) a_tile[0][col][row + e * BN / BK] = A(min(i0 + row + e * BN / BK, m - 1), col);
     __syncthreads();
     ROLLED
     for (int p0 = 0; p0 < k; p0 += BK) {
         int p_next = p0 + BK < k ? p0 + BK : p0;
         UNROLLED
-        for (int e = 0; e < LOADS; e++) {
-            int row = (tid + e * BN) / BK, col = (tid + e * BN) % BK;
-            next[e] = i0 + row < m && p_next + col < k ? A(i0 + row, p_next + col) : 0;
-        }
-        const float *b_p = &B(p0, j_load);
-        UNROLLED
-        for (int p = 0; p < BK; p++) {
-            float b_pj = p0 + p < k ? *b_p : 0;
-            b_p += b_step;
+        for (int e = 0; e < LOADS; e++) next[e] = A(min(i0 + row + e * BN / BK, m - 1), min(p_next + col, k - 1));
+        if (p0 + BK <= k)
             UNROLLED
-            for (int i = 0; i < BM; i++) sum[i] = fmaf(a_tile[now][p][i], b_pj, sum[i]);
-        }
-        UNROLLED
-        for (int e = 0; e < LOADS; e++) a_tile[now ^ 1][(tid + e * BN) % BK][(tid + e * BN) / BK] = next[e];
-        __syncthreads();
+            for (int p = 0; p < BK; p++, b_p += b_step) outer(sum, a_tile[now][p], *b_p);
+        else
+            ROLLED
+            for (int p = 0; p < k - p0; p++, b_p += b_step) outer(sum, a_tile[now][p], *b_p);
         now ^= 1;
+        UNROLLED
+        for (int e = 0; e < LOADS; e++) a_tile[now][col][row + e * BN / BK] = next[e];
+        __syncthreads();
     }
     UNROLLED
     for (int i = 0; i < BM; i++)

@@ -7,54 +7,54 @@
  *             r08:   a(0..3, p) ---> 16 FMAs: the same a for columns j, j + 64, j + 128, j + 192
  *
  * NUMBERS   16*256 / (2 (16 + 256)) = 7.5 flop per byte asked; shared loads, barriers and index arithmetic per FMA fall to a quarter. 64
- *           sums in registers. The price: fewer blocks, fewer warps: on an H200 it is a fifth slower than r07 at 4096 (17.9 against
- *           21.9 TFLOP/s; through OpenCL 12.6 against 22.0), where too few warps wait for the L2.
+ *           sums in registers. The price: fewer blocks, fewer warps. On an H200 at 4096 1.27 times r07.
  * LIMITS    those of r07.
- * CHANGED   from r07: the loops over q.
+ * CHANGED   from r07: the loops over q, a pointer into B for each.
  * SOURCE    document 001 (more work per thread), document 003 (thread coarsening). */
 #include "rung.cuh"
 
 enum { BM = 16, COLS = 4, THREADS = 64, BN = COLS * THREADS, BK = 16, ROW = 20, LOADS = BM * BK / THREADS };
 
+/* A column of A's tile times COLS elements of B; then to B's next row. */
+static __device__ __forceinline__ void outer(float sum[COLS][BM], const float *a_p, const float *b_p[COLS], long b_step)
+{
+    float b[COLS];
+    UNROLLED
+    for (int q = 0; q < COLS; q++) b[q] = *b_p[q], b_p[q] += b_step;
+    UNROLLED
+    for (int i = 0; i < BM; i++)
+        UNROLLED
+        for (int q = 0; q < COLS; q++) sum[q][i] = fmaf(a_p[i], b[q], sum[q][i]);
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS) r08_coarsened(PARAMETERS)
 {
     __shared__ __align__(16) float a_tile[2][BK][ROW];
-    int tid = threadIdx.x, i0 = blockIdx.y * BM, j = blockIdx.x * BN + tid, now = 0;
-    int j_load = j < n ? j : n - 1;
-    long b_step = OP_B ? 1 : ldb, q_at[COLS]; /* columns beyond the edge: one that is there is loaded, and nothing stored */
+    int tid = threadIdx.x, i0 = blockIdx.y * BM, j = blockIdx.x * BN + tid, row = tid / BK, col = tid % BK, now = 0;
+    const float *b_p[COLS];
     UNROLLED
-    for (int q = 0; q < COLS; q++) q_at[q] = (j + q * THREADS < n ? q * THREADS : 0) * (OP_B ? ldb : 1);
+    for (int q = 0; q < COLS; q++) b_p[q] = &B(0, min(j + q * THREADS, n - 1));
+    long b_step = OP_B ? 1 : ldb;
     float sum[COLS][BM] = {0}, next[LOADS];
     UNROLLED
-    for (int e = 0; e < LOADS; e++) {
-        int row = (tid + e * THREADS) / BK, col = (tid + e * THREADS) % BK;
-        a_tile[0][col][row] = i0 + row < m && col < k ? A(i0 + row, col) : 0;
-    }
+    for (int e = 0; e < LOADS; e++)
+        if (col < k) a_tile[0][col][row + e * THREADS / BK] = A(min(i0 + row + e * THREADS / BK, m - 1), col);
     __syncthreads();
     ROLLED
     for (int p0 = 0; p0 < k; p0 += BK) {
         int p_next = p0 + BK < k ? p0 + BK : p0;
         UNROLLED
-        for (int e = 0; e < LOADS; e++) {
-            int row = (tid + e * THREADS) / BK, col = (tid + e * THREADS) % BK;
-            next[e] = i0 + row < m && p_next + col < k ? A(i0 + row, p_next + col) : 0;
-        }
-        const float *b_row = &B(p0, j_load);
-        UNROLLED
-        for (int p = 0; p < BK; p++) {
-            float b_p[COLS];
+        for (int e = 0; e < LOADS; e++) next[e] = A(min(i0 + row + e * THREADS / BK, m - 1), min(p_next + col, k - 1));
+        if (p0 + BK <= k)
             UNROLLED
-            for (int q = 0; q < COLS; q++) b_p[q] = p0 + p < k ? b_row[q_at[q]] : 0;
-            b_row += b_step;
-            UNROLLED
-            for (int i = 0; i < BM; i++)
-                UNROLLED
-                for (int q = 0; q < COLS; q++) sum[q][i] = fmaf(a_tile[now][p][i], b_p[q], sum[q][i]);
-        }
-        UNROLLED
-        for (int e = 0; e < LOADS; e++) a_tile[now ^ 1][(tid + e * THREADS) % BK][(tid + e * THREADS) / BK] = next[e];
-        __syncthreads();
+            for (int p = 0; p < BK; p++) outer(sum, a_tile[now][p], b_p, b_step);
+        else
+            ROLLED
+            for (int p = 0; p < k - p0; p++) outer(sum, a_tile[now][p], b_p, b_step);
         now ^= 1;
+        UNROLLED
+        for (int e = 0; e < LOADS; e++) a_tile[now][col][row + e * THREADS / BK] = next[e];
+        __syncthreads();
     }
     UNROLLED
     for (int i = 0; i < BM; i++)

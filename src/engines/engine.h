@@ -49,6 +49,7 @@ typedef struct engine_ops {
     void (*resources)(engine *e, const runnable *r, tw_lab_resources *out); /* NULL: nothing to tell */
     tw_status (*peak_flops)(engine *e, tw_dtype dtype, int threads, int tries, double *flops_per_s);
     tw_status (*bandwidth)(engine *e, int64_t bytes, int threads, int tries, double *bytes_per_s);
+    tw_status (*shared_bandwidth)(engine *e, int tries, double *bytes_per_s); /* NULL: blocks share no memory of their own */
     void (*close)(engine *e);
 } engine_ops;
 

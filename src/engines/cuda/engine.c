@@ -649,9 +649,29 @@ static tw_status cuda_bandwidth(engine *e, int64_t bytes, int threads, int tries
     return leave(e, bandwidth(e, bytes, tries, bytes_per_s));
 }
 
+static tw_status shared_bandwidth(engine *e, int tries, double *bytes_per_s)
+{
+    enum { ROUNDS = 4096, BYTES_EACH = 8 * 16, BLOCKS_EACH = 8, PROBE_THREADS = 256 };
+    unsigned blocks = (unsigned)attribute(e->cu, e->device, CU_ATTRIBUTE_MULTIPROCESSORS) * BLOCKS_EACH;
+    cu_pointer sink;
+    int rounds = ROUNDS;
+    double seconds;
+    CU_TRY(cuMemAlloc_v2, (&sink, 4));
+    tw_status status = least_seconds(e, "probe_shared", blocks, (void *[]){&sink, &rounds}, tries, &seconds);
+    e->cu->cuMemFree_v2(sink);
+    if (status == TW_OK) *bytes_per_s = (double)ROUNDS * BYTES_EACH * PROBE_THREADS * blocks / seconds;
+    return status;
+}
+
+static tw_status cuda_shared_bandwidth(engine *e, int tries, double *bytes_per_s)
+{
+    TRY(enter(e));
+    return leave(e, shared_bandwidth(e, tries, bytes_per_s));
+}
+
 const engine_ops cuda_engine = {
     .name = "cuda", .devices = cuda_devices, .state = cuda_state, .open = cuda_open, .describe = cuda_describe, .facts = cuda_facts,
     .prepare = cuda_prepare, .upload = cuda_upload, .launch = cuda_launch, .wait = cuda_wait, .download = cuda_download,
     .release = cuda_release, .drop = cuda_drop, .resources = cuda_resources, .peak_flops = cuda_peak_flops,
-    .bandwidth = cuda_bandwidth, .close = cuda_close,
+    .bandwidth = cuda_bandwidth, .shared_bandwidth = cuda_shared_bandwidth, .close = cuda_close,
 };

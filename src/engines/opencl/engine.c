@@ -506,39 +506,69 @@ static size_t probe_groups(engine *e)
     return 8 * (size_t)(units > 0 ? units : 1);
 }
 
-static tw_status run_fma(engine *e, cl_kernel kernel, cl_memory sink, int tries, double *flops_per_s)
+/* Rounds of a probe whose arguments begin with (sink, rounds): grown until a run takes 5 ms, since devices differ by a factor of a
+ * thousand; then the shortest of `tries` runs. */
+static tw_status rounds_per_second(engine *e, cl_kernel kernel, cl_memory sink, int tries, double *rounds_per_s)
 {
-    enum { CHAINS = 16, LANES = 8 };
-    float factor = 0.999f, addend = 0.001f;
     double seconds = 0;
-    int rounds = 16; /* grown until a run takes 5 ms: devices differ by a factor of a thousand */
+    int rounds = 16;
     CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, 0, sizeof sink, &sink));
-    CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, 2, 4, &factor));
-    CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, 3, 4, &addend));
     while (seconds < 5e-3 && rounds < 1 << 24) {
         rounds *= 4;
         CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, 1, 4, &rounds));
         TRY(least_seconds(e, kernel, probe_groups(e), 1, &seconds));
     }
     TRY(least_seconds(e, kernel, probe_groups(e), tries, &seconds));
-    *flops_per_s = 2.0 * CHAINS * LANES * rounds * PROBE_THREADS * (double)probe_groups(e) / seconds;
+    *rounds_per_s = (double)rounds * PROBE_THREADS * (double)probe_groups(e) / seconds;
     return TW_OK;
 }
 
-static tw_status cl_peak_flops(engine *e, tw_dtype dtype, int threads, int tries, double *flops_per_s)
+static tw_status run_fma(engine *e, cl_kernel kernel, cl_memory sink, int tries, double *flops_per_s)
+{
+    enum { CHAINS = 16, LANES = 8 };
+    float factor = 0.999f, addend = 0.001f;
+    double rounds_per_s;
+    CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, 2, 4, &factor));
+    CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, 3, 4, &addend));
+    TRY(rounds_per_second(e, kernel, sink, tries, &rounds_per_s));
+    *flops_per_s = 2.0 * CHAINS * LANES * rounds_per_s;
+    return TW_OK;
+}
+
+static tw_status run_shared(engine *e, cl_kernel kernel, cl_memory sink, int tries, double *bytes_per_s)
+{
+    enum { BYTES_EACH = 8 * 16 };
+    double rounds_per_s;
+    TRY(rounds_per_second(e, kernel, sink, tries, &rounds_per_s));
+    *bytes_per_s = BYTES_EACH * rounds_per_s;
+    return TW_OK;
+}
+
+/* Build an entry of opencl/probe.cl, give it a word to write into, run it. */
+static tw_status probe(engine *e, const char *entry, tw_status (*run)(engine *, cl_kernel, cl_memory, int, double *), int tries, double *per_s)
 {
     cl_kernel kernel;
     buffer sink;
-    (void)threads; /* the whole device */
-    if (dtype != TW_F32) return fail(TW_NO_KERNEL, "the opencl engine has no probe for %s", dtype_find(dtype)->lab.name);
-    TRY(find_or_build(e, "opencl/probe.cl", "probe_fma", "", &kernel));
+    TRY(find_or_build(e, "opencl/probe.cl", entry, "", &kernel));
     tw_status status = cl_upload(e, &(operand){.rows = 1, .cols = 1, .ld = 1, .element_bytes = 4}, false, &sink);
     if (status == TW_OK) {
-        status = run_fma(e, kernel, sink.memory, tries, flops_per_s);
+        status = run(e, kernel, sink.memory, tries, per_s);
         cl_release(e, &sink);
     }
     e->cl->clReleaseKernel(kernel);
     return status;
+}
+
+static tw_status cl_peak_flops(engine *e, tw_dtype dtype, int threads, int tries, double *flops_per_s)
+{
+    (void)threads; /* the whole device */
+    if (dtype != TW_F32) return fail(TW_NO_KERNEL, "the opencl engine has no probe for %s", dtype_find(dtype)->lab.name);
+    return probe(e, "probe_fma", run_fma, tries, flops_per_s);
+}
+
+static tw_status cl_shared_bandwidth(engine *e, int tries, double *bytes_per_s)
+{
+    return probe(e, "probe_shared", run_shared, tries, bytes_per_s);
 }
 
 static tw_status run_read(engine *e, cl_kernel kernel, cl_memory data, int64_t count, int tries, double *bytes_per_s)
@@ -578,5 +608,6 @@ static tw_status cl_bandwidth(engine *e, int64_t bytes, int threads, int tries, 
 const engine_ops opencl_engine = {
     .name = "opencl", .devices = cl_devices, .state = cl_state, .open = cl_open, .describe = cl_describe, .facts = cl_facts,
     .prepare = cl_prepare, .upload = cl_upload, .launch = cl_launch, .wait = cl_wait, .download = cl_download,
-    .release = cl_release, .drop = cl_drop, .peak_flops = cl_peak_flops, .bandwidth = cl_bandwidth, .close = cl_close,
+    .release = cl_release, .drop = cl_drop, .peak_flops = cl_peak_flops, .bandwidth = cl_bandwidth, .shared_bandwidth = cl_shared_bandwidth,
+    .close = cl_close,
 };
