@@ -7,10 +7,18 @@ typedef struct published_device {
     int year, cores, multiprocessors;
     double peak_gflops, memory_gbps; /* multiply-adds in f32 counted as two; decimal */
     int cache_kib;                   /* 0: none or not published */
+    int partitions;                  /* of the memory, 256 bytes after 256 bytes; 0: spread otherwise */
     const char *capability, *source;
 } published_device;
 
 const published_device *devices_at(int index); /* NULL beyond the last */
+
+/* devices_model - by what people call it: "GTX 280", "8800 GT", "P100" (the first row that has these words); NULL: no such row. */
+const published_device *devices_model(const char *model);
+
+enum { DEVICES_NAME = 64 };
+const char *devices_name(const published_device *d, char out[DEVICES_NAME]); /* its pattern without the stars */
+
 const published_device *
 devices_published(const char *name); /* by the name that the driver gives; NULL: nothing is known */
 

@@ -8,14 +8,11 @@
  *                       of 128 bytes); conflicts in 16 banks
  * and must be the degrees below, for every request. No subscript stands here: a kernel whose access changes fails, which the last
  * cases show with texts that were changed. The product is checked too, so that it is the kernel that ran. */
+#include "../lab/access.h"
 #include "host_kernel.h"
 #include "tap.h"
 
-enum { WARP = 32, HALF = 16, MOST_EVENTS = 2048, LD = 160 };
-
-typedef enum access { LOAD_A, LOAD_B, STORE_C, STORE_A_TILE, STORE_B_TILE, READ_A_TILE, READ_B_TILE, ACCESSES } access_kind;
-static const char *const access_names[] = {"the load of A", "the load of B", "the store of C", "the store of A's tile",
-                                           "the store of B's tile", "the read of A's tile", "the read of B's tile"};
+enum { WARP = ACCESS_WARP, HALF = 16, MOST_EVENTS = 2048, LD = 160 };
 
 /* What is said of one access. global: sectors, lines and bytes used of a warp's request; shared: wavefronts. old: a half-warp on compute
  * capability 1.x (T = 16), global: transactions on 1.0 and 1.2, shared: conflicts in 16 banks; 0: nothing is said. */
@@ -84,48 +81,27 @@ static bool names(const char *rungs, const char *rung)
     return found != NULL && found[strlen(rung)] == ' ';
 }
 
-/* ---- requests and their degrees ---- */
+/* ---- requests and their degrees, by the rules of lab/access.c ---- */
 
-static int distinct(const uint64_t *address, int lanes, int unit)
+static degree degree_of(access_kind what, const int64_t address[WARP])
 {
-    int count = 0;
-    for (int i = 0; i < lanes; i++) {
-        bool seen = false;
-        for (int j = 0; j < i; j++) seen = seen || address[j] / (uint64_t)unit == address[i] / (uint64_t)unit;
-        count += !seen;
-    }
-    return count;
+    access_cost now = access_price(ERA_NOW, what, address, 1);
+    if (!access_is_global(what)) return (degree){.wavefronts = (int)now.transactions};
+    return (degree){(int)now.transactions, (int)now.lines, (int)now.used, 0};
 }
 
-static int passes(const uint64_t *address, int lanes, int banks)
+/* Transactions or conflicts of a warp's first half. */
+static int of_half(access_era era, access_kind what, const int64_t address[WARP])
 {
-    int words[WARP] = {0}, most = 0;
-    for (int i = 0; i < lanes; i++) {
-        bool seen = false;
-        for (int j = 0; j < i; j++) seen = seen || address[j] == address[i];
-        if (!seen && ++words[address[i] / 4 % (uint64_t)banks] > most) most = words[address[i] / 4 % (uint64_t)banks];
-    }
-    return most;
-}
-
-static degree degree_of(const uint64_t address[WARP], bool global)
-{
-    if (!global) return (degree){.wavefronts = passes(address, WARP, 32)};
-    return (degree){distinct(address, WARP, 32), distinct(address, WARP, 128), 4 * distinct(address, WARP, 4), 0};
-}
-
-/* Transactions of a half-warp before compute capability 1.2: one if lane i wants word i of 64 aligned bytes, else one for each lane. */
-static int in_order(const uint64_t address[HALF])
-{
-    bool ordered = address[0] % 64 == 0;
-    for (int i = 0; i < HALF; i++) ordered = ordered && address[i] == address[0] + 4 * (uint64_t)i;
-    return ordered ? 1 : HALF;
+    int64_t half[WARP];
+    for (int i = 0; i < WARP; i++) half[i] = i < HALF ? address[i] : -1;
+    return (int)access_price(era, what, half, 1).transactions;
 }
 
 /* ---- one inner group, seen ---- */
 
 typedef struct event {
-    uint64_t address; /* within its operand, or within the tiles */
+    int64_t address; /* within its operand, or within the tiles */
     signed char what; /* access_kind; -1: tile memory, whose kind is not known yet */
     bool store;
 } event;
@@ -151,13 +127,13 @@ static void see(int thread, const void *address, int bytes, bool store)
     event e = {.store = store};
     if (now->block.x != 1 || now->block.y != 1) return;
     if (in_range(address, r->a, LD * LD * 4))
-        e.what = LOAD_A, e.address = (uint64_t)((const char *)address - (const char *)r->a);
+        e.what = LOAD_A, e.address = (int64_t)((const char *)address - (const char *)r->a);
     else if (in_range(address, r->b, 4 * LD * LD * 4))
-        e.what = LOAD_B, e.address = (uint64_t)((const char *)address - (const char *)r->b);
+        e.what = LOAD_B, e.address = (int64_t)((const char *)address - (const char *)r->b);
     else if (in_range(address, r->c, seen.c_bytes))
-        e.what = STORE_C, e.address = (uint64_t)((const char *)address - (const char *)r->c);
+        e.what = STORE_C, e.address = (int64_t)((const char *)address - (const char *)r->c);
     else if (in_range(address, now->tiles, (size_t)(now->tiles_end - now->tiles)))
-        e.what = -1, e.address = (uint64_t)((const char *)address - now->tiles);
+        e.what = -1, e.address = (int64_t)((const char *)address - now->tiles);
     else
         return; /* a work-item's own */
     if (seen.count[thread] == MOST_EVENTS || bytes != 4)
@@ -185,14 +161,14 @@ typedef struct summary {
     degree at;
 } summary;
 
-static bool summarise(int threads, summary out[ACCESSES], char why[256])
+static bool summarise(int threads, summary out[ACCESS_KINDS], char why[256])
 {
-    memset(out, 0, ACCESSES * sizeof *out);
+    memset(out, 0, ACCESS_KINDS * sizeof *out);
     for (int first = 0; first < threads; first += WARP)
         for (int i = 0; i < seen.count[first]; i++) {
             const event *lead = &seen.events[first][i];
             summary *s = &out[(int)lead->what];
-            uint64_t address[WARP];
+            int64_t address[WARP];
             for (int lane = 0; lane < WARP; lane++) {
                 const event *e = &seen.events[first + lane][i];
                 if (seen.count[first + lane] != seen.count[first] || e->what != lead->what || e->store != lead->store) {
@@ -201,16 +177,16 @@ static bool summarise(int threads, summary out[ACCESSES], char why[256])
                 }
                 address[lane] = e->address;
             }
-            bool global = lead->what <= STORE_C;
             if (lead->what <= LOAD_B && lead->store) {
                 snprintf(why, 256, "A or B is written");
                 return false;
             }
-            degree d = degree_of(address, global);
-            int old[2] = {global ? in_order(address) : passes(address, HALF, 16), global ? distinct(address, HALF, 128) : 0};
+            access_kind what = (access_kind)lead->what;
+            degree d = degree_of(what, address);
+            int old[2] = {of_half(ERA_1_0, what, address), access_is_global(what) ? of_half(ERA_1_2, what, address) : 0};
             if (s->requests++ == 0) s->at = d, s->old[0] = old[0], s->old[1] = old[1];
             if (memcmp(&s->at, &d, sizeof d) != 0 || s->old[0] != old[0] || s->old[1] != old[1]) {
-                snprintf(why, 256, "requests of one kind differ: %s has %d sectors, %d wavefronts, then %d, %d", access_names[(int)lead->what],
+                snprintf(why, 256, "requests of one kind differ: %s has %d sectors, %d wavefronts, then %d, %d", access_kind_text((access_kind)lead->what),
                          s->at.sectors, s->at.wavefronts, d.sectors, d.wavefronts);
                 return false;
             }
@@ -243,7 +219,7 @@ static char *text_of(const subject *s)
 }
 
 /* Build and run; the summary of an inner group. k is three tiles deep, and the grid 3 x 3 groups. */
-static bool look(const subject *s, plan *p, summary found[ACCESSES], char why[256])
+static bool look(const subject *s, plan *p, summary found[ACCESS_KINDS], char why[256])
 {
     static float a[LD * LD] __attribute__((aligned(256))), b[4 * LD * LD] __attribute__((aligned(256)));
     static float c[LD * 640] __attribute__((aligned(256)));
@@ -299,26 +275,26 @@ static bool look(const subject *s, plan *p, summary found[ACCESSES], char why[25
 static bool agrees(const subject *s, const summary *found, bool old, char why[256])
 {
     int at = s->tile == 32, tiles = s->row->lab.skinny ? 1 : 3;
-    for (int what = 0; what < ACCESSES; what++) {
+    for (int what = 0; what < ACCESS_KINDS; what++) {
         const said *is = NULL;
         const summary *f = &found[what];
         for (size_t i = 0; i < sizeof table / sizeof *table && is == NULL; i++)
             if ((int)table[i].what == what && names(table[i].rungs, s->row->lab.rung)) is = &table[i];
         int count = is != NULL ? is->per_tile[at] * tiles + is->outside : 0;
         if (f->per_thread != count) {
-            snprintf(why, 256, "%s happens %d times per work-item, expected %d", access_names[what], f->per_thread, count);
+            snprintf(why, 256, "%s happens %d times per work-item, expected %d", access_kind_text((access_kind)what), f->per_thread, count);
             return false;
         }
         if (is == NULL) continue;
         const degree *d = &is->at[at];
         if (!old && memcmp(&f->at, d, sizeof *d) != 0) {
-            snprintf(why, 256, "%s: %d sectors in %d lines, %d bytes used, %d wavefronts; expected %d, %d, %d, %d", access_names[what],
+            snprintf(why, 256, "%s: %d sectors in %d lines, %d bytes used, %d wavefronts; expected %d, %d, %d, %d", access_kind_text((access_kind)what),
                      f->at.sectors, f->at.lines, f->at.used, f->at.wavefronts, d->sectors, d->lines, d->used, d->wavefronts);
             return false;
         }
         for (int i = 0; i < 2; i++)
             if (old && is->old[i] != 0 && f->old[i] != is->old[i]) {
-                snprintf(why, 256, "%s on compute capability 1.%c: degree %d, expected %d", access_names[what], "02"[i], f->old[i], is->old[i]);
+                snprintf(why, 256, "%s on compute capability 1.%c: degree %d, expected %d", access_kind_text((access_kind)what), "02"[i], f->old[i], is->old[i]);
                 return false;
             }
     }
@@ -340,7 +316,7 @@ static bool barriers_agree(const subject *s, char why[256])
 static void rung_case(const subject *s)
 {
     char why[256] = "nothing is said about its barriers", name[128];
-    summary found[ACCESSES];
+    summary found[ACCESS_KINDS];
     plan p;
     /* OpenCL's s2 waits for its warp alone where there are sub-groups. */
     subject with = *s;
@@ -364,7 +340,7 @@ static void rung_case(const subject *s)
 static void changed_case(const char *about, const subject *s, access_kind what, degree expected)
 {
     char why[256] = "";
-    summary found[ACCESSES];
+    summary found[ACCESS_KINDS];
     plan p;
     if (!tap_case("%s T=%d changed: %s", s->row->lab.name, s->tile, about)) return;
     if (host_why_not() != NULL) {
@@ -374,7 +350,7 @@ static void changed_case(const char *about, const subject *s, access_kind what, 
     bool looked = look(s, &p, found, why), refused = looked && !agrees(s, found, false, why);
     const degree *d = &found[what].at;
     if (looked && memcmp(d, &expected, sizeof expected) != 0) {
-        snprintf(why, sizeof why, "%s: %d sectors in %d lines, %d bytes used, %d wavefronts", access_names[what], d->sectors, d->lines,
+        snprintf(why, sizeof why, "%s: %d sectors in %d lines, %d bytes used, %d wavefronts", access_kind_text((access_kind)what), d->sectors, d->lines,
                  d->used, d->wavefronts);
         refused = false;
     }

@@ -1,8 +1,11 @@
-/* embed.c - build tool: kernel files, each with the headers it includes put in place, as one C file of byte arrays.
+/* embed.c - build tool: kernel files as one C file of byte arrays.
  *
- *     embed OUTPUT.c ROOT FILE...        FILE is below ROOT; #include "x" is looked for beside the file that includes it
+ *     embed OUTPUT.c ROOT FILE...            for compilers: each with the headers it includes put in place. FILE is below ROOT;
+ *                                            #include "x" is looked for beside the file that includes it
+ *     embed --plain OUTPUT.c ROOT FILE...    for readers: each as it stands
  *
  * #line directives keep the compilers' messages pointing at the files that people edit. */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +13,7 @@
 enum { MOST_DEPTH = 8, MOST_PATH = 2048 };
 
 static FILE *output;
+static bool plain;
 static size_t bytes_written;
 
 static void put(const char *text)
@@ -36,9 +40,9 @@ static void put_file(const char *root, const char *path, int depth)
     FILE *input = fopen(whole, "r");
     if (input == NULL || depth > MOST_DEPTH) stop(input == NULL ? "cannot be opened" : "includes go too deep", whole);
     snprintf(directive, sizeof directive, "#line 1 \"%s\"\n", path);
-    put(directive);
+    if (!plain) put(directive);
     for (int number = 1; fgets(line, sizeof line, input) != NULL; number++) {
-        if (!included(line, name)) {
+        if (plain || !included(line, name)) {
             put(line);
             continue;
         }
@@ -54,14 +58,17 @@ static void put_file(const char *root, const char *path, int depth)
 
 int main(int argc, char **argv)
 {
-    if (argc < 3 || (output = fopen(argv[1], "w")) == NULL) stop("usage: embed OUTPUT.c ROOT FILE...", argc > 1 ? argv[1] : "?");
-    fprintf(output, "/* made by tools/embed.c */\n#include \"engines/gpu.h\"\n");
+    const char *name = argc > 0 ? argv[0] : "embed";
+    plain = argc > 1 && strcmp(argv[1], "--plain") == 0;
+    argv += plain, argc -= plain;
+    if (argc < 3 || (output = fopen(argv[1], "w")) == NULL) stop("usage: embed [--plain] OUTPUT.c ROOT FILE...", name);
+    fprintf(output, "/* made by tools/embed.c */\n#include \"%s\"\n", plain ? "story.h" : "engines/gpu.h");
     for (int i = 3; i < argc; i++) {
         fprintf(output, "static const char text_%d[] = {\n", i);
         put_file(argv[2], argv[i], 0);
         fprintf(output, "0};\n");
     }
-    fprintf(output, "const embedded_source embedded_sources[] = {\n");
+    fprintf(output, plain ? "const story_text story_texts[] = {\n" : "const embedded_source embedded_sources[] = {\n");
     for (int i = 3; i < argc; i++) fprintf(output, "{\"%s\", text_%d},\n", argv[i], i);
     fprintf(output, "{0, 0}};\n");
     return fclose(output) == 0 ? 0 : 1;

@@ -1,0 +1,463 @@
+/* test_access.c - the access model (lab/access.def) against the kernels: every address that a rung's own text touches, on any shape, is the
+ * one that the model names, in its order; and the totals that the model derives in closed form are those of counting every request.
+ *
+ * The text that the library holds is compiled as C and run on this machine (host_kernel.h) with every access seen. A model that is changed
+ * must fail, which the last cases show. */
+#include "../lab/predict.h"
+#include "host_kernel.h"
+#include "tap.h"
+
+#include <math.h>
+
+enum { WHY = 256 };
+
+static const device_facts device = {.sm = 90, .most_threads = 1024, .local_bytes = 48 << 10, .largest_bytes = (int64_t)1 << 40, .threads = 1};
+
+/* ---- what a group's work-items touched ---- */
+
+typedef struct event {
+    int64_t address; /* within its operand, or within the tiles */
+    int words;
+    bool tile, store;
+    access_kind operand; /* LOAD_A, LOAD_B or STORE_C; of tiles nothing */
+} event;
+
+typedef struct trace {
+    event *events;
+    int count, room;
+} trace;
+
+static struct {
+    trace of[HOST_MOST_THREADS];
+    const host_kernel *kernel;
+    const host_run *run;
+    const access_launch *model;
+    size_t a_bytes, b_bytes, c_bytes;
+    int checked; /* accesses that were compared */
+    bool wrong;
+    char why[WHY];
+} seen;
+
+static bool in_range(const void *address, const void *first, size_t bytes)
+{
+    return (uintptr_t)address - (uintptr_t)first < bytes;
+}
+
+static void see(int thread, const void *address, int bytes, bool store)
+{
+    const host_now *now = seen.kernel->now;
+    const host_run *r = seen.run;
+    event e = {.words = bytes / 4, .store = store};
+    const char *base = (const char *)r->a;
+    if (in_range(address, r->a, seen.a_bytes))
+        e.operand = LOAD_A;
+    else if (in_range(address, r->b, seen.b_bytes))
+        e.operand = LOAD_B, base = (const char *)r->b;
+    else if (in_range(address, r->c, seen.c_bytes))
+        e.operand = STORE_C, base = (const char *)r->c;
+    else if (in_range(address, now->tiles, (size_t)(now->tiles_end - now->tiles)))
+        e.tile = true, base = now->tiles;
+    else
+        return; /* a work-item's own */
+    e.address = (const char *)address - base;
+    trace *t = &seen.of[thread];
+    if (t->count == t->room) {
+        t->room = t->room == 0 ? 256 : 2 * t->room;
+        t->events = realloc(t->events, (size_t)t->room * sizeof *t->events);
+        if (t->events == NULL) exit(1);
+    }
+    /* What is read again at once stays in a register: the compiler of a device sees that too. */
+    if (!store && t->count > 0 && e.tile && t->events[t->count - 1].tile && !t->events[t->count - 1].store &&
+        t->events[t->count - 1].address == e.address)
+        return;
+    t->events[t->count++] = e;
+}
+
+/* ---- what the model says they touch ---- */
+
+/* The n-th tile store of a group's first work-item goes to word 0: of A's tile first, then of B's. */
+static int64_t tile_base(int n)
+{
+    const trace *t = &seen.of[0];
+    for (int i = 0; i < t->count; i++)
+        if (t->events[i].tile && t->events[i].store && n-- == 0) return t->events[i].address;
+    return -1;
+}
+
+static bool has_kind(const access_launch *l, access_kind kind)
+{
+    for (int i = 0; i < l->rows; i++)
+        if (l->row[i]->kind == kind) return true;
+    return false;
+}
+
+static bool is_of_kind(const event *e, access_kind kind, int64_t a_base, int64_t b_base)
+{
+    bool b_tile = b_base >= 0 && (b_base > a_base ? e->address >= b_base : e->address < a_base);
+    if (access_is_global(kind)) return !e->tile && e->operand == kind && e->store == access_is_store(kind);
+    return e->tile && e->store == access_is_store(kind) && b_tile == (kind == STORE_B_TILE || kind == READ_B_TILE);
+}
+
+/* The next word of this kind that a work-item touched; false: no more. */
+static bool next_word(const trace *t, access_kind kind, int64_t a_base, int64_t b_base, int *at, int64_t *address)
+{
+    for (; *at < t->count; ++*at) {
+        const event *e = &t->events[*at];
+        if (!is_of_kind(e, kind, a_base, b_base)) continue;
+        *address = e->address - (!e->tile ? 0 : kind == STORE_B_TILE || kind == READ_B_TILE ? b_base : a_base);
+        ++*at;
+        return true;
+    }
+    return false;
+}
+
+static void differs(const host_place *block, int thread, access_kind kind, const char *what, int64_t found, int64_t expected)
+{
+    if (seen.wrong) return;
+    seen.wrong = true;
+    snprintf(seen.why, WHY, "block (%u, %u), work-item %d, %s: %s %lld, the model says %lld", block->x, block->y, thread,
+             access_kind_text(kind), what, (long long)found, (long long)expected);
+}
+
+/* One work-item's accesses of one kind, in order, against the rows of that kind. */
+static void compare_kind(const access_launch *l, host_place block, int thread, access_kind kind)
+{
+    const trace *t = &seen.of[thread];
+    int64_t a_base = tile_base(0), b_base = has_kind(l, STORE_B_TILE) ? tile_base(1) : -1, found = 0;
+    int at = 0;
+    for (int i = 0; i < l->rows; i++) {
+        const access_row *row = l->row[i];
+        if (row->kind != kind) continue;
+        access_place loops = access_loops(l, row), v = {.by = block.y, .bx = block.x};
+        for (v.t = 0; v.t < loops.t; v.t++)
+            for (v.p = 0; v.p < loops.p; v.p++)
+                for (v.e = 0; v.e < loops.e; v.e++) {
+                    int64_t address[ACCESS_WARP];
+                    access_lanes(l, row, &v, thread / ACCESS_WARP, address);
+                    int64_t expected = address[thread % ACCESS_WARP];
+                    for (int w = 0; expected >= 0 && w < row->words; w++, seen.checked++)
+                        if (!next_word(t, kind, a_base, b_base, &at, &found)) {
+                            differs(&block, thread, kind, "no more accesses where byte", -1, expected + 4 * w);
+                            return;
+                        } else if (found != expected + 4 * w)
+                            differs(&block, thread, kind, "byte", found, expected + 4 * w);
+                }
+    }
+    if (next_word(t, kind, a_base, b_base, &at, &found)) differs(&block, thread, kind, "one access more, of byte", found, -1);
+}
+
+static void compare_block(host_place block)
+{
+    const access_launch *l = seen.model;
+    for (int thread = 0; thread < l->block_x * l->block_y; thread++) {
+        for (int i = 0; i < seen.of[thread].count; i++)
+            if (seen.of[thread].events[i].words != 1) differs(&block, thread, LOAD_A, "an access of words", seen.of[thread].events[i].words, 1);
+        for (int kind = 0; kind < ACCESS_KINDS && !seen.wrong; kind++) compare_kind(l, block, thread, (access_kind)kind);
+    }
+    for (int thread = 0; thread < HOST_MOST_THREADS; thread++) seen.of[thread].count = 0;
+}
+
+/* ---- one kernel ---- */
+
+typedef struct subject {
+    const kernel_row *row;
+    int tile;
+    tw_op op_a, op_b;
+    const char *from, *to; /* a change of its text, or NULL */
+} subject;
+
+/* Odd shapes, one that divides, and the smallest; rows are padded. */
+static tw_problem problem_of(const subject *s, int which)
+{
+    const tw_lab_kernel *lab = &s->row->lab;
+    int64_t bm = lab->default_tile > 0 ? s->tile : lab->tile_m, bn = lab->default_tile > 0 ? s->tile : lab->tile_n,
+            bk = lab->default_tile > 0 ? s->tile : lab->tile_k, pad = which == 1 ? 0 : 3;
+    int64_t m = which == 0 ? 2 * bm + 5 : which == 1 ? bm : 1, n = which == 0 ? 2 * bn + 3 : which == 1 ? 3 * bn : 1,
+            k = which == 0 ? 3 * bk + 7 : which == 1 ? 2 * bk : 1;
+    tw_problem x = tw_problem_make(TW_F32, s->op_a, s->op_b, m, n, lab->skinny ? s->tile : k);
+    x.dtype_c = TW_F32, x.align_a = x.align_b = x.align_c = 256;
+    x.lda += pad, x.ldb += pad, x.ldc += pad;
+    return x;
+}
+
+static size_t elements(int64_t rows, int64_t cols, int64_t ld)
+{
+    return (size_t)(rows > cols ? rows : cols) * (size_t)ld;
+}
+
+static bool compare_shape(const subject *s, host_kernel *kernel, const tw_problem *x, const plan *p)
+{
+    access_launch model;
+    tw_problem stored = *x;
+    char why[WHY];
+    if (!access_open(&model, &s->row->lab, s->tile, &stored, why, sizeof why)) {
+        snprintf(seen.why, WHY, "no model: %.200s", why);
+        return false;
+    }
+    if (p->turns_b) stored.ldb = x->k;
+    seen.a_bytes = 4 * elements(x->m, x->k, x->lda), seen.b_bytes = 4 * elements(x->k, x->n, stored.ldb), seen.c_bytes = 4 * elements(x->m, x->n, x->ldc);
+    float *a = calloc(1, seen.a_bytes), *b = calloc(1, seen.b_bytes), *c = calloc(1, seen.c_bytes);
+    if (a == NULL || b == NULL || c == NULL) exit(1);
+    host_run run = {.m = (int)x->m, .n = (int)x->n, .k = (int)x->k, .alpha = 1, .a = a, .b = b, .c = c, .lda = x->lda, .ldb = stored.ldb,
+                    .ldc = x->ldc, .note = see, .after_block = compare_block};
+    kernel->grid = (host_place){(unsigned)p->grid_x, (unsigned)p->grid_y, 1};
+    seen.kernel = kernel, seen.run = &run, seen.model = &model;
+    bool same_launch = model.grid_x == p->grid_x && model.grid_y == p->grid_y && model.block_x == p->threads_x && model.block_y == p->threads_y;
+    if (same_launch)
+        host_launch(kernel, &run);
+    else
+        snprintf(seen.why, WHY, "the model launches %lld x %lld blocks of %d x %d", (long long)model.grid_x, (long long)model.grid_y, model.block_x, model.block_y);
+    free(a), free(b), free(c);
+    return same_launch && !seen.wrong;
+}
+
+static bool compare(const subject *s)
+{
+    bool same = true, built = false;
+    host_kernel kernel = {0};
+    device_facts facts = device;
+    facts.engine = s->row->lab.engine;
+    seen.wrong = false, seen.checked = 0, seen.why[0] = '\0';
+    for (int which = 0; same && which < 3; which++) {
+        tw_problem x = problem_of(s, which);
+        tw_lab_choice choice = {.kernel = s->row->lab.name, .tile = s->row->lab.default_tile > 0 ? s->tile : 0};
+        plan p;
+        if (plan_find(&x, &facts, &choice, &p) != TW_OK) return snprintf(seen.why, WHY, "%.250s", tw_error_text()) < 0;
+        if (!built) {
+            char log[512];
+            char *text = s->from != NULL ? host_replace(gpu_source(s->row->lab.file), s->from, s->to, 1) : strdup(gpu_source(s->row->lab.file));
+            built = text != NULL && host_build(&p, text, &kernel, log);
+            free(text);
+            if (!built) return snprintf(seen.why, WHY, "%.250s", log) < 0;
+        }
+        same = compare_shape(s, &kernel, &x, &p);
+    }
+    host_close(&kernel);
+    return same && seen.checked > 0;
+}
+
+static void rung_case(const subject *s)
+{
+    if (!tap_case("%s T=%d %c%c addresses", s->row->lab.name, s->tile, "nt"[s->op_a == TW_T], "nt"[s->op_b == TW_T])) return;
+    if (host_why_not() != NULL)
+        tap_skip(host_why_not());
+    else
+        tap_result(compare(s), "%s", seen.why);
+}
+
+static void changed_case(const char *about, const subject *s)
+{
+    if (!tap_case("%s T=%d changed: %s", s->row->lab.name, s->tile, about)) return;
+    if (host_why_not() != NULL)
+        tap_skip(host_why_not());
+    else
+        tap_result(!compare(s) && seen.wrong, "the change was not noticed %s", seen.why);
+}
+
+/* ---- totals ---- */
+
+static void count_all(const access_launch *l, const access_row *row, access_cost total[ACCESS_ERAS])
+{
+    access_place loops = access_loops(l, row), v;
+    memset(total, 0, ACCESS_ERAS * sizeof *total);
+    for (v.by = 0; v.by < loops.by; v.by++)
+        for (v.bx = 0; v.bx < loops.bx; v.bx++)
+            for (v.t = 0; v.t < loops.t; v.t++)
+                for (v.p = 0; v.p < loops.p; v.p++)
+                    for (v.e = 0; v.e < loops.e; v.e++)
+                        for (int warp = 0; warp < access_warps(l); warp++) {
+                            int64_t address[ACCESS_WARP];
+                            access_lanes(l, row, &v, warp, address);
+                            for (int era = 0; era < ACCESS_ERAS; era++) {
+                                access_cost c = access_price((access_era)era, row->kind, address, row->words);
+                                total[era].requests += c.requests, total[era].transactions += c.transactions;
+                                total[era].moved += c.moved, total[era].used += c.used, total[era].lines += c.lines;
+                            }
+                        }
+}
+
+static bool totals_agree(const tw_lab_kernel *kernel, int tile, const tw_problem *x, char why[WHY])
+{
+    access_launch l;
+    if (!access_open(&l, kernel, tile, x, why, WHY)) return false;
+    for (int i = 0; i < l.rows; i++) {
+        access_cost all[ACCESS_ERAS], total[ACCESS_ERAS];
+        count_all(&l, l.row[i], all);
+        access_count(&l, l.row[i], total);
+        for (int era = 0; era < ACCESS_ERAS; era++)
+            if (memcmp(&all[era], &total[era], sizeof all[era]) != 0) {
+                snprintf(why, WHY, "%lldx%lldx%lld ld %lld %lld %lld, %s, %s: %g requests, %g transactions, %g of %g bytes; counted %g, %g, %g of %g", (long long)x->m,
+                         (long long)x->n, (long long)x->k, (long long)x->lda, (long long)x->ldb, (long long)x->ldc, access_kind_text(l.row[i]->kind),
+                         access_era_text((access_era)era), total[era].requests, total[era].transactions, total[era].used, total[era].moved, all[era].requests,
+                         all[era].transactions, all[era].used, all[era].moved);
+                return false;
+            }
+    }
+    return true;
+}
+
+static void totals_case(const kernel_row *row, int tile)
+{
+    static const int64_t shapes[][3] = {{45, 75, 37}, {5, 777, 21}, {133, 33, 16}};
+    char why[WHY] = "";
+    bool agree = true;
+    if (!tap_case("%s T=%d totals", row->lab.name, tile)) return;
+    for (size_t i = 0; agree && i < sizeof shapes / sizeof *shapes; i++)
+        for (int variant = 0; agree && variant < (row->lab.transposes ? 6 : 3); variant++) {
+            tw_problem x = tw_problem_make(TW_F32, variant / 3 ? TW_T : TW_N, variant / 3 ? TW_T : TW_N, shapes[i][0], shapes[i][1],
+                                           row->lab.skinny ? tile : shapes[i][2]);
+            x.lda += variant % 3 * 5, x.ldb += variant % 3, x.ldc += variant % 3 * 4; /* rows begin anywhere in their line */
+            agree = totals_agree(&row->lab, tile, &x, why);
+        }
+    tap_result(agree, "%s", why);
+}
+
+/* ---- figures that were published or counted ---- */
+
+static bool open_square(access_launch *l, const char *name, int tile, int64_t k, char why[WHY])
+{
+    tw_problem x = tw_problem_make(TW_F32, TW_N, TW_N, 4096, 4096, k);
+    return access_open(l, &kernel_named(name)->lab, tile, &x, why, WHY);
+}
+
+/* Bytes that s1 to s3 move per element of C on document 004's devices; its effective bandwidths, each predicted from the devices' published
+ * figures: all in their order, five within a factor of 1.5. The sixth, s1 on the 8800 GTX, is 1.64 times too high: what 16 transactions of
+ * one address cost there beyond their bytes was not published. */
+static const char *skinny_wrong(const char *model, const double per_element[3], const double published[3], const double factor[3], char why[WHY])
+{
+    static const char *const names[] = {"cuda_f32_s1_unoptimised", "cuda_f32_s2_shared_a", "cuda_f32_s3_shared_ab"};
+    const published_device *d = devices_model(model);
+    double before = 0;
+    for (int i = 0; i < 3; i++) {
+        access_launch l;
+        if (d == NULL || !open_square(&l, names[i], 16, 16, why)) return "no such device or no model";
+        prediction x = predict_on(&l, d);
+        double gbps = predict_effective_gbps(&l, x.serial_s), off = gbps > published[i] ? gbps / published[i] : published[i] / gbps;
+        snprintf(why, WHY, "%s on %s: %g bytes per element, expected %g; %g GB/s, published %g", names[i], model, x.moved_bytes / 4096 / 4096, per_element[i], gbps, published[i]);
+        if (x.moved_bytes != per_element[i] * 4096 * 4096 || !(off <= factor[i]) || !(gbps > before)) return why;
+        before = gbps;
+    }
+    return NULL;
+}
+
+static void skinny_case(void)
+{
+    char why[WHY] = "";
+    if (tap_case("document 004 on a GTX 280")) {
+        const char *wrong = skinny_wrong("GTX 280", (double[]){100, 72, 12}, (double[]){8.7, 14.3, 29.7}, (double[]){1.5, 1.5, 1.5}, why);
+        tap_result(wrong == NULL, "%s", wrong);
+    }
+    if (tap_case("document 004 on an 8800 GTX")) {
+        const char *wrong = skinny_wrong("8800 GTX", (double[]){580, 72, 12}, (double[]){0.7, 8.2, 15.7}, (double[]){1.65, 1.5, 1.5}, why);
+        tap_result(wrong == NULL, "%s", wrong);
+    }
+}
+
+/* Averages over all loads, shared loads and shared stores, as an H200's counters met them within 2 % (T = 16, then 32); NAN: none. */
+static void averages_case(void)
+{
+    static const struct {
+        const char *name;
+        double at[2][3];
+    } rows[] = {
+        {"cuda_f32_r01_naive", {{2, NAN, NAN}, {2.5, NAN, NAN}}},      {"cuda_f32_r02_tiled", {{10, 1, 4.5}, {18, 1, 16.5}}},
+        {"cuda_f32_r03_coalesced", {{4, 4.5, 4.5}, {4, 16.5, 16.5}}},  {"cuda_f32_r03t_transposed", {{4, 4.5, 1}, {4, 16.5, 1}}},
+        {"cuda_f32_r04_banks", {{4, 1, 1}, {4, 1, 1}}},                {"cuda_f32_r04d_divergence", {{4, 1, 1}, {4, 1, 1}}},
+        {"cuda_f32_r05_outer", {{4, 2, 2}, {4, 2, 2}}},                {"cuda_f32_r08_coarsened", {{4, 2, 2}, {4, 2, 2}}},
+        {"cuda_f32_s1_unoptimised", {{2, NAN, NAN}, {2.5, NAN, NAN}}}, {"cuda_f32_s2_shared_a", {{36.0 / 17, 1, 1}, {4, 1, 1}}},
+        {"cuda_f32_s3_shared_ab", {{4, 1, 1}, {4, 1, 1}}},
+    };
+    if (!tap_case("averages are those of the counters")) return;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int at = 0; at < 2; at++) {
+            access_launch l;
+            char why[WHY] = "";
+            int tile = at == 0 ? 16 : 32;
+            if (!open_square(&l, rows[i].name, tile, strstr(rows[i].name, "_s") != NULL ? tile : 4096, why)) {
+                tap_result(false, "%s", why);
+                return;
+            }
+            predict_degrees d = predict_average(&l, ERA_NOW);
+            const double found[3] = {d.sectors_per_load, d.bank_degree_load, d.bank_degree_store}, *is = rows[i].at[at];
+            for (int q = 0; q < 3; q++)
+                if (isnan(is[q]) ? !isnan(found[q]) : found[q] != is[q]) {
+                    tap_result(false, "%s T=%d: %g %g %g, expected %g %g %g", rows[i].name, tile, found[0], found[1], found[2], is[0], is[1], is[2]);
+                    return;
+                }
+        }
+    tap_result(true, "%s", "");
+}
+
+/* Document 000's 1/4 and b/4, 6.4 for 16 x 64; document 002's 180 of 9300, here of the data sheet's 732 GB/s. */
+static void ratios_case(void)
+{
+    static const struct {
+        const char *name;
+        int tile;
+        double flops_per_byte;
+    } rows[] = {{"cuda_f32_r01_naive", 16, 0.25}, {"cuda_f32_r01_naive", 32, 0.25}, {"cuda_f32_r02_tiled", 8, 2}, {"cuda_f32_r03_coalesced", 16, 4},
+                {"cuda_f32_r04_banks", 32, 8}, {"cuda_f32_r05_outer", 0, 6.4}, {"cuda_f32_r07_prefetch", 0, 6.4}};
+    const published_device *p100 = devices_model("P100");
+    if (!tap_case("flop per byte asked")) return;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        access_launch l;
+        char why[WHY] = "";
+        if (p100 == NULL || !open_square(&l, rows[i].name, rows[i].tile, 4096, why)) {
+            tap_result(false, "%s", why);
+            return;
+        }
+        prediction x = predict_on(&l, p100);
+        double ratio = 2.0 * 4096 * 4096 * 4096 / x.asked_bytes, bound = fmin(732 * rows[i].flops_per_byte, 9300);
+        if (fabs(ratio - rows[i].flops_per_byte) > 1e-12 || fabs(x.bound_asked_gflops - bound) > 1e-6 || x.bound_gflops != 9300) {
+            tap_result(false, "%s: %g flop per byte, bounds %g and %g", rows[i].name, ratio, x.bound_asked_gflops, x.bound_gflops);
+            return;
+        }
+    }
+    tap_result(true, "%s", "");
+}
+
+static void models_case(void)
+{
+    static const char *const models[][2] = {{"8800 GT", "*GeForce 8800 GT"}, {"8800 gtx", "*GeForce 8800 GTX"}, {"GTX 280", "*GeForce GTX 280"},
+                                            {"P100", "Tesla P100-PCIE-16GB"}, {"H200", "*H200"}, {"NVIDIA H200", "*H200"}, {"A100", "*A100-*40GB"}};
+    if (!tap_case("devices by what people call them")) return;
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        const published_device *d = devices_model(models[i][0]);
+        if (d != NULL && strcmp(d->name, models[i][1]) == 0) continue;
+        tap_result(false, "%s is %s", models[i][0], d != NULL ? d->name : "nothing");
+        return;
+    }
+    tap_result(devices_model("8800 G") == NULL && devices_model("") == NULL && devices_model("80") == NULL, "half a name is a device");
+}
+
+static bool modelled(const kernel_row *row)
+{
+    access_launch l;
+    char why[WHY];
+    tw_problem x = tw_problem_make(TW_F32, TW_N, TW_N, 16, 16, 16);
+    return row->gpu.entry != NULL && access_open(&l, &row->lab, 0, &x, why, sizeof why);
+}
+
+int main(int argc, char **argv)
+{
+    tap_start(argc, argv);
+    for (int i = 0; i < kernel_count(); i++) {
+        const kernel_row *row = kernel_at(i);
+        if (!modelled(row)) continue;
+        for (int tile = row->lab.skinny ? 16 : 8; tile <= 32; tile *= 2) {
+            if (row->lab.default_tile == 0 && tile != 16) continue;
+            for (int ops = 0; ops < (row->lab.transposes ? 4 : 1); ops++)
+                if (tile == 16 || ops == 0 || ops == 3) rung_case(&(subject){row, tile, ops & 1 ? TW_T : TW_N, ops & 2 ? TW_T : TW_N, NULL, NULL});
+            if (strcmp(row->lab.engine, "cuda") == 0) totals_case(row, tile); /* the model knows no engine */
+        }
+    }
+    skinny_case();
+    averages_case();
+    ratios_case();
+    models_case();
+    changed_case("another word of A's tile", &(subject){kernel_named("cuda_f32_r04_banks"), 16, TW_N, TW_N, "fmaf(a_tile[ty][p]", "fmaf(a_tile[p][ty]"});
+    changed_case("rows of 21 words", &(subject){kernel_named("opencl_f32_r05_outer"), 16, TW_N, TW_N, "ROW = 20", "ROW = 21"});
+    changed_case("no clamp at the edge", &(subject){kernel_named("cuda_f32_s2_shared_a"), 16, TW_N, TW_N, "j < n ? j : n - 1", "j"});
+    changed_case("one load less", &(subject){kernel_named("cuda_f32_r07_prefetch"), 16, TW_N, TW_N, "next[e] = A(", "next[e] = p_next == p0 ? 0 : A("});
+    return tap_finish();
+}
