@@ -29,11 +29,11 @@ static int64_t least(int64_t x, int64_t y)
         where[0] = row, where[1] = col;                                                                                \
         return there;                                                                                                  \
     }
-#define SHARED(name, rungs, kind, over, times, words, word)                                                            \
+#define SHARED(name, rungs, kind, over, times, words, word, there)                                                            \
     static bool name(const access_launch *l, const place *v, int64_t tx, int64_t ty, int64_t where[2])                 \
     {                                                                                                                  \
         NAMES where[0] = word, where[1] = 0;                                                                           \
-        return true;                                                                                                   \
+        return there;                                                                                                  \
     }
 #define WORDS(rung, sentence)
 #include "access.def"
@@ -43,7 +43,7 @@ static int64_t least(int64_t x, int64_t y)
 
 static const access_row table[] = {
 #define GLOBAL(name, rungs, kind, over, times, row, col, there) {rungs, kind, over, times, 1, name, #row ", " #col},
-#define SHARED(name, rungs, kind, over, times, words, word) {rungs, kind, over, times, words, name, #word},
+#define SHARED(name, rungs, kind, over, times, words, word, there) {rungs, kind, over, times, words, name, #word},
 #include "access.def"
 #undef GLOBAL
 #undef SHARED
@@ -54,7 +54,7 @@ static const struct {
     const char *rung, *sentence;
 } in_words[] = {
 #define GLOBAL(name, rungs, kind, over, times, row, col, there)
-#define SHARED(name, rungs, kind, over, times, words, word)
+#define SHARED(name, rungs, kind, over, times, words, word, there)
 #define WORDS(rung, sentence) {rung, sentence},
 #include "access.def"
 };

@@ -12,6 +12,7 @@ import math
 import os
 import re
 import sys
+import xml.dom.minidom
 
 sys.dont_write_bytecode = True
 import test_cli as cli
@@ -320,6 +321,25 @@ def counters_stand_beside_what_is_predicted():
     assert len(rows) == 1 and {"10", "1.012", "4.568", "123 MB", "5.00 GB", "43.2%"} <= set(rows[0]), rows
     write("d.jsonl", counted)
     report("d.jsonl")
+
+
+@case
+def bars_and_table_alone():
+    reading()
+    file = next(f for f in committed() if f.endswith("ladder-4096.jsonl"))
+    good("report", file, "-o", "bars.svg")
+    picture = open("bars.svg", encoding="utf-8").read()
+    xml.dom.minidom.parseString(picture)
+    assert picture.startswith("<svg") and 'xmlns="http://www.w3.org/2000/svg"' in picture and picture.count("http") == 1
+    assert not re.search(r"<script|<image|url\(|@import|\son[a-z]+=", picture)
+    good("report", file, "-o", "table.md")
+    table = [line.split("|")[1:-1] for line in open("table.md")]
+    assert {len(row) for row in table} == {4} and table[2][0].strip() == "r01_naive", table[:3]
+    write("nasty.jsonl", a_record(device="a|b\n<i>`c`"))
+    good("report", "nasty.jsonl", "-o", "nasty.md")
+    assert open("nasty.md").readline() == "| rung | idea | CUDA, a\\|b \\<i>\\`c\\`, 512 x 512 x 512 |\n"
+    write("thin.jsonl", a_record(rung="s1_unoptimised", k=16))
+    bad(6, "report", "thin.jsonl", "-o", "thin.svg", says="none of a ladder")
 
 
 @case
