@@ -6,7 +6,7 @@
 #include "operands.h"
 
 /* check_product - judge the dense m x n elements at c, named name, against the operands; prints the verdict on s->text, and
- * where it failed a sentence on stderr. EXIT_OK, EXIT_CHECK, or EXIT_MEMORY; *report is filled in the first two cases. */
+ * where it failed, or could not look at everything, a sentence on stderr. EXIT_OK, EXIT_CHECK, or EXIT_MEMORY; *report is filled in the first two cases. */
 exit_code check_product(session *s, operands *o, const void *c, const char *name, verify_report *report);
 
 #endif

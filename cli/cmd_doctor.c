@@ -1,5 +1,6 @@
 /* cmd_doctor.c - `tilewright doctor`: the facts of a bug report, what stands in the way, and a quick self test. */
 #define _POSIX_C_SOURCE 200809L
+#include <dirent.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@ typedef struct doctor {
     session *s;
     object out;
     int advice;
+    const char *unready[8]; /* engines whose driver is there and cannot be used as it is */
 } doctor;
 
 /* One fact, for people and for programs. */
@@ -106,14 +108,44 @@ static void tell_processors(doctor *d)
                   "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled");
 }
 
+static bool any_entry(const char *folder)
+{
+    DIR *opened = opendir(folder);
+    const struct dirent *entry = NULL;
+    while (opened != NULL && (entry = readdir(opened)) != NULL && entry->d_name[0] == '.') {}
+    if (opened != NULL) closedir(opened);
+    return entry != NULL;
+}
+
+/* Does the system know a driver for this engine, whether or not it works? */
+static bool driver_is_there(const char *engine)
+{
+    if (strcmp(engine, "cuda") == 0)
+        return access("/proc/driver/nvidia/version", F_OK) == 0 || access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
+    return strcmp(engine, "opencl") == 0 && any_entry("/etc/OpenCL/vendors");
+}
+
 static void tell_engines(doctor *d)
 {
     const char *engine;
     for (int i = 0; (engine = tw_lab_engine_at(i)) != NULL; i++) {
         char name[32], state[560];
         snprintf(name, sizeof name, "engine %s", engine);
-        tw_lab_engine_state(engine, state, sizeof state);
+        int usable = tw_lab_engine_state(engine, state, sizeof state);
         fact(d, name, "%s", state);
+        if (usable == 1 ? strncmp(state, "ready", 5) != 0 : driver_is_there(engine)) d->unready[i] = engine;
+    }
+}
+
+/* The engine's own sentence names the cure. */
+static void advise_engines(doctor *d)
+{
+    for (int i = 0; i < (int)(sizeof d->unready / sizeof *d->unready); i++) {
+        char state[560], text[600];
+        if (d->unready[i] == NULL) continue;
+        tw_lab_engine_state(d->unready[i], state, sizeof state);
+        snprintf(text, sizeof text, "%s: %s", d->unready[i], state);
+        advise(d, text);
     }
 }
 
@@ -162,6 +194,7 @@ exit_code cmd_doctor(session *s)
     tell_processors(&d);
     tell_engines(&d);
     tell_environment(&d);
+    advise_engines(&d);
     for (int i = 0; (engine = tw_lab_engine_at(i)) != NULL; i++) {
         if (tw_lab_engine_state(engine, NULL, 0) != 1) continue;
         code = test_engine(&d, engine);

@@ -2,12 +2,14 @@
 #define _GNU_SOURCE /* secure_getenv, mkostemp */
 #include "jit_cache.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "sha256.h"
@@ -193,8 +195,76 @@ void *jit_cache_get(const jit_cache *cache, const jit_key *key, size_t *bytes)
         return NULL;
     }
     void *binary = read_binary(file, bytes);
+    if (binary != NULL) futimens(fd, NULL); /* used now: see make_room() */
     fclose(file);
     return binary;
+}
+
+typedef struct kept_file {
+    char name[80];
+    int64_t bytes;
+    struct timespec used;
+} kept_file;
+
+static int older(const void *one, const void *two)
+{
+    const struct timespec *a = &((const kept_file *)one)->used, *b = &((const kept_file *)two)->used;
+    if (a->tv_sec != b->tv_sec) return a->tv_sec < b->tv_sec ? -1 : 1;
+    return a->tv_nsec < b->tv_nsec ? -1 : a->tv_nsec > b->tv_nsec;
+}
+
+/* A name that jit_cache_put() gives: 64 hexadecimal digits, ".bin", and ".XXXXXX" behind that while the file is being written. Nothing
+ * else in the folder is ours to remove. */
+static int is_ours(const char *name)
+{
+    size_t length = strlen(name);
+    return strspn(name, "0123456789abcdef") == 64 && strncmp(name + 64, ".bin", 4) == 0 && (length == 68 || (length == 75 && name[68] == '.'));
+}
+
+/* Our files in the folder: how many, *list for free(). A temporary file of the last hour may still be written: it is left out. */
+static size_t list_files(DIR *folder, kept_file **list)
+{
+    enum { AN_HOUR = 3600 };
+    const struct dirent *entry;
+    struct stat info;
+    size_t count = 0, room = 0;
+    *list = NULL;
+    while ((entry = readdir(folder)) != NULL) {
+        if (!is_ours(entry->d_name) || fstatat(dirfd(folder), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(info.st_mode)) continue;
+        if (strlen(entry->d_name) > 68 && info.st_mtim.tv_sec > time(NULL) - AN_HOUR) continue;
+        if (count == room) {
+            kept_file *more = realloc(*list, (room = 2 * room + 64) * sizeof **list);
+            if (more == NULL) break;
+            *list = more;
+        }
+        kept_file *file = &(*list)[count++];
+        *file = (kept_file){.bytes = info.st_size, .used = info.st_mtim};
+        memcpy(file->name, entry->d_name, strlen(entry->d_name) + 1);
+    }
+    return count;
+}
+
+static void make_room(const jit_cache *cache)
+{
+    kept_file *list;
+    int64_t all = 0;
+    int fd = open(cache->folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
+    if (folder == NULL) {
+        if (fd >= 0) close(fd);
+        return;
+    }
+    size_t count = list_files(folder, &list);
+    for (size_t i = 0; i < count; i++) all += list[i].bytes;
+    if (all > JIT_CACHE_MOST_BYTES) {
+        qsort(list, count, sizeof *list, older);
+        for (size_t i = 0; i + 1 < count && all > JIT_CACHE_MOST_BYTES / 4 * 3; i++) { /* the newest stays, whatever its size */
+            unlinkat(dirfd(folder), list[i].name, 0);
+            all -= list[i].bytes;
+        }
+    }
+    free(list);
+    closedir(folder);
 }
 
 void jit_cache_put(jit_cache *cache, const jit_key *key, const void *binary, size_t bytes)
@@ -216,7 +286,10 @@ void jit_cache_put(jit_cache *cache, const jit_key *key, const void *binary, siz
     int written = fwrite(&header, sizeof header, 1, file) == 1 && fwrite(binary, bytes, 1, file) == 1;
     int cause = errno;
     if (fclose(file) != 0) written = 0, cause = errno;
-    if (written && rename(temporary, path) == 0) return;
+    if (written && rename(temporary, path) == 0) {
+        make_room(cache);
+        return;
+    }
     if (written) cause = errno;
     unlink(temporary);
     snprintf(cache->state, sizeof cache->state, "a compiled kernel could not be kept in %s: %s", cache->folder, strerror(cause));

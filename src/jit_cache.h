@@ -21,7 +21,11 @@ typedef struct jit_key {
 } jit_key;
 jit_key jit_key_of(int count, const char *const *pieces); /* the library's version is added to it */
 
-/* jit_cache_get - the kept binary (free() it), or NULL. jit_cache_put - keep one: temporary file, then rename. */
+/* What the folder's files may take together. Beyond it those go that were not used for longest, until a quarter is free. */
+#define JIT_CACHE_MOST_BYTES ((int64_t)256 << 20)
+
+/* jit_cache_get - the kept binary (free() it), or NULL. jit_cache_put - keep one: temporary file, then rename, then make room. Processes
+ * may do so at the same time: a file that one removes the other compiles again. */
 void *jit_cache_get(const jit_cache *cache, const jit_key *key, size_t *bytes);
 void jit_cache_put(jit_cache *cache, const jit_key *key, const void *binary, size_t bytes);
 

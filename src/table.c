@@ -167,7 +167,7 @@ static bool gpu_fits(const kernel_row *row, const tw_problem *p, const device_fa
     else if (g->sm > device->sm || ((g->traits & GPU_THIS_SM) && g->sm != device->sm))
         snprintf(reason, size, "it needs sm_%d%s, this device is sm_%d", g->sm, g->traits & GPU_THIS_SM ? " and no other" : "", device->sm);
     else if ((g->traits & GPU_TENSOR_MAPS) && !device->tensor_maps)
-        snprintf(reason, size, "it needs tensor maps, this driver cannot make them");
+        snprintf(reason, size, "it needs tensor maps: the driver and NVRTC of CUDA 12 or later, which know sm_90, are not both here");
     else if ((g->traits & GPU_TENSOR_MAPS) && p->k > 0 && !aligned_16(p, bytes, false))
         snprintf(reason, size, "the copy engine needs addresses and rows of A and B in multiples of 16 bytes, here lda is %lld and ldb %lld, "
                  "a is aligned to %u and b to %u bytes", (long long)p->lda, (long long)p->ldb, p->align_a, p->align_b);

@@ -688,10 +688,35 @@ def verify_says_what_it_can_see():
         assert part in out, out
 
 
+@case
+def a_check_that_is_not_complete_is_no_success():
+    """Infinities all over A: the classes of all elements of C cost more than the check may."""
+    n = 600
+    for name, value in (("A", float("inf")), ("B", 1.0), ("C", float("inf"))):
+        with open(f"{name}.npy", "wb") as file:
+            file.write(npy_header("<f4", (n, n)) + array.array("f", [value]).tobytes() * (n * n))
+    open("verdict", "w").close()
+    done = bad(1, "verify", "A.npy", "B.npy", "C.npy", "--json", "verdict", says="no fault was found, but")
+    assert "NOT COMPLETE" in done.stdout, done.stdout
+    with open("verdict") as file:
+        verdict = json.load(file)
+    assert verdict["passed"] and verdict["unchecked"] > 0, verdict
+    bad(1, "multiply", "A.npy", "B.npy", "-o", "D.npy", "--verify", says="no fault was found, but")
+
+
 # ---- records ----------------------------------------------------------------------------------------------------------
 
 FIELDS = ("engine device kernel rung dtype m n k op_a op_b method min_s median_s p95_s gflops verified error_ratio bytes_asked "
           "compulsory_bytes peak_gflops bandwidth_gbps no_cache_gflops bound_gflops fraction_of_bound version").split()
+
+
+@case
+def doctor_passes_on_what_an_engine_advises():
+    if not os.path.isdir("/etc/OpenCL/vendors") or not os.listdir("/etc/OpenCL/vendors"):
+        return
+    out = good("doctor", env={"OCL_ICD_VENDORS": "/nowhere"}).stdout
+    state = next((line.split(None, 2)[2] for line in out.splitlines() if line.startswith("engine opencl")), "")
+    assert "pocl-opencl-icd" in state and re.search(r"^advice 1 +opencl: " + re.escape(state), out, re.M), out
 
 
 @case

@@ -33,7 +33,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) probe_read(float *sink, in
     if (sum == 12345.0f) sink[0] = sum;
 }
 
-/* 16-byte reads from shared memory without conflicts: `rounds` times 8 of them per thread. */
+/* 16-byte reads from shared memory without conflicts: `rounds` times 8 of them per thread; volatile, or they leave the loop. */
 extern "C" __global__ void __launch_bounds__(THREADS) probe_shared(float *sink, int rounds)
 {
     __shared__ __align__(16) float tile[8 * THREADS * 4];
@@ -45,8 +45,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) probe_shared(float *sink, 
         for (int i = 0; i < 8; i++) {
             float4 x;
             unsigned at = (unsigned)__cvta_generic_to_shared(&tile[(i * THREADS + threadIdx.x) * 4]);
-            asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w) : "r"(at));
-            sum += x.x + x.w;
+            asm volatile("ld.volatile.shared.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w) : "r"(at));
+            sum += (x.x + x.y) + (x.z + x.w);
         }
     if (sum == 12345.0f) sink[0] = sum;
 }

@@ -88,6 +88,11 @@ CALL(cuFuncGetAttribute, (int *value, int what, cu_function function), (void)fun
 CALL(cuLaunchKernel,
      (cu_function f, unsigned gx, unsigned gy, unsigned gz, unsigned x, unsigned y, unsigned z, unsigned bytes, cu_stream s, void **a, void **extra),
      (void)f; (void)gx; (void)gy; (void)gz; (void)x; (void)y; (void)z; (void)bytes; (void)s; (void)a; (void)extra)
+CALL(cuTensorMapEncodeTiled,
+     (cu_tensor_map * map, int type, uint32_t rank, void *address, const uint64_t *dims, const uint64_t *strides, const uint32_t *box,
+      const uint32_t *element_strides, int interleave, int swizzle, int l2_promotion, int out_of_bounds),
+     (void)map; (void)type; (void)rank; (void)address; (void)dims; (void)box; (void)element_strides; (void)interleave; (void)swizzle;
+     (void)l2_promotion; (void)out_of_bounds; if (strides[0] % 16 != 0) return 1)
 #ifndef OLD
 CALL(cuOccupancyMaxActiveBlocksPerMultiprocessor, (int *blocks, cu_function function, int threads, size_t bytes),
      (void)function; (void)threads; (void)bytes; *blocks = 2)

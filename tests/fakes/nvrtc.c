@@ -1,5 +1,5 @@
 /* nvrtc.c - a fake libnvrtc.so.13: compiles everything to "FAKE" and notes the architecture in FAKE_LOG. FAKE_ARCHS, "75 80", is what it
- * knows. OLD: without cubins. */
+ * knows; FAKE_NVRTC "major=11" its version. OLD: without cubins. */
 #include "engines/cuda/cu_api.h"
 #include "fake.h"
 
@@ -34,7 +34,7 @@ static int list_archs(int *out)
     return count;
 }
 
-CALL(nvrtcVersion, (int *major, int *minor), *major = 13; *minor = 0)
+CALL(nvrtcVersion, (int *major, int *minor), int call; *major = fake_number("FAKE_NVRTC", "major", 13, &call); *minor = 0)
 CALL(nvrtcGetNumSupportedArchs, (int *count), *count = list_archs(NULL))
 CALL(nvrtcGetSupportedArchs, (int *archs), list_archs(archs))
 CALL(nvrtcCreateProgram,

@@ -26,6 +26,14 @@ typedef struct built {
     cu_function function;
 } built;
 
+/* What a call launches into and takes its time with. */
+typedef struct lane {
+    cu_stream stream;
+    cu_event begin, end;
+} lane;
+
+enum { MOST_IDLE = 16 };
+
 struct engine {
     const cu_api *cu;
     cu_device device;
@@ -35,6 +43,9 @@ struct engine {
     jit_cache *cache;
     pthread_mutex_t building; /* guards the list below and the cache */
     built *built;
+    pthread_mutex_t idling; /* guards the lanes that no call is using, kept for the next ones */
+    lane idle[MOST_IDLE];
+    int idle_count;
 };
 
 static tw_status cu_fail(const engine *e, const char *call, cu_result error)
@@ -137,6 +148,13 @@ static void cuda_state(char *text, size_t bytes)
     jit_cache_close(cache);
 }
 
+static void destroy_lane(engine *e, lane *l)
+{
+    if (l->begin != NULL) e->cu->cuEventDestroy_v2(l->begin);
+    if (l->end != NULL) e->cu->cuEventDestroy_v2(l->end);
+    if (l->stream != NULL) e->cu->cuStreamDestroy_v2(l->stream);
+}
+
 static void cuda_close(engine *e)
 {
     bool current = e->context != NULL && enter(e) == TW_OK;
@@ -145,10 +163,12 @@ static void cuda_close(engine *e)
         if (current) e->cu->cuModuleUnload(b->module);
         free(b);
     }
+    while (current && e->idle_count > 0) destroy_lane(e, &e->idle[--e->idle_count]);
     if (current) leave(e, TW_OK);
     if (e->context != NULL) e->cu->cuDevicePrimaryCtxRelease_v2(e->device);
     jit_cache_close(e->cache);
     pthread_mutex_destroy(&e->building);
+    pthread_mutex_destroy(&e->idling);
     free(e);
 }
 
@@ -174,6 +194,7 @@ static tw_status cuda_open(const tw_options *options, engine **out)
     made->cu = cu;
     made->pid = getpid();
     pthread_mutex_init(&made->building, NULL);
+    pthread_mutex_init(&made->idling, NULL);
     made->cache = jit_cache_open();
     tw_status status = open_device(made, options->device);
     if (status != TW_OK) {
@@ -189,13 +210,22 @@ static void cuda_describe(const engine *e, tw_device *out)
     describe(e->cu, e->device, e->index, out);
 }
 
+/* Copies through tensor maps came with CUDA 12 and sm_90: an older NVRTC has not got the instructions, one that does not know sm_90 not
+ * the architecture. */
+static bool compiles_tensor_maps(int sm)
+{
+    char arch[24];
+    const nvrtc_api *nvrtc = nvrtc_api_load();
+    return nvrtc != NULL && nvrtc->major >= 12 && nvrtc_arch(nvrtc, sm, arch) == TW_OK && atoi(strchr(arch, '_') + 1) >= 90;
+}
+
 static void cuda_facts(const engine *e, device_facts *out)
 {
     size_t bytes = 0;
     e->cu->cuDeviceTotalMem_v2(&bytes, e->device);
     *out = (device_facts){.engine = "cuda", .threads = 1, .copies = true, .sm = e->sm, .most_threads = 1024,
                           .multiprocessors = attribute(e->cu, e->device, CU_ATTRIBUTE_MULTIPROCESSORS),
-                          .tensor_maps = e->sm >= 90 && e->cu->cuTensorMapEncodeTiled != NULL,
+                          .tensor_maps = e->sm >= 90 && e->cu->cuTensorMapEncodeTiled != NULL && compiles_tensor_maps(e->sm),
                           .local_bytes = attribute(e->cu, e->device, CU_ATTRIBUTE_SHARED_OPTIN),
                           .l2_bytes = attribute(e->cu, e->device, CU_ATTRIBUTE_L2_BYTES), .largest_bytes = (int64_t)bytes};
 }
@@ -305,25 +335,41 @@ static tw_status find_or_build(engine *e, const wanted *w, cu_function *out)
     return status;
 }
 
-static tw_status make_stream(engine *e, runnable *r)
+static tw_status make_lane(engine *e, lane *l)
 {
-    cu_stream stream;
-    cu_event begin, end;
-    CU_TRY(cuStreamCreate, (&stream, 0));
-    r->stream = stream;
-    CU_TRY(cuEventCreate, (&begin, 0));
-    r->begin = begin;
-    CU_TRY(cuEventCreate, (&end, 0));
-    r->event = end;
+    CU_TRY(cuStreamCreate, (&l->stream, 0));
+    CU_TRY(cuEventCreate, (&l->begin, 0));
+    CU_TRY(cuEventCreate, (&l->end, 0));
     return TW_OK;
 }
 
-static void drop_stream(engine *e, runnable *r)
+/* One that is idle, else a new one. The engine's context is current. */
+static tw_status take_lane(engine *e, runnable *r)
 {
-    if (r->begin != NULL) e->cu->cuEventDestroy_v2(r->begin);
-    if (r->event != NULL) e->cu->cuEventDestroy_v2(r->event);
-    if (r->stream != NULL) e->cu->cuStreamDestroy_v2(r->stream);
-    r->begin = r->event = r->stream = NULL;
+    lane l = {0};
+    pthread_mutex_lock(&e->idling);
+    if (e->idle_count > 0) l = e->idle[--e->idle_count];
+    pthread_mutex_unlock(&e->idling);
+    tw_status status = l.stream == NULL ? make_lane(e, &l) : TW_OK;
+    if (status == TW_OK)
+        r->stream = l.stream, r->begin = l.begin, r->event = l.end;
+    else
+        destroy_lane(e, &l);
+    return status;
+}
+
+static void give_lane(engine *e, runnable *r)
+{
+    lane l = {r->stream, r->begin, r->event};
+    r->stream = r->begin = r->event = NULL;
+    if (l.stream == NULL) return;
+    pthread_mutex_lock(&e->idling);
+    bool kept = e->idle_count < MOST_IDLE;
+    if (kept) e->idle[e->idle_count++] = l;
+    pthread_mutex_unlock(&e->idling);
+    if (kept || enter(e) != TW_OK) return;
+    destroy_lane(e, &l);
+    leave(e, TW_OK);
 }
 
 static tw_status cuda_prepare(engine *e, const plan *p, runnable *out)
@@ -335,8 +381,7 @@ static tw_status cuda_prepare(engine *e, const plan *p, runnable *out)
                                                       "used before");
     TRY(enter(e));
     tw_status status = find_or_build(e, &w, &function);
-    if (status == TW_OK) status = make_stream(e, out);
-    if (status != TW_OK) drop_stream(e, out);
+    if (status == TW_OK) status = take_lane(e, out);
     out->kernel = function;
     return leave(e, status);
 }
@@ -456,9 +501,9 @@ static tw_status launch_plain(engine *e, runnable *r, const buffer *a, const buf
 
 static tw_status launch(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
 {
-    CU_TRY(cuEventRecord, (r->begin, r->stream));
+    if (r->timed) CU_TRY(cuEventRecord, (r->begin, r->stream));
     TRY(r->plan->row->gpu.traits & GPU_TENSOR_MAPS ? launch_mapped(e, r, a, b, c) : launch_plain(e, r, a, b, c));
-    CU_TRY(cuEventRecord, (r->event, r->stream));
+    if (r->timed) CU_TRY(cuEventRecord, (r->event, r->stream));
     return TW_OK;
 }
 
@@ -509,9 +554,7 @@ static void cuda_release(engine *e, buffer *b)
 
 static void cuda_drop(engine *e, runnable *r)
 {
-    if (enter(e) != TW_OK) return;
-    drop_stream(e, r);
-    leave(e, TW_OK);
+    give_lane(e, r);
 }
 
 static void cuda_resources(engine *e, const runnable *r, tw_lab_resources *out)
@@ -540,7 +583,7 @@ static tw_status least_seconds(engine *e, const char *entry, unsigned blocks, vo
     runnable r = {0};
     float milliseconds;
     TRY(find_or_build(e, &w, &function));
-    tw_status status = make_stream(e, &r);
+    tw_status status = take_lane(e, &r);
     *seconds = 0;
     for (int i = 0; status == TW_OK && i <= tries; i++) { /* the first warms up */
         cu_result error = e->cu->cuEventRecord(r.begin, r.stream);
@@ -553,7 +596,7 @@ static tw_status least_seconds(engine *e, const char *entry, unsigned blocks, vo
         else if (i > 0 && (*seconds <= 0 || milliseconds < 1e3 * *seconds))
             *seconds = 1e-3 * (double)milliseconds;
     }
-    drop_stream(e, &r);
+    give_lane(e, &r);
     return status;
 }
 
