@@ -37,14 +37,14 @@ typedef struct options {
     const command *command;
     const char *operands[OPT_LIST];
     int operand_count;
-    const char *output, *add, *json, *html, *kernel, *set;
+    const char *output, *add, *gpu, *json, *html, *kernel, *set;
     int64_t device, threads, samples;
     uint64_t seed;
     real_option alpha, beta;
-    bool transpose_a, transpose_b, verify, host, skinny, append, help, man, completion;
+    bool binary, tables, transpose_a, transpose_b, verify, host, skinny, append, help, man, completion;
     name_list engines, dtypes, rungs;
     shape_list shapes;
-    number_list sizes, tiles;
+    number_list sizes, tiles, element;
 } options;
 
 /* The bit of each command, for the rows of the option table. */
@@ -58,6 +58,7 @@ enum {
     CMD_SELFTEST = 64,
     CMD_VERSION = 128,
     CMD_HELP = 256,
+    CMD_EXPLAIN = 512,
     CMD_REPORT = 1024
 };
 
