@@ -34,7 +34,7 @@ static const char style[] =
     "pre{overflow-x:auto;font:13px/1.4 ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace;background:var(--card);border:1px solid var(--rule);"
     "border-radius:6px;padding:.5rem .7rem;margin:.5rem 0}code{font-family:ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace;font-size:.92em}\n"
     "pre ins,pre del{text-decoration:none;display:inline-block;min-width:100%}pre ins{background:var(--new)}pre del{background:var(--old)}\n"
-    "summary{cursor:pointer;color:var(--link)}.story{border-top:1px solid var(--rule)}.story:first-of-type{border-top:0}.faint{color:var(--faint)}.wrong{font-weight:700}\n"
+    "details{margin:.4rem 0}summary{cursor:pointer;color:var(--link)}.story{border-top:1px solid var(--rule)}.story:first-of-type{border-top:0}.faint{color:var(--faint)}.wrong{font-weight:700}\n"
     "@media (max-width:520px){dl{grid-template-columns:1fr;gap:0}dt{margin-top:.3rem}.card dl{grid-template-columns:max-content 1fr;gap:.15rem .7rem}}\n"
     "@media print{@page{margin:12mm}:root{--ink:#000;--faint:#333;--rule:#bbb;--paper:#fff;--card:#fff;--link:#000;--new:#e4f4e8;--old:#fbe6e4}"
     "body{font-size:9pt}header,main,footer{max-width:none;padding:0}nav,.skip{display:none}figure,.card,tr,svg{break-inside:avoid}h2,h3,caption{break-after:avoid}"
@@ -56,7 +56,7 @@ void report_machine_name(const report *r, int machine)
 
 void report_table_begin(FILE *out, const char *label)
 {
-    html_say(out, "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"%t\">\n<table>\n", label);
+    html_say(out, "<div class=\"scroll\" role=\"group\" tabindex=\"0\" aria-label=\"%t\">\n<table>\n", label);
 }
 
 void report_table_end(FILE *out)

@@ -1,4 +1,4 @@
-/* report_parts.c - devices, charts with their tables, sizes, thin matrices, method. */
+/* report_parts.c - devices, charts with their tables, sizes, thin matrices, method; and the parts that stand alone. */
 #include "report_parts.h"
 
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 #include "chart.h"
 #include "devices.h"
 #include "html.h"
-#include "roofline.h"
+#include "published.h"
 #include "units.h"
 
 static double flops(const record *r)
@@ -525,12 +525,6 @@ void report_sizes(const report *r)
 
 /* ---- thin matrices ---- */
 
-/* Document 004, table 1: GB/s of s1, s2, s3 at T = 16. */
-static const struct published_gbps {
-    const char *device;
-    double gbps[3];
-} published[] = {{"GTX 280", {8.7, 14.3, 29.7}}, {"8800 GTX", {0.7, 8.2, 15.7}}};
-
 static void skinny_table(const report *r, const ladder *l)
 {
     FILE *out = r->out;
@@ -540,7 +534,7 @@ static void skinny_table(const report *r, const ladder *l)
     report_machine_name(r, l->machine);
     html_say(out, ", %t.</caption>\n<thead><tr><th scope=\"col\">Rung</th><th scope=\"col\">Median</th><th scope=\"col\">GFLOP/s</th><th scope=\"col\">Effective GB/s</th>"
              "<th scope=\"col\">Over the rung before</th>", shape_of(l, shape));
-    for (int p = 0; p < 2; p++) html_say(out, "<th scope=\"col\">%t GB/s, published</th><th scope=\"col\">its step</th>", published[p].device);
+    for (int p = 0; p < PUBLISHED_DEVICES; p++) html_say(out, "<th scope=\"col\">%t GB/s, published</th><th scope=\"col\">step</th>", published[p].device);
     fputs("</tr></thead>\n<tbody>\n", out);
     for (int i = 0; i < l->count; i++) {
         const records_row *row = l->steps[i].row;
@@ -556,8 +550,8 @@ static void skinny_table(const report *r, const ladder *l)
         report_cell(out, report_speed(row->r.gflops, t));
         report_cell(out, report_speed(row->r.effective_gbps, t));
         report_cell(out, units_factor(before != NULL ? row->r.effective_gbps / before->row->r.effective_gbps : (double)NAN, t));
-        for (int p = 0; p < 2; p++) {
-            bool known = place >= 0 && place < 3 && l->k == 16;
+        for (int p = 0; p < PUBLISHED_DEVICES; p++) {
+            bool known = place >= 0 && place < PUBLISHED_RUNGS && l->k == PUBLISHED_WIDTH;
             report_cell(out, units_number(known ? published[p].gbps[place] : (double)NAN, t));
             report_cell(out, units_factor(known && place > 0 ? published[p].gbps[place] / published[p].gbps[place - 1] : (double)NAN, t));
         }

@@ -8,6 +8,7 @@
 #include "devices.h"
 #include "html.h"
 #include "predict.h"
+#include "published.h"
 #include "story.h"
 #include "units.h"
 
@@ -50,7 +51,7 @@ static const tw_lab_kernel **kernels_of(const report *r, int *count)
 static void tell_parts(FILE *out, const story *s)
 {
     const char *idea = story_part_text(s, "IDEA");
-    if (idea != NULL) html_say(out, "<pre tabindex=\"0\" aria-label=\"The idea of %t\">%t</pre>\n", s->kernel->rung, idea);
+    if (idea != NULL) html_say(out, "<pre role=\"group\" tabindex=\"0\" aria-label=\"The idea of %t\">%t</pre>\n", s->kernel->rung, idea);
     fputs("<dl>\n", out);
     for (int i = 0; i < s->part_count; i++) {
         const char *label = s->parts[i].label;
@@ -67,7 +68,7 @@ static void tell_code(FILE *out, const story *s, const story_diff *d)
     fputs("<details><summary>", out);
     if (s->before != NULL) html_say(out, "%t: %d lines new, %d gone since %t", s->kernel->file, d->added, d->removed, s->before->rung);
     else html_say(out, "%t: the code, %d lines", s->kernel->file, d->count);
-    html_say(out, "</summary>\n<pre tabindex=\"0\" aria-label=\"Code of %t\">", s->kernel->file);
+    html_say(out, "</summary>\n<pre role=\"group\" tabindex=\"0\" aria-label=\"Code of %t\">", s->kernel->file);
     for (int i = 0; i < d->count; i++) {
         const story_line *line = &d->lines[i];
         bool marked = s->before != NULL && line->kind != ' ';
@@ -105,7 +106,7 @@ static void number_row(const report *r, const ladder *l, const ladder_step *step
 /* The ladders in which a rung's numbers are shown: the main ones, and the thin ones of the first width. */
 static bool is_shown(const report *r, const ladder *l)
 {
-    return l == ladder_main(r->ladders, l->machine) || (l->skinny && l->k == 16);
+    return l == ladder_main(r->ladders, l->machine) || (l->skinny && l->k == PUBLISHED_WIDTH);
 }
 
 static void tell_numbers(const report *r, const char *rung)
