@@ -28,13 +28,13 @@ static exit_code print(page *p, const records *all)
         if (fd >= 0) close(fd);
         return say(EXIT_OUTPUT, "%s: cannot be written: %s", p->file.path, strerror(errno));
     }
-    tw_status status = report_write(out, all, p->form);
+    char why[300];
+    tw_status status = report_write(out, all, p->form, why, sizeof why);
     bool written = fflush(out) == 0 && !ferror(out);
     int number = errno;
     if (fclose(out) != 0 && written) written = false, number = errno;
     if (status == TW_NO_MEMORY) return say_no_memory("the report");
-    if (status != TW_OK)
-        return say(EXIT_INPUT, "there are records of more than %d engines and devices, or none of a ladder, which a picture or table alone needs", REPORT_MACHINES);
+    if (status != TW_OK) return say(EXIT_INPUT, "%s", why);
     return written ? EXIT_OK : say(EXIT_OUTPUT, "%s: cannot be written: %s", p->file.path, strerror(number));
 }
 

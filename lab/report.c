@@ -199,7 +199,7 @@ static tw_status write_sections(const report *r)
 }
 
 /* The records stand last, since what comes before says whether there is room. */
-static tw_status write_page(const report *r)
+static tw_status write_page(const report *r, char *why, size_t why_bytes)
 {
     enum { END = 1500 };
     char *page = NULL;
@@ -209,12 +209,32 @@ static tw_status write_page(const report *r)
     if (body.out == NULL) return TW_NO_MEMORY;
     tw_status status = write_sections(&body);
     if (fclose(body.out) != 0) status = TW_NO_MEMORY;
+    if (status == TW_OK && bytes + END > REPORT_BYTES) {
+        snprintf(why, why_bytes, "the page would have %zu bytes, even without the records in it, and %d are what it may have: give fewer records", bytes, REPORT_BYTES);
+        status = TW_BAD_ARGUMENT;
+    }
     if (status == TW_OK) {
         fwrite(page, 1, bytes, r->out);
         end_page(r, bytes + embedded_bytes(r->all) + END < REPORT_BYTES);
     }
     free(page);
     return status;
+}
+
+/* What the records must be; false, and why. */
+static bool check(const report *r, report_form form, char *why, size_t why_bytes)
+{
+    bool has_ladder = false;
+    for (int i = 0; i < r->ladders->machine_count; i++) has_ladder |= r->ladders->machines[i].ladder >= 0;
+    if (r->all->count == 0)
+        snprintf(why, why_bytes, "there are no records");
+    else if (r->ladders->machine_count > REPORT_MACHINES)
+        snprintf(why, why_bytes, "there are records of %d engines and devices, a page takes %d", r->ladders->machine_count, REPORT_MACHINES);
+    else if (form != REPORT_PAGE && !has_ladder)
+        snprintf(why, why_bytes, "there is no ladder among the records, which a chart or table alone would show");
+    else
+        return true;
+    return false;
 }
 
 report_form report_form_of(const char *path)
@@ -224,16 +244,14 @@ report_form report_form_of(const char *path)
     return strcmp(ending, ".svg") == 0 ? REPORT_BARS : strcmp(ending, ".md") == 0 ? REPORT_TABLE : REPORT_PAGE;
 }
 
-tw_status report_write(FILE *out, const records *all, report_form form)
+tw_status report_write(FILE *out, const records *all, report_form form, char *why, size_t why_bytes)
 {
     ladders sorted;
     tw_status status = ladders_sort(all, &sorted);
     if (status != TW_OK) return status;
     const report r = {out, all, &sorted};
-    bool has_ladder = false;
-    for (int i = 0; i < sorted.machine_count; i++) has_ladder |= sorted.machines[i].ladder >= 0;
-    if (all->count == 0 || sorted.machine_count > REPORT_MACHINES || (form != REPORT_PAGE && !has_ladder)) status = TW_BAD_ARGUMENT;
-    else if (form == REPORT_PAGE) status = write_page(&r);
+    if (!check(&r, form, why, why_bytes)) status = TW_BAD_ARGUMENT;
+    else if (form == REPORT_PAGE) status = write_page(&r, why, why_bytes);
     else if (form == REPORT_BARS) report_bars(&r);
     else report_markdown(&r);
     ladders_free(&sorted);

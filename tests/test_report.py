@@ -307,7 +307,7 @@ def several_machines_side_by_side():
     write("a.jsonl", *[a_record(device=f"Device {i}") for i in range(24)])
     report("a.jsonl")
     write("b.jsonl", *[a_record(device=f"Device {i}") for i in range(25)])
-    bad(6, "report", "b.jsonl", "-o", "b.html", says="more than 24 engines and devices")
+    bad(6, "report", "b.jsonl", "-o", "b.html", says="of 25 engines and devices, a page takes 24")
 
 
 @case
@@ -339,7 +339,7 @@ def bars_and_table_alone():
     good("report", "nasty.jsonl", "-o", "nasty.md")
     assert open("nasty.md").readline() == "| rung | idea | CUDA, a\\|b \\<i>\\`c\\`, 512 x 512 x 512 |\n"
     write("thin.jsonl", a_record(rung="s1_unoptimised", k=16))
-    bad(6, "report", "thin.jsonl", "-o", "thin.svg", says="none of a ladder")
+    bad(6, "report", "thin.jsonl", "-o", "thin.svg", says="there is no ladder among the records")
 
 
 @case
@@ -441,6 +441,15 @@ def a_page_of_very_many_records_says_that_they_are_not_in_it():
     write("many.jsonl", *[a_record(gflops=float(i)) for i in range(1, 3000)])
     page = report("many.jsonl")
     assert page.lines() == [] and "are not part of it" in "".join(page.words)
+
+
+@case
+def no_page_is_larger_than_it_may_be():
+    reading()
+    write("sizes.jsonl", *[a_record(m=n, n=n, k=n) for n in range(1, 9000)])
+    bad(6, "report", "sizes.jsonl", "-o", "x.html", says=["the page would have", "give fewer records"])
+    write("texts.jsonl", *[a_record(device=f"{i}" + "<" * 990, method="&" * 1000) for i in range(24)])
+    report("texts.jsonl")
 
 
 @case
