@@ -52,7 +52,8 @@ void html_text_of(FILE *out, const char *text, int length)
 
 void html_text(FILE *out, const char *text)
 {
-    html_text_of(out, text != NULL ? text : "-", INT32_MAX);
+    if (text == NULL) text = "-";
+    html_text_of(out, text, (int)strlen(text));
 }
 
 static int characters(const char *text)

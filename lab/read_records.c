@@ -5,11 +5,16 @@
 
 #ifndef TILEWRIGHT_JANSSON
 
+records_status records_read_stream(FILE *stream, const char *name, records *all, char *error, size_t error_bytes)
+{
+    (void)stream, (void)all;
+    snprintf(error, error_bytes, "%s: cannot be read: this program was built without jansson, which reads JSON (Debian: libjansson-dev)", name);
+    return RECORDS_NO_READER;
+}
+
 records_status records_read(const char *path, records *all, char *error, size_t error_bytes)
 {
-    (void)all;
-    snprintf(error, error_bytes, "%s: cannot be read: this program was built without jansson, which reads JSON (Debian: libjansson-dev)", path);
-    return RECORDS_NO_READER;
+    return records_read_stream(NULL, path, all, error, error_bytes);
 }
 
 bool records_can_read(void)
@@ -208,6 +213,14 @@ static records_status read_lines(reader *in, FILE *file, records *all)
     return status;
 }
 
+records_status records_read_stream(FILE *stream, const char *name, records *all, char *error, size_t error_bytes)
+{
+    reader in = {.path = name, .error = error, .error_bytes = error_bytes};
+    records_status status = read_lines(&in, stream, all);
+    if (status == RECORDS_NO_MEMORY) snprintf(error, error_bytes, "%s: memory ran out", name);
+    return status;
+}
+
 records_status records_read(const char *path, records *all, char *error, size_t error_bytes)
 {
     reader in = {.path = path, .error = error, .error_bytes = error_bytes};
@@ -217,9 +230,8 @@ records_status records_read(const char *path, records *all, char *error, size_t 
         complain(&in, "cannot be opened: %s", strerror(errno));
     else if (S_ISDIR(found.st_mode))
         complain(&in, "is a directory, expected a file of JSON lines");
-    records_status status = in.bad ? RECORDS_BAD : read_lines(&in, file, all);
+    records_status status = in.bad ? RECORDS_BAD : records_read_stream(file, path, all, error, error_bytes);
     if (file != NULL) fclose(file);
-    if (status == RECORDS_NO_MEMORY) snprintf(error, error_bytes, "%s: memory ran out", path);
     return status;
 }
 

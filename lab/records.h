@@ -47,6 +47,7 @@ typedef enum records_status { RECORDS_OK, RECORDS_BAD, RECORDS_NO_MEMORY, RECORD
 /* records_read - add the records of a file of JSON lines; nothing in it is believed. On failure error says which file, line and field,
  * and `all` keeps what came before. Without jansson at build: RECORDS_NO_READER. */
 records_status records_read(const char *path, records *all, char *error, size_t error_bytes);
+records_status records_read_stream(FILE *stream, const char *name, records *all, char *error, size_t error_bytes); /* name: for the sentence */
 bool records_can_read(void); /* was there jansson at build? */
 
 #endif

@@ -29,9 +29,17 @@ for target in $targets; do
     set -- "$@" # libFuzzer's own arguments stay
     dictionary=''
     [ -e "fuzz/$target.dict" ] && dictionary=-dict=fuzz/$target.dict
+    sources='io/*.c'
+    if [ "$target" = records ]; then # all of lab/, which needs the library and the kernels' texts
+        cmake -S . -B build/fuzz/library -DTILEWRIGHT_TESTS=OFF >build/fuzz/library.log 2>&1 &&
+            cmake --build build/fuzz/library --target tilewright_static tilewright_lab >>build/fuzz/library.log 2>&1 ||
+            { cat build/fuzz/library.log && exit 1; }
+        sources='-DTILEWRIGHT_JANSSON -Ilab lab/*.c build/fuzz/library/kernels/stories.c build/fuzz/library/libtilewright.a -ljansson -lpthread -ldl'
+    fi
+    # shellcheck disable=SC2086 # words on purpose
     "${CC_FUZZ:-clang}" -std=c11 -O1 -g -D_POSIX_C_SOURCE=200809L -ffp-contract=off -fno-omit-frame-pointer \
         -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -Iinclude -Iio \
-        "fuzz/fuzz_$target.c" io/*.c -lm -o "build/fuzz/$target"
+        "fuzz/fuzz_$target.c" $sources -lm -o "build/fuzz/$target"
     echo "fuzzing $target for $seconds s, starting from $(find "$corpus" -type f | wc -l) files; log: build/fuzz/$target.log"
     if "build/fuzz/$target" -max_total_time="$seconds" -print_final_stats=1 -timeout=10 -rss_limit_mb=2048 $dictionary \
         -artifact_prefix="build/fuzz/crashes/$target-" "$@" "$corpus" 2>build/fuzz/"$target".log; then
