@@ -195,7 +195,7 @@ static tw_status write_sections(const report *r)
     report_traffic(r);
     tw_status status = report_stories(r);
     report_method(r);
-    return status;
+    return *r->no_memory ? TW_NO_MEMORY : status;
 }
 
 /* The records stand last, since what comes before says whether there is room. */
@@ -249,11 +249,13 @@ tw_status report_write(FILE *out, const records *all, report_form form, char *wh
     ladders sorted;
     tw_status status = ladders_sort(all, &sorted);
     if (status != TW_OK) return status;
-    const report r = {out, all, &sorted};
+    bool no_memory = false;
+    const report r = {out, all, &sorted, &no_memory};
     if (!check(&r, form, why, why_bytes)) status = TW_BAD_ARGUMENT;
     else if (form == REPORT_PAGE) status = write_page(&r, why, why_bytes);
     else if (form == REPORT_BARS) report_bars(&r);
     else report_markdown(&r);
+    if (no_memory) status = TW_NO_MEMORY;
     ladders_free(&sorted);
     return status;
 }

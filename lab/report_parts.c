@@ -147,7 +147,10 @@ static void draw_bars(const report *r, const ladder *l, int number, bool alone)
     char title[240];
     shape_text shape;
     bool mixed = false;
-    if (bars == NULL) return;
+    if (bars == NULL) {
+        *r->no_memory = true;
+        return;
+    }
     for (int i = 0; i < l->count; i++) mixed |= comparable(l, l->steps[i].row);
     for (int i = 0; i < l->count; i++)
         bars[i] = (chart_bar){l->steps[i].label, speed_of(l->steps[i].row), speed_of(l->steps[i].by_default), mixed && !comparable(l, l->steps[i].row)};
@@ -160,11 +163,18 @@ static void draw_bars(const report *r, const ladder *l, int number, bool alone)
 
 static void bars_figure(const report *r, const ladder *l, int number)
 {
+    bool hollow = false, own = false, other = false;
+    for (int i = 0; i < l->count; i++) {
+        hollow |= l->steps[i].by_default != NULL;
+        own |= comparable(l, l->steps[i].row);
+        other |= !comparable(l, l->steps[i].row);
+    }
     fputs("<figure>\n", r->out);
     draw_bars(r, l, number, false);
-    html_say(r->out, "<figcaption>%hSolid: r01 to r05 with their loops held rolled, so that each step shows its one idea. Hollow: the same in the compiler's own unrolling. "
-             "An arrow: another type of element, off the axis. The table below has the numbers.</figcaption>\n</figure>\n",
-             is_figure(l) ? "Document 000's figure: every step at 4096 x 4096. " : "");
+    html_say(r->out, "<figcaption>%h%h%hThe table below has the numbers.</figcaption>\n</figure>\n",
+             is_figure(l) ? "Document 000's figure: every step at 4096 x 4096. " : "",
+             hollow ? "Solid: r01 to r05 with their loops held rolled, so that each step shows its one idea. Hollow: the same in the compiler's own unrolling. " : "",
+             own && other ? "An arrow: another type of element, off the axis. " : "");
 }
 
 void report_bars(const report *r)
@@ -174,33 +184,40 @@ void report_bars(const report *r)
     draw_bars(r, ladder_main(r->ladders, number), number, true);
 }
 
-static void draw_roofline(const report *r, const ladder *l, int number)
+/* The dots of a ladder, those of its own type; labels are "r04", "r02 32". cache: the largest bandwidth that was measured above memory's. */
+static int make_dots(const ladder *l, chart_dot *dots, char (*names)[STEP_LABEL], chart_roofs *roofs)
 {
-    chart_dot *dots = calloc((size_t)l->count + 1, sizeof *dots);
     int count = 0;
-    char title[200];
-    if (dots == NULL) return;
-    double cache = NAN, memory = report_memory_gbps(l), compulsory = NAN;
-    char (*names)[STEP_LABEL] = calloc((size_t)l->count + 1, sizeof *names);
-    for (int i = 0; names != NULL && i < l->count; i++) {
+    for (int i = 0; i < l->count; i++) {
         const record *d = &l->steps[i].row->r;
+        const char *label = l->steps[i].label, *tile = strchr(label, ' ');
         if (!row_timed(l->steps[i].row) || !comparable(l, l->steps[i].row) || !(d->bytes_asked > 0) || !(d->gflops > 0)) continue;
-        if (d->compulsory_bytes > 0) compulsory = flops(d) / d->compulsory_bytes;
-        if (d->bandwidth_gbps > 1.1 * memory && !(cache >= d->bandwidth_gbps)) cache = d->bandwidth_gbps;
-        snprintf(names[count], STEP_LABEL, "%.*s%s", (int)strcspn(l->steps[i].label, "_"), l->steps[i].label, strchr(l->steps[i].label, ' ') ? strchr(l->steps[i].label, ' ') : "");
+        if (d->compulsory_bytes > 0) roofs->compulsory = flops(d) / d->compulsory_bytes;
+        if (d->bandwidth_gbps > 1.1 * roofs->memory_gbps && !(roofs->cache_gbps >= d->bandwidth_gbps)) roofs->cache_gbps = d->bandwidth_gbps;
+        snprintf(names[count], STEP_LABEL, "%.*s%s", (int)strcspn(label, "_"), label, tile != NULL ? tile : "");
         dots[count] = (chart_dot){names[count], flops(d) / d->bytes_asked, d->gflops, d->no_cache_gflops > 0 ? d->no_cache_gflops : (double)NAN};
         count++;
     }
+    return count;
+}
+
+static void draw_roofline(const report *r, const ladder *l, int number)
+{
+    chart_dot *dots = calloc((size_t)l->count + 1, sizeof *dots);
+    char (*names)[STEP_LABEL] = calloc((size_t)l->count + 1, sizeof *names), title[200];
+    chart_roofs roofs = {report_peak(l), report_memory_gbps(l), NAN, NAN};
+    bool room = dots != NULL && names != NULL;
+    int count = room ? make_dots(l, dots, names, &roofs) : 0;
     snprintf(title, sizeof title, "Roofline, %.20s on %.80s", report_engine_name(r->ladders->machines[number].engine), r->ladders->machines[number].device);
     const chart about = {title, "One dot per rung: flop per byte that it asks of memory to the right, speed upwards, both logarithmic. The table below has the numbers.", false};
-    const chart_roofs roofs = {report_peak(l), memory, cache, compulsory};
     if (count > 0) {
         fputs("<figure>\n", r->out);
         chart_roofline(r->out, &about, &roofs, dots, count);
         html_say(r->out, "<figcaption>Thick: the measured roofs, memory's bandwidth and the multiply-add peak%h. Thin, at each dot: the documents' bound, its bytes asked at memory's "
                  "bandwidth; a dot above it has a cache to thank. Roofline: Williams, Waterman, Patterson, 2009 (document 003's reference).</figcaption>\n</figure>\n",
-                 isnan(cache) ? "" : "; dashed: the bandwidth of a working set of this size");
+                 isnan(roofs.cache_gbps) ? "" : "; dashed: the bandwidth of a working set of this size");
     }
+    *r->no_memory |= !room;
     free(names);
     free(dots);
 }
@@ -433,7 +450,9 @@ static bool grid_make(const report *r, int number, bool wide, bool square, grid 
             const ladder_step *step = step_named(g->ladders[c], g->labels[row]);
             g->speeds[row * g->columns + c] = step != NULL ? speed_of(step->row) : (double)NAN;
         }
-    if (g->speeds != NULL && g->rows > 0) return true;
+    bool room = g->ladders != NULL && g->labels != NULL && g->drawn != NULL && g->speeds != NULL;
+    *r->no_memory |= !room;
+    if (room && g->rows > 0) return true;
     grid_free(g);
     return false;
 }
@@ -453,6 +472,7 @@ static void draw_curves(const report *r, const grid *g, int number, bool wide)
     char title[200];
     int count = 0, columns = 0;
     bool room = sizes != NULL && speeds != NULL && curves != NULL;
+    *r->no_memory |= !room;
     for (int c = 0; room && c < g->columns; c++) {
         bool used = false;
         for (int row = 0; row < g->rows; row++) used |= is_curve(g, row) && !isnan(g->speeds[row * g->columns + c]);

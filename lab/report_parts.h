@@ -9,6 +9,7 @@ typedef struct report {
     FILE *out;
     const records *all;
     const ladders *ladders;
+    bool *no_memory; /* set by a section that had too little */
 } report;
 
 void report_devices(const report *r);  /* a card for each machine */
