@@ -397,12 +397,12 @@ static void curve(FILE *out, const chart_curve *c, int number, const double *siz
     fputc('\n', out);
 }
 
-void chart_curves(FILE *out, const chart *about, const double *sizes, int size_count, const chart_curve *curves, int count)
+bool chart_curves(FILE *out, const chart *about, const double *sizes, int size_count, const chart_curve *curves, int count)
 {
-    enum { LEFT = 50, RIGHT = WIDTH - 118, TOP = 14, ENDINGS = 512 };
-    static ending endings[ENDINGS];
+    enum { LEFT = 50, RIGHT = WIDTH - 118, TOP = 14 };
+    ending *endings = calloc((size_t)count + 1, sizeof *endings);
     double low = INFINITY, high = 0;
-    if (count > ENDINGS) count = ENDINGS;
+    if (endings == NULL) return false;
     for (int i = 0; i < count; i++)
         for (int s = 0; s < size_count; s++) low = smaller(low, curves[i].speeds[s]), high = larger(high, curves[i].speeds[s]);
     int bottom = TOP + (count * LINE > 300 ? count * LINE : 300);
@@ -439,4 +439,6 @@ void chart_curves(FILE *out, const chart *about, const double *sizes, int size_c
         text(out, class, RIGHT + 15, endings[i].y + 4, 14, c->label);
     }
     end(out);
+    free(endings);
+    return true;
 }

@@ -39,7 +39,8 @@ typedef struct chart_curve {
     const double *speeds; /* one per size; NAN: not measured */
 } chart_curve;
 
-void chart_curves(FILE *out, const chart *about, const double *sizes, int size_count, const chart_curve *curves, int count);
+/* false: memory ran out, nothing was written. */
+bool chart_curves(FILE *out, const chart *about, const double *sizes, int size_count, const chart_curve *curves, int count);
 
 /* chart_style - the colours and fonts of the pictures as CSS, for a page that holds them. */
 extern const char chart_style[];

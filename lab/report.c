@@ -224,12 +224,19 @@ static tw_status write_page(const report *r, char *why, size_t why_bytes)
 /* What the records must be; false, and why. */
 static bool check(const report *r, report_form form, char *why, size_t why_bytes)
 {
+    const ladders *l = r->ladders;
     bool has_ladder = false;
-    for (int i = 0; i < r->ladders->machine_count; i++) has_ladder |= r->ladders->machines[i].ladder >= 0;
+    int most_steps = 0;
+    for (int i = 0; i < l->machine_count; i++) has_ladder |= l->machines[i].ladder >= 0;
+    for (int i = 0; i < l->count; i++) most_steps = l->items[i].count > most_steps ? l->items[i].count : most_steps;
     if (r->all->count == 0)
         snprintf(why, why_bytes, "there are no records");
-    else if (r->ladders->machine_count > REPORT_MACHINES)
-        snprintf(why, why_bytes, "there are records of %d engines and devices, a page takes %d", r->ladders->machine_count, REPORT_MACHINES);
+    else if (l->machine_count > REPORT_MACHINES)
+        snprintf(why, why_bytes, "there are records of %d engines and devices, a page takes %d", l->machine_count, REPORT_MACHINES);
+    else if (l->count > REPORT_LADDERS)
+        snprintf(why, why_bytes, "there are records of %d shapes on all machines, a page takes %d", l->count, REPORT_LADDERS);
+    else if (most_steps > REPORT_STEPS)
+        snprintf(why, why_bytes, "there are records of %d rungs and tiles of one shape on one machine, a page takes %d", most_steps, REPORT_STEPS);
     else if (form != REPORT_PAGE && !has_ladder)
         snprintf(why, why_bytes, "there is no ladder among the records, which a chart or table alone would show");
     else

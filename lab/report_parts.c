@@ -421,29 +421,32 @@ static void grid_free(grid *g)
     free(g->ladders), free(g->labels), free(g->speeds), free(g->drawn);
 }
 
+/* The ladder as the next column; its timed steps as rows in the order of their labels. */
+static void grid_add(grid *g, const ladder *l)
+{
+    g->ladders[g->columns++] = l;
+    for (int s = 0; s < l->count; s++) {
+        int row = 0;
+        while (row < g->rows && strcmp(g->labels[row], l->steps[s].label) < 0) row++;
+        if (!row_timed(l->steps[s].row) || (row < g->rows && strcmp(g->labels[row], l->steps[s].label) == 0)) continue;
+        memmove(&g->labels[row + 1], &g->labels[row], (size_t)(g->rows - row) * sizeof *g->labels);
+        memmove(&g->drawn[row + 1], &g->drawn[row], (size_t)(g->rows - row) * sizeof *g->drawn);
+        g->labels[row] = l->steps[s].label;
+        g->drawn[row] = comparable(l, l->steps[s].row);
+        g->rows++;
+    }
+}
+
 /* false: no memory, or not one ladder. */
 static bool grid_make(const report *r, int number, bool wide, bool square, grid *g)
 {
     const ladders *all = r->ladders;
-    int most_rows = 0;
-    for (int i = 0; i < all->count; i++) most_rows += belongs(&all->items[i], number, wide, square) ? all->items[i].count : 0;
-    *g = (grid){.ladders = calloc((size_t)all->count + 1, sizeof *g->ladders), .labels = calloc((size_t)most_rows + 1, sizeof *g->labels),
-                .drawn = calloc((size_t)most_rows + 1, sizeof *g->drawn)};
-    for (int i = 0; g->ladders != NULL && g->labels != NULL && g->drawn != NULL && i < all->count; i++) {
-        const ladder *l = &all->items[i];
-        if (!belongs(l, number, wide, square) || l->timed == 0) continue;
-        g->ladders[g->columns++] = l;
-        for (int s = 0; s < l->count; s++) {
-            int row = 0;
-            while (row < g->rows && strcmp(g->labels[row], l->steps[s].label) < 0) row++;
-            if (!row_timed(l->steps[s].row) || (row < g->rows && strcmp(g->labels[row], l->steps[s].label) == 0)) continue;
-            memmove(&g->labels[row + 1], &g->labels[row], (size_t)(g->rows - row) * sizeof *g->labels);
-            memmove(&g->drawn[row + 1], &g->drawn[row], (size_t)(g->rows - row) * sizeof *g->drawn);
-            g->labels[row] = l->steps[s].label;
-            g->drawn[row] = comparable(l, l->steps[s].row);
-            g->rows++;
-        }
-    }
+    size_t most_rows = 1;
+    for (int i = 0; i < all->count; i++) most_rows += belongs(&all->items[i], number, wide, square) ? (size_t)all->items[i].count : 0;
+    *g = (grid){.ladders = calloc((size_t)all->count + 1, sizeof *g->ladders), .labels = calloc(most_rows, sizeof *g->labels),
+                .drawn = calloc(most_rows, sizeof *g->drawn)};
+    for (int i = 0; g->ladders != NULL && g->labels != NULL && g->drawn != NULL && i < all->count; i++)
+        if (belongs(&all->items[i], number, wide, square) && all->items[i].timed > 0) grid_add(g, &all->items[i]);
     g->speeds = calloc((size_t)g->rows * (size_t)g->columns + 1, sizeof *g->speeds);
     for (int row = 0; g->speeds != NULL && row < g->rows; row++)
         for (int c = 0; c < g->columns; c++) {
@@ -486,7 +489,7 @@ static void draw_curves(const report *r, const grid *g, int number, bool wide)
     const chart about = {title, "One curve per rung: m = n = k to the right, speed upwards, both logarithmic. The table below has the numbers.", false};
     if (count > 0) {
         fputs("<figure>\n", r->out);
-        chart_curves(r->out, &about, sizes, columns, curves, count);
+        *r->no_memory |= !chart_curves(r->out, &about, sizes, columns, curves, count);
         fputs("<figcaption>Document 000 tuned its steps at 4096 and says that they could be sub-optimal at other sizes: where curves cross, they are.</figcaption>\n</figure>\n", r->out);
     }
     free(sizes);

@@ -447,7 +447,11 @@ def a_page_of_very_many_records_says_that_they_are_not_in_it():
 def no_page_is_larger_than_it_may_be():
     reading()
     write("sizes.jsonl", *[a_record(m=n, n=n, k=n) for n in range(1, 9000)])
-    bad(6, "report", "sizes.jsonl", "-o", "x.html", says=["the page would have", "give fewer records"])
+    bad(6, "report", "sizes.jsonl", "-o", "x.html", says="of 8999 shapes on all machines, a page takes 512")
+    write("tiles.jsonl", *[a_record(tile=n) for n in range(1, 200)])
+    bad(6, "report", "tiles.jsonl", "-o", "x.html", says="of 199 rungs and tiles of one shape on one machine, a page takes 128")
+    write("both.jsonl", *[a_record(m=n, n=n, k=n, rung=f"r{i:03}_{n}") for n in range(1, 101) for i in range(100)])
+    bad(6, "report", "both.jsonl", "-o", "x.html", says=["the page would have", "give fewer records"])
     write("texts.jsonl", *[a_record(device=f"{i}" + "<" * 990, method="&" * 1000) for i in range(24)])
     report("texts.jsonl")
 
