@@ -179,15 +179,35 @@ static tw_status cpu_upload(engine *e, const operand *from, bool copies, buffer 
     return TW_OK;
 }
 
-static void run_rung(const plan *plan, const buffer *a, const buffer *b, const buffer *c, void *workspace)
+/* A rung's product, and what is left of its workspace for the threads still to come. */
+typedef struct rung_work {
+    const plan *plan;
+    cpu_problem problem;
+    atomic_int threads;
+} rung_work;
+
+static void rung_team(void *context, team *team)
+{
+    (void)team;
+    rung_work *work = context;
+    cpu_problem own = work->problem;
+    size_t part = work->plan->workspace_bytes / (size_t)work->plan->threads;
+    own.workspace = (char *)own.workspace + part * (size_t)atomic_fetch_add(&work->threads, 1);
+    work->plan->row->whole(&own);
+}
+
+static void run_rung(const plan *plan, const buffer *a, const buffer *b, const buffer *c, void *workspace, pool *pool)
 {
     const tw_problem *p = &plan->problem;
     bool a_turned = p->op_a == TW_T, b_turned = p->op_b == TW_T;
+    atomic_llong next_block = 0;
     cpu_problem x = {.m = p->m, .n = p->n, .k = p->k, .a = a->host, .b = b->host, .c = c->host,
                      .a_rs = a_turned ? 1 : p->lda, .a_cs = a_turned ? p->lda : 1,
                      .b_rs = b_turned ? 1 : p->ldb, .b_cs = b_turned ? p->ldb : 1,
-                     .ldc = p->ldc, .alpha = p->alpha, .beta = p->beta, .tile = max_i64(plan->tile, 1), .workspace = workspace};
-    plan->row->whole(&x);
+                     .ldc = p->ldc, .alpha = p->alpha, .beta = p->beta, .tile = max_i64(plan->tile, 1), .workspace = workspace,
+                     .next_block = &next_block};
+    rung_work work = {.plan = plan, .problem = x};
+    pool_run(pool, plan->threads, rung_team, &work);
 }
 
 static tw_status cpu_launch(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
@@ -201,7 +221,7 @@ static tw_status cpu_launch(engine *e, runnable *r, const buffer *a, const buffe
     if (p->row->micro != NULL)
         loops_run(p, a->host, b->host, c->host, workspace, e->pool);
     else
-        run_rung(p, a, b, c, workspace);
+        run_rung(p, a, b, c, workspace, e->pool);
     r->seconds = r->timed ? now_s() - begin : 0;
     workspace_give(e, workspace);
     return TW_OK;
