@@ -1,4 +1,5 @@
 /* test_threads.c - the thread pool: many callers on one context, calls inside calls, growth, fork in parent and child, close. */
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -27,6 +28,13 @@ static bool multiply_ones(tw_context *context, int threads)
     return right;
 }
 
+/* The threads of the peak's probe wait for each other: that ends, and gives a number, for any team. */
+static bool measure_peak(tw_context *context, int threads)
+{
+    double flops_per_s = 0;
+    return tw_lab_peak_flops(context, TW_F64, threads, 2, &flops_per_s) == TW_OK && flops_per_s > 0 && isfinite(flops_per_s);
+}
+
 typedef struct caller {
     tw_context *context;
     bool right;
@@ -36,7 +44,7 @@ static void *call_often(void *argument)
 {
     caller *self = argument;
     self->right = true;
-    for (int i = 0; i < ROUNDS; i++) self->right = self->right && multiply_ones(self->context, 1 + i % 4);
+    for (int i = 0; i < ROUNDS; i++) self->right = self->right && multiply_ones(self->context, 1 + i % 4) && (i != 3 || measure_peak(self->context, 2));
     return NULL;
 }
 
@@ -159,6 +167,7 @@ int main(int argc, char **argv)
     if (tw_open(&options, &context) != TW_OK) return 1;
     CASE("a child that forks before the first call multiplies", child_succeeds(one_call, context));
     CASE("many callers on one context", many_callers(context));
+    CASE("the peak is measured with 1, 2 and 5 threads", measure_peak(context, 1) && measure_peak(context, 2) && measure_peak(context, 5));
     CASE("many callers on the default context", many_callers(NULL));
     CASE("a child multiplies after the parent did", child_succeeds(one_call, context));
     CASE("the parent goes on", multiply_ones(context, 4));

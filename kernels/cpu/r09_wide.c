@@ -9,9 +9,9 @@
  *                   |a0 a0 a0 ...                            a0  a0|       one element of A, broadcast
  *                   |s0 s1 s2 ...                           s14 s15| +=    one fused multiply-add, one rounding
  *
- * NUMBERS   4 rows x 2 vectors of sums as in r07: 2 loads and 4 broadcasts for 8 multiply-adds of 16, 8 or 4 lanes (f64: 8, 4, 2). The
- *           copies, one element at a time, do not get faster with them: at r = 64 they are about a third of the time in f32. On a
- *           Zen 4 core 2 to 3.6 times r07; the baseline's row is r07 without the shuffles that the compiler puts between its vectors.
+ * NUMBERS   4 rows x 2 vectors of sums as in r07: 2 loads and 4 broadcasts for 8 multiply-adds of 16, 8 or 4 lanes (f64: 8, 4, 2). On a
+ *           Zen 4 core 2.9 to 3.1 times r07 with AVX-512 and 2.1 to 2.8 with AVX2, not 4 and 2: fused multiply-adds come on top, and the
+ *           copies do not get faster; with AVX-512 they are a third of the time in f32. The baseline's row gains 4 to 6 %.
  * LIMITS    those of r07. Baseline vectors are GCC's own, multiplied and added with two roundings.
  * CHANGED   from r07: multiply_tile in the words of vec.h, and NR.
  * SOURCE    document 001, wider loads. */
