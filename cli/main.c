@@ -74,6 +74,18 @@ const command commands[] = {
      "Each rung adds one idea to the rung before. Each is verified, then timed beside the bounds of the machine. On a "
      "GPU r01 to r05 are timed in two builds: loops held rolled, and as the compiler would have them.",
      CMD_LADDER, 0, 0, cmd_ladder},
+    {"explain", "RUNG [OPTION]...", "what a rung does and why: idea, picture, accesses, bounds, machine code",
+     "  tilewright explain r04\n"
+     "  tilewright explain r01 --element 1,5\n"
+     "  tilewright explain r02 --gpu \"GTX 280\" --tile 32\n"
+     "  tilewright explain r05 --engine opencl --binary\n"
+     "  tilewright explain --tables\n",
+     "No GPU is needed. The idea and the change from the rung before; the documents' pictures for one element of C; "
+     "flop and bytes as formulas and in numbers; which sectors and banks each lane of a warp touches, by rows and by "
+     "columns, on each generation of devices; two bounds (bound_asked, which caches may beat, and bound, which nothing "
+     "may) on the documents' devices and the present one; what the compiler made of it. --tables: the documents' own "
+     "tables, predicted beside published.",
+     CMD_EXPLAIN, 0, 1, cmd_explain},
     {"devices", "[OPTION]...", "list the devices that can compute",
      "  tilewright devices\n"
      "  tilewright devices --json -\n",

@@ -37,14 +37,14 @@ typedef struct options {
     const command *command;
     const char *operands[3];
     int operand_count;
-    const char *output, *add, *json, *kernel, *set;
+    const char *output, *add, *gpu, *json, *kernel, *set;
     int64_t device, threads, samples;
     uint64_t seed;
     real_option alpha, beta;
-    bool transpose_a, transpose_b, verify, host, skinny, append, help, man, completion;
+    bool binary, tables, transpose_a, transpose_b, verify, host, skinny, append, help, man, completion;
     name_list engines, dtypes, rungs;
     shape_list shapes;
-    number_list sizes, tiles;
+    number_list sizes, tiles, element;
 } options;
 
 /* The bit of each command, for the rows of the option table. */
@@ -57,7 +57,8 @@ enum {
     CMD_DOCTOR = 32,
     CMD_SELFTEST = 64,
     CMD_VERSION = 128,
-    CMD_HELP = 256
+    CMD_HELP = 256,
+    CMD_EXPLAIN = 512
 };
 
 struct command {

@@ -4,8 +4,7 @@
 #include <string.h>
 #include "say.h"
 
-/* "r04" and "r04_banks" both name r04_banks; "r03" does not name r03t_transposed. */
-static bool names_rung(const char *word, const char *rung)
+bool rung_is_named(const char *word, const char *rung)
 {
     size_t length = strlen(word);
     return strncmp(word, rung, length) == 0 && (rung[length] == '\0' || rung[length] == '_');
@@ -31,7 +30,7 @@ static exit_code check_name(const session *s, const tw_problem *p, const char *w
     bool here = false, anywhere = false;
     const tw_lab_kernel *row;
     for (int i = 0; (row = tw_lab_kernel_at(i)) != NULL; i++) {
-        bool named = names_rung(word, row->rung);
+        bool named = rung_is_named(word, row->rung);
         anywhere |= named;
         if (!in_ladder(s, p, row)) continue;
         here |= named;
@@ -51,7 +50,7 @@ static bool wanted(const options *opt, const tw_lab_kernel *row)
     if (opt->skinny && !row->skinny) return false;
     if (opt->rungs.count == 0) return opt->skinny == (row->skinny != 0);
     for (int r = 0; r < opt->rungs.count; r++)
-        if (names_rung(opt->rungs.items[r], row->rung)) return true;
+        if (rung_is_named(opt->rungs.items[r], row->rung)) return true;
     return false;
 }
 

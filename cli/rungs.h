@@ -16,6 +16,9 @@ typedef struct rung_list {
  * will be refused with its reason. EXIT_DEVICE, after a sentence, where this engine has none. */
 exit_code rungs_choose(session *s, const tw_problem *problem, rung_list *out);
 
+/* rung_is_named - "r04" and "r04_banks" both name r04_banks; "r03" does not name r03t_transposed. */
+bool rung_is_named(const char *word, const char *rung);
+
 /* rung_is_rolled - r01 to r05 of the engines that compile at run time hold their loops rolled, and have a default build beside. */
 bool rung_is_rolled(const tw_lab_kernel *kernel);
 

@@ -19,7 +19,9 @@ trap 'exit 130' INT TERM
 mkdir "$work/bin" "$work/none"
 for tool in sh sed awk grep paste tr head tail mktemp rm mkdir cat cp wc dirname python3; do ln -s "$(command -v $tool)" "$work/none/$tool"; done
 printf '#!/bin/sh\necho "NVIDIA Fake 1"\n' >"$work/bin/nvidia-smi"
-printf '#!/bin/sh\nexit 0\n' >"$work/bin/program"
+tilewright=${TILEWRIGHT:-$root/build/tilewright}
+# shellcheck disable=SC2016 # "$1" is the fake's own
+printf '#!/bin/sh\n[ "$1" != explain ] || exec "%s" "$@"\n' "$tilewright" >"$work/bin/program" # the model's own word, no launch
 # Knows an old counter alone where there are two; counts 8 sectors per request of each kernel, and one wavefront per instruction.
 cat >"$work/bin/ncu" <<'SH'
 #!/bin/sh

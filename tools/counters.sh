@@ -4,9 +4,8 @@
 #   tools/counters.sh [--size N] [--rung R,...] [--tile T,...] [--program PATH] [--out FILE] [--keep FOLDER] [--self-test]
 #
 # Nsight Compute (ncu) profiles the first launch of each rung that `tilewright ladder` makes, at the size that is verified. Printed per
-# rung: sectors per global load request, wavefronts per shared load and per shared store (the degrees of seed-definitions.md, which
-# tests/test_lanes.c derives without a GPU), each with its prediction; DRAM and L2 bytes, share of cycles that issue, use of the FMA
-# pipe. FILE gets one JSON record per rung. --keep leaves ncu's own files in FOLDER. --self-test reads a canned file instead: no GPU.
+# rung: sectors per global load request, wavefronts per shared load and per shared store, averages over a rung's instructions of that kind,
+# each with the access model's prediction (`tilewright explain`); DRAM and L2 bytes, share of cycles that issue, use of the FMA pipe. FILE gets one JSON record per rung. --keep leaves ncu's own files in FOLDER. --self-test reads a canned file instead: no GPU.
 # Exit status: 0, 1 a degree is off by more than 5 %, 2 usage, 3 nothing to measure with.
 set -u
 
@@ -35,29 +34,27 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 [ -n "$keep" ] && mkdir -p "$keep"
 
-# The rungs, each with the kernel's own name; whether its tile is chosen (t), is k (k), or neither (-); the tiles' predictions
-# at T = 16 and 32: sectors per load, wavefronts per shared load, per shared store; averages over a rung's instructions of that
-# kind; "-": nothing is said. A 16-byte read that all lanes share takes 2 wavefronts (measured).
+# The rungs, each with the kernel's own name, and whether its tile is chosen (t), is k (k), or neither (-).
 cat >"$work/rungs" <<'TABLE'
-r01 r01_naive       t  2.0   -    -     2.5   -    -
-r02 r02_tiled       t  10.0  1.0  4.5   18.0  1.0  16.5
-r03 r03_coalesced   t  4.0   4.5  4.5   4.0   16.5 16.5
-r03t r03t_transposed t 4.0   4.5  1.0   4.0   16.5 1.0
-r04 r04_banks       t  4.0   1.0  1.0   4.0   1.0  1.0
-r04d r04d_divergence t 4.0   1.0  1.0   4.0   1.0  1.0
-r05 r05_outer       -  4.0   2.0  2.0   -     -    -
-r06 r06_unrolled    -  4.0   2.0  2.0   -     -    -
-r07 r07_prefetch    -  4.0   2.0  2.0   -     -    -
-r08 r08_coarsened   -  4.0   2.0  2.0   -     -    -
-r09 r09_wide        -  -     -    -     -     -    -
-r10 r10_register    -  -     -    -     -     -    -
-r11 r11_warp        -  -     -    -     -     -    -
-r12 r12_async       -  -     -    -     -     -    -
-r13 r13_matrix      -  -     -    -     -     -    -
-r14 r14_peak        -  -     -    -     -     -    -
-s1 s1_unoptimised   k  2.0   -    -     2.5   -    -
-s2 s2_shared_a      k  2.118 1.0  1.0   4.0   1.0  1.0
-s3 s3_shared_ab     k  4.0   1.0  1.0   4.0   1.0  1.0
+r01 r01_naive t
+r02 r02_tiled t
+r03 r03_coalesced t
+r03t r03t_transposed t
+r04 r04_banks t
+r04d r04d_divergence t
+r05 r05_outer -
+r06 r06_unrolled -
+r07 r07_prefetch -
+r08 r08_coarsened -
+r09 r09_wide -
+r10 r10_register -
+r11 r11_warp -
+r12 r12_async -
+r13 r13_matrix -
+r14 r14_peak -
+s1 s1_unoptimised k
+s2 s2_shared_a k
+s3 s3_shared_ab k
 TABLE
 
 # What is counted: a name for it, then the counters that may have it, the best first.
@@ -77,6 +74,14 @@ fma_percent sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active sm__inst
 sm_hz sm__cycles_elapsed.avg.per_second
 duration_ns gpu__time_duration.sum
 TABLE
+
+# predict RUNG NAME OPTION ... - what the access model says of this launch, into NAME.json.
+predict() {
+    rung=$1 name=$2 && shift 2
+    "$program" explain "$rung" --engine cuda --gpu H200 --json - "$@" >"$work/$name.json" 2>"$work/explain" || {
+        say "no prediction for $rung:" && cat "$work/explain" >&2 && exit 3
+    }
+}
 
 # table FOLDER RECORDS - reads FOLDER/<rung>-<tile>.csv, prints the table, appends records.
 table() {
@@ -118,8 +123,10 @@ def ratio(found, above, below):
     x, y = value(found, above), value(found, below)
     return x / y if x is not None and y else None
 
-def said(text):
-    return None if text == "-" else float(text)
+def said(name):
+    """The access model's averages; None where it says nothing."""
+    model = json.load(open(os.path.join(work, name + ".json")))
+    return [model[what] for what in ("sectors_per_load", "bank_degree_load", "bank_degree_store")]
 
 def shown(measured, predicted):
     if measured is None:
@@ -132,17 +139,17 @@ files = sorted(glob.glob(os.path.join(folder, "*.csv")), key=lambda p: (order.ge
 off = seen = 0
 print(f"{'rung':<16} {'T':>3}  {'sectors per load':<18} {'shared load':<18} {'shared store':<18} {'DRAM read':>10} {'L2':>10} {'issue':>6} {'FMA':>6} {'time':>9}")
 for path in files:
-    rung, tile = os.path.basename(path)[:-4].split("-")
+    name = os.path.basename(path)[:-4]
+    rung, tile = name.split("-")
     found, grid = read(path)
     if not found:
         print(f"{rungs[rung][1]:<16} {tile:>3}  no counters: see {path}")
         off += 1
         continue
     seen += 1
-    at = 3 if tile != "32" else 6
     degrees = [ratio(found, "load_sectors", "load_requests"), ratio(found, "shared_load_wavefronts", "shared_load_instructions"),
                ratio(found, "shared_store_wavefronts", "shared_store_instructions")]
-    wanted = [said(w) for w in rungs[rung][at:at + 3]]
+    wanted = said(name)
     cells = [shown(d, w) for d, w in zip(degrees, wanted)]
     off += sum("OFF" in c for c in cells) + sum(d is None and w is not None for d, w in zip(degrees, wanted))
     def unit(x, by, form, end):
@@ -186,6 +193,7 @@ if [ -n "$self_test" ]; then
 "0","4242","tilewright","127.0.0.1","r02_tiled","1","13","(16, 16, 1)","(256, 256, 1)","0","9.0","Command line profiler metrics","smsp__issue_active.avg.pct_of_peak_sustained_active","%","n/a"
 "1","4242","tilewright","127.0.0.1","r02_tiled","1","13","(16, 16, 1)","(256, 256, 1)","0","9.0","Command line profiler metrics","l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum","sector","1"
 CSV
+    echo '{"sectors_per_load": 10, "bank_degree_load": 1, "bank_degree_store": 4.5}' >"$work/r02-16.json"
     echo '==ERROR== ERR_NVGPUCTRPERM - The user does not have permission' >"$work/canned/r04-16.csv"
     printed=$(table "$work/canned" "$work/records")
     status=$?
@@ -237,15 +245,21 @@ profile() {
     [ -n "$keep" ] && cp "$work/csv/$name.csv" "$work/$name.out" "$keep"
 }
 
-while read -r rung kernel kind _; do
+while read -r rung kernel kind; do
     case ",${rungs:-$rung}," in *",$rung,"* | *",$kernel,"*) ;; *) continue ;; esac
     [ -e "$root/kernels/cuda/$kernel.cu" ] || continue
     if [ "$kind" = - ]; then
+        predict "$rung" "$rung-0" --shape "${size}x${size}x$size"
         profile "$rung" "$kernel" "$rung-0" --size "$size"
     else
         for tile in $(echo "$tiles" | tr , ' '); do
-            [ "$kind" = t ] && profile "$rung" "$kernel" "$rung-$tile" --size "$size" --tile "$tile"
-            [ "$kind" = k ] && profile "$rung" "$kernel" "$rung-$tile" --shape "${size}x${size}x$tile"
+            if [ "$kind" = t ]; then
+                predict "$rung" "$rung-$tile" --shape "${size}x${size}x$size" --tile "$tile"
+                profile "$rung" "$kernel" "$rung-$tile" --size "$size" --tile "$tile"
+            else
+                predict "$rung" "$rung-$tile" --shape "${size}x${size}x$tile"
+                profile "$rung" "$kernel" "$rung-$tile" --shape "${size}x${size}x$tile"
+            fi
         done
     fi
 done <"$work/rungs"

@@ -1,0 +1,272 @@
+/* cmd_explain.c - `tilewright explain`: what a rung does and why: its idea, its picture, what it asks of memory, where its bounds lie. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "../lab/roofline.h"
+#include "../lab/story.h"
+#include "cmd.h"
+#include "explain.h"
+#include "object.h"
+#include "rungs.h"
+#include "say.h"
+#include "term.h"
+
+enum { SIZE = 4096, CONTEXT = 2 };
+
+void explain_heading(const explain *x, const char *text)
+{
+    term_paint paint = term_paint_for(x->s->text);
+    fprintf(x->s->text, "\n%s%s%s\n", paint.bold, text, paint.plain);
+}
+
+/* ---- which rung, which shape ---- */
+
+static bool is_engine(const char *wanted, const char *engine)
+{
+    return strcmp(wanted, "auto") == 0 || strcmp(wanted, engine) == 0;
+}
+
+/* Of the rows of one rung: CUDA's, then OpenCL's, then the CPU's; in f32 where there is one; on the CPU the last that fits it. */
+static int rank_of(session *s, const tw_lab_kernel *row)
+{
+    int rank = strcmp(row->engine, "cuda") == 0 ? 6 : strcmp(row->engine, "opencl") == 0 ? 4 : 0;
+    if (row->dtype == TW_F32) rank += 2;
+    if (rank > 2 || session_open_device(s, "cpu") != EXIT_OK) return rank;
+    tw_lab_choice choice = {.kernel = row->name};
+    tw_problem p = tw_problem_make(row->dtype, TW_N, TW_N, 64, 64, 64);
+    return rank + (tw_lab_fits(s->context, &choice, &p, NULL, 0) == 1);
+}
+
+static exit_code choose_rung(explain *x, const char *word)
+{
+    const name_list *engines = &x->s->opt->engines;
+    const char *wanted = engines->count > 0 ? engines->items[0] : "auto", *last = "";
+    char known[1200] = "";
+    int best = -1;
+    bool elsewhere = false;
+    const tw_lab_kernel *row;
+    for (int i = 0; (row = tw_lab_kernel_at(i)) != NULL; i++) {
+        bool named = rung_is_named(word, row->rung);
+        elsewhere = elsewhere || named;
+        if (!is_engine(wanted, row->engine)) continue;
+        size_t used = strlen(known);
+        if (strcmp(last, row->rung) != 0 && strstr(known, row->rung) == NULL) snprintf(known + used, sizeof known - used, " %s", row->rung);
+        last = row->rung;
+        int rank = named ? rank_of(x->s, row) : -1;
+        if (rank > best || (rank >= 0 && rank == best && strcmp(row->engine, "cpu") == 0)) best = rank, x->kernel = row;
+    }
+    if (x->kernel != NULL) return EXIT_OK;
+    if (elsewhere) return say(EXIT_USAGE, "%s: the %s engine has no such rung; it has:%s", word, wanted, known);
+    return say(EXIT_USAGE, "%s: no such rung; there are:%s", word, known);
+}
+
+static exit_code choose_shape(explain *x)
+{
+    const options *opt = x->s->opt;
+    const tw_lab_kernel *k = x->kernel;
+    int64_t tile = opt->tiles.count > 0 ? opt->tiles.items[0] : 0;
+    shape p = {SIZE, SIZE, k->skinny ? tile > 0 ? tile : 16 : SIZE};
+    if (opt->shapes.count > 0) p = opt->shapes.items[0];
+    x->problem = tw_problem_make(k->dtype, TW_N, TW_N, p.m, p.n, p.k);
+    if (tile > 0 && k->default_tile == 0) return say(EXIT_USAGE, "--tile: %s has no tile edge to choose", k->rung);
+    if (k->skinny && (p.k != 16 && p.k != 32)) return say(EXIT_USAGE, "%s: k must be 16 or 32, found %" PRId64, k->rung, p.k);
+    if (k->skinny && tile > 0 && tile != p.k) return say(EXIT_USAGE, "--tile: the tile of a thin product is its k, %" PRId64, p.k);
+    bool host = strcmp(k->engine, "cpu") == 0;
+    if (!host && tile > 0 && tile != 8 && tile != 16 && tile != 32) return say(EXIT_USAGE, "--tile: found %" PRId64 ", a GPU rung takes 8, 16 or 32", tile);
+    x->tile = k->skinny ? (int)p.k : tile > 0 ? (int)tile : k->default_tile;
+    x->block_m = k->tile_m > 0 ? k->tile_m : x->tile, x->block_n = k->tile_n > 0 ? k->tile_n : x->tile;
+    x->block_k = k->tile_k > 0 ? k->tile_k : x->tile;
+    if (!host && k->tile_m == 1) x->block_k = 0;
+    x->i = 3, x->j = 11;
+    if (opt->element.count > 0) x->i = opt->element.items[0], x->j = opt->element.items[opt->element.count - 1];
+    if (opt->element.count == 1) return say(EXIT_USAGE, "--element: found one number, expected row and column such as 3,11");
+    if (opt->element.count == 0 && x->i >= p.m) x->i = p.m - 1;
+    if (opt->element.count == 0 && x->j >= p.n) x->j = p.n - 1;
+    if (x->i < p.m && x->j < p.n) return EXIT_OK;
+    return say(EXIT_USAGE, "--element %" PRId64 ",%" PRId64 " lies outside C, which is %" PRId64 " x %" PRId64, x->i, x->j, p.m, p.n);
+}
+
+/* The CPU's blocks are the planner's. */
+static exit_code choose_blocks(explain *x)
+{
+    tw_lab_plan plan;
+    tw_lab_choice choice = {.kernel = x->kernel->name, .tile = x->s->opt->tiles.count > 0 ? x->tile : 0};
+    x->modelled = access_open(&x->launch, x->kernel, x->tile, &x->problem, x->no_model, sizeof x->no_model);
+    if (strcmp(x->kernel->engine, "cpu") != 0) return EXIT_OK;
+    exit_code code = session_open_device(x->s, "cpu");
+    if (code != EXIT_OK || tw_lab_plan_of(x->s->context, &choice, &x->problem, &plan) != TW_OK) return code; /* the row's own then */
+    x->block_m = plan.block_m, x->block_n = plan.block_n, x->block_k = plan.block_k, x->tile = plan.tile;
+    return EXIT_OK;
+}
+
+static exit_code choose_gpu(explain *x)
+{
+    const char *model = x->s->opt->gpu;
+    char known[1200] = "", name[DEVICES_NAME];
+    if (model == NULL || (x->gpu = devices_model(model)) != NULL) return EXIT_OK;
+    for (int i = 0; devices_at(i) != NULL; i++) {
+        size_t used = strlen(known);
+        snprintf(known + used, sizeof known - used, "%s %s", i > 0 ? "," : "", devices_name(devices_at(i), name));
+    }
+    return say(EXIT_USAGE, "--gpu %s: nothing is published of it here; there are:%s", model, known);
+}
+
+/* ---- the rung's own words ---- */
+
+static void print_lines(FILE *text, const char *label, const char *lines)
+{
+    for (const char *line = lines; *line != '\0';) {
+        int length = (int)strcspn(line, "\n");
+        fprintf(text, "%-10s%.*s\n", line == lines ? label : "", length, line);
+        line += length + (line[length] == '\n');
+    }
+}
+
+static bool near_change(const story_diff *d, int at)
+{
+    for (int i = at - CONTEXT; i <= at + CONTEXT; i++)
+        if (i >= 0 && i < d->count && d->lines[i].kind != ' ') return true;
+    return false;
+}
+
+static void print_changes(const explain *x, const story *told)
+{
+    FILE *text = x->s->text;
+    term_paint paint = term_paint_for(text);
+    story_diff d;
+    if (told->before == NULL || story_changes(told, &d) != TW_OK) return;
+    fprintf(text, "\n%sfrom %s to %s%s: %d lines come, %d go\n", paint.bold, told->before->rung, x->kernel->rung, paint.plain, d.added, d.removed);
+    for (int i = 0; i < d.count; i++) {
+        const story_line *line = &d.lines[i];
+        if (!near_change(&d, i)) {
+            if (near_change(&d, i - 1)) fputs("  ...\n", text);
+            continue;
+        }
+        const char *colour = line->kind == '+' ? paint.good : line->kind == '-' ? paint.bad : paint.faint;
+        fprintf(text, "%s%c %.*s%s\n", colour, line->kind, line->length, line->text, paint.plain);
+    }
+    story_diff_free(&d);
+}
+
+static exit_code print_story(const explain *x)
+{
+    const tw_lab_kernel *k = x->kernel;
+    story told;
+    term_paint paint = term_paint_for(x->s->text);
+    fprintf(x->s->text, "%s%s%s, %s, %s: %s\n          %s\n", paint.bold, k->rung, paint.plain, k->engine, tw_lab_dtype_of(k->dtype)->name, k->idea, k->file);
+    tw_status status = story_tell(k, &told);
+    if (status != TW_OK) return say_lab(status, "the text of the kernel");
+    fputc('\n', x->s->text);
+    for (int i = 0; i < told.part_count; i++) print_lines(x->s->text, told.parts[i].label, told.parts[i].text);
+    print_changes(x, &told);
+    story_free(&told);
+    return EXIT_OK;
+}
+
+/* ---- what the compiler made of it ---- */
+
+static void print_resources(const explain *x)
+{
+    char state[600];
+    tw_lab_run *run = NULL;
+    const tw_lab_kernel *k = x->kernel;
+    FILE *text = x->s->text;
+    explain_heading(x, "After compilation");
+    int has = tw_lab_engine_state(k->engine, state, sizeof state);
+    if (strcmp(k->engine, "cpu") == 0) {
+        fprintf(text, "machine code for %s; a CPU's compiler deals out registers by itself: --binary shows the loop\n", k->needs);
+        return;
+    }
+    if (has != 1 || session_open_device(x->s, k->engine) != EXIT_OK) {
+        fprintf(text, "no device of the %s engine is here: %s\n", k->engine, state);
+        return;
+    }
+    tw_problem p = tw_problem_make(k->dtype, TW_N, TW_N, 256, 256, k->skinny ? x->tile : 256);
+    tw_lab_choice choice = {.kernel = k->name, .tile = k->default_tile > 0 && !k->skinny ? x->tile : 0};
+    void *zeros = calloc(3 * 256, 256 * sizeof(float));
+    tw_status status = zeros != NULL ? tw_lab_run_open(x->s->context, &choice, &p, zeros, (char *)zeros + 256 * 256 * sizeof(float),
+                                                       (char *)zeros + 2 * 256 * 256 * sizeof(float), &run)
+                                     : TW_NO_MEMORY;
+    if (status != TW_OK) {
+        fprintf(text, "on %s: %s\n", x->s->device.name, tw_error_text());
+    } else {
+        tw_lab_resources r;
+        tw_lab_run_resources(run, &r);
+        const int numbers[] = {r.registers, r.local_bytes, r.spill_bytes};
+        const char *const units[] = {"registers per thread", "bytes of shared memory per block", "bytes spilled per thread"};
+        fprintf(text, "on %s:", x->s->device.name);
+        for (int i = 0; i < 3; i++)
+            if (numbers[i] >= 0)
+                fprintf(text, " %d %s;", numbers[i], units[i]);
+            else
+                fprintf(text, " %s: unknown;", units[i]);
+        fprintf(text, r.occupancy >= 0 ? " occupancy %.0f %%\n" : " occupancy: unknown\n", 100 * r.occupancy);
+    }
+    tw_lab_run_close(run);
+    free(zeros);
+}
+
+/* ---- the record ---- */
+
+static void write_object(const explain *x)
+{
+    const tw_problem *p = &x->problem;
+    const tw_lab_kernel *k = x->kernel;
+    double asked = roofline_bytes_asked(p, x->block_m, x->block_n);
+    object o = object_begin(x->s->json);
+    object_text(&o, "engine", k->engine);
+    object_text(&o, "rung", k->rung);
+    object_text(&o, "dtype", tw_lab_dtype_of(k->dtype)->name);
+    object_number(&o, "m", (double)p->m);
+    object_number(&o, "n", (double)p->n);
+    object_number(&o, "k", (double)p->k);
+    object_number(&o, "tile", x->tile);
+    object_number(&o, "flop", roofline_flops(p));
+    object_number(&o, "bytes_asked", asked);
+    object_number(&o, "compulsory_bytes", roofline_compulsory_bytes(p));
+    object_number(&o, "flop_per_byte", roofline_flops(p) / asked);
+    predict_degrees d = {NAN, NAN, NAN};
+    if (x->modelled) d = predict_average(&x->launch, ERA_NOW);
+    object_number(&o, "sectors_per_load", d.sectors_per_load);
+    object_number(&o, "bank_degree_load", d.bank_degree_load);
+    object_number(&o, "bank_degree_store", d.bank_degree_store);
+    object_text(&o, "no_model", x->modelled ? NULL : x->no_model);
+    if (x->gpu != NULL) {
+        char name[DEVICES_NAME];
+        object_text(&o, "gpu", devices_name(x->gpu, name));
+        prediction y = {.moved_bytes = NAN, .serial_s = NAN, .overlapped_s = NAN};
+        if (x->modelled) y = predict_on(&x->launch, x->gpu);
+        double memory = x->gpu->memory_gbps * 1e9, peak = x->gpu->peak_gflops * 1e9;
+        object_number(&o, "bound_asked_gflops", fmin(roofline_no_cache_flops(p, asked, memory), peak) / 1e9);
+        object_number(&o, "bound_gflops", roofline_bound_flops(p, peak, memory) / 1e9);
+        object_number(&o, "moved_bytes", y.moved_bytes);
+        object_number(&o, "predicted_s", y.serial_s);
+        object_number(&o, "predicted_overlapped_s", y.overlapped_s);
+    }
+    object_end(&o);
+}
+
+exit_code cmd_explain(session *s)
+{
+    explain x = {.s = s};
+    if (s->opt->tables && s->opt->operand_count > 0) return say(EXIT_USAGE, "--tables takes no rung");
+    if (s->opt->tables) return explain_tables(s);
+    if (s->opt->operand_count == 0) return say(EXIT_USAGE, "found no rung: `tilewright explain r04`, or --tables for the documents' own");
+    exit_code code = choose_rung(&x, s->opt->operands[0]);
+    if (code == EXIT_OK) code = choose_shape(&x);
+    if (code == EXIT_OK) code = choose_blocks(&x);
+    if (code == EXIT_OK) code = choose_gpu(&x);
+    if (code == EXIT_OK) code = print_story(&x);
+    if (code != EXIT_OK) return code;
+    explain_pictures(&x);
+    explain_arithmetic(&x);
+    explain_accesses(&x);
+    explain_bounds(&x);
+    print_resources(&x);
+    if (s->opt->binary) code = explain_binary(&x);
+    write_object(&x);
+    s->json_lines = s->json != NULL;
+    exit_code flushed = session_flush(s);
+    return code != EXIT_OK ? code : flushed;
+}

@@ -1,0 +1,31 @@
+/* explain.h - what the parts of `tilewright explain` share: the rung, the shape and the element that they talk about. */
+#ifndef TILEWRIGHT_EXPLAIN_H
+#define TILEWRIGHT_EXPLAIN_H
+
+#include "../lab/predict.h"
+#include "session.h"
+
+typedef struct explain {
+    session *s;
+    const tw_lab_kernel *kernel;
+    tw_problem problem;
+    int tile;                  /* T, or the CPU's r; 0 where the rung has none */
+    int64_t block_m, block_n;  /* of C: what is read once for all of it */
+    int64_t block_k;           /* 0: the rung has no tiles along k */
+    int64_t i, j;              /* the element of C */
+    bool modelled;             /* false: no_model says why there is no access model */
+    access_launch launch;
+    char no_model[600];
+    const published_device *gpu; /* of --gpu; NULL: not given */
+} explain;
+
+void explain_heading(const explain *x, const char *text);
+
+void explain_pictures(const explain *x);   /* the documents' pictures for the element */
+void explain_arithmetic(const explain *x); /* flop, bytes asked, their ratio: as formulas and in numbers */
+void explain_accesses(const explain *x);   /* one warp's requests, lane by lane; what they cost on each generation */
+void explain_bounds(const explain *x);     /* on the documents' devices, the one of --gpu, or the present one */
+exit_code explain_binary(const explain *x); /* the inner loop as machine code, and its mix */
+exit_code explain_tables(session *s);       /* the documents' own tables */
+
+#endif

@@ -1,0 +1,146 @@
+/* explain_access.c - the access model's picture of one warp: which sectors and banks its lanes touch in each load and store; what that costs
+ * on each generation of devices; and the same with columns stored in place of rows. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "explain.h"
+
+enum { BANKS = 32 };
+
+static const char *loops_text(const access_row *row)
+{
+    if (row->over == 0) return "once";
+    if (row->over == OVER_T) return "for each tile of k";
+    return row->over == OVER_K ? "for each step of k" : "for each step of each tile";
+}
+
+/* A letter for each different unit that a lane's first word lies in: a, b, ... in order of appearance; '-' for an idle lane. */
+static void letters(const int64_t address[ACCESS_WARP], int unit, char out[ACCESS_WARP + 1])
+{
+    int64_t seen[ACCESS_WARP];
+    int count = 0;
+    for (int lane = 0; lane < ACCESS_WARP; lane++) {
+        int at = 0;
+        while (address[lane] >= 0 && at < count && seen[at] != address[lane] / unit) at++;
+        if (address[lane] >= 0 && at == count) seen[count++] = address[lane] / unit;
+        out[lane] = address[lane] < 0 ? '-' : (char)(at < 26 ? 'a' + at : 'A' + at - 26);
+    }
+    out[ACCESS_WARP] = '\0';
+}
+
+static void draw_global(FILE *text, const access_row *row, const int64_t address[ACCESS_WARP])
+{
+    char sector[ACCESS_WARP + 1];
+    access_cost now = access_price(ERA_NOW, row->kind, address, row->words);
+    letters(address, 32, sector);
+    fprintf(text, "    sector  %.8s %.8s %.8s %.8s    %.0f sector%s in %.0f line%s, %.0f of %.0f bytes used\n", sector, sector + 8, sector + 16, sector + 24,
+            now.transactions, now.transactions == 1 ? "" : "s", now.lines, now.lines == 1 ? "" : "s", now.used, now.moved);
+}
+
+static void draw_shared(FILE *text, const access_row *row, const int64_t address[ACCESS_WARP])
+{
+    char word[ACCESS_WARP + 1];
+    int64_t seen[BANKS][4 * ACCESS_WARP];
+    int of_bank[BANKS] = {0};
+    access_cost now = access_price(ERA_NOW, row->kind, address, row->words);
+    letters(address, 4, word);
+    for (int lane = 0; lane < ACCESS_WARP; lane++)
+        for (int w = 0; w < row->words && address[lane] >= 0; w++) {
+            int64_t at = address[lane] / 4 + w;
+            int *count = &of_bank[at % BANKS], known = 0;
+            while (known < *count && seen[at % BANKS][known] != at) known++;
+            if (known == *count) seen[at % BANKS][(*count)++] = at;
+        }
+    fprintf(text, "    word    %.8s %.8s %.8s %.8s    %.0f wavefront%s\n    banks  ", word, word + 8, word + 16, word + 24, now.transactions,
+            now.transactions == 1 ? "" : "s");
+    for (int b = 0; b < BANKS; b++) {
+        if (of_bank[b] > 0)
+            fprintf(text, " %d", of_bank[b]);
+        else
+            fprintf(text, " .");
+    }
+    fprintf(text, "    words of each bank that the warp wants\n");
+}
+
+static void draw_row(const explain *x, const access_row *row, int64_t by, int64_t bx, int warp)
+{
+    FILE *text = x->s->text;
+    int64_t address[ACCESS_WARP];
+    access_place place = {.by = by, .bx = bx};
+    access_lanes(&x->launch, row, &place, warp, address);
+    bool global = access_is_global(row->kind);
+    char operand = row->kind == STORE_C ? 'C' : row->kind == LOAD_A || row->kind == STORE_A_TILE || row->kind == READ_A_TILE ? 'A' : 'B';
+    fprintf(text, "  %s  %c%s(%s), %s%s%s\n", access_kind_text(row->kind), operand, global ? "" : "'s tile, word ", row->subscripts, loops_text(row),
+            row->times > 1 ? ", several at a time" : "", row->words > 1 ? ", 16 bytes a lane" : "");
+    (global ? draw_global : draw_shared)(text, row, address);
+}
+
+static void print_costs(const explain *x)
+{
+    FILE *text = x->s->text;
+    fprintf(text, "\n%-17s %14s", "per request", "in the product");
+    for (int era = 0; era < ACCESS_ERAS; era++) fprintf(text, " %16s", access_era_text((access_era)era));
+    fputc('\n', text);
+    for (int kind = 0; kind < ACCESS_KINDS; kind++) {
+        access_cost total[ACCESS_ERAS];
+        access_count_kind(&x->launch, (access_kind)kind, total);
+        if (total[ERA_NOW].requests == 0) continue;
+        fprintf(text, "%-17s %14.0f", access_kind_text((access_kind)kind), total[ERA_NOW].requests);
+        for (int era = 0; era < ACCESS_ERAS; era++) {
+            const access_cost *c = &total[era];
+            char cell[40];
+            if (access_is_global((access_kind)kind))
+                snprintf(cell, sizeof cell, "%.4g: %.0f%% used", c->transactions / c->requests, 100 * c->used / c->moved);
+            else
+                snprintf(cell, sizeof cell, "%.4g", c->transactions / c->requests);
+            fprintf(text, " %16s", cell);
+        }
+        fputc('\n', text);
+    }
+    fprintf(text, "global: transactions of a half-warp (1.x), lines (2.x) or sectors (since) and the share of their bytes that is used; shared:\n"
+                  "wavefronts. A request is an instruction of a warp, before 2.0 of half a warp; on average over the whole product.\n");
+    if (x->launch.block_x * x->launch.block_y > 512) fprintf(text, "Devices of 1.x take 512 threads in a block: this tile is too large for them.\n");
+}
+
+/* Document 000: in column-major languages the problem is the other way around. */
+static void print_orders(const explain *x)
+{
+    FILE *text = x->s->text;
+    fprintf(text, "\n%-17s %18s %18s\n", "sectors a request", "rows stored", "columns stored");
+    for (int kind = LOAD_A; kind <= LOAD_B; kind++) {
+        double sectors[2];
+        for (int columns = 0; columns < 2; columns++) {
+            access_launch l;
+            char why[200];
+            access_cost total[ACCESS_ERAS];
+            const tw_problem *p = &x->problem;
+            tw_op op = columns ? TW_T : TW_N;
+            tw_problem q = tw_problem_make(p->dtype, op, op, p->m, p->n, p->k);
+            if (!access_open(&l, x->kernel, x->tile, &q, why, sizeof why)) return;
+            access_count_kind(&l, (access_kind)kind, total);
+            sectors[columns] = total[ERA_NOW].transactions / total[ERA_NOW].requests;
+        }
+        fprintf(text, "%-17s %18.4g %18.4g\n", access_kind_text((access_kind)kind), sectors[0], sectors[1]);
+    }
+    if (!x->kernel->transposes) fprintf(text, "(columns stored: how this text's loads would lie; the rung itself takes A and B by rows alone)\n");
+}
+
+void explain_accesses(const explain *x)
+{
+    FILE *text = x->s->text;
+    const access_launch *l = &x->launch;
+    explain_heading(x, "What one warp touches");
+    if (!x->modelled) {
+        fprintf(text, "%s\n", x->no_model);
+        return;
+    }
+    int64_t by = x->i / l->block_m, bx = x->j / l->block_n;
+    int64_t thread = l->tile > 0 ? x->i % l->tile * l->tile + x->j % l->tile : x->j % 64;
+    int warp = (int)(thread / ACCESS_WARP);
+    fprintf(text, "warp %d of block (bx %" PRId64 ", by %" PRId64 "), the first tile and step of k; lanes 0 to 31 from left to right, one letter for each sector or word\n\n", warp, bx, by);
+    for (int i = 0; i < l->rows; i++)
+        if (i == 0 || l->row[i]->kind != l->row[i - 1]->kind) draw_row(x, l->row[i], by, bx, warp);
+    print_costs(x);
+    print_orders(x);
+}

@@ -1,0 +1,243 @@
+/* explain_tables.c - `tilewright explain --tables`: the documents' own tables, predicted beside published, and measured where a GPU or an
+ * OpenCL device is. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include "../lab/roofline.h"
+#include "device.h"
+#include "explain.h"
+#include "object.h"
+#include "row.h"
+#include "say.h"
+#include "side.h"
+#include "term.h"
+
+enum { SIDE = 4096, SKINNY = 3, DEVICES = 2, TILE = 16 };
+
+static const char *const skinny_rungs[SKINNY] = {"s1_unoptimised", "s2_shared_a", "s3_shared_ab"};
+
+/* Document 004, table 1: GB/s of s1, s2, s3. */
+static const struct {
+    const char *model;
+    double gbps[SKINNY];
+} published[DEVICES] = {{"GTX 280", {8.7, 14.3, 29.7}}, {"8800 GTX", {0.7, 8.2, 15.7}}};
+
+static const tw_lab_kernel *row_of(const char *engine, const char *rung)
+{
+    const tw_lab_kernel *row = NULL;
+    for (int i = 0; (row = tw_lab_kernel_at(i)) != NULL; i++)
+        if (strcmp(row->engine, engine) == 0 && strcmp(row->rung, rung) == 0) break;
+    return row;
+}
+
+static void title(const session *s, const char *text)
+{
+    term_paint paint = term_paint_for(s->text);
+    fprintf(s->text, "%s%s%s\n", paint.bold, text, paint.plain);
+}
+
+/* ---- document 004 ---- */
+
+/* Effective bandwidths of the device that is open, at a side that takes it no longer than a moment; NAN where a rung does not run. */
+static exit_code measure_skinny(session *s, double gbps[SKINNY], int64_t *side)
+{
+    static roofs limits;
+    static row result;
+    trial t;
+    exit_code code = side_choose(s, row_of(s->device.engine, skinny_rungs[0]), TILE, SIDE, 0.05, side);
+    if (code != EXIT_OK) return code;
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, *side, *side, TILE);
+    roofs_begin(&limits, s->context, &s->device);
+    code = row_trial(s, &p, &t);
+    if (code != EXIT_OK) return code;
+    for (int i = 0; code == EXIT_OK && i < SKINNY; i++) {
+        row_wish wish = {.kernel = row_of(s->device.engine, skinny_rungs[i]), .limit_s = 0.5};
+        code = row_run(s, &t, &limits, &wish, &result);
+        gbps[i] = result.outcome == ROW_TIMED ? result.record.effective_gbps : (double)NAN;
+        if (code == EXIT_OK && row_failed(&result)) code = say(EXIT_CHECK, "%s: %s", wish.kernel->name, result.text);
+    }
+    trial_close(&t);
+    term_progress_end();
+    return code;
+}
+
+static void write_skinny(session *s, const char *rung, const char *device, double gbps, const prediction *x, double serial, double overlapped)
+{
+    object o = object_begin(s->json);
+    object_text(&o, "document", "004");
+    object_text(&o, "rung", rung);
+    object_text(&o, "device", device);
+    object_number(&o, "published_gbps", gbps);
+    object_number(&o, "predicted_gbps", serial);
+    object_number(&o, "predicted_overlapped_gbps", overlapped);
+    object_number(&o, "moved_bytes", x->moved_bytes);
+    object_end(&o);
+}
+
+static void print_skinny(session *s, const double measured[SKINNY], int64_t side)
+{
+    FILE *text = s->text;
+    title(s, "Document 004, table 1: effective bandwidth of C(m x n) = A(m x 16) B(16 x n), GB/s at 4096 x 4096");
+    fprintf(text, "%-16s", "");
+    for (int d = 0; d < DEVICES; d++) fprintf(text, " | %-38s", published[d].model);
+    fprintf(text, " | present\n%-16s", "");
+    for (int d = 0; d < DEVICES; d++) fprintf(text, " | %9s %9s %7s %10s", "published", "predicted", "ratio", "overlapped");
+    fprintf(text, " | %8s\n", "measured");
+    for (int i = 0; i < SKINNY; i++) {
+        fprintf(text, "%-16s", skinny_rungs[i]);
+        for (int d = 0; d < DEVICES; d++) {
+            access_launch l;
+            char why[200];
+            const published_device *device = devices_model(published[d].model);
+            tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, SIDE, SIDE, TILE);
+            if (device == NULL || !access_open(&l, row_of("cuda", skinny_rungs[i]), TILE, &p, why, sizeof why)) continue;
+            prediction x = predict_on(&l, device);
+            double serial = predict_effective_gbps(&l, x.serial_s), overlapped = predict_effective_gbps(&l, x.overlapped_s);
+            fprintf(text, " | %9.1f %9.2f %7.2f %10.2f", published[d].gbps[i], serial, serial / published[d].gbps[i], overlapped);
+            write_skinny(s, skinny_rungs[i], published[d].model, published[d].gbps[i], &x, serial, overlapped);
+        }
+        if (isnan(measured[i]))
+            fprintf(text, " | %8s\n", "-");
+        else
+            fprintf(text, " | %8.4g\n", measured[i]);
+    }
+    if (side > 0)
+        fprintf(text, "present    %s, %s, at %" PRId64 " x %" PRId64 "; `ladder --skinny` has the whole table\n", s->device.engine, s->device.name, side, side);
+    else
+        fprintf(text, "present    no device of the cuda or opencl engine is here\n");
+    fprintf(text,
+            "predicted  bytes of the transactions by each generation's rules over the published bandwidth, plus instructions over the issue\n"
+            "           rate, nothing overlapped; overlapped: the longer of the two. Nothing is fitted. A is read by all resident blocks from\n"
+            "           the same rows: from 4 of the memory's 6 (8800 GTX) or 8 (GTX 280) partitions, at that share of the bandwidth\n"
+            "missing    s1 on the 8800 GTX is predicted 1.6 times too fast: all 16 transactions of a half-warp ask one address of one partition,\n"
+            "           and what that costs beyond 32 bytes each was not published. s3 comes out slower than it was: its loads overlap in part\n"
+            "bytes      12 m n: each block reads its two tiles and writes its tile once; the document does not say which bytes it counts\n\n");
+}
+
+/* ---- documents 000, 002, 003 ---- */
+
+/* What the present device reaches: gbps NAN where it could not be measured. */
+typedef struct present {
+    char name[128];
+    double gbps, peak_gflops;
+} present;
+
+static present measure_present(session *s)
+{
+    static roofs limits;
+    const tw_device *d = &s->device;
+    present here;
+    int threads = device_is_host(d) ? d->threads : 1;
+    term_progress("measuring the device's ceilings", -1);
+    roofs_begin(&limits, s->context, d);
+    snprintf(here.name, sizeof here.name, "%.127s", d->name);
+    here.gbps = roofs_memory_bandwidth(&limits, threads, 0) / 1e9;
+    here.peak_gflops = roofs_peak(&limits, TW_F32, threads, 0) / 1e9;
+    term_progress_end();
+    return here;
+}
+
+static void print_ratio(session *s, const char *what, const char *formula, int block_m, int block_n, const present *here)
+{
+    static const char *const models[] = {"8800 GT", "8800 GTX", "GTX 280", "P100", "H200"};
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, SIDE, SIDE, SIDE);
+    term_number t;
+    double asked = roofline_bytes_asked(&p, block_m, block_n), ratio = roofline_flops(&p) / asked;
+    object o = object_begin(s->json);
+    object_text(&o, "document", "000");
+    object_text(&o, "rung", what);
+    object_number(&o, "bytes_asked", asked);
+    object_number(&o, "flop_per_byte", ratio);
+    fprintf(s->text, "%-16s %-12s %14.0f %7.4g |", what, formula, asked, ratio);
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        const published_device *d = devices_model(models[i]);
+        double bound = d != NULL ? fmin(ratio * d->memory_gbps, d->peak_gflops) : (double)NAN;
+        fprintf(s->text, " %8s", term_gflops(bound, t));
+        object_number(&o, models[i], bound);
+    }
+    fprintf(s->text, " | %8s\n", term_gflops(fmin(ratio * here->gbps, here->peak_gflops), t));
+    object_end(&o);
+}
+
+static void print_ratios(session *s, const present *here)
+{
+    title(s, "Document 000: computation-to-memory ratio at 4096 x 4096 x 4096, and bound_asked (GFLOP/s, no cache) where it leads");
+    fprintf(s->text, "%-16s %-12s %14s %7s | %8s %8s %8s %8s %8s | %8s\n", "", "flop/byte", "bytes asked", "", "8800 GT", "8800 GTX", "GTX 280", "P100", "H200", "present");
+    print_ratio(s, "naive, r01", "1/4", 1, 1, here);
+    print_ratio(s, "tiles of 8", "b/4", 8, 8, here);
+    print_ratio(s, "tiles of 16", "b/4", 16, 16, here);
+    print_ratio(s, "tiles of 32", "b/4", 32, 32, here);
+    print_ratio(s, "16 x 64, r05", "bm bn/2(bm+bn)", 16, 64, here);
+    fprintf(s->text, "published: 1/4, b/4 and \"the same\" for the outer product, which holds for equal tiles. A bound stops at the device's peak;\n"
+                     "caches may beat it, and do: `ladder` prints it (no-cache) beside the roofline's, which nothing may beat. Present: %s\n\n",
+            here->name);
+}
+
+static void print_peak_share(session *s, const present *here)
+{
+    const published_device *d = devices_model("P100");
+    const double counted_gbps = 720, counted_gflops = 9300, bytes_per_flop = 4;
+    title(s, "Document 002: how far from peak is the product with global memory alone?");
+    fprintf(s->text, "2 reads of 4 bytes for a multiply and an add: %.0f bytes per flop\n", bytes_per_flop);
+    fprintf(s->text, "%-24s %8s %9s   %s\n", "", "GB/s", "peak", "GFLOP/s allowed");
+    fprintf(s->text, "%-24s %8.0f %9.0f   %.0f of %.0f = %.2f %%  (published)\n", "P100 as it counts", counted_gbps, counted_gflops, counted_gbps / bytes_per_flop,
+            counted_gflops, 100 * counted_gbps / bytes_per_flop / counted_gflops);
+    if (d != NULL)
+        fprintf(s->text, "%-24s %8.0f %9.0f   %.0f of %.0f = %.2f %%\n", "P100, its data sheet", d->memory_gbps, d->peak_gflops, d->memory_gbps / bytes_per_flop, d->peak_gflops,
+                100 * d->memory_gbps / bytes_per_flop / d->peak_gflops);
+    fprintf(s->text, "%-24.24s %8.1f %9.1f   %.4g of %.4g = %.2f %%  (measured ceilings)\n\n", here->name, here->gbps, here->peak_gflops, here->gbps / bytes_per_flop,
+            here->peak_gflops, 100 * here->gbps / bytes_per_flop / here->peak_gflops);
+    object o = object_begin(s->json);
+    object_text(&o, "document", "002");
+    object_number(&o, "published_gflops", 180);
+    object_number(&o, "counted_gflops", counted_gbps / bytes_per_flop);
+    object_number(&o, "of_gflops", counted_gflops);
+    object_text(&o, "present", here->name);
+    object_number(&o, "present_gflops", here->gbps / bytes_per_flop);
+    object_number(&o, "present_of_gflops", here->peak_gflops);
+    object_end(&o);
+}
+
+static void print_intensity(session *s, const char *what, const char *formula, const tw_problem *p, double transfers, bool with_c)
+{
+    double flops = roofline_flops(p);
+    object o = object_begin(s->json);
+    object_text(&o, "document", "003");
+    object_text(&o, "method", what);
+    object_number(&o, "flop", flops);
+    object_number(&o, "transfers", transfers);
+    object_number(&o, "intensity", flops / transfers);
+    object_end(&o);
+    fprintf(s->text, "%-32s %-16s %22.0f %10.6g   %s\n", what, formula, transfers, flops / transfers, with_c ? "C counted" : "C left out");
+}
+
+static void print_intensities(session *s)
+{
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, 10000, 10000, 10000);
+    title(s, "Document 003: compute intensity, flop per element moved, at its n = 10000 with r = 100, over the whole matrix");
+    fprintf(s->text, "%-32s %-16s %22s %10s\n", "", "", "elements moved", "intensity");
+    print_intensity(s, "naive", "1", &p, roofline_bytes_asked(&p, 1, 1) / 4, false);
+    print_intensity(s, "tiled, r = 100", "r", &p, roofline_bytes_asked(&p, 100, 100) / 4, false);
+    print_intensity(s, "optimal", "n", &p, roofline_bytes_asked(&p, p.m, p.n) / 4, false);
+    print_intensity(s, "optimal, with the writes of C", "2n/3", &p, roofline_compulsory_bytes(&p) / 4, true);
+    fprintf(s->text, "The document's 100 and 10000 times hold while memory is the bottleneck: no further than peak / (bandwidth per element), which is %.0f\n"
+                     "flop per element on a P100. Flop per byte is a quarter of it. The curve over r on this CPU: `ladder --rung r02 --tile 1,2,4,...`\n",
+            9300.0 / (720.0 / 4));
+}
+
+exit_code explain_tables(session *s)
+{
+    double gbps[SKINNY] = {NAN, NAN, NAN};
+    int64_t side = 0;
+    const char *engine = tw_lab_engine_state("cuda", NULL, 0) == 1 ? "cuda" : tw_lab_engine_state("opencl", NULL, 0) == 1 ? "opencl" : "cpu";
+    exit_code code = session_open_device(s, engine);
+    if (code == EXIT_OK && !device_is_host(&s->device)) code = measure_skinny(s, gbps, &side);
+    if (code != EXIT_OK) return code;
+    print_skinny(s, gbps, side);
+    present here = measure_present(s);
+    print_ratios(s, &here);
+    print_peak_share(s, &here);
+    print_intensities(s);
+    s->json_lines = s->json != NULL;
+    return session_flush(s);
+}

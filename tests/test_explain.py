@@ -1,0 +1,254 @@
+#!/usr/bin/python3
+"""test_explain.py - `tilewright explain`: every rung of every engine, the documents' numbers and pictures, what must be refused.
+
+    test_explain.py [--list] [--only TEXT] [PROGRAM]
+
+PROGRAM is the path of the program ($TILEWRIGHT without it). Prints TAP. Needs nothing but Python 3, and no GPU.
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+
+PROGRAM = os.environ.get("TILEWRIGHT", "build/tilewright")
+ROOT = os.environ.get("TILEWRIGHT_SOURCE", os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+CASES = []
+
+
+class Skip(Exception):
+    pass
+
+
+def case(function):
+    CASES.append(function)
+    return function
+
+
+def run(*words, env=None):
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("TILEWRIGHT_")}
+    kept["TILEWRIGHT_CACHE"] = os.path.join(os.path.dirname(PROGRAM), "test-kernels")
+    return subprocess.run([PROGRAM, "explain", *map(str, words)], capture_output=True, text=True, timeout=300, env={**kept, **(env or {})})
+
+
+def text(*words, **more):
+    done = run(*words, **more)
+    assert done.returncode == 0, (words, done.returncode, done.stderr)
+    return done.stdout
+
+
+def told(*words):
+    """What explain says in JSON."""
+    return json.loads(text(*words, "--json", "-"))
+
+
+def refused(*words, says):
+    done = run(*words)
+    assert done.returncode == 2, (words, done.returncode, done.stderr)
+    assert done.stdout == "", done.stdout
+    assert done.stderr.startswith("tilewright: explain: ") and done.stderr.count("\n") == 1, done.stderr
+    for sentence in [says] if isinstance(says, str) else says:
+        assert sentence in done.stderr, (says, done.stderr)
+
+
+def has(output, *parts):
+    for part in parts:
+        assert part in output, f"{part!r} is not in:\n{output}"
+
+
+def line(output, start):
+    found = [x for x in output.splitlines() if x.startswith(start)]
+    assert found, f"no line begins with {start!r}:\n{output}"
+    return found[0]
+
+
+def rungs(engine):
+    """From the table of kernels, so that a new rung is tried too."""
+    table = open(os.path.join(ROOT, "kernels", "kernels.def")).read()
+    rows = {"cpu": r"^CPU_RUNG\((\w+)", "opencl": r"^GPU_RUNG\((\w+)", "cuda": r"^(?:GPU|CUDA)_RUNG\((\w+)"}[engine]
+    found = re.findall(rows, table, re.M) + (["r14_peak"] if engine == "cpu" else [])
+    assert len(found) > 5, table
+    return list(dict.fromkeys(found))
+
+
+def every_rung(engine):
+    for rung in rungs(engine):
+        shown = text(rung, "--engine", engine, "--shape", "500x300x16", "--gpu", "GTX 280")
+        has(shown, f"{rung}, {engine}, ", "In pictures", "In numbers", "What one warp touches", "Where its bounds lie", "After compilation",
+            "flop             2 m n k = 4800000")
+        assert "NUMBERS " in shown or "IDEA " in shown, shown
+
+
+@case
+def every_rung_of_the_cpu():
+    every_rung("cpu")
+
+
+@case
+def every_rung_of_opencl():
+    every_rung("opencl")
+
+
+@case
+def every_rung_of_cuda():
+    every_rung("cuda")
+
+
+@case
+def bytes_and_ratios_of_the_documents():
+    for rung, tile, asked, ratio, with_c in [("r01", 16, 549755813888, "0.25", "0.24997"), ("r02", 16, 34359738368, "4", "3.9922"),
+                                            ("r04", 32, 17179869184, "8", "7.9689"), ("r05", None, 21474836480, "6.4", "6.3801")]:
+        words = [rung, "--gpu", "P100"] + (["--tile", tile] if tile else [])
+        shown = text(*words)
+        has(shown, "2 m n k = 137438953472", f"= {asked}", "201326592 bytes")
+        assert f"= {ratio}; with the store of C {with_c}" in line(shown, "flop per byte"), shown
+        record = told(*words)
+        assert record["bytes_asked"] == asked and record["flop"] == 137438953472 and record["compulsory_bytes"] == 201326592, record
+        assert abs(record["bound_asked_gflops"] - min(732 * float(ratio), 9300)) < 1e-6 and record["bound_gflops"] == 9300, record
+    assert "each word once 4096" in line(text("r01"), "flop per word")
+
+
+@case
+def degrees_of_the_counters():
+    for rung, tile, loads, read, store in [("r01", 16, 2, None, None), ("r01", 32, 2.5, None, None), ("r02", 16, 10, 1, 4.5), ("r02", 32, 18, 1, 16.5),
+                                           ("r03", 16, 4, 4.5, 4.5), ("r03t", 32, 4, 16.5, 1), ("r04", 16, 4, 1, 1), ("r07", None, 4, 2, 2),
+                                           ("s1", 32, 2.5, None, None), ("s2", 16, 36 / 17, 1, 1), ("s3", 32, 4, 1, 1)]:
+        x = told(rung, *(["--tile", tile] if tile else []))
+        found = x["sectors_per_load"], x["bank_degree_load"], x["bank_degree_store"]
+        same = [a is b or (a is not None and b is not None and abs(a - b) < 1e-6) for a, b in zip(found, (loads, read, store))]
+        assert all(same), (rung, tile, found)
+    x = told("r13")
+    assert x["sectors_per_load"] is None and "matrix units" in x["no_model"], x
+
+
+@case
+def one_warp_is_drawn():
+    shown = text("r02", "--gpu", "H200")
+    has(shown, "sector  abcdefgh ijklmnop abcdefgh ijklmnop    16 sectors in 16 lines, 128 of 512 bytes used", "8 wavefronts")
+    assert re.search(r"^load of B +\d+ +16: 12% used +16: 12% used +16: 6% used +16: 25% used$", shown, re.M), shown
+    assert line(shown, "load of A ").split()[3:] and re.search(r"^load of A +4 +16$", shown, re.M) and re.search(r"^load of B +16 +4$", shown, re.M), shown
+    has(text("r03", "--tile", 32), "32 wavefronts")
+    has(text("r01", "--tile", 32), "1 sector in 1 line, 4 of 32 bytes used", "4 sectors in 1 line, 128 of 128 bytes used")
+
+
+@case
+def pictures_of_the_documents():
+    shown = text("r01", "--element", "1,5", "--gpu", "P100")
+    has(shown, "C(1,5) = A(1,0) B(0,5) + A(1,1) B(1,5) + A(1,2) B(2,5) + ... + A(1,4095) B(4095,5)", "C(1,5) is computed by thread (tx 5, ty 1)")
+    rows = [x for x in text("r01", "--gpu", "P100").splitlines() if x.startswith("   = ")]
+    assert rows == ["   " + "= " * 16 + "   . . . . . . . . . . . x . . . ."], rows
+    shown = text("r04", "--shape", "32x32x32", "--gpu", "P100")
+    has(shown, "C(0,0) = A(0,0) B(0,0) + A(0,1) B(1,0), one product", "iteration 1   A .----", "iteration 2   A .----", "C11 = A11 B11 + A12 B21")
+    assert "iteration 3" not in shown
+    has(text("r04", "--shape", "32x32x32", "--element", "20,3", "--gpu", "P100"), "tile (1,0), at (4,3)", "here: C21", "block (bx 0, by 1)")
+    has(text("r05", "--gpu", "P100"), "iteration 1: column 0", "iteration 2: column 1", "iteration 16: column 15", "sum[3] of thread\n11:")
+    has(text("s1", "--gpu", "GTX 280"), "figure 1:", "figure 2: the 16 threads of row 3")
+
+
+@case
+def the_change_from_the_rung_before():
+    shown = text("r04", "--gpu", "P100")
+    has(shown, "from r03_coalesced to r04_banks: 3 lines come, 3 go", "-         b_tile[tx][ty] = ", "+         b_tile[ty][tx] = ", "IDEA      Store the tile straight")
+    assert "from " not in [x.split("_")[0] for x in text("r01", "--gpu", "P100").splitlines()]
+
+
+@case
+def tables_of_the_documents():
+    shown = text("--tables")
+    for rung, gtx280, gtx8800 in [("s1_unoptimised", "8.7", "0.7"), ("s2_shared_a", "14.3", "8.2"), ("s3_shared_ab", "29.7", "15.7")]:
+        cells = line(shown, rung).split("|")
+        assert cells[1].split()[0] == gtx280 and cells[2].split()[0] == gtx8800, cells
+    has(shown, "180 of 9300 = 1.94 %", "6666.67", "missing    s1 on the 8800 GTX")
+    assert line(shown, "naive, r01").split("|")[0].split()[-2:] == ["549755813888", "0.25"]
+    assert line(shown, "16 x 64, r05").split("|")[0].split()[-1] == "6.4"
+    done = run("--tables", "--json", "-")
+    records = [json.loads(x) for x in done.stdout.splitlines()]
+    assert done.returncode == 0 and {x["document"] for x in records} == {"000", "002", "003", "004"}, done.stdout
+    for device in "GTX 280", "8800 GTX":
+        found = [x for x in records if x.get("device") == device]
+        assert [x["rung"][:2] for x in found] == ["s1", "s2", "s3"], found
+        assert found[0]["predicted_gbps"] < found[1]["predicted_gbps"] < found[2]["predicted_gbps"], found
+        for x in found:
+            off = x["predicted_gbps"] / x["published_gbps"]
+            assert 1 / 1.5 < off < (1.65 if (device, x["rung"]) == ("8800 GTX", "s1_unoptimised") else 1.5), x
+    intensities = [x["intensity"] for x in records if x["document"] == "003"]
+    assert [round(x, 6) for x in intensities] == [1, 100, 10000, 6666.666667], intensities
+
+
+@case
+def devices_of_the_documents():
+    shown = text("r01")
+    for name, bound in [("GeForce 8800 GT ", "14.40"), ("GeForce 8800 GTX", "21.60"), ("GeForce GTX 280", "35.42"), ("Tesla P100-PCIE-16GB", "183.0"), ("H200", "1200.0")]:
+        assert line(shown, name).split("|")[1].split()[0] == bound, shown
+    alone = text("r01", "--gpu", "8800 gtx")
+    has(alone, "21.60", "TB-02787-001")
+    assert "GTX 280" not in alone, alone
+    has(text("r04", "--gpu", "8800 GT", "--tile", 32), "1024 threads in a block: too many")
+
+
+@case
+def what_must_be_refused():
+    refused("r99", says="no such rung")
+    refused("r0", says="no such rung")
+    refused("", says="no such rung")
+    refused("r12", "--engine", "opencl", says="the opencl engine has no such rung")
+    refused(says="found no rung")
+    refused("r01", "r02", says="found 2 operands")
+    refused("r01", "--tables", says="--tables takes no rung")
+    refused("r01", "--gpu", "Voodoo 2", says=["Voodoo 2", "GeForce 8800 GT,"])
+    refused("r01", "--gpu", "", says="--gpu")
+    refused("r01", "--gpu", "%s%n", says="%s%n")
+    refused("r01", "--element", "3", says="found one number")
+    refused("r01", "--element", "3,11,4", says="expected whole numbers")
+    refused("r01", "--element", "-1,2", says="expected whole numbers")
+    refused("r01", "--element", "3;rm", says="expected whole numbers")
+    refused("r01", "--shape", "4x4x4", "--element", "4,0", says="lies outside C, which is 4 x 4")
+    refused("r01", "--shape", "0x4x4", says="expected one shape")
+    refused("r05", "--tile", 16, says="no tile edge")
+    refused("r02", "--tile", 17, says="8, 16 or 32")
+    refused("s1", "--shape", "64x64x20", says="k must be 16 or 32")
+    refused("s1", "--shape", "64x64x32", "--tile", 16, says="its k, 32")
+    refused("r01", "--engine", "gpu", says="expected one of")
+
+
+@case
+def any_shape():
+    for rung in "r01", "r02", "r03t", "r05", "r08":
+        for shape in "1x1x1", "1x100000000x1", "100000000x100000000x100000000", "17x15x31":
+            has(text(rung, "--shape", shape), "In numbers")
+    has(text("s3", "--shape", "1x1x16"), "In numbers")
+
+
+def main():
+    global PROGRAM
+    words, only = sys.argv[1:], ""
+    if "--only" in words:
+        at = words.index("--only")
+        only = words[at + 1]
+        del words[at:at + 2]
+    if "--list" in words:
+        print("\n".join(x.__name__ for x in CASES))
+        return 0
+    words = [x for x in words if x != "--full"]
+    PROGRAM = words[0] if words else PROGRAM
+    passed = failed = skipped = count = 0
+    for function in CASES:
+        if only not in function.__name__:
+            continue
+        count += 1
+        try:
+            function()
+            passed += 1
+            print(f"ok {count} - {function.__name__}", flush=True)
+        except Skip as why:
+            skipped += 1
+            print(f"ok {count} - {function.__name__} # SKIP {why}", flush=True)
+        except Exception as why:  # a failed assertion, a crash, a time-out
+            failed += 1
+            print(f"not ok {count} - {function.__name__}\n# " + f"{type(why).__name__}: {why}".replace("\n", "\n# "), flush=True)
+    print(f"1..{count}\n{passed} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
