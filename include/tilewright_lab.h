@@ -118,7 +118,8 @@ TW_API int tw_lab_engine_state(const char *engine, char *text, int text_bytes);
 TW_API const char *tw_lab_engine_at(int index); /* names in order; NULL beyond the last */
 
 /* tw_lab_peak_flops - this device's multiply-add rate in flop/s, measured now by a register-only loop of independent
- * chains (about 20 ms per try, best of `tries`) on `threads` threads. */
+ * chains: the best of `tries` tries of about 20 ms. On the CPU a try is 40 windows that `threads` threads begin together, of which the
+ * best counts; never less than what one thread does. */
 TW_API tw_status tw_lab_peak_flops(tw_context *context, tw_dtype dtype, int threads, int tries, double *flops_per_s);
 
 /* tw_lab_bandwidth - bytes read per second, measured now, over a working set of `bytes` split over `threads` threads. */

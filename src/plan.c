@@ -52,16 +52,17 @@ static void plan_loops(plan *plan, const device_facts *device, int wanted_thread
     plan->workspace_bytes = plan->a_bytes + plan->b_bytes + plan->sum_bytes;
 }
 
-/* A rung keeps one block of sums, one packed block of A and one of B, each tile x tile, the edge rounded up to 16 for register tiles. */
-static void plan_rung(plan *plan, int wanted_tile)
+/* A rung keeps one block of sums, one packed block of A and one of B for each thread, each tile x tile, the edge rounded up to whole
+ * register tiles. */
+static void plan_rung(plan *plan, const device_facts *device, const tw_lab_choice *choice)
 {
     const tw_problem *p = &plan->problem;
     int64_t longest = max_i64(max_i64(p->m, p->n), max_i64(p->k, 1));
-    plan->tile = (int)min_i64(wanted_tile > 0 ? wanted_tile : plan->row->lab.default_tile, longest);
-    plan->threads = 1;
-    int64_t edge = round_up(max_i64(plan->tile, 1), 16);
+    plan->tile = (int)min_i64(choice->tile > 0 ? choice->tile : plan->row->lab.default_tile, longest);
+    int64_t block = max_i64(plan->tile, 1), edge = block + CPU_LONGEST_REGISTER_TILE - 1, blocks = ceil_div(p->m, block) * ceil_div(p->n, block);
+    plan->threads = plan->row->threaded ? (int)max_i64(min_i64(threads_for(p, device, choice->threads), blocks), 1) : 1;
     if (plan->row->lab.default_tile > 0)
-        plan->workspace_bytes = 3 * padded(edge * edge, (size_t)dtype_find(p->dtype)->lab.bytes);
+        plan->workspace_bytes = (size_t)plan->threads * 3 * padded(edge * edge, (size_t)dtype_find(p->dtype)->lab.bytes);
 }
 
 /* A GPU's launch: one block of threads for each block of C, the compiler told what is constant. */
@@ -135,7 +136,7 @@ tw_status plan_find(const tw_problem *problem, const device_facts *device, const
     else if (best->micro != NULL)
         plan_loops(out, device, choice->threads);
     else
-        plan_rung(out, choice->tile);
+        plan_rung(out, device, choice);
     return TW_OK;
 }
 

@@ -44,8 +44,15 @@ const char *cpu_level_name(cpu_level level)
 #define BYTES_f32 float
 #define BYTES_f64 double
 
-/* Declare every kernel, then list every row. A CPU rung is compiled once per dtype. */
+/* Declare every kernel, then list every row. A CPU rung is compiled once per dtype, or per dtype and instruction set. */
+#if defined(__x86_64__)
+#define EACH_LEVEL(row, type, ...) row(type, base, __VA_ARGS__) row(type, avx2, __VA_ARGS__) row(type, avx512, __VA_ARGS__)
+#else
+#define EACH_LEVEL(row, type, ...) row(type, base, __VA_ARGS__)
+#endif
 #define CPU_RUNG(rung, edge, idea, source) cpu_whole cpu_f32_##rung, cpu_f64_##rung;
+#define WIDE_NAME(type, isa, rung) cpu_whole cpu_##type##_##rung##_##isa;
+#define CPU_WIDE(rung, edge, threads, idea, source) EACH_LEVEL(WIDE_NAME, f32, rung) EACH_LEVEL(WIDE_NAME, f64, rung)
 #define CPU_PEAK(type, isa, mr, nr, kc, idea, source)                                                                  \
     cpu_micro cpu_##type##_r14_peak_##isa;                                                                             \
     cpu_probe cpu_##type##_probe_##isa;                                                                                \
@@ -55,18 +62,22 @@ const char *cpu_level_name(cpu_level level)
 #define CUDA_RUNG(...)
 #include "../kernels/kernels.def"
 #undef CPU_RUNG
+#undef CPU_WIDE
 #undef CPU_PEAK
 #undef GPU_RUNG
 #undef CUDA_RUNG
 
 #define ID_f32 TW_F32
 #define ID_f64 TW_F64
-#define RUNG_ROW(type, step, edge, about, cited)                                                                       \
-    {.lab = {.name = "cpu_" #type "_" #step, .engine = "cpu", .rung = #step, .dtype = ID_##type,                       \
-             .file = "cpu/" #step ".c", .needs = "base", .idea = about, .source = cited, .tile_m = edge,               \
-             .tile_n = edge, .tile_k = edge, .default_tile = edge > 1 ? edge : 0, .transposes = 1},                                     \
-     .level = CPU_base, .whole = cpu_##type##_##step},
-#define CPU_RUNG(step, edge, about, cited) RUNG_ROW(f32, step, edge, about, cited) RUNG_ROW(f64, step, edge, about, cited)
+#define RUNG_ROW(type, step, function, isa, edge, shares, about, cited)                                                \
+    {.lab = {.name = #function, .engine = "cpu", .rung = #step, .dtype = ID_##type, .file = "cpu/" #step ".c",         \
+             .needs = #isa, .idea = about, .source = cited, .tile_m = edge, .tile_n = edge, .tile_k = edge,            \
+             .default_tile = edge > 1 ? edge : 0, .transposes = 1},                                                    \
+     .level = CPU_##isa, .whole = function, .threaded = shares},
+#define CPU_RUNG(step, edge, about, cited)                                                                             \
+    RUNG_ROW(f32, step, cpu_f32_##step, base, edge, 0, about, cited) RUNG_ROW(f64, step, cpu_f64_##step, base, edge, 0, about, cited)
+#define WIDE_ROW(type, isa, step, ...) RUNG_ROW(type, step, cpu_##type##_##step##_##isa, isa, __VA_ARGS__)
+#define CPU_WIDE(...) EACH_LEVEL(WIDE_ROW, f32, __VA_ARGS__) EACH_LEVEL(WIDE_ROW, f64, __VA_ARGS__)
 #define CPU_PEAK(type, isa, mr, nr, kc, about, cited)                                                                  \
     {.lab = {.name = "cpu_" #type "_r14_peak_" #isa, .engine = "cpu", .rung = "r14_peak", .dtype = ID_##type,          \
              .file = "cpu/r14_peak.c", .needs = #isa, .idea = about, .source = cited, .tile_m = mr, .tile_n = nr,      \
@@ -92,6 +103,7 @@ static const kernel_row kernels[] = {
 #include "../kernels/kernels.def"
 };
 #undef CPU_RUNG
+#undef CPU_WIDE
 #undef CPU_PEAK
 #undef GPU_RUNG
 #undef CUDA_RUNG

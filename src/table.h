@@ -63,6 +63,7 @@ typedef struct kernel_row {
     gpu_kernel gpu;
     cpu_level level;
     cpu_whole *whole; /* a rung: the whole product */
+    bool threaded;    /* whose blocks the threads of a call share */
     cpu_micro *micro; /* the production kernel's innermost tile, for src/engines/cpu/loops.c */
     cpu_probe *probe;   /* a register-only loop of the same multiply-adds */
     cpu_reader *reader; /* a loop of the same loads */

@@ -288,9 +288,19 @@ static void plan_cases(void)
     expect("plans: threads within the device's", threads);
     expect("plans: the same problem has the same plan", same);
     expect("plans: their text fits", text_fits);
+<<<<<<< HEAD
     tile_cases();
+=======
+    plan shared, alone;
+    tw_problem p, square = tw_problem_make(TW_F32, TW_N, TW_N, 1000, 1000, 1000);
+    bool planned = problem_load(&square, a, a, a, &p) == TW_OK &&
+                   plan_find(&p, &devices[2], &(tw_lab_choice){.kernel = "cpu_f32_r11_warp_base", .tile = 400}, &shared) == TW_OK &&
+                   plan_find(&p, &devices[2], &(tw_lab_choice){.kernel = "cpu_f32_r10_register_base", .tile = 400}, &alone) == TW_OK;
+    expect("plans: r11 has a thread and a workspace for each of its blocks, r10 one of each",
+           planned && shared.threads == 9 && alone.threads == 1 && shared.workspace_bytes == 9 * alone.workspace_bytes);
+>>>>>>> cpu-rungs
     char text[PROBLEM_TEXT_BYTES];
-    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_T, 512, 512, 64);
+    p = tw_problem_make(TW_F32, TW_N, TW_T, 512, 512, 64);
     problem_text(&p, text);
     expect("a problem prints itself", strcmp(text, "f32 nt 512x512x64 alpha 1 beta 0") == 0);
     p.ldc = 600;

@@ -407,6 +407,8 @@ static const struct {
     {"no warps: the whole group waits", OPENCL, {NULL}, {{"skinny", TW_OK, "!SUBGROUP"}}},
     {"warps: a row of the tile waits for itself", OPENCL, {"FAKE_OPENCL=warp=32"}, {{"skinny", TW_OK, "-DSUBGROUP_BARRIER=1"}, {"gemm", TW_OK, ""}}},
     {"warps narrower than a row", OPENCL, {"FAKE_OPENCL=warp=8"}, {{"skinny", TW_OK, "!SUBGROUP"}}},
+    {"rows further apart than a 2D copy may be", CUDA, {"FAKE_CUDA=pitch=1000", "FAKES=cuMemcpy2DUnaligned_v2=1"},
+     {{"spaced", TW_OK, ""}, {"gemm", TW_OK, ""}}},
     {"tensor maps where driver, device and NVRTC have them", CUDA, {NULL}, {{"plan", TW_OK, "cuda_f32_r12_async"}, {"gemm", TW_OK, ""}}},
     {"no tensor maps with an NVRTC that does not know sm_90", CUDA, {"FAKE_ARCHS=70 75 80 86"},
      {{"state", 1, "compute_86"}, {"plan", TW_OK, "cuda_f32_r14_peak"}, {"gemm", TW_OK, ""}}},

@@ -141,18 +141,21 @@ static int lengths_around(int tile, int64_t out[16])
     return count;
 }
 
-/* The edge of the tile that the shapes go around; a CPU rung's cache blocks are tested by tile_cases. */
-static int edge_of(int tile, const tw_lab_kernel *kernel)
+/* The edges of the tile that the shapes go around: of a CPU rung its register tile (of r09 and above the largest, that of AVX-512); its
+ * cache blocks are tested by tile_cases. */
+static void edges_of(const tw_lab_kernel *kernel, int *m, int *n)
 {
-    bool rung = strcmp(kernel->engine, "cpu") == 0 && !kernel->production;
-    return rung ? 8 : tile > 0 ? tile : kernel->default_tile;
+    bool rung = strcmp(kernel->engine, "cpu") == 0 && !kernel->production, wide = strcmp(kernel->rung, "r09") > 0;
+    *m = rung ? (wide ? 12 : 8) : kernel->tile_m > 0 ? kernel->tile_m : kernel->default_tile;
+    *n = rung ? (wide ? 32 : 8) : kernel->tile_n > 0 ? kernel->tile_n : kernel->default_tile;
 }
 
 static void shape_cases(const tw_lab_kernel *kernel)
 {
     int64_t ms[16], ns[16], ks[16];
-    int m_count = lengths_around(edge_of(kernel->tile_m, kernel), ms);
-    int n_count = lengths_around(edge_of(kernel->tile_n, kernel), ns);
+    int m_edge, n_edge;
+    edges_of(kernel, &m_edge, &n_edge);
+    int m_count = lengths_around(m_edge, ms), n_count = lengths_around(n_edge, ns);
     int k_count = lengths_around(kernel->tile_k > 8 && !kernel->production ? 16 : 8, ks);
     if (kernel->tile_k > 1) ks[k_count++] = kernel->tile_k + 1; /* a second panel of k */
     if (kernel->skinny) k_count = 2, ks[0] = 16, ks[1] = 32;
@@ -169,13 +172,15 @@ static void shape_cases(const tw_lab_kernel *kernel)
                 }
 }
 
-/* Every remainder of the micro-tile up to twice its size, at the guard pages. */
+/* Every remainder of the register tile up to twice its size, at the guard pages. */
 static void remainder_cases(const tw_lab_kernel *kernel)
 {
-    if (!kernel->production || strcmp(kernel->engine, "cpu") != 0) return; /* others have no guard pages */
-    for (int64_t m = 1; m <= 2 * kernel->tile_m; m++)
-        for (int64_t n = 1; n <= 2 * kernel->tile_n; n++)
-            if (tap.full || m == 1 + n % (2 * kernel->tile_m)) shape_case(kernel, TW_N, TW_N, m, n, 3, (int)(m + n));
+    int m_edge, n_edge;
+    edges_of(kernel, &m_edge, &n_edge);
+    if (strcmp(kernel->engine, "cpu") != 0) return; /* others have no guard pages */
+    for (int64_t m = 1; m <= 2 * m_edge; m++)
+        for (int64_t n = 1; n <= 2 * n_edge; n++)
+            if (tap.full || m == 1 + n % (2 * m_edge)) shape_case(kernel, TW_N, TW_N, m, n, 3, (int)(m + n));
 }
 
 static void set_element(void *data, tw_dtype dtype, int64_t i, double value)
@@ -261,12 +266,12 @@ static void denormal_case(const tw_lab_kernel *kernel)
     tap_result(passed, "I x B is not B for denormal B");
 }
 
-/* The bits of C are the same for any number of threads. */
+/* The bits of C are the same for any number of threads; blocks that can be chosen are small, so that there are many to share. */
 static void threads_case(const tw_lab_kernel *kernel, int64_t m, int64_t n, int64_t k)
 {
     char text[512] = "";
     tw_problem p = tw_problem_make(kernel->dtype, TW_N, TW_T, m, n, k);
-    tw_lab_choice choice = {.kernel = kernel->name, .threads = 1};
+    tw_lab_choice choice = {.kernel = kernel->name, .tile = kernel->default_tile > 0 ? 33 : 0, .threads = 1};
     p.beta = 0.5;
     if (!tap_case("%s threads %" PRId64 "x%" PRId64 "x%" PRId64, kernel->name, m, n, k)) return;
     tw_context *context = context_or_skip(kernel, &p);
@@ -331,7 +336,7 @@ int main(int argc, char **argv)
         special_case(kernel, "inf against inf", INFINITY, -INFINITY, 0.5);
         special_case(kernel, "zero against inf", INFINITY, 0, -INFINITY);
         denormal_case(kernel);
-        if (kernel->production) {
+        if (kernel->production || (strcmp(kernel->engine, "cpu") == 0 && strcmp(kernel->rung, "r11_warp") == 0)) {
             threads_case(kernel, 301, 257, 129);
             threads_case(kernel, 97, 500, 801);
         }

@@ -39,32 +39,33 @@ Each rung is one idea more than the rung before. `tilewright ladder` verifies an
 | S0.6 outer product | r05_outer |
 | S0.7 unrolling | r06_unrolled |
 | S0.8 prefetching | r07_prefetch |
-| S1.3 more work per thread, transposed B, wide loads, registers in two dimensions, prefetching, any size | r08_coarsened, r03t_transposed, r09_wide, r10_register, r07_prefetch; every rung takes any size |
+| S1.3 more work per thread, transposed B, wide loads, registers in two dimensions, prefetching, any size | r08_coarsened, r03t_transposed, r09_wide and r10_register (also on the CPU), r07_prefetch; every rung takes any size |
 | S1.3 device-specific loads | r12_async (tensor memory accelerator, cuda) |
 | S3.2 tiles on the CPU, block r | r02_tiled, engine cpu; `ladder --rung r02 --tile 1,2,4,...` |
 | S3.4 thread coarsening, less divergence | r08_coarsened, r04d_divergence |
 | S4.1, S4.2, S4.3 skinny products | s1_unoptimised, s2_shared_a, s3_shared_ab; `ladder --skinny` |
 
 Past the documents: r11_warp, r12_async, r13_matrix, and r14_peak, the production kernel. Refused where they do not apply, each with its
-reason: a rung for another type or architecture, transposes in r09 to r13, a k other than 16 or 32 in s1 to s3, rows that are no multiple
-of 16 bytes in r12 and r13, s1 to s3 and r08 to r13 on the CPU (its vectors and threads are r14_peak).
+reason: a rung for another type or architecture, transposes in r09 to r13 on a GPU, a k other than 16 or 32 in s1 to s3, rows that are
+no multiple of 16 bytes in r12 and r13. The CPU has no r08, r12, r13 and s1 to s3; what r11 shares among warps it shares among threads.
 
 ## CPU
 
 | rung | idea | sources |
 |---|---|---|
 TEXT
-    rows CPU_RUNG 'printf "| %s | %s | %s |\n", at(word[2], "cpu"), $2, $4'
+    rows 'CPU_(RUNG|WIDE)' 'printf "| %s | %s | %s |\n", at(word[2], "cpu"), $2, $4'
     cat <<'TEXT'
 
-The production kernel, one row per dtype and instruction set; the widest that the processor has is chosen:
+r01 to r07 are compiled for the baseline of the architecture, r09 to r11 once per instruction set, as is the production kernel; the widest
+that the processor has is chosen:
 
 | kernel | tile | depth of a panel | idea | sources |
 |---|---|---|---|---|
 TEXT
     rows CPU_PEAK 'printf "| [cpu_%s_r14_peak_%s](#r14_peak-on-cpu) | %s x %s | %s | %s | %s |\n",
         word[2], word[3], word[4], word[5], word[6], $2, $4'
-    for rung in $(names CPU_RUNG) r14_peak; do section cpu "$rung" "kernels/cpu/$rung.c"; done
+    for rung in $(names CPU_RUNG) $(names CPU_WIDE) r14_peak; do section cpu "$rung" "kernels/cpu/$rung.c"; done
 
     [ -n "$(names GPU_RUNG)" ] || return 0
     cat <<'TEXT'

@@ -2,6 +2,7 @@
 #ifndef TILEWRIGHT_CPU_H
 #define TILEWRIGHT_CPU_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 /* A whole product, as a rung of the ladder computes it:
@@ -9,7 +10,8 @@
  *     c[i * ldc + j]  <-  alpha * sum over p of a[i * a_rs + p * a_cs] * b[p * b_rs + j * b_cs]  +  beta * c[i * ldc + j]
  *
  * with op(A) m x k and op(B) k x n given by a row stride and a column stride each (a transpose swaps the two). beta == 0 means
- * that c is not read; k may be 0. workspace: as many elements as the engine states in rung_workspace(), aligned to 64 bytes. */
+ * that c is not read; k may be 0. workspace: as many elements as plan_rung() of src/plan.c says, aligned to 64 bytes. A rung that
+ * shares its blocks is called by each thread of a team, with a workspace of its own and one count, 0 at first, for all of them. */
 typedef struct cpu_problem {
     int64_t m, n, k;
     const void *a, *b;
@@ -18,7 +20,11 @@ typedef struct cpu_problem {
     double alpha, beta;
     int64_t tile; /* edge of the blocks of r02 and above, >= 1 */
     void *workspace;
+    atomic_llong *next_block;
 } cpu_problem;
+
+/* The longest edge of a rung's register tile: blocks are packed in whole tiles, so they may be that much less 1 longer. */
+enum { CPU_LONGEST_REGISTER_TILE = 32 };
 
 typedef void cpu_whole(const cpu_problem *problem);
 

@@ -1,7 +1,7 @@
 /* r07_prefetch - rung 7: the next pair of blocks is asked for while this one is multiplied.
  *
  * IDEA      r06 copies a pair of blocks, waiting for memory, then multiplies, leaving memory idle. Here every tile of the
- *           multiplication also asks for one row of the next pair, so that the next copy finds it in the cache:
+ *           multiplication also asks for its share of the next pair's rows, so that the next copy finds them in the cache:
  *
  *             r06   [copy 0]####### [copy 1]####### [copy 2]#######          # multiply
  *             r07   [copy 0]####### [1]####### [2]#######
@@ -10,7 +10,7 @@
  * NUMBERS   2 r rows of r elements per pair of blocks; no flop and no byte more is needed, they only come earlier. It gains
  *           what the hardware's own prefetchers leave: they see the rows of a block too late, and stop at page ends.
  * LIMITS    those of r06. The last pair asks for nothing. A prefetch never faults.
- * CHANGED   from r06: ask_for_row, and one call of it per tile.
+ * CHANGED   from r06: ask_for_share, and one call of it per tile.
  * SOURCE    document 000, prefetching: two tiles, the next one loaded during the accumulation. */
 #include "rung.h"
 
@@ -52,14 +52,15 @@ static runs runs_of(const real *first, int64_t rs, int64_t cs, int64_t rows, int
     return cs == 1 ? (runs){first, rs, rows, cols} : (runs){first, cs, cols, rows};
 }
 
-/* Ask for run number t of the next A block, or of the next B block behind it. */
-static inline void ask_for_row(const runs *next_a, const runs *next_b, int64_t t)
+/* Ask for runs t, t + tiles, ... of the next A block and the next B block behind it. */
+static inline void ask_for_share(const runs *next_a, const runs *next_b, int64_t t, int64_t tiles)
 {
     enum { LINE = 64 / sizeof(real) };
-    const runs *next = t < next_a->count ? next_a : next_b;
-    int64_t run = t < next_a->count ? t : t - next_a->count;
-    if (run < next->count)
-        for (int64_t i = 0; i < next->length; i += LINE) __builtin_prefetch(next->first + run * next->run_stride + i);
+    for (; t < next_a->count + next_b->count; t += tiles) {
+        const runs *next = t < next_a->count ? next_a : next_b;
+        const real *run = next->first + (next == next_a ? t : t - next_a->count) * next->run_stride;
+        for (int64_t i = 0; i < next->length; i += LINE) __builtin_prefetch(run + i);
+    }
 }
 
 /* sums += A panels x B panels, tile by tile. */
@@ -67,9 +68,9 @@ static void multiply_block(const runs *next_a, const runs *next_b, const real *a
                            int64_t depth)
 {
     for (int64_t i = 0; i < panels(rows, MR); i++)
-        for (int64_t j = 0; j < panels(cols, NR); j++){
+        for (int64_t j = 0; j < panels(cols, NR); j++) {
             multiply_tile(a + i * MR * depth, b + j * NR * depth, sums + i * MR * ld + j * NR, ld, depth);
-            ask_for_row(next_a, next_b, i * panels(cols, NR) + j);
+            ask_for_share(next_a, next_b, i * panels(cols, NR) + j, panels(rows, MR) * panels(cols, NR));
         }
 }
 
@@ -86,7 +87,7 @@ void KERNEL(const cpu_problem *x)
                 int64_t depth = smaller(r, x->k - p);
                 copy_panels(a_panels, a + i * x->a_rs + p * x->a_cs, x->a_rs, x->a_cs, rows, depth, MR);
                 copy_panels(b_panels, b + p * x->b_rs + j * x->b_cs, x->b_cs, x->b_rs, cols, depth, NR);
-                int64_t q = p + r, next = q < x->k ? smaller(r, x->k - q) : 0;
+                int64_t q = p + r < x->k ? p + r : p, next = q > p ? smaller(r, x->k - q) : 0;
                 runs next_a = runs_of(a + i * x->a_rs + q * x->a_cs, x->a_rs, x->a_cs, next ? rows : 0, next);
                 runs next_b = runs_of(b + q * x->b_rs + j * x->b_cs, x->b_rs, x->b_cs, next, next ? cols : 0);
                 multiply_block(&next_a, &next_b, a_panels, b_panels, sums, ld, rows, cols, depth);

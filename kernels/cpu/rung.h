@@ -8,6 +8,7 @@
 #ifndef REAL
 #define REAL   float
 #define KERNEL kernel
+#define REAL_IS_DOUBLE 0
 #endif
 
 typedef REAL real;

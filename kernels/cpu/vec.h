@@ -63,6 +63,13 @@ static inline vec vec_mul(vec a, vec b) { return a * b; }
 static inline vec vec_fma(vec a, vec b, vec c) { return a * b + c; } /* two roundings where the machine has no FMA */
 #endif
 
-enum { LANES = sizeof(vec) / sizeof(REAL) };
+enum {
+    LANES = sizeof(vec) / sizeof(REAL),
+#if defined(__AVX512F__) || defined(__aarch64__)
+    REGISTERS = 32
+#else
+    REGISTERS = 16
+#endif
+};
 
 #endif

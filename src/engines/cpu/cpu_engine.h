@@ -32,6 +32,9 @@ void pool_close(pool *p);
 typedef void pool_fn(void *context, team *team);
 void pool_run(pool *p, int threads, pool_fn *fn, void *context);
 
+int team_threads(const team *t);
+void pause_briefly(void); /* in a loop that waits for another thread */
+
 /* team_for - called by every thread of a team with the same arguments: body(context, i) once for each i in 0 .. count - 1, taken
  * from a shared counter, then a barrier. */
 typedef void team_body(void *context, int64_t i);

@@ -2,6 +2,7 @@
 #include "cpu_engine.h"
 
 #include <inttypes.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -179,15 +180,35 @@ static tw_status cpu_upload(engine *e, const operand *from, bool copies, buffer 
     return TW_OK;
 }
 
-static void run_rung(const plan *plan, const buffer *a, const buffer *b, const buffer *c, void *workspace)
+/* A rung's product, and what is left of its workspace for the threads still to come. */
+typedef struct rung_work {
+    const plan *plan;
+    cpu_problem problem;
+    atomic_int threads;
+} rung_work;
+
+static void rung_team(void *context, team *team)
+{
+    (void)team;
+    rung_work *work = context;
+    cpu_problem own = work->problem;
+    size_t part = work->plan->workspace_bytes / (size_t)work->plan->threads;
+    own.workspace = (char *)own.workspace + part * (size_t)atomic_fetch_add(&work->threads, 1);
+    work->plan->row->whole(&own);
+}
+
+static void run_rung(const plan *plan, const buffer *a, const buffer *b, const buffer *c, void *workspace, pool *pool)
 {
     const tw_problem *p = &plan->problem;
     bool a_turned = p->op_a == TW_T, b_turned = p->op_b == TW_T;
+    atomic_llong next_block = 0;
     cpu_problem x = {.m = p->m, .n = p->n, .k = p->k, .a = a->host, .b = b->host, .c = c->host,
                      .a_rs = a_turned ? 1 : p->lda, .a_cs = a_turned ? p->lda : 1,
                      .b_rs = b_turned ? 1 : p->ldb, .b_cs = b_turned ? p->ldb : 1,
-                     .ldc = p->ldc, .alpha = p->alpha, .beta = p->beta, .tile = max_i64(plan->tile, 1), .workspace = workspace};
-    plan->row->whole(&x);
+                     .ldc = p->ldc, .alpha = p->alpha, .beta = p->beta, .tile = max_i64(plan->tile, 1), .workspace = workspace,
+                     .next_block = &next_block};
+    rung_work work = {.plan = plan, .problem = x};
+    pool_run(pool, plan->threads, rung_team, &work);
 }
 
 static tw_status cpu_launch(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
@@ -201,7 +222,7 @@ static tw_status cpu_launch(engine *e, runnable *r, const buffer *a, const buffe
     if (p->row->micro != NULL)
         loops_run(p, a->host, b->host, c->host, workspace, e->pool);
     else
-        run_rung(p, a, b, c, workspace);
+        run_rung(p, a, b, c, workspace, e->pool);
     r->seconds = r->timed ? now_s() - begin : 0;
     workspace_give(e, workspace);
     return TW_OK;
@@ -247,48 +268,74 @@ static const kernel_row *best_probe(const engine *e, tw_dtype dtype)
     return best;
 }
 
-/* One measurement shared by a team: `parts` pieces of equal work, `rounds` times. */
-typedef struct probe_work {
-    const kernel_row *row;
-    int64_t parts, rounds, part_bytes;
-    const char *data;
-} probe_work;
-
 static _Atomic double probe_sink; /* results go here, so that no compiler drops the work */
 
-static void flops_part(void *context, int64_t i)
+enum { WINDOWS = 40, PAUSES = 200000 }; /* 20 ms per try; 2 threads wait some 4 ms, a slice of the scheduler, before they yield */
+static const double WINDOW_S = 0.0005;
+
+/* The threads of a team meet, compute `rounds` rounds of the probe each, meet again: a window lasts from one meeting to the next, and
+ * the best counts. Windows are short, since on a busy machine no long stretch has all threads computing; and a thread that waits here
+ * does not sleep, since waking it would be part of the window. */
+typedef struct flops_work {
+    const kernel_row *row;
+    int64_t rounds;
+    double flops; /* of them */
+    atomic_int arrived, met; /* arrivals, meetings that all have come to */
+    double met_s, flops_per_s; /* the last meeting; the best so far */
+} flops_work;
+
+static void meet(flops_work *work, int threads, int meeting)
 {
-    const probe_work *work = context;
-    double sink;
-    (void)i;
-    work->row->probe(work->rounds, &sink);
-    atomic_store_explicit(&probe_sink, sink, memory_order_relaxed);
+    if (atomic_fetch_add_explicit(&work->arrived, 1, memory_order_acq_rel) == (meeting + 1) * threads - 1) {
+        double now = now_s(), flops_per_s = work->flops * threads / (now - work->met_s);
+        if (meeting > 0 && flops_per_s > work->flops_per_s) work->flops_per_s = flops_per_s;
+        work->met_s = now;
+        atomic_store_explicit(&work->met, meeting + 1, memory_order_release);
+    }
+    for (int pauses = 0; atomic_load_explicit(&work->met, memory_order_acquire) <= meeting; pauses++) {
+        pause_briefly();
+        if (pauses >= PAUSES / threads) sched_yield();
+    }
 }
 
 static void flops_team(void *context, team *team)
 {
-    team_for(team, ((probe_work *)context)->parts, flops_part, context);
+    flops_work *work = context;
+    double sink;
+    for (int window = 0; window < WINDOWS; window++) {
+        meet(work, team_threads(team), window);
+        work->row->probe(work->rounds, &sink);
+        atomic_store_explicit(&probe_sink, sink, memory_order_relaxed);
+    }
+    meet(work, team_threads(team), WINDOWS);
 }
+
+/* One measurement shared by a team: `parts` pieces of equal work, `rounds` times. */
+typedef struct read_work {
+    const kernel_row *row;
+    int64_t parts, rounds, part_bytes;
+    const char *data;
+} read_work;
 
 static void read_part(void *context, int64_t i)
 {
-    const probe_work *work = context;
+    const read_work *work = context;
     atomic_store_explicit(&probe_sink, work->row->reader(work->data + i * work->part_bytes, work->part_bytes), memory_order_relaxed);
 }
 
 static void read_team(void *context, team *team)
 {
-    const probe_work *work = context;
+    const read_work *work = context;
     for (int64_t round = 0; round < work->rounds; round++) team_for(team, work->parts, read_part, context);
 }
 
 /* The shortest of `tries` runs of the work by the team. */
-static double least_seconds(engine *e, int threads, int tries, pool_fn *fn, probe_work *work)
+static double least_seconds(engine *e, int threads, int tries, read_work *work)
 {
     double least = 0;
     for (int i = 0; i < tries; i++) {
         double begin = now_s();
-        pool_run(e->pool, threads, fn, work);
+        pool_run(e->pool, threads, read_team, work);
         double seconds = now_s() - begin;
         if (i == 0 || seconds < least) least = seconds;
     }
@@ -297,20 +344,26 @@ static double least_seconds(engine *e, int threads, int tries, pool_fn *fn, prob
 
 static tw_status cpu_peak_flops(engine *e, tw_dtype dtype, int threads, int tries, double *flops_per_s)
 {
-    probe_work work = {.row = best_probe(e, dtype), .parts = threads, .rounds = 10000};
+    flops_work work = {.row = best_probe(e, dtype), .rounds = 10000};
     if (work.row == NULL) return fail(TW_NO_KERNEL, "the cpu engine has no probe for %s", dtype_find(dtype)->lab.name);
-    double sink, begin = now_s(), flops = work.row->probe(work.rounds, &sink);
-    double scale = 0.02 / (now_s() - begin + 1e-9); /* parts of about 20 ms */
-    work.rounds = (int64_t)((double)work.rounds * (scale > 1 ? scale : 1));
-    flops *= scale > 1 ? (double)work.rounds / 10000 : 1;
-    *flops_per_s = flops * threads / least_seconds(e, threads, tries, flops_team, &work);
+    double sink, begin = now_s(), flops = work.row->probe(work.rounds, &sink), seconds = now_s() - begin + 1e-9;
+    work.flops_per_s = flops / seconds; /* what one thread does, more can do */
+    double scale = WINDOW_S / seconds;
+    if (scale > 1) work.rounds = (int64_t)(10000 * scale);
+    work.flops = flops * (double)work.rounds / 10000;
+    for (int i = 0; i < tries; i++) {
+        atomic_store(&work.arrived, 0);
+        atomic_store(&work.met, 0);
+        pool_run(e->pool, threads, flops_team, &work);
+    }
+    *flops_per_s = work.flops_per_s;
     return TW_OK;
 }
 
 static tw_status cpu_bandwidth(engine *e, int64_t bytes, int threads, int tries, double *bytes_per_s)
 {
     enum { UNIT = 1024, LEAST_PER_TRY = 64 << 20 };
-    probe_work work = {.row = best_probe(e, TW_F64), .parts = threads == 1 ? 1 : 4 * threads};
+    read_work work = {.row = best_probe(e, TW_F64), .parts = threads == 1 ? 1 : 4 * threads};
     work.part_bytes = round_up(ceil_div(bytes, work.parts), UNIT);
     int64_t total = work.part_bytes * work.parts;
     work.rounds = ceil_div(LEAST_PER_TRY, total);
@@ -318,7 +371,7 @@ static tw_status cpu_bandwidth(engine *e, int64_t bytes, int threads, int tries,
     if (data == NULL) return fail(TW_NO_MEMORY, "no memory for a working set of %" PRId64 " bytes", total);
     memset(data, 0, (size_t)total);
     work.data = data;
-    *bytes_per_s = (double)total * (double)work.rounds / least_seconds(e, threads, tries, read_team, &work);
+    *bytes_per_s = (double)total * (double)work.rounds / least_seconds(e, threads, tries, &work);
     free(data);
     return TW_OK;
 }

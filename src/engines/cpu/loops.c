@@ -26,20 +26,31 @@ typedef struct loops {
 
 enum { PANELS_PER_TASK = 4 };
 
-static void pack_a_task(void *context, int64_t task)
+static void pack_a_task(const loops *l, int64_t task)
 {
-    const loops *l = context;
     int64_t panels = ceil_div(l->rows, l->mr), first = task * PANELS_PER_TASK;
     pack_panels((size_t)l->bytes, l->packed_a, l->a + (l->i0 * l->a_rs + l->p0 * l->a_cs) * l->bytes, l->a_rs, l->a_cs, l->rows,
                 l->depth, l->mr, first, min_i64(first + PANELS_PER_TASK, panels));
 }
 
-static void pack_b_task(void *context, int64_t task)
+static void pack_b_task(const loops *l, int64_t task)
 {
-    const loops *l = context;
     int64_t panels = ceil_div(l->cols, l->nr), first = task * PANELS_PER_TASK;
     pack_panels((size_t)l->bytes, l->packed_b, l->b + (l->p0 * l->b_rs + l->j0 * l->b_cs) * l->bytes, l->b_cs, l->b_rs, l->cols,
                 l->depth, l->nr, first, min_i64(first + PANELS_PER_TASK, panels));
+}
+
+static int64_t pack_tasks(int64_t length, int64_t width) { return ceil_div(length, width * PANELS_PER_TASK); }
+
+/* B's panels first, then A's. */
+static void pack_task(void *context, int64_t task)
+{
+    const loops *l = context;
+    int64_t of_b = pack_tasks(l->cols, l->nr);
+    if (task < of_b)
+        pack_b_task(l, task);
+    else
+        pack_a_task(l, task - of_b);
 }
 
 static void copy_tile(char *to, int64_t to_ld, const char *from, int64_t from_ld, int64_t rows, int64_t cols, int64_t bytes)
@@ -115,10 +126,9 @@ static void walk(void *context, team *team)
         for (l.i0 = 0; l.i0 < p->m; l.i0 += plan->strip_m) {
             l.rows = min_i64(plan->strip_m, p->m - l.i0), l.cols = min_i64(plan->strip_n, p->n - l.j0);
             l.p0 = 0;
-            do { /* at least once: with k = 0 the micro-kernel scales C by beta */
+            do { /* at least once: with k = 0 the micro-kernel scales C by beta, and A and B may be NULL */
                 l.depth = min_i64(plan->kc, p->k - l.p0);
-                team_for(team, ceil_div(l.cols, l.nr * PANELS_PER_TASK), pack_b_task, &l);
-                team_for(team, ceil_div(l.rows, l.mr * PANELS_PER_TASK), pack_a_task, &l);
+                if (l.depth > 0) team_for(team, pack_tasks(l.cols, l.nr) + pack_tasks(l.rows, l.mr), pack_task, &l);
                 team_for(team, ceil_div(l.rows, plan->task_m) * ceil_div(l.cols, plan->task_n), compute_task, &l);
                 l.p0 += plan->kc;
             } while (l.p0 < p->k);

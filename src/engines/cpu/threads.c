@@ -46,7 +46,7 @@ static void signal_advance(signal_count *s)
     pthread_mutex_unlock(&s->lock);
 }
 
-static void pause_briefly(void)
+void pause_briefly(void)
 {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
@@ -243,6 +243,11 @@ void pool_run(pool *p, int threads, pool_fn *fn, void *context)
     }
     team alone = {.threads = 1};
     fn(context, &alone);
+}
+
+int team_threads(const team *t)
+{
+    return t->threads;
 }
 
 static void team_barrier(team *t)

@@ -411,7 +411,7 @@ static tw_status cuda_prepare(engine *e, const plan *p, runnable *out)
 /* Rows of an operand between host and device, each with padding of its own that is left alone. */
 static tw_status copy_rows(engine *e, const operand *o, cu_pointer device, bool up)
 {
-    const size_t most_pitch = INT32_MAX; /* CU_DEVICE_ATTRIBUTE_MAX_PITCH of every device so far */
+    size_t most_pitch = (size_t)attribute(e->cu, e->device, CU_ATTRIBUTE_MAX_PITCH); /* beyond it a 2D copy is refused */
     size_t host_pitch = (size_t)o->ld * o->element_bytes, pitch = (size_t)o->device_ld * o->element_bytes, width = (size_t)o->cols * o->element_bytes;
     cu_copy_2d copy = {.src_type = up ? CU_MEMORY_HOST : CU_MEMORY_DEVICE, .src_host = up ? o->host : NULL, .src_device = up ? 0 : device,
                        .src_pitch = up ? host_pitch : pitch, .dst_type = up ? CU_MEMORY_DEVICE : CU_MEMORY_HOST,
