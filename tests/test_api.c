@@ -288,9 +288,7 @@ static void plan_cases(void)
     expect("plans: threads within the device's", threads);
     expect("plans: the same problem has the same plan", same);
     expect("plans: their text fits", text_fits);
-<<<<<<< HEAD
     tile_cases();
-=======
     plan shared, alone;
     tw_problem p, square = tw_problem_make(TW_F32, TW_N, TW_N, 1000, 1000, 1000);
     bool planned = problem_load(&square, a, a, a, &p) == TW_OK &&
@@ -298,7 +296,6 @@ static void plan_cases(void)
                    plan_find(&p, &devices[2], &(tw_lab_choice){.kernel = "cpu_f32_r10_register_base", .tile = 400}, &alone) == TW_OK;
     expect("plans: r11 has a thread and a workspace for each of its blocks, r10 one of each",
            planned && shared.threads == 9 && alone.threads == 1 && shared.workspace_bytes == 9 * alone.workspace_bytes);
->>>>>>> cpu-rungs
     char text[PROBLEM_TEXT_BYTES];
     p = tw_problem_make(TW_F32, TW_N, TW_T, 512, 512, 64);
     problem_text(&p, text);
