@@ -67,7 +67,7 @@ def line(output, start):
 def rungs(engine):
     """From the table of kernels, so that a new rung is tried too."""
     table = open(os.path.join(ROOT, "kernels", "kernels.def")).read()
-    rows = {"cpu": r"^CPU_RUNG\((\w+)", "opencl": r"^GPU_RUNG\((\w+)", "cuda": r"^(?:GPU|CUDA)_RUNG\((\w+)"}[engine]
+    rows = {"cpu": r"^CPU_(?:RUNG|WIDE)\((\w+)", "opencl": r"^GPU_RUNG\((\w+)", "cuda": r"^(?:GPU|CUDA)_RUNG\((\w+)"}[engine]
     found = re.findall(rows, table, re.M) + (["r14_peak"] if engine == "cpu" else [])
     assert len(found) > 5, table
     return list(dict.fromkeys(found))
