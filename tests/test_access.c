@@ -416,6 +416,22 @@ static void ratios_case(void)
     tap_result(true, "%s", "");
 }
 
+/* What conflicts is slower, on old devices and new: r03 than r04; and by wavefronts alone r03 on an H200 may do 1749 GFLOP/s (it does 1680). */
+static void conflicts_case(void)
+{
+    access_launch r03, r04;
+    char why[WHY] = "";
+    const published_device *gtx = devices_model("GTX 280"), *h200 = devices_model("H200");
+    if (!tap_case("conflicts cost time")) return;
+    bool open = gtx != NULL && h200 != NULL && open_square(&r03, "cuda_f32_r03_coalesced", 16, 4096, why) && open_square(&r04, "cuda_f32_r04_banks", 16, 4096, why);
+    if (!open) {
+        tap_result(false, "%s", why);
+        return;
+    }
+    double slow = predict_on(&r03, gtx).overlapped_s / predict_on(&r04, gtx).overlapped_s, banks = predict_on(&r03, h200).shared_gflops;
+    tap_result(slow > 2 && fabs(banks - 1749) < 1, "r03 takes %g times r04; wavefronts allow %g GFLOP/s", slow, banks);
+}
+
 static void models_case(void)
 {
     static const char *const models[][2] = {{"8800 GT", "*GeForce 8800 GT"}, {"8800 gtx", "*GeForce 8800 GTX"}, {"GTX 280", "*GeForce GTX 280"},
@@ -454,6 +470,7 @@ int main(int argc, char **argv)
     skinny_case();
     averages_case();
     ratios_case();
+    conflicts_case();
     models_case();
     changed_case("another word of A's tile", &(subject){kernel_named("cuda_f32_r04_banks"), 16, TW_N, TW_N, "fmaf(a_tile[ty][p]", "fmaf(a_tile[p][ty]"});
     changed_case("rows of 21 words", &(subject){kernel_named("opencl_f32_r05_outer"), 16, TW_N, TW_N, "ROW = 20", "ROW = 21"});
