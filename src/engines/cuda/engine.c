@@ -285,9 +285,10 @@ static tw_status cuda_code(engine *e, const plan *p, int sm, bool ptx, tw_lab_co
     else
         snprintf(out->target, sizeof out->target, "compute_%.12s", strchr(arch, '_') + 1);
     snprintf(out->form, sizeof out->form, "%s", cubin ? "cubin" : "ptx");
-    TRY(compile(nvrtc, out->target, &w, gpu_source(w.file), &out->bytes, &bytes));
-    out->size = (int64_t)bytes;
-    return TW_OK;
+    tw_status status = compile(nvrtc, out->target, &w, gpu_source(w.file), &out->bytes, &bytes);
+    if (status != TW_OK) out->bytes = NULL; /* freed */
+    out->size = status == TW_OK ? (int64_t)bytes : 0;
+    return status;
 }
 
 static tw_status find_function(engine *e, built *made, int dynamic_bytes)
