@@ -9,6 +9,7 @@ exit_code cmd_verify(session *s);
 exit_code cmd_bench(session *s);
 exit_code cmd_ladder(session *s);
 exit_code cmd_explain(session *s);
+exit_code cmd_report(session *s);
 exit_code cmd_devices(session *s);
 exit_code cmd_doctor(session *s);
 exit_code cmd_selftest(session *s);

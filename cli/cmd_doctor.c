@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+#include "../lab/records.h"
 #include "cmd.h"
 #include "object.h"
 #include "say.h"
@@ -74,6 +75,14 @@ static void tell_build(doctor *d)
     advise(d,
            "this program was built without optimisation: its times mean little; build with -DCMAKE_BUILD_TYPE=Release");
 #endif
+}
+
+static void tell_reports(doctor *d)
+{
+    if (records_can_read())
+        fact(d, "report", "reads records, with jansson");
+    else
+        fact(d, "report", "left out of this build: jansson, which reads records, was not found; Debian: libjansson-dev. `ladder --html` needs none");
 }
 
 static void tell_system(doctor *d)
@@ -194,6 +203,7 @@ exit_code cmd_doctor(session *s)
     tell_processors(&d);
     tell_engines(&d);
     tell_environment(&d);
+    tell_reports(&d);
     advise_engines(&d);
     for (int i = 0; (engine = tw_lab_engine_at(i)) != NULL; i++) {
         if (tw_lab_engine_state(engine, NULL, 0) != 1) continue;

@@ -3,7 +3,9 @@
 #include <math.h>
 #include <string.h>
 #include "cmd.h"
+#include "curves.h"
 #include "device.h"
+#include "page.h"
 #include "row.h"
 #include "rungs.h"
 #include "say.h"
@@ -38,6 +40,8 @@ typedef struct ladder {
     bool naive_by_default;
     int failed, bars;
     bar bar[MOST_BARS];
+    int size;      /* its place in --size; 0 also where there is none */
+    curves curves; /* speeds over the sizes of --size */
 } ladder;
 
 /* ---- what is to be computed ---- */
@@ -55,7 +59,7 @@ static exit_code choose(ladder *l)
     const options *opt = l->s->opt;
     int64_t n = device_is_host(&l->s->device) ? CPU_SIZE : GPU_SIZE;
     tw_dtype dtype = session_dtype(l->s);
-    if (opt->sizes.count > 0) n = opt->sizes.items[0];
+    if (opt->sizes.count > 0) n = opt->sizes.items[l->size];
     shape p = opt->shapes.count > 0 ? opt->shapes.items[0] : (shape){n, n, n};
     l->problem = tw_problem_make(dtype, TW_N, TW_N, p.m, p.n, p.k);
     exit_code code = rungs_choose(l->s, &l->problem, &l->rungs);
@@ -129,6 +133,7 @@ static exit_code finish_row(ladder *l, const row *r, const char *label, bool def
     if (r->record.prepare_s > 0 && !default_build)
         fprintf(l->s->text, "  and before it the host transposed B in %s\n",
                 term_seconds(r->record.prepare_s, prepare));
+    if (compared && !default_build) curves_note(&l->curves, label, l->size, r->record.gflops);
     if (compared && !default_build && l->bars < MOST_BARS) {
         bar *b = &l->bar[l->bars++];
         snprintf(b->label, sizeof b->label, "%s", label);
@@ -189,7 +194,6 @@ static void print_peaks(const ladder *l)
 static void print_notes(const ladder *l)
 {
     FILE *text = l->s->text;
-    print_fastest(l);
     if (!device_is_host(&l->s->device))
         fprintf(text,
                 "thr        threads of one block\n"
@@ -247,39 +251,86 @@ static exit_code run_rung(ladder *l, const tw_lab_kernel *kernel)
     return code;
 }
 
+/* Of several sizes one has its bars drawn: 4096, the documents', else the last. */
+static bool has_bars(const ladder *l)
+{
+    const number_list *sizes = &l->s->opt->sizes;
+    int drawn = sizes->count - 1;
+    for (int i = 0; i < sizes->count; i++)
+        if (sizes->items[i] == GPU_SIZE) drawn = i;
+    return sizes->count < 2 || l->size == drawn;
+}
+
 static exit_code climb(ladder *l)
 {
     exit_code code = EXIT_OK;
     l->naive_s = NAN;
     l->rolled = l->by_default = (pace){"", NAN, NAN};
-    roofs_begin(&l->limits, l->s->context, &l->s->device);
+    l->bars = 0;
+    if (l->size > 0) fputc('\n', l->s->text);
     print_header(l);
     for (int i = 0; code == EXIT_OK && i < l->rungs.count; i++) code = run_rung(l, l->rungs.rows[i]);
-    if (code != EXIT_OK) return code;
+    if (code != EXIT_OK || !has_bars(l)) return code;
     print_bars(l);
-    print_notes(l);
-    return l->failed > 0 ? EXIT_CHECK : EXIT_OK;
+    print_fastest(l);
+    return code;
 }
 
-static exit_code ladder_engine(session *s, void *job)
+static exit_code climb_size(ladder *l)
 {
-    ladder *l = job;
-    *l = (ladder){.s = s};
     exit_code code = choose(l);
-    if (code == EXIT_OK) code = row_trial(s, &l->problem, &l->trial);
+    if (code == EXIT_OK) code = row_trial(l->s, &l->problem, &l->trial);
     if (code != EXIT_OK) return code;
     code = climb(l);
     trial_close(&l->trial);
     return code;
 }
 
-exit_code cmd_ladder(session *s)
+static exit_code ladder_engine(session *s, void *job)
+{
+    ladder *l = job;
+    exit_code code = EXIT_OK;
+    *l = (ladder){.s = s, .curves.sizes = &s->opt->sizes};
+    roofs_begin(&l->limits, s->context, &s->device);
+    for (l->size = 0; code == EXIT_OK && (l->size == 0 || l->size < s->opt->sizes.count); l->size++) code = climb_size(l);
+    if (code != EXIT_OK) return code;
+    curves_print(s->text, &l->curves);
+    print_notes(l);
+    return l->failed > 0 ? EXIT_CHECK : EXIT_OK;
+}
+
+static exit_code climb_all(session *s)
 {
     static ladder l;
-    if (s->opt->sizes.count > 0 && s->opt->shapes.count > 0)
+    return s->opt->skinny ? skinny_ladders(s) : session_each_engine(s, "auto", ladder_engine, &l);
+}
+
+/* With --html the records of the run are kept, and become a page: also of a run in which a check failed, or an engine. */
+static exit_code climb_to_page(session *s)
+{
+    records kept = {0};
+    page p = {0};
+    exit_code code = page_open(&p, s->opt->html);
+    if (code != EXIT_OK) return code;
+    s->kept = &kept;
+    code = climb_all(s);
+    s->kept = NULL;
+    term_progress_end();
+    exit_code written = kept.count > 0 && code != EXIT_OUTPUT ? page_write(&p, &kept) : EXIT_OK;
+    page_discard(&p);
+    records_free(&kept);
+    return code != EXIT_OK ? code : written;
+}
+
+exit_code cmd_ladder(session *s)
+{
+    const options *opt = s->opt;
+    if (opt->sizes.count > 0 && opt->shapes.count > 0)
         return say(EXIT_USAGE, "--size and --shape each name the shape: give one");
-    if (s->opt->skinny && s->opt->tiles.count > 0)
+    if (opt->skinny && opt->tiles.count > 0)
         return say(EXIT_USAGE, "--tile does not hold with --skinny: the tile of a thin product is its k, 16 or 32");
-    if (s->opt->skinny) return skinny_ladders(s);
-    return session_each_engine(s, "auto", ladder_engine, &l);
+    if (opt->skinny && opt->sizes.count > 1) return say(EXIT_USAGE, "--skinny takes one --size, the side of C");
+    if (opt->html != NULL && opt->json != NULL && strcmp(opt->html, opt->json) == 0)
+        return say(EXIT_USAGE, "--html and --json name the same file");
+    return opt->html != NULL ? climb_to_page(s) : climb_all(s);
 }

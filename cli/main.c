@@ -68,8 +68,9 @@ const command commands[] = {
      "  tilewright ladder\n"
      "  tilewright ladder --size 512 --rung r01,r04,r14\n"
      "  tilewright ladder --rung r02 --tile 1,2,4,8,16,32,64,128\n"
-     "  tilewright ladder --engine cpu,opencl,cuda --json records.jsonl\n"
+     "  tilewright ladder --engine cpu,opencl,cuda --json records.jsonl --html ladder.html\n"
      "  tilewright ladder --engine cuda --tile 8,16,32\n"
+     "  tilewright ladder --engine cuda --size 128,256,512,1024,2048,4096,8192,16384 --html sizes.html\n"
      "  tilewright ladder --skinny\n",
      "Each rung adds one idea to the rung before. Each is verified, then timed beside the bounds of the machine. On a "
      "GPU r01 to r05 are timed in two builds: loops held rolled, and as the compiler would have them.",
@@ -86,6 +87,14 @@ const command commands[] = {
      "may) on the documents' devices and the present one; what the compiler made of it. --tables: the documents' own "
      "tables, predicted beside published.",
      CMD_EXPLAIN, 0, 1, cmd_explain},
+    {"report", "RECORDS... -o FILE.html", "make one page of HTML out of records",
+     "  tilewright report records.jsonl -o report.html\n"
+     "  tilewright report results/nvidia-h200/*.jsonl mine.jsonl -o both.html\n"
+     "  tilewright report records.jsonl -o bars.svg\n",
+     "RECORDS are files that --json of ladder and bench wrote, on any machine, and counters of tools/counters.sh. The page needs no network and no script: charts, rooflines, tables, "
+     "every rung's story with its code, and the records themselves. The same records give the same page. A FILE that ends in .svg gets the bars of the first machine alone, one in .md "
+     "the table of the rungs.",
+     CMD_REPORT, 1, OPT_LIST, cmd_report},
     {"devices", "[OPTION]...", "list the devices that can compute",
      "  tilewright devices\n"
      "  tilewright devices --json -\n",

@@ -14,7 +14,7 @@ static bool put_key(object *o, const char *key)
     if (o->stream == NULL) return false;
     if (o->any) fputs(", ", o->stream);
     o->any = true;
-    json_string(o->stream, key);
+    json_put_text(o->stream, key);
     fputs(": ", o->stream);
     return true;
 }
@@ -23,14 +23,14 @@ void object_text(object *o, const char *key, const char *value)
 {
     if (!put_key(o, key)) return;
     if (value != NULL && value[0] != '\0')
-        json_string(o->stream, value);
+        json_put_text(o->stream, value);
     else
         fputs("null", o->stream);
 }
 
 void object_number(object *o, const char *key, double value)
 {
-    if (put_key(o, key)) json_number(o->stream, value);
+    if (put_key(o, key)) json_put_number(o->stream, value);
 }
 
 void object_flag(object *o, const char *key, bool value)

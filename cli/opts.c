@@ -12,7 +12,7 @@ enum {
     FILES = CMD_MULTIPLY | CMD_VERIFY,
     DEVICE = RUNS | CMD_MULTIPLY | CMD_SELFTEST,
     JSON = FILES | DEVICE | CMD_EXPLAIN | CMD_DEVICES | CMD_DOCTOR | CMD_VERSION,
-    EVERY = JSON | CMD_HELP,
+    EVERY = JSON | CMD_REPORT | CMD_HELP,
     LONGEST_SIDE = 100000000 /* of a shape to time: three operands of that many squared f64 can still be counted */
 };
 
@@ -25,6 +25,7 @@ enum {
 const option_row option_rows[] = {
     {"output", 'o', OPT_TEXT, AT(output), CMD_MULTIPLY, "FILE",
      .help = "write C here; the ending .npy, .mtx, .raw or .bin names the format"},
+    {"output", 'o', OPT_TEXT, AT(output), CMD_REPORT, "FILE", .help = "write the page here; the ending .svg or .md names a part of it"},
     {"engine", 0, OPT_CHOICES, AT(engines), CMD_MULTIPLY, "E", ENGINES,
      "the engine that computes (default: auto, which is cpu)", .list = 1},
     {"engine", 0, OPT_CHOICES, AT(engines), RUNS | CMD_SELFTEST, "E,...", ENGINES,
@@ -48,9 +49,9 @@ const option_row option_rows[] = {
      "the shape to count for (default: 4096x4096x4096, of the skinny rungs 4096x4096x16)", 1, LONGEST_SIDE, 1},
     {"size", 0, OPT_WHOLES, AT(sizes), CMD_BENCH, "N,...", NULL, "square shapes N x N x N to time", 1, LONGEST_SIDE,
      OPT_LIST},
-    {"size", 0, OPT_WHOLES, AT(sizes), CMD_LADDER, "N", NULL,
-     "the square shape N x N x N, or with --skinny the side of C (default: 4096 on a GPU, 1024 on the CPU, or less)", 1,
-     LONGEST_SIDE, 1},
+    {"size", 0, OPT_WHOLES, AT(sizes), CMD_LADDER, "N,...", NULL,
+     "the square shape N x N x N, of several also curves; with --skinny the side of C (default: 4096 on a GPU, 1024 on the CPU, or less)", 1,
+     LONGEST_SIDE, OPT_LIST},
     {"skinny", 0, OPT_FLAG, AT(skinny), CMD_LADDER,
      .help = "the ladder of thin matrices: A with 16 or 32 columns, effective bandwidth beside the published one"},
     {"set", 0, OPT_CHOICE, AT(set), CMD_BENCH, "NAME", "square odd skinny small",
@@ -86,6 +87,7 @@ const option_row option_rows[] = {
      "seed of random operands and checks (default: 1)"},
     {"json", 0, OPT_TEXT, AT(json), JSON, "FILE", NULL,
      "one JSON object per line; `-` is stdout, and the text for people then goes to stderr"},
+    {"html", 0, OPT_TEXT, AT(html), CMD_LADDER, "FILE", NULL, "write the run as one page of HTML, as `tilewright report` does of records"},
     {"append", 0, OPT_FLAG, AT(append), JSON, .help = "add to the file of --json, do not replace it"},
     {"help", 'h', OPT_FLAG, AT(help), EVERY, .help = "show this help"},
     {"man", 0, OPT_FLAG, AT(man), CMD_HELP},

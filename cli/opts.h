@@ -35,9 +35,9 @@ typedef struct name_list {
 /* What the command line said. Zero, NULL or an empty list: not given. */
 typedef struct options {
     const command *command;
-    const char *operands[3];
+    const char *operands[OPT_LIST];
     int operand_count;
-    const char *output, *add, *gpu, *json, *kernel, *set;
+    const char *output, *add, *gpu, *json, *html, *kernel, *set;
     int64_t device, threads, samples;
     uint64_t seed;
     real_option alpha, beta;
@@ -58,7 +58,8 @@ enum {
     CMD_SELFTEST = 64,
     CMD_VERSION = 128,
     CMD_HELP = 256,
-    CMD_EXPLAIN = 512
+    CMD_EXPLAIN = 512,
+    CMD_REPORT = 1024
 };
 
 struct command {

@@ -40,6 +40,8 @@ static void describe(const session *s, const trial *t, const row_wish *wish, rec
     r->alpha = p->alpha, r->beta = p->beta;
     r->method = method_of(s, t);
     r->verified = "no";
+    if (s->device.instruction_set[0] != '\0') r->instruction_set = s->device.instruction_set;
+    if (s->driver[0] != '\0' && !device_is_host(&s->device)) r->driver = s->driver;
     if (wish->kernel != NULL) r->kernel = wish->kernel->name, r->rung = wish->kernel->rung;
 }
 

@@ -51,6 +51,16 @@ exit_code session_begin(session *s, const options *opt)
     return open_json(s);
 }
 
+/* Of the engine's sentence what says with what it runs: "ready: 1 device, the first X, driver Y; kernels kept: ..." */
+static void name_driver(session *s)
+{
+    char state[sizeof s->driver];
+    const char *from = state;
+    if (tw_lab_engine_state(s->device.engine, state, (int)sizeof state) != 1) state[0] = '\0';
+    if (strncmp(from, "ready", 5) == 0) from += 5 + strspn(from + 5, ":, ");
+    snprintf(s->driver, sizeof s->driver, "%.*s", (int)strcspn(from, ";"), from);
+}
+
 exit_code session_open_device(session *s, const char *engine)
 {
     tw_options wanted = {.size = sizeof wanted,
@@ -61,6 +71,7 @@ exit_code session_open_device(session *s, const char *engine)
     s->context = NULL;
     tw_status status = tw_open(&wanted, &s->context);
     if (status == TW_OK) status = tw_describe(s->context, &s->device);
+    if (status == TW_OK) name_driver(s);
     return status == TW_OK ? EXIT_OK : say_tw(status);
 }
 
@@ -105,6 +116,7 @@ exit_code session_record(session *s, const record *r)
         record_write(s->json, r);
         s->json_lines = true;
     }
+    if (s->kept != NULL && records_add(s->kept, r, NULL, NULL) != TW_OK) return say_no_memory("the records of the page");
     return session_flush(s);
 }
 

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 #include "../io/io.h"
-#include "../lab/record.h"
+#include "../lab/records.h"
 #include "exit.h"
 #include "opts.h"
 
@@ -14,8 +14,10 @@ struct session {
     FILE *json; /* NULL: not asked for */
     bool json_lines;
     io_output json_file; /* path NULL: json is a stream that is not replaced */
+    records *kept;       /* NULL; or where the records of this run are kept too, for a page */
     tw_context *context; /* after session_open_device */
     tw_device device;
+    char driver[300]; /* what the engine says of its driver; "" where it has none */
 };
 
 exit_code session_begin(session *s, const options *opt);
@@ -32,7 +34,7 @@ tw_dtype session_dtype(const session *s); /* the first of --dtype, else f32 */
 
 /* session_flush - a line of results is complete: out with it. EXIT_OUTPUT, after a sentence, when that failed. */
 exit_code session_flush(session *s);
-exit_code session_record(session *s, const record *r); /* write the record where JSON was asked for, and flush */
+exit_code session_record(session *s, const record *r); /* write the record where JSON was asked for, keep it where a page was, and flush */
 
 /* session_end - close everything, put the JSON file in its place; returns code, or the first failure of these. */
 exit_code session_end(session *s, exit_code code);

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include "../lab/published.h"
 #include "device.h"
 #include "row.h"
 #include "rungs.h"
@@ -15,15 +16,9 @@
 /* Seconds of samples per row; seconds that one run of the slowest rung may take. */
 static const double LIMIT_S = 1, LONGEST_S = 0.05;
 
-enum { SIDE = 4096, RUNGS = 3, WIDTHS = 2, PUBLISHED_WIDTH = 16, DEVICES = 2 };
+enum { SIDE = 4096, RUNGS = PUBLISHED_RUNGS, WIDTHS = 2, DEVICES = PUBLISHED_DEVICES };
 
 static const int64_t widths[WIDTHS] = {16, 32};
-
-/* Document 004, table 1: GB/s of s1, s2, s3. */
-static const struct published {
-    const char *device;
-    double gbps[RUNGS];
-} published[DEVICES] = {{"GTX 280", {8.7, 14.3, 29.7}}, {"8800 GTX", {0.7, 8.2, 15.7}}};
 
 typedef struct skinny {
     session *s;

@@ -1,8 +1,7 @@
-/* term.c - progress, colour and width of the terminal; numbers with their units. */
+/* term.c - progress, colour, width and bars of the terminal. */
 #define _POSIX_C_SOURCE 200809L
 #include "term.h"
 
-#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,42 +66,4 @@ void term_bar(FILE *stream, double value, double most, int width)
 {
     int cells = most > 0 && value > 0 ? (int)(value / most * width + 0.5) : 0;
     for (int i = 0; i < cells && i < width; i++) fputc('#', stream);
-}
-
-/* Three or four digits and the largest unit that leaves a number of at least 1. */
-static const char *scaled(double value, const char *const units[], int count, double step, term_number out)
-{
-    int unit = 0;
-    while (unit + 1 < count && value >= step) value /= step, unit++;
-    int digits = value < 10 ? 2 : value < 100 ? 1 : 0;
-    snprintf(out, TERM_NUMBER, "%.*f %s", digits, value, units[unit]);
-    return out;
-}
-
-const char *term_seconds(double seconds, term_number out)
-{
-    static const char *const units[] = {"ns", "us", "ms", "s"};
-    if (!isfinite(seconds)) return strcpy(out, "-");
-    return scaled(seconds * 1e9, units, 4, 1000, out);
-}
-
-const char *term_bytes(double bytes, term_number out)
-{
-    static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};
-    if (!isfinite(bytes)) return strcpy(out, "-");
-    return scaled(bytes, units, 7, 1000, out);
-}
-
-const char *term_percent(double share, term_number out)
-{
-    if (!isfinite(share)) return strcpy(out, "-");
-    snprintf(out, TERM_NUMBER, "%.1f%%", 100 * share);
-    return out;
-}
-
-const char *term_gflops(double gflops, term_number out)
-{
-    if (!isfinite(gflops)) return strcpy(out, "-");
-    snprintf(out, TERM_NUMBER, "%.*f", gflops < 10 ? 3 : gflops < 100 ? 2 : 1, gflops);
-    return out;
 }

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include "../lab/units.h"
 
 /* Colour codes for a stream: "" unless it is a terminal and neither NO_COLOR nor TERM=dumb is set. */
 typedef struct term_paint {
@@ -22,11 +23,12 @@ bool term_progress_showing(void); /* may be asked by a signal handler */
 /* term_bar - a bar of value / most x width cells. */
 void term_bar(FILE *stream, double value, double most, int width);
 
-enum { TERM_NUMBER = 24 };
-typedef char term_number[TERM_NUMBER];
-const char *term_seconds(double seconds, term_number out); /* "12.3 ms" */
-const char *term_bytes(double bytes, term_number out);     /* "8.59 GB" (decimal); "-" where not finite */
-const char *term_percent(double share, term_number out);   /* "98.7%"; "-" likewise, as below */
-const char *term_gflops(double gflops, term_number out);   /* "132.1" */
+/* Numbers with their units: lab/units.h under the names that the commands use. */
+enum { TERM_NUMBER = UNITS_TEXT };
+typedef units_text term_number;
+#define term_seconds units_seconds
+#define term_bytes   units_bytes
+#define term_percent units_percent
+#define term_gflops  units_gflops
 
 #endif

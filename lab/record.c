@@ -1,4 +1,4 @@
-/* record.c - the fields of a record as one table, in the order in which they are written. */
+/* record.c - see record.h. */
 #include "record.h"
 #include "roofline.h"
 
@@ -8,19 +8,6 @@
 #include <string.h>
 #include <time.h>
 
-/* TEXT: string, NULL unknown. LETTER: char, 0 unknown. COUNT: integer, -1 unknown. NUMBER: double, NAN unknown. */
-#define FIELDS_BEFORE_VERSION(TEXT, LETTER, COUNT, NUMBER)                                                             \
-    TEXT(engine) TEXT(device) TEXT(kernel) TEXT(rung) TEXT(dtype) COUNT(m) COUNT(n) COUNT(k) LETTER(op_a) LETTER(op_b) \
-    TEXT(method) NUMBER(min_s) NUMBER(median_s) NUMBER(p95_s) NUMBER(gflops) TEXT(verified) NUMBER(error_ratio)        \
-    NUMBER(bytes_asked) NUMBER(compulsory_bytes) NUMBER(peak_gflops) NUMBER(bandwidth_gbps) NUMBER(no_cache_gflops)    \
-    NUMBER(bound_gflops) NUMBER(fraction_of_bound)
-#define FIELDS_AFTER_VERSION(TEXT, LETTER, COUNT, NUMBER)                                                              \
-    NUMBER(bound_asked_gflops) NUMBER(bytes_tile) TEXT(build) COUNT(lda) COUNT(ldb) COUNT(ldc) NUMBER(alpha) NUMBER(beta) COUNT(threads)              \
-    COUNT(samples) COUNT(repeats) COUNT(sets) COUNT(tile) COUNT(block_threads) COUNT(tile_m) COUNT(tile_n)             \
-    COUNT(tile_k) COUNT(registers) COUNT(local_bytes) COUNT(spill_bytes) NUMBER(occupancy) NUMBER(barriers_per_tile)   \
-    NUMBER(effective_gbps) NUMBER(sectors_per_load) NUMBER(bank_degree_load) NUMBER(bank_degree_store)                 \
-    NUMBER(prepare_s) TEXT(plan) TEXT(refused)
-
 record record_blank(void)
 {
     record r;
@@ -29,8 +16,8 @@ record record_blank(void)
 #define LETTER(name) r.name = 0;
 #define COUNT(name) r.name = -1;
 #define NUMBER(name) r.name = (double)NAN;
-    FIELDS_BEFORE_VERSION(TEXT, LETTER, COUNT, NUMBER)
-    FIELDS_AFTER_VERSION(TEXT, LETTER, COUNT, NUMBER)
+    RECORD_FIELDS_BEFORE_VERSION(TEXT, LETTER, COUNT, NUMBER)
+    RECORD_FIELDS_AFTER_VERSION(TEXT, LETTER, COUNT, NUMBER)
 #undef TEXT
 #undef LETTER
 #undef COUNT
@@ -55,8 +42,7 @@ void record_fill_bounds(record *r, const tw_problem *p, int64_t block_m, int64_t
 
 /* ---- JSON ---- */
 
-/* Bytes of the well-formed UTF-8 sequence at s (Unicode, table 3-7); 0: there is none. */
-static int sequence_bytes(const unsigned char *s)
+int utf8_sequence_bytes(const unsigned char *s)
 {
     if (s[0] < 0x80) return 1;
     if (s[0] < 0xc2 || s[0] > 0xf4) return 0;
@@ -69,7 +55,7 @@ static int sequence_bytes(const unsigned char *s)
     return bytes;
 }
 
-void json_string(FILE *stream, const char *text)
+void json_put_text(FILE *stream, const char *text)
 {
     if (text == NULL) {
         fputs("null", stream);
@@ -78,7 +64,7 @@ void json_string(FILE *stream, const char *text)
     static const char specials[] = "\b\f\n\r\t\"\\", letters[] = "bfnrt\"\\";
     putc('"', stream);
     for (const unsigned char *s = (const unsigned char *)text; *s != 0;) {
-        int bytes = sequence_bytes(s);
+        int bytes = utf8_sequence_bytes(s);
         const char *special = strchr(specials, *s);
         if (bytes == 0) fputs("\xef\xbf\xbd", stream), bytes = 1;
         else if (special != NULL) putc('\\', stream), putc(letters[special - specials], stream);
@@ -89,7 +75,7 @@ void json_string(FILE *stream, const char *text)
     putc('"', stream);
 }
 
-void json_number(FILE *stream, double value)
+void json_put_number(FILE *stream, double value)
 {
     char text[32];
     if (!isfinite(value)) {
@@ -112,7 +98,7 @@ void json_number(FILE *stream, double value)
 static void write_text(FILE *stream, const char *name, const char *value)
 {
     fprintf(stream, "\"%s\": ", name);
-    json_string(stream, value);
+    json_put_text(stream, value);
     fputs(", ", stream);
 }
 
@@ -131,26 +117,32 @@ static void write_count(FILE *stream, const char *name, int64_t value)
 static void write_number(FILE *stream, const char *name, double value)
 {
     fprintf(stream, "\"%s\": ", name);
-    json_number(stream, value);
+    json_put_number(stream, value);
     fputs(", ", stream);
+}
+
+const char *record_time(record_time_text out)
+{
+    time_t now = time(NULL);
+    struct tm utc;
+    out[0] = '\0';
+    if (gmtime_r(&now, &utc) != NULL) strftime(out, sizeof(record_time_text), "%Y-%m-%dT%H:%M:%SZ", &utc);
+    return out;
 }
 
 int record_write(FILE *stream, const record *r)
 {
-    char now_text[32] = "";
-    time_t now = time(NULL);
-    struct tm utc;
-    if (gmtime_r(&now, &utc) != NULL) strftime(now_text, sizeof now_text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    record_time_text now;
     putc('{', stream);
 #define TEXT(name) write_text(stream, #name, r->name);
 #define LETTER(name) write_letter(stream, #name, r->name);
 #define COUNT(name) write_count(stream, #name, r->name);
 #define NUMBER(name) write_number(stream, #name, r->name);
-    FIELDS_BEFORE_VERSION(TEXT, LETTER, COUNT, NUMBER)
-    write_text(stream, "version", tw_version());
-    FIELDS_AFTER_VERSION(TEXT, LETTER, COUNT, NUMBER)
+    RECORD_FIELDS_BEFORE_VERSION(TEXT, LETTER, COUNT, NUMBER)
+    write_text(stream, "version", r->version != NULL ? r->version : tw_version());
+    RECORD_FIELDS_AFTER_VERSION(TEXT, LETTER, COUNT, NUMBER)
     fputs("\"time\": ", stream);
-    json_string(stream, now_text);
+    json_put_text(stream, r->time != NULL ? r->time : record_time(now));
     fputs("}\n", stream);
     return fflush(stream) != 0 || ferror(stream) ? -1 : 0;
 }

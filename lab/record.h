@@ -24,19 +24,41 @@ typedef struct record {
     double occupancy, barriers_per_tile, effective_gbps, sectors_per_load, bank_degree_load, bank_degree_store, prepare_s;
     const char *plan;        /* the plan as one line */
     const char *refused;     /* why it did not run; times are then null */
+    const char *instruction_set, *driver; /* what the device runs, as tw_describe and the engine say */
+    const char *version, *time; /* NULL: this library's, now */
 } record;
+
+/* The fields in the order in which they are written. TEXT: string, NULL unknown. LETTER: char, 0 unknown. COUNT: integer, -1 unknown.
+ * NUMBER: double, NAN unknown. */
+#define RECORD_FIELDS_BEFORE_VERSION(TEXT, LETTER, COUNT, NUMBER)                                                             \
+    TEXT(engine) TEXT(device) TEXT(kernel) TEXT(rung) TEXT(dtype) COUNT(m) COUNT(n) COUNT(k) LETTER(op_a) LETTER(op_b) \
+    TEXT(method) NUMBER(min_s) NUMBER(median_s) NUMBER(p95_s) NUMBER(gflops) TEXT(verified) NUMBER(error_ratio)        \
+    NUMBER(bytes_asked) NUMBER(compulsory_bytes) NUMBER(peak_gflops) NUMBER(bandwidth_gbps) NUMBER(no_cache_gflops)    \
+    NUMBER(bound_gflops) NUMBER(fraction_of_bound)
+#define RECORD_FIELDS_AFTER_VERSION(TEXT, LETTER, COUNT, NUMBER)                                                              \
+    NUMBER(bound_asked_gflops) NUMBER(bytes_tile) TEXT(build) COUNT(lda) COUNT(ldb) COUNT(ldc) NUMBER(alpha) NUMBER(beta) COUNT(threads)              \
+    COUNT(samples) COUNT(repeats) COUNT(sets) COUNT(tile) COUNT(block_threads) COUNT(tile_m) COUNT(tile_n)             \
+    COUNT(tile_k) COUNT(registers) COUNT(local_bytes) COUNT(spill_bytes) NUMBER(occupancy) NUMBER(barriers_per_tile)   \
+    NUMBER(effective_gbps) NUMBER(sectors_per_load) NUMBER(bank_degree_load) NUMBER(bank_degree_store)                 \
+    NUMBER(prepare_s) TEXT(plan) TEXT(refused) TEXT(instruction_set) TEXT(driver)
 
 record record_blank(void); /* everything unknown */
 /* record_fill_bounds - derive gflops, the byte counts, both bounds and fraction_of_bound from what is set: problem,
  * block_m x block_n, peak and bandwidth (flop/s, byte/s; NAN unknown), median_s. */
 void record_fill_bounds(record *r, const tw_problem *p, int64_t block_m, int64_t block_n, double peak_flops,
                         double bytes_per_s);
-/* record_write - one JSON object and a newline; adds version and time fields. 0, or -1 when the stream failed. */
+typedef char record_time_text[32];
+const char *record_time(record_time_text out); /* now, "2026-11-21T04:18:41Z" */
+
+/* record_write - one JSON object and a newline. 0, or -1 when the stream failed. */
 int record_write(FILE *stream, const record *r);
 
-/* json_string, json_number - escape and print one JSON value: control characters escaped, invalid UTF-8 replaced by
+/* json_put_text, json_put_number - escape and print one JSON value: control characters escaped, invalid UTF-8 replaced by
  * U+FFFD, numbers with 17 significant digits as needed, NaN and infinities as null. */
-void json_string(FILE *stream, const char *text);
-void json_number(FILE *stream, double value);
+void json_put_text(FILE *stream, const char *text);
+void json_put_number(FILE *stream, double value);
+
+/* utf8_sequence_bytes - of the well-formed UTF-8 sequence at s (Unicode, table 3-7); 0: there is none. */
+int utf8_sequence_bytes(const unsigned char *s);
 
 #endif

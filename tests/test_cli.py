@@ -202,7 +202,8 @@ def numbers_are_read_strictly():
         bad(2, "bench", "--shape", word, says=["--shape", f"'{word}'", "MxNxK"])
     for word in ("1,,2", "1,", ",1", "0", "x", "1;2"):
         bad(2, "bench", "--size", word, says=["--size", f"'{word}'"])
-    bad(2, "ladder", "--size", "64,128", says="--size")
+    bad(2, "ladder", "--size", "64,", says="--size")
+    bad(2, "ladder", "--size", "64,x", says="--size")
     bad(2, "ladder", "--tile", "0", says="--tile")
 
 

@@ -1253,12 +1253,12 @@ static char *text_of(void (*write)(FILE *, const void *), const void *value)
 
 static void write_string_value(FILE *stream, const void *value)
 {
-    json_string(stream, value);
+    json_put_text(stream, value);
 }
 
 static void write_number_value(FILE *stream, const void *value)
 {
-    json_number(stream, *(const double *)value);
+    json_put_number(stream, *(const double *)value);
 }
 
 static void write_record_value(FILE *stream, const void *value)

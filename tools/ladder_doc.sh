@@ -1,8 +1,13 @@
 #!/bin/sh
-# ladder_doc.sh - writes docs/LADDER.md: the rows of kernels/kernels.def and the comment at the head of each kernel's file.
-# With --check it writes nothing and fails if the file is not what it would write.
+# ladder_doc.sh - writes docs/LADDER.md: the rows of kernels/kernels.def, the comment at the head of each kernel's file, and the committed
+# records; docs/ladder.svg, the chart of those records; and the lines between the ladder's markers in README.md.
+# With --check it writes nothing and fails if a file is not what it would write. $TILEWRIGHT: the program, which draws; default build/tilewright.
 set -eu
 cd "$(dirname "$0")/.."
+program=${TILEWRIGHT:-build/tilewright}
+shown='results/nvidia-h200/ladder-4096.jsonl results/nvidia-h200/ladder-cpu-1024.jsonl' # the first machine's bars are the chart
+new=$(mktemp -d "${TMPDIR:-/tmp}/tilewright-docs.XXXXXX")
+trap 'rm -rf "$new"' EXIT
 
 # rows MACRO AWK-PROGRAM - word[2], word[3] ... are the row's arguments up to the texts, $2 its idea, $4 its sources.
 rows() {
@@ -20,9 +25,21 @@ section() {
     printf '```\n'
 }
 
+# measured FOLDER - chart and table of the committed records; FOLDER/ stands before names that are not in the file's own folder
+measured() {
+    printf '![Speed of each rung](%sladder.svg)\n\n' "$1"
+    cat "$new/table.md"
+    cat <<TEXT
+
+GFLOP/s, medians; in brackets r01 to r05 as the compiler unrolls them, which otherwise hold their loops rolled, so that each shows its one
+idea. bf16 stands apart: it is another type. Each row was verified before it was timed. Records: ${2}results/; \`tilewright report\` makes a
+page of them, \`tilewright ladder --html FILE\` one of your machine.
+TEXT
+}
+
 ladder() {
     cat <<'TEXT'
-<!-- Made by ./dev docs from kernels/kernels.def and the files below kernels/: edit those. -->
+<!-- Made by ./dev docs from kernels/kernels.def, the files below kernels/ and records below results/: edit those. -->
 # The ladder
 
 Each rung is one idea more than the rung before. `tilewright ladder` verifies and times them on this machine.
@@ -48,6 +65,12 @@ Each rung is one idea more than the rung before. `tilewright ladder` verifies an
 Past the documents: r11_warp, r12_async, r13_matrix, and r14_peak, the production kernel. Refused where they do not apply, each with its
 reason: a rung for another type or architecture, transposes in r09 to r13 on a GPU, a k other than 16 or 32 in s1 to s3, rows that are
 no multiple of 16 bytes in r12 and r13. The CPU has no r08, r12, r13 and s1 to s3; what r11 shares among warps it shares among threads.
+
+## Measured
+
+TEXT
+    measured '' ../
+    cat <<'TEXT'
 
 ## CPU
 
@@ -84,11 +107,26 @@ TEXT
     for rung in $(names CUDA_RUNG); do section cuda "$rung" "kernels/cuda/$rung.cu"; done
 }
 
-case ${1:-} in
---check)
-    ladder | diff -u docs/LADDER.md - || { echo "docs/LADDER.md is not fresh: run ./dev docs" >&2 && exit 1; }
-    ;;
-*)
-    ladder >docs/LADDER.md.new && mv docs/LADDER.md.new docs/LADDER.md
-    ;;
-esac
+readme() {
+    awk -v block="$new/block.md" '
+        /^<!-- ladder: / { print; while ((getline line < block) > 0) print line; skip = 1; found = 1 }
+        /^<!-- end of the ladder -->/ { skip = 0 }
+        !skip
+        END { if (!found) exit 1 }' README.md
+}
+
+# shellcheck disable=SC2086 # words on purpose
+"$program" report $shown -o "$new/ladder.svg" >/dev/null && "$program" report $shown -o "$new/table.md" >/dev/null || {
+    echo "$program, which draws the chart, is missing or was built without jansson: ./dev build makes it" >&2
+    exit 1
+}
+measured docs/ "" >"$new/block.md"
+ladder >"$new/LADDER.md"
+readme >"$new/README.md" || { echo "README.md has lost the markers of its ladder" >&2 && exit 1; }
+stale=''
+for pair in LADDER.md:docs/LADDER.md ladder.svg:docs/ladder.svg README.md:README.md; do
+    cmp -s "$new/${pair%%:*}" "${pair#*:}" && continue
+    stale="$stale ${pair#*:}"
+    if [ "${1:-}" = --check ]; then diff -u "${pair#*:}" "$new/${pair%%:*}" || true; else cp "$new/${pair%%:*}" "${pair#*:}"; fi
+done
+[ "${1:-}" != --check ] || [ -z "$stale" ] || { echo "not fresh:$stale: run ./dev docs" >&2 && exit 1; }

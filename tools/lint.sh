@@ -58,8 +58,8 @@ scripts() { shellcheck -S warning dev .ci/run tests/*.sh tools/*.sh; }
 
 check 'include rule' tools/check_includes.sh
 check 'the library does not print, end the process or read the environment' no_calls
-check 'generated docs are fresh' tools/ladder_doc.sh --check
 check 'gcc -Wall -Wextra -Wpedantic -Wshadow -Wconversion' build build/lint-gcc gcc -DTILEWRIGHT_TESTS=OFF -DCMAKE_C_FLAGS=-Wconversion
+check 'generated docs are fresh' env TILEWRIGHT=build/lint-gcc/tilewright tools/ladder_doc.sh --check
 check 'clang -Wall -Wextra -Wpedantic -Wshadow, tests too' build build/lint-clang clang
 check 'no fast-math' no_fast_math
 check 'exported symbols' symbols

@@ -1,0 +1,87 @@
+/* curves.c - see curves.h. */
+#include "curves.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include "term.h"
+
+enum { LINES = 24, COLUMN = 9 };
+
+void curves_note(curves *c, const char *label, int size, double gflops)
+{
+    int at = 0;
+    while (at < c->count && strcmp(c->items[at].label, label) != 0) at++;
+    if (at == CURVES_MOST) return;
+    if (at == c->count) {
+        snprintf(c->items[at].label, CURVES_LABEL, "%s", label);
+        for (int s = 0; s < OPT_LIST; s++) c->items[at].gflops[s] = NAN;
+        c->count++;
+    }
+    c->items[at].gflops[size] = gflops;
+}
+
+static char letter(int curve)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    return letters[curve % (int)(sizeof letters - 1)];
+}
+
+static void print_sizes(FILE *out, const curves *c, const char *first)
+{
+    fprintf(out, "%-22s", first);
+    for (int s = 0; s < c->sizes->count; s++) fprintf(out, "%*" PRId64, COLUMN, c->sizes->items[s]);
+    fputc('\n', out);
+}
+
+static void print_table(FILE *out, const curves *c)
+{
+    print_sizes(out, c, "GFLOP/s");
+    for (int i = 0; i < c->count; i++) {
+        fprintf(out, "%c %-20s", letter(i), c->items[i].label);
+        for (int s = 0; s < c->sizes->count; s++) {
+            term_number speed;
+            fprintf(out, "%*s", COLUMN, term_gflops(c->items[i].gflops[s], speed));
+        }
+        fputc('\n', out);
+    }
+}
+
+/* The line of a speed, 0 the topmost, on a logarithmic axis. */
+static int line_of(double gflops, double least, double most)
+{
+    if (!(most > least)) return 0;
+    return (int)(log(most / gflops) / log(most / least) * (LINES - 1) + 0.5);
+}
+
+static void print_line(FILE *out, const curves *c, int line, double least, double most)
+{
+    term_number speed;
+    fprintf(out, "%20s |", term_gflops(most * pow(least / most, line / (double)(LINES - 1)), speed));
+    for (int s = 0; s < c->sizes->count; s++) {
+        char here[COLUMN] = "";
+        int count = 0;
+        for (int i = 0; i < c->count; i++) {
+            double gflops = c->items[i].gflops[s];
+            if (isnan(gflops) || line_of(gflops, least, most) != line || count == COLUMN - 1) continue;
+            here[count] = count == COLUMN - 2 ? '+' : letter(i);
+            count++;
+        }
+        fprintf(out, "%*s", COLUMN, here);
+    }
+    fputc('\n', out);
+}
+
+void curves_print(FILE *out, const curves *c)
+{
+    double least = INFINITY, most = 0;
+    for (int i = 0; i < c->count; i++)
+        for (int s = 0; s < c->sizes->count; s++) least = fmin(least, c->items[i].gflops[s]), most = fmax(most, c->items[i].gflops[s]);
+    if (c->sizes->count < 2 || !(least > 0) || !(most > 0)) return;
+    fprintf(out, "\nsizes      the documents' steps are tuned for one size: where letters change places, another is better\n\n");
+    print_table(out, c);
+    fputc('\n', out);
+    for (int line = 0; line < LINES; line++) print_line(out, c, line, least, most);
+    print_sizes(out, c, "");
+    fputc('\n', out);
+}

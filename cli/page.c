@@ -1,0 +1,58 @@
+/* page.c - see page.h. */
+#define _POSIX_C_SOURCE 200809L
+#include "page.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "guard.h"
+#include "say.h"
+
+exit_code page_open(page *p, const char *path)
+{
+    io_error error;
+    p->form = report_form_of(path);
+    guard_hold();
+    io_status status = io_output_open(&p->file, path, &error);
+    if (status == IO_OK) guard_output(p->file.temp_path);
+    guard_release();
+    return status == IO_OK ? EXIT_OK : say_io(status, &error);
+}
+
+static exit_code print(page *p, const records *all)
+{
+    int fd = dup(p->file.fd);
+    FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (out == NULL) {
+        if (fd >= 0) close(fd);
+        return say(EXIT_OUTPUT, "%s: cannot be written: %s", p->file.path, strerror(errno));
+    }
+    char why[300];
+    tw_status status = report_write(out, all, p->form, why, sizeof why);
+    bool written = fflush(out) == 0 && !ferror(out);
+    int number = errno;
+    if (fclose(out) != 0 && written) written = false, number = errno;
+    if (status == TW_NO_MEMORY) return say_no_memory("the report");
+    if (status != TW_OK) return say(EXIT_INPUT, "%s", why);
+    return written ? EXIT_OK : say(EXIT_OUTPUT, "%s: cannot be written: %s", p->file.path, strerror(number));
+}
+
+exit_code page_write(page *p, const records *all)
+{
+    io_error error;
+    exit_code code = print(p, all);
+    if (code == EXIT_OK) {
+        io_status status = io_output_commit(&p->file, &error);
+        if (status != IO_OK) code = say_io(status, &error);
+    }
+    page_discard(p);
+    return code;
+}
+
+void page_discard(page *p)
+{
+    if (p->file.path == NULL) return;
+    io_output_discard(&p->file);
+    guard_output(NULL);
+}

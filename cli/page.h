@@ -1,0 +1,18 @@
+/* page.h - a report as an output file that appears whole or not at all. */
+#ifndef TILEWRIGHT_PAGE_H
+#define TILEWRIGHT_PAGE_H
+
+#include "../io/io.h"
+#include "../lab/report.h"
+#include "exit.h"
+
+typedef struct page {
+    io_output file; /* path NULL: not open */
+    report_form form;
+} page;
+
+exit_code page_open(page *p, const char *path);              /* before the work, so that a path that cannot be written costs none */
+exit_code page_write(page *p, const records *all);           /* the report, then its name; after a failure there is no file */
+void page_discard(page *p);                                  /* no file; safe after page_write, and on a zeroed page */
+
+#endif

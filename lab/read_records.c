@@ -1,0 +1,226 @@
+/* read_records.c - JSON lines into records, strictly: what a field may hold is checked before it is kept. jansson parses; without it
+ * at build nothing can be read. */
+#define _POSIX_C_SOURCE 200809L
+#include "records.h"
+
+#ifndef TILEWRIGHT_JANSSON
+
+records_status records_read(const char *path, records *all, char *error, size_t error_bytes)
+{
+    (void)all;
+    snprintf(error, error_bytes, "%s: cannot be read: this program was built without jansson, which reads JSON (Debian: libjansson-dev)", path);
+    return RECORDS_NO_READER;
+}
+
+bool records_can_read(void)
+{
+    return false;
+}
+
+#else
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+bool records_can_read(void)
+{
+    return true;
+}
+
+/* Where a record is being read from, and what is wrong with it. */
+typedef struct reader {
+    const char *path;
+    int64_t line;
+    char *error;
+    size_t error_bytes;
+    bool bad;
+} reader;
+
+static void complain(reader *in, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void complain(reader *in, const char *format, ...)
+{
+    if (in->bad) return; /* the first complaint counts */
+    va_list arguments;
+    int used = snprintf(in->error, in->error_bytes, in->line > 0 ? "%s: line %" PRId64 ": " : "%s: ", in->path, in->line);
+    in->bad = true;
+    if (used < 0 || (size_t)used >= in->error_bytes) return;
+    va_start(arguments, format);
+    vsnprintf(in->error + used, in->error_bytes - (size_t)used, format, arguments);
+    va_end(arguments);
+}
+
+/* ---- fields: absent and null are unknown ---- */
+
+static const char *what_is(const json_t *value)
+{
+    static const char *const names[] = {"an object", "an array", "a string", "a number", "a number", "true", "false", "null"};
+    return names[json_typeof(value)];
+}
+
+static const json_t *field(const json_t *object, const char *name)
+{
+    const json_t *value = json_object_get(object, name);
+    return json_is_null(value) ? NULL : value;
+}
+
+static const char *read_text(reader *in, const json_t *object, const char *name)
+{
+    const json_t *value = field(object, name);
+    if (value == NULL) return NULL;
+    if (!json_is_string(value)) return complain(in, "%s: found %s, expected a string or null", name, what_is(value)), NULL;
+    if (json_string_length(value) > RECORDS_TEXT_BYTES)
+        return complain(in, "%s: a string of %zu bytes, expected %d at most", name, json_string_length(value), RECORDS_TEXT_BYTES), NULL;
+    return json_string_value(value);
+}
+
+static char read_letter(reader *in, const json_t *object, const char *name)
+{
+    const char *text = read_text(in, object, name);
+    if (text != NULL && strcmp(text, "n") != 0 && strcmp(text, "t") != 0) complain(in, "%s: found '%.20s', expected \"n\" or \"t\"", name, text);
+    return text != NULL ? text[0] : '\0';
+}
+
+static int64_t read_count(reader *in, const json_t *object, const char *name, int64_t most)
+{
+    const json_t *value = field(object, name);
+    if (value == NULL) return -1;
+    if (!json_is_integer(value)) return complain(in, "%s: found %s, expected a whole number or null", name, json_is_real(value) ? "a fraction" : what_is(value)), -1;
+    int64_t number = json_integer_value(value);
+    if (number < 0 || number > most) complain(in, "%s: found %" PRId64 ", expected a whole number from 0 to %" PRId64, name, number, most);
+    return number;
+}
+
+static int read_int(reader *in, const json_t *object, const char *name)
+{
+    int64_t number = read_count(in, object, name, INT32_MAX);
+    return in->bad ? -1 : (int)number;
+}
+
+static int64_t read_int64(reader *in, const json_t *object, const char *name)
+{
+    return read_count(in, object, name, (int64_t)1 << 53);
+}
+
+static double read_number(reader *in, const json_t *object, const char *name)
+{
+    const json_t *value = field(object, name);
+    if (value == NULL) return NAN;
+    if (!json_is_number(value)) return complain(in, "%s: found %s, expected a number or null", name, what_is(value)), NAN;
+    double number = json_number_value(value);
+    bool scalar = strcmp(name, "alpha") == 0 || strcmp(name, "beta") == 0;
+    if (!isfinite(number) || (!scalar && number < 0) || fabs(number) > 1e30)
+        complain(in, "%s: found %g, expected %s", name, number, scalar ? "a number between -1e30 and 1e30" : "a number from 0 to 1e30");
+    return number;
+}
+
+/* ---- one record ---- */
+
+static void need(reader *in, const char *name, bool there)
+{
+    if (!there) complain(in, "%s is missing or null: this is no record of a ladder, bench or counter", name);
+}
+
+static void check(reader *in, const record *r, bool counted)
+{
+    need(in, "engine", r->engine != NULL);
+    need(in, "device", r->device != NULL);
+    need(in, "rung or kernel", r->rung != NULL || r->kernel != NULL);
+    need(in, "m", r->m >= 0);
+    need(in, "n", r->n >= 0);
+    need(in, "k", r->k >= 0);
+    need(in, "method", r->method != NULL);
+    if (counted) return;
+    need(in, "dtype", r->dtype != NULL);
+    bool wrong = r->verified != NULL && strcmp(r->verified, "WRONG") == 0;
+    if (r->refused != NULL || wrong) return;
+    need(in, "median_s", r->median_s > 0);
+    need(in, "gflops", !isnan(r->gflops));
+    need(in, "verified", r->verified != NULL);
+}
+
+static records_status keep(reader *in, const json_t *object, const char *line, records *all)
+{
+    record r = record_blank();
+    counters c;
+    bool counted = json_is_object(json_object_get(object, "counters"));
+#define TEXT(name) r.name = read_text(in, object, #name);
+#define LETTER(name) r.name = read_letter(in, object, #name);
+#define COUNT(name) r.name = _Generic(r.name, int: read_int, default: read_int64)(in, object, #name);
+#define NUMBER(name) r.name = read_number(in, object, #name);
+    RECORD_FIELDS_BEFORE_VERSION(TEXT, LETTER, COUNT, NUMBER)
+    RECORD_FIELDS_AFTER_VERSION(TEXT, LETTER, COUNT, NUMBER)
+    TEXT(version)
+    TEXT(time)
+#undef NUMBER
+#define NUMBER(name) c.name = read_number(in, object, #name);
+    COUNTER_FIELDS(NUMBER)
+#undef NUMBER
+    check(in, &r, counted);
+    if (in->bad) return RECORDS_BAD;
+    if (all->count >= RECORDS_MOST) return complain(in, "there are more than %d records: give fewer", RECORDS_MOST), RECORDS_BAD;
+    return records_add(all, &r, counted ? &c : NULL, line) == TW_OK ? RECORDS_OK : RECORDS_NO_MEMORY;
+}
+
+static records_status read_line(reader *in, const char *line, size_t length, records *all)
+{
+    json_error_t error;
+    json_t *object = json_loadb(line, length, JSON_REJECT_DUPLICATES, &error);
+    if (object == NULL) return complain(in, "column %d: %s", error.column, error.text), RECORDS_BAD;
+    records_status status = RECORDS_BAD;
+    if (json_is_object(object)) status = keep(in, object, line, all);
+    else complain(in, "found %s, expected one JSON object", what_is(object));
+    json_decref(object);
+    return status;
+}
+
+/* ---- the file ---- */
+
+/* The next line into `line` without its end; -1 at the end of the file. Never more than the limit is kept. */
+static int next_line(reader *in, FILE *file, char line[RECORDS_LINE_BYTES + 1])
+{
+    int length = 0, c;
+    while ((c = getc(file)) != EOF && c != '\n') {
+        if (length == RECORDS_LINE_BYTES) return complain(in, "is longer than %d bytes: this is no record", RECORDS_LINE_BYTES), -1;
+        line[length++] = (char)c;
+    }
+    line[length] = '\0';
+    if (ferror(file)) complain(in, "cannot be read: %s", strerror(errno));
+    return c == EOF && length == 0 ? -1 : length;
+}
+
+static records_status read_lines(reader *in, FILE *file, records *all)
+{
+    char *line = malloc(RECORDS_LINE_BYTES + 1);
+    records_status status = line != NULL ? RECORDS_OK : RECORDS_NO_MEMORY;
+    int before = all->count, length = 0;
+    while (status == RECORDS_OK && (in->line++, length = next_line(in, file, line)) >= 0 && !in->bad)
+        if (strspn(line, " \t\r") < (size_t)length) status = read_line(in, line, (size_t)length, all);
+    free(line);
+    if (in->bad) return RECORDS_BAD;
+    in->line = 0;
+    if (status == RECORDS_OK && all->count == before) return complain(in, "holds no record"), RECORDS_BAD;
+    return status;
+}
+
+records_status records_read(const char *path, records *all, char *error, size_t error_bytes)
+{
+    reader in = {.path = path, .error = error, .error_bytes = error_bytes};
+    struct stat found;
+    FILE *file = fopen(path, "r");
+    if (file == NULL || fstat(fileno(file), &found) != 0)
+        complain(&in, "cannot be opened: %s", strerror(errno));
+    else if (S_ISDIR(found.st_mode))
+        complain(&in, "is a directory, expected a file of JSON lines");
+    records_status status = in.bad ? RECORDS_BAD : read_lines(&in, file, all);
+    if (file != NULL) fclose(file);
+    if (status == RECORDS_NO_MEMORY) snprintf(error, error_bytes, "%s: memory ran out", path);
+    return status;
+}
+
+#endif

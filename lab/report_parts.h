@@ -1,0 +1,34 @@
+/* report_parts.h - the sections of a report; each prints itself, or nothing where the records have nothing for it. */
+#ifndef TILEWRIGHT_REPORT_PARTS_H
+#define TILEWRIGHT_REPORT_PARTS_H
+
+#include "ladders.h"
+#include "units.h"
+
+typedef struct report {
+    FILE *out;
+    const records *all;
+    const ladders *ladders;
+} report;
+
+void report_devices(const report *r);  /* a card for each machine */
+void report_charts(const report *r);   /* bars and rooflines of the main ladders, and their tables */
+void report_sizes(const report *r);    /* curves over sizes; all other shapes */
+void report_skinny(const report *r);   /* document 004's table */
+tw_status report_stories(const report *r);
+void report_traffic(const report *r);  /* what is asked, predicted and counted */
+void report_method(const report *r);
+void report_bars(const report *r);     /* alone: the bars of the first main ladder as a file */
+void report_markdown(const report *r); /* alone: the main ladders side by side, in Markdown */
+
+/* Shared by them. */
+const char *report_engine_name(const char *engine);
+void report_machine_name(const report *r, int machine);   /* "CUDA on NVIDIA H200" */
+void report_table_begin(FILE *out, const char *label);    /* a frame that scrolls sideways; label: for those who do not see it */
+void report_table_end(FILE *out);
+void report_cell(FILE *out, const char *text);            /* <td> */
+const char *report_speed(double gflops, units_text out);  /* whole GFLOP/s where they are thousands; also GB/s */
+double report_peak(const ladder *l);                      /* the largest measured peak of the ladder's type, GFLOP/s; NAN */
+double report_memory_gbps(const ladder *l);               /* bandwidth of memory, by the no-cache bounds; NAN */
+
+#endif

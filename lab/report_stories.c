@@ -1,0 +1,294 @@
+/* report_stories.c - each rung's own words, its numbers on every machine beside those of the rung before, its code with what changed;
+ * and the traffic that the access model predicts beside what hardware counted. */
+#include "report_parts.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "devices.h"
+#include "html.h"
+#include "predict.h"
+#include "published.h"
+#include "story.h"
+#include "units.h"
+
+/* ---- which rungs ---- */
+
+static int by_rung(const void *a, const void *b)
+{
+    const tw_lab_kernel *const *x = a, *const *y = b;
+    int c = strcmp((*x)->rung, (*y)->rung);
+    return c != 0 ? c : strcmp((*x)->engine, (*y)->engine);
+}
+
+/* The kernels of the records in the order of the rungs, each rung of an engine once; *count of them. NULL: no memory. */
+static const tw_lab_kernel **kernels_of(const report *r, int *count)
+{
+    int most = tw_lab_kernel_count();
+    const tw_lab_kernel **out = calloc((size_t)most + 1, sizeof *out);
+    bool *seen = calloc((size_t)most + 1, sizeof *seen);
+    *count = 0;
+    for (int i = 0; seen != NULL && i < r->all->count; i++) {
+        const tw_lab_kernel *kernel = row_kernel(&r->all->rows[i]);
+        for (int k = 0; kernel != NULL && k < most; k++) seen[k] |= tw_lab_kernel_at(k) == kernel;
+    }
+    for (int k = 0; out != NULL && seen != NULL && k < most; k++) {
+        bool again = false;
+        for (int i = 0; i < *count; i++) again |= strcmp(out[i]->file, tw_lab_kernel_at(k)->file) == 0;
+        if (seen[k] && !again) out[(*count)++] = tw_lab_kernel_at(k);
+    }
+    if (seen == NULL) {
+        free(out);
+        out = NULL;
+    }
+    if (out != NULL) qsort(out, (size_t)*count, sizeof *out, by_rung);
+    free(seen);
+    return out;
+}
+
+/* ---- one rung ---- */
+
+static void tell_parts(FILE *out, const story *s)
+{
+    const char *idea = story_part_text(s, "IDEA");
+    if (idea != NULL) html_say(out, "<pre role=\"group\" tabindex=\"0\" aria-label=\"The idea of %t\">%t</pre>\n", s->kernel->rung, idea);
+    fputs("<dl>\n", out);
+    for (int i = 0; i < s->part_count; i++) {
+        const char *label = s->parts[i].label;
+        if (strcmp(label, "IDEA") == 0) continue;
+        fprintf(out, "<dt>%c", label[0]);
+        for (const char *c = label + 1; *c != '\0'; c++) fputc(*c - 'A' + 'a', out);
+        html_say(out, "</dt><dd>%t</dd>\n", s->parts[i].text);
+    }
+    fputs("</dl>\n", out);
+}
+
+static void tell_code(FILE *out, const story *s, const story_diff *d)
+{
+    fputs("<details><summary>", out);
+    if (s->before != NULL) html_say(out, "%t: %d lines new, %d gone since %t", s->kernel->file, d->added, d->removed, s->before->rung);
+    else html_say(out, "%t: the code, %d lines", s->kernel->file, d->count);
+    html_say(out, "</summary>\n<pre role=\"group\" tabindex=\"0\" aria-label=\"Code of %t\">", s->kernel->file);
+    for (int i = 0; i < d->count; i++) {
+        const story_line *line = &d->lines[i];
+        bool marked = s->before != NULL && line->kind != ' ';
+        if (marked) fputs(line->kind == '+' ? "<ins>+ " : "<del>- ", out);
+        else if (s->before != NULL) fputs("  ", out);
+        html_text_of(out, line->text, line->length);
+        fputs(!marked ? "\n" : line->kind == '+' ? "</ins>\n" : "</del>\n", out);
+    }
+    fputs("</pre></details>\n", out);
+}
+
+static void number_row(const report *r, const ladder *l, const ladder_step *step)
+{
+    FILE *out = r->out;
+    const ladder_step *before = ladder_before(l, step);
+    const record *d = &step->row->r;
+    bool compared = before != NULL && row_timed(before->row);
+    units_text t;
+    fputs("<tr><th scope=\"row\">", out);
+    report_machine_name(r, l->machine);
+    html_say(out, "%t%t</th>", strchr(step->label, ' ') != NULL ? "," : "", strchr(step->label, ' ') != NULL ? strchr(step->label, ' ') : "");
+    if (!row_timed(step->row)) {
+        html_say(out, "<td class=\"words\" colspan=\"6\">%h%t</td></tr>\n", d->refused != NULL ? "refused: " : "not timed: ", d->refused != NULL ? d->refused : d->verified);
+        return;
+    }
+    report_cell(out, report_speed(compared ? before->row->r.gflops : (double)NAN, t));
+    report_cell(out, report_speed(d->gflops, t));
+    report_cell(out, units_factor(compared ? before->row->r.median_s / d->median_s : (double)NAN, t));
+    report_cell(out, report_speed(step->by_default != NULL && row_timed(step->by_default) ? step->by_default->r.gflops : (double)NAN, t));
+    report_cell(out, units_bytes(compared ? before->row->r.bytes_asked : (double)NAN, t));
+    report_cell(out, units_bytes(d->bytes_asked, t));
+    fputs("</tr>\n", out);
+}
+
+/* The ladders in which a rung's numbers are shown: the main ones, and the thin ones of the first width. */
+static bool is_shown(const report *r, const ladder *l)
+{
+    return l == ladder_main(r->ladders, l->machine) || (l->skinny && l->k == PUBLISHED_WIDTH);
+}
+
+static void tell_numbers(const report *r, const char *rung)
+{
+    FILE *out = r->out;
+    int shown = 0;
+    for (int i = 0; i < r->ladders->count; i++) {
+        const ladder *l = &r->ladders->items[i];
+        for (int s = 0; is_shown(r, l) && s < l->count; s++) {
+            if (strcmp(row_rung(l->steps[s].row), rung) != 0) continue;
+            if (shown++ == 0) {
+                report_table_begin(out, "Before and after");
+                html_say(out, "<caption>%t before and after, GFLOP/s and bytes asked.</caption>\n<thead><tr><th scope=\"col\">Machine</th><th scope=\"col\">Rung before</th><th scope=\"col\">This rung</th>"
+                         "<th scope=\"col\">Times</th><th scope=\"col\">Default build</th><th scope=\"col\">Asked before</th><th scope=\"col\">Asked</th></tr></thead>\n<tbody>\n", rung);
+            }
+            number_row(r, l, &l->steps[s]);
+        }
+    }
+    if (shown > 0) report_table_end(out);
+}
+
+static bool is_host(const tw_lab_kernel *kernel)
+{
+    return strcmp(kernel->engine, "cpu") == 0;
+}
+
+/* The words of the first of these kernels, which are one rung on one kind of machine, and the code of each. */
+static tw_status tell_kernels(FILE *out, const tw_lab_kernel *const *kernels, int count)
+{
+    tw_status status = TW_OK;
+    html_say(out, "<h4>%h: %t</h4>\n", is_host(kernels[0]) ? "On the CPU" : "On GPUs", kernels[0]->idea);
+    for (int i = 0; status == TW_OK && i < count; i++) {
+        story s;
+        story_diff d = {0};
+        status = story_tell(kernels[i], &s);
+        if (status != TW_OK) break;
+        if (i == 0) tell_parts(out, &s);
+        status = story_changes(&s, &d);
+        if (status == TW_OK) tell_code(out, &s, &d);
+        story_diff_free(&d);
+        story_free(&s);
+    }
+    return status;
+}
+
+static tw_status tell_rung(const report *r, const tw_lab_kernel *const *kernels, int count, int number)
+{
+    FILE *out = r->out;
+    tw_status status = TW_OK;
+    html_say(out, "<article class=\"story\" aria-labelledby=\"rung-%d\">\n<h3 id=\"rung-%d\">%t</h3>\n", number, number, kernels[0]->rung);
+    tell_numbers(r, kernels[0]->rung);
+    for (int first = 0, last; status == TW_OK && first < count; first = last) {
+        for (last = first + 1; last < count && is_host(kernels[last]) == is_host(kernels[first]);) last++;
+        status = tell_kernels(out, kernels + first, last - first);
+    }
+    fputs("</article>\n", out);
+    return status;
+}
+
+tw_status report_stories(const report *r)
+{
+    int count;
+    const tw_lab_kernel **kernels = kernels_of(r, &count);
+    tw_status status = kernels != NULL ? TW_OK : TW_NO_MEMORY;
+    fputs("<section id=\"stories\" aria-labelledby=\"stories-h\">\n<h2 id=\"stories-h\">The rungs</h2>\n<p>Each is one idea more than the rung before. The words stand at the head of its file; "
+          "the code follows, with what changed: + new, - gone.</p>\n", r->out);
+    for (int first = 0, last; status == TW_OK && first < count; first = last) {
+        for (last = first + 1; last < count && strcmp(kernels[last]->rung, kernels[first]->rung) == 0;) last++;
+        status = tell_rung(r, kernels + first, last - first, first);
+    }
+    fputs("</section>\n", r->out);
+    free(kernels);
+    return status;
+}
+
+/* ---- traffic ---- */
+
+/* The latest counters of a step: same device, rung and shape, and its tile where the counted launch had one. */
+static const records_row *counters_of(const report *r, const record *d, const char *rung)
+{
+    const records_row *found = NULL;
+    for (int i = 0; i < r->all->count; i++) {
+        const records_row *row = &r->all->rows[i];
+        const record *c = &row->r;
+        if (row->counted && strcmp(c->device, d->device) == 0 && strcmp(c->engine, d->engine) == 0 && strcmp(row_rung(row), rung) == 0 && c->m == d->m && c->n == d->n &&
+            c->k == d->k && (c->tile <= 0 || c->tile == d->tile))
+            found = row;
+    }
+    return found;
+}
+
+/* Averages that the access model predicts; false where it has none of this rung. */
+static bool predict(const ladder_step *step, predict_degrees *out)
+{
+    const tw_lab_kernel *kernel = row_kernel(step->row);
+    const record *d = &step->row->r;
+    const published_device *p = devices_published(d->device);
+    access_launch launch;
+    char why[200];
+    if (kernel == NULL || strcmp(kernel->engine, "cpu") == 0) return false;
+    tw_problem problem = tw_problem_make(kernel->dtype, TW_N, TW_N, d->m, d->n, d->k);
+    if (!access_open(&launch, kernel, d->tile > 0 ? d->tile : 0, &problem, why, (int)sizeof why)) return false;
+    *out = predict_average(&launch, p != NULL ? access_era_of(p->capability) : ERA_NOW);
+    return true;
+}
+
+static void cell_if(FILE *out, bool shown, const char *text)
+{
+    if (shown) report_cell(out, text);
+}
+
+static void traffic_row(const report *r, const ladder_step *step, bool counted)
+{
+    FILE *out = r->out;
+    const record *d = &step->row->r;
+    const records_row *row = counters_of(r, d, row_rung(step->row));
+    record none = record_blank();
+    counters c;
+#define NUMBER(name) c.name = row != NULL ? row->c.name : (double)NAN;
+    COUNTER_FIELDS(NUMBER)
+#undef NUMBER
+    const record *measured = row != NULL ? &row->r : &none;
+    predict_degrees p = {c.sectors_per_load_predicted, c.bank_degree_load_predicted, c.bank_degree_store_predicted};
+    predict(step, &p);
+    units_text t;
+    html_say(out, "<tr><th scope=\"row\">%t</th>", step->label);
+    report_cell(out, units_bytes(d->bytes_asked, t));
+    report_cell(out, units_bytes(d->compulsory_bytes, t));
+    cell_if(out, counted, units_bytes(c.dram_read_bytes, t));
+    cell_if(out, counted, units_bytes(c.l2_bytes, t));
+    report_cell(out, units_number(p.sectors_per_load, t));
+    cell_if(out, counted, units_number(measured->sectors_per_load, t));
+    report_cell(out, units_number(p.bank_degree_load, t));
+    cell_if(out, counted, units_number(measured->bank_degree_load, t));
+    report_cell(out, units_number(p.bank_degree_store, t));
+    cell_if(out, counted, units_number(measured->bank_degree_store, t));
+    cell_if(out, counted, units_percent(c.issue_percent / 100, t));
+    cell_if(out, counted, units_percent(c.fma_percent / 100, t));
+    fputs("</tr>\n", out);
+}
+
+static void traffic_table(const report *r, const ladder *l)
+{
+    static const struct heading {
+        const char *text;
+        bool counted;
+    } headings[] = {{"Rung", false}, {"Asked", false}, {"Each operand once", false}, {"DRAM read, counted", true}, {"L2, counted", true}, {"Sectors per load, predicted", false},
+                    {"counted", true}, {"Wavefronts per shared load, predicted", false}, {"counted", true}, {"Wavefronts per shared store, predicted", false}, {"counted", true},
+                    {"Issue slots used", true}, {"FMA pipe used", true}};
+    FILE *out = r->out;
+    bool counted = false;
+    for (int i = 0; i < l->count; i++) counted |= counters_of(r, &l->steps[i].row->r, row_rung(l->steps[i].row)) != NULL;
+    report_table_begin(out, "Traffic");
+    fputs("<caption>", out);
+    report_machine_name(r, l->machine);
+    html_say(out, ", k = %d.</caption>\n<thead><tr>", (int)l->k);
+    for (size_t i = 0; i < sizeof headings / sizeof *headings; i++)
+        if (counted || !headings[i].counted) html_say(out, "<th scope=\"col\">%h</th>", headings[i].text);
+    fputs("</tr></thead>\n<tbody>\n", out);
+    for (int i = 0; i < l->count; i++)
+        if (row_timed(l->steps[i].row)) traffic_row(r, &l->steps[i], counted);
+    report_table_end(out);
+}
+
+/* Sectors and banks are NVIDIA's: of other devices nothing is said. */
+static bool has_traffic(const report *r, const ladder *l)
+{
+    const machine *x = &r->ladders->machines[l->machine];
+    const published_device *p = devices_published(x->device);
+    return is_shown(r, l) && strcmp(x->engine, "cpu") != 0 && p != NULL && p->capability[0] != '\0';
+}
+
+void report_traffic(const report *r)
+{
+    int counted = 0;
+    for (int i = 0; i < r->all->count; i++) counted += r->all->rows[i].counted;
+    fputs("<section id=\"traffic\" aria-labelledby=\"traffic-h\">\n<h2 id=\"traffic-h\">Traffic</h2>\n"
+          "<p>A warp's load moves sectors of 32 bytes: 4 where all of them are wanted. Shared memory serves one word of each of 32 banks per wavefront: 1 where no two lanes want one bank. "
+          "On NVIDIA's devices the access model derives both from the subscripts in the kernels; ncu counts them. Both are averages over a rung's instructions of a kind; a dash says that there is no model, or no such access. ", r->out);
+    if (counted > 0) html_say(r->out, "%d records hold what the hardware counted.</p>\n", counted);
+    else fputs("The records hold no hardware counters; <code>tools/counters.sh</code> makes them with Nsight Compute.</p>\n", r->out);
+    for (int i = 0; i < r->ladders->count; i++)
+        if (has_traffic(r, &r->ladders->items[i])) traffic_table(r, &r->ladders->items[i]);
+    fputs("</section>\n", r->out);
+}

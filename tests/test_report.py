@@ -1,0 +1,469 @@
+#!/usr/bin/python3
+"""test_report.py - the page that `report` and `ladder --html` write: well formed, complete, self-contained, safe, the same for the same
+records; and hostile records refused by file, line and field.
+
+    test_report.py [--list] [--only TEXT] [PROGRAM]
+"""
+import glob
+import html.parser
+import itertools
+import json
+import math
+import os
+import re
+import sys
+import xml.dom.minidom
+
+sys.dont_write_bytecode = True
+import test_cli as cli
+from test_cli import bad, case, good, needs, run, Skip
+
+cli.CASES.clear()
+RESULTS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "results")
+VOID = {"meta", "link", "br", "hr", "img", "input"}
+MOST_BYTES = 500000
+READER = None
+
+
+def reading():
+    """Skip where the program cannot read records."""
+    global READER
+    if READER is None:
+        open("nothing.jsonl", "w").close()
+        READER = "jansson" not in run("report", "nothing.jsonl", "-o", "nothing.html").stderr
+        os.remove("nothing.jsonl")
+    if not READER:
+        raise Skip("the program was built without jansson")
+
+
+# ---- a page, taken apart ----------------------------------------------------------------------------------------------
+
+class Page(html.parser.HTMLParser):
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.stack, self.tags, self.ids, self.headings, self.labelled, self.links = [], [], [], [], [], []
+        self.texts, self.script, self.style, self.words = [], [], "", []
+        self.tables, self.svgs, self.text_at = [], [], None
+        assert text.startswith("<!DOCTYPE html>\n<html lang=\"en\">"), text[:60]
+        self.feed(text)
+        self.close()
+        assert self.stack == [], f"not closed: {self.stack}"
+
+    def handle_starttag(self, tag, attrs):
+        self.open(tag, dict(attrs))
+        if tag not in VOID:
+            self.stack.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        assert "svg" in self.stack, f"<{tag}/> outside SVG"
+        self.open(tag, dict(attrs))
+
+    def open(self, tag, attrs):
+        self.tags.append(tag)
+        for name, value in attrs.items():
+            assert not name.startswith("on") and name not in ("src", "srcset", "action", "style"), f"{tag} has {name}={value}"
+            assert "nan" not in value.lower().split() and not re.search(r"\b(nan|inf)\b", value) or name.startswith("aria"), f"{tag} has {name}={value}"
+        if "id" in attrs:
+            self.ids.append(attrs["id"])
+        if "aria-labelledby" in attrs:
+            self.labelled += attrs["aria-labelledby"].split()
+        if "href" in attrs:
+            assert attrs["href"].startswith("#"), attrs["href"]
+            self.links.append(attrs["href"][1:])
+        if re.fullmatch("h[1-6]", tag):
+            self.headings.append(int(tag[1]))
+        if tag == "script":
+            assert attrs == {"id": "tilewright-records", "type": "application/x-ndjson"}, attrs
+        if tag == "table":
+            self.tables.append({"caption": 0, "rows": []})
+        if tag == "caption":
+            self.tables[-1]["caption"] += 1
+        if tag == "tr":
+            self.tables[-1]["rows"].append([])
+        if tag in ("td", "th"):
+            assert tag == "td" or attrs.get("scope") in ("col", "row"), "a <th> without scope"
+            self.tables[-1]["rows"][-1] += [""] * int(attrs.get("colspan", 1))
+        if tag == "svg":
+            assert attrs["role"] == "img" and attrs["aria-label"], attrs
+            self.svgs.append({"box": [float(x) for x in attrs["viewbox"].split()], "texts": [], "tags": []})
+        if "svg" in self.stack:
+            self.svgs[-1]["tags"].append(tag)
+            if tag == "text":
+                self.text_at = (float(attrs["x"]), float(attrs["y"]), attrs.get("class", ""))
+            for name, value in attrs.items():
+                if re.fullmatch("x[12]?|y[12]?|cx|cy|width|height", name):
+                    assert math.isfinite(float(value)), (tag, name, value)
+
+    def handle_endtag(self, tag):
+        assert self.stack and self.stack[-1] == tag, f"</{tag}> closes {self.stack[-3:]}"
+        self.stack.pop()
+
+    def handle_data(self, data):
+        where = self.stack[-1] if self.stack else ""
+        if where == "script":
+            self.script.append(data)
+        elif where == "style":
+            self.style += data
+        else:
+            self.words.append(data)
+        if "td" in self.stack or "th" in self.stack:
+            self.tables[-1]["rows"][-1][-1] += data
+        if where == "text":
+            self.svgs[-1]["texts"].append((data, *self.text_at))
+
+    def lines(self):
+        return "".join(self.script).strip().splitlines()
+
+
+def overlap(svg):
+    """Texts of a picture that lie over one another or leave it, by a careful width of their letters."""
+    def box(text, x, y, style):
+        width = 6 * len(text)
+        left = x - width if "end" in style else x - width / 2 if "middle" in style else x
+        return left, y - 8, left + width, y
+    boxes = [(t[0], box(*t)) for t in svg["texts"]]
+    _, _, wide, high = svg["box"]
+    outside = [t for t, b in boxes if b[0] < -2 or b[1] < 0 or b[2] > wide + 2 or b[3] > high]
+    over = [(s, t) for (s, a), (t, b) in itertools.combinations(boxes, 2) if a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]]
+    return outside + over
+
+
+def check(path):
+    """The page in a file, after all that must hold of any page."""
+    text = open(path, encoding="utf-8").read()
+    assert len(text.encode()) < MOST_BYTES, f"{len(text.encode())} bytes"
+    page = Page(text)
+    assert len(set(page.ids)) == len(page.ids), "an id stands twice"
+    assert set(page.labelled + page.links) <= set(page.ids), set(page.labelled + page.links) - set(page.ids)
+    assert page.headings[0] == 1 and page.headings.count(1) == 1, page.headings
+    assert all(b <= a + 1 for a, b in zip(page.headings, page.headings[1:])), "a level of headings is left out"
+    for landmark in ("header", "nav", "main", "footer"):
+        assert page.tags.count(landmark) == 1, landmark
+    for word in ("@import", "url(", "http", "expression("):
+        assert word not in page.style, word
+    for table in page.tables:
+        assert table["caption"] == 1, "a table without a caption"
+        widths = {len(row) for row in table["rows"]}
+        assert len(widths) == 1, f"rows of {widths} cells: {table['rows'][0]}"
+    for svg in page.svgs:
+        assert svg["tags"][:2] == ["title", "desc"], svg["tags"][:3]
+        assert overlap(svg) == [], f"texts over one another or outside: {overlap(svg)}"
+    assert not re.search(r"\b(nan|inf|-nan)\b", " ".join(" ".join(row) for table in page.tables for row in table["rows"])), "NaN in a table"
+    return page
+
+
+def known(record):
+    return {k: v for k, v in record.items() if v is not None}
+
+
+def committed():
+    """Files of records that lie in results/."""
+    files = sorted(glob.glob(os.path.join(RESULTS, "*", "*.jsonl")))
+    assert files, f"no records below {RESULTS}"
+    return files
+
+
+def report(*files, out="page.html"):
+    good("report", *files, "-o", out)
+    return check(out)
+
+
+def a_record(**changed):
+    """A record as `ladder` writes it, of a machine that does not exist."""
+    flops = 2 * 512 ** 3
+    record = {"engine": "cuda", "device": "Device X", "kernel": "cuda_f32_r02_tiled", "rung": "r02_tiled", "dtype": "f32", "m": 512, "n": 512, "k": 512,
+              "op_a": "n", "op_b": "n", "method": "device events", "min_s": 1e-3, "median_s": 1e-3, "p95_s": 1e-3, "gflops": flops / 1e6, "verified": "exact+bound",
+              "error_ratio": 0.01, "bytes_asked": 67108864, "compulsory_bytes": 3145728, "peak_gflops": 1000, "bandwidth_gbps": 100, "no_cache_gflops": 400,
+              "bound_gflops": 1000, "fraction_of_bound": 0.27, "version": "0.1.0", "build": "rolled", "tile": 16, "block_threads": 256, "registers": 30,
+              "spill_bytes": 0, "samples": 11, "refused": None, "time": "2026-11-21T04:18:41Z"}
+    record.update(changed)
+    return record
+
+
+def write(path, *all_records):
+    with open(path, "w", encoding="utf-8") as file:
+        for record in all_records:
+            file.write((record if isinstance(record, str) else json.dumps(record)) + "\n")
+    return path
+
+
+# ---- what is right ----------------------------------------------------------------------------------------------------
+
+@case
+def every_committed_file_alone_and_all_together():
+    reading()
+    for file in committed():
+        report(file, out=os.path.basename(file) + ".html")
+    page = report(*[f for f in committed() if "ladder-" in f or "skinny-" in f])
+    assert len(page.svgs) >= 4, len(page.svgs)
+
+
+@case
+def the_records_are_in_the_page_and_make_it_again():
+    reading()
+    files = [f for f in committed() if f.endswith("ladder-4096.jsonl")]
+    page = report(*files)
+    original = [known(json.loads(line)) for f in files for line in open(f)]
+    assert [json.loads(line) for line in page.lines()] == original
+    open("again.jsonl", "w").write("\n".join(page.lines()) + "\n")
+    good("report", "again.jsonl", "-o", "again.html")
+    assert open("again.html", "rb").read() == open("page.html", "rb").read(), "the page is another one"
+    os.system(r"sed -n '/^<script id=/,/^<.script/{/^{/p}' page.html >by_sed.jsonl")
+    assert open("by_sed.jsonl").read() == open("again.jsonl").read(), "the command in the page takes out something else"
+
+
+@case
+def numbers_of_the_records_stand_in_the_tables():
+    reading()
+    file = next(f for f in committed() if f.endswith("ladder-4096.jsonl"))
+    page = report(file)
+    rows = {}
+    for table in page.tables:
+        for row in table["rows"]:
+            rows.setdefault(row[0].split(",")[0], []).append(row[1:])
+    for record in map(json.loads, open(file)):
+        if record["refused"]:
+            continue
+        name = record["rung"] + ("" if record["dtype"] == "f32" else " " + record["dtype"])
+        speed = f"{record['gflops']:.0f}" if record["gflops"] >= 1000 else f"{record['gflops']:.1f}"
+        found = [row for row in rows[name] if speed in row]
+        assert found, f"{name}: {speed} GFLOP/s is in no table"
+        if record["registers"] is not None:
+            assert any(str(record["registers"]) in row for row in found), f"{name}: registers"
+        if record["peak_gflops"]:
+            assert any(f"{100 * record['gflops'] / record['peak_gflops']:.1f}%" in row for row in found), f"{name}: share of the peak"
+
+
+@case
+def the_same_records_give_the_same_bytes():
+    reading()
+    for out in ("one.html", "two.html"):
+        good("report", *committed()[:3], "-o", out)
+    assert open("one.html", "rb").read() == open("two.html", "rb").read()
+
+
+@case
+def every_rung_tells_its_story():
+    reading()
+    page = report(next(f for f in committed() if f.endswith("ladder-4096.jsonl")))
+    text = "".join(page.words)
+    for words in ("from r03: two pairs of subscripts of b_tile swapped", "lines new", "sum = fmaf(a_tile[ty][p], b_tile[p][tx], sum);"):
+        assert words in text, words
+    assert page.tags.count("ins") > 50 and page.tags.count("del") > 50
+
+
+@case
+def ladder_writes_the_page_of_its_run():
+    done = good("ladder", "--size", 48, "--samples", 1, "--html", "ladder.html", "--json", "ladder.jsonl")
+    assert "r14_peak" in done.stdout
+    page = check("ladder.html")
+    written = [known(json.loads(line)) for line in open("ladder.jsonl")]
+    embedded = [json.loads(line) for line in page.lines()]
+    for record in written + embedded:
+        record.pop("time")
+    assert embedded == written
+    bad(7, "ladder", "--html", "nowhere/x.html", says=["nowhere/x.html", "cannot be written"])
+    bad(2, "ladder", "--html", "x", "--json", "x", says="the same file")
+
+
+@case
+def a_page_of_opencl():
+    needs("opencl")
+    good("ladder", "--engine", "cpu,opencl", "--size", 48, "--samples", 1, "--rung", "r01,r02,r03,r03t,r04,r06", "--html", "both.html")
+    page = check("both.html")
+    assert sum("OpenCL on" in word for word in page.words) >= 3 and len(page.svgs) == 4
+
+
+@case
+def curves_over_sizes():
+    reading()
+    rungs = ["r01_naive", "r02_tiled", "r03_coalesced", "r03t_transposed", "r04_banks", "r04d_divergence"] + [f"r{i:02d}_a_long_name_{i}" for i in range(5, 40)]
+    write("sizes.jsonl", *[a_record(rung=rung, kernel="cuda_f32_" + rung, m=n, n=n, k=n, gflops=(i + 1) * n ** 0.5, median_s=2e-9 * n ** 3 / ((i + 1) * n ** 0.5))
+                           for i, rung in enumerate(rungs) for n in (128, 256, 512, 1024, 2048, 4096, 8192, 16384)])
+    page = report("sizes.jsonl")
+    curves = [svg for svg in page.svgs if svg["tags"].count("path") > 30]
+    assert len(curves) == 1 and curves[0]["tags"].count("path") == len(rungs)
+
+
+@case
+def one_command_climbs_over_sizes():
+    sizes = (16, 40, 33)
+    done = good("ladder", "--size", "16,40,33", "--samples", 1, "--rung", "r01,r04", "--json", "x.jsonl", "--html", "x.html")
+    written = [json.loads(line) for line in open("x.jsonl")]
+    assert [(r["m"], r["rung"]) for r in written] == [(n, rung) for n in sizes for rung in ("r01_naive", "r04_banks")]
+    for i, rung in enumerate(("r01_naive", "r04_banks")):
+        row = next(line.split() for line in done.stdout.splitlines() if line.startswith("ab"[i] + " " + rung))
+        for record, cell in zip([r for r in written if r["rung"] == rung], row[2:], strict=True):
+            assert abs(float(cell) / record["gflops"] - 1) < 0.01, (cell, record["gflops"])
+    picture = [line.split("|")[1] for line in done.stdout.splitlines() if re.match(r" +[0-9.]+ \|", line)]
+    assert [sum(letter in line[9 * s:9 * s + 9] for line in picture) for letter in "ab" for s in range(3)] == [1] * 6, picture
+    assert sum(svg["tags"].count("path") == 2 for svg in check("x.html").svgs) == 1
+    bad(2, "ladder", "--skinny", "--size", "16,32", says="one --size")
+
+
+@case
+def several_machines_side_by_side():
+    reading()
+    write("a.jsonl", *[a_record(device=f"Device {i}") for i in range(24)])
+    report("a.jsonl")
+    write("b.jsonl", *[a_record(device=f"Device {i}") for i in range(25)])
+    bad(6, "report", "b.jsonl", "-o", "b.html", says="of 25 engines and devices, a page takes 24")
+
+
+@case
+def counters_stand_beside_what_is_predicted():
+    reading()
+    counted = {"engine": "cuda", "device": "NVIDIA H200", "rung": "r02_tiled", "m": 512, "n": 512, "k": 512, "tile": 16, "method": "ncu 2025.1", "sectors_per_load": 9.876,
+               "bank_degree_load": 1.0125, "bank_degree_store": 4.568, "sectors_per_load_predicted": 10.0, "dram_read_bytes": 123456789, "l2_bytes": 5e9,
+               "issue_percent": 43.21, "fma_percent": None, "counters": {"x": 1}}
+    write("c.jsonl", a_record(device="NVIDIA H200"), counted)
+    rows = [row for table in report("c.jsonl").tables for row in table["rows"] if "9.876" in row]
+    assert len(rows) == 1 and {"10", "1.012", "4.568", "123 MB", "5.00 GB", "43.2%"} <= set(rows[0]), rows
+    write("d.jsonl", counted)
+    report("d.jsonl")
+
+
+@case
+def bars_and_table_alone():
+    reading()
+    file = next(f for f in committed() if f.endswith("ladder-4096.jsonl"))
+    good("report", file, "-o", "bars.svg")
+    picture = open("bars.svg", encoding="utf-8").read()
+    xml.dom.minidom.parseString(picture)
+    assert picture.startswith("<svg") and 'xmlns="http://www.w3.org/2000/svg"' in picture and picture.count("http") == 1
+    assert not re.search(r"<script|<image|url\(|@import|\son[a-z]+=", picture)
+    good("report", file, "-o", "table.md")
+    table = [line.split("|")[1:-1] for line in open("table.md")]
+    assert {len(row) for row in table} == {4} and table[2][0].strip() == "r01_naive", table[:3]
+    write("nasty.jsonl", a_record(device="a|b\n<i>`c`"))
+    good("report", "nasty.jsonl", "-o", "nasty.md")
+    assert open("nasty.md").readline() == "| rung | idea | CUDA, a\\|b \\<i>\\`c\\`, 512 x 512 x 512 |\n"
+    write("thin.jsonl", a_record(rung="s1_unoptimised", k=16))
+    bad(6, "report", "thin.jsonl", "-o", "thin.svg", says="there is no ladder among the records")
+
+
+@case
+def later_records_supersede():
+    reading()
+    write("a.jsonl", a_record(gflops=11.125), a_record(gflops=22.25))
+    text = "".join(report("a.jsonl").words)
+    assert "22.25" in text and "11.1" not in text and "1 records were superseded" in text
+
+
+@case
+def refused_and_wrong_rows_are_told():
+    reading()
+    write("a.jsonl", a_record(), a_record(rung="r12_async", kernel=None, refused="it needs sm_90 <b>", median_s=None, gflops=None, verified="no"),
+          a_record(rung="r05_outer", verified="WRONG", median_s=None, gflops=None))
+    text = "".join(report("a.jsonl").words)
+    assert "it needs sm_90 <b>" in text and "WRONG" in text
+
+
+# ---- hostile records --------------------------------------------------------------------------------------------------
+
+@case
+def nothing_of_a_record_becomes_markup():
+    reading()
+    nasty = "</script><script>alert(1)</script><!-- <img src=x onerror=alert(2)> & \" ' ]]> \u202e\ufffe\x85\U0001fffe"
+    write("a.jsonl", a_record(device=nasty, rung="r02<svg/onload=alert(3)>", method=nasty, driver=nasty, dtype="f32", version=nasty, plan=nasty),
+          a_record(device=nasty, dtype="</td>"), a_record(device=nasty, rung="r99", refused=nasty, verified="no"))
+    page = report("a.jsonl")
+    text = open("page.html", encoding="utf-8").read()
+    assert text.count("<script") == 1 and text.count("</script") == 1 and "<img" not in text and "<!--" not in text
+    assert not any(c in text for c in "\u202e\ufffe\x85\U0001fffe")
+    assert json.loads(page.lines()[0])["device"] == nasty, "the embedded record is another one"
+
+
+@case
+def numbers_that_are_none_are_refused():
+    reading()
+    for field, value, says in (("median_s", "1e999", "line 2"), ("median_s", "NaN", "line 2"), ("gflops", "-1", "gflops"), ("m", "1.5", "m: found a fraction"),
+                               ("m", "-3", "m: found -3"), ("n", "99999999999999999999", "line 2"), ("k", '"7"', "k: found a string"), ("device", "7", "device: found a number"),
+                               ("tile", "4294967296", "tile: found 4294967296"), ("bytes_asked", "1e300", "bytes_asked"), ("op_a", '"x"', "op_a"),
+                               ("median_s", "0", "median_s"), ("device", '"' + "x" * 1001 + '"', "device: a string of 1001 bytes"), ("rung", "[]", "rung: found an array")):
+        line = json.dumps(a_record()).replace(json.dumps(field) + ": " + json.dumps(a_record()[field]), json.dumps(field) + ": " + value)
+        write("bad.jsonl", a_record(), line)
+        bad(6, "report", "bad.jsonl", "-o", "x.html", says=["bad.jsonl: line 2", says])
+
+
+@case
+def fields_that_must_be_there():
+    reading()
+    for field in ("engine", "device", "dtype", "m", "n", "k", "method", "median_s", "gflops", "verified"):
+        write("null.jsonl", a_record(**{field: None}))
+        bad(6, "report", "null.jsonl", "-o", "x.html", says=["null.jsonl: line 1", field])
+        gone = a_record()
+        del gone[field]
+        write("gone.jsonl", gone)
+        bad(6, "report", "gone.jsonl", "-o", "x.html", says=["gone.jsonl: line 1", field])
+    write("few.jsonl", {k: v for k, v in a_record().items() if k in ("engine", "device", "rung", "dtype", "m", "n", "k", "method", "median_s", "gflops", "verified")})
+    report("few.jsonl")
+
+
+@case
+def huge_and_tiny_numbers_are_drawn():
+    reading()
+    for gflops in (1e-12, 1e29):
+        write("a.jsonl", a_record(gflops=gflops, peak_gflops=1e30), a_record(rung="r03_coalesced", gflops=gflops * 1.0000001), a_record(rung="r01_naive", m=0, n=0, k=0))
+        report("a.jsonl")
+    write("b.jsonl", *[a_record(rung="r%02d_x" % i, gflops=10.0 ** (30 - 2 * i), bytes_asked=10.0 ** i) for i in range(30)])
+    report("b.jsonl")
+
+
+@case
+def broken_files_are_refused():
+    reading()
+    whole = json.dumps(a_record())
+    for text, says in (("", "holds no record"), ("\n\n", "holds no record"), (whole[:100], "line 1: column"), (whole + "\n{", "line 2: column"), ("[]", "line 1: found an array"),
+                       ("1", "line 1"), (whole + whole, "line 1: column"), (whole.replace('"m"', '"n"'), "duplicate"), ('{"a": "\\ud800"}', "line 1"),
+                       ("[" * 5000, "line 1")):
+        open("broken.jsonl", "w").write(text)
+        bad(6, "report", "broken.jsonl", "-o", "x.html", says=["broken.jsonl", says])
+    open("bytes.jsonl", "wb").write(whole.replace("Device X", "Device \xff").encode("latin-1"))
+    bad(6, "report", "bytes.jsonl", "-o", "x.html", says="bytes.jsonl: line 1")
+    open("zero.jsonl", "wb").write(whole.encode() + b"\0")
+    bad(6, "report", "zero.jsonl", "-o", "x.html", says="zero.jsonl: line 1")
+    os.mkdir("folder.jsonl")
+    bad(6, "report", "folder.jsonl", "-o", "x.html", says=["folder.jsonl", "directory"])
+    bad(6, "report", "missing.jsonl", "-o", "x.html", says=["missing.jsonl", "No such file"])
+    with open("long.jsonl", "w") as file:
+        file.write('{"device": "')
+        for _ in range(100):
+            file.write("x" * 1000000)
+    bad(6, "report", "long.jsonl", "-o", "x.html", says=["long.jsonl: line 1", "longer than 65536 bytes"])
+    write("many.jsonl", *[whole] * 10001)
+    bad(6, "report", "many.jsonl", "-o", "x.html", says=["many.jsonl: line 10001", "more than 10000 records"])
+
+
+@case
+def a_page_of_very_many_records_says_that_they_are_not_in_it():
+    reading()
+    write("many.jsonl", *[a_record(gflops=float(i)) for i in range(1, 3000)])
+    page = report("many.jsonl")
+    assert page.lines() == [] and "are not part of it" in "".join(page.words)
+
+
+@case
+def no_page_is_larger_than_it_may_be():
+    reading()
+    write("sizes.jsonl", *[a_record(m=n, n=n, k=n) for n in range(1, 9000)])
+    bad(6, "report", "sizes.jsonl", "-o", "x.html", says=["the page would have", "give fewer records"])
+    write("texts.jsonl", *[a_record(device=f"{i}" + "<" * 990, method="&" * 1000) for i in range(24)])
+    report("texts.jsonl")
+
+
+@case
+def the_page_appears_whole_or_not_at_all():
+    reading()
+    write("a.jsonl", a_record())
+    bad(2, "report", "a.jsonl", says="-o FILE is missing")
+    bad(7, "report", "a.jsonl", "-o", "nowhere/x.html", says="nowhere/x.html")
+    bad(7, "report", "a.jsonl", "-o", "/dev/full", says="cannot be written")
+    open("kept.html", "w").write("kept")
+    write("b.jsonl", "{")
+    bad(6, "report", "a.jsonl", "b.jsonl", "-o", "kept.html", says="b.jsonl")
+    assert open("kept.html").read() == "kept"
+
+
+if __name__ == "__main__":
+    sys.exit(cli.main(sys.argv[1:]))
