@@ -432,6 +432,51 @@ static void conflicts_case(void)
     tap_result(slow > 2 && fabs(banks - 1749) < 1, "r03 takes %g times r04; wavefronts allow %g GFLOP/s", slow, banks);
 }
 
+/* The rules on requests of half a warp or a whole, whose cost the guides and the counters give. */
+static void rules_case(void)
+{
+    static const struct {
+        const char *about;
+        access_era era;
+        access_kind kind;
+        int lanes, words, first, step, group, group_step; /* lane l: byte first + l % group * step + l / group * group_step */
+        double transactions, moved;                       /* moved 0: not said */
+    } rows[] = {
+        {"64 aligned bytes in order", ERA_1_0, LOAD_A, 16, 1, 64, 4, 16, 0, 1, 64},
+        {"in order, but a word aside", ERA_1_0, LOAD_A, 16, 1, 68, 4, 16, 0, 16, 512},
+        {"8 lanes in order", ERA_1_0, LOAD_A, 8, 1, 64, 4, 16, 0, 1, 64},
+        {"one word", ERA_1_0, LOAD_A, 16, 1, 64, 0, 16, 0, 16, 512},
+        {"one word", ERA_1_2, LOAD_A, 16, 1, 64, 0, 16, 0, 1, 32},
+        {"a word aside within 128 bytes", ERA_1_2, LOAD_A, 16, 1, 4, 4, 16, 0, 1, 128},
+        {"split between two segments", ERA_1_2, LOAD_A, 16, 1, 80, 4, 16, 0, 2, 96},
+        {"a segment each", ERA_1_2, LOAD_A, 16, 1, 0, 256, 16, 0, 16, 512},
+        {"a line each", ERA_2_0, LOAD_A, 32, 1, 0, 128, 32, 0, 32, 4096},
+        {"stores go by sectors", ERA_2_0, STORE_C, 32, 1, 0, 4, 32, 0, 4, 128},
+        {"a word aside", ERA_NOW, LOAD_A, 32, 1, 4, 4, 32, 0, 5, 160},
+        {"one word for all", ERA_1_0, READ_A_TILE, 16, 1, 0, 0, 16, 0, 1, 0},
+        {"two words of two banks, 8 lanes each", ERA_1_0, READ_A_TILE, 16, 1, 0, 0, 8, 4, 2, 0},
+        {"two words of two banks", ERA_NOW, READ_A_TILE, 32, 1, 0, 0, 16, 4, 1, 0},
+        {"two words of one bank", ERA_NOW, READ_A_TILE, 32, 1, 0, 0, 16, 128, 2, 0},
+        {"16 bytes for all", ERA_NOW, READ_A_TILE, 32, 4, 0, 0, 32, 0, 2, 0},
+        {"16 bytes side by side", ERA_NOW, READ_A_TILE, 32, 4, 0, 16, 32, 0, 4, 0},
+        {"16 bytes down a column of T = 16", ERA_NOW, READ_B_TILE, 32, 4, 0, 64, 16, 0, 16, 0},
+        {"16 bytes down a column of T = 32", ERA_NOW, READ_B_TILE, 32, 4, 0, 128, 32, 0, 32, 0},
+        {"nobody", ERA_NOW, LOAD_A, 0, 1, 0, 0, 1, 0, 0, 0},
+    };
+    if (!tap_case("rules of transactions and banks")) return;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int64_t address[ACCESS_WARP];
+        for (int lane = 0; lane < ACCESS_WARP; lane++)
+            address[lane] = lane < rows[i].lanes ? rows[i].first + lane % rows[i].group * rows[i].step + lane / rows[i].group * rows[i].group_step : -1;
+        access_cost c = access_price(rows[i].era, rows[i].kind, address, rows[i].words);
+        if (c.transactions == rows[i].transactions && (rows[i].moved == 0 || c.moved == rows[i].moved)) continue;
+        tap_result(false, "%s, %s, on %s: %g transactions of %g bytes, expected %g of %g", access_kind_text(rows[i].kind), rows[i].about, access_era_text(rows[i].era),
+                   c.transactions, c.moved, rows[i].transactions, rows[i].moved);
+        return;
+    }
+    tap_result(true, "%s", "");
+}
+
 static void models_case(void)
 {
     static const char *const models[][2] = {{"8800 GT", "*GeForce 8800 GT"}, {"8800 gtx", "*GeForce 8800 GTX"}, {"GTX 280", "*GeForce GTX 280"},
@@ -467,6 +512,7 @@ int main(int argc, char **argv)
             if (strcmp(row->lab.engine, "cuda") == 0) totals_case(row, tile); /* the model knows no engine */
         }
     }
+    rules_case();
     skinny_case();
     averages_case();
     ratios_case();
