@@ -78,6 +78,7 @@ static exit_code choose_shape(explain *x)
     x->block_m = k->tile_m > 0 ? k->tile_m : x->tile, x->block_n = k->tile_n > 0 ? k->tile_n : x->tile;
     x->block_k = k->tile_k > 0 ? k->tile_k : x->tile;
     if (!host && k->tile_m == 1) x->block_k = 0;
+    x->rolled = rung_is_rolled(k);
     x->i = 3, x->j = 11;
     if (opt->element.count > 0) x->i = opt->element.items[0], x->j = opt->element.items[opt->element.count - 1];
     if (opt->element.count == 1) return say(EXIT_USAGE, "--element: found one number, expected row and column such as 3,11");
@@ -232,6 +233,9 @@ static void write_object(const explain *x)
     object_number(&o, "bank_degree_load", d.bank_degree_load);
     object_number(&o, "bank_degree_store", d.bank_degree_store);
     object_text(&o, "no_model", x->modelled ? NULL : x->no_model);
+    object_text(&o, "binary", x->binary);
+    object_number(&o, "loop_instructions", x->binary[0] != '\0' ? x->loop_instructions : (double)NAN);
+    object_number(&o, "loop_multiply_adds", x->binary[0] != '\0' ? x->loop_multiply_adds : (double)NAN);
     if (x->gpu != NULL) {
         char name[DEVICES_NAME];
         object_text(&o, "gpu", devices_name(x->gpu, name));

@@ -17,6 +17,9 @@ typedef struct explain {
     access_launch launch;
     char no_model[600];
     const published_device *gpu; /* of --gpu; NULL: not given */
+    bool rolled;                 /* it has a default build beside */
+    char binary[8];              /* what explain_binary found: "sass", "ptx", "host"; "": nothing */
+    int loop_instructions, loop_multiply_adds;
 } explain;
 
 void explain_heading(const explain *x, const char *text);
@@ -25,7 +28,7 @@ void explain_pictures(const explain *x);   /* the documents' pictures for the el
 void explain_arithmetic(const explain *x); /* flop, bytes asked, their ratio: as formulas and in numbers */
 void explain_accesses(const explain *x);   /* one warp's requests, lane by lane; what they cost on each generation */
 void explain_bounds(const explain *x);     /* on the documents' devices, the one of --gpu, or the present one */
-exit_code explain_binary(const explain *x); /* the inner loop as machine code, and its mix */
+exit_code explain_binary(explain *x);      /* the inner loop as machine code, and its mix */
 exit_code explain_tables(session *s);       /* the documents' own tables */
 
 #endif

@@ -18,7 +18,7 @@ static const char *loops_text(const access_row *row)
 /* A letter for each different unit that a lane's first word lies in: a, b, ... in order of appearance; '-' for an idle lane. */
 static void letters(const int64_t address[ACCESS_WARP], int unit, char out[ACCESS_WARP + 1])
 {
-    int64_t seen[ACCESS_WARP];
+    int64_t seen[ACCESS_WARP] = {0};
     int count = 0;
     for (int lane = 0; lane < ACCESS_WARP; lane++) {
         int at = 0;

@@ -42,7 +42,18 @@ void explain_arithmetic(const explain *x)
 static void print_bound_header(FILE *text)
 {
     fprintf(text, "%-26s %8s %9s | %11s %9s | %9s %9s %9s | %s\n", "", "", "", "bound_asked", "bound", "shared", "issue", "traffic", "predicted");
-    fprintf(text, "%-26s %8s %9s | %11s %9s | %9s %9s %9s | %s\n", "GFLOP/s", "GB/s", "peak", "no cache", "roofline", "banks", "rate", "no cache", "none to full overlap");
+    fprintf(text, "%-26s %8s %9s | %11s %9s | %9s %9s %9s | %s\n", "GFLOP/s", "GB/s", "peak", "no cache", "roofline", "banks", "rate", "no cache", "no overlap to full");
+}
+
+/* On devices with caches, which serve part of the traffic: the least of the bounds that hold there. */
+static void print_least(FILE *text, const prediction *y)
+{
+    term_number t;
+    double least = y->bound_gflops;
+    const char *what = "roofline";
+    if (y->issue_gflops < least) least = y->issue_gflops, what = "issue";
+    if (y->shared_gflops < least) least = y->shared_gflops, what = "banks";
+    fprintf(text, "at most %s: %s\n", term_gflops(least, t), what);
 }
 
 static void print_bounds(const explain *x, const char *name, double gbps, double peak_gflops, const published_device *d)
@@ -62,8 +73,8 @@ static void print_bounds(const explain *x, const char *name, double gbps, double
     fprintf(text, " %9s %9s %9s | ", term_gflops(y.shared_gflops, t[4]), term_gflops(y.issue_gflops, t[5]), term_gflops(flops / y.memory_s / 1e9, t[6]));
     if (!y.fits)
         fprintf(text, "%d threads in a block: too many\n", x->launch.block_x * x->launch.block_y);
-    else if (d->cache_kib > 0 || access_era_of(d->capability) > ERA_1_2)
-        fprintf(text, "caches serve part: not said\n");
+    else if (access_era_of(d->capability) > ERA_1_2)
+        print_least(text, &y);
     else
         fprintf(text, "%s to %s\n", term_gflops(flops / y.serial_s / 1e9, t[0]), term_gflops(flops / y.overlapped_s / 1e9, t[1]));
 }
@@ -114,5 +125,6 @@ void explain_bounds(const explain *x)
     }
     fprintf(text, "bound_asked  what the bytes asked allow at memory's bandwidth, at most the peak: the documents' bound; caches may beat it\n"
                   "bound        min(peak, flop / compulsory bytes x bandwidth), the roofline: nothing may beat it\n"
-                  "shared, issue, traffic   what wavefronts of shared memory, instructions, and the bytes that transactions move allow, each alone\n");
+                  "shared, issue, traffic   what wavefronts of shared memory, instructions (loops as the rung holds them, without the address arithmetic of\n"
+                  "             a tile's loads), and the bytes that transactions move allow, each alone; where caches are, traffic is not a bound\n");
 }

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include "../lab/published.h"
 #include "../lab/roofline.h"
 #include "device.h"
 #include "explain.h"
@@ -12,15 +13,9 @@
 #include "side.h"
 #include "term.h"
 
-enum { SIDE = 4096, SKINNY = 3, DEVICES = 2, TILE = 16 };
+enum { SIDE = 4096, SKINNY = PUBLISHED_RUNGS, DEVICES = PUBLISHED_DEVICES, TILE = PUBLISHED_WIDTH };
 
 static const char *const skinny_rungs[SKINNY] = {"s1_unoptimised", "s2_shared_a", "s3_shared_ab"};
-
-/* Document 004, table 1: GB/s of s1, s2, s3. */
-static const struct {
-    const char *model;
-    double gbps[SKINNY];
-} published[DEVICES] = {{"GTX 280", {8.7, 14.3, 29.7}}, {"8800 GTX", {0.7, 8.2, 15.7}}};
 
 static const tw_lab_kernel *row_of(const char *engine, const char *rung)
 {
@@ -79,7 +74,7 @@ static void print_skinny(session *s, const double measured[SKINNY], int64_t side
     FILE *text = s->text;
     title(s, "Document 004, table 1: effective bandwidth of C(m x n) = A(m x 16) B(16 x n), GB/s at 4096 x 4096");
     fprintf(text, "%-16s", "");
-    for (int d = 0; d < DEVICES; d++) fprintf(text, " | %-38s", published[d].model);
+    for (int d = 0; d < DEVICES; d++) fprintf(text, " | %-38s", published[d].device);
     fprintf(text, " | present\n%-16s", "");
     for (int d = 0; d < DEVICES; d++) fprintf(text, " | %9s %9s %7s %10s", "published", "predicted", "ratio", "overlapped");
     fprintf(text, " | %8s\n", "measured");
@@ -88,13 +83,13 @@ static void print_skinny(session *s, const double measured[SKINNY], int64_t side
         for (int d = 0; d < DEVICES; d++) {
             access_launch l;
             char why[200];
-            const published_device *device = devices_model(published[d].model);
+            const published_device *device = devices_model(published[d].device);
             tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, SIDE, SIDE, TILE);
             if (device == NULL || !access_open(&l, row_of("cuda", skinny_rungs[i]), TILE, &p, why, sizeof why)) continue;
             prediction x = predict_on(&l, device);
             double serial = predict_effective_gbps(&l, x.serial_s), overlapped = predict_effective_gbps(&l, x.overlapped_s);
             fprintf(text, " | %9.1f %9.2f %7.2f %10.2f", published[d].gbps[i], serial, serial / published[d].gbps[i], overlapped);
-            write_skinny(s, skinny_rungs[i], published[d].model, published[d].gbps[i], &x, serial, overlapped);
+            write_skinny(s, skinny_rungs[i], published[d].device, published[d].gbps[i], &x, serial, overlapped);
         }
         if (isnan(measured[i]))
             fprintf(text, " | %8s\n", "-");

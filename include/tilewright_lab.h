@@ -97,6 +97,21 @@ TW_API double tw_lab_run_prepare_s(const tw_lab_run *run);
 /* tw_lab_run_resources - what the compiler made of the kernel; -1 where the engine cannot tell. */
 TW_API void tw_lab_run_resources(const tw_lab_run *run, tw_lab_resources *out);
 
+/* Code that a GPU's compiler makes of a row. form: "cubin" (CUDA's machine code), "ptx", or "binary" (an OpenCL driver's own, PTX on
+ * NVIDIA's); target: what it was made for. */
+typedef struct tw_lab_code {
+    char form[8], target[24];
+    void *bytes;
+    int64_t size;
+} tw_lab_code;
+
+/* tw_lab_code_make - compile the row of choice as it would be for this problem, and keep the code; tw_lab_code_free() when done. context NULL:
+ * a CUDA row for compute capability sm (90: 9.0), without a device, by NVRTC alone; else sm 0 is the device's. ptx 1: PTX where the
+ * engine has the choice. TW_NO_KERNEL where code is not made at run time: the cpu's is the library's own. */
+TW_API tw_status tw_lab_code_make(tw_context *context, const tw_lab_choice *choice, const tw_problem *problem, int sm, int ptx,
+                                  tw_lab_code *out);
+TW_API void tw_lab_code_free(tw_lab_code *code); /* a zeroed one is fine */
+
 /* tw_lab_engine_state - 1 when the engine has a device, else 0; text says in a sentence what there is, or what is missing and how to get
  * it. Engines: "cpu", "opencl", "cuda"; NULL text is allowed. -1: no such engine. */
 TW_API int tw_lab_engine_state(const char *engine, char *text, int text_bytes);

@@ -11,7 +11,8 @@
  *   since     a warp's request moves sectors of 32 bytes                       CUDA C Programming Guide, compute capability 5.x to 9.x
  *   shared    1.x: a half-warp and 16 banks, each step serves one word to all that want it, and of the other banks one lane each
  *             (guide 3.0, G.3.3); since: a warp and 32 banks, all lanes that want one word are served together. Lanes of 16 bytes go by
- *             half-warps (measured on an H200: a broadcast takes 2 wavefronts); on 1.x they are four accesses of a word */
+ *             half-warps (measured on an H200: a broadcast takes 2 wavefronts; lanes that share with others than their half take fewer, and
+ *             no row has such); on 1.x they are four accesses of a word */
 #ifndef TILEWRIGHT_ACCESS_H
 #define TILEWRIGHT_ACCESS_H
 

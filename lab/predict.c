@@ -68,8 +68,9 @@ predict_degrees predict_average(const access_launch *l, access_era era)
 }
 
 /* Instructions of all warps: loads, stores and multiply-adds, and for each round of a loop that is not written out five more: two
- * addresses, a counter, a compare and a branch. So many has the binary of r04's inner loop (8 with 1 multiply-add) and of r05's (26 with
- * 16) for compute capability 9.0. The first and last instructions of a kernel are not counted. */
+ * addresses, a counter, a compare and a branch. For compute capability 9.0 the binary of r04's inner loop has as many (8 with 1 multiply-add),
+ * r05's one more (27 with 16), r01's four more (12 with 1), since addresses are of 64 bits there. Not counted: the first and last instructions
+ * of a kernel, and the addresses of a tile's loads. */
 static double instructions_of(const access_launch *l)
 {
     enum { OVERHEAD = 5 };
@@ -142,12 +143,13 @@ prediction predict_on(const access_launch *l, const published_device *d)
     }
     x.fits = g != NULL && l->block_x * l->block_y <= g->block_threads;
     if (g != NULL) {
-        double clock = peak / (2.0 * d->cores), instructions, wavefronts, more[2];
-        count_rows(l, era, false, false, &instructions, &wavefronts);
+        double clock = d->multiprocessors * peak / (2.0 * d->cores), requests, wavefronts, more[2]; /* of all multiprocessors together */
+        count_rows(l, era, false, false, &requests, &wavefronts);
         count_rows(l, era, false, true, &more[0], &more[1]);
-        wavefronts += more[1];
-        if (wavefronts > 0) x.shared_gflops = flops / wavefronts * d->multiprocessors * clock * g->wavefronts / 1e9;
-        x.issue_s = instructions_of(l) / (d->multiprocessors * clock * g->instructions);
+        requests += more[0], wavefronts += more[1];
+        if (wavefronts > 0) x.shared_gflops = flops / wavefronts * clock * g->wavefronts / 1e9;
+        x.issue_s = instructions_of(l) / (clock * g->instructions);
+        if (era <= ERA_1_2) x.issue_s += (wavefronts - requests) / (clock * g->wavefronts); /* an instruction that conflicts is issued again */
         x.issue_gflops = flops / x.issue_s / 1e9;
     }
     x.serial_s = x.memory_s + x.issue_s, x.overlapped_s = fmax(x.memory_s, x.issue_s);

@@ -363,6 +363,39 @@ void tw_lab_run_resources(const tw_lab_run *run, tw_lab_resources *out)
         run->context->ops->resources(run->context->engine, &run->runnable, out);
 }
 
+/* A device that takes every CUDA row of its compute capability: for compiling without one. */
+static device_facts any_cuda(int sm)
+{
+    return (device_facts){.engine = "cuda", .threads = 1, .copies = true, .sm = sm, .most_threads = 1024, .multiprocessors = 1,
+                          .tensor_maps = sm >= 90, .local_bytes = 227 << 10, .largest_bytes = INT64_MAX};
+}
+
+tw_status tw_lab_code_make(tw_context *context, const tw_lab_choice *choice, const tw_problem *problem, int sm, int ptx, tw_lab_code *out)
+{
+    static const char stand_in[256] __attribute__((aligned(256)));
+    tw_problem host, p;
+    plan made;
+    if (out == NULL) return fail(TW_BAD_ARGUMENT, "code is NULL");
+    *out = (tw_lab_code){.size = 0};
+    if (context != NULL) {
+        TRY(settle(&context, choice, problem, stand_in, stand_in, stand_in, &host, &p));
+        TRY(plan_find(&p, &context->facts, choice, &made));
+        if (context->ops->code == NULL) return fail(TW_NO_KERNEL, "%s is not compiled at run time: its code is the library's own", made.row->lab.name);
+        return context->ops->code(context->engine, &made, sm, ptx != 0, out);
+    }
+    device_facts facts = any_cuda(sm);
+    if (choice == NULL || choice->kernel == NULL || problem == NULL) return fail(TW_BAD_ARGUMENT, "without a device, a kernel and a problem must be named");
+    TRY(problem_load(problem, stand_in, stand_in, stand_in, &p));
+    TRY(plan_find(&p, &facts, choice, &made));
+    return cuda_engine.code(NULL, &made, sm, ptx != 0, out);
+}
+
+void tw_lab_code_free(tw_lab_code *code)
+{
+    if (code != NULL) free(code->bytes);
+    if (code != NULL) *code = (tw_lab_code){.size = 0};
+}
+
 const char *tw_lab_engine_at(int index)
 {
     return index >= 0 && index < ENGINE_COUNT ? engines[index]->name : NULL;

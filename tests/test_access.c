@@ -416,6 +416,67 @@ static void ratios_case(void)
     tap_result(true, "%s", "");
 }
 
+/* What conflicts is slower, on old devices and new: r03 than r04; and by wavefronts alone r03 on an H200 may do 1749 GFLOP/s (it does 1680). */
+static void conflicts_case(void)
+{
+    access_launch r03, r04;
+    char why[WHY] = "";
+    const published_device *gtx = devices_model("GTX 280"), *h200 = devices_model("H200");
+    if (!tap_case("conflicts cost time")) return;
+    bool open = gtx != NULL && h200 != NULL && open_square(&r03, "cuda_f32_r03_coalesced", 16, 4096, why) && open_square(&r04, "cuda_f32_r04_banks", 16, 4096, why);
+    if (!open) {
+        tap_result(false, "%s", why);
+        return;
+    }
+    double slow = predict_on(&r03, gtx).overlapped_s / predict_on(&r04, gtx).overlapped_s, banks = predict_on(&r03, h200).shared_gflops;
+    tap_result(slow > 2 && fabs(banks - 1749) < 1, "r03 takes %g times r04; wavefronts allow %g GFLOP/s", slow, banks);
+}
+
+/* The rules on requests of half a warp or a whole, whose cost the guides and the counters give. */
+static void rules_case(void)
+{
+    static const struct {
+        const char *about;
+        access_era era;
+        access_kind kind;
+        int lanes, words, first, step, group, group_step; /* lane l: byte first + l % group * step + l / group * group_step */
+        double transactions, moved;                       /* moved 0: not said */
+    } rows[] = {
+        {"64 aligned bytes in order", ERA_1_0, LOAD_A, 16, 1, 64, 4, 16, 0, 1, 64},
+        {"in order, but a word aside", ERA_1_0, LOAD_A, 16, 1, 68, 4, 16, 0, 16, 512},
+        {"8 lanes in order", ERA_1_0, LOAD_A, 8, 1, 64, 4, 16, 0, 1, 64},
+        {"one word", ERA_1_0, LOAD_A, 16, 1, 64, 0, 16, 0, 16, 512},
+        {"one word", ERA_1_2, LOAD_A, 16, 1, 64, 0, 16, 0, 1, 32},
+        {"a word aside within 128 bytes", ERA_1_2, LOAD_A, 16, 1, 4, 4, 16, 0, 1, 128},
+        {"split between two segments", ERA_1_2, LOAD_A, 16, 1, 80, 4, 16, 0, 2, 96},
+        {"a segment each", ERA_1_2, LOAD_A, 16, 1, 0, 256, 16, 0, 16, 512},
+        {"a line each", ERA_2_0, LOAD_A, 32, 1, 0, 128, 32, 0, 32, 4096},
+        {"stores go by sectors", ERA_2_0, STORE_C, 32, 1, 0, 4, 32, 0, 4, 128},
+        {"a word aside", ERA_NOW, LOAD_A, 32, 1, 4, 4, 32, 0, 5, 160},
+        {"one word for all", ERA_1_0, READ_A_TILE, 16, 1, 0, 0, 16, 0, 1, 0},
+        {"two words of two banks, 8 lanes each", ERA_1_0, READ_A_TILE, 16, 1, 0, 0, 8, 4, 2, 0},
+        {"two words of two banks", ERA_NOW, READ_A_TILE, 32, 1, 0, 0, 16, 4, 1, 0},
+        {"two words of one bank", ERA_NOW, READ_A_TILE, 32, 1, 0, 0, 16, 128, 2, 0},
+        {"16 bytes for all", ERA_NOW, READ_A_TILE, 32, 4, 0, 0, 32, 0, 2, 0},
+        {"16 bytes side by side", ERA_NOW, READ_A_TILE, 32, 4, 0, 16, 32, 0, 4, 0},
+        {"16 bytes down a column of T = 16", ERA_NOW, READ_B_TILE, 32, 4, 0, 64, 16, 0, 16, 0},
+        {"16 bytes down a column of T = 32", ERA_NOW, READ_B_TILE, 32, 4, 0, 128, 32, 0, 32, 0},
+        {"nobody", ERA_NOW, LOAD_A, 0, 1, 0, 0, 1, 0, 0, 0},
+    };
+    if (!tap_case("rules of transactions and banks")) return;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int64_t address[ACCESS_WARP];
+        for (int lane = 0; lane < ACCESS_WARP; lane++)
+            address[lane] = lane < rows[i].lanes ? rows[i].first + lane % rows[i].group * rows[i].step + lane / rows[i].group * rows[i].group_step : -1;
+        access_cost c = access_price(rows[i].era, rows[i].kind, address, rows[i].words);
+        if (c.transactions == rows[i].transactions && (rows[i].moved == 0 || c.moved == rows[i].moved)) continue;
+        tap_result(false, "%s, %s, on %s: %g transactions of %g bytes, expected %g of %g", access_kind_text(rows[i].kind), rows[i].about, access_era_text(rows[i].era),
+                   c.transactions, c.moved, rows[i].transactions, rows[i].moved);
+        return;
+    }
+    tap_result(true, "%s", "");
+}
+
 static void models_case(void)
 {
     static const char *const models[][2] = {{"8800 GT", "*GeForce 8800 GT"}, {"8800 gtx", "*GeForce 8800 GTX"}, {"GTX 280", "*GeForce GTX 280"},
@@ -451,9 +512,11 @@ int main(int argc, char **argv)
             if (strcmp(row->lab.engine, "cuda") == 0) totals_case(row, tile); /* the model knows no engine */
         }
     }
+    rules_case();
     skinny_case();
     averages_case();
     ratios_case();
+    conflicts_case();
     models_case();
     changed_case("another word of A's tile", &(subject){kernel_named("cuda_f32_r04_banks"), 16, TW_N, TW_N, "fmaf(a_tile[ty][p]", "fmaf(a_tile[p][ty]"});
     changed_case("rows of 21 words", &(subject){kernel_named("opencl_f32_r05_outer"), 16, TW_N, TW_N, "ROW = 20", "ROW = 21"});

@@ -84,6 +84,17 @@ static void error_cases(void)
     expect_failure("options.size", tw_open(&options, &context), TW_BAD_ARGUMENT, "options.size is 1");
     expect_failure("context NULL", tw_open(NULL, NULL), TW_BAD_ARGUMENT, "context is NULL");
     expect_failure("count NULL", tw_devices(NULL, 0, NULL), TW_BAD_ARGUMENT, "count is NULL");
+    tw_lab_code code;
+    expect_failure("code NULL", tw_lab_code_make(NULL, NULL, &p, 90, 0, NULL), TW_BAD_ARGUMENT, "code is NULL");
+    expect_failure("code of no kernel", tw_lab_code_make(NULL, NULL, &p, 90, 0, &code), TW_BAD_ARGUMENT, "a kernel and a problem must be named");
+    expect_failure("code of a CPU's kernel", tw_lab_code_make(NULL, &(tw_lab_choice){.kernel = "cpu_f32_r01_naive"}, &p, 90, 0, &code), TW_NO_KERNEL, "");
+    tw_context *host = NULL;
+    tw_options cpu = {.size = sizeof cpu, .engine = "cpu"};
+    if (tw_open(&cpu, &host) == TW_OK)
+        expect_failure("code of the cpu engine", tw_lab_code_make(host, NULL, &p, 0, 0, &code), TW_NO_KERNEL, "is not compiled at run time");
+    tw_close(host);
+    tw_lab_code_free(&code);
+    tw_lab_code_free(NULL);
     tw_device device = {0};
     int32_t count;
     expect_failure("device.size", tw_devices(&device, 1, &count), TW_BAD_ARGUMENT, "devices[0].size is 0");

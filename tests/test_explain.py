@@ -8,8 +8,10 @@ PROGRAM is the path of the program ($TILEWRIGHT without it). Prints TAP. Needs n
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 
 PROGRAM = os.environ.get("TILEWRIGHT", "build/tilewright")
 ROOT = os.environ.get("TILEWRIGHT_SOURCE", os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
@@ -65,7 +67,7 @@ def line(output, start):
 def rungs(engine):
     """From the table of kernels, so that a new rung is tried too."""
     table = open(os.path.join(ROOT, "kernels", "kernels.def")).read()
-    rows = {"cpu": r"^CPU_RUNG\((\w+)", "opencl": r"^GPU_RUNG\((\w+)", "cuda": r"^(?:GPU|CUDA)_RUNG\((\w+)"}[engine]
+    rows = {"cpu": r"^CPU_(?:RUNG|WIDE)\((\w+)", "opencl": r"^GPU_RUNG\((\w+)", "cuda": r"^(?:GPU|CUDA)_RUNG\((\w+)"}[engine]
     found = re.findall(rows, table, re.M) + (["r14_peak"] if engine == "cpu" else [])
     assert len(found) > 5, table
     return list(dict.fromkeys(found))
@@ -217,6 +219,94 @@ def any_shape():
         for shape in "1x1x1", "1x100000000x1", "100000000x100000000x100000000", "17x15x31":
             has(text(rung, "--shape", shape), "In numbers")
     has(text("s3", "--shape", "1x1x16"), "In numbers")
+
+
+# ---- the binary -------------------------------------------------------------------------------------------------------
+
+SASS = """\
+//--------------------- .text.r04_banks --------------------------
+r04_banks:
+        /*0000*/                   LDC R1, c[0x0][0x28] ;
+.L_x_2:
+        /*0010*/                   LDG.E R9, desc[UR4][R8.64] ;
+        /*0020*/                   BAR.SYNC.DEFER_BLOCKING 0x0 ;
+.L_x_1:
+        /*0030*/                   LDS R13, [R16] ;
+        /*0040*/                   LDS R14, [R20] ;
+        /*0050*/                   HFMA2.MMA R5, -RZ, RZ, 0, 0 ;
+        /*0060*/                   FFMA R4, R13, R14, R4 ;
+        /*0070*/               @P0 BRA `(.L_x_1) ;
+        /*0080*/              @!P1 BRA `(.L_x_2) ;
+        /*0090*/                   FFMA R5, R4, UR6, R5 ;
+        /*00a0*/                   EXIT ;
+"""
+
+
+def nvrtc():
+    """The path of a CUDA compiler, as tests/get_nvrtc.sh finds one without fetching it."""
+    named = os.environ.get("TILEWRIGHT_NVRTC", "")
+    if named == "" and shutil.which("ldconfig"):
+        known = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True).stdout
+        named = next(iter(re.findall(r"libnvrtc\.so\.[\d.]* .*=> (\S+)", known)), "")
+    if not os.path.exists(named):
+        raise Skip("no NVRTC: tests/get_nvrtc.sh fetches one, TILEWRIGHT_NVRTC names it")
+    return named
+
+
+def binary(*words, tools=None, **env):
+    """What --binary prints with these tools, texts of shell scripts, alone on PATH; the folder for temporary files must be left empty."""
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as temporary:
+        for name, script in (tools or {}).items():
+            path = os.path.join(folder, name)
+            with open(path, "w") as file:
+                file.write(script)
+            os.chmod(path, 0o755)
+        path = {"PATH": folder} if tools is not None else {}
+        shown = text(*words, "--binary", "--gpu", "P100", env={**path, "TMPDIR": temporary, **env})
+        assert os.listdir(temporary) == [], os.listdir(temporary)
+        return shown[shown.index("In the binary"):]
+
+
+@case
+def sass_by_a_disassembler():
+    cat = shutil.which("cat")
+    shown = binary("r04", "--engine", "cuda", tools={"nvdisasm": f"#!/bin/sh\n[ $# = 2 ] && [ -s \"$2\" ] && {cat} <<'END'\n{SASS}END\n"}, TILEWRIGHT_NVRTC=nvrtc())
+    has(shown, "SASS of sm_90", "the innermost loop that multiplies, 5 instructions", "  * FFMA R4, R13, R14, R4", "useful     1 of 5 instructions = 20.0 %; document 000: 1 of 2",
+        "default    the compiler, left to itself: 1 of 5 = 20.0 %")
+    assert re.search(r"^ +2 +40.0 %  loads from shared memory$", shown, re.M) and "FFMA R5" not in shown and "LDG" not in shown, shown
+
+
+@case
+def ptx_where_no_disassembler_is():
+    found = nvrtc()
+    if os.path.exists("/usr/local/cuda/bin/nvdisasm"):
+        raise Skip("/usr/local/cuda/bin/nvdisasm is here")
+    for tools in {}, {"nvdisasm": "#!/bin/sh\nexit 1\n"}, {"nvdisasm": "#!/bin/sh\nkill -9 $$\n"}:
+        shown = binary("r05", "--engine", "cuda", tools=tools, TILEWRIGHT_NVRTC=found)
+        has(shown, "PTX for compute_90", "* fma.rn.f32", "document 000: 1 of 1")
+        assert shown.startswith("In the binary\nPTX") and re.search(r"^useful     16 of \d+ instructions", shown, re.M), shown
+    assert re.search(r"^useful     256 of \d+ ", binary("r06", "--engine", "cuda", tools={}, TILEWRIGHT_NVRTC=found), re.M)
+    has(binary("r13", "--engine", "cuda", tools={}, TILEWRIGHT_NVRTC=found), "* wgmma.mma_async")
+
+
+@case
+def code_of_this_processor():
+    if shutil.which("objdump") is None:
+        raise Skip("objdump (binutils) is not installed")
+    record = json.loads(text("r14", "--engine", "cpu", "--binary", "--json", "-"))
+    assert record["binary"] == "host" and 8 <= record["loop_multiply_adds"] < record["loop_instructions"], record
+    for rung in rungs("cpu"):
+        shown = binary(rung, "--engine", "cpu")
+        has(shown, "by objdump", "  * ", "document 000: 1 of ")
+
+
+@case
+def what_is_missing_is_said():
+    has(binary("r04", "--engine", "cpu", tools={}), "objdump is not on PATH: install binutils")
+    has(binary("r04", "--engine", "cpu", tools={"objdump": "#!/bin/sh\nexit 3\n"}), "objdump could not read this program")
+    has(binary("r04", "--engine", "cpu", tools={"objdump": "#!/bin/sh\necho nonsense\n"}), "no loop that multiplies was found")
+    has(binary("r04", "--engine", "cuda", tools={}, TILEWRIGHT_NVRTC="/nonexistent/libnvrtc.so"), "NVRTC", "/nonexistent/libnvrtc.so")
+    assert "In the binary" not in text("r04", "--gpu", "P100")
 
 
 def main():

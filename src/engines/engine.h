@@ -47,6 +47,8 @@ typedef struct engine_ops {
     void (*release)(engine *e, buffer *b);
     void (*drop)(engine *e, runnable *r);
     void (*resources)(engine *e, const runnable *r, tw_lab_resources *out); /* NULL: nothing to tell */
+    /* NULL: code is not made at run time. CUDA: e may be NULL, then sm is for which device */
+    tw_status (*code)(engine *e, const plan *p, int sm, bool ptx, tw_lab_code *out);
     tw_status (*peak_flops)(engine *e, tw_dtype dtype, int threads, int tries, double *flops_per_s);
     tw_status (*bandwidth)(engine *e, int64_t bytes, int threads, int tries, double *bytes_per_s);
     tw_status (*shared_bandwidth)(engine *e, int tries, double *bytes_per_s); /* NULL: blocks share no memory of their own */

@@ -270,6 +270,27 @@ static tw_status compile(const nvrtc_api *nvrtc, const char *arch, const wanted 
     return fail(TW_BUILD_FAILED, "NVRTC gave no binary of %s", w->file);
 }
 
+/* For reading: nothing is loaded or kept. */
+static tw_status cuda_code(engine *e, const plan *p, int sm, bool ptx, tw_lab_code *out)
+{
+    char arch[24];
+    size_t bytes = 0;
+    wanted w = {p->row->lab.file, p->row->gpu.entry, p->options, 0};
+    const nvrtc_api *nvrtc = nvrtc_api_load();
+    if (nvrtc == NULL) return TW_BUILD_FAILED;
+    TRY(nvrtc_arch(nvrtc, sm == 0 && e != NULL ? e->sm : sm, arch));
+    bool cubin = strncmp(arch, "sm_", 3) == 0 && !ptx;
+    if (cubin)
+        snprintf(out->target, sizeof out->target, "%s", arch);
+    else
+        snprintf(out->target, sizeof out->target, "compute_%.12s", strchr(arch, '_') + 1);
+    snprintf(out->form, sizeof out->form, "%s", cubin ? "cubin" : "ptx");
+    tw_status status = compile(nvrtc, out->target, &w, gpu_source(w.file), &out->bytes, &bytes);
+    if (status != TW_OK) out->bytes = NULL; /* freed */
+    out->size = status == TW_OK ? (int64_t)bytes : 0;
+    return status;
+}
+
 static tw_status find_function(engine *e, built *made, int dynamic_bytes)
 {
     CU_TRY(cuModuleGetFunction, (&made->function, made->module, made->entry));
@@ -672,6 +693,6 @@ static tw_status cuda_shared_bandwidth(engine *e, int tries, double *bytes_per_s
 const engine_ops cuda_engine = {
     .name = "cuda", .devices = cuda_devices, .state = cuda_state, .open = cuda_open, .describe = cuda_describe, .facts = cuda_facts,
     .prepare = cuda_prepare, .upload = cuda_upload, .launch = cuda_launch, .wait = cuda_wait, .download = cuda_download,
-    .release = cuda_release, .drop = cuda_drop, .resources = cuda_resources, .peak_flops = cuda_peak_flops,
+    .release = cuda_release, .drop = cuda_drop, .resources = cuda_resources, .code = cuda_code, .peak_flops = cuda_peak_flops,
     .bandwidth = cuda_bandwidth, .shared_bandwidth = cuda_shared_bandwidth, .close = cuda_close,
 };

@@ -300,6 +300,32 @@ static tw_status find_or_build(engine *e, const char *file, const char *entry, c
     return TW_OK;
 }
 
+/* The driver's own binary of a program: PTX on NVIDIA's. */
+static tw_status cl_code(engine *e, const plan *p, int sm, bool ptx, tw_lab_code *out)
+{
+    size_t bytes = 0;
+    cl_kernel kernel;
+    cl_program program = NULL;
+    (void)sm, (void)ptx;
+    TRY(find_or_build(e, p->row->lab.file, p->row->gpu.entry, p->options, &kernel));
+    e->cl->clReleaseKernel(kernel);
+    pthread_mutex_lock(&e->building);
+    for (const built *b = e->built; b != NULL && program == NULL; b = b->next)
+        if (strcmp(b->file, p->row->lab.file) == 0 && strcmp(b->options, p->options) == 0) program = b->program;
+    pthread_mutex_unlock(&e->building);
+    cl_int error = e->cl->clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, NULL);
+    unsigned char *binary = error == CL_SUCCESS && bytes > 0 ? calloc(1, bytes + 1) : NULL;
+    if (binary != NULL) error = e->cl->clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL);
+    if (binary == NULL || error != CL_SUCCESS) {
+        free(binary);
+        return fail(TW_BUILD_FAILED, "the OpenCL driver gives no binary of %s: %s (%d)", p->row->lab.file, cl_error_name(error), (int)error);
+    }
+    snprintf(out->form, sizeof out->form, "%s", strstr((const char *)binary, ".entry") != NULL ? "ptx" : "binary");
+    snprintf(out->target, sizeof out->target, "the device");
+    out->bytes = binary, out->size = (int64_t)bytes;
+    return TW_OK;
+}
+
 /* How many neighbours wait for each other with the barrier of one warp: NVIDIA's 32, where its compiler takes that barrier, which is probed with
  * the one kernel that has it. Others' sub-groups have widths that are known only when a kernel is compiled: there whole groups wait. */
 static int warp_of(engine *e)
@@ -608,6 +634,6 @@ static tw_status cl_bandwidth(engine *e, int64_t bytes, int threads, int tries, 
 const engine_ops opencl_engine = {
     .name = "opencl", .devices = cl_devices, .state = cl_state, .open = cl_open, .describe = cl_describe, .facts = cl_facts,
     .prepare = cl_prepare, .upload = cl_upload, .launch = cl_launch, .wait = cl_wait, .download = cl_download,
-    .release = cl_release, .drop = cl_drop, .peak_flops = cl_peak_flops, .bandwidth = cl_bandwidth, .shared_bandwidth = cl_shared_bandwidth,
+    .release = cl_release, .drop = cl_drop, .code = cl_code, .peak_flops = cl_peak_flops, .bandwidth = cl_bandwidth, .shared_bandwidth = cl_shared_bandwidth,
     .close = cl_close,
 };
