@@ -111,7 +111,7 @@ static void print_skinny(session *s, const double measured[SKINNY], int64_t side
 
 /* ---- documents 000, 002, 003 ---- */
 
-/* What the present device reaches: gbps NAN where it could not be measured. */
+/* What the present device reaches; NAN where it could not be measured. */
 typedef struct present {
     char name[128];
     double gbps, peak_gflops;
@@ -121,7 +121,8 @@ static present measure_present(session *s)
 {
     static roofs limits;
     const tw_device *d = &s->device;
-    present here;
+    present here = {"no device", NAN, NAN};
+    if (s->context == NULL) return here;
     int threads = device_is_host(d) ? d->threads : 1;
     term_progress("measuring the device's ceilings", -1);
     roofs_begin(&limits, s->context, d);
@@ -226,13 +227,13 @@ exit_code explain_tables(session *s)
     int64_t side = 0;
     const char *engine = tw_lab_engine_state("cuda", NULL, 0) == 1 ? "cuda" : tw_lab_engine_state("opencl", NULL, 0) == 1 ? "opencl" : "cpu";
     exit_code code = session_open_device(s, engine);
-    if (code == EXIT_OK && !device_is_host(&s->device)) code = measure_skinny(s, gbps, &side);
-    if (code != EXIT_OK) return code;
+    if (code == EXIT_OK && !device_is_host(&s->device)) code = measure_skinny(s, gbps, &side); /* what fails is said; the tables come all the same */
     print_skinny(s, gbps, side);
     present here = measure_present(s);
     print_ratios(s, &here);
     print_peak_share(s, &here);
     print_intensities(s);
     s->json_lines = s->json != NULL;
-    return session_flush(s);
+    exit_code flushed = session_flush(s);
+    return code != EXIT_OK ? code : flushed;
 }

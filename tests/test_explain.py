@@ -189,6 +189,15 @@ def devices_of_the_documents():
 
 
 @case
+def without_devices():
+    none = {"OCL_ICD_VENDORS": "/nonexistent", "CUDA_VISIBLE_DEVICES": ""}
+    has(text("--tables", env=none), "180 of 9300", "present    no device of the cuda or opencl engine is here")
+    for engine in "opencl", "cuda":
+        shown = text("r04", "--engine", engine, "--binary", env=none)
+        has(shown, f"no device of the {engine} engine is here", "GeForce 8800 GTX", "In the binary")
+
+
+@case
 def what_must_be_refused():
     refused("r99", says="no such rung")
     refused("r0", says="no such rung")
