@@ -331,8 +331,8 @@ void chart_roofline(FILE *out, const chart *about, const chart_roofs *roofs, con
     for (int i = 0; i < count; i++) take(&taken, (box){at(&x, dots[i].intensity) - 4, at(&y, dots[i].speed) - 4, at(&x, dots[i].intensity) + 4, at(&y, dots[i].speed) + 4});
     for (int i = 0; i < count; i++) {
         double place = at(&x, dots[i].intensity), height = at(&y, dots[i].speed);
-        if (isnan(dots[i].no_cache) || !(dots[i].no_cache < y.last)) continue;
-        double bound = at(&y, dots[i].no_cache);
+        if (isnan(dots[i].no_cache)) continue;
+        double bound = at(&y, smaller(smaller(dots[i].no_cache, roofs->peak), y.last));
         line(out, "thin dots", place, height, place, bound);
         line(out, "thin", place - 5, bound, place + 5, bound);
     }
