@@ -2,6 +2,7 @@
 #include "measure.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -54,14 +55,17 @@ static tw_status take_samples(measure_once *once, void *context, const measure_o
     int64_t runs = 0;
     int repeats = 1, count = 0;
     double total_s;
+    double start_s = measure_now_s();
     tw_status status = run(once, context, o->sets, o->warmups, &runs, &total_s);
-    while (status == TW_OK) { /* how many repeats last least_s? */
+    bool slow = total_s / o->warmups >= o->limit_s; /* what a warm-up cures is nothing beside such a run: it is a sample */
+    if (status == TW_OK && slow) times_s[count++] = total_s / o->warmups;
+    while (status == TW_OK && !slow) { /* how many repeats last least_s? The run that does is the first sample */
         status = run(once, context, o->sets, repeats, &runs, &total_s);
+        if (status == TW_OK && total_s >= o->least_s) times_s[count++] = total_s / repeats;
         if (status != TW_OK || total_s >= o->least_s || repeats >= MOST_REPEATS) break;
         double wanted = total_s > 0 ? ceil(1.25 * repeats * o->least_s / total_s) : MOST_REPEATS;
         repeats = (int)fmin(fmin(fmax(wanted, repeats + 1), 10.0 * repeats), MOST_REPEATS);
     }
-    double start_s = measure_now_s();
     while (status == TW_OK && count < o->samples) {
         if (count >= LEAST_SAMPLES && measure_now_s() - start_s >= o->limit_s) break;
         status = run(once, context, o->sets, repeats, &runs, &total_s);

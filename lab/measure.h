@@ -12,7 +12,7 @@ typedef struct measure_options {
     int samples;       /* wanted; 0: 11 */
     int warmups;       /* 0: 1 */
     int sets;          /* operand sets to rotate through; 0: 1 */
-    double limit_s;    /* stop taking samples after this long, but never before 3; 0: 10 s */
+    double limit_s;    /* stop taking samples after this long, but never before 3; a warm-up that lasts as long is a sample; 0: 10 s */
     double least_s;    /* work shorter than this is repeated within one sample and divided; 0: 1e-4 s */
 } measure_options;
 
