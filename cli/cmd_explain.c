@@ -79,13 +79,20 @@ static exit_code choose_shape(explain *x)
     x->block_k = k->tile_k > 0 ? k->tile_k : x->tile;
     if (!host && k->tile_m == 1) x->block_k = 0;
     x->rolled = rung_is_rolled(k);
-    x->i = 3, x->j = 11;
-    if (opt->element.count > 0) x->i = opt->element.items[0], x->j = opt->element.items[opt->element.count - 1];
-    if (opt->element.count == 1) return say(EXIT_USAGE, "--element: found one number, expected row and column such as 3,11");
-    if (opt->element.count == 0 && x->i >= p.m) x->i = p.m - 1;
-    if (opt->element.count == 0 && x->j >= p.n) x->j = p.n - 1;
-    if (x->i < p.m && x->j < p.n) return EXIT_OK;
-    return say(EXIT_USAGE, "--element %" PRId64 ",%" PRId64 " lies outside C, which is %" PRId64 " x %" PRId64, x->i, x->j, p.m, p.n);
+    return EXIT_OK;
+}
+
+/* Document 000's C(3,11), or what a smaller C has nearest to it. */
+static exit_code choose_element(explain *x)
+{
+    const number_list *asked = &x->s->opt->element;
+    int64_t m = x->problem.m, n = x->problem.n;
+    x->i = m > 3 ? 3 : m - 1, x->j = n > 11 ? 11 : n - 1;
+    if (asked->count == 0) return EXIT_OK;
+    if (asked->count == 1) return say(EXIT_USAGE, "--element: found one number, expected row and column such as 3,11");
+    x->i = asked->items[0], x->j = asked->items[1];
+    if (x->i < m && x->j < n) return EXIT_OK;
+    return say(EXIT_USAGE, "--element %" PRId64 ",%" PRId64 " lies outside C, which is %" PRId64 " x %" PRId64, x->i, x->j, m, n);
 }
 
 /* The CPU's blocks are the planner's. */
@@ -96,7 +103,10 @@ static exit_code choose_blocks(explain *x)
     x->modelled = access_open(&x->launch, x->kernel, x->tile, &x->problem, x->no_model, sizeof x->no_model);
     if (strcmp(x->kernel->engine, "cpu") != 0) return EXIT_OK;
     exit_code code = session_open_device(x->s, "cpu");
-    if (code != EXIT_OK || tw_lab_plan_of(x->s->context, &choice, &x->problem, &plan) != TW_OK) return code; /* the row's own then */
+    if (code != EXIT_OK) return code;
+    tw_status status = tw_lab_plan_of(x->s->context, &choice, &x->problem, &plan);
+    if (status == TW_NO_KERNEL) return EXIT_OK; /* of another processor: the row's own blocks */
+    if (status != TW_OK) return say_tw(status);
     x->block_m = plan.block_m, x->block_n = plan.block_n, x->block_k = plan.block_k, x->tile = plan.tile;
     return EXIT_OK;
 }
@@ -259,6 +269,7 @@ exit_code cmd_explain(session *s)
     if (s->opt->operand_count == 0) return say(EXIT_USAGE, "found no rung: `tilewright explain r04`, or --tables for the documents' own");
     exit_code code = choose_rung(&x, s->opt->operands[0]);
     if (code == EXIT_OK) code = choose_shape(&x);
+    if (code == EXIT_OK) code = choose_element(&x);
     if (code == EXIT_OK) code = choose_blocks(&x);
     if (code == EXIT_OK) code = choose_gpu(&x);
     if (code == EXIT_OK) code = print_story(&x);
