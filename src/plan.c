@@ -72,6 +72,7 @@ static void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice
     const kernel_row *row = plan->row;
     bool square = row->gpu.traits & GPU_SQUARE;
     plan->threads = 1;
+    plan->source = choice->source != NULL ? *choice->source : (tw_lab_source){.file = row->lab.file, .entry = row->gpu.entry};
     plan->tile = kernel_tile(row, p, choice->tile);
     plan->block_m = square ? plan->tile : row->lab.tile_m;
     plan->block_n = square ? plan->tile : row->lab.tile_n;
@@ -87,6 +88,16 @@ static void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice
     snprintf(plan->options, sizeof plan->options, "-DTILE=%d -DOP_A=%d -DOP_B=%d -DWIDE=%d%s%s%s", plan->tile ? plan->tile : 16,
              p->op_a, plan->turns_b ? 1 : p->op_b, kernel_is_wide(row, p), row_in_warp ? " -DSUBGROUP_BARRIER=1" : "",
              p->dtype == TW_F16 ? " -DIN_F16=1" : "", choice->default_build ? " -DDEFAULT_BUILD" : "");
+}
+
+/* Does the row launch a text that is not its own? */
+static tw_status check_source(const kernel_row *row, const tw_lab_source *source)
+{
+    if (source->file == NULL || source->entry == NULL || source->text == NULL)
+        return fail(TW_BAD_ARGUMENT, "the file, the entry or the text of a kernel's source is NULL");
+    if (row == NULL || row->gpu.entry == NULL || (row->gpu.traits & GPU_TENSOR_MAPS))
+        return fail(TW_BAD_ARGUMENT, "%s is to be launched like %s, which takes no other text", source->file, row != NULL ? row->lab.name : "the planner's choice");
+    return TW_OK;
 }
 
 /* Does the row take the tile that is forced on it? */
@@ -130,6 +141,7 @@ tw_status plan_find(const tw_problem *problem, const device_facts *device, const
     if (best == NULL)
         return fail(TW_NO_KERNEL, "%s: %s", choice->kernel ? choice->kernel : "no kernel fits", reason);
     if (choice->kernel == NULL) TRY(check_tile(best, choice->tile));
+    if (choice->source != NULL) TRY(check_source(choice->kernel != NULL ? best : NULL, choice->source));
     *out = (plan){.problem = *problem, .row = best};
     if (best->gpu.entry != NULL)
         plan_gpu(out, device, choice);
