@@ -73,7 +73,8 @@ static exit_code choose_shape(explain *x)
     if (k->skinny && (p.k != 16 && p.k != 32)) return say(EXIT_USAGE, "%s: k must be 16 or 32, found %" PRId64, k->rung, p.k);
     if (k->skinny && tile > 0 && tile != p.k) return say(EXIT_USAGE, "--tile: the tile of a thin product is its k, %" PRId64, p.k);
     bool host = strcmp(k->engine, "cpu") == 0;
-    if (!host && tile > 0 && tile != 8 && tile != 16 && tile != 32) return say(EXIT_USAGE, "--tile: found %" PRId64 ", a GPU rung takes 8, 16 or 32", tile);
+    if (!host && tile > 0 && tile != 8 && tile != 16 && tile != 32)
+        return say(EXIT_USAGE, "--tile: found %" PRId64 ", a GPU rung takes 8, 16 or 32", tile);
     x->tile = k->skinny ? (int)p.k : tile > 0 ? (int)tile : k->default_tile;
     x->block_m = k->tile_m > 0 ? k->tile_m : x->tile, x->block_n = k->tile_n > 0 ? k->tile_n : x->tile;
     x->block_k = k->tile_k > 0 ? k->tile_k : x->tile;
@@ -165,7 +166,8 @@ static exit_code print_story(const explain *x)
     const tw_lab_kernel *k = x->kernel;
     story told;
     term_paint paint = term_paint_for(x->s->text);
-    fprintf(x->s->text, "%s%s%s, %s, %s: %s\n          %s\n", paint.bold, k->rung, paint.plain, k->engine, tw_lab_dtype_of(k->dtype)->name, k->idea, k->file);
+    fprintf(x->s->text, "%s%s%s, %s, %s: %s\n          %s\n", paint.bold, k->rung, paint.plain, k->engine, tw_lab_dtype_of(k->dtype)->name, k->idea,
+            k->file);
     tw_status status = story_tell(k, &told);
     if (status != TW_OK) return say_lab(status, "the text of the kernel");
     fputc('\n', x->s->text);

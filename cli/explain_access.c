@@ -34,8 +34,8 @@ static void draw_global(FILE *text, const access_row *row, const int64_t address
     char sector[ACCESS_WARP + 1];
     access_cost now = access_price(ERA_NOW, row->kind, address, row->words);
     letters(address, 32, sector);
-    fprintf(text, "    sector  %.8s %.8s %.8s %.8s    %.0f sector%s in %.0f line%s, %.0f of %.0f bytes used\n", sector, sector + 8, sector + 16, sector + 24,
-            now.transactions, now.transactions == 1 ? "" : "s", now.lines, now.lines == 1 ? "" : "s", now.used, now.moved);
+    fprintf(text, "    sector  %.8s %.8s %.8s %.8s    %.0f sector%s in %.0f line%s, %.0f of %.0f bytes used\n", sector, sector + 8, sector + 16,
+            sector + 24, now.transactions, now.transactions == 1 ? "" : "s", now.lines, now.lines == 1 ? "" : "s", now.used, now.moved);
 }
 
 static void draw_shared(FILE *text, const access_row *row, const int64_t address[ACCESS_WARP])
@@ -138,7 +138,10 @@ void explain_accesses(const explain *x)
     int64_t by = x->i / l->block_m, bx = x->j / l->block_n;
     int64_t thread = l->tile > 0 ? x->i % l->tile * l->tile + x->j % l->tile : x->j % 64;
     int warp = (int)(thread / ACCESS_WARP);
-    fprintf(text, "warp %d of block (bx %" PRId64 ", by %" PRId64 "), the first tile and step of k; lanes 0 to 31 from left to right, one letter for each sector or word\n\n", warp, bx, by);
+    fprintf(text,
+            "warp %d of block (bx %" PRId64 ", by %" PRId64
+            "), the first tile and step of k; lanes 0 to 31 from left to right, one letter for each sector or word\n\n",
+            warp, bx, by);
     for (int i = 0; i < l->rows; i++)
         if (i == 0 || l->row[i]->kind != l->row[i - 1]->kind) draw_row(x, l->row[i], by, bx, warp);
     print_costs(x);

@@ -27,14 +27,15 @@ void explain_arithmetic(const explain *x)
     if (x->block_m == 1 && x->block_n == 1)
         fprintf(text, "bytes asked      %.0f (m n k + m n k) = %.0f: each product reads both its factors\n", size, asked);
     else
-        fprintf(text, "bytes asked      %.0f (m k n/bn + k n m/bm) = %.0f with blocks of bm x bn = %" PRId64 " x %" PRId64 ", rounded up\n", size, asked, x->block_m, x->block_n);
-    fprintf(text, "flop per byte    2 bm bn / (%.0f (bm + bn)) = %.4g; with the store of C %.5g\n",
-            size, flops / asked, flops / (asked + c_bytes));
-    fprintf(text, "flop per word    %.4g (document 003: naive 1, tiles of r r, each word once %.6g; with the writes of C %.5g%s)\n", flops / asked * size,
-            flops / (m * k + k * n), flops / (m * k + k * n + mn), p->m == p->n && p->n == p->k ? ": n and 2n/3" : "");
+        fprintf(text, "bytes asked      %.0f (m k n/bn + k n m/bm) = %.0f with blocks of bm x bn = %" PRId64 " x %" PRId64 ", rounded up\n", size,
+                asked, x->block_m, x->block_n);
+    fprintf(text, "flop per byte    2 bm bn / (%.0f (bm + bn)) = %.4g; with the store of C %.5g\n", size, flops / asked, flops / (asked + c_bytes));
+    fprintf(text, "flop per word    %.4g (document 003: naive 1, tiles of r r, each word once %.6g; with the writes of C %.5g%s)\n",
+            flops / asked * size, flops / (m * k + k * n), flops / (m * k + k * n + mn), p->m == p->n && p->n == p->k ? ": n and 2n/3" : "");
     fprintf(text, "compulsory       %.0f (m k + k n) + C = %.0f bytes: A, B and C once; %.4g flop per byte\n", size, compulsory, flops / compulsory);
     if (x->kernel->skinny)
-        fprintf(text, "effective        12 m n = %.0f bytes (document 004, inferred): the bandwidth is this by time\n", roofline_bytes_asked(p, x->tile, x->tile) + 4 * mn);
+        fprintf(text, "effective        12 m n = %.0f bytes (document 004, inferred): the bandwidth is this by time\n",
+                roofline_bytes_asked(p, x->tile, x->tile) + 4 * mn);
 }
 
 /* ---- bounds ---- */
@@ -42,7 +43,8 @@ void explain_arithmetic(const explain *x)
 static void print_bound_header(FILE *text)
 {
     fprintf(text, "%-26s %8s %9s | %11s %9s | %9s %9s %9s | %s\n", "", "", "", "bound_asked", "bound", "shared", "issue", "traffic", "predicted");
-    fprintf(text, "%-26s %8s %9s | %11s %9s | %9s %9s %9s | %s\n", "GFLOP/s", "GB/s", "peak", "no cache", "roofline", "banks", "rate", "no cache", "no overlap to full");
+    fprintf(text, "%-26s %8s %9s | %11s %9s | %9s %9s %9s | %s\n", "GFLOP/s", "GB/s", "peak", "no cache", "roofline", "banks", "rate", "no cache",
+            "no overlap to full");
 }
 
 /* On devices with caches, which serve part of the traffic: the least of the bounds that hold there. */
@@ -70,7 +72,8 @@ static void print_bounds(const explain *x, const char *name, double gbps, double
         return;
     }
     prediction y = predict_on(&x->launch, d);
-    fprintf(text, " %9s %9s %9s | ", term_gflops(y.shared_gflops, t[4]), term_gflops(y.issue_gflops, t[5]), term_gflops(flops / y.memory_s / 1e9, t[6]));
+    fprintf(text, " %9s %9s %9s | ", term_gflops(y.shared_gflops, t[4]), term_gflops(y.issue_gflops, t[5]),
+            term_gflops(flops / y.memory_s / 1e9, t[6]));
     if (!y.fits)
         fprintf(text, "%d threads in a block: too many\n", x->launch.block_x * x->launch.block_y);
     else if (access_era_of(d->capability) > ERA_1_2)
@@ -123,8 +126,10 @@ void explain_bounds(const explain *x)
         }
         print_present(x);
     }
-    fprintf(text, "bound_asked  what the bytes asked allow at memory's bandwidth, at most the peak: the documents' bound; caches may beat it\n"
-                  "bound        min(peak, flop / compulsory bytes x bandwidth), the roofline: nothing may beat it\n"
-                  "shared, issue, traffic   what wavefronts of shared memory, instructions (loops as the rung holds them, without the address arithmetic of\n"
-                  "             a tile's loads), and the bytes that transactions move allow, each alone; where caches are, traffic is not a bound\n");
+    fprintf(
+        text,
+        "bound_asked  what the bytes asked allow at memory's bandwidth, at most the peak: the documents' bound; caches may beat it\n"
+        "bound        min(peak, flop / compulsory bytes x bandwidth), the roofline: nothing may beat it\n"
+        "shared, issue, traffic   what wavefronts of shared memory, instructions (loops as the rung holds them, without the address arithmetic of\n"
+        "             a tile's loads), and the bytes that transactions move allow, each alone; where caches are, traffic is not a bound\n");
 }

@@ -68,7 +68,8 @@ static bool gpu_source_of(const explain *x, bool default_build, source *out)
     if (is_ptx && (out->text = calloc(1, (size_t)code.size + 1)) != NULL) {
         memcpy(out->text, code.bytes, (size_t)code.size);
         out->form = LISTING_PTX;
-        snprintf(out->from, sizeof out->from, "PTX for %s%s", code.target, cuda ? "; nvdisasm (CUDA's toolkit, or PyPI's nvidia-cuda-nvdisasm) on PATH would give SASS" : "");
+        snprintf(out->from, sizeof out->from, "PTX for %s%s", code.target,
+                 cuda ? "; nvdisasm (CUDA's toolkit, or PyPI's nvidia-cuda-nvdisasm) on PATH would give SASS" : "");
     }
     tw_lab_code_free(&code);
     return out->text != NULL || lacks(out, "");
@@ -105,8 +106,9 @@ static bool pocl_source_of(const explain *x, bool default_build, source *out)
     out->form = LISTING_HOST;
     snprintf(out->from, sizeof out->from, "PoCL's code for this processor, by objdump");
     if (out->text != NULL) return true;
-    return lacks(out, object == NULL ? "this OpenCL driver's binary is neither PTX nor code of this processor" : found ? "objdump could not read PoCL's code"
-                                                                                                                     : "objdump is not on PATH: install binutils");
+    return lacks(out, object == NULL ? "this OpenCL driver's binary is neither PTX nor code of this processor"
+                      : found        ? "objdump could not read PoCL's code"
+                                     : "objdump is not on PATH: install binutils");
 }
 
 /* The CPU's rungs are part of this program. */
@@ -158,7 +160,8 @@ static void print_loop(FILE *text, const listing *l, const code_loop *loop)
 static void print_mix(FILE *text, const code_loop *loop)
 {
     for (int c = 0; c < CODE_CLASSES; c++)
-        if (loop->of[c] > 0) fprintf(text, "  %4d  %5.1f %%  %s\n", loop->of[c], 100.0 * loop->of[c] / loop->total, listing_class_text((listing_class)c));
+        if (loop->of[c] > 0)
+            fprintf(text, "  %4d  %5.1f %%  %s\n", loop->of[c], 100.0 * loop->of[c] / loop->total, listing_class_text((listing_class)c));
 }
 
 /* What document 000 found in its binary, and why today's is another. */
@@ -166,13 +169,18 @@ static void print_document(const explain *x, const code_loop *loop)
 {
     FILE *text = x->s->text;
     bool host = strcmp(x->kernel->engine, "cpu") == 0, outer = strncmp(x->kernel->rung, "r05", 3) >= 0 && !x->kernel->skinny;
-    fprintf(text, "useful     %d of %d instructions = %.1f %%; document 000: %s\n", loop->of[CODE_FMA], loop->total, 100.0 * loop->of[CODE_FMA] / loop->total,
-            outer ? "1 of 1 (outer product: the multiply-add takes one operand from shared memory)" : "1 of 2 (inner product: mov, then mad with one operand from shared memory)");
+    fprintf(text, "useful     %d of %d instructions = %.1f %%; document 000: %s\n", loop->of[CODE_FMA], loop->total,
+            100.0 * loop->of[CODE_FMA] / loop->total,
+            outer ? "1 of 1 (outer product: the multiply-add takes one operand from shared memory)"
+                  : "1 of 2 (inner product: mov, then mad with one operand from shared memory)");
     if (host)
-        fprintf(text, "           a CPU multiplies several elements in one instruction; where it lacks a multiply-add, the multiplications are marked\n");
+        fprintf(text,
+                "           a CPU multiplies several elements in one instruction; where it lacks a multiply-add, the multiplications are marked\n");
     else
-        fprintf(text, "           No GPU since compute capability 2.0 takes an operand of a multiply-add from shared memory: loads are instructions of their own,\n"
-                      "           which several multiply-adds share in the outer product; r01 to r05 hold their loop rolled, and count, compare and branch each time\n");
+        fprintf(text, "           No GPU since compute capability 2.0 takes an operand of a multiply-add from shared memory: loads are instructions "
+                      "of their own,\n"
+                      "           which several multiply-adds share in the outer product; r01 to r05 hold their loop rolled, and count, compare and "
+                      "branch each time\n");
 }
 
 static bool read_loop(const explain *x, bool default_build, source *from, listing *l, code_loop *loop)
@@ -208,7 +216,8 @@ exit_code explain_binary(explain *x)
     listing_free(&l);
     if (!found || !x->rolled) return EXIT_OK;
     if (read_loop(x, true, &from, &l, &loop))
-        fprintf(text, "default    the compiler, left to itself: %d of %d = %.1f %%\n", loop.of[CODE_FMA], loop.total, 100.0 * loop.of[CODE_FMA] / loop.total);
+        fprintf(text, "default    the compiler, left to itself: %d of %d = %.1f %%\n", loop.of[CODE_FMA], loop.total,
+                100.0 * loop.of[CODE_FMA] / loop.total);
     free(from.text);
     listing_free(&l);
     return EXIT_OK;

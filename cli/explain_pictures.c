@@ -43,7 +43,8 @@ static void written_out(const explain *x)
     FILE *text = x->s->text;
     int64_t k = x->problem.k, shown = lower(k, 3);
     fprintf(text, "\nC(%" PRId64 ",%" PRId64 ") = ", x->i, x->j);
-    for (int64_t p = 0; p < shown; p++) fprintf(text, "%sA(%" PRId64 ",%" PRId64 ") B(%" PRId64 ",%" PRId64 ")", p > 0 ? " + " : "", x->i, p, p, x->j);
+    for (int64_t p = 0; p < shown; p++)
+        fprintf(text, "%sA(%" PRId64 ",%" PRId64 ") B(%" PRId64 ",%" PRId64 ")", p > 0 ? " + " : "", x->i, p, p, x->j);
     if (k > shown + 1) fprintf(text, " + ...");
     if (k > shown) fprintf(text, " + A(%" PRId64 ",%" PRId64 ") B(%" PRId64 ",%" PRId64 ")", x->i, k - 1, k - 1, x->j);
     fprintf(text, "\n");
@@ -54,7 +55,8 @@ static void written_out(const explain *x)
 static void tile_product(FILE *text, int64_t bi, int64_t bj, int64_t tiles)
 {
     fprintf(text, "C(%" PRId64 ",%" PRId64 ") = ", bi, bj);
-    for (int64_t t = 0; t < lower(tiles, 2); t++) fprintf(text, "%sA(%" PRId64 ",%" PRId64 ") B(%" PRId64 ",%" PRId64 ")", t > 0 ? " + " : "", bi, t, t, bj);
+    for (int64_t t = 0; t < lower(tiles, 2); t++)
+        fprintf(text, "%sA(%" PRId64 ",%" PRId64 ") B(%" PRId64 ",%" PRId64 ")", t > 0 ? " + " : "", bi, t, t, bj);
     if (tiles > 3) fprintf(text, " + ...");
     if (tiles > 2) fprintf(text, " + A(%" PRId64 ",%" PRId64 ") B(%" PRId64 ",%" PRId64 ")", bi, tiles - 1, tiles - 1, bj);
     fprintf(text, ", one product of tiles in each iteration\n");
@@ -79,14 +81,16 @@ static void tiles(const explain *x)
 {
     FILE *text = x->s->text;
     int64_t bi = x->i / x->block_m, bj = x->j / x->block_n, count = (x->problem.k + x->block_k - 1) / x->block_k;
-    fprintf(text, "C in tiles of %" PRId64 " x %" PRId64 ": the element lies in tile (%" PRId64 ",%" PRId64 "), at (%" PRId64 ",%" PRId64 ") of it\n\n", x->block_m,
-            x->block_n, bi, bj, x->i % x->block_m, x->j % x->block_n);
+    fprintf(text,
+            "C in tiles of %" PRId64 " x %" PRId64 ": the element lies in tile (%" PRId64 ",%" PRId64 "), at (%" PRId64 ",%" PRId64 ") of it\n\n",
+            x->block_m, x->block_n, bi, bj, x->i % x->block_m, x->j % x->block_n);
     tile_product(text, bi, bj, count);
     fprintf(text, "\nthe 2 x 2 tiles around it (%" PRId64 " x %" PRId64 " elements), of two iterations:\n", 2 * x->block_m, 2 * x->block_n);
     for (int64_t t = 0; t < lower(count, 2); t++) four_tiles(text, t, (int)(bi % 2), (int)(bj % 2));
-    fprintf(text, "\nas a product of blocks, each row or column of C is\n"
-                  "  C11 = A11 B11 + A12 B21    C12 = A11 B12 + A12 B22\n"
-                  "  C21 = A21 B11 + A22 B21    C22 = A21 B12 + A22 B22      here: C%d%d\n",
+    fprintf(text,
+            "\nas a product of blocks, each row or column of C is\n"
+            "  C11 = A11 B11 + A12 B21    C12 = A11 B12 + A12 B22\n"
+            "  C21 = A21 B11 + A22 B21    C22 = A21 B12 + A22 B22      here: C%d%d\n",
             (int)(bi % 2) + 1, (int)(bj % 2) + 1);
 }
 
@@ -116,10 +120,15 @@ static void outer(const explain *x)
     FILE *text = x->s->text;
     int64_t bi = x->i / x->block_m, bj = x->j / x->block_n;
     bool wide = strcmp(x->kernel->rung, "r09_wide") == 0; /* a thread owns four neighbours there */
-    fprintf(text, "C in tiles of %" PRId64 " x %" PRId64 ": the element lies in tile (%" PRId64 ",%" PRId64 "). Step 1: A's tile goes to shared memory. Step 2: 16 iterations, each\n"
-                  "an outer product that adds to the whole tile of C (+). Step 3: each thread stores its column. The element is sum[%" PRId64 "] of thread\n"
-                  "%" PRId64 ": each iteration adds a(%" PRId64 ",p) from shared memory times b(p,%" PRId64 ") from its register. B and C: a letter is %" PRId64 " columns.\n",
-            x->block_m, x->block_n, bi, bj, x->i % x->block_m, wide ? x->j % x->block_n / 4 : x->j % 64, x->i, x->j, x->block_n > 128 ? x->block_n / 32 : 4);
+    fprintf(text,
+            "C in tiles of %" PRId64 " x %" PRId64 ": the element lies in tile (%" PRId64 ",%" PRId64
+            "). Step 1: A's tile goes to shared memory. Step 2: 16 iterations, each\n"
+            "an outer product that adds to the whole tile of C (+). Step 3: each thread stores its column. The element is sum[%" PRId64
+            "] of thread\n"
+            "%" PRId64 ": each iteration adds a(%" PRId64 ",p) from shared memory times b(p,%" PRId64
+            ") from its register. B and C: a letter is %" PRId64 " columns.\n",
+            x->block_m, x->block_n, bi, bj, x->i % x->block_m, wide ? x->j % x->block_n / 4 : x->j % 64, x->i, x->j,
+            x->block_n > 128 ? x->block_n / 32 : 4);
     for (size_t s = 0; s < sizeof steps / sizeof *steps; s++) {
         if (s == 2) fprintf(text, "\n  ... iterations 3 to 15 in the same way\n");
         outer_step(x, steps[s]);
@@ -140,11 +149,15 @@ static void skinny(const explain *x)
     fprintf(text, "    A .---.   C |---|---|---|\n");
     fprintf(text, "      |   |     |   |   |   |\n");
     fprintf(text, "      |---|     |---|---|---|\n");
-    fprintf(text, "      | a |     |   | x |   |      a: tile %" PRId64 " of A;  x: tile (%" PRId64 ",%" PRId64 ") of C, which holds the element\n", bi, bi, bj);
+    fprintf(text, "      | a |     |   | x |   |      a: tile %" PRId64 " of A;  x: tile (%" PRId64 ",%" PRId64 ") of C, which holds the element\n",
+            bi, bi, bj);
     fprintf(text, "      |---|     |---|---|---|\n");
     fprintf(text, "      |   |     |   |   |   |\n");
     fprintf(text, "      '---'     '---'---'---'\n\n");
-    fprintf(text, "figure 2: the %d threads of row %" PRId64 " of the block make row %" PRId64 " of the tile, from row %" PRId64 " of A and all of B's tile\n\n", T, x->i % T, x->i % T, x->i);
+    fprintf(text,
+            "figure 2: the %d threads of row %" PRId64 " of the block make row %" PRId64 " of the tile, from row %" PRId64
+            " of A and all of B's tile\n\n",
+            T, x->i % T, x->i % T, x->i);
     for (int r = 0; r < T; r += T / 8) {
         fprintf(text, "      %*s   ", T / 2, "");
         for (int c = 0; c < T; c++) fputc('B', text);
@@ -166,8 +179,9 @@ static void owner(const explain *x)
     const access_launch *l = &x->launch;
     int64_t by = x->i / l->block_m, bx = x->j / l->block_n;
     int64_t tx = l->tile > 0 ? x->j % l->tile : x->j % 64, ty = l->tile > 0 ? x->i % l->tile : 0, thread = ty * l->block_x + tx;
-    fprintf(text, "\nC(%" PRId64 ",%" PRId64 ") is computed by thread (tx %" PRId64 ", ty %" PRId64 ") of block (bx %" PRId64 ", by %" PRId64 "): lane %" PRId64 " of warp %" PRId64 ". Grid: %" PRId64
-                  " x %" PRId64 " blocks of %d x %d threads\n",
+    fprintf(text,
+            "\nC(%" PRId64 ",%" PRId64 ") is computed by thread (tx %" PRId64 ", ty %" PRId64 ") of block (bx %" PRId64 ", by %" PRId64
+            "): lane %" PRId64 " of warp %" PRId64 ". Grid: %" PRId64 " x %" PRId64 " blocks of %d x %d threads\n",
             x->i, x->j, tx, ty, bx, by, thread % ACCESS_WARP, thread / ACCESS_WARP, l->grid_x, l->grid_y, l->block_x, l->block_y);
 }
 

@@ -97,7 +97,8 @@ static void print_skinny(session *s, const double measured[SKINNY], int64_t side
             fprintf(text, " | %8.4g\n", measured[i]);
     }
     if (side > 0)
-        fprintf(text, "present    %s, %s, at %" PRId64 " x %" PRId64 "; `ladder --skinny` has the whole table\n", s->device.engine, s->device.name, side, side);
+        fprintf(text, "present    %s, %s, at %" PRId64 " x %" PRId64 "; `ladder --skinny` has the whole table\n", s->device.engine, s->device.name,
+                side, side);
     else
         fprintf(text, "present    no device of the cuda or opencl engine is here\n");
     fprintf(text,
@@ -158,14 +159,16 @@ static void print_ratio(session *s, const char *what, const char *formula, int b
 static void print_ratios(session *s, const present *here)
 {
     title(s, "Document 000: computation-to-memory ratio at 4096 x 4096 x 4096, and bound_asked (GFLOP/s, no cache) where it leads");
-    fprintf(s->text, "%-16s %-12s %14s %7s | %8s %8s %8s %8s %8s | %8s\n", "", "flop/byte", "bytes asked", "", "8800 GT", "8800 GTX", "GTX 280", "P100", "H200", "present");
+    fprintf(s->text, "%-16s %-12s %14s %7s | %8s %8s %8s %8s %8s | %8s\n", "", "flop/byte", "bytes asked", "", "8800 GT", "8800 GTX", "GTX 280",
+            "P100", "H200", "present");
     print_ratio(s, "naive, r01", "1/4", 1, 1, here);
     print_ratio(s, "tiles of 8", "b/4", 8, 8, here);
     print_ratio(s, "tiles of 16", "b/4", 16, 16, here);
     print_ratio(s, "tiles of 32", "b/4", 32, 32, here);
     print_ratio(s, "16 x 64, r05", "bm bn/2(bm+bn)", 16, 64, here);
-    fprintf(s->text, "published: 1/4, b/4 and \"the same\" for the outer product, which holds for equal tiles. A bound stops at the device's peak;\n"
-                     "caches may beat it, and do: `ladder` prints it (no-cache) beside the roofline's, which nothing may beat. Present: %s\n\n",
+    fprintf(s->text,
+            "published: 1/4, b/4 and \"the same\" for the outer product, which holds for equal tiles. A bound stops at the device's peak;\n"
+            "caches may beat it, and do: `ladder` prints it (no-cache) beside the roofline's, which nothing may beat. Present: %s\n\n",
             here->name);
 }
 
@@ -176,13 +179,13 @@ static void print_peak_share(session *s, const present *here)
     title(s, "Document 002: how far from peak is the product with global memory alone?");
     fprintf(s->text, "2 reads of 4 bytes for a multiply and an add: %.0f bytes per flop\n", bytes_per_flop);
     fprintf(s->text, "%-24s %8s %9s   %s\n", "", "GB/s", "peak", "GFLOP/s allowed");
-    fprintf(s->text, "%-24s %8.0f %9.0f   %.0f of %.0f = %.2f %%  (published)\n", "P100 as it counts", counted_gbps, counted_gflops, counted_gbps / bytes_per_flop,
-            counted_gflops, 100 * counted_gbps / bytes_per_flop / counted_gflops);
+    fprintf(s->text, "%-24s %8.0f %9.0f   %.0f of %.0f = %.2f %%  (published)\n", "P100 as it counts", counted_gbps, counted_gflops,
+            counted_gbps / bytes_per_flop, counted_gflops, 100 * counted_gbps / bytes_per_flop / counted_gflops);
     if (d != NULL)
-        fprintf(s->text, "%-24s %8.0f %9.0f   %.0f of %.0f = %.2f %%\n", "P100, its data sheet", d->memory_gbps, d->peak_gflops, d->memory_gbps / bytes_per_flop, d->peak_gflops,
-                100 * d->memory_gbps / bytes_per_flop / d->peak_gflops);
-    fprintf(s->text, "%-24.24s %8.1f %9.1f   %.4g of %.4g = %.2f %%  (measured ceilings)\n\n", here->name, here->gbps, here->peak_gflops, here->gbps / bytes_per_flop,
-            here->peak_gflops, 100 * here->gbps / bytes_per_flop / here->peak_gflops);
+        fprintf(s->text, "%-24s %8.0f %9.0f   %.0f of %.0f = %.2f %%\n", "P100, its data sheet", d->memory_gbps, d->peak_gflops,
+                d->memory_gbps / bytes_per_flop, d->peak_gflops, 100 * d->memory_gbps / bytes_per_flop / d->peak_gflops);
+    fprintf(s->text, "%-24.24s %8.1f %9.1f   %.4g of %.4g = %.2f %%  (measured ceilings)\n\n", here->name, here->gbps, here->peak_gflops,
+            here->gbps / bytes_per_flop, here->peak_gflops, 100 * here->gbps / bytes_per_flop / here->peak_gflops);
     object o = object_begin(s->json);
     object_text(&o, "document", "002");
     object_number(&o, "published_gflops", 180);
@@ -216,8 +219,9 @@ static void print_intensities(session *s)
     print_intensity(s, "tiled, r = 100", "r", &p, roofline_bytes_asked(&p, 100, 100) / 4, false);
     print_intensity(s, "optimal", "n", &p, roofline_bytes_asked(&p, p.m, p.n) / 4, false);
     print_intensity(s, "optimal, with the writes of C", "2n/3", &p, roofline_compulsory_bytes(&p) / 4, true);
-    fprintf(s->text, "The document's 100 and 10000 times hold while memory is the bottleneck: no further than peak / (bandwidth per element), which is %.0f\n"
-                     "flop per element on a P100. Flop per byte is a quarter of it. The curve over r on this CPU: `ladder --rung r02 --tile 1,2,4,...`\n",
+    fprintf(s->text,
+            "The document's 100 and 10000 times hold while memory is the bottleneck: no further than peak / (bandwidth per element), which is %.0f\n"
+            "flop per element on a P100. Flop per byte is a quarter of it. The curve over r on this CPU: `ladder --rung r02 --tile 1,2,4,...`\n",
             9300.0 / (720.0 / 4));
 }
 

@@ -7,8 +7,9 @@
 
 const char *listing_class_text(listing_class c)
 {
-    static const char *const texts[CODE_CLASSES] = {"multiply-adds", "other arithmetic on reals", "loads", "loads from shared memory", "stores",
-                                                    "barriers", "branches", "addresses, counters, moves"};
+    static const char *const texts[CODE_CLASSES] = {
+        "multiply-adds", "other arithmetic on reals", "loads", "loads from shared memory", "stores", "barriers",
+        "branches",      "addresses, counters, moves"};
     return texts[c];
 }
 
@@ -20,21 +21,40 @@ typedef struct class_row {
 } class_row;
 
 /* The first row whose prefix a mnemonic has. */
-static const class_row sass[] = {{"FFMA", CODE_FMA}, {"DFMA", CODE_FMA}, {"HMMA", CODE_FMA}, {"HGMMA", CODE_FMA}, {"FADD", CODE_ADD},
-                                 {"FMUL", CODE_ADD}, {"LDSM", CODE_LOAD_SHARED}, {"LDS", CODE_LOAD_SHARED}, {"LDG", CODE_LOAD_GLOBAL}, {"LDL", CODE_LOAD_GLOBAL},
-                                 {"LD.", CODE_LOAD_GLOBAL}, {"UTMALDG", CODE_LOAD_GLOBAL}, {"STS", CODE_STORE}, {"STG", CODE_STORE}, {"STL", CODE_STORE},
-                                 {"ST.", CODE_STORE}, {"BAR", CODE_BARRIER}, {"WARPSYNC", CODE_BARRIER}, {"SYNCS", CODE_BARRIER}, {"WARPGROUP", CODE_BARRIER},
-                                 {"BRA", CODE_BRANCH}, {"EXIT", CODE_BRANCH}, {"BRX", CODE_BRANCH}, {NULL, CODE_INTEGER}};
-static const class_row ptx[] = {{"fma", CODE_FMA}, {"wgmma.mma", CODE_FMA}, {"mma", CODE_FMA}, {"mad.f", CODE_FMA}, {"mad.rn.f", CODE_FMA}, {"add.f", CODE_ADD},
-                                {"mul.f", CODE_ADD}, {"add.rn.f", CODE_ADD}, {"mul.rn.f", CODE_ADD}, {"ld.shared", CODE_LOAD_SHARED}, {"ld.global", CODE_LOAD_GLOBAL},
-                                {"ld.param", CODE_INTEGER}, {"ld", CODE_LOAD_GLOBAL}, {"cp.async.bulk", CODE_LOAD_GLOBAL}, {"st.", CODE_STORE}, {"bar", CODE_BARRIER},
-                                {"mbarrier", CODE_BARRIER}, {"wgmma", CODE_BARRIER}, {"bra", CODE_BRANCH}, {"ret", CODE_BRANCH}, {NULL, CODE_INTEGER}};
-static const class_row host[] = {{"vfmadd", CODE_FMA}, {"vfnmadd", CODE_FMA}, {"fmla", CODE_FMA}, {"fmadd", CODE_FMA}, {"mulps", CODE_FMA}, {"mulss", CODE_FMA},
-                                 {"mulpd", CODE_FMA}, {"mulsd", CODE_FMA}, {"vmulp", CODE_FMA}, {"vmuls", CODE_FMA}, {"addps", CODE_ADD}, {"addss", CODE_ADD},
-                                 {"addpd", CODE_ADD}, {"addsd", CODE_ADD}, {"vaddp", CODE_ADD}, {"vadds", CODE_ADD}, {"fmul", CODE_FMA}, {"fadd", CODE_ADD},
-                                 {"j", CODE_BRANCH}, {"call", CODE_BRANCH}, {"ret", CODE_BRANCH}, {"b.", CODE_BRANCH}, {"cb", CODE_BRANCH}, {"tb", CODE_BRANCH},
-                                 {"ldr", CODE_LOAD_GLOBAL}, {"ldp", CODE_LOAD_GLOBAL}, {"ld1", CODE_LOAD_GLOBAL}, {"str", CODE_STORE}, {"stp", CODE_STORE},
-                                 {"st1", CODE_STORE}, {NULL, CODE_INTEGER}};
+static const class_row sass[] = {{"FFMA", CODE_FMA},        {"DFMA", CODE_FMA},         {"HMMA", CODE_FMA},         {"HGMMA", CODE_FMA},
+                                 {"FADD", CODE_ADD},        {"FMUL", CODE_ADD},         {"LDSM", CODE_LOAD_SHARED}, {"LDS", CODE_LOAD_SHARED},
+                                 {"LDG", CODE_LOAD_GLOBAL}, {"LDL", CODE_LOAD_GLOBAL},  {"LD.", CODE_LOAD_GLOBAL},  {"UTMALDG", CODE_LOAD_GLOBAL},
+                                 {"STS", CODE_STORE},       {"STG", CODE_STORE},        {"STL", CODE_STORE},        {"ST.", CODE_STORE},
+                                 {"BAR", CODE_BARRIER},     {"WARPSYNC", CODE_BARRIER}, {"SYNCS", CODE_BARRIER},    {"WARPGROUP", CODE_BARRIER},
+                                 {"BRA", CODE_BRANCH},      {"EXIT", CODE_BRANCH},      {"BRX", CODE_BRANCH},       {NULL, CODE_INTEGER}};
+static const class_row ptx[] = {{"fma", CODE_FMA},
+                                {"wgmma.mma", CODE_FMA},
+                                {"mma", CODE_FMA},
+                                {"mad.f", CODE_FMA},
+                                {"mad.rn.f", CODE_FMA},
+                                {"add.f", CODE_ADD},
+                                {"mul.f", CODE_ADD},
+                                {"add.rn.f", CODE_ADD},
+                                {"mul.rn.f", CODE_ADD},
+                                {"ld.shared", CODE_LOAD_SHARED},
+                                {"ld.global", CODE_LOAD_GLOBAL},
+                                {"ld.param", CODE_INTEGER},
+                                {"ld", CODE_LOAD_GLOBAL},
+                                {"cp.async.bulk", CODE_LOAD_GLOBAL},
+                                {"st.", CODE_STORE},
+                                {"bar", CODE_BARRIER},
+                                {"mbarrier", CODE_BARRIER},
+                                {"wgmma", CODE_BARRIER},
+                                {"bra", CODE_BRANCH},
+                                {"ret", CODE_BRANCH},
+                                {NULL, CODE_INTEGER}};
+static const class_row host[] = {
+    {"vfmadd", CODE_FMA},      {"vfnmadd", CODE_FMA},     {"fmla", CODE_FMA},        {"fmadd", CODE_FMA}, {"mulps", CODE_FMA}, {"mulss", CODE_FMA},
+    {"mulpd", CODE_FMA},       {"mulsd", CODE_FMA},       {"vmulp", CODE_FMA},       {"vmuls", CODE_FMA}, {"addps", CODE_ADD}, {"addss", CODE_ADD},
+    {"addpd", CODE_ADD},       {"addsd", CODE_ADD},       {"vaddp", CODE_ADD},       {"vadds", CODE_ADD}, {"fmul", CODE_FMA},  {"fadd", CODE_ADD},
+    {"j", CODE_BRANCH},        {"call", CODE_BRANCH},     {"ret", CODE_BRANCH},      {"b.", CODE_BRANCH}, {"cb", CODE_BRANCH}, {"tb", CODE_BRANCH},
+    {"ldr", CODE_LOAD_GLOBAL}, {"ldp", CODE_LOAD_GLOBAL}, {"ld1", CODE_LOAD_GLOBAL}, {"str", CODE_STORE}, {"stp", CODE_STORE}, {"st1", CODE_STORE},
+    {NULL, CODE_INTEGER}};
 
 /* Do these letters stand in an instruction? */
 static bool has_letters(const instruction *x, const char *letters)
@@ -103,7 +123,11 @@ static bool add_instruction(listing *l, listing_form form, const char *text, int
     if (!grow(&l->code, &l->room, l->count, sizeof *l->code)) return false;
     const char *word = text; /* the mnemonic, behind a guard such as @!P0 */
     if (*word == '@') word += strcspn(word, " \t"), word += strspn(word, " \t");
-    l->code[l->count] = (instruction){.text = text, .length = length, .function = l->function_count - 1, .address = address, .target = -1,
+    l->code[l->count] = (instruction){.text = text,
+                                      .length = length,
+                                      .function = l->function_count - 1,
+                                      .address = address,
+                                      .target = -1,
                                       .class = class_of(form, word, length - (int)(word - text))};
     l->count++;
     return true;
@@ -148,7 +172,8 @@ static bool read_ptx(listing *l, const char *line, int length)
     bool room = true;
     for (const char *end = line + length, *stop; room && text < end && (stop = memchr(text, ';', (size_t)(end - text))) != NULL; text = stop + 1) {
         text += strspn(text, "{} \t"); /* of assembly within, several on a line */
-        if ((text[0] >= 'a' && text[0] <= 'z') || text[0] == '@') room = add_instruction(l, LISTING_PTX, text, (int)(stop - text), (uint64_t)l->count);
+        if ((text[0] >= 'a' && text[0] <= 'z') || text[0] == '@')
+            room = add_instruction(l, LISTING_PTX, text, (int)(stop - text), (uint64_t)l->count);
     }
     return room;
 }
@@ -172,7 +197,9 @@ static int at_label(const listing *l, const instruction *x)
     for (int i = 0; i < l->label_count; i++) {
         int length = (int)strcspn(l->labels[i], ":");
         for (int at = 0; at + length <= x->length; at++)
-            if (strncmp(x->text + at, l->labels[i], (size_t)length) == 0 && (at + length == x->length || strchr(" \t);", x->text[at + length]) != NULL)) return l->label_at[i];
+            if (strncmp(x->text + at, l->labels[i], (size_t)length) == 0 &&
+                (at + length == x->length || strchr(" \t);", x->text[at + length]) != NULL))
+                return l->label_at[i];
     }
     return -1;
 }

@@ -66,7 +66,8 @@ char *tool_run(const char *const words[])
     close(ends[1]);
     char *text = child > 0 ? read_all(ends[0]) : NULL;
     close(ends[0]); /* one that writes on gets a broken pipe */
-    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
     if (text != NULL && WIFEXITED(status) && WEXITSTATUS(status) == 0) return text;
     free(text);
     return NULL;

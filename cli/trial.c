@@ -79,24 +79,23 @@ static tw_status runner_once(runner *r, double *seconds)
     return status;
 }
 
-static tw_status run_once(const trial *t, const tw_lab_choice *choice, const oracle *o, void *c)
+static tw_status run_once(const trial *t, const tw_lab_choice *choice, const oracle *o, void *c, double *seconds)
 {
     runner r;
-    double seconds;
     tw_status status = runner_open(&r, t, choice, &o->problem, o->a, o->b, c);
     if (status != TW_OK) return status;
-    status = runner_once(&r, &seconds);
+    status = runner_once(&r, seconds);
     if (status == TW_OK && r.run != NULL && oracle_c_bytes(o) > 0) status = tw_lab_run_fetch(r.run, c);
     tw_lab_run_close(r.run);
     return status;
 }
 
-static tw_status judge_one(const trial *t, const tw_lab_choice *choice, const oracle *o, oracle_verdict *verdict)
+static tw_status judge_one(const trial *t, const tw_lab_choice *choice, const oracle *o, oracle_verdict *verdict, double *seconds)
 {
     void *c = malloc(oracle_c_bytes(o) + 1);
     if (c == NULL) return TW_NO_MEMORY;
     oracle_poison(o, c);
-    tw_status status = run_once(t, choice, o, c);
+    tw_status status = run_once(t, choice, o, c, seconds);
     if (status == TW_OK) *verdict = oracle_judge(o, c);
     free(c);
     return status;
@@ -112,10 +111,11 @@ static const char *verified_text(const trial *t, const oracle_verdict *exact, co
 tw_status trial_judge(const trial *t, const tw_lab_choice *choice, trial_verdict *verdict)
 {
     oracle_verdict exact = {.passed = true}, bound = {.passed = true};
-    tw_status status = t->has_exact ? judge_one(t, choice, &t->exact, &exact) : TW_OK;
-    if (status == TW_OK) status = judge_one(t, choice, &t->bound, &bound);
+    double seconds = 0;
+    tw_status status = t->has_exact ? judge_one(t, choice, &t->exact, &exact, &seconds) : TW_OK;
+    if (status == TW_OK) status = judge_one(t, choice, &t->bound, &bound, &seconds);
     if (status != TW_OK) return status;
-    *verdict = (trial_verdict){.passed = exact.passed && bound.passed, .error_ratio = bound.error_ratio};
+    *verdict = (trial_verdict){.passed = exact.passed && bound.passed, .error_ratio = bound.error_ratio, .seconds = seconds};
     verdict->verified = verified_text(t, &exact, &bound);
     if (!exact.passed) snprintf(verdict->text, sizeof verdict->text, "exact oracle: %s", exact.text);
     if (exact.passed && !bound.passed) snprintf(verdict->text, sizeof verdict->text, "bound oracle: %s", bound.text);

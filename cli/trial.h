@@ -24,6 +24,7 @@ typedef struct trial_verdict {
     bool passed;
     const char *verified; /* as in a record: "exact+bound", "exact+bound sampled", "bound", ..., "WRONG" */
     double error_ratio;
+    double seconds; /* that the run on random operands took */
     char text[300]; /* what was wrong; else "" */
 } trial_verdict;
 

@@ -115,8 +115,8 @@ static void differs(const host_place *block, int thread, access_kind kind, const
 {
     if (seen.wrong) return;
     seen.wrong = true;
-    snprintf(seen.why, WHY, "block (%u, %u), work-item %d, %s: %s %lld, the model says %lld", block->x, block->y, thread,
-             access_kind_text(kind), what, (long long)found, (long long)expected);
+    snprintf(seen.why, WHY, "block (%u, %u), work-item %d, %s: %s %lld, the model says %lld", block->x, block->y, thread, access_kind_text(kind),
+             what, (long long)found, (long long)expected);
 }
 
 /* One work-item's accesses of one kind, in order, against the rows of that kind. */
@@ -172,8 +172,15 @@ static tw_problem problem_of(const subject *s, int which)
     const tw_lab_kernel *lab = &s->row->lab;
     int64_t bm = lab->default_tile > 0 ? s->tile : lab->tile_m, bn = lab->default_tile > 0 ? s->tile : lab->tile_n,
             bk = lab->default_tile > 0 ? s->tile : lab->tile_k, pad = which == 1 ? 0 : 3;
-    int64_t m = which == 0 ? 2 * bm + 5 : which == 1 ? bm : 1, n = which == 0 ? 2 * bn + 3 : which == 1 ? 3 * bn : 1,
-            k = which == 0 ? 3 * bk + 7 : which == 1 ? 2 * bk : 1;
+    int64_t m = which == 0   ? 2 * bm + 5
+                : which == 1 ? bm
+                             : 1,
+            n = which == 0   ? 2 * bn + 3
+                : which == 1 ? 3 * bn
+                             : 1,
+            k = which == 0   ? 3 * bk + 7
+                : which == 1 ? 2 * bk
+                             : 1;
     tw_problem x = tw_problem_make(TW_F32, s->op_a, s->op_b, m, n, lab->skinny ? s->tile : k);
     x.dtype_c = TW_F32, x.align_a = x.align_b = x.align_c = 256;
     x.lda += pad, x.ldb += pad, x.ldc += pad;
@@ -195,18 +202,30 @@ static bool compare_shape(const subject *s, host_kernel *kernel, const tw_proble
         return false;
     }
     if (p->turns_b) stored.ldb = x->k;
-    seen.a_bytes = 4 * elements(x->m, x->k, x->lda), seen.b_bytes = 4 * elements(x->k, x->n, stored.ldb), seen.c_bytes = 4 * elements(x->m, x->n, x->ldc);
+    seen.a_bytes = 4 * elements(x->m, x->k, x->lda), seen.b_bytes = 4 * elements(x->k, x->n, stored.ldb),
+    seen.c_bytes = 4 * elements(x->m, x->n, x->ldc);
     float *a = calloc(1, seen.a_bytes), *b = calloc(1, seen.b_bytes), *c = calloc(1, seen.c_bytes);
     if (a == NULL || b == NULL || c == NULL) exit(1);
-    host_run run = {.m = (int)x->m, .n = (int)x->n, .k = (int)x->k, .alpha = 1, .a = a, .b = b, .c = c, .lda = x->lda, .ldb = stored.ldb,
-                    .ldc = x->ldc, .note = see, .after_block = compare_block};
+    host_run run = {.m = (int)x->m,
+                    .n = (int)x->n,
+                    .k = (int)x->k,
+                    .alpha = 1,
+                    .a = a,
+                    .b = b,
+                    .c = c,
+                    .lda = x->lda,
+                    .ldb = stored.ldb,
+                    .ldc = x->ldc,
+                    .note = see,
+                    .after_block = compare_block};
     kernel->grid = (host_place){(unsigned)p->grid_x, (unsigned)p->grid_y, 1};
     seen.kernel = kernel, seen.run = &run, seen.model = &model;
     bool same_launch = model.grid_x == p->grid_x && model.grid_y == p->grid_y && model.block_x == p->threads_x && model.block_y == p->threads_y;
     if (same_launch)
         host_launch(kernel, &run);
     else
-        snprintf(seen.why, WHY, "the model launches %lld x %lld blocks of %d x %d", (long long)model.grid_x, (long long)model.grid_y, model.block_x, model.block_y);
+        snprintf(seen.why, WHY, "the model launches %lld x %lld blocks of %d x %d", (long long)model.grid_x, (long long)model.grid_y, model.block_x,
+                 model.block_y);
     free(a), free(b), free(c);
     return same_launch && !seen.wrong;
 }
@@ -286,10 +305,10 @@ static bool totals_agree(const tw_lab_kernel *kernel, int tile, const tw_problem
         access_count(&l, l.row[i], total);
         for (int era = 0; era < ACCESS_ERAS; era++)
             if (memcmp(&all[era], &total[era], sizeof all[era]) != 0) {
-                snprintf(why, WHY, "%lldx%lldx%lld ld %lld %lld %lld, %s, %s: %g requests, %g transactions, %g of %g bytes; counted %g, %g, %g of %g", (long long)x->m,
-                         (long long)x->n, (long long)x->k, (long long)x->lda, (long long)x->ldb, (long long)x->ldc, access_kind_text(l.row[i]->kind),
-                         access_era_text((access_era)era), total[era].requests, total[era].transactions, total[era].used, total[era].moved, all[era].requests,
-                         all[era].transactions, all[era].used, all[era].moved);
+                snprintf(why, WHY, "%lldx%lldx%lld ld %lld %lld %lld, %s, %s: %g requests, %g transactions, %g of %g bytes; counted %g, %g, %g of %g",
+                         (long long)x->m, (long long)x->n, (long long)x->k, (long long)x->lda, (long long)x->ldb, (long long)x->ldc,
+                         access_kind_text(l.row[i]->kind), access_era_text((access_era)era), total[era].requests, total[era].transactions,
+                         total[era].used, total[era].moved, all[era].requests, all[era].transactions, all[era].used, all[era].moved);
                 return false;
             }
     }
@@ -333,7 +352,8 @@ static const char *skinny_wrong(const char *model, const double per_element[3], 
         if (d == NULL || !open_square(&l, names[i], 16, 16, why)) return "no such device or no model";
         prediction x = predict_on(&l, d);
         double gbps = predict_effective_gbps(&l, x.serial_s), off = gbps > published[i] ? gbps / published[i] : published[i] / gbps;
-        snprintf(why, WHY, "%s on %s: %g bytes per element, expected %g; %g GB/s, published %g", names[i], model, x.moved_bytes / 4096 / 4096, per_element[i], gbps, published[i]);
+        snprintf(why, WHY, "%s on %s: %g bytes per element, expected %g; %g GB/s, published %g", names[i], model, x.moved_bytes / 4096 / 4096,
+                 per_element[i], gbps, published[i]);
         if (x.moved_bytes != per_element[i] * 4096 * 4096 || !(off <= factor[i]) || !(gbps > before)) return why;
         before = gbps;
     }
@@ -360,11 +380,16 @@ static void averages_case(void)
         const char *name;
         double at[2][3];
     } rows[] = {
-        {"cuda_f32_r01_naive", {{2, NAN, NAN}, {2.5, NAN, NAN}}},      {"cuda_f32_r02_tiled", {{10, 1, 4.5}, {18, 1, 16.5}}},
-        {"cuda_f32_r03_coalesced", {{4, 4.5, 4.5}, {4, 16.5, 16.5}}},  {"cuda_f32_r03t_transposed", {{4, 4.5, 1}, {4, 16.5, 1}}},
-        {"cuda_f32_r04_banks", {{4, 1, 1}, {4, 1, 1}}},                {"cuda_f32_r04d_divergence", {{4, 1, 1}, {4, 1, 1}}},
-        {"cuda_f32_r05_outer", {{4, 2, 2}, {4, 2, 2}}},                {"cuda_f32_r08_coarsened", {{4, 2, 2}, {4, 2, 2}}},
-        {"cuda_f32_s1_unoptimised", {{2, NAN, NAN}, {2.5, NAN, NAN}}}, {"cuda_f32_s2_shared_a", {{36.0 / 17, 1, 1}, {4, 1, 1}}},
+        {"cuda_f32_r01_naive", {{2, NAN, NAN}, {2.5, NAN, NAN}}},
+        {"cuda_f32_r02_tiled", {{10, 1, 4.5}, {18, 1, 16.5}}},
+        {"cuda_f32_r03_coalesced", {{4, 4.5, 4.5}, {4, 16.5, 16.5}}},
+        {"cuda_f32_r03t_transposed", {{4, 4.5, 1}, {4, 16.5, 1}}},
+        {"cuda_f32_r04_banks", {{4, 1, 1}, {4, 1, 1}}},
+        {"cuda_f32_r04d_divergence", {{4, 1, 1}, {4, 1, 1}}},
+        {"cuda_f32_r05_outer", {{4, 2, 2}, {4, 2, 2}}},
+        {"cuda_f32_r08_coarsened", {{4, 2, 2}, {4, 2, 2}}},
+        {"cuda_f32_s1_unoptimised", {{2, NAN, NAN}, {2.5, NAN, NAN}}},
+        {"cuda_f32_s2_shared_a", {{36.0 / 17, 1, 1}, {4, 1, 1}}},
         {"cuda_f32_s3_shared_ab", {{4, 1, 1}, {4, 1, 1}}},
     };
     if (!tap_case("averages are those of the counters")) return;
@@ -395,8 +420,9 @@ static void ratios_case(void)
         const char *name;
         int tile;
         double flops_per_byte;
-    } rows[] = {{"cuda_f32_r01_naive", 16, 0.25}, {"cuda_f32_r01_naive", 32, 0.25}, {"cuda_f32_r02_tiled", 8, 2}, {"cuda_f32_r03_coalesced", 16, 4},
-                {"cuda_f32_r04_banks", 32, 8}, {"cuda_f32_r05_outer", 0, 6.4}, {"cuda_f32_r07_prefetch", 0, 6.4}};
+    } rows[] = {{"cuda_f32_r01_naive", 16, 0.25},  {"cuda_f32_r01_naive", 32, 0.25}, {"cuda_f32_r02_tiled", 8, 2},
+                {"cuda_f32_r03_coalesced", 16, 4}, {"cuda_f32_r04_banks", 32, 8},    {"cuda_f32_r05_outer", 0, 6.4},
+                {"cuda_f32_r07_prefetch", 0, 6.4}};
     const published_device *p100 = devices_model("P100");
     if (!tap_case("flop per byte asked")) return;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -423,7 +449,8 @@ static void conflicts_case(void)
     char why[WHY] = "";
     const published_device *gtx = devices_model("GTX 280"), *h200 = devices_model("H200");
     if (!tap_case("conflicts cost time")) return;
-    bool open = gtx != NULL && h200 != NULL && open_square(&r03, "cuda_f32_r03_coalesced", 16, 4096, why) && open_square(&r04, "cuda_f32_r04_banks", 16, 4096, why);
+    bool open = gtx != NULL && h200 != NULL && open_square(&r03, "cuda_f32_r03_coalesced", 16, 4096, why) &&
+                open_square(&r04, "cuda_f32_r04_banks", 16, 4096, why);
     if (!open) {
         tap_result(false, "%s", why);
         return;
@@ -467,11 +494,12 @@ static void rules_case(void)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         int64_t address[ACCESS_WARP];
         for (int lane = 0; lane < ACCESS_WARP; lane++)
-            address[lane] = lane < rows[i].lanes ? rows[i].first + lane % rows[i].group * rows[i].step + lane / rows[i].group * rows[i].group_step : -1;
+            address[lane] = lane < rows[i].lanes ? rows[i].first + lane % rows[i].group * rows[i].step + lane / rows[i].group * rows[i].group_step
+                                                 : -1;
         access_cost c = access_price(rows[i].era, rows[i].kind, address, rows[i].words);
         if (c.transactions == rows[i].transactions && (rows[i].moved == 0 || c.moved == rows[i].moved)) continue;
-        tap_result(false, "%s, %s, on %s: %g transactions of %g bytes, expected %g of %g", access_kind_text(rows[i].kind), rows[i].about, access_era_text(rows[i].era),
-                   c.transactions, c.moved, rows[i].transactions, rows[i].moved);
+        tap_result(false, "%s, %s, on %s: %g transactions of %g bytes, expected %g of %g", access_kind_text(rows[i].kind), rows[i].about,
+                   access_era_text(rows[i].era), c.transactions, c.moved, rows[i].transactions, rows[i].moved);
         return;
     }
     tap_result(true, "%s", "");
@@ -479,8 +507,13 @@ static void rules_case(void)
 
 static void models_case(void)
 {
-    static const char *const models[][2] = {{"8800 GT", "*GeForce 8800 GT"}, {"8800 gtx", "*GeForce 8800 GTX"}, {"GTX 280", "*GeForce GTX 280"},
-                                            {"P100", "Tesla P100-PCIE-16GB"}, {"H200", "*H200"}, {"NVIDIA H200", "*H200"}, {"A100", "*A100-*40GB"}};
+    static const char *const models[][2] = {{"8800 GT", "*GeForce 8800 GT"},
+                                            {"8800 gtx", "*GeForce 8800 GTX"},
+                                            {"GTX 280", "*GeForce GTX 280"},
+                                            {"P100", "Tesla P100-PCIE-16GB"},
+                                            {"H200", "*H200"},
+                                            {"NVIDIA H200", "*H200"},
+                                            {"A100", "*A100-*40GB"}};
     if (!tap_case("devices by what people call them")) return;
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
         const published_device *d = devices_model(models[i][0]);
@@ -518,9 +551,11 @@ int main(int argc, char **argv)
     ratios_case();
     conflicts_case();
     models_case();
-    changed_case("another word of A's tile", &(subject){kernel_named("cuda_f32_r04_banks"), 16, TW_N, TW_N, "fmaf(a_tile[ty][p]", "fmaf(a_tile[p][ty]"});
+    changed_case("another word of A's tile",
+                 &(subject){kernel_named("cuda_f32_r04_banks"), 16, TW_N, TW_N, "fmaf(a_tile[ty][p]", "fmaf(a_tile[p][ty]"});
     changed_case("rows of 21 words", &(subject){kernel_named("opencl_f32_r05_outer"), 16, TW_N, TW_N, "ROW = 20", "ROW = 21"});
     changed_case("no clamp at the edge", &(subject){kernel_named("cuda_f32_s2_shared_a"), 16, TW_N, TW_N, "j < n ? j : n - 1", "j"});
-    changed_case("one load less", &(subject){kernel_named("cuda_f32_r07_prefetch"), 16, TW_N, TW_N, "next[e] = A(", "next[e] = p_next == p0 ? 0 : A("});
+    changed_case("one load less",
+                 &(subject){kernel_named("cuda_f32_r07_prefetch"), 16, TW_N, TW_N, "next[e] = A(", "next[e] = p_next == p0 ? 0 : A("});
     return tap_finish();
 }

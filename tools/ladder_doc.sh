@@ -5,7 +5,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 program=${TILEWRIGHT:-build/tilewright}
-shown='results/nvidia-h200/ladder-4096.jsonl results/nvidia-h200/ladder-cpu-1024.jsonl' # the first machine's bars are the chart
+shown='results/nvidia-h200/ladder-4096.jsonl results/nvidia-h200/ladder-cpu-4096.jsonl' # the first machine's bars are the chart
 new=$(mktemp -d "${TMPDIR:-/tmp}/tilewright-docs.XXXXXX")
 trap 'rm -rf "$new"' EXIT
 

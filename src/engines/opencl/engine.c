@@ -385,14 +385,28 @@ static rows_of rows_of_operand(const operand *o)
     return (rows_of){{(size_t)o->cols * o->element_bytes, (size_t)o->rows, 1}, (size_t)o->device_ld * o->element_bytes, (size_t)o->ld * o->element_bytes};
 }
 
-static tw_status copy_up(engine *e, const operand *from, cl_memory to)
+enum { MOST_PITCH = 0x7fffffff }; /* NVIDIA's driver refuses to copy rectangles whose rows lie 4 GiB apart */
+
+/* An operand and its copy, one way or the other: at once where its elements lie side by side, else as a rectangle, else row by row. */
+static tw_status copy(engine *e, const operand *o, cl_memory memory, bool up)
 {
-    rows_of r = rows_of_operand(from);
-    if (gpu_moves_at_once(from))
-        CL_TRY("clEnqueueWriteBuffer", e->cl->clEnqueueWriteBuffer(e->queue, to, 1, 0, gpu_span(from), from->host, 0, NULL, NULL));
-    else
-        CL_TRY("clEnqueueWriteBufferRect", e->cl->clEnqueueWriteBufferRect(e->queue, to, 1, no_offset, no_offset, r.region, r.device_pitch, 0,
-                                                                           r.host_pitch, 0, from->host, 0, NULL, NULL));
+    rows_of r = rows_of_operand(o);
+    bool at_once = gpu_moves_at_once(o), rectangle = r.host_pitch <= MOST_PITCH;
+    if (!at_once && rectangle && up)
+        CL_TRY("clEnqueueWriteBufferRect", e->cl->clEnqueueWriteBufferRect(e->queue, memory, 1, no_offset, no_offset, r.region, r.device_pitch, 0,
+                                                                           r.host_pitch, 0, o->host, 0, NULL, NULL));
+    if (!at_once && rectangle && !up)
+        CL_TRY("clEnqueueReadBufferRect", e->cl->clEnqueueReadBufferRect(e->queue, memory, 1, no_offset, no_offset, r.region, r.device_pitch, 0,
+                                                                         r.host_pitch, 0, o->host, 0, NULL, NULL));
+    if (!at_once && rectangle) return TW_OK;
+    size_t runs = at_once ? 1 : r.region[1], bytes = at_once ? gpu_span(o) : r.region[0];
+    for (size_t i = 0; i < runs; i++) {
+        char *host = (char *)o->host + i * r.host_pitch;
+        if (up)
+            CL_TRY("clEnqueueWriteBuffer", e->cl->clEnqueueWriteBuffer(e->queue, memory, 1, i * r.device_pitch, bytes, host, 0, NULL, NULL));
+        else
+            CL_TRY("clEnqueueReadBuffer", e->cl->clEnqueueReadBuffer(e->queue, memory, 1, i * r.device_pitch, bytes, host, 0, NULL, NULL));
+    }
     return TW_OK;
 }
 
@@ -405,7 +419,7 @@ static tw_status cl_upload(engine *e, const operand *from, bool copies, buffer *
     cl_memory memory = e->cl->clCreateBuffer(e->context, CL_MEM_READ_WRITE, bytes, NULL, &error);
     if (error != CL_SUCCESS)
         return fail(cl_status(error), "no device memory for %zu bytes: %s (%d)", bytes, cl_error_name(error), (int)error);
-    tw_status status = copies ? copy_up(e, from, memory) : TW_OK;
+    tw_status status = copies ? copy(e, from, memory, true) : TW_OK;
     if (status == TW_OK)
         out->memory = memory;
     else
@@ -482,14 +496,7 @@ static tw_status cl_wait(engine *e, runnable *r)
 
 static tw_status cl_download(engine *e, const buffer *from, const operand *to)
 {
-    rows_of r = rows_of_operand(to);
-    if (gpu_span(to) == 0) return TW_OK;
-    if (gpu_moves_at_once(to))
-        CL_TRY("clEnqueueReadBuffer", e->cl->clEnqueueReadBuffer(e->queue, from->memory, 1, 0, gpu_span(to), to->host, 0, NULL, NULL));
-    else
-        CL_TRY("clEnqueueReadBufferRect", e->cl->clEnqueueReadBufferRect(e->queue, from->memory, 1, no_offset, no_offset, r.region, r.device_pitch, 0,
-                                                                         r.host_pitch, 0, to->host, 0, NULL, NULL));
-    return TW_OK;
+    return gpu_span(to) == 0 ? TW_OK : copy(e, to, from->memory, false);
 }
 
 static void cl_release(engine *e, buffer *b)
