@@ -243,8 +243,8 @@ static bool look(const subject *s, plan *p, summary found[ACCESS_KINDS], char wh
         return false;
     }
     if (p->turns_b) x.ldb = LD;
-    for (int i = 0; i < LD * LD; i++) a[i] = (float)-(1 + i * 7 % 5);
-    for (int i = 0; i < 4 * LD * LD; i++) b[i] = (float)(1 + i * 11 % 3);
+    for (int i = 0; i < LD * LD; i++) a[i] = (float)-(1 + (i * 7 + i / LD) % 5); /* rows and columns differ: a swap shows */
+    for (int i = 0; i < 4 * LD * LD; i++) b[i] = (float)(1 + i * 11 % 7);
     if (s->options != NULL) strncat(p->options, s->options, sizeof p->options - strlen(p->options) - 1);
     char *text = text_of(s);
     if (text == NULL) {
