@@ -15,7 +15,8 @@ enum { MOST_DEPTH = 8 };
 /* What is being read, and where to say what is wrong with it. */
 typedef struct reading {
     const char *path, *engine;
-    char *text, *bare; /* bare: as long, its comments and strings blank */
+    const char *text;
+    char *bare; /* as long, its comments and strings blank */
     char *why;
     size_t why_bytes;
 } reading;
@@ -42,18 +43,10 @@ bool own_is_path(const char *word)
     return strchr(word, '/') != NULL || ends_with(word, ".cl") || ends_with(word, ".cu");
 }
 
-/* ---- the file ---- */
+/* ---- the text ---- */
 
-static tw_status read_text(reading *in)
+static tw_status check_text(const reading *in, size_t bytes)
 {
-    FILE *file = fopen(in->path, "rb");
-    if (file == NULL) return refuse(in, "cannot be opened: %s", strerror(errno));
-    in->text = calloc(1, OWN_MOST_BYTES + 2);
-    size_t bytes = in->text != NULL ? fread(in->text, 1, OWN_MOST_BYTES + 1, file) : 0;
-    int failed = ferror(file) ? errno : 0;
-    fclose(file);
-    if (in->text == NULL) return TW_NO_MEMORY;
-    if (failed != 0) return refuse(in, "cannot be read: %s", strerror(failed));
     if (bytes == 0) return refuse(in, "is empty, expected a kernel");
     if (bytes > OWN_MOST_BYTES) return refuse(in, "is longer than the %d bytes that a kernel may have", OWN_MOST_BYTES);
     if (strlen(in->text) < bytes) return refuse(in, "byte %zu is 0, expected the text of a kernel", strlen(in->text));
@@ -235,12 +228,12 @@ static void make_label(const char *path, char label[OWN_LABEL])
         if ((unsigned char)*c <= ' ' || (unsigned char)*c > 126) *c = '?';
 }
 
-static tw_status make_own(reading *in, own_kernel *out)
+static tw_status make_own(reading *in, size_t bytes, own_kernel *out)
 {
     if (!ends_with(in->path, ".cl") && !ends_with(in->path, ".cu"))
         return refuse(in, "the ending of a kernel's file names its language, expected .cl or .cu");
     in->engine = ends_with(in->path, ".cu") ? "cuda" : "opencl";
-    tw_status status = read_text(in);
+    tw_status status = check_text(in, bytes);
     if (status == TW_OK) status = make_bare(in);
     if (status == TW_OK) status = find_entry(in, out->entry);
     if (status != TW_OK) return status;
@@ -249,14 +242,30 @@ static tw_status make_own(reading *in, own_kernel *out)
     return make_source(in, out);
 }
 
+tw_status own_make(const char *path, const char *text, size_t bytes, own_kernel *out, char *why, int why_bytes)
+{
+    reading in = {.path = path, .text = text, .why = why, .why_bytes = (size_t)why_bytes};
+    *out = (own_kernel){0};
+    tw_status status = make_own(&in, bytes, out);
+    free(in.bare);
+    if (status != TW_OK) *out = (own_kernel){0};
+    return status;
+}
+
 tw_status own_read(const char *path, own_kernel *out, char *why, int why_bytes)
 {
     reading in = {.path = path, .why = why, .why_bytes = (size_t)why_bytes};
     *out = (own_kernel){0};
-    tw_status status = make_own(&in, out);
-    free(in.text);
-    free(in.bare);
-    if (status != TW_OK) *out = (own_kernel){0};
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) return refuse(&in, "cannot be opened: %s", strerror(errno));
+    char *text = calloc(1, OWN_MOST_BYTES + 2);
+    size_t bytes = text != NULL ? fread(text, 1, OWN_MOST_BYTES + 1, file) : 0;
+    int failed = ferror(file) ? errno : 0;
+    fclose(file);
+    tw_status status = text == NULL ? TW_NO_MEMORY
+                       : failed != 0 ? refuse(&in, "cannot be read: %s", strerror(failed))
+                                     : own_make(path, text, bytes, out, why, why_bytes);
+    free(text);
     return status;
 }
 

@@ -7,6 +7,7 @@
 #define TILEWRIGHT_OWN_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include "tilewright_lab.h"
 
 enum { OWN_MOST_BYTES = 1 << 18, OWN_LABEL = 40, OWN_ENTRY = 64 };
@@ -25,6 +26,10 @@ bool own_is_path(const char *word);
 /* own_read - TW_OK; TW_NO_MEMORY; TW_BAD_ARGUMENT, and why in a sentence that begins with the path. out must stay where it is, since source
  * points into it. On failure nothing is left to free. */
 tw_status own_read(const char *path, own_kernel *out, char *why, int why_bytes);
+
+/* own_make - the same of a file's text, `bytes` long and ended by a zero. */
+tw_status own_make(const char *path, const char *text, size_t bytes, own_kernel *out, char *why, int why_bytes);
+
 void own_free(own_kernel *own); /* a zeroed one is fine */
 
 #endif

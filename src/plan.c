@@ -90,9 +90,10 @@ static void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice
              p->dtype == TW_F16 ? " -DIN_F16=1" : "", choice->default_build ? " -DDEFAULT_BUILD" : "");
 }
 
-/* Does the row launch a text that is not its own? */
+/* Does the row (NULL: none is forced) launch this text, if it is not its own? */
 static tw_status check_source(const kernel_row *row, const tw_lab_source *source)
 {
+    if (source == NULL) return TW_OK;
     if (source->file == NULL || source->entry == NULL || source->text == NULL)
         return fail(TW_BAD_ARGUMENT, "the file, the entry or the text of a kernel's source is NULL");
     if (row == NULL || row->gpu.entry == NULL || (row->gpu.traits & GPU_TENSOR_MAPS))
@@ -130,8 +131,10 @@ tw_status plan_find(const tw_problem *problem, const device_facts *device, const
         best = kernel_named(choice->kernel);
         if (best == NULL) return fail(TW_BAD_ARGUMENT, "no kernel is named %s", choice->kernel);
         TRY(check_tile(best, choice->tile));
+        TRY(check_source(best, choice->source));
         if (!kernel_fits(best, problem, device, choice->tile, reason, sizeof reason)) best = NULL;
     } else {
+        TRY(check_source(NULL, choice->source));
         for (int i = 0; i < kernel_count(); i++) {
             const kernel_row *row = kernel_at(i);
             if (!row->lab.production || strcmp(row->lab.engine, device->engine) != 0 || row->lab.dtype != problem->dtype) continue;
@@ -141,7 +144,6 @@ tw_status plan_find(const tw_problem *problem, const device_facts *device, const
     if (best == NULL)
         return fail(TW_NO_KERNEL, "%s: %s", choice->kernel ? choice->kernel : "no kernel fits", reason);
     if (choice->kernel == NULL) TRY(check_tile(best, choice->tile));
-    if (choice->source != NULL) TRY(check_source(choice->kernel != NULL ? best : NULL, choice->source));
     *out = (plan){.problem = *problem, .row = best};
     if (best->gpu.entry != NULL)
         plan_gpu(out, device, choice);
