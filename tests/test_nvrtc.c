@@ -9,6 +9,7 @@
  * NVRTC is found as the library finds it: TILEWRIGHT_NVRTC (tests/get_nvrtc.sh fetches one), a toolkit's, else all is skipped. */
 #include "engines/cuda/cu_api.h"
 #include "engines/gpu.h"
+#include "own.h"
 #include "plan.h"
 #include "tap.h"
 
@@ -331,6 +332,30 @@ static void bad_cases(bool knows_hopper)
     }
 }
 
+/* A reader's file through the library's own call: each rung's file as it stands gives code; the exercise is refused by NVRTC in its own lines. */
+static void own_case(const char *path, bool compiles)
+{
+    own_kernel own;
+    tw_lab_code code;
+    char why[512] = "", whole[1024];
+    if (!tap_case("own %s", path)) return;
+    snprintf(whole, sizeof whole, "%s/../%s", TESTS_FOLDER, path);
+    if (own_read(whole, &own, why, (int)sizeof why) != TW_OK) {
+        tap_result(false, "%s", why);
+        return;
+    }
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, 64, 64, 64);
+    tw_lab_choice choice = {.kernel = own.like->name, .source = &own.source};
+    tw_status status = tw_lab_code_make(NULL, &choice, &p, 80, 1, &code);
+    if (compiles)
+        tap_result(status == TW_OK && strstr(code.bytes, own.entry) != NULL, "%s", status == TW_OK ? "another kernel was compiled" : tw_error_text());
+    else
+        tap_result(status == TW_BUILD_FAILED && strstr(tw_error_text(), "r01_naive.cu(18): error") != NULL && strstr(tw_error_text(), "GAP_1") != NULL,
+                   "%s", tw_error_text());
+    tw_lab_code_free(&code);
+    own_free(&own);
+}
+
 static void file_cases(const char *arch)
 {
     for (const embedded_source *s = embedded_sources; s->file != NULL; s++) {
@@ -374,5 +399,8 @@ int main(int argc, char **argv)
     }
     for (int i = 1; i < 2 + knows_hopper; i++) binary_cases(archs[i]);
     bad_cases(knows_hopper);
+    own_case("kernels/cuda/r04_banks.cu", true);
+    own_case("kernels/cuda/r10_register.cu", true);
+    own_case("exercises/r01_naive.cu", false);
     return tap_finish();
 }
