@@ -162,9 +162,13 @@ static const tw_lab_kernel *row_like(const char *engine, const char *entry)
 
 /* ---- the text for the compiler ---- */
 
-static const char *header_text(const char *engine, const char *name)
+/* The header of kernels/ that a line of this length includes, and nothing besides; NULL: it is another line. bare as in put_text(). */
+static const char *header_of(const char *engine, const char *line, const char *bare, size_t length, char name[256])
 {
     char file[320];
+    int end = 0;
+    if (sscanf(line, " # include \"%255[^\"\n]\"%n", name, &end) != 1 || end == 0 || (size_t)end > length) return NULL;
+    if (bare != NULL && (bare[strspn(line, " \t")] != '#' || strspn(bare + end, " \t\r") < length - (size_t)end)) return NULL;
     snprintf(file, sizeof file, "%s/%s", engine, name);
     for (const story_text *t = story_texts; t->file != NULL; t++)
         if (strcmp(t->file, file) == 0) return t->text;
@@ -189,9 +193,8 @@ static void put_text(FILE *out, const char *engine, const char *file, const char
     char name[256];
     put_line(out, file, 1);
     for (int number = 1; *text != '\0'; number++) {
-        size_t length = strcspn(text, "\n"), indent = strspn(text, " \t");
-        bool directive = text[indent] == '#' && (bare == NULL || bare[indent] == '#');
-        const char *header = directive && sscanf(text, " # include \"%255[^\"\n]\"", name) == 1 ? header_text(engine, name) : NULL;
+        size_t length = strcspn(text, "\n");
+        const char *header = header_of(engine, text, bare, length, name);
         if (header != NULL && depth < MOST_DEPTH) {
             put_text(out, engine, name, header, NULL, depth + 1);
             put_line(out, file, number + 1);
