@@ -10,7 +10,8 @@
  *
  * Where the operands fit the L2 (plan->direct) there is one strip and one panel, and nothing is packed: the micro-kernel reads A and B where
  * they lie. An element of C is one sum over k in ascending order, kept unscaled until the last panel: its bits depend neither on the blocks
- * nor on the threads (in the default floating-point environment: threads of the pool keep the one they were made in). Sources: Goto and van de Geijn 2008; Van Zee and van de Geijn 2015. */
+ * nor on the threads (in the default floating-point environment: threads of the pool keep the one they were made in).
+ * Sources: Goto and van de Geijn 2008; Van Zee and van de Geijn 2015. */
 #include "cpu_engine.h"
 
 typedef struct loops {
