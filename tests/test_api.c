@@ -287,7 +287,8 @@ static void plan_cases(void)
             multiples = multiples && one.strip_m % mr == 0 && one.task_m % mr == 0 && one.strip_n % nr == 0 && one.task_n % nr == 0;
             covers = covers && one.task_m <= one.strip_m && one.task_n <= one.strip_n && one.kc >= 1 &&
                      one.workspace_bytes == one.a_bytes + one.b_bytes + one.sum_bytes &&
-                     one.a_bytes >= (size_t)(one.strip_m * one.kc) * (size_t)tw_lab_dtype_of(p.dtype)->bytes &&
+                     (one.direct_a || one.a_bytes >= (size_t)(one.strip_m * one.kc) * (size_t)tw_lab_dtype_of(p.dtype)->bytes) &&
+                     one.direct_a == (one.a_bytes == 0) && !one.direct_b && one.b_bytes > 0 &&
                      (p.beta == 0 || p.k <= one.kc || one.sum_bytes > 0);
             threads = threads && one.threads >= 1 && one.threads <= devices[d].threads;
             same = same && one.strip_m == two.strip_m && one.kc == two.kc && one.threads == two.threads && one.row == two.row;
@@ -337,8 +338,8 @@ static void tier_cases(void)
         tw_problem p = tw_problem_make(TW_F32, op_a, TW_N, m, n, k), q = p, loaded;
         plan direct, packed;
         q.lda = q.ldb = q.ldc = APART;
-        tiers = tiers && problem_load(&p, a, a, a, &loaded) == TW_OK && plan_find(&loaded, &facts, NULL, &direct) == TW_OK && direct.direct &&
-                problem_load(&q, a, a, a, &loaded) == TW_OK && plan_find(&loaded, &facts, NULL, &packed) == TW_OK && !packed.direct;
+        tiers = tiers && problem_load(&p, a, a, a, &loaded) == TW_OK && plan_find(&loaded, &facts, NULL, &direct) == TW_OK && direct.direct_a && direct.direct_b &&
+                problem_load(&q, a, a, a, &loaded) == TW_OK && plan_find(&loaded, &facts, NULL, &packed) == TW_OK && !packed.direct_a && !packed.direct_b;
         same = tw_gemm(context, &p, packed_x, packed_y, narrow) == TW_OK && tw_gemm(context, &q, x, y, wide) == TW_OK;
         for (int i = 0; i < m; i++) same = same && memcmp(narrow + i * n, wide + i * APART, (size_t)n * sizeof *wide) == 0;
     }
