@@ -206,6 +206,8 @@ def what_must_be_refused():
     refused(says="found no rung")
     refused("r01", "r02", says="found 2 operands")
     refused("r01", "--tables", says="--tables takes no rung")
+    for words in ["--gpu", "H200"], ["--shape", "8x8x8"], ["--tile", 16], ["--element", "1,1"], ["--binary"], ["--engine", "cpu"]:
+        refused("--tables", *words, says="--tables goes with --json alone")
     refused("r01", "--gpu", "Voodoo 2", says=["Voodoo 2", "GeForce 8800 GT,"])
     refused("r01", "--gpu", "", says="--gpu")
     refused("r01", "--gpu", "%s%n", says="%s%n")
@@ -228,7 +230,7 @@ def any_shape():
     for rung in "r01", "r02", "r03t", "r05", "r08":
         for shape in "1x1x1", "1x100000000x1", "100000000x100000000x100000000", "17x15x31":
             has(text(rung, "--shape", shape), "In numbers")
-    has(text("s3", "--shape", "1x1x16"), "In numbers")
+    has(text("s3", "--shape", "1x1x16"), "In numbers", "= 132 bytes, m/T and n/T rounded up")
 
 
 # ---- the binary -------------------------------------------------------------------------------------------------------
@@ -315,6 +317,12 @@ def what_is_missing_is_said():
     has(binary("r04", "--engine", "cpu", tools={}), "objdump is not on PATH: install binutils")
     has(binary("r04", "--engine", "cpu", tools={"objdump": "#!/bin/sh\nexit 3\n"}), "objdump could not read this program")
     has(binary("r04", "--engine", "cpu", tools={"objdump": "#!/bin/sh\necho nonsense\n"}), "no loop that multiplies was found")
+    with tempfile.TemporaryDirectory() as folder:  # a folder of the name is no program; of a long PATH the end counts too
+        os.mkdir(os.path.join(folder, "objdump"))
+        has(text("r04", "--engine", "cpu", "--binary", env={"PATH": folder}), "objdump is not on PATH")
+        if shutil.which("objdump"):
+            long = ":".join(["/nonexistent" + "x" * 88] * 100 + [os.path.dirname(shutil.which("objdump"))])
+            has(text("r04", "--engine", "cpu", "--binary", env={"PATH": folder + ":" + long}), "by objdump")
     has(binary("r04", "--engine", "cuda", tools={}, TILEWRIGHT_NVRTC="/nonexistent/libnvrtc.so"), "NVRTC", "/nonexistent/libnvrtc.so")
     assert "In the binary" not in text("r04", "--gpu", "P100")
 
