@@ -330,9 +330,12 @@ static void compare_machines(const report *r)
 static void markdown_cell(FILE *out, const char *text)
 {
     fputs(" ", out);
-    for (; *text != '\0'; text++) {
-        if (strchr("|\\`*[]<", *text) != NULL) putc('\\', out);
-        putc(*text == '\n' ? ' ' : *text, out);
+    for (int bytes; *text != '\0'; text += bytes) {
+        bytes = utf8_sequence_bytes((const unsigned char *)text);
+        if (strchr("|\\`*[]<&", *text) != NULL) putc('\\', out);
+        if (bytes == 0) fputs("\xef\xbf\xbd", out), bytes = 1;
+        else if ((unsigned char)*text < 0x20 || *text == 0x7f) putc(' ', out);
+        else fwrite(text, 1, (size_t)bytes, out);
     }
     fputs(" |", out);
 }

@@ -339,6 +339,9 @@ def bars_and_table_alone():
     write("nasty.jsonl", a_record(device="a|b\n<i>`c`"))
     good("report", "nasty.jsonl", "-o", "nasty.md")
     assert open("nasty.md").readline() == "| rung | idea | CUDA, a\\|b \\<i>\\`c\\`, 512 x 512 x 512 |\n"
+    write("cut.jsonl", a_record(device="\r\r# x\u00e9&lt;" + "y" * 88 + "\u00e9"))
+    good("report", "cut.jsonl", "-o", "cut.md")
+    assert open("cut.md", newline="", encoding="utf-8").readline() == "| rung | idea | CUDA,   # x\u00e9\\&lt;" + "y" * 88 + "\ufffd, 512 x 512 x 512 |\n"
     write("thin.jsonl", a_record(rung="s1_unoptimised", k=16))
     bad(6, "report", "thin.jsonl", "-o", "thin.svg", says="there is no ladder among the records")
 
