@@ -34,7 +34,8 @@ void explain_arithmetic(const explain *x)
             flops / asked * size, flops / (m * k + k * n), flops / (m * k + k * n + mn), p->m == p->n && p->n == p->k ? ": n and 2n/3" : "");
     fprintf(text, "compulsory       %.0f (m k + k n) + C = %.0f bytes: A, B and C once; %.4g flop per byte\n", size, compulsory, flops / compulsory);
     if (x->kernel->skinny)
-        fprintf(text, "effective        4 (m T n/T + T n m/T + m n) = %.0f bytes, m/T and n/T rounded up: 12 m n where whole (document 004, inferred)\n",
+        fprintf(text,
+                "effective        4 (m T n/T + T n m/T + m n) = %.0f bytes, m/T and n/T rounded up: 12 m n where whole (document 004, inferred)\n",
                 roofline_bytes_asked(p, x->tile, x->tile) + 4 * mn);
 }
 

@@ -249,7 +249,8 @@ static bool find_rows(access_launch *l, char *why, int why_bytes)
 static bool addressable(int64_t rows, int64_t cols, int64_t ld)
 {
     const double most = 9e18, over = 512;
-    return WORD * (((double)rows + over) * (double)ld + (double)cols + over) < most && WORD * (((double)cols + over) * (double)ld + (double)rows + over) < most;
+    double longer = (double)(rows > cols ? rows : cols) + over; /* rows of a stored transpose are columns */
+    return WORD * (longer * (double)ld + longer) < most;
 }
 
 bool access_open(access_launch *out, const tw_lab_kernel *kernel, int tile, const tw_problem *p, char *why, int why_bytes)
