@@ -41,6 +41,11 @@ void explain_arithmetic(const explain *x)
 
 /* ---- bounds ---- */
 
+double explain_peak_gflops(const explain *x, const published_device *d)
+{
+    return x->kernel->dtype == TW_F32 ? d->peak_gflops : (double)NAN;
+}
+
 static void print_bound_header(FILE *text)
 {
     fprintf(text, "%-26s %8s %9s | %11s %9s | %9s %9s %9s | %s\n", "", "", "", "bound_asked", "bound", "shared", "issue", "traffic", "predicted");
@@ -118,15 +123,16 @@ void explain_bounds(const explain *x)
     explain_heading(x, "Where its bounds lie");
     print_bound_header(text);
     if (x->gpu != NULL) {
-        print_bounds(x, devices_name(x->gpu, name), x->gpu->memory_gbps, x->gpu->peak_gflops, x->gpu);
+        print_bounds(x, devices_name(x->gpu, name), x->gpu->memory_gbps, explain_peak_gflops(x, x->gpu), x->gpu);
         fprintf(text, "%s\n", x->gpu->source);
     } else {
         for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
             const published_device *d = devices_model(models[i]);
-            if (d != NULL) print_bounds(x, devices_name(d, name), d->memory_gbps, d->peak_gflops, d);
+            if (d != NULL) print_bounds(x, devices_name(d, name), d->memory_gbps, explain_peak_gflops(x, d), d);
         }
         print_present(x);
     }
+    if (x->kernel->dtype != TW_F32) fprintf(text, "peak         of f32 alone: %s may beat that, and has no roofline here\n", tw_lab_dtype_of(x->kernel->dtype)->name);
     fprintf(
         text,
         "bound_asked  what the bytes asked allow at memory's bandwidth, at most the peak: the documents' bound; caches may beat it\n"

@@ -111,6 +111,14 @@ def bytes_and_ratios_of_the_documents():
 
 
 @case
+def peaks_of_another_type_bound_nothing():
+    record = told("r13", "--gpu", "H200")
+    assert record["dtype"] == "bf16" and record["bound_gflops"] is None and abs(record["bound_asked_gflops"] - 4800 * 256 / 3) < 1e-6, record
+    has(text("r13", "--gpu", "H200"), "bf16 may beat that")
+    assert "may beat that" not in text("r12", "--gpu", "H200")
+
+
+@case
 def degrees_of_the_counters():
     for rung, tile, loads, read, store in [("r01", 16, 2, None, None), ("r01", 32, 2.5, None, None), ("r02", 16, 10, 1, 4.5), ("r02", 32, 18, 1, 16.5),
                                            ("r03", 16, 4, 4.5, 4.5), ("r03t", 32, 4, 16.5, 1), ("r04", 16, 4, 1, 1), ("r07", None, 4, 2, 2),
