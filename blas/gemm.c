@@ -59,44 +59,53 @@ static int op_of_number(CBLAS_TRANSPOSE op)
     return op == CblasNoTrans ? TW_N : op == CblasTrans || op == CblasConjTrans ? TW_T : NO_OP;
 }
 
-/* x holds the C call's sizes and operands as they were given. */
-static void multiply_from_c(CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, call x)
+#define EXCHANGE(type, x, y)                                                                                                             \
+    do {                                                                                                                                 \
+        type kept_ = x;                                                                                                                  \
+        x = y, y = kept_;                                                                                                                \
+    } while (0)
+
+/* x holds the C call's sizes and operands as they were given; a row-major C = A B is the column-major C^T = B^T A^T. */
+static void multiply_from_c(CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, call *x)
 {
     bool rows = layout == CblasRowMajor;
-    x.op_a = op_of_number(op_a), x.op_b = op_of_number(op_b);
-    x.caller.from_c = true, x.caller.row_major = rows;
+    x->caller.row_major = rows;
+    x->op_a = op_of_number(op_a), x->op_b = op_of_number(op_b);
     if (!rows && layout != CblasColMajor) {
-        blas_report_setting(&x.caller, 1, "layout", (int)layout);
-    } else if (x.op_a == NO_OP) {
-        blas_report_setting(&x.caller, 2, "TransA", (int)op_a);
-    } else if (x.op_b == NO_OP) {
-        blas_report_setting(&x.caller, rows ? 2 : 3, "TransB", (int)op_b); /* the reference's number */
-    } else if (rows) {
-        call turned = x;
-        turned.op_a = x.op_b, turned.op_b = x.op_a;
-        turned.m = x.n, turned.n = x.m;
-        turned.a = x.b, turned.b = x.a;
-        turned.lda = x.ldb, turned.ldb = x.lda;
-        multiply(&turned);
-    } else {
-        multiply(&x);
+        blas_report_setting(&x->caller, 1, "layout", (int)layout);
+        return;
     }
+    if (x->op_a == NO_OP) {
+        blas_report_setting(&x->caller, 2, "TransA", (int)op_a);
+        return;
+    }
+    if (x->op_b == NO_OP) {
+        blas_report_setting(&x->caller, rows ? 2 : 3, "TransB", (int)op_b); /* the reference's numbers */
+        return;
+    }
+    if (rows) {
+        EXCHANGE(int, x->op_a, x->op_b);
+        EXCHANGE(int, x->m, x->n);
+        EXCHANGE(int, x->lda, x->ldb);
+        EXCHANGE(const void *, x->a, x->b);
+    }
+    multiply(x);
 }
 
 #define ENTRIES(real, dtype_, fortran_name, c_name, fortran, c_entry)                                                                    \
     void fortran(const char *op_a, const char *op_b, const int *m, const int *n, const int *k, const real *alpha, const real *a,         \
                  const int *lda, const real *b, const int *ldb, const real *beta, real *c, const int *ldc)                               \
     {                                                                                                                                    \
-        multiply(&(call){.caller = {fortran_name, c_name, false, false}, .dtype = dtype_, .op_a = op_of_letter(op_a),                    \
-                         .op_b = op_of_letter(op_b), .m = *m, .n = *n, .k = *k, .lda = *lda, .ldb = *ldb, .ldc = *ldc,                   \
-                         .alpha = (double)*alpha, .beta = (double)*beta, .a = a, .b = b, .c = c});                                       \
+        call x = {{fortran_name, c_name, false, false}, dtype_, op_of_letter(op_a), op_of_letter(op_b), *m, *n, *k, *lda, *ldb, *ldc,    \
+                  (double)*alpha, (double)*beta, a, b, c};                                                                               \
+        multiply(&x);                                                                                                                    \
     }                                                                                                                                    \
     void c_entry(CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, int m, int n, int k, real alpha, const real *a,        \
                  int lda, const real *b, int ldb, real beta, real *c, int ldc)                                                           \
     {                                                                                                                                    \
-        multiply_from_c(layout, op_a, op_b, (call){.caller = {fortran_name, c_name, true, false}, .dtype = dtype_, .m = m, .n = n,       \
-                                                   .k = k, .lda = lda, .ldb = ldb, .ldc = ldc, .alpha = (double)alpha,                   \
-                                                   .beta = (double)beta, .a = a, .b = b, .c = c});                                       \
+        call x = {{fortran_name, c_name, true, false}, dtype_, NO_OP, NO_OP, m, n, k, lda, ldb, ldc, (double)alpha, (double)beta, a, b,  \
+                  c};                                                                                                                    \
+        multiply_from_c(layout, op_a, op_b, &x);                                                                                         \
     }
 
 ENTRIES(float, TW_F32, "SGEMM ", "cblas_sgemm", sgemm_, cblas_sgemm)
