@@ -29,6 +29,15 @@ static size_t padded(int64_t elements, size_t element_bytes)
     return (size_t)round_up(elements * (int64_t)element_bytes, WORKSPACE_ALIGN);
 }
 
+/* Do A, B and C fit the L2 together, with a quarter to spare, and can B's rows be read as they lie? Rows a multiple of 4 KiB apart would meet in
+ * the same few sets of the cache. The bits of C do not depend on this: the sums are made in the same order. */
+static bool fits_unpacked(const tw_problem *p, const device_facts *device, int64_t bytes)
+{
+    const double most = 0.75 * (double)device->l2_bytes / (double)bytes;
+    return p->op_b == TW_N && p->lda * bytes % 4096 != 0 && p->ldb * bytes % 4096 != 0 &&
+           (double)p->m * (double)p->k + (double)p->k * (double)p->n + (double)p->m * (double)p->n <= most;
+}
+
 /* Blocks of the five loops, after Goto and van de Geijn: the packed block of B that one task uses (kc x task_n) takes half of
  * the L2, a sliver of A (mr x kc) lies in the L1. Partial sums over k live in C itself; where they cannot (beta != 0 needs the
  * old C until the end), they get a part of the workspace and strips are smaller. */
@@ -37,8 +46,13 @@ static void plan_loops(plan *plan, const device_facts *device, int wanted_thread
     const tw_problem *p = &plan->problem;
     int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n, bytes = dtype_find(p->dtype)->lab.bytes;
     plan->threads = threads_for(p, device, wanted_threads);
-    plan->kc = even_block(p->k, plan->row->lab.tile_k, 4);
+    plan->direct = fits_unpacked(p, device, bytes);
+    plan->kc = plan->direct ? max_i64(p->k, 1) : even_block(p->k, plan->row->lab.tile_k, 4);
     bool keeps_sums = p->k > plan->kc && p->beta != 0;
+    if (plan->direct && plan->threads == 1) { /* small: one strip, one task, and no time to divide */
+        plan->strip_m = plan->task_m = round_up(p->m, mr), plan->strip_n = plan->task_n = round_up(p->n, nr);
+        return;
+    }
     plan->strip_m = even_block(p->m, keeps_sums ? SUM_STRIP : STRIP_M, mr);
     plan->strip_n = even_block(p->n, keeps_sums ? SUM_STRIP : STRIP_N, nr);
     plan->task_n = even_block(plan->strip_n, device->l2_bytes / 2 / (plan->kc * bytes), nr);
@@ -46,8 +60,8 @@ static void plan_loops(plan *plan, const device_facts *device, int wanted_thread
     while (plan->threads > 1 && plan->task_m > mr &&
            ceil_div(plan->strip_m, plan->task_m) * ceil_div(plan->strip_n, plan->task_n) < TASKS_PER_THREAD * plan->threads)
         plan->task_m = round_up(plan->task_m / 2, mr);
-    plan->a_bytes = padded(plan->strip_m * plan->kc, (size_t)bytes);
-    plan->b_bytes = padded(plan->strip_n * plan->kc, (size_t)bytes);
+    plan->a_bytes = plan->direct ? 0 : padded(plan->strip_m * plan->kc, (size_t)bytes);
+    plan->b_bytes = plan->direct ? 0 : padded(plan->strip_n * plan->kc, (size_t)bytes);
     plan->sum_bytes = keeps_sums ? padded(plan->strip_m * plan->strip_n, (size_t)bytes) : 0;
     plan->workspace_bytes = plan->a_bytes + plan->b_bytes + plan->sum_bytes;
 }
@@ -175,8 +189,8 @@ tw_status plan_find(const tw_problem *problem, const device_facts *device, const
 void plan_text(const plan *plan, char *text, size_t bytes)
 {
     if (plan->row->micro != NULL)
-        snprintf(text, bytes, "%s strip %" PRId64 "x%" PRId64 "x%" PRId64 " task %" PRId64 "x%" PRId64 " threads %d workspace %zu bytes",
-                 plan->row->lab.name, plan->strip_m, plan->strip_n, plan->kc, plan->task_m, plan->task_n, plan->threads,
+        snprintf(text, bytes, "%s %s strip %" PRId64 "x%" PRId64 "x%" PRId64 " task %" PRId64 "x%" PRId64 " threads %d workspace %zu bytes",
+                 plan->row->lab.name, plan->direct ? "direct" : "packed", plan->strip_m, plan->strip_n, plan->kc, plan->task_m, plan->task_n, plan->threads,
                  plan->workspace_bytes);
     else if (plan->row->gpu.entry != NULL)
         snprintf(text, bytes, "%s grid %" PRId64 "x%" PRId64 " threads %dx%d %s", plan->row->lab.name, plan->grid_x, plan->grid_y,

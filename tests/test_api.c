@@ -353,6 +353,37 @@ static void plan_cases(void)
     expect("and its padding", strcmp(text, "f32 nt 512x512x64 alpha 1 beta 0 ld 64,64,600") == 0);
 }
 
+/* The bits of C depend neither on whether operands are packed (rows 4 KiB apart are) nor on leading dimensions, for tiles whole and cut. */
+static void tier_cases(void)
+{
+    enum { MOST = 129, APART = 1024 };
+    static float x[MOST * APART], y[MOST * APART], packed_x[MOST * MOST], packed_y[MOST * MOST], wide[MOST * APART], narrow[MOST * MOST];
+    static const int lengths[] = {1, 7, 8, 9, 16, 47, 48, 49, 100, MOST};
+    const device_facts facts = {.engine = "cpu", .level = CPU_base, .threads = 1, .l1_bytes = 32768, .l2_bytes = 1 << 20};
+    tw_context *context;
+    bool same = true, tiers = true;
+    for (int64_t i = 0; i < MOST * APART; i++) x[i] = (float)(i * 7919 % 1009) / 1009 - 0.5f, y[i] = (float)(i * 104729 % 1013) / 1013 - 0.5f;
+    if (tw_open(&(tw_options){.size = sizeof(tw_options), .engine = "cpu", .threads = 1}, &context) != TW_OK) same = false;
+    for (int t = 0; same && t < 10 * 10 * 10 * 2; t++) {
+        int m = lengths[t / 2 % 10], n = lengths[t / 20 % 10], k = lengths[t / 200];
+        tw_op op_a = t % 2 ? TW_T : TW_N;
+        int rows = op_a == TW_N ? m : k, cols = op_a == TW_N ? k : m;
+        for (int i = 0; i < rows; i++) memcpy(packed_x + i * cols, x + i * APART, (size_t)cols * sizeof *x);
+        for (int i = 0; i < k; i++) memcpy(packed_y + i * n, y + i * APART, (size_t)n * sizeof *y);
+        memset(wide, -1, sizeof wide), memset(narrow, -1, sizeof narrow);
+        tw_problem p = tw_problem_make(TW_F32, op_a, TW_N, m, n, k), q = p, loaded;
+        plan direct, packed;
+        q.lda = q.ldb = q.ldc = APART;
+        tiers = tiers && problem_load(&p, a, a, a, &loaded) == TW_OK && plan_find(&loaded, &facts, NULL, &direct) == TW_OK && direct.direct &&
+                problem_load(&q, a, a, a, &loaded) == TW_OK && plan_find(&loaded, &facts, NULL, &packed) == TW_OK && !packed.direct;
+        same = tw_gemm(context, &p, packed_x, packed_y, narrow) == TW_OK && tw_gemm(context, &q, x, y, wide) == TW_OK;
+        for (int i = 0; i < m; i++) same = same && memcmp(narrow + i * n, wide + i * APART, (size_t)n * sizeof *wide) == 0;
+    }
+    tw_close(context);
+    expect("plans: small operands are read where they lie, but not rows 4 KiB apart", tiers);
+    expect("bits do not depend on packing", same);
+}
+
 int main(int argc, char **argv)
 {
     tap_start(argc, argv);
@@ -362,5 +393,6 @@ int main(int argc, char **argv)
     table_cases();
     plan_cases();
     kept_plans();
+    tier_cases();
     return tap_finish();
 }

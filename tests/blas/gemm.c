@@ -261,7 +261,7 @@ static void wrong_arguments(void)
 static bool fails(int n, const char *word, char why[400])
 {
     size_t count = (size_t)n * (size_t)n;
-    double *a = malloc(count * sizeof *a), *c = malloc(count * sizeof *c);
+    double *a = calloc(count, sizeof *a), *c = calloc(count, sizeof *c);
     if (a == NULL || c == NULL) exit(5);
     for (size_t i = 0; i < count; i++) a[i] = 1, c[i] = 7;
     memset(&heard, 0, sizeof heard);
