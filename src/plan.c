@@ -121,16 +121,11 @@ static bool beats(const kernel_row *one, const kernel_row *later)
     return (one->gpu.traits & GPU_TENSOR_MAPS) && !(later->gpu.traits & GPU_TENSOR_MAPS);
 }
 
-tw_status plan_find(const tw_problem *problem, const device_facts *device, const tw_lab_choice *choice, plan *out)
+/* The row that is forced, else of the production rows that fit the best. On failure the sentence names the last that was refused. */
+static tw_status choose_row(const tw_problem *problem, const device_facts *device, const tw_lab_choice *choice, const kernel_row **out)
 {
-    static const tw_lab_choice free_choice = {0};
-    char reason[160];
-    if (choice == NULL) choice = &free_choice;
-    if (choice->tile < 0 || choice->tile > MOST_TILE || choice->threads < 0 || choice->threads > MOST_THREADS)
-        return fail(TW_BAD_ARGUMENT, "tile %d and threads %d are forced, expected 0 to %d and 0 to %d", choice->tile, choice->threads, MOST_TILE,
-                    MOST_THREADS);
+    char reason[160] = "";
     const kernel_row *best = NULL;
-    snprintf(reason, sizeof reason, "the %s engine has no production kernel for %s", device->engine, dtype_find(problem->dtype)->lab.name);
     if (choice->kernel != NULL) {
         best = kernel_named(choice->kernel);
         if (best == NULL) return fail(TW_BAD_ARGUMENT, "no kernel is named %s", choice->kernel);
@@ -139,20 +134,57 @@ tw_status plan_find(const tw_problem *problem, const device_facts *device, const
     } else {
         for (int i = 0; i < kernel_count(); i++) {
             const kernel_row *row = kernel_at(i);
-            if (!row->lab.production || strcmp(row->lab.engine, device->engine) != 0 || row->lab.dtype != problem->dtype) continue;
+            if (!row->lab.production || row->lab.dtype != problem->dtype || strcmp(row->lab.engine, device->engine) != 0) continue;
             if (kernel_fits(row, problem, device, 0, reason, sizeof reason) && !(best != NULL && beats(best, row))) best = row;
         }
     }
-    if (best == NULL)
-        return fail(TW_NO_KERNEL, "%s: %s", choice->kernel ? choice->kernel : "no kernel fits", reason);
-    if (choice->kernel == NULL) TRY(check_tile(best, choice->tile));
-    *out = (plan){.problem = *problem, .row = best};
-    if (best->gpu.entry != NULL)
+    if (best == NULL && reason[0] == '\0')
+        return fail(TW_NO_KERNEL, "no kernel fits: the %s engine has no production kernel for %s", device->engine, dtype_find(problem->dtype)->lab.name);
+    if (best == NULL) return fail(TW_NO_KERNEL, "%s: %s", choice->kernel ? choice->kernel : "no kernel fits", reason);
+    *out = best;
+    return choice->kernel == NULL ? check_tile(best, choice->tile) : TW_OK;
+}
+
+/* What this thread planned last for a context, since programs ask for one shape again and again: finding the row and the blocks costs
+ * more than a product of 8 x 8 x 8. */
+static _Thread_local struct {
+    uint64_t context; /* device_facts.context; 0: nothing yet */
+    plan plan;
+} last;
+
+/* Would the two problems get the same blocks and the same row? Alpha decides nothing, alignments nothing on the CPU. */
+static bool plans_alike(const plan *made, const tw_problem *p)
+{
+    const tw_problem *q = &made->problem;
+    bool cpu = made->row->gpu.entry == NULL;
+    return p->dtype == q->dtype && p->dtype_c == q->dtype_c && p->op_a == q->op_a && p->op_b == q->op_b && p->m == q->m && p->n == q->n &&
+           p->k == q->k && p->lda == q->lda && p->ldb == q->ldb && p->ldc == q->ldc && (p->beta != 0) == (q->beta != 0) &&
+           (cpu || (p->align_a == q->align_a && p->align_b == q->align_b && p->align_c == q->align_c));
+}
+
+tw_status plan_find(const tw_problem *problem, const device_facts *device, const tw_lab_choice *choice, plan *out)
+{
+    static const tw_lab_choice free_choice = {0};
+    bool recalls = choice == NULL && device->context != 0;
+    if (recalls && last.context == device->context && plans_alike(&last.plan, problem)) {
+        *out = last.plan;
+        out->problem = *problem;
+        return TW_OK;
+    }
+    if (choice == NULL) choice = &free_choice;
+    if (choice->tile < 0 || choice->tile > MOST_TILE || choice->threads < 0 || choice->threads > MOST_THREADS)
+        return fail(TW_BAD_ARGUMENT, "tile %d and threads %d are forced, expected 0 to %d and 0 to %d", choice->tile, choice->threads, MOST_TILE,
+                    MOST_THREADS);
+    const kernel_row *row = NULL;
+    TRY(choose_row(problem, device, choice, &row));
+    *out = (plan){.problem = *problem, .row = row};
+    if (row->gpu.entry != NULL)
         plan_gpu(out, device, choice);
-    else if (best->micro != NULL)
+    else if (row->micro != NULL)
         plan_loops(out, device, choice->threads);
     else
         plan_rung(out, device, choice);
+    if (recalls) last.context = device->context, last.plan = *out;
     return TW_OK;
 }
 

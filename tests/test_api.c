@@ -263,6 +263,43 @@ static void tile_cases(void)
     tile_case("opencl_f32_r11_warp", 64, 0, 128, 16640, "its blocks have 256 threads, this device takes 128");
 }
 
+/* Is the plan for a context, which may be a kept one, what would be made without any? */
+static bool as_made_anew(const tw_problem *p, device_facts device, uint64_t context)
+{
+    char kept_text[160], made_text[160];
+    plan kept, made;
+    if (plan_find(p, &device, NULL, &made) != TW_OK) return false;
+    device.context = context;
+    if (plan_find(p, &device, NULL, &kept) != TW_OK) return false;
+    plan_text(&kept, kept_text, sizeof kept_text);
+    plan_text(&made, made_text, sizeof made_text);
+    return memcmp(&kept.problem, p, sizeof *p) == 0 && kept.row == made.row && kept.sum_bytes == made.sum_bytes && strcmp(kept_text, made_text) == 0;
+}
+
+/* Every problem after every other, on every device after every other. */
+static void kept_plans(void)
+{
+    static const device_facts devices[] = {
+        {.engine = "cpu", .level = CPU_base, .threads = 4, .l1_bytes = 32768, .l2_bytes = 524288},
+        {.engine = "cpu", .level = CPU_avx2, .threads = 2, .l1_bytes = 32768, .l2_bytes = 524288},
+        {.engine = "cuda", .threads = 1, .copies = true, .sm = 80, .most_threads = 1024, .multiprocessors = 108, .local_bytes = 166912,
+         .largest_bytes = 1 << 30},
+    };
+    tw_problem base = tw_problem_make(TW_F32, TW_N, TW_N, 600, 512, 512), problems[14];
+    base.dtype_c = TW_F32, base.align_a = base.align_b = base.align_c = 256;
+    for (int i = 0; i < 14; i++) problems[i] = base;
+    problems[1].m = 700, problems[2].n = 500, problems[3].k = 500, problems[4].lda = 513, problems[5].ldb = 514, problems[6].ldc = 515;
+    problems[7].alpha = 3, problems[8].beta = 1, problems[9].op_a = TW_T, problems[9].lda = 600, problems[10].op_b = TW_T;
+    problems[11].align_a = 4, problems[12].align_b = 4, problems[13].align_c = 4;
+    bool same = true;
+    if (!tap_case("plans that are kept are those that would be made")) return;
+    for (int i = 0; i < 14 * 14; i++)
+        for (int d = 0; d < 3 * 3; d++)
+            same = same && as_made_anew(&problems[i % 14], devices[d % 3], UINT64_MAX - (uint64_t)(d % 3)) &&
+                   as_made_anew(&problems[i / 14], devices[d / 3], UINT64_MAX - (uint64_t)(d / 3));
+    tap_result(same, "one was another's");
+}
+
 /* Plans over many shapes and made-up devices: blocks are multiples of the micro-tile, cover C, and fit the workspace stated. */
 static void plan_cases(void)
 {
@@ -356,6 +393,7 @@ int main(int argc, char **argv)
     context_cases();
     table_cases();
     plan_cases();
+    kept_plans();
     tier_cases();
     return tap_finish();
 }
