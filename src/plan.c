@@ -88,6 +88,7 @@ static void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice
     const kernel_row *row = plan->row;
     bool square = row->gpu.traits & GPU_SQUARE;
     plan->threads = 1;
+    plan->source = choice->source != NULL ? *choice->source : (tw_lab_source){.file = row->lab.file, .entry = row->gpu.entry};
     plan->tile = kernel_tile(row, p, choice->tile);
     plan->block_m = square ? plan->tile : row->lab.tile_m;
     plan->block_n = square ? plan->tile : row->lab.tile_n;
@@ -103,6 +104,17 @@ static void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice
     snprintf(plan->options, sizeof plan->options, "-DTILE=%d -DOP_A=%d -DOP_B=%d -DWIDE=%d%s%s%s", plan->tile ? plan->tile : 16,
              p->op_a, plan->turns_b ? 1 : p->op_b, kernel_is_wide(row, p), row_in_warp ? " -DSUBGROUP_BARRIER=1" : "",
              p->dtype == TW_F16 ? " -DIN_F16=1" : "", choice->default_build ? " -DDEFAULT_BUILD" : "");
+}
+
+/* Does the row (NULL: none is forced) launch this text, if it is not its own? */
+static tw_status check_source(const kernel_row *row, const tw_lab_source *source)
+{
+    if (source == NULL) return TW_OK;
+    if (source->file == NULL || source->entry == NULL || source->text == NULL)
+        return fail(TW_BAD_ARGUMENT, "the file, the entry or the text of a kernel's source is NULL");
+    if (row == NULL || row->gpu.entry == NULL || (row->gpu.traits & GPU_TENSOR_MAPS))
+        return fail(TW_BAD_ARGUMENT, "%s is to be launched like %s, which takes no other text", source->file, row != NULL ? row->lab.name : "the planner's choice");
+    return TW_OK;
 }
 
 /* Does the row take the tile that is forced on it? */
@@ -130,8 +142,10 @@ static tw_status choose_row(const tw_problem *problem, const device_facts *devic
         best = kernel_named(choice->kernel);
         if (best == NULL) return fail(TW_BAD_ARGUMENT, "no kernel is named %s", choice->kernel);
         TRY(check_tile(best, choice->tile));
+        TRY(check_source(best, choice->source));
         if (!kernel_fits(best, problem, device, choice->tile, reason, sizeof reason)) best = NULL;
     } else {
+        TRY(check_source(NULL, choice->source));
         for (int i = 0; i < kernel_count(); i++) {
             const kernel_row *row = kernel_at(i);
             if (!row->lab.production || row->lab.dtype != problem->dtype || strcmp(row->lab.engine, device->engine) != 0) continue;

@@ -24,6 +24,7 @@ typedef struct plan {
     int threads_x, threads_y;
     bool turns_b; /* B is transposed on the host on its way in */
     char options[PLAN_OPTIONS_BYTES];
+    tw_lab_source source; /* what is compiled; text NULL: the file of that name that is part of the library */
 } plan;
 
 /* plan_find - choose kernel, blocks and threads. Returns TW_OK; TW_NO_KERNEL with the reason of the last row refused;

@@ -88,6 +88,18 @@ static void error_cases(void)
     expect_failure("code NULL", tw_lab_code_make(NULL, NULL, &p, 90, 0, NULL), TW_BAD_ARGUMENT, "code is NULL");
     expect_failure("code of no kernel", tw_lab_code_make(NULL, NULL, &p, 90, 0, &code), TW_BAD_ARGUMENT, "a kernel and a problem must be named");
     expect_failure("code of a CPU's kernel", tw_lab_code_make(NULL, &(tw_lab_choice){.kernel = "cpu_f32_r01_naive"}, &p, 90, 0, &code), TW_NO_KERNEL, "");
+    tw_lab_plan plan;
+    const tw_lab_source source = {"mine.cu", "mine", "extern"}, textless = {"mine.cu", "mine", NULL};
+    expect_failure("a source like a CPU's rung", tw_lab_plan_of(NULL, &(tw_lab_choice){.kernel = "cpu_f32_r01_naive", .source = &source}, &p, &plan),
+                   TW_BAD_ARGUMENT, "mine.cu is to be launched like cpu_f32_r01_naive");
+    expect_failure("a source like the planner's choice", tw_lab_plan_of(NULL, &(tw_lab_choice){.source = &source}, &p, &plan), TW_BAD_ARGUMENT,
+                   "the planner's choice, which takes no other text");
+    expect_failure("a source like a rung with tensor maps",
+                   tw_lab_code_make(NULL, &(tw_lab_choice){.kernel = "cuda_f32_r12_async", .source = &source}, &p, 90, 0, &code), TW_BAD_ARGUMENT,
+                   "like cuda_f32_r12_async, which takes no other text");
+    expect_failure("a source without text",
+                   tw_lab_code_make(NULL, &(tw_lab_choice){.kernel = "cuda_f32_r01_naive", .source = &textless}, &p, 90, 0, &code), TW_BAD_ARGUMENT,
+                   "text of a kernel's source is NULL");
     tw_context *host = NULL;
     tw_options cpu = {.size = sizeof cpu, .engine = "cpu"};
     if (tw_open(&cpu, &host) == TW_OK)
@@ -101,7 +113,6 @@ static void error_cases(void)
     expect_failure("describe size", tw_describe(NULL, &device), TW_BAD_ARGUMENT, "its size is not");
 
     tw_lab_choice choice = {"cpu_f32_r99", 0, 0};
-    tw_lab_plan plan;
     tw_lab_run *run;
     expect_failure("no kernel of that name", tw_lab_plan_of(NULL, &choice, &p, &plan), TW_BAD_ARGUMENT, "no kernel is named cpu_f32_r99");
     choice.kernel = "cpu_f64_r01_naive";
