@@ -77,6 +77,8 @@ tw_status tw_open(const tw_options *options, tw_context **context)
         return status;
     }
     ops->facts(made->engine, &made->facts);
+    static atomic_ullong opened;
+    made->facts.context = atomic_fetch_add_explicit(&opened, 1, memory_order_relaxed) + 1;
     *context = made;
     return TW_OK;
 }

@@ -29,6 +29,15 @@ static size_t padded(int64_t elements, size_t element_bytes)
     return (size_t)round_up(elements * (int64_t)element_bytes, WORKSPACE_ALIGN);
 }
 
+/* Do A, B and C fit the L2 together, with a quarter to spare? Then there is one panel, and an operand is packed only where it must be. */
+static bool fits_near(const tw_problem *p, const device_facts *device, int64_t bytes)
+{
+    return (double)p->m * (double)p->k + (double)p->k * (double)p->n + (double)p->m * (double)p->n <= 0.75 * (double)device->l2_bytes / (double)bytes;
+}
+
+/* Rows a multiple of 4 KiB apart meet in the same few sets of the cache. */
+static bool rows_meet(int64_t ld, int64_t bytes) { return ld * bytes % 4096 == 0; }
+
 /* Blocks of the five loops, after Goto and van de Geijn: the packed block of B that one task uses (kc x task_n) takes half of
  * the L2, a sliver of A (mr x kc) lies in the L1. Partial sums over k live in C itself; where they cannot (beta != 0 needs the
  * old C until the end), they get a part of the workspace and strips are smaller. */
@@ -37,8 +46,15 @@ static void plan_loops(plan *plan, const device_facts *device, int wanted_thread
     const tw_problem *p = &plan->problem;
     int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n, bytes = dtype_find(p->dtype)->lab.bytes;
     plan->threads = threads_for(p, device, wanted_threads);
-    plan->kc = even_block(p->k, plan->row->lab.tile_k, 4);
+    bool near = fits_near(p, device, bytes);
+    plan->direct_a = near && !rows_meet(p->lda, bytes);
+    plan->direct_b = near && !rows_meet(p->ldb, bytes) && p->op_b == TW_N;
+    plan->kc = near ? max_i64(p->k, 1) : even_block(p->k, plan->row->lab.tile_k, 4);
     bool keeps_sums = p->k > plan->kc && p->beta != 0;
+    if (plan->direct_a && plan->direct_b && plan->threads == 1) { /* small: one strip, one task, and no time to divide */
+        plan->strip_m = plan->task_m = round_up(p->m, mr), plan->strip_n = plan->task_n = round_up(p->n, nr);
+        return;
+    }
     plan->strip_m = even_block(p->m, keeps_sums ? SUM_STRIP : STRIP_M, mr);
     plan->strip_n = even_block(p->n, keeps_sums ? SUM_STRIP : STRIP_N, nr);
     plan->task_n = even_block(plan->strip_n, device->l2_bytes / 2 / (plan->kc * bytes), nr);
@@ -46,8 +62,8 @@ static void plan_loops(plan *plan, const device_facts *device, int wanted_thread
     while (plan->threads > 1 && plan->task_m > mr &&
            ceil_div(plan->strip_m, plan->task_m) * ceil_div(plan->strip_n, plan->task_n) < TASKS_PER_THREAD * plan->threads)
         plan->task_m = round_up(plan->task_m / 2, mr);
-    plan->a_bytes = padded(plan->strip_m * plan->kc, (size_t)bytes);
-    plan->b_bytes = padded(plan->strip_n * plan->kc, (size_t)bytes);
+    plan->a_bytes = plan->direct_a ? 0 : padded(plan->strip_m * plan->kc, (size_t)bytes);
+    plan->b_bytes = plan->direct_b ? 0 : padded(plan->strip_n * plan->kc, (size_t)bytes);
     plan->sum_bytes = keeps_sums ? padded(plan->strip_m * plan->strip_n, (size_t)bytes) : 0;
     plan->workspace_bytes = plan->a_bytes + plan->b_bytes + plan->sum_bytes;
 }
@@ -117,16 +133,11 @@ static bool beats(const kernel_row *one, const kernel_row *later)
     return (one->gpu.traits & GPU_TENSOR_MAPS) && !(later->gpu.traits & GPU_TENSOR_MAPS);
 }
 
-tw_status plan_find(const tw_problem *problem, const device_facts *device, const tw_lab_choice *choice, plan *out)
+/* The row that is forced, else of the production rows that fit the best. On failure the sentence names the last that was refused. */
+static tw_status choose_row(const tw_problem *problem, const device_facts *device, const tw_lab_choice *choice, const kernel_row **out)
 {
-    static const tw_lab_choice free_choice = {0};
-    char reason[160];
-    if (choice == NULL) choice = &free_choice;
-    if (choice->tile < 0 || choice->tile > MOST_TILE || choice->threads < 0 || choice->threads > MOST_THREADS)
-        return fail(TW_BAD_ARGUMENT, "tile %d and threads %d are forced, expected 0 to %d and 0 to %d", choice->tile, choice->threads, MOST_TILE,
-                    MOST_THREADS);
+    char reason[160] = "";
     const kernel_row *best = NULL;
-    snprintf(reason, sizeof reason, "the %s engine has no production kernel for %s", device->engine, dtype_find(problem->dtype)->lab.name);
     if (choice->kernel != NULL) {
         best = kernel_named(choice->kernel);
         if (best == NULL) return fail(TW_BAD_ARGUMENT, "no kernel is named %s", choice->kernel);
@@ -137,28 +148,65 @@ tw_status plan_find(const tw_problem *problem, const device_facts *device, const
         TRY(check_source(NULL, choice->source));
         for (int i = 0; i < kernel_count(); i++) {
             const kernel_row *row = kernel_at(i);
-            if (!row->lab.production || strcmp(row->lab.engine, device->engine) != 0 || row->lab.dtype != problem->dtype) continue;
+            if (!row->lab.production || row->lab.dtype != problem->dtype || strcmp(row->lab.engine, device->engine) != 0) continue;
             if (kernel_fits(row, problem, device, 0, reason, sizeof reason) && !(best != NULL && beats(best, row))) best = row;
         }
     }
-    if (best == NULL)
-        return fail(TW_NO_KERNEL, "%s: %s", choice->kernel ? choice->kernel : "no kernel fits", reason);
-    if (choice->kernel == NULL) TRY(check_tile(best, choice->tile));
-    *out = (plan){.problem = *problem, .row = best};
-    if (best->gpu.entry != NULL)
+    if (best == NULL && reason[0] == '\0')
+        return fail(TW_NO_KERNEL, "no kernel fits: the %s engine has no production kernel for %s", device->engine, dtype_find(problem->dtype)->lab.name);
+    if (best == NULL) return fail(TW_NO_KERNEL, "%s: %s", choice->kernel ? choice->kernel : "no kernel fits", reason);
+    *out = best;
+    return choice->kernel == NULL ? check_tile(best, choice->tile) : TW_OK;
+}
+
+/* What this thread planned last for a context, since programs ask for one shape again and again: finding the row and the blocks costs
+ * more than a product of 8 x 8 x 8. */
+static _Thread_local struct {
+    uint64_t context; /* device_facts.context; 0: nothing yet */
+    plan plan;
+} last;
+
+/* Would the two problems get the same blocks and the same row? Alpha decides nothing, alignments nothing on the CPU. */
+static bool plans_alike(const plan *made, const tw_problem *p)
+{
+    const tw_problem *q = &made->problem;
+    bool cpu = made->row->gpu.entry == NULL;
+    return p->dtype == q->dtype && p->dtype_c == q->dtype_c && p->op_a == q->op_a && p->op_b == q->op_b && p->m == q->m && p->n == q->n &&
+           p->k == q->k && p->lda == q->lda && p->ldb == q->ldb && p->ldc == q->ldc && (p->beta != 0) == (q->beta != 0) &&
+           (cpu || (p->align_a == q->align_a && p->align_b == q->align_b && p->align_c == q->align_c));
+}
+
+tw_status plan_find(const tw_problem *problem, const device_facts *device, const tw_lab_choice *choice, plan *out)
+{
+    static const tw_lab_choice free_choice = {0};
+    bool recalls = choice == NULL && device->context != 0;
+    if (recalls && last.context == device->context && plans_alike(&last.plan, problem)) {
+        *out = last.plan;
+        out->problem = *problem;
+        return TW_OK;
+    }
+    if (choice == NULL) choice = &free_choice;
+    if (choice->tile < 0 || choice->tile > MOST_TILE || choice->threads < 0 || choice->threads > MOST_THREADS)
+        return fail(TW_BAD_ARGUMENT, "tile %d and threads %d are forced, expected 0 to %d and 0 to %d", choice->tile, choice->threads, MOST_TILE,
+                    MOST_THREADS);
+    const kernel_row *row = NULL;
+    TRY(choose_row(problem, device, choice, &row));
+    *out = (plan){.problem = *problem, .row = row};
+    if (row->gpu.entry != NULL)
         plan_gpu(out, device, choice);
-    else if (best->micro != NULL)
+    else if (row->micro != NULL)
         plan_loops(out, device, choice->threads);
     else
         plan_rung(out, device, choice);
+    if (recalls) last.context = device->context, last.plan = *out;
     return TW_OK;
 }
 
 void plan_text(const plan *plan, char *text, size_t bytes)
 {
     if (plan->row->micro != NULL)
-        snprintf(text, bytes, "%s strip %" PRId64 "x%" PRId64 "x%" PRId64 " task %" PRId64 "x%" PRId64 " threads %d workspace %zu bytes",
-                 plan->row->lab.name, plan->strip_m, plan->strip_n, plan->kc, plan->task_m, plan->task_n, plan->threads,
+        snprintf(text, bytes, "%s%s%s strip %" PRId64 "x%" PRId64 "x%" PRId64 " task %" PRId64 "x%" PRId64 " threads %d workspace %zu bytes",
+                 plan->row->lab.name, plan->direct_a ? "" : " packs A", plan->direct_b ? "" : " packs B", plan->strip_m, plan->strip_n, plan->kc, plan->task_m, plan->task_n, plan->threads,
                  plan->workspace_bytes);
     else if (plan->row->gpu.entry != NULL)
         snprintf(text, bytes, "%s grid %" PRId64 "x%" PRId64 " threads %dx%d %s", plan->row->lab.name, plan->grid_x, plan->grid_y,

@@ -16,6 +16,7 @@ typedef struct plan {
     /* The CPU's five loops: C is computed in strips of strip_m x strip_n whose operands are packed kc deep; one task is
      * task_m x task_n of it. All but kc are multiples of the micro-tile. */
     int64_t strip_m, strip_n, kc, task_m, task_n;
+    bool direct_a, direct_b; /* read where they lie, not packed */
     size_t a_bytes, b_bytes, sum_bytes; /* parts of the workspace, each rounded up to 64 bytes */
     size_t workspace_bytes;
     /* A GPU's launch: grid of blocks of threads; one block computes block_m x block_n; the compiler's -D options. */

@@ -56,8 +56,7 @@ const char *cpu_level_name(cpu_level level)
 #define CPU_PEAK(type, isa, mr, nr, kc, idea, source)                                                                  \
     cpu_micro cpu_##type##_r14_peak_##isa;                                                                             \
     cpu_probe cpu_##type##_probe_##isa;                                                                                \
-    cpu_reader cpu_##type##_reader_##isa;                                                                              \
-    _Static_assert(mr * nr * sizeof(BYTES_##type) <= CPU_LARGEST_TILE_BYTES, "loops.c keeps cut tiles in a buffer");
+    cpu_reader cpu_##type##_reader_##isa;
 #define GPU_RUNG(...)
 #define CUDA_RUNG(...)
 #include "../kernels/kernels.def"

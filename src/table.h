@@ -20,6 +20,7 @@ const char *cpu_level_name(cpu_level level);
 
 /* What the planner may know of a device: nothing else decides a plan. */
 typedef struct device_facts {
+    uint64_t context;     /* whose they are: no two in a process have the same number; 0: nobody's, and plans are not kept */
     const char *engine;
     cpu_level level;
     int threads;          /* that a call may use by default */

@@ -274,6 +274,43 @@ static void tile_cases(void)
     tile_case("opencl_f32_r11_warp", 64, 0, 128, 16640, "its blocks have 256 threads, this device takes 128");
 }
 
+/* Is the plan for a context, which may be a kept one, what would be made without any? */
+static bool as_made_anew(const tw_problem *p, device_facts device, uint64_t context)
+{
+    char kept_text[160], made_text[160];
+    plan kept, made;
+    if (plan_find(p, &device, NULL, &made) != TW_OK) return false;
+    device.context = context;
+    if (plan_find(p, &device, NULL, &kept) != TW_OK) return false;
+    plan_text(&kept, kept_text, sizeof kept_text);
+    plan_text(&made, made_text, sizeof made_text);
+    return memcmp(&kept.problem, p, sizeof *p) == 0 && kept.row == made.row && kept.sum_bytes == made.sum_bytes && strcmp(kept_text, made_text) == 0;
+}
+
+/* Every problem after every other, on every device after every other. */
+static void kept_plans(void)
+{
+    static const device_facts devices[] = {
+        {.engine = "cpu", .level = CPU_base, .threads = 4, .l1_bytes = 32768, .l2_bytes = 524288},
+        {.engine = "cpu", .level = CPU_avx2, .threads = 2, .l1_bytes = 32768, .l2_bytes = 524288},
+        {.engine = "cuda", .threads = 1, .copies = true, .sm = 80, .most_threads = 1024, .multiprocessors = 108, .local_bytes = 166912,
+         .largest_bytes = 1 << 30},
+    };
+    tw_problem base = tw_problem_make(TW_F32, TW_N, TW_N, 600, 512, 512), problems[14];
+    base.dtype_c = TW_F32, base.align_a = base.align_b = base.align_c = 256;
+    for (int i = 0; i < 14; i++) problems[i] = base;
+    problems[1].m = 700, problems[2].n = 500, problems[3].k = 500, problems[4].lda = 513, problems[5].ldb = 514, problems[6].ldc = 515;
+    problems[7].alpha = 3, problems[8].beta = 1, problems[9].op_a = TW_T, problems[9].lda = 600, problems[10].op_b = TW_T;
+    problems[11].align_a = 4, problems[12].align_b = 4, problems[13].align_c = 4;
+    bool same = true;
+    if (!tap_case("plans that are kept are those that would be made")) return;
+    for (int i = 0; i < 14 * 14; i++)
+        for (int d = 0; d < 3 * 3; d++)
+            same = same && as_made_anew(&problems[i % 14], devices[d % 3], UINT64_MAX - (uint64_t)(d % 3)) &&
+                   as_made_anew(&problems[i / 14], devices[d / 3], UINT64_MAX - (uint64_t)(d / 3));
+    tap_result(same, "one was another's");
+}
+
 /* Plans over many shapes and made-up devices: blocks are multiples of the micro-tile, cover C, and fit the workspace stated. */
 static void plan_cases(void)
 {
@@ -298,7 +335,8 @@ static void plan_cases(void)
             multiples = multiples && one.strip_m % mr == 0 && one.task_m % mr == 0 && one.strip_n % nr == 0 && one.task_n % nr == 0;
             covers = covers && one.task_m <= one.strip_m && one.task_n <= one.strip_n && one.kc >= 1 &&
                      one.workspace_bytes == one.a_bytes + one.b_bytes + one.sum_bytes &&
-                     one.a_bytes >= (size_t)(one.strip_m * one.kc) * (size_t)tw_lab_dtype_of(p.dtype)->bytes &&
+                     (one.direct_a || one.a_bytes >= (size_t)(one.strip_m * one.kc) * (size_t)tw_lab_dtype_of(p.dtype)->bytes) &&
+                     one.direct_a == (one.a_bytes == 0) && !one.direct_b && one.b_bytes > 0 &&
                      (p.beta == 0 || p.k <= one.kc || one.sum_bytes > 0);
             threads = threads && one.threads >= 1 && one.threads <= devices[d].threads;
             same = same && one.strip_m == two.strip_m && one.kc == two.kc && one.threads == two.threads && one.row == two.row;
@@ -327,6 +365,37 @@ static void plan_cases(void)
     expect("and its padding", strcmp(text, "f32 nt 512x512x64 alpha 1 beta 0 ld 64,64,600") == 0);
 }
 
+/* The bits of C depend neither on whether operands are packed (rows 4 KiB apart are) nor on leading dimensions, for tiles whole and cut. */
+static void tier_cases(void)
+{
+    enum { MOST = 129, APART = 1024 };
+    static float x[MOST * APART], y[MOST * APART], packed_x[MOST * MOST], packed_y[MOST * MOST], wide[MOST * APART], narrow[MOST * MOST];
+    static const int lengths[] = {1, 7, 8, 9, 16, 47, 48, 49, 100, MOST};
+    const device_facts facts = {.engine = "cpu", .level = CPU_base, .threads = 1, .l1_bytes = 32768, .l2_bytes = 1 << 20};
+    tw_context *context;
+    bool same = true, tiers = true;
+    for (int64_t i = 0; i < MOST * APART; i++) x[i] = (float)(i * 7919 % 1009) / 1009 - 0.5f, y[i] = (float)(i * 104729 % 1013) / 1013 - 0.5f;
+    if (tw_open(&(tw_options){.size = sizeof(tw_options), .engine = "cpu", .threads = 1}, &context) != TW_OK) same = false;
+    for (int t = 0; same && t < 10 * 10 * 10 * 2; t++) {
+        int m = lengths[t / 2 % 10], n = lengths[t / 20 % 10], k = lengths[t / 200];
+        tw_op op_a = t % 2 ? TW_T : TW_N;
+        int rows = op_a == TW_N ? m : k, cols = op_a == TW_N ? k : m;
+        for (int i = 0; i < rows; i++) memcpy(packed_x + i * cols, x + i * APART, (size_t)cols * sizeof *x);
+        for (int i = 0; i < k; i++) memcpy(packed_y + i * n, y + i * APART, (size_t)n * sizeof *y);
+        memset(wide, -1, sizeof wide), memset(narrow, -1, sizeof narrow);
+        tw_problem p = tw_problem_make(TW_F32, op_a, TW_N, m, n, k), q = p, loaded;
+        plan direct, packed;
+        q.lda = q.ldb = q.ldc = APART;
+        tiers = tiers && problem_load(&p, a, a, a, &loaded) == TW_OK && plan_find(&loaded, &facts, NULL, &direct) == TW_OK && direct.direct_a && direct.direct_b &&
+                problem_load(&q, a, a, a, &loaded) == TW_OK && plan_find(&loaded, &facts, NULL, &packed) == TW_OK && !packed.direct_a && !packed.direct_b;
+        same = tw_gemm(context, &p, packed_x, packed_y, narrow) == TW_OK && tw_gemm(context, &q, x, y, wide) == TW_OK;
+        for (int i = 0; i < m; i++) same = same && memcmp(narrow + i * n, wide + i * APART, (size_t)n * sizeof *wide) == 0;
+    }
+    tw_close(context);
+    expect("plans: small operands are read where they lie, but not rows 4 KiB apart", tiers);
+    expect("bits do not depend on packing", same);
+}
+
 int main(int argc, char **argv)
 {
     tap_start(argc, argv);
@@ -335,5 +404,7 @@ int main(int argc, char **argv)
     context_cases();
     table_cases();
     plan_cases();
+    kept_plans();
+    tier_cases();
     return tap_finish();
 }

@@ -8,7 +8,7 @@ source=$(cd "$(dirname "$0")" && pwd)
 compiler=$(sed -n 's/^CMAKE_C_COMPILER:[A-Z]*=//p' "$build/CMakeCache.txt" 2>/dev/null)
 libdir=$(sed -n 's/^CMAKE_INSTALL_LIBDIR:[A-Z]*=//p' "$build/CMakeCache.txt" 2>/dev/null)
 
-cases='staged_files static_names header_stands_alone pkg_config_shared pkg_config_static cmake_package program_runs_from_anywhere'
+cases='staged_files static_names header_stands_alone pkg_config_shared pkg_config_static pkg_config_blas cmake_package program_runs_from_anywhere'
 # shellcheck disable=SC2086 # words on purpose
 case " $* " in *' --list '*) printf '%s\n' $cases && exit 0 ;; esac
 
@@ -24,8 +24,9 @@ staged_files() {
     DESTDIR=$work/stage cmake --install "$build" --prefix /usr/local || return 1
     mkdir -p "$work/moved" && mv "$work/stage/usr/local" "$tree" || return 1
     [ -z "$(find "$work/stage" -type f)" ] || { echo "files outside the prefix" && return 1; }
-    for file in include/tilewright.h include/tilewright_lab.h "$libdir/libtilewright.so" "$libdir/libtilewright.so.0" \
-        "$libdir/libtilewright.a" "$libdir/pkgconfig/tilewright.pc" "$libdir/cmake/tilewright/tilewright-config.cmake"; do
+    for file in include/tilewright.h include/tilewright_lab.h include/tilewright_blas.h "$libdir/libtilewright.so" "$libdir/libtilewright.so.0" \
+        "$libdir/libtilewright.a" "$libdir/pkgconfig/tilewright.pc" "$libdir/libtilewright_blas.so.0" "$libdir/pkgconfig/tilewright_blas.pc" \
+        "$libdir/cmake/tilewright/tilewright-config.cmake"; do
         [ -e "$tree/$file" ] || { echo "$file is missing" && return 1; }
     done
     ! grep -rIl -e "$work" -e "$build" "$tree" || { echo "these files name a folder of the build" && return 1; }
@@ -40,7 +41,7 @@ static_names() {
 }
 
 header_stands_alone() {
-    for header in tilewright.h tilewright_lab.h; do
+    for header in tilewright.h tilewright_lab.h tilewright_blas.h; do
         echo "#include <$header>" >"$work/header.c"
         "$compiler" -std=c99 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -I"$tree/include" "$work/header.c" || return 1
         command -v c++ >/dev/null || continue
@@ -48,21 +49,30 @@ header_stands_alone() {
     done
 }
 
-flags() { PKG_CONFIG_PATH=$tree/$libdir/pkgconfig pkg-config "$@" tilewright; }
+flags() { PKG_CONFIG_PATH=$tree/$libdir/pkgconfig pkg-config "$@"; }
 
 pkg_config_shared() {
     need pkg-config || return 1
     # shellcheck disable=SC2046 # words on purpose
-    "$compiler" -std=c99 $(flags --cflags) "$source/consumer/consumer.c" -o "$work/shared" $(flags --libs) || return 1
+    "$compiler" -std=c99 $(flags --cflags tilewright) "$source/consumer/consumer.c" -o "$work/shared" $(flags --libs tilewright) || return 1
     LD_LIBRARY_PATH=$tree/$libdir "$work/shared"
 }
 
 pkg_config_static() {
     need pkg-config || return 1
     # shellcheck disable=SC2046
-    "$compiler" -std=c99 $(flags --cflags) "$source/consumer/consumer.c" -o "$work/static" \
-        "$tree/$libdir/libtilewright.a" $(flags --libs --static | tr ' ' '\n' | grep -v -e -ltilewright -e -L) || return 1
+    "$compiler" -std=c99 $(flags --cflags tilewright) "$source/consumer/consumer.c" -o "$work/static" \
+        "$tree/$libdir/libtilewright.a" $(flags --libs --static tilewright | tr ' ' '\n' | grep -v -e -ltilewright -e -L) || return 1
     "$work/static"
+}
+
+# It finds the library beside it: LD_LIBRARY_PATH is for the program, which names only the one.
+pkg_config_blas() {
+    need pkg-config || return 1
+    # shellcheck disable=SC2046
+    "$compiler" -std=c11 -D_POSIX_C_SOURCE=200809L $(flags --cflags tilewright_blas) "$source/blas/gemm.c" -o "$work/blas" \
+        $(flags --libs tilewright_blas) -lm || return 1
+    LD_LIBRARY_PATH=$tree/$libdir "$work/blas" --only wrong && LD_PRELOAD=$tree/$libdir/libtilewright_blas.so.0 "$work/blas" --only 8x8x8
 }
 
 cmake_package() {

@@ -32,8 +32,9 @@ measured() {
     cat <<TEXT
 
 GFLOP/s, medians; in brackets r01 to r05 as the compiler unrolls them, which otherwise hold their loops rolled, so that each shows its one
-idea. bf16 stands apart: it is another type. Each row was verified before it was timed. Records: ${2}results/; \`tilewright report\` makes a
-page of them, \`tilewright ladder --html FILE\` one of your machine.
+idea. bf16 stands apart: it is another type. The CPU's rungs are counterparts of these ideas, r02 to r10 on one thread. Each row was
+verified before it was timed. Records: ${2}results/; \`tilewright report\` makes a page of them, \`tilewright ladder --html FILE\` one
+of your machine.
 TEXT
 }
 

@@ -16,17 +16,18 @@ check() { # WHAT COMMAND ...
     fi
 }
 
-# The library neither prints nor ends the process, and reads the environment only where tw_open() does.
+# The library neither prints nor ends the process, and reads the environment only where tw_open() does. The BLAS names' handlers print.
 no_calls() {
     ! grep -nE '\b(printf|fprintf|vprintf|vfprintf|dprintf|puts|fputs|putchar|putc|perror|exit|_exit|_Exit|abort|assert|raise|setenv)\(' \
         -r src kernels --include='*.c' --include='*.h' &&
-        ! grep -nE "\b(secure_)?getenv\(" -r src kernels include | grep -vE "^src/(engines/[a-z]+/(engine|dl)|jit_cache)\.c:"
+        ! grep -nE "\b(secure_)?getenv\(" -r src kernels include | grep -vE "^src/(engines/[a-z]+/(engine|dl)|jit_cache)\.c:" &&
+        ! grep -nE '\b(exit|_exit|_Exit|abort|assert|raise|setenv|(secure_)?getenv)\(' -r blas
 }
 
 no_fast_math() {
     ! grep -noE -e '-(ffast-math|Ofast|funsafe-math-optimizations|ffp-contract=fast|fassociative-math|ffinite-math-only)' \
         build/lint-gcc/compile_commands.json | sort | uniq -c | grep . &&
-        ! grep -nE '^ *#pragma.*(fast-math|FP_CONTRACT +ON)|__attribute__ *\(\( *optimize' -r src kernels lab io cli
+        ! grep -nE '^ *#pragma.*(fast-math|FP_CONTRACT +ON)|__attribute__ *\(\( *optimize' -r src kernels lab io cli blas
 }
 
 # build FOLDER COMPILER ARGUMENT ...
@@ -36,7 +37,7 @@ build() {
         cmake --build "$folder" -j "$jobs"
 }
 
-# The shared library exports what the two headers declare, each name under its node, and nothing else.
+# The shared libraries export what their headers declare, each name under its node, those of BLAS under none, and nothing else.
 symbols() {
     [ -e build/lint-gcc/libtilewright.so ] || { echo 'there is no library to look at' && return 1; }
     nm -D --defined-only --with-symbol-versions build/lint-gcc/libtilewright.so |
@@ -45,7 +46,9 @@ symbols() {
         sed -n 's/^TW_API.*[ *]\(tw_[a-z0-9_]*\)(.*/\1@@TILEWRIGHT_0.1/p' include/tilewright.h
         sed -n 's/^TW_API.*[ *]\(tw_lab_[a-z0-9_]*\)(.*/\1@@TILEWRIGHT_LAB/p' include/tilewright_lab.h
     } | sort >build/lint-gcc/declared
-    diff build/lint-gcc/declared build/lint-gcc/exported
+    diff build/lint-gcc/declared build/lint-gcc/exported || return 1
+    sed -n 's/^void \([a-z_]*\)(.*/\1/p' include/tilewright_blas.h | sort >build/lint-gcc/declared
+    nm -D --defined-only --with-symbol-versions build/lint-gcc/libtilewright_blas.so | awk '{ print $3 }' | sort | diff build/lint-gcc/declared -
 }
 
 static_checks() {
@@ -67,7 +70,7 @@ check 'cppcheck' static_checks
 check 'shellcheck' scripts
 
 # Not yet a finding: how far the code is from .clang-format.
-find include src kernels/cpu lab io cli tests fuzz -name '*.[ch]' | sort | while read -r file; do
+find include src kernels/cpu lab io cli blas tests fuzz -name '*.[ch]' | sort | while read -r file; do
     clang-format "$file" | diff "$file" - | grep -c '^<' | sed "s|\$| $file|"
 done | awk '{ lines += $1; files += $1 > 0 } END { print "note  clang-format would change " lines + 0 " lines in " files + 0 " files" }'
 

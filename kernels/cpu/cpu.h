@@ -3,6 +3,7 @@
 #define TILEWRIGHT_CPU_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /* A whole product, as a rung of the ladder computes it:
@@ -28,19 +29,22 @@ enum { CPU_LONGEST_REGISTER_TILE = 32 };
 
 typedef void cpu_whole(const cpu_problem *problem);
 
-/* One mr x nr tile of C for one panel of k, the innermost step of the production kernel:
+/* One tile of C, at most mr x nr, for one panel of k, the innermost step of the production kernel:
  *
- *          nr                            nr
- *       .-------.       k             .-------.        a: k columns of mr elements, packed one after the other
- *    mr |  sum  |  +=  [ a ] mr  x  k |   b   |        b: k rows of nr elements, packed one after the other
- *       '-------'                     '-------'           (64-byte aligned)
+ *         cols                          cols
+ *       .-------.       k             .-------.        a: element (i, p) at a[i * a_rs + p * a_cs]
+ *  rows |  sum  |  +=  [ a ] rows  x  k |   b   |        b: element (p, j) at b[p * b_rs + j], rows of neighbours
+ *       '-------'                     '-------'
+ *
+ * packed: both lie in panels, a_rs = 1, a_cs = mr, b_rs = nr. No element outside rows x cols is touched.
  *
  * sum starts as sum_in, or as 0 where that is NULL (the first panel of k). It is kept unscaled in sum_out, or, where that is
- * NULL (the last panel), written as c <- alpha * sum + beta * c; beta == 0 means c is not read. All three have row stride ld.
- * The tile is always whole: the caller gives edges a tile of its own. */
+ * NULL (the last panel), written as c <- alpha * sum + beta * c; beta == 0 means c is not read. Each has its row stride. */
 typedef struct cpu_tile {
-    int64_t k;
+    int64_t rows, cols, k;
     const void *a, *b;
+    int64_t a_rs, a_cs, b_rs;
+    bool packed;
     const void *sum_in;
     void *sum_out, *c;
     int64_t sum_in_ld, sum_out_ld, ldc;
@@ -48,8 +52,6 @@ typedef struct cpu_tile {
 } cpu_tile;
 
 typedef void cpu_micro(const cpu_tile *tile);
-
-enum { CPU_LARGEST_TILE_BYTES = 4096 }; /* of mr x nr elements */
 
 /* A register-only loop of independent multiply-adds, `rounds` times: the ceiling of the micro-kernel. Returns the flops done;
  * *sink takes the result so that the compiler cannot drop the work. */

@@ -12,7 +12,10 @@
  *           With v = NR / LANES vectors it takes MR + v loads for MR * v multiply-adds, and MR * v independent chains cover the
  *           latency of the multiply-add units. Packing put both operands in the order in which they are read here.
  * NUMBERS   AVX-512: 8 x 3 chains, 11 loads for 24 FMAs. AVX2: 6 x 2, 8 for 12. Baseline: 4 x 2, 6 for 8.
- * LIMITS    whole tiles only; NR a multiple of LANES. The loops around it: src/engines/cpu/loops.c.
+ *           A tile that C cuts off has a copy of this code for its number of rows and vectors, the last vector behind a mask: no flop of a
+ *           row that is not there, and nothing outside is touched. Operands that fit the cache are read where they lie: the same
+ *           sums in the same order.
+ * LIMITS    NR a multiple of LANES, at most 3 of them; MR at most 8. The loops around it: src/engines/cpu/loops.c.
  * SOURCE    Goto, van de Geijn 2008; Van Zee, van de Geijn 2015. */
 #include "rung.h"
 #include "vec.h"
@@ -20,52 +23,77 @@
 enum { V = NR / LANES };
 _Static_assert(NR % LANES == 0, "NR is a multiple of the vector's lanes");
 
-static inline void write_c(const cpu_tile *t, vec sum[MR][V])
+_Static_assert(MR <= 8 && V <= 3, "KERNEL has a case for each number of rows and vectors");
+
+#define ALWAYS static inline __attribute__((always_inline))
+
+/* What a tile's last vector holds of a row: all of it, or its first lanes. */
+ALWAYS vec load_at(const real *row, int v, bool cut, some last) { return cut ? vec_load_some(row + v * LANES, last) : vec_load(row + v * LANES); }
+
+ALWAYS void store_at(real *row, int v, bool cut, some last, vec x)
 {
-    real *c = t->c;
-    vec alpha = vec_all((real)t->alpha), beta = vec_all((real)t->beta);
-    if (t->beta == 0) {
+    if (cut)
+        vec_store_some(row + v * LANES, last, x);
+    else
+        vec_store(row + v * LANES, x);
+}
+
+/* The tile with its numbers of rows and vectors as constants; cut: the last vector may not be whole; packed: see cpu.h. */
+ALWAYS void tile_of(const cpu_tile *t, const int rows, const int vectors, const bool cut, const bool packed)
+{
+    const real *a = t->a, *b = t->b, *sum_in = t->sum_in;
+    const int64_t a_rs = packed ? 1 : t->a_rs, a_cs = packed ? MR : t->a_cs, b_rs = packed ? NR : t->b_rs;
+    const some last = vec_first(t->cols - (vectors - 1) * LANES);
+    vec sum[MR][V];
+    UNROLLED(8)
+    for (int i = 0; i < rows; i++)
+        UNROLLED(4)
+        for (int v = 0; v < vectors; v++)
+            sum[i][v] = sum_in ? load_at(sum_in + i * t->sum_in_ld, v, cut && v == vectors - 1, last) : vec_all(0);
+    for (int64_t p = 0; p < t->k; p++, a += a_cs, b += b_rs) {
+        vec row[V];
+        UNROLLED(4)
+        for (int v = 0; v < vectors; v++) row[v] = load_at(b, v, cut && v == vectors - 1, last);
         UNROLLED(8)
-        for (int i = 0; i < MR; i++)
+        for (int i = 0; i < rows; i++) {
+            vec column = vec_all(a[i * a_rs]);
             UNROLLED(4)
-            for (int v = 0; v < V; v++) vec_store(c + i * t->ldc + v * LANES, vec_mul(alpha, sum[i][v]));
-    } else {
-        UNROLLED(8)
-        for (int i = 0; i < MR; i++)
-            UNROLLED(4)
-            for (int v = 0; v < V; v++) {
-                real *at = c + i * t->ldc + v * LANES;
-                vec_store(at, vec_fma(alpha, sum[i][v], vec_mul(beta, vec_load(at))));
-            }
+            for (int v = 0; v < vectors; v++) sum[i][v] = vec_fma(column, row[v], sum[i][v]); /* the line that multiplies */
+        }
     }
+    real *out = t->sum_out != NULL ? t->sum_out : t->c;
+    int64_t out_ld = t->sum_out != NULL ? t->sum_out_ld : t->ldc;
+    vec alpha = vec_all((real)t->alpha), beta = vec_all((real)t->beta);
+    UNROLLED(8)
+    for (int i = 0; i < rows; i++)
+        UNROLLED(4)
+        for (int v = 0; v < vectors; v++) {
+            real *at = out + i * out_ld;
+            bool end = cut && v == vectors - 1;
+            vec x = sum[i][v];
+            if (t->sum_out == NULL) x = t->beta == 0 ? vec_mul(alpha, x) : vec_fma(alpha, x, vec_mul(beta, load_at(at, v, end, last)));
+            store_at(at, v, end, last, x);
+        }
+}
+
+/* A tile that is not whole, by its numbers of rows and vectors. */
+#define CASE(r, v)                                                                                                     \
+    case (v)*8 + (r)-1:                                                                                                \
+        if ((r) <= MR && (v) <= V) tile_of(t, (r) <= MR ? (r) : MR, (v) <= V ? (v) : V, true, false);                  \
+        break;
+#define CASES(v) CASE(1, v) CASE(2, v) CASE(3, v) CASE(4, v) CASE(5, v) CASE(6, v) CASE(7, v) CASE(8, v)
+static __attribute__((noinline)) void cut_tile(const cpu_tile *t)
+{
+    switch ((t->cols + LANES - 1) / LANES * 8 + t->rows - 1) { CASES(1) CASES(2) CASES(3) }
 }
 
 void KERNEL(const cpu_tile *t)
 {
-    const real *a = t->a, *b = t->b, *sum_in = t->sum_in;
-    vec sum[MR][V];
-    UNROLLED(8)
-    for (int i = 0; i < MR; i++)
-        UNROLLED(4)
-        for (int v = 0; v < V; v++) sum[i][v] = sum_in ? vec_load(sum_in + i * t->sum_in_ld + v * LANES) : vec_all(0);
-    for (int64_t p = 0; p < t->k; p++, a += MR, b += NR) {
-        vec row[V];
-        UNROLLED(4)
-        for (int v = 0; v < V; v++) row[v] = vec_load(b + v * LANES);
-        UNROLLED(8)
-        for (int i = 0; i < MR; i++) {
-            vec column = vec_all(a[i]);
-            UNROLLED(4)
-            for (int v = 0; v < V; v++) sum[i][v] = vec_fma(column, row[v], sum[i][v]); /* the line that multiplies */
-        }
-    }
-    if (t->sum_out == NULL) {
-        write_c(t, sum);
-        return;
-    }
-    real *sum_out = t->sum_out;
-    UNROLLED(8)
-    for (int i = 0; i < MR; i++)
-        UNROLLED(4)
-        for (int v = 0; v < V; v++) vec_store(sum_out + i * t->sum_out_ld + v * LANES, sum[i][v]);
+    bool whole = t->rows == MR && t->cols == NR;
+    if (whole && t->packed)
+        tile_of(t, MR, V, false, true);
+    else if (whole)
+        tile_of(t, MR, V, false, false);
+    else
+        cut_tile(t);
 }

@@ -3,6 +3,8 @@
 #ifndef TILEWRIGHT_VEC_H
 #define TILEWRIGHT_VEC_H
 
+#include <stdint.h>
+
 #ifndef REAL_IS_DOUBLE
 #error "REAL_IS_DOUBLE must be 0 or 1"
 #endif
@@ -11,6 +13,9 @@
 #include <immintrin.h>
 #if REAL_IS_DOUBLE
 typedef __m512d vec;
+typedef __mmask8 some; /* the first lanes of a vector */
+#define vec_load_some(p, s)     _mm512_maskz_loadu_pd(s, p)
+#define vec_store_some(p, s, v) _mm512_mask_storeu_pd(p, s, v)
 #define vec_load(p)      _mm512_loadu_pd(p)
 #define vec_store(p, v)  _mm512_storeu_pd(p, v)
 #define vec_all(x)       _mm512_set1_pd(x)
@@ -19,6 +24,9 @@ typedef __m512d vec;
 #define vec_fma(a, b, c) _mm512_fmadd_pd(a, b, c)
 #else
 typedef __m512 vec;
+typedef __mmask16 some;
+#define vec_load_some(p, s)     _mm512_maskz_loadu_ps(s, p)
+#define vec_store_some(p, s, v) _mm512_mask_storeu_ps(p, s, v)
 #define vec_load(p)      _mm512_loadu_ps(p)
 #define vec_store(p, v)  _mm512_storeu_ps(p, v)
 #define vec_all(x)       _mm512_set1_ps(x)
@@ -29,8 +37,11 @@ typedef __m512 vec;
 
 #elif defined(__AVX2__) && defined(__FMA__)
 #include <immintrin.h>
+typedef __m256i some; /* the first lanes of a vector */
 #if REAL_IS_DOUBLE
 typedef __m256d vec;
+#define vec_load_some(p, s)     _mm256_maskload_pd(p, s)
+#define vec_store_some(p, s, v) _mm256_maskstore_pd(p, s, v)
 #define vec_load(p)      _mm256_loadu_pd(p)
 #define vec_store(p, v)  _mm256_storeu_pd(p, v)
 #define vec_all(x)       _mm256_set1_pd(x)
@@ -39,6 +50,8 @@ typedef __m256d vec;
 #define vec_fma(a, b, c) _mm256_fmadd_pd(a, b, c)
 #else
 typedef __m256 vec;
+#define vec_load_some(p, s)     _mm256_maskload_ps(p, s)
+#define vec_store_some(p, s, v) _mm256_maskstore_ps(p, s, v)
 #define vec_load(p)      _mm256_loadu_ps(p)
 #define vec_store(p, v)  _mm256_storeu_ps(p, v)
 #define vec_all(x)       _mm256_set1_ps(x)
@@ -50,6 +63,7 @@ typedef __m256 vec;
 #else
 #include <string.h>
 typedef REAL vec __attribute__((vector_size(16)));
+typedef int some; /* how many of the first lanes of a vector */
 static inline vec vec_load(const REAL *p)
 {
     vec v;
@@ -57,6 +71,13 @@ static inline vec vec_load(const REAL *p)
     return v;
 }
 static inline void vec_store(REAL *p, vec v) { memcpy(p, &v, sizeof v); }
+static inline vec vec_load_some(const REAL *p, some lanes)
+{
+    vec v = {0};
+    memcpy(&v, p, (size_t)lanes * sizeof *p);
+    return v;
+}
+static inline void vec_store_some(REAL *p, some lanes, vec v) { memcpy(p, &v, (size_t)lanes * sizeof *p); }
 static inline vec vec_all(REAL x) { return x - (vec){0}; } /* x - 0 is x for every x, x + 0 is not: no subtraction is left of it */
 static inline vec vec_add(vec a, vec b) { return a + b; }
 static inline vec vec_mul(vec a, vec b) { return a * b; }
@@ -71,5 +92,19 @@ enum {
     REGISTERS = 16
 #endif
 };
+
+/* The first `count` lanes, 0 to LANES. */
+static inline some vec_first(int64_t count)
+{
+#if defined(__AVX512F__)
+    return (some)((1u << count) - 1);
+#elif defined(__AVX2__) && defined(__FMA__) && REAL_IS_DOUBLE
+    return _mm256_cmpgt_epi64(_mm256_set1_epi64x(count), _mm256_setr_epi64x(0, 1, 2, 3));
+#elif defined(__AVX2__) && defined(__FMA__)
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+#else
+    return (some)count;
+#endif
+}
 
 #endif

@@ -8,11 +8,10 @@
  *             for each nr columns                                   (loop 1: its block of B stays in the L2)
  *               micro-kernel: mr x nr sums += sliver of A x sliver of B
  *
- * An element of C is one sum over k in ascending order, kept unscaled until the last panel: its bits depend neither on the blocks
- * nor on the threads (in the default floating-point environment: threads of the pool keep the one they were made in). Sources: Goto and van de Geijn 2008; Van Zee and van de Geijn 2015. */
+ * Where the operands fit the L2 there is one panel, and what can be is read where it lies (plan->direct_a, direct_b). An element of C is one sum over k in ascending order, kept unscaled until the last panel: its bits depend neither on the blocks
+ * nor on the threads (in the default floating-point environment: threads of the pool keep the one they were made in).
+ * Sources: Goto and van de Geijn 2008; Van Zee and van de Geijn 2015. */
 #include "cpu_engine.h"
-
-#include <string.h>
 
 typedef struct loops {
     const plan *plan;
@@ -46,41 +45,11 @@ static int64_t pack_tasks(int64_t length, int64_t width) { return ceil_div(lengt
 static void pack_task(void *context, int64_t task)
 {
     const loops *l = context;
-    int64_t of_b = pack_tasks(l->cols, l->nr);
+    int64_t of_b = l->plan->direct_b ? 0 : pack_tasks(l->cols, l->nr);
     if (task < of_b)
         pack_b_task(l, task);
     else
         pack_a_task(l, task - of_b);
-}
-
-static void copy_tile(char *to, int64_t to_ld, const char *from, int64_t from_ld, int64_t rows, int64_t cols, int64_t bytes)
-{
-    for (int64_t i = 0; i < rows; i++) memcpy(to + i * to_ld * bytes, from + i * from_ld * bytes, (size_t)(cols * bytes));
-}
-
-/* A tile that C cuts off: computed whole in a tile of its own, of which rows x cols count. */
-static void edge_tile(const loops *l, const cpu_tile *whole, int64_t rows, int64_t cols)
-{
-    _Alignas(64) char scratch[CPU_LARGEST_TILE_BYTES], old_c[CPU_LARGEST_TILE_BYTES];
-    size_t tile_bytes = (size_t)(l->mr * l->nr * l->bytes);
-    cpu_tile tile = *whole;
-    if (whole->sum_in != NULL) {
-        memset(scratch, 0, tile_bytes);
-        copy_tile(scratch, l->nr, whole->sum_in, whole->sum_in_ld, rows, cols, l->bytes);
-        tile.sum_in = scratch;
-    }
-    if (whole->sum_out != NULL) tile.sum_out = scratch;
-    if (whole->sum_out == NULL && whole->beta != 0) {
-        memset(old_c, 0, tile_bytes);
-        copy_tile(old_c, l->nr, whole->c, whole->ldc, rows, cols, l->bytes);
-    }
-    tile.c = old_c;
-    tile.sum_in_ld = tile.sum_out_ld = tile.ldc = l->nr;
-    l->plan->row->micro(&tile);
-    if (whole->sum_out != NULL)
-        copy_tile(whole->sum_out, whole->sum_out_ld, scratch, l->nr, rows, cols, l->bytes);
-    else
-        copy_tile(whole->c, whole->ldc, old_c, l->nr, rows, cols, l->bytes);
 }
 
 /* The micro-kernel at row i, column j of the strip. */
@@ -88,22 +57,17 @@ static void tile_at(const loops *l, int64_t i, int64_t j)
 {
     const plan *plan = l->plan;
     const tw_problem *p = &plan->problem;
-    int64_t rows = min_i64(l->mr, l->rows - i), cols = min_i64(l->nr, l->cols - j);
-    cpu_tile tile = {.k = l->depth,
-                     .a = l->packed_a + i * l->depth * l->bytes,
-                     .b = l->packed_b + j * l->depth * l->bytes,
-                     .c = l->c + ((l->i0 + i) * p->ldc + l->j0 + j) * l->bytes,
-                     .ldc = p->ldc,
-                     .alpha = p->alpha,
-                     .beta = p->beta};
+    bool a_lies = plan->direct_a, b_lies = plan->direct_b;
+    cpu_tile tile = {.rows = min_i64(l->mr, l->rows - i), .cols = min_i64(l->nr, l->cols - j), .k = l->depth,
+                     .a = a_lies ? l->a + (l->i0 + i) * l->a_rs * l->bytes : l->packed_a + i * l->depth * l->bytes,
+                     .b = b_lies ? l->b + (l->j0 + j) * l->bytes : l->packed_b + j * l->depth * l->bytes,
+                     .a_rs = a_lies ? l->a_rs : 1, .a_cs = a_lies ? l->a_cs : l->mr, .b_rs = b_lies ? l->b_rs : l->nr, .packed = !a_lies && !b_lies,
+                     .c = l->c + ((l->i0 + i) * p->ldc + l->j0 + j) * l->bytes, .ldc = p->ldc, .alpha = p->alpha, .beta = p->beta};
     void *sum = plan->sum_bytes > 0 ? l->sums + (i * plan->strip_n + j) * l->bytes : tile.c;
     tile.sum_in_ld = tile.sum_out_ld = plan->sum_bytes > 0 ? plan->strip_n : p->ldc;
     if (l->p0 > 0) tile.sum_in = sum;
     if (l->p0 + l->depth < p->k) tile.sum_out = sum;
-    if (rows == l->mr && cols == l->nr)
-        plan->row->micro(&tile);
-    else
-        edge_tile(l, &tile, rows, cols);
+    plan->row->micro(&tile);
 }
 
 static void compute_task(void *context, int64_t task)
@@ -128,7 +92,8 @@ static void walk(void *context, team *team)
             l.p0 = 0;
             do { /* at least once: with k = 0 the micro-kernel scales C by beta, and A and B may be NULL */
                 l.depth = min_i64(plan->kc, p->k - l.p0);
-                if (l.depth > 0) team_for(team, pack_tasks(l.cols, l.nr) + pack_tasks(l.rows, l.mr), pack_task, &l);
+                int64_t tasks = (plan->direct_b ? 0 : pack_tasks(l.cols, l.nr)) + (plan->direct_a ? 0 : pack_tasks(l.rows, l.mr));
+                if (l.depth > 0 && tasks > 0) team_for(team, tasks, pack_task, &l);
                 team_for(team, ceil_div(l.rows, plan->task_m) * ceil_div(l.cols, plan->task_n), compute_task, &l);
                 l.p0 += plan->kc;
             } while (l.p0 < p->k);

@@ -1,0 +1,112 @@
+/* gemm.c - sgemm and dgemm under the names of CBLAS and Fortran: arguments checked as the reference BLAS does, the product by tw_gemm(). */
+#include "report.h"
+
+#include <tilewright.h>
+
+enum { NO_OP = -1 };
+
+/* One call in Fortran's terms: matrices are column-major, ops are TW_N, TW_T or NO_OP. */
+typedef struct call {
+    blas_caller caller;
+    tw_dtype dtype;
+    int op_a, op_b, m, n, k, lda, ldb, ldc;
+    double alpha, beta;
+    const void *a, *b;
+    void *c;
+} call;
+
+static int at_least_1(int value) { return value > 1 ? value : 1; }
+
+/* The number of the first wrong argument of the Fortran call, in the reference's order; 0: none. */
+static int first_wrong(const call *x)
+{
+    if (x->op_a == NO_OP) return 1;
+    if (x->op_b == NO_OP) return 2;
+    if (x->m < 0) return 3;
+    if (x->n < 0) return 4;
+    if (x->k < 0) return 5;
+    if (x->lda < at_least_1(x->op_a == TW_N ? x->m : x->k)) return 8;
+    if (x->ldb < at_least_1(x->op_b == TW_N ? x->k : x->n)) return 10;
+    return x->ldc < at_least_1(x->m) ? 13 : 0;
+}
+
+/* A column-major C = A B is the row-major C^T = B^T A^T: the operands change places, each keeps its op and its leading dimension. */
+static void multiply(const call *x)
+{
+    int wrong = first_wrong(x);
+    if (wrong > 0) {
+        blas_report(&x->caller, wrong);
+        return;
+    }
+    if (x->m == 0 || x->n == 0 || ((x->alpha == 0 || x->k == 0) && x->beta == 1)) return;
+    tw_problem p = tw_problem_make(x->dtype, (tw_op)x->op_b, (tw_op)x->op_a, x->n, x->m, x->k);
+    p.lda = x->ldb, p.ldb = x->lda, p.ldc = x->ldc;
+    p.alpha = x->alpha, p.beta = x->beta;
+    if (tw_gemm(NULL, &p, x->b, x->a, x->c) != TW_OK) blas_report(&x->caller, 0);
+}
+
+static int op_of_letter(const char *letter)
+{
+    switch (*letter) {
+    case 'N': case 'n': return TW_N;
+    case 'T': case 't': case 'C': case 'c': return TW_T;
+    default: return NO_OP;
+    }
+}
+
+static int op_of_number(CBLAS_TRANSPOSE op)
+{
+    return op == CblasNoTrans ? TW_N : op == CblasTrans || op == CblasConjTrans ? TW_T : NO_OP;
+}
+
+#define EXCHANGE(type, x, y)                                                                                                             \
+    do {                                                                                                                                 \
+        type kept_ = x;                                                                                                                  \
+        x = y, y = kept_;                                                                                                                \
+    } while (0)
+
+/* x holds the C call's sizes and operands as they were given; a row-major C = A B is the column-major C^T = B^T A^T. */
+static void multiply_from_c(CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, call *x)
+{
+    bool rows = layout == CblasRowMajor;
+    x->caller.row_major = rows;
+    x->op_a = op_of_number(op_a), x->op_b = op_of_number(op_b);
+    if (!rows && layout != CblasColMajor) {
+        blas_report_setting(&x->caller, 1, "layout", (int)layout);
+        return;
+    }
+    if (x->op_a == NO_OP) {
+        blas_report_setting(&x->caller, 2, "TransA", (int)op_a);
+        return;
+    }
+    if (x->op_b == NO_OP) {
+        blas_report_setting(&x->caller, rows ? 2 : 3, "TransB", (int)op_b); /* the reference's numbers */
+        return;
+    }
+    if (rows) {
+        EXCHANGE(int, x->op_a, x->op_b);
+        EXCHANGE(int, x->m, x->n);
+        EXCHANGE(int, x->lda, x->ldb);
+        EXCHANGE(const void *, x->a, x->b);
+    }
+    multiply(x);
+}
+
+#define ENTRIES(real, dtype_, fortran_name, c_name, fortran, c_entry)                                                                    \
+    void fortran(const char *op_a, const char *op_b, const int *m, const int *n, const int *k, const real *alpha, const real *a,         \
+                 const int *lda, const real *b, const int *ldb, const real *beta, real *c, const int *ldc)                               \
+    {                                                                                                                                    \
+        call x = {{fortran_name, c_name, false, false}, dtype_, op_of_letter(op_a), op_of_letter(op_b), *m, *n, *k, *lda, *ldb, *ldc,    \
+                  (double)*alpha, (double)*beta, a, b, c};                                                                               \
+        multiply(&x);                                                                                                                    \
+    }                                                                                                                                    \
+    void c_entry(CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, int m, int n, int k, real alpha, const real *a,        \
+                 int lda, const real *b, int ldb, real beta, real *c, int ldc)                                                           \
+    {                                                                                                                                    \
+        call x = {{fortran_name, c_name, true, false}, dtype_, NO_OP, NO_OP, m, n, k, lda, ldb, ldc, (double)alpha, (double)beta, a, b,  \
+                  c};                                                                                                                    \
+        multiply_from_c(layout, op_a, op_b, &x);                                                                                         \
+    }
+
+ENTRIES(float, TW_F32, "SGEMM ", "cblas_sgemm", sgemm_, cblas_sgemm)
+ENTRIES(double, TW_F64, "DGEMM ", "cblas_dgemm", dgemm_, cblas_dgemm)

@@ -1,0 +1,22 @@
+/* report.h - tells the handlers xerbla_ and cblas_xerbla, the program's own or ours, what is wrong with a call. */
+#ifndef TILEWRIGHT_BLAS_REPORT_H
+#define TILEWRIGHT_BLAS_REPORT_H
+
+#include <tilewright_blas.h>
+
+#include <stdbool.h>
+
+enum { FORTRAN_NAME = 6 }; /* characters, with blanks behind */
+
+typedef struct blas_caller {
+    const char *fortran_name, *c_name; /* "SGEMM ", "cblas_sgemm" */
+    bool from_c, row_major;
+} blas_caller;
+
+/* Through xerbla_: argument `number` of the Fortran call is wrong; 0: tw_gemm() failed, and tw_error_text() says why. */
+void blas_report(const blas_caller *caller, int number);
+
+/* Through cblas_xerbla: argument `number` of the C call is a setting that does not exist. */
+void blas_report_setting(const blas_caller *caller, int number, const char *what, int found);
+
+#endif

@@ -1,0 +1,130 @@
+#!/bin/sh
+# test_blas_reference.sh - libtilewright_blas.so in the place of the reference BLAS: its level-3 testers (Debian's libblas-test) with it preloaded,
+# gemm's rows, error exits too; that they fail three broken libraries; and that both libraries tell a program's handlers the same of
+# every set of wrong arguments. Prints TAP; TILEWRIGHT_BUILD is the build folder; BLAS_TESTERS names another folder of testers.
+set -u
+
+build=${TILEWRIGHT_BUILD:-$(dirname "$0")/../build}
+build=$(cd "$build" && pwd) || exit 1
+source=$(cd "$(dirname "$0")/.." && pwd)
+compiler=$(sed -n 's/^CMAKE_C_COMPILER:[A-Z]*=//p' "$build/CMakeCache.txt" 2>/dev/null)
+ours=$build/libtilewright_blas.so
+testers=${BLAS_TESTERS:-$(dirname "$(ls -d /usr/lib/*/blas/xblat3s /usr/lib/blas/xblat3s 2>/dev/null | head -n 1)")}
+reference=$(ls /usr/lib/*/blas/libblas.so.3 /usr/lib/blas/libblas.so.3 2>/dev/null | head -n 1)
+
+cases='preload_is_used fortran_f32 fortran_f64 cblas_f32 cblas_f64 broken_sign broken_transpose broken_checks
+handlers_own handlers_cblas handlers_default scipy'
+# shellcheck disable=SC2086 # words on purpose
+case " $* " in *' --list '*) printf '%s\n' $cases && exit 0 ;; esac
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/tilewright-blas.XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+cd "$work" || exit 1
+
+skip() { echo "$*" >skip && return 1; }
+need_testers() { [ -x "$testers/xscblat3" ] || skip "libblas-test is not installed"; }
+need_reference() { [ -n "$reference" ] || skip "libblas3 is not installed"; }
+
+# judge NAME LINES FILE - of routine NAME as many lines as that say that it passed, and none says anything else.
+judge() {
+    passed=$(grep -c "^ *$1 *PASSED THE " "$3") wrong=$(grep -v "PASSED THE " "$3" | grep -E "^ *[*]* *($1|XERBLA|.*FAILED|.*SUSPECT|.*ABANDONED)" | head -n 5)
+    [ -z "$wrong" ] && [ "$passed" -eq "$2" ] && return
+    echo "$1: $passed of $2 sets passed: $wrong" && return 1
+}
+
+# fortran PREFIX PRELOAD, cblas PREFIX PRELOAD - the tester of one type, all routines but gemm switched off.
+fortran() {
+    name=$(echo "$1" | tr sd SD)GEMM
+    sed "s/^$name  *T/$name F/; s/^\([SD][A-Z0-9]*  *\)T PUT F/\1F PUT F/; s/^$name F/$name  T/" "$testers/${1}blat3.in" >in
+    rm -f "${1}blat3.out"
+    LD_PRELOAD=$2 timeout 300 "$testers/xblat3$1" <in >out 2>&1
+    cat "${1}blat3.out" >>out || return 1
+    judge "$name" 2 out
+}
+
+cblas() {
+    name=cblas_${1}gemm
+    sed "/^$name /!s/^\(cblas_[a-z0-9]*  *\)T PUT F/\1F PUT F/" "$testers/${1}in3" >in
+    LD_PRELOAD=$2 timeout 300 "$testers/x${1}cblat3" <in >out 2>&1
+    judge "$name" 3 out
+}
+
+preload_is_used() {
+    need_testers || return 1
+    for name in xblat3s:sgemm_ xblat3d:dgemm_ xscblat3:cblas_sgemm xdcblat3:cblas_dgemm; do
+        LD_PRELOAD=$ours LD_BIND_NOW=1 LD_DEBUG=bindings "$testers/${name%:*}" </dev/null 2>&1 |
+            grep -F "binding file $testers/${name%:*} " | grep -F " to $ours " | grep -qF "\`${name#*:}'" || { echo "$name is not ours" && return 1; }
+    done
+}
+
+fortran_f32() { need_testers && fortran s "$ours"; }
+fortran_f64() { need_testers && fortran d "$ours"; }
+cblas_f32() { need_testers && cblas s "$ours"; }
+cblas_f64() { need_testers && cblas d "$ours"; }
+
+# broken FAULT - each tester runs and does not pass a library with that fault before ours.
+broken() {
+    need_testers || return 1
+    "$compiler" -shared -fPIC -O1 -DFAULT="$1" -I"$source/include" "$source/tests/blas/broken.c" -o "broken$1.so" -ldl || return 1
+    for tester in 'fortran s' 'fortran d' 'cblas s' 'cblas d'; do
+        # shellcheck disable=SC2086 # words on purpose
+        $tester "$work/broken$1.so:$ours" >verdict && echo "$tester passes it" && return 1
+        grep -q GEMM out || grep -q gemm out || { echo "$tester did not run:" && cat out && return 1; }
+    done
+}
+
+broken_sign() { broken 1; }
+broken_transpose() { broken 2; }
+broken_checks() { broken 3; }
+
+# same FLAGS ... - the reference's handlers and ours are told the same, but for a second blank behind the routine's name.
+same() {
+    need_reference || return 1
+    "$compiler" -std=c11 -D_POSIX_C_SOURCE=200809L -rdynamic "$@" "$source/tests/blas/errors.c" -o errors -ldl || return 1
+    for library in "$reference" "$ours"; do
+        ./errors "$library" >"told.$(basename "$library")" || { echo "$library: exit status $?" && return 1; }
+    done
+    [ "$(grep -c ': *[a-zA-Z]' "told.$(basename "$reference")")" -gt 300 ] || { echo "too few errors were told" && return 1; }
+    diff -b "told.$(basename "$reference")" told.libtilewright_blas.so >differences || { head -n 8 differences && return 1; }
+}
+
+handlers_own() { same -DOWN_XERBLA -DOWN_CBLAS_XERBLA; }
+handlers_cblas() { same -DOWN_CBLAS_XERBLA; }
+handlers_default() { same; }
+
+scipy() {
+    python=/usr/bin/python3
+    $python -c 'import scipy.linalg.blas' 2>/dev/null || skip "there is no SciPy" || return 1
+    LD_PRELOAD=$ours LD_DEBUG=bindings $python -c '
+import numpy as np, scipy.linalg.blas as blas
+r = np.random.default_rng(1)
+a, b, c = (r.integers(-9, 9, s) for s in ((70, 90), (90, 80), (70, 80)))
+for gemm, t in (blas.sgemm, np.float32), (blas.dgemm, np.float64):
+    assert (gemm(2, a.astype(t), b.astype(t), 3, c.astype(t)) == 2 * (a @ b) + 3 * c).all()
+    assert (gemm(1, a.astype(t), a.astype(t), trans_b=1) == a @ a.T).all()
+    assert (a.astype(t) @ b.astype(t) == a @ b).all()
+' 2>log || { grep -v 'binding file' log && return 1; }
+    for name in sgemm_ dgemm_; do
+        grep -F " to $ours " log | grep -qF "\`$name'" || skip "SciPy has a BLAS of its own" || return 1
+    done
+}
+
+number=0 failed=0
+for each in $cases; do
+    number=$((number + 1))
+    rm -f "$work/skip"
+    if grep -q '^TILEWRIGHT_SANITIZE:[A-Z]*=.' "$build/CMakeCache.txt"; then
+        echo "ok $number - $each # SKIP a library with sanitizers cannot be preloaded"
+    elif "$each" >"$work/output" 2>&1; then
+        echo "ok $number - $each"
+    elif [ -e "$work/skip" ]; then
+        echo "ok $number - $each # SKIP $(cat "$work/skip")"
+    else
+        failed=$((failed + 1))
+        echo "not ok $number - $each"
+        sed 's/^/# /' "$work/output"
+    fi
+done
+echo "1..$number"
+[ $failed -eq 0 ]
