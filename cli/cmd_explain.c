@@ -253,7 +253,7 @@ static void write_object(const explain *x)
         object_text(&o, "gpu", devices_name(x->gpu, name));
         prediction y = {.moved_bytes = NAN, .serial_s = NAN, .overlapped_s = NAN};
         if (x->modelled) y = predict_on(&x->launch, x->gpu);
-        double memory = x->gpu->memory_gbps * 1e9, peak = x->gpu->peak_gflops * 1e9;
+        double memory = x->gpu->memory_gbps * 1e9, peak = explain_peak_gflops(x, x->gpu) * 1e9;
         object_number(&o, "bound_asked_gflops", fmin(roofline_no_cache_flops(p, asked, memory), peak) / 1e9);
         object_number(&o, "bound_gflops", roofline_bound_flops(p, peak, memory) / 1e9);
         object_number(&o, "moved_bytes", y.moved_bytes);
@@ -263,11 +263,20 @@ static void write_object(const explain *x)
     object_end(&o);
 }
 
+/* The documents' tables have shapes and devices of their own. */
+static exit_code tables(session *s)
+{
+    const options *o = s->opt;
+    if (o->operand_count > 0) return say(EXIT_USAGE, "--tables takes no rung");
+    if (o->engines.count + o->shapes.count + o->tiles.count + o->element.count > 0 || o->gpu != NULL || o->binary)
+        return say(EXIT_USAGE, "--tables goes with --json alone: the options of a rung say nothing to it");
+    return explain_tables(s);
+}
+
 exit_code cmd_explain(session *s)
 {
     explain x = {.s = s};
-    if (s->opt->tables && s->opt->operand_count > 0) return say(EXIT_USAGE, "--tables takes no rung");
-    if (s->opt->tables) return explain_tables(s);
+    if (s->opt->tables) return tables(s);
     if (s->opt->operand_count == 0) return say(EXIT_USAGE, "found no rung: `tilewright explain r04`, or --tables for the documents' own");
     exit_code code = choose_rung(&x, s->opt->operands[0]);
     if (code == EXIT_OK) code = choose_shape(&x);

@@ -5,6 +5,7 @@
 #include "cmd.h"
 #include "curves.h"
 #include "device.h"
+#include "guard.h"
 #include "page.h"
 #include "row.h"
 #include "rungs.h"
@@ -19,7 +20,7 @@ static const double LIMIT_S = 1, LONGEST_S = 3;
 enum { CPU_SIZE = 1024, GPU_SIZE = 4096, MOST_BARS = 1024 };
 
 typedef struct bar {
-    char label[48];
+    char label[64];
     double gflops;
 } bar;
 
@@ -33,6 +34,7 @@ typedef struct ladder {
     session *s;
     tw_problem problem;
     rung_list rungs;
+    own_list own; /* files among the rungs */
     trial trial;
     roofs limits;
     pace rolled, by_default;
@@ -54,6 +56,18 @@ static void keep_tiled(rung_list *rungs)
     rungs->count = kept;
 }
 
+static exit_code check_own(const ladder *l, tw_dtype dtype)
+{
+    for (int i = 0; i < l->own.count; i++) {
+        const own_kernel *own = &l->own.items[i];
+        if (dtype != TW_F32)
+            return say(EXIT_USAGE, "--dtype %s: %s is a kernel of f32", tw_lab_dtype_of(dtype)->name, own->source.file);
+        if (l->s->opt->tiles.count > 0 && own->like->default_tile == 0)
+            return say(EXIT_USAGE, "--tile: %s is launched like %s, which has no tile edge to choose", own->source.file, own->like->rung);
+    }
+    return EXIT_OK;
+}
+
 static exit_code choose(ladder *l)
 {
     const options *opt = l->s->opt;
@@ -62,7 +76,8 @@ static exit_code choose(ladder *l)
     if (opt->sizes.count > 0) n = opt->sizes.items[l->size];
     shape p = opt->shapes.count > 0 ? opt->shapes.items[0] : (shape){n, n, n};
     l->problem = tw_problem_make(dtype, TW_N, TW_N, p.m, p.n, p.k);
-    exit_code code = rungs_choose(l->s, &l->problem, &l->rungs);
+    exit_code code = check_own(l, dtype);
+    if (code == EXIT_OK) code = rungs_choose(l->s, &l->problem, &l->own, &l->rungs);
     if (code == EXIT_OK && opt->tiles.count > 0) keep_tiled(&l->rungs);
     if (code == EXIT_OK && l->rungs.count == 0)
         return say(EXIT_USAGE, "none of these rungs has a tile edge that --tile could choose");
@@ -74,18 +89,18 @@ static exit_code choose(ladder *l)
 
 /* ---- how much faster than before? ---- */
 
-/* The time that a rung is compared with: that of the rung before it. A variant such as r03t is compared as the rung that it
- * varies was; a sweep of tile edges compares each edge with the one before. */
+/* The time that a rung is compared with: that of the rung before it; a file's own, that of the rung that it is launched like, which it
+ * follows. A variant such as r03t is compared as the rung that it varies was; a sweep of tile edges compares each edge with the one before. */
 static double time_before(const ladder *l, const pace *p, const char *rung)
 {
     bool varies = l->s->opt->tiles.count == 0 && rung_is_variant(rung) && strncmp(rung, p->rung, 3) == 0;
     return varies ? p->earlier_s : p->last_s;
 }
 
-static void note_time(ladder *l, pace *p, const record *d)
+static void note_time(ladder *l, pace *p, const record *d, const own_kernel *own)
 {
     bool sweeps = l->s->opt->tiles.count > 0;
-    if (!sweeps && rung_is_variant(d->rung)) return;
+    if (!sweeps && (own != NULL || rung_is_variant(d->rung))) return;
     p->earlier_s = p->last_s;
     p->last_s = d->median_s;
     snprintf(p->rung, sizeof p->rung, "%.3s", d->rung);
@@ -119,9 +134,10 @@ static void print_numbers(const ladder *l, const row *r, double before_s)
             term_gflops(d->bound_gflops, bound));
 }
 
-static exit_code finish_row(ladder *l, const row *r, const char *label, bool default_build)
+static exit_code finish_row(ladder *l, const row *r, const char *label, const row_wish *wish)
 {
     term_number prepare;
+    bool default_build = wish->default_build;
     pace *p = default_build ? &l->by_default : &l->rolled;
     bool compared = strcmp(r->record.dtype, tw_lab_dtype_of(l->problem.dtype)->name) == 0;
     term_progress_end();
@@ -129,7 +145,8 @@ static exit_code finish_row(ladder *l, const row *r, const char *label, bool def
     if (row_has_numbers(l->s->text, r)) print_numbers(l, r, compared ? time_before(l, p, r->record.rung) : (double)NAN);
     l->failed += row_failed(r);
     compared &= r->outcome == ROW_TIMED;
-    if (compared) note_time(l, p, &r->record);
+    if (compared) note_time(l, p, &r->record, wish->own);
+    if (wish->own != NULL && !default_build) fprintf(l->s->text, "  launched like %s\n", wish->kernel->rung);
     if (r->record.prepare_s > 0 && !default_build)
         fprintf(l->s->text, "  and before it the host transposed B in %s\n",
                 term_seconds(r->record.prepare_s, prepare));
@@ -210,21 +227,24 @@ static void print_notes(const ladder *l)
 
 /* ---- running ---- */
 
-static exit_code run_build(ladder *l, trial *t, const tw_lab_kernel *kernel, int64_t tile, bool default_build)
+static exit_code run_build(ladder *l, trial *t, row_wish wish)
 {
     static row result;
-    char label[48];
-    row_wish wish = {.kernel = kernel, .tile = (int)tile, .default_build = default_build, .limit_s = LIMIT_S};
-    term_progress(kernel->rung, -1);
+    char label[64];
+    const tw_lab_kernel *kernel = wish.kernel;
+    const char *rung = wish.own != NULL ? wish.own->label : kernel->rung;
+    int64_t tile = wish.tile;
+    term_progress(rung, -1);
     exit_code code = row_run(l->s, t, &l->limits, &wish, &result);
     if (result.plan.tile > 0 && tile > 0) tile = result.plan.tile; /* never more than the problem */
-    int used = snprintf(label, sizeof label, "%s", kernel->rung);
+    int used = snprintf(label, sizeof label, "%s", rung);
     if (tile > 0) snprintf(label + used, sizeof label - (size_t)used, " %" PRId64, tile);
     if (kernel->dtype != l->problem.dtype)
         snprintf(label + used, sizeof label - (size_t)used, " %s", tw_lab_dtype_of(kernel->dtype)->name);
-    if (code == EXIT_OK) code = finish_row(l, &result, label, default_build);
-    if (code != EXIT_OK || default_build || !rung_is_rolled(kernel) || result.outcome == ROW_REFUSED) return code;
-    return run_build(l, t, kernel, tile, true);
+    if (code == EXIT_OK) code = finish_row(l, &result, label, &wish);
+    if (code != EXIT_OK || wish.default_build || !rung_is_rolled(kernel) || result.outcome == ROW_REFUSED) return code;
+    wish.default_build = true;
+    return run_build(l, t, wish);
 }
 
 /* A rung of another type than the ladder's: the same shape, operands and references of its own. */
@@ -234,20 +254,37 @@ static exit_code run_typed(ladder *l, const tw_lab_kernel *kernel)
     tw_problem p = tw_problem_make(kernel->dtype, TW_N, TW_N, l->problem.m, l->problem.n, l->problem.k);
     exit_code code = row_trial(l->s, &p, &t);
     if (code != EXIT_OK) return code;
-    code = run_build(l, &t, kernel, 0, false);
+    code = run_build(l, &t, (row_wish){.kernel = kernel, .limit_s = LIMIT_S});
     trial_close(&t);
     return code;
 }
 
-static exit_code run_rung(ladder *l, const tw_lab_kernel *kernel)
+/* A rung, or a file's own kernel that is launched like it. */
+static exit_code run_rung(ladder *l, const tw_lab_kernel *kernel, const own_kernel *own)
 {
     const number_list *tiles = &l->s->opt->tiles;
+    row_wish wish = {.kernel = kernel, .own = own, .limit_s = LIMIT_S};
     exit_code code = EXIT_OK;
     if (kernel->dtype != l->problem.dtype) return run_typed(l, kernel);
-    if (tiles->count == 0) return run_build(l, &l->trial, kernel, 0, false);
+    if (tiles->count == 0) return run_build(l, &l->trial, wish);
     l->rolled.last_s = l->by_default.last_s = NAN; /* a sweep compares the tiles of one rung */
-    for (int i = 0; code == EXIT_OK && i < tiles->count; i++)
-        code = run_build(l, &l->trial, kernel, tiles->items[i], false);
+    for (int i = 0; code == EXIT_OK && i < tiles->count; i++) {
+        wish.tile = (int)tiles->items[i];
+        code = run_build(l, &l->trial, wish);
+    }
+    return code;
+}
+
+/* A rung, and behind it the files that are launched like it. */
+static exit_code run_step(ladder *l, const tw_lab_kernel *kernel)
+{
+    exit_code code = run_rung(l, kernel, NULL);
+    for (int i = 0; code == EXIT_OK && i < l->own.count; i++) {
+        if (l->own.items[i].like != kernel) continue;
+        guard_foreign(l->own.items[i].source.file);
+        code = run_rung(l, kernel, &l->own.items[i]);
+        guard_foreign(NULL);
+    }
     return code;
 }
 
@@ -269,7 +306,7 @@ static exit_code climb(ladder *l)
     l->bars = 0;
     if (l->size > 0) fputc('\n', l->s->text);
     print_header(l);
-    for (int i = 0; code == EXIT_OK && i < l->rungs.count; i++) code = run_rung(l, l->rungs.rows[i]);
+    for (int i = 0; code == EXIT_OK && i < l->rungs.count; i++) code = run_step(l, l->rungs.rows[i]);
     if (code != EXIT_OK || !has_bars(l)) return code;
     print_bars(l);
     print_fastest(l);
@@ -290,7 +327,7 @@ static exit_code ladder_engine(session *s, void *job)
 {
     ladder *l = job;
     exit_code code = EXIT_OK;
-    *l = (ladder){.s = s, .curves.sizes = &s->opt->sizes};
+    *l = (ladder){.s = s, .own = l->own, .curves.sizes = &s->opt->sizes};
     roofs_begin(&l->limits, s->context, &s->device);
     for (l->size = 0; code == EXIT_OK && (l->size == 0 || l->size < s->opt->sizes.count); l->size++) code = climb_size(l);
     if (code != EXIT_OK) return code;
@@ -302,7 +339,12 @@ static exit_code ladder_engine(session *s, void *job)
 static exit_code climb_all(session *s)
 {
     static ladder l;
-    return s->opt->skinny ? skinny_ladders(s) : session_each_engine(s, "auto", ladder_engine, &l);
+    if (s->opt->skinny) return skinny_ladders(s);
+    exit_code code = rungs_read_own(s->opt, &l.own);
+    if (code == EXIT_OK) code = session_each_engine(s, l.own.count > 0 ? l.own.items[0].like->engine : "auto", ladder_engine, &l);
+    session_close_device(s); /* which knows the files' texts */
+    rungs_free_own(&l.own);
+    return code;
 }
 
 /* With --html the records of the run are kept, and become a page: also of a run in which a check failed, or an engine. */
@@ -329,6 +371,8 @@ exit_code cmd_ladder(session *s)
         return say(EXIT_USAGE, "--size and --shape each name the shape: give one");
     if (opt->skinny && opt->tiles.count > 0)
         return say(EXIT_USAGE, "--tile does not hold with --skinny: the tile of a thin product is its k, 16 or 32");
+    for (int i = 0; opt->skinny && i < opt->rungs.count; i++)
+        if (own_is_path(opt->rungs.items[i])) return say(EXIT_USAGE, "--skinny takes no file: name %s without it, with --shape", opt->rungs.items[i]);
     if (opt->skinny && opt->sizes.count > 1) return say(EXIT_USAGE, "--skinny takes one --size, the side of C");
     if (opt->html != NULL && opt->json != NULL && strcmp(opt->html, opt->json) == 0)
         return say(EXIT_USAGE, "--html and --json name the same file");

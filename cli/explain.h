@@ -24,6 +24,9 @@ typedef struct explain {
 
 void explain_heading(const explain *x, const char *text);
 
+/* explain_peak_gflops - what a device's maker publishes: multiply-adds in f32; NAN for a rung of another type, which may beat it. */
+double explain_peak_gflops(const explain *x, const published_device *d);
+
 void explain_pictures(const explain *x);   /* the documents' pictures for the element */
 void explain_arithmetic(const explain *x); /* flop, bytes asked, their ratio: as formulas and in numbers */
 void explain_accesses(const explain *x);   /* one warp's requests, lane by lane; what they cost on each generation */

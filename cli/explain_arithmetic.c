@@ -34,11 +34,17 @@ void explain_arithmetic(const explain *x)
             flops / asked * size, flops / (m * k + k * n), flops / (m * k + k * n + mn), p->m == p->n && p->n == p->k ? ": n and 2n/3" : "");
     fprintf(text, "compulsory       %.0f (m k + k n) + C = %.0f bytes: A, B and C once; %.4g flop per byte\n", size, compulsory, flops / compulsory);
     if (x->kernel->skinny)
-        fprintf(text, "effective        12 m n = %.0f bytes (document 004, inferred): the bandwidth is this by time\n",
+        fprintf(text,
+                "effective        4 (m T n/T + T n m/T + m n) = %.0f bytes, m/T and n/T rounded up: 12 m n where whole (document 004, inferred)\n",
                 roofline_bytes_asked(p, x->tile, x->tile) + 4 * mn);
 }
 
 /* ---- bounds ---- */
+
+double explain_peak_gflops(const explain *x, const published_device *d)
+{
+    return x->kernel->dtype == TW_F32 ? d->peak_gflops : (double)NAN;
+}
 
 static void print_bound_header(FILE *text)
 {
@@ -117,15 +123,16 @@ void explain_bounds(const explain *x)
     explain_heading(x, "Where its bounds lie");
     print_bound_header(text);
     if (x->gpu != NULL) {
-        print_bounds(x, devices_name(x->gpu, name), x->gpu->memory_gbps, x->gpu->peak_gflops, x->gpu);
+        print_bounds(x, devices_name(x->gpu, name), x->gpu->memory_gbps, explain_peak_gflops(x, x->gpu), x->gpu);
         fprintf(text, "%s\n", x->gpu->source);
     } else {
         for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
             const published_device *d = devices_model(models[i]);
-            if (d != NULL) print_bounds(x, devices_name(d, name), d->memory_gbps, d->peak_gflops, d);
+            if (d != NULL) print_bounds(x, devices_name(d, name), d->memory_gbps, explain_peak_gflops(x, d), d);
         }
         print_present(x);
     }
+    if (x->kernel->dtype != TW_F32) fprintf(text, "peak         of f32 alone: %s may beat that, and has no roofline here\n", tw_lab_dtype_of(x->kernel->dtype)->name);
     fprintf(
         text,
         "bound_asked  what the bytes asked allow at memory's bandwidth, at most the peak: the documents' bound; caches may beat it\n"

@@ -106,7 +106,8 @@ static void print_skinny(session *s, const double measured[SKINNY], int64_t side
             "           rate, nothing overlapped; overlapped: the longer of the two. Nothing is fitted. A is read by all resident blocks from\n"
             "           the same rows: from 4 of the memory's 6 (8800 GTX) or 8 (GTX 280) partitions, at that share of the bandwidth\n"
             "missing    s1 on the 8800 GTX is predicted 1.6 times too fast: all 16 transactions of a half-warp ask one address of one partition,\n"
-            "           and what that costs beyond 32 bytes each was not published. s3 comes out slower than it was: its loads overlap in part\n"
+            "           and what that costs beyond 32 bytes each was not published. s3 comes out slower than it was, even overlapped: loads of A\n"
+            "           from few partitions are counted before and after the rest of the traffic, a device mixes them\n"
             "bytes      12 m n: each block reads its two tiles and writes its tile once; the document does not say which bytes it counts\n\n");
 }
 

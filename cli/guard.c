@@ -29,6 +29,7 @@ enum { MOST_WATCHED = 8 };
 static kept_path output_temp, json_temp, json_target;
 static volatile sig_atomic_t json_lines;
 static watched watches[MOST_WATCHED];
+static char foreign[512]; /* the sentence of a reader's kernel that runs now; else "" */
 
 static void put(const char *text)
 {
@@ -51,7 +52,8 @@ static void on_stop(int number)
     _exit(EXIT_INTERRUPTED);
 }
 
-static void on_bus_error(int number, siginfo_t *info, void *context)
+/* SIGBUS, and SIGSEGV while a reader's kernel runs. */
+static void on_fault(int number, siginfo_t *info, void *context)
 {
     (void)context;
     uintptr_t at = (uintptr_t)info->si_addr;
@@ -60,6 +62,11 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
         clean_up();
         put(watches[i].sentence);
         _exit(EXIT_INPUT);
+    }
+    if (foreign[0] != '\0') {
+        clean_up();
+        put(foreign);
+        _exit(EXIT_RUN);
     }
     signal(number, SIG_DFL); /* not ours: the instruction is repeated and ends the program as usual */
 }
@@ -75,7 +82,7 @@ static void stop_signals(sigset_t *set)
 void guard_install(void)
 {
     static const int stops[] = {SIGINT, SIGTERM, SIGHUP};
-    struct sigaction stop = {.sa_handler = on_stop}, bus = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO};
+    struct sigaction stop = {.sa_handler = on_stop}, bus = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
     stop_signals(&stop.sa_mask);
     stop_signals(&bus.sa_mask);
     for (size_t i = 0; i < sizeof stops / sizeof *stops; i++) {
@@ -122,6 +129,17 @@ void guard_json(const char *temp_path, const char *path)
 void guard_json_has_lines(void)
 {
     json_lines = 1;
+}
+
+void guard_foreign(const char *path)
+{
+    struct sigaction fault = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO}, usual = {.sa_handler = SIG_DFL};
+    stop_signals(&fault.sa_mask);
+    foreign[0] = '\0';
+    if (path != NULL)
+        snprintf(foreign, sizeof foreign, "tilewright: ladder: %.300s: the kernel touched memory that is not its own (or the driver did); "
+                 "there is no time and no verdict\n", path);
+    sigaction(SIGSEGV, path != NULL ? &fault : &usual, NULL);
 }
 
 int guard_watch(const void *start, size_t bytes, const char *path)

@@ -17,6 +17,10 @@ void guard_output(const char *temp_path);                 /* remove this file; N
 void guard_json(const char *temp_path, const char *path); /* as above, but rename it to path once it has lines */
 void guard_json_has_lines(void);
 
+/* guard_foreign - from now on a kernel runs that a reader wrote, in that file; NULL: no more. Where the device is this very CPU, an access
+ * outside of all memory ends the program with 8 and a sentence. */
+void guard_foreign(const char *path);
+
 /* guard_watch - from now on bytes from start on are the mapped file of that name; returns what guard_unwatch takes. */
 int guard_watch(const void *start, size_t bytes, const char *path);
 void guard_unwatch(int watch);

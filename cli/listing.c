@@ -155,7 +155,7 @@ static bool read_sass(listing *l, const char *line, int length)
     if (blanks == 0 && length > 1 && line[length - 1] == ':') return add_function(l, line, length - 1);
     if (strncmp(line + blanks, "/*", 2) != 0) return true;
     uint64_t address = strtoull(line + blanks + 2, &end, 16);
-    if (strncmp(end, "*/", 2) != 0) return true;
+    if (end > line + length || strncmp(end, "*/", 2) != 0) return true; /* strtoull() goes on in the next line */
     const char *text = end + 2 + strspn(end + 2, " \t"), *stop = memchr(text, ';', (size_t)(line + length - text));
     return stop == NULL || add_instruction(l, LISTING_SASS, text, (int)(stop - text), address);
 }

@@ -71,9 +71,13 @@ const command commands[] = {
      "  tilewright ladder --engine cpu,opencl,cuda --json records.jsonl --html ladder.html\n"
      "  tilewright ladder --engine cuda --tile 8,16,32\n"
      "  tilewright ladder --engine cuda --size 128,256,512,1024,2048,4096,8192,16384 --html sizes.html\n"
-     "  tilewright ladder --skinny\n",
+     "  tilewright ladder --skinny\n"
+     "  tilewright ladder --rung exercises/r01_naive.cl\n",
      "Each rung adds one idea to the rung before. Each is verified, then timed beside the bounds of the machine. On a "
-     "GPU r01 to r05 are timed in two builds: loops held rolled, and as the compiler would have them.",
+     "GPU r01 to r05 are timed in two builds: loops held rolled, and as the compiler would have them. --rung also takes "
+     "a file of your own, .cl for opencl or .cu for cuda: one kernel with the parameters of kernels/opencl/rung.clh or "
+     "kernels/cuda/rung.cuh. Its name says which rung it is launched like: r05_mine like r05, any other like r01. It is "
+     "compiled as it stands, judged as every rung is, and set beside that rung; it runs with your rights.",
      CMD_LADDER, 0, 0, cmd_ladder},
     {"explain", "RUNG [OPTION]...", "what a rung does and why: idea, picture, accesses, bounds, machine code",
      "  tilewright explain r04\n"

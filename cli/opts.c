@@ -63,7 +63,7 @@ const option_row option_rows[] = {
     {"transpose-b", 0, OPT_FLAG, AT(transpose_b), FILES, .help = "multiply with B transposed"},
     {"verify", 0, OPT_FLAG, AT(verify), CMD_MULTIPLY,
      .help = "judge the written file before it gets its name; a failed check leaves no file"},
-    {"rung", 0, OPT_NAMES, AT(rungs), CMD_LADDER, "R,...", NULL, "only these rungs: r04 or r04_banks",
+    {"rung", 0, OPT_NAMES, AT(rungs), CMD_LADDER, "R,...", NULL, "only these rungs: r04 or r04_banks, or a file of your own, mine.cl or mine.cu",
      .list = OPT_LIST},
     {"tile", 0, OPT_WHOLES, AT(tiles), CMD_LADDER, "T,...", NULL, "sweep the tile edge of the rungs that have one", 1,
      1 << 20, OPT_LIST},

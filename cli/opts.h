@@ -29,7 +29,7 @@ typedef struct number_list {
 
 typedef struct name_list {
     int count;
-    char items[OPT_LIST][24];
+    char items[OPT_LIST][256]; /* a rung may be a path */
 } name_list;
 
 /* What the command line said. Zero, NULL or an empty list: not given. */

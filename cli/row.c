@@ -43,6 +43,7 @@ static void describe(const session *s, const trial *t, const row_wish *wish, rec
     if (s->device.instruction_set[0] != '\0') r->instruction_set = s->device.instruction_set;
     if (s->driver[0] != '\0' && !device_is_host(&s->device)) r->driver = s->driver;
     if (wish->kernel != NULL) r->kernel = wish->kernel->name, r->rung = wish->kernel->rung;
+    if (wish->own != NULL) r->kernel = r->rung = wish->own->label;
 }
 
 static void describe_plan(const session *s, const row_wish *wish, row *out)
@@ -51,6 +52,7 @@ static void describe_plan(const session *s, const row_wish *wish, row *out)
     const tw_lab_plan *p = &out->plan;
     r->kernel = out->plan.kernel->name;
     r->rung = out->plan.kernel->rung;
+    if (wish->own != NULL) r->kernel = r->rung = wish->own->label;
     r->tile = out->plan.tile;
     if (device_is_host(&s->device))
         r->threads = p->threads;
@@ -158,10 +160,18 @@ static tw_status time_row(const session *s, trial *t, roofs *limits, const row_w
     return TW_OK;
 }
 
+/* What broke down; of a reader's kernel, in which file. */
+static exit_code broke(const row_wish *wish, tw_status status, const char *what)
+{
+    if (wish->own != NULL && status == TW_DEVICE_FAILED) return say(EXIT_RUN, "%s, launched like %s: %s", wish->own->source.file, wish->kernel->rung, tw_error_text());
+    return say_lab(status, what);
+}
+
 exit_code row_run(const session *s, trial *t, roofs *limits, const row_wish *wish, row *out)
 {
-    tw_lab_choice choice = {wish->kernel != NULL ? wish->kernel->name : NULL, wish->tile, (int)s->opt->threads,
-                            wish->default_build};
+    tw_lab_choice choice = {.kernel = wish->kernel != NULL ? wish->kernel->name : NULL, .tile = wish->tile,
+                            .threads = (int)s->opt->threads, .default_build = wish->default_build,
+                            .source = wish->own != NULL ? &wish->own->source : NULL};
     trial_verdict verdict;
     memset(out, 0, sizeof *out);
     describe(s, t, wish, &out->record);
@@ -169,13 +179,13 @@ exit_code row_run(const session *s, trial *t, roofs *limits, const row_wish *wis
     describe_plan(s, wish, out);
     progress(out, "verifying");
     tw_status status = trial_judge(t, &choice, &verdict);
-    if (status != TW_OK) return say_lab(status, "the check of this shape");
+    if (status != TW_OK) return broke(wish, status, "the check of this shape");
     out->record.verified = verdict.verified;
     out->record.error_ratio = verdict.error_ratio;
     out->outcome = ROW_WRONG;
     snprintf(out->text, sizeof out->text, "%s", verdict.text);
     if (verdict.passed) status = time_row(s, t, limits, wish, &choice, verdict.seconds, out);
-    return status == TW_OK ? EXIT_OK : say_lab(status, "the operands of this shape");
+    return status == TW_OK ? EXIT_OK : broke(wish, status, "the operands of this shape");
 }
 
 bool row_failed(const row *r)

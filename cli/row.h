@@ -2,6 +2,7 @@
 #ifndef TILEWRIGHT_ROW_H
 #define TILEWRIGHT_ROW_H
 
+#include "../lab/own.h"
 #include "../lab/record.h"
 #include "roofs.h"
 #include "session.h"
@@ -9,6 +10,7 @@
 
 typedef struct row_wish {
     const tw_lab_kernel *kernel; /* NULL: the planner's */
+    const own_kernel *own;       /* not NULL: this text, launched like kernel */
     int tile;                    /* 0: the row's own */
     bool default_build;          /* let the compiler unroll the loops that the rung holds rolled */
     double limit_s;              /* for the samples */

@@ -45,8 +45,10 @@ static exit_code check_name(const session *s, const tw_problem *p, const char *w
     return EXIT_OK;
 }
 
-static bool wanted(const options *opt, const tw_lab_kernel *row)
+static bool wanted(const options *opt, const own_list *own, const tw_lab_kernel *row)
 {
+    for (int i = 0; own != NULL && i < own->count; i++)
+        if (own->items[i].like == row) return true;
     if (opt->skinny && !row->skinny) return false;
     if (opt->rungs.count == 0) return opt->skinny == (row->skinny != 0);
     for (int r = 0; r < opt->rungs.count; r++)
@@ -68,17 +70,20 @@ static const tw_lab_kernel *better(session *s, const tw_problem *p, const tw_lab
     return row == planned || fits(s, p, row) ? row : old;
 }
 
-exit_code rungs_choose(session *s, const tw_problem *problem, rung_list *out)
+exit_code rungs_choose(session *s, const tw_problem *problem, const own_list *own, rung_list *out)
 {
     tw_lab_plan plan = {0};
     const tw_lab_kernel *row;
     exit_code code = EXIT_OK;
     for (int r = 0; code == EXIT_OK && r < s->opt->rungs.count; r++)
-        code = check_name(s, problem, s->opt->rungs.items[r]);
+        if (!own_is_path(s->opt->rungs.items[r])) code = check_name(s, problem, s->opt->rungs.items[r]);
+    for (int i = 0; code == EXIT_OK && own != NULL && i < own->count; i++)
+        if (strcmp(own->items[i].like->engine, s->device.engine) != 0)
+            fprintf(s->text, "%-10s the %s engine does not compile it, %s does\n", own->items[i].label, s->device.engine, own->items[i].like->engine);
     if (tw_lab_plan_of(s->context, NULL, problem, &plan) != TW_OK) plan.kernel = NULL;
     out->count = 0;
     for (int i = 0; code == EXIT_OK && (row = tw_lab_kernel_at(i)) != NULL; i++) {
-        if (!in_ladder(s, problem, row) || !wanted(s->opt, row)) continue;
+        if (!in_ladder(s, problem, row) || !wanted(s->opt, own, row)) continue;
         int at = 0;
         while (at < out->count && strcmp(out->rows[at]->rung, row->rung) != 0) at++;
         if (at < out->count)
@@ -90,6 +95,25 @@ exit_code rungs_choose(session *s, const tw_problem *problem, rung_list *out)
         return say(EXIT_DEVICE, "the %s engine has none of these rungs in %s", s->device.engine,
                    tw_lab_dtype_of(problem->dtype)->name);
     return code;
+}
+
+exit_code rungs_read_own(const options *opt, own_list *own)
+{
+    char why[512];
+    own->count = 0;
+    for (int r = 0; r < opt->rungs.count; r++) {
+        if (!own_is_path(opt->rungs.items[r])) continue;
+        tw_status status = own_read(opt->rungs.items[r], &own->items[own->count], why, (int)sizeof why);
+        if (status == TW_NO_MEMORY) return say_no_memory("a kernel's text");
+        if (status != TW_OK) return say(EXIT_INPUT, "%s", why);
+        own->count++;
+    }
+    return EXIT_OK;
+}
+
+void rungs_free_own(own_list *own)
+{
+    while (own->count > 0) own_free(&own->items[--own->count]);
 }
 
 bool rung_is_rolled(const tw_lab_kernel *kernel)

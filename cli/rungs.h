@@ -2,19 +2,31 @@
 #ifndef TILEWRIGHT_RUNGS_H
 #define TILEWRIGHT_RUNGS_H
 
+#include "../lab/own.h"
 #include "session.h"
 
 enum { RUNGS_MOST = 64 };
+
+/* The files among the words of --rung. */
+typedef struct own_list {
+    int count;
+    own_kernel items[OPT_LIST];
+} own_list;
+
+/* rungs_read_own - read them all. EXIT_OK, or EXIT_INPUT after a sentence; own_list is to be freed in any case. They must stay until the
+ * context is closed. */
+exit_code rungs_read_own(const options *opt, own_list *own);
+void rungs_free_own(own_list *own);
 
 typedef struct rung_list {
     int count;
     const tw_lab_kernel *rows[RUNGS_MOST];
 } rung_list;
 
-/* rungs_choose - one row per rung of the dtype (in an f32 ladder also rungs that f32 lacks, in their first type), in the table's order: those of --rung, or all; with --skinny only the thin ones, which
- * come unasked only then. Of several rows (instruction sets) of a rung: the planner's, else the last that fits, else the first, which
+/* rungs_choose - one row per rung of the dtype (in an f32 ladder also rungs that f32 lacks, in their first type), in the table's order: those of --rung, and those
+ * that files of the reader's own (NULL: none) are launched like, or all; with --skinny only the thin ones, which come unasked only then. Of several rows (instruction sets) of a rung: the planner's, else the last that fits, else the first, which
  * will be refused with its reason. EXIT_DEVICE, after a sentence, where this engine has none. */
-exit_code rungs_choose(session *s, const tw_problem *problem, rung_list *out);
+exit_code rungs_choose(session *s, const tw_problem *problem, const own_list *own, rung_list *out);
 
 /* rung_is_named - "r04" and "r04_banks" both name r04_banks; "r03" does not name r03t_transposed. */
 bool rung_is_named(const char *word, const char *rung);

@@ -36,6 +36,17 @@ exit_code say(exit_code code, const char *format, ...)
     return code;
 }
 
+/* A compiler's log, line by line behind the sentence. */
+static void say_log(const char *log)
+{
+    for (; *log != '\0'; log++) {
+        bool begins = log[-1] == '\n';
+        if (begins && *log != '\n') fputs("    ", stderr);
+        if (*log != '\n' || !begins) fputc((unsigned char)*log < ' ' && *log != '\n' ? ' ' : *log, stderr);
+    }
+    if (log[-1] != '\n') fputc('\n', stderr);
+}
+
 exit_code say_tw(tw_status status)
 {
     static const exit_code codes[] = {
@@ -47,8 +58,11 @@ exit_code say_tw(tw_status status)
         [TW_NO_MEMORY] = EXIT_MEMORY,
         [TW_DEVICE_FAILED] = EXIT_RUN,
     };
-    const char *text = tw_error_text();
-    return say(codes[status], "%s", text[0] != '\0' ? text : tw_status_text(status));
+    const char *text = tw_error_text(), *log = strchr(text, '\n');
+    if (text[0] == '\0') text = tw_status_text(status);
+    say(codes[status], "%.*s", log != NULL ? (int)(log - text) : (int)strlen(text), text);
+    if (log != NULL && log[1] != '\0') say_log(log + 1);
+    return codes[status];
 }
 
 exit_code say_io(io_status status, const io_error *error)

@@ -61,14 +61,19 @@ static void name_driver(session *s)
     snprintf(s->driver, sizeof s->driver, "%.*s", (int)strcspn(from, ";"), from);
 }
 
+void session_close_device(session *s)
+{
+    tw_close(s->context);
+    s->context = NULL;
+}
+
 exit_code session_open_device(session *s, const char *engine)
 {
     tw_options wanted = {.size = sizeof wanted,
                          .device = (int32_t)s->opt->device,
                          .engine = engine,
                          .threads = (int32_t)s->opt->threads};
-    tw_close(s->context);
-    s->context = NULL;
+    session_close_device(s);
     tw_status status = tw_open(&wanted, &s->context);
     if (status == TW_OK) status = tw_describe(s->context, &s->device);
     if (status == TW_OK) name_driver(s);
@@ -140,7 +145,7 @@ static exit_code close_json(session *s, exit_code code)
 
 exit_code session_end(session *s, exit_code code)
 {
-    tw_close(s->context);
+    session_close_device(s);
     term_progress_end();
     exit_code flushed = code == EXIT_OUTPUT ? EXIT_OK : session_flush(s);
     exit_code closed = close_json(s, code);

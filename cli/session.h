@@ -25,6 +25,8 @@ exit_code session_begin(session *s, const options *opt);
 /* session_open_device - open the device of --device of that engine, and close the one that was open. */
 exit_code session_open_device(session *s, const char *engine);
 
+void session_close_device(session *s);
+
 /* session_each_engine - open each engine of --engine in turn (`otherwise` where none was named) and call run(s, job) with it. What fails with one
  * engine does not stop the others, unless the command line or an output is at fault; the first failure is returned, a failed check
  * before any other. */

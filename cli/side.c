@@ -36,7 +36,7 @@ exit_code side_choose(session *s, const tw_lab_kernel *kernel, int64_t k, int64_
     if (*n < most)
         fprintf(s->text,
                 "size       %" PRId64 ", not %" PRId64
-                ": there %s would need about %.3g s for one run; --size N decides\n",
+                ": there %s would need about %.3g s for one run; `ladder --size N` decides\n",
                 *n, most, kernel->rung, probe_s * pow((double)most / PROBE_SIDE, power));
     return code;
 }

@@ -134,7 +134,7 @@ static exit_code choose(skinny *k, shape *p)
     int64_t n = opt->sizes.count > 0 ? opt->sizes.items[0] : SIDE;
     *p = opt->shapes.count > 0 ? opt->shapes.items[0] : (shape){n, n, 0};
     tw_problem problem = tw_problem_make(session_dtype(k->s), TW_N, TW_N, p->m, p->n, p->k > 0 ? p->k : widths[0]);
-    exit_code code = rungs_choose(k->s, &problem, &k->rungs);
+    exit_code code = rungs_choose(k->s, &problem, NULL, &k->rungs);
     if (code != EXIT_OK || opt->shapes.count + opt->sizes.count > 0) return code;
     code = side_choose(k->s, k->rungs.rows[0], widths[0], SIDE, LONGEST_S, &n);
     *p = (shape){n, n, 0};

@@ -4,33 +4,35 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "guard.h"
 
+extern char **environ;
+
 static const size_t MOST_BYTES = (size_t)256 << 20;
+
+/* A file that may be run; folders may be too, in their own sense. */
+static bool is_program(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISREG(info.st_mode) && access(path, X_OK) == 0;
+}
 
 bool tool_find(const char *name, char path[TOOL_PATH])
 {
-    char folders[8192];
-    const char *from_path = getenv("PATH");
-    snprintf(folders, sizeof folders, "%s:/usr/local/cuda/bin", from_path != NULL ? from_path : "");
-    for (char *rest = folders, *folder; (folder = strtok_r(rest, ":", &rest)) != NULL;)
-        if (folder[0] == '/' && snprintf(path, TOOL_PATH, "%s/%s", folder, name) < TOOL_PATH && access(path, X_OK) == 0) return true;
-    return false;
-}
-
-static void become(const char *const words[], int output)
-{
-    int nothing = open("/dev/null", O_RDWR);
-    if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 || dup2(output, STDOUT_FILENO) < 0 || dup2(nothing, STDERR_FILENO) < 0) _exit(127);
-    setenv("LC_ALL", "C", 1);
-    execv(words[0], (char *const *)(uintptr_t)words);
-    _exit(127);
+    const char *folder = getenv("PATH");
+    for (int length; folder != NULL && *folder != '\0'; folder += length + (folder[length] == ':')) {
+        length = (int)strcspn(folder, ":");
+        if (folder[0] == '/' && snprintf(path, TOOL_PATH, "%.*s/%s", length, folder, name) < TOOL_PATH && is_program(path)) return true;
+    }
+    return snprintf(path, TOOL_PATH, "/usr/local/cuda/bin/%s", name) < TOOL_PATH && is_program(path);
 }
 
 /* All that comes; NULL where it is too much or memory runs out. */
@@ -53,20 +55,32 @@ static char *read_all(int input)
     return text;
 }
 
+/* The program as a child whose output goes into this pipe. Between fork() and exec() a process that has threads may do next to nothing,
+ * and drivers make threads: posix_spawn() does no more than that. */
+static bool start(const char *const words[], const int ends[2], pid_t *child)
+{
+    posix_spawn_file_actions_t actions;
+    if (posix_spawn_file_actions_init(&actions) != 0) return false;
+    bool ready = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0) == 0 &&
+                 posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO) == 0 &&
+                 posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0) == 0;
+    ready = ready && posix_spawn(child, words[0], &actions, NULL, (char *const *)(uintptr_t)words, environ) == 0;
+    posix_spawn_file_actions_destroy(&actions);
+    return ready;
+}
+
 char *tool_run(const char *const words[])
 {
     int ends[2], status = 0;
+    pid_t child;
     if (pipe(ends) != 0) return NULL;
-    fflush(NULL);
-    pid_t child = fork();
-    if (child == 0) {
-        close(ends[0]);
-        become(words, ends[1]);
-    }
+    fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+    fcntl(ends[1], F_SETFD, FD_CLOEXEC);
+    bool started = start(words, ends, &child);
     close(ends[1]);
-    char *text = child > 0 ? read_all(ends[0]) : NULL;
+    char *text = started ? read_all(ends[0]) : NULL;
     close(ends[0]); /* one that writes on gets a broken pipe */
-    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    while (started && waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
     if (text != NULL && WIFEXITED(status) && WEXITSTATUS(status) == 0) return text;
     free(text);

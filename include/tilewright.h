@@ -66,7 +66,7 @@ TW_API const char *tw_status_name(tw_status status);
 TW_API const char *tw_status_text(tw_status status);
 
 /* tw_error_text - one sentence about the calling thread's last failed call, which names the argument, what was found and
- * what was expected; "" if none failed. Valid until that thread's next call that can fail. To be read after a failure: a call that
+ * what was expected; "" if none failed; of a kernel that does not compile, the compiler's log follows on lines of its own. Valid until that thread's next call that can fail. To be read after a failure: a call that
  * returned TW_OK may have tried what did not work (only tw_devices() says what it leaves there). */
 TW_API const char *tw_error_text(void);
 

@@ -46,6 +46,12 @@ typedef struct tw_lab_dtype {
 TW_API const tw_lab_dtype *tw_lab_dtype_of(tw_dtype dtype); /* NULL: no such dtype */
 TW_API const tw_lab_dtype *tw_lab_dtype_named(const char *name);
 
+/* A kernel of the caller's own for a GPU: its whole text, in which nothing is left to include, the name of its one entry, and what
+ * messages call it. The strings must stay, and stay as they are, until the context is closed. It runs with the caller's rights. */
+typedef struct tw_lab_source {
+    const char *file, *entry, *text;
+} tw_lab_source;
+
 /* A forced choice. kernel NULL: the planner chooses, and a GPU's copies of operands are packed as tw_gemm packs them; a kernel that is
  * forced sees the caller's leading dimensions, padding included. Zero in a number: the planner's own. */
 typedef struct tw_lab_choice {
@@ -53,6 +59,7 @@ typedef struct tw_lab_choice {
     int tile;           /* tile edge where the row lets it be chosen */
     int threads;
     int default_build;  /* GPU rungs r01 to r05: 1 leaves the loops that the rung holds rolled to the compiler */
+    const tw_lab_source *source; /* not NULL: this text, launched as kernel would be: same parameters, blocks and options */
 } tw_lab_choice;
 
 /* What the planner decided, in numbers. */

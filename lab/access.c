@@ -245,6 +245,14 @@ static bool find_rows(access_launch *l, char *why, int why_bytes)
     return refuse(why, why_bytes, "nothing is said of this rung's addresses");
 }
 
+/* Byte addresses are 64 bits wide, and lanes beyond an edge have some too: is there room for `over` more rows and columns? */
+static bool addressable(int64_t rows, int64_t cols, int64_t ld)
+{
+    const double most = 9e18, over = 512;
+    double longer = (double)(rows > cols ? rows : cols) + over; /* rows of a stored transpose are columns */
+    return WORD * (longer * (double)ld + longer) < most;
+}
+
 bool access_open(access_launch *out, const tw_lab_kernel *kernel, int tile, const tw_problem *p, char *why, int why_bytes)
 {
     access_launch *l = out;
@@ -252,6 +260,8 @@ bool access_open(access_launch *out, const tw_lab_kernel *kernel, int tile, cons
                          .turned_a = p->op_a == TW_T, .turned_b = p->op_b == TW_T};
     if (strcmp(kernel->engine, "cpu") == 0) return refuse(why, why_bytes, "a CPU has no warps and no banks");
     if (p->m < 1 || p->n < 1 || p->k < 1) return refuse(why, why_bytes, "a product without elements touches nothing");
+    if (!addressable(p->m, p->k, p->lda) || !addressable(p->k, p->n, p->ldb) || !addressable(p->m, p->n, p->ldc))
+        return refuse(why, why_bytes, "the product is so large that the addresses of its elements do not fit 64 bits");
     if (!find_rows(l, why, why_bytes)) return false;
     if (kernel->default_tile > 0) l->tile = tile > 0 ? tile : kernel->default_tile;
     if (kernel->skinny) l->tile = (int)p->k;

@@ -3,7 +3,8 @@
  *
  * Time is predicted twice: memory and instructions one after the other, and the longer of the two as if they overlapped whole; the
  * truth lies between where nothing else counts. Left out: latency that too few warps hide, the first and last instructions of a
- * kernel, refresh and turning round of the memory, and on devices with caches what these serve: there the traffic is an upper bound. */
+ * kernel, refresh and turning round of the memory, that requests to few partitions go on beside others, and on devices with caches what
+ * these serve: there the traffic is an upper bound. */
 #ifndef TILEWRIGHT_PREDICT_H
 #define TILEWRIGHT_PREDICT_H
 

@@ -119,8 +119,9 @@ static double read_number(reader *in, const json_t *object, const char *name)
     if (!json_is_number(value)) return complain(in, "%s: found %s, expected a number or null", name, what_is(value)), NAN;
     double number = json_number_value(value);
     bool scalar = strcmp(name, "alpha") == 0 || strcmp(name, "beta") == 0;
-    if (!isfinite(number) || (!scalar && number < 0) || fabs(number) > 1e30)
-        complain(in, "%s: found %g, expected %s", name, number, scalar ? "a number between -1e30 and 1e30" : "a number from 0 to 1e30");
+    bool tiny = !scalar && number != 0 && fabs(number) < 1e-30; /* a picture could not divide by it */
+    if (!isfinite(number) || (!scalar && number < 0) || tiny || fabs(number) > 1e30)
+        complain(in, "%s: found %g, expected %s", name, number, scalar ? "a number between -1e30 and 1e30" : "0, or a number from 1e-30 to 1e30");
     return number;
 }
 

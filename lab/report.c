@@ -81,7 +81,7 @@ double report_peak(const ladder *l)
     double best = NAN;
     for (int i = 0; i < l->count; i++) {
         const record *r = &l->steps[i].row->r;
-        if (strcmp(r->dtype, l->wide ? "f64" : "f32") == 0 && !isnan(r->peak_gflops) && !(best >= r->peak_gflops)) best = r->peak_gflops;
+        if (strcmp(r->dtype, l->wide ? "f64" : "f32") == 0 && r->peak_gflops > 0 && !(best >= r->peak_gflops)) best = r->peak_gflops;
     }
     return best;
 }
@@ -92,7 +92,7 @@ double report_memory_gbps(const ladder *l)
     for (int i = 0; i < l->count; i++) {
         const record *r = &l->steps[i].row->r;
         double flops = 2 * (double)r->m * (double)r->n * (double)r->k, gbps = r->no_cache_gflops * r->bytes_asked / flops;
-        if (isfinite(gbps) && !(best >= gbps)) best = gbps;
+        if (isfinite(gbps) && gbps > 0 && !(best >= gbps)) best = gbps;
     }
     return best;
 }

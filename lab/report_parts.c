@@ -132,7 +132,7 @@ static bool comparable(const ladder *l, const records_row *row)
 
 static double speed_of(const records_row *row)
 {
-    return row != NULL && row_timed(row) ? row->r.gflops : (double)NAN;
+    return row != NULL && row_timed(row) && row->r.gflops > 0 ? row->r.gflops : (double)NAN;
 }
 
 /* "Document 000's figure" where it is one: square, 4096. */
@@ -191,7 +191,7 @@ static int make_dots(const ladder *l, chart_dot *dots, char (*names)[STEP_LABEL]
     for (int i = 0; i < l->count; i++) {
         const record *d = &l->steps[i].row->r;
         const char *label = l->steps[i].label, *tile = strchr(label, ' ');
-        if (!row_timed(l->steps[i].row) || !comparable(l, l->steps[i].row) || !(d->bytes_asked > 0) || !(d->gflops > 0)) continue;
+        if (!row_timed(l->steps[i].row) || !comparable(l, l->steps[i].row) || !(flops(d) > 0) || !(d->bytes_asked > 0) || !(d->gflops > 0)) continue;
         if (d->compulsory_bytes > 0) roofs->compulsory = flops(d) / d->compulsory_bytes;
         if (d->bandwidth_gbps > 1.1 * roofs->memory_gbps && !(roofs->cache_gbps >= d->bandwidth_gbps)) roofs->cache_gbps = d->bandwidth_gbps;
         snprintf(names[count], STEP_LABEL, "%.*s%s", (int)strcspn(label, "_"), label, tile != NULL ? tile : "");
@@ -330,9 +330,12 @@ static void compare_machines(const report *r)
 static void markdown_cell(FILE *out, const char *text)
 {
     fputs(" ", out);
-    for (; *text != '\0'; text++) {
-        if (strchr("|\\`*[]<", *text) != NULL) putc('\\', out);
-        putc(*text == '\n' ? ' ' : *text, out);
+    for (int bytes; *text != '\0'; text += bytes) {
+        bytes = utf8_sequence_bytes((const unsigned char *)text);
+        if (strchr("|\\`*[]<&", *text) != NULL) putc('\\', out);
+        if (bytes == 0) fputs("\xef\xbf\xbd", out), bytes = 1;
+        else if ((unsigned char)*text < 0x20 || *text == 0x7f) putc(' ', out);
+        else fwrite(text, 1, (size_t)bytes, out);
     }
     fputs(" |", out);
 }
@@ -413,7 +416,7 @@ typedef struct grid {
 
 static bool belongs(const ladder *l, int number, bool wide, bool square)
 {
-    return l->machine == number && !l->skinny && l->wide == wide && (l->m == l->n && l->n == l->k) == square;
+    return l->machine == number && !l->skinny && l->wide == wide && l->m > 0 && (l->m == l->n && l->n == l->k) == square;
 }
 
 static void grid_free(grid *g)

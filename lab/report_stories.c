@@ -2,6 +2,7 @@
  * and the traffic that the access model predicts beside what hardware counted. */
 #include "report_parts.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -262,7 +263,7 @@ static void traffic_table(const report *r, const ladder *l)
     report_table_begin(out, "Traffic");
     fputs("<caption>", out);
     report_machine_name(r, l->machine);
-    html_say(out, ", k = %d.</caption>\n<thead><tr>", (int)l->k);
+    fprintf(out, ", k = %" PRId64 ".</caption>\n<thead><tr>", l->k);
     for (size_t i = 0; i < sizeof headings / sizeof *headings; i++)
         if (counted || !headings[i].counted) html_say(out, "<th scope=\"col\">%h</th>", headings[i].text);
     fputs("</tr></thead>\n<tbody>\n", out);

@@ -5,7 +5,7 @@
 
 #include "tilewright_lab.h"
 
-/* The kernel files as they stand; ends with a row of NULL. */
+/* The kernel files, and the headers of the GPUs', as they stand; ends with a row of NULL. */
 typedef struct story_text {
     const char *file, *text; /* file: below kernels/, as in tw_lab_kernel */
 } story_text;

@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static _Thread_local char last_failure[512];
+static _Thread_local char last_failure[4096];
 
 tw_status fail(tw_status status, const char *format, ...)
 {

@@ -29,14 +29,14 @@ static size_t padded(int64_t elements, size_t element_bytes)
     return (size_t)round_up(elements * (int64_t)element_bytes, WORKSPACE_ALIGN);
 }
 
-/* Do A, B and C fit the L2 together, with a quarter to spare, and can B's rows be read as they lie? Rows a multiple of 4 KiB apart would meet in
- * the same few sets of the cache. The bits of C do not depend on this: the sums are made in the same order. */
-static bool fits_unpacked(const tw_problem *p, const device_facts *device, int64_t bytes)
+/* Do A, B and C fit the L2 together, with a quarter to spare? Then there is one panel, and an operand is packed only where it must be. */
+static bool fits_near(const tw_problem *p, const device_facts *device, int64_t bytes)
 {
-    const double most = 0.75 * (double)device->l2_bytes / (double)bytes;
-    return p->op_b == TW_N && p->lda * bytes % 4096 != 0 && p->ldb * bytes % 4096 != 0 &&
-           (double)p->m * (double)p->k + (double)p->k * (double)p->n + (double)p->m * (double)p->n <= most;
+    return (double)p->m * (double)p->k + (double)p->k * (double)p->n + (double)p->m * (double)p->n <= 0.75 * (double)device->l2_bytes / (double)bytes;
 }
+
+/* Rows a multiple of 4 KiB apart meet in the same few sets of the cache. */
+static bool rows_meet(int64_t ld, int64_t bytes) { return ld * bytes % 4096 == 0; }
 
 /* Blocks of the five loops, after Goto and van de Geijn: the packed block of B that one task uses (kc x task_n) takes half of
  * the L2, a sliver of A (mr x kc) lies in the L1. Partial sums over k live in C itself; where they cannot (beta != 0 needs the
@@ -46,10 +46,12 @@ static void plan_loops(plan *plan, const device_facts *device, int wanted_thread
     const tw_problem *p = &plan->problem;
     int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n, bytes = dtype_find(p->dtype)->lab.bytes;
     plan->threads = threads_for(p, device, wanted_threads);
-    plan->direct = fits_unpacked(p, device, bytes);
-    plan->kc = plan->direct ? max_i64(p->k, 1) : even_block(p->k, plan->row->lab.tile_k, 4);
+    bool near = fits_near(p, device, bytes);
+    plan->direct_a = near && !rows_meet(p->lda, bytes);
+    plan->direct_b = near && !rows_meet(p->ldb, bytes) && p->op_b == TW_N;
+    plan->kc = near ? max_i64(p->k, 1) : even_block(p->k, plan->row->lab.tile_k, 4);
     bool keeps_sums = p->k > plan->kc && p->beta != 0;
-    if (plan->direct && plan->threads == 1) { /* small: one strip, one task, and no time to divide */
+    if (plan->direct_a && plan->direct_b && plan->threads == 1) { /* small: one strip, one task, and no time to divide */
         plan->strip_m = plan->task_m = round_up(p->m, mr), plan->strip_n = plan->task_n = round_up(p->n, nr);
         return;
     }
@@ -60,8 +62,8 @@ static void plan_loops(plan *plan, const device_facts *device, int wanted_thread
     while (plan->threads > 1 && plan->task_m > mr &&
            ceil_div(plan->strip_m, plan->task_m) * ceil_div(plan->strip_n, plan->task_n) < TASKS_PER_THREAD * plan->threads)
         plan->task_m = round_up(plan->task_m / 2, mr);
-    plan->a_bytes = plan->direct ? 0 : padded(plan->strip_m * plan->kc, (size_t)bytes);
-    plan->b_bytes = plan->direct ? 0 : padded(plan->strip_n * plan->kc, (size_t)bytes);
+    plan->a_bytes = plan->direct_a ? 0 : padded(plan->strip_m * plan->kc, (size_t)bytes);
+    plan->b_bytes = plan->direct_b ? 0 : padded(plan->strip_n * plan->kc, (size_t)bytes);
     plan->sum_bytes = keeps_sums ? padded(plan->strip_m * plan->strip_n, (size_t)bytes) : 0;
     plan->workspace_bytes = plan->a_bytes + plan->b_bytes + plan->sum_bytes;
 }
@@ -86,6 +88,7 @@ static void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice
     const kernel_row *row = plan->row;
     bool square = row->gpu.traits & GPU_SQUARE;
     plan->threads = 1;
+    plan->source = choice->source != NULL ? *choice->source : (tw_lab_source){.file = row->lab.file, .entry = row->gpu.entry};
     plan->tile = kernel_tile(row, p, choice->tile);
     plan->block_m = square ? plan->tile : row->lab.tile_m;
     plan->block_n = square ? plan->tile : row->lab.tile_n;
@@ -101,6 +104,17 @@ static void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice
     snprintf(plan->options, sizeof plan->options, "-DTILE=%d -DOP_A=%d -DOP_B=%d -DWIDE=%d%s%s%s", plan->tile ? plan->tile : 16,
              p->op_a, plan->turns_b ? 1 : p->op_b, kernel_is_wide(row, p), row_in_warp ? " -DSUBGROUP_BARRIER=1" : "",
              p->dtype == TW_F16 ? " -DIN_F16=1" : "", choice->default_build ? " -DDEFAULT_BUILD" : "");
+}
+
+/* Does the row (NULL: none is forced) launch this text, if it is not its own? */
+static tw_status check_source(const kernel_row *row, const tw_lab_source *source)
+{
+    if (source == NULL) return TW_OK;
+    if (source->file == NULL || source->entry == NULL || source->text == NULL)
+        return fail(TW_BAD_ARGUMENT, "the file, the entry or the text of a kernel's source is NULL");
+    if (row == NULL || row->gpu.entry == NULL || (row->gpu.traits & GPU_TENSOR_MAPS))
+        return fail(TW_BAD_ARGUMENT, "%s is to be launched like %s, which takes no other text", source->file, row != NULL ? row->lab.name : "the planner's choice");
+    return TW_OK;
 }
 
 /* Does the row take the tile that is forced on it? */
@@ -128,8 +142,10 @@ static tw_status choose_row(const tw_problem *problem, const device_facts *devic
         best = kernel_named(choice->kernel);
         if (best == NULL) return fail(TW_BAD_ARGUMENT, "no kernel is named %s", choice->kernel);
         TRY(check_tile(best, choice->tile));
+        TRY(check_source(best, choice->source));
         if (!kernel_fits(best, problem, device, choice->tile, reason, sizeof reason)) best = NULL;
     } else {
+        TRY(check_source(NULL, choice->source));
         for (int i = 0; i < kernel_count(); i++) {
             const kernel_row *row = kernel_at(i);
             if (!row->lab.production || row->lab.dtype != problem->dtype || strcmp(row->lab.engine, device->engine) != 0) continue;
@@ -189,8 +205,8 @@ tw_status plan_find(const tw_problem *problem, const device_facts *device, const
 void plan_text(const plan *plan, char *text, size_t bytes)
 {
     if (plan->row->micro != NULL)
-        snprintf(text, bytes, "%s %s strip %" PRId64 "x%" PRId64 "x%" PRId64 " task %" PRId64 "x%" PRId64 " threads %d workspace %zu bytes",
-                 plan->row->lab.name, plan->direct ? "direct" : "packed", plan->strip_m, plan->strip_n, plan->kc, plan->task_m, plan->task_n, plan->threads,
+        snprintf(text, bytes, "%s%s%s strip %" PRId64 "x%" PRId64 "x%" PRId64 " task %" PRId64 "x%" PRId64 " threads %d workspace %zu bytes",
+                 plan->row->lab.name, plan->direct_a ? "" : " packs A", plan->direct_b ? "" : " packs B", plan->strip_m, plan->strip_n, plan->kc, plan->task_m, plan->task_n, plan->threads,
                  plan->workspace_bytes);
     else if (plan->row->gpu.entry != NULL)
         snprintf(text, bytes, "%s grid %" PRId64 "x%" PRId64 " threads %dx%d %s", plan->row->lab.name, plan->grid_x, plan->grid_y,

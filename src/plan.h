@@ -16,7 +16,7 @@ typedef struct plan {
     /* The CPU's five loops: C is computed in strips of strip_m x strip_n whose operands are packed kc deep; one task is
      * task_m x task_n of it. All but kc are multiples of the micro-tile. */
     int64_t strip_m, strip_n, kc, task_m, task_n;
-    bool direct; /* nothing is packed: the operands fit the L2 and are read where they lie, one strip, one panel */
+    bool direct_a, direct_b; /* read where they lie, not packed */
     size_t a_bytes, b_bytes, sum_bytes; /* parts of the workspace, each rounded up to 64 bytes */
     size_t workspace_bytes;
     /* A GPU's launch: grid of blocks of threads; one block computes block_m x block_n; the compiler's -D options. */
@@ -24,6 +24,7 @@ typedef struct plan {
     int threads_x, threads_y;
     bool turns_b; /* B is transposed on the host on its way in */
     char options[PLAN_OPTIONS_BYTES];
+    tw_lab_source source; /* what is compiled; text NULL: the file of that name that is part of the library */
 } plan;
 
 /* plan_find - choose kernel, blocks and threads. Returns TW_OK; TW_NO_KERNEL with the reason of the last row refused;

@@ -108,7 +108,7 @@ static bool host_build(const plan *p, const char *text, host_kernel *out, char w
     bool built = host_write_text(source, c) && system(command) == 0 && (out->library = dlopen(library, RTLD_NOW | RTLD_LOCAL)) != NULL;
     free(c);
     if (built) {
-        *(void **)&out->entry = dlsym(out->library, p->row->gpu.entry);
+        *(void **)&out->entry = dlsym(out->library, p->source.entry);
         out->now = dlsym(out->library, "host_now");
         built = out->entry != NULL && out->now != NULL;
     }

@@ -532,6 +532,24 @@ static bool modelled(const kernel_row *row)
     return row->gpu.entry != NULL && access_open(&l, &row->lab, 0, &x, why, sizeof why);
 }
 
+/* 2^31 rows of 2^30 words: the last byte has the number 2^63. */
+static void large_case(void)
+{
+    access_launch l;
+    access_cost total[ACCESS_ERAS];
+    char why[WHY] = "";
+    const tw_lab_kernel *kernel = &kernel_named("cuda_f32_r02_tiled")->lab;
+    if (!tap_case("addresses that do not fit 64 bits")) return;
+    tw_problem fits = tw_problem_make(TW_F32, TW_N, TW_N, (int64_t)1 << 30, (int64_t)1 << 30, (int64_t)1 << 30);
+    tw_problem large = tw_problem_make(TW_F32, TW_N, TW_N, (int64_t)1 << 31, (int64_t)1 << 30, 64);
+    bool opened = access_open(&l, kernel, 16, &fits, why, sizeof why);
+    if (opened) access_count_kind(&l, LOAD_B, total);
+    double requests = ldexp(1, 3 * 30 - 4 - 5); /* no longer exact */
+    bool right = opened && fabs(total[ERA_NOW].requests / requests - 1) < 1e-12 && fabs(total[ERA_NOW].transactions / requests - 16) < 1e-10;
+    bool refused = !access_open(&l, kernel, 16, &large, why, sizeof why) && strstr(why, "64 bits") != NULL;
+    tap_result(right && refused, "%d %d, %g transactions of %g requests; %s", opened, refused, total[ERA_NOW].transactions, total[ERA_NOW].requests, why);
+}
+
 int main(int argc, char **argv)
 {
     tap_start(argc, argv);
@@ -551,6 +569,7 @@ int main(int argc, char **argv)
     ratios_case();
     conflicts_case();
     models_case();
+    large_case();
     changed_case("another word of A's tile",
                  &(subject){kernel_named("cuda_f32_r04_banks"), 16, TW_N, TW_N, "fmaf(a_tile[ty][p]", "fmaf(a_tile[p][ty]"});
     changed_case("rows of 21 words", &(subject){kernel_named("opencl_f32_r05_outer"), 16, TW_N, TW_N, "ROW = 20", "ROW = 21"});

@@ -88,6 +88,18 @@ static void error_cases(void)
     expect_failure("code NULL", tw_lab_code_make(NULL, NULL, &p, 90, 0, NULL), TW_BAD_ARGUMENT, "code is NULL");
     expect_failure("code of no kernel", tw_lab_code_make(NULL, NULL, &p, 90, 0, &code), TW_BAD_ARGUMENT, "a kernel and a problem must be named");
     expect_failure("code of a CPU's kernel", tw_lab_code_make(NULL, &(tw_lab_choice){.kernel = "cpu_f32_r01_naive"}, &p, 90, 0, &code), TW_NO_KERNEL, "");
+    tw_lab_plan plan;
+    const tw_lab_source source = {"mine.cu", "mine", "extern"}, textless = {"mine.cu", "mine", NULL};
+    expect_failure("a source like a CPU's rung", tw_lab_plan_of(NULL, &(tw_lab_choice){.kernel = "cpu_f32_r01_naive", .source = &source}, &p, &plan),
+                   TW_BAD_ARGUMENT, "mine.cu is to be launched like cpu_f32_r01_naive");
+    expect_failure("a source like the planner's choice", tw_lab_plan_of(NULL, &(tw_lab_choice){.source = &source}, &p, &plan), TW_BAD_ARGUMENT,
+                   "the planner's choice, which takes no other text");
+    expect_failure("a source like a rung with tensor maps",
+                   tw_lab_code_make(NULL, &(tw_lab_choice){.kernel = "cuda_f32_r12_async", .source = &source}, &p, 90, 0, &code), TW_BAD_ARGUMENT,
+                   "like cuda_f32_r12_async, which takes no other text");
+    expect_failure("a source without text",
+                   tw_lab_code_make(NULL, &(tw_lab_choice){.kernel = "cuda_f32_r01_naive", .source = &textless}, &p, 90, 0, &code), TW_BAD_ARGUMENT,
+                   "text of a kernel's source is NULL");
     tw_context *host = NULL;
     tw_options cpu = {.size = sizeof cpu, .engine = "cpu"};
     if (tw_open(&cpu, &host) == TW_OK)
@@ -101,7 +113,6 @@ static void error_cases(void)
     expect_failure("describe size", tw_describe(NULL, &device), TW_BAD_ARGUMENT, "its size is not");
 
     tw_lab_choice choice = {"cpu_f32_r99", 0, 0};
-    tw_lab_plan plan;
     tw_lab_run *run;
     expect_failure("no kernel of that name", tw_lab_plan_of(NULL, &choice, &p, &plan), TW_BAD_ARGUMENT, "no kernel is named cpu_f32_r99");
     choice.kernel = "cpu_f64_r01_naive";
@@ -324,7 +335,8 @@ static void plan_cases(void)
             multiples = multiples && one.strip_m % mr == 0 && one.task_m % mr == 0 && one.strip_n % nr == 0 && one.task_n % nr == 0;
             covers = covers && one.task_m <= one.strip_m && one.task_n <= one.strip_n && one.kc >= 1 &&
                      one.workspace_bytes == one.a_bytes + one.b_bytes + one.sum_bytes &&
-                     one.a_bytes >= (size_t)(one.strip_m * one.kc) * (size_t)tw_lab_dtype_of(p.dtype)->bytes &&
+                     (one.direct_a || one.a_bytes >= (size_t)(one.strip_m * one.kc) * (size_t)tw_lab_dtype_of(p.dtype)->bytes) &&
+                     one.direct_a == (one.a_bytes == 0) && !one.direct_b && one.b_bytes > 0 &&
                      (p.beta == 0 || p.k <= one.kc || one.sum_bytes > 0);
             threads = threads && one.threads >= 1 && one.threads <= devices[d].threads;
             same = same && one.strip_m == two.strip_m && one.kc == two.kc && one.threads == two.threads && one.row == two.row;
@@ -374,8 +386,8 @@ static void tier_cases(void)
         tw_problem p = tw_problem_make(TW_F32, op_a, TW_N, m, n, k), q = p, loaded;
         plan direct, packed;
         q.lda = q.ldb = q.ldc = APART;
-        tiers = tiers && problem_load(&p, a, a, a, &loaded) == TW_OK && plan_find(&loaded, &facts, NULL, &direct) == TW_OK && direct.direct &&
-                problem_load(&q, a, a, a, &loaded) == TW_OK && plan_find(&loaded, &facts, NULL, &packed) == TW_OK && !packed.direct;
+        tiers = tiers && problem_load(&p, a, a, a, &loaded) == TW_OK && plan_find(&loaded, &facts, NULL, &direct) == TW_OK && direct.direct_a && direct.direct_b &&
+                problem_load(&q, a, a, a, &loaded) == TW_OK && plan_find(&loaded, &facts, NULL, &packed) == TW_OK && !packed.direct_a && !packed.direct_b;
         same = tw_gemm(context, &p, packed_x, packed_y, narrow) == TW_OK && tw_gemm(context, &q, x, y, wide) == TW_OK;
         for (int i = 0; i < m; i++) same = same && memcmp(narrow + i * n, wide + i * APART, (size_t)n * sizeof *wide) == 0;
     }

@@ -111,6 +111,14 @@ def bytes_and_ratios_of_the_documents():
 
 
 @case
+def peaks_of_another_type_bound_nothing():
+    record = told("r13", "--gpu", "H200")
+    assert record["dtype"] == "bf16" and record["bound_gflops"] is None and abs(record["bound_asked_gflops"] - 4800 * 256 / 3) < 1e-6, record
+    has(text("r13", "--gpu", "H200"), "bf16 may beat that")
+    assert "may beat that" not in text("r12", "--gpu", "H200")
+
+
+@case
 def degrees_of_the_counters():
     for rung, tile, loads, read, store in [("r01", 16, 2, None, None), ("r01", 32, 2.5, None, None), ("r02", 16, 10, 1, 4.5), ("r02", 32, 18, 1, 16.5),
                                            ("r03", 16, 4, 4.5, 4.5), ("r03t", 32, 4, 16.5, 1), ("r04", 16, 4, 1, 1), ("r07", None, 4, 2, 2),
@@ -206,6 +214,8 @@ def what_must_be_refused():
     refused(says="found no rung")
     refused("r01", "r02", says="found 2 operands")
     refused("r01", "--tables", says="--tables takes no rung")
+    for words in ["--gpu", "H200"], ["--shape", "8x8x8"], ["--tile", 16], ["--element", "1,1"], ["--binary"], ["--engine", "cpu"]:
+        refused("--tables", *words, says="--tables goes with --json alone")
     refused("r01", "--gpu", "Voodoo 2", says=["Voodoo 2", "GeForce 8800 GT,"])
     refused("r01", "--gpu", "", says="--gpu")
     refused("r01", "--gpu", "%s%n", says="%s%n")
@@ -228,7 +238,7 @@ def any_shape():
     for rung in "r01", "r02", "r03t", "r05", "r08":
         for shape in "1x1x1", "1x100000000x1", "100000000x100000000x100000000", "17x15x31":
             has(text(rung, "--shape", shape), "In numbers")
-    has(text("s3", "--shape", "1x1x16"), "In numbers")
+    has(text("s3", "--shape", "1x1x16"), "In numbers", "= 132 bytes, m/T and n/T rounded up")
 
 
 # ---- the binary -------------------------------------------------------------------------------------------------------
@@ -245,6 +255,8 @@ r04_banks:
         /*0040*/                   LDS R14, [R20] ;
         /*0050*/                   HFMA2.MMA R5, -RZ, RZ, 0, 0 ;
         /*0060*/                   FFMA R4, R13, R14, R4 ;
+        /*
+12*/ FFMA R4, R13, R14, R4 ;
         /*0070*/               @P0 BRA `(.L_x_1) ;
         /*0080*/              @!P1 BRA `(.L_x_2) ;
         /*0090*/                   FFMA R5, R4, UR6, R5 ;
@@ -315,6 +327,12 @@ def what_is_missing_is_said():
     has(binary("r04", "--engine", "cpu", tools={}), "objdump is not on PATH: install binutils")
     has(binary("r04", "--engine", "cpu", tools={"objdump": "#!/bin/sh\nexit 3\n"}), "objdump could not read this program")
     has(binary("r04", "--engine", "cpu", tools={"objdump": "#!/bin/sh\necho nonsense\n"}), "no loop that multiplies was found")
+    with tempfile.TemporaryDirectory() as folder:  # a folder of the name is no program; of a long PATH the end counts too
+        os.mkdir(os.path.join(folder, "objdump"))
+        has(text("r04", "--engine", "cpu", "--binary", env={"PATH": folder}), "objdump is not on PATH")
+        if shutil.which("objdump"):
+            long = ":".join(["/nonexistent" + "x" * 88] * 100 + [os.path.dirname(shutil.which("objdump"))])
+            has(text("r04", "--engine", "cpu", "--binary", env={"PATH": folder + ":" + long}), "by objdump")
     has(binary("r04", "--engine", "cuda", tools={}, TILEWRIGHT_NVRTC="/nonexistent/libnvrtc.so"), "NVRTC", "/nonexistent/libnvrtc.so")
     assert "In the binary" not in text("r04", "--gpu", "P100")
 

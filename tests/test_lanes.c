@@ -7,8 +7,11 @@
  *   transactions        of a half-warp on compute capability 1.0 and 1.1 (64 bytes in order, else one each) and on 1.2 and 1.3 (segments
  *                       of 128 bytes); conflicts in 16 banks
  * and must be the degrees below, for every request. No subscript stands here: a kernel whose access changes fails, which the last
- * cases show with texts that were changed. The product is checked too, so that it is the kernel that ran. */
+ * cases show with texts that were changed. The product is checked too, so that it is the kernel that ran.
+ *
+ *     test_lanes FILE.cl [T]      the same figures of a reader's own kernel (lab/own.h), as they are */
 #include "../lab/access.h"
+#include "../lab/own.h"
 #include "host_kernel.h"
 #include "tap.h"
 
@@ -202,6 +205,7 @@ typedef struct subject {
     int tile;
     const char *from[2], *to[2]; /* changes of its text */
     const char *options;         /* more of them */
+    const tw_lab_source *source; /* not NULL: the text, launched like the row */
 } subject;
 
 static const device_facts device = {.sm = 90, .most_threads = 1024, .local_bytes = 48 << 10, .largest_bytes = (int64_t)1 << 40, .threads = 1};
@@ -209,7 +213,7 @@ static const device_facts device = {.sm = 90, .most_threads = 1024, .local_bytes
 /* The text with its changes; NULL where one does not apply. */
 static char *text_of(const subject *s)
 {
-    char *text = strdup(gpu_source(s->row->lab.file));
+    char *text = strdup(s->source != NULL ? s->source->text : gpu_source(s->row->lab.file));
     for (int i = 0; i < 2 && s->from[i] != NULL && text != NULL; i++) {
         char *changed = host_replace(text, s->from[i], s->to[i], 1);
         free(text);
@@ -230,7 +234,7 @@ static bool look(const subject *s, plan *p, summary found[ACCESS_KINDS], char wh
     int block_m = s->row->lab.tile_m > 1 ? s->row->lab.tile_m : s->tile, block_n = s->row->lab.tile_n > 1 ? s->row->lab.tile_n : s->tile;
     int k = s->row->lab.skinny ? s->tile : 3 * s->tile;
     tw_problem x = tw_problem_make(TW_F32, TW_N, TW_N, 3 * block_m, 3 * block_n, k);
-    tw_lab_choice choice = {.kernel = s->row->lab.name, .tile = s->row->lab.default_tile > 0 ? s->tile : 0};
+    tw_lab_choice choice = {.kernel = s->row->lab.name, .tile = s->row->lab.default_tile > 0 ? s->tile : 0, .source = s->source};
     x.dtype_c = TW_F32, x.align_a = x.align_b = x.align_c = 256;
     if (!s->row->lab.skinny) x.lda = LD; /* document 004's A is T wide */
     x.ldb = x.ldc = 640;
@@ -239,8 +243,8 @@ static bool look(const subject *s, plan *p, summary found[ACCESS_KINDS], char wh
         return false;
     }
     if (p->turns_b) x.ldb = LD;
-    for (int i = 0; i < LD * LD; i++) a[i] = (float)-(1 + i * 7 % 5);
-    for (int i = 0; i < 4 * LD * LD; i++) b[i] = (float)(1 + i * 11 % 3);
+    for (int i = 0; i < LD * LD; i++) a[i] = (float)-(1 + (i * 7 + i / LD) % 5); /* rows and columns differ: a swap shows */
+    for (int i = 0; i < 4 * LD * LD; i++) b[i] = (float)(1 + i * 11 % 7);
     if (s->options != NULL) strncat(p->options, s->options, sizeof p->options - strlen(p->options) - 1);
     char *text = text_of(s);
     if (text == NULL) {
@@ -379,8 +383,43 @@ static void changed_cases(const char *engine)
 #undef ROW
 }
 
+/* ---- a reader's own kernel ---- */
+
+static void print_summary(access_kind kind, const summary *s)
+{
+    const degree *d = &s->at;
+    printf("%-18s %10d ", access_kind_text(kind), s->per_thread);
+    if (access_is_global(kind))
+        printf("%8d %6d %6d %11s   %6d %6d\n", d->sectors, d->lines, d->used, "-", s->old[0], s->old[1]);
+    else
+        printf("%8s %6s %6s %11d   %6d %6s\n", "-", "-", "-", d->wavefronts, s->old[0], "-");
+}
+
+static int print_own(const char *path, int tile)
+{
+    own_kernel own;
+    char why[512] = "";
+    summary found[ACCESS_KINDS];
+    plan p;
+    tw_status status = own_read(path, &own, why, (int)sizeof why);
+    if (status != TW_OK) return fprintf(stderr, "%s\n", status == TW_NO_MEMORY ? "memory ran out" : why), 6;
+    subject s = {.row = kernel_named(own.like->name), .tile = tile, .source = &own.source};
+    bool looked = host_why_not() == NULL ? look(&s, &p, found, why) : (snprintf(why, sizeof why, "%s", host_why_not()), false);
+    if (!looked) fprintf(stderr, "%s: %s\n", path, why);
+    if (looked) {
+        printf("%s, launched like %s, T = %d: each request of a warp in an inner group, k = %d\n\n", own.label, own.like->rung, tile, (int)p.problem.k);
+        printf("%-18s %10s %8s %6s %6s %11s   %6s %6s\n", "", "per thread", "sectors", "lines", "used B", "wavefronts", "on 1.0", "on 1.2");
+        for (int kind = 0; kind < ACCESS_KINDS; kind++)
+            if (found[kind].requests > 0) print_summary((access_kind)kind, &found[kind]);
+        printf("\n%d barriers; the product is right. on 1.0, on 1.2: transactions of a half-warp there, of tiles conflicts in 16 banks\n", host.barriers[0]);
+    }
+    own_free(&own);
+    return looked ? 0 : 1;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc > 1 && own_is_path(argv[1])) return print_own(argv[1], argc > 2 ? (atoi(argv[2]) == 32 ? 32 : 16) : 16);
     tap_start(argc, argv);
     for (int i = 0; i < kernel_count(); i++) {
         const kernel_row *row = kernel_at(i);

@@ -339,6 +339,9 @@ def bars_and_table_alone():
     write("nasty.jsonl", a_record(device="a|b\n<i>`c`"))
     good("report", "nasty.jsonl", "-o", "nasty.md")
     assert open("nasty.md").readline() == "| rung | idea | CUDA, a\\|b \\<i>\\`c\\`, 512 x 512 x 512 |\n"
+    write("cut.jsonl", a_record(device="\r\r# x\u00e9&lt;" + "y" * 88 + "\u00e9"))
+    good("report", "cut.jsonl", "-o", "cut.md")
+    assert open("cut.md", newline="", encoding="utf-8").readline() == "| rung | idea | CUDA,   # x\u00e9\\&lt;" + "y" * 88 + "\ufffd, 512 x 512 x 512 |\n"
     write("thin.jsonl", a_record(rung="s1_unoptimised", k=16))
     bad(6, "report", "thin.jsonl", "-o", "thin.svg", says="there is no ladder among the records")
 
@@ -380,7 +383,7 @@ def numbers_that_are_none_are_refused():
     reading()
     for field, value, says in (("median_s", "1e999", "line 2"), ("median_s", "NaN", "line 2"), ("gflops", "-1", "gflops"), ("m", "1.5", "m: found a fraction"),
                                ("m", "-3", "m: found -3"), ("n", "99999999999999999999", "line 2"), ("k", '"7"', "k: found a string"), ("device", "7", "device: found a number"),
-                               ("tile", "4294967296", "tile: found 4294967296"), ("bytes_asked", "1e300", "bytes_asked"), ("op_a", '"x"', "op_a"),
+                               ("tile", "4294967296", "tile: found 4294967296"), ("bytes_asked", "1e300", "bytes_asked"), ("gflops", "5e-324", "gflops: found"), ("op_a", '"x"', "op_a"),
                                ("median_s", "0", "median_s"), ("device", '"' + "x" * 1001 + '"', "device: a string of 1001 bytes"), ("rung", "[]", "rung: found an array")):
         line = json.dumps(a_record()).replace(json.dumps(field) + ": " + json.dumps(a_record()[field]), json.dumps(field) + ": " + value)
         write("bad.jsonl", a_record(), line)
@@ -409,6 +412,16 @@ def huge_and_tiny_numbers_are_drawn():
         report("a.jsonl")
     write("b.jsonl", *[a_record(rung="r%02d_x" % i, gflops=10.0 ** (30 - 2 * i), bytes_asked=10.0 ** i) for i in range(30)])
     report("b.jsonl")
+    write("c.jsonl", *[a_record(rung=rung, m=n, n=n, k=n, gflops=gflops, peak_gflops=0, no_cache_gflops=0, compulsory_bytes=0, bandwidth_gbps=0)
+                       for rung, gflops in (("r01_naive", 0), ("r02_tiled", 5)) for n in (0, 64)])
+    report("c.jsonl")
+    write("d.jsonl", a_record(gflops=0, peak_gflops=0), a_record(rung="r04_banks", m=0))
+    report("d.jsonl")
+    good("report", "d.jsonl", "-o", "d.svg")
+    assert not re.search(r"\b(nan|inf)\b", open("d.svg").read())
+    for m in (2**53, 2**40, 10**9):
+        write("e.jsonl", a_record(device="NVIDIA H200", engine="cuda", kernel=None, rung="r02_tiled", m=m, n=m, k=m))
+        report("e.jsonl")
 
 
 @case

@@ -32,8 +32,9 @@ measured() {
     cat <<TEXT
 
 GFLOP/s, medians; in brackets r01 to r05 as the compiler unrolls them, which otherwise hold their loops rolled, so that each shows its one
-idea. bf16 stands apart: it is another type. Each row was verified before it was timed. Records: ${2}results/; \`tilewright report\` makes a
-page of them, \`tilewright ladder --html FILE\` one of your machine.
+idea. bf16 stands apart: it is another type. The CPU's rungs are counterparts of these ideas, r02 to r10 on one thread. Each row was
+verified before it was timed. Records: ${2}results/; \`tilewright report\` makes a page of them, \`tilewright ladder --html FILE\` one
+of your machine.
 TEXT
 }
 
@@ -50,6 +51,7 @@ Each rung is one idea more than the rung before. `tilewright ladder` verifies an
 |---|---|
 | S0.1 triple loop on the CPU | r01_naive, engine cpu |
 | S0.2 one thread per element, S1.1 the same in OpenCL, S2.1 any width | r01_naive, engines opencl and cuda |
+| S2.3 the kernel as an exercise with gaps | `tilewright ladder --rung exercises/r01_naive.cl` (or `.cu`), which both oracles judge; [COURSE.md](COURSE.md) leads through it |
 | S0.3 tiles in shared memory, B uncoalesced | r02_tiled, opencl and cuda |
 | S0.4 coalesced, in conflict | r03_coalesced, and r03t_transposed with B turned on the host |
 | S0.5 no bank conflicts, S1.2 and S3.3 tiles in local and shared memory | r04_banks, opencl and cuda |

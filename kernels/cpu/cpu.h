@@ -36,8 +36,7 @@ typedef void cpu_whole(const cpu_problem *problem);
  *  rows |  sum  |  +=  [ a ] rows  x  k |   b   |        b: element (p, j) at b[p * b_rs + j], rows of neighbours
  *       '-------'                     '-------'
  *
- * Packed operands (a_rs = 1, a_cs = mr, b_rs = nr, b padded with zeros up to nr columns) are read as whole vectors. Of others, and of C and
- * the sums, no element outside rows x cols is touched.
+ * packed: both lie in panels, a_rs = 1, a_cs = mr, b_rs = nr. No element outside rows x cols is touched.
  *
  * sum starts as sum_in, or as 0 where that is NULL (the first panel of k). It is kept unscaled in sum_out, or, where that is
  * NULL (the last panel), written as c <- alpha * sum + beta * c; beta == 0 means c is not read. Each has its row stride. */

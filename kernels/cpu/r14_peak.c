@@ -38,7 +38,7 @@ ALWAYS void store_at(real *row, int v, bool cut, some last, vec x)
         vec_store(row + v * LANES, x);
 }
 
-/* The tile with its numbers of rows and vectors as constants; cut: the last vector is not whole; packed: see cpu.h. */
+/* The tile with its numbers of rows and vectors as constants; cut: the last vector may not be whole; packed: see cpu.h. */
 ALWAYS void tile_of(const cpu_tile *t, const int rows, const int vectors, const bool cut, const bool packed)
 {
     const real *a = t->a, *b = t->b, *sum_in = t->sum_in;
@@ -53,7 +53,7 @@ ALWAYS void tile_of(const cpu_tile *t, const int rows, const int vectors, const 
     for (int64_t p = 0; p < t->k; p++, a += a_cs, b += b_rs) {
         vec row[V];
         UNROLLED(4)
-        for (int v = 0; v < vectors; v++) row[v] = load_at(b, v, cut && !packed && v == vectors - 1, last);
+        for (int v = 0; v < vectors; v++) row[v] = load_at(b, v, cut && v == vectors - 1, last);
         UNROLLED(8)
         for (int i = 0; i < rows; i++) {
             vec column = vec_all(a[i * a_rs]);
@@ -77,20 +77,15 @@ ALWAYS void tile_of(const cpu_tile *t, const int rows, const int vectors, const 
 }
 
 /* A tile that is not whole, by its numbers of rows and vectors. */
-#define CASE(r, v, packed)                                                                                             \
+#define CASE(r, v)                                                                                                     \
     case (v)*8 + (r)-1:                                                                                                \
-        if ((r) <= MR && (v) <= V) tile_of(t, (r) <= MR ? (r) : MR, (v) <= V ? (v) : V, true, packed);                 \
+        if ((r) <= MR && (v) <= V) tile_of(t, (r) <= MR ? (r) : MR, (v) <= V ? (v) : V, true, false);                  \
         break;
-#define CASES(v, packed)                                                                                               \
-    CASE(1, v, packed) CASE(2, v, packed) CASE(3, v, packed) CASE(4, v, packed)                                        \
-    CASE(5, v, packed) CASE(6, v, packed) CASE(7, v, packed) CASE(8, v, packed)
-#define EDGE(name, packed)                                                                                             \
-    static __attribute__((noinline)) void name(const cpu_tile *t)                                                      \
-    {                                                                                                                  \
-        switch ((t->cols + LANES - 1) / LANES * 8 + t->rows - 1) { CASES(1, packed) CASES(2, packed) CASES(3, packed) } \
-    }
-EDGE(edge_packed, true)
-EDGE(edge_direct, false)
+#define CASES(v) CASE(1, v) CASE(2, v) CASE(3, v) CASE(4, v) CASE(5, v) CASE(6, v) CASE(7, v) CASE(8, v)
+static __attribute__((noinline)) void cut_tile(const cpu_tile *t)
+{
+    switch ((t->cols + LANES - 1) / LANES * 8 + t->rows - 1) { CASES(1) CASES(2) CASES(3) }
+}
 
 void KERNEL(const cpu_tile *t)
 {
@@ -99,8 +94,6 @@ void KERNEL(const cpu_tile *t)
         tile_of(t, MR, V, false, true);
     else if (whole)
         tile_of(t, MR, V, false, false);
-    else if (t->packed)
-        edge_packed(t);
     else
-        edge_direct(t);
+        cut_tile(t);
 }

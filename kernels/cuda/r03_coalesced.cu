@@ -10,7 +10,7 @@
  *                    * . . . . *
  *
  * NUMBERS   the flops, bytes, loads and barriers of r02. B's load: 4 sectors per warp. The store and now the loop conflict: degree 8
- *           (T = 16) or 32 (T = 32). On an H200 this rung is slower than r02, by 2.5x and 7.5x: caches forgive the uncoalesced
+ *           (T = 16) or 32 (T = 32). On an H200 this rung is slower than r02, by 2.3x and 7.3x: caches forgive the uncoalesced
  *           load, nothing forgives the conflict. r04 takes it away.
  * LIMITS    any m, n, k, ld and transposes; T = 8, 16, 32.
  * CHANGED   from r02: the two subscripts of B, and the two of the tile's read.

@@ -15,7 +15,7 @@
  * NUMBERS   T = 16 (32): 2 T flops, 32 (64) loads and 1 store per thread: 132 (260) bytes asked per element of C. A warp's load
  *           of A: 2 sectors in 2 lines, 8 of 64 bytes used (1 sector, 4 of 32); of B: 2 sectors (4), all used. On compute
  *           capability 1.1 and below the load of A took 16 transactions per half-warp, later 1. Published effective bandwidth, taken
- *           as 12 bytes per element of C: GTX 280 8.7 GB/s, 8800 GTX 0.7. Rolled, H200 at 4096 x T x 4096: 1272 (628)
+ *           as 12 bytes per element of C: GTX 280 8.7 GB/s, 8800 GTX 0.7. Rolled, H200 at 4096 x T x 4096: 1178 (590)
  *           GB/s, since caches serve the rereading.
  * LIMITS    k = T, and only then: T = 16 or 32 is a constant. Any m, n, ld and transposes (the degrees are those of none).
  * CHANGED   from r01: k is a constant.

@@ -10,7 +10,7 @@
  *           A row of T = 16 or 32 threads lies in one warp, so no other warp has to be waited for.
  * NUMBERS   T = 16 (32): 17 (33) global loads, 1 shared store, T shared loads per thread: 72 (136) bytes asked per element of C. A
  *           warp's load of A: 4 sectors, all used; of B as s1; shared memory: no conflicts. Published: GTX 280 14.3 GB/s, 8800 GTX 8.2
- *           (there the load of A fell from 16 transactions to 1). Rolled, H200: 1302 (634) GB/s, 1.02 (1.01) times s1:
+ *           (there the load of A fell from 16 transactions to 1). Rolled, H200: 1232 (612) GB/s, 1.05 (1.04) times s1:
  *           caches have left nothing to coalesce.
  * LIMITS    k = T, and only then; T = 16 or 32. Any m, n, ld and transposes. No thread leaves before the barrier: those
  *           beyond an edge take zeros of A, and a column of B that is there. Block x is the fast index and T wide.

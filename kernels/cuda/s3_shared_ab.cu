@@ -10,7 +10,7 @@
  * NUMBERS   T = 16 (32): 2 global loads, 2 shared stores, 2 T shared loads, 1 barrier per thread: 12 bytes asked per element of C, as
  *           many as the effective bandwidth counts; a sixth (an eleventh) of s2's. Loads: 4 sectors per warp, all used, as before:
  *           the gain is not coalescing, it is what is not read again. Shared memory: no conflicts. Published: GTX 280 29.7 GB/s, 8800
- *           GTX 15.7. Rolled, H200: 2076 (1111) GB/s, 1.60 (1.75) times s2.
+ *           GTX 15.7. Rolled, H200: 1761 (1022) GB/s, 1.43 (1.67) times s2.
  * LIMITS    k = T, and only then; T = 16 or 32. Any m, n, ld and transposes.
  * CHANGED   from s2: b_tile; the barrier is the block's.
  * SOURCE    document 004, shared memory for A and B. */

@@ -10,7 +10,7 @@
  *                    * . . . . *
  *
  * NUMBERS   the flops, bytes, loads and barriers of r02. B's load: 4 sectors per warp. The store and now the loop conflict: degree 8
- *           (T = 16) or 32 (T = 32), where local memory has 32 banks. In CUDA on an H200 this rung is slower than r02, by 2.5x and 7.5x:
+ *           (T = 16) or 32 (T = 32), where local memory has 32 banks. In CUDA on an H200 this rung is slower than r02, by 2.3x and 7.3x:
  *           caches forgive the uncoalesced load, nothing forgives the conflict. r04 takes it away. A CPU has no banks: there this
  *           rung only strides through its tile.
  * LIMITS    any m, n, k, ld and transposes; T = 8, 16, 32.

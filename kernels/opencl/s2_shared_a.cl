@@ -13,7 +13,7 @@
  *           row says which.
  * NUMBERS   T = 16 (32): 17 (33) global loads, 1 local store, T local loads per work-item: 72 (136) bytes asked per element of C. A
  *           warp's load of A: 4 sectors, all used; of B as s1; local memory: no conflicts. Published: GTX 280 14.3 GB/s, 8800 GTX 8.2
- *           (there the load of A fell from 16 transactions to 1). CUDA, rolled, H200: 1302 (634) GB/s, 1.02 (1.01) times s1:
+ *           (there the load of A fell from 16 transactions to 1). Rolled, H200: 1189 (577) GB/s, 1.02 (0.99) times s1:
  *           caches have left nothing to coalesce.
  * LIMITS    k = T, and only then; T = 16 or 32. Any m, n, ld and transposes. No work-item leaves before the barrier: those
  *           beyond an edge take zeros of A, and a column of B that is there.

@@ -20,6 +20,21 @@ static inline const char *gpu_source(const char *file)
     return s->text;
 }
 
+/* What is kept of a compiler's log: room in the thread's sentence is left for the rest. */
+enum { BUILD_LOG_BYTES = 3600 };
+
+/* gpu_text - what the compiler is given. */
+static inline const char *gpu_text(const tw_lab_source *source)
+{
+    return source->text != NULL ? source->text : gpu_source(source->file);
+}
+
+/* gpu_same_text - strings of the caller's stay as they are, so that the same address is the same text. */
+static inline bool gpu_same_text(const tw_lab_source *x, const tw_lab_source *y)
+{
+    return x->text == y->text && strcmp(x->file, y->file) == 0;
+}
+
 /* gpu_span - bytes from an operand's first element to its last on the device; 0 when it has none. */
 static inline size_t gpu_span(const operand *o)
 {

@@ -273,23 +273,25 @@ static _Atomic double probe_sink; /* results go here, so that no compiler drops 
 enum { WINDOWS = 40, PAUSES = 200000 }; /* 20 ms per try; 2 threads wait some 4 ms, a slice of the scheduler, before they yield */
 static const double WINDOW_S = 0.0005;
 
-/* The threads of a team meet, compute `rounds` rounds of the probe each, meet again: a window lasts from one meeting to the next, and
- * the best counts. Windows are short, since on a busy machine no long stretch has all threads computing; and a thread that waits here
+/* The threads of a team meet, compute `rounds` rounds of the probe each, meet again. A window's rate is the sum of its threads', each from
+ * the common beginning to its own end, so that one whose core is shared counts for what it does, as it would where tiles are taken from a
+ * counter; the best window counts. Windows are short, since on a busy machine no long stretch has all threads computing; and a thread that waits here
  * does not sleep, since waking it would be part of the window. */
 typedef struct flops_work {
     const kernel_row *row;
     int64_t rounds;
     double flops; /* of them */
     atomic_int arrived, met; /* arrivals, meetings that all have come to */
+    atomic_llong kflops_per_s; /* of this window: the sum over its threads */
     double met_s, flops_per_s; /* the last meeting; the best so far */
 } flops_work;
 
 static void meet(flops_work *work, int threads, int meeting)
 {
     if (atomic_fetch_add_explicit(&work->arrived, 1, memory_order_acq_rel) == (meeting + 1) * threads - 1) {
-        double now = now_s(), flops_per_s = work->flops * threads / (now - work->met_s);
-        if (meeting > 0 && flops_per_s > work->flops_per_s) work->flops_per_s = flops_per_s;
-        work->met_s = now;
+        double flops_per_s = 1e3 * (double)atomic_exchange_explicit(&work->kflops_per_s, 0, memory_order_relaxed);
+        if (flops_per_s > work->flops_per_s) work->flops_per_s = flops_per_s;
+        work->met_s = now_s();
         atomic_store_explicit(&work->met, meeting + 1, memory_order_release);
     }
     for (int pauses = 0; atomic_load_explicit(&work->met, memory_order_acquire) <= meeting; pauses++) {
@@ -304,7 +306,9 @@ static void flops_team(void *context, team *team)
     double sink;
     for (int window = 0; window < WINDOWS; window++) {
         meet(work, team_threads(team), window);
+        double begin = work->met_s;
         work->row->probe(work->rounds, &sink);
+        atomic_fetch_add_explicit(&work->kflops_per_s, (long long)(1e-3 * work->flops / (now_s() - begin)), memory_order_relaxed);
         atomic_store_explicit(&probe_sink, sink, memory_order_relaxed);
     }
     meet(work, team_threads(team), WINDOWS);
@@ -354,6 +358,7 @@ static tw_status cpu_peak_flops(engine *e, tw_dtype dtype, int threads, int trie
     for (int i = 0; i < tries; i++) {
         atomic_store(&work.arrived, 0);
         atomic_store(&work.met, 0);
+        atomic_store(&work.kflops_per_s, 0);
         pool_run(e->pool, threads, flops_team, &work);
     }
     *flops_per_s = work.flops_per_s;

@@ -8,8 +8,7 @@
  *             for each nr columns                                   (loop 1: its block of B stays in the L2)
  *               micro-kernel: mr x nr sums += sliver of A x sliver of B
  *
- * Where the operands fit the L2 (plan->direct) there is one strip and one panel, and nothing is packed: the micro-kernel reads A and B where
- * they lie. An element of C is one sum over k in ascending order, kept unscaled until the last panel: its bits depend neither on the blocks
+ * Where the operands fit the L2 there is one panel, and what can be is read where it lies (plan->direct_a, direct_b). An element of C is one sum over k in ascending order, kept unscaled until the last panel: its bits depend neither on the blocks
  * nor on the threads (in the default floating-point environment: threads of the pool keep the one they were made in).
  * Sources: Goto and van de Geijn 2008; Van Zee and van de Geijn 2015. */
 #include "cpu_engine.h"
@@ -46,7 +45,7 @@ static int64_t pack_tasks(int64_t length, int64_t width) { return ceil_div(lengt
 static void pack_task(void *context, int64_t task)
 {
     const loops *l = context;
-    int64_t of_b = pack_tasks(l->cols, l->nr);
+    int64_t of_b = l->plan->direct_b ? 0 : pack_tasks(l->cols, l->nr);
     if (task < of_b)
         pack_b_task(l, task);
     else
@@ -58,16 +57,12 @@ static void tile_at(const loops *l, int64_t i, int64_t j)
 {
     const plan *plan = l->plan;
     const tw_problem *p = &plan->problem;
+    bool a_lies = plan->direct_a, b_lies = plan->direct_b;
     cpu_tile tile = {.rows = min_i64(l->mr, l->rows - i), .cols = min_i64(l->nr, l->cols - j), .k = l->depth,
-                     .a = l->packed_a + i * l->depth * l->bytes, .b = l->packed_b + j * l->depth * l->bytes, .packed = true,
-                     .c = l->c + ((l->i0 + i) * p->ldc + l->j0 + j) * l->bytes,
-                     .ldc = p->ldc,
-                     .alpha = p->alpha,
-                     .beta = p->beta};
-    if (plan->direct) {
-        tile.a = l->a + (l->i0 + i) * l->a_rs * l->bytes, tile.b = l->b + (l->j0 + j) * l->bytes;
-        tile.a_rs = l->a_rs, tile.a_cs = l->a_cs, tile.b_rs = l->b_rs, tile.packed = false;
-    }
+                     .a = a_lies ? l->a + (l->i0 + i) * l->a_rs * l->bytes : l->packed_a + i * l->depth * l->bytes,
+                     .b = b_lies ? l->b + (l->j0 + j) * l->bytes : l->packed_b + j * l->depth * l->bytes,
+                     .a_rs = a_lies ? l->a_rs : 1, .a_cs = a_lies ? l->a_cs : l->mr, .b_rs = b_lies ? l->b_rs : l->nr, .packed = !a_lies && !b_lies,
+                     .c = l->c + ((l->i0 + i) * p->ldc + l->j0 + j) * l->bytes, .ldc = p->ldc, .alpha = p->alpha, .beta = p->beta};
     void *sum = plan->sum_bytes > 0 ? l->sums + (i * plan->strip_n + j) * l->bytes : tile.c;
     tile.sum_in_ld = tile.sum_out_ld = plan->sum_bytes > 0 ? plan->strip_n : p->ldc;
     if (l->p0 > 0) tile.sum_in = sum;
@@ -97,7 +92,8 @@ static void walk(void *context, team *team)
             l.p0 = 0;
             do { /* at least once: with k = 0 the micro-kernel scales C by beta, and A and B may be NULL */
                 l.depth = min_i64(plan->kc, p->k - l.p0);
-                if (l.depth > 0 && !plan->direct) team_for(team, pack_tasks(l.cols, l.nr) + pack_tasks(l.rows, l.mr), pack_task, &l);
+                int64_t tasks = (plan->direct_b ? 0 : pack_tasks(l.cols, l.nr)) + (plan->direct_a ? 0 : pack_tasks(l.rows, l.mr));
+                if (l.depth > 0 && tasks > 0) team_for(team, tasks, pack_task, &l);
                 team_for(team, ceil_div(l.rows, plan->task_m) * ceil_div(l.cols, plan->task_n), compute_task, &l);
                 l.p0 += plan->kc;
             } while (l.p0 < p->k);

@@ -12,15 +12,16 @@
 
 enum { MOST_GRID_Y = 65535 };
 
-/* A kernel to be had: the file below kernels/, its entry, compiler options, bytes of dynamic shared memory. */
+/* A kernel to be had: its text and entry, compiler options, bytes of dynamic shared memory. */
 typedef struct wanted {
-    const char *file, *entry, *options;
+    tw_lab_source source;
+    const char *options;
     int dynamic_bytes;
 } wanted;
 
 typedef struct built {
     struct built *next;
-    const char *file, *entry;
+    tw_lab_source source;
     char options[PLAN_OPTIONS_BYTES];
     cu_module module;
     cu_function function;
@@ -234,21 +235,21 @@ static void cuda_facts(const engine *e, device_facts *out)
 
 static tw_status compile_failed(const nvrtc_api *nvrtc, nvrtc_program program, const char *file)
 {
-    char log[400] = "";
+    char log[BUILD_LOG_BYTES] = "";
     size_t bytes = 0;
     nvrtc->nvrtcGetProgramLogSize(program, &bytes);
     char *whole = malloc(bytes + 1);
     if (whole != NULL && nvrtc->nvrtcGetProgramLog(program, whole) == 0) {
         whole[bytes] = '\0';
-        snprintf(log, sizeof log, "%.300s", whole);
+        snprintf(log, sizeof log, "%.*s", BUILD_LOG_BYTES - 1, whole);
     }
     free(whole);
     nvrtc->nvrtcDestroyProgram(&program);
-    return fail(TW_BUILD_FAILED, "%s could not be compiled by NVRTC %d.%d: %s", file, nvrtc->major, nvrtc->minor, log);
+    return fail(TW_BUILD_FAILED, "%s could not be compiled by NVRTC %d.%d%s%s", file, nvrtc->major, nvrtc->minor, log[0] != '\0' ? "\n" : "", log);
 }
 
 /* Compile to a cubin, or to PTX where only an older architecture is known. *binary is for free(). */
-static tw_status compile(const nvrtc_api *nvrtc, const char *arch, const wanted *w, const char *source, void **binary, size_t *bytes)
+static tw_status compile(const nvrtc_api *nvrtc, const char *arch, const wanted *w, void **binary, size_t *bytes)
 {
     char options[PLAN_OPTIONS_BYTES], target[48];
     const char *list[24] = {target, "--std=c++17"};
@@ -257,9 +258,9 @@ static tw_status compile(const nvrtc_api *nvrtc, const char *arch, const wanted 
     snprintf(options, sizeof options, "%s", w->options);
     for (char *rest = options, *word; (word = strtok_r(rest, " ", &rest)) != NULL && count < 24;) list[count++] = word;
     nvrtc_program program;
-    if (nvrtc->nvrtcCreateProgram(&program, source, w->file, 0, NULL, NULL) != 0)
-        return fail(TW_BUILD_FAILED, "nvrtcCreateProgram failed for %s", w->file);
-    if (nvrtc->nvrtcCompileProgram(program, count, list) != 0) return compile_failed(nvrtc, program, w->file);
+    if (nvrtc->nvrtcCreateProgram(&program, gpu_text(&w->source), w->source.file, 0, NULL, NULL) != 0)
+        return fail(TW_BUILD_FAILED, "nvrtcCreateProgram failed for %s", w->source.file);
+    if (nvrtc->nvrtcCompileProgram(program, count, list) != 0) return compile_failed(nvrtc, program, w->source.file);
     int cubin = strncmp(arch, "sm_", 3) == 0;
     nvrtc_result error = cubin ? nvrtc->nvrtcGetCUBINSize(program, bytes) : nvrtc->nvrtcGetPTXSize(program, bytes);
     *binary = error == 0 ? malloc(*bytes) : NULL;
@@ -267,7 +268,7 @@ static tw_status compile(const nvrtc_api *nvrtc, const char *arch, const wanted 
     nvrtc->nvrtcDestroyProgram(&program);
     if (*binary != NULL && error == 0) return TW_OK;
     free(*binary);
-    return fail(TW_BUILD_FAILED, "NVRTC gave no binary of %s", w->file);
+    return fail(TW_BUILD_FAILED, "NVRTC gave no binary of %s", w->source.file);
 }
 
 /* For reading: nothing is loaded or kept. */
@@ -275,7 +276,7 @@ static tw_status cuda_code(engine *e, const plan *p, int sm, bool ptx, tw_lab_co
 {
     char arch[24];
     size_t bytes = 0;
-    wanted w = {p->row->lab.file, p->row->gpu.entry, p->options, 0};
+    wanted w = {p->source, p->options, 0};
     const nvrtc_api *nvrtc = nvrtc_api_load();
     if (nvrtc == NULL) return TW_BUILD_FAILED;
     TRY(nvrtc_arch(nvrtc, sm == 0 && e != NULL ? e->sm : sm, arch));
@@ -285,7 +286,7 @@ static tw_status cuda_code(engine *e, const plan *p, int sm, bool ptx, tw_lab_co
     else
         snprintf(out->target, sizeof out->target, "compute_%.12s", strchr(arch, '_') + 1);
     snprintf(out->form, sizeof out->form, "%s", cubin ? "cubin" : "ptx");
-    tw_status status = compile(nvrtc, out->target, &w, gpu_source(w.file), &out->bytes, &bytes);
+    tw_status status = compile(nvrtc, out->target, &w, &out->bytes, &bytes);
     if (status != TW_OK) out->bytes = NULL; /* freed */
     out->size = status == TW_OK ? (int64_t)bytes : 0;
     return status;
@@ -293,7 +294,7 @@ static tw_status cuda_code(engine *e, const plan *p, int sm, bool ptx, tw_lab_co
 
 static tw_status find_function(engine *e, built *made, int dynamic_bytes)
 {
-    CU_TRY(cuModuleGetFunction, (&made->function, made->module, made->entry));
+    CU_TRY(cuModuleGetFunction, (&made->function, made->module, made->source.entry));
     if (dynamic_bytes > 0) CU_TRY(cuFuncSetAttribute, (made->function, CU_FUNCTION_MAX_DYNAMIC_SHARED, dynamic_bytes));
     return TW_OK;
 }
@@ -311,19 +312,18 @@ static tw_status build(engine *e, built *made, const wanted *w)
 {
     char arch[24], versions[96];
     size_t bytes;
-    const char *source = gpu_source(w->file);
     const nvrtc_api *nvrtc = nvrtc_api_load();
     if (nvrtc == NULL) return TW_BUILD_FAILED;
     TRY(nvrtc_arch(nvrtc, e->sm, arch));
     snprintf(versions, sizeof versions, "driver %d nvrtc %d.%d %s", e->driver_version, nvrtc->major, nvrtc->minor, arch);
-    jit_key key = jit_key_of(4, (const char *const[]){"cuda", versions, w->options, source});
+    jit_key key = jit_key_of(4, (const char *const[]){"cuda", versions, w->options, gpu_text(&w->source)});
     void *binary = jit_cache_get(e->cache, &key, &bytes);
     if (binary != NULL) {
         tw_status status = load_function(e, made, w->dynamic_bytes, binary);
         free(binary);
         if (status == TW_OK) return TW_OK;
     }
-    TRY(compile(nvrtc, arch, w, source, &binary, &bytes));
+    TRY(compile(nvrtc, arch, w, &binary, &bytes));
     tw_status status = load_function(e, made, w->dynamic_bytes, binary);
     if (status == TW_OK) jit_cache_put(e->cache, &key, binary, bytes);
     free(binary);
@@ -337,10 +337,10 @@ static tw_status find_or_build(engine *e, const wanted *w, cu_function *out)
     tw_status status = TW_OK;
     pthread_mutex_lock(&e->building);
     for (b = e->built; b != NULL; b = b->next)
-        if (strcmp(b->file, w->file) == 0 && strcmp(b->entry, w->entry) == 0 && strcmp(b->options, w->options) == 0) break;
+        if (gpu_same_text(&b->source, &w->source) && strcmp(b->source.entry, w->source.entry) == 0 && strcmp(b->options, w->options) == 0) break;
     if (b == NULL && (b = calloc(1, sizeof *b)) == NULL) status = fail(TW_NO_MEMORY, "no memory for a compiled kernel");
     if (b != NULL && b->function == NULL) {
-        b->file = w->file, b->entry = w->entry;
+        b->source = w->source;
         snprintf(b->options, sizeof b->options, "%s", w->options);
         status = build(e, b, w);
         if (status == TW_OK) {
@@ -396,7 +396,7 @@ static void give_lane(engine *e, runnable *r)
 static tw_status cuda_prepare(engine *e, const plan *p, runnable *out)
 {
     cu_function function = NULL;
-    const wanted w = {p->row->lab.file, p->row->gpu.entry, p->options, p->row->gpu.dynamic_bytes};
+    const wanted w = {p->source, p->options, p->row->gpu.dynamic_bytes};
     *out = (runnable){.plan = p};
     if (e->pid != getpid()) return fail(TW_NO_DEVICE, "this cuda context was opened before fork(): the child must open its own, if CUDA was not "
                                                       "used before");
@@ -599,7 +599,7 @@ static void cuda_resources(engine *e, const runnable *r, tw_lab_resources *out)
 static tw_status least_seconds(engine *e, const char *entry, unsigned blocks, void **arguments, int tries, double *seconds)
 {
     enum { PROBE_THREADS = 256 };
-    const wanted w = {"cuda/probe.cu", entry, "", 0};
+    const wanted w = {{"cuda/probe.cu", entry, NULL}, "", 0};
     cu_function function;
     runnable r = {0};
     float milliseconds;

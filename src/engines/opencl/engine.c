@@ -12,10 +12,10 @@
 
 enum { MOST_DEVICES = 32 };
 
-/* One compiled program: a file below kernels/ with a plan's options. */
+/* One compiled program: a kernel's text with a plan's options. */
 typedef struct built {
     struct built *next;
-    const char *file;
+    tw_lab_source source;
     char options[PLAN_OPTIONS_BYTES];
     cl_program program;
 } built;
@@ -214,17 +214,17 @@ static void cl_facts(const engine *e, device_facts *out)
 
 static tw_status build_failed(engine *e, cl_program program, const char *file, cl_int error)
 {
-    char log[400] = "";
+    char log[BUILD_LOG_BYTES] = "";
     size_t bytes = 0;
     e->cl->clGetProgramBuildInfo(program, e->device, CL_PROGRAM_BUILD_LOG, 0, NULL, &bytes);
     char *whole = malloc(bytes + 1);
     if (whole != NULL && e->cl->clGetProgramBuildInfo(program, e->device, CL_PROGRAM_BUILD_LOG, bytes, whole, NULL) == CL_SUCCESS) {
         whole[bytes] = '\0';
-        snprintf(log, sizeof log, "%.300s", whole);
+        snprintf(log, sizeof log, "%.*s", BUILD_LOG_BYTES - 1, whole);
     }
     free(whole);
     e->cl->clReleaseProgram(program);
-    return fail(TW_BUILD_FAILED, "%s could not be compiled for this device: %s (%d): %s", file, cl_error_name(error), (int)error, log);
+    return fail(TW_BUILD_FAILED, "%s could not be compiled for this device: %s (%d)%s%s", file, cl_error_name(error), (int)error, log[0] != '\0' ? "\n" : "", log);
 }
 
 /* From a kept binary; NULL where there is none or the driver will not have it. */
@@ -253,38 +253,38 @@ static void program_to_cache(engine *e, const jit_key *key, cl_program program)
     free(binary);
 }
 
-static tw_status build(engine *e, const char *file, const char *plan_options, cl_program *out)
+static tw_status build(engine *e, const tw_lab_source *source, const char *plan_options, cl_program *out)
 {
     char options[PLAN_OPTIONS_BYTES + 300];
-    const char *source = gpu_source(file);
+    const char *text = gpu_text(source);
     cl_int error;
     snprintf(options, sizeof options, "-cl-std=CL1.2 %s %s", plan_options, e->extra);
-    jit_key key = jit_key_of(4, (const char *const[]){"opencl", e->identity, options, source});
+    jit_key key = jit_key_of(4, (const char *const[]){"opencl", e->identity, options, text});
     *out = program_from_cache(e, &key, options);
     if (*out != NULL) return TW_OK;
-    cl_program program = e->cl->clCreateProgramWithSource(e->context, 1, &source, NULL, &error);
+    cl_program program = e->cl->clCreateProgramWithSource(e->context, 1, &text, NULL, &error);
     CL_TRY("clCreateProgramWithSource", error);
     error = e->cl->clBuildProgram(program, 1, &e->device, options, NULL, NULL);
-    if (error != CL_SUCCESS) return build_failed(e, program, file, error);
+    if (error != CL_SUCCESS) return build_failed(e, program, source->file, error);
     program_to_cache(e, &key, program);
     *out = program;
     return TW_OK;
 }
 
 /* The program, built at first use, and a kernel object of it: one for each caller, since arguments belong to it. */
-static tw_status find_or_build(engine *e, const char *file, const char *entry, const char *options, cl_kernel *out)
+static tw_status find_or_build(engine *e, const tw_lab_source *source, const char *options, cl_kernel *out)
 {
     built *b;
     cl_int error;
     tw_status status = TW_OK;
     pthread_mutex_lock(&e->building);
     for (b = e->built; b != NULL; b = b->next)
-        if (strcmp(b->file, file) == 0 && strcmp(b->options, options) == 0) break;
+        if (gpu_same_text(&b->source, source) && strcmp(b->options, options) == 0) break;
     if (b == NULL && (b = calloc(1, sizeof *b)) == NULL) status = fail(TW_NO_MEMORY, "no memory for a compiled kernel");
     if (b != NULL && b->program == NULL) {
-        b->file = file;
+        b->source = *source;
         snprintf(b->options, sizeof b->options, "%s", options);
-        status = build(e, file, options, &b->program);
+        status = build(e, source, options, &b->program);
         if (status == TW_OK) {
             b->next = e->built;
             e->built = b;
@@ -295,7 +295,7 @@ static tw_status find_or_build(engine *e, const char *file, const char *entry, c
     }
     pthread_mutex_unlock(&e->building);
     if (status != TW_OK) return status;
-    *out = e->cl->clCreateKernel(b->program, entry, &error);
+    *out = e->cl->clCreateKernel(b->program, source->entry, &error);
     CL_TRY("clCreateKernel", error);
     return TW_OK;
 }
@@ -307,18 +307,18 @@ static tw_status cl_code(engine *e, const plan *p, int sm, bool ptx, tw_lab_code
     cl_kernel kernel;
     cl_program program = NULL;
     (void)sm, (void)ptx;
-    TRY(find_or_build(e, p->row->lab.file, p->row->gpu.entry, p->options, &kernel));
+    TRY(find_or_build(e, &p->source, p->options, &kernel));
     e->cl->clReleaseKernel(kernel);
     pthread_mutex_lock(&e->building);
     for (const built *b = e->built; b != NULL && program == NULL; b = b->next)
-        if (strcmp(b->file, p->row->lab.file) == 0 && strcmp(b->options, p->options) == 0) program = b->program;
+        if (gpu_same_text(&b->source, &p->source) && strcmp(b->options, p->options) == 0) program = b->program;
     pthread_mutex_unlock(&e->building);
     cl_int error = e->cl->clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, NULL);
     unsigned char *binary = error == CL_SUCCESS && bytes > 0 ? calloc(1, bytes + 1) : NULL;
     if (binary != NULL) error = e->cl->clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL);
     if (binary == NULL || error != CL_SUCCESS) {
         free(binary);
-        return fail(TW_BUILD_FAILED, "the OpenCL driver gives no binary of %s: %s (%d)", p->row->lab.file, cl_error_name(error), (int)error);
+        return fail(TW_BUILD_FAILED, "the OpenCL driver gives no binary of %s: %s (%d)", p->source.file, cl_error_name(error), (int)error);
     }
     snprintf(out->form, sizeof out->form, "%s", strstr((const char *)binary, ".entry") != NULL ? "ptx" : "binary");
     snprintf(out->target, sizeof out->target, "the device");
@@ -334,7 +334,7 @@ static int warp_of(engine *e)
     cl_kernel kernel;
     e->cl->clGetDeviceInfo(e->device, CL_DEVICE_EXTENSIONS, sizeof extensions - 1, extensions, NULL);
     if (strstr(extensions, "cl_nv_device_attribute_query") == NULL) return 0;
-    if (find_or_build(e, "opencl/s2_shared_a.cl", "s2_shared_a", "-DTILE=32 -DOP_A=0 -DOP_B=0 -DWIDE=0 -DSUBGROUP_BARRIER=1", &kernel) != TW_OK)
+    if (find_or_build(e, &(tw_lab_source){"opencl/s2_shared_a.cl", "s2_shared_a", NULL}, "-DTILE=32 -DOP_A=0 -DOP_B=0 -DWIDE=0 -DSUBGROUP_BARRIER=1", &kernel) != TW_OK)
         return 0;
     e->cl->clReleaseKernel(kernel);
     return (int)device_number(e->cl, e->device, CL_DEVICE_WARP_SIZE_NV, 4);
@@ -366,7 +366,7 @@ static tw_status cl_prepare(engine *e, const plan *p, runnable *out)
 {
     cl_kernel kernel;
     if (e->pid != getpid()) return fail(TW_NO_DEVICE, "this opencl context was opened before fork(): the child must open its own");
-    TRY(find_or_build(e, p->row->lab.file, p->row->gpu.entry, p->options, &kernel));
+    TRY(find_or_build(e, &p->source, p->options, &kernel));
     *out = (runnable){.plan = p, .kernel = kernel};
     return TW_OK;
 }
@@ -582,7 +582,7 @@ static tw_status probe(engine *e, const char *entry, tw_status (*run)(engine *, 
 {
     cl_kernel kernel;
     buffer sink;
-    TRY(find_or_build(e, "opencl/probe.cl", entry, "", &kernel));
+    TRY(find_or_build(e, &(tw_lab_source){"opencl/probe.cl", entry, NULL}, "", &kernel));
     tw_status status = cl_upload(e, &(operand){.rows = 1, .cols = 1, .ld = 1, .element_bytes = 4}, false, &sink);
     if (status == TW_OK) {
         status = run(e, kernel, sink.memory, tries, per_s);
@@ -625,7 +625,7 @@ static tw_status cl_bandwidth(engine *e, int64_t bytes, int threads, int tries, 
     (void)threads;
     bool cpu = is_kind(e->cl, e->device, CL_DEVICE_TYPE_CPU_BIT);
     count = round_up(count, (int64_t)probe_groups(e) * PROBE_THREADS); /* every work-item as many */
-    TRY(find_or_build(e, "opencl/probe.cl", "probe_read", cpu ? "-DRUNS=1" : "-DRUNS=0", &kernel));
+    TRY(find_or_build(e, &(tw_lab_source){"opencl/probe.cl", "probe_read", NULL}, cpu ? "-DRUNS=1" : "-DRUNS=0", &kernel));
     void *zeros = calloc((size_t)count, 16);
     tw_status status = zeros != NULL ? TW_OK : fail(TW_NO_MEMORY, "no memory for a working set of %" PRId64 " bytes", bytes);
     if (status == TW_OK) status = cl_upload(e, &(operand){.host = zeros, .rows = 1, .cols = count, .ld = count, .element_bytes = 16}, true, &data);

@@ -1,0 +1,21 @@
+/* fuzz_own.c - libFuzzer target: any bytes as the file of a reader's own kernel, in OpenCL C or, after a first byte that is odd, CUDA C. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "own.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
+{
+    own_kernel own;
+    char why[512] = "", *text = count > 0 ? calloc(1, count) : NULL; /* the first byte's place is the zero's */
+    if (text == NULL) return 0;
+    memcpy(text, bytes + 1, count - 1);
+    tw_status status = own_make(bytes[0] % 2 == 0 ? "FILE.cl" : "FILE.cu", text, count - 1, &own, why, (int)sizeof why);
+    if ((status == TW_OK) != (why[0] == '\0')) abort(); /* each refusal has its sentence */
+    if (status != TW_OK && (own.memory != NULL || strncmp(why, "FILE.c", 6) != 0)) abort();
+    if (status == TW_OK && (own.like == NULL || strstr(text, own.entry) == NULL || strstr(own.source.text, own.entry) == NULL)) abort();
+    own_free(&own);
+    free(text);
+    return 0;
+}

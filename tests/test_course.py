@@ -1,0 +1,428 @@
+#!/usr/bin/python3
+"""test_course.py - docs/COURSE.md as its reader meets it: every command of its fenced blocks at small sizes, with the lines and the exit status that
+it promises, its table of figures against the records, and what `ladder --rung FILE` must refuse or judge wrong.
+
+    test_course.py [--list] [--only TEXT] [PROGRAM]
+    test_course.py --figures         print the table between the page's markers
+
+PROGRAM is the path of the program ($TILEWRIGHT without it). Prints TAP. Needs nothing but Python 3.
+"""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.abspath(os.environ.get("TILEWRIGHT_SOURCE", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")))
+PROGRAM = os.environ.get("TILEWRIGHT", "build/tilewright")
+BUILD = ""
+SMALL = 64  # of --size
+CASES = []
+
+
+class Skip(Exception):
+    pass
+
+
+def case(function):
+    CASES.append((function.__name__, function))
+    return function
+
+
+def page():
+    with open(os.path.join(ROOT, "docs", "COURSE.md"), encoding="utf-8") as file:
+        return file.read()
+
+
+# ---- running ----------------------------------------------------------------------------------------------------------
+
+def environment():
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("TILEWRIGHT_") and k not in ("OMP_NUM_THREADS", "NO_COLOR")}
+    return {**kept, "TILEWRIGHT_CACHE": os.path.join(os.path.dirname(PROGRAM), "test-kernels")}
+
+
+def shell(command):
+    return subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=600, env=environment())
+
+
+def run(*words):
+    return subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True, timeout=600, env=environment())
+
+
+def plain(text):
+    return " ".join(text.split())
+
+
+def write(path, text):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    return path
+
+
+def need_opencl():
+    if run("ladder", "--engine", "opencl", "--rung", "r01", "--size", "16").returncode == 3:
+        raise Skip("no OpenCL device")
+
+
+def need_lanes():
+    with open(os.path.join(BUILD, "CMakeCache.txt"), encoding="utf-8") as cache:
+        if re.search(r"^TILEWRIGHT_SANITIZE:.*=.", cache.read(), re.M):
+            raise Skip("sanitizers do not follow work-items from stack to stack")
+
+
+# ---- the page's commands ----------------------------------------------------------------------------------------------
+
+def commands():
+    """(command, [what it promises], mark of its fence) for each line of the page's fences in sh."""
+    found = []
+    for mark, block in re.findall(r"^```sh *(.*?)\n(.*?)^```", page(), re.M | re.S):
+        for line in block.splitlines():
+            if line.startswith("#> "):
+                found[-1][1].append(line[3:])
+            elif line.strip():
+                found.append((line, [], mark))
+    return found
+
+
+def promised(command, promises):
+    """Run one command at small size and hold it to its promises."""
+    small = re.sub(r"--size (\d+)", lambda m: f"--size {min(int(m[1]), SMALL)}", command)
+    if re.search(r"opencl|ladder .*\.cl|devices", small) and "explain" not in small:
+        need_opencl()
+    if "explain" in small and "--engine opencl --binary" in small:
+        need_opencl()
+    if "test_lanes" in small:
+        need_lanes()
+    if " report " in small and run("report", "none", "-o", "none.html").returncode == 2:
+        raise Skip("built without jansson")
+    done = shell(small)
+    output, statuses = done.stdout + done.stderr, {0}
+    for promise in promises:
+        if promise.startswith("exit "):
+            statuses = {int(x) for x in re.findall(r"\d+", promise)}
+        else:
+            assert plain(promise) in plain(output), f"{small}\n{promise!r} is not in:\n{output}"
+    assert done.returncode in statuses, f"{small}: exit {done.returncode}:\n{output}"
+
+
+def add_commands():
+    for command, promises, mark in commands():
+        if mark == "":
+            if command.startswith("build/"):
+                CASES.append((command, lambda c=command, p=promises: promised(c, p)))
+            continue
+        def skip(why=mark):
+            raise Skip({"gpu": "needs a CUDA GPU or its compiler", "setup": "sets the course up"}[why])
+        CASES.append((command, skip))
+
+
+def prepare():
+    """The clone's folders as the commands name them, and the files that its sed and cp lines make: each must change something."""
+    os.mkdir("build")
+    os.symlink(PROGRAM, "build/tilewright")
+    os.symlink(os.path.join(BUILD, "tests"), "build/tests")
+    for folder in ("kernels", "exercises", "results"):
+        os.symlink(os.path.join(ROOT, folder), folder)
+    for command, _, mark in commands():
+        if mark != "" or command.startswith("build/"):
+            continue
+        done = shell(command)
+        assert done.returncode == 0, (command, done.stderr)
+        source, made = re.findall(r"[\w/]+\.cl", command)
+        with open(source, encoding="utf-8") as old, open(made, encoding="utf-8") as new:
+            assert command.startswith("cp ") or old.read() != new.read(), f"{command}: nothing was changed"
+
+
+# ---- the page's figures -----------------------------------------------------------------------------------------------
+
+BEGIN, END = "<!-- figures: tests/test_course.py --figures makes them from results/ -->\n", "<!-- end of the figures -->"
+
+
+def records(name):
+    with open(os.path.join(ROOT, "results", "nvidia-h200", name + ".jsonl"), encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
+
+
+def number(value, digits):
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def figures():
+    """The table: CUDA's rungs at 4096, tile 16 where there is a choice, beside the counters and the CPU's rungs."""
+    rows = ["| rung | GFLOP/s | default build | flop/byte asked | sectors per load | wavefronts per shared load | per shared store | CPU, GFLOP/s |",
+            "|---|---:|---:|---:|---:|---:|---:|---:|"]
+    ladder = [r for r in records("ladder-4096") if r["engine"] == "cuda"]
+    counted = {r["rung"]: r for r in reversed(records("counters-4096")) if r["tile"] in (0, 16)}
+    cpu = {r["rung"]: r["gflops"] for r in records("ladder-cpu-1024") if r["threads"] == 1}
+    for r in ladder:
+        if r["build"] == "default":
+            continue
+        other = next((x["gflops"] for x in ladder if x["rung"] == r["rung"] and x["build"] == "default"), None)
+        c = counted.get(r["rung"], {})
+        name = r["rung"] + ("" if r["dtype"] == "f32" else " " + r["dtype"])
+        rows.append(f"| {name} | {r['gflops']:.0f} | {number(other, 0)} | {2 * r['m'] * r['n'] * r['k'] / r['bytes_asked']:.3g} | "
+                    f"{number(c.get('sectors_per_load'), 1)} | {number(c.get('bank_degree_load'), 1)} | {number(c.get('bank_degree_store'), 1)} | "
+                    f"{number(cpu.get(r['rung']), 1)} |")
+    return "\n" + "\n".join(rows) + "\n\n"
+
+
+@case
+def the_figures_are_the_records():
+    found = page().split(BEGIN)[1].split(END)[0]
+    assert found == figures(), f"docs/COURSE.md has\n{found}\nthe records say\n{figures()}"
+
+
+@case
+def the_factors_told_are_the_records():
+    """The page's words on an H200, each with the figure in its place."""
+    speed = {(r["rung"], r["build"]): r["gflops"] for r in records("ladder-4096") if r["engine"] == "cuda"}
+    rolled, default = (lambda rung: speed[rung, "rolled"]), (lambda rung: speed[rung, "default"])
+    peak = max(r["peak_gflops"] for r in records("ladder-4096") if r["engine"] == "cuda" and r["rung"] == "r01_naive")
+    thin = [r["effective_gbps"] for r in records("skinny-4096") if r["engine"] == "cuda" and r["k"] == 16]
+    told = [
+        f"peak {peak / 1e3:.0f} TFLOP/s",
+        f"does {rolled('r01_naive') / 1e3:.1f} TFLOP/s, {100 * rolled('r01_naive') / peak:.1f} % of its peak",
+        f"and {default('r01_naive') / 1e3:.1f} in the compiler's own unrolling",
+        f"r02 is {rolled('r02_tiled') / rolled('r01_naive'):.1f} times as fast as r01",
+        f"r03 is **slower** than r02, by {rolled('r02_tiled') / rolled('r03_coalesced'):.1f}",
+        f"is {rolled('r04_banks') / rolled('r03_coalesced'):.1f} times as fast as r03",
+        f"stands at {100 * rolled('r04_banks') / peak:.0f} % of the H200's peak",
+        f"{rolled('r05_outer') / rolled('r04_banks'):.1f} on an H200 ({default('r05_outer') / default('r04_banks'):.1f} between the default builds)",
+        f"r12 reaches {100 * speed['r12_async', None] / peak:.0f} % of the multiply-add peak",
+        "an H200 has {}, {} and {} GB/s".format(*(int(float(f"{x:.3g}")) for x in thin)),
+    ]
+    for words in told:
+        assert words in plain(page()), f"docs/COURSE.md does not say {words!r}"
+
+
+# ---- a file of the reader's own ---------------------------------------------------------------------------------------
+
+def solution():
+    """The exercise with the page's own solution in its gaps, for OpenCL and CUDA."""
+    gaps = re.findall(r"^(GAP_\d) +(.+?)(?:   +(.+))?$", page(), re.M)
+    made = []
+    for column, ending in ((1, "cl"), (2, "cu")):
+        with open(os.path.join(ROOT, "exercises", "r01_naive." + ending), encoding="utf-8") as file:
+            text = file.read()
+        for gap in gaps:
+            assert len(re.findall(gap[0] + r"\b", text)) == 1, (gap, ending)
+            text = text.replace(gap[0], gap[column] or gap[1])
+        assert "GAP" not in text
+        made.append(text)
+    return made
+
+
+def code(text):
+    """Without comments, attributes of layout and blanks."""
+    return re.sub(r"\s+", "", re.sub(r"/\*.*?\*/", "", text, flags=re.S))
+
+
+@case
+def the_solution_is_r01():
+    need_opencl()
+    write("filled.cl", solution()[0])
+    done = run("ladder", "--rung", "filled.cl", "--shape", "65x37x41", "--json", "filled.jsonl")
+    assert done.returncode == 0, done.stderr
+    with open("filled.jsonl", encoding="utf-8") as file:
+        rows = [json.loads(line) for line in file]
+    assert [r["rung"] for r in rows] == ["r01_naive", "r01_naive", "own:filled.cl", "own:filled.cl"], rows
+    assert all(r["verified"] == "exact+bound" for r in rows), rows
+    assert [r["build"] for r in rows] == ["rolled", "default"] * 2, rows
+
+
+@case
+def the_solution_for_cuda_is_r01_too():
+    with open(os.path.join(ROOT, "kernels", "cuda", "r01_naive.cu"), encoding="utf-8") as file:
+        whole = code(file.read())
+    assert code(solution()[1]).replace(";intj=", ",j=") == whole, solution()[1]
+
+
+@case
+def every_gap_filled_wrongly_is_noticed():
+    """A wrong subscript, a step too few, a guard that lets nobody in: each is compiled, judged and refused a time."""
+    need_opencl()
+    text = solution()[0]
+    faults = {"C's row": ("get_group_id(1) * TILE + get_local_id(1)", "get_group_id(1) * TILE + get_local_id(0)"), "steps": ("p < k;", "p < k - 1;"),
+              "A": ("fma(A(i, p)", "fma(A(p, i)"), "B": ("B(p, j), sum", "B(j, p), sum"), "guard": ("i >= m || j >= n", "i >= m || j >= n - 1")}
+    for name, (old, new) in faults.items():
+        assert text.count(old) == 1, name
+        done = run("ladder", "--rung", write("wrong.cl", text.replace(old, new)), "--size", 48)
+        assert done.returncode == 1, (name, done.returncode, done.stderr)
+        row = [x for x in done.stdout.splitlines() if x.startswith("own:wrong.cl")]
+        assert "WRONG" in row[0] and re.search(r"C\[\d+, \d+\] is \S+, expected", row[0]), (name, done.stdout)
+
+
+@case
+def what_does_not_compile_is_told_with_the_files_own_lines():
+    need_opencl()
+    lines = solution()[0].splitlines(keepends=True)
+    at = next(i for i, x in enumerate(lines) if "float sum" in x)
+    lines.insert(at, "    nonsense here;\n")
+    done = run("ladder", "--rung", write("a \"name\".cl", "".join(lines)), "--size", 16)
+    assert done.returncode == 4, (done.returncode, done.stderr)
+    assert f"a \"name\".cl:{at + 1}:" in done.stderr, done.stderr
+    assert done.stderr.count("\n") > 1 and "?" not in done.stderr, done.stderr
+
+
+@case
+def a_changed_file_is_compiled_anew():
+    """Same name, same options: the kept kernel of the old text must not be run for the new one."""
+    need_opencl()
+    text = solution()[0]
+    for changed, status in ((text, 0), (text.replace("p < k;", "p < k - 1;"), 1), (text, 0)):
+        done = run("ladder", "--rung", write("same.cl", changed), "--size", 32)
+        assert done.returncode == status, (status, done.returncode, done.stderr)
+
+
+@case
+def two_files_of_one_name_are_two_kernels():
+    need_opencl()
+    text = solution()[0]
+    for folder, body in (("one", text), ("two", text.replace("p < k;", "p < k - 1;"))):
+        os.makedirs(folder, exist_ok=True)
+        write(folder + "/mine.cl", body)
+    done = run("ladder", "--rung", "one/mine.cl,two/mine.cl", "--size", 32)
+    rows = [x for x in done.stdout.splitlines() if x.startswith("own:mine.cl  ")]
+    assert done.returncode == 1 and len(rows) >= 2 and "WRONG" not in rows[0] and "WRONG" in rows[1], done.stdout
+
+
+@case
+def a_copy_is_launched_like_the_rung_whose_name_it_bears():
+    need_opencl()
+    with open(os.path.join(ROOT, "kernels", "opencl", "r05_outer.cl"), encoding="utf-8") as file:
+        text = file.read()
+    for name in ("r05_outer", "r05_mine"):
+        done = run("ladder", "--rung", write("copy.cl", text.replace("void r05_outer(", f"void {name}(")), "--size", 48)
+        assert done.returncode == 0, done.stderr
+        assert "launched like r05_outer" in done.stdout and re.search(r"^r05_outer ", done.stdout, re.M), done.stdout
+    with open(os.path.join(ROOT, "kernels", "opencl", "r04_banks.cl"), encoding="utf-8") as file:
+        write("swept.cl", file.read())
+    done = run("ladder", "--rung", "swept.cl", "--tile", "8,32", "--size", 48)
+    assert done.returncode == 0 and all(f"own:swept.cl {tile} " in done.stdout for tile in (8, 32)), done.stdout
+
+
+def refused(status, *words, says):
+    done = run(*words)
+    assert done.returncode == status, (words, done.returncode, done.stderr)
+    assert done.stderr.startswith("tilewright: ladder: ") and done.stderr.count("\n") == 1, done.stderr
+    assert says in done.stderr, (says, done.stderr)
+
+
+@case
+def files_that_are_no_kernel():
+    text = solution()[0]
+    kernel = "__kernel void r01_naive(PARAMETERS) {}\n"
+    hostile = {
+        "empty.cl": ("", "is empty"),
+        "huge.cl": (kernel + "/" * (1 << 18), "longer than the 262144 bytes"),
+        "binary.cl": (kernel + "\0", "byte 39 is 0"),
+        "prose.cl": ("/* __kernel void r01_naive(PARAMETERS) */ \"__kernel\"", "no function is marked __kernel"),
+        "two.cl": (kernel + kernel, "line 2: found a second kernel"),
+        "parameters.cl": (text.replace("(PARAMETERS)", "(int m)"), "the parameters of r01_naive are not the ladder's, expected r01_naive(PARAMETERS)"),
+        "nameless.cl": ("\n__kernel void (PARAMETERS) {}", "line 2: found no name"),
+        "long.cl": (kernel.replace("r01_naive", "x" * 64), "found no name of at most 63 letters"),
+        "cut.cl": ("__kernel void __attribute__((((", "found no name"),
+        "valueless.cl": ("__kernel r01_naive(PARAMETERS)", "found no `void"),
+        "language.cu": (text, "no function is marked __global__"),
+        "no.c": (text, "expected .cl or .cu"),
+    }
+    for name, (content, says) in hostile.items():
+        refused(6, "ladder", "--rung", "./" + write(name, content), says=says)
+    os.makedirs("folder.cl", exist_ok=True)
+    refused(6, "ladder", "--rung", "folder.cl", says="folder.cl: cannot be read: Is a directory")
+    refused(6, "ladder", "--rung", "none.cl", says="none.cl: cannot be opened")
+    refused(6, "ladder", "--rung", "r01,none.cu", says="none.cu: cannot be opened")
+    refused(2, "ladder", "--rung", "a" * 300 + ".cl", says="--rung: found")
+
+
+@case
+def command_lines_that_do_not_fit_a_file():
+    path = write("fits.cl", solution()[0])
+    refused(2, "ladder", "--skinny", "--rung", path, says="--skinny takes no file")
+    refused(3, "ladder", "--engine", "cpu", "--rung", path, says="the cpu engine has none of these rungs")
+    need_opencl()
+    refused(2, "ladder", "--dtype", "f64", "--rung", path, says="is a kernel of f32")
+    outer = write("outer.cl", solution()[0].replace("r01_naive(", "r05_naive("))
+    refused(2, "ladder", "--tile", "16", "--rung", outer, says="r05_outer, which has no tile edge to choose")
+
+
+@case
+def a_kernel_that_cannot_be_launched():
+    need_opencl()
+    done = run("ladder", "--rung", write("group.cl", solution()[0].replace("(TILE, TILE, 1)", "(TILE, 2, 1)")), "--size", 16)
+    assert done.returncode == 8 and "group.cl, launched like r01_naive: clEnqueueNDRangeKernel failed" in done.stderr, done.stderr
+
+
+@case
+def a_kernel_that_leaves_its_memory():
+    """Where the device is the CPU itself, a fault ends the program with a sentence, and no half page or record stays."""
+    need_opencl()
+    path = write("far.cl", solution()[0].replace("&C(i, j)", "&c[(long)1 << 44]"))
+    done = run("ladder", "--rung", path, "--size", 16, "--html", "far.html")
+    if done.returncode == 1 or "failed" in done.stderr:
+        raise Skip("the device bears it")
+    assert done.returncode == 8, (done.returncode, done.stderr)
+    assert "far.cl: the kernel touched memory that is not its own" in done.stderr, done.stderr
+    assert not [x for x in os.listdir(".") if x.startswith(("far.html", ".far"))], os.listdir(".")
+
+
+@case
+def a_page_of_a_file():
+    need_opencl()
+    done = run("ladder", "--rung", write("s9_<b>.cl", solution()[0]), "--size", 32, "--html", "own.html", "--json", "own.jsonl")
+    assert done.returncode == 0, done.stderr
+    with open("own.html", encoding="utf-8") as file:
+        text = file.read()
+    assert "own:s9_&lt;b&gt;.cl" in text and "s9_<b>" not in text.split("<script")[0], "the label stands in the page as it is"
+
+
+# ---- main -------------------------------------------------------------------------------------------------------------
+
+def judge(function):
+    try:
+        function()
+        return "ok", ""
+    except Skip as why:
+        return "skipped", str(why)
+    except Exception as why:  # a failed assertion, a crash, a time-out
+        return "not ok", f"{type(why).__name__}: {why}"
+
+
+def main(words):
+    global PROGRAM, BUILD
+    if "--figures" in words:
+        print(figures(), end="")
+        return 0
+    only = words[words.index("--only") + 1] if "--only" in words else ""
+    names = [w for w in words if not w.startswith("--") and w != only]
+    PROGRAM = os.path.abspath(names[0] if names else PROGRAM)
+    BUILD = os.path.abspath(os.environ.get("TILEWRIGHT_BUILD", os.path.dirname(PROGRAM)))
+    add_commands()
+    chosen = [c for c in CASES if only in c[0]]
+    if "--list" in words:
+        print("\n".join(name for name, _ in chosen))
+        return 0
+    counts = {"ok": 0, "not ok": 0, "skipped": 0}
+    folder = tempfile.mkdtemp(prefix="tilewright-course.")
+    try:
+        os.chdir(folder)
+        prepare()
+        print(f"1..{len(chosen)}")
+        for count, (name, function) in enumerate(chosen, 1):
+            verdict, why = judge(function)
+            counts[verdict] += 1
+            print(f"{'not ok' if verdict == 'not ok' else 'ok'} {count} - {name.replace('#', '')}" + (f" # SKIP {why}" if verdict == "skipped" else ""))
+            if verdict == "not ok":
+                print("# " + why.replace("\n", "\n# "))
+            sys.stdout.flush()
+    finally:
+        os.chdir("/")
+        shutil.rmtree(folder)
+    print(f"{counts['ok']} passed, {counts['not ok']} failed, {counts['skipped']} skipped")
+    return 1 if counts["not ok"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
