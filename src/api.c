@@ -231,10 +231,10 @@ static tw_status run_once(tw_lab_run *run)
 tw_status tw_gemm(tw_context *context, const tw_problem *problem, const void *a, const void *b, void *c)
 {
     tw_problem host, p;
-    tw_lab_run run = {.whole = false};
+    tw_lab_run run; /* plan_find() and run_begin() fill in the rest: clearing it is a fifteenth of a tiny product */
     TRY(settle(&context, NULL, problem, a, b, c, &host, &p));
     if (p.m == 0 || p.n == 0) return TW_OK;
-    run.context = context;
+    run.context = context, run.whole = run.brings_c = false;
     TRY(plan_find(&p, &context->facts, NULL, &run.plan));
     TRY(run_begin(&run, &host, a, b, c));
     tw_status status = run_once(&run);
@@ -247,8 +247,8 @@ static tw_status gemm_simple(tw_context *context, tw_dtype dtype, tw_op op_a, tw
                              double alpha, const void *a, int64_t lda, const void *b, int64_t ldb, double beta, void *c,
                              int64_t ldc)
 {
-    tw_problem p = tw_problem_make(dtype, op_a, op_b, m, n, k);
-    p.lda = lda, p.ldb = ldb, p.ldc = ldc, p.alpha = alpha, p.beta = beta;
+    const tw_problem p = {.size = sizeof p, .dtype = dtype, .op_a = op_a, .op_b = op_b, .m = m, .n = n, .k = k,
+                          .lda = lda, .ldb = ldb, .ldc = ldc, .alpha = alpha, .beta = beta};
     return tw_gemm(context, &p, a, b, c);
 }
 

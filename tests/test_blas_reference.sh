@@ -28,7 +28,8 @@ need_reference() { [ -n "$reference" ] || skip "libblas3 is not installed"; }
 
 # judge NAME LINES FILE - of routine NAME as many lines as that say that it passed, and none says anything else.
 judge() {
-    passed=$(grep -c "^ *$1 *PASSED THE " "$3") wrong=$(grep -v "PASSED THE " "$3" | grep -E "^ *[*]* *($1|XERBLA|.*FAILED|.*SUSPECT|.*ABANDONED)" | head -n 5)
+    passed=$(grep -c "^ *$1 *PASSED THE " "$3")
+    wrong=$(grep -v "PASSED THE " "$3" | grep -E "^ *[*]* *($1|XERBLA|.*FAILED|.*SUSPECT|.*ABANDONED)" | head -n 5)
     [ -z "$wrong" ] && [ "$passed" -eq "$2" ] && return
     echo "$1: $passed of $2 sets passed: $wrong" && return 1
 }

@@ -64,7 +64,8 @@ static void make(const call *x)
 
 static void try(const call *x)
 {
-    printf("%d %d %d %d  %d %d %d  %d %d %d:", x->is_f32, x->layout, x->op_a, x->op_b, x->size[0], x->size[1], x->size[2], x->ld[0], x->ld[1], x->ld[2]);
+    printf("%d %d %d %d  %d %d %d  %d %d %d:",
+           x->is_f32, x->layout, x->op_a, x->op_b, x->size[0], x->size[1], x->size[2], x->ld[0], x->ld[1], x->ld[2]);
     fflush(stdout);
 #ifdef OWN_CBLAS_XERBLA
     make(x);
