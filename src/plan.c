@@ -35,6 +35,10 @@ static bool fits_near(const tw_problem *p, const device_facts *device, int64_t b
     return (double)p->m * (double)p->k + (double)p->k * (double)p->n + (double)p->m * (double)p->n <= 0.75 * (double)device->l2_bytes / (double)bytes;
 }
 
+/* C of few rows: B is read once, where it lies, kc of its rows at a time along all of its columns, so that the same pages and the prefetched
+ * lines to the right serve until the next kc rows; copying it would cost as much as the product. C of few columns: the same of A. */
+enum { STREAM_ROWS = 16, STREAM_COLS = 4, STREAM_KC = 256, STREAM_A_KC = 1024 }; /* in tiles; by measurement, docs/PERF-LOG.md */
+
 /* Rows a multiple of 4 KiB apart meet in the same few sets of the cache. */
 static bool rows_meet(int64_t ld, int64_t bytes) { return ld * bytes % 4096 == 0; }
 
@@ -47,9 +51,11 @@ static void plan_loops(plan *plan, const device_facts *device, int wanted_thread
     int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n, bytes = dtype_find(p->dtype)->lab.bytes;
     plan->threads = threads_for(p, device, wanted_threads);
     bool near = fits_near(p, device, bytes);
-    plan->direct_a = near && !rows_meet(p->lda, bytes);
-    plan->direct_b = near && !rows_meet(p->ldb, bytes) && p->op_b == TW_N;
-    plan->kc = near ? max_i64(p->k, 1) : even_block(p->k, plan->row->lab.tile_k, 4);
+    bool streams_a = !near && p->op_a == TW_N && p->n <= STREAM_COLS * nr;
+    plan->direct_a = streams_a || (near && !rows_meet(p->lda, bytes));
+    plan->streams_b = !near && !streams_a && p->op_b == TW_N && p->m <= STREAM_ROWS * mr;
+    plan->direct_b = plan->streams_b || (near && !rows_meet(p->ldb, bytes) && p->op_b == TW_N);
+    plan->kc = near ? max_i64(p->k, 1) : even_block(p->k, plan->streams_b ? STREAM_KC : streams_a ? STREAM_A_KC : plan->row->lab.tile_k, 4);
     bool keeps_sums = p->k > plan->kc && p->beta != 0;
     if (plan->direct_a && plan->direct_b && plan->threads == 1) { /* small: one strip, one task, and no time to divide */
         plan->strip_m = plan->task_m = round_up(p->m, mr), plan->strip_n = plan->task_n = round_up(p->n, nr);

@@ -365,15 +365,54 @@ static void plan_cases(void)
     expect("and its padding", strcmp(text, "f32 nt 512x512x64 alpha 1 beta 0 ld 64,64,600") == 0);
 }
 
+/* Products larger than any L2, of which the first rows, or the first columns, are computed again by themselves: those read B, or A, where it
+ * lies. Every element is one sum in the same order, so the bits are those of the whole. */
+static bool streams_agree(tw_context *context)
+{
+    enum { M = 1500, K = 1100, N = 1300 };
+    static const int few[] = {1, 2, 7, 8, 9, 33, 100};
+    float *x = malloc(M * K * sizeof *x), *y = malloc(K * N * sizeof *y), *old = malloc(M * N * sizeof *x), *whole = malloc(M * N * sizeof *x),
+          *part = malloc(M * N * sizeof *x);
+    bool same = x != NULL && y != NULL && old != NULL && whole != NULL && part != NULL;
+    for (int64_t i = 0; same && i < M * K; i++) x[i] = (float)(i * 7919 % 1009) / 1009 - 0.5f;
+    for (int64_t i = 0; same && i < K * N; i++) y[i] = (float)(i * 104729 % 1013) / 1013 - 0.5f;
+    for (int64_t i = 0; same && i < M * N; i++) old[i] = (float)(i % 31) - 15;
+    for (int beta = 0; same && beta < 2; beta++) {
+        tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, M, N, K);
+        p.alpha = 1.25, p.beta = beta;
+        memcpy(whole, old, M * N * sizeof *old);
+        same = tw_gemm(context, &p, x, y, whole) == TW_OK;
+        for (int t = 0; same && t < 14; t++) {
+            tw_problem q = p;
+            *(t < 7 ? &q.m : &q.n) = few[t % 7];
+            memcpy(part, old, M * N * sizeof *old);
+            same = tw_gemm(context, &q, x, y, part) == TW_OK;
+            for (int64_t i = 0; same && i < M; i++) {
+                int64_t made = i < q.m ? q.n : 0; /* the rest of C is left alone */
+                same = memcmp(part + i * N, whole + i * N, (size_t)made * sizeof *part) == 0 &&
+                       memcmp(part + i * N + made, old + i * N + made, (size_t)(N - made) * sizeof *part) == 0;
+            }
+        }
+    }
+    free(x), free(y), free(old), free(whole), free(part);
+    return same;
+}
+
 /* The bits of C depend neither on whether operands are packed (rows 4 KiB apart are) nor on leading dimensions, for tiles whole and cut. */
 static void tier_cases(void)
 {
+    static const struct {
+        int64_t m, n;
+        tw_op op_a, op_b;
+        bool a, b; /* read where it lies */
+    } streams[] = {{8, 5000, TW_N, TW_N, false, true}, {8, 5000, TW_T, TW_N, false, true}, {8, 5000, TW_N, TW_T, false, false}, {5000, 8, TW_N, TW_N, true, false},
+                   {5000, 8, TW_N, TW_T, true, false}, {5000, 8, TW_T, TW_N, false, false}, {5000, 5000, TW_N, TW_N, false, false}};
     enum { MOST = 129, APART = 1024 };
     static float x[MOST * APART], y[MOST * APART], packed_x[MOST * MOST], packed_y[MOST * MOST], wide[MOST * APART], narrow[MOST * MOST];
     static const int lengths[] = {1, 7, 8, 9, 16, 47, 48, 49, 100, MOST};
     const device_facts facts = {.engine = "cpu", .level = CPU_base, .threads = 1, .l1_bytes = 32768, .l2_bytes = 1 << 20};
     tw_context *context;
-    bool same = true, tiers = true;
+    bool same = true, tiers = true, streamed = true;
     for (int64_t i = 0; i < MOST * APART; i++) x[i] = (float)(i * 7919 % 1009) / 1009 - 0.5f, y[i] = (float)(i * 104729 % 1013) / 1013 - 0.5f;
     if (tw_open(&(tw_options){.size = sizeof(tw_options), .engine = "cpu", .threads = 1}, &context) != TW_OK) same = false;
     for (int t = 0; same && t < 10 * 10 * 10 * 2; t++) {
@@ -391,7 +430,15 @@ static void tier_cases(void)
         same = tw_gemm(context, &p, packed_x, packed_y, narrow) == TW_OK && tw_gemm(context, &q, x, y, wide) == TW_OK;
         for (int i = 0; i < m; i++) same = same && memcmp(narrow + i * n, wide + i * APART, (size_t)n * sizeof *wide) == 0;
     }
+    expect("bits do not depend on few rows or columns being streamed", same && streams_agree(context));
     tw_close(context);
+    for (size_t i = 0; i < sizeof streams / sizeof *streams; i++) {
+        tw_problem p = tw_problem_make(TW_F32, streams[i].op_a, streams[i].op_b, streams[i].m, streams[i].n, 3000), loaded;
+        plan made;
+        streamed = streamed && problem_load(&p, a, a, a, &loaded) == TW_OK && plan_find(&loaded, &facts, NULL, &made) == TW_OK &&
+                   made.direct_a == streams[i].a && made.direct_b == streams[i].b;
+    }
+    expect("plans: the long operand is read where it lies when C has few rows or columns", streamed);
     expect("plans: small operands are read where they lie, but not rows 4 KiB apart", tiers);
     expect("bits do not depend on packing", same);
 }

@@ -54,6 +54,9 @@ ALWAYS void tile_of(const cpu_tile *t, const int rows, const int vectors, const 
         vec row[V];
         UNROLLED(4)
         for (int v = 0; v < vectors; v++) row[v] = load_at(b, v, cut && v == vectors - 1, last);
+        if (!packed) /* these rows of the columns to the right come next */
+            UNROLLED(4)
+            for (int v = 0; v < vectors; v++) __builtin_prefetch((const void *)((uintptr_t)(const void *)b + NR * sizeof(real) + (size_t)v * 64));
         UNROLLED(8)
         for (int i = 0; i < rows; i++) {
             vec column = vec_all(a[i * a_rs]);

@@ -59,8 +59,8 @@ static void tile_at(const loops *l, int64_t i, int64_t j)
     const tw_problem *p = &plan->problem;
     bool a_lies = plan->direct_a, b_lies = plan->direct_b;
     cpu_tile tile = {.rows = min_i64(l->mr, l->rows - i), .cols = min_i64(l->nr, l->cols - j), .k = l->depth,
-                     .a = a_lies ? l->a + (l->i0 + i) * l->a_rs * l->bytes : l->packed_a + i * l->depth * l->bytes,
-                     .b = b_lies ? l->b + (l->j0 + j) * l->bytes : l->packed_b + j * l->depth * l->bytes,
+                     .a = a_lies ? l->a + ((l->i0 + i) * l->a_rs + l->p0 * l->a_cs) * l->bytes : l->packed_a + i * l->depth * l->bytes,
+                     .b = b_lies ? l->b + (l->p0 * l->b_rs + l->j0 + j) * l->bytes : l->packed_b + j * l->depth * l->bytes,
                      .a_rs = a_lies ? l->a_rs : 1, .a_cs = a_lies ? l->a_cs : l->mr, .b_rs = b_lies ? l->b_rs : l->nr, .packed = !a_lies && !b_lies,
                      .c = l->c + ((l->i0 + i) * p->ldc + l->j0 + j) * l->bytes, .ldc = p->ldc, .alpha = p->alpha, .beta = p->beta};
     void *sum = plan->sum_bytes > 0 ? l->sums + (i * plan->strip_n + j) * l->bytes : tile.c;
@@ -76,8 +76,12 @@ static void compute_task(void *context, int64_t task)
     int64_t tasks_m = ceil_div(l->rows, l->plan->task_m);
     int64_t i_first = task % tasks_m * l->plan->task_m, i_last = min_i64(i_first + l->plan->task_m, l->rows);
     int64_t j_first = task / tasks_m * l->plan->task_n, j_last = min_i64(j_first + l->plan->task_n, l->cols);
-    for (int64_t i = i_first; i < i_last; i += l->mr)
-        for (int64_t j = j_first; j < j_last; j += l->nr) tile_at(l, i, j);
+    if (l->plan->streams_b)
+        for (int64_t j = j_first; j < j_last; j += l->nr)
+            for (int64_t i = i_first; i < i_last; i += l->mr) tile_at(l, i, j);
+    else
+        for (int64_t i = i_first; i < i_last; i += l->mr)
+            for (int64_t j = j_first; j < j_last; j += l->nr) tile_at(l, i, j);
 }
 
 /* Every thread of the team walks the same loops; only the tasks are shared out. */
