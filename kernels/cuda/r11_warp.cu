@@ -13,7 +13,7 @@
  *           And blocks that run at the same time should share operands: they are numbered down GROUP rows of tiles before the next column,
  *           so that a wave of blocks covers a compact patch of C instead of a few whole rows.
  * NUMBERS   32 flop per byte asked of the L2; 4 shared loads per 64 FMAs as in r10. Tiles are 8 deep: with 16 the
- *           compiler spills 56 bytes. On an H200 at 4096 it is level with r10 (0.99): there neither the banks nor the L2 are the limit.
+ *           compiler spills 56 bytes. On an H200 at 4096 it is nearly level with r10 (1.02): there neither the banks nor the L2 are the limit.
  * LIMITS    those of r10.
  * CHANGED   from r10: the thread's place in the block, the block's place in C, the depth of a tile.
  * SOURCE    Kerr et al.: CUTLASS, 2017 (warp tiles); maxas (lanes in a compact patch). */

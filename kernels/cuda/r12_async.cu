@@ -16,10 +16,10 @@
  *               line 2 | 2 3 0 1 6 7 4 5
  *
  * NUMBERS   32 flop per byte asked, as r11. Per thread and 4 steps of k: 8 loads of A, 16 of B, 512 FMAs: 94 % of the inner loop's
- *           instructions are FMAs. A shared load costs 2.0 wavefronts (r11's 3.3), none of them by conflict: lane l stands in row l/8*2 + l%2
+ *           instructions are FMAs. A shared load costs 2.0 wavefronts (ncu; r10's 3.0), none of them by conflict: lane l stands in row l/8*2 + l%2
  *           and column l/2%4 of the warp's 8 x 4, so that lanes l and l^1 want the same B, lanes l and l^2 the same A, and the hardware packs
  *           such pairs. 128 threads, 255 registers, 3 stages of 32 KiB: two blocks per multiprocessor.
- *           H200: 48.3 to 48.7 TFLOP/s at 4096, 49.1 at 8192 (r11: 43.3, 43.6). ncu: 81 % of the issue slots used; most of what is missing
+ *           H200: 48.3 to 48.7 TFLOP/s at 4096, 49.1 at 8192 (r11 at 4096: 44.5). ncu: 81 % of the issue slots used; most of what is missing
  *           waits at dispatch (14 % of the samples): the register file gives one operand of each of its two banks per cycle, an FMA has three.
  * LIMITS    sm_90 and above. m, n >= 1, no transposes. a and b aligned to 16 bytes, lda and ldb multiples of 4 (rules of the copy engine).
  *           WIDE = 1 promises c aligned to 16 bytes and ldc a multiple of 4; WIDE = 0 takes any. Fewer than 2^31 tiles.

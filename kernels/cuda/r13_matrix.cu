@@ -16,7 +16,7 @@
  *
  *           A block stays and takes tile after tile, so that the next tile's operands come while this one's sums are stored.
  * NUMBERS   tile 128 x 256: 85 flop per byte asked. 384 threads, 168 registers on entry, then 24 and 240; 3 stages of 48 KiB: one block per
- *           multiprocessor. H200, bf16: 740 TFLOP/s at 4096, 796 to 805 at 8192 after a pause (cuBLAS, C in bf16: 751 and 790); 660 and 680
+ *           multiprocessor. H200, bf16: 732 to 746 TFLOP/s at 4096, 786 to 805 at 8192, more after a pause (cuBLAS, C in bf16: 751 and 790); 660 and 680
  *           when run on end, where the power limit holds the clock down (cuBLAS 723 at 8192). f16: 718 and 770.
  *           Small integers are exact; worst error seen at k = 4099: 9.8 (bf16) and 11.7 (f16) times 2^-24 sum|a||b|.
  * LIMITS    sm_90a only. m, n >= 1, no transposes. a and b aligned to 16 bytes, lda and ldb multiples of 8 (rules of the copy engine).
