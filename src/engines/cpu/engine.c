@@ -270,13 +270,13 @@ static const kernel_row *best_probe(const engine *e, tw_dtype dtype)
 
 static _Atomic double probe_sink; /* results go here, so that no compiler drops the work */
 
-enum { WINDOWS = 40, PAUSES = 200000 }; /* 20 ms per try; 2 threads wait some 4 ms, a slice of the scheduler, before they yield */
+enum { WINDOWS = 40, PIECES = 4, PAUSES = 200000 }; /* 20 ms per try; 2 threads wait some 4 ms, a slice of the scheduler, before they yield */
 static const double WINDOW_S = 0.0005;
 
-/* The threads of a team meet, compute `rounds` rounds of the probe each, meet again. A window's rate is the sum of its threads', each from
- * the common beginning to its own end, so that one whose core is shared counts for what it does, as it would where tiles are taken from a
- * counter; the best window counts. Windows are short, since on a busy machine no long stretch has all threads computing; and a thread that waits here
- * does not sleep, since waking it would be part of the window. */
+/* The threads of a team meet, compute pieces of `rounds` rounds of the probe for half a millisecond, meet again. A window's rate is the sum of
+ * its threads', each from the common beginning to the end of its last piece, so that one whose core is shared counts for what it does, as it
+ * would where tiles are taken from a counter; the best window counts. Windows are short, since on a busy machine no long stretch has all
+ * threads computing; and a thread that waits here does not sleep, since waking it would be part of the window. */
 typedef struct flops_work {
     const kernel_row *row;
     int64_t rounds;
@@ -306,9 +306,12 @@ static void flops_team(void *context, team *team)
     double sink;
     for (int window = 0; window < WINDOWS; window++) {
         meet(work, team_threads(team), window);
-        double begin = work->met_s;
-        work->row->probe(work->rounds, &sink);
-        atomic_fetch_add_explicit(&work->kflops_per_s, (long long)(1e-3 * work->flops / (now_s() - begin)), memory_order_relaxed);
+        double begin = work->met_s, end = now_s(), flops = 0;
+        for (; end - begin < WINDOW_S; end = now_s()) {
+            work->row->probe(work->rounds, &sink);
+            flops += work->flops;
+        }
+        atomic_fetch_add_explicit(&work->kflops_per_s, (long long)(1e-3 * flops / (end - begin)), memory_order_relaxed);
         atomic_store_explicit(&probe_sink, sink, memory_order_relaxed);
     }
     meet(work, team_threads(team), WINDOWS);
@@ -352,8 +355,8 @@ static tw_status cpu_peak_flops(engine *e, tw_dtype dtype, int threads, int trie
     if (work.row == NULL) return fail(TW_NO_KERNEL, "the cpu engine has no probe for %s", dtype_find(dtype)->lab.name);
     double sink, begin = now_s(), flops = work.row->probe(work.rounds, &sink), seconds = now_s() - begin + 1e-9;
     work.flops_per_s = flops / seconds; /* what one thread does, more can do */
-    double scale = WINDOW_S / seconds;
-    if (scale > 1) work.rounds = (int64_t)(10000 * scale);
+    double scale = WINDOW_S / PIECES / seconds;
+    work.rounds = (int64_t)(10000 * scale) + 1;
     work.flops = flops * (double)work.rounds / 10000;
     for (int i = 0; i < tries; i++) {
         atomic_store(&work.arrived, 0);
