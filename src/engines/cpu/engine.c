@@ -270,7 +270,7 @@ static const kernel_row *best_probe(const engine *e, tw_dtype dtype)
 
 static _Atomic double probe_sink; /* results go here, so that no compiler drops the work */
 
-enum { WINDOWS = 40, PIECES = 4, PAUSES = 200000 }; /* 20 ms per try; 2 threads wait some 4 ms, a slice of the scheduler, before they yield */
+enum { WINDOWS = 40, PIECES = 2, PAUSES = 200000 }; /* 20 ms per try; 2 threads wait some 4 ms, a slice of the scheduler, before they yield */
 static const double WINDOW_S = 0.0005;
 
 /* The threads of a team meet, compute pieces of `rounds` rounds of the probe for half a millisecond, meet again. A window's rate is the sum of
