@@ -26,9 +26,12 @@ static char work[] = "/tmp/tilewright-faults.XXXXXX", log_path[64];
 
 /* ---- the child ---- */
 
+/* One line, though the sentence ends in the lines of a compiler's log. */
 static void tell(const char *what, tw_status status)
 {
-    printf("%s:%d:%s\n", what, (int)status, status == TW_OK ? "" : tw_error_text());
+    printf("%s:%d:", what, (int)status);
+    for (const char *at = status == TW_OK ? "" : tw_error_text(); *at != '\0'; at++) putchar(*at == '\n' ? ' ' : *at);
+    putchar('\n');
 }
 
 static tw_status run_once(tw_context *context, const char *engine, const float *a, const float *b, float *c)
