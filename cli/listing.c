@@ -295,6 +295,20 @@ static int lanes_of(const instruction *x)
     return 1;
 }
 
+/* Does a loop of a processor's code multiply more often than it adds, fused or not? Such a loop scales: alpha * sum + beta * C. */
+static bool only_scales(const listing *l, const code_loop *loop)
+{
+    int products = 0, sums = 0;
+    for (int i = loop->first; i <= loop->last; i++) {
+        const instruction *x = &l->code[i];
+        if (listing_in_inner(l, loop, i)) continue;
+        bool fused = has_letters(x, "fmadd") || has_letters(x, "fnmadd") || has_letters(x, "fmla");
+        products += x->class == CODE_FMA && !fused;
+        sums += x->class == CODE_ADD;
+    }
+    return products > sums;
+}
+
 /* What makes a loop the one that multiplies. */
 static double weight_of(const listing *l, const code_loop *loop)
 {
@@ -308,7 +322,7 @@ static double weight_of(const listing *l, const code_loop *loop)
             weight += l->form == LISTING_HOST ? lanes_of(x) : 1, matrix += has_letters(x, "GMMA") || has_letters(x, "HMMA") || has_letters(x, "mma.");
     }
     if (l->form != LISTING_HOST) return matrix > 0 ? 1e6 * matrix : weight;
-    return inner ? 0 : weight / loop->total;
+    return inner || only_scales(l, loop) ? 0 : weight / loop->total;
 }
 
 bool listing_loop(const listing *l, const char *function, code_loop *out)
