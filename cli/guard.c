@@ -52,7 +52,7 @@ static void on_stop(int number)
     _exit(EXIT_INTERRUPTED);
 }
 
-/* SIGBUS, and SIGSEGV while a reader's kernel runs. */
+/* SIGBUS, and SIGSEGV and SIGABRT while a reader's kernel runs. */
 static void on_fault(int number, siginfo_t *info, void *context)
 {
     (void)context;
@@ -140,6 +140,7 @@ void guard_foreign(const char *path)
         snprintf(foreign, sizeof foreign, "tilewright: ladder: %.300s: the kernel touched memory that is not its own (or the driver did); "
                  "there is no time and no verdict\n", path);
     sigaction(SIGSEGV, path != NULL ? &fault : &usual, NULL);
+    sigaction(SIGABRT, path != NULL ? &fault : &usual, NULL); /* of free(), which finds its own memory overwritten */
 }
 
 int guard_watch(const void *start, size_t bytes, const char *path)

@@ -167,6 +167,25 @@ static exit_code broke(const row_wish *wish, tw_status status, const char *what)
     return say_lab(status, what);
 }
 
+/* A reader's kernel is also judged where no edge of C is a whole number of tiles, rows and columns differ, and rows have padding: a guard that
+ * is missing or asks the wrong way round shows there. */
+static tw_status judge_uneven(const session *s, const trial *t, const tw_lab_choice *choice, trial_verdict *verdict)
+{
+    enum { M = 45, N = 77, K = 33, APART = 100 };
+    trial uneven;
+    trial_verdict found;
+    tw_problem p = tw_problem_make(t->problem.dtype, TW_N, TW_N, M, N, K);
+    p.lda = p.ldb = p.ldc = APART;
+    tw_status status = trial_open(&uneven, t->context, &p, (uint64_t)s->opt->seed, 0);
+    if (status != TW_OK) return status;
+    status = trial_judge(&uneven, choice, &found);
+    trial_close(&uneven);
+    if (status != TW_OK || found.passed) return status;
+    verdict->passed = false, verdict->verified = found.verified;
+    snprintf(verdict->text, sizeof verdict->text, "at %d x %d x %d: %.250s", M, N, K, found.text);
+    return TW_OK;
+}
+
 exit_code row_run(const session *s, trial *t, roofs *limits, const row_wish *wish, row *out)
 {
     tw_lab_choice choice = {.kernel = wish->kernel != NULL ? wish->kernel->name : NULL, .tile = wish->tile,
@@ -179,6 +198,7 @@ exit_code row_run(const session *s, trial *t, roofs *limits, const row_wish *wis
     describe_plan(s, wish, out);
     progress(out, "verifying");
     tw_status status = trial_judge(t, &choice, &verdict);
+    if (status == TW_OK && verdict.passed && wish->own != NULL && !wish->kernel->skinny) status = judge_uneven(s, t, &choice, &verdict);
     if (status != TW_OK) return broke(wish, status, "the check of this shape");
     out->record.verified = verdict.verified;
     out->record.error_ratio = verdict.error_ratio;

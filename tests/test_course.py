@@ -255,6 +255,22 @@ def every_gap_filled_wrongly_is_noticed():
 
 
 @case
+def what_a_square_of_whole_tiles_hides_is_noticed():
+    """No guard of the columns, or rows and columns of groups exchanged: right at 48 x 48, judged at an uneven shape too."""
+    need_opencl()
+    text = solution()[0]
+    faults = {"columns": [("i >= m || j >= n", "i >= m")], "groups": [("get_group_id(1)", "get_group_id(9)"), ("get_group_id(0)", "get_group_id(1)"),
+                                                                     ("get_group_id(9)", "get_group_id(0)")]}
+    for name, changes in faults.items():
+        wrong = text
+        for old, new in changes:
+            assert wrong.count(old) == 1, (name, old)
+            wrong = wrong.replace(old, new)
+        done = run("ladder", "--rung", write("uneven.cl", wrong), "--size", 48)
+        assert done.returncode == 1 and "at 45 x 77 x 33: " in done.stdout, (name, done.returncode, done.stdout, done.stderr)
+
+
+@case
 def what_does_not_compile_is_told_with_the_files_own_lines():
     need_opencl()
     lines = solution()[0].splitlines(keepends=True)
