@@ -45,6 +45,18 @@ ladder() {
 
 Each rung is one idea more than the rung before. `tilewright ladder` verifies and times them on this machine.
 
+## The documents
+
+Cited by number here, in the kernels and in the program's output:
+
+| number | document |
+|---|---|
+| 000 | "The Matrix Multiplication Example", a course page (5kk73, version of 2013): a tuned product on a GeForce 8800 GT, step by step |
+| 001 | Hotbingsoo, "Accelerating Matrix Multiplication Using GPU", 2021: naive and tiled kernels in OpenCL |
+| 002 | ECE569, module 21, "Matrix Multiplication": a lecture, with a P100's bound |
+| 003 | Tomas Ruiz, "How Does Tiling Speed Up Matrix Multiplications on GPUs?", 2024 |
+| 004 | "Shared Memory in Matrix Multiplication (C = AB)": thin products on a GTX 280 and an 8800 GTX, with effective bandwidths |
+
 ## What the documents ask for, and what answers
 
 | document's row | answer |
