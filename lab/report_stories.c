@@ -288,7 +288,7 @@ void report_traffic(const report *r)
           "<p>A warp's load moves sectors of 32 bytes: 4 where all of them are wanted. Shared memory serves one word of each of 32 banks per wavefront: 1 where no two lanes want one bank. "
           "On NVIDIA's devices the access model derives both from the subscripts in the kernels; ncu counts them. Both are averages over a rung's instructions of a kind; a dash says that there is no model, or no such access. ", r->out);
     if (counted > 0) html_say(r->out, "%d records hold what the hardware counted.</p>\n", counted);
-    else fputs("The records hold no hardware counters; <code>tools/counters.sh</code> makes them with Nsight Compute.</p>\n", r->out);
+    else fputs("The records hold no hardware counters; <code>./dev counters</code> makes them with Nsight Compute.</p>\n", r->out);
     for (int i = 0; i < r->ladders->count; i++)
         if (has_traffic(r, &r->ladders->items[i])) traffic_table(r, &r->ladders->items[i]);
     fputs("</section>\n", r->out);
