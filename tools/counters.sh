@@ -180,7 +180,7 @@ if [ -n "$self_test" ]; then
     mkdir "$work/canned"
     # As ncu writes it: talk, a header, thousands with commas, one row per counter; a second launch that does not count.
     cat >"$work/canned/r02-16.csv" <<'CSV'
-==PROF== Connected to process 4242 (/work/build/tilewright)
+==PROF== Connected to process 4242 (/build/tilewright)
 ==PROF== Profiling "r02_tiled": 0%....50%....100% - 3 passes
 "ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size","Device","CC","Section Name","Metric Name","Metric Unit","Metric Value"
 "0","4242","tilewright","127.0.0.1","r02_tiled","1","13","(16, 16, 1)","(256, 256, 1)","0","9.0","Command line profiler metrics","l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum","sector","2,684,354,560"

@@ -13,7 +13,7 @@
  *           latency of the multiply-add units. Packing put both operands in the order in which they are read here.
  * NUMBERS   AVX-512: 8 x 3 chains, 11 loads for 24 FMAs. AVX2: 6 x 2, 8 for 12. Baseline: 4 x 2, 6 for 8.
  *           A tile that C cuts off has a copy of this code for its number of rows and vectors, the last vector behind a mask: no flop of a
- *           row that is not there, and nothing outside is touched. Operands that fit the cache are read where they lie: the same
+ *           row that is not there, and nothing outside is touched. Operands that are not packed are read where they lie: the same
  *           sums in the same order.
  * LIMITS    NR a multiple of LANES, at most 3 of them; MR at most 8. The loops around it: src/engines/cpu/loops.c.
  * SOURCE    Goto, van de Geijn 2008; Van Zee, van de Geijn 2015. */
