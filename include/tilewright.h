@@ -15,6 +15,8 @@
  *          kernel    one row of kernels/kernels.def
  * UNITS    Lengths and leading dimensions count elements. A name that ends in _bytes, _s, _flops or _gbps carries its
  *          unit; no other name has a hidden one.
+ * STRUCTS  begin with their size, which must be that of the library's own header: before version 1.0 a program is compiled anew
+ *          with each minor version.
  * ERRORS   A call that can fail returns a tw_status. tw_error_text() then holds one sentence of the calling thread's
  *          last failure. The library never prints, exits or aborts, and reads the environment only in tw_open()
  *          and tw_devices().
@@ -102,18 +104,23 @@ typedef struct tw_options {
     const char *engine;          /* "cpu", "opencl", "cuda"; NULL or "auto": cpu */
     const char *instruction_set; /* CPU: use no more than "base", "avx2" or "avx512"; NULL: TILEWRIGHT_CPU, else all */
     int32_t threads;             /* 0: TILEWRIGHT_THREADS, else OMP_NUM_THREADS, else affinity mask and cgroup quota */
+    void *device_context;        /* CUDA: a CUcontext to work in, which stays its owner's; NULL: the device's primary one */
 } tw_options;
 
 /* tw_open - make a context on one device. options may be NULL: the best device, all its threads.
  *
  * Special   A device that is named and missing is an error, never replaced by another.
+ *           device_context must live until tw_close(), which gives back what was loaded into it and leaves the context itself. Its device
+ *           counts; options.device is 0 or that one. The primary context is the one of CUDA's runtime API: memory and
+ *           streams of a program that uses cudaMalloc() and cudaStreamCreate() need no device_context.
  *           Read here and in tw_devices(), and nowhere else: TILEWRIGHT_CPU, TILEWRIGHT_THREADS, OMP_NUM_THREADS (cpu);
  *           TILEWRIGHT_CACHE, XDG_CACHE_HOME, HOME (where compiled kernels are kept), TILEWRIGHT_OPENCL_OPTIONS (added to the
  *           compiler's), TILEWRIGHT_NVRTC (the library file of CUDA's run-time compiler).
  * Returns   TW_OK and *context (give it to tw_close), TW_BAD_ARGUMENT, TW_NO_DEVICE, TW_NO_MEMORY and *context NULL */
 TW_API tw_status tw_open(const tw_options *options, tw_context **context);
 
-/* tw_close - end a context that no thread is using any more. NULL is allowed and does nothing. */
+/* tw_close - end a context that no thread and no stream is using any more: a kernel that tw_enqueue() has put on a stream and that has
+ * not ended would lose its code. NULL is allowed and does nothing. */
 TW_API void tw_close(tw_context *context);
 
 /* tw_describe - describe the device of a context (device->size set). Returns TW_OK, TW_BAD_ARGUMENT. */
@@ -131,7 +138,8 @@ typedef enum tw_dtype {
 typedef enum tw_op { TW_N = 0, TW_T = 1 } tw_op;
 
 typedef enum tw_place {
-    TW_HOST = 0 /* ordinary memory of this process */
+    TW_HOST = 0,  /* ordinary memory of this process */
+    TW_DEVICE = 1 /* memory that the device reads where it lies, on CUDA: any address of the device's own, of managed or mapped memory */
 } tw_place;
 
 /* One multiplication, as a plain value: it can be copied, printed, compared and logged. Fill it with tw_problem_make()
@@ -141,11 +149,12 @@ typedef struct tw_problem {
     tw_dtype dtype;         /* of A and B */
     tw_dtype dtype_c;       /* of C; 0: the result type of dtype (f64: f64; the others: f32) */
     tw_op op_a, op_b;
-    tw_place place_a, place_b, place_c;
-    int64_t m, n, k;        /* >= 0 */
+    tw_place place_a, place_b, place_c; /* all three TW_HOST, or all three TW_DEVICE (cuda) */
+    int64_t m, n, k;        /* >= 0; on GPUs at most 2147482623 */
     int64_t lda, ldb, ldc;  /* >= stored columns and >= 1: lda >= (op_a == TW_N ? k : m), ldb likewise, ldc >= n */
     double alpha, beta;     /* each rounded once to the accumulator's type */
-    uint32_t align_a, align_b, align_c; /* largest power of two up to 256 that divides the address: tw_gemm() fills in */
+    uint32_t align_a, align_b, align_c; /* largest power of two up to 256 that divides the address. Calls that are given the addresses
+                                           fill it in; those that are not read it, 0 being 256, the least that CUDA allocates by */
     uint32_t reserved;
 } tw_problem;
 
@@ -171,6 +180,7 @@ static inline tw_problem tw_problem_make(tw_dtype dtype, tw_op op_a, tw_op op_b,
  *
  * a, b, c   aligned to one element; a and b may overlap each other; c must not overlap them (not checked).
  *           Only the m x n elements of C are written; the gap between n and ldc stays as it was.
+ *           With TW_DEVICE they are device addresses, on which no other stream may be working; nothing is copied.
  *
  * Special   m == 0 or n == 0        TW_OK, nothing read, nothing written; pointers may be NULL
  *           k == 0 or alpha == 0    C <- beta * C; A and B are not read and may be NULL
@@ -193,6 +203,43 @@ static inline tw_problem tw_problem_make(tw_dtype dtype, tw_op op_a, tw_op op_b,
  * Sources   Dongarra, Du Croz, Hammarling, Duff: A set of level 3 BLAS, 1990. Goto, van de Geijn: Anatomy of
  *           high-performance matrix multiplication, 2008. Higham: Accuracy and stability, 2002, section 3.5. */
 TW_API tw_status tw_gemm(tw_context *context, const tw_problem *problem, const void *a, const void *b, void *c);
+
+/* Where and with what tw_enqueue() launches. */
+typedef struct tw_launch {
+    uint32_t size;           /* sizeof(tw_launch) */
+    uint32_t reserved;
+    void *stream;            /* a CUstream (or cudaStream_t) of the context's CUDA context; NULL: its default stream */
+    void *workspace;         /* device memory, aligned to 256 bytes, not used by other streams until the product is done; NULL: none */
+    int64_t workspace_bytes; /* at least what tw_workspace_bytes() says; 0 with NULL */
+} tw_launch;
+
+/* tw_enqueue - put one multiplication on a stream of the caller's and return: tw_gemm for operands in device memory that waits for nothing.
+ *
+ * a, b, c   as in tw_gemm, with place_a, place_b and place_c TW_DEVICE. alpha and beta are taken now, the operands when the stream comes to it.
+ * launch    may be NULL: the default stream, no workspace
+ *
+ * Special   m, n, k, alpha and beta as in tw_gemm: C <- beta * C happens on the stream too; with m or n 0 nothing is enqueued.
+ *           The kernel depends on the addresses' alignment and on the leading dimensions: where these are not what the copy engine (TMA) takes, 16 bytes and
+ *           multiples of them, f32 has a slower kernel and bf16 and f16 have none.
+ *
+ * Cost      No memory is allocated, nothing copied, nothing waited for. The first call that needs a kernel builds it: tw_prepare() does so ahead. On
+ *           a stream that is being captured into a graph that is refused instead; all else can be captured.
+ *
+ * Returns   TW_OK: enqueued; what fails while the kernel runs, the stream's next call tells
+ *           TW_BAD_ARGUMENT (also a stream of another CUDA context, a workspace that is too small), TW_NO_KERNEL,
+ *           TW_BUILD_FAILED (also a kernel not built before a capture), TW_NO_DEVICE (after fork())    nothing enqueued
+ *           TW_NO_MEMORY, TW_DEVICE_FAILED (also where an earlier kernel has ended the CUDA context)   C undefined */
+TW_API tw_status tw_enqueue(tw_context *context, const tw_problem *problem, const void *a, const void *b, void *c,
+                            const tw_launch *launch);
+
+/* tw_workspace_bytes - device memory that tw_enqueue() wants from its caller for this problem (TW_DEVICE; align_a, align_b, align_c are read).
+ * Returns TW_OK, TW_BAD_ARGUMENT, TW_NO_KERNEL. */
+TW_API tw_status tw_workspace_bytes(tw_context *context, const tw_problem *problem, int64_t *bytes);
+
+/* tw_prepare - build the kernel of a problem now, so that no later call of tw_gemm or tw_enqueue has to. "Of a problem" is everything in it but
+ * the values of alpha and beta, of which only counts whether they are 0; align_a, align_b, align_c are read.
+ * Returns what tw_gemm would, but TW_DEVICE_FAILED where the driver refuses the kernel. */
+TW_API tw_status tw_prepare(tw_context *context, const tw_problem *problem);
 
 /* tw_sgemm, tw_dgemm - tw_gemm for the everyday case: float and double in host memory, row-major. */
 TW_API tw_status tw_sgemm(tw_context *context, tw_op op_a, tw_op op_b, int64_t m, int64_t n, int64_t k, float alpha,

@@ -68,6 +68,8 @@ tw_status tw_open(const tw_options *options, tw_context **context)
         return fail(TW_BAD_ARGUMENT, "options.size is %u, expected %zu", options->size, sizeof *options);
     const engine_ops *ops = engine_named(options->engine);
     if (ops == NULL) return fail(TW_NO_DEVICE, "there is no engine named %s: there are cpu, opencl and cuda", options->engine);
+    if (options->device_context != NULL && ops->enqueue == NULL)
+        return fail(TW_BAD_ARGUMENT, "options.device_context is given, expected NULL: the %s engine works in none of its caller's", ops->name);
     tw_context *made = calloc(1, sizeof *made);
     if (made == NULL) return fail(TW_NO_MEMORY, "no memory for a context of %zu bytes", sizeof *made);
     made->ops = ops;
@@ -125,7 +127,7 @@ static int64_t packed_ld(int64_t rows, int64_t cols, int64_t ld, tw_dtype dtype)
     return rows > 0 && cols > 0 ? round_up(cols, 16 / dtype_find(dtype)->lab.bytes) : ld;
 }
 
-/* Check the problem as the host has it, take the context, and say how operands lie where this device computes, which is what is
+/* Check the problem as the caller has it, take the context, and say how operands lie where this device computes, which is what is
  * planned. Copies are packed, but a kernel that the lab forces is tried on the caller's own leading dimensions. */
 static tw_status settle(tw_context **context, const tw_lab_choice *choice, const tw_problem *user, const void *a, const void *b, const void *c,
                         tw_problem *host, tw_problem *device)
@@ -133,13 +135,25 @@ static tw_status settle(tw_context **context, const tw_lab_choice *choice, const
     TRY(problem_load(user, a, b, c, host));
     TRY(resolve(context));
     *device = *host;
-    if (!(*context)->facts.copies) return TW_OK;
+    if (!(*context)->facts.copies || host->place_c == TW_DEVICE) return TW_OK;
     device->align_a = device->align_b = device->align_c = 256;
     if (choice != NULL && choice->kernel != NULL) return TW_OK;
     device->lda = packed_ld(problem_a_rows(host), problem_a_cols(host), host->lda, host->dtype);
     device->ldb = packed_ld(problem_b_rows(host), problem_b_cols(host), host->ldb, host->dtype);
     device->ldc = packed_ld(host->m, host->n, host->ldc, host->dtype_c);
     return TW_OK;
+}
+
+/* Where no operand is at hand, an address that passes for one: aligned as the problem says. */
+static void *stand_in(uint32_t align)
+{
+    return (void *)(uintptr_t)(align != 0 ? align : 256);
+}
+
+static tw_status settle_unseen(tw_context **context, const tw_lab_choice *choice, const tw_problem *user, tw_problem *host, tw_problem *device)
+{
+    if (user == NULL) return settle(context, choice, NULL, NULL, NULL, NULL, host, device);
+    return settle(context, choice, user, stand_in(user->align_a), stand_in(user->align_b), stand_in(user->align_c), host, device);
 }
 
 static operand operand_of(const void *host, int64_t rows, int64_t cols, int64_t ld, int64_t device_ld, tw_dtype dtype, bool whole)
@@ -198,6 +212,11 @@ static tw_status upload_turned(tw_lab_run *run, const operand *b, buffer *out)
     return status;
 }
 
+static buffer on_device(const void *address)
+{
+    return (buffer){.device = (uintptr_t)address};
+}
+
 /* run->plan is made; bring kernel and operands, which lie on the host as `h` says, into place. On failure nothing is left to end. */
 static tw_status run_begin(tw_lab_run *run, const tw_problem *h, const void *a, const void *b, void *c)
 {
@@ -206,8 +225,13 @@ static tw_status run_begin(tw_lab_run *run, const tw_problem *h, const void *a, 
     run->operand[0] = operand_of(a, problem_a_rows(p), problem_a_cols(p), h->lda, p->lda, p->dtype, run->whole);
     run->operand[1] = operand_of(b, problem_b_rows(p), problem_b_cols(p), h->ldb, p->ldb, p->dtype, run->whole);
     run->operand[2] = operand_of(c, p->m, p->n, h->ldc, p->ldc, p->dtype_c, run->whole);
+    run->uploaded = 0;
     TRY(ops->prepare(run->context->engine, &run->plan, &run->runnable));
-    for (run->uploaded = 0; run->uploaded < 3; run->uploaded++) {
+    if (p->place_c == TW_DEVICE) {
+        run->buffer[0] = on_device(a), run->buffer[1] = on_device(b), run->buffer[2] = on_device(c);
+        return TW_OK;
+    }
+    for (; run->uploaded < 3; run->uploaded++) {
         int i = run->uploaded;
         bool copies = i < 2 ? p->k > 0 : p->beta != 0 || run->brings_c;
         tw_status status = i == 1 && run->plan.turns_b && copies
@@ -238,9 +262,71 @@ tw_status tw_gemm(tw_context *context, const tw_problem *problem, const void *a,
     TRY(plan_find(&p, &context->facts, NULL, &run.plan));
     TRY(run_begin(&run, &host, a, b, c));
     tw_status status = run_once(&run);
-    if (status == TW_OK) status = context->ops->download(context->engine, &run.buffer[2], &run.operand[2]);
+    if (status == TW_OK && p.place_c == TW_HOST) status = context->ops->download(context->engine, &run.buffer[2], &run.operand[2]);
     run_end(&run);
     return status;
+}
+
+/* Do operands lie where streams can use them, on an engine that has some? */
+static tw_status check_streams(const tw_context *context, const tw_problem *p)
+{
+    if (context->ops->enqueue == NULL)
+        return fail(TW_BAD_ARGUMENT, "the context is of the %s engine, which has no streams: expected one of the cuda engine", context->ops->name);
+    if (p->place_c != TW_DEVICE)
+        return fail(TW_BAD_ARGUMENT, "place_a, place_b and place_c are TW_HOST, expected TW_DEVICE: only operands in device memory wait for a stream");
+    return TW_OK;
+}
+
+static tw_status check_launch(const tw_launch *launch)
+{
+    if (launch->size != sizeof *launch) return fail(TW_BAD_ARGUMENT, "launch.size is %u, expected %zu", launch->size, sizeof *launch);
+    if (launch->workspace_bytes < 0 || (launch->workspace == NULL) != (launch->workspace_bytes == 0))
+        return fail(TW_BAD_ARGUMENT, "launch.workspace_bytes is %lld and launch.workspace is %s", (long long)launch->workspace_bytes,
+                    launch->workspace ? "given" : "NULL");
+    if ((uintptr_t)launch->workspace % 256 != 0) return fail(TW_BAD_ARGUMENT, "launch.workspace is not aligned to 256 bytes");
+    return TW_OK;
+}
+
+tw_status tw_enqueue(tw_context *context, const tw_problem *problem, const void *a, const void *b, void *c, const tw_launch *launch)
+{
+    static const tw_launch plain = {.size = sizeof plain};
+    tw_problem host, p;
+    plan made;
+    if (launch == NULL) launch = &plain;
+    TRY(settle(&context, NULL, problem, a, b, c, &host, &p));
+    TRY(check_streams(context, &p));
+    TRY(check_launch(launch));
+    if (p.m == 0 || p.n == 0) return TW_OK;
+    TRY(plan_find(&p, &context->facts, NULL, &made));
+    if ((uint64_t)launch->workspace_bytes < made.workspace_bytes)
+        return fail(TW_BAD_ARGUMENT, "launch.workspace_bytes is %lld, expected at least %zu", (long long)launch->workspace_bytes, made.workspace_bytes);
+    const buffer operands[3] = {on_device(a), on_device(b), on_device(c)};
+    return context->ops->enqueue(context->engine, &made, launch, &operands[0], &operands[1], &operands[2]);
+}
+
+tw_status tw_workspace_bytes(tw_context *context, const tw_problem *problem, int64_t *bytes)
+{
+    tw_problem host, p;
+    plan made = {.workspace_bytes = 0};
+    if (bytes == NULL) return fail(TW_BAD_ARGUMENT, "bytes is NULL");
+    TRY(settle_unseen(&context, NULL, problem, &host, &p));
+    TRY(check_streams(context, &p));
+    if (p.m > 0 && p.n > 0) TRY(plan_find(&p, &context->facts, NULL, &made));
+    *bytes = (int64_t)made.workspace_bytes;
+    return TW_OK;
+}
+
+tw_status tw_prepare(tw_context *context, const tw_problem *problem)
+{
+    tw_problem host, p;
+    plan made;
+    runnable ready;
+    TRY(settle_unseen(&context, NULL, problem, &host, &p));
+    if (p.m == 0 || p.n == 0) return TW_OK;
+    TRY(plan_find(&p, &context->facts, NULL, &made));
+    TRY(context->ops->prepare(context->engine, &made, &ready));
+    context->ops->drop(context->engine, &ready);
+    return TW_OK;
 }
 
 static tw_status gemm_simple(tw_context *context, tw_dtype dtype, tw_op op_a, tw_op op_b, int64_t m, int64_t n, int64_t k,
@@ -286,14 +372,12 @@ int tw_lab_fits(tw_context *context, const tw_lab_choice *choice, const tw_probl
     return kernel_fits(row, &p, &context->facts, choice->tile, reason, reason_bytes > 0 ? (size_t)reason_bytes : 0);
 }
 
-/* Plan without operands: pointers that pass for NULL checks stand in for them. */
 tw_status tw_lab_plan_of(tw_context *context, const tw_lab_choice *choice, const tw_problem *problem, tw_lab_plan *out)
 {
-    static const char stand_in[256] __attribute__((aligned(256)));
     tw_problem host, p;
     plan made;
     if (out == NULL) return fail(TW_BAD_ARGUMENT, "plan is NULL");
-    TRY(settle(&context, choice, problem, stand_in, stand_in, stand_in, &host, &p));
+    TRY(settle_unseen(&context, choice, problem, &host, &p));
     TRY(plan_find(&p, &context->facts, choice, &made));
     *out = (tw_lab_plan){.kernel = &made.row->lab, .tile = made.tile, .threads = made.threads,
                          .workspace_bytes = (int64_t)made.workspace_bytes};
@@ -368,26 +452,25 @@ void tw_lab_run_resources(const tw_lab_run *run, tw_lab_resources *out)
 /* A device that takes every CUDA row of its compute capability: for compiling without one. */
 static device_facts any_cuda(int sm)
 {
-    return (device_facts){.engine = "cuda", .threads = 1, .copies = true, .sm = sm, .most_threads = 1024, .multiprocessors = 1,
+    return (device_facts){.engine = "cuda", .threads = 1, .copies = true, .addresses = true, .sm = sm, .most_threads = 1024, .multiprocessors = 1,
                           .tensor_maps = sm >= 90, .local_bytes = 227 << 10, .largest_bytes = INT64_MAX};
 }
 
 tw_status tw_lab_code_make(tw_context *context, const tw_lab_choice *choice, const tw_problem *problem, int sm, int ptx, tw_lab_code *out)
 {
-    static const char stand_in[256] __attribute__((aligned(256)));
     tw_problem host, p;
     plan made;
     if (out == NULL) return fail(TW_BAD_ARGUMENT, "code is NULL");
     *out = (tw_lab_code){.size = 0};
     if (context != NULL) {
-        TRY(settle(&context, choice, problem, stand_in, stand_in, stand_in, &host, &p));
+        TRY(settle_unseen(&context, choice, problem, &host, &p));
         TRY(plan_find(&p, &context->facts, choice, &made));
         if (context->ops->code == NULL) return fail(TW_NO_KERNEL, "%s is not compiled at run time: its code is the library's own", made.row->lab.name);
         return context->ops->code(context->engine, &made, sm, ptx != 0, out);
     }
     device_facts facts = any_cuda(sm);
     if (choice == NULL || choice->kernel == NULL || problem == NULL) return fail(TW_BAD_ARGUMENT, "without a device, a kernel and a problem must be named");
-    TRY(problem_load(problem, stand_in, stand_in, stand_in, &p));
+    TRY(problem_load(problem, stand_in(problem->align_a), stand_in(problem->align_b), stand_in(problem->align_c), &p));
     TRY(plan_find(&p, &facts, choice, &made));
     return cuda_engine.code(NULL, &made, sm, ptx != 0, out);
 }

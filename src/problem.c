@@ -61,9 +61,9 @@ tw_status problem_load(const tw_problem *user, const void *a, const void *b, con
                     (int)dtype->result, dtype->lab.name);
     if (p.op_a != TW_N && p.op_a != TW_T) return fail(TW_BAD_ARGUMENT, "op_a is %d, expected TW_N or TW_T", (int)p.op_a);
     if (p.op_b != TW_N && p.op_b != TW_T) return fail(TW_BAD_ARGUMENT, "op_b is %d, expected TW_N or TW_T", (int)p.op_b);
-    if (p.place_a != TW_HOST || p.place_b != TW_HOST || p.place_c != TW_HOST)
-        return fail(TW_BAD_ARGUMENT, "place_a, place_b, place_c are %d, %d, %d, expected TW_HOST", (int)p.place_a,
-                    (int)p.place_b, (int)p.place_c);
+    if ((p.place_c != TW_HOST && p.place_c != TW_DEVICE) || p.place_a != p.place_c || p.place_b != p.place_c)
+        return fail(TW_BAD_ARGUMENT, "place_a, place_b, place_c are %d, %d, %d, expected all TW_HOST (%d) or all TW_DEVICE (%d)", (int)p.place_a,
+                    (int)p.place_b, (int)p.place_c, (int)TW_HOST, (int)TW_DEVICE);
     TRY(check_extent("m", p.m));
     TRY(check_extent("n", p.n));
     TRY(check_extent("k", p.k));

@@ -187,6 +187,8 @@ static bool gpu_fits(const kernel_row *row, const tw_problem *p, const device_fa
                  (long long)p->ldb);
     else if ((g->traits & GPU_NO_TRANSPOSE) && (p->op_a != TW_N || p->op_b != TW_N))
         snprintf(reason, size, "it reads A and B as stored, the problem transposes %s", p->op_a == TW_N ? "B" : p->op_b == TW_N ? "A" : "both");
+    else if ((g->traits & GPU_TURNS_B) && p->op_b == TW_N && p->place_b == TW_DEVICE)
+        snprintf(reason, size, "it wants B transposed on the host, here B is in device memory");
     else if ((g->traits & GPU_SKINNY) && p->m > 0 && p->n > 0 && p->k != 16 && p->k != 32)
         snprintf(reason, size, "it multiplies m x 16 by 16 x n, or 32, the problem's k is %lld", (long long)p->k);
     else if (local > device->local_bytes)
@@ -210,6 +212,8 @@ bool kernel_fits(const kernel_row *row, const tw_problem *problem, const device_
     else if (row->lab.dtype != problem->dtype)
         snprintf(reason, reason_bytes, "it multiplies %s, the problem is %s", dtype_find(row->lab.dtype)->lab.name,
                  dtype_find(problem->dtype)->lab.name);
+    else if (problem->place_c == TW_DEVICE && !device->addresses)
+        snprintf(reason, reason_bytes, "the operands are in device memory, the %s engine takes them from the host's only", device->engine);
     else if (row->level > device->level)
         snprintf(reason, reason_bytes, "it needs %s instructions, this device has %s", row->lab.needs,
                  cpu_level_name(device->level));

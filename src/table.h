@@ -25,6 +25,7 @@ typedef struct device_facts {
     cpu_level level;
     int threads;          /* that a call may use by default */
     bool copies;          /* operands in host memory are computed from copies, whose rows begin at multiples of 16 bytes */
+    bool addresses;       /* operands may be given where they lie on the device */
     int sm;               /* CUDA: 10 major + minor */
     int most_threads;     /* GPU: of a block */
     int multiprocessors;  /* CUDA */

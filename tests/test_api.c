@@ -32,6 +32,8 @@ static void odd_dtype_c(tw_problem *p) { p->dtype_c = TW_F64; }
 static void odd_op_a(tw_problem *p) { p->op_a = (tw_op)2; }
 static void odd_op_b(tw_problem *p) { p->op_b = (tw_op)-1; }
 static void odd_place(tw_problem *p) { p->place_b = (tw_place)1; }
+static void no_place(tw_problem *p) { p->place_a = p->place_b = p->place_c = (tw_place)2; }
+static void device_places(tw_problem *p) { p->place_a = p->place_b = p->place_c = TW_DEVICE; }
 static void negative_m(tw_problem *p) { p->m = -1; }
 static void negative_n(tw_problem *p) { p->n = -2; }
 static void negative_k(tw_problem *p) { p->k = INT64_MIN; }
@@ -52,7 +54,9 @@ static void error_cases(void)
     expect_failure("dtype_c", with(odd_dtype_c), TW_BAD_ARGUMENT, "dtype_c is 1, expected 0 or 2: f32 operands");
     expect_failure("op_a", with(odd_op_a), TW_BAD_ARGUMENT, "op_a is 2, expected TW_N or TW_T");
     expect_failure("op_b", with(odd_op_b), TW_BAD_ARGUMENT, "op_b is -1");
-    expect_failure("place", with(odd_place), TW_BAD_ARGUMENT, "expected TW_HOST");
+    expect_failure("place", with(odd_place), TW_BAD_ARGUMENT, "are 0, 1, 0, expected all TW_HOST (0) or all TW_DEVICE (1)");
+    expect_failure("places that there are not", with(no_place), TW_BAD_ARGUMENT, "are 2, 2, 2, expected all TW_HOST");
+    expect_failure("device memory on the cpu engine", with(device_places), TW_NO_KERNEL, "the operands are in device memory, the cpu engine takes");
     expect_failure("m", with(negative_m), TW_BAD_ARGUMENT, "m is -1, expected 0 or more");
     expect_failure("n", with(negative_n), TW_BAD_ARGUMENT, "n is -2");
     expect_failure("k", with(negative_k), TW_BAD_ARGUMENT, "k is -9223372036854775808");
@@ -82,6 +86,17 @@ static void error_cases(void)
     expect_failure("instruction set", tw_open(&options, &context), TW_BAD_ARGUMENT, "is mmx, expected base, avx2 or avx512");
     options.size = 1;
     expect_failure("options.size", tw_open(&options, &context), TW_BAD_ARGUMENT, "options.size is 1");
+    options = (tw_options){.size = sizeof options, .device_context = &options};
+    expect_failure("a context of CUDA's for the cpu engine", tw_open(&options, &context), TW_BAD_ARGUMENT, "options.device_context is given, expected NULL: the cpu");
+    int64_t bytes = -1;
+    expect_failure("streams of the cpu engine", tw_enqueue(NULL, &p, a, b, c, NULL), TW_BAD_ARGUMENT, "the cpu engine, which has no streams");
+    expect_failure("workspace of the cpu engine", tw_workspace_bytes(NULL, &p, &bytes), TW_BAD_ARGUMENT, "the cpu engine, which has no streams");
+    expect_failure("bytes NULL", tw_workspace_bytes(NULL, &p, NULL), TW_BAD_ARGUMENT, "bytes is NULL");
+    expect_failure("workspace of no problem", tw_workspace_bytes(NULL, NULL, &bytes), TW_BAD_ARGUMENT, "problem is NULL");
+    expect_failure("prepare no problem", tw_prepare(NULL, NULL), TW_BAD_ARGUMENT, "problem is NULL");
+    p.align_b = 6;
+    expect_failure("prepare an odd alignment", tw_prepare(NULL, &p), TW_BAD_ARGUMENT, "b is not aligned to one element");
+    p.align_b = 0;
     expect_failure("context NULL", tw_open(NULL, NULL), TW_BAD_ARGUMENT, "context is NULL");
     expect_failure("count NULL", tw_devices(NULL, 0, NULL), TW_BAD_ARGUMENT, "count is NULL");
     tw_lab_code code;

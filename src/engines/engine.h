@@ -46,6 +46,8 @@ typedef struct engine_ops {
     tw_status (*download)(engine *e, const buffer *from, const operand *to);
     void (*release)(engine *e, buffer *b);
     void (*drop)(engine *e, runnable *r);
+    /* Prepare and launch on the caller's stream at once, with nothing allocated, copied or waited for. NULL: there are no streams to share */
+    tw_status (*enqueue)(engine *e, const plan *p, const tw_launch *to, const buffer *a, const buffer *b, const buffer *c);
     void (*resources)(engine *e, const runnable *r, tw_lab_resources *out); /* NULL: nothing to tell */
     /* NULL: code is not made at run time. CUDA: e may be NULL, then sm is for which device */
     tw_status (*code)(engine *e, const plan *p, int sm, bool ptx, tw_lab_code *out);

@@ -1,5 +1,6 @@
-/* cuda.c - a fake libcuda.so.1: one device (FAKE_CUDA "gpus=0" none, "sm=70" another) whose memory is the host's. OLD: without its newest
- * function. */
+/* cuda.c - a fake libcuda.so.1: one device (FAKE_CUDA "gpus=0" none, "sm=70" another) whose memory is the host's. Contexts are a stack of each
+ * thread; a stream belongs to the context it was made in, and FAKE_LOG gets "on" and its address after each launch. While one is being captured, nothing
+ * is allocated, loaded, copied or waited for: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. OLD: without its newest function. */
 #include <stdint.h>
 
 #include "engines/cuda/cu_api.h"
@@ -38,7 +39,8 @@ static int attribute(int what)
 static const char *name_of(cu_result error)
 {
     return error == 2 ? "CUDA_ERROR_OUT_OF_MEMORY" : error == 100 ? "CUDA_ERROR_NO_DEVICE" : error == 200 ? "CUDA_ERROR_INVALID_IMAGE" :
-           error == 700 ? "CUDA_ERROR_ILLEGAL_ADDRESS" : error == 999 ? "CUDA_ERROR_UNKNOWN" : NULL;
+           error == 700 ? "CUDA_ERROR_ILLEGAL_ADDRESS" : error == 906 ? "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT" :
+           error == 400 ? "CUDA_ERROR_INVALID_HANDLE" : error == 999 ? "CUDA_ERROR_UNKNOWN" : NULL;
 }
 
 static void copy_rows(const cu_copy_2d *c)
@@ -46,6 +48,41 @@ static void copy_rows(const cu_copy_2d *c)
     char *to = c->dst_type == CU_MEMORY_HOST ? c->dst_host : (char *)(uintptr_t)c->dst_device;
     const char *from = c->src_type == CU_MEMORY_HOST ? c->src_host : (const char *)(uintptr_t)c->src_device;
     for (size_t i = 0; i < c->height; i++) memcpy(to + i * c->dst_pitch, from + i * c->src_pitch, c->width_bytes);
+}
+
+struct cu_stream_ {
+    cu_context context;
+    int capturing;
+};
+
+enum { PRIMARY = 64, DEEPEST = 64, NO_CONTEXT = 201, NO_SUCH_HANDLE = 400, NOT_CAPTURED = 900 };
+static _Thread_local cu_context contexts[DEEPEST];
+static _Thread_local int depth; /* of contexts[] */
+static int captures;
+
+static void push(cu_context context)
+{
+    if (depth < DEEPEST) depth++;
+    contexts[depth - 1] = context;
+}
+
+static cu_context current(void)
+{
+    return depth > 0 ? contexts[depth - 1] : NULL;
+}
+
+static cu_stream make_stream(void)
+{
+    cu_stream stream = malloc(sizeof *stream);
+    *stream = (struct cu_stream_){.context = current()};
+    return stream;
+}
+
+static void log_stream(cu_stream stream)
+{
+    char line[32];
+    snprintf(line, sizeof line, "on %p", (void *)stream);
+    fake_log(line);
 }
 
 static void *handle(void)
@@ -62,37 +99,95 @@ CALL(cuDeviceGet, (cu_device * device, int index), *device = index)
 CALL(cuDeviceGetName, (char *name, int bytes, cu_device device), snprintf(name, (size_t)bytes, "Fake %d", device))
 CALL(cuDeviceGetAttribute, (int *value, int what, cu_device device), (void)device; *value = attribute(what))
 CALL(cuDeviceTotalMem_v2, (size_t *bytes, cu_device device), (void)device; *bytes = (size_t)1 << 34)
-CALL(cuDevicePrimaryCtxRetain, (cu_context * context, cu_device device), (void)device; *context = (cu_context)(uintptr_t)64)
+CALL(cuDevicePrimaryCtxRetain, (cu_context * context, cu_device device), (void)device; *context = (cu_context)(uintptr_t)PRIMARY)
 CALL(cuDevicePrimaryCtxRelease_v2, (cu_device device), (void)device)
-CALL(cuCtxPushCurrent_v2, (cu_context context), (void)context)
-CALL(cuCtxPopCurrent_v2, (cu_context * context), *context = (cu_context)(uintptr_t)64)
-CALL(cuStreamCreate, (cu_stream * stream, unsigned flags), (void)flags; *stream = handle())
+CALL(cuCtxPushCurrent_v2, (cu_context context), push(context))
+CALL(cuCtxPopCurrent_v2, (cu_context * context), *context = current(); if (depth == 0) return NO_CONTEXT; depth--)
+CALL(cuCtxGetDevice, (cu_device * device), if (depth == 0) return NO_CONTEXT; *device = 0)
+CALL(cuStreamCreate, (cu_stream * stream, unsigned flags), (void)flags; *stream = make_stream())
 GIVE(cuStreamDestroy_v2, (cu_stream stream), free(stream))
-CALL(cuStreamSynchronize, (cu_stream stream), (void)stream)
+CALL(cuStreamGetCtx, (cu_stream stream, cu_context *context), *context = stream != NULL ? stream->context : current())
+CALL(cuStreamIsCapturing, (cu_stream stream, int *capturing), *capturing = stream != NULL && stream->capturing)
+CALL(cuStreamSynchronize, (cu_stream stream), (void)stream; if (captures > 0) return NOT_CAPTURED)
 CALL(cuEventCreate, (cu_event * event, unsigned flags), (void)flags; *event = handle())
 GIVE(cuEventDestroy_v2, (cu_event event), free(event))
-CALL(cuEventRecord, (cu_event event, cu_stream stream), (void)event; (void)stream)
-CALL(cuEventSynchronize, (cu_event event), (void)event)
+CALL(cuEventRecord, (cu_event event, cu_stream stream), (void)event; (void)stream; if (captures > 0) return NOT_CAPTURED)
+CALL(cuEventSynchronize, (cu_event event), (void)event; if (captures > 0) return NOT_CAPTURED)
 CALL(cuEventElapsedTime, (float *ms, cu_event begin, cu_event end), (void)begin; (void)end; *ms = 1)
-CALL(cuMemAlloc_v2, (cu_pointer * memory, size_t bytes), *memory = (cu_pointer)(uintptr_t)malloc(bytes))
+CALL(cuMemAlloc_v2, (cu_pointer * memory, size_t bytes), if (captures > 0) return NOT_CAPTURED; *memory = (cu_pointer)(uintptr_t)malloc(bytes))
 GIVE(cuMemFree_v2, (cu_pointer memory), free((void *)(uintptr_t)memory))
-CALL(cuMemcpyHtoD_v2, (cu_pointer to, const void *from, size_t bytes), memcpy((void *)(uintptr_t)to, from, bytes))
-CALL(cuMemcpyDtoH_v2, (void *to, cu_pointer from, size_t bytes), memcpy(to, (const void *)(uintptr_t)from, bytes))
+CALL(cuMemcpyHtoD_v2, (cu_pointer to, const void *from, size_t bytes), if (captures > 0) return NOT_CAPTURED; memcpy((void *)(uintptr_t)to, from, bytes))
+CALL(cuMemcpyDtoH_v2, (void *to, cu_pointer from, size_t bytes), if (captures > 0) return NOT_CAPTURED; memcpy(to, (const void *)(uintptr_t)from, bytes))
 CALL(cuMemcpy2DUnaligned_v2, (const cu_copy_2d *copy), copy_rows(copy))
 CALL(cuMemsetD8_v2, (cu_pointer to, unsigned char byte, size_t bytes), memset((void *)(uintptr_t)to, byte, bytes))
-CALL(cuModuleLoadData, (cu_module * module, const void *data), if (memcmp(data, "FAKE", 4) != 0) return 200; *module = handle())
+CALL(cuModuleLoadData, (cu_module * module, const void *data), if (captures > 0) return NOT_CAPTURED; if (memcmp(data, "FAKE", 4) != 0) return 200; *module = handle())
 GIVE(cuModuleUnload, (cu_module module), free(module))
 CALL(cuModuleGetFunction, (cu_function * function, cu_module module, const char *name), (void)name; *function = (cu_function)(void *)module)
 CALL(cuFuncSetAttribute, (cu_function function, int what, int value), (void)function; (void)what; (void)value)
 CALL(cuFuncGetAttribute, (int *value, int what, cu_function function), (void)function; (void)what; *value = 32)
 CALL(cuLaunchKernel,
      (cu_function f, unsigned gx, unsigned gy, unsigned gz, unsigned x, unsigned y, unsigned z, unsigned bytes, cu_stream s, void **a, void **extra),
-     (void)f; (void)gx; (void)gy; (void)gz; (void)x; (void)y; (void)z; (void)bytes; (void)s; (void)a; (void)extra)
+     (void)f; (void)gx; (void)gy; (void)gz; (void)x; (void)y; (void)z; (void)bytes; (void)a; (void)extra;
+     if (s != NULL && s->context != current()) return NO_SUCH_HANDLE; log_stream(s))
 CALL(cuTensorMapEncodeTiled,
      (cu_tensor_map * map, int type, uint32_t rank, void *address, const uint64_t *dims, const uint64_t *strides, const uint32_t *box,
       const uint32_t *element_strides, int interleave, int swizzle, int l2_promotion, int out_of_bounds),
      (void)map; (void)type; (void)rank; (void)address; (void)dims; (void)box; (void)element_strides; (void)interleave; (void)swizzle;
      (void)l2_promotion; (void)out_of_bounds; if (strides[0] % 16 != 0) return 1)
+/* What only callers of the library use: never told to fail. */
+cu_result cuCtxCreate_v2(cu_context *context, unsigned flags, cu_device device)
+{
+    (void)flags, (void)device;
+    push(*context = handle());
+    return CU_SUCCESS;
+}
+
+cu_result cuCtxDestroy_v2(cu_context context)
+{
+    if (context == current()) depth--;
+    free(context);
+    return CU_SUCCESS;
+}
+
+cu_result cuCtxGetCurrent(cu_context *context)
+{
+    *context = current();
+    return CU_SUCCESS;
+}
+
+cu_result cuStreamCreateWithPriority(cu_stream *stream, unsigned flags, int priority)
+{
+    (void)flags, (void)priority;
+    *stream = make_stream();
+    return CU_SUCCESS;
+}
+
+cu_result cuStreamBeginCapture_v2(cu_stream stream, int mode)
+{
+    (void)mode;
+    stream->capturing = 1, captures++;
+    return CU_SUCCESS;
+}
+
+cu_result cuStreamEndCapture(cu_stream stream, void **graph)
+{
+    stream->capturing = 0, captures--;
+    *graph = NULL;
+    return CU_SUCCESS;
+}
+
+cu_result cuGraphInstantiateWithFlags(void **made, void *graph, unsigned long long flags) { return (void)made, (void)graph, (void)flags, CU_SUCCESS; }
+cu_result cuGraphLaunch(void *graph, cu_stream stream) { return (void)graph, (void)stream, CU_SUCCESS; }
+cu_result cuGraphExecDestroy(void *graph) { return (void)graph, CU_SUCCESS; }
+cu_result cuGraphDestroy(void *graph) { return (void)graph, CU_SUCCESS; }
+
+cu_result cuLaunchHostFunc(cu_stream stream, void (*function)(void *), void *data)
+{
+    (void)stream;
+    function(data);
+    return CU_SUCCESS;
+}
+
 #ifndef OLD
 CALL(cuOccupancyMaxActiveBlocksPerMultiprocessor, (int *blocks, cu_function function, int threads, size_t bytes),
      (void)function; (void)threads; (void)bytes; *blocks = 2)

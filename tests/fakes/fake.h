@@ -2,12 +2,13 @@
  * where the environment says so:
  *
  *   FAKES     "cuInit=100 cuMemAlloc_v2=2@3": these functions return these errors; @3: only their third call does
- *   FAKE_LOG  a file that gets the name of every call that succeeded, one per line
+ *   FAKE_LOG  a file that gets the name of every call that succeeded, one per line, and "failed" before those that were told to fail
  *
  * No kernel is run: what a launch should have written stays as it was. */
 #ifndef TILEWRIGHT_FAKE_H
 #define TILEWRIGHT_FAKE_H
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,10 +40,12 @@ static inline void fake_log(const char *line)
 
 static inline int fake_fault(const char *name, int calls)
 {
+    char line[96];
     int only, error = fake_number("FAKES", name, 0, &only);
-    if (error != 0 && (only == 0 || only == calls)) return error;
-    fake_log(name);
-    return 0;
+    bool fails = error != 0 && (only == 0 || only == calls);
+    snprintf(line, sizeof line, "%s%s", fails ? "failed " : "", name);
+    fake_log(line);
+    return fails ? error : 0;
 }
 
 /* The error that this call is to return; 0: none. */

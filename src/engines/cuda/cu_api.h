@@ -42,6 +42,13 @@ enum {
     CU_SUCCESS = 0,
     CU_OUT_OF_MEMORY = 2,
     CU_NO_DEVICE = 100,
+    CU_ECC_UNCORRECTABLE = 214,
+    CU_ILLEGAL_ADDRESS = 700,
+    CU_LAUNCH_TIMEOUT = 702,
+    CU_CONTEXT_IS_DESTROYED = 709,
+    CU_ASSERT = 710,
+    CU_HARDWARE_STACK_ERROR = 714,
+    CU_LAUNCH_FAILED = 719,
     CU_MEMORY_HOST = 1,
     CU_MEMORY_DEVICE = 2,
     CU_ATTRIBUTE_MAX_PITCH = 11,
@@ -59,7 +66,8 @@ enum {
     CU_TENSOR_F32 = 7,
     CU_TENSOR_BF16 = 9,
     CU_TENSOR_SWIZZLE_128B = 3,
-    CU_TENSOR_L2_256B = 3
+    CU_TENSOR_L2_256B = 3,
+    CU_CAPTURE_NONE = 0
 };
 
 #define CU_FUNCTIONS(F)                                                                                                \
@@ -76,7 +84,10 @@ enum {
     F(cuDevicePrimaryCtxRelease_v2, (cu_device))                                                                       \
     F(cuCtxPushCurrent_v2, (cu_context))                                                                               \
     F(cuCtxPopCurrent_v2, (cu_context *))                                                                              \
+    F(cuCtxGetDevice, (cu_device *))                                                                                   \
     F(cuStreamCreate, (cu_stream *, unsigned))                                                                         \
+    F(cuStreamGetCtx, (cu_stream, cu_context *))                                                                       \
+    F(cuStreamIsCapturing, (cu_stream, int *))                                                                         \
     F(cuStreamDestroy_v2, (cu_stream))                                                                                 \
     F(cuStreamSynchronize, (cu_stream))                                                                                \
     F(cuEventCreate, (cu_event *, unsigned))                                                                           \

@@ -1,6 +1,7 @@
 /* engine.c - CUDA as an engine: the driver API, kernels compiled by NVRTC for the very device at first use and kept. */
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,19 +40,28 @@ struct engine {
     const cu_api *cu;
     cu_device device;
     cu_context context;
+    bool adopted; /* the context is its caller's */
     int index, sm, driver_version;
     pid_t pid; /* that opened it: the driver's state does not survive a fork */
     jit_cache *cache;
-    pthread_mutex_t building; /* guards the list below and the cache */
-    built *built;
+    pthread_mutex_t building; /* guards the cache, and additions to the list below, whose head is read without it */
+    _Atomic(built *) built;
     pthread_mutex_t idling; /* guards the lanes that no call is using, kept for the next ones */
     lane idle[MOST_IDLE];
     int idle_count;
 };
 
+/* Errors that the driver gives to every later call too. */
+static bool is_lost(cu_result error)
+{
+    return error == CU_ECC_UNCORRECTABLE || error == CU_ILLEGAL_ADDRESS || error == CU_LAUNCH_TIMEOUT || error == CU_CONTEXT_IS_DESTROYED ||
+           error == CU_ASSERT || (error >= CU_HARDWARE_STACK_ERROR && error <= CU_LAUNCH_FAILED);
+}
+
 static tw_status cu_fail(const engine *e, const char *call, cu_result error)
 {
-    return fail(error == CU_OUT_OF_MEMORY ? TW_NO_MEMORY : TW_DEVICE_FAILED, "%s failed with %s (%d)", call, cu_error_name(e->cu, error), error);
+    return fail(error == CU_OUT_OF_MEMORY ? TW_NO_MEMORY : TW_DEVICE_FAILED, "%s failed with %s (%d)%s", call, cu_error_name(e->cu, error), error,
+                is_lost(error) ? ": the CUDA context was ended, by whichever kernel in it failed or by its owner, and no call can use it again" : "");
 }
 
 #define CU_TRY(name, arguments)                                                                                        \
@@ -63,6 +73,8 @@ static tw_status cu_fail(const engine *e, const char *call, cu_result error)
 /* Every call runs with the engine's context on top of the thread's stack. */
 static tw_status enter(engine *e)
 {
+    if (e->pid != getpid()) return fail(TW_NO_DEVICE, "this cuda context was opened before fork(): the child must open its own, if CUDA was not "
+                                                      "used before");
     CU_TRY(cuCtxPushCurrent_v2, (e->context));
     return TW_OK;
 }
@@ -166,23 +178,50 @@ static void cuda_close(engine *e)
     }
     while (current && e->idle_count > 0) destroy_lane(e, &e->idle[--e->idle_count]);
     if (current) leave(e, TW_OK);
-    if (e->context != NULL) e->cu->cuDevicePrimaryCtxRelease_v2(e->device);
+    if (e->context != NULL && !e->adopted && e->pid == getpid()) e->cu->cuDevicePrimaryCtxRelease_v2(e->device);
     jit_cache_close(e->cache);
     pthread_mutex_destroy(&e->building);
     pthread_mutex_destroy(&e->idling);
     free(e);
 }
 
-static tw_status open_device(engine *e, int index)
+static tw_status find_device(engine *e)
+{
+    CU_TRY(cuCtxGetDevice, (&e->device));
+    return TW_OK;
+}
+
+/* Work in a context of the caller's, on the device that it has. */
+static tw_status adopt(engine *e, const tw_options *options, int count)
+{
+    cu_device device;
+    e->context = options->device_context, e->adopted = true;
+    TRY(enter(e));
+    TRY(leave(e, find_device(e)));
+    for (e->index = 0; e->index < count; e->index++) {
+        CU_TRY(cuDeviceGet, (&device, e->index));
+        if (device == e->device) break;
+    }
+    if (options->device == 0 || options->device == e->index) return TW_OK;
+    return fail(TW_BAD_ARGUMENT, "options.device is %d, expected 0 or %d, the device of options.device_context", options->device, e->index);
+}
+
+static tw_status retain(engine *e, int index, int count)
+{
+    if (index < 0 || index >= count) return fail(TW_NO_DEVICE, "device %d was asked for, CUDA has %d (0 to %d)", index, count, count - 1);
+    e->index = index;
+    CU_TRY(cuDeviceGet, (&e->device, index));
+    CU_TRY(cuDevicePrimaryCtxRetain, (&e->context, e->device));
+    return TW_OK;
+}
+
+static tw_status open_device(engine *e, const tw_options *options)
 {
     int count = 0;
     TRY(device_count(e->cu, &count));
-    if (index < 0 || index >= count) return fail(TW_NO_DEVICE, "device %d was asked for, CUDA has %d (0 to %d)", index, count, count - 1);
-    CU_TRY(cuDeviceGet, (&e->device, index));
     CU_TRY(cuDriverGetVersion, (&e->driver_version));
-    e->index = index;
+    TRY(options->device_context != NULL ? adopt(e, options, count) : retain(e, options->device, count));
     e->sm = sm_of(e->cu, e->device);
-    CU_TRY(cuDevicePrimaryCtxRetain, (&e->context, e->device));
     return TW_OK;
 }
 
@@ -197,7 +236,7 @@ static tw_status cuda_open(const tw_options *options, engine **out)
     pthread_mutex_init(&made->building, NULL);
     pthread_mutex_init(&made->idling, NULL);
     made->cache = jit_cache_open();
-    tw_status status = open_device(made, options->device);
+    tw_status status = open_device(made, options);
     if (status != TW_OK) {
         cuda_close(made);
         return status;
@@ -224,7 +263,7 @@ static void cuda_facts(const engine *e, device_facts *out)
 {
     size_t bytes = 0;
     e->cu->cuDeviceTotalMem_v2(&bytes, e->device);
-    *out = (device_facts){.engine = "cuda", .threads = 1, .copies = true, .sm = e->sm, .most_threads = 1024,
+    *out = (device_facts){.engine = "cuda", .threads = 1, .copies = true, .addresses = true, .sm = e->sm, .most_threads = 1024,
                           .multiprocessors = attribute(e->cu, e->device, CU_ATTRIBUTE_MULTIPROCESSORS),
                           .tensor_maps = e->sm >= 90 && e->cu->cuTensorMapEncodeTiled != NULL && compiles_tensor_maps(e->sm),
                           .local_bytes = attribute(e->cu, e->device, CU_ATTRIBUTE_SHARED_OPTIN),
@@ -330,29 +369,41 @@ static tw_status build(engine *e, built *made, const wanted *w)
     return status;
 }
 
+/* The function, if it is built; NULL. Nobody who builds another is waited for. */
+static cu_function find_built(engine *e, const wanted *w)
+{
+    for (built *b = atomic_load_explicit(&e->built, memory_order_acquire); b != NULL; b = b->next)
+        if (gpu_same_text(&b->source, &w->source) && strcmp(b->source.entry, w->source.entry) == 0 && strcmp(b->options, w->options) == 0)
+            return b->function;
+    return NULL;
+}
+
+/* Build it and add it to the list. The engine's lock is held. */
+static tw_status add_built(engine *e, const wanted *w)
+{
+    built *b = calloc(1, sizeof *b);
+    if (b == NULL) return fail(TW_NO_MEMORY, "no memory for a compiled kernel");
+    b->source = w->source;
+    snprintf(b->options, sizeof b->options, "%s", w->options);
+    tw_status status = build(e, b, w);
+    if (status == TW_OK) {
+        b->next = e->built;
+        atomic_store_explicit(&e->built, b, memory_order_release);
+    } else {
+        free(b);
+    }
+    return status;
+}
+
 /* The function, built at first use. The engine's context is current. */
 static tw_status find_or_build(engine *e, const wanted *w, cu_function *out)
 {
-    built *b;
     tw_status status = TW_OK;
+    if ((*out = find_built(e, w)) != NULL) return TW_OK;
     pthread_mutex_lock(&e->building);
-    for (b = e->built; b != NULL; b = b->next)
-        if (gpu_same_text(&b->source, &w->source) && strcmp(b->source.entry, w->source.entry) == 0 && strcmp(b->options, w->options) == 0) break;
-    if (b == NULL && (b = calloc(1, sizeof *b)) == NULL) status = fail(TW_NO_MEMORY, "no memory for a compiled kernel");
-    if (b != NULL && b->function == NULL) {
-        b->source = w->source;
-        snprintf(b->options, sizeof b->options, "%s", w->options);
-        status = build(e, b, w);
-        if (status == TW_OK) {
-            b->next = e->built;
-            e->built = b;
-        } else {
-            free(b);
-            b = NULL;
-        }
-    }
+    if (find_built(e, w) == NULL) status = add_built(e, w);
     pthread_mutex_unlock(&e->building);
-    if (status == TW_OK) *out = b->function;
+    *out = status == TW_OK ? find_built(e, w) : NULL;
     return status;
 }
 
@@ -398,8 +449,6 @@ static tw_status cuda_prepare(engine *e, const plan *p, runnable *out)
     cu_function function = NULL;
     const wanted w = {p->source, p->options, p->row->gpu.dynamic_bytes};
     *out = (runnable){.plan = p};
-    if (e->pid != getpid()) return fail(TW_NO_DEVICE, "this cuda context was opened before fork(): the child must open its own, if CUDA was not "
-                                                      "used before");
     TRY(enter(e));
     tw_status status = find_or_build(e, &w, &function);
     if (status == TW_OK) status = take_lane(e, out);
@@ -533,6 +582,42 @@ static tw_status cuda_launch(engine *e, runnable *r, const buffer *a, const buff
     if (r->plan->problem.m == 0 || r->plan->problem.n == 0) return TW_OK;
     TRY(enter(e));
     return leave(e, launch(e, r, a, b, c));
+}
+
+/* A stream that is being captured records work and does none, and building is nothing to record. */
+static tw_status find_or_build_for(engine *e, const wanted *w, cu_stream stream, cu_function *out)
+{
+    int capturing = CU_CAPTURE_NONE;
+    if ((*out = find_built(e, w)) != NULL) return TW_OK;
+    CU_TRY(cuStreamIsCapturing, (stream, &capturing));
+    if (capturing != CU_CAPTURE_NONE)
+        return fail(TW_BUILD_FAILED, "launch.stream is being captured and %s%s%s is not built yet: tw_prepare() builds it before the capture",
+                    w->source.file, w->options[0] != '\0' ? " " : "", w->options);
+    return find_or_build(e, w, out);
+}
+
+static tw_status enqueue(engine *e, const plan *p, const tw_launch *to, const buffer *a, const buffer *b, const buffer *c)
+{
+    const wanted w = {p->source, p->options, p->row->gpu.dynamic_bytes};
+    runnable r = {.plan = p, .stream = to->stream};
+    cu_function function = NULL;
+    TRY(find_or_build_for(e, &w, to->stream, &function));
+    r.kernel = function;
+    return launch(e, &r, a, b, c);
+}
+
+/* The sentence for what the driver says of a stream that is not of this CUDA context: that some handle is not valid. */
+static tw_status check_owner(engine *e, cu_stream stream, tw_status status)
+{
+    cu_context owner = e->context;
+    if (status != TW_DEVICE_FAILED || e->cu->cuStreamGetCtx(stream, &owner) != CU_SUCCESS || owner == e->context) return status;
+    return fail(TW_BAD_ARGUMENT, "launch.stream is of another CUDA context than the one that this context works in");
+}
+
+static tw_status cuda_enqueue(engine *e, const plan *p, const tw_launch *to, const buffer *a, const buffer *b, const buffer *c)
+{
+    TRY(enter(e));
+    return leave(e, check_owner(e, to->stream, enqueue(e, p, to, a, b, c)));
 }
 
 static tw_status wait(engine *e, runnable *r)
@@ -693,6 +778,6 @@ static tw_status cuda_shared_bandwidth(engine *e, int tries, double *bytes_per_s
 const engine_ops cuda_engine = {
     .name = "cuda", .devices = cuda_devices, .state = cuda_state, .open = cuda_open, .describe = cuda_describe, .facts = cuda_facts,
     .prepare = cuda_prepare, .upload = cuda_upload, .launch = cuda_launch, .wait = cuda_wait, .download = cuda_download,
-    .release = cuda_release, .drop = cuda_drop, .resources = cuda_resources, .code = cuda_code, .peak_flops = cuda_peak_flops,
+    .release = cuda_release, .drop = cuda_drop, .enqueue = cuda_enqueue, .resources = cuda_resources, .code = cuda_code, .peak_flops = cuda_peak_flops,
     .bandwidth = cuda_bandwidth, .shared_bandwidth = cuda_shared_bandwidth, .close = cuda_close,
 };
