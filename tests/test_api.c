@@ -72,6 +72,11 @@ static void error_cases(void)
     expect_failure("b NULL", tw_gemm(NULL, &p, a, NULL, c), TW_BAD_ARGUMENT, "b is NULL, expected 5 x 4");
     expect_failure("c NULL", tw_gemm(NULL, &p, a, b, NULL), TW_BAD_ARGUMENT, "c is NULL, expected 3 x 4");
     expect_failure("a misaligned", tw_gemm(NULL, &p, (char *)a + 2, b, c), TW_BAD_ARGUMENT, "a is not aligned");
+    float product[3 * 4];
+    tw_problem placed = p;
+    device_places(&placed);
+    tw_status first = tw_gemm(NULL, &p, a, b, product), second = tw_gemm(NULL, &placed, a, b, product);
+    expect_failure("device memory, after host memory of this shape", first == TW_OK ? second : TW_OK, TW_NO_KERNEL, "the operands are in device memory");
     expect_failure("sgemm", tw_sgemm(NULL, TW_N, TW_N, 3, 4, 5, 1, a, 4, b, 4, 0, c, 4), TW_BAD_ARGUMENT, "lda is 4");
 
     tw_context *context = NULL;
@@ -289,6 +294,37 @@ static void tile_cases(void)
     tile_case("opencl_f32_r11_warp", 64, 0, 128, 16640, "its blocks have 256 threads, this device takes 128");
 }
 
+/* On a made-up sm_90, which kernel device operands at these addresses, rows lda, ldb, ldc apart, would have. */
+static void place_case(const char *what, const void *x, const void *y, const void *z, int64_t lda, int64_t ldb, int64_t ldc, bool mapped, const char *wide)
+{
+    const device_facts sm_90 = {.engine = "cuda", .threads = 1, .copies = true, .addresses = true, .sm = 90, .most_threads = 1024, .multiprocessors = 132,
+                                .tensor_maps = true, .local_bytes = 227 << 10, .largest_bytes = (int64_t)1 << 37};
+    tw_problem p, made = tw_problem_make(TW_F32, TW_N, TW_N, 200, 300, 100);
+    char reason[200] = "";
+    plan out = {0};
+    if (!tap_case("device operands: %s", what)) return;
+    made.place_a = made.place_b = made.place_c = TW_DEVICE;
+    made.lda = lda, made.ldb = ldb, made.ldc = ldc;
+    bool planned = problem_load(&made, x, y, z, &p) == TW_OK && plan_find(&p, &sm_90, NULL, &out) == TW_OK;
+    bool fits = planned && kernel_fits(kernel_named("cuda_f32_r12_async"), &p, &sm_90, 0, reason, sizeof reason);
+    tap_result(planned && fits == mapped && ((out.row->gpu.traits & GPU_TENSOR_MAPS) != 0) == mapped && strstr(out.options, wide) != NULL &&
+                   (mapped || strstr(reason, "the copy engine needs addresses and rows of A and B in multiples of 16 bytes") != NULL),
+               "%s %s: %s", planned ? out.row->lab.name : tw_error_text(), out.options, reason);
+}
+
+static void place_cases(void)
+{
+    static const _Alignas(256) float x[64] = {0};
+    place_case("even addresses and rows", x, x, x, 100, 300, 300, true, "-DWIDE=1");
+    place_case("C at an odd address", x, x, x + 1, 100, 300, 300, true, "-DWIDE=0");
+    place_case("C's rows odd", x, x, x, 100, 300, 301, true, "-DWIDE=0");
+    place_case("A at an odd address", x + 1, x, x, 100, 300, 300, false, "-DWIDE=0");
+    place_case("B at a multiple of 8 bytes", x, x + 2, x, 100, 300, 300, false, "-DWIDE=0");
+    place_case("A's rows odd", x, x, x, 101, 300, 300, false, "-DWIDE=0");
+    place_case("B's rows a multiple of 8 bytes", x, x, x, 100, 302, 300, false, "-DWIDE=0");
+    place_case("everything at 16 bytes", x + 4, x + 4, x + 4, 104, 304, 304, true, "-DWIDE=1");
+}
+
 /* Is the plan for a context, which may be a kept one, what would be made without any? */
 static bool as_made_anew(const tw_problem *p, device_facts device, uint64_t context)
 {
@@ -466,6 +502,7 @@ int main(int argc, char **argv)
     context_cases();
     table_cases();
     plan_cases();
+    place_cases();
     kept_plans();
     tier_cases();
     return tap_finish();

@@ -8,7 +8,7 @@ source=$(cd "$(dirname "$0")" && pwd)
 compiler=$(sed -n 's/^CMAKE_C_COMPILER:[A-Z]*=//p' "$build/CMakeCache.txt" 2>/dev/null)
 libdir=$(sed -n 's/^CMAKE_INSTALL_LIBDIR:[A-Z]*=//p' "$build/CMakeCache.txt" 2>/dev/null)
 
-cases='staged_files static_names header_stands_alone pkg_config_shared pkg_config_static pkg_config_blas cmake_package program_runs_from_anywhere'
+cases='staged_files static_names header_stands_alone readme_compiles pkg_config_shared pkg_config_static pkg_config_blas cmake_package program_runs_from_anywhere'
 # shellcheck disable=SC2086 # words on purpose
 case " $* " in *' --list '*) printf '%s\n' $cases && exit 0 ;; esac
 
@@ -46,6 +46,15 @@ header_stands_alone() {
         "$compiler" -std=c99 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -I"$tree/include" "$work/header.c" || return 1
         command -v c++ >/dev/null || continue
         c++ -x c++ -std=c++11 -Wall -Wextra -Werror -fsyntax-only -I"$tree/include" "$work/header.c" || return 1
+    done
+}
+
+# Each C example of the README, by itself.
+readme_compiles() {
+    awk -v folder="$work" '/^```c$/ { inside = 1; number++; next } /^```/ { inside = 0 } inside { print > (folder "/readme" number ".c") }' "$source/../README.md"
+    [ -s "$work/readme2.c" ] || { echo "README.md has lost its examples in C" && return 1; }
+    for example in "$work"/readme*.c; do
+        "$compiler" -std=c99 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -I"$tree/include" "$example" || return 1
     done
 }
 

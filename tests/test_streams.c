@@ -1,0 +1,531 @@
+/* test_streams.c - CUDA's device memory, streams, contexts and graphs in their caller's hands, on a device: every alignment and leading dimension
+ * between bytes that nobody may touch, several streams, threads and contexts, capture and replay. C has the very bits of a product of host memory.
+ * Skipped, and counted, where there is no CUDA device. test_faults.c has what can be seen without one. */
+#include <inttypes.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cuda_caller.h"
+#include "element.h"
+#include "tap.h"
+#include "tilewright_lab.h"
+
+enum { GUARD = 512, MOST_OPERANDS = 3 };
+
+static caller me;
+static tw_context *context; /* on the device's primary context */
+static cu_context primary;
+static char refusal[300];   /* why there is none */
+
+#define CU(call)                                                                                                       \
+    do {                                                                                                               \
+        cu_result error_ = (call);                                                                                     \
+        if (error_ != CU_SUCCESS) return broken(#call, error_);                                                        \
+    } while (0)
+
+static _Thread_local char why[1024]; /* the last thing that was wrong */
+
+static bool broken(const char *call, cu_result error)
+{
+    snprintf(why, sizeof why, "%s failed with %s (%d)", call, cu_error_name(me.cu, error), error);
+    return false;
+}
+
+static bool refused(const char *call)
+{
+    snprintf(why, sizeof why, "%s: %s", call, tw_error_text());
+    return false;
+}
+
+/* The library's calls and ours run in the context that is current. */
+static cu_stream new_stream(void)
+{
+    cu_stream stream = NULL;
+    me.cuStreamCreateWithPriority(&stream, CALLER_NON_BLOCKING, 0);
+    return stream;
+}
+
+/* ---- operands ---- */
+
+/* One operand on the device and, byte for byte, what it has to be: guards and padding are NaN in every type. */
+typedef struct matrix {
+    int64_t rows, cols, ld;
+    size_t element_bytes, offset, bytes; /* of element 0 in the allocation; of all of it */
+    unsigned char *image;
+    cu_pointer memory;
+} matrix;
+
+typedef struct operands {
+    tw_problem problem;
+    matrix x[MOST_OPERANDS];
+} operands;
+
+static size_t bytes_of(tw_dtype dtype) { return (size_t)tw_lab_dtype_of(dtype)->bytes; }
+static void *at(const matrix *x) { return (void *)(uintptr_t)(x->memory + x->offset); }
+
+/* Small integers: products and sums are exact in every order. */
+static double value(int64_t i, int64_t j, int which) { return (double)((i * 5 + j * 3 + i * j + which) % 7 - 3); }
+
+static bool matrix_make(matrix *x, int64_t rows, int64_t cols, int64_t ld, tw_dtype dtype, size_t offset, int which)
+{
+    *x = (matrix){.rows = rows, .cols = cols, .ld = ld, .element_bytes = bytes_of(dtype), .offset = GUARD + offset};
+    x->bytes = x->offset + (size_t)(rows * ld) * x->element_bytes + GUARD;
+    x->image = malloc(x->bytes);
+    if (x->image == NULL) return false;
+    memset(x->image, 0xff, x->bytes);
+    for (int64_t i = 0; which >= 0 && i < rows; i++)
+        for (int64_t j = 0; j < cols; j++) {
+            double element = value(i, j, which);
+            element_of(dtype)->store(x->image + x->offset, i * ld + j, 1, &element);
+        }
+    CU(me.cu->cuMemAlloc_v2(&x->memory, x->bytes));
+    CU(me.cu->cuMemcpyHtoD_v2(x->memory, x->image, x->bytes));
+    return true;
+}
+
+static void operands_free(operands *o)
+{
+    for (int i = 0; i < MOST_OPERANDS; i++) {
+        if (o->x[i].memory != 0) me.cu->cuMemFree_v2(o->x[i].memory);
+        free(o->x[i].image);
+    }
+}
+
+/* Operands for p, each `offset` bytes beyond a multiple of 256; C is NaN where it is not read. */
+static bool operands_make(operands *o, const tw_problem *p, const size_t offset[3])
+{
+    memset(o, 0, sizeof *o);
+    o->problem = *p;
+    o->problem.place_a = o->problem.place_b = o->problem.place_c = TW_DEVICE;
+    bool a_turned = p->op_a == TW_T, b_turned = p->op_b == TW_T;
+    return matrix_make(&o->x[0], a_turned ? p->k : p->m, a_turned ? p->m : p->k, p->lda, p->dtype, offset[0], 0) &&
+           matrix_make(&o->x[1], b_turned ? p->n : p->k, b_turned ? p->k : p->n, p->ldb, p->dtype, offset[1], 1) &&
+           matrix_make(&o->x[2], p->m, p->n, p->ldc, element_of(p->dtype)->result, offset[2], p->beta != 0 ? 2 : -1);
+}
+
+/* Bring the images to what they must be after the product: that of host memory. */
+static bool expect_product(operands *o, tw_context *by)
+{
+    tw_problem p = o->problem;
+    p.place_a = p.place_b = p.place_c = TW_HOST;
+    return tw_gemm(by, &p, o->x[0].image + o->x[0].offset, o->x[1].image + o->x[1].offset, o->x[2].image + o->x[2].offset) == TW_OK || refused("tw_gemm");
+}
+
+/* All bytes of the three allocations, guards and padding included. */
+static bool as_expected(const operands *o)
+{
+    bool same = true;
+    for (int q = 0; same && q < MOST_OPERANDS; q++) {
+        const matrix *x = &o->x[q];
+        unsigned char *found = malloc(x->bytes);
+        if (found == NULL) return false;
+        if (me.cu->cuMemcpyDtoH_v2(found, x->memory, x->bytes) != CU_SUCCESS) same = broken("cuMemcpyDtoH", 1);
+        for (size_t i = 0; same && i < x->bytes; i++) {
+            if (found[i] == x->image[i]) continue;
+            int64_t element = ((int64_t)i - (int64_t)x->offset) / (int64_t)x->element_bytes;
+            snprintf(why, sizeof why, "byte %zu of %c's allocation (row %" PRId64 ", column %" PRId64 " of %" PRId64 " x %" PRId64 ", rows %" PRId64
+                     " apart) is %02x, expected %02x", i, "ABC"[q], element / x->ld, element % x->ld, x->rows, x->cols, x->ld, found[i], x->image[i]);
+            same = false;
+        }
+        free(found);
+    }
+    return same;
+}
+
+static bool enqueue(tw_context *by, const operands *o, cu_stream stream)
+{
+    const tw_launch launch = {.size = sizeof launch, .stream = stream};
+    return tw_enqueue(by, &o->problem, at(&o->x[0]), at(&o->x[1]), at(&o->x[2]), &launch) == TW_OK || refused("tw_enqueue");
+}
+
+static bool wait_for(cu_stream stream)
+{
+    CU(me.cu->cuStreamSynchronize(stream));
+    return true;
+}
+
+/* Name a case that needs the device, with its primary context current. */
+static bool device_case(const char *name)
+{
+    if (!tap_case("%s", name)) return false;
+    snprintf(why, sizeof why, "no reason was given");
+    if (context == NULL) tap_skip(refusal);
+    return context != NULL;
+}
+
+static void verdict(bool passed)
+{
+    tap_result(passed, "%s", why);
+}
+
+/* ---- addresses and leading dimensions ---- */
+
+static tw_problem problem_of(tw_dtype dtype, tw_op op_a, tw_op op_b, int64_t m, int64_t n, int64_t k, int64_t pad)
+{
+    tw_problem p = tw_problem_make(dtype, op_a, op_b, m, n, k);
+    p.lda += pad, p.ldb += pad, p.ldc += pad;
+    return p;
+}
+
+/* One product, where a type whose only kernel does not take these addresses may say so and touch nothing. */
+static bool product(const tw_problem *p, const size_t offset[3], cu_stream stream, bool may_refuse)
+{
+    operands o;
+    bool made = operands_make(&o, p, offset), right = false;
+    const tw_launch launch = {.size = sizeof launch, .stream = stream};
+    if (made) {
+        tw_status status = tw_enqueue(context, &o.problem, at(&o.x[0]), at(&o.x[1]), at(&o.x[2]), &launch);
+        bool refused_it = status == TW_NO_KERNEL && may_refuse && strstr(tw_error_text(), "no kernel fits: ") != NULL;
+        right = refused_it || ((status == TW_OK || refused("tw_enqueue")) && expect_product(&o, context));
+        right = right && wait_for(stream) && as_expected(&o);
+    }
+    operands_free(&o);
+    return right;
+}
+
+static void address_cases(tw_dtype dtype)
+{
+    static const int64_t pads[] = {0, 1, 2, 3, 4, 8};
+    static const size_t offsets[] = {0, 2, 4, 8, 16, 32, 64, 128};
+    static const int64_t shapes[][3] = {{131, 136, 72}, {64, 256, 16}, {1, 129, 65}};
+    size_t element = bytes_of(dtype);
+    for (size_t i = 0; i < sizeof offsets / sizeof *offsets; i++)
+        for (size_t j = 0; j < sizeof pads / sizeof *pads; j++) {
+            char name[120];
+            if (offsets[i] % element != 0) continue;
+            snprintf(name, sizeof name, "%s at %zu bytes beyond a multiple of 256, rows padded by %" PRId64, tw_lab_dtype_of(dtype)->name, offsets[i], pads[j]);
+            if (!device_case(name)) continue;
+            cu_stream stream = new_stream();
+            bool right = true;
+            for (int which = 0; right && which < 4 * 3 * 2 * 4; which++) { /* ops, shapes, beta, which operands are moved */
+                const int64_t *s = shapes[which / 4 % 3];
+                tw_problem p = problem_of(dtype, (tw_op)(which / 2 % 2), (tw_op)(which % 2), s[0], s[1], s[2], pads[j]);
+                int moved = which / 24;
+                size_t of_c = offsets[i] % 4 == 0 ? offsets[i] : 4; /* whose elements are of 4 bytes */
+                const size_t offset[3] = {moved == 0 || moved == 3 ? offsets[i] : 0, moved == 1 || moved == 3 ? offsets[i] : 0, moved >= 2 ? of_c : 0};
+                p.alpha = 2, p.beta = which / 12 % 2 ? -1 : 0;
+                if (dtype != TW_F32 && (p.op_a != TW_N || p.op_b != TW_N)) continue;
+                right = product(&p, offset, stream, dtype != TW_F32);
+            }
+            me.cu->cuStreamDestroy_v2(stream);
+            verdict(right);
+        }
+}
+
+/* A type that is multiplied at all is where addresses and rows are even. */
+static void aligned_case(tw_dtype dtype)
+{
+    char name[80];
+    snprintf(name, sizeof name, "%s at even addresses is multiplied as tw_gemm does, or neither is", tw_lab_dtype_of(dtype)->name);
+    if (!device_case(name)) return;
+    tw_problem p = problem_of(dtype, TW_N, TW_N, 256, 512, 128, 0), host = p;
+    p.place_a = p.place_b = p.place_c = TW_DEVICE;
+    verdict(tw_prepare(context, &p) == tw_prepare(context, &host) || refused("tw_prepare"));
+}
+
+static void scale_case(double alpha, int64_t k, double beta)
+{
+    char name[80];
+    snprintf(name, sizeof name, "alpha %g, k %" PRId64 ", beta %g: A and B are not there", alpha, k, beta);
+    if (!device_case(name)) return;
+    static const size_t offset[3] = {4, 4, 4};
+    operands o;
+    cu_stream stream = new_stream();
+    tw_problem p = problem_of(TW_F32, TW_N, TW_N, 130, 75, k, 1);
+    p.alpha = alpha, p.beta = beta;
+    const tw_launch launch = {.size = sizeof launch, .stream = stream};
+    bool right = operands_make(&o, &p, offset);
+    right = right && (tw_enqueue(context, &o.problem, NULL, NULL, at(&o.x[2]), &launch) == TW_OK || refused("tw_enqueue")) && wait_for(stream);
+    right = right && expect_product(&o, context) && as_expected(&o);
+    operands_free(&o);
+    me.cu->cuStreamDestroy_v2(stream);
+    verdict(right);
+}
+
+/* The call that waits takes device memory too, and the lab's runs do. */
+static void waiting_case(const char *kernel)
+{
+    char name[120];
+    snprintf(name, sizeof name, "device memory and %s", kernel != NULL ? kernel : "tw_gemm");
+    if (!device_case(name)) return;
+    static const size_t offset[3] = {0, 0, 0};
+    operands o;
+    tw_lab_run *run = NULL;
+    const tw_lab_choice choice = {.kernel = kernel};
+    tw_problem p = problem_of(TW_F32, TW_N, TW_N, 200, 132, 64, 0);
+    bool right = operands_make(&o, &p, offset);
+    if (right && kernel == NULL) right = tw_gemm(context, &o.problem, at(&o.x[0]), at(&o.x[1]), at(&o.x[2])) == TW_OK || refused("tw_gemm");
+    if (right && kernel != NULL) {
+        right = (tw_lab_run_open(context, &choice, &o.problem, at(&o.x[0]), at(&o.x[1]), at(&o.x[2]), &run) == TW_OK && tw_lab_run_once(run, NULL) == TW_OK) ||
+                refused("tw_lab_run");
+        tw_lab_run_close(run);
+    }
+    right = right && expect_product(&o, context) && as_expected(&o);
+    operands_free(&o);
+    verdict(right);
+}
+
+/* ---- streams, threads, contexts ---- */
+
+enum { ROUNDS = 20 };
+
+/* Many products in turns on two streams, none waited for between. */
+static void two_streams_case(void)
+{
+    if (!device_case("two streams in turns")) return;
+    static const size_t offset[3] = {0, 4, 8};
+    operands o[2];
+    cu_stream streams[2] = {new_stream(), new_stream()};
+    tw_problem p = problem_of(TW_F32, TW_N, TW_T, 300, 200, 150, 0), q = problem_of(TW_F32, TW_T, TW_N, 129, 257, 333, 3);
+    bool first = operands_make(&o[0], &p, offset), second = operands_make(&o[1], &q, offset), right = first && second;
+    for (int i = 0; right && i < 2 * ROUNDS; i++) right = enqueue(context, &o[i % 2], streams[i % 2]);
+    for (int i = 0; i < 2; i++) right = right && wait_for(streams[i]) && expect_product(&o[i], context) && as_expected(&o[i]);
+    for (int i = 0; i < 2; i++) operands_free(&o[i]), me.cu->cuStreamDestroy_v2(streams[i]);
+    verdict(right);
+}
+
+/* One of two threads; with a CUDA context of its own, or sharing ours. */
+typedef struct worker {
+    bool own;
+    int number;
+    bool right;
+    char why[sizeof why];
+} worker;
+
+static bool work(const worker *w, tw_context *by)
+{
+    static const size_t offset[3] = {0, 0, 4};
+    operands o;
+    cu_stream stream = new_stream();
+    tw_problem p = problem_of(TW_F32, TW_N, TW_N, 257 + w->number, 130, 65 + w->number, w->number);
+    bool right = operands_make(&o, &p, offset);
+    for (int i = 0; right && i < ROUNDS; i++) right = enqueue(by, &o, stream);
+    right = right && wait_for(stream) && expect_product(&o, by) && as_expected(&o);
+    operands_free(&o);
+    me.cu->cuStreamDestroy_v2(stream);
+    return right;
+}
+
+static void *work_in_thread(void *argument)
+{
+    worker *w = argument;
+    cu_context mine = primary, found = NULL;
+    tw_context *by = context;
+    if (w->own)
+        me.cuCtxCreate_v2(&mine, 0, 0);
+    else
+        me.cu->cuCtxPushCurrent_v2(mine);
+    tw_options options = {.size = sizeof options, .engine = "cuda", .device_context = mine};
+    bool right = !w->own || tw_open(&options, &by) == TW_OK || refused("tw_open");
+    if (right) right = work(w, by);
+    snprintf(w->why, sizeof w->why, "%s", why);
+    if (w->own) tw_close(by);
+    me.cuCtxGetCurrent(&found);
+    if (found != mine) right = false, snprintf(w->why, sizeof w->why, "another context is current than before");
+    me.cu->cuCtxPopCurrent_v2(&found);
+    if (w->own) me.cuCtxDestroy_v2(mine);
+    w->right = right;
+    return NULL;
+}
+
+static void threads_case(bool own)
+{
+    if (!device_case(own ? "two threads, each with a context of its own" : "two threads, one context, a stream each")) return;
+    pthread_t threads[2];
+    worker workers[2] = {{.own = own, .number = 0}, {.own = own, .number = 1}};
+    for (int i = 0; i < 2; i++) pthread_create(&threads[i], NULL, work_in_thread, &workers[i]);
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+    snprintf(why, sizeof why, "thread 0: %.400s; thread 1: %.400s", workers[0].why, workers[1].why);
+    verdict(workers[0].right && workers[1].right);
+}
+
+static void foreign_case(void)
+{
+    if (!device_case("a stream of another context is refused")) return;
+    static const size_t offset[3] = {0, 0, 0};
+    operands o;
+    cu_context other = NULL, popped;
+    me.cuCtxCreate_v2(&other, 0, 0);
+    cu_stream foreign = new_stream();
+    me.cu->cuCtxPopCurrent_v2(&popped);
+    tw_problem p = problem_of(TW_F32, TW_N, TW_N, 64, 64, 64, 0);
+    const tw_launch launch = {.size = sizeof launch, .stream = foreign};
+    bool right = operands_make(&o, &p, offset);
+    if (right) {
+        tw_status status = tw_enqueue(context, &o.problem, at(&o.x[0]), at(&o.x[1]), at(&o.x[2]), &launch);
+        right = status == TW_BAD_ARGUMENT && strstr(tw_error_text(), "another CUDA context") != NULL;
+        if (!right) snprintf(why, sizeof why, "%s: %s", tw_status_name(status), tw_error_text());
+        right = right && enqueue(context, &o, NULL) && wait_for(NULL) && expect_product(&o, context) && as_expected(&o); /* nothing is spoilt */
+    }
+    operands_free(&o);
+    me.cuCtxDestroy_v2(other);
+    verdict(right);
+}
+
+/* The stream stands still until the flag is set, so that whoever waits for it does not return before. */
+static void hold(void *flag)
+{
+    while (!atomic_load((atomic_bool *)flag)) sched_yield();
+}
+
+static void returns_case(void)
+{
+    if (!device_case("tw_enqueue returns before the stream has come to it")) return;
+    static const size_t offset[3] = {0, 0, 0};
+    static atomic_bool flag;
+    operands o;
+    cu_stream stream = new_stream();
+    tw_problem p = problem_of(TW_F32, TW_N, TW_N, 128, 128, 128, 0);
+    bool right = operands_make(&o, &p, offset) && (tw_prepare(context, &o.problem) == TW_OK || refused("tw_prepare"));
+    right = right && me.cuLaunchHostFunc(stream, hold, &flag) == CU_SUCCESS && enqueue(context, &o, stream);
+    atomic_store(&flag, true);
+    right = wait_for(stream) && right && expect_product(&o, context) && as_expected(&o);
+    operands_free(&o);
+    me.cu->cuStreamDestroy_v2(stream);
+    verdict(right);
+}
+
+/* ---- graphs ---- */
+
+static bool replay(void *graph, cu_stream stream, operands *o)
+{
+    void *ready = NULL;
+    CU(me.cuGraphInstantiateWithFlags(&ready, graph, 0));
+    bool right = true;
+    for (int i = 0; right && i < 3; i++) { /* C grows by A B each time */
+        right = me.cuGraphLaunch(ready, stream) == CU_SUCCESS && wait_for(stream) && expect_product(o, context) && as_expected(o);
+    }
+    me.cuGraphExecDestroy(ready);
+    return right;
+}
+
+/* Begin a capture on a new stream. A problem that is not prepared is refused and the capture goes on; a prepared one is captured and replayed. */
+static bool capture(operands *o, const tw_problem *unprepared, int mode)
+{
+    void *graph = NULL;
+    cu_stream stream = new_stream();
+    const tw_launch launch = {.size = sizeof launch, .stream = stream};
+    if (tw_prepare(context, &o->problem) != TW_OK) return refused("tw_prepare");
+    CU(me.cuStreamBeginCapture_v2(stream, mode));
+    bool right = true;
+    if (unprepared != NULL) {
+        right = tw_enqueue(context, unprepared, at(&o->x[0]), at(&o->x[1]), at(&o->x[2]), &launch) == TW_BUILD_FAILED &&
+                strstr(tw_error_text(), "tw_prepare() builds it before the capture") != NULL;
+        if (!right) refused("an unprepared tw_enqueue while captured");
+    }
+    right = right && enqueue(context, o, stream);
+    CU(me.cuStreamEndCapture(stream, &graph));
+    right = right && as_expected(o) && replay(graph, stream, o); /* recorded, not run */
+    me.cuGraphDestroy(graph);
+    me.cu->cuStreamDestroy_v2(stream);
+    return right;
+}
+
+static void capture_case(const char *what, int64_t pad, bool with_unprepared, int mode)
+{
+    static const size_t offset[3] = {0, 0, 0};
+    char name[120];
+    snprintf(name, sizeof name, "captured and replayed: %s", what);
+    if (!device_case(name)) return;
+    operands o;
+    tw_options options = {.size = sizeof options, .engine = "cuda", .device_context = primary};
+    tw_context *fresh = NULL, *before = context;
+    tw_problem p = problem_of(TW_F32, TW_N, TW_N, 260, 140, 96, pad), unprepared = problem_of(TW_F32, TW_T, TW_T, 64, 64, 64, 0);
+    unprepared.place_a = unprepared.place_b = unprepared.place_c = TW_DEVICE;
+    p.beta = 1;
+    bool right = operands_make(&o, &p, offset) && (tw_open(&options, &fresh) == TW_OK || refused("tw_open"));
+    if (right) context = fresh; /* which has built nothing */
+    right = right && capture(&o, with_unprepared ? &unprepared : NULL, mode);
+    context = before;
+    tw_close(fresh);
+    operands_free(&o);
+    verdict(right);
+}
+
+/* ---- a context that is lost ---- */
+
+/* In a process of its own: a product of memory that is not there ends the CUDA context; each call after that says so, and nothing hangs. */
+static int lose_context(void)
+{
+    const char *missing;
+    cu_context mine = NULL;
+    tw_context *by = NULL;
+    alarm(60);
+    if (!caller_load(&me, &missing) || me.cuCtxCreate_v2(&mine, 0, 0) != CU_SUCCESS) return 1;
+    tw_options options = {.size = sizeof options, .engine = "cuda", .device_context = mine};
+    cu_stream stream = new_stream();
+    const tw_launch launch = {.size = sizeof launch, .stream = stream};
+    tw_problem p = tw_problem_make(TW_F32, TW_T, TW_T, 64, 64, 64);
+    p.place_a = p.place_b = p.place_c = TW_DEVICE;
+    void *nowhere = (void *)(uintptr_t)4096;
+    if (tw_open(&options, &by) != TW_OK || tw_enqueue(by, &p, nowhere, nowhere, nowhere, &launch) != TW_OK) return 2;
+    if (me.cu->cuStreamSynchronize(stream) == CU_SUCCESS) return 3;
+    if (tw_enqueue(by, &p, nowhere, nowhere, nowhere, &launch) != TW_DEVICE_FAILED || strstr(tw_error_text(), "the CUDA context was ended") == NULL) return 4;
+    float a[4] = {1, 2, 3, 4}, b[4] = {1, 0, 0, 1}, c[4] = {0};
+    if (tw_sgemm(by, TW_N, TW_N, 2, 2, 2, 1, a, 2, b, 2, 0, c, 2) != TW_DEVICE_FAILED) return 5;
+    tw_close(by);
+    if (tw_sgemm(NULL, TW_N, TW_N, 2, 2, 2, 1, a, 2, b, 2, 0, c, 2) != TW_OK || memcmp(a, c, sizeof a) != 0) return 6;
+    return 0;
+}
+
+static void lost_case(void)
+{
+    int status = 0;
+    if (!device_case("a context that a kernel has ended is told as lost, and the cpu engine goes on")) return;
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        execl("/proc/self/exe", "test_streams", "--lose-context", (char *)NULL);
+        _exit(127);
+    }
+    bool ended = pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status);
+    snprintf(why, sizeof why, "the child %s %d, expected 0 (lose_context() has the numbers)", ended ? "returned" : "was ended by signal",
+             ended ? WEXITSTATUS(status) : WTERMSIG(status));
+    verdict(ended && WEXITSTATUS(status) == 0);
+}
+
+/* ---- */
+
+static void open_device(void)
+{
+    const char *missing;
+    cu_device device;
+    tw_options options = {.size = sizeof options, .engine = "cuda"};
+    if (tw_open(&options, &context) != TW_OK)
+        snprintf(refusal, sizeof refusal, "no cuda device: %.250s", tw_error_text());
+    else if (!caller_load(&me, &missing))
+        snprintf(refusal, sizeof refusal, "this driver has no %s", missing), tw_close(context), context = NULL;
+    else if (me.cu->cuDeviceGet(&device, 0) != CU_SUCCESS || me.cu->cuDevicePrimaryCtxRetain(&primary, device) != CU_SUCCESS ||
+             me.cu->cuCtxPushCurrent_v2(primary) != CU_SUCCESS)
+        snprintf(refusal, sizeof refusal, "device 0 gives no primary context"), tw_close(context), context = NULL;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[1], "--lose-context") == 0) return lose_context();
+    tap_start(argc, argv);
+    if (!tap.list) open_device();
+    address_cases(TW_F32);
+    address_cases(TW_BF16);
+    address_cases(TW_F16);
+    for (int i = 0; i < 3; i++) aligned_case((tw_dtype[]){TW_F32, TW_BF16, TW_F16}[i]);
+    scale_case(1, 0, 2), scale_case(0, 33, -1), scale_case(1, 0, 0), scale_case(0, 33, 0);
+    waiting_case(NULL);
+    waiting_case("cuda_f32_r01_naive");
+    waiting_case("cuda_f32_r11_warp");
+    two_streams_case();
+    threads_case(false);
+    threads_case(true);
+    foreign_case();
+    returns_case();
+    capture_case("rows as they are", 0, false, CALLER_CAPTURE_GLOBAL);
+    capture_case("odd rows", 1, false, CALLER_CAPTURE_GLOBAL);
+    capture_case("after another that was refused", 0, true, CALLER_CAPTURE_GLOBAL);
+    lost_case();
+    tw_close(context);
+    return tap_finish();
+}
