@@ -103,7 +103,8 @@ typedef struct tw_options {
     int32_t device;              /* index within the engine */
     const char *engine;          /* "cpu", "opencl", "cuda"; NULL or "auto": cpu */
     const char *instruction_set; /* CPU: use no more than "base", "avx2" or "avx512"; NULL: TILEWRIGHT_CPU, else all */
-    int32_t threads;             /* 0: TILEWRIGHT_THREADS, else OMP_NUM_THREADS, else affinity mask and cgroup quota */
+    int32_t threads;             /* 0: TILEWRIGHT_THREADS, else OMP_NUM_THREADS, else affinity mask and cgroup quota
+                                    (cpu). cuda: that copy large operands, at most 16; 0: 8, or as many as there are processors */
     void *device_context;        /* CUDA: a CUcontext to work in, which stays its owner's; NULL: the device's primary one */
 } tw_options;
 

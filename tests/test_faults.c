@@ -78,6 +78,31 @@ static tw_status run_spaced(tw_context *context)
     return status;
 }
 
+/* A C of so many rows and columns, `pad` elements between rows, goes up and comes back as it was, the padding included. */
+static tw_status run_large_c(tw_context *context, int64_t rows, int64_t cols, int64_t pad)
+{
+    static const float little[4096];
+    size_t count = (size_t)(rows * (cols + pad));
+    float *c = malloc(2 * count * sizeof *c), *b = calloc((size_t)cols, sizeof *b);
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, rows, cols, 1);
+    p.ldc += pad, p.beta = 1;
+    if (c == NULL || b == NULL) exit(98);
+    for (size_t i = 0; i < count; i++) c[i] = c[count + i] = (float)(i * 7919 % 1000003);
+    tw_status status = tw_gemm(context, &p, little, b, c);
+    if (status == TW_OK && memcmp(c, c + count, count * sizeof *c) != 0) puts("C came back changed");
+    free(c), free(b);
+    return status;
+}
+
+/* Rows shorter than a piece of a copy, without and with padding, of an odd length; rows longer; one row. */
+static tw_status run_large(tw_context *context)
+{
+    tw_status status = run_large_c(context, 1500, 3000, 0);
+    if (status == TW_OK) status = run_large_c(context, 1501, 3001, 5);
+    if (status == TW_OK) status = run_large_c(context, 3, 1700001, 2);
+    return status == TW_OK ? run_large_c(context, 1, 5000001, 0) : status;
+}
+
 static void tell_skinny(tw_context *context, const char *engine)
 {
     char kernel[64];
@@ -137,7 +162,8 @@ static int child(const char *engine)
     char text[1024] = "";
     double rate;
     int32_t count = -1;
-    tw_options options = {.size = sizeof options, .engine = engine};
+    const char *large = getenv("FAULTS_LARGE"); /* so many threads copy */
+    tw_options options = {.size = sizeof options, .engine = engine, .threads = large != NULL && strcmp(engine, "cuda") == 0 ? atoi(large) : 0};
     tw_context *context = NULL;
     alarm(120);
     if (getenv("FAULTS_DROP") != NULL && geteuid() == 0) drop_privileges();
@@ -158,6 +184,7 @@ static int child(const char *engine)
         tell("spaced", run_spaced(context));
         tell_skinny(context, engine);
         tell_plan(context);
+        if (large != NULL) tell("large", run_large(context));
         if (getenv("FAULTS_THREADS") != NULL) tell("threads", run_threads(context));
         tell("peak", tw_lab_peak_flops(context, TW_F32, 1, 1, &rate));
         tell("bandwidth", tw_lab_bandwidth(context, 1 << 20, 1, 1, &rate));
@@ -558,6 +585,23 @@ static void telling_cases(void)
     }
 }
 
+/* Each thread has two pieces of pinned memory, kept for the next copy. */
+static void large_cases(void)
+{
+    outcome o;
+    char text[1024];
+    for (int threads = 1; threads <= 16; threads += 5) {
+        if (!tap_case("cuda: large operands are copied through pinned memory by %d threads", threads)) continue;
+        char variable[32];
+        snprintf(variable, sizeof variable, "FAULTS_LARGE=%d", threads);
+        run_child("cuda", "cuda:nvrtc", (const char *const[]){variable, NULL}, &o);
+        int pieces = logged("cuMemcpyDtoHAsync_v2"), pinned = logged("cuMemHostAlloc"), streams_made = logged("cuStreamCreate");
+        bool right = sane(&o) && told(&o, "large", text) == TW_OK && pieces >= 4 * 8 && pinned >= 2 && pinned <= 2 * threads;
+        right = right && logged("cuMemFreeHost") == pinned && logged("cuStreamDestroy_v2") == streams_made;
+        tap_result(right, "%d pieces came down through %d buffers; exit %d:\n%s", pieces, pinned, o.exit, o.text);
+    }
+}
+
 /* A stream and its events are made once for all calls one after the other, and once for each of those that run at a time. */
 static void lane_cases(void)
 {
@@ -674,7 +718,7 @@ static const char *const opencl_calls[] = {
 /* Calls whose failure need not end anything: names and numbers that are only told, and what gives things back. */
 static const char may_fail[] = " cuGetErrorName cuGetErrorString cuDeviceGetName cuDeviceGetAttribute cuDeviceTotalMem_v2 cuCtxPopCurrent_v2 "
                                "cuDevicePrimaryCtxRelease_v2 cuStreamDestroy_v2 cuEventDestroy_v2 cuMemFree_v2 cuModuleUnload cuFuncSetAttribute "
-                               "cuFuncGetAttribute cuOccupancyMaxActiveBlocksPerMultiprocessor nvrtcDestroyProgram nvrtcGetProgramLogSize "
+                               "cuMemFreeHost cuFuncGetAttribute cuOccupancyMaxActiveBlocksPerMultiprocessor nvrtcDestroyProgram nvrtcGetProgramLogSize "
                                "nvrtcGetProgramLog nvrtcGetPTXSize nvrtcGetPTX clGetPlatformInfo clGetDeviceInfo clReleaseContext "
                                "clReleaseCommandQueue clReleaseMemObject clCreateProgramWithBinary clGetProgramInfo clGetProgramBuildInfo "
                                "clReleaseProgram clReleaseKernel clReleaseEvent clFinish ";
@@ -683,7 +727,7 @@ static const char may_fail[] = " cuGetErrorName cuGetErrorString cuDeviceGetName
 static const struct {
     const char *made[2], *released;
 } pairs[] = {
-    {{"cuMemAlloc_v2"}, "cuMemFree_v2"}, {{"cuStreamCreate"}, "cuStreamDestroy_v2"}, {{"cuEventCreate"}, "cuEventDestroy_v2"},
+    {{"cuMemAlloc_v2"}, "cuMemFree_v2"}, {{"cuMemHostAlloc"}, "cuMemFreeHost"}, {{"cuStreamCreate"}, "cuStreamDestroy_v2"}, {{"cuEventCreate"}, "cuEventDestroy_v2"},
     {{"cuModuleLoadData"}, "cuModuleUnload"}, {{"cuDevicePrimaryCtxRetain"}, "cuDevicePrimaryCtxRelease_v2"},
     {{"cuCtxPushCurrent_v2"}, "cuCtxPopCurrent_v2"}, {{"nvrtcCreateProgram"}, "nvrtcDestroyProgram"},
     {{"clCreateContext"}, "clReleaseContext"}, {{"clCreateCommandQueue"}, "clReleaseCommandQueue"}, {{"clCreateBuffer"}, "clReleaseMemObject"},
@@ -705,7 +749,7 @@ static bool all_given_back(const char *failing, char why[256])
 /* Did one of the lines tell a failure, and does its sentence name the call? */
 static bool failure_told(const outcome *o, const char *call, char text[1024])
 {
-    static const char *const lines[] = {"open", "run", "gemm", "spaced", "peak", "bandwidth", "shared", "workspace", "prepare", "enqueue", "captured too early"};
+    static const char *const lines[] = {"open", "run", "gemm", "spaced", "large", "peak", "bandwidth", "shared", "workspace", "prepare", "enqueue", "captured too early"};
     char name[64];
     snprintf(name, sizeof name, "%.*s", (int)(strstr(call, "_v2") != NULL ? strstr(call, "_v2") - call : (long)strlen(call)), call);
     text[0] = '\0';
@@ -723,7 +767,7 @@ static void call_case(const char *engine, const char *folders, const char *call,
     else
         snprintf(variable, sizeof variable, "FAKES=%s=%d", call, error);
     if (!tap_case("%s: %s", engine, variable + 6)) return;
-    run_child(engine, folders, (const char *const[]){variable, NULL}, &o);
+    run_child(engine, folders, (const char *const[]){variable, strcmp(engine, "cuda") == 0 ? "FAULTS_LARGE=3" : NULL, NULL}, &o);
     char word[64], failed[64];
     snprintf(word, sizeof word, " %s ", call);
     snprintf(failed, sizeof failed, "failed %s", call);
@@ -1126,6 +1170,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) program_cases(&faults[i]);
     telling_cases();
     lane_cases();
+    large_cases();
     stream_cases();
     idle_case("cuda", "cuda:nvrtc");
     idle_case("opencl", "opencl");

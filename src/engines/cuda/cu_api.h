@@ -100,6 +100,10 @@ enum {
     F(cuMemcpyHtoD_v2, (cu_pointer, const void *, size_t))                                                             \
     F(cuMemcpyDtoH_v2, (void *, cu_pointer, size_t))                                                                   \
     F(cuMemcpy2DUnaligned_v2, (const cu_copy_2d *))                                                                    \
+    F(cuMemcpyHtoDAsync_v2, (cu_pointer, const void *, size_t, cu_stream))                                             \
+    F(cuMemcpyDtoHAsync_v2, (void *, cu_pointer, size_t, cu_stream))                                                   \
+    F(cuMemHostAlloc, (void **, size_t, unsigned))                                                                     \
+    F(cuMemFreeHost, (void *))                                                                                         \
     F(cuMemsetD8_v2, (cu_pointer, unsigned char, size_t))                                                              \
     F(cuModuleLoadData, (cu_module *, const void *))                                                                   \
     F(cuModuleUnload, (cu_module))                                                                                     \

@@ -9,9 +9,9 @@
 
 #include "../../jit_cache.h"
 #include "../gpu.h"
-#include "cu_api.h"
+#include "staging.h"
 
-enum { MOST_GRID_Y = 65535 };
+enum { MOST_GRID_Y = 65535, COPYING_THREADS = 8, STAGED_LEAST_BYTES = 16 << 20 };
 
 /* A kernel to be had: its text and entry, compiler options, bytes of dynamic shared memory. */
 typedef struct wanted {
@@ -49,6 +49,7 @@ struct engine {
     pthread_mutex_t idling; /* guards the lanes that no call is using, kept for the next ones */
     lane idle[MOST_IDLE];
     int idle_count;
+    staging staging;
 };
 
 /* Errors that the driver gives to every later call too. */
@@ -177,6 +178,7 @@ static void cuda_close(engine *e)
         free(b);
     }
     while (current && e->idle_count > 0) destroy_lane(e, &e->idle[--e->idle_count]);
+    staging_close(&e->staging, current);
     if (current) leave(e, TW_OK);
     if (e->context != NULL && !e->adopted && e->pid == getpid()) e->cu->cuDevicePrimaryCtxRelease_v2(e->device);
     jit_cache_close(e->cache);
@@ -218,6 +220,7 @@ static tw_status retain(engine *e, int index, int count)
 static tw_status open_device(engine *e, const tw_options *options)
 {
     int count = 0;
+    if (options->threads < 0) return fail(TW_BAD_ARGUMENT, "options.threads is %d, expected 0 or more", (int)options->threads);
     TRY(device_count(e->cu, &count));
     CU_TRY(cuDriverGetVersion, (&e->driver_version));
     TRY(options->device_context != NULL ? adopt(e, options, count) : retain(e, options->device, count));
@@ -236,6 +239,8 @@ static tw_status cuda_open(const tw_options *options, engine **out)
     pthread_mutex_init(&made->building, NULL);
     pthread_mutex_init(&made->idling, NULL);
     made->cache = jit_cache_open();
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    staging_open(&made->staging, cu, options->threads > 0 ? options->threads : (int)min_i64(processors, COPYING_THREADS));
     tw_status status = open_device(made, options);
     if (status != TW_OK) {
         cuda_close(made);
@@ -481,10 +486,25 @@ static tw_status copy_rows(engine *e, const operand *o, cu_pointer device, bool 
     return TW_OK;
 }
 
-static tw_status copy_up(engine *e, const operand *from, cu_pointer to)
+static tw_status copy_staged(engine *e, const operand *o, cu_pointer device, bool up)
 {
-    if (!gpu_moves_at_once(from)) return copy_rows(e, from, to, true);
-    CU_TRY(cuMemcpyHtoD_v2, (to, from->host, gpu_span(from)));
+    const char *call;
+    staged what = {.host = o->host, .device = device, .host_pitch = (size_t)o->ld * o->element_bytes,
+                   .device_pitch = (size_t)o->device_ld * o->element_bytes, .width = (size_t)o->cols * o->element_bytes, .rows = o->rows, .up = up};
+    if (gpu_moves_at_once(o)) what.width = what.host_pitch = what.device_pitch = gpu_span(o), what.rows = 1;
+    cu_result error = staging_copy(&e->staging, e->context, &what, &call);
+    return error == CU_SUCCESS ? TW_OK : cu_fail(e, call, error);
+}
+
+/* An operand between host and device: a large one by several threads through pinned memory, which a small one does not pay. */
+static tw_status copy(engine *e, const operand *o, cu_pointer device, bool up)
+{
+    if (gpu_span(o) >= STAGED_LEAST_BYTES) return copy_staged(e, o, device, up);
+    if (!gpu_moves_at_once(o)) return copy_rows(e, o, device, up);
+    if (up)
+        CU_TRY(cuMemcpyHtoD_v2, (device, o->host, gpu_span(o)));
+    else
+        CU_TRY(cuMemcpyDtoH_v2, (o->host, device, gpu_span(o)));
     return TW_OK;
 }
 
@@ -495,7 +515,7 @@ static tw_status upload(engine *e, const operand *from, bool copies, buffer *out
     cu_result error = e->cu->cuMemAlloc_v2(&memory, bytes);
     if (error == CU_OUT_OF_MEMORY) return fail(TW_NO_MEMORY, "no device memory for %zu bytes: %s", bytes, cu_error_name(e->cu, error));
     if (error != CU_SUCCESS) return cu_fail(e, "cuMemAlloc", error);
-    tw_status status = copies ? copy_up(e, from, memory) : TW_OK;
+    tw_status status = copies ? copy(e, from, memory, true) : TW_OK;
     if (status == TW_OK)
         out->device = memory;
     else
@@ -636,18 +656,11 @@ static tw_status cuda_wait(engine *e, runnable *r)
     return leave(e, wait(e, r));
 }
 
-static tw_status download(engine *e, const buffer *from, const operand *to)
-{
-    if (!gpu_moves_at_once(to)) return copy_rows(e, to, from->device, false);
-    CU_TRY(cuMemcpyDtoH_v2, (to->host, from->device, gpu_span(to)));
-    return TW_OK;
-}
-
 static tw_status cuda_download(engine *e, const buffer *from, const operand *to)
 {
     if (gpu_span(to) == 0) return TW_OK;
     TRY(enter(e));
-    return leave(e, download(e, from, to));
+    return leave(e, copy(e, to, from->device, false));
 }
 
 static void cuda_release(engine *e, buffer *b)
