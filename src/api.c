@@ -172,6 +172,7 @@ struct tw_lab_run {
     int uploaded;       /* how many of the buffers exist */
     bool whole;         /* operands go up and C comes down with their padding */
     bool brings_c;      /* C goes up even where beta is 0 */
+    bool overlaps;      /* nothing goes up yet: copies are made beside the work */
     double prepare_s;   /* spent on transposing B */
 };
 
@@ -233,7 +234,7 @@ static tw_status run_begin(tw_lab_run *run, const tw_problem *h, const void *a, 
     }
     for (; run->uploaded < 3; run->uploaded++) {
         int i = run->uploaded;
-        bool copies = i < 2 ? p->k > 0 : p->beta != 0 || run->brings_c;
+        bool copies = !run->overlaps && (i < 2 ? p->k > 0 : p->beta != 0 || run->brings_c);
         tw_status status = i == 1 && run->plan.turns_b && copies
                                ? upload_turned(run, &run->operand[1], &run->buffer[1])
                                : ops->upload(run->context->engine, &run->operand[i], copies, &run->buffer[i]);
@@ -252,14 +253,55 @@ static tw_status run_once(tw_lab_run *run)
     return ops->wait(run->context->engine, &run->runnable);
 }
 
+/* Rows of C in a panel, so that copying A and C costs little beside the work; 0: too little is copied to divide it. Panels are of whole tiles. */
+static int64_t panel_rows(const tw_problem *p)
+{
+    const int64_t least_bytes = (int64_t)64 << 20, tiles = 256;
+    if (p->op_a != TW_N || p->k == 0) return 0;
+    int64_t bytes = p->m * (p->lda * dtype_find(p->dtype)->lab.bytes + p->ldc * dtype_find(p->dtype_c)->lab.bytes);
+    int64_t rows = round_up(ceil_div(p->m, MOST_PANELS), tiles);
+    return bytes >= least_bytes && rows < p->m ? rows : 0;
+}
+
+/* Plans of a panel and of the last one, by the kernel of the whole. False: they would be built otherwise. */
+static bool plan_panels(const tw_lab_run *run, int64_t rows, plan part[2])
+{
+    const plan *whole = &run->plan;
+    const tw_lab_choice same = {.kernel = whole->row->lab.name};
+    for (int i = 0; i < 2; i++) {
+        tw_problem p = whole->problem;
+        p.m = i == 0 ? rows : p.m - (ceil_div(p.m, rows) - 1) * rows;
+        if (plan_find(&p, &run->context->facts, &same, &part[i]) != TW_OK || strcmp(part[i].options, whole->options) != 0) return false;
+    }
+    return true;
+}
+
+/* run->plan is made, and not all of what it needs is on the device before it begins. */
+static tw_status run_in_panels(tw_lab_run *run, int64_t rows, const plan part[2], const tw_problem *h, const void *a, const void *b, void *c)
+{
+    const engine_ops *ops = run->context->ops;
+    run->overlaps = true;
+    TRY(run_begin(run, h, a, b, c));
+    const panels work = {.part = &part[0], .last = &part[1], .count = (int)ceil_div(h->m, rows), .rows = rows, .operands = run->operand,
+                         .buffers = run->buffer, .brings_c = run->plan.problem.beta != 0};
+    tw_status status = ops->overlap(run->context->engine, &run->runnable, &work);
+    run_end(run);
+    return status;
+}
+
 tw_status tw_gemm(tw_context *context, const tw_problem *problem, const void *a, const void *b, void *c)
 {
     tw_problem host, p;
     tw_lab_run run; /* plan_find() and run_begin() fill in the rest: clearing it is a fifteenth of a tiny product */
     TRY(settle(&context, NULL, problem, a, b, c, &host, &p));
     if (p.m == 0 || p.n == 0) return TW_OK;
-    run.context = context, run.whole = run.brings_c = false;
+    run.context = context, run.whole = run.brings_c = run.overlaps = false;
     TRY(plan_find(&p, &context->facts, NULL, &run.plan));
+    int64_t rows = context->ops->overlap != NULL && p.place_c == TW_HOST ? panel_rows(&p) : 0;
+    if (rows > 0) {
+        plan part[2];
+        if (plan_panels(&run, rows, part)) return run_in_panels(&run, rows, part, &host, a, b, c);
+    }
     TRY(run_begin(&run, &host, a, b, c));
     tw_status status = run_once(&run);
     if (status == TW_OK && p.place_c == TW_HOST) status = context->ops->download(context->engine, &run.buffer[2], &run.operand[2]);

@@ -34,6 +34,14 @@ static void tell(const char *what, tw_status status)
     putchar('\n');
 }
 
+static void mark(const char *text)
+{
+    FILE *log = fopen(getenv("FAKE_LOG"), "a");
+    if (log == NULL) return;
+    fprintf(log, "%s\n", text);
+    fclose(log);
+}
+
 static tw_status run_once(tw_context *context, const char *engine, const float *a, const float *b, float *c)
 {
     char kernel[64];
@@ -185,6 +193,12 @@ static int child(const char *engine)
         tell_skinny(context, engine);
         tell_plan(context);
         if (large != NULL) tell("large", run_large(context));
+        if (getenv("FAULTS_PANELS") != NULL) {
+            mark("begin panels");
+            status = run_large_c(context, 2001, 8500, 3);
+            mark("end");
+            tell("panels", status);
+        }
         if (getenv("FAULTS_THREADS") != NULL) tell("threads", run_threads(context));
         tell("peak", tw_lab_peak_flops(context, TW_F32, 1, 1, &rate));
         tell("bandwidth", tw_lab_bandwidth(context, 1 << 20, 1, 1, &rate));
@@ -198,14 +212,6 @@ static int child(const char *engine)
 }
 
 /* ---- a child that uses CUDA itself, and gives the library its context, stream and memory (the fake's is the host's) ---- */
-
-static void mark(const char *text)
-{
-    FILE *log = fopen(getenv("FAKE_LOG"), "a");
-    if (log == NULL) return;
-    fprintf(log, "%s\n", text);
-    fclose(log);
-}
 
 /* One call of tw_enqueue; the log tells where it begins and ends. */
 static void enqueue(const char *what, tw_context *context, const tw_problem *p, const float *x, const tw_launch *launch)
@@ -749,7 +755,7 @@ static bool all_given_back(const char *failing, char why[256])
 /* Did one of the lines tell a failure, and does its sentence name the call? */
 static bool failure_told(const outcome *o, const char *call, char text[1024])
 {
-    static const char *const lines[] = {"open", "run", "gemm", "spaced", "large", "peak", "bandwidth", "shared", "workspace", "prepare", "enqueue", "captured too early"};
+    static const char *const lines[] = {"open", "run", "gemm", "spaced", "large", "panels", "peak", "bandwidth", "shared", "workspace", "prepare", "enqueue", "captured too early"};
     char name[64];
     snprintf(name, sizeof name, "%.*s", (int)(strstr(call, "_v2") != NULL ? strstr(call, "_v2") - call : (long)strlen(call)), call);
     text[0] = '\0';
@@ -767,7 +773,7 @@ static void call_case(const char *engine, const char *folders, const char *call,
     else
         snprintf(variable, sizeof variable, "FAKES=%s=%d", call, error);
     if (!tap_case("%s: %s", engine, variable + 6)) return;
-    run_child(engine, folders, (const char *const[]){variable, strcmp(engine, "cuda") == 0 ? "FAULTS_LARGE=3" : NULL, NULL}, &o);
+    run_child(engine, folders, (const char *const[]){variable, strcmp(engine, "cuda") == 0 ? "FAULTS_LARGE=3" : NULL, only == 0 ? "FAULTS_PANELS=1" : NULL, NULL}, &o);
     char word[64], failed[64];
     snprintf(word, sizeof word, " %s ", call);
     snprintf(failed, sizeof failed, "failed %s", call);
@@ -786,6 +792,53 @@ static void call_cases(void)
         for (int i = 0; cuda_calls[i] != NULL; i++) call_case("cuda", "cuda:nvrtc", cuda_calls[i], 999, only);
         for (int i = 0; cuda_calls[i] != NULL; i++) call_case("streams", "cuda:nvrtc", cuda_calls[i], 999, only);
         for (int i = 0; opencl_calls[i] != NULL; i++) call_case("opencl", "opencl", opencl_calls[i], -5, only);
+    }
+}
+
+/* How often a line stands in the part of the log that tells of the product in panels. */
+static int logged_of_panels(const char *line)
+{
+    char text[256];
+    int count = 0;
+    bool inside = false;
+    FILE *log = fopen(log_path, "r");
+    while (log != NULL && fgets(text, sizeof text, log) != NULL) {
+        text[strcspn(text, "\n")] = '\0';
+        inside = strcmp(text, "begin panels") == 0 || (inside && strcmp(text, "end") != 0);
+        count += inside && strcmp(text, line) == 0;
+    }
+    if (log != NULL) fclose(log);
+    return count;
+}
+
+/* 2001 rows are 8 panels of 256 and what is left: each is launched once all its pieces are on their way, each piece is waited for by the work's
+ * stream, and C comes back. What fails on the way ends the call, whichever thread meets it. */
+static void panel_cases(void)
+{
+    static const char *const failing[] = {"cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuStreamWaitEvent", "cuEventRecord", "cuEventSynchronize",
+                                          "cuLaunchKernel", "cuMemHostAlloc"};
+    outcome o;
+    char text[1024], why[256] = "";
+    for (int threads = 1; threads <= 8; threads += 7) {
+        char variable[32];
+        snprintf(variable, sizeof variable, "FAULTS_LARGE=%d", threads);
+        if (!tap_case("cuda: a large product is copied beside the work, panel by panel, by %d threads", threads)) continue;
+        run_child("cuda", "cuda:nvrtc", (const char *const[]){variable, "FAULTS_PANELS=1", NULL}, &o);
+        int launches = logged_of_panels("cuLaunchKernel"), up = logged_of_panels("cuMemcpyHtoDAsync_v2"), down = logged_of_panels("cuMemcpyDtoHAsync_v2");
+        int waits = logged_of_panels("cuStreamWaitEvent");
+        bool right = sane(&o) && told(&o, "panels", text) == TW_OK && launches == 8 && waits == up + down && down >= 33 && up >= down + 9;
+        tap_result(right && all_given_back("", why), "%d launches, %d pieces up, %d down, %d waits; %s; exit %d:\n%s", launches, up, down, waits, why, o.exit, o.text);
+    }
+    for (size_t i = 0; i < sizeof failing / sizeof *failing; i++) {
+        if (!tap_case("cuda: a large product in panels in which %s fails, early or late", failing[i])) continue;
+        bool right = true;
+        for (int at = 20; right && at <= 180; at += 40) {
+            char variable[64];
+            snprintf(variable, sizeof variable, "FAKES=%s=999@%d", failing[i], at);
+            run_child("cuda", "cuda:nvrtc", (const char *const[]){variable, "FAULTS_PANELS=1", NULL}, &o);
+            right = sane(&o) && all_given_back(failing[i], why);
+        }
+        tap_result(right, "%s; exit %d:\n%s", why, o.exit, o.text);
     }
 }
 
@@ -1171,6 +1224,7 @@ int main(int argc, char **argv)
     telling_cases();
     lane_cases();
     large_cases();
+    panel_cases();
     stream_cases();
     idle_case("cuda", "cuda:nvrtc");
     idle_case("opencl", "opencl");

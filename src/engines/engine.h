@@ -32,6 +32,18 @@ typedef struct operand {
     bool whole; /* ld and device_ld are one, and the padding is moved too: the lab wants to see whether a kernel read or wrote there */
 } operand;
 
+enum { MOST_PANELS = 8 };
+
+/* A product of host memory in panels of `rows` rows of C, the last with what is left; memory for whole operands is there, and empty. */
+typedef struct panels {
+    const plan *part, *last;
+    int count; /* 2 to MOST_PANELS */
+    int64_t rows;
+    const operand *operands; /* a, b, c, whole */
+    const buffer *buffers;
+    bool brings_c;
+} panels;
+
 typedef struct engine_ops {
     const char *name;
     tw_status (*devices)(tw_device *devices, int32_t capacity, int32_t *count); /* fills up to capacity, counts all */
@@ -46,6 +58,8 @@ typedef struct engine_ops {
     tw_status (*download)(engine *e, const buffer *from, const operand *to);
     void (*release)(engine *e, buffer *b);
     void (*drop)(engine *e, runnable *r);
+    /* Copy, launch, wait and bring back, each panel's copies beside the work of others. NULL: upload, launch, wait, download do it in turns */
+    tw_status (*overlap)(engine *e, runnable *r, const panels *work);
     /* Prepare and launch on the caller's stream at once, with nothing allocated, copied or waited for. NULL: there are no streams to share */
     tw_status (*enqueue)(engine *e, const plan *p, const tw_launch *to, const buffer *a, const buffer *b, const buffer *c);
     void (*resources)(engine *e, const runnable *r, tw_lab_resources *out); /* NULL: nothing to tell */

@@ -108,6 +108,7 @@ CALL(cuStreamCreate, (cu_stream * stream, unsigned flags), (void)flags; *stream 
 GIVE(cuStreamDestroy_v2, (cu_stream stream), free(stream))
 CALL(cuStreamGetCtx, (cu_stream stream, cu_context *context), *context = stream != NULL ? stream->context : current())
 CALL(cuStreamIsCapturing, (cu_stream stream, int *capturing), *capturing = stream != NULL && stream->capturing)
+CALL(cuStreamWaitEvent, (cu_stream stream, cu_event event, unsigned flags), (void)stream; (void)event; (void)flags)
 CALL(cuStreamSynchronize, (cu_stream stream), (void)stream; if (captures > 0) return NOT_CAPTURED)
 CALL(cuEventCreate, (cu_event * event, unsigned flags), (void)flags; *event = handle())
 GIVE(cuEventDestroy_v2, (cu_event event), free(event))

@@ -50,7 +50,7 @@ static inline int fake_fault(const char *name, int calls)
 
 /* The error that this call is to return; 0: none. */
 #define FAULT(name, variable)                                                                                          \
-    static int fake_calls;                                                                                             \
+    static _Atomic int fake_calls;                                                                                             \
     int variable = fake_fault(#name, ++fake_calls)
 
 #endif

@@ -90,6 +90,7 @@ enum {
     F(cuStreamIsCapturing, (cu_stream, int *))                                                                         \
     F(cuStreamDestroy_v2, (cu_stream))                                                                                 \
     F(cuStreamSynchronize, (cu_stream))                                                                                \
+    F(cuStreamWaitEvent, (cu_stream, cu_event, unsigned))                                                              \
     F(cuEventCreate, (cu_event *, unsigned))                                                                           \
     F(cuEventDestroy_v2, (cu_event))                                                                                   \
     F(cuEventRecord, (cu_event, cu_stream))                                                                            \
@@ -158,5 +159,7 @@ const nvrtc_api *nvrtc_api_load(void);
 tw_status nvrtc_arch(const nvrtc_api *nvrtc, int sm, char arch[24]);
 
 const char *cu_error_name(const cu_api *cu, cu_result error);
+/* cu_fail - fail() with the call, the error, and whether the CUDA context is lost by it. */
+tw_status cu_fail(const cu_api *cu, const char *call, cu_result error);
 
 #endif

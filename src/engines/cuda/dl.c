@@ -118,3 +118,16 @@ const char *cu_error_name(const cu_api *cu, cu_result error)
     const char *name = NULL;
     return cu->cuGetErrorName(error, &name) == CU_SUCCESS && name != NULL ? name : "an error that the driver does not name";
 }
+
+/* Errors that the driver gives to every later call too. */
+static bool is_lost(cu_result error)
+{
+    return error == CU_ECC_UNCORRECTABLE || error == CU_ILLEGAL_ADDRESS || error == CU_LAUNCH_TIMEOUT || error == CU_CONTEXT_IS_DESTROYED ||
+           error == CU_ASSERT || (error >= CU_HARDWARE_STACK_ERROR && error <= CU_LAUNCH_FAILED);
+}
+
+tw_status cu_fail(const cu_api *cu, const char *call, cu_result error)
+{
+    return fail(error == CU_OUT_OF_MEMORY ? TW_NO_MEMORY : TW_DEVICE_FAILED, "%s failed with %s (%d)%s", call, cu_error_name(cu, error), error,
+                is_lost(error) ? ": the CUDA context was ended, by whichever kernel in it failed or by its owner, and no call can use it again" : "");
+}

@@ -52,23 +52,10 @@ struct engine {
     staging staging;
 };
 
-/* Errors that the driver gives to every later call too. */
-static bool is_lost(cu_result error)
-{
-    return error == CU_ECC_UNCORRECTABLE || error == CU_ILLEGAL_ADDRESS || error == CU_LAUNCH_TIMEOUT || error == CU_CONTEXT_IS_DESTROYED ||
-           error == CU_ASSERT || (error >= CU_HARDWARE_STACK_ERROR && error <= CU_LAUNCH_FAILED);
-}
-
-static tw_status cu_fail(const engine *e, const char *call, cu_result error)
-{
-    return fail(error == CU_OUT_OF_MEMORY ? TW_NO_MEMORY : TW_DEVICE_FAILED, "%s failed with %s (%d)%s", call, cu_error_name(e->cu, error), error,
-                is_lost(error) ? ": the CUDA context was ended, by whichever kernel in it failed or by its owner, and no call can use it again" : "");
-}
-
 #define CU_TRY(name, arguments)                                                                                        \
     do {                                                                                                               \
         cu_result cu_error_ = e->cu->name arguments;                                                                   \
-        if (cu_error_ != CU_SUCCESS) return cu_fail(e, #name, cu_error_);                                              \
+        if (cu_error_ != CU_SUCCESS) return cu_fail(e->cu, #name, cu_error_);                                              \
     } while (0)
 
 /* Every call runs with the engine's context on top of the thread's stack. */
@@ -486,14 +473,19 @@ static tw_status copy_rows(engine *e, const operand *o, cu_pointer device, bool 
     return TW_OK;
 }
 
+/* Rows of an operand, from `first` on, as a copy of some panel. */
+static staged rows_staged(const operand *o, cu_pointer device, int64_t first, int64_t rows, bool up, int panel)
+{
+    size_t host_pitch = (size_t)o->ld * o->element_bytes, pitch = (size_t)o->device_ld * o->element_bytes;
+    return (staged){.host = (char *)o->host + (size_t)first * host_pitch, .device = device + (size_t)first * pitch, .host_pitch = host_pitch,
+                    .device_pitch = pitch, .width = (size_t)o->cols * o->element_bytes, .rows = rows, .up = up, .panel = panel};
+}
+
 static tw_status copy_staged(engine *e, const operand *o, cu_pointer device, bool up)
 {
-    const char *call;
-    staged what = {.host = o->host, .device = device, .host_pitch = (size_t)o->ld * o->element_bytes,
-                   .device_pitch = (size_t)o->device_ld * o->element_bytes, .width = (size_t)o->cols * o->element_bytes, .rows = o->rows, .up = up};
+    staged what = rows_staged(o, device, 0, o->rows, up, 0);
     if (gpu_moves_at_once(o)) what.width = what.host_pitch = what.device_pitch = gpu_span(o), what.rows = 1;
-    cu_result error = staging_copy(&e->staging, e->context, &what, &call);
-    return error == CU_SUCCESS ? TW_OK : cu_fail(e, call, error);
+    return staging_run(&e->staging, e->context, &(staging_work){.copies = &what, .count = 1});
 }
 
 /* An operand between host and device: a large one by several threads through pinned memory, which a small one does not pay. */
@@ -514,7 +506,7 @@ static tw_status upload(engine *e, const operand *from, bool copies, buffer *out
     cu_pointer memory;
     cu_result error = e->cu->cuMemAlloc_v2(&memory, bytes);
     if (error == CU_OUT_OF_MEMORY) return fail(TW_NO_MEMORY, "no device memory for %zu bytes: %s", bytes, cu_error_name(e->cu, error));
-    if (error != CU_SUCCESS) return cu_fail(e, "cuMemAlloc", error);
+    if (error != CU_SUCCESS) return cu_fail(e->cu, "cuMemAlloc", error);
     tw_status status = copies ? copy(e, from, memory, true) : TW_OK;
     if (status == TW_OK)
         out->device = memory;
@@ -602,6 +594,46 @@ static tw_status cuda_launch(engine *e, runnable *r, const buffer *a, const buff
     if (r->plan->problem.m == 0 || r->plan->problem.n == 0) return TW_OK;
     TRY(enter(e));
     return leave(e, launch(e, r, a, b, c));
+}
+
+/* What launches of panels need. */
+typedef struct panel_launch {
+    engine *e;
+    const runnable *r;
+    const panels *of;
+} panel_launch;
+
+static tw_status launch_panel(void *context, int panel)
+{
+    const panel_launch *l = context;
+    const panels *w = l->of;
+    runnable r = *l->r;
+    r.plan = panel + 1 < w->count ? w->part : w->last;
+    cu_pointer first = (cu_pointer)(panel * w->rows);
+    buffer a = w->buffers[0], c = w->buffers[2];
+    a.device += first * (cu_pointer)w->operands[0].device_ld * w->operands[0].element_bytes;
+    c.device += first * (cu_pointer)w->operands[2].device_ld * w->operands[2].element_bytes;
+    return launch(l->e, &r, &a, &w->buffers[1], &c);
+}
+
+/* Up in the order of need: B and the first rows of A, then the next; rows of C come down one panel behind, so that both directions are busy. */
+static tw_status cuda_overlap(engine *e, runnable *r, const panels *w)
+{
+    staged copies[1 + 3 * MOST_PANELS];
+    panel_launch context = {e, r, w};
+    int count = 0;
+    copies[count++] = rows_staged(&w->operands[1], w->buffers[1].device, 0, w->operands[1].rows, true, 0);
+    for (int i = 0; i <= w->count; i++) {
+        int64_t first = i * w->rows, rows = min_i64(w->rows, w->operands[2].rows - first);
+        if (i < w->count) copies[count++] = rows_staged(&w->operands[0], w->buffers[0].device, first, rows, true, i);
+        if (i < w->count && w->brings_c) copies[count++] = rows_staged(&w->operands[2], w->buffers[2].device, first, rows, true, i);
+        if (i == 0) continue;
+        rows = min_i64(w->rows, w->operands[2].rows - (first - w->rows));
+        copies[count++] = rows_staged(&w->operands[2], w->buffers[2].device, first - w->rows, rows, false, i - 1);
+    }
+    const staging_work work = {.copies = copies, .count = count, .panels = w->count, .stream = r->stream, .launch = launch_panel, .context = &context};
+    TRY(enter(e));
+    return leave(e, staging_run(&e->staging, e->context, &work));
 }
 
 /* A stream that is being captured records work and does none, and building is nothing to record. */
@@ -711,7 +743,7 @@ static tw_status least_seconds(engine *e, const char *entry, unsigned blocks, vo
         if (error == CU_SUCCESS) error = e->cu->cuEventSynchronize(r.event);
         if (error == CU_SUCCESS) error = e->cu->cuEventElapsedTime(&milliseconds, r.begin, r.event);
         if (error != CU_SUCCESS)
-            status = cu_fail(e, entry, error);
+            status = cu_fail(e->cu, entry, error);
         else if (i > 0 && (*seconds <= 0 || milliseconds < 1e3 * *seconds))
             *seconds = 1e-3 * (double)milliseconds;
     }
@@ -755,7 +787,7 @@ static tw_status bandwidth(engine *e, int64_t bytes, int tries, double *bytes_pe
     if (error != CU_SUCCESS) return fail(TW_NO_MEMORY, "no device memory for a working set of %" PRId64 " bytes", bytes);
     error = e->cu->cuMemsetD8_v2(data, 0, (size_t)count * 16);
     tw_status status = error == CU_SUCCESS ? least_seconds(e, "probe_read", blocks, (void *[]){&data, &rounds, &data, &count}, tries, &seconds)
-                                           : cu_fail(e, "cuMemsetD8", error);
+                                           : cu_fail(e->cu, "cuMemsetD8", error);
     e->cu->cuMemFree_v2(data);
     if (status == TW_OK) *bytes_per_s = (double)count * 16 * rounds / seconds;
     return status;
@@ -791,6 +823,6 @@ static tw_status cuda_shared_bandwidth(engine *e, int tries, double *bytes_per_s
 const engine_ops cuda_engine = {
     .name = "cuda", .devices = cuda_devices, .state = cuda_state, .open = cuda_open, .describe = cuda_describe, .facts = cuda_facts,
     .prepare = cuda_prepare, .upload = cuda_upload, .launch = cuda_launch, .wait = cuda_wait, .download = cuda_download,
-    .release = cuda_release, .drop = cuda_drop, .enqueue = cuda_enqueue, .resources = cuda_resources, .code = cuda_code, .peak_flops = cuda_peak_flops,
+    .release = cuda_release, .drop = cuda_drop, .overlap = cuda_overlap, .enqueue = cuda_enqueue, .resources = cuda_resources, .code = cuda_code, .peak_flops = cuda_peak_flops,
     .bandwidth = cuda_bandwidth, .shared_bandwidth = cuda_shared_bandwidth, .close = cuda_close,
 };

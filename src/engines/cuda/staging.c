@@ -1,105 +1,171 @@
-/* staging.c - large copies between pageable host memory and the device: threads carry pieces through pinned memory.
+/* staging.c - large copies between pageable host memory and the device: threads carry pieces through pinned memory, beside the work on what is
+ * there already.
  *
  * The driver copies pageable memory on one thread, at some GB/s. Here each of a few threads takes the next piece, copies it into pinned memory, and while
- * the device fetches that takes another; for what comes down, the other way round. They share nothing but the count of pieces. The threads
- * live as long as one copy: starting them takes tens of microseconds, a piece hundreds, and nothing is left for a fork() to break. */
+ * the device fetches that takes another; for what comes down, the other way round. A panel of the product is launched as soon as its pieces are
+ * on their way, on a stream that waits for them, and its rows of C come down as soon as they are made:
+ *
+ *     up     | B | A 0 | A 1 | A 2  | A 3   | ...
+ *     work            | C 0  | C 1  | C 2   | C 3 | ...
+ *     down                   | C 0  | C 1   | C 2 | C 3 |
+ *
+ * The threads live as long as one call: starting them takes tens of microseconds, a piece hundreds, and nothing is left for a fork() to break. */
 #include "staging.h"
 
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
-
-#include "../engine.h"
 
 enum { PIECE_BYTES = 2 << 20, STREAM_NON_BLOCKING = 1, EVENT_NO_TIMING = 2 };
 
-/* A copy that is under way. Piece number i is rows `rows_each` * (i / across) and on, from column `PIECE_BYTES` * (i % across) on. */
+/* A call that is under way. */
 typedef struct job {
     staging *s;
     cu_context context;
-    const staged *what;
-    int64_t across, rows_each, pieces;
-    atomic_llong next;
-    atomic_int error; /* the first; the others stop */
-    const char *_Atomic call;
+    const staging_work *work;
+    atomic_llong next; /* piece, all copies counted through */
+    pthread_mutex_t lock; /* guards the next three */
+    pthread_cond_t changed;
+    int launched; /* panels */
+    int64_t missing[MOST_PANELS]; /* pieces that are not yet on their way */
+    cu_event made[MOST_PANELS];   /* the panel's rows of C */
+    atomic_bool failed;
+    tw_status status; /* the first failure's */
+    char text[512];
 } job;
 
+/* Part of a copy: some whole rows, or a part of a row that is longer than a piece. */
 typedef struct piece {
+    const staged *of;
     char *host;
     cu_pointer device;
     size_t width;
-    int64_t rows;
+    int64_t rows; /* 0: none */
 } piece;
 
-static piece piece_at(const job *j, int64_t i)
+static int64_t pieces_across(const staged *w) { return ceil_div((int64_t)w->width, PIECE_BYTES); }
+static int64_t rows_each(const staged *w) { return pieces_across(w) > 1 ? 1 : max_i64(PIECE_BYTES / (int64_t)w->device_pitch, 1); }
+static int64_t piece_count(const staged *w) { return pieces_across(w) * ceil_div(w->rows, rows_each(w)); }
+
+static piece piece_at(const staged *w, int64_t i)
 {
-    const staged *w = j->what;
-    int64_t row = i / j->across * j->rows_each;
-    size_t column = (size_t)(i % j->across) * PIECE_BYTES, rest = w->width - column;
-    return (piece){.host = w->host + (size_t)row * w->host_pitch + column, .device = w->device + (size_t)row * w->device_pitch + column,
-                   .width = rest < PIECE_BYTES ? rest : PIECE_BYTES, .rows = min_i64(j->rows_each, w->rows - row)};
+    int64_t row = i / pieces_across(w) * rows_each(w);
+    size_t column = (size_t)(i % pieces_across(w)) * PIECE_BYTES, rest = w->width - column;
+    return (piece){.of = w, .host = w->host + (size_t)row * w->host_pitch + column, .device = w->device + (size_t)row * w->device_pitch + column,
+                   .width = rest < PIECE_BYTES ? rest : PIECE_BYTES, .rows = min_i64(rows_each(w), w->rows - row)};
 }
 
 /* In pinned memory a piece lies as on the device, so that one copy without rows moves it. */
-static size_t piece_bytes(const job *j, const piece *p)
+static size_t piece_bytes(const piece *p)
 {
-    return (size_t)(p->rows - 1) * j->what->device_pitch + p->width;
+    return (size_t)(p->rows - 1) * p->of->device_pitch + p->width;
 }
 
-static void copy_rows(const job *j, const piece *p, char *pinned)
+static void copy_rows(const piece *p, char *pinned)
 {
-    for (int64_t i = 0; i < p->rows; i++) {
-        char *host = p->host + (size_t)i * j->what->host_pitch, *staged = pinned + (size_t)i * j->what->device_pitch;
-        if (j->what->up)
-            memcpy(staged, host, p->width);
+    bool dense = p->of->width == p->of->host_pitch && p->of->width == p->of->device_pitch;
+    size_t width = dense ? piece_bytes(p) : p->width;
+    for (int64_t i = 0; i < (dense ? 1 : p->rows); i++) {
+        char *host = p->host + (size_t)i * p->of->host_pitch, *staged = pinned + (size_t)i * p->of->device_pitch;
+        if (p->of->up)
+            memcpy(staged, host, width);
         else
-            memcpy(host, staged, p->width);
+            memcpy(host, staged, width);
     }
 }
 
-/* True where the call has succeeded. */
+/* Keep the first failure, whose sentence is this thread's; the other threads stop at their next piece. */
+static bool keep(job *j, tw_status status)
+{
+    if (status != TW_OK && !atomic_exchange(&j->failed, true)) {
+        j->status = status;
+        snprintf(j->text, sizeof j->text, "%s", tw_error_text());
+    }
+    return status == TW_OK;
+}
+
+#define WORKED(name, arguments) worked(j, #name, j->s->cu->name arguments)
 static bool worked(job *j, const char *call, cu_result error)
 {
-    int none = CU_SUCCESS;
-    if (error != CU_SUCCESS && atomic_compare_exchange_strong(&j->error, &none, error)) atomic_store(&j->call, call);
-    return error == CU_SUCCESS;
+    return error == CU_SUCCESS || keep(j, cu_fail(j->s->cu, call, error));
 }
-#define WORKED(name, arguments) worked(j, #name, cu->name arguments)
 
 /* The next piece; false where there is none, or a thread has failed. */
 static bool take(job *j, piece *p)
 {
-    if (atomic_load(&j->error) != CU_SUCCESS) return false;
+    if (atomic_load(&j->failed)) return false;
     int64_t i = atomic_fetch_add_explicit(&j->next, 1, memory_order_relaxed);
-    if (i < j->pieces) *p = piece_at(j, i);
-    return i < j->pieces;
+    for (int copy = 0; copy < j->work->count; i -= piece_count(&j->work->copies[copy++])) {
+        if (i >= piece_count(&j->work->copies[copy])) continue;
+        *p = piece_at(&j->work->copies[copy], i);
+        return true;
+    }
+    return false;
 }
 
-static void carry_up(job *j, const copier *c)
+/* ---- panels ---- */
+
+/* A piece is on its way up: the work's stream will wait for it. Launch what now can be. */
+static bool depart(job *j, int panel, cu_event there)
 {
-    const cu_api *cu = j->s->cu;
-    piece p;
-    for (int64_t n = 0; take(j, &p); n++) {
-        if (n >= 2 && !WORKED(cuEventSynchronize, (c->done[n % 2]))) return;
-        copy_rows(j, &p, c->pinned[n % 2]);
-        if (!WORKED(cuMemcpyHtoDAsync_v2, (p.device, c->pinned[n % 2], piece_bytes(j, &p), c->stream))) return;
-        if (!WORKED(cuEventRecord, (c->done[n % 2], c->stream))) return;
+    const staging_work *w = j->work;
+    if (w->panels == 0) return true;
+    bool right = WORKED(cuStreamWaitEvent, (w->stream, there, 0));
+    pthread_mutex_lock(&j->lock);
+    j->missing[panel]--;
+    while (right && j->launched < w->panels && j->missing[j->launched] == 0) {
+        right = keep(j, w->launch(w->context, j->launched)) && WORKED(cuEventRecord, (j->made[j->launched], w->stream));
+        j->launched += right;
     }
+    pthread_cond_broadcast(&j->changed);
+    pthread_mutex_unlock(&j->lock);
+    return right;
 }
 
-static void carry_down(job *j, const copier *c)
+/* Let the stream wait until the panel is made. All that the panel needs was taken before, by threads that wait for no later panel. */
+static bool await(job *j, int panel, cu_stream stream)
 {
-    const cu_api *cu = j->s->cu;
-    piece now, before = {.rows = 0};
-    for (int64_t n = 0;; n++) {
-        bool more = take(j, &now);
-        if (more && !WORKED(cuMemcpyDtoHAsync_v2, (c->pinned[n % 2], now.device, piece_bytes(j, &now), c->stream))) return;
-        if (more && !WORKED(cuEventRecord, (c->done[n % 2], c->stream))) return;
-        if (n > 0 && !WORKED(cuEventSynchronize, (c->done[(n - 1) % 2]))) return;
-        if (n > 0) copy_rows(j, &before, c->pinned[(n - 1) % 2]);
-        if (!more) return;
-        before = now;
+    if (j->work->panels == 0) return true;
+    pthread_mutex_lock(&j->lock);
+    while (j->launched <= panel && !atomic_load(&j->failed)) pthread_cond_wait(&j->changed, &j->lock);
+    bool launched = j->launched > panel;
+    pthread_mutex_unlock(&j->lock);
+    return launched && WORKED(cuStreamWaitEvent, (stream, j->made[panel], 0));
+}
+
+/* ---- one thread's part ---- */
+
+static bool begin(job *j, const copier *c, int half, const piece *p)
+{
+    if (p->of->up) {
+        copy_rows(p, c->pinned[half]);
+        return WORKED(cuMemcpyHtoDAsync_v2, (p->device, c->pinned[half], piece_bytes(p), c->stream)) &&
+               WORKED(cuEventRecord, (c->done[half], c->stream)) && depart(j, p->of->panel, c->done[half]);
     }
+    return await(j, p->of->panel, c->stream) && WORKED(cuMemcpyDtoHAsync_v2, (c->pinned[half], p->device, piece_bytes(p), c->stream)) &&
+           WORKED(cuEventRecord, (c->done[half], c->stream));
+}
+
+/* Wait until the device is done with this half of the pinned memory; take out what has come down. */
+static bool end(job *j, const copier *c, int half, piece *p)
+{
+    if (p->rows == 0) return true;
+    if (!WORKED(cuEventSynchronize, (c->done[half]))) return false;
+    if (!p->of->up) copy_rows(p, c->pinned[half]);
+    p->rows = 0;
+    return true;
+}
+
+static void carry_pieces(job *j, const copier *c)
+{
+    piece under_way[2] = {{.rows = 0}, {.rows = 0}}, next;
+    int half = 0;
+    for (; take(j, &next); half = 1 - half) {
+        if (!end(j, c, half, &under_way[half]) || !begin(j, c, half, &next)) return;
+        under_way[half] = next;
+    }
+    if (end(j, c, half, &under_way[half])) end(j, c, 1 - half, &under_way[1 - half]);
 }
 
 static void destroy_copier(const cu_api *cu, copier *c)
@@ -113,11 +179,10 @@ static void destroy_copier(const cu_api *cu, copier *c)
 
 static bool make_copier(job *j, copier *c)
 {
-    const cu_api *cu = j->s->cu;
     bool made = WORKED(cuStreamCreate, (&c->stream, STREAM_NON_BLOCKING));
     for (int i = 0; i < 2; i++)
         made = made && WORKED(cuEventCreate, (&c->done[i], EVENT_NO_TIMING)) && WORKED(cuMemHostAlloc, ((void **)&c->pinned[i], PIECE_BYTES, 0));
-    if (!made) destroy_copier(cu, c);
+    if (!made) destroy_copier(j->s->cu, c);
     return made;
 }
 
@@ -140,28 +205,27 @@ static void give_copier(staging *s, copier *c)
     if (!kept) destroy_copier(s->cu, c);
 }
 
-/* One thread's part. The stream is waited for whatever has failed: pinned memory goes to the next call. */
+/* The stream is waited for whatever has failed, since pinned memory goes to the next call; and those who wait for a panel are told. */
 static void carry(job *j)
 {
-    const cu_api *cu = j->s->cu;
     copier c;
-    if (!take_copier(j, &c)) return;
-    if (j->what->up)
-        carry_up(j, &c);
-    else
-        carry_down(j, &c);
-    (void)WORKED(cuStreamSynchronize, (c.stream));
-    give_copier(j->s, &c);
+    if (take_copier(j, &c)) {
+        carry_pieces(j, &c);
+        (void)WORKED(cuStreamSynchronize, (c.stream));
+        give_copier(j->s, &c);
+    }
+    pthread_mutex_lock(&j->lock);
+    pthread_cond_broadcast(&j->changed);
+    pthread_mutex_unlock(&j->lock);
 }
 
 static void *carry_in_thread(void *argument)
 {
     job *j = argument;
-    const cu_api *cu = j->s->cu;
     cu_context popped;
-    if (!WORKED(cuCtxPushCurrent_v2, (j->context))) return NULL;
+    if (!WORKED(cuCtxPushCurrent_v2, (j->context))) return NULL; /* no piece was taken: nobody waits for this thread, the caller's own carries on */
     carry(j);
-    cu->cuCtxPopCurrent_v2(&popped);
+    j->s->cu->cuCtxPopCurrent_v2(&popped);
     return NULL;
 }
 
@@ -179,17 +243,35 @@ static int start_threads(job *j, pthread_t *threads, int count)
     return started;
 }
 
-cu_result staging_copy(staging *s, cu_context context, const staged *what, const char **call)
+/* ---- */
+
+static void carry_all(job *j, int64_t pieces)
 {
     pthread_t threads[MOST_COPIERS];
-    job j = {.s = s, .context = context, .what = what, .across = ceil_div((int64_t)what->width, PIECE_BYTES)};
-    j.rows_each = j.across > 1 ? 1 : max_i64(PIECE_BYTES / (int64_t)what->device_pitch, 1);
-    j.pieces = j.across * ceil_div(what->rows, j.rows_each);
-    int started = start_threads(&j, threads, (int)min_i64(s->threads, j.pieces) - 1);
-    carry(&j);
+    int started = start_threads(j, threads, (int)min_i64(j->s->threads, pieces) - 1);
+    carry(j);
     for (int i = 0; i < started; i++) pthread_join(threads[i], NULL);
-    *call = atomic_load(&j.call);
-    return atomic_load(&j.error);
+}
+
+tw_status staging_run(staging *s, cu_context context, const staging_work *work)
+{
+    job made = {.s = s, .context = context, .work = work, .status = TW_OK}, *j = &made;
+    int64_t pieces = 0;
+    bool ready = true;
+    for (int i = 0; i < work->count; i++) {
+        pieces += piece_count(&work->copies[i]);
+        if (work->copies[i].up) made.missing[work->copies[i].panel] += piece_count(&work->copies[i]);
+    }
+    pthread_mutex_init(&made.lock, NULL);
+    pthread_cond_init(&made.changed, NULL);
+    for (int i = 0; i < work->panels && ready; i++) ready = WORKED(cuEventCreate, (&made.made[i], EVENT_NO_TIMING));
+    if (ready) carry_all(j, pieces);
+    if (work->panels > 0) (void)WORKED(cuStreamSynchronize, (work->stream)); /* also after a failure: its operands are about to be freed */
+    for (int i = 0; i < work->panels; i++)
+        if (made.made[i] != NULL) s->cu->cuEventDestroy_v2(made.made[i]);
+    pthread_cond_destroy(&made.changed);
+    pthread_mutex_destroy(&made.lock);
+    return made.status == TW_OK ? TW_OK : fail(made.status, "%s", made.text);
 }
 
 void staging_open(staging *s, const cu_api *cu, int threads)
