@@ -239,7 +239,7 @@ TW_API tw_status tw_workspace_bytes(tw_context *context, const tw_problem *probl
 
 /* tw_prepare - build the kernel of a problem now, so that no later call of tw_gemm or tw_enqueue has to. "Of a problem" is everything in it but
  * the values of alpha and beta, of which only counts whether they are 0; align_a, align_b, align_c are read.
- * Returns what tw_gemm would, but TW_DEVICE_FAILED where the driver refuses the kernel. */
+ * Returns what tw_gemm would; nothing is computed. */
 TW_API tw_status tw_prepare(tw_context *context, const tw_problem *problem);
 
 /* tw_sgemm, tw_dgemm - tw_gemm for the everyday case: float and double in host memory, row-major. */

@@ -675,7 +675,7 @@ static const struct {
     {"a workspace at an odd address", NULL, "workspace not aligned", TW_BAD_ARGUMENT, "launch.workspace is not aligned to 256 bytes", ""},
     {"host memory on a stream", NULL, "host memory", TW_BAD_ARGUMENT, "are TW_HOST, expected TW_DEVICE", ""},
     {"a rung that turns B on the host", NULL, "forced", TW_NO_KERNEL, "it wants B transposed on the host, here B is in device memory", NULL},
-    {"the context's device is not the one that is named", NULL, "another device", TW_BAD_ARGUMENT, "options.device is 3, expected 0 or 0", NULL},
+    {"the context's device is not the one that is named", NULL, "another device", TW_BAD_ARGUMENT, "options.device is 3, but options.device_context is of device 0", NULL},
     {"after fork() nothing is enqueued", NULL, "enqueue after fork", TW_NO_DEVICE, "opened before fork()", NULL},
     {"after fork() nothing is built", NULL, "prepare after fork", TW_NO_DEVICE, "opened before fork()", NULL},
     {"the caller's context stays the current one", NULL, "current", 1, "", NULL},

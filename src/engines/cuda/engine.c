@@ -192,7 +192,7 @@ static tw_status adopt(engine *e, const tw_options *options, int count)
         if (device == e->device) break;
     }
     if (options->device == 0 || options->device == e->index) return TW_OK;
-    return fail(TW_BAD_ARGUMENT, "options.device is %d, expected 0 or %d, the device of options.device_context", options->device, e->index);
+    return fail(TW_BAD_ARGUMENT, "options.device is %d, but options.device_context is of device %d: expected that, or 0", options->device, e->index);
 }
 
 static tw_status retain(engine *e, int index, int count)
@@ -823,6 +823,7 @@ static tw_status cuda_shared_bandwidth(engine *e, int tries, double *bytes_per_s
 const engine_ops cuda_engine = {
     .name = "cuda", .devices = cuda_devices, .state = cuda_state, .open = cuda_open, .describe = cuda_describe, .facts = cuda_facts,
     .prepare = cuda_prepare, .upload = cuda_upload, .launch = cuda_launch, .wait = cuda_wait, .download = cuda_download,
-    .release = cuda_release, .drop = cuda_drop, .overlap = cuda_overlap, .enqueue = cuda_enqueue, .resources = cuda_resources, .code = cuda_code, .peak_flops = cuda_peak_flops,
-    .bandwidth = cuda_bandwidth, .shared_bandwidth = cuda_shared_bandwidth, .close = cuda_close,
+    .release = cuda_release, .drop = cuda_drop, .overlap = cuda_overlap, .enqueue = cuda_enqueue, .resources = cuda_resources,
+    .code = cuda_code, .peak_flops = cuda_peak_flops, .bandwidth = cuda_bandwidth, .shared_bandwidth = cuda_shared_bandwidth,
+    .close = cuda_close,
 };
