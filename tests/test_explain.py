@@ -198,7 +198,7 @@ def devices_of_the_documents():
 
 @case
 def without_devices():
-    none = {"OCL_ICD_VENDORS": "/nonexistent", "CUDA_VISIBLE_DEVICES": ""}
+    none = {"OCL_ICD_VENDORS": "/nonexistent", "OCL_ICD_FILENAMES": "", "CUDA_VISIBLE_DEVICES": ""}
     has(text("--tables", env=none), "180 of 9300", "present    no device of the cuda or opencl engine is here")
     for engine in "opencl", "cuda":
         shown = text("r04", "--engine", engine, "--binary", env=none)

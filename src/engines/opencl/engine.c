@@ -416,6 +416,7 @@ static tw_status cl_upload(engine *e, const operand *from, bool copies, buffer *
     size_t bytes = gpu_span(from);
     *out = (buffer){0};
     if (bytes == 0) return TW_OK;
+    if (!gpu_moves_at_once(from)) bytes += (size_t)(from->device_ld - from->cols) * from->element_bytes; /* NVIDIA's driver wants a rectangle's last row whole too */
     cl_memory memory = e->cl->clCreateBuffer(e->context, CL_MEM_READ_WRITE, bytes, NULL, &error);
     if (error != CL_SUCCESS)
         return fail(cl_status(error), "no device memory for %zu bytes: %s (%d)", bytes, cl_error_name(error), (int)error);
