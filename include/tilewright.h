@@ -220,10 +220,11 @@ typedef struct tw_launch {
  * launch    may be NULL: the default stream, no workspace
  *
  * Special   m, n, k, alpha and beta as in tw_gemm: C <- beta * C happens on the stream too; with m or n 0 nothing is enqueued.
- *           The kernel depends on the addresses' alignment and on the leading dimensions: where these are not what the copy engine (TMA) takes, 16 bytes and
- *           multiples of them, f32 has a slower kernel and bf16 and f16 have none.
+ *           The fastest kernel wants A as k x m and B as k x n at addresses and rows that the copy engine (TMA) takes, 16 bytes and multiples of
+ *           them. In f32 other operands are turned or copied into the workspace first; without a workspace they have a slower kernel. bf16 and
+ *           f16 have no other kernel.
  *
- * Cost      No memory is allocated, nothing copied, nothing waited for. The first call that needs a kernel builds it: tw_prepare() does so ahead. On
+ * Cost      No memory is allocated, nothing copied to or from the host, nothing waited for. The first call that needs a kernel builds it: tw_prepare() does so ahead. On
  *           a stream that is being captured into a graph that is refused instead; all else can be captured.
  *
  * Returns   TW_OK: enqueued; what fails while the kernel runs, the stream's next call tells
@@ -233,11 +234,12 @@ typedef struct tw_launch {
 TW_API tw_status tw_enqueue(tw_context *context, const tw_problem *problem, const void *a, const void *b, void *c,
                             const tw_launch *launch);
 
-/* tw_workspace_bytes - device memory that tw_enqueue() wants from its caller for this problem (TW_DEVICE; align_a, align_b, align_c are read).
+/* tw_workspace_bytes - device memory that tw_enqueue() wants from its caller for this problem (TW_DEVICE; align_a, align_b, align_c are read): 0 where
+ * nothing need be turned or copied, else up to 4 k (m + n + 6) + 512 in f32.
  * Returns TW_OK, TW_BAD_ARGUMENT, TW_NO_KERNEL. */
 TW_API tw_status tw_workspace_bytes(tw_context *context, const tw_problem *problem, int64_t *bytes);
 
-/* tw_prepare - build the kernel of a problem now, so that no later call of tw_gemm or tw_enqueue has to. "Of a problem" is everything in it but
+/* tw_prepare - build the kernels of a problem, with and without a workspace, now, so that no later call of tw_gemm or tw_enqueue has to. "Of a problem" is everything in it but
  * the values of alpha and beta, of which only counts whether they are 0; align_a, align_b, align_c are read.
  * Returns what tw_gemm would; nothing is computed. */
 TW_API tw_status tw_prepare(tw_context *context, const tw_problem *problem);

@@ -339,7 +339,9 @@ tw_status tw_enqueue(tw_context *context, const tw_problem *problem, const void 
     TRY(check_streams(context, &p));
     TRY(check_launch(launch));
     if (p.m == 0 || p.n == 0) return TW_OK;
-    TRY(plan_find(&p, &context->facts, NULL, &made));
+    device_facts facts = context->facts;
+    facts.no_workspace = launch->workspace == NULL;
+    TRY(plan_find(&p, &facts, NULL, &made));
     if ((uint64_t)launch->workspace_bytes < made.workspace_bytes)
         return fail(TW_BAD_ARGUMENT, "launch.workspace_bytes is %lld, expected at least %zu", (long long)launch->workspace_bytes, made.workspace_bytes);
     const buffer operands[3] = {on_device(a), on_device(b), on_device(c)};
@@ -358,17 +360,25 @@ tw_status tw_workspace_bytes(tw_context *context, const tw_problem *problem, int
     return TW_OK;
 }
 
-tw_status tw_prepare(tw_context *context, const tw_problem *problem)
+static tw_status prepare_as(tw_context *context, const tw_problem *p, bool no_workspace)
 {
-    tw_problem host, p;
+    device_facts facts = context->facts;
     plan made;
     runnable ready;
-    TRY(settle_unseen(&context, NULL, problem, &host, &p));
-    if (p.m == 0 || p.n == 0) return TW_OK;
-    TRY(plan_find(&p, &context->facts, NULL, &made));
+    facts.no_workspace = no_workspace;
+    TRY(plan_find(p, &facts, NULL, &made));
     TRY(context->ops->prepare(context->engine, &made, &ready));
     context->ops->drop(context->engine, &ready);
     return TW_OK;
+}
+
+tw_status tw_prepare(tw_context *context, const tw_problem *problem)
+{
+    tw_problem host, p;
+    TRY(settle_unseen(&context, NULL, problem, &host, &p));
+    if (p.m == 0 || p.n == 0) return TW_OK;
+    TRY(prepare_as(context, &p, false));
+    return p.place_c == TW_DEVICE ? prepare_as(context, &p, true) : TW_OK;
 }
 
 static tw_status gemm_simple(tw_context *context, tw_dtype dtype, tw_op op_a, tw_op op_b, int64_t m, int64_t n, int64_t k,

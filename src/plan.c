@@ -105,10 +105,14 @@ static void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice
     if (row->gpu.traits & GPU_LINEAR_GRID) plan->grid_x *= plan->grid_y, plan->grid_y = 1;
     if (row->gpu.traits & GPU_PERSISTENT) /* as many blocks as take equally many tiles each */
         plan->grid_x = ceil_div(plan->grid_x, max_i64(ceil_div(plan->grid_x, max_i64(device->multiprocessors, 1)), 1));
+    plan->pack_a = kernel_packing_a(row, p);
+    plan->pack_b = kernel_packing_b(row, p);
+    plan->workspace_bytes = (size_t)(plan->pack_a.bytes + plan->pack_b.bytes);
     plan->turns_b = (row->gpu.traits & GPU_TURNS_B) && p->op_b == TW_N;
+    bool packs = row->gpu.traits & GPU_PACKS; /* one form for all */
     bool row_in_warp = (row->gpu.traits & GPU_ROW_BARRIER) && device->warp > 0 && device->warp % plan->tile == 0;
     snprintf(plan->options, sizeof plan->options, "-DTILE=%d -DOP_A=%d -DOP_B=%d -DWIDE=%d%s%s%s", plan->tile ? plan->tile : 16,
-             p->op_a, plan->turns_b ? 1 : p->op_b, kernel_is_wide(row, p), row_in_warp ? " -DSUBGROUP_BARRIER=1" : "",
+             packs ? TW_T : p->op_a, packs ? TW_N : plan->turns_b ? TW_T : p->op_b, kernel_is_wide(row, p), row_in_warp ? " -DSUBGROUP_BARRIER=1" : "",
              p->dtype == TW_F16 ? " -DIN_F16=1" : "", choice->default_build ? " -DDEFAULT_BUILD" : "");
 }
 
@@ -169,6 +173,7 @@ static tw_status choose_row(const tw_problem *problem, const device_facts *devic
  * more than a product of 8 x 8 x 8. */
 static _Thread_local struct {
     uint64_t context; /* device_facts.context; 0: nothing yet */
+    bool no_workspace;
     plan plan;
 } last;
 
@@ -186,7 +191,7 @@ tw_status plan_find(const tw_problem *problem, const device_facts *device, const
 {
     static const tw_lab_choice free_choice = {0};
     bool recalls = choice == NULL && device->context != 0;
-    if (recalls && last.context == device->context && plans_alike(&last.plan, problem)) {
+    if (recalls && last.context == device->context && last.no_workspace == device->no_workspace && plans_alike(&last.plan, problem)) {
         *out = last.plan;
         out->problem = *problem;
         return TW_OK;
@@ -204,8 +209,13 @@ tw_status plan_find(const tw_problem *problem, const device_facts *device, const
         plan_loops(out, device, choice->threads);
     else
         plan_rung(out, device, choice);
-    if (recalls) last.context = device->context, last.plan = *out;
+    if (recalls) last.context = device->context, last.no_workspace = device->no_workspace, last.plan = *out;
     return TW_OK;
+}
+
+static const char *packing_text(const packing *p, const char *turns, const char *copies)
+{
+    return !p->needed ? "" : p->turns ? turns : copies;
 }
 
 void plan_text(const plan *plan, char *text, size_t bytes)
@@ -215,8 +225,9 @@ void plan_text(const plan *plan, char *text, size_t bytes)
                  plan->row->lab.name, plan->direct_a ? "" : " packs A", plan->direct_b ? "" : " packs B", plan->strip_m, plan->strip_n, plan->kc, plan->task_m, plan->task_n, plan->threads,
                  plan->workspace_bytes);
     else if (plan->row->gpu.entry != NULL)
-        snprintf(text, bytes, "%s grid %" PRId64 "x%" PRId64 " threads %dx%d %s", plan->row->lab.name, plan->grid_x, plan->grid_y,
-                 plan->threads_x, plan->threads_y, plan->options);
+        snprintf(text, bytes, "%s%s%s grid %" PRId64 "x%" PRId64 " threads %dx%d workspace %zu bytes %s", plan->row->lab.name,
+                 packing_text(&plan->pack_a, " turns A", " copies A"), packing_text(&plan->pack_b, " turns B", " copies B"), plan->grid_x,
+                 plan->grid_y, plan->threads_x, plan->threads_y, plan->workspace_bytes, plan->options);
     else
         snprintf(text, bytes, "%s tile %d threads %d workspace %zu bytes", plan->row->lab.name, plan->tile, plan->threads,
                  plan->workspace_bytes);

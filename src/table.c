@@ -93,7 +93,8 @@ const char *cpu_level_name(cpu_level level)
 #define CUDA_RUNG(step, type, m, n, k, x, traits_, bytes, least_sm, boxes_, about, cited)                              \
     {.lab = {.name = "cuda_" #type "_" #step, .engine = "cuda", .rung = #step, .dtype = ID_##type,                     \
              .file = "cuda/" #step ".cu", .needs = "sm_" #least_sm, .idea = about, .source = cited, .tile_m = m,       \
-             .tile_n = n, .tile_k = k, .production = ((traits_) & GPU_PRODUCTION) != 0},                               \
+             .tile_n = n, .tile_k = k, .transposes = !((traits_) & GPU_NO_TRANSPOSE),                                  \
+             .production = ((traits_) & GPU_PRODUCTION) != 0},                                                         \
      .gpu = {#step, x, 1, traits_, 0, bytes, least_sm, BOXES boxes_}},
 #define BOXES(a_rows, a_cols, b_rows, b_cols) a_rows, a_cols, b_rows, b_cols
 #define ID_f16 TW_F16
@@ -139,16 +140,31 @@ const tw_lab_kernel *tw_lab_kernel_at(int index)
 enum { GPU_LONGEST = INT32_MAX - 1024 };
 static const int64_t MOST_MAP_STRIDE = (int64_t)1 << 40; /* CUDA driver API, cuTensorMapEncodeTiled */
 
-static bool aligned_16(const tw_problem *p, int bytes, bool with_c)
-{
-    return p->align_a >= 16 && p->align_b >= 16 && p->lda % (16 / bytes) == 0 && p->ldb % (16 / bytes) == 0 &&
-           (!with_c || (p->align_c >= 16 && p->ldc % 4 == 0));
-}
+static bool rows_of_16(uint32_t align, int64_t ld, int bytes) { return align >= 16 && ld % (16 / bytes) == 0; }
+
+static bool aligned_16(const tw_problem *p, int bytes) { return rows_of_16(p->align_a, p->lda, bytes) && rows_of_16(p->align_b, p->ldb, bytes); }
 
 bool kernel_is_wide(const kernel_row *row, const tw_problem *problem)
 {
-    return (row->gpu.traits & GPU_WIDE) != 0 && aligned_16(problem, dtype_find(problem->dtype)->lab.bytes, true);
+    bool packs = row->gpu.traits & GPU_PACKS;
+    return (row->gpu.traits & GPU_WIDE) != 0 && rows_of_16(problem->align_c, problem->ldc, 4) &&
+           (packs || aligned_16(problem, dtype_find(problem->dtype)->lab.bytes));
 }
+
+static packing packing_of(const kernel_row *row, const tw_problem *p, bool turns, int64_t edge, uint32_t align, int64_t ld)
+{
+    int64_t bytes = dtype_find(p->dtype)->lab.bytes;
+    packing made = {.turns = turns, .ld = ld};
+    made.needed = (row->gpu.traits & GPU_PACKS) != 0 && p->k > 0 && (turns || !rows_of_16(align, ld, (int)bytes) || ld >= MOST_MAP_STRIDE / bytes);
+    if (!made.needed) return made;
+    made.ld = round_up(edge, 16 / bytes);
+    made.bytes = round_up(p->k * made.ld * bytes, 256);
+    return made;
+}
+
+packing kernel_packing_a(const kernel_row *row, const tw_problem *p) { return packing_of(row, p, p->op_a == TW_N, p->m, p->align_a, p->lda); }
+
+packing kernel_packing_b(const kernel_row *row, const tw_problem *p) { return packing_of(row, p, p->op_b == TW_T, p->n, p->align_b, p->ldb); }
 
 /* From the first byte to the last of an operand that problem_load() has found addressable. */
 static int64_t span_bytes(int64_t rows, int64_t cols, int64_t ld, int bytes)
@@ -166,10 +182,11 @@ static bool gpu_fits(const kernel_row *row, const tw_problem *p, const device_fa
 {
     const gpu_kernel *g = &row->gpu;
     int bytes = dtype_find(p->dtype)->lab.bytes, c_bytes = dtype_find(p->dtype_c)->lab.bytes;
-    bool square = g->traits & GPU_SQUARE;
+    bool square = g->traits & GPU_SQUARE, maps = (g->traits & GPU_TENSOR_MAPS) && !(g->traits & GPU_PACKS);
     int64_t tile = kernel_tile(row, p, forced_tile), threads = square ? tile * tile : g->threads_x * g->threads_y;
     int64_t local = square ? g->static_bytes * tile * tile / (32 * 32) : g->static_bytes + g->dynamic_bytes, largest = span_bytes(problem_a_rows(p), problem_a_cols(p), p->lda, bytes);
     int64_t b_span = span_bytes(problem_b_rows(p), problem_b_cols(p), p->ldb, bytes), c_span = span_bytes(p->m, p->n, p->ldc, c_bytes);
+    int64_t packed = kernel_packing_a(row, p).bytes + kernel_packing_b(row, p).bytes;
     if (b_span > largest) largest = b_span;
     if (c_span > largest) largest = c_span;
     if (p->m > GPU_LONGEST || p->n > GPU_LONGEST || p->k > GPU_LONGEST)
@@ -179,10 +196,10 @@ static bool gpu_fits(const kernel_row *row, const tw_problem *p, const device_fa
         snprintf(reason, size, "it needs sm_%d%s, this device is sm_%d", g->sm, g->traits & GPU_THIS_SM ? " and no other" : "", device->sm);
     else if ((g->traits & GPU_TENSOR_MAPS) && !device->tensor_maps)
         snprintf(reason, size, "it needs tensor maps: the driver and NVRTC of CUDA 12 or later, which know sm_90, are not both here");
-    else if ((g->traits & GPU_TENSOR_MAPS) && p->k > 0 && !aligned_16(p, bytes, false))
+    else if (maps && p->k > 0 && !aligned_16(p, bytes))
         snprintf(reason, size, "the copy engine needs addresses and rows of A and B in multiples of 16 bytes, here lda is %lld and ldb %lld, "
                  "a is aligned to %u and b to %u bytes", (long long)p->lda, (long long)p->ldb, p->align_a, p->align_b);
-    else if ((g->traits & GPU_TENSOR_MAPS) && (p->lda >= MOST_MAP_STRIDE / bytes || p->ldb >= MOST_MAP_STRIDE / bytes))
+    else if (maps && (p->lda >= MOST_MAP_STRIDE / bytes || p->ldb >= MOST_MAP_STRIDE / bytes))
         snprintf(reason, size, "the copy engine takes rows less than 2^40 bytes apart, here lda is %lld and ldb %lld", (long long)p->lda,
                  (long long)p->ldb);
     else if ((g->traits & GPU_NO_TRANSPOSE) && (p->op_a != TW_N || p->op_b != TW_N))
@@ -191,6 +208,9 @@ static bool gpu_fits(const kernel_row *row, const tw_problem *p, const device_fa
         snprintf(reason, size, "it wants B transposed on the host, here B is in device memory");
     else if ((g->traits & GPU_SKINNY) && p->m > 0 && p->n > 0 && p->k != 16 && p->k != 32)
         snprintf(reason, size, "it multiplies m x 16 by 16 x n, or 32, the problem's k is %lld", (long long)p->k);
+    else if (device->no_workspace && packed > 0)
+        snprintf(reason, size, "it wants %lld bytes of workspace to pack %s into, and has none", (long long)packed,
+                 !kernel_packing_b(row, p).needed ? "A" : kernel_packing_a(row, p).needed ? "A and B" : "B");
     else if (local > device->local_bytes)
         snprintf(reason, size, "it needs %lld bytes of local memory, this device has %lld", (long long)local, (long long)device->local_bytes);
     else if (threads > device->most_threads)

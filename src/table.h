@@ -34,6 +34,7 @@ typedef struct device_facts {
     int64_t l1_bytes, l2_bytes, l3_bytes;
     int64_t local_bytes;   /* GPU: shared (local) memory of a block */
     int64_t largest_bytes; /* GPU: of one operand */
+    bool no_workspace;     /* GPU: a call has no memory but its operands */
 } device_facts;
 
 /* What a GPU kernel is like, beyond its tile. */
@@ -48,7 +49,8 @@ enum {
     GPU_PRODUCTION = 128, /* tw_gemm may choose it */
     GPU_PERSISTENT = 256, /* one block per multiprocessor takes tile after tile */
     GPU_THIS_SM = 512,    /* instructions of exactly this architecture */
-    GPU_ROW_BARRIER = 1024 /* OpenCL: -DSUBGROUP_BARRIER=1 where a row of the tile lies in one warp */
+    GPU_ROW_BARRIER = 1024, /* OpenCL: -DSUBGROUP_BARRIER=1 where a row of the tile lies in one warp */
+    GPU_PACKS = 2048        /* reads A as k x m and B as k x n, each in rows of whole 16 bytes: others are packed so first, into workspace */
 };
 
 typedef struct gpu_kernel {
@@ -82,6 +84,16 @@ int kernel_tile(const kernel_row *row, const tw_problem *problem, int forced_til
  * with the numbers. Planner, tuner, tests and explain all ask here. */
 bool kernel_fits(const kernel_row *row, const tw_problem *problem, const device_facts *device, int forced_tile, char *reason,
                  size_t reason_bytes);
+
+/* How a GPU_PACKS row gets an operand: k rows, ld apart, of `edge` (m or n) neighbours. */
+typedef struct packing {
+    bool needed, turns; /* copied, rows and columns exchanged */
+    int64_t ld, bytes;  /* of the copy, bytes a multiple of 256; where none is needed, the operand's own ld */
+} packing;
+
+/* kernel_packing_a, kernel_packing_b - what must be packed before this row computes this problem. */
+packing kernel_packing_a(const kernel_row *row, const tw_problem *problem);
+packing kernel_packing_b(const kernel_row *row, const tw_problem *problem);
 
 /* kernel_is_wide - do the operands' alignments let this GPU_WIDE row use 16-byte loads and stores? */
 bool kernel_is_wide(const kernel_row *row, const tw_problem *problem);

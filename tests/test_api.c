@@ -307,9 +307,41 @@ static void place_case(const char *what, const void *x, const void *y, const voi
     made.lda = lda, made.ldb = ldb, made.ldc = ldc;
     bool planned = problem_load(&made, x, y, z, &p) == TW_OK && plan_find(&p, &sm_90, NULL, &out) == TW_OK;
     bool fits = planned && kernel_fits(kernel_named("cuda_f32_r12_async"), &p, &sm_90, 0, reason, sizeof reason);
-    tap_result(planned && fits == mapped && ((out.row->gpu.traits & GPU_TENSOR_MAPS) != 0) == mapped && strstr(out.options, wide) != NULL &&
+    bool chosen = planned && out.row == kernel_named("cuda_f32_r14h_hopper") && out.pack_a.needed && out.pack_a.turns && !out.pack_b.turns;
+    tap_result(chosen && fits == mapped && strstr(out.options, wide) != NULL && out.pack_b.needed == (ldb % 4 != 0 || (uintptr_t)y % 16 != 0) &&
                    (mapped || strstr(reason, "the copy engine needs addresses and rows of A and B in multiples of 16 bytes") != NULL),
                "%s %s: %s", planned ? out.row->lab.name : tw_error_text(), out.options, reason);
+}
+
+/* What the production kernel of sm_90 packs, and into how much, by transposes and rows; without a workspace another kernel is chosen. */
+static void packing_case(tw_op op_a, tw_op op_b, int64_t lda, int64_t ldb, int64_t k, const char *expected, int64_t bytes)
+{
+    device_facts sm_90 = {.engine = "cuda", .threads = 1, .copies = true, .addresses = true, .sm = 90, .most_threads = 1024, .multiprocessors = 132,
+                          .tensor_maps = true, .local_bytes = 227 << 10, .largest_bytes = (int64_t)1 << 37};
+    static const _Alignas(256) float x[64] = {0};
+    tw_problem p, made = tw_problem_make(TW_F32, op_a, op_b, 203, 300, k);
+    char text[200] = "", found[40] = "";
+    plan out, bare;
+    if (!tap_case("packing %c%c lda %d ldb %d k %d", "nt"[op_a], "nt"[op_b], (int)lda, (int)ldb, (int)k)) return;
+    made.place_a = made.place_b = made.place_c = TW_DEVICE;
+    made.lda = lda, made.ldb = ldb;
+    bool planned = problem_load(&made, x, x, x, &p) == TW_OK && plan_find(&p, &sm_90, NULL, &out) == TW_OK;
+    sm_90.no_workspace = true;
+    planned = planned && plan_find(&p, &sm_90, NULL, &bare) == TW_OK;
+    if (planned) plan_text(&out, text, sizeof text), sscanf(text, "cuda_f32_r14h_hopper%39[ a-zA-Z] grid", found);
+    tap_result(planned && strncmp(found, expected, strlen(expected)) == 0 && (int64_t)out.workspace_bytes == bytes && bare.workspace_bytes == 0 &&
+                   (bytes > 0) == (bare.row == kernel_named("cuda_f32_r14_peak")), "%s, without: %s", planned ? text : tw_error_text(), planned ? bare.row->lab.name : "");
+}
+
+static void packing_cases(void)
+{
+    packing_case(TW_T, TW_N, 204, 300, 100, " grid", 0);
+    packing_case(TW_T, TW_N, 203, 300, 100, " copies A", 100 * 204 * 4 + 64);
+    packing_case(TW_T, TW_N, 204, 301, 100, " copies B", 100 * 300 * 4 + 64);
+    packing_case(TW_N, TW_N, 100, 300, 100, " turns A", 100 * 204 * 4 + 64);
+    packing_case(TW_N, TW_T, 100, 100, 100, " turns A turns B", 100 * 204 * 4 + 64 + 100 * 300 * 4 + 64);
+    packing_case(TW_T, TW_T, 203, 101, 100, " copies A turns B", 100 * 204 * 4 + 64 + 100 * 300 * 4 + 64);
+    packing_case(TW_N, TW_T, 100, 100, 0, " grid", 0);
 }
 
 static void place_cases(void)
@@ -318,11 +350,12 @@ static void place_cases(void)
     place_case("even addresses and rows", x, x, x, 100, 300, 300, true, "-DWIDE=1");
     place_case("C at an odd address", x, x, x + 1, 100, 300, 300, true, "-DWIDE=0");
     place_case("C's rows odd", x, x, x, 100, 300, 301, true, "-DWIDE=0");
-    place_case("A at an odd address", x + 1, x, x, 100, 300, 300, false, "-DWIDE=0");
-    place_case("B at a multiple of 8 bytes", x, x + 2, x, 100, 300, 300, false, "-DWIDE=0");
-    place_case("A's rows odd", x, x, x, 101, 300, 300, false, "-DWIDE=0");
-    place_case("B's rows a multiple of 8 bytes", x, x, x, 100, 302, 300, false, "-DWIDE=0");
+    place_case("A at an odd address", x + 1, x, x, 100, 300, 300, false, "-DWIDE=1");
+    place_case("B at a multiple of 8 bytes", x, x + 2, x, 100, 300, 300, false, "-DWIDE=1");
+    place_case("A's rows odd", x, x, x, 101, 300, 300, false, "-DWIDE=1");
+    place_case("B's rows a multiple of 8 bytes", x, x, x, 100, 302, 300, false, "-DWIDE=1");
     place_case("everything at 16 bytes", x + 4, x + 4, x + 4, 104, 304, 304, true, "-DWIDE=1");
+    packing_cases();
 }
 
 /* Is the plan for a context, which may be a kept one, what would be made without any? */

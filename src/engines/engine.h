@@ -22,6 +22,8 @@ typedef struct runnable {
     bool timed;
     double seconds;
     void *kernel, *stream, *begin, *event; /* the driver's own, of the engines that have one */
+    void *pack_a, *pack_b;                 /* kernels that pack an operand before, where the plan says so */
+    uint64_t workspace;                    /* on the device */
 } runnable;
 
 /* One operand in host memory: rows x cols elements, ld apart; device_ld apart in the copy that a GPU's kernels see. */

@@ -436,15 +436,36 @@ static void give_lane(engine *e, runnable *r)
     leave(e, TW_OK);
 }
 
+static wanted wanted_pack(const packing *p)
+{
+    return (wanted){{"cuda/pack.cu", "pack", NULL}, p->turns ? "-DTURNS=1" : "-DTURNS=0", 0};
+}
+
+/* The plan's kernels, by `find`: one that builds what is missing, or one that says why it does not. */
+static tw_status find_kernels(engine *e, runnable *r, tw_status find(engine *, const wanted *, cu_stream, cu_function *))
+{
+    const plan *p = r->plan;
+    const wanted whole = {p->source, p->options, p->row->gpu.dynamic_bytes}, a = wanted_pack(&p->pack_a), b = wanted_pack(&p->pack_b);
+    cu_function kernel = NULL, pack_a = NULL, pack_b = NULL;
+    TRY(find(e, &whole, r->stream, &kernel));
+    if (p->pack_a.needed) TRY(find(e, &a, r->stream, &pack_a));
+    if (p->pack_b.needed) TRY(find(e, &b, r->stream, &pack_b));
+    r->kernel = kernel, r->pack_a = pack_a, r->pack_b = pack_b;
+    return TW_OK;
+}
+
+static tw_status find_any(engine *e, const wanted *w, cu_stream stream, cu_function *out)
+{
+    (void)stream;
+    return find_or_build(e, w, out);
+}
+
 static tw_status cuda_prepare(engine *e, const plan *p, runnable *out)
 {
-    cu_function function = NULL;
-    const wanted w = {p->source, p->options, p->row->gpu.dynamic_bytes};
     *out = (runnable){.plan = p};
     TRY(enter(e));
-    tw_status status = find_or_build(e, &w, &function);
+    tw_status status = find_kernels(e, out, find_any);
     if (status == TW_OK) status = take_lane(e, out);
-    out->kernel = function;
     return leave(e, status);
 }
 
@@ -547,8 +568,9 @@ static tw_status launch_mapped(engine *e, runnable *r, const buffer *a, const bu
     memset(&a_map, 0, sizeof a_map);
     memset(&b_map, 0, sizeof b_map);
     if (x->k > 0) { /* with nothing to load the maps are not looked at */
-        TRY(encode_map(e, p, &a_map, a->device, x->m, x->k, x->lda, (uint32_t)g->a_box_rows, (uint32_t)g->a_box_cols));
-        TRY(encode_map(e, p, &b_map, b->device, x->k, x->n, x->ldb, (uint32_t)g->b_box_rows, (uint32_t)g->b_box_cols));
+        bool packs = g->traits & GPU_PACKS; /* then A lies as k x m */
+        TRY(encode_map(e, p, &a_map, a->device, packs ? x->k : x->m, packs ? x->m : x->k, p->pack_a.ld, (uint32_t)g->a_box_rows, (uint32_t)g->a_box_cols));
+        TRY(encode_map(e, p, &b_map, b->device, x->k, x->n, p->pack_b.ld, (uint32_t)g->b_box_rows, (uint32_t)g->b_box_cols));
     }
     int m = (int)x->m, n = (int)x->n, k = (int)x->k;
     float alpha = (float)x->alpha, beta = (float)x->beta;
@@ -581,11 +603,47 @@ static tw_status launch_plain(engine *e, runnable *r, const buffer *a, const buf
     return TW_OK;
 }
 
+/* Pack an operand of rows x cols, ld apart, to `to`, and look for it there from now on. */
+static tw_status launch_pack(engine *e, const runnable *r, cu_function pack, const packing *p, int64_t rows, int64_t cols, int64_t ld, cu_pointer to,
+                             buffer *operand)
+{
+    enum { PACK_TILE = 64, PACK_THREADS = 256 };
+    int height = (int)rows, width = (int)cols;
+    int64_t to_ld = p->ld, tiles = ceil_div(rows, PACK_TILE) * ceil_div(cols, PACK_TILE);
+    if (!p->needed) return TW_OK;
+    void *arguments[] = {&height, &width, &operand->device, &ld, &to, &to_ld};
+    CU_TRY(cuLaunchKernel, (pack, (unsigned)tiles, 1, 1, PACK_THREADS, 1, 1, 0, r->stream, arguments, NULL));
+    operand->device = to;
+    return TW_OK;
+}
+
+static tw_status launch_all(engine *e, runnable *r, buffer a, buffer b, const buffer *c)
+{
+    const plan *p = r->plan;
+    const tw_problem *x = &p->problem;
+    TRY(launch_pack(e, r, r->pack_a, &p->pack_a, problem_a_rows(x), problem_a_cols(x), x->lda, r->workspace, &a));
+    TRY(launch_pack(e, r, r->pack_b, &p->pack_b, problem_b_rows(x), problem_b_cols(x), x->ldb, r->workspace + (cu_pointer)p->pack_a.bytes, &b));
+    return p->row->gpu.traits & GPU_TENSOR_MAPS ? launch_mapped(e, r, &a, &b, c) : launch_plain(e, r, &a, &b, c);
+}
+
 static tw_status launch(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
 {
     if (r->timed) CU_TRY(cuEventRecord, (r->begin, r->stream));
-    TRY(r->plan->row->gpu.traits & GPU_TENSOR_MAPS ? launch_mapped(e, r, a, b, c) : launch_plain(e, r, a, b, c));
+    TRY(launch_all(e, r, *a, *b, c));
     if (r->timed) CU_TRY(cuEventRecord, (r->event, r->stream));
+    return TW_OK;
+}
+
+/* A workspace of the engine's own, at the first launch that needs one. */
+static tw_status find_workspace(engine *e, runnable *r)
+{
+    cu_pointer memory;
+    if (r->plan->workspace_bytes == 0 || r->workspace != 0) return TW_OK;
+    cu_result error = e->cu->cuMemAlloc_v2(&memory, r->plan->workspace_bytes);
+    if (error == CU_OUT_OF_MEMORY)
+        return fail(TW_NO_MEMORY, "no device memory for %zu bytes of workspace: %s", r->plan->workspace_bytes, cu_error_name(e->cu, error));
+    if (error != CU_SUCCESS) return cu_fail(e->cu, "cuMemAlloc", error);
+    r->workspace = memory;
     return TW_OK;
 }
 
@@ -593,7 +651,8 @@ static tw_status cuda_launch(engine *e, runnable *r, const buffer *a, const buff
 {
     if (r->plan->problem.m == 0 || r->plan->problem.n == 0) return TW_OK;
     TRY(enter(e));
-    return leave(e, launch(e, r, a, b, c));
+    tw_status status = find_workspace(e, r);
+    return leave(e, status == TW_OK ? launch(e, r, a, b, c) : status);
 }
 
 /* What launches of panels need. */
@@ -633,7 +692,8 @@ static tw_status cuda_overlap(engine *e, runnable *r, const panels *w)
     }
     const staging_work work = {.copies = copies, .count = count, .panels = w->count, .stream = r->stream, .launch = launch_panel, .context = &context};
     TRY(enter(e));
-    return leave(e, staging_run(&e->staging, e->context, &work));
+    tw_status status = find_workspace(e, r);
+    return leave(e, status == TW_OK ? staging_run(&e->staging, e->context, &work) : status);
 }
 
 /* A stream that is being captured records work and does none, and building is nothing to record. */
@@ -650,11 +710,8 @@ static tw_status find_or_build_for(engine *e, const wanted *w, cu_stream stream,
 
 static tw_status enqueue(engine *e, const plan *p, const tw_launch *to, const buffer *a, const buffer *b, const buffer *c)
 {
-    const wanted w = {p->source, p->options, p->row->gpu.dynamic_bytes};
-    runnable r = {.plan = p, .stream = to->stream};
-    cu_function function = NULL;
-    TRY(find_or_build_for(e, &w, to->stream, &function));
-    r.kernel = function;
+    runnable r = {.plan = p, .stream = to->stream, .workspace = (cu_pointer)(uintptr_t)to->workspace};
+    TRY(find_kernels(e, &r, find_or_build_for));
     return launch(e, &r, a, b, c);
 }
 
@@ -705,7 +762,9 @@ static void cuda_release(engine *e, buffer *b)
 
 static void cuda_drop(engine *e, runnable *r)
 {
+    buffer workspace = {.device = r->workspace};
     give_lane(e, r);
+    cuda_release(e, &workspace);
 }
 
 static void cuda_resources(engine *e, const runnable *r, tw_lab_resources *out)

@@ -1,0 +1,97 @@
+/* r14h_hopper - the production kernel for f32 on sm_90 and above: r12 with operands out of both banks of the register file.
+ *
+ * IDEA      The register file has two banks, even and odd registers, and each gives one word per cycle; an FMA wants three words. One is kept from
+ *           the FMA before where they share it (.reuse); the other two must be an even and an odd one. So the order of FMAs and the places of sums
+ *           decide. r12 reads A along k: at one step of k its words of A all lie in one bank. Here A's tile has rows along m, as B's has along n,
+ *           and the FMAs go through a row of the 16 x 8 sums and back through the next, so that at the turn they share B's word:
+ *
+ *               i = 0    7 6 5 4 3 2 1 0         a[i] is shared along the row, b[j] alternates between the banks, and so does sum[i][j],
+ *               i = 1    0 1 2 3 4 5 6 7         the other way round
+ *               i = 2    7 6 5 4 ...
+ *
+ *           The copy engine cannot transpose, so an operand that lies along k is turned by a pass of its own before (pack.cu), and one whose
+ *           address or rows the engine does not take is copied by the same pass. All transposes, strides and addresses end in one kernel.
+ *
+ * NUMBERS   32 flop per byte asked. Per thread and step of k: 6 loads of 16 bytes for 128 FMAs; 1024 of the 1083 instructions of the inner loop are FMAs,
+ *           and they wait 83 cycles for a bank (r12: 1024 of 1084 and 300). 168 registers, 128 threads, 4 stages of 16 KiB: three blocks per
+ *           multiprocessor, which hide each other's waits better than two with more registers do.
+ *           H200, A transposed, nothing to pack: 53.7 TFLOP/s at 4096, 54.4 at 8192, 50.8 at 2048 (cuBLAS 13, as stored: 51.0, 50.9, 49.5).
+ *           The order is the best of 60 that were compiled and counted: small changes of it cost the compiler's choice of banks up to 8 %.
+ * LIMITS    sm_90 and above. m, n >= 1. WIDE = 1 promises c aligned to 16 bytes and ldc a multiple of 4; WIDE = 0 takes any. Fewer than 2^31 tiles.
+ * HOST      grid ceil(m / 128) * ceil(n / 128), block 128, dynamic shared memory sizeof(struct ring) = 65568 bytes. Two tensor maps, rank 2, FLOAT32,
+ *           element strides 1, no interleave, no swizzle, zeros outside, L2 promotion 256 B, box {128, 16}; addresses and strides multiples of 16 bytes:
+ *               a_map: op(A) transposed, k x m: dims {m, k}
+ *               b_map: op(B), k x n: dims {n, k}
+ * CHANGED   from r12: A's tile and the pass before, 16 x 8 sums for 8 x 16, three blocks for two, one barrier of all threads per tile for an empty
+ *           barrier per stage.
+ * SOURCE    PTX ISA; banks and reuse: maxas, and Jia et al.: Dissecting the NVIDIA Volta GPU architecture via microbenchmarking, 2018 */
+#include "rung.cuh"
+#include "wide.cuh"
+#include "hopper.cuh"
+
+enum { BM = 128, BN = 128, BK = 16, THREADS = 128, STAGES = 4, GROUP = 8 };
+
+struct ring {
+    float a[STAGES][BK][BM], b[STAGES][BK][BN];
+    barrier full[STAGES];
+};
+
+/* One thread: block number `block` of A and B into stage s, which nobody reads any more. */
+static __device__ __forceinline__ void fetch(struct ring *ring, const tensor_map *a_map, const tensor_map *b_map, int i0, int j0, int block, int s)
+{
+    barrier_expect(&ring->full[s], sizeof ring->a[s] + sizeof ring->b[s]);
+    copy_box(ring->a[s], a_map, i0, block * BK, &ring->full[s]);
+    copy_box(ring->b[s], b_map, j0, block * BK, &ring->full[s]);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 3)
+    r14h_hopper(const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map, int m, int n, int k, float alpha, float beta,
+                float *__restrict__ c, long ldc)
+{
+    extern __shared__ __align__(1024) struct ring ring[];
+    int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, s = 0, phase = 0, blocks = ceil_div(k, BK);
+    int tiles_m = ceil_div(m, BM), tiles_n = ceil_div(n, BN);
+    int group = blockIdx.x / (GROUP * tiles_n), rows = min(GROUP, tiles_m - group * GROUP), in_group = blockIdx.x % (GROUP * tiles_n);
+    int i0 = (group * GROUP + in_group % rows) * BM, j0 = in_group / rows * BN;
+    int a_at = (lane / 8 * 2 + lane % 2) * 4, b_at = warp * 32 + lane / 2 % 4 * 4;
+    float sum[16][8] = {0};
+    if (tid == 0) {
+        for (int q = 0; q < STAGES; q++) barrier_init(&ring->full[q], 1);
+        barrier_init_done();
+        for (int q = 0; q < STAGES && q < blocks; q++) fetch(ring, &a_map, &b_map, i0, j0, q, q);
+    }
+    __syncthreads();
+    ROLLED
+    for (int block = 0; block < blocks; block++) {
+        const float *a_tile = &ring->a[s][0][a_at], *b_tile = &ring->b[s][0][b_at];
+        barrier_wait(&ring->full[s], phase); /* for the copies of this stage */
+        ROLLED
+        for (int half = 0; half < 2; half++, a_tile += BK / 2 * BM, b_tile += BK / 2 * BN) {
+            UNROLLED
+            for (int p = 0; p < BK / 2; p++) {
+                float a_p[16], b_p[8];
+                UNROLLED
+                for (int i = 0; i < 4; i++) *(float4 *)&a_p[4 * i] = *(const float4 *)&a_tile[p * BM + 32 * i];
+                UNROLLED
+                for (int j = 0; j < 2; j++) *(float4 *)&b_p[4 * j] = *(const float4 *)&b_tile[p * BN + 16 * j];
+                UNROLLED
+                for (int i = 0; i < 16; i++)
+                    UNROLLED
+                    for (int q = 0; q < 8; q++) {
+                        int j = i % 2 ? q : 7 - q;
+                        sum[i][j] = fmaf(a_p[i], b_p[j], sum[i][j]);
+                    }
+            }
+        }
+        __syncthreads(); /* all have read the stage */
+        if (tid == 0 && block + STAGES < blocks) fetch(ring, &a_map, &b_map, i0, j0, block + STAGES, s);
+        if (++s == STAGES) s = 0, phase ^= 1;
+    }
+    UNROLLED
+    for (int i = 0; i < 16; i++) {
+        int row = i0 + a_at + i / 4 * 32 + i % 4;
+        if (row >= m) continue;
+        store4(&C(row, j0 + b_at), n - j0 - b_at, alpha, &sum[i][0], beta);
+        store4(&C(row, j0 + b_at + 16), n - j0 - b_at - 16, alpha, &sum[i][4], beta);
+    }
+}
