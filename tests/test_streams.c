@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cuda_caller.h"
@@ -380,23 +381,33 @@ static void foreign_case(void)
     verdict(right);
 }
 
-/* The stream stands still until the flag is set, so that whoever waits for it does not return before. */
+enum { HOLD_S = 10 };
+
+/* The stream stands still until the flag is set to 1, so that whoever waits for it does not return before; after some seconds it becomes 2. */
 static void hold(void *flag)
 {
-    while (!atomic_load((atomic_bool *)flag)) sched_yield();
+    time_t begin = time(NULL);
+    while (atomic_load((atomic_int *)flag) == 0 && time(NULL) - begin < HOLD_S) sched_yield();
+    int still = 0;
+    atomic_compare_exchange_strong((atomic_int *)flag, &still, 2);
 }
 
 static void returns_case(void)
 {
     if (!device_case("tw_enqueue returns before the stream has come to it")) return;
     static const size_t offset[3] = {0, 0, 0};
-    static atomic_bool flag;
+    static atomic_int flag;
+    int held = 0;
     operands o;
     cu_stream stream = new_stream();
     tw_problem p = problem_of(TW_F32, TW_N, TW_N, 128, 128, 128, 0);
     bool right = operands_make(&o, &p, offset) && (tw_prepare(context, &o.problem) == TW_OK || refused("tw_prepare"));
     right = right && me.cuLaunchHostFunc(stream, hold, &flag) == CU_SUCCESS && enqueue(context, &o, stream);
-    atomic_store(&flag, true);
+    if (right && !atomic_compare_exchange_strong(&flag, &held, 1)) {
+        snprintf(why, sizeof why, "it returned after %d s, when the stream went on", (int)HOLD_S);
+        right = false;
+    }
+    atomic_store(&flag, 1);
     right = wait_for(stream) && right && expect_product(&o, context) && as_expected(&o);
     operands_free(&o);
     me.cu->cuStreamDestroy_v2(stream);
