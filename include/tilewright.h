@@ -220,11 +220,11 @@ typedef struct tw_launch {
  * launch    may be NULL: the default stream, no workspace
  *
  * Special   m, n, k, alpha and beta as in tw_gemm: C <- beta * C happens on the stream too; with m or n 0 nothing is enqueued.
- *           The kernel depends on the addresses' alignment and on the leading dimensions: where these are not what the copy engine (TMA) takes, 16 bytes and
- *           multiples of them, f32 has a slower kernel and bf16 and f16 have none.
+ *           The kernel depends on the addresses' alignment and on the leading dimensions: where A's or B's are not multiples of 16
+ *           bytes, as the copy engine (TMA) takes them, f32 has a slower kernel and bf16 and f16 have none.
  *
- * Cost      No memory is allocated, nothing copied, nothing waited for. The first call that needs a kernel builds it: tw_prepare() does so ahead. On
- *           a stream that is being captured into a graph that is refused instead; all else can be captured.
+ * Cost      No memory is allocated, nothing copied, nothing waited for. The first call that needs a kernel builds it: tw_prepare() does
+ *           so ahead. On a stream that is being captured into a graph that is refused instead; all else can be captured.
  *
  * Returns   TW_OK: enqueued; what fails while the kernel runs, the stream's next call tells
  *           TW_BAD_ARGUMENT (also a stream of another CUDA context, a workspace that is too small), TW_NO_KERNEL,
