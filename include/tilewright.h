@@ -220,12 +220,12 @@ typedef struct tw_launch {
  * launch    may be NULL: the default stream, no workspace
  *
  * Special   m, n, k, alpha and beta as in tw_gemm: C <- beta * C happens on the stream too; with m or n 0 nothing is enqueued.
- *           The fastest kernel wants A as k x m and B as k x n at addresses and rows that the copy engine (TMA) takes, 16 bytes and multiples of
- *           them. In f32 other operands are turned or copied into the workspace first; without a workspace they have a slower kernel. bf16 and
- *           f16 have no other kernel.
+ *           The fastest kernel wants A as k x m and B as k x n at addresses and rows that the copy engine (TMA) takes, multiples of 16
+ *           bytes. In f32 other operands are turned or copied into the workspace first; without a workspace they have a slower kernel.
+ *           bf16 and f16 have no other kernel.
  *
- * Cost      No memory is allocated, nothing copied to or from the host, nothing waited for. The first call that needs a kernel builds it: tw_prepare() does so ahead. On
- *           a stream that is being captured into a graph that is refused instead; all else can be captured.
+ * Cost      No memory is allocated, nothing copied to or from the host, nothing waited for. The first call that needs a kernel builds it:
+ *           tw_prepare() does so ahead. On a stream that is being captured into a graph that is refused instead; all else can be captured.
  *
  * Returns   TW_OK: enqueued; what fails while the kernel runs, the stream's next call tells
  *           TW_BAD_ARGUMENT (also a stream of another CUDA context, a workspace that is too small), TW_NO_KERNEL,

@@ -783,12 +783,13 @@ static void call_case(const char *engine, const char *folders, const char *call,
 {
     outcome o;
     char variable[128], text[1024], why[256] = "";
+    bool large = only == 0 && strcmp(engine, "cuda") == 0;
     if (only > 0)
         snprintf(variable, sizeof variable, "FAKES=%s=%d@%d", call, error, only);
     else
         snprintf(variable, sizeof variable, "FAKES=%s=%d", call, error);
     if (!tap_case("%s: %s", engine, variable + 6)) return;
-    run_child(engine, folders, (const char *const[]){variable, strcmp(engine, "cuda") == 0 ? "FAULTS_LARGE=3" : NULL, only == 0 ? "FAULTS_PANELS=1" : NULL, NULL}, &o);
+    run_child(engine, folders, (const char *const[]){variable, large ? "FAULTS_LARGE=3" : NULL, large ? "FAULTS_PANELS=1" : NULL, NULL}, &o);
     char word[64], failed[64];
     snprintf(word, sizeof word, " %s ", call);
     snprintf(failed, sizeof failed, "failed %s", call);

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cuda_caller.h"
@@ -171,18 +172,40 @@ static tw_problem problem_of(tw_dtype dtype, tw_op op_a, tw_op op_b, int64_t m, 
     return p;
 }
 
+static uint32_t alignment(const void *p)
+{
+    uintptr_t address = (uintptr_t)p % 256;
+    return address == 0 ? 256 : (uint32_t)(address & -address);
+}
+
+/* The workspace that the product wants and no more, NaN in every type; nothing where it wants none. */
+static bool workspace_make(const operands *o, tw_launch *launch)
+{
+    cu_pointer memory;
+    tw_problem p = o->problem;
+    p.align_a = alignment(at(&o->x[0])), p.align_b = alignment(at(&o->x[1])), p.align_c = alignment(at(&o->x[2]));
+    if (tw_workspace_bytes(context, &p, &launch->workspace_bytes) != TW_OK) return refused("tw_workspace_bytes");
+    if (launch->workspace_bytes == 0) return true;
+    CU(me.cu->cuMemAlloc_v2(&memory, (size_t)launch->workspace_bytes));
+    CU(me.cu->cuMemsetD8_v2(memory, 0xff, (size_t)launch->workspace_bytes));
+    launch->workspace = (void *)(uintptr_t)memory;
+    return true;
+}
+
 /* One product, where a type whose only kernel does not take these addresses may say so and touch nothing. */
-static bool product(const tw_problem *p, const size_t offset[3], cu_stream stream, bool may_refuse)
+static bool product(const tw_problem *p, const size_t offset[3], cu_stream stream, bool may_refuse, bool has_workspace)
 {
     operands o;
     bool made = operands_make(&o, p, offset), right = false;
-    const tw_launch launch = {.size = sizeof launch, .stream = stream};
+    tw_launch launch = {.size = sizeof launch, .stream = stream};
+    if (made && has_workspace && !may_refuse) made = workspace_make(&o, &launch);
     if (made) {
         tw_status status = tw_enqueue(context, &o.problem, at(&o.x[0]), at(&o.x[1]), at(&o.x[2]), &launch);
         bool refused_it = status == TW_NO_KERNEL && may_refuse && strstr(tw_error_text(), "no kernel fits: ") != NULL;
         right = refused_it || ((status == TW_OK || refused("tw_enqueue")) && expect_product(&o, context));
         right = right && wait_for(stream) && as_expected(&o);
     }
+    if (launch.workspace != NULL) me.cu->cuMemFree_v2((cu_pointer)(uintptr_t)launch.workspace);
     operands_free(&o);
     return right;
 }
@@ -209,7 +232,7 @@ static void address_cases(tw_dtype dtype)
                 const size_t offset[3] = {moved == 0 || moved == 3 ? offsets[i] : 0, moved == 1 || moved == 3 ? offsets[i] : 0, moved >= 2 ? of_c : 0};
                 p.alpha = 2, p.beta = which / 12 % 2 ? -1 : 0;
                 if (dtype != TW_F32 && (p.op_a != TW_N || p.op_b != TW_N)) continue;
-                right = product(&p, offset, stream, dtype != TW_F32);
+                right = product(&p, offset, stream, dtype != TW_F32, false) && product(&p, offset, stream, dtype != TW_F32, true);
             }
             me.cu->cuStreamDestroy_v2(stream);
             verdict(right);
@@ -237,7 +260,7 @@ static void large_case(tw_dtype dtype, int64_t pad, double beta)
     tw_problem p = problem_of(dtype, TW_N, TW_N, 2101, 8200, 40, pad);
     p.beta = beta;
     cu_stream stream = new_stream();
-    verdict(product(&p, offset, stream, dtype != TW_F32));
+    verdict(product(&p, offset, stream, dtype != TW_F32, true));
     me.cu->cuStreamDestroy_v2(stream);
 }
 
@@ -380,23 +403,33 @@ static void foreign_case(void)
     verdict(right);
 }
 
-/* The stream stands still until the flag is set, so that whoever waits for it does not return before. */
+enum { HOLD_S = 10 };
+
+/* The stream stands still until the flag is set to 1, so that whoever waits for it does not return before; after some seconds it becomes 2. */
 static void hold(void *flag)
 {
-    while (!atomic_load((atomic_bool *)flag)) sched_yield();
+    time_t begin = time(NULL);
+    while (atomic_load((atomic_int *)flag) == 0 && time(NULL) - begin < HOLD_S) sched_yield();
+    int still = 0;
+    atomic_compare_exchange_strong((atomic_int *)flag, &still, 2);
 }
 
 static void returns_case(void)
 {
     if (!device_case("tw_enqueue returns before the stream has come to it")) return;
     static const size_t offset[3] = {0, 0, 0};
-    static atomic_bool flag;
+    static atomic_int flag;
+    int held = 0;
     operands o;
     cu_stream stream = new_stream();
     tw_problem p = problem_of(TW_F32, TW_N, TW_N, 128, 128, 128, 0);
     bool right = operands_make(&o, &p, offset) && (tw_prepare(context, &o.problem) == TW_OK || refused("tw_prepare"));
     right = right && me.cuLaunchHostFunc(stream, hold, &flag) == CU_SUCCESS && enqueue(context, &o, stream);
-    atomic_store(&flag, true);
+    if (right && !atomic_compare_exchange_strong(&flag, &held, 1)) {
+        snprintf(why, sizeof why, "it returned after %d s, when the stream went on", (int)HOLD_S);
+        right = false;
+    }
+    atomic_store(&flag, 1);
     right = wait_for(stream) && right && expect_product(&o, context) && as_expected(&o);
     operands_free(&o);
     me.cu->cuStreamDestroy_v2(stream);

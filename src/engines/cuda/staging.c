@@ -1,9 +1,9 @@
 /* staging.c - large copies between pageable host memory and the device: threads carry pieces through pinned memory, beside the work on what is
  * there already.
  *
- * The driver copies pageable memory on one thread, at some GB/s. Here each of a few threads takes the next piece, copies it into pinned memory, and while
- * the device fetches that takes another; for what comes down, the other way round. A panel of the product is launched as soon as its pieces are
- * on their way, on a stream that waits for them, and its rows of C come down as soon as they are made:
+ * The driver copies pageable memory on one thread, at some GB/s. Here each of a few threads takes the next piece, copies it into pinned
+ * memory, and while the device fetches that takes another; for what comes down, the other way round. A panel of the product is launched
+ * as soon as its pieces are on their way, on a stream that waits for them, and its rows of C come down as soon as they are made:
  *
  *     up     | B | A 0 | A 1 | A 2  | A 3   | ...
  *     work            | C 0  | C 1  | C 2   | C 3 | ...
