@@ -1,6 +1,7 @@
 /* cmd_bench.c - `tilewright bench`: products of many shapes, each verified, then timed. One record per line. */
 #include <math.h>
 #include <string.h>
+#include "against.h"
 #include "cases.h"
 #include "cmd.h"
 #include "device.h"
@@ -27,6 +28,15 @@ static exit_code choose_kernel(const options *opt, const tw_lab_kernel **out)
     if (closest != NULL)
         return say(EXIT_USAGE, "--kernel %s: no such row of the table; did you mean %s?", opt->kernel, closest);
     return say(EXIT_USAGE, "--kernel %s: no such row of the table; its names look like %s", opt->kernel, names[0]);
+}
+
+/* What --against goes with: it runs what a user calls, tw_gemm(), which chooses by itself. */
+static exit_code check_against(const options *opt)
+{
+    if (opt->against.count == 0)
+        return opt->deadline > 0 ? say(EXIT_USAGE, "--deadline is one of the libraries of --against, which is not given") : EXIT_OK;
+    if (opt->kernel != NULL) return say(EXIT_USAGE, "--against times tw_gemm(), which chooses by itself: --kernel cannot hold with it");
+    return EXIT_OK;
 }
 
 static void print_header(const session *s)
@@ -104,6 +114,7 @@ static exit_code bench_engine(session *s, void *job)
     const bench *b = job;
     tally count = {0};
     exit_code code = EXIT_OK;
+    if (s->opt->against.count > 0) return against_bench(s, &b->cases, &b->dtypes);
     roofs_begin(&limits, s->context, &s->device);
     print_header(s);
     for (int d = 0; d < b->dtypes.count; d++)
@@ -124,6 +135,7 @@ exit_code cmd_bench(session *s)
     b.dtypes = s->opt->dtypes;
     if (b.dtypes.count == 0) b.dtypes = (name_list){1, {"f32"}};
     exit_code code = cases_choose(s->opt, &b.cases);
+    if (code == EXIT_OK) code = check_against(s->opt);
     if (code == EXIT_OK) code = choose_kernel(s->opt, &b.kernel);
     if (code != EXIT_OK) return code;
     return session_each_engine(s, b.kernel != NULL ? b.kernel->engine : "auto", bench_engine, &b);

@@ -80,6 +80,11 @@ const option_row option_rows[] = {
      "time this row of the kernel table, not the planner's"},
     {"host", 0, OPT_FLAG, AT(host), CMD_BENCH,
      .help = "time the call tw_gemm() with host pointers, not the launch alone"},
+    {"against", 0, OPT_NAMES, AT(against), CMD_BENCH, "LIB,...", NULL,
+     "compare tw_gemm() with other libraries, each in a process of its own, in turns: openblas mkl onednn aocl blis eigen libxsmm, or all; "
+     "./dev peers fetches them", .list = OPT_LIST},
+    {"deadline", 0, OPT_WHOLE, AT(deadline), CMD_BENCH, "S", NULL,
+     "with --against, seconds after which a library that does not answer is given up, and what its work may take beside (default: 60)", 1, 86400},
     {"threads", 0, OPT_WHOLE, AT(threads), DEVICE, "N", NULL, "threads to use (default: as `tilewright devices` says)",
      1, 4096},
     {"samples", 0, OPT_WHOLE, AT(samples), RUNS, "N", NULL, "times to take of each row (default: 11)", 1, 100000},

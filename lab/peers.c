@@ -85,14 +85,16 @@ static void openblas_choice(const peer *p, char *text, size_t size)
     say_text(p, "scipy_openblas_get_corename openblas_get_corename", text, size);
 }
 
-/* "... Library Version 2026.2-Product Build ... for ...": up to the number. */
+/* "... Math Kernel Library Version 2026.2-Product Build ... for ...": the number. */
 static void mkl_version(const peer *p, char *text, size_t size)
 {
+    static const char before[] = "Version ";
+    char all[PEER_TEXT] = "";
     void (*ask)(char *, int);
     if (!find(p->library, "MKL_Get_Version_String", &ask)) return;
-    ask(text, (int)size);
-    text[size - 1] = '\0';
-    text[strcspn(text, "-")] = '\0';
+    ask(all, (int)sizeof all - 1);
+    const char *number = strstr(all, before) != NULL ? strstr(all, before) + strlen(before) : all;
+    snprintf(text, size, "MKL %.*s", (int)strcspn(number, "- "), number);
 }
 
 /* It keeps its code for each kind of processor in a library of its own and opens one: which, the map of this process tells. */
@@ -135,9 +137,14 @@ static void dnnl_choice(const peer *p, char *text, size_t size)
         if (names[i].value == found) snprintf(text, size, "%s", names[i].name);
 }
 
+/* "0.9.0", "AOCL-BLAS 5.3.0 Build ...": the name and the number. */
 static void blis_version(const peer *p, char *text, size_t size)
 {
-    say_text(p, "bli_info_get_version_str", text, size);
+    char all[PEER_TEXT];
+    say_text(p, "bli_info_get_version_str", all, sizeof all);
+    const char *build = strstr(all, " Build");
+    bool named = all[0] < '0' || all[0] > '9';
+    snprintf(text, size, "%s%.*s", named ? "" : "BLIS ", (int)(build != NULL ? (size_t)(build - all) : strlen(all)), all);
 }
 
 static void blis_choice(const peer *p, char *text, size_t size)

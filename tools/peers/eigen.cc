@@ -3,6 +3,7 @@
 
 #include <Eigen/Core>
 #include <cstdio>
+#include <cstring>
 
 template <typename Real>
 using Matrix = Eigen::Matrix<Real, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
@@ -48,5 +49,8 @@ const char *peer_version(void)
 
 const char *peer_choice(void)
 {
-    return Eigen::SimdInstructionSetsInUse();
+    static char first[48]; /* "AVX512, FMA, AVX2, ...": the widest */
+    const char *all = Eigen::SimdInstructionSetsInUse();
+    std::snprintf(first, sizeof first, "%.*s", static_cast<int>(std::strcspn(all, ",")), all);
+    return first;
 }
