@@ -23,6 +23,7 @@ typedef enum side_outcome {
 typedef struct side {
     const peer_row *row; /* NULL: Tilewright */
     const char *name;
+    bool met;            /* its library was opened */
     player_job job;
     char version[PEER_TEXT], choice[PEER_TEXT];
     double share[2];     /* of the peak, by its best sample at 2048, in f32 and f64; NAN: not measured */

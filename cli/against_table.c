@@ -21,7 +21,7 @@ void against_print_sides(const against *g, tw_dtype dtype)
         if (isnan(x->share[type])) fprintf(text, "-  %s\n", x->why);
         else if (x->share[type] < AGAINST_LEAST_SHARE)
             fprintf(text, "%s  %s\n", term_percent(x->share[type], number),
-                    x->row != NULL ? "misconfigured: below 80 %, so that it does not count as best" : "below 80 % too: is the machine busy?");
+                    x->row != NULL ? "misconfigured: below 80 %, so that it does not count as best" : "below 80 %: is the machine busy?");
         else fprintf(text, "%s\n", term_percent(x->share[type], number));
     }
 }
@@ -31,7 +31,8 @@ void against_print_header(const against *g, const char *group, tw_dtype dtype)
     FILE *text = g->s->text;
     fprintf(text, "\n%s, %s: GFLOP/s of medians; ratios: tilewright / best peer\n", group, tw_lab_dtype_of(dtype)->name);
     fprintf(text, "%-18s", "m x n x k");
-    for (int i = 0; i < g->count; i++) fprintf(text, " %10s", g->sides[i].name);
+    for (int i = 0; i < g->count; i++)
+        if (g->sides[i].met) fprintf(text, " %10s", g->sides[i].name);
     fprintf(text, " | %-9s %7s %7s\n", "best peer", "medians", "bests");
 }
 
@@ -66,7 +67,8 @@ void against_print_case(const against *g, against_mean *group, against_mean *all
     case_name name;
     term_progress_end();
     fprintf(g->s->text, "%-18s", case_text(&g->problem, name));
-    for (int i = 0; i < g->count; i++) print_cell(g, &g->sides[i]);
+    for (int i = 0; i < g->count; i++)
+        if (g->sides[i].met) print_cell(g, &g->sides[i]);
     if (ours->outcome != SIDE_TIMED || peer == NULL) {
         fprintf(g->s->text, " | -\n");
         return;
