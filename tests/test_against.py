@@ -7,6 +7,7 @@ Needs TILEWRIGHT and TILEWRIGHT_BUILD, which tests/run.sh sets. Prints TAP.
 """
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -102,6 +103,19 @@ def command_lines_that_make_no_sense():
     refused("--against", "openblas", "--kernel", "cpu_f32_r01_naive", says="--kernel cannot hold with it")
     refused("--against", "openblas", "--dtype", "bf16", says="f32 and f64, not bf16")
     refused("--deadline", "3", says="--against, which is not given")
+
+
+@case
+def every_row_of_the_table_can_be_fetched_and_is_named():
+    source = os.environ.get("TILEWRIGHT_SOURCE", ".")
+    names = re.findall(r'^PEER\("([a-z0-9]+)"', open(os.path.join(source, "lab/peers.def")).read(), re.M)
+    script = open(os.path.join(source, "tools/peers.sh")).read()
+    words = re.sub(r"[^a-z0-9]+", " ", bench("--help").stdout)
+    assert len(names) >= 7, names
+    for name in names:
+        assert f"\nget_{name}() {{" in script and f" {name} " in words, name
+    fetched = subprocess.run(["./dev", "peers", "--help"], capture_output=True, text=True, timeout=60, cwd=source)
+    assert fetched.returncode == 0 and "build/peers" in fetched.stdout, fetched
 
 
 def main(words):
