@@ -116,6 +116,10 @@ static bool turn(against *g, int i, player_what what, player_answer *answer)
     char why[PEER_TEXT];
     double most_flops = 3.0 * roofline_flops(&g->problem) * (what == PLAYER_SAMPLE ? g->sides[i].repeats : 1);
     double deadline_s = (g->s->opt->deadline > 0 ? (double)g->s->opt->deadline : DEADLINE_S) + most_flops / SLOWEST_FLOPS;
+    char doing[sizeof(case_name) + 32];
+    case_name name;
+    snprintf(doing, sizeof doing, "%s: %s", case_text(&g->problem, name), g->sides[i].name);
+    term_progress(doing, -1);
     *answer = (player_answer){0};
     wait_for_quiet(g);
     if (!here(g, i)) return false;
@@ -126,6 +130,8 @@ static bool turn(against *g, int i, player_what what, player_answer *answer)
 
 static exit_code start(against *g)
 {
+    exit_code code = session_flush(g->s); /* what is still in a buffer would be written by each process that a library ends with exit() */
+    if (code != EXIT_OK) return code;
     g->memory = mmap(NULL, g->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (g->memory == MAP_FAILED) return say_no_memory("the operands");
     for (int i = 0; i < g->count; i++) {
@@ -239,12 +245,10 @@ static void take_samples(against *g, int samples)
 static exit_code run_case(against *g, const tw_problem *problem, int samples)
 {
     trial t;
-    case_name name;
     exit_code code, result = EXIT_OK;
     g->problem = *problem;
     g->sets = sets_for(problem, &g->s->device);
     if ((code = row_trial(g->s, problem, &t)) != EXIT_OK) return code;
-    term_progress(case_text(problem, name), -1);
     for (int i = 0; i < g->count; i++)
         if ((code = judge(g, i, &t)) != EXIT_OK) result = code;
     trial_close(&t);

@@ -2,7 +2,6 @@
 #include "against.h"
 
 #include <math.h>
-#include <string.h>
 #include "../lab/roofline.h"
 #include "term.h"
 
@@ -20,8 +19,8 @@ void against_print_sides(const against *g, tw_dtype dtype)
         fprintf(text, "%-10s %-34s %-24s ", x->name, x->version[0] != '\0' ? x->version : "-", x->choice[0] != '\0' ? x->choice : "-");
         if (isnan(x->share[type])) fprintf(text, "-  %s\n", x->why);
         else if (x->share[type] < AGAINST_LEAST_SHARE)
-            fprintf(text, "%s  %s\n", term_percent(x->share[type], number),
-                    x->row != NULL ? "misconfigured: below 80 %, so that it does not count as best" : "below 80 %: is the machine busy?");
+            fprintf(text, x->row != NULL ? "%s  misconfigured: below %.0f %%, so that it does not count as best\n" : "%s  below %.0f %%: is the machine busy?\n",
+                    term_percent(x->share[type], number), 100 * AGAINST_LEAST_SHARE);
         else fprintf(text, "%s\n", term_percent(x->share[type], number));
     }
 }

@@ -89,7 +89,7 @@ static void ready(player *x, player_answer *answer)
     touch(x);
     x->repeats = 1;
     answer->done = run(x, 1, &seconds, answer);
-    while (answer->done) {
+    while (answer->done && seconds < LONG_S) { /* a first run that is shorter may have been slower than the next */
         answer->done = run(x, x->repeats, &seconds, answer);
         if (seconds >= SAMPLE_S) break;
         double wanted = seconds > 0 ? ceil(1.25 * x->repeats * SAMPLE_S / seconds) : 10.0 * x->repeats;

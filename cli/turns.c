@@ -104,10 +104,11 @@ void turns_end(turn_process *p)
     forget(p);
 }
 
-/* It closed its pipe: it is about to end, or has. */
+/* It closed its pipe: it is about to end, or has, which another signal does not change. */
 static void say_end(turn_process *p, char *why, size_t size)
 {
     int status = 0;
+    kill(p->pid, SIGKILL);
     while (waitpid(p->pid, &status, 0) < 0 && errno == EINTR) continue;
     if (WIFSIGNALED(status)) snprintf(why, size, "crashed: signal %d, %s", WTERMSIG(status), strsignal(WTERMSIG(status)));
     else snprintf(why, size, "ended its process with exit status %d", WEXITSTATUS(status));
