@@ -2,6 +2,7 @@
 #define _DEFAULT_SOURCE
 #include "turns.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -154,6 +155,25 @@ static bool has_worked(turn_process *p)
     return more;
 }
 
+/* Does a thread of it want the processor, though others may have kept it from that? By /proc; where there is none CPU time alone must do. */
+static bool wants_cpu(const turn_process *p)
+{
+    char path[64], text[512];
+    bool wants = false;
+    snprintf(path, sizeof path, "/proc/%ld/task", (long)p->pid);
+    DIR *threads = p->pid != 0 ? opendir(path) : NULL;
+    for (struct dirent *thread; threads != NULL && (thread = readdir(threads)) != NULL;) {
+        if (thread->d_name[0] == '.') continue;
+        snprintf(path, sizeof path, "/proc/%ld/task/%.20s/stat", (long)p->pid, thread->d_name);
+        FILE *stat = fopen(path, "r");
+        const char *name_end = stat != NULL && fgets(text, sizeof text, stat) != NULL ? strrchr(text, ')') : NULL;
+        wants |= name_end != NULL && name_end[1] == ' ' && name_end[2] == 'R';
+        if (stat != NULL) fclose(stat);
+    }
+    if (threads != NULL) closedir(threads);
+    return wants;
+}
+
 int turns_quiet(turn_process *processes, int count)
 {
     const struct timespec pause = {.tv_nsec = (long)(QUIET_S * 1e9)};
@@ -163,7 +183,7 @@ int turns_quiet(turn_process *processes, int count)
         nanosleep(&pause, NULL);
         busy = -1;
         for (int i = 0; i < count; i++)
-            if (has_worked(&processes[i])) busy = i;
+            if (has_worked(&processes[i]) || wants_cpu(&processes[i])) busy = i;
         if (busy >= 0 && measure_now_s() - start_s > PATIENCE_S) return busy;
     }
     return -1;

@@ -27,7 +27,7 @@ bool turns_give(int answers, const void *answer, size_t bytes);
 /* turns_ask - an order and its answer. false: the process crashed, or was ended since it did not answer in time; why says which. */
 bool turns_ask(turn_process *p, const void *order, size_t order_bytes, void *answer, size_t answer_bytes, double deadline_s, char *why, size_t size);
 
-/* turns_quiet - wait until none of the processes has used CPU time for 20 ms. -1; or after 5 s the number of one that still does. */
+/* turns_quiet - wait until none of the processes has used CPU time for 20 ms, nor wants any. -1; or after 5 s the number of one that still does. */
 int turns_quiet(turn_process *processes, int count);
 
 void turns_end(turn_process *p); /* nothing happens where there is none */
