@@ -207,7 +207,6 @@ static exit_code judge(against *g, int i, const trial *t)
     if (status == TW_NO_MEMORY) return say_no_memory("the check");
     if (status != TW_OK || x->verdict.passed) return EXIT_OK;
     x->outcome = SIDE_WRONG;
-    snprintf(x->why, sizeof x->why, "%.300s", x->verdict.text);
     return say(x->row == NULL ? EXIT_CHECK : EXIT_OK, "%s: at %s of %s its product is wrong: %s", x->name, case_text(&g->problem, name),
                tw_lab_dtype_of(g->problem.dtype)->name, x->verdict.text);
 }

@@ -13,9 +13,9 @@ enum { MOST_SIDES = 16 };
 
 /* What came of a side's present case. */
 typedef enum side_outcome {
-    SIDE_GONE,    /* its process is no more */
+    SIDE_GONE,    /* its process is no more: why says so */
     SIDE_REFUSED, /* it does not take such a problem: why says so */
-    SIDE_WRONG,   /* it did not pass the oracles: no time was taken */
+    SIDE_WRONG,   /* it did not pass the oracles, as the verdict says: no time was taken */
     SIDE_TIMED
 } side_outcome;
 

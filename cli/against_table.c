@@ -17,7 +17,7 @@ void against_print_sides(const against *g, tw_dtype dtype)
     for (int i = 0; i < g->count; i++) {
         const side *x = &g->sides[i];
         fprintf(text, "%-10s %-34s %-24s ", x->name, x->version[0] != '\0' ? x->version : "-", x->choice[0] != '\0' ? x->choice : "-");
-        if (isnan(x->share[type])) fprintf(text, "-  %s\n", x->why);
+        if (isnan(x->share[type])) fprintf(text, "-  %s\n", x->outcome == SIDE_WRONG ? x->verdict.text : x->why);
         else if (x->share[type] < AGAINST_LEAST_SHARE)
             fprintf(text, x->row != NULL ? "%s  misconfigured: below %.0f %%, so that it does not count as best\n" : "%s  below %.0f %%: is the machine busy?\n",
                     term_percent(x->share[type], number), 100 * AGAINST_LEAST_SHARE);
