@@ -10,6 +10,7 @@ void against_print_sides(const against *g, tw_dtype dtype)
     FILE *text = g->s->text;
     term_number number;
     int type = against_type(dtype);
+    bool busy = g->sides[0].share[type] < AGAINST_LEAST_SHARE; /* or our own product is bad here */
     term_progress_end();
     fprintf(text, "against    %s, %s: %s, %d thread%s, peak %s GFLOP/s of multiply-adds\n\n", g->s->device.engine, g->s->device.name,
             tw_lab_dtype_of(dtype)->name, g->threads, g->threads == 1 ? "" : "s", term_gflops(g->peak_flops[type] / 1e9, number));
@@ -19,8 +20,9 @@ void against_print_sides(const against *g, tw_dtype dtype)
         fprintf(text, "%-10s %-34s %-24s ", x->name, x->version[0] != '\0' ? x->version : "-", x->choice[0] != '\0' ? x->choice : "-");
         if (isnan(x->share[type])) fprintf(text, "-  %s\n", x->outcome == SIDE_WRONG ? x->verdict.text : x->why);
         else if (x->share[type] < AGAINST_LEAST_SHARE)
-            fprintf(text, x->row != NULL ? "%s  misconfigured: below %.0f %%, so that it does not count as best\n" : "%s  below %.0f %%: is the machine busy?\n",
-                    term_percent(x->share[type], number), 100 * AGAINST_LEAST_SHARE);
+            fprintf(text, "%s  below %.0f %%%s\n", term_percent(x->share[type], number), 100 * AGAINST_LEAST_SHARE,
+                    x->row == NULL ? ": is the machine busy?" : busy ? ": misconfigured, or the machine is busy; does not count as best"
+                                                                     : ": misconfigured, does not count as best");
         else fprintf(text, "%s\n", term_percent(x->share[type], number));
     }
 }

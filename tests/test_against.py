@@ -53,7 +53,7 @@ def each_fault_has_its_sentence():
     assert "aocl: at 2048x2048x2048 of f32 it crashed: signal 6" in said, said
     assert "blis: it has no function cblas_dgemm" in said, said
     assert "of f32 it goes on using CPU time after its turn: its process was ended" in line(said, "tilewright: bench: libxsmm: "), said
-    assert "misconfigured: below 80 %" in line(done.stdout, "eigen "), done.stdout
+    assert "below 80 %: misconfigured" in line(done.stdout, "eigen "), done.stdout
     assert line(done.stdout, "openblas ").split()[1:4] == ["OpenBLAS", "9.8.7", "fakecore"], done.stdout
     assert "a library that talks" in said and "a library that talks" not in done.stdout
     row = line(done.stdout, "33x20x40 NT").split()
