@@ -16,7 +16,7 @@
 
 /* The side of the square at which peers are held against the peak, and how many samples of it; of each other case at least as many, then no more
  * once they have taken LIMIT_S. */
-enum { PEAK_SIDE = 2048, LEAST_SAMPLES = 3, USUAL_SAMPLES = 11, DEADLINE_S = 60 };
+enum { PEAK_SIDE = 2048, LEAST_SAMPLES = 3, MOST_TRIES = 5, USUAL_SAMPLES = 11, DEADLINE_S = 60 };
 static const double LIMIT_S = 30, SLOWEST_FLOPS = 2e9; /* what a side may need beyond the deadline: a few runs at such a speed */
 
 int against_type(tw_dtype dtype)
@@ -292,7 +292,7 @@ static exit_code hold_against_peak(against *g, tw_dtype dtype)
     measure_peak(g, dtype);
     exit_code code = run_case(g, &square, LEAST_SAMPLES);
     if (code != EXIT_OK) return code;
-    for (int again = 0; !take_shares(g, dtype) && again < 2; again++) take_samples(g, LEAST_SAMPLES);
+    for (int again = 0; !take_shares(g, dtype) && again < MOST_TRIES; again++) take_samples(g, LEAST_SAMPLES);
     measure_peak(g, dtype);
     against_print_sides(g, dtype);
     return session_flush(g->s);
