@@ -1,7 +1,8 @@
 /* cmd_bench.c - `tilewright bench`: products of many shapes, each verified, then timed. One record per line. */
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include "against.h"
+#include "cases.h"
 #include "cmd.h"
 #include "device.h"
 #include "row.h"
@@ -9,37 +10,6 @@
 #include "term.h"
 
 static const double LIMIT_S = 2; /* of samples per row */
-
-typedef struct shape_set {
-    const char *name;
-    shape_list list;
-} shape_set;
-
-static const shape_set sets[] = {
-    {"square", {5, {{128, 128, 128}, {256, 256, 256}, {512, 512, 512}, {1024, 1024, 1024}, {2048, 2048, 2048}}}},
-    {"odd",
-     {6,
-      {{127, 127, 127}, {255, 257, 253}, {511, 513, 509}, {1000, 777, 1023}, {1023, 1025, 1021}, {2047, 2049, 2045}}}},
-    {"skinny",
-     {6, {{4096, 4096, 16}, {4096, 4096, 32}, {4096, 16, 4096}, {16, 4096, 4096}, {1, 4096, 4096}, {4096, 1, 4096}}}},
-    {"small",
-     {8, {{4, 4, 4}, {8, 8, 8}, {16, 16, 16}, {24, 24, 24}, {32, 32, 32}, {48, 48, 48}, {64, 64, 64}, {96, 96, 96}}}},
-};
-
-static exit_code choose_shapes(const options *opt, shape_list *out)
-{
-    int ways = (opt->shapes.count > 0) + (opt->sizes.count > 0) + (opt->set != NULL);
-    if (ways > 1) return say(EXIT_USAGE, "--shape, --size and --set each name the shapes: give one of them");
-    const char *set = opt->set != NULL ? opt->set : "square";
-    *out = opt->shapes;
-    for (int i = 0; i < opt->sizes.count; i++) {
-        int64_t n = opt->sizes.items[i];
-        out->items[out->count++] = (shape){n, n, n};
-    }
-    for (size_t i = 0; out->count == 0 && i < sizeof sets / sizeof *sets; i++)
-        if (strcmp(sets[i].name, set) == 0) *out = sets[i].list;
-    return EXIT_OK;
-}
 
 static exit_code choose_kernel(const options *opt, const tw_lab_kernel **out)
 {
@@ -60,6 +30,15 @@ static exit_code choose_kernel(const options *opt, const tw_lab_kernel **out)
     return say(EXIT_USAGE, "--kernel %s: no such row of the table; its names look like %s", opt->kernel, names[0]);
 }
 
+/* What --against goes with: it runs what a user calls, tw_gemm(), which chooses by itself. */
+static exit_code check_against(const options *opt)
+{
+    if (opt->against.count == 0)
+        return opt->deadline > 0 ? say(EXIT_USAGE, "--deadline is one of the libraries of --against, which is not given") : EXIT_OK;
+    if (opt->kernel != NULL) return say(EXIT_USAGE, "--against times tw_gemm(), which chooses by itself: --kernel cannot hold with it");
+    return EXIT_OK;
+}
+
 static void print_header(const session *s)
 {
     FILE *text = s->text;
@@ -71,11 +50,11 @@ static void print_header(const session *s)
 static void print_row(FILE *text, const row *r)
 {
     const record *d = &r->record;
-    char dims[64];
+    tw_problem p = tw_problem_make(TW_F32, d->op_a == 'n' ? TW_N : TW_T, d->op_b == 'n' ? TW_N : TW_T, d->m, d->n, d->k);
+    case_name name;
     term_number median, speed, of_peak, of_bound;
     term_progress_end();
-    snprintf(dims, sizeof dims, "%" PRId64 "x%" PRId64 "x%" PRId64, d->m, d->n, d->k);
-    fprintf(text, "%-5s %-18s %-26s ", d->dtype, dims, d->kernel != NULL ? d->kernel : "-");
+    fprintf(text, "%-5s %-18s %-26s ", d->dtype, case_text(&p, name), d->kernel != NULL ? d->kernel : "-");
     if (row_has_numbers(text, r))
         fprintf(text, "%7d %10s %9s %8s %9s  %s\n", row_threads(r), term_seconds(d->median_s, median),
                 term_gflops(d->gflops, speed), term_percent(d->gflops / d->peak_gflops, of_peak),
@@ -95,14 +74,12 @@ static exit_code finish_row(session *s, const row *r, tally *count)
     return row_finish(s, r);
 }
 
-static exit_code bench_shape(session *s, roofs *limits, const tw_lab_kernel *kernel, tw_dtype dtype, shape p,
-                             tally *count)
+static exit_code bench_shape(session *s, roofs *limits, const tw_lab_kernel *kernel, const tw_problem *problem, tally *count)
 {
     static row result;
     trial t;
     row_wish wish = {.kernel = kernel, .limit_s = LIMIT_S};
-    tw_problem problem = tw_problem_make(dtype, TW_N, TW_N, p.m, p.n, p.k);
-    exit_code code = row_trial(s, &problem, &t);
+    exit_code code = row_trial(s, problem, &t);
     if (code != EXIT_OK) return code;
     t.host = s->opt->host;
     code = row_run(s, &t, limits, &wish, &result);
@@ -126,7 +103,7 @@ static void print_peaks(const session *s, const roofs *limits)
 
 /* What the command line asks of every engine. */
 typedef struct bench {
-    shape_list shapes;
+    case_list cases;
     name_list dtypes;
     const tw_lab_kernel *kernel; /* NULL: the planner's */
 } bench;
@@ -137,12 +114,14 @@ static exit_code bench_engine(session *s, void *job)
     const bench *b = job;
     tally count = {0};
     exit_code code = EXIT_OK;
+    if (s->opt->against.count > 0) return against_bench(s, &b->cases, &b->dtypes);
     roofs_begin(&limits, s->context, &s->device);
     print_header(s);
     for (int d = 0; d < b->dtypes.count; d++)
-        for (int i = 0; code == EXIT_OK && i < b->shapes.count; i++)
-            code = bench_shape(s, &limits, b->kernel, tw_lab_dtype_named(b->dtypes.items[d])->dtype, b->shapes.items[i],
-                               &count);
+        for (int i = 0; code == EXIT_OK && i < b->cases.count; i++) {
+            tw_problem problem = case_problem(&b->cases.items[i], tw_lab_dtype_named(b->dtypes.items[d])->dtype);
+            code = bench_shape(s, &limits, b->kernel, &problem, &count);
+        }
     if (code != EXIT_OK) return code;
     print_peaks(s, &limits);
     if (count.failed > 0) return EXIT_CHECK;
@@ -155,7 +134,8 @@ exit_code cmd_bench(session *s)
     static bench b;
     b.dtypes = s->opt->dtypes;
     if (b.dtypes.count == 0) b.dtypes = (name_list){1, {"f32"}};
-    exit_code code = choose_shapes(s->opt, &b.shapes);
+    exit_code code = cases_choose(s->opt, &b.cases);
+    if (code == EXIT_OK) code = check_against(s->opt);
     if (code == EXIT_OK) code = choose_kernel(s->opt, &b.kernel);
     if (code != EXIT_OK) return code;
     return session_each_engine(s, b.kernel != NULL ? b.kernel->engine : "auto", bench_engine, &b);

@@ -93,6 +93,12 @@ void guard_install(void)
     signal(SIGPIPE, SIG_IGN);
 }
 
+void guard_leave(void)
+{
+    static const int all[] = {SIGINT, SIGTERM, SIGHUP, SIGBUS, SIGPIPE};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) signal(all[i], SIG_DFL);
+}
+
 void guard_hold(void)
 {
     sigset_t set;

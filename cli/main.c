@@ -60,9 +60,11 @@ const command commands[] = {
     {"bench", "[OPTION]...", "time products, each verified first",
      "  tilewright bench\n"
      "  tilewright bench --shape 1000x777x1023,64x64x64 --dtype f32,f64 --json records.jsonl\n"
-     "  tilewright bench --size 2048 --threads 1\n",
+     "  tilewright bench --size 2048 --threads 1\n"
+     "  tilewright bench --against all --set odd --threads 1\n",
      "One line per shape: median time, GFLOP/s and the share of the multiply-add peak measured in the same run. "
-     "Operands rotate through more memory than the caches hold. A wrong kernel gets no time.",
+     "Operands rotate through more memory than the caches hold. A wrong kernel gets no time. --against: one table per class of shapes, GFLOP/s of each "
+     "library and the ratio to the best of them.",
      CMD_BENCH, 0, 0, cmd_bench},
     {"ladder", "[OPTION]...", "run the rungs from three plain loops to the production kernel",
      "  tilewright ladder\n"

@@ -38,11 +38,11 @@ typedef struct options {
     const char *operands[OPT_LIST];
     int operand_count;
     const char *output, *add, *gpu, *json, *html, *kernel, *set;
-    int64_t device, threads, samples;
+    int64_t device, threads, samples, deadline;
     uint64_t seed;
     real_option alpha, beta;
     bool binary, tables, transpose_a, transpose_b, verify, host, skinny, append, help, man, completion;
-    name_list engines, dtypes, rungs;
+    name_list engines, dtypes, rungs, against;
     shape_list shapes;
     number_list sizes, tiles, element;
 } options;

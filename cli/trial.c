@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../lab/element.h"
 #include "device.h"
 
 /* ---- judging ---- */
@@ -90,12 +89,12 @@ static tw_status run_once(const trial *t, const tw_lab_choice *choice, const ora
     return status;
 }
 
-static tw_status judge_one(const trial *t, const tw_lab_choice *choice, const oracle *o, oracle_verdict *verdict, double *seconds)
+static tw_status judge_one(const oracle *o, trial_multiply *multiply, void *job, oracle_verdict *verdict)
 {
     void *c = malloc(oracle_c_bytes(o) + 1);
     if (c == NULL) return TW_NO_MEMORY;
     oracle_poison(o, c);
-    tw_status status = run_once(t, choice, o, c, seconds);
+    tw_status status = multiply(job, o, c);
     if (status == TW_OK) *verdict = oracle_judge(o, c);
     free(c);
     return status;
@@ -108,68 +107,58 @@ static const char *verified_text(const trial *t, const oracle_verdict *exact, co
     return exact->sampled || bound->sampled ? "exact+bound sampled" : "exact+bound";
 }
 
-tw_status trial_judge(const trial *t, const tw_lab_choice *choice, trial_verdict *verdict)
+tw_status trial_judge_other(const trial *t, trial_multiply *multiply, void *job, trial_verdict *verdict)
 {
     oracle_verdict exact = {.passed = true}, bound = {.passed = true};
-    double seconds = 0;
-    tw_status status = t->has_exact ? judge_one(t, choice, &t->exact, &exact, &seconds) : TW_OK;
-    if (status == TW_OK) status = judge_one(t, choice, &t->bound, &bound, &seconds);
+    tw_status status = t->has_exact ? judge_one(&t->exact, multiply, job, &exact) : TW_OK;
+    if (status == TW_OK) status = judge_one(&t->bound, multiply, job, &bound);
     if (status != TW_OK) return status;
-    *verdict = (trial_verdict){.passed = exact.passed && bound.passed, .error_ratio = bound.error_ratio, .seconds = seconds};
+    *verdict = (trial_verdict){.passed = exact.passed && bound.passed, .error_ratio = bound.error_ratio};
     verdict->verified = verified_text(t, &exact, &bound);
     if (!exact.passed) snprintf(verdict->text, sizeof verdict->text, "exact oracle: %s", exact.text);
     if (exact.passed && !bound.passed) snprintf(verdict->text, sizeof verdict->text, "bound oracle: %s", bound.text);
     return TW_OK;
 }
 
+typedef struct own_multiply {
+    const trial *trial;
+    const tw_lab_choice *choice;
+    double seconds;
+} own_multiply;
+
+static tw_status multiply_ourselves(void *job, const oracle *o, void *c)
+{
+    own_multiply *own = job;
+    return run_once(own->trial, own->choice, o, c, &own->seconds);
+}
+
+tw_status trial_judge(const trial *t, const tw_lab_choice *choice, trial_verdict *verdict)
+{
+    own_multiply own = {t, choice, 0};
+    tw_status status = trial_judge_other(t, multiply_ourselves, &own, verdict);
+    if (status == TW_OK) verdict->seconds = own.seconds;
+    return status;
+}
+
 /* ---- timing ---- */
-
-enum { ALIGN = 256, MOST_SETS = 4096 };
-
-static size_t padded(int64_t rows, int64_t ld, int bytes)
-{
-    size_t size = (size_t)rows * (size_t)ld * (size_t)bytes;
-    return (size + ALIGN) / ALIGN * ALIGN;
-}
-
-/* As many sets as twice the last-level cache needs, and one more; a quarter of the memory at most. */
-static int sets_wanted(const trial *t, const tw_device *device)
-{
-    const int64_t supposed = 128 << 20; /* of a cache that nobody tells of: most are smaller */
-    int64_t cache = device_last_cache(device);
-    double bytes = 2 * (double)(cache > 0 ? cache : supposed),
-           most = device->memory_bytes > 0 ? (double)device->memory_bytes / 4 : INFINITY;
-    double sets = (bytes < most ? bytes : most) / (double)t->set_bytes + 1;
-    return sets < MOST_SETS ? (int)sets : MOST_SETS;
-}
 
 static char *set_of(const trial *t, int set)
 {
-    uintptr_t first = ((uintptr_t)t->memory + ALIGN - 1) / ALIGN * ALIGN;
-    return (char *)first + (size_t)(set % t->host_sets) * t->set_bytes;
+    uintptr_t first = ((uintptr_t)t->memory + SETS_ALIGN - 1) / SETS_ALIGN * SETS_ALIGN;
+    return (char *)first + (size_t)(set % t->host_sets) * t->layout.set_bytes;
 }
 
-/* The same random elements in every set: what matters is that they lie elsewhere. */
 static tw_status make_sets(trial *t, const tw_device *device)
 {
-    const tw_problem *p = &t->problem;
-    int bytes = tw_lab_dtype_of(p->dtype)->bytes;
-    int64_t a_rows = p->op_a == TW_N ? p->m : p->k, b_rows = p->op_b == TW_N ? p->k : p->n;
-    t->a_bytes = padded(a_rows, p->lda, bytes);
-    t->b_bytes = padded(b_rows, p->ldb, bytes);
-    t->set_bytes = t->a_bytes + t->b_bytes + padded(p->m, p->ldc, element_of(element_of(p->dtype)->result)->bytes);
+    t->layout = sets_for(&t->problem, device);
     bool in_place = t->host || device_is_host(device);
-    t->sets = sets_wanted(t, device);
+    t->sets = t->layout.wanted;
     t->host_sets = in_place ? t->sets : 1;
-    while (t->host_sets > 0 && (t->memory = malloc((size_t)t->host_sets * t->set_bytes + ALIGN)) == NULL)
+    while (t->host_sets > 0 && (t->memory = malloc((size_t)t->host_sets * t->layout.set_bytes + SETS_ALIGN)) == NULL)
         t->host_sets /= 2;
     if (t->memory == NULL) return TW_NO_MEMORY;
     if (in_place) t->sets = t->host_sets;
-    char *first = set_of(t, 0);
-    memset(first, 0, t->set_bytes);
-    oracle_random(p->dtype, 1, a_rows * p->lda, first);
-    oracle_random(p->dtype, 2, b_rows * p->ldb, first + t->a_bytes);
-    for (int set = 1; set < t->host_sets; set++) memcpy(set_of(t, set), first, t->set_bytes);
+    sets_fill(&t->layout, &t->problem, t->host_sets, set_of(t, 0));
     return TW_OK;
 }
 
@@ -189,8 +178,8 @@ tw_status trial_time(trial *t, const tw_lab_choice *choice, const tw_device *dev
     if (runners == NULL) return TW_NO_MEMORY;
     int opened = 0;
     while (status == TW_OK && opened < t->sets) {
-        char *a = set_of(t, opened), *b = a + t->a_bytes;
-        status = runner_open(&runners[opened], t, choice, &t->problem, a, b, b + t->b_bytes);
+        char *a = set_of(t, opened), *b = a + t->layout.a_bytes;
+        status = runner_open(&runners[opened], t, choice, &t->problem, a, b, b + t->layout.b_bytes);
         if (status == TW_OK) opened++;
     }
     if (status == TW_NO_MEMORY && opened > 0) t->sets = opened, status = TW_OK; /* what the device holds must do */

@@ -5,6 +5,7 @@
 
 #include "../lab/measure.h"
 #include "../lab/oracle.h"
+#include "sets.h"
 
 typedef struct trial {
     tw_context *context;
@@ -13,7 +14,7 @@ typedef struct trial {
     bool has_exact; /* false: k is too large for small integers to stay exact */
     oracle exact, bound;
     int sets; /* of operands to rotate through when timing */
-    size_t a_bytes, b_bytes, set_bytes;
+    operand_sets layout;
     int host_sets; /* the CPU computes in the sets themselves; the other engines copy one set as often as it takes */
     char *memory;  /* the sets, one after the other: a, b, c */
     tw_lab_resources resources; /* of the kernel that was timed last */
@@ -35,6 +36,10 @@ void trial_close(trial *t);
 
 /* trial_judge - run once on each oracle's operands and judge. */
 tw_status trial_judge(const trial *t, const tw_lab_choice *choice, trial_verdict *verdict);
+
+/* trial_judge_other - judge what multiply() makes of each oracle's operands in c, which is poisoned. seconds stays 0. */
+typedef tw_status trial_multiply(void *job, const oracle *o, void *c);
+tw_status trial_judge_other(const trial *t, trial_multiply *multiply, void *job, trial_verdict *verdict);
 
 /* trial_time - median and the rest over rotated operand sets, which are made at the first call: twice the last-level cache and
  * one more, fewer where memory is short. Also fills in resources and prepare_s. */

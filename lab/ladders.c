@@ -8,6 +8,7 @@
 
 const char *row_rung(const records_row *row)
 {
+    if (row->r.rung == NULL && row->r.library != NULL) return row->r.library;
     return row->r.rung != NULL ? row->r.rung : row->r.kernel;
 }
 
@@ -62,7 +63,9 @@ static int compare_ladder(const entry *x, const entry *y)
     if (c == 0) c = compare_int(is_wide(x->row), is_wide(y->row));
     if (c == 0) c = compare_int(a->m, b->m);
     if (c == 0) c = compare_int(a->n, b->n);
-    return c != 0 ? c : compare_int(a->k, b->k);
+    if (c == 0) c = compare_int(a->k, b->k);
+    if (c == 0) c = compare_int(a->op_a, b->op_a);
+    return c != 0 ? c : compare_int(a->op_b, b->op_b);
 }
 
 static int compare_step(const entry *x, const entry *y)
@@ -133,8 +136,8 @@ static void fill(ladders *l, const entry *entries, int count)
         const record *r = &entries[i].row->r;
         bool new_ladder = i == 0 || compare_ladder(&entries[i - 1], &entries[i]) != 0;
         if (new_ladder)
-            l->items[l->count++] = (ladder){.machine = entries[i].machine, .m = r->m, .n = r->n, .k = r->k, .steps = step + 1,
-                                            .skinny = is_skinny(entries[i].row), .wide = is_wide(entries[i].row)};
+            l->items[l->count++] = (ladder){.machine = entries[i].machine, .m = r->m, .n = r->n, .k = r->k, .op_a = r->op_a, .op_b = r->op_b,
+                                            .steps = step + 1, .skinny = is_skinny(entries[i].row), .wide = is_wide(entries[i].row)};
         if (new_ladder || compare_step(&entries[i - 1], &entries[i]) != 0) l->items[l->count - 1].count++, step++;
         put_row(l, step, entries[i].row);
     }

@@ -22,6 +22,7 @@ typedef struct ladder_step {
 typedef struct ladder {
     int machine;
     int64_t m, n, k;
+    char op_a, op_b;
     bool skinny; /* s1 to s3 */
     bool wide;   /* f64 */
     int count, timed;
@@ -39,7 +40,7 @@ typedef struct ladders {
 tw_status ladders_sort(const records *all, ladders *out);
 void ladders_free(ladders *l);
 
-const char *row_rung(const records_row *row);                   /* its rung, else its kernel */
+const char *row_rung(const records_row *row);                   /* its rung, else its library or kernel */
 const tw_lab_kernel *row_kernel(const records_row *row);        /* the row of the table; NULL: this program has no such rung */
 bool row_timed(const records_row *row);                         /* it was verified and timed */
 const ladder_step *ladder_before(const ladder *l, const ladder_step *step); /* the step that its own file names as the one before; NULL */

@@ -25,6 +25,7 @@ typedef struct record {
     const char *plan;        /* the plan as one line */
     const char *refused;     /* why it did not run; times are then null */
     const char *instruction_set, *driver; /* what the device runs, as tw_describe and the engine say */
+    const char *library, *library_version; /* whose product it is, where libraries are compared */
     const char *version, *time; /* NULL: this library's, now */
 } record;
 
@@ -40,7 +41,7 @@ typedef struct record {
     COUNT(samples) COUNT(repeats) COUNT(sets) COUNT(tile) COUNT(block_threads) COUNT(tile_m) COUNT(tile_n)             \
     COUNT(tile_k) COUNT(registers) COUNT(local_bytes) COUNT(spill_bytes) NUMBER(occupancy) NUMBER(barriers_per_tile)   \
     NUMBER(effective_gbps) NUMBER(sectors_per_load) NUMBER(bank_degree_load) NUMBER(bank_degree_store)                 \
-    NUMBER(prepare_s) TEXT(plan) TEXT(refused) TEXT(instruction_set) TEXT(driver)
+    NUMBER(prepare_s) TEXT(plan) TEXT(refused) TEXT(instruction_set) TEXT(driver) TEXT(library) TEXT(library_version)
 
 record record_blank(void); /* everything unknown */
 /* record_fill_bounds - derive gflops, the byte counts, both bounds and fraction_of_bound from what is set: problem,

@@ -35,7 +35,9 @@ typedef char shape_text[72];
 
 static const char *shape_of(const ladder *l, shape_text out)
 {
-    snprintf(out, sizeof(shape_text), "%" PRId64 " x %" PRId64 " x %" PRId64, l->m, l->n, l->k);
+    int length = snprintf(out, sizeof(shape_text), "%" PRId64 " x %" PRId64 " x %" PRId64, l->m, l->n, l->k);
+    if (l->op_a == 't' || l->op_b == 't')
+        snprintf(out + length, sizeof(shape_text) - (size_t)length, " %s", l->op_a != 't' ? "NT" : l->op_b != 't' ? "TN" : "TT");
     return out;
 }
 
@@ -414,9 +416,14 @@ typedef struct grid {
     bool *drawn;    /* rows that the chart shows: of the ladders' own type */
 } grid;
 
+static bool is_plain_square(const ladder *l)
+{
+    return l->m == l->n && l->n == l->k && l->op_a != 't' && l->op_b != 't';
+}
+
 static bool belongs(const ladder *l, int number, bool wide, bool square)
 {
-    return l->machine == number && !l->skinny && l->wide == wide && l->m > 0 && (l->m == l->n && l->n == l->k) == square;
+    return l->machine == number && !l->skinny && l->wide == wide && l->m > 0 && is_plain_square(l) == square;
 }
 
 static void grid_free(grid *g)
@@ -510,9 +517,8 @@ static void grid_table(const report *r, const grid *g, int number, bool wide)
     for (int c = 0; c < g->columns; c++) {
         const ladder *l = g->ladders[c];
         shape_text shape;
-        bool square = l->m == l->n && l->n == l->k;
         snprintf(shape, sizeof shape, "%" PRId64, l->m);
-        html_say(out, "<th scope=\"col\">%t</th>", square ? shape : shape_of(l, shape));
+        html_say(out, "<th scope=\"col\">%t</th>", is_plain_square(l) ? shape : shape_of(l, shape));
     }
     fputs("</tr></thead>\n<tbody>\n", out);
     for (int row = 0; row < g->rows; row++) {

@@ -209,7 +209,7 @@ def numbers_are_read_strictly():
 
 @case
 def words_are_chosen_from_lists():
-    bad(2, "bench", "--set", "round", says=["'round'", "square odd skinny small"])
+    bad(2, "bench", "--set", "round", says=["'round'", "square small odd skinny transposed all"])
     bad(2, "bench", "--dtype", "f32,f99", says=["f32,f99", "f32 f64"])
     bad(2, "multiply", "A", "B", "-o", "C.npy", "--engine", "abacus", says="auto cpu opencl cuda")
     bad(2, "multiply", "A", "B", "-o", "C.npy", "--engine", "cpu,opencl", says="one of: auto cpu opencl cuda")
@@ -230,6 +230,7 @@ def options_that_do_not_go_together():
     bad(2, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--dtype", "i8", says=["i8", "raw"])
     bad(2, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--append", says="--json")
     bad(2, "bench", "--shape", "2x2x2", "--size", "2", says="give one")
+    bad(2, "bench", "--set", "transposed", "--transpose-a", says="--set transposed")
     bad(2, "bench", "--host", "--kernel", "cpu_f32_r01_naive", says="--host")
     bad(2, "ladder", "--rung", "r01", "--tile", "4", says="--tile")
     bad(2, "ladder", "--size", "8", "--shape", "8x8x8", says="give one")
@@ -755,6 +756,8 @@ def bench_times_what_it_verified():
         assert r["verified"] == "exact+bound" and r["threads"] == 1 and r["samples"] == 3, r
         assert 0 < r["min_s"] <= r["median_s"] <= r["p95_s"] and r["fraction_of_bound"] <= 1.02, r
         assert abs(r["gflops"] * 1e9 * r["median_s"] / (2 * r["m"] * r["n"] * r["k"]) - 1) < 1e-9, r
+    turned = good("bench", "--shape", "20x30x40", "--transpose-a", "--transpose-b", "--samples", "3", "--json", "r.json")
+    assert "20x30x40 TT" in turned.stdout and [(r["op_a"], r["lda"]) for r in records(open("r.json").read())] == [("t", 20)], turned.stdout
     host = good("bench", "--host", "--size", "64", "--samples", "3", "--json", "r.json")
     assert "tw_gemm" in records(open("r.json").read())[0]["method"], host
     good("bench", "--kernel", "cpu_f64_r04_banks", "--dtype", "f64", "--size", "48", "--samples", "3")

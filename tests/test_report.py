@@ -355,6 +355,18 @@ def later_records_supersede():
 
 
 @case
+def libraries_and_transposes_stand_apart():
+    reading()
+    both = {"rung": None, "kernel": "zen4", "build": None, "tile": None}
+    write("a.jsonl", a_record(library="aocl", gflops=11.125, **both), a_record(library="blis", gflops=22.25, **both), a_record(library="aocl", gflops=33.5, op_b="t", **both))
+    page = report("a.jsonl")
+    text = "".join(page.words)
+    assert "11.1" in text and "22.25" in text and "33.5" in text and "superseded" not in text and "512 x 512 x 512 NT" in text, text
+    good("report", "a.jsonl", "-o", "a.md")
+    assert [line.split("|")[1].strip() for line in open("a.md")][2:] == ["aocl", "blis"], open("a.md").read()
+
+
+@case
 def refused_and_wrong_rows_are_told():
     reading()
     write("a.jsonl", a_record(), a_record(rung="r12_async", kernel=None, refused="it needs sm_90 <b>", median_s=None, gflops=None, verified="no"),

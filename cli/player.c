@@ -1,0 +1,135 @@
+/* player.c - see player.h. */
+#include "player.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+#include "../lab/measure.h"
+#include "turns.h"
+
+/* A sample lasts so long at least; before it, runs that wake caches, clock and threads, unless one run alone takes longer than that. */
+static const double SAMPLE_S = 1e-3, WAKE_S = 2e-3, LONG_S = 0.05;
+
+typedef struct player {
+    const player_job *job;
+    tw_context *context; /* of Tilewright's own */
+    peer peer;
+    player_order order; /* the present one */
+    int64_t runs;
+    int repeats;
+    double run_s;
+} player;
+
+/* One product of a set; false, and why is in the answer. */
+static bool multiply(player *x, int set, player_answer *answer)
+{
+    const player_order *o = &x->order;
+    char *a = x->job->memory + (size_t)set * o->sets.set_bytes, *b = a + o->sets.a_bytes, *c = b + o->sets.b_bytes;
+    if (x->job->row == NULL) {
+        if (tw_gemm(x->context, &o->problem, a, b, c) == TW_OK) return true;
+        snprintf(answer->text, sizeof answer->text, "%s", tw_error_text());
+        return false;
+    }
+    int status = peer_multiply(&x->peer, &o->problem, a, b, c);
+    if (status != 0) snprintf(answer->text, sizeof answer->text, "refused this product with status %d", status);
+    return status == 0;
+}
+
+static double clock_s(const player *x)
+{
+    struct timespec used;
+    if (x->job->threads > 1 || clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used) != 0) return measure_now_s();
+    return (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
+}
+
+static bool run(player *x, int repeats, double *seconds, player_answer *answer)
+{
+    double start_s = clock_s(x);
+    for (int i = 0; i < repeats; i++)
+        if (!multiply(x, (int)(x->runs++ % x->order.count), answer)) return false;
+    *seconds = clock_s(x) - start_s;
+    return true;
+}
+
+static void meet(player *x, player_answer *answer)
+{
+    const tw_options wanted = {.size = sizeof wanted, .engine = "cpu", .threads = x->job->threads};
+    if (x->job->row != NULL) {
+        answer->done = peer_open(x->job->row, x->job->folder, x->job->threads, &x->peer, answer->text, sizeof answer->text);
+        if (answer->done) peer_version(&x->peer, answer->text), peer_choice(&x->peer, answer->choice);
+        return;
+    }
+    answer->done = tw_open(&wanted, &x->context) == TW_OK;
+    snprintf(answer->text, sizeof answer->text, "%s", answer->done ? tw_version() : tw_error_text());
+}
+
+static void product(player *x, player_answer *answer)
+{
+    const tw_lab_choice choice = {.threads = x->job->threads};
+    tw_lab_plan plan;
+    answer->done = multiply(x, 0, answer);
+    if (!answer->done) return;
+    if (x->job->row != NULL) peer_choice(&x->peer, answer->choice);
+    else if (tw_lab_plan_of(x->context, &choice, &x->order.problem, &plan) == TW_OK)
+        snprintf(answer->choice, sizeof answer->choice, "%s", plan.kernel->name);
+}
+
+/* Make the pages of the shared memory known to this process. */
+static void touch(const player *x)
+{
+    const size_t page = 4096, bytes = (size_t)x->order.count * x->order.sets.set_bytes;
+    volatile char *at = x->job->memory;
+    for (size_t i = 0; i < bytes; i += page) {
+        char kept = at[i];
+        at[i] = kept;
+    }
+}
+
+static void ready(player *x, player_answer *answer)
+{
+    double seconds = 0;
+    touch(x);
+    x->repeats = 1;
+    answer->done = run(x, 1, &seconds, answer);
+    while (answer->done && seconds < LONG_S) { /* a first run that is shorter may have been slower than the next */
+        answer->done = run(x, x->repeats, &seconds, answer);
+        if (seconds >= SAMPLE_S) break;
+        double wanted = seconds > 0 ? ceil(1.25 * x->repeats * SAMPLE_S / seconds) : 10.0 * x->repeats;
+        x->repeats = (int)fmin(fmax(wanted, x->repeats + 1), 10.0 * x->repeats);
+    }
+    x->run_s = seconds / x->repeats;
+    answer->repeats = x->repeats;
+    answer->seconds = x->run_s;
+}
+
+static void sample(player *x, player_answer *answer)
+{
+    double woken_s = 0, seconds = 0;
+    answer->done = true;
+    while (answer->done && x->run_s < LONG_S && woken_s < WAKE_S) {
+        answer->done = run(x, 1, &seconds, answer);
+        woken_s += seconds;
+    }
+    if (answer->done) answer->done = run(x, x->repeats, &seconds, answer);
+    answer->seconds = seconds / x->repeats;
+}
+
+static void peak(player *x, player_answer *answer)
+{
+    answer->done = tw_lab_peak_flops(x->context, x->order.problem.dtype, x->job->threads, 3, &answer->seconds) == TW_OK;
+    if (!answer->done) snprintf(answer->text, sizeof answer->text, "%s", tw_error_text());
+}
+
+void player_play(void *job, int orders, int answers)
+{
+    static void (*const plays[])(player *, player_answer *) = {
+        [PLAYER_MEET] = meet, [PLAYER_PRODUCT] = product, [PLAYER_READY] = ready, [PLAYER_SAMPLE] = sample, [PLAYER_PEAK] = peak};
+    static player x;
+    x.job = job;
+    while (turns_take(orders, &x.order, sizeof x.order)) {
+        player_answer answer = {0};
+        plays[x.order.what](&x, &answer);
+        if (!turns_give(answers, &answer, sizeof answer)) return;
+    }
+}

@@ -1,0 +1,46 @@
+/* sets.c - see sets.h. */
+#include "sets.h"
+
+#include <math.h>
+#include <string.h>
+#include "../lab/element.h"
+#include "../lab/oracle.h"
+#include "device.h"
+
+enum { MOST_SETS = 4096 };
+
+static int64_t a_elements(const tw_problem *p)
+{
+    return (p->op_a == TW_N ? p->m : p->k) * p->lda;
+}
+
+static int64_t b_elements(const tw_problem *p)
+{
+    return (p->op_b == TW_N ? p->k : p->n) * p->ldb;
+}
+
+static size_t padded(int64_t elements, int bytes)
+{
+    return ((size_t)elements * (size_t)bytes + SETS_ALIGN) / SETS_ALIGN * SETS_ALIGN;
+}
+
+operand_sets sets_for(const tw_problem *p, const tw_device *device)
+{
+    const int64_t supposed = 128 << 20; /* of a cache that nobody tells of: most are smaller */
+    int bytes = tw_lab_dtype_of(p->dtype)->bytes;
+    operand_sets s = {.a_bytes = padded(a_elements(p), bytes), .b_bytes = padded(b_elements(p), bytes)};
+    s.set_bytes = s.a_bytes + s.b_bytes + padded(p->m * p->ldc, element_of(element_of(p->dtype)->result)->bytes);
+    int64_t cache = device_last_cache(device);
+    double twice = 2 * (double)(cache > 0 ? cache : supposed), most = device->memory_bytes > 0 ? (double)device->memory_bytes / 4 : INFINITY;
+    double wanted = (twice < most ? twice : most) / (double)s.set_bytes + 1;
+    s.wanted = wanted < MOST_SETS ? (int)wanted : MOST_SETS;
+    return s;
+}
+
+void sets_fill(const operand_sets *sets, const tw_problem *p, int count, char *first)
+{
+    memset(first, 0, sets->set_bytes);
+    oracle_random(p->dtype, 1, a_elements(p), first);
+    oracle_random(p->dtype, 2, b_elements(p), first + sets->a_bytes);
+    for (int set = 1; set < count; set++) memcpy(first + (size_t)set * sets->set_bytes, first, sets->set_bytes);
+}

@@ -1,0 +1,19 @@
+/* sets.h - operands to time with: as many equal sets, at other places, as a cache does not hold. */
+#ifndef TILEWRIGHT_SETS_H
+#define TILEWRIGHT_SETS_H
+
+#include "tilewright.h"
+
+typedef struct operand_sets {
+    size_t a_bytes, b_bytes, set_bytes; /* a set is a, b and c, each from a multiple of SETS_ALIGN on */
+    int wanted; /* as many as twice the last-level cache needs, and one more; a quarter of the memory at most */
+} operand_sets;
+
+enum { SETS_ALIGN = 256 };
+
+operand_sets sets_for(const tw_problem *p, const tw_device *device);
+
+/* sets_fill - the same random elements in each of `count` sets that begin at `first`. C is 0. */
+void sets_fill(const operand_sets *sets, const tw_problem *p, int count, char *first);
+
+#endif

@@ -1,0 +1,190 @@
+/* turns.c - see turns.h. */
+#define _DEFAULT_SOURCE
+#include "turns.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+#include "../lab/measure.h"
+#include "guard.h"
+
+static const double QUIET_S = 0.02, PATIENCE_S = 5;
+
+static void close_all(int fds[4])
+{
+    for (int i = 0; i < 4; i++)
+        if (fds[i] >= 0) close(fds[i]);
+}
+
+/* What the library of such a process prints is no result: it goes where errors go. */
+static void be_forked(turn_body *body, void *job, int orders, int answers)
+{
+    guard_leave();
+    guard_release();
+#ifdef __linux__
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
+    dup2(STDERR_FILENO, STDOUT_FILENO);
+    body(job, orders, answers);
+    _exit(0);
+}
+
+bool turns_start(turn_process *p, turn_body *body, void *job)
+{
+    int fds[4] = {-1, -1, -1, -1};
+    *p = (turn_process){0};
+    if (pipe(fds) != 0 || pipe(fds + 2) != 0) {
+        close_all(fds);
+        return false;
+    }
+    for (int i = 0; i < 4; i++) fcntl(fds[i], F_SETFD, FD_CLOEXEC);
+    guard_hold();
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(fds[1]);
+        close(fds[2]);
+        be_forked(body, job, fds[0], fds[3]);
+    }
+    guard_release();
+    if (pid < 0) {
+        close_all(fds);
+        return false;
+    }
+    close(fds[0]);
+    close(fds[3]);
+    *p = (turn_process){.pid = pid, .to = fds[1], .from = fds[2]};
+    clock_getcpuclockid(pid, &p->cpu);
+    return true;
+}
+
+bool turns_take(int orders, void *order, size_t bytes)
+{
+    char *at = order;
+    while (bytes > 0) {
+        ssize_t got = read(orders, at, bytes);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) return false;
+        at += got, bytes -= (size_t)got;
+    }
+    return true;
+}
+
+bool turns_give(int answers, const void *answer, size_t bytes)
+{
+    const char *at = answer;
+    while (bytes > 0) {
+        ssize_t put = write(answers, at, bytes);
+        if (put < 0 && errno == EINTR) continue;
+        if (put <= 0) return false;
+        at += put, bytes -= (size_t)put;
+    }
+    return true;
+}
+
+static void forget(turn_process *p)
+{
+    close(p->to);
+    close(p->from);
+    p->pid = 0;
+}
+
+void turns_end(turn_process *p)
+{
+    if (p->pid == 0) return;
+    kill(p->pid, SIGKILL);
+    while (waitpid(p->pid, NULL, 0) < 0 && errno == EINTR) continue;
+    forget(p);
+}
+
+/* It closed its pipe: it is about to end, or has, which another signal does not change. */
+static void say_end(turn_process *p, char *why, size_t size)
+{
+    int status = 0;
+    kill(p->pid, SIGKILL);
+    while (waitpid(p->pid, &status, 0) < 0 && errno == EINTR) continue;
+    if (WIFSIGNALED(status)) snprintf(why, size, "crashed: signal %d, %s", WTERMSIG(status), strsignal(WTERMSIG(status)));
+    else snprintf(why, size, "ended its process with exit status %d", WEXITSTATUS(status));
+    forget(p);
+}
+
+bool turns_ask(turn_process *p, const void *order, size_t order_bytes, void *answer, size_t answer_bytes, double deadline_s, char *why, size_t size)
+{
+    char *at = answer;
+    double until_s = measure_now_s() + deadline_s;
+    if (!turns_give(p->to, order, order_bytes)) {
+        say_end(p, why, size);
+        return false;
+    }
+    while (answer_bytes > 0) {
+        double left_s = until_s - measure_now_s();
+        struct pollfd wait = {.fd = p->from, .events = POLLIN};
+        int ready = left_s > 0 ? poll(&wait, 1, (int)(left_s * 1e3) + 1) : 0;
+        if (ready < 0 && errno == EINTR) continue;
+        if (ready <= 0) {
+            turns_end(p);
+            snprintf(why, size, "did not answer within %g s: its process was ended", deadline_s);
+            return false;
+        }
+        ssize_t got = read(p->from, at, answer_bytes);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) {
+            say_end(p, why, size);
+            return false;
+        }
+        at += got, answer_bytes -= (size_t)got;
+    }
+    return true;
+}
+
+static bool has_worked(turn_process *p)
+{
+    struct timespec used;
+    if (p->pid == 0 || clock_gettime(p->cpu, &used) != 0) return false;
+    double used_s = (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
+    bool more = used_s > p->used_s;
+    p->used_s = used_s;
+    return more;
+}
+
+/* Does a thread of it want the processor, though others may have kept it from that? By /proc; where there is none CPU time alone must do. */
+static bool wants_cpu(const turn_process *p)
+{
+    char path[64], text[512];
+    bool wants = false;
+    snprintf(path, sizeof path, "/proc/%ld/task", (long)p->pid);
+    DIR *threads = p->pid != 0 ? opendir(path) : NULL;
+    for (struct dirent *thread; threads != NULL && (thread = readdir(threads)) != NULL;) {
+        if (thread->d_name[0] == '.') continue;
+        snprintf(path, sizeof path, "/proc/%ld/task/%.20s/stat", (long)p->pid, thread->d_name);
+        FILE *stat = fopen(path, "r");
+        const char *name_end = stat != NULL && fgets(text, sizeof text, stat) != NULL ? strrchr(text, ')') : NULL;
+        wants |= name_end != NULL && name_end[1] == ' ' && name_end[2] == 'R';
+        if (stat != NULL) fclose(stat);
+    }
+    if (threads != NULL) closedir(threads);
+    return wants;
+}
+
+int turns_quiet(turn_process *processes, int count)
+{
+    const struct timespec pause = {.tv_nsec = (long)(QUIET_S * 1e9)};
+    double start_s = measure_now_s();
+    for (int i = 0; i < count; i++) has_worked(&processes[i]);
+    for (int busy = 0; busy >= 0;) {
+        nanosleep(&pause, NULL);
+        busy = -1;
+        for (int i = 0; i < count; i++)
+            if (has_worked(&processes[i]) || wants_cpu(&processes[i])) busy = i;
+        if (busy >= 0 && measure_now_s() - start_s > PATIENCE_S) return busy;
+    }
+    return -1;
+}

@@ -1,0 +1,262 @@
+/* peers.c - see peers.h. */
+#define _DEFAULT_SOURCE /* realpath */
+#include "peers.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The next word of *text, which is moved behind it; false: there is none. */
+static bool next_word(const char **text, char *word, size_t size)
+{
+    *text += strspn(*text, " ");
+    size_t length = strcspn(*text, " ");
+    snprintf(word, size, "%.*s", (int)length, *text);
+    *text += length;
+    return length > 0;
+}
+
+/* The first of the names that the library has, into the function pointer at `function`. */
+static bool find(void *library, const char *names, void *function)
+{
+    char name[80];
+    while (names != NULL && next_word(&names, name, sizeof name)) {
+        void *symbol = dlsym(library, name);
+        if (symbol == NULL) continue;
+        memcpy(function, &symbol, sizeof symbol);
+        return true;
+    }
+    return false;
+}
+
+/* ---- how they are called ---- */
+
+static int call_cblas(peer_function *gemm, const tw_problem *p, const void *a, const void *b, void *c)
+{
+    enum { ROW_MAJOR = 101, PLAIN = 111, TRANSPOSED = 112 };
+    typedef void sgemm(int, int, int, int, int, int, float, const void *, int, const void *, int, float, void *, int);
+    typedef void dgemm(int, int, int, int, int, int, double, const void *, int, const void *, int, double, void *, int);
+    int op_a = p->op_a == TW_N ? PLAIN : TRANSPOSED, op_b = p->op_b == TW_N ? PLAIN : TRANSPOSED;
+    int m = (int)p->m, n = (int)p->n, k = (int)p->k, lda = (int)p->lda, ldb = (int)p->ldb, ldc = (int)p->ldc;
+    if (p->dtype == TW_F64)
+        ((dgemm *)gemm)(ROW_MAJOR, op_a, op_b, m, n, k, 1, a, lda, b, ldb, 0, c, ldc);
+    else
+        ((sgemm *)gemm)(ROW_MAJOR, op_a, op_b, m, n, k, 1, a, lda, b, ldb, 0, c, ldc);
+    return 0;
+}
+
+static int call_dnnl(peer_function *gemm, const tw_problem *p, const void *a, const void *b, void *c)
+{
+    typedef int sgemm(char, char, int64_t, int64_t, int64_t, float, const void *, int64_t, const void *, int64_t, float, void *, int64_t);
+    return ((sgemm *)gemm)(p->op_a == TW_N ? 'N' : 'T', p->op_b == TW_N ? 'N' : 'T', p->m, p->n, p->k, 1, a, p->lda, b, p->ldb, 0, c, p->ldc);
+}
+
+/* The shims of tools/peers: 0, or 1 where there is no code for such a product. */
+static int call_shim(peer_function *gemm, const tw_problem *p, const void *a, const void *b, void *c)
+{
+    typedef int shim(int, int, int, int64_t, int64_t, int64_t, const void *, int64_t, const void *, int64_t, void *, int64_t);
+    return ((shim *)gemm)(p->dtype == TW_F64, p->op_a == TW_T, p->op_b == TW_T, p->m, p->n, p->k, a, p->lda, b, p->ldb, c, p->ldc);
+}
+
+/* ---- what they say of themselves ---- */
+
+typedef const char *text_function(void);
+
+static void say_text(const peer *p, const char *names, char *text, size_t size)
+{
+    text_function *ask;
+    const char *found = find(p->library, names, &ask) ? ask() : NULL;
+    snprintf(text, size, "%s", found != NULL ? found : "");
+}
+
+/* "OpenBLAS 0.3.34 USE64BITINT DYNAMIC_ARCH ...": the name and the number. */
+static void openblas_version(const peer *p, char *text, size_t size)
+{
+    say_text(p, "scipy_openblas_get_config openblas_get_config", text, size);
+    size_t name = strcspn(text, " "), number = strspn(text + name, " ");
+    text[name + number + strcspn(text + name + number, " ")] = '\0';
+}
+
+static void openblas_choice(const peer *p, char *text, size_t size)
+{
+    say_text(p, "scipy_openblas_get_corename openblas_get_corename", text, size);
+}
+
+/* "... Math Kernel Library Version 2026.2-Product Build ... for ...": the number. */
+static void mkl_version(const peer *p, char *text, size_t size)
+{
+    static const char before[] = "Version ";
+    char all[PEER_TEXT] = "";
+    void (*ask)(char *, int);
+    if (!find(p->library, "MKL_Get_Version_String", &ask)) return;
+    ask(all, (int)sizeof all - 1);
+    const char *number = strstr(all, before) != NULL ? strstr(all, before) + strlen(before) : all;
+    snprintf(text, size, "MKL %.*s", (int)strcspn(number, "- "), number);
+}
+
+/* It keeps its code for each kind of processor in a library of its own and opens one: which, the map of this process tells. */
+static void mkl_choice(const peer *p, char *text, size_t size)
+{
+    static const char *const kinds[] = {"libmkl_avx10", "libmkl_avx512", "libmkl_avx2", "libmkl_mc3", "libmkl_def"};
+    char line[PATH_MAX + 100];
+    FILE *maps = fopen("/proc/self/maps", "r");
+    (void)p;
+    while (maps != NULL && text[0] == '\0' && fgets(line, sizeof line, maps) != NULL) {
+        const char *file = strrchr(line, '/');
+        for (size_t i = 0; file != NULL && i < sizeof kinds / sizeof *kinds; i++)
+            if (strncmp(file + 1, kinds[i], strlen(kinds[i])) == 0) snprintf(text, size, "%.*s", (int)strcspn(file + 1, "."), file + 1);
+    }
+    if (maps != NULL) fclose(maps);
+}
+
+static void dnnl_version(const peer *p, char *text, size_t size)
+{
+    typedef struct parts {
+        int major, minor, patch;
+    } parts;
+    const parts *(*ask)(void);
+    if (find(p->library, "dnnl_version", &ask)) snprintf(text, size, "oneDNN %d.%d.%d", ask()->major, ask()->minor, ask()->patch);
+}
+
+/* Its instruction sets are numbers whose bits name what each has more than the one before. */
+static void dnnl_choice(const peer *p, char *text, size_t size)
+{
+    static const struct {
+        int value;
+        const char *name;
+    } names[] = {{0x1, "sse41"}, {0x3, "avx"}, {0x7, "avx2"}, {0xf, "avx2_vnni"}, {0x1f, "avx2_vnni_2"}, {0x27, "avx512_core"},
+                 {0x67, "avx512_core_vnni"}, {0xe7, "avx512_core_bf16"}, {0x1ef, "avx512_core_fp16"}, {0xfef, "avx512_core_amx"}};
+    int (*ask)(void);
+    if (!find(p->library, "dnnl_get_effective_cpu_isa", &ask)) return;
+    int found = ask();
+    snprintf(text, size, "instruction set %#x", (unsigned)found);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i].value == found) snprintf(text, size, "%s", names[i].name);
+}
+
+/* "0.9.0", "AOCL-BLAS 5.3.0 Build ...": the name and the number. */
+static void blis_version(const peer *p, char *text, size_t size)
+{
+    char all[PEER_TEXT];
+    say_text(p, "bli_info_get_version_str", all, sizeof all);
+    const char *build = strstr(all, " Build");
+    bool named = all[0] < '0' || all[0] > '9';
+    snprintf(text, size, "%s%.*s", named ? "" : "BLIS ", (int)(build != NULL ? (size_t)(build - all) : strlen(all)), all);
+}
+
+static void blis_choice(const peer *p, char *text, size_t size)
+{
+    int (*query)(void);
+    const char *(*name)(int);
+    if (find(p->library, "bli_arch_query_id", &query) && find(p->library, "bli_arch_string", &name)) snprintf(text, size, "%s", name(query()));
+}
+
+static void shim_version(const peer *p, char *text, size_t size)
+{
+    say_text(p, "peer_version", text, size);
+}
+
+static void shim_choice(const peer *p, char *text, size_t size)
+{
+    say_text(p, "peer_choice", text, size);
+}
+
+/* ---- the rows ---- */
+
+const peer_row peer_rows[] = {
+#define PEER(name, engine, call, files, sgemm, dgemm, largest, most_threads, set_threads, variables, version, choice) \
+    {name, engine, call, files, sgemm, dgemm, largest, most_threads, set_threads, variables, version, choice},
+#include "peers.def"
+#undef PEER
+    {0},
+};
+
+const peer_row *peer_named(const char *name)
+{
+    for (const peer_row *row = peer_rows; row->name != NULL; row++)
+        if (strcmp(row->name, name) == 0) return row;
+    return NULL;
+}
+
+bool peer_refuses(const peer_row *row, const tw_problem *p, int threads, char *why, size_t size)
+{
+    double work = (double)p->m * (double)p->n * (double)p->k;
+    why[0] = '\0';
+    if ((p->dtype == TW_F64 ? row->dgemm : row->sgemm) == NULL)
+        snprintf(why, size, "has no product of %s", p->dtype == TW_F64 ? "f64" : "f32");
+    else if (row->largest > 0 && work > (double)row->largest)
+        snprintf(why, size, "takes m n k up to %lld, and this is %.0f", (long long)row->largest, work);
+    else if (row->most_threads > 0 && threads > row->most_threads)
+        snprintf(why, size, "computes with %d thread%s at most, and %d were asked for", row->most_threads, row->most_threads == 1 ? "" : "s", threads);
+    return why[0] != '\0';
+}
+
+static void set_variables(const char *words, int threads)
+{
+    char word[80], number[16];
+    snprintf(number, sizeof number, "%d", threads);
+    while (next_word(&words, word, sizeof word)) {
+        char *value = strchr(word, '=');
+        if (value != NULL) *value++ = '\0';
+        setenv(word, value != NULL ? value : number, 1);
+    }
+}
+
+/* A library finds those beside it by its own path, not by that of a link to it. */
+static void *open_file(const peer_row *row, const char *folder, char *why, size_t size)
+{
+    char path[PATH_MAX], real[PATH_MAX], name[80];
+    const char *names = row->files;
+    snprintf(path, sizeof path, "%s/%s.so", folder, row->name);
+    if (access(path, F_OK) == 0) {
+        void *library = dlopen(realpath(path, real) != NULL ? real : path, RTLD_NOW | RTLD_LOCAL);
+        if (library == NULL) snprintf(why, size, "cannot be opened: %s", dlerror());
+        return library;
+    }
+    while (next_word(&names, name, sizeof name)) {
+        void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+        if (library != NULL) return library;
+    }
+    snprintf(why, size, "was not found: neither %s nor %s; ./dev peers fetches it", path, row->files[0] != '\0' ? row->files : "any of the system's");
+    return NULL;
+}
+
+bool peer_open(const peer_row *row, const char *folder, int threads, peer *out, char *why, size_t size)
+{
+    *out = (peer){.row = row};
+    set_variables(row->variables, threads);
+    out->library = open_file(row, folder, why, size);
+    if (out->library == NULL) return false;
+    bool has_sgemm = find(out->library, row->sgemm, &out->sgemm), has_dgemm = find(out->library, row->dgemm, &out->dgemm);
+    if ((row->sgemm != NULL && !has_sgemm) || (row->dgemm != NULL && !has_dgemm)) {
+        snprintf(why, size, "has no function %s", row->sgemm != NULL && !has_sgemm ? row->sgemm : row->dgemm);
+        return false;
+    }
+    void (*set_threads)(int);
+    if (row->set_threads != NULL && !find(out->library, row->set_threads, &set_threads)) {
+        snprintf(why, size, "has no function %s", row->set_threads);
+        return false;
+    }
+    if (row->set_threads != NULL) set_threads(threads);
+    return true;
+}
+
+int peer_multiply(const peer *p, const tw_problem *problem, const void *a, const void *b, void *c)
+{
+    return p->row->call(problem->dtype == TW_F64 ? p->dgemm : p->sgemm, problem, a, b, c);
+}
+
+void peer_version(const peer *p, char text[PEER_TEXT])
+{
+    text[0] = '\0';
+    p->row->version(p, text, PEER_TEXT);
+}
+
+void peer_choice(const peer *p, char text[PEER_TEXT])
+{
+    text[0] = '\0';
+    p->row->choice(p, text, PEER_TEXT);
+}
