@@ -90,7 +90,7 @@ judge() {
 work=$(mktemp -d "${TMPDIR:-/tmp}/tilewright-tests.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 # Without its folder no worker takes another program.
-trap 'mv "$work" "$work.over" && work=$work.over; cat "$work"/pid.* 2>/dev/null | xargs -r kill 2>/dev/null; exit 130' INT TERM
+trap 'mv "$work" "$work.over" && work=$work.over; cat "$work"/pid.* 2>/dev/null | xargs kill "$!" 2>/dev/null; exit 130' INT TERM
 
 # ---- what is to be run: work/tasks, a line each of the folder, what its lines begin with, the program's name, its path (-: none), why ----
 for suite in $suites; do
@@ -135,6 +135,7 @@ run_program() {
     wait $!
     status=$?
     rm -f "$work/pid.$number"
+    [ -d "$work" ] || exit 130 # stopped
     seconds=$(echo "$before $(clock)" | LC_ALL=C awk '{ printf "%.1f", $2 - $1 }')
     cat "$sanitizer".* >>"$log" 2>/dev/null
     reports=$(cat "$sanitizer".* 2>/dev/null | grep -cE 'ERROR: |WARNING: ThreadSanitizer|runtime error:')
@@ -200,4 +201,5 @@ fi
         jobs=$((jobs - 1))
     done
     wait
-} | show
+} | show &
+wait $! # in which a signal is heard at once
