@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 /* guard_install - SIGINT, SIGTERM and SIGHUP end the program with 130, SIGBUS in a watched mapping with 6, each after the
- * clean-up; SIGPIPE becomes a write error. A signal that the caller ignores stays ignored. */
+ * clean-up; SIGPIPE with 141, silently, where standard output's reader is gone. A signal that the caller ignores stays ignored. */
 void guard_install(void);
 
 /* guard_hold, guard_release - put the stop off while a file is made and registered, or renamed and forgotten. */

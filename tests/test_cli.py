@@ -367,13 +367,36 @@ def outputs_that_cannot_be_written():
         assert done.returncode == 7 and "standard output" in done.stderr, done
 
 
-@case
-def a_closed_pipe_ends_a_bench():
+def into_closed_pipe(*words, **more):
     read_end, write_end = os.pipe()
     os.close(read_end)
-    done = subprocess.run([PROGRAM, "bench", "--size", "8,16"], stdout=write_end, stderr=subprocess.PIPE, text=True, timeout=60)
+    done = subprocess.run([PROGRAM, *words], stdout=write_end, stderr=subprocess.PIPE, text=True, timeout=60, env=clean_environment(), **more)
     os.close(write_end)
-    assert done.returncode == 7 and "standard output" in done.stderr, done
+    return done
+
+
+@case
+def a_closed_pipe_ends_the_program_quietly():
+    done = into_closed_pipe("bench", "--size", "8,16", "--json", "r.json")
+    assert (done.returncode, done.stderr) == (141, "") and len(records(open("r.json").read())) <= 1 and os.listdir(".") == ["r.json"], done
+    done = into_closed_pipe("explain", "--tables")
+    assert (done.returncode, done.stderr) == (141, ""), done
+    head = subprocess.run(["bash", "-c", f"{PROGRAM} explain r04 --gpu P100 | head -n 1; exit ${{PIPESTATUS[0]}}"], capture_output=True, text=True)
+    assert head.returncode == 141 and head.stderr == "" and "r04_banks" in head.stdout, head
+    pair()
+    done = into_closed_pipe("multiply", "A.npy", "B.npy", "-o", "C.npy", "--json", "-")
+    assert (done.returncode, [x for x in done.stderr.splitlines() if x.startswith("tilewright:")]) == (141, []), done
+    done = into_closed_pipe("explain", "r04", restore_signals=False)  # whoever ignores SIGPIPE is told, as cat tells it
+    assert done.returncode == 7 and "standard output: could not be written: Broken pipe" in done.stderr, done
+
+
+@case
+def another_closed_pipe_does_not_end_it():
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    done = subprocess.run([PROGRAM, "bench", "--size", "8,16"], stdout=subprocess.PIPE, stderr=write_end, text=True, timeout=60, env=clean_environment())
+    os.close(write_end)
+    assert done.returncode == 0 and done.stdout.count("exact+bound") == 2, done
 
 
 # ---- interruption: exit codes 130 and 6 -------------------------------------------------------------------------------
