@@ -4,7 +4,7 @@
 #
 #   tests/run.sh [--full] [--list] [--only TEXT] [--jobs N] FOLDER[:[-]PROGRAM,...] ... [-- ARGUMENT ...]
 #
-# FOLDER is a CMake build folder; its tests/programs (written by tests/CMakeLists.txt) names the programs. Those behind the
+# FOLDER is a CMake build folder, or one of tools/portable.sh; its tests/programs names the programs. Those behind the
 # colon are run, or with a minus all but those. A program prints TAP on stdout (cmocka does with CMOCKA_MESSAGE_OUTPUT=TAP),
 # knows --list, and --full if it has more than its usual cases.
 # A crash, a case without a result and a program without any count as failures; so does a run in which nothing ran.
@@ -102,6 +102,7 @@ for suite in $suites; do
         case $wanted in '' | *",$name,"*) ;; *) continue ;; esac
         case $unwanted in *",$name,"*) continue ;; esac
         case $name in *"$only"*) ;; *) continue ;; esac
+        case $program in - | /*) ;; *) program=$folder/tests/$program ;; esac
         printf '%s\t%s\t%s\t%s\n' "$folder" "$prefix$name" "$program" "$reason"
     done <"$folder/tests/programs"
 done >"$work/tasks"
@@ -111,10 +112,9 @@ enter() {
     export TILEWRIGHT_BUILD="$1" TILEWRIGHT="$1/tilewright" XDG_CACHE_HOME="$1/test-cache" TILEWRIGHT_CACHE="$1/test-kernels"
     mkdir -p "$1/test-logs" "$XDG_CACHE_HOME" && chmod 700 "$XDG_CACHE_HOME"
     # A driver that compiles with LLVM inside this process makes a sanitizer report on LLVM: these suites see no OpenCL driver.
-    unset OCL_ICD_VENDORS
-    grep -q '^TILEWRIGHT_SANITIZE:.*=.' "$1/CMakeCache.txt" && export OCL_ICD_VENDORS=/nowhere
+    grep -q '^TILEWRIGHT_SANITIZE:.*=.' "$1/CMakeCache.txt" 2>/dev/null && export OCL_ICD_VENDORS=/nowhere
     # gcc 12's ThreadSanitizer does not start where the kernel spreads addresses over 32 bits.
-    quietly='' && grep -q '^TILEWRIGHT_SANITIZE:.*=thread' "$1/CMakeCache.txt" &&
+    quietly='' && grep -q '^TILEWRIGHT_SANITIZE:.*=thread' "$1/CMakeCache.txt" 2>/dev/null &&
         setarch -R true 2>/dev/null && quietly='setarch -R'
 }
 

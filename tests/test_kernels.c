@@ -328,6 +328,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < 3; i++) arena[i] = guard_make(ARENA_BYTES);
     for (int i = 0; i < tw_lab_kernel_count(); i++) {
         const tw_lab_kernel *kernel = tw_lab_kernel_at(i);
+        if (tap.gpu && strcmp(kernel->engine, "cpu") == 0) continue;
         shape_cases(kernel);
         remainder_cases(kernel);
         tile_cases(kernel);
