@@ -12,7 +12,8 @@ typedef enum exit_code {
     EXIT_INPUT = 6,        /* an input file is bad */
     EXIT_OUTPUT = 7,       /* an output could not be written */
     EXIT_RUN = 8,          /* a device or its driver failed while running */
-    EXIT_INTERRUPTED = 130 /* SIGINT, SIGTERM or SIGHUP */
+    EXIT_INTERRUPTED = 130, /* SIGINT, SIGTERM or SIGHUP */
+    EXIT_PIPE = 141        /* nobody reads standard output any longer: what a shell shows of a program that SIGPIPE ended */
 } exit_code;
 
 #endif

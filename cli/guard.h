@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 /* guard_install - SIGINT, SIGTERM and SIGHUP end the program with 130, SIGBUS in a watched mapping with 6, each after the
- * clean-up; SIGPIPE becomes a write error. A signal that the caller ignores stays ignored. */
+ * clean-up; SIGPIPE with 141, silently, where standard output's reader is gone. A signal that the caller ignores stays ignored. */
 void guard_install(void);
 
 /* guard_leave - in a forked process: signals end it as they end any, and the files are its parent's to clean up. */

@@ -20,6 +20,7 @@ static const exit_row exit_rows[] = {
     {EXIT_OUTPUT, "an output could not be written"},
     {EXIT_RUN, "the device or its driver failed while running"},
     {EXIT_INTERRUPTED, "interrupted"},
+    {EXIT_PIPE, "the reader of standard output went away, as head does; nothing is said"},
 };
 
 enum { EXIT_ROWS = sizeof exit_rows / sizeof *exit_rows };

@@ -1,29 +1,32 @@
 #!/bin/sh
-# run.sh - runs the test programs of one or more build folders, one line per program, every failure in full, and as its last
-# line exactly "N passed, N failed, N skipped".
+# run.sh - runs the test programs of one or more build folders, one line per program in their order, every failure in full, and as
+# its last line exactly "N passed, N failed, N skipped".
 #
-#   tests/run.sh [--full] [--list] [--only TEXT] FOLDER[:[-]PROGRAM,...] ... [-- ARGUMENT ...]
+#   tests/run.sh [--full] [--list] [--only TEXT] [--jobs N] FOLDER[:[-]PROGRAM,...] ... [-- ARGUMENT ...]
 #
-# FOLDER is a CMake build folder; its tests/programs (written by tests/CMakeLists.txt) names the programs. Those behind the
+# FOLDER is a CMake build folder, or one of tools/portable.sh; its tests/programs names the programs. Those behind the
 # colon are run, or with a minus all but those. A program prints TAP on stdout (cmocka does with CMOCKA_MESSAGE_OUTPUT=TAP),
 # knows --list, and --full if it has more than its usual cases.
 # A crash, a case without a result and a program without any count as failures; so does a run in which nothing ran.
-# --only TEXT takes the programs whose name contains TEXT; ARGUMENTs are handed to each program.
+# --only TEXT takes the programs whose name contains TEXT; ARGUMENTs are handed to each program. N programs run side by side (as many as
+# there are cores): each keeps what it writes in a folder of its own name, and what they share, compiled kernels, is made for that.
 set -u
 
 here=$(cd "$(dirname "$0")/.." && pwd) || exit 1
-full='' list='' only='' suites=''
+full='' list='' only='' suites='' jobs=$(nproc 2>/dev/null || echo 1)
 while [ $# -gt 0 ]; do
     case $1 in
     --full) full=--full ;;
     --list) list=--list ;;
     --only) only=$2 && shift ;;
+    --jobs) jobs=$2 && shift ;;
     --) shift && break ;;
     -*) echo "run.sh: no such option: $1" >&2 && exit 2 ;;
     *) suites="$suites $1" ;;
     esac
     shift
 done
+case $jobs in '' | *[!0-9]* | 0) echo "run.sh: --jobs: found '$jobs', expected a whole number from 1" >&2 && exit 2 ;; esac
 
 limit=1800 # seconds that one program may take
 [ -n "$full" ] && limit=14400
@@ -84,63 +87,119 @@ judge() {
     }' "$1"
 }
 
-total_passed=0 total_failed=0 total_skipped=0
+work=$(mktemp -d "${TMPDIR:-/tmp}/tilewright-tests.XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+# Without its folder no worker takes another program.
+trap 'mv "$work" "$work.over" && work=$work.over; cat "$work"/pid.* 2>/dev/null | xargs kill "$!" 2>/dev/null; exit 130' INT TERM
+
+# ---- what is to be run: work/tasks, a line each of the folder, what its lines begin with, the program's name, its path (-: none), why ----
 for suite in $suites; do
     folder=$(cd "${suite%%:*}" && pwd) || exit 1
     wanted='' && [ "$suite" != "${suite%%:*}" ] && wanted=",${suite#*:},"
     unwanted='' && [ "$wanted" != "${wanted#,-}" ] && unwanted=,${wanted#,-} && wanted=''
     prefix=$(basename "$folder")/ && [ "$prefix" = ci/ ] && prefix=
-    logs=$folder/test-logs && mkdir -p "$logs"
-    export TILEWRIGHT_BUILD="$folder" TILEWRIGHT="$folder/tilewright" XDG_CACHE_HOME="$folder/test-cache"
-    mkdir -p "$XDG_CACHE_HOME" && chmod 700 "$XDG_CACHE_HOME"
-    # A driver that compiles with LLVM inside this process makes a sanitizer report on LLVM: these suites see no OpenCL driver.
-    unset OCL_ICD_VENDORS
-    grep -q '^TILEWRIGHT_SANITIZE:.*=.' "$folder/CMakeCache.txt" && export OCL_ICD_VENDORS=/nowhere
-    # gcc 12's ThreadSanitizer does not start where the kernel spreads addresses over 32 bits.
-    quietly='' && grep -q '^TILEWRIGHT_SANITIZE:.*=thread' "$folder/CMakeCache.txt" &&
-        setarch -R true 2>/dev/null && quietly='setarch -R'
-    while IFS='	' read -r name program reason <&3; do
+    while IFS='	' read -r name program reason; do
         case $wanted in '' | *",$name,"*) ;; *) continue ;; esac
         case $unwanted in *",$name,"*) continue ;; esac
         case $name in *"$only"*) ;; *) continue ;; esac
-        if [ "$program" = - ]; then # could not be built
-            total_skipped=$((total_skipped + 1))
-            if [ -n "$list" ]; then echo "$prefix$name (all of it)"; else
-                printf '%-24s left out: %s\n' "$prefix$name" "$reason"
-            fi
-        elif [ -n "$list" ]; then
-            # shellcheck disable=SC2086 # words on purpose
-            $quietly "$program" --list $full "$@" | sed "s|^|$prefix$name |"
-        else
-            log=$logs/$name.log sanitizer=$logs/$name.sanitizer
-            rm -f "$sanitizer".*
-            # Reports go to files of their own: stderr is the program's, and a test may expect what it says.
-            export ASAN_OPTIONS="allocator_may_return_null=1:exitcode=99:log_path=$sanitizer"
-            export UBSAN_OPTIONS="print_stacktrace=1:exitcode=99:log_path=$sanitizer"
-            export TSAN_OPTIONS="halt_on_error=1:exitcode=99:log_path=$sanitizer"
-            before=$(clock)
-            # shellcheck disable=SC2086
-            timeout -k 10 "$limit" $quietly "$program" $full "$@" >"$log" 2>&1 </dev/null
-            status=$?
-            seconds=$(echo "$before $(clock)" | LC_ALL=C awk '{ printf "%.1f", $2 - $1 }')
-            cat "$sanitizer".* >>"$log" 2>/dev/null
-            reports=$(cat "$sanitizer".* 2>/dev/null | grep -cE 'ERROR: |WARNING: ThreadSanitizer|runtime error:')
-            verdict=$(judge "$log" "$status" "$reports")
-            counts=$(printf '%s\n' "$verdict" | tail -n 1)
-            read -r passed failed skipped <<COUNTS
+        case $program in - | /*) ;; *) program=$folder/tests/$program ;; esac
+        printf '%s\t%s\t%s\t%s\n' "$folder" "$prefix$name" "$program" "$reason"
+    done <"$folder/tests/programs"
+done >"$work/tasks"
+
+# enter FOLDER - the environment of a build folder's programs; quietly: what must stand before them.
+enter() {
+    export TILEWRIGHT_BUILD="$1" TILEWRIGHT="$1/tilewright" XDG_CACHE_HOME="$1/test-cache" TILEWRIGHT_CACHE="$1/test-kernels"
+    mkdir -p "$1/test-logs" "$XDG_CACHE_HOME" && chmod 700 "$XDG_CACHE_HOME"
+    # A driver that compiles with LLVM inside this process makes a sanitizer report on LLVM: these suites see no OpenCL driver.
+    grep -q '^TILEWRIGHT_SANITIZE:.*=.' "$1/CMakeCache.txt" 2>/dev/null && export OCL_ICD_VENDORS=/nowhere
+    # gcc 12's ThreadSanitizer does not start where the kernel spreads addresses over 32 bits.
+    quietly='' && grep -q '^TILEWRIGHT_SANITIZE:.*=thread' "$1/CMakeCache.txt" 2>/dev/null &&
+        setarch -R true 2>/dev/null && quietly='setarch -R'
+}
+
+# run_program NUMBER FOLDER NAME PROGRAM ARGUMENT ... - runs and judges it; work/verdict.NUMBER has its lines, the last the counts.
+run_program() {
+    number=$1 name=$3 program=$4 log=$2/test-logs/${3##*/}.log sanitizer=$2/test-logs/${3##*/}.sanitizer
+    enter "$2"
+    shift 4
+    rm -f "$sanitizer".*
+    # Reports go to files of their own: stderr is the program's, and a test may expect what it says.
+    export ASAN_OPTIONS="allocator_may_return_null=1:exitcode=99:log_path=$sanitizer"
+    export UBSAN_OPTIONS="print_stacktrace=1:exitcode=99:log_path=$sanitizer"
+    export TSAN_OPTIONS="halt_on_error=1:exitcode=99:log_path=$sanitizer"
+    before=$(clock)
+    # shellcheck disable=SC2086 # words on purpose
+    timeout -k 10 "$limit" $quietly "$program" $full "$@" >"$log" 2>&1 </dev/null &
+    echo $! >"$work/pid.$number"
+    wait $!
+    status=$?
+    rm -f "$work/pid.$number"
+    [ -d "$work" ] || exit 130 # stopped
+    seconds=$(echo "$before $(clock)" | LC_ALL=C awk '{ printf "%.1f", $2 - $1 }')
+    cat "$sanitizer".* >>"$log" 2>/dev/null
+    reports=$(cat "$sanitizer".* 2>/dev/null | grep -cE 'ERROR: |WARNING: ThreadSanitizer|runtime error:')
+    judge "$log" "$status" "$reports" >"$work/judged.$number"
+    counts=$(tail -n 1 "$work/judged.$number")
+    read -r passed failed skipped <<COUNTS
 $counts
 COUNTS
-            printf '%-24s %6d passed %4d failed %4d skipped %7s s\n' "$prefix$name" "$passed" "$failed" "$skipped" "$seconds"
-            printf '%s\n' "$verdict" | sed '$d'
-            [ "$failed" -gt 0 ] && echo "    the whole log: $log"
-            total_passed=$((total_passed + passed))
-            total_failed=$((total_failed + failed))
-            total_skipped=$((total_skipped + skipped))
-        fi
-    done 3<"$folder/tests/programs"
-done
+    {
+        printf '%-24s %6d passed %4d failed %4d skipped %7s s\n' "$name" "$passed" "$failed" "$skipped" "$seconds"
+        sed '$d' "$work/judged.$number"
+        [ "$failed" -gt 0 ] && echo "    the whole log: $log"
+        echo "$counts"
+    } >"$work/verdict.$number"
+}
 
-[ -n "$list" ] && exit 0
-[ $((total_passed + total_failed)) -eq 0 ] && echo "no test ran" && no_test_ran=1
-echo "$total_passed passed, $total_failed failed, $total_skipped skipped"
-[ "$total_failed" -eq 0 ] && [ -z "${no_test_ran:-}" ]
+# worker ARGUMENT ... - takes the next program that nobody took, until there is none; its number on stdout when it is judged.
+worker() {
+    task=0
+    while IFS='	' read -r folder name program reason <&3; do
+        task=$((task + 1))
+        mkdir "$work/taken.$task" 2>/dev/null || continue
+        if [ "$program" = - ]; then # could not be built
+            printf '%-24s left out: %s\n0 0 1\n' "$name" "$reason" >"$work/verdict.$task"
+        else
+            (run_program "$task" "$folder" "$name" "$program" "$@" >&2 3<&-)
+        fi
+        echo "$task"
+    done 3<"$work/tasks"
+}
+
+# show - what was judged, in the order of the tasks as far as all before it are; then the last line. Reads numbers until all workers ended.
+show() {
+    shown=0 total_passed=0 total_failed=0 total_skipped=0 count=$(wc -l <"$work/tasks")
+    while read -r number || [ "$shown" -lt "$count" ]; do
+        [ -n "$number" ] || printf 'program %s of the list was not judged\n0 1 0\n' "$((shown + 1))" >"$work/verdict.$((shown + 1))"
+        while [ -e "$work/verdict.$((shown + 1))" ]; do
+            shown=$((shown + 1)) verdict=$work/verdict.$shown
+            sed '$d' "$verdict"
+            read -r passed failed skipped <<COUNTS
+$(tail -n 1 "$verdict")
+COUNTS
+            total_passed=$((total_passed + passed)) total_failed=$((total_failed + failed)) total_skipped=$((total_skipped + skipped))
+        done
+    done
+    [ $((total_passed + total_failed)) -eq 0 ] && echo "no test ran"
+    echo "$total_passed passed, $total_failed failed, $total_skipped skipped"
+    [ "$total_failed" -eq 0 ] && [ "$total_passed" -gt 0 ]
+}
+
+if [ -n "$list" ]; then
+    while IFS='	' read -r folder name program reason <&3; do
+        [ "$program" = - ] && echo "$name (all of it)" && continue
+        enter "$folder"
+        # shellcheck disable=SC2086 # words on purpose
+        $quietly "$program" --list $full "$@" | sed "s|^|$name |"
+    done 3<"$work/tasks"
+    exit 0
+fi
+{
+    while [ "$jobs" -gt 0 ]; do
+        worker "$@" &
+        jobs=$((jobs - 1))
+    done
+    wait
+} | show &
+wait $! # in which a signal is heard at once

@@ -1,5 +1,5 @@
 /* tap.h - a test program's cases: `--list` prints their names, `--full` runs the whole product, `--only TEXT` those whose name
- * contains it. Output is TAP: "ok 3 - name", "not ok 4 - name" with the reason behind "#", "ok 5 - name # SKIP why", "1..5". */
+ * contains it, `--gpu` leaves out what needs no driver of a device. Output is TAP: "ok 3 - name", "not ok 4 - name" with the reason behind "#", "ok 5 - name # SKIP why", "1..5". */
 #ifndef TILEWRIGHT_TAP_H
 #define TILEWRIGHT_TAP_H
 
@@ -10,7 +10,7 @@
 #include <string.h>
 
 static struct {
-    bool list, full;
+    bool list, full, gpu;
     const char *only;
     int count, failed;
     char name[256];
@@ -23,10 +23,12 @@ static void tap_start(int argc, char **argv)
             tap.list = true;
         else if (strcmp(argv[i], "--full") == 0)
             tap.full = true;
+        else if (strcmp(argv[i], "--gpu") == 0)
+            tap.gpu = true;
         else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc)
             tap.only = argv[++i];
         else {
-            fprintf(stderr, "usage: %s [--list] [--full] [--only TEXT]\n", argv[0]);
+            fprintf(stderr, "usage: %s [--list] [--full] [--gpu] [--only TEXT]\n", argv[0]);
             exit(2);
         }
     }

@@ -347,7 +347,7 @@ def main():
     if "--list" in words:
         print("\n".join(x.__name__ for x in CASES))
         return 0
-    words = [x for x in words if x != "--full"]
+    words = [x for x in words if x not in ("--full", "--gpu")]
     PROGRAM = words[0] if words else PROGRAM
     passed = failed = skipped = count = 0
     for function in CASES:

@@ -357,6 +357,7 @@ static void run_program(char *const *arguments, const char *folders, const char 
         dup2(ends[1], 1), dup2(ends[1], 2);
         close(ends[0]), close(ends[1]);
         if (path[0] != '\0') setenv("LD_LIBRARY_PATH", path, 1);
+        if (strstr(folders, "opencl") == NULL) setenv("OCL_ICD_VENDORS", "/nowhere", 1); /* nor is this machine's own driver asked */
         setenv("FAKE_LOG", log_path, 1);
         setenv("TILEWRIGHT_CACHE", "off", 1);
         unsetenv("TILEWRIGHT_NVRTC");

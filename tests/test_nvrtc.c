@@ -284,13 +284,17 @@ static bool starts(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
+static bool sums_in_registers(const kernel_row *row)
+{
+    return starts(row->lab.rung, "r05") || starts(row->lab.rung, "r06") || starts(row->lab.rung, "r07");
+}
+
 static void compile_case(const kernel_row *row, const char *arch, const char *options)
 {
     if (!tap_case("%s %s %s", row->lab.name, arch, options)) return;
     compiled c = compile(gpu_source(row->lab.file), row->lab.file, arch, options);
     const char *log = c.log != NULL ? c.log : "";
     findings f = read_log(log);
-    bool outer = starts(row->lab.rung, "r05") || starts(row->lab.rung, "r06") || starts(row->lab.rung, "r07");
     if (c.error != 0)
         tap_result(false, "NVRTC's error %d: %.600s", c.error, log);
     else if (f.registers <= 0 || f.spilled_bytes < 0)
@@ -299,7 +303,7 @@ static void compile_case(const kernel_row *row, const char *arch, const char *op
         tap_result(false, "%s: wgmma is serialized: %.600s", f.warning, strstr(log, f.warning));
     else {
         if (f.spilled_bytes > 0) printf("# %s %s spills %d bytes, %d registers\n", row->lab.name, arch, f.spilled_bytes, f.registers);
-        tap_result(!(row->lab.production && f.spilled_bytes > 0) && !(outer && f.stack_bytes > 0), "%d bytes spilled, %d of stack, %d registers",
+        tap_result(!(row->lab.production && f.spilled_bytes > 0) && !(sums_in_registers(row) && f.stack_bytes > 0), "%d bytes spilled, %d of stack, %d registers",
                    f.spilled_bytes, f.stack_bytes, f.registers);
     }
     compiled_free(&c);
@@ -392,6 +396,7 @@ int main(int argc, char **argv)
         for (int r = 0; r < kernel_count(); r++) {
             const kernel_row *row = kernel_at(r);
             if (row->gpu.entry == NULL || strcmp(row->lab.engine, "cuda") != 0 || row->gpu.sm > atoi(archs[i] + 3)) continue;
+            if (i == 1 && !tap.full && !row->lab.production && !sums_in_registers(row)) continue; /* the covering set: what a log is judged for */
             int plans = options_of(row, atoi(archs[i] + 3), options);
             for (int o = 0; o < plans; o++) compile_case(row, archs[i], options[o]);
         }

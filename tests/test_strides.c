@@ -83,6 +83,7 @@ int main(int argc, char **argv)
     for (int e = 0; (engine = tw_lab_engine_at(e)) != NULL; e++) {
         tw_options options = {.size = sizeof options, .engine = engine};
         tw_context *context = NULL;
+        if (tap.gpu && strcmp(engine, "cpu") == 0) continue;
         char refusal[256] = "";
         if (!tap.list && tw_open(&options, &context) != TW_OK) snprintf(refusal, sizeof refusal, "no %s device: %.200s", engine, tw_error_text());
         for (int op = 0; op < 4; op++)
