@@ -15,8 +15,8 @@
  * NUMBERS   32 flop per byte asked. Per thread and step of k: 6 loads of 16 bytes for 128 FMAs; 1024 of the 1083 instructions of the inner loop are FMAs,
  *           and they wait 83 cycles for a bank (r12: 1024 of 1084 and 300). 168 registers, 128 threads, 4 stages of 16 KiB: three blocks per
  *           multiprocessor, which hide each other's waits better than two with more registers do.
- *           H200, A transposed, nothing to pack: 53.7 TFLOP/s at 4096, 54.4 at 8192, 50.8 at 2048 (cuBLAS 13, as stored: 51.0, 50.9, 49.5).
- *           The order is the best of 60 that were compiled and counted: small changes of it cost the compiler's choice of banks up to 8 %.
+ *           H200, TFLOP/s at 4096 and 8192: TN 53.3 and 54.0, nothing to pack; NN 52.4 and 53.6, NT 51.6 and 53.2 (cuBLAS 13, NN: 51.0, 50.9).
+ *           Of 60 orders that were compiled and counted this one is the fastest: small changes cost the compiler's choice of banks up to 8 %.
  * LIMITS    sm_90 and above. m, n >= 1. WIDE = 1 promises c aligned to 16 bytes and ldc a multiple of 4; WIDE = 0 takes any. Fewer than 2^31 tiles.
  * HOST      grid ceil(m / 128) * ceil(n / 128), block 128, dynamic shared memory sizeof(struct ring) = 65568 bytes. Two tensor maps, rank 2, FLOAT32,
  *           element strides 1, no interleave, no swizzle, zeros outside, L2 promotion 256 B, box {128, 16}; addresses and strides multiples of 16 bytes:
