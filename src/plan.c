@@ -137,9 +137,22 @@ static tw_status check_tile(const kernel_row *row, int tile)
     return TW_OK;
 }
 
-/* Of production rows that fit, the later in the table is the better; but none on a GPU beats one that the copy engine feeds. */
-static bool beats(const kernel_row *one, const kernel_row *later)
+/* How long the multiprocessor with most tiles of a GPU_PACKS row takes, in elements of C at full speed: with all the blocks that it has room for,
+ * 12 warps, and in the end with what is left. The speeds of fewer warps were measured on an H200 (docs/PERF-LOG.md). */
+static double longest_share(const kernel_row *row, const tw_problem *p, const device_facts *device)
 {
+    static const double speed[] = {1, 0.39, 0.78, 0.75, 0.945, 0.97}; /* of 2 warps more each */
+    int64_t room = 12 * 32 / row->gpu.threads_x, area = (int64_t)row->lab.tile_m * row->lab.tile_n;
+    int64_t tiles = ceil_div(ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n), max_i64(device->multiprocessors, 1));
+    int64_t left = tiles % room;
+    return (double)((tiles - left) * area) + (double)(left * area) / speed[left * row->gpu.threads_x / 64];
+}
+
+/* Of production rows that fit, the later in the table is the better; but none on a GPU beats one that the copy engine feeds, and of tiles of
+ * several sizes later ones must end earlier by more than that is known. */
+static bool beats(const kernel_row *one, const kernel_row *later, const tw_problem *p, const device_facts *device)
+{
+    if (one->gpu.traits & later->gpu.traits & GPU_PACKS) return longest_share(one, p, device) <= 1.01 * longest_share(later, p, device);
     return (one->gpu.traits & GPU_TENSOR_MAPS) && !(later->gpu.traits & GPU_TENSOR_MAPS);
 }
 
@@ -159,7 +172,7 @@ static tw_status choose_row(const tw_problem *problem, const device_facts *devic
         for (int i = 0; i < kernel_count(); i++) {
             const kernel_row *row = kernel_at(i);
             if (!row->lab.production || row->lab.dtype != problem->dtype || strcmp(row->lab.engine, device->engine) != 0) continue;
-            if (kernel_fits(row, problem, device, 0, reason, sizeof reason) && !(best != NULL && beats(best, row))) best = row;
+            if (kernel_fits(row, problem, device, 0, reason, sizeof reason) && !(best != NULL && beats(best, row, problem, device))) best = row;
         }
     }
     if (best == NULL && reason[0] == '\0')

@@ -333,8 +333,26 @@ static void packing_case(tw_op op_a, tw_op op_b, int64_t lda, int64_t ldb, int64
                    (bytes > 0) == (bare.row == kernel_named("cuda_f32_r14_peak")), "%s, without: %s", planned ? text : tw_error_text(), planned ? bare.row->lab.name : "");
 }
 
+/* Which of the two widths of tiles the planner takes on 132 multiprocessors. */
+static void width_case(int64_t m, int64_t n, int64_t k, const char *expected)
+{
+    const device_facts sm_90 = {.engine = "cuda", .threads = 1, .copies = true, .addresses = true, .sm = 90, .most_threads = 1024, .multiprocessors = 132,
+                                .tensor_maps = true, .local_bytes = 227 << 10, .largest_bytes = (int64_t)1 << 37};
+    tw_problem p = tw_problem_make(TW_F32, TW_T, TW_N, m, n, k);
+    plan out;
+    if (!tap_case("tiles of %d x %d x %d", (int)m, (int)n, (int)k)) return;
+    p.dtype_c = TW_F32, p.align_a = p.align_b = p.align_c = 256;
+    bool planned = plan_find(&p, &sm_90, NULL, &out) == TW_OK;
+    tap_result(planned && out.row == kernel_named(expected), "%s, expected %s", planned ? out.row->lab.name : tw_error_text(), expected);
+}
+
 static void packing_cases(void)
 {
+    width_case(4096, 4096, 4096, "cuda_f32_r14h_hopper");  /* 8 tiles for the busiest, or 16 of half the width */
+    width_case(5000, 5000, 5000, "cuda_f32_r14n_hopper");  /* 13 or 24 */
+    width_case(128, 128, 128, "cuda_f32_r14h_hopper");     /* one or two halves, which end no earlier */
+    width_case(1, 1, 0, "cuda_f32_r14h_hopper");
+    width_case(2000000000, 2000000000, 1, "cuda_f32_r14h_hopper"); /* no overflow */
     packing_case(TW_T, TW_N, 204, 300, 100, " grid", 0);
     packing_case(TW_T, TW_N, 203, 300, 100, " copies A", 100 * 204 * 4 + 64);
     packing_case(TW_T, TW_N, 204, 301, 100, " copies B", 100 * 300 * 4 + 64);

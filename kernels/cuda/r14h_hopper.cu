@@ -13,12 +13,12 @@
  *           address or rows the engine does not take is copied by the same pass. All transposes, strides and addresses end in one kernel.
  *
  * NUMBERS   32 flop per byte asked. Per thread and step of k: 6 loads of 16 bytes for 128 FMAs; 1024 of the 1083 instructions of the inner loop are FMAs,
- *           and they wait 83 cycles for a bank (r12: 1024 of 1084 and 300). 168 registers, 128 threads, 4 stages of 16 KiB: three blocks per
+ *           and they wait 83 cycles for a bank (r12: 1024 of 1084 and 300). 168 registers, 128 threads, 3 stages of 16 KiB: three blocks per
  *           multiprocessor, which hide each other's waits better than two with more registers do.
  *           H200, TFLOP/s at 4096 and 8192: TN 53.3 and 54.0, nothing to pack; NN 52.4 and 53.6, NT 51.6 and 53.2 (cuBLAS 13, NN: 51.0, 50.9).
  *           Of 60 orders that were compiled and counted this one is the fastest: small changes cost the compiler's choice of banks up to 8 %.
  * LIMITS    sm_90 and above. m, n >= 1. WIDE = 1 promises c aligned to 16 bytes and ldc a multiple of 4; WIDE = 0 takes any. Fewer than 2^31 tiles.
- * HOST      grid ceil(m / 128) * ceil(n / 128), block 128, dynamic shared memory sizeof(struct ring) = 65568 bytes. Two tensor maps, rank 2, FLOAT32,
+ * HOST      grid ceil(m / 128) * ceil(n / 128), block 128, dynamic shared memory sizeof(struct ring) = 49176 bytes. Two tensor maps, rank 2, FLOAT32,
  *           element strides 1, no interleave, no swizzle, zeros outside, L2 promotion 256 B, box {128, 16}; addresses and strides multiples of 16 bytes:
  *               a_map: op(A) transposed, k x m: dims {m, k}
  *               b_map: op(B), k x n: dims {n, k}
@@ -29,7 +29,12 @@
 #include "wide.cuh"
 #include "hopper.cuh"
 
-enum { BM = 128, BN = 128, BK = 16, THREADS = 128, STAGES = 4, GROUP = 8 };
+#ifndef KERNEL
+#define KERNEL r14h_hopper
+#define BLOCK_N 128
+#endif
+
+enum { BM = 128, BN = BLOCK_N, BK = 16, THREADS = BN, BLOCKS = 384 / THREADS, STAGES = 3, GROUP = 8 };
 
 struct ring {
     float a[STAGES][BK][BM], b[STAGES][BK][BN];
@@ -44,9 +49,9 @@ static __device__ __forceinline__ void fetch(struct ring *ring, const tensor_map
     copy_box(ring->b[s], b_map, j0, block * BK, &ring->full[s]);
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 3)
-    r14h_hopper(const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map, int m, int n, int k, float alpha, float beta,
-                float *__restrict__ c, long ldc)
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
+    KERNEL(const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map, int m, int n, int k, float alpha, float beta,
+           float *__restrict__ c, long ldc)
 {
     extern __shared__ __align__(1024) struct ring ring[];
     int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, s = 0, phase = 0, blocks = ceil_div(k, BK);
