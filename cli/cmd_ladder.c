@@ -40,7 +40,7 @@ typedef struct ladder {
     pace rolled, by_default;
     double naive_s; /* of r01, in its default build where it has one; NAN: not timed */
     bool naive_by_default;
-    int failed, bars;
+    int failed, tried, bars; /* tried: rows that were not refused */
     bar bar[MOST_BARS];
     int size;      /* its place in --size; 0 also where there is none */
     curves curves; /* speeds over the sizes of --size */
@@ -144,6 +144,7 @@ static exit_code finish_row(ladder *l, const row *r, const char *label, const ro
     fprintf(l->s->text, "%-20s ", default_build ? "  default build" : label);
     if (row_has_numbers(l->s->text, r)) print_numbers(l, r, compared ? time_before(l, p, r->record.rung) : (double)NAN);
     l->failed += row_failed(r);
+    l->tried += r->outcome != ROW_REFUSED;
     compared &= r->outcome == ROW_TIMED;
     if (compared) note_time(l, p, &r->record, wish->own);
     if (wish->own != NULL && !default_build) fprintf(l->s->text, "  launched like %s\n", wish->kernel->rung);
@@ -333,6 +334,7 @@ static exit_code ladder_engine(session *s, void *job)
     if (code != EXIT_OK) return code;
     curves_print(s->text, &l->curves);
     print_notes(l);
+    if (l->tried == 0) return say(EXIT_DEVICE, "no rung could be timed: all were refused");
     return l->failed > 0 ? EXIT_CHECK : EXIT_OK;
 }
 

@@ -79,7 +79,8 @@ const command commands[] = {
      "GPU r01 to r05 are timed in two builds: loops held rolled, and as the compiler would have them. --rung also takes "
      "a file of your own, .cl for opencl or .cu for cuda: one kernel with the parameters of kernels/opencl/rung.clh or "
      "kernels/cuda/rung.cuh. Its name says which rung it is launched like: r05_mine like r05, any other like r01. It is "
-     "compiled as it stands, judged as every rung is, and set beside that rung; it runs with your rights.",
+     "compiled as it stands, judged as every rung is, and set beside that rung; it runs with your rights. A rung that does "
+     "not fit is refused, with the reason, and is no failure; where all of an engine's are, the status is 3.",
      CMD_LADDER, 0, 0, cmd_ladder},
     {"explain", "RUNG [OPTION]...", "what a rung does and why: idea, picture, accesses, bounds, machine code",
      "  tilewright explain r04\n"

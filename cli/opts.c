@@ -254,8 +254,9 @@ static exit_code read_operands(const command *cmd, int argc, char **argv, option
 {
     int found = argc - optind;
     if (found < cmd->least_operands || found > cmd->most_operands)
-        return say(EXIT_USAGE, "found %d operand%s, expected %d: tilewright %s %s", found, found == 1 ? "" : "s",
-                   found < cmd->least_operands ? cmd->least_operands : cmd->most_operands, cmd->name, cmd->arguments);
+        return say(EXIT_USAGE, "found %d operand%s, expected %s%d: tilewright %s %s; `tilewright help %s` says what they are", found,
+                   found == 1 ? "" : "s", found < cmd->least_operands && cmd->most_operands > cmd->least_operands ? "at least " : "",
+                   found < cmd->least_operands ? cmd->least_operands : cmd->most_operands, cmd->name, cmd->arguments, cmd->name);
     for (int i = 0; i < found; i++) out->operands[out->operand_count++] = argv[optind + i];
     return EXIT_OK;
 }

@@ -24,7 +24,7 @@ typedef struct skinny {
     session *s;
     rung_list rungs;
     roofs limits;
-    int failed;
+    int failed, tried; /* tried: rows that were not refused */
     double gbps[WIDTHS][RUNGS]; /* NAN: not timed */
 } skinny;
 
@@ -75,6 +75,7 @@ static exit_code run_rung(skinny *k, trial *t, const tw_lab_kernel *kernel)
     for (int w = 0; w < WIDTHS; w++)
         if (result.outcome == ROW_TIMED && widths[w] == t->problem.k) k->gbps[w][place] = result.record.effective_gbps;
     k->failed += row_failed(&result);
+    k->tried += result.outcome != ROW_REFUSED;
     return row_finish(k->s, &result);
 }
 
@@ -158,6 +159,7 @@ static exit_code skinny_engine(session *s, void *job)
     if (code != EXIT_OK) return code;
     print_ratios(k);
     print_notes(k);
+    if (k->tried == 0) return say(EXIT_DEVICE, "no rung could be timed: all were refused");
     return k->failed > 0 ? EXIT_CHECK : EXIT_OK;
 }
 

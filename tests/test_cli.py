@@ -186,6 +186,7 @@ def operands_are_counted():
     bad(2, "multiply", "A", "B", "D", "-o", "C.npy", says="found 3 operands")
     bad(2, "verify", "A", "B", says="expected 3")
     bad(2, "bench", "A", says="found 1 operand")
+    bad(2, "report", "-o", "r.html", says=["found 0 operands, expected at least 1", "RECORDS... -o FILE.html", "tilewright help report"])
 
 
 @case
@@ -840,6 +841,15 @@ def ladder_sweeps_the_tiles_of_a_gpu():
     assert [r["tile"] for r in lines if r["build"] == "rolled"] == 2 * [8, 16, 32], lines
     assert [r["block_threads"] for r in lines if r["build"] == "default"] == 2 * [64, 256, 1024], lines
     assert [r["refused"] for r in lines if r["refused"]] and done.stdout.count("takes 8, 16 or 32") == 2, done.stdout
+
+
+@case
+def a_ladder_of_refused_rungs_alone():
+    needs("opencl")
+    done = run("ladder", "--engine", "opencl", "--size", "16", "--rung", "r02", "--tile", "5", "--samples", "3", "--json", "r.json")
+    assert done.returncode == 3 and "all were refused" in done.stderr and "takes 8, 16 or 32" in done.stdout, done
+    assert len(records(open("r.json").read())) == 1, "the refused row is a record too"
+    good("ladder", "--engine", "opencl", "--size", "16", "--rung", "r02", "--tile", "5,16", "--samples", "3")
 
 
 @case
