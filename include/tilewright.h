@@ -132,7 +132,7 @@ TW_API tw_status tw_describe(tw_context *context, tw_device *device);
 typedef enum tw_dtype {
     TW_F64 = 1,  /* IEEE double, accumulated in f64 */
     TW_F32 = 2,  /* IEEE single, accumulated in f32 */
-    TW_F16 = 3,  /* IEEE half, accumulated in f32, C in f32: on CUDA's sm_90, no transposes */
+    TW_F16 = 3,  /* IEEE half, accumulated in f32, C in f32: on CUDA's sm_90 */
     TW_BF16 = 4  /* the upper half of an IEEE single, accumulated in f32, C in f32: as TW_F16 */
 } tw_dtype;
 
@@ -220,9 +220,9 @@ typedef struct tw_launch {
  * launch    may be NULL: the default stream, no workspace
  *
  * Special   m, n, k, alpha and beta as in tw_gemm: C <- beta * C happens on the stream too; with m or n 0 nothing is enqueued.
- *           The fastest kernel wants A as k x m and B as k x n at addresses and rows that the copy engine (TMA) takes, multiples of 16
- *           bytes. In f32 other operands are turned or copied into the workspace first; without a workspace they have a slower kernel.
- *           bf16 and f16 have no other kernel.
+ *           The fastest kernels want B as k x n and A as k x m (bf16 and f16: as m x k), at addresses and rows that the copy engine (TMA)
+ *           takes, multiples of 16 bytes. Other operands are turned or copied into the workspace first; without a workspace they have a
+ *           slower kernel in f32, and none in bf16 and f16.
  *
  * Cost      No memory is allocated, nothing copied to or from the host, nothing waited for. The first call that needs a kernel builds it:
  *           tw_prepare() does so ahead. On a stream that is being captured into a graph that is refused instead; all else can be captured.

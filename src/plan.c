@@ -112,7 +112,7 @@ static void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice
     bool packs = row->gpu.traits & GPU_PACKS; /* one form for all */
     bool row_in_warp = (row->gpu.traits & GPU_ROW_BARRIER) && device->warp > 0 && device->warp % plan->tile == 0;
     snprintf(plan->options, sizeof plan->options, "-DTILE=%d -DOP_A=%d -DOP_B=%d -DWIDE=%d%s%s%s", plan->tile ? plan->tile : 16,
-             packs ? TW_T : p->op_a, packs ? TW_N : plan->turns_b ? TW_T : p->op_b, kernel_is_wide(row, p), row_in_warp ? " -DSUBGROUP_BARRIER=1" : "",
+             packs ? (row->gpu.traits & GPU_READS_KM ? TW_T : TW_N) : p->op_a, packs ? TW_N : plan->turns_b ? TW_T : p->op_b, kernel_is_wide(row, p), row_in_warp ? " -DSUBGROUP_BARRIER=1" : "",
              p->dtype == TW_F16 ? " -DIN_F16=1" : "", choice->default_build ? " -DDEFAULT_BUILD" : "");
 }
 

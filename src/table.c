@@ -151,20 +151,29 @@ bool kernel_is_wide(const kernel_row *row, const tw_problem *problem)
            (packs || aligned_16(problem, dtype_find(problem->dtype)->lab.bytes));
 }
 
-static packing packing_of(const kernel_row *row, const tw_problem *p, bool turns, int64_t edge, uint32_t align, int64_t ld)
+/* stored_rows x stored_cols is what the caller has, exchanged what the row reads where it reads the other form. */
+static packing packing_of(const kernel_row *row, const tw_problem *p, bool turns, int64_t stored_rows, int64_t stored_cols, uint32_t align, int64_t ld)
 {
     int64_t bytes = dtype_find(p->dtype)->lab.bytes;
-    packing made = {.turns = turns, .ld = ld};
+    packing made = {.turns = turns, .rows = turns ? stored_cols : stored_rows, .cols = turns ? stored_rows : stored_cols, .ld = ld};
     made.needed = (row->gpu.traits & GPU_PACKS) != 0 && p->k > 0 && (turns || !rows_of_16(align, ld, (int)bytes) || ld >= MOST_MAP_STRIDE / bytes);
     if (!made.needed) return made;
-    made.ld = round_up(edge, 16 / bytes);
-    made.bytes = round_up(p->k * made.ld * bytes, 256);
+    made.ld = round_up(made.cols, 16 / bytes);
+    made.bytes = round_up(made.rows * made.ld * bytes, 256);
     return made;
 }
 
-packing kernel_packing_a(const kernel_row *row, const tw_problem *p) { return packing_of(row, p, p->op_a == TW_N, p->m, p->align_a, p->lda); }
+packing kernel_packing_a(const kernel_row *row, const tw_problem *p)
+{
+    bool turns = (row->gpu.traits & GPU_PACKS) && p->op_a == (row->gpu.traits & GPU_READS_KM ? TW_N : TW_T);
+    return packing_of(row, p, turns, problem_a_rows(p), problem_a_cols(p), p->align_a, p->lda);
+}
 
-packing kernel_packing_b(const kernel_row *row, const tw_problem *p) { return packing_of(row, p, p->op_b == TW_T, p->n, p->align_b, p->ldb); }
+packing kernel_packing_b(const kernel_row *row, const tw_problem *p)
+{
+    bool turns = (row->gpu.traits & GPU_PACKS) && p->op_b == TW_T;
+    return packing_of(row, p, turns, problem_b_rows(p), problem_b_cols(p), p->align_b, p->ldb);
+}
 
 /* From the first byte to the last of an operand that problem_load() has found addressable. */
 static int64_t span_bytes(int64_t rows, int64_t cols, int64_t ld, int bytes)

@@ -50,7 +50,8 @@ enum {
     GPU_PERSISTENT = 256, /* one block per multiprocessor takes tile after tile */
     GPU_THIS_SM = 512,    /* instructions of exactly this architecture */
     GPU_ROW_BARRIER = 1024, /* OpenCL: -DSUBGROUP_BARRIER=1 where a row of the tile lies in one warp */
-    GPU_PACKS = 2048        /* reads A as k x m and B as k x n, each in rows of whole 16 bytes: others are packed so first, into workspace */
+    GPU_PACKS = 2048,       /* reads A as m x k and B as k x n, each in rows of whole 16 bytes: others are packed so first, into workspace */
+    GPU_READS_KM = 4096     /* the same, but A as k x m */
 };
 
 typedef struct gpu_kernel {
@@ -85,13 +86,14 @@ int kernel_tile(const kernel_row *row, const tw_problem *problem, int forced_til
 bool kernel_fits(const kernel_row *row, const tw_problem *problem, const device_facts *device, int forced_tile, char *reason,
                  size_t reason_bytes);
 
-/* How a GPU_PACKS row gets an operand: k rows, ld apart, of `edge` (m or n) neighbours. */
+/* How a GPU row reads an operand: rows x cols, ld apart. A GPU_PACKS row may need a copy. */
 typedef struct packing {
-    bool needed, turns; /* copied, rows and columns exchanged */
-    int64_t ld, bytes;  /* of the copy, bytes a multiple of 256; where none is needed, the operand's own ld */
+    bool needed, turns; /* copied; rows and columns exchanged */
+    int64_t rows, cols, ld;
+    int64_t bytes; /* of the copy, a multiple of 256 */
 } packing;
 
-/* kernel_packing_a, kernel_packing_b - what must be packed before this row computes this problem. */
+/* kernel_packing_a, kernel_packing_b - how this row reads the operands of this problem, and what must be packed for that. */
 packing kernel_packing_a(const kernel_row *row, const tw_problem *problem);
 packing kernel_packing_b(const kernel_row *row, const tw_problem *problem);
 

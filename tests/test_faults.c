@@ -681,7 +681,7 @@ static const struct {
      "launch.stream is being captured and cuda/r14h_hopper.cu", "cuCtxPushCurrent_v2 cuStreamIsCapturing cuCtxPopCurrent_v2"},
     {"addresses that the copy engine does not take have another kernel", NULL, "unaligned", TW_OK, "", NULL},
     {"rows that it does not take have another kernel", NULL, "unpadded", TW_OK, "", NULL},
-    {"a type that has no other kernel is refused", NULL, "no kernel", TW_NO_KERNEL, "the copy engine needs addresses and rows of A and B in multiples of 16 bytes, here lda is 25", ""},
+    {"a type that has no other kernel is refused", NULL, "no kernel", TW_NO_KERNEL, "it wants 1280 bytes of workspace to pack A into, and has none", ""},
     {"no workspace is wanted", NULL, "bytes", 0, "", NULL},
     {"the kernel is built ahead", NULL, "prepare", TW_OK, "", NULL},
     {"a product of device memory that is waited for", NULL, "gemm", TW_OK, "", NULL},

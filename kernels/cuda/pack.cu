@@ -2,7 +2,7 @@
  *
  * to (cols x rows, TURNS = 1, or rows x cols, TURNS = 0; rows to_ld apart) <- from (rows x cols, rows ld apart). A block takes 64 x 64: each
  * thread reads 16 elements of one column, so that neighbours read neighbours, and writes 16 likewise; between lies a tile whose rows are 65
- * words apart, so that 32 lanes meet 32 banks by rows and by columns.
+ * words apart (33 in types of 2 bytes), so that 32 lanes meet 32 banks by rows and by columns.
  *
  * NUMBERS   8 bytes moved per element: at 4096 x 4096 134 MB, some 35 us of an H200's 2.6 ms for the product.
  * LIMITS    any rows, cols, ld and addresses; fewer than 2^31 blocks.
@@ -10,13 +10,21 @@
 #ifndef TURNS
 #define TURNS 1
 #endif
+#ifndef HALF
+#define HALF 0
+#endif
+#if HALF
+typedef unsigned short element; /* bf16, f16: only carried */
+#else
+typedef float element;
+#endif
 
 enum { TILE = 64, THREADS = 256, EACH = TILE * TILE / THREADS };
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-    pack(int rows, int cols, const float *__restrict__ from, long ld, float *__restrict__ to, long to_ld)
+    pack(int rows, int cols, const element *__restrict__ from, long ld, element *__restrict__ to, long to_ld)
 {
-    __shared__ float tile[TILE][TILE + 1];
+    __shared__ element tile[TILE][TILE + (HALF ? 2 : 1)]; /* rows an odd number of words apart */
     int wide = cols / TILE + (cols % TILE != 0), i0 = blockIdx.x / wide * TILE, j0 = blockIdx.x % wide * TILE;
     int x = threadIdx.x % TILE, y = threadIdx.x / TILE;
 #pragma unroll

@@ -19,8 +19,9 @@
  *           multiprocessor. H200, bf16: 732 to 746 TFLOP/s at 4096, 786 to 805 at 8192, more after a pause (cuBLAS, C in bf16: 751 and 790); 660 and 680
  *           when run on end, where the power limit holds the clock down (cuBLAS 723 at 8192). f16: 718 and 770.
  *           Small integers are exact; worst error seen at k = 4099: 9.8 (bf16) and 11.7 (f16) times 2^-24 sum|a||b|.
- * LIMITS    sm_90a only. m, n >= 1, no transposes. a and b aligned to 16 bytes, lda and ldb multiples of 8 (rules of the copy engine).
- *           WIDE = 1 promises c aligned to 16 bytes and ldc a multiple of 4; WIDE = 0 takes any. Tiles + grid < 2^31. IN_F16 = 1: f16 for bf16.
+ * LIMITS    sm_90a only. m, n >= 1. a and b aligned to 16 bytes, lda and ldb multiples of 8 (rules of the copy engine): operands that lie
+ *           otherwise, or transposed, are packed by a pass of its own before (pack.cu). WIDE = 1 promises c aligned to 16
+ *           bytes and ldc a multiple of 4; WIDE = 0 takes any. Tiles + grid < 2^31. IN_F16 = 1: f16 for bf16.
  * HOST      any grid is right; best is the smallest with as few rounds as one block per multiprocessor: tiles = ceil(m / 128) ceil(n / 256),
  *           rounds = ceil(tiles / multiprocessors), grid = ceil(tiles / rounds) (1 % at 8192, where power limits). block 384, dynamic shared memory
  *           sizeof(struct ring) = 147504 bytes. Two tensor maps, rank 2, BFLOAT16 or FLOAT16, element strides 1, no interleave, zeros outside,

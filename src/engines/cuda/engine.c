@@ -436,16 +436,17 @@ static void give_lane(engine *e, runnable *r)
     leave(e, TW_OK);
 }
 
-static wanted wanted_pack(const packing *p)
+static wanted wanted_pack(const plan *p, const packing *how)
 {
-    return (wanted){{"cuda/pack.cu", "pack", NULL}, p->turns ? "-DTURNS=1" : "-DTURNS=0", 0};
+    bool half = dtype_find(p->problem.dtype)->lab.bytes == 2;
+    return (wanted){{"cuda/pack.cu", "pack", NULL}, half ? how->turns ? "-DTURNS=1 -DHALF=1" : "-DTURNS=0 -DHALF=1" : how->turns ? "-DTURNS=1" : "-DTURNS=0", 0};
 }
 
 /* The plan's kernels, by `find`: one that builds what is missing, or one that says why it does not. */
 static tw_status find_kernels(engine *e, runnable *r, tw_status find(engine *, const wanted *, cu_stream, cu_function *))
 {
     const plan *p = r->plan;
-    const wanted whole = {p->source, p->options, p->row->gpu.dynamic_bytes}, a = wanted_pack(&p->pack_a), b = wanted_pack(&p->pack_b);
+    const wanted whole = {p->source, p->options, p->row->gpu.dynamic_bytes}, a = wanted_pack(p, &p->pack_a), b = wanted_pack(p, &p->pack_b);
     cu_function kernel = NULL, pack_a = NULL, pack_b = NULL;
     TRY(find(e, &whole, r->stream, &kernel));
     if (p->pack_a.needed) TRY(find(e, &a, r->stream, &pack_a));
@@ -568,9 +569,8 @@ static tw_status launch_mapped(engine *e, runnable *r, const buffer *a, const bu
     memset(&a_map, 0, sizeof a_map);
     memset(&b_map, 0, sizeof b_map);
     if (x->k > 0) { /* with nothing to load the maps are not looked at */
-        bool packs = g->traits & GPU_PACKS; /* then A lies as k x m */
-        TRY(encode_map(e, p, &a_map, a->device, packs ? x->k : x->m, packs ? x->m : x->k, p->pack_a.ld, (uint32_t)g->a_box_rows, (uint32_t)g->a_box_cols));
-        TRY(encode_map(e, p, &b_map, b->device, x->k, x->n, p->pack_b.ld, (uint32_t)g->b_box_rows, (uint32_t)g->b_box_cols));
+        TRY(encode_map(e, p, &a_map, a->device, p->pack_a.rows, p->pack_a.cols, p->pack_a.ld, (uint32_t)g->a_box_rows, (uint32_t)g->a_box_cols));
+        TRY(encode_map(e, p, &b_map, b->device, p->pack_b.rows, p->pack_b.cols, p->pack_b.ld, (uint32_t)g->b_box_rows, (uint32_t)g->b_box_cols));
     }
     int m = (int)x->m, n = (int)x->n, k = (int)x->k;
     float alpha = (float)x->alpha, beta = (float)x->beta;
