@@ -116,7 +116,7 @@ typedef struct tw_options {
  *           streams of a program that uses cudaMalloc() and cudaStreamCreate() need no device_context.
  *           Read here and in tw_devices(), and nowhere else: TILEWRIGHT_CPU, TILEWRIGHT_THREADS, OMP_NUM_THREADS (cpu);
  *           TILEWRIGHT_CACHE, XDG_CACHE_HOME, HOME (where compiled kernels are kept), TILEWRIGHT_OPENCL_OPTIONS (added to the
- *           compiler's), TILEWRIGHT_NVRTC (the library file of CUDA's run-time compiler).
+ *           compiler's), TILEWRIGHT_NVRTC (the library file of CUDA's run-time compiler), TILEWRIGHT_KERNELS (a folder of CUDA kernels that were built ahead).
  * Returns   TW_OK and *context (give it to tw_close), TW_BAD_ARGUMENT, TW_NO_DEVICE, TW_NO_MEMORY and *context NULL */
 TW_API tw_status tw_open(const tw_options *options, tw_context **context);
 

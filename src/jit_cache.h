@@ -3,6 +3,8 @@
 #ifndef TILEWRIGHT_JIT_CACHE_H
 #define TILEWRIGHT_JIT_CACHE_H
 
+#include <stdbool.h>
+
 #include "error.h"
 
 typedef struct jit_cache jit_cache;
@@ -11,6 +13,14 @@ typedef struct jit_cache jit_cache;
  * it off. Never fails; without a usable folder nothing is kept. NULL only without memory, and every call takes NULL. */
 jit_cache *jit_cache_open(void);
 void jit_cache_close(jit_cache *cache);
+
+/* jit_cache_open_ahead - find and check the folder of kernels that somebody built ahead (`./dev build --gpu-cache`), which is only read:
+ * TILEWRIGHT_KERNELS, else tilewright-kernels beside the file that holds this library, if it is there. It and its files belong to this
+ * user or to root, and others cannot write them. jit_cache_state() is "" where there is none and none was named. */
+jit_cache *jit_cache_open_ahead(void);
+
+/* jit_cache_usable - can something be had from it? */
+bool jit_cache_usable(const jit_cache *cache);
 
 /* jit_cache_state - the folder in use, or in a sentence why there is none. */
 const char *jit_cache_state(const jit_cache *cache);

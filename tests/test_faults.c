@@ -361,6 +361,7 @@ static void run_program(char *const *arguments, const char *folders, const char 
         setenv("FAKE_LOG", log_path, 1);
         setenv("TILEWRIGHT_CACHE", "off", 1);
         unsetenv("TILEWRIGHT_NVRTC");
+        unsetenv("TILEWRIGHT_KERNELS");
         unsetenv("TILEWRIGHT_OPENCL_OPTIONS");
         for (; *variables != NULL; variables++) {
             snprintf(part, sizeof part, "%.*s", (int)strcspn(*variables, "="), *variables);
@@ -1222,6 +1223,42 @@ static void real_loader_case(void)
     tap_result(sane(&o) && state == 0 && strstr(text, "-1001") != NULL && strstr(text, "pocl-opencl-icd") != NULL, "exit %d:\n%s", o.exit, o.text);
 }
 
+/* ---- kernels that somebody built ahead, on a machine without NVRTC ---- */
+
+/* The folder is made anew; then `change` is done to it. Does a product come out, and what is said of the folder? */
+static void ahead_case(const char *name, const char *change, const char *variable, bool multiplies, const char *says)
+{
+    char folder[96], named[120], command[400], text[1024], why[1024];
+    char program[] = AHEAD_PROGRAM;
+    outcome o;
+    if (!tap_case("cuda, kernels built ahead: %s", name)) return;
+    snprintf(folder, sizeof folder, "%s/ahead", work);
+    snprintf(named, sizeof named, "TILEWRIGHT_KERNELS=%s", folder);
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    bool made = system(command) == 0;
+    run_program((char *[]){program, folder, NULL}, "cuda:nvrtc", (const char *const[]){NULL}, &o);
+    snprintf(command, sizeof command, "cd '%s' && %s", folder, change);
+    made = made && o.exit == 0 && system(command) == 0;
+    run_child("cuda", "cuda", (const char *const[]){"TILEWRIGHT_NVRTC=/nowhere/libnvrtc.so", variable != NULL ? variable : named, NULL}, &o);
+    int status = told(&o, "gemm", why);
+    told(&o, "state", text);
+    tap_result(made && sane(&o) && strstr(text, says) != NULL && (status == TW_OK) == multiplies &&
+                   (multiplies || (status == TW_BUILD_FAILED && strstr(why, "NVRTC") != NULL)) && all_given_back("", why),
+               "%s %s; exit %d:\n%s", made ? "" : "the folder could not be made", why, o.exit, o.text);
+}
+
+static void ahead_cases(void)
+{
+    ahead_case("no compiler is needed", "true", NULL, true, "but no other kernel can be compiled");
+    ahead_case("readable by all", "chmod -R go+rX .", NULL, true, "; kernels built ahead: ");
+    ahead_case("writable by others", "chmod 777 .", NULL, false, "can be written by other users: chmod go-w makes it usable");
+    ahead_case("files writable by others", "chmod 666 *", NULL, false, "; kernels built ahead: ");
+    ahead_case("files cut off", "for f in *; do head -c 90 \"$f\" >x && mv x \"$f\"; done", NULL, false, "; kernels built ahead: ");
+    ahead_case("files changed", "for f in *; do printf x | dd of=\"$f\" bs=1 seek=90 conv=notrunc 2>/dev/null || exit; done", NULL, false, "; kernels built ahead: ");
+    ahead_case("no folder of that name", "true", "TILEWRIGHT_KERNELS=/nowhere/at/all", false, "none: /nowhere/at/all No such file or directory");
+    ahead_case("a file for a folder", "true", "TILEWRIGHT_KERNELS=/etc/passwd", false, "none: /etc/passwd is not a folder");
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[1], "--child") == 0) return strcmp(argv[2], "streams") == 0 ? child_streams() : child(argv[2]);
@@ -1247,6 +1284,7 @@ int main(int argc, char **argv)
     idle_case("opencl", "opencl");
     call_cases();
     cache_cases();
+    ahead_cases();
     char command[128];
     snprintf(command, sizeof command, "rm -rf '%s'", work);
     if (!tap.list && system(command) != 0) return 1;

@@ -6,10 +6,11 @@
 #
 # FOLDER/tilewright          the program                     FOLDER/*.so*      what they need besides glibc
 # FOLDER/tests/run.sh        tests/run.sh FOLDER -- --gpu    FOLDER/tests/programs names them
+# FOLDER/tilewright-kernels  where ./dev build --gpu-cache made it
 set -u
 cd "$(dirname "$0")/.." || exit 1
 build=$1 folder=$2 newest=2.36
-programs='test_api test_blas test_consumer test_kernels test_lab test_strides test_threads'
+programs='test_api test_blas test_consumer test_kernels test_lab test_streams test_strides test_threads'
 scripts='test_devices.sh test_explain.py'
 
 fail() { echo "portable.sh: $*" >&2 && exit 1; }
@@ -46,6 +47,8 @@ for name in $scripts; do
     cp "tests/$name" "$folder/tests/" || exit 1
     printf '%s\t%s\n' "${name%.*}" "$name" >>"$folder/tests/programs"
 done
+rm -rf "$folder/tilewright-kernels"
+[ ! -d "$build/tilewright-kernels" ] || cp -R "$build/tilewright-kernels" "$folder/" || exit 1
 cp tests/run.sh "$folder/tests/" && cp kernels/kernels.def "$folder/kernels/" && cp LICENSE "$folder/" || exit 1
 
 for file in "$folder"/tilewright "$folder"/*.so* "$folder"/tests/test_*; do

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "../../jit_cache.h"
-#include "../gpu.h"
+#include "ahead.h"
 #include "staging.h"
 
 enum { MOST_GRID_Y = 65535, COPYING_THREADS = 8, STAGED_LEAST_BYTES = 16 << 20 };
@@ -43,7 +43,7 @@ struct engine {
     bool adopted; /* the context is its caller's */
     int index, sm, driver_version;
     pid_t pid; /* that opened it: the driver's state does not survive a fork */
-    jit_cache *cache;
+    jit_cache *cache, *ahead; /* what was compiled here, and what somebody built ahead */
     pthread_mutex_t building; /* guards the cache, and additions to the list below, whose head is read without it */
     _Atomic(built *) built;
     pthread_mutex_t idling; /* guards the lanes that no call is using, kept for the next ones */
@@ -127,6 +127,14 @@ static tw_status cuda_devices(tw_device *devices, int32_t capacity, int32_t *cou
     return TW_OK;
 }
 
+/* Was something built ahead that such a device takes? */
+static bool has_ahead(const jit_cache *ahead, int sm)
+{
+    for (int i = 0; i < AHEAD_ARCHS; i++)
+        if (sm >= ahead_archs[i].from_sm && sm <= ahead_archs[i].to_sm) return jit_cache_usable(ahead);
+    return false;
+}
+
 static void cuda_state(char *text, size_t bytes)
 {
     char name[96] = "", arch[24];
@@ -138,15 +146,21 @@ static void cuda_state(char *text, size_t bytes)
     cu->cuDriverGetVersion(&version);
     sm = sm_of(cu, device);
     const nvrtc_api *nvrtc = nvrtc_api_load();
-    if (nvrtc == NULL || nvrtc_arch(nvrtc, sm, arch) != TW_OK) {
-        snprintf(text, bytes, "%d device%s, the first %s (sm_%d), driver for CUDA %d.%d, but no kernel can be compiled: %s", count,
-                 count == 1 ? "" : "s", name, sm, version / 1000, version % 1000 / 10, tw_error_text());
-        return;
-    }
-    jit_cache *cache = jit_cache_open();
-    snprintf(text, bytes, "ready: %d device%s, the first %s (sm_%d), driver for CUDA %d.%d, NVRTC %d.%d compiles for %s; kernels kept: %s", count,
-             count == 1 ? "" : "s", name, sm, version / 1000, version % 1000 / 10, nvrtc->major, nvrtc->minor, arch, jit_cache_state(cache));
+    bool compiles = nvrtc != NULL && nvrtc_arch(nvrtc, sm, arch) == TW_OK;
+    jit_cache *cache = jit_cache_open(), *ahead = jit_cache_open_ahead();
+    bool ready = compiles || has_ahead(ahead, sm);
+    int used = snprintf(text, bytes, "%s%d device%s, the first %s (sm_%d), driver for CUDA %d.%d, ", ready ? "ready: " : "", count, count == 1 ? "" : "s", name, sm,
+                        version / 1000, version % 1000 / 10);
+    if (used < 0 || (size_t)used >= bytes)
+        ;
+    else if (compiles)
+        used += snprintf(text + used, bytes - (size_t)used, "NVRTC %d.%d compiles for %s; kernels kept: %s", nvrtc->major, nvrtc->minor, arch, jit_cache_state(cache));
+    else
+        used += snprintf(text + used, bytes - (size_t)used, "but no %skernel can be compiled: %s", ready ? "other " : "", tw_error_text());
+    if (used > 0 && (size_t)used < bytes && ahead != NULL && jit_cache_state(ahead)[0] != '\0')
+        snprintf(text + used, bytes - (size_t)used, "; kernels built ahead: %s", jit_cache_state(ahead));
     jit_cache_close(cache);
+    jit_cache_close(ahead);
 }
 
 static void destroy_lane(engine *e, lane *l)
@@ -169,6 +183,7 @@ static void cuda_close(engine *e)
     if (current) leave(e, TW_OK);
     if (e->context != NULL && !e->adopted && e->pid == getpid()) e->cu->cuDevicePrimaryCtxRelease_v2(e->device);
     jit_cache_close(e->cache);
+    jit_cache_close(e->ahead);
     pthread_mutex_destroy(&e->building);
     pthread_mutex_destroy(&e->idling);
     free(e);
@@ -226,6 +241,7 @@ static tw_status cuda_open(const tw_options *options, engine **out)
     pthread_mutex_init(&made->building, NULL);
     pthread_mutex_init(&made->idling, NULL);
     made->cache = jit_cache_open();
+    made->ahead = jit_cache_open_ahead();
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     staging_open(&made->staging, cu, options->threads > 0 ? options->threads : (int)min_i64(processors, COPYING_THREADS));
     tw_status status = open_device(made, options);
@@ -257,7 +273,7 @@ static void cuda_facts(const engine *e, device_facts *out)
     e->cu->cuDeviceTotalMem_v2(&bytes, e->device);
     *out = (device_facts){.engine = "cuda", .threads = 1, .copies = true, .addresses = true, .sm = e->sm, .most_threads = 1024,
                           .multiprocessors = attribute(e->cu, e->device, CU_ATTRIBUTE_MULTIPROCESSORS),
-                          .tensor_maps = e->sm >= 90 && e->cu->cuTensorMapEncodeTiled != NULL && compiles_tensor_maps(e->sm),
+                          .tensor_maps = e->sm >= 90 && e->cu->cuTensorMapEncodeTiled != NULL && (compiles_tensor_maps(e->sm) || has_ahead(e->ahead, e->sm)),
                           .local_bytes = attribute(e->cu, e->device, CU_ATTRIBUTE_SHARED_OPTIN),
                           .l2_bytes = attribute(e->cu, e->device, CU_ATTRIBUTE_L2_BYTES), .largest_bytes = (int64_t)bytes};
 }
@@ -338,11 +354,27 @@ static tw_status load_function(engine *e, built *made, int dynamic_bytes, const 
     return status;
 }
 
-/* From the cache if it can be had there and loads; otherwise compiled and kept. */
+/* From those built ahead: false where it is not there or the driver will not have it. */
+static bool load_ahead(engine *e, built *made, const wanted *w)
+{
+    bool loaded = false;
+    for (int i = 0; i < AHEAD_ARCHS && !loaded; i++) {
+        size_t bytes;
+        if (e->sm < ahead_archs[i].from_sm || e->sm > ahead_archs[i].to_sm) continue;
+        jit_key key = ahead_key(ahead_archs[i].name, w->options, &w->source);
+        void *binary = jit_cache_get(e->ahead, &key, &bytes);
+        loaded = binary != NULL && load_function(e, made, w->dynamic_bytes, binary) == TW_OK;
+        free(binary);
+    }
+    return loaded;
+}
+
+/* Built ahead, or from the cache, if it can be had there and loads; otherwise compiled and kept. */
 static tw_status build(engine *e, built *made, const wanted *w)
 {
     char arch[24], versions[96];
     size_t bytes;
+    if (load_ahead(e, made, w)) return TW_OK;
     const nvrtc_api *nvrtc = nvrtc_api_load();
     if (nvrtc == NULL) return TW_BUILD_FAILED;
     TRY(nvrtc_arch(nvrtc, e->sm, arch));

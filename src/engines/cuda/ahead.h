@@ -1,0 +1,21 @@
+/* ahead.h - how kernels that were built ahead are named: by architecture, options and text, whatever driver and compiler a machine has. */
+#ifndef TILEWRIGHT_AHEAD_H
+#define TILEWRIGHT_AHEAD_H
+
+#include "../../jit_cache.h"
+#include "../gpu.h"
+
+/* The architectures that are built for, each with the first device that takes it and the last. */
+static const struct ahead_arch {
+    const char *name;
+    int from_sm, to_sm;
+} ahead_archs[] = {{"sm_80", 80, 89}, {"sm_90a", 90, 90}};
+
+enum { AHEAD_ARCHS = sizeof ahead_archs / sizeof *ahead_archs };
+
+static inline jit_key ahead_key(const char *arch, const char *options, const tw_lab_source *source)
+{
+    return jit_key_of(5, (const char *const[]){"cuda ahead", arch, options, source->entry, gpu_text(source)});
+}
+
+#endif
