@@ -52,6 +52,8 @@ r11 r11_warp -
 r12 r12_async -
 r13 r13_matrix -
 r14 r14_peak -
+r14h r14h_hopper -
+r14n r14n_hopper -
 s1 s1_unoptimised k
 s2 s2_shared_a k
 s3 s3_shared_ab k
