@@ -296,10 +296,10 @@ static double ratio(const duel *g, bool of_bests)
 
 static void print_header(const duel *g, const char *group)
 {
-    fprintf(g->s->text, "\n%s, %s: GFLOP/s of medians; ratios: tilewright / the better of cuBLASLt's two; the clock after the samples\n", group,
-            tw_lab_dtype_of(g->problem.dtype)->name);
-    fprintf(g->s->text, "%-20s %10s %10s %10s %9s | %7s %7s | %6s %5s %4s\n", "m x n x k", "tilewright", "heuristic", "best of 8", "candidate", "medians",
-            "bests", "SM MHz", "W", "C");
+    fprintf(g->s->text, "\n%s, %s: GFLOP/s of medians; ratios: tilewright / the better of cuBLASLt's two; launches in a sample of tilewright; clock, power "
+            "and temperature after the samples\n", group, tw_lab_dtype_of(g->problem.dtype)->name);
+    fprintf(g->s->text, "%-20s %8s %10s %10s %10s %9s | %7s %7s | %6s %5s %4s\n", "m x n x k", "launches", "tilewright", "heuristic", "best of 8",
+            "candidate", "medians", "bests", "SM MHz", "W", "C");
 }
 
 static void print_speed(const duel *g, const side *x)
@@ -322,6 +322,8 @@ static void print_case(const duel *g, against_mean *group, against_mean *all)
     case_name name;
     term_progress_end();
     fprintf(text, "%-20s", case_text(&g->problem, name));
+    if (is_timed(&g->sides[OURS])) fprintf(text, " %8d", g->sides[OURS].repeats);
+    else fprintf(text, " %8s", "-");
     print_speed(g, &g->sides[OURS]);
     print_speed(g, &g->sides[HEURISTIC]);
     print_speed(g, best);
@@ -436,9 +438,10 @@ static exit_code check_names(const session *s)
     const peer_row *row;
     exit_code code = EXIT_OK;
     if (s->opt->host) return say(EXIT_USAGE, "--against cublas compares products of device memory: --host cannot hold with it");
-    for (int i = 0; code == EXIT_OK && i < named->count; i++)
-        if (strcmp(named->items[i], "all") != 0) code = against_row(named->items[i], s->device.engine, &row);
-    return code;
+    if (s->opt->deadline > 0) return say(EXIT_USAGE, "--deadline is of libraries in processes of their own: with cublas, which is called in this one, it cannot hold");
+    if (named->count == 1 && strcmp(named->items[0], "all") == 0) return EXIT_OK;
+    for (int i = 0; code == EXIT_OK && i < named->count; i++) code = against_row(named->items[i], s->device.engine, &row);
+    return code == EXIT_OK && named->count > 1 ? say(EXIT_USAGE, "--against names %s twice", named->items[0]) : code;
 }
 
 static exit_code begin(duel *g)

@@ -7,7 +7,7 @@
 #include "../lab/oracle.h"
 #include "device.h"
 
-enum { MOST_SETS = 4096 };
+enum { MOST_SETS = 4096, MOST_DEVICE_SETS = 1 << 16 };
 
 static int64_t a_elements(const tw_problem *p)
 {
@@ -46,7 +46,7 @@ operand_sets sets_beyond_l2(const tw_problem *p, const tw_device *device)
 {
     operand_sets s = sets_for(p, device);
     double wanted = ceil(3 * (double)cache_bytes(device) / (double)s.set_bytes);
-    s.wanted = wanted < 2 ? 2 : wanted < MOST_SETS ? (int)wanted : MOST_SETS;
+    s.wanted = wanted < 2 ? 2 : wanted < MOST_DEVICE_SETS ? (int)wanted : MOST_DEVICE_SETS;
     return s;
 }
 

@@ -59,7 +59,7 @@ static const uint64_t NUMERICS_LESS_THAN_F32 = (uint64_t)7 << 16; /* operands en
 
 static bool broken(cublas *x, const char *call, int error)
 {
-    snprintf(x->why, sizeof x->why, "%s failed with %s (%d)", call, x->api->cublasLtGetStatusName(error), error);
+    snprintf(x->why, sizeof x->why, "failed in %s with %s (%d)", call, x->api->cublasLtGetStatusName(error), error);
     return false;
 }
 
