@@ -187,6 +187,17 @@ def what_a_machine_lacks_for_cublas_is_said():
 
 
 @case
+def where_cublas_is_not_it_says_what_was_looked_for():
+    listed = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True, timeout=60).stdout
+    if "libcublasLt.so.1" in listed or os.path.exists("/usr/local/cuda/lib64/libcublasLt.so"):
+        return "this machine has cuBLASLt"
+    done, written = duel("--size", "8", libraries=("cuda", "nvrtc"))
+    assert done.returncode == 3 and "cublas: it was not found: neither " in done.stderr and "/cublas.so nor libcublasLt.so.13" in done.stderr, done
+    assert "CUDA toolkit has it" in done.stderr and not written, done
+    return ""
+
+
+@case
 def sets_of_a_gpu_and_padding():
     listed = bench("--set", "gpu-half", "--engine", "cpu", "--kernel", "cpu_f32_r01_naive", "--json", "-")
     assert listed.returncode == 3 and {json.loads(x)["dtype"] for x in listed.stdout.splitlines()} == {"bf16", "f16"}, listed
@@ -234,8 +245,8 @@ def main(words):
     print(f"1..{len(chosen)}", flush=True)
     for number, c in enumerate(chosen, 1):
         try:
-            c()
-            print(f"ok {number} - {c.__name__}", flush=True)
+            reason = c()
+            print(f"ok {number} - {c.__name__}" + (f" # SKIP {reason}" if reason else ""), flush=True)
         except Exception as error:
             failed += 1
             print(f"not ok {number} - {c.__name__}", flush=True)
