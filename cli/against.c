@@ -41,22 +41,29 @@ static exit_code add_side(against *g, const peer_row *row)
     return x->times_s != NULL ? EXIT_OK : say_no_memory("the samples");
 }
 
-static exit_code add_named(against *g, const char *name)
+exit_code against_row(const char *name, const char *engine, const peer_row **row)
 {
-    const char *names[MOST_SIDES], *engine = g->s->device.engine;
+    const char *names[MOST_SIDES];
     int count = 0;
-    const peer_row *row = peer_named(name);
+    *row = peer_named(name);
     for (const peer_row *r = peer_rows; r->name != NULL && count < MOST_SIDES; r++) names[count++] = r->name;
-    if (row == NULL) {
+    if (*row == NULL) {
         const char *closest = say_closest(name, names, count);
         if (closest != NULL) return say(EXIT_USAGE, "--against %s: no such library; did you mean %s?", name, closest);
         return say(EXIT_USAGE, "--against %s: no such library; there are all, and one by one those of lab/peers.def, such as %s", name, names[0]);
     }
-    for (int i = 1; i < g->count; i++)
+    if (strcmp((*row)->engine, engine) != 0)
+        return say(EXIT_USAGE, "--against %s: it is compared with the %s engine, not with %s", name, (*row)->engine, engine);
+    return EXIT_OK;
+}
+
+static exit_code add_named(against *g, const char *name)
+{
+    const peer_row *row;
+    exit_code code = against_row(name, g->s->device.engine, &row);
+    for (int i = 1; code == EXIT_OK && i < g->count; i++)
         if (g->sides[i].row == row) return say(EXIT_USAGE, "--against names %s twice", name);
-    if (strcmp(row->engine, engine) != 0)
-        return say(EXIT_USAGE, "--against %s: it is compared with the %s engine, not with %s", name, row->engine, engine);
-    return add_side(g, row);
+    return code == EXIT_OK ? add_side(g, row) : code;
 }
 
 static exit_code choose_sides(against *g)
@@ -72,16 +79,16 @@ static exit_code choose_sides(against *g)
 }
 
 /* TILEWRIGHT_PEERS, else the folder `peers` beside the program. */
-static void find_folder(against *g)
+void against_folder(against_path out)
 {
     const char *named = getenv("TILEWRIGHT_PEERS");
-    char program[sizeof g->folder - 16];
+    char program[sizeof(against_path) - 16];
     ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
     program[length > 0 ? length : 0] = '\0';
     char *end = strrchr(program, '/');
     if (end != NULL) *end = '\0';
-    if (named != NULL && named[0] != '\0') snprintf(g->folder, sizeof g->folder, "%s", named);
-    else snprintf(g->folder, sizeof g->folder, "%s/peers", end != NULL ? program : ".");
+    if (named != NULL && named[0] != '\0') snprintf(out, sizeof(against_path), "%s", named);
+    else snprintf(out, sizeof(against_path), "%s/peers", end != NULL ? program : ".");
 }
 
 /* ---- turns ---- */
@@ -172,13 +179,10 @@ static tw_status multiply_there(void *job, const oracle *o, void *c)
 {
     const judged *j = job;
     against *g = j->g;
-    const tw_problem *p = &o->problem;
-    size_t bytes = (size_t)tw_lab_dtype_of(p->dtype)->bytes;
-    size_t a_bytes = bytes * (size_t)p->m * (size_t)p->k, b_bytes = bytes * (size_t)p->k * (size_t)p->n;
     char *a = g->memory, *b = a + g->sets.a_bytes, *there = b + g->sets.b_bytes;
     player_answer answer;
-    memcpy(a, o->a, a_bytes); /* rows without padding: case_problem() makes such */
-    memcpy(b, o->b, b_bytes);
+    memcpy(a, o->a, oracle_a_bytes(o));
+    memcpy(b, o->b, oracle_b_bytes(o));
     memcpy(there, c, oracle_c_bytes(o));
     if (!turn(g, j->i, PLAYER_PRODUCT, &answer)) {
         side *x = &g->sides[j->i];
@@ -393,7 +397,7 @@ exit_code against_bench(session *s, const case_list *cases, const name_list *dty
     for (int d = 0; d < dtypes->count; d++)
         if (strcmp(dtypes->items[d], "f32") != 0 && strcmp(dtypes->items[d], "f64") != 0)
             return say(EXIT_USAGE, "--against compares f32 and f64, not %s", dtypes->items[d]);
-    find_folder(&g);
+    against_folder(g.folder);
     count_bytes(&g, cases, dtypes);
     exit_code code = choose_sides(&g);
     if (code == EXIT_OK) code = start(&g);

@@ -11,6 +11,8 @@
 
 enum { MOST_SIDES = 16 };
 
+typedef char against_path[4096];
+
 /* What came of a side's present case. */
 typedef enum side_outcome {
     SIDE_GONE,    /* its process is no more: why says so */
@@ -40,7 +42,7 @@ typedef struct against {
     int count, threads, samples;
     side sides[MOST_SIDES];
     turn_process processes[MOST_SIDES]; /* of the sides */
-    char folder[4096]; /* of the peers */
+    against_path folder; /* of the peers */
     char *memory;      /* shared by all */
     size_t bytes;
     tw_problem problem; /* the present case */
@@ -57,6 +59,14 @@ bool against_counts(const side *x, tw_dtype dtype);   /* a peer that was timed a
 /* against_bench - compare on each case in each type (f32, f64), print the tables, write the records. */
 exit_code against_bench(session *s, const case_list *cases, const name_list *dtypes);
 
+/* against_cuda_bench - the same on a CUDA device with cuBLASLt, in one process: against_cuda.c. */
+exit_code against_cuda_bench(session *s, const case_list *cases, const name_list *dtypes);
+
+/* against_row - the row of a name of --against, for that engine; or, after a sentence, EXIT_USAGE. */
+exit_code against_row(const char *name, const char *engine, const peer_row **row);
+
+void against_folder(against_path out); /* of the peers */
+
 /* ---- the tables: against_table.c ---- */
 
 /* Ratios of one class, or of all. */
@@ -68,6 +78,7 @@ typedef struct against_mean {
 void against_print_sides(const against *g, tw_dtype dtype);
 void against_print_header(const against *g, const char *group, tw_dtype dtype);
 void against_print_case(const against *g, against_mean *group, against_mean *all);
+void against_mean_add(against_mean *mean, double median, double best);
 void against_print_mean(FILE *text, const char *what, const against_mean *mean);
 
 #endif

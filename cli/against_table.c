@@ -55,7 +55,7 @@ static void print_cell(const against *g, const side *x)
     else fprintf(g->s->text, " %10s", x->outcome == SIDE_WRONG ? "WRONG" : x->outcome == SIDE_GONE ? "gone" : "-");
 }
 
-static void add(against_mean *mean, double median, double best)
+void against_mean_add(against_mean *mean, double median, double best)
 {
     mean->count++;
     mean->log_median += log(median);
@@ -75,8 +75,8 @@ void against_print_case(const against *g, against_mean *group, against_mean *all
         return;
     }
     double of_medians = median_s(peer) / median_s(ours), of_bests = best_s(best) / best_s(ours);
-    add(group, of_medians, of_bests);
-    add(all, of_medians, of_bests);
+    against_mean_add(group, of_medians, of_bests);
+    against_mean_add(all, of_medians, of_bests);
     fprintf(g->s->text, " | %-9s %7.3f %7.3f\n", peer->name, of_medians, of_bests);
 }
 

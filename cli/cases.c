@@ -6,56 +6,80 @@
 #include <string.h>
 #include "say.h"
 
-#define SQUARE(n)    {"square", TW_N, TW_N, {n, n, n}}
-#define SMALL(n)     {"small", TW_N, TW_N, {n, n, n}}
-#define ODD(n)       {"odd", TW_N, TW_N, {n, n, n}}
-#define SKINNY(...)  {"skinny", TW_N, TW_N, {__VA_ARGS__}}
-#define TRANSPOSED(n) \
-    {"transposed", TW_N, TW_T, {n, n, n}}, {"transposed", TW_T, TW_N, {n, n, n}}, {"transposed", TW_T, TW_T, {n, n, n}}
+#define NN(group, ...) {group, TW_N, TW_N, {__VA_ARGS__}}
+#define TURNED(group, n) {group, TW_N, TW_T, {n, n, n}}, {group, TW_T, TW_N, {n, n, n}}, {group, TW_T, TW_T, {n, n, n}}
+#define CUBE(group, n) NN(group, n, n, n)
 
+/* The classes of gpu-* are of a GPU's sizes, and "all" leaves them out. */
 static const bench_case table[] = {
-    SQUARE(512), SQUARE(768), SQUARE(1024), SQUARE(1536), SQUARE(2048), SQUARE(3072), SQUARE(4096),
-    SMALL(32), SMALL(48), SMALL(64), SMALL(96), SMALL(128), SMALL(192), SMALL(256), SMALL(384),
-    ODD(8), ODD(16), ODD(17), ODD(31), ODD(33), ODD(47), ODD(65), ODD(100), ODD(127), ODD(129), ODD(255), ODD(257), ODD(1000), ODD(3000),
-    SKINNY(16, 4096, 4096), SKINNY(4096, 16, 4096), SKINNY(4096, 4096, 16), SKINNY(64, 64, 8192), SKINNY(20000, 64, 64),
-    SKINNY(1, 4096, 4096), SKINNY(4096, 1, 4096),
-    TRANSPOSED(64), TRANSPOSED(256), TRANSPOSED(1000), TRANSPOSED(2048),
+    CUBE("square", 512), CUBE("square", 768), CUBE("square", 1024), CUBE("square", 1536), CUBE("square", 2048), CUBE("square", 3072),
+    CUBE("square", 4096),
+    CUBE("small", 32), CUBE("small", 48), CUBE("small", 64), CUBE("small", 96), CUBE("small", 128), CUBE("small", 192), CUBE("small", 256),
+    CUBE("small", 384),
+    CUBE("odd", 8), CUBE("odd", 16), CUBE("odd", 17), CUBE("odd", 31), CUBE("odd", 33), CUBE("odd", 47), CUBE("odd", 65), CUBE("odd", 100),
+    CUBE("odd", 127), CUBE("odd", 129), CUBE("odd", 255), CUBE("odd", 257), CUBE("odd", 1000), CUBE("odd", 3000),
+    NN("skinny", 16, 4096, 4096), NN("skinny", 4096, 16, 4096), NN("skinny", 4096, 4096, 16), NN("skinny", 64, 64, 8192),
+    NN("skinny", 20000, 64, 64), NN("skinny", 1, 4096, 4096), NN("skinny", 4096, 1, 4096),
+    TURNED("transposed", 64), TURNED("transposed", 256), TURNED("transposed", 1000), TURNED("transposed", 2048),
+    CUBE("gpu-square", 2048), CUBE("gpu-square", 3000), CUBE("gpu-square", 4096), CUBE("gpu-square", 5001), CUBE("gpu-square", 8192),
+    TURNED("gpu-transposed", 4096), TURNED("gpu-transposed", 8192),
+    NN("gpu-odd", 4095, 4097, 4099), {"gpu-odd", TW_N, TW_N, {4096, 4096, 4096}, 1},
+    CUBE("gpu-small", 256), CUBE("gpu-small", 512), CUBE("gpu-small", 1024),
+    NN("gpu-thin", 4096, 16, 4096), NN("gpu-thin", 16, 4096, 4096), NN("gpu-thin", 64, 64, 65536), NN("gpu-thin", 1, 16384, 16384),
+    NN("gpu-thin", 16384, 1, 16384),
+    CUBE("gpu-half", 512), CUBE("gpu-half", 1024), CUBE("gpu-half", 2048), CUBE("gpu-half", 3072), CUBE("gpu-half", 4096),
+    CUBE("gpu-half", 8192), NN("gpu-half", 5120, 4096, 14336), NN("gpu-half", 16384, 1024, 8192), TURNED("gpu-half", 4096),
+    TURNED("gpu-half", 8192),
 };
 
 static void add(case_list *list, const char *group, const options *opt, shape p)
 {
-    list->items[list->count++] = (bench_case){group, opt->transpose_a ? TW_T : TW_N, opt->transpose_b ? TW_T : TW_N, p};
+    list->items[list->count++] = (bench_case){group, opt->transpose_a ? TW_T : TW_N, opt->transpose_b ? TW_T : TW_N, p, opt->pad};
+}
+
+/* The sets that were named, or square. */
+static bool is_wanted(const options *opt, const bench_case *c)
+{
+    if (opt->sets.count == 0) return strcmp(c->group, "square") == 0;
+    bool of_gpu = strncmp(c->group, "gpu-", 4) == 0;
+    for (int i = 0; i < opt->sets.count; i++)
+        if (strcmp(opt->sets.items[i], c->group) == 0 || (!of_gpu && strcmp(opt->sets.items[i], "all") == 0)) return true;
+    return false;
 }
 
 exit_code cases_choose(const options *opt, case_list *out)
 {
-    int ways = (opt->shapes.count > 0) + (opt->sizes.count > 0) + (opt->set != NULL);
-    const char *set = opt->set != NULL ? opt->set : "square";
-    bool all = strcmp(set, "all") == 0;
+    int ways = (opt->shapes.count > 0) + (opt->sizes.count > 0) + (opt->sets.count > 0);
+    bool turn = opt->transpose_a || opt->transpose_b;
     out->count = 0;
     if (ways > 1) return say(EXIT_USAGE, "--shape, --size and --set each name the shapes: give one of them");
-    if ((opt->transpose_a || opt->transpose_b) && (all || strcmp(set, "transposed") == 0))
-        return say(EXIT_USAGE, "--set %s says itself what is transposed: neither --transpose-a nor --transpose-b can hold with it", set);
     for (int i = 0; i < opt->shapes.count; i++) add(out, "shapes", opt, opt->shapes.items[i]);
     for (int i = 0; i < opt->sizes.count; i++) add(out, "square", opt, (shape){opt->sizes.items[i], opt->sizes.items[i], opt->sizes.items[i]});
-    for (size_t i = 0; ways - (opt->set != NULL) == 0 && i < sizeof table / sizeof *table; i++) {
-        if (!all && strcmp(table[i].group, set) != 0) continue;
-        add(out, table[i].group, opt, table[i].p);
-        if (table[i].op_a == TW_T) out->items[out->count - 1].op_a = TW_T;
-        if (table[i].op_b == TW_T) out->items[out->count - 1].op_b = TW_T;
+    for (size_t i = 0; ways - (opt->sets.count > 0) == 0 && i < sizeof table / sizeof *table; i++) {
+        const bench_case *c = &table[i];
+        if (!is_wanted(opt, c)) continue;
+        if (turn && (c->op_a == TW_T || c->op_b == TW_T))
+            return say(EXIT_USAGE, "--set %s says itself what is transposed: neither --transpose-a nor --transpose-b can hold with it", c->group);
+        add(out, c->group, opt, c->p);
+        bench_case *added = &out->items[out->count - 1];
+        if (!turn) added->op_a = c->op_a, added->op_b = c->op_b;
+        added->pad += c->pad;
     }
     return EXIT_OK;
 }
 
 tw_problem case_problem(const bench_case *c, tw_dtype dtype)
 {
-    return tw_problem_make(dtype, c->op_a, c->op_b, c->p.m, c->p.n, c->p.k);
+    tw_problem p = tw_problem_make(dtype, c->op_a, c->op_b, c->p.m, c->p.n, c->p.k);
+    p.lda += c->pad, p.ldb += c->pad, p.ldc += c->pad;
+    return p;
 }
 
 const char *case_text(const tw_problem *p, case_name out)
 {
     int length = snprintf(out, sizeof(case_name), "%" PRId64 "x%" PRId64 "x%" PRId64, p->m, p->n, p->k);
     if (p->op_a == TW_T || p->op_b == TW_T)
-        snprintf(out + length, sizeof(case_name) - (size_t)length, " %c%c", p->op_a == TW_T ? 'T' : 'N', p->op_b == TW_T ? 'T' : 'N');
+        length += snprintf(out + length, sizeof(case_name) - (size_t)length, " %c%c", p->op_a == TW_T ? 'T' : 'N', p->op_b == TW_T ? 'T' : 'N');
+    if (p->ldc > p->n) snprintf(out + length, sizeof(case_name) - (size_t)length, " +%" PRId64, p->ldc - p->n);
     return out;
 }

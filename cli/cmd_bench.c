@@ -51,6 +51,7 @@ static void print_row(FILE *text, const row *r)
 {
     const record *d = &r->record;
     tw_problem p = tw_problem_make(TW_F32, d->op_a == 'n' ? TW_N : TW_T, d->op_b == 'n' ? TW_N : TW_T, d->m, d->n, d->k);
+    p.ldc = d->ldc;
     case_name name;
     term_number median, speed, of_peak, of_bound;
     term_progress_end();
@@ -114,7 +115,8 @@ static exit_code bench_engine(session *s, void *job)
     const bench *b = job;
     tally count = {0};
     exit_code code = EXIT_OK;
-    if (s->opt->against.count > 0) return against_bench(s, &b->cases, &b->dtypes);
+    if (s->opt->against.count > 0)
+        return strcmp(s->device.engine, "cuda") == 0 ? against_cuda_bench(s, &b->cases, &b->dtypes) : against_bench(s, &b->cases, &b->dtypes);
     roofs_begin(&limits, s->context, &s->device);
     print_header(s);
     for (int d = 0; d < b->dtypes.count; d++)
@@ -133,7 +135,8 @@ exit_code cmd_bench(session *s)
 {
     static bench b;
     b.dtypes = s->opt->dtypes;
-    if (b.dtypes.count == 0) b.dtypes = (name_list){1, {"f32"}};
+    bool half = s->opt->sets.count == 1 && strcmp(s->opt->sets.items[0], "gpu-half") == 0;
+    if (b.dtypes.count == 0) b.dtypes = half ? (name_list){2, {"bf16", "f16"}} : (name_list){1, {"f32"}};
     exit_code code = cases_choose(s->opt, &b.cases);
     if (code == EXIT_OK) code = check_against(s->opt);
     if (code == EXIT_OK) code = choose_kernel(s->opt, &b.kernel);

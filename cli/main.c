@@ -61,7 +61,8 @@ const command commands[] = {
      "  tilewright bench\n"
      "  tilewright bench --shape 1000x777x1023,64x64x64 --dtype f32,f64 --json records.jsonl\n"
      "  tilewright bench --size 2048 --threads 1\n"
-     "  tilewright bench --against all --set odd --threads 1\n",
+     "  tilewright bench --against all --set odd --threads 1\n"
+     "  tilewright bench --engine cuda --against cublas --set gpu-square,gpu-odd --json records.jsonl\n",
      "One line per shape: median time, GFLOP/s and the share of the multiply-add peak measured in the same run. "
      "Operands rotate through more memory than the caches hold. A wrong kernel gets no time. --against: one table per class of shapes, GFLOP/s of each "
      "library and the ratio to the best of them.",

@@ -38,8 +38,8 @@ const option_row option_rows[] = {
     {"dtype", 0, OPT_CHOICES, AT(dtypes), FILES, "T", FILE_TYPES,
      "compute in f32 or f64 (default: what holds both operands exactly); of raw files also the elements' type",
      .list = 1},
-    {"dtype", 0, OPT_CHOICES, AT(dtypes), CMD_BENCH, "T,...", DTYPES, "element types to time (default: f32)",
-     .list = 2},
+    {"dtype", 0, OPT_CHOICES, AT(dtypes), CMD_BENCH, "T,...", DTYPES, "element types to time (default: f32; of gpu-half alone bf16,f16)",
+     .list = 4},
     {"dtype", 0, OPT_CHOICES, AT(dtypes), CMD_LADDER, "T", DTYPES, "element type (default: f32)", .list = 1},
     {"shape", 0, OPT_SHAPES, AT(shapes), FILES, "MxNxK", NULL, "m, n and k, for raw operands, which do not say them", 0,
      INT64_MAX, 1},
@@ -54,8 +54,10 @@ const option_row option_rows[] = {
      LONGEST_SIDE, OPT_LIST},
     {"skinny", 0, OPT_FLAG, AT(skinny), CMD_LADDER,
      .help = "the ladder of thin matrices: A with 16 or 32 columns, effective bandwidth beside the published one"},
-    {"set", 0, OPT_CHOICE, AT(set), CMD_BENCH, "NAME", "square small odd skinny transposed all",
-     "a ready list of shapes (default: square)"},
+    {"set", 0, OPT_CHOICES, AT(sets), CMD_BENCH, "NAME,...",
+     "square small odd skinny transposed all gpu-square gpu-transposed gpu-odd gpu-small gpu-thin gpu-half",
+     "ready lists of shapes (default: square); all: of those that have not a GPU's sizes; gpu-half: for bf16 and f16", .list = 16},
+    {"pad", 0, OPT_WHOLE, AT(pad), CMD_BENCH, "N", NULL, "elements between the rows of A, B and C (default: 0)", 0, 1 << 20},
     {"alpha", 0, OPT_REAL, AT(alpha), FILES, "X", NULL, "C = X A B (default: 1)"},
     {"beta", 0, OPT_REAL, AT(beta), FILES, "X", NULL, "add X times the matrix of --add"},
     {"add", 0, OPT_TEXT, AT(add), FILES, "C0", NULL, "the matrix that --beta scales; a file, never written"},
@@ -82,7 +84,7 @@ const option_row option_rows[] = {
      .help = "time the call tw_gemm() with host pointers, not the launch alone"},
     {"against", 0, OPT_NAMES, AT(against), CMD_BENCH, "LIB,...", NULL,
      "compare tw_gemm() with other libraries, each in a process of its own, in turns: openblas mkl onednn aocl blis eigen libxsmm, or all; "
-     "./dev peers fetches them", .list = OPT_LIST},
+     "./dev peers fetches them. With --engine cuda tw_enqueue() with cublas, which is cuBLASLt", .list = OPT_LIST},
     {"deadline", 0, OPT_WHOLE, AT(deadline), CMD_BENCH, "S", NULL,
      "with --against, seconds after which a library that does not answer is given up, and what its work may take beside (default: 60)", 1, 86400},
     {"threads", 0, OPT_WHOLE, AT(threads), DEVICE, "N", NULL, "threads to use (default: as `tilewright devices` says)",
@@ -114,7 +116,6 @@ void option_wants(const option_row *row, char *text, size_t size)
     switch (row->kind) {
     case OPT_FLAG: snprintf(text, size, "no value"); break;
     case OPT_TEXT: snprintf(text, size, "a name"); break;
-    case OPT_CHOICE: snprintf(text, size, "one of: %s", row->choices); break;
     case OPT_WHOLE: snprintf(text, size, "a whole number%s", range); break;
     case OPT_SEED: snprintf(text, size, "a whole number from 0 to %" PRIu64, UINT64_MAX); break;
     case OPT_REAL: snprintf(text, size, "a number that a double can hold, such as 1, -0.5 or 1e-3"); break;
@@ -172,10 +173,6 @@ static bool read_value(const option_row *row, const char *text, options *out)
     real_option *real = at;
     switch (row->kind) {
     case OPT_FLAG: return *(bool *)at = true;
-    case OPT_CHOICE:
-        if (!is_choice(row->choices, text)) return false;
-        *(const char **)at = text;
-        return true;
     case OPT_TEXT: *(const char **)at = text; return text[0] != '\0';
     case OPT_WHOLE: return parse_whole(text, row->least, row->most, at);
     case OPT_SEED: return parse_seed(text, at);

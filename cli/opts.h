@@ -37,12 +37,12 @@ typedef struct options {
     const command *command;
     const char *operands[OPT_LIST];
     int operand_count;
-    const char *output, *add, *gpu, *json, *html, *kernel, *set;
-    int64_t device, threads, samples, deadline;
+    const char *output, *add, *gpu, *json, *html, *kernel;
+    int64_t device, threads, samples, deadline, pad;
     uint64_t seed;
     real_option alpha, beta;
     bool binary, tables, transpose_a, transpose_b, verify, host, skinny, append, help, man, completion;
-    name_list engines, dtypes, rungs, against;
+    name_list engines, dtypes, rungs, against, sets;
     shape_list shapes;
     number_list sizes, tiles, element;
 } options;
@@ -74,7 +74,6 @@ const command *command_named(const char *name); /* NULL: no such command */
 typedef enum option_kind {
     OPT_FLAG,   /* bool */
     OPT_TEXT,   /* const char * */
-    OPT_CHOICE, /* const char *, one word of choices */
     OPT_WHOLE,  /* int64_t from least to most */
     OPT_SEED,   /* uint64_t */
     OPT_REAL,   /* real_option */

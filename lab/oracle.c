@@ -225,6 +225,24 @@ void oracle_free(oracle *o)
     memset(o, 0, sizeof *o);
 }
 
+static size_t stored_bytes(tw_dtype dtype, tw_op op, int64_t rows, int64_t cols, int64_t ld)
+{
+    const element *type = element_of(dtype);
+    return (size_t)element_span(type, op == TW_N ? rows : cols, op == TW_N ? cols : rows, ld) * (size_t)type->bytes;
+}
+
+size_t oracle_a_bytes(const oracle *o)
+{
+    const tw_problem *p = &o->problem;
+    return stored_bytes(p->dtype, p->op_a, p->m, p->k, p->lda);
+}
+
+size_t oracle_b_bytes(const oracle *o)
+{
+    const tw_problem *p = &o->problem;
+    return stored_bytes(p->dtype, p->op_b, p->k, p->n, p->ldb);
+}
+
 size_t oracle_c_bytes(const oracle *o)
 {
     const tw_problem *p = &o->problem;

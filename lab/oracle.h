@@ -57,6 +57,8 @@ typedef struct oracle_verdict {
 tw_status oracle_make(const tw_problem *problem, oracle_kind kind, uint64_t seed, double max_work, oracle *out);
 void oracle_free(oracle *o);
 
+size_t oracle_a_bytes(const oracle *o);            /* of a: from its first element to its last, padding between rows included */
+size_t oracle_b_bytes(const oracle *o);
 size_t oracle_c_bytes(const oracle *o);            /* of a C array: (m - 1) * ldc + n elements, 0 when m or n is 0 */
 void oracle_poison(const oracle *o, void *c);      /* make c what it must be before the call: a copy of c0 */
 /* oracle_judge - is c (after the call) the product, and is its padding bit for bit what it was? NaN never passes unless

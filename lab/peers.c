@@ -206,7 +206,7 @@ static void set_variables(const char *words, int threads)
 }
 
 /* A library finds those beside it by its own path, not by that of a link to it. */
-static void *open_file(const peer_row *row, const char *folder, char *why, size_t size)
+void *peer_library(const peer_row *row, const char *folder, char *why, size_t size)
 {
     char path[PATH_MAX], real[PATH_MAX], name[80];
     const char *names = row->files;
@@ -220,7 +220,8 @@ static void *open_file(const peer_row *row, const char *folder, char *why, size_
         void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
         if (library != NULL) return library;
     }
-    snprintf(why, size, "was not found: neither %s nor %s; ./dev peers fetches it", path, row->files[0] != '\0' ? row->files : "any of the system's");
+    snprintf(why, size, "was not found: neither %s nor %s; %s", path, row->files[0] != '\0' ? row->files : "any of the system's",
+             strcmp(row->engine, "cuda") == 0 ? "NVIDIA's CUDA toolkit has it, PyPI as nvidia-cublas" : "./dev peers fetches it");
     return NULL;
 }
 
@@ -228,7 +229,7 @@ bool peer_open(const peer_row *row, const char *folder, int threads, peer *out, 
 {
     *out = (peer){.row = row};
     set_variables(row->variables, threads);
-    out->library = open_file(row, folder, why, size);
+    out->library = peer_library(row, folder, why, size);
     if (out->library == NULL) return false;
     bool has_sgemm = find(out->library, row->sgemm, &out->sgemm), has_dgemm = find(out->library, row->dgemm, &out->dgemm);
     if ((row->sgemm != NULL && !has_sgemm) || (row->dgemm != NULL && !has_dgemm)) {

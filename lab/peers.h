@@ -36,6 +36,9 @@ const peer_row *peer_named(const char *name); /* NULL: no such row */
 /* peer_refuses - does the row's library not take such a problem, with that many threads? true, and why says so. */
 bool peer_refuses(const peer_row *row, const tw_problem *p, int threads, char *why, size_t size);
 
+/* peer_library - FOLDER/NAME.so, or where there is none the system's, as dlopen gives it. NULL, and why says what was looked for. */
+void *peer_library(const peer_row *row, const char *folder, char *why, size_t size);
+
 /* peer_open - FOLDER/NAME.so, or where there is none the system's; told to compute with `threads` threads, by the environment of this
  * process too. false, and why says what is missing. */
 bool peer_open(const peer_row *row, const char *folder, int threads, peer *out, char *why, size_t size);

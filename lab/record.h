@@ -26,6 +26,7 @@ typedef struct record {
     const char *refused;     /* why it did not run; times are then null */
     const char *instruction_set, *driver; /* what the device runs, as tw_describe and the engine say */
     const char *library, *library_version; /* whose product it is, where libraries are compared */
+    double sm_mhz_before, sm_mhz_after, power_w_before, power_w_after, temperature_c_before, temperature_c_after; /* of a GPU, around the samples */
     const char *version, *time; /* NULL: this library's, now */
 } record;
 
@@ -41,7 +42,9 @@ typedef struct record {
     COUNT(samples) COUNT(repeats) COUNT(sets) COUNT(tile) COUNT(block_threads) COUNT(tile_m) COUNT(tile_n)             \
     COUNT(tile_k) COUNT(registers) COUNT(local_bytes) COUNT(spill_bytes) NUMBER(occupancy) NUMBER(barriers_per_tile)   \
     NUMBER(effective_gbps) NUMBER(sectors_per_load) NUMBER(bank_degree_load) NUMBER(bank_degree_store)                 \
-    NUMBER(prepare_s) TEXT(plan) TEXT(refused) TEXT(instruction_set) TEXT(driver) TEXT(library) TEXT(library_version)
+    NUMBER(prepare_s) TEXT(plan) TEXT(refused) TEXT(instruction_set) TEXT(driver) TEXT(library) TEXT(library_version)  \
+    NUMBER(sm_mhz_before) NUMBER(sm_mhz_after) NUMBER(power_w_before) NUMBER(power_w_after)                            \
+    NUMBER(temperature_c_before) NUMBER(temperature_c_after)
 
 record record_blank(void); /* everything unknown */
 /* record_fill_bounds - derive gflops, the byte counts, both bounds and fraction_of_bound from what is set: problem,

@@ -1,6 +1,7 @@
 /* cuda.c - a fake libcuda.so.1: one device (FAKE_CUDA "gpus=0" none, "sm=70" another) whose memory is the host's. Contexts are a stack of each
  * thread; a stream belongs to the context it was made in, and FAKE_LOG gets "on" and its address after each launch. While one is being captured, nothing
- * is allocated, loaded, copied or waited for: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. OLD: without its newest function. */
+ * is allocated, loaded, copied or waited for: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. OLD: without its newest function. Events read a clock that
+ * each launch puts forward by 1 ms (FAKE_CUDA "us=250": by 0.25). No kernel is run, but with "product=1" r14_peak: on the host, A and B as stored. */
 #include <stdint.h>
 
 #include "engines/cuda/cu_api.h"
@@ -87,7 +88,33 @@ static void log_stream(cu_stream stream)
 
 static void *handle(void)
 {
-    return malloc(16);
+    return calloc(1, 16);
+}
+
+static _Atomic int64_t now_us;
+
+void fake_pass(int us) /* for the fakes of libraries that launch kernels of their own */
+{
+    now_us += us;
+}
+
+static void multiply(void **arguments)
+{
+    int m = *(int *)arguments[0], n = *(int *)arguments[1], k = *(int *)arguments[2];
+    const float *a = *(float **)arguments[4], *b = *(float **)arguments[6];
+    int64_t lda = *(int64_t *)arguments[5], ldb = *(int64_t *)arguments[7], ldc = *(int64_t *)arguments[10];
+    float *c = *(float **)arguments[9];
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < n; j++) {
+            float sum = 0;
+            for (int p = 0; p < k; p++) sum += a[i * lda + p] * b[p * ldb + j];
+            c[i * ldc + j] = sum;
+        }
+}
+
+static int runs_product(const char *name)
+{
+    return choice("product", 0) && strcmp(name, "r14_peak") == 0;
 }
 
 CALL(cuInit, (unsigned flags), (void)flags)
@@ -98,6 +125,7 @@ CALL(cuDeviceGetCount, (int *count), *count = choice("gpus", 1))
 CALL(cuDeviceGet, (cu_device * device, int index), *device = index)
 CALL(cuDeviceGetName, (char *name, int bytes, cu_device device), snprintf(name, (size_t)bytes, "Fake %d", device))
 CALL(cuDeviceGetAttribute, (int *value, int what, cu_device device), (void)device; *value = attribute(what))
+CALL(cuDeviceGetPCIBusId, (char *place, int bytes, cu_device device), (void)device; snprintf(place, (size_t)bytes, "0000:3b:00.0"))
 CALL(cuDeviceTotalMem_v2, (size_t *bytes, cu_device device), (void)device; *bytes = (size_t)1 << 34)
 CALL(cuDevicePrimaryCtxRetain, (cu_context * context, cu_device device), (void)device; *context = (cu_context)(uintptr_t)PRIMARY)
 CALL(cuDevicePrimaryCtxRelease_v2, (cu_device device), (void)device)
@@ -112,10 +140,10 @@ CALL(cuStreamWaitEvent, (cu_stream stream, cu_event event, unsigned flags), (voi
 CALL(cuStreamSynchronize, (cu_stream stream), (void)stream; if (captures > 0) return NOT_CAPTURED)
 CALL(cuEventCreate, (cu_event * event, unsigned flags), (void)flags; *event = handle())
 GIVE(cuEventDestroy_v2, (cu_event event), free(event))
-CALL(cuEventRecord, (cu_event event, cu_stream stream), (void)event; (void)stream; if (captures > 0) return NOT_CAPTURED)
+CALL(cuEventRecord, (cu_event event, cu_stream stream), (void)stream; if (captures > 0) return NOT_CAPTURED; *(int64_t *)event = now_us)
 CALL(cuEventSynchronize, (cu_event event), (void)event; if (captures > 0) return NOT_CAPTURED)
-CALL(cuEventElapsedTime, (float *ms, cu_event begin, cu_event end), (void)begin; (void)end; *ms = 1)
-CALL(cuMemAlloc_v2, (cu_pointer * memory, size_t bytes), if (captures > 0) return NOT_CAPTURED; *memory = (cu_pointer)(uintptr_t)malloc(bytes))
+CALL(cuEventElapsedTime, (float *ms, cu_event begin, cu_event end), *ms = 1e-3f * (float)(*(int64_t *)end - *(int64_t *)begin))
+CALL(cuMemAlloc_v2, (cu_pointer * memory, size_t bytes), if (captures > 0) return NOT_CAPTURED; *memory = (cu_pointer)(uintptr_t)aligned_alloc(256, (bytes + 256) / 256 * 256))
 GIVE(cuMemFree_v2, (cu_pointer memory), free((void *)(uintptr_t)memory))
 CALL(cuMemcpyHtoD_v2, (cu_pointer to, const void *from, size_t bytes), if (captures > 0) return NOT_CAPTURED; memcpy((void *)(uintptr_t)to, from, bytes))
 CALL(cuMemcpyDtoH_v2, (void *to, cu_pointer from, size_t bytes), if (captures > 0) return NOT_CAPTURED; memcpy(to, (const void *)(uintptr_t)from, bytes))
@@ -127,13 +155,13 @@ GIVE(cuMemFreeHost, (void *memory), free(memory))
 CALL(cuMemsetD8_v2, (cu_pointer to, unsigned char byte, size_t bytes), memset((void *)(uintptr_t)to, byte, bytes))
 CALL(cuModuleLoadData, (cu_module * module, const void *data), if (captures > 0) return NOT_CAPTURED; if (memcmp(data, "FAKE", 4) != 0) return 200; *module = handle())
 GIVE(cuModuleUnload, (cu_module module), free(module))
-CALL(cuModuleGetFunction, (cu_function * function, cu_module module, const char *name), (void)name; *function = (cu_function)(void *)module)
+CALL(cuModuleGetFunction, (cu_function * function, cu_module module, const char *name), *function = (cu_function)(void *)module; *(int *)(void *)module = runs_product(name))
 CALL(cuFuncSetAttribute, (cu_function function, int what, int value), (void)function; (void)what; (void)value)
 CALL(cuFuncGetAttribute, (int *value, int what, cu_function function), (void)function; (void)what; *value = 32)
 CALL(cuLaunchKernel,
      (cu_function f, unsigned gx, unsigned gy, unsigned gz, unsigned x, unsigned y, unsigned z, unsigned bytes, cu_stream s, void **a, void **extra),
-     (void)f; (void)gx; (void)gy; (void)gz; (void)x; (void)y; (void)z; (void)bytes; (void)a; (void)extra;
-     if (s != NULL && s->context != current()) return NO_SUCH_HANDLE; log_stream(s))
+     (void)gx; (void)gy; (void)gz; (void)x; (void)y; (void)z; (void)bytes; (void)extra;
+     if (s != NULL && s->context != current()) return NO_SUCH_HANDLE; log_stream(s); fake_pass(choice("us", 1000)); if (*(int *)(void *)f) multiply(a))
 CALL(cuTensorMapEncodeTiled,
      (cu_tensor_map * map, int type, uint32_t rank, void *address, const uint64_t *dims, const uint64_t *strides, const uint32_t *box,
       const uint32_t *element_strides, int interleave, int swizzle, int l2_promotion, int out_of_bounds),
