@@ -181,7 +181,8 @@ static inline tw_problem tw_problem_make(tw_dtype dtype, tw_op op_a, tw_op op_b,
  *
  * a, b, c   aligned to one element; a and b may overlap each other; c must not overlap them (not checked).
  *           Only the m x n elements of C are written; the gap between n and ldc stays as it was.
- *           With TW_DEVICE they are device addresses, on which no other stream may be working; nothing is copied.
+ *           With TW_DEVICE they are device addresses, on which no other stream may be working; memory is allocated for operands that the
+ *           kernel wants packed, if there is some, and freed: tw_enqueue() does without.
  *
  * Special   m == 0 or n == 0        TW_OK, nothing read, nothing written; pointers may be NULL
  *           k == 0 or alpha == 0    C <- beta * C; A and B are not read and may be NULL

@@ -289,6 +289,36 @@ static tw_status run_in_panels(tw_lab_run *run, int64_t rows, const plan part[2]
     return status;
 }
 
+/* Run what run->plan says of operands that lie on the host as `h` says. */
+static tw_status run_whole(tw_lab_run *run, const tw_problem *h, const void *a, const void *b, void *c)
+{
+    const tw_problem *p = &run->plan.problem;
+    const engine_ops *ops = run->context->ops;
+    int64_t rows = ops->overlap != NULL && p->place_c == TW_HOST ? panel_rows(p) : 0;
+    if (rows > 0) {
+        plan part[2];
+        if (plan_panels(run, rows, part)) return run_in_panels(run, rows, part, h, a, b, c);
+    }
+    TRY(run_begin(run, h, a, b, c));
+    tw_status status = run_once(run);
+    if (status == TW_OK && p->place_c == TW_HOST) status = ops->download(run->context->engine, &run->buffer[2], &run->operand[2]);
+    run_end(run);
+    return status;
+}
+
+/* There was no device memory for packed copies of the operands beside them: is there a kernel that reads them as they lie? */
+static tw_status run_unpacked(tw_lab_run *run, const tw_problem *h, const void *a, const void *b, void *c)
+{
+    device_facts facts = run->context->facts;
+    tw_problem p = run->plan.problem;
+    size_t packed = run->plan.workspace_bytes;
+    facts.no_workspace = true;
+    if (plan_find(&p, &facts, NULL, &run->plan) != TW_OK)
+        return fail(TW_NO_MEMORY, "no device memory for %zu bytes of packed operands, and no kernel that reads them as they lie", packed);
+    run->overlaps = false;
+    return run_whole(run, h, a, b, c);
+}
+
 tw_status tw_gemm(tw_context *context, const tw_problem *problem, const void *a, const void *b, void *c)
 {
     tw_problem host, p;
@@ -297,16 +327,9 @@ tw_status tw_gemm(tw_context *context, const tw_problem *problem, const void *a,
     if (p.m == 0 || p.n == 0) return TW_OK;
     run.context = context, run.whole = run.brings_c = run.overlaps = false;
     TRY(plan_find(&p, &context->facts, NULL, &run.plan));
-    int64_t rows = context->ops->overlap != NULL && p.place_c == TW_HOST ? panel_rows(&p) : 0;
-    if (rows > 0) {
-        plan part[2];
-        if (plan_panels(&run, rows, part)) return run_in_panels(&run, rows, part, &host, a, b, c);
-    }
-    TRY(run_begin(&run, &host, a, b, c));
-    tw_status status = run_once(&run);
-    if (status == TW_OK && p.place_c == TW_HOST) status = context->ops->download(context->engine, &run.buffer[2], &run.operand[2]);
-    run_end(&run);
-    return status;
+    tw_status status = run_whole(&run, &host, a, b, c);
+    bool packed = run.plan.pack_a.bytes + run.plan.pack_b.bytes > 0;
+    return status == TW_NO_MEMORY && packed && !run.runnable.launched ? run_unpacked(&run, &host, a, b, c) : status;
 }
 
 /* Do operands lie where streams can use them, on an engine that has some? */
@@ -378,7 +401,8 @@ tw_status tw_prepare(tw_context *context, const tw_problem *problem)
     TRY(settle_unseen(&context, NULL, problem, &host, &p));
     if (p.m == 0 || p.n == 0) return TW_OK;
     TRY(prepare_as(context, &p, false));
-    return p.place_c == TW_DEVICE ? prepare_as(context, &p, true) : TW_OK;
+    tw_status bare = p.place_c == TW_DEVICE ? prepare_as(context, &p, true) : TW_OK;
+    return bare == TW_NO_KERNEL ? TW_OK : bare; /* then tw_enqueue() wants a workspace for it, and says so */
 }
 
 static tw_status gemm_simple(tw_context *context, tw_dtype dtype, tw_op op_a, tw_op op_b, int64_t m, int64_t n, int64_t k,

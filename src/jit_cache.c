@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,19 +125,18 @@ jit_cache *jit_cache_open(void)
     return cache;
 }
 
-/* Beside the program or the shared library, whichever holds this code. */
+/* Beside the program or the shared library, whichever holds this code, links followed. */
 static void folder_beside_us(jit_cache *cache)
 {
     Dl_info us;
-    char path[2048];
-    if (dladdr((void *)(uintptr_t)jit_cache_open_ahead, &us) == 0) return;
-    snprintf(path, sizeof path, "%s", us.dli_fname);
-    ssize_t length = path[0] != '/' ? readlink("/proc/self/exe", path, sizeof path - 1) : -1; /* a program's own name is what it was called by */
-    if (length > 0) path[length] = '\0';
-    char *slash = strrchr(path, '/');
-    if (slash == NULL) return;
-    *slash = '\0';
-    snprintf(cache->folder, sizeof cache->folder, "%s/tilewright-kernels", path);
+    struct link_map *map = NULL;
+    if (dladdr1((void *)(uintptr_t)jit_cache_open_ahead, &us, (void **)&map, RTLD_DL_LINKMAP) == 0 || map == NULL) return;
+    char *path = realpath(map->l_name[0] != '\0' ? map->l_name : "/proc/self/exe", NULL), *slash = path != NULL ? strrchr(path, '/') : NULL;
+    if (slash != NULL) {
+        *slash = '\0';
+        snprintf(cache->folder, sizeof cache->folder, "%.3000s/tilewright-kernels", path);
+    }
+    free(path);
 }
 
 jit_cache *jit_cache_open_ahead(void)
@@ -150,7 +150,9 @@ jit_cache *jit_cache_open_ahead(void)
         snprintf(cache->folder, sizeof cache->folder, "%.3000s", named);
     else
         folder_beside_us(cache);
-    if (stat(cache->folder, &info) != 0)
+    if (cache->folder[0] != '/')
+        why = named != NULL && named[0] != '\0' ? "is not an absolute path" : NULL;
+    else if (stat(cache->folder, &info) != 0)
         why = named != NULL && named[0] != '\0' ? strerror(errno) : NULL;
     else if (!S_ISDIR(info.st_mode))
         why = "is not a folder";

@@ -254,6 +254,8 @@ static void use_streams(tw_context *context, const caller *me, cu_stream stream,
     enqueue("captured too early", context, &p, x, &launch);
     me->cuStreamEndCapture(stream, &graph);
     tell("prepare", tw_prepare(context, &p));
+    q = p, q.dtype = TW_BF16, q.op_b = TW_T;
+    tell("prepare half", tw_prepare(context, &q));
     enqueue("enqueue", context, &p, x, &launch);
     launch.workspace = x, launch.workspace_bytes = 64;
     enqueue("with a workspace", context, &p, x, &launch);
@@ -685,6 +687,7 @@ static const struct {
     {"a type that has no other kernel is refused", NULL, "no kernel", TW_NO_KERNEL, "it wants 1280 bytes of workspace to pack A into, and has none", ""},
     {"no workspace is wanted", NULL, "bytes", 0, "", NULL},
     {"the kernel is built ahead", NULL, "prepare", TW_OK, "", NULL},
+    {"so is one that wants a workspace and has no other", NULL, "prepare half", TW_OK, "", NULL},
     {"a product of device memory that is waited for", NULL, "gemm", TW_OK, "", NULL},
     {"a stream of another context", NULL, "foreign", TW_BAD_ARGUMENT, "launch.stream is of another CUDA context", NULL},
     {"a launch of another size", NULL, "launch of no size", TW_BAD_ARGUMENT, "launch.size is 8, expected ", ""},
@@ -1223,6 +1226,26 @@ static void real_loader_case(void)
     tap_result(sane(&o) && state == 0 && strstr(text, "-1001") != NULL && strstr(text, "pocl-opencl-icd") != NULL, "exit %d:\n%s", o.exit, o.text);
 }
 
+/* ---- memory that is wanted and not needed ---- */
+
+/* One allocation fails, which the product can do without: it comes out all the same, and nothing is left behind. */
+static void spare_case(const char *name, const char *fault, const char *large, const char *what, const char *failed)
+{
+    char text[1024], why[256] = "";
+    outcome o;
+    if (!tap_case("cuda: without %s a product comes out", name)) return;
+    run_child("cuda", "cuda:nvrtc", (const char *const[]){fault, large, NULL}, &o);
+    int status = told(&o, what, text), failures = logged(failed);
+    tap_result(sane(&o) && status == TW_OK && failures == 1 && all_given_back("", why), "%d failures, %s %d: %s %s; exit %d:\n%s", failures, what, status, text, why,
+               o.exit, o.text);
+}
+
+static void spare_cases(void)
+{
+    spare_case("memory for packed operands", "FAKES=cuMemAlloc_v2=2@7", NULL, "gemm", "failed cuMemAlloc_v2"); /* after three of the rung's, three operands */
+    spare_case("pinned memory for a thread beside the caller's", "FAKES=cuMemHostAlloc=2@3", "FAULTS_LARGE=8", "large", "failed cuMemHostAlloc");
+}
+
 /* ---- kernels that somebody built ahead, on a machine without NVRTC ---- */
 
 /* The folder is made anew; then `change` is done to it. Does a product come out, and what is said of the folder? */
@@ -1256,6 +1279,8 @@ static void ahead_cases(void)
     ahead_case("files cut off", "for f in *; do head -c 90 \"$f\" >x && mv x \"$f\"; done", NULL, false, "; kernels built ahead: ");
     ahead_case("files changed", "for f in *; do printf x | dd of=\"$f\" bs=1 seek=90 conv=notrunc 2>/dev/null || exit; done", NULL, false, "; kernels built ahead: ");
     ahead_case("no folder of that name", "true", "TILEWRIGHT_KERNELS=/nowhere/at/all", false, "none: /nowhere/at/all No such file or directory");
+    ahead_case("a folder by a relative path", "true", "TILEWRIGHT_KERNELS=tmp", false, "none: tmp is not an absolute path");
+    ahead_case("of another version", "for f in *; do mv \"$f\" \"$f.old\"; done", NULL, false, "but no kernel can be compiled");
     ahead_case("a file for a folder", "true", "TILEWRIGHT_KERNELS=/etc/passwd", false, "none: /etc/passwd is not a folder");
 }
 
@@ -1284,6 +1309,7 @@ int main(int argc, char **argv)
     idle_case("opencl", "opencl");
     call_cases();
     cache_cases();
+    spare_cases();
     ahead_cases();
     char command[128];
     snprintf(command, sizeof command, "rm -rf '%s'", work);

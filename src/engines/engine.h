@@ -19,7 +19,7 @@ typedef struct buffer {
 /* A kernel ready to be launched, and the time of its last launch where it was asked for. */
 typedef struct runnable {
     const plan *plan;
-    bool timed;
+    bool timed, launched; /* launched: C may have been written */
     double seconds;
     void *kernel, *stream, *begin, *event; /* the driver's own, of the engines that have one */
     void *pack_a, *pack_b;                 /* kernels that pack an operand before, where the plan says so */

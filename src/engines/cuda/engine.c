@@ -130,8 +130,15 @@ static tw_status cuda_devices(tw_device *devices, int32_t capacity, int32_t *cou
 /* Was something built ahead that such a device takes? */
 static bool has_ahead(const jit_cache *ahead, int sm)
 {
-    for (int i = 0; i < AHEAD_ARCHS; i++)
-        if (sm >= ahead_archs[i].from_sm && sm <= ahead_archs[i].to_sm) return jit_cache_usable(ahead);
+    for (int i = 0; i < AHEAD_ARCHS; i++) {
+        const struct ahead_arch *arch = &ahead_archs[i];
+        if (sm < arch->from_sm || sm > arch->to_sm) continue;
+        size_t bytes;
+        jit_key key = ahead_key(arch->name, arch->options, &arch->first);
+        void *binary = jit_cache_get(ahead, &key, &bytes);
+        free(binary);
+        return binary != NULL;
+    }
     return false;
 }
 
@@ -354,29 +361,32 @@ static tw_status load_function(engine *e, built *made, int dynamic_bytes, const 
     return status;
 }
 
-/* From those built ahead: false where it is not there or the driver will not have it. */
-static bool load_ahead(engine *e, built *made, const wanted *w)
+/* From those built ahead; TW_NO_KERNEL where it is not among them. */
+static tw_status load_ahead(engine *e, built *made, const wanted *w)
 {
-    bool loaded = false;
-    for (int i = 0; i < AHEAD_ARCHS && !loaded; i++) {
+    for (int i = 0; i < AHEAD_ARCHS; i++) {
         size_t bytes;
         if (e->sm < ahead_archs[i].from_sm || e->sm > ahead_archs[i].to_sm) continue;
         jit_key key = ahead_key(ahead_archs[i].name, w->options, &w->source);
         void *binary = jit_cache_get(e->ahead, &key, &bytes);
-        loaded = binary != NULL && load_function(e, made, w->dynamic_bytes, binary) == TW_OK;
+        if (binary == NULL) return TW_NO_KERNEL;
+        tw_status status = load_function(e, made, w->dynamic_bytes, binary);
         free(binary);
+        return status;
     }
-    return loaded;
+    return TW_NO_KERNEL;
 }
 
 /* Built ahead, or from the cache, if it can be had there and loads; otherwise compiled and kept. */
 static tw_status build(engine *e, built *made, const wanted *w)
 {
-    char arch[24], versions[96];
+    char arch[24], versions[96], why[300];
     size_t bytes;
-    if (load_ahead(e, made, w)) return TW_OK;
+    tw_status ahead = load_ahead(e, made, w);
+    if (ahead == TW_OK || ahead == TW_NO_MEMORY) return ahead;
+    snprintf(why, sizeof why, "%s", tw_error_text());
     const nvrtc_api *nvrtc = nvrtc_api_load();
-    if (nvrtc == NULL) return TW_BUILD_FAILED;
+    if (nvrtc == NULL) return ahead == TW_NO_KERNEL ? TW_BUILD_FAILED : fail(ahead, "%s", why); /* it was there, and the driver would not have it */
     TRY(nvrtc_arch(nvrtc, e->sm, arch));
     snprintf(versions, sizeof versions, "driver %d nvrtc %d.%d %s", e->driver_version, nvrtc->major, nvrtc->minor, arch);
     jit_key key = jit_key_of(4, (const char *const[]){"cuda", versions, w->options, gpu_text(&w->source)});
@@ -667,13 +677,13 @@ static tw_status launch(engine *e, runnable *r, const buffer *a, const buffer *b
 }
 
 /* A workspace of the engine's own, at the first launch that needs one. */
-static tw_status find_workspace(engine *e, runnable *r)
+static tw_status find_workspace(engine *e, runnable *r, size_t bytes)
 {
     cu_pointer memory;
-    if (r->plan->workspace_bytes == 0 || r->workspace != 0) return TW_OK;
-    cu_result error = e->cu->cuMemAlloc_v2(&memory, r->plan->workspace_bytes);
+    if (bytes == 0 || r->workspace != 0) return TW_OK;
+    cu_result error = e->cu->cuMemAlloc_v2(&memory, bytes);
     if (error == CU_OUT_OF_MEMORY)
-        return fail(TW_NO_MEMORY, "no device memory for %zu bytes of workspace: %s", r->plan->workspace_bytes, cu_error_name(e->cu, error));
+        return fail(TW_NO_MEMORY, "no device memory for %zu bytes of workspace: %s", bytes, cu_error_name(e->cu, error));
     if (error != CU_SUCCESS) return cu_fail(e->cu, "cuMemAlloc", error);
     r->workspace = memory;
     return TW_OK;
@@ -683,7 +693,8 @@ static tw_status cuda_launch(engine *e, runnable *r, const buffer *a, const buff
 {
     if (r->plan->problem.m == 0 || r->plan->problem.n == 0) return TW_OK;
     TRY(enter(e));
-    tw_status status = find_workspace(e, r);
+    tw_status status = find_workspace(e, r, r->plan->workspace_bytes);
+    r->launched = status == TW_OK;
     return leave(e, status == TW_OK ? launch(e, r, a, b, c) : status);
 }
 
@@ -724,7 +735,8 @@ static tw_status cuda_overlap(engine *e, runnable *r, const panels *w)
     }
     const staging_work work = {.copies = copies, .count = count, .panels = w->count, .stream = r->stream, .launch = launch_panel, .context = &context};
     TRY(enter(e));
-    tw_status status = find_workspace(e, r);
+    tw_status status = find_workspace(e, r, w->part->workspace_bytes > w->last->workspace_bytes ? w->part->workspace_bytes : w->last->workspace_bytes);
+    r->launched = status == TW_OK;
     return leave(e, status == TW_OK ? staging_run(&e->staging, e->context, &work) : status);
 }
 

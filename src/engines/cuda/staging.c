@@ -177,23 +177,30 @@ static void destroy_copier(const cu_api *cu, copier *c)
     if (c->stream != NULL) cu->cuStreamDestroy_v2(c->stream);
 }
 
-static bool make_copier(job *j, copier *c)
+/* A failure is not kept yet: *call names what failed. */
+static cu_result make_copier(const cu_api *cu, copier *c, const char **call)
 {
-    bool made = WORKED(cuStreamCreate, (&c->stream, STREAM_NON_BLOCKING));
-    for (int i = 0; i < 2; i++)
-        made = made && WORKED(cuEventCreate, (&c->done[i], EVENT_NO_TIMING)) && WORKED(cuMemHostAlloc, ((void **)&c->pinned[i], PIECE_BYTES, 0));
-    if (!made) destroy_copier(j->s->cu, c);
-    return made;
+    *call = "cuStreamCreate";
+    cu_result error = cu->cuStreamCreate(&c->stream, STREAM_NON_BLOCKING);
+    for (int i = 0; i < 2 && error == CU_SUCCESS; i++) {
+        *call = "cuEventCreate";
+        error = cu->cuEventCreate(&c->done[i], EVENT_NO_TIMING);
+        if (error != CU_SUCCESS) break;
+        *call = "cuMemHostAlloc";
+        error = cu->cuMemHostAlloc((void **)&c->pinned[i], PIECE_BYTES, 0);
+    }
+    if (error != CU_SUCCESS) destroy_copier(cu, c);
+    return error;
 }
 
 /* One that is idle, else a new one. */
-static bool take_copier(job *j, copier *c)
+static cu_result take_copier(staging *s, copier *c, const char **call)
 {
     *c = (copier){0};
-    pthread_mutex_lock(&j->s->idling);
-    if (j->s->idle_count > 0) *c = j->s->idle[--j->s->idle_count];
-    pthread_mutex_unlock(&j->s->idling);
-    return c->stream != NULL || make_copier(j, c);
+    pthread_mutex_lock(&s->idling);
+    if (s->idle_count > 0) *c = s->idle[--s->idle_count];
+    pthread_mutex_unlock(&s->idling);
+    return c->stream != NULL ? CU_SUCCESS : make_copier(s->cu, c, call);
 }
 
 static void give_copier(staging *s, copier *c)
@@ -206,25 +213,25 @@ static void give_copier(staging *s, copier *c)
 }
 
 /* The stream is waited for whatever has failed, since pinned memory goes to the next call; and those who wait for a panel are told. */
-static void carry(job *j)
+static void carry(job *j, copier *c)
 {
-    copier c;
-    if (take_copier(j, &c)) {
-        carry_pieces(j, &c);
-        (void)WORKED(cuStreamSynchronize, (c.stream));
-        give_copier(j->s, &c);
-    }
+    carry_pieces(j, c);
+    (void)WORKED(cuStreamSynchronize, (c->stream));
+    give_copier(j->s, c);
     pthread_mutex_lock(&j->lock);
     pthread_cond_broadcast(&j->changed);
     pthread_mutex_unlock(&j->lock);
 }
 
+/* A thread that cannot begin has taken no piece: nobody waits for it, the others carry on. */
 static void *carry_in_thread(void *argument)
 {
     job *j = argument;
     cu_context popped;
-    if (!WORKED(cuCtxPushCurrent_v2, (j->context))) return NULL; /* no piece was taken: nobody waits for this thread, the caller's own carries on */
-    carry(j);
+    copier c;
+    const char *call;
+    if (j->s->cu->cuCtxPushCurrent_v2(j->context) != CU_SUCCESS) return NULL;
+    if (take_copier(j->s, &c, &call) == CU_SUCCESS) carry(j, &c);
     j->s->cu->cuCtxPopCurrent_v2(&popped);
     return NULL;
 }
@@ -245,11 +252,19 @@ static int start_threads(job *j, pthread_t *threads, int count)
 
 /* ---- */
 
+/* What the caller's own thread needs is taken before any piece is: without it nothing has been written. */
 static void carry_all(job *j, int64_t pieces)
 {
     pthread_t threads[MOST_COPIERS];
+    copier c;
+    const char *call;
+    cu_result error = take_copier(j->s, &c, &call);
+    if (error != CU_SUCCESS) {
+        worked(j, call, error);
+        return;
+    }
     int started = start_threads(j, threads, (int)min_i64(j->s->threads, pieces) - 1);
-    carry(j);
+    carry(j, &c);
     for (int i = 0; i < started; i++) pthread_join(threads[i], NULL);
 }
 
