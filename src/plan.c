@@ -52,12 +52,12 @@ static void plan_loops(plan *plan, const device_facts *device, int wanted_thread
     plan->threads = threads_for(p, device, wanted_threads);
     bool near = fits_near(p, device, bytes);
     bool streams_a = !near && p->op_a == TW_N && p->n <= STREAM_COLS * nr;
-    plan->direct_a = streams_a || (near && !rows_meet(p->lda, bytes));
+    plan->direct_a = streams_a || ((near || p->op_a == TW_N) && !rows_meet(p->lda, bytes)); /* its rows are as good as slivers, and not copied */
     plan->streams_b = !near && !streams_a && p->op_b == TW_N && p->m <= STREAM_ROWS * mr;
     plan->direct_b = plan->streams_b || (near && !rows_meet(p->ldb, bytes) && p->op_b == TW_N);
     plan->kc = near ? max_i64(p->k, 1) : even_block(p->k, plan->streams_b ? STREAM_KC : streams_a ? STREAM_A_KC : plan->row->lab.tile_k, 4);
     bool keeps_sums = p->k > plan->kc && p->beta != 0;
-    if (plan->direct_a && plan->direct_b && plan->threads == 1) { /* small: one strip, one task, and no time to divide */
+    if (near && plan->direct_a && plan->direct_b && plan->threads == 1) { /* small: one strip, one task, and no time to divide */
         plan->strip_m = plan->task_m = round_up(p->m, mr), plan->strip_n = plan->task_n = round_up(p->n, nr);
         return;
     }

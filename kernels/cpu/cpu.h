@@ -39,7 +39,8 @@ typedef void cpu_whole(const cpu_problem *problem);
  * packed: both lie in panels, a_rs = 1, a_cs = mr, b_rs = nr. No element outside rows x cols is touched.
  *
  * sum starts as sum_in, or as 0 where that is NULL (the first panel of k). It is kept unscaled in sum_out, or, where that is
- * NULL (the last panel), written as c <- alpha * sum + beta * c; beta == 0 means c is not read. Each has its row stride. */
+ * NULL (the last panel), written as c <- alpha * sum + beta * c; beta == 0 means c is not read. Each has its row stride.
+ * next: where the tile to come will write, asked for while this one is computed; NULL: nowhere. */
 typedef struct cpu_tile {
     int64_t rows, cols, k;
     const void *a, *b;
@@ -47,6 +48,7 @@ typedef struct cpu_tile {
     bool packed;
     const void *sum_in;
     void *sum_out, *c;
+    const void *next;
     int64_t sum_in_ld, sum_out_ld, ldc;
     double alpha, beta;
 } cpu_tile;

@@ -1,4 +1,5 @@
 /* engine.c - the CPU as an engine: kernels run where the operands lie, so upload and download move nothing. */
+#define _DEFAULT_SOURCE /* madvise */
 #include "cpu_engine.h"
 
 #include <inttypes.h>
@@ -7,9 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
-enum { KEPT_WORKSPACES = 8, ALIGNMENT = 64 };
+enum { KEPT_WORKSPACES = 8, ALIGNMENT = 64, HUGE_PAGE = 2 << 20 };
 
 /* A workspace is kept from call to call; each has its size in front of it. */
 typedef struct workspace {
@@ -147,8 +149,12 @@ static void *workspace_take(engine *e, size_t bytes)
         free(w); /* too small: the next one will serve both */
     }
     if (bytes > SIZE_MAX - 2 * ALIGNMENT) return NULL;
-    workspace *w = aligned_alloc(ALIGNMENT, (bytes + 2 * ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+    size_t unit = bytes >= HUGE_PAGE / 2 ? HUGE_PAGE : ALIGNMENT;
+    workspace *w = aligned_alloc(unit, (bytes + ALIGNMENT + unit - 1) / unit * unit);
     if (w == NULL) return NULL;
+#ifdef MADV_HUGEPAGE
+    if (unit == HUGE_PAGE) madvise(w, (bytes + ALIGNMENT + unit - 1) / unit * unit, MADV_HUGEPAGE); /* a wish */
+#endif
     w->bytes = bytes;
     return (char *)w + ALIGNMENT;
 }

@@ -64,6 +64,7 @@ static void tile_at(const loops *l, int64_t i, int64_t j)
                      .a_rs = a_lies ? l->a_rs : 1, .a_cs = a_lies ? l->a_cs : l->mr, .b_rs = b_lies ? l->b_rs : l->nr, .packed = !a_lies && !b_lies,
                      .c = l->c + ((l->i0 + i) * p->ldc + l->j0 + j) * l->bytes, .ldc = p->ldc, .alpha = p->alpha, .beta = p->beta};
     void *sum = plan->sum_bytes > 0 ? l->sums + (i * plan->strip_n + j) * l->bytes : tile.c;
+    if (j + l->nr < l->cols) tile.next = (char *)(l->p0 + l->depth < p->k ? sum : tile.c) + l->nr * l->bytes;
     tile.sum_in_ld = tile.sum_out_ld = plan->sum_bytes > 0 ? plan->strip_n : p->ldc;
     if (l->p0 > 0) tile.sum_in = sum;
     if (l->p0 + l->depth < p->k) tile.sum_out = sum;
