@@ -18,6 +18,7 @@ typedef struct plan {
     int64_t strip_m, strip_n, kc, task_m, task_n;
     bool direct_a, direct_b; /* read where they lie, not packed */
     bool streams_b;          /* C has few rows: each panel of B's columns is used by all of them while it is near, and not again */
+    bool line;               /* C is one row or one column, of which a task computes task_m x task_n, the whole of k */
     size_t a_bytes, b_bytes, sum_bytes; /* parts of the workspace, each rounded up to 64 bytes */
     size_t workspace_bytes;
     /* A GPU's launch: grid of blocks of threads; one block computes block_m x block_n; the compiler's -D options. */

@@ -55,6 +55,21 @@ typedef struct cpu_tile {
 
 typedef void cpu_micro(const cpu_tile *tile);
 
+/* Outputs of a C that is one row or one column, the whole sum over k:
+ *
+ *     c[j * c_stride]  <-  alpha * sum over p of x[j * x_stride + p * x_k] * y[p * y_stride]  +  beta * c[j * c_stride],   j < count
+ *
+ * x_stride or x_k is 1. beta == 0 means that c is not read; k may be 0, and then x and y are not read. */
+typedef struct cpu_line {
+    int64_t count, k;
+    const void *x, *y;
+    void *c;
+    int64_t x_stride, x_k, y_stride, c_stride;
+    double alpha, beta;
+} cpu_line;
+
+typedef void cpu_vector(const cpu_line *line);
+
 /* A register-only loop of independent multiply-adds, `rounds` times: the ceiling of the micro-kernel. Returns the flops done;
  * *sink takes the result so that the compiler cannot drop the work. */
 typedef double cpu_probe(int64_t rounds, double *sink);

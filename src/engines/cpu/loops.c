@@ -8,7 +8,8 @@
  *             for each nr columns                                   (loop 1: its block of B stays in the L2)
  *               micro-kernel: mr x nr sums += sliver of A x sliver of B
  *
- * Where the operands fit the L2 there is one panel, and what can be is read where it lies (plan->direct_a, direct_b). An element of C is one sum over k in ascending order, kept unscaled until the last panel: its bits depend neither on the blocks
+ * Where the operands fit the L2 there is one panel, and what can be is read where it lies (plan->direct_a, direct_b). A C of one row
+ * or one column (plan->line) has no loops here, only its outputs divided. An element of C is one sum over k in ascending order, kept unscaled until the last panel: its bits depend neither on the blocks
  * nor on the threads (in the default floating-point environment: threads of the pool keep the one they were made in).
  * Sources: Goto and van de Geijn 2008; Van Zee and van de Geijn 2015. */
 #include "cpu_engine.h"
@@ -85,6 +86,26 @@ static void compute_task(void *context, int64_t task)
             for (int64_t j = j_first; j < j_last; j += l->nr) tile_at(l, i, j);
 }
 
+/* Outputs first .. last - 1 of a C that is one row (x is B, y is A) or one column (x is A, y is B). */
+static void line_task(void *context, int64_t task)
+{
+    const loops *l = context;
+    const tw_problem *p = &l->plan->problem;
+    bool row = p->m == 1;
+    int64_t count = row ? p->n : p->m, each = row ? l->plan->task_n : l->plan->task_m, first = task * each, c_stride = row ? 1 : p->ldc;
+    int64_t x_stride = row ? l->b_cs : l->a_rs;
+    cpu_line line = {.count = min_i64(each, count - first), .k = p->k, .x = (row ? l->b : l->a) + first * x_stride * l->bytes, .y = row ? l->a : l->b,
+                     .c = l->c + first * c_stride * l->bytes, .x_stride = x_stride, .x_k = row ? l->b_rs : l->a_cs, .y_stride = row ? l->a_cs : l->b_rs,
+                     .c_stride = c_stride, .alpha = p->alpha, .beta = p->beta};
+    l->plan->row->line(&line);
+}
+
+static void walk_line(void *context, team *team)
+{
+    const plan *plan = ((const loops *)context)->plan;
+    team_for(team, plan->problem.m == 1 ? ceil_div(plan->problem.n, plan->task_n) : ceil_div(plan->problem.m, plan->task_m), line_task, context);
+}
+
 /* Every thread of the team walks the same loops; only the tasks are shared out. */
 static void walk(void *context, team *team)
 {
@@ -117,5 +138,5 @@ void loops_run(const plan *plan, const void *a, const void *b, void *c, void *wo
                .b_rs = b_turned ? 1 : p->ldb, .b_cs = b_turned ? p->ldb : 1,
                .mr = plan->row->lab.tile_m, .nr = plan->row->lab.tile_n,
                .bytes = dtype_find(p->dtype)->lab.bytes};
-    pool_run(pool, plan->threads, walk, &l);
+    pool_run(pool, plan->threads, plan->line ? walk_line : walk, &l);
 }
