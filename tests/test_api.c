@@ -188,6 +188,49 @@ static void special_cases(void)
     expect("alpha is rounded to f32 once", tw_sgemm(NULL, TW_N, TW_N, 1, 1, 1, 0.1f, a, 1, b, 1, 0, c, 1) == TW_OK && c[0] == 0.1f);
 }
 
+/* A shape that was computed a moment ago skips its checks and its plan, unless what is given now asks for them. */
+static void again_cases(void)
+{
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, 8, 8, 8), q = p;
+    tw_device seen = {.size = sizeof seen};
+    tw_lab_plan planned;
+    for (int i = 0; i < 64; i++) a[i] = b[i] = 1, c[i] = 7;
+    float made[64];
+#define AGAIN() (tw_gemm(NULL, &p, a, b, made) == TW_OK && all_are(made, 64, 8))
+    expect("again: the same", AGAIN() && AGAIN() && tw_describe(NULL, &seen) == TW_OK && tw_lab_plan_of(NULL, NULL, &p, &planned) == TW_OK && planned.workspace_bytes == 0);
+    expect_failure("again: size", AGAIN() ? (q.size = 1, tw_gemm(NULL, &q, a, b, c)) : TW_OK, TW_BAD_ARGUMENT, "problem.size is 1");
+    expect_failure("again: problem NULL", AGAIN() ? tw_gemm(NULL, NULL, a, b, c) : TW_OK, TW_BAD_ARGUMENT, "problem is NULL");
+    expect_failure("again: a NULL", AGAIN() ? tw_gemm(NULL, &p, NULL, b, c) : TW_OK, TW_BAD_ARGUMENT, "a is NULL");
+    expect_failure("again: b NULL", AGAIN() ? tw_gemm(NULL, &p, a, NULL, c) : TW_OK, TW_BAD_ARGUMENT, "b is NULL");
+    expect_failure("again: c NULL", AGAIN() ? tw_gemm(NULL, &p, a, b, NULL) : TW_OK, TW_BAD_ARGUMENT, "c is NULL");
+    expect_failure("again: b misaligned", AGAIN() ? tw_gemm(NULL, &p, a, (char *)b + 2, c) : TW_OK, TW_BAD_ARGUMENT, "b is not aligned");
+    q = p, q.dtype_c = TW_F64;
+    expect_failure("again: dtype_c", AGAIN() ? tw_gemm(NULL, &q, a, b, c) : TW_OK, TW_BAD_ARGUMENT, "dtype_c is 1");
+    q = p, q.lda = 7;
+    expect_failure("again: lda", AGAIN() ? tw_gemm(NULL, &q, a, b, c) : TW_OK, TW_BAD_ARGUMENT, "lda is 7");
+    q = p, q.alpha = 0, q.beta = 2;
+    expect("again: alpha = 0 reads neither A nor B", AGAIN() && tw_gemm(NULL, &q, NULL, NULL, made) == TW_OK && all_are(made, 64, 16));
+    q = p, q.alpha = 1e-60, q.beta = 1e-60;
+    expect("again: alpha and beta that round to 0", AGAIN() && (made[3] = NAN, tw_gemm(NULL, &q, NULL, NULL, made) == TW_OK) && all_are(made, 64, 0));
+    q = p, q.beta = 1e-60;
+    expect("again: beta that rounds to 0 does not read C", AGAIN() && (made[3] = NAN, tw_gemm(NULL, &q, a, b, made) == TW_OK) && all_are(made, 64, 8));
+    q = p, q.alpha = 2, q.beta = 1;
+    expect("again: other scalars", AGAIN() && tw_gemm(NULL, &q, a, b, made) == TW_OK && all_are(made, 64, 24));
+    q = p, q.k = 0, q.beta = 1;
+    expect("again: k = 0", AGAIN() && tw_gemm(NULL, &q, NULL, NULL, made) == TW_OK && tw_gemm(NULL, &q, NULL, NULL, made) == TW_OK && all_are(made, 64, 8));
+    double x[64], y[64];
+    for (int i = 0; i < 64; i++) x[i] = 2;
+    expect("again: the other type", AGAIN() && tw_dgemm(NULL, TW_N, TW_N, 8, 8, 8, 0.1, x, 8, x, 8, 0, y, 8) == TW_OK && y[0] == 0.1 * 32 && AGAIN());
+    tw_context *base = NULL;
+    bool opened = tw_open(&(tw_options){.size = sizeof(tw_options), .engine = "cpu", .instruction_set = "base"}, &base) == TW_OK;
+    for (int i = 0; i < 64; i++) a[i] = (float)(i * 37 % 64) / 64, b[i] = (float)(i * 23 % 64) / 48;
+    float first[64], other[64];
+    bool same = opened && tw_gemm(base, &p, a, b, first) == TW_OK && tw_gemm(NULL, &p, a, b, made) == TW_OK && tw_gemm(base, &p, a, b, other) == TW_OK;
+    expect("again: another context in between", same && memcmp(first, other, sizeof first) == 0);
+    tw_close(base);
+#undef AGAIN
+}
+
 static void context_cases(void)
 {
     tw_context *context = NULL;
@@ -586,7 +629,7 @@ static void tier_cases(void)
         tw_problem p = tw_problem_make(TW_F32, op_a, TW_N, m, n, k), q = p, loaded;
         plan direct, packed;
         q.lda = q.ldb = q.ldc = APART;
-        tiers = tiers && problem_load(&p, a, a, a, &loaded) == TW_OK && plan_find(&loaded, &facts, NULL, &direct) == TW_OK && direct.direct_a && direct.direct_b &&
+        tiers = tiers && problem_load(&p, a, a, a, &loaded) == TW_OK && plan_find(&loaded, &facts, NULL, &direct) == TW_OK && direct.direct_a && direct.direct_b && direct.at_once && direct.threads == 1 && direct.workspace_bytes == 0 &&
                 problem_load(&q, a, a, a, &loaded) == TW_OK && plan_find(&loaded, &facts, NULL, &packed) == TW_OK && packed.direct_a == (m == 1 || n == 1) && packed.direct_b == packed.direct_a;
         same = tw_gemm(context, &p, packed_x, packed_y, narrow) == TW_OK && tw_gemm(context, &q, x, y, wide) == TW_OK;
         for (int i = 0; i < m; i++) same = same && memcmp(narrow + i * n, wide + i * APART, (size_t)n * sizeof *wide) == 0;
@@ -609,6 +652,7 @@ int main(int argc, char **argv)
     tap_start(argc, argv);
     error_cases();
     special_cases();
+    again_cases();
     context_cases();
     table_cases();
     plan_cases();

@@ -133,7 +133,11 @@ enum {
 static inline __attribute__((always_inline, unused)) void vec_turn(const vec *from, vec *to)
 {
     enum { EDGE = 16 / sizeof(REAL), BLOCKS = LANES / EDGE };
+#if defined(__AVX2__) && defined(__FMA__)
     vec in[LANES];
+#else
+    vec *in = to;
+#endif
     _Pragma("GCC unroll 8") for (int g = 0; g < BLOCKS; g++)
     {
         const vec *f = from + g * EDGE;
@@ -146,6 +150,7 @@ static inline __attribute__((always_inline, unused)) void vec_turn(const vec *fr
         t[2] = vec_low_pairs(high[0], high[1]), t[3] = vec_high_pairs(high[0], high[1]);
 #endif
     }
+#if defined(__AVX2__) && defined(__FMA__)
     _Pragma("GCC unroll 4") for (int q = 0; q < EDGE; q++)
     {
 #if defined(__AVX512F__)
@@ -153,12 +158,11 @@ static inline __attribute__((always_inline, unused)) void vec_turn(const vec *fr
         vec odd[2] = {vec_odd(in[q], in[EDGE + q]), vec_odd(in[2 * EDGE + q], in[3 * EDGE + q])};
         to[q] = vec_even(even[0], even[1]), to[2 * EDGE + q] = vec_odd(even[0], even[1]);
         to[EDGE + q] = vec_even(odd[0], odd[1]), to[3 * EDGE + q] = vec_odd(odd[0], odd[1]);
-#elif defined(__AVX2__) && defined(__FMA__)
-        to[q] = vec_even(in[q], in[EDGE + q]), to[EDGE + q] = vec_odd(in[q], in[EDGE + q]);
 #else
-        to[q] = in[q];
+        to[q] = vec_even(in[q], in[EDGE + q]), to[EDGE + q] = vec_odd(in[q], in[EDGE + q]);
 #endif
     }
+#endif
 }
 
 /* The first `count` lanes, 0 to LANES. */

@@ -399,6 +399,6 @@ static void cpu_close(engine *e)
 
 const engine_ops cpu_engine = {
     .name = "cpu", .devices = cpu_devices, .state = cpu_state, .open = cpu_open, .describe = cpu_describe, .facts = cpu_facts,
-    .prepare = cpu_prepare, .upload = cpu_upload, .launch = cpu_launch, .wait = cpu_wait, .download = cpu_download,
+    .prepare = cpu_prepare, .upload = cpu_upload, .launch = cpu_launch, .compute = loops_compute, .wait = cpu_wait, .download = cpu_download,
     .release = cpu_release, .drop = cpu_drop, .peak_flops = cpu_peak_flops, .bandwidth = cpu_bandwidth, .close = cpu_close,
 };
