@@ -29,10 +29,11 @@ static size_t padded(int64_t elements, size_t element_bytes)
     return (size_t)round_up(elements * (int64_t)element_bytes, WORKSPACE_ALIGN);
 }
 
-/* Do A, B and C fit the L2 together, with a quarter to spare? Then there is one panel, and an operand is packed only where it must be. */
+/* Are A, B and C together no larger than three times the L2, by measurement (docs/PERF-LOG.md)? Then there is one panel, and an operand is packed only where
+ * it must be. */
 static bool fits_near(const tw_problem *p, const device_facts *device, int64_t bytes)
 {
-    return (double)p->m * (double)p->k + (double)p->k * (double)p->n + (double)p->m * (double)p->n <= 0.75 * (double)device->l2_bytes / (double)bytes;
+    return (double)p->m * (double)p->k + (double)p->k * (double)p->n + (double)p->m * (double)p->n <= 3.0 * (double)device->l2_bytes / (double)bytes;
 }
 
 /* C of few rows: B is read once, where it lies, kc of its rows at a time along all of its columns, so that the same pages and the prefetched

@@ -148,12 +148,12 @@ static void *workspace_take(engine *e, size_t bytes)
         if (w->bytes >= bytes) return (char *)w + ALIGNMENT;
         free(w); /* too small: the next one will serve both */
     }
-    if (bytes > SIZE_MAX - 2 * ALIGNMENT) return NULL;
-    size_t unit = bytes >= HUGE_PAGE / 2 ? HUGE_PAGE : ALIGNMENT;
-    workspace *w = aligned_alloc(unit, (bytes + ALIGNMENT + unit - 1) / unit * unit);
+    if (bytes > SIZE_MAX - 2 * HUGE_PAGE) return NULL;
+    size_t unit = bytes >= HUGE_PAGE / 2 ? HUGE_PAGE : ALIGNMENT, whole = (bytes + ALIGNMENT + unit - 1) / unit * unit;
+    workspace *w = aligned_alloc(unit, whole);
     if (w == NULL) return NULL;
 #ifdef MADV_HUGEPAGE
-    if (unit == HUGE_PAGE) madvise(w, (bytes + ALIGNMENT + unit - 1) / unit * unit, MADV_HUGEPAGE); /* a wish */
+    if (unit == HUGE_PAGE) madvise(w, whole, MADV_HUGEPAGE); /* fewer pages to look up; a system without them refuses, and nothing is lost */
 #endif
     w->bytes = bytes;
     return (char *)w + ALIGNMENT;
