@@ -8,7 +8,7 @@
 /* Below this many multiply-adds per thread the wake-up (some 10 us) costs more than it gains: 2^21 take about 50 us. */
 static const double WORK_PER_THREAD = 2097152.0;
 
-enum { STRIP_M = 4096, STRIP_N = 4096, SUM_STRIP = 1024, WORKSPACE_ALIGN = 64, TASKS_PER_THREAD = 4, MOST_TILE = 65536, MOST_THREADS = 65536 };
+enum { STRIP_M = 4096, STRIP_N = 4096, LEAST_LINE = 64, SUM_STRIP = 1024, WORKSPACE_ALIGN = 64, TASKS_PER_THREAD = 4, MOST_TILE = 65536, MOST_THREADS = 65536 };
 
 /* Split `length` evenly into blocks of at most `most`, each a multiple of `unit`: 1000 in blocks of at most 384 is 3 x 336. */
 static int64_t even_block(int64_t length, int64_t most, int64_t unit)
@@ -29,10 +29,11 @@ static size_t padded(int64_t elements, size_t element_bytes)
     return (size_t)round_up(elements * (int64_t)element_bytes, WORKSPACE_ALIGN);
 }
 
-/* Do A, B and C fit the L2 together, with a quarter to spare? Then there is one panel, and an operand is packed only where it must be. */
+/* Are A, B and C together no larger than three times the L2, by measurement (docs/PERF-LOG.md)? Then there is one panel, and an operand is packed only where
+ * it must be. */
 static bool fits_near(const tw_problem *p, const device_facts *device, int64_t bytes)
 {
-    return (double)p->m * (double)p->k + (double)p->k * (double)p->n + (double)p->m * (double)p->n <= 0.75 * (double)device->l2_bytes / (double)bytes;
+    return (double)p->m * (double)p->k + (double)p->k * (double)p->n + (double)p->m * (double)p->n <= 3.0 * (double)device->l2_bytes / (double)bytes;
 }
 
 /* C of few rows: B is read once, where it lies, kc of its rows at a time along all of its columns, so that the same pages and the prefetched
@@ -42,6 +43,19 @@ enum { STREAM_ROWS = 16, STREAM_COLS = 4, STREAM_KC = 256, STREAM_A_KC = 1024 };
 /* Rows a multiple of 4 KiB apart meet in the same few sets of the cache. */
 static bool rows_meet(int64_t ld, int64_t bytes) { return ld * bytes % 4096 == 0; }
 
+/* A matrix times a vector: one pass over the matrix, its outputs divided among the threads. */
+static void plan_line(plan *plan)
+{
+    const tw_problem *p = &plan->problem;
+    int64_t count = max_i64(p->m, p->n), tasks = plan->threads > 1 ? (int64_t)plan->threads * TASKS_PER_THREAD : 1;
+    plan->line = plan->direct_a = plan->direct_b = true;
+    plan->at_once = plan->threads == 1;
+    plan->kc = max_i64(p->k, 1);
+    plan->strip_m = round_up(p->m, plan->row->lab.tile_m), plan->strip_n = round_up(p->n, plan->row->lab.tile_n);
+    plan->task_m = p->m == 1 ? plan->strip_m : even_block(count, max_i64(ceil_div(count, tasks), LEAST_LINE), plan->row->lab.tile_m);
+    plan->task_n = p->m != 1 ? plan->strip_n : even_block(count, max_i64(ceil_div(count, tasks), LEAST_LINE), plan->row->lab.tile_n);
+}
+
 /* Blocks of the five loops, after Goto and van de Geijn: the packed block of B that one task uses (kc x task_n) takes half of
  * the L2, a sliver of A (mr x kc) lies in the L1. Partial sums over k live in C itself; where they cannot (beta != 0 needs the
  * old C until the end), they get a part of the workspace and strips are smaller. */
@@ -50,15 +64,20 @@ static void plan_loops(plan *plan, const device_facts *device, int wanted_thread
     const tw_problem *p = &plan->problem;
     int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n, bytes = dtype_find(p->dtype)->lab.bytes;
     plan->threads = threads_for(p, device, wanted_threads);
+    if (p->m == 1 || p->n == 1) {
+        plan_line(plan);
+        return;
+    }
     bool near = fits_near(p, device, bytes);
     bool streams_a = !near && p->op_a == TW_N && p->n <= STREAM_COLS * nr;
-    plan->direct_a = streams_a || (near && !rows_meet(p->lda, bytes));
+    plan->direct_a = streams_a || ((near || p->op_a == TW_N) && !rows_meet(p->lda, bytes)); /* its rows are as good as slivers, and not copied */
     plan->streams_b = !near && !streams_a && p->op_b == TW_N && p->m <= STREAM_ROWS * mr;
     plan->direct_b = plan->streams_b || (near && !rows_meet(p->ldb, bytes) && p->op_b == TW_N);
     plan->kc = near ? max_i64(p->k, 1) : even_block(p->k, plan->streams_b ? STREAM_KC : streams_a ? STREAM_A_KC : plan->row->lab.tile_k, 4);
     bool keeps_sums = p->k > plan->kc && p->beta != 0;
-    if (plan->direct_a && plan->direct_b && plan->threads == 1) { /* small: one strip, one task, and no time to divide */
+    if (near && plan->direct_a && plan->direct_b && plan->threads == 1) { /* small: one strip, one task, and no time to divide */
         plan->strip_m = plan->task_m = round_up(p->m, mr), plan->strip_n = plan->task_n = round_up(p->n, nr);
+        plan->at_once = true;
         return;
     }
     plan->strip_m = even_block(p->m, keeps_sums ? SUM_STRIP : STRIP_M, mr);
@@ -226,6 +245,16 @@ tw_status plan_find(const tw_problem *problem, const device_facts *device, const
     return TW_OK;
 }
 
+const plan *plan_recall(const tw_problem *user, uint64_t context)
+{
+    const tw_problem *q = &last.plan.problem;
+    bool ours = last.context == context && last.plan.at_once && user != NULL && user->size == sizeof *user;
+    bool alike = ours && user->m == q->m && user->n == q->n && user->k == q->k && user->lda == q->lda && user->ldb == q->ldb && user->ldc == q->ldc &&
+                 user->dtype == q->dtype && (user->dtype_c == 0 || user->dtype_c == q->dtype_c) && user->op_a == q->op_a && user->op_b == q->op_b &&
+                 user->place_a == q->place_a && user->place_b == q->place_b && user->place_c == q->place_c;
+    return alike && q->k > 0 ? &last.plan : NULL;
+}
+
 static const char *packing_text(const packing *p, const char *turns, const char *copies)
 {
     return !p->needed ? "" : p->turns ? turns : copies;
@@ -234,8 +263,8 @@ static const char *packing_text(const packing *p, const char *turns, const char 
 void plan_text(const plan *plan, char *text, size_t bytes)
 {
     if (plan->row->micro != NULL)
-        snprintf(text, bytes, "%s%s%s strip %" PRId64 "x%" PRId64 "x%" PRId64 " task %" PRId64 "x%" PRId64 " threads %d workspace %zu bytes",
-                 plan->row->lab.name, plan->direct_a ? "" : " packs A", plan->direct_b ? "" : " packs B", plan->strip_m, plan->strip_n, plan->kc, plan->task_m, plan->task_n, plan->threads,
+        snprintf(text, bytes, "%s%s%s%s strip %" PRId64 "x%" PRId64 "x%" PRId64 " task %" PRId64 "x%" PRId64 " threads %d workspace %zu bytes",
+                 plan->row->lab.name, plan->line ? " line" : "", plan->direct_a ? "" : " packs A", plan->direct_b ? "" : " packs B", plan->strip_m, plan->strip_n, plan->kc, plan->task_m, plan->task_n, plan->threads,
                  plan->workspace_bytes);
     else if (plan->row->gpu.entry != NULL)
         snprintf(text, bytes, "%s%s%s grid %" PRId64 "x%" PRId64 " threads %dx%d workspace %zu bytes %s", plan->row->lab.name,

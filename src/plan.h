@@ -18,6 +18,8 @@ typedef struct plan {
     int64_t strip_m, strip_n, kc, task_m, task_n;
     bool direct_a, direct_b; /* read where they lie, not packed */
     bool streams_b;          /* C has few rows: each panel of B's columns is used by all of them while it is near, and not again */
+    bool line;               /* C is one row or one column, of which a task computes task_m x task_n, the whole of k */
+    bool at_once;            /* by one thread, in one panel, nothing packed: no tasks, no team, no workspace */
     size_t a_bytes, b_bytes, sum_bytes; /* parts of the workspace, each rounded up to 64 bytes */
     size_t workspace_bytes;
     /* A GPU's launch: grid of blocks of threads; one block computes block_m x block_n; the compiler's -D options. */
@@ -32,6 +34,10 @@ typedef struct plan {
 /* plan_find - choose kernel, blocks and threads. Returns TW_OK; TW_NO_KERNEL with the reason of the last row refused;
  * TW_BAD_ARGUMENT where a forced kernel does not exist or a forced number makes no sense. */
 tw_status plan_find(const tw_problem *problem, const device_facts *device, const tw_lab_choice *choice, plan *out);
+
+/* plan_recall - the plan that this thread used last, where it is one to compute at once, for this context and for a checked problem that differs from
+ * the caller's in alpha and beta only, which it does not depend on; else NULL. The caller's pointers are still to be checked. */
+const plan *plan_recall(const tw_problem *user, uint64_t context);
 
 /* plan_text - the plan as one line. */
 void plan_text(const plan *plan, char *text, size_t bytes);

@@ -55,6 +55,7 @@ const char *cpu_level_name(cpu_level level)
 #define CPU_WIDE(rung, edge, threads, idea, source) EACH_LEVEL(WIDE_NAME, f32, rung) EACH_LEVEL(WIDE_NAME, f64, rung)
 #define CPU_PEAK(type, isa, mr, nr, kc, idea, source)                                                                  \
     cpu_micro cpu_##type##_r14_peak_##isa;                                                                             \
+    cpu_vector cpu_##type##_line_##isa;                                                                             \
     cpu_probe cpu_##type##_probe_##isa;                                                                                \
     cpu_reader cpu_##type##_reader_##isa;
 #define GPU_RUNG(...)
@@ -81,7 +82,7 @@ const char *cpu_level_name(cpu_level level)
     {.lab = {.name = "cpu_" #type "_r14_peak_" #isa, .engine = "cpu", .rung = "r14_peak", .dtype = ID_##type,          \
              .file = "cpu/r14_peak.c", .needs = #isa, .idea = about, .source = cited, .tile_m = mr, .tile_n = nr,      \
              .tile_k = kc, .production = 1, .transposes = 1},                                                                           \
-     .level = CPU_##isa, .micro = cpu_##type##_r14_peak_##isa, .probe = cpu_##type##_probe_##isa,         \
+     .level = CPU_##isa, .micro = cpu_##type##_r14_peak_##isa, .line = cpu_##type##_line_##isa, .probe = cpu_##type##_probe_##isa,         \
      .reader = cpu_##type##_reader_##isa},
 #define GPU_ROW(owner, ending, step, m, n, k, x, y, edge, traits_, bytes, about, cited)                                \
     {.lab = {.name = #owner "_f32_" #step, .engine = #owner, .rung = #step, .dtype = TW_F32,                           \

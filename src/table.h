@@ -70,6 +70,7 @@ typedef struct kernel_row {
     cpu_whole *whole; /* a rung: the whole product */
     bool threaded;    /* whose blocks the threads of a call share */
     cpu_micro *micro; /* the production kernel's innermost tile, for src/engines/cpu/loops.c */
+    cpu_vector *line; /* the same where C is one row or one column */
     cpu_probe *probe;   /* a register-only loop of the same multiply-adds */
     cpu_reader *reader; /* a loop of the same loads */
 } kernel_row;

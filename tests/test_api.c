@@ -188,6 +188,49 @@ static void special_cases(void)
     expect("alpha is rounded to f32 once", tw_sgemm(NULL, TW_N, TW_N, 1, 1, 1, 0.1f, a, 1, b, 1, 0, c, 1) == TW_OK && c[0] == 0.1f);
 }
 
+/* A shape that was computed a moment ago skips its checks and its plan, unless what is given now asks for them. */
+static void again_cases(void)
+{
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, 8, 8, 8), q = p;
+    tw_device seen = {.size = sizeof seen};
+    tw_lab_plan planned;
+    for (int i = 0; i < 64; i++) a[i] = b[i] = 1, c[i] = 7;
+    float made[64];
+#define AGAIN() (tw_gemm(NULL, &p, a, b, made) == TW_OK && all_are(made, 64, 8))
+    expect("again: the same", AGAIN() && AGAIN() && tw_describe(NULL, &seen) == TW_OK && tw_lab_plan_of(NULL, NULL, &p, &planned) == TW_OK && planned.workspace_bytes == 0);
+    expect_failure("again: size", AGAIN() ? (q.size = 1, tw_gemm(NULL, &q, a, b, c)) : TW_OK, TW_BAD_ARGUMENT, "problem.size is 1");
+    expect_failure("again: problem NULL", AGAIN() ? tw_gemm(NULL, NULL, a, b, c) : TW_OK, TW_BAD_ARGUMENT, "problem is NULL");
+    expect_failure("again: a NULL", AGAIN() ? tw_gemm(NULL, &p, NULL, b, c) : TW_OK, TW_BAD_ARGUMENT, "a is NULL");
+    expect_failure("again: b NULL", AGAIN() ? tw_gemm(NULL, &p, a, NULL, c) : TW_OK, TW_BAD_ARGUMENT, "b is NULL");
+    expect_failure("again: c NULL", AGAIN() ? tw_gemm(NULL, &p, a, b, NULL) : TW_OK, TW_BAD_ARGUMENT, "c is NULL");
+    expect_failure("again: b misaligned", AGAIN() ? tw_gemm(NULL, &p, a, (char *)b + 2, c) : TW_OK, TW_BAD_ARGUMENT, "b is not aligned");
+    q = p, q.dtype_c = TW_F64;
+    expect_failure("again: dtype_c", AGAIN() ? tw_gemm(NULL, &q, a, b, c) : TW_OK, TW_BAD_ARGUMENT, "dtype_c is 1");
+    q = p, q.lda = 7;
+    expect_failure("again: lda", AGAIN() ? tw_gemm(NULL, &q, a, b, c) : TW_OK, TW_BAD_ARGUMENT, "lda is 7");
+    q = p, q.alpha = 0, q.beta = 2;
+    expect("again: alpha = 0 reads neither A nor B", AGAIN() && tw_gemm(NULL, &q, NULL, NULL, made) == TW_OK && all_are(made, 64, 16));
+    q = p, q.alpha = 1e-60, q.beta = 1e-60;
+    expect("again: alpha and beta that round to 0", AGAIN() && (made[3] = NAN, tw_gemm(NULL, &q, NULL, NULL, made) == TW_OK) && all_are(made, 64, 0));
+    q = p, q.beta = 1e-60;
+    expect("again: beta that rounds to 0 does not read C", AGAIN() && (made[3] = NAN, tw_gemm(NULL, &q, a, b, made) == TW_OK) && all_are(made, 64, 8));
+    q = p, q.alpha = 2, q.beta = 1;
+    expect("again: other scalars", AGAIN() && tw_gemm(NULL, &q, a, b, made) == TW_OK && all_are(made, 64, 24));
+    q = p, q.k = 0, q.beta = 1;
+    expect("again: k = 0", AGAIN() && tw_gemm(NULL, &q, NULL, NULL, made) == TW_OK && tw_gemm(NULL, &q, NULL, NULL, made) == TW_OK && all_are(made, 64, 8));
+    double x[64], y[64];
+    for (int i = 0; i < 64; i++) x[i] = 2;
+    expect("again: the other type", AGAIN() && tw_dgemm(NULL, TW_N, TW_N, 8, 8, 8, 0.1, x, 8, x, 8, 0, y, 8) == TW_OK && y[0] == 0.1 * 32 && AGAIN());
+    tw_context *base = NULL;
+    bool opened = tw_open(&(tw_options){.size = sizeof(tw_options), .engine = "cpu", .instruction_set = "base"}, &base) == TW_OK;
+    for (int i = 0; i < 64; i++) a[i] = (float)(i * 37 % 64) / 64, b[i] = (float)(i * 23 % 64) / 48;
+    float first[64], other[64];
+    bool same = opened && tw_gemm(base, &p, a, b, first) == TW_OK && tw_gemm(NULL, &p, a, b, made) == TW_OK && tw_gemm(base, &p, a, b, other) == TW_OK;
+    expect("again: another context in between", same && memcmp(first, other, sizeof first) == 0);
+    tw_close(base);
+#undef AGAIN
+}
+
 static void context_cases(void)
 {
     tw_context *context = NULL;
@@ -435,10 +478,12 @@ static void plan_cases(void)
             }
             int64_t mr = one.row->lab.tile_m, nr = one.row->lab.tile_n;
             multiples = multiples && one.strip_m % mr == 0 && one.task_m % mr == 0 && one.strip_n % nr == 0 && one.task_n % nr == 0;
+            bool line = p.m == 1 || p.n == 1; /* nothing is packed and k is not divided */
+            covers = covers && one.line == line && (!line || (one.direct_a && one.direct_b && one.workspace_bytes == 0 && one.kc == p.k && one.strip_m >= p.m && one.strip_n >= p.n));
             covers = covers && one.task_m <= one.strip_m && one.task_n <= one.strip_n && one.kc >= 1 &&
                      one.workspace_bytes == one.a_bytes + one.b_bytes + one.sum_bytes &&
                      (one.direct_a || one.a_bytes >= (size_t)(one.strip_m * one.kc) * (size_t)tw_lab_dtype_of(p.dtype)->bytes) &&
-                     one.direct_a == (one.a_bytes == 0) && !one.direct_b && one.b_bytes > 0 &&
+                     one.direct_a == (one.a_bytes == 0) && one.direct_b == line && (one.b_bytes > 0) == !line &&
                      (p.beta == 0 || p.k <= one.kc || one.sum_bytes > 0);
             threads = threads && one.threads >= 1 && one.threads <= devices[d].threads;
             same = same && one.strip_m == two.strip_m && one.kc == two.kc && one.threads == two.threads && one.row == two.row;
@@ -500,6 +545,81 @@ static bool streams_agree(tw_context *context)
     return same;
 }
 
+/* C of one row (or column) by each instruction set, beside the first row (column) of a C of two, which the micro-kernel computes: the same bits, or the same
+ * NaN, whatever is transposed or padded; the gaps of C are left alone. */
+static bool line_agrees(tw_context *context, tw_dtype dtype, bool row, tw_op op_a, tw_op op_b, int64_t count, int64_t k, int pad, double beta)
+{
+    enum { MOST = 5000 * 8 };
+    static double x[MOST], y[2 * MOST], line[2 * MOST], two[2 * MOST]; /* of either type */
+    bool wide = dtype == TW_F64;
+    tw_problem p = tw_problem_make(dtype, op_a, op_b, row ? 1 : count, row ? count : 1, k), q = p;
+    *(row ? &q.m : &q.n) = 2;
+    /* the vector lies with room for a second one beside it, both for one C and for two */
+    if (row) p.lda = op_a == TW_N ? k + pad + 1 : 2 + pad, p.ldb += pad; else p.ldb = op_b == TW_N ? 2 + pad : k + pad + 1, p.lda += pad;
+    p.ldc = p.n + 1 + pad, p.beta = beta, p.alpha = -1.5;
+    q.lda = p.lda, q.ldb = p.ldb, q.ldc = p.ldc, q.beta = beta, q.alpha = p.alpha;
+    for (int64_t i = 0; i < MOST; i++) {
+        double v = i == 77 ? NAN : i == 1234 ? INFINITY : (double)(i * 7919 % 1009) / 1009 - 0.5;
+        if (wide) x[i] = v; else ((float *)x)[i] = (float)v;
+    }
+    for (int64_t i = 0; i < 2 * MOST; i++) {
+        double v = (double)(i * 104729 % 1013) / 1013 - 0.5, old = (double)(i % 31) - 15;
+        if (wide) y[i] = v, line[i] = two[i] = old; else ((float *)y)[i] = (float)v, ((float *)line)[i] = ((float *)two)[i] = (float)old;
+    }
+    if (tw_gemm(context, &p, row ? y : x, row ? x : y, line) != TW_OK || tw_gemm(context, &q, row ? y : x, row ? x : y, two) != TW_OK) return false;
+    for (int64_t i = 0; i < (row ? 1 : count); i++)
+        for (int64_t j = 0; j < p.ldc; j++) {
+            int64_t at = i * p.ldc + j;
+            double found = wide ? line[at] : (double)((float *)line)[at], expected = wide ? two[at] : (double)((float *)two)[at];
+            if (j >= p.n) expected = (double)(at % 31) - 15;
+            if (!(found == expected || (isnan(found) && isnan(expected)))) return false;
+        }
+    return true;
+}
+
+static void line_cases(void)
+{
+    static const char *const sets[] = {"base", "avx2", "avx512"};
+    static const int64_t counts[] = {1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 61, 1000}, ks[] = {0, 1, 2, 3, 7, 8, 9, 16, 17, 37};
+    for (int s = 0; s < 3; s++) {
+        tw_context *context = NULL;
+        bool same = true;
+        if (!tap_case("one row or one column with %s instructions: the bits of a larger product", sets[s])) continue;
+        if (tw_open(&(tw_options){.size = sizeof(tw_options), .engine = "cpu", .threads = 2, .instruction_set = sets[s]}, &context) != TW_OK) {
+            tap_skip(tw_error_text());
+            continue;
+        }
+        for (int t = 0; same && t < 13 * 10 * 16; t++)
+            same = line_agrees(context, t & 1 ? TW_F64 : TW_F32, t & 2, (tw_op)(t >> 2 & 1), (tw_op)(t >> 3 & 1), counts[t / 16 % 13], ks[t / 16 / 13],
+                               t % 3, t % 5 ? 0.5 : 0);
+        for (int t = 0; same && t < 4; t++) same = line_agrees(context, TW_F32, t & 1, t & 1 ? TW_N : TW_T, TW_N, 4999, 7, t / 2, 0); /* two blocks of sums */
+        tap_result(same, "they differ");
+        tw_close(context);
+    }
+    enum { COUNT = 5003, K = 1201 };
+    float *x = malloc(COUNT * K * sizeof *x), *y = malloc(K * sizeof *y), *one = malloc(COUNT * sizeof *one), *many = malloc(COUNT * sizeof *many);
+    bool same = x != NULL && y != NULL && one != NULL && many != NULL, divided = true;
+    for (int64_t i = 0; same && i < (int64_t)COUNT * K; i++) x[i] = (float)(i * 7919 % 1009) / 1009 - 0.5f;
+    for (int64_t i = 0; same && i < K; i++) y[i] = (float)(i * 104729 % 1013) / 1013 - 0.5f;
+    for (int t = 0; same && t < 4; t++) {
+        bool row = t & 1;
+        tw_op turned = t & 2 ? TW_T : TW_N;
+        tw_problem p = tw_problem_make(TW_F32, row ? TW_N : turned, row ? turned : TW_N, row ? 1 : COUNT, row ? COUNT : 1, K);
+        for (int threads = 1; same && threads <= 3; threads++) {
+            tw_context *context = NULL;
+            tw_lab_plan made;
+            same = tw_open(&(tw_options){.size = sizeof(tw_options), .engine = "cpu", .threads = threads}, &context) == TW_OK &&
+                   tw_gemm(context, &p, row ? y : x, row ? x : y, threads == 1 ? one : many) == TW_OK && tw_lab_plan_of(context, NULL, &p, &made) == TW_OK;
+            divided = divided && same && made.threads == (threads < 2 ? 1 : 2);
+            same = same && (threads == 1 || memcmp(one, many, COUNT * sizeof *one) == 0);
+            tw_close(context);
+        }
+    }
+    expect("bits of one row or column do not depend on threads", same);
+    expect("and they share its outputs", divided);
+    free(x), free(y), free(one), free(many);
+}
+
 /* The bits of C depend neither on whether operands are packed (rows 4 KiB apart are) nor on leading dimensions, for tiles whole and cut. */
 static void tier_cases(void)
 {
@@ -507,8 +627,8 @@ static void tier_cases(void)
         int64_t m, n;
         tw_op op_a, op_b;
         bool a, b; /* read where it lies */
-    } streams[] = {{8, 5000, TW_N, TW_N, false, true}, {8, 5000, TW_T, TW_N, false, true}, {8, 5000, TW_N, TW_T, false, false}, {5000, 8, TW_N, TW_N, true, false},
-                   {5000, 8, TW_N, TW_T, true, false}, {5000, 8, TW_T, TW_N, false, false}, {5000, 5000, TW_N, TW_N, false, false}};
+    } streams[] = {{8, 5000, TW_N, TW_N, true, true}, {8, 5000, TW_T, TW_N, false, true}, {8, 5000, TW_N, TW_T, true, false}, {5000, 8, TW_N, TW_N, true, false},
+                   {5000, 8, TW_N, TW_T, true, false}, {5000, 8, TW_T, TW_N, false, false}, {5000, 5000, TW_N, TW_N, true, false}, {5000, 5000, TW_T, TW_N, false, false}};
     enum { MOST = 129, APART = 1024 };
     static float x[MOST * APART], y[MOST * APART], packed_x[MOST * MOST], packed_y[MOST * MOST], wide[MOST * APART], narrow[MOST * MOST];
     static const int lengths[] = {1, 7, 8, 9, 16, 47, 48, 49, 100, MOST};
@@ -527,8 +647,8 @@ static void tier_cases(void)
         tw_problem p = tw_problem_make(TW_F32, op_a, TW_N, m, n, k), q = p, loaded;
         plan direct, packed;
         q.lda = q.ldb = q.ldc = APART;
-        tiers = tiers && problem_load(&p, a, a, a, &loaded) == TW_OK && plan_find(&loaded, &facts, NULL, &direct) == TW_OK && direct.direct_a && direct.direct_b &&
-                problem_load(&q, a, a, a, &loaded) == TW_OK && plan_find(&loaded, &facts, NULL, &packed) == TW_OK && !packed.direct_a && !packed.direct_b;
+        tiers = tiers && problem_load(&p, a, a, a, &loaded) == TW_OK && plan_find(&loaded, &facts, NULL, &direct) == TW_OK && direct.direct_a && direct.direct_b && direct.at_once && direct.threads == 1 && direct.workspace_bytes == 0 &&
+                problem_load(&q, a, a, a, &loaded) == TW_OK && plan_find(&loaded, &facts, NULL, &packed) == TW_OK && packed.direct_a == (m == 1 || n == 1) && packed.direct_b == packed.direct_a;
         same = tw_gemm(context, &p, packed_x, packed_y, narrow) == TW_OK && tw_gemm(context, &q, x, y, wide) == TW_OK;
         for (int i = 0; i < m; i++) same = same && memcmp(narrow + i * n, wide + i * APART, (size_t)n * sizeof *wide) == 0;
     }
@@ -540,7 +660,7 @@ static void tier_cases(void)
         streamed = streamed && problem_load(&p, a, a, a, &loaded) == TW_OK && plan_find(&loaded, &facts, NULL, &made) == TW_OK &&
                    made.direct_a == streams[i].a && made.direct_b == streams[i].b;
     }
-    expect("plans: the long operand is read where it lies when C has few rows or columns", streamed);
+    expect("plans: A is read where it lies unless it is transposed, B when C has few rows", streamed);
     expect("plans: small operands are read where they lie, but not rows 4 KiB apart", tiers);
     expect("bits do not depend on packing", same);
 }
@@ -550,11 +670,13 @@ int main(int argc, char **argv)
     tap_start(argc, argv);
     error_cases();
     special_cases();
+    again_cases();
     context_cases();
     table_cases();
     plan_cases();
     place_cases();
     kept_plans();
     tier_cases();
+    line_cases();
     return tap_finish();
 }

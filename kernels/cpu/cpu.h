@@ -39,7 +39,8 @@ typedef void cpu_whole(const cpu_problem *problem);
  * packed: both lie in panels, a_rs = 1, a_cs = mr, b_rs = nr. No element outside rows x cols is touched.
  *
  * sum starts as sum_in, or as 0 where that is NULL (the first panel of k). It is kept unscaled in sum_out, or, where that is
- * NULL (the last panel), written as c <- alpha * sum + beta * c; beta == 0 means c is not read. Each has its row stride. */
+ * NULL (the last panel), written as c <- alpha * sum + beta * c; beta == 0 means c is not read. Each has its row stride.
+ * next: where the tile to come will write, asked for while this one is computed; NULL: nowhere. */
 typedef struct cpu_tile {
     int64_t rows, cols, k;
     const void *a, *b;
@@ -47,11 +48,27 @@ typedef struct cpu_tile {
     bool packed;
     const void *sum_in;
     void *sum_out, *c;
+    const void *next;
     int64_t sum_in_ld, sum_out_ld, ldc;
     double alpha, beta;
 } cpu_tile;
 
 typedef void cpu_micro(const cpu_tile *tile);
+
+/* Outputs of a C that is one row or one column, the whole sum over k:
+ *
+ *     c[j * c_stride]  <-  alpha * sum over p of x[j * x_stride + p * x_k] * y[p * y_stride]  +  beta * c[j * c_stride],   j < count
+ *
+ * x_stride or x_k is 1. beta == 0 means that c is not read; k may be 0, and then x and y are not read. */
+typedef struct cpu_line {
+    int64_t count, k;
+    const void *x, *y;
+    void *c;
+    int64_t x_stride, x_k, y_stride, c_stride;
+    double alpha, beta;
+} cpu_line;
+
+typedef void cpu_vector(const cpu_line *line);
 
 /* A register-only loop of independent multiply-adds, `rounds` times: the ceiling of the micro-kernel. Returns the flops done;
  * *sink takes the result so that the compiler cannot drop the work. */

@@ -50,6 +50,13 @@ ALWAYS void tile_of(const cpu_tile *t, const int rows, const int vectors, const 
         UNROLLED(4)
         for (int v = 0; v < vectors; v++)
             sum[i][v] = sum_in ? load_at(sum_in + i * t->sum_in_ld, v, cut && v == vectors - 1, last) : vec_all(0);
+    real *out = t->sum_out != NULL ? t->sum_out : t->c;
+    const int64_t out_ld = t->sum_out != NULL ? t->sum_out_ld : t->ldc;
+    if (t->next != NULL)
+        UNROLLED(8)
+        for (int i = 0; i < rows; i++)
+            UNROLLED(4)
+            for (int v = 0; v < vectors; v++) __builtin_prefetch((const void *)((uintptr_t)t->next + ((size_t)(i * out_ld) + (size_t)v * LANES) * sizeof(real)));
     for (int64_t p = 0; p < t->k; p++, a += a_cs, b += b_rs) {
         vec row[V];
         UNROLLED(4)
@@ -64,9 +71,8 @@ ALWAYS void tile_of(const cpu_tile *t, const int rows, const int vectors, const 
             for (int v = 0; v < vectors; v++) sum[i][v] = vec_fma(column, row[v], sum[i][v]); /* the line that multiplies */
         }
     }
-    real *out = t->sum_out != NULL ? t->sum_out : t->c;
-    int64_t out_ld = t->sum_out != NULL ? t->sum_out_ld : t->ldc;
-    vec alpha = vec_all((real)t->alpha), beta = vec_all((real)t->beta);
+    const vec alpha = vec_all((real)t->alpha), beta = vec_all((real)t->beta);
+    const bool ends = t->sum_out == NULL, reads_c = t->beta != 0; /* known before C is written: it might be t, for all the compiler knows */
     UNROLLED(8)
     for (int i = 0; i < rows; i++)
         UNROLLED(4)
@@ -74,7 +80,7 @@ ALWAYS void tile_of(const cpu_tile *t, const int rows, const int vectors, const 
             real *at = out + i * out_ld;
             bool end = cut && v == vectors - 1;
             vec x = sum[i][v];
-            if (t->sum_out == NULL) x = t->beta == 0 ? vec_mul(alpha, x) : vec_fma(alpha, x, vec_mul(beta, load_at(at, v, end, last)));
+            if (ends) x = reads_c ? vec_fma(alpha, x, vec_mul(beta, load_at(at, v, end, last))) : vec_mul(alpha, x);
             store_at(at, v, end, last, x);
         }
 }

@@ -93,6 +93,78 @@ enum {
 #endif
 };
 
+/* What exchanging rows and columns takes: of each 16 bytes of two vectors the low or the high elements in turns (f32 also pairs of them), and of whole
+ * blocks of 16 bytes the even or the odd ones of both. */
+#if defined(__AVX512F__) && REAL_IS_DOUBLE
+#define vec_low(a, b)  _mm512_unpacklo_pd(a, b)
+#define vec_high(a, b) _mm512_unpackhi_pd(a, b)
+#define vec_even(a, b) _mm512_shuffle_f64x2(a, b, 0x88)
+#define vec_odd(a, b)  _mm512_shuffle_f64x2(a, b, 0xdd)
+#elif defined(__AVX512F__)
+#define vec_low(a, b)  _mm512_unpacklo_ps(a, b)
+#define vec_high(a, b) _mm512_unpackhi_ps(a, b)
+#define vec_low_pairs(a, b)  _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(a), _mm512_castps_pd(b)))
+#define vec_high_pairs(a, b) _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(a), _mm512_castps_pd(b)))
+#define vec_even(a, b) _mm512_shuffle_f32x4(a, b, 0x88)
+#define vec_odd(a, b)  _mm512_shuffle_f32x4(a, b, 0xdd)
+#elif defined(__AVX2__) && defined(__FMA__) && REAL_IS_DOUBLE
+#define vec_low(a, b)  _mm256_unpacklo_pd(a, b)
+#define vec_high(a, b) _mm256_unpackhi_pd(a, b)
+#define vec_even(a, b) _mm256_permute2f128_pd(a, b, 0x20)
+#define vec_odd(a, b)  _mm256_permute2f128_pd(a, b, 0x31)
+#elif defined(__AVX2__) && defined(__FMA__)
+#define vec_low(a, b)  _mm256_unpacklo_ps(a, b)
+#define vec_high(a, b) _mm256_unpackhi_ps(a, b)
+#define vec_low_pairs(a, b)  _mm256_castpd_ps(_mm256_unpacklo_pd(_mm256_castps_pd(a), _mm256_castps_pd(b)))
+#define vec_high_pairs(a, b) _mm256_castpd_ps(_mm256_unpackhi_pd(_mm256_castps_pd(a), _mm256_castps_pd(b)))
+#define vec_even(a, b) _mm256_permute2f128_ps(a, b, 0x20)
+#define vec_odd(a, b)  _mm256_permute2f128_ps(a, b, 0x31)
+#elif REAL_IS_DOUBLE
+#define vec_low(a, b)  __builtin_shufflevector(a, b, 0, 2)
+#define vec_high(a, b) __builtin_shufflevector(a, b, 1, 3)
+#else
+#define vec_low(a, b)  __builtin_shufflevector(a, b, 0, 4, 1, 5)
+#define vec_high(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
+#define vec_low_pairs(a, b)  __builtin_shufflevector(a, b, 0, 1, 4, 5)
+#define vec_high_pairs(a, b) __builtin_shufflevector(a, b, 2, 3, 6, 7)
+#endif
+
+/* vec_turn - lane j of from[i] becomes lane i of to[j], for LANES vectors: first within blocks of 16 bytes, then the blocks themselves. */
+static inline __attribute__((always_inline, unused)) void vec_turn(const vec *from, vec *to)
+{
+    enum { EDGE = 16 / sizeof(REAL), BLOCKS = LANES / EDGE };
+#if defined(__AVX2__) && defined(__FMA__)
+    vec in[LANES];
+#else
+    vec *in = to;
+#endif
+    _Pragma("GCC unroll 8") for (int g = 0; g < BLOCKS; g++)
+    {
+        const vec *f = from + g * EDGE;
+        vec *t = in + g * EDGE; /* block b of t[q]: rows g * EDGE and on at lane b * EDGE + q */
+#if REAL_IS_DOUBLE
+        t[0] = vec_low(f[0], f[1]), t[1] = vec_high(f[0], f[1]);
+#else
+        vec low[2] = {vec_low(f[0], f[1]), vec_low(f[2], f[3])}, high[2] = {vec_high(f[0], f[1]), vec_high(f[2], f[3])};
+        t[0] = vec_low_pairs(low[0], low[1]), t[1] = vec_high_pairs(low[0], low[1]);
+        t[2] = vec_low_pairs(high[0], high[1]), t[3] = vec_high_pairs(high[0], high[1]);
+#endif
+    }
+#if defined(__AVX2__) && defined(__FMA__)
+    _Pragma("GCC unroll 4") for (int q = 0; q < EDGE; q++)
+    {
+#if defined(__AVX512F__)
+        vec even[2] = {vec_even(in[q], in[EDGE + q]), vec_even(in[2 * EDGE + q], in[3 * EDGE + q])};
+        vec odd[2] = {vec_odd(in[q], in[EDGE + q]), vec_odd(in[2 * EDGE + q], in[3 * EDGE + q])};
+        to[q] = vec_even(even[0], even[1]), to[2 * EDGE + q] = vec_odd(even[0], even[1]);
+        to[EDGE + q] = vec_even(odd[0], odd[1]), to[3 * EDGE + q] = vec_odd(odd[0], odd[1]);
+#else
+        to[q] = vec_even(in[q], in[EDGE + q]), to[EDGE + q] = vec_odd(in[q], in[EDGE + q]);
+#endif
+    }
+#endif
+}
+
 /* The first `count` lanes, 0 to LANES. */
 static inline some vec_first(int64_t count)
 {

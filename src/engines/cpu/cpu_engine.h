@@ -52,4 +52,7 @@ void pack_panels(size_t element_bytes, void *packed, const void *source, int64_t
 /* loops_run - the five loops of the production kernel. workspace: plan->workspace_bytes, 64-byte aligned. */
 void loops_run(const plan *plan, const void *a, const void *b, void *c, void *workspace, pool *p);
 
+/* loops_compute - the same of a plan to be computed at once, with these scalars. */
+void loops_compute(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c);
+
 #endif

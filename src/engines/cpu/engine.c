@@ -1,4 +1,5 @@
 /* engine.c - the CPU as an engine: kernels run where the operands lie, so upload and download move nothing. */
+#define _DEFAULT_SOURCE /* madvise */
 #include "cpu_engine.h"
 
 #include <inttypes.h>
@@ -7,9 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
-enum { KEPT_WORKSPACES = 8, ALIGNMENT = 64 };
+enum { KEPT_WORKSPACES = 8, ALIGNMENT = 64, HUGE_PAGE = 2 << 20 };
 
 /* A workspace is kept from call to call; each has its size in front of it. */
 typedef struct workspace {
@@ -146,9 +148,13 @@ static void *workspace_take(engine *e, size_t bytes)
         if (w->bytes >= bytes) return (char *)w + ALIGNMENT;
         free(w); /* too small: the next one will serve both */
     }
-    if (bytes > SIZE_MAX - 2 * ALIGNMENT) return NULL;
-    workspace *w = aligned_alloc(ALIGNMENT, (bytes + 2 * ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+    if (bytes > SIZE_MAX - 2 * HUGE_PAGE) return NULL;
+    size_t unit = bytes >= HUGE_PAGE / 2 ? HUGE_PAGE : ALIGNMENT, whole = (bytes + ALIGNMENT + unit - 1) / unit * unit;
+    workspace *w = aligned_alloc(unit, whole);
     if (w == NULL) return NULL;
+#ifdef MADV_HUGEPAGE
+    if (unit == HUGE_PAGE) madvise(w, whole, MADV_HUGEPAGE); /* fewer pages to look up; a system without them refuses, and nothing is lost */
+#endif
     w->bytes = bytes;
     return (char *)w + ALIGNMENT;
 }
@@ -393,6 +399,6 @@ static void cpu_close(engine *e)
 
 const engine_ops cpu_engine = {
     .name = "cpu", .devices = cpu_devices, .state = cpu_state, .open = cpu_open, .describe = cpu_describe, .facts = cpu_facts,
-    .prepare = cpu_prepare, .upload = cpu_upload, .launch = cpu_launch, .wait = cpu_wait, .download = cpu_download,
+    .prepare = cpu_prepare, .upload = cpu_upload, .launch = cpu_launch, .compute = loops_compute, .wait = cpu_wait, .download = cpu_download,
     .release = cpu_release, .drop = cpu_drop, .peak_flops = cpu_peak_flops, .bandwidth = cpu_bandwidth, .close = cpu_close,
 };

@@ -8,7 +8,8 @@
  *             for each nr columns                                   (loop 1: its block of B stays in the L2)
  *               micro-kernel: mr x nr sums += sliver of A x sliver of B
  *
- * Where the operands fit the L2 there is one panel, and what can be is read where it lies (plan->direct_a, direct_b). An element of C is one sum over k in ascending order, kept unscaled until the last panel: its bits depend neither on the blocks
+ * Where the operands fit the L2 there is one panel, and what can be is read where it lies (plan->direct_a, direct_b). A C of one row
+ * or one column (plan->line) has no loops here, only its outputs divided. An element of C is one sum over k in ascending order, kept unscaled until the last panel: its bits depend neither on the blocks
  * nor on the threads (in the default floating-point environment: threads of the pool keep the one they were made in).
  * Sources: Goto and van de Geijn 2008; Van Zee and van de Geijn 2015. */
 #include "cpu_engine.h"
@@ -19,6 +20,7 @@ typedef struct loops {
     char *c, *packed_a, *packed_b, *sums;
     int64_t a_rs, a_cs, b_rs, b_cs;
     int64_t mr, nr, bytes; /* of an element */
+    double alpha, beta;
     /* where the loops stand */
     int64_t i0, j0, p0, rows, cols, depth; /* this strip and panel */
 } loops;
@@ -62,8 +64,9 @@ static void tile_at(const loops *l, int64_t i, int64_t j)
                      .a = a_lies ? l->a + ((l->i0 + i) * l->a_rs + l->p0 * l->a_cs) * l->bytes : l->packed_a + i * l->depth * l->bytes,
                      .b = b_lies ? l->b + (l->p0 * l->b_rs + l->j0 + j) * l->bytes : l->packed_b + j * l->depth * l->bytes,
                      .a_rs = a_lies ? l->a_rs : 1, .a_cs = a_lies ? l->a_cs : l->mr, .b_rs = b_lies ? l->b_rs : l->nr, .packed = !a_lies && !b_lies,
-                     .c = l->c + ((l->i0 + i) * p->ldc + l->j0 + j) * l->bytes, .ldc = p->ldc, .alpha = p->alpha, .beta = p->beta};
+                     .c = l->c + ((l->i0 + i) * p->ldc + l->j0 + j) * l->bytes, .ldc = p->ldc, .alpha = l->alpha, .beta = l->beta};
     void *sum = plan->sum_bytes > 0 ? l->sums + (i * plan->strip_n + j) * l->bytes : tile.c;
+    if (j + l->nr < l->cols) tile.next = (char *)(l->p0 + l->depth < p->k ? sum : tile.c) + l->nr * l->bytes;
     tile.sum_in_ld = tile.sum_out_ld = plan->sum_bytes > 0 ? plan->strip_n : p->ldc;
     if (l->p0 > 0) tile.sum_in = sum;
     if (l->p0 + l->depth < p->k) tile.sum_out = sum;
@@ -82,6 +85,26 @@ static void compute_task(void *context, int64_t task)
     else
         for (int64_t i = i_first; i < i_last; i += l->mr)
             for (int64_t j = j_first; j < j_last; j += l->nr) tile_at(l, i, j);
+}
+
+/* Outputs first .. last - 1 of a C that is one row (x is B, y is A) or one column (x is A, y is B). */
+static void line_task(void *context, int64_t task)
+{
+    const loops *l = context;
+    const tw_problem *p = &l->plan->problem;
+    bool row = p->m == 1;
+    int64_t count = row ? p->n : p->m, each = row ? l->plan->task_n : l->plan->task_m, first = task * each, c_stride = row ? 1 : p->ldc;
+    int64_t x_stride = row ? l->b_cs : l->a_rs;
+    cpu_line line = {.count = min_i64(each, count - first), .k = p->k, .x = (row ? l->b : l->a) + first * x_stride * l->bytes, .y = row ? l->a : l->b,
+                     .c = l->c + first * c_stride * l->bytes, .x_stride = x_stride, .x_k = row ? l->b_rs : l->a_cs, .y_stride = row ? l->a_cs : l->b_rs,
+                     .c_stride = c_stride, .alpha = l->alpha, .beta = l->beta};
+    l->plan->row->line(&line);
+}
+
+static void walk_line(void *context, team *team)
+{
+    const plan *plan = ((const loops *)context)->plan;
+    team_for(team, plan->problem.m == 1 ? ceil_div(plan->problem.n, plan->task_n) : ceil_div(plan->problem.m, plan->task_m), line_task, context);
 }
 
 /* Every thread of the team walks the same loops; only the tasks are shared out. */
@@ -104,17 +127,47 @@ static void walk(void *context, team *team)
         }
 }
 
-void loops_run(const plan *plan, const void *a, const void *b, void *c, void *workspace, pool *pool)
+static loops loops_of(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c)
 {
     const tw_problem *p = &plan->problem;
     bool a_turned = p->op_a == TW_T, b_turned = p->op_b == TW_T;
-    loops l = {.plan = plan, .a = a, .b = b, .c = c,
-               .packed_a = workspace,
-               .packed_b = (char *)workspace + plan->a_bytes,
-               .sums = (char *)workspace + plan->a_bytes + plan->b_bytes,
-               .a_rs = a_turned ? 1 : p->lda, .a_cs = a_turned ? p->lda : 1,
-               .b_rs = b_turned ? 1 : p->ldb, .b_cs = b_turned ? p->ldb : 1,
-               .mr = plan->row->lab.tile_m, .nr = plan->row->lab.tile_n,
-               .bytes = dtype_find(p->dtype)->lab.bytes};
-    pool_run(pool, plan->threads, walk, &l);
+    return (loops){.plan = plan, .a = a, .b = b, .c = c, .alpha = alpha, .beta = beta,
+                   .a_rs = a_turned ? 1 : p->lda, .a_cs = a_turned ? p->lda : 1,
+                   .b_rs = b_turned ? 1 : p->ldb, .b_cs = b_turned ? p->ldb : 1,
+                   .mr = plan->row->lab.tile_m, .nr = plan->row->lab.tile_n,
+                   .bytes = p->dtype == TW_F64 ? 8 : 4};
+}
+
+void loops_compute(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c)
+{
+    const tw_problem *p = &plan->problem;
+    if (plan->line) {
+        loops l = loops_of(plan, alpha, beta, a, b, c);
+        line_task(&l, 0);
+        return;
+    }
+    const int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n, bytes = p->dtype == TW_F64 ? 8 : 4;
+    const int64_t a_rs = p->op_a == TW_T ? 1 : p->lda;
+    cpu_tile tile = {.k = p->k, .a_rs = a_rs, .a_cs = p->op_a == TW_T ? p->lda : 1, .b_rs = p->ldb, .ldc = p->ldc, .alpha = alpha, .beta = beta};
+    for (int64_t i = 0; i < p->m; i += mr)
+        for (int64_t j = 0; j < p->n; j += nr) {
+            tile.rows = min_i64(mr, p->m - i), tile.cols = min_i64(nr, p->n - j);
+            tile.a = (const char *)a + i * a_rs * bytes, tile.b = (const char *)b + j * bytes, tile.c = (char *)c + (i * p->ldc + j) * bytes;
+            tile.next = j + nr < p->n ? (char *)tile.c + nr * bytes : NULL;
+            plan->row->micro(&tile);
+        }
+}
+
+void loops_run(const plan *plan, const void *a, const void *b, void *c, void *workspace, pool *pool)
+{
+    const tw_problem *p = &plan->problem;
+    if (plan->at_once) {
+        loops_compute(plan, p->alpha, p->beta, a, b, c);
+        return;
+    }
+    loops l = loops_of(plan, p->alpha, p->beta, a, b, c);
+    l.packed_a = workspace;
+    l.packed_b = (char *)workspace + plan->a_bytes;
+    l.sums = (char *)workspace + plan->a_bytes + plan->b_bytes;
+    pool_run(pool, plan->threads, plan->line ? walk_line : walk, &l);
 }
