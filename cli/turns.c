@@ -62,7 +62,7 @@ bool turns_start(turn_process *p, turn_body *body, void *job)
     close(fds[0]);
     close(fds[3]);
     *p = (turn_process){.pid = pid, .to = fds[1], .from = fds[2]};
-    clock_getcpuclockid(pid, &p->cpu);
+    p->has_clock = clock_getcpuclockid(pid, &p->cpu) == 0;
     return true;
 }
 
@@ -127,8 +127,8 @@ bool turns_ask(turn_process *p, const void *order, size_t order_bytes, void *ans
     while (answer_bytes > 0) {
         double left_s = until_s - measure_now_s();
         struct pollfd wait = {.fd = p->from, .events = POLLIN};
-        int ready = left_s > 0 ? poll(&wait, 1, (int)(left_s * 1e3) + 1) : 0;
-        if (ready < 0 && errno == EINTR) continue;
+        int ready = left_s > 0 ? poll(&wait, 1, left_s < 1e3 ? (int)(left_s * 1e3) + 1 : 1000000) : 0;
+        if ((ready < 0 && errno == EINTR) || (ready == 0 && measure_now_s() < until_s)) continue;
         if (ready <= 0) {
             turns_end(p);
             snprintf(why, size, "did not answer within %g s: its process was ended", deadline_s);
@@ -148,7 +148,7 @@ bool turns_ask(turn_process *p, const void *order, size_t order_bytes, void *ans
 static bool has_worked(turn_process *p)
 {
     struct timespec used;
-    if (p->pid == 0 || clock_gettime(p->cpu, &used) != 0) return false;
+    if (p->pid == 0 || !p->has_clock || clock_gettime(p->cpu, &used) != 0) return false;
     double used_s = (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
     bool more = used_s > p->used_s;
     p->used_s = used_s;

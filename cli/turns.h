@@ -12,6 +12,7 @@ typedef struct turn_process {
     pid_t pid;      /* 0: there is none, or no more */
     int to, from;   /* pipes */
     clockid_t cpu;  /* its CPU time, all threads of it */
+    bool has_clock; /* cpu is one */
     double used_s;  /* of that when it was last looked at */
 } turn_process;
 

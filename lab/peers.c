@@ -187,6 +187,8 @@ bool peer_refuses(const peer_row *row, const tw_problem *p, int threads, char *w
     why[0] = '\0';
     if ((p->dtype == TW_F64 ? row->dgemm : row->sgemm) == NULL)
         snprintf(why, size, "has no product of %s", p->dtype == TW_F64 ? "f64" : "f32");
+    else if (row->call == call_cblas && (p->m > INT32_MAX || p->n > INT32_MAX || p->k > INT32_MAX || p->lda > INT32_MAX || p->ldb > INT32_MAX || p->ldc > INT32_MAX))
+        snprintf(why, size, "takes lengths up to %d", INT32_MAX);
     else if (row->largest > 0 && work > (double)row->largest)
         snprintf(why, size, "takes m n k up to %lld, and this is %.0f", (long long)row->largest, work);
     else if (row->most_threads > 0 && threads > row->most_threads)

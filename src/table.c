@@ -191,6 +191,11 @@ int kernel_tile(const kernel_row *row, const tw_problem *problem, int forced_til
 static bool gpu_fits(const kernel_row *row, const tw_problem *p, const device_facts *device, int forced_tile, char *reason, size_t size)
 {
     const gpu_kernel *g = &row->gpu;
+    if (p->m > GPU_LONGEST || p->n > GPU_LONGEST || p->k > GPU_LONGEST) { /* before anything is multiplied with them */
+        snprintf(reason, size, "it takes m, n and k up to %d, the problem has %lld, %lld, %lld", (int)GPU_LONGEST, (long long)p->m,
+                 (long long)p->n, (long long)p->k);
+        return false;
+    }
     int bytes = dtype_find(p->dtype)->lab.bytes, c_bytes = dtype_find(p->dtype_c)->lab.bytes;
     bool square = g->traits & GPU_SQUARE, maps = (g->traits & GPU_TENSOR_MAPS) && !(g->traits & GPU_PACKS);
     int64_t tile = kernel_tile(row, p, forced_tile), threads = square ? tile * tile : g->threads_x * g->threads_y;
@@ -199,10 +204,7 @@ static bool gpu_fits(const kernel_row *row, const tw_problem *p, const device_fa
     int64_t packed = kernel_packing_a(row, p).bytes + kernel_packing_b(row, p).bytes;
     if (b_span > largest) largest = b_span;
     if (c_span > largest) largest = c_span;
-    if (p->m > GPU_LONGEST || p->n > GPU_LONGEST || p->k > GPU_LONGEST)
-        snprintf(reason, size, "it takes m, n and k up to %d, the problem has %lld, %lld, %lld", (int)GPU_LONGEST, (long long)p->m,
-                 (long long)p->n, (long long)p->k);
-    else if (g->sm > device->sm || ((g->traits & GPU_THIS_SM) && g->sm != device->sm))
+    if (g->sm > device->sm || ((g->traits & GPU_THIS_SM) && g->sm != device->sm))
         snprintf(reason, size, "it needs sm_%d%s, this device is sm_%d", g->sm, g->traits & GPU_THIS_SM ? " and no other" : "", device->sm);
     else if ((g->traits & GPU_TENSOR_MAPS) && !device->tensor_maps)
         snprintf(reason, size, "it needs tensor maps: the driver and NVRTC of CUDA 12 or later, which know sm_90, are not both here");

@@ -33,7 +33,8 @@ libraries() {
 # take FILE TO - copies it with its libraries.
 take() {
     cp -fL "$1" "$2" || exit 1
-    for library in $(libraries "$1"); do cp -fL "$library" "$folder/" || exit 1; done
+    needed=$(libraries "$1") || exit 1
+    for library in $needed; do cp -fL "$library" "$folder/" || exit 1; done
 }
 
 take "$build/tilewright" "$folder/"
