@@ -15,8 +15,8 @@
  *               B 64 x 256      4 boxes: line p = step p of 64 columns       from 8 steps to the next 8: 1024; from box to box: 8192
  *
  *           A block stays and takes tile after tile, so that the next tile's operands come while this one's sums are stored.
- * NUMBERS   tile 128 x 256: 85 flop per byte asked. 384 threads, 168 registers on entry, then 24 and 240; 4 stages of 48 KiB: one block per
- *           multiprocessor. H200, bf16: 740 to 747 TFLOP/s at 4096, 802 at 8192, more after a pause (cuBLAS, C in bf16: 751 and 790); 660 and 680
+ * NUMBERS   tile 128 x 256: 85 flop per byte asked. 384 threads, 168 registers on entry, then 24 and 240; 3 stages of 48 KiB: one block per
+ *           multiprocessor. H200, bf16: 731 to 746 TFLOP/s at 4096, 786 to 807 at 8192, more after a pause (cuBLAS, C in bf16: 751 and 790); 660 and 680
  *           when run on end, where the power limit holds the clock down (cuBLAS 723 at 8192). f16: 718 and 770.
  *           Small integers are exact; worst error seen at k = 4099: 9.8 (bf16) and 11.7 (f16) times 2^-24 sum|a||b|.
  * LIMITS    sm_90a only. m, n >= 1. a and b aligned to 16 bytes, lda and ldb multiples of 8 (rules of the copy engine): operands that lie
@@ -24,7 +24,7 @@
  *           bytes and ldc a multiple of 4; WIDE = 0 takes any. Tiles + grid < 2^31. IN_F16 = 1: f16 for bf16.
  * HOST      any grid is right; best is the smallest with as few rounds as one block per multiprocessor: tiles = ceil(m / 128) ceil(n / 256),
  *           rounds = ceil(tiles / multiprocessors), grid = ceil(tiles / rounds) (1 % at 8192, where power limits). block 384, dynamic shared memory
- *           sizeof(struct ring) = 196672 bytes. Two tensor maps, rank 2, BFLOAT16 or FLOAT16, element strides 1, no interleave, zeros outside,
+ *           sizeof(struct ring) = 147504 bytes. Two tensor maps, rank 2, BFLOAT16 or FLOAT16, element strides 1, no interleave, zeros outside,
  *           swizzle 128 B, L2 promotion 256 B:
  *               a_map: address a, dims {k, m}, stride {2 lda} bytes, box {64, 128}
  *               b_map: address b, dims {n, k}, stride {2 ldb} bytes, box {64, 64}
@@ -42,7 +42,7 @@
 #include "wide.cuh"
 #include "hopper.cuh"
 
-enum { BM = 128, BN = 256, BK = 64, LINE = 64, STAGES = 4, CONSUMERS = 256, THREADS = CONSUMERS + 128, GROUP = 8 };
+enum { BM = 128, BN = 256, BK = 64, LINE = 64, STAGES = 3, CONSUMERS = 256, THREADS = CONSUMERS + 128, GROUP = 16 };
 
 struct stage {
     unsigned short a[BM][LINE], b[BN / LINE][BK][LINE];
