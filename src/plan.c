@@ -245,6 +245,33 @@ tw_status plan_find(const tw_problem *problem, const device_facts *device, const
     return TW_OK;
 }
 
+/* How threads share a batch: its items, if they are as many as one item would have threads. */
+static tw_status plan_batch_cpu(const tw_batch *batch, const device_facts *device, plan *out)
+{
+    const tw_problem p = out->problem;
+    double work = (double)p.m * (double)p.n * (double)max_i64(p.k, 1) * (double)batch->count / WORK_PER_THREAD;
+    int threads = work < device->threads ? (work < 1 ? 1 : (int)work) : device->threads;
+    out->together = out->threads > batch->count;
+    if (!out->together && out->threads > 1) TRY(plan_find(&p, device, &(tw_lab_choice){.threads = 1}, out));
+    if (!out->together) out->threads = threads;
+    int64_t mr = out->row->lab.tile_m, nr = out->row->lab.tile_n, bytes = dtype_find(p.dtype)->lab.bytes;
+    out->part_m = out->strip_m;
+    while (out->at_once && !out->line && out->part_m > mr && batch->count * ceil_div(p.m, out->part_m) < (int64_t)TASKS_PER_THREAD * threads)
+        out->part_m = round_up(out->part_m / 2, mr);
+    bool several = batch->count > 1 && !batch->pointers && p.k > 0;
+    if (several && batch->stride_a == 0 && out->a_bytes > 0) out->a_bytes = 0, out->all_a_bytes = padded(round_up(p.m, mr) * p.k, (size_t)bytes);
+    if (several && batch->stride_b == 0 && out->b_bytes > 0) out->b_bytes = 0, out->all_b_bytes = padded(round_up(p.n, nr) * p.k, (size_t)bytes);
+    out->each_bytes = out->a_bytes + out->b_bytes + out->sum_bytes;
+    out->workspace_bytes = out->all_a_bytes + out->all_b_bytes + (out->together ? 1 : (size_t)threads) * out->each_bytes;
+    return TW_OK;
+}
+
+tw_status plan_find_batch(const tw_problem *problem, const tw_batch *batch, const device_facts *device, plan *out)
+{
+    TRY(plan_find(problem, device, NULL, out));
+    return out->row->micro != NULL ? plan_batch_cpu(batch, device, out) : TW_OK;
+}
+
 const plan *plan_recall(const tw_problem *user, uint64_t context)
 {
     const tw_problem *q = &last.plan.problem;

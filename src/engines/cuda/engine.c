@@ -668,10 +668,28 @@ static tw_status launch_all(engine *e, runnable *r, buffer a, buffer b, const bu
     return p->row->gpu.traits & GPU_TENSOR_MAPS ? launch_mapped(e, r, &a, &b, c) : launch_plain(e, r, &a, &b, c);
 }
 
+static buffer behind(const buffer *first, int64_t stride, int64_t i, tw_dtype dtype)
+{
+    return (buffer){.device = first->device + (cu_pointer)(stride * i) * (cu_pointer)dtype_find(dtype)->lab.bytes};
+}
+
+/* The items of a batch one after the other: the workspace is free again when the next one begins. */
+static tw_status launch_items(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
+{
+    const tw_batch *batch = r->batch;
+    const tw_problem *x = &r->plan->problem;
+    if (batch == NULL) return launch_all(e, r, *a, *b, c);
+    for (int64_t i = 0; i < batch->count; i++) {
+        const buffer to = behind(c, batch->stride_c, i, x->dtype_c);
+        TRY(launch_all(e, r, behind(a, batch->stride_a, i, x->dtype), behind(b, batch->stride_b, i, x->dtype), &to));
+    }
+    return TW_OK;
+}
+
 static tw_status launch(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
 {
     if (r->timed) CU_TRY(cuEventRecord, (r->begin, r->stream));
-    TRY(launch_all(e, r, *a, *b, c));
+    TRY(launch_items(e, r, a, b, c));
     if (r->timed) CU_TRY(cuEventRecord, (r->event, r->stream));
     return TW_OK;
 }
@@ -752,9 +770,9 @@ static tw_status find_or_build_for(engine *e, const wanted *w, cu_stream stream,
     return find_or_build(e, w, out);
 }
 
-static tw_status enqueue(engine *e, const plan *p, const tw_launch *to, const buffer *a, const buffer *b, const buffer *c)
+static tw_status enqueue(engine *e, const plan *p, const tw_batch *batch, const tw_launch *to, const buffer *a, const buffer *b, const buffer *c)
 {
-    runnable r = {.plan = p, .stream = to->stream, .workspace = (cu_pointer)(uintptr_t)to->workspace};
+    runnable r = {.plan = p, .batch = batch, .stream = to->stream, .workspace = (cu_pointer)(uintptr_t)to->workspace};
     TRY(find_kernels(e, &r, find_or_build_for));
     return launch(e, &r, a, b, c);
 }
@@ -767,10 +785,10 @@ static tw_status check_owner(engine *e, cu_stream stream, tw_status status)
     return fail(TW_BAD_ARGUMENT, "launch.stream is of another CUDA context than the one that this context works in");
 }
 
-static tw_status cuda_enqueue(engine *e, const plan *p, const tw_launch *to, const buffer *a, const buffer *b, const buffer *c)
+static tw_status cuda_enqueue(engine *e, const plan *p, const tw_batch *batch, const tw_launch *to, const buffer *a, const buffer *b, const buffer *c)
 {
     TRY(enter(e));
-    return leave(e, check_owner(e, to->stream, enqueue(e, p, to, a, b, c)));
+    return leave(e, check_owner(e, to->stream, enqueue(e, p, batch, to, a, b, c)));
 }
 
 static tw_status wait(engine *e, runnable *r)
