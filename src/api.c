@@ -576,8 +576,9 @@ tw_status tw_lab_plan_of(tw_context *context, const tw_lab_choice *choice, const
     tw_problem host, p;
     plan made;
     if (out == NULL) return fail(TW_BAD_ARGUMENT, "plan is NULL");
-    TRY(settle_unseen(&context, choice, problem, &host, &p));
-    TRY(plan_find(&p, &context->facts, choice, &made));
+    bool batched = choice != NULL && choice->batch != NULL;
+    TRY(batched ? settle_batch(&context, problem, choice->batch, false, NULL, NULL, NULL, &p) : settle_unseen(&context, choice, problem, &host, &p));
+    TRY(batched ? plan_find_batch(&p, choice->batch, &context->facts, &made) : plan_find(&p, &context->facts, choice, &made));
     *out = (tw_lab_plan){.kernel = &made.row->lab, .tile = made.tile, .threads = made.threads,
                          .workspace_bytes = (int64_t)made.workspace_bytes};
     out->block_threads = made.threads_x * made.threads_y;

@@ -124,6 +124,7 @@ static void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice
     if (row->gpu.traits & GPU_LINEAR_GRID) plan->grid_x *= plan->grid_y, plan->grid_y = 1;
     if (row->gpu.traits & GPU_PERSISTENT) /* as many blocks as take equally many tiles each */
         plan->grid_x = ceil_div(plan->grid_x, max_i64(ceil_div(plan->grid_x, max_i64(device->multiprocessors, 1)), 1));
+    if (plan->one_launch) plan->grid_x = row->gpu.blocks_each > 0 ? (int64_t)row->gpu.blocks_each * max_i64(device->multiprocessors, 1) : INT32_MAX;
     plan->pack_a = kernel_packing_a(row, p);
     plan->pack_b = kernel_packing_b(row, p);
     plan->workspace_bytes = (size_t)(plan->pack_a.bytes + plan->pack_b.bytes);
@@ -266,8 +267,45 @@ static tw_status plan_batch_cpu(const tw_batch *batch, const device_facts *devic
     return TW_OK;
 }
 
+/* A batch in one launch: elements of C that the tiles cover, by how fast they are; as measured on an H200 (docs/PERF-LOG.md). */
+static double batch_cost(const kernel_row *row, const tw_problem *p)
+{
+    int64_t tile = row->lab.tile_m;
+    double speed = tile >= 128 ? 1 : tile >= 64 ? 0.6 : 0.25;
+    return (double)(ceil_div(p->m, tile) * ceil_div(p->n, tile) * tile * tile) / speed;
+}
+
+/* The row for a batch in one launch, of rows that cost the same the later; NULL: none fits. */
+static const kernel_row *choose_batch_row(const tw_problem *p, const device_facts *device)
+{
+    const kernel_row *best = NULL, *row;
+    for (int i = 0; (row = kernel_batch_at(i)) != NULL; i++)
+        if (ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n) <= INT32_MAX && kernel_fits(row, p, device, 0, NULL, 0) && (best == NULL || batch_cost(row, p) <= batch_cost(best, p))) best = row;
+    return best;
+}
+
+void plan_one_launch(const tw_problem *problem, const device_facts *device, const kernel_row *row, plan *out)
+{
+    *out = (plan){.problem = *problem, .row = row, .one_launch = true};
+    plan_gpu(out, device, &(tw_lab_choice){0});
+}
+
+/* On CUDA operands in device memory are one launch; but items at strides that fill the device by themselves follow each other in the kernel that is best for one. */
+static tw_status plan_batch_cuda(const tw_problem *p, const tw_batch *batch, const device_facts *device, plan *out)
+{
+    const int64_t edge = 128;
+    const kernel_row *row = choose_batch_row(p, device);
+    bool fills = ceil_div(p->m, edge) * ceil_div(p->n, edge) >= 2 * (int64_t)device->multiprocessors;
+    bool each = !batch->pointers && (fills || row == NULL);
+    if (each && plan_find(p, device, NULL, out) == TW_OK) return TW_OK;
+    if (row == NULL) return fail(TW_NO_KERNEL, "no kernel takes a batch of %s%s on this device", dtype_find(p->dtype)->lab.name, batch->pointers ? " by address" : "");
+    plan_one_launch(p, device, row, out);
+    return TW_OK;
+}
+
 tw_status plan_find_batch(const tw_problem *problem, const tw_batch *batch, const device_facts *device, plan *out)
 {
+    if (strcmp(device->engine, "cuda") == 0) return plan_batch_cuda(problem, batch, device, out);
     TRY(plan_find(problem, device, NULL, out));
     return out->row->micro != NULL ? plan_batch_cpu(batch, device, out) : TW_OK;
 }

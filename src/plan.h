@@ -29,6 +29,7 @@ typedef struct plan {
     size_t all_a_bytes, all_b_bytes, each_bytes;
     /* A GPU's launch: grid of blocks of threads; one block computes block_m x block_n; the compiler's -D options. */
     int64_t grid_x, grid_y, block_m, block_n;
+    bool one_launch; /* of a whole batch, of at most grid_x blocks; else items are launched one after the other */
     int threads_x, threads_y;
     bool turns_b; /* B is transposed on the host on its way in */
     packing pack_a, pack_b; /* on the device, before the kernel: A into the workspace, B behind it */
@@ -42,6 +43,9 @@ tw_status plan_find(const tw_problem *problem, const device_facts *device, const
 
 /* plan_find_batch - the same for a batch of that problem: one item's plan, and how items are divided among threads. */
 tw_status plan_find_batch(const tw_problem *problem, const tw_batch *batch, const device_facts *device, plan *out);
+
+/* plan_one_launch - a batch of that problem by this row (kernel_batch_at), which fits. */
+void plan_one_launch(const tw_problem *problem, const device_facts *device, const kernel_row *row, plan *out);
 
 /* plan_recall - the plan that this thread used last, where it is one to compute at once, for this context and for a checked problem that differs from
  * the caller's in alpha and beta only, which it does not depend on; else NULL. The caller's pointers are still to be checked. */

@@ -101,12 +101,12 @@ static tw_status check_apart(const tw_batch *batch, const tw_problem *p)
                 span);
 }
 
-/* One array of addresses in host memory. */
-static tw_status check_addresses(const char *name, int64_t count, const void *items, size_t element_bytes)
+/* One array of addresses; what lies in device memory cannot be looked at. */
+static tw_status check_addresses(const char *name, int64_t count, bool host, const void *items, size_t element_bytes)
 {
     if (items == NULL) return fail(TW_BAD_ARGUMENT, "%s is NULL, expected an array of %" PRId64 " addresses", name, count);
     if ((uintptr_t)items % sizeof(void *) != 0) return fail(TW_BAD_ARGUMENT, "%s is not aligned to an address of %zu bytes", name, sizeof(void *));
-    for (int64_t i = 0; i < count; i++) {
+    for (int64_t i = 0; host && i < count; i++) {
         const void *item = ((void *const *)items)[i];
         if (item == NULL) return fail(TW_BAD_ARGUMENT, "%s[%" PRId64 "] is NULL", name, i);
         if ((uintptr_t)item % element_bytes != 0)
@@ -118,11 +118,11 @@ static tw_status check_addresses(const char *name, int64_t count, const void *it
 tw_status batch_check_addresses(const tw_batch *batch, const tw_problem *p, const void *a, const void *b, const void *c)
 {
     bool writes = p->m > 0 && p->n > 0 && batch->count > 0, reads = writes && p->k > 0;
-    int64_t seen = p->place_c == TW_HOST ? batch->count : 0; /* what lies in device memory cannot be looked at */
+    bool host = p->place_c == TW_HOST;
     size_t bytes = (size_t)dtype_find(p->dtype)->lab.bytes, c_bytes = (size_t)dtype_find(p->dtype_c)->lab.bytes;
-    if (reads) TRY(check_addresses("a", seen, a, bytes));
-    if (reads) TRY(check_addresses("b", seen, b, bytes));
-    return writes ? check_addresses("c", seen, c, c_bytes) : TW_OK;
+    if (reads) TRY(check_addresses("a", batch->count, host, a, bytes));
+    if (reads) TRY(check_addresses("b", batch->count, host, b, bytes));
+    return writes ? check_addresses("c", batch->count, host, c, c_bytes) : TW_OK;
 }
 
 static tw_status check_pointers(const tw_batch *batch)
