@@ -8,6 +8,7 @@ Needs TILEWRIGHT and TILEWRIGHT_BUILD, which tests/run.sh sets. Prints TAP.
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -101,6 +102,25 @@ def a_missing_library_is_named():
             stream.write("not a library\n")
         done = bench("--against", "eigen", "--size", "16", peers=folder)
         assert done.returncode == 3 and "eigen: it cannot be opened: " in done.stderr, done
+
+
+@case
+def a_library_that_others_can_write_is_not_opened():
+    with tempfile.TemporaryDirectory() as folder:
+        target = os.path.join(folder, "kept", "code.so")
+        os.mkdir(os.path.dirname(target))
+        shutil.copy(os.path.join(FAKES, "openblas.so"), target)
+        os.symlink(target, os.path.join(folder, "openblas.so"))
+        for path, mode in ((folder, 0o777), (folder, 0o770), (target, 0o666)):
+            kept = os.stat(path).st_mode & 0o777
+            os.chmod(path, mode)
+            done = bench("--against", "openblas", "--size", "16", peers=folder)
+            os.chmod(path, kept)
+            assert done.returncode == 3 and f"openblas: it is not opened: {path} can be written by other users: chmod go-w makes it usable" in done.stderr, done
+        if os.geteuid() == 0:
+            os.chown(target, 65534, 65534)
+            done = bench("--against", "openblas", "--size", "16", peers=folder)
+            assert f"it is not opened: {target} belongs neither to this user nor to root" in done.stderr, done
 
 
 def duel(*words, libraries=("cuda", "nvrtc", "cublas", "nvml"), cuda="product=1 sm=80", **more):
