@@ -171,7 +171,13 @@ def a_wrong_product_on_the_device_gets_no_time():
     assert done.returncode == 0 and "cuBLASLt's heuristic: at 8x8x8 of f32 its product is wrong: exact oracle: C[7, 7] is" in done.stderr, done
     assert first["verified"] == "WRONG" and first["median_s"] is None and line(done.stdout, "8x8x8").split()[3:10] == ["WRONG", "0.001", "2", "|", "0.800", "0.800", "|"], done.stdout
     done, (ours, first, best) = duel("--size", "8", FAKE_CUBLASLT="wrong=2")
-    assert best["verified"] == "WRONG" and line(done.stdout, "8x8x8").split()[4:9] == ["WRONG", "-", "|", "1.000", "1.000"], done.stdout
+    assert "cuBLASLt's best: at 8x8x8 of f32 its product is wrong" in done.stderr, done
+    assert best["verified"] == "exact+bound" and best["plan"] == "candidate 1 of 3, the fastest", best  # the next best
+    assert line(done.stdout, "8x8x8").split()[5:9] == ["1", "|", "0.900", "0.900"], done.stdout
+    done, (ours, first, best) = duel("--size", "8", FAKE_CUBLASLT="wrong=0 us0=500")
+    assert first["verified"] == "WRONG" and first["median_s"] is None and best["plan"] == "candidate 2 of 3, the fastest" and best["median_s"] > 0, (first, best)
+    done, (ours, first) = duel("--size", "8", FAKE_CUBLASLT="wrong=0 candidates=1")
+    assert first["verified"] == "WRONG" and done.returncode == 3 and "none of both sides was timed" in done.stderr, (first, done)
 
 
 @case
