@@ -51,7 +51,8 @@ enum {
     GPU_THIS_SM = 512,    /* instructions of exactly this architecture */
     GPU_ROW_BARRIER = 1024, /* OpenCL: -DSUBGROUP_BARRIER=1 where a row of the tile lies in one warp */
     GPU_PACKS = 2048,       /* reads A as m x k and B as k x n, each in rows of whole 16 bytes: others are packed so first, into workspace */
-    GPU_READS_KM = 4096     /* the same, but A as k x m */
+    GPU_READS_KM = 4096,    /* the same, but A as k x m */
+    GPU_SHARES = 8192       /* tiles that would not fill the device are cut along k into shares, whose parts of the sums are added in a workspace */
 };
 
 typedef struct gpu_kernel {
