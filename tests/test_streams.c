@@ -88,6 +88,7 @@ static bool matrix_make(matrix *x, int64_t rows, int64_t cols, int64_t ld, tw_dt
         }
     CU(me.cu->cuMemAlloc_v2(&x->memory, x->bytes));
     CU(me.cu->cuMemcpyHtoD_v2(x->memory, x->image, x->bytes));
+    CU(me.cu->cuStreamSynchronize(NULL)); /* a copy out of memory that is not pinned may still be on its way, and streams here wait for no other */
     return true;
 }
 
@@ -211,6 +212,7 @@ static bool workspace_make(tw_context *by, operands *o)
     if (o->launch.workspace_bytes == 0) return true;
     CU(me.cu->cuMemAlloc_v2(&memory, (size_t)o->launch.workspace_bytes));
     CU(me.cu->cuMemsetD8_v2(memory, 0xff, (size_t)o->launch.workspace_bytes));
+    CU(me.cu->cuStreamSynchronize(NULL));
     o->launch.workspace = (void *)(uintptr_t)memory;
     return true;
 }
