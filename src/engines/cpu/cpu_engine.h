@@ -15,8 +15,6 @@ cpu_caches detect_caches(void);
 
 void detect_name(char *name, size_t bytes);
 int64_t detect_memory_bytes(void);
-/* How many threads this process may keep busy: the affinity mask, cut by the cgroup's CPU quota. from says which. */
-int detect_threads(char *from, size_t bytes);
 
 /* ---- threads.c: a pool made at first use, safe under fork, nesting and many callers ---- */
 

@@ -1,6 +1,7 @@
 /* engine.c - the CPU as an engine: kernels run where the operands lie, so upload and download move nothing. */
 #define _DEFAULT_SOURCE /* madvise */
 #include "cpu_engine.h"
+#include "../../processors.h"
 
 #include <inttypes.h>
 #include <sched.h>
@@ -58,7 +59,7 @@ static tw_status choose_threads(engine *e, int wanted)
         if (i == 0 && e->threads == 0 && getenv(variables[0]) != NULL)
             return fail(TW_BAD_ARGUMENT, "%s is %.60s, expected a whole number from 1 to 4096", variables[0], getenv(variables[0]));
     }
-    if (e->threads == 0) e->threads = detect_threads(e->threads_from, sizeof e->threads_from);
+    if (e->threads == 0) e->threads = processors_usable(e->threads_from, sizeof e->threads_from);
     return TW_OK;
 }
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "../../jit_cache.h"
+#include "../../processors.h"
 #include "ahead.h"
 #include "staging.h"
 
@@ -263,8 +264,8 @@ static tw_status cuda_open(const tw_options *options, engine **out)
     made->ticket = first_ticket(made);
     made->cache = jit_cache_open();
     made->ahead = jit_cache_open_ahead();
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    staging_open(&made->staging, cu, options->threads > 0 ? options->threads : (int)min_i64(processors, COPYING_THREADS));
+    char from[64];
+    staging_open(&made->staging, cu, options->threads > 0 ? options->threads : (int)min_i64(processors_usable(from, sizeof from), COPYING_THREADS));
     tw_status status = open_device(made, options);
     if (status != TW_OK) {
         cuda_close(made);
