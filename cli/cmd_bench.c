@@ -48,7 +48,7 @@ static void print_header(const session *s)
     fprintf(text, "bench      %s, %s", s->device.engine, s->device.name);
     if (s->opt->batch > 0) fprintf(text, ", batches of %" PRId64 ", of which one product is told", s->opt->batch);
     fprintf(text, "\n\n");
-    fprintf(text, "%-5s %-18s %-26s %7s %10s %9s %8s %9s  %s\n", "dtype", "m x n x k", "kernel", "threads", "median",
+    fprintf(text, "%-5s %-18s %-30s %7s %10s %9s %8s %9s  %s\n", "dtype", "m x n x k", "kernel", "threads", "median",
             "GFLOP/s", "of peak", "of bound", "verified");
 }
 
@@ -60,7 +60,7 @@ static void print_row(FILE *text, const row *r)
     case_name name;
     term_number median, speed, of_peak, of_bound;
     term_progress_end();
-    fprintf(text, "%-5s %-18s %-26s ", d->dtype, case_text(&p, name), d->kernel != NULL ? d->kernel : "-");
+    fprintf(text, "%-5s %-18s %-30s ", d->dtype, case_text(&p, name), d->kernel != NULL ? d->kernel : "-");
     if (row_has_numbers(text, r))
         fprintf(text, "%7d %10s %9s %8s %9s  %s\n", row_threads(r), term_seconds(d->median_s, median),
                 term_gflops(d->gflops, speed), term_percent(d->gflops / d->peak_gflops, of_peak),

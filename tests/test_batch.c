@@ -15,19 +15,25 @@ static const char *const form_names[] = {"at strides", "of one A", "of one B", "
 typedef struct operands {
     tw_problem problem;
     tw_batch batch;
-    size_t bytes, a_elements, b_elements, c_elements;
+    size_t bytes, c_bytes, a_elements, b_elements, c_elements; /* bytes of an element */
     char *a, *b, *c, *expected;
     void **a_items, **b_items, **c_items;
 } operands;
 
 static uint32_t noise(uint32_t *state) { return *state = *state * 1664525u + 1013904223u; }
 
-static void fill(char *x, size_t elements, size_t bytes, uint32_t seed)
+/* From -1 to 1; of whole numbers all there are. */
+static void fill(char *x, size_t elements, tw_dtype dtype, uint32_t seed)
 {
+    size_t bytes = (size_t)tw_lab_dtype_of(dtype)->bytes;
     for (size_t i = 0; i < elements; i++) {
-        double value = ((double)noise(&seed) - 0x1p31) * 0x1p-31;
+        uint32_t bits = noise(&seed);
+        double value = ((double)bits - 0x1p31) * 0x1p-31;
         float narrow = (float)value;
-        memcpy(x + i * bytes, bytes == 8 ? (void *)&value : (void *)&narrow, bytes);
+        if (dtype == TW_BF16)
+            memcpy(x + i * bytes, (char *)&narrow + 2, bytes);
+        else
+            memcpy(x + i * bytes, dtype == TW_F64 ? (void *)&value : dtype == TW_F32 ? (void *)&narrow : (void *)((char *)&bits + 3), bytes);
     }
 }
 
@@ -39,7 +45,7 @@ static void *must(void *memory)
 
 static operands operands_make(const tw_problem *problem, int64_t count, form form)
 {
-    operands o = {.problem = *problem, .bytes = problem->dtype == TW_F64 ? 8 : 4};
+    operands o = {.problem = *problem, .bytes = (size_t)tw_lab_dtype_of(problem->dtype)->bytes, .c_bytes = problem->dtype == TW_F64 ? 8 : 4};
     tw_problem *p = &o.problem;
     p->lda += 3, p->ldb += 1, p->ldc += 2;
     if (form == BESIDE) p->ldc = count * (p->n + 1);
@@ -48,9 +54,9 @@ static operands operands_make(const tw_problem *problem, int64_t count, form for
     o.a_elements = (size_t)(count * o.batch.stride_a), o.b_elements = (size_t)(count * o.batch.stride_b);
     o.c_elements = form == BESIDE ? (size_t)(p->m * p->ldc) : (size_t)(count * o.batch.stride_c);
     o.a = must(malloc(o.a_elements * o.bytes + 8)), o.b = must(malloc(o.b_elements * o.bytes + 8));
-    o.c = must(malloc(o.c_elements * o.bytes + 8)), o.expected = must(malloc(o.c_elements * o.bytes + 8));
-    fill(o.a, o.a_elements, o.bytes, 1), fill(o.b, o.b_elements, o.bytes, 2), fill(o.c, o.c_elements, o.bytes, 3);
-    memcpy(o.expected, o.c, o.c_elements * o.bytes);
+    o.c = must(malloc(o.c_elements * o.c_bytes + 8)), o.expected = must(malloc(o.c_elements * o.c_bytes + 8));
+    fill(o.a, o.a_elements, p->dtype, 1), fill(o.b, o.b_elements, p->dtype, 2), fill(o.c, o.c_elements, p->dtype == TW_F64 ? TW_F64 : TW_F32, 3);
+    memcpy(o.expected, o.c, o.c_elements * o.c_bytes);
     if (form == SHARED_A || form == SHARED_BOTH) o.batch.stride_a = 0;
     if (form == SHARED_B || form == SHARED_BOTH) o.batch.stride_b = 0;
     if (form == BESIDE) o.batch.stride_c = p->n + 1;
@@ -60,7 +66,7 @@ static operands operands_make(const tw_problem *problem, int64_t count, form for
         int64_t at = (i * 7 + 3) % count;
         o.a_items[i] = o.a + (size_t)(at * o.batch.stride_a) * o.bytes;
         o.b_items[i] = o.b + (size_t)(at / 2 * o.batch.stride_b) * o.bytes;
-        o.c_items[i] = o.c + (size_t)((count % 7 ? at : i) * o.batch.stride_c) * o.bytes;
+        o.c_items[i] = o.c + (size_t)((count % 7 ? at : i) * o.batch.stride_c) * o.c_bytes;
     }
     return o;
 }
@@ -75,7 +81,7 @@ static tw_status expect(tw_context *context, const operands *o, bool pointers)
 {
     tw_status status = TW_OK;
     for (int64_t i = 0; status == TW_OK && i < o->batch.count; i++) {
-        char *c = pointers ? o->c_items[i] : o->c + (size_t)(i * o->batch.stride_c) * o->bytes;
+        char *c = pointers ? o->c_items[i] : o->c + (size_t)(i * o->batch.stride_c) * o->c_bytes;
         status = tw_gemm(context, &o->problem, pointers ? o->a_items[i] : o->a + (size_t)(i * o->batch.stride_a) * o->bytes,
                          pointers ? o->b_items[i] : o->b + (size_t)(i * o->batch.stride_b) * o->bytes, o->expected + (c - o->c));
     }
@@ -91,9 +97,9 @@ static tw_status multiply(tw_context *context, const operands *o, bool pointers)
 
 static void same_bits(const operands *o, tw_status status)
 {
-    size_t at = 0, bytes = o->c_elements * o->bytes;
+    size_t at = 0, bytes = o->c_elements * o->c_bytes;
     while (status == TW_OK && at < bytes && o->c[at] == o->expected[at]) at++;
-    tap_result(status == TW_OK && at == bytes, "%s; C differs from element %zu of %zu on", status == TW_OK ? "" : tw_error_text(), at / o->bytes, o->c_elements);
+    tap_result(status == TW_OK && at == bytes, "%s; C differs from element %zu of %zu on", status == TW_OK ? "" : tw_error_text(), at / o->c_bytes, o->c_elements);
 }
 
 typedef struct machine {
@@ -112,7 +118,7 @@ static void bits_case(const machine *machine, tw_dtype dtype, int op, int64_t m,
         tap_skip(machine->refusal);
         return;
     }
-    p.alpha = 1.25, p.beta = beta;
+    p.alpha = dtype == TW_I8 ? 3 : 1.25, p.beta = beta;
     operands o = operands_make(&p, count, form);
     tw_status status = expect(machine->reference, &o, form == POINTERS);
     if (status == TW_OK) status = multiply(machine->context, &o, form == POINTERS);
@@ -140,6 +146,10 @@ static void large_cases(const machine *machine)
         bits_case(machine, TW_F64, op, 200, 5000, 300, 2, SHARED_B, 1);
         bits_case(machine, TW_F32, op, 4200, 100, 400, 3, SHARED_BOTH, 0);
         bits_case(machine, TW_F32, op, 256, 256, 256, 5, POINTERS, 0);
+        for (int form = 0; form < FORMS; form++) {
+            bits_case(machine, TW_BF16, op, 20, 30, 70, 12, (enum form)form, 0);
+            bits_case(machine, TW_I8, op, 60, 100, 900, 5, (enum form)form, form % 2);
+        }
     }
 }
 
@@ -260,7 +270,7 @@ static void callers_case(void)
     for (int i = 0; i < CALLERS; i++) {
         void *done;
         pthread_join(thread[i], &done);
-        right = right && done != NULL && memcmp(o[i].c, o[i].expected, o[i].c_elements * o[i].bytes) == 0;
+        right = right && done != NULL && memcmp(o[i].c, o[i].expected, o[i].c_elements * o[i].c_bytes) == 0;
         operands_free(&o[i]);
     }
     tap_result(status == TW_OK && right, "%s", status == TW_OK ? "a batch failed or is wrong" : tw_error_text());

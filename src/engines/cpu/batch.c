@@ -10,7 +10,7 @@ typedef struct batch_work {
     const void *a, *b;
     void *c;
     char *all_a, *all_b, *workspaces;
-    int64_t bytes, parts, tasks, most; /* of an element; tasks of an item, of all, that a thread takes at a time */
+    int64_t bytes, c_bytes, parts, tasks, most; /* of an element of A and B, of C; tasks of an item, of all, that a thread takes at a time */
     atomic_int threads;
     atomic_llong next;
 } batch_work;
@@ -21,7 +21,7 @@ static void item_of(const batch_work *w, int64_t i, const void **a, const void *
 {
     *a = batch_item(w->batch, w->a, w->batch->stride_a, (size_t)w->bytes, i);
     *b = batch_item(w->batch, w->b, w->batch->stride_b, (size_t)w->bytes, i);
-    *c = batch_item(w->batch, w->c, w->batch->stride_c, (size_t)w->bytes, i);
+    *c = batch_item(w->batch, w->c, w->batch->stride_c, (size_t)w->c_bytes, i);
 }
 
 /* An item's workspace, for the one thread that computes it. */
@@ -82,7 +82,8 @@ static void work_team(void *context, team *team)
 void batch_run(const plan *plan, const tw_batch *batch, const void *a, const void *b, void *c, void *workspace, pool *p)
 {
     int64_t parts = plan->at_once && !plan->line ? ceil_div(plan->problem.m, plan->part_m) : 1, tasks = batch->count * parts;
-    batch_work work = {.plan = plan, .batch = batch, .a = a, .b = b, .c = c, .bytes = dtype_find(plan->problem.dtype)->lab.bytes, .parts = parts,
+    batch_work work = {.plan = plan, .batch = batch, .a = a, .b = b, .c = c, .bytes = dtype_find(plan->problem.dtype)->lab.bytes,
+                       .c_bytes = dtype_find(plan->problem.dtype_c)->lab.bytes, .parts = parts,
                        .tasks = tasks, .most = max_i64(tasks / ((int64_t)plan->threads * GRABS_PER_THREAD), 1)};
     if (plan->all_a_bytes > 0) work.all_a = workspace;
     if (plan->all_b_bytes > 0) work.all_b = (char *)workspace + plan->all_a_bytes;
