@@ -6,7 +6,7 @@
 #include "problem.h"
 #include "table.h"
 
-enum { PLAN_OPTIONS_BYTES = 96 };
+enum { PLAN_OPTIONS_BYTES = 160 };
 
 typedef struct plan {
     tw_problem problem;
