@@ -106,6 +106,38 @@ static void plan_rung(plan *plan, const device_facts *device, const tw_lab_choic
         plan->workspace_bytes = (size_t)plan->threads * 3 * padded(edge * edge, (size_t)dtype_find(p->dtype)->lab.bytes);
 }
 
+/* A GPU_SHARES row: 12 warps have room on each multiprocessor. So many of its blocks on one compute an element of C each in this time, in
+ * elements at full speed; speeds of fewer warps were measured on an H200 (docs/PERF-LOG.md). */
+static double time_of(const kernel_row *row, int64_t blocks)
+{
+    static const double speed[] = {1, 0.39, 0.78, 0.75, 0.945, 0.97}; /* of 2 warps more each */
+    int64_t room = 12 * 32 / row->gpu.threads_x, rest = blocks % room;
+    return (double)(blocks - rest) + (double)rest / speed[rest * row->gpu.threads_x / 64];
+}
+
+/* Tiles that fill the device once, or several times, are computed whole; those left over are cut into shares where that ends earlier: as many as there is
+ * room for, or equal parts of each tile. The last share of a tile adds the others' parts one after the other, each of which takes about as long as a step
+ * of a full multiprocessor; parts must be written and a second tile begun: OTHERS. *longest: how long the one with most to do takes, in elements of C at full speed. */
+static shares share_out(const kernel_row *row, const tw_problem *p, const device_facts *device, double *longest)
+{
+    enum { MOST_PARTS = 16, OTHERS = 2 };
+    int64_t multiprocessors = max_i64(device->multiprocessors, 1), each = 12 * 32 / row->gpu.threads_x, room = each * multiprocessors;
+    int64_t tiles = ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n), steps = max_i64(ceil_div(p->k, row->lab.tile_k), 1), left = tiles % room;
+    double area = (double)row->lab.tile_m * (double)row->lab.tile_n, tail = time_of(row, ceil_div(left, multiprocessors));
+    shares made = {.whole = tiles};
+    bool may = !device->no_workspace && left > 0;
+    for (int64_t parts = 1; may && parts <= MOST_PARTS; parts++) {
+        int64_t length = parts == 1 ? ceil_div(left * steps, room) : ceil_div(steps, parts), count = ceil_div(left * steps, length);
+        int64_t adds = ceil_div(steps, length) - 1 + (steps % length != 0) + OTHERS;
+        double time = ((double)length * time_of(row, ceil_div(count, multiprocessors)) + (double)(adds * each)) / (double)steps;
+        if (length >= steps || time >= tail) continue;
+        tail = time;
+        made = (shares){tiles - left, count, length, round_up(count * (row->lab.tile_m * row->lab.tile_n * 4 + 8), 256)};
+    }
+    *longest = ((double)((tiles - left) / multiprocessors) + tail) * area;
+    return made;
+}
+
 /* A GPU's launch: one block of threads for each block of C, the compiler told what is constant. */
 static void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choice)
 {
@@ -126,7 +158,10 @@ static void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice
         plan->grid_x = ceil_div(plan->grid_x, max_i64(ceil_div(plan->grid_x, max_i64(device->multiprocessors, 1)), 1));
     plan->pack_a = kernel_packing_a(row, p);
     plan->pack_b = kernel_packing_b(row, p);
-    plan->workspace_bytes = (size_t)(plan->pack_a.bytes + plan->pack_b.bytes);
+    double longest;
+    if (row->gpu.traits & GPU_SHARES) plan->shares = share_out(row, p, device, &longest);
+    if (plan->shares.count > 0) plan->grid_x = plan->shares.whole + plan->shares.count;
+    plan->workspace_bytes = (size_t)(plan->pack_a.bytes + plan->pack_b.bytes + plan->shares.bytes);
     plan->turns_b = (row->gpu.traits & GPU_TURNS_B) && p->op_b == TW_N;
     bool packs = (row->gpu.traits & (GPU_PACKS | GPU_READS_BOTH)) == GPU_PACKS; /* one form for all */
     bool row_in_warp = (row->gpu.traits & GPU_ROW_BARRIER) && device->warp > 0 && device->warp % plan->tile == 0;
@@ -158,15 +193,11 @@ static tw_status check_tile(const kernel_row *row, int tile)
     return TW_OK;
 }
 
-/* How long the multiprocessor with most tiles of a GPU_PACKS row takes, in elements of C at full speed: with all the blocks that it has room for,
- * 12 warps, and in the end with what is left. The speeds of fewer warps were measured on an H200 (docs/PERF-LOG.md). */
 static double longest_share(const kernel_row *row, const tw_problem *p, const device_facts *device)
 {
-    static const double speed[] = {1, 0.39, 0.78, 0.75, 0.945, 0.97}; /* of 2 warps more each */
-    int64_t room = 12 * 32 / row->gpu.threads_x, area = (int64_t)row->lab.tile_m * row->lab.tile_n;
-    int64_t tiles = ceil_div(ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n), max_i64(device->multiprocessors, 1));
-    int64_t left = tiles % room;
-    return (double)((tiles - left) * area) + (double)(left * area) / speed[left * row->gpu.threads_x / 64];
+    double longest;
+    share_out(row, p, device, &longest);
+    return longest;
 }
 
 /* The same for a GPU_OWN_C row, in cycles: its matrix units at 0.86 of their peak, where power holds them, or its copies at 64 bytes a cycle, 40 cycles more
@@ -186,7 +217,7 @@ static double longest_cycles(const kernel_row *row, const tw_problem *p, const d
 static bool beats(const kernel_row *one, const kernel_row *later, const tw_problem *p, const device_facts *device)
 {
     if (one->gpu.traits & later->gpu.traits & GPU_OWN_C) return longest_cycles(one, p, device) <= longest_cycles(later, p, device);
-    if (one->gpu.traits & later->gpu.traits & GPU_PACKS) return longest_share(one, p, device) <= 1.01 * longest_share(later, p, device);
+    if (one->gpu.traits & later->gpu.traits & GPU_SHARES) return longest_share(one, p, device) <= 1.005 * longest_share(later, p, device);
     return (one->gpu.traits & GPU_TENSOR_MAPS) && !(later->gpu.traits & GPU_TENSOR_MAPS);
 }
 
@@ -277,14 +308,17 @@ static const char *packing_text(const packing *p, const char *turns, const char 
 
 void plan_text(const plan *plan, char *text, size_t bytes)
 {
+    char shared[64] = "";
+    if (plan->shares.count > 0)
+        snprintf(shared, sizeof shared, " (%" PRId64 " of them shares of %" PRId64 " steps)", plan->shares.count, plan->shares.length);
     if (plan->row->micro != NULL)
         snprintf(text, bytes, "%s%s%s%s strip %" PRId64 "x%" PRId64 "x%" PRId64 " task %" PRId64 "x%" PRId64 " threads %d workspace %zu bytes",
                  plan->row->lab.name, plan->line ? " line" : "", plan->direct_a ? "" : " packs A", plan->direct_b ? "" : " packs B", plan->strip_m, plan->strip_n, plan->kc, plan->task_m, plan->task_n, plan->threads,
                  plan->workspace_bytes);
     else if (plan->row->gpu.entry != NULL)
-        snprintf(text, bytes, "%s%s%s grid %" PRId64 "x%" PRId64 " threads %dx%d workspace %zu bytes %s", plan->row->lab.name,
+        snprintf(text, bytes, "%s%s%s grid %" PRId64 "x%" PRId64 "%s threads %dx%d workspace %zu bytes %s", plan->row->lab.name,
                  packing_text(&plan->pack_a, " turns A", " copies A"), packing_text(&plan->pack_b, " turns B", " copies B"), plan->grid_x,
-                 plan->grid_y, plan->threads_x, plan->threads_y, plan->workspace_bytes, plan->options);
+                 plan->grid_y, shared, plan->threads_x, plan->threads_y, plan->workspace_bytes, plan->options);
     else
         snprintf(text, bytes, "%s tile %d threads %d workspace %zu bytes", plan->row->lab.name, plan->tile, plan->threads,
                  plan->workspace_bytes);

@@ -372,8 +372,30 @@ static void packing_case(tw_op op_a, tw_op op_b, int64_t lda, int64_t ldb, int64
     sm_90.no_workspace = true;
     planned = planned && plan_find(&p, &sm_90, NULL, &bare) == TW_OK;
     if (planned) plan_text(&out, text, sizeof text), sscanf(text, "cuda_f32_r14h_hopper%39[ a-zA-Z] grid", found);
-    tap_result(planned && strncmp(found, expected, strlen(expected)) == 0 && (int64_t)out.workspace_bytes == bytes && bare.workspace_bytes == 0 &&
-                   (bytes > 0) == (bare.row == kernel_named("cuda_f32_r14_peak")), "%s, without: %s", planned ? text : tw_error_text(), planned ? bare.row->lab.name : "");
+    tap_result(planned && strncmp(found, expected, strlen(expected)) == 0 && (int64_t)out.workspace_bytes - out.shares.bytes == bytes && bare.workspace_bytes == 0 &&
+                   bare.shares.count == 0 && (bytes > 0) == (bare.row == kernel_named("cuda_f32_r14_peak")), "%s, without: %s", planned ? text : tw_error_text(), planned ? bare.row->lab.name : "");
+}
+
+/* How the production kernel of sm_90 divides a product on 132 multiprocessors; the shares hold the tiles that are left, exactly. */
+static void shares_case(int64_t m, int64_t n, int64_t k, const char *kernel, int64_t whole, int64_t count, int64_t length)
+{
+    const device_facts sm_90 = {.engine = "cuda", .threads = 1, .copies = true, .addresses = true, .sm = 90, .most_threads = 1024, .multiprocessors = 132,
+                                .tensor_maps = true, .local_bytes = 227 << 10, .largest_bytes = (int64_t)1 << 37};
+    const tw_lab_choice choice = {.kernel = kernel};
+    static const _Alignas(256) float x[64] = {0};
+    tw_problem p, made = tw_problem_make(TW_F32, TW_T, TW_N, m, n, k);
+    plan out = {0};
+    if (!tap_case("shares of %s %dx%dx%d", kernel, (int)m, (int)n, (int)k)) return;
+    made.place_a = made.place_b = made.place_c = TW_DEVICE;
+    made.lda = (m + 3) / 4 * 4, made.ldb = (n + 3) / 4 * 4;
+    bool planned = problem_load(&made, x, x, x, &p) == TW_OK && plan_find(&p, &sm_90, &choice, &out) == TW_OK;
+    const shares *s = &out.shares;
+    int64_t tile_n = planned ? out.row->lab.tile_n : 1, steps = (k + 15) / 16, left = planned ? (m + 127) / 128 * ((n + tile_n - 1) / tile_n) - s->whole : 0;
+    bool exact = s->count * s->length >= left * steps && (s->count - 1) * s->length < left * steps && s->length < steps;
+    tap_result(planned && s->whole == whole && s->count == count && s->length == length && out.grid_x == whole + count && (count > 0 ? exact : left == 0) &&
+                   (int64_t)out.workspace_bytes == s->bytes && s->bytes >= count * (128 * tile_n * 4 + 8),
+               "whole %lld, %lld shares of %lld, %zu bytes %s", (long long)s->whole, (long long)s->count, (long long)s->length, out.workspace_bytes,
+               planned ? "" : tw_error_text());
 }
 
 /* Which of the two widths of tiles the planner takes on 132 multiprocessors. */
@@ -391,8 +413,22 @@ static void width_case(int64_t m, int64_t n, int64_t k, const char *expected)
 
 static void packing_cases(void)
 {
+    shares_case(4096, 4096, 4096, "cuda_f32_r14h_hopper", 792, 396, 150);
+    shares_case(2048, 2048, 2048, "cuda_f32_r14h_hopper", 0, 395, 83);
+    shares_case(1024, 1024, 1024, "cuda_f32_r14h_hopper", 0, 256, 16);
+    shares_case(512, 512, 512, "cuda_f32_r14h_hopper", 0, 64, 8);
+    shares_case(512, 512, 512, "cuda_f32_r14n_hopper", 0, 128, 8);
+    shares_case(3000, 3000, 3000, "cuda_f32_r14n_hopper", 792, 790, 80);
+    shares_case(5001, 5001, 5001, "cuda_f32_r14h_hopper", 1584, 126, 40);
+    shares_case(8192, 8192, 8192, "cuda_f32_r14h_hopper", 3960, 396, 176);
+    shares_case(4224, 1536, 4096, "cuda_f32_r14h_hopper", 396, 0, 0);
+    shares_case(64, 64, 65536, "cuda_f32_r14n_hopper", 0, 16, 256);
+    shares_case(128, 128, 128, "cuda_f32_r14h_hopper", 1, 0, 0);
+    shares_case(128, 128, 16, "cuda_f32_r14h_hopper", 1, 0, 0);
+    shares_case(1, 1, 0, "cuda_f32_r14h_hopper", 1, 0, 0);
+    shares_case(1, 1, 1, "cuda_f32_r14h_hopper", 1, 0, 0);
     width_case(4096, 4096, 4096, "cuda_f32_r14h_hopper");  /* 8 tiles for the busiest, or 16 of half the width */
-    width_case(5000, 5000, 5000, "cuda_f32_r14n_hopper");  /* 13 or 24 */
+    width_case(5000, 5000, 5000, "cuda_f32_r14n_hopper");  /* padded to 5120 x 5120, or to 5056 columns */
     width_case(128, 128, 128, "cuda_f32_r14h_hopper");     /* one or two halves, which end no earlier */
     width_case(1, 1, 0, "cuda_f32_r14h_hopper");
     width_case(180000, 180000, 1, "cuda_f32_r14h_hopper");
