@@ -62,18 +62,20 @@ static void plan_line(plan *plan)
 static void plan_loops(plan *plan, const device_facts *device, int wanted_threads)
 {
     const tw_problem *p = &plan->problem;
-    int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n, bytes = dtype_find(p->dtype)->lab.bytes;
+    int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n, bytes = dtype_find(p->dtype_c)->lab.bytes;
+    bool lies = plan->row->form == CPU_PLAIN; /* can be read where it lies; else panels hold other words than the operands */
     plan->threads = threads_for(p, device, wanted_threads);
-    if (p->m == 1 || p->n == 1) {
+    if ((p->m == 1 || p->n == 1) && plan->row->line != NULL) {
         plan_line(plan);
         return;
     }
-    bool near = fits_near(p, device, bytes);
-    bool streams_a = !near && p->op_a == TW_N && p->n <= STREAM_COLS * nr;
-    plan->direct_a = streams_a || ((near || p->op_a == TW_N) && !rows_meet(p->lda, bytes)); /* its rows are as good as slivers, and not copied */
-    plan->streams_b = !near && !streams_a && p->op_b == TW_N && p->m <= STREAM_ROWS * mr;
+    bool near = lies && fits_near(p, device, bytes);
+    bool streams_a = lies && !near && p->op_a == TW_N && p->n <= STREAM_COLS * nr;
+    plan->direct_a = streams_a || (lies && (near || p->op_a == TW_N) && !rows_meet(p->lda, bytes)); /* its rows are as good as slivers, and not copied */
+    plan->streams_b = lies && !near && !streams_a && p->op_b == TW_N && p->m <= STREAM_ROWS * mr;
     plan->direct_b = plan->streams_b || (near && !rows_meet(p->ldb, bytes) && p->op_b == TW_N);
-    plan->kc = near ? max_i64(p->k, 1) : even_block(p->k, plan->streams_b ? STREAM_KC : streams_a ? STREAM_A_KC : plan->row->lab.tile_k, 4);
+    plan->kc = near ? max_i64(p->k, 1) : even_block(p->k, plan->streams_b ? STREAM_KC : streams_a ? STREAM_A_KC : plan->row->lab.tile_k, lies ? 4 : CPU_K_UNIT);
+    const int64_t steps = cpu_form_steps(plan->row->form, plan->kc);
     bool keeps_sums = p->k > plan->kc && p->beta != 0;
     if (near && plan->direct_a && plan->direct_b && plan->threads == 1) { /* small: one strip, one task, and no time to divide */
         plan->strip_m = plan->task_m = round_up(p->m, mr), plan->strip_n = plan->task_n = round_up(p->n, nr);
@@ -82,13 +84,13 @@ static void plan_loops(plan *plan, const device_facts *device, int wanted_thread
     }
     plan->strip_m = even_block(p->m, keeps_sums ? SUM_STRIP : STRIP_M, mr);
     plan->strip_n = even_block(p->n, keeps_sums ? SUM_STRIP : STRIP_N, nr);
-    plan->task_n = even_block(plan->strip_n, device->l2_bytes / 2 / (plan->kc * bytes), nr);
+    plan->task_n = even_block(plan->strip_n, device->l2_bytes / 2 / (steps * bytes), nr);
     plan->task_m = even_block(plan->strip_m, 24 * mr, mr);
     while (plan->threads > 1 && plan->task_m > mr &&
            ceil_div(plan->strip_m, plan->task_m) * ceil_div(plan->strip_n, plan->task_n) < TASKS_PER_THREAD * plan->threads)
         plan->task_m = round_up(plan->task_m / 2, mr);
-    plan->a_bytes = plan->direct_a ? 0 : padded(plan->strip_m * plan->kc, (size_t)bytes);
-    plan->b_bytes = plan->direct_b ? 0 : padded(plan->strip_n * plan->kc, (size_t)bytes);
+    plan->a_bytes = plan->direct_a ? 0 : padded(plan->strip_m * cpu_form_a_steps(plan->row->form, plan->kc), (size_t)bytes);
+    plan->b_bytes = plan->direct_b ? 0 : padded(plan->strip_n * steps, (size_t)bytes);
     plan->sum_bytes = keeps_sums ? padded(plan->strip_m * plan->strip_n, (size_t)bytes) : 0;
     plan->workspace_bytes = plan->a_bytes + plan->b_bytes + plan->sum_bytes;
 }

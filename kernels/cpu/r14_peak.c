@@ -15,10 +15,18 @@
  *           A tile that C cuts off has a copy of this code for its number of rows and vectors, the last vector behind a mask: no flop of a
  *           row that is not there, and nothing outside is touched. Operands that are not packed are read where they lie: the same
  *           sums in the same order.
+ *           bf16 and int8: panels hold words of two or four neighbours along k, and a multiply-add is an instruction that adds all their
+ *           products (vec_step): 2 or 4 times the flops for the same loads.
  * LIMITS    NR a multiple of LANES, at most 3 of them; MR at most 8. The loops around it: src/engines/cpu/loops.c.
  * SOURCE    Goto, van de Geijn 2008; Van Zee, van de Geijn 2015. */
 #include "rung.h"
 #include "vec.h"
+
+#if REAL_IS_INT
+#define real_of(x) ((real)(int64_t)(x)) /* of whole numbers, negative ones too */
+#else
+#define real_of(x) ((real)(x))
+#endif
 
 enum { V = NR / LANES };
 _Static_assert(NR % LANES == 0, "NR is a multiple of the vector's lanes");
@@ -48,8 +56,11 @@ ALWAYS void tile_of(const cpu_tile *t, const int rows, const int vectors, const 
     UNROLLED(8)
     for (int i = 0; i < rows; i++)
         UNROLLED(4)
-        for (int v = 0; v < vectors; v++)
+        for (int v = 0; v < vectors; v++) {
             sum[i][v] = sum_in ? load_at(sum_in + i * t->sum_in_ld, v, cut && v == vectors - 1, last) : vec_all(0);
+            if (DOT == DOT_U8) sum[i][v] = vec_add(sum[i][v], vec_all(a[i])); /* a panel's first step: -128 times each row's sum */
+        }
+    if (DOT == DOT_U8) a += MR;
     real *out = t->sum_out != NULL ? t->sum_out : t->c;
     const int64_t out_ld = t->sum_out != NULL ? t->sum_out_ld : t->ldc;
     if (t->next != NULL)
@@ -68,10 +79,10 @@ ALWAYS void tile_of(const cpu_tile *t, const int rows, const int vectors, const 
         for (int i = 0; i < rows; i++) {
             vec column = vec_all(a[i * a_rs]);
             UNROLLED(4)
-            for (int v = 0; v < vectors; v++) sum[i][v] = vec_fma(column, row[v], sum[i][v]); /* the line that multiplies */
+            for (int v = 0; v < vectors; v++) sum[i][v] = vec_step(column, row[v], sum[i][v]); /* the line that multiplies */
         }
     }
-    const vec alpha = vec_all((real)t->alpha), beta = vec_all((real)t->beta);
+    const vec alpha = vec_all(real_of(t->alpha)), beta = vec_all(real_of(t->beta));
     const bool ends = t->sum_out == NULL, reads_c = t->beta != 0; /* known before C is written: it might be t, for all the compiler knows */
     UNROLLED(8)
     for (int i = 0; i < rows; i++)

@@ -47,6 +47,12 @@ void team_for(team *t, int64_t count, team_body *body, void *context);
 void pack_panels(size_t element_bytes, void *packed, const void *source, int64_t stride, int64_t k_stride, int64_t length,
                  int64_t k, int64_t width, int64_t first, int64_t last);
 
+/* ---- pack_words.c ---- */
+
+/* pack_words - the same into panels of words, for a row of that form: bytes is of a source element, k the elements of a panel; of_b: B's panels. */
+void pack_words(cpu_form form, bool of_b, void *packed, const void *source, int64_t stride, int64_t k_stride, int64_t length, int64_t k, int64_t width,
+                int64_t first, int64_t last);
+
 /* ---- loops.c ---- */
 
 /* loops_run - the five loops of the production kernel. workspace: plan->workspace_bytes, 64-byte aligned. */

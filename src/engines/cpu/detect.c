@@ -19,6 +19,15 @@ static uint64_t saved_register_state(void)
     return (uint64_t)high << 32 | low;
 }
 
+/* AVX512_VNNI and AVX512_BF16, which need no registers beyond AVX-512's; the latter is found on processors with the former only. */
+static cpu_level level_of_products(uint32_t c7)
+{
+    enum { VNNI = 1 << 11, BF16 = 1 << 5 }; /* leaf 7: of ecx; its subleaf 1: of eax */
+    uint32_t a, b, c, d;
+    if (!(c7 & VNNI)) return CPU_avx512;
+    return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & BF16) ? CPU_avx512_bf16 : CPU_avx512_vnni;
+}
+
 /* Intel SDM vol. 1, 14.3 and 15.2: the feature bit alone is not enough, the system must save the registers too. */
 cpu_level detect_level(void)
 {
@@ -29,7 +38,7 @@ cpu_level detect_level(void)
     uint64_t state = saved_register_state();
     if ((state & XMM_YMM) != XMM_YMM) return CPU_base;
     uint32_t avx512 = bit_AVX512F | bit_AVX512DQ | bit_AVX512BW | bit_AVX512VL;
-    return (b7 & avx512) == avx512 && (state & OPMASK_ZMM) == OPMASK_ZMM ? CPU_avx512 : CPU_avx2;
+    return (b7 & avx512) == avx512 && (state & OPMASK_ZMM) == OPMASK_ZMM ? level_of_products(c7) : CPU_avx2;
 }
 #else
 cpu_level detect_level(void)

@@ -67,14 +67,14 @@ static tw_status choose_level(const char *wanted, const char *wanted_by, cpu_lev
 {
     *out = has;
     if (wanted == NULL) return TW_OK;
-    for (cpu_level level = CPU_base; level <= CPU_avx512; level++) {
+    for (cpu_level level = CPU_base; level < CPU_LEVELS; level++) {
         if (strcmp(wanted, cpu_level_name(level)) != 0) continue;
         if (level > has)
             return fail(TW_NO_DEVICE, "%s asks for %s instructions, this processor has %s", wanted_by, wanted, cpu_level_name(has));
         *out = level;
         return TW_OK;
     }
-    return fail(TW_BAD_ARGUMENT, "%s is %s, expected base, avx2 or avx512", wanted_by, wanted);
+    return fail(TW_BAD_ARGUMENT, "%s is %s, expected base, avx2, avx512, avx512_vnni or avx512_bf16", wanted_by, wanted);
 }
 
 static tw_status engine_settings(const tw_options *options, engine *e)

@@ -9,7 +9,8 @@
  *               micro-kernel: mr x nr sums += sliver of A x sliver of B
  *
  * Where the operands fit the L2 there is one panel, and what can be is read where it lies (plan->direct_a, direct_b). A C of one row
- * or one column (plan->line) has no loops here, only its outputs divided. An element of C is one sum over k in ascending order, kept unscaled until the last panel: its bits depend neither on the blocks
+ * or one column (plan->line) has no loops here, only its outputs divided. Panels of bf16 and int8 hold other words than their operands (cpu_form): k, where it
+ * counts what panels hold, counts steps. An element of C is one sum over k in ascending order, kept unscaled until the last panel: its bits depend neither on the blocks
  * nor on the threads (in the default floating-point environment: threads of the pool keep the one they were made in).
  * Sources: Goto and van de Geijn 2008; Van Zee and van de Geijn 2015. */
 #include "cpu_engine.h"
@@ -19,26 +20,32 @@ typedef struct loops {
     const char *a, *b;
     char *c, *packed_a, *packed_b, *sums;
     int64_t a_rs, a_cs, b_rs, b_cs;
-    int64_t mr, nr, bytes; /* of an element */
+    int64_t mr, nr, bytes, source_bytes; /* of an element of C, of sums and of panels; of A and B */
     double alpha, beta;
     /* where the loops stand */
-    int64_t i0, j0, p0, rows, cols, depth; /* this strip and panel */
+    int64_t i0, j0, p0, rows, cols, depth, steps, a_steps; /* this strip and panel */
 } loops;
 
 enum { PANELS_PER_TASK = 4 };
 
+static void pack_some(const loops *l, bool of_b, void *packed, const void *source, int64_t stride, int64_t k_stride, int64_t length, int64_t width, int64_t task)
+{
+    int64_t first = task * PANELS_PER_TASK, last = min_i64(first + PANELS_PER_TASK, ceil_div(length, width));
+    cpu_form form = l->plan->row->form;
+    if (form == CPU_PLAIN)
+        pack_panels((size_t)l->bytes, packed, source, stride, k_stride, length, l->depth, width, first, last);
+    else
+        pack_words(form, of_b, packed, source, stride, k_stride, length, l->depth, width, first, last);
+}
+
 static void pack_a_task(const loops *l, int64_t task)
 {
-    int64_t panels = ceil_div(l->rows, l->mr), first = task * PANELS_PER_TASK;
-    pack_panels((size_t)l->bytes, l->packed_a, l->a + (l->i0 * l->a_rs + l->p0 * l->a_cs) * l->bytes, l->a_rs, l->a_cs, l->rows,
-                l->depth, l->mr, first, min_i64(first + PANELS_PER_TASK, panels));
+    pack_some(l, false, l->packed_a, l->a + (l->i0 * l->a_rs + l->p0 * l->a_cs) * l->source_bytes, l->a_rs, l->a_cs, l->rows, l->mr, task);
 }
 
 static void pack_b_task(const loops *l, int64_t task)
 {
-    int64_t panels = ceil_div(l->cols, l->nr), first = task * PANELS_PER_TASK;
-    pack_panels((size_t)l->bytes, l->packed_b, l->b + (l->p0 * l->b_rs + l->j0 * l->b_cs) * l->bytes, l->b_cs, l->b_rs, l->cols,
-                l->depth, l->nr, first, min_i64(first + PANELS_PER_TASK, panels));
+    pack_some(l, true, l->packed_b, l->b + (l->p0 * l->b_rs + l->j0 * l->b_cs) * l->source_bytes, l->b_cs, l->b_rs, l->cols, l->nr, task);
 }
 
 static int64_t pack_tasks(int64_t length, int64_t width) { return ceil_div(length, width * PANELS_PER_TASK); }
@@ -60,9 +67,9 @@ static void tile_at(const loops *l, int64_t i, int64_t j)
     const plan *plan = l->plan;
     const tw_problem *p = &plan->problem;
     bool a_lies = plan->direct_a, b_lies = plan->direct_b;
-    cpu_tile tile = {.rows = min_i64(l->mr, l->rows - i), .cols = min_i64(l->nr, l->cols - j), .k = l->depth,
-                     .a = a_lies ? l->a + ((l->i0 + i) * l->a_rs + l->p0 * l->a_cs) * l->bytes : l->packed_a + i * l->depth * l->bytes,
-                     .b = b_lies ? l->b + (l->p0 * l->b_rs + l->j0 + j) * l->bytes : l->packed_b + j * l->depth * l->bytes,
+    cpu_tile tile = {.rows = min_i64(l->mr, l->rows - i), .cols = min_i64(l->nr, l->cols - j), .k = l->steps,
+                     .a = a_lies ? l->a + ((l->i0 + i) * l->a_rs + l->p0 * l->a_cs) * l->bytes : l->packed_a + i * l->a_steps * l->bytes,
+                     .b = b_lies ? l->b + (l->p0 * l->b_rs + l->j0 + j) * l->bytes : l->packed_b + j * l->steps * l->bytes,
                      .a_rs = a_lies ? l->a_rs : 1, .a_cs = a_lies ? l->a_cs : l->mr, .b_rs = b_lies ? l->b_rs : l->nr, .packed = !a_lies && !b_lies,
                      .c = l->c + ((l->i0 + i) * p->ldc + l->j0 + j) * l->bytes, .ldc = p->ldc, .alpha = l->alpha, .beta = l->beta};
     void *sum = plan->sum_bytes > 0 ? l->sums + (i * plan->strip_n + j) * l->bytes : tile.c;
@@ -119,6 +126,7 @@ static void walk(void *context, team *team)
             l.p0 = 0;
             do { /* at least once: with k = 0 the micro-kernel scales C by beta, and A and B may be NULL */
                 l.depth = min_i64(plan->kc, p->k - l.p0);
+                l.steps = cpu_form_steps(plan->row->form, l.depth), l.a_steps = cpu_form_a_steps(plan->row->form, l.depth);
                 int64_t tasks = (plan->direct_b ? 0 : pack_tasks(l.cols, l.nr)) + (plan->direct_a ? 0 : pack_tasks(l.rows, l.mr));
                 if (l.depth > 0 && tasks > 0) team_for(team, tasks, pack_task, &l);
                 team_for(team, ceil_div(l.rows, plan->task_m) * ceil_div(l.cols, plan->task_n), compute_task, &l);
@@ -135,7 +143,7 @@ static loops loops_of(const plan *plan, double alpha, double beta, const void *a
                    .a_rs = a_turned ? 1 : p->lda, .a_cs = a_turned ? p->lda : 1,
                    .b_rs = b_turned ? 1 : p->ldb, .b_cs = b_turned ? p->ldb : 1,
                    .mr = plan->row->lab.tile_m, .nr = plan->row->lab.tile_n,
-                   .bytes = p->dtype == TW_F64 ? 8 : 4};
+                   .bytes = p->dtype == TW_F64 ? 8 : 4, .source_bytes = dtype_find(p->dtype)->lab.bytes};
 }
 
 void loops_compute(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c)
