@@ -133,8 +133,8 @@ TW_API tw_status tw_describe(tw_context *context, tw_device *device);
 typedef enum tw_dtype {
     TW_F64 = 1,  /* IEEE double, accumulated in f64 */
     TW_F32 = 2,  /* IEEE single, accumulated in f32 */
-    TW_F16 = 3,  /* IEEE half, accumulated in f32, C in f32: on CUDA's sm_90 */
-    TW_BF16 = 4, /* the upper half of an IEEE single, accumulated in f32, C in f32: on CUDA's sm_90 and on the CPU */
+    TW_F16 = 3,  /* IEEE half, accumulated in f32, C in f32 or f16: on CUDA's sm_90 */
+    TW_BF16 = 4, /* the upper half of an IEEE single, accumulated in f32, C in f32: on CUDA's sm_90, where C may be bf16, and on the CPU */
     TW_I8 = 5,   /* signed 8-bit integers, C in TW_I32: on the CPU */
     TW_I32 = 6   /* signed 32-bit integers: the type of C where A and B are TW_I8, of nothing else */
 } tw_dtype;
@@ -151,7 +151,8 @@ typedef enum tw_place {
 typedef struct tw_problem {
     uint32_t size;          /* sizeof(tw_problem) */
     tw_dtype dtype;         /* of A and B */
-    tw_dtype dtype_c;       /* of C; 0: the result type of dtype (f64: f64; i8: i32; the others: f32) */
+    tw_dtype dtype_c;       /* of C; 0: the result type of dtype (f64: f64; i8: i32; the others: f32). f16 and bf16: f32 or dtype itself,
+                               rounded once, to nearest */
     tw_op op_a, op_b;
     tw_place place_a, place_b, place_c; /* all three TW_HOST, or all three TW_DEVICE (cuda) */
     int64_t m, n, k;        /* >= 0; on GPUs at most 2147482623 */

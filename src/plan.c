@@ -166,11 +166,13 @@ static void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice
     if (plan->shares.count > 0) plan->grid_x = plan->shares.whole + plan->shares.count;
     plan->workspace_bytes = (size_t)(plan->pack_a.bytes + plan->pack_b.bytes + plan->shares.bytes);
     plan->turns_b = (row->gpu.traits & GPU_TURNS_B) && p->op_b == TW_N;
-    bool packs = row->gpu.traits & GPU_PACKS; /* one form for all */
+    bool packs = (row->gpu.traits & (GPU_PACKS | GPU_READS_BOTH)) == GPU_PACKS; /* one form for all */
     bool row_in_warp = (row->gpu.traits & GPU_ROW_BARRIER) && device->warp > 0 && device->warp % plan->tile == 0;
-    snprintf(plan->options, sizeof plan->options, "-DTILE=%d -DOP_A=%d -DOP_B=%d -DWIDE=%d%s%s%s", plan->tile ? plan->tile : 16,
+    int used = snprintf(plan->options, sizeof plan->options, "-DTILE=%d -DOP_A=%d -DOP_B=%d -DWIDE=%d%s%s%s", plan->tile ? plan->tile : 16,
              packs ? (row->gpu.traits & GPU_READS_KM ? TW_T : TW_N) : p->op_a, packs ? TW_N : plan->turns_b ? TW_T : p->op_b, kernel_is_wide(row, p), row_in_warp ? " -DSUBGROUP_BARRIER=1" : "",
              p->dtype == TW_F16 ? " -DIN_F16=1" : "", choice->default_build ? " -DDEFAULT_BUILD" : "");
+    if (row->gpu.traits & GPU_OWN_C)
+        snprintf(plan->options + used, sizeof plan->options - (size_t)used, " -DC_HALF=%d -DTILE_M=%d -DTILE_N=%d", p->dtype_c != TW_F32, row->lab.tile_m, row->lab.tile_n);
 }
 
 /* Does the row (NULL: none is forced) launch this text, if it is not its own? */
@@ -201,10 +203,23 @@ static double longest_share(const kernel_row *row, const tw_problem *p, const de
     return longest;
 }
 
+/* The same for a GPU_OWN_C row, in cycles: its matrix units at 0.86 of their peak, where power holds them, or its copies at 64 bytes a cycle, 40 cycles more
+ * for each block of k, and C. Measured on an H200 (docs/PERF-LOG.md). */
+static double longest_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device)
+{
+    enum { MULTIPLIES = 2048, COPIED = 64, STORED = 32, PER_BLOCK = 40, PER_TILE = 300 };
+    double m = row->lab.tile_m, n = row->lab.tile_n, k = row->lab.tile_k, c_bytes = dtype_find(p->dtype_c)->lab.bytes;
+    int64_t tiles = ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n), blocks = ceil_div(p->k, row->lab.tile_k);
+    double units = m * n * k / MULTIPLIES / 0.86, copies = (m + n) * k * dtype_find(p->dtype)->lab.bytes / COPIED;
+    return (double)ceil_div(tiles, max_i64(device->multiprocessors, 1)) *
+           ((double)blocks * ((units > copies ? units : copies) + PER_BLOCK) + m * n * c_bytes / STORED + PER_TILE);
+}
+
 /* Of production rows that fit, the later in the table is the better; but none on a GPU beats one that the copy engine feeds, and of tiles of
  * several sizes later ones must end earlier by more than that is known. */
 static bool beats(const kernel_row *one, const kernel_row *later, const tw_problem *p, const device_facts *device)
 {
+    if (one->gpu.traits & later->gpu.traits & GPU_OWN_C) return longest_cycles(one, p, device) <= longest_cycles(later, p, device);
     if (one->gpu.traits & later->gpu.traits & GPU_SHARES) return longest_share(one, p, device) <= 1.005 * longest_share(later, p, device);
     return (one->gpu.traits & GPU_TENSOR_MAPS) && !(later->gpu.traits & GPU_TENSOR_MAPS);
 }

@@ -6,7 +6,7 @@
 #include "problem.h"
 #include "table.h"
 
-enum { PLAN_OPTIONS_BYTES = 96 };
+enum { PLAN_OPTIONS_BYTES = 160 };
 
 /* How a GPU_SHARES kernel's blocks divide the product: `whole` compute a tile each, `count` a share of what is left, `length` steps of tile_k of k. */
 typedef struct shares {

@@ -64,9 +64,10 @@ tw_status problem_load(const tw_problem *user, const void *a, const void *b, con
     const dtype_row *dtype = dtype_find(p.dtype);
     if (dtype == NULL) return fail(TW_BAD_ARGUMENT, "dtype is %d, which is no tw_dtype of this library", (int)p.dtype);
     if (p.dtype_c == 0) p.dtype_c = dtype->result;
-    if (p.dtype_c != dtype->result)
-        return fail(TW_BAD_ARGUMENT, "dtype_c is %d, expected 0 or %d: %s operands give that type", (int)p.dtype_c,
-                    (int)dtype->result, dtype->lab.name);
+    bool own = p.dtype == TW_F16 || p.dtype == TW_BF16; /* types that C may have too */
+    if (p.dtype_c != dtype->result && !(own && p.dtype_c == p.dtype))
+        return own ? fail(TW_BAD_ARGUMENT, "dtype_c is %d, expected 0, %d or %d: %s operands give those types", (int)p.dtype_c, (int)dtype->result, (int)p.dtype, dtype->lab.name)
+                   : fail(TW_BAD_ARGUMENT, "dtype_c is %d, expected 0 or %d: %s operands give that type", (int)p.dtype_c, (int)dtype->result, dtype->lab.name);
     if (p.op_a != TW_N && p.op_a != TW_T) return fail(TW_BAD_ARGUMENT, "op_a is %d, expected TW_N or TW_T", (int)p.op_a);
     if (p.op_b != TW_N && p.op_b != TW_T) return fail(TW_BAD_ARGUMENT, "op_b is %d, expected TW_N or TW_T", (int)p.op_b);
     if ((p.place_c != TW_HOST && p.place_c != TW_DEVICE) || p.place_a != p.place_c || p.place_b != p.place_c)
@@ -75,8 +76,8 @@ tw_status problem_load(const tw_problem *user, const void *a, const void *b, con
     TRY(check_extent("m", p.m));
     TRY(check_extent("n", p.n));
     TRY(check_extent("k", p.k));
-    TRY(load_scalar("alpha", p.dtype_c, &p.alpha)); /* C is of the accumulator's type */
-    TRY(load_scalar("beta", p.dtype_c, &p.beta));
+    TRY(load_scalar("alpha", dtype->result, &p.alpha)); /* which is the accumulator's type */
+    TRY(load_scalar("beta", dtype->result, &p.beta));
     int writes = p.m > 0 && p.n > 0, reads = writes && p.k > 0 && p.alpha != 0;
     size_t bytes = (size_t)dtype->lab.bytes;
     TRY(check_operand("a", a, problem_a_rows(&p), problem_a_cols(&p), p.lda, bytes, reads));

@@ -52,7 +52,11 @@ enum {
     GPU_ROW_BARRIER = 1024, /* OpenCL: -DSUBGROUP_BARRIER=1 where a row of the tile lies in one warp */
     GPU_PACKS = 2048,       /* reads A as m x k and B as k x n, each in rows of whole 16 bytes: others are packed so first, into workspace */
     GPU_READS_KM = 4096,    /* the same, but A as k x m */
-    GPU_SHARES = 8192       /* tiles that would not fill the device are cut along k into shares, whose parts of the sums are added in a workspace */
+    GPU_SHARES = 8192,      /* tiles that would not fill the device are cut along k into shares, whose parts of the sums are added in a workspace */
+    GPU_READS_BOTH = 16384, /* as GPU_PACKS, but A and B as stored or transposed: packed only where their rows are not of whole 16 bytes */
+    GPU_OWN_C = 32768,      /* C in f32, or in the operands' type: -DC_HALF=1 */
+    /* what all of CUDA_TILE are */
+    GPU_MATRIX = GPU_WIDE | GPU_LINEAR_GRID | GPU_TENSOR_MAPS | GPU_PACKS | GPU_READS_BOTH | GPU_PERSISTENT | GPU_THIS_SM | GPU_PRODUCTION | GPU_OWN_C
 };
 
 typedef struct gpu_kernel {

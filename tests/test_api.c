@@ -29,6 +29,7 @@ static tw_status with(void (*change)(tw_problem *))
 static void no_size(tw_problem *p) { p->size = 0; }
 static void odd_dtype(tw_problem *p) { p->dtype = (tw_dtype)99; }
 static void odd_dtype_c(tw_problem *p) { p->dtype_c = TW_F64; }
+static void odd_dtype_c_of_bf16(tw_problem *p) { p->dtype = TW_BF16, p->dtype_c = TW_F16; }
 static void odd_op_a(tw_problem *p) { p->op_a = (tw_op)2; }
 static void odd_op_b(tw_problem *p) { p->op_b = (tw_op)-1; }
 static void odd_place(tw_problem *p) { p->place_b = (tw_place)1; }
@@ -52,6 +53,7 @@ static void error_cases(void)
     expect_failure("size", with(no_size), TW_BAD_ARGUMENT, "problem.size is 0, expected");
     expect_failure("dtype", with(odd_dtype), TW_BAD_ARGUMENT, "dtype is 99");
     expect_failure("dtype_c", with(odd_dtype_c), TW_BAD_ARGUMENT, "dtype_c is 1, expected 0 or 2: f32 operands");
+    expect_failure("dtype_c of bf16", with(odd_dtype_c_of_bf16), TW_BAD_ARGUMENT, "dtype_c is 3, expected 0, 2 or 4: bf16 operands give those types");
     expect_failure("op_a", with(odd_op_a), TW_BAD_ARGUMENT, "op_a is 2, expected TW_N or TW_T");
     expect_failure("op_b", with(odd_op_b), TW_BAD_ARGUMENT, "op_b is -1");
     expect_failure("place", with(odd_place), TW_BAD_ARGUMENT, "are 0, 1, 0, expected all TW_HOST (0) or all TW_DEVICE (1)");
@@ -420,8 +422,37 @@ static void width_case(int64_t m, int64_t n, int64_t k, const char *expected)
     tap_result(planned && out.row == kernel_named(expected), "%s, expected %s", planned ? out.row->lab.name : tw_error_text(), expected);
 }
 
+/* Which tile bf16 gets on sm_90, and what is packed, as the plan says it. */
+static void matrix_case(tw_op op_a, tw_op op_b, int64_t m, int64_t n, int64_t k, int64_t pad, tw_dtype dtype_c, const char *expected, int64_t bytes)
+{
+    const device_facts sm_90 = {.engine = "cuda", .threads = 1, .copies = true, .addresses = true, .sm = 90, .most_threads = 1024, .multiprocessors = 132,
+                                .tensor_maps = true, .local_bytes = 227 << 10, .largest_bytes = (int64_t)1 << 37};
+    tw_problem p = tw_problem_make(TW_BF16, op_a, op_b, m, n, k);
+    char text[256] = "";
+    plan out;
+    if (!tap_case("matrix units %c%c %dx%dx%d pad %d", "nt"[op_a], "nt"[op_b], (int)m, (int)n, (int)k, (int)pad)) return;
+    p.dtype_c = dtype_c, p.align_a = p.align_b = p.align_c = 256, p.lda += pad, p.ldb += pad;
+    bool planned = plan_find(&p, &sm_90, NULL, &out) == TW_OK;
+    if (planned) plan_text(&out, text, sizeof text);
+    tap_result(planned && strncmp(text, expected, strlen(expected)) == 0 && (int64_t)out.workspace_bytes == bytes && strstr(out.options, dtype_c == TW_F32 ? "-DC_HALF=0" : "-DC_HALF=1") != NULL,
+               "%s, expected %s and %d bytes", planned ? text : tw_error_text(), expected, (int)bytes);
+}
+
+static void matrix_cases(void)
+{
+    matrix_case(TW_N, TW_N, 4096, 4096, 4096, 0, TW_F32, "cuda_bf16_r14w_128x256 grid 128x1", 0);
+    matrix_case(TW_T, TW_N, 4096, 4096, 4096, 0, TW_BF16, "cuda_bf16_r14w_128x256 grid 128x1", 0);
+    matrix_case(TW_N, TW_T, 3072, 3072, 3072, 0, TW_BF16, "cuda_bf16_r14w_128x192 grid 128x1", 0); /* 384 tiles, 2.9 rounds; of 128 x 256 2.2 */
+    matrix_case(TW_T, TW_T, 768, 1536, 4096, 8, TW_F32, "cuda_bf16_r14w_64x192 grid 96x1", 0);
+    matrix_case(TW_N, TW_N, 1024, 1024, 1024, 0, TW_F32, "cuda_bf16_r14w_64x128 grid 128x1", 0);
+    matrix_case(TW_N, TW_N, 512, 512, 512, 0, TW_F32, "cuda_bf16_r14w_64x64 grid 64x1", 0);
+    matrix_case(TW_T, TW_N, 203, 304, 100, 0, TW_F32, "cuda_bf16_r14w_64x64 copies A grid", 100 * 208 * 2 + 128);
+    matrix_case(TW_N, TW_T, 203, 300, 100, 1, TW_F32, "cuda_bf16_r14w_64x64 copies A copies B grid", 203 * 104 * 2 + 16 + 300 * 104 * 2 + 64);
+}
+
 static void packing_cases(void)
 {
+    matrix_cases();
     shares_case(4096, 4096, 4096, "cuda_f32_r14h_hopper", 792, 396, 150);
     shares_case(2048, 2048, 2048, "cuda_f32_r14h_hopper", 0, 395, 83);
     shares_case(1024, 1024, 1024, "cuda_f32_r14h_hopper", 0, 256, 16);
