@@ -19,16 +19,6 @@
 enum { PEAK_SIDE = 2048, LEAST_SAMPLES = 3, MOST_TRIES = 5, USUAL_SAMPLES = 11, DEADLINE_S = 60 };
 static const double LIMIT_S = 30, SLOWEST_FLOPS = 2e9; /* what a side may need beyond the deadline: a few runs at such a speed */
 
-int against_type(tw_dtype dtype)
-{
-    return dtype == TW_F64;
-}
-
-bool against_counts(const side *x, tw_dtype dtype)
-{
-    return x->row != NULL && x->outcome == SIDE_TIMED && !(x->share[against_type(dtype)] < AGAINST_LEAST_SHARE);
-}
-
 /* ---- who takes part ---- */
 
 static exit_code add_side(against *g, const peer_row *row)
@@ -143,7 +133,7 @@ static exit_code start(against *g)
     if (g->memory == MAP_FAILED) return say_no_memory("the operands");
     for (int i = 0; i < g->count; i++) {
         g->sides[i].job.memory = g->memory;
-        if (!turns_start(&g->processes[i], player_play, &g->sides[i].job))
+        if (!turns_start(g->processes, i, player_play, &g->sides[i].job))
             return say(EXIT_RUN, "no process for %s: %s", g->sides[i].name, strerror(errno));
     }
     for (int i = 0; i < g->count; i++) {
@@ -269,7 +259,9 @@ static void measure_peak(against *g, tw_dtype dtype)
     player_answer answer;
     double *best = &g->peak_flops[against_type(dtype)];
     g->problem = tw_problem_make(dtype, TW_N, TW_N, 1, 1, 1);
-    if (turn(g, 0, PLAYER_PEAK, &answer) && answer.seconds > *best) *best = answer.seconds;
+    bool measured = turn(g, 0, PLAYER_PEAK, &answer);
+    if (measured && answer.seconds > *best) *best = answer.seconds;
+    if (!measured) snprintf(g->why_no_peak, sizeof g->why_no_peak, "%s", answer.text);
 }
 
 /* The share of the peak that each reached at best. Who reached the least is left out of more samples; true: nobody is left. */
@@ -277,7 +269,7 @@ static bool take_shares(against *g, tw_dtype dtype)
 {
     int type = against_type(dtype);
     bool reached = true;
-    for (int i = 0; i < g->count; i++) {
+    for (int i = 0; i < g->count && g->peak_flops[type] > 0; i++) {
         side *x = &g->sides[i];
         if (x->outcome != SIDE_TIMED) continue;
         double share = roofline_flops(&g->problem) / x->result.min_s / g->peak_flops[type];
@@ -297,7 +289,7 @@ static exit_code hold_against_peak(against *g, tw_dtype dtype)
     exit_code code = run_case(g, &square, LEAST_SAMPLES);
     if (code != EXIT_OK) return code;
     for (int again = 0; !take_shares(g, dtype) && again < MOST_TRIES; again++) take_samples(g, LEAST_SAMPLES);
-    measure_peak(g, dtype);
+    if (g->peak_flops[against_type(dtype)] > 0) measure_peak(g, dtype);
     against_print_sides(g, dtype);
     return session_flush(g->s);
 }
@@ -324,7 +316,8 @@ static exit_code write_record(const against *g, const side *x)
         r.samples = x->result.samples, r.repeats = x->result.repeats;
         r.min_s = x->result.min_s, r.median_s = x->result.median_s, r.p95_s = x->result.p95_s;
         r.error_ratio = x->verdict.error_ratio;
-        record_fill_bounds(&r, p, 1, 1, g->peak_flops[against_type(p->dtype)], NAN);
+        double peak = g->peak_flops[against_type(p->dtype)];
+        record_fill_bounds(&r, p, 1, 1, peak > 0 ? peak : NAN, NAN);
     }
     return session_record(g->s, &r);
 }

@@ -47,7 +47,8 @@ typedef struct against {
     size_t bytes;
     tw_problem problem; /* the present case */
     operand_sets sets;
-    double peak_flops[2]; /* of f32 and f64, with that many threads */
+    double peak_flops[2]; /* of f32 and f64, with that many threads; 0: not measured, as why_no_peak says */
+    char why_no_peak[PEER_TEXT];
 } against;
 
 /* Below this share of the peak at 2048 a peer is not what it is elsewhere: it does not count as best. */

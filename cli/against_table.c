@@ -5,6 +5,16 @@
 #include "../lab/roofline.h"
 #include "term.h"
 
+int against_type(tw_dtype dtype)
+{
+    return dtype == TW_F64;
+}
+
+bool against_counts(const side *x, tw_dtype dtype)
+{
+    return x->row != NULL && x->outcome == SIDE_TIMED && !(x->share[against_type(dtype)] < AGAINST_LEAST_SHARE);
+}
+
 void against_print_sides(const against *g, tw_dtype dtype)
 {
     FILE *text = g->s->text;
@@ -12,13 +22,16 @@ void against_print_sides(const against *g, tw_dtype dtype)
     int type = against_type(dtype);
     bool busy = g->sides[0].share[type] < AGAINST_LEAST_SHARE; /* or our own product is bad here */
     term_progress_end();
-    fprintf(text, "against    %s, %s: %s, %d thread%s, peak %s GFLOP/s of multiply-adds\n\n", g->s->device.engine, g->s->device.name,
-            tw_lab_dtype_of(dtype)->name, g->threads, g->threads == 1 ? "" : "s", term_gflops(g->peak_flops[type] / 1e9, number));
+    fprintf(text, "against    %s, %s: %s, %d thread%s, ", g->s->device.engine, g->s->device.name, tw_lab_dtype_of(dtype)->name, g->threads,
+            g->threads == 1 ? "" : "s");
+    if (g->peak_flops[type] > 0) fprintf(text, "peak %s GFLOP/s of multiply-adds\n\n", term_gflops(g->peak_flops[type] / 1e9, number));
+    else fprintf(text, "the peak could not be measured (%s): nobody is held against %.0f %% of it\n\n", g->why_no_peak, 100 * AGAINST_LEAST_SHARE);
     fprintf(text, "%-10s %-34s %-24s %s\n", "library", "version", "code it chose", "of peak at 2048");
     for (int i = 0; i < g->count; i++) {
         const side *x = &g->sides[i];
         fprintf(text, "%-10s %-34s %-24s ", x->name, x->version[0] != '\0' ? x->version : "-", x->choice[0] != '\0' ? x->choice : "-");
-        if (isnan(x->share[type])) fprintf(text, "-  %s\n", x->outcome == SIDE_WRONG ? x->verdict.text : x->why);
+        if (isnan(x->share[type]) && x->outcome == SIDE_TIMED) fprintf(text, "-\n");
+        else if (isnan(x->share[type])) fprintf(text, "-  %s\n", x->outcome == SIDE_WRONG ? x->verdict.text : x->why);
         else if (x->share[type] < AGAINST_LEAST_SHARE)
             fprintf(text, "%s  below %.0f %%%s\n", term_percent(x->share[type], number), 100 * AGAINST_LEAST_SHARE,
                     x->row == NULL ? ": is the machine busy?" : busy ? ": misconfigured, or the machine is busy; does not count as best"

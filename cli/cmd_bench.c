@@ -43,7 +43,7 @@ static void print_header(const session *s)
 {
     FILE *text = s->text;
     fprintf(text, "bench      %s, %s\n\n", s->device.engine, s->device.name);
-    fprintf(text, "%-5s %-18s %-26s %7s %10s %9s %8s %9s  %s\n", "dtype", "m x n x k", "kernel", "threads", "median",
+    fprintf(text, "%-5s %-18s %-30s %7s %10s %9s %8s %9s  %s\n", "dtype", "m x n x k", "kernel", "threads", "median",
             "GFLOP/s", "of peak", "of bound", "verified");
 }
 
@@ -55,7 +55,7 @@ static void print_row(FILE *text, const row *r)
     case_name name;
     term_number median, speed, of_peak, of_bound;
     term_progress_end();
-    fprintf(text, "%-5s %-18s %-26s ", d->dtype, case_text(&p, name), d->kernel != NULL ? d->kernel : "-");
+    fprintf(text, "%-5s %-18s %-30s ", d->dtype, case_text(&p, name), d->kernel != NULL ? d->kernel : "-");
     if (row_has_numbers(text, r))
         fprintf(text, "%7d %10s %9s %8s %9s  %s\n", row_threads(r), term_seconds(d->median_s, median),
                 term_gflops(d->gflops, speed), term_percent(d->gflops / d->peak_gflops, of_peak),

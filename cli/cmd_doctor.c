@@ -7,6 +7,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 #include "../lab/records.h"
+#include "chosen.h"
 #include "cmd.h"
 #include "object.h"
 #include "say.h"
@@ -102,8 +103,10 @@ static void tell_system(doctor *d)
 static void tell_processors(doctor *d)
 {
     const tw_device *dev = &d->s->device;
-    char allowed[200] = "unknown", group[200] = "", quota[64] = "none", path[300], pages[100] = "not offered";
+    char kernels[CHOSEN_TEXT], allowed[200] = "unknown", group[200] = "", quota[64] = "none", path[300], pages[100] = "not offered";
     fact(d, "processor", "%s, code for %s", dev->name, dev->instruction_set);
+    chosen_kernels(d->s->context, kernels);
+    fact(d, "kernels", "%s", kernels);
     fact(d, "threads", "%d, from %s", (int)dev->threads, dev->threads_from);
     line_of("/proc/self/status", "Cpus_allowed_list:", allowed, sizeof allowed);
     line_of("/proc/self/cgroup", "0::", group, sizeof group);

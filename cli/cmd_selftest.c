@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include "../lab/element.h"
 #include "cmd.h"
 #include "object.h"
 #include "say.h"
@@ -28,7 +29,8 @@ static tw_problem problem_of(const selftest_case *c, tw_dtype dtype)
 {
     tw_problem p = tw_problem_make(dtype, c->op_a, c->op_b, c->m, c->n, c->k);
     p.lda += c->padding, p.ldb += c->padding, p.ldc += c->padding;
-    p.alpha = c->alpha, p.beta = c->beta;
+    bool whole = element_of(dtype)->integer; /* of integers only whole scalars are allowed */
+    p.alpha = whole ? 2 * c->alpha : c->alpha, p.beta = whole ? 2 * c->beta : c->beta;
     return p;
 }
 

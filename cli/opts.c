@@ -17,7 +17,7 @@ enum {
 };
 
 #define AT(field)  .offset = offsetof(options, field)
-#define DTYPES     "f32 f64 bf16 f16"
+#define DTYPES     "f32 f64 bf16 f16 i8"
 #define ENGINES    "auto cpu opencl cuda"
 #define FILE_TYPES "f64 f32 f16 i8 i16 i32 i64 u8 u16 u32 u64"
 

@@ -38,20 +38,23 @@ static void be_forked(turn_body *body, void *job, int orders, int answers)
     _exit(0);
 }
 
-bool turns_start(turn_process *p, turn_body *body, void *job)
+bool turns_start(turn_process *processes, int i, turn_body *body, void *job)
 {
+    turn_process *p = &processes[i];
     int fds[4] = {-1, -1, -1, -1};
     *p = (turn_process){0};
     if (pipe(fds) != 0 || pipe(fds + 2) != 0) {
         close_all(fds);
         return false;
     }
-    for (int i = 0; i < 4; i++) fcntl(fds[i], F_SETFD, FD_CLOEXEC);
+    for (int end = 0; end < 4; end++) fcntl(fds[end], F_SETFD, FD_CLOEXEC);
     guard_hold();
     pid_t pid = fork();
     if (pid == 0) {
         close(fds[1]);
         close(fds[2]);
+        for (int before = 0; before < i; before++)
+            if (processes[before].pid != 0) close(processes[before].to), close(processes[before].from);
         be_forked(body, job, fds[0], fds[3]);
     }
     guard_release();

@@ -19,8 +19,9 @@ typedef struct turn_process {
 /* What a forked process does: take orders with turns_take from `orders` until there are no more, answer each with turns_give. */
 typedef void turn_body(void *job, int orders, int answers);
 
-/* turns_start - fork a process that does body(job). Must come before this process has a second thread. false: errno says why. */
-bool turns_start(turn_process *p, turn_body *body, void *job);
+/* turns_start - fork process number i, which does body(job) and has no end of the pipes of those before it. Must come before this process has a second
+ * thread. false: errno says why. */
+bool turns_start(turn_process *processes, int i, turn_body *body, void *job);
 
 bool turns_take(int orders, void *order, size_t bytes);
 bool turns_give(int answers, const void *answer, size_t bytes);

@@ -79,7 +79,7 @@ typedef struct tw_device {
     int32_t index;            /* within its engine, from 0 */
     char engine[16];          /* "cpu", "opencl", "cuda" */
     char name[96];            /* the maker's name of the device */
-    char instruction_set[32]; /* what kernels are chosen by: "avx512", "avx2", "base"; "OpenCL 3.0 ..."; "sm_90" */
+    char instruction_set[32]; /* what kernels are chosen by: "avx512_bf16", "avx2", "base"; "OpenCL 3.0 ..."; "sm_90" */
     char threads_from[64];    /* where the default thread count comes from, in words */
     int32_t threads;          /* that a call may use by default; compute units, multiprocessors */
     int32_t reserved;
@@ -102,9 +102,10 @@ typedef struct tw_options {
     uint32_t size;               /* sizeof(tw_options) */
     int32_t device;              /* index within the engine */
     const char *engine;          /* "cpu", "opencl", "cuda"; NULL or "auto": cpu */
-    const char *instruction_set; /* CPU: use no more than "base", "avx2" or "avx512"; NULL: TILEWRIGHT_CPU, else all */
+    const char *instruction_set; /* CPU: use no more than "base", "avx2", "avx512", "avx512_vnni" or "avx512_bf16"; NULL: TILEWRIGHT_CPU, else all */
     int32_t threads;             /* 0: TILEWRIGHT_THREADS, else OMP_NUM_THREADS, else affinity mask and cgroup quota
-                                    (cpu). cuda: that copy large operands, at most 16; 0: 8, or as many as there are processors */
+                                    (cpu). cuda: that copy large operands, at most 16; 0: 8, or fewer
+                                    where affinity mask and cgroup quota leave fewer processors */
     void *device_context;        /* CUDA: a CUcontext to work in, which stays its owner's; NULL: the device's primary one */
 } tw_options;
 
@@ -133,7 +134,9 @@ typedef enum tw_dtype {
     TW_F64 = 1,  /* IEEE double, accumulated in f64 */
     TW_F32 = 2,  /* IEEE single, accumulated in f32 */
     TW_F16 = 3,  /* IEEE half, accumulated in f32, C in f32: on CUDA's sm_90 */
-    TW_BF16 = 4  /* the upper half of an IEEE single, accumulated in f32, C in f32: as TW_F16 */
+    TW_BF16 = 4, /* the upper half of an IEEE single, accumulated in f32, C in f32: on CUDA's sm_90 and on the CPU */
+    TW_I8 = 5,   /* signed 8-bit integers, C in TW_I32: on the CPU */
+    TW_I32 = 6   /* signed 32-bit integers: the type of C where A and B are TW_I8, of nothing else */
 } tw_dtype;
 
 typedef enum tw_op { TW_N = 0, TW_T = 1 } tw_op;
@@ -148,12 +151,12 @@ typedef enum tw_place {
 typedef struct tw_problem {
     uint32_t size;          /* sizeof(tw_problem) */
     tw_dtype dtype;         /* of A and B */
-    tw_dtype dtype_c;       /* of C; 0: the result type of dtype (f64: f64; the others: f32) */
+    tw_dtype dtype_c;       /* of C; 0: the result type of dtype (f64: f64; i8: i32; the others: f32) */
     tw_op op_a, op_b;
     tw_place place_a, place_b, place_c; /* all three TW_HOST, or all three TW_DEVICE (cuda) */
     int64_t m, n, k;        /* >= 0; on GPUs at most 2147482623 */
     int64_t lda, ldb, ldc;  /* >= stored columns and >= 1: lda >= (op_a == TW_N ? k : m), ldb likewise, ldc >= n */
-    double alpha, beta;     /* each rounded once to the accumulator's type */
+    double alpha, beta;     /* each rounded once to the accumulator's type; with i8 whole numbers of -2^31 to 2^31 - 1 */
     uint32_t align_a, align_b, align_c; /* largest power of two up to 256 that divides the address. Calls that are given the addresses
                                            fill it in; those that are not read it, 0 being 256, the least that CUDA allocates by */
     uint32_t reserved;
@@ -194,6 +197,9 @@ static inline tw_problem tw_problem_make(tw_dtype dtype, tw_op op_a, tw_op op_b,
  *           g(j) = j u / (1 - j u), alpha and beta as rounded:
  *             |C - exact| <= |alpha| g(k+2) sum|a||b| + g(2) |beta c0| + (max(1, |alpha|) k + 1) smallest subnormal
  *           [docs/ACCURACY.md; where (k+2) u > 1/2 read (1 + u)^j - 1 for g(j)]
+ *           bf16: 2^-125 for the smallest subnormal, and what is subnormal in A and B (below 2^-126) may count as 0: processors with instructions for
+ *           bf16 do both, others neither.
+ *           i8: none. C is the exact result modulo 2^32, from -2^31 to 2^31 - 1: with alpha 1 and beta 0 nothing wraps around up to k = 131071.
  *
  * Cost      2 m n k flops; at least (m k + k n + m n) elements moved, m n more when beta != 0.
  *
@@ -223,7 +229,8 @@ typedef struct tw_launch {
  * Special   m, n, k, alpha and beta as in tw_gemm: C <- beta * C happens on the stream too; with m or n 0 nothing is enqueued.
  *           The fastest kernels want B as k x n and A as k x m (bf16 and f16: as m x k), at addresses and rows that the copy engine (TMA)
  *           takes, multiples of 16 bytes. Other operands are turned or copied into the workspace first; without a workspace they have a
- *           slower kernel in f32, and none in bf16 and f16.
+ *           slower kernel in f32, and none in bf16 and f16. In f32 parts of sums lie there too, which let the last blocks end together: by up to a
+ *           sixth the workspace is the faster way at any shape. What it holds before and after is of no matter, and nothing is cleared.
  *
  * Cost      No memory is allocated, nothing copied to or from the host, nothing waited for. The first call that needs a kernel builds it:
  *           tw_prepare() does so ahead. On a stream that is being captured into a graph that is refused instead; all else can be captured.
@@ -236,7 +243,7 @@ TW_API tw_status tw_enqueue(tw_context *context, const tw_problem *problem, cons
                             const tw_launch *launch);
 
 /* tw_workspace_bytes - device memory that tw_enqueue() wants from its caller for this problem (TW_DEVICE; align_a, align_b, align_c are read): 0 where
- * nothing need be turned or copied, else up to 4 k (m + n + 6) + 512 in f32.
+ * nothing need be turned, copied or kept, else up to 4 k (m + n + 6) + 512 in f32, and 196,616 for each multiprocessor.
  * Returns TW_OK, TW_BAD_ARGUMENT, TW_NO_KERNEL. */
 TW_API tw_status tw_workspace_bytes(tw_context *context, const tw_problem *problem, int64_t *bytes);
 

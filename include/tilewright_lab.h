@@ -20,7 +20,7 @@ typedef struct tw_lab_kernel {
     const char *rung;   /* "r04_banks"; rows of one rung differ in dtype or instruction set */
     tw_dtype dtype;
     const char *file;   /* below kernels/ */
-    const char *needs;  /* instruction set or architecture: "base", "avx2", "avx512" */
+    const char *needs;  /* instruction set or architecture: "base", "avx2", "avx512_vnni", "sm_90" */
     const char *idea;   /* one line */
     const char *source; /* the documents' rows it answers, and papers */
     int tile_m, tile_n, tile_k; /* the tile that a worker owns; 0 where it has none */
@@ -28,6 +28,7 @@ typedef struct tw_lab_kernel {
     int production;     /* 1: tw_gemm may choose it; 0: it teaches */
     int transposes;     /* 1: any op(A), op(B); 0: A and B as stored only */
     int skinny;         /* 1: k is 16 or 32 only */
+    int flushes;        /* 1: what is subnormal in A and B, and sums that are, count as 0 */
 } tw_lab_kernel;
 
 TW_API int tw_lab_kernel_count(void);

@@ -26,6 +26,8 @@
 
 ELEMENT_FUNCTIONS(f64, double, uint64_t, UINT64_C(0x7ff8dead0c0ffee0))
 ELEMENT_FUNCTIONS(f32, float, uint32_t, UINT32_C(0x7fdeadc0))
+ELEMENT_FUNCTIONS(i8, int8_t, uint8_t, 0x5b)
+ELEMENT_FUNCTIONS(i32, int32_t, uint32_t, UINT32_C(0x5bdeadc0))
 
 /* ---- f16 and bf16: 16 bits in memory, doubles in hand ---- */
 
@@ -111,11 +113,13 @@ ELEMENT_FUNCTIONS_16(f16, 0x7ede)
 ELEMENT_FUNCTIONS_16(bf16, 0x7fde)
 
 static const element elements[] = {
-    /* dtype  result  accumulator bytes digits pair  smallest    largest */
-    {TW_F64, TW_F64, TW_F64, 8, 53, true, 0x1p-1074, DBL_MAX, load_f64, store_f64, poison_f64},
-    {TW_F32, TW_F32, TW_F32, 4, 24, false, 0x1p-149, FLT_MAX, load_f32, store_f32, poison_f32},
-    {TW_F16, TW_F32, TW_F32, 2, 11, false, 0x1p-24, 65504, load_f16, store_f16, poison_f16},
-    {TW_BF16, TW_F32, TW_F32, 2, 8, false, 0x1p-133, 0x1.fep127, load_bf16, store_bf16, poison_bf16},
+    /* dtype  result  accumulator bytes digits integer flushes pair smallest largest */
+    {TW_F64, TW_F64, TW_F64, 8, 53, false, false, true, 0x1p-1074, DBL_MAX, load_f64, store_f64, poison_f64},
+    {TW_F32, TW_F32, TW_F32, 4, 24, false, false, false, 0x1p-149, FLT_MAX, load_f32, store_f32, poison_f32},
+    {TW_F16, TW_F32, TW_F32, 2, 11, false, false, false, 0x1p-24, 65504, load_f16, store_f16, poison_f16},
+    {TW_BF16, TW_F32, TW_F32, 2, 8, false, true, false, 0x1p-133, 0x1.fep127, load_bf16, store_bf16, poison_bf16},
+    {TW_I8, TW_I32, TW_I32, 1, 7, true, false, true, 0, INT8_MAX, load_i8, store_i8, poison_i8},
+    {TW_I32, TW_I32, TW_I32, 4, 31, true, false, true, 0, INT32_MAX, load_i32, store_i32, poison_i32},
 };
 
 const element *element_of(tw_dtype dtype)
@@ -141,8 +145,15 @@ double element_round(const element *e, double value)
     return rounded;
 }
 
+double element_wrap(double high, double low)
+{
+    double sum = fmod(high, 0x1p32) + fmod(low, 0x1p32);
+    return sum - 0x1p32 * floor((sum + 0x1p31) * 0x1p-32);
+}
+
 double element_uniform(const element *e, uint64_t seed, uint64_t index)
 {
+    if (e->integer) return (double)(int64_t)(element_mix(seed, index) >> (63 - e->digits)) - (double)(INT64_C(1) << e->digits);
     int64_t half = INT64_C(1) << (e->digits - 1), numerator = (int64_t)(element_mix(seed, index) >> (64 - e->digits));
     return (double)(2 * (numerator - half) + 1) / (double)(INT64_C(1) << e->digits);
 }

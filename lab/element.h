@@ -16,6 +16,8 @@ typedef struct element {
     tw_dtype accumulator; /* that a kernel sums in */
     int bytes;
     int digits;           /* bits of the significand: integers up to 2^digits are exact */
+    bool integer;         /* C is the exact result modulo 2^32, and alpha and beta are whole numbers; there is no NaN, so poison is a number */
+    bool flushes;         /* what is subnormal in A and B may count as 0 */
     bool pair;            /* the product of two elements needs more than a double: sums are kept as two doubles */
     double smallest, largest; /* positive subnormal; finite */
     void (*load)(const void *base, int64_t first, int64_t stride, int64_t count, double *out, int64_t out_stride);
@@ -27,6 +29,8 @@ const element *element_of(tw_dtype dtype); /* NULL: no such dtype */
 /* element_is_poison - has the element, as it stands in memory, the bits of this owner's poison? */
 bool element_is_poison(const element *e, const void *base, int64_t index, element_owner owner);
 double element_round(const element *e, double value);
+/* element_wrap - the whole number high + low modulo 2^32, from -2^31 to 2^31 - 1. */
+double element_wrap(double high, double low);
 
 /* element_mix - 64 bits from (seed, index) alone: SplitMix64 (Steele, Lea, Flood 2014), used as a counter. */
 static inline uint64_t element_mix(uint64_t seed, uint64_t index)
@@ -37,7 +41,7 @@ static inline uint64_t element_mix(uint64_t seed, uint64_t index)
     return z ^ (z >> 31);
 }
 
-/* element_uniform - a value in (-1, 1) with every bit of the significand in play: odd times 2^-digits, so never 0.
+/* element_uniform - a value in (-1, 1) with every bit of the significand in play: odd times 2^-digits, so never 0; of integers any.
  * element_integer - an integer of -limit .. limit. */
 double element_uniform(const element *e, uint64_t seed, uint64_t index);
 double element_integer(int64_t limit, uint64_t seed, uint64_t index);

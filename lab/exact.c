@@ -216,8 +216,22 @@ static unsigned sum_of_classes(unsigned x, unsigned y)
     return set;
 }
 
+/* Integers: the result modulo 2^32 is the one that is allowed. */
+static exact_verdict judge_integer(const product *x, const double *a, const double *b, double c0, double found)
+{
+    uint32_t sum = 0;
+    for (int64_t p = 0; x->reads_ab && p < x->problem.k; p++) sum += (uint32_t)(int32_t)a[p] * (uint32_t)(int32_t)b[p];
+    if (x->reads_ab) sum *= (uint32_t)(int32_t)x->alpha;
+    if (x->reads_c0) sum += (uint32_t)(int32_t)x->beta * (uint32_t)(int32_t)c0;
+    exact_verdict verdict = {.expected = element_wrap((double)sum, 0)};
+    verdict.passed = found == verdict.expected;
+    verdict.ratio = verdict.passed ? 0 : (double)INFINITY;
+    return verdict;
+}
+
 exact_verdict exact_judge(const product *x, const double *a, const double *b, double c0, double found)
 {
+    if (x->type->integer) return judge_integer(x, a, b, c0, found);
     double largest = x->accumulator->largest;
     fixed plus, minus, up, down; /* sums of products by sign; then the whole result by sign */
     unsigned infinite = 0, set = FINITE;

@@ -41,12 +41,14 @@ static int64_t exact_integer_limit(const product *x, int exact_bits)
         double bit = ldexp(1, exponent);
         if (grain == 0 || bit < grain) grain = bit;
     }
+    if (x->type->integer) grain = 1; /* what is larger would wrap around */
     double most = ldexp(1, exact_bits);
     if (grain != 0 && (grain < x->accumulator->smallest || alpha / grain > most || beta / grain > most)) return 0;
     int64_t capacity = INT64_C(1) << exact_bits, k = x->reads_ab ? x->problem.k : 0, low = 0, high = capacity;
     int64_t alpha_grains = grain != 0 ? (int64_t)(alpha / grain) : 0;
     int64_t beta_grains = grain != 0 ? (int64_t)(beta / grain) : 0;
     if (x->type->digits < exact_bits) high = INT64_C(1) << x->type->digits;
+    if (x->type->integer) high = (int64_t)x->type->largest;
     while (low < high) { /* low holds; nothing above high does */
         int64_t l = low + (high - low + 1) / 2;
         bool holds = k == 0 || l <= capacity / k / l; /* k l^2 <= capacity */
@@ -97,6 +99,7 @@ void oracle_random(tw_dtype dtype, uint64_t seed, int64_t count, void *out)
 /* Can nothing overflow, and nothing in the reference's own arithmetic underflow? */
 static bool is_ordinary(const product *x, double limit)
 {
+    if (x->type->integer) return true;
     return limit <= x->type_c->largest / 4 && limit <= x->accumulator->largest / 4 &&
            (!x->reads_ab || fabs(x->alpha) >= 0x1p-800) && (!x->reads_c0 || fabs(x->beta) >= 0x1p-800);
 }
@@ -153,7 +156,7 @@ static tw_status make_reference(const product *x, oracle *o, uint64_t seed, doub
         return TW_NO_MEMORY;
     if (!is_ordinary(x, o->limit)) return TW_OK; /* elements are judged one by one */
 
-    bool in_pairs = x->type->pair && o->kind == ORACLE_BOUND;
+    bool in_pairs = x->type->pair && (o->kind == ORACLE_BOUND || x->type->integer);
     int64_t cells = o->row_count * n; /* cannot overflow: C is no smaller */
     if (cells > INT64_MAX / 2) return TW_NO_MEMORY;
     double *c0 = allocate(n, sizeof *c0), *own = allocate(n, sizeof *own);
@@ -193,7 +196,8 @@ tw_status oracle_make(const tw_problem *problem, oracle_kind kind, uint64_t seed
     int exact_bits = tw_lab_dtype_of(p->dtype)->exact_bits;
     int64_t limit = kind == ORACLE_EXACT ? exact_integer_limit(&x, exact_bits) : 0;
     double size = kind == ORACLE_EXACT ? (double)limit : 1;
-    out->limit = (x.reads_ab ? fabs(x.alpha) * (double)p->k * size * size : 0) + (x.reads_c0 ? fabs(x.beta) * size : 0);
+    if (x.type->integer) out->limit = 0x1p31;
+    else out->limit = (x.reads_ab ? fabs(x.alpha) * (double)p->k * size * size : 0) + (x.reads_c0 ? fabs(x.beta) * size : 0);
     if (kind == ORACLE_EXACT && (limit < 1 || !is_ordinary(&x, out->limit))) {
         char why[sizeof out->text];
         snprintf(why, sizeof why,

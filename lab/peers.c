@@ -3,10 +3,12 @@
 #include "peers.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* The next word of *text, which is moved behind it; false: there is none. */
@@ -207,6 +209,18 @@ static void set_variables(const char *words, int threads)
     }
 }
 
+/* What is opened here runs: it belongs to this user or to root, and nobody else can write it. */
+static bool is_trusted(const char *path, char *why, size_t size)
+{
+    struct stat info;
+    const char *wrong = NULL;
+    if (stat(path, &info) != 0) wrong = strerror(errno);
+    else if (info.st_uid != geteuid() && info.st_uid != 0) wrong = "belongs neither to this user nor to root";
+    else if ((info.st_mode & 022) != 0) wrong = "can be written by other users: chmod go-w makes it usable";
+    if (wrong != NULL) snprintf(why, size, "is not opened: %s %s", path, wrong);
+    return wrong == NULL;
+}
+
 /* A library finds those beside it by its own path, not by that of a link to it. */
 void *peer_library(const peer_row *row, const char *folder, char *why, size_t size)
 {
@@ -214,7 +228,9 @@ void *peer_library(const peer_row *row, const char *folder, char *why, size_t si
     const char *names = row->files;
     snprintf(path, sizeof path, "%s/%s.so", folder, row->name);
     if (access(path, F_OK) == 0) {
-        void *library = dlopen(realpath(path, real) != NULL ? real : path, RTLD_NOW | RTLD_LOCAL);
+        if (realpath(path, real) == NULL) snprintf(real, sizeof real, "%s", path);
+        if (!is_trusted(folder, why, size) || !is_trusted(real, why, size)) return NULL;
+        void *library = dlopen(real, RTLD_NOW | RTLD_LOCAL);
         if (library == NULL) snprintf(why, size, "cannot be opened: %s", dlerror());
         return library;
     }

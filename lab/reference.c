@@ -62,6 +62,10 @@ tw_status product_make(const tw_problem *problem, const void *a, const void *b, 
         return TW_BAD_ARGUMENT;
 
     product x = {.problem = p, .type = type, .type_c = type_c, .accumulator = element_of(type->accumulator)};
+    for (int i = 0; i < 2 && type->integer; i++) {
+        double scalar = i == 0 ? p.alpha : p.beta;
+        if (!(scalar >= INT32_MIN && scalar <= INT32_MAX && scalar == floor(scalar))) return TW_BAD_ARGUMENT;
+    }
     x.alpha = element_round(x.accumulator, p.alpha);
     x.beta = element_round(x.accumulator, p.beta);
     bool writes = p.m > 0 && p.n > 0;
@@ -78,10 +82,33 @@ tw_status product_make(const tw_problem *problem, const void *a, const void *b, 
     x.g_add = x.reads_c0 ? gamma_of(2, u) : 0;
     double smallest = numbers->smallest, scale = x.reads_ab && fabs(x.alpha) > 1 ? fabs(x.alpha) : 1;
     if (x.reads_ab || x.reads_c0) x.tiny = scale * smallest * k + smallest;
-    if (ldexp(1, -type_c->digits) > u) x.round_c = ldexp(1, -type_c->digits), x.tiny_c = type_c->smallest;
+    if (!type->integer && ldexp(1, -type_c->digits) > u) x.round_c = ldexp(1, -type_c->digits), x.tiny_c = type_c->smallest;
     x.slack = 1 + (8 * (k + (double)p.n) + 64) * 0x1p-53;
     *out = x;
     return TW_OK;
+}
+
+/* Of a flushing type: the largest finite size in op(A) or op(B), and whether there are subnormals. */
+static double sizes_of(view v, int64_t rows, int64_t cols, double least_normal, bool *subnormal)
+{
+    double largest = 0;
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < cols; j++) {
+            double size = fabs(view_at(v, i, j));
+            if (size > 0 && size < least_normal) *subnormal = true;
+            if (isfinite(size) && size > largest) largest = size;
+        }
+    return largest;
+}
+
+void product_allow_flushing(product *x)
+{
+    if (!x->type->flushes || !x->reads_ab) return;
+    bool a_small = false, b_small = false;
+    double least = x->type->smallest * (double)(INT64_C(1) << (x->type->digits - 1)), k = (double)x->problem.k, alpha = fabs(x->alpha);
+    double a = sizes_of(x->a, x->problem.m, x->problem.k, least, &a_small), b = sizes_of(x->b, x->problem.k, x->problem.n, least, &b_small);
+    if (a_small) x->tiny += alpha * k * least * b;
+    if (b_small) x->tiny += alpha * k * least * a;
 }
 
 double product_bound(const product *x, double mass, double addend, double size, double count)
@@ -252,5 +279,9 @@ void product_finish(const product *x, double *high, double *low, double *mass, d
         }
         mass[i] = product_bound(x, scaled, fabs(addend), fabs(high[i]), 1);
         own[i] = (g * scaled + g_c0 * fabs(addend)) * (1 + 0x1p-40) + underflow;
+        if (!x->type->integer) continue;
+        high[i] = element_wrap(high[i], low != NULL ? low[i] : 0); /* the sums are exact: two doubles hold them */
+        if (low != NULL) low[i] = 0;
+        mass[i] = own[i] = 0;
     }
 }

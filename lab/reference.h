@@ -32,6 +32,9 @@ typedef struct product {
 /* product_make - TW_BAD_ARGUMENT where the problem or a pointer that is needed is not valid. */
 tw_status product_make(const tw_problem *problem, const void *a, const void *b, const void *c0, product *out);
 
+/* product_allow_flushing - widen the bound by what is lost where subnormals of A and B count as 0, if the type's may and there are some. */
+void product_allow_flushing(product *x);
+
 /* product_bound - for one element, or summed over several: mass = |alpha| sum|a||b|, addend = |beta c0|, size = |c|,
  * count = number of elements. */
 double product_bound(const product *x, double mass, double addend, double size, double count);

@@ -263,7 +263,7 @@ static double residual_of_lane(const check *v, const row_sums *s, int l)
     pair r = pair_sum(s->c.high[l], s->c.low[l]);
     if (x->reads_ab) r = pair_add(r, pair_times(-x->alpha, pair_sum(s->ab.high[l], s->ab.low[l])));
     if (x->reads_c0) r = pair_add(r, pair_times(-x->beta, pair_sum(s->c0.high[l], s->c0.low[l])));
-    return r.high + r.low;
+    return x->type->integer ? element_wrap(r.high, r.low) : r.high + r.low;
 }
 
 static void judge_row_sums(check *v, int64_t row, const row_sums *s, int group, int lanes_used)
@@ -554,6 +554,7 @@ tw_status verify_product(const tw_problem *problem, const void *a, const void *b
     if (product_make(problem, a, b, c0, &v->x) != TW_OK || v->options->vectors < 0 ||
         v->options->vectors > MOST_VECTORS || v->options->samples < 0)
         return TW_BAD_ARGUMENT;
+    product_allow_flushing(&v->x);
     const tw_problem *p = &v->x.problem;
     v->m = p->m, v->n = p->n, v->k = v->x.reads_ab ? p->k : 0;
     report->vectors = v->options->vectors > 0 ? v->options->vectors : 32;

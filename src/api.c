@@ -307,15 +307,15 @@ static tw_status run_whole(tw_lab_run *run, const tw_problem *h, const void *a, 
     return status;
 }
 
-/* There was no device memory for packed copies of the operands beside them: is there a kernel that reads them as they lie? */
-static tw_status run_unpacked(tw_lab_run *run, const tw_problem *h, const void *a, const void *b, void *c)
+/* There was no device memory for a workspace beside the operands: is there a kernel that does without? */
+static tw_status run_without(tw_lab_run *run, const tw_problem *h, const void *a, const void *b, void *c)
 {
     device_facts facts = run->context->facts;
     tw_problem p = run->plan.problem;
-    size_t packed = run->plan.workspace_bytes;
+    size_t wanted = run->plan.workspace_bytes;
     facts.no_workspace = true;
     if (plan_find(&p, &facts, NULL, &run->plan) != TW_OK)
-        return fail(TW_NO_MEMORY, "no device memory for %zu bytes of packed operands, and no kernel that reads them as they lie", packed);
+        return fail(TW_NO_MEMORY, "no device memory for %zu bytes of workspace, and no kernel that does without", wanted);
     run->overlaps = false;
     return run_whole(run, h, a, b, c);
 }
@@ -329,8 +329,7 @@ static tw_status gemm_checked(tw_context *context, const tw_problem *problem, co
     run.context = context, run.whole = run.brings_c = run.overlaps = false;
     TRY(plan_find(&p, &context->facts, NULL, &run.plan));
     tw_status status = run_whole(&run, &host, a, b, c);
-    bool packed = run.plan.pack_a.bytes + run.plan.pack_b.bytes > 0;
-    return status == TW_NO_MEMORY && packed && !run.runnable.launched ? run_unpacked(&run, &host, a, b, c) : status;
+    return status == TW_NO_MEMORY && run.plan.workspace_bytes > 0 && context->facts.copies && !run.runnable.launched ? run_without(&run, &host, a, b, c) : status;
 }
 
 /* A small product of the shape that this thread computed last, with operands that are read and can be: its checks and its plan are made. False: not so. */

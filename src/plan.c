@@ -62,18 +62,20 @@ static void plan_line(plan *plan)
 static void plan_loops(plan *plan, const device_facts *device, int wanted_threads)
 {
     const tw_problem *p = &plan->problem;
-    int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n, bytes = dtype_find(p->dtype)->lab.bytes;
+    int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n, bytes = dtype_find(p->dtype_c)->lab.bytes;
+    bool lies = plan->row->form == CPU_PLAIN; /* can be read where it lies; else panels hold other words than the operands */
     plan->threads = threads_for(p, device, wanted_threads);
-    if (p->m == 1 || p->n == 1) {
+    if ((p->m == 1 || p->n == 1) && plan->row->line != NULL) {
         plan_line(plan);
         return;
     }
-    bool near = fits_near(p, device, bytes);
-    bool streams_a = !near && p->op_a == TW_N && p->n <= STREAM_COLS * nr;
-    plan->direct_a = streams_a || ((near || p->op_a == TW_N) && !rows_meet(p->lda, bytes)); /* its rows are as good as slivers, and not copied */
-    plan->streams_b = !near && !streams_a && p->op_b == TW_N && p->m <= STREAM_ROWS * mr;
+    bool near = lies && fits_near(p, device, bytes);
+    bool streams_a = lies && !near && p->op_a == TW_N && p->n <= STREAM_COLS * nr;
+    plan->direct_a = streams_a || (lies && (near || p->op_a == TW_N) && !rows_meet(p->lda, bytes)); /* its rows are as good as slivers, and not copied */
+    plan->streams_b = lies && !near && !streams_a && p->op_b == TW_N && p->m <= STREAM_ROWS * mr;
     plan->direct_b = plan->streams_b || (near && !rows_meet(p->ldb, bytes) && p->op_b == TW_N);
-    plan->kc = near ? max_i64(p->k, 1) : even_block(p->k, plan->streams_b ? STREAM_KC : streams_a ? STREAM_A_KC : plan->row->lab.tile_k, 4);
+    plan->kc = near ? max_i64(p->k, 1) : even_block(p->k, plan->streams_b ? STREAM_KC : streams_a ? STREAM_A_KC : plan->row->lab.tile_k, lies ? 4 : CPU_K_UNIT);
+    const int64_t steps = cpu_form_steps(plan->row->form, plan->kc);
     bool keeps_sums = p->k > plan->kc && p->beta != 0;
     if (near && plan->direct_a && plan->direct_b && plan->threads == 1) { /* small: one strip, one task, and no time to divide */
         plan->strip_m = plan->task_m = round_up(p->m, mr), plan->strip_n = plan->task_n = round_up(p->n, nr);
@@ -82,13 +84,13 @@ static void plan_loops(plan *plan, const device_facts *device, int wanted_thread
     }
     plan->strip_m = even_block(p->m, keeps_sums ? SUM_STRIP : STRIP_M, mr);
     plan->strip_n = even_block(p->n, keeps_sums ? SUM_STRIP : STRIP_N, nr);
-    plan->task_n = even_block(plan->strip_n, device->l2_bytes / 2 / (plan->kc * bytes), nr);
+    plan->task_n = even_block(plan->strip_n, device->l2_bytes / 2 / (steps * bytes), nr);
     plan->task_m = even_block(plan->strip_m, 24 * mr, mr);
     while (plan->threads > 1 && plan->task_m > mr &&
            ceil_div(plan->strip_m, plan->task_m) * ceil_div(plan->strip_n, plan->task_n) < TASKS_PER_THREAD * plan->threads)
         plan->task_m = round_up(plan->task_m / 2, mr);
-    plan->a_bytes = plan->direct_a ? 0 : padded(plan->strip_m * plan->kc, (size_t)bytes);
-    plan->b_bytes = plan->direct_b ? 0 : padded(plan->strip_n * plan->kc, (size_t)bytes);
+    plan->a_bytes = plan->direct_a ? 0 : padded(plan->strip_m * cpu_form_a_steps(plan->row->form, plan->kc), (size_t)bytes);
+    plan->b_bytes = plan->direct_b ? 0 : padded(plan->strip_n * steps, (size_t)bytes);
     plan->sum_bytes = keeps_sums ? padded(plan->strip_m * plan->strip_n, (size_t)bytes) : 0;
     plan->workspace_bytes = plan->a_bytes + plan->b_bytes + plan->sum_bytes;
 }
@@ -104,6 +106,38 @@ static void plan_rung(plan *plan, const device_facts *device, const tw_lab_choic
     plan->threads = plan->row->threaded ? (int)max_i64(min_i64(threads_for(p, device, choice->threads), blocks), 1) : 1;
     if (plan->row->lab.default_tile > 0)
         plan->workspace_bytes = (size_t)plan->threads * 3 * padded(edge * edge, (size_t)dtype_find(p->dtype)->lab.bytes);
+}
+
+/* A GPU_SHARES row: 12 warps have room on each multiprocessor. So many of its blocks on one compute an element of C each in this time, in
+ * elements at full speed; speeds of fewer warps were measured on an H200 (docs/PERF-LOG.md). */
+static double time_of(const kernel_row *row, int64_t blocks)
+{
+    static const double speed[] = {1, 0.39, 0.78, 0.75, 0.945, 0.97}; /* of 2 warps more each */
+    int64_t room = 12 * 32 / row->gpu.threads_x, rest = blocks % room;
+    return (double)(blocks - rest) + (double)rest / speed[rest * row->gpu.threads_x / 64];
+}
+
+/* Tiles that fill the device once, or several times, are computed whole; those left over are cut into shares where that ends earlier: as many as there is
+ * room for, or equal parts of each tile. The last share of a tile adds the others' parts one after the other, each of which takes about as long as a step
+ * of a full multiprocessor; parts must be written and a second tile begun: OTHERS. *longest: how long the one with most to do takes, in elements of C at full speed. */
+static shares share_out(const kernel_row *row, const tw_problem *p, const device_facts *device, double *longest)
+{
+    enum { MOST_PARTS = 16, OTHERS = 2 };
+    int64_t multiprocessors = max_i64(device->multiprocessors, 1), each = 12 * 32 / row->gpu.threads_x, room = each * multiprocessors;
+    int64_t tiles = ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n), steps = max_i64(ceil_div(p->k, row->lab.tile_k), 1), left = tiles % room;
+    double area = (double)row->lab.tile_m * (double)row->lab.tile_n, tail = time_of(row, ceil_div(left, multiprocessors));
+    shares made = {.whole = tiles};
+    bool may = !device->no_workspace && left > 0;
+    for (int64_t parts = 1; may && parts <= MOST_PARTS; parts++) {
+        int64_t length = parts == 1 ? ceil_div(left * steps, room) : ceil_div(steps, parts), count = ceil_div(left * steps, length);
+        int64_t adds = ceil_div(steps, length) - 1 + (steps % length != 0) + OTHERS;
+        double time = ((double)length * time_of(row, ceil_div(count, multiprocessors)) + (double)(adds * each)) / (double)steps;
+        if (length >= steps || time >= tail) continue;
+        tail = time;
+        made = (shares){tiles - left, count, length, round_up(count * (row->lab.tile_m * row->lab.tile_n * 4 + 8), 256)};
+    }
+    *longest = ((double)((tiles - left) / multiprocessors) + tail) * area;
+    return made;
 }
 
 /* A GPU's launch: one block of threads for each block of C, the compiler told what is constant. */
@@ -126,7 +160,10 @@ static void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice
         plan->grid_x = ceil_div(plan->grid_x, max_i64(ceil_div(plan->grid_x, max_i64(device->multiprocessors, 1)), 1));
     plan->pack_a = kernel_packing_a(row, p);
     plan->pack_b = kernel_packing_b(row, p);
-    plan->workspace_bytes = (size_t)(plan->pack_a.bytes + plan->pack_b.bytes);
+    double longest;
+    if (row->gpu.traits & GPU_SHARES) plan->shares = share_out(row, p, device, &longest);
+    if (plan->shares.count > 0) plan->grid_x = plan->shares.whole + plan->shares.count;
+    plan->workspace_bytes = (size_t)(plan->pack_a.bytes + plan->pack_b.bytes + plan->shares.bytes);
     plan->turns_b = (row->gpu.traits & GPU_TURNS_B) && p->op_b == TW_N;
     bool packs = row->gpu.traits & GPU_PACKS; /* one form for all */
     bool row_in_warp = (row->gpu.traits & GPU_ROW_BARRIER) && device->warp > 0 && device->warp % plan->tile == 0;
@@ -156,22 +193,18 @@ static tw_status check_tile(const kernel_row *row, int tile)
     return TW_OK;
 }
 
-/* How long the multiprocessor with most tiles of a GPU_PACKS row takes, in elements of C at full speed: with all the blocks that it has room for,
- * 12 warps, and in the end with what is left. The speeds of fewer warps were measured on an H200 (docs/PERF-LOG.md). */
 static double longest_share(const kernel_row *row, const tw_problem *p, const device_facts *device)
 {
-    static const double speed[] = {1, 0.39, 0.78, 0.75, 0.945, 0.97}; /* of 2 warps more each */
-    int64_t room = 12 * 32 / row->gpu.threads_x, area = (int64_t)row->lab.tile_m * row->lab.tile_n;
-    int64_t tiles = ceil_div(ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n), max_i64(device->multiprocessors, 1));
-    int64_t left = tiles % room;
-    return (double)((tiles - left) * area) + (double)(left * area) / speed[left * row->gpu.threads_x / 64];
+    double longest;
+    share_out(row, p, device, &longest);
+    return longest;
 }
 
 /* Of production rows that fit, the later in the table is the better; but none on a GPU beats one that the copy engine feeds, and of tiles of
  * several sizes later ones must end earlier by more than that is known. */
 static bool beats(const kernel_row *one, const kernel_row *later, const tw_problem *p, const device_facts *device)
 {
-    if (one->gpu.traits & later->gpu.traits & GPU_PACKS) return longest_share(one, p, device) <= 1.01 * longest_share(later, p, device);
+    if (one->gpu.traits & later->gpu.traits & GPU_SHARES) return longest_share(one, p, device) <= 1.005 * longest_share(later, p, device);
     return (one->gpu.traits & GPU_TENSOR_MAPS) && !(later->gpu.traits & GPU_TENSOR_MAPS);
 }
 
@@ -262,14 +295,17 @@ static const char *packing_text(const packing *p, const char *turns, const char 
 
 void plan_text(const plan *plan, char *text, size_t bytes)
 {
+    char shared[64] = "";
+    if (plan->shares.count > 0)
+        snprintf(shared, sizeof shared, " (%" PRId64 " of them shares of %" PRId64 " steps)", plan->shares.count, plan->shares.length);
     if (plan->row->micro != NULL)
         snprintf(text, bytes, "%s%s%s%s strip %" PRId64 "x%" PRId64 "x%" PRId64 " task %" PRId64 "x%" PRId64 " threads %d workspace %zu bytes",
                  plan->row->lab.name, plan->line ? " line" : "", plan->direct_a ? "" : " packs A", plan->direct_b ? "" : " packs B", plan->strip_m, plan->strip_n, plan->kc, plan->task_m, plan->task_n, plan->threads,
                  plan->workspace_bytes);
     else if (plan->row->gpu.entry != NULL)
-        snprintf(text, bytes, "%s%s%s grid %" PRId64 "x%" PRId64 " threads %dx%d workspace %zu bytes %s", plan->row->lab.name,
+        snprintf(text, bytes, "%s%s%s grid %" PRId64 "x%" PRId64 "%s threads %dx%d workspace %zu bytes %s", plan->row->lab.name,
                  packing_text(&plan->pack_a, " turns A", " copies A"), packing_text(&plan->pack_b, " turns B", " copies B"), plan->grid_x,
-                 plan->grid_y, plan->threads_x, plan->threads_y, plan->workspace_bytes, plan->options);
+                 plan->grid_y, shared, plan->threads_x, plan->threads_y, plan->workspace_bytes, plan->options);
     else
         snprintf(text, bytes, "%s tile %d threads %d workspace %zu bytes", plan->row->lab.name, plan->tile, plan->threads,
                  plan->workspace_bytes);

@@ -8,6 +8,12 @@
 
 enum { PLAN_OPTIONS_BYTES = 96 };
 
+/* How a GPU_SHARES kernel's blocks divide the product: `whole` compute a tile each, `count` a share of what is left, `length` steps of tile_k of k. */
+typedef struct shares {
+    int64_t whole, count, length;
+    int64_t bytes; /* of the parts of sums and their flags, a multiple of 256 */
+} shares;
+
 typedef struct plan {
     tw_problem problem;
     const kernel_row *row;
@@ -27,6 +33,7 @@ typedef struct plan {
     int threads_x, threads_y;
     bool turns_b; /* B is transposed on the host on its way in */
     packing pack_a, pack_b; /* on the device, before the kernel: A into the workspace, B behind it */
+    shares shares; /* behind both, sums of parts of k */
     char options[PLAN_OPTIONS_BYTES];
     tw_lab_source source; /* what is compiled; text NULL: the file of that name that is part of the library */
 } plan;

@@ -46,6 +46,14 @@ static uint32_t alignment_of(const void *pointer)
     return (uint32_t)(bits & (~bits + 1));
 }
 
+/* alpha and beta in the accumulator's type: rounded to it, but integers must be whole numbers of their type. */
+static tw_status load_scalar(const char *name, tw_dtype accumulator, double *value)
+{
+    if (accumulator == TW_F32) *value = (double)(float)*value;
+    if (accumulator != TW_I32 || (*value >= INT32_MIN && *value <= INT32_MAX && *value == (double)(int32_t)*value)) return TW_OK;
+    return fail(TW_BAD_ARGUMENT, "%s is %g, expected a whole number from -2^31 to 2^31 - 1: C is of integers", name, *value);
+}
+
 tw_status problem_load(const tw_problem *user, const void *a, const void *b, const void *c, tw_problem *out)
 {
     if (user == NULL) return fail(TW_BAD_ARGUMENT, "problem is NULL");
@@ -67,7 +75,8 @@ tw_status problem_load(const tw_problem *user, const void *a, const void *b, con
     TRY(check_extent("m", p.m));
     TRY(check_extent("n", p.n));
     TRY(check_extent("k", p.k));
-    if (p.dtype != TW_F64) p.alpha = (double)(float)p.alpha, p.beta = (double)(float)p.beta; /* the accumulator is f32 */
+    TRY(load_scalar("alpha", p.dtype_c, &p.alpha)); /* C is of the accumulator's type */
+    TRY(load_scalar("beta", p.dtype_c, &p.beta));
     int writes = p.m > 0 && p.n > 0, reads = writes && p.k > 0 && p.alpha != 0;
     size_t bytes = (size_t)dtype->lab.bytes;
     TRY(check_operand("a", a, problem_a_rows(&p), problem_a_cols(&p), p.lda, bytes, reads));

@@ -34,7 +34,7 @@ const tw_lab_dtype *tw_lab_dtype_named(const char *name)
     return NULL;
 }
 
-static const char *const level_names[] = {"base", "avx2", "avx512"};
+static const char *const level_names[CPU_LEVELS] = {"base", "avx2", "avx512", "avx512_vnni", "avx512_bf16"};
 
 const char *cpu_level_name(cpu_level level)
 {
@@ -58,12 +58,14 @@ const char *cpu_level_name(cpu_level level)
     cpu_vector cpu_##type##_line_##isa;                                                                             \
     cpu_probe cpu_##type##_probe_##isa;                                                                                \
     cpu_reader cpu_##type##_reader_##isa;
+#define CPU_DOT(type, isa, mr, nr, kc, form, idea, source) cpu_micro cpu_##type##_r14_peak_##isa; cpu_probe cpu_##type##_probe_##isa;
 #define GPU_RUNG(...)
 #define CUDA_RUNG(...)
 #include "../kernels/kernels.def"
 #undef CPU_RUNG
 #undef CPU_WIDE
 #undef CPU_PEAK
+#undef CPU_DOT
 #undef GPU_RUNG
 #undef CUDA_RUNG
 
@@ -78,11 +80,15 @@ const char *cpu_level_name(cpu_level level)
     RUNG_ROW(f32, step, cpu_f32_##step, base, edge, 0, about, cited) RUNG_ROW(f64, step, cpu_f64_##step, base, edge, 0, about, cited)
 #define WIDE_ROW(type, isa, step, ...) RUNG_ROW(type, step, cpu_##type##_##step##_##isa, isa, __VA_ARGS__)
 #define CPU_WIDE(...) EACH_LEVEL(WIDE_ROW, f32, __VA_ARGS__) EACH_LEVEL(WIDE_ROW, f64, __VA_ARGS__)
+#define PEAK_ROW(type, isa, mr, nr, kc, about, cited)                                                                  \
+    .lab = {.name = "cpu_" #type "_r14_peak_" #isa, .engine = "cpu", .rung = "r14_peak", .dtype = ID_##type,           \
+            .file = "cpu/r14_peak.c", .needs = #isa, .idea = about, .source = cited, .tile_m = mr, .tile_n = nr,       \
+            .tile_k = kc, .production = 1, .transposes = 1},                                                           \
+    .level = CPU_##isa, .micro = cpu_##type##_r14_peak_##isa
+#define CPU_DOT(type, isa, mr, nr, kc, what, about, cited)                                                             \
+    {PEAK_ROW(type, isa, mr, nr, kc, about, cited), .lab.flushes = CPU_##what == CPU_PAIRS, .form = CPU_##what, .probe = cpu_##type##_probe_##isa},
 #define CPU_PEAK(type, isa, mr, nr, kc, about, cited)                                                                  \
-    {.lab = {.name = "cpu_" #type "_r14_peak_" #isa, .engine = "cpu", .rung = "r14_peak", .dtype = ID_##type,          \
-             .file = "cpu/r14_peak.c", .needs = #isa, .idea = about, .source = cited, .tile_m = mr, .tile_n = nr,      \
-             .tile_k = kc, .production = 1, .transposes = 1},                                                                           \
-     .level = CPU_##isa, .micro = cpu_##type##_r14_peak_##isa, .line = cpu_##type##_line_##isa, .probe = cpu_##type##_probe_##isa,         \
+    {PEAK_ROW(type, isa, mr, nr, kc, about, cited), .line = cpu_##type##_line_##isa, .probe = cpu_##type##_probe_##isa,         \
      .reader = cpu_##type##_reader_##isa},
 #define GPU_ROW(owner, ending, step, m, n, k, x, y, edge, traits_, bytes, about, cited)                                \
     {.lab = {.name = #owner "_f32_" #step, .engine = #owner, .rung = #step, .dtype = TW_F32,                           \
@@ -100,12 +106,14 @@ const char *cpu_level_name(cpu_level level)
 #define BOXES(a_rows, a_cols, b_rows, b_cols) a_rows, a_cols, b_rows, b_cols
 #define ID_f16 TW_F16
 #define ID_bf16 TW_BF16
+#define ID_i8 TW_I8
 static const kernel_row kernels[] = {
 #include "../kernels/kernels.def"
 };
 #undef CPU_RUNG
 #undef CPU_WIDE
 #undef CPU_PEAK
+#undef CPU_DOT
 #undef GPU_RUNG
 #undef CUDA_RUNG
 

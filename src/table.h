@@ -15,7 +15,7 @@ typedef struct dtype_row {
 const dtype_row *dtype_find(tw_dtype dtype); /* NULL: no such dtype */
 
 /* Instruction-set levels of the CPU rows, each containing the one before. */
-typedef enum cpu_level { CPU_base = 0, CPU_avx2 = 1, CPU_avx512 = 2 } cpu_level;
+typedef enum cpu_level { CPU_base, CPU_avx2, CPU_avx512, CPU_avx512_vnni, CPU_avx512_bf16, CPU_LEVELS } cpu_level;
 const char *cpu_level_name(cpu_level level);
 
 /* What the planner may know of a device: nothing else decides a plan. */
@@ -51,7 +51,8 @@ enum {
     GPU_THIS_SM = 512,    /* instructions of exactly this architecture */
     GPU_ROW_BARRIER = 1024, /* OpenCL: -DSUBGROUP_BARRIER=1 where a row of the tile lies in one warp */
     GPU_PACKS = 2048,       /* reads A as m x k and B as k x n, each in rows of whole 16 bytes: others are packed so first, into workspace */
-    GPU_READS_KM = 4096     /* the same, but A as k x m */
+    GPU_READS_KM = 4096,    /* the same, but A as k x m */
+    GPU_SHARES = 8192       /* tiles that would not fill the device are cut along k into shares, whose parts of the sums are added in a workspace */
 };
 
 typedef struct gpu_kernel {
@@ -70,7 +71,8 @@ typedef struct kernel_row {
     cpu_whole *whole; /* a rung: the whole product */
     bool threaded;    /* whose blocks the threads of a call share */
     cpu_micro *micro; /* the production kernel's innermost tile, for src/engines/cpu/loops.c */
-    cpu_vector *line; /* the same where C is one row or one column */
+    cpu_form form;    /* of the panels that it reads */
+    cpu_vector *line; /* the same where C is one row or one column; NULL: it has none */
     cpu_probe *probe;   /* a register-only loop of the same multiply-adds */
     cpu_reader *reader; /* a loop of the same loads */
 } kernel_row;

@@ -8,6 +8,7 @@ Needs TILEWRIGHT and TILEWRIGHT_BUILD, which tests/run.sh sets. Prints TAP.
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -103,6 +104,25 @@ def a_missing_library_is_named():
         assert done.returncode == 3 and "eigen: it cannot be opened: " in done.stderr, done
 
 
+@case
+def a_library_that_others_can_write_is_not_opened():
+    with tempfile.TemporaryDirectory() as folder:
+        target = os.path.join(folder, "kept", "code.so")
+        os.mkdir(os.path.dirname(target))
+        shutil.copy(os.path.join(FAKES, "openblas.so"), target)
+        os.symlink(target, os.path.join(folder, "openblas.so"))
+        for path, mode in ((folder, 0o777), (folder, 0o770), (target, 0o666)):
+            kept = os.stat(path).st_mode & 0o777
+            os.chmod(path, mode)
+            done = bench("--against", "openblas", "--size", "16", peers=folder)
+            os.chmod(path, kept)
+            assert done.returncode == 3 and f"openblas: it is not opened: {path} can be written by other users: chmod go-w makes it usable" in done.stderr, done
+        if os.geteuid() == 0:
+            os.chown(target, 65534, 65534)
+            done = bench("--against", "openblas", "--size", "16", peers=folder)
+            assert f"it is not opened: {target} belongs neither to this user nor to root" in done.stderr, done
+
+
 def duel(*words, libraries=("cuda", "nvrtc", "cublas", "nvml"), cuda="product=1 sm=80", **more):
     """The cuda engine and cuBLASLt on fake drivers: the clock of their events is the fakes' own, so that times and ratios are known."""
     found = ":".join(os.path.join(FOLDER, x) for x in libraries)
@@ -151,7 +171,13 @@ def a_wrong_product_on_the_device_gets_no_time():
     assert done.returncode == 0 and "cuBLASLt's heuristic: at 8x8x8 of f32 its product is wrong: exact oracle: C[7, 7] is" in done.stderr, done
     assert first["verified"] == "WRONG" and first["median_s"] is None and line(done.stdout, "8x8x8").split()[3:10] == ["WRONG", "0.001", "2", "|", "0.800", "0.800", "|"], done.stdout
     done, (ours, first, best) = duel("--size", "8", FAKE_CUBLASLT="wrong=2")
-    assert best["verified"] == "WRONG" and line(done.stdout, "8x8x8").split()[4:9] == ["WRONG", "-", "|", "1.000", "1.000"], done.stdout
+    assert "cuBLASLt's best: at 8x8x8 of f32 its product is wrong" in done.stderr, done
+    assert best["verified"] == "exact+bound" and best["plan"] == "candidate 1 of 3, the fastest", best  # the next best
+    assert line(done.stdout, "8x8x8").split()[5:9] == ["1", "|", "0.900", "0.900"], done.stdout
+    done, (ours, first, best) = duel("--size", "8", FAKE_CUBLASLT="wrong=0 us0=500")
+    assert first["verified"] == "WRONG" and first["median_s"] is None and best["plan"] == "candidate 2 of 3, the fastest" and best["median_s"] > 0, (first, best)
+    done, (ours, first) = duel("--size", "8", FAKE_CUBLASLT="wrong=0 candidates=1")
+    assert first["verified"] == "WRONG" and done.returncode == 3 and "none of both sides was timed" in done.stderr, (first, done)
 
 
 @case

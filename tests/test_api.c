@@ -79,6 +79,15 @@ static void error_cases(void)
     expect_failure("device memory, after host memory of this shape", first == TW_OK ? second : TW_OK, TW_NO_KERNEL, "the operands are in device memory");
     expect_failure("sgemm", tw_sgemm(NULL, TW_N, TW_N, 3, 4, 5, 1, a, 4, b, 4, 0, c, 4), TW_BAD_ARGUMENT, "lda is 4");
 
+    tw_problem whole = tw_problem_make(TW_I8, TW_N, TW_N, 3, 4, 5);
+    whole.alpha = 0.5;
+    expect_failure("alpha of integers", tw_gemm(NULL, &whole, a, b, c), TW_BAD_ARGUMENT, "alpha is 0.5, expected a whole number from -2^31 to 2^31 - 1");
+    whole.alpha = 1, whole.beta = 0x1p31;
+    expect_failure("beta of integers", tw_gemm(NULL, &whole, a, b, c), TW_BAD_ARGUMENT, "beta is 2.14748e+09, expected a whole number");
+    whole.beta = NAN;
+    expect_failure("NaN of integers", tw_gemm(NULL, &whole, a, b, c), TW_BAD_ARGUMENT, "beta is nan, expected a whole number");
+    whole = tw_problem_make(TW_I32, TW_N, TW_N, 3, 4, 5);
+    expect_failure("operands of i32", tw_gemm(NULL, &whole, a, b, c), TW_NO_KERNEL, "the cpu engine has no production kernel for i32");
     tw_context *context = NULL;
     tw_options options = {.size = sizeof options};
     options.engine = "abacus";
@@ -88,7 +97,7 @@ static void error_cases(void)
     options.device = 0, options.threads = -1;
     expect_failure("threads", tw_open(&options, &context), TW_BAD_ARGUMENT, "options.threads is -1");
     options.threads = 0, options.instruction_set = "mmx";
-    expect_failure("instruction set", tw_open(&options, &context), TW_BAD_ARGUMENT, "is mmx, expected base, avx2 or avx512");
+    expect_failure("instruction set", tw_open(&options, &context), TW_BAD_ARGUMENT, "is mmx, expected base, avx2, avx512, avx512_vnni or avx512_bf16");
     options.size = 1;
     expect_failure("options.size", tw_open(&options, &context), TW_BAD_ARGUMENT, "options.size is 1");
     options = (tw_options){.size = sizeof options, .device_context = &options};
@@ -372,8 +381,30 @@ static void packing_case(tw_op op_a, tw_op op_b, int64_t lda, int64_t ldb, int64
     sm_90.no_workspace = true;
     planned = planned && plan_find(&p, &sm_90, NULL, &bare) == TW_OK;
     if (planned) plan_text(&out, text, sizeof text), sscanf(text, "cuda_f32_r14h_hopper%39[ a-zA-Z] grid", found);
-    tap_result(planned && strncmp(found, expected, strlen(expected)) == 0 && (int64_t)out.workspace_bytes == bytes && bare.workspace_bytes == 0 &&
-                   (bytes > 0) == (bare.row == kernel_named("cuda_f32_r14_peak")), "%s, without: %s", planned ? text : tw_error_text(), planned ? bare.row->lab.name : "");
+    tap_result(planned && strncmp(found, expected, strlen(expected)) == 0 && (int64_t)out.workspace_bytes - out.shares.bytes == bytes && bare.workspace_bytes == 0 &&
+                   bare.shares.count == 0 && (bytes > 0) == (bare.row == kernel_named("cuda_f32_r14_peak")), "%s, without: %s", planned ? text : tw_error_text(), planned ? bare.row->lab.name : "");
+}
+
+/* How the production kernel of sm_90 divides a product on 132 multiprocessors; the shares hold the tiles that are left, exactly. */
+static void shares_case(int64_t m, int64_t n, int64_t k, const char *kernel, int64_t whole, int64_t count, int64_t length)
+{
+    const device_facts sm_90 = {.engine = "cuda", .threads = 1, .copies = true, .addresses = true, .sm = 90, .most_threads = 1024, .multiprocessors = 132,
+                                .tensor_maps = true, .local_bytes = 227 << 10, .largest_bytes = (int64_t)1 << 37};
+    const tw_lab_choice choice = {.kernel = kernel};
+    static const _Alignas(256) float x[64] = {0};
+    tw_problem p, made = tw_problem_make(TW_F32, TW_T, TW_N, m, n, k);
+    plan out = {0};
+    if (!tap_case("shares of %s %dx%dx%d", kernel, (int)m, (int)n, (int)k)) return;
+    made.place_a = made.place_b = made.place_c = TW_DEVICE;
+    made.lda = (m + 3) / 4 * 4, made.ldb = (n + 3) / 4 * 4;
+    bool planned = problem_load(&made, x, x, x, &p) == TW_OK && plan_find(&p, &sm_90, &choice, &out) == TW_OK;
+    const shares *s = &out.shares;
+    int64_t tile_n = planned ? out.row->lab.tile_n : 1, steps = (k + 15) / 16, left = planned ? (m + 127) / 128 * ((n + tile_n - 1) / tile_n) - s->whole : 0;
+    bool exact = s->count * s->length >= left * steps && (s->count - 1) * s->length < left * steps && s->length < steps;
+    tap_result(planned && s->whole == whole && s->count == count && s->length == length && out.grid_x == whole + count && (count > 0 ? exact : left == 0) &&
+                   (int64_t)out.workspace_bytes == s->bytes && s->bytes >= count * (128 * tile_n * 4 + 8),
+               "whole %lld, %lld shares of %lld, %zu bytes %s", (long long)s->whole, (long long)s->count, (long long)s->length, out.workspace_bytes,
+               planned ? "" : tw_error_text());
 }
 
 /* Which of the two widths of tiles the planner takes on 132 multiprocessors. */
@@ -391,8 +422,22 @@ static void width_case(int64_t m, int64_t n, int64_t k, const char *expected)
 
 static void packing_cases(void)
 {
+    shares_case(4096, 4096, 4096, "cuda_f32_r14h_hopper", 792, 396, 150);
+    shares_case(2048, 2048, 2048, "cuda_f32_r14h_hopper", 0, 395, 83);
+    shares_case(1024, 1024, 1024, "cuda_f32_r14h_hopper", 0, 256, 16);
+    shares_case(512, 512, 512, "cuda_f32_r14h_hopper", 0, 64, 8);
+    shares_case(512, 512, 512, "cuda_f32_r14n_hopper", 0, 128, 8);
+    shares_case(3000, 3000, 3000, "cuda_f32_r14n_hopper", 792, 790, 80);
+    shares_case(5001, 5001, 5001, "cuda_f32_r14h_hopper", 1584, 126, 40);
+    shares_case(8192, 8192, 8192, "cuda_f32_r14h_hopper", 3960, 396, 176);
+    shares_case(4224, 1536, 4096, "cuda_f32_r14h_hopper", 396, 0, 0);
+    shares_case(64, 64, 65536, "cuda_f32_r14n_hopper", 0, 16, 256);
+    shares_case(128, 128, 128, "cuda_f32_r14h_hopper", 1, 0, 0);
+    shares_case(128, 128, 16, "cuda_f32_r14h_hopper", 1, 0, 0);
+    shares_case(1, 1, 0, "cuda_f32_r14h_hopper", 1, 0, 0);
+    shares_case(1, 1, 1, "cuda_f32_r14h_hopper", 1, 0, 0);
     width_case(4096, 4096, 4096, "cuda_f32_r14h_hopper");  /* 8 tiles for the busiest, or 16 of half the width */
-    width_case(5000, 5000, 5000, "cuda_f32_r14n_hopper");  /* 13 or 24 */
+    width_case(5000, 5000, 5000, "cuda_f32_r14n_hopper");  /* padded to 5120 x 5120, or to 5056 columns */
     width_case(128, 128, 128, "cuda_f32_r14h_hopper");     /* one or two halves, which end no earlier */
     width_case(1, 1, 0, "cuda_f32_r14h_hopper");
     width_case(180000, 180000, 1, "cuda_f32_r14h_hopper");
@@ -665,6 +710,50 @@ static void tier_cases(void)
     expect("bits do not depend on packing", same);
 }
 
+/* What is kept in words of several elements: the bits of C depend neither on leading dimensions, nor on where the sums of the first panels of k are kept
+ * (in C, or, where C is still needed, beside it), nor on the threads, nor on where C is cut into strips. */
+static void word_cases(void)
+{
+    enum { M = 70, N = 4200, K = 1700, APART = 3 };
+    static const char *const sets[] = {"base", "avx2", "avx512", "avx512_vnni", "avx512_bf16"};
+    for (int x = 0; x < 5 * 2; x++) {
+        tw_dtype dtype = x % 2 ? TW_I8 : TW_BF16;
+        tw_context *one = NULL, *two = NULL;
+        tw_options options = {.size = sizeof options, .engine = "cpu", .threads = 1, .instruction_set = sets[x / 2]};
+        if (!tap_case("%s with %s instructions: the same bits, however it is cut", x % 2 ? "i8" : "bf16", sets[x / 2])) continue;
+        bool opened = tw_open(&options, &one) == TW_OK;
+        options.threads = 2;
+        if (!opened || tw_open(&options, &two) != TW_OK) {
+            tap_skip(tw_error_text());
+            tw_close(one);
+            continue;
+        }
+        size_t bytes = x % 2 ? 1 : 2;
+        tw_problem p = tw_problem_make(dtype, TW_N, TW_T, M, N, K), q = p;
+        q.lda += APART, q.ldb += APART, q.ldc += APART, q.beta = 1;
+        char *u = malloc((size_t)(M * p.lda) * bytes), *v = malloc((size_t)(N * p.ldb) * bytes), *wide_u = malloc((size_t)(M * q.lda) * bytes), *wide_v = malloc((size_t)(N * q.ldb) * bytes);
+        float *narrow = malloc(M * N * sizeof *narrow), *wide = calloc((size_t)(M * q.ldc), sizeof *wide);
+        for (int64_t i = 0; i < M * K; i++) { /* of bf16 numbers of 0.5 to 2 and -0.5 to -2 */
+            uint16_t value = (uint16_t)(i * 7919 % 1009 * 131 % 256);
+            memcpy(u + (size_t)i * bytes, &(uint16_t){x % 2 ? value : (uint16_t)(0x3f00 | value >> 1 | (value & 1) << 15)}, bytes);
+        }
+        for (int64_t i = 0; i < N * K; i++) {
+            uint16_t value = (uint16_t)(i * 104729 % 1013 * 37 % 256);
+            memcpy(v + (size_t)i * bytes, &(uint16_t){x % 2 ? value : (uint16_t)(0x3f00 | value >> 1 | (value & 1) << 15)}, bytes);
+        }
+        for (int64_t i = 0; i < M; i++) memcpy(wide_u + (size_t)(i * q.lda) * bytes, u + (size_t)(i * K) * bytes, K * bytes);
+        for (int64_t i = 0; i < N; i++) memcpy(wide_v + (size_t)(i * q.ldb) * bytes, v + (size_t)(i * K) * bytes, K * bytes);
+        bool same = tw_gemm(one, &p, u, v, narrow) == TW_OK && tw_gemm(two, &q, wide_u, wide_v, wide) == TW_OK;
+        for (int64_t i = 0; same && i < M; i++) same = memcmp(narrow + i * N, wide + i * q.ldc, N * sizeof *wide) == 0;
+        p.n = 37, p.ldc = N; /* a part of C by itself */
+        same = same && tw_gemm(two, &p, u, v + (size_t)(1000 * K) * bytes, wide) == TW_OK;
+        for (int64_t i = 0; same && i < M; i++) same = memcmp(narrow + i * N + 1000, wide + i * N, 37 * sizeof *wide) == 0;
+        tap_result(same, "they differ");
+        free(u), free(v), free(wide_u), free(wide_v), free(narrow), free(wide);
+        tw_close(one), tw_close(two);
+    }
+}
+
 int main(int argc, char **argv)
 {
     tap_start(argc, argv);
@@ -678,5 +767,6 @@ int main(int argc, char **argv)
     kept_plans();
     tier_cases();
     line_cases();
+    word_cases();
     return tap_finish();
 }

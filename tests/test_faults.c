@@ -3,9 +3,11 @@
  *
  * The faults come from shared objects in the drivers' names (tests/fakes), found through LD_LIBRARY_PATH by a process of its own: this
  * program with --child ENGINE, which prints what it met. Permission tests drop to an unprivileged user where they run as root. */
+#define _GNU_SOURCE /* sched_getcpu */
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -174,6 +176,12 @@ static int child(const char *engine)
     tw_options options = {.size = sizeof options, .engine = engine, .threads = large != NULL && strcmp(engine, "cuda") == 0 ? atoi(large) : 0};
     tw_context *context = NULL;
     alarm(120);
+    if (getenv("FAULTS_ONE_PROCESSOR") != NULL) {
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(sched_getcpu(), &one);
+        if (sched_setaffinity(0, sizeof one, &one) != 0) exit(97);
+    }
     if (getenv("FAULTS_DROP") != NULL && geteuid() == 0) drop_privileges();
     if (getenv("FAULTS_FULL") != NULL) {
         struct rlimit most = {0, 0};
@@ -620,6 +628,16 @@ static void large_cases(void)
         right = right && logged("cuMemFreeHost") == pinned && logged("cuStreamDestroy_v2") == streams_made;
         tap_result(right, "%d pieces came down through %d buffers; exit %d:\n%s", pieces, pinned, o.exit, o.text);
     }
+}
+
+static void affinity_case(void)
+{
+    outcome o;
+    char text[1024];
+    if (!tap_case("cuda: large operands are copied by as many threads as the process has processors")) return;
+    run_child("cuda", "cuda:nvrtc", (const char *const[]){"FAULTS_LARGE=0", "FAULTS_ONE_PROCESSOR=1", NULL}, &o);
+    int pinned = logged("cuMemHostAlloc");
+    tap_result(sane(&o) && told(&o, "large", text) == TW_OK && pinned == 2, "%d buffers for one thread's two; exit %d:\n%s", pinned, o.exit, o.text);
 }
 
 /* A stream and its events are made once for all calls one after the other, and once for each of those that run at a time. */
@@ -1301,6 +1319,7 @@ int main(int argc, char **argv)
     real_loader_case();
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) program_cases(&faults[i]);
     telling_cases();
+    affinity_case();
     lane_cases();
     large_cases();
     panel_cases();

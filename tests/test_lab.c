@@ -1412,6 +1412,81 @@ static void test_record(void **state)
     }
 }
 
+/* ---- integers, and a type whose subnormals may be lost ---- */
+
+/* C by 64-bit sums, which hold every one of these. */
+static void multiply_i8(const oracle *o, int32_t *c)
+{
+    const tw_problem *p = &o->problem;
+    const int8_t *a = o->a, *b = o->b;
+    for (int64_t i = 0; i < p->m; i++)
+        for (int64_t j = 0; j < p->n; j++) {
+            int64_t sum = 0;
+            for (int64_t q = 0; q < p->k; q++)
+                sum += (int64_t)a[p->op_a == TW_N ? i * p->lda + q : q * p->lda + i] * b[p->op_b == TW_N ? q * p->ldb + j : j * p->ldb + q];
+            int64_t at = i * p->ldc + j, result = (int64_t)p->alpha * sum + (p->beta != 0 ? (int64_t)p->beta * c[at] : 0);
+            c[at] = (int32_t)(uint32_t)(uint64_t)result;
+        }
+}
+
+static void test_integers(void **state)
+{
+    (void)state;
+    const double scalars[][2] = {{1, 0}, {-3, 0}, {1, 1}, {100003, -70001}, {0, 5}, {2147483647, 0}, {-2147483648.0, -1}};
+    const int64_t sizes[][3] = {{1, 1, 1}, {7, 5, 3}, {40, 77, 300}, {100, 90, 64}};
+    for (int s = 0; s < COUNT_OF(sizes); s++)
+        for (int i = 0; i < COUNT_OF(scalars); i++)
+            for (int kind = ORACLE_EXACT; kind <= ORACLE_BOUND; kind++) {
+                tw_problem p = padded(TW_I8, i % 4, sizes[s][0], sizes[s][1], sizes[s][2], i % 3, scalars[i][0], scalars[i][1]);
+                given g;
+                tw_status made = oracle_make(&p, (oracle_kind)kind, draw(), 0, &g.o);
+                if (kind == ORACLE_EXACT && made == TW_BAD_ARGUMENT) continue; /* it keeps within 2^31 */
+                assert_int_equal(made, TW_OK);
+                int32_t *c = g.c = malloc(oracle_c_bytes(&g.o));
+                oracle_poison(&g.o, c);
+                multiply_i8(&g.o, c);
+                oracle_verdict verdict = oracle_judge(&g.o, c);
+                if (!verdict.passed) fail_msg("the oracle rejected a right product: %s", verdict.text);
+                assert_verified(&g);
+                int64_t at = (int64_t)draw_below((uint32_t)p.m) * p.ldc + (int64_t)draw_below((uint32_t)p.n);
+                c[at] = (int32_t)((uint32_t)c[at] ^ UINT32_C(1) << draw_below(32));
+                verdict = oracle_judge(&g.o, c);
+                assert_true(!verdict.passed && verdict.row * p.ldc + verdict.col == at);
+                assert_true(!verify(&g, 0, 1).passed && verify(&g, 0, 1).failed_rows == 1);
+                given_free(&g);
+            }
+    tw_problem odd[] = {padded(TW_I8, 0, 2, 2, 2, 0, 0.5, 0), padded(TW_I8, 0, 2, 2, 2, 0, 1, 0x1p31), padded(TW_I8, 0, 2, 2, 2, 0, (double)NAN, 0)};
+    for (int i = 0; i < COUNT_OF(odd); i++) {
+        oracle o;
+        assert_int_equal(oracle_make(&odd[i], ORACLE_BOUND, 1, 0, &o), TW_BAD_ARGUMENT);
+    }
+    assert_true(element_wrap(0x1p31, 0) == -0x1p31 && element_wrap(-0x1p31, -1) == 0x1p31 - 1 && element_wrap(0x1p60, 5) == 5 && element_wrap(-7, 0) == -7);
+}
+
+/* A bf16 below 2^-126 may count as 0 and may not: verify accepts both, and no more than that. */
+static void test_flushed_operands(void **state)
+{
+    (void)state;
+    const uint16_t a[2] = {0x3f80, 0x0060}, b[2] = {0x3f80, 0x4f00}; /* 1, 1.5 x 2^-127; 1, 2^31 */
+    tw_problem p = tw_problem_make(TW_BF16, TW_N, TW_N, 1, 1, 2);
+    p.alpha = 0x1p100; /* else the lost product is nothing beside the rounding */
+    const float whole = 0x1p100f * (1 + 0x1.8p-96f), wrong = 0x1p100f * 1.001f;
+    verify_report r;
+    const uint16_t small_a[2] = {0, 0x0060};
+    const float kept = 0x1.8p4f, flushed = 0;
+    assert_int_equal(verify_product(&p, a, b, NULL, &whole, NULL, &r), TW_OK);
+    assert_true(r.passed);
+    assert_int_equal(verify_product(&p, a, b, NULL, &wrong, NULL, &r), TW_OK);
+    assert_false(r.passed);
+    assert_int_equal(verify_product(&p, small_a, b, NULL, &kept, NULL, &r), TW_OK);
+    assert_true(r.passed);
+    assert_int_equal(verify_product(&p, small_a, b, NULL, &flushed, NULL, &r), TW_OK);
+    assert_true(r.passed);
+    const float twice = 0x1.8p7f;
+    assert_int_equal(verify_product(&p, small_a, b, NULL, &twice, NULL, &r), TW_OK);
+    assert_false(r.passed);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -1434,6 +1509,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_verify_special_values),
         cmocka_unit_test(test_verify_overflow),
         cmocka_unit_test(test_verify_says_what_it_left),
+        cmocka_unit_test(test_integers),
+        cmocka_unit_test(test_flushed_operands),
         cmocka_unit_test(test_measure),
         cmocka_unit_test(test_roofline),
         cmocka_unit_test(test_json_values),

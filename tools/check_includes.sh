@@ -18,7 +18,7 @@ find include src kernels lab io cli blas -type f \( -name '*.c' -o -name '*.h' -
         if (file ~ /^src\/engines\/[a-z]+\.h$/) return "^(include/|src/engines/engine\\.h$|src/(plan|error|table|jit_cache)\\.h$)"
         if (match(file, /^src\/engines\/[a-z]+\//)) {
             engine = substr(file, 1, RLENGTH)
-            return "^(" engine "|kernels/|include/|src/engines/[a-z]+\\.h$|src/(plan|error|table|jit_cache)\\.h$)"
+            return "^(" engine "|kernels/|include/|src/engines/[a-z]+\\.h$|src/(plan|error|table|jit_cache|processors)\\.h$)"
         }
         if (file ~ /^src\//) return "^(include/|kernels/|src/[^/]*$|src/engines/engine\\.h$)"
     }

@@ -100,7 +100,7 @@ that the processor has is chosen:
 | kernel | tile | depth of a panel | idea | sources |
 |---|---|---|---|---|
 TEXT
-    rows CPU_PEAK 'printf "| [cpu_%s_r14_peak_%s](#r14_peak-on-cpu) | %s x %s | %s | %s | %s |\n",
+    rows 'CPU_(PEAK|DOT)' 'printf "| [cpu_%s_r14_peak_%s](#r14_peak-on-cpu) | %s x %s | %s | %s | %s |\n",
         word[2], word[3], word[4], word[5], word[6], $2, $4'
     for rung in $(names CPU_RUNG) $(names CPU_WIDE) r14_peak; do section cpu "$rung" "kernels/cpu/$rung.c"; done
 

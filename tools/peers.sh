@@ -8,6 +8,7 @@ cd "$(dirname "$0")/.." || exit 1
 here=$(pwd -P)/build/peers
 fetch=1 && [ "${1:-}" = --no-install ] && fetch=''
 python=/usr/bin/python3 && [ -x "$python" ] || python=python3
+umask 022 # what others can write is not opened
 mkdir -p "$here" || exit 1
 log=$here/log
 

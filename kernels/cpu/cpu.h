@@ -65,6 +65,25 @@ typedef struct cpu_tile {
 
 typedef void cpu_micro(const cpu_tile *tile);
 
+/* What panels hold. But for CPU_PLAIN operands are always packed, in words of 4 bytes, each the next `group` elements along k of one row of A or column of
+ * B, zeros beyond the end; a step of the micro-kernel is one word, and cpu_tile's k counts steps. */
+typedef enum cpu_form {
+    CPU_PLAIN,   /* elements as they are */
+    CPU_WIDENED, /* one bf16 as a float */
+    CPU_PAIRS,   /* two bf16 */
+    CPU_I16,     /* two int8 as int16 */
+    CPU_U8,      /* four int8, those of B plus 128; before A's first step stands one of -128 times the sum of each row */
+} cpu_form;
+
+static inline int64_t cpu_form_group(cpu_form form) { return form == CPU_U8 ? 4 : form == CPU_PAIRS || form == CPU_I16 ? 2 : 1; }
+
+/* Steps of a panel k deep; A's have one more where its sums stand first. */
+static inline int64_t cpu_form_steps(cpu_form form, int64_t k) { return (k + cpu_form_group(form) - 1) / cpu_form_group(form); }
+static inline int64_t cpu_form_a_steps(cpu_form form, int64_t k) { return cpu_form_steps(form, k) + (form == CPU_U8); }
+
+/* Panels of k are whole numbers of this many elements, but for the last: every form's words and blocks divide it, so that no sum depends on where k is cut. */
+enum { CPU_K_UNIT = 64 };
+
 /* Outputs of a C that is one row or one column, the whole sum over k:
  *
  *     c[j * c_stride]  <-  alpha * sum over p of x[j * x_stride + p * x_k] * y[p * y_stride]  +  beta * c[j * c_stride],   j < count

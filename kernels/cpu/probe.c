@@ -15,13 +15,14 @@ enum { CHAINS = 12 };
 
 double KERNEL(int64_t rounds, double *sink)
 {
-    volatile real near_one = (real)0.999, rest = (real)0.001; /* volatile: the compiler must not know them */
+    volatile real near_one = (real)(REAL_IS_INT ? 0x7f6f5f4f : 0.999), rest = (real)(REAL_IS_INT ? 0x01020304 : 0.001); /* volatile: the compiler must not know them */
     vec factor = vec_all(near_one), addend = vec_all(rest), chain[CHAINS];
     UNROLLED(24)
-    for (int i = 0; i < CHAINS; i++) chain[i] = vec_all((real)1 + (real)i / 64);
+    for (int i = 0; i < CHAINS; i++) chain[i] = vec_all((real)1 + (real)i / (REAL_IS_INT ? 1 : 64));
     for (int64_t r = 0; r < rounds; r++)
         UNROLLED(24)
-        for (int i = 0; i < CHAINS; i++) chain[i] = vec_fma(chain[i], factor, addend);
+        for (int i = 0; i < CHAINS; i++) /* where one instruction adds as it multiplies, its sum is the chain */
+            chain[i] = DOT == DOT_BF16 || DOT == DOT_U8 ? vec_step(factor, addend, chain[i]) : vec_step(chain[i], factor, addend);
     real lane[LANES];
     double sum = 0;
     for (int i = 0; i < CHAINS; i++) {
@@ -29,5 +30,5 @@ double KERNEL(int64_t rounds, double *sink)
         for (int j = 0; j < LANES; j++) sum += (double)lane[j];
     }
     *sink = sum;
-    return 2.0 * CHAINS * LANES * (double)rounds;
+    return 2.0 * CHAINS * LANES * DOT_GROUP * (double)rounds;
 }

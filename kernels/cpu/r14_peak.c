@@ -16,10 +16,18 @@
  *           vector where that does: no flop of a row that is not there, and nothing outside is touched. Operands that are not packed are read where they lie: the same
  *           sums in the same order.
  *           Every few steps of k some lines are asked for that tiles to come will read and write.
+ *           bf16 and int8: panels hold words of two or four neighbours along k, and a multiply-add is an instruction that adds all their
+ *           products (vec_step): 2 or 4 times the flops for the same loads.
  * LIMITS    NR a multiple of LANES, at most 3 of them; MR at most 8. The loops around it: src/engines/cpu/loops.c.
  * SOURCE    Goto, van de Geijn 2008; Van Zee, van de Geijn 2015. */
 #include "rung.h"
 #include "vec.h"
+
+#if REAL_IS_INT
+#define real_of(x) ((real)(int64_t)(x)) /* of whole numbers, negative ones too */
+#else
+#define real_of(x) ((real)(x))
+#endif
 
 enum { V = NR / LANES };
 _Static_assert(NR % LANES == 0, "NR is a multiple of the vector's lanes");
@@ -82,9 +90,13 @@ ALWAYS void tile_of(const cpu_tile *t, const int rows, const int vectors, const 
     UNROLLED(8)
     for (int i = 0; i < rows; i++) {
         UNROLLED(4)
-        for (int v = 0; v < vectors; v++) sum[i][v] = sum_in ? load_at(sum_in + i * t->sum_in_ld, v, v == end, last) : vec_all(0);
+        for (int v = 0; v < vectors; v++) {
+            sum[i][v] = sum_in ? load_at(sum_in + i * t->sum_in_ld, v, v == end, last) : vec_all(0);
+            if (DOT == DOT_U8) sum[i][v] = vec_add(sum[i][v], vec_all(a[i])); /* a panel's first step: -128 times each row's sum */
+        }
         if (halved) rest[i] = sum_in ? half_load_some(sum_in + i * t->sum_in_ld + vectors * LANES, last) : half_all(0);
     }
+    if (DOT == DOT_U8) a += MR;
     real *out = t->sum_out != NULL ? t->sum_out : t->c;
     const int64_t out_ld = t->sum_out != NULL ? t->sum_out_ld : t->ldc;
     asking ask_a = {t->ahead_a.at, 0}, ask_c = {t->ahead_c.at, 0};
@@ -104,13 +116,13 @@ ALWAYS void tile_of(const cpu_tile *t, const int rows, const int vectors, const 
             for (int i = 0; i < rows; i++) {
                 vec column = vec_all(a[i * a_rs]);
                 UNROLLED(4)
-                for (int v = 0; v < vectors; v++) sum[i][v] = vec_fma(column, row[v], sum[i][v]); /* the line that multiplies */
+                for (int v = 0; v < vectors; v++) sum[i][v] = vec_step(column, row[v], sum[i][v]); /* the line that multiplies */
                 if (halved) rest[i] = half_fma(half_all(a[i * a_rs]), row_rest, rest[i]);
             }
         }
     }
-    const vec alpha = vec_all((real)t->alpha), beta = vec_all((real)t->beta);
-    const half half_alpha = half_all((real)t->alpha), half_beta = half_all((real)t->beta);
+    const vec alpha = vec_all(real_of(t->alpha)), beta = vec_all(real_of(t->beta));
+    const half half_alpha = half_all(real_of(t->alpha)), half_beta = half_all(real_of(t->beta));
     const bool ends = t->sum_out == NULL, reads_c = t->beta != 0; /* known before C is written: it might be t, for all the compiler knows */
     UNROLLED(8)
     for (int i = 0; i < rows; i++) {

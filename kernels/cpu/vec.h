@@ -1,5 +1,11 @@
 /* vec.h - one vocabulary for vectors of REAL: load, store, broadcast, multiply-add, in AVX-512, AVX2 with FMA, or the 16-byte
- * vectors that GCC and clang make of any machine. The build's -m flags choose. */
+ * vectors that GCC and clang make of any machine. The build's -m flags choose.
+ *
+ * Where DOT is not 0, REAL is what sums and C are made of, and panels hold words of 4 bytes, each with DOT_GROUP neighbours along k of one row of A
+ * or one column of B; vec_step(a, b, sum) adds the products of all of them. REAL is then float or uint32_t, whose wrap-around is C's:
+ *   DOT_BF16   two bf16: vdpbf16ps, sum <- a0 b0 + (a1 b1 + sum), each + rounded to nearest, what is subnormal on the way in or out taken as 0
+ *   DOT_I16    two int16: vpmaddwd, or shifts and multiplications
+ *   DOT_U8     four bytes, those of B unsigned and those of A signed: vpdpbusd */
 #ifndef TILEWRIGHT_VEC_H
 #define TILEWRIGHT_VEC_H
 
@@ -9,9 +15,31 @@
 #error "REAL_IS_DOUBLE must be 0 or 1"
 #endif
 
+#define DOT_BF16 1
+#define DOT_I16  2
+#define DOT_U8   3
+#ifndef DOT
+#define DOT 0
+#endif
+enum { DOT_GROUP = DOT == 0 ? 1 : DOT == DOT_U8 ? 4 : 2 };
+#define REAL_IS_INT (DOT >= DOT_I16)
+
 #if defined(__AVX512F__)
 #include <immintrin.h>
-#if REAL_IS_DOUBLE
+#if REAL_IS_INT
+typedef uint32_t vec __attribute__((vector_size(64))); /* of its own lanes: as __m512i, gcc would keep sums in memory */
+typedef __mmask16 some;
+#define vec_load_some(p, s)     (vec)_mm512_maskz_loadu_epi32(s, p)
+#define vec_store_some(p, s, v) _mm512_mask_storeu_epi32(p, s, (__m512i)(v))
+#define vec_load(p)      (vec)_mm512_loadu_si512(p)
+#define vec_store(p, v)  _mm512_storeu_si512(p, (__m512i)(v))
+#define vec_all(x)       (vec)_mm512_set1_epi32((int)(x))
+#if DOT == DOT_U8
+#define vec_step(a, b, c) (vec)_mm512_dpbusd_epi32((__m512i)(c), (__m512i)(b), (__m512i)(a))
+#else
+#define vec_step(a, b, c) ((vec)_mm512_madd_epi16((__m512i)(a), (__m512i)(b)) + (c))
+#endif
+#elif REAL_IS_DOUBLE
 typedef __m512d vec;
 typedef __mmask8 some; /* the first lanes of a vector */
 #define vec_load_some(p, s)     _mm512_maskz_loadu_pd(s, p)
@@ -45,12 +73,23 @@ typedef __m256 half;
 #define half_all(x)       _mm256_set1_ps(x)
 #define half_mul(a, b)    _mm256_mul_ps(a, b)
 #define half_fma(a, b, c) _mm256_fmadd_ps(a, b, c)
+#if DOT == DOT_BF16
+#define vec_step(a, b, c) _mm512_dpbf16_ps(c, (__m512bh)(a), (__m512bh)(b))
+#endif
 #endif
 
 #elif defined(__AVX2__) && defined(__FMA__)
 #include <immintrin.h>
 typedef __m256i some; /* the first lanes of a vector */
-#if REAL_IS_DOUBLE
+#if REAL_IS_INT
+typedef uint32_t vec __attribute__((vector_size(32)));
+#define vec_load_some(p, s)     (vec)_mm256_maskload_epi32((const int *)(p), s)
+#define vec_store_some(p, s, v) _mm256_maskstore_epi32((int *)(p), s, (__m256i)(v))
+#define vec_load(p)      (vec)_mm256_loadu_si256((const __m256i *)(const void *)(p))
+#define vec_store(p, v)  _mm256_storeu_si256((__m256i *)(void *)(p), (__m256i)(v))
+#define vec_all(x)       (vec)_mm256_set1_epi32((int)(x))
+#define vec_step(a, b, c) ((vec)_mm256_madd_epi16((__m256i)(a), (__m256i)(b)) + (c))
+#elif REAL_IS_DOUBLE
 typedef __m256d vec;
 #define vec_load_some(p, s)     _mm256_maskload_pd(p, s)
 #define vec_store_some(p, s, v) _mm256_maskstore_pd(p, s, v)
@@ -91,9 +130,26 @@ static inline vec vec_load_some(const REAL *p, some lanes)
 }
 static inline void vec_store_some(REAL *p, some lanes, vec v) { memcpy(p, &v, (size_t)lanes * sizeof *p); }
 static inline vec vec_all(REAL x) { return x - (vec){0}; } /* x - 0 is x for every x, x + 0 is not: no subtraction is left of it */
+#if !REAL_IS_INT
 static inline vec vec_add(vec a, vec b) { return a + b; }
 static inline vec vec_mul(vec a, vec b) { return a * b; }
 static inline vec vec_fma(vec a, vec b, vec c) { return a * b + c; } /* two roundings where the machine has no FMA */
+#else
+typedef int32_t vec_signed __attribute__((vector_size(16)));
+static inline vec vec_low_half(vec a) { return (vec)((vec_signed)(a << 16) >> 16); }
+static inline vec vec_high_half(vec a) { return (vec)((vec_signed)a >> 16); }
+#define vec_step(a, b, c) ((c) + vec_low_half(a) * vec_low_half(b) + vec_high_half(a) * vec_high_half(b))
+#endif
+#endif
+
+#if REAL_IS_INT
+#define vec_add(a, b)    ((a) + (b))
+#define vec_mul(a, b)    ((a) * (b))
+#define vec_fma(a, b, c) ((a) * (b) + (c))
+#endif
+
+#ifndef vec_step
+#define vec_step(a, b, c) vec_fma(a, b, c) /* sum <- a * b + sum for one step of k */
 #endif
 
 enum {
@@ -106,10 +162,12 @@ enum {
 };
 
 /* Vectors of half the lanes: where wide ones are computed in two halves, or on two of three units, a row's end in one costs half as much. Others have none. */
-#if defined(__AVX512F__)
+#if defined(half_fma) && DOT == 0
 enum { HAS_HALVES = 1 };
 #else
 enum { HAS_HALVES = 0 };
+#endif
+#ifndef half_fma
 typedef vec half;
 #define half_load_some(p, s)     vec_load_some(p, s)
 #define half_store_some(p, s, v) vec_store_some(p, s, v)
@@ -118,6 +176,7 @@ typedef vec half;
 #define half_fma(a, b, c) vec_fma(a, b, c)
 #endif
 
+#if !REAL_IS_INT
 /* What exchanging rows and columns takes: of each 16 bytes of two vectors the low or the high elements in turns (f32 also pairs of them), and of whole
  * blocks of 16 bytes the even or the odd ones of both. */
 #if defined(__AVX512F__) && REAL_IS_DOUBLE
@@ -189,6 +248,8 @@ static inline __attribute__((always_inline, unused)) void vec_turn(const vec *fr
     }
 #endif
 }
+
+#endif
 
 /* The first `count` lanes, 0 to LANES. */
 static inline some vec_first(int64_t count)

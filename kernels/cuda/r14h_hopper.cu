@@ -12,19 +12,34 @@
  *           The copy engine cannot transpose, so an operand that lies along k is turned by a pass of its own before (pack.cu), and one whose
  *           address or rows the engine does not take is copied by the same pass. All transposes, strides and addresses end in one kernel.
  *
+ *           As many tiles as fill all multiprocessors, again and again, are computed whole, a block each. The tiles that are left would fill them in
+ *           part and take as long, so their work, tile after tile and k from 0 to its end, is cut into equal shares, one for each place that a block
+ *           has on the device. A share that begins or ends within a tile leaves its part of the sums in memory and raises a flag; the one that comes to
+ *           the end of the tile's k adds them to its own, in the order of k, and stores C:
+ *
+ *               tile      |  792                |  793                |  794
+ *               share     |      0      |      1      |      2      |      3      |       0, 1: the beginning of 793 first, then the end of 792:
+ *                         |             |  adds 0     |  adds 1     |                     so nobody waits for long
+ *
+ *           A flag is raised to a number that no other call has, and lowered by who has seen it: nothing has to be cleared before. A block waits only for
+ *           blocks that begin before it. The shares depend on the problem and on the device, not on what else it does: the same sums in each run.
+ *
  * NUMBERS   32 flop per byte asked. Per thread and step of k: 6 loads of 16 bytes for 128 FMAs; 1024 of the 1083 instructions of the inner loop are FMAs,
  *           and they wait 83 cycles for a bank (r12: 1024 of 1084 and 300). 168 registers, 128 threads, 3 stages of 16 KiB: three blocks per
  *           multiprocessor, which hide each other's waits better than two with more registers do.
- *           H200, TFLOP/s at 4096 and 8192: TN 53.3 and 54.0, nothing to pack; NN 52.4 and 53.6, NT 51.6 and 53.2 (cuBLAS 13, NN: 51.0, 50.9).
- *           Of 60 orders that were compiled and counted this one is the fastest: small changes cost the compiler's choice of banks up to 8 %.
- * LIMITS    sm_90 and above. m, n >= 1. WIDE = 1 promises c aligned to 16 bytes and ldc a multiple of 4; WIDE = 0 takes any. Fewer than 2^31 tiles.
- * HOST      grid ceil(m / 128) * ceil(n / 128), block 128, dynamic shared memory sizeof(struct ring) = 49176 bytes. Two tensor maps, rank 2, FLOAT32,
- *           element strides 1, no interleave, no swizzle, zeros outside, L2 promotion 256 B, box {128, 16}; addresses and strides multiples of 16 bytes:
+ *           H200, TFLOP/s at 1536, 2048, 3000, 4096, 5001, 8192, A transposed, nothing to pack: 46.8, 52.3, 51.9, 55.4, 53.0, 56.2; without shares 28.2,
+ *           50.7, 45.2, 53.6, 49.4, 54.4. Of 60 orders that were compiled and counted this one is the fastest: small changes cost the compiler's choice of
+ *           banks up to 8 %, two forms of storing sums in vectors 40 %.
+ * LIMITS    sm_90 and above. m, n >= 1. Tiles but the first `whole` are in shares of `length` steps of 16 of k, at least 1 and at most those of one tile. WIDE = 1 promises c aligned to 16 bytes and ldc a multiple of 4; WIDE = 0 takes any. Fewer than 2^31 tiles.
+ * HOST      tiles = ceil(m / 128) * ceil(n / 128), grid whole + ceil((tiles - whole) * ceil(k / 16) / length), block 128, dynamic shared memory
+ *           sizeof(struct ring) = 49176 bytes. whole = tiles: no shares, parts and flags are not used; else parts has 128 * 128 floats for each share and
+ *           flags 8 bytes, which hold anything but `ticket`. Two tensor maps, rank 2, FLOAT32, element strides 1, no interleave, no swizzle, zeros outside,
+ *           L2 promotion 256 B, box {128, 16}; addresses and strides multiples of 16 bytes:
  *               a_map: op(A) transposed, k x m: dims {m, k}
  *               b_map: op(B), k x n: dims {n, k}
  * CHANGED   from r12: A's tile and the pass before, 16 x 8 sums for 8 x 16, three blocks for two, one barrier of all threads per tile for an empty
- *           barrier per stage.
- * SOURCE    PTX ISA; banks and reuse: maxas, and Jia et al.: Dissecting the NVIDIA Volta GPU architecture via microbenchmarking, 2018 */
+ *           barrier per stage; the last tiles in equal shares.
+ * SOURCE    PTX ISA; shares: Osama et al.: Stream-K, 2023; banks and reuse: maxas, and Jia et al.: Dissecting the NVIDIA Volta GPU architecture via microbenchmarking, 2018 */
 #include "rung.cuh"
 #include "wide.cuh"
 #include "hopper.cuh"
@@ -49,54 +64,107 @@ static __device__ __forceinline__ void fetch(struct ring *ring, const tensor_map
     copy_box(ring->b[s], b_map, j0, block * BK, &ring->full[s]);
 }
 
+/* Tile number `tile`, taken down GROUP rows of tiles before the next column, as in r11. */
+static __device__ __forceinline__ void place(int tile, int m, int n, int *i0, int *j0)
+{
+    int tiles_m = ceil_div(m, BM), tiles_n = ceil_div(n, BN);
+    int group = tile / (GROUP * tiles_n), rows = min(GROUP, tiles_m - group * GROUP), in_group = tile % (GROUP * tiles_n);
+    *i0 = (group * GROUP + in_group % rows) * BM, *j0 = in_group / rows * BN;
+}
+
+/* All threads: a part of a tile's sums is in memory for whoever waits for its flag. */
+static __device__ __forceinline__ void raise(unsigned long long *flag, unsigned long long ticket)
+{
+    __syncthreads();
+    if (threadIdx.x == 0) asm volatile("fence.acq_rel.gpu; st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(flag), "l"(ticket) : "memory");
+}
+
+/* All threads: wait for that, and lower the flag, so that the same ticket may come again (a graph that is launched twice). */
+static __device__ __forceinline__ void lower(unsigned long long *flag, unsigned long long ticket)
+{
+    if (threadIdx.x == 0) {
+        unsigned long long seen;
+        do asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(seen) : "l"(flag) : "memory");
+        while (seen != ticket);
+        *flag = 0;
+    }
+    __syncthreads();
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     KERNEL(const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map, int m, int n, int k, float alpha, float beta,
-           float *__restrict__ c, long ldc)
+           float *__restrict__ c, long ldc, int whole, int length, float *__restrict__ parts, unsigned long long *flags, unsigned long long ticket)
 {
     extern __shared__ __align__(1024) struct ring ring[];
     int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, s = 0, phase = 0, blocks = ceil_div(k, BK);
-    int tiles_m = ceil_div(m, BM), tiles_n = ceil_div(n, BN);
-    int group = blockIdx.x / (GROUP * tiles_n), rows = min(GROUP, tiles_m - group * GROUP), in_group = blockIdx.x % (GROUP * tiles_n);
-    int i0 = (group * GROUP + in_group % rows) * BM, j0 = in_group / rows * BN;
     int a_at = (lane / 8 * 2 + lane % 2) * 4, b_at = warp * 32 + lane / 2 % 4 * 4;
-    float sum[16][8] = {0};
     if (tid == 0) {
         for (int q = 0; q < STAGES; q++) barrier_init(&ring->full[q], 1);
         barrier_init_done();
-        for (int q = 0; q < STAGES && q < blocks; q++) fetch(ring, &a_map, &b_map, i0, j0, q, q);
     }
     __syncthreads();
+    int share = blockIdx.x - whole, tile = blockIdx.x, from = 0, to = blocks, left = 0; /* blocks from ... to - 1 of k, then `left` at the end of the tile before */
+    if (share >= 0) {
+        long begin = (long)share * length, end = min(begin + length, (long)(ceil_div(m, BM) * ceil_div(n, BN) - whole) * blocks);
+        int last = (end - 1) / blocks;
+        tile = whole + last, to = end - (long)last * blocks, from = max(0, to - (int)(end - begin)), left = end - begin - (to - from);
+    }
     ROLLED
-    for (int block = 0; block < blocks; block++) {
-        const float *a_tile = &ring->a[s][0][a_at], *b_tile = &ring->b[s][0][b_at];
-        barrier_wait(&ring->full[s], phase); /* for the copies of this stage */
+    for (;; tile--, from = blocks - left, to = blocks, left = 0) {
+        int i0, j0;
+        float sum[16][8] = {0};
+        place(tile, m, n, &i0, &j0);
+        if (tid == 0)
+            for (int q = 0, t = s; q < STAGES && from + q < to; q++, t = t + 1 == STAGES ? 0 : t + 1) fetch(ring, &a_map, &b_map, i0, j0, from + q, t);
         ROLLED
-        for (int half = 0; half < 2; half++, a_tile += BK / 2 * BM, b_tile += BK / 2 * BN) {
-            UNROLLED
-            for (int p = 0; p < BK / 2; p++) {
-                float a_p[16], b_p[8];
+        for (int block = from; block < to; block++) {
+            const float *a_tile = &ring->a[s][0][a_at], *b_tile = &ring->b[s][0][b_at];
+            barrier_wait(&ring->full[s], phase); /* for the copies of this stage */
+            ROLLED
+            for (int half = 0; half < 2; half++, a_tile += BK / 2 * BM, b_tile += BK / 2 * BN) {
                 UNROLLED
-                for (int i = 0; i < 4; i++) *(float4 *)&a_p[4 * i] = *(const float4 *)&a_tile[p * BM + 32 * i];
-                UNROLLED
-                for (int j = 0; j < 2; j++) *(float4 *)&b_p[4 * j] = *(const float4 *)&b_tile[p * BN + 16 * j];
-                UNROLLED
-                for (int i = 0; i < 16; i++)
+                for (int p = 0; p < BK / 2; p++) {
+                    float a_p[16], b_p[8];
                     UNROLLED
-                    for (int q = 0; q < 8; q++) {
-                        int j = i % 2 ? q : 7 - q;
-                        sum[i][j] = fmaf(a_p[i], b_p[j], sum[i][j]);
-                    }
+                    for (int i = 0; i < 4; i++) *(float4 *)&a_p[4 * i] = *(const float4 *)&a_tile[p * BM + 32 * i];
+                    UNROLLED
+                    for (int j = 0; j < 2; j++) *(float4 *)&b_p[4 * j] = *(const float4 *)&b_tile[p * BN + 16 * j];
+                    UNROLLED
+                    for (int i = 0; i < 16; i++)
+                        UNROLLED
+                        for (int q = 0; q < 8; q++) {
+                            int j = i % 2 ? q : 7 - q;
+                            sum[i][j] = fmaf(a_p[i], b_p[j], sum[i][j]);
+                        }
+                }
+            }
+            __syncthreads(); /* all have read the stage */
+            if (tid == 0 && block + STAGES < to) fetch(ring, &a_map, &b_map, i0, j0, block + STAGES, s);
+            if (++s == STAGES) s = 0, phase ^= 1;
+        }
+        if (to < blocks) { /* word by word: vectors would tie the sums to registers of the compiler's worst choice */
+            float *part = parts + (long)share * (BM * BN) + tid;
+            UNROLLED
+            for (int e = 0; e < 128; e++) part[e * THREADS] = sum[e / 8][e % 8];
+            raise(&flags[share], ticket);
+        } else {
+            if (from > 0) {
+                ROLLED
+                for (int other = (long)(tile - whole) * blocks / length; other < share; other++) {
+                    const volatile float *part = parts + (long)other * (BM * BN) + tid;
+                    lower(&flags[other], ticket);
+                    UNROLLED
+                    for (int e = 0; e < 128; e++) sum[e / 8][e % 8] += part[e * THREADS];
+                }
+            }
+            UNROLLED
+            for (int i = 0; i < 16; i++) {
+                int row = i0 + a_at + i / 4 * 32 + i % 4;
+                if (row >= m) continue;
+                store4(&C(row, j0 + b_at), n - j0 - b_at, alpha, &sum[i][0], beta);
+                store4(&C(row, j0 + b_at + 16), n - j0 - b_at - 16, alpha, &sum[i][4], beta);
             }
         }
-        __syncthreads(); /* all have read the stage */
-        if (tid == 0 && block + STAGES < blocks) fetch(ring, &a_map, &b_map, i0, j0, block + STAGES, s);
-        if (++s == STAGES) s = 0, phase ^= 1;
-    }
-    UNROLLED
-    for (int i = 0; i < 16; i++) {
-        int row = i0 + a_at + i / 4 * 32 + i % 4;
-        if (row >= m) continue;
-        store4(&C(row, j0 + b_at), n - j0 - b_at, alpha, &sum[i][0], beta);
-        store4(&C(row, j0 + b_at + 16), n - j0 - b_at - 16, alpha, &sum[i][4], beta);
+        if (left == 0) break;
     }
 }

@@ -15,8 +15,6 @@ cpu_caches detect_caches(void);
 
 void detect_name(char *name, size_t bytes);
 int64_t detect_memory_bytes(void);
-/* How many threads this process may keep busy: the affinity mask, cut by the cgroup's CPU quota. from says which. */
-int detect_threads(char *from, size_t bytes);
 
 /* ---- threads.c: a pool made at first use, safe under fork, nesting and many callers ---- */
 
@@ -49,6 +47,12 @@ typedef struct pack_part {
 } pack_part;
 void pack_panels(size_t element_bytes, void *packed, const void *source, int64_t stride, int64_t k_stride, int64_t length,
                  int64_t k, int64_t width, pack_part part);
+
+/* ---- pack_words.c ---- */
+
+/* pack_words - the same into panels of words, for a row of that form: bytes is of a source element, k the elements of a panel; of_b: B's panels. */
+void pack_words(cpu_form form, bool of_b, void *packed, const void *source, int64_t stride, int64_t k_stride, int64_t length, int64_t k, int64_t width,
+                int64_t first, int64_t last);
 
 /* ---- loops.c ---- */
 

@@ -1,9 +1,7 @@
-/* detect.c - what this processor can do and how much of it this process may use. */
-#define _GNU_SOURCE /* sched_getaffinity */
+/* detect.c - what this processor and its memory are. */
 #include "cpu_engine.h"
 
 #include <inttypes.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +17,15 @@ static uint64_t saved_register_state(void)
     return (uint64_t)high << 32 | low;
 }
 
+/* AVX512_VNNI and AVX512_BF16, which need no registers beyond AVX-512's; the latter is found on processors with the former only. */
+static cpu_level level_of_products(uint32_t c7)
+{
+    enum { VNNI = 1 << 11, BF16 = 1 << 5 }; /* leaf 7: of ecx; its subleaf 1: of eax */
+    uint32_t a, b, c, d;
+    if (!(c7 & VNNI)) return CPU_avx512;
+    return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & BF16) ? CPU_avx512_bf16 : CPU_avx512_vnni;
+}
+
 /* Intel SDM vol. 1, 14.3 and 15.2: the feature bit alone is not enough, the system must save the registers too. */
 cpu_level detect_level(void)
 {
@@ -29,7 +36,7 @@ cpu_level detect_level(void)
     uint64_t state = saved_register_state();
     if ((state & XMM_YMM) != XMM_YMM) return CPU_base;
     uint32_t avx512 = bit_AVX512F | bit_AVX512DQ | bit_AVX512BW | bit_AVX512VL;
-    return (b7 & avx512) == avx512 && (state & OPMASK_ZMM) == OPMASK_ZMM ? CPU_avx512 : CPU_avx2;
+    return (b7 & avx512) == avx512 && (state & OPMASK_ZMM) == OPMASK_ZMM ? level_of_products(c7) : CPU_avx2;
 }
 #else
 cpu_level detect_level(void)
@@ -92,54 +99,4 @@ void detect_name(char *name, size_t bytes)
 int64_t detect_memory_bytes(void)
 {
     return (int64_t)sysconf(_SC_PHYS_PAGES) * (int64_t)sysconf(_SC_PAGESIZE);
-}
-
-static int affinity_threads(void)
-{
-    for (size_t cpus = 1024; cpus <= 65536; cpus *= 2) { /* the kernel refuses a mask smaller than its own */
-        cpu_set_t *set = CPU_ALLOC(cpus);
-        if (set == NULL) break;
-        size_t size = CPU_ALLOC_SIZE(cpus);
-        int count = sched_getaffinity(0, size, set) == 0 ? CPU_COUNT_S(size, set) : 0;
-        CPU_FREE(set);
-        if (count > 0) return count;
-    }
-    long online = sysconf(_SC_NPROCESSORS_ONLN);
-    return online > 0 ? (int)online : 1;
-}
-
-/* "max 100000" or "150000 100000" (cgroup v2 cpu.max): the quota in processors, 0 for none. */
-static double quota_of(const char *text)
-{
-    double quota, period;
-    return sscanf(text, "%lf %lf", &quota, &period) == 2 && quota > 0 && period > 0 ? quota / period : 0;
-}
-
-/* The tightest cpu.max from this process's cgroup up to the root; 0 where there is none. */
-static double cgroup_quota(void)
-{
-    char line[512], path[640], text[64];
-    double tightest = 0;
-    if (!read_line("/proc/self/cgroup", line, sizeof line) || strncmp(line, "0::", 3) != 0) return 0;
-    for (char *group = line + 3;;) {
-        snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", group);
-        double quota = read_line(path, text, sizeof text) ? quota_of(text) : 0;
-        if (quota > 0 && (tightest <= 0 || quota < tightest)) tightest = quota;
-        char *slash = strrchr(group, '/');
-        if (slash == NULL) return tightest;
-        *slash = '\0';
-    }
-}
-
-int detect_threads(char *from, size_t bytes)
-{
-    int threads = affinity_threads();
-    double quota = cgroup_quota();
-    int allowed = (int)(quota + 0.999);
-    snprintf(from, bytes, "the affinity mask");
-    if (quota > 0 && allowed < threads) {
-        threads = allowed > 0 ? allowed : 1;
-        snprintf(from, bytes, "a cgroup quota of %.2f processors", quota);
-    }
-    return threads;
 }

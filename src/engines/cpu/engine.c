@@ -1,6 +1,7 @@
 /* engine.c - the CPU as an engine: kernels run where the operands lie, so upload and download move nothing. */
 #define _DEFAULT_SOURCE /* madvise */
 #include "cpu_engine.h"
+#include "../../processors.h"
 
 #include <inttypes.h>
 #include <sched.h>
@@ -58,7 +59,7 @@ static tw_status choose_threads(engine *e, int wanted)
         if (i == 0 && e->threads == 0 && getenv(variables[0]) != NULL)
             return fail(TW_BAD_ARGUMENT, "%s is %.60s, expected a whole number from 1 to 4096", variables[0], getenv(variables[0]));
     }
-    if (e->threads == 0) e->threads = detect_threads(e->threads_from, sizeof e->threads_from);
+    if (e->threads == 0) e->threads = processors_usable(e->threads_from, sizeof e->threads_from);
     return TW_OK;
 }
 
@@ -67,14 +68,14 @@ static tw_status choose_level(const char *wanted, const char *wanted_by, cpu_lev
 {
     *out = has;
     if (wanted == NULL) return TW_OK;
-    for (cpu_level level = CPU_base; level <= CPU_avx512; level++) {
+    for (cpu_level level = CPU_base; level < CPU_LEVELS; level++) {
         if (strcmp(wanted, cpu_level_name(level)) != 0) continue;
         if (level > has)
             return fail(TW_NO_DEVICE, "%s asks for %s instructions, this processor has %s", wanted_by, wanted, cpu_level_name(has));
         *out = level;
         return TW_OK;
     }
-    return fail(TW_BAD_ARGUMENT, "%s is %s, expected base, avx2 or avx512", wanted_by, wanted);
+    return fail(TW_BAD_ARGUMENT, "%s is %s, expected base, avx2, avx512, avx512_vnni or avx512_bf16", wanted_by, wanted);
 }
 
 static tw_status engine_settings(const tw_options *options, engine *e)

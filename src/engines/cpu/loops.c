@@ -9,7 +9,8 @@
  *               micro-kernel: mr x nr sums += sliver of A x sliver of B
  *
  * Where the operands fit the L2 there is one panel, and what can be is read where it lies (plan->direct_a, direct_b). A C of one row
- * or one column (plan->line) has no loops here, only its outputs divided. An element of C is one sum over k in ascending order, kept unscaled until the last panel: its bits depend neither on the blocks
+ * or one column (plan->line) has no loops here, only its outputs divided. Panels of bf16 and int8 hold other words than their operands (cpu_form): k, where it
+ * counts what panels hold, counts steps. An element of C is one sum over k in ascending order, kept unscaled until the last panel: its bits depend neither on the blocks
  * nor on the threads (in the default floating-point environment: threads of the pool keep the one they were made in).
  * Sources: Goto and van de Geijn 2008; Van Zee and van de Geijn 2015. */
 #include "cpu_engine.h"
@@ -19,10 +20,10 @@ typedef struct loops {
     const char *a, *b;
     char *c, *packed_a, *packed_b, *sums;
     int64_t a_rs, a_cs, b_rs, b_cs;
-    int64_t mr, nr, bytes; /* of an element */
+    int64_t mr, nr, bytes, source_bytes; /* of an element of C, of sums and of panels; of A and B */
     double alpha, beta;
     /* where the loops stand */
-    int64_t i0, j0, p0, rows, cols, depth; /* this strip and panel */
+    int64_t i0, j0, p0, rows, cols, depth, steps, a_steps; /* this strip and panel */
 } loops;
 
 /* Steps of k that lie side by side are packed panel by panel. Lanes that do are packed some steps of k at a time, along all panels: so many rows of
@@ -32,19 +33,26 @@ enum { PANELS_PER_TASK = 4, STEPS_PER_TASK = 8, LANES_PER_TASK = 8192 };
 /* Steps of one task: enough of short rows to be worth a task. */
 static int64_t steps_of(int64_t length) { return max_i64(STEPS_PER_TASK, LANES_PER_TASK / length); }
 
-static int64_t pack_tasks(int64_t stride, int64_t length, int64_t width, int64_t k)
+static bool by_steps(const loops *l, int64_t stride) { return stride == 1 && l->plan->row->form == CPU_PLAIN; }
+
+static int64_t pack_tasks(const loops *l, int64_t stride, int64_t length, int64_t width)
 {
-    return stride == 1 ? ceil_div(k, steps_of(length)) : ceil_div(length, width * PANELS_PER_TASK);
+    return by_steps(l, stride) ? ceil_div(l->depth, steps_of(length)) : ceil_div(length, width * PANELS_PER_TASK);
 }
 
-static pack_part part_of(int64_t task, int64_t stride, int64_t length, int64_t width, int64_t k)
+static void pack_some(const loops *l, bool of_b, void *packed, const void *source, int64_t stride, int64_t k_stride, int64_t length, int64_t width, int64_t task)
 {
-    int64_t panels = ceil_div(length, width), first = task * (stride == 1 ? steps_of(length) : PANELS_PER_TASK);
-    return stride == 1 ? (pack_part){0, panels, first, min_i64(first + steps_of(length), k)} : (pack_part){first, min_i64(first + PANELS_PER_TASK, panels), 0, k};
+    bool slices = by_steps(l, stride);
+    int64_t panels = ceil_div(length, width), first = task * (slices ? steps_of(length) : PANELS_PER_TASK), last = min_i64(first + PANELS_PER_TASK, panels);
+    if (l->plan->row->form != CPU_PLAIN)
+        pack_words(l->plan->row->form, of_b, packed, source, stride, k_stride, length, l->depth, width, first, last);
+    else
+        pack_panels((size_t)l->bytes, packed, source, stride, k_stride, length, l->depth, width,
+                    slices ? (pack_part){0, panels, first, min_i64(first + steps_of(length), l->depth)} : (pack_part){first, last, 0, l->depth});
 }
 
-static int64_t pack_a_tasks(const loops *l) { return l->plan->direct_a ? 0 : pack_tasks(l->a_rs, l->rows, l->mr, l->depth); }
-static int64_t pack_b_tasks(const loops *l) { return l->plan->direct_b ? 0 : pack_tasks(l->b_cs, l->cols, l->nr, l->depth); }
+static int64_t pack_a_tasks(const loops *l) { return l->plan->direct_a ? 0 : pack_tasks(l, l->a_rs, l->rows, l->mr); }
+static int64_t pack_b_tasks(const loops *l) { return l->plan->direct_b ? 0 : pack_tasks(l, l->b_cs, l->cols, l->nr); }
 
 /* B's panels first, then A's. */
 static void pack_task(void *context, int64_t task)
@@ -52,11 +60,9 @@ static void pack_task(void *context, int64_t task)
     const loops *l = context;
     int64_t of_b = pack_b_tasks(l);
     if (task < of_b)
-        pack_panels((size_t)l->bytes, l->packed_b, l->b + (l->p0 * l->b_rs + l->j0 * l->b_cs) * l->bytes, l->b_cs, l->b_rs, l->cols, l->depth, l->nr,
-                    part_of(task, l->b_cs, l->cols, l->nr, l->depth));
+        pack_some(l, true, l->packed_b, l->b + (l->p0 * l->b_rs + l->j0 * l->b_cs) * l->source_bytes, l->b_cs, l->b_rs, l->cols, l->nr, task);
     else
-        pack_panels((size_t)l->bytes, l->packed_a, l->a + (l->i0 * l->a_rs + l->p0 * l->a_cs) * l->bytes, l->a_rs, l->a_cs, l->rows, l->depth, l->mr,
-                    part_of(task - of_b, l->a_rs, l->rows, l->mr, l->depth));
+        pack_some(l, false, l->packed_a, l->a + (l->i0 * l->a_rs + l->p0 * l->a_cs) * l->source_bytes, l->a_rs, l->a_cs, l->rows, l->mr, task - of_b);
 }
 
 /* After how many steps of k a tile of `cols` columns asks for more: some 200 multiply-adds, or, in one that is shorter than the memory's answer, once for
@@ -84,16 +90,16 @@ static block block_of(const loops *l, int64_t task)
     block t = {.i_first = task % tasks_m * plan->task_m, .j_first = task / tasks_m * plan->task_n};
     t.i_last = min_i64(t.i_first + plan->task_m, l->rows), t.j_last = min_i64(t.j_first + plan->task_n, l->cols);
     const bool a_lies = plan->direct_a, b_lies = plan->direct_b, a_rows = a_lies && l->a_cs == 1 && l->a_rs * l->bytes % 4096 != 0;
-    t.tile = (cpu_tile){.k = l->depth, .ask_steps = ask_steps(l->depth, t.j_last - t.j_first, l->nr), .a_rs = a_lies ? l->a_rs : 1,
+    t.tile = (cpu_tile){.k = l->steps, .ask_steps = ask_steps(l->steps, t.j_last - t.j_first, l->nr), .a_rs = a_lies ? l->a_rs : 1,
                         .a_cs = a_lies ? l->a_cs : l->mr, .b_rs = b_lies ? l->b_rs : l->nr, .packed = !a_lies && !b_lies, .sum_in_ld = sum_ld,
                         .sum_out_ld = sum_ld, .ldc = ldc, .alpha = l->alpha, .beta = l->beta};
     t.tile.ahead_a = (cpu_ahead){.rows = a_lies ? l->mr : 1, .ld = a_lies ? l->a_rs * l->bytes : 0};
     t.tile.ahead_c = (cpu_ahead){.rows = l->mr, .ld = (l->p0 + l->depth < plan->problem.k ? sum_ld : ldc) * l->bytes};
     /* Rows of A that meet in the cache would drive each other out of it; where B streams, all of A stays near. */
-    if (!plan->streams_b && (a_rows || !a_lies)) t.a_bytes = l->depth * l->bytes * (a_lies ? 1 : l->mr);
+    if (!plan->streams_b && (a_rows || !a_lies)) t.a_bytes = a_lies ? l->steps * l->bytes : l->a_steps * l->mr * l->bytes;
     t.a_part = round_up(ceil_div(t.a_bytes, ceil_div(t.j_last - t.j_first, l->nr)), CPU_LINE_BYTES);
-    t.a_each = asked_each(t.tile.ahead_a.rows, t.a_part, l->depth, t.tile.ask_steps);
-    t.c_each = asked_each(l->mr, min_i64(l->nr, t.j_last - t.j_first) * l->bytes, l->depth, t.tile.ask_steps);
+    t.a_each = asked_each(t.tile.ahead_a.rows, t.a_part, l->steps, t.tile.ask_steps);
+    t.c_each = asked_each(l->mr, min_i64(l->nr, t.j_last - t.j_first) * l->bytes, l->steps, t.tile.ask_steps);
     return t;
 }
 
@@ -105,12 +111,12 @@ static void tile_at(const loops *l, block *t, int64_t i, int64_t j)
     const bool right = j + l->nr < t->j_last, below = i + l->mr < t->i_last, ends = l->p0 + l->depth >= plan->problem.k;
     cpu_tile *tile = &t->tile;
     tile->rows = min_i64(l->mr, l->rows - i), tile->cols = min_i64(l->nr, l->cols - j);
-    tile->a = plan->direct_a ? l->a + ((l->i0 + i) * l->a_rs + l->p0 * l->a_cs) * bytes : l->packed_a + i * l->depth * bytes;
-    tile->b = plan->direct_b ? l->b + (l->p0 * l->b_rs + l->j0 + j) * bytes : l->packed_b + j * l->depth * bytes;
+    tile->a = plan->direct_a ? l->a + ((l->i0 + i) * l->a_rs + l->p0 * l->a_cs) * bytes : l->packed_a + i * l->a_steps * bytes;
+    tile->b = plan->direct_b ? l->b + (l->p0 * l->b_rs + l->j0 + j) * bytes : l->packed_b + j * l->steps * bytes;
     tile->c = l->c + ((l->i0 + i) * tile->ldc + l->j0 + j) * bytes;
     char *sum = plan->sum_bytes > 0 ? l->sums + (i * plan->strip_n + j) * bytes : tile->c, *out = ends ? tile->c : sum;
     tile->sum_in = l->p0 > 0 ? sum : NULL, tile->sum_out = ends ? NULL : sum;
-    tile->ahead_a.at = (uintptr_t)tile->a + (uintptr_t)(l->mr * (plan->direct_a ? l->a_rs : l->depth) * bytes + a_past);
+    tile->ahead_a.at = (uintptr_t)tile->a + (uintptr_t)(l->mr * (plan->direct_a ? l->a_rs : l->a_steps) * bytes + a_past);
     tile->ahead_a.each = below && a_past < t->a_bytes ? t->a_each : 0;
     tile->ahead_c.at = (uintptr_t)out + (uintptr_t)(plan->streams_b ? l->mr * tile->ahead_c.ld : right ? l->nr * bytes : l->mr * tile->ahead_c.ld - (j - t->j_first) * bytes);
     tile->ahead_c.each = below || (right && !plan->streams_b) ? t->c_each : 0;
@@ -162,6 +168,7 @@ static void walk(void *context, team *team)
             do { /* at least once: with k = 0 the micro-kernel scales C by beta, and A and B may be NULL */
                 l.depth = min_i64(plan->kc, p->k - l.p0);
                 int64_t tasks = pack_a_tasks(&l) + pack_b_tasks(&l);
+                l.steps = cpu_form_steps(plan->row->form, l.depth), l.a_steps = cpu_form_a_steps(plan->row->form, l.depth);
                 if (l.depth > 0 && tasks > 0) team_for(team, tasks, pack_task, &l);
                 team_for(team, ceil_div(l.rows, plan->task_m) * ceil_div(l.cols, plan->task_n), compute_task, &l);
                 l.p0 += plan->kc;
@@ -177,7 +184,7 @@ static loops loops_of(const plan *plan, double alpha, double beta, const void *a
                    .a_rs = a_turned ? 1 : p->lda, .a_cs = a_turned ? p->lda : 1,
                    .b_rs = b_turned ? 1 : p->ldb, .b_cs = b_turned ? p->ldb : 1,
                    .mr = plan->row->lab.tile_m, .nr = plan->row->lab.tile_n,
-                   .bytes = p->dtype == TW_F64 ? 8 : 4};
+                   .bytes = p->dtype == TW_F64 ? 8 : 4, .source_bytes = dtype_find(p->dtype)->lab.bytes};
 }
 
 /* Ask for rows of an operand at once; rows that lie close together as one run. */

@@ -5,9 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../../jit_cache.h"
+#include "../../processors.h"
 #include "ahead.h"
 #include "staging.h"
 
@@ -50,6 +53,7 @@ struct engine {
     lane idle[MOST_IDLE];
     int idle_count;
     staging staging;
+    _Atomic uint64_t ticket; /* what a call raises its flags to, in memory that nobody has cleared */
 };
 
 #define CU_TRY(name, arguments)                                                                                        \
@@ -237,6 +241,16 @@ static tw_status open_device(engine *e, const tw_options *options)
     return TW_OK;
 }
 
+/* Where an engine's tickets begin: nowhere near another's, or anything else that memory may hold. */
+static uint64_t first_ticket(const engine *e)
+{
+    uint64_t ticket;
+    if (getrandom(&ticket, sizeof ticket, 0) == (ssize_t)sizeof ticket) return ticket;
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return ((uint64_t)t.tv_nsec << 32 ^ (uint64_t)t.tv_sec ^ (uint64_t)(uintptr_t)e) * 0x9e3779b97f4a7c15u;
+}
+
 static tw_status cuda_open(const tw_options *options, engine **out)
 {
     const cu_api *cu = cu_api_load();
@@ -247,10 +261,11 @@ static tw_status cuda_open(const tw_options *options, engine **out)
     made->pid = getpid();
     pthread_mutex_init(&made->building, NULL);
     pthread_mutex_init(&made->idling, NULL);
+    made->ticket = first_ticket(made);
     made->cache = jit_cache_open();
     made->ahead = jit_cache_open_ahead();
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    staging_open(&made->staging, cu, options->threads > 0 ? options->threads : (int)min_i64(processors, COPYING_THREADS));
+    char from[64];
+    staging_open(&made->staging, cu, options->threads > 0 ? options->threads : (int)min_i64(processors_usable(from, sizeof from), COPYING_THREADS));
     tw_status status = open_device(made, options);
     if (status != TW_OK) {
         cuda_close(made);
@@ -602,6 +617,13 @@ static tw_status encode_map(engine *e, const plan *p, cu_tensor_map *map, uint64
                 rows, cols, ld, box_rows, box_cols, cu_error_name(e->cu, error));
 }
 
+/* Never 0, which is what a flag is lowered to. */
+static uint64_t next_ticket(engine *e)
+{
+    uint64_t ticket = atomic_fetch_add_explicit(&e->ticket, 1, memory_order_relaxed);
+    return ticket != 0 ? ticket : atomic_fetch_add_explicit(&e->ticket, 1, memory_order_relaxed);
+}
+
 static tw_status launch_mapped(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
 {
     const plan *p = r->plan;
@@ -618,7 +640,11 @@ static tw_status launch_mapped(engine *e, runnable *r, const buffer *a, const bu
     float alpha = (float)x->alpha, beta = (float)x->beta;
     cu_pointer to = c->device;
     int64_t ldc = x->ldc;
-    void *arguments[] = {&a_map, &b_map, &m, &n, &k, &alpha, &beta, &to, &ldc};
+    int whole = (int)p->shares.whole, length = (int)p->shares.length;
+    cu_pointer parts = r->workspace + (cu_pointer)(p->pack_a.bytes + p->pack_b.bytes);
+    cu_pointer flags = parts + (cu_pointer)(p->shares.count * p->block_m * p->block_n) * 4;
+    uint64_t ticket = next_ticket(e);
+    void *arguments[] = {&a_map, &b_map, &m, &n, &k, &alpha, &beta, &to, &ldc, &whole, &length, &parts, &flags, &ticket}; /* a kernel takes as many as it has */
     CU_TRY(cuLaunchKernel, (r->kernel, (unsigned)p->grid_x, (unsigned)p->grid_y, 1, (unsigned)p->threads_x, (unsigned)p->threads_y, 1,
                             (unsigned)g->dynamic_bytes, r->stream, arguments, NULL));
     return TW_OK;

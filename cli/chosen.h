@@ -1,0 +1,12 @@
+/* chosen.h - which kernel of the table a device takes for each type. */
+#ifndef TILEWRIGHT_CHOSEN_H
+#define TILEWRIGHT_CHOSEN_H
+
+#include "tilewright_lab.h"
+
+enum { CHOSEN_TEXT = 400 };
+
+/* chosen_kernels - "f64 cpu_f64_r14_peak_avx512, i8 cpu_i8_r14_peak_avx512_vnni": for a large square without transposes. */
+void chosen_kernels(tw_context *context, char text[CHOSEN_TEXT]);
+
+#endif

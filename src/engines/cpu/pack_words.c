@@ -1,0 +1,128 @@
+/* pack_words.c - packs operands of one and two bytes into panels of 4-byte words, each the next elements along k of one row of A or column of B.
+ *
+ * A panel is made in blocks of BLOCK steps: first each step is a row of `width` words side by side, by one of two ways,
+ *
+ *     lanes side by side in memory: `group` rows of them are woven into one      k side by side: what lies there are words already; squares are turned
+ *
+ * then what the form wants beside them. Written for the compiler's own vectors: the baseline of any machine. */
+#include "cpu_engine.h"
+
+#include <string.h>
+
+enum { BLOCK = 64, MOST_WIDTH = 64, EDGE = 4 };
+
+typedef uint32_t words4 __attribute__((vector_size(16)));
+
+/* What a panel is made from: lane i, element p at source + i * stride + p * k_stride; strides are in bytes. */
+typedef struct strip {
+    const char *source;
+    int64_t stride, k_stride, lanes, k;
+    int64_t bytes, group, width;
+    cpu_form form;
+    bool of_b;
+} strip;
+
+static inline uint32_t word_of(cpu_form form, const uint32_t element[4])
+{
+    switch (form) {
+    case CPU_WIDENED: return element[0] << 16;
+    case CPU_PAIRS: return element[0] | element[1] << 16;
+    case CPU_I16: return (uint16_t)(int16_t)(int8_t)element[0] | (uint32_t)(int8_t)element[1] << 16;
+    default: return element[0] | element[1] << 8 | element[2] << 16 | element[3] << 24;
+    }
+}
+
+/* `group` rows of elements of type T, of which those beyond k are zeros, woven into a row of words. */
+#define WEAVE(T, form)                                                                                                 \
+    do {                                                                                                               \
+        static const T zeros[MOST_WIDTH];                                                                              \
+        const T *row[4] = {zeros, zeros, zeros, zeros};                                                                \
+        for (int64_t q = 0; q < s->group && p + q < s->k; q++) row[q] = (const T *)(const void *)(s->source + (p + q) * s->k_stride); \
+        for (int64_t i = 0; i < s->lanes; i++)                                                                         \
+            to[i] = word_of(form, (const uint32_t[4]){row[0][i], row[1][i], row[2][i], row[3][i]});                    \
+    } while (0)
+
+static void weave(const strip *s, int64_t step, uint32_t *restrict to)
+{
+    const int64_t p = step * s->group;
+    switch (s->form) {
+    case CPU_WIDENED: WEAVE(uint16_t, CPU_WIDENED); break;
+    case CPU_PAIRS: WEAVE(uint16_t, CPU_PAIRS); break;
+    case CPU_I16: WEAVE(uint8_t, CPU_I16); break;
+    default: WEAVE(uint8_t, CPU_U8);
+    }
+}
+
+/* One word, element by element: at edges, and where elements are widened. */
+static uint32_t word_at(const strip *s, int64_t lane, int64_t step)
+{
+    uint32_t element[4] = {0};
+    for (int64_t q = 0, p = step * s->group; q < s->group && p < s->k; q++, p++) {
+        const char *at = s->source + lane * s->stride + p * s->k_stride;
+        element[q] = s->bytes == 2 ? *(const uint16_t *)(const void *)at : *(const uint8_t *)at;
+    }
+    return word_of(s->form, element);
+}
+
+/* Four words of each of four lanes, turned. */
+static inline void turn(const char *from, int64_t stride, uint32_t *to, int64_t width)
+{
+    words4 r[4], lo[2], hi[2];
+    for (int i = 0; i < 4; i++) memcpy(&r[i], from + i * stride, sizeof r[i]);
+    for (int i = 0; i < 2; i++) {
+        lo[i] = __builtin_shufflevector(r[2 * i], r[2 * i + 1], 0, 4, 1, 5);
+        hi[i] = __builtin_shufflevector(r[2 * i], r[2 * i + 1], 2, 6, 3, 7);
+    }
+    words4 out[4] = {__builtin_shufflevector(lo[0], lo[1], 0, 1, 4, 5), __builtin_shufflevector(lo[0], lo[1], 2, 3, 6, 7),
+                     __builtin_shufflevector(hi[0], hi[1], 0, 1, 4, 5), __builtin_shufflevector(hi[0], hi[1], 2, 3, 6, 7)};
+    for (int p = 0; p < 4; p++) memcpy(to + p * width, &out[p], sizeof out[p]);
+}
+
+/* Steps first .. first + count - 1 of lanes whose elements along k lie side by side. */
+static void turn_block(const strip *s, int64_t first, int64_t count, uint32_t *to)
+{
+    bool words = s->form != CPU_WIDENED && s->form != CPU_I16;
+    int64_t whole = words ? min_i64(count, s->k / s->group - first) / EDGE * EDGE : 0, lanes = s->lanes / EDGE * EDGE;
+    for (int64_t i = 0; i < lanes; i += EDGE)
+        for (int64_t q = 0; q < whole; q += EDGE) turn(s->source + i * s->stride + (first + q) * s->group * s->k_stride, s->stride, to + q * s->width + i, s->width);
+    for (int64_t q = 0; q < count; q++)
+        for (int64_t i = q < whole ? lanes : 0; i < s->lanes; i++) to[q * s->width + i] = word_at(s, i, first + q);
+}
+
+/* What the product takes B's 128 too many for: from each row's sum of CPU_U8 take 128 times its elements. */
+static void subtract_bytes(uint32_t *sums, const uint32_t *words, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        sums[i] -= ((uint32_t)(int8_t)words[i] + (uint32_t)(int8_t)(words[i] >> 8) + (uint32_t)(int8_t)(words[i] >> 16) + (uint32_t)(int8_t)(words[i] >> 24)) << 7;
+}
+
+/* Steps first .. first + count - 1 of a panel, whose own steps begin at `panel`, after those sums if it has any. */
+static void pack_block(const strip *s, int64_t first, int64_t count, uint32_t *panel)
+{
+    bool sums = s->form == CPU_U8 && !s->of_b;
+    uint32_t *block = panel + (first + sums) * s->width;
+    if (s->lanes < s->width) memset(block, 0, (size_t)(count * s->width) * sizeof *block);
+    if (s->k_stride == s->bytes && s->stride != s->bytes)
+        turn_block(s, first, count, block);
+    else
+        for (int64_t q = 0; q < count; q++) weave(s, first + q, block + q * s->width);
+    if (sums && first == 0) memset(panel, 0, (size_t)s->width * sizeof *panel);
+    for (int64_t q = 0; sums && q < count; q++) subtract_bytes(panel, block + q * s->width, s->width);
+    if (s->form == CPU_U8 && s->of_b)
+        for (int64_t i = 0; i < count * s->width; i++) block[i] ^= UINT32_C(0x80808080);
+}
+
+/* Block by block, and in each block panel by panel: rows of the source are read along. */
+void pack_words(cpu_form form, bool of_b, void *packed, const void *source, int64_t stride, int64_t k_stride, int64_t length, int64_t k, int64_t width,
+                int64_t first, int64_t last)
+{
+    int64_t bytes = form == CPU_WIDENED || form == CPU_PAIRS ? 2 : 1, steps = cpu_form_steps(form, k);
+    int64_t panel_words = (of_b ? steps : cpu_form_a_steps(form, k)) * width;
+    strip s = {.stride = stride * bytes, .k_stride = k_stride * bytes, .k = k, .group = cpu_form_group(form), .width = width, .form = form, .of_b = of_b, .bytes = bytes};
+    for (int64_t step = 0; step < steps; step += BLOCK)
+        for (int64_t panel = first; panel < last; panel++) {
+            s.source = (const char *)source + panel * width * s.stride;
+            s.lanes = min_i64(length - panel * width, width);
+            pack_block(&s, step, min_i64(BLOCK, steps - step), (uint32_t *)packed + panel * panel_words);
+        }
+}
