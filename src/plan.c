@@ -348,7 +348,8 @@ static bool takes_boxes(const kernel_row *row, const tw_problem *p, const tw_bat
 {
     const int64_t most_stride = ((int64_t)1 << 40) / 8;
     bool near = batch->stride_a < most_stride && batch->stride_b < most_stride && batch->stride_c < most_stride && p->ldc < most_stride;
-    return !batch->pointers && near && p->k > 0 && p->n % 4 == 0 && kernel_is_wide(row, p);
+    bool few = p->dtype == TW_F32 || ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n) <= 4; /* of b4's 64 x 64, which read A and B more often than b3's; measured */
+    return !batch->pointers && near && few && p->k > 0 && p->n % 4 == 0 && kernel_is_wide(row, p);
 }
 
 /* The row for a batch in one launch, of rows that cost the same the later; NULL: none fits. */

@@ -368,8 +368,9 @@ static tw_status run_there(operands *o, size_t offset, bool pointers)
     cu_pointer memory[3] = {0}, at[3];
     bool there = true;
     for (int i = 0; there && i < 3; i++) {
-        there = me.cu->cuMemAlloc_v2(&memory[i], bytes[i] + offset) == CU_SUCCESS && me.cu->cuMemcpyHtoD_v2(memory[i] + offset, host[i], bytes[i]) == CU_SUCCESS;
-        at[i] = memory[i] + offset;
+        there = me.cu->cuMemAlloc_v2(&memory[i], bytes[i] + 16) == CU_SUCCESS;
+        at[i] = memory[i] + (i == 2 && offset < o->c_bytes ? o->c_bytes : offset);
+        there = there && (bytes[i] == 0 || me.cu->cuMemcpyHtoD_v2(at[i], host[i], bytes[i]) == CU_SUCCESS);
     }
     tw_status status = there ? multiply_there(o, at, pointers) : TW_NO_MEMORY;
     if (status == TW_OK && me.cu->cuMemcpyDtoH_v2(o->c, at[2], bytes[2]) != CU_SUCCESS) status = TW_DEVICE_FAILED;
