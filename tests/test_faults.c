@@ -264,6 +264,7 @@ static void use_streams(tw_context *context, const caller *me, cu_stream stream,
     tell("prepare", tw_prepare(context, &p));
     q = p, q.dtype = TW_BF16, q.op_b = TW_T;
     tell("prepare half", tw_prepare(context, &q));
+    enqueue("half", context, &q, x, &launch);
     enqueue("enqueue", context, &p, x, &launch);
     launch.workspace = x, launch.workspace_bytes = 64;
     enqueue("with a workspace", context, &p, x, &launch);
@@ -696,13 +697,15 @@ static const struct {
     {"the same while the stream is captured", NULL, "captured", TW_OK, "", MAPPED},
     {"the same on the default stream", NULL, "default stream", TW_OK, "",
      "cuCtxPushCurrent_v2 cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernel on (nil) cuCtxPopCurrent_v2"},
+    {"a kernel that waits itself for what is ahead of it is launched early", NULL, "half", TW_OK, "",
+     "cuCtxPushCurrent_v2 cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernelEx STREAM cuCtxPopCurrent_v2"},
     {"C is scaled on the stream where k is 0", NULL, "scaled", TW_OK, "", NULL},
     {"nothing is enqueued where m is 0", NULL, "nothing", TW_OK, "", ""},
     {"a capture does not wait for a kernel to be built", NULL, "captured too early", TW_BUILD_FAILED,
      "launch.stream is being captured and cuda/r14h_hopper.cu", "cuCtxPushCurrent_v2 cuStreamIsCapturing cuCtxPopCurrent_v2"},
     {"addresses that the copy engine does not take have another kernel", NULL, "unaligned", TW_OK, "", NULL},
     {"rows that it does not take have another kernel", NULL, "unpadded", TW_OK, "", NULL},
-    {"a type that has no other kernel is refused", NULL, "no kernel", TW_NO_KERNEL, "it wants 1280 bytes of workspace to pack A into, and has none", ""},
+    {"a type that has no other kernel is refused", NULL, "no kernel", TW_NO_KERNEL, "it wants 3072 bytes of workspace to pack A into, and has none", ""},
     {"no workspace is wanted", NULL, "bytes", 0, "", NULL},
     {"the kernel is built ahead", NULL, "prepare", TW_OK, "", NULL},
     {"so is one that wants a workspace and has no other", NULL, "prepare half", TW_OK, "", NULL},
