@@ -158,6 +158,7 @@ static void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice
     if (row->gpu.traits & GPU_LINEAR_GRID) plan->grid_x *= plan->grid_y, plan->grid_y = 1;
     if (row->gpu.traits & GPU_PERSISTENT) /* as many blocks as take equally many tiles each */
         plan->grid_x = ceil_div(plan->grid_x, max_i64(ceil_div(plan->grid_x, max_i64(device->multiprocessors, 1)), 1));
+    if (plan->one_launch) plan->grid_x = row->gpu.blocks_each > 0 ? (int64_t)row->gpu.blocks_each * max_i64(device->multiprocessors, 1) : INT32_MAX;
     plan->pack_a = kernel_packing_a(row, p);
     plan->pack_b = kernel_packing_b(row, p);
     double longest;
@@ -293,6 +294,70 @@ tw_status plan_find(const tw_problem *problem, const device_facts *device, const
         plan_rung(out, device, choice);
     if (recalls) last.context = device->context, last.no_workspace = device->no_workspace, last.plan = *out;
     return TW_OK;
+}
+
+/* How threads share a batch: its items, if they are as many as one item would have threads. */
+static tw_status plan_batch_cpu(const tw_batch *batch, const device_facts *device, plan *out)
+{
+    const tw_problem p = out->problem;
+    double work = (double)p.m * (double)p.n * (double)max_i64(p.k, 1) * (double)batch->count / WORK_PER_THREAD;
+    int threads = work < device->threads ? (work < 1 ? 1 : (int)work) : device->threads;
+    out->together = out->threads > batch->count;
+    if (!out->together && out->threads > 1) TRY(plan_find(&p, device, &(tw_lab_choice){.threads = 1}, out));
+    if (!out->together) out->threads = threads;
+    int64_t mr = out->row->lab.tile_m, panels = ceil_div(p.k, max_i64(out->kc, 1));
+    out->part_m = out->strip_m;
+    while (out->at_once && !out->line && out->part_m > mr && batch->count * ceil_div(p.m, out->part_m) < (int64_t)TASKS_PER_THREAD * threads)
+        out->part_m = round_up(out->part_m / 2, mr);
+    bool several = batch->count > 1 && !batch->pointers && p.k > 0;
+    if (several && batch->stride_a == 0) out->all_a_bytes = (size_t)(ceil_div(p.m, out->strip_m) * panels) * out->a_bytes;
+    if (several && batch->stride_b == 0) out->all_b_bytes = (size_t)(ceil_div(p.n, out->strip_n) * panels) * out->b_bytes;
+    out->each_bytes = out->workspace_bytes - (out->all_a_bytes > 0 ? out->a_bytes : 0) - (out->all_b_bytes > 0 ? out->b_bytes : 0);
+    out->workspace_bytes = out->all_a_bytes + out->all_b_bytes + (out->together ? 1 : (size_t)threads) * out->each_bytes;
+    return TW_OK;
+}
+
+/* A batch in one launch: elements of C that the tiles cover, by how fast they are; as measured on an H200 (docs/PERF-LOG.md). */
+static double batch_cost(const kernel_row *row, const tw_problem *p)
+{
+    int64_t tile = row->lab.tile_m;
+    double speed = tile >= 128 ? 1 : tile >= 64 ? 0.6 : 0.25;
+    return (double)(ceil_div(p->m, tile) * ceil_div(p->n, tile) * tile * tile) / speed;
+}
+
+/* The row for a batch in one launch, of rows that cost the same the later; NULL: none fits. */
+static const kernel_row *choose_batch_row(const tw_problem *p, const device_facts *device)
+{
+    const kernel_row *best = NULL, *row;
+    for (int i = 0; (row = kernel_batch_at(i)) != NULL; i++)
+        if (ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n) <= INT32_MAX && kernel_fits(row, p, device, 0, NULL, 0) && (best == NULL || batch_cost(row, p) <= batch_cost(best, p))) best = row;
+    return best;
+}
+
+void plan_one_launch(const tw_problem *problem, const device_facts *device, const kernel_row *row, plan *out)
+{
+    *out = (plan){.problem = *problem, .row = row, .one_launch = true};
+    plan_gpu(out, device, &(tw_lab_choice){0});
+}
+
+/* On CUDA operands in device memory are one launch; but items at strides that fill the device by themselves follow each other in the kernel that is best for one. */
+static tw_status plan_batch_cuda(const tw_problem *p, const tw_batch *batch, const device_facts *device, plan *out)
+{
+    const int64_t edge = 128;
+    const kernel_row *row = choose_batch_row(p, device);
+    bool fills = ceil_div(p->m, edge) * ceil_div(p->n, edge) >= 2 * (int64_t)device->multiprocessors;
+    bool each = !batch->pointers && (fills || row == NULL);
+    if (each && plan_find(p, device, NULL, out) == TW_OK) return TW_OK;
+    if (row == NULL) return fail(TW_NO_KERNEL, "no kernel takes a batch of %s%s on this device", dtype_find(p->dtype)->lab.name, batch->pointers ? " by address" : "");
+    plan_one_launch(p, device, row, out);
+    return TW_OK;
+}
+
+tw_status plan_find_batch(const tw_problem *problem, const tw_batch *batch, const device_facts *device, plan *out)
+{
+    if (strcmp(device->engine, "cuda") == 0) return plan_batch_cuda(problem, batch, device, out);
+    TRY(plan_find(problem, device, NULL, out));
+    return out->row->micro != NULL ? plan_batch_cpu(batch, device, out) : TW_OK;
 }
 
 const plan *plan_recall(const tw_problem *user, uint64_t context)

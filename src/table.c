@@ -62,6 +62,7 @@ const char *cpu_level_name(cpu_level level)
 #define GPU_RUNG(...)
 #define CUDA_RUNG(...)
 #define CUDA_TILE(...)
+#define CUDA_BATCH(...)
 #include "../kernels/kernels.def"
 #undef CPU_RUNG
 #undef CPU_WIDE
@@ -70,6 +71,7 @@ const char *cpu_level_name(cpu_level level)
 #undef GPU_RUNG
 #undef CUDA_RUNG
 #undef CUDA_TILE
+#undef CUDA_BATCH
 
 #define ID_f32 TW_F32
 #define ID_f64 TW_F64
@@ -114,6 +116,7 @@ const char *cpu_level_name(cpu_level level)
 #define BOXES(a_rows, a_cols, b_rows, b_cols) a_rows, a_cols, b_rows, b_cols
 #define ID_f16 TW_F16
 #define ID_bf16 TW_BF16
+#define CUDA_BATCH(...)
 #define ID_i8 TW_I8
 static const kernel_row kernels[] = {
 #include "../kernels/kernels.def"
@@ -125,6 +128,29 @@ static const kernel_row kernels[] = {
 #undef GPU_RUNG
 #undef CUDA_RUNG
 #undef CUDA_TILE
+#undef CUDA_BATCH
+
+#define CPU_RUNG(...)
+#define CPU_WIDE(...)
+#define CPU_PEAK(...)
+#define CPU_DOT(...)
+#define GPU_RUNG(...)
+#define CUDA_RUNG(...)
+#define CUDA_TILE(...)
+#define CUDA_BATCH(step, type, edge, depth, x, blocks, traits_, bytes, least_sm, about, cited)                         \
+    {.lab = {.name = "cuda_" #type "_" #step "_" #edge, .engine = "cuda", .rung = #step, .dtype = ID_##type,           \
+             .file = "cuda/" #step ".cu", .needs = "sm_" #least_sm, .idea = about, .source = cited, .tile_m = edge,    \
+             .tile_n = edge, .tile_k = depth, .default_tile = edge, .transposes = 1, .production = 1},                 \
+     .gpu = {.entry = #step, .threads_x = x, .threads_y = 1, .traits = traits_, .dynamic_bytes = bytes, .sm = least_sm, \
+             .blocks_each = blocks}},
+static const kernel_row batches[] = {
+#include "../kernels/kernels.def"
+};
+
+const kernel_row *kernel_batch_at(int index)
+{
+    return index >= 0 && index < (int)(sizeof batches / sizeof *batches) ? &batches[index] : NULL;
+}
 
 int kernel_count(void)
 {

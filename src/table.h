@@ -68,6 +68,7 @@ typedef struct gpu_kernel {
     int static_bytes, dynamic_bytes; /* of shared (local) memory; static of GPU_SQUARE kernels for TILE = 32 */
     int sm;                          /* at least this (CUDA) */
     int a_box_rows, a_box_cols, b_box_rows, b_box_cols; /* GPU_TENSOR_MAPS: what one copy brings */
+    int blocks_each; /* of a batch's kernel: on a multiprocessor at a time, each taking tile after tile; 0: a block for each tile */
 } gpu_kernel;
 
 typedef struct kernel_row {
@@ -86,6 +87,9 @@ typedef struct kernel_row {
 int kernel_count(void);
 const kernel_row *kernel_at(int index);
 const kernel_row *kernel_named(const char *name); /* NULL: no such row */
+
+/* kernel_batch_at - the rows of whole batches, which are none of the above; NULL beyond the last. */
+const kernel_row *kernel_batch_at(int index);
 
 /* kernel_tile - the edge of the tile: what the problem dictates, else what is forced, else the row's own; 0: it has none. */
 int kernel_tile(const kernel_row *row, const tw_problem *problem, int forced_tile);

@@ -151,6 +151,18 @@ def cublas_is_held_against_the_cuda_engine():
 
 
 @case
+def batches_are_held_against_cublas():
+    done, (ours, first) = duel("--shape", "20x30x10", "--batch", "7", FAKE_CUBLASLT="candidates=1 us0=700")
+    row = line(done.stdout, "20x30x10").split()
+    assert done.returncode == 0 and "batches of 7 at strides" in done.stdout and row[7:9] == ["0.700", "0.700"], done
+    assert ours["kernel"] == "cuda_f32_b1_register_32" and "b1_register" in ours["plan"], ours
+    for r, seconds in ((ours, 1e-3 / 7), (first, 1e-4)):
+        assert abs(r["median_s"] / seconds - 1) < 1e-3 and r["batch"] == 7 and r["verified"] == "exact+bound", r
+    done, _ = duel("--size", "8", "--batch", "7", FAKES="cublasLtMatrixLayoutSetAttribute=7")
+    assert "cuBLASLt's heuristic: failed in cublasLtMatrixLayoutSetAttribute" in done.stdout, done
+
+
+@case
 def cublas_multiplies_what_the_cuda_engine_has_no_kernel_for():
     for words in ((), ("--transpose-a",), ("--transpose-b",), ("--transpose-a", "--transpose-b")):
         done, written = duel("--shape", "17x9x21", "--pad", "1", "--dtype", "bf16", *words, cuda="sm=80", FAKE_CUBLASLT="candidates=1")

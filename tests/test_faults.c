@@ -232,6 +232,46 @@ static void enqueue(const char *what, tw_context *context, const tw_problem *p, 
     tell(what, status);
 }
 
+/* The same of tw_enqueue_batched, at strides or, in device memory of the fake's, by address. */
+static void enqueue_batch(const char *what, tw_context *context, const tw_problem *p, const tw_batch *batch, const void *x, const tw_launch *launch)
+{
+    char line[64];
+    snprintf(line, sizeof line, "begin %s", what);
+    mark(line);
+    tw_status status = tw_enqueue_batched(context, p, batch, x, x, (void *)(uintptr_t)x, launch);
+    mark("end");
+    tell(what, status);
+}
+
+static void use_batches(tw_context *context, const caller *me, const tw_problem *of, const float *x, const tw_launch *launch)
+{
+    void *graph;
+    tw_problem p = *of, large = *of;
+    p.m = p.n = p.k = 8;
+    large.m = large.n = 2304, large.lda = large.ldb = large.ldc = 2304;
+    tw_batch batch = tw_batch_make(&p, 5), two = tw_batch_make(&large, 2), pointers = {.size = sizeof pointers, .pointers = 1, .count = 5};
+    me->cuStreamBeginCapture_v2(launch->stream, CALLER_CAPTURE_GLOBAL);
+    enqueue_batch("batch captured too early", context, &p, &batch, x, launch);
+    me->cuStreamEndCapture(launch->stream, &graph);
+    tell("prepare batch", tw_prepare_batched(context, &p, &batch));
+    me->cuStreamBeginCapture_v2(launch->stream, CALLER_CAPTURE_GLOBAL);
+    enqueue_batch("batch", context, &p, &batch, x, launch);
+    enqueue_batch("batch by address", context, &p, &pointers, x, launch);
+    me->cuStreamEndCapture(launch->stream, &graph);
+    tw_prepare_batched(context, &large, &two);
+    enqueue_batch("batch of large items", context, &large, &two, x, launch);
+    enqueue_batch("batch of large items by address", context, &large, &pointers, x, launch);
+    enqueue_batch("batch without an array", context, &p, &pointers, NULL, launch);
+    batch.count = 0;
+    enqueue_batch("batch of nothing", context, &p, &batch, x, launch);
+    p.dtype = TW_BF16, batch = tw_batch_make(&p, 5), batch.stride_a++;
+    enqueue_batch("batch of halves", context, &p, &batch, x, launch);
+    p.place_a = p.place_b = p.place_c = TW_HOST, p.dtype = TW_F32;
+    enqueue_batch("batch in host memory", context, &p, &batch, x, launch);
+    p = *of, batch = tw_batch_make(&p, 1);
+    tell("gemm of a batch", tw_gemm_batched(context, &p, &batch, x, x, (void *)(uintptr_t)x));
+}
+
 static void after_fork(tw_context *context, const tw_problem *p, float *x)
 {
     fflush(stdout);
@@ -306,6 +346,8 @@ static void use_streams(tw_context *context, const caller *me, cu_stream stream,
     tw_status status = tw_gemm(context, &p, x, x + N * N, x + 2 * N * N);
     mark("end");
     tell("gemm", status);
+    launch = (tw_launch){.size = sizeof launch, .stream = stream};
+    use_batches(context, me, &p, x, &launch);
     tell("forced", tw_lab_run_open(context, &(tw_lab_choice){.kernel = "cuda_f32_r03t_transposed"}, &p, x, x, x, &(tw_lab_run *){NULL}));
     after_fork(context, &p, x);
 }
@@ -681,6 +723,7 @@ static void section(const char *what, const char *stream, char out[512])
 
 #define TURNED "cuCtxPushCurrent_v2 cuLaunchKernel STREAM cuLaunchKernel STREAM cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernel STREAM cuCtxPopCurrent_v2"
 #define COPIED "cuCtxPushCurrent_v2 cuLaunchKernel STREAM cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernel STREAM cuCtxPopCurrent_v2"
+#define ONE_LAUNCH "cuCtxPushCurrent_v2 cuLaunchKernel STREAM cuCtxPopCurrent_v2"
 #define MAPPED "cuCtxPushCurrent_v2 cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernel STREAM cuCtxPopCurrent_v2"
 
 /* What the child tells of a call, and, where it is known here, every call of the driver that it made. STREAM: on the caller's own. */
@@ -706,6 +749,20 @@ static const struct {
     {"addresses that the copy engine does not take have another kernel", NULL, "unaligned", TW_OK, "", NULL},
     {"rows that it does not take have another kernel", NULL, "unpadded", TW_OK, "", NULL},
     {"a type that has no other kernel is refused", NULL, "no kernel", TW_NO_KERNEL, "it wants 3072 bytes of workspace to pack A into, and has none", ""},
+    {"a batch is one launch, also while the stream is captured", NULL, "batch", TW_OK, "", ONE_LAUNCH},
+    {"a batch by address too", NULL, "batch by address", TW_OK, "", ONE_LAUNCH},
+    {"so are types whose items lie at odd addresses", NULL, "batch of halves", TW_OK, "", NULL},
+    {"a capture does not wait for a batch's kernel to be built", NULL, "batch captured too early", TW_BUILD_FAILED,
+     "launch.stream is being captured and cuda/b1_register.cu", "cuCtxPushCurrent_v2 cuStreamIsCapturing cuCtxPopCurrent_v2"},
+    {"large items of a batch follow each other", NULL, "batch of large items", TW_OK, "",
+     "cuCtxPushCurrent_v2 cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernel STREAM cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernel STREAM "
+     "cuCtxPopCurrent_v2"},
+    {"large items by address are one launch", NULL, "batch of large items by address", TW_OK, "", NULL},
+    {"addresses that are not there", NULL, "batch without an array", TW_BAD_ARGUMENT, "a is NULL, expected an array of 5 addresses", ""},
+    {"nothing is enqueued of an empty batch", NULL, "batch of nothing", TW_OK, "", ""},
+    {"a batch of host memory on a stream", NULL, "batch in host memory", TW_BAD_ARGUMENT, "are TW_HOST, expected TW_DEVICE", ""},
+    {"the kernel of a batch is built ahead", NULL, "prepare batch", TW_OK, "", NULL},
+    {"a batch of device memory that is waited for", NULL, "gemm of a batch", TW_OK, "", NULL},
     {"no workspace is wanted", NULL, "bytes", 0, "", NULL},
     {"the kernel is built ahead", NULL, "prepare", TW_OK, "", NULL},
     {"so is one that wants a workspace and has no other", NULL, "prepare half", TW_OK, "", NULL},

@@ -280,6 +280,20 @@ static int options_of(const kernel_row *row, int sm, char options[MOST_OPTIONS][
     return count;
 }
 
+/* Every transpose of a batch's kernel, with wide loads and without. */
+static int batch_options_of(const kernel_row *row, int sm, char options[MOST_OPTIONS][PLAN_OPTIONS_BYTES])
+{
+    const device_facts facts = {.engine = "cuda", .sm = sm, .multiprocessors = 1};
+    for (int variant = 0; variant < 8; variant++) {
+        tw_problem p = tw_problem_make(row->lab.dtype, (tw_op)(variant / 2 % 2), (tw_op)(variant % 2), 64, 64, 64);
+        plan made;
+        p.align_a = p.align_b = p.align_c = variant / 4 ? 4 : 256;
+        plan_one_launch(&p, &facts, row, &made);
+        strcpy(options[variant], made.options);
+    }
+    return 8;
+}
+
 static bool starts(const char *text, const char *with)
 {
     return strncmp(text, with, strlen(with)) == 0;
@@ -366,6 +380,7 @@ static void file_cases(const char *arch)
     for (const embedded_source *s = embedded_sources; s->file != NULL; s++) {
         bool in_table = false;
         for (int i = 0; i < kernel_count(); i++) in_table = in_table || strcmp(kernel_at(i)->lab.file, s->file) == 0;
+        for (int i = 0; kernel_batch_at(i) != NULL; i++) in_table = in_table || strcmp(kernel_batch_at(i)->lab.file, s->file) == 0;
         bool packs = strcmp(s->file, "cuda/pack.cu") == 0;
         for (int i = 0; i < (packs ? 4 : 1); i++) {
             static const char *const ways[] = {"", "-DTURNS=0", "-DTURNS=1 -DHALF=1", "-DTURNS=0 -DHALF=1"};
@@ -403,6 +418,11 @@ int main(int argc, char **argv)
             if (row->gpu.entry == NULL || strcmp(row->lab.engine, "cuda") != 0 || row->gpu.sm > atoi(archs[i] + 3)) continue;
             if (i == 1 && !tap.full && !row->lab.production && !sums_in_registers(row)) continue; /* the covering set: what a log is judged for */
             int plans = options_of(row, atoi(archs[i] + 3), options);
+            for (int o = 0; o < plans; o++) compile_case(row, archs[i], options[o]);
+        }
+        for (int r = 0; kernel_batch_at(r) != NULL; r++) {
+            const kernel_row *row = kernel_batch_at(r);
+            int plans = row->gpu.sm <= atoi(archs[i] + 3) ? batch_options_of(row, atoi(archs[i] + 3), options) : 0;
             for (int o = 0; o < plans; o++) compile_case(row, archs[i], options[o]);
         }
         file_cases(archs[i]);

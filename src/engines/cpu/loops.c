@@ -19,6 +19,7 @@ typedef struct loops {
     const plan *plan;
     const char *a, *b;
     char *c, *packed_a, *packed_b, *sums;
+    char *all_a, *all_b; /* a whole operand packed before; NULL: it is packed as the loops need it */
     int64_t a_rs, a_cs, b_rs, b_cs;
     int64_t mr, nr, bytes, source_bytes; /* of an element of C, of sums and of panels; of A and B */
     double alpha, beta;
@@ -38,27 +39,39 @@ static void pack_some(const loops *l, bool of_b, void *packed, const void *sourc
         pack_words(form, of_b, packed, source, stride, k_stride, length, l->depth, width, first, last);
 }
 
-static void pack_a_task(const loops *l, int64_t task)
+static void pack_a_task(void *context, int64_t task)
 {
+    const loops *l = context;
     pack_some(l, false, l->packed_a, l->a + (l->i0 * l->a_rs + l->p0 * l->a_cs) * l->source_bytes, l->a_rs, l->a_cs, l->rows, l->mr, task);
 }
 
-static void pack_b_task(const loops *l, int64_t task)
+static void pack_b_task(void *context, int64_t task)
 {
+    const loops *l = context;
     pack_some(l, true, l->packed_b, l->b + (l->p0 * l->b_rs + l->j0 * l->b_cs) * l->source_bytes, l->b_cs, l->b_rs, l->cols, l->nr, task);
 }
 
 static int64_t pack_tasks(int64_t length, int64_t width) { return ceil_div(length, width * PANELS_PER_TASK); }
 
+static bool packs_a(const loops *l) { return !l->plan->direct_a && l->all_a == NULL; }
+static bool packs_b(const loops *l) { return !l->plan->direct_b && l->all_b == NULL; }
+
+/* Where a strip's panel of k lies in an operand that was packed as a whole, each in as much room as the plan has for one. */
+static char *packed_before(const loops *l, char *all, int64_t strip, size_t room)
+{
+    const plan *plan = l->plan;
+    return all + (size_t)(strip * ceil_div(plan->problem.k, plan->kc) + l->p0 / plan->kc) * room;
+}
+
 /* B's panels first, then A's. */
 static void pack_task(void *context, int64_t task)
 {
     const loops *l = context;
-    int64_t of_b = l->plan->direct_b ? 0 : pack_tasks(l->cols, l->nr);
+    int64_t of_b = packs_b(l) ? pack_tasks(l->cols, l->nr) : 0;
     if (task < of_b)
-        pack_b_task(l, task);
+        pack_b_task(context, task);
     else
-        pack_a_task(l, task - of_b);
+        pack_a_task(context, task - of_b);
 }
 
 /* The micro-kernel at row i, column j of the strip. */
@@ -127,7 +140,9 @@ static void walk(void *context, team *team)
             do { /* at least once: with k = 0 the micro-kernel scales C by beta, and A and B may be NULL */
                 l.depth = min_i64(plan->kc, p->k - l.p0);
                 l.steps = cpu_form_steps(plan->row->form, l.depth), l.a_steps = cpu_form_a_steps(plan->row->form, l.depth);
-                int64_t tasks = (plan->direct_b ? 0 : pack_tasks(l.cols, l.nr)) + (plan->direct_a ? 0 : pack_tasks(l.rows, l.mr));
+                int64_t tasks = (packs_b(&l) ? pack_tasks(l.cols, l.nr) : 0) + (packs_a(&l) ? pack_tasks(l.rows, l.mr) : 0);
+                if (l.all_a != NULL) l.packed_a = packed_before(&l, l.all_a, l.i0 / plan->strip_m, plan->a_bytes);
+                if (l.all_b != NULL) l.packed_b = packed_before(&l, l.all_b, l.j0 / plan->strip_n, plan->b_bytes);
                 if (l.depth > 0 && tasks > 0) team_for(team, tasks, pack_task, &l);
                 team_for(team, ceil_div(l.rows, plan->task_m) * ceil_div(l.cols, plan->task_n), compute_task, &l);
                 l.p0 += plan->kc;
@@ -146,24 +161,52 @@ static loops loops_of(const plan *plan, double alpha, double beta, const void *a
                    .bytes = p->dtype == TW_F64 ? 8 : 4, .source_bytes = dtype_find(p->dtype)->lab.bytes};
 }
 
-void loops_compute(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c)
+void loops_compute_rows(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c, int64_t first, int64_t last)
 {
     const tw_problem *p = &plan->problem;
-    if (plan->line) {
-        loops l = loops_of(plan, alpha, beta, a, b, c);
-        line_task(&l, 0);
-        return;
-    }
     const int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n, bytes = p->dtype == TW_F64 ? 8 : 4;
     const int64_t a_rs = p->op_a == TW_T ? 1 : p->lda;
     cpu_tile tile = {.k = p->k, .a_rs = a_rs, .a_cs = p->op_a == TW_T ? p->lda : 1, .b_rs = p->ldb, .ldc = p->ldc, .alpha = alpha, .beta = beta};
-    for (int64_t i = 0; i < p->m; i += mr)
+    for (int64_t i = first; i < last; i += mr)
         for (int64_t j = 0; j < p->n; j += nr) {
-            tile.rows = min_i64(mr, p->m - i), tile.cols = min_i64(nr, p->n - j);
+            tile.rows = min_i64(mr, last - i), tile.cols = min_i64(nr, p->n - j);
             tile.a = (const char *)a + i * a_rs * bytes, tile.b = (const char *)b + j * bytes, tile.c = (char *)c + (i * p->ldc + j) * bytes;
             tile.next = j + nr < p->n ? (char *)tile.c + nr * bytes : NULL;
             plan->row->micro(&tile);
         }
+}
+
+void loops_compute(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c)
+{
+    if (!plan->line) {
+        loops_compute_rows(plan, alpha, beta, a, b, c, 0, plan->problem.m);
+        return;
+    }
+    loops l = loops_of(plan, alpha, beta, a, b, c);
+    line_task(&l, 0);
+}
+
+void loops_pack_all(const plan *plan, bool of_a, const void *source, void *packed, team *team)
+{
+    const tw_problem *p = &plan->problem;
+    loops l = loops_of(plan, p->alpha, p->beta, source, source, NULL);
+    int64_t length = of_a ? p->m : p->n, strip = of_a ? plan->strip_m : plan->strip_n, width = of_a ? l.mr : l.nr;
+    for (int64_t first = 0; first < length; first += strip)
+        for (l.p0 = 0; l.p0 < p->k; l.p0 += plan->kc) {
+            l.i0 = l.j0 = first, l.rows = l.cols = min_i64(strip, length - first), l.depth = min_i64(plan->kc, p->k - l.p0);
+            l.packed_a = l.packed_b = packed_before(&l, packed, first / strip, of_a ? plan->a_bytes : plan->b_bytes);
+            team_for(team, pack_tasks(l.rows, width), of_a ? pack_a_task : pack_b_task, &l);
+        }
+}
+
+void loops_item(const plan *plan, const void *a, const void *b, void *c, void *all_a, void *all_b, void *workspace, team *team)
+{
+    loops l = loops_of(plan, plan->problem.alpha, plan->problem.beta, a, b, c);
+    l.all_a = all_a, l.all_b = all_b;
+    l.packed_a = workspace;
+    l.packed_b = l.packed_a + (all_a != NULL ? 0 : plan->a_bytes);
+    l.sums = l.packed_b + (all_b != NULL ? 0 : plan->b_bytes);
+    (plan->line ? walk_line : walk)(&l, team);
 }
 
 void loops_run(const plan *plan, const void *a, const void *b, void *c, void *workspace, pool *pool)

@@ -713,10 +713,52 @@ static tw_status launch_all(engine *e, runnable *r, buffer a, buffer b, const bu
     return p->row->gpu.traits & GPU_TENSOR_MAPS ? launch_mapped(e, r, &a, &b, c) : launch_plain(e, r, &a, &b, c);
 }
 
+/* Where operand number i of a batch lies, or its address. */
+static buffer address_of(const tw_batch *batch, const buffer *first, int64_t stride, int64_t i, tw_dtype dtype)
+{
+    cu_pointer behind = batch->pointers ? (cu_pointer)i * sizeof(cu_pointer) : (cu_pointer)(stride * i) * (cu_pointer)dtype_find(dtype)->lab.bytes;
+    return (buffer){.device = first->device + behind};
+}
+
+/* A whole batch, or as much of it at a time as a kernel can count. */
+static tw_status launch_batch(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
+{
+    const plan *p = r->plan;
+    const tw_problem *x = &p->problem;
+    const tw_batch *batch = r->batch;
+    int64_t tiles = ceil_div(x->m, p->block_m) * ceil_div(x->n, p->block_n), most = INT32_MAX / tiles;
+    int m = (int)x->m, n = (int)x->n, k = (int)x->k, pointers = (int)batch->pointers;
+    float alpha = (float)x->alpha, beta = (float)x->beta;
+    for (int64_t first = 0; first < batch->count; first += most) {
+        int works = (int)(min_i64(batch->count - first, most) * tiles);
+        buffer from[3] = {address_of(batch, a, batch->stride_a, first, x->dtype), address_of(batch, b, batch->stride_b, first, x->dtype),
+                          address_of(batch, c, batch->stride_c, first, x->dtype_c)};
+        int64_t lda = x->lda, ldb = x->ldb, ldc = x->ldc, stride_a = batch->stride_a, stride_b = batch->stride_b, stride_c = batch->stride_c;
+        void *arguments[] = {&m, &n, &k, &alpha, &from[0].device, &lda, &from[1].device, &ldb, &beta, &from[2].device, &ldc, &works, &pointers, &stride_a, &stride_b, &stride_c};
+        CU_TRY(cuLaunchKernel, (r->kernel, (unsigned)min_i64(works, p->grid_x), 1, 1, (unsigned)p->threads_x, 1, 1, (unsigned)p->row->gpu.dynamic_bytes,
+                                r->stream, arguments, NULL));
+    }
+    return TW_OK;
+}
+
+/* The items of a batch one after the other: the workspace is free again when the next one begins. */
+static tw_status launch_items(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
+{
+    const tw_batch *batch = r->batch;
+    const tw_problem *x = &r->plan->problem;
+    if (batch == NULL) return launch_all(e, r, *a, *b, c);
+    if (r->plan->one_launch) return launch_batch(e, r, a, b, c);
+    for (int64_t i = 0; i < batch->count; i++) {
+        const buffer to = address_of(batch, c, batch->stride_c, i, x->dtype_c);
+        TRY(launch_all(e, r, address_of(batch, a, batch->stride_a, i, x->dtype), address_of(batch, b, batch->stride_b, i, x->dtype), &to));
+    }
+    return TW_OK;
+}
+
 static tw_status launch(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
 {
     if (r->timed) CU_TRY(cuEventRecord, (r->begin, r->stream));
-    TRY(launch_all(e, r, *a, *b, c));
+    TRY(launch_items(e, r, a, b, c));
     if (r->timed) CU_TRY(cuEventRecord, (r->event, r->stream));
     return TW_OK;
 }
@@ -797,9 +839,9 @@ static tw_status find_or_build_for(engine *e, const wanted *w, cu_stream stream,
     return find_or_build(e, w, out);
 }
 
-static tw_status enqueue(engine *e, const plan *p, const tw_launch *to, const buffer *a, const buffer *b, const buffer *c)
+static tw_status enqueue(engine *e, const plan *p, const tw_batch *batch, const tw_launch *to, const buffer *a, const buffer *b, const buffer *c)
 {
-    runnable r = {.plan = p, .stream = to->stream, .workspace = (cu_pointer)(uintptr_t)to->workspace};
+    runnable r = {.plan = p, .batch = batch, .stream = to->stream, .workspace = (cu_pointer)(uintptr_t)to->workspace};
     TRY(find_kernels(e, &r, find_or_build_for));
     return launch(e, &r, a, b, c);
 }
@@ -812,10 +854,10 @@ static tw_status check_owner(engine *e, cu_stream stream, tw_status status)
     return fail(TW_BAD_ARGUMENT, "launch.stream is of another CUDA context than the one that this context works in");
 }
 
-static tw_status cuda_enqueue(engine *e, const plan *p, const tw_launch *to, const buffer *a, const buffer *b, const buffer *c)
+static tw_status cuda_enqueue(engine *e, const plan *p, const tw_batch *batch, const tw_launch *to, const buffer *a, const buffer *b, const buffer *c)
 {
     TRY(enter(e));
-    return leave(e, check_owner(e, to->stream, enqueue(e, p, to, a, b, c)));
+    return leave(e, check_owner(e, to->stream, enqueue(e, p, batch, to, a, b, c)));
 }
 
 static tw_status wait(engine *e, runnable *r)
