@@ -217,12 +217,33 @@ static double longest_cycles(const kernel_row *row, const tw_problem *p, const d
     return (double)rounds * ((double)blocks * block + PER_TILE) + m * n * c_bytes / STORED_BYTES;
 }
 
+static double longer(double x, double y) { return x > y ? x : y; }
+
+/* What a product takes on this row, in cycles of a multiprocessor: the launch, the passes that pack, then the longest of what the busiest multiprocessor
+ * multiplies, what all ask of the L2, and what memory must bring. Speeds for each multiprocessor and cycle, measured on an H200 (docs/PERF-LOG.md). */
+static double cycles_of(const kernel_row *row, const tw_problem *p, const device_facts *device)
+{
+    enum { LAUNCH = 4500, PASS = 3500, BLOCK = 1500, FMAS = 128, L2_BYTES = 30, MEMORY_BYTES = 19 };
+    bool slices = row->gpu.traits & GPU_SLICES, shares = row->gpu.traits & GPU_SHARES;
+    int64_t tiles = ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n), rounds = ceil_div(tiles, max_i64(device->multiprocessors, 1));
+    double multiprocessors = (double)max_i64(device->multiprocessors, 1), bytes = dtype_find(p->dtype)->lab.bytes, k = (double)p->k;
+    double area = (double)row->lab.tile_m * (double)row->lab.tile_n, edges = (double)row->lab.tile_m + (double)row->lab.tile_n;
+    double packed = (double)kernel_packing_a(row, p).bytes + (double)kernel_packing_b(row, p).bytes, passes = kernel_packing_a(row, p).needed + kernel_packing_b(row, p).needed;
+    double share = shares ? 0.87 : !slices ? 0.7 : area >= 2048 ? 0.62 : area >= 512 ? 0.5 : 0.2; /* of the peak */
+    if (slices) k = (double)round_up(p->k, row->lab.tile_k * row->gpu.threads_x / 32);
+    double multiply = shares ? longest_share(row, p, device) * k / (FMAS * share) : (double)rounds * (area * k / (FMAS * share) + BLOCK);
+    double ask = (double)tiles * edges * k * bytes / (L2_BYTES * multiprocessors);
+    double bring = ((double)p->m * k + k * (double)p->n + (double)p->m * (double)p->n) * bytes / (MEMORY_BYTES * multiprocessors);
+    return LAUNCH + passes * PASS + 2 * packed / (MEMORY_BYTES * multiprocessors) + longer(multiply, longer(ask, bring));
+}
+
 /* Of production rows that fit, the later in the table is the better; but none on a GPU beats one that the copy engine feeds, and of tiles of
- * several sizes later ones must end earlier by more than that is known. */
+ * several sizes later ones must end earlier by more than that is known. Rows that divide k are for what leaves others idle: the model decides. */
 static bool beats(const kernel_row *one, const kernel_row *later, const tw_problem *p, const device_facts *device)
 {
     if (one->gpu.traits & later->gpu.traits & GPU_OWN_C) return longest_cycles(one, p, device) <= longest_cycles(later, p, device);
     if (one->gpu.traits & later->gpu.traits & GPU_SHARES) return longest_share(one, p, device) <= 1.005 * longest_share(later, p, device);
+    if ((one->gpu.traits | later->gpu.traits) & GPU_SLICES) return cycles_of(one, p, device) <= cycles_of(later, p, device);
     return (one->gpu.traits & GPU_TENSOR_MAPS) && !(later->gpu.traits & GPU_TENSOR_MAPS);
 }
 

@@ -348,6 +348,8 @@ static void tile_cases(void)
     tile_case("opencl_f32_r11_warp", 64, 0, 128, 16640, "its blocks have 256 threads, this device takes 128");
 }
 
+static const tw_lab_choice r14h = {.kernel = "cuda_f32_r14h_hopper"};
+
 /* On a made-up sm_90, which kernel device operands at these addresses, rows lda, ldb, ldc apart, would have. */
 static void place_case(const char *what, const void *x, const void *y, const void *z, int64_t lda, int64_t ldb, int64_t ldc, bool mapped, const char *wide)
 {
@@ -359,7 +361,7 @@ static void place_case(const char *what, const void *x, const void *y, const voi
     if (!tap_case("device operands: %s", what)) return;
     made.place_a = made.place_b = made.place_c = TW_DEVICE;
     made.lda = lda, made.ldb = ldb, made.ldc = ldc;
-    bool planned = problem_load(&made, x, y, z, &p) == TW_OK && plan_find(&p, &sm_90, NULL, &out) == TW_OK;
+    bool planned = problem_load(&made, x, y, z, &p) == TW_OK && plan_find(&p, &sm_90, &r14h, &out) == TW_OK;
     bool fits = planned && kernel_fits(kernel_named("cuda_f32_r12_async"), &p, &sm_90, 0, reason, sizeof reason);
     bool chosen = planned && out.row == kernel_named("cuda_f32_r14h_hopper") && out.pack_a.needed && out.pack_a.turns && !out.pack_b.turns;
     tap_result(chosen && fits == mapped && strstr(out.options, wide) != NULL && out.pack_b.needed == (ldb % 4 != 0 || (uintptr_t)y % 16 != 0) &&
@@ -379,12 +381,12 @@ static void packing_case(tw_op op_a, tw_op op_b, int64_t lda, int64_t ldb, int64
     if (!tap_case("packing %c%c lda %d ldb %d k %d", "nt"[op_a], "nt"[op_b], (int)lda, (int)ldb, (int)k)) return;
     made.place_a = made.place_b = made.place_c = TW_DEVICE;
     made.lda = lda, made.ldb = ldb;
-    bool planned = problem_load(&made, x, x, x, &p) == TW_OK && plan_find(&p, &sm_90, NULL, &out) == TW_OK;
+    bool planned = problem_load(&made, x, x, x, &p) == TW_OK && plan_find(&p, &sm_90, &r14h, &out) == TW_OK;
     sm_90.no_workspace = true;
     planned = planned && plan_find(&p, &sm_90, NULL, &bare) == TW_OK;
     if (planned) plan_text(&out, text, sizeof text), sscanf(text, "cuda_f32_r14h_hopper%39[ a-zA-Z] grid", found);
     tap_result(planned && strncmp(found, expected, strlen(expected)) == 0 && (int64_t)out.workspace_bytes - out.shares.bytes == bytes && bare.workspace_bytes == 0 &&
-                   bare.shares.count == 0 && (bytes > 0) == (bare.row == kernel_named("cuda_f32_r14_peak")), "%s, without: %s", planned ? text : tw_error_text(), planned ? bare.row->lab.name : "");
+                   bare.shares.count == 0 && (bytes > 0) == !kernel_fits(out.row, &p, &sm_90, 0, NULL, 0), "%s, without: %s", planned ? text : tw_error_text(), planned ? bare.row->lab.name : "");
 }
 
 /* How the production kernel of sm_90 divides a product on 132 multiprocessors; the shares hold the tiles that are left, exactly. */
@@ -409,14 +411,14 @@ static void shares_case(int64_t m, int64_t n, int64_t k, const char *kernel, int
                planned ? "" : tw_error_text());
 }
 
-/* Which of the two widths of tiles the planner takes on 132 multiprocessors. */
-static void width_case(int64_t m, int64_t n, int64_t k, const char *expected)
+/* Which row the planner takes on 132 multiprocessors. */
+static void row_case(tw_op op_a, int64_t m, int64_t n, int64_t k, const char *expected)
 {
     const device_facts sm_90 = {.engine = "cuda", .threads = 1, .copies = true, .addresses = true, .sm = 90, .most_threads = 1024, .multiprocessors = 132,
                                 .tensor_maps = true, .local_bytes = 227 << 10, .largest_bytes = (int64_t)1 << 37};
-    tw_problem p = tw_problem_make(TW_F32, TW_T, TW_N, m, n, k);
+    tw_problem p = tw_problem_make(TW_F32, op_a, TW_N, m, n, k);
     plan out;
-    if (!tap_case("tiles of %d x %d x %d", (int)m, (int)n, (int)k)) return;
+    if (!tap_case("the row of %c %d x %d x %d", "nt"[op_a], (int)m, (int)n, (int)k)) return;
     p.dtype_c = TW_F32, p.align_a = p.align_b = p.align_c = 256;
     bool planned = plan_find(&p, &sm_90, NULL, &out) == TW_OK;
     tap_result(planned && out.row == kernel_named(expected), "%s, expected %s", planned ? out.row->lab.name : tw_error_text(), expected);
@@ -467,11 +469,18 @@ static void packing_cases(void)
     shares_case(128, 128, 16, "cuda_f32_r14h_hopper", 1, 0, 0);
     shares_case(1, 1, 0, "cuda_f32_r14h_hopper", 1, 0, 0);
     shares_case(1, 1, 1, "cuda_f32_r14h_hopper", 1, 0, 0);
-    width_case(4096, 4096, 4096, "cuda_f32_r14h_hopper");  /* 8 tiles for the busiest, or 16 of half the width */
-    width_case(5000, 5000, 5000, "cuda_f32_r14n_hopper");  /* padded to 5120 x 5120, or to 5056 columns */
-    width_case(128, 128, 128, "cuda_f32_r14h_hopper");     /* one or two halves, which end no earlier */
-    width_case(1, 1, 0, "cuda_f32_r14h_hopper");
-    width_case(180000, 180000, 1, "cuda_f32_r14h_hopper");
+    row_case(TW_T, 4096, 4096, 4096, "cuda_f32_r14h_hopper");  /* 8 tiles for the busiest, or 16 of half the width */
+    row_case(TW_T, 5000, 5000, 5000, "cuda_f32_r14n_hopper");  /* padded to 5120 x 5120, or to 5056 columns */
+    row_case(TW_T, 2048, 2048, 2048, "cuda_f32_r14h_hopper");  /* one or two halves, which end no earlier */
+    row_case(TW_T, 180000, 180000, 1, "cuda_f32_r14h_hopper");
+    row_case(TW_N, 64, 64, 64, "cuda_f32_r14t_tall");
+    row_case(TW_N, 256, 256, 256, "cuda_f32_r14t_tall");
+    row_case(TW_N, 512, 512, 512, "cuda_f32_r14k_slices");
+    row_case(TW_N, 1024, 1024, 1024, "cuda_f32_r14k_slices");
+    row_case(TW_N, 4096, 16, 4096, "cuda_f32_r14t_tall");
+    row_case(TW_N, 16, 4096, 4096, "cuda_f32_r14f_flat");
+    row_case(TW_N, 16384, 1, 16384, "cuda_f32_r14c_column");
+    row_case(TW_T, 1, 16384, 16384, "cuda_f32_r14r_row");
     packing_case(TW_T, TW_N, 204, 300, 100, " grid", 0);
     packing_case(TW_T, TW_N, 203, 300, 100, " copies A", 100 * 204 * 4 + 64);
     packing_case(TW_T, TW_N, 204, 301, 100, " copies B", 100 * 300 * 4 + 64);

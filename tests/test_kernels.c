@@ -44,10 +44,10 @@ static tw_context *context_or_skip(const tw_lab_kernel *kernel, const tw_problem
     return NULL;
 }
 
-/* Rows of A and B in multiples of 16 bytes, where the copy engine wants them so. */
+/* Rows of A and B in multiples of 16 bytes, where the copy engine wants them so: production kernels take any. */
 static void align_rows(const tw_lab_kernel *kernel, tw_problem *p)
 {
-    if (strncmp(kernel->needs, "sm_", 3) != 0) return;
+    if (strncmp(kernel->needs, "sm_", 3) != 0 || kernel->production) return;
     p->lda = (p->lda + 7) / 8 * 8, p->ldb = (p->ldb + 7) / 8 * 8;
 }
 

@@ -35,7 +35,8 @@ static int attribute(int what)
 {
     int sm = choice("sm", 90);
     return what == CU_ATTRIBUTE_MAJOR ? sm / 10 : what == CU_ATTRIBUTE_MINOR ? sm % 10 : what == CU_ATTRIBUTE_SHARED_OPTIN ? 232448 :
-           what == CU_ATTRIBUTE_L2_BYTES ? 50 << 20 : what == CU_ATTRIBUTE_MAX_PITCH ? choice("pitch", INT32_MAX) : 132;
+           what == CU_ATTRIBUTE_L2_BYTES ? 50 << 20 : what == CU_ATTRIBUTE_MAX_PITCH ? choice("pitch", INT32_MAX) :
+           choice("multiprocessors", 132);
 }
 
 static const char *name_of(cu_result error)

@@ -41,9 +41,12 @@ void team_for(team *t, int64_t count, team_body *body, void *context);
 /* ---- pack.c ---- */
 
 /* pack_panels - copy `length` x k elements into panels of `width`: panel q, step p, lane i is source element
- * (q * width + i) * stride + p * k_stride; lanes beyond length are 0. Panels first .. last - 1 only. */
+ * (q * width + i) * stride + p * k_stride; lanes beyond length are 0. Only panels first .. last - 1, and of them steps k_first .. k_last - 1. */
+typedef struct pack_part {
+    int64_t first, last, k_first, k_last;
+} pack_part;
 void pack_panels(size_t element_bytes, void *packed, const void *source, int64_t stride, int64_t k_stride, int64_t length,
-                 int64_t k, int64_t width, int64_t first, int64_t last);
+                 int64_t k, int64_t width, pack_part part);
 
 /* ---- pack_words.c ---- */
 
