@@ -32,7 +32,7 @@ typedef struct plan {
     int64_t grid_x, grid_y, block_m, block_n;
     int threads_x, threads_y;
     bool turns_b; /* B is transposed on the host on its way in */
-    packing pack_a, pack_b; /* on the device, before the kernel: A into the workspace, B behind it */
+    packing pack_a, pack_b; /* on the device, before the kernel: B into the workspace, A behind it, so that B has one place for panels of any height */
     shares shares; /* behind both, sums of parts of k */
     char options[PLAN_OPTIONS_BYTES];
     tw_lab_source source; /* what is compiled; text NULL: the file of that name that is part of the library */
