@@ -141,7 +141,7 @@ def cublas_is_held_against_the_cuda_engine():
     assert row[2] == "1" and row[6:] == ["1", "|", "0.050", "0.050", "|", "1755", "652", "48"], row
     assert "geometric mean of 1, all classes and types: 0.050 of medians, 0.050 of bests" in done.stdout, done.stdout
     assert [(r["library"], r["library_version"]) for r in (first, best)] == [("cublas", "cuBLASLt 13.2.7")] * 2 and ours["library"] == "tilewright"
-    assert ours["kernel"] == "cuda_f32_r14_peak" and first["kernel"] == "algorithm 10, tile 20, stages 8, split-k 1", (ours, first)
+    assert ours["kernel"] == "cuda_f32_r14a_ampere" and first["kernel"] == "algorithm 10, tile 20, stages 8, split-k 1", (ours, first)
     assert first["plan"] == "candidate 0 of 3, the heuristic's" and best["plan"] == "candidate 1 of 3, the fastest", (first, best)
     for r, seconds, launches in ((ours, 1e-3, 1), (first, 8e-4, 1), (best, 5e-5, 4)):
         assert abs(r["median_s"] / seconds - 1) < 1e-3 and r["repeats"] == launches and r["samples"] == 5 and r["verified"] == "exact+bound", r

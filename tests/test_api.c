@@ -382,7 +382,7 @@ static void packing_case(tw_op op_a, tw_op op_b, int64_t lda, int64_t ldb, int64
     planned = planned && plan_find(&p, &sm_90, NULL, &bare) == TW_OK;
     if (planned) plan_text(&out, text, sizeof text), sscanf(text, "cuda_f32_r14h_hopper%39[ a-zA-Z] grid", found);
     tap_result(planned && strncmp(found, expected, strlen(expected)) == 0 && (int64_t)out.workspace_bytes - out.shares.bytes == bytes && bare.workspace_bytes == 0 &&
-                   bare.shares.count == 0 && (bytes > 0) == (bare.row == kernel_named("cuda_f32_r14_peak")), "%s, without: %s", planned ? text : tw_error_text(), planned ? bare.row->lab.name : "");
+                   bare.shares.count == 0 && (bytes > 0) == (bare.row == kernel_named("cuda_f32_r14a_ampere")), "%s, without: %s", planned ? text : tw_error_text(), planned ? bare.row->lab.name : "");
 }
 
 /* How the production kernel of sm_90 divides a product on 132 multiprocessors; the shares hold the tiles that are left, exactly. */

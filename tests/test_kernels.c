@@ -44,10 +44,10 @@ static tw_context *context_or_skip(const tw_lab_kernel *kernel, const tw_problem
     return NULL;
 }
 
-/* Rows of A and B in multiples of 16 bytes, where the copy engine wants them so. */
-static void align_rows(const tw_lab_kernel *kernel, tw_problem *p)
+/* Rows of A and B in multiples of 16 bytes, where the copy engine wants them so; production kernels, which take or pack any, have them every other time. */
+static void align_rows(const tw_lab_kernel *kernel, int variant, tw_problem *p)
 {
-    if (strncmp(kernel->needs, "sm_", 3) != 0) return;
+    if (strncmp(kernel->needs, "sm_", 3) != 0 || (kernel->production && variant % 2 != 0)) return;
     p->lda = (p->lda + 7) / 8 * 8, p->ldb = (p->ldb + 7) / 8 * 8;
 }
 
@@ -98,7 +98,7 @@ static void shape_case(const tw_lab_kernel *kernel, tw_op op_a, tw_op op_b, int6
     tw_problem p = tw_problem_make(kernel->dtype, op_a, op_b, m, n, k);
     tw_lab_choice choice = {.kernel = kernel->name};
     if (!tap_case("%s %c%c %" PRId64 "x%" PRId64 "x%" PRId64, kernel->name, "nt"[op_a], "nt"[op_b], m, n, k)) return;
-    align_rows(kernel, &p);
+    align_rows(kernel, variant, &p);
     tw_context *context = context_or_skip(kernel, &p);
     if (context == NULL) return;
     bool guards = strcmp(kernel->engine, "cpu") == 0; /* a GPU's operands lie in memory of its own */
@@ -109,7 +109,7 @@ static void shape_case(const tw_lab_kernel *kernel, tw_op op_a, tw_op op_b, int6
         int pick = all ? i : variant * 2 + i;
         int pad = pick % 2 * (1 + variant % 3);
         p.lda = lda + pad, p.ldb = ldb + 2 * pad, p.ldc = ldc + 3 * pad;
-        align_rows(kernel, &p);
+        align_rows(kernel, variant, &p);
         p.alpha = all_scalars[pick / 2 % SCALARS].alpha, p.beta = all_scalars[pick / 2 % SCALARS].beta;
         if (kernel->skinny && p.alpha == 0) continue; /* then k counts as 0, which these refuse */
         for (int kind = ORACLE_EXACT; passed && kind <= ORACLE_BOUND; kind++) {
