@@ -176,7 +176,8 @@ static tw_status make_reference(const product *x, oracle *o, uint64_t seed, doub
         for (int64_t j = 0; j < n; j++) o->bound[r * n + j] += own[j];
     }
     free(c0), free(own);
-    if (o->kind == ORACLE_EXACT) {
+    if (o->kind == ORACLE_EXACT) { /* what the accumulator has exactly, C has rounded once */
+        for (int64_t i = 0; x->round_c > 0 && i < cells; i++) o->reference[i] = element_round(x->type_c, o->reference[i]);
         free(o->bound);
         o->bound = NULL;
     }
@@ -194,6 +195,7 @@ tw_status oracle_make(const tw_problem *problem, oracle_kind kind, uint64_t seed
     out->problem = *problem;
     out->kind = kind;
     int exact_bits = tw_lab_dtype_of(p->dtype)->exact_bits;
+    while (x.type_c->digits < exact_bits && ldexp(1, exact_bits) > x.type_c->largest / 4) exact_bits--; /* f16 */
     int64_t limit = kind == ORACLE_EXACT ? exact_integer_limit(&x, exact_bits) : 0;
     double size = kind == ORACLE_EXACT ? (double)limit : 1;
     if (x.type->integer) out->limit = 0x1p31;
@@ -332,7 +334,7 @@ static void judge_row_one_by_one(judging *j, int64_t row, const double *found, d
 /* A row without a reference: what no product of such operands can be. */
 static void judge_row_at_a_glance(judging *j, int64_t row, const double *found)
 {
-    double limit = j->o->limit * (1 + 2 * (j->x->g_sum + j->x->g_add)) + 1;
+    double limit = j->o->limit * (1 + 2 * (j->x->g_sum + j->x->g_add + j->x->round_c)) + 1;
     for (int64_t col = 0; col < j->o->problem.n; col++)
         if (!(fabs(found[col]) <= limit)) note(j, row, col, found[col], 0, limit, (double)INFINITY);
 }

@@ -127,7 +127,7 @@ static void tell_skinny(tw_context *context, const char *engine)
 static void tell_plan(tw_context *context)
 {
     tw_lab_plan plan = {0};
-    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, N, N - 1, N - 1);
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, 2048, 2047, 2047);
     tw_status status = tw_lab_plan_of(context, NULL, &p, &plan);
     printf("plan:%d:%s\n", (int)status, plan.text);
 }
@@ -232,6 +232,46 @@ static void enqueue(const char *what, tw_context *context, const tw_problem *p, 
     tell(what, status);
 }
 
+/* The same of tw_enqueue_batched, at strides or, in device memory of the fake's, by address. */
+static void enqueue_batch(const char *what, tw_context *context, const tw_problem *p, const tw_batch *batch, const void *x, const tw_launch *launch)
+{
+    char line[64];
+    snprintf(line, sizeof line, "begin %s", what);
+    mark(line);
+    tw_status status = tw_enqueue_batched(context, p, batch, x, x, (void *)(uintptr_t)x, launch);
+    mark("end");
+    tell(what, status);
+}
+
+static void use_batches(tw_context *context, const caller *me, const tw_problem *of, const float *x, const tw_launch *launch)
+{
+    void *graph;
+    tw_problem p = *of, large = *of;
+    p.m = p.n = p.k = 8;
+    large.m = large.n = 2304, large.lda = large.ldb = large.ldc = 2304;
+    tw_batch batch = tw_batch_make(&p, 5), two = tw_batch_make(&large, 2), pointers = {.size = sizeof pointers, .pointers = 1, .count = 5};
+    me->cuStreamBeginCapture_v2(launch->stream, CALLER_CAPTURE_GLOBAL);
+    enqueue_batch("batch captured too early", context, &p, &batch, x, launch);
+    me->cuStreamEndCapture(launch->stream, &graph);
+    tell("prepare batch", tw_prepare_batched(context, &p, &batch));
+    me->cuStreamBeginCapture_v2(launch->stream, CALLER_CAPTURE_GLOBAL);
+    enqueue_batch("batch", context, &p, &batch, x, launch);
+    enqueue_batch("batch by address", context, &p, &pointers, x, launch);
+    me->cuStreamEndCapture(launch->stream, &graph);
+    tw_prepare_batched(context, &large, &two);
+    enqueue_batch("batch of large items", context, &large, &two, x, launch);
+    enqueue_batch("batch of large items by address", context, &large, &pointers, x, launch);
+    enqueue_batch("batch without an array", context, &p, &pointers, NULL, launch);
+    batch.count = 0;
+    enqueue_batch("batch of nothing", context, &p, &batch, x, launch);
+    p.dtype = TW_BF16, batch = tw_batch_make(&p, 5), batch.stride_a++;
+    enqueue_batch("batch of halves", context, &p, &batch, x, launch);
+    p.place_a = p.place_b = p.place_c = TW_HOST, p.dtype = TW_F32;
+    enqueue_batch("batch in host memory", context, &p, &batch, x, launch);
+    p = *of, batch = tw_batch_make(&p, 1);
+    tell("gemm of a batch", tw_gemm_batched(context, &p, &batch, x, x, (void *)(uintptr_t)x));
+}
+
 static void after_fork(tw_context *context, const tw_problem *p, float *x)
 {
     fflush(stdout);
@@ -250,10 +290,11 @@ static void after_fork(tw_context *context, const tw_problem *p, float *x)
 
 static void use_streams(tw_context *context, const caller *me, cu_stream stream, cu_stream foreign)
 {
-    static _Alignas(256) float x[3 * N * N + 1];
+    enum { EDGE = 256 }; /* on one multiprocessor, for which tiles of 128 x 128 are the best */
+    static _Alignas(256) float x[3 * EDGE * EDGE + 1];
     int64_t bytes = -1;
     void *graph;
-    tw_problem p = tw_problem_make(TW_F32, TW_T, TW_N, N, N, N), q;
+    tw_problem p = tw_problem_make(TW_F32, TW_T, TW_N, EDGE, EDGE, EDGE), q;
     tw_launch launch = {.size = sizeof launch, .stream = stream};
     p.place_a = p.place_b = p.place_c = TW_DEVICE;
     tell("workspace", tw_workspace_bytes(context, &p, &bytes));
@@ -273,7 +314,7 @@ static void use_streams(tw_context *context, const caller *me, cu_stream stream,
     tw_prepare(context, &q);
     launch.workspace_bytes = bytes;
     enqueue("turned", context, &q, x, &launch);
-    q = p, q.lda = N + 1;
+    q = p, q.lda = EDGE + 1;
     tw_prepare(context, &q);
     enqueue("copied", context, &q, x, &launch);
     launch.workspace = NULL, launch.workspace_bytes = 0;
@@ -281,7 +322,7 @@ static void use_streams(tw_context *context, const caller *me, cu_stream stream,
     enqueue("captured", context, &p, x, &launch);
     me->cuStreamEndCapture(stream, &graph);
     enqueue("unaligned", context, &p, x + 1, &launch);
-    q = p, q.lda = N + 1;
+    q = p, q.lda = EDGE + 1;
     enqueue("unpadded", context, &q, x, &launch);
     q = p, q.k = 0, q.beta = 2;
     enqueue("scaled", context, &q, x, &launch);
@@ -298,13 +339,15 @@ static void use_streams(tw_context *context, const caller *me, cu_stream stream,
     enqueue("workspace not aligned", context, &p, x, &launch);
     q = p, q.place_a = q.place_b = q.place_c = TW_HOST;
     enqueue("host memory", context, &q, x, NULL);
-    q = p, q.dtype = TW_BF16, q.lda = N + 1, q.ldb = N;
+    q = p, q.dtype = TW_BF16, q.lda = EDGE + 1, q.ldb = EDGE;
     q.op_a = TW_N;
     enqueue("no kernel", context, &q, x, NULL);
     mark("begin gemm");
-    tw_status status = tw_gemm(context, &p, x, x + N * N, x + 2 * N * N);
+    tw_status status = tw_gemm(context, &p, x, x + EDGE * EDGE, x + 2 * EDGE * EDGE);
     mark("end");
     tell("gemm", status);
+    launch = (tw_launch){.size = sizeof launch, .stream = stream};
+    use_batches(context, me, &p, x, &launch);
     tell("forced", tw_lab_run_open(context, &(tw_lab_choice){.kernel = "cuda_f32_r03t_transposed"}, &p, x, x, x, &(tw_lab_run *){NULL}));
     after_fork(context, &p, x);
 }
@@ -681,6 +724,7 @@ static void section(const char *what, const char *stream, char out[512])
 
 #define TURNED "cuCtxPushCurrent_v2 cuLaunchKernel STREAM cuLaunchKernel STREAM cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernel STREAM cuCtxPopCurrent_v2"
 #define COPIED "cuCtxPushCurrent_v2 cuLaunchKernel STREAM cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernel STREAM cuCtxPopCurrent_v2"
+#define ONE_LAUNCH "cuCtxPushCurrent_v2 cuLaunchKernel STREAM cuCtxPopCurrent_v2"
 #define MAPPED "cuCtxPushCurrent_v2 cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernel STREAM cuCtxPopCurrent_v2"
 
 /* What the child tells of a call, and, where it is known here, every call of the driver that it made. STREAM: on the caller's own. */
@@ -691,7 +735,7 @@ static const struct {
 } streams[] = {
     {"a kernel that is built is launched on the caller's stream, and that is all", NULL, "enqueue", TW_OK, "", MAPPED},
     {"the same with a workspace", NULL, "with a workspace", TW_OK, "", MAPPED},
-    {"a workspace that is too small", NULL, "workspace too small", TW_BAD_ARGUMENT, "launch.workspace_bytes is 64, expected at least 4608", ""},
+    {"a workspace that is too small", NULL, "workspace too small", TW_BAD_ARGUMENT, "launch.workspace_bytes is 64, expected at least 524288", ""},
     {"operands that lie along k are turned on the stream before", NULL, "turned", TW_OK, "", TURNED},
     {"rows that the copy engine does not take are copied before", NULL, "copied", TW_OK, "", COPIED},
     {"the same while the stream is captured", NULL, "captured", TW_OK, "", MAPPED},
@@ -703,7 +747,21 @@ static const struct {
      "launch.stream is being captured and cuda/r14h_hopper.cu", "cuCtxPushCurrent_v2 cuStreamIsCapturing cuCtxPopCurrent_v2"},
     {"addresses that the copy engine does not take have another kernel", NULL, "unaligned", TW_OK, "", NULL},
     {"rows that it does not take have another kernel", NULL, "unpadded", TW_OK, "", NULL},
-    {"a type that has no other kernel is refused", NULL, "no kernel", TW_NO_KERNEL, "it wants 1280 bytes of workspace to pack A into, and has none", ""},
+    {"a type that has no other kernel is refused", NULL, "no kernel", TW_NO_KERNEL, "it wants 131072 bytes of workspace to pack A into, and has none", ""},
+    {"a batch is one launch, also while the stream is captured", NULL, "batch", TW_OK, "", ONE_LAUNCH},
+    {"a batch by address too", NULL, "batch by address", TW_OK, "", ONE_LAUNCH},
+    {"so are types whose items lie at odd addresses", NULL, "batch of halves", TW_OK, "", NULL},
+    {"a capture does not wait for a batch's kernel to be built", NULL, "batch captured too early", TW_BUILD_FAILED,
+     "launch.stream is being captured and cuda/b1_register.cu", "cuCtxPushCurrent_v2 cuStreamIsCapturing cuCtxPopCurrent_v2"},
+    {"large items of a batch follow each other", NULL, "batch of large items", TW_OK, "",
+     "cuCtxPushCurrent_v2 cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernel STREAM cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernel STREAM "
+     "cuCtxPopCurrent_v2"},
+    {"large items by address are one launch", NULL, "batch of large items by address", TW_OK, "", NULL},
+    {"addresses that are not there", NULL, "batch without an array", TW_BAD_ARGUMENT, "a is NULL, expected an array of 5 addresses", ""},
+    {"nothing is enqueued of an empty batch", NULL, "batch of nothing", TW_OK, "", ""},
+    {"a batch of host memory on a stream", NULL, "batch in host memory", TW_BAD_ARGUMENT, "are TW_HOST, expected TW_DEVICE", ""},
+    {"the kernel of a batch is built ahead", NULL, "prepare batch", TW_OK, "", NULL},
+    {"a batch of device memory that is waited for", NULL, "gemm of a batch", TW_OK, "", NULL},
     {"no workspace is wanted", NULL, "bytes", 0, "", NULL},
     {"the kernel is built ahead", NULL, "prepare", TW_OK, "", NULL},
     {"so is one that wants a workspace and has no other", NULL, "prepare half", TW_OK, "", NULL},
@@ -731,7 +789,7 @@ static void stream_cases(void)
     char text[1024], stream[1024], calls[512];
     for (size_t i = 0; i < sizeof streams / sizeof *streams; i++) {
         if (!tap_case("cuda, a caller's stream: %s", streams[i].name)) continue;
-        run_child("streams", "cuda:nvrtc", (const char *const[]){streams[i].variable, NULL}, &o);
+        run_child("streams", "cuda:nvrtc", (const char *const[]){"FAKE_CUDA=multiprocessors=1", streams[i].variable, NULL}, &o);
         told(&o, "stream", stream);
         section(streams[i].line, stream, calls);
         bool right = sane(&o) && told(&o, streams[i].line, text) == streams[i].number && strstr(text, streams[i].says) != NULL;

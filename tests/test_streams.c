@@ -542,7 +542,7 @@ static bool capture(operands *o, const tw_problem *unprepared, int mode)
     return right;
 }
 
-static void capture_case(const char *what, tw_dtype dtype, tw_op op, int64_t pad, bool packs, bool with_unprepared)
+static void capture_case(const char *what, tw_dtype dtype, tw_op op, int64_t k, int64_t pad, bool packs, bool with_unprepared)
 {
     char name[120];
     snprintf(name, sizeof name, "captured and replayed: %s, %s, %s", tw_lab_dtype_of(dtype)->name, what, packing_text(packs));
@@ -550,7 +550,7 @@ static void capture_case(const char *what, tw_dtype dtype, tw_op op, int64_t pad
     operands o = {0};
     tw_options options = {.size = sizeof options, .engine = "cuda", .device_context = primary};
     tw_context *fresh = NULL, *before = context;
-    tw_problem p = problem_of(dtype, op, op, 260, 140, 96, pad), unprepared = problem_of(TW_F32, TW_T, TW_T, 64, 64, 64, 0);
+    tw_problem p = problem_of(dtype, op, op, 260, 140, k, pad), unprepared = problem_of(TW_F32, TW_T, TW_T, 64, 64, 64, 0);
     bool skip = false;
     unprepared.place_a = unprepared.place_b = unprepared.place_c = TW_DEVICE;
     p.beta = 1;
@@ -760,12 +760,13 @@ int main(int argc, char **argv)
         threads_case(false, packs);
         threads_case(true, packs);
         returns_case(packs);
-        capture_case("rows as they are", TW_F32, TW_N, 0, packs, false);
-        capture_case("odd rows", TW_F32, TW_T, 1, packs, false);
-        capture_case("after another that was refused", TW_F32, TW_N, 0, packs, true);
+        capture_case("rows as they are", TW_F32, TW_N, 96, 0, packs, false);
+        capture_case("so deep that several blocks add to one", TW_F32, TW_N, 5003, 0, packs, false);
+        capture_case("odd rows", TW_F32, TW_T, 96, 1, packs, false);
+        capture_case("after another that was refused", TW_F32, TW_N, 96, 0, packs, true);
     }
     two_streams_case(TW_BF16, true);
-    capture_case("odd rows", TW_F16, TW_T, 1, true, false);
+    capture_case("odd rows", TW_F16, TW_T, 96, 1, true, false);
     foreign_case();
     allocating_case();
     memory_case();

@@ -29,6 +29,15 @@ enum { CPU_LONGEST_REGISTER_TILE = 32 };
 
 typedef void cpu_whole(const cpu_problem *problem);
 
+/* Lines of memory that will be needed: of `rows` rows, ld bytes apart, the first line each, then the second, and so on. `each` of them are asked for at
+ * every ask_steps-th step of k: all at once they would take every buffer that the loads of the present tile need (docs/PERF-LOG.md). */
+typedef struct cpu_ahead {
+    uintptr_t at; /* no pointer: it may lie outside of the operand */
+    int64_t rows, ld, each;
+} cpu_ahead;
+
+enum { CPU_LINE_BYTES = 64 };
+
 /* One tile of C, at most mr x nr, for one panel of k, the innermost step of the production kernel:
  *
  *         cols                          cols
@@ -40,7 +49,7 @@ typedef void cpu_whole(const cpu_problem *problem);
  *
  * sum starts as sum_in, or as 0 where that is NULL (the first panel of k). It is kept unscaled in sum_out, or, where that is
  * NULL (the last panel), written as c <- alpha * sum + beta * c; beta == 0 means c is not read. Each has its row stride.
- * next: where the tile to come will write, asked for while this one is computed; NULL: nowhere. */
+ * ahead: what tiles to come will read (of A) and write (of C), asked for while this one is computed. */
 typedef struct cpu_tile {
     int64_t rows, cols, k;
     const void *a, *b;
@@ -48,7 +57,8 @@ typedef struct cpu_tile {
     bool packed;
     const void *sum_in;
     void *sum_out, *c;
-    const void *next;
+    cpu_ahead ahead_a, ahead_c;
+    int64_t ask_steps; /* at least 1 */
     int64_t sum_in_ld, sum_out_ld, ldc;
     double alpha, beta;
 } cpu_tile;

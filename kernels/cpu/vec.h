@@ -50,6 +50,12 @@ typedef __mmask8 some; /* the first lanes of a vector */
 #define vec_add(a, b)    _mm512_add_pd(a, b)
 #define vec_mul(a, b)    _mm512_mul_pd(a, b)
 #define vec_fma(a, b, c) _mm512_fmadd_pd(a, b, c)
+typedef __m256d half;
+#define half_load_some(p, s)     _mm256_maskz_loadu_pd((__mmask8)(s), p)
+#define half_store_some(p, s, v) _mm256_mask_storeu_pd(p, (__mmask8)(s), v)
+#define half_all(x)       _mm256_set1_pd(x)
+#define half_mul(a, b)    _mm256_mul_pd(a, b)
+#define half_fma(a, b, c) _mm256_fmadd_pd(a, b, c)
 #else
 typedef __m512 vec;
 typedef __mmask16 some;
@@ -61,6 +67,12 @@ typedef __mmask16 some;
 #define vec_add(a, b)    _mm512_add_ps(a, b)
 #define vec_mul(a, b)    _mm512_mul_ps(a, b)
 #define vec_fma(a, b, c) _mm512_fmadd_ps(a, b, c)
+typedef __m256 half;
+#define half_load_some(p, s)     _mm256_maskz_loadu_ps((__mmask8)(s), p)
+#define half_store_some(p, s, v) _mm256_mask_storeu_ps(p, (__mmask8)(s), v)
+#define half_all(x)       _mm256_set1_ps(x)
+#define half_mul(a, b)    _mm256_mul_ps(a, b)
+#define half_fma(a, b, c) _mm256_fmadd_ps(a, b, c)
 #if DOT == DOT_BF16
 #define vec_step(a, b, c) _mm512_dpbf16_ps(c, (__m512bh)(a), (__m512bh)(b))
 #endif
@@ -148,6 +160,21 @@ enum {
     REGISTERS = 16
 #endif
 };
+
+/* Vectors of half the lanes: where wide ones are computed in two halves, or on two of three units, a row's end in one costs half as much. Others have none. */
+#if defined(half_fma) && DOT == 0
+enum { HAS_HALVES = 1 };
+#else
+enum { HAS_HALVES = 0 };
+#endif
+#ifndef half_fma
+typedef vec half;
+#define half_load_some(p, s)     vec_load_some(p, s)
+#define half_store_some(p, s, v) vec_store_some(p, s, v)
+#define half_all(x)       vec_all(x)
+#define half_mul(a, b)    vec_mul(a, b)
+#define half_fma(a, b, c) vec_fma(a, b, c)
+#endif
 
 #if !REAL_IS_INT
 /* What exchanging rows and columns takes: of each 16 bytes of two vectors the low or the high elements in turns (f32 also pairs of them), and of whole

@@ -15,8 +15,8 @@
  *           tiles: addresses are made anew from the thread's number, which is read where it is wanted.
  *
  * NUMBERS   32 flop per byte asked. 168 registers, 128 threads, 3 stages of 8.25 KiB: three blocks per multiprocessor, on sm_86 and sm_89 too. Of the
- *           instructions of the loop 1024 of 1189 are FMAs. H200, TFLOP/s at 4096: NN 49.3, NT 47.7 (r14_peak, NN: 44.7; cuBLAS 13: 50.0, 50.1); at 4097, rows
- *           4099 apart: NN 42.5, NT 42.8, TN 42.9 (r14_peak, NN: 37.9; cuBLAS 42.3, 42.3, 46.8).
+ *           instructions of the loop 1024 of 1189 are FMAs. H200, TFLOP/s at 4096: NN 49.2, TN 50.4, NT 47.5, TT 48.4 (r14_peak, NN: 44.7; cuBLAS 13: 51.1,
+ *           51.7, 49.3, 48.5); at 4097, rows 4099 apart: NN 42.5, NT 42.8, TN 42.9 (r14_peak, NN: 37.9; cuBLAS 42.3, 42.3, 46.8).
  * LIMITS    sm_80 and above. Any m, n >= 1, k, ld and transposes. WIDE = 1 as in r09; WIDE = 0 looks itself which of A and B has whole 16 bytes, which costs
  *           4 % where both have. Fewer than 2^31 tiles.
  * HOST      grid ceil(m / 128) * ceil(n / 128), block 128, dynamic shared memory STAGES * sizeof(struct stage) = 25344 bytes.

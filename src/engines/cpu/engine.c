@@ -226,7 +226,9 @@ static tw_status cpu_launch(engine *e, runnable *r, const buffer *a, const buffe
     if (p->workspace_bytes > 0 && (workspace = workspace_take(e, p->workspace_bytes)) == NULL)
         return fail(TW_NO_MEMORY, "no memory for a workspace of %zu bytes", p->workspace_bytes);
     double begin = r->timed ? now_s() : 0;
-    if (p->row->micro != NULL)
+    if (r->batch != NULL)
+        batch_run(p, r->batch, a->host, b->host, c->host, workspace, e->pool);
+    else if (p->row->micro != NULL)
         loops_run(p, a->host, b->host, c->host, workspace, e->pool);
     else
         run_rung(p, a, b, c, workspace, e->pool);

@@ -55,13 +55,14 @@ PACK_PANEL(float, 4)
 PACK_PANEL(double, 8)
 
 void pack_panels(size_t element_bytes, void *packed, const void *source, int64_t stride, int64_t k_stride, int64_t length,
-                 int64_t k, int64_t width, int64_t first, int64_t last)
+                 int64_t k, int64_t width, pack_part part)
 {
-    for (int64_t panel = first; panel < last; panel++) {
-        int64_t from = panel * width, lanes = min_i64(length - from, width);
+    for (int64_t panel = part.first; panel < part.last; panel++) {
+        int64_t from = panel * width, lanes = min_i64(length - from, width), to = from * k + part.k_first * width;
+        int64_t at = from * stride + part.k_first * k_stride, steps = part.k_last - part.k_first;
         if (element_bytes == 4)
-            pack_panel_4((float *)packed + from * k, (const float *)source + from * stride, stride, k_stride, lanes, k, width);
+            pack_panel_4((float *)packed + to, (const float *)source + at, stride, k_stride, lanes, steps, width);
         else
-            pack_panel_8((double *)packed + from * k, (const double *)source + from * stride, stride, k_stride, lanes, k, width);
+            pack_panel_8((double *)packed + to, (const double *)source + at, stride, k_stride, lanes, steps, width);
     }
 }
