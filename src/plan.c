@@ -229,7 +229,7 @@ static double cycles_of(const kernel_row *row, const tw_problem *p, const device
     double multiprocessors = (double)max_i64(device->multiprocessors, 1), bytes = dtype_find(p->dtype)->lab.bytes, k = (double)p->k;
     double area = (double)row->lab.tile_m * (double)row->lab.tile_n, edges = (double)row->lab.tile_m + (double)row->lab.tile_n;
     double packed = (double)kernel_packing_a(row, p).bytes + (double)kernel_packing_b(row, p).bytes, passes = kernel_packing_a(row, p).needed + kernel_packing_b(row, p).needed;
-    double share = shares ? 0.87 : !slices ? 0.7 : area >= 2048 ? 0.62 : area >= 512 ? 0.5 : 0.2; /* of the peak */
+    double share = shares ? 0.87 : !slices ? (row->gpu.sm >= 80 ? 0.76 : 0.7) : area >= 2048 ? 0.62 : area >= 512 ? 0.5 : 0.2; /* of the peak */
     if (slices) k = (double)round_up(p->k, row->lab.tile_k * row->gpu.threads_x / 32);
     double multiply = shares ? longest_share(row, p, device) * k / (FMAS * share) : (double)rounds * (area * k / (FMAS * share) + BLOCK);
     double ask = (double)tiles * edges * k * bytes / (L2_BYTES * multiprocessors);

@@ -708,8 +708,8 @@ static tw_status launch_all(engine *e, runnable *r, buffer a, buffer b, const bu
 {
     const plan *p = r->plan;
     const tw_problem *x = &p->problem;
-    TRY(launch_pack(e, r, r->pack_a, &p->pack_a, problem_a_rows(x), problem_a_cols(x), x->lda, r->workspace, &a));
-    TRY(launch_pack(e, r, r->pack_b, &p->pack_b, problem_b_rows(x), problem_b_cols(x), x->ldb, r->workspace + (cu_pointer)p->pack_a.bytes, &b));
+    TRY(launch_pack(e, r, r->pack_b, &p->pack_b, problem_b_rows(x), problem_b_cols(x), x->ldb, r->workspace, &b));
+    TRY(launch_pack(e, r, r->pack_a, &p->pack_a, problem_a_rows(x), problem_a_cols(x), x->lda, r->workspace + (cu_pointer)p->pack_b.bytes, &a));
     return p->row->gpu.traits & GPU_TENSOR_MAPS ? launch_mapped(e, r, &a, &b, c) : launch_plain(e, r, &a, &b, c);
 }
 
@@ -797,12 +797,14 @@ static tw_status launch_panel(void *context, int panel)
     const panel_launch *l = context;
     const panels *w = l->of;
     runnable r = *l->r;
-    r.plan = panel + 1 < w->count ? w->part : w->last;
+    plan mine = panel + 1 < w->count ? *w->part : *w->last;
+    r.plan = &mine;
     cu_pointer first = (cu_pointer)(panel * w->rows);
-    buffer a = w->buffers[0], c = w->buffers[2];
+    buffer a = w->buffers[0], b = w->buffers[1], c = w->buffers[2];
     a.device += first * (cu_pointer)w->operands[0].device_ld * w->operands[0].element_bytes;
     c.device += first * (cu_pointer)w->operands[2].device_ld * w->operands[2].element_bytes;
-    return launch(l->e, &r, &a, &w->buffers[1], &c);
+    if (panel > 0 && mine.pack_b.needed) mine.pack_b.needed = false, b.device = r.workspace; /* where the first panel has packed it */
+    return launch(l->e, &r, &a, &b, &c);
 }
 
 /* Up in the order of need: B and the first rows of A, then the next; rows of C come down one panel behind, so that both directions are busy. */
