@@ -38,7 +38,7 @@ typedef struct plan {
     bool one_launch; /* of a whole batch, of at most grid_x blocks; else items are launched one after the other */
     int threads_x, threads_y;
     bool turns_b; /* B is transposed on the host on its way in */
-    packing pack_a, pack_b; /* on the device, before the kernel: A into the workspace, B behind it */
+    packing pack_a, pack_b; /* on the device, before the kernel: B into the workspace, A behind it, so that B has one place for panels of any height */
     shares shares; /* behind both, sums of parts of k */
     char options[PLAN_OPTIONS_BYTES];
     tw_lab_source source; /* what is compiled; text NULL: the file of that name that is part of the library */

@@ -135,7 +135,7 @@ def duel(*words, libraries=("cuda", "nvrtc", "cublas", "nvml"), cuda="product=1 
 
 @case
 def cublas_is_held_against_the_cuda_engine():
-    done, (ours, first, best) = duel("--shape", "33x20x40", "--pad", "3", FAKE_CUBLASLT="us0=800 us1=50 us2=400")
+    done, (ours, first, best) = duel("--shape", "33x20x40", "--pad", "3", cuda="product=1 sm=75", FAKE_CUBLASLT="us0=800 us1=50 us2=400")
     row = line(done.stdout, "33x20x40 +3").split()
     assert done.returncode == 0 and "cuBLASLt 13.2.7 of f32" in done.stdout, done
     assert row[2] == "1" and row[6:] == ["1", "|", "0.050", "0.050", "|", "1755", "652", "48"], row

@@ -289,6 +289,7 @@ static int batch_options_of(const kernel_row *row, int sm, char options[MOST_OPT
         plan made;
         p.dtype_c = dtype_find(p.dtype)->result;
         p.align_a = p.align_b = p.align_c = variant / 4 ? 4 : 256;
+        p.dtype_c = dtype_find(p.dtype)->result;
         plan_one_launch(&p, &facts, row, &made);
         strcpy(options[variant], made.options);
     }

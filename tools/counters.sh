@@ -52,6 +52,7 @@ r11 r11_warp -
 r12 r12_async -
 r13 r13_matrix -
 r14 r14_peak -
+r14a r14a_ampere -
 r14h r14h_hopper -
 r14n r14n_hopper -
 r14k r14k_slices -

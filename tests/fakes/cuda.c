@@ -1,7 +1,7 @@
 /* cuda.c - a fake libcuda.so.1: one device (FAKE_CUDA "gpus=0" none, "sm=70" another) whose memory is the host's. Contexts are a stack of each
  * thread; a stream belongs to the context it was made in, and FAKE_LOG gets "on" and its address after each launch. While one is being captured, nothing
  * is allocated, loaded, copied or waited for: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. OLD: without its newest function. Events read a clock that
- * each launch puts forward by 1 ms (FAKE_CUDA "us=250": by 0.25). No kernel is run, but with "product=1" r14_peak and, in tiles of "tile=32",
+ * each launch puts forward by 1 ms (FAKE_CUDA "us=250": by 0.25). No kernel is run, but with "product=1" r14_peak, r14a_ampere and, in tiles of "tile=32",
  * b1_register: on the host, A and B as stored. */
 #include <stdint.h>
 
@@ -132,7 +132,7 @@ typedef void runs(void **arguments);
 
 static runs *runs_of(const char *name)
 {
-    return !choice("product", 0) ? NULL : strcmp(name, "r14_peak") == 0 ? multiply : strcmp(name, "b1_register") == 0 ? multiply_batch : NULL;
+    return !choice("product", 0) ? NULL : strcmp(name, "r14_peak") == 0 || strcmp(name, "r14a_ampere") == 0 ? multiply : strcmp(name, "b1_register") == 0 ? multiply_batch : NULL;
 }
 
 CALL(cuInit, (unsigned flags), (void)flags)
@@ -180,6 +180,9 @@ CALL(cuLaunchKernel,
      (cu_function f, unsigned gx, unsigned gy, unsigned gz, unsigned x, unsigned y, unsigned z, unsigned bytes, cu_stream s, void **a, void **extra),
      (void)gx; (void)gy; (void)gz; (void)x; (void)y; (void)z; (void)bytes; (void)extra;
      if (s != NULL && s->context != current()) return NO_SUCH_HANDLE; log_stream(s); fake_pass(choice("us", 1000)); if (*(runs **)(void *)f != NULL) (*(runs **)(void *)f)(a))
+CALL(cuLaunchKernelEx, (const cu_launch_config *c, cu_function f, void **a, void **extra), (void)f; (void)a; (void)extra;
+     if (c->stream != NULL && c->stream->context != current()) return NO_SUCH_HANDLE; if (c->attribute_count != 1 || c->attributes->id != CU_LAUNCH_EARLY) return 1;
+     log_stream(c->stream); fake_pass(choice("us", 1000)))
 CALL(cuTensorMapEncodeTiled,
      (cu_tensor_map * map, int type, uint32_t rank, void *address, const uint64_t *dims, const uint64_t *strides, const uint32_t *box,
       const uint32_t *element_strides, int interleave, int swizzle, int l2_promotion, int out_of_bounds),
