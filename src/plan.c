@@ -338,20 +338,29 @@ static tw_status plan_batch_cpu(const tw_batch *batch, const device_facts *devic
     return TW_OK;
 }
 
-/* A batch in one launch: elements of C that the tiles cover, by how fast they are; as measured on an H200 (docs/PERF-LOG.md). */
+/* A batch in one launch: elements of C that the tiles cover, by how fast they are. */
 static double batch_cost(const kernel_row *row, const tw_problem *p)
 {
     int64_t tile = row->lab.tile_m;
-    double speed = tile >= 128 ? 1 : tile >= 64 ? 0.6 : 0.25;
-    return (double)(ceil_div(p->m, tile) * ceil_div(p->n, tile) * tile * tile) / speed;
+    return (double)(ceil_div(p->m, tile) * ceil_div(p->n, tile) * tile * tile) / row->gpu.speed;
+}
+
+/* May the copy engine have the items as the third dimension of a tensor, and write C, of which it writes whole 16 bytes? */
+static bool takes_boxes(const kernel_row *row, const tw_problem *p, const tw_batch *batch)
+{
+    const int64_t most_stride = ((int64_t)1 << 40) / 8;
+    bool near = batch->stride_a < most_stride && batch->stride_b < most_stride && batch->stride_c < most_stride && p->ldc < most_stride;
+    bool few = p->dtype == TW_F32 || ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n) <= 4; /* of b4's 64 x 64, which read A and B more often than b3's; measured */
+    return !batch->pointers && near && few && p->k > 0 && p->n % 4 == 0 && kernel_is_wide(row, p);
 }
 
 /* The row for a batch in one launch, of rows that cost the same the later; NULL: none fits. */
-static const kernel_row *choose_batch_row(const tw_problem *p, const device_facts *device)
+static const kernel_row *choose_batch_row(const tw_problem *p, const tw_batch *batch, const device_facts *device)
 {
     const kernel_row *best = NULL, *row;
     for (int i = 0; (row = kernel_batch_at(i)) != NULL; i++)
-        if (ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n) <= INT32_MAX && kernel_fits(row, p, device, 0, NULL, 0) && (best == NULL || batch_cost(row, p) <= batch_cost(best, p))) best = row;
+        if ((!(row->gpu.traits & GPU_TENSOR_MAPS) || takes_boxes(row, p, batch)) &&
+            ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n) <= INT32_MAX && kernel_fits(row, p, device, 0, NULL, 0) && (best == NULL || batch_cost(row, p) <= batch_cost(best, p))) best = row;
     return best;
 }
 
@@ -365,7 +374,7 @@ void plan_one_launch(const tw_problem *problem, const device_facts *device, cons
 static tw_status plan_batch_cuda(const tw_problem *p, const tw_batch *batch, const device_facts *device, plan *out)
 {
     const int64_t edge = 128;
-    const kernel_row *row = choose_batch_row(p, device);
+    const kernel_row *row = choose_batch_row(p, batch, device);
     bool fills = ceil_div(p->m, edge) * ceil_div(p->n, edge) >= 2 * (int64_t)device->multiprocessors;
     bool each = !batch->pointers && (fills || row == NULL);
     if (each && plan_find(p, device, NULL, out) == TW_OK) return TW_OK;

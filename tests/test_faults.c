@@ -262,6 +262,11 @@ static void use_batches(tw_context *context, const caller *me, const tw_problem 
     enqueue_batch("batch of large items", context, &large, &two, x, launch);
     enqueue_batch("batch of large items by address", context, &large, &pointers, x, launch);
     enqueue_batch("batch without an array", context, &p, &pointers, NULL, launch);
+    tw_problem tiles = *of;
+    tiles.m = tiles.n = 128, tiles.lda = tiles.ldb = tiles.ldc = 128;
+    two = tw_batch_make(&tiles, 2), two.stride_b = 0;
+    tw_prepare_batched(context, &tiles, &two);
+    enqueue_batch("batch of tiles", context, &tiles, &two, x, launch);
     batch.count = 0;
     enqueue_batch("batch of nothing", context, &p, &batch, x, launch);
     p.dtype = TW_BF16, batch = tw_batch_make(&p, 5), batch.stride_a++;
@@ -759,6 +764,8 @@ static const struct {
     {"large items of a batch follow each other", NULL, "batch of large items", TW_OK, "",
      "cuCtxPushCurrent_v2 cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernel STREAM cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernel STREAM "
      "cuCtxPopCurrent_v2"},
+    {"items that fill tiles of 128 come through tensor maps, in one launch", NULL, "batch of tiles", TW_OK, "",
+     "cuCtxPushCurrent_v2 cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernel STREAM cuCtxPopCurrent_v2"},
     {"large items by address are one launch", NULL, "batch of large items by address", TW_OK, "", NULL},
     {"addresses that are not there", NULL, "batch without an array", TW_BAD_ARGUMENT, "a is NULL, expected an array of 5 addresses", ""},
     {"nothing is enqueued of an empty batch", NULL, "batch of nothing", TW_OK, "", ""},
