@@ -295,7 +295,7 @@ static void after_fork(tw_context *context, const tw_problem *p, float *x)
 
 static void use_streams(tw_context *context, const caller *me, cu_stream stream, cu_stream foreign)
 {
-    enum { EDGE = 256 }; /* on one multiprocessor, for which tiles of 128 x 128 are the best */
+    enum { EDGE = 512 }; /* on one multiprocessor, for which tiles of 128 x 128 are the best */
     static _Alignas(256) float x[3 * EDGE * EDGE + 1];
     int64_t bytes = -1;
     void *graph;
@@ -741,7 +741,7 @@ static const struct {
 } streams[] = {
     {"a kernel that is built is launched on the caller's stream, and that is all", NULL, "enqueue", TW_OK, "", MAPPED},
     {"the same with a workspace", NULL, "with a workspace", TW_OK, "", MAPPED},
-    {"a workspace that is too small", NULL, "workspace too small", TW_BAD_ARGUMENT, "launch.workspace_bytes is 64, expected at least 524288", ""},
+    {"a workspace that is too small", NULL, "workspace too small", TW_BAD_ARGUMENT, "launch.workspace_bytes is 64, expected at least 2097152", ""},
     {"operands that lie along k are turned on the stream before", NULL, "turned", TW_OK, "", TURNED},
     {"rows that the copy engine does not take are copied before", NULL, "copied", TW_OK, "", COPIED},
     {"the same while the stream is captured", NULL, "captured", TW_OK, "", MAPPED},
@@ -755,7 +755,7 @@ static const struct {
      "launch.stream is being captured and cuda/r14h_hopper.cu", "cuCtxPushCurrent_v2 cuStreamIsCapturing cuCtxPopCurrent_v2"},
     {"addresses that the copy engine does not take have another kernel", NULL, "unaligned", TW_OK, "", NULL},
     {"rows that it does not take have another kernel", NULL, "unpadded", TW_OK, "", NULL},
-    {"a type that has no other kernel is refused", NULL, "no kernel", TW_NO_KERNEL, "it wants 131072 bytes of workspace to pack A into, and has none", ""},
+    {"a type that has no other kernel is refused", NULL, "no kernel", TW_NO_KERNEL, "it wants 524288 bytes of workspace to pack A into, and has none", ""},
     {"a batch is one launch, also while the stream is captured", NULL, "batch", TW_OK, "", ONE_LAUNCH},
     {"a batch by address too", NULL, "batch by address", TW_OK, "", ONE_LAUNCH},
     {"so are types whose items lie at odd addresses", NULL, "batch of halves", TW_OK, "", NULL},

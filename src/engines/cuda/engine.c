@@ -677,13 +677,17 @@ static tw_status launch_plain(engine *e, runnable *r, const buffer *a, const buf
     int n = (int)x->n, k = (int)x->k;
     int64_t lda = x->lda, ldb = p->turns_b ? max_i64(x->k, 1) : x->ldb, ldc = x->ldc;
     float alpha = (float)x->alpha, beta = (float)x->beta;
+    int parts = p->shares.count > 0 ? (int)(p->shares.count / (ceil_div(x->m, p->block_m) * ceil_div(x->n, p->block_n))) : 1;
+    cu_pointer memory = r->workspace, flags = memory + (cu_pointer)(p->shares.count * p->block_m * p->block_n) * 4;
+    uint64_t ticket = next_ticket(e);
     for (int64_t y = 0; y < p->grid_y; y += MOST_GRID_Y) {
         int64_t first = y * p->block_m;
         int m = (int)(x->m - first);
         unsigned height = (unsigned)min_i64(p->grid_y - y, MOST_GRID_Y);
         cu_pointer a_part = a->device + (cu_pointer)(first * (x->op_a == TW_N ? lda : 1)) * 4, b_all = b->device;
         cu_pointer c_part = c->device + (cu_pointer)(first * ldc) * 4;
-        void *arguments[] = {&m, &n, &k, &alpha, &a_part, &lda, &b_all, &ldb, &beta, &c_part, &ldc};
+        void *arguments[] = {&m, &n, &k, &alpha, &a_part, &lda, &b_all, &ldb, &beta, &c_part, &ldc,
+                             &parts, &memory, &flags, &ticket}; /* a kernel takes as many as it has */
         CU_TRY(cuLaunchKernel, (r->kernel, (unsigned)p->grid_x, height, 1, (unsigned)p->threads_x, (unsigned)p->threads_y, 1,
                                 (unsigned)p->row->gpu.dynamic_bytes, r->stream, arguments, NULL));
     }
