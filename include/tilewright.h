@@ -270,7 +270,7 @@ typedef struct tw_launch {
  * Special   m, n, k, alpha and beta as in tw_gemm: C <- beta * C happens on the stream too; with m or n 0 nothing is enqueued.
  *           The fastest kernels want B as k x n and A as k x m (bf16 and f16: as m x k), at addresses and rows that the copy engine (TMA)
  *           takes, multiples of 16 bytes. Other operands are turned or copied into the workspace first; without a workspace they have a
- *           slower kernel in f32, and none in bf16 and f16. In f32 parts of sums lie there too, which let the last blocks end together: by up to a
+ *           slower kernel, from sm_80 on in bf16 and f16 too, where C is in f32. In f32 parts of sums lie there too, which let the last blocks end together: by up to a
  *           sixth the workspace is the faster way at any shape. What it holds before and after is of no matter, and nothing is cleared.
  *
  * Cost      No memory is allocated, nothing copied to or from the host, nothing waited for. The first call that needs a kernel builds it:

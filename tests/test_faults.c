@@ -347,7 +347,9 @@ static void use_streams(tw_context *context, const caller *me, cu_stream stream,
     enqueue("host memory", context, &q, x, NULL);
     q = p, q.dtype = TW_BF16, q.lda = EDGE + 1, q.ldb = EDGE;
     q.op_a = TW_N;
-    enqueue("no kernel", context, &q, x, NULL);
+    enqueue("odd half", context, &q, x, NULL);
+    q.dtype_c = TW_BF16;
+    enqueue("own c", context, &q, x, NULL);
     mark("begin gemm");
     tw_status status = tw_gemm(context, &p, x, x + EDGE * EDGE, x + 2 * EDGE * EDGE);
     mark("end");
@@ -755,7 +757,8 @@ static const struct {
      "launch.stream is being captured and cuda/r14h_hopper.cu", "cuCtxPushCurrent_v2 cuStreamIsCapturing cuCtxPopCurrent_v2"},
     {"addresses that the copy engine does not take have another kernel", NULL, "unaligned", TW_OK, "", NULL},
     {"rows that it does not take have another kernel", NULL, "unpadded", TW_OK, "", NULL},
-    {"a type that has no other kernel is refused", NULL, "no kernel", TW_NO_KERNEL, "it wants 524288 bytes of workspace to pack A into, and has none", ""},
+    {"they have another kernel in bf16 too", NULL, "odd half", TW_OK, "", NULL},
+    {"C in bf16 has none, and is refused", NULL, "own c", TW_NO_KERNEL, "it wants 131072 bytes of workspace to pack A into, and has none", ""},
     {"a batch is one launch, also while the stream is captured", NULL, "batch", TW_OK, "", ONE_LAUNCH},
     {"a batch by address too", NULL, "batch by address", TW_OK, "", ONE_LAUNCH},
     {"so are types whose items lie at odd addresses", NULL, "batch of halves", TW_OK, "", NULL},

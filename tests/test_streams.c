@@ -217,13 +217,6 @@ static bool workspace_make(tw_context *by, operands *o)
     return true;
 }
 
-/* What the copy engine does not read: not in rows of whole 16 bytes. */
-static bool must_be_packed(const tw_problem *p, const size_t offset[3])
-{
-    size_t element = bytes_of(p->dtype);
-    return (offset[0] | offset[1] | ((size_t)p->lda | (size_t)p->ldb) * element) % 16 != 0;
-}
-
 /* Is the engine's product of host memory the same as the cpu engine's? c is what C was before. */
 static bool host_as_expected(const operands *o, void *c)
 {
@@ -235,21 +228,15 @@ static bool host_as_expected(const operands *o, void *c)
     return memcmp(c, x[2].image, x[2].bytes) == 0;
 }
 
-/* One product. A type whose only kernel must pack these operands and has no workspace says so and touches nothing. */
+/* One product, on the device and of host memory. */
 static bool product(const tw_problem *p, const size_t offset[3], cu_stream stream, bool has_workspace)
 {
     operands o;
     bool right = operands_make(&o, p, offset) && (!has_workspace || workspace_make(context, &o));
-    if (right && p->dtype != TW_F32 && !has_workspace && must_be_packed(p, offset)) {
-        tw_status status = tw_enqueue(context, &o.problem, at(&o.x[0]), at(&o.x[1]), at(&o.x[2]), &o.launch);
-        right = status == TW_NO_KERNEL && strstr(tw_error_text(), "bytes of workspace to pack ") != NULL;
-        if (!right) snprintf(why, sizeof why, "without a workspace: %s: %s", tw_status_name(status), tw_error_text());
-    } else {
-        unsigned char *before = right ? malloc(o.x[2].bytes) : NULL;
-        if (before != NULL) memcpy(before, o.x[2].image, o.x[2].bytes);
-        right = before != NULL && enqueue(context, &o, stream) && expect_product(&o) && host_as_expected(&o, before);
-        free(before);
-    }
+    unsigned char *before = right ? malloc(o.x[2].bytes) : NULL;
+    if (before != NULL) memcpy(before, o.x[2].image, o.x[2].bytes);
+    right = before != NULL && enqueue(context, &o, stream) && expect_product(&o) && host_as_expected(&o, before);
+    free(before);
     right = right && wait_for(stream) && as_expected(&o);
     operands_free(&o);
     return right;

@@ -51,6 +51,7 @@ r10 r10_register -
 r11 r11_warp -
 r12 r12_async -
 r13 r13_matrix -
+r13m r13m_mma -
 r14 r14_peak -
 r14a r14a_ampere -
 r14h r14h_hopper -
