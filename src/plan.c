@@ -56,6 +56,18 @@ static void plan_line(plan *plan)
     plan->task_n = p->m != 1 ? plan->strip_n : even_block(count, max_i64(ceil_div(count, tasks), LEAST_LINE), plan->row->lab.tile_n);
 }
 
+/* What the blocks need. */
+static void count_workspace(plan *plan)
+{
+    const tw_problem *p = &plan->problem;
+    const size_t bytes = (size_t)dtype_find(p->dtype_c)->lab.bytes;
+    const bool keeps_sums = p->k > plan->kc && p->beta != 0;
+    plan->a_bytes = plan->direct_a ? 0 : padded(plan->strip_m * cpu_form_a_steps(plan->row->form, plan->kc), bytes);
+    plan->b_bytes = plan->direct_b ? 0 : padded(plan->strip_n * cpu_form_steps(plan->row->form, plan->kc), bytes);
+    plan->sum_bytes = keeps_sums ? padded(plan->strip_m * plan->strip_n, bytes) : 0;
+    plan->workspace_bytes = (plan->packs_ahead ? 2 : 1) * (plan->a_bytes + plan->b_bytes) + plan->sum_bytes;
+}
+
 /* Blocks of the five loops, after Goto and van de Geijn: the packed block of B that one task uses (kc x task_n) takes half of
  * the L2, a sliver of A (mr x kc) lies in the L1. Partial sums over k live in C itself; where they cannot (beta != 0 needs the
  * old C until the end), they get a part of the workspace and strips are smaller. */
@@ -89,10 +101,28 @@ static void plan_loops(plan *plan, const device_facts *device, int wanted_thread
     while (plan->threads > 1 && plan->task_m > mr &&
            ceil_div(plan->strip_m, plan->task_m) * ceil_div(plan->strip_n, plan->task_n) < TASKS_PER_THREAD * plan->threads)
         plan->task_m = round_up(plan->task_m / 2, mr);
-    plan->a_bytes = plan->direct_a ? 0 : padded(plan->strip_m * cpu_form_a_steps(plan->row->form, plan->kc), (size_t)bytes);
-    plan->b_bytes = plan->direct_b ? 0 : padded(plan->strip_n * steps, (size_t)bytes);
-    plan->sum_bytes = keeps_sums ? padded(plan->strip_m * plan->strip_n, (size_t)bytes) : 0;
-    plan->workspace_bytes = plan->a_bytes + plan->b_bytes + plan->sum_bytes;
+    plan->packs_ahead = plan->threads > 1 && !(plan->direct_a && plan->direct_b);
+    count_workspace(plan);
+}
+
+bool plan_shrink(plan *plan)
+{
+    enum { LEAST_BLOCKS = 256 << 10 }; /* in less, A and B are packed so often that one may as well read them where they lie */
+    const int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n;
+    if (plan->workspace_bytes == 0) return false;
+    if (plan->packs_ahead)
+        plan->packs_ahead = false;
+    else if (plan->row->form == CPU_PLAIN && plan->problem.op_b == TW_N && plan->workspace_bytes <= LEAST_BLOCKS)
+        plan->direct_a = plan->direct_b = true, plan->kc = max_i64(plan->problem.k, 1);
+    else if (plan->strip_m > mr || plan->strip_n > nr)
+        plan->strip_m = round_up(plan->strip_m / 2, mr), plan->strip_n = round_up(plan->strip_n / 2, nr);
+    else if (plan->kc > CPU_K_UNIT)
+        plan->kc = CPU_K_UNIT;
+    else
+        return false;
+    plan->task_m = min_i64(plan->task_m, plan->strip_m), plan->task_n = min_i64(plan->task_n, plan->strip_n);
+    count_workspace(plan);
+    return true;
 }
 
 /* A rung keeps one block of sums, one packed block of A and one of B for each thread, each tile x tile, the edge rounded up to whole

@@ -25,6 +25,7 @@ typedef struct plan {
     bool direct_a, direct_b; /* read where they lie, not packed */
     bool streams_b;          /* C has few rows: each panel of B's columns is used by all of them while it is near, and not again */
     bool line;               /* C is one row or one column, of which a task computes task_m x task_n, the whole of k */
+    bool packs_ahead;        /* the next panel while this one is computed, into a second copy of the packed parts: by several threads */
     bool at_once;            /* by one thread, in one panel, nothing packed: no tasks, no team, no workspace */
     size_t a_bytes, b_bytes, sum_bytes; /* parts of the workspace, each rounded up to 64 bytes */
     size_t workspace_bytes;
@@ -45,6 +46,10 @@ tw_status plan_find(const tw_problem *problem, const device_facts *device, const
 /* plan_recall - the plan that this thread used last, where it is one to compute at once, for this context and for a checked problem that differs from
  * the caller's in alpha and beta only, which it does not depend on; else NULL. The caller's pointers are still to be checked. */
 const plan *plan_recall(const tw_problem *user, uint64_t context);
+
+/* plan_shrink - the same product of a CPU's production kernel in smaller blocks, then, where B lies as rows, in none: the same bits. False: it needs no
+ * workspace, or one of the smallest. */
+bool plan_shrink(plan *plan);
 
 /* plan_text - the plan as one line. */
 void plan_text(const plan *plan, char *text, size_t bytes);

@@ -2,7 +2,7 @@
  *
  *     for each strip of C, strip_m x strip_n                        (loops 5 and 4: what the L3 should hold)
  *       for each panel of k, kc deep                                (loop 3)
- *         pack the strip's part of A and of B into panels           [all threads, then a barrier]
+ *         pack the strip's part of A and of B into panels           [all threads; but for the first panel among the tasks of the one before]
  *         for each task of task_m x task_n of the strip             [taken from a counter, then a barrier]
  *           for each mr rows of the task                            (loop 2: its sliver of A stays in the L1)
  *             for each nr columns                                   (loop 1: its block of B stays in the L2)
@@ -18,7 +18,7 @@
 typedef struct loops {
     const plan *plan;
     const char *a, *b;
-    char *c, *packed_a, *packed_b, *sums;
+    char *c, *workspace, *packed_a, *packed_b, *sums;
     int64_t a_rs, a_cs, b_rs, b_cs;
     int64_t mr, nr, bytes, source_bytes; /* of an element of C, of sums and of panels; of A and B */
     double alpha, beta;
@@ -155,25 +155,66 @@ static void walk_line(void *context, team *team)
     team_for(team, plan->problem.m == 1 ? ceil_div(plan->problem.n, plan->task_n) : ceil_div(plan->problem.m, plan->task_m), line_task, context);
 }
 
-/* Every thread of the team walks the same loops; only the tasks are shared out. */
+/* This strip and panel begin. buffer: which copy of the packed parts is theirs. */
+static void begin_panel(loops *l, int buffer)
+{
+    const plan *plan = l->plan;
+    const tw_problem *p = &plan->problem;
+    l->rows = min_i64(plan->strip_m, p->m - l->i0), l->cols = min_i64(plan->strip_n, p->n - l->j0);
+    l->depth = min_i64(plan->kc, p->k - l->p0);
+    l->steps = cpu_form_steps(plan->row->form, l->depth), l->a_steps = cpu_form_a_steps(plan->row->form, l->depth);
+    l->packed_a = l->workspace + (plan->packs_ahead ? (size_t)buffer * (plan->a_bytes + plan->b_bytes) : 0);
+    l->packed_b = l->packed_a + plan->a_bytes;
+}
+
+/* To the next panel of k, or the next strip, to be packed into the other copy; false: there is none. */
+static bool next_panel(loops *l, int buffer)
+{
+    const plan *plan = l->plan;
+    const tw_problem *p = &plan->problem;
+    l->p0 += plan->kc;
+    if (l->p0 >= p->k) l->p0 = 0, l->i0 += plan->strip_m;
+    if (l->i0 >= p->m) l->i0 = 0, l->j0 += plan->strip_n;
+    if (l->j0 >= p->n) return false;
+    begin_panel(l, buffer);
+    return true;
+}
+
+/* A panel's tasks and, behind them, the packing of the next: who finds no task any more packs, and nobody waits for the last one. */
+typedef struct stage {
+    loops now, next;
+    int64_t tasks;
+} stage;
+
+static void stage_task(void *context, int64_t task)
+{
+    stage *s = context;
+    if (task < s->tasks)
+        compute_task(&s->now, task);
+    else
+        pack_task(&s->next, task - s->tasks);
+}
+
+static int64_t packs_of(const loops *l) { return l->depth > 0 ? pack_a_tasks(l) + pack_b_tasks(l) : 0; }
+
+/* Every thread of the team walks the same loops; only the tasks are shared out. At least one panel: with k = 0 the micro-kernel scales C by beta, and A
+ * and B may be NULL. */
 static void walk(void *context, team *team)
 {
-    loops l = *(const loops *)context;
-    const plan *plan = l.plan;
-    const tw_problem *p = &plan->problem;
-    for (l.j0 = 0; l.j0 < p->n; l.j0 += plan->strip_n)
-        for (l.i0 = 0; l.i0 < p->m; l.i0 += plan->strip_m) {
-            l.rows = min_i64(plan->strip_m, p->m - l.i0), l.cols = min_i64(plan->strip_n, p->n - l.j0);
-            l.p0 = 0;
-            do { /* at least once: with k = 0 the micro-kernel scales C by beta, and A and B may be NULL */
-                l.depth = min_i64(plan->kc, p->k - l.p0);
-                int64_t tasks = pack_a_tasks(&l) + pack_b_tasks(&l);
-                l.steps = cpu_form_steps(plan->row->form, l.depth), l.a_steps = cpu_form_a_steps(plan->row->form, l.depth);
-                if (l.depth > 0 && tasks > 0) team_for(team, tasks, pack_task, &l);
-                team_for(team, ceil_div(l.rows, plan->task_m) * ceil_div(l.cols, plan->task_n), compute_task, &l);
-                l.p0 += plan->kc;
-            } while (l.p0 < p->k);
-        }
+    stage s = {.now = *(const loops *)context};
+    const plan *plan = s.now.plan;
+    begin_panel(&s.now, 0);
+    if (packs_of(&s.now) > 0) team_for(team, packs_of(&s.now), pack_task, &s.now);
+    for (int buffer = 1;; buffer ^= 1) {
+        s.next = s.now;
+        s.tasks = ceil_div(s.now.rows, plan->task_m) * ceil_div(s.now.cols, plan->task_n);
+        const bool more = next_panel(&s.next, buffer);
+        const int64_t packs = more ? packs_of(&s.next) : 0;
+        team_for(team, s.tasks + (plan->packs_ahead ? packs : 0), stage_task, &s);
+        if (!more) break;
+        s.now = s.next;
+        if (!plan->packs_ahead && packs > 0) team_for(team, packs, pack_task, &s.now);
+    }
 }
 
 static loops loops_of(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c)
@@ -246,8 +287,7 @@ void loops_run(const plan *plan, const void *a, const void *b, void *c, void *wo
         return;
     }
     loops l = loops_of(plan, p->alpha, p->beta, a, b, c);
-    l.packed_a = workspace;
-    l.packed_b = (char *)workspace + plan->a_bytes;
-    l.sums = (char *)workspace + plan->a_bytes + plan->b_bytes;
+    l.workspace = workspace;
+    l.sums = (char *)workspace + plan->workspace_bytes - plan->sum_bytes;
     pool_run(pool, plan->threads, plan->line ? walk_line : walk, &l);
 }
