@@ -37,8 +37,9 @@ static bool fits_near(const tw_problem *p, const device_facts *device, int64_t b
 }
 
 /* C of few rows: B is read once, where it lies, kc of its rows at a time along all of its columns, so that the same pages and the prefetched
- * lines to the right serve until the next kc rows; copying it would cost as much as the product. C of few columns: the same of A. */
-enum { STREAM_ROWS = 16, STREAM_COLS = 4, STREAM_KC = 256, STREAM_A_KC = 1024 }; /* in tiles; by measurement, docs/PERF-LOG.md */
+ * lines to the right serve until the next kc rows; copying it would cost as much as the product. Where C is one tile high, a core that computes alone reads
+ * so few rows of B at a time that the processor's own prefetchers follow each. C of few columns: the same of A. */
+enum { STREAM_ROWS = 16, STREAM_COLS = 4, STREAM_KC = 256, STREAM_FEW_KC = 8, STREAM_A_KC = 1024 }; /* in tiles; by measurement, docs/PERF-LOG.md */
 
 /* Rows a multiple of 4 KiB apart meet in the same few sets of the cache. */
 static bool rows_meet(int64_t ld, int64_t bytes) { return ld * bytes % 4096 == 0; }
@@ -86,7 +87,8 @@ static void plan_loops(plan *plan, const device_facts *device, int wanted_thread
     plan->direct_a = streams_a || (lies && (near || p->op_a == TW_N) && !rows_meet(p->lda, bytes)); /* its rows are as good as slivers, and not copied */
     plan->streams_b = lies && !near && !streams_a && p->op_b == TW_N && p->m <= STREAM_ROWS * mr;
     plan->direct_b = plan->streams_b || (near && !rows_meet(p->ldb, bytes) && p->op_b == TW_N);
-    plan->kc = near ? max_i64(p->k, 1) : even_block(p->k, plan->streams_b ? STREAM_KC : streams_a ? STREAM_A_KC : plan->row->lab.tile_k, lies ? 4 : CPU_K_UNIT);
+    const int stream_kc = p->m <= mr && plan->threads == 1 ? STREAM_FEW_KC : STREAM_KC;
+    plan->kc = near ? max_i64(p->k, 1) : even_block(p->k, plan->streams_b ? stream_kc : streams_a ? STREAM_A_KC : plan->row->lab.tile_k, lies ? 4 : CPU_K_UNIT);
     const int64_t steps = cpu_form_steps(plan->row->form, plan->kc);
     bool keeps_sums = p->k > plan->kc && p->beta != 0;
     if (near && plan->direct_a && plan->direct_b && plan->threads == 1) { /* small: one strip, one task, and no time to divide */
