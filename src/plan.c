@@ -99,7 +99,8 @@ static void plan_loops(plan *plan, const device_facts *device, int wanted_thread
     plan->strip_m = even_block(p->m, keeps_sums ? SUM_STRIP : STRIP_M, mr);
     plan->strip_n = even_block(p->n, keeps_sums ? SUM_STRIP : STRIP_N, nr);
     plan->task_n = even_block(plan->strip_n, device->l2_bytes / 2 / (steps * bytes), nr);
-    plan->task_m = even_block(plan->strip_m, 24 * mr, mr);
+    /* Tall ones read their block of B seldom; of those of several threads the last are waited for (docs/PERF-LOG.md). */
+    plan->task_m = even_block(plan->strip_m, (plan->threads > 1 ? 12 : 24) * mr, mr);
     while (plan->threads > 1 && plan->task_m > mr &&
            ceil_div(plan->strip_m, plan->task_m) * ceil_div(plan->strip_n, plan->task_n) < TASKS_PER_THREAD * plan->threads)
         plan->task_m = round_up(plan->task_m / 2, mr);

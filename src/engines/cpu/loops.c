@@ -98,8 +98,11 @@ static block block_of(const loops *l, int64_t task)
     /* Rows of A that meet in the cache would drive each other out of it; where B streams, all of A stays near. */
     if (!plan->streams_b && (a_rows || !a_lies)) t.a_bytes = a_lies ? l->steps * l->bytes : l->a_steps * l->mr * l->bytes;
     t.a_part = round_up(ceil_div(t.a_bytes, ceil_div(t.j_last - t.j_first, l->nr)), CPU_LINE_BYTES);
+    /* In a deep panel as seldom as one line at a time allows: what is asked for beyond the task may be another thread's to write. */
+    const int64_t c_bytes = min_i64(l->nr, t.j_last - t.j_first) * l->bytes, longer = max_i64(t.a_part * t.tile.ahead_a.rows, c_bytes * l->mr);
+    t.tile.ask_steps = max_i64(t.tile.ask_steps, l->steps * CPU_LINE_BYTES / longer);
     t.a_each = asked_each(t.tile.ahead_a.rows, t.a_part, l->steps, t.tile.ask_steps);
-    t.c_each = asked_each(l->mr, min_i64(l->nr, t.j_last - t.j_first) * l->bytes, l->steps, t.tile.ask_steps);
+    t.c_each = asked_each(l->mr, c_bytes, l->steps, t.tile.ask_steps);
     return t;
 }
 
