@@ -240,13 +240,13 @@ static exit_code run_case(against *g, const tw_problem *problem, int samples)
     trial t;
     exit_code code, result = EXIT_OK;
     g->problem = *problem;
-    g->sets = sets_for(problem, &g->s->device);
+    g->sets = sets_for(problem, 1, &g->s->device);
     if ((code = row_trial(g->s, problem, &t)) != EXIT_OK) return code;
     for (int i = 0; i < g->count; i++)
         if ((code = judge(g, i, &t)) != EXIT_OK) result = code;
     trial_close(&t);
     if (result != EXIT_OK && result != EXIT_CHECK) return result;
-    sets_fill(&g->sets, problem, g->sets.wanted, g->memory);
+    sets_fill(&g->sets, problem, 1, g->sets.wanted, g->memory);
     take_samples(g, samples);
     if (here(g, 0) && g->sides[0].outcome == SIDE_REFUSED) return say(EXIT_RUN, "%s", g->sides[0].why);
     return here(g, 0) ? result : EXIT_RUN;
@@ -366,7 +366,7 @@ static exit_code compare_all(against *g, const case_list *cases, const name_list
 
 static size_t bytes_for(const against *g, const tw_problem *p)
 {
-    operand_sets sets = sets_for(p, &g->s->device);
+    operand_sets sets = sets_for(p, 1, &g->s->device);
     return (size_t)sets.wanted * sets.set_bytes;
 }
 

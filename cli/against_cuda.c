@@ -8,6 +8,7 @@
 #include "../lab/cublas.h"
 #include "../lab/cuda.h"
 #include "../lab/roofline.h"
+#include "batch.h"
 #include "row.h"
 #include "say.h"
 #include "term.h"
@@ -31,6 +32,8 @@ typedef struct duel {
     double trial_s[CUBLAS_CANDIDATES]; /* what each took when it was tried; INFINITY: it failed, or its product is wrong */
     tw_lab_plan plan;       /* ours */
     tw_problem problem;     /* the present case, in device memory */
+    bool batched;           /* items products at a time, of which one is told */
+    int64_t items;          /* 1, or of a batch */
     operand_sets sets;      /* and behind them one more, to judge in */
     int set_count;
     int64_t launches, workspace_bytes;
@@ -62,7 +65,9 @@ static bool launch(duel *g, int i, int candidate, int set)
 {
     char *a = g->memory + (size_t)set * g->sets.set_bytes, *b = a + g->sets.a_bytes, *c = b + g->sets.b_bytes;
     const tw_launch to = {.size = sizeof to, .stream = g->cuda.stream, .workspace = g->workspace, .workspace_bytes = g->workspace_bytes};
-    if (i == OURS && tw_enqueue(g->s->context, &g->problem, a, b, c, &to) == TW_OK) return true;
+    const tw_batch batch = tw_batch_make(&g->problem, g->items);
+    if (i == OURS && !g->batched && tw_enqueue(g->s->context, &g->problem, a, b, c, &to) == TW_OK) return true;
+    if (i == OURS && g->batched && tw_enqueue_batched(g->s->context, &g->problem, &batch, a, b, c, &to) == TW_OK) return true;
     if (i != OURS && cublas_multiply(&g->library, candidate, a, b, c, g->peer_workspace, g->cuda.stream)) return true;
     refuse(&g->sides[i], i == OURS ? tw_error_text() : g->library.why);
     return false;
@@ -82,7 +87,7 @@ static exit_code sample(duel *g, int i, int candidate, int repeats, double *seco
     for (int n = 0; n < repeats; n++)
         if (!launch(g, i, candidate, next_set(g))) return EXIT_OK;
     if (!cuda_end(&g->cuda, seconds)) return failed(g);
-    *seconds /= repeats;
+    *seconds /= repeats * (double)g->items;
     return EXIT_OK;
 }
 
@@ -95,6 +100,7 @@ static exit_code count_repeats(duel *g, int i, int candidate, int *repeats)
     for (int turn = 0; turn < 2 && code == EXIT_OK; turn++) {
         code = sample(g, i, candidate, *repeats, &seconds);
         if (code != EXIT_OK || isnan(seconds)) return code;
+        seconds *= (double)g->items;
         *repeats = seconds * MOST_REPEATS > SAMPLE_S ? (int)ceil(SAMPLE_S / seconds) : MOST_REPEATS;
     }
     return code;
@@ -104,7 +110,7 @@ static exit_code count_repeats(duel *g, int i, int candidate, int *repeats)
 
 static exit_code take_memory(duel *g, const tw_problem *host)
 {
-    g->sets = sets_beyond_l2(host, &g->s->device);
+    g->sets = sets_beyond_l2(host, g->items, &g->s->device);
     g->set_count = g->sets.wanted;
     while (g->set_count >= 2 && !cuda_allocate(&g->cuda, (size_t)(g->set_count + 1) * g->sets.set_bytes, &g->memory)) g->set_count /= 2;
     if (g->memory == NULL) return say(EXIT_MEMORY, "there is no device memory for two sets of operands and one more: %s", g->cuda.why);
@@ -118,7 +124,7 @@ static exit_code fill_memory(duel *g, const tw_problem *host)
     char *set = malloc(g->sets.set_bytes);
     bool copied = true;
     if (set == NULL) return say_no_memory("a set of operands");
-    sets_fill(&g->sets, host, 1, set);
+    sets_fill(&g->sets, host, g->items, 1, set);
     for (int i = 0; copied && i < g->set_count; i++) copied = cuda_up(&g->cuda, g->memory + (size_t)i * g->sets.set_bytes, set, g->sets.set_bytes);
     free(set);
     return copied ? EXIT_OK : failed(g);
@@ -132,9 +138,10 @@ static exit_code plan_ours(duel *g)
     g->plan = (tw_lab_plan){0};
     x->choice[0] = '\0';
     tw_status status = tw_workspace_bytes(g->s->context, &g->problem, &g->workspace_bytes);
-    if (status == TW_OK) status = tw_lab_plan_of(g->s->context, &(tw_lab_choice){0}, &g->problem, &g->plan);
+    const tw_batch batch = tw_batch_make(&g->problem, g->items);
+    if (status == TW_OK) status = tw_lab_plan_of(g->s->context, &(tw_lab_choice){.batch = g->batched ? &batch : NULL}, &g->problem, &g->plan);
     if (status == TW_OK) snprintf(x->choice, sizeof x->choice, "%s", g->plan.kernel->name);
-    if (status == TW_OK) status = tw_prepare(g->s->context, &g->problem);
+    if (status == TW_OK) status = g->batched ? tw_prepare_batched(g->s->context, &g->problem, &batch) : tw_prepare(g->s->context, &g->problem);
     x->outcome = SIDE_TIMED;
     if (status == TW_NO_KERNEL) refuse(x, tw_error_text());
     return status == TW_OK || status == TW_NO_KERNEL ? EXIT_OK : say_tw(status);
@@ -177,7 +184,7 @@ static exit_code choose_peers(duel *g, const tw_problem *host)
     heuristic->choice[0] = best->choice[0] = '\0';
     heuristic->outcome = best->outcome = SIDE_TIMED;
     g->best_is_heuristic = true;
-    if (!cublas_begin(&g->library, host)) {
+    if (!cublas_begin(&g->library, host, g->batched ? g->items : 0)) {
         refuse(heuristic, g->library.why);
         refuse(best, g->library.why);
         return EXIT_OK;
@@ -201,10 +208,13 @@ static tw_status multiply_there(void *job, const oracle *o, void *c)
     const judged *j = job;
     duel *g = j->g;
     char *a = g->memory + (size_t)g->set_count * g->sets.set_bytes, *b = a + g->sets.a_bytes, *there = b + g->sets.b_bytes;
-    bool copied = cuda_up(&g->cuda, a, o->a, oracle_a_bytes(o)) && cuda_up(&g->cuda, b, o->b, oracle_b_bytes(o)) &&
-                  cuda_up(&g->cuda, there, c, oracle_c_bytes(o));
-    if (!copied || !launch(g, j->i, candidate_of(g, j->i), g->set_count)) return TW_DEVICE_FAILED;
-    return cuda_down(&g->cuda, c, there, oracle_c_bytes(o)) ? TW_OK : TW_DEVICE_FAILED;
+    batch_operands all;
+    if (!batch_spread(o, g->items, c, &all)) return TW_NO_MEMORY;
+    bool done = cuda_up(&g->cuda, a, all.a, all.a_bytes) && cuda_up(&g->cuda, b, all.b, all.b_bytes) && cuda_up(&g->cuda, there, all.c, all.c_bytes) &&
+                launch(g, j->i, candidate_of(g, j->i), g->set_count) && cuda_down(&g->cuda, all.c, there, all.c_bytes);
+    if (done) memcpy(c, batch_to_judge(&all), all.item_bytes);
+    batch_free(&all);
+    return done ? TW_OK : TW_DEVICE_FAILED;
 }
 
 /* EXIT_OK: the outcome says SIDE_TIMED where it may be timed now. */
@@ -330,6 +340,7 @@ static void print_header(const duel *g, const char *group)
 {
     fprintf(g->s->text, "\n%s, %s: GFLOP/s of medians; ratios: tilewright / the better of cuBLASLt's two; launches in a sample of tilewright; clock, power "
             "and temperature after the samples\n", group, tw_lab_dtype_of(g->problem.dtype)->name);
+    if (g->batched) fprintf(g->s->text, "batches of %lld at strides, by tw_enqueue_batched()\n", (long long)g->items);
     fprintf(g->s->text, "%-20s %8s %10s %10s %10s %9s | %7s %7s | %6s %5s %4s\n", "m x n x k", "launches", "tilewright", "heuristic", "best of 8",
             "candidate", "medians", "bests", "SM MHz", "W", "C");
 }
@@ -393,6 +404,7 @@ static exit_code write_record(const duel *g, int i)
     r.method = "device events around launches on one stream, behind one that is not timed, all libraries in turns, operands rotated beyond the L2";
     r.instruction_set = g->s->device.instruction_set, r.driver = g->s->driver;
     r.sets = g->set_count;
+    if (g->batched) r.batch = g->items;
     r.verified = x->outcome >= SIDE_WRONG ? x->verdict.verified : "no";
     if (x->outcome < SIDE_WRONG) r.refused = x->why;
     r.sm_mhz_before = g->before.sm_mhz, r.power_w_before = g->before.power_w, r.temperature_c_before = g->before.temperature_c;
@@ -507,7 +519,8 @@ static void finish(duel *g)
 exit_code against_cuda_bench(session *s, const case_list *cases, const name_list *dtypes)
 {
     static duel g;
-    g = (duel){.s = s, .samples = s->opt->samples > 0 ? (int)s->opt->samples : USUAL_SAMPLES};
+    g = (duel){.s = s, .samples = s->opt->samples > 0 ? (int)s->opt->samples : USUAL_SAMPLES,
+               .batched = s->opt->batch > 0, .items = s->opt->batch > 0 ? s->opt->batch : 1};
     exit_code code = check_names(s);
     if (code != EXIT_OK) return code;
     code = begin(&g);

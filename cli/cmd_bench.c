@@ -1,4 +1,5 @@
 /* cmd_bench.c - `tilewright bench`: products of many shapes, each verified, then timed. One record per line. */
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 #include "against.h"
@@ -15,6 +16,8 @@ static exit_code choose_kernel(const options *opt, const tw_lab_kernel **out)
 {
     *out = NULL;
     if (opt->kernel == NULL) return EXIT_OK;
+    if (opt->batch > 0)
+        return say(EXIT_USAGE, "--batch times tw_gemm_batched(), which chooses by itself: --kernel cannot hold with it");
     if (opt->host)
         return say(EXIT_USAGE, "--host times tw_gemm(), which chooses by itself: --kernel cannot hold with it");
     const char *names[512];
@@ -42,7 +45,9 @@ static exit_code check_against(const options *opt)
 static void print_header(const session *s)
 {
     FILE *text = s->text;
-    fprintf(text, "bench      %s, %s\n\n", s->device.engine, s->device.name);
+    fprintf(text, "bench      %s, %s", s->device.engine, s->device.name);
+    if (s->opt->batch > 0) fprintf(text, ", batches of %" PRId64 ", of which one product is told", s->opt->batch);
+    fprintf(text, "\n\n");
     fprintf(text, "%-5s %-18s %-30s %7s %10s %9s %8s %9s  %s\n", "dtype", "m x n x k", "kernel", "threads", "median",
             "GFLOP/s", "of peak", "of bound", "verified");
 }
@@ -82,7 +87,8 @@ static exit_code bench_shape(session *s, roofs *limits, const tw_lab_kernel *ker
     row_wish wish = {.kernel = kernel, .limit_s = LIMIT_S};
     exit_code code = row_trial(s, problem, &t);
     if (code != EXIT_OK) return code;
-    t.host = s->opt->host;
+    t.host = s->opt->host || s->opt->batch > 0;
+    t.batch = s->opt->batch;
     code = row_run(s, &t, limits, &wish, &result);
     trial_close(&t);
     return code == EXIT_OK ? finish_row(s, &result, count) : code;
@@ -115,8 +121,11 @@ static exit_code bench_engine(session *s, void *job)
     const bench *b = job;
     tally count = {0};
     exit_code code = EXIT_OK;
+    bool cuda = strcmp(s->device.engine, "cuda") == 0;
+    if (s->opt->against.count > 0 && s->opt->batch > 0 && !cuda)
+        return say(EXIT_USAGE, "--batch can be compared with --engine cuda --against cublas alone, here the engine is %s", s->device.engine);
     if (s->opt->against.count > 0)
-        return strcmp(s->device.engine, "cuda") == 0 ? against_cuda_bench(s, &b->cases, &b->dtypes) : against_bench(s, &b->cases, &b->dtypes);
+        return cuda ? against_cuda_bench(s, &b->cases, &b->dtypes) : against_bench(s, &b->cases, &b->dtypes);
     roofs_begin(&limits, s->context, &s->device);
     print_header(s);
     for (int d = 0; d < b->dtypes.count; d++)

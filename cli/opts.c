@@ -58,6 +58,8 @@ const option_row option_rows[] = {
      "square small odd skinny transposed all gpu-square gpu-transposed gpu-odd gpu-small gpu-thin gpu-half",
      "ready lists of shapes (default: square); all: of those that have not a GPU's sizes; gpu-half: for bf16 and f16", .list = 16},
     {"pad", 0, OPT_WHOLE, AT(pad), CMD_BENCH, "N", NULL, "elements between the rows of A, B and C (default: 0)", 0, 1 << 20},
+    {"batch", 0, OPT_WHOLE, AT(batch), CMD_BENCH, "N", NULL,
+     "time tw_gemm_batched() on N such products, with host pointers, and tell what one takes; with --against cublas tw_enqueue_batched()", 1, 1000000},
     {"alpha", 0, OPT_REAL, AT(alpha), FILES, "X", NULL, "C = X A B (default: 1)"},
     {"beta", 0, OPT_REAL, AT(beta), FILES, "X", NULL, "add X times the matrix of --add"},
     {"add", 0, OPT_TEXT, AT(add), FILES, "C0", NULL, "the matrix that --beta scales; a file, never written"},

@@ -38,7 +38,7 @@ typedef struct options {
     const char *operands[OPT_LIST];
     int operand_count;
     const char *output, *add, *gpu, *json, *html, *kernel;
-    int64_t device, threads, samples, deadline, pad;
+    int64_t device, threads, samples, deadline, pad, batch;
     uint64_t seed;
     real_option alpha, beta;
     bool binary, tables, transpose_a, transpose_b, verify, host, skinny, append, help, man, completion;

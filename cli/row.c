@@ -22,6 +22,7 @@ exit_code row_trial(const session *s, const tw_problem *problem, trial *t)
 
 static const char *method_of(const session *s, const trial *t)
 {
+    if (t->batch > 0) return "tw_gemm_batched with host pointers, one item's share, operands rotated beyond the cache";
     if (t->host) return "tw_gemm with host pointers, operands rotated beyond the cache";
     if (device_is_host(&s->device)) return "launch to completion with packing, operands rotated beyond the cache";
     return "device events around the launch, operands resident on the device, rotated beyond the L2";
@@ -32,6 +33,7 @@ static void describe(const session *s, const trial *t, const row_wish *wish, rec
     const tw_problem *p = &t->problem;
     *r = record_blank();
     r->engine = s->device.engine;
+    if (t->batch > 0) r->batch = t->batch;
     r->device = s->device.name;
     r->dtype = tw_lab_dtype_of(p->dtype)->name;
     r->m = p->m, r->n = p->n, r->k = p->k;
@@ -191,7 +193,9 @@ exit_code row_run(const session *s, trial *t, roofs *limits, const row_wish *wis
     tw_lab_choice choice = {.kernel = wish->kernel != NULL ? wish->kernel->name : NULL, .tile = wish->tile,
                             .threads = (int)s->opt->threads, .default_build = wish->default_build,
                             .source = wish->own != NULL ? &wish->own->source : NULL};
+    const tw_batch batch = tw_batch_make(&t->problem, t->batch);
     trial_verdict verdict;
+    if (t->batch > 0) choice.batch = &batch;
     memset(out, 0, sizeof *out);
     describe(s, t, wish, &out->record);
     if (!plan_row(t, &choice, out)) return EXIT_OK;

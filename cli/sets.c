@@ -31,29 +31,29 @@ static int64_t cache_bytes(const tw_device *device)
     return cache > 0 ? cache : supposed;
 }
 
-operand_sets sets_for(const tw_problem *p, const tw_device *device)
+operand_sets sets_for(const tw_problem *p, int64_t items, const tw_device *device)
 {
     int bytes = tw_lab_dtype_of(p->dtype)->bytes;
-    operand_sets s = {.a_bytes = padded(a_elements(p), bytes), .b_bytes = padded(b_elements(p), bytes)};
-    s.set_bytes = s.a_bytes + s.b_bytes + padded(p->m * p->ldc, element_of(element_of(p->dtype)->result)->bytes);
+    operand_sets s = {.a_bytes = padded(items * a_elements(p), bytes), .b_bytes = padded(items * b_elements(p), bytes)};
+    s.set_bytes = s.a_bytes + s.b_bytes + padded(items * p->m * p->ldc, element_of(element_of(p->dtype)->result)->bytes);
     double twice = 2 * (double)cache_bytes(device), most = device->memory_bytes > 0 ? (double)device->memory_bytes / 4 : INFINITY;
     double wanted = (twice < most ? twice : most) / (double)s.set_bytes + 1;
     s.wanted = wanted < MOST_SETS ? (int)wanted : MOST_SETS;
     return s;
 }
 
-operand_sets sets_beyond_l2(const tw_problem *p, const tw_device *device)
+operand_sets sets_beyond_l2(const tw_problem *p, int64_t items, const tw_device *device)
 {
-    operand_sets s = sets_for(p, device);
+    operand_sets s = sets_for(p, items, device);
     double wanted = ceil(3 * (double)cache_bytes(device) / (double)s.set_bytes);
     s.wanted = wanted < 2 ? 2 : wanted < MOST_DEVICE_SETS ? (int)wanted : MOST_DEVICE_SETS;
     return s;
 }
 
-void sets_fill(const operand_sets *sets, const tw_problem *p, int count, char *first)
+void sets_fill(const operand_sets *sets, const tw_problem *p, int64_t items, int count, char *first)
 {
     memset(first, 0, sets->set_bytes);
-    oracle_random(p->dtype, 1, a_elements(p), first);
-    oracle_random(p->dtype, 2, b_elements(p), first + sets->a_bytes);
+    oracle_random(p->dtype, 1, items * a_elements(p), first);
+    oracle_random(p->dtype, 2, items * b_elements(p), first + sets->a_bytes);
     for (int set = 1; set < count; set++) memcpy(first + (size_t)set * sets->set_bytes, first, sets->set_bytes);
 }

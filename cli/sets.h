@@ -11,12 +11,13 @@ typedef struct operand_sets {
 
 enum { SETS_ALIGN = 256 };
 
-operand_sets sets_for(const tw_problem *p, const tw_device *device);
+/* items: 1, or as many as a batch has, one after the other. */
+operand_sets sets_for(const tw_problem *p, int64_t items, const tw_device *device);
 
 /* sets_beyond_l2 - the same for one stream of launches on a GPU: as many as three times the L2 needs, two at least. */
-operand_sets sets_beyond_l2(const tw_problem *p, const tw_device *device);
+operand_sets sets_beyond_l2(const tw_problem *p, int64_t items, const tw_device *device);
 
 /* sets_fill - the same random elements in each of `count` sets that begin at `first`. C is 0. */
-void sets_fill(const operand_sets *sets, const tw_problem *p, int count, char *first);
+void sets_fill(const operand_sets *sets, const tw_problem *p, int64_t items, int count, char *first);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "batch.h"
 #include "device.h"
 
 /* ---- judging ---- */
@@ -73,7 +74,9 @@ static tw_status runner_once(runner *r, double *seconds)
 {
     if (r->run != NULL) return tw_lab_run_once(r->run, seconds);
     double start_s = measure_now_s();
-    tw_status status = tw_gemm(r->trial->context, &r->problem, r->a, r->b, r->c);
+    const tw_batch batch = tw_batch_make(&r->problem, r->trial->batch);
+    tw_status status = r->trial->batch > 0 ? tw_gemm_batched(r->trial->context, &r->problem, &batch, r->a, r->b, r->c)
+                                           : tw_gemm(r->trial->context, &r->problem, r->a, r->b, r->c);
     *seconds = measure_now_s() - start_s;
     return status;
 }
@@ -86,6 +89,20 @@ static tw_status run_once(const trial *t, const tw_lab_choice *choice, const ora
     status = runner_once(&r, seconds);
     if (status == TW_OK && r.run != NULL && oracle_c_bytes(o) > 0) status = tw_lab_run_fetch(r.run, c);
     tw_lab_run_close(r.run);
+    return status;
+}
+
+/* The same of every item of a batch; C is the one that is to be judged. */
+static tw_status run_batch(const trial *t, const tw_lab_choice *choice, const oracle *o, void *c, double *seconds)
+{
+    runner r;
+    batch_operands all;
+    if (!batch_spread(o, t->batch, c, &all)) return TW_NO_MEMORY;
+    tw_status status = runner_open(&r, t, choice, &o->problem, all.a, all.b, all.c);
+    if (status == TW_OK) status = runner_once(&r, seconds);
+    if (status == TW_OK) memcpy(c, batch_to_judge(&all), all.item_bytes);
+    *seconds /= (double)t->batch;
+    batch_free(&all);
     return status;
 }
 
@@ -129,7 +146,7 @@ typedef struct own_multiply {
 static tw_status multiply_ourselves(void *job, const oracle *o, void *c)
 {
     own_multiply *own = job;
-    return run_once(own->trial, own->choice, o, c, &own->seconds);
+    return (own->trial->batch > 0 ? run_batch : run_once)(own->trial, own->choice, o, c, &own->seconds);
 }
 
 tw_status trial_judge(const trial *t, const tw_lab_choice *choice, trial_verdict *verdict)
@@ -150,7 +167,8 @@ static char *set_of(const trial *t, int set)
 
 static tw_status make_sets(trial *t, const tw_device *device)
 {
-    t->layout = sets_for(&t->problem, device);
+    int64_t items = t->batch > 0 ? t->batch : 1;
+    t->layout = sets_for(&t->problem, items, device);
     bool in_place = t->host || device_is_host(device);
     t->sets = t->layout.wanted;
     t->host_sets = in_place ? t->sets : 1;
@@ -158,8 +176,16 @@ static tw_status make_sets(trial *t, const tw_device *device)
         t->host_sets /= 2;
     if (t->memory == NULL) return TW_NO_MEMORY;
     if (in_place) t->sets = t->host_sets;
-    sets_fill(&t->layout, &t->problem, t->host_sets, set_of(t, 0));
+    sets_fill(&t->layout, &t->problem, items, t->host_sets, set_of(t, 0));
     return TW_OK;
+}
+
+/* What one product of a batch takes. */
+static measure_result per_item(const measure_result *of_batch, int64_t items)
+{
+    measure_result each = *of_batch;
+    each.min_s /= (double)items, each.median_s /= (double)items, each.p95_s /= (double)items, each.max_s /= (double)items;
+    return each;
 }
 
 static tw_status once(void *context, int set, double *seconds)
@@ -189,6 +215,7 @@ tw_status trial_time(trial *t, const tw_lab_choice *choice, const tw_device *dev
         t->prepare_s = tw_lab_run_prepare_s(runners[0].run);
     }
     if (status == TW_OK) status = measure_run(once, runners, &rotated, result);
+    if (status == TW_OK && t->batch > 0) *result = per_item(result, t->batch);
     while (opened > 0) tw_lab_run_close(runners[--opened].run);
     free(runners);
     return status;

@@ -11,6 +11,7 @@ typedef struct trial {
     tw_context *context;
     tw_problem problem;
     bool host;      /* run tw_gemm itself, with host pointers; no row can be forced then */
+    int64_t batch;  /* host: tw_gemm_batched of so many; 0: single products */
     bool has_exact; /* false: k is too large for small integers to stay exact */
     oracle exact, bound;
     int sets; /* of operands to rotate through when timing */

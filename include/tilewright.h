@@ -133,8 +133,8 @@ TW_API tw_status tw_describe(tw_context *context, tw_device *device);
 typedef enum tw_dtype {
     TW_F64 = 1,  /* IEEE double, accumulated in f64 */
     TW_F32 = 2,  /* IEEE single, accumulated in f32 */
-    TW_F16 = 3,  /* IEEE half, accumulated in f32, C in f32: on CUDA's sm_90 */
-    TW_BF16 = 4, /* the upper half of an IEEE single, accumulated in f32, C in f32: on CUDA's sm_90 and on the CPU */
+    TW_F16 = 3,  /* IEEE half, accumulated in f32, C in f32 or f16: on CUDA's sm_90 */
+    TW_BF16 = 4, /* the upper half of an IEEE single, accumulated in f32, C in f32: on CUDA's sm_90, where C may be bf16, and on the CPU */
     TW_I8 = 5,   /* signed 8-bit integers, C in TW_I32: on the CPU */
     TW_I32 = 6   /* signed 32-bit integers: the type of C where A and B are TW_I8, of nothing else */
 } tw_dtype;
@@ -151,7 +151,8 @@ typedef enum tw_place {
 typedef struct tw_problem {
     uint32_t size;          /* sizeof(tw_problem) */
     tw_dtype dtype;         /* of A and B */
-    tw_dtype dtype_c;       /* of C; 0: the result type of dtype (f64: f64; i8: i32; the others: f32) */
+    tw_dtype dtype_c;       /* of C; 0: the result type of dtype (f64: f64; i8: i32; the others: f32). f16 and bf16: f32 or dtype itself,
+                               rounded once, to nearest */
     tw_op op_a, op_b;
     tw_place place_a, place_b, place_c; /* all three TW_HOST, or all three TW_DEVICE (cuda) */
     int64_t m, n, k;        /* >= 0; on GPUs at most 2147482623 */
@@ -212,6 +213,46 @@ static inline tw_problem tw_problem_make(tw_dtype dtype, tw_op op_a, tw_op op_b,
  *           high-performance matrix multiplication, 2008. Higham: Accuracy and stability, 2002, section 3.5. */
 TW_API tw_status tw_gemm(tw_context *context, const tw_problem *problem, const void *a, const void *b, void *c);
 
+/* Products of one problem, each of operands of its own: how many, and where they lie. */
+typedef struct tw_batch {
+    uint32_t size;     /* sizeof(tw_batch) */
+    uint32_t pointers; /* 0: items lie at strides from the first. 1: a, b and c are arrays of `count` addresses of items; strides are 0 */
+    int64_t count;     /* >= 0 */
+    int64_t stride_a, stride_b, stride_c; /* >= 0: elements from an item's first to the next's. stride_a or stride_b 0: one operand for all.
+                                             Items of C may not overlap: stride_c >= (m - 1) ldc + n, or they lie side by side in rows of ldc */
+} tw_batch;
+
+/* tw_batch_make - the batch whose items lie one after the other, as many rows of lda, ldb and ldc as they have. */
+static inline tw_batch tw_batch_make(const tw_problem *problem, int64_t count)
+{
+    tw_batch batch;
+    memset(&batch, 0, sizeof batch);
+    batch.size = (uint32_t)sizeof batch;
+    batch.count = count;
+    batch.stride_a = (problem->op_a == TW_N ? problem->m : problem->k) * problem->lda;
+    batch.stride_b = (problem->op_b == TW_N ? problem->k : problem->n) * problem->ldb;
+    batch.stride_c = problem->m * problem->ldc;
+    return batch;
+}
+
+/* tw_gemm_batched - compute all products of a batch on the context's device, wait for them, return.
+ *
+ *     C_i[m, n]  <-  alpha * op(A_i)[m, k] * op(B_i)[k, n]  +  beta * C_i[m, n],   0 <= i < count
+ *
+ * problem   of every item; align_a, align_b and align_c are read where addresses lie in device memory
+ * a, b, c   strides: the first item's operands, A_i = a + i stride_a. Pointers: arrays of addresses, in host memory with TW_HOST and in device
+ *           memory with TW_DEVICE, where they cannot be checked; which items of C overlap is not checked either.
+ *
+ * Special   count, m or n 0         TW_OK, nothing read, nothing written; pointers may be NULL
+ *           k == 0 or alpha == 0    a and b are not read and may be NULL, as arrays too
+ *           The bits of an item depend neither on its place in the batch nor on count; on the cpu they are tw_gemm's.
+ *
+ * Cost      cpu: the threads share the items, or their tiles where there are few; what a stride of 0 shares is packed once. cuda: operands in device
+ *           memory are one launch, but for large items at strides, which follow each other; operands in host memory, and opencl: one item after the other.
+ *
+ * Returns   as tw_gemm; after TW_NO_MEMORY and TW_DEVICE_FAILED all of C is undefined */
+TW_API tw_status tw_gemm_batched(tw_context *context, const tw_problem *problem, const tw_batch *batch, const void *a, const void *b, void *c);
+
 /* Where and with what tw_enqueue() launches. */
 typedef struct tw_launch {
     uint32_t size;           /* sizeof(tw_launch) */
@@ -242,6 +283,11 @@ typedef struct tw_launch {
 TW_API tw_status tw_enqueue(tw_context *context, const tw_problem *problem, const void *a, const void *b, void *c,
                             const tw_launch *launch);
 
+/* tw_enqueue_batched - put a batch on a stream: tw_gemm_batched for operands, and arrays of addresses, in device memory that waits for nothing. Workspace, as of one item, is used by
+ * large items; what is too small counts as none. The rest is as in tw_enqueue. */
+TW_API tw_status tw_enqueue_batched(tw_context *context, const tw_problem *problem, const tw_batch *batch, const void *a, const void *b, void *c,
+                                    const tw_launch *launch);
+
 /* tw_workspace_bytes - device memory that tw_enqueue() wants from its caller for this problem (TW_DEVICE; align_a, align_b, align_c are read): 0 where
  * nothing need be turned, copied or kept, else up to 4 k (m + n + 6) + 512 in f32, and 196,616 for each multiprocessor.
  * Returns TW_OK, TW_BAD_ARGUMENT, TW_NO_KERNEL. */
@@ -251,6 +297,9 @@ TW_API tw_status tw_workspace_bytes(tw_context *context, const tw_problem *probl
  * the values of alpha and beta, of which only counts whether they are 0; align_a, align_b, align_c are read.
  * Returns what tw_gemm would; nothing is computed. */
 TW_API tw_status tw_prepare(tw_context *context, const tw_problem *problem);
+
+/* tw_prepare_batched - tw_prepare for a batch. */
+TW_API tw_status tw_prepare_batched(tw_context *context, const tw_problem *problem, const tw_batch *batch);
 
 /* tw_sgemm, tw_dgemm - tw_gemm for the everyday case: float and double in host memory, row-major. */
 TW_API tw_status tw_sgemm(tw_context *context, tw_op op_a, tw_op op_b, int64_t m, int64_t n, int64_t k, float alpha,

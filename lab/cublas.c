@@ -12,6 +12,7 @@
     F(cublasLtMatmulDescSetAttribute, (void *, int, const void *, size_t))                                             \
     F(cublasLtMatmulDescDestroy, (void *))                                                                             \
     F(cublasLtMatrixLayoutCreate, (void **, int type, uint64_t rows, uint64_t cols, int64_t ld))                       \
+    F(cublasLtMatrixLayoutSetAttribute, (void *, int, const void *, size_t))                                           \
     F(cublasLtMatrixLayoutDestroy, (void *))                                                                           \
     F(cublasLtMatmulPreferenceCreate, (void **))                                                                       \
     F(cublasLtMatmulPreferenceSetAttribute, (void *, int, const void *, size_t))                                       \
@@ -40,6 +41,8 @@ enum {
     REAL_BF16 = 14,
     COMPUTE_F32 = 68,
     COMPUTE_F64 = 70,
+    LAYOUT_BATCH_COUNT = 5,
+    LAYOUT_BATCH_STRIDE = 6,
     PRODUCT_OP_A = 3,
     PRODUCT_OP_B = 4,
     PREFERENCE_WORKSPACE_BYTES = 1,
@@ -115,6 +118,19 @@ static bool describe(cublas *x, const tw_problem *p)
     return true;
 }
 
+static bool lay_out_batch(cublas *x, const tw_problem *p, int64_t count)
+{
+    const tw_batch batch = tw_batch_make(p, count);
+    const int32_t items = (int32_t)count;
+    void *const layouts[] = {x->layout_a, x->layout_b, x->layout_c};
+    const int64_t strides[] = {batch.stride_b, batch.stride_a, batch.stride_c};
+    for (int i = 0; i < 3; i++) {
+        TRY(x, cublasLtMatrixLayoutSetAttribute, (layouts[i], LAYOUT_BATCH_COUNT, &items, sizeof items));
+        TRY(x, cublasLtMatrixLayoutSetAttribute, (layouts[i], LAYOUT_BATCH_STRIDE, &strides[i], sizeof strides[i]));
+    }
+    return true;
+}
+
 static bool is_exact(const cublas *x, const cublas_candidate *c)
 {
     uint64_t numerics = 0;
@@ -136,12 +152,12 @@ static bool ask(cublas *x, void *preference, bool exact)
     return x->count > 0;
 }
 
-bool cublas_begin(cublas *x, const tw_problem *p)
+bool cublas_begin(cublas *x, const tw_problem *p, int64_t batch)
 {
     void *preference = NULL;
     x->count = 0;
     x->is_f64 = p->dtype == TW_F64;
-    if (!describe(x, p)) return false;
+    if (!describe(x, p) || (batch > 0 && !lay_out_batch(x, p, batch))) return false;
     TRY(x, cublasLtMatmulPreferenceCreate, (&preference));
     bool found = ask(x, preference, p->dtype == TW_F32);
     x->api->cublasLtMatmulPreferenceDestroy(preference);

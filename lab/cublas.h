@@ -31,8 +31,9 @@ typedef struct cublas {
 bool cublas_open(cublas *x, const char *folder);
 void cublas_close(cublas *x);
 
-/* cublas_begin - find candidates for a problem (alpha 1, beta 0) whose operands begin at multiples of 256 bytes. false where there are none. */
-bool cublas_begin(cublas *x, const tw_problem *p);
+/* cublas_begin - find candidates for a problem (alpha 1, beta 0) whose operands begin at multiples of 256 bytes, or for a batch of so many, one after
+ * the other (0: none). false where there are none. */
+bool cublas_begin(cublas *x, const tw_problem *p, int64_t batch);
 void cublas_end(cublas *x); /* before the next problem, also after a failure */
 
 /* cublas_multiply - put a candidate's product of device memory on a stream. */

@@ -176,11 +176,20 @@ static tw_status make_reference(const product *x, oracle *o, uint64_t seed, doub
         for (int64_t j = 0; j < n; j++) o->bound[r * n + j] += own[j];
     }
     free(c0), free(own);
-    if (o->kind == ORACLE_EXACT) {
+    if (o->kind == ORACLE_EXACT) { /* what the accumulator has exactly, C has rounded once */
+        for (int64_t i = 0; x->round_c > 0 && i < cells; i++) o->reference[i] = element_round(x->type_c, o->reference[i]);
         free(o->bound);
         o->bound = NULL;
     }
     return status;
+}
+
+/* What no element of C exceeds in size, with integers up to `limit`, or with values below 1. */
+static double largest_result(const product *x, oracle_kind kind, int64_t limit)
+{
+    double size = kind == ORACLE_EXACT ? (double)limit : 1;
+    if (x->type->integer) return 0x1p31;
+    return (x->reads_ab ? fabs(x->alpha) * (double)x->problem.k * size * size : 0) + (x->reads_c0 ? fabs(x->beta) * size : 0);
 }
 
 tw_status oracle_make(const tw_problem *problem, oracle_kind kind, uint64_t seed, double max_work, oracle *out)
@@ -195,9 +204,11 @@ tw_status oracle_make(const tw_problem *problem, oracle_kind kind, uint64_t seed
     out->kind = kind;
     int exact_bits = tw_lab_dtype_of(p->dtype)->exact_bits;
     int64_t limit = kind == ORACLE_EXACT ? exact_integer_limit(&x, exact_bits) : 0;
-    double size = kind == ORACLE_EXACT ? (double)limit : 1;
-    if (x.type->integer) out->limit = 0x1p31;
-    else out->limit = (x.reads_ab ? fabs(x.alpha) * (double)p->k * size * size : 0) + (x.reads_c0 ? fabs(x.beta) * size : 0);
+    out->limit = largest_result(&x, kind, limit);
+    while (limit > 1 && x.round_c > 0 && !is_ordinary(&x, out->limit)) { /* C would overflow before the accumulator: f16 */
+        limit /= 2;
+        out->limit = largest_result(&x, kind, limit);
+    }
     if (kind == ORACLE_EXACT && (limit < 1 || !is_ordinary(&x, out->limit))) {
         char why[sizeof out->text];
         snprintf(why, sizeof why,
@@ -332,7 +343,7 @@ static void judge_row_one_by_one(judging *j, int64_t row, const double *found, d
 /* A row without a reference: what no product of such operands can be. */
 static void judge_row_at_a_glance(judging *j, int64_t row, const double *found)
 {
-    double limit = j->o->limit * (1 + 2 * (j->x->g_sum + j->x->g_add)) + 1;
+    double limit = j->o->limit * (1 + 2 * (j->x->g_sum + j->x->g_add + j->x->round_c)) + 1;
     for (int64_t col = 0; col < j->o->problem.n; col++)
         if (!(fabs(found[col]) <= limit)) note(j, row, col, found[col], 0, limit, (double)INFINITY);
 }

@@ -14,6 +14,7 @@ typedef struct record {
     double alpha, beta;
     const char *method;      /* what the time holds, in words */
     const char *build;       /* GPU rungs that hold their loops rolled: "rolled", or "default" where the compiler chose */
+    int64_t batch;           /* products of one call, of which times are one's share */
     int threads, samples, repeats, sets, tile; /* threads of the CPU; block_threads of a GPU */
     double min_s, median_s, p95_s, gflops; /* gflops from the median */
     const char *verified;    /* "exact+bound", "exact+bound sampled", "no", "WRONG" */
@@ -42,7 +43,7 @@ typedef struct record {
     COUNT(samples) COUNT(repeats) COUNT(sets) COUNT(tile) COUNT(block_threads) COUNT(tile_m) COUNT(tile_n)             \
     COUNT(tile_k) COUNT(registers) COUNT(local_bytes) COUNT(spill_bytes) NUMBER(occupancy) NUMBER(barriers_per_tile)   \
     NUMBER(effective_gbps) NUMBER(sectors_per_load) NUMBER(bank_degree_load) NUMBER(bank_degree_store)                 \
-    NUMBER(prepare_s) TEXT(plan) TEXT(refused) TEXT(instruction_set) TEXT(driver) TEXT(library) TEXT(library_version)  \
+    NUMBER(prepare_s) TEXT(plan) TEXT(refused) TEXT(instruction_set) TEXT(driver) TEXT(library) TEXT(library_version) COUNT(batch) \
     NUMBER(sm_mhz_before) NUMBER(sm_mhz_after) NUMBER(power_w_before) NUMBER(power_w_after)                            \
     NUMBER(temperature_c_before) NUMBER(temperature_c_after)
 

@@ -371,6 +371,14 @@ static tw_status check_launch(const tw_launch *launch)
     return TW_OK;
 }
 
+static tw_status enqueue(tw_context *context, const plan *made, const tw_batch *batch, const tw_launch *launch, const void *a, const void *b, void *c)
+{
+    if ((uint64_t)launch->workspace_bytes < made->workspace_bytes)
+        return fail(TW_BAD_ARGUMENT, "launch.workspace_bytes is %lld, expected at least %zu", (long long)launch->workspace_bytes, made->workspace_bytes);
+    const buffer operands[3] = {on_device(a), on_device(b), on_device(c)};
+    return context->ops->enqueue(context->engine, made, batch, launch, &operands[0], &operands[1], &operands[2]);
+}
+
 tw_status tw_enqueue(tw_context *context, const tw_problem *problem, const void *a, const void *b, void *c, const tw_launch *launch)
 {
     static const tw_launch plain = {.size = sizeof plain};
@@ -384,11 +392,92 @@ tw_status tw_enqueue(tw_context *context, const tw_problem *problem, const void 
     device_facts facts = context->facts;
     facts.no_workspace = launch->workspace == NULL;
     TRY(plan_find(&p, &facts, NULL, &made));
-    if ((uint64_t)launch->workspace_bytes < made.workspace_bytes)
-        return fail(TW_BAD_ARGUMENT, "launch.workspace_bytes is %lld, expected at least %zu", (long long)launch->workspace_bytes, made.workspace_bytes);
-    const buffer operands[3] = {on_device(a), on_device(b), on_device(c)};
-    return context->ops->enqueue(context->engine, &made, launch, &operands[0], &operands[1], &operands[2]);
+    return enqueue(context, &made, NULL, launch, a, b, c);
 }
+
+/* ---- batches ---- */
+
+static uint32_t common_align(uint32_t align, int64_t stride, tw_dtype dtype)
+{
+    uint64_t bits = (uint64_t)stride * (uint64_t)dtype_find(dtype)->lab.bytes | align;
+    return (uint32_t)(bits & (~bits + 1));
+}
+
+/* settle() for a batch: what is planned is an item, aligned as all of them are. seen: a, b and c are the caller's. */
+static tw_status settle_batch(tw_context **context, const tw_problem *user, const tw_batch *batch, bool seen, const void *a, const void *b, const void *c,
+                              tw_problem *p)
+{
+    tw_problem host;
+    if (batch == NULL) return fail(TW_BAD_ARGUMENT, "batch is NULL");
+    if (batch->size != sizeof *batch) return fail(TW_BAD_ARGUMENT, "batch.size is %u, expected %zu", batch->size, sizeof *batch);
+    bool first = seen && !batch->pointers && batch->count > 0; /* a, b and c are the first item's */
+    TRY(first ? settle(context, NULL, user, a, b, c, &host, p) : settle_unseen(context, NULL, user, &host, p));
+    TRY(batch_check(batch, &host));
+    if (batch->pointers && seen) TRY(batch_check_addresses(batch, &host, a, b, c));
+    p->align_a = common_align(p->align_a, batch->stride_a, p->dtype);
+    p->align_b = common_align(p->align_b, batch->stride_b, p->dtype);
+    p->align_c = common_align(p->align_c, batch->stride_c, p->dtype_c);
+    return TW_OK;
+}
+
+/* Operands are copied to where they are computed: one item after the other. */
+static tw_status gemm_each(tw_context *context, const tw_problem *problem, const tw_problem *p, const tw_batch *batch, const void *a, const void *b, void *c)
+{
+    size_t bytes = (size_t)dtype_find(p->dtype)->lab.bytes, c_bytes = (size_t)dtype_find(p->dtype_c)->lab.bytes;
+    for (int64_t i = 0; i < batch->count; i++)
+        TRY(gemm_checked(context, problem, batch_item(batch, a, batch->stride_a, bytes, i), batch_item(batch, b, batch->stride_b, bytes, i),
+                         batch_item(batch, c, batch->stride_c, c_bytes, i)));
+    return TW_OK;
+}
+
+static buffer operand_at(const tw_problem *p, const void *address)
+{
+    return p->place_c == TW_DEVICE ? on_device(address) : (buffer){.host = (void *)(uintptr_t)address};
+}
+
+/* Operands are computed where they lie. */
+static tw_status gemm_all(tw_context *context, const tw_problem *p, const tw_batch *batch, const void *a, const void *b, void *c)
+{
+    const engine_ops *ops = context->ops;
+    plan made;
+    runnable r;
+    TRY(plan_find_batch(p, batch, &context->facts, &made));
+    TRY(ops->prepare(context->engine, &made, &r));
+    r.batch = batch;
+    const buffer operands[3] = {operand_at(p, a), operand_at(p, b), operand_at(p, c)};
+    tw_status status = ops->launch(context->engine, &r, &operands[0], &operands[1], &operands[2]);
+    if (status == TW_OK) status = ops->wait(context->engine, &r);
+    ops->drop(context->engine, &r);
+    return status;
+}
+
+tw_status tw_gemm_batched(tw_context *context, const tw_problem *problem, const tw_batch *batch, const void *a, const void *b, void *c)
+{
+    tw_problem p;
+    TRY(settle_batch(&context, problem, batch, true, a, b, c, &p));
+    if (batch->count == 0 || p.m == 0 || p.n == 0) return TW_OK;
+    return context->facts.copies && p.place_c == TW_HOST ? gemm_each(context, problem, &p, batch, a, b, c) : gemm_all(context, &p, batch, a, b, c);
+}
+
+tw_status tw_enqueue_batched(tw_context *context, const tw_problem *problem, const tw_batch *batch, const void *a, const void *b, void *c, const tw_launch *launch)
+{
+    static const tw_launch plain = {.size = sizeof plain};
+    tw_problem p;
+    plan made;
+    if (launch == NULL) launch = &plain;
+    TRY(settle_batch(&context, problem, batch, true, a, b, c, &p));
+    TRY(check_streams(context, &p));
+    TRY(check_launch(launch));
+    if (batch->count == 0 || p.m == 0 || p.n == 0) return TW_OK;
+    device_facts facts = context->facts;
+    facts.no_workspace = launch->workspace == NULL;
+    TRY(plan_find_batch(&p, batch, &facts, &made));
+    facts.no_workspace = true;
+    if ((uint64_t)launch->workspace_bytes < made.workspace_bytes) TRY(plan_find_batch(&p, batch, &facts, &made));
+    return enqueue(context, &made, batch, launch, a, b, c);
+}
+
+/* ---- kernels built before they are needed ---- */
 
 tw_status tw_workspace_bytes(tw_context *context, const tw_problem *problem, int64_t *bytes)
 {
@@ -402,26 +491,40 @@ tw_status tw_workspace_bytes(tw_context *context, const tw_problem *problem, int
     return TW_OK;
 }
 
-static tw_status prepare_as(tw_context *context, const tw_problem *p, bool no_workspace)
+static tw_status prepare_as(tw_context *context, const tw_problem *p, const tw_batch *batch, bool no_workspace)
 {
     device_facts facts = context->facts;
     plan made;
     runnable ready;
     facts.no_workspace = no_workspace;
-    TRY(plan_find(p, &facts, NULL, &made));
+    TRY(batch != NULL ? plan_find_batch(p, batch, &facts, &made) : plan_find(p, &facts, NULL, &made));
     TRY(context->ops->prepare(context->engine, &made, &ready));
     context->ops->drop(context->engine, &ready);
     return TW_OK;
+}
+
+static tw_status prepare(tw_context *context, const tw_problem *p, const tw_batch *batch)
+{
+    if (p->m == 0 || p->n == 0) return TW_OK;
+    TRY(prepare_as(context, p, batch, false));
+    tw_status bare = p->place_c == TW_DEVICE ? prepare_as(context, p, batch, true) : TW_OK;
+    return bare == TW_NO_KERNEL ? TW_OK : bare; /* then tw_enqueue() wants a workspace for it, and says so */
 }
 
 tw_status tw_prepare(tw_context *context, const tw_problem *problem)
 {
     tw_problem host, p;
     TRY(settle_unseen(&context, NULL, problem, &host, &p));
-    if (p.m == 0 || p.n == 0) return TW_OK;
-    TRY(prepare_as(context, &p, false));
-    tw_status bare = p.place_c == TW_DEVICE ? prepare_as(context, &p, true) : TW_OK;
-    return bare == TW_NO_KERNEL ? TW_OK : bare; /* then tw_enqueue() wants a workspace for it, and says so */
+    return prepare(context, &p, NULL);
+}
+
+tw_status tw_prepare_batched(tw_context *context, const tw_problem *problem, const tw_batch *batch)
+{
+    tw_problem p;
+    TRY(settle_batch(&context, problem, batch, false, NULL, NULL, NULL, &p));
+    if (batch->count == 0) return TW_OK;
+    bool each = context->facts.copies && p.place_c == TW_HOST; /* one item after the other */
+    return prepare(context, &p, each ? NULL : batch);
 }
 
 static tw_status gemm_simple(tw_context *context, tw_dtype dtype, tw_op op_a, tw_op op_b, int64_t m, int64_t n, int64_t k,
@@ -472,8 +575,9 @@ tw_status tw_lab_plan_of(tw_context *context, const tw_lab_choice *choice, const
     tw_problem host, p;
     plan made;
     if (out == NULL) return fail(TW_BAD_ARGUMENT, "plan is NULL");
-    TRY(settle_unseen(&context, choice, problem, &host, &p));
-    TRY(plan_find(&p, &context->facts, choice, &made));
+    bool batched = choice != NULL && choice->batch != NULL;
+    TRY(batched ? settle_batch(&context, problem, choice->batch, false, NULL, NULL, NULL, &p) : settle_unseen(&context, choice, problem, &host, &p));
+    TRY(batched ? plan_find_batch(&p, choice->batch, &context->facts, &made) : plan_find(&p, &context->facts, choice, &made));
     *out = (tw_lab_plan){.kernel = &made.row->lab, .tile = made.tile, .threads = made.threads,
                          .workspace_bytes = (int64_t)made.workspace_bytes};
     out->block_threads = made.threads_x * made.threads_y;

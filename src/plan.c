@@ -191,6 +191,7 @@ static void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice
     if (row->gpu.traits & GPU_LINEAR_GRID) plan->grid_x *= plan->grid_y, plan->grid_y = 1;
     if (row->gpu.traits & GPU_PERSISTENT) /* as many blocks as take equally many tiles each */
         plan->grid_x = ceil_div(plan->grid_x, max_i64(ceil_div(plan->grid_x, max_i64(device->multiprocessors, 1)), 1));
+    if (plan->one_launch) plan->grid_x = row->gpu.blocks_each > 0 ? (int64_t)row->gpu.blocks_each * max_i64(device->multiprocessors, 1) : INT32_MAX;
     plan->pack_a = kernel_packing_a(row, p);
     plan->pack_b = kernel_packing_b(row, p);
     double longest;
@@ -198,11 +199,13 @@ static void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice
     if (plan->shares.count > 0) plan->grid_x = plan->shares.whole + plan->shares.count;
     plan->workspace_bytes = (size_t)(plan->pack_a.bytes + plan->pack_b.bytes + plan->shares.bytes);
     plan->turns_b = (row->gpu.traits & GPU_TURNS_B) && p->op_b == TW_N;
-    bool packs = row->gpu.traits & GPU_PACKS; /* one form for all */
+    bool packs = (row->gpu.traits & (GPU_PACKS | GPU_READS_BOTH)) == GPU_PACKS; /* one form for all */
     bool row_in_warp = (row->gpu.traits & GPU_ROW_BARRIER) && device->warp > 0 && device->warp % plan->tile == 0;
-    snprintf(plan->options, sizeof plan->options, "-DTILE=%d -DOP_A=%d -DOP_B=%d -DWIDE=%d%s%s%s", plan->tile ? plan->tile : 16,
+    int used = snprintf(plan->options, sizeof plan->options, "-DTILE=%d -DOP_A=%d -DOP_B=%d -DWIDE=%d%s%s%s", plan->tile ? plan->tile : 16,
              packs ? (row->gpu.traits & GPU_READS_KM ? TW_T : TW_N) : p->op_a, packs ? TW_N : plan->turns_b ? TW_T : p->op_b, kernel_is_wide(row, p), row_in_warp ? " -DSUBGROUP_BARRIER=1" : "",
              p->dtype == TW_F16 ? " -DIN_F16=1" : "", choice->default_build ? " -DDEFAULT_BUILD" : "");
+    if (row->gpu.traits & GPU_OWN_C)
+        snprintf(plan->options + used, sizeof plan->options - (size_t)used, " -DC_HALF=%d -DTILE_M=%d -DTILE_N=%d", p->dtype_c != TW_F32, row->lab.tile_m, row->lab.tile_n);
 }
 
 /* Does the row (NULL: none is forced) launch this text, if it is not its own? */
@@ -233,11 +236,47 @@ static double longest_share(const kernel_row *row, const tw_problem *p, const de
     return longest;
 }
 
+/* How long the multiprocessor with most tiles of a GPU_OWN_C row takes, in cycles. For each block of k its matrix units work and its copies come in, which overlap to
+ * a third; copies share what the L2 gives, and lines that do not begin at multiples of 128 bytes cost twice. Numbers fitted to an H200 (docs/PERF-LOG.md). */
+static double longest_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device)
+{
+    enum { MULTIPLIES = 2048, L2_BYTES = 6200, STORED_BYTES = 20, PER_BLOCK = 145, PER_TILE = 130, LINE = 128 };
+    double m = row->lab.tile_m, n = row->lab.tile_n, k = row->lab.tile_k, bytes = dtype_find(p->dtype)->lab.bytes, c_bytes = dtype_find(p->dtype_c)->lab.bytes;
+    int64_t tiles = ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n), blocks = ceil_div(p->k, row->lab.tile_k);
+    int64_t rounds = ceil_div(tiles, max_i64(device->multiprocessors, 1)), line = (int64_t)(LINE / bytes);
+    double lines = m * (kernel_packing_a(row, p).ld % line != 0 ? 2 : 1) + n * (kernel_packing_b(row, p).ld % line != 0 ? 2 : 1);
+    double units = m * n * k / MULTIPLIES, copies = lines * k * bytes * (double)ceil_div(tiles, max_i64(rounds, 1)) / L2_BYTES;
+    double block = (units > copies ? units + copies * 2 / 3 : copies + units * 2 / 3) + PER_BLOCK;
+    return (double)rounds * ((double)blocks * block + PER_TILE) + m * n * c_bytes / STORED_BYTES;
+}
+
+static double longer(double x, double y) { return x > y ? x : y; }
+
+/* What a product takes on this row, in cycles of a multiprocessor: the launch, the passes that pack, then the longest of what the busiest multiprocessor
+ * multiplies, what all ask of the L2, and what memory must bring. Speeds for each multiprocessor and cycle, measured on an H200 (docs/PERF-LOG.md). */
+static double cycles_of(const kernel_row *row, const tw_problem *p, const device_facts *device)
+{
+    enum { LAUNCH = 4500, PASS = 3500, BLOCK = 1500, FMAS = 128, L2_BYTES = 30, MEMORY_BYTES = 19 };
+    bool slices = row->gpu.traits & GPU_SLICES, shares = row->gpu.traits & GPU_SHARES;
+    int64_t tiles = ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n), rounds = ceil_div(tiles, max_i64(device->multiprocessors, 1));
+    double multiprocessors = (double)max_i64(device->multiprocessors, 1), bytes = dtype_find(p->dtype)->lab.bytes, k = (double)p->k;
+    double area = (double)row->lab.tile_m * (double)row->lab.tile_n, edges = (double)row->lab.tile_m + (double)row->lab.tile_n;
+    double packed = (double)kernel_packing_a(row, p).bytes + (double)kernel_packing_b(row, p).bytes, passes = kernel_packing_a(row, p).needed + kernel_packing_b(row, p).needed;
+    double share = shares ? 0.87 : !slices ? (row->gpu.sm >= 80 ? 0.76 : 0.7) : area >= 2048 ? 0.62 : area >= 512 ? 0.5 : 0.2; /* of the peak */
+    if (slices) k = (double)round_up(p->k, row->lab.tile_k * row->gpu.threads_x / 32);
+    double multiply = shares ? longest_share(row, p, device) * k / (FMAS * share) : (double)rounds * (area * k / (FMAS * share) + BLOCK);
+    double ask = (double)tiles * edges * k * bytes / (L2_BYTES * multiprocessors);
+    double bring = ((double)p->m * k + k * (double)p->n + (double)p->m * (double)p->n) * bytes / (MEMORY_BYTES * multiprocessors);
+    return LAUNCH + passes * PASS + 2 * packed / (MEMORY_BYTES * multiprocessors) + longer(multiply, longer(ask, bring));
+}
+
 /* Of production rows that fit, the later in the table is the better; but none on a GPU beats one that the copy engine feeds, and of tiles of
- * several sizes later ones must end earlier by more than that is known. */
+ * several sizes later ones must end earlier by more than that is known. Rows that divide k are for what leaves others idle: the model decides. */
 static bool beats(const kernel_row *one, const kernel_row *later, const tw_problem *p, const device_facts *device)
 {
+    if (one->gpu.traits & later->gpu.traits & GPU_OWN_C) return longest_cycles(one, p, device) <= longest_cycles(later, p, device);
     if (one->gpu.traits & later->gpu.traits & GPU_SHARES) return longest_share(one, p, device) <= 1.005 * longest_share(later, p, device);
+    if ((one->gpu.traits | later->gpu.traits) & GPU_SLICES) return cycles_of(one, p, device) <= cycles_of(later, p, device);
     return (one->gpu.traits & GPU_TENSOR_MAPS) && !(later->gpu.traits & GPU_TENSOR_MAPS);
 }
 
@@ -309,6 +348,72 @@ tw_status plan_find(const tw_problem *problem, const device_facts *device, const
         plan_rung(out, device, choice);
     if (recalls) last.context = device->context, last.no_workspace = device->no_workspace, last.plan = *out;
     return TW_OK;
+}
+
+/* How threads share a batch: its items, if they are as many as one item would have threads. */
+static tw_status plan_batch_cpu(const tw_batch *batch, const device_facts *device, plan *out)
+{
+    const tw_problem p = out->problem;
+    double work = (double)p.m * (double)p.n * (double)max_i64(p.k, 1) * (double)batch->count / WORK_PER_THREAD;
+    int threads = work < device->threads ? (work < 1 ? 1 : (int)work) : device->threads;
+    out->together = out->threads > batch->count;
+    if (!out->together && out->threads > 1) TRY(plan_find(&p, device, &(tw_lab_choice){.threads = 1}, out));
+    if (!out->together) out->threads = threads;
+    out->packs_ahead = false;
+    count_workspace(out);
+    int64_t mr = out->row->lab.tile_m, panels = ceil_div(p.k, max_i64(out->kc, 1));
+    out->part_m = out->strip_m;
+    while (out->at_once && !out->line && out->part_m > mr && batch->count * ceil_div(p.m, out->part_m) < (int64_t)TASKS_PER_THREAD * threads)
+        out->part_m = round_up(out->part_m / 2, mr);
+    bool several = batch->count > 1 && !batch->pointers && p.k > 0;
+    if (several && batch->stride_a == 0) out->all_a_bytes = (size_t)(ceil_div(p.m, out->strip_m) * panels) * out->a_bytes;
+    if (several && batch->stride_b == 0) out->all_b_bytes = (size_t)(ceil_div(p.n, out->strip_n) * panels) * out->b_bytes;
+    out->each_bytes = out->workspace_bytes - (out->all_a_bytes > 0 ? out->a_bytes : 0) - (out->all_b_bytes > 0 ? out->b_bytes : 0);
+    out->workspace_bytes = out->all_a_bytes + out->all_b_bytes + (out->together ? 1 : (size_t)threads) * out->each_bytes;
+    return TW_OK;
+}
+
+/* A batch in one launch: elements of C that the tiles cover, by how fast they are; as measured on an H200 (docs/PERF-LOG.md). */
+static double batch_cost(const kernel_row *row, const tw_problem *p)
+{
+    int64_t tile = row->lab.tile_m;
+    double speed = tile >= 128 ? 1 : tile >= 64 ? 0.6 : 0.25;
+    return (double)(ceil_div(p->m, tile) * ceil_div(p->n, tile) * tile * tile) / speed;
+}
+
+/* The row for a batch in one launch, of rows that cost the same the later; NULL: none fits. */
+static const kernel_row *choose_batch_row(const tw_problem *p, const device_facts *device)
+{
+    const kernel_row *best = NULL, *row;
+    for (int i = 0; (row = kernel_batch_at(i)) != NULL; i++)
+        if (ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n) <= INT32_MAX && kernel_fits(row, p, device, 0, NULL, 0) && (best == NULL || batch_cost(row, p) <= batch_cost(best, p))) best = row;
+    return best;
+}
+
+void plan_one_launch(const tw_problem *problem, const device_facts *device, const kernel_row *row, plan *out)
+{
+    *out = (plan){.problem = *problem, .row = row, .one_launch = true};
+    plan_gpu(out, device, &(tw_lab_choice){0});
+}
+
+/* On CUDA operands in device memory are one launch; but items at strides that fill the device by themselves follow each other in the kernel that is best for one. */
+static tw_status plan_batch_cuda(const tw_problem *p, const tw_batch *batch, const device_facts *device, plan *out)
+{
+    const int64_t edge = 128;
+    const kernel_row *row = choose_batch_row(p, device);
+    bool fills = ceil_div(p->m, edge) * ceil_div(p->n, edge) >= 2 * (int64_t)device->multiprocessors;
+    bool each = !batch->pointers && (fills || row == NULL);
+    if (each && plan_find(p, device, NULL, out) == TW_OK) return TW_OK;
+    if (row == NULL) return fail(TW_NO_KERNEL, "no kernel takes a batch of %s%s on this device", dtype_find(p->dtype)->lab.name, batch->pointers ? " by address" : "");
+    plan_one_launch(p, device, row, out);
+    return TW_OK;
+}
+
+tw_status plan_find_batch(const tw_problem *problem, const tw_batch *batch, const device_facts *device, plan *out)
+{
+    if (strcmp(device->engine, "cuda") == 0) return plan_batch_cuda(problem, batch, device, out);
+    TRY(plan_find(problem, device, NULL, out));
+    return out->row->micro != NULL ? plan_batch_cpu(batch, device, out) : TW_OK;
 }
 
 const plan *plan_recall(const tw_problem *user, uint64_t context)

@@ -6,7 +6,7 @@
 #include "problem.h"
 #include "table.h"
 
-enum { PLAN_OPTIONS_BYTES = 96 };
+enum { PLAN_OPTIONS_BYTES = 160 };
 
 /* How a GPU_SHARES kernel's blocks divide the product: `whole` compute a tile each, `count` a share of what is left, `length` steps of tile_k of k. */
 typedef struct shares {
@@ -29,11 +29,17 @@ typedef struct plan {
     bool at_once;            /* by one thread, in one panel, nothing packed: no tasks, no team, no workspace */
     size_t a_bytes, b_bytes, sum_bytes; /* parts of the workspace, each rounded up to 64 bytes */
     size_t workspace_bytes;
+    /* A batch on the CPU: all threads compute one item after the other (together), or each takes tasks: items, or part_m rows of them where
+     * they are computed at once. An operand that all items share is packed once, as a whole, in front of the workspaces of the threads. */
+    bool together;
+    int64_t part_m;
+    size_t all_a_bytes, all_b_bytes, each_bytes;
     /* A GPU's launch: grid of blocks of threads; one block computes block_m x block_n; the compiler's -D options. */
     int64_t grid_x, grid_y, block_m, block_n;
+    bool one_launch; /* of a whole batch, of at most grid_x blocks; else items are launched one after the other */
     int threads_x, threads_y;
     bool turns_b; /* B is transposed on the host on its way in */
-    packing pack_a, pack_b; /* on the device, before the kernel: A into the workspace, B behind it */
+    packing pack_a, pack_b; /* on the device, before the kernel: B into the workspace, A behind it, so that B has one place for panels of any height */
     shares shares; /* behind both, sums of parts of k */
     char options[PLAN_OPTIONS_BYTES];
     tw_lab_source source; /* what is compiled; text NULL: the file of that name that is part of the library */
@@ -42,6 +48,12 @@ typedef struct plan {
 /* plan_find - choose kernel, blocks and threads. Returns TW_OK; TW_NO_KERNEL with the reason of the last row refused;
  * TW_BAD_ARGUMENT where a forced kernel does not exist or a forced number makes no sense. */
 tw_status plan_find(const tw_problem *problem, const device_facts *device, const tw_lab_choice *choice, plan *out);
+
+/* plan_find_batch - the same for a batch of that problem: one item's plan, and how items are divided among threads. */
+tw_status plan_find_batch(const tw_problem *problem, const tw_batch *batch, const device_facts *device, plan *out);
+
+/* plan_one_launch - a batch of that problem by this row (kernel_batch_at), which fits. */
+void plan_one_launch(const tw_problem *problem, const device_facts *device, const kernel_row *row, plan *out);
 
 /* plan_recall - the plan that this thread used last, where it is one to compute at once, for this context and for a checked problem that differs from
  * the caller's in alpha and beta only, which it does not depend on; else NULL. The caller's pointers are still to be checked. */

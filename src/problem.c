@@ -64,9 +64,10 @@ tw_status problem_load(const tw_problem *user, const void *a, const void *b, con
     const dtype_row *dtype = dtype_find(p.dtype);
     if (dtype == NULL) return fail(TW_BAD_ARGUMENT, "dtype is %d, which is no tw_dtype of this library", (int)p.dtype);
     if (p.dtype_c == 0) p.dtype_c = dtype->result;
-    if (p.dtype_c != dtype->result)
-        return fail(TW_BAD_ARGUMENT, "dtype_c is %d, expected 0 or %d: %s operands give that type", (int)p.dtype_c,
-                    (int)dtype->result, dtype->lab.name);
+    bool own = p.dtype == TW_F16 || p.dtype == TW_BF16; /* types that C may have too */
+    if (p.dtype_c != dtype->result && !(own && p.dtype_c == p.dtype))
+        return own ? fail(TW_BAD_ARGUMENT, "dtype_c is %d, expected 0, %d or %d: %s operands give those types", (int)p.dtype_c, (int)dtype->result, (int)p.dtype, dtype->lab.name)
+                   : fail(TW_BAD_ARGUMENT, "dtype_c is %d, expected 0 or %d: %s operands give that type", (int)p.dtype_c, (int)dtype->result, dtype->lab.name);
     if (p.op_a != TW_N && p.op_a != TW_T) return fail(TW_BAD_ARGUMENT, "op_a is %d, expected TW_N or TW_T", (int)p.op_a);
     if (p.op_b != TW_N && p.op_b != TW_T) return fail(TW_BAD_ARGUMENT, "op_b is %d, expected TW_N or TW_T", (int)p.op_b);
     if ((p.place_c != TW_HOST && p.place_c != TW_DEVICE) || p.place_a != p.place_c || p.place_b != p.place_c)
@@ -75,8 +76,8 @@ tw_status problem_load(const tw_problem *user, const void *a, const void *b, con
     TRY(check_extent("m", p.m));
     TRY(check_extent("n", p.n));
     TRY(check_extent("k", p.k));
-    TRY(load_scalar("alpha", p.dtype_c, &p.alpha)); /* C is of the accumulator's type */
-    TRY(load_scalar("beta", p.dtype_c, &p.beta));
+    TRY(load_scalar("alpha", dtype->result, &p.alpha)); /* which is the accumulator's type */
+    TRY(load_scalar("beta", dtype->result, &p.beta));
     int writes = p.m > 0 && p.n > 0, reads = writes && p.k > 0 && p.alpha != 0;
     size_t bytes = (size_t)dtype->lab.bytes;
     TRY(check_operand("a", a, problem_a_rows(&p), problem_a_cols(&p), p.lda, bytes, reads));
@@ -86,6 +87,74 @@ tw_status problem_load(const tw_problem *user, const void *a, const void *b, con
     p.align_a = alignment_of(a), p.align_b = alignment_of(b), p.align_c = alignment_of(c);
     *out = p;
     return TW_OK;
+}
+
+/* One operand of a batch at strides: do all items end within what can be addressed, and are they aligned to an element? */
+static tw_status check_stride(const char *name, const tw_batch *batch, int64_t stride, int64_t rows, int64_t cols, int64_t ld, size_t element_bytes)
+{
+    if (stride < 0) return fail(TW_BAD_ARGUMENT, "batch.stride_%s is %" PRId64 ", expected 0 or more", name, stride);
+    if (rows == 0 || cols == 0 || batch->count < 2 || stride == 0) return TW_OK;
+    int64_t most = PTRDIFF_MAX / (int64_t)element_bytes - ((rows - 1) * ld + cols);
+    if (stride > most / (batch->count - 1))
+        return fail(TW_BAD_ARGUMENT, "%s spans more bytes than this machine can address: %" PRId64 " items %" PRId64 " elements of %zu bytes apart", name,
+                    batch->count, stride, element_bytes);
+    return TW_OK;
+}
+
+/* Items of C one behind the other, or side by side in the same rows. */
+static tw_status check_apart(const tw_batch *batch, const tw_problem *p)
+{
+    int64_t span = (p->m - 1) * p->ldc + p->n, stride = batch->stride_c;
+    bool beside = stride >= p->n && stride <= (p->ldc - p->n) / max_i64(batch->count - 1, 1);
+    if (batch->count < 2 || stride >= span || beside) return TW_OK;
+    return fail(TW_BAD_ARGUMENT, "batch.stride_c is %" PRId64 ", so that items of C overlap: expected at least %" PRId64 ", or from n to (ldc - n) / (count - 1)", stride,
+                span);
+}
+
+/* One array of addresses; what lies in device memory cannot be looked at. */
+static tw_status check_addresses(const char *name, int64_t count, bool host, const void *items, size_t element_bytes)
+{
+    if (items == NULL) return fail(TW_BAD_ARGUMENT, "%s is NULL, expected an array of %" PRId64 " addresses", name, count);
+    if ((uintptr_t)items % sizeof(void *) != 0) return fail(TW_BAD_ARGUMENT, "%s is not aligned to an address of %zu bytes", name, sizeof(void *));
+    for (int64_t i = 0; host && i < count; i++) {
+        const void *item = ((void *const *)items)[i];
+        if (item == NULL) return fail(TW_BAD_ARGUMENT, "%s[%" PRId64 "] is NULL", name, i);
+        if ((uintptr_t)item % element_bytes != 0)
+            return fail(TW_BAD_ARGUMENT, "%s[%" PRId64 "] is not aligned to one element of %zu bytes", name, i, element_bytes);
+    }
+    return TW_OK;
+}
+
+tw_status batch_check_addresses(const tw_batch *batch, const tw_problem *p, const void *a, const void *b, const void *c)
+{
+    bool writes = p->m > 0 && p->n > 0 && batch->count > 0, reads = writes && p->k > 0;
+    bool host = p->place_c == TW_HOST;
+    size_t bytes = (size_t)dtype_find(p->dtype)->lab.bytes, c_bytes = (size_t)dtype_find(p->dtype_c)->lab.bytes;
+    if (reads) TRY(check_addresses("a", batch->count, host, a, bytes));
+    if (reads) TRY(check_addresses("b", batch->count, host, b, bytes));
+    return writes ? check_addresses("c", batch->count, host, c, c_bytes) : TW_OK;
+}
+
+static tw_status check_pointers(const tw_batch *batch)
+{
+    if (batch->stride_a != 0 || batch->stride_b != 0 || batch->stride_c != 0)
+        return fail(TW_BAD_ARGUMENT, "batch.stride_a, stride_b, stride_c are %" PRId64 ", %" PRId64 ", %" PRId64 ", expected 0: addresses are given", batch->stride_a,
+                    batch->stride_b, batch->stride_c);
+    if (batch->count > PTRDIFF_MAX / (int64_t)sizeof(void *))
+        return fail(TW_BAD_ARGUMENT, "batch.count is %" PRId64 ", more addresses than this machine can hold", batch->count);
+    return TW_OK;
+}
+
+tw_status batch_check(const tw_batch *batch, const tw_problem *p)
+{
+    if (batch->pointers > 1) return fail(TW_BAD_ARGUMENT, "batch.pointers is %u, expected 0 or 1", batch->pointers);
+    TRY(check_extent("batch.count", batch->count));
+    if (batch->pointers) return check_pointers(batch);
+    size_t bytes = (size_t)dtype_find(p->dtype)->lab.bytes;
+    TRY(check_stride("a", batch, batch->stride_a, problem_a_rows(p), problem_a_cols(p), p->lda, bytes));
+    TRY(check_stride("b", batch, batch->stride_b, problem_b_rows(p), problem_b_cols(p), p->ldb, bytes));
+    TRY(check_stride("c", batch, batch->stride_c, p->m, p->n, p->ldc, (size_t)dtype_find(p->dtype_c)->lab.bytes));
+    return p->m > 0 && p->n > 0 ? check_apart(batch, p) : TW_OK;
 }
 
 void problem_text(const tw_problem *p, char text[PROBLEM_TEXT_BYTES])

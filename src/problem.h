@@ -10,6 +10,19 @@ enum { PROBLEM_TEXT_BYTES = 160 };
  * wrong), fill in what is derived: dtype_c, alignments, k = 0 and alpha = 0 wherever either is 0. */
 tw_status problem_load(const tw_problem *user, const void *a, const void *b, const void *c, tw_problem *out);
 
+/* batch_check - is this a batch of the checked problem p: count, strides, overlap? */
+tw_status batch_check(const tw_batch *batch, const tw_problem *p);
+
+/* batch_check_addresses - are these arrays of a batch's addresses; where they are in host memory, all of them? */
+tw_status batch_check_addresses(const tw_batch *batch, const tw_problem *p, const void *a, const void *b, const void *c);
+
+/* batch_item - the address of operand number i of a batch of elements of that many bytes. */
+static inline void *batch_item(const tw_batch *batch, const void *items, int64_t stride, size_t bytes, int64_t i)
+{
+    if (items == NULL) return NULL;
+    return batch->pointers ? ((void *const *)items)[i] : (char *)(uintptr_t)items + (size_t)(stride * i) * bytes;
+}
+
 /* problem_text - "f32 nt 512x512x64 alpha 1 beta 0", leading dimensions where they are padded. */
 void problem_text(const tw_problem *p, char text[PROBLEM_TEXT_BYTES]);
 

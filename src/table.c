@@ -61,6 +61,8 @@ const char *cpu_level_name(cpu_level level)
 #define CPU_DOT(type, isa, mr, nr, kc, form, idea, source) cpu_micro cpu_##type##_r14_peak_##isa; cpu_probe cpu_##type##_probe_##isa;
 #define GPU_RUNG(...)
 #define CUDA_RUNG(...)
+#define CUDA_TILE(...)
+#define CUDA_BATCH(...)
 #include "../kernels/kernels.def"
 #undef CPU_RUNG
 #undef CPU_WIDE
@@ -68,6 +70,8 @@ const char *cpu_level_name(cpu_level level)
 #undef CPU_DOT
 #undef GPU_RUNG
 #undef CUDA_RUNG
+#undef CUDA_TILE
+#undef CUDA_BATCH
 
 #define ID_f32 TW_F32
 #define ID_f64 TW_F64
@@ -103,9 +107,16 @@ const char *cpu_level_name(cpu_level level)
              .tile_n = n, .tile_k = k, .transposes = !((traits_) & GPU_NO_TRANSPOSE),                                  \
              .production = ((traits_) & GPU_PRODUCTION) != 0},                                                         \
      .gpu = {#step, x, 1, traits_, 0, bytes, least_sm, BOXES boxes_}},
+#define CUDA_TILE(...) TYPED_TILE(bf16, __VA_ARGS__) TYPED_TILE(f16, __VA_ARGS__)
+#define TYPED_TILE(type, step, m, n, x, bytes, about, cited)                                                  \
+    {.lab = {.name = "cuda_" #type "_" #step "_" #m "x" #n, .engine = "cuda", .rung = #step "_" #m "x" #n,             \
+             .dtype = ID_##type, .file = "cuda/" #step "_hopper.cu", .needs = "sm_90", .idea = about, .source = cited, \
+             .tile_m = m, .tile_n = n, .tile_k = 64, .transposes = 1, .production = 1},                                \
+     .gpu = {#step "_hopper", x, 1, GPU_MATRIX, 0, bytes, 90, 64, 64, 64, 64}},
 #define BOXES(a_rows, a_cols, b_rows, b_cols) a_rows, a_cols, b_rows, b_cols
 #define ID_f16 TW_F16
 #define ID_bf16 TW_BF16
+#define CUDA_BATCH(...)
 #define ID_i8 TW_I8
 static const kernel_row kernels[] = {
 #include "../kernels/kernels.def"
@@ -116,6 +127,30 @@ static const kernel_row kernels[] = {
 #undef CPU_DOT
 #undef GPU_RUNG
 #undef CUDA_RUNG
+#undef CUDA_TILE
+#undef CUDA_BATCH
+
+#define CPU_RUNG(...)
+#define CPU_WIDE(...)
+#define CPU_PEAK(...)
+#define CPU_DOT(...)
+#define GPU_RUNG(...)
+#define CUDA_RUNG(...)
+#define CUDA_TILE(...)
+#define CUDA_BATCH(step, type, edge, depth, x, blocks, traits_, bytes, least_sm, about, cited)                         \
+    {.lab = {.name = "cuda_" #type "_" #step "_" #edge, .engine = "cuda", .rung = #step, .dtype = ID_##type,           \
+             .file = "cuda/" #step ".cu", .needs = "sm_" #least_sm, .idea = about, .source = cited, .tile_m = edge,    \
+             .tile_n = edge, .tile_k = depth, .default_tile = edge, .transposes = 1, .production = 1},                 \
+     .gpu = {.entry = #step, .threads_x = x, .threads_y = 1, .traits = traits_, .dynamic_bytes = bytes, .sm = least_sm, \
+             .blocks_each = blocks}},
+static const kernel_row batches[] = {
+#include "../kernels/kernels.def"
+};
+
+const kernel_row *kernel_batch_at(int index)
+{
+    return index >= 0 && index < (int)(sizeof batches / sizeof *batches) ? &batches[index] : NULL;
+}
 
 int kernel_count(void)
 {
@@ -156,7 +191,8 @@ static bool aligned_16(const tw_problem *p, int bytes) { return rows_of_16(p->al
 bool kernel_is_wide(const kernel_row *row, const tw_problem *problem)
 {
     bool packs = row->gpu.traits & GPU_PACKS;
-    return (row->gpu.traits & GPU_WIDE) != 0 && rows_of_16(problem->align_c, problem->ldc, 4) &&
+    int c_bytes = dtype_find(problem->dtype_c)->lab.bytes;
+    return (row->gpu.traits & GPU_WIDE) != 0 && rows_of_16(problem->align_c, problem->ldc, c_bytes) && problem->ldc < MOST_MAP_STRIDE / c_bytes &&
            (packs || aligned_16(problem, dtype_find(problem->dtype)->lab.bytes));
 }
 
@@ -167,20 +203,22 @@ static packing packing_of(const kernel_row *row, const tw_problem *p, bool turns
     packing made = {.turns = turns, .rows = turns ? stored_cols : stored_rows, .cols = turns ? stored_rows : stored_cols, .ld = ld};
     made.needed = (row->gpu.traits & GPU_PACKS) != 0 && p->k > 0 && (turns || !rows_of_16(align, ld, (int)bytes) || ld >= MOST_MAP_STRIDE / bytes);
     if (!made.needed) return made;
-    made.ld = round_up(made.cols, 16 / bytes);
+    made.ld = round_up(made.cols, (row->gpu.traits & GPU_READS_BOTH ? 128 : 16) / bytes); /* rows of whole lines come faster than of whole 16 bytes */
     made.bytes = round_up(made.rows * made.ld * bytes, 256);
     return made;
 }
 
+static bool turns_some(const kernel_row *row) { return (row->gpu.traits & (GPU_PACKS | GPU_READS_BOTH)) == GPU_PACKS; }
+
 packing kernel_packing_a(const kernel_row *row, const tw_problem *p)
 {
-    bool turns = (row->gpu.traits & GPU_PACKS) && p->op_a == (row->gpu.traits & GPU_READS_KM ? TW_N : TW_T);
+    bool turns = turns_some(row) && p->op_a == (row->gpu.traits & GPU_READS_KM ? TW_N : TW_T);
     return packing_of(row, p, turns, problem_a_rows(p), problem_a_cols(p), p->align_a, p->lda);
 }
 
 packing kernel_packing_b(const kernel_row *row, const tw_problem *p)
 {
-    bool turns = (row->gpu.traits & GPU_PACKS) && p->op_b == TW_T;
+    bool turns = turns_some(row) && p->op_b == TW_T;
     return packing_of(row, p, turns, problem_b_rows(p), problem_b_cols(p), p->align_b, p->ldb);
 }
 
@@ -252,6 +290,9 @@ bool kernel_fits(const kernel_row *row, const tw_problem *problem, const device_
     else if (row->lab.dtype != problem->dtype)
         snprintf(reason, reason_bytes, "it multiplies %s, the problem is %s", dtype_find(row->lab.dtype)->lab.name,
                  dtype_find(problem->dtype)->lab.name);
+    else if (problem->dtype_c != dtype_find(problem->dtype)->result && !(row->gpu.traits & GPU_OWN_C))
+        snprintf(reason, reason_bytes, "it gives C in %s, the problem wants %s", dtype_find(dtype_find(problem->dtype)->result)->lab.name,
+                 dtype_find(problem->dtype_c)->lab.name);
     else if (problem->place_c == TW_DEVICE && !device->addresses)
         snprintf(reason, reason_bytes, "the operands are in device memory, the %s engine takes them from the host's only", device->engine);
     else if (row->level > device->level)

@@ -52,7 +52,14 @@ enum {
     GPU_ROW_BARRIER = 1024, /* OpenCL: -DSUBGROUP_BARRIER=1 where a row of the tile lies in one warp */
     GPU_PACKS = 2048,       /* reads A as m x k and B as k x n, each in rows of whole 16 bytes: others are packed so first, into workspace */
     GPU_READS_KM = 4096,    /* the same, but A as k x m */
-    GPU_SHARES = 8192       /* tiles that would not fill the device are cut along k into shares, whose parts of the sums are added in a workspace */
+    GPU_SHARES = 8192,      /* tiles that would not fill the device are cut along k into shares, whose parts of the sums are added in a workspace */
+    GPU_READS_BOTH = 16384, /* as GPU_PACKS, but A and B as stored or transposed: packed only where their rows are not of whole 16 bytes */
+    GPU_OWN_C = 32768,      /* C in f32, or in the operands' type: -DC_HALF=1 */
+    GPU_SLICES = 65536,     /* the warps of a block divide k; A and B are read as they lie */
+    GPU_EARLY = 131072,     /* may begin before the kernel ahead of it in the stream has ended: waits for that itself, in all its blocks */
+    /* what all of CUDA_TILE are */
+    GPU_MATRIX = GPU_WIDE | GPU_LINEAR_GRID | GPU_TENSOR_MAPS | GPU_PACKS | GPU_READS_BOTH | GPU_PERSISTENT | GPU_THIS_SM | GPU_PRODUCTION | GPU_OWN_C |
+                 GPU_EARLY
 };
 
 typedef struct gpu_kernel {
@@ -62,6 +69,7 @@ typedef struct gpu_kernel {
     int static_bytes, dynamic_bytes; /* of shared (local) memory; static of GPU_SQUARE kernels for TILE = 32 */
     int sm;                          /* at least this (CUDA) */
     int a_box_rows, a_box_cols, b_box_rows, b_box_cols; /* GPU_TENSOR_MAPS: what one copy brings */
+    int blocks_each; /* of a batch's kernel: on a multiprocessor at a time, each taking tile after tile; 0: a block for each tile */
 } gpu_kernel;
 
 typedef struct kernel_row {
@@ -80,6 +88,9 @@ typedef struct kernel_row {
 int kernel_count(void);
 const kernel_row *kernel_at(int index);
 const kernel_row *kernel_named(const char *name); /* NULL: no such row */
+
+/* kernel_batch_at - the rows of whole batches, which are none of the above; NULL beyond the last. */
+const kernel_row *kernel_batch_at(int index);
 
 /* kernel_tile - the edge of the tile: what the problem dictates, else what is forced, else the row's own; 0: it has none. */
 int kernel_tile(const kernel_row *row, const tw_problem *problem, int forced_tile);

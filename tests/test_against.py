@@ -135,7 +135,7 @@ def duel(*words, libraries=("cuda", "nvrtc", "cublas", "nvml"), cuda="product=1 
 
 @case
 def cublas_is_held_against_the_cuda_engine():
-    done, (ours, first, best) = duel("--shape", "33x20x40", "--pad", "3", FAKE_CUBLASLT="us0=800 us1=50 us2=400")
+    done, (ours, first, best) = duel("--shape", "33x20x40", "--pad", "3", cuda="product=1 sm=75", FAKE_CUBLASLT="us0=800 us1=50 us2=400")
     row = line(done.stdout, "33x20x40 +3").split()
     assert done.returncode == 0 and "cuBLASLt 13.2.7 of f32" in done.stdout, done
     assert row[2] == "1" and row[6:] == ["1", "|", "0.050", "0.050", "|", "1755", "652", "48"], row
@@ -148,6 +148,18 @@ def cublas_is_held_against_the_cuda_engine():
         assert (r["lda"], r["ldb"], r["ldc"], r["engine"], r["dtype"]) == (43, 23, 23, "cuda", "f32"), r
         assert (r["sm_mhz_before"], r["power_w_after"], r["temperature_c_after"]) == (1755, 651.5, 48), r
         assert r["sets"] * 4 * (33 * 40 + 40 * 20 + 33 * 20) >= 3 * (50 << 20) * 0.8, r  # the L2 three times over, padding not counted
+
+
+@case
+def batches_are_held_against_cublas():
+    done, (ours, first) = duel("--shape", "20x30x10", "--batch", "7", FAKE_CUBLASLT="candidates=1 us0=700")
+    row = line(done.stdout, "20x30x10").split()
+    assert done.returncode == 0 and "batches of 7 at strides" in done.stdout and row[7:9] == ["0.700", "0.700"], done
+    assert ours["kernel"] == "cuda_f32_b1_register_32" and "b1_register" in ours["plan"], ours
+    for r, seconds in ((ours, 1e-3 / 7), (first, 1e-4)):
+        assert abs(r["median_s"] / seconds - 1) < 1e-3 and r["batch"] == 7 and r["verified"] == "exact+bound", r
+    done, _ = duel("--size", "8", "--batch", "7", FAKES="cublasLtMatrixLayoutSetAttribute=7")
+    assert "cuBLASLt's heuristic: failed in cublasLtMatrixLayoutSetAttribute" in done.stdout, done
 
 
 @case

@@ -29,6 +29,7 @@ static tw_status with(void (*change)(tw_problem *))
 static void no_size(tw_problem *p) { p->size = 0; }
 static void odd_dtype(tw_problem *p) { p->dtype = (tw_dtype)99; }
 static void odd_dtype_c(tw_problem *p) { p->dtype_c = TW_F64; }
+static void odd_dtype_c_of_bf16(tw_problem *p) { p->dtype = TW_BF16, p->dtype_c = TW_F16; }
 static void odd_op_a(tw_problem *p) { p->op_a = (tw_op)2; }
 static void odd_op_b(tw_problem *p) { p->op_b = (tw_op)-1; }
 static void odd_place(tw_problem *p) { p->place_b = (tw_place)1; }
@@ -52,6 +53,7 @@ static void error_cases(void)
     expect_failure("size", with(no_size), TW_BAD_ARGUMENT, "problem.size is 0, expected");
     expect_failure("dtype", with(odd_dtype), TW_BAD_ARGUMENT, "dtype is 99");
     expect_failure("dtype_c", with(odd_dtype_c), TW_BAD_ARGUMENT, "dtype_c is 1, expected 0 or 2: f32 operands");
+    expect_failure("dtype_c of bf16", with(odd_dtype_c_of_bf16), TW_BAD_ARGUMENT, "dtype_c is 3, expected 0, 2 or 4: bf16 operands give those types");
     expect_failure("op_a", with(odd_op_a), TW_BAD_ARGUMENT, "op_a is 2, expected TW_N or TW_T");
     expect_failure("op_b", with(odd_op_b), TW_BAD_ARGUMENT, "op_b is -1");
     expect_failure("place", with(odd_place), TW_BAD_ARGUMENT, "are 0, 1, 0, expected all TW_HOST (0) or all TW_DEVICE (1)");
@@ -346,6 +348,8 @@ static void tile_cases(void)
     tile_case("opencl_f32_r11_warp", 64, 0, 128, 16640, "its blocks have 256 threads, this device takes 128");
 }
 
+static const tw_lab_choice r14h = {.kernel = "cuda_f32_r14h_hopper"};
+
 /* On a made-up sm_90, which kernel device operands at these addresses, rows lda, ldb, ldc apart, would have. */
 static void place_case(const char *what, const void *x, const void *y, const void *z, int64_t lda, int64_t ldb, int64_t ldc, bool mapped, const char *wide)
 {
@@ -357,7 +361,7 @@ static void place_case(const char *what, const void *x, const void *y, const voi
     if (!tap_case("device operands: %s", what)) return;
     made.place_a = made.place_b = made.place_c = TW_DEVICE;
     made.lda = lda, made.ldb = ldb, made.ldc = ldc;
-    bool planned = problem_load(&made, x, y, z, &p) == TW_OK && plan_find(&p, &sm_90, NULL, &out) == TW_OK;
+    bool planned = problem_load(&made, x, y, z, &p) == TW_OK && plan_find(&p, &sm_90, &r14h, &out) == TW_OK;
     bool fits = planned && kernel_fits(kernel_named("cuda_f32_r12_async"), &p, &sm_90, 0, reason, sizeof reason);
     bool chosen = planned && out.row == kernel_named("cuda_f32_r14h_hopper") && out.pack_a.needed && out.pack_a.turns && !out.pack_b.turns;
     tap_result(chosen && fits == mapped && strstr(out.options, wide) != NULL && out.pack_b.needed == (ldb % 4 != 0 || (uintptr_t)y % 16 != 0) &&
@@ -377,12 +381,12 @@ static void packing_case(tw_op op_a, tw_op op_b, int64_t lda, int64_t ldb, int64
     if (!tap_case("packing %c%c lda %d ldb %d k %d", "nt"[op_a], "nt"[op_b], (int)lda, (int)ldb, (int)k)) return;
     made.place_a = made.place_b = made.place_c = TW_DEVICE;
     made.lda = lda, made.ldb = ldb;
-    bool planned = problem_load(&made, x, x, x, &p) == TW_OK && plan_find(&p, &sm_90, NULL, &out) == TW_OK;
+    bool planned = problem_load(&made, x, x, x, &p) == TW_OK && plan_find(&p, &sm_90, &r14h, &out) == TW_OK;
     sm_90.no_workspace = true;
     planned = planned && plan_find(&p, &sm_90, NULL, &bare) == TW_OK;
     if (planned) plan_text(&out, text, sizeof text), sscanf(text, "cuda_f32_r14h_hopper%39[ a-zA-Z] grid", found);
     tap_result(planned && strncmp(found, expected, strlen(expected)) == 0 && (int64_t)out.workspace_bytes - out.shares.bytes == bytes && bare.workspace_bytes == 0 &&
-                   bare.shares.count == 0 && (bytes > 0) == (bare.row == kernel_named("cuda_f32_r14_peak")), "%s, without: %s", planned ? text : tw_error_text(), planned ? bare.row->lab.name : "");
+                   bare.shares.count == 0 && (bytes > 0) == !kernel_fits(out.row, &p, &sm_90, 0, NULL, 0), "%s, without: %s", planned ? text : tw_error_text(), planned ? bare.row->lab.name : "");
 }
 
 /* How the production kernel of sm_90 divides a product on 132 multiprocessors; the shares hold the tiles that are left, exactly. */
@@ -407,21 +411,50 @@ static void shares_case(int64_t m, int64_t n, int64_t k, const char *kernel, int
                planned ? "" : tw_error_text());
 }
 
-/* Which of the two widths of tiles the planner takes on 132 multiprocessors. */
-static void width_case(int64_t m, int64_t n, int64_t k, const char *expected)
+/* Which row the planner takes on 132 multiprocessors. */
+static void row_case(tw_op op_a, int64_t m, int64_t n, int64_t k, const char *expected)
 {
     const device_facts sm_90 = {.engine = "cuda", .threads = 1, .copies = true, .addresses = true, .sm = 90, .most_threads = 1024, .multiprocessors = 132,
                                 .tensor_maps = true, .local_bytes = 227 << 10, .largest_bytes = (int64_t)1 << 37};
-    tw_problem p = tw_problem_make(TW_F32, TW_T, TW_N, m, n, k);
+    tw_problem p = tw_problem_make(TW_F32, op_a, TW_N, m, n, k);
     plan out;
-    if (!tap_case("tiles of %d x %d x %d", (int)m, (int)n, (int)k)) return;
+    if (!tap_case("the row of %c %d x %d x %d", "nt"[op_a], (int)m, (int)n, (int)k)) return;
     p.dtype_c = TW_F32, p.align_a = p.align_b = p.align_c = 256;
     bool planned = plan_find(&p, &sm_90, NULL, &out) == TW_OK;
     tap_result(planned && out.row == kernel_named(expected), "%s, expected %s", planned ? out.row->lab.name : tw_error_text(), expected);
 }
 
+/* Which tile bf16 gets on sm_90, and what is packed, as the plan says it. */
+static void matrix_case(tw_op op_a, tw_op op_b, int64_t m, int64_t n, int64_t k, int64_t pad, tw_dtype dtype_c, const char *expected, int64_t bytes)
+{
+    const device_facts sm_90 = {.engine = "cuda", .threads = 1, .copies = true, .addresses = true, .sm = 90, .most_threads = 1024, .multiprocessors = 132,
+                                .tensor_maps = true, .local_bytes = 227 << 10, .largest_bytes = (int64_t)1 << 37};
+    tw_problem p = tw_problem_make(TW_BF16, op_a, op_b, m, n, k);
+    char text[256] = "";
+    plan out;
+    if (!tap_case("matrix units %c%c %dx%dx%d pad %d", "nt"[op_a], "nt"[op_b], (int)m, (int)n, (int)k, (int)pad)) return;
+    p.dtype_c = dtype_c, p.align_a = p.align_b = p.align_c = 256, p.lda += pad, p.ldb += pad;
+    bool planned = plan_find(&p, &sm_90, NULL, &out) == TW_OK;
+    if (planned) plan_text(&out, text, sizeof text);
+    tap_result(planned && strncmp(text, expected, strlen(expected)) == 0 && (int64_t)out.workspace_bytes == bytes && strstr(out.options, dtype_c == TW_F32 ? "-DC_HALF=0" : "-DC_HALF=1") != NULL,
+               "%s, expected %s and %d bytes", planned ? text : tw_error_text(), expected, (int)bytes);
+}
+
+static void matrix_cases(void)
+{
+    matrix_case(TW_N, TW_N, 4096, 4096, 4096, 0, TW_F32, "cuda_bf16_r14w_128x256 grid 128x1", 0);
+    matrix_case(TW_T, TW_N, 4096, 4096, 4096, 0, TW_BF16, "cuda_bf16_r14w_128x256 grid 128x1", 0);
+    matrix_case(TW_N, TW_T, 3072, 3072, 3072, 0, TW_BF16, "cuda_bf16_r14w_128x192 grid 128x1", 0); /* 384 tiles, 2.9 rounds; of 128 x 256 2.2 */
+    matrix_case(TW_T, TW_T, 768, 1536, 4096, 0, TW_F32, "cuda_bf16_r14w_64x192 grid 96x1", 0);
+    matrix_case(TW_N, TW_N, 1024, 1024, 1024, 0, TW_F32, "cuda_bf16_r14w_64x128 grid 128x1", 0);
+    matrix_case(TW_N, TW_N, 512, 512, 512, 0, TW_F32, "cuda_bf16_r14w_64x64 grid 64x1", 0);
+    matrix_case(TW_T, TW_N, 203, 304, 100, 0, TW_F32, "cuda_bf16_r14w_64x64 copies A grid", 100 * 256 * 2);
+    matrix_case(TW_N, TW_T, 203, 300, 100, 1, TW_F32, "cuda_bf16_r14w_64x64 copies A copies B grid", 203 * 128 * 2 + 300 * 128 * 2);
+}
+
 static void packing_cases(void)
 {
+    matrix_cases();
     shares_case(4096, 4096, 4096, "cuda_f32_r14h_hopper", 792, 396, 150);
     shares_case(2048, 2048, 2048, "cuda_f32_r14h_hopper", 0, 395, 83);
     shares_case(1024, 1024, 1024, "cuda_f32_r14h_hopper", 0, 256, 16);
@@ -436,11 +469,18 @@ static void packing_cases(void)
     shares_case(128, 128, 16, "cuda_f32_r14h_hopper", 1, 0, 0);
     shares_case(1, 1, 0, "cuda_f32_r14h_hopper", 1, 0, 0);
     shares_case(1, 1, 1, "cuda_f32_r14h_hopper", 1, 0, 0);
-    width_case(4096, 4096, 4096, "cuda_f32_r14h_hopper");  /* 8 tiles for the busiest, or 16 of half the width */
-    width_case(5000, 5000, 5000, "cuda_f32_r14n_hopper");  /* padded to 5120 x 5120, or to 5056 columns */
-    width_case(128, 128, 128, "cuda_f32_r14h_hopper");     /* one or two halves, which end no earlier */
-    width_case(1, 1, 0, "cuda_f32_r14h_hopper");
-    width_case(180000, 180000, 1, "cuda_f32_r14h_hopper");
+    row_case(TW_T, 4096, 4096, 4096, "cuda_f32_r14h_hopper");  /* 8 tiles for the busiest, or 16 of half the width */
+    row_case(TW_T, 5000, 5000, 5000, "cuda_f32_r14n_hopper");  /* padded to 5120 x 5120, or to 5056 columns */
+    row_case(TW_T, 2048, 2048, 2048, "cuda_f32_r14h_hopper");  /* one or two halves, which end no earlier */
+    row_case(TW_T, 180000, 180000, 1, "cuda_f32_r14h_hopper");
+    row_case(TW_N, 64, 64, 64, "cuda_f32_r14t_tall");
+    row_case(TW_N, 256, 256, 256, "cuda_f32_r14t_tall");
+    row_case(TW_N, 512, 512, 512, "cuda_f32_r14k_slices");
+    row_case(TW_N, 1024, 1024, 1024, "cuda_f32_r14k_slices");
+    row_case(TW_N, 4096, 16, 4096, "cuda_f32_r14t_tall");
+    row_case(TW_N, 16, 4096, 4096, "cuda_f32_r14f_flat");
+    row_case(TW_N, 16384, 1, 16384, "cuda_f32_r14c_column");
+    row_case(TW_T, 1, 16384, 16384, "cuda_f32_r14r_row");
     packing_case(TW_T, TW_N, 204, 300, 100, " grid", 0);
     packing_case(TW_T, TW_N, 203, 300, 100, " copies A", 100 * 204 * 4 + 64);
     packing_case(TW_T, TW_N, 204, 301, 100, " copies B", 100 * 300 * 4 + 64);

@@ -41,15 +41,18 @@ void *aligned_alloc(size_t alignment, size_t bytes)
     return NULL;
 }
 
-/* A product on a context of its own, with no more than `most` bytes at a time. */
-static tw_status product_within(size_t most, int threads, const tw_problem *p, const void *a, const void *b, void *c)
+/* A product on a context of its own, with no more than `most` bytes at a time; as two items, of half its rows each, where halves is set. */
+static tw_status product_within(size_t most, int threads, bool halves, const tw_problem *p, const void *a, const void *b, void *c)
 {
+    tw_problem half = *p;
+    half.m /= 2;
+    const tw_batch batch = {.size = sizeof batch, .count = 2, .stride_a = half.m * p->lda, .stride_c = half.m * p->ldc};
     const tw_options options = {.size = sizeof options, .engine = "cpu", .threads = threads};
     tw_context *context = NULL;
     tw_status status = tw_open(&options, &context);
     if (status != TW_OK) return status;
     atomic_store(&most_bytes, most);
-    status = tw_gemm(context, p, a, b, c);
+    status = halves ? tw_gemm_batched(context, &half, &batch, a, b, c) : tw_gemm(context, p, a, b, c);
     atomic_store(&most_bytes, SIZE_MAX);
     tw_close(context);
     return status;
@@ -73,14 +76,15 @@ static void memory_case(tw_dtype dtype, tw_op op_a, tw_op op_b, double beta)
     for (int i = width - 1; right && width > 1 && i < ROWS * DEPTH * MOST; i += width) a[i] = 0x3f, a[i - 1] |= 0x80;
     for (int i = width - 1; right && width > 1 && i < DEPTH * COLS * MOST; i += width) b[i] = 0xbf, b[i - 1] |= 0x80;
     if (right) memcpy(whole, old, ROWS * COLS * MOST);
-    right = right && product_within(SIZE_MAX, 1, &p, a, b, whole) == TW_OK;
+    right = right && product_within(SIZE_MAX, 1, false, &p, a, b, whole) == TW_OK;
     size_t most = SIZE_MAX;
-    for (size_t i = 0; right && i < 2 * sizeof limits / sizeof *limits; i++) {
+    for (size_t i = 0; right && i < 4 * sizeof limits / sizeof *limits; i++) {
+        if (i % 4 >= 2 && op_a == TW_T) continue; /* halves of its rows do not lie one after the other */
         int before = atomic_load(&refusals);
-        most = limits[i / 2];
+        most = limits[i / 4];
         memcpy(part, old, ROWS * COLS * MOST);
-        right = product_within(most, 1 + (int)(i % 2), &p, a, b, part) == TW_OK && memcmp(part, whole, ROWS * COLS * MOST) == 0;
-        if (most == 0) right = right && atomic_load(&refusals) > before;
+        right = product_within(most, 1 + (int)(i % 2), i % 4 >= 2, &p, a, b, part) == TW_OK && memcmp(part, whole, ROWS * COLS * MOST) == 0;
+        if (most == 0 && i % 4 < 2) right = right && atomic_load(&refusals) > before;
     }
     free(a), free(b), free(old), free(whole), free(part);
     tap_result(right, "within %zu bytes at a time: %s", most, tw_error_text());
@@ -160,12 +164,12 @@ static tw_status run_spaced(tw_context *context)
 }
 
 /* A C of so many rows and columns, `pad` elements between rows, goes up and comes back as it was, the padding included. */
-static tw_status run_large_c(tw_context *context, int64_t rows, int64_t cols, int64_t pad)
+static tw_status run_large_c(tw_context *context, tw_op op_b, int64_t rows, int64_t cols, int64_t pad)
 {
     static const float little[4096];
     size_t count = (size_t)(rows * (cols + pad));
     float *c = malloc(2 * count * sizeof *c), *b = calloc((size_t)cols, sizeof *b);
-    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, rows, cols, 1);
+    tw_problem p = tw_problem_make(TW_F32, TW_N, op_b, rows, cols, 1);
     p.ldc += pad, p.beta = 1;
     if (c == NULL || b == NULL) exit(98);
     for (size_t i = 0; i < count; i++) c[i] = c[count + i] = (float)(i * 7919 % 1000003);
@@ -178,10 +182,10 @@ static tw_status run_large_c(tw_context *context, int64_t rows, int64_t cols, in
 /* Rows shorter than a piece of a copy, without and with padding, of an odd length; rows longer; one row. */
 static tw_status run_large(tw_context *context)
 {
-    tw_status status = run_large_c(context, 1500, 3000, 0);
-    if (status == TW_OK) status = run_large_c(context, 1501, 3001, 5);
-    if (status == TW_OK) status = run_large_c(context, 3, 1700001, 2);
-    return status == TW_OK ? run_large_c(context, 1, 5000001, 0) : status;
+    tw_status status = run_large_c(context, TW_N, 1500, 3000, 0);
+    if (status == TW_OK) status = run_large_c(context, TW_N, 1501, 3001, 5);
+    if (status == TW_OK) status = run_large_c(context, TW_N, 3, 1700001, 2);
+    return status == TW_OK ? run_large_c(context, TW_N, 1, 5000001, 0) : status;
 }
 
 static void tell_skinny(tw_context *context, const char *engine)
@@ -198,7 +202,7 @@ static void tell_skinny(tw_context *context, const char *engine)
 static void tell_plan(tw_context *context)
 {
     tw_lab_plan plan = {0};
-    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, N, N - 1, N - 1);
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, 2048, 2047, 2047);
     tw_status status = tw_lab_plan_of(context, NULL, &p, &plan);
     printf("plan:%d:%s\n", (int)status, plan.text);
 }
@@ -274,7 +278,7 @@ static int child(const char *engine)
         if (large != NULL) tell("large", run_large(context));
         if (getenv("FAULTS_PANELS") != NULL) {
             mark("begin panels");
-            status = run_large_c(context, 2001, 8500, 3);
+            status = run_large_c(context, getenv("FAULTS_PANELS")[0] == 't' ? TW_T : TW_N, 2001, 8500, 3);
             mark("end");
             tell("panels", status);
         }
@@ -303,6 +307,46 @@ static void enqueue(const char *what, tw_context *context, const tw_problem *p, 
     tell(what, status);
 }
 
+/* The same of tw_enqueue_batched, at strides or, in device memory of the fake's, by address. */
+static void enqueue_batch(const char *what, tw_context *context, const tw_problem *p, const tw_batch *batch, const void *x, const tw_launch *launch)
+{
+    char line[64];
+    snprintf(line, sizeof line, "begin %s", what);
+    mark(line);
+    tw_status status = tw_enqueue_batched(context, p, batch, x, x, (void *)(uintptr_t)x, launch);
+    mark("end");
+    tell(what, status);
+}
+
+static void use_batches(tw_context *context, const caller *me, const tw_problem *of, const float *x, const tw_launch *launch)
+{
+    void *graph;
+    tw_problem p = *of, large = *of;
+    p.m = p.n = p.k = 8;
+    large.m = large.n = 2304, large.lda = large.ldb = large.ldc = 2304;
+    tw_batch batch = tw_batch_make(&p, 5), two = tw_batch_make(&large, 2), pointers = {.size = sizeof pointers, .pointers = 1, .count = 5};
+    me->cuStreamBeginCapture_v2(launch->stream, CALLER_CAPTURE_GLOBAL);
+    enqueue_batch("batch captured too early", context, &p, &batch, x, launch);
+    me->cuStreamEndCapture(launch->stream, &graph);
+    tell("prepare batch", tw_prepare_batched(context, &p, &batch));
+    me->cuStreamBeginCapture_v2(launch->stream, CALLER_CAPTURE_GLOBAL);
+    enqueue_batch("batch", context, &p, &batch, x, launch);
+    enqueue_batch("batch by address", context, &p, &pointers, x, launch);
+    me->cuStreamEndCapture(launch->stream, &graph);
+    tw_prepare_batched(context, &large, &two);
+    enqueue_batch("batch of large items", context, &large, &two, x, launch);
+    enqueue_batch("batch of large items by address", context, &large, &pointers, x, launch);
+    enqueue_batch("batch without an array", context, &p, &pointers, NULL, launch);
+    batch.count = 0;
+    enqueue_batch("batch of nothing", context, &p, &batch, x, launch);
+    p.dtype = TW_BF16, batch = tw_batch_make(&p, 5), batch.stride_a++;
+    enqueue_batch("batch of halves", context, &p, &batch, x, launch);
+    p.place_a = p.place_b = p.place_c = TW_HOST, p.dtype = TW_F32;
+    enqueue_batch("batch in host memory", context, &p, &batch, x, launch);
+    p = *of, batch = tw_batch_make(&p, 1);
+    tell("gemm of a batch", tw_gemm_batched(context, &p, &batch, x, x, (void *)(uintptr_t)x));
+}
+
 static void after_fork(tw_context *context, const tw_problem *p, float *x)
 {
     fflush(stdout);
@@ -321,10 +365,11 @@ static void after_fork(tw_context *context, const tw_problem *p, float *x)
 
 static void use_streams(tw_context *context, const caller *me, cu_stream stream, cu_stream foreign)
 {
-    static _Alignas(256) float x[3 * N * N + 1];
+    enum { EDGE = 256 }; /* on one multiprocessor, for which tiles of 128 x 128 are the best */
+    static _Alignas(256) float x[3 * EDGE * EDGE + 1];
     int64_t bytes = -1;
     void *graph;
-    tw_problem p = tw_problem_make(TW_F32, TW_T, TW_N, N, N, N), q;
+    tw_problem p = tw_problem_make(TW_F32, TW_T, TW_N, EDGE, EDGE, EDGE), q;
     tw_launch launch = {.size = sizeof launch, .stream = stream};
     p.place_a = p.place_b = p.place_c = TW_DEVICE;
     tell("workspace", tw_workspace_bytes(context, &p, &bytes));
@@ -335,6 +380,7 @@ static void use_streams(tw_context *context, const caller *me, cu_stream stream,
     tell("prepare", tw_prepare(context, &p));
     q = p, q.dtype = TW_BF16, q.op_b = TW_T;
     tell("prepare half", tw_prepare(context, &q));
+    enqueue("half", context, &q, x, &launch);
     enqueue("enqueue", context, &p, x, &launch);
     launch.workspace = x, launch.workspace_bytes = 64;
     enqueue("with a workspace", context, &p, x, &launch);
@@ -344,7 +390,7 @@ static void use_streams(tw_context *context, const caller *me, cu_stream stream,
     tw_prepare(context, &q);
     launch.workspace_bytes = bytes;
     enqueue("turned", context, &q, x, &launch);
-    q = p, q.lda = N + 1;
+    q = p, q.lda = EDGE + 1;
     tw_prepare(context, &q);
     enqueue("copied", context, &q, x, &launch);
     launch.workspace = NULL, launch.workspace_bytes = 0;
@@ -352,7 +398,7 @@ static void use_streams(tw_context *context, const caller *me, cu_stream stream,
     enqueue("captured", context, &p, x, &launch);
     me->cuStreamEndCapture(stream, &graph);
     enqueue("unaligned", context, &p, x + 1, &launch);
-    q = p, q.lda = N + 1;
+    q = p, q.lda = EDGE + 1;
     enqueue("unpadded", context, &q, x, &launch);
     q = p, q.k = 0, q.beta = 2;
     enqueue("scaled", context, &q, x, &launch);
@@ -369,13 +415,15 @@ static void use_streams(tw_context *context, const caller *me, cu_stream stream,
     enqueue("workspace not aligned", context, &p, x, &launch);
     q = p, q.place_a = q.place_b = q.place_c = TW_HOST;
     enqueue("host memory", context, &q, x, NULL);
-    q = p, q.dtype = TW_BF16, q.lda = N + 1, q.ldb = N;
+    q = p, q.dtype = TW_BF16, q.lda = EDGE + 1, q.ldb = EDGE;
     q.op_a = TW_N;
     enqueue("no kernel", context, &q, x, NULL);
     mark("begin gemm");
-    tw_status status = tw_gemm(context, &p, x, x + N * N, x + 2 * N * N);
+    tw_status status = tw_gemm(context, &p, x, x + EDGE * EDGE, x + 2 * EDGE * EDGE);
     mark("end");
     tell("gemm", status);
+    launch = (tw_launch){.size = sizeof launch, .stream = stream};
+    use_batches(context, me, &p, x, &launch);
     tell("forced", tw_lab_run_open(context, &(tw_lab_choice){.kernel = "cuda_f32_r03t_transposed"}, &p, x, x, x, &(tw_lab_run *){NULL}));
     after_fork(context, &p, x);
 }
@@ -657,12 +705,13 @@ static const struct {
      {{"spaced", TW_OK, ""}, {"gemm", TW_OK, ""}}},
     {"tensor maps where driver, device and NVRTC have them", CUDA, {NULL}, {{"plan", TW_OK, "cuda_f32_r14h_hopper"}, {"gemm", TW_OK, ""}}},
     {"no tensor maps with an NVRTC that does not know sm_90", CUDA, {"FAKE_ARCHS=70 75 80 86"},
-     {{"state", 1, "compute_86"}, {"plan", TW_OK, "cuda_f32_r14_peak"}, {"gemm", TW_OK, ""}}},
+     {{"state", 1, "compute_86"}, {"plan", TW_OK, "cuda_f32_r14a_ampere"}, {"gemm", TW_OK, ""}}},
     {"no tensor maps with an NVRTC of CUDA 11", CUDA, {"FAKE_NVRTC=major=11"},
-     {{"state", 1, "compiles for sm_90;"}, {"plan", TW_OK, "cuda_f32_r14_peak"}, {"gemm", TW_OK, ""}}},
+     {{"state", 1, "compiles for sm_90;"}, {"plan", TW_OK, "cuda_f32_r14a_ampere"}, {"gemm", TW_OK, ""}}},
     {"tensor maps on a device that is newer than NVRTC", CUDA, {"FAKE_CUDA=sm=100", "FAKE_ARCHS=80 90"},
      {{"state", 1, "compute_90"}, {"plan", TW_OK, "cuda_f32_r14h_hopper"}, {"gemm", TW_OK, ""}}},
-    {"no tensor maps before sm_90", CUDA, {"FAKE_CUDA=sm=89"}, {{"plan", TW_OK, "cuda_f32_r14_peak"}, {"gemm", TW_OK, ""}}},
+    {"no tensor maps before sm_90", CUDA, {"FAKE_CUDA=sm=89"}, {{"plan", TW_OK, "cuda_f32_r14a_ampere"}, {"gemm", TW_OK, ""}}},
+    {"no asynchronous copies before sm_80", CUDA, {"FAKE_CUDA=sm=75"}, {{"plan", TW_OK, "cuda_f32_r14_peak"}, {"gemm", TW_OK, ""}}},
     {"warps whose barrier does not compile", OPENCL, {"FAKE_OPENCL=warp=32", "FAKES=clBuildProgram=-11@1"},
      {{"skinny", TW_OK, "!SUBGROUP"}, {"gemm", TW_OK, ""}}},
 };
@@ -751,6 +800,7 @@ static void section(const char *what, const char *stream, char out[512])
 
 #define TURNED "cuCtxPushCurrent_v2 cuLaunchKernel STREAM cuLaunchKernel STREAM cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernel STREAM cuCtxPopCurrent_v2"
 #define COPIED "cuCtxPushCurrent_v2 cuLaunchKernel STREAM cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernel STREAM cuCtxPopCurrent_v2"
+#define ONE_LAUNCH "cuCtxPushCurrent_v2 cuLaunchKernel STREAM cuCtxPopCurrent_v2"
 #define MAPPED "cuCtxPushCurrent_v2 cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernel STREAM cuCtxPopCurrent_v2"
 
 /* What the child tells of a call, and, where it is known here, every call of the driver that it made. STREAM: on the caller's own. */
@@ -761,19 +811,35 @@ static const struct {
 } streams[] = {
     {"a kernel that is built is launched on the caller's stream, and that is all", NULL, "enqueue", TW_OK, "", MAPPED},
     {"the same with a workspace", NULL, "with a workspace", TW_OK, "", MAPPED},
-    {"a workspace that is too small", NULL, "workspace too small", TW_BAD_ARGUMENT, "launch.workspace_bytes is 64, expected at least 4608", ""},
+    {"a workspace that is too small", NULL, "workspace too small", TW_BAD_ARGUMENT, "launch.workspace_bytes is 64, expected at least 524288", ""},
     {"operands that lie along k are turned on the stream before", NULL, "turned", TW_OK, "", TURNED},
     {"rows that the copy engine does not take are copied before", NULL, "copied", TW_OK, "", COPIED},
     {"the same while the stream is captured", NULL, "captured", TW_OK, "", MAPPED},
     {"the same on the default stream", NULL, "default stream", TW_OK, "",
      "cuCtxPushCurrent_v2 cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernel on (nil) cuCtxPopCurrent_v2"},
+    {"a kernel that waits itself for what is ahead of it is launched early", NULL, "half", TW_OK, "",
+     "cuCtxPushCurrent_v2 cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernelEx STREAM cuCtxPopCurrent_v2"},
     {"C is scaled on the stream where k is 0", NULL, "scaled", TW_OK, "", NULL},
     {"nothing is enqueued where m is 0", NULL, "nothing", TW_OK, "", ""},
     {"a capture does not wait for a kernel to be built", NULL, "captured too early", TW_BUILD_FAILED,
      "launch.stream is being captured and cuda/r14h_hopper.cu", "cuCtxPushCurrent_v2 cuStreamIsCapturing cuCtxPopCurrent_v2"},
     {"addresses that the copy engine does not take have another kernel", NULL, "unaligned", TW_OK, "", NULL},
     {"rows that it does not take have another kernel", NULL, "unpadded", TW_OK, "", NULL},
-    {"a type that has no other kernel is refused", NULL, "no kernel", TW_NO_KERNEL, "it wants 1280 bytes of workspace to pack A into, and has none", ""},
+    {"a type that has no other kernel is refused", NULL, "no kernel", TW_NO_KERNEL, "it wants 131072 bytes of workspace to pack A into, and has none", ""},
+    {"a batch is one launch, also while the stream is captured", NULL, "batch", TW_OK, "", ONE_LAUNCH},
+    {"a batch by address too", NULL, "batch by address", TW_OK, "", ONE_LAUNCH},
+    {"so are types whose items lie at odd addresses", NULL, "batch of halves", TW_OK, "", NULL},
+    {"a capture does not wait for a batch's kernel to be built", NULL, "batch captured too early", TW_BUILD_FAILED,
+     "launch.stream is being captured and cuda/b1_register.cu", "cuCtxPushCurrent_v2 cuStreamIsCapturing cuCtxPopCurrent_v2"},
+    {"large items of a batch follow each other", NULL, "batch of large items", TW_OK, "",
+     "cuCtxPushCurrent_v2 cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernel STREAM cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernel STREAM "
+     "cuCtxPopCurrent_v2"},
+    {"large items by address are one launch", NULL, "batch of large items by address", TW_OK, "", NULL},
+    {"addresses that are not there", NULL, "batch without an array", TW_BAD_ARGUMENT, "a is NULL, expected an array of 5 addresses", ""},
+    {"nothing is enqueued of an empty batch", NULL, "batch of nothing", TW_OK, "", ""},
+    {"a batch of host memory on a stream", NULL, "batch in host memory", TW_BAD_ARGUMENT, "are TW_HOST, expected TW_DEVICE", ""},
+    {"the kernel of a batch is built ahead", NULL, "prepare batch", TW_OK, "", NULL},
+    {"a batch of device memory that is waited for", NULL, "gemm of a batch", TW_OK, "", NULL},
     {"no workspace is wanted", NULL, "bytes", 0, "", NULL},
     {"the kernel is built ahead", NULL, "prepare", TW_OK, "", NULL},
     {"so is one that wants a workspace and has no other", NULL, "prepare half", TW_OK, "", NULL},
@@ -801,7 +867,7 @@ static void stream_cases(void)
     char text[1024], stream[1024], calls[512];
     for (size_t i = 0; i < sizeof streams / sizeof *streams; i++) {
         if (!tap_case("cuda, a caller's stream: %s", streams[i].name)) continue;
-        run_child("streams", "cuda:nvrtc", (const char *const[]){streams[i].variable, NULL}, &o);
+        run_child("streams", "cuda:nvrtc", (const char *const[]){"FAKE_CUDA=multiprocessors=1", streams[i].variable, NULL}, &o);
         told(&o, "stream", stream);
         section(streams[i].line, stream, calls);
         bool right = sane(&o) && told(&o, streams[i].line, text) == streams[i].number && strstr(text, streams[i].says) != NULL;
@@ -938,6 +1004,11 @@ static void panel_cases(void)
         int waits = logged_of_panels("cuStreamWaitEvent");
         bool right = sane(&o) && told(&o, "panels", text) == TW_OK && launches == 2 * 8 && waits == up + down && down >= 33 && up >= down + 9;
         tap_result(right && all_given_back("", why), "%d launches, %d pieces up, %d down, %d waits; %s; exit %d:\n%s", launches, up, down, waits, why, o.exit, o.text);
+    }
+    if (tap_case("cuda: of a large product in panels B is packed once, and the rows of A of each")) {
+        run_child("cuda", "cuda:nvrtc", (const char *const[]){"FAULTS_PANELS=t", NULL}, &o);
+        int launches = logged_of_panels("cuLaunchKernel");
+        tap_result(sane(&o) && told(&o, "panels", text) == TW_OK && launches == 1 + 2 * 8, "%d launches; exit %d:\n%s", launches, o.exit, o.text);
     }
     for (size_t i = 0; i < sizeof failing / sizeof *failing; i++) {
         if (!tap_case("cuda: a large product in panels in which %s fails, early or late", failing[i])) continue;

@@ -44,11 +44,23 @@ static tw_context *context_or_skip(const tw_lab_kernel *kernel, const tw_problem
     return NULL;
 }
 
-/* Rows of A and B in multiples of 16 bytes, where the copy engine wants them so. */
+/* Rows of A and B in multiples of 16 bytes, where the copy engine wants them so: production kernels take any. */
 static void align_rows(const tw_lab_kernel *kernel, tw_problem *p)
 {
-    if (strncmp(kernel->needs, "sm_", 3) != 0) return;
+    if (strncmp(kernel->needs, "sm_", 3) != 0 || kernel->production) return;
     p->lda = (p->lda + 7) / 8 * 8, p->ldb = (p->ldb + 7) / 8 * 8;
+}
+
+static tw_dtype dtype_of_c(const tw_problem *p)
+{
+    return p->dtype_c != 0 ? p->dtype_c : element_of(p->dtype)->result;
+}
+
+/* Does the kernel give C in the operands' type too, where that is not what it gives by default? */
+static bool gives_own_c(tw_context *context, const tw_lab_choice *choice, tw_problem p)
+{
+    p.dtype_c = p.dtype;
+    return element_of(p.dtype)->result != p.dtype && tw_lab_fits(context, choice, &p, NULL, 0) == 1;
 }
 
 typedef struct scalars {
@@ -102,16 +114,18 @@ static void shape_case(const tw_lab_kernel *kernel, tw_op op_a, tw_op op_b, int6
     tw_context *context = context_or_skip(kernel, &p);
     if (context == NULL) return;
     bool guards = strcmp(kernel->engine, "cpu") == 0; /* a GPU's operands lie in memory of its own */
-    bool passed = true;
+    bool passed = true, own_c = gives_own_c(context, &choice, p);
     int64_t lda = p.lda, ldb = p.ldb, ldc = p.ldc;
     bool all = tap.full && guards; /* the whole product on the CPU; scalars and paddings in turns elsewhere */
     for (int i = 0; passed && i < (all ? SCALARS * 2 : tap.full ? 4 : 2); i++) {
         int pick = all ? i : variant * 2 + i;
         int pad = pick % 2 * (1 + variant % 3);
         p.lda = lda + pad, p.ldb = ldb + 2 * pad, p.ldc = ldc + 3 * pad;
-        align_rows(kernel, &p);
+        if (!own_c || pad == 0) align_rows(kernel, &p); /* such a kernel packs what the engine does not take */
+        if (own_c && pad == 0) p.ldc = (p.ldc + 7) / 8 * 8; /* and brings C back by the engine where that takes it */
         p.alpha = all_scalars[pick / 2 % SCALARS].alpha, p.beta = all_scalars[pick / 2 % SCALARS].beta;
         if (kernel->skinny && p.alpha == 0) continue; /* then k counts as 0, which these refuse */
+        if (own_c) p.dtype_c = (variant + i) % 2 ? p.dtype : 0;
         for (int kind = ORACLE_EXACT; passed && kind <= ORACLE_BOUND; kind++) {
             oracle o;
             tw_status status = oracle_make(&p, (oracle_kind)kind, (uint64_t)(variant + 1), 0, &o);
@@ -121,7 +135,7 @@ static void shape_case(const tw_lab_kernel *kernel, tw_op op_a, tw_op op_b, int6
                 break;
             }
             for (int back = 0; passed && back < 1 + guards; back++) passed = run_case(context, &choice, &o, back == 1, text);
-            snprintf(where, sizeof where, "alpha %g beta %g pad %d %s", p.alpha, p.beta, pad, kind == ORACLE_EXACT ? "exact" : "bound");
+            snprintf(where, sizeof where, "alpha %g beta %g pad %d C %s %s", p.alpha, p.beta, pad, tw_lab_dtype_of(dtype_of_c(&p))->name, kind == ORACLE_EXACT ? "exact" : "bound");
             oracle_free(&o);
         }
     }
@@ -174,6 +188,15 @@ static void shape_cases(const tw_lab_kernel *kernel)
                 }
 }
 
+/* More blocks of k than a ring of stages has, twice; and more tiles than a GPU has multiprocessors (132), so that a block takes a second one. */
+static void ring_cases(const tw_lab_kernel *kernel)
+{
+    if (strncmp(kernel->needs, "sm_90", 5) != 0 || !kernel->production) return;
+    for (int op = 0; op < 4; op++) shape_case(kernel, (tw_op)(op / 2), (tw_op)(op % 2), kernel->tile_m + 1, kernel->tile_n + 8, 19 * kernel->tile_k + 8, 2 * op);
+    shape_case(kernel, TW_N, TW_N, 12 * kernel->tile_m - 3, 12 * kernel->tile_n + 8, 3 * kernel->tile_k + 8, 0);
+    shape_case(kernel, TW_T, TW_T, 12 * kernel->tile_m - 3, 12 * kernel->tile_n + 5, 3 * kernel->tile_k + 5, 1);
+}
+
 /* Every remainder of the register tile up to twice its size, at the guard pages. */
 static void remainder_cases(const tw_lab_kernel *kernel)
 {
@@ -195,11 +218,6 @@ static double get_element(const void *data, tw_dtype dtype, int64_t i)
     double value;
     element_of(dtype)->load(data, i, 1, 1, &value, 1);
     return value;
-}
-
-static tw_dtype dtype_of_c(const tw_problem *p)
-{
-    return element_of(p->dtype)->result;
 }
 
 static bool same_class(double found, double expected)
@@ -292,6 +310,41 @@ static void wrap_case(const tw_lab_kernel *kernel)
     free(a), free(b);
 }
 
+/* Sums on sm_90's matrix units are those that docs/ACCURACY.md derives the bound from: 1 and then, in the same step of 16 or the next, what rounding to nearest
+ * would see. Each row of A against its own column of B. */
+static void cut_off_case(const tw_lab_kernel *kernel)
+{
+    enum { N = 8, K = 32 };
+    static const struct {
+        int first, count;
+        double a, b, expected;
+        const char *what;
+    } sums[] = {{16, 1, 0x1.8p-12, 0x1p-12, 1, "1 + 1.5 2^-24, a step later"},
+                {16, 1, -0x1p-13, 0x1p-12, 1 - 0x1p-24, "1 - 2^-25, a step later"},
+                {1, 8, 0x1p-13, 0x1p-13, 1, "1 + 8 2^-26 in a step"},
+                {1, 4, 0x1p-13, 0x1p-12, 1 + 0x1p-23, "1 + 4 2^-25 in a step"},
+                {1, 1, -0x1p-13, 0x1p-12, 1 - 0x1p-24, "1 - 2^-25 in a step"}};
+    enum { SUMS = sizeof sums / sizeof *sums };
+    tw_lab_choice choice = {.kernel = kernel->name};
+    tw_problem p = tw_problem_make(kernel->dtype, TW_N, TW_N, SUMS, N, K);
+    float c[SUMS * N];
+    uint16_t a[SUMS * K] = {0}, b[K * N] = {0};
+    if (strncmp(kernel->needs, "sm_90", 5) != 0 || element_of(kernel->dtype)->bytes != 2 || !tap_case("%s cuts off", kernel->name)) return;
+    tw_context *context = context_or_skip(kernel, &p);
+    if (context == NULL) return;
+    for (int i = 0; i < SUMS; i++) {
+        set_element(a, p.dtype, i * K, 1), set_element(b, p.dtype, i, 1);
+        for (int q = sums[i].first; q < sums[i].first + sums[i].count; q++)
+            set_element(a, p.dtype, i * K + q, sums[i].a), set_element(b, p.dtype, q * N + i, sums[i].b);
+    }
+    bool ran = run_plainly(context, &choice, &p, a, b, c);
+    int wrong = -1;
+    for (int i = 0; ran && i < SUMS; i++)
+        if ((double)c[i * N + i] != sums[i].expected) wrong = i;
+    tap_result(ran && wrong < 0, "%s: %a, expected %a", wrong < 0 ? tw_error_text() : sums[wrong].what, wrong < 0 ? 0 : (double)c[wrong * N + wrong],
+               wrong < 0 ? 0 : sums[wrong].expected);
+}
+
 static void special_cases(const tw_lab_kernel *kernel)
 {
     special_case(kernel, "nan in a", NAN, 0.5, 0.5);
@@ -302,6 +355,7 @@ static void special_cases(const tw_lab_kernel *kernel)
     special_case(kernel, "inf against inf", INFINITY, -INFINITY, 0.5);
     special_case(kernel, "zero against inf", INFINITY, 0, -INFINITY);
     denormal_case(kernel);
+    cut_off_case(kernel);
 }
 
 /* The bits of C are the same for any number of threads, and from run to run; blocks that can be chosen are small, so that there are many to share. */
@@ -366,6 +420,7 @@ int main(int argc, char **argv)
         const tw_lab_kernel *kernel = tw_lab_kernel_at(i);
         if (tap.gpu && strcmp(kernel->engine, "cpu") == 0) continue;
         shape_cases(kernel);
+        ring_cases(kernel);
         remainder_cases(kernel);
         tile_cases(kernel);
         if (element_of(kernel->dtype)->integer) wrap_case(kernel);

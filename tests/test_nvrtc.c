@@ -1,7 +1,7 @@
 /* test_nvrtc.c - every CUDA kernel compiled by NVRTC, without a GPU, for the oldest architecture that NVRTC knows, for sm_80 and for
  * sm_90a, with the options that the planner makes; then ptxas's words and the binary are read.
  *
- *   the log      no spills in a production kernel (of others they are told); none of the warnings that say that wgmma waits for itself;
+ *   the log      no spills and no local memory in a production kernel (of others they are told); none of the warnings that say that wgmma waits for itself;
  *                the sums of r05 to r07 stay in registers
  *   the binary   r07: the loads of the next tile stand before the multiply-adds, its stores behind them; r05 and r06: the share of
  *                multiply-adds in the innermost loop
@@ -263,13 +263,14 @@ static int options_of(const kernel_row *row, int sm, char options[MOST_OPTIONS][
     device_facts facts = {.engine = "cuda", .threads = 1, .sm = sm, .most_threads = 1024, .tensor_maps = sm >= 90, .local_bytes = 227 << 10,
                           .l2_bytes = 50 << 20, .largest_bytes = (int64_t)1 << 36};
     int count = 0;
-    for (int variant = 0; variant < 3 * 3 * 4 * 2 * 2; variant++) {
-        int tile = variant % 3, depth = variant / 3 % 3, op = variant / 9 % 4, narrow = variant / 36 % 2, as_is = variant / 72;
+    for (int variant = 0; variant < 3 * 3 * 4 * 2 * 2 * 2; variant++) {
+        int tile = variant % 3, depth = variant / 3 % 3, op = variant / 9 % 4, narrow = variant / 36 % 2, as_is = variant / 72 % 2, own_c = variant / 144;
         tw_problem p = tw_problem_make(row->lab.dtype, (tw_op)(op / 2), (tw_op)(op % 2), 640, 640, depths[depth]);
         tw_lab_choice choice = {.kernel = row->lab.name, .tile = row->lab.default_tile > 0 ? tiles[tile] : 0, .default_build = as_is};
         plan made;
         if (!tap.full && op > 0 && (as_is || (tile + op) % 3 != 0)) continue; /* the covering set */
-        p.dtype_c = dtype_find(p.dtype)->result;
+        if (!tap.full && (row->gpu.traits & GPU_OWN_C) && (own_c != (op + narrow) % 2 || (p.dtype == TW_F16 && op % 3 != 0))) continue;
+        p.dtype_c = own_c ? p.dtype : dtype_find(p.dtype)->result;
         p.align_a = p.align_b = p.align_c = narrow ? 4 : 256;
         if (plan_find(&p, &facts, &choice, &made) != TW_OK) continue;
         bool seen = false;
@@ -277,6 +278,21 @@ static int options_of(const kernel_row *row, int sm, char options[MOST_OPTIONS][
         if (!seen && count < MOST_OPTIONS) strcpy(options[count++], made.options);
     }
     return count;
+}
+
+/* Every transpose of a batch's kernel, with wide loads and without. */
+static int batch_options_of(const kernel_row *row, int sm, char options[MOST_OPTIONS][PLAN_OPTIONS_BYTES])
+{
+    const device_facts facts = {.engine = "cuda", .sm = sm, .multiprocessors = 1};
+    for (int variant = 0; variant < 8; variant++) {
+        tw_problem p = tw_problem_make(row->lab.dtype, (tw_op)(variant / 2 % 2), (tw_op)(variant % 2), 64, 64, 64);
+        plan made;
+        p.align_a = p.align_b = p.align_c = variant / 4 ? 4 : 256;
+        p.dtype_c = dtype_find(p.dtype)->result;
+        plan_one_launch(&p, &facts, row, &made);
+        strcpy(options[variant], made.options);
+    }
+    return 8;
 }
 
 static bool starts(const char *text, const char *with)
@@ -303,7 +319,7 @@ static void compile_case(const kernel_row *row, const char *arch, const char *op
         tap_result(false, "%s: wgmma is serialized: %.600s", f.warning, strstr(log, f.warning));
     else {
         if (f.spilled_bytes > 0) printf("# %s %s spills %d bytes, %d registers\n", row->lab.name, arch, f.spilled_bytes, f.registers);
-        tap_result(!(row->lab.production && f.spilled_bytes > 0) && !(sums_in_registers(row) && f.stack_bytes > 0), "%d bytes spilled, %d of stack, %d registers",
+        tap_result(!(row->lab.production && f.spilled_bytes > 0) && !((row->lab.production || sums_in_registers(row)) && f.stack_bytes > 0), "%d bytes spilled, %d of stack, %d registers",
                    f.spilled_bytes, f.stack_bytes, f.registers);
     }
     compiled_free(&c);
@@ -365,6 +381,7 @@ static void file_cases(const char *arch)
     for (const embedded_source *s = embedded_sources; s->file != NULL; s++) {
         bool in_table = false;
         for (int i = 0; i < kernel_count(); i++) in_table = in_table || strcmp(kernel_at(i)->lab.file, s->file) == 0;
+        for (int i = 0; kernel_batch_at(i) != NULL; i++) in_table = in_table || strcmp(kernel_batch_at(i)->lab.file, s->file) == 0;
         bool packs = strcmp(s->file, "cuda/pack.cu") == 0;
         for (int i = 0; i < (packs ? 4 : 1); i++) {
             static const char *const ways[] = {"", "-DTURNS=0", "-DTURNS=1 -DHALF=1", "-DTURNS=0 -DHALF=1"};
@@ -402,6 +419,11 @@ int main(int argc, char **argv)
             if (row->gpu.entry == NULL || strcmp(row->lab.engine, "cuda") != 0 || row->gpu.sm > atoi(archs[i] + 3)) continue;
             if (i == 1 && !tap.full && !row->lab.production && !sums_in_registers(row)) continue; /* the covering set: what a log is judged for */
             int plans = options_of(row, atoi(archs[i] + 3), options);
+            for (int o = 0; o < plans; o++) compile_case(row, archs[i], options[o]);
+        }
+        for (int r = 0; kernel_batch_at(r) != NULL; r++) {
+            const kernel_row *row = kernel_batch_at(r);
+            int plans = row->gpu.sm <= atoi(archs[i] + 3) ? batch_options_of(row, atoi(archs[i] + 3), options) : 0;
             for (int o = 0; o < plans; o++) compile_case(row, archs[i], options[o]);
         }
         file_cases(archs[i]);

@@ -217,11 +217,11 @@ static bool workspace_make(tw_context *by, operands *o)
     return true;
 }
 
-/* What the copy engine does not read as r13 reads it: transposed, or not in rows of whole 16 bytes. */
+/* What the copy engine does not read: not in rows of whole 16 bytes. */
 static bool must_be_packed(const tw_problem *p, const size_t offset[3])
 {
     size_t element = bytes_of(p->dtype);
-    return p->op_a == TW_T || p->op_b == TW_T || (offset[0] | offset[1] | ((size_t)p->lda | (size_t)p->ldb) * element) % 16 != 0;
+    return (offset[0] | offset[1] | ((size_t)p->lda | (size_t)p->ldb) * element) % 16 != 0;
 }
 
 /* Is the engine's product of host memory the same as the cpu engine's? c is what C was before. */
@@ -295,13 +295,13 @@ static void aligned_case(tw_dtype dtype)
 }
 
 /* So large that tw_gemm copies its operands beside the work, in panels of C: it must come to the same as the device's own. */
-static void large_case(tw_dtype dtype, int64_t pad, double beta)
+static void large_case(tw_dtype dtype, tw_op op_b, int64_t pad, double beta)
 {
     char name[100];
-    snprintf(name, sizeof name, "%s, a large product of host memory, rows padded by %" PRId64 ", beta %g", tw_lab_dtype_of(dtype)->name, pad, beta);
+    snprintf(name, sizeof name, "%s N%c, a large product of host memory, rows padded by %" PRId64 ", beta %g", tw_lab_dtype_of(dtype)->name, "NT"[op_b], pad, beta);
     if (!device_case(name)) return;
     static const size_t offset[3] = {0, 0, 0};
-    tw_problem p = problem_of(dtype, TW_N, TW_N, 2101, 8200, 40, pad);
+    tw_problem p = problem_of(dtype, TW_N, op_b, 2101, 8200, 40, pad);
     p.beta = beta;
     cu_stream stream = new_stream();
     verdict(product(&p, offset, stream, true));
@@ -542,7 +542,7 @@ static bool capture(operands *o, const tw_problem *unprepared, int mode)
     return right;
 }
 
-static void capture_case(const char *what, tw_dtype dtype, tw_op op, int64_t pad, bool packs, bool with_unprepared)
+static void capture_case(const char *what, tw_dtype dtype, tw_op op, int64_t k, int64_t pad, bool packs, bool with_unprepared)
 {
     char name[120];
     snprintf(name, sizeof name, "captured and replayed: %s, %s, %s", tw_lab_dtype_of(dtype)->name, what, packing_text(packs));
@@ -550,7 +550,7 @@ static void capture_case(const char *what, tw_dtype dtype, tw_op op, int64_t pad
     operands o = {0};
     tw_options options = {.size = sizeof options, .engine = "cuda", .device_context = primary};
     tw_context *fresh = NULL, *before = context;
-    tw_problem p = problem_of(dtype, op, op, 260, 140, 96, pad), unprepared = problem_of(TW_F32, TW_T, TW_T, 64, 64, 64, 0);
+    tw_problem p = problem_of(dtype, op, op, 260, 140, k, pad), unprepared = problem_of(TW_F32, TW_T, TW_T, 64, 64, 64, 0);
     bool skip = false;
     unprepared.place_a = unprepared.place_b = unprepared.place_c = TW_DEVICE;
     p.beta = 1;
@@ -750,7 +750,7 @@ int main(int argc, char **argv)
     address_cases(TW_BF16);
     address_cases(TW_F16);
     for (int i = 0; i < 3; i++) aligned_case((tw_dtype[]){TW_F32, TW_BF16, TW_F16}[i]);
-    large_case(TW_F32, 0, 0), large_case(TW_F32, 3, -1), large_case(TW_BF16, 0, 1), large_case(TW_F16, 8, 0);
+    large_case(TW_F32, TW_N, 0, 0), large_case(TW_F32, TW_T, 3, -1), large_case(TW_BF16, TW_T, 0, 1), large_case(TW_F16, TW_N, 8, 0);
     scale_case(1, 0, 2), scale_case(0, 33, -1), scale_case(1, 0, 0), scale_case(0, 33, 0);
     waiting_case(NULL);
     waiting_case("cuda_f32_r01_naive");
@@ -760,12 +760,13 @@ int main(int argc, char **argv)
         threads_case(false, packs);
         threads_case(true, packs);
         returns_case(packs);
-        capture_case("rows as they are", TW_F32, TW_N, 0, packs, false);
-        capture_case("odd rows", TW_F32, TW_T, 1, packs, false);
-        capture_case("after another that was refused", TW_F32, TW_N, 0, packs, true);
+        capture_case("rows as they are", TW_F32, TW_N, 96, 0, packs, false);
+        capture_case("so deep that several blocks add to one", TW_F32, TW_N, 5003, 0, packs, false);
+        capture_case("odd rows", TW_F32, TW_T, 96, 1, packs, false);
+        capture_case("after another that was refused", TW_F32, TW_N, 96, 0, packs, true);
     }
     two_streams_case(TW_BF16, true);
-    capture_case("odd rows", TW_F16, TW_T, 1, true, false);
+    capture_case("odd rows", TW_F16, TW_T, 96, 1, true, false);
     foreign_case();
     allocating_case();
     memory_case();

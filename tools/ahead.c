@@ -35,22 +35,37 @@ static tw_status keep(jit_cache *into, const struct ahead_arch *arch, const plan
 static tw_status keep_row(jit_cache *into, const struct ahead_arch *arch, const kernel_row *row, int *count)
 {
     const device_facts facts = {.engine = "cuda", .threads = 1, .sm = arch->from_sm, .most_threads = 1024, .multiprocessors = 1, .tensor_maps = arch->from_sm >= 90,
-                                .local_bytes = 163 << 10, .l2_bytes = 40 << 20, .largest_bytes = (int64_t)1 << 40};
+                                .local_bytes = (arch->from_sm >= 90 ? 227 : 163) << 10, .l2_bytes = 40 << 20, .largest_bytes = (int64_t)1 << 40};
     const tw_lab_choice choice = {.kernel = row->lab.name};
     char done[MOST_OPTIONS][PLAN_OPTIONS_BYTES];
     int known = 0;
-    for (int variant = 0; variant < 8; variant++) {
+    for (int variant = 0; variant < 16; variant++) {
         tw_problem p = tw_problem_make(row->lab.dtype, (tw_op)(variant / 2 % 2), (tw_op)(variant % 2), 640, 640, 640);
         plan made;
         bool seen = false;
-        p.dtype_c = dtype_find(p.dtype)->result;
-        p.align_a = p.align_b = p.align_c = variant / 4 ? 4 : 256;
+        p.dtype_c = variant / 8 ? p.dtype : dtype_find(p.dtype)->result;
+        p.align_a = p.align_b = p.align_c = variant / 4 % 2 ? 4 : 256;
         if (plan_find(&p, &facts, &choice, &made) != TW_OK) continue; /* not on this architecture */
         for (int i = 0; i < known; i++) seen = seen || strcmp(done[i], made.options) == 0;
         if (seen) continue;
         strcpy(done[known++], made.options);
         TRY(keep(into, arch, &made));
         ++*count;
+    }
+    return TW_OK;
+}
+
+/* A row of whole batches, with all options. */
+static tw_status keep_batch(jit_cache *into, const struct ahead_arch *arch, const kernel_row *row, int *count)
+{
+    const device_facts facts = {.engine = "cuda", .sm = arch->from_sm, .multiprocessors = 1};
+    for (int variant = 0; row->gpu.sm <= arch->from_sm && variant < 8; variant++, ++*count) {
+        tw_problem p = tw_problem_make(row->lab.dtype, (tw_op)(variant / 2 % 2), (tw_op)(variant % 2), 32, 32, 32);
+        plan made;
+        p.dtype_c = dtype_find(p.dtype)->result;
+        p.align_a = p.align_b = p.align_c = variant / 4 ? 4 : 256;
+        plan_one_launch(&p, &facts, row, &made);
+        TRY(keep(into, arch, &made));
     }
     return TW_OK;
 }
@@ -84,6 +99,8 @@ int main(int argc, char **argv)
             if (strcmp(row->lab.engine, "cuda") != 0 || !row->lab.production) continue;
             if (keep_row(into, &ahead_archs[a], row, &count) != TW_OK) return stop(row->lab.name);
         }
+        for (int i = 0; kernel_batch_at(i) != NULL; i++)
+            if (keep_batch(into, &ahead_archs[a], kernel_batch_at(i), &count) != TW_OK) return stop(kernel_batch_at(i)->lab.name);
         if (keep_helpers(into, &ahead_archs[a], &count) != TW_OK) return stop("pack.cu and probe.cu");
     }
     bool kept = strcmp(jit_cache_state(into), argv[1]) == 0; /* it says so where a file could not be written */

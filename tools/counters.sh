@@ -52,8 +52,14 @@ r11 r11_warp -
 r12 r12_async -
 r13 r13_matrix -
 r14 r14_peak -
+r14a r14a_ampere -
 r14h r14h_hopper -
 r14n r14n_hopper -
+r14k r14k_slices -
+r14t r14t_tall -
+r14f r14f_flat -
+r14c r14c_column -
+r14r r14r_row -
 s1 s1_unoptimised k
 s2 s2_shared_a k
 s3 s3_shared_ab k

@@ -62,14 +62,67 @@ static __device__ __forceinline__ void copy_box(void *to, const tensor_map *map,
                  : "memory");
 }
 
+/* ---- one kernel after the other: launched so that it may, a kernel begins while the one before it in the stream still runs (programmatic stream
+ * serialization). Launched otherwise these do nothing. ---- */
+
+/* Until the kernel before has ended and what it has written is there. */
+static __device__ __forceinline__ void wait_for_kernel_before(void)
+{
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+}
+
+/* When all blocks have said so, or ended, the kernel behind may begin where there is room. */
+static __device__ __forceinline__ void let_kernel_behind_begin(void)
+{
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+}
+
+/* ---- from shared memory to the matrix ---- */
+
+/* Four 8 x 8 tiles of 2-byte elements into shared memory, held as wgmma holds its sums, two in a word; each lane names where one row of 16 bytes
+ * begins, lanes 0 to 7 those of the first tile. */
+static __device__ __forceinline__ void store_four(unsigned at, const unsigned *pairs)
+{
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(at), "r"(pairs[0]), "r"(pairs[1]), "r"(pairs[2]), "r"(pairs[3])
+                 : "memory");
+}
+
+static __device__ __forceinline__ void store_two(unsigned at, float x, float y)
+{
+    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(at), "f"(x), "f"(y) : "memory");
+}
+
+/* What this thread has written into shared memory is there for the copy engine. */
+static __device__ __forceinline__ void copies_see_writes(void)
+{
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+/* One thread brings a box back; what lies outside the matrix is left out. A group of its own, of which this thread alone can wait for the end. */
+static __device__ __forceinline__ void copy_box_out(const tensor_map *map, int x, int y, const void *from)
+{
+    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map), "r"(x), "r"(y), "r"(shared_address(from)) : "memory");
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+
+/* Until at most PENDING of this thread's boxes are still to be read from shared memory; until all are written. */
+#define COPIES_OUT_READ(PENDING) asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(PENDING) : "memory")
+#define COPIES_OUT_DONE() asm volatile("cp.async.bulk.wait_group 0;" ::: "memory")
+
+/* So many threads, of whole warps, that name the same barrier (1 to 15) wait for each other. */
+static __device__ __forceinline__ void threads_meet(int which, int threads)
+{
+    asm volatile("bar.sync %0, %1;" ::"r"(which), "r"(threads) : "memory");
+}
+
 /* All four warps of a warpgroup keep only COUNT registers per thread, or grow to COUNT once others have given theirs up. */
 #define REGISTERS_KEEP(COUNT) asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(COUNT))
 #define REGISTERS_TAKE(COUNT) asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(COUNT))
 
 /* How wgmma finds an operand in shared memory: address, two strides, swizzle, in units of 16 bytes. The operand is made of lines of 128
  * bytes (64 neighbours as they lie in memory); 8 lines, from an address that is a multiple of 1024, are swizzled together.
- *     lines along k (A as stored):  eight = bytes from 8 rows to the next 8;         along is not used
- *     lines along n (B as stored):  eight = bytes from 8 steps of k to the next 8;   along = bytes from 64 columns to the next 64 */
+ *     lines along k (A as stored, B transposed):    eight = bytes from 8 rows to the next 8;         along is not used
+ *     lines along n (B as stored; A transposed: m): eight = bytes from 8 steps of k to the next 8;   along = bytes from 64 columns to the next 64 */
 static __device__ __forceinline__ unsigned long long matrix_descriptor(const void *p, int eight, int along)
 {
     return 1ull << 62 | (unsigned long long)(eight >> 4) << 32 | (unsigned long long)(along >> 4) << 16 | (shared_address(p) >> 4 & 0x3fff);
@@ -89,34 +142,52 @@ static __device__ __forceinline__ void matrix_commit(void)
 /* Until at most PENDING committed groups are under way. */
 #define MATRIX_WAIT(PENDING) asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory")
 
-/* sum (64 x 256 in a warpgroup, 128 in a thread) <- a b + (add ? sum : 0), for 16 steps of k; a's lines lie along k, b's along n. */
+/* sum (64 x MATRIX_N in a warpgroup, MATRIX_N / 2 in a thread) <- a b + (add ? sum : 0), for 16 steps of k. a's lines lie along k, along m where
+ * MATRIX_TURN_A is 1; b's along n, along k where MATRIX_TURN_B is 0. */
 #ifndef MATRIX_TYPE
 #define MATRIX_TYPE "bf16"
 #endif
+#ifndef MATRIX_N
+#define MATRIX_N 256
+#define MATRIX_TURN_A 0
+#define MATRIX_TURN_B 1
+#endif
 #define SUM_4(i) "+f"(sum[i]), "+f"(sum[i + 1]), "+f"(sum[i + 2]), "+f"(sum[i + 3])
-#define SUM_16(i) SUM_4(i), SUM_4(i + 4), SUM_4(i + 8), SUM_4(i + 12)
-#define SUM_64(i) SUM_16(i), SUM_16(i + 16), SUM_16(i + 32), SUM_16(i + 48)
+#define SUM_32(i) SUM_4(i), SUM_4(i + 4), SUM_4(i + 8), SUM_4(i + 12), SUM_4(i + 16), SUM_4(i + 20), SUM_4(i + 24), SUM_4(i + 28)
+#define NAMES_0 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
+                "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define NAMES_32 NAMES_0 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
+                 "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define NAMES_64 NAMES_32 ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, " \
+                 "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
+#define NAMES_96 NAMES_64 ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, " \
+                 "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+#if MATRIX_N == 64
+#define MATRIX_ASM(ASM) ASM("%34", "%32", "%33", NAMES_0, SUM_32(0))
+#elif MATRIX_N == 128
+#define MATRIX_ASM(ASM) ASM("%66", "%64", "%65", NAMES_32, SUM_32(0), SUM_32(32))
+#elif MATRIX_N == 192
+#define MATRIX_ASM(ASM) ASM("%98", "%96", "%97", NAMES_64, SUM_32(0), SUM_32(32), SUM_32(64))
+#else
+#define MATRIX_ASM(ASM) ASM("%130", "%128", "%129", NAMES_96, SUM_32(0), SUM_32(32), SUM_32(64), SUM_32(96))
+#endif
+#define MATRIX_TEXT_(x) #x
+#define MATRIX_TEXT(x) MATRIX_TEXT_(x)
 
 static __device__ __forceinline__ void matrix_multiply(float *sum, unsigned long long a, unsigned long long b, int add)
 {
-    asm volatile("{.reg .pred p; setp.ne.s32 p, %130, 0;"
-                 "wgmma.mma_async.sync.aligned.m64n256k16.f32." MATRIX_TYPE "." MATRIX_TYPE " {"
-                 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-                 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-                 "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-                 "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
-                 "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
-                 "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "
-                 "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "
-                 "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
-                 "}, %128, %129, p, 1, 1, 0, 1;}"
-                 : SUM_64(0), SUM_64(64)
+#define MULTIPLY(ADD, A_AT, B_AT, NAMES, ...)                                                                                                        \
+    asm volatile("{.reg .pred p; setp.ne.s32 p, " ADD ", 0;"                                                                                         \
+                 "wgmma.mma_async.sync.aligned.m64n" MATRIX_TEXT(MATRIX_N) "k16.f32." MATRIX_TYPE "." MATRIX_TYPE " {" NAMES "}, " A_AT ", " B_AT    \
+                 ", p, 1, 1, " MATRIX_TEXT(MATRIX_TURN_A) ", " MATRIX_TEXT(MATRIX_TURN_B) ";}"                                                       \
+                 : __VA_ARGS__                                                                                                                       \
                  : "l"(a), "l"(b), "r"(add));
+    MATRIX_ASM(MULTIPLY)
 }
 
 /* After MATRIX_WAIT(0): what follows may not read sum from before. */
 static __device__ __forceinline__ void matrix_end(float *sum)
 {
     UNROLLED
-    for (int i = 0; i < 128; i++) asm volatile("" : "+f"(sum[i])::"memory");
+    for (int i = 0; i < MATRIX_N / 2; i++) asm volatile("" : "+f"(sum[i])::"memory");
 }

@@ -24,6 +24,7 @@ typedef struct runnable {
     void *kernel, *stream, *begin, *event; /* the driver's own, of the engines that have one */
     void *pack_a, *pack_b;                 /* kernels that pack an operand before, where the plan says so */
     uint64_t workspace;                    /* on the device */
+    const tw_batch *batch;                 /* NULL: one product; else buffers hold the first item's operands, or arrays of addresses */
 } runnable;
 
 /* One operand in host memory: rows x cols elements, ld apart; device_ld apart in the copy that a GPU's kernels see. */
@@ -65,7 +66,7 @@ typedef struct engine_ops {
     /* Copy, launch, wait and bring back, each panel's copies beside the work of others. NULL: upload, launch, wait, download do it in turns */
     tw_status (*overlap)(engine *e, runnable *r, const panels *work);
     /* Prepare and launch on the caller's stream at once, with nothing allocated, copied or waited for. NULL: there are no streams to share */
-    tw_status (*enqueue)(engine *e, const plan *p, const tw_launch *to, const buffer *a, const buffer *b, const buffer *c);
+    tw_status (*enqueue)(engine *e, const plan *p, const tw_batch *batch, const tw_launch *to, const buffer *a, const buffer *b, const buffer *c);
     void (*resources)(engine *e, const runnable *r, tw_lab_resources *out); /* NULL: nothing to tell */
     /* NULL: code is not made at run time. CUDA: e may be NULL, then sm is for which device */
     tw_status (*code)(engine *e, const plan *p, int sm, bool ptx, tw_lab_code *out);

@@ -25,7 +25,7 @@ typedef struct product {
 typedef struct layout {
     int type;
     uint64_t rows, cols;
-    int64_t ld;
+    int64_t ld, items, stride; /* a batch's */
 } layout;
 
 typedef struct result {
@@ -85,7 +85,7 @@ static void pass(int candidate)
     dlclose(driver);
 }
 
-static void multiply(const product *p, const void *a, const layout *la, const void *b, const layout *lb, float *c, const layout *lc, int candidate)
+static void multiply_item(const product *p, const void *a, const layout *la, const void *b, const layout *lb, float *c, const layout *lc)
 {
     uint64_t depth = p->op[0] ? la->rows : la->cols;
     for (uint64_t col = 0; col < lc->cols; col++)
@@ -94,6 +94,13 @@ static void multiply(const product *p, const void *a, const layout *la, const vo
             for (uint64_t i = 0; i < depth; i++) sum += element(a, la, p->op[0], row, i) * element(b, lb, p->op[1], i, col);
             c[col * (uint64_t)lc->ld + row] = sum;
         }
+}
+
+static const void *item(const void *first, const layout *x, int64_t i) { return (const char *)first + i * x->stride * (x->type == F32 ? 4 : 2); }
+
+static void multiply(const product *p, const void *a, const layout *la, const void *b, const layout *lb, float *c, const layout *lc, int candidate)
+{
+    for (int64_t i = 0; i < lc->items; i++) multiply_item(p, item(a, la, i), la, item(b, lb, i), lb, c + i * lc->stride, lc);
     if (candidate == choice("wrong", -1)) c[(lc->cols - 1) * (uint64_t)lc->ld + lc->rows - 1] += 1;
     pass(candidate);
 }
@@ -107,7 +114,9 @@ CALL(cublasLtMatmulDescCreate, (void **out, int compute, int scale), (void)scale
 CALL(cublasLtMatmulDescSetAttribute, (product * p, int what, const int *value, size_t bytes), (void)bytes; p->op[what - 3] = *value)
 CALL(cublasLtMatmulDescDestroy, (void *x), free(x))
 CALL(cublasLtMatrixLayoutCreate, (void **out, int type, uint64_t rows, uint64_t cols, int64_t ld), layout *x = malloc(sizeof *x);
-     *x = (layout){type, rows, cols, ld}; *out = x)
+     *x = (layout){type, rows, cols, ld, 1, 0}; *out = x)
+CALL(cublasLtMatrixLayoutSetAttribute, (layout * x, int what, const void *value, size_t bytes), (void)bytes;
+     if (what == 5) x->items = *(const int32_t *)value; else memcpy(&x->stride, value, sizeof x->stride))
 CALL(cublasLtMatrixLayoutDestroy, (void *x), free(x))
 CALL(cublasLtMatmulPreferenceCreate, (void **out), *out = malloc(1))
 CALL(cublasLtMatmulPreferenceSetAttribute, (void *x, int what, const void *value, size_t bytes), (void)x; (void)what; (void)value; (void)bytes)

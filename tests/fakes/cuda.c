@@ -1,7 +1,8 @@
 /* cuda.c - a fake libcuda.so.1: one device (FAKE_CUDA "gpus=0" none, "sm=70" another) whose memory is the host's. Contexts are a stack of each
  * thread; a stream belongs to the context it was made in, and FAKE_LOG gets "on" and its address after each launch. While one is being captured, nothing
  * is allocated, loaded, copied or waited for: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. OLD: without its newest function. Events read a clock that
- * each launch puts forward by 1 ms (FAKE_CUDA "us=250": by 0.25). No kernel is run, but with "product=1" r14_peak: on the host, A and B as stored. */
+ * each launch puts forward by 1 ms (FAKE_CUDA "us=250": by 0.25). No kernel is run, but with "product=1" r14_peak, r14a_ampere and, in tiles of "tile=32",
+ * b1_register: on the host, A and B as stored. */
 #include <stdint.h>
 
 #include "engines/cuda/cu_api.h"
@@ -34,7 +35,8 @@ static int attribute(int what)
 {
     int sm = choice("sm", 90);
     return what == CU_ATTRIBUTE_MAJOR ? sm / 10 : what == CU_ATTRIBUTE_MINOR ? sm % 10 : what == CU_ATTRIBUTE_SHARED_OPTIN ? 232448 :
-           what == CU_ATTRIBUTE_L2_BYTES ? 50 << 20 : what == CU_ATTRIBUTE_MAX_PITCH ? choice("pitch", INT32_MAX) : 132;
+           what == CU_ATTRIBUTE_L2_BYTES ? 50 << 20 : what == CU_ATTRIBUTE_MAX_PITCH ? choice("pitch", INT32_MAX) :
+           choice("multiprocessors", 132);
 }
 
 static const char *name_of(cu_result error)
@@ -112,9 +114,25 @@ static void multiply(void **arguments)
         }
 }
 
-static int runs_product(const char *name)
+/* The kernels of f32 batches: items at strides or by address, a block for each tile or one for several. */
+static void multiply_batch(void **x)
 {
-    return choice("product", 0) && strcmp(name, "r14_peak") == 0;
+    int64_t tile = choice("tile", 32), tiles = (*(int *)x[0] + tile - 1) / tile * ((*(int *)x[1] + tile - 1) / tile), items = *(int *)x[11] / tiles;
+    for (int64_t i = 0; i < items; i++) {
+        float *at[3];
+        for (int q = 0; q < 3; q++) {
+            float *first = *(float **)x[(const int[]){4, 6, 9}[q]];
+            at[q] = *(int *)x[12] ? ((float **)first)[i] : first + i * *(int64_t *)x[13 + q];
+        }
+        multiply((void *[]){x[0], x[1], x[2], x[3], &at[0], x[5], &at[1], x[7], x[8], &at[2], x[10]});
+    }
+}
+
+typedef void runs(void **arguments);
+
+static runs *runs_of(const char *name)
+{
+    return !choice("product", 0) ? NULL : strcmp(name, "r14_peak") == 0 || strcmp(name, "r14a_ampere") == 0 ? multiply : strcmp(name, "b1_register") == 0 ? multiply_batch : NULL;
 }
 
 CALL(cuInit, (unsigned flags), (void)flags)
@@ -155,13 +173,16 @@ GIVE(cuMemFreeHost, (void *memory), free(memory))
 CALL(cuMemsetD8_v2, (cu_pointer to, unsigned char byte, size_t bytes), memset((void *)(uintptr_t)to, byte, bytes))
 CALL(cuModuleLoadData, (cu_module * module, const void *data), if (captures > 0) return NOT_CAPTURED; if (memcmp(data, "FAKE", 4) != 0) return 200; *module = handle())
 GIVE(cuModuleUnload, (cu_module module), free(module))
-CALL(cuModuleGetFunction, (cu_function * function, cu_module module, const char *name), *function = (cu_function)(void *)module; *(int *)(void *)module = runs_product(name))
+CALL(cuModuleGetFunction, (cu_function * function, cu_module module, const char *name), *function = (cu_function)(void *)module; *(runs **)(void *)module = runs_of(name))
 CALL(cuFuncSetAttribute, (cu_function function, int what, int value), (void)function; (void)what; (void)value)
 CALL(cuFuncGetAttribute, (int *value, int what, cu_function function), (void)function; (void)what; *value = 32)
 CALL(cuLaunchKernel,
      (cu_function f, unsigned gx, unsigned gy, unsigned gz, unsigned x, unsigned y, unsigned z, unsigned bytes, cu_stream s, void **a, void **extra),
      (void)gx; (void)gy; (void)gz; (void)x; (void)y; (void)z; (void)bytes; (void)extra;
-     if (s != NULL && s->context != current()) return NO_SUCH_HANDLE; log_stream(s); fake_pass(choice("us", 1000)); if (*(int *)(void *)f) multiply(a))
+     if (s != NULL && s->context != current()) return NO_SUCH_HANDLE; log_stream(s); fake_pass(choice("us", 1000)); if (*(runs **)(void *)f != NULL) (*(runs **)(void *)f)(a))
+CALL(cuLaunchKernelEx, (const cu_launch_config *c, cu_function f, void **a, void **extra), (void)f; (void)a; (void)extra;
+     if (c->stream != NULL && c->stream->context != current()) return NO_SUCH_HANDLE; if (c->attribute_count != 1 || c->attributes->id != CU_LAUNCH_EARLY) return 1;
+     log_stream(c->stream); fake_pass(choice("us", 1000)))
 CALL(cuTensorMapEncodeTiled,
      (cu_tensor_map * map, int type, uint32_t rank, void *address, const uint64_t *dims, const uint64_t *strides, const uint32_t *box,
       const uint32_t *element_strides, int interleave, int swizzle, int l2_promotion, int out_of_bounds),

@@ -62,4 +62,18 @@ void loops_run(const plan *plan, const void *a, const void *b, void *c, void *wo
 /* loops_compute - the same of a plan to be computed at once, with these scalars. */
 void loops_compute(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c);
 
+/* loops_compute_rows - rows first .. last - 1 of that; first is a multiple of the micro-tile's. Not of a line. */
+void loops_compute_rows(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c, int64_t first, int64_t last);
+
+/* loops_pack_all - by every thread of a team: all of A, or of B, packed as the items of a batch that share it find it. */
+void loops_pack_all(const plan *plan, bool of_a, const void *source, void *packed, team *team);
+
+/* loops_item - by every thread of a team: one item of a batch. all_a, all_b: what loops_pack_all packed, NULL: nothing. workspace: plan->each_bytes. */
+void loops_item(const plan *plan, const void *a, const void *b, void *c, void *all_a, void *all_b, void *workspace, team *team);
+
+/* ---- batch.c ---- */
+
+/* batch_run - all items of a batch. workspace: plan->workspace_bytes, 64-byte aligned. */
+void batch_run(const plan *plan, const tw_batch *batch, const void *a, const void *b, void *c, void *workspace, pool *p);
+
 #endif

@@ -255,12 +255,35 @@ static tw_status run_rung(engine *e, const plan *p, const buffer *a, const buffe
     return TW_OK;
 }
 
+/* All items at once, or, where there is no memory for that, one after the other. */
+static tw_status run_batch(engine *e, const runnable *r, const buffer *a, const buffer *b, const buffer *c)
+{
+    const plan *p = r->plan;
+    void *workspace = p->workspace_bytes > 0 ? workspace_take(e, p->workspace_bytes) : NULL;
+    if (workspace != NULL || p->workspace_bytes == 0) {
+        batch_run(p, r->batch, a->host, b->host, c->host, workspace, e->pool);
+        workspace_give(e, workspace);
+        return TW_OK;
+    }
+    const size_t bytes = (size_t)dtype_find(p->problem.dtype)->lab.bytes, c_bytes = (size_t)dtype_find(p->problem.dtype_c)->lab.bytes;
+    plan one = *p;
+    one.workspace_bytes = one.a_bytes + one.b_bytes + one.sum_bytes;
+    for (int64_t i = 0; i < r->batch->count; i++) {
+        buffer x = *a, y = *b, z = *c;
+        x.host = batch_item(r->batch, a->host, r->batch->stride_a, bytes, i);
+        y.host = batch_item(r->batch, b->host, r->batch->stride_b, bytes, i);
+        z.host = batch_item(r->batch, c->host, r->batch->stride_c, c_bytes, i);
+        TRY(run_loops(e, &one, &x, &y, &z));
+    }
+    return TW_OK;
+}
+
 static tw_status cpu_launch(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
 {
     const plan *p = r->plan;
     if (p->problem.m == 0 || p->problem.n == 0) return TW_OK;
     double begin = r->timed ? now_s() : 0;
-    TRY(p->row->micro != NULL ? run_loops(e, p, a, b, c) : run_rung(e, p, a, b, c));
+    TRY(r->batch != NULL ? run_batch(e, r, a, b, c) : p->row->micro != NULL ? run_loops(e, p, a, b, c) : run_rung(e, p, a, b, c));
     r->seconds = r->timed ? now_s() - begin : 0;
     return TW_OK;
 }

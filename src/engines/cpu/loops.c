@@ -18,7 +18,8 @@
 typedef struct loops {
     const plan *plan;
     const char *a, *b;
-    char *c, *workspace, *packed_a, *packed_b, *sums;
+    char *c, *first_a, *first_b, *packed_a, *packed_b, *sums; /* of packed parts the first copy, and this panel's */
+    char *all_a, *all_b; /* a whole operand packed before; NULL: it is packed as the loops need it */
     int64_t a_rs, a_cs, b_rs, b_cs;
     int64_t mr, nr, bytes, source_bytes; /* of an element of C, of sums and of panels; of A and B */
     double alpha, beta;
@@ -51,18 +52,40 @@ static void pack_some(const loops *l, bool of_b, void *packed, const void *sourc
                     slices ? (pack_part){0, panels, first, min_i64(first + steps_of(length), l->depth)} : (pack_part){first, last, 0, l->depth});
 }
 
-static int64_t pack_a_tasks(const loops *l) { return l->plan->direct_a ? 0 : pack_tasks(l, l->a_rs, l->rows, l->mr); }
-static int64_t pack_b_tasks(const loops *l) { return l->plan->direct_b ? 0 : pack_tasks(l, l->b_cs, l->cols, l->nr); }
+static void pack_a_task(void *context, int64_t task)
+{
+    const loops *l = context;
+    pack_some(l, false, l->packed_a, l->a + (l->i0 * l->a_rs + l->p0 * l->a_cs) * l->source_bytes, l->a_rs, l->a_cs, l->rows, l->mr, task);
+}
+
+static void pack_b_task(void *context, int64_t task)
+{
+    const loops *l = context;
+    pack_some(l, true, l->packed_b, l->b + (l->p0 * l->b_rs + l->j0 * l->b_cs) * l->source_bytes, l->b_cs, l->b_rs, l->cols, l->nr, task);
+}
+
+static int64_t pack_a_tasks(const loops *l) { return pack_tasks(l, l->a_rs, l->rows, l->mr); }
+static int64_t pack_b_tasks(const loops *l) { return pack_tasks(l, l->b_cs, l->cols, l->nr); }
+
+static bool packs_a(const loops *l) { return !l->plan->direct_a && l->all_a == NULL; }
+static bool packs_b(const loops *l) { return !l->plan->direct_b && l->all_b == NULL; }
+
+/* Where a strip's panel of k lies in an operand that was packed as a whole, each in as much room as the plan has for one. */
+static char *packed_before(const loops *l, char *all, int64_t strip, size_t room)
+{
+    const plan *plan = l->plan;
+    return all + (size_t)(strip * ceil_div(plan->problem.k, plan->kc) + l->p0 / plan->kc) * room;
+}
 
 /* B's panels first, then A's. */
 static void pack_task(void *context, int64_t task)
 {
     const loops *l = context;
-    int64_t of_b = pack_b_tasks(l);
+    int64_t of_b = packs_b(l) ? pack_b_tasks(l) : 0;
     if (task < of_b)
-        pack_some(l, true, l->packed_b, l->b + (l->p0 * l->b_rs + l->j0 * l->b_cs) * l->source_bytes, l->b_cs, l->b_rs, l->cols, l->nr, task);
+        pack_b_task(context, task);
     else
-        pack_some(l, false, l->packed_a, l->a + (l->i0 * l->a_rs + l->p0 * l->a_cs) * l->source_bytes, l->a_rs, l->a_cs, l->rows, l->mr, task - of_b);
+        pack_a_task(context, task - of_b);
 }
 
 /* After how many steps of k a tile of `cols` columns asks for more: some 200 multiply-adds, or, in one that is shorter than the memory's answer, once for
@@ -163,11 +186,12 @@ static void begin_panel(loops *l, int buffer)
 {
     const plan *plan = l->plan;
     const tw_problem *p = &plan->problem;
+    const size_t past = plan->packs_ahead ? (size_t)buffer * (plan->a_bytes + plan->b_bytes) : 0;
     l->rows = min_i64(plan->strip_m, p->m - l->i0), l->cols = min_i64(plan->strip_n, p->n - l->j0);
     l->depth = min_i64(plan->kc, p->k - l->p0);
     l->steps = cpu_form_steps(plan->row->form, l->depth), l->a_steps = cpu_form_a_steps(plan->row->form, l->depth);
-    l->packed_a = l->workspace + (plan->packs_ahead ? (size_t)buffer * (plan->a_bytes + plan->b_bytes) : 0);
-    l->packed_b = l->packed_a + plan->a_bytes;
+    l->packed_a = l->all_a != NULL ? packed_before(l, l->all_a, l->i0 / plan->strip_m, plan->a_bytes) : l->first_a + past;
+    l->packed_b = l->all_b != NULL ? packed_before(l, l->all_b, l->j0 / plan->strip_n, plan->b_bytes) : l->first_b + past;
 }
 
 /* To the next panel of k, or the next strip, to be packed into the other copy; false: there is none. */
@@ -198,7 +222,7 @@ static void stage_task(void *context, int64_t task)
         pack_task(&s->next, task - s->tasks);
 }
 
-static int64_t packs_of(const loops *l) { return l->depth > 0 ? pack_a_tasks(l) + pack_b_tasks(l) : 0; }
+static int64_t packs_of(const loops *l) { return l->depth > 0 ? (packs_a(l) ? pack_a_tasks(l) : 0) + (packs_b(l) ? pack_b_tasks(l) : 0) : 0; }
 
 /* Every thread of the team walks the same loops; only the tasks are shared out. At least one panel: with k = 0 the micro-kernel scales C by beta, and A
  * and B may be NULL. */
@@ -240,14 +264,9 @@ static void ask_for(const void *at, int64_t rows, int64_t ld_bytes, int64_t byte
         for (uintptr_t q = row; q < row + (uintptr_t)bytes; q += CPU_LINE_BYTES) __builtin_prefetch((const void *)q);
 }
 
-void loops_compute(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c)
+void loops_compute_rows(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c, int64_t first, int64_t last)
 {
     const tw_problem *p = &plan->problem;
-    if (plan->line) {
-        loops l = loops_of(plan, alpha, beta, a, b, c);
-        line_task(&l, 0);
-        return;
-    }
     const int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n, bytes = p->dtype == TW_F64 ? 8 : 4;
     const int64_t a_rs = p->op_a == TW_T ? 1 : p->lda;
     cpu_tile tile; /* each field of it set, since clearing it takes longer than to fill it */
@@ -255,18 +274,18 @@ void loops_compute(const plan *plan, double alpha, double beta, const void *a, c
     tile.a_rs = a_rs, tile.a_cs = p->op_a == TW_T ? p->lda : 1, tile.b_rs = p->ldb;
     tile.sum_in = NULL, tile.sum_out = NULL, tile.sum_in_ld = tile.sum_out_ld = tile.ldc = p->ldc;
     int64_t part = 0, a_each = 0, c_each = 0; /* part: bytes of the next rows of A that each tile asks for */
-    if (p->m > mr) {
+    if (last - first > mr) {
         part = p->n <= nr ? p->k * bytes : round_up(ceil_div(p->k * bytes, ceil_div(p->n, nr)), CPU_LINE_BYTES);
         c_each = asked_each(mr, min_i64(nr, p->n) * bytes, p->k, tile.ask_steps);
         if (p->op_a == TW_N) {
             a_each = asked_each(mr, part, p->k, tile.ask_steps);
-            ask_for(a, mr, a_rs * bytes, p->k * bytes);
+            ask_for((const char *)a + first * a_rs * bytes, mr, a_rs * bytes, p->k * bytes);
         }
     }
     tile.ahead_a.rows = tile.ahead_c.rows = mr, tile.ahead_a.ld = a_rs * bytes, tile.ahead_c.ld = p->ldc * bytes;
-    for (int64_t i = 0; i < p->m; i += mr) {
-        bool below = i + mr < p->m;
-        tile.rows = min_i64(mr, p->m - i);
+    for (int64_t i = first; i < last; i += mr) {
+        bool below = i + mr < last;
+        tile.rows = min_i64(mr, last - i);
         tile.ahead_a.at = (uintptr_t)a + (uintptr_t)((i + mr) * a_rs * bytes);
         tile.ahead_a.each = below ? a_each : 0;
         for (int64_t j = 0, asked = 0; j < p->n; j += nr) {
@@ -282,6 +301,39 @@ void loops_compute(const plan *plan, double alpha, double beta, const void *a, c
     }
 }
 
+void loops_compute(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c)
+{
+    if (!plan->line) {
+        loops_compute_rows(plan, alpha, beta, a, b, c, 0, plan->problem.m);
+        return;
+    }
+    loops l = loops_of(plan, alpha, beta, a, b, c);
+    line_task(&l, 0);
+}
+
+void loops_pack_all(const plan *plan, bool of_a, const void *source, void *packed, team *team)
+{
+    const tw_problem *p = &plan->problem;
+    loops l = loops_of(plan, p->alpha, p->beta, source, source, NULL);
+    int64_t length = of_a ? p->m : p->n, strip = of_a ? plan->strip_m : plan->strip_n;
+    for (int64_t first = 0; first < length; first += strip)
+        for (l.p0 = 0; l.p0 < p->k; l.p0 += plan->kc) {
+            l.i0 = l.j0 = first, l.rows = l.cols = min_i64(strip, length - first), l.depth = min_i64(plan->kc, p->k - l.p0);
+            l.packed_a = l.packed_b = packed_before(&l, packed, first / strip, of_a ? plan->a_bytes : plan->b_bytes);
+            team_for(team, of_a ? pack_a_tasks(&l) : pack_b_tasks(&l), of_a ? pack_a_task : pack_b_task, &l);
+        }
+}
+
+void loops_item(const plan *plan, const void *a, const void *b, void *c, void *all_a, void *all_b, void *workspace, team *team)
+{
+    loops l = loops_of(plan, plan->problem.alpha, plan->problem.beta, a, b, c);
+    l.all_a = all_a, l.all_b = all_b;
+    l.first_a = workspace;
+    l.first_b = l.first_a + (all_a != NULL ? 0 : plan->a_bytes);
+    l.sums = l.first_b + (all_b != NULL ? 0 : plan->b_bytes);
+    (plan->line ? walk_line : walk)(&l, team);
+}
+
 void loops_run(const plan *plan, const void *a, const void *b, void *c, void *workspace, pool *pool)
 {
     const tw_problem *p = &plan->problem;
@@ -290,7 +342,8 @@ void loops_run(const plan *plan, const void *a, const void *b, void *c, void *wo
         return;
     }
     loops l = loops_of(plan, p->alpha, p->beta, a, b, c);
-    l.workspace = workspace;
+    l.first_a = workspace;
+    l.first_b = (char *)workspace + plan->a_bytes;
     l.sums = (char *)workspace + plan->workspace_bytes - plan->sum_bytes;
     pool_run(pool, plan->threads, plan->line ? walk_line : walk, &l);
 }

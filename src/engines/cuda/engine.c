@@ -603,13 +603,13 @@ static tw_status cuda_upload(engine *e, const operand *from, bool copies, buffer
 }
 
 /* A map of a row-major matrix for the copy engine: boxes of box_rows x box_cols, 128-byte swizzled, zeros beyond the edges. */
-static tw_status encode_map(engine *e, const plan *p, cu_tensor_map *map, uint64_t address, int64_t rows, int64_t cols, int64_t ld,
+static tw_status encode_map(engine *e, tw_dtype dtype, cu_tensor_map *map, uint64_t address, int64_t rows, int64_t cols, int64_t ld,
                             uint32_t box_rows, uint32_t box_cols)
 {
-    uint64_t bytes = (uint64_t)dtype_find(p->problem.dtype)->lab.bytes;
+    uint64_t bytes = (uint64_t)dtype_find(dtype)->lab.bytes;
     uint64_t dims[2] = {(uint64_t)cols, (uint64_t)rows}, strides[1] = {(uint64_t)ld * bytes};
     uint32_t box[2] = {box_cols, box_rows}, ones[2] = {1, 1};
-    int type = p->problem.dtype == TW_F32 ? CU_TENSOR_F32 : p->problem.dtype == TW_F16 ? CU_TENSOR_F16 : CU_TENSOR_BF16;
+    int type = dtype == TW_F32 ? CU_TENSOR_F32 : dtype == TW_F16 ? CU_TENSOR_F16 : CU_TENSOR_BF16;
     cu_result error = e->cu->cuTensorMapEncodeTiled(map, type, 2, (void *)(uintptr_t)address, dims, strides, box, ones, 0,
                                                     box_cols * bytes == 128 ? CU_TENSOR_SWIZZLE_128B : 0, CU_TENSOR_L2_256B, 0);
     if (error == CU_SUCCESS) return TW_OK;
@@ -624,18 +624,38 @@ static uint64_t next_ticket(engine *e)
     return ticket != 0 ? ticket : atomic_fetch_add_explicit(&e->ticket, 1, memory_order_relaxed);
 }
 
+/* A kernel of one block for each of the grid's; a GPU_EARLY one before what is ahead of it in the stream has ended, where the driver can record that in a
+ * graph too (CUDA 12.3). */
+static tw_status launch_grid(engine *e, const runnable *r, void **arguments)
+{
+    const plan *p = r->plan;
+    const gpu_kernel *g = &p->row->gpu;
+    cu_launch_attribute early = {.id = CU_LAUNCH_EARLY, .value.allowed = 1};
+    const cu_launch_config config = {.grid_x = (unsigned)p->grid_x, .grid_y = (unsigned)p->grid_y, .grid_z = 1, .block_x = (unsigned)p->threads_x,
+                                     .block_y = (unsigned)p->threads_y, .block_z = 1, .dynamic_bytes = (unsigned)g->dynamic_bytes, .stream = r->stream,
+                                     .attributes = &early, .attribute_count = 1};
+    if ((g->traits & GPU_EARLY) && e->cu->cuLaunchKernelEx != NULL && e->driver_version >= 12030)
+        CU_TRY(cuLaunchKernelEx, (&config, r->kernel, arguments, NULL));
+    else
+        CU_TRY(cuLaunchKernel, (r->kernel, config.grid_x, config.grid_y, 1, config.block_x, config.block_y, 1, config.dynamic_bytes, r->stream, arguments, NULL));
+    return TW_OK;
+}
+
 static tw_status launch_mapped(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
 {
     const plan *p = r->plan;
     const tw_problem *x = &p->problem;
     const gpu_kernel *g = &p->row->gpu;
-    cu_tensor_map a_map, b_map;
+    bool maps_c = (g->traits & GPU_OWN_C) && x->beta == 0 && kernel_is_wide(p->row, x); /* it leaves by the copy engine */
+    cu_tensor_map a_map, b_map, c_map;
     memset(&a_map, 0, sizeof a_map);
     memset(&b_map, 0, sizeof b_map);
+    memset(&c_map, 0, sizeof c_map);
     if (x->k > 0) { /* with nothing to load the maps are not looked at */
-        TRY(encode_map(e, p, &a_map, a->device, p->pack_a.rows, p->pack_a.cols, p->pack_a.ld, (uint32_t)g->a_box_rows, (uint32_t)g->a_box_cols));
-        TRY(encode_map(e, p, &b_map, b->device, p->pack_b.rows, p->pack_b.cols, p->pack_b.ld, (uint32_t)g->b_box_rows, (uint32_t)g->b_box_cols));
+        TRY(encode_map(e, x->dtype, &a_map, a->device, p->pack_a.rows, p->pack_a.cols, p->pack_a.ld, (uint32_t)g->a_box_rows, (uint32_t)g->a_box_cols));
+        TRY(encode_map(e, x->dtype, &b_map, b->device, p->pack_b.rows, p->pack_b.cols, p->pack_b.ld, (uint32_t)g->b_box_rows, (uint32_t)g->b_box_cols));
     }
+    if (maps_c) TRY(encode_map(e, x->dtype_c, &c_map, c->device, x->m, x->n, x->ldc, 64, 128 / (uint32_t)dtype_find(x->dtype_c)->lab.bytes));
     int m = (int)x->m, n = (int)x->n, k = (int)x->k;
     float alpha = (float)x->alpha, beta = (float)x->beta;
     cu_pointer to = c->device;
@@ -644,10 +664,9 @@ static tw_status launch_mapped(engine *e, runnable *r, const buffer *a, const bu
     cu_pointer parts = r->workspace + (cu_pointer)(p->pack_a.bytes + p->pack_b.bytes);
     cu_pointer flags = parts + (cu_pointer)(p->shares.count * p->block_m * p->block_n) * 4;
     uint64_t ticket = next_ticket(e);
-    void *arguments[] = {&a_map, &b_map, &m, &n, &k, &alpha, &beta, &to, &ldc, &whole, &length, &parts, &flags, &ticket}; /* a kernel takes as many as it has */
-    CU_TRY(cuLaunchKernel, (r->kernel, (unsigned)p->grid_x, (unsigned)p->grid_y, 1, (unsigned)p->threads_x, (unsigned)p->threads_y, 1,
-                            (unsigned)g->dynamic_bytes, r->stream, arguments, NULL));
-    return TW_OK;
+    void *plain[] = {&a_map, &b_map, &m, &n, &k, &alpha, &beta, &to, &ldc, &whole, &length, &parts, &flags, &ticket}; /* a kernel takes as many as it has */
+    void *with_c[] = {&a_map, &b_map, &c_map, &m, &n, &k, &alpha, &beta, &to, &ldc}, **arguments = g->traits & GPU_OWN_C ? with_c : plain;
+    return launch_grid(e, r, arguments);
 }
 
 /* The y dimension of a grid ends at 65535: taller grids are launched in parts, each with its rows of A and C. */
@@ -689,15 +708,57 @@ static tw_status launch_all(engine *e, runnable *r, buffer a, buffer b, const bu
 {
     const plan *p = r->plan;
     const tw_problem *x = &p->problem;
-    TRY(launch_pack(e, r, r->pack_a, &p->pack_a, problem_a_rows(x), problem_a_cols(x), x->lda, r->workspace, &a));
-    TRY(launch_pack(e, r, r->pack_b, &p->pack_b, problem_b_rows(x), problem_b_cols(x), x->ldb, r->workspace + (cu_pointer)p->pack_a.bytes, &b));
+    TRY(launch_pack(e, r, r->pack_b, &p->pack_b, problem_b_rows(x), problem_b_cols(x), x->ldb, r->workspace, &b));
+    TRY(launch_pack(e, r, r->pack_a, &p->pack_a, problem_a_rows(x), problem_a_cols(x), x->lda, r->workspace + (cu_pointer)p->pack_b.bytes, &a));
     return p->row->gpu.traits & GPU_TENSOR_MAPS ? launch_mapped(e, r, &a, &b, c) : launch_plain(e, r, &a, &b, c);
+}
+
+/* Where operand number i of a batch lies, or its address. */
+static buffer address_of(const tw_batch *batch, const buffer *first, int64_t stride, int64_t i, tw_dtype dtype)
+{
+    cu_pointer behind = batch->pointers ? (cu_pointer)i * sizeof(cu_pointer) : (cu_pointer)(stride * i) * (cu_pointer)dtype_find(dtype)->lab.bytes;
+    return (buffer){.device = first->device + behind};
+}
+
+/* A whole batch, or as much of it at a time as a kernel can count. */
+static tw_status launch_batch(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
+{
+    const plan *p = r->plan;
+    const tw_problem *x = &p->problem;
+    const tw_batch *batch = r->batch;
+    int64_t tiles = ceil_div(x->m, p->block_m) * ceil_div(x->n, p->block_n), most = INT32_MAX / tiles;
+    int m = (int)x->m, n = (int)x->n, k = (int)x->k, pointers = (int)batch->pointers;
+    float alpha = (float)x->alpha, beta = (float)x->beta;
+    for (int64_t first = 0; first < batch->count; first += most) {
+        int works = (int)(min_i64(batch->count - first, most) * tiles);
+        buffer from[3] = {address_of(batch, a, batch->stride_a, first, x->dtype), address_of(batch, b, batch->stride_b, first, x->dtype),
+                          address_of(batch, c, batch->stride_c, first, x->dtype_c)};
+        int64_t lda = x->lda, ldb = x->ldb, ldc = x->ldc, stride_a = batch->stride_a, stride_b = batch->stride_b, stride_c = batch->stride_c;
+        void *arguments[] = {&m, &n, &k, &alpha, &from[0].device, &lda, &from[1].device, &ldb, &beta, &from[2].device, &ldc, &works, &pointers, &stride_a, &stride_b, &stride_c};
+        CU_TRY(cuLaunchKernel, (r->kernel, (unsigned)min_i64(works, p->grid_x), 1, 1, (unsigned)p->threads_x, 1, 1, (unsigned)p->row->gpu.dynamic_bytes,
+                                r->stream, arguments, NULL));
+    }
+    return TW_OK;
+}
+
+/* The items of a batch one after the other: the workspace is free again when the next one begins. */
+static tw_status launch_items(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
+{
+    const tw_batch *batch = r->batch;
+    const tw_problem *x = &r->plan->problem;
+    if (batch == NULL) return launch_all(e, r, *a, *b, c);
+    if (r->plan->one_launch) return launch_batch(e, r, a, b, c);
+    for (int64_t i = 0; i < batch->count; i++) {
+        const buffer to = address_of(batch, c, batch->stride_c, i, x->dtype_c);
+        TRY(launch_all(e, r, address_of(batch, a, batch->stride_a, i, x->dtype), address_of(batch, b, batch->stride_b, i, x->dtype), &to));
+    }
+    return TW_OK;
 }
 
 static tw_status launch(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
 {
     if (r->timed) CU_TRY(cuEventRecord, (r->begin, r->stream));
-    TRY(launch_all(e, r, *a, *b, c));
+    TRY(launch_items(e, r, a, b, c));
     if (r->timed) CU_TRY(cuEventRecord, (r->event, r->stream));
     return TW_OK;
 }
@@ -736,12 +797,14 @@ static tw_status launch_panel(void *context, int panel)
     const panel_launch *l = context;
     const panels *w = l->of;
     runnable r = *l->r;
-    r.plan = panel + 1 < w->count ? w->part : w->last;
+    plan mine = panel + 1 < w->count ? *w->part : *w->last;
+    r.plan = &mine;
     cu_pointer first = (cu_pointer)(panel * w->rows);
-    buffer a = w->buffers[0], c = w->buffers[2];
+    buffer a = w->buffers[0], b = w->buffers[1], c = w->buffers[2];
     a.device += first * (cu_pointer)w->operands[0].device_ld * w->operands[0].element_bytes;
     c.device += first * (cu_pointer)w->operands[2].device_ld * w->operands[2].element_bytes;
-    return launch(l->e, &r, &a, &w->buffers[1], &c);
+    if (panel > 0 && mine.pack_b.needed) mine.pack_b.needed = false, b.device = r.workspace; /* where the first panel has packed it */
+    return launch(l->e, &r, &a, &b, &c);
 }
 
 /* Up in the order of need: B and the first rows of A, then the next; rows of C come down one panel behind, so that both directions are busy. */
@@ -778,9 +841,9 @@ static tw_status find_or_build_for(engine *e, const wanted *w, cu_stream stream,
     return find_or_build(e, w, out);
 }
 
-static tw_status enqueue(engine *e, const plan *p, const tw_launch *to, const buffer *a, const buffer *b, const buffer *c)
+static tw_status enqueue(engine *e, const plan *p, const tw_batch *batch, const tw_launch *to, const buffer *a, const buffer *b, const buffer *c)
 {
-    runnable r = {.plan = p, .stream = to->stream, .workspace = (cu_pointer)(uintptr_t)to->workspace};
+    runnable r = {.plan = p, .batch = batch, .stream = to->stream, .workspace = (cu_pointer)(uintptr_t)to->workspace};
     TRY(find_kernels(e, &r, find_or_build_for));
     return launch(e, &r, a, b, c);
 }
@@ -793,10 +856,10 @@ static tw_status check_owner(engine *e, cu_stream stream, tw_status status)
     return fail(TW_BAD_ARGUMENT, "launch.stream is of another CUDA context than the one that this context works in");
 }
 
-static tw_status cuda_enqueue(engine *e, const plan *p, const tw_launch *to, const buffer *a, const buffer *b, const buffer *c)
+static tw_status cuda_enqueue(engine *e, const plan *p, const tw_batch *batch, const tw_launch *to, const buffer *a, const buffer *b, const buffer *c)
 {
     TRY(enter(e));
-    return leave(e, check_owner(e, to->stream, enqueue(e, p, to, a, b, c)));
+    return leave(e, check_owner(e, to->stream, enqueue(e, p, batch, to, a, b, c)));
 }
 
 static tw_status wait(engine *e, runnable *r)

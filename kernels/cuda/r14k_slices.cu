@@ -1,0 +1,217 @@
+/* r14k_slices - the production kernel for small, thin and deep f32 products: k divided among the warps of a block.
+ *
+ * IDEA      Tiles of 128 x 128 leave most of a GPU idle where C is small, and smaller ones ask for too much where barriers hold all warps together. Here
+ *           each warp computes the whole tile of the block, 64 x 32 or thinner, over a part of k of its own. It copies what it multiplies, asynchronously,
+ *           into a ring of its own, and waits for nobody; in the end the block adds its warps' sums, always in the same order:
+ *
+ *               warp 0     | k 0 ... 511     |          sums of warp 0  +  sums of warp 1  +  ...  +  sums of warp 7  =  tile of C
+ *               warp 1     | k 512 ... 1023  |
+ *               ...                                     so that 8 warps are busy on a tile of 2048 elements, with as few words asked for
+ *               warp 7     | k 3584 ... 4095 |          as if there were one
+ *
+ *           Operands are copied as they lie, 16 bytes at a time where that is allowed: no transpose, stride or address needs a pass before. Where an
+ *           operand lies along k a thread reads 4 steps of a line at once; quad q of line r lies at place q ^ r in groups of 8 lines, so that 8 lanes in 8
+ *           lines meet 8 different groups of banks. Where it lies across k, it reads 4 lines of a step.
+ *
+ * NUMBERS   64 x 32: 21 flop per byte asked of the L2, 8 x 8 sums per thread: 16 loads of 16 bytes per 256 FMAs. 8 warps, 3 stages of 6 KiB for each: one
+ *           block per multiprocessor. H200, microseconds beside the best of cuBLASLt's eight: 512 cubed 10.6 (14.4), TN 10.4 (14.3).
+ * LIMITS    sm_80 and above. m, n >= 1; any ld, address and transpose. Fewer than 2^31 tiles. Whole tiles of operands whose address and ld are multiples of
+ *           16 bytes are copied fast, others word by word.
+ * HOST      grid ceil(m / BM) * ceil(n / BN), block 32 WARPS, dynamic shared memory WARPS * sizeof(union slice) = 147456 bytes.
+ * CHANGED   from r14_peak: who divides the work, and asynchronous copies.
+ * SOURCE    PTX ISA (cp.async); parts of k in a block: NVIDIA: CUTLASS, 2017; lanes: maxas */
+#include "rung.cuh"
+#define WIDE 0
+#include "wide.cuh"
+
+#ifndef KERNEL
+#define KERNEL r14k_slices
+#define BLOCK_M 64
+#define BLOCK_N 32
+#define BLOCK_K 16
+#define LANES_M 8
+#define BLOCK_WARPS 8
+#define BLOCK_STAGES 3
+#endif
+
+/* A warp's lanes stand LM x LN, each with TM x TN sums. */
+enum { BM = BLOCK_M, BN = BLOCK_N, BK = BLOCK_K, LM = LANES_M, LN = 32 / LM, TM = BM / LM, TN = BN / LN, WARPS = BLOCK_WARPS, THREADS = 32 * WARPS, STAGES = BLOCK_STAGES };
+enum { QUADS = BK / 4, PAD = 4 };
+
+/* A warp's ring, and then its sums. */
+union slice {
+    struct {
+        float a[BM * BK], b[BN * BK];
+    } stage[STAGES];
+    float sums[BM][BN + PAD];
+};
+
+/* ---- from memory to shared memory ---- */
+
+template <int BYTES> static __device__ __forceinline__ void copy(float *to, const float *from, bool there)
+{
+    unsigned address = (unsigned)__cvta_generic_to_shared(to);
+    int bytes = there ? BYTES : 0; /* the others become zeros */
+    if (BYTES == 16) asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(address), "l"(from), "r"(bytes) : "memory");
+    else asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(address), "l"(from), "r"(bytes) : "memory");
+}
+
+static __device__ __forceinline__ void copies_end(void)
+{
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+/* Until at most PENDING groups of this thread's copies are under way, and of its warp's. */
+template <int PENDING> static __device__ __forceinline__ void copies_wait(void)
+{
+    asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
+    __syncwarp();
+}
+
+/* Where a line that lies along k has its quads: exchange(x + y) is exchange(x) ^ exchange(y) while no bit is in both. */
+static __device__ __forceinline__ constexpr int exchange(int line)
+{
+    return QUADS < 8 ? line / (8 / QUADS) % QUADS : line % 8;
+}
+
+static __device__ __forceinline__ int place(int line, int p)
+{
+    return line * BK + (p / 4 ^ exchange(line)) * 4 + p % 4;
+}
+
+/* from += by, one after the other: computed ahead of the loop, the addresses of all rounds would take more registers than there are. */
+static __device__ __forceinline__ void advance(const float **from, long by)
+{
+    asm volatile("add.s64 %0, %0, %1;" : "+l"(*from) : "l"(4 * by));
+}
+
+/* EDGE lines and BK steps of k, all there and aligned: x is the first. */
+template <int EDGE, bool ALONG> static __device__ __forceinline__ void fetch_whole(float *to, const float *x, long ld, int lane)
+{
+    constexpr int WIDTH = (ALONG ? BK : EDGE) / 4, HEIGHT = ALONG ? EDGE : BK, SPAN = WIDTH < 32 ? WIDTH : 32, ROWS = 32 / SPAN; /* quads */
+    int row = lane / SPAN, quad = lane % SPAN, first = ALONG ? place(row, 4 * quad) : (row * WIDTH + quad) * 4;
+    const float *from = x + row * ld + 4 * quad;
+    if (ROWS > HEIGHT && row >= HEIGHT) return;
+    UNROLLED
+    for (int i = 0; i < HEIGHT; i += ROWS) {
+        if (i > 0) advance(&from, ROWS * ld);
+        UNROLLED
+        for (int j = 0; j < WIDTH; j += SPAN)
+            copy<16>(to + (ALONG ? (first ^ (exchange(i) ^ j) * 4) + i * BK : first + (i * WIDTH + j) * 4), from + 4 * j, true);
+    }
+}
+
+/* The same of what may end within it: zeros beyond `lines` and `steps`. */
+template <int EDGE, bool ALONG> static __device__ __forceinline__ void fetch_cut(float *to, const float *x, long ld, int lines, int steps, int lane)
+{
+    constexpr int WIDTH = ALONG ? BK : EDGE;
+    _Pragma("unroll 4")
+    for (int e = lane; e < EDGE * BK; e += 32) {
+        int line = ALONG ? e / WIDTH : e % WIDTH, p = ALONG ? e % WIDTH : e / WIDTH;
+        bool there = line < lines && p < steps;
+        copy<4>(to + (ALONG ? place(line, p) : e), there ? x + (ALONG ? line * ld + p : p * ld + line) : x, there);
+    }
+}
+
+template <int EDGE, bool ALONG>
+static __device__ __forceinline__ void fetch(float *to, const float *x, long ld, bool aligned, int line, int lines, int p, int k, int lane)
+{
+    const float *from = x + (ALONG ? line * ld + p : p * ld + line);
+    if (aligned && line + EDGE <= lines && p + BK <= k) fetch_whole<EDGE, ALONG>(to, from, ld, lane);
+    else fetch_cut<EDGE, ALONG>(to, from, ld, lines - line, k - p, lane);
+}
+
+/* ---- from shared memory to registers ---- */
+
+/* Where line i of a lane's T stands in the tile's edge: across k up to four are neighbours. */
+template <bool ALONG, int LANES, int T> static __device__ __forceinline__ int edge(int lane, int i)
+{
+    constexpr int WITH = T < 4 ? T : 4;
+    return ALONG ? lane + LANES * i : i / WITH * WITH * LANES + WITH * lane + i % WITH;
+}
+
+/* Four steps of k of a lane's T lines that lie along k; `first` is the place of the first one. */
+template <int LANES, int T> static __device__ __forceinline__ void load_quad(float (*x)[T], const float *tile, int first, int q)
+{
+    UNROLLED
+    for (int i = 0; i < T; i++) {
+        float4 y = *(const float4 *)&tile[(first ^ (exchange(LANES * i) ^ q) * 4) + LANES * i * BK];
+        x[0][i] = y.x, x[1][i] = y.y, x[2][i] = y.z, x[3][i] = y.w;
+    }
+}
+
+/* One step of lines that lie across k. */
+template <int EDGE, int LANES, int T> static __device__ __forceinline__ void load_step(float *x, const float *tile, int lane, int p)
+{
+    UNROLLED
+    for (int i = 0; T >= 4 && i < T; i += 4) *(float4 *)&x[i] = *(const float4 *)&tile[p * EDGE + edge<false, LANES, T>(lane, i)];
+    UNROLLED
+    for (int i = 0; T < 4 && i < T; i++) x[i] = tile[p * EDGE + edge<false, LANES, T>(lane, i)];
+}
+
+static __device__ __forceinline__ bool is_aligned(const float *x, long ld)
+{
+    return (size_t)x % 16 == 0 && ld % 4 == 0;
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1) KERNEL(PARAMETERS)
+{
+    extern __shared__ __align__(16) union slice slices[];
+    const bool a_along = !OP_A, b_along = OP_B;
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, tiles_n = ceil_div(n, BN), i0 = blockIdx.x / tiles_n * BM, j0 = blockIdx.x % tiles_n * BN;
+    int m_lane = LM == 8 ? lane / 8 * 2 + lane % 2 : LM == 4 ? lane / 2 % 4 : lane % LM; /* neighbours share what they load */
+    int n_lane = LM == 8 ? lane / 2 % 4 : LM == 4 ? lane / 8 * 2 + lane % 2 : lane / LM;
+    int steps = ceil_div(k, BK), begin = (int)((long)steps * warp / WARPS), end = (int)((long)steps * (warp + 1) / WARPS);
+    bool a_aligned = is_aligned(a, lda), b_aligned = is_aligned(b, ldb);
+    union slice *mine = &slices[warp];
+    float sum[TM][TN] = {0};
+    ROLLED
+    for (int ahead = begin, step = begin - STAGES + 1, s = 0, next = 0; step < end; step++, ahead++) {
+        copies_wait<STAGES - 2>();
+        if (ahead < end) {
+            fetch<BM, a_along>(mine->stage[next].a, a, lda, a_aligned, i0, m, ahead * BK, k, lane);
+            fetch<BN, b_along>(mine->stage[next].b, b, ldb, b_aligned, j0, n, ahead * BK, k, lane);
+        }
+        copies_end();
+        if (++next == STAGES) next = 0;
+        if (step < begin) continue;
+        const float *a_tile = mine->stage[s].a, *b_tile = mine->stage[s].b;
+        UNROLLED
+        for (int q = 0; q < QUADS; q++) {
+            __align__(16) float a_q[4][TM], b_q[4][TN];
+            if (a_along) load_quad<LM, TM>(a_q, a_tile, place(m_lane, 0), q);
+            if (b_along) load_quad<LN, TN>(b_q, b_tile, place(n_lane, 0), q);
+            UNROLLED
+            for (int p = 0; p < 4; p++) {
+                if (!a_along) load_step<BM, LM, TM>(a_q[p], a_tile, m_lane, 4 * q + p);
+                if (!b_along) load_step<BN, LN, TN>(b_q[p], b_tile, n_lane, 4 * q + p);
+                UNROLLED
+                for (int i = 0; i < TM; i++)
+                    UNROLLED
+                    for (int j = 0; j < TN; j++) sum[i][j] = fmaf(a_q[p][i], b_q[p][j], sum[i][j]);
+            }
+        }
+        if (++s == STAGES) s = 0;
+    }
+    constexpr int WITH = !b_along && TN % 4 == 0 ? 4 : 1; /* columns of sums that are neighbours */
+    copies_wait<0>(); /* and all have read the ring */
+    UNROLLED
+    for (int i = 0; i < TM; i++)
+        UNROLLED
+        for (int j = 0; j < TN; j += WITH) {
+            float *there = &mine->sums[edge<a_along, LM, TM>(m_lane, i)][edge<b_along, LN, TN>(n_lane, j)];
+            if (WITH == 4) *(float4 *)there = make_float4(sum[i][j], sum[i][j + 1], sum[i][j + 2], sum[i][j + 3]);
+            else *there = sum[i][j];
+        }
+    __syncthreads();
+    for (int e = threadIdx.x; e < BM * BN / 4; e += THREADS) {
+        int row = e / (BN / 4), col = e % (BN / 4) * 4;
+        float4 x = *(float4 *)&slices[0].sums[row][col];
+        UNROLLED
+        for (int w = 1; w < WARPS; w++) {
+            float4 y = *(float4 *)&slices[w].sums[row][col];
+            x.x += y.x, x.y += y.y, x.z += y.z, x.w += y.w;
+        }
+        if (i0 + row < m) store4(&C(i0 + row, j0 + col), n - j0 - col, alpha, &x.x, beta);
+    }
+}

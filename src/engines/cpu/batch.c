@@ -1,0 +1,92 @@
+/* batch.c - a batch of products on the CPU: its items, or tiles of them, taken by the threads from one counter. Each item is computed as tw_gemm
+ * would, so that its bits are the same wherever it stands and however many threads there are. */
+#include "cpu_engine.h"
+
+#include <stdatomic.h>
+
+typedef struct batch_work {
+    const plan *plan;
+    const tw_batch *batch;
+    const void *a, *b;
+    void *c;
+    char *all_a, *all_b, *workspaces;
+    int64_t bytes, c_bytes, parts, tasks, most; /* of an element of A and B, of C; tasks of an item, of all, that a thread takes at a time */
+    atomic_int threads;
+    atomic_llong next;
+} batch_work;
+
+enum { GRABS_PER_THREAD = 16 };
+
+static void item_of(const batch_work *w, int64_t i, const void **a, const void **b, void **c)
+{
+    *a = batch_item(w->batch, w->a, w->batch->stride_a, (size_t)w->bytes, i);
+    *b = batch_item(w->batch, w->b, w->batch->stride_b, (size_t)w->bytes, i);
+    *c = batch_item(w->batch, w->c, w->batch->stride_c, (size_t)w->c_bytes, i);
+}
+
+/* An item's workspace, for the one thread that computes it. */
+typedef struct own_item {
+    const batch_work *work;
+    int64_t item;
+    void *workspace;
+} own_item;
+
+static void compute_item(void *context, team *team)
+{
+    const own_item *own = context;
+    const batch_work *w = own->work;
+    const void *a, *b;
+    void *c;
+    item_of(w, own->item, &a, &b, &c);
+    loops_item(w->plan, a, b, c, w->all_a, w->all_b, own->workspace, team);
+}
+
+static void compute_task(const batch_work *w, int64_t task, void *workspace)
+{
+    const plan *plan = w->plan;
+    const tw_problem *p = &plan->problem;
+    const void *a, *b;
+    void *c;
+    if (!plan->at_once) {
+        pool_run(NULL, 1, compute_item, &(own_item){w, task, workspace});
+        return;
+    }
+    item_of(w, task / w->parts, &a, &b, &c);
+    int64_t first = task % w->parts * plan->part_m;
+    if (plan->line)
+        loops_compute(plan, p->alpha, p->beta, a, b, c);
+    else
+        loops_compute_rows(plan, p->alpha, p->beta, a, b, c, first, min_i64(first + plan->part_m, p->m));
+}
+
+/* Each thread takes tasks with a workspace of its own, or all compute item after item. */
+static void work_team(void *context, team *team)
+{
+    batch_work *w = context;
+    const plan *plan = w->plan;
+    if (w->all_a != NULL) loops_pack_all(plan, true, w->a, w->all_a, team);
+    if (w->all_b != NULL) loops_pack_all(plan, false, w->b, w->all_b, team);
+    for (int64_t i = 0; plan->together && i < w->batch->count; i++) {
+        own_item item = {w, i, w->workspaces};
+        compute_item(&item, team);
+    }
+    if (plan->together) return;
+    char *own = w->workspaces + plan->each_bytes * (size_t)atomic_fetch_add_explicit(&w->threads, 1, memory_order_relaxed);
+    for (;;) {
+        int64_t first = atomic_fetch_add_explicit(&w->next, w->most, memory_order_relaxed), last = min_i64(first + w->most, w->tasks);
+        if (first >= w->tasks) return;
+        for (int64_t task = first; task < last; task++) compute_task(w, task, own);
+    }
+}
+
+void batch_run(const plan *plan, const tw_batch *batch, const void *a, const void *b, void *c, void *workspace, pool *p)
+{
+    int64_t parts = plan->at_once && !plan->line ? ceil_div(plan->problem.m, plan->part_m) : 1, tasks = batch->count * parts;
+    batch_work work = {.plan = plan, .batch = batch, .a = a, .b = b, .c = c, .bytes = dtype_find(plan->problem.dtype)->lab.bytes,
+                       .c_bytes = dtype_find(plan->problem.dtype_c)->lab.bytes, .parts = parts,
+                       .tasks = tasks, .most = max_i64(tasks / ((int64_t)plan->threads * GRABS_PER_THREAD), 1)};
+    if (plan->all_a_bytes > 0) work.all_a = workspace;
+    if (plan->all_b_bytes > 0) work.all_b = (char *)workspace + plan->all_a_bytes;
+    work.workspaces = (char *)workspace + plan->all_a_bytes + plan->all_b_bytes;
+    pool_run(p, plan->threads, work_team, &work);
+}

@@ -1,0 +1,308 @@
+/* test_batch.c - batches: every item has the bits of tw_gemm() of the same problem, whatever the form, the place, the threads and the engine; nothing
+ * else is written; what is no batch is refused with a sentence. */
+#include <inttypes.h>
+#include <math.h>
+#include <pthread.h>
+
+#include "tap.h"
+#include "tilewright_lab.h"
+
+typedef enum form { ITEMS, SHARED_A, SHARED_B, SHARED_BOTH, BESIDE, POINTERS, FORMS } form;
+
+static const char *const form_names[] = {"at strides", "of one A", "of one B", "of one A and B", "side by side in C", "by address"};
+
+/* Operands of a batch in host memory, with room between rows and items. */
+typedef struct operands {
+    tw_problem problem;
+    tw_batch batch;
+    size_t bytes, c_bytes, a_elements, b_elements, c_elements; /* bytes of an element */
+    char *a, *b, *c, *expected;
+    void **a_items, **b_items, **c_items;
+} operands;
+
+static uint32_t noise(uint32_t *state) { return *state = *state * 1664525u + 1013904223u; }
+
+/* From -1 to 1; of whole numbers all there are. */
+static void fill(char *x, size_t elements, tw_dtype dtype, uint32_t seed)
+{
+    size_t bytes = (size_t)tw_lab_dtype_of(dtype)->bytes;
+    for (size_t i = 0; i < elements; i++) {
+        uint32_t bits = noise(&seed);
+        double value = ((double)bits - 0x1p31) * 0x1p-31;
+        float narrow = (float)value;
+        if (dtype == TW_BF16)
+            memcpy(x + i * bytes, (char *)&narrow + 2, bytes);
+        else
+            memcpy(x + i * bytes, dtype == TW_F64 ? (void *)&value : dtype == TW_F32 ? (void *)&narrow : (void *)((char *)&bits + 3), bytes);
+    }
+}
+
+static void *must(void *memory)
+{
+    if (memory == NULL) perror("test_batch"), exit(1);
+    return memory;
+}
+
+static operands operands_make(const tw_problem *problem, int64_t count, form form)
+{
+    operands o = {.problem = *problem, .bytes = (size_t)tw_lab_dtype_of(problem->dtype)->bytes, .c_bytes = problem->dtype == TW_F64 ? 8 : 4};
+    tw_problem *p = &o.problem;
+    p->lda += 3, p->ldb += 1, p->ldc += 2;
+    if (form == BESIDE) p->ldc = count * (p->n + 1);
+    o.batch = tw_batch_make(p, count);
+    o.batch.stride_a += 5, o.batch.stride_c += form == BESIDE ? 0 : 1;
+    o.a_elements = (size_t)(count * o.batch.stride_a), o.b_elements = (size_t)(count * o.batch.stride_b);
+    o.c_elements = form == BESIDE ? (size_t)(p->m * p->ldc) : (size_t)(count * o.batch.stride_c);
+    o.a = must(malloc(o.a_elements * o.bytes + 8)), o.b = must(malloc(o.b_elements * o.bytes + 8));
+    o.c = must(malloc(o.c_elements * o.c_bytes + 8)), o.expected = must(malloc(o.c_elements * o.c_bytes + 8));
+    fill(o.a, o.a_elements, p->dtype, 1), fill(o.b, o.b_elements, p->dtype, 2), fill(o.c, o.c_elements, p->dtype == TW_F64 ? TW_F64 : TW_F32, 3);
+    memcpy(o.expected, o.c, o.c_elements * o.c_bytes);
+    if (form == SHARED_A || form == SHARED_BOTH) o.batch.stride_a = 0;
+    if (form == SHARED_B || form == SHARED_BOTH) o.batch.stride_b = 0;
+    if (form == BESIDE) o.batch.stride_c = p->n + 1;
+    o.a_items = must(calloc((size_t)count + 1, sizeof(void *))), o.b_items = must(calloc((size_t)count + 1, sizeof(void *)));
+    o.c_items = must(calloc((size_t)count + 1, sizeof(void *)));
+    for (int64_t i = 0; i < count; i++) { /* in another order than they lie in, some operands shared */
+        int64_t at = (i * 7 + 3) % count;
+        o.a_items[i] = o.a + (size_t)(at * o.batch.stride_a) * o.bytes;
+        o.b_items[i] = o.b + (size_t)(at / 2 * o.batch.stride_b) * o.bytes;
+        o.c_items[i] = o.c + (size_t)((count % 7 ? at : i) * o.batch.stride_c) * o.c_bytes;
+    }
+    return o;
+}
+
+static void operands_free(operands *o)
+{
+    free(o->a), free(o->b), free(o->c), free(o->expected), free(o->a_items), free(o->b_items), free(o->c_items);
+}
+
+/* Item by item, with tw_gemm. */
+static tw_status expect(tw_context *context, const operands *o, bool pointers)
+{
+    tw_status status = TW_OK;
+    for (int64_t i = 0; status == TW_OK && i < o->batch.count; i++) {
+        char *c = pointers ? o->c_items[i] : o->c + (size_t)(i * o->batch.stride_c) * o->c_bytes;
+        status = tw_gemm(context, &o->problem, pointers ? o->a_items[i] : o->a + (size_t)(i * o->batch.stride_a) * o->bytes,
+                         pointers ? o->b_items[i] : o->b + (size_t)(i * o->batch.stride_b) * o->bytes, o->expected + (c - o->c));
+    }
+    return status;
+}
+
+static tw_status multiply(tw_context *context, const operands *o, bool pointers)
+{
+    tw_batch addresses = {.size = sizeof addresses, .pointers = 1, .count = o->batch.count};
+    return pointers ? tw_gemm_batched(context, &o->problem, &addresses, o->a_items, o->b_items, o->c_items)
+                    : tw_gemm_batched(context, &o->problem, &o->batch, o->a, o->b, o->c);
+}
+
+static void same_bits(const operands *o, tw_status status)
+{
+    size_t at = 0, bytes = o->c_elements * o->c_bytes;
+    while (status == TW_OK && at < bytes && o->c[at] == o->expected[at]) at++;
+    tap_result(status == TW_OK && at == bytes, "%s; C differs from element %zu of %zu on", status == TW_OK ? "" : tw_error_text(), at / o->c_bytes, o->c_elements);
+}
+
+typedef struct machine {
+    const char *name;
+    tw_context *context, *reference; /* NULL: refusal */
+    char refusal[256];
+} machine;
+
+static void bits_case(const machine *machine, tw_dtype dtype, int op, int64_t m, int64_t n, int64_t k, int64_t count, form form, double beta)
+{
+    tw_problem p = tw_problem_make(dtype, (tw_op)(op / 2), (tw_op)(op % 2), m, n, k);
+    if (!tap_case("%s: %" PRId64 " items %s %s %c%c %" PRId64 "x%" PRId64 "x%" PRId64 " beta %g", machine->name, count, form_names[form],
+                  tw_lab_dtype_of(dtype)->name, "nt"[op / 2], "nt"[op % 2], m, n, k, beta))
+        return;
+    if (machine->context == NULL) {
+        tap_skip(machine->refusal);
+        return;
+    }
+    p.alpha = dtype == TW_I8 ? 3 : 1.25, p.beta = beta;
+    operands o = operands_make(&p, count, form);
+    tw_status status = expect(machine->reference, &o, form == POINTERS);
+    if (status == TW_OK) status = multiply(machine->context, &o, form == POINTERS);
+    same_bits(&o, status);
+    operands_free(&o);
+}
+
+/* Of one tile, of several, of a line; packed, and in several panels of k; few items and many. */
+static void bits_cases(const machine *machine, bool f64)
+{
+    static const int64_t shapes[][4] = {{1, 1, 1, 40}, {8, 8, 8, 101}, {16, 16, 16, 57}, {32, 32, 32, 33}, {5, 50, 7, 23}, {65, 33, 129, 6}, {1, 77, 30, 9}, {40, 1, 30, 9}, {100, 120, 900, 3}, {128, 128, 128, 14}};
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+        for (int op = 0; op < 4; op++)
+            for (int form = 0; form < FORMS; form++) {
+                const int64_t *x = shapes[s];
+                bits_case(machine, f64 && (op + form) % 2 ? TW_F64 : TW_F32, op, x[0], x[1], x[2], x[3], (enum form)form, (op + form) % 3 ? 0 : -0.5);
+            }
+}
+
+/* Several tiles, strips and panels of each item, which all threads share; and operands that are packed once. */
+static void large_cases(const machine *machine)
+{
+    for (int op = 0; op < 4; op++) {
+        bits_case(machine, TW_F32, op, 300, 280, 700, 2, SHARED_B, 0);
+        bits_case(machine, TW_F64, op, 200, 5000, 300, 2, SHARED_B, 1);
+        bits_case(machine, TW_F32, op, 4200, 100, 400, 3, SHARED_BOTH, 0);
+        bits_case(machine, TW_F32, op, 256, 256, 256, 5, POINTERS, 0);
+        for (int form = 0; form < FORMS; form++) {
+            bits_case(machine, TW_BF16, op, 20, 30, 70, 12, (enum form)form, 0);
+            bits_case(machine, TW_I8, op, 60, 100, 900, 5, (enum form)form, form % 2);
+        }
+    }
+}
+
+/* ---- special cases and errors ---- */
+
+static float a[64], b[64], c[64];
+
+static void expect_call(const char *what, tw_status found, tw_status expected, const char *words, float in_c)
+{
+    bool right = true;
+    if (!tap_case("%s", what)) return;
+    for (int i = 0; i < 64; i++) right = right && c[i] == in_c;
+    tap_result(found == expected && (expected == TW_OK || strstr(tw_error_text(), words) != NULL) && right, "status %s, expected %s; sentence \"%s\", expected \"%s\"; C %s",
+               tw_status_name(found), tw_status_name(expected), tw_error_text(), words, right ? "as it was" : "is not what it should be");
+}
+
+static tw_status with(void (*change)(tw_problem *, tw_batch *))
+{
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, 2, 3, 4);
+    tw_batch batch = tw_batch_make(&p, 3);
+    change(&p, &batch);
+    return tw_gemm_batched(NULL, &p, &batch, a, b, c);
+}
+
+static tw_status by_address(void **a_items, void **b_items, void **c_items, int64_t stride)
+{
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, 2, 3, 4);
+    tw_batch batch = {.size = sizeof batch, .pointers = 1, .count = 2, .stride_b = stride};
+    return tw_gemm_batched(NULL, &p, &batch, a_items, b_items, c_items);
+}
+
+static void no_size(tw_problem *p, tw_batch *x) { (void)p, x->size = 0; }
+static void negative_count(tw_problem *p, tw_batch *x) { (void)p, x->count = -1; }
+static void odd_form(tw_problem *p, tw_batch *x) { (void)p, x->pointers = 2; }
+static void negative_a(tw_problem *p, tw_batch *x) { (void)p, x->stride_a = -8; }
+static void negative_b(tw_problem *p, tw_batch *x) { (void)p, x->stride_b = INT64_MIN; }
+static void negative_c(tw_problem *p, tw_batch *x) { (void)p, x->stride_c = -6; }
+static void huge_a(tw_problem *p, tw_batch *x) { (void)p, x->stride_a = INT64_MAX / 2; }
+static void huge_count(tw_problem *p, tw_batch *x) { (void)p, x->count = INT64_MAX; }
+static void same_c(tw_problem *p, tw_batch *x) { (void)p, x->stride_c = 0; }
+static void near_c(tw_problem *p, tw_batch *x) { (void)p, x->stride_c = 5; }
+static void beside_too_near(tw_problem *p, tw_batch *x) { p->ldc = 9, x->stride_c = 2; }
+static void beside_too_many(tw_problem *p, tw_batch *x) { p->ldc = 8, x->stride_c = 3; }
+static void bad_problem(tw_problem *p, tw_batch *x) { (void)x, p->ldc = 2; }
+static void no_items(tw_problem *p, tw_batch *x) { (void)p, x->count = 0; }
+static void no_rows(tw_problem *p, tw_batch *x) { p->m = 0, x->stride_c = 0; }
+
+static void error_cases(void)
+{
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, 2, 3, 4);
+    tw_batch batch = tw_batch_make(&p, 3);
+    void *a_items[2] = {a, a + 8}, *b_items[2] = {b, b}, *c_items[2] = {c, c + 8}, *hole[2] = {c, NULL}, *crooked[2] = {(char *)a + 2, a};
+    for (int i = 0; i < 64; i++) a[i] = b[i] = 1, c[i] = 7;
+    expect_call("error: batch NULL", tw_gemm_batched(NULL, &p, NULL, a, b, c), TW_BAD_ARGUMENT, "batch is NULL", 7);
+    expect_call("error: problem NULL", tw_gemm_batched(NULL, NULL, &batch, a, b, c), TW_BAD_ARGUMENT, "problem is NULL", 7);
+    expect_call("error: the problem", with(bad_problem), TW_BAD_ARGUMENT, "ldc is 2, expected at least 3", 7);
+    expect_call("error: size", with(no_size), TW_BAD_ARGUMENT, "batch.size is 0, expected", 7);
+    expect_call("error: count", with(negative_count), TW_BAD_ARGUMENT, "batch.count is -1, expected 0 or more", 7);
+    expect_call("error: form", with(odd_form), TW_BAD_ARGUMENT, "batch.pointers is 2, expected 0 or 1", 7);
+    expect_call("error: stride of A", with(negative_a), TW_BAD_ARGUMENT, "batch.stride_a is -8, expected 0 or more", 7);
+    expect_call("error: stride of B", with(negative_b), TW_BAD_ARGUMENT, "batch.stride_b is -9223372036854775808", 7);
+    expect_call("error: stride of C", with(negative_c), TW_BAD_ARGUMENT, "batch.stride_c is -6", 7);
+    expect_call("error: A too long", with(huge_a), TW_BAD_ARGUMENT, "a spans more bytes than this machine can address: 3 items", 7);
+    expect_call("error: count too high", with(huge_count), TW_BAD_ARGUMENT, "spans more bytes", 7);
+    expect_call("error: one C for all", with(same_c), TW_BAD_ARGUMENT, "batch.stride_c is 0, so that items of C overlap: expected at least 6", 7);
+    expect_call("error: items of C overlap", with(near_c), TW_BAD_ARGUMENT, "batch.stride_c is 5, so that items of C overlap", 7);
+    expect_call("error: items of C side by side overlap", with(beside_too_near), TW_BAD_ARGUMENT, "batch.stride_c is 2, so that items of C overlap", 7);
+    expect_call("error: more items of C side by side than fit", with(beside_too_many), TW_BAD_ARGUMENT, "batch.stride_c is 3, so that items of C overlap", 7);
+    expect_call("error: a NULL", tw_gemm_batched(NULL, &p, &batch, NULL, b, c), TW_BAD_ARGUMENT, "a is NULL, expected 2 x 4", 7);
+    expect_call("error: no addresses", by_address(NULL, b_items, c_items, 0), TW_BAD_ARGUMENT, "a is NULL, expected an array of 2 addresses", 7);
+    expect_call("error: crooked addresses", by_address(a_items, (void **)((char *)b_items + 1), c_items, 0), TW_BAD_ARGUMENT, "b is not aligned to an address", 7);
+    expect_call("error: an address is NULL", by_address(a_items, b_items, hole, 0), TW_BAD_ARGUMENT, "c[1] is NULL", 7);
+    expect_call("error: an address is crooked", by_address(crooked, b_items, c_items, 0), TW_BAD_ARGUMENT, "a[0] is not aligned to one element", 7);
+    expect_call("error: addresses and strides", by_address(a_items, b_items, c_items, 12), TW_BAD_ARGUMENT, "stride_c are 0, 12, 0, expected 0", 7);
+    expect_call("error: streams of the cpu engine", tw_enqueue_batched(NULL, &p, &batch, a, b, c, NULL), TW_BAD_ARGUMENT, "the cpu engine, which has no streams", 7);
+    expect_call("error: nothing to prepare", tw_prepare_batched(NULL, &p, NULL), TW_BAD_ARGUMENT, "batch is NULL", 7);
+    expect_call("no items", with(no_items), TW_OK, "", 7);
+    expect_call("no items, no operands", tw_gemm_batched(NULL, &p, &(tw_batch){.size = sizeof batch}, NULL, NULL, NULL), TW_OK, "", 7);
+    expect_call("no rows, one C", with(no_rows), TW_OK, "", 7);
+    expect_call("prepared", tw_prepare_batched(NULL, &p, &batch), TW_OK, "", 7);
+    batch = (tw_batch){.size = sizeof batch, .pointers = 1, .count = 2};
+    expect_call("prepared by address", tw_prepare_batched(NULL, &p, &batch), TW_OK, "", 7);
+    p = tw_problem_make(TW_F32, TW_N, TW_N, 4, 8, 0), p.beta = 2;
+    batch = (tw_batch){.size = sizeof batch, .count = 2, .stride_c = 32};
+    expect_call("k 0: C is scaled", tw_gemm_batched(NULL, &p, &batch, NULL, NULL, c), TW_OK, "", 14);
+    p.beta = 0.5, p.k = 3, p.lda = 3, p.alpha = 0;
+    void *halves[2] = {c + 32, c};
+    batch = (tw_batch){.size = sizeof batch, .pointers = 1, .count = 2};
+    expect_call("alpha 0, by address: A and B are not looked at", tw_gemm_batched(NULL, &p, &batch, NULL, NULL, halves), TW_OK, "", 7);
+    p.beta = 0;
+    for (int i = 0; i < 64; i++) c[i] = NAN;
+    expect_call("beta 0: C is not read", tw_gemm_batched(NULL, &p, &batch, NULL, NULL, halves), TW_OK, "", 0);
+}
+
+/* ---- many callers ---- */
+
+enum { CALLERS = 4 };
+
+static void *call(void *context)
+{
+    operands *o = context;
+    return multiply(NULL, o, false) == TW_OK ? o : NULL;
+}
+
+static void callers_case(void)
+{
+    operands o[CALLERS];
+    pthread_t thread[CALLERS];
+    if (!tap_case("batches of %d threads at once", CALLERS)) return;
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_T, 96, 90, 100);
+    tw_status status = TW_OK;
+    bool right = true;
+    for (int i = 0; i < CALLERS; i++) {
+        o[i] = operands_make(&p, 20, SHARED_B);
+        if (status == TW_OK) status = expect(NULL, &o[i], false);
+    }
+    for (int i = 0; i < CALLERS; i++) pthread_create(&thread[i], NULL, call, &o[i]);
+    for (int i = 0; i < CALLERS; i++) {
+        void *done;
+        pthread_join(thread[i], &done);
+        right = right && done != NULL && memcmp(o[i].c, o[i].expected, o[i].c_elements * o[i].c_bytes) == 0;
+        operands_free(&o[i]);
+    }
+    tap_result(status == TW_OK && right, "%s", status == TW_OK ? "a batch failed or is wrong" : tw_error_text());
+}
+
+static void engine_cases(const char *engine, int threads, bool f64)
+{
+    char name[32];
+    machine machine = {.name = name};
+    tw_options options = {.size = sizeof options, .engine = engine, .threads = threads};
+    snprintf(name, sizeof name, threads > 0 ? "%s, %d threads" : "%s", engine, threads);
+    if (!tap.list && tw_open(&options, &machine.context) != TW_OK) snprintf(machine.refusal, sizeof machine.refusal, "no %s device: %.200s", engine, tw_error_text());
+    if (!tap.list && threads > 0 && tw_open(&(tw_options){.size = sizeof options, .engine = engine, .threads = 1}, &machine.reference) != TW_OK)
+        machine.context = NULL;
+    if (threads == 0) machine.reference = machine.context;
+    bits_cases(&machine, f64);
+    if (threads > 0) large_cases(&machine);
+    if (machine.reference != machine.context) tw_close(machine.reference);
+    tw_close(machine.context);
+}
+
+int main(int argc, char **argv)
+{
+    tap_start(argc, argv);
+    if (!tap.gpu) {
+        error_cases();
+        callers_case();
+        engine_cases("cpu", 1, true);
+        engine_cases("cpu", 2, true);
+        engine_cases("cpu", 7, true);
+    }
+    engine_cases("opencl", 0, false);
+    engine_cases("cuda", 0, false);
+    return tap_finish();
+}
