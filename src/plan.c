@@ -270,14 +270,14 @@ static double cycles_of(const kernel_row *row, const tw_problem *p, const device
     return LAUNCH + passes * PASS + 2 * packed / (MEMORY_BYTES * multiprocessors) + longer(multiply, longer(ask, bring));
 }
 
-/* Of production rows that fit, the later in the table is the better; but none on a GPU beats one that the copy engine feeds, and of tiles of
+/* Of production rows that fit, the later in the table is the better, on the CPU the one of the higher instruction set; but none on a GPU beats one that the copy engine feeds, and of tiles of
  * several sizes later ones must end earlier by more than that is known. Rows that divide k are for what leaves others idle: the model decides. */
 static bool beats(const kernel_row *one, const kernel_row *later, const tw_problem *p, const device_facts *device)
 {
     if (one->gpu.traits & later->gpu.traits & GPU_OWN_C) return longest_cycles(one, p, device) <= longest_cycles(later, p, device);
     if (one->gpu.traits & later->gpu.traits & GPU_SHARES) return longest_share(one, p, device) <= 1.005 * longest_share(later, p, device);
     if ((one->gpu.traits | later->gpu.traits) & GPU_SLICES) return cycles_of(one, p, device) <= cycles_of(later, p, device);
-    return (one->gpu.traits & GPU_TENSOR_MAPS) && !(later->gpu.traits & GPU_TENSOR_MAPS);
+    return one->level > later->level || ((one->gpu.traits & GPU_TENSOR_MAPS) && !(later->gpu.traits & GPU_TENSOR_MAPS));
 }
 
 /* The row that is forced, else of the production rows that fit the best. On failure the sentence names the last that was refused. */

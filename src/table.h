@@ -15,7 +15,7 @@ typedef struct dtype_row {
 const dtype_row *dtype_find(tw_dtype dtype); /* NULL: no such dtype */
 
 /* Instruction-set levels of the CPU rows, each containing the one before. */
-typedef enum cpu_level { CPU_base, CPU_avx2, CPU_avx512, CPU_avx512_vnni, CPU_avx512_bf16, CPU_LEVELS } cpu_level;
+typedef enum cpu_level { CPU_base, CPU_avx2, CPU_avx512, CPU_avx512_vnni, CPU_avx512_bf16, CPU_amx, CPU_LEVELS } cpu_level;
 const char *cpu_level_name(cpu_level level);
 
 /* What the planner may know of a device: nothing else decides a plan. */
@@ -80,6 +80,7 @@ typedef struct kernel_row {
     bool threaded;    /* whose blocks the threads of a call share */
     cpu_micro *micro; /* the production kernel's innermost tile, for src/engines/cpu/loops.c */
     cpu_form form;    /* of the panels that it reads */
+    cpu_hook *enter, *leave; /* around calls of micro; NULL: nothing */
     cpu_vector *line; /* the same where C is one row or one column; NULL: it has none */
     cpu_probe *probe;   /* a register-only loop of the same multiply-adds */
     cpu_reader *reader; /* a loop of the same loads */

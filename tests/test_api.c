@@ -99,7 +99,7 @@ static void error_cases(void)
     options.device = 0, options.threads = -1;
     expect_failure("threads", tw_open(&options, &context), TW_BAD_ARGUMENT, "options.threads is -1");
     options.threads = 0, options.instruction_set = "mmx";
-    expect_failure("instruction set", tw_open(&options, &context), TW_BAD_ARGUMENT, "is mmx, expected base, avx2, avx512, avx512_vnni or avx512_bf16");
+    expect_failure("instruction set", tw_open(&options, &context), TW_BAD_ARGUMENT, "is mmx, expected base, avx2, avx512, avx512_vnni, avx512_bf16 or amx");
     options.size = 1;
     expect_failure("options.size", tw_open(&options, &context), TW_BAD_ARGUMENT, "options.size is 1");
     options = (tw_options){.size = sizeof options, .device_context = &options};
@@ -755,8 +755,8 @@ static void tier_cases(void)
 static void word_cases(void)
 {
     enum { M = 70, N = 4200, K = 1700, APART = 3 };
-    static const char *const sets[] = {"base", "avx2", "avx512", "avx512_vnni", "avx512_bf16"};
-    for (int x = 0; x < 5 * 2; x++) {
+    static const char *const sets[] = {"base", "avx2", "avx512", "avx512_vnni", "avx512_bf16", "amx"};
+    for (int x = 0; x < 6 * 2; x++) {
         tw_dtype dtype = x % 2 ? TW_I8 : TW_BF16;
         tw_context *one = NULL, *two = NULL;
         tw_options options = {.size = sizeof options, .engine = "cpu", .threads = 1, .instruction_set = sets[x / 2]};
