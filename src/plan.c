@@ -37,8 +37,9 @@ static bool fits_near(const tw_problem *p, const device_facts *device, int64_t b
 }
 
 /* C of few rows: B is read once, where it lies, kc of its rows at a time along all of its columns, so that the same pages and the prefetched
- * lines to the right serve until the next kc rows; copying it would cost as much as the product. C of few columns: the same of A. */
-enum { STREAM_ROWS = 16, STREAM_COLS = 4, STREAM_KC = 256, STREAM_A_KC = 1024 }; /* in tiles; by measurement, docs/PERF-LOG.md */
+ * lines to the right serve until the next kc rows; copying it would cost as much as the product. Where C is one tile high, a core that computes alone reads
+ * so few rows of B at a time that the processor's own prefetchers follow each. C of few columns: the same of A. */
+enum { STREAM_ROWS = 16, STREAM_COLS = 4, STREAM_KC = 256, STREAM_FEW_KC = 8, STREAM_A_KC = 1024 }; /* in tiles; by measurement, docs/PERF-LOG.md */
 
 /* Rows a multiple of 4 KiB apart meet in the same few sets of the cache. */
 static bool rows_meet(int64_t ld, int64_t bytes) { return ld * bytes % 4096 == 0; }
@@ -54,6 +55,18 @@ static void plan_line(plan *plan)
     plan->strip_m = round_up(p->m, plan->row->lab.tile_m), plan->strip_n = round_up(p->n, plan->row->lab.tile_n);
     plan->task_m = p->m == 1 ? plan->strip_m : even_block(count, max_i64(ceil_div(count, tasks), LEAST_LINE), plan->row->lab.tile_m);
     plan->task_n = p->m != 1 ? plan->strip_n : even_block(count, max_i64(ceil_div(count, tasks), LEAST_LINE), plan->row->lab.tile_n);
+}
+
+/* What the blocks need. */
+static void count_workspace(plan *plan)
+{
+    const tw_problem *p = &plan->problem;
+    const size_t bytes = (size_t)dtype_find(p->dtype_c)->lab.bytes;
+    const bool keeps_sums = p->k > plan->kc && p->beta != 0;
+    plan->a_bytes = plan->direct_a ? 0 : padded(plan->strip_m * cpu_form_a_steps(plan->row->form, plan->kc), bytes);
+    plan->b_bytes = plan->direct_b ? 0 : padded(plan->strip_n * cpu_form_steps(plan->row->form, plan->kc), bytes);
+    plan->sum_bytes = keeps_sums ? padded(plan->strip_m * plan->strip_n, bytes) : 0;
+    plan->workspace_bytes = (plan->packs_ahead ? 2 : 1) * (plan->a_bytes + plan->b_bytes) + plan->sum_bytes;
 }
 
 /* Blocks of the five loops, after Goto and van de Geijn: the packed block of B that one task uses (kc x task_n) takes half of
@@ -74,7 +87,8 @@ static void plan_loops(plan *plan, const device_facts *device, int wanted_thread
     plan->direct_a = streams_a || (lies && (near || p->op_a == TW_N) && !rows_meet(p->lda, bytes)); /* its rows are as good as slivers, and not copied */
     plan->streams_b = lies && !near && !streams_a && p->op_b == TW_N && p->m <= STREAM_ROWS * mr;
     plan->direct_b = plan->streams_b || (near && !rows_meet(p->ldb, bytes) && p->op_b == TW_N);
-    plan->kc = near ? max_i64(p->k, 1) : even_block(p->k, plan->streams_b ? STREAM_KC : streams_a ? STREAM_A_KC : plan->row->lab.tile_k, lies ? 4 : CPU_K_UNIT);
+    const int stream_kc = p->m <= mr && plan->threads == 1 ? STREAM_FEW_KC : STREAM_KC;
+    plan->kc = near ? max_i64(p->k, 1) : even_block(p->k, plan->streams_b ? stream_kc : streams_a ? STREAM_A_KC : plan->row->lab.tile_k, lies ? 4 : CPU_K_UNIT);
     const int64_t steps = cpu_form_steps(plan->row->form, plan->kc);
     bool keeps_sums = p->k > plan->kc && p->beta != 0;
     if (near && plan->direct_a && plan->direct_b && plan->threads == 1) { /* small: one strip, one task, and no time to divide */
@@ -85,14 +99,33 @@ static void plan_loops(plan *plan, const device_facts *device, int wanted_thread
     plan->strip_m = even_block(p->m, keeps_sums ? SUM_STRIP : STRIP_M, mr);
     plan->strip_n = even_block(p->n, keeps_sums ? SUM_STRIP : STRIP_N, nr);
     plan->task_n = even_block(plan->strip_n, device->l2_bytes / 2 / (steps * bytes), nr);
-    plan->task_m = even_block(plan->strip_m, 24 * mr, mr);
+    /* Tall ones read their block of B seldom; of those of several threads the last are waited for (docs/PERF-LOG.md). */
+    plan->task_m = even_block(plan->strip_m, (plan->threads > 1 ? 12 : 24) * mr, mr);
     while (plan->threads > 1 && plan->task_m > mr &&
            ceil_div(plan->strip_m, plan->task_m) * ceil_div(plan->strip_n, plan->task_n) < TASKS_PER_THREAD * plan->threads)
         plan->task_m = round_up(plan->task_m / 2, mr);
-    plan->a_bytes = plan->direct_a ? 0 : padded(plan->strip_m * cpu_form_a_steps(plan->row->form, plan->kc), (size_t)bytes);
-    plan->b_bytes = plan->direct_b ? 0 : padded(plan->strip_n * steps, (size_t)bytes);
-    plan->sum_bytes = keeps_sums ? padded(plan->strip_m * plan->strip_n, (size_t)bytes) : 0;
-    plan->workspace_bytes = plan->a_bytes + plan->b_bytes + plan->sum_bytes;
+    plan->packs_ahead = plan->threads > 1 && !(plan->direct_a && plan->direct_b);
+    count_workspace(plan);
+}
+
+bool plan_shrink(plan *plan)
+{
+    enum { LEAST_BLOCKS = 256 << 10 }; /* in less, A and B are packed so often that one may as well read them where they lie */
+    const int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n;
+    if (plan->workspace_bytes == 0) return false;
+    if (plan->packs_ahead)
+        plan->packs_ahead = false;
+    else if (plan->row->form == CPU_PLAIN && plan->problem.op_b == TW_N && plan->workspace_bytes <= LEAST_BLOCKS)
+        plan->direct_a = plan->direct_b = true, plan->kc = max_i64(plan->problem.k, 1);
+    else if (plan->strip_m > mr || plan->strip_n > nr)
+        plan->strip_m = round_up(plan->strip_m / 2, mr), plan->strip_n = round_up(plan->strip_n / 2, nr);
+    else if (plan->kc > CPU_K_UNIT)
+        plan->kc = CPU_K_UNIT;
+    else
+        return false;
+    plan->task_m = min_i64(plan->task_m, plan->strip_m), plan->task_n = min_i64(plan->task_n, plan->strip_n);
+    count_workspace(plan);
+    return true;
 }
 
 /* A rung keeps one block of sums, one packed block of A and one of B for each thread, each tile x tile, the edge rounded up to whole
@@ -351,6 +384,8 @@ static tw_status plan_batch_cpu(const tw_batch *batch, const device_facts *devic
     out->together = out->threads > batch->count;
     if (!out->together && out->threads > 1) TRY(plan_find(&p, device, &(tw_lab_choice){.threads = 1}, out));
     if (!out->together) out->threads = threads;
+    out->packs_ahead = false;
+    count_workspace(out);
     int64_t mr = out->row->lab.tile_m, panels = ceil_div(p.k, max_i64(out->kc, 1));
     out->part_m = out->strip_m;
     while (out->at_once && !out->line && out->part_m > mr && batch->count * ceil_div(p.m, out->part_m) < (int64_t)TASKS_PER_THREAD * threads)

@@ -25,6 +25,7 @@ typedef struct plan {
     bool direct_a, direct_b; /* read where they lie, not packed */
     bool streams_b;          /* C has few rows: each panel of B's columns is used by all of them while it is near, and not again */
     bool line;               /* C is one row or one column, of which a task computes task_m x task_n, the whole of k */
+    bool packs_ahead;        /* the next panel while this one is computed, into a second copy of the packed parts: by several threads */
     bool at_once;            /* by one thread, in one panel, nothing packed: no tasks, no team, no workspace */
     size_t a_bytes, b_bytes, sum_bytes; /* parts of the workspace, each rounded up to 64 bytes */
     size_t workspace_bytes;
@@ -60,6 +61,9 @@ const plan *plan_recall(const tw_problem *user, uint64_t context);
 
 /* plan_reason - what a model expects of each production row that fits, where it decides between them: "cycles: r14k_slices 19000, ...". Else empty. */
 void plan_reason(const tw_problem *problem, const device_facts *device, char *text, size_t bytes);
+/* plan_shrink - the same product of a CPU's production kernel in smaller blocks, then, where B lies as rows, in none: the same bits. False: it needs no
+ * workspace, or one of the smallest. */
+bool plan_shrink(plan *plan);
 
 /* plan_text - the plan as one line. */
 void plan_text(const plan *plan, char *text, size_t bytes);

@@ -568,7 +568,7 @@ static void plan_cases(void)
             bool line = p.m == 1 || p.n == 1; /* nothing is packed and k is not divided */
             covers = covers && one.line == line && (!line || (one.direct_a && one.direct_b && one.workspace_bytes == 0 && one.kc == p.k && one.strip_m >= p.m && one.strip_n >= p.n));
             covers = covers && one.task_m <= one.strip_m && one.task_n <= one.strip_n && one.kc >= 1 &&
-                     one.workspace_bytes == one.a_bytes + one.b_bytes + one.sum_bytes &&
+                     one.workspace_bytes == (one.packs_ahead ? 2 : 1) * (one.a_bytes + one.b_bytes) + one.sum_bytes &&
                      (one.direct_a || one.a_bytes >= (size_t)(one.strip_m * one.kc) * (size_t)tw_lab_dtype_of(p.dtype)->bytes) &&
                      one.direct_a == (one.a_bytes == 0) && one.direct_b == line && (one.b_bytes > 0) == !line &&
                      (p.beta == 0 || p.k <= one.kc || one.sum_bytes > 0);

@@ -117,7 +117,7 @@ ALWAYS void tile_of(const cpu_tile *t, const int rows, const int vectors, const 
                 vec column = vec_all(a[i * a_rs]);
                 UNROLLED(4)
                 for (int v = 0; v < vectors; v++) sum[i][v] = vec_step(column, row[v], sum[i][v]); /* the line that multiplies */
-                if (halved) rest[i] = half_fma(half_all(a[i * a_rs]), row_rest, rest[i]);
+                if (halved) rest[i] = half_fma(half_of(column), row_rest, rest[i]);
             }
         }
     }

@@ -2,7 +2,7 @@
  *
  *     for each strip of C, strip_m x strip_n                        (loops 5 and 4: what the L3 should hold)
  *       for each panel of k, kc deep                                (loop 3)
- *         pack the strip's part of A and of B into panels           [all threads, then a barrier]
+ *         pack the strip's part of A and of B into panels           [all threads; but for the first panel among the tasks of the one before]
  *         for each task of task_m x task_n of the strip             [taken from a counter, then a barrier]
  *           for each mr rows of the task                            (loop 2: its sliver of A stays in the L1)
  *             for each nr columns                                   (loop 1: its block of B stays in the L2)
@@ -18,7 +18,7 @@
 typedef struct loops {
     const plan *plan;
     const char *a, *b;
-    char *c, *packed_a, *packed_b, *sums;
+    char *c, *first_a, *first_b, *packed_a, *packed_b, *sums; /* of packed parts the first copy, and this panel's */
     char *all_a, *all_b; /* a whole operand packed before; NULL: it is packed as the loops need it */
     int64_t a_rs, a_cs, b_rs, b_cs;
     int64_t mr, nr, bytes, source_bytes; /* of an element of C, of sums and of panels; of A and B */
@@ -121,8 +121,11 @@ static block block_of(const loops *l, int64_t task)
     /* Rows of A that meet in the cache would drive each other out of it; where B streams, all of A stays near. */
     if (!plan->streams_b && (a_rows || !a_lies)) t.a_bytes = a_lies ? l->steps * l->bytes : l->a_steps * l->mr * l->bytes;
     t.a_part = round_up(ceil_div(t.a_bytes, ceil_div(t.j_last - t.j_first, l->nr)), CPU_LINE_BYTES);
+    /* In a deep panel as seldom as one line at a time allows: what is asked for beyond the task may be another thread's to write. */
+    const int64_t c_bytes = min_i64(l->nr, t.j_last - t.j_first) * l->bytes, longer = max_i64(t.a_part * t.tile.ahead_a.rows, c_bytes * l->mr);
+    t.tile.ask_steps = max_i64(t.tile.ask_steps, l->steps * CPU_LINE_BYTES / longer);
     t.a_each = asked_each(t.tile.ahead_a.rows, t.a_part, l->steps, t.tile.ask_steps);
-    t.c_each = asked_each(l->mr, min_i64(l->nr, t.j_last - t.j_first) * l->bytes, l->steps, t.tile.ask_steps);
+    t.c_each = asked_each(l->mr, c_bytes, l->steps, t.tile.ask_steps);
     return t;
 }
 
@@ -181,27 +184,67 @@ static void walk_line(void *context, team *team)
     team_for(team, plan->problem.m == 1 ? ceil_div(plan->problem.n, plan->task_n) : ceil_div(plan->problem.m, plan->task_m), line_task, context);
 }
 
-/* Every thread of the team walks the same loops; only the tasks are shared out. */
+/* This strip and panel begin. buffer: which copy of the packed parts is theirs. */
+static void begin_panel(loops *l, int buffer)
+{
+    const plan *plan = l->plan;
+    const tw_problem *p = &plan->problem;
+    const size_t past = plan->packs_ahead ? (size_t)buffer * (plan->a_bytes + plan->b_bytes) : 0;
+    l->rows = min_i64(plan->strip_m, p->m - l->i0), l->cols = min_i64(plan->strip_n, p->n - l->j0);
+    l->depth = min_i64(plan->kc, p->k - l->p0);
+    l->steps = cpu_form_steps(plan->row->form, l->depth), l->a_steps = cpu_form_a_steps(plan->row->form, l->depth);
+    l->packed_a = l->all_a != NULL ? packed_before(l, l->all_a, l->i0 / plan->strip_m, plan->a_bytes) : l->first_a + past;
+    l->packed_b = l->all_b != NULL ? packed_before(l, l->all_b, l->j0 / plan->strip_n, plan->b_bytes) : l->first_b + past;
+}
+
+/* To the next panel of k, or the next strip, to be packed into the other copy; false: there is none. */
+static bool next_panel(loops *l, int buffer)
+{
+    const plan *plan = l->plan;
+    const tw_problem *p = &plan->problem;
+    l->p0 += plan->kc;
+    if (l->p0 >= p->k) l->p0 = 0, l->i0 += plan->strip_m;
+    if (l->i0 >= p->m) l->i0 = 0, l->j0 += plan->strip_n;
+    if (l->j0 >= p->n) return false;
+    begin_panel(l, buffer);
+    return true;
+}
+
+/* A panel's tasks and, behind them, the packing of the next: who finds no task any more packs, and nobody waits for the last one. */
+typedef struct stage {
+    loops now, next;
+    int64_t tasks;
+} stage;
+
+static void stage_task(void *context, int64_t task)
+{
+    stage *s = context;
+    if (task < s->tasks)
+        compute_task(&s->now, task);
+    else
+        pack_task(&s->next, task - s->tasks);
+}
+
+static int64_t packs_of(const loops *l) { return l->depth > 0 ? (packs_a(l) ? pack_a_tasks(l) : 0) + (packs_b(l) ? pack_b_tasks(l) : 0) : 0; }
+
+/* Every thread of the team walks the same loops; only the tasks are shared out. At least one panel: with k = 0 the micro-kernel scales C by beta, and A
+ * and B may be NULL. */
 static void walk(void *context, team *team)
 {
-    loops l = *(const loops *)context;
-    const plan *plan = l.plan;
-    const tw_problem *p = &plan->problem;
-    for (l.j0 = 0; l.j0 < p->n; l.j0 += plan->strip_n)
-        for (l.i0 = 0; l.i0 < p->m; l.i0 += plan->strip_m) {
-            l.rows = min_i64(plan->strip_m, p->m - l.i0), l.cols = min_i64(plan->strip_n, p->n - l.j0);
-            l.p0 = 0;
-            do { /* at least once: with k = 0 the micro-kernel scales C by beta, and A and B may be NULL */
-                l.depth = min_i64(plan->kc, p->k - l.p0);
-                int64_t tasks = (packs_b(&l) ? pack_b_tasks(&l) : 0) + (packs_a(&l) ? pack_a_tasks(&l) : 0);
-                l.steps = cpu_form_steps(plan->row->form, l.depth), l.a_steps = cpu_form_a_steps(plan->row->form, l.depth);
-                if (l.all_a != NULL) l.packed_a = packed_before(&l, l.all_a, l.i0 / plan->strip_m, plan->a_bytes);
-                if (l.all_b != NULL) l.packed_b = packed_before(&l, l.all_b, l.j0 / plan->strip_n, plan->b_bytes);
-                if (l.depth > 0 && tasks > 0) team_for(team, tasks, pack_task, &l);
-                team_for(team, ceil_div(l.rows, plan->task_m) * ceil_div(l.cols, plan->task_n), compute_task, &l);
-                l.p0 += plan->kc;
-            } while (l.p0 < p->k);
-        }
+    stage s = {.now = *(const loops *)context};
+    const plan *plan = s.now.plan;
+    begin_panel(&s.now, 0);
+    if (packs_of(&s.now) > 0) team_for(team, packs_of(&s.now), pack_task, &s.now);
+    for (int buffer = 1;; buffer ^= 1) {
+        s.next = s.now;
+        s.tasks = ceil_div(s.now.rows, plan->task_m) * ceil_div(s.now.cols, plan->task_n);
+        const bool more = next_panel(&s.next, buffer);
+        const int64_t packs = more ? packs_of(&s.next) : 0;
+        team_for(team, s.tasks + (plan->packs_ahead ? packs : 0), stage_task, &s);
+        if (!more) break;
+        s.now = s.next;
+        if (!plan->packs_ahead && packs > 0) team_for(team, packs, pack_task, &s.now);
+    }
 }
 
 static loops loops_of(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c)
@@ -288,9 +331,9 @@ void loops_item(const plan *plan, const void *a, const void *b, void *c, void *a
 {
     loops l = loops_of(plan, plan->problem.alpha, plan->problem.beta, a, b, c);
     l.all_a = all_a, l.all_b = all_b;
-    l.packed_a = workspace;
-    l.packed_b = l.packed_a + (all_a != NULL ? 0 : plan->a_bytes);
-    l.sums = l.packed_b + (all_b != NULL ? 0 : plan->b_bytes);
+    l.first_a = workspace;
+    l.first_b = l.first_a + (all_a != NULL ? 0 : plan->a_bytes);
+    l.sums = l.first_b + (all_b != NULL ? 0 : plan->b_bytes);
     (plan->line ? walk_line : walk)(&l, team);
 }
 
@@ -302,8 +345,8 @@ void loops_run(const plan *plan, const void *a, const void *b, void *c, void *wo
         return;
     }
     loops l = loops_of(plan, p->alpha, p->beta, a, b, c);
-    l.packed_a = workspace;
-    l.packed_b = (char *)workspace + plan->a_bytes;
-    l.sums = (char *)workspace + plan->a_bytes + plan->b_bytes;
+    l.first_a = workspace;
+    l.first_b = (char *)workspace + plan->a_bytes;
+    l.sums = (char *)workspace + plan->workspace_bytes - plan->sum_bytes;
     pool_run(pool, plan->threads, plan->line ? walk_line : walk, &l);
 }
