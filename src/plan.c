@@ -349,7 +349,7 @@ static const kernel_row *choose_batch_row(const tw_problem *p, const device_fact
 {
     const kernel_row *best = NULL, *row;
     for (int i = 0; (row = kernel_batch_at(i)) != NULL; i++)
-        if (ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n) <= INT32_MAX && kernel_fits(row, p, device, 0, NULL, 0) && (best == NULL || batch_cost(row, p) <= batch_cost(best, p))) best = row;
+        if (ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n) <= BATCH_MOST_TILES && kernel_fits(row, p, device, 0, NULL, 0) && (best == NULL || batch_cost(row, p) <= batch_cost(best, p))) best = row;
     return best;
 }
 

@@ -262,6 +262,8 @@ static void use_batches(tw_context *context, const caller *me, const tw_problem 
     enqueue_batch("batch of large items", context, &large, &two, x, launch);
     enqueue_batch("batch of large items by address", context, &large, &pointers, x, launch);
     enqueue_batch("batch without an array", context, &p, &pointers, NULL, launch);
+    batch.count = INT32_MAX, batch.stride_a = batch.stride_b = 0;
+    enqueue_batch("batch of many items", context, &p, &batch, x, launch);
     batch.count = 0;
     enqueue_batch("batch of nothing", context, &p, &batch, x, launch);
     p.dtype = TW_BF16, batch = tw_batch_make(&p, 5), batch.stride_a++;
@@ -757,6 +759,8 @@ static const struct {
      "cuCtxPushCurrent_v2 cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernel STREAM cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernel STREAM "
      "cuCtxPopCurrent_v2"},
     {"large items by address are one launch", NULL, "batch of large items by address", TW_OK, "", NULL},
+    {"more items than blocks can count are several launches", NULL, "batch of many items", TW_OK, "",
+     "cuCtxPushCurrent_v2 cuLaunchKernel STREAM cuLaunchKernel STREAM cuCtxPopCurrent_v2"},
     {"addresses that are not there", NULL, "batch without an array", TW_BAD_ARGUMENT, "a is NULL, expected an array of 5 addresses", ""},
     {"nothing is enqueued of an empty batch", NULL, "batch of nothing", TW_OK, "", ""},
     {"a batch of host memory on a stream", NULL, "batch in host memory", TW_BAD_ARGUMENT, "are TW_HOST, expected TW_DEVICE", ""},
