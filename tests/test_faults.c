@@ -268,7 +268,9 @@ static void use_batches(tw_context *context, const caller *me, const tw_problem 
     enqueue_batch("batch of nothing", context, &p, &batch, x, launch);
     p.dtype = TW_BF16, batch = tw_batch_make(&p, 5), batch.stride_a++;
     enqueue_batch("batch of halves", context, &p, &batch, x, launch);
-    p.place_a = p.place_b = p.place_c = TW_HOST, p.dtype = TW_F32;
+    p.dtype_c = TW_BF16;
+    enqueue_batch("batch of halves to halves", context, &p, &pointers, x, launch);
+    p.place_a = p.place_b = p.place_c = TW_HOST, p.dtype = p.dtype_c = TW_F32;
     enqueue_batch("batch in host memory", context, &p, &batch, x, launch);
     p = *of, batch = tw_batch_make(&p, 1);
     tell("gemm of a batch", tw_gemm_batched(context, &p, &batch, x, x, (void *)(uintptr_t)x));
@@ -761,6 +763,8 @@ static const struct {
     {"large items by address are one launch", NULL, "batch of large items by address", TW_OK, "", NULL},
     {"more items than blocks can count are several launches", NULL, "batch of many items", TW_OK, "",
      "cuCtxPushCurrent_v2 cuLaunchKernel STREAM cuLaunchKernel STREAM cuCtxPopCurrent_v2"},
+    {"a batch by address of a C that its kernels do not give", NULL, "batch of halves to halves", TW_NO_KERNEL,
+     "no kernel takes a batch by address: it gives C in f32, the problem wants bf16", ""},
     {"addresses that are not there", NULL, "batch without an array", TW_BAD_ARGUMENT, "a is NULL, expected an array of 5 addresses", ""},
     {"nothing is enqueued of an empty batch", NULL, "batch of nothing", TW_OK, "", ""},
     {"a batch of host memory on a stream", NULL, "batch in host memory", TW_BAD_ARGUMENT, "are TW_HOST, expected TW_DEVICE", ""},
