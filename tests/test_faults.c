@@ -264,6 +264,9 @@ static void use_batches(tw_context *context, const caller *me, const tw_problem 
     enqueue_batch("batch without an array", context, &p, &pointers, NULL, launch);
     batch.count = INT32_MAX, batch.stride_a = batch.stride_b = 0;
     enqueue_batch("batch of many items", context, &p, &batch, x, launch);
+    large.lda++, two = tw_batch_make(&large, 2);
+    if (getenv("FAKES") != NULL) /* elsewhere no memory may be asked for */
+        tell("gemm of large items", tw_gemm_batched(context, &large, &two, x, x, (void *)(uintptr_t)x));
     batch.count = 0;
     enqueue_batch("batch of nothing", context, &p, &batch, x, launch);
     p.dtype = TW_BF16, batch = tw_batch_make(&p, 5), batch.stride_a++;
@@ -765,6 +768,7 @@ static const struct {
      "cuCtxPushCurrent_v2 cuLaunchKernel STREAM cuLaunchKernel STREAM cuCtxPopCurrent_v2"},
     {"a batch by address of a C that its kernels do not give", NULL, "batch of halves to halves", TW_NO_KERNEL,
      "no kernel takes a batch by address: it gives C in f32, the problem wants bf16", ""},
+    {"large items do without a workspace where there is no memory for it", "FAKES=cuMemAlloc_v2=2", "gemm of large items", TW_OK, "", NULL},
     {"addresses that are not there", NULL, "batch without an array", TW_BAD_ARGUMENT, "a is NULL, expected an array of 5 addresses", ""},
     {"nothing is enqueued of an empty batch", NULL, "batch of nothing", TW_OK, "", ""},
     {"a batch of host memory on a stream", NULL, "batch in host memory", TW_BAD_ARGUMENT, "are TW_HOST, expected TW_DEVICE", ""},
