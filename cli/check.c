@@ -44,7 +44,7 @@ exit_code check_product(session *s, operands *o, const void *c, const char *name
     const void *c0 = NULL;
     verify_options wanted = {.seed = s->opt->seed, .progress = show_progress};
     if (o->each[OPERAND_ADD].path != NULL) {
-        exit_code code = operand_dense(&o->each[OPERAND_ADD], o->type, &c0);
+        exit_code code = operand_dense(&o->each[OPERAND_ADD], o->type_c, &c0);
         if (code != EXIT_OK) return code;
     }
     term_progress("checking", -1);

@@ -51,11 +51,11 @@ static exit_code open_output(job *j)
 static exit_code make_result(job *j)
 {
     const tw_problem *p = &j->in.problem;
-    j->c = memory_for(p->m, p->n, io_type_bytes(j->in.type));
+    j->c = memory_for(p->m, p->n, io_type_bytes(j->in.type_c));
     if (j->c == NULL)
         return say(EXIT_MEMORY, "memory ran out: there is no room for C, %" PRId64 " x %" PRId64 " elements of %s",
-                   p->m, p->n, io_type_name(j->in.type));
-    if (j->in.each[OPERAND_ADD].path != NULL) io_convert(&j->in.each[OPERAND_ADD].matrix, j->in.type, j->c);
+                   p->m, p->n, io_type_name(j->in.type_c));
+    if (j->in.each[OPERAND_ADD].path != NULL) io_convert(&j->in.each[OPERAND_ADD].matrix, j->in.type_c, j->c);
     return EXIT_OK;
 }
 
@@ -71,7 +71,7 @@ static exit_code compute(job *j)
 static exit_code write_result(job *j)
 {
     const tw_problem *p = &j->in.problem;
-    io_matrix c = {.type = j->in.type, .rows = p->m, .cols = p->n, .row_stride = p->n, .col_stride = 1, .data = j->c};
+    io_matrix c = {.type = j->in.type_c, .rows = p->m, .cols = p->n, .row_stride = p->n, .col_stride = 1, .data = j->c};
     io_error error;
     double start_s = measure_now_s();
     term_progress("writing", -1);
@@ -85,7 +85,7 @@ static exit_code write_result(job *j)
 static io_status parse(const job *j, const void *bytes, size_t count, io_matrix *out, io_error *error)
 {
     const tw_problem *p = &j->in.problem;
-    io_raw_shape raw = {j->in.type, p->m, p->n};
+    io_raw_shape raw = {j->in.type_c, p->m, p->n};
     const char *name = j->out.path;
     if (j->format == IO_FORMAT_NPY) return npy_parse(bytes, count, name, out, error);
     if (j->format == IO_FORMAT_MTX) return mtx_parse(bytes, count, name, out, error);
@@ -114,7 +114,7 @@ static exit_code judge_bytes(job *j, const void *bytes, size_t count)
     io_error error;
     io_status status = parse(j, bytes, count, &written.matrix, &error);
     if (status != IO_OK) return say_io(IO_CANNOT_WRITE, &error);
-    exit_code code = operand_dense(&written, j->in.type, &c);
+    exit_code code = operand_dense(&written, j->in.type_c, &c);
     if (code == EXIT_OK) code = check_product(j->s, &j->in, c, written.path, &j->report);
     io_free(&written.matrix);
     free(written.block);
@@ -154,7 +154,7 @@ static void tell_plan(job *j)
     FILE *text = j->s->text;
     operands_tell(&j->in, text);
     fprintf(text, "C          %s  %" PRId64 " x %" PRId64 " %s\n", j->s->opt->output, j->in.problem.m, j->in.problem.n,
-            io_type_name(j->in.type));
+            io_type_name(j->in.type_c));
     j->planned = tw_lab_plan_of(j->s->context, NULL, &j->in.problem, &j->plan) == TW_OK;
     if (j->planned) fprintf(text, "kernel     %s\n", j->plan.text);
 }

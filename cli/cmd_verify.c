@@ -38,7 +38,7 @@ exit_code cmd_verify(session *s)
     verify_report report;
     exit_code code = operands_check_options(s->opt);
     if (code == EXIT_OK) code = operands_read(s->opt, &o);
-    if (code == EXIT_OK) code = operand_dense(&o.each[OPERAND_C], o.type, &c);
+    if (code == EXIT_OK) code = operand_dense(&o.each[OPERAND_C], o.type_c, &c);
     if (code == EXIT_OK) {
         operands_tell(&o, s->text);
         code = check_product(s, &o, c, o.each[OPERAND_C].path, &report);

@@ -20,11 +20,20 @@ void *memory_for(int64_t rows, int64_t cols, size_t element_bytes)
     return malloc((size_t)rows * (size_t)cols * element_bytes);
 }
 
-/* The library's dtype of an element type that can be computed in, C in the same; NULL for the others. */
-static const tw_lab_dtype *computable(io_type type)
+/* Can operands of this type be multiplied with a C of the same? Those of bf16 and i8, whose C is another, are multiplied where --dtype asks for it. */
+static bool computable(io_type type)
 {
-    const tw_lab_dtype *dtype = tw_lab_dtype_named(io_type_name(type));
-    return dtype != NULL && element_of(dtype->dtype)->result == dtype->dtype ? dtype : NULL;
+    return type == IO_F32 || type == IO_F64;
+}
+
+static bool multiplied(io_type type)
+{
+    return computable(type) || type == IO_BF16 || type == IO_I8;
+}
+
+static io_type type_of_c(io_type type)
+{
+    return type == IO_BF16 ? IO_F32 : type == IO_I8 ? IO_I32 : type;
 }
 
 /* --dtype, which of raw operands names the elements and, where it can be computed in, the compute type. */
@@ -50,6 +59,7 @@ static io_raw_shape raw_shape(const options *opt, operand_role role)
     shape p = opt->shapes.items[0];
     bool turned = (role == OPERAND_A && opt->transpose_a) || (role == OPERAND_B && opt->transpose_b);
     int64_t rows = role == OPERAND_B ? p.k : p.m, cols = role == OPERAND_A ? p.k : p.n;
+    if (role == OPERAND_ADD || role == OPERAND_C) raw.type = type_of_c(raw.type);
     raw.rows = turned ? cols : rows;
     raw.cols = turned ? rows : cols;
     return raw;
@@ -125,7 +135,8 @@ static bool fits(const operands *o, io_type type, int64_t *i, int64_t *j, char *
 {
     for (operand_role role = OPERAND_A; role < OPERANDS; role++) {
         *path = o->each[role].path;
-        if (*path != NULL && !io_fits_exactly(&o->each[role].matrix, type, i, j, value, size)) return false;
+        io_type own = role == OPERAND_ADD || role == OPERAND_C ? type_of_c(type) : type;
+        if (*path != NULL && !io_fits_exactly(&o->each[role].matrix, own, i, j, value, size)) return false;
     }
     return true;
 }
@@ -147,9 +158,13 @@ static exit_code choose_type(const options *opt, operands *o)
     int64_t i, j;
     char value[64];
     const char *path;
-    if (type_option(opt, &o->type) && computable(o->type)) return EXIT_OK;
+    if (type_option(opt, &o->type) && multiplied(o->type)) {
+        if (o->type != IO_I8 || fits(o, o->type, &i, &j, value, sizeof value, &path)) return EXIT_OK;
+        return say(EXIT_INPUT, "%s: element [%" PRId64 ", %" PRId64 "] is %s, expected whole numbers: i8 holds those of -128 to 127, and a C of i32 those of "
+                   "-2^31 to 2^31 - 1", path, i, j, value);
+    }
     if (opt->dtypes.count > 0 && opt->shapes.count == 0)
-        return say(EXIT_USAGE, "--dtype %s: expected f32 or f64; other types can only name the elements of raw files",
+        return say(EXIT_USAGE, "--dtype %s: expected f32, f64, bf16 or i8; other types can only name the elements of raw files",
                    opt->dtypes.items[0]);
     o->type = c->path != NULL ? c->matrix.type : common_type(o);
     if (c->path != NULL && computable(o->type)) return EXIT_OK;
@@ -203,7 +218,9 @@ static exit_code place(operand *x, io_type type, bool turned, const void **data,
 /* alpha and beta are rounded to the compute type: one that becomes infinite by that is a slip of the keyboard. */
 static exit_code check_factor(const char *name, real_option factor, io_type type)
 {
-    if (type != IO_F32 || !isfinite(factor.value) || fabs(factor.value) <= (double)FLT_MAX) return EXIT_OK;
+    if (type == IO_I8 && !(factor.value >= INT32_MIN && factor.value <= INT32_MAX && factor.value == floor(factor.value)))
+        return say(EXIT_USAGE, "--%s: found %g, expected a whole number from -2^31 to 2^31 - 1 with --dtype i8", name, factor.value);
+    if ((type != IO_F32 && type != IO_BF16) || !isfinite(factor.value) || fabs(factor.value) <= (double)FLT_MAX) return EXIT_OK;
     return say(EXIT_USAGE, "--%s: found %g, expected at most %g, the largest f32; --dtype f64 computes in f64", name,
                factor.value, (double)FLT_MAX);
 }
@@ -211,9 +228,10 @@ static exit_code check_factor(const char *name, real_option factor, io_type type
 static exit_code make_problem(const options *opt, operands *o, int64_t m, int64_t n, int64_t k)
 {
     tw_problem *p = &o->problem;
+    o->type_c = type_of_c(o->type);
     exit_code code = check_factor("alpha", opt->alpha, o->type);
     if (code == EXIT_OK) code = check_factor("beta", opt->beta, o->type);
-    *p = tw_problem_make(computable(o->type)->dtype, TW_N, TW_N, m, n, k);
+    *p = tw_problem_make(tw_lab_dtype_named(io_type_name(o->type))->dtype, TW_N, TW_N, m, n, k);
     p->alpha = opt->alpha.value;
     p->beta = opt->beta.value;
     if (code == EXIT_OK) code = place(&o->each[OPERAND_A], o->type, opt->transpose_a, &o->a, &p->op_a, &p->lda);
@@ -260,5 +278,5 @@ void operands_tell(const operands *o, FILE *text)
     static const char *const names[] = {[OPERAND_A] = "A", [OPERAND_B] = "B", [OPERAND_ADD] = "C0", [OPERAND_C] = "C"};
     term_progress_end();
     for (operand_role role = OPERAND_A; role < OPERANDS; role++)
-        if (o->each[role].path != NULL) tell_one(&o->each[role], names[role], o->type, text);
+        if (o->each[role].path != NULL) tell_one(&o->each[role], names[role], role < OPERAND_ADD ? o->type : o->type_c, text);
 }

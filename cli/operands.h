@@ -16,7 +16,7 @@ typedef enum operand_role { OPERAND_A, OPERAND_B, OPERAND_ADD, OPERAND_C, OPERAN
 
 typedef struct operands {
     operand each[OPERANDS];
-    io_type type; /* what is computed in */
+    io_type type, type_c; /* what is multiplied; what C and --add are then */
     tw_problem problem;
     const void *a, *b; /* where the problem's operands lie */
 } operands;

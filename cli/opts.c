@@ -19,7 +19,7 @@ enum {
 #define AT(field)  .offset = offsetof(options, field)
 #define DTYPES     "f32 f64 bf16 f16 i8"
 #define ENGINES    "auto cpu opencl cuda"
-#define FILE_TYPES "f64 f32 f16 i8 i16 i32 i64 u8 u16 u32 u64"
+#define FILE_TYPES "f64 f32 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64"
 
 /* name, letter, kind, where, commands, metavar ... */
 const option_row option_rows[] = {
@@ -36,7 +36,7 @@ const option_row option_rows[] = {
     {"device", 0, OPT_WHOLE, AT(device), DEVICE, "I", NULL, "the engine's device, as `tilewright devices` counts them",
      0, 4095},
     {"dtype", 0, OPT_CHOICES, AT(dtypes), FILES, "T", FILE_TYPES,
-     "compute in f32 or f64 (default: what holds both operands exactly); of raw files also the elements' type",
+     "compute in f32 or f64 (default: what holds both operands exactly), bf16 (C: f32) or i8 (C: i32); of raw files also the elements' type",
      .list = 1},
     {"dtype", 0, OPT_CHOICES, AT(dtypes), CMD_BENCH, "T,...", DTYPES, "element types to time (default: f32; of gpu-half alone bf16,f16)",
      .list = 4},

@@ -15,11 +15,11 @@ typedef struct type_row {
     int digits;
 } type_row;
 
-#define DIGITS(bytes, kind)                                                                                            \
-    ((kind) == 'u' ? 8 * (bytes) : (kind) == 'i' ? 8 * (bytes)-1 : (bytes) == 8 ? 53 : (bytes) == 4 ? 24 : 11)
+#define DIGITS(id, bytes, kind)                                                                                        \
+    ((kind) == 'u' ? 8 * (bytes) : (kind) == 'i' ? 8 * (bytes)-1 : (id) == IO_BF16 ? 8 : (bytes) == 8 ? 53 : (bytes) == 4 ? 24 : 11)
 
 static const type_row types[IO_TYPE_COUNT] = {
-#define X(id, name, bytes, kind) {name, bytes, kind, DIGITS(bytes, kind)},
+#define X(id, name, bytes, kind) {name, bytes, kind, DIGITS(id, bytes, kind)},
     IO_TYPES(X)
 #undef X
 };
@@ -69,6 +69,8 @@ static io_type float_for(io_type type)
 
 io_type io_result_type(io_type a, io_type b)
 {
+    if (a == b) return a;
+    if (a == IO_BF16 || b == IO_BF16) return wider(IO_F32, float_for(a == IO_BF16 ? b : a));
     if (types[a].kind == types[b].kind) return wider(a, b);
     if (types[a].kind == 'f' || types[b].kind == 'f') return wider(float_for(a), float_for(b));
     io_type with_sign = types[a].kind == 'i' ? a : b;
@@ -123,6 +125,11 @@ static float value_of_IO_F16(uint16_t bits)
     return value_of_IO_F32(sign | exponent << 23 | fraction << 13);
 }
 
+static float value_of_IO_BF16(uint16_t bits)
+{
+    return value_of_IO_F32((uint32_t)bits << 16);
+}
+
 /* Two's complement without a conversion that C leaves to the implementation: same bytes, other type. */
 #define INTEGER_VALUE(id, bits_t, value_t)                                                                             \
     static value_t value_of_##id(bits_t bits)                                                                          \
@@ -170,6 +177,7 @@ static const unsigned char *address(const io_matrix *matrix, int64_t i, int64_t 
 ROW_FUNCTIONS(IO_F64, uint64_t)
 ROW_FUNCTIONS(IO_F32, uint32_t)
 ROW_FUNCTIONS(IO_F16, uint16_t)
+ROW_FUNCTIONS(IO_BF16, uint16_t)
 ROW_FUNCTIONS(IO_I8, uint8_t)
 ROW_FUNCTIONS(IO_I16, uint16_t)
 ROW_FUNCTIONS(IO_I32, uint32_t)
@@ -194,11 +202,17 @@ static row_function *const to_double[IO_TYPE_COUNT] = {
 #undef X
 };
 
+static void convert_numbers(const io_matrix *matrix, io_type to, void *out);
+
 /* A strip of columns at a time, so that a column-major matrix gives each cache line once: whole rows where
  * the elements of a row lie side by side. */
 void io_convert(const io_matrix *matrix, io_type to, void *out)
 {
     if (matrix->rows == 0 || matrix->cols == 0) return;
+    if (to != IO_F32 && to != IO_F64) {
+        convert_numbers(matrix, to, out);
+        return;
+    }
     row_function *convert = to == IO_F32 ? to_float[matrix->type] : to_double[matrix->type];
     size_t step = (size_t)matrix->col_stride * types[matrix->type].bytes;
     int64_t strip = matrix->col_stride == 1 ? matrix->cols : 16;
@@ -243,6 +257,34 @@ static number number_at(const io_matrix *matrix, int64_t i, int64_t j)
     return from_signed(value_of_IO_I64((bits ^ sign_bit) - sign_bit));
 }
 
+/* Rounded to nearest even from the number itself: by way of an f32 whose last bit remembers what was cut off. */
+static uint16_t bf16_of(number value)
+{
+    uint64_t magnitude = value.magnitude;
+    if (magnitude >> 53 != 0) magnitude = (magnitude & ~UINT64_C(0xfff)) | ((magnitude & 0xfff) != 0 ? 0x1000 : 0);
+    double real = value.integer ? (value.negative ? -(double)magnitude : (double)magnitude) : value.real;
+    float near = (float)real;
+    uint32_t bits;
+    memcpy(&bits, &near, sizeof bits);
+    if (isnan(real)) return (uint16_t)(bits >> 16 | 0x40);
+    if ((double)near != real && !isinf(real)) bits = (bits - (fabs((double)near) > fabs(real))) | 1;
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+static void convert_numbers(const io_matrix *matrix, io_type to, void *out)
+{
+    size_t at = 0;
+    for (int64_t i = 0; i < matrix->rows; i++)
+        for (int64_t j = 0; j < matrix->cols; j++, at++) {
+            number value = number_at(matrix, i, j);
+            int64_t whole = value.integer ? (int64_t)(value.negative ? 0 - value.magnitude : value.magnitude) : 0;
+            if (to == IO_BF16) ((uint16_t *)out)[at] = bf16_of(value);
+            else if (!value.integer) whole = (int64_t)value.real;
+            if (to == IO_I8) ((int8_t *)out)[at] = (int8_t)whole;
+            if (to == IO_I32) ((int32_t *)out)[at] = (int32_t)whole;
+        }
+}
+
 double io_real_at(const io_matrix *matrix, int64_t i, int64_t j)
 {
     return number_at(matrix, i, j).real;
@@ -258,10 +300,16 @@ static bool real_fits_f16(double value)
     return fabs(value) <= 65504 && (bits & (((uint64_t)1 << 42) - 1)) == 0;
 }
 
+static bool bf16_fits(double value)
+{
+    return (double)value_of_IO_BF16(bf16_of((number){.real = value})) == value;
+}
+
 static bool real_fits(double value, io_type to)
 {
     if (types[to].kind == 'f') {
         if (to == IO_F64 || !isfinite(value)) return true;
+        if (to == IO_BF16) return bf16_fits(value);
         return to == IO_F16 ? real_fits_f16(value) : (double)(float)value == value;
     }
     double end = ldexp(1, types[to].digits);
@@ -286,7 +334,8 @@ static bool integer_fits(number value, io_type to)
 /* Every value of `from` is one of `to`: no need to look at the elements. */
 static bool always_fits(io_type from, io_type to)
 {
-    if (types[from].kind == 'f') return types[to].kind == 'f' && types[from].bytes <= types[to].bytes;
+    if (from == to) return true;
+    if (types[from].kind == 'f') return types[to].kind == 'f' && types[from].bytes < types[to].bytes;
     if (types[from].kind == 'i' && types[to].kind == 'u') return false;
     return types[from].digits <= types[to].digits;
 }
@@ -302,6 +351,13 @@ static void number_text(number value, io_type type, char *text, size_t size)
     } else {
         snprintf(text, size, "?");
     }
+}
+
+void io_number_text(const io_matrix *matrix, int64_t i, int64_t j, char *text, size_t size)
+{
+    number value = number_at(matrix, i, j);
+    if (value.integer) snprintf(text, size, "%s%" PRIu64, value.negative ? "-" : "", value.magnitude);
+    else io_real_text(value.real, matrix->type, text, size);
 }
 
 bool io_fits_exactly(const io_matrix *matrix, io_type to, int64_t *i, int64_t *j, char *value, size_t value_size)

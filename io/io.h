@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 /* The element types a file may hold, in one list: enumerator, name as in --dtype, bytes, class.
- * Class: 'f' IEEE binary, 'i' signed two's complement, 'u' unsigned. */
+ * Class: 'f' binary floating point (bf16: the upper half of an f32, in raw files alone), 'i' signed two's complement, 'u' unsigned. */
 #define IO_TYPES(X)                                                                                                \
     X(IO_F64, "f64", 8, 'f')                                                                                       \
     X(IO_F32, "f32", 4, 'f')                                                                                       \
@@ -25,7 +25,8 @@
     X(IO_U8, "u8", 1, 'u')                                                                                         \
     X(IO_U16, "u16", 2, 'u')                                                                                       \
     X(IO_U32, "u32", 4, 'u')                                                                                       \
-    X(IO_U64, "u64", 8, 'u')
+    X(IO_U64, "u64", 8, 'u')                                                                                       \
+    X(IO_BF16, "bf16", 2, 'f')
 
 typedef enum io_type {
 #define X(id, name, bytes, kind) id,
@@ -89,11 +90,12 @@ io_status raw_parse(const void *bytes, size_t count, const char *name, const io_
                     io_error *error);
 
 /* io_result_type - NumPy's result_type of two element types (numpy.result_type, NEP 50 has no say between arrays):
- * f16 with i16 is f32, f32 with i32 is f64, i64 with u64 is f64, i8 with u8 is i16, ... */
+ * f16 with i16 is f32, f32 with i32 is f64, i64 with u64 is f64, i8 with u8 is i16, ... bf16, which NumPy has not, is f32 with any type but itself that
+ * f32 could be the result of. */
 io_type io_result_type(io_type a, io_type b);
 
-/* io_convert - write every element as type `to` (IO_F32 or IO_F64) into out, rows * cols elements, C order,
- * rounded to nearest even. Values beyond the range become infinities; NaN stays NaN. */
+/* io_convert - write every element as type `to` into out, rows * cols elements, C order, rounded to nearest even where `to` is IO_F32, IO_F64 or IO_BF16:
+ * values beyond the range become infinities; NaN stays NaN. IO_I8 and IO_I32 take what io_fits_exactly() lets pass. */
 void io_convert(const io_matrix *matrix, io_type to, void *out);
 
 /* io_fits_exactly - true if every element is a value of type `to` (NaN and infinities are). When false, *i and *j
@@ -108,7 +110,7 @@ typedef struct io_output {
 
 io_status io_output_open(io_output *output, const char *path, io_error *error);
 /* io_output_write - the whole matrix in that format (NPY: version 1, C order, little endian; MTX: array real general,
- * shortest digits that read back exactly, `nan` `inf` `-inf`; RAW: C order, this machine's byte order). f32 and f64. */
+ * shortest digits that read back exactly, `nan` `inf` `-inf`, or array integer general; RAW: C order, this machine's byte order). f32, f64 and i32. */
 io_status io_output_write(io_output *output, io_format format, const io_matrix *matrix, io_error *error);
 io_status io_output_commit(io_output *output, io_error *error); /* flush, fsync, rename; discards on failure */
 void io_output_discard(io_output *output);                      /* removes the temporary file; safe after commit */

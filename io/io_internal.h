@@ -46,7 +46,8 @@ io_status io_place(const char *name, const void *bytes, io_matrix *out, io_error
 /* ---- elements (convert.c) ------------------------------------------------------------------------------ */
 
 bool io_host_is_big_endian(void);
-double io_real_at(const io_matrix *matrix, int64_t i, int64_t j); /* IO_F64, IO_F32 and IO_F16 only */
+double io_real_at(const io_matrix *matrix, int64_t i, int64_t j); /* of the class 'f' only */
+void io_number_text(const io_matrix *matrix, int64_t i, int64_t j, char *text, size_t size); /* of any class; as io_real_text */
 
 /* io_real_text - the shortest text that reads back as value, itself a value of type (f64, f32, f16).
  * Special cases: `nan`, `inf`, `-inf`. Needs the C locale (io_locale_enter). */
@@ -64,7 +65,7 @@ void io_locale_leave(io_locale *locale);
 bool npy_recognised(const void *bytes, size_t count); /* begins with the magic of .npy */
 bool mtx_recognised(const void *bytes, size_t count); /* begins with the banner of Matrix Market */
 
-/* The writers behind io_output_write; matrix is f32 or f64. */
+/* The writers behind io_output_write; matrix is f32, f64 or i32. */
 io_status npy_write(io_output *output, const io_matrix *matrix, io_error *error);
 io_status mtx_write(io_output *output, const io_matrix *matrix, io_error *error);
 io_status raw_write(io_output *output, const io_matrix *matrix, io_error *error);

@@ -432,7 +432,7 @@ static io_status write_values(io_output *output, const io_matrix *matrix, io_err
     size_t used = 0;
     for (int64_t j = 0; matrix->rows > 0 && j < matrix->cols; j++) {
         for (int64_t i = 0; i < matrix->rows; i++) {
-            io_real_text(io_real_at(matrix, i, j), matrix->type, text + used, MOST_VALUE);
+            io_number_text(matrix, i, j, text + used, MOST_VALUE);
             used += strlen(text + used);
             text[used++] = '\n';
             if (used + MOST_VALUE + 1 <= sizeof text) continue;
@@ -447,8 +447,8 @@ static io_status write_values(io_output *output, const io_matrix *matrix, io_err
 io_status mtx_write(io_output *output, const io_matrix *matrix, io_error *error)
 {
     char head[128];
-    int used = snprintf(head, sizeof head, "%s matrix array real general\n%" PRId64 " %" PRId64 "\n", BANNER,
-                        matrix->rows, matrix->cols);
+    int used = snprintf(head, sizeof head, "%s matrix array %s general\n%" PRId64 " %" PRId64 "\n", BANNER,
+                        matrix->type == IO_I32 ? "integer" : "real", matrix->rows, matrix->cols);
     io_status status = io_put(output, head, (size_t)used, error);
     io_locale locale;
     if (status != IO_OK) return status;

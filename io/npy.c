@@ -165,7 +165,7 @@ static io_status read_dtype(scanner *s, header *h)
     for (int t = 0; code.count == 2 && t < IO_TYPE_COUNT; t++) {
         const char *name = io_type_name((io_type)t); /* f64: kind, bits */
         size_t bytes = io_type_bytes((io_type)t);
-        if (code.text[0] != name[0] || code.text[1] != (char)('0' + bytes)) continue;
+        if (t == IO_BF16 || code.text[0] != name[0] || code.text[1] != (char)('0' + bytes)) continue;
         h->type = (io_type)t;
         h->swapped = bytes > 1 && (order == '<' || order == '>') && (order == '>') != io_host_is_big_endian();
         return IO_OK;
@@ -307,8 +307,8 @@ io_status npy_write(io_output *output, const io_matrix *matrix, io_error *error)
     char text[192];
     memset(text, ' ', sizeof text);
     int used = snprintf(text, sizeof text,
-                        "%s%c%c..{'descr': '<f%zu', 'fortran_order': False, 'shape': (%" PRId64 ", %" PRId64 "), }",
-                        MAGIC, 1, 0, io_type_bytes(matrix->type), matrix->rows, matrix->cols);
+                        "%s%c%c..{'descr': '<%c%zu', 'fortran_order': False, 'shape': (%" PRId64 ", %" PRId64 "), }",
+                        MAGIC, 1, 0, io_type_name(matrix->type)[0], io_type_bytes(matrix->type), matrix->rows, matrix->cols);
     size_t total = ((size_t)used + 1 + 63) / 64 * 64, counted = total - MAGIC_BYTES - 4;
     text[used] = ' ';
     text[total - 1] = '\n';

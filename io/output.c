@@ -128,8 +128,8 @@ io_status io_put_elements(io_output *output, const io_matrix *matrix, bool big_e
 io_status io_output_write(io_output *output, io_format format, const io_matrix *matrix, io_error *error)
 {
     error->text[0] = '\0';
-    if (matrix->type != IO_F64 && matrix->type != IO_F32)
-        return io_fail(error, IO_CANNOT_WRITE, output->path, "elements of %s cannot be written, expected f32 or f64",
+    if (matrix->type != IO_F64 && matrix->type != IO_F32 && matrix->type != IO_I32)
+        return io_fail(error, IO_CANNOT_WRITE, output->path, "elements of %s cannot be written, expected f32, f64 or i32",
                        io_type_name(matrix->type));
     switch (format) {
     case IO_FORMAT_NPY: return npy_write(output, matrix, error);

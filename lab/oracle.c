@@ -184,6 +184,14 @@ static tw_status make_reference(const product *x, oracle *o, uint64_t seed, doub
     return status;
 }
 
+/* What no element of C exceeds in size, with integers up to `limit`, or with values below 1. */
+static double largest_result(const product *x, oracle_kind kind, int64_t limit)
+{
+    double size = kind == ORACLE_EXACT ? (double)limit : 1;
+    if (x->type->integer) return 0x1p31;
+    return (x->reads_ab ? fabs(x->alpha) * (double)x->problem.k * size * size : 0) + (x->reads_c0 ? fabs(x->beta) * size : 0);
+}
+
 tw_status oracle_make(const tw_problem *problem, oracle_kind kind, uint64_t seed, double max_work, oracle *out)
 {
     memset(out, 0, sizeof *out);
@@ -195,11 +203,12 @@ tw_status oracle_make(const tw_problem *problem, oracle_kind kind, uint64_t seed
     out->problem = *problem;
     out->kind = kind;
     int exact_bits = tw_lab_dtype_of(p->dtype)->exact_bits;
-    while (x.type_c->digits < exact_bits && ldexp(1, exact_bits) > x.type_c->largest / 4) exact_bits--; /* f16 */
     int64_t limit = kind == ORACLE_EXACT ? exact_integer_limit(&x, exact_bits) : 0;
-    double size = kind == ORACLE_EXACT ? (double)limit : 1;
-    if (x.type->integer) out->limit = 0x1p31;
-    else out->limit = (x.reads_ab ? fabs(x.alpha) * (double)p->k * size * size : 0) + (x.reads_c0 ? fabs(x.beta) * size : 0);
+    out->limit = largest_result(&x, kind, limit);
+    while (limit > 1 && x.round_c > 0 && !is_ordinary(&x, out->limit)) { /* C would overflow before the accumulator: f16 */
+        limit /= 2;
+        out->limit = largest_result(&x, kind, limit);
+    }
     if (kind == ORACLE_EXACT && (limit < 1 || !is_ordinary(&x, out->limit))) {
         char why[sizeof out->text];
         snprintf(why, sizeof why,

@@ -203,16 +203,18 @@ static double longest_share(const kernel_row *row, const tw_problem *p, const de
     return longest;
 }
 
-/* The same for a GPU_OWN_C row, in cycles: its matrix units at 0.86 of their peak, where power holds them, or its copies at 64 bytes a cycle, 40 cycles more
- * for each block of k, and C. Measured on an H200 (docs/PERF-LOG.md). */
+/* How long the multiprocessor with most tiles of a GPU_OWN_C row takes, in cycles. For each block of k its matrix units work and its copies come in, which overlap to
+ * a third; copies share what the L2 gives, and lines that do not begin at multiples of 128 bytes cost twice. Numbers fitted to an H200 (docs/PERF-LOG.md). */
 static double longest_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device)
 {
-    enum { MULTIPLIES = 2048, COPIED = 64, STORED = 32, PER_BLOCK = 40, PER_TILE = 300 };
-    double m = row->lab.tile_m, n = row->lab.tile_n, k = row->lab.tile_k, c_bytes = dtype_find(p->dtype_c)->lab.bytes;
+    enum { MULTIPLIES = 2048, L2_BYTES = 6200, STORED_BYTES = 20, PER_BLOCK = 145, PER_TILE = 130, LINE = 128 };
+    double m = row->lab.tile_m, n = row->lab.tile_n, k = row->lab.tile_k, bytes = dtype_find(p->dtype)->lab.bytes, c_bytes = dtype_find(p->dtype_c)->lab.bytes;
     int64_t tiles = ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n), blocks = ceil_div(p->k, row->lab.tile_k);
-    double units = m * n * k / MULTIPLIES / 0.86, copies = (m + n) * k * dtype_find(p->dtype)->lab.bytes / COPIED;
-    return (double)ceil_div(tiles, max_i64(device->multiprocessors, 1)) *
-           ((double)blocks * ((units > copies ? units : copies) + PER_BLOCK) + m * n * c_bytes / STORED + PER_TILE);
+    int64_t rounds = ceil_div(tiles, max_i64(device->multiprocessors, 1)), line = (int64_t)(LINE / bytes);
+    double lines = m * (kernel_packing_a(row, p).ld % line != 0 ? 2 : 1) + n * (kernel_packing_b(row, p).ld % line != 0 ? 2 : 1);
+    double units = m * n * k / MULTIPLIES, copies = lines * k * bytes * (double)ceil_div(tiles, max_i64(rounds, 1)) / L2_BYTES;
+    double block = (units > copies ? units + copies * 2 / 3 : copies + units * 2 / 3) + PER_BLOCK;
+    return (double)rounds * ((double)blocks * block + PER_TILE) + m * n * c_bytes / STORED_BYTES;
 }
 
 static double longer(double x, double y) { return x > y ? x : y; }
@@ -235,14 +237,14 @@ static double cycles_of(const kernel_row *row, const tw_problem *p, const device
     return LAUNCH + passes * PASS + 2 * packed / (MEMORY_BYTES * multiprocessors) + longer(multiply, longer(ask, bring));
 }
 
-/* Of production rows that fit, the later in the table is the better; but none on a GPU beats one that the copy engine feeds, and of tiles of
+/* Of production rows that fit, the later in the table is the better, on the CPU the one of the higher instruction set; but none on a GPU beats one that the copy engine feeds, and of tiles of
  * several sizes later ones must end earlier by more than that is known. Rows that divide k are for what leaves others idle: the model decides. */
 static bool beats(const kernel_row *one, const kernel_row *later, const tw_problem *p, const device_facts *device)
 {
     if (one->gpu.traits & later->gpu.traits & GPU_OWN_C) return longest_cycles(one, p, device) <= longest_cycles(later, p, device);
     if (one->gpu.traits & later->gpu.traits & GPU_SHARES) return longest_share(one, p, device) <= 1.005 * longest_share(later, p, device);
     if ((one->gpu.traits | later->gpu.traits) & GPU_SLICES) return cycles_of(one, p, device) <= cycles_of(later, p, device);
-    return (one->gpu.traits & GPU_TENSOR_MAPS) && !(later->gpu.traits & GPU_TENSOR_MAPS);
+    return one->level > later->level || ((one->gpu.traits & GPU_TENSOR_MAPS) && !(later->gpu.traits & GPU_TENSOR_MAPS));
 }
 
 /* The row that is forced, else of the production rows that fit the best. On failure the sentence names the last that was refused. */

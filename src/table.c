@@ -34,7 +34,7 @@ const tw_lab_dtype *tw_lab_dtype_named(const char *name)
     return NULL;
 }
 
-static const char *const level_names[CPU_LEVELS] = {"base", "avx2", "avx512", "avx512_vnni", "avx512_bf16"};
+static const char *const level_names[CPU_LEVELS] = {"base", "avx2", "avx512", "avx512_vnni", "avx512_bf16", "amx"};
 
 const char *cpu_level_name(cpu_level level)
 {
@@ -59,6 +59,7 @@ const char *cpu_level_name(cpu_level level)
     cpu_probe cpu_##type##_probe_##isa;                                                                                \
     cpu_reader cpu_##type##_reader_##isa;
 #define CPU_DOT(type, isa, mr, nr, kc, form, idea, source) cpu_micro cpu_##type##_r14_peak_##isa; cpu_probe cpu_##type##_probe_##isa;
+#define CPU_TILES(type, mr, nr, kc, form, idea, source) cpu_micro cpu_##type##_r13_matrix_amx; cpu_probe cpu_##type##_probe_amx;
 #define GPU_RUNG(...)
 #define CUDA_RUNG(...)
 #define CUDA_TILE(...)
@@ -68,10 +69,12 @@ const char *cpu_level_name(cpu_level level)
 #undef CPU_WIDE
 #undef CPU_PEAK
 #undef CPU_DOT
+#undef CPU_TILES
 #undef GPU_RUNG
 #undef CUDA_RUNG
 #undef CUDA_TILE
 #undef CUDA_BATCH
+cpu_hook cpu_tiles_enter, cpu_tiles_leave;
 
 #define ID_f32 TW_F32
 #define ID_f64 TW_F64
@@ -91,6 +94,12 @@ const char *cpu_level_name(cpu_level level)
     .level = CPU_##isa, .micro = cpu_##type##_r14_peak_##isa
 #define CPU_DOT(type, isa, mr, nr, kc, what, about, cited)                                                             \
     {PEAK_ROW(type, isa, mr, nr, kc, about, cited), .lab.flushes = CPU_##what == CPU_PAIRS, .form = CPU_##what, .probe = cpu_##type##_probe_##isa},
+#define CPU_TILES(type, mr, nr, kc, what, about, cited)                                                                \
+    {.lab = {.name = "cpu_" #type "_r13_matrix_amx", .engine = "cpu", .rung = "r13_matrix", .dtype = ID_##type,         \
+             .file = "cpu/r13_matrix.c", .needs = "amx", .idea = about, .source = cited, .tile_m = mr, .tile_n = nr,    \
+             .tile_k = kc, .production = 1, .transposes = 1, .flushes = CPU_##what == CPU_TILE_PAIRS},                 \
+     .level = CPU_amx, .micro = cpu_##type##_r13_matrix_amx, .form = CPU_##what, .probe = cpu_##type##_probe_amx,      \
+     .enter = cpu_tiles_enter, .leave = cpu_tiles_leave},
 #define CPU_PEAK(type, isa, mr, nr, kc, about, cited)                                                                  \
     {PEAK_ROW(type, isa, mr, nr, kc, about, cited), .line = cpu_##type##_line_##isa, .probe = cpu_##type##_probe_##isa,         \
      .reader = cpu_##type##_reader_##isa},
@@ -125,6 +134,7 @@ static const kernel_row kernels[] = {
 #undef CPU_WIDE
 #undef CPU_PEAK
 #undef CPU_DOT
+#undef CPU_TILES
 #undef GPU_RUNG
 #undef CUDA_RUNG
 #undef CUDA_TILE
@@ -134,6 +144,7 @@ static const kernel_row kernels[] = {
 #define CPU_WIDE(...)
 #define CPU_PEAK(...)
 #define CPU_DOT(...)
+#define CPU_TILES(...)
 #define GPU_RUNG(...)
 #define CUDA_RUNG(...)
 #define CUDA_TILE(...)
@@ -203,7 +214,7 @@ static packing packing_of(const kernel_row *row, const tw_problem *p, bool turns
     packing made = {.turns = turns, .rows = turns ? stored_cols : stored_rows, .cols = turns ? stored_rows : stored_cols, .ld = ld};
     made.needed = (row->gpu.traits & GPU_PACKS) != 0 && p->k > 0 && (turns || !rows_of_16(align, ld, (int)bytes) || ld >= MOST_MAP_STRIDE / bytes);
     if (!made.needed) return made;
-    made.ld = round_up(made.cols, 16 / bytes);
+    made.ld = round_up(made.cols, (row->gpu.traits & GPU_READS_BOTH ? 128 : 16) / bytes); /* rows of whole lines come faster than of whole 16 bytes */
     made.bytes = round_up(made.rows * made.ld * bytes, 256);
     return made;
 }

@@ -15,7 +15,7 @@ typedef struct dtype_row {
 const dtype_row *dtype_find(tw_dtype dtype); /* NULL: no such dtype */
 
 /* Instruction-set levels of the CPU rows, each containing the one before. */
-typedef enum cpu_level { CPU_base, CPU_avx2, CPU_avx512, CPU_avx512_vnni, CPU_avx512_bf16, CPU_LEVELS } cpu_level;
+typedef enum cpu_level { CPU_base, CPU_avx2, CPU_avx512, CPU_avx512_vnni, CPU_avx512_bf16, CPU_amx, CPU_LEVELS } cpu_level;
 const char *cpu_level_name(cpu_level level);
 
 /* What the planner may know of a device: nothing else decides a plan. */
@@ -56,8 +56,10 @@ enum {
     GPU_READS_BOTH = 16384, /* as GPU_PACKS, but A and B as stored or transposed: packed only where their rows are not of whole 16 bytes */
     GPU_OWN_C = 32768,      /* C in f32, or in the operands' type: -DC_HALF=1 */
     GPU_SLICES = 65536,     /* the warps of a block divide k; A and B are read as they lie */
+    GPU_EARLY = 131072,     /* may begin before the kernel ahead of it in the stream has ended: waits for that itself, in all its blocks */
     /* what all of CUDA_TILE are */
-    GPU_MATRIX = GPU_WIDE | GPU_LINEAR_GRID | GPU_TENSOR_MAPS | GPU_PACKS | GPU_READS_BOTH | GPU_PERSISTENT | GPU_THIS_SM | GPU_PRODUCTION | GPU_OWN_C
+    GPU_MATRIX = GPU_WIDE | GPU_LINEAR_GRID | GPU_TENSOR_MAPS | GPU_PACKS | GPU_READS_BOTH | GPU_PERSISTENT | GPU_THIS_SM | GPU_PRODUCTION | GPU_OWN_C |
+                 GPU_EARLY
 };
 
 typedef struct gpu_kernel {
@@ -78,6 +80,7 @@ typedef struct kernel_row {
     bool threaded;    /* whose blocks the threads of a call share */
     cpu_micro *micro; /* the production kernel's innermost tile, for src/engines/cpu/loops.c */
     cpu_form form;    /* of the panels that it reads */
+    cpu_hook *enter, *leave; /* around calls of micro; NULL: nothing */
     cpu_vector *line; /* the same where C is one row or one column; NULL: it has none */
     cpu_probe *probe;   /* a register-only loop of the same multiply-adds */
     cpu_reader *reader; /* a loop of the same loads */

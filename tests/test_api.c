@@ -99,7 +99,7 @@ static void error_cases(void)
     options.device = 0, options.threads = -1;
     expect_failure("threads", tw_open(&options, &context), TW_BAD_ARGUMENT, "options.threads is -1");
     options.threads = 0, options.instruction_set = "mmx";
-    expect_failure("instruction set", tw_open(&options, &context), TW_BAD_ARGUMENT, "is mmx, expected base, avx2, avx512, avx512_vnni or avx512_bf16");
+    expect_failure("instruction set", tw_open(&options, &context), TW_BAD_ARGUMENT, "is mmx, expected base, avx2, avx512, avx512_vnni, avx512_bf16 or amx");
     options.size = 1;
     expect_failure("options.size", tw_open(&options, &context), TW_BAD_ARGUMENT, "options.size is 1");
     options = (tw_options){.size = sizeof options, .device_context = &options};
@@ -466,11 +466,11 @@ static void matrix_cases(void)
     matrix_case(TW_N, TW_N, 4096, 4096, 4096, 0, TW_F32, "cuda_bf16_r14w_128x256 grid 128x1", 0);
     matrix_case(TW_T, TW_N, 4096, 4096, 4096, 0, TW_BF16, "cuda_bf16_r14w_128x256 grid 128x1", 0);
     matrix_case(TW_N, TW_T, 3072, 3072, 3072, 0, TW_BF16, "cuda_bf16_r14w_128x192 grid 128x1", 0); /* 384 tiles, 2.9 rounds; of 128 x 256 2.2 */
-    matrix_case(TW_T, TW_T, 768, 1536, 4096, 8, TW_F32, "cuda_bf16_r14w_64x192 grid 96x1", 0);
+    matrix_case(TW_T, TW_T, 768, 1536, 4096, 0, TW_F32, "cuda_bf16_r14w_64x192 grid 96x1", 0);
     matrix_case(TW_N, TW_N, 1024, 1024, 1024, 0, TW_F32, "cuda_bf16_r14w_64x128 grid 128x1", 0);
     matrix_case(TW_N, TW_N, 512, 512, 512, 0, TW_F32, "cuda_bf16_r14w_64x64 grid 64x1", 0);
-    matrix_case(TW_T, TW_N, 203, 304, 100, 0, TW_F32, "cuda_bf16_r14w_64x64 copies A grid", 100 * 208 * 2 + 128);
-    matrix_case(TW_N, TW_T, 203, 300, 100, 1, TW_F32, "cuda_bf16_r14w_64x64 copies A copies B grid", 203 * 104 * 2 + 16 + 300 * 104 * 2 + 64);
+    matrix_case(TW_T, TW_N, 203, 304, 100, 0, TW_F32, "cuda_bf16_r14w_64x64 copies A grid", 100 * 256 * 2);
+    matrix_case(TW_N, TW_T, 203, 300, 100, 1, TW_F32, "cuda_bf16_r14w_64x64 copies A copies B grid", 203 * 128 * 2 + 300 * 128 * 2);
 }
 
 static void packing_cases(void)
@@ -778,8 +778,8 @@ static void tier_cases(void)
 static void word_cases(void)
 {
     enum { M = 70, N = 4200, K = 1700, APART = 3 };
-    static const char *const sets[] = {"base", "avx2", "avx512", "avx512_vnni", "avx512_bf16"};
-    for (int x = 0; x < 5 * 2; x++) {
+    static const char *const sets[] = {"base", "avx2", "avx512", "avx512_vnni", "avx512_bf16", "amx"};
+    for (int x = 0; x < 6 * 2; x++) {
         tw_dtype dtype = x % 2 ? TW_I8 : TW_BF16;
         tw_context *one = NULL, *two = NULL;
         tw_options options = {.size = sizeof options, .engine = "cpu", .threads = 1, .instruction_set = sets[x / 2]};

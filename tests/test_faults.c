@@ -312,6 +312,7 @@ static void use_streams(tw_context *context, const caller *me, cu_stream stream,
     tell("prepare", tw_prepare(context, &p));
     q = p, q.dtype = TW_BF16, q.op_b = TW_T;
     tell("prepare half", tw_prepare(context, &q));
+    enqueue("half", context, &q, x, &launch);
     enqueue("enqueue", context, &p, x, &launch);
     launch.workspace = x, launch.workspace_bytes = 64;
     enqueue("with a workspace", context, &p, x, &launch);
@@ -748,6 +749,8 @@ static const struct {
     {"the same while the stream is captured", NULL, "captured", TW_OK, "", MAPPED},
     {"the same on the default stream", NULL, "default stream", TW_OK, "",
      "cuCtxPushCurrent_v2 cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernel on (nil) cuCtxPopCurrent_v2"},
+    {"a kernel that waits itself for what is ahead of it is launched early", NULL, "half", TW_OK, "",
+     "cuCtxPushCurrent_v2 cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernelEx STREAM cuCtxPopCurrent_v2"},
     {"C is scaled on the stream where k is 0", NULL, "scaled", TW_OK, "", NULL},
     {"nothing is enqueued where m is 0", NULL, "nothing", TW_OK, "", ""},
     {"a capture does not wait for a kernel to be built", NULL, "captured too early", TW_BUILD_FAILED,

@@ -310,6 +310,41 @@ static void wrap_case(const tw_lab_kernel *kernel)
     free(a), free(b);
 }
 
+/* Sums on sm_90's matrix units are those that docs/ACCURACY.md derives the bound from: 1 and then, in the same step of 16 or the next, what rounding to nearest
+ * would see. Each row of A against its own column of B. */
+static void cut_off_case(const tw_lab_kernel *kernel)
+{
+    enum { N = 8, K = 32 };
+    static const struct {
+        int first, count;
+        double a, b, expected;
+        const char *what;
+    } sums[] = {{16, 1, 0x1.8p-12, 0x1p-12, 1, "1 + 1.5 2^-24, a step later"},
+                {16, 1, -0x1p-13, 0x1p-12, 1 - 0x1p-24, "1 - 2^-25, a step later"},
+                {1, 8, 0x1p-13, 0x1p-13, 1, "1 + 8 2^-26 in a step"},
+                {1, 4, 0x1p-13, 0x1p-12, 1 + 0x1p-23, "1 + 4 2^-25 in a step"},
+                {1, 1, -0x1p-13, 0x1p-12, 1 - 0x1p-24, "1 - 2^-25 in a step"}};
+    enum { SUMS = sizeof sums / sizeof *sums };
+    tw_lab_choice choice = {.kernel = kernel->name};
+    tw_problem p = tw_problem_make(kernel->dtype, TW_N, TW_N, SUMS, N, K);
+    float c[SUMS * N];
+    uint16_t a[SUMS * K] = {0}, b[K * N] = {0};
+    if (strncmp(kernel->needs, "sm_90", 5) != 0 || element_of(kernel->dtype)->bytes != 2 || !tap_case("%s cuts off", kernel->name)) return;
+    tw_context *context = context_or_skip(kernel, &p);
+    if (context == NULL) return;
+    for (int i = 0; i < SUMS; i++) {
+        set_element(a, p.dtype, i * K, 1), set_element(b, p.dtype, i, 1);
+        for (int q = sums[i].first; q < sums[i].first + sums[i].count; q++)
+            set_element(a, p.dtype, i * K + q, sums[i].a), set_element(b, p.dtype, q * N + i, sums[i].b);
+    }
+    bool ran = run_plainly(context, &choice, &p, a, b, c);
+    int wrong = -1;
+    for (int i = 0; ran && i < SUMS; i++)
+        if ((double)c[i * N + i] != sums[i].expected) wrong = i;
+    tap_result(ran && wrong < 0, "%s: %a, expected %a", wrong < 0 ? tw_error_text() : sums[wrong].what, wrong < 0 ? 0 : (double)c[wrong * N + wrong],
+               wrong < 0 ? 0 : sums[wrong].expected);
+}
+
 static void special_cases(const tw_lab_kernel *kernel)
 {
     special_case(kernel, "nan in a", NAN, 0.5, 0.5);
@@ -320,6 +355,7 @@ static void special_cases(const tw_lab_kernel *kernel)
     special_case(kernel, "inf against inf", INFINITY, -INFINITY, 0.5);
     special_case(kernel, "zero against inf", INFINITY, 0, -INFINITY);
     denormal_case(kernel);
+    cut_off_case(kernel);
 }
 
 /* The bits of C are the same for any number of threads, and from run to run; blocks that can be chosen are small, so that there are many to share. */

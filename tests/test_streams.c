@@ -217,11 +217,11 @@ static bool workspace_make(tw_context *by, operands *o)
     return true;
 }
 
-/* What the copy engine does not read as r13 reads it: transposed, or not in rows of whole 16 bytes. */
+/* What the copy engine does not read: not in rows of whole 16 bytes. */
 static bool must_be_packed(const tw_problem *p, const size_t offset[3])
 {
     size_t element = bytes_of(p->dtype);
-    return p->op_a == TW_T || p->op_b == TW_T || (offset[0] | offset[1] | ((size_t)p->lda | (size_t)p->ldb) * element) % 16 != 0;
+    return (offset[0] | offset[1] | ((size_t)p->lda | (size_t)p->ldb) * element) % 16 != 0;
 }
 
 /* Is the engine's product of host memory the same as the cpu engine's? c is what C was before. */

@@ -78,7 +78,7 @@ Cited by number here, in the kernels and in the program's output:
 
 Past the documents: r11_warp, r12_async, r13_matrix, r14_peak, the production kernel, r14h_hopper, r14n_hopper and r14w, those of sm_90, and r14k, r14t, r14f, r14c and r14r, those for small and thin products. Refused where they do not apply, each with its
 reason: a rung for another type or architecture, transposes in r09 to r12 on a GPU, a k other than 16 or 32 in s1 to s3, rows that are
-no multiple of 16 bytes in r12. The CPU has no r08, r12, r13 and s1 to s3; what r11 shares among warps it shares among threads.
+no multiple of 16 bytes in r12. r13 of the CPU is its production kernel for bf16 and int8 where it has a matrix unit. It has no r08, r12 and s1 to s3; what r11 shares among warps it shares among threads.
 
 ## Measured
 
@@ -102,7 +102,8 @@ that the processor has is chosen:
 TEXT
     rows 'CPU_(PEAK|DOT)' 'printf "| [cpu_%s_r14_peak_%s](#r14_peak-on-cpu) | %s x %s | %s | %s | %s |\n",
         word[2], word[3], word[4], word[5], word[6], $2, $4'
-    for rung in $(names CPU_RUNG) $(names CPU_WIDE) r14_peak; do section cpu "$rung" "kernels/cpu/$rung.c"; done
+    rows CPU_TILES 'printf "| [cpu_%s_r13_matrix_amx](#r13_matrix-on-cpu) | %s x %s | %s | %s | %s |\n", word[2], word[3], word[4], word[5], $2, $4'
+    for rung in $(names CPU_RUNG) $(names CPU_WIDE) r13_matrix r14_peak; do section cpu "$rung" "kernels/cpu/$rung.c"; done
 
     [ -n "$(names GPU_RUNG)" ] || return 0
     cat <<'TEXT'

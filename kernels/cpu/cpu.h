@@ -73,16 +73,30 @@ typedef enum cpu_form {
     CPU_PAIRS,   /* two bf16 */
     CPU_I16,     /* two int8 as int16 */
     CPU_U8,      /* four int8, those of B plus 128; before A's first step stands one of -128 times the sum of each row */
+    CPU_TILE_PAIRS, /* two bf16, and steps in whole blocks of 16; in A's blocks 16 words of a row lie side by side, then those of the next */
+    CPU_TILE_QUADS, /* the same of four int8 */
 } cpu_form;
 
-static inline int64_t cpu_form_group(cpu_form form) { return form == CPU_U8 ? 4 : form == CPU_PAIRS || form == CPU_I16 ? 2 : 1; }
+static inline bool cpu_form_tiles(cpu_form form) { return form == CPU_TILE_PAIRS || form == CPU_TILE_QUADS; }
+
+static inline int64_t cpu_form_group(cpu_form form)
+{
+    return form == CPU_U8 || form == CPU_TILE_QUADS ? 4 : form == CPU_PAIRS || form == CPU_I16 || form == CPU_TILE_PAIRS ? 2 : 1;
+}
 
 /* Steps of a panel k deep; A's have one more where its sums stand first. */
-static inline int64_t cpu_form_steps(cpu_form form, int64_t k) { return (k + cpu_form_group(form) - 1) / cpu_form_group(form); }
+static inline int64_t cpu_form_steps(cpu_form form, int64_t k)
+{
+    int64_t steps = (k + cpu_form_group(form) - 1) / cpu_form_group(form);
+    return cpu_form_tiles(form) ? (steps + 15) / 16 * 16 : steps;
+}
 static inline int64_t cpu_form_a_steps(cpu_form form, int64_t k) { return cpu_form_steps(form, k) + (form == CPU_U8); }
 
 /* Panels of k are whole numbers of this many elements, but for the last: every form's words and blocks divide it, so that no sum depends on where k is cut. */
 enum { CPU_K_UNIT = 64 };
+
+/* What a thread does before and after it calls a micro-kernel that asks for it. */
+typedef void cpu_hook(void);
 
 /* Outputs of a C that is one row or one column, the whole sum over k:
  *

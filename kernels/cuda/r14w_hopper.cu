@@ -162,19 +162,25 @@ static __device__ __forceinline__ void write_lines(unsigned out, int row, int la
 #endif
 }
 
-/* A warpgroup's 64 x BN sums to C from row i0, column j0 on, by way of its two buffers, of which `*next` is the next. */
-static __device__ __forceinline__ void store_by_engine(struct ring *ring, int group, int *next, const tensor_map *c_map, int i0, int j0, float alpha,
+/* A warpgroup's 64 x BN sums to C from row i0, column j0 on, by way of its two buffers, of which `*next` is the next; at the end by way of the stages, which nobody
+ * fills any more: they have room for all, and no buffer is waited for. */
+static __device__ __forceinline__ void store_by_engine(struct ring *ring, int group, int *next, int at_end, const tensor_map *c_map, int i0, int j0, float alpha,
                                                        const float *sum)
 {
     int tid = threadIdx.x % 128;
+    element_c(*stages)[64][OUT_COLS] = (element_c(*)[64][OUT_COLS])ring->stage;
+    if (at_end) threads_meet(1 + GROUPS, CONSUMERS); /* all readers of the stages wait for each other */
     UNROLLED
     for (int j = 0; j < BN; j += OUT_COLS, *next ^= 1) {
-        if (tid == 0) COPIES_OUT_READ(1); /* the engine has read the buffer; only the thread that asked it can wait for that */
-        threads_meet(1 + group, 128);     /* all wait for that thread */
-        write_lines(shared_address(ring->out[group][*next]), tid / 32 * 16, tid % 32, alpha, &sum[j / 2]);
+        element_c(*out)[OUT_COLS] = at_end ? stages[group * (BN / OUT_COLS) + j / OUT_COLS] : ring->out[group][*next];
+        if (!at_end) {
+            if (tid == 0) COPIES_OUT_READ(1); /* the engine has read the buffer; only the thread that asked it can wait for that */
+            threads_meet(1 + group, 128);     /* all wait for that thread */
+        }
+        write_lines(shared_address(out), tid / 32 * 16, tid % 32, alpha, &sum[j / 2]);
         copies_see_writes();
         threads_meet(1 + group, 128); /* that thread waits for all: the lines are written */
-        if (tid == 0) copy_box_out(c_map, j0 + j, i0, ring->out[group][*next]);
+        if (tid == 0) copy_box_out(c_map, j0 + j, i0, out);
     }
 }
 
@@ -261,7 +267,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             if (lane == 0) barrier_arrive(&ring->empty[before]);
             place(tile, tall, wide, &i0, &j0);
             /* The engine writes whole 16 bytes: a last column tile that ends within them is for hands. */
-            if (WIDE && beta == 0 && (j0 + BN <= n || n % (16 / (int)sizeof(element_c)) == 0)) store_by_engine(ring, group, &next, &c_map, i0 + group * 64, j0, alpha, sum);
+            if (WIDE && beta == 0 && (j0 + BN <= n || n % (16 / (int)sizeof(element_c)) == 0)) store_by_engine(ring, group, &next, tile + (int)gridDim.x >= tiles, &c_map, i0 + group * 64, j0, alpha, sum);
             else store_by_hand(c, ldc, i0 + group * 64, j0, m, n, alpha, sum, beta);
         }
         if (WIDE && tid % 128 == 0) COPIES_OUT_DONE(); /* the engine still reads this block's memory */

@@ -180,6 +180,9 @@ CALL(cuLaunchKernel,
      (cu_function f, unsigned gx, unsigned gy, unsigned gz, unsigned x, unsigned y, unsigned z, unsigned bytes, cu_stream s, void **a, void **extra),
      (void)gx; (void)gy; (void)gz; (void)x; (void)y; (void)z; (void)bytes; (void)extra;
      if (s != NULL && s->context != current()) return NO_SUCH_HANDLE; log_stream(s); fake_pass(choice("us", 1000)); if (*(runs **)(void *)f != NULL) (*(runs **)(void *)f)(a))
+CALL(cuLaunchKernelEx, (const cu_launch_config *c, cu_function f, void **a, void **extra), (void)f; (void)a; (void)extra;
+     if (c->stream != NULL && c->stream->context != current()) return NO_SUCH_HANDLE; if (c->attribute_count != 1 || c->attributes->id != CU_LAUNCH_EARLY) return 1;
+     log_stream(c->stream); fake_pass(choice("us", 1000)))
 CALL(cuTensorMapEncodeTiled,
      (cu_tensor_map * map, int type, uint32_t rank, void *address, const uint64_t *dims, const uint64_t *strides, const uint32_t *box,
       const uint32_t *element_strides, int interleave, int swizzle, int l2_promotion, int out_of_bounds),

@@ -1,4 +1,5 @@
 /* detect.c - what this processor and its memory are. */
+#define _GNU_SOURCE /* syscall */
 #include "cpu_engine.h"
 
 #include <inttypes.h>
@@ -9,6 +10,7 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <sys/syscall.h>
 
 static uint64_t saved_register_state(void)
 {
@@ -17,13 +19,26 @@ static uint64_t saved_register_state(void)
     return (uint64_t)high << 32 | low;
 }
 
-/* AVX512_VNNI and AVX512_BF16, which need no registers beyond AVX-512's; the latter is found on processors with the former only. */
-static cpu_level level_of_products(uint32_t c7)
+/* The tiles of AMX: Linux gives them to a process that asks, for all its threads, and to those it starts. A refusal, or a system that does not know the
+ * question, is a processor without them. */
+static bool may_use_tiles(uint32_t d7, uint64_t state)
+{
+    enum { BF16 = 1 << 22, TILE = 1 << 24, INT8 = 1 << 25, NEEDED = BF16 | TILE | INT8, XTILE = 3 << 17, REQ_XCOMP_PERM = 0x1023, XTILEDATA = 18 };
+#ifdef SYS_arch_prctl
+    return (d7 & NEEDED) == NEEDED && (state & XTILE) == XTILE && syscall(SYS_arch_prctl, REQ_XCOMP_PERM, XTILEDATA) == 0;
+#else
+    return false;
+#endif
+}
+
+/* AVX512_VNNI and AVX512_BF16, which need no registers beyond AVX-512's, and AMX. Each is found on processors with the one before only. */
+static cpu_level level_of_products(uint32_t c7, uint32_t d7, uint64_t state)
 {
     enum { VNNI = 1 << 11, BF16 = 1 << 5 }; /* leaf 7: of ecx; its subleaf 1: of eax */
     uint32_t a, b, c, d;
     if (!(c7 & VNNI)) return CPU_avx512;
-    return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & BF16) ? CPU_avx512_bf16 : CPU_avx512_vnni;
+    if (!__get_cpuid_count(7, 1, &a, &b, &c, &d) || !(a & BF16)) return CPU_avx512_vnni;
+    return may_use_tiles(d7, state) ? CPU_amx : CPU_avx512_bf16;
 }
 
 /* Intel SDM vol. 1, 14.3 and 15.2: the feature bit alone is not enough, the system must save the registers too. */
@@ -36,7 +51,7 @@ cpu_level detect_level(void)
     uint64_t state = saved_register_state();
     if ((state & XMM_YMM) != XMM_YMM) return CPU_base;
     uint32_t avx512 = bit_AVX512F | bit_AVX512DQ | bit_AVX512BW | bit_AVX512VL;
-    return (b7 & avx512) == avx512 && (state & OPMASK_ZMM) == OPMASK_ZMM ? level_of_products(c7) : CPU_avx2;
+    return (b7 & avx512) == avx512 && (state & OPMASK_ZMM) == OPMASK_ZMM ? level_of_products(c7, d7, state) : CPU_avx2;
 }
 #else
 cpu_level detect_level(void)

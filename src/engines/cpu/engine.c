@@ -75,7 +75,7 @@ static tw_status choose_level(const char *wanted, const char *wanted_by, cpu_lev
         *out = level;
         return TW_OK;
     }
-    return fail(TW_BAD_ARGUMENT, "%s is %s, expected base, avx2, avx512, avx512_vnni or avx512_bf16", wanted_by, wanted);
+    return fail(TW_BAD_ARGUMENT, "%s is %s, expected base, avx2, avx512, avx512_vnni, avx512_bf16 or amx", wanted_by, wanted);
 }
 
 static tw_status engine_settings(const tw_options *options, engine *e)

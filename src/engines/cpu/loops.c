@@ -149,13 +149,16 @@ static void tile_at(const loops *l, block *t, int64_t i, int64_t j)
 static void compute_task(void *context, int64_t task)
 {
     const loops *l = context;
+    const kernel_row *row = l->plan->row;
     block t = block_of(l, task);
+    if (row->enter != NULL) row->enter();
     if (l->plan->streams_b)
         for (int64_t j = t.j_first; j < t.j_last; j += l->nr)
             for (int64_t i = t.i_first; i < t.i_last; i += l->mr) tile_at(l, &t, i, j);
     else
         for (int64_t i = t.i_first; i < t.i_last; i += l->mr)
             for (int64_t j = t.j_first; j < t.j_last; j += l->nr) tile_at(l, &t, i, j);
+    if (row->leave != NULL) row->leave();
 }
 
 /* Outputs first .. last - 1 of a C that is one row (x is B, y is A) or one column (x is A, y is B). */

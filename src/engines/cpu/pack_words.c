@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { BLOCK = 64, MOST_WIDTH = 64, EDGE = 4 };
+enum { BLOCK = 64, TILE = 16, MOST_WIDTH = 64, EDGE = 4 };
 
 typedef uint32_t words4 __attribute__((vector_size(16)));
 
@@ -26,7 +26,8 @@ static inline uint32_t word_of(cpu_form form, const uint32_t element[4])
 {
     switch (form) {
     case CPU_WIDENED: return element[0] << 16;
-    case CPU_PAIRS: return element[0] | element[1] << 16;
+    case CPU_PAIRS:
+    case CPU_TILE_PAIRS: return element[0] | element[1] << 16;
     case CPU_I16: return (uint16_t)(int16_t)(int8_t)element[0] | (uint32_t)(int8_t)element[1] << 16;
     default: return element[0] | element[1] << 8 | element[2] << 16 | element[3] << 24;
     }
@@ -47,7 +48,8 @@ static void weave(const strip *s, int64_t step, uint32_t *restrict to)
     const int64_t p = step * s->group;
     switch (s->form) {
     case CPU_WIDENED: WEAVE(uint16_t, CPU_WIDENED); break;
-    case CPU_PAIRS: WEAVE(uint16_t, CPU_PAIRS); break;
+    case CPU_PAIRS:
+    case CPU_TILE_PAIRS: WEAVE(uint16_t, CPU_PAIRS); break;
     case CPU_I16: WEAVE(uint8_t, CPU_I16); break;
     default: WEAVE(uint8_t, CPU_U8);
     }
@@ -96,16 +98,43 @@ static void subtract_bytes(uint32_t *sums, const uint32_t *words, int64_t count)
         sums[i] -= ((uint32_t)(int8_t)words[i] + (uint32_t)(int8_t)(words[i] >> 8) + (uint32_t)(int8_t)(words[i] >> 16) + (uint32_t)(int8_t)(words[i] >> 24)) << 7;
 }
 
-/* Steps first .. first + count - 1 of a panel, whose own steps begin at `panel`, after those sums if it has any. */
+/* Steps first .. first + count - 1 as rows of words, lanes beyond the last of them 0. */
+static void make_rows(const strip *s, int64_t first, int64_t count, uint32_t *rows)
+{
+    if (s->lanes < s->width) memset(rows, 0, (size_t)(count * s->width) * sizeof *rows);
+    if (s->k_stride == s->bytes && s->stride != s->bytes)
+        turn_block(s, first, count, rows);
+    else
+        for (int64_t q = 0; q < count; q++) weave(s, first + q, rows + q * s->width);
+}
+
+/* A's blocks of tiles: TILE words of each lane side by side. What lies so is copied, else rows are made and turned. */
+static void pack_tiles(const strip *s, int64_t first, int64_t count, uint32_t *panel)
+{
+    for (int64_t q = first; q < first + count; q += TILE) {
+        uint32_t *tile = panel + q * s->width, rows[TILE * MOST_WIDTH];
+        if (s->k_stride == s->bytes && (q + TILE) * s->group <= s->k) {
+            for (int64_t i = 0; i < s->lanes; i++) memcpy(tile + i * TILE, s->source + i * s->stride + q * s->group * s->k_stride, TILE * sizeof *tile);
+            memset(tile + s->lanes * TILE, 0, (size_t)(s->width - s->lanes) * TILE * sizeof *tile);
+            continue;
+        }
+        make_rows(s, q, TILE, rows);
+        for (int64_t i = 0; i < s->width; i += EDGE)
+            for (int64_t p = 0; p < TILE; p += EDGE)
+                turn((const char *)(rows + p * s->width + i), s->width * (int64_t)sizeof *rows, tile + i * TILE + p, TILE);
+    }
+}
+
+/* Steps first .. first + count - 1 of a panel, whose own steps begin at `panel`, after its sums if it has any. */
 static void pack_block(const strip *s, int64_t first, int64_t count, uint32_t *panel)
 {
     bool sums = s->form == CPU_U8 && !s->of_b;
     uint32_t *block = panel + (first + sums) * s->width;
-    if (s->lanes < s->width) memset(block, 0, (size_t)(count * s->width) * sizeof *block);
-    if (s->k_stride == s->bytes && s->stride != s->bytes)
-        turn_block(s, first, count, block);
-    else
-        for (int64_t q = 0; q < count; q++) weave(s, first + q, block + q * s->width);
+    if (cpu_form_tiles(s->form) && !s->of_b) {
+        pack_tiles(s, first, count, panel);
+        return;
+    }
+    make_rows(s, first, count, block);
     if (sums && first == 0) memset(panel, 0, (size_t)s->width * sizeof *panel);
     for (int64_t q = 0; sums && q < count; q++) subtract_bytes(panel, block + q * s->width, s->width);
     if (s->form == CPU_U8 && s->of_b)
@@ -116,7 +145,7 @@ static void pack_block(const strip *s, int64_t first, int64_t count, uint32_t *p
 void pack_words(cpu_form form, bool of_b, void *packed, const void *source, int64_t stride, int64_t k_stride, int64_t length, int64_t k, int64_t width,
                 int64_t first, int64_t last)
 {
-    int64_t bytes = form == CPU_WIDENED || form == CPU_PAIRS ? 2 : 1, steps = cpu_form_steps(form, k);
+    int64_t bytes = form == CPU_WIDENED || form == CPU_PAIRS || form == CPU_TILE_PAIRS ? 2 : 1, steps = cpu_form_steps(form, k);
     int64_t panel_words = (of_b ? steps : cpu_form_a_steps(form, k)) * width;
     strip s = {.stride = stride * bytes, .k_stride = k_stride * bytes, .k = k, .group = cpu_form_group(form), .width = width, .form = form, .of_b = of_b, .bytes = bytes};
     for (int64_t step = 0; step < steps; step += BLOCK)

@@ -67,7 +67,8 @@ enum {
     CU_TENSOR_BF16 = 9,
     CU_TENSOR_SWIZZLE_128B = 3,
     CU_TENSOR_L2_256B = 3,
-    CU_CAPTURE_NONE = 0
+    CU_CAPTURE_NONE = 0,
+    CU_LAUNCH_EARLY = 6 /* ..._PROGRAMMATIC_STREAM_SERIALIZATION */
 };
 
 #define CU_FUNCTIONS(F)                                                                                                \
@@ -115,7 +116,25 @@ enum {
       (cu_function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, cu_stream, void **, void **)) \
     F(cuOccupancyMaxActiveBlocksPerMultiprocessor, (int *, cu_function, int, size_t))
 
-/* Only some drivers have it (CUDA 12 on): looked up apart, NULL where it is missing. */
+/* CUlaunchConfig and CUlaunchAttribute. */
+typedef struct cu_launch_attribute {
+    int id;
+    char unused[4];
+    union {
+        char bytes[64];
+        int allowed; /* CU_LAUNCH_EARLY */
+    } value;
+} cu_launch_attribute;
+
+typedef struct cu_launch_config {
+    unsigned grid_x, grid_y, grid_z, block_x, block_y, block_z, dynamic_bytes;
+    cu_stream stream;
+    cu_launch_attribute *attributes;
+    unsigned attribute_count;
+} cu_launch_config;
+
+/* Only some drivers have these (CUDA 12 on): looked up apart, NULL where they are missing. */
+typedef cu_result cu_launch_kernel_ex(const cu_launch_config *, cu_function, void **, void **);
 typedef cu_result cu_tensor_map_encode(cu_tensor_map *, int type, uint32_t rank, void *address, const uint64_t *dims,
                                        const uint64_t *strides, const uint32_t *box, const uint32_t *element_strides, int interleave,
                                        int swizzle, int l2_promotion, int out_of_bounds);
@@ -125,6 +144,7 @@ typedef struct cu_api {
     CU_FUNCTIONS(F)
 #undef F
     cu_tensor_map_encode *cuTensorMapEncodeTiled;
+    cu_launch_kernel_ex *cuLaunchKernelEx;
 } cu_api;
 
 #define NVRTC_FUNCTIONS(F)                                                                                             \

@@ -624,6 +624,23 @@ static uint64_t next_ticket(engine *e)
     return ticket != 0 ? ticket : atomic_fetch_add_explicit(&e->ticket, 1, memory_order_relaxed);
 }
 
+/* A kernel of one block for each of the grid's; a GPU_EARLY one before what is ahead of it in the stream has ended, where the driver can record that in a
+ * graph too (CUDA 12.3). */
+static tw_status launch_grid(engine *e, const runnable *r, void **arguments)
+{
+    const plan *p = r->plan;
+    const gpu_kernel *g = &p->row->gpu;
+    cu_launch_attribute early = {.id = CU_LAUNCH_EARLY, .value.allowed = 1};
+    const cu_launch_config config = {.grid_x = (unsigned)p->grid_x, .grid_y = (unsigned)p->grid_y, .grid_z = 1, .block_x = (unsigned)p->threads_x,
+                                     .block_y = (unsigned)p->threads_y, .block_z = 1, .dynamic_bytes = (unsigned)g->dynamic_bytes, .stream = r->stream,
+                                     .attributes = &early, .attribute_count = 1};
+    if ((g->traits & GPU_EARLY) && e->cu->cuLaunchKernelEx != NULL && e->driver_version >= 12030)
+        CU_TRY(cuLaunchKernelEx, (&config, r->kernel, arguments, NULL));
+    else
+        CU_TRY(cuLaunchKernel, (r->kernel, config.grid_x, config.grid_y, 1, config.block_x, config.block_y, 1, config.dynamic_bytes, r->stream, arguments, NULL));
+    return TW_OK;
+}
+
 static tw_status launch_mapped(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
 {
     const plan *p = r->plan;
@@ -649,9 +666,7 @@ static tw_status launch_mapped(engine *e, runnable *r, const buffer *a, const bu
     uint64_t ticket = next_ticket(e);
     void *plain[] = {&a_map, &b_map, &m, &n, &k, &alpha, &beta, &to, &ldc, &whole, &length, &parts, &flags, &ticket}; /* a kernel takes as many as it has */
     void *with_c[] = {&a_map, &b_map, &c_map, &m, &n, &k, &alpha, &beta, &to, &ldc}, **arguments = g->traits & GPU_OWN_C ? with_c : plain;
-    CU_TRY(cuLaunchKernel, (r->kernel, (unsigned)p->grid_x, (unsigned)p->grid_y, 1, (unsigned)p->threads_x, (unsigned)p->threads_y, 1,
-                            (unsigned)g->dynamic_bytes, r->stream, arguments, NULL));
-    return TW_OK;
+    return launch_grid(e, r, arguments);
 }
 
 /* The y dimension of a grid ends at 65535: taller grids are launched in parts, each with its rows of A and C. */

@@ -1,0 +1,48 @@
+/* tiles.h - the matrix unit's registers, as every kernel of AMX uses them: tiles 0 to 3 for sums, 4 and 5 for A, 6 and 7 for B, all of them 16 rows of
+ * 64 bytes. tests/test_tiles.c gives its own, in plain C, where the processor has none. */
+#ifndef TILEWRIGHT_TILES_H
+#define TILEWRIGHT_TILES_H
+
+#include <stdint.h>
+
+#ifndef TILES_IN_C
+#include <immintrin.h>
+#define tile_zero(t)              _tile_zero(t)
+#define tile_load(t, at, stride)  _tile_loadd(t, at, stride)
+#define tile_store(t, at, stride) _tile_stored(t, at, stride)
+#define tile_bf16(sum, a, b)      _tile_dpbf16ps(sum, a, b)
+#define tile_i8(sum, a, b)        _tile_dpbssd(sum, a, b)
+#define tiles_ordered()           __asm__ volatile("" ::: "memory") /* gcc's tile loads do not say that they read memory */
+#endif
+
+#if IS_INT8
+#define tile_step tile_i8
+#else
+#define tile_step tile_bf16
+#endif
+
+enum { TILE_EDGE = 16, TILE_BYTES = 64 };
+
+/* What LDTILECFG takes: Intel SDM 1, 18.3. */
+static inline void tiles_configure(void)
+{
+#ifndef TILES_IN_C
+    struct {
+        uint8_t palette, start_row, zero[14];
+        uint16_t row_bytes[16];
+        uint8_t rows[16];
+    } config = {.palette = 1};
+    for (int t = 0; t < 8; t++) config.row_bytes[t] = TILE_BYTES, config.rows[t] = TILE_EDGE;
+    tiles_ordered();
+    _tile_loadconfig(&config);
+#endif
+}
+
+static inline void tiles_release(void)
+{
+#ifndef TILES_IN_C
+    _tile_release();
+#endif
+}
+
+#endif

@@ -1,0 +1,66 @@
+/* tiles.c - the matrix unit's instructions in plain C, after their description in Intel's manual, and the kernel written for them: for test_tiles.
+ * The build compiles it once per type, with REAL, KERNEL and IS_INT8. */
+#define TILES_IN_C
+#define MR 32
+#define NR 32
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { ROWS = 16, BYTES = 64 };
+
+static unsigned char tiles[8][ROWS][BYTES];
+
+static void tile_zero(int t) { memset(tiles[t], 0, sizeof tiles[t]); }
+
+static void tile_load(int t, const void *at, int64_t stride)
+{
+    for (int i = 0; i < ROWS; i++) memcpy(tiles[t][i], (const char *)at + i * stride, BYTES);
+}
+
+static void tile_store(int t, void *at, int64_t stride)
+{
+    for (int i = 0; i < ROWS; i++) memcpy((char *)at + i * stride, tiles[t][i], BYTES);
+}
+
+#if IS_INT8
+static void tile_i8(int sum, int a, int b)
+{
+    for (int i = 0; i < ROWS; i++)
+        for (int j = 0; j < BYTES / 4; j++) {
+            uint32_t s;
+            memcpy(&s, &tiles[sum][i][4 * j], sizeof s);
+            for (int p = 0; p < BYTES / 4; p++)
+                for (int q = 0; q < 4; q++) s += (uint32_t)((int8_t)tiles[a][i][4 * p + q] * (int8_t)tiles[b][p][4 * j + q]);
+            memcpy(&tiles[sum][i][4 * j], &s, sizeof s);
+        }
+}
+#else
+static float flushed(float x) { return fabsf(x) < 0x1p-126f ? copysignf(0, x) : x; }
+
+static float bf16_at(const unsigned char *at)
+{
+    uint32_t bits = (uint32_t)at[0] << 16 | (uint32_t)at[1] << 24;
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return flushed(x);
+}
+
+static void tile_bf16(int sum, int a, int b)
+{
+    for (int i = 0; i < ROWS; i++)
+        for (int j = 0; j < BYTES / 4; j++) {
+            float s, part[2] = {0, 0};
+            memcpy(&s, &tiles[sum][i][4 * j], sizeof s);
+            for (int p = 0; p < BYTES / 4; p++)
+                for (int q = 0; q < 2; q++) part[q] = flushed(fmaf(bf16_at(&tiles[a][i][4 * p + 2 * q]), bf16_at(&tiles[b][p][4 * j + 2 * q]), part[q]));
+            s = flushed(flushed(s) + flushed(part[0] + part[1]));
+            memcpy(&tiles[sum][i][4 * j], &s, sizeof s);
+        }
+}
+#endif
+
+#define tiles_ordered() ((void)0)
+#define REAL_IS_DOUBLE 0
+#include "../../kernels/cpu/r13_matrix.c"

@@ -1,0 +1,68 @@
+/* test_tiles.c - the kernel of the matrix unit on machines that have none: its text with the unit's instructions in plain C (fakes/tiles.c), in the loops
+ * and the panels of the library, against both oracles. tests/test_kernels runs the row itself where there is a matrix unit. */
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include "engines/cpu/cpu_engine.h"
+#include "guard.h"
+#include "oracle.h"
+#include "plan.h"
+#include "tap.h"
+
+cpu_micro tiles_bf16, tiles_i8;
+
+/* The product by the plan that a processor with a matrix unit would have, its kernel replaced. */
+static bool multiply(const oracle *o, void *c, pool *pool)
+{
+    const device_facts facts = {.engine = "cpu", .level = CPU_amx, .threads = 1, .l1_bytes = 49152, .l2_bytes = 1 << 18};
+    tw_problem p;
+    plan made;
+    if (problem_load(&o->problem, o->a, o->b, c, &p) != TW_OK || plan_find(&p, &facts, NULL, &made) != TW_OK) return false;
+    kernel_row row = *made.row;
+    if (row.level != CPU_amx) return false;
+    row.micro = p.dtype == TW_I8 ? tiles_i8 : tiles_bf16, row.enter = row.leave = NULL;
+    made.row = &row;
+    void *workspace = aligned_alloc(64, made.workspace_bytes + 64);
+    loops_run(&made, o->a, o->b, c, workspace, pool);
+    free(workspace);
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    static const int64_t ms[] = {1, 15, 16, 17, 31, 32, 33, 100}, ns[] = {1, 16, 17, 32, 33, 61, 64, 130}, ks[] = {0, 1, 2, 3, 15, 31, 32, 33, 63, 64, 65, 127, 513, 1100};
+    static const double scalars[][2] = {{1, 0}, {1, 1}, {-2, 3}, {0, 2}};
+    pool *pool = NULL;
+    tap_start(argc, argv);
+    guard arena = guard_make(1 << 20);
+    if (pool_open(&pool) != TW_OK) return 1;
+    for (int x = 0; x < 2 * 8 * 8 * 14; x++) {
+        tw_dtype dtype = x % 2 ? TW_I8 : TW_BF16;
+        int64_t m = ms[x / 2 % 8], n = ns[x / 16 % 8], k = ks[x / 128];
+        int variant = x / 2 + x / 16 + x / 128; /* of transposes, paddings and scalars, which go round */
+        if (!tap_case("%s %c%c %dx%dx%d", x % 2 ? "i8" : "bf16", "nt"[variant / 2 % 2], "nt"[variant % 2], (int)m, (int)n, (int)k)) continue;
+        if (kernel_named("cpu_i8_r13_matrix_amx") == NULL) {
+            tap_skip("the table has no row of the matrix unit for this architecture");
+            continue;
+        }
+        tw_problem p = tw_problem_make(dtype, (tw_op)(variant / 2 % 2), (tw_op)(variant % 2), m, n, k);
+        p.lda += variant % 3, p.ldb += variant % 5, p.ldc += variant % 2 * 7;
+        p.alpha = scalars[variant % 4][0], p.beta = scalars[variant % 4][1];
+        bool passed = true;
+        oracle_verdict verdict = {.passed = true};
+        for (int kind = ORACLE_EXACT; passed && kind <= ORACLE_BOUND; kind++) {
+            oracle o;
+            passed = oracle_make(&p, (oracle_kind)kind, (uint64_t)x, 0, &o) == TW_OK;
+            if (!passed) break;
+            void *c = guard_place(&arena, oracle_c_bytes(&o), x % 4 < 2);
+            oracle_poison(&o, c);
+            passed = multiply(&o, c, pool);
+            if (passed) verdict = oracle_judge(&o, c);
+            passed = passed && verdict.passed;
+            oracle_free(&o);
+        }
+        tap_result(passed, "%s", verdict.text);
+    }
+    pool_close(pool);
+    return tap_finish();
+}
