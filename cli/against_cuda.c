@@ -75,7 +75,7 @@ static bool launch(duel *g, int i, int candidate, int set)
 
 static int next_set(duel *g)
 {
-    return (int)(g->launches++ % g->set_count);
+    return g->s->opt->warm ? 0 : (int)(g->launches++ % g->set_count);
 }
 
 /* Seconds of a launch, of so many one after the other. EXIT_OK and *seconds NAN: the side does not take it, and says why. */
@@ -381,6 +381,7 @@ static void print_case(const duel *g, against_mean *group, against_mean *all)
     print_reading(g, g->after.power_w, 5);
     print_reading(g, g->after.temperature_c, 4);
     fputc('\n', text);
+    if (g->s->opt->explain_plan) fprintf(text, "  plan: %s\n  %s\n", g->plan.text, g->plan.reason[0] != '\0' ? g->plan.reason : "chosen by rule, not by a model");
     for (int i = 0; i < SIDES; i++)
         if (g->sides[i].outcome == SIDE_REFUSED && !(i == BEST && g->best_is_heuristic)) fprintf(text, "  %s: %s\n", g->sides[i].name, g->sides[i].why);
 }
@@ -401,7 +402,8 @@ static exit_code write_record(const duel *g, int i)
     r.m = p->m, r.n = p->n, r.k = p->k, r.lda = p->lda, r.ldb = p->ldb, r.ldc = p->ldc;
     r.op_a = p->op_a == TW_N ? 'n' : 't', r.op_b = p->op_b == TW_N ? 'n' : 't';
     r.alpha = p->alpha, r.beta = p->beta;
-    r.method = "device events around launches on one stream, behind one that is not timed, all libraries in turns, operands rotated beyond the L2";
+    r.method = g->s->opt->warm ? "device events around launches on one stream, behind one that is not timed, all libraries in turns, operands in place"
+                               : "device events around launches on one stream, behind one that is not timed, all libraries in turns, operands rotated beyond the L2";
     r.instruction_set = g->s->device.instruction_set, r.driver = g->s->driver;
     r.sets = g->set_count;
     if (g->batched) r.batch = g->items;

@@ -37,6 +37,29 @@ static void add(case_list *list, const char *group, const options *opt, shape p)
     list->items[list->count++] = (bench_case){group, opt->transpose_a ? TW_T : TW_N, opt->transpose_b ? TW_T : TW_N, p, opt->pad};
 }
 
+/* Shapes drawn from a seed, sides up to 4096 and k up to 65536, each evenly among its powers of two: small ones as often as large ones. */
+static void add_random(case_list *list, const options *opt)
+{
+    uint64_t state = 20261121;
+    for (int i = 0; i < RANDOM_CASES; i++) {
+        int64_t side[3];
+        for (int s = 0; s < 3; s++) {
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            int bits = (int)((state >> 33) % (s == 2 ? 16 : 12)); /* 2^bits ... 2^(bits + 1) */
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            side[s] = ((int64_t)1 << bits) + (int64_t)((state >> 33) % (((uint64_t)1 << bits) + 1));
+        }
+        add(list, "gpu-random", opt, (shape){side[0], side[1], side[2]});
+    }
+}
+
+static bool is_named(const name_list *names, const char *name)
+{
+    for (int i = 0; i < names->count; i++)
+        if (strcmp(names->items[i], name) == 0) return true;
+    return false;
+}
+
 /* The sets that were named, or square. */
 static bool is_wanted(const options *opt, const bench_case *c)
 {
@@ -65,6 +88,7 @@ exit_code cases_choose(const options *opt, case_list *out)
         if (!turn) added->op_a = c->op_a, added->op_b = c->op_b;
         added->pad += c->pad;
     }
+    if (is_named(&opt->sets, "gpu-random")) add_random(out, opt);
     return EXIT_OK;
 }
 

@@ -12,7 +12,7 @@ typedef struct bench_case {
     int64_t pad; /* elements between the rows of A, B and C */
 } bench_case;
 
-enum { MOST_CASES = 128 };
+enum { MOST_CASES = 384, RANDOM_CASES = 200 };
 
 typedef struct case_list {
     int count;

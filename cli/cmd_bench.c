@@ -37,7 +37,7 @@ static exit_code choose_kernel(const options *opt, const tw_lab_kernel **out)
 static exit_code check_against(const options *opt)
 {
     if (opt->against.count == 0)
-        return opt->deadline > 0 ? say(EXIT_USAGE, "--deadline is one of the libraries of --against, which is not given") : EXIT_OK;
+        return opt->warm ? say(EXIT_USAGE, "--warm is of --against cublas, which is not given") : opt->deadline > 0 ? say(EXIT_USAGE, "--deadline is one of the libraries of --against, which is not given") : EXIT_OK;
     if (opt->kernel != NULL) return say(EXIT_USAGE, "--against times tw_gemm(), which chooses by itself: --kernel cannot hold with it");
     return EXIT_OK;
 }
@@ -80,6 +80,17 @@ static exit_code finish_row(session *s, const row *r, tally *count)
     return row_finish(s, r);
 }
 
+static exit_code print_plan(session *s, const tw_lab_kernel *kernel, const tw_problem *problem)
+{
+    tw_lab_plan plan;
+    tw_lab_choice choice = {.kernel = kernel != NULL ? kernel->name : NULL};
+    tw_status status = tw_lab_plan_of(s->context, &choice, problem, &plan);
+    if (status != TW_OK && status != TW_NO_KERNEL) return say_tw(status);
+    fprintf(s->text, "  plan: %s\n", status == TW_OK ? plan.text : tw_error_text());
+    if (status == TW_OK) fprintf(s->text, "  %s\n", plan.reason[0] != '\0' ? plan.reason : "chosen by rule, not by a model");
+    return EXIT_OK;
+}
+
 static exit_code bench_shape(session *s, roofs *limits, const tw_lab_kernel *kernel, const tw_problem *problem, tally *count)
 {
     static row result;
@@ -91,7 +102,8 @@ static exit_code bench_shape(session *s, roofs *limits, const tw_lab_kernel *ker
     t.batch = s->opt->batch;
     code = row_run(s, &t, limits, &wish, &result);
     trial_close(&t);
-    return code == EXIT_OK ? finish_row(s, &result, count) : code;
+    if (code == EXIT_OK) code = finish_row(s, &result, count);
+    return code == EXIT_OK && s->opt->explain_plan ? print_plan(s, kernel, problem) : code;
 }
 
 static void print_peaks(const session *s, const roofs *limits)
@@ -121,6 +133,7 @@ static exit_code bench_engine(session *s, void *job)
     const bench *b = job;
     tally count = {0};
     exit_code code = EXIT_OK;
+    if (s->opt->warm && strcmp(s->device.engine, "cuda") != 0) return say(EXIT_USAGE, "--warm is of --against cublas, engine cuda's; this is %s", s->device.engine);
     bool cuda = strcmp(s->device.engine, "cuda") == 0;
     if (s->opt->against.count > 0 && s->opt->batch > 0 && !cuda)
         return say(EXIT_USAGE, "--batch can be compared with --engine cuda --against cublas alone, here the engine is %s", s->device.engine);

@@ -55,7 +55,7 @@ const option_row option_rows[] = {
     {"skinny", 0, OPT_FLAG, AT(skinny), CMD_LADDER,
      .help = "the ladder of thin matrices: A with 16 or 32 columns, effective bandwidth beside the published one"},
     {"set", 0, OPT_CHOICES, AT(sets), CMD_BENCH, "NAME,...",
-     "square small odd skinny transposed all gpu-square gpu-transposed gpu-odd gpu-small gpu-thin gpu-half",
+     "square small odd skinny transposed all gpu-square gpu-transposed gpu-odd gpu-small gpu-thin gpu-random gpu-half",
      "ready lists of shapes (default: square); all: of those that have not a GPU's sizes; gpu-half: for bf16 and f16", .list = 16},
     {"pad", 0, OPT_WHOLE, AT(pad), CMD_BENCH, "N", NULL, "elements between the rows of A, B and C (default: 0)", 0, 1 << 20},
     {"batch", 0, OPT_WHOLE, AT(batch), CMD_BENCH, "N", NULL,
@@ -84,6 +84,9 @@ const option_row option_rows[] = {
      "time this row of the kernel table, not the planner's"},
     {"host", 0, OPT_FLAG, AT(host), CMD_BENCH,
      .help = "time the call tw_gemm() with host pointers, not the launch alone"},
+    {"explain-plan", 0, OPT_FLAG, AT(explain_plan), CMD_BENCH,
+     .help = "under each row the planner's plan, and what it expects of each kernel that it weighs"},
+    {"warm", 0, OPT_FLAG, AT(warm), CMD_BENCH, .help = "with --against cublas, operands that stay where they are, in the L2 if they fit; else they rotate beyond it"},
     {"against", 0, OPT_NAMES, AT(against), CMD_BENCH, "LIB,...", NULL,
      "compare tw_gemm() with other libraries, each in a process of its own, in turns: openblas mkl onednn aocl blis eigen libxsmm, or all; "
      "./dev peers fetches them. With --engine cuda tw_enqueue() with cublas, which is cuBLASLt", .list = OPT_LIST},

@@ -72,6 +72,7 @@ typedef struct tw_lab_plan {
     int64_t workspace_bytes;
     int block_threads; /* GPU: of one block */
     char text[160];    /* the plan as one line */
+    char reason[240];  /* what a model expects of each row that was weighed; empty where another rule decides */
 } tw_lab_plan;
 
 /* tw_lab_fits - may this kernel compute this problem on this device? 1 or 0; when 0, reason (if not NULL) says why, with

@@ -605,6 +605,7 @@ tw_status tw_lab_plan_of(tw_context *context, const tw_lab_choice *choice, const
     out->block_n = loops ? made.strip_n : gpu && made.row->lab.tile_n ? made.row->lab.tile_n : edge;
     out->block_k = loops ? made.kc : gpu && made.row->lab.tile_k ? made.row->lab.tile_k : edge;
     plan_text(&made, out->text, sizeof out->text);
+    if (!batched) plan_reason(&p, &context->facts, out->reason, sizeof out->reason);
     return TW_OK;
 }
 

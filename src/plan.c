@@ -140,6 +140,34 @@ static shares share_out(const kernel_row *row, const tw_problem *p, const device
     return made;
 }
 
+static double longer(double x, double y) { return x > y ? x : y; }
+
+/* A GPU_SLICES row: so many parts of k in blocks of their own, one for each, as end soonest. *cycles: how long the busiest multiprocessor multiplies, or all ask
+ * the L2, with the adding of parts: each is written and read, by groups of 8 and then once more. */
+static shares part_out(const kernel_row *row, const tw_problem *p, const device_facts *device, double *cycles)
+{
+    enum { BLOCK = 1500, FMAS = 128, L2_BYTES = 30, ADDING = 3000, ADDED_BYTES = 48, GROUP = 8, MOST_ROUNDS = 4, MOST_TRIED = 8 };
+    int64_t multiprocessors = max_i64(device->multiprocessors, 1), warps = row->gpu.threads_x / 32, room = max_i64(device->local_bytes / row->gpu.dynamic_bytes, 1);
+    int64_t tiles = max_i64(ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n), 1), steps = max_i64(ceil_div(p->k, row->lab.tile_k), 1);
+    double area = (double)row->lab.tile_m * (double)row->lab.tile_n, edges = (double)row->lab.tile_m + (double)row->lab.tile_n, bytes = dtype_find(p->dtype)->lab.bytes;
+    shares made = {.whole = tiles};
+    *cycles = 0;
+    for (int64_t tried = 1; tried <= MOST_TRIED + MOST_ROUNDS * room; tried++) {
+        int64_t parts = tried <= MOST_TRIED ? tried : (tried - MOST_TRIED) * multiprocessors / tiles;
+        if (parts > steps || parts < 1 || (parts > 1 && device->no_workspace)) continue;
+        int64_t each = ceil_div(tiles * parts, multiprocessors), length = ceil_div(steps, parts);
+        double share = room > 1 ? (each > 1 ? 0.72 : 0.45) : area >= 2048 ? 0.62 : row->lab.tile_m > 4 && row->lab.tile_n > 4 ? 0.5 : 0.2; /* of the peak, measured */
+        double k = (double)(round_up(length, warps) * row->lab.tile_k), multiply = (double)each * (area * k / (FMAS * share) + BLOCK / (double)room);
+        double ask = (double)(tiles * steps * row->lab.tile_k) * edges * bytes / (double)(L2_BYTES * multiprocessors);
+        double time = longer(multiply, ask) + (parts > 1 ? ADDING + (double)(min_i64(parts, GROUP) + parts / GROUP) * area * 4 / ADDED_BYTES : 0);
+        if (*cycles > 0 && time >= *cycles) continue;
+        *cycles = time;
+        made = (shares){tiles, 0, 0, 0};
+        if (parts > 1) made = (shares){0, tiles * parts, length, round_up(tiles * parts * (row->lab.tile_m * row->lab.tile_n * 4 + 8), 256)};
+    }
+    return made;
+}
+
 /* A GPU's launch: one block of threads for each block of C, the compiler told what is constant. */
 static void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choice)
 {
@@ -163,6 +191,7 @@ static void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice
     plan->pack_b = kernel_packing_b(row, p);
     double longest;
     if (row->gpu.traits & GPU_SHARES) plan->shares = share_out(row, p, device, &longest);
+    if (row->gpu.traits & GPU_SLICES) plan->shares = part_out(row, p, device, &longest);
     if (plan->shares.count > 0) plan->grid_x = plan->shares.whole + plan->shares.count;
     plan->workspace_bytes = (size_t)(plan->pack_a.bytes + plan->pack_b.bytes + plan->shares.bytes);
     plan->turns_b = (row->gpu.traits & GPU_TURNS_B) && p->op_b == TW_N;
@@ -217,24 +246,20 @@ static double longest_cycles(const kernel_row *row, const tw_problem *p, const d
     return (double)rounds * ((double)blocks * block + PER_TILE) + m * n * c_bytes / STORED_BYTES;
 }
 
-static double longer(double x, double y) { return x > y ? x : y; }
-
-/* What a product takes on this row, in cycles of a multiprocessor: the launch, the passes that pack, then the longest of what the busiest multiprocessor
- * multiplies, what all ask of the L2, and what memory must bring. Speeds for each multiprocessor and cycle, measured on an H200 (docs/PERF-LOG.md). */
+/* What a product takes on this row, in cycles of a multiprocessor: the launch, the passes that pack, then the longer of what multiplying takes and what memory
+ * takes to bring the operands. Measured on an H200 (docs/PERF-LOG.md). */
 static double cycles_of(const kernel_row *row, const tw_problem *p, const device_facts *device)
 {
-    enum { LAUNCH = 4500, PASS = 3500, BLOCK = 1500, FMAS = 128, L2_BYTES = 30, MEMORY_BYTES = 19 };
-    bool slices = row->gpu.traits & GPU_SLICES, shares = row->gpu.traits & GPU_SHARES;
-    int64_t tiles = ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n), rounds = ceil_div(tiles, max_i64(device->multiprocessors, 1));
-    double multiprocessors = (double)max_i64(device->multiprocessors, 1), bytes = dtype_find(p->dtype)->lab.bytes, k = (double)p->k;
-    double area = (double)row->lab.tile_m * (double)row->lab.tile_n, edges = (double)row->lab.tile_m + (double)row->lab.tile_n;
-    double packed = (double)kernel_packing_a(row, p).bytes + (double)kernel_packing_b(row, p).bytes, passes = kernel_packing_a(row, p).needed + kernel_packing_b(row, p).needed;
-    double share = shares ? 0.87 : !slices ? (row->gpu.sm >= 80 ? 0.76 : 0.7) : area >= 2048 ? 0.62 : area >= 512 ? 0.5 : 0.2; /* of the peak */
-    if (slices) k = (double)round_up(p->k, row->lab.tile_k * row->gpu.threads_x / 32);
-    double multiply = shares ? longest_share(row, p, device) * k / (FMAS * share) : (double)rounds * (area * k / (FMAS * share) + BLOCK);
-    double ask = (double)tiles * edges * k * bytes / (L2_BYTES * multiprocessors);
-    double bring = ((double)p->m * k + k * (double)p->n + (double)p->m * (double)p->n) * bytes / (MEMORY_BYTES * multiprocessors);
-    return LAUNCH + passes * PASS + 2 * packed / (MEMORY_BYTES * multiprocessors) + longer(multiply, longer(ask, bring));
+    enum { LAUNCH = 4500, PASS = 3500, BLOCK = 1500, FMAS = 128, MEMORY_BYTES = 19 };
+    int64_t multiprocessors = max_i64(device->multiprocessors, 1), tiles = ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n);
+    packing pack_a = kernel_packing_a(row, p), pack_b = kernel_packing_b(row, p);
+    double k = (double)p->k, share = row->gpu.sm >= 80 ? 0.76 : 0.7; /* of the peak */
+    double multiply = (double)ceil_div(tiles, multiprocessors) * ((double)(row->lab.tile_m * row->lab.tile_n) * k / (FMAS * share) + BLOCK);
+    if (row->gpu.traits & GPU_SHARES) multiply = longest_share(row, p, device) * k / (0.87 * FMAS);
+    if (row->gpu.traits & GPU_SLICES) part_out(row, p, device, &multiply);
+    double bytes = ((double)p->m * k + k * (double)p->n + (double)p->m * (double)p->n) * dtype_find(p->dtype)->lab.bytes;
+    return LAUNCH + (pack_a.needed + pack_b.needed) * PASS + 2.0 * (double)(pack_a.bytes + pack_b.bytes) / (double)(MEMORY_BYTES * multiprocessors) +
+           longer(multiply, bytes / (double)(MEMORY_BYTES * multiprocessors));
 }
 
 /* Of production rows that fit, the later in the table is the better, on the CPU the one of the higher instruction set; but none on a GPU beats one that the copy engine feeds, and of tiles of
@@ -338,21 +363,30 @@ static tw_status plan_batch_cpu(const tw_batch *batch, const device_facts *devic
     return TW_OK;
 }
 
-/* A batch in one launch: elements of C that the tiles cover, by how fast they are; as measured on an H200 (docs/PERF-LOG.md). */
+/* A batch in one launch: elements of C that the tiles cover, by how fast they are. */
 static double batch_cost(const kernel_row *row, const tw_problem *p)
 {
     int64_t tile = row->lab.tile_m;
-    double speed = tile >= 128 ? 1 : tile >= 64 ? 0.6 : 0.25;
-    return (double)(ceil_div(p->m, tile) * ceil_div(p->n, tile) * tile * tile) / speed;
+    return (double)(ceil_div(p->m, tile) * ceil_div(p->n, tile) * tile * tile) / row->gpu.speed;
+}
+
+/* May the copy engine have the items as the third dimension of a tensor, and write C, of which it writes whole 16 bytes? */
+static bool takes_boxes(const kernel_row *row, const tw_problem *p, const tw_batch *batch)
+{
+    const int64_t most_stride = ((int64_t)1 << 40) / 8;
+    bool near = batch->stride_a < most_stride && batch->stride_b < most_stride && batch->stride_c < most_stride && p->ldc < most_stride;
+    bool few = p->dtype == TW_F32 || ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n) <= 4; /* of b4's 64 x 64, which read A and B more often than b3's; measured */
+    return !batch->pointers && near && few && p->k > 0 && p->n % 4 == 0 && kernel_is_wide(row, p);
 }
 
 /* The row for a batch in one launch, of rows that cost the same the later; NULL: none fits, and reason says why the last of its type does not. */
-static const kernel_row *choose_batch_row(const tw_problem *p, const device_facts *device, char *reason, size_t reason_bytes)
+static const kernel_row *choose_batch_row(const tw_problem *p, const tw_batch *batch, const device_facts *device, char *reason, size_t reason_bytes)
 {
     const kernel_row *best = NULL, *row;
     snprintf(reason, reason_bytes, "the %s engine has none for %s", device->engine, dtype_find(p->dtype)->lab.name);
     for (int i = 0; (row = kernel_batch_at(i)) != NULL; i++) {
-        if (row->lab.dtype != p->dtype || !kernel_fits(row, p, device, 0, reason, reason_bytes)) continue;
+        if (row->lab.dtype != p->dtype || ((row->gpu.traits & GPU_TENSOR_MAPS) && !takes_boxes(row, p, batch))) continue;
+        if (!kernel_fits(row, p, device, 0, reason, reason_bytes)) continue;
         int64_t tiles = ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n);
         if (tiles > BATCH_MOST_TILES)
             snprintf(reason, reason_bytes, "an item has %" PRId64 " tiles, a launch at most %d", tiles, (int)BATCH_MOST_TILES);
@@ -373,7 +407,7 @@ static tw_status plan_batch_cuda(const tw_problem *p, const tw_batch *batch, con
 {
     const int64_t edge = 128;
     char reason[160];
-    const kernel_row *row = choose_batch_row(p, device, reason, sizeof reason);
+    const kernel_row *row = choose_batch_row(p, batch, device, reason, sizeof reason);
     bool fills = ceil_div(p->m, edge) * ceil_div(p->n, edge) >= 2 * (int64_t)device->multiprocessors;
     tw_status each = !batch->pointers && (fills || row == NULL) ? plan_find(p, device, NULL, out) : TW_NO_KERNEL;
     if (each == TW_OK || (row == NULL && !batch->pointers)) return each;
@@ -397,6 +431,18 @@ const plan *plan_recall(const tw_problem *user, uint64_t context)
                  user->dtype == q->dtype && (user->dtype_c == 0 || user->dtype_c == q->dtype_c) && user->op_a == q->op_a && user->op_b == q->op_b &&
                  user->place_a == q->place_a && user->place_b == q->place_b && user->place_c == q->place_c;
     return alike && q->k > 0 ? &last.plan : NULL;
+}
+
+void plan_reason(const tw_problem *problem, const device_facts *device, char *text, size_t bytes)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int i = 0; i < kernel_count(); i++) {
+        const kernel_row *row = kernel_at(i);
+        bool weighed = row->gpu.entry != NULL && row->lab.production && (row->gpu.traits & (GPU_SHARES | GPU_SLICES));
+        if (!weighed || !kernel_fits(row, problem, device, 0, NULL, 0) || used >= bytes) continue;
+        used += (size_t)snprintf(text + used, bytes - used, "%s%s %.0f", used == 0 ? "cycles expected: " : ", ", row->lab.rung, cycles_of(row, problem, device));
+    }
 }
 
 static const char *packing_text(const packing *p, const char *turns, const char *copies)

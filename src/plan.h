@@ -61,6 +61,9 @@ void plan_one_launch(const tw_problem *problem, const device_facts *device, cons
  * the caller's in alpha and beta only, which it does not depend on; else NULL. The caller's pointers are still to be checked. */
 const plan *plan_recall(const tw_problem *user, uint64_t context);
 
+/* plan_reason - what a model expects of each production row that fits, where it decides between them: "cycles: r14k_slices 19000, ...". Else empty. */
+void plan_reason(const tw_problem *problem, const device_facts *device, char *text, size_t bytes);
+
 /* plan_text - the plan as one line. */
 void plan_text(const plan *plan, char *text, size_t bytes);
 

@@ -130,8 +130,10 @@ tw_status batch_check_addresses(const tw_batch *batch, const tw_problem *p, cons
     bool writes = p->m > 0 && p->n > 0 && batch->count > 0, reads = writes && p->k > 0;
     bool host = p->place_c == TW_HOST;
     size_t bytes = (size_t)dtype_find(p->dtype)->lab.bytes, c_bytes = (size_t)dtype_find(p->dtype_c)->lab.bytes;
-    if (reads) TRY(check_addresses("a", batch->count, host, a, bytes));
-    if (reads) TRY(check_addresses("b", batch->count, host, b, bytes));
+    if (reads) {
+        TRY(check_addresses("a", batch->count, host, a, bytes));
+        TRY(check_addresses("b", batch->count, host, b, bytes));
+    }
     return writes ? check_addresses("c", batch->count, host, c, c_bytes) : TW_OK;
 }
 

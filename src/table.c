@@ -148,12 +148,12 @@ static const kernel_row kernels[] = {
 #define GPU_RUNG(...)
 #define CUDA_RUNG(...)
 #define CUDA_TILE(...)
-#define CUDA_BATCH(step, type, edge, depth, x, blocks, traits_, bytes, least_sm, about, cited)                         \
+#define CUDA_BATCH(step, type, edge, depth, x, blocks, percent, box, traits_, bytes, least_sm, about, cited)           \
     {.lab = {.name = "cuda_" #type "_" #step "_" #edge, .engine = "cuda", .rung = #step, .dtype = ID_##type,           \
              .file = "cuda/" #step ".cu", .needs = "sm_" #least_sm, .idea = about, .source = cited, .tile_m = edge,    \
              .tile_n = edge, .tile_k = depth, .default_tile = edge, .transposes = 1, .production = 1},                 \
      .gpu = {.entry = #step, .threads_x = x, .threads_y = 1, .traits = traits_, .dynamic_bytes = bytes, .sm = least_sm, \
-             .blocks_each = blocks}},
+             .a_box_cols = box, .b_box_cols = box, .blocks_each = blocks, .speed = percent}},
 static const kernel_row batches[] = {
 #include "../kernels/kernels.def"
 };

@@ -70,6 +70,7 @@ typedef struct gpu_kernel {
     int sm;                          /* at least this (CUDA) */
     int a_box_rows, a_box_cols, b_box_rows, b_box_cols; /* GPU_TENSOR_MAPS: what one copy brings */
     int blocks_each; /* of a batch's kernel: on a multiprocessor at a time, each taking tile after tile; 0: a block for each tile */
+    int speed;       /* of a batch's kernel, beside the others of its type */
 } gpu_kernel;
 
 typedef struct kernel_row {

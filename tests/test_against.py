@@ -123,7 +123,7 @@ def a_library_that_others_can_write_is_not_opened():
             assert f"it is not opened: {target} belongs neither to this user nor to root" in done.stderr, done
 
 
-def duel(*words, libraries=("cuda", "nvrtc", "cublas", "nvml"), cuda="product=1 sm=80", **more):
+def duel(*words, libraries=("cuda", "nvrtc", "cublas", "nvml"), cuda="product=1 sm=75", **more):
     """The cuda engine and cuBLASLt on fake drivers: the clock of their events is the fakes' own, so that times and ratios are known."""
     found = ":".join(os.path.join(FOLDER, x) for x in libraries)
     with tempfile.TemporaryDirectory() as folder:
@@ -151,8 +151,17 @@ def cublas_is_held_against_the_cuda_engine():
 
 
 @case
+def operands_that_stay_and_plans_are_told():
+    done, (ours, *_) = duel("--shape", "33x20x40", "--warm", "--explain-plan")
+    assert done.returncode == 0 and ours["method"].endswith("operands in place"), (done, ours)
+    assert "  plan: cuda_f32_r14_peak grid 1x1" in done.stdout and "chosen by rule, not by a model" in done.stdout, done.stdout
+    done, _ = duel("--shape", "33x20x40", "--explain-plan", cuda="sm=90")  # nothing is computed: wrong, but told
+    assert "  cycles expected: r14h_hopper " in done.stdout and ", r14k_slices " in done.stdout, done.stdout
+
+
+@case
 def batches_are_held_against_cublas():
-    done, (ours, first) = duel("--shape", "20x30x10", "--batch", "7", FAKE_CUBLASLT="candidates=1 us0=700")
+    done, (ours, first) = duel("--shape", "20x30x10", "--batch", "7", cuda="product=1 sm=80", FAKE_CUBLASLT="candidates=1 us0=700")
     row = line(done.stdout, "20x30x10").split()
     assert done.returncode == 0 and "batches of 7 at strides" in done.stdout and row[7:9] == ["0.700", "0.700"], done
     assert ours["kernel"] == "cuda_f32_b1_register_32" and "b1_register" in ours["plan"], ours
@@ -253,6 +262,8 @@ def command_lines_that_make_no_sense():
         done, _ = duel("--size", "8", *words)
         assert done.returncode == 2 and says in done.stderr, (words, done)
     refused("--against", "cublas", says="it is compared with the cuda engine, not with cpu")
+    refused("--against", "openblas", "--warm", says="--warm is of --against cublas, engine cuda's; this is cpu")
+    refused("--warm", says="--warm is of --against cublas, which is not given")
     refused("--against", "openblass", says="did you mean openblas?")
     refused("--against", "openblas,eigen,openblas", says="names openblas twice")
     refused("--against", "openblas", "--kernel", "cpu_f32_r01_naive", says="--kernel cannot hold with it")

@@ -499,7 +499,9 @@ static void packing_cases(void)
     row_case(TW_N, 64, 64, 64, "cuda_f32_r14t_tall");
     row_case(TW_N, 256, 256, 256, "cuda_f32_r14t_tall");
     row_case(TW_N, 512, 512, 512, "cuda_f32_r14k_slices");
-    row_case(TW_N, 1024, 1024, 1024, "cuda_f32_r14k_slices");
+    row_case(TW_N, 1024, 1024, 1024, "cuda_f32_r14q_square");
+    row_case(TW_N, 64, 64, 65536, "cuda_f32_r14k_slices");
+    row_case(TW_N, 0, 7, 5, "cuda_f32_r14t_tall");
     row_case(TW_N, 4096, 16, 4096, "cuda_f32_r14t_tall");
     row_case(TW_N, 16, 4096, 4096, "cuda_f32_r14f_flat");
     row_case(TW_N, 16384, 1, 16384, "cuda_f32_r14c_column");

@@ -1,9 +1,12 @@
 /* test_batch.c - batches: every item has the bits of tw_gemm() of the same problem, whatever the form, the place, the threads and the engine; nothing
- * else is written; what is no batch is refused with a sentence. */
+ * else is written; what is no batch is refused with a sentence. In device memory of CUDA the product is exact, of small integers, and an item's bits do not
+ * depend on its place. */
 #include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
 
+#include "cuda_caller.h"
+#include "element.h"
 #include "tap.h"
 #include "tilewright_lab.h"
 
@@ -276,6 +279,185 @@ static void callers_case(void)
     tap_result(status == TW_OK && right, "%s", status == TW_OK ? "a batch failed or is wrong" : tw_error_text());
 }
 
+/* ---- device memory ---- */
+
+static caller me;
+static tw_context *cuda;
+static char no_device[300];
+
+static void open_device(void)
+{
+    const char *missing;
+    cu_device device;
+    cu_context primary;
+    if (tw_open(&(tw_options){.size = sizeof(tw_options), .engine = "cuda"}, &cuda) != TW_OK)
+        snprintf(no_device, sizeof no_device, "no cuda device: %.250s", tw_error_text());
+    else if (!caller_load(&me, &missing) || me.cu->cuDeviceGet(&device, 0) != CU_SUCCESS || me.cu->cuDevicePrimaryCtxRetain(&primary, device) != CU_SUCCESS ||
+             me.cu->cuCtxPushCurrent_v2(primary) != CU_SUCCESS)
+        snprintf(no_device, sizeof no_device, "device 0 gives no primary context, or the driver is too old"), tw_close(cuda), cuda = NULL;
+}
+
+static double small(int64_t row, int64_t col, int64_t item, int which) { return (double)((row * 5 + col * 3 + row * col + item * 2 + which) % 7 - 3); }
+
+/* NaN everywhere but in the elements of items. */
+static void fill_small(char *x, size_t bytes, tw_dtype dtype, const tw_batch *batch, int64_t stride, int64_t rows, int64_t cols, int64_t ld, int which)
+{
+    memset(x, 0xff, bytes);
+    for (int64_t i = 0; i < (stride == 0 ? 1 : batch->count); i++)
+        for (int64_t row = 0; row < rows; row++)
+            for (int64_t col = 0; col < cols; col++) {
+                double value = small(row, col, i, which);
+                element_of(dtype)->store(x, i * stride + row * ld + col, 1, &value);
+            }
+}
+
+static void expect_small(const operands *o)
+{
+    const tw_problem *p = &o->problem;
+    for (int64_t i = 0; i < o->batch.count; i++)
+        for (int64_t row = 0; row < p->m; row++)
+            for (int64_t col = 0; col < p->n; col++) {
+                int64_t ai = o->batch.stride_a ? i : 0, bi = o->batch.stride_b ? i : 0;
+                double sum = 0;
+                for (int64_t k = 0; k < p->k; k++)
+                    sum += (p->op_a == TW_N ? small(row, k, ai, 0) : small(k, row, ai, 0)) * (p->op_b == TW_N ? small(k, col, bi, 1) : small(col, k, bi, 1));
+                ((float *)(void *)o->expected)[i * o->batch.stride_c + row * p->ldc + col] =
+                    (float)(p->alpha * sum + (p->beta != 0 ? p->beta * small(row, col, i, 2) : 0));
+            }
+}
+
+/* Addresses of items in device memory, last item first. */
+static bool put_addresses(cu_pointer *array, cu_pointer first, int64_t stride, size_t bytes, int64_t count)
+{
+    cu_pointer *items = must(calloc((size_t)count, sizeof *items));
+    for (int64_t i = 0; i < count; i++) items[i] = first + (cu_pointer)((count - 1 - i) * stride) * bytes;
+    bool done = me.cu->cuMemAlloc_v2(array, (size_t)count * sizeof *items) == CU_SUCCESS &&
+                me.cu->cuMemcpyHtoD_v2(*array, items, (size_t)count * sizeof *items) == CU_SUCCESS;
+    free(items);
+    return done;
+}
+
+static tw_status multiply_there(const operands *o, const cu_pointer at[3], bool pointers)
+{
+    const int64_t strides[3] = {o->batch.stride_a, o->batch.stride_b, o->batch.stride_c};
+    cu_pointer arrays[3] = {0};
+    tw_batch addresses = {.size = sizeof addresses, .pointers = 1, .count = o->batch.count};
+    tw_problem p = o->problem;
+    tw_status status = TW_DEVICE_FAILED;
+    p.place_a = p.place_b = p.place_c = TW_DEVICE;
+    p.align_a = p.align_b = p.align_c = 1; /* of addresses that the library does not see */
+    for (int bit = 256; bit > 1; bit /= 2)
+        for (int i = 0; i < 3; i++) {
+            uint32_t *align = i == 0 ? &p.align_a : i == 1 ? &p.align_b : &p.align_c;
+            if (*align == 1 && (at[i] | (cu_pointer)strides[i] * (i < 2 ? o->bytes : o->c_bytes)) % (cu_pointer)bit == 0) *align = (uint32_t)bit;
+        }
+    bool there = !pointers || (put_addresses(&arrays[0], at[0], strides[0], o->bytes, o->batch.count) && put_addresses(&arrays[1], at[1], strides[1], o->bytes, o->batch.count) &&
+                               put_addresses(&arrays[2], at[2], strides[2], o->c_bytes, o->batch.count));
+    if (there && pointers) status = tw_gemm_batched(cuda, &p, &addresses, (void *)(uintptr_t)arrays[0], (void *)(uintptr_t)arrays[1], (void *)(uintptr_t)arrays[2]);
+    if (there && !pointers) status = tw_gemm_batched(cuda, &p, &o->batch, (void *)(uintptr_t)at[0], (void *)(uintptr_t)at[1], (void *)(uintptr_t)at[2]);
+    for (int i = 0; i < 3; i++)
+        if (arrays[i] != 0) me.cu->cuMemFree_v2(arrays[i]);
+    return status;
+}
+
+/* The whole of C comes back, padding and all. */
+static tw_status run_there(operands *o, size_t offset, bool pointers)
+{
+    char *const host[3] = {o->a, o->b, o->c};
+    const size_t bytes[3] = {o->a_elements * o->bytes, o->b_elements * o->bytes, o->c_elements * o->c_bytes};
+    cu_pointer memory[3] = {0}, at[3];
+    bool there = true;
+    for (int i = 0; there && i < 3; i++) {
+        there = me.cu->cuMemAlloc_v2(&memory[i], bytes[i] + 16) == CU_SUCCESS;
+        at[i] = memory[i] + (i == 2 && offset < o->c_bytes ? o->c_bytes : offset);
+        there = there && (bytes[i] == 0 || me.cu->cuMemcpyHtoD_v2(at[i], host[i], bytes[i]) == CU_SUCCESS);
+    }
+    tw_status status = there ? multiply_there(o, at, pointers) : TW_NO_MEMORY;
+    if (status == TW_OK && me.cu->cuMemcpyDtoH_v2(o->c, at[2], bytes[2]) != CU_SUCCESS) status = TW_DEVICE_FAILED;
+    for (int i = 0; i < 3; i++)
+        if (memory[i] != 0) me.cu->cuMemFree_v2(memory[i]);
+    return status;
+}
+
+static void device_case(tw_dtype dtype, int op, int64_t m, int64_t n, int64_t k, int64_t count, form form, int pad, double beta)
+{
+    tw_problem p = tw_problem_make(dtype, (tw_op)(op / 2), (tw_op)(op % 2), m, n, k);
+    if (!tap_case("device memory: %" PRId64 " items %s %s %c%c %" PRId64 "x%" PRId64 "x%" PRId64 " %d apart, beta %g", count, form_names[form], tw_lab_dtype_of(dtype)->name,
+                  "nt"[op / 2], "nt"[op % 2], m, n, k, pad, beta))
+        return;
+    if (cuda == NULL) {
+        tap_skip(no_device);
+        return;
+    }
+    p.lda += pad, p.ldb += pad, p.ldc += pad, p.alpha = 2, p.beta = beta;
+    if (form == BESIDE) p.ldc = count * ((n + 7) / 8 * 8 + pad);
+    operands o = {.problem = p, .batch = tw_batch_make(&p, count), .bytes = (size_t)tw_lab_dtype_of(dtype)->bytes, .c_bytes = 4};
+    if (form == SHARED_A || form == SHARED_BOTH) o.batch.stride_a = 0;
+    if (form == SHARED_B || form == SHARED_BOTH) o.batch.stride_b = 0;
+    if (form == BESIDE) o.batch.stride_c = (n + 7) / 8 * 8 + pad;
+    int64_t a_rows = op / 2 ? k : m, b_rows = op % 2 ? n : k;
+    o.a_elements = (size_t)((count - 1) * o.batch.stride_a + a_rows * p.lda), o.b_elements = (size_t)((count - 1) * o.batch.stride_b + b_rows * p.ldb);
+    o.c_elements = (size_t)((count - 1) * o.batch.stride_c + m * p.ldc);
+    o.a = must(malloc(o.a_elements * o.bytes)), o.b = must(malloc(o.b_elements * o.bytes));
+    o.c = must(malloc(o.c_elements * 4)), o.expected = must(malloc(o.c_elements * 4));
+    fill_small(o.a, o.a_elements * o.bytes, dtype, &o.batch, o.batch.stride_a, a_rows, op / 2 ? m : k, p.lda, 0);
+    fill_small(o.b, o.b_elements * o.bytes, dtype, &o.batch, o.batch.stride_b, b_rows, op % 2 ? k : n, p.ldb, 1);
+    memset(o.c, 0xff, o.c_elements * 4);
+    if (beta != 0) fill_small(o.c, o.c_elements * 4, TW_F32, &o.batch, o.batch.stride_c, m, n, p.ldc, 2);
+    memcpy(o.expected, o.c, o.c_elements * 4);
+    expect_small(&o);
+    same_bits(&o, run_there(&o, pad == 0 ? 0 : pad % 8 == 0 || op % 2 ? 16 : o.bytes, form == POINTERS));
+    operands_free(&o);
+}
+
+/* The same two operands in every item: every C has the bits of the first. */
+static void places_case(tw_dtype dtype, int64_t edge, int64_t k, form form)
+{
+    enum { COUNT = 300 };
+    if (!tap_case("device memory: the bits of an item do not depend on its place, %s %" PRId64 "x%" PRId64 "x%" PRId64 " %s", tw_lab_dtype_of(dtype)->name, edge, edge, k,
+                  form_names[form]))
+        return;
+    if (cuda == NULL) {
+        tap_skip(no_device);
+        return;
+    }
+    tw_problem p = tw_problem_make(dtype, TW_N, TW_N, edge, edge, k);
+    operands o = {.problem = p, .batch = tw_batch_make(&p, COUNT), .bytes = (size_t)tw_lab_dtype_of(dtype)->bytes, .c_bytes = 4};
+    o.a_elements = (size_t)(COUNT * edge * k), o.b_elements = o.a_elements, o.c_elements = (size_t)(COUNT * edge * edge);
+    o.a = must(malloc(o.a_elements * o.bytes)), o.b = must(malloc(o.b_elements * o.bytes));
+    o.c = must(malloc(o.c_elements * 4)), o.expected = must(malloc(o.c_elements * 4));
+    for (size_t i = 0; i < o.a_elements; i++)
+        for (int which = 0; which < 2; which++) {
+            double value = element_uniform(element_of(dtype), (uint64_t)which, i % (size_t)(edge * k));
+            element_of(dtype)->store(which ? o.b : o.a, (int64_t)i, 1, &value);
+        }
+    memset(o.c, 0xff, o.c_elements * 4);
+    tw_status status = run_there(&o, 0, form == POINTERS);
+    for (int i = 0; i < COUNT; i++) memcpy(o.expected + (size_t)(i * edge * edge) * 4, o.c, (size_t)(edge * edge) * 4);
+    same_bits(&o, status);
+    operands_free(&o);
+}
+
+static void device_cases(void)
+{
+    static const tw_dtype dtypes[] = {TW_F32, TW_BF16, TW_F16};
+    static const int64_t shapes[][4] = {{1, 1, 1, 700}, {8, 8, 8, 1001}, {32, 32, 32, 40}, {31, 17, 50, 40}, {64, 64, 64, 30}, {64, 40, 96, 9}, {65, 33, 16, 9}, {128, 128, 128, 20},
+                                        {136, 264, 72, 5}, {128, 128, 40, 400}, {129, 127, 200, 7}, {16, 16, 0, 5}};
+    for (size_t d = 0; d < 3; d++) {
+        for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+            for (int op = 0; op < 4; op++)
+                for (int form = 0; form < FORMS; form++) {
+                    static const int pads[] = {0, 8, 3};
+                    const int64_t *x = shapes[s];
+                    int way = op + form + (int)s;
+                    device_case(dtypes[d], op, x[0], x[1], x[2], x[3], (enum form)form, pads[way % 3], way % 2 ? 0.5 : 0);
+                }
+        for (int edge = 32; edge <= 128; edge *= 2)
+            for (int form = 0; form < 2; form++) places_case(dtypes[d], edge, 200, form ? POINTERS : ITEMS);
+    }
+    tw_close(cuda);
+}
+
 static void engine_cases(const char *engine, int threads, bool f64)
 {
     char name[32];
@@ -304,5 +486,7 @@ int main(int argc, char **argv)
     }
     engine_cases("opencl", 0, false);
     engine_cases("cuda", 0, false);
+    if (!tap.list) open_device();
+    device_cases();
     return tap_finish();
 }

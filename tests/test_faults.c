@@ -267,6 +267,11 @@ static void use_batches(tw_context *context, const caller *me, const tw_problem 
     large.lda++, two = tw_batch_make(&large, 2);
     if (getenv("FAKES") != NULL) /* elsewhere no memory may be asked for */
         tell("gemm of large items", tw_gemm_batched(context, &large, &two, x, x, (void *)(uintptr_t)x));
+    tw_problem tiles = *of;
+    tiles.m = tiles.n = 128, tiles.lda = tiles.ldb = tiles.ldc = 128;
+    two = tw_batch_make(&tiles, 2), two.stride_b = 0;
+    tw_prepare_batched(context, &tiles, &two);
+    enqueue_batch("batch of tiles", context, &tiles, &two, x, launch);
     batch.count = 0;
     enqueue_batch("batch of nothing", context, &p, &batch, x, launch);
     p.dtype = TW_BF16, batch = tw_batch_make(&p, 5), batch.stride_a++;
@@ -297,7 +302,7 @@ static void after_fork(tw_context *context, const tw_problem *p, float *x)
 
 static void use_streams(tw_context *context, const caller *me, cu_stream stream, cu_stream foreign)
 {
-    enum { EDGE = 256 }; /* on one multiprocessor, for which tiles of 128 x 128 are the best */
+    enum { EDGE = 512 }; /* on one multiprocessor, for which tiles of 128 x 128 are the best */
     static _Alignas(256) float x[3 * EDGE * EDGE + 1];
     int64_t bytes = -1;
     void *graph;
@@ -743,7 +748,7 @@ static const struct {
 } streams[] = {
     {"a kernel that is built is launched on the caller's stream, and that is all", NULL, "enqueue", TW_OK, "", MAPPED},
     {"the same with a workspace", NULL, "with a workspace", TW_OK, "", MAPPED},
-    {"a workspace that is too small", NULL, "workspace too small", TW_BAD_ARGUMENT, "launch.workspace_bytes is 64, expected at least 524288", ""},
+    {"a workspace that is too small", NULL, "workspace too small", TW_BAD_ARGUMENT, "launch.workspace_bytes is 64, expected at least 2097152", ""},
     {"operands that lie along k are turned on the stream before", NULL, "turned", TW_OK, "", TURNED},
     {"rows that the copy engine does not take are copied before", NULL, "copied", TW_OK, "", COPIED},
     {"the same while the stream is captured", NULL, "captured", TW_OK, "", MAPPED},
@@ -757,7 +762,7 @@ static const struct {
      "launch.stream is being captured and cuda/r14h_hopper.cu", "cuCtxPushCurrent_v2 cuStreamIsCapturing cuCtxPopCurrent_v2"},
     {"addresses that the copy engine does not take have another kernel", NULL, "unaligned", TW_OK, "", NULL},
     {"rows that it does not take have another kernel", NULL, "unpadded", TW_OK, "", NULL},
-    {"a type that has no other kernel is refused", NULL, "no kernel", TW_NO_KERNEL, "it wants 131072 bytes of workspace to pack A into, and has none", ""},
+    {"a type that has no other kernel is refused", NULL, "no kernel", TW_NO_KERNEL, "it wants 524288 bytes of workspace to pack A into, and has none", ""},
     {"a batch is one launch, also while the stream is captured", NULL, "batch", TW_OK, "", ONE_LAUNCH},
     {"a batch by address too", NULL, "batch by address", TW_OK, "", ONE_LAUNCH},
     {"so are types whose items lie at odd addresses", NULL, "batch of halves", TW_OK, "", NULL},
@@ -766,6 +771,8 @@ static const struct {
     {"large items of a batch follow each other", NULL, "batch of large items", TW_OK, "",
      "cuCtxPushCurrent_v2 cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernel STREAM cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernel STREAM "
      "cuCtxPopCurrent_v2"},
+    {"items that fill tiles of 128 come through tensor maps, in one launch", NULL, "batch of tiles", TW_OK, "",
+     "cuCtxPushCurrent_v2 cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernel STREAM cuCtxPopCurrent_v2"},
     {"large items by address are one launch", NULL, "batch of large items by address", TW_OK, "", NULL},
     {"more items than blocks can count are several launches", NULL, "batch of many items", TW_OK, "",
      "cuCtxPushCurrent_v2 cuLaunchKernel STREAM cuLaunchKernel STREAM cuCtxPopCurrent_v2"},

@@ -287,6 +287,7 @@ static int batch_options_of(const kernel_row *row, int sm, char options[MOST_OPT
     for (int variant = 0; variant < 8; variant++) {
         tw_problem p = tw_problem_make(row->lab.dtype, (tw_op)(variant / 2 % 2), (tw_op)(variant % 2), 64, 64, 64);
         plan made;
+        p.dtype_c = dtype_find(p.dtype)->result;
         p.align_a = p.align_b = p.align_c = variant / 4 ? 4 : 256;
         p.dtype_c = dtype_find(p.dtype)->result;
         plan_one_launch(&p, &facts, row, &made);

@@ -63,6 +63,7 @@ static tw_status keep_batch(jit_cache *into, const struct ahead_arch *arch, cons
         tw_problem p = tw_problem_make(row->lab.dtype, (tw_op)(variant / 2 % 2), (tw_op)(variant % 2), 32, 32, 32);
         plan made;
         p.dtype_c = dtype_find(p.dtype)->result;
+        p.dtype_c = dtype_find(p.dtype)->result;
         p.align_a = p.align_b = p.align_c = variant / 4 ? 4 : 256;
         plan_one_launch(&p, &facts, row, &made);
         TRY(keep(into, arch, &made));

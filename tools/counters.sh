@@ -56,6 +56,7 @@ r14a r14a_ampere -
 r14h r14h_hopper -
 r14n r14n_hopper -
 r14k r14k_slices -
+r14q r14q_square -
 r14t r14t_tall -
 r14f r14f_flat -
 r14c r14c_column -

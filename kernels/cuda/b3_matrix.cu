@@ -17,19 +17,14 @@
 #include "rung.cuh"
 #include "wide.cuh"
 #include "batch.cuh"
-
-#ifdef IN_F16
-#define TYPE "f16"
-#else
-#define TYPE "bf16"
-#endif
+#include "blocks.cuh"
 
 #if TILE == 32
 enum { BM = 32, WARP_M = 16, BK = 32, BLOCKS = 8 };
 #elif TILE == 64
 enum { BM = 64, WARP_M = 32, BK = 64, BLOCKS = 4 };
 #else
-enum { BM = 128, WARP_M = 64, BK = 64, BLOCKS = 2 };
+enum { BM = 128, WARP_M = 64, BK = 64, BLOCKS = WIDE ? 2 : 1 }; /* element by element wants registers */
 #endif
 enum {
     BN = BM, WARP_N = 32, WARPS_N = BN / WARP_N, THREADS = 32 * (BM / WARP_M) * WARPS_N, STAGES = 2, PAD = 8,
@@ -37,29 +32,9 @@ enum {
     B_ROWS = OP_B ? BN : BK, B_COLS = OP_B ? BK : BN, B_LD = B_COLS + PAD
 };
 
-typedef unsigned short element; /* its bits */
-
 struct stage {
     element a[A_ROWS * A_LD], b[B_ROWS * B_LD];
 };
-
-/* Four 8 x 8 blocks; lanes 8 q to 8 q + 7 say where the rows of block q are. */
-static __device__ __forceinline__ void load_blocks(unsigned x[4], const element *row, bool turned)
-{
-    unsigned at = (unsigned)__cvta_generic_to_shared(row);
-    if (turned)
-        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3]) : "r"(at) : "memory");
-    else
-        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3]) : "r"(at) : "memory");
-}
-
-/* sum (16 x 8) <- a (16 x 16) b (16 x 8) + sum */
-static __device__ __forceinline__ void multiply(float sum[4], const unsigned a[4], const unsigned b[2])
-{
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." TYPE "." TYPE ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-                 : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
 
 /* c[0], c[1] <- alpha * x + beta * c, of which `count` are there. */
 static __device__ __forceinline__ void store2(float *c, int count, float alpha, const float *x, float beta)
@@ -115,14 +90,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) b3_matrix(BATCH_PA
                 unsigned a_p[WARP_M / 16][4], b_p[WARP_N / 16][4];
                 UNROLLED
                 for (int i = 0; i < WARP_M / 16; i++)
-                    load_blocks(a_p[i], &ring[s].a[OP_A ? (p + a_k) * A_LD + a_edge + 16 * i : (a_edge + 16 * i) * A_LD + p + a_k], OP_A);
+                    load_blocks(a_p[i], at_shared(&ring[s].a[OP_A ? (p + a_k) * A_LD + a_edge + 16 * i : (a_edge + 16 * i) * A_LD + p + a_k]), OP_A);
                 UNROLLED
                 for (int j = 0; j < WARP_N / 16; j++)
-                    load_blocks(b_p[j], &ring[s].b[OP_B ? (b_edge + 16 * j) * B_LD + p + b_k : (p + b_k) * B_LD + b_edge + 16 * j], !OP_B);
+                    load_blocks(b_p[j], at_shared(&ring[s].b[OP_B ? (b_edge + 16 * j) * B_LD + p + b_k : (p + b_k) * B_LD + b_edge + 16 * j]), !OP_B);
                 UNROLLED
                 for (int i = 0; i < WARP_M / 16; i++)
                     UNROLLED
-                    for (int j = 0; j < WARP_N / 8; j++) multiply(sum[i][j], a_p[i], &b_p[j / 2][j % 2 * 2]);
+                    for (int j = 0; j < WARP_N / 8; j++) multiply_blocks(sum[i][j], a_p[i], &b_p[j / 2][j % 2 * 2]);
             }
         }
         float *c = item_of<float>(c_items, pointers, stride_c, work / tiles);

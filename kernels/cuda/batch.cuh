@@ -17,10 +17,21 @@ template <typename T> static __device__ __forceinline__ T *item_of(const void *i
     return pointers ? ((T *const *)items)[item] : (T *)items + stride * item;
 }
 
+static __device__ __forceinline__ unsigned at_shared(const void *p)
+{
+    return (unsigned)__cvta_generic_to_shared(p);
+}
+
 /* 16 bytes of which `bytes` are there, the others 0. */
 static __device__ __forceinline__ void copy_16(void *to, const void *from, int bytes)
 {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from), "r"(bytes) : "memory");
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at_shared(to)), "l"(from), "r"(bytes) : "memory");
+}
+
+/* The same of 4 bytes. */
+static __device__ __forceinline__ void copy_4(void *to, const void *from, int bytes)
+{
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(at_shared(to)), "l"(from), "r"(bytes) : "memory");
 }
 
 static __device__ __forceinline__ void copies_commit(void)
@@ -43,9 +54,16 @@ static __device__ __forceinline__ void fetch(T *tile, const T *from, long ld, in
         const T *x = from + i * ld + j;
         UNROLLED
         for (int e = 0; e < HEIGHT / STEP; e++, x += STEP * ld) copy_16(&tile[(i + e * STEP) * LD + j], x, i + e * STEP < rows ? bytes : 0);
-    } else {
+    } else if (sizeof(T) == 4) {
         ROLLED
         for (int unit = threadIdx.x; unit < HEIGHT * WIDTH; unit += THREADS) {
+            int i = unit / WIDTH, j = unit % WIDTH;
+            bool there = i < rows && j < cols;
+            copy_4(&tile[i * LD + j], there ? from + i * ld + j : from, there ? 4 : 0);
+        }
+    } else {
+        _Pragma("unroll 4") for (int unit = threadIdx.x; unit < HEIGHT * WIDTH; unit += THREADS)
+        {
             int i = unit / WIDTH, j = unit % WIDTH;
             tile[i * LD + j] = i < rows && j < cols ? from[i * ld + j] : T(0);
         }

@@ -13,4 +13,6 @@
 #define LANES_M 4
 #define BLOCK_WARPS 8
 #define BLOCK_STAGES 3
+#define BLOCK_QUADS 8
+#define BLOCKS 1
 #include "r14k_slices.cu"

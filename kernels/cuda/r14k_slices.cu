@@ -9,15 +9,21 @@
  *               ...                                     so that 8 warps are busy on a tile of 2048 elements, with as few words asked for
  *               warp 7     | k 3584 ... 4095 |          as if there were one
  *
+ *           Where C has too few tiles for the device, k is divided among `parts` blocks too. Each but a tile's last leaves its sums in memory and raises a flag;
+ *           the last of 8 adds theirs, and the last of all the eights', always in the same order. As in r14h a flag is raised to a number that no other call
+ *           has and lowered by who has seen it, and a block waits only for blocks that begin before it.
+ *
  *           Operands are copied as they lie, 16 bytes at a time where that is allowed: no transpose, stride or address needs a pass before. Where an
  *           operand lies along k a thread reads 4 steps of a line at once; quad q of line r lies at place q ^ r in groups of 8 lines, so that 8 lanes in 8
  *           lines meet 8 different groups of banks. Where it lies across k, it reads 4 lines of a step.
  *
  * NUMBERS   64 x 32: 21 flop per byte asked of the L2, 8 x 8 sums per thread: 16 loads of 16 bytes per 256 FMAs. 8 warps, 3 stages of 6 KiB for each: one
  *           block per multiprocessor. H200, microseconds beside the best of cuBLASLt's eight: 512 cubed 10.6 (14.4), TN 10.4 (14.3).
- * LIMITS    sm_80 and above. m, n >= 1; any ld, address and transpose. Fewer than 2^31 tiles. Whole tiles of operands whose address and ld are multiples of
- *           16 bytes are copied fast, others word by word.
- * HOST      grid ceil(m / BM) * ceil(n / BN), block 32 WARPS, dynamic shared memory WARPS * sizeof(union slice) = 147456 bytes.
+ * LIMITS    sm_80 and above. m, n >= 1; any ld, address and transpose. Fewer than 2^31 tiles. Operands whose address and ld are multiples of 16 bytes are
+ *           copied by so many, others word by word.
+ * HOST      grid ceil(m / BM) * ceil(n / BN) * parts, block 32 WARPS, dynamic shared memory WARPS * sizeof(union slice) = 147456 bytes.
+ *           parts > 1: so many times the grid, a tile's blocks side by side; memory has BM * BN floats for each block, aligned to 16 bytes, flags 8 bytes,
+ *           which hold anything but `ticket`; parts is at most ceil(k / BLOCK_K).
  * CHANGED   from r14_peak: who divides the work, and asynchronous copies.
  * SOURCE    PTX ISA (cp.async); parts of k in a block: NVIDIA: CUTLASS, 2017; lanes: maxas */
 #include "rung.cuh"
@@ -32,11 +38,13 @@
 #define LANES_M 8
 #define BLOCK_WARPS 8
 #define BLOCK_STAGES 3
+#define BLOCK_QUADS 4
+#define BLOCKS 1
 #endif
 
 /* A warp's lanes stand LM x LN, each with TM x TN sums. */
 enum { BM = BLOCK_M, BN = BLOCK_N, BK = BLOCK_K, LM = LANES_M, LN = 32 / LM, TM = BM / LM, TN = BN / LN, WARPS = BLOCK_WARPS, THREADS = 32 * WARPS, STAGES = BLOCK_STAGES };
-enum { QUADS = BK / 4, PAD = 4 };
+enum { QUADS = BK / 4, UNROLL = BLOCK_QUADS, PAD = 4, GROUP = 8, EACH = (BM * BN / 4 + THREADS - 1) / THREADS };
 
 /* A warp's ring, and then its sums. */
 union slice {
@@ -48,11 +56,12 @@ union slice {
 
 /* ---- from memory to shared memory ---- */
 
-template <int BYTES> static __device__ __forceinline__ void copy(float *to, const float *from, bool there)
+/* WITH neighbours, of which `count` are there; the others become zeros. */
+template <int WITH> static __device__ __forceinline__ void copy(float *to, const float *from, int count)
 {
     unsigned address = (unsigned)__cvta_generic_to_shared(to);
-    int bytes = there ? BYTES : 0; /* the others become zeros */
-    if (BYTES == 16) asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(address), "l"(from), "r"(bytes) : "memory");
+    int bytes = 4 * count;
+    if (WITH == 4) asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(address), "l"(from), "r"(bytes) : "memory");
     else asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(address), "l"(from), "r"(bytes) : "memory");
 }
 
@@ -97,19 +106,19 @@ template <int EDGE, bool ALONG> static __device__ __forceinline__ void fetch_who
         if (i > 0) advance(&from, ROWS * ld);
         UNROLLED
         for (int j = 0; j < WIDTH; j += SPAN)
-            copy<16>(to + (ALONG ? (first ^ (exchange(i) ^ j) * 4) + i * BK : first + (i * WIDTH + j) * 4), from + 4 * j, true);
+            copy<4>(to + (ALONG ? (first ^ (exchange(i) ^ j) * 4) + i * BK : first + (i * WIDTH + j) * 4), from + 4 * j, 4);
     }
 }
 
-/* The same of what may end within it: zeros beyond `lines` and `steps`. */
-template <int EDGE, bool ALONG> static __device__ __forceinline__ void fetch_cut(float *to, const float *x, long ld, int lines, int steps, int lane)
+/* The same of what may end within it, and may not be aligned, then with WITH = 1: zeros beyond `lines` and `steps`. */
+template <int EDGE, bool ALONG, int WITH> static __device__ __forceinline__ void fetch_cut(float *to, const float *x, long ld, int lines, int steps, int lane)
 {
     constexpr int WIDTH = ALONG ? BK : EDGE;
     _Pragma("unroll 4")
-    for (int e = lane; e < EDGE * BK; e += 32) {
+    for (int e = lane * WITH; e < EDGE * BK; e += 32 * WITH) {
         int line = ALONG ? e / WIDTH : e % WIDTH, p = ALONG ? e % WIDTH : e / WIDTH;
-        bool there = line < lines && p < steps;
-        copy<4>(to + (ALONG ? place(line, p) : e), there ? x + (ALONG ? line * ld + p : p * ld + line) : x, there);
+        int left = line < lines && p < steps ? min(WITH, ALONG ? steps - p : lines - line) : 0;
+        copy<WITH>(to + (ALONG ? place(line, p) : e), left > 0 ? x + (ALONG ? line * ld + p : p * ld + line) : x, left);
     }
 }
 
@@ -118,7 +127,8 @@ static __device__ __forceinline__ void fetch(float *to, const float *x, long ld,
 {
     const float *from = x + (ALONG ? line * ld + p : p * ld + line);
     if (aligned && line + EDGE <= lines && p + BK <= k) fetch_whole<EDGE, ALONG>(to, from, ld, lane);
-    else fetch_cut<EDGE, ALONG>(to, from, ld, lines - line, k - p, lane);
+    else if (aligned) fetch_cut<EDGE, ALONG, 4>(to, from, ld, lines - line, k - p, lane);
+    else fetch_cut<EDGE, ALONG, 1>(to, from, ld, lines - line, k - p, lane);
 }
 
 /* ---- from shared memory to registers ---- */
@@ -154,14 +164,54 @@ static __device__ __forceinline__ bool is_aligned(const float *x, long ld)
     return (size_t)x % 16 == 0 && ld % 4 == 0;
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 1) KERNEL(PARAMETERS)
+/* ---- parts of k in other blocks ---- */
+
+/* All threads: this block's part of a tile is in memory for whoever waits for its flag. */
+static __device__ __forceinline__ void raise(unsigned long long *flag, unsigned long long ticket)
+{
+    __syncthreads();
+    if (threadIdx.x == 0) asm volatile("fence.acq_rel.gpu; st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(flag), "l"(ticket) : "memory");
+}
+
+/* All threads: wait for the flags first, first + by, ... below `end`, and lower them, so that the same ticket may come again; then add those parts to x,
+ * in their order. */
+static __device__ __forceinline__ void gather(float4 *x, const float4 *memory, unsigned long long *flags, unsigned long long ticket, int first, int by, int end)
+{
+    for (int other = first + (int)threadIdx.x * by; other < end; other += THREADS * by) {
+        unsigned long long seen;
+        do asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(seen) : "l"(&flags[other]) : "memory");
+        while (seen != ticket);
+        flags[other] = 0;
+    }
+    __syncthreads();
+    _Pragma("unroll 4")
+    for (int other = first; other < end; other += by)
+        UNROLLED
+        for (int i = 0; i < EACH; i++) {
+            int e = threadIdx.x + i * THREADS;
+            float4 y = e < BM * BN / 4 ? __ldcg(&memory[(long)other * (BM * BN / 4) + e]) : make_float4(0, 0, 0, 0);
+            x[i].x += y.x, x[i].y += y.y, x[i].z += y.z, x[i].w += y.w;
+        }
+}
+
+static __device__ __forceinline__ void keep(const float4 *x, float4 *memory)
+{
+    UNROLLED
+    for (int i = 0; i < EACH; i++)
+        if (threadIdx.x + i * THREADS < BM * BN / 4) __stcg(&memory[threadIdx.x + i * THREADS], x[i]);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
+    KERNEL(PARAMETERS, int parts, float4 *memory, unsigned long long *flags, unsigned long long ticket)
 {
     extern __shared__ __align__(16) union slice slices[];
     const bool a_along = !OP_A, b_along = OP_B;
-    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, tiles_n = ceil_div(n, BN), i0 = blockIdx.x / tiles_n * BM, j0 = blockIdx.x % tiles_n * BN;
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, tiles_n = ceil_div(n, BN), tile = blockIdx.x / parts, part = blockIdx.x % parts;
+    int i0 = tile / tiles_n * BM, j0 = tile % tiles_n * BN;
     int m_lane = LM == 8 ? lane / 8 * 2 + lane % 2 : LM == 4 ? lane / 2 % 4 : lane % LM; /* neighbours share what they load */
     int n_lane = LM == 8 ? lane / 2 % 4 : LM == 4 ? lane / 8 * 2 + lane % 2 : lane / LM;
-    int steps = ceil_div(k, BK), begin = (int)((long)steps * warp / WARPS), end = (int)((long)steps * (warp + 1) / WARPS);
+    int steps = ceil_div(k, BK), slice = part * WARPS + warp;
+    int begin = (int)((long)steps * slice / (parts * WARPS)), end = (int)((long)steps * (slice + 1) / (parts * WARPS));
     bool a_aligned = is_aligned(a, lda), b_aligned = is_aligned(b, ldb);
     union slice *mine = &slices[warp];
     float sum[TM][TN] = {0};
@@ -176,7 +226,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) KERNEL(PARAMETERS)
         if (++next == STAGES) next = 0;
         if (step < begin) continue;
         const float *a_tile = mine->stage[s].a, *b_tile = mine->stage[s].b;
-        UNROLLED
+        _Pragma("unroll UNROLL")
         for (int q = 0; q < QUADS; q++) {
             __align__(16) float a_q[4][TM], b_q[4][TN];
             if (a_along) load_quad<LM, TM>(a_q, a_tile, place(m_lane, 0), q);
@@ -188,7 +238,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) KERNEL(PARAMETERS)
                 UNROLLED
                 for (int i = 0; i < TM; i++)
                     UNROLLED
-                    for (int j = 0; j < TN; j++) sum[i][j] = fmaf(a_q[p][i], b_q[p][j], sum[i][j]);
+                    for (int e = 0; e < TN; e++) {
+                        int j = i % 2 ? e : TN - 1 - e; /* there and back, as in r14h */
+                        sum[i][j] = fmaf(a_q[p][i], b_q[p][j], sum[i][j]);
+                    }
             }
         }
         if (++s == STAGES) s = 0;
@@ -204,14 +257,33 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) KERNEL(PARAMETERS)
             else *there = sum[i][j];
         }
     __syncthreads();
-    for (int e = threadIdx.x; e < BM * BN / 4; e += THREADS) {
-        int row = e / (BN / 4), col = e % (BN / 4) * 4;
-        float4 x = *(float4 *)&slices[0].sums[row][col];
+    float4 x[EACH] = {};
+    UNROLLED
+    for (int i = 0; i < EACH; i++) {
+        int e = threadIdx.x + i * THREADS, row = e / (BN / 4), col = e % (BN / 4) * 4;
+        if (e >= BM * BN / 4) break;
+        x[i] = *(float4 *)&slices[0].sums[row][col];
         UNROLLED
         for (int w = 1; w < WARPS; w++) {
             float4 y = *(float4 *)&slices[w].sums[row][col];
-            x.x += y.x, x.y += y.y, x.z += y.z, x.w += y.w;
+            x[i].x += y.x, x[i].y += y.y, x[i].z += y.z, x[i].w += y.w;
         }
-        if (i0 + row < m) store4(&C(i0 + row, j0 + col), n - j0 - col, alpha, &x.x, beta);
+    }
+    if (parts > 1) {
+        float4 *tile_memory = memory + (long)tile * parts * (BM * BN / 4);
+        unsigned long long *tile_flags = flags + (long)tile * parts;
+        int group = part / GROUP * GROUP, last = min(group + GROUP, parts) - 1;
+        if (part == last) gather(x, tile_memory, tile_flags, ticket, group, 1, part);
+        if (part == parts - 1) gather(x, tile_memory, tile_flags, ticket, GROUP - 1, GROUP, group);
+        else {
+            keep(x, tile_memory + (long)part * (BM * BN / 4));
+            raise(&tile_flags[part], ticket);
+            return;
+        }
+    }
+    UNROLLED
+    for (int i = 0; i < EACH; i++) {
+        int e = threadIdx.x + i * THREADS, row = e / (BN / 4), col = e % (BN / 4) * 4;
+        if (e < BM * BN / 4 && i0 + row < m) store4(&C(i0 + row, j0 + col), n - j0 - col, alpha, &x[i].x, beta);
     }
 }

@@ -20,6 +20,7 @@
  * HOST      any grid is right; best is the smallest with as few rounds as one block per multiprocessor, as r13. block TILE_M / 64 * 128 +
  *           128, dynamic shared memory sizeof(struct ring). Three tensor maps, rank 2, element strides 1, no interleave, zeros outside, swizzle 128 B, L2
  *           promotion 256 B, boxes of 64 rows and 128 bytes: A, B and C as they are stored. C's is looked at only where WIDE = 1 and beta = 0.
+ *           It may be launched before what is ahead of it in the stream has ended (programmatic stream serialization).
  * CHANGED   from r13: transposes, the way of C, tiles and their stages.
  * SOURCE    PTX ISA (matrix descriptors, stmatrix, cp.async.bulk.tensor) */
 #ifndef IN_F16

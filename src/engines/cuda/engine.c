@@ -677,13 +677,17 @@ static tw_status launch_plain(engine *e, runnable *r, const buffer *a, const buf
     int n = (int)x->n, k = (int)x->k;
     int64_t lda = x->lda, ldb = p->turns_b ? max_i64(x->k, 1) : x->ldb, ldc = x->ldc;
     float alpha = (float)x->alpha, beta = (float)x->beta;
+    int parts = p->shares.count > 0 ? (int)(p->shares.count / (ceil_div(x->m, p->block_m) * ceil_div(x->n, p->block_n))) : 1;
+    cu_pointer memory = r->workspace, flags = memory + (cu_pointer)(p->shares.count * p->block_m * p->block_n) * 4;
+    uint64_t ticket = next_ticket(e);
     for (int64_t y = 0; y < p->grid_y; y += MOST_GRID_Y) {
         int64_t first = y * p->block_m;
         int m = (int)(x->m - first);
         unsigned height = (unsigned)min_i64(p->grid_y - y, MOST_GRID_Y);
         cu_pointer a_part = a->device + (cu_pointer)(first * (x->op_a == TW_N ? lda : 1)) * 4, b_all = b->device;
         cu_pointer c_part = c->device + (cu_pointer)(first * ldc) * 4;
-        void *arguments[] = {&m, &n, &k, &alpha, &a_part, &lda, &b_all, &ldb, &beta, &c_part, &ldc};
+        void *arguments[] = {&m, &n, &k, &alpha, &a_part, &lda, &b_all, &ldb, &beta, &c_part, &ldc,
+                             &parts, &memory, &flags, &ticket}; /* a kernel takes as many as it has */
         CU_TRY(cuLaunchKernel, (r->kernel, (unsigned)p->grid_x, height, 1, (unsigned)p->threads_x, (unsigned)p->threads_y, 1,
                                 (unsigned)p->row->gpu.dynamic_bytes, r->stream, arguments, NULL));
     }
@@ -720,6 +724,46 @@ static buffer address_of(const tw_batch *batch, const buffer *first, int64_t str
     return (buffer){.device = first->device + behind};
 }
 
+/* The same of `items` matrices that lie `stride` apart, one box of one of them at a time; boxes whose lines are 64 or 128 bytes are swizzled so. One matrix
+ * for all has stride 0. */
+static tw_status encode_boxes(engine *e, tw_dtype dtype, cu_tensor_map *map, uint64_t address, int64_t rows, int64_t cols, int64_t ld, int64_t items, int64_t stride,
+                              int64_t box_rows, int64_t box_cols)
+{
+    uint64_t bytes = (uint64_t)dtype_find(dtype)->lab.bytes, line = (uint64_t)box_cols * bytes;
+    uint64_t dims[3] = {(uint64_t)cols, (uint64_t)rows, stride == 0 ? 1 : (uint64_t)items}, strides[2] = {(uint64_t)ld * bytes, (uint64_t)(stride == 0 ? ld : stride) * bytes};
+    uint32_t box[3] = {(uint32_t)box_cols, (uint32_t)box_rows, 1}, ones[3] = {1, 1, 1};
+    int type = dtype == TW_F32 ? CU_TENSOR_F32 : dtype == TW_F16 ? CU_TENSOR_F16 : CU_TENSOR_BF16;
+    int swizzle = line == 128 ? CU_TENSOR_SWIZZLE_128B : line == 64 ? CU_TENSOR_SWIZZLE_64B : 0;
+    cu_result error = e->cu->cuTensorMapEncodeTiled(map, type, 3, (void *)(uintptr_t)address, dims, strides, box, ones, 0, swizzle, CU_TENSOR_L2_256B, 0);
+    if (error == CU_SUCCESS) return TW_OK;
+    return fail(TW_DEVICE_FAILED, "cuTensorMapEncodeTiled refused %" PRId64 " items of %" PRId64 " x %" PRId64 " elements, rows %" PRId64 " and items %" PRId64
+                " apart, in boxes of %" PRId64 " x %" PRId64 ": %s", items, rows, cols, ld, stride, box_rows, box_cols, cu_error_name(e->cu, error));
+}
+
+/* Items at strides by a row of the copy engine's. */
+static tw_status launch_boxes(engine *e, runnable *r, const buffer from[3], int works, int64_t items)
+{
+    enum { C_LINE = 32 };
+    const plan *p = r->plan;
+    const tw_problem *x = &p->problem;
+    const tw_batch *batch = r->batch;
+    int64_t edge = p->block_m, depth = p->row->lab.tile_k, line = p->row->gpu.a_box_cols;
+    cu_tensor_map maps[3];
+    TRY(encode_boxes(e, x->dtype, &maps[0], from[0].device, problem_a_rows(x), problem_a_cols(x), x->lda, items, batch->stride_a, x->op_a == TW_N ? edge : depth,
+                     x->op_a == TW_N ? depth : line));
+    TRY(encode_boxes(e, x->dtype, &maps[1], from[1].device, problem_b_rows(x), problem_b_cols(x), x->ldb, items, batch->stride_b, x->op_b == TW_N ? depth : edge,
+                     x->op_b == TW_N ? line : depth));
+    TRY(encode_boxes(e, x->dtype_c, &maps[2], from[2].device, x->m, x->n, x->ldc, items, batch->stride_c, edge, C_LINE));
+    int m = (int)x->m, n = (int)x->n, k = (int)x->k, a_shared = batch->stride_a == 0, b_shared = batch->stride_b == 0;
+    float alpha = (float)x->alpha, beta = (float)x->beta;
+    int64_t ldc = x->ldc, stride_c = batch->stride_c;
+    cu_pointer c = from[2].device;
+    void *arguments[] = {&maps[0], &maps[1], &maps[2], &m, &n, &k, &alpha, &beta, &c, &ldc, &stride_c, &works, &a_shared, &b_shared};
+    CU_TRY(cuLaunchKernel, (r->kernel, (unsigned)min_i64(works, p->grid_x), 1, 1, (unsigned)p->threads_x, 1, 1, (unsigned)p->row->gpu.dynamic_bytes, r->stream,
+                            arguments, NULL));
+    return TW_OK;
+}
+
 /* A whole batch, or as much of it at a time as a kernel can count. */
 static tw_status launch_batch(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
 {
@@ -733,6 +777,10 @@ static tw_status launch_batch(engine *e, runnable *r, const buffer *a, const buf
         int works = (int)(min_i64(batch->count - first, most) * tiles);
         buffer from[3] = {address_of(batch, a, batch->stride_a, first, x->dtype), address_of(batch, b, batch->stride_b, first, x->dtype),
                           address_of(batch, c, batch->stride_c, first, x->dtype_c)};
+        if (p->row->gpu.traits & GPU_TENSOR_MAPS) {
+            TRY(launch_boxes(e, r, from, works, works / tiles));
+            continue;
+        }
         int64_t lda = x->lda, ldb = x->ldb, ldc = x->ldc, stride_a = batch->stride_a, stride_b = batch->stride_b, stride_c = batch->stride_c;
         void *arguments[] = {&m, &n, &k, &alpha, &from[0].device, &lda, &from[1].device, &ldb, &beta, &from[2].device, &ldc, &works, &pointers, &stride_a, &stride_b, &stride_c};
         CU_TRY(cuLaunchKernel, (r->kernel, (unsigned)min_i64(works, p->grid_x), 1, 1, (unsigned)p->threads_x, 1, 1, (unsigned)p->row->gpu.dynamic_bytes,
