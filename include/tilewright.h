@@ -133,8 +133,8 @@ TW_API tw_status tw_describe(tw_context *context, tw_device *device);
 typedef enum tw_dtype {
     TW_F64 = 1,  /* IEEE double, accumulated in f64 */
     TW_F32 = 2,  /* IEEE single, accumulated in f32 */
-    TW_F16 = 3,  /* IEEE half, accumulated in f32, C in f32 or f16: on CUDA's sm_90 */
-    TW_BF16 = 4, /* the upper half of an IEEE single, accumulated in f32, C in f32: on CUDA's sm_90, where C may be bf16, and on the CPU */
+    TW_F16 = 3,  /* IEEE half, accumulated in f32, C in f32 or f16: on CUDA's sm_90; batches in device memory from sm_80 on, with C in f32 */
+    TW_BF16 = 4, /* the upper half of an IEEE single, accumulated in f32, C in f32: on CUDA's sm_90, where C may be bf16, batches as of f16, and on the CPU */
     TW_I8 = 5,   /* signed 8-bit integers, C in TW_I32: on the CPU */
     TW_I32 = 6   /* signed 32-bit integers: the type of C where A and B are TW_I8, of nothing else */
 } tw_dtype;
@@ -239,7 +239,8 @@ static inline tw_batch tw_batch_make(const tw_problem *problem, int64_t count)
  *
  *     C_i[m, n]  <-  alpha * op(A_i)[m, k] * op(B_i)[k, n]  +  beta * C_i[m, n],   0 <= i < count
  *
- * problem   of every item; align_a, align_b and align_c are read where addresses lie in device memory
+ * problem   of every item. Where arrays of addresses lie in device memory, all addresses in them are multiples of align_a, align_b and align_c, 0 being 256:
+ *           say 4 where an item may begin at any float, since a kernel that reads 16 bytes at a time would end the CUDA context.
  * a, b, c   strides: the first item's operands, A_i = a + i stride_a. Pointers: arrays of addresses, in host memory with TW_HOST and in device
  *           memory with TW_DEVICE, where they cannot be checked; which items of C overlap is not checked either.
  *
@@ -289,7 +290,7 @@ TW_API tw_status tw_enqueue_batched(tw_context *context, const tw_problem *probl
                                     const tw_launch *launch);
 
 /* tw_workspace_bytes - device memory that tw_enqueue() wants from its caller for this problem (TW_DEVICE; align_a, align_b, align_c are read): 0 where
- * nothing need be turned, copied or kept, else up to 4 k (m + n + 6) + 512 in f32, and 196,616 for each multiprocessor.
+ * nothing need be turned, copied or kept, else up to 4 k (m + n + 6) + 512 in f32, and 560,000 for each multiprocessor.
  * Returns TW_OK, TW_BAD_ARGUMENT, TW_NO_KERNEL. */
 TW_API tw_status tw_workspace_bytes(tw_context *context, const tw_problem *problem, int64_t *bytes);
 

@@ -307,6 +307,11 @@ static tw_status run_whole(tw_lab_run *run, const tw_problem *h, const void *a, 
     return status;
 }
 
+static tw_status fail_without(size_t workspace_bytes)
+{
+    return fail(TW_NO_MEMORY, "no device memory for %zu bytes of workspace, and no kernel that does without", workspace_bytes);
+}
+
 /* There was no device memory for a workspace beside the operands: is there a kernel that does without? */
 static tw_status run_without(tw_lab_run *run, const tw_problem *h, const void *a, const void *b, void *c)
 {
@@ -314,8 +319,7 @@ static tw_status run_without(tw_lab_run *run, const tw_problem *h, const void *a
     tw_problem p = run->plan.problem;
     size_t wanted = run->plan.workspace_bytes;
     facts.no_workspace = true;
-    if (plan_find(&p, &facts, NULL, &run->plan) != TW_OK)
-        return fail(TW_NO_MEMORY, "no device memory for %zu bytes of workspace, and no kernel that does without", wanted);
+    if (plan_find(&p, &facts, NULL, &run->plan) != TW_OK) return fail_without(wanted);
     run->overlaps = false;
     return run_whole(run, h, a, b, c);
 }
@@ -435,20 +439,34 @@ static buffer operand_at(const tw_problem *p, const void *address)
     return p->place_c == TW_DEVICE ? on_device(address) : (buffer){.host = (void *)(uintptr_t)address};
 }
 
-/* Operands are computed where they lie. */
-static tw_status gemm_all(tw_context *context, const tw_problem *p, const tw_batch *batch, const void *a, const void *b, void *c)
+/* *wanted: bytes of device memory for a workspace that there are none of; nothing was launched. */
+static tw_status gemm_planned(tw_context *context, const plan *made, const tw_batch *batch, const void *a, const void *b, void *c, size_t *wanted)
 {
     const engine_ops *ops = context->ops;
-    plan made;
+    const tw_problem *p = &made->problem;
     runnable r;
-    TRY(plan_find_batch(p, batch, &context->facts, &made));
-    TRY(ops->prepare(context->engine, &made, &r));
+    TRY(ops->prepare(context->engine, made, &r));
     r.batch = batch;
     const buffer operands[3] = {operand_at(p, a), operand_at(p, b), operand_at(p, c)};
     tw_status status = ops->launch(context->engine, &r, &operands[0], &operands[1], &operands[2]);
     if (status == TW_OK) status = ops->wait(context->engine, &r);
+    if (status == TW_NO_MEMORY && context->facts.copies && !r.launched) *wanted = made->workspace_bytes;
     ops->drop(context->engine, &r);
     return status;
+}
+
+/* Operands are computed where they lie; without device memory for a workspace by kernels that do without, if there are. */
+static tw_status gemm_all(tw_context *context, const tw_problem *p, const tw_batch *batch, const void *a, const void *b, void *c)
+{
+    device_facts facts = context->facts;
+    plan made;
+    size_t wanted = 0;
+    TRY(plan_find_batch(p, batch, &facts, &made));
+    tw_status status = gemm_planned(context, &made, batch, a, b, c, &wanted);
+    if (wanted == 0) return status;
+    facts.no_workspace = true;
+    if (plan_find_batch(p, batch, &facts, &made) != TW_OK) return fail_without(wanted);
+    return gemm_planned(context, &made, batch, a, b, c, &wanted);
 }
 
 tw_status tw_gemm_batched(tw_context *context, const tw_problem *problem, const tw_batch *batch, const void *a, const void *b, void *c)

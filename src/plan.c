@@ -414,13 +414,20 @@ static bool takes_boxes(const kernel_row *row, const tw_problem *p, const tw_bat
     return !batch->pointers && near && few && p->k > 0 && p->n % 4 == 0 && kernel_is_wide(row, p);
 }
 
-/* The row for a batch in one launch, of rows that cost the same the later; NULL: none fits. */
-static const kernel_row *choose_batch_row(const tw_problem *p, const tw_batch *batch, const device_facts *device)
+/* The row for a batch in one launch, of rows that cost the same the later; NULL: none fits, and reason says why the last of its type does not. */
+static const kernel_row *choose_batch_row(const tw_problem *p, const tw_batch *batch, const device_facts *device, char *reason, size_t reason_bytes)
 {
     const kernel_row *best = NULL, *row;
-    for (int i = 0; (row = kernel_batch_at(i)) != NULL; i++)
-        if ((!(row->gpu.traits & GPU_TENSOR_MAPS) || takes_boxes(row, p, batch)) &&
-            ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n) <= INT32_MAX && kernel_fits(row, p, device, 0, NULL, 0) && (best == NULL || batch_cost(row, p) <= batch_cost(best, p))) best = row;
+    snprintf(reason, reason_bytes, "the %s engine has none for %s", device->engine, dtype_find(p->dtype)->lab.name);
+    for (int i = 0; (row = kernel_batch_at(i)) != NULL; i++) {
+        if (row->lab.dtype != p->dtype || ((row->gpu.traits & GPU_TENSOR_MAPS) && !takes_boxes(row, p, batch))) continue;
+        if (!kernel_fits(row, p, device, 0, reason, reason_bytes)) continue;
+        int64_t tiles = ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n);
+        if (tiles > BATCH_MOST_TILES)
+            snprintf(reason, reason_bytes, "an item has %" PRId64 " tiles, a launch at most %d", tiles, (int)BATCH_MOST_TILES);
+        else if (best == NULL || batch_cost(row, p) <= batch_cost(best, p))
+            best = row;
+    }
     return best;
 }
 
@@ -434,11 +441,12 @@ void plan_one_launch(const tw_problem *problem, const device_facts *device, cons
 static tw_status plan_batch_cuda(const tw_problem *p, const tw_batch *batch, const device_facts *device, plan *out)
 {
     const int64_t edge = 128;
-    const kernel_row *row = choose_batch_row(p, batch, device);
+    char reason[160];
+    const kernel_row *row = choose_batch_row(p, batch, device, reason, sizeof reason);
     bool fills = ceil_div(p->m, edge) * ceil_div(p->n, edge) >= 2 * (int64_t)device->multiprocessors;
-    bool each = !batch->pointers && (fills || row == NULL);
-    if (each && plan_find(p, device, NULL, out) == TW_OK) return TW_OK;
-    if (row == NULL) return fail(TW_NO_KERNEL, "no kernel takes a batch of %s%s on this device", dtype_find(p->dtype)->lab.name, batch->pointers ? " by address" : "");
+    tw_status each = !batch->pointers && (fills || row == NULL) ? plan_find(p, device, NULL, out) : TW_NO_KERNEL;
+    if (each == TW_OK || (row == NULL && !batch->pointers)) return each;
+    if (row == NULL) return fail(TW_NO_KERNEL, "no kernel takes a batch by address: %s", reason);
     plan_one_launch(p, device, row, out);
     return TW_OK;
 }

@@ -8,6 +8,9 @@
 
 enum { PLAN_OPTIONS_BYTES = 160 };
 
+/* Tiles of a batch in one launch, at most: its blocks, no more than tiles, step beyond the last one, in 32 bits. */
+enum { BATCH_MOST_TILES = 1 << 30 };
+
 /* How a GPU_SHARES kernel's blocks divide the product: `whole` compute a tile each, `count` a share of what is left, `length` steps of tile_k of k. */
 typedef struct shares {
     int64_t whole, count, length;

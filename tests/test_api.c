@@ -411,6 +411,27 @@ static void shares_case(int64_t m, int64_t n, int64_t k, const char *kernel, int
                planned ? "" : tw_error_text());
 }
 
+/* Shares of few and of many tiles and steps take no more than what tw_workspace_bytes() names for each multiprocessor. */
+static void share_bytes_case(const char *kernel)
+{
+    enum { MULTIPROCESSORS = 3, NAMED = 560000 };
+    const device_facts sm_90 = {.engine = "cuda", .threads = 1, .copies = true, .addresses = true, .sm = 90, .most_threads = 1024, .multiprocessors = MULTIPROCESSORS,
+                                .tensor_maps = true, .local_bytes = 227 << 10, .largest_bytes = (int64_t)1 << 37};
+    const tw_lab_choice choice = {.kernel = kernel};
+    bool planned = true;
+    size_t most = 0;
+    if (!tap_case("the most that shares of %s take", kernel)) return;
+    for (int64_t tiles = 1; tiles < 18; tiles++)
+        for (int64_t steps = 1; steps < 200; steps++) {
+            tw_problem p = tw_problem_make(TW_F32, TW_T, TW_N, 128 * tiles, 64, 16 * steps);
+            plan out = {0};
+            p.dtype_c = TW_F32, p.align_a = p.align_b = p.align_c = 256;
+            planned = planned && plan_find(&p, &sm_90, &choice, &out) == TW_OK;
+            if (out.workspace_bytes > most) most = out.workspace_bytes;
+        }
+    tap_result(planned && most > NAMED / 2 * MULTIPROCESSORS && most <= NAMED * MULTIPROCESSORS, "%zu bytes %s", most, planned ? "" : tw_error_text());
+}
+
 /* Which row the planner takes on 132 multiprocessors. */
 static void row_case(tw_op op_a, int64_t m, int64_t n, int64_t k, const char *expected)
 {
@@ -455,6 +476,8 @@ static void matrix_cases(void)
 static void packing_cases(void)
 {
     matrix_cases();
+    share_bytes_case("cuda_f32_r14h_hopper");
+    share_bytes_case("cuda_f32_r14n_hopper");
     shares_case(4096, 4096, 4096, "cuda_f32_r14h_hopper", 792, 396, 150);
     shares_case(2048, 2048, 2048, "cuda_f32_r14h_hopper", 0, 395, 83);
     shares_case(1024, 1024, 1024, "cuda_f32_r14h_hopper", 0, 256, 16);

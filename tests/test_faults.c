@@ -337,6 +337,11 @@ static void use_batches(tw_context *context, const caller *me, const tw_problem 
     enqueue_batch("batch of large items", context, &large, &two, x, launch);
     enqueue_batch("batch of large items by address", context, &large, &pointers, x, launch);
     enqueue_batch("batch without an array", context, &p, &pointers, NULL, launch);
+    batch.count = INT32_MAX, batch.stride_a = batch.stride_b = 0;
+    enqueue_batch("batch of many items", context, &p, &batch, x, launch);
+    large.lda++, two = tw_batch_make(&large, 2);
+    if (getenv("FAKES") != NULL) /* elsewhere no memory may be asked for */
+        tell("gemm of large items", tw_gemm_batched(context, &large, &two, x, x, (void *)(uintptr_t)x));
     tw_problem tiles = *of;
     tiles.m = tiles.n = 128, tiles.lda = tiles.ldb = tiles.ldc = 128;
     two = tw_batch_make(&tiles, 2), two.stride_b = 0;
@@ -346,7 +351,9 @@ static void use_batches(tw_context *context, const caller *me, const tw_problem 
     enqueue_batch("batch of nothing", context, &p, &batch, x, launch);
     p.dtype = TW_BF16, batch = tw_batch_make(&p, 5), batch.stride_a++;
     enqueue_batch("batch of halves", context, &p, &batch, x, launch);
-    p.place_a = p.place_b = p.place_c = TW_HOST, p.dtype = TW_F32;
+    p.dtype_c = TW_BF16;
+    enqueue_batch("batch of halves to halves", context, &p, &pointers, x, launch);
+    p.place_a = p.place_b = p.place_c = TW_HOST, p.dtype = p.dtype_c = TW_F32;
     enqueue_batch("batch in host memory", context, &p, &batch, x, launch);
     p = *of, batch = tw_batch_make(&p, 1);
     tell("gemm of a batch", tw_gemm_batched(context, &p, &batch, x, x, (void *)(uintptr_t)x));
@@ -845,6 +852,11 @@ static const struct {
     {"items that fill tiles of 128 come through tensor maps, in one launch", NULL, "batch of tiles", TW_OK, "",
      "cuCtxPushCurrent_v2 cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernel STREAM cuCtxPopCurrent_v2"},
     {"large items by address are one launch", NULL, "batch of large items by address", TW_OK, "", NULL},
+    {"more items than blocks can count are several launches", NULL, "batch of many items", TW_OK, "",
+     "cuCtxPushCurrent_v2 cuLaunchKernel STREAM cuLaunchKernel STREAM cuCtxPopCurrent_v2"},
+    {"a batch by address of a C that its kernels do not give", NULL, "batch of halves to halves", TW_NO_KERNEL,
+     "no kernel takes a batch by address: it gives C in f32, the problem wants bf16", ""},
+    {"large items do without a workspace where there is no memory for it", "FAKES=cuMemAlloc_v2=2", "gemm of large items", TW_OK, "", NULL},
     {"addresses that are not there", NULL, "batch without an array", TW_BAD_ARGUMENT, "a is NULL, expected an array of 5 addresses", ""},
     {"nothing is enqueued of an empty batch", NULL, "batch of nothing", TW_OK, "", ""},
     {"a batch of host memory on a stream", NULL, "batch in host memory", TW_BAD_ARGUMENT, "are TW_HOST, expected TW_DEVICE", ""},

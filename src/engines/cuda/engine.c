@@ -770,7 +770,7 @@ static tw_status launch_batch(engine *e, runnable *r, const buffer *a, const buf
     const plan *p = r->plan;
     const tw_problem *x = &p->problem;
     const tw_batch *batch = r->batch;
-    int64_t tiles = ceil_div(x->m, p->block_m) * ceil_div(x->n, p->block_n), most = INT32_MAX / tiles;
+    int64_t tiles = ceil_div(x->m, p->block_m) * ceil_div(x->n, p->block_n), most = BATCH_MOST_TILES / tiles;
     int m = (int)x->m, n = (int)x->n, k = (int)x->k, pointers = (int)batch->pointers;
     float alpha = (float)x->alpha, beta = (float)x->beta;
     for (int64_t first = 0; first < batch->count; first += most) {
