@@ -840,7 +840,7 @@ static const struct {
     {"addresses that the copy engine does not take have another kernel", NULL, "unaligned", TW_OK, "", NULL},
     {"rows that it does not take have another kernel", NULL, "unpadded", TW_OK, "", NULL},
     {"they have another kernel in bf16 too", NULL, "odd half", TW_OK, "", NULL},
-    {"C in bf16 has none, and is refused", NULL, "own c", TW_NO_KERNEL, "it wants 131072 bytes of workspace to pack A into, and has none", ""},
+    {"C in bf16 has none, and is refused", NULL, "own c", TW_NO_KERNEL, "it wants 524288 bytes of workspace to pack A into, and has none", ""},
     {"a batch is one launch, also while the stream is captured", NULL, "batch", TW_OK, "", ONE_LAUNCH},
     {"a batch by address too", NULL, "batch by address", TW_OK, "", ONE_LAUNCH},
     {"so are types whose items lie at odd addresses", NULL, "batch of halves", TW_OK, "", NULL},
