@@ -58,8 +58,8 @@ every_rung() { # 8 sectors is nobody's degree: OFF, and the exit status says so
     : >"$FAKE_NCU"
     run >"$work/printed" 2>"$work/said"
     [ $? -eq 1 ] || { cat "$work/printed" "$work/said" && return 1; }
-    rungs=$(cd "$root/kernels/cuda" && ls ./*_*.cu | wc -l)
-    for kernel in $(cd "$root/kernels/cuda" && ls ./*_*.cu); do
+    rungs=$(cd "$root/kernels/cuda" && ls ./[rs]*_*.cu | wc -l)
+    for kernel in $(cd "$root/kernels/cuda" && ls ./[rs]*_*.cu); do
         kernel=${kernel#./} && kernel=${kernel%.cu}
         grep -q "^$kernel " "$FAKE_NCU" && grep -q "^$kernel " "$work/printed" || { echo "$kernel was not profiled" && return 1; }
     done

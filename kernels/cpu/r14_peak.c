@@ -150,7 +150,7 @@ ALWAYS void tile_of(const cpu_tile *t, const int rows, const int vectors, const 
 #define CASES(h) CASE(1, h) CASE(2, h) CASE(3, h) CASE(4, h) CASE(5, h) CASE(6, h) CASE(7, h) CASE(8, h)
 static __attribute__((noinline)) void cut_tile(const cpu_tile *t)
 {
-    const int64_t halves = HAS_HALVES ? (t->cols + LANES / 2 - 1) / (LANES / 2) : (t->cols + LANES - 1) / LANES * 2;
+    const int64_t halves = HAS_HALVES ? (2 * t->cols + LANES - 1) / LANES : (t->cols + LANES - 1) / LANES * 2;
     switch (halves * 8 + t->rows - 1) { CASES(1) CASES(2) CASES(3) CASES(4) CASES(5) CASES(6) }
 }
 
