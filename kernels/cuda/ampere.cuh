@@ -17,7 +17,8 @@ static __device__ __forceinline__ void copy_4(void *to, const void *from, int by
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared_address(to)), "l"(__cvta_generic_to_global(from)), "r"(bytes) : "memory");
 }
 
-/* 16 bytes between addresses that are multiples of 16, of which `bytes` are there; the others are zeros. */
+/* 16 bytes between addresses that are multiples of 16, or zeros (bytes = 0). Not fewer: they would count as a read of all 16 (compute-sanitizer), which
+ * at the end of an operand are not there. */
 static __device__ __forceinline__ void copy_16(void *to, const void *from, int bytes)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(__cvta_generic_to_global(from)), "r"(bytes) : "memory");

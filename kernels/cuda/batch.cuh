@@ -22,7 +22,7 @@ static __device__ __forceinline__ unsigned at_shared(const void *p)
     return (unsigned)__cvta_generic_to_shared(p);
 }
 
-/* 16 bytes of which `bytes` are there, the others 0. */
+/* 16 bytes, or zeros (bytes = 0). Not fewer: they would count as a read of all 16 (compute-sanitizer). */
 static __device__ __forceinline__ void copy_16(void *to, const void *from, int bytes)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at_shared(to)), "l"(from), "r"(bytes) : "memory");
@@ -52,8 +52,15 @@ static __device__ __forceinline__ void fetch(T *tile, const T *from, long ld, in
     if (WIDE) {
         int i = threadIdx.x / PER_ROW, j = threadIdx.x % PER_ROW * EACH, bytes = min(max(cols - j, 0), (int)EACH) * (int)sizeof(T);
         const T *x = from + i * ld + j;
-        UNROLLED
-        for (int e = 0; e < HEIGHT / STEP; e++, x += STEP * ld) copy_16(&tile[(i + e * STEP) * LD + j], x, i + e * STEP < rows ? bytes : 0);
+        if (bytes % 16 == 0)
+            UNROLLED
+            for (int e = 0; e < HEIGHT / STEP; e++, x += STEP * ld) copy_16(&tile[(i + e * STEP) * LD + j], x, i + e * STEP < rows ? bytes : 0);
+        else
+            ROLLED
+            for (int e = 0; e < HEIGHT / STEP * EACH; e++) {
+                int line = i + e / EACH * STEP, q = e % EACH;
+                tile[line * LD + j + q] = line < rows && j + q < cols ? from[line * ld + j + q] : T(0);
+            }
     } else if (sizeof(T) == 4) {
         ROLLED
         for (int unit = threadIdx.x; unit < HEIGHT * WIDTH; unit += THREADS) {

@@ -70,7 +70,7 @@ static __device__ __forceinline__ void fetch(element *tile, const element *x, lo
     for (int e = 0; e < LINES; e += down) {
         element *to = &tile[chunk_at<ACROSS>(line + e, chunk)];
         int count = line0 + line + e < lines ? there : 0;
-        if (wide) copy_16(to, from + e * ld, count * 2);
+        if (wide && count % CHUNK == 0) copy_16(to, from + e * ld, count * 2);
         else copy_singly(to, from + e * ld, count);
     }
 }

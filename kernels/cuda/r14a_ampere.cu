@@ -69,7 +69,13 @@ static __device__ __forceinline__ void fetch(const bool turned, tile_row *tile, 
         int edge = tid % 32 * 4, p = tid / 32, bytes = min(max(edges - edge0 - edge, 0), 4) * 4;
         const float *from = x + (long)(p0 + p) * ld + (edge0 + edge);
         UNROLLED
-        for (int q = 0; q < BK; q += THREADS / 32) copy_16(&tile[p + q][edge], from + q * ld, depth == BK || p + q < depth ? bytes : 0);
+        for (int q = 0; q < BK; q += THREADS / 32) {
+            int there = depth == BK || p + q < depth ? bytes : 0;
+            if (there % 16 == 0)
+                copy_16(&tile[p + q][edge], from + q * ld, there);
+            else
+                ROLLED for (int e = 0; e < 4; e++) copy_4(&tile[p + q][edge + e], from + q * ld + e, 4 * e < there ? 4 : 0);
+        }
     } else {
         int bytes = edges - edge0 - tid > 0 ? 4 : 0;
         const float *from = x + (long)p0 * ld + (edge0 + tid);
