@@ -24,7 +24,7 @@
 #include "tap.h"
 #include "tilewright_lab.h"
 
-enum { NOBODY = 65534, OUTPUT = 8192, N = 24 };
+enum { NOBODY = 65534, OUTPUT = 16384, N = 24 };
 static char work[] = "/tmp/tilewright-faults.XXXXXX", log_path[64];
 
 /* ---- memory that runs out ---- */
@@ -338,7 +338,8 @@ static void use_batches(tw_context *context, const caller *me, const tw_problem 
     enqueue_batch("batch of large items by address", context, &large, &pointers, x, launch);
     enqueue_batch("batch without an array", context, &p, &pointers, NULL, launch);
     batch.count = INT32_MAX, batch.stride_a = batch.stride_b = 0;
-    enqueue_batch("batch of many items", context, &p, &batch, x, launch);
+    if (getenv("FAKES") == NULL) /* elsewhere a device without multiprocessors may want a launch for each */
+        enqueue_batch("batch of many items", context, &p, &batch, x, launch);
     large.lda++, two = tw_batch_make(&large, 2);
     if (getenv("FAKES") != NULL) /* elsewhere no memory may be asked for */
         tell("gemm of large items", tw_gemm_batched(context, &large, &two, x, x, (void *)(uintptr_t)x));
