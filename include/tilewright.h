@@ -269,10 +269,13 @@ typedef struct tw_launch {
  * launch    may be NULL: the default stream, no workspace
  *
  * Special   m, n, k, alpha and beta as in tw_gemm: C <- beta * C happens on the stream too; with m or n 0 nothing is enqueued.
- *           The fastest kernels want B as k x n and A as k x m (bf16 and f16: as m x k), at addresses and rows that the copy engine (TMA)
- *           takes, multiples of 16 bytes. Other operands are turned or copied into the workspace first; without a workspace they have a
- *           slower kernel, from sm_80 on in bf16 and f16 too, where C is in f32. In f32 parts of sums lie there too, which let the last blocks end together: by up to a
- *           sixth the workspace is the faster way at any shape. What it holds before and after is of no matter, and nothing is cleared.
+ *           In f32 the fastest kernels want B as k x n and A as k x m; in bf16 and f16 they take all transposes; all want addresses and rows that
+ *           the copy engine (TMA) takes, multiples of 16 bytes. Other operands are turned or copied into the workspace first; without a
+ *           workspace they have a slower kernel, from sm_80 on in bf16 and f16 too, where C is in f32. In f32 parts of sums lie there as well, which
+ *           let the last blocks end together: with a workspace a product is up to a sixth faster. What it holds before and after is
+ *           of no matter, and nothing is cleared.
+ *           A kernel of the caller's behind it that is launched with programmatic stream serialization must wait (griddepcontrol.wait,
+ *           cudaGridDependencySynchronize) before it reads C: ours let it begin early.
  *
  * Cost      No memory is allocated, nothing copied to or from the host, nothing waited for. The first call that needs a kernel builds it:
  *           tw_prepare() does so ahead. On a stream that is being captured into a graph that is refused instead; all else can be captured.
