@@ -3,13 +3,11 @@
 #include "processors.h"
 
 #include <sched.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-/* The first line of a small file, without its newline; false when it cannot be read. */
-static bool read_line(const char *path, char *line, size_t bytes)
+bool processors_line(const char *path, char *line, size_t bytes)
 {
     FILE *file = fopen(path, "re");
     if (file == NULL) return false;
@@ -45,10 +43,10 @@ static double cgroup_quota(void)
 {
     char line[512], path[640], text[64];
     double tightest = 0;
-    if (!read_line("/proc/self/cgroup", line, sizeof line) || strncmp(line, "0::", 3) != 0) return 0;
+    if (!processors_line("/proc/self/cgroup", line, sizeof line) || strncmp(line, "0::", 3) != 0) return 0;
     for (char *group = line + 3;;) {
         snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", group);
-        double quota = read_line(path, text, sizeof text) ? quota_of(text) : 0;
+        double quota = processors_line(path, text, sizeof text) ? quota_of(text) : 0;
         if (quota > 0 && (tightest <= 0 || quota < tightest)) tightest = quota;
         char *slash = strrchr(group, '/');
         if (slash == NULL) return tightest;

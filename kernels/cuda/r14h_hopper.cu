@@ -14,8 +14,8 @@
  *
  *           As many tiles as fill all multiprocessors, again and again, are computed whole, a block each. The tiles that are left would fill them in
  *           part and take as long, so their work, tile after tile and k from 0 to its end, is cut into equal shares, one for each place that a block
- *           has on the device. A share that begins or ends within a tile leaves its part of the sums in memory and raises a flag; the one that comes to
- *           the end of the tile's k adds them to its own, in the order of k, and stores C:
+ *           has on the device, or some for each tile, whichever ends earlier. A share that begins or ends within a tile leaves its part of the sums in
+ *           memory and raises a flag; the one that comes to the end of the tile's k adds them to its own, in the order of k, and stores C:
  *
  *               tile      |  792                |  793                |  794
  *               share     |      0      |      1      |      2      |      3      |       0, 1: the beginning of 793 first, then the end of 792:
@@ -30,7 +30,8 @@
  *           H200, TFLOP/s at 1536, 2048, 3000, 4096, 5001, 8192, A transposed, nothing to pack: 46.8, 52.3, 51.9, 55.4, 53.0, 56.2; without shares 28.2,
  *           50.7, 45.2, 53.6, 49.4, 54.4. Of 60 orders that were compiled and counted this one is the fastest: small changes cost the compiler's choice of
  *           banks up to 8 %, two forms of storing sums in vectors 40 %.
- * LIMITS    sm_90 and above. m, n >= 1. Tiles but the first `whole` are in shares of `length` steps of 16 of k, at least 1 and at most those of one tile. WIDE = 1 promises c aligned to 16 bytes and ldc a multiple of 4; WIDE = 0 takes any. Fewer than 2^31 tiles.
+ * LIMITS    sm_90 and above. m, n >= 1. Tiles but the first `whole` are in shares of `length` steps of 16 of k, at least 1 and at most those of one tile.
+ *           WIDE = 1 promises c aligned to 16 bytes and ldc a multiple of 4; WIDE = 0 takes any. Fewer than 2^31 tiles.
  * HOST      tiles = ceil(m / 128) * ceil(n / 128), grid whole + ceil((tiles - whole) * ceil(k / 16) / length), block 128, dynamic shared memory
  *           sizeof(struct ring) = 49176 bytes. whole = tiles: no shares, parts and flags are not used; else parts has 128 * 128 floats for each share and
  *           flags 8 bytes, which hold anything but `ticket`. Two tensor maps, rank 2, FLOAT32, element strides 1, no interleave, no swizzle, zeros outside,

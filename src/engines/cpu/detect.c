@@ -1,5 +1,6 @@
 /* detect.c - what this processor and its memory are. */
 #define _GNU_SOURCE /* syscall */
+#include "../../processors.h"
 #include "cpu_engine.h"
 
 #include <inttypes.h>
@@ -60,17 +61,6 @@ cpu_level detect_level(void)
 }
 #endif
 
-/* The first line of a small file, without its newline; false when it cannot be read. */
-static bool read_line(const char *path, char *line, size_t bytes)
-{
-    FILE *file = fopen(path, "re");
-    if (file == NULL) return false;
-    bool read = fgets(line, (int)bytes, file) != NULL;
-    fclose(file);
-    if (read) line[strcspn(line, "\n")] = '\0';
-    return read;
-}
-
 static int64_t with_suffix(const char *text)
 {
     char *end;
@@ -84,11 +74,11 @@ cpu_caches detect_caches(void)
     for (int i = 0; i < 8; i++) {
         char path[96], level[8], type[16], size[16];
         snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/level", i);
-        if (!read_line(path, level, sizeof level)) break;
+        if (!processors_line(path, level, sizeof level)) break;
         snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/type", i);
-        if (!read_line(path, type, sizeof type) || strcmp(type, "Instruction") == 0) continue;
+        if (!processors_line(path, type, sizeof type) || strcmp(type, "Instruction") == 0) continue;
         snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/size", i);
-        if (!read_line(path, size, sizeof size)) continue;
+        if (!processors_line(path, size, sizeof size)) continue;
         int64_t *slot = level[0] == '1' ? &caches.l1_bytes : level[0] == '2' ? &caches.l2_bytes : level[0] == '3' ? &caches.l3_bytes : NULL;
         if (slot != NULL) *slot = with_suffix(size);
     }

@@ -140,8 +140,9 @@ static bool has_ahead(const jit_cache *ahead, int sm)
         size_t bytes;
         jit_key key = ahead_key(arch->name, arch->options, &arch->first);
         void *binary = jit_cache_get(ahead, &key, &bytes);
+        bool there = binary != NULL;
         free(binary);
-        return binary != NULL;
+        return there;
     }
     return false;
 }
