@@ -30,6 +30,8 @@ static const bench_case table[] = {
     CUBE("gpu-half", 512), CUBE("gpu-half", 1024), CUBE("gpu-half", 2048), CUBE("gpu-half", 3072), CUBE("gpu-half", 4096),
     CUBE("gpu-half", 8192), NN("gpu-half", 5120, 4096, 14336), NN("gpu-half", 16384, 1024, 8192), TURNED("gpu-half", 4096),
     TURNED("gpu-half", 8192),
+    NN("gpu-few", 1, 8192, 8192), NN("gpu-few", 16, 8192, 8192), NN("gpu-few", 64, 8192, 8192), NN("gpu-few", 128, 8192, 8192),
+    NN("gpu-few", 1, 28672, 4096), NN("gpu-few", 16, 28672, 4096), NN("gpu-few", 64, 28672, 4096), NN("gpu-few", 128, 28672, 4096),
 };
 
 static void add(case_list *list, const char *group, const options *opt, shape p)

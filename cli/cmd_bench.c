@@ -157,7 +157,7 @@ exit_code cmd_bench(session *s)
 {
     static bench b;
     b.dtypes = s->opt->dtypes;
-    bool half = s->opt->sets.count == 1 && strcmp(s->opt->sets.items[0], "gpu-half") == 0;
+    bool half = s->opt->sets.count == 1 && (strcmp(s->opt->sets.items[0], "gpu-half") == 0 || strcmp(s->opt->sets.items[0], "gpu-few") == 0);
     if (b.dtypes.count == 0) b.dtypes = half ? (name_list){2, {"bf16", "f16"}} : (name_list){1, {"f32"}};
     exit_code code = cases_choose(s->opt, &b.cases);
     if (code == EXIT_OK) code = check_against(s->opt);

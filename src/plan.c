@@ -201,6 +201,35 @@ static shares part_out(const kernel_row *row, const tw_problem *p, const device_
     return made;
 }
 
+/* A GPU_STREAM row: each tile's k in so many blocks as end soonest; or, where there are more tiles than multiprocessors, equal shares of all of them. *cycles: memory
+ * brings the long operand once, the L2 both, a multiprocessor takes so many bytes; a block that follows another begins anew, and parts of a tile meet. Numbers of an
+ * H200 (docs/PERF-LOG.md). */
+static shares stream_out(const kernel_row *row, const tw_problem *p, const device_facts *device, double *cycles)
+{
+    enum { MULTIPLIES = 2048, L2_BYTES = 9000, MEMORY_BYTES = 19, EACH_BYTES = 36, PER_STEP = 50, PER_ROUND = 6000, LINE = 256, MEETING = 3000, ADDING = 20, STORED_BYTES = 10, MOST_PARTS = 64 };
+    int64_t multiprocessors = max_i64(device->multiprocessors, 1), few = min_i64(p->m, p->n), many = max_i64(p->m, p->n), bytes = dtype_find(p->dtype)->lab.bytes;
+    int64_t tiles = max_i64(ceil_div(few, row->lab.tile_m) * ceil_div(many, row->lab.tile_n), 1), steps = max_i64(ceil_div(p->k, row->lab.tile_k), 1), high = min_i64(few, row->lab.tile_m);
+    double x_bytes = (double)(row->lab.tile_n * row->lab.tile_k * bytes), y_bytes = (double)(high * row->lab.tile_k * bytes);
+    double own = longer((double)row->lab.tile_m * (double)row->lab.tile_n * (double)row->lab.tile_k / MULTIPLIES, x_bytes / EACH_BYTES);
+    double memory = (double)many * (double)p->k * (double)bytes / (double)(MEMORY_BYTES * multiprocessors);
+    double store = (double)(high * row->lab.tile_n * dtype_find(p->dtype_c)->lab.bytes) / STORED_BYTES;
+    shares made = {0};
+    for (int64_t parts = 0; parts <= MOST_PARTS; parts++) {
+        if (device->no_workspace ? parts != 1 : parts == 0 ? tiles <= multiprocessors || p->k == 0 : parts > 1 && (parts > steps || parts * tiles > multiprocessors)) continue;
+        int64_t length = parts > 0 ? ceil_div(steps, parts) : ceil_div(tiles * steps, multiprocessors);
+        int64_t each = parts > 0 ? ceil_div(steps, length) : 0, blocks = parts > 0 ? tiles * each : ceil_div(tiles * steps, length), rounds = ceil_div(blocks, multiprocessors);
+        double step = longer(own, (x_bytes + y_bytes) * (double)ceil_div(blocks, rounds) / L2_BYTES) + PER_STEP;
+        double scattered = parts == 0 && row->lab.tile_n * bytes < LINE ? 1.1 : 1; /* blocks that are not at the same steps at a time, and ask for short lines */
+        double time = longer((double)(rounds * length) * step, memory * scattered) + (double)(rounds - 1) * PER_ROUND + store;
+        if (each != 1) time += MEETING + (double)(max_i64(each - 1, 1) * row->lab.tile_m) * ADDING;
+        if (made.length > 0 && time >= *cycles) continue;
+        *cycles = time;
+        made = (shares){.parts = each, .length = length, .whole = each == 1 ? tiles : 0, .count = each == 1 ? 0 : blocks};
+    }
+    made.bytes = round_up(made.count * ((int64_t)row->lab.tile_m * row->lab.tile_n * 4 + 8), 256);
+    return made;
+}
+
 /* A GPU's launch: one block of threads for each block of C, the compiler told what is constant. */
 static void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choice)
 {
@@ -210,8 +239,10 @@ static void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice
     plan->threads = 1;
     plan->source = choice->source != NULL ? *choice->source : (tw_lab_source){.file = row->lab.file, .entry = row->gpu.entry};
     plan->tile = kernel_tile(row, p, choice->tile);
-    plan->block_m = square ? plan->tile : row->lab.tile_m;
-    plan->block_n = square ? plan->tile : row->lab.tile_n;
+    plan->few_rows = (row->gpu.traits & GPU_STREAM) && p->m <= p->n;
+    bool on_side = (row->gpu.traits & GPU_STREAM) && !plan->few_rows;
+    plan->block_m = square ? plan->tile : on_side ? row->lab.tile_n : row->lab.tile_m;
+    plan->block_n = square ? plan->tile : on_side ? row->lab.tile_m : row->lab.tile_n;
     plan->threads_x = square ? plan->tile : row->gpu.threads_x;
     plan->threads_y = square ? plan->tile : row->gpu.threads_y;
     plan->grid_x = ceil_div(p->n, plan->block_n);
@@ -225,6 +256,7 @@ static void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice
     double longest;
     if (row->gpu.traits & GPU_SHARES) plan->shares = share_out(row, p, device, &longest);
     if (row->gpu.traits & GPU_SLICES) plan->shares = part_out(row, p, device, &longest);
+    if (row->gpu.traits & GPU_STREAM) plan->shares = stream_out(row, p, device, &longest);
     if (plan->shares.count > 0) plan->grid_x = plan->shares.whole + plan->shares.count;
     plan->workspace_bytes = (size_t)(plan->pack_a.bytes + plan->pack_b.bytes + plan->shares.bytes);
     plan->turns_b = (row->gpu.traits & GPU_TURNS_B) && p->op_b == TW_N;
@@ -234,7 +266,8 @@ static void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice
              packs ? (row->gpu.traits & GPU_READS_KM ? TW_T : TW_N) : p->op_a, packs ? TW_N : plan->turns_b ? TW_T : p->op_b, kernel_is_wide(row, p), row_in_warp ? " -DSUBGROUP_BARRIER=1" : "",
              p->dtype == TW_F16 ? " -DIN_F16=1" : "", choice->default_build ? " -DDEFAULT_BUILD" : "");
     if (row->gpu.traits & GPU_OWN_C)
-        snprintf(plan->options + used, sizeof plan->options - (size_t)used, " -DC_HALF=%d -DTILE_M=%d -DTILE_N=%d", p->dtype_c != TW_F32, row->lab.tile_m, row->lab.tile_n);
+        used += snprintf(plan->options + used, sizeof plan->options - (size_t)used, " -DC_HALF=%d -DTILE_M=%d -DTILE_N=%d", p->dtype_c != TW_F32, (int)plan->block_m, (int)plan->block_n);
+    if (row->gpu.traits & GPU_STREAM) snprintf(plan->options + used, sizeof plan->options - (size_t)used, " -DFEW_ROWS=%d", plan->few_rows);
 }
 
 /* Does the row (NULL: none is forced) launch this text, if it is not its own? */
@@ -279,6 +312,24 @@ static double longest_cycles(const kernel_row *row, const tw_problem *p, const d
     return (double)rounds * ((double)blocks * block + PER_TILE) + m * n * c_bytes / STORED_BYTES;
 }
 
+/* The same of GPU_STREAM rows and others. Lines that a box of the others asks for outside the matrix take the copy engine some time each, and they keep the memory a
+ * little less busy. */
+static double half_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device)
+{
+    enum { MEMORY_BYTES = 17, PER_LINE_OUTSIDE = 4 };
+    double cycles, memory = (double)max_i64(p->m, p->n) * (double)p->k * dtype_find(p->dtype)->lab.bytes / (double)(MEMORY_BYTES * max_i64(device->multiprocessors, 1));
+    if (row->gpu.traits & GPU_STREAM) {
+        stream_out(row, p, device, &cycles);
+        return cycles;
+    }
+    int64_t a_outside = p->op_a == TW_N ? max_i64(row->lab.tile_m - p->m, 0) : 0, b_outside = p->op_b == TW_T ? max_i64(row->lab.tile_n - p->n, 0) : 0;
+    cycles = longest_cycles(row, p, device) + (double)((a_outside + b_outside) * ceil_div(p->k, row->lab.tile_k) * PER_LINE_OUTSIDE);
+    return longer(cycles, memory);
+}
+
+/* Is C so thin that one tile of this GPU_STREAM row is as high as all of it? Others are for wider tiles. */
+static bool is_thin_for(const kernel_row *row, const tw_problem *p) { return min_i64(p->m, p->n) <= row->lab.tile_m; }
+
 /* What a product takes on this row, in cycles of a multiprocessor: the launch, the passes that pack, then the longer of what multiplying takes and what memory
  * takes to bring the operands. Measured on an H200 (docs/PERF-LOG.md). */
 static double cycles_of(const kernel_row *row, const tw_problem *p, const device_facts *device)
@@ -299,6 +350,7 @@ static double cycles_of(const kernel_row *row, const tw_problem *p, const device
  * several sizes later ones must end earlier by more than that is known. Rows that divide k are for what leaves others idle: the model decides. */
 static bool beats(const kernel_row *one, const kernel_row *later, const tw_problem *p, const device_facts *device)
 {
+    if (later->gpu.traits & GPU_STREAM) return !is_thin_for(later, p) || half_cycles(one, p, device) <= half_cycles(later, p, device);
     if (one->gpu.traits & later->gpu.traits & GPU_OWN_C) return longest_cycles(one, p, device) <= longest_cycles(later, p, device);
     if (one->gpu.traits & later->gpu.traits & GPU_SHARES) return longest_share(one, p, device) <= 1.005 * longest_share(later, p, device);
     if ((one->gpu.traits | later->gpu.traits) & GPU_SLICES) return cycles_of(one, p, device) <= cycles_of(later, p, device);
@@ -474,9 +526,11 @@ void plan_reason(const tw_problem *problem, const device_facts *device, char *te
     text[0] = '\0';
     for (int i = 0; i < kernel_count(); i++) {
         const kernel_row *row = kernel_at(i);
-        bool weighed = row->gpu.entry != NULL && row->lab.production && (row->gpu.traits & (GPU_SHARES | GPU_SLICES));
+        bool half = row->gpu.traits & GPU_OWN_C, weighed = row->gpu.entry != NULL && row->lab.production && (half || (row->gpu.traits & (GPU_SHARES | GPU_SLICES)));
         if (!weighed || !kernel_fits(row, problem, device, 0, NULL, 0) || used >= bytes) continue;
-        used += (size_t)snprintf(text + used, bytes - used, "%s%s %.0f", used == 0 ? "cycles expected: " : ", ", row->lab.rung, cycles_of(row, problem, device));
+        if ((row->gpu.traits & GPU_STREAM) && !is_thin_for(row, problem)) continue;
+        double cycles = half ? half_cycles(row, problem, device) : cycles_of(row, problem, device);
+        used += (size_t)snprintf(text + used, bytes - used, "%s%s %.0f", used == 0 ? "cycles expected: " : ", ", row->lab.rung, cycles);
     }
 }
 

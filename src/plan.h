@@ -11,10 +11,12 @@ enum { PLAN_OPTIONS_BYTES = 160 };
 /* Tiles of a batch in one launch, at most: its blocks, no more than tiles, step beyond the last one, in 32 bits. */
 enum { BATCH_MOST_TILES = 1 << 30 };
 
-/* How a GPU_SHARES kernel's blocks divide the product: `whole` compute a tile each, `count` a share of what is left, `length` steps of tile_k of k. */
+/* How a GPU_SHARES kernel's blocks divide the product: `whole` compute a tile each, `count` a share of what is left, `length` steps of tile_k of k. Of a GPU_STREAM
+ * row `parts` blocks have `length` steps of each tile, the last what is left; parts = 0: a block has `length` steps of all tiles laid end to end. */
 typedef struct shares {
     int64_t whole, count, length;
     int64_t bytes; /* of the parts of sums and their flags, a multiple of 256 */
+    int64_t parts; /* GPU_STREAM */
 } shares;
 
 typedef struct plan {
@@ -43,6 +45,7 @@ typedef struct plan {
     int threads_x, threads_y;
     bool turns_b; /* B is transposed on the host on its way in */
     packing pack_a, pack_b; /* on the device, before the kernel: B into the workspace, A behind it, so that B has one place for panels of any height */
+    bool few_rows; /* a GPU_STREAM row: C's shorter edge lies along m */
     shares shares; /* behind both, sums of parts of k */
     char options[PLAN_OPTIONS_BYTES];
     tw_lab_source source; /* what is compiled; text NULL: the file of that name that is part of the library */

@@ -121,7 +121,7 @@ cpu_hook cpu_tiles_enter, cpu_tiles_leave;
     {.lab = {.name = "cuda_" #type "_" #step "_" #m "x" #n, .engine = "cuda", .rung = #step "_" #m "x" #n,             \
              .dtype = ID_##type, .file = "cuda/" #step "_hopper.cu", .needs = "sm_90", .idea = about, .source = cited, \
              .tile_m = m, .tile_n = n, .tile_k = 64, .transposes = 1, .production = 1},                                \
-     .gpu = {#step "_hopper", x, 1, GPU_MATRIX, 0, bytes, 90, 64, 64, 64, 64}},
+     .gpu = {#step "_hopper", x, 1, TRAITS_##step, 0, bytes, 90, 64, 64, 64, 64}},
 #define BOXES(a_rows, a_cols, b_rows, b_cols) a_rows, a_cols, b_rows, b_cols
 #define ID_f16 TW_F16
 #define ID_bf16 TW_BF16

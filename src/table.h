@@ -57,9 +57,12 @@ enum {
     GPU_OWN_C = 32768,      /* C in f32, or in the operands' type: -DC_HALF=1 */
     GPU_SLICES = 65536,     /* the warps of a block divide k; A and B are read as they lie */
     GPU_EARLY = 131072,     /* may begin before the kernel ahead of it in the stream has ended: waits for that itself, in all its blocks */
-    /* what all of CUDA_TILE are */
+    GPU_STREAM = 262144,    /* tile_m is for the shorter edge of C, tile_n for the longer: -DFEW_ROWS says which is which; k is divided where C has few tiles */
+    /* what the rows of CUDA_TILE are, by name */
     GPU_MATRIX = GPU_WIDE | GPU_LINEAR_GRID | GPU_TENSOR_MAPS | GPU_PACKS | GPU_READS_BOTH | GPU_PERSISTENT | GPU_THIS_SM | GPU_PRODUCTION | GPU_OWN_C |
-                 GPU_EARLY
+                 GPU_EARLY,
+    TRAITS_r14w = GPU_MATRIX,
+    TRAITS_r14s = (GPU_MATRIX & ~(GPU_WIDE | GPU_PERSISTENT)) | GPU_STREAM
 };
 
 typedef struct gpu_kernel {

@@ -250,6 +250,9 @@ def sets_of_a_gpu_and_padding():
     assert listed.returncode == 3 and {json.loads(x)["dtype"] for x in listed.stdout.splitlines()} == {"bf16", "f16"}, listed
     rows = [json.loads(x) for x in listed.stdout.splitlines()]
     assert len(rows) == 28 and sum(r["op_a"] == "t" for r in rows) == 8 and all("it multiplies f32" in r["refused"] for r in rows), listed
+    few = bench("--set", "gpu-few", "--engine", "cpu", "--kernel", "cpu_f32_r01_naive", "--json", "-")
+    rows = [json.loads(x) for x in few.stdout.splitlines()]
+    assert few.returncode == 3 and len(rows) == 16 and {r["m"] for r in rows} == {1, 16, 64, 128} and {r["dtype"] for r in rows} == {"bf16", "f16"}, few
     padded = bench("--size", "17", "--pad", "5", "--samples", "3", "--json", "-")
     r = json.loads(padded.stdout)
     assert padded.returncode == 0 and (r["lda"], r["ldb"], r["ldc"]) == (22, 22, 22) and r["verified"] == "exact+bound" and "17x17x17 +5" in padded.stderr, padded

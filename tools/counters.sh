@@ -56,6 +56,7 @@ r14 r14_peak -
 r14a r14a_ampere -
 r14h r14h_hopper -
 r14w_128x256 r14w_hopper -
+r14s_16x128 r14s_hopper -
 r14n r14n_hopper -
 r14k r14k_slices -
 r14q r14q_square -

@@ -62,6 +62,22 @@ static __device__ __forceinline__ void copy_box(void *to, const tensor_map *map,
                  : "memory");
 }
 
+/* The same of what nobody will read again: the L2 may forget it first. */
+static __device__ __forceinline__ void copy_box_once(void *to, const tensor_map *map, int x, int y, barrier *bar)
+{
+    asm volatile("{.reg .b64 policy; createpolicy.fractional.L2::evict_first.b64 policy;"
+                 "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1, {%2, %3}], [%4], policy;}" ::"r"(
+                     shared_address(to)),
+                 "l"(map), "r"(x), "r"(y), "r"(shared_address(bar))
+                 : "memory");
+}
+
+/* One thread asks for the map itself, ahead of the first box. */
+static __device__ __forceinline__ void fetch_map(const tensor_map *map)
+{
+    asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
+}
+
 /* ---- one kernel after the other: launched so that it may, a kernel begins while the one before it in the stream still runs (programmatic stream
  * serialization). Launched otherwise these do nothing. ---- */
 
@@ -162,7 +178,11 @@ static __device__ __forceinline__ void matrix_commit(void)
                  "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
 #define NAMES_96 NAMES_64 ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, " \
                  "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
-#if MATRIX_N == 64
+#if MATRIX_N == 16
+#define MATRIX_ASM(ASM) ASM("%10", "%8", "%9", "%0, %1, %2, %3, %4, %5, %6, %7", SUM_4(0), SUM_4(4))
+#elif MATRIX_N == 32
+#define MATRIX_ASM(ASM) ASM("%18", "%16", "%17", "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15", SUM_4(0), SUM_4(4), SUM_4(8), SUM_4(12))
+#elif MATRIX_N == 64
 #define MATRIX_ASM(ASM) ASM("%34", "%32", "%33", NAMES_0, SUM_32(0))
 #elif MATRIX_N == 128
 #define MATRIX_ASM(ASM) ASM("%66", "%64", "%65", NAMES_32, SUM_32(0), SUM_32(32))

@@ -605,14 +605,14 @@ static tw_status cuda_upload(engine *e, const operand *from, bool copies, buffer
 
 /* A map of a row-major matrix for the copy engine: boxes of box_rows x box_cols, 128-byte swizzled, zeros beyond the edges. */
 static tw_status encode_map(engine *e, tw_dtype dtype, cu_tensor_map *map, uint64_t address, int64_t rows, int64_t cols, int64_t ld,
-                            uint32_t box_rows, uint32_t box_cols)
+                            uint32_t box_rows, uint32_t box_cols, int promotion)
 {
     uint64_t bytes = (uint64_t)dtype_find(dtype)->lab.bytes;
     uint64_t dims[2] = {(uint64_t)cols, (uint64_t)rows}, strides[1] = {(uint64_t)ld * bytes};
     uint32_t box[2] = {box_cols, box_rows}, ones[2] = {1, 1};
     int type = dtype == TW_F32 ? CU_TENSOR_F32 : dtype == TW_F16 ? CU_TENSOR_F16 : CU_TENSOR_BF16;
     cu_result error = e->cu->cuTensorMapEncodeTiled(map, type, 2, (void *)(uintptr_t)address, dims, strides, box, ones, 0,
-                                                    box_cols * bytes == 128 ? CU_TENSOR_SWIZZLE_128B : 0, CU_TENSOR_L2_256B, 0);
+                                                    box_cols * bytes == 128 ? CU_TENSOR_SWIZZLE_128B : 0, promotion, 0);
     if (error == CU_SUCCESS) return TW_OK;
     return fail(TW_DEVICE_FAILED, "cuTensorMapEncodeTiled refused %" PRId64 " x %" PRId64 " elements %" PRId64 " apart in boxes of %u x %u: %s",
                 rows, cols, ld, box_rows, box_cols, cu_error_name(e->cu, error));
@@ -642,31 +642,43 @@ static tw_status launch_grid(engine *e, const runnable *r, void **arguments)
     return TW_OK;
 }
 
+/* Lines of a box. A GPU_STREAM row takes its short operand, where that lies along k, in boxes of as many as it has: what lies outside costs the copy engine more
+ * than what is there. */
+static uint32_t box_rows(const plan *p, int usual, bool is_short, bool along_k, int64_t lines)
+{
+    return (p->row->gpu.traits & GPU_STREAM) && is_short && along_k ? (uint32_t)min_i64(p->row->lab.tile_m, lines) : (uint32_t)usual;
+}
+
 static tw_status launch_mapped(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
 {
     const plan *p = r->plan;
     const tw_problem *x = &p->problem;
     const gpu_kernel *g = &p->row->gpu;
+    int promotion = g->traits & GPU_STREAM ? CU_TENSOR_L2_128B : CU_TENSOR_L2_256B;
     bool maps_c = (g->traits & GPU_OWN_C) && x->beta == 0 && kernel_is_wide(p->row, x); /* it leaves by the copy engine */
     cu_tensor_map a_map, b_map, c_map;
     memset(&a_map, 0, sizeof a_map);
     memset(&b_map, 0, sizeof b_map);
     memset(&c_map, 0, sizeof c_map);
     if (x->k > 0) { /* with nothing to load the maps are not looked at */
-        TRY(encode_map(e, x->dtype, &a_map, a->device, p->pack_a.rows, p->pack_a.cols, p->pack_a.ld, (uint32_t)g->a_box_rows, (uint32_t)g->a_box_cols));
-        TRY(encode_map(e, x->dtype, &b_map, b->device, p->pack_b.rows, p->pack_b.cols, p->pack_b.ld, (uint32_t)g->b_box_rows, (uint32_t)g->b_box_cols));
+        TRY(encode_map(e, x->dtype, &a_map, a->device, p->pack_a.rows, p->pack_a.cols, p->pack_a.ld, box_rows(p, g->a_box_rows, p->few_rows, x->op_a == TW_N, x->m),
+                       (uint32_t)g->a_box_cols, promotion));
+        TRY(encode_map(e, x->dtype, &b_map, b->device, p->pack_b.rows, p->pack_b.cols, p->pack_b.ld, box_rows(p, g->b_box_rows, !p->few_rows, x->op_b == TW_T, x->n),
+                       (uint32_t)g->b_box_cols, promotion));
     }
-    if (maps_c) TRY(encode_map(e, x->dtype_c, &c_map, c->device, x->m, x->n, x->ldc, 64, 128 / (uint32_t)dtype_find(x->dtype_c)->lab.bytes));
+    if (maps_c) TRY(encode_map(e, x->dtype_c, &c_map, c->device, x->m, x->n, x->ldc, 64, 128 / (uint32_t)dtype_find(x->dtype_c)->lab.bytes, CU_TENSOR_L2_256B));
     int m = (int)x->m, n = (int)x->n, k = (int)x->k;
     float alpha = (float)x->alpha, beta = (float)x->beta;
     cu_pointer to = c->device;
     int64_t ldc = x->ldc;
-    int whole = (int)p->shares.whole, length = (int)p->shares.length;
+    int whole = (int)p->shares.whole, each = (int)p->shares.parts, length = (int)p->shares.length;
     cu_pointer parts = r->workspace + (cu_pointer)(p->pack_a.bytes + p->pack_b.bytes);
     cu_pointer flags = parts + (cu_pointer)(p->shares.count * p->block_m * p->block_n) * 4;
     uint64_t ticket = next_ticket(e);
     void *plain[] = {&a_map, &b_map, &m, &n, &k, &alpha, &beta, &to, &ldc, &whole, &length, &parts, &flags, &ticket}; /* a kernel takes as many as it has */
-    void *with_c[] = {&a_map, &b_map, &c_map, &m, &n, &k, &alpha, &beta, &to, &ldc}, **arguments = g->traits & GPU_OWN_C ? with_c : plain;
+    void *with_c[] = {&a_map, &b_map, &c_map, &m, &n, &k, &alpha, &beta, &to, &ldc}, **arguments = plain;
+    if (g->traits & GPU_STREAM) plain[9] = &each;
+    else if (g->traits & GPU_OWN_C) arguments = with_c;
     return launch_grid(e, r, arguments);
 }
 
