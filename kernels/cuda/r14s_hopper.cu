@@ -1,27 +1,26 @@
 /* r14s_hopper - variant: the production kernel for bf16 and f16 on sm_90 where C has few rows, or few columns: the long operand streams through all multiprocessors.
  *
- * IDEA      With few rows of C, B is read once and hardly computed with: the memory decides. So the tile is long in n and as high as C has rows, and wgmma has it
- *           on its side: its 64 rows are 64 columns of C, its 16, 64 or 128 columns are the rows of C. With few columns the same with A in the place of B.
+ * IDEA      With few rows of C, B is read once and hardly computed with: the memory decides. So the tile lies along n, as high as C has rows, and wgmma takes it on
+ *           its side: its 64 rows are 64 columns of C, its 16, 64 or 128 columns the rows of C. With few columns the same, with A in the place of B.
  *
- *               C, few rows       | tile 0 | tile 1 | ...           a share is a range of k of one tile, or of the end of one and the beginning of the next;
- *               B     k = 0       | 0      | 2      |               each multiprocessor has one, so that all of them ask for memory all the time
- *                                 | 0      | 2      |
- *                                 | 1      | 3      |               what is left of k for the last share of a tile is longer: the others' sums are there
- *                     k = K - 1   | 1      | 3      |               when it comes to its end
+ *               tiles of C     | 0 | 1 | 2 | ...           fewer tiles than multiprocessors: the k of each is divided among `parts` blocks
+ *               parts = 2:     | 0 | 2 | 4 |   B, k = 0    more: all tiles' k, end to end, in equal shares, one for each multiprocessor; a share ends with the
+ *                              | 1 | 3 | 5 |   B, k = K-1  beginning of a tile and does that first, as in r14h
  *
- *           What does not come to the end of a tile's k leaves its sums in memory and raises a flag; who does adds them in the order of k, as r14h.
+ *           Who does not come to the end of a tile's k leaves its sums in memory and raises a flag; who does adds them in the order of k.
  *
- *           Three things are worth more than how it multiplies. Lines that a box asks for outside the matrix cost the copy engine more than those within: the box of
- *           the short operand is as high as the operand. The descriptions of both operands are fetched before the kernel waits for the one ahead of it. The long
- *           operand, of which nothing is read twice, is the first that the L2 may forget.
- * NUMBERS   H200, bf16: docs/PERF-LOG.md. 16 x 128: 12 stages of 18 KiB, 221 KB on their way to each multiprocessor.
+ *           What is asked of the copy engine is worth more than how it is multiplied. Lines that a box asks for outside the matrix cost it more than those within: the box
+ *           of the short operand is as high as that is. The maps of both are fetched before the kernel waits for the one ahead of it. The L2 may forget
+ *           the long operand, of which nothing is read twice, first, and fetches 128 bytes of it at a time.
+ * NUMBERS   16 x 64: 22 stages of 10 KiB on their way to each multiprocessor. H200, bf16, B k x n, microseconds (the memory alone takes 31.5 and 53.5): m = 1, 16, 64, 128 of
+ *           n = k = 8192 32.8, 33.1, 34.2, 36.6; n = 28672, k = 4096 55 to 59, 55 to 60, 61, 66 (docs/PERF-LOG.md).
  * LIMITS    sm_90a only. m, n >= 1; a and b aligned to 16 bytes, lda and ldb multiples of 8 (others are packed before, pack.cu); c and ldc are any. Tiles and shares
- *           < 2^31. TILE_M and TILE_N: one is 16, 64 or 128, the other 128; of 128 x 128 A is the long one. C_HALF = 1: C of the operands' type, else f32.
+ *           < 2^31. FEW_ROWS = 1: TILE_M is 16, 64 or 128, TILE_N 64 or 128; FEW_ROWS = 0: the other way round. C_HALF = 1: C of the operands' type, else f32.
  *           IN_F16 = 1: f16 for bf16.
- * HOST      block 288, dynamic shared memory sizeof(struct ring). parts > 0: grid ceil(m / TILE_M) * ceil(n / TILE_N) * parts, of each tile's steps of 64 of k
- *           `length` for each block and the rest for the last. parts = 0: grid ceil(tiles * steps / length), blocks of `length` steps of all tiles laid end to end.
- *           Where parts is not 1, memory has TILE_M * TILE_N floats for each block, aligned to 16 bytes, flags 8 bytes, which hold anything but `ticket`.
- *           Two tensor maps as r14w's, with L2 promotion 128 B; where the short operand lies along k its boxes have min(its tile, its lines) lines.
+ * HOST      block TILE_N or TILE_M, the longer, / 64 * 128 + 32; dynamic shared memory sizeof(struct ring). parts > 0: grid tiles * parts, of each tile's steps of 64 of
+ *           k `length` for each block and what is left, at least 1, for the last. parts = 0: grid ceil(tiles * steps / length), k > 0. Where parts is not 1, memory has
+ *           TILE_M * TILE_N floats for each block, aligned to 16 bytes, flags 8 bytes, which hold anything but `ticket`. Two tensor maps as r14w's, with L2
+ *           promotion 128 B; where the short operand lies along k, boxes of min(its edge of the tile, its lines) lines.
  *           It may be launched before what is ahead of it in the stream has ended (programmatic stream serialization).
  * CHANGED   from r14w: the tile on its side, shares, what is asked of the copy engine; threads store C.
  * SOURCE    PTX ISA; shares: as r14h */
