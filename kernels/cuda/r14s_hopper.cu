@@ -13,7 +13,7 @@
  *           of the short operand is as high as that is. The maps of both are fetched before the kernel waits for the one ahead of it. The L2 may forget
  *           the long operand, of which nothing is read twice, first, and fetches 128 bytes of it at a time.
  * NUMBERS   16 x 64: 22 stages of 10 KiB on their way to each multiprocessor. H200, bf16, B k x n, microseconds (the memory alone takes 31.5 and 53.5): m = 1, 16, 64, 128 of
- *           n = k = 8192 32.8, 33.1, 34.2, 36.6; n = 28672, k = 4096 55 to 59, 55 to 60, 61, 66 (docs/PERF-LOG.md).
+ *           n = k = 8192 32.6, 32.9, 34.0, 38.5; n = 28672, k = 4096 55.3, 55.6, 60.1, 68.3 (docs/PERF-LOG.md).
  * LIMITS    sm_90a only. m, n >= 1; a and b aligned to 16 bytes, lda and ldb multiples of 8 (others are packed before, pack.cu); c and ldc are any. Tiles and shares
  *           < 2^31. FEW_ROWS = 1: TILE_M is 16, 64 or 128, TILE_N 64 or 128; FEW_ROWS = 0: the other way round. C_HALF = 1: C of the operands' type, else f32.
  *           IN_F16 = 1: f16 for bf16.
@@ -165,8 +165,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     int tid = threadIdx.x, lane = tid % 32, group = tid / 128, s = 0, phase = 0, steps = ceil_div(k, BK);
     int few = FEW_ROWS ? m : n, many = FEW_ROWS ? n : m, tiles_few = ceil_div(few, FEW);
     let_kernel_behind_begin();
-    if (tid == 32) fetch_map(x_map);
-    if (tid == 64) fetch_map(y_map);
+    if (tid == 32) map_ahead(x_map);
+    if (tid == 64) map_ahead(y_map);
     if (tid == 0) {
         for (int q = 0; q < STAGES; q++) barrier_init(&ring->full[q], 1), barrier_init(&ring->empty[q], CONSUMERS / 32);
         barrier_init_done();
