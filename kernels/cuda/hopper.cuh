@@ -191,8 +191,6 @@ static __device__ __forceinline__ void matrix_commit(void)
                  "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 #if MATRIX_N == 16
 #define MATRIX_ASM(ASM) ASM("%10", "%8", "%9", "%0, %1, %2, %3, %4, %5, %6, %7", SUM_4(0), SUM_4(4))
-#elif MATRIX_N == 32
-#define MATRIX_ASM(ASM) ASM("%18", "%16", "%17", "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15", SUM_4(0), SUM_4(4), SUM_4(8), SUM_4(12))
 #elif MATRIX_N == 64
 #define MATRIX_ASM(ASM) ASM("%34", "%32", "%33", NAMES_0, SUM_32(0))
 #elif MATRIX_N == 128
