@@ -109,6 +109,10 @@ static void error_cases(void)
     expect_failure("workspace of the cpu engine", tw_workspace_bytes(NULL, &p, &bytes), TW_BAD_ARGUMENT, "the cpu engine, which has no streams");
     expect_failure("bytes NULL", tw_workspace_bytes(NULL, &p, NULL), TW_BAD_ARGUMENT, "bytes is NULL");
     expect_failure("workspace of no problem", tw_workspace_bytes(NULL, NULL, &bytes), TW_BAD_ARGUMENT, "problem is NULL");
+    const tw_batch three = tw_batch_make(&p, 3);
+    expect_failure("workspace of a batch of the cpu engine", tw_workspace_bytes_batched(NULL, &p, &three, &bytes), TW_BAD_ARGUMENT, "the cpu engine, which has no streams");
+    expect_failure("bytes of a batch NULL", tw_workspace_bytes_batched(NULL, &p, &three, NULL), TW_BAD_ARGUMENT, "bytes is NULL");
+    expect_failure("workspace of no batch", tw_workspace_bytes_batched(NULL, &p, NULL, &bytes), TW_BAD_ARGUMENT, "batch is NULL");
     expect_failure("prepare no problem", tw_prepare(NULL, NULL), TW_BAD_ARGUMENT, "problem is NULL");
     p.align_b = 6;
     expect_failure("prepare an odd alignment", tw_prepare(NULL, &p), TW_BAD_ARGUMENT, "b is not aligned to one element");
