@@ -29,6 +29,7 @@
 #include "rung.cuh"
 #define WIDE 0
 #include "wide.cuh"
+#include "early.cuh"
 
 #ifndef KERNEL
 #define KERNEL r14k_slices
@@ -220,6 +221,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     bool a_aligned = is_aligned(a, lda), b_aligned = is_aligned(b, ldb);
     union slice *mine = &slices[warp];
     float sum[TM][TN] = {0};
+    let_kernel_behind_begin();
+    wait_for_kernel_before();
     ROLLED
     for (int ahead = begin, step = begin - STAGES + 1, s = 0, next = 0; step < end; step++, ahead++) {
         copies_wait<STAGES - 2>();

@@ -625,17 +625,17 @@ static uint64_t next_ticket(engine *e)
     return ticket != 0 ? ticket : atomic_fetch_add_explicit(&e->ticket, 1, memory_order_relaxed);
 }
 
-/* A kernel of one block for each of the grid's; a GPU_EARLY one before what is ahead of it in the stream has ended, where the driver can record that in a
+/* A kernel of width x height blocks; from sm_90 on a GPU_EARLY one before what is ahead of it in the stream has ended, where the driver can record that in a
  * graph too (CUDA 12.3). */
-static tw_status launch_grid(engine *e, const runnable *r, void **arguments)
+static tw_status launch_grid(engine *e, const runnable *r, int64_t width, int64_t height, void **arguments)
 {
     const plan *p = r->plan;
     const gpu_kernel *g = &p->row->gpu;
     cu_launch_attribute early = {.id = CU_LAUNCH_EARLY, .value.allowed = 1};
-    const cu_launch_config config = {.grid_x = (unsigned)p->grid_x, .grid_y = (unsigned)p->grid_y, .grid_z = 1, .block_x = (unsigned)p->threads_x,
+    const cu_launch_config config = {.grid_x = (unsigned)width, .grid_y = (unsigned)height, .grid_z = 1, .block_x = (unsigned)p->threads_x,
                                      .block_y = (unsigned)p->threads_y, .block_z = 1, .dynamic_bytes = (unsigned)g->dynamic_bytes, .stream = r->stream,
                                      .attributes = &early, .attribute_count = 1};
-    if ((g->traits & GPU_EARLY) && e->cu->cuLaunchKernelEx != NULL && e->driver_version >= 12030)
+    if ((g->traits & GPU_EARLY) && e->sm >= 90 && e->cu->cuLaunchKernelEx != NULL && e->driver_version >= 12030)
         CU_TRY(cuLaunchKernelEx, (&config, r->kernel, arguments, NULL));
     else
         CU_TRY(cuLaunchKernel, (r->kernel, config.grid_x, config.grid_y, 1, config.block_x, config.block_y, 1, config.dynamic_bytes, r->stream, arguments, NULL));
@@ -667,7 +667,7 @@ static tw_status launch_mapped(engine *e, runnable *r, const buffer *a, const bu
     uint64_t ticket = next_ticket(e);
     void *plain[] = {&a_map, &b_map, &m, &n, &k, &alpha, &beta, &to, &ldc, &whole, &length, &parts, &flags, &ticket}; /* a kernel takes as many as it has */
     void *with_c[] = {&a_map, &b_map, &c_map, &m, &n, &k, &alpha, &beta, &to, &ldc}, **arguments = g->traits & GPU_OWN_C ? with_c : plain;
-    return launch_grid(e, r, arguments);
+    return launch_grid(e, r, p->grid_x, p->grid_y, arguments);
 }
 
 /* The y dimension of a grid ends at 65535: taller grids are launched in parts, each with its rows of A and C. */
@@ -684,13 +684,11 @@ static tw_status launch_plain(engine *e, runnable *r, const buffer *a, const buf
     for (int64_t y = 0; y < p->grid_y; y += MOST_GRID_Y) {
         int64_t first = y * p->block_m;
         int m = (int)(x->m - first);
-        unsigned height = (unsigned)min_i64(p->grid_y - y, MOST_GRID_Y);
         cu_pointer a_part = a->device + (cu_pointer)(first * (x->op_a == TW_N ? lda : 1)) * 4, b_all = b->device;
         cu_pointer c_part = c->device + (cu_pointer)(first * ldc) * 4;
         void *arguments[] = {&m, &n, &k, &alpha, &a_part, &lda, &b_all, &ldb, &beta, &c_part, &ldc,
                              &parts, &memory, &flags, &ticket}; /* a kernel takes as many as it has */
-        CU_TRY(cuLaunchKernel, (r->kernel, (unsigned)p->grid_x, height, 1, (unsigned)p->threads_x, (unsigned)p->threads_y, 1,
-                                (unsigned)p->row->gpu.dynamic_bytes, r->stream, arguments, NULL));
+        TRY(launch_grid(e, r, p->grid_x, min_i64(p->grid_y - y, MOST_GRID_Y), arguments));
     }
     return TW_OK;
 }
@@ -760,9 +758,7 @@ static tw_status launch_boxes(engine *e, runnable *r, const buffer from[3], int 
     int64_t ldc = x->ldc, stride_c = batch->stride_c;
     cu_pointer c = from[2].device;
     void *arguments[] = {&maps[0], &maps[1], &maps[2], &m, &n, &k, &alpha, &beta, &c, &ldc, &stride_c, &works, &a_shared, &b_shared};
-    CU_TRY(cuLaunchKernel, (r->kernel, (unsigned)min_i64(works, p->grid_x), 1, 1, (unsigned)p->threads_x, 1, 1, (unsigned)p->row->gpu.dynamic_bytes, r->stream,
-                            arguments, NULL));
-    return TW_OK;
+    return launch_grid(e, r, min_i64(works, p->grid_x), 1, arguments);
 }
 
 /* A whole batch, or as much of it at a time as a kernel can count. */
@@ -784,8 +780,7 @@ static tw_status launch_batch(engine *e, runnable *r, const buffer *a, const buf
         }
         int64_t lda = x->lda, ldb = x->ldb, ldc = x->ldc, stride_a = batch->stride_a, stride_b = batch->stride_b, stride_c = batch->stride_c;
         void *arguments[] = {&m, &n, &k, &alpha, &from[0].device, &lda, &from[1].device, &ldb, &beta, &from[2].device, &ldc, &works, &pointers, &stride_a, &stride_b, &stride_c};
-        CU_TRY(cuLaunchKernel, (r->kernel, (unsigned)min_i64(works, p->grid_x), 1, 1, (unsigned)p->threads_x, 1, 1, (unsigned)p->row->gpu.dynamic_bytes,
-                                r->stream, arguments, NULL));
+        TRY(launch_grid(e, r, min_i64(works, p->grid_x), 1, arguments));
     }
     return TW_OK;
 }
