@@ -16,7 +16,7 @@
 /* Samples of a case: once they have taken LIMIT_S no more than LEAST_SAMPLES. Each is of as many launches as last SAMPLE_S, at most MOST_REPEATS,
  * and comes after one that is not timed, so that the stream never waits for the host. WARM_S of turns before them bring clock and power to where
  * they stay. */
-enum { USUAL_SAMPLES = 21, LEAST_SAMPLES = 5, TRIAL_SAMPLES = 3, MOST_REPEATS = 1000 };
+enum { USUAL_SAMPLES = 21, LEAST_SAMPLES = 5, TRIAL_SAMPLES = 5, MOST_REPEATS = 1000 };
 static const double SAMPLE_S = 2e-4, WARM_S = 0.5, LIMIT_S = 20;
 
 enum { OURS, HEURISTIC, BEST, SIDES };
@@ -161,21 +161,21 @@ static bool take_fastest(duel *g)
     return isfinite(g->trial_s[fastest]);
 }
 
-/* Time the candidates, each a few times: one that fails is passed over. */
+/* Time the candidates in turns, since a device that grows hot slows down: one that fails is passed over. */
 static exit_code try_candidates(duel *g)
 {
-    for (int n = 0; n < g->library.count; n++) {
-        int repeats;
-        double seconds;
-        g->trial_s[n] = INFINITY;
-        exit_code code = count_repeats(g, BEST, n, &repeats);
-        for (int turn = 0; code == EXIT_OK && turn < TRIAL_SAMPLES; turn++) {
-            code = sample(g, BEST, n, repeats, &seconds);
-            if (seconds < g->trial_s[n]) g->trial_s[n] = seconds;
-        }
-        if (code != EXIT_OK) return code;
+    double times_s[CUBLAS_CANDIDATES][TRIAL_SAMPLES];
+    int repeats[CUBLAS_CANDIDATES];
+    exit_code code = EXIT_OK;
+    for (int n = 0; code == EXIT_OK && n < g->library.count; n++) code = count_repeats(g, BEST, n, &repeats[n]);
+    for (int turn = 0; turn < TRIAL_SAMPLES; turn++)
+        for (int n = 0; code == EXIT_OK && n < g->library.count; n++) code = sample(g, BEST, n, repeats[n], &times_s[n][turn]);
+    for (int n = 0; code == EXIT_OK && n < g->library.count; n++) {
+        double sum_s = 0;
+        for (int turn = 0; turn < TRIAL_SAMPLES; turn++) sum_s += times_s[n][turn];
+        g->trial_s[n] = isnan(sum_s) ? INFINITY : measure_summary(times_s[n], TRIAL_SAMPLES, repeats[n]).median_s;
     }
-    return EXIT_OK;
+    return code;
 }
 
 static exit_code choose_peers(duel *g, const tw_problem *host)

@@ -55,7 +55,7 @@ r13m r13m_mma -
 r14 r14_peak -
 r14a r14a_ampere -
 r14h r14h_hopper -
-r14w_128x256 r14w_hopper -
+r14w_128x128 r14w_hopper -
 r14n r14n_hopper -
 r14k r14k_slices -
 r14q r14q_square -

@@ -64,6 +64,12 @@ static __device__ __forceinline__ void copy_box(void *to, const tensor_map *map,
                  : "memory");
 }
 
+/* A thread has the map fetched that copies will ask for. */
+static __device__ __forceinline__ void map_ahead(const tensor_map *map)
+{
+    asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
+}
+
 /* ---- from shared memory to the matrix ---- */
 
 /* Four 8 x 8 tiles of 2-byte elements into shared memory, held as wgmma holds its sums, two in a word; each lane names where one row of 16 bytes
@@ -85,10 +91,15 @@ static __device__ __forceinline__ void copies_see_writes(void)
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-/* One thread brings a box back; what lies outside the matrix is left out. A group of its own, of which this thread alone can wait for the end. */
+/* One thread brings a box back; what lies outside the matrix is left out. A group of its own, of which this thread alone can wait for the end. Where the L2 has
+ * too little room, these lines leave it first. */
 static __device__ __forceinline__ void copy_box_out(const tensor_map *map, int x, int y, const void *from)
 {
-    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map), "r"(x), "r"(y), "r"(shared_address(from)) : "memory");
+    unsigned long long leaves_first;
+    asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(leaves_first));
+    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group.L2::cache_hint [%0, {%1, %2}], [%3], %4;" ::"l"(map), "r"(x), "r"(y),
+                 "r"(shared_address(from)), "l"(leaves_first)
+                 : "memory");
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 
@@ -100,6 +111,12 @@ static __device__ __forceinline__ void copy_box_out(const tensor_map *map, int x
 static __device__ __forceinline__ void threads_meet(int which, int threads)
 {
     asm volatile("bar.sync %0, %1;" ::"r"(which), "r"(threads) : "memory");
+}
+
+/* The same without waiting: counts as arrived for those that wait. */
+static __device__ __forceinline__ void threads_arrive(int which, int threads)
+{
+    asm volatile("bar.arrive %0, %1;" ::"r"(which), "r"(threads) : "memory");
 }
 
 /* All four warps of a warpgroup keep only COUNT registers per thread, or grow to COUNT once others have given theirs up. */

@@ -6,23 +6,29 @@
  *               A m x k   box: 64 rows of 64 k          A k x m (transposed)   box: 64 steps of k of 64 rows
  *               B k x n   box: 64 steps of 64 columns   B n x k (transposed)   box: 64 columns of 64 k
  *
- *           C goes the same way back. A warpgroup writes 64 lines of 128 bytes of its sums into shared memory, swizzled, so that no two lanes meet in
+ *           Two warpgroups compute whole tiles in turns: while one stores its tile, the other has the matrix units to itself, and the copies of its first
+ *           stages have come meanwhile. r13's two share each tile, and store at the same time.
+ *
+ *               warpgroup 0   | multiply 0 | store 0 |  wait   | multiply 2 | store 2 | ...
+ *               warpgroup 1   |    wait    | multiply 1        | store 1    | multiply 3
+ *               copies        | 0   | 1           | 2          | 3 ...
+ *
+ *           C goes back as A and B came. A warpgroup writes 64 lines of 128 bytes of its sums into shared memory, swizzled, so that no two lanes meet in
  *           a bank, one thread hands them to the copy engine, and the next 64 lines go into the other of two buffers meanwhile. The engine leaves
- *           out what lies outside of C. So a warpgroup is soon back at its next tile, and while one stores the other has the matrix units to itself:
- *           with two or more stages between them the two fall out of step by themselves, and stores cost next to nothing.
- *           Where the engine does not take C (beta, odd rows or addresses, a last column within 16 bytes, all of which it would write), threads store their sums themselves, two neighbours at a time.
- * NUMBERS   128 x 256: 85 flop per byte asked, 4 stages of 48 KiB and 32 KiB for C, 384 threads, 40 and 232 registers: one block per multiprocessor.
- *           H200, bf16, C in bf16, TFLOP/s beside cuBLAS in one run each: 4096 775 and 770, 8192 692 and 672 under the power limit (C in f32 680 and 661);
- *           3072 in tiles of 128 x 192 760 and 749. With C stored by the threads 690 at 4096. f32 sums round toward zero (docs/ACCURACY.md).
+ *           out what lies outside of C. Where the engine does not take C (beta, odd rows or addresses, a last column within 16 bytes, all of which it
+ *           would write), threads store their sums themselves, two neighbours at a time.
+ * NUMBERS   128 x 128: 64 flop per byte asked, 6 stages of 32 KiB and 32 KiB for C, 384 threads, 24 and 240 registers: one block per multiprocessor.
+ *           H200, bf16, C in f32, ratio to two warpgroups that share tiles of 128 x 256, in one run: 2048 1.07, 4096 1.05, 8192 1.03; in tiles of
+ *           128 x 192, 3072 1.03.. f32 sums round toward zero (docs/ACCURACY.md).
  * LIMITS    sm_90a only. m, n >= 1; a and b aligned to 16 bytes, lda and ldb multiples of 8 (others are packed before, pack.cu). WIDE = 1 promises c aligned
- *           to 16 bytes and rows of C a multiple of 16 bytes apart, less than 2^40; WIDE = 0 takes any. Tiles + grid < 2^31.
- *           TILE_M 64 or 128, TILE_N 64, 128, 192 or 256. C_HALF = 1: C of the operands' type, else f32. IN_F16 = 1: f16 for bf16.
- * HOST      any grid is right; best is the smallest with as few rounds as one block per multiprocessor, as r13. block TILE_M / 64 * 128 +
- *           128, dynamic shared memory sizeof(struct ring). Three tensor maps, rank 2, element strides 1, no interleave, zeros outside, swizzle 128 B, L2
+ *           to 16 bytes and rows of C a multiple of 16 bytes apart, less than 2^40; WIDE = 0 takes any. Tiles + 2 grids < 2^31.
+ *           TILE_M 64 or 128, TILE_N 64, 128 or 192. C_HALF = 1: C of the operands' type, else f32. IN_F16 = 1: f16 for bf16.
+ * HOST      any grid is right; best is the smallest with as few rounds as one block per multiprocessor, as r13. block 384, dynamic shared memory
+ *           sizeof(struct ring). Three tensor maps, rank 2, element strides 1, no interleave, zeros outside, swizzle 128 B, L2
  *           promotion 256 B, boxes of 64 rows and 128 bytes: A, B and C as they are stored. C's is looked at only where WIDE = 1 and beta = 0.
  *           It may be launched before what is ahead of it in the stream has ended (programmatic stream serialization).
- * CHANGED   from r13: transposes, the way of C, tiles and their stages.
- * SOURCE    PTX ISA (matrix descriptors, stmatrix, cp.async.bulk.tensor) */
+ * CHANGED   from r13: transposes, turns, the way of C, tiles and their stages.
+ * SOURCE    PTX ISA (matrix descriptors, stmatrix, cp.async.bulk.tensor); Thakkar et al.: CUTLASS 3, 2023 (the turns, which it calls pingpong) */
 #ifndef IN_F16
 #define IN_F16 0
 #endif
@@ -39,7 +45,7 @@
 #endif
 #ifndef TILE_M
 #define TILE_M 128
-#define TILE_N 256
+#define TILE_N 128
 #endif
 #ifndef GROUP
 #define GROUP 8
@@ -57,8 +63,9 @@
 #endif
 #include "hopper.cuh"
 
-enum { BM = TILE_M, BN = TILE_N, BK = 64, LINE = 64, GROUPS = BM / 64, CONSUMERS = GROUPS * 128, THREADS = CONSUMERS + 128 };
-enum { MOVES_REGISTERS = BN / 2 * CONSUMERS >= 96 * 256 }; /* a third of all at first, which is too few for such sums */
+enum { BM = TILE_M, BN = TILE_N, BK = 64, LINE = 64, SLICES = BM / 64, CONSUMERS = 2 * 128, THREADS = CONSUMERS + 128 };
+enum { MOVES_REGISTERS = SLICES * BN / 2 >= 128 }; /* a thread has a third of all at first, which is too few for such sums */
+enum { WITHIN = 1, TURN = 3 }; /* named barriers: of the threads of warpgroup 0 or 1; for warpgroup 0's or 1's turn */
 #if C_HALF
 typedef unsigned short element_c;
 #else
@@ -67,12 +74,12 @@ typedef float element_c;
 enum { OUT_COLS = 128 / sizeof(element_c) };
 
 struct stage {
-    unsigned short a[GROUPS][64][LINE], b[BN / 64][64][LINE];
+    unsigned short a[SLICES][64][LINE], b[BN / 64][64][LINE];
 };
 
 struct ring {
     struct stage stage[STAGES];
-    element_c out[GROUPS][2][64][OUT_COLS];
+    element_c out[2][2][64][OUT_COLS]; /* of each warpgroup */
     barrier full[STAGES], empty[STAGES];
 };
 
@@ -163,24 +170,18 @@ static __device__ __forceinline__ void write_lines(unsigned out, int row, int la
 #endif
 }
 
-/* A warpgroup's 64 x BN sums to C from row i0, column j0 on, by way of its two buffers, of which `*next` is the next; at the end by way of the stages, which nobody
- * fills any more: they have room for all, and no buffer is waited for. */
-static __device__ __forceinline__ void store_by_engine(struct ring *ring, int group, int *next, int at_end, const tensor_map *c_map, int i0, int j0, float alpha,
-                                                       const float *sum)
+/* A warpgroup's 64 x BN sums to C from row i0, column j0 on, by way of its two buffers, of which `*next` is the next. */
+static __device__ __forceinline__ void store_by_engine(struct ring *ring, int group, int *next, const tensor_map *c_map, int i0, int j0, float alpha, const float *sum)
 {
     int tid = threadIdx.x % 128;
-    element_c(*stages)[64][OUT_COLS] = (element_c(*)[64][OUT_COLS])ring->stage;
-    if (at_end) threads_meet(1 + GROUPS, CONSUMERS); /* all readers of the stages wait for each other */
     UNROLLED
     for (int j = 0; j < BN; j += OUT_COLS, *next ^= 1) {
-        element_c(*out)[OUT_COLS] = at_end ? stages[group * (BN / OUT_COLS) + j / OUT_COLS] : ring->out[group][*next];
-        if (!at_end) {
-            if (tid == 0) COPIES_OUT_READ(1); /* the engine has read the buffer; only the thread that asked it can wait for that */
-            threads_meet(1 + group, 128);     /* all wait for that thread */
-        }
+        element_c(*out)[OUT_COLS] = ring->out[group][*next];
+        if (tid == 0) COPIES_OUT_READ(1); /* the engine has read the buffer; only the thread that asked it can wait for that */
+        threads_meet(WITHIN + group, 128); /* all wait for that thread */
         write_lines(shared_address(out), tid / 32 * 16, tid % 32, alpha, &sum[j / 2]);
         copies_see_writes();
-        threads_meet(1 + group, 128); /* that thread waits for all: the lines are written */
+        threads_meet(WITHIN + group, 128); /* that thread waits for all: the lines are written */
         if (tid == 0) copy_box_out(c_map, j0 + j, i0, out);
     }
 }
@@ -204,6 +205,14 @@ static __device__ __forceinline__ void fetch(void *to, const tensor_map *map, in
     copy_box(to, map, k_in_lines ? k : edge, k_in_lines ? edge : k, full);
 }
 
+/* `blocks` stages further round the ring; a phase is odd or even. */
+static __device__ __forceinline__ void go_round(int *s, int *phase, int blocks)
+{
+    int at = *s + blocks % (2 * STAGES);
+    *phase ^= at / STAGES & 1;
+    *s = at % STAGES;
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     r14w_hopper(const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map, const __grid_constant__ tensor_map c_map, int m, int n, int k,
                 float alpha, float beta, element_c *__restrict__ c, long ldc)
@@ -222,13 +231,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         return;
     }
     if (tid == 0) {
-        for (int q = 0; q < STAGES; q++) barrier_init(&ring->full[q], 1), barrier_init(&ring->empty[q], CONSUMERS / 32);
+        for (int q = 0; q < STAGES; q++) barrier_init(&ring->full[q], 1), barrier_init(&ring->empty[q], 4);
         barrier_init_done();
     }
+    if (tid == CONSUMERS) map_ahead(&a_map), map_ahead(&b_map);
     wait_for_kernel_before();
     __syncthreads(); /* all wait for the barriers */
     if (tid >= CONSUMERS) {
-        if (MOVES_REGISTERS) REGISTERS_KEEP(40);
+        if (MOVES_REGISTERS) REGISTERS_KEEP(24);
         for (int tile = blockIdx.x; tid == CONSUMERS && tile < tiles; tile += gridDim.x) {
             place(tile, tall, wide, &i0, &j0);
             ROLLED
@@ -237,39 +247,50 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 barrier_wait(&ring->empty[s], phase ^ 1); /* for the readers of this stage */
                 barrier_expect(&ring->full[s], sizeof(struct stage));
                 UNROLLED
-                for (int q = 0; q < GROUPS; q++) fetch(to->a[q], &a_map, !OP_A, i0 + q * 64, block * BK, &ring->full[s]);
+                for (int q = 0; q < SLICES; q++) fetch(to->a[q], &a_map, !OP_A, i0 + q * 64, block * BK, &ring->full[s]);
                 UNROLLED
                 for (int q = 0; q < BN / 64; q++) fetch(to->b[q], &b_map, OP_B, j0 + q * 64, block * BK, &ring->full[s]);
                 if (++s == STAGES) s = 0, phase ^= 1;
             }
         }
     } else {
-        if (MOVES_REGISTERS) REGISTERS_TAKE(232);
-        float sum[BN / 2]; /* set by wgmma alone, as in r13 */
+        if (MOVES_REGISTERS) REGISTERS_TAKE(240);
+        float sum[SLICES][BN / 2]; /* set by wgmma alone, as in r13 */
         int next = 0;
-        for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+        if (group == 1) go_round(&s, &phase, blocks), threads_arrive(TURN, CONSUMERS); /* warpgroup 0 begins */
+        for (int tile = blockIdx.x + group * (int)gridDim.x; tile < tiles; tile += 2 * gridDim.x) {
             int before = 0;
+            threads_meet(TURN + group, CONSUMERS); /* for the other warpgroup, which has gone through its stages: none is more than one round behind */
             ROLLED
             for (int block = 0; block < blocks; block++) {
                 barrier_wait(&ring->full[s], phase); /* for the copies of this stage */
-                unsigned long long a = matrix_descriptor(ring->stage[s].a[group], 8 * 128, 0);
+                unsigned long long a = matrix_descriptor(ring->stage[s].a, 8 * 128, 0);
                 unsigned long long b = matrix_descriptor(ring->stage[s].b, 8 * 128, 64 * 128);
                 matrix_begin();
                 UNROLLED
-                for (int p = 0; p < BK; p += 16) matrix_multiply(sum, a + p * (OP_A ? 128 : 2) / 16, b + p * (OP_B ? 2 : 128) / 16, block | p);
+                for (int p = 0; p < BK; p += 16)
+                    UNROLLED
+                    for (int q = 0; q < SLICES; q++)
+                        matrix_multiply(sum[q], a + (q * 64 * 128 + p * (OP_A ? 128 : 2)) / 16, b + p * (OP_B ? 2 : 128) / 16, block | p);
                 matrix_commit();
                 MATRIX_WAIT(1);
                 if (block > 0 && lane == 0) barrier_arrive(&ring->empty[before]); /* this warp has read it */
                 before = s;
                 if (++s == STAGES) s = 0, phase ^= 1;
             }
+            threads_arrive(TURN + (group ^ 1), CONSUMERS);
             MATRIX_WAIT(0);
-            matrix_end(sum);
+            UNROLLED
+            for (int q = 0; q < SLICES; q++) matrix_end(sum[q]);
             if (lane == 0) barrier_arrive(&ring->empty[before]);
+            go_round(&s, &phase, blocks);
             place(tile, tall, wide, &i0, &j0);
             /* The engine writes whole 16 bytes: a last column tile that ends within them is for hands. */
-            if (WIDE && beta == 0 && (j0 + BN <= n || n % (16 / (int)sizeof(element_c)) == 0)) store_by_engine(ring, group, &next, tile + (int)gridDim.x >= tiles, &c_map, i0 + group * 64, j0, alpha, sum);
-            else store_by_hand(c, ldc, i0 + group * 64, j0, m, n, alpha, sum, beta);
+            int by_engine = WIDE && beta == 0 && (j0 + BN <= n || n % (16 / (int)sizeof(element_c)) == 0);
+            UNROLLED
+            for (int q = 0; q < SLICES; q++)
+                if (by_engine) store_by_engine(ring, group, &next, &c_map, i0 + q * 64, j0, alpha, sum[q]);
+                else store_by_hand(c, ldc, i0 + q * 64, j0, m, n, alpha, sum[q], beta);
         }
         if (WIDE && tid % 128 == 0) COPIES_OUT_DONE(); /* the engine still reads this block's memory */
     }
