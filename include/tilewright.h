@@ -293,7 +293,7 @@ TW_API tw_status tw_enqueue_batched(tw_context *context, const tw_problem *probl
                                     const tw_launch *launch);
 
 /* tw_workspace_bytes - device memory that tw_enqueue() wants from its caller for this problem (TW_DEVICE; align_a, align_b, align_c are read): 0 where
- * nothing need be turned, copied or kept, else up to 4 k (m + n + 6) + 512 in f32, and 560,000 for each multiprocessor.
+ * nothing need be turned, copied or kept, else up to 4 (k + 31) (m + n + 62) + 512 in f32, and 560,000 for each multiprocessor.
  * Returns TW_OK, TW_BAD_ARGUMENT, TW_NO_KERNEL. */
 TW_API tw_status tw_workspace_bytes(tw_context *context, const tw_problem *problem, int64_t *bytes);
 

@@ -482,6 +482,7 @@ static void packing_cases(void)
     matrix_cases();
     share_bytes_case("cuda_f32_r14h_hopper");
     share_bytes_case("cuda_f32_r14n_hopper");
+    share_bytes_case("cuda_f32_r14b_boxes");
     shares_case(4096, 4096, 4096, "cuda_f32_r14h_hopper", 792, 396, 150);
     shares_case(2048, 2048, 2048, "cuda_f32_r14h_hopper", 0, 395, 83);
     shares_case(1024, 1024, 1024, "cuda_f32_r14h_hopper", 0, 256, 16);
@@ -503,7 +504,10 @@ static void packing_cases(void)
     row_case(TW_N, 64, 64, 64, "cuda_f32_r14t_tall");
     row_case(TW_N, 256, 256, 256, "cuda_f32_r14t_tall");
     row_case(TW_N, 512, 512, 512, "cuda_f32_r14k_slices");
-    row_case(TW_N, 1024, 1024, 1024, "cuda_f32_r14q_square");
+    row_case(TW_N, 1024, 1024, 1024, "cuda_f32_r14b_boxes");
+    row_case(TW_N, 1000, 1000, 1000, "cuda_f32_r14b_boxes");
+    row_case(TW_N, 500, 300, 700, "cuda_f32_r14s_small");
+    row_case(TW_N, 768, 768, 768, "cuda_f32_r14s_small");
     row_case(TW_N, 64, 64, 65536, "cuda_f32_r14k_slices");
     row_case(TW_N, 0, 7, 5, "cuda_f32_r14t_tall");
     row_case(TW_N, 4096, 16, 4096, "cuda_f32_r14t_tall");

@@ -59,6 +59,8 @@ r14w_128x128 r14w_hopper -
 r14n r14n_hopper -
 r14k r14k_slices -
 r14q r14q_square -
+r14b r14b_boxes -
+r14s r14s_small -
 r14t r14t_tall -
 r14f r14f_flat -
 r14c r14c_column -

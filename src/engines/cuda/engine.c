@@ -603,19 +603,27 @@ static tw_status cuda_upload(engine *e, const operand *from, bool copies, buffer
     return leave(e, upload(e, from, copies, out));
 }
 
-/* A map of a row-major matrix for the copy engine: boxes of box_rows x box_cols, 128-byte swizzled, zeros beyond the edges. */
+/* A map of a row-major matrix for the copy engine: boxes of box_rows x box_cols, zeros beyond the edges. */
 static tw_status encode_map(engine *e, tw_dtype dtype, cu_tensor_map *map, uint64_t address, int64_t rows, int64_t cols, int64_t ld,
-                            uint32_t box_rows, uint32_t box_cols)
+                            int box_rows, int box_cols, int swizzle)
 {
     uint64_t bytes = (uint64_t)dtype_find(dtype)->lab.bytes;
     uint64_t dims[2] = {(uint64_t)cols, (uint64_t)rows}, strides[1] = {(uint64_t)ld * bytes};
-    uint32_t box[2] = {box_cols, box_rows}, ones[2] = {1, 1};
+    uint32_t box[2] = {(uint32_t)box_cols, (uint32_t)box_rows}, ones[2] = {1, 1};
     int type = dtype == TW_F32 ? CU_TENSOR_F32 : dtype == TW_F16 ? CU_TENSOR_F16 : CU_TENSOR_BF16;
     cu_result error = e->cu->cuTensorMapEncodeTiled(map, type, 2, (void *)(uintptr_t)address, dims, strides, box, ones, 0,
-                                                    box_cols * bytes == 128 ? CU_TENSOR_SWIZZLE_128B : 0, CU_TENSOR_L2_256B, 0);
+                                                    swizzle, CU_TENSOR_L2_256B, 0);
     if (error == CU_SUCCESS) return TW_OK;
-    return fail(TW_DEVICE_FAILED, "cuTensorMapEncodeTiled refused %" PRId64 " x %" PRId64 " elements %" PRId64 " apart in boxes of %u x %u: %s",
+    return fail(TW_DEVICE_FAILED, "cuTensorMapEncodeTiled refused %" PRId64 " x %" PRId64 " elements %" PRId64 " apart in boxes of %d x %d: %s",
                 rows, cols, ld, box_rows, box_cols, cu_error_name(e->cu, error));
+}
+
+/* A's or B's map. Boxes of a GPU_SLICES row lie as the operand does, and are swizzled along k; of others they are where their lines are 128 bytes. */
+static tw_status encode_operand(engine *e, const plan *p, cu_tensor_map *map, cu_pointer address, const packing *lies, bool along_k, int box_rows, int box_cols)
+{
+    const bool slices = p->row->gpu.traits & GPU_SLICES, turned = slices && along_k, whole_line = box_cols * dtype_find(p->problem.dtype)->lab.bytes == 128;
+    int swizzle = turned ? CU_TENSOR_SWIZZLE_64B : !slices && whole_line ? CU_TENSOR_SWIZZLE_128B : 0;
+    return encode_map(e, p->problem.dtype, map, address, lies->rows, lies->cols, lies->ld, turned ? box_cols : box_rows, turned ? box_rows : box_cols, swizzle);
 }
 
 /* Never 0, which is what a flag is lowered to. */
@@ -642,6 +650,12 @@ static tw_status launch_grid(engine *e, const runnable *r, int64_t width, int64_
     return TW_OK;
 }
 
+/* A GPU_SLICES row: so many blocks divide the k of a tile. */
+static int parts_each(const plan *p)
+{
+    return p->shares.count > 0 ? (int)(p->shares.count / (ceil_div(p->problem.m, p->block_m) * ceil_div(p->problem.n, p->block_n))) : 1;
+}
+
 static tw_status launch_mapped(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
 {
     const plan *p = r->plan;
@@ -653,10 +667,10 @@ static tw_status launch_mapped(engine *e, runnable *r, const buffer *a, const bu
     memset(&b_map, 0, sizeof b_map);
     memset(&c_map, 0, sizeof c_map);
     if (x->k > 0) { /* with nothing to load the maps are not looked at */
-        TRY(encode_map(e, x->dtype, &a_map, a->device, p->pack_a.rows, p->pack_a.cols, p->pack_a.ld, (uint32_t)g->a_box_rows, (uint32_t)g->a_box_cols));
-        TRY(encode_map(e, x->dtype, &b_map, b->device, p->pack_b.rows, p->pack_b.cols, p->pack_b.ld, (uint32_t)g->b_box_rows, (uint32_t)g->b_box_cols));
+        TRY(encode_operand(e, p, &a_map, a->device, &p->pack_a, x->op_a == TW_N, g->a_box_rows, g->a_box_cols));
+        TRY(encode_operand(e, p, &b_map, b->device, &p->pack_b, x->op_b == TW_T, g->b_box_rows, g->b_box_cols));
     }
-    if (maps_c) TRY(encode_map(e, x->dtype_c, &c_map, c->device, x->m, x->n, x->ldc, 64, 128 / (uint32_t)dtype_find(x->dtype_c)->lab.bytes));
+    if (maps_c) TRY(encode_map(e, x->dtype_c, &c_map, c->device, x->m, x->n, x->ldc, 64, 128 / dtype_find(x->dtype_c)->lab.bytes, CU_TENSOR_SWIZZLE_128B));
     int m = (int)x->m, n = (int)x->n, k = (int)x->k;
     float alpha = (float)x->alpha, beta = (float)x->beta;
     cu_pointer to = c->device;
@@ -664,9 +678,12 @@ static tw_status launch_mapped(engine *e, runnable *r, const buffer *a, const bu
     int whole = (int)p->shares.whole, length = (int)p->shares.length;
     cu_pointer parts = r->workspace + (cu_pointer)(p->pack_a.bytes + p->pack_b.bytes);
     cu_pointer flags = parts + (cu_pointer)(p->shares.count * p->block_m * p->block_n) * 4;
+    int count = parts_each(p);
     uint64_t ticket = next_ticket(e);
     void *plain[] = {&a_map, &b_map, &m, &n, &k, &alpha, &beta, &to, &ldc, &whole, &length, &parts, &flags, &ticket}; /* a kernel takes as many as it has */
-    void *with_c[] = {&a_map, &b_map, &c_map, &m, &n, &k, &alpha, &beta, &to, &ldc}, **arguments = g->traits & GPU_OWN_C ? with_c : plain;
+    void *with_c[] = {&a_map, &b_map, &c_map, &m, &n, &k, &alpha, &beta, &to, &ldc};
+    void *slices[] = {&a_map, &b_map, &m, &n, &k, &alpha, &beta, &to, &ldc, &count, &parts, &flags, &ticket};
+    void **arguments = g->traits & GPU_OWN_C ? with_c : g->traits & GPU_SLICES ? slices : plain;
     return launch_grid(e, r, p->grid_x, p->grid_y, arguments);
 }
 
@@ -678,7 +695,7 @@ static tw_status launch_plain(engine *e, runnable *r, const buffer *a, const buf
     int n = (int)x->n, k = (int)x->k;
     int64_t lda = x->lda, ldb = p->turns_b ? max_i64(x->k, 1) : x->ldb, ldc = x->ldc;
     float alpha = (float)x->alpha, beta = (float)x->beta;
-    int parts = p->shares.count > 0 ? (int)(p->shares.count / (ceil_div(x->m, p->block_m) * ceil_div(x->n, p->block_n))) : 1;
+    int parts = parts_each(p);
     cu_pointer memory = r->workspace, flags = memory + (cu_pointer)(p->shares.count * p->block_m * p->block_n) * 4;
     uint64_t ticket = next_ticket(e);
     for (int64_t y = 0; y < p->grid_y; y += MOST_GRID_Y) {
