@@ -161,18 +161,19 @@ static bool take_fastest(duel *g)
     return isfinite(g->trial_s[fastest]);
 }
 
-/* Time the candidates in turns, since a device that grows hot slows down: one that fails is passed over. */
+/* Time the candidates in turns, the last TRIAL_SAMPLES of WARM_S: which is the fastest depends on how hot the device is. One that fails is passed over. */
 static exit_code try_candidates(duel *g)
 {
     double times_s[CUBLAS_CANDIDATES][TRIAL_SAMPLES];
     int repeats[CUBLAS_CANDIDATES];
     exit_code code = EXIT_OK;
     for (int n = 0; code == EXIT_OK && n < g->library.count; n++) code = count_repeats(g, BEST, n, &repeats[n]);
-    for (int turn = 0; turn < TRIAL_SAMPLES; turn++)
-        for (int n = 0; code == EXIT_OK && n < g->library.count; n++) code = sample(g, BEST, n, repeats[n], &times_s[n][turn]);
+    int turn = 0;
+    for (double start_s = measure_now_s(); code == EXIT_OK && (turn < TRIAL_SAMPLES || measure_now_s() - start_s < WARM_S); turn++)
+        for (int n = 0; code == EXIT_OK && n < g->library.count; n++) code = sample(g, BEST, n, repeats[n], &times_s[n][turn % TRIAL_SAMPLES]);
     for (int n = 0; code == EXIT_OK && n < g->library.count; n++) {
         double sum_s = 0;
-        for (int turn = 0; turn < TRIAL_SAMPLES; turn++) sum_s += times_s[n][turn];
+        for (int kept = 0; kept < TRIAL_SAMPLES; kept++) sum_s += times_s[n][kept];
         g->trial_s[n] = isnan(sum_s) ? INFINITY : measure_summary(times_s[n], TRIAL_SAMPLES, repeats[n]).median_s;
     }
     return code;

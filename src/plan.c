@@ -293,17 +293,17 @@ static double longest_share(const kernel_row *row, const tw_problem *p, const de
 }
 
 /* How long the multiprocessor with most tiles of a GPU_OWN_C row takes, in cycles. For each block of k its matrix units work and its copies come in, which overlap to
- * a third; copies share what the L2 gives, and lines that do not begin at multiples of 128 bytes cost four times as much. Two warpgroups take tiles in turns: one
- * stores while the other multiplies, until the last. Numbers fitted to an H200 (docs/PERF-LOG.md). */
+ * half; copies share what the L2 gives, and lines that do not begin at multiples of 128 bytes cost four times as much. Two warpgroups take tiles in turns: one
+ * stores while the other multiplies, until the last. Tiles with more sums multiply a little slower. Numbers fitted to an H200 (docs/PERF-LOG.md). */
 static double longest_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device)
 {
-    enum { MULTIPLIES = 2048, L2_BYTES = 10000, STORED_BYTES = 10, PER_TILE = 1500, LINE = 128, ACROSS_LINES = 4 };
+    enum { MULTIPLIES = 2048, L2_BYTES = 9500, STORED_BYTES = 11, PER_TILE = 1300, LINE = 128, ACROSS_LINES = 4 };
     double m = row->lab.tile_m, n = row->lab.tile_n, k = row->lab.tile_k, bytes = dtype_find(p->dtype)->lab.bytes, c_bytes = dtype_find(p->dtype_c)->lab.bytes;
     int64_t tiles = ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n), blocks = ceil_div(p->k, row->lab.tile_k);
     int64_t rounds = ceil_div(tiles, max_i64(device->multiprocessors, 1)), line = (int64_t)(LINE / bytes);
     double lines = m * (kernel_packing_a(row, p).ld % line != 0 ? ACROSS_LINES : 1) + n * (kernel_packing_b(row, p).ld % line != 0 ? ACROSS_LINES : 1);
-    double units = m * n * k / MULTIPLIES, copies = lines * k * bytes * (double)ceil_div(tiles, max_i64(rounds, 1)) / L2_BYTES;
-    double block = units > copies ? units + copies * 2 / 3 : copies + units * 2 / 3;
+    double units = m * n * k / MULTIPLIES * (m * n > 128 * 128 ? 1.03 : 1), copies = lines * k * bytes * (double)ceil_div(tiles, max_i64(rounds, 1)) / L2_BYTES;
+    double block = units > copies ? units + copies / 2 : copies + units / 2;
     double multiply = (double)blocks * block + PER_TILE, store = m * n * c_bytes / STORED_BYTES, last = (double)(rounds > 1 ? rounds : 0) / 2;
     return longer((double)rounds * multiply + store, last * (multiply + store)); /* what is stored takes longer where k is small */
 }
