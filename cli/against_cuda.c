@@ -213,7 +213,7 @@ static tw_status multiply_there(void *job, const oracle *o, void *c)
     if (!batch_spread(o, g->items, c, &all)) return TW_NO_MEMORY;
     bool done = cuda_up(&g->cuda, a, all.a, all.a_bytes) && cuda_up(&g->cuda, b, all.b, all.b_bytes) && cuda_up(&g->cuda, there, all.c, all.c_bytes) &&
                 launch(g, j->i, candidate_of(g, j->i), g->set_count) && cuda_down(&g->cuda, all.c, there, all.c_bytes);
-    if (done) memcpy(c, batch_to_judge(&all), all.item_bytes);
+    if (done) memcpy(c, batch_to_judge(&o->problem, &all), all.item_bytes);
     batch_free(&all);
     return done ? TW_OK : TW_DEVICE_FAILED;
 }

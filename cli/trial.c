@@ -100,7 +100,7 @@ static tw_status run_batch(const trial *t, const tw_lab_choice *choice, const or
     if (!batch_spread(o, t->batch, c, &all)) return TW_NO_MEMORY;
     tw_status status = runner_open(&r, t, choice, &o->problem, all.a, all.b, all.c);
     if (status == TW_OK) status = runner_once(&r, seconds);
-    if (status == TW_OK) memcpy(c, batch_to_judge(&all), all.item_bytes);
+    if (status == TW_OK) memcpy(c, batch_to_judge(&o->problem, &all), all.item_bytes);
     *seconds /= (double)t->batch;
     batch_free(&all);
     return status;

@@ -287,15 +287,18 @@ typedef struct tw_launch {
 TW_API tw_status tw_enqueue(tw_context *context, const tw_problem *problem, const void *a, const void *b, void *c,
                             const tw_launch *launch);
 
-/* tw_enqueue_batched - put a batch on a stream: tw_gemm_batched for operands, and arrays of addresses, in device memory that waits for nothing. Workspace, as of one item, is used by
- * large items; what is too small counts as none. The rest is as in tw_enqueue. */
+/* tw_enqueue_batched - put a batch on a stream: tw_gemm_batched for operands, and arrays of addresses, in device memory that waits for nothing. What tw_workspace_bytes_batched() says is used
+ * by large items; a workspace that is too small counts as none. The rest is as in tw_enqueue. */
 TW_API tw_status tw_enqueue_batched(tw_context *context, const tw_problem *problem, const tw_batch *batch, const void *a, const void *b, void *c,
                                     const tw_launch *launch);
 
 /* tw_workspace_bytes - device memory that tw_enqueue() wants from its caller for this problem (TW_DEVICE; align_a, align_b, align_c are read): 0 where
- * nothing need be turned, copied or kept, else up to 4 k (m + n + 6) + 512 in f32, and 560,000 for each multiprocessor.
+ * nothing need be turned, copied or kept, else up to 4 (k + 31) (m + n + 62) + 512 in f32, and 560,000 for each multiprocessor.
  * Returns TW_OK, TW_BAD_ARGUMENT, TW_NO_KERNEL. */
 TW_API tw_status tw_workspace_bytes(tw_context *context, const tw_problem *problem, int64_t *bytes);
+
+/* tw_workspace_bytes_batched - the same for tw_enqueue_batched(): 0 where the batch is one launch, else what one item wants. */
+TW_API tw_status tw_workspace_bytes_batched(tw_context *context, const tw_problem *problem, const tw_batch *batch, int64_t *bytes);
 
 /* tw_prepare - build the kernels of a problem, with and without a workspace, now, so that no later call of tw_gemm or tw_enqueue has to. "Of a problem" is everything in it but
  * the values of alpha and beta, of which only counts whether they are 0; align_a, align_b, align_c are read.

@@ -509,6 +509,18 @@ tw_status tw_workspace_bytes(tw_context *context, const tw_problem *problem, int
     return TW_OK;
 }
 
+tw_status tw_workspace_bytes_batched(tw_context *context, const tw_problem *problem, const tw_batch *batch, int64_t *bytes)
+{
+    tw_problem p;
+    plan made = {.workspace_bytes = 0};
+    if (bytes == NULL) return fail(TW_BAD_ARGUMENT, "bytes is NULL");
+    TRY(settle_batch(&context, problem, batch, false, NULL, NULL, NULL, &p));
+    TRY(check_streams(context, &p));
+    if (batch->count > 0 && p.m > 0 && p.n > 0) TRY(plan_find_batch(&p, batch, &context->facts, &made));
+    *bytes = (int64_t)made.workspace_bytes;
+    return TW_OK;
+}
+
 static tw_status prepare_as(tw_context *context, const tw_problem *p, const tw_batch *batch, bool no_workspace)
 {
     device_facts facts = context->facts;

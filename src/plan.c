@@ -175,24 +175,51 @@ static shares share_out(const kernel_row *row, const tw_problem *p, const device
 
 static double longer(double x, double y) { return x > y ? x : y; }
 
+/* Of a GPU_SLICES row: how many warps divide the k of a tile, which are all where nothing says what a warp's part of it is. */
+static int64_t slices_of(const kernel_row *row)
+{
+    int64_t warp_area = (int64_t)row->gpu.a_box_cols * row->gpu.b_box_cols, warps = row->gpu.threads_x / 32;
+    return warp_area > 0 ? warps * warp_area / (row->lab.tile_m * row->lab.tile_n) : warps;
+}
+
+/* What it reaches of the peak, with room for so many blocks on a multiprocessor of which each has so many; and cycles of a block beside. Measured on an H200 (docs/PERF-LOG.md). */
+static double slice_share(const kernel_row *row, int64_t room, int64_t each)
+{
+    if (row->gpu.traits & GPU_TENSOR_MAPS) return row->lab.tile_m * row->lab.tile_n > 2048 ? 0.74 : 0.62;
+    return room > 1 ? (each > 1 ? 0.66 : 0.45) : row->lab.tile_m * row->lab.tile_n >= 2048 ? (each > 1 ? 0.57 : 0.62) : row->lab.tile_m > 4 && row->lab.tile_n > 4 ? 0.5 : 0.2;
+}
+
+static double slice_block_cycles(const kernel_row *row)
+{
+    return !(row->gpu.traits & GPU_TENSOR_MAPS) ? 1500 : row->lab.tile_m * row->lab.tile_n > 2048 ? 6000 : 2500;
+}
+
+/* Does it copy what C's edges cut off, or what is not in whole 16 bytes, by its slow way? The copy engine has none, and thin tiles are waited for by memory. */
+static bool cuts(const kernel_row *row, const tw_problem *p)
+{
+    bool large = row->lab.tile_m * row->lab.tile_n >= 2048;
+    return large && !(row->gpu.traits & GPU_TENSOR_MAPS) && (p->m % row->lab.tile_m != 0 || p->n % row->lab.tile_n != 0 || (p->align_a | p->align_b) % 16 != 0 || (p->lda | p->ldb) % 4 != 0);
+}
+
 /* A GPU_SLICES row: so many parts of k in blocks of their own, one for each, as end soonest. *cycles: how long the busiest multiprocessor multiplies, or all ask
- * the L2, with the adding of parts: each is written and read, by groups of 8 and then once more. */
+ * the L2, with the adding of parts: each is written and read, by groups of 8 and then once more; and is waited for where it comes in a later round. */
 static shares part_out(const kernel_row *row, const tw_problem *p, const device_facts *device, double *cycles)
 {
-    enum { BLOCK = 1500, FMAS = 128, L2_BYTES = 30, ADDING = 3000, ADDED_BYTES = 48, GROUP = 8, MOST_ROUNDS = 4, MOST_TRIED = 8 };
-    int64_t multiprocessors = max_i64(device->multiprocessors, 1), warps = row->gpu.threads_x / 32, room = max_i64(device->local_bytes / row->gpu.dynamic_bytes, 1);
+    enum { FMAS = 128, L2_BYTES = 30, ADDING = 3000, LATER = 5000, ADDED_BYTES = 48, GROUP = 8, MOST_ROUNDS = 4, MOST_TRIED = 8, MOST_BYTES = 500000 };
+    int64_t multiprocessors = max_i64(device->multiprocessors, 1), warps = slices_of(row), room = max_i64(device->local_bytes / row->gpu.dynamic_bytes, 1);
     int64_t tiles = max_i64(ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n), 1), steps = max_i64(ceil_div(p->k, row->lab.tile_k), 1);
     double area = (double)row->lab.tile_m * (double)row->lab.tile_n, edges = (double)row->lab.tile_m + (double)row->lab.tile_n, bytes = dtype_find(p->dtype)->lab.bytes;
+    double block = slice_block_cycles(row), cut = cuts(row, p) ? 0.7 : 1; /* measured */
     shares made = {.whole = tiles};
     *cycles = 0;
     for (int64_t tried = 1; tried <= MOST_TRIED + MOST_ROUNDS * room; tried++) {
         int64_t parts = tried <= MOST_TRIED ? tried : (tried - MOST_TRIED) * multiprocessors / tiles;
-        if (parts > steps || parts < 1 || (parts > 1 && device->no_workspace)) continue;
+        if (parts > steps || parts < 1 || (parts > 1 && (device->no_workspace || (double)(tiles * parts) * area * 4 > MOST_BYTES * (double)multiprocessors))) continue;
         int64_t each = ceil_div(tiles * parts, multiprocessors), length = ceil_div(steps, parts);
-        double share = room > 1 ? (each > 1 ? 0.72 : 0.45) : area >= 2048 ? 0.62 : row->lab.tile_m > 4 && row->lab.tile_n > 4 ? 0.5 : 0.2; /* of the peak, measured */
-        double k = (double)(round_up(length, warps) * row->lab.tile_k), multiply = (double)each * (area * k / (FMAS * share) + BLOCK / (double)room);
+        double share = cut * slice_share(row, room, each);
+        double k = (double)(round_up(length, warps) * row->lab.tile_k), multiply = (double)each * (area * k / (FMAS * share) + block / (double)room);
         double ask = (double)(tiles * steps * row->lab.tile_k) * edges * bytes / (double)(L2_BYTES * multiprocessors);
-        double time = longer(multiply, ask) + (parts > 1 ? ADDING + (double)(min_i64(parts, GROUP) + parts / GROUP) * area * 4 / ADDED_BYTES : 0);
+        double time = longer(multiply, ask) + (parts > 1 ? ADDING + (double)((each - 1) * LATER) + (double)(min_i64(parts, GROUP) + parts / GROUP) * area * 4 / ADDED_BYTES : 0);
         if (*cycles > 0 && time >= *cycles) continue;
         *cycles = time;
         made = (shares){tiles, 0, 0, 0};

@@ -167,6 +167,9 @@ def batches_are_held_against_cublas():
     assert ours["kernel"] == "cuda_f32_b1_register_32" and "b1_register" in ours["plan"], ours
     for r, seconds in ((ours, 1e-3 / 7), (first, 1e-4)):
         assert abs(r["median_s"] / seconds - 1) < 1e-3 and r["batch"] == 7 and r["verified"] == "exact+bound", r
+    for shared, shape in ((0, "20x30x10"), (1, "3x30x10")):  # one item's A, or B, for all: what B's order depends on begins with item m
+        done, _ = duel("--shape", shape, "--batch", "7", cuda="product=1 sm=80 shared=%d" % shared, FAKE_CUBLASLT="candidates=1 us0=700")
+        assert done.returncode == 1 and "its product is wrong" in done.stderr, (shared, done)
     done, _ = duel("--size", "8", "--batch", "7", FAKES="cublasLtMatrixLayoutSetAttribute=7")
     assert "cuBLASLt's heuristic: failed in cublasLtMatrixLayoutSetAttribute" in done.stdout, done
 

@@ -109,6 +109,10 @@ static void error_cases(void)
     expect_failure("workspace of the cpu engine", tw_workspace_bytes(NULL, &p, &bytes), TW_BAD_ARGUMENT, "the cpu engine, which has no streams");
     expect_failure("bytes NULL", tw_workspace_bytes(NULL, &p, NULL), TW_BAD_ARGUMENT, "bytes is NULL");
     expect_failure("workspace of no problem", tw_workspace_bytes(NULL, NULL, &bytes), TW_BAD_ARGUMENT, "problem is NULL");
+    const tw_batch three = tw_batch_make(&p, 3);
+    expect_failure("workspace of a batch of the cpu engine", tw_workspace_bytes_batched(NULL, &p, &three, &bytes), TW_BAD_ARGUMENT, "the cpu engine, which has no streams");
+    expect_failure("bytes of a batch NULL", tw_workspace_bytes_batched(NULL, &p, &three, NULL), TW_BAD_ARGUMENT, "bytes is NULL");
+    expect_failure("workspace of no batch", tw_workspace_bytes_batched(NULL, &p, NULL, &bytes), TW_BAD_ARGUMENT, "batch is NULL");
     expect_failure("prepare no problem", tw_prepare(NULL, NULL), TW_BAD_ARGUMENT, "problem is NULL");
     p.align_b = 6;
     expect_failure("prepare an odd alignment", tw_prepare(NULL, &p), TW_BAD_ARGUMENT, "b is not aligned to one element");
@@ -491,6 +495,7 @@ static void packing_cases(void)
     matrix_cases();
     share_bytes_case("cuda_f32_r14h_hopper");
     share_bytes_case("cuda_f32_r14n_hopper");
+    share_bytes_case("cuda_f32_r14b_boxes");
     shares_case(4096, 4096, 4096, "cuda_f32_r14h_hopper", 792, 396, 150);
     shares_case(2048, 2048, 2048, "cuda_f32_r14h_hopper", 0, 395, 83);
     shares_case(1024, 1024, 1024, "cuda_f32_r14h_hopper", 0, 256, 16);
@@ -512,7 +517,10 @@ static void packing_cases(void)
     row_case(TW_N, 64, 64, 64, "cuda_f32_r14t_tall");
     row_case(TW_N, 256, 256, 256, "cuda_f32_r14t_tall");
     row_case(TW_N, 512, 512, 512, "cuda_f32_r14k_slices");
-    row_case(TW_N, 1024, 1024, 1024, "cuda_f32_r14q_square");
+    row_case(TW_N, 1024, 1024, 1024, "cuda_f32_r14b_boxes");
+    row_case(TW_N, 1000, 1000, 1000, "cuda_f32_r14b_boxes");
+    row_case(TW_N, 500, 300, 700, "cuda_f32_r14e_each");
+    row_case(TW_N, 768, 768, 768, "cuda_f32_r14e_each");
     row_case(TW_N, 64, 64, 65536, "cuda_f32_r14k_slices");
     row_case(TW_N, 0, 7, 5, "cuda_f32_r14t_tall");
     row_case(TW_N, 4096, 16, 4096, "cuda_f32_r14t_tall");

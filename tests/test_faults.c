@@ -318,6 +318,14 @@ static void enqueue_batch(const char *what, tw_context *context, const tw_proble
     tell(what, status);
 }
 
+/* A batch in one launch wants no workspace; of items one after the other each wants, and then has, the same. */
+static tw_status batch_workspace(tw_context *context, const tw_problem *p, const tw_batch *batch, bool each)
+{
+    int64_t of_batch = -1, of_item = -1;
+    if (tw_workspace_bytes_batched(context, p, batch, &of_batch) != TW_OK || tw_workspace_bytes(context, p, &of_item) != TW_OK) return TW_NO_KERNEL;
+    return of_batch == (each ? of_item : 0) && (!each || of_item > 0) ? TW_OK : TW_BAD_ARGUMENT;
+}
+
 static void use_batches(tw_context *context, const caller *me, const tw_problem *of, const float *x, const tw_launch *launch)
 {
     void *graph;
@@ -343,6 +351,8 @@ static void use_batches(tw_context *context, const caller *me, const tw_problem 
     large.lda++, two = tw_batch_make(&large, 2);
     if (getenv("FAKES") != NULL) /* elsewhere no memory may be asked for */
         tell("gemm of large items", tw_gemm_batched(context, &large, &two, x, x, (void *)(uintptr_t)x));
+    tell("workspace of a batch in one launch", batch_workspace(context, &p, &pointers, false));
+    tell("workspace of a batch of large items", batch_workspace(context, &large, &two, true));
     tw_problem tiles = *of;
     tiles.m = tiles.n = 128, tiles.lda = tiles.ldb = tiles.ldc = 128;
     two = tw_batch_make(&tiles, 2), two.stride_b = 0;
@@ -783,7 +793,7 @@ static void lane_cases(void)
     for (int threads = 0; threads < 2; threads++) {
         if (!tap_case("cuda: streams are kept for the next calls, %s", threads ? "of many threads" : "of one thread")) continue;
         run_child("cuda", "cuda:nvrtc", (const char *const[]){threads ? "FAULTS_THREADS=1" : NULL, NULL}, &o);
-        int streams = logged("cuStreamCreate"), events = logged("cuEventCreate"), calls = logged("cuLaunchKernel");
+        int streams = logged("cuStreamCreate"), events = logged("cuEventCreate"), calls = logged("cuLaunchKernel") + logged("cuLaunchKernelEx");
         bool right = sane(&o) && told(&o, "gemm", text) == TW_OK && told(&o, "threads", text) == (threads ? TW_OK : -1);
         right = right && calls >= (threads ? THREADS * CALLS : 5) && streams >= 1 && streams <= (threads ? THREADS : 1) && events == 2 * streams;
         tap_result(right && logged("cuStreamDestroy_v2") == streams && logged("cuEventDestroy_v2") == events,
@@ -815,7 +825,7 @@ static void section(const char *what, const char *stream, char out[512])
 
 #define TURNED "cuCtxPushCurrent_v2 cuLaunchKernel STREAM cuLaunchKernel STREAM cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernel STREAM cuCtxPopCurrent_v2"
 #define COPIED "cuCtxPushCurrent_v2 cuLaunchKernel STREAM cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernel STREAM cuCtxPopCurrent_v2"
-#define ONE_LAUNCH "cuCtxPushCurrent_v2 cuLaunchKernel STREAM cuCtxPopCurrent_v2"
+#define ONE_EARLY "cuCtxPushCurrent_v2 cuLaunchKernelEx STREAM cuCtxPopCurrent_v2"
 #define MAPPED "cuCtxPushCurrent_v2 cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernel STREAM cuCtxPopCurrent_v2"
 
 /* What the child tells of a call, and, where it is known here, every call of the driver that it made. STREAM: on the caller's own. */
@@ -842,8 +852,8 @@ static const struct {
     {"rows that it does not take have another kernel", NULL, "unpadded", TW_OK, "", NULL},
     {"they have another kernel in bf16 too", NULL, "odd half", TW_OK, "", NULL},
     {"C in bf16 has none, and is refused", NULL, "own c", TW_NO_KERNEL, "it wants 524288 bytes of workspace to pack A into, and has none", ""},
-    {"a batch is one launch, also while the stream is captured", NULL, "batch", TW_OK, "", ONE_LAUNCH},
-    {"a batch by address too", NULL, "batch by address", TW_OK, "", ONE_LAUNCH},
+    {"a batch is one launch, also while the stream is captured", NULL, "batch", TW_OK, "", ONE_EARLY},
+    {"a batch by address too", NULL, "batch by address", TW_OK, "", ONE_EARLY},
     {"so are types whose items lie at odd addresses", NULL, "batch of halves", TW_OK, "", NULL},
     {"a capture does not wait for a batch's kernel to be built", NULL, "batch captured too early", TW_BUILD_FAILED,
      "launch.stream is being captured and cuda/b1_register.cu", "cuCtxPushCurrent_v2 cuStreamIsCapturing cuCtxPopCurrent_v2"},
@@ -851,10 +861,12 @@ static const struct {
      "cuCtxPushCurrent_v2 cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernel STREAM cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernel STREAM "
      "cuCtxPopCurrent_v2"},
     {"items that fill tiles of 128 come through tensor maps, in one launch", NULL, "batch of tiles", TW_OK, "",
-     "cuCtxPushCurrent_v2 cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernel STREAM cuCtxPopCurrent_v2"},
+     "cuCtxPushCurrent_v2 cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernelEx STREAM cuCtxPopCurrent_v2"},
+    {"a batch in one launch wants no workspace", NULL, "workspace of a batch in one launch", TW_OK, "", NULL},
+    {"items that follow each other want what one wants", NULL, "workspace of a batch of large items", TW_OK, "", NULL},
     {"large items by address are one launch", NULL, "batch of large items by address", TW_OK, "", NULL},
     {"more items than blocks can count are several launches", NULL, "batch of many items", TW_OK, "",
-     "cuCtxPushCurrent_v2 cuLaunchKernel STREAM cuLaunchKernel STREAM cuCtxPopCurrent_v2"},
+     "cuCtxPushCurrent_v2 cuLaunchKernelEx STREAM cuLaunchKernelEx STREAM cuCtxPopCurrent_v2"},
     {"a batch by address of a C that its kernels do not give", NULL, "batch of halves to halves", TW_NO_KERNEL,
      "no kernel takes a batch by address: it gives C in f32, the problem wants bf16", ""},
     {"large items do without a workspace where there is no memory for it", "FAKES=cuMemAlloc_v2=2", "gemm of large items", TW_OK, "", NULL},

@@ -378,6 +378,41 @@ static void two_streams_case(tw_dtype dtype, bool packs)
     verdict_or_skip(right, skip[0] || skip[1]);
 }
 
+/* Each product reads what the one before it has written: X <- X P, where P moves each column to the next. Several items (0: no batch) have a P each. */
+static void chain_case(int64_t edge, int64_t items)
+{
+    enum { LINKS = 40 };
+    char name[120];
+    snprintf(name, sizeof name, "a chain of %d products of edge %" PRId64 ", batches of %" PRId64, (int)LINKS, edge, items);
+    if (!device_case(name)) return;
+    const int64_t count = items > 0 ? items : 1, elements = count * edge * edge;
+    const size_t bytes = (size_t)elements * 4;
+    tw_problem p = problem_of(TW_F32, TW_N, TW_N, edge, edge, edge, 0);
+    p.place_a = p.place_b = p.place_c = TW_DEVICE;
+    const tw_batch batch = tw_batch_make(&p, count);
+    float *x = malloc(bytes), *move = calloc((size_t)elements, 4);
+    cu_pointer at[3] = {0};
+    cu_stream stream = new_stream();
+    bool right = x != NULL && move != NULL;
+    for (int64_t e = 0; right && e < elements; e++) x[e] = (float)(e % 1021);
+    for (int64_t row = 0; right && row < count * edge; row++) move[row * edge + (row % edge + 1) % edge] = 1;
+    for (int i = 0; right && i < 3; i++) right = me.cu->cuMemAlloc_v2(&at[i], bytes) == 0 && me.cu->cuMemcpyHtoD_v2(at[i], i == 2 ? move : x, bytes) == 0;
+    const tw_launch launch = {.size = sizeof launch, .stream = stream};
+    for (int link = 0; right && link < LINKS; link++) {
+        void *from = (void *)(uintptr_t)at[link % 2], *to = (void *)(uintptr_t)at[(link + 1) % 2], *by = (void *)(uintptr_t)at[2];
+        tw_status status = items > 0 ? tw_enqueue_batched(context, &p, &batch, from, by, to, &launch) : tw_enqueue(context, &p, from, by, to, &launch);
+        right = status == TW_OK || refused("tw_enqueue");
+    }
+    right = right && wait_for(stream) && me.cu->cuMemcpyDtoH_v2(x, at[LINKS % 2], bytes) == 0;
+    int64_t wrong = 0;
+    for (int64_t e = 0; right && e < elements; e++) wrong += x[e] != (float)((e / edge * edge + (e % edge + LINKS * edge - LINKS) % edge) % 1021);
+    if (right) snprintf(why, sizeof why, "%" PRId64 " of %" PRId64 " elements are not those of the last link", wrong, elements);
+    for (int i = 0; i < 3; i++) me.cu->cuMemFree_v2(at[i]);
+    free(x), free(move);
+    me.cu->cuStreamDestroy_v2(stream);
+    verdict(right && wrong == 0);
+}
+
 /* One of two threads; with a CUDA context of its own, or sharing ours. */
 typedef struct worker {
     bool own, packs;
@@ -753,6 +788,8 @@ int main(int argc, char **argv)
         capture_case("after another that was refused", TW_F32, TW_N, 96, 0, packs, true);
     }
     two_streams_case(TW_BF16, true);
+    for (int i = 0; i < 6; i++) chain_case((const int64_t[]){16, 100, 256, 640, 1000, 1500}[i], 0);
+    for (int i = 0; i < 5; i++) chain_case((const int64_t[]){20, 32, 64, 100, 128}[i], 300);
     capture_case("odd rows", TW_F16, TW_T, 96, 1, true, false);
     foreign_case();
     allocating_case();

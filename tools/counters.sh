@@ -60,6 +60,8 @@ r14s_16x128 r14s_hopper -
 r14n r14n_hopper -
 r14k r14k_slices -
 r14q r14q_square -
+r14b r14b_boxes -
+r14e r14e_each -
 r14t r14t_tall -
 r14f r14f_flat -
 r14c r14c_column -

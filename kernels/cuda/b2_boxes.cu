@@ -70,6 +70,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) b2_boxes(BOXES_PAR
         for (int q = 0; q < STAGES; q++) barrier_init(&ring->full[q], 1);
         barrier_init_done();
     }
+    let_kernel_behind_begin();
+    wait_for_kernel_before();
     __syncthreads();
     for (int q = 0; q < STAGES - 1; q++) fetch_next(q);
     ROLLED

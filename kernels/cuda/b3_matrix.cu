@@ -76,6 +76,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) b3_matrix(BATCH_PA
         }
         copies_commit();
     };
+    let_kernel_behind_begin();
+    wait_for_kernel_before();
     for (int e = 0; e < STAGES - 1; e++) fetch_next(&ring[e]);
     ROLLED
     for (int work = blockIdx.x; work < works; work += gridDim.x) {

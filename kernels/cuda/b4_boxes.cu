@@ -54,10 +54,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) b4_boxes(BOXES_PAR
         for (int e = 0; e < STAGES; e++) barrier_init(&ring->full[e], 1);
         barrier_init_done();
     }
+    wait_for_kernel_before();
     __syncthreads();
     for (int e = 0; e < STAGES - 1; e++) fetch_next(e);
     ROLLED
     for (int work = blockIdx.x; work < works; work += gridDim.x) {
+        if (work + (int)gridDim.x >= works) let_kernel_behind_begin();
         float sum[WARP_M / 16][WARP_N / 8][4] = {0};
         ROLLED
         for (int piece = 0; piece < pieces; piece++) {

@@ -3,6 +3,7 @@
  *
  * A work is one tile of one item's C; work w is tile w % tiles of item w / tiles. Block b takes works b, b + blocks, ... and fetches ahead across their
  * borders. A tile of an operand lies in shared memory as it is stored: rows along k (A as stored, B transposed) or rows along m or n. */
+#include "early.cuh"
 #ifndef WIDE
 #define WIDE 1
 #endif

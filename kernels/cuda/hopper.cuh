@@ -8,6 +8,8 @@
  *
  * SOURCE    PTX ISA 8.0 and above: mbarrier, cp.async.bulk.tensor, wgmma.mma_async and its matrix descriptor, setmaxnreg. */
 
+#include "early.cuh"
+
 typedef unsigned long long barrier;
 
 /* What cuTensorMapEncodeTiled writes on the host; a kernel takes it as const __grid_constant__. */
@@ -76,21 +78,6 @@ static __device__ __forceinline__ void copy_box_once(void *to, const tensor_map 
 static __device__ __forceinline__ void map_ahead(const tensor_map *map)
 {
     asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
-}
-
-/* ---- one kernel after the other: launched so that it may, a kernel begins while the one before it in the stream still runs (programmatic stream
- * serialization). Launched otherwise these do nothing. ---- */
-
-/* Until the kernel before has ended and what it has written is there. */
-static __device__ __forceinline__ void wait_for_kernel_before(void)
-{
-    asm volatile("griddepcontrol.wait;" ::: "memory");
-}
-
-/* When all blocks have said so, or ended, the kernel behind may begin where there is room. */
-static __device__ __forceinline__ void let_kernel_behind_begin(void)
-{
-    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }
 
 /* ---- from shared memory to the matrix ---- */

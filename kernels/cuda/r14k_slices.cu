@@ -29,6 +29,7 @@
 #include "rung.cuh"
 #define WIDE 0
 #include "wide.cuh"
+#include "early.cuh"
 
 #ifndef KERNEL
 #define KERNEL r14k_slices
@@ -44,7 +45,7 @@
 
 /* A warp's lanes stand LM x LN, each with TM x TN sums. */
 enum { BM = BLOCK_M, BN = BLOCK_N, BK = BLOCK_K, LM = LANES_M, LN = 32 / LM, TM = BM / LM, TN = BN / LN, WARPS = BLOCK_WARPS, THREADS = 32 * WARPS, STAGES = BLOCK_STAGES };
-enum { QUADS = BK / 4, UNROLL = BLOCK_QUADS, PAD = 4, GROUP = 8, EACH = (BM * BN / 4 + THREADS - 1) / THREADS };
+enum { QUADS = BK / 4, UNROLL = BLOCK_QUADS, PAD = 4, EACH = (BM * BN / 4 + THREADS - 1) / THREADS };
 
 /* A warp's ring, and then its sums. */
 union slice {
@@ -53,6 +54,8 @@ union slice {
     } stage[STAGES];
     float sums[BM][BN + PAD];
 };
+
+#include "parts.cuh"
 
 /* ---- from memory to shared memory ---- */
 
@@ -169,43 +172,6 @@ static __device__ __forceinline__ bool is_aligned(const float *x, long ld)
     return (size_t)x % 16 == 0 && ld % 4 == 0;
 }
 
-/* ---- parts of k in other blocks ---- */
-
-/* All threads: this block's part of a tile is in memory for whoever waits for its flag. */
-static __device__ __forceinline__ void raise(unsigned long long *flag, unsigned long long ticket)
-{
-    __syncthreads();
-    if (threadIdx.x == 0) asm volatile("fence.acq_rel.gpu; st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(flag), "l"(ticket) : "memory");
-}
-
-/* All threads: wait for the flags first, first + by, ... below `end`, and lower them, so that the same ticket may come again; then add those parts to x,
- * in their order. */
-static __device__ __forceinline__ void gather(float4 *x, const float4 *memory, unsigned long long *flags, unsigned long long ticket, int first, int by, int end)
-{
-    for (int other = first + (int)threadIdx.x * by; other < end; other += THREADS * by) {
-        unsigned long long seen;
-        do asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(seen) : "l"(&flags[other]) : "memory");
-        while (seen != ticket);
-        flags[other] = 0;
-    }
-    __syncthreads();
-    _Pragma("unroll 4")
-    for (int other = first; other < end; other += by)
-        UNROLLED
-        for (int i = 0; i < EACH; i++) {
-            int e = threadIdx.x + i * THREADS;
-            float4 y = e < BM * BN / 4 ? __ldcg(&memory[(long)other * (BM * BN / 4) + e]) : make_float4(0, 0, 0, 0);
-            x[i].x += y.x, x[i].y += y.y, x[i].z += y.z, x[i].w += y.w;
-        }
-}
-
-static __device__ __forceinline__ void keep(const float4 *x, float4 *memory)
-{
-    UNROLLED
-    for (int i = 0; i < EACH; i++)
-        if (threadIdx.x + i * THREADS < BM * BN / 4) __stcg(&memory[threadIdx.x + i * THREADS], x[i]);
-}
-
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     KERNEL(PARAMETERS, int parts, float4 *memory, unsigned long long *flags, unsigned long long ticket)
 {
@@ -220,6 +186,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     bool a_aligned = is_aligned(a, lda), b_aligned = is_aligned(b, ldb);
     union slice *mine = &slices[warp];
     float sum[TM][TN] = {0};
+    let_kernel_behind_begin();
+    wait_for_kernel_before();
     ROLLED
     for (int ahead = begin, step = begin - STAGES + 1, s = 0, next = 0; step < end; step++, ahead++) {
         copies_wait<STAGES - 2>();
@@ -274,18 +242,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
             x[i].x += y.x, x[i].y += y.y, x[i].z += y.z, x[i].w += y.w;
         }
     }
-    if (parts > 1) {
-        float4 *tile_memory = memory + (long)tile * parts * (BM * BN / 4);
-        unsigned long long *tile_flags = flags + (long)tile * parts;
-        int group = part / GROUP * GROUP, last = min(group + GROUP, parts) - 1;
-        if (part == last) gather(x, tile_memory, tile_flags, ticket, group, 1, part);
-        if (part == parts - 1) gather(x, tile_memory, tile_flags, ticket, GROUP - 1, GROUP, group);
-        else {
-            keep(x, tile_memory + (long)part * (BM * BN / 4));
-            raise(&tile_flags[part], ticket);
-            return;
-        }
-    }
+    if (!add_parts(x, tile, part, parts, memory, flags, ticket)) return;
     UNROLLED
     for (int i = 0; i < EACH; i++) {
         int e = threadIdx.x + i * THREADS, row = e / (BN / 4), col = e % (BN / 4) * 4;

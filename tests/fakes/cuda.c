@@ -124,7 +124,7 @@ static void multiply_batch(void **x)
         float *at[3];
         for (int q = 0; q < 3; q++) {
             float *first = *(float **)x[(const int[]){4, 6, 9}[q]];
-            at[q] = *(int *)x[12] ? ((float **)first)[i] : first + i * *(int64_t *)x[13 + q];
+            at[q] = *(int *)x[12] ? ((float **)first)[i] : first + (q == choice("shared", 3) ? 0 : i) * *(int64_t *)x[13 + q]; /* shared=0: A, 1: B by mistake */
         }
         multiply((void *[]){x[0], x[1], x[2], x[3], &at[0], x[5], &at[1], x[7], x[8], &at[2], x[10]});
     }
@@ -182,9 +182,9 @@ CALL(cuLaunchKernel,
      (cu_function f, unsigned gx, unsigned gy, unsigned gz, unsigned x, unsigned y, unsigned z, unsigned bytes, cu_stream s, void **a, void **extra),
      (void)gx; (void)gy; (void)gz; (void)x; (void)y; (void)z; (void)bytes; (void)extra;
      if (s != NULL && s->context != current()) return NO_SUCH_HANDLE; log_stream(s); fake_pass(choice("us", 1000)); if (*(runs **)(void *)f != NULL) (*(runs **)(void *)f)(a))
-CALL(cuLaunchKernelEx, (const cu_launch_config *c, cu_function f, void **a, void **extra), (void)f; (void)a; (void)extra;
+CALL(cuLaunchKernelEx, (const cu_launch_config *c, cu_function f, void **a, void **extra), (void)extra;
      if (c->stream != NULL && c->stream->context != current()) return NO_SUCH_HANDLE; if (c->attribute_count != 1 || c->attributes->id != CU_LAUNCH_EARLY) return 1;
-     log_stream(c->stream); fake_pass(choice("us", 1000)))
+     log_stream(c->stream); fake_pass(choice("us", 1000)); if (*(runs **)(void *)f != NULL) (*(runs **)(void *)f)(a))
 CALL(cuTensorMapEncodeTiled,
      (cu_tensor_map * map, int type, uint32_t rank, void *address, const uint64_t *dims, const uint64_t *strides, const uint32_t *box,
       const uint32_t *element_strides, int interleave, int swizzle, int l2_promotion, int out_of_bounds),

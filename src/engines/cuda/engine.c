@@ -603,19 +603,32 @@ static tw_status cuda_upload(engine *e, const operand *from, bool copies, buffer
     return leave(e, upload(e, from, copies, out));
 }
 
-/* A map of a row-major matrix for the copy engine: boxes of box_rows x box_cols, 128-byte swizzled, zeros beyond the edges. */
+/* A map of a row-major matrix for the copy engine: boxes of box_rows x box_cols, zeros beyond the edges. */
 static tw_status encode_map(engine *e, tw_dtype dtype, cu_tensor_map *map, uint64_t address, int64_t rows, int64_t cols, int64_t ld,
-                            uint32_t box_rows, uint32_t box_cols, int promotion)
+                            int box_rows, int box_cols, int swizzle, int promotion)
 {
     uint64_t bytes = (uint64_t)dtype_find(dtype)->lab.bytes;
     uint64_t dims[2] = {(uint64_t)cols, (uint64_t)rows}, strides[1] = {(uint64_t)ld * bytes};
-    uint32_t box[2] = {box_cols, box_rows}, ones[2] = {1, 1};
+    uint32_t box[2] = {(uint32_t)box_cols, (uint32_t)box_rows}, ones[2] = {1, 1};
     int type = dtype == TW_F32 ? CU_TENSOR_F32 : dtype == TW_F16 ? CU_TENSOR_F16 : CU_TENSOR_BF16;
     cu_result error = e->cu->cuTensorMapEncodeTiled(map, type, 2, (void *)(uintptr_t)address, dims, strides, box, ones, 0,
-                                                    box_cols * bytes == 128 ? CU_TENSOR_SWIZZLE_128B : 0, promotion, 0);
+                                                    swizzle, promotion, 0);
     if (error == CU_SUCCESS) return TW_OK;
-    return fail(TW_DEVICE_FAILED, "cuTensorMapEncodeTiled refused %" PRId64 " x %" PRId64 " elements %" PRId64 " apart in boxes of %u x %u: %s",
+    return fail(TW_DEVICE_FAILED, "cuTensorMapEncodeTiled refused %" PRId64 " x %" PRId64 " elements %" PRId64 " apart in boxes of %d x %d: %s",
                 rows, cols, ld, box_rows, box_cols, cu_error_name(e->cu, error));
+}
+
+/* A's or B's map. Boxes of a GPU_SLICES row lie as the operand does, and are swizzled along k; of others they are where their lines are 128 bytes. A GPU_STREAM
+ * row takes its short operand, where that lies along k, in boxes of as many lines as it has: what lies outside costs the copy engine more than what is there. */
+static tw_status encode_operand(engine *e, const plan *p, cu_tensor_map *map, cu_pointer address, const packing *lies, bool along_k, bool is_short, int box_rows,
+                                int box_cols)
+{
+    const bool streams = p->row->gpu.traits & GPU_STREAM, slices = p->row->gpu.traits & GPU_SLICES, turned = slices && along_k;
+    const bool whole_line = box_cols * dtype_find(p->problem.dtype)->lab.bytes == 128;
+    int swizzle = turned ? CU_TENSOR_SWIZZLE_64B : !slices && whole_line ? CU_TENSOR_SWIZZLE_128B : 0;
+    int rows = turned ? box_cols : streams && is_short && along_k ? (int)min_i64(p->row->lab.tile_m, lies->rows) : box_rows;
+    return encode_map(e, p->problem.dtype, map, address, lies->rows, lies->cols, lies->ld, rows, turned ? box_rows : box_cols, swizzle,
+                      streams ? CU_TENSOR_L2_128B : CU_TENSOR_L2_256B);
 }
 
 /* Never 0, which is what a flag is lowered to. */
@@ -625,28 +638,27 @@ static uint64_t next_ticket(engine *e)
     return ticket != 0 ? ticket : atomic_fetch_add_explicit(&e->ticket, 1, memory_order_relaxed);
 }
 
-/* A kernel of one block for each of the grid's; a GPU_EARLY one before what is ahead of it in the stream has ended, where the driver can record that in a
+/* A kernel of width x height blocks; from sm_90 on a GPU_EARLY one before what is ahead of it in the stream has ended, where the driver can record that in a
  * graph too (CUDA 12.3). */
-static tw_status launch_grid(engine *e, const runnable *r, void **arguments)
+static tw_status launch_grid(engine *e, const runnable *r, int64_t width, int64_t height, void **arguments)
 {
     const plan *p = r->plan;
     const gpu_kernel *g = &p->row->gpu;
     cu_launch_attribute early = {.id = CU_LAUNCH_EARLY, .value.allowed = 1};
-    const cu_launch_config config = {.grid_x = (unsigned)p->grid_x, .grid_y = (unsigned)p->grid_y, .grid_z = 1, .block_x = (unsigned)p->threads_x,
+    const cu_launch_config config = {.grid_x = (unsigned)width, .grid_y = (unsigned)height, .grid_z = 1, .block_x = (unsigned)p->threads_x,
                                      .block_y = (unsigned)p->threads_y, .block_z = 1, .dynamic_bytes = (unsigned)g->dynamic_bytes, .stream = r->stream,
                                      .attributes = &early, .attribute_count = 1};
-    if ((g->traits & GPU_EARLY) && e->cu->cuLaunchKernelEx != NULL && e->driver_version >= 12030)
+    if ((g->traits & GPU_EARLY) && e->sm >= 90 && e->cu->cuLaunchKernelEx != NULL && e->driver_version >= 12030)
         CU_TRY(cuLaunchKernelEx, (&config, r->kernel, arguments, NULL));
     else
         CU_TRY(cuLaunchKernel, (r->kernel, config.grid_x, config.grid_y, 1, config.block_x, config.block_y, 1, config.dynamic_bytes, r->stream, arguments, NULL));
     return TW_OK;
 }
 
-/* Lines of a box. A GPU_STREAM row takes its short operand, where that lies along k, in boxes of as many as it has: what lies outside costs the copy engine more
- * than what is there. */
-static uint32_t box_rows(const plan *p, int usual, bool is_short, bool along_k, int64_t lines)
+/* A GPU_SLICES row: so many blocks divide the k of a tile. */
+static int parts_each(const plan *p)
 {
-    return (p->row->gpu.traits & GPU_STREAM) && is_short && along_k ? (uint32_t)min_i64(p->row->lab.tile_m, lines) : (uint32_t)usual;
+    return p->shares.count > 0 ? (int)(p->shares.count / (ceil_div(p->problem.m, p->block_m) * ceil_div(p->problem.n, p->block_n))) : 1;
 }
 
 static tw_status launch_mapped(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
@@ -654,19 +666,17 @@ static tw_status launch_mapped(engine *e, runnable *r, const buffer *a, const bu
     const plan *p = r->plan;
     const tw_problem *x = &p->problem;
     const gpu_kernel *g = &p->row->gpu;
-    int promotion = g->traits & GPU_STREAM ? CU_TENSOR_L2_128B : CU_TENSOR_L2_256B;
     bool maps_c = (g->traits & GPU_OWN_C) && x->beta == 0 && kernel_is_wide(p->row, x); /* it leaves by the copy engine */
     cu_tensor_map a_map, b_map, c_map;
     memset(&a_map, 0, sizeof a_map);
     memset(&b_map, 0, sizeof b_map);
     memset(&c_map, 0, sizeof c_map);
     if (x->k > 0) { /* with nothing to load the maps are not looked at */
-        TRY(encode_map(e, x->dtype, &a_map, a->device, p->pack_a.rows, p->pack_a.cols, p->pack_a.ld, box_rows(p, g->a_box_rows, p->few_rows, x->op_a == TW_N, x->m),
-                       (uint32_t)g->a_box_cols, promotion));
-        TRY(encode_map(e, x->dtype, &b_map, b->device, p->pack_b.rows, p->pack_b.cols, p->pack_b.ld, box_rows(p, g->b_box_rows, !p->few_rows, x->op_b == TW_T, x->n),
-                       (uint32_t)g->b_box_cols, promotion));
+        TRY(encode_operand(e, p, &a_map, a->device, &p->pack_a, x->op_a == TW_N, p->few_rows, g->a_box_rows, g->a_box_cols));
+        TRY(encode_operand(e, p, &b_map, b->device, &p->pack_b, x->op_b == TW_T, !p->few_rows, g->b_box_rows, g->b_box_cols));
     }
-    if (maps_c) TRY(encode_map(e, x->dtype_c, &c_map, c->device, x->m, x->n, x->ldc, 64, 128 / (uint32_t)dtype_find(x->dtype_c)->lab.bytes, CU_TENSOR_L2_256B));
+    if (maps_c)
+        TRY(encode_map(e, x->dtype_c, &c_map, c->device, x->m, x->n, x->ldc, 64, 128 / dtype_find(x->dtype_c)->lab.bytes, CU_TENSOR_SWIZZLE_128B, CU_TENSOR_L2_256B));
     int m = (int)x->m, n = (int)x->n, k = (int)x->k;
     float alpha = (float)x->alpha, beta = (float)x->beta;
     cu_pointer to = c->device;
@@ -674,12 +684,14 @@ static tw_status launch_mapped(engine *e, runnable *r, const buffer *a, const bu
     int whole = (int)p->shares.whole, each = (int)p->shares.parts, length = (int)p->shares.length;
     cu_pointer parts = r->workspace + (cu_pointer)(p->pack_a.bytes + p->pack_b.bytes);
     cu_pointer flags = parts + (cu_pointer)(p->shares.count * p->block_m * p->block_n) * 4;
+    int count = parts_each(p);
     uint64_t ticket = next_ticket(e);
     void *plain[] = {&a_map, &b_map, &m, &n, &k, &alpha, &beta, &to, &ldc, &whole, &length, &parts, &flags, &ticket}; /* a kernel takes as many as it has */
-    void *with_c[] = {&a_map, &b_map, &c_map, &m, &n, &k, &alpha, &beta, &to, &ldc}, **arguments = plain;
-    if (g->traits & GPU_STREAM) plain[9] = &each;
-    else if (g->traits & GPU_OWN_C) arguments = with_c;
-    return launch_grid(e, r, arguments);
+    void *with_c[] = {&a_map, &b_map, &c_map, &m, &n, &k, &alpha, &beta, &to, &ldc};
+    void *slices[] = {&a_map, &b_map, &m, &n, &k, &alpha, &beta, &to, &ldc, &count, &parts, &flags, &ticket};
+    void *stream[] = {&a_map, &b_map, &m, &n, &k, &alpha, &beta, &to, &ldc, &each, &length, &parts, &flags, &ticket};
+    void **arguments = g->traits & GPU_STREAM ? stream : g->traits & GPU_OWN_C ? with_c : g->traits & GPU_SLICES ? slices : plain;
+    return launch_grid(e, r, p->grid_x, p->grid_y, arguments);
 }
 
 /* The y dimension of a grid ends at 65535: taller grids are launched in parts, each with its rows of A and C. */
@@ -690,19 +702,17 @@ static tw_status launch_plain(engine *e, runnable *r, const buffer *a, const buf
     int n = (int)x->n, k = (int)x->k;
     int64_t lda = x->lda, ldb = p->turns_b ? max_i64(x->k, 1) : x->ldb, ldc = x->ldc;
     float alpha = (float)x->alpha, beta = (float)x->beta;
-    int parts = p->shares.count > 0 ? (int)(p->shares.count / (ceil_div(x->m, p->block_m) * ceil_div(x->n, p->block_n))) : 1;
+    int parts = parts_each(p);
     cu_pointer memory = r->workspace, flags = memory + (cu_pointer)(p->shares.count * p->block_m * p->block_n) * 4;
     uint64_t ticket = next_ticket(e);
     for (int64_t y = 0; y < p->grid_y; y += MOST_GRID_Y) {
         int64_t first = y * p->block_m;
         int m = (int)(x->m - first);
-        unsigned height = (unsigned)min_i64(p->grid_y - y, MOST_GRID_Y);
         cu_pointer a_part = a->device + (cu_pointer)(first * (x->op_a == TW_N ? lda : 1)) * 4, b_all = b->device;
         cu_pointer c_part = c->device + (cu_pointer)(first * ldc) * 4;
         void *arguments[] = {&m, &n, &k, &alpha, &a_part, &lda, &b_all, &ldb, &beta, &c_part, &ldc,
                              &parts, &memory, &flags, &ticket}; /* a kernel takes as many as it has */
-        CU_TRY(cuLaunchKernel, (r->kernel, (unsigned)p->grid_x, height, 1, (unsigned)p->threads_x, (unsigned)p->threads_y, 1,
-                                (unsigned)p->row->gpu.dynamic_bytes, r->stream, arguments, NULL));
+        TRY(launch_grid(e, r, p->grid_x, min_i64(p->grid_y - y, MOST_GRID_Y), arguments));
     }
     return TW_OK;
 }
@@ -772,9 +782,7 @@ static tw_status launch_boxes(engine *e, runnable *r, const buffer from[3], int 
     int64_t ldc = x->ldc, stride_c = batch->stride_c;
     cu_pointer c = from[2].device;
     void *arguments[] = {&maps[0], &maps[1], &maps[2], &m, &n, &k, &alpha, &beta, &c, &ldc, &stride_c, &works, &a_shared, &b_shared};
-    CU_TRY(cuLaunchKernel, (r->kernel, (unsigned)min_i64(works, p->grid_x), 1, 1, (unsigned)p->threads_x, 1, 1, (unsigned)p->row->gpu.dynamic_bytes, r->stream,
-                            arguments, NULL));
-    return TW_OK;
+    return launch_grid(e, r, min_i64(works, p->grid_x), 1, arguments);
 }
 
 /* A whole batch, or as much of it at a time as a kernel can count. */
@@ -796,8 +804,7 @@ static tw_status launch_batch(engine *e, runnable *r, const buffer *a, const buf
         }
         int64_t lda = x->lda, ldb = x->ldb, ldc = x->ldc, stride_a = batch->stride_a, stride_b = batch->stride_b, stride_c = batch->stride_c;
         void *arguments[] = {&m, &n, &k, &alpha, &from[0].device, &lda, &from[1].device, &ldb, &beta, &from[2].device, &ldc, &works, &pointers, &stride_a, &stride_b, &stride_c};
-        CU_TRY(cuLaunchKernel, (r->kernel, (unsigned)min_i64(works, p->grid_x), 1, 1, (unsigned)p->threads_x, 1, 1, (unsigned)p->row->gpu.dynamic_bytes,
-                                r->stream, arguments, NULL));
+        TRY(launch_grid(e, r, min_i64(works, p->grid_x), 1, arguments));
     }
     return TW_OK;
 }

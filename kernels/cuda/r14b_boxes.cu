@@ -1,0 +1,182 @@
+/* r14b_boxes - the production kernel for f32 products that are too small for r14h: r14k's parts of k, brought by the copy engine.
+ *
+ * IDEA      1024 cubed is 128 tiles of 64 x 128, one for each multiprocessor, and 12 warps there: two halves of a tile, and each warp a sixth of k. A warp
+ *           is its own customer of the copy engine: one lane asks for a box of A and one of B, all wait, and while they multiply the next boxes come:
+ *
+ *               warp 0     | k   0 ... 170 |    columns 0 ... 63          what r14k does in a few hundred instructions of copies per step is two here,
+ *               warp 1     | k 171 ... 341 |                              and what ends within a box comes as zeros: no case for it
+ *               ...
+ *               warp 6     | k   0 ... 170 |    columns 64 ... 127
+ *
+ *           Where an operand lies along k the engine cannot transpose; the warp turns its box on the way to the FMAs, 4 x 4 words in a lane's registers:
+ *           8 loads and 8 stores of 16 bytes for 96 loads of the FMAs. The loop is r14h's, and so is the order of FMAs.
+ *
+ * NUMBERS   16 x 8 sums per thread, 168 registers; 43 flop per byte asked of the L2 by a block's two warps of the same k. H200, microseconds beside the best of cuBLASLt's eight: 1024 cubed
+ *           50.1 (55.5), TN 47.0 (54.0), NT 54.2 (58.3), TT 50.1 (56.2); 1000 cubed 49.9 (54.7).
+ * LIMITS    sm_90 and above. m, n >= 1. WIDE = 1 promises c aligned to 16 bytes and ldc a multiple of 4; WIDE = 0 takes any. Fewer than 2^31 tiles.
+ * HOST      grid ceil(m / BM) * ceil(n / BN) * parts, block THREADS, dynamic shared memory sizeof(struct memory) = 196800 bytes. Parts as in r14k, at most ceil(k / 8).
+ *           Two tensor maps, rank 2, FLOAT32, element strides 1, no interleave, zeros outside; addresses and strides multiples of 16 bytes; A and B as stored:
+ *               along k    box {16, 64 (B: WARP_N)} swizzled by 64 bytes
+ *               else       box {64 (B: WARP_N), 16}, not swizzled
+ * CHANGED   from r14k: who copies; the tile; operands along k are turned.
+ * SOURCE    PTX ISA: cp.async.bulk.tensor and its swizzles; parts of k in a block: NVIDIA: CUTLASS, 2017 */
+#include "rung.cuh"
+#include "wide.cuh"
+#include "hopper.cuh"
+
+#ifndef KERNEL
+#define KERNEL r14b_boxes
+#define WARP_N 64
+#define WARPS_N 2
+#define SLICES 6
+#endif
+
+/* Of a warp, in a block of WARPS_N side by side, each SLICES times. Its lanes stand LM x LN, each with TM x TN sums. */
+enum { WM = 64, WN = WARP_N, LM = WN == 64 ? 4 : 8, LN = 32 / LM, TM = WM / LM, TN = WN / LN, BM = WM, BN = WN * WARPS_N, BK = 16, HALF = 8 };
+enum { WARPS = WARPS_N * SLICES, THREADS = 32 * WARPS, EACH = (BM * BN / 4 + THREADS - 1) / THREADS };
+enum { A_ALONG = !OP_A, B_ALONG = OP_B, TURNS = A_ALONG && B_ALONG ? 1 : 2 }; /* written out only where registers allow it */
+#include "parts.cuh"
+
+/* A warp's boxes, two of each operand: in turns, or one as it comes and one turned. Then its sums. */
+union slice {
+    struct {
+        float a[2][BK * WM], b[2][BK * WN];
+    };
+    float sums[WM * WN];
+};
+
+struct memory {
+    union slice slice[WARPS];
+    barrier full[WARPS][2];
+};
+
+/* A box of EDGE lines of BK steps along k, its quads swapped by the copy engine, becomes BK lines along the edge, in which line l of the box stands at place
+ * l % (EDGE / 4) * 4 + l / (EDGE / 4). A lane has 4 x 4 words at a time; 8 that load or store together meet in no bank. */
+template <int EDGE> static __device__ __forceinline__ void turn(float *to, const float *from, int lane)
+{
+    constexpr int LINES = EDGE / 4;
+    int r = lane % LINES;
+    _Pragma("unroll TURNS")
+    for (int q = lane / LINES; q < BK / 4; q += 32 / LINES) {
+        float4 x[4];
+        UNROLLED
+        for (int e = 0; e < 4; e++) x[e] = *(const float4 *)&from[(r + LINES * e) * BK + (q ^ r / 2 % 4) * 4];
+        float *at = &to[4 * q * EDGE + 4 * r];
+        *(float4 *)&at[0 * EDGE] = make_float4(x[0].x, x[1].x, x[2].x, x[3].x);
+        *(float4 *)&at[1 * EDGE] = make_float4(x[0].y, x[1].y, x[2].y, x[3].y);
+        *(float4 *)&at[2 * EDGE] = make_float4(x[0].z, x[1].z, x[2].z, x[3].z);
+        *(float4 *)&at[3 * EDGE] = make_float4(x[0].w, x[1].w, x[2].w, x[3].w);
+    }
+}
+
+static __device__ __forceinline__ int m_lane_of(int lane)
+{
+    return LM == 8 ? lane / 8 * 2 + lane % 2 : lane / 2 % 4; /* neighbours share what they load */
+}
+
+static __device__ __forceinline__ int n_lane_of(int lane)
+{
+    return LM == 8 ? lane / 2 % 4 : lane / 8 * 2 + lane % 2;
+}
+
+/* The words of a line of sums change places by lines, so that lanes that store together meet in no bank: by quads where their columns are apart, else within a quad
+ * (and by halves of 32 words). */
+static __device__ __forceinline__ int swap_of(int m_lane)
+{
+    if (B_ALONG) return LM == 4 ? m_lane * 8 : m_lane % 2 * 16 + m_lane / 2 * 4;
+    return LM == 4 ? m_lane : m_lane % 4 + m_lane / 4 * 16;
+}
+
+/* The sums of this warp's 64 x WN over its part of k. */
+static __device__ __forceinline__ void multiply(float (*sum)[TN], struct memory *memory, const tensor_map *a_map, const tensor_map *b_map, int n, int k, int parts)
+{
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, tiles_n = ceil_div(n, BN), tile = blockIdx.x / parts, s = 0, phase = 0;
+    int i0 = tile / tiles_n * BM, j0 = tile % tiles_n * BN + warp / SLICES * WN, m_lane = m_lane_of(lane), n_lane = n_lane_of(lane);
+    int halves = ceil_div(k, HALF), number = blockIdx.x % parts * SLICES + warp % SLICES;
+    int first = (int)((long)halves * number / (parts * SLICES)), left = (int)((long)halves * (number + 1) / (parts * SLICES)) - first, p = first * HALF;
+    union slice *mine = &memory->slice[warp];
+    barrier *full = memory->full[warp];
+    auto fetch = [&](int from, int to) {
+        barrier_expect(&full[to], sizeof mine->a[0] + sizeof mine->b[0]);
+        copy_box(mine->a[A_ALONG ? 0 : to], a_map, A_ALONG ? from : i0, A_ALONG ? i0 : from, &full[to]);
+        copy_box(mine->b[B_ALONG ? 0 : to], b_map, B_ALONG ? from : j0, B_ALONG ? j0 : from, &full[to]);
+    };
+    let_kernel_behind_begin();
+    if (lane == 0 && left > 0) {
+        map_ahead(a_map), map_ahead(b_map);
+        barrier_init(&full[0], 1), barrier_init(&full[1], 1);
+        barrier_init_done();
+    }
+    wait_for_kernel_before();
+    if (lane == 0 && left > 0) fetch(p, 0);
+    __syncwarp(); /* the barriers are ready for all */
+    ROLLED
+    for (; left > 0; left -= 2, p += BK) {
+        const float *a_tile = mine->a[A_ALONG ? 1 : s] + 4 * m_lane, *b_tile = mine->b[B_ALONG ? 1 : s] + 4 * n_lane;
+        barrier_wait(&full[s], phase);
+        if (A_ALONG) turn<WM>(mine->a[1], mine->a[0], lane);
+        if (B_ALONG) turn<WN>(mine->b[1], mine->b[0], lane);
+        __syncwarp(); /* all have read the step before, and turned this one */
+        if (lane == 0 && left > 2) fetch(p + BK, s ^ 1);
+        ROLLED
+        for (int half = 0; half < min(left, 2); half++, a_tile += HALF * WM, b_tile += HALF * WN) {
+            UNROLLED
+            for (int q = 0; q < HALF; q++) {
+                float a_q[TM], b_q[TN];
+                UNROLLED
+                for (int i = 0; i < TM; i += 4) *(float4 *)&a_q[i] = *(const float4 *)&a_tile[q * WM + i * LM];
+                UNROLLED
+                for (int j = 0; j < TN; j += 4) *(float4 *)&b_q[j] = *(const float4 *)&b_tile[q * WN + j * LN];
+                UNROLLED
+                for (int i = 0; i < TM; i++)
+                    UNROLLED
+                    for (int e = 0; e < TN; e++) {
+                        int j = i % 2 ? e : TN - 1 - e; /* there and back, as in r14h */
+                        sum[i][j] = fmaf(a_q[i], b_q[j], sum[i][j]);
+                    }
+            }
+        }
+        phase ^= s, s ^= 1;
+    }
+    __syncwarp(); /* all have read the last step */
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+    KERNEL(const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map, int m, int n, int k, float alpha, float beta, float *__restrict__ c, long ldc,
+           int parts, float4 *memory, unsigned long long *flags, unsigned long long ticket)
+{
+    extern __shared__ __align__(1024) struct memory shared[];
+    float sum[TM][TN] = {0};
+    multiply(sum, shared, &a_map, &b_map, n, k, parts);
+    int tid; /* read anew, so that nothing that follows from it takes registers from the loop */
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(tid));
+    int m_lane = m_lane_of(tid % 32), n_lane = n_lane_of(tid % 32), tiles_n = ceil_div(n, BN), tile = blockIdx.x / parts;
+    UNROLLED /* word by word: vectors would tie the sums to registers of the compiler's worst choice */
+    for (int i = 0; i < TM; i++) {
+        float *line = &shared->slice[tid / 32].sums[(4 * (m_lane + i / 4 * LM) + i % 4) * WN];
+        UNROLLED
+        for (int j = 0; j < TN; j++)
+            line[(B_ALONG ? n_lane + j / 4 * LN + j % 4 * (WN / 4) : 4 * (n_lane + j / 4 * LN) + j % 4) ^ swap_of(m_lane)] = sum[i][j];
+    }
+    __syncthreads();
+    float4 x[EACH] = {};
+    UNROLLED
+    for (int i = 0; i < EACH; i++) {
+        int e = tid + i * THREADS, row = e / (BN / 4), quad = e % (BN / 4), swap = swap_of(row / 4 % LM), at = row * WN + (quad % (WN / 4) * 4 ^ (swap & ~3));
+        if (e >= BM * BN / 4) break;
+        UNROLLED
+        for (int w = 0; w < SLICES; w++) {
+            float4 y = *(const float4 *)&shared->slice[quad / (WN / 4) * SLICES + w].sums[at];
+            x[i].x += y.x, x[i].y += y.y, x[i].z += y.z, x[i].w += y.w;
+        }
+        if (swap & 1) x[i] = make_float4(x[i].y, x[i].x, x[i].w, x[i].z);
+        if (swap & 2) x[i] = make_float4(x[i].z, x[i].w, x[i].x, x[i].y);
+    }
+    if (!add_parts(x, tile, blockIdx.x % parts, parts, memory, flags, ticket)) return;
+    UNROLLED
+    for (int i = 0; i < EACH; i++) {
+        int e = tid + i * THREADS, place = e / (BN / 4), col = tile % tiles_n * BN + e % (BN / 4) * 4;
+        int row = tile / tiles_n * BM + (A_ALONG ? place / 4 + place % 4 * (WM / 4) : place);
+        if (e < BM * BN / 4 && row < m) store4(&C(row, col), n - col, alpha, &x[i].x, beta);
+    }
+}
