@@ -11,9 +11,9 @@
  *           Where an operand lies along k the engine cannot transpose; the warp turns its box on the way to the FMAs, 4 x 4 words in a lane's registers:
  *           8 loads and 8 stores of 16 bytes for 96 loads of the FMAs. The loop is r14h's, and so is the order of FMAs.
  *
- * NUMBERS   16 x 8 sums per thread, 168 registers; 43 flop per byte asked of the L2 by a block's two warps of the same k. H200, microseconds beside the best of cuBLASLt's eight: 1024 cubed
- *           50.1 (55.5), TN 47.0 (54.0), NT 54.2 (58.3), TT 50.1 (56.2); 1000 cubed 49.9 (54.7).
- * LIMITS    sm_90 and above. m, n >= 1. WIDE = 1 promises c aligned to 16 bytes and ldc a multiple of 4; WIDE = 0 takes any. Fewer than 2^31 tiles.
+ * NUMBERS   16 x 8 sums per thread, 168 registers, 16 bytes spilled around the turn; 43 flop per byte asked of the L2 by a block's two warps of the same k. H200, microseconds beside the best of cuBLASLt's eight: 1024 cubed
+ *           50.1 (55.5), TN 47.0 (54.0), TT 50.1 (56.2); 1000 cubed 49.9 (54.7).
+ * LIMITS    sm_90 and above. m, n >= 1. Not A as stored with B transposed: to turn both wants more registers than there are (r14e has them). WIDE = 1 promises c aligned to 16 bytes and ldc a multiple of 4; WIDE = 0 takes any. Fewer than 2^31 tiles.
  * HOST      grid ceil(m / BM) * ceil(n / BN) * parts, block THREADS, dynamic shared memory sizeof(struct memory) = 196800 bytes. Parts as in r14k, at most ceil(k / 8).
  *           Two tensor maps, rank 2, FLOAT32, element strides 1, no interleave, zeros outside; addresses and strides multiples of 16 bytes; A and B as stored:
  *               along k    box {16, 64 (B: WARP_N)} swizzled by 64 bytes
@@ -34,7 +34,7 @@
 /* Of a warp, in a block of WARPS_N side by side, each SLICES times. Its lanes stand LM x LN, each with TM x TN sums. */
 enum { WM = 64, WN = WARP_N, LM = WN == 64 ? 4 : 8, LN = 32 / LM, TM = WM / LM, TN = WN / LN, BM = WM, BN = WN * WARPS_N, BK = 16, HALF = 8 };
 enum { WARPS = WARPS_N * SLICES, THREADS = 32 * WARPS, EACH = (BM * BN / 4 + THREADS - 1) / THREADS };
-enum { A_ALONG = !OP_A, B_ALONG = OP_B, TURNS = A_ALONG && B_ALONG ? 1 : 2 }; /* written out only where registers allow it */
+enum { A_ALONG = !OP_A, B_ALONG = OP_B, TURNS = 2 };
 #include "parts.cuh"
 
 /* A warp's boxes, two of each operand: in turns, or one as it comes and one turned. Then its sums. */
