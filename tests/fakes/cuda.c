@@ -58,11 +58,9 @@ struct cu_stream_ {
     int capturing;
 };
 
-enum { PRIMARY = 64, DEEPEST = 16, NO_CONTEXT = 201, NO_SUCH_HANDLE = 400, NOT_CAPTURED = 900 };
-/* In the threads' first blocks of such memory: LeakSanitizer loses its way in those that a library loaded later gets (GCC 12). */
-#define OF_THREAD static _Thread_local __attribute__((tls_model("initial-exec")))
-OF_THREAD cu_context contexts[DEEPEST];
-OF_THREAD int depth; /* of contexts[] */
+enum { PRIMARY = 64, DEEPEST = 64, NO_CONTEXT = 201, NO_SUCH_HANDLE = 400, NOT_CAPTURED = 900 };
+static _Thread_local cu_context contexts[DEEPEST];
+static _Thread_local int depth; /* of contexts[] */
 static int captures;
 
 static void push(cu_context context)
