@@ -532,6 +532,9 @@ static void packing_cases(void)
     row_case(TW_T, 5000, 5000, 5000, "cuda_f32_r14n_hopper");  /* padded to 5120 x 5120, or to 5056 columns */
     row_case(TW_T, 2048, 2048, 2048, "cuda_f32_r14h_hopper");  /* one or two halves, which end no earlier */
     row_case(TW_T, 180000, 180000, 1, "cuda_f32_r14h_hopper");
+    row_case(TW_N, 2048, 2048, 2048, "cuda_f32_r14h_hopper");  /* with A to be turned by a pass before */
+    row_case(TW_N, 3000, 3000, 3000, "cuda_f32_r14n_hopper");
+    row_case(TW_N, 4096, 4096, 4096, "cuda_f32_r14h_hopper");
     row_case(TW_N, 64, 64, 64, "cuda_f32_r14t_tall");
     row_case(TW_N, 256, 256, 256, "cuda_f32_r14t_tall");
     row_case(TW_N, 512, 512, 512, "cuda_f32_r14k_slices");
