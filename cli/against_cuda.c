@@ -164,18 +164,19 @@ static bool take_fastest(duel *g)
 /* Time the candidates in turns, the last TRIAL_SAMPLES of WARM_S: which is the fastest depends on how hot the device is. One that fails is passed over. */
 static exit_code try_candidates(duel *g)
 {
-    double times_s[CUBLAS_CANDIDATES][TRIAL_SAMPLES];
+    double times_s[CUBLAS_CANDIDATES][TRIAL_SAMPLES] = {{0}};
+    bool failed_before[CUBLAS_CANDIDATES] = {false};
     int repeats[CUBLAS_CANDIDATES];
     exit_code code = EXIT_OK;
     for (int n = 0; code == EXIT_OK && n < g->library.count; n++) code = count_repeats(g, BEST, n, &repeats[n]);
     int turn = 0;
     for (double start_s = measure_now_s(); code == EXIT_OK && (turn < TRIAL_SAMPLES || measure_now_s() - start_s < WARM_S); turn++)
-        for (int n = 0; code == EXIT_OK && n < g->library.count; n++) code = sample(g, BEST, n, repeats[n], &times_s[n][turn % TRIAL_SAMPLES]);
-    for (int n = 0; code == EXIT_OK && n < g->library.count; n++) {
-        double sum_s = 0;
-        for (int kept = 0; kept < TRIAL_SAMPLES; kept++) sum_s += times_s[n][kept];
-        g->trial_s[n] = isnan(sum_s) ? INFINITY : measure_summary(times_s[n], TRIAL_SAMPLES, repeats[n]).median_s;
-    }
+        for (int n = 0; code == EXIT_OK && n < g->library.count; n++) {
+            code = failed_before[n] ? EXIT_OK : sample(g, BEST, n, repeats[n], &times_s[n][turn % TRIAL_SAMPLES]);
+            failed_before[n] |= isnan(times_s[n][turn % TRIAL_SAMPLES]);
+        }
+    for (int n = 0; code == EXIT_OK && n < g->library.count; n++)
+        g->trial_s[n] = failed_before[n] ? INFINITY : measure_summary(times_s[n], TRIAL_SAMPLES, repeats[n]).median_s;
     return code;
 }
 

@@ -9,7 +9,7 @@
 enum { PLAN_OPTIONS_BYTES = 160 };
 
 /* Tiles of a batch in one launch, at most: its blocks, no more than tiles, step beyond the last one, in 32 bits. */
-enum { BATCH_MOST_TILES = 1 << 30 };
+enum { BATCH_MOST_TILES = 1 << 29 };
 
 /* How a GPU_SHARES kernel's blocks divide the product: `whole` compute a tile each, `count` a share of what is left, `length` steps of tile_k of k. Of a GPU_STREAM
  * row `parts` blocks have `length` steps of each tile, the last what is left; parts = 0: a block has `length` steps of all tiles laid end to end. */
@@ -65,7 +65,7 @@ void plan_one_launch(const tw_problem *problem, const device_facts *device, cons
  * the caller's in alpha and beta only, which it does not depend on; else NULL. The caller's pointers are still to be checked. */
 const plan *plan_recall(const tw_problem *user, uint64_t context);
 
-/* plan_reason - what a model expects of each production row that fits, where it decides between them: "cycles: r14k_slices 19000, ...". Else empty. */
+/* plan_reason - what a model expects of each production row that fits, where it decides between them: "cycles expected: r14k_slices 19000, ...". Else empty. */
 void plan_reason(const tw_problem *problem, const device_facts *device, char *text, size_t bytes);
 /* plan_shrink - the same product of a CPU's production kernel in smaller blocks, then, where B lies as rows, in none: the same bits. False: it needs no
  * workspace, or one of the smallest. */

@@ -51,11 +51,9 @@ static __device__ __forceinline__ void matrix_load_turned(unsigned *four, const 
 
 /* sum (16 x 8) <- a (16 x 16: matrices above, below, right above, right below) b (16 x 8: above, below, each turned) + sum. A lane holds sums of row
  * l / 4, columns l % 4 * 2 and the next, and the same of row l / 4 + 8. */
-#ifdef MATRIX_TYPE
 static __device__ __forceinline__ void matrix_multiply(float *sum, const unsigned *a, const unsigned *b)
 {
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." MATRIX_TYPE "." MATRIX_TYPE ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
                  : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
-#endif

@@ -1,12 +1,6 @@
-/* blocks.cuh - the matrix units of sm_80 and above, warp by warp, for b3 and b4: operands are 8 x 8 blocks of bf16 or (IN_F16) f16.
+/* blocks.cuh - the matrix units of sm_80 and above, warp by warp, for b3 and b4: operands are 8 x 8 blocks of MATRIX_TYPE (rung.cuh).
  *
  * SOURCE    PTX ISA: ldmatrix, mma.sync m16n8k16 */
-#ifdef IN_F16
-#define BLOCK_TYPE "f16"
-#else
-#define BLOCK_TYPE "bf16"
-#endif
-
 typedef unsigned short element; /* its bits */
 
 /* Four blocks; lanes 8 q to 8 q + 7 say where in shared memory the rows of block q are. Turned: rows are columns. */
@@ -21,7 +15,7 @@ static __device__ __forceinline__ void load_blocks(unsigned x[4], unsigned row, 
 /* sum (16 x 8) <- a (16 x 16) b (16 x 8) + sum */
 static __device__ __forceinline__ void multiply_blocks(float sum[4], const unsigned a[4], const unsigned b[2])
 {
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." BLOCK_TYPE "." BLOCK_TYPE ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." MATRIX_TYPE "." MATRIX_TYPE ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
                  : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }

@@ -158,9 +158,6 @@ static __device__ __forceinline__ void matrix_commit(void)
 
 /* sum (64 x MATRIX_N in a warpgroup, MATRIX_N / 2 in a thread) <- a b + (add ? sum : 0), for 16 steps of k. a's lines lie along k, along m where
  * MATRIX_TURN_A is 1; b's along n, along k where MATRIX_TURN_B is 0. */
-#ifndef MATRIX_TYPE
-#define MATRIX_TYPE "bf16"
-#endif
 #ifndef MATRIX_N
 #define MATRIX_N 256
 #define MATRIX_TURN_A 0

@@ -30,14 +30,6 @@
  *               b_map: address b, dims {n, k}, stride {2 ldb} bytes, box {64, 64}
  * CHANGED   from r12: who multiplies, who fetches, and the tile; the ring is r12's.
  * SOURCE    PTX ISA (wgmma.mma_async, setmaxnreg); NVIDIA: CUTLASS, 2023 (producer and consumer warpgroups). */
-#ifndef IN_F16
-#define IN_F16 0
-#endif
-#if IN_F16
-#define MATRIX_TYPE "f16"
-#else
-#define MATRIX_TYPE "bf16"
-#endif
 #include "rung.cuh"
 #include "wide.cuh"
 #include "hopper.cuh"

@@ -21,14 +21,6 @@
  * HOST      grid ceil(m / 128) * ceil(n / 128), block 128, dynamic shared memory STAGES * sizeof(struct stage) = 49152 bytes.
  * CHANGED   from r13: which matrix units, who fetches, and how: what r14a is to r14h.
  * SOURCE    PTX ISA (mma.sync, ldmatrix, cp.async); Kerr et al.: CUTLASS, 2017 */
-#ifndef IN_F16
-#define IN_F16 0
-#endif
-#if IN_F16
-#define MATRIX_TYPE "f16"
-#else
-#define MATRIX_TYPE "bf16"
-#endif
 #include "rung.cuh"
 #include "wide.cuh"
 #include "ampere.cuh"

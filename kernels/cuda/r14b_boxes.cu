@@ -11,8 +11,9 @@
  *           Where an operand lies along k the engine cannot transpose; the warp turns its box on the way to the FMAs, 4 x 4 words in a lane's registers:
  *           8 loads and 8 stores of 16 bytes for 96 loads of the FMAs. The loop is r14h's, and so is the order of FMAs.
  *
- * NUMBERS   16 x 8 sums per thread, 168 registers, 16 bytes spilled around the turn; 43 flop per byte asked of the L2 by a block's two warps of the same k. H200, microseconds beside the best of cuBLASLt's eight: 1024 cubed
- *           50.1 (55.5), TN 47.0 (54.0), TT 50.1 (56.2); 1000 cubed 49.9 (54.7).
+ * NUMBERS   16 x 8 sums per thread, 168 registers; where A or B is turned some words of a thread go to memory and back around the turn
+ *           and around each 1024 FMAs (24 to 32 bytes spilled). 43 flop per byte asked of the L2 by a block's two warps of the same k. H200, microseconds beside the best of cuBLASLt's eight: 1024 cubed
+ *           50.1 (55.5), TN 47.0 (54.0), TT 50.1 (56.2); 1000 cubed 49.9 (54.7); measured before the warp met ahead of its turn.
  * LIMITS    sm_90 and above. m, n >= 1. Not A as stored with B transposed: to turn both wants more registers than there are (r14e has them). WIDE = 1 promises c aligned to 16 bytes and ldc a multiple of 4; WIDE = 0 takes any. Fewer than 2^31 tiles.
  * HOST      grid ceil(m / BM) * ceil(n / BN) * parts, block THREADS, dynamic shared memory sizeof(struct memory) = 196800 bytes. Parts as in r14k, at most ceil(k / 8).
  *           Two tensor maps, rank 2, FLOAT32, element strides 1, no interleave, zeros outside; addresses and strides multiples of 16 bytes; A and B as stored:
@@ -114,9 +115,10 @@ static __device__ __forceinline__ void multiply(float (*sum)[TN], struct memory 
     for (; left > 0; left -= 2, p += BK) {
         const float *a_tile = mine->a[A_ALONG ? 1 : s] + 4 * m_lane, *b_tile = mine->b[B_ALONG ? 1 : s] + 4 * n_lane;
         barrier_wait(&full[s], phase);
+        if (A_ALONG || B_ALONG) __syncwarp(); /* all have read what was turned before */
         if (A_ALONG) turn<WM>(mine->a[1], mine->a[0], lane);
         if (B_ALONG) turn<WN>(mine->b[1], mine->b[0], lane);
-        __syncwarp(); /* all have read the step before, and turned this one */
+        __syncwarp(); /* all have read the step before, or turned this one */
         if (lane == 0 && left > 2) fetch(p + BK, s ^ 1);
         ROLLED
         for (int half = 0; half < min(left, 2); half++, a_tile += HALF * WM, b_tile += HALF * WN) {

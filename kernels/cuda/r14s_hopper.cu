@@ -24,14 +24,6 @@
  *           It may be launched before what is ahead of it in the stream has ended (programmatic stream serialization).
  * CHANGED   from r14w: the tile on its side, shares, what is asked of the copy engine; threads store C.
  * SOURCE    PTX ISA; shares: as r14h */
-#ifndef IN_F16
-#define IN_F16 0
-#endif
-#if IN_F16
-#define MATRIX_TYPE "f16"
-#else
-#define MATRIX_TYPE "bf16"
-#endif
 #ifndef C_HALF
 #define C_HALF 0
 #endif
@@ -165,8 +157,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     int tid = threadIdx.x, lane = tid % 32, group = tid / 128, s = 0, phase = 0, steps = ceil_div(k, BK);
     int few = FEW_ROWS ? m : n, many = FEW_ROWS ? n : m, tiles_few = ceil_div(few, FEW);
     let_kernel_behind_begin();
-    if (tid == 32) map_ahead(x_map);
-    if (tid == 64) map_ahead(y_map);
+    if (tid == 32 && k > 0) map_ahead(x_map);
+    if (tid == 64 && k > 0) map_ahead(y_map);
     if (tid == 0) {
         for (int q = 0; q < STAGES; q++) barrier_init(&ring->full[q], 1), barrier_init(&ring->empty[q], CONSUMERS / 32);
         barrier_init_done();

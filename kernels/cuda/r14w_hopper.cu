@@ -19,7 +19,7 @@
  *           would write), threads store their sums themselves, two neighbours at a time.
  * NUMBERS   128 x 128: 64 flop per byte asked, 6 stages of 32 KiB and 32 KiB for C, 384 threads, 24 and 240 registers: one block per multiprocessor.
  *           H200, bf16, C in f32, ratio to two warpgroups that share tiles of 128 x 256, in one run: 2048 1.07, 4096 1.05, 8192 1.03; in tiles of
- *           128 x 192, 3072 1.03.. f32 sums round toward zero (docs/ACCURACY.md).
+ *           128 x 192, 3072 1.03. f32 sums round toward zero (docs/ACCURACY.md).
  * LIMITS    sm_90a only. m, n >= 1; a and b aligned to 16 bytes, lda and ldb multiples of 8 (others are packed before, pack.cu). WIDE = 1 promises c aligned
  *           to 16 bytes and rows of C a multiple of 16 bytes apart, less than 2^40; WIDE = 0 takes any. Tiles + 2 grids < 2^31.
  *           TILE_M 64 or 128, TILE_N 64, 128 or 192. C_HALF = 1: C of the operands' type, else f32. IN_F16 = 1: f16 for bf16.
@@ -29,14 +29,6 @@
  *           It may be launched before what is ahead of it in the stream has ended (programmatic stream serialization).
  * CHANGED   from r13: transposes, turns, the way of C, tiles and their stages.
  * SOURCE    PTX ISA (matrix descriptors, stmatrix, cp.async.bulk.tensor); Thakkar et al.: CUTLASS 3, 2023 (the turns, which it calls pingpong) */
-#ifndef IN_F16
-#define IN_F16 0
-#endif
-#if IN_F16
-#define MATRIX_TYPE "f16"
-#else
-#define MATRIX_TYPE "bf16"
-#endif
 #ifndef C_HALF
 #define C_HALF 0
 #endif

@@ -13,6 +13,16 @@
 #define TILE 16
 #endif
 
+/* The operands' type where it is of 2 bytes, as PTX writes it. */
+#ifndef IN_F16
+#define IN_F16 0
+#endif
+#if IN_F16
+#define MATRIX_TYPE "f16"
+#else
+#define MATRIX_TYPE "bf16"
+#endif
+
 /* Elements of op(A) and op(B): offsets are 64 bits wide. */
 #define A(i, p) a[OP_A ? (long)(p) * lda + (i) : (long)(i) * lda + (p)]
 #define B(p, j) b[OP_B ? (long)(j) * ldb + (p) : (long)(p) * ldb + (j)]

@@ -44,6 +44,7 @@ struct engine {
     cu_device device;
     cu_context context;
     bool adopted; /* the context is its caller's */
+    bool early;   /* GPU_EARLY kernels may be launched so */
     int index, sm, driver_version;
     pid_t pid; /* that opened it: the driver's state does not survive a fork */
     jit_cache *cache, *ahead; /* what was compiled here, and what somebody built ahead */
@@ -242,6 +243,15 @@ static tw_status open_device(engine *e, const tw_options *options)
     return TW_OK;
 }
 
+/* Copies through tensor maps came with CUDA 12 and sm_90: an older NVRTC has not got the instructions, one that does not know sm_90 not
+ * the architecture. */
+static bool compiles_tensor_maps(int sm)
+{
+    char arch[24];
+    const nvrtc_api *nvrtc = nvrtc_api_load();
+    return nvrtc != NULL && nvrtc->major >= 12 && nvrtc_arch(nvrtc, sm, arch) == TW_OK && atoi(strchr(arch, '_') + 1) >= 90;
+}
+
 /* Where an engine's tickets begin: nowhere near another's, or anything else that memory may hold. */
 static uint64_t first_ticket(const engine *e)
 {
@@ -263,6 +273,7 @@ static tw_status cuda_open(const tw_options *options, engine **out)
     pthread_mutex_init(&made->building, NULL);
     pthread_mutex_init(&made->idling, NULL);
     made->ticket = first_ticket(made);
+    made->early = made->sm >= 90 && (nvrtc_api_load() == NULL || compiles_tensor_maps(made->sm)); /* else its kernels do not wait for what is ahead of them */
     made->cache = jit_cache_open();
     made->ahead = jit_cache_open_ahead();
     char from[64];
@@ -279,15 +290,6 @@ static tw_status cuda_open(const tw_options *options, engine **out)
 static void cuda_describe(const engine *e, tw_device *out)
 {
     describe(e->cu, e->device, e->index, out);
-}
-
-/* Copies through tensor maps came with CUDA 12 and sm_90: an older NVRTC has not got the instructions, one that does not know sm_90 not
- * the architecture. */
-static bool compiles_tensor_maps(int sm)
-{
-    char arch[24];
-    const nvrtc_api *nvrtc = nvrtc_api_load();
-    return nvrtc != NULL && nvrtc->major >= 12 && nvrtc_arch(nvrtc, sm, arch) == TW_OK && atoi(strchr(arch, '_') + 1) >= 90;
 }
 
 static void cuda_facts(const engine *e, device_facts *out)
@@ -648,7 +650,7 @@ static tw_status launch_grid(engine *e, const runnable *r, int64_t width, int64_
     const cu_launch_config config = {.grid_x = (unsigned)width, .grid_y = (unsigned)height, .grid_z = 1, .block_x = (unsigned)p->threads_x,
                                      .block_y = (unsigned)p->threads_y, .block_z = 1, .dynamic_bytes = (unsigned)g->dynamic_bytes, .stream = r->stream,
                                      .attributes = &early, .attribute_count = 1};
-    if ((g->traits & GPU_EARLY) && e->sm >= 90 && e->cu->cuLaunchKernelEx != NULL && e->driver_version >= 12030)
+    if ((g->traits & GPU_EARLY) && e->early && e->cu->cuLaunchKernelEx != NULL && e->driver_version >= 12030)
         CU_TRY(cuLaunchKernelEx, (&config, r->kernel, arguments, NULL));
     else
         CU_TRY(cuLaunchKernel, (r->kernel, config.grid_x, config.grid_y, 1, config.block_x, config.block_y, 1, config.dynamic_bytes, r->stream, arguments, NULL));
