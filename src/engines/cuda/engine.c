@@ -273,7 +273,6 @@ static tw_status cuda_open(const tw_options *options, engine **out)
     pthread_mutex_init(&made->building, NULL);
     pthread_mutex_init(&made->idling, NULL);
     made->ticket = first_ticket(made);
-    made->early = made->sm >= 90 && (nvrtc_api_load() == NULL || compiles_tensor_maps(made->sm)); /* else its kernels do not wait for what is ahead of them */
     made->cache = jit_cache_open();
     made->ahead = jit_cache_open_ahead();
     char from[64];
@@ -283,6 +282,7 @@ static tw_status cuda_open(const tw_options *options, engine **out)
         cuda_close(made);
         return status;
     }
+    made->early = made->sm >= 90 && (nvrtc_api_load() == NULL || compiles_tensor_maps(made->sm)); /* else its kernels do not wait for what is ahead of them */
     *out = made;
     return TW_OK;
 }
