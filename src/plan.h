@@ -9,7 +9,7 @@
 enum { PLAN_OPTIONS_BYTES = 160 };
 
 /* Tiles of a batch in one launch, at most: its blocks, no more than tiles, step beyond the last one, in 32 bits. */
-enum { BATCH_MOST_TILES = 1 << 29 };
+enum { BATCH_MOST_TILES = 1 << 30 };
 
 /* How a GPU_SHARES kernel's blocks divide the product: `whole` compute a tile each, `count` a share of what is left, `length` steps of tile_k of k. Of a GPU_STREAM
  * row `parts` blocks have `length` steps of each tile, the last what is left; parts = 0: a block has `length` steps of all tiles laid end to end. */
