@@ -34,10 +34,23 @@ static int look_up(void *library, const char *name, void *slot, char why[256])
     return found != NULL;
 }
 
-static char own_nvrtc[1024]; /* TILEWRIGHT_NVRTC as the first tw_open() saw it */
+static char own_nvrtc[1024]; /* TILEWRIGHT_NVRTC as the first call saw it that opened the driver, or the compiler alone */
+
+static void read_environment(void)
+{
+    const char *own = secure_getenv("TILEWRIGHT_NVRTC");
+    snprintf(own_nvrtc, sizeof own_nvrtc, "%s", own ? own : "");
+}
+
+static void read_environment_once(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, read_environment);
+}
 
 static void load_driver(void)
 {
+    read_environment_once();
     static const char *const names[] = {"libcuda.so.1", "libcuda.so", NULL};
     void *library = open_first(names, driver_why);
     if (library == NULL) return;
@@ -56,17 +69,10 @@ static void load_driver(void)
     driver_loaded = 1;
 }
 
-static void load_driver_once(void)
-{
-    const char *own = secure_getenv("TILEWRIGHT_NVRTC");
-    snprintf(own_nvrtc, sizeof own_nvrtc, "%s", own ? own : "");
-    load_driver();
-}
-
 const cu_api *cu_api_load(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, load_driver_once);
+    pthread_once(&once, load_driver);
     if (driver_loaded) return &driver;
     fail(TW_NO_DEVICE, "the CUDA driver cannot be used: %s. NVIDIA's driver brings libcuda.so.1; a container must be given the GPU", driver_why);
     return NULL;
@@ -74,6 +80,7 @@ const cu_api *cu_api_load(void)
 
 static void load_compiler(void)
 {
+    read_environment_once();
     const char *const chosen[] = {own_nvrtc, NULL};
     static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so",
                                         "/usr/local/cuda/lib64/libnvrtc.so", NULL};
