@@ -4,11 +4,12 @@
 set -u
 
 build=${TILEWRIGHT_BUILD:-$(dirname "$0")/../build}
+build=$(cd "$build" && pwd) || exit 1
 source=$(cd "$(dirname "$0")" && pwd)
 compiler=$(sed -n 's/^CMAKE_C_COMPILER:[A-Z]*=//p' "$build/CMakeCache.txt" 2>/dev/null)
 libdir=$(sed -n 's/^CMAKE_INSTALL_LIBDIR:[A-Z]*=//p' "$build/CMakeCache.txt" 2>/dev/null)
 
-cases='staged_files static_names header_stands_alone readme_compiles pkg_config_shared pkg_config_static pkg_config_blas cmake_package program_runs_from_anywhere'
+cases='staged_files static_names header_stands_alone readme_compiles pkg_config_shared pkg_config_static pkg_config_blas cmake_package program_runs_from_anywhere kernels_built_ahead'
 # shellcheck disable=SC2086 # words on purpose
 case " $* " in *' --list '*) printf '%s\n' $cases && exit 0 ;; esac
 
@@ -92,6 +93,21 @@ cmake_package() {
 program_runs_from_anywhere() {
     [ -x "$tree/bin/tilewright" ] || { echo "the program was not built" >"$work/skip" && return 1; }
     (cd / && env -i "$tree/bin/tilewright" version)
+}
+
+# What ./dev build --gpu-cache made is installed with the rest, and found there by the program and by what lies among the libraries.
+kernels_built_ahead() {
+    [ -x "$tree/bin/tilewright" ] || { echo "the program was not built" >"$work/skip" && return 1; }
+    LD_LIBRARY_PATH=$build/tests/fakes/nvrtc "$build/tilewright_ahead" "$work/tilewright-kernels" >"$work/ahead" 2>&1 || { cat "$work/ahead" && return 1; }
+    sed "s|$build/tilewright-kernels|$work/tilewright-kernels|" "$build/cmake_install.cmake" >"$work/install.cmake" # not into the build itself
+    DESTDIR=$work/stage cmake -DCMAKE_INSTALL_PREFIX=/opt/tw -P "$work/install.cmake" >"$work/installed" || return 1
+    mkdir -p "$work/moved" && mv "$work/stage/opt/tw" "$work/moved/tw" && cp "$work/moved/tw/bin/tilewright" "$work/moved/tw/$libdir/" || return 1
+    folder=$work/moved/tw/$libdir/tilewright-kernels
+    [ "$(find "$folder" -name '*.bin' ! -perm 644)" = '' ] && [ "$(find "$folder" -name '*.bin' | wc -l)" -gt 100 ] || { ls -l "$folder" && return 1; }
+    for program in "$work/moved/tw/bin/tilewright" "$work/moved/tw/$libdir/tilewright"; do
+        env -i LD_LIBRARY_PATH="$build/tests/fakes/cuda" OCL_ICD_VENDORS=/nowhere TILEWRIGHT_NVRTC=/nowhere "$program" devices >"$work/devices" 2>&1
+        grep -q "kernels built ahead: $folder" "$work/devices" || { cat "$work/devices" && return 1; }
+    done
 }
 
 number=0 failed=0
