@@ -748,6 +748,15 @@ int tw_lab_engine_state(const char *engine, char *text, int text_bytes)
     return status == TW_OK;
 }
 
+int tw_lab_compiler_state(const char *engine, char *text, int text_bytes)
+{
+    const engine_ops *ops = engine != NULL ? engine_named(engine) : NULL;
+    if (ops == NULL || ops->compiler == NULL || text == NULL || text_bytes < 1) return -1;
+    tw_status status = ops->compiler(text, (size_t)text_bytes);
+    if (status != TW_OK) snprintf(text, (size_t)text_bytes, "%s", tw_error_text());
+    return status == TW_OK;
+}
+
 tw_status tw_lab_peak_flops(tw_context *context, tw_dtype dtype, int threads, int tries, double *flops_per_s)
 {
     if (flops_per_s == NULL || threads < 1 || tries < 1 || dtype_find(dtype) == NULL)

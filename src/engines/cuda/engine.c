@@ -1,5 +1,6 @@
 /* engine.c - CUDA as an engine: the driver API, kernels compiled by NVRTC for the very device at first use and kept. */
 #include <inttypes.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -174,6 +175,17 @@ static void cuda_state(char *text, size_t bytes)
         snprintf(text + used, bytes - (size_t)used, "; kernels built ahead: %s", jit_cache_state(ahead));
     jit_cache_close(cache);
     jit_cache_close(ahead);
+}
+
+/* Which compiler there is and for what, whether or not there is a device. */
+static tw_status cuda_compiler(char *text, size_t bytes)
+{
+    int least, most;
+    const nvrtc_api *nvrtc = nvrtc_api_load();
+    if (nvrtc == NULL) return TW_BUILD_FAILED;
+    TRY(nvrtc_known(nvrtc, INT_MAX, &least, &most));
+    snprintf(text, bytes, "NVRTC %d.%d for sm_%d to sm_%d, %s", nvrtc->major, nvrtc->minor, least, most, nvrtc->file);
+    return TW_OK;
 }
 
 static void destroy_lane(engine *e, lane *l)
@@ -1083,7 +1095,7 @@ static tw_status cuda_shared_bandwidth(engine *e, int tries, double *bytes_per_s
 }
 
 const engine_ops cuda_engine = {
-    .name = "cuda", .devices = cuda_devices, .state = cuda_state, .open = cuda_open, .describe = cuda_describe, .facts = cuda_facts,
+    .name = "cuda", .devices = cuda_devices, .state = cuda_state, .compiler = cuda_compiler, .open = cuda_open, .describe = cuda_describe, .facts = cuda_facts,
     .prepare = cuda_prepare, .upload = cuda_upload, .launch = cuda_launch, .wait = cuda_wait, .download = cuda_download,
     .release = cuda_release, .drop = cuda_drop, .overlap = cuda_overlap, .enqueue = cuda_enqueue, .resources = cuda_resources,
     .code = cuda_code, .peak_flops = cuda_peak_flops, .bandwidth = cuda_bandwidth, .shared_bandwidth = cuda_shared_bandwidth,
