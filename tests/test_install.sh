@@ -9,7 +9,7 @@ source=$(cd "$(dirname "$0")" && pwd)
 compiler=$(sed -n 's/^CMAKE_C_COMPILER:[A-Z]*=//p' "$build/CMakeCache.txt" 2>/dev/null)
 libdir=$(sed -n 's/^CMAKE_INSTALL_LIBDIR:[A-Z]*=//p' "$build/CMakeCache.txt" 2>/dev/null)
 
-cases='staged_files static_names header_stands_alone readme_compiles pkg_config_shared pkg_config_static pkg_config_blas cmake_package program_runs_from_anywhere kernels_built_ahead'
+cases='staged_files static_names header_stands_alone readme_examples pkg_config_shared pkg_config_static pkg_config_blas cmake_package program_runs_from_anywhere kernels_built_ahead'
 # shellcheck disable=SC2086 # words on purpose
 case " $* " in *' --list '*) printf '%s\n' $cases && exit 0 ;; esac
 
@@ -50,12 +50,16 @@ header_stands_alone() {
     done
 }
 
-# Each C example of the README, by itself.
-readme_compiles() {
+# Each C example of the README, by itself; those that are programs print what they say, the one with a stream on the fake driver.
+readme_examples() {
     awk -v folder="$work" '/^```c$/ { inside = 1; number++; next } /^```/ { inside = 0 } inside { print > (folder "/readme" number ".c") }' "$source/../README.md"
-    [ -s "$work/readme2.c" ] || { echo "README.md has lost its examples in C" && return 1; }
+    [ "$(grep -l 'int main' "$work"/readme*.c | wc -l)" -eq 2 ] || { echo "README.md has lost its programs in C" && return 1; }
     for example in "$work"/readme*.c; do
-        "$compiler" -std=c99 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -I"$tree/include" "$example" || return 1
+        set -- "$compiler" -std=c99 -D_POSIX_C_SOURCE=200112L -Wall -Wextra -Wpedantic -Werror -I"$tree/include" -I"$source/consumer" "$example"
+        grep -q 'int main' "$example" || { "$@" -fsyntax-only || return 1 && continue; }
+        "$@" -L"$tree/$libdir" -ltilewright -o "$work/example" || return 1
+        LD_LIBRARY_PATH=$tree/$libdir:$build/tests/fakes/cuda:$build/tests/fakes/nvrtc FAKE_CUDA='product=1 sm=75' TILEWRIGHT_CACHE=off "$work/example" >"$work/said" || return 1
+        printf '4 5\n10 11\n' | diff - "$work/said" || { echo "printed by $example" && return 1; }
     done
 }
 
