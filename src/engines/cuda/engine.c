@@ -168,7 +168,8 @@ static void cuda_state(char *text, size_t bytes)
     if (used < 0 || (size_t)used >= bytes)
         ;
     else if (compiles)
-        used += snprintf(text + used, bytes - (size_t)used, "NVRTC %d.%d compiles for %s; kernels kept: %s", nvrtc->major, nvrtc->minor, arch, jit_cache_state(cache));
+        used += snprintf(text + used, bytes - (size_t)used, "NVRTC %d.%d compiles for %s; %s%s", nvrtc->major, nvrtc->minor, arch,
+                         jit_cache_usable(cache) ? "kernels kept: " : "", jit_cache_state(cache));
     else
         used += snprintf(text + used, bytes - (size_t)used, "but no %skernel can be compiled: %s", ready ? "other " : "", tw_error_text());
     if (used > 0 && (size_t)used < bytes && ahead != NULL && jit_cache_state(ahead)[0] != '\0')
