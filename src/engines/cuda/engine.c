@@ -507,11 +507,13 @@ static tw_status find_kernels(engine *e, runnable *r, tw_status find(engine *, c
 {
     const plan *p = r->plan;
     const wanted whole = {p->source, p->options, p->row->gpu.dynamic_bytes}, a = wanted_pack(p, &p->pack_a), b = wanted_pack(p, &p->pack_b);
-    cu_function kernel = NULL, pack_a = NULL, pack_b = NULL;
+    cu_function kernel = NULL, pack_a = NULL, pack_b = NULL, add = NULL;
+    const wanted adds = {{p->source.file, p->row->gpu.adds, p->source.text}, p->options, 0};
     TRY(find(e, &whole, r->stream, &kernel));
+    if (p->row->gpu.adds != NULL && p->shares.count > 0) TRY(find(e, &adds, r->stream, &add));
     if (p->pack_a.needed) TRY(find(e, &a, r->stream, &pack_a));
     if (p->pack_b.needed) TRY(find(e, &b, r->stream, &pack_b));
-    r->kernel = kernel, r->pack_a = pack_a, r->pack_b = pack_b;
+    r->kernel = kernel, r->pack_a = pack_a, r->pack_b = pack_b, r->add = add;
     return TW_OK;
 }
 
@@ -717,6 +719,9 @@ static tw_status launch_plain(engine *e, runnable *r, const buffer *a, const buf
         void *arguments[] = {&m, &n, &k, &alpha, &a_part, &lda, &b_all, &ldb, &beta, &c_part, &ldc,
                              &parts, &memory, &flags, &ticket}; /* a kernel takes as many as it has */
         TRY(launch_grid(e, r, p->grid_x, min_i64(p->grid_y - y, MOST_GRID_Y), arguments));
+        runnable adds = *r;
+        adds.kernel = r->add;
+        if (r->add != NULL) TRY(launch_grid(e, &adds, p->grid_x / parts, 1, arguments));
     }
     return TW_OK;
 }
