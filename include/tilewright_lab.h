@@ -28,6 +28,7 @@ typedef struct tw_lab_kernel {
     int production;     /* 1: tw_gemm may choose it; 0: it teaches */
     int transposes;     /* 1: any op(A), op(B); 0: A and B as stored only */
     int skinny;         /* 1: k is 16 or 32 only */
+    int deep;           /* 1: of the flight for a small C and a long k */
     int flushes;        /* 1: what is subnormal in A and B, and sums that are, count as 0 */
 } tw_lab_kernel;
 

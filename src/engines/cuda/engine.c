@@ -520,11 +520,13 @@ static tw_status find_kernels(engine *e, runnable *r, tw_status find(engine *, c
 {
     const plan *p = r->plan;
     const wanted whole = {p->source, p->options, p->row->gpu.dynamic_bytes}, a = wanted_pack(p, &p->pack_a), b = wanted_pack(p, &p->pack_b);
-    cu_function kernel = NULL, pack_a = NULL, pack_b = NULL;
+    cu_function kernel = NULL, pack_a = NULL, pack_b = NULL, add = NULL;
+    const wanted adds = {{p->source.file, p->row->gpu.adds, p->source.text}, p->options, 0};
     TRY(find(e, &whole, r->stream, &kernel));
+    if (p->row->gpu.adds != NULL && p->shares.count > 0) TRY(find(e, &adds, r->stream, &add));
     if (p->pack_a.needed) TRY(find(e, &a, r->stream, &pack_a));
     if (p->pack_b.needed) TRY(find(e, &b, r->stream, &pack_b));
-    r->kernel = kernel, r->pack_a = pack_a, r->pack_b = pack_b;
+    r->kernel = kernel, r->pack_a = pack_a, r->pack_b = pack_b, r->add = add;
     return TW_OK;
 }
 
@@ -681,14 +683,16 @@ static tw_status launch_mapped(engine *e, runnable *r, const buffer *a, const bu
     const plan *p = r->plan;
     const tw_problem *x = &p->problem;
     const gpu_kernel *g = &p->row->gpu;
+    const bool whole_edge = (g->traits & (GPU_OWN_C | GPU_STREAM)) == GPU_OWN_C; /* r14w: all of a tile's lines along k in one box */
     bool maps_c = (g->traits & GPU_OWN_C) && x->beta == 0 && kernel_is_wide(p->row, x); /* it leaves by the copy engine */
     cu_tensor_map a_map, b_map, c_map;
     memset(&a_map, 0, sizeof a_map);
     memset(&b_map, 0, sizeof b_map);
     memset(&c_map, 0, sizeof c_map);
     if (x->k > 0) { /* with nothing to load the maps are not looked at */
-        TRY(encode_operand(e, p, &a_map, a->device, &p->pack_a, x->op_a == TW_N, p->few_rows, g->a_box_rows, g->a_box_cols));
-        TRY(encode_operand(e, p, &b_map, b->device, &p->pack_b, x->op_b == TW_T, !p->few_rows, g->b_box_rows, g->b_box_cols));
+        bool a_along = x->op_a == TW_N, b_along = x->op_b == TW_T;
+        TRY(encode_operand(e, p, &a_map, a->device, &p->pack_a, a_along, p->few_rows, whole_edge && a_along ? (int)p->block_m : g->a_box_rows, g->a_box_cols));
+        TRY(encode_operand(e, p, &b_map, b->device, &p->pack_b, b_along, !p->few_rows, whole_edge && b_along ? (int)p->block_n : g->b_box_rows, g->b_box_cols));
     }
     if (maps_c)
         TRY(encode_map(e, x->dtype_c, &c_map, c->device, x->m, x->n, x->ldc, 64, 128 / dtype_find(x->dtype_c)->lab.bytes, CU_TENSOR_SWIZZLE_128B, CU_TENSOR_L2_256B));
@@ -728,6 +732,9 @@ static tw_status launch_plain(engine *e, runnable *r, const buffer *a, const buf
         void *arguments[] = {&m, &n, &k, &alpha, &a_part, &lda, &b_all, &ldb, &beta, &c_part, &ldc,
                              &parts, &memory, &flags, &ticket}; /* a kernel takes as many as it has */
         TRY(launch_grid(e, r, p->grid_x, min_i64(p->grid_y - y, MOST_GRID_Y), arguments));
+        runnable adds = *r;
+        adds.kernel = r->add;
+        if (r->add != NULL) TRY(launch_grid(e, &adds, p->grid_x / parts, 1, arguments));
     }
     return TW_OK;
 }
