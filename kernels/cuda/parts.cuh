@@ -4,27 +4,22 @@
  *
  *     part      0   1   ...   7  |  8   9   ...   15  |  16   17
  *     adds                  0-6  |             8 - 14  |       16, then 7 and 15: the tile
- *
- * SOURCE    PTX ISA: memory consistency model */
+ */
+#include "flags.cuh"
+
 enum { GROUP = 8 };
 
 /* All threads: this block's part of a tile is in memory for whoever waits for its flag. */
 static __device__ __forceinline__ void raise(unsigned long long *flag, unsigned long long ticket)
 {
     __syncthreads();
-    if (threadIdx.x == 0) asm volatile("fence.acq_rel.gpu; st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(flag), "l"(ticket) : "memory");
+    if (threadIdx.x == 0) flag_raise(flag, ticket);
 }
 
-/* All threads: wait for the flags first, first + by, ... below `end`, and lower them, so that the same ticket may come again; then add those parts to x,
- * in their order. */
+/* All threads: wait for the flags first, first + by, ... below `end`; then add those parts to x, in their order. */
 static __device__ __forceinline__ void gather(float4 *x, const float4 *memory, unsigned long long *flags, unsigned long long ticket, int first, int by, int end)
 {
-    for (int other = first + (int)threadIdx.x * by; other < end; other += THREADS * by) {
-        unsigned long long seen;
-        do asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(seen) : "l"(&flags[other]) : "memory");
-        while (seen != ticket);
-        flags[other] = 0;
-    }
+    for (int other = first + (int)threadIdx.x * by; other < end; other += THREADS * by) flag_lower(flags, other, ticket);
     __syncthreads();
     _Pragma("unroll 4")
     for (int other = first; other < end; other += by)

@@ -44,6 +44,7 @@
 #include "rung.cuh"
 #include "wide.cuh"
 #include "hopper.cuh"
+#include "flags.cuh"
 
 #ifndef KERNEL
 #define KERNEL r14h_hopper
@@ -77,18 +78,13 @@ static __device__ __forceinline__ void place(int tile, int m, int n, int *i0, in
 static __device__ __forceinline__ void raise(unsigned long long *flag, unsigned long long ticket)
 {
     __syncthreads();
-    if (threadIdx.x == 0) asm volatile("fence.acq_rel.gpu; st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(flag), "l"(ticket) : "memory");
+    if (threadIdx.x == 0) flag_raise(flag, ticket);
 }
 
-/* All threads: wait for that, and lower the flag, so that the same ticket may come again (a graph that is launched twice). */
+/* All threads: wait for that. */
 static __device__ __forceinline__ void lower(unsigned long long *flag, unsigned long long ticket)
 {
-    if (threadIdx.x == 0) {
-        unsigned long long seen;
-        do asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(seen) : "l"(flag) : "memory");
-        while (seen != ticket);
-        *flag = 0;
-    }
+    if (threadIdx.x == 0) flag_lower(flag, 0, ticket);
     __syncthreads();
 }
 

@@ -47,6 +47,7 @@
 #define MATRIX_TURN_B (1 - OP_B)
 #endif
 #include "hopper.cuh"
+#include "flags.cuh"
 
 /* x is the operand along the long edge of the tile, y along the other. */
 enum { FEW = MATRIX_N, BK = 64, LINE = 64, GROUPS = LONG / 64, CONSUMERS = GROUPS * 128, THREADS = CONSUMERS + 32, SUMS = FEW / 2 };
@@ -122,20 +123,14 @@ static __device__ __forceinline__ void leave_sums(const float *sum, float4 *part
     UNROLLED
     for (int e = 0; e < SUMS; e += 4) __stcg(&part[e / 4 * CONSUMERS + threadIdx.x], make_float4(sum[e], sum[e + 1], sum[e + 2], sum[e + 3]));
     threads_meet(1, CONSUMERS);
-    if (threadIdx.x == 0) asm volatile("fence.acq_rel.gpu; st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(flag), "l"(ticket) : "memory");
+    if (threadIdx.x == 0) flag_raise(flag, ticket);
 }
 
-/* Wait for the flags of blocks first ... here - 1, and lower them, so that the same ticket may come again (a graph that is launched twice); then add their sums, in
- * their order. */
+/* Wait for the flags of blocks first ... here - 1; then add their sums, in their order. */
 static __device__ __forceinline__ void add_sums(float *sum, const float4 *memory, unsigned long long *flags, unsigned long long ticket, int first, int here)
 {
     enum { AT_ONCE = SUMS < 32 ? SUMS : 32 }; /* of registers for what is added */
-    for (int other = first + (int)threadIdx.x; other < here; other += CONSUMERS) {
-        unsigned long long seen;
-        do asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(seen) : "l"(&flags[other]) : "memory");
-        while (seen != ticket);
-        flags[other] = 0;
-    }
+    for (int other = first + (int)threadIdx.x; other < here; other += CONSUMERS) flag_lower(flags, other, ticket);
     threads_meet(1, CONSUMERS);
     UNROLLED
     for (int begin = 0; begin < SUMS; begin += AT_ONCE)
