@@ -17,6 +17,8 @@
 /* Seconds of samples per row; seconds that one run of the slowest rung may take. */
 static const double LIMIT_S = 1, LONGEST_S = 3;
 
+static const shape DEEP = {64, 64, 65536};
+
 enum { CPU_SIZE = 1024, GPU_SIZE = 4096, MOST_BARS = 1024 };
 
 typedef struct bar {
@@ -74,14 +76,14 @@ static exit_code choose(ladder *l)
     int64_t n = device_is_host(&l->s->device) ? CPU_SIZE : GPU_SIZE;
     tw_dtype dtype = session_dtype(l->s);
     if (opt->sizes.count > 0) n = opt->sizes.items[l->size];
-    shape p = opt->shapes.count > 0 ? opt->shapes.items[0] : (shape){n, n, n};
+    shape p = opt->shapes.count > 0 ? opt->shapes.items[0] : opt->deep && opt->sizes.count == 0 ? DEEP : (shape){n, n, n};
     l->problem = tw_problem_make(dtype, TW_N, TW_N, p.m, p.n, p.k);
     exit_code code = check_own(l, dtype);
     if (code == EXIT_OK) code = rungs_choose(l->s, &l->problem, &l->own, &l->rungs);
     if (code == EXIT_OK && opt->tiles.count > 0) keep_tiled(&l->rungs);
     if (code == EXIT_OK && l->rungs.count == 0)
         return say(EXIT_USAGE, "none of these rungs has a tile edge that --tile could choose");
-    if (code != EXIT_OK || opt->sizes.count + opt->shapes.count > 0) return code;
+    if (code != EXIT_OK || opt->sizes.count + opt->shapes.count > 0 || opt->deep) return code;
     code = side_choose(l->s, l->rungs.rows[0], 0, n, LONGEST_S, &n);
     l->problem = tw_problem_make(dtype, TW_N, TW_N, n, n, n);
     return code;
@@ -143,6 +145,7 @@ static exit_code finish_row(ladder *l, const row *r, const char *label, const ro
     term_progress_end();
     fprintf(l->s->text, "%-20s ", default_build ? "  default build" : label);
     if (row_has_numbers(l->s->text, r)) print_numbers(l, r, compared ? time_before(l, p, r->record.rung) : (double)NAN);
+    if (l->s->opt->deep && !default_build && r->outcome != ROW_REFUSED) fprintf(l->s->text, "  %s\n", r->plan.text);
     l->failed += row_failed(r);
     l->tried += r->outcome != ROW_REFUSED;
     compared &= r->outcome == ROW_TIMED;
@@ -343,7 +346,7 @@ static exit_code climb_all(session *s)
     static ladder l;
     if (s->opt->skinny) return skinny_ladders(s);
     exit_code code = rungs_read_own(s->opt, &l.own);
-    if (code == EXIT_OK) code = session_each_engine(s, l.own.count > 0 ? l.own.items[0].like->engine : "auto", ladder_engine, &l);
+    if (code == EXIT_OK) code = session_each_engine(s, l.own.count > 0 ? l.own.items[0].like->engine : s->opt->deep ? session_gpu() : "auto", ladder_engine, &l);
     session_close_device(s); /* which knows the files' texts */
     rungs_free_own(&l.own);
     return code;
@@ -376,6 +379,7 @@ exit_code cmd_ladder(session *s)
     for (int i = 0; opt->skinny && i < opt->rungs.count; i++)
         if (own_is_path(opt->rungs.items[i])) return say(EXIT_USAGE, "--skinny takes no file: name %s without it, with --shape", opt->rungs.items[i]);
     if (opt->skinny && opt->sizes.count > 1) return say(EXIT_USAGE, "--skinny takes one --size, the side of C");
+    if (opt->deep && opt->skinny) return say(EXIT_USAGE, "--deep and --skinny are two ladders: give one");
     if (opt->html != NULL && opt->json != NULL && strcmp(opt->html, opt->json) == 0)
         return say(EXIT_USAGE, "--html and --json name the same file");
     return opt->html != NULL ? climb_to_page(s) : climb_all(s);

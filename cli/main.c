@@ -75,6 +75,7 @@ const command commands[] = {
      "  tilewright ladder --engine cuda --tile 8,16,32\n"
      "  tilewright ladder --engine cuda --size 128,256,512,1024,2048,4096,8192,16384 --html sizes.html\n"
      "  tilewright ladder --skinny\n"
+     "  tilewright ladder --deep\n"
      "  tilewright ladder --rung exercises/r01_naive.cl\n",
      "Each rung adds one idea to the rung before. Each is verified, then timed beside the bounds of the machine. On a "
      "GPU r01 to r05 are timed in two builds: loops held rolled, and as the compiler would have them. --rung also takes "

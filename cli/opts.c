@@ -54,6 +54,8 @@ const option_row option_rows[] = {
      LONGEST_SIDE, OPT_LIST},
     {"skinny", 0, OPT_FLAG, AT(skinny), CMD_LADDER,
      .help = "the ladder of thin matrices: A with 16 or 32 columns, effective bandwidth beside the published one"},
+    {"deep", 0, OPT_FLAG, AT(deep), CMD_LADDER,
+     .help = "the ladder of a small C and a long k: a block for each tile, k divided among blocks, and what the planner takes (default shape: 64x64x65536)"},
     {"set", 0, OPT_CHOICES, AT(sets), CMD_BENCH, "NAME,...",
      "square small odd skinny transposed all gpu-square gpu-transposed gpu-odd gpu-small gpu-thin gpu-random gpu-half gpu-few",
      "ready lists of shapes (default: square); all: of those that have not a GPU's sizes; gpu-half, gpu-few: for bf16 and f16", .list = 16},

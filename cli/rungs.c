@@ -50,7 +50,8 @@ static bool wanted(const options *opt, const own_list *own, const tw_lab_kernel 
     for (int i = 0; own != NULL && i < own->count; i++)
         if (own->items[i].like == row) return true;
     if (opt->skinny && !row->skinny) return false;
-    if (opt->rungs.count == 0) return opt->skinny == (row->skinny != 0);
+    if (opt->rungs.count == 0 && opt->deep) return row->deep || rung_is_named("r04", row->rung); /* and last what the planner takes */
+    if (opt->rungs.count == 0) return opt->skinny == (row->skinny != 0) && !row->deep;
     for (int r = 0; r < opt->rungs.count; r++)
         if (rung_is_named(opt->rungs.items[r], row->rung)) return true;
     return false;
@@ -91,6 +92,7 @@ exit_code rungs_choose(session *s, const tw_problem *problem, const own_list *ow
         else if (at < RUNGS_MOST)
             out->rows[out->count++] = row;
     }
+    if (code == EXIT_OK && s->opt->deep && s->opt->rungs.count == 0 && plan.kernel != NULL && out->count < RUNGS_MOST) out->rows[out->count++] = plan.kernel;
     if (code == EXIT_OK && out->count == 0)
         return say(EXIT_DEVICE, "the %s engine has none of these rungs in %s", s->device.engine,
                    tw_lab_dtype_of(problem->dtype)->name);

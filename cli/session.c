@@ -80,6 +80,11 @@ exit_code session_open_device(session *s, const char *engine)
     return status == TW_OK ? EXIT_OK : say_tw(status);
 }
 
+const char *session_gpu(void)
+{
+    return tw_lab_engine_state("cuda", NULL, 0) == 1 ? "cuda" : "opencl";
+}
+
 exit_code session_each_engine(session *s, const char *otherwise, exit_code (*run)(session *, void *), void *job)
 {
     const name_list *engines = &s->opt->engines;

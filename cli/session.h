@@ -32,6 +32,8 @@ void session_close_device(session *s);
  * before any other. */
 exit_code session_each_engine(session *s, const char *otherwise, exit_code (*run)(session *, void *), void *job);
 
+const char *session_gpu(void); /* the engine of a GPU, CUDA's where it has a device: what is named where none was */
+
 tw_dtype session_dtype(const session *s); /* the first of --dtype, else f32 */
 
 /* session_flush - a line of results is complete: out with it. EXIT_OUTPUT, after a sentence, when that failed. */

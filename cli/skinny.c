@@ -166,5 +166,5 @@ static exit_code skinny_engine(session *s, void *job)
 exit_code skinny_ladders(session *s)
 {
     static skinny k;
-    return session_each_engine(s, tw_lab_engine_state("cuda", NULL, 0) == 1 ? "cuda" : "opencl", skinny_engine, &k);
+    return session_each_engine(s, session_gpu(), skinny_engine, &k);
 }

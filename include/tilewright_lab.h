@@ -28,6 +28,7 @@ typedef struct tw_lab_kernel {
     int production;     /* 1: tw_gemm may choose it; 0: it teaches */
     int transposes;     /* 1: any op(A), op(B); 0: A and B as stored only */
     int skinny;         /* 1: k is 16 or 32 only */
+    int deep;           /* 1: of the flight for a small C and a long k */
     int flushes;        /* 1: what is subnormal in A and B, and sums that are, count as 0 */
 } tw_lab_kernel;
 
@@ -125,6 +126,8 @@ TW_API void tw_lab_code_free(tw_lab_code *code); /* a zeroed one is fine */
 /* tw_lab_engine_state - 1 when the engine has a device, else 0; text says in a sentence what there is, or what is missing and how to get
  * it. Engines: "cpu", "opencl", "cuda"; NULL text is allowed. -1: no such engine. */
 TW_API int tw_lab_engine_state(const char *engine, char *text, int text_bytes);
+/* tw_lab_compiler_state - the same of the compiler of the engine's kernels, which needs no device: CUDA's NVRTC. -1 also for an engine that has none by itself. */
+TW_API int tw_lab_compiler_state(const char *engine, char *text, int text_bytes);
 TW_API const char *tw_lab_engine_at(int index); /* names in order; NULL beyond the last */
 
 /* tw_lab_peak_flops - this device's multiply-add rate in flop/s, measured now by a register-only loop of independent

@@ -260,6 +260,18 @@ static shares stream_out(const kernel_row *row, const tw_problem *p, const devic
     return made;
 }
 
+/* A GPU_DIVIDES row: so many parts of k as make some BLOCKS blocks, whatever the device, so that bits depend on the shape alone. */
+static shares divide(const plan *plan, const device_facts *device)
+{
+    enum { BLOCKS = 1024 };
+    const tw_problem *p = &plan->problem;
+    int64_t steps = max_i64(ceil_div(p->k, plan->tile), 1), parts = device->no_workspace ? 1 : max_i64(min_i64(BLOCKS / max_i64(plan->grid_x, 1), steps), 1);
+    int64_t length = ceil_div(steps, parts);
+    parts = ceil_div(steps, length); /* none is empty */
+    if (parts == 1) return (shares){.whole = plan->grid_x, .parts = 1};
+    return (shares){.parts = parts, .count = plan->grid_x * parts, .length = length, .bytes = round_up(parts * p->m * p->n * 4, 256)};
+}
+
 /* A GPU's launch: one block of threads for each block of C, the compiler told what is constant. */
 static void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choice)
 {
@@ -287,6 +299,7 @@ static void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice
     if (row->gpu.traits & GPU_SHARES) plan->shares = share_out(row, p, device, &longest);
     if (row->gpu.traits & GPU_SLICES) plan->shares = part_out(row, p, device, &longest);
     if (row->gpu.traits & GPU_STREAM) plan->shares = stream_out(row, p, device, &longest);
+    if (row->gpu.traits & GPU_DIVIDES) plan->shares = divide(plan, device);
     if (plan->shares.count > 0) plan->grid_x = plan->shares.whole + plan->shares.count;
     plan->workspace_bytes = (size_t)(plan->pack_a.bytes + plan->pack_b.bytes + plan->shares.bytes);
     plan->turns_b = (row->gpu.traits & GPU_TURNS_B) && p->op_b == TW_N;
@@ -306,7 +319,7 @@ static tw_status check_source(const kernel_row *row, const tw_lab_source *source
     if (source == NULL) return TW_OK;
     if (source->file == NULL || source->entry == NULL || source->text == NULL)
         return fail(TW_BAD_ARGUMENT, "the file, the entry or the text of a kernel's source is NULL");
-    if (row == NULL || row->gpu.entry == NULL || (row->gpu.traits & (GPU_TENSOR_MAPS | GPU_SLICES | GPU_EARLY)))
+    if (row == NULL || row->gpu.entry == NULL || (row->gpu.traits & (GPU_TENSOR_MAPS | GPU_SLICES | GPU_EARLY | GPU_DIVIDES)))
         return fail(TW_BAD_ARGUMENT, "%s is to be launched like %s, which takes no other text", source->file, row != NULL ? row->lab.name : "the planner's choice");
     return TW_OK;
 }

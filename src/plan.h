@@ -12,11 +12,12 @@ enum { PLAN_OPTIONS_BYTES = 160 };
 enum { BATCH_MOST_TILES = 1 << 30 };
 
 /* How a GPU_SHARES kernel's blocks divide the product: `whole` compute a tile each, `count` a share of what is left, `length` steps of tile_k of k. Of a GPU_STREAM
- * row `parts` blocks have `length` steps of each tile, the last what is left; parts = 0: a block has `length` steps of all tiles laid end to end. */
+ * row `parts` blocks have `length` steps of each tile, the last what is left; parts = 0: a block has `length` steps of all tiles laid end to end. Of a
+ * GPU_DIVIDES row `parts` blocks share each tile. */
 typedef struct shares {
     int64_t whole, count, length;
     int64_t bytes; /* of the parts of sums and their flags, a multiple of 256 */
-    int64_t parts; /* GPU_STREAM */
+    int64_t parts; /* GPU_STREAM, GPU_DIVIDES */
 } shares;
 
 typedef struct plan {

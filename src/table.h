@@ -59,6 +59,7 @@ enum {
     GPU_TURNS_ONE = 524288, /* an operand that lies along k is turned in the kernel: one of them, not both */
     GPU_EARLY = 131072,     /* may begin before the kernel ahead of it in the stream has ended: waits for that itself, in all its blocks */
     GPU_STREAM = 262144,    /* tile_m is for the shorter edge of C, tile_n for the longer: -DFEW_ROWS says which is which; k is divided where C has few tiles */
+    GPU_DIVIDES = 1048576,  /* `parts` blocks sum a tile, each its part of k, into a workspace; a kernel that follows adds them */
     /* what the rows of CUDA_TILE are, by name */
     GPU_MATRIX = GPU_WIDE | GPU_LINEAR_GRID | GPU_TENSOR_MAPS | GPU_PACKS | GPU_READS_BOTH | GPU_PERSISTENT | GPU_THIS_SM | GPU_PRODUCTION | GPU_OWN_C |
                  GPU_EARLY,
@@ -68,6 +69,7 @@ enum {
 
 typedef struct gpu_kernel {
     const char *entry;
+    const char *adds; /* GPU_DIVIDES: the entry of the kernel that follows; else NULL */
     int threads_x, threads_y;
     int traits;
     int static_bytes, dynamic_bytes; /* of shared (local) memory; static of GPU_SQUARE kernels for TILE = 32 */

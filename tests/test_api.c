@@ -163,6 +163,25 @@ static void expect(const char *what, bool holds)
     if (tap_case("%s", what)) tap_result(holds, "%s", tw_error_text());
 }
 
+/* A program that goes on with what a failed tw_open() left. */
+static void context_that_was_not_opened(void)
+{
+    static const char why[] = "the context is NULL, the default one; this thread's last tw_open() failed: there is no engine named abacus";
+    const tw_options options = {.size = sizeof options, .engine = "abacus"};
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, 3, 4, 5);
+    tw_context *context, *other;
+    int64_t bytes;
+    device_places(&p);
+    expect("the context of a tw_open that failed is NULL", tw_open(&options, &context) == TW_NO_DEVICE && context == NULL);
+    expect_failure("gemm without the context", tw_gemm(context, &p, a, b, c), TW_NO_KERNEL, why);
+    expect_failure("prepare without the context", tw_prepare(context, &p), TW_NO_KERNEL, why);
+    expect_failure("workspace without the context", tw_workspace_bytes(context, &p, &bytes), TW_NO_KERNEL, why);
+    expect_failure("enqueue without the context", tw_enqueue(context, &p, a, b, c, NULL), TW_NO_KERNEL, why);
+    expect("a tw_open that does not fail ends that", tw_open(NULL, &other) == TW_OK && tw_prepare(NULL, &p) == TW_NO_KERNEL &&
+               strstr(tw_error_text(), "the context is NULL, the default one") != NULL && strstr(tw_error_text(), "abacus") == NULL);
+    tw_close(other);
+}
+
 static bool all_are(const float *x, int count, float value)
 {
     for (int i = 0; i < count; i++)
@@ -350,6 +369,35 @@ static void tile_cases(void)
     tile_case("opencl_f32_s2_shared_a", 32, 0, 1024, 1024, "it needs 4096 bytes of local memory, this device has 1024");
     tile_case("opencl_f32_r11_warp", 64, 0, 256, 16640, NULL);
     tile_case("opencl_f32_r11_warp", 64, 0, 128, 16640, "its blocks have 256 threads, this device takes 128");
+}
+
+/* How k is divided among blocks: by the shape and the tile, whatever the device; one part where there is no memory. */
+static void deep_case(int64_t m, int64_t n, int64_t k, int tile, int64_t parts, int64_t length, int64_t bytes)
+{
+    const tw_lab_choice choice = {.kernel = "cuda_f32_d1_splitk", .tile = tile};
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, m, n, k);
+    p.dtype_c = TW_F32;
+    plan one = {0}, many = {0}, bare = {0};
+    device_facts cuda = {.engine = "cuda", .sm = 75, .most_threads = 1024, .multiprocessors = 1, .local_bytes = 48 << 10, .largest_bytes = (int64_t)1 << 37};
+    if (!tap_case("deep %dx%dx%d tile %d", (int)m, (int)n, (int)k, tile)) return;
+    bool planned = plan_find(&p, &cuda, &choice, &one) == TW_OK;
+    cuda.multiprocessors = 132;
+    planned = planned && plan_find(&p, &cuda, &choice, &many) == TW_OK;
+    cuda.no_workspace = true;
+    planned = planned && plan_find(&p, &cuda, &choice, &bare) == TW_OK;
+    tap_result(planned && memcmp(&one.shares, &many.shares, sizeof one.shares) == 0 && one.shares.parts == parts && one.shares.length == length &&
+                   (int64_t)one.workspace_bytes == bytes && one.grid_x == parts * bare.grid_x && bare.shares.parts == 1 && bare.workspace_bytes == 0,
+               "%lld parts of %lld steps, %zu bytes, %s", (long long)one.shares.parts, (long long)one.shares.length, one.workspace_bytes, planned ? "" : tw_error_text());
+}
+
+static void deep_cases(void)
+{
+    deep_case(64, 64, 65536, 16, 64, 64, 64 * 64 * 64 * 4);
+    deep_case(64, 64, 65536, 32, 256, 8, 256 * 64 * 64 * 4);
+    deep_case(40, 50, 5003, 0, 79, 4, 632064);    /* 12 tiles, room for 85 parts: 313 steps by fours */
+    deep_case(40, 50, 20, 0, 2, 1, 16128);        /* no more parts than steps */
+    deep_case(4096, 4096, 4096, 0, 1, 0, 0);      /* tiles enough */
+    deep_case(5, 5, 0, 0, 1, 0, 0);
 }
 
 static const tw_lab_choice r14h = {.kernel = "cuda_f32_r14h_hopper"};
@@ -648,6 +696,7 @@ static void plan_cases(void)
     expect("plans: the same problem has the same plan", same);
     expect("plans: their text fits", text_fits);
     tile_cases();
+    deep_cases();
     plan shared, alone;
     tw_problem p, square = tw_problem_make(TW_F32, TW_N, TW_N, 1000, 1000, 1000);
     bool planned = problem_load(&square, a, a, a, &p) == TW_OK &&
@@ -887,6 +936,7 @@ int main(int argc, char **argv)
 {
     tap_start(argc, argv);
     error_cases();
+    context_that_was_not_opened();
     special_cases();
     again_cases();
     context_cases();

@@ -805,6 +805,46 @@ def doctor_passes_on_what_an_engine_advises():
     assert "pocl-opencl-icd" in state and re.search(r"^advice 1 +opencl: " + re.escape(state), out, re.M), out
 
 
+def doctor(**env):
+    """Its facts by name."""
+    good("doctor", "--json", "d.json", env={"OCL_ICD_VENDORS": "/nowhere", **env})
+    return records(open("d.json").read())[0]
+
+
+@case
+def doctor_tells_every_variable_that_is_read():
+    root, read, indirect = os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."), set(), set()
+    for path in subprocess.run(["find", *(os.path.join(root, f) for f in ("blas", "cli", "io", "lab", "src")), "-name", "*.[ch]"],
+                               capture_output=True, text=True).stdout.split():
+        text = open(path).read()
+        arguments = re.findall(r"\bgetenv\(([^)]*)\)", text.replace("secure_getenv", "getenv"))
+        read.update(a.strip('"') for a in arguments if a.startswith('"'))
+        if any(not a.startswith('"') for a in arguments):
+            indirect.add(os.path.relpath(path, root))
+            for names in re.findall(r"\bvariables\[\] = \{([^}]*)\}", text):
+                read.update(re.findall(r'"(\w+)"', names))
+    assert indirect == {"cli/cmd_doctor.c", "src/engines/cpu/engine.c"}, indirect
+    facts, readme = doctor(TILEWRIGHT_KERNELS="/nowhere", TILEWRIGHT_PEERS="/none", TMPDIR="/tmp"), open(os.path.join(root, "README.md")).read()
+    assert {name for name in facts if name.isupper()} == read and len(read) >= 14, read ^ {name for name in facts if name.isupper()}
+    assert [facts["TILEWRIGHT_KERNELS"], facts["TILEWRIGHT_PEERS"], facts["TILEWRIGHT_NVRTC"]] == ["/nowhere", "/none", "not set"], facts
+    assert not [name for name in read if f"`{name}`" not in readme], "README.md does not name them all"
+
+
+@case
+def doctor_tells_which_compiler_and_which_cublas_there_is():
+    fakes = os.path.join(os.path.dirname(os.path.abspath(PROGRAM)), "tests", "fakes")
+    nvrtc, cublas = f"{fakes}/nvrtc/libnvrtc.so.13", f"{fakes}/cublas/libcublasLt.so.13"
+    facts = doctor(TILEWRIGHT_NVRTC=nvrtc, LD_LIBRARY_PATH=f"{fakes}/cublas")
+    assert facts["compiler cuda"] == f"NVRTC 13.0 for sm_75 to sm_100, {nvrtc}", facts
+    assert facts["library cublas"] == f"cuBLASLt 13.2.7, {cublas}", facts
+    os.mkdir("peers", 0o755)
+    open("peers/cublas.so", "w").write("no library\n")
+    os.chmod("peers/cublas.so", 0o644)
+    facts = doctor(TILEWRIGHT_NVRTC="/nowhere/libnvrtc.so", TILEWRIGHT_PEERS=os.path.abspath("peers"))
+    assert facts["compiler cuda"].startswith("NVRTC, the CUDA run-time compiler, cannot be used: /nowhere/libnvrtc.so: "), facts
+    assert facts["library cublas"].startswith(f"cannot be opened: {os.path.abspath('peers')}/cublas.so: "), facts
+
+
 @case
 def each_command_writes_json_on_stdout_and_text_on_stderr():
     pair()
@@ -925,6 +965,19 @@ def skinny_ladder():
         assert part in done.stdout, part
     plain = good("ladder", "--engine", "opencl", "--size", "16", "--rung", "s1,s3", "--samples", "3", "--json", "r.json")
     assert [r["rung"] for r in records(open("r.json").read())] == ["s1_unoptimised", "s3_shared_ab"], plain.stdout
+
+
+@case
+def deep_ladder():
+    needs("opencl")
+    done = good("ladder", "--engine", "opencl", "--deep", "--shape", "20x30x4000", "--samples", "3", "--json", "r.json")
+    lines = [r for r in records(open("r.json").read()) if r["build"] != "default"]
+    assert [r["rung"] for r in lines] == ["r04_banks", "d1_splitk", "r14_peak"], lines
+    assert all(r["verified"].startswith("exact+bound") and (r["m"], r["n"], r["k"]) == (20, 30, 4000) for r in lines), lines
+    assert "grid 2x2 threads" in done.stdout and "grid 1000x1 (1000 of them shares of 1 steps)" in done.stdout, done.stdout
+    plain = good("ladder", "--engine", "opencl", "--size", "16", "--samples", "3", "--json", "r.json")
+    assert not any(r["rung"].startswith("d") for r in records(open("r.json").read())), plain.stdout
+    bad(2, "ladder", "--deep", "--skinny", says=["--deep and --skinny"])
 
 
 @case

@@ -363,7 +363,7 @@ static void threads_case(const tw_lab_kernel *kernel, int64_t m, int64_t n, int6
 {
     char text[512] = "";
     tw_problem p = tw_problem_make(kernel->dtype, TW_N, TW_T, m, n, k);
-    tw_lab_choice choice = {.kernel = kernel->name, .tile = kernel->default_tile > 0 ? 33 : 0, .threads = 1};
+    tw_lab_choice choice = {.kernel = kernel->name, .tile = kernel->default_tile > 0 && !kernel->deep ? 33 : 0, .threads = 1};
     p.beta = element_of(kernel->dtype)->integer ? 2 : 0.5;
     if (!tap_case("%s threads %" PRId64 "x%" PRId64 "x%" PRId64, kernel->name, m, n, k)) return;
     tw_context *context = context_or_skip(kernel, &p);
@@ -428,6 +428,12 @@ int main(int argc, char **argv)
         if (kernel->production || (strcmp(kernel->engine, "cpu") == 0 && strcmp(kernel->rung, "r11_warp") == 0)) {
             threads_case(kernel, 301, 257, 129);
             threads_case(kernel, 97, 500, 801);
+        }
+        if (kernel->deep) { /* many parts of k, the last shorter; one part; the same bits from run to run */
+            shape_case(kernel, TW_N, TW_N, 40, 50, 5003, 1);
+            shape_case(kernel, TW_T, TW_T, 40, 50, 5003, 2);
+            shape_case(kernel, TW_N, TW_T, 700, 600, 40, 3);
+            threads_case(kernel, 37, 45, 5003);
         }
         if (kernel->production && strncmp(kernel->needs, "sm_", 3) == 0) { /* seven runs, the same bits: nobody's order of arrival decides */
             threads_case(kernel, 300, 200, 5003);

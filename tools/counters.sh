@@ -66,6 +66,7 @@ r14t r14t_tall -
 r14f r14f_flat -
 r14c r14c_column -
 r14r r14r_row -
+d1 d1_splitk t
 s1 s1_unoptimised k
 s2 s2_shared_a k
 s3 s3_shared_ab k

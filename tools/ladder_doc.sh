@@ -76,7 +76,7 @@ Cited by number here, in the kernels and in the program's output:
 | S3.4 thread coarsening, less divergence | r08_coarsened, r04d_divergence |
 | S4.1, S4.2, S4.3 skinny products | s1_unoptimised, s2_shared_a, s3_shared_ab; `ladder --skinny` |
 
-Past the documents: r11_warp, r12_async, r13_matrix, r14_peak, the production kernel, r14h_hopper, r14n_hopper, r14w and r14s, those of sm_90, and r14k, r14q, r14b, r14e, r14t, r14f, r14c and r14r, those for small and thin products. Refused where they do not apply, each with its
+Past the documents: d1_splitk, the deep flight's one rung (`ladder --deep`: 64 x 64 x 65536 by r04, by d1 and by what the planner takes; the plain ladder leaves it out), r11_warp, r12_async, r13_matrix, r14_peak, the production kernel, r14h_hopper, r14n_hopper, r14w and r14s, those of sm_90, and r14k, r14q, r14b, r14e, r14t, r14f, r14c and r14r, those for small and thin products. Refused where they do not apply, each with its
 reason: a rung for another type or architecture, transposes in r09 to r12 on a GPU, a k other than 16 or 32 in s1 to s3, rows that are
 no multiple of 16 bytes in r12. r13 of the CPU is its production kernel for bf16 and int8 where it has a matrix unit. It has no r08, r12 and s1 to s3; what r11 shares among warps it shares among threads.
 

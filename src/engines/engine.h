@@ -23,7 +23,8 @@ typedef struct runnable {
     double seconds;
     void *kernel, *stream, *begin, *event; /* the driver's own, of the engines that have one */
     void *pack_a, *pack_b;                 /* kernels that pack an operand before, where the plan says so */
-    uint64_t workspace;                    /* on the device */
+    void *add;                             /* the kernel that adds a GPU_DIVIDES row's parts behind it, where there are some */
+    uint64_t workspace;                    /* on the device: an address, or the driver's handle */
     const tw_batch *batch;                 /* NULL: one product; else buffers hold the first item's operands, or arrays of addresses */
 } runnable;
 
@@ -51,6 +52,7 @@ typedef struct engine_ops {
     const char *name;
     tw_status (*devices)(tw_device *devices, int32_t capacity, int32_t *count); /* fills up to capacity, counts all */
     void (*state)(char *text, size_t bytes); /* where devices() found some: what they run with, in a sentence */
+    tw_status (*compiler)(char *text, size_t bytes); /* what compiles without a device, in a sentence. NULL: nothing does */
     tw_status (*open)(const tw_options *options, engine **out);
     void (*describe)(const engine *e, tw_device *out);
     void (*facts)(const engine *e, device_facts *out);

@@ -146,8 +146,8 @@ static void cl_state(char *text, size_t bytes)
     device_text(cl, found[0], CL_DEVICE_VERSION, version, sizeof version);
     device_text(cl, found[0], CL_DRIVER_VERSION, driver, sizeof driver);
     jit_cache *cache = jit_cache_open();
-    snprintf(text, bytes, "ready: %d device%s, the first %s, %s, driver %s%s; kernels kept: %s", count, count == 1 ? "" : "s", name, version,
-             driver, skipped, jit_cache_state(cache));
+    snprintf(text, bytes, "ready: %d device%s, the first %s, %s, driver %s%s; %s%s", count, count == 1 ? "" : "s", name, version,
+             driver, skipped, jit_cache_usable(cache) ? "kernels kept: " : "", jit_cache_state(cache));
     jit_cache_close(cache);
 }
 
@@ -364,11 +364,16 @@ static tw_status cl_open(const tw_options *options, engine **out)
 
 static tw_status cl_prepare(engine *e, const plan *p, runnable *out)
 {
-    cl_kernel kernel;
+    const tw_lab_source adds = {p->source.file, p->row->gpu.adds, p->source.text};
+    cl_kernel kernel, add = NULL;
     if (e->pid != getpid()) return fail(TW_NO_DEVICE, "this opencl context was opened before fork(): the child must open its own");
     TRY(find_or_build(e, &p->source, p->options, &kernel));
-    *out = (runnable){.plan = p, .kernel = kernel};
-    return TW_OK;
+    tw_status status = adds.entry != NULL && p->shares.count > 0 ? find_or_build(e, &adds, p->options, &add) : TW_OK;
+    if (status == TW_OK)
+        *out = (runnable){.plan = p, .kernel = kernel, .add = add};
+    else
+        e->cl->clReleaseKernel(kernel);
+    return status;
 }
 
 /* ---- upload, launch, wait, download, release, drop ---- */
@@ -428,20 +433,22 @@ static tw_status cl_upload(engine *e, const operand *from, bool copies, buffer *
     return status;
 }
 
-static tw_status set_arguments(engine *e, const runnable *r, const buffer *a, const buffer *b, const buffer *c)
+static tw_status set_arguments(engine *e, const runnable *r, cl_kernel kernel, const buffer *a, const buffer *b, const buffer *c)
 {
     const plan *p = r->plan;
     const tw_problem *x = &p->problem;
     int32_t m = (int32_t)x->m, n = (int32_t)x->n, k = (int32_t)x->k;
     int64_t lda = x->lda, ldb = p->turns_b ? max_i64(x->k, 1) : x->ldb, ldc = x->ldc;
     float alpha = (float)x->alpha, beta = (float)x->beta;
+    int32_t parts = (int32_t)p->shares.parts;
+    cl_memory sums = (cl_memory)(uintptr_t)r->workspace;
     const struct {
         size_t bytes;
         const void *value;
     } arguments[] = {{4, &m}, {4, &n}, {4, &k}, {4, &alpha}, {sizeof a->memory, &a->memory}, {8, &lda}, {sizeof b->memory, &b->memory},
-                     {8, &ldb}, {4, &beta}, {sizeof c->memory, &c->memory}, {8, &ldc}};
-    for (cl_uint i = 0; i < sizeof arguments / sizeof *arguments; i++)
-        CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(r->kernel, i, arguments[i].bytes, arguments[i].value));
+                     {8, &ldb}, {4, &beta}, {sizeof c->memory, &c->memory}, {8, &ldc}, {4, &parts}, {sizeof sums, &sums}};
+    cl_uint count = sizeof arguments / sizeof *arguments - (p->row->gpu.traits & GPU_DIVIDES ? 0 : 2);
+    for (cl_uint i = 0; i < count; i++) CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, i, arguments[i].bytes, arguments[i].value));
     return TW_OK;
 }
 
@@ -459,6 +466,27 @@ static tw_status queue_for(engine *e, bool timed, cl_queue *out)
     return TW_OK;
 }
 
+/* A workspace of the engine's own, at the first launch that needs one. */
+static tw_status find_workspace(engine *e, runnable *r)
+{
+    cl_int error;
+    if (r->plan->workspace_bytes == 0 || r->workspace != 0) return TW_OK;
+    cl_memory memory = e->cl->clCreateBuffer(e->context, CL_MEM_READ_WRITE, r->plan->workspace_bytes, NULL, &error);
+    if (error != CL_SUCCESS)
+        return fail(cl_status(error), "no device memory for %zu bytes of workspace: %s (%d)", r->plan->workspace_bytes, cl_error_name(error), (int)error);
+    r->workspace = (uint64_t)(uintptr_t)memory;
+    return TW_OK;
+}
+
+/* The queue works in order: a kernel that follows another sees what it has left. */
+static tw_status enqueue(engine *e, const runnable *r, cl_queue queue, cl_kernel kernel, int64_t width, int64_t height, cl_event *event)
+{
+    const plan *p = r->plan;
+    size_t local[2] = {(size_t)p->threads_x, (size_t)p->threads_y}, global[2] = {(size_t)width * local[0], (size_t)height * local[1]};
+    CL_TRY("clEnqueueNDRangeKernel", e->cl->clEnqueueNDRangeKernel(queue, kernel, 2, NULL, global, local, 0, NULL, event));
+    return TW_OK;
+}
+
 static tw_status cl_launch(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
 {
     const plan *p = r->plan;
@@ -466,20 +494,27 @@ static tw_status cl_launch(engine *e, runnable *r, const buffer *a, const buffer
     cl_queue queue;
     if (p->problem.m == 0 || p->problem.n == 0) return TW_OK;
     TRY(queue_for(e, r->timed, &queue));
-    TRY(set_arguments(e, r, a, b, c));
-    size_t local[2] = {(size_t)p->threads_x, (size_t)p->threads_y};
-    size_t global[2] = {(size_t)p->grid_x * local[0], (size_t)p->grid_y * local[1]};
-    CL_TRY("clEnqueueNDRangeKernel", e->cl->clEnqueueNDRangeKernel(queue, r->kernel, 2, NULL, global, local, 0, NULL, &event));
+    TRY(find_workspace(e, r));
+    TRY(set_arguments(e, r, r->kernel, a, b, c));
+    if (r->add != NULL) TRY(set_arguments(e, r, r->add, a, b, c));
+    TRY(enqueue(e, r, queue, r->kernel, p->grid_x, p->grid_y, &event));
+    r->launched = true;
+    r->event = event;
+    if (r->add == NULL) return TW_OK;
+    r->begin = event;
+    r->event = NULL;
+    TRY(enqueue(e, r, queue, r->add, p->grid_x / p->shares.parts, 1, &event));
     r->event = event;
     return TW_OK;
 }
 
-/* Wait for an event, take its time if it is asked for, give it back. */
-static tw_status end_event(engine *e, cl_event event, double *seconds)
+/* Wait for an event, take the time from the first one's begin (NULL: its own) if it is asked for, give it back. */
+static tw_status end_event(engine *e, cl_event first, cl_event event, double *seconds)
 {
     cl_ulong begin = 0, end = 0;
     cl_int error = e->cl->clWaitForEvents(1, &event);
-    if (error == CL_SUCCESS && seconds != NULL) error = e->cl->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof begin, &begin, NULL);
+    if (error == CL_SUCCESS && seconds != NULL)
+        error = e->cl->clGetEventProfilingInfo(first != NULL ? first : event, CL_PROFILING_COMMAND_START, sizeof begin, &begin, NULL);
     if (error == CL_SUCCESS && seconds != NULL) error = e->cl->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL);
     e->cl->clReleaseEvent(event);
     CL_TRY("the kernel", error);
@@ -489,10 +524,12 @@ static tw_status end_event(engine *e, cl_event event, double *seconds)
 
 static tw_status cl_wait(engine *e, runnable *r)
 {
-    cl_event event = r->event;
+    cl_event event = r->event, first = r->begin;
     if (event == NULL) return TW_OK;
-    r->event = NULL;
-    return end_event(e, event, r->timed ? &r->seconds : NULL);
+    r->event = r->begin = NULL;
+    tw_status status = end_event(e, first, event, r->timed ? &r->seconds : NULL);
+    if (first != NULL) e->cl->clReleaseEvent(first);
+    return status;
 }
 
 static tw_status cl_download(engine *e, const buffer *from, const operand *to)
@@ -509,8 +546,12 @@ static void cl_release(engine *e, buffer *b)
 static void cl_drop(engine *e, runnable *r)
 {
     if (r->event != NULL) e->cl->clReleaseEvent(r->event);
+    if (r->begin != NULL) e->cl->clReleaseEvent(r->begin);
     if (r->kernel != NULL) e->cl->clReleaseKernel(r->kernel);
-    r->event = r->kernel = NULL;
+    if (r->add != NULL) e->cl->clReleaseKernel(r->add);
+    if (r->workspace != 0) e->cl->clReleaseMemObject((cl_memory)(uintptr_t)r->workspace);
+    r->event = r->begin = r->kernel = r->add = NULL;
+    r->workspace = 0;
 }
 
 /* ---- what this device can do at most ---- */
@@ -528,7 +569,7 @@ static tw_status least_seconds(engine *e, cl_kernel kernel, size_t groups, int t
     for (int i = 0; i <= tries; i++) { /* the first warms up */
         cl_event event;
         CL_TRY("clEnqueueNDRangeKernel", e->cl->clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &global, &local, 0, NULL, &event));
-        TRY(end_event(e, event, &now));
+        TRY(end_event(e, NULL, event, &now));
         if (i > 0 && (*seconds <= 0 || now < *seconds)) *seconds = now;
     }
     return TW_OK;
