@@ -83,17 +83,20 @@ static void plan_loops(plan *plan, const device_facts *device, int wanted_thread
         return;
     }
     bool near = lies && fits_near(p, device, bytes);
-    bool streams_a = lies && !near && p->op_a == TW_N && p->n <= STREAM_COLS * nr;
-    plan->direct_a = streams_a || (lies && (near || p->op_a == TW_N) && !rows_meet(p->lda, bytes)); /* its rows are as good as slivers, and not copied */
-    plan->streams_b = lies && !near && !streams_a && p->op_b == TW_N && p->m <= STREAM_ROWS * mr;
-    plan->direct_b = plan->streams_b || (near && !rows_meet(p->ldb, bytes) && p->op_b == TW_N);
+    /* C is small and k long: both operands are used so seldom that neither is worth a copy; panels of both take three quarters of the L2. */
+    const bool deep = lies && !near && p->op_a == TW_N && p->op_b == TW_N && p->m <= STREAM_ROWS * mr && p->n <= STREAM_COLS * nr && !rows_meet(p->ldb, bytes);
+    bool streams_a = lies && !near && !deep && p->op_a == TW_N && p->n <= STREAM_COLS * nr;
+    plan->direct_a = deep || streams_a || (lies && (near || p->op_a == TW_N) && !rows_meet(p->lda, bytes)); /* its rows are as good as slivers, and not copied */
+    plan->streams_b = lies && !near && !deep && !streams_a && p->op_b == TW_N && p->m <= STREAM_ROWS * mr;
+    plan->direct_b = deep || plan->streams_b || (near && !rows_meet(p->ldb, bytes) && p->op_b == TW_N);
     const int stream_kc = p->m <= mr && plan->threads == 1 ? STREAM_FEW_KC : STREAM_KC;
-    plan->kc = near ? max_i64(p->k, 1) : even_block(p->k, plan->streams_b ? stream_kc : streams_a ? STREAM_A_KC : plan->row->lab.tile_k, lies ? 4 : CPU_K_UNIT);
+    plan->kc = near ? max_i64(p->k, 1) : even_block(p->k, deep ? device->l2_bytes * 3 / 4 / ((p->m + p->n) * bytes) : plan->streams_b ? stream_kc : streams_a ? STREAM_A_KC : plan->row->lab.tile_k, lies ? 4 : CPU_K_UNIT);
     const int64_t steps = cpu_form_steps(plan->row->form, plan->kc);
     bool keeps_sums = p->k > plan->kc && p->beta != 0;
     if (near && plan->direct_a && plan->direct_b && plan->threads == 1) { /* small: one strip, one task, and no time to divide */
         plan->strip_m = plan->task_m = round_up(p->m, mr), plan->strip_n = plan->task_n = round_up(p->n, nr);
         plan->at_once = true;
+        plan->near = (cpu_near){p->m, p->n, p->k, p->op_a == TW_T ? 1 : p->lda, p->op_a == TW_T ? p->lda : 1, p->ldb, p->ldc};
         return;
     }
     plan->strip_m = even_block(p->m, keeps_sums ? SUM_STRIP : STRIP_M, mr);
