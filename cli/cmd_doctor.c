@@ -6,7 +6,9 @@
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+#include "../lab/cublas.h"
 #include "../lab/records.h"
+#include "against.h"
 #include "chosen.h"
 #include "cmd.h"
 #include "object.h"
@@ -161,21 +163,36 @@ static void advise_engines(doctor *d)
     }
 }
 
+/* What engines compile with, and what `bench --against cublas` opens: no device is asked for. */
+static void tell_libraries(doctor *d)
+{
+    const char *engine;
+    against_path folder;
+    cublas library;
+    for (int i = 0; (engine = tw_lab_engine_at(i)) != NULL; i++) {
+        char name[32], state[560];
+        snprintf(name, sizeof name, "compiler %s", engine);
+        if (tw_lab_compiler_state(engine, state, sizeof state) >= 0) fact(d, name, "%s", state);
+    }
+    against_folder(folder);
+    if (cublas_load(&library, folder))
+        fact(d, "library cublas", "%s, %s", library.version, library.file);
+    else
+        fact(d, "library cublas", "%s", library.why);
+}
+
+/* All that the library and the program read; a test compares. */
 static void tell_environment(doctor *d)
 {
     static const char *const names[] = {
-        "TILEWRIGHT_CPU",   "TILEWRIGHT_THREADS", "OMP_NUM_THREADS",          "NO_COLOR",
-        "TILEWRIGHT_CACHE", "TILEWRIGHT_NVRTC",   "TILEWRIGHT_OPENCL_OPTIONS"};
+        "TILEWRIGHT_CPU",   "TILEWRIGHT_THREADS",        "OMP_NUM_THREADS", "TILEWRIGHT_CACHE", "XDG_CACHE_HOME", "HOME", "TILEWRIGHT_KERNELS",
+        "TILEWRIGHT_NVRTC", "TILEWRIGHT_OPENCL_OPTIONS", "TILEWRIGHT_PEERS", "PATH",            "TMPDIR",         "TERM", "NO_COLOR"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const char *value = getenv(names[i]);
         fact(d, names[i], "%s", value != NULL ? value : "not set");
     }
-    const char *threads = getenv("TILEWRIGHT_THREADS");
-    int64_t number;
     if (getenv("TILEWRIGHT_CPU") != NULL)
         advise(d, "TILEWRIGHT_CPU limits the instructions that are used; unset it for full speed");
-    if (threads != NULL && !parse_whole(threads, 1, 4096, &number))
-        advise(d, "TILEWRIGHT_THREADS is not a whole number from 1 to 4096 and is ignored");
 }
 
 /* Judge a few kernels of one engine; what breaks down is told like any other fact. */
@@ -205,6 +222,7 @@ exit_code cmd_doctor(session *s)
     tell_system(&d);
     tell_processors(&d);
     tell_engines(&d);
+    tell_libraries(&d);
     tell_environment(&d);
     tell_reports(&d);
     advise_engines(&d);

@@ -111,7 +111,9 @@ typedef struct tw_options {
 
 /* tw_open - make a context on one device. options may be NULL: the best device, all its threads.
  *
- * Special   A device that is named and missing is an error, never replaced by another.
+ * Special   A device that is named and missing is an error, never replaced by another; tw_error_text() says why. Look at the status: *context
+ *           is then NULL, which the other calls take for the process-wide default, and that is the cpu engine's. It computes operands in host memory;
+ *           those in device memory it refuses, with the sentence of the tw_open() that failed.
  *           device_context must live until tw_close(), which gives back what was loaded into it and leaves the context itself. Its device
  *           counts; options.device is 0 or that one. The primary context is the one of CUDA's runtime API: memory and
  *           streams of a program that uses cudaMalloc() and cudaStreamCreate() need no device_context.

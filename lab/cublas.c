@@ -1,7 +1,9 @@
 /* cublas.c - see cublas.h. Names and numbers: cuBLAS reference, 12 and 13. */
+#define _GNU_SOURCE /* dlinfo */
 #include "cublas.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -74,7 +76,7 @@ static bool look_up(cublas *x, void *library, const char *name, void *slot)
     return found != NULL;
 }
 
-bool cublas_open(cublas *x, const char *folder)
+bool cublas_load(cublas *x, const char *folder)
 {
     *x = (cublas){0};
     void *library = peer_library(peer_named("cublas"), folder, x->why, sizeof x->why);
@@ -88,6 +90,14 @@ bool cublas_open(cublas *x, const char *folder)
     x->api = &loaded;
     size_t version = loaded.cublasLtGetVersion();
     snprintf(x->version, sizeof x->version, "cuBLASLt %zu.%zu.%zu", version / 10000, version / 100 % 100, version % 100);
+    struct link_map *map;
+    if (dlinfo(library, RTLD_DI_LINKMAP, &map) == 0) snprintf(x->file, sizeof x->file, "%s", map->l_name);
+    return true;
+}
+
+bool cublas_open(cublas *x, const char *folder)
+{
+    if (!cublas_load(x, folder)) return false;
     TRY(x, cublasLtCreate, (&x->handle));
     return true;
 }

@@ -24,10 +24,13 @@ typedef struct cublas {
     bool is_f64;
     int count; /* of candidates, the heuristic's own first */
     cublas_candidate candidates[CUBLAS_CANDIDATES];
-    char version[PEER_TEXT], why[PEER_TEXT]; /* why: what failed last, where a function below returned false */
+    char version[PEER_TEXT], file[PEER_TEXT], why[PEER_TEXT]; /* why: what failed last, where a function below returned false */
 } cublas;
 
-/* cublas_open - FOLDER/cublas.so, else the system's, for the device that is current. On failure too cublas_close() must follow. */
+/* cublas_load - FOLDER/cublas.so, else the system's: which version it is, and where. Needs no device. */
+bool cublas_load(cublas *x, const char *folder);
+
+/* cublas_open - the same, for the device that is current. On failure too cublas_close() must follow. */
 bool cublas_open(cublas *x, const char *folder);
 void cublas_close(cublas *x);
 

@@ -58,10 +58,9 @@ static const engine_ops *engine_named(const char *name)
     return NULL;
 }
 
-tw_status tw_open(const tw_options *options, tw_context **context)
+static tw_status open_context(const tw_options *options, tw_context **context)
 {
     static const tw_options defaults = {.size = sizeof defaults};
-    if (context == NULL) return fail(TW_BAD_ARGUMENT, "context is NULL");
     *context = NULL;
     if (options == NULL) options = &defaults;
     if (options->size != sizeof *options)
@@ -85,6 +84,16 @@ tw_status tw_open(const tw_options *options, tw_context **context)
     return TW_OK;
 }
 
+static _Thread_local char not_opened[512]; /* why this thread's last tw_open() failed; "" where it did not */
+
+tw_status tw_open(const tw_options *options, tw_context **context)
+{
+    if (context == NULL) return fail(TW_BAD_ARGUMENT, "context is NULL");
+    tw_status status = open_context(options, context);
+    snprintf(not_opened, sizeof not_opened, "%s", status == TW_OK ? "" : tw_error_text());
+    return status;
+}
+
 void tw_close(tw_context *context)
 {
     if (context == NULL) return;
@@ -101,7 +110,7 @@ static tw_status resolve(tw_context **context)
     *context = atomic_load_explicit(&process_default, memory_order_acquire);
     if (*context != NULL) return TW_OK;
     tw_context *made, *expected = NULL;
-    TRY(tw_open(NULL, &made));
+    TRY(open_context(NULL, &made));
     if (atomic_compare_exchange_strong(&process_default, &expected, made)) {
         *context = made;
     } else {
@@ -128,13 +137,22 @@ static int64_t packed_ld(int64_t rows, int64_t cols, int64_t ld, tw_dtype dtype)
     return rows > 0 && cols > 0 ? round_up(cols, 16 / dtype_find(dtype)->lab.bytes) : ld;
 }
 
+/* NULL is also what a failed tw_open() leaves: whoever goes on with it has operands that the default context does not take. */
+static tw_status refuse_default(const tw_context *context)
+{
+    return fail(TW_NO_KERNEL, "the operands are in device memory, the %s engine takes them from the host's only: the context is NULL, the default one%s%s",
+                context->ops->name, not_opened[0] != '\0' ? "; this thread's last tw_open() failed: " : "", not_opened);
+}
+
 /* Check the problem as the caller has it, take the context, and say how operands lie where this device computes, which is what is
  * planned. Copies are packed, but a kernel that the lab forces is tried on the caller's own leading dimensions. */
 static tw_status settle(tw_context **context, const tw_lab_choice *choice, const tw_problem *user, const void *a, const void *b, const void *c,
                         tw_problem *host, tw_problem *device)
 {
+    bool is_default = *context == NULL;
     TRY(problem_load(user, a, b, c, host));
     TRY(resolve(context));
+    if (is_default && host->place_c == TW_DEVICE && host->m > 0 && host->n > 0) return refuse_default(*context);
     *device = *host;
     if (!(*context)->facts.copies || host->place_c == TW_DEVICE) return TW_OK;
     device->align_a = device->align_b = device->align_c = 256;
@@ -727,6 +745,15 @@ int tw_lab_engine_state(const char *engine, char *text, int text_bytes)
         snprintf(text, (size_t)text_bytes, "%s", tw_error_text());
     else
         ops->state(text, (size_t)text_bytes);
+    return status == TW_OK;
+}
+
+int tw_lab_compiler_state(const char *engine, char *text, int text_bytes)
+{
+    const engine_ops *ops = engine != NULL ? engine_named(engine) : NULL;
+    if (ops == NULL || ops->compiler == NULL || text == NULL || text_bytes < 1) return -1;
+    tw_status status = ops->compiler(text, (size_t)text_bytes);
+    if (status != TW_OK) snprintf(text, (size_t)text_bytes, "%s", tw_error_text());
     return status == TW_OK;
 }
 

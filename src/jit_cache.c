@@ -125,16 +125,20 @@ jit_cache *jit_cache_open(void)
     return cache;
 }
 
-/* Beside the program or the shared library, whichever holds this code, links followed. */
+/* Beside the program or the shared library, whichever holds this code, links followed; else where an installed program has its libraries. */
 static void folder_beside_us(jit_cache *cache)
 {
+    static const char *const places[] = {"tilewright-kernels", LIBRARIES_FROM_PROGRAMS "/tilewright-kernels"};
     Dl_info us;
     struct link_map *map = NULL;
     if (dladdr1((void *)(uintptr_t)jit_cache_open_ahead, &us, (void **)&map, RTLD_DL_LINKMAP) == 0 || map == NULL) return;
     char *path = realpath(map->l_name[0] != '\0' ? map->l_name : "/proc/self/exe", NULL), *slash = path != NULL ? strrchr(path, '/') : NULL;
-    if (slash != NULL) {
-        *slash = '\0';
-        snprintf(cache->folder, sizeof cache->folder, "%.3000s/tilewright-kernels", path);
+    for (size_t i = 0; slash != NULL && cache->folder[0] == '\0' && i < sizeof places / sizeof *places; i++) {
+        char place[4200]; /* realpath() gives 4095 at most */
+        snprintf(place, sizeof place, "%.*s/%s", (int)(slash - path), path, places[i]);
+        char *found = realpath(place, NULL);
+        if (found != NULL) snprintf(cache->folder, sizeof cache->folder, "%.3000s", found);
+        free(found);
     }
     free(path);
 }

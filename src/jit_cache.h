@@ -15,8 +15,8 @@ jit_cache *jit_cache_open(void);
 void jit_cache_close(jit_cache *cache);
 
 /* jit_cache_open_ahead - find and check the folder of kernels that somebody built ahead (`./dev build --gpu-cache`), which is only read:
- * TILEWRIGHT_KERNELS, else tilewright-kernels beside the file that holds this library, if it is there. It and its files belong to this
- * user or to root, and others cannot write them. jit_cache_state() is "" where there is none and none was named. */
+ * TILEWRIGHT_KERNELS, else tilewright-kernels beside the file that holds this library or where an installed program has its libraries, if it
+ * is there. It and its files belong to this user or to root, and others cannot write them. jit_cache_state() is "" where there is none and none was named. */
 jit_cache *jit_cache_open_ahead(void);
 
 /* jit_cache_usable - can something be had from it? */

@@ -163,6 +163,25 @@ static void expect(const char *what, bool holds)
     if (tap_case("%s", what)) tap_result(holds, "%s", tw_error_text());
 }
 
+/* A program that goes on with what a failed tw_open() left. */
+static void context_that_was_not_opened(void)
+{
+    static const char why[] = "the context is NULL, the default one; this thread's last tw_open() failed: there is no engine named abacus";
+    const tw_options options = {.size = sizeof options, .engine = "abacus"};
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, 3, 4, 5);
+    tw_context *context, *other;
+    int64_t bytes;
+    device_places(&p);
+    expect("the context of a tw_open that failed is NULL", tw_open(&options, &context) == TW_NO_DEVICE && context == NULL);
+    expect_failure("gemm without the context", tw_gemm(context, &p, a, b, c), TW_NO_KERNEL, why);
+    expect_failure("prepare without the context", tw_prepare(context, &p), TW_NO_KERNEL, why);
+    expect_failure("workspace without the context", tw_workspace_bytes(context, &p, &bytes), TW_NO_KERNEL, why);
+    expect_failure("enqueue without the context", tw_enqueue(context, &p, a, b, c, NULL), TW_NO_KERNEL, why);
+    expect("a tw_open that does not fail ends that", tw_open(NULL, &other) == TW_OK && tw_prepare(NULL, &p) == TW_NO_KERNEL &&
+               strstr(tw_error_text(), "the context is NULL, the default one") != NULL && strstr(tw_error_text(), "abacus") == NULL);
+    tw_close(other);
+}
+
 static bool all_are(const float *x, int count, float value)
 {
     for (int i = 0; i < count; i++)
@@ -898,6 +917,7 @@ int main(int argc, char **argv)
 {
     tap_start(argc, argv);
     error_cases();
+    context_that_was_not_opened();
     special_cases();
     again_cases();
     context_cases();

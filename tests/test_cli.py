@@ -805,6 +805,46 @@ def doctor_passes_on_what_an_engine_advises():
     assert "pocl-opencl-icd" in state and re.search(r"^advice 1 +opencl: " + re.escape(state), out, re.M), out
 
 
+def doctor(**env):
+    """Its facts by name."""
+    good("doctor", "--json", "d.json", env={"OCL_ICD_VENDORS": "/nowhere", **env})
+    return records(open("d.json").read())[0]
+
+
+@case
+def doctor_tells_every_variable_that_is_read():
+    root, read, indirect = os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."), set(), set()
+    for path in subprocess.run(["find", *(os.path.join(root, f) for f in ("blas", "cli", "io", "lab", "src")), "-name", "*.[ch]"],
+                               capture_output=True, text=True).stdout.split():
+        text = open(path).read()
+        arguments = re.findall(r"\bgetenv\(([^)]*)\)", text.replace("secure_getenv", "getenv"))
+        read.update(a.strip('"') for a in arguments if a.startswith('"'))
+        if any(not a.startswith('"') for a in arguments):
+            indirect.add(os.path.relpath(path, root))
+            for names in re.findall(r"\bvariables\[\] = \{([^}]*)\}", text):
+                read.update(re.findall(r'"(\w+)"', names))
+    assert indirect == {"cli/cmd_doctor.c", "src/engines/cpu/engine.c"}, indirect
+    facts, readme = doctor(TILEWRIGHT_KERNELS="/nowhere", TILEWRIGHT_PEERS="/none", TMPDIR="/tmp"), open(os.path.join(root, "README.md")).read()
+    assert {name for name in facts if name.isupper()} == read and len(read) >= 14, read ^ {name for name in facts if name.isupper()}
+    assert [facts["TILEWRIGHT_KERNELS"], facts["TILEWRIGHT_PEERS"], facts["TILEWRIGHT_NVRTC"]] == ["/nowhere", "/none", "not set"], facts
+    assert not [name for name in read if f"`{name}`" not in readme], "README.md does not name them all"
+
+
+@case
+def doctor_tells_which_compiler_and_which_cublas_there_is():
+    fakes = os.path.join(os.path.dirname(os.path.abspath(PROGRAM)), "tests", "fakes")
+    nvrtc, cublas = f"{fakes}/nvrtc/libnvrtc.so.13", f"{fakes}/cublas/libcublasLt.so.13"
+    facts = doctor(TILEWRIGHT_NVRTC=nvrtc, LD_LIBRARY_PATH=f"{fakes}/cublas")
+    assert facts["compiler cuda"] == f"NVRTC 13.0 for sm_75 to sm_100, {nvrtc}", facts
+    assert facts["library cublas"] == f"cuBLASLt 13.2.7, {cublas}", facts
+    os.mkdir("peers", 0o755)
+    open("peers/cublas.so", "w").write("no library\n")
+    os.chmod("peers/cublas.so", 0o644)
+    facts = doctor(TILEWRIGHT_NVRTC="/nowhere/libnvrtc.so", TILEWRIGHT_PEERS=os.path.abspath("peers"))
+    assert facts["compiler cuda"].startswith("NVRTC, the CUDA run-time compiler, cannot be used: /nowhere/libnvrtc.so: "), facts
+    assert facts["library cublas"].startswith(f"cannot be opened: {os.path.abspath('peers')}/cublas.so: "), facts
+
+
 @case
 def each_command_writes_json_on_stdout_and_text_on_stderr():
     pair()

@@ -4,11 +4,12 @@
 set -u
 
 build=${TILEWRIGHT_BUILD:-$(dirname "$0")/../build}
+build=$(cd "$build" && pwd) || exit 1
 source=$(cd "$(dirname "$0")" && pwd)
 compiler=$(sed -n 's/^CMAKE_C_COMPILER:[A-Z]*=//p' "$build/CMakeCache.txt" 2>/dev/null)
 libdir=$(sed -n 's/^CMAKE_INSTALL_LIBDIR:[A-Z]*=//p' "$build/CMakeCache.txt" 2>/dev/null)
 
-cases='staged_files static_names header_stands_alone readme_compiles pkg_config_shared pkg_config_static pkg_config_blas cmake_package program_runs_from_anywhere'
+cases='staged_files static_names header_stands_alone readme_examples pkg_config_shared pkg_config_static pkg_config_blas cmake_package program_runs_from_anywhere kernels_built_ahead'
 # shellcheck disable=SC2086 # words on purpose
 case " $* " in *' --list '*) printf '%s\n' $cases && exit 0 ;; esac
 
@@ -49,12 +50,16 @@ header_stands_alone() {
     done
 }
 
-# Each C example of the README, by itself.
-readme_compiles() {
+# Each C example of the README, by itself; those that are programs print what they say, the one with a stream on the fake driver.
+readme_examples() {
     awk -v folder="$work" '/^```c$/ { inside = 1; number++; next } /^```/ { inside = 0 } inside { print > (folder "/readme" number ".c") }' "$source/../README.md"
-    [ -s "$work/readme2.c" ] || { echo "README.md has lost its examples in C" && return 1; }
+    [ "$(grep -l 'int main' "$work"/readme*.c | wc -l)" -eq 2 ] || { echo "README.md has lost its programs in C" && return 1; }
     for example in "$work"/readme*.c; do
-        "$compiler" -std=c99 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -I"$tree/include" "$example" || return 1
+        set -- "$compiler" -std=c99 -D_POSIX_C_SOURCE=200112L -Wall -Wextra -Wpedantic -Werror -I"$tree/include" -I"$source/consumer" "$example"
+        grep -q 'int main' "$example" || { "$@" -fsyntax-only || return 1 && continue; }
+        "$@" -L"$tree/$libdir" -ltilewright -o "$work/example" || return 1
+        LD_LIBRARY_PATH=$tree/$libdir:$build/tests/fakes/cuda:$build/tests/fakes/nvrtc FAKE_CUDA='product=1 sm=75' TILEWRIGHT_CACHE=off "$work/example" >"$work/said" || return 1
+        printf '4 5\n10 11\n' | diff - "$work/said" || { echo "printed by $example" && return 1; }
     done
 }
 
@@ -92,6 +97,21 @@ cmake_package() {
 program_runs_from_anywhere() {
     [ -x "$tree/bin/tilewright" ] || { echo "the program was not built" >"$work/skip" && return 1; }
     (cd / && env -i "$tree/bin/tilewright" version)
+}
+
+# What ./dev build --gpu-cache made is installed with the rest, and found there by the program and by what lies among the libraries.
+kernels_built_ahead() {
+    [ -x "$tree/bin/tilewright" ] || { echo "the program was not built" >"$work/skip" && return 1; }
+    LD_LIBRARY_PATH=$build/tests/fakes/nvrtc "$build/tilewright_ahead" "$work/tilewright-kernels" >"$work/ahead" 2>&1 || { cat "$work/ahead" && return 1; }
+    sed "s|$build/tilewright-kernels|$work/tilewright-kernels|" "$build/cmake_install.cmake" >"$work/install.cmake" # not into the build itself
+    DESTDIR=$work/stage cmake -DCMAKE_INSTALL_PREFIX=/opt/tw -P "$work/install.cmake" >"$work/installed" || return 1
+    mkdir -p "$work/moved" && mv "$work/stage/opt/tw" "$work/moved/tw" && cp "$work/moved/tw/bin/tilewright" "$work/moved/tw/$libdir/" || return 1
+    folder=$work/moved/tw/$libdir/tilewright-kernels
+    [ "$(find "$folder" -name '*.bin' ! -perm 644)" = '' ] && [ "$(find "$folder" -name '*.bin' | wc -l)" -gt 100 ] || { ls -l "$folder" && return 1; }
+    for program in "$work/moved/tw/bin/tilewright" "$work/moved/tw/$libdir/tilewright"; do
+        env -i LD_LIBRARY_PATH="$build/tests/fakes/cuda" OCL_ICD_VENDORS=/nowhere TILEWRIGHT_NVRTC=/nowhere "$program" devices >"$work/devices" 2>&1
+        grep -q "kernels built ahead: $folder" "$work/devices" || { cat "$work/devices" && return 1; }
+    done
 }
 
 number=0 failed=0

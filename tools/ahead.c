@@ -6,33 +6,60 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../src/engines/cuda/ahead.h"
 
 enum { MOST_OPTIONS = 32 };
 
+/* What is made, and how far that is; with no folder kernels are only counted. */
+typedef struct work {
+    jit_cache *into;
+    int done, all;
+    int64_t bytes;
+    const char *shown; /* the entry that was named last */
+} work;
+
+/* What ends the line of progress on a terminal. */
+static const char *clear(void)
+{
+    return isatty(STDERR_FILENO) ? "\r\033[K" : "";
+}
+
 static int stop(const char *what)
 {
-    fprintf(stderr, "tilewright_ahead: %s%s%s\n", what, what[0] != '\0' ? ": " : "", tw_error_text());
+    fprintf(stderr, "%stilewright_ahead: %s%s%s\n", clear(), what, what[0] != '\0' ? ": " : "", tw_error_text());
     return 1;
 }
 
-static tw_status keep(jit_cache *into, const struct ahead_arch *arch, const plan *p)
+/* On a terminal one line that is written over, elsewhere a line for the first of a kernel's variants. */
+static void show(work *w, const char *entry, const char *arch)
+{
+    bool same = w->shown != NULL && strcmp(w->shown, entry) == 0, over = isatty(STDERR_FILENO);
+    w->shown = entry;
+    if (over || !same) fprintf(stderr, "%skernel %d of %d: %s for %s%s", clear(), w->done, w->all, entry, arch, over ? "" : "\n");
+}
+
+static tw_status keep(work *w, const struct ahead_arch *arch, const plan *p)
 {
     tw_lab_code code = {.bytes = NULL};
+    w->done++;
+    if (w->into == NULL) return TW_OK;
+    show(w, p->source.entry, arch->name);
     TRY(cuda_engine.code(NULL, p, arch->from_sm, false, &code));
     if (strcmp(code.target, arch->name) != 0) {
         free(code.bytes);
         return fail(TW_BUILD_FAILED, "this NVRTC compiles for %s, expected %s", code.target, arch->name);
     }
     jit_key key = ahead_key(arch->name, p->options, &p->source);
-    jit_cache_put(into, &key, code.bytes, (size_t)code.size);
+    jit_cache_put(w->into, &key, code.bytes, (size_t)code.size);
+    w->bytes += code.size;
     free(code.bytes);
     return TW_OK;
 }
 
 /* A production row with all options that a plan can give it. */
-static tw_status keep_row(jit_cache *into, const struct ahead_arch *arch, const kernel_row *row, int *count)
+static tw_status keep_row(work *w, const struct ahead_arch *arch, const kernel_row *row)
 {
     const device_facts facts = {.engine = "cuda", .threads = 1, .sm = arch->from_sm, .most_threads = 1024, .multiprocessors = 1, .tensor_maps = arch->from_sm >= 90,
                                 .local_bytes = (arch->from_sm >= 90 ? 227 : 163) << 10, .l2_bytes = 40 << 20, .largest_bytes = (int64_t)1 << 40};
@@ -49,64 +76,73 @@ static tw_status keep_row(jit_cache *into, const struct ahead_arch *arch, const 
         for (int i = 0; i < known; i++) seen = seen || strcmp(done[i], made.options) == 0;
         if (seen) continue;
         strcpy(done[known++], made.options);
-        TRY(keep(into, arch, &made));
-        ++*count;
+        TRY(keep(w, arch, &made));
     }
     return TW_OK;
 }
 
 /* A row of whole batches, with all options. */
-static tw_status keep_batch(jit_cache *into, const struct ahead_arch *arch, const kernel_row *row, int *count)
+static tw_status keep_batch(work *w, const struct ahead_arch *arch, const kernel_row *row)
 {
     const device_facts facts = {.engine = "cuda", .sm = arch->from_sm, .multiprocessors = 1};
-    for (int variant = 0; row->gpu.sm <= arch->from_sm && variant < 8; variant++, ++*count) {
+    for (int variant = 0; row->gpu.sm <= arch->from_sm && variant < 8; variant++) {
         tw_problem p = tw_problem_make(row->lab.dtype, (tw_op)(variant / 2 % 2), (tw_op)(variant % 2), 32, 32, 32);
         plan made;
         p.dtype_c = dtype_find(p.dtype)->result;
-        p.dtype_c = dtype_find(p.dtype)->result;
         p.align_a = p.align_b = p.align_c = variant / 4 ? 4 : 256;
         plan_one_launch(&p, &facts, row, &made);
-        TRY(keep(into, arch, &made));
+        TRY(keep(w, arch, &made));
     }
     return TW_OK;
 }
 
 /* What runs beside the rows: the passes that pack, the probes of `devices`. */
-static tw_status keep_helpers(jit_cache *into, const struct ahead_arch *arch, int *count)
+static tw_status keep_helpers(work *w, const struct ahead_arch *arch)
 {
     static const struct {
         const char *file, *entry, *options;
     } helpers[] = {{"cuda/pack.cu", "pack", "-DTURNS=0"}, {"cuda/pack.cu", "pack", "-DTURNS=1"}, {"cuda/pack.cu", "pack", "-DTURNS=0 -DHALF=1"},
                    {"cuda/pack.cu", "pack", "-DTURNS=1 -DHALF=1"}, {"cuda/probe.cu", "probe_fma", ""}, {"cuda/probe.cu", "probe_read", ""},
                    {"cuda/probe.cu", "probe_shared", ""}};
-    for (size_t i = 0; i < sizeof helpers / sizeof *helpers; i++, ++*count) {
+    for (size_t i = 0; i < sizeof helpers / sizeof *helpers; i++) {
         plan p = {.source = {.file = helpers[i].file, .entry = helpers[i].entry}};
         strcpy(p.options, helpers[i].options);
-        TRY(keep(into, arch, &p));
+        TRY(keep(w, arch, &p));
+    }
+    return TW_OK;
+}
+
+/* Count all kernels, or make them. */
+static tw_status keep_all(work *w)
+{
+    w->done = 0;
+    for (int a = 0; a < AHEAD_ARCHS; a++) {
+        for (int i = 0; i < kernel_count(); i++) {
+            const kernel_row *row = kernel_at(i);
+            if (strcmp(row->lab.engine, "cuda") == 0 && row->lab.production) TRY(keep_row(w, &ahead_archs[a], row));
+        }
+        for (int i = 0; kernel_batch_at(i) != NULL; i++) TRY(keep_batch(w, &ahead_archs[a], kernel_batch_at(i)));
+        TRY(keep_helpers(w, &ahead_archs[a]));
     }
     return TW_OK;
 }
 
 int main(int argc, char **argv)
 {
-    int count = 0;
+    work w = {.into = NULL};
     if (argc != 2 || argv[1][0] != '/') return stop("expected the absolute path of a folder");
     setenv("TILEWRIGHT_CACHE", argv[1], 1);
     jit_cache *into = jit_cache_open();
     if (!jit_cache_usable(into)) return stop(jit_cache_state(into));
-    for (int a = 0; a < AHEAD_ARCHS; a++) {
-        for (int i = 0; i < kernel_count(); i++) {
-            const kernel_row *row = kernel_at(i);
-            if (strcmp(row->lab.engine, "cuda") != 0 || !row->lab.production) continue;
-            if (keep_row(into, &ahead_archs[a], row, &count) != TW_OK) return stop(row->lab.name);
-        }
-        for (int i = 0; kernel_batch_at(i) != NULL; i++)
-            if (keep_batch(into, &ahead_archs[a], kernel_batch_at(i), &count) != TW_OK) return stop(kernel_batch_at(i)->lab.name);
-        if (keep_helpers(into, &ahead_archs[a], &count) != TW_OK) return stop("pack.cu and probe.cu");
-    }
+    if (keep_all(&w) != TW_OK) return stop("the kernels could not be counted");
+    w.all = w.done, w.into = into;
+    if (keep_all(&w) != TW_OK) return stop("");
     bool kept = strcmp(jit_cache_state(into), argv[1]) == 0; /* it says so where a file could not be written */
     if (!kept) return stop(jit_cache_state(into));
-    printf("%s: %d kernels\n", argv[1], count);
+    fputs(clear(), stderr);
+    printf("%s: %d kernels, %.1f MB, for", argv[1], w.done, 1e-6 * (double)w.bytes);
+    for (int a = 0; a < AHEAD_ARCHS; a++) printf("%s %s", a > 0 ? " and" : "", ahead_archs[a].name);
+    printf("\n");
     jit_cache_close(into);
     return 0;
 }

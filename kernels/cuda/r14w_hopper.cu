@@ -1,10 +1,10 @@
 /* r14w_hopper - the production kernel for bf16 and f16 on sm_90: r13 for all transposes, with C in f32 or in the operands' type, in tiles of several sizes.
  *
- * IDEA      wgmma takes either operand with its lines along k or along its edge, so nothing is transposed: what is stored the other way comes in the
- *           same boxes of 64 lines of 64 elements, and another bit stands in the instruction.
+ * IDEA      wgmma takes either operand with its lines along k or along its edge, so nothing is transposed: what is stored the other way comes in
+ *           boxes of the same lines of 64 elements, and another bit stands in the instruction.
  *
- *               A m x k   box: 64 rows of 64 k          A k x m (transposed)   box: 64 steps of k of 64 rows
- *               B k x n   box: 64 steps of 64 columns   B n x k (transposed)   box: 64 columns of 64 k
+ *               A m x k   box: the tile's rows of 64 k   A k x m (transposed)   boxes: 64 steps of k of 64 rows
+ *               B k x n   boxes: 64 steps of 64 columns  B n x k (transposed)   box: the tile's columns of 64 k
  *
  *           Two warpgroups compute whole tiles in turns: while one stores its tile, the other has the matrix units to itself, and the copies of its first
  *           stages have come meanwhile. r13's two share each tile, and store at the same time.
@@ -25,7 +25,8 @@
  *           TILE_M 64 or 128, TILE_N 64, 128 or 192. C_HALF = 1: C of the operands' type, else f32. IN_F16 = 1: f16 for bf16.
  * HOST      any grid is right; best is the smallest with as few rounds as one block per multiprocessor, as r13. block 384, dynamic shared memory
  *           sizeof(struct ring). Three tensor maps, rank 2, element strides 1, no interleave, zeros outside, swizzle 128 B, L2
- *           promotion 256 B, boxes of 64 rows and 128 bytes: A, B and C as they are stored. C's is looked at only where WIDE = 1 and beta = 0.
+ *           promotion 256 B: A, B and C as they are stored, in boxes of 64 rows and 128 bytes, but of TILE_M or TILE_N rows where A or B lies
+ *           along k. C's is looked at only where WIDE = 1 and beta = 0.
  *           It may be launched before what is ahead of it in the stream has ended (programmatic stream serialization).
  * CHANGED   from r13: transposes, turns, the way of C, tiles and their stages.
  * SOURCE    PTX ISA (matrix descriptors, stmatrix, cp.async.bulk.tensor); Thakkar et al.: CUTLASS 3, 2023 (the turns, which it calls pingpong) */
@@ -239,9 +240,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 barrier_wait(&ring->empty[s], phase ^ 1); /* for the readers of this stage */
                 barrier_expect(&ring->full[s], sizeof(struct stage));
                 UNROLLED
-                for (int q = 0; q < SLICES; q++) fetch(to->a[q], &a_map, !OP_A, i0 + q * 64, block * BK, &ring->full[s]);
+                for (int q = 0; q < (OP_A ? SLICES : 1); q++) fetch(to->a[q], &a_map, !OP_A, i0 + q * 64, block * BK, &ring->full[s]);
                 UNROLLED
-                for (int q = 0; q < BN / 64; q++) fetch(to->b[q], &b_map, OP_B, j0 + q * 64, block * BK, &ring->full[s]);
+                for (int q = 0; q < (OP_B ? 1 : BN / 64); q++) fetch(to->b[q], &b_map, OP_B, j0 + q * 64, block * BK, &ring->full[s]);
                 if (++s == STAGES) s = 0, phase ^= 1;
             }
         }

@@ -52,6 +52,7 @@ typedef struct engine_ops {
     const char *name;
     tw_status (*devices)(tw_device *devices, int32_t capacity, int32_t *count); /* fills up to capacity, counts all */
     void (*state)(char *text, size_t bytes); /* where devices() found some: what they run with, in a sentence */
+    tw_status (*compiler)(char *text, size_t bytes); /* what compiles without a device, in a sentence. NULL: nothing does */
     tw_status (*open)(const tw_options *options, engine **out);
     void (*describe)(const engine *e, tw_device *out);
     void (*facts)(const engine *e, device_facts *out);

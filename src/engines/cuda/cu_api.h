@@ -168,12 +168,16 @@ typedef struct nvrtc_api {
     NVRTC_FUNCTIONS(F)
 #undef F
     int major, minor;
+    char file[1024]; /* that was opened */
 } nvrtc_api;
 
 /* cu_api_load, nvrtc_api_load - open the driver and the compiler; NULL, and fail()'s sentence, where there is none. Loaded once per
  * process. */
 const cu_api *cu_api_load(void);
 const nvrtc_api *nvrtc_api_load(void);
+
+/* nvrtc_known - the least architecture that the compiler knows, and the highest up to sm, 0 where there is none. TW_OK; TW_BUILD_FAILED. */
+tw_status nvrtc_known(const nvrtc_api *nvrtc, int sm, int *least, int *best);
 
 /* nvrtc_arch - the architecture to compile for, as --gpu-architecture takes it: "sm_90a" where the compiler knows the very device (sm is 10
  * major + minor), else "compute_NN" for the highest it knows below, whose PTX the driver finishes. Returns TW_OK; TW_BUILD_FAILED with

@@ -1,6 +1,7 @@
 /* dl.c - opens the CUDA driver and NVRTC at run time, so that one binary also runs where there is neither. */
 #define _GNU_SOURCE /* secure_getenv: a privileged program must not load what its user names */
 #include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -34,10 +35,23 @@ static int look_up(void *library, const char *name, void *slot, char why[256])
     return found != NULL;
 }
 
-static char own_nvrtc[1024]; /* TILEWRIGHT_NVRTC as the first tw_open() saw it */
+static char own_nvrtc[1024]; /* TILEWRIGHT_NVRTC as the first call saw it that opened the driver, or the compiler alone */
+
+static void read_environment(void)
+{
+    const char *own = secure_getenv("TILEWRIGHT_NVRTC");
+    snprintf(own_nvrtc, sizeof own_nvrtc, "%s", own ? own : "");
+}
+
+static void read_environment_once(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, read_environment);
+}
 
 static void load_driver(void)
 {
+    read_environment_once();
     static const char *const names[] = {"libcuda.so.1", "libcuda.so", NULL};
     void *library = open_first(names, driver_why);
     if (library == NULL) return;
@@ -56,17 +70,10 @@ static void load_driver(void)
     driver_loaded = 1;
 }
 
-static void load_driver_once(void)
-{
-    const char *own = secure_getenv("TILEWRIGHT_NVRTC");
-    snprintf(own_nvrtc, sizeof own_nvrtc, "%s", own ? own : "");
-    load_driver();
-}
-
 const cu_api *cu_api_load(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, load_driver_once);
+    pthread_once(&once, load_driver);
     if (driver_loaded) return &driver;
     fail(TW_NO_DEVICE, "the CUDA driver cannot be used: %s. NVIDIA's driver brings libcuda.so.1; a container must be given the GPU", driver_why);
     return NULL;
@@ -74,6 +81,7 @@ const cu_api *cu_api_load(void)
 
 static void load_compiler(void)
 {
+    read_environment_once();
     const char *const chosen[] = {own_nvrtc, NULL};
     static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so",
                                         "/usr/local/cuda/lib64/libnvrtc.so", NULL};
@@ -85,6 +93,8 @@ static void load_compiler(void)
 #undef F
     compiler_loaded = compiler.nvrtcVersion(&compiler.major, &compiler.minor) == 0;
     if (!compiler_loaded) snprintf(compiler_why, sizeof compiler_why, "nvrtcVersion failed");
+    struct link_map *map;
+    if (dlinfo(library, RTLD_DI_LINKMAP, &map) == 0) snprintf(compiler.file, sizeof compiler.file, "%s", map->l_name);
 }
 
 const nvrtc_api *nvrtc_api_load(void)
@@ -97,15 +107,23 @@ const nvrtc_api *nvrtc_api_load(void)
     return NULL;
 }
 
-tw_status nvrtc_arch(const nvrtc_api *nvrtc, int sm, char arch[24])
+tw_status nvrtc_known(const nvrtc_api *nvrtc, int sm, int *least, int *best)
 {
-    int count = 0, known[128], best = 0, least = 1 << 30;
+    int count = 0, known[128];
+    *least = 1 << 30, *best = 0;
     if (nvrtc->nvrtcGetNumSupportedArchs(&count) != 0 || count < 1 || count > 128 || nvrtc->nvrtcGetSupportedArchs(known) != 0)
         return fail(TW_BUILD_FAILED, "NVRTC %d.%d does not say which architectures it knows", nvrtc->major, nvrtc->minor);
     for (int i = 0; i < count; i++) {
-        if (known[i] <= sm && known[i] > best) best = known[i];
-        if (known[i] < least) least = known[i];
+        if (known[i] <= sm && known[i] > *best) *best = known[i];
+        if (known[i] < *least) *least = known[i];
     }
+    return TW_OK;
+}
+
+tw_status nvrtc_arch(const nvrtc_api *nvrtc, int sm, char arch[24])
+{
+    int least, best;
+    TRY(nvrtc_known(nvrtc, sm, &least, &best));
     if (best == 0)
         return fail(TW_BUILD_FAILED, "this device is sm_%d, NVRTC %d.%d knows sm_%d and newer: an older NVRTC has it", sm, nvrtc->major,
                     nvrtc->minor, least);

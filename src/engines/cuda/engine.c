@@ -1,5 +1,6 @@
 /* engine.c - CUDA as an engine: the driver API, kernels compiled by NVRTC for the very device at first use and kept. */
 #include <inttypes.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -167,13 +168,25 @@ static void cuda_state(char *text, size_t bytes)
     if (used < 0 || (size_t)used >= bytes)
         ;
     else if (compiles)
-        used += snprintf(text + used, bytes - (size_t)used, "NVRTC %d.%d compiles for %s; kernels kept: %s", nvrtc->major, nvrtc->minor, arch, jit_cache_state(cache));
+        used += snprintf(text + used, bytes - (size_t)used, "NVRTC %d.%d compiles for %s; %s%s", nvrtc->major, nvrtc->minor, arch,
+                         jit_cache_usable(cache) ? "kernels kept: " : "", jit_cache_state(cache));
     else
         used += snprintf(text + used, bytes - (size_t)used, "but no %skernel can be compiled: %s", ready ? "other " : "", tw_error_text());
     if (used > 0 && (size_t)used < bytes && ahead != NULL && jit_cache_state(ahead)[0] != '\0')
         snprintf(text + used, bytes - (size_t)used, "; kernels built ahead: %s", jit_cache_state(ahead));
     jit_cache_close(cache);
     jit_cache_close(ahead);
+}
+
+/* Which compiler there is and for what, whether or not there is a device. */
+static tw_status cuda_compiler(char *text, size_t bytes)
+{
+    int least, most;
+    const nvrtc_api *nvrtc = nvrtc_api_load();
+    if (nvrtc == NULL) return TW_BUILD_FAILED;
+    TRY(nvrtc_known(nvrtc, INT_MAX, &least, &most));
+    snprintf(text, bytes, "NVRTC %d.%d for sm_%d to sm_%d, %s", nvrtc->major, nvrtc->minor, least, most, nvrtc->file);
+    return TW_OK;
 }
 
 static void destroy_lane(engine *e, lane *l)
@@ -670,14 +683,16 @@ static tw_status launch_mapped(engine *e, runnable *r, const buffer *a, const bu
     const plan *p = r->plan;
     const tw_problem *x = &p->problem;
     const gpu_kernel *g = &p->row->gpu;
+    const bool whole_edge = (g->traits & (GPU_OWN_C | GPU_STREAM)) == GPU_OWN_C; /* r14w: all of a tile's lines along k in one box */
     bool maps_c = (g->traits & GPU_OWN_C) && x->beta == 0 && kernel_is_wide(p->row, x); /* it leaves by the copy engine */
     cu_tensor_map a_map, b_map, c_map;
     memset(&a_map, 0, sizeof a_map);
     memset(&b_map, 0, sizeof b_map);
     memset(&c_map, 0, sizeof c_map);
     if (x->k > 0) { /* with nothing to load the maps are not looked at */
-        TRY(encode_operand(e, p, &a_map, a->device, &p->pack_a, x->op_a == TW_N, p->few_rows, g->a_box_rows, g->a_box_cols));
-        TRY(encode_operand(e, p, &b_map, b->device, &p->pack_b, x->op_b == TW_T, !p->few_rows, g->b_box_rows, g->b_box_cols));
+        bool a_along = x->op_a == TW_N, b_along = x->op_b == TW_T;
+        TRY(encode_operand(e, p, &a_map, a->device, &p->pack_a, a_along, p->few_rows, whole_edge && a_along ? (int)p->block_m : g->a_box_rows, g->a_box_cols));
+        TRY(encode_operand(e, p, &b_map, b->device, &p->pack_b, b_along, !p->few_rows, whole_edge && b_along ? (int)p->block_n : g->b_box_rows, g->b_box_cols));
     }
     if (maps_c)
         TRY(encode_map(e, x->dtype_c, &c_map, c->device, x->m, x->n, x->ldc, 64, 128 / dtype_find(x->dtype_c)->lab.bytes, CU_TENSOR_SWIZZLE_128B, CU_TENSOR_L2_256B));
@@ -1088,7 +1103,7 @@ static tw_status cuda_shared_bandwidth(engine *e, int tries, double *bytes_per_s
 }
 
 const engine_ops cuda_engine = {
-    .name = "cuda", .devices = cuda_devices, .state = cuda_state, .open = cuda_open, .describe = cuda_describe, .facts = cuda_facts,
+    .name = "cuda", .devices = cuda_devices, .state = cuda_state, .compiler = cuda_compiler, .open = cuda_open, .describe = cuda_describe, .facts = cuda_facts,
     .prepare = cuda_prepare, .upload = cuda_upload, .launch = cuda_launch, .wait = cuda_wait, .download = cuda_download,
     .release = cuda_release, .drop = cuda_drop, .overlap = cuda_overlap, .enqueue = cuda_enqueue, .resources = cuda_resources,
     .code = cuda_code, .peak_flops = cuda_peak_flops, .bandwidth = cuda_bandwidth, .shared_bandwidth = cuda_shared_bandwidth,

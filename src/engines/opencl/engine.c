@@ -146,8 +146,8 @@ static void cl_state(char *text, size_t bytes)
     device_text(cl, found[0], CL_DEVICE_VERSION, version, sizeof version);
     device_text(cl, found[0], CL_DRIVER_VERSION, driver, sizeof driver);
     jit_cache *cache = jit_cache_open();
-    snprintf(text, bytes, "ready: %d device%s, the first %s, %s, driver %s%s; kernels kept: %s", count, count == 1 ? "" : "s", name, version,
-             driver, skipped, jit_cache_state(cache));
+    snprintf(text, bytes, "ready: %d device%s, the first %s, %s, driver %s%s; %s%s", count, count == 1 ? "" : "s", name, version,
+             driver, skipped, jit_cache_usable(cache) ? "kernels kept: " : "", jit_cache_state(cache));
     jit_cache_close(cache);
 }
 
