@@ -40,8 +40,10 @@ static inline void multiply(const call *x)
         return;
     }
     if (x->m == 0 || x->n == 0 || ((x->alpha == 0 || x->k == 0) && x->beta == 1)) return;
-    const tw_problem p = {.size = sizeof p, .dtype = x->dtype, .op_a = (tw_op)x->op_b, .op_b = (tw_op)x->op_a, .m = x->n, .n = x->m, .k = x->k,
-                          .lda = x->ldb, .ldb = x->lda, .ldc = x->ldc, .alpha = x->alpha, .beta = x->beta};
+    /* Every field is named: what is not, some compilers clear by an instruction that takes longer than a small product. */
+    const tw_problem p = {.size = sizeof p, .dtype = x->dtype, .dtype_c = (tw_dtype)0, .op_a = (tw_op)x->op_b, .op_b = (tw_op)x->op_a, .place_a = TW_HOST,
+                          .place_b = TW_HOST, .place_c = TW_HOST, .m = x->n, .n = x->m, .k = x->k, .lda = x->ldb, .ldb = x->lda, .ldc = x->ldc,
+                          .alpha = x->alpha, .beta = x->beta, .align_a = 0, .align_b = 0, .align_c = 0, .reserved = 0};
     if (tw_gemm(NULL, &p, x->b, x->a, x->c) != TW_OK) blas_report(x->caller, 0);
 }
 

@@ -55,6 +55,7 @@ const char *cpu_level_name(cpu_level level)
 #define CPU_WIDE(rung, edge, threads, idea, source) EACH_LEVEL(WIDE_NAME, f32, rung) EACH_LEVEL(WIDE_NAME, f64, rung)
 #define CPU_PEAK(type, isa, mr, nr, kc, idea, source)                                                                  \
     cpu_micro cpu_##type##_r14_peak_##isa;                                                                             \
+    cpu_near_all cpu_##type##_r14_peak_##isa##_near;                                                                   \
     cpu_vector cpu_##type##_line_##isa;                                                                             \
     cpu_probe cpu_##type##_probe_##isa;                                                                                \
     cpu_reader cpu_##type##_reader_##isa;
@@ -101,7 +102,8 @@ cpu_hook cpu_tiles_enter, cpu_tiles_leave;
      .level = CPU_amx, .micro = cpu_##type##_r13_matrix_amx, .form = CPU_##what, .probe = cpu_##type##_probe_amx,      \
      .enter = cpu_tiles_enter, .leave = cpu_tiles_leave},
 #define CPU_PEAK(type, isa, mr, nr, kc, about, cited)                                                                  \
-    {PEAK_ROW(type, isa, mr, nr, kc, about, cited), .line = cpu_##type##_line_##isa, .probe = cpu_##type##_probe_##isa,         \
+    {PEAK_ROW(type, isa, mr, nr, kc, about, cited), .near = cpu_##type##_r14_peak_##isa##_near, .line = cpu_##type##_line_##isa, \
+     .probe = cpu_##type##_probe_##isa,         \
      .reader = cpu_##type##_reader_##isa},
 #define GPU_ROW(owner, ending, step, m, n, k, x, y, edge, traits_, bytes, about, cited)                                \
     {.lab = {.name = #owner "_f32_" #step, .engine = #owner, .rung = #step, .dtype = TW_F32,                           \

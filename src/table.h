@@ -87,6 +87,7 @@ typedef struct kernel_row {
     cpu_micro *micro; /* the production kernel's innermost tile, for src/engines/cpu/loops.c */
     cpu_form form;    /* of the panels that it reads */
     cpu_hook *enter, *leave; /* around calls of micro; NULL: nothing */
+    cpu_near_all *near; /* a whole product of near operands; NULL: it has none */
     cpu_vector *line; /* the same where C is one row or one column; NULL: it has none */
     cpu_probe *probe;   /* a register-only loop of the same multiply-adds */
     cpu_reader *reader; /* a loop of the same loads */

@@ -583,13 +583,16 @@ static void packing_cases(void)
     row_case(TW_N, 4096, 4096, 4096, "cuda_f32_r14h_hopper");
     row_case(TW_N, 64, 64, 64, "cuda_f32_r14t_tall");
     row_case(TW_N, 256, 256, 256, "cuda_f32_r14t_tall");
-    row_case(TW_N, 512, 512, 512, "cuda_f32_r14k_slices");
+    row_case(TW_N, 512, 512, 512, "cuda_f32_r14e_each");
     row_case(TW_N, 1024, 1024, 1024, "cuda_f32_r14b_boxes");
     row_case(TW_N, 1000, 1000, 1000, "cuda_f32_r14b_boxes");
     row_case(TW_N, 500, 300, 700, "cuda_f32_r14e_each");
     row_case(TW_N, 768, 768, 768, "cuda_f32_r14e_each");
-    row_case(TW_N, 64, 64, 65536, "cuda_f32_r14k_slices");
-    row_case(TW_N, 0, 7, 5, "cuda_f32_r14t_tall");
+    row_case(TW_N, 64, 64, 65536, "cuda_f32_r14e_each");
+    row_case(TW_N, 733, 781, 957, "cuda_f32_r14b_boxes");      /* packing costs less than copies of 4 bytes */
+    row_case(TW_N, 958, 68, 3, "cuda_f32_r14k_slices");        /* and here more */
+    row_case(TW_N, 3933, 3674, 8, "cuda_f32_r14b_boxes");      /* where C is stored word by word, by many */
+    row_case(TW_N, 0, 7, 5, "cuda_f32_r14c_column");
     row_case(TW_N, 4096, 16, 4096, "cuda_f32_r14t_tall");
     row_case(TW_N, 16, 4096, 4096, "cuda_f32_r14f_flat");
     row_case(TW_N, 16384, 1, 16384, "cuda_f32_r14c_column");
@@ -744,6 +747,25 @@ static bool streams_agree(tw_context *context)
     return same;
 }
 
+/* C is small and k long: read where they lie a part of k at a time, and the bits of a larger product, whose panels are others. */
+static bool deep_agrees(tw_context *context)
+{
+    enum { M = 30, FEW = 30, N = 200, K = 40000 };
+    float *x = malloc(M * K * sizeof *x), *y = malloc(K * N * sizeof *y), *whole = malloc(M * N * sizeof *x), *part = malloc(M * N * sizeof *x);
+    bool same = x != NULL && y != NULL && whole != NULL && part != NULL;
+    for (int64_t i = 0; same && i < M * K; i++) x[i] = (float)(i * 7919 % 1009) / 1009 - 0.5f;
+    for (int64_t i = 0; same && i < K * N; i++) y[i] = (float)(i * 104729 % 1013) / 1013 - 0.5f;
+    for (int beta = 0; same && beta < 2; beta++) {
+        tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, M, N, K), q = p;
+        p.beta = q.beta = beta, q.n = FEW;
+        for (int64_t i = 0; i < M * N; i++) whole[i] = part[i] = (float)(i % 31) - 15;
+        same = tw_gemm(context, &p, x, y, whole) == TW_OK && tw_gemm(context, &q, x, y, part) == TW_OK;
+        for (int64_t i = 0; same && i < M * N; i++) same = part[i] == (i % N < FEW ? whole[i] : (float)(i % 31) - 15);
+    }
+    free(x), free(y), free(whole), free(part);
+    return same;
+}
+
 /* C of one row (or column) by each instruction set, beside the first row (column) of a C of two, which the micro-kernel computes: the same bits, or the same
  * NaN, whatever is transposed or padded; the gaps of C are left alone. */
 static bool line_agrees(tw_context *context, tw_dtype dtype, bool row, tw_op op_a, tw_op op_b, int64_t count, int64_t k, int pad, double beta)
@@ -823,11 +845,13 @@ static void line_cases(void)
 static void tier_cases(void)
 {
     static const struct {
-        int64_t m, n;
+        int64_t m, n, k;
         tw_op op_a, op_b;
         bool a, b; /* read where it lies */
-    } streams[] = {{8, 5000, TW_N, TW_N, true, true}, {8, 5000, TW_T, TW_N, false, true}, {8, 5000, TW_N, TW_T, true, false}, {5000, 8, TW_N, TW_N, true, false},
-                   {5000, 8, TW_N, TW_T, true, false}, {5000, 8, TW_T, TW_N, false, false}, {5000, 5000, TW_N, TW_N, true, false}, {5000, 5000, TW_T, TW_N, false, false}};
+    } streams[] = {{8, 5000, 3000, TW_N, TW_N, true, true}, {8, 5000, 3000, TW_T, TW_N, false, true}, {8, 5000, 3000, TW_N, TW_T, true, false},
+                   {5000, 8, 3000, TW_N, TW_N, true, false}, {5000, 8, 3000, TW_N, TW_T, true, false}, {5000, 8, 3000, TW_T, TW_N, false, false},
+                   {5000, 5000, 3000, TW_N, TW_N, true, false}, {5000, 5000, 3000, TW_T, TW_N, false, false}, {30, 30, 40000, TW_N, TW_N, true, true},
+                   {30, 30, 40000, TW_N, TW_T, true, false}, {30, 30, 40000, TW_T, TW_N, false, true}};
     enum { MOST = 129, APART = 1024 };
     static float x[MOST * APART], y[MOST * APART], packed_x[MOST * MOST], packed_y[MOST * MOST], wide[MOST * APART], narrow[MOST * MOST];
     static const int lengths[] = {1, 7, 8, 9, 16, 47, 48, 49, 100, MOST};
@@ -852,14 +876,15 @@ static void tier_cases(void)
         for (int i = 0; i < m; i++) same = same && memcmp(narrow + i * n, wide + i * APART, (size_t)n * sizeof *wide) == 0;
     }
     expect("bits do not depend on few rows or columns being streamed", same && streams_agree(context));
+    expect("bits do not depend on a long k being read where it lies", same && deep_agrees(context));
     tw_close(context);
     for (size_t i = 0; i < sizeof streams / sizeof *streams; i++) {
-        tw_problem p = tw_problem_make(TW_F32, streams[i].op_a, streams[i].op_b, streams[i].m, streams[i].n, 3000), loaded;
+        tw_problem p = tw_problem_make(TW_F32, streams[i].op_a, streams[i].op_b, streams[i].m, streams[i].n, streams[i].k), loaded;
         plan made;
         streamed = streamed && problem_load(&p, a, a, a, &loaded) == TW_OK && plan_find(&loaded, &facts, NULL, &made) == TW_OK &&
                    made.direct_a == streams[i].a && made.direct_b == streams[i].b;
     }
-    expect("plans: A is read where it lies unless it is transposed, B when C has few rows", streamed);
+    expect("plans: A is read where it lies unless it is transposed, B when C has few rows, both when k is long", streamed);
     expect("plans: small operands are read where they lie, but not rows 4 KiB apart", tiers);
     expect("bits do not depend on packing", same);
 }

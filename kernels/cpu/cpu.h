@@ -29,13 +29,6 @@ enum { CPU_LONGEST_REGISTER_TILE = 32 };
 
 typedef void cpu_whole(const cpu_problem *problem);
 
-/* Lines of memory that will be needed: of `rows` rows, ld bytes apart, the first line each, then the second, and so on. `each` of them are asked for at
- * every ask_steps-th step of k: all at once they would take every buffer that the loads of the present tile need (docs/PERF-LOG.md). */
-typedef struct cpu_ahead {
-    uintptr_t at; /* no pointer: it may lie outside of the operand */
-    int64_t rows, ld, each;
-} cpu_ahead;
-
 enum { CPU_LINE_BYTES = 64 };
 
 /* One tile of C, at most mr x nr, for one panel of k, the innermost step of the production kernel:
@@ -49,7 +42,11 @@ enum { CPU_LINE_BYTES = 64 };
  *
  * sum starts as sum_in, or as 0 where that is NULL (the first panel of k). It is kept unscaled in sum_out, or, where that is
  * NULL (the last panel), written as c <- alpha * sum + beta * c; beta == 0 means c is not read. Each has its row stride.
- * ahead: what tiles to come will read (of A) and write (of C), asked for while this one is computed. */
+ *
+ * While it is computed it asks at every step of k for a line at a_next, which goes on by a_next_step bytes each step and by a_next_back more after every mr steps,
+ * and for one of the tile of C at c_next, its rows as far apart as those that this one writes; where b is not packed, also for what lies b_next bytes behind
+ * the present row of it. All at once they would take every buffer that the loads of the present tile need (docs/PERF-LOG.md). What need not be asked for is
+ * this tile's own, which is near. */
 typedef struct cpu_tile {
     int64_t rows, cols, k;
     const void *a, *b;
@@ -57,13 +54,20 @@ typedef struct cpu_tile {
     bool packed;
     const void *sum_in;
     void *sum_out, *c;
-    cpu_ahead ahead_a, ahead_c;
-    int64_t ask_steps; /* at least 1 */
+    uintptr_t a_next, c_next; /* no pointers: they may lie outside of the operands */
+    int64_t a_next_step, a_next_back, b_next;
     int64_t sum_in_ld, sum_out_ld, ldc;
     double alpha, beta;
 } cpu_tile;
 
 typedef void cpu_micro(const cpu_tile *tile);
+
+/* A product whose operands are read where they lie and are near, in one panel; strides as in cpu_tile, m and n at least 1. */
+typedef struct cpu_near {
+    int64_t m, n, k, a_rs, a_cs, b_rs, ldc;
+} cpu_near;
+
+typedef void cpu_near_all(const cpu_near *shape, double alpha, double beta, const void *a, const void *b, void *c);
 
 /* What panels hold. But for CPU_PLAIN operands are always packed, in words of 4 bytes, each the next `group` elements along k of one row of A or column of
  * B, zeros beyond the end; a step of the micro-kernel is one word, and cpu_tile's k counts steps. */

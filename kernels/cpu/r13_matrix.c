@@ -86,9 +86,10 @@ void KERNEL(const cpu_tile *t)
     const bool whole = t->rows == MR && t->cols == NR, low = t->rows > TILE_EDGE, right = t->cols > TILE_EDGE;
     const char *a = t->a, *b = t->b;
     begin_sums(t, whole, part);
-    for (int64_t i = 0; t->ahead_c.each > 0 && i < t->ahead_c.rows; i++) /* at once: a panel is longer than the memory's answer */
+    const int64_t out_bytes = (t->sum_out != NULL ? t->sum_out_ld : t->ldc) * (int64_t)sizeof(real);
+    for (int64_t i = 0; i < MR; i++) /* at once: a panel is longer than the memory's answer */
         for (int64_t line = 0; line < PART_BYTES; line += CPU_LINE_BYTES)
-            __builtin_prefetch((const void *)(t->ahead_c.at + (uintptr_t)(i * t->ahead_c.ld + line)));
+            __builtin_prefetch((const void *)(t->c_next + (uintptr_t)(i * out_bytes + line)));
     for (int64_t p = 0; p < t->k; p += WORDS, a += MR * TILE_BYTES, b += WORDS * PART_BYTES) {
         tile_load(4, a, TILE_BYTES);
         tile_load(6, b, PART_BYTES);

@@ -15,7 +15,9 @@
  *           A tile that C cuts off has a copy of this code for its number of rows and vectors, the last vector behind a mask, half a
  *           vector where that does: no flop of a row that is not there, and nothing outside is touched. Operands that are not packed are read where they lie: the same
  *           sums in the same order.
- *           Every few steps of k some lines are asked for that tiles to come will read and write.
+ *           At every step of k a line is asked for that tiles to come will read of A, and one that they will write of C.
+ *           Small operands (KERNEL_near): rows and columns of C are divided evenly among as few tiles as there may be, since one of a row or of
+ *           half a vector costs as much time as a larger one.
  *           bf16 and int8: panels hold words of two or four neighbours along k, and a multiply-add is an instruction that adds all their
  *           products (vec_step): 2 or 4 times the flops for the same loads.
  * LIMITS    NR a multiple of LANES, at most 3 of them; MR at most 8. The loops around it: src/engines/cpu/loops.c.
@@ -29,10 +31,10 @@
 #define real_of(x) ((real)(x))
 #endif
 
-enum { V = NR / LANES };
+/* Columns are counted in units: half a vector where there are such. */
+enum { V = NR / LANES, UNIT = HAS_HALVES ? LANES / 2 : LANES, UNITS = NR / UNIT, SIZE = sizeof(real) };
 _Static_assert(NR % LANES == 0, "NR is a multiple of the vector's lanes");
-
-_Static_assert(MR <= 8 && V <= 3, "KERNEL has a case for each number of rows and vectors");
+_Static_assert(MR <= 8 && UNITS <= 6, "there is a copy of the tile's code for each number of rows and units");
 
 #define ALWAYS static inline __attribute__((always_inline))
 
@@ -47,79 +49,65 @@ ALWAYS void store_at(real *row, int v, bool cut, some last, vec x)
         vec_store(row + v * LANES, x);
 }
 
-/* Where a cpu_ahead stands. In memory, as volatile makes sure: in registers it would drive out those that the line that multiplies needs. */
-typedef volatile struct asking {
-    uintptr_t at;
-    int64_t row;
-} asking;
-
-ALWAYS void ask_line(uintptr_t at, const bool writes)
+/* The tile with its numbers of rows and of units as constants; cut: its last vector may not be whole; packed: see cpu.h. */
+ALWAYS void tile_of(const cpu_tile *t, const int rows, const int units, const bool cut, const bool packed)
 {
-    if (writes)
-        __builtin_prefetch((const void *)at, 1);
-    else
-        __builtin_prefetch((const void *)at, 0);
-}
-
-ALWAYS void ask(asking *now, const volatile cpu_ahead *x, const bool writes)
-{
-    const int64_t rows = x->rows, ld = x->ld;
-    int64_t left = x->each, row = now->row;
-    uintptr_t at = now->at;
-    for (; left >= MR && rows == MR && row == 0; left -= MR, at += CPU_LINE_BYTES)
-        UNROLLED(8)
-        for (int64_t i = 0; i < MR; i++) ask_line(at + (uintptr_t)(i * ld), writes);
-    for (; left > 0; left--) {
-        ask_line(at, writes);
-        bool wraps = ++row == rows;
-        at += (uintptr_t)(wraps ? CPU_LINE_BYTES - (rows - 1) * ld : ld);
-        row = wraps ? 0 : row;
-    }
-    now->at = at, now->row = row;
-}
-
-/* The tile with its numbers of rows and of vectors as constants; halved: half a vector more; cut: the last of them may not be whole; packed: see cpu.h. */
-ALWAYS void tile_of(const cpu_tile *t, const int rows, const int vectors, const bool halved, const bool cut, const bool packed)
-{
+    const int vectors = units * UNIT / LANES, end = cut ? vectors - 1 : vectors; /* this vector is masked */
+    const bool halved = units * UNIT % LANES != 0;                                /* half a vector more, and that one is masked, not `end` */
+    const some last = cut || halved ? vec_first(t->cols - (halved ? vectors : vectors - 1) * LANES) : vec_first(0);
     const real *a = t->a, *b = t->b, *sum_in = t->sum_in;
     const int64_t a_rs = packed ? 1 : t->a_rs, a_cs = packed ? MR : t->a_cs, b_rs = packed ? NR : t->b_rs;
-    const int end = halved || !cut ? vectors : vectors - 1; /* this vector is masked */
-    const some last = vec_first(t->cols - (halved ? vectors : vectors - 1) * LANES);
     vec sum[MR][V];
     half rest[MR];
     UNROLLED(8)
     for (int i = 0; i < rows; i++) {
         UNROLLED(4)
         for (int v = 0; v < vectors; v++) {
-            sum[i][v] = sum_in ? load_at(sum_in + i * t->sum_in_ld, v, v == end, last) : vec_all(0);
+            sum[i][v] = sum_in ? load_at(sum_in + i * t->sum_in_ld, v, !halved && v == end, last) : vec_all(0);
             if (DOT == DOT_U8) sum[i][v] = vec_add(sum[i][v], vec_all(a[i])); /* a panel's first step: -128 times each row's sum */
         }
         if (halved) rest[i] = sum_in ? half_load_some(sum_in + i * t->sum_in_ld + vectors * LANES, last) : half_all(0);
     }
     if (DOT == DOT_U8) a += MR;
     real *out = t->sum_out != NULL ? t->sum_out : t->c;
-    const int64_t out_ld = t->sum_out != NULL ? t->sum_out_ld : t->ldc;
-    asking ask_a = {t->ahead_a.at, 0}, ask_c = {t->ahead_c.at, 0};
-    const int64_t steps = t->ahead_a.each + t->ahead_c.each > 0 ? t->ask_steps : t->k;
-    for (int64_t p = 0; p < t->k;) {
-        ask(&ask_a, &t->ahead_a, false), ask(&ask_c, &t->ahead_c, true);
-        for (const int64_t p_last = smaller(t->k, p + steps); p < p_last; p++, a += a_cs, b += b_rs) {
+    const int64_t out_ld = t->sum_out != NULL ? t->sum_out_ld : t->ldc, a_next_step = t->a_next_step, c_step = out_ld * SIZE;
+    uintptr_t ask_a = t->a_next, ask_c = t->c_next;
+    int64_t c_lines = (units * UNIT * SIZE + CPU_LINE_BYTES - 1) / CPU_LINE_BYTES;
+    for (; c_lines * MR > t->k && c_lines > 1; c_lines--, ask_c += CPU_LINE_BYTES) /* what there will be no steps for */
+        UNROLLED(8)
+        for (int i = 0; i < MR; i++) __builtin_prefetch((const void *)(ask_c + (uintptr_t)(i * c_step)), 1);
+    const real *a_low = a, *a_high = a + 4 * a_rs; /* with two, the addresses of 8 rows take fewer registers */
+    const int64_t a_twice = 2 * a_rs, a_thrice = 3 * a_rs, b_next = t->b_next;
+    for (int64_t k_left = t->k; k_left > 0; k_left -= MR) {
+        int64_t steps = smaller(MR, k_left);
+        ROLLED
+        do {
             vec row[V];
             half row_rest;
             UNROLLED(4)
-            for (int v = 0; v < vectors; v++) row[v] = load_at(b, v, v == end, last);
+            for (int v = 0; v < vectors; v++) row[v] = load_at(b, v, !halved && v == end, last);
             if (halved) row_rest = half_load_some(b + vectors * LANES, last);
-            if (!packed) /* these rows of the columns to the right come next */
+            if (!packed)
                 UNROLLED(4)
-                for (int v = 0; v < vectors; v++) __builtin_prefetch((const void *)((uintptr_t)(const void *)b + NR * sizeof(real) + (size_t)v * CPU_LINE_BYTES));
+                for (int v = 0; v < vectors; v++) __builtin_prefetch((const void *)((uintptr_t)b + (uintptr_t)b_next + (size_t)v * CPU_LINE_BYTES));
+            __builtin_prefetch((const void *)ask_a), __builtin_prefetch((const void *)ask_c, 1);
+            ask_a += (uintptr_t)a_next_step, ask_c += (uintptr_t)c_step;
             UNROLLED(8)
             for (int i = 0; i < rows; i++) {
-                vec column = vec_all(a[i * a_rs]);
+                const real *at = (i < 4 ? a_low : a_high) + (i % 4 == 0 ? 0 : i % 4 == 1 ? a_rs : i % 4 == 2 ? a_twice : a_thrice);
+                if (vectors == 0) { /* a broadcast of half the width is faster */
+                    rest[i] = half_fma(half_all(*at), row_rest, rest[i]);
+                    continue;
+                }
+                vec column = vec_all(*at);
                 UNROLLED(4)
                 for (int v = 0; v < vectors; v++) sum[i][v] = vec_step(column, row[v], sum[i][v]); /* the line that multiplies */
                 if (halved) rest[i] = half_fma(half_of(column), row_rest, rest[i]);
             }
-        }
+            a_low += a_cs, a_high += a_cs, b += b_rs;
+        } while (--steps > 0);
+        ask_a += (uintptr_t)t->a_next_back, ask_c -= (uintptr_t)(MR * c_step);
+        ask_c += --c_lines > 0 ? CPU_LINE_BYTES : 0;
     }
     const vec alpha = vec_all(real_of(t->alpha)), beta = vec_all(real_of(t->beta));
     const half half_alpha = half_all(real_of(t->alpha)), half_beta = half_all(real_of(t->beta));
@@ -130,8 +118,8 @@ ALWAYS void tile_of(const cpu_tile *t, const int rows, const int vectors, const 
         UNROLLED(4)
         for (int v = 0; v < vectors; v++) {
             vec x = sum[i][v];
-            if (ends) x = reads_c ? vec_fma(alpha, x, vec_mul(beta, load_at(at, v, v == end, last))) : vec_mul(alpha, x);
-            store_at(at, v, v == end, last, x);
+            if (ends) x = reads_c ? vec_fma(alpha, x, vec_mul(beta, load_at(at, v, !halved && v == end, last))) : vec_mul(alpha, x);
+            store_at(at, v, !halved && v == end, last, x);
         }
         if (halved) {
             half x = rest[i];
@@ -141,26 +129,101 @@ ALWAYS void tile_of(const cpu_tile *t, const int rows, const int vectors, const 
     }
 }
 
-/* A tile that is not whole, by its numbers of rows and half vectors; half a vector more or less only where there are such. */
-#define CASE(r, h)                                                                                                     \
-    case (h)*8 + (r)-1:                                                                                                \
-        if ((r) <= MR && ((h) + 1) / 2 <= V && (HAS_HALVES || (h) % 2 == 0))                                           \
-            tile_of(t, (r) <= MR ? (r) : MR, (h) / 2 <= V ? (h) / 2 : V, (h) % 2, true, false);                        \
-        break;
-#define CASES(h) CASE(1, h) CASE(2, h) CASE(3, h) CASE(4, h) CASE(5, h) CASE(6, h) CASE(7, h) CASE(8, h)
-static __attribute__((noinline)) void cut_tile(const cpu_tile *t)
+#define TILE(r, u)                                                                                                     \
+    static __attribute__((noinline)) void tile_##r##_##u(const cpu_tile *t)                                            \
+    {                                                                                                                  \
+        if ((r) <= MR && (u) <= UNITS) tile_of(t, (r) <= MR ? (r) : MR, (u) <= UNITS ? (u) : UNITS, true, false);      \
+    }
+#define TILES(r)   TILE(r, 1) TILE(r, 2) TILE(r, 3) TILE(r, 4) TILE(r, 5) TILE(r, 6)
+#define OF_ROWS(r) {tile_##r##_1, tile_##r##_2, tile_##r##_3, tile_##r##_4, tile_##r##_5, tile_##r##_6}
+TILES(1) TILES(2) TILES(3) TILES(4) TILES(5) TILES(6) TILES(7) TILES(8)
+static cpu_micro *const cut_tiles[8][6] = {OF_ROWS(1), OF_ROWS(2), OF_ROWS(3), OF_ROWS(4), OF_ROWS(5), OF_ROWS(6), OF_ROWS(7), OF_ROWS(8)};
+
+/* No row and no lane of it is missing. */
+#define WHOLE(v)                                                                                                       \
+    static __attribute__((noinline)) void whole_##v(const cpu_tile *t)                                                 \
+    {                                                                                                                  \
+        if ((v) <= V) tile_of(t, MR, ((v) <= V ? (v) : V) * LANES / UNIT, false, false);                                \
+    }
+WHOLE(1) WHOLE(2) WHOLE(3)
+static cpu_micro *const whole_tiles[] = {whole_1, whole_2, whole_3};
+
+ALWAYS void direct_tile(const cpu_tile *t)
 {
-    const int64_t halves = HAS_HALVES ? (2 * t->cols + LANES - 1) / LANES : (t->cols + LANES - 1) / LANES * 2;
-    switch (halves * 8 + t->rows - 1) { CASES(1) CASES(2) CASES(3) CASES(4) CASES(5) CASES(6) }
+    if (t->rows == MR && t->cols % LANES == 0)
+        whole_tiles[t->cols / LANES - 1](t);
+    else
+        cut_tiles[t->rows - 1][(t->cols - 1) / UNIT](t);
 }
 
 void KERNEL(const cpu_tile *t)
 {
-    bool whole = t->rows == MR && t->cols == NR;
-    if (whole && t->packed)
-        tile_of(t, MR, V, false, false, true);
-    else if (whole)
-        tile_of(t, MR, V, false, false, false);
+    if (t->packed && t->rows == MR && t->cols == NR)
+        tile_of(t, MR, UNITS, false, true);
     else
-        cut_tile(t);
+        direct_tile(t);
 }
+
+#if DOT == 0
+/* Ask for rows of an operand at once; rows that lie close together as one run. */
+ALWAYS void ask_for(const void *at, int64_t rows, int64_t ld_bytes, int64_t bytes, const bool writes)
+{
+    uintptr_t row = (uintptr_t)at;
+    if (ld_bytes < bytes + CPU_LINE_BYTES) bytes += (rows - 1) * ld_bytes, rows = 1;
+    for (int64_t i = 0; i < rows; i++, row += (uintptr_t)ld_bytes)
+        for (uintptr_t q = row; q < row + (uintptr_t)bytes; q += CPU_LINE_BYTES)
+            if (writes)
+                __builtin_prefetch((const void *)q, 1);
+            else
+                __builtin_prefetch((const void *)q, 0);
+}
+
+enum { TINY_BYTES = 3584, B_AHEAD = 8 }; /* by measurement, docs/PERF-LOG.md */
+
+#define JOIN(x, y)  JOIN_(x, y)
+#define JOIN_(x, y) x##y
+void JOIN(KERNEL, _near)(const cpu_near *x, double alpha, double beta, const void *a_all, const void *b_all, void *c_all)
+{
+    const int64_t m = x->m, n = x->n, k = x->k, a_rs = x->a_rs, a_cs = x->a_cs, b_rs = x->b_rs, ldc = x->ldc;
+    const real *a = a_all;
+    real *c = c_all;
+    cpu_tile t; /* each field of it set that is used, since clearing it takes longer than to fill it */
+    t.k = k, t.a_rs = a_rs, t.a_cs = a_cs, t.b_rs = b_rs, t.sum_in = t.sum_out = NULL, t.ldc = ldc, t.alpha = alpha, t.beta = beta;
+    t.a = a, t.b = b_all, t.c = c, t.a_next = (uintptr_t)a, t.c_next = (uintptr_t)c, t.a_next_step = t.a_next_back = 0, t.b_next = 0;
+    if (m <= MR && n <= NR) {
+        t.rows = m, t.cols = n;
+        direct_tile(&t);
+        return;
+    }
+    const int64_t high = (m + MR - 1) / MR, wide = (n + UNIT - 1) / UNIT, across = (wide + UNITS - 1) / UNITS;
+    const int64_t rows = high == 1 ? m : m / high, taller = m - rows * high, units = across == 1 ? wide : wide / across, wider = wide - units * across;
+    /* Each tile asks for its share of the next rows of A. */
+    const int64_t share = across == 1 ? MR * SIZE : (MR * SIZE + across - 1) / across, shares = (k + MR - 1) / MR * share;
+    if (a_cs == 1)
+        t.a_next_step = a_rs * SIZE, t.a_next_back = share - MR * a_rs * SIZE;
+    else
+        t.a_next_step = a_cs * SIZE;
+    if (high > 1 && a_cs == 1) { /* the first rows; of operands whose tiles take less time than the memory, all */
+        const bool tiny = m * k * SIZE <= TINY_BYTES;
+        ask_for(a, tiny ? m : rows, a_rs * SIZE, k * SIZE, false);
+        if (tiny) ask_for(c, m, ldc * SIZE, n * SIZE, true);
+    }
+    t.rows = rows + (taller > 0);
+    for (int64_t i = 0; i < high; i++) {
+        const int64_t r_next = i + 1 >= high ? 0 : rows + (i + 1 < taller);
+        t.a = a, t.b = b_all, t.c = c, t.a_next = (uintptr_t)(r_next > 0 ? a + t.rows * a_rs : a);
+        int64_t left = n;
+        for (int64_t j = 0; j < across; j++) {
+            const int64_t whole = (units + (j < wider)) * UNIT, cols = whole < left ? whole : left;
+            t.cols = cols, left -= cols;
+            t.c_next = (uintptr_t)(left > 0 ? (real *)t.c + cols : r_next > 0 ? c + t.rows * ldc : (real *)t.c);
+            t.b_next = left > 0 && i == 0 ? cols * SIZE : B_AHEAD * b_rs * SIZE; /* the first rows of tiles bring B */
+            direct_tile(&t);
+            t.a_next = a_cs == 1 && r_next > 0 ? t.a_next + (uintptr_t)shares : (uintptr_t)a;
+            t.b = (const real *)t.b + cols, t.c = (real *)t.c + cols;
+        }
+        a += t.rows * a_rs, c += t.rows * ldc;
+        t.rows = r_next;
+    }
+}
+#endif

@@ -88,21 +88,9 @@ static void pack_task(void *context, int64_t task)
         pack_a_task(context, task - of_b);
 }
 
-/* After how many steps of k a tile of `cols` columns asks for more: some 200 multiply-adds, or, in one that is shorter than the memory's answer, once for
- * all. By measurement, docs/PERF-LOG.md. */
-static int64_t ask_steps(int64_t k, int64_t cols, int64_t nr) { return k <= 24 ? 24 : cols < nr ? 8 * nr / cols : 8; }
-
-/* How many lines of `rows` rows, of `bytes` bytes each, to ask for at a time, so that a tile of k steps asks for them all. */
-static int64_t asked_each(int64_t rows, int64_t bytes, int64_t k, int64_t steps)
-{
-    const int64_t lines = rows * ceil_div(bytes, CPU_LINE_BYTES);
-    return k <= steps ? lines : ceil_div(lines, ceil_div(k, steps));
-}
-
-/* A task's part of the strip; of the next mr rows of A in it, a_bytes long, what each tile asks for; how much tiles ask for at a time; what its tiles
- * have in common. */
+/* A task's part of the strip; bytes of the next mr rows' A, as they lie at its first step, that each tile asks for, 0: none; what its tiles have in common. */
 typedef struct block {
-    int64_t i_first, i_last, j_first, j_last, a_bytes, a_part, a_each, c_each;
+    int64_t i_first, i_last, j_first, j_last, a_share;
     cpu_tile tile;
 } block;
 
@@ -112,20 +100,16 @@ static block block_of(const loops *l, int64_t task)
     const int64_t tasks_m = ceil_div(l->rows, plan->task_m), ldc = plan->problem.ldc, sum_ld = plan->sum_bytes > 0 ? plan->strip_n : ldc;
     block t = {.i_first = task % tasks_m * plan->task_m, .j_first = task / tasks_m * plan->task_n};
     t.i_last = min_i64(t.i_first + plan->task_m, l->rows), t.j_last = min_i64(t.j_first + plan->task_n, l->cols);
-    const bool a_lies = plan->direct_a, b_lies = plan->direct_b, a_rows = a_lies && l->a_cs == 1 && l->a_rs * l->bytes % 4096 != 0;
-    t.tile = (cpu_tile){.k = l->steps, .ask_steps = ask_steps(l->steps, t.j_last - t.j_first, l->nr), .a_rs = a_lies ? l->a_rs : 1,
-                        .a_cs = a_lies ? l->a_cs : l->mr, .b_rs = b_lies ? l->b_rs : l->nr, .packed = !a_lies && !b_lies, .sum_in_ld = sum_ld,
-                        .sum_out_ld = sum_ld, .ldc = ldc, .alpha = l->alpha, .beta = l->beta};
-    t.tile.ahead_a = (cpu_ahead){.rows = a_lies ? l->mr : 1, .ld = a_lies ? l->a_rs * l->bytes : 0};
-    t.tile.ahead_c = (cpu_ahead){.rows = l->mr, .ld = (l->p0 + l->depth < plan->problem.k ? sum_ld : ldc) * l->bytes};
-    /* Rows of A that meet in the cache would drive each other out of it; where B streams, all of A stays near. */
-    if (!plan->streams_b && (a_rows || !a_lies)) t.a_bytes = a_lies ? l->steps * l->bytes : l->a_steps * l->mr * l->bytes;
-    t.a_part = round_up(ceil_div(t.a_bytes, ceil_div(t.j_last - t.j_first, l->nr)), CPU_LINE_BYTES);
-    /* In a deep panel as seldom as one line at a time allows: what is asked for beyond the task may be another thread's to write. */
-    const int64_t c_bytes = min_i64(l->nr, t.j_last - t.j_first) * l->bytes, longer = max_i64(t.a_part * t.tile.ahead_a.rows, c_bytes * l->mr);
-    t.tile.ask_steps = max_i64(t.tile.ask_steps, l->steps * CPU_LINE_BYTES / longer);
-    t.a_each = asked_each(t.tile.ahead_a.rows, t.a_part, l->steps, t.tile.ask_steps);
-    t.c_each = asked_each(l->mr, c_bytes, l->steps, t.tile.ask_steps);
+    const bool a_lies = plan->direct_a, b_lies = plan->direct_b, a_rows = a_lies && l->a_cs == 1;
+    t.tile = (cpu_tile){.k = l->steps, .a_rs = a_lies ? l->a_rs : 1, .a_cs = a_lies ? l->a_cs : l->mr, .b_rs = b_lies ? l->b_rs : l->nr,
+                        .packed = !a_lies && !b_lies, .b_next = l->nr * l->bytes, .sum_in_ld = sum_ld, .sum_out_ld = sum_ld, .ldc = ldc,
+                        .alpha = l->alpha, .beta = l->beta};
+    /* Not where all of A stays near, where its rows would drive each other out of the cache, or where k is not what lies side by side. */
+    if (plan->streams_b || (a_lies && (!a_rows || l->a_rs * l->bytes % 4096 == 0))) return t;
+    const int64_t across = ceil_div(t.j_last - t.j_first, l->nr), steps = ceil_div(l->steps, l->mr);
+    t.tile.a_next_step = a_lies ? l->a_rs * l->bytes : ceil_div(l->mr * l->bytes, across);
+    t.tile.a_next_back = a_lies ? ceil_div(l->mr * l->bytes, across) - l->mr * t.tile.a_next_step : 0;
+    t.a_share = steps * (l->mr * t.tile.a_next_step + t.tile.a_next_back);
     return t;
 }
 
@@ -133,7 +117,7 @@ static block block_of(const loops *l, int64_t task)
 static void tile_at(const loops *l, block *t, int64_t i, int64_t j)
 {
     const plan *plan = l->plan;
-    const int64_t bytes = l->bytes, a_past = (j - t->j_first) / l->nr * t->a_part;
+    const int64_t bytes = l->bytes;
     const bool right = j + l->nr < t->j_last, below = i + l->mr < t->i_last, ends = l->p0 + l->depth >= plan->problem.k;
     cpu_tile *tile = &t->tile;
     tile->rows = min_i64(l->mr, l->rows - i), tile->cols = min_i64(l->nr, l->cols - j);
@@ -142,10 +126,12 @@ static void tile_at(const loops *l, block *t, int64_t i, int64_t j)
     tile->c = l->c + ((l->i0 + i) * tile->ldc + l->j0 + j) * bytes;
     char *sum = plan->sum_bytes > 0 ? l->sums + (i * plan->strip_n + j) * bytes : tile->c, *out = ends ? tile->c : sum;
     tile->sum_in = l->p0 > 0 ? sum : NULL, tile->sum_out = ends ? NULL : sum;
-    tile->ahead_a.at = (uintptr_t)tile->a + (uintptr_t)(l->mr * (plan->direct_a ? l->a_rs : l->a_steps) * bytes + a_past);
-    tile->ahead_a.each = below && a_past < t->a_bytes ? t->a_each : 0;
-    tile->ahead_c.at = (uintptr_t)out + (uintptr_t)(plan->streams_b ? l->mr * tile->ahead_c.ld : right ? l->nr * bytes : l->mr * tile->ahead_c.ld - (j - t->j_first) * bytes);
-    tile->ahead_c.each = below || (right && !plan->streams_b) ? t->c_each : 0;
+    /* Nothing beyond the task: it may be another thread's to write. */
+    const int64_t down = l->mr * (ends ? tile->ldc : tile->sum_out_ld) * bytes;
+    const bool next = below || (right && !plan->streams_b);
+    tile->a_next = (uintptr_t)tile->a, tile->c_next = (uintptr_t)out;
+    if (below && t->a_share > 0) tile->a_next += (uintptr_t)(l->mr * (plan->direct_a ? l->a_rs : l->a_steps) * bytes + (j - t->j_first) / l->nr * t->a_share);
+    if (next) tile->c_next += (uintptr_t)(plan->streams_b ? down : right ? l->nr * bytes : down - (j - t->j_first) * bytes);
     plan->row->micro(tile);
 }
 
@@ -258,56 +244,18 @@ static loops loops_of(const plan *plan, double alpha, double beta, const void *a
                    .bytes = p->dtype == TW_F64 ? 8 : 4, .source_bytes = dtype_find(p->dtype)->lab.bytes};
 }
 
-/* Ask for rows of an operand at once; rows that lie close together as one run. */
-static void ask_for(const void *at, int64_t rows, int64_t ld_bytes, int64_t bytes)
-{
-    uintptr_t row = (uintptr_t)at;
-    if (ld_bytes < bytes + CPU_LINE_BYTES) bytes += (rows - 1) * ld_bytes, rows = 1;
-    for (int64_t i = 0; i < rows; i++, row += (uintptr_t)ld_bytes)
-        for (uintptr_t q = row; q < row + (uintptr_t)bytes; q += CPU_LINE_BYTES) __builtin_prefetch((const void *)q);
-}
-
 void loops_compute_rows(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c, int64_t first, int64_t last)
 {
-    const tw_problem *p = &plan->problem;
-    const int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n, bytes = p->dtype == TW_F64 ? 8 : 4;
-    const int64_t a_rs = p->op_a == TW_T ? 1 : p->lda;
-    cpu_tile tile; /* each field of it set, since clearing it takes longer than to fill it */
-    tile.k = p->k, tile.ask_steps = ask_steps(p->k, p->n, nr), tile.packed = false, tile.alpha = alpha, tile.beta = beta;
-    tile.a_rs = a_rs, tile.a_cs = p->op_a == TW_T ? p->lda : 1, tile.b_rs = p->ldb;
-    tile.sum_in = NULL, tile.sum_out = NULL, tile.sum_in_ld = tile.sum_out_ld = tile.ldc = p->ldc;
-    int64_t part = 0, a_each = 0, c_each = 0; /* part: bytes of the next rows of A that each tile asks for */
-    if (last - first > mr) {
-        part = p->n <= nr ? p->k * bytes : round_up(ceil_div(p->k * bytes, ceil_div(p->n, nr)), CPU_LINE_BYTES);
-        c_each = asked_each(mr, min_i64(nr, p->n) * bytes, p->k, tile.ask_steps);
-        if (p->op_a == TW_N) {
-            a_each = asked_each(mr, part, p->k, tile.ask_steps);
-            ask_for((const char *)a + first * a_rs * bytes, mr, a_rs * bytes, p->k * bytes);
-        }
-    }
-    tile.ahead_a.rows = tile.ahead_c.rows = mr, tile.ahead_a.ld = a_rs * bytes, tile.ahead_c.ld = p->ldc * bytes;
-    for (int64_t i = first; i < last; i += mr) {
-        bool below = i + mr < last;
-        tile.rows = min_i64(mr, last - i);
-        tile.ahead_a.at = (uintptr_t)a + (uintptr_t)((i + mr) * a_rs * bytes);
-        tile.ahead_a.each = below ? a_each : 0;
-        for (int64_t j = 0, asked = 0; j < p->n; j += nr) {
-            bool right = j + nr < p->n;
-            tile.cols = min_i64(nr, p->n - j);
-            tile.a = (const char *)a + i * a_rs * bytes, tile.b = (const char *)b + j * bytes, tile.c = (char *)c + (i * p->ldc + j) * bytes;
-            tile.ahead_c.at = right ? (uintptr_t)tile.c + (uintptr_t)(nr * bytes) : (uintptr_t)c + (uintptr_t)((i + mr) * p->ldc * bytes);
-            tile.ahead_c.each = right || below ? c_each : 0;
-            plan->row->micro(&tile);
-            tile.ahead_a.at += (uintptr_t)part;
-            if ((asked += part) >= p->k * bytes) tile.ahead_a.each = 0;
-        }
-    }
+    const int64_t bytes = plan->problem.dtype == TW_F64 ? 8 : 4;
+    cpu_near part = plan->near;
+    part.m = last - first;
+    plan->row->near(&part, alpha, beta, (const char *)a + first * part.a_rs * bytes, b, (char *)c + first * part.ldc * bytes);
 }
 
 void loops_compute(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c)
 {
     if (!plan->line) {
-        loops_compute_rows(plan, alpha, beta, a, b, c, 0, plan->problem.m);
+        plan->row->near(&plan->near, alpha, beta, a, b, c);
         return;
     }
     loops l = loops_of(plan, alpha, beta, a, b, c);
