@@ -300,7 +300,7 @@ static tw_status multiply(const engine *e, const job *j, const operands *s, cons
     return j->items > 0 ? tw_gemm_batched(e->context, p, &batch, x[0], x[1], x[2]) : tw_gemm(e->context, p, x[0], x[1], x[2]);
 }
 
-/* The addresses of items, last item of A and B first where all are one. */
+/* The addresses of items, for a batch by address: A's, B's, then C's. */
 static void put_addresses(operands *s, uintptr_t base)
 {
     uint64_t *to = (uint64_t *)(void *)(s->before + s->addresses);
