@@ -189,42 +189,48 @@ static int64_t slices_of(const kernel_row *row)
     return warp_area > 0 ? warps * warp_area / (row->lab.tile_m * row->lab.tile_n) : warps;
 }
 
-/* What it reaches of the peak, with room for so many blocks on a multiprocessor of which each has so many; and cycles of a block beside. Measured on an H200 (docs/PERF-LOG.md). */
-static double slice_share(const kernel_row *row, int64_t room, int64_t each)
+/* Of a GPU_SLICES row: what it reaches of the peak while it multiplies, one block alone on a multiprocessor and more of them, cycles of a multiprocessor for each copy by
+ * a thread, and for a block beside. Fitted to 408 random shapes on an H200 (docs/PERF-LOG.md). */
+typedef struct slice_speed {
+    const char *rung;
+    double alone, share, copy, block;
+} slice_speed;
+
+static const slice_speed *slice_speed_of(const kernel_row *row)
 {
-    if (row->gpu.traits & GPU_TENSOR_MAPS) return row->lab.tile_m * row->lab.tile_n > 2048 ? 0.74 : 0.62;
-    return room > 1 ? (each > 1 ? 0.66 : 0.45) : row->lab.tile_m * row->lab.tile_n >= 2048 ? (each > 1 ? 0.57 : 0.62) : row->lab.tile_m > 4 && row->lab.tile_n > 4 ? 0.5 : 0.2;
+    static const slice_speed speeds[] = {{"r14k_slices", 0.5, 0.5, 0.225, 2400}, {"r14q_square", 0.31, 0.64, 0.318, 3070}, {"r14b_boxes", 0.71, 0.71, 0, 5600},
+                                         {"r14e_each", 0.62, 0.62, 0, 4000}, {"r14t_tall", 0.41, 0.41, 0.26, 1400}, {"r14f_flat", 0.37, 0.37, 0.205, 1250},
+                                         {"r14c_column", 0.125, 0.125, 0.09, 600}, {"r14r_row", 0.134, 0.134, 0.236, 1800}};
+    for (size_t i = 1; i < sizeof speeds / sizeof *speeds; i++)
+        if (strcmp(speeds[i].rung, row->lab.rung) == 0) return &speeds[i];
+    return &speeds[0]; /* what others are variants of */
 }
 
-static double slice_block_cycles(const kernel_row *row)
+/* Copies that its threads make for a step of k of a tile: of 4 bytes where an operand does not lie in whole 16, else of 16, which cost a quarter where C does not cut the tile. */
+static double copies_each(const kernel_row *row, const tw_problem *p)
 {
-    return !(row->gpu.traits & GPU_TENSOR_MAPS) ? 1500 : row->lab.tile_m * row->lab.tile_n > 2048 ? 6000 : 2500;
-}
-
-/* Does it copy what C's edges cut off, or what is not in whole 16 bytes, by its slow way? The copy engine has none, and thin tiles are waited for by memory. */
-static bool cuts(const kernel_row *row, const tw_problem *p)
-{
-    bool large = row->lab.tile_m * row->lab.tile_n >= 2048;
-    return large && !(row->gpu.traits & GPU_TENSOR_MAPS) && (p->m % row->lab.tile_m != 0 || p->n % row->lab.tile_n != 0 || (p->align_a | p->align_b) % 16 != 0 || (p->lda | p->ldb) % 4 != 0);
+    bool a_whole = p->align_a % 16 == 0 && p->lda % 4 == 0, b_whole = p->align_b % 16 == 0 && p->ldb % 4 == 0;
+    int64_t a_with = !a_whole ? 1 : p->m % row->lab.tile_m != 0 ? 4 : 16, b_with = !b_whole ? 1 : p->n % row->lab.tile_n != 0 ? 4 : 16;
+    return (double)row->lab.tile_m / (double)a_with + (double)row->lab.tile_n / (double)b_with;
 }
 
 /* A GPU_SLICES row: so many parts of k in blocks of their own, one for each, as end soonest. *cycles: how long the busiest multiprocessor multiplies, or all ask
  * the L2, with the adding of parts: each is written and read, by groups of 8 and then once more; and is waited for where it comes in a later round. */
 static shares part_out(const kernel_row *row, const tw_problem *p, const device_facts *device, double *cycles)
 {
-    enum { FMAS = 128, L2_BYTES = 30, ADDING = 3000, LATER = 5000, ADDED_BYTES = 48, GROUP = 8, MOST_ROUNDS = 4, MOST_TRIED = 8, MOST_BYTES = 500000 };
+    enum { FMAS = 128, L2_BYTES = 30, ADDING = 5700, LATER = 2000, ADDED_BYTES = 48, GROUP = 8, MOST_ROUNDS = 4, MOST_TRIED = 8, MOST_BYTES = 500000 };
     int64_t multiprocessors = max_i64(device->multiprocessors, 1), warps = slices_of(row), room = max_i64(device->local_bytes / row->gpu.dynamic_bytes, 1);
     int64_t tiles = max_i64(ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n), 1), steps = max_i64(ceil_div(p->k, row->lab.tile_k), 1);
     double area = (double)row->lab.tile_m * (double)row->lab.tile_n, edges = (double)row->lab.tile_m + (double)row->lab.tile_n, bytes = dtype_find(p->dtype)->lab.bytes;
-    double block = slice_block_cycles(row), cut = cuts(row, p) ? 0.7 : 1; /* measured */
+    const slice_speed *speed = slice_speed_of(row);
     shares made = {.whole = tiles};
     *cycles = 0;
     for (int64_t tried = 1; tried <= MOST_TRIED + MOST_ROUNDS * room; tried++) {
         int64_t parts = tried <= MOST_TRIED ? tried : (tried - MOST_TRIED) * multiprocessors / tiles;
         if (parts > steps || parts < 1 || (parts > 1 && (device->no_workspace || (double)(tiles * parts) * area * 4 > MOST_BYTES * (double)multiprocessors))) continue;
         int64_t each = ceil_div(tiles * parts, multiprocessors), length = ceil_div(steps, parts);
-        double share = cut * slice_share(row, room, each);
-        double k = (double)(round_up(length, warps) * row->lab.tile_k), multiply = (double)each * (area * k / (FMAS * share) + block / (double)room);
+        double k = (double)(round_up(length, warps) * row->lab.tile_k);
+        double multiply = (double)each * (k * (area / (FMAS * (each > 1 ? speed->share : speed->alone)) + copies_each(row, p) * speed->copy) + speed->block);
         double ask = (double)(tiles * steps * row->lab.tile_k) * edges * bytes / (double)(L2_BYTES * multiprocessors);
         double time = longer(multiply, ask) + (parts > 1 ? ADDING + (double)((each - 1) * LATER) + (double)(min_i64(parts, GROUP) + parts / GROUP) * area * 4 / ADDED_BYTES : 0);
         if (*cycles > 0 && time >= *cycles) continue;
@@ -380,18 +386,19 @@ static double half_cycles(const kernel_row *row, const tw_problem *p, const devi
 static bool is_thin_for(const kernel_row *row, const tw_problem *p) { return min_i64(p->m, p->n) <= row->lab.tile_m; }
 
 /* What a product takes on this row, in cycles of a multiprocessor: the launch, the passes that pack, then the longer of what multiplying takes and what memory
- * takes to bring the operands. Measured on an H200 (docs/PERF-LOG.md). */
+ * takes to bring the operands; rows of the large ones store C word by word at the end, slower where it has no vectors. Measured on an H200 (docs/PERF-LOG.md). */
 static double cycles_of(const kernel_row *row, const tw_problem *p, const device_facts *device)
 {
-    enum { LAUNCH = 4500, PASS = 3500, BLOCK = 1500, FMAS = 128, MEMORY_BYTES = 19 };
+    enum { LAUNCH = 4500, EARLY = 1200, PASS = 5800, SHARES_PASS = 10000, BLOCK = 1500, FMAS = 128, MEMORY_BYTES = 19 };
+    const bool slices = row->gpu.traits & GPU_SLICES, divides = row->gpu.traits & GPU_SHARES;
     int64_t multiprocessors = max_i64(device->multiprocessors, 1), tiles = ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n);
     packing pack_a = kernel_packing_a(row, p), pack_b = kernel_packing_b(row, p);
     double k = (double)p->k, share = row->gpu.sm >= 80 ? 0.76 : 0.7; /* of the peak */
     double multiply = (double)ceil_div(tiles, multiprocessors) * ((double)(row->lab.tile_m * row->lab.tile_n) * k / (FMAS * share) + BLOCK);
-    if (row->gpu.traits & GPU_SHARES) multiply = longest_share(row, p, device) * k / (0.87 * FMAS);
-    if (row->gpu.traits & GPU_SLICES) part_out(row, p, device, &multiply);
+    if (divides) multiply = longest_share(row, p, device) * k / (0.87 * FMAS) + (double)p->m * (double)p->n * (kernel_is_wide(row, p) ? 0.6 : 2) / (double)multiprocessors;
+    if (slices) part_out(row, p, device, &multiply);
     double bytes = ((double)p->m * k + k * (double)p->n + (double)p->m * (double)p->n) * dtype_find(p->dtype)->lab.bytes;
-    return LAUNCH + (pack_a.needed + pack_b.needed) * PASS + 2.0 * (double)(pack_a.bytes + pack_b.bytes) / (double)(MEMORY_BYTES * multiprocessors) +
+    return (slices ? EARLY : LAUNCH) + (pack_a.needed + pack_b.needed) * (divides ? SHARES_PASS : PASS) + 2.0 * (double)(pack_a.bytes + pack_b.bytes) / (double)(MEMORY_BYTES * multiprocessors) +
            longer(multiply, bytes / (double)(MEMORY_BYTES * multiprocessors));
 }
 

@@ -275,8 +275,6 @@ static bool gpu_fits(const kernel_row *row, const tw_problem *p, const device_fa
                  (long long)p->ldb);
     else if ((g->traits & GPU_NO_TRANSPOSE) && (p->op_a != TW_N || p->op_b != TW_N))
         snprintf(reason, size, "it reads A and B as stored, the problem transposes %s", p->op_a == TW_N ? "B" : p->op_b == TW_N ? "A" : "both");
-    else if ((g->traits & GPU_TURNS_ONE) && p->op_a == TW_N && p->op_b == TW_T)
-        snprintf(reason, size, "it turns one operand, here A and B both lie along k");
     else if ((g->traits & GPU_TURNS_B) && p->op_b == TW_N && p->place_b == TW_DEVICE)
         snprintf(reason, size, "it wants B transposed on the host, here B is in device memory");
     else if ((g->traits & GPU_SKINNY) && p->m > 0 && p->n > 0 && p->k != 16 && p->k != 32)

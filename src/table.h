@@ -56,7 +56,6 @@ enum {
     GPU_READS_BOTH = 16384, /* as GPU_PACKS, but A and B as stored or transposed: packed only where their rows are not of whole 16 bytes */
     GPU_OWN_C = 32768,      /* C in f32, or in the operands' type: -DC_HALF=1 */
     GPU_SLICES = 65536,     /* the warps of a block divide k, and its blocks where C has few tiles */
-    GPU_TURNS_ONE = 524288, /* an operand that lies along k is turned in the kernel: one of them, not both */
     GPU_EARLY = 131072,     /* may begin before the kernel ahead of it in the stream has ended: waits for that itself, in all its blocks */
     GPU_STREAM = 262144,    /* tile_m is for the shorter edge of C, tile_n for the longer: -DFEW_ROWS says which is which; k is divided where C has few tiles */
     GPU_DIVIDES = 1048576,  /* `parts` blocks sum a tile, each its part of k, into a workspace; a kernel that follows adds them */

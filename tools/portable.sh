@@ -10,7 +10,7 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 build=$1 folder=$2 newest=2.36
-programs='test_api test_blas test_consumer test_kernels test_lab test_streams test_strides test_threads'
+programs='test_api test_blas test_consumer test_kernels test_lab test_random test_streams test_strides test_threads'
 scripts='test_devices.sh test_explain.py'
 
 fail() { echo "portable.sh: $*" >&2 && exit 1; }

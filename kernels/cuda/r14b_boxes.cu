@@ -8,13 +8,13 @@
  *               ...
  *               warp 6     | k   0 ... 170 |    columns 64 ... 127
  *
- *           Where an operand lies along k the engine cannot transpose; the warp turns its box on the way to the FMAs, 4 x 4 words in a lane's registers:
- *           8 loads and 8 stores of 16 bytes for 96 loads of the FMAs. The loop is r14h's, and so is the order of FMAs.
+ *           Where an operand lies along k the engine cannot transpose; the warp turns its box on the way to the FMAs, 2 x 4 words in a lane's registers:
+ *           8 loads of 16 bytes and 16 stores of 8 for 96 loads of the FMAs. The loop is r14h's, and so is the order of FMAs.
  *
- * NUMBERS   16 x 8 sums per thread, 168 registers; where A or B is turned some words of a thread go to memory and back around the turn
- *           and around each 1024 FMAs (24 to 32 bytes spilled). 43 flop per byte asked of the L2 by a block's two warps of the same k. H200, microseconds beside the best of cuBLASLt's eight: 1024 cubed
- *           50.1 (55.5), TN 47.0 (54.0), TT 50.1 (56.2); 1000 cubed 49.9 (54.7); measured before the warp met ahead of its turn.
- * LIMITS    sm_90 and above. m, n >= 1. Not A as stored with B transposed: to turn both wants more registers than there are (r14e has them). WIDE = 1 promises c aligned to 16 bytes and ldc a multiple of 4; WIDE = 0 takes any. Fewer than 2^31 tiles.
+ * NUMBERS   16 x 8 sums per thread, 168 registers, of which the loop leaves so few that to turn 4 x 4 words at a time would send some to memory and back: hence
+ *           2 x 4. 43 flop per byte asked of the L2 by a block's two warps of the same k. H200, ratio to the better of cuBLASLt's two: 1024 cubed 1.14, TN 1.16,
+ *           NT 1.05, TT 1.11; 1000 cubed 1.12.
+ * LIMITS    sm_90 and above. m, n >= 1. WIDE = 1 promises c aligned to 16 bytes and ldc a multiple of 4; WIDE = 0 takes any. Fewer than 2^31 tiles.
  * HOST      grid ceil(m / BM) * ceil(n / BN) * parts, block THREADS, dynamic shared memory sizeof(struct memory) = 196800 bytes. Parts as in r14k, at most ceil(k / 8).
  *           Two tensor maps, rank 2, FLOAT32, element strides 1, no interleave, zeros outside; addresses and strides multiples of 16 bytes; A and B as stored:
  *               along k    box {16, 64 (B: WARP_N)} swizzled by 64 bytes
@@ -35,7 +35,7 @@
 /* Of a warp, in a block of WARPS_N side by side, each SLICES times. Its lanes stand LM x LN, each with TM x TN sums. */
 enum { WM = 64, WN = WARP_N, LM = WN == 64 ? 4 : 8, LN = 32 / LM, TM = WM / LM, TN = WN / LN, BM = WM, BN = WN * WARPS_N, BK = 16, HALF = 8 };
 enum { WARPS = WARPS_N * SLICES, THREADS = 32 * WARPS, EACH = (BM * BN / 4 + THREADS - 1) / THREADS };
-enum { A_ALONG = !OP_A, B_ALONG = OP_B, TURNS = 2 };
+enum { A_ALONG = !OP_A, B_ALONG = OP_B, FULL = WN == 64, TURNS = FULL ? 1 : 2 }; /* FULL: the loop leaves few registers */
 #include "parts.cuh"
 
 /* A warp's boxes, two of each operand: in turns, or one as it comes and one turned. Then its sums. */
@@ -52,22 +52,29 @@ struct memory {
 };
 
 /* A box of EDGE lines of BK steps along k, its quads swapped by the copy engine, becomes BK lines along the edge, in which line l of the box stands at place
- * l % (EDGE / 4) * 4 + l / (EDGE / 4). A lane has 4 x 4 words at a time; 8 that load or store together meet in no bank. */
+ * l % (EDGE / 4) * 4 + l / (EDGE / 4). A lane has ONCE x 4 words at a time; lanes that load or store together meet in no bank. */
 template <int EDGE> static __device__ __forceinline__ void turn(float *to, const float *from, int lane)
 {
-    constexpr int LINES = EDGE / 4;
-    int r = lane % LINES;
+    constexpr int LINES = EDGE / 4, ONCE = FULL ? 2 : 4;
+    struct __align__(4 * ONCE) words {
+        float v[ONCE];
+    };
+    int r = lane % LINES, swap = FULL ? lane / 8 % 2 * 2 : 0;
     _Pragma("unroll TURNS")
-    for (int q = lane / LINES; q < BK / 4; q += 32 / LINES) {
-        float4 x[4];
+    for (int q = lane / LINES; q < BK / 4; q += 32 / LINES)
         UNROLLED
-        for (int e = 0; e < 4; e++) x[e] = *(const float4 *)&from[(r + LINES * e) * BK + (q ^ r / 2 % 4) * 4];
-        float *at = &to[4 * q * EDGE + 4 * r];
-        *(float4 *)&at[0 * EDGE] = make_float4(x[0].x, x[1].x, x[2].x, x[3].x);
-        *(float4 *)&at[1 * EDGE] = make_float4(x[0].y, x[1].y, x[2].y, x[3].y);
-        *(float4 *)&at[2 * EDGE] = make_float4(x[0].z, x[1].z, x[2].z, x[3].z);
-        *(float4 *)&at[3 * EDGE] = make_float4(x[0].w, x[1].w, x[2].w, x[3].w);
-    }
+        for (int e = 0; e < 4; e += ONCE) {
+            float x[ONCE][4];
+            UNROLLED
+            for (int i = 0; i < ONCE; i++) *(float4 *)x[i] = *(const float4 *)&from[(r + LINES * ((e ^ swap) + i)) * BK + (q ^ r / 2 % 4) * 4];
+            UNROLLED
+            for (int p = 0; p < 4; p++) {
+                struct words y;
+                UNROLLED
+                for (int i = 0; i < ONCE; i++) y.v[i] = x[i][p];
+                *(struct words *)&to[(4 * q + p) * EDGE + 4 * r + (e ^ swap)] = y;
+            }
+        }
 }
 
 static __device__ __forceinline__ int m_lane_of(int lane)

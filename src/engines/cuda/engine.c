@@ -1,4 +1,4 @@
-/* engine.c - CUDA as an engine: the driver API, kernels compiled by NVRTC for the very device at first use and kept. */
+/* engine.c - CUDA as an engine: the driver API. */
 #include <inttypes.h>
 #include <limits.h>
 #include <pthread.h>
@@ -10,27 +10,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../jit_cache.h"
 #include "../../processors.h"
-#include "ahead.h"
+#include "../gpu.h"
+#include "kernels.h"
 #include "staging.h"
 
 enum { MOST_GRID_Y = 65535, COPYING_THREADS = 8, STAGED_LEAST_BYTES = 16 << 20 };
-
-/* A kernel to be had: its text and entry, compiler options, bytes of dynamic shared memory. */
-typedef struct wanted {
-    tw_lab_source source;
-    const char *options;
-    int dynamic_bytes;
-} wanted;
-
-typedef struct built {
-    struct built *next;
-    tw_lab_source source;
-    char options[PLAN_OPTIONS_BYTES];
-    cu_module module;
-    cu_function function;
-} built;
 
 /* What a call launches into and takes its time with. */
 typedef struct lane {
@@ -46,11 +31,9 @@ struct engine {
     cu_context context;
     bool adopted; /* the context is its caller's */
     bool early;   /* GPU_EARLY kernels may be launched so */
-    int index, sm, driver_version;
+    int index;
     pid_t pid; /* that opened it: the driver's state does not survive a fork */
-    jit_cache *cache, *ahead; /* what was compiled here, and what somebody built ahead */
-    pthread_mutex_t building; /* guards the cache, and additions to the list below, whose head is read without it */
-    _Atomic(built *) built;
+    kernels kernels;
     pthread_mutex_t idling; /* guards the lanes that no call is using, kept for the next ones */
     lane idle[MOST_IDLE];
     int idle_count;
@@ -133,22 +116,6 @@ static tw_status cuda_devices(tw_device *devices, int32_t capacity, int32_t *cou
     return TW_OK;
 }
 
-/* Was something built ahead that such a device takes? */
-static bool has_ahead(const jit_cache *ahead, int sm)
-{
-    for (int i = 0; i < AHEAD_ARCHS; i++) {
-        const struct ahead_arch *arch = &ahead_archs[i];
-        if (sm < arch->from_sm || sm > arch->to_sm) continue;
-        size_t bytes;
-        jit_key key = ahead_key(arch->name, arch->options, &arch->first);
-        void *binary = jit_cache_get(ahead, &key, &bytes);
-        bool there = binary != NULL;
-        free(binary);
-        return there;
-    }
-    return false;
-}
-
 static void cuda_state(char *text, size_t bytes)
 {
     char name[96] = "", arch[24];
@@ -162,7 +129,7 @@ static void cuda_state(char *text, size_t bytes)
     const nvrtc_api *nvrtc = nvrtc_api_load();
     bool compiles = nvrtc != NULL && nvrtc_arch(nvrtc, sm, arch) == TW_OK;
     jit_cache *cache = jit_cache_open(), *ahead = jit_cache_open_ahead();
-    bool ready = compiles || has_ahead(ahead, sm);
+    bool ready = compiles || kernels_ahead(ahead, sm);
     int used = snprintf(text, bytes, "%s%d device%s, the first %s (sm_%d), driver for CUDA %d.%d, ", ready ? "ready: " : "", count, count == 1 ? "" : "s", name, sm,
                         version / 1000, version % 1000 / 10);
     if (used < 0 || (size_t)used >= bytes)
@@ -199,18 +166,11 @@ static void destroy_lane(engine *e, lane *l)
 static void cuda_close(engine *e)
 {
     bool current = e->context != NULL && enter(e) == TW_OK;
-    for (built *b = e->built, *next; b != NULL; b = next) {
-        next = b->next;
-        if (current) e->cu->cuModuleUnload(b->module);
-        free(b);
-    }
+    kernels_close(&e->kernels, current);
     while (current && e->idle_count > 0) destroy_lane(e, &e->idle[--e->idle_count]);
     staging_close(&e->staging, current);
     if (current) leave(e, TW_OK);
     if (e->context != NULL && !e->adopted && e->pid == getpid()) e->cu->cuDevicePrimaryCtxRelease_v2(e->device);
-    jit_cache_close(e->cache);
-    jit_cache_close(e->ahead);
-    pthread_mutex_destroy(&e->building);
     pthread_mutex_destroy(&e->idling);
     free(e);
 }
@@ -250,19 +210,10 @@ static tw_status open_device(engine *e, const tw_options *options)
     int count = 0;
     if (options->threads < 0) return fail(TW_BAD_ARGUMENT, "options.threads is %d, expected 0 or more", (int)options->threads);
     TRY(device_count(e->cu, &count));
-    CU_TRY(cuDriverGetVersion, (&e->driver_version));
+    CU_TRY(cuDriverGetVersion, (&e->kernels.driver_version));
     TRY(options->device_context != NULL ? adopt(e, options, count) : retain(e, options->device, count));
-    e->sm = sm_of(e->cu, e->device);
+    e->kernels.sm = sm_of(e->cu, e->device);
     return TW_OK;
-}
-
-/* Copies through tensor maps came with CUDA 12 and sm_90: an older NVRTC has not got the instructions, one that does not know sm_90 not
- * the architecture. */
-static bool compiles_tensor_maps(int sm)
-{
-    char arch[24];
-    const nvrtc_api *nvrtc = nvrtc_api_load();
-    return nvrtc != NULL && nvrtc->major >= 12 && nvrtc_arch(nvrtc, sm, arch) == TW_OK && atoi(strchr(arch, '_') + 1) >= 90;
 }
 
 /* Where an engine's tickets begin: nowhere near another's, or anything else that memory may hold. */
@@ -283,11 +234,9 @@ static tw_status cuda_open(const tw_options *options, engine **out)
     if (made == NULL) return fail(TW_NO_MEMORY, "no memory for the cuda engine of %zu bytes", sizeof *made);
     made->cu = cu;
     made->pid = getpid();
-    pthread_mutex_init(&made->building, NULL);
     pthread_mutex_init(&made->idling, NULL);
     made->ticket = first_ticket(made);
-    made->cache = jit_cache_open();
-    made->ahead = jit_cache_open_ahead();
+    kernels_open(&made->kernels, cu);
     char from[64];
     staging_open(&made->staging, cu, options->threads > 0 ? options->threads : (int)min_i64(processors_usable(from, sizeof from), COPYING_THREADS));
     tw_status status = open_device(made, options);
@@ -295,7 +244,7 @@ static tw_status cuda_open(const tw_options *options, engine **out)
         cuda_close(made);
         return status;
     }
-    made->early = made->sm >= 90 && (nvrtc_api_load() == NULL || compiles_tensor_maps(made->sm)); /* else its kernels do not wait for what is ahead of them */
+    made->early = made->kernels.sm >= 90 && (nvrtc_api_load() == NULL || kernels_tensor_maps(made->kernels.sm)); /* else its kernels do not wait for what is ahead of them */
     *out = made;
     return TW_OK;
 }
@@ -309,167 +258,19 @@ static void cuda_facts(const engine *e, device_facts *out)
 {
     size_t bytes = 0;
     e->cu->cuDeviceTotalMem_v2(&bytes, e->device);
-    *out = (device_facts){.engine = "cuda", .threads = 1, .copies = true, .addresses = true, .sm = e->sm, .most_threads = 1024,
+    *out = (device_facts){.engine = "cuda", .threads = 1, .copies = true, .addresses = true, .sm = e->kernels.sm, .most_threads = 1024,
                           .multiprocessors = attribute(e->cu, e->device, CU_ATTRIBUTE_MULTIPROCESSORS),
-                          .tensor_maps = e->sm >= 90 && e->cu->cuTensorMapEncodeTiled != NULL && (compiles_tensor_maps(e->sm) || has_ahead(e->ahead, e->sm)),
+                          .tensor_maps = e->kernels.sm >= 90 && e->cu->cuTensorMapEncodeTiled != NULL &&
+                                         (kernels_tensor_maps(e->kernels.sm) || kernels_ahead(e->kernels.ahead, e->kernels.sm)),
                           .local_bytes = attribute(e->cu, e->device, CU_ATTRIBUTE_SHARED_OPTIN),
                           .l2_bytes = attribute(e->cu, e->device, CU_ATTRIBUTE_L2_BYTES), .largest_bytes = (int64_t)bytes};
 }
 
 /* ---- prepare ---- */
 
-static tw_status compile_failed(const nvrtc_api *nvrtc, nvrtc_program program, const char *file)
-{
-    char log[BUILD_LOG_BYTES] = "";
-    size_t bytes = 0;
-    nvrtc->nvrtcGetProgramLogSize(program, &bytes);
-    char *whole = malloc(bytes + 1);
-    if (whole != NULL && nvrtc->nvrtcGetProgramLog(program, whole) == 0) {
-        whole[bytes] = '\0';
-        snprintf(log, sizeof log, "%.*s", BUILD_LOG_BYTES - 1, whole);
-    }
-    free(whole);
-    nvrtc->nvrtcDestroyProgram(&program);
-    return fail(TW_BUILD_FAILED, "%s could not be compiled by NVRTC %d.%d%s%s", file, nvrtc->major, nvrtc->minor, log[0] != '\0' ? "\n" : "", log);
-}
-
-/* Compile to a cubin, or to PTX where only an older architecture is known. *binary is for free(). */
-static tw_status compile(const nvrtc_api *nvrtc, const char *arch, const wanted *w, void **binary, size_t *bytes)
-{
-    char options[PLAN_OPTIONS_BYTES], target[48];
-    const char *list[24] = {target, "--std=c++17"};
-    int count = 2;
-    snprintf(target, sizeof target, "--gpu-architecture=%s", arch);
-    snprintf(options, sizeof options, "%s", w->options);
-    for (char *rest = options, *word; (word = strtok_r(rest, " ", &rest)) != NULL && count < 24;) list[count++] = word;
-    nvrtc_program program;
-    if (nvrtc->nvrtcCreateProgram(&program, gpu_text(&w->source), w->source.file, 0, NULL, NULL) != 0)
-        return fail(TW_BUILD_FAILED, "nvrtcCreateProgram failed for %s", w->source.file);
-    if (nvrtc->nvrtcCompileProgram(program, count, list) != 0) return compile_failed(nvrtc, program, w->source.file);
-    int cubin = strncmp(arch, "sm_", 3) == 0;
-    nvrtc_result error = cubin ? nvrtc->nvrtcGetCUBINSize(program, bytes) : nvrtc->nvrtcGetPTXSize(program, bytes);
-    *binary = error == 0 ? malloc(*bytes) : NULL;
-    if (*binary != NULL) error = cubin ? nvrtc->nvrtcGetCUBIN(program, *binary) : nvrtc->nvrtcGetPTX(program, *binary);
-    nvrtc->nvrtcDestroyProgram(&program);
-    if (*binary != NULL && error == 0) return TW_OK;
-    free(*binary);
-    return fail(TW_BUILD_FAILED, "NVRTC gave no binary of %s", w->source.file);
-}
-
-/* For reading: nothing is loaded or kept. */
 static tw_status cuda_code(engine *e, const plan *p, int sm, bool ptx, tw_lab_code *out)
 {
-    char arch[24];
-    size_t bytes = 0;
-    wanted w = {p->source, p->options, 0};
-    const nvrtc_api *nvrtc = nvrtc_api_load();
-    if (nvrtc == NULL) return TW_BUILD_FAILED;
-    TRY(nvrtc_arch(nvrtc, sm == 0 && e != NULL ? e->sm : sm, arch));
-    bool cubin = strncmp(arch, "sm_", 3) == 0 && !ptx;
-    if (cubin)
-        snprintf(out->target, sizeof out->target, "%s", arch);
-    else
-        snprintf(out->target, sizeof out->target, "compute_%.12s", strchr(arch, '_') + 1);
-    snprintf(out->form, sizeof out->form, "%s", cubin ? "cubin" : "ptx");
-    tw_status status = compile(nvrtc, out->target, &w, &out->bytes, &bytes);
-    if (status != TW_OK) out->bytes = NULL; /* freed */
-    out->size = status == TW_OK ? (int64_t)bytes : 0;
-    return status;
-}
-
-static tw_status find_function(engine *e, built *made, int dynamic_bytes)
-{
-    CU_TRY(cuModuleGetFunction, (&made->function, made->module, made->source.entry));
-    if (dynamic_bytes > 0) CU_TRY(cuFuncSetAttribute, (made->function, CU_FUNCTION_MAX_DYNAMIC_SHARED, dynamic_bytes));
-    return TW_OK;
-}
-
-static tw_status load_function(engine *e, built *made, int dynamic_bytes, const void *binary)
-{
-    CU_TRY(cuModuleLoadData, (&made->module, binary));
-    tw_status status = find_function(e, made, dynamic_bytes);
-    if (status != TW_OK) e->cu->cuModuleUnload(made->module);
-    return status;
-}
-
-/* From those built ahead; TW_NO_KERNEL where it is not among them. */
-static tw_status load_ahead(engine *e, built *made, const wanted *w)
-{
-    for (int i = 0; i < AHEAD_ARCHS; i++) {
-        size_t bytes;
-        if (e->sm < ahead_archs[i].from_sm || e->sm > ahead_archs[i].to_sm) continue;
-        jit_key key = ahead_key(ahead_archs[i].name, w->options, &w->source);
-        void *binary = jit_cache_get(e->ahead, &key, &bytes);
-        if (binary == NULL) return TW_NO_KERNEL;
-        tw_status status = load_function(e, made, w->dynamic_bytes, binary);
-        free(binary);
-        return status;
-    }
-    return TW_NO_KERNEL;
-}
-
-/* Built ahead, or from the cache, if it can be had there and loads; otherwise compiled and kept. */
-static tw_status build(engine *e, built *made, const wanted *w)
-{
-    char arch[24], versions[96], why[300];
-    size_t bytes;
-    tw_status ahead = load_ahead(e, made, w);
-    if (ahead == TW_OK || ahead == TW_NO_MEMORY) return ahead;
-    snprintf(why, sizeof why, "%s", tw_error_text());
-    const nvrtc_api *nvrtc = nvrtc_api_load();
-    if (nvrtc == NULL) return ahead == TW_NO_KERNEL ? TW_BUILD_FAILED : fail(ahead, "%s", why); /* it was there, and the driver would not have it */
-    TRY(nvrtc_arch(nvrtc, e->sm, arch));
-    snprintf(versions, sizeof versions, "driver %d nvrtc %d.%d %s", e->driver_version, nvrtc->major, nvrtc->minor, arch);
-    jit_key key = jit_key_of(4, (const char *const[]){"cuda", versions, w->options, gpu_text(&w->source)});
-    void *binary = jit_cache_get(e->cache, &key, &bytes);
-    if (binary != NULL) {
-        tw_status status = load_function(e, made, w->dynamic_bytes, binary);
-        free(binary);
-        if (status == TW_OK) return TW_OK;
-    }
-    TRY(compile(nvrtc, arch, w, &binary, &bytes));
-    tw_status status = load_function(e, made, w->dynamic_bytes, binary);
-    if (status == TW_OK) jit_cache_put(e->cache, &key, binary, bytes);
-    free(binary);
-    return status;
-}
-
-/* The function, if it is built; NULL. Nobody who builds another is waited for. */
-static cu_function find_built(engine *e, const wanted *w)
-{
-    for (built *b = atomic_load_explicit(&e->built, memory_order_acquire); b != NULL; b = b->next)
-        if (gpu_same_text(&b->source, &w->source) && strcmp(b->source.entry, w->source.entry) == 0 && strcmp(b->options, w->options) == 0)
-            return b->function;
-    return NULL;
-}
-
-/* Build it and add it to the list. The engine's lock is held. */
-static tw_status add_built(engine *e, const wanted *w)
-{
-    built *b = calloc(1, sizeof *b);
-    if (b == NULL) return fail(TW_NO_MEMORY, "no memory for a compiled kernel");
-    b->source = w->source;
-    snprintf(b->options, sizeof b->options, "%s", w->options);
-    tw_status status = build(e, b, w);
-    if (status == TW_OK) {
-        b->next = e->built;
-        atomic_store_explicit(&e->built, b, memory_order_release);
-    } else {
-        free(b);
-    }
-    return status;
-}
-
-/* The function, built at first use. The engine's context is current. */
-static tw_status find_or_build(engine *e, const wanted *w, cu_function *out)
-{
-    tw_status status = TW_OK;
-    if ((*out = find_built(e, w)) != NULL) return TW_OK;
-    pthread_mutex_lock(&e->building);
-    if (find_built(e, w) == NULL) status = add_built(e, w);
-    pthread_mutex_unlock(&e->building);
-    *out = status == TW_OK ? find_built(e, w) : NULL;
-    return status;
+    return kernels_code(p, sm == 0 && e != NULL ? e->kernels.sm : sm, ptx, out);
 }
 
 static tw_status make_lane(engine *e, lane *l)
@@ -533,7 +334,7 @@ static tw_status find_kernels(engine *e, runnable *r, tw_status find(engine *, c
 static tw_status find_any(engine *e, const wanted *w, cu_stream stream, cu_function *out)
 {
     (void)stream;
-    return find_or_build(e, w, out);
+    return kernels_build(&e->kernels, w, out);
 }
 
 static tw_status cuda_prepare(engine *e, const plan *p, runnable *out)
@@ -665,7 +466,7 @@ static tw_status launch_grid(engine *e, const runnable *r, int64_t width, int64_
     const cu_launch_config config = {.grid_x = (unsigned)width, .grid_y = (unsigned)height, .grid_z = 1, .block_x = (unsigned)p->threads_x,
                                      .block_y = (unsigned)p->threads_y, .block_z = 1, .dynamic_bytes = (unsigned)g->dynamic_bytes, .stream = r->stream,
                                      .attributes = &early, .attribute_count = 1};
-    if ((g->traits & GPU_EARLY) && e->early && e->cu->cuLaunchKernelEx != NULL && e->driver_version >= 12030)
+    if ((g->traits & GPU_EARLY) && e->early && e->cu->cuLaunchKernelEx != NULL && e->kernels.driver_version >= 12030)
         CU_TRY(cuLaunchKernelEx, (&config, r->kernel, arguments, NULL));
     else
         CU_TRY(cuLaunchKernel, (r->kernel, config.grid_x, config.grid_y, 1, config.block_x, config.block_y, 1, config.dynamic_bytes, r->stream, arguments, NULL));
@@ -923,12 +724,12 @@ static tw_status cuda_overlap(engine *e, runnable *r, const panels *w)
 static tw_status find_or_build_for(engine *e, const wanted *w, cu_stream stream, cu_function *out)
 {
     int capturing = CU_CAPTURE_NONE;
-    if ((*out = find_built(e, w)) != NULL) return TW_OK;
+    if ((*out = kernels_find(&e->kernels, w)) != NULL) return TW_OK;
     CU_TRY(cuStreamIsCapturing, (stream, &capturing));
     if (capturing != CU_CAPTURE_NONE)
         return fail(TW_BUILD_FAILED, "launch.stream is being captured and %s%s%s is not built yet: tw_prepare() builds it before the capture",
                     w->source.file, w->options[0] != '\0' ? " " : "", w->options);
-    return find_or_build(e, w, out);
+    return kernels_build(&e->kernels, w, out);
 }
 
 static tw_status enqueue(engine *e, const plan *p, const tw_batch *batch, const tw_launch *to, const buffer *a, const buffer *b, const buffer *c)
@@ -1015,7 +816,7 @@ static tw_status least_seconds(engine *e, const char *entry, unsigned blocks, vo
     cu_function function;
     runnable r = {0};
     float milliseconds;
-    TRY(find_or_build(e, &w, &function));
+    TRY(kernels_build(&e->kernels, &w, &function));
     tw_status status = take_lane(e, &r);
     *seconds = 0;
     for (int i = 0; status == TW_OK && i <= tries; i++) { /* the first warms up */

@@ -1,0 +1,217 @@
+/* kernels.c - see kernels.h. */
+#include "kernels.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ahead.h"
+
+struct built {
+    struct built *next;
+    tw_lab_source source;
+    char options[PLAN_OPTIONS_BYTES];
+    cu_module module;
+    cu_function function;
+};
+
+#define CU_TRY(name, arguments)                                                                                        \
+    do {                                                                                                               \
+        cu_result cu_error_ = k->cu->name arguments;                                                                   \
+        if (cu_error_ != CU_SUCCESS) return cu_fail(k->cu, #name, cu_error_);                                              \
+    } while (0)
+
+void kernels_open(kernels *k, const cu_api *cu)
+{
+    k->cu = cu;
+    pthread_mutex_init(&k->building, NULL);
+    k->cache = jit_cache_open();
+    k->ahead = jit_cache_open_ahead();
+}
+
+void kernels_close(kernels *k, bool current)
+{
+    for (built *b = k->built, *next; b != NULL; b = next) {
+        next = b->next;
+        if (current) k->cu->cuModuleUnload(b->module);
+        free(b);
+    }
+    jit_cache_close(k->cache);
+    jit_cache_close(k->ahead);
+    pthread_mutex_destroy(&k->building);
+}
+
+bool kernels_ahead(const jit_cache *ahead, int sm)
+{
+    for (int i = 0; i < AHEAD_ARCHS; i++) {
+        const struct ahead_arch *arch = &ahead_archs[i];
+        if (sm < arch->from_sm || sm > arch->to_sm) continue;
+        size_t bytes;
+        jit_key key = ahead_key(arch->name, arch->options, &arch->first);
+        void *binary = jit_cache_get(ahead, &key, &bytes);
+        bool there = binary != NULL;
+        free(binary);
+        return there;
+    }
+    return false;
+}
+
+/* Copies through tensor maps came with CUDA 12 and sm_90: an older NVRTC has not got the instructions, one that does not know sm_90 not
+ * the architecture. */
+bool kernels_tensor_maps(int sm)
+{
+    char arch[24];
+    const nvrtc_api *nvrtc = nvrtc_api_load();
+    return nvrtc != NULL && nvrtc->major >= 12 && nvrtc_arch(nvrtc, sm, arch) == TW_OK && atoi(strchr(arch, '_') + 1) >= 90;
+}
+
+static tw_status compile_failed(const nvrtc_api *nvrtc, nvrtc_program program, const char *file)
+{
+    char log[BUILD_LOG_BYTES] = "";
+    size_t bytes = 0;
+    nvrtc->nvrtcGetProgramLogSize(program, &bytes);
+    char *whole = malloc(bytes + 1);
+    if (whole != NULL && nvrtc->nvrtcGetProgramLog(program, whole) == 0) {
+        whole[bytes] = '\0';
+        snprintf(log, sizeof log, "%.*s", BUILD_LOG_BYTES - 1, whole);
+    }
+    free(whole);
+    nvrtc->nvrtcDestroyProgram(&program);
+    return fail(TW_BUILD_FAILED, "%s could not be compiled by NVRTC %d.%d%s%s", file, nvrtc->major, nvrtc->minor, log[0] != '\0' ? "\n" : "", log);
+}
+
+/* Compile to a cubin, or to PTX where only an older architecture is known. *binary is for free(). */
+static tw_status compile(const nvrtc_api *nvrtc, const char *arch, const wanted *w, void **binary, size_t *bytes)
+{
+    char options[PLAN_OPTIONS_BYTES], target[48];
+    const char *list[24] = {target, "--std=c++17"};
+    int count = 2;
+    snprintf(target, sizeof target, "--gpu-architecture=%s", arch);
+    snprintf(options, sizeof options, "%s", w->options);
+    for (char *rest = options, *word; (word = strtok_r(rest, " ", &rest)) != NULL && count < 24;) list[count++] = word;
+    nvrtc_program program;
+    if (nvrtc->nvrtcCreateProgram(&program, gpu_text(&w->source), w->source.file, 0, NULL, NULL) != 0)
+        return fail(TW_BUILD_FAILED, "nvrtcCreateProgram failed for %s", w->source.file);
+    if (nvrtc->nvrtcCompileProgram(program, count, list) != 0) return compile_failed(nvrtc, program, w->source.file);
+    int cubin = strncmp(arch, "sm_", 3) == 0;
+    nvrtc_result error = cubin ? nvrtc->nvrtcGetCUBINSize(program, bytes) : nvrtc->nvrtcGetPTXSize(program, bytes);
+    *binary = error == 0 ? malloc(*bytes) : NULL;
+    if (*binary != NULL) error = cubin ? nvrtc->nvrtcGetCUBIN(program, *binary) : nvrtc->nvrtcGetPTX(program, *binary);
+    nvrtc->nvrtcDestroyProgram(&program);
+    if (*binary != NULL && error == 0) return TW_OK;
+    free(*binary);
+    return fail(TW_BUILD_FAILED, "NVRTC gave no binary of %s", w->source.file);
+}
+
+tw_status kernels_code(const plan *p, int sm, bool ptx, tw_lab_code *out)
+{
+    char arch[24];
+    size_t bytes = 0;
+    wanted w = {p->source, p->options, 0};
+    const nvrtc_api *nvrtc = nvrtc_api_load();
+    if (nvrtc == NULL) return TW_BUILD_FAILED;
+    TRY(nvrtc_arch(nvrtc, sm, arch));
+    bool cubin = strncmp(arch, "sm_", 3) == 0 && !ptx;
+    if (cubin)
+        snprintf(out->target, sizeof out->target, "%s", arch);
+    else
+        snprintf(out->target, sizeof out->target, "compute_%.12s", strchr(arch, '_') + 1);
+    snprintf(out->form, sizeof out->form, "%s", cubin ? "cubin" : "ptx");
+    tw_status status = compile(nvrtc, out->target, &w, &out->bytes, &bytes);
+    if (status != TW_OK) out->bytes = NULL; /* freed */
+    out->size = status == TW_OK ? (int64_t)bytes : 0;
+    return status;
+}
+
+static tw_status find_function(kernels *k, built *made, int dynamic_bytes)
+{
+    CU_TRY(cuModuleGetFunction, (&made->function, made->module, made->source.entry));
+    if (dynamic_bytes > 0) CU_TRY(cuFuncSetAttribute, (made->function, CU_FUNCTION_MAX_DYNAMIC_SHARED, dynamic_bytes));
+    return TW_OK;
+}
+
+static tw_status load_function(kernels *k, built *made, int dynamic_bytes, const void *binary)
+{
+    CU_TRY(cuModuleLoadData, (&made->module, binary));
+    tw_status status = find_function(k, made, dynamic_bytes);
+    if (status != TW_OK) k->cu->cuModuleUnload(made->module);
+    return status;
+}
+
+/* From those built ahead; TW_NO_KERNEL where it is not among them. */
+static tw_status load_ahead(kernels *k, built *made, const wanted *w)
+{
+    for (int i = 0; i < AHEAD_ARCHS; i++) {
+        size_t bytes;
+        if (k->sm < ahead_archs[i].from_sm || k->sm > ahead_archs[i].to_sm) continue;
+        jit_key key = ahead_key(ahead_archs[i].name, w->options, &w->source);
+        void *binary = jit_cache_get(k->ahead, &key, &bytes);
+        if (binary == NULL) return TW_NO_KERNEL;
+        tw_status status = load_function(k, made, w->dynamic_bytes, binary);
+        free(binary);
+        return status;
+    }
+    return TW_NO_KERNEL;
+}
+
+/* Built ahead, or from the cache, if it can be had there and loads; otherwise compiled and kept. */
+static tw_status build(kernels *k, built *made, const wanted *w)
+{
+    char arch[24], versions[96], why[300];
+    size_t bytes;
+    tw_status ahead = load_ahead(k, made, w);
+    if (ahead == TW_OK || ahead == TW_NO_MEMORY) return ahead;
+    snprintf(why, sizeof why, "%s", tw_error_text());
+    const nvrtc_api *nvrtc = nvrtc_api_load();
+    if (nvrtc == NULL) return ahead == TW_NO_KERNEL ? TW_BUILD_FAILED : fail(ahead, "%s", why); /* it was there, and the driver would not have it */
+    TRY(nvrtc_arch(nvrtc, k->sm, arch));
+    snprintf(versions, sizeof versions, "driver %d nvrtc %d.%d %s", k->driver_version, nvrtc->major, nvrtc->minor, arch);
+    jit_key key = jit_key_of(4, (const char *const[]){"cuda", versions, w->options, gpu_text(&w->source)});
+    void *binary = jit_cache_get(k->cache, &key, &bytes);
+    if (binary != NULL) {
+        tw_status status = load_function(k, made, w->dynamic_bytes, binary);
+        free(binary);
+        if (status == TW_OK) return TW_OK;
+    }
+    TRY(compile(nvrtc, arch, w, &binary, &bytes));
+    tw_status status = load_function(k, made, w->dynamic_bytes, binary);
+    if (status == TW_OK) jit_cache_put(k->cache, &key, binary, bytes);
+    free(binary);
+    return status;
+}
+
+cu_function kernels_find(kernels *k, const wanted *w)
+{
+    for (built *b = atomic_load_explicit(&k->built, memory_order_acquire); b != NULL; b = b->next)
+        if (gpu_same_text(&b->source, &w->source) && strcmp(b->source.entry, w->source.entry) == 0 && strcmp(b->options, w->options) == 0)
+            return b->function;
+    return NULL;
+}
+
+/* Build it and add it to the list. The lock is held. */
+static tw_status add_built(kernels *k, const wanted *w)
+{
+    built *b = calloc(1, sizeof *b);
+    if (b == NULL) return fail(TW_NO_MEMORY, "no memory for a compiled kernel");
+    b->source = w->source;
+    snprintf(b->options, sizeof b->options, "%s", w->options);
+    tw_status status = build(k, b, w);
+    if (status == TW_OK) {
+        b->next = k->built;
+        atomic_store_explicit(&k->built, b, memory_order_release);
+    } else {
+        free(b);
+    }
+    return status;
+}
+
+tw_status kernels_build(kernels *k, const wanted *w, cu_function *out)
+{
+    tw_status status = TW_OK;
+    if ((*out = kernels_find(k, w)) != NULL) return TW_OK;
+    pthread_mutex_lock(&k->building);
+    if (kernels_find(k, w) == NULL) status = add_built(k, w);
+    pthread_mutex_unlock(&k->building);
+    *out = status == TW_OK ? kernels_find(k, w) : NULL;
+    return status;
+}
