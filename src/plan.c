@@ -29,17 +29,19 @@ static size_t padded(int64_t elements, size_t element_bytes)
     return (size_t)round_up(elements * (int64_t)element_bytes, WORKSPACE_ALIGN);
 }
 
-/* Are A, B and C together no larger than three times the L2, by measurement (docs/PERF-LOG.md)? Then there is one panel, and an operand is packed only where
- * it must be. */
-static bool fits_near(const tw_problem *p, const device_facts *device, int64_t bytes)
-{
-    return (double)p->m * (double)p->k + (double)p->k * (double)p->n + (double)p->m * (double)p->n <= 3.0 * (double)device->l2_bytes / (double)bytes;
-}
-
 /* C of few rows: B is read once, where it lies, kc of its rows at a time along all of its columns, so that the same pages and the prefetched
  * lines to the right serve until the next kc rows; copying it would cost as much as the product. Where C is one tile high, a core that computes alone reads
  * so few rows of B at a time that the processor's own prefetchers follow each. C of few columns: the same of A. */
 enum { STREAM_ROWS = 16, STREAM_COLS = 4, STREAM_KC = 256, STREAM_FEW_KC = 8, STREAM_A_KC = 1024 }; /* in tiles; by measurement, docs/PERF-LOG.md */
+
+/* Are A, B and C together no larger than three times the L2, or six times where a tile's width of B takes half of it at most, C has
+ * more than few rows and A's lie side by side, by measurement (docs/PERF-LOG.md)? Then there is one panel, and an operand is packed only where it must be. */
+static bool fits_near(const tw_problem *p, const device_facts *device, int64_t mr, int64_t nr, int64_t bytes)
+{
+    const bool tall = p->op_a == TW_N && p->m > STREAM_ROWS * mr && 2 * (double)p->k * (double)(nr * bytes) <= (double)device->l2_bytes;
+    const double whole = ((double)p->m * (double)p->k + (double)p->k * (double)p->n + (double)p->m * (double)p->n) * (double)bytes;
+    return whole <= (tall ? 6 : 3) * (double)device->l2_bytes;
+}
 
 /* Rows a multiple of 4 KiB apart meet in the same few sets of the cache. */
 static bool rows_meet(int64_t ld, int64_t bytes) { return ld * bytes % 4096 == 0; }
@@ -82,11 +84,13 @@ static void plan_loops(plan *plan, const device_facts *device, int wanted_thread
         plan_line(plan);
         return;
     }
-    bool near = lies && fits_near(p, device, bytes);
+    bool near = lies && fits_near(p, device, mr, nr, bytes);
     /* C is small and k long: both operands are used so seldom that neither is worth a copy; panels of both take three quarters of the L2. */
     const bool deep = lies && !near && p->op_a == TW_N && p->op_b == TW_N && p->m <= STREAM_ROWS * mr && p->n <= STREAM_COLS * nr && !rows_meet(p->ldb, bytes);
     bool streams_a = lies && !near && !deep && p->op_a == TW_N && p->n <= STREAM_COLS * nr;
-    plan->direct_a = deep || streams_a || (lies && (near || p->op_a == TW_N) && !rows_meet(p->lda, bytes)); /* its rows are as good as slivers, and not copied */
+    /* Its rows are as good as slivers, and not copied. Transposed, each step of k is a line of its own: so many as leave room in the L1 for the others'. */
+    const bool short_k = near && p->k * CPU_LINE_BYTES <= device->l1_bytes * 5 / 8;
+    plan->direct_a = deep || streams_a || (lies && (short_k || p->op_a == TW_N) && !rows_meet(p->lda, bytes));
     plan->streams_b = lies && !near && !deep && !streams_a && p->op_b == TW_N && p->m <= STREAM_ROWS * mr;
     plan->direct_b = deep || plan->streams_b || (near && !rows_meet(p->ldb, bytes) && p->op_b == TW_N);
     const int stream_kc = p->m <= mr && plan->threads == 1 ? STREAM_FEW_KC : STREAM_KC;
@@ -94,7 +98,7 @@ static void plan_loops(plan *plan, const device_facts *device, int wanted_thread
     const int64_t steps = cpu_form_steps(plan->row->form, plan->kc);
     bool keeps_sums = p->k > plan->kc && p->beta != 0;
     if (near && plan->direct_a && plan->direct_b && plan->threads == 1) { /* small: one strip, one task, and no time to divide */
-        plan->strip_m = plan->task_m = round_up(p->m, mr), plan->strip_n = plan->task_n = round_up(p->n, nr);
+        plan->strip_m = plan->task_m = round_up(p->m, mr), plan->strip_n = round_up(p->n, nr), plan->task_n = even_block(p->n, device->l2_bytes / 2 / (plan->kc * bytes), nr);
         plan->at_once = true;
         plan->near = (cpu_near){p->m, p->n, p->k, p->op_a == TW_T ? 1 : p->lda, p->op_a == TW_T ? p->lda : 1, p->ldb, p->ldc};
         return;

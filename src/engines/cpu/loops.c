@@ -249,17 +249,22 @@ void loops_compute_rows(const plan *plan, double alpha, double beta, const void 
     const int64_t bytes = plan->problem.dtype == TW_F64 ? 8 : 4;
     cpu_near part = plan->near;
     part.m = last - first;
-    plan->row->near(&part, alpha, beta, (const char *)a + first * part.a_rs * bytes, b, (char *)c + first * part.ldc * bytes);
+    for (int64_t j = 0; j < plan->near.n; j += plan->task_n) { /* so much of B stays in the L2 */
+        part.n = min_i64(plan->task_n, plan->near.n - j);
+        plan->row->near(&part, alpha, beta, (const char *)a + first * part.a_rs * bytes, (const char *)b + j * bytes, (char *)c + (first * part.ldc + j) * bytes);
+    }
 }
 
 void loops_compute(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c)
 {
-    if (!plan->line) {
+    if (plan->line) {
+        loops l = loops_of(plan, alpha, beta, a, b, c);
+        line_task(&l, 0);
+    } else if (plan->near.n > plan->task_n) {
+        loops_compute_rows(plan, alpha, beta, a, b, c, 0, plan->problem.m);
+    } else {
         plan->row->near(&plan->near, alpha, beta, a, b, c);
-        return;
     }
-    loops l = loops_of(plan, alpha, beta, a, b, c);
-    line_task(&l, 0);
 }
 
 void loops_pack_all(const plan *plan, bool of_a, const void *source, void *packed, team *team)

@@ -43,7 +43,9 @@ static inline void turn_8(double *packed, int64_t width, const double *source, i
         for (int64_t p = 0; p < k; p++, packed += width) {                                                             \
             const T *step = source + p * k_stride;                                                                     \
             int64_t done = p < turned_k ? turned_lanes : 0;                                                            \
-            if (stride == 1)                                                                                           \
+            if (stride == 1 && lanes == 8) /* a sliver of A: the call would take longer than the copy */              \
+                memcpy(packed, step, 8 * sizeof(T));                                                                   \
+            else if (stride == 1)                                                                                      \
                 memcpy(packed, step, (size_t)lanes * sizeof(T));                                                       \
             else                                                                                                       \
                 for (int64_t i = done; i < lanes; i++) packed[i] = step[i * stride];                                   \
