@@ -94,14 +94,17 @@ static exit_code print_plan(session *s, const tw_lab_kernel *kernel, const tw_pr
 static exit_code bench_shape(session *s, roofs *limits, const tw_lab_kernel *kernel, const tw_problem *problem, tally *count)
 {
     static row result;
-    trial t;
+    const bool host = s->opt->host || s->opt->batch > 0;
+    trial t = {.context = s->context, .problem = *problem, .host = host, .batch = s->opt->batch};
     row_wish wish = {.kernel = kernel, .limit_s = LIMIT_S};
-    exit_code code = row_trial(s, problem, &t);
-    if (code != EXIT_OK) return code;
-    t.host = s->opt->host || s->opt->batch > 0;
-    t.batch = s->opt->batch;
-    code = row_run(s, &t, limits, &wish, &result);
-    trial_close(&t);
+    exit_code code = EXIT_OK;
+    if (!row_refused(s, &t, &wish, &result)) { /* operands are made for what runs: large ones take long */
+        code = row_trial(s, problem, &t);
+        if (code != EXIT_OK) return code;
+        t.host = host, t.batch = s->opt->batch;
+        code = row_run(s, &t, limits, &wish, &result);
+        trial_close(&t);
+    }
     if (code == EXIT_OK) code = finish_row(s, &result, count);
     return code == EXIT_OK && s->opt->explain_plan ? print_plan(s, kernel, problem) : code;
 }

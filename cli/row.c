@@ -188,17 +188,28 @@ static tw_status judge_uneven(const session *s, const trial *t, const tw_lab_cho
     return TW_OK;
 }
 
-exit_code row_run(const session *s, trial *t, roofs *limits, const row_wish *wish, row *out)
+static tw_lab_choice choice_of(const session *s, const trial *t, const row_wish *wish, const tw_batch *batch)
 {
-    tw_lab_choice choice = {.kernel = wish->kernel != NULL ? wish->kernel->name : NULL, .tile = wish->tile,
-                            .threads = (int)s->opt->threads, .default_build = wish->default_build,
-                            .source = wish->own != NULL ? &wish->own->source : NULL};
+    return (tw_lab_choice){.kernel = wish->kernel != NULL ? wish->kernel->name : NULL, .tile = wish->tile, .threads = (int)s->opt->threads,
+                           .default_build = wish->default_build, .source = wish->own != NULL ? &wish->own->source : NULL,
+                           .batch = t->batch > 0 ? batch : NULL};
+}
+
+bool row_refused(const session *s, const trial *t, const row_wish *wish, row *out)
+{
     const tw_batch batch = tw_batch_make(&t->problem, t->batch);
-    trial_verdict verdict;
-    if (t->batch > 0) choice.batch = &batch;
+    const tw_lab_choice choice = choice_of(s, t, wish, &batch);
     memset(out, 0, sizeof *out);
     describe(s, t, wish, &out->record);
-    if (!plan_row(t, &choice, out)) return EXIT_OK;
+    return !plan_row(t, &choice, out);
+}
+
+exit_code row_run(const session *s, trial *t, roofs *limits, const row_wish *wish, row *out)
+{
+    const tw_batch batch = tw_batch_make(&t->problem, t->batch);
+    const tw_lab_choice choice = choice_of(s, t, wish, &batch);
+    trial_verdict verdict;
+    if (row_refused(s, t, wish, out)) return EXIT_OK;
     describe_plan(s, wish, out);
     progress(out, "verifying");
     tw_status status = trial_judge(t, &choice, &verdict);

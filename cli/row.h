@@ -33,6 +33,9 @@ typedef struct row {
 /* row_trial - trial_open for rows: references that cost little, and a sentence where they fail. */
 exit_code row_trial(const session *s, const tw_problem *problem, trial *t);
 
+/* row_refused - does the kernel refuse this problem, of which t needs no operands yet? Then the row is complete. */
+bool row_refused(const session *s, const trial *t, const row_wish *wish, row *out);
+
 /* row_run - EXIT_OK and the row, whatever its outcome; or, after a sentence, the exit code of what broke down. row must stay
  * where it is: its record points into it. */
 exit_code row_run(const session *s, trial *t, roofs *limits, const row_wish *wish, row *out);
