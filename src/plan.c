@@ -270,7 +270,7 @@ static shares stream_out(const kernel_row *row, const tw_problem *p, const devic
     return made;
 }
 
-/* A GPU_DIVIDES row: so many parts of k as make some BLOCKS blocks, whatever the device, so that bits depend on the shape alone. */
+/* A GPU_DIVIDES row: so many parts of k as make some BLOCKS blocks, whatever the device, so that bits depend on the shape alone; one where there is no memory for their sums. */
 static shares divide(const plan *plan, const device_facts *device)
 {
     enum { BLOCKS = 1024 };
@@ -390,15 +390,15 @@ static bool is_thin_for(const kernel_row *row, const tw_problem *p) { return min
 static double cycles_of(const kernel_row *row, const tw_problem *p, const device_facts *device)
 {
     enum { LAUNCH = 4500, EARLY = 1200, PASS = 5800, SHARES_PASS = 10000, BLOCK = 1500, FMAS = 128, MEMORY_BYTES = 19 };
-    const bool slices = row->gpu.traits & GPU_SLICES, divides = row->gpu.traits & GPU_SHARES;
+    const bool slices = row->gpu.traits & GPU_SLICES, shared = row->gpu.traits & GPU_SHARES;
     int64_t multiprocessors = max_i64(device->multiprocessors, 1), tiles = ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n);
     packing pack_a = kernel_packing_a(row, p), pack_b = kernel_packing_b(row, p);
     double k = (double)p->k, share = row->gpu.sm >= 80 ? 0.76 : 0.7; /* of the peak */
     double multiply = (double)ceil_div(tiles, multiprocessors) * ((double)(row->lab.tile_m * row->lab.tile_n) * k / (FMAS * share) + BLOCK);
-    if (divides) multiply = longest_share(row, p, device) * k / (0.87 * FMAS) + (double)p->m * (double)p->n * (kernel_is_wide(row, p) ? 0.6 : 2) / (double)multiprocessors;
+    if (shared) multiply = longest_share(row, p, device) * k / (0.87 * FMAS) + (double)p->m * (double)p->n * (kernel_is_wide(row, p) ? 0.6 : 2) / (double)multiprocessors;
     if (slices) part_out(row, p, device, &multiply);
     double bytes = ((double)p->m * k + k * (double)p->n + (double)p->m * (double)p->n) * dtype_find(p->dtype)->lab.bytes;
-    return (slices ? EARLY : LAUNCH) + (pack_a.needed + pack_b.needed) * (divides ? SHARES_PASS : PASS) + 2.0 * (double)(pack_a.bytes + pack_b.bytes) / (double)(MEMORY_BYTES * multiprocessors) +
+    return (slices ? EARLY : LAUNCH) + (pack_a.needed + pack_b.needed) * (shared ? SHARES_PASS : PASS) + 2.0 * (double)(pack_a.bytes + pack_b.bytes) / (double)(MEMORY_BYTES * multiprocessors) +
            longer(multiply, bytes / (double)(MEMORY_BYTES * multiprocessors));
 }
 

@@ -58,11 +58,12 @@ enum {
     GPU_SLICES = 65536,     /* the warps of a block divide k, and its blocks where C has few tiles */
     GPU_EARLY = 131072,     /* may begin before the kernel ahead of it in the stream has ended: waits for that itself, in all its blocks */
     GPU_STREAM = 262144,    /* tile_m is for the shorter edge of C, tile_n for the longer: -DFEW_ROWS says which is which; k is divided where C has few tiles */
+    GPU_WHOLE_EDGE = 2097152, /* an operand that lies along k comes in boxes of all of the tile's lines */
     GPU_DIVIDES = 1048576,  /* `parts` blocks sum a tile, each its part of k, into a workspace; a kernel that follows adds them */
     /* what the rows of CUDA_TILE are, by name */
     GPU_MATRIX = GPU_WIDE | GPU_LINEAR_GRID | GPU_TENSOR_MAPS | GPU_PACKS | GPU_READS_BOTH | GPU_PERSISTENT | GPU_THIS_SM | GPU_PRODUCTION | GPU_OWN_C |
                  GPU_EARLY,
-    TRAITS_r14w = GPU_MATRIX,
+    TRAITS_r14w = GPU_MATRIX | GPU_WHOLE_EDGE,
     TRAITS_r14s = (GPU_MATRIX & ~(GPU_WIDE | GPU_PERSISTENT)) | GPU_STREAM
 };
 

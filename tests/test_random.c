@@ -587,7 +587,7 @@ static void read_options(int *argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    static engine engines[] = {{.name = "cpu", .most_log2 = 12, .elements = 1 << 17, .count = 300},
+    static engine engines[] = {{.name = "cpu", .most_log2 = 16, .elements = 1 << 21, .count = 300},
                                {.name = "opencl", .most_log2 = 11, .elements = 1 << 16, .count = 100},
                                {.name = "cuda", .most_log2 = 16, .elements = 1 << 23, .count = 500}};
     read_options(&argc, argv);

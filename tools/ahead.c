@@ -49,7 +49,7 @@ static tw_status keep(work *w, const struct ahead_arch *arch, const plan *p)
     TRY(cuda_engine.code(NULL, p, arch->from_sm, false, &code));
     if (strcmp(code.target, arch->name) != 0) {
         free(code.bytes);
-        return fail(TW_BUILD_FAILED, "this NVRTC compiles for %s, expected %s", code.target, arch->name);
+        return fail(TW_BUILD_FAILED, "%s: this NVRTC compiles for %s, expected %s", p->source.entry, code.target, arch->name);
     }
     jit_key key = ahead_key(arch->name, p->options, &p->source);
     jit_cache_put(w->into, &key, code.bytes, (size_t)code.size);

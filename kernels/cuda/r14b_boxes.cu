@@ -12,7 +12,7 @@
  *           8 loads of 16 bytes and 16 stores of 8 for 96 loads of the FMAs. The loop is r14h's, and so is the order of FMAs.
  *
  * NUMBERS   16 x 8 sums per thread, 168 registers, of which the loop leaves so few that to turn 4 x 4 words at a time would send some to memory and back: hence
- *           2 x 4. 43 flop per byte asked of the L2 by a block's two warps of the same k. H200, ratio to the better of cuBLASLt's two: 1024 cubed 1.14, TN 1.16,
+ *           2 x 4. 43 flop per byte asked of the L2 by a block's two warps of the same k. H200, ratio to the better of cuBLASLt's two: 1024 cubed 1.13, TN 1.16,
  *           NT 1.05, TT 1.11; 1000 cubed 1.12.
  * LIMITS    sm_90 and above. m, n >= 1. WIDE = 1 promises c aligned to 16 bytes and ldc a multiple of 4; WIDE = 0 takes any. Fewer than 2^31 tiles.
  * HOST      grid ceil(m / BM) * ceil(n / BN) * parts, block THREADS, dynamic shared memory sizeof(struct memory) = 196800 bytes. Parts as in r14k, at most ceil(k / 8).

@@ -181,11 +181,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     int i0 = tile / tiles_n * BM, j0 = tile % tiles_n * BN;
     int m_lane = LM == 8 ? lane / 8 * 2 + lane % 2 : LM == 4 ? lane / 2 % 4 : lane % LM; /* neighbours share what they load */
     int n_lane = LM == 8 ? lane / 2 % 4 : LM == 4 ? lane / 8 * 2 + lane % 2 : lane / LM;
-    int own = WARPS == 8 ? warp % 4 * 2 + warp / 4 : warp; /* where k has fewer steps than warps, those that have one are of different quarters of the multiprocessor */
-    int steps = ceil_div(k, BK), slice = part * WARPS + own;
+    int steps = ceil_div(k, BK), slice = part * WARPS + warp;
     int begin = (int)((long)steps * slice / (parts * WARPS)), end = (int)((long)steps * (slice + 1) / (parts * WARPS));
     bool a_aligned = is_aligned(a, lda), b_aligned = is_aligned(b, ldb);
-    union slice *mine = &slices[own];
+    union slice *mine = &slices[warp];
     float sum[TM][TN] = {0};
     let_kernel_behind_begin();
     wait_for_kernel_before();

@@ -192,7 +192,7 @@ static __device__ __forceinline__ void store_by_hand(element_c *c, long ldc, int
 
 /* ---- A and B ---- */
 
-/* A box of 64 lines, at `edge` along the edge and `k` along k. */
+/* A box of a stage, at `edge` along the edge and `k` along k. */
 static __device__ __forceinline__ void fetch(void *to, const tensor_map *map, int k_in_lines, int edge, int k, barrier *full)
 {
     copy_box(to, map, k_in_lines ? k : edge, k_in_lines ? edge : k, full);

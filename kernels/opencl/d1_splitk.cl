@@ -16,7 +16,7 @@
  *           16 x 16, and an H200 132 multiprocessors with room for 8 such blocks each: 16 blocks of 4096 tiles of k each in r04, 1024 of
  *           64 here. Two launches instead of one. CUDA there: 3.95 ms in r04, 136 us here.
  * LIMITS    any m, n, k, ld and transposes; T = 8, 16, 32. As many parts as make some 1024 blocks, by the shape alone, so that no device changes a
- *           bit; no more than k has tiles. One part, and nothing to add, where C has more than 512 tiles by itself.
+ *           bit; no more than k has tiles. One part, and nothing to add, where C has more than 512 tiles by itself, or no memory for sums is given.
  * CHANGED   from r04: the block's number says which tile and which part; the sum goes to `sums`; the second kernel.
  * SOURCE    Kerr et al.: CUTLASS, 2017, parallelised reductions */
 #include "rung.clh"

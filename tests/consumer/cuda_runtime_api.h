@@ -14,6 +14,12 @@ static inline cudaError_t cudaMalloc(void **address, size_t bytes)
     return posix_memalign(address, 256, bytes) == 0 ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
+static inline cudaError_t cudaFree(void *address)
+{
+    free(address);
+    return cudaSuccess;
+}
+
 static inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream)
 {
     (void)kind, (void)stream;
@@ -24,6 +30,12 @@ static inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t byt
 static inline cudaError_t cudaStreamCreate(cudaStream_t *stream)
 {
     *stream = NULL; /* the default one */
+    return cudaSuccess;
+}
+
+static inline cudaError_t cudaStreamDestroy(cudaStream_t stream)
+{
+    (void)stream;
     return cudaSuccess;
 }
 

@@ -484,7 +484,7 @@ static tw_status launch_mapped(engine *e, runnable *r, const buffer *a, const bu
     const plan *p = r->plan;
     const tw_problem *x = &p->problem;
     const gpu_kernel *g = &p->row->gpu;
-    const bool whole_edge = (g->traits & (GPU_OWN_C | GPU_STREAM)) == GPU_OWN_C; /* r14w: all of a tile's lines along k in one box */
+    const bool whole_edge = g->traits & GPU_WHOLE_EDGE;
     bool maps_c = (g->traits & GPU_OWN_C) && x->beta == 0 && kernel_is_wide(p->row, x); /* it leaves by the copy engine */
     cu_tensor_map a_map, b_map, c_map;
     memset(&a_map, 0, sizeof a_map);
@@ -533,9 +533,11 @@ static tw_status launch_plain(engine *e, runnable *r, const buffer *a, const buf
         void *arguments[] = {&m, &n, &k, &alpha, &a_part, &lda, &b_all, &ldb, &beta, &c_part, &ldc,
                              &parts, &memory, &flags, &ticket}; /* a kernel takes as many as it has */
         TRY(launch_grid(e, r, p->grid_x, min_i64(p->grid_y - y, MOST_GRID_Y), arguments));
-        runnable adds = *r;
-        adds.kernel = r->add;
-        if (r->add != NULL) TRY(launch_grid(e, &adds, p->grid_x / parts, 1, arguments));
+        if (r->add != NULL) {
+            runnable adds = *r;
+            adds.kernel = r->add;
+            TRY(launch_grid(e, &adds, p->grid_x / parts, 1, arguments));
+        }
     }
     return TW_OK;
 }

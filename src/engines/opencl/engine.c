@@ -492,6 +492,8 @@ static tw_status cl_launch(engine *e, runnable *r, const buffer *a, const buffer
     const plan *p = r->plan;
     cl_event event = NULL;
     cl_queue queue;
+    if (r->begin != NULL) e->cl->clReleaseEvent(r->begin); /* of a launch of which only the first half was made */
+    r->begin = NULL;
     if (p->problem.m == 0 || p->problem.n == 0) return TW_OK;
     TRY(queue_for(e, r->timed, &queue));
     TRY(find_workspace(e, r));
