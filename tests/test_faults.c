@@ -119,17 +119,21 @@ static void mark(const char *text)
     fclose(log);
 }
 
-static tw_status run_once(tw_context *context, const char *engine, const float *a, const float *b, float *c)
+/* One product of a rung, launched so often, whether or not a launch fails; the first failure. */
+static tw_status run_rung(tw_context *context, const char *engine, const char *rung, int launches, const float *a, const float *b, float *c)
 {
     char kernel[64];
     tw_lab_choice choice = {.kernel = kernel};
     tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, N, N, N);
     tw_lab_resources resources;
     tw_lab_run *run = NULL;
-    snprintf(kernel, sizeof kernel, "%s_f32_r04_banks", engine);
+    snprintf(kernel, sizeof kernel, "%s_f32_%s", engine, rung);
     tw_status status = tw_lab_run_open(context, &choice, &p, a, b, c, &run);
     if (status != TW_OK) return status;
-    status = tw_lab_run_once(run, NULL);
+    for (int i = 0; i < launches; i++) {
+        tw_status launched = tw_lab_run_once(run, NULL);
+        if (status == TW_OK) status = launched;
+    }
     if (status == TW_OK) status = tw_lab_run_fetch(run, c);
     tw_lab_run_resources(run, &resources);
     tw_lab_run_close(run);
@@ -270,7 +274,8 @@ static int child(const char *engine)
     tell("open", status);
     if (status == TW_OK) {
         tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, N, N, N);
-        tell("run", run_once(context, engine, x, x + N * N, x + 2 * N * N));
+        tell("deep", run_rung(context, engine, "d1_splitk", 2, x, x + N * N, x + 2 * N * N)); /* a workspace and two kernels */
+        tell("run", run_rung(context, engine, "r04_banks", 1, x, x + N * N, x + 2 * N * N));
         tell("gemm", tw_gemm(context, &p, x, x + N * N, x + 2 * N * N));
         tell("spaced", run_spaced(context));
         tell_skinny(context, engine);
@@ -965,7 +970,7 @@ static bool all_given_back(const char *failing, char why[256])
 /* Did one of the lines tell a failure, and does its sentence name the call? */
 static bool failure_told(const outcome *o, const char *call, char text[1024])
 {
-    static const char *const lines[] = {"open", "run", "gemm", "spaced", "large", "panels", "peak", "bandwidth", "shared", "workspace", "prepare", "enqueue", "captured too early"};
+    static const char *const lines[] = {"open", "deep", "run", "gemm", "spaced", "large", "panels", "peak", "bandwidth", "shared", "workspace", "prepare", "enqueue", "captured too early"};
     char name[64];
     snprintf(name, sizeof name, "%.*s", (int)(strstr(call, "_v2") != NULL ? strstr(call, "_v2") - call : (long)strlen(call)), call);
     text[0] = '\0';
