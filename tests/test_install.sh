@@ -58,7 +58,7 @@ readme_examples() {
         set -- "$compiler" -std=c99 -D_POSIX_C_SOURCE=200112L -Wall -Wextra -Wpedantic -Werror -I"$tree/include" -I"$source/consumer" "$example"
         grep -q 'int main' "$example" || { "$@" -fsyntax-only || return 1 && continue; }
         "$@" -L"$tree/$libdir" -ltilewright -o "$work/example" || return 1
-        LD_LIBRARY_PATH=$tree/$libdir:$build/tests/fakes/cuda:$build/tests/fakes/nvrtc FAKE_CUDA='product=1 sm=75' TILEWRIGHT_CACHE=off "$work/example" >"$work/said" || return 1
+        LD_LIBRARY_PATH=$tree/$libdir:$build/tests/fakes/cuda TILEWRIGHT_NVRTC=$build/tests/fakes/nvrtc/libnvrtc.so.13 FAKE_CUDA='product=1 sm=75' TILEWRIGHT_CACHE=off "$work/example" >"$work/said" || return 1
         printf '4 5\n10 11\n' | diff - "$work/said" || { echo "printed by $example" && return 1; }
     done
 }
