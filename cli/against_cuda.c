@@ -15,9 +15,10 @@
 
 /* Samples of a case: once they have taken LIMIT_S no more than LEAST_SAMPLES. Each is of as many launches as last SAMPLE_S, at most MOST_REPEATS,
  * and comes after one that is not timed, so that the stream never waits for the host. WARM_S of turns before them bring clock and power to where
- * they stay. */
+ * they stay, HOT_S where a launch is of HOT_FLOPS and more: after a long check on the host an H200 is back at 1980 MHz, from where such products
+ * need more than 0.5 s to the 1450 that its power allows. */
 enum { USUAL_SAMPLES = 21, LEAST_SAMPLES = 5, TRIAL_SAMPLES = 5, MOST_REPEATS = 1000 };
-static const double SAMPLE_S = 2e-4, WARM_S = 0.5, LIMIT_S = 20;
+static const double SAMPLE_S = 2e-4, WARM_S = 0.5, HOT_S = 2, HOT_FLOPS = 1e10, LIMIT_S = 20;
 
 enum { OURS, HEURISTIC, BEST, SIDES };
 
@@ -161,7 +162,12 @@ static bool take_fastest(duel *g)
     return isfinite(g->trial_s[fastest]);
 }
 
-/* Time the candidates in turns, the last TRIAL_SAMPLES of WARM_S: which is the fastest depends on how hot the device is. One that fails is passed over. */
+static double warm_s(const duel *g)
+{
+    return roofline_flops(&g->problem) * (double)g->items < HOT_FLOPS ? WARM_S : HOT_S;
+}
+
+/* Time the candidates in turns, the last TRIAL_SAMPLES of warm_s(): which is the fastest depends on how hot the device is. One that fails is passed over. */
 static exit_code try_candidates(duel *g)
 {
     double times_s[CUBLAS_CANDIDATES][TRIAL_SAMPLES] = {{0}};
@@ -170,7 +176,7 @@ static exit_code try_candidates(duel *g)
     exit_code code = EXIT_OK;
     for (int n = 0; code == EXIT_OK && n < g->library.count; n++) code = count_repeats(g, BEST, n, &repeats[n]);
     int turn = 0;
-    for (double start_s = measure_now_s(); code == EXIT_OK && (turn < TRIAL_SAMPLES || measure_now_s() - start_s < WARM_S); turn++)
+    for (double start_s = measure_now_s(); code == EXIT_OK && (turn < TRIAL_SAMPLES || measure_now_s() - start_s < warm_s(g)); turn++)
         for (int n = 0; code == EXIT_OK && n < g->library.count; n++) {
             code = failed_before[n] ? EXIT_OK : sample(g, BEST, n, repeats[n], &times_s[n][turn % TRIAL_SAMPLES]);
             failed_before[n] |= isnan(times_s[n][turn % TRIAL_SAMPLES]);
@@ -277,7 +283,7 @@ static exit_code take_samples(duel *g)
     exit_code code = EXIT_OK;
     for (int i = 0; code == EXIT_OK && i < SIDES; i++)
         if (g->sides[i].outcome == SIDE_TIMED) code = count_repeats(g, i, candidate_of(g, i), &g->sides[i].repeats);
-    for (double start_s = measure_now_s(); code == EXIT_OK && measure_now_s() - start_s < WARM_S; round++) code = take_round(g, round, -1);
+    for (double start_s = measure_now_s(); code == EXIT_OK && measure_now_s() - start_s < warm_s(g); round++) code = take_round(g, round, -1);
     g->before = clocks_now();
     for (double start_s = measure_now_s(); code == EXIT_OK && taken < g->samples; taken++, round++) {
         if (taken >= LEAST_SAMPLES && measure_now_s() - start_s > LIMIT_S) break;

@@ -1,6 +1,6 @@
 /* test_streams.c - CUDA's device memory, streams, contexts and graphs in their caller's hands, on a device: every alignment and leading dimension
  * between bytes that nobody may touch, several streams, threads and contexts, capture and replay, with and without a workspace to pack operands
- * into; memory that has run out, contexts that are lost, forks. C has the very bits of the cpu engine's product.
+ * into; memory that has run out, contexts that are lost, forks; multiprocessors that others use. C has the very bits of the cpu engine's product.
  * Skipped, and counted, where there is no CUDA device. test_faults.c has what can be seen without one. */
 #include <inttypes.h>
 #include <pthread.h>
@@ -413,6 +413,122 @@ static void chain_case(int64_t edge, int64_t items)
     verdict(right && wrong == 0);
 }
 
+/* ---- half of the multiprocessors in use ---- */
+
+enum { CROWD_MS = 5000 };
+
+/* Blocks of the caller's on half of the multiprocessors, each with all of the shared memory of its own, until *flag is not 0; after CROWD_MS it becomes 2.
+ * The word behind it counts them; true: all are there. */
+static bool launch_crowd(cu_stream stream, cu_pointer flag)
+{
+    static const char text[] = ".version 6.3\n.target sm_75\n.address_size 64\n"
+                               ".visible .entry crowd(.param .u64 flag, .param .u64 limit) {\n"
+                               ".reg .b64 at, limit_ns, begin, now; .reg .b32 told; .reg .pred ends, stays;\n"
+                               "ld.param.u64 at, [flag]; ld.param.u64 limit_ns, [limit]; mov.u64 begin, %globaltimer;\n"
+                               "red.global.add.u32 [at+4], 1;\n"
+                               "again: ld.volatile.global.u32 told, [at]; setp.ne.u32 ends, told, 0; @ends bra end;\n"
+                               "mov.u64 now, %globaltimer; sub.u64 now, now, begin; setp.lt.u64 stays, now, limit_ns; @stays bra again;\n"
+                               "st.volatile.global.u32 [at], 2;\n"
+                               "end: ret; }\n";
+    uint64_t limit_ns = CROWD_MS * 1000000ull;
+    void *arguments[] = {&flag, &limit_ns};
+    cu_device device;
+    cu_module module;
+    cu_function crowd;
+    int multiprocessors, shared_bytes;
+    uint32_t words[2] = {0, 0};
+    CU(me.cu->cuCtxGetDevice(&device));
+    CU(me.cu->cuDeviceGetAttribute(&multiprocessors, CU_ATTRIBUTE_MULTIPROCESSORS, device));
+    CU(me.cu->cuDeviceGetAttribute(&shared_bytes, CU_ATTRIBUTE_SHARED_OPTIN, device));
+    CU(me.cu->cuModuleLoadData(&module, text));
+    CU(me.cu->cuModuleGetFunction(&crowd, module, "crowd"));
+    CU(me.cu->cuFuncSetAttribute(crowd, CU_FUNCTION_MAX_DYNAMIC_SHARED, shared_bytes));
+    CU(me.cu->cuLaunchKernel(crowd, (unsigned)(multiprocessors / 2), 1, 1, 1, 1, 1, (unsigned)shared_bytes, stream, arguments, NULL));
+    while (words[0] == 0 && words[1] < (uint32_t)(multiprocessors / 2)) CU(me.cu->cuMemcpyDtoH_v2(words, flag, sizeof words));
+    snprintf(why, sizeof why, "half of the multiprocessors were not to be had");
+    return words[0] == 0;
+}
+
+/* A product, or a batch of items, of A, B and C that lie one behind the other. */
+typedef struct crowded {
+    tw_problem problem;
+    int64_t items; /* 0: no batch */
+    size_t bytes[3];
+    cu_pointer at[3], flag;
+    tw_launch launch;
+} crowded;
+
+/* A and B random, so that another order of the sums over k would show. */
+static bool crowded_make(crowded *o)
+{
+    tw_problem *p = &o->problem;
+    const int64_t items = o->items > 0 ? o->items : 1;
+    const size_t element = bytes_of(p->dtype);
+    uint32_t word = 1;
+    cu_pointer workspace = 0;
+    p->place_a = p->place_b = p->place_c = TW_DEVICE;
+    const tw_batch batch = tw_batch_make(p, items);
+    o->bytes[0] = (size_t)(items * p->m * p->k) * element, o->bytes[1] = (size_t)(items * p->k * p->n) * element;
+    o->bytes[2] = (size_t)(items * p->m * p->n) * bytes_of(element_of(p->dtype)->result);
+    CU(me.cu->cuMemAlloc_v2(&o->flag, 2 * sizeof word));
+    for (int q = 0; q < 3; q++) CU(me.cu->cuMemAlloc_v2(&o->at[q], o->bytes[q]));
+    for (int q = 0; q < 2; q++) {
+        uint32_t *random = malloc(o->bytes[q] + sizeof *random);
+        if (random == NULL) return false;
+        for (size_t i = 0; i <= o->bytes[q] / sizeof *random; i++) random[i] = ((word = word * 1664525 + 1013904223) & 0x807f807f) | 0x3f003f00; /* of any type here, 0.5 to 1, of both signs */
+        cu_result error = me.cu->cuMemcpyHtoD_v2(o->at[q], random, o->bytes[q]);
+        free(random);
+        CU(error);
+    }
+    tw_status status = o->items > 0 ? tw_workspace_bytes_batched(context, p, &batch, &o->launch.workspace_bytes) : tw_workspace_bytes(context, p, &o->launch.workspace_bytes);
+    if (status != TW_OK) return refused("tw_workspace_bytes");
+    if (o->launch.workspace_bytes > 0) CU(me.cu->cuMemAlloc_v2(&workspace, (size_t)o->launch.workspace_bytes));
+    o->launch.workspace = (void *)(uintptr_t)workspace;
+    return true;
+}
+
+/* The product into c on the host, with *told 1 once it was there; 2: not before the crowd had gone. */
+static bool crowded_compute(crowded *o, bool crowd, cu_stream others, void *c, uint32_t *told)
+{
+    const tw_batch batch = tw_batch_make(&o->problem, o->items > 0 ? o->items : 1);
+    void *x[3];
+    for (int q = 0; q < 3; q++) x[q] = (void *)(uintptr_t)o->at[q];
+    CU(me.cu->cuMemsetD8_v2(o->at[2], 0xff, o->bytes[2]));
+    CU(me.cu->cuMemsetD8_v2(o->flag, 0, 2 * sizeof *told));
+    CU(me.cu->cuStreamSynchronize(NULL));
+    if (crowd && !launch_crowd(others, o->flag)) return false;
+    tw_status status = o->items > 0 ? tw_enqueue_batched(context, &o->problem, &batch, x[0], x[1], x[2], &o->launch) : tw_enqueue(context, &o->problem, x[0], x[1], x[2], &o->launch);
+    if (status != TW_OK) return refused("tw_enqueue");
+    CU(me.cu->cuStreamSynchronize(o->launch.stream));
+    CU(me.cu->cuMemcpyDtoH_v2(told, o->flag, sizeof *told));
+    if (*told == 0) CU(me.cu->cuMemsetD8_v2(o->flag, *told = 1, 1));
+    CU(me.cu->cuStreamSynchronize(others));
+    CU(me.cu->cuMemcpyDtoH_v2(c, o->at[2], o->bytes[2]));
+    return true;
+}
+
+/* The bits of C do not depend on how many multiprocessors there are for it, and blocks that wait for others do not wait for ever. */
+static void crowded_case(tw_dtype dtype, tw_op op_b, int64_t m, int64_t n, int64_t k, int64_t items)
+{
+    char name[160];
+    snprintf(name, sizeof name, "half of the multiprocessors in use, %s n%c %" PRId64 "x%" PRId64 "x%" PRId64 ", batch %" PRId64 ": the same bits", tw_lab_dtype_of(dtype)->name,
+             "nt"[op_b], m, n, k, items);
+    if (!device_case(name)) return;
+    crowded o = {.problem = tw_problem_make(dtype, TW_N, op_b, m, n, k), .items = items, .launch = {.size = sizeof o.launch, .stream = new_stream()}};
+    cu_stream others = new_stream();
+    uint32_t told[2] = {0, 0};
+    bool right = crowded_make(&o);
+    unsigned char *alone = malloc(o.bytes[2] + 1), *beside = malloc(o.bytes[2] + 1);
+    right = right && alone != NULL && beside != NULL && crowded_compute(&o, false, others, alone, &told[0]) && crowded_compute(&o, true, others, beside, &told[1]);
+    if (right && told[1] != 1) right = snprintf(why, sizeof why, "the product came only when the other kernel had gone, after %d ms", (int)CROWD_MS) < 0;
+    if (right && memcmp(alone, beside, o.bytes[2]) != 0) right = snprintf(why, sizeof why, "the bits are others") < 0;
+    free(alone), free(beside);
+    for (int q = 0; q < 3; q++) me.cu->cuMemFree_v2(o.at[q]);
+    me.cu->cuMemFree_v2(o.flag), me.cu->cuMemFree_v2((cu_pointer)(uintptr_t)o.launch.workspace);
+    me.cu->cuStreamDestroy_v2(others), me.cu->cuStreamDestroy_v2(o.launch.stream);
+    verdict(right);
+}
+
 /* One of two threads; with a CUDA context of its own, or sharing ours. */
 typedef struct worker {
     bool own, packs;
@@ -791,6 +907,11 @@ int main(int argc, char **argv)
     for (int i = 0; i < 6; i++) chain_case((const int64_t[]){16, 100, 256, 640, 1000, 1500}[i], 0);
     for (int i = 0; i < 5; i++) chain_case((const int64_t[]){20, 32, 64, 100, 128}[i], 300);
     capture_case("odd rows", TW_F16, TW_T, 96, 1, true, false);
+    static const int64_t crowds[][4] = {{2600, 2500, 500, 0}, {1000, 1000, 1000, 0}, {300, 2000, 500, 0}, {64, 64, 20000, 0}, {1, 4000, 3000, 0}, {4000, 1, 3000, 0},
+                                        {16, 4096, 4096, 0}, {733, 781, 957, 0}, {50, 60, 70, 300}, {128, 128, 128, 500}};
+    for (size_t i = 0; i < sizeof crowds / sizeof *crowds; i++)
+        for (int q = 0; q < 3; q++)
+            crowded_case((const tw_dtype[]){TW_F32, TW_BF16, TW_F16}[q], i % 2 ? TW_T : TW_N, crowds[i][0], crowds[i][1], crowds[i][2], crowds[i][3]);
     foreign_case();
     allocating_case();
     memory_case();

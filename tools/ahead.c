@@ -127,22 +127,29 @@ static tw_status keep_all(work *w)
     return TW_OK;
 }
 
-int main(int argc, char **argv)
+/* All kernels into a folder, whose cache is open. */
+static int keep_in(const char *folder, jit_cache *into)
 {
     work w = {.into = NULL};
-    if (argc != 2 || argv[1][0] != '/') return stop("expected the absolute path of a folder");
-    setenv("TILEWRIGHT_CACHE", argv[1], 1);
-    jit_cache *into = jit_cache_open();
     if (!jit_cache_usable(into)) return stop(jit_cache_state(into));
     if (keep_all(&w) != TW_OK) return stop("the kernels could not be counted");
     w.all = w.done, w.into = into;
     if (keep_all(&w) != TW_OK) return stop("");
-    bool kept = strcmp(jit_cache_state(into), argv[1]) == 0; /* it says so where a file could not be written */
+    bool kept = strcmp(jit_cache_state(into), folder) == 0; /* it says so where a file could not be written */
     if (!kept) return stop(jit_cache_state(into));
     fputs(clear(), stderr);
-    printf("%s: %d kernels, %.1f MB, for", argv[1], w.done, 1e-6 * (double)w.bytes);
+    printf("%s: %d kernels, %.1f MB, for", folder, w.done, 1e-6 * (double)w.bytes);
     for (int a = 0; a < AHEAD_ARCHS; a++) printf("%s %s", a > 0 ? " and" : "", ahead_archs[a].name);
     printf("\n");
-    jit_cache_close(into);
     return 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 2 || argv[1][0] != '/') return stop("expected the absolute path of a folder");
+    setenv("TILEWRIGHT_CACHE", argv[1], 1);
+    jit_cache *into = jit_cache_open();
+    int status = keep_in(argv[1], into);
+    jit_cache_close(into);
+    return status;
 }
