@@ -309,6 +309,7 @@ static void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice
     if (row->gpu.traits & GPU_PERSISTENT) /* as many blocks as take equally many tiles each */
         plan->grid_x = ceil_div(plan->grid_x, max_i64(ceil_div(plan->grid_x, max_i64(device->multiprocessors, 1)), 1));
     if (plan->one_launch) plan->grid_x = row->gpu.blocks_each > 0 ? (int64_t)row->gpu.blocks_each * max_i64(device->multiprocessors, 1) : INT32_MAX;
+    if (plan->one_launch && (row->gpu.traits & GPU_TENSOR_MAPS) && row->gpu.blocks_each == 0) plan->cut = 2 * max_i64(device->multiprocessors, 1); /* b2: of three blocks on each */
     plan->pack_a = kernel_packing_a(row, p);
     plan->pack_b = kernel_packing_b(row, p);
     double longest;

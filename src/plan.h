@@ -44,6 +44,7 @@ typedef struct plan {
     /* A GPU's launch: grid of blocks of threads; one block computes block_m x block_n; the compiler's -D options. */
     int64_t grid_x, grid_y, block_m, block_n;
     bool one_launch; /* of a whole batch, of at most grid_x blocks; else items are launched one after the other */
+    int64_t cut;     /* so many of a batch's tiles are computed in two parts, where it has half as many again */
     int threads_x, threads_y;
     bool turns_b; /* B is transposed on the host on its way in */
     packing pack_a, pack_b; /* on the device, before the kernel: B into the workspace, A behind it, so that B has one place for panels of any height */

@@ -607,7 +607,7 @@ static tw_status launch_boxes(engine *e, runnable *r, const buffer from[3], int 
     int64_t ldc = x->ldc, stride_c = batch->stride_c;
     cu_pointer c = from[2].device;
     void *arguments[] = {&maps[0], &maps[1], &maps[2], &m, &n, &k, &alpha, &beta, &c, &ldc, &stride_c, &works, &a_shared, &b_shared};
-    return launch_grid(e, r, min_i64(works, p->grid_x), 1, arguments);
+    return launch_grid(e, r, min_i64(works, p->grid_x) + (works > p->cut * 3 / 2 ? p->cut : 0), 1, arguments);
 }
 
 /* A whole batch, or as much of it at a time as a kernel can count. */
