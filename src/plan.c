@@ -189,23 +189,6 @@ static int64_t slices_of(const kernel_row *row)
     return warp_area > 0 ? warps * warp_area / (row->lab.tile_m * row->lab.tile_n) : warps;
 }
 
-/* Of a GPU_SLICES row: what it reaches of the peak while it multiplies, one block alone on a multiprocessor and more of them, cycles of a multiprocessor for each copy by
- * a thread, and for a block beside. Fitted to 408 random shapes on an H200 (docs/PERF-LOG.md). */
-typedef struct slice_speed {
-    const char *rung;
-    double alone, share, copy, block;
-} slice_speed;
-
-static const slice_speed *slice_speed_of(const kernel_row *row)
-{
-    static const slice_speed speeds[] = {{"r14k_slices", 0.5, 0.5, 0.225, 2400}, {"r14q_square", 0.31, 0.64, 0.318, 3070}, {"r14b_boxes", 0.71, 0.71, 0, 5600},
-                                         {"r14e_each", 0.62, 0.62, 0, 4000}, {"r14t_tall", 0.41, 0.41, 0.26, 1400}, {"r14f_flat", 0.37, 0.37, 0.205, 1250},
-                                         {"r14c_column", 0.125, 0.125, 0.09, 600}, {"r14r_row", 0.134, 0.134, 0.236, 1800}};
-    for (size_t i = 1; i < sizeof speeds / sizeof *speeds; i++)
-        if (strcmp(speeds[i].rung, row->lab.rung) == 0) return &speeds[i];
-    return &speeds[0]; /* what others are variants of */
-}
-
 /* Copies that its threads make for a step of k of a tile: of 4 bytes where an operand does not lie in whole 16, else of 16, which cost a quarter where C does not cut the tile. */
 static double copies_each(const kernel_row *row, const tw_problem *p)
 {
@@ -214,25 +197,48 @@ static double copies_each(const kernel_row *row, const tw_problem *p)
     return (double)row->lab.tile_m / (double)a_with + (double)row->lab.tile_n / (double)b_with;
 }
 
-/* A GPU_SLICES row: so many parts of k in blocks of their own, one for each, as end soonest. *cycles: how long the busiest multiprocessor multiplies, or all ask
- * the L2, with the adding of parts: each is written and read, by groups of 8 and then once more; and is waited for where it comes in a later round. */
+/* Of a GPU_SLICES row that the copy engine feeds: lines of the boxes that so many slices of a block ask for at once when it begins; later ones come while they multiply. */
+static double lines_first(const kernel_row *row, const tw_problem *p, int64_t slices)
+{
+    const gpu_kernel *g = &row->gpu;
+    int64_t a_lines = p->op_a == TW_N ? min_i64(p->m, g->a_box_cols) : g->a_box_rows, b_lines = p->op_b == TW_T ? min_i64(p->n, g->b_box_cols) : g->b_box_rows;
+    return (double)(slices * (row->lab.tile_n / g->b_box_cols) * (a_lines + b_lines));
+}
+
+enum { QUARTERS = 4 }; /* of a multiprocessor, each of which begins the instructions of every fourth warp */
+
+/* Steps of k that the busiest quarter's warps copy, at most two: of 8 warps the last and the fourth. Of what is left when all warps have equally many steps, the last warp
+ * has one, and the fourth too where it is 2 or more, but for 3 in a block that has all of k. */
+static int64_t steps_of_quarter(int64_t steps, int64_t parts, int64_t warps)
+{
+    int64_t each = steps / (parts * warps), left = steps % (parts * warps);
+    if (warps <= QUARTERS) return each + (left > 0);
+    bool both = left * QUARTERS >= parts * warps && !(parts == 1 && left == 3);
+    return each * 2 + (left > 0) + both;
+}
+
+/* A GPU_SLICES row: so many parts of k in blocks of their own, one for each, as end soonest. *cycles: how long the busiest multiprocessor copies and multiplies, as long as
+ * its longest warp, or all ask the L2, with the adding of parts: each is written, waited for and read, by groups of 8 and then once more, and longer where it comes in a later round. */
 static shares part_out(const kernel_row *row, const tw_problem *p, const device_facts *device, double *cycles)
 {
-    enum { FMAS = 128, L2_BYTES = 30, ADDING = 5700, LATER = 2000, ADDED_BYTES = 48, GROUP = 8, MOST_ROUNDS = 4, MOST_TRIED = 8, MOST_BYTES = 500000 };
+    enum { FMAS = 128, L2_BYTES = 30, ADDING = 3150, LATER = 1150, ADDED_BYTES = 48, GROUP = 8, MOST_ROUNDS = 4, MOST_TRIED = 8, MOST_BYTES = 500000 };
     int64_t multiprocessors = max_i64(device->multiprocessors, 1), warps = slices_of(row), room = max_i64(device->local_bytes / row->gpu.dynamic_bytes, 1);
     int64_t tiles = max_i64(ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n), 1), steps = max_i64(ceil_div(p->k, row->lab.tile_k), 1);
     double area = (double)row->lab.tile_m * (double)row->lab.tile_n, edges = (double)row->lab.tile_m + (double)row->lab.tile_n, bytes = dtype_find(p->dtype)->lab.bytes;
-    const slice_speed *speed = slice_speed_of(row);
+    const slice_pace *pace = &row->gpu.pace;
     shares made = {.whole = tiles};
     *cycles = 0;
     for (int64_t tried = 1; tried <= MOST_TRIED + MOST_ROUNDS * room; tried++) {
         int64_t parts = tried <= MOST_TRIED ? tried : (tried - MOST_TRIED) * multiprocessors / tiles;
         if (parts > steps || parts < 1 || (parts > 1 && (device->no_workspace || (double)(tiles * parts) * area * 4 > MOST_BYTES * (double)multiprocessors))) continue;
         int64_t each = ceil_div(tiles * parts, multiprocessors), length = ceil_div(steps, parts);
-        double k = (double)(round_up(length, warps) * row->lab.tile_k);
-        double multiply = (double)each * (k * (area / (FMAS * (each > 1 ? speed->share : speed->alone)) + copies_each(row, p) * speed->copy) + speed->block);
+        int64_t alone = room > 1 ? each % room : each, copied_k = steps_of_quarter(steps, parts, warps) * QUARTERS * row->lab.tile_k;
+        double copies = row->gpu.traits & GPU_TENSOR_MAPS ? lines_first(row, p, min_i64(length, warps)) : (double)copied_k * copies_each(row, p);
+        double fmas = (double)(round_up(length, warps) * row->lab.tile_k) * area / FMAS;
+        double multiply = fmas * ((double)(each - alone) / pace->share + (double)alone / pace->alone) + (double)each * (copies * pace->copy + pace->block);
         double ask = (double)(tiles * steps * row->lab.tile_k) * edges * bytes / (double)(L2_BYTES * multiprocessors);
-        double time = longer(multiply, ask) + (parts > 1 ? ADDING + (double)((each - 1) * LATER) + (double)(min_i64(parts, GROUP) + parts / GROUP) * area * 4 / ADDED_BYTES : 0);
+        double add = parts == 1 ? 0 : (parts > GROUP ? 2 : 1) * ADDING + (double)((each - 1) * LATER) + (double)(each * (min_i64(parts, GROUP) + parts / GROUP)) * area * 4 / ADDED_BYTES;
+        double time = longer(multiply, ask) + add;
         if (*cycles > 0 && time >= *cycles) continue;
         *cycles = time;
         made = (shares){tiles, 0, 0, 0};
@@ -390,13 +396,13 @@ static bool is_thin_for(const kernel_row *row, const tw_problem *p) { return min
  * takes to bring the operands; rows of the large ones store C word by word at the end, slower where it has no vectors. Measured on an H200 (docs/PERF-LOG.md). */
 static double cycles_of(const kernel_row *row, const tw_problem *p, const device_facts *device)
 {
-    enum { LAUNCH = 4500, EARLY = 1200, PASS = 5800, SHARES_PASS = 10000, BLOCK = 1500, FMAS = 128, MEMORY_BYTES = 19 };
+    enum { LAUNCH = 4500, EARLY = 1650, PASS = 5400, SHARES_PASS = 8500, BLOCK = 1500, FMAS = 128, MEMORY_BYTES = 19 };
     const bool slices = row->gpu.traits & GPU_SLICES, shared = row->gpu.traits & GPU_SHARES;
     int64_t multiprocessors = max_i64(device->multiprocessors, 1), tiles = ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n);
     packing pack_a = kernel_packing_a(row, p), pack_b = kernel_packing_b(row, p);
     double k = (double)p->k, share = row->gpu.sm >= 80 ? 0.76 : 0.7; /* of the peak */
     double multiply = (double)ceil_div(tiles, multiprocessors) * ((double)(row->lab.tile_m * row->lab.tile_n) * k / (FMAS * share) + BLOCK);
-    if (shared) multiply = longest_share(row, p, device) * k / (0.87 * FMAS) + (double)p->m * (double)p->n * (kernel_is_wide(row, p) ? 0.6 : 2) / (double)multiprocessors;
+    if (shared) multiply = longest_share(row, p, device) * k / (0.87 * FMAS) + (double)p->m * (double)p->n * (kernel_is_wide(row, p) ? 0.77 : 1.7) / (double)multiprocessors;
     if (slices) part_out(row, p, device, &multiply);
     double bytes = ((double)p->m * k + k * (double)p->n + (double)p->m * (double)p->n) * dtype_find(p->dtype)->lab.bytes;
     return (slices ? EARLY : LAUNCH) + (pack_a.needed + pack_b.needed) * (shared ? SHARES_PASS : PASS) + 2.0 * (double)(pack_a.bytes + pack_b.bytes) / (double)(MEMORY_BYTES * multiprocessors) +

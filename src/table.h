@@ -67,6 +67,13 @@ enum {
     TRAITS_r14s = (GPU_MATRIX & ~(GPU_WIDE | GPU_PERSISTENT)) | GPU_STREAM
 };
 
+/* What a GPU_SLICES row takes, fitted to random shapes on an H200 (docs/PERF-LOG.md). */
+typedef struct slice_pace {
+    double alone, share; /* of the peak while it multiplies: a block alone on its multiprocessor, and others */
+    double copy;         /* cycles of a multiprocessor for each copy by a thread, or for each line of the first boxes */
+    double block;        /* cycles for a block beside */
+} slice_pace;
+
 typedef struct gpu_kernel {
     const char *entry;
     const char *adds; /* GPU_DIVIDES: the entry of the kernel that follows; else NULL */
@@ -77,6 +84,7 @@ typedef struct gpu_kernel {
     int a_box_rows, a_box_cols, b_box_rows, b_box_cols; /* GPU_TENSOR_MAPS: what one copy brings */
     int blocks_each; /* of a batch's kernel: on a multiprocessor at a time, each taking tile after tile; 0: a block for each tile */
     int speed;       /* of a batch's kernel, beside the others of its type */
+    slice_pace pace;
 } gpu_kernel;
 
 typedef struct kernel_row {

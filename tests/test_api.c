@@ -581,8 +581,8 @@ static void packing_cases(void)
     row_case(TW_N, 2048, 2048, 2048, "cuda_f32_r14h_hopper");  /* with A to be turned by a pass before */
     row_case(TW_N, 3000, 3000, 3000, "cuda_f32_r14n_hopper");
     row_case(TW_N, 4096, 4096, 4096, "cuda_f32_r14h_hopper");
-    row_case(TW_N, 64, 64, 64, "cuda_f32_r14t_tall");
-    row_case(TW_N, 256, 256, 256, "cuda_f32_r14t_tall");
+    row_case(TW_N, 64, 64, 64, "cuda_f32_r14f_flat");
+    row_case(TW_N, 256, 256, 256, "cuda_f32_r14f_flat");
     row_case(TW_N, 512, 512, 512, "cuda_f32_r14e_each");
     row_case(TW_N, 1024, 1024, 1024, "cuda_f32_r14b_boxes");
     row_case(TW_N, 1000, 1000, 1000, "cuda_f32_r14b_boxes");
@@ -592,7 +592,11 @@ static void packing_cases(void)
     row_case(TW_N, 733, 781, 957, "cuda_f32_r14b_boxes");      /* packing costs less than copies of 4 bytes */
     row_case(TW_N, 958, 68, 3, "cuda_f32_r14k_slices");        /* and here more */
     row_case(TW_N, 3933, 3674, 8, "cuda_f32_r14b_boxes");      /* where C is stored word by word, by many */
-    row_case(TW_N, 0, 7, 5, "cuda_f32_r14c_column");
+    row_case(TW_N, 1899, 1, 87, "cuda_f32_r14f_flat");         /* r14c's two steps would be on one quarter of a multiprocessor */
+    row_case(TW_N, 163, 3, 183, "cuda_f32_r14c_column");       /* and its three are on three */
+    row_case(TW_N, 896, 896, 896, "cuda_f32_r14e_each");       /* of r14q's three blocks on a multiprocessor one would be alone */
+    row_case(TW_N, 300, 2000, 500, "cuda_f32_r14b_boxes");
+    row_case(TW_N, 0, 7, 5, "cuda_f32_r14f_flat");
     row_case(TW_N, 4096, 16, 4096, "cuda_f32_r14t_tall");
     row_case(TW_N, 16, 4096, 4096, "cuda_f32_r14f_flat");
     row_case(TW_N, 16384, 1, 16384, "cuda_f32_r14c_column");
