@@ -16,7 +16,7 @@
 /* Samples of a case: once they have taken LIMIT_S no more than LEAST_SAMPLES. Each is of as many launches as last SAMPLE_S, at most MOST_REPEATS,
  * and comes after one that is not timed, so that the stream never waits for the host. WARM_S of turns before them bring clock and power to where
  * they stay, HOT_S where a launch is of HOT_FLOPS and more: after a long check on the host an H200 is back at 1980 MHz, from where such products
- * need more than 0.5 s to the 1450 that its power allows. */
+ * need more than 0.5 s to the 1300 to 1600 that its power allows. */
 enum { USUAL_SAMPLES = 21, LEAST_SAMPLES = 5, TRIAL_SAMPLES = 5, MOST_REPEATS = 1000 };
 static const double SAMPLE_S = 2e-4, WARM_S = 0.5, HOT_S = 2, HOT_FLOPS = 1e10, LIMIT_S = 20;
 

@@ -207,7 +207,7 @@ static double lines_first(const kernel_row *row, const tw_problem *p, int64_t sl
 
 enum { QUARTERS = 4 }; /* of a multiprocessor, each of which begins the instructions of every fourth warp */
 
-/* Steps of k that the busiest quarter's warps copy, at most two: of 8 warps the last and the fourth. Of what is left when all warps have equally many steps, the last warp
+/* Steps of k that the busiest quarter's warps copy, at most two warps: of 8 the last and the fourth; where k is parted, within one. Of what is left when all warps have equally many steps, the last warp
  * has one, and the fourth too where it is 2 or more, but for 3 in a block that has all of k. */
 static int64_t steps_of_quarter(int64_t steps, int64_t parts, int64_t warps)
 {

@@ -2,23 +2,24 @@
 # run.sh - runs the test programs of one or more build folders, one line per program in their order, every failure in full, and as
 # its last line exactly "N passed, N failed, N skipped".
 #
-#   tests/run.sh [--full] [--list] [--only TEXT] [--jobs N] FOLDER[:[-]PROGRAM,...] ... [-- ARGUMENT ...]
+#   tests/run.sh [--full] [--list] [--only TEXT] [--first TEXT] [--jobs N] FOLDER[:[-]PROGRAM,...] ... [-- ARGUMENT ...]
 #
 # FOLDER is a CMake build folder, or one of tools/portable.sh; its tests/programs names the programs. Those behind the
 # colon are run, or with a minus all but those. A program prints TAP on stdout (cmocka does with CMOCKA_MESSAGE_OUTPUT=TAP),
 # knows --list, and --full if it has more than its usual cases.
 # A crash, a case without a result and a program without any count as failures; so does a run in which nothing ran.
-# --only TEXT takes the programs whose name contains TEXT; ARGUMENTs are handed to each program. N programs run side by side (as many as
+# --only TEXT takes the programs whose name contains TEXT, --first TEXT begins those before the others; ARGUMENTs are handed to each program. N programs run side by side (as many as
 # there are cores): each keeps what it writes in a folder of its own name, and what they share, compiled kernels, is made for that.
 set -u
 
 here=$(cd "$(dirname "$0")/.." && pwd) || exit 1
-full='' list='' only='' suites='' jobs=$(nproc 2>/dev/null || echo 1)
+full='' list='' only='' first='' suites='' jobs=$(nproc 2>/dev/null || echo 1)
 while [ $# -gt 0 ]; do
     case $1 in
     --full) full=--full ;;
     --list) list=--list ;;
     --only) only=$2 && shift ;;
+    --first) first=$2 && shift ;;
     --jobs) jobs=$2 && shift ;;
     --) shift && break ;;
     -*) echo "run.sh: no such option: $1" >&2 && exit 2 ;;
@@ -155,9 +156,18 @@ COUNTS
 
 # worker ARGUMENT ... - takes the next program that nobody took, until there is none; its number on stdout when it is judged.
 worker() {
-    task=0
+    for now in "$first" ''; do
+        take_all "$now" "$@"
+    done
+}
+
+# take_all TEXT ARGUMENT ... - of those whose name contains TEXT.
+take_all() {
+    task=0 text=$1
+    shift
     while IFS='	' read -r folder name program reason <&3; do
         task=$((task + 1))
+        case $name in *"$text"*) ;; *) continue ;; esac
         mkdir "$work/taken.$task" 2>/dev/null || continue
         if [ "$program" = - ]; then # could not be built
             printf '%-24s left out: %s\n0 0 1\n' "$name" "$reason" >"$work/verdict.$task"

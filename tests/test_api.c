@@ -553,8 +553,23 @@ static void turns_case(void)
     }
 }
 
+/* A row that the model of slices weighs without its pace would be expected to take no time. */
+static void pace_case(void)
+{
+    if (!tap_case("every row of slices has its pace, and no other row")) return;
+    const char *wrong = "";
+    for (int i = 0; i < kernel_count(); i++) {
+        const kernel_row *row = kernel_at(i);
+        const slice_pace *pace = &row->gpu.pace;
+        bool slices = row->gpu.traits & GPU_SLICES, paced = pace->alone > 0 && pace->share > 0 && pace->block > 0;
+        if (slices != paced) wrong = row->lab.name;
+    }
+    tap_result(wrong[0] == '\0', "not so: %s", wrong);
+}
+
 static void packing_cases(void)
 {
+    pace_case();
     turns_case();
     matrix_cases();
     share_bytes_case("cuda_f32_r14h_hopper");

@@ -13,7 +13,8 @@
  *
  *           Blocks that begin together load, multiply and store together: memory waits while they multiply, and they wait while they store. So the first tiles,
  *           `cut` of them, are computed in two parts: their blocks have only 96 rows, are done with them while others multiply, and the multiprocessor
- *           goes on out of step. The 32 rows that are left of each come last, where the last whole tiles leave multiprocessors free:
+ *           goes on out of step (1 to 2 % of 1000 products of 128 cubed). The 32 rows that are left of each come last, where the last whole tiles
+ *           leave multiprocessors free:
  *
  *               blocks   0 ... cut: 96 rows | cut ... works: whole tiles | works ... works + cut: the 32 rows left of tile 0, 1, ...
  *
