@@ -88,6 +88,35 @@ static __device__ __forceinline__ void lower(unsigned long long *flag, unsigned 
     __syncthreads();
 }
 
+/* The words of a line of sums change places within quads and halves of 32, by lines, so that lanes that store together meet in no bank. */
+static __device__ __forceinline__ int swap_of(int line)
+{
+    return line / 4 % 4 | line / 16 * 16;
+}
+
+/* The tile into rows of C that need not begin at 16 bytes: 32 lines at a time through the stages, in turns of two places, so that a row is stored as one. Word by word, as above. */
+static __device__ __forceinline__ void store_lines(struct ring *ring, float *c, long ldc, int rows, int cols, float alpha, float (*sum)[8], float beta)
+{
+    enum { LINES = 32 };
+    int col;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(col)); /* read anew, so that nothing that follows from it takes registers from the loop */
+    int lane = col % 32, a_at = (lane / 8 * 2 + lane % 2) * 4, b_at = col / 32 * 32 + lane / 2 % 4 * 4, swap = swap_of(a_at);
+    UNROLLED
+    for (int band = 0; band < BM / LINES; band++) {
+        float *lines = ring->a[0][0] + band % 2 * (LINES * BN);
+        UNROLLED
+        for (int i = 0; i < 4; i++)
+            UNROLLED
+            for (int j = 0; j < 8; j++) lines[(a_at + i) * BN + (b_at + j / 4 * 16 + j % 4 ^ swap)] = sum[4 * band + i][j];
+        __syncthreads(); /* the lines are there, and those before the last have been read */
+        _Pragma("unroll 8")
+        for (int line = 0; line < LINES; line++)
+            if (band * LINES + line < rows && col < cols) blend(&c[(band * LINES + line) * ldc + col], alpha, lines[line * BN + (col ^ swap_of(line))], beta);
+    }
+    copies_see_writes();
+    __syncthreads(); /* all have read the lines: the stages are the copy engine's again */
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     KERNEL(const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map, int m, int n, int k, float alpha, float beta,
            float *__restrict__ c, long ldc, int whole, int length, float *__restrict__ parts, unsigned long long *flags, unsigned long long ticket)
@@ -123,14 +152,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
                 for (int p = 0; p < BK / 2; p++) {
                     float a_p[16], b_p[8];
                     UNROLLED
-                    for (int i = 0; i < 4; i++) *(float4 *)&a_p[4 * i] = *(const float4 *)&a_tile[p * BM + 32 * i];
+                    for (int e = 0; e < 4; e++) {
+                        int i = WIDE ? e : 3 - e;
+                        *(float4 *)&a_p[4 * i] = *(const float4 *)&a_tile[p * BM + 32 * i];
+                    }
                     UNROLLED
                     for (int j = 0; j < 2; j++) *(float4 *)&b_p[4 * j] = *(const float4 *)&b_tile[p * BN + 16 * j];
                     UNROLLED
                     for (int i = 0; i < 16; i++)
                         UNROLLED
                         for (int q = 0; q < 8; q++) {
-                            int j = i % 2 ? q : 7 - q;
+                            int j = i % 2 == WIDE ? q : 7 - q; /* the way round that costs fewer banks, as counted */
                             sum[i][j] = fmaf(a_p[i], b_p[j], sum[i][j]);
                         }
                 }
@@ -154,6 +186,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
                     for (int e = 0; e < 128; e++) sum[e / 8][e % 8] += part[e * THREADS];
                 }
             }
+#if WIDE
             UNROLLED
             for (int i = 0; i < 16; i++) {
                 int row = i0 + a_at + i / 4 * 32 + i % 4;
@@ -161,6 +194,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
                 store4(&C(row, j0 + b_at), n - j0 - b_at, alpha, &sum[i][0], beta);
                 store4(&C(row, j0 + b_at + 16), n - j0 - b_at - 16, alpha, &sum[i][4], beta);
             }
+#else
+            store_lines(ring, &C(i0, j0), ldc, m - i0, n - j0, alpha, sum, beta);
+#endif
         }
         if (left == 0) break;
     }
