@@ -157,6 +157,16 @@ static double time_of(const kernel_row *row, int64_t blocks)
     return (double)(blocks - rest) + (double)rest / speed[rest * row->gpu.threads_x / 64];
 }
 
+enum { NARROW = 32, NARROW_STEPS = 3 };
+
+/* Tiles of a GPU_SHARES row of which more than NARROW rows and columns lie in C. Of the others a square row's kernel computes only a quarter, NARROW_STEPS steps of k
+ * in the time of one. */
+static int64_t wide_tiles(const kernel_row *row, const tw_problem *p)
+{
+    int64_t spared = row->lab.tile_m == row->lab.tile_n ? NARROW : 0;
+    return ceil_div(max_i64(p->m - spared, 0), row->lab.tile_m) * ceil_div(max_i64(p->n - spared, 0), row->lab.tile_n);
+}
+
 /* Tiles that fill the device once, or several times, are computed whole; those left over are cut into shares where that ends earlier: as many as there is
  * room for, or equal parts of each tile. The last share of a tile adds the others' parts one after the other, each of which takes about as long as a step
  * of a full multiprocessor; parts must be written and a second tile begun: OTHERS. *longest: how long the one with most to do takes, in elements of C at full speed. */
@@ -164,19 +174,20 @@ static shares share_out(const kernel_row *row, const tw_problem *p, const device
 {
     enum { MOST_PARTS = 16, OTHERS = 2 };
     int64_t multiprocessors = max_i64(device->multiprocessors, 1), each = 12 * 32 / row->gpu.threads_x, room = each * multiprocessors;
-    int64_t tiles = ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n), steps = max_i64(ceil_div(p->k, row->lab.tile_k), 1), left = tiles % room;
-    double area = (double)row->lab.tile_m * (double)row->lab.tile_n, tail = time_of(row, ceil_div(left, multiprocessors));
+    int64_t tiles = ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n), steps = max_i64(ceil_div(p->k, row->lab.tile_k), 1), wide = wide_tiles(row, p);
+    int64_t whole = wide - wide % room, left = (wide - whole) * steps + (tiles - wide) * ceil_div(steps, NARROW_STEPS);
+    double area = (double)row->lab.tile_m * (double)row->lab.tile_n, tail = time_of(row, ceil_div(ceil_div(left, steps), multiprocessors));
     shares made = {.whole = tiles};
     bool may = !device->no_workspace && left > 0;
     for (int64_t parts = 1; may && parts <= MOST_PARTS; parts++) {
-        int64_t length = parts == 1 ? ceil_div(left * steps, room) : ceil_div(steps, parts), count = ceil_div(left * steps, length);
+        int64_t length = parts == 1 ? ceil_div(left, room) : ceil_div(steps, parts), count = ceil_div(left, length);
         int64_t adds = ceil_div(steps, length) - 1 + (steps % length != 0) + OTHERS;
         double time = ((double)length * time_of(row, ceil_div(count, multiprocessors)) + (double)(adds * each)) / (double)steps;
         if (length >= steps || time >= tail) continue;
         tail = time;
-        made = (shares){tiles - left, count, length, round_up(count * (row->lab.tile_m * row->lab.tile_n * 4 + 8), 256)};
+        made = (shares){whole, count, length, round_up(count * (row->lab.tile_m * row->lab.tile_n * 4 + 8), 256)};
     }
-    *longest = ((double)((tiles - left) / multiprocessors) + tail) * area;
+    *longest = ((double)(whole / multiprocessors) + tail) * area;
     return made;
 }
 

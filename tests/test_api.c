@@ -455,9 +455,10 @@ static void shares_case(int64_t m, int64_t n, int64_t k, const char *kernel, int
     made.lda = (m + 3) / 4 * 4, made.ldb = (n + 3) / 4 * 4;
     bool planned = problem_load(&made, x, x, x, &p) == TW_OK && plan_find(&p, &sm_90, &choice, &out) == TW_OK;
     const shares *s = &out.shares;
-    int64_t tile_n = planned ? out.row->lab.tile_n : 1, steps = (k + 15) / 16, left = planned ? (m + 127) / 128 * ((n + tile_n - 1) / tile_n) - s->whole : 0;
-    bool exact = s->count * s->length >= left * steps && (s->count - 1) * s->length < left * steps && s->length < steps;
-    tap_result(planned && s->whole == whole && s->count == count && s->length == length && out.grid_x == whole + count && (count > 0 ? exact : left == 0) &&
+    int64_t tile_n = planned ? out.row->lab.tile_n : 1, steps = (k + 15) / 16, tiles = (m + 127) / 128 * ((n + tile_n - 1) / tile_n);
+    int64_t wide = tile_n == 128 ? (m + 95) / 128 * ((n + 95) / 128) : tiles, left = (wide - s->whole) * steps + (tiles - wide) * ((steps + 2) / 3); /* a tile with at most 32 rows or columns in C takes a third */
+    bool exact = s->count * s->length >= left && (s->count - 1) * s->length < left && s->length < steps;
+    tap_result(planned && s->whole == whole && s->count == count && s->length == length && out.grid_x == whole + count && (count > 0 ? exact && s->whole <= wide : s->whole == tiles) &&
                    (int64_t)out.workspace_bytes == s->bytes && s->bytes >= count * (128 * tile_n * 4 + 8),
                "whole %lld, %lld shares of %lld, %zu bytes %s", (long long)s->whole, (long long)s->count, (long long)s->length, out.workspace_bytes,
                planned ? "" : tw_error_text());
@@ -581,7 +582,12 @@ static void packing_cases(void)
     shares_case(512, 512, 512, "cuda_f32_r14h_hopper", 0, 64, 8);
     shares_case(512, 512, 512, "cuda_f32_r14n_hopper", 0, 128, 8);
     shares_case(3000, 3000, 3000, "cuda_f32_r14n_hopper", 792, 790, 80);
-    shares_case(5001, 5001, 5001, "cuda_f32_r14h_hopper", 1584, 126, 40);
+    shares_case(5001, 5001, 5001, "cuda_f32_r14h_hopper", 1188, 395, 285);
+    shares_case(5001, 5001, 5001, "cuda_f32_r14n_hopper", 3160, 0, 0);
+    shares_case(4095, 4097, 4099, "cuda_f32_r14h_hopper", 792, 395, 158);
+    shares_case(4097, 4095, 4099, "cuda_f32_r14h_hopper", 792, 395, 158);
+    shares_case(32, 100000, 4096, "cuda_f32_r14h_hopper", 0, 396, 170);
+    shares_case(161, 160, 4096, "cuda_f32_r14h_hopper", 0, 22, 32);
     shares_case(8192, 8192, 8192, "cuda_f32_r14h_hopper", 3960, 396, 176);
     shares_case(4224, 1536, 4096, "cuda_f32_r14h_hopper", 396, 0, 0);
     shares_case(64, 64, 65536, "cuda_f32_r14n_hopper", 0, 16, 256);
@@ -590,7 +596,8 @@ static void packing_cases(void)
     shares_case(1, 1, 0, "cuda_f32_r14h_hopper", 1, 0, 0);
     shares_case(1, 1, 1, "cuda_f32_r14h_hopper", 1, 0, 0);
     row_case(TW_T, 4096, 4096, 4096, "cuda_f32_r14h_hopper");  /* 8 tiles for the busiest, or 16 of half the width */
-    row_case(TW_T, 5000, 5000, 5000, "cuda_f32_r14n_hopper");  /* padded to 5120 x 5120, or to 5056 columns */
+    row_case(TW_T, 5000, 5000, 5000, "cuda_f32_r14h_hopper");  /* of the last tiles only 8 rows and columns, which it spares */
+    row_case(TW_T, 5040, 5040, 5040, "cuda_f32_r14n_hopper");  /* padded to 5120 x 5120, or to 5056 columns */
     row_case(TW_T, 2048, 2048, 2048, "cuda_f32_r14h_hopper");  /* one or two halves, which end no earlier */
     row_case(TW_T, 180000, 180000, 1, "cuda_f32_r14h_hopper");
     row_case(TW_N, 2048, 2048, 2048, "cuda_f32_r14h_hopper");  /* with A to be turned by a pass before */

@@ -9,19 +9,6 @@
 
 enum { GROUP = 8 };
 
-/* Word q of a thread's quad i, in the rows of a tile one behind the other: the words of neighbouring threads are neighbours, so that rows of any alignment are stored in
- * whole lines. */
-static __device__ __forceinline__ int word_of(int i, int q)
-{
-    constexpr int QUADS_ALL = BM * BN / 4;
-    return 4 * i * THREADS + q * min((int)THREADS, QUADS_ALL - i * THREADS) + (int)threadIdx.x;
-}
-
-static __device__ __forceinline__ bool has_quad(int i)
-{
-    return (int)threadIdx.x + i * THREADS < BM * BN / 4;
-}
-
 /* All threads: this block's part of a tile is in memory for whoever waits for its flag. */
 static __device__ __forceinline__ void raise(unsigned long long *flag, unsigned long long ticket)
 {

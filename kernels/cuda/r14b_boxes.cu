@@ -169,7 +169,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     }
     __syncthreads();
     float4 x[EACH] = {};
-#if WIDE
     UNROLLED
     for (int i = 0; i < EACH; i++) {
         int e = tid + i * THREADS, row = e / (BN / 4), quad = e % (BN / 4), swap = swap_of(row / 4 % LM), at = row * WN + (quad % (WN / 4) * 4 ^ (swap & ~3));
@@ -182,32 +181,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         if (swap & 1) x[i] = make_float4(x[i].y, x[i].x, x[i].w, x[i].z);
         if (swap & 2) x[i] = make_float4(x[i].z, x[i].w, x[i].x, x[i].y);
     }
-#else
-    UNROLLED
-    for (int i = 0; i < EACH; i++)
-        UNROLLED
-        for (int q = 0; q < 4 && has_quad(i); q++) {
-            int e = word_of(i, q), row = e / BN, col = e % BN, at = row * WN + (col % WN ^ swap_of(row / 4 % LM));
-            UNROLLED
-            for (int w = 0; w < SLICES; w++) (&x[i].x)[q] += shared->slice[col / WN * SLICES + w].sums[at];
-        }
-#endif
     if (!add_parts(x, tile, blockIdx.x % parts, parts, memory, flags, ticket)) return;
-    int i0 = tile / tiles_n * BM, j0 = tile % tiles_n * BN;
-#if WIDE
     UNROLLED
     for (int i = 0; i < EACH; i++) {
-        int e = tid + i * THREADS, place = e / (BN / 4), col = j0 + e % (BN / 4) * 4;
-        int row = i0 + (A_ALONG ? place / 4 + place % 4 * (WM / 4) : place);
+        int e = tid + i * THREADS, place = e / (BN / 4), col = tile % tiles_n * BN + e % (BN / 4) * 4;
+        int row = tile / tiles_n * BM + (A_ALONG ? place / 4 + place % 4 * (WM / 4) : place);
         if (e < BM * BN / 4 && row < m) store4(&C(row, col), n - col, alpha, &x[i].x, beta);
     }
-#else
-    UNROLLED
-    for (int i = 0; i < EACH; i++)
-        UNROLLED
-        for (int q = 0; q < 4 && has_quad(i); q++) {
-            int e = word_of(i, q), place = e / BN, row = i0 + (A_ALONG ? place / 4 + place % 4 * (WM / 4) : place), col = j0 + e % BN;
-            if (row < m && col < n) blend(&C(row, col), alpha, (&x[i].x)[q], beta);
-        }
-#endif
 }

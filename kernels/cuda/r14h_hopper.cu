@@ -51,7 +51,7 @@
 #define BLOCK_N 128
 #endif
 
-enum { BM = 128, BN = BLOCK_N, BK = 16, THREADS = BN, BLOCKS = 384 / THREADS, STAGES = 3, GROUP = 8 };
+enum { BM = 128, BN = BLOCK_N, BK = 16, THREADS = BN, BLOCKS = 384 / THREADS, STAGES = 3, GROUP = 8, NARROW = BN == BM ? 32 : 0, FASTER = 3 };
 
 struct ring {
     float a[STAGES][BK][BM], b[STAGES][BK][BN];
@@ -66,12 +66,39 @@ static __device__ __forceinline__ void fetch(struct ring *ring, const tensor_map
     copy_box(ring->b[s], b_map, j0, block * BK, &ring->full[s]);
 }
 
-/* Tile number `tile`, taken down GROUP rows of tiles before the next column, as in r11. */
+/* Tiles along an edge of C, but for the last where at most NARROW of its rows or columns lie in C. */
+static __device__ __forceinline__ int wide_along(int edge, int tile) { return (edge + tile - 1 - NARROW) / tile; }
+
+/* Tile number `tile`: the wide ones are taken down GROUP rows of tiles before the next column, as in r11; then come the narrow ones on the right, then those below. */
 static __device__ __forceinline__ void place(int tile, int m, int n, int *i0, int *j0)
 {
-    int tiles_m = ceil_div(m, BM), tiles_n = ceil_div(n, BN);
-    int group = tile / (GROUP * tiles_n), rows = min(GROUP, tiles_m - group * GROUP), in_group = tile % (GROUP * tiles_n);
-    *i0 = (group * GROUP + in_group % rows) * BM, *j0 = in_group / rows * BN;
+    int rows = wide_along(m, BM), columns = wide_along(n, BN), right = tile - rows * columns, below = tile - rows * ceil_div(n, BN);
+    if (below >= 0) {
+        *i0 = rows * BM, *j0 = below * BN;
+    } else if (right >= 0) {
+        *i0 = right * BM, *j0 = columns * BN;
+    } else {
+        int group = tile / (GROUP * columns), high = min(GROUP, rows - group * GROUP), in_group = tile % (GROUP * columns);
+        *i0 = (group * GROUP + in_group % high) * BM, *j0 = in_group / high * BN;
+    }
+}
+
+static __device__ __forceinline__ bool is_narrow(int tile, int wide) { return NARROW > 0 && tile >= wide; }
+
+/* What a tile's k is in units of work: its steps, or as many times FASTER of them. */
+static __device__ __forceinline__ int units_of(int tile, int wide, int steps) { return is_narrow(tile, wide) ? ceil_div(steps, FASTER) : steps; }
+
+/* The units of the tiles from `whole` to before `tile`. */
+static __device__ __forceinline__ long units_before(int tile, int whole, int wide, int steps)
+{
+    return is_narrow(tile, wide) ? (long)(wide - whole) * steps + (long)(tile - wide) * ceil_div(steps, FASTER) : (long)(tile - whole) * steps;
+}
+
+/* The tile that has unit number x of those. */
+static __device__ __forceinline__ int tile_of(long x, int whole, int wide, int steps)
+{
+    long narrow = x - (long)(wide - whole) * steps;
+    return NARROW > 0 && narrow >= 0 ? wide + (int)(narrow / ceil_div(steps, FASTER)) : whole + (int)(x / steps);
 }
 
 /* All threads: a part of a tile's sums is in memory for whoever waits for its flag. */
@@ -117,61 +144,70 @@ static __device__ __forceinline__ void store_lines(struct ring *ring, float *c, 
     __syncthreads(); /* all have read the lines: the stages are the copy engine's again */
 }
 
+/* A tile's steps `from` ... `to` - 1 of k, of which each thread has 4 rows in each of so many bands of 32, beginning at a_at, and 2 quads of columns, beginning at b_at. */
+static __device__ __forceinline__ void multiply(float (*sum)[8], const int bands, struct ring *ring, const tensor_map *a_map, const tensor_map *b_map, int i0, int j0, int a_at, int b_at, int from,
+                                                int to, int *stage, int *phase)
+{
+    if (threadIdx.x == 0)
+        for (int q = 0, t = *stage; q < STAGES && from + q < to; q++, t = t + 1 == STAGES ? 0 : t + 1) fetch(ring, a_map, b_map, i0, j0, from + q, t);
+    ROLLED
+    for (int block = from; block < to; block++) {
+        const float *a_tile = &ring->a[*stage][0][a_at], *b_tile = &ring->b[*stage][0][b_at];
+        barrier_wait(&ring->full[*stage], *phase); /* for the copies of this stage */
+        ROLLED
+        for (int half = 0; half < 2; half++, a_tile += BK / 2 * BM, b_tile += BK / 2 * BN) {
+            UNROLLED
+            for (int p = 0; p < BK / 2; p++) {
+                float a_p[16], b_p[8];
+                UNROLLED
+                for (int i = 0; i < bands; i++) *(float4 *)&a_p[4 * i] = *(const float4 *)&a_tile[p * BM + 32 * i];
+                UNROLLED
+                for (int j = 0; j < 2; j++) *(float4 *)&b_p[4 * j] = *(const float4 *)&b_tile[p * BN + 16 * j];
+                UNROLLED
+                for (int r = 0; r < 4 * bands; r++)
+                    UNROLLED
+                    for (int q = 0; q < 8; q++) {
+                        int i = WIDE ? r : 4 * bands - 1 - r, j = i % 2 ? q : 7 - q; /* rows the way round that costs fewer banks, as counted */
+                        sum[i][j] = fmaf(a_p[i], b_p[j], sum[i][j]);
+                    }
+            }
+        }
+        __syncthreads(); /* all have read the stage */
+        if (threadIdx.x == 0 && block + STAGES < to) fetch(ring, a_map, b_map, i0, j0, block + STAGES, *stage);
+        if (++*stage == STAGES) *stage = 0, *phase ^= 1;
+    }
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     KERNEL(const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map, int m, int n, int k, float alpha, float beta,
            float *__restrict__ c, long ldc, int whole, int length, float *__restrict__ parts, unsigned long long *flags, unsigned long long ticket)
 {
     extern __shared__ __align__(1024) struct ring ring[];
-    int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, s = 0, phase = 0, blocks = ceil_div(k, BK);
-    int a_at = (lane / 8 * 2 + lane % 2) * 4, b_at = warp * 32 + lane / 2 % 4 * 4;
+    int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, s = 0, phase = 0, steps = ceil_div(k, BK), wide = wide_along(m, BM) * wide_along(n, BN);
     if (tid == 0) {
         for (int q = 0; q < STAGES; q++) barrier_init(&ring->full[q], 1);
         barrier_init_done();
     }
     __syncthreads();
-    int share = blockIdx.x - whole, tile = blockIdx.x, from = 0, to = blocks, left = 0; /* blocks from ... to - 1 of k, then `left` at the end of the tile before */
+    int share = blockIdx.x - whole, tile = blockIdx.x, end = units_of(tile, wide, steps), left = end; /* this block has `left` units, back from `end` in its last tile */
     if (share >= 0) {
-        long begin = (long)share * length, end = min(begin + length, (long)(ceil_div(m, BM) * ceil_div(n, BN) - whole) * blocks);
-        int last = (end - 1) / blocks;
-        tile = whole + last, to = end - (long)last * blocks, from = max(0, to - (int)(end - begin)), left = end - begin - (to - from);
+        long begin = (long)share * length, until = min(begin + length, units_before(ceil_div(m, BM) * ceil_div(n, BN), whole, wide, steps));
+        tile = tile_of(until - 1, whole, wide, steps), end = until - units_before(tile, whole, wide, steps), left = until - begin;
     }
     ROLLED
-    for (;; tile--, from = blocks - left, to = blocks, left = 0) {
-        int i0, j0;
+    for (;; tile--, end = units_of(tile, wide, steps)) {
+        bool narrow = is_narrow(tile, wide);
+        int i0, j0, begin = max(end - left, 0), each = narrow ? FASTER : 1, from = begin * each, to = min(end * each, steps);
         float sum[16][8] = {0};
+        left -= end - begin;
         place(tile, m, n, &i0, &j0);
-        if (tid == 0)
-            for (int q = 0, t = s; q < STAGES && from + q < to; q++, t = t + 1 == STAGES ? 0 : t + 1) fetch(ring, &a_map, &b_map, i0, j0, from + q, t);
-        ROLLED
-        for (int block = from; block < to; block++) {
-            const float *a_tile = &ring->a[s][0][a_at], *b_tile = &ring->b[s][0][b_at];
-            barrier_wait(&ring->full[s], phase); /* for the copies of this stage */
-            ROLLED
-            for (int half = 0; half < 2; half++, a_tile += BK / 2 * BM, b_tile += BK / 2 * BN) {
-                UNROLLED
-                for (int p = 0; p < BK / 2; p++) {
-                    float a_p[16], b_p[8];
-                    UNROLLED
-                    for (int e = 0; e < 4; e++) {
-                        int i = WIDE ? e : 3 - e;
-                        *(float4 *)&a_p[4 * i] = *(const float4 *)&a_tile[p * BM + 32 * i];
-                    }
-                    UNROLLED
-                    for (int j = 0; j < 2; j++) *(float4 *)&b_p[4 * j] = *(const float4 *)&b_tile[p * BN + 16 * j];
-                    UNROLLED
-                    for (int i = 0; i < 16; i++)
-                        UNROLLED
-                        for (int q = 0; q < 8; q++) {
-                            int j = i % 2 == WIDE ? q : 7 - q; /* the way round that costs fewer banks, as counted */
-                            sum[i][j] = fmaf(a_p[i], b_p[j], sum[i][j]);
-                        }
-                }
-            }
-            __syncthreads(); /* all have read the stage */
-            if (tid == 0 && block + STAGES < to) fetch(ring, &a_map, &b_map, i0, j0, block + STAGES, s);
-            if (++s == STAGES) s = 0, phase ^= 1;
-        }
-        if (to < blocks) { /* word by word: vectors would tie the sums to registers of the compiler's worst choice */
+        bool beside = narrow && i0 < wide_along(m, BM) * BM; /* a warp has 32 rows, else 32 columns */
+        int a_at = (lane / 8 * 2 + lane % 2) * 4 + (beside ? warp * 32 : 0), b_at = lane / 2 % 4 * 4 + (beside ? 0 : warp * 32);
+        if (narrow)
+            multiply(sum, 1, ring, &a_map, &b_map, i0, j0, a_at, b_at, from, to, &s, &phase);
+        else
+            multiply(sum, 4, ring, &a_map, &b_map, i0, j0, a_at, b_at, from, to, &s, &phase);
+        if (to < steps) { /* word by word: vectors would tie the sums to registers of the compiler's worst choice */
             float *part = parts + (long)share * (BM * BN) + tid;
             UNROLLED
             for (int e = 0; e < 128; e++) part[e * THREADS] = sum[e / 8][e % 8];
@@ -179,24 +215,26 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         } else {
             if (from > 0) {
                 ROLLED
-                for (int other = (long)(tile - whole) * blocks / length; other < share; other++) {
+                for (int other = units_before(tile, whole, wide, steps) / length; other < share; other++) {
                     const volatile float *part = parts + (long)other * (BM * BN) + tid;
                     lower(&flags[other], ticket);
                     UNROLLED
                     for (int e = 0; e < 128; e++) sum[e / 8][e % 8] += part[e * THREADS];
                 }
             }
-#if WIDE
-            UNROLLED
-            for (int i = 0; i < 16; i++) {
-                int row = i0 + a_at + i / 4 * 32 + i % 4;
-                if (row >= m) continue;
-                store4(&C(row, j0 + b_at), n - j0 - b_at, alpha, &sum[i][0], beta);
-                store4(&C(row, j0 + b_at + 16), n - j0 - b_at - 16, alpha, &sum[i][4], beta);
+            if (WIDE || narrow) {
+                int rows = narrow ? min(m, i0 + a_at + 4) : m;
+                UNROLLED
+                for (int i = 0; i < 16; i++) {
+                    int row = i0 + a_at + i / 4 * 32 + i % 4;
+                    if (row >= rows) continue;
+                    store4(&C(row, j0 + b_at), n - j0 - b_at, alpha, &sum[i][0], beta);
+                    store4(&C(row, j0 + b_at + 16), n - j0 - b_at - 16, alpha, &sum[i][4], beta);
+                }
+            } else {
+                place(tile, m, n, &i0, &j0); /* again, so that nothing that follows from it takes registers from the loop */
+                store_lines(ring, &C(i0, j0), ldc, m - i0, n - j0, alpha, sum, beta);
             }
-#else
-            store_lines(ring, &C(i0, j0), ldc, m - i0, n - j0, alpha, sum, beta);
-#endif
         }
         if (left == 0) break;
     }

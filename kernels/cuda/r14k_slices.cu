@@ -232,21 +232,20 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     __syncthreads();
     float4 x[EACH] = {};
     UNROLLED
-    for (int i = 0; i < EACH; i++)
+    for (int i = 0; i < EACH; i++) {
+        int e = threadIdx.x + i * THREADS, row = e / (BN / 4), col = e % (BN / 4) * 4;
+        if (e >= BM * BN / 4) break;
+        x[i] = *(float4 *)&slices[0].sums[row][col];
         UNROLLED
-        for (int q = 0; q < 4 && has_quad(i); q++) {
-            int e = word_of(i, q);
-            float y = slices[0].sums[e / BN][e % BN];
-            UNROLLED
-            for (int w = 1; w < WARPS; w++) y += slices[w].sums[e / BN][e % BN];
-            (&x[i].x)[q] = y;
+        for (int w = 1; w < WARPS; w++) {
+            float4 y = *(float4 *)&slices[w].sums[row][col];
+            x[i].x += y.x, x[i].y += y.y, x[i].z += y.z, x[i].w += y.w;
         }
+    }
     if (!add_parts(x, tile, part, parts, memory, flags, ticket)) return;
     UNROLLED
-    for (int i = 0; i < EACH; i++)
-        UNROLLED
-        for (int q = 0; q < 4 && has_quad(i); q++) {
-            int e = word_of(i, q), row = i0 + e / BN, col = j0 + e % BN;
-            if (row < m && col < n) blend(&C(row, col), alpha, (&x[i].x)[q], beta);
-        }
+    for (int i = 0; i < EACH; i++) {
+        int e = threadIdx.x + i * THREADS, row = e / (BN / 4), col = e % (BN / 4) * 4;
+        if (e < BM * BN / 4 && i0 + row < m) store4(&C(i0 + row, j0 + col), n - j0 - col, alpha, &x[i].x, beta);
+    }
 }
