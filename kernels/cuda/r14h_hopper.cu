@@ -51,7 +51,7 @@
 #define BLOCK_N 128
 #endif
 
-enum { BM = 128, BN = BLOCK_N, BK = 16, THREADS = BN, BLOCKS = 384 / THREADS, STAGES = 3, GROUP = 8, NARROW = BN == BM ? 32 : 0, FASTER = 3 };
+enum { BM = 128, BN = BLOCK_N, BK = 16, THREADS = BN, BLOCKS = 384 / THREADS, STAGES = 3, GROUP = 8, NARROW = BN == BM ? 32 : 0, FASTER = 3, IN_LINES = !WIDE && BN == BM };
 
 struct ring {
     float a[STAGES][BK][BM], b[STAGES][BK][BN];
@@ -125,9 +125,7 @@ static __device__ __forceinline__ int swap_of(int line)
 static __device__ __forceinline__ void store_lines(struct ring *ring, float *c, long ldc, int rows, int cols, float alpha, float (*sum)[8], float beta)
 {
     enum { LINES = 32 };
-    int col;
-    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(col)); /* read anew, so that nothing that follows from it takes registers from the loop */
-    int lane = col % 32, a_at = (lane / 8 * 2 + lane % 2) * 4, b_at = col / 32 * 32 + lane / 2 % 4 * 4, swap = swap_of(a_at);
+    int col = threadIdx.x, lane = col % 32, a_at = (lane / 8 * 2 + lane % 2) * 4, b_at = col / 32 * 32 + lane / 2 % 4 * 4, swap = swap_of(a_at);
     UNROLLED
     for (int band = 0; band < BM / LINES; band++) {
         float *lines = ring->a[0][0] + band % 2 * (LINES * BN);
@@ -167,7 +165,7 @@ static __device__ __forceinline__ void multiply(float (*sum)[8], const int bands
                 for (int r = 0; r < 4 * bands; r++)
                     UNROLLED
                     for (int q = 0; q < 8; q++) {
-                        int i = WIDE ? r : 4 * bands - 1 - r, j = i % 2 ? q : 7 - q; /* rows the way round that costs fewer banks, as counted */
+                        int i = IN_LINES ? 4 * bands - 1 - r : r, j = i % 2 ? q : 7 - q; /* rows the way round that costs fewer banks, as counted */
                         sum[i][j] = fmaf(a_p[i], b_p[j], sum[i][j]);
                     }
             }
@@ -222,10 +220,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
                     for (int e = 0; e < 128; e++) sum[e / 8][e % 8] += part[e * THREADS];
                 }
             }
-            if (WIDE || narrow) {
+            if (!IN_LINES || narrow) {
                 int rows = narrow ? min(m, i0 + a_at + 4) : m;
                 UNROLLED
-                for (int i = 0; i < 16; i++) {
+                for (int i = 0; i < (IN_LINES ? 4 : 16); i++) {
                     int row = i0 + a_at + i / 4 * 32 + i % 4;
                     if (row >= rows) continue;
                     store4(&C(row, j0 + b_at), n - j0 - b_at, alpha, &sum[i][0], beta);
