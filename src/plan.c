@@ -403,8 +403,11 @@ static double half_cycles(const kernel_row *row, const tw_problem *p, const devi
 /* Is C so thin that one tile of this GPU_STREAM row is as high as all of it? Others are for wider tiles. */
 static bool is_thin_for(const kernel_row *row, const tw_problem *p) { return min_i64(p->m, p->n) <= row->lab.tile_m; }
 
+/* Of a GPU_SHARES row, in cycles of a multiprocessor: an element of C on its way to memory, by quads or in whole lines by way of shared memory, or by words. */
+static double storing_each(const kernel_row *row, const tw_problem *p) { return kernel_is_wide(row, p) || row->lab.tile_m == row->lab.tile_n ? 0.77 : 1.7; }
+
 /* What a product takes on this row, in cycles of a multiprocessor: the launch, the passes that pack, then the longer of what multiplying takes and what memory
- * takes to bring the operands; rows of the large ones store C word by word at the end, slower where it has no vectors. Measured on an H200 (docs/PERF-LOG.md). */
+ * takes to bring the operands; rows of the large ones store C at the end. Measured on an H200 (docs/PERF-LOG.md). */
 static double cycles_of(const kernel_row *row, const tw_problem *p, const device_facts *device)
 {
     enum { LAUNCH = 4500, EARLY = 1650, PASS = 5400, SHARES_PASS = 8500, BLOCK = 1500, FMAS = 128, MEMORY_BYTES = 19 };
@@ -413,7 +416,7 @@ static double cycles_of(const kernel_row *row, const tw_problem *p, const device
     packing pack_a = kernel_packing_a(row, p), pack_b = kernel_packing_b(row, p);
     double k = (double)p->k, share = row->gpu.sm >= 80 ? 0.76 : 0.7; /* of the peak */
     double multiply = (double)ceil_div(tiles, multiprocessors) * ((double)(row->lab.tile_m * row->lab.tile_n) * k / (FMAS * share) + BLOCK);
-    if (shared) multiply = longest_share(row, p, device) * k / (0.87 * FMAS) + (double)p->m * (double)p->n * (kernel_is_wide(row, p) ? 0.77 : 1.7) / (double)multiprocessors;
+    if (shared) multiply = longest_share(row, p, device) * k / (0.87 * FMAS) + (double)p->m * (double)p->n * storing_each(row, p) / (double)multiprocessors;
     if (slices) part_out(row, p, device, &multiply);
     double bytes = ((double)p->m * k + k * (double)p->n + (double)p->m * (double)p->n) * dtype_find(p->dtype)->lab.bytes;
     return (slices ? EARLY : LAUNCH) + (pack_a.needed + pack_b.needed) * (shared ? SHARES_PASS : PASS) + 2.0 * (double)(pack_a.bytes + pack_b.bytes) / (double)(MEMORY_BYTES * multiprocessors) +
