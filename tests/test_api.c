@@ -605,7 +605,7 @@ static void packing_cases(void)
     row_case(TW_N, 4096, 4096, 4096, "cuda_f32_r14h_hopper");
     row_case(TW_N, 64, 64, 64, "cuda_f32_r14f_flat");
     row_case(TW_N, 256, 256, 256, "cuda_f32_r14f_flat");
-    row_case(TW_N, 512, 512, 512, "cuda_f32_r14e_each");
+    row_case(TW_N, 512, 512, 512, "cuda_f32_r14k_slices");
     row_case(TW_N, 1024, 1024, 1024, "cuda_f32_r14b_boxes");
     row_case(TW_N, 1000, 1000, 1000, "cuda_f32_r14b_boxes");
     row_case(TW_N, 500, 300, 700, "cuda_f32_r14e_each");
@@ -615,7 +615,7 @@ static void packing_cases(void)
     row_case(TW_N, 958, 68, 3, "cuda_f32_r14k_slices");        /* and here more */
     row_case(TW_N, 3933, 3674, 8, "cuda_f32_r14h_hopper");     /* rows of C that do not begin at 16 bytes, in whole lines */
     row_case(TW_N, 1899, 1, 87, "cuda_f32_r14f_flat");         /* r14c's two steps would be on one quarter of a multiprocessor */
-    row_case(TW_N, 163, 3, 183, "cuda_f32_r14c_column");       /* and its three are on three */
+    row_case(TW_N, 522, 1, 18011, "cuda_f32_r14c_column");     /* 17 tiles, each of 7 blocks, words */
     row_case(TW_N, 896, 896, 896, "cuda_f32_r14e_each");       /* of r14q's three blocks on a multiprocessor one would be alone */
     row_case(TW_N, 300, 2000, 500, "cuda_f32_r14b_boxes");
     row_case(TW_N, 0, 7, 5, "cuda_f32_r14f_flat");
