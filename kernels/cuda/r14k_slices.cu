@@ -185,7 +185,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     int begin = (int)((long)steps * slice / (parts * WARPS)), end = (int)((long)steps * (slice + 1) / (parts * WARPS));
     bool a_aligned = is_aligned(a, lda), b_aligned = is_aligned(b, ldb);
     union slice *mine = &slices[warp];
+    struct meeting *meeting = (struct meeting *)&slices[WARPS];
     float sum[TM][TN] = {0};
+    meeting_begin(meeting);
     let_kernel_behind_begin();
     wait_for_kernel_before();
     ROLLED
@@ -242,10 +244,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
             x[i].x += y.x, x[i].y += y.y, x[i].z += y.z, x[i].w += y.w;
         }
     }
-    if (!add_parts(x, tile, part, parts, memory, flags, ticket)) return;
+    if (!add_parts(x, meeting, tile, part, parts, memory, flags, ticket)) return;
     UNROLLED
     for (int i = 0; i < EACH; i++) {
-        int e = threadIdx.x + i * THREADS, row = e / (BN / 4), col = e % (BN / 4) * 4;
-        if (e < BM * BN / 4 && i0 + row < m) store4(&C(i0 + row, j0 + col), n - j0 - col, alpha, &x[i].x, beta);
+        int own = threadIdx.x + i * THREADS, e = own + first_quad(part, parts), row = e / (BN / 4), col = e % (BN / 4) * 4;
+        if (own < quads_of_part(parts) && i0 + row < m) store4(&C(i0 + row, j0 + col), n - j0 - col, alpha, &x[i].x, beta);
     }
 }

@@ -254,12 +254,15 @@ static void cuda_describe(const engine *e, tw_device *out)
     describe(e->cu, e->device, e->index, out);
 }
 
+/* Can a kernel be launched with attributes, and that be recorded in a graph too (CUDA 12.3)? From sm_90 on, whose kernels then look for them. */
+static bool takes_attributes(const engine *e) { return e->early && e->cu->cuLaunchKernelEx != NULL && e->kernels.driver_version >= 12030; }
+
 static void cuda_facts(const engine *e, device_facts *out)
 {
     size_t bytes = 0;
     e->cu->cuDeviceTotalMem_v2(&bytes, e->device);
     *out = (device_facts){.engine = "cuda", .threads = 1, .copies = true, .addresses = true, .sm = e->kernels.sm, .most_threads = 1024,
-                          .multiprocessors = attribute(e->cu, e->device, CU_ATTRIBUTE_MULTIPROCESSORS),
+                          .multiprocessors = attribute(e->cu, e->device, CU_ATTRIBUTE_MULTIPROCESSORS), .clusters = takes_attributes(e),
                           .tensor_maps = e->kernels.sm >= 90 && e->cu->cuTensorMapEncodeTiled != NULL &&
                                          (kernels_tensor_maps(e->kernels.sm) || kernels_ahead(e->kernels.ahead, e->kernels.sm)),
                           .local_bytes = attribute(e->cu, e->device, CU_ATTRIBUTE_SHARED_OPTIN),
@@ -320,7 +323,7 @@ static wanted wanted_pack(const plan *p, const packing *how)
 static tw_status find_kernels(engine *e, runnable *r, tw_status find(engine *, const wanted *, cu_stream, cu_function *))
 {
     const plan *p = r->plan;
-    const wanted whole = {p->source, p->options, p->row->gpu.dynamic_bytes}, a = wanted_pack(p, &p->pack_a), b = wanted_pack(p, &p->pack_b);
+    const wanted whole = {p->source, p->options, p->dynamic_bytes}, a = wanted_pack(p, &p->pack_a), b = wanted_pack(p, &p->pack_b);
     cu_function kernel = NULL, pack_a = NULL, pack_b = NULL, add = NULL;
     const wanted adds = {{p->source.file, p->row->gpu.adds, p->source.text}, p->options, 0};
     TRY(find(e, &whole, r->stream, &kernel));
@@ -456,27 +459,25 @@ static uint64_t next_ticket(engine *e)
     return ticket != 0 ? ticket : atomic_fetch_add_explicit(&e->ticket, 1, memory_order_relaxed);
 }
 
-/* A kernel of width x height blocks; from sm_90 on a GPU_EARLY one before what is ahead of it in the stream has ended, where the driver can record that in a
- * graph too (CUDA 12.3). */
-static tw_status launch_grid(engine *e, const runnable *r, int64_t width, int64_t height, void **arguments)
-{
-    const plan *p = r->plan;
-    const gpu_kernel *g = &p->row->gpu;
-    cu_launch_attribute early = {.id = CU_LAUNCH_EARLY, .value.allowed = 1};
-    const cu_launch_config config = {.grid_x = (unsigned)width, .grid_y = (unsigned)height, .grid_z = 1, .block_x = (unsigned)p->threads_x,
-                                     .block_y = (unsigned)p->threads_y, .block_z = 1, .dynamic_bytes = (unsigned)g->dynamic_bytes, .stream = r->stream,
-                                     .attributes = &early, .attribute_count = 1};
-    if ((g->traits & GPU_EARLY) && e->early && e->cu->cuLaunchKernelEx != NULL && e->kernels.driver_version >= 12030)
-        CU_TRY(cuLaunchKernelEx, (&config, r->kernel, arguments, NULL));
-    else
-        CU_TRY(cuLaunchKernel, (r->kernel, config.grid_x, config.grid_y, 1, config.block_x, config.block_y, 1, config.dynamic_bytes, r->stream, arguments, NULL));
-    return TW_OK;
-}
-
 /* A GPU_SLICES row: so many blocks divide the k of a tile. */
 static int parts_each(const plan *p)
 {
     return p->shares.count > 0 ? (int)(p->shares.count / (ceil_div(p->problem.m, p->block_m) * ceil_div(p->problem.n, p->block_n))) : 1;
+}
+
+/* A kernel of width x height blocks; a GPU_EARLY one before what is ahead of it in the stream has ended, and a tile's parts that meet as a cluster, where the device has that. */
+static tw_status launch_grid(engine *e, const runnable *r, int64_t width, int64_t height, void **arguments)
+{
+    const plan *p = r->plan;
+    cu_launch_attribute attributes[2] = {{.id = CU_LAUNCH_EARLY, .value.allowed = 1}, {.id = CU_LAUNCH_CLUSTER, .value.cluster = {(unsigned)parts_each(p), 1, 1}}};
+    const cu_launch_config config = {.grid_x = (unsigned)width, .grid_y = (unsigned)height, .grid_z = 1, .block_x = (unsigned)p->threads_x,
+                                     .block_y = (unsigned)p->threads_y, .block_z = 1, .dynamic_bytes = (unsigned)p->dynamic_bytes, .stream = r->stream,
+                                     .attributes = attributes, .attribute_count = p->shares.meets ? 2 : 1};
+    if ((p->row->gpu.traits & GPU_EARLY) && takes_attributes(e))
+        CU_TRY(cuLaunchKernelEx, (&config, r->kernel, arguments, NULL));
+    else
+        CU_TRY(cuLaunchKernel, (r->kernel, config.grid_x, config.grid_y, 1, config.block_x, config.block_y, 1, config.dynamic_bytes, r->stream, arguments, NULL));
+    return TW_OK;
 }
 
 static tw_status launch_mapped(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
@@ -802,8 +803,8 @@ static void cuda_resources(engine *e, const runnable *r, tw_lab_resources *out)
     e->cu->cuFuncGetAttribute(&out->registers, CU_FUNCTION_REGISTERS, r->kernel);
     e->cu->cuFuncGetAttribute(&out->spill_bytes, CU_FUNCTION_LOCAL_BYTES, r->kernel);
     if (e->cu->cuFuncGetAttribute(&out->local_bytes, CU_FUNCTION_SHARED_BYTES, r->kernel) == CU_SUCCESS)
-        out->local_bytes += p->row->gpu.dynamic_bytes;
-    if (e->cu->cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, r->kernel, threads, (size_t)p->row->gpu.dynamic_bytes) == CU_SUCCESS)
+        out->local_bytes += p->dynamic_bytes;
+    if (e->cu->cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, r->kernel, threads, (size_t)p->dynamic_bytes) == CU_SUCCESS)
         out->occupancy = threads_each > 0 ? (double)(blocks * threads) / threads_each : -1;
     leave(e, TW_OK);
 }
