@@ -244,7 +244,7 @@ static bool may_meet(const kernel_row *row, const device_facts *device, int64_t 
  * where it comes in a later round. */
 static shares part_out(const kernel_row *row, const tw_problem *p, const device_facts *device, double *cycles)
 {
-    enum { FMAS = 128, L2_BYTES = 30, MEETING = 1200, ADDING = 3150, LATER = 1150, ADDED_BYTES = 48, GROUP = 8, MOST_ROUNDS = 4, MOST_TRIED = 8, MOST_BYTES = 500000 };
+    enum { FMAS = 128, L2_BYTES = 30, MEETING = 1600, ADDING = 3150, LATER = 1150, ADDED_BYTES = 48, GROUP = 8, MOST_ROUNDS = 4, MOST_TRIED = 8, MOST_BYTES = 500000 };
     int64_t multiprocessors = max_i64(device->multiprocessors, 1), warps = slices_of(row), room = max_i64(device->local_bytes / row->gpu.dynamic_bytes, 1);
     int64_t tiles = max_i64(ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n), 1), steps = max_i64(ceil_div(p->k, row->lab.tile_k), 1);
     double area = (double)row->lab.tile_m * (double)row->lab.tile_n, edges = (double)row->lab.tile_m + (double)row->lab.tile_n, bytes = dtype_find(p->dtype)->lab.bytes;

@@ -15,7 +15,7 @@
  *           2 x 4. 43 flop per byte asked of the L2 by a block's two warps of the same k. H200, ratio to the better of cuBLASLt's two: 1024 cubed 1.13, TN 1.16,
  *           NT 1.05, TT 1.11; 1000 cubed 1.12.
  * LIMITS    sm_90 and above. m, n >= 1. WIDE = 1 promises c aligned to 16 bytes and ldc a multiple of 4; WIDE = 0 takes any. Fewer than 2^31 tiles.
- * HOST      grid ceil(m / BM) * ceil(n / BN) * parts, block THREADS, dynamic shared memory sizeof(struct memory) = 196800 bytes. Parts as in r14k, at most ceil(k / 8).
+ * HOST      grid ceil(m / BM) * ceil(n / BN) * parts, block THREADS, dynamic shared memory sizeof(struct memory) = 196800 bytes. Parts and MEETS as in r14k, at most ceil(k / 8).
  *           Two tensor maps, rank 2, FLOAT32, element strides 1, no interleave, zeros outside; addresses and strides multiples of 16 bytes; A and B as stored:
  *               along k    box {16, 64 (B: WARP_N)} swizzled by 64 bytes
  *               else       box {64 (B: WARP_N), 16}, not swizzled

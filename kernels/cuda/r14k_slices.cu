@@ -11,7 +11,8 @@
  *
  *           Where C has too few tiles for the device, k is divided among `parts` blocks too. Each but a tile's last leaves its sums in memory and raises a flag;
  *           the last of 8 adds theirs, and the last of all the eights', always in the same order. As in r14h a flag is raised to a number that no other call
- *           has and lowered by who has seen it, and a block waits only for blocks that begin before it.
+ *           has and lowered by who has seen it, and a block waits only for blocks that begin before it. On sm_90 parts that fit there as a cluster add through its shared
+ *           memory (MEETS = 1, parts.cuh).
  *
  *           Operands are copied as they lie, 16 bytes at a time where that is allowed: no transpose, stride or address needs a pass before. Where an
  *           operand lies along k a thread reads 4 steps of a line at once; quad q of line r lies at place q ^ r in groups of 8 lines, so that 8 lanes in 8
@@ -24,6 +25,8 @@
  * HOST      grid ceil(m / BM) * ceil(n / BN) * parts, block 32 WARPS, dynamic shared memory WARPS * sizeof(union slice) = 147456 bytes.
  *           parts > 1: so many times the grid, a tile's blocks side by side; memory has BM * BN floats for each block, aligned to 16 bytes, flags 8 bytes,
  *           which hold anything but `ticket`; parts is at most ceil(k / BLOCK_K).
+ *           MEETS = 1: parts is 2, 4 or 8, the size of a cluster along x, memory and flags are not looked at, and dynamic shared memory has sizeof(struct meeting) =
+ *           4 BM * BN + 16 bytes more.
  * CHANGED   from r14_peak: who divides the work, and asynchronous copies.
  * SOURCE    PTX ISA (cp.async); parts of k in a block: NVIDIA: CUTLASS, 2017; lanes: maxas */
 #include "rung.cuh"
