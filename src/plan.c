@@ -418,14 +418,14 @@ static double half_cycles(const kernel_row *row, const tw_problem *p, const devi
 /* Is C so thin that one tile of this GPU_STREAM row is as high as all of it? Others are for wider tiles. */
 static bool is_thin_for(const kernel_row *row, const tw_problem *p) { return min_i64(p->m, p->n) <= row->lab.tile_m; }
 
-/* Of a GPU_SHARES row, in cycles of a multiprocessor: an element of C on its way to memory, by quads or in whole lines by way of shared memory, or by words. */
-static double storing_each(const kernel_row *row, const tw_problem *p) { return kernel_is_wide(row, p) || row->lab.tile_m == row->lab.tile_n ? 0.77 : 1.7; }
+/* Of a GPU_SHARES row, in cycles of a multiprocessor: an element of C on its way to memory, by quads, in whole lines by way of shared memory, or by words. */
+static double storing_each(const kernel_row *row, const tw_problem *p) { return kernel_is_wide(row, p) ? 0.6 : row->lab.tile_m == row->lab.tile_n ? 0.4 : 1.5; }
 
-/* What a product takes on this row, in cycles of a multiprocessor: the launch, the passes that pack, then the longer of what multiplying takes and what memory
+/* What a product takes on this row, in cycles of a multiprocessor: the launch, the pass that packs, then the longer of what multiplying takes and what memory
  * takes to bring the operands; rows of the large ones store C at the end. Measured on an H200 (docs/PERF-LOG.md). */
 static double cycles_of(const kernel_row *row, const tw_problem *p, const device_facts *device)
 {
-    enum { LAUNCH = 4500, EARLY = 1650, PASS = 5400, SHARES_PASS = 8500, BLOCK = 1500, FMAS = 128, MEMORY_BYTES = 19 };
+    enum { LAUNCH = 4500, EARLY = 1650, PASS = 5400, SHARES_PASS = 10000, BLOCK = 1500, FMAS = 128, MEMORY_BYTES = 19 };
     const bool slices = row->gpu.traits & GPU_SLICES, shared = row->gpu.traits & GPU_SHARES;
     int64_t multiprocessors = max_i64(device->multiprocessors, 1), tiles = ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n);
     packing pack_a = kernel_packing_a(row, p), pack_b = kernel_packing_b(row, p);
@@ -434,7 +434,7 @@ static double cycles_of(const kernel_row *row, const tw_problem *p, const device
     if (shared) multiply = longest_share(row, p, device) * k / (0.87 * FMAS) + (double)p->m * (double)p->n * storing_each(row, p) / (double)multiprocessors;
     if (slices) part_out(row, p, device, &multiply);
     double bytes = ((double)p->m * k + k * (double)p->n + (double)p->m * (double)p->n) * dtype_find(p->dtype)->lab.bytes;
-    return (slices ? EARLY : LAUNCH) + (pack_a.needed + pack_b.needed) * (shared ? SHARES_PASS : PASS) + 2.0 * (double)(pack_a.bytes + pack_b.bytes) / (double)(MEMORY_BYTES * multiprocessors) +
+    return (slices ? EARLY : LAUNCH) + (pack_a.needed || pack_b.needed) * (shared ? SHARES_PASS : PASS) + 2.0 * (double)(pack_a.bytes + pack_b.bytes) / (double)(MEMORY_BYTES * multiprocessors) +
            longer(multiply, bytes / (double)(MEMORY_BYTES * multiprocessors));
 }
 
@@ -444,7 +444,7 @@ static bool beats(const kernel_row *one, const kernel_row *later, const tw_probl
 {
     if (later->gpu.traits & GPU_STREAM) return !is_thin_for(later, p) || half_cycles(one, p, device) <= half_cycles(later, p, device);
     if (one->gpu.traits & later->gpu.traits & GPU_OWN_C) return longest_cycles(one, p, device) <= longest_cycles(later, p, device);
-    if (one->gpu.traits & later->gpu.traits & GPU_SHARES) return longest_share(one, p, device) <= 1.005 * longest_share(later, p, device);
+    if (one->gpu.traits & later->gpu.traits & GPU_SHARES) return cycles_of(one, p, device) <= 1.005 * cycles_of(later, p, device);
     if ((one->gpu.traits | later->gpu.traits) & GPU_SLICES) return cycles_of(one, p, device) <= cycles_of(later, p, device);
     return one->level > later->level || ((one->gpu.traits & GPU_TENSOR_MAPS) && !(later->gpu.traits & GPU_TENSOR_MAPS));
 }

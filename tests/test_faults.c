@@ -1037,7 +1037,7 @@ static int logged_of_panels(const char *line)
 static void panel_cases(void)
 {
     static const char *const failing[] = {"cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuStreamWaitEvent", "cuEventRecord", "cuEventSynchronize",
-                                          "cuLaunchKernel", "cuMemHostAlloc"};
+                                          "cuLaunchKernelEx", "cuMemHostAlloc"};
     outcome o;
     char text[1024], why[256] = "";
     for (int threads = 1; threads <= 8; threads += 7) {
@@ -1045,15 +1045,15 @@ static void panel_cases(void)
         snprintf(variable, sizeof variable, "FAULTS_LARGE=%d", threads);
         if (!tap_case("cuda: a large product is copied beside the work, panel by panel, by %d threads", threads)) continue;
         run_child("cuda", "cuda:nvrtc", (const char *const[]){variable, "FAULTS_PANELS=1", NULL}, &o);
-        int launches = logged_of_panels("cuLaunchKernel"), up = logged_of_panels("cuMemcpyHtoDAsync_v2"), down = logged_of_panels("cuMemcpyDtoHAsync_v2");
+        int launches = logged_of_panels("cuLaunchKernelEx"), up = logged_of_panels("cuMemcpyHtoDAsync_v2"), down = logged_of_panels("cuMemcpyDtoHAsync_v2");
         int waits = logged_of_panels("cuStreamWaitEvent");
         bool right = sane(&o) && told(&o, "panels", text) == TW_OK && launches == 2 * 8 && waits == up + down && down >= 33 && up >= down + 9;
         tap_result(right && all_given_back("", why), "%d launches, %d pieces up, %d down, %d waits; %s; exit %d:\n%s", launches, up, down, waits, why, o.exit, o.text);
     }
     if (tap_case("cuda: of a large product in panels B is packed once, and the rows of A of each")) {
         run_child("cuda", "cuda:nvrtc", (const char *const[]){"FAULTS_PANELS=t", NULL}, &o);
-        int launches = logged_of_panels("cuLaunchKernel");
-        tap_result(sane(&o) && told(&o, "panels", text) == TW_OK && launches == 1 + 2 * 8, "%d launches; exit %d:\n%s", launches, o.exit, o.text);
+        int launches = logged_of_panels("cuLaunchKernelEx"), of_a = logged_of_panels("packs a"), of_b = logged_of_panels("packs b");
+        tap_result(sane(&o) && told(&o, "panels", text) == TW_OK && launches == 2 * 8 && of_a == 8 && of_b == 1, "%d launches, %d pack A, %d B; exit %d:\n%s", launches, of_a, of_b, o.exit, o.text);
     }
     for (size_t i = 0; i < sizeof failing / sizeof *failing; i++) {
         if (!tap_case("cuda: a large product in panels in which %s fails, early or late", failing[i])) continue;

@@ -386,8 +386,8 @@ static void file_cases(const char *arch)
         for (int i = 0; i < kernel_count(); i++) in_table = in_table || strcmp(kernel_at(i)->lab.file, s->file) == 0;
         for (int i = 0; kernel_batch_at(i) != NULL; i++) in_table = in_table || strcmp(kernel_batch_at(i)->lab.file, s->file) == 0;
         bool packs = strcmp(s->file, "cuda/pack.cu") == 0;
-        for (int i = 0; i < (packs ? 4 : 1); i++) {
-            static const char *const ways[] = {"", "-DTURNS=0", "-DTURNS=1 -DHALF=1", "-DTURNS=0 -DHALF=1"};
+        for (int i = 0; i < (packs ? 2 : 1); i++) {
+            static const char *const ways[] = {"", "-DHALF=1"};
             if (in_table || !starts(s->file, "cuda/") || !tap_case("%s %s %s", s->file, arch, ways[i])) continue;
             compiled c = compile(s->text, s->file, arch, ways[i]);
             tap_result(c.error == 0, "NVRTC's error %d: %.600s", c.error, c.log != NULL ? c.log : "");

@@ -103,8 +103,7 @@ static tw_status keep_helpers(work *w, const struct ahead_arch *arch)
 {
     static const struct {
         const char *file, *entry, *options;
-    } helpers[] = {{"cuda/pack.cu", "pack", "-DTURNS=0"}, {"cuda/pack.cu", "pack", "-DTURNS=1"}, {"cuda/pack.cu", "pack", "-DTURNS=0 -DHALF=1"},
-                   {"cuda/pack.cu", "pack", "-DTURNS=1 -DHALF=1"}, {"cuda/probe.cu", "probe_fma", ""}, {"cuda/probe.cu", "probe_read", ""},
+    } helpers[] = {{"cuda/pack.cu", "pack", "-DHALF=0"}, {"cuda/pack.cu", "pack", "-DHALF=1"}, {"cuda/probe.cu", "probe_fma", ""}, {"cuda/probe.cu", "probe_read", ""},
                    {"cuda/probe.cu", "probe_shared", ""}};
     for (size_t i = 0; i < sizeof helpers / sizeof *helpers; i++) {
         plan p = {.source = {.file = helpers[i].file, .entry = helpers[i].entry}};

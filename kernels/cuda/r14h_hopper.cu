@@ -24,22 +24,30 @@
  *           A flag is raised to a number that no other call has, and lowered by who has seen it: nothing has to be cleared before. A block waits only for
  *           blocks that begin before it. The shares depend on the problem and on the device, not on what else it does: the same sums in each run.
  *
- * NUMBERS   32 flop per byte asked. Per thread and step of k: 6 loads of 16 bytes for 128 FMAs; 1024 of the 1083 instructions of the inner loop are FMAs,
- *           and they wait 83 cycles for a bank (r12: 1024 of 1084 and 300). 168 registers, 128 threads, 3 stages of 16 KiB: three blocks per
+ *           Of a tile that C cuts to 32 rows or fewer only those are computed, 32 x 32 by each warp, and of one that is cut to 32 columns likewise, by
+ *           warps that stand one below the other. 5001 rows and columns leave 9 to the last tiles, which are 5 % of all. These narrow tiles come last in the
+ *           order, and count a third in shares.
+ *
+ *           Where rows of C do not begin at 16 bytes, words of a thread would go to memory one by one, a line of the memory's touched 8 times. So the sums
+ *           pass through the stages, 32 rows at a time, and leave in whole rows.
+ *
+ * NUMBERS   32 flop per byte asked. Per thread and step of k: 6 loads of 16 bytes for 128 FMAs; 1024 of the 1086 instructions of the inner loop are FMAs,
+ *           and they wait 75 cycles for a bank (r12: 1024 of 1084 and 300). 168 registers, 128 threads, 3 stages of 16 KiB: three blocks per
  *           multiprocessor, which hide each other's waits better than two with more registers do.
  *           H200, TFLOP/s at 1536, 2048, 3000, 4096, 5001, 8192, A transposed, nothing to pack: 46.8, 52.3, 51.9, 55.4, 53.0, 56.2; without shares 28.2,
  *           50.7, 45.2, 53.6, 49.4, 54.4. Of 60 orders that were compiled and counted this one is the fastest: small changes cost the compiler's choice of
  *           banks up to 8 %, two forms of storing sums in vectors 40 %.
- * LIMITS    sm_90 and above. m, n >= 1. Tiles but the first `whole` are in shares of `length` steps of 16 of k, at least 1 and at most those of one tile.
+ * LIMITS    sm_90 and above. m, n >= 1. Tiles but the first `whole` are in shares of `length` steps of 16 of k, at least 1 and at most those of one tile;
+ *           three steps of a narrow tile count as one. `whole` is either all tiles or at most those that are not narrow.
  *           WIDE = 1 promises c aligned to 16 bytes and ldc a multiple of 4; WIDE = 0 takes any. Fewer than 2^31 tiles.
- * HOST      tiles = ceil(m / 128) * ceil(n / 128), grid whole + ceil((tiles - whole) * ceil(k / 16) / length), block 128, dynamic shared memory
+ * HOST      tiles = ceil(m / 128) * ceil(n / 128), grid whole + ceil(steps of the other tiles / length), block 128, dynamic shared memory
  *           sizeof(struct ring) = 49176 bytes. whole = tiles: no shares, parts and flags are not used; else parts has 128 * 128 floats for each share and
  *           flags 8 bytes, which hold anything but `ticket`. Two tensor maps, rank 2, FLOAT32, element strides 1, no interleave, no swizzle, zeros outside,
  *           L2 promotion 256 B, box {128, 16}; addresses and strides multiples of 16 bytes:
  *               a_map: op(A) transposed, k x m: dims {m, k}
  *               b_map: op(B), k x n: dims {n, k}
  * CHANGED   from r12: A's tile and the pass before, 16 x 8 sums for 8 x 16, three blocks for two, one barrier of all threads per tile for an empty
- *           barrier per stage; the last tiles in equal shares.
+ *           barrier per stage; the last tiles in equal shares; narrow tiles; rows of C stored in whole.
  * SOURCE    PTX ISA; shares: Osama et al.: Stream-K, 2023; banks and reuse: maxas, and Jia et al.: Dissecting the NVIDIA Volta GPU architecture via microbenchmarking, 2018 */
 #include "rung.cuh"
 #include "wide.cuh"
@@ -134,9 +142,13 @@ static __device__ __forceinline__ void store_lines(struct ring *ring, float *c, 
             UNROLLED
             for (int j = 0; j < 8; j++) lines[(a_at + i) * BN + (b_at + j / 4 * 16 + j % 4 ^ swap)] = sum[4 * band + i][j];
         __syncthreads(); /* the lines are there, and those before the last have been read */
-        _Pragma("unroll 8")
-        for (int line = 0; line < LINES; line++)
-            if (band * LINES + line < rows && col < cols) blend(&c[(band * LINES + line) * ldc + col], alpha, lines[line * BN + (col ^ swap_of(line))], beta);
+        ROLLED
+        for (int quad = 0; quad < LINES / 4; quad++) {
+            const float *from = &lines[quad * 4 * BN + (col ^ swap_of(quad * 4))];
+            UNROLLED
+            for (int q = 0; q < 4; q++, rows--, c += ldc)
+                if (rows > 0 && col < cols) blend(&c[col], alpha, from[q * BN], beta);
+        }
     }
     copies_see_writes();
     __syncthreads(); /* all have read the lines: the stages are the copy engine's again */
@@ -187,6 +199,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         barrier_init_done();
     }
     __syncthreads();
+    wait_for_kernel_before();
     int share = blockIdx.x - whole, tile = blockIdx.x, end = units_of(tile, wide, steps), left = end; /* this block has `left` units, back from `end` in its last tile */
     if (share >= 0) {
         long begin = (long)share * length, until = min(begin + length, units_before(ceil_div(m, BM) * ceil_div(n, BN), whole, wide, steps));

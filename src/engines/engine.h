@@ -22,7 +22,7 @@ typedef struct runnable {
     bool timed, launched; /* launched: C may have been written */
     double seconds;
     void *kernel, *stream, *begin, *event; /* the driver's own, of the engines that have one */
-    void *pack_a, *pack_b;                 /* kernels that pack an operand before, where the plan says so */
+    void *pack;                            /* the kernel that packs operands before, where the plan says so */
     void *add;                             /* the kernel that adds a GPU_DIVIDES row's parts behind it, where there are some */
     uint64_t workspace;                    /* on the device: an address, or the driver's handle */
     const tw_batch *batch;                 /* NULL: one product; else buffers hold the first item's operands, or arrays of addresses */

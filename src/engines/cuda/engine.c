@@ -313,24 +313,22 @@ static void give_lane(engine *e, runnable *r)
     leave(e, TW_OK);
 }
 
-static wanted wanted_pack(const plan *p, const packing *how)
+static wanted wanted_pack(const plan *p)
 {
-    bool half = dtype_find(p->problem.dtype)->lab.bytes == 2;
-    return (wanted){{"cuda/pack.cu", "pack", NULL}, half ? how->turns ? "-DTURNS=1 -DHALF=1" : "-DTURNS=0 -DHALF=1" : how->turns ? "-DTURNS=1" : "-DTURNS=0", 0};
+    return (wanted){{"cuda/pack.cu", "pack", NULL}, dtype_find(p->problem.dtype)->lab.bytes == 2 ? "-DHALF=1" : "-DHALF=0", 0};
 }
 
 /* The plan's kernels, by `find`: one that builds what is missing, or one that says why it does not. */
 static tw_status find_kernels(engine *e, runnable *r, tw_status find(engine *, const wanted *, cu_stream, cu_function *))
 {
     const plan *p = r->plan;
-    const wanted whole = {p->source, p->options, p->dynamic_bytes}, a = wanted_pack(p, &p->pack_a), b = wanted_pack(p, &p->pack_b);
-    cu_function kernel = NULL, pack_a = NULL, pack_b = NULL, add = NULL;
+    const wanted whole = {p->source, p->options, p->dynamic_bytes}, packs = wanted_pack(p);
+    cu_function kernel = NULL, pack = NULL, add = NULL;
     const wanted adds = {{p->source.file, p->row->gpu.adds, p->source.text}, p->options, 0};
     TRY(find(e, &whole, r->stream, &kernel));
     if (p->row->gpu.adds != NULL && p->shares.count > 0) TRY(find(e, &adds, r->stream, &add));
-    if (p->pack_a.needed) TRY(find(e, &a, r->stream, &pack_a));
-    if (p->pack_b.needed) TRY(find(e, &b, r->stream, &pack_b));
-    r->kernel = kernel, r->pack_a = pack_a, r->pack_b = pack_b, r->add = add;
+    if (p->pack_a.needed || p->pack_b.needed) TRY(find(e, &packs, r->stream, &pack));
+    r->kernel = kernel, r->pack = pack, r->add = add;
     return TW_OK;
 }
 
@@ -459,25 +457,30 @@ static uint64_t next_ticket(engine *e)
     return ticket != 0 ? ticket : atomic_fetch_add_explicit(&e->ticket, 1, memory_order_relaxed);
 }
 
+/* A kernel of width x height blocks of threads_x x threads_y; `early` before what is ahead of it in the stream has ended, `cluster` blocks side by side as one, where the
+ * device has that. */
+static tw_status launch_kernel(engine *e, const runnable *r, cu_function kernel, bool early, int cluster, int64_t width, int64_t height, int threads_x, int threads_y, int64_t dynamic_bytes, void **arguments)
+{
+    cu_launch_attribute attributes[] = {{.id = CU_LAUNCH_EARLY, .value.allowed = 1}, {.id = CU_LAUNCH_CLUSTER, .value.cluster = {(unsigned)cluster, 1, 1}}};
+    const cu_launch_config config = {.grid_x = (unsigned)width, .grid_y = (unsigned)height, .grid_z = 1, .block_x = (unsigned)threads_x, .block_y = (unsigned)threads_y, .block_z = 1,
+                                     .dynamic_bytes = (unsigned)dynamic_bytes, .stream = r->stream, .attributes = attributes, .attribute_count = cluster > 1 ? 2 : 1};
+    if (early && takes_attributes(e))
+        CU_TRY(cuLaunchKernelEx, (&config, kernel, arguments, NULL));
+    else
+        CU_TRY(cuLaunchKernel, (kernel, config.grid_x, config.grid_y, 1, config.block_x, config.block_y, 1, config.dynamic_bytes, r->stream, arguments, NULL));
+    return TW_OK;
+}
+
 /* A GPU_SLICES row: so many blocks divide the k of a tile. */
 static int parts_each(const plan *p)
 {
     return p->shares.count > 0 ? (int)(p->shares.count / (ceil_div(p->problem.m, p->block_m) * ceil_div(p->problem.n, p->block_n))) : 1;
 }
 
-/* A kernel of width x height blocks; a GPU_EARLY one before what is ahead of it in the stream has ended, and a tile's parts that meet as a cluster, where the device has that. */
 static tw_status launch_grid(engine *e, const runnable *r, int64_t width, int64_t height, void **arguments)
 {
     const plan *p = r->plan;
-    cu_launch_attribute attributes[2] = {{.id = CU_LAUNCH_EARLY, .value.allowed = 1}, {.id = CU_LAUNCH_CLUSTER, .value.cluster = {(unsigned)parts_each(p), 1, 1}}};
-    const cu_launch_config config = {.grid_x = (unsigned)width, .grid_y = (unsigned)height, .grid_z = 1, .block_x = (unsigned)p->threads_x,
-                                     .block_y = (unsigned)p->threads_y, .block_z = 1, .dynamic_bytes = (unsigned)p->dynamic_bytes, .stream = r->stream,
-                                     .attributes = attributes, .attribute_count = p->shares.meets ? 2 : 1};
-    if ((p->row->gpu.traits & GPU_EARLY) && takes_attributes(e))
-        CU_TRY(cuLaunchKernelEx, (&config, r->kernel, arguments, NULL));
-    else
-        CU_TRY(cuLaunchKernel, (r->kernel, config.grid_x, config.grid_y, 1, config.block_x, config.block_y, 1, config.dynamic_bytes, r->stream, arguments, NULL));
-    return TW_OK;
+    return launch_kernel(e, r, r->kernel, p->row->gpu.traits & GPU_EARLY, p->shares.meets ? parts_each(p) : 1, width, height, p->threads_x, p->threads_y, p->dynamic_bytes, arguments);
 }
 
 static tw_status launch_mapped(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
@@ -543,26 +546,38 @@ static tw_status launch_plain(engine *e, runnable *r, const buffer *a, const buf
     return TW_OK;
 }
 
-/* Pack an operand of rows x cols, ld apart, to `to`, and look for it there from now on. */
-static tw_status launch_pack(engine *e, const runnable *r, cu_function pack, const packing *p, int64_t rows, int64_t cols, int64_t ld, cu_pointer to,
-                             buffer *operand)
+/* What pack.cu is told of an operand. */
+typedef struct packed {
+    cu_pointer from;
+    int64_t ld;
+    cu_pointer to;
+    int64_t to_ld;
+    int32_t rows, cols, turns;
+} packed;
+
+static int64_t pack_tiles(const packed *o) { return ceil_div(o->rows, 64) * ceil_div(o->cols, 64); }
+
+/* Pack what the plan packs, B and then A, and look for it in the workspace from now on. */
+static tw_status launch_pack(engine *e, const runnable *r, buffer *a, buffer *b)
 {
-    enum { PACK_TILE = 64, PACK_THREADS = 256 };
-    int height = (int)rows, width = (int)cols;
-    int64_t to_ld = p->ld, tiles = ceil_div(rows, PACK_TILE) * ceil_div(cols, PACK_TILE);
-    if (!p->needed) return TW_OK;
-    void *arguments[] = {&height, &width, &operand->device, &ld, &to, &to_ld};
-    CU_TRY(cuLaunchKernel, (pack, (unsigned)tiles, 1, 1, PACK_THREADS, 1, 1, 0, r->stream, arguments, NULL));
-    operand->device = to;
+    enum { PACK_THREADS = 256 };
+    const plan *p = r->plan;
+    const tw_problem *x = &p->problem;
+    const packing *by_b = &p->pack_b, *by_a = &p->pack_a;
+    packed first = {b->device, x->ldb, r->workspace, by_b->ld, by_b->needed ? (int)problem_b_rows(x) : 0, (int)problem_b_cols(x), by_b->turns};
+    packed second = {a->device, x->lda, r->workspace + (cu_pointer)by_b->bytes, by_a->ld, by_a->needed ? (int)problem_a_rows(x) : 0, (int)problem_a_cols(x), by_a->turns};
+    void *arguments[] = {&first, &second};
+    if (!by_a->needed && !by_b->needed) return TW_OK;
+    TRY(launch_kernel(e, r, r->pack, true, 1, pack_tiles(&first) + pack_tiles(&second), 1, PACK_THREADS, 1, 0, arguments));
+    if (by_b->needed) b->device = first.to;
+    if (by_a->needed) a->device = second.to;
     return TW_OK;
 }
 
 static tw_status launch_all(engine *e, runnable *r, buffer a, buffer b, const buffer *c)
 {
     const plan *p = r->plan;
-    const tw_problem *x = &p->problem;
-    TRY(launch_pack(e, r, r->pack_b, &p->pack_b, problem_b_rows(x), problem_b_cols(x), x->ldb, r->workspace, &b));
-    TRY(launch_pack(e, r, r->pack_a, &p->pack_a, problem_a_rows(x), problem_a_cols(x), x->lda, r->workspace + (cu_pointer)p->pack_b.bytes, &a));
+    TRY(launch_pack(e, r, &a, &b));
     return p->row->gpu.traits & GPU_TENSOR_MAPS ? launch_mapped(e, r, &a, &b, c) : launch_plain(e, r, &a, &b, c);
 }
 
