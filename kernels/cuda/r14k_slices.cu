@@ -21,7 +21,7 @@
  * NUMBERS   64 x 32: 21 flop per byte asked of the L2, 8 x 8 sums per thread: 16 loads of 16 bytes per 256 FMAs. 8 warps, 3 stages of 6 KiB for each: one
  *           block per multiprocessor. H200, microseconds beside the best of cuBLASLt's eight: 512 cubed 10.6 (14.4), TN 10.4 (14.3).
  *           Parts in a cluster, beside the same in memory: 474 x 170 x 288, 2 parts, 7.6 (8.4); 100 x 100 x 1000, 8 parts, 5.6 (7.8).
- * LIMITS    sm_80 and above. m, n >= 1; any ld, address and transpose. Fewer than 2^31 tiles. Operands whose address and ld are multiples of 16 bytes are
+ * LIMITS    sm_80 and above. m, n >= 1; any ld, address and transpose. Fewer than 2^31 tiles. Operands whose address and ld are multiples of 16 or 8 bytes are
  *           copied by so many, others word by word.
  * HOST      grid ceil(m / BM) * ceil(n / BN) * parts, block 32 WARPS, dynamic shared memory WARPS * sizeof(union slice) = 147456 bytes.
  *           parts > 1: so many times the grid, a tile's blocks side by side; memory has BM * BN floats for each block, aligned to 16 bytes, flags 8 bytes,
@@ -31,7 +31,6 @@
  * CHANGED   from r14_peak: who divides the work, and asynchronous copies.
  * SOURCE    PTX ISA (cp.async); parts of k in a block: NVIDIA: CUTLASS, 2017; lanes: maxas */
 #include "rung.cuh"
-#define WIDE 0
 #include "wide.cuh"
 #include "early.cuh"
 
@@ -69,6 +68,7 @@ template <int WITH> static __device__ __forceinline__ void copy(float *to, const
     unsigned address = (unsigned)__cvta_generic_to_shared(to);
     int bytes = 4 * count;
     if (WITH == 4) asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(address), "l"(from), "r"(bytes) : "memory");
+    else if (WITH == 2) asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(address), "l"(from), "r"(bytes) : "memory");
     else asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(address), "l"(from), "r"(bytes) : "memory");
 }
 
@@ -117,7 +117,24 @@ template <int EDGE, bool ALONG> static __device__ __forceinline__ void fetch_who
     }
 }
 
-/* The same of what may end within it, and may not be aligned, then with WITH = 1: zeros beyond `lines` and `steps`. */
+/* The same, WITH neighbours at a time. Lines beyond `lines` are left as they are, for sums that nobody stores. */
+template <int EDGE, bool ALONG, int WITH> static __device__ __forceinline__ void fetch_steps(float *to, const float *x, long ld, int lines, int lane)
+{
+    constexpr int WIDTH = (ALONG ? BK : EDGE) / WITH, HEIGHT = ALONG ? EDGE : BK, SPAN = WIDTH < 32 ? WIDTH : 32, ROWS = 32 / SPAN; /* pieces of WITH */
+    int row = lane / SPAN, piece = lane % SPAN, first = ALONG ? place(row, WITH * piece) : (row * WIDTH + piece) * WITH;
+    const float *from = x + row * ld + WITH * piece;
+    if (ROWS > HEIGHT && row >= HEIGHT) return;
+    UNROLLED
+    for (int i = 0; i < HEIGHT; i += ROWS) {
+        if (i > 0) advance(&from, ROWS * ld);
+        UNROLLED
+        for (int j = 0; j < WIDTH; j += SPAN)
+            if ((ALONG ? row + i : WITH * (piece + j)) < lines)
+                copy<WITH>(to + (ALONG ? (first ^ (exchange(i) ^ j * WITH / 4) * 4) + i * BK : first + (i * WIDTH + j) * WITH), from + WITH * j, WITH);
+    }
+}
+
+/* The same of what may end within it: zeros beyond `lines` and `steps`. */
 template <int EDGE, bool ALONG, int WITH> static __device__ __forceinline__ void fetch_cut(float *to, const float *x, long ld, int lines, int steps, int lane)
 {
     constexpr int WIDTH = ALONG ? BK : EDGE;
@@ -134,13 +151,17 @@ template <int EDGE, bool ALONG, int WITH> static __device__ __forceinline__ void
     }
 }
 
+/* `with` neighbours may be copied at a time; WIDE: four, of both operands. */
 template <int EDGE, bool ALONG>
-static __device__ __forceinline__ void fetch(float *to, const float *x, long ld, bool aligned, int line, int lines, int p, int k, int lane)
+static __device__ __forceinline__ void fetch(float *to, const float *x, long ld, int with, int line, int lines, int p, int k, int lane)
 {
     const float *from = x + (ALONG ? line * ld + p : p * ld + line);
-    if (aligned && line + EDGE <= lines && p + BK <= k) fetch_whole<EDGE, ALONG>(to, from, ld, lane);
-    else if (aligned) fetch_cut<EDGE, ALONG, 4>(to, from, ld, lines - line, k - p, lane);
-    else fetch_cut<EDGE, ALONG, 1>(to, from, ld, lines - line, k - p, lane);
+    int left = lines - line, even = ALONG || left >= EDGE ? 4 : left % 4 == 0 ? 4 : left % 4; /* ends of lines that lie side by side */
+    if (WIDE && left >= EDGE && p + BK <= k) fetch_whole<EDGE, ALONG>(to, from, ld, lane);
+    else if (WIDE || p + BK > k) fetch_cut<EDGE, ALONG, WIDE ? 4 : 1>(to, from, ld, left, k - p, lane);
+    else if (with == 4 && even == 4) fetch_steps<EDGE, ALONG, 4>(to, from, ld, left, lane);
+    else if (with >= 2 && even % 2 == 0) fetch_steps<EDGE, ALONG, 2>(to, from, ld, left, lane);
+    else fetch_steps<EDGE, ALONG, 1>(to, from, ld, left, lane);
 }
 
 /* ---- from shared memory to registers ---- */
@@ -171,9 +192,10 @@ template <int EDGE, int LANES, int T> static __device__ __forceinline__ void loa
     for (int i = 0; T < 4 && i < T; i++) x[i] = tile[p * EDGE + edge<false, LANES, T>(lane, i)];
 }
 
-static __device__ __forceinline__ bool is_aligned(const float *x, long ld)
+/* So many neighbours of an operand lie between addresses that a copy takes, whichever row they are of. */
+static __device__ __forceinline__ int with_of(const float *x, long ld)
 {
-    return (size_t)x % 16 == 0 && ld % 4 == 0;
+    return ((size_t)x | 4 * ld) % 16 == 0 ? 4 : ((size_t)x | 4 * ld) % 8 == 0 ? 2 : 1;
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
@@ -187,7 +209,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     int n_lane = LM == 8 ? lane / 2 % 4 : LM == 4 ? lane / 8 * 2 + lane % 2 : lane / LM;
     int steps = ceil_div(k, BK), slice = part * WARPS + warp;
     int begin = (int)((long)steps * slice / (parts * WARPS)), end = (int)((long)steps * (slice + 1) / (parts * WARPS));
-    bool a_aligned = is_aligned(a, lda), b_aligned = is_aligned(b, ldb);
+    int a_with = WIDE ? 4 : with_of(a, lda), b_with = WIDE ? 4 : with_of(b, ldb);
     union slice *mine = &slices[warp];
     struct meeting *meeting = (struct meeting *)&slices[WARPS];
     float sum[TM][TN] = {0};
@@ -198,8 +220,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     for (int ahead = begin, step = begin - STAGES + 1, s = 0, next = 0; step < end; step++, ahead++) {
         copies_wait<STAGES - 2>();
         if (ahead < end) {
-            fetch<BM, a_along>(mine->stage[next].a, a, lda, a_aligned, i0, m, ahead * BK, k, lane);
-            fetch<BN, b_along>(mine->stage[next].b, b, ldb, b_aligned, j0, n, ahead * BK, k, lane);
+            fetch<BM, a_along>(mine->stage[next].a, a, lda, a_with, i0, m, ahead * BK, k, lane);
+            fetch<BN, b_along>(mine->stage[next].b, b, ldb, b_with, j0, n, ahead * BK, k, lane);
         }
         copies_end();
         if (++next == STAGES) next = 0;
