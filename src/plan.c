@@ -236,11 +236,23 @@ static int64_t steps_of_quarter(int64_t steps, int64_t parts, int64_t warps)
     return each * 2 + (left > 0) + both;
 }
 
+/* Of a GPU_SLICES row: what a block of a cluster has beside: a tile's worth of sums that the others send, and a barrier (kernels/cuda/parts.cuh). */
+static int64_t meeting_bytes(const kernel_row *row) { return row->lab.tile_m * row->lab.tile_n * 4 + 16; }
+
+/* Can so many parts of each tile be a cluster, all of them at a time? Of an H200's 132 multiprocessors clusters of 2 can have all, of 4 and of 8 blocks 120
+ * (cuOccupancyMaxActiveClusters: 66, 30, 15), since a cluster lies within a group of 16 or 18, or less. */
+static bool may_meet(const kernel_row *row, const device_facts *device, int64_t tiles, int64_t parts, int64_t room)
+{
+    if (!device->clusters || (parts != 2 && parts != 4 && parts != 8)) return false;
+    return room * (row->gpu.dynamic_bytes + meeting_bytes(row)) <= device->local_bytes && tiles * parts <= room * device->multiprocessors * (parts == 2 ? 11 : 10) / 11;
+}
+
 /* A GPU_SLICES row: so many parts of k in blocks of their own, one for each, as end soonest. *cycles: how long the busiest multiprocessor copies and multiplies, as long as
- * its longest warp, or all ask the L2, with the adding of parts: each is written, waited for and read, by groups of 8 and then once more, and longer where it comes in a later round. */
+ * its longest warp, or all ask the L2, with the adding of parts: in a cluster at once; else each is written, waited for and read, by groups of 8 and then once more, and longer
+ * where it comes in a later round. */
 static shares part_out(const kernel_row *row, const tw_problem *p, const device_facts *device, double *cycles)
 {
-    enum { FMAS = 128, L2_BYTES = 30, ADDING = 3150, LATER = 1150, ADDED_BYTES = 48, GROUP = 8, MOST_ROUNDS = 4, MOST_TRIED = 8, MOST_BYTES = 500000 };
+    enum { FMAS = 128, L2_BYTES = 30, MEETING = 1600, ADDING = 3150, LATER = 1150, ADDED_BYTES = 48, GROUP = 8, MOST_ROUNDS = 4, MOST_TRIED = 8, MOST_BYTES = 500000 };
     int64_t multiprocessors = max_i64(device->multiprocessors, 1), warps = slices_of(row), room = max_i64(device->local_bytes / row->gpu.dynamic_bytes, 1);
     int64_t tiles = max_i64(ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n), 1), steps = max_i64(ceil_div(p->k, row->lab.tile_k), 1);
     double area = (double)row->lab.tile_m * (double)row->lab.tile_n, edges = (double)row->lab.tile_m + (double)row->lab.tile_n, bytes = dtype_find(p->dtype)->lab.bytes;
@@ -249,19 +261,20 @@ static shares part_out(const kernel_row *row, const tw_problem *p, const device_
     *cycles = 0;
     for (int64_t tried = 1; tried <= MOST_TRIED + MOST_ROUNDS * room; tried++) {
         int64_t parts = tried <= MOST_TRIED ? tried : (tried - MOST_TRIED) * multiprocessors / tiles;
-        if (parts > steps || parts < 1 || (parts > 1 && (device->no_workspace || (double)(tiles * parts) * area * 4 > MOST_BYTES * (double)multiprocessors))) continue;
+        bool meets = may_meet(row, device, tiles, parts, room);
+        if (parts > steps || parts < 1 || (parts > 1 && !meets && (device->no_workspace || (double)(tiles * parts) * area * 4 > MOST_BYTES * (double)multiprocessors))) continue;
         int64_t each = ceil_div(tiles * parts, multiprocessors), length = ceil_div(steps, parts);
         int64_t alone = room > 1 ? each % room : each, copied_k = steps_of_quarter(steps, parts, warps) * QUARTERS * row->lab.tile_k;
         double copies = row->gpu.traits & GPU_TENSOR_MAPS ? lines_first(row, p, min_i64(length, warps)) : (double)copied_k * copies_each(row, p);
         double fmas = (double)(round_up(length, warps) * row->lab.tile_k) * area / FMAS;
         double multiply = fmas * ((double)(each - alone) / pace->share + (double)alone / pace->alone) + (double)each * (copies * pace->copy + pace->block);
         double ask = (double)(tiles * steps * row->lab.tile_k) * edges * bytes / (double)(L2_BYTES * multiprocessors);
-        double add = parts == 1 ? 0 : (parts > GROUP ? 2 : 1) * ADDING + (double)((each - 1) * LATER) + (double)(each * (min_i64(parts, GROUP) + parts / GROUP)) * area * 4 / ADDED_BYTES;
+        double add = parts == 1 ? 0 : meets ? MEETING : (parts > GROUP ? 2 : 1) * ADDING + (double)((each - 1) * LATER) + (double)(each * (min_i64(parts, GROUP) + parts / GROUP)) * area * 4 / ADDED_BYTES;
         double time = longer(multiply, ask) + add;
         if (*cycles > 0 && time >= *cycles) continue;
         *cycles = time;
         made = (shares){tiles, 0, 0, 0};
-        if (parts > 1) made = (shares){0, tiles * parts, length, round_up(tiles * parts * (row->lab.tile_m * row->lab.tile_n * 4 + 8), 256)};
+        if (parts > 1) made = (shares){0, tiles * parts, length, meets ? 0 : round_up(tiles * parts * (row->lab.tile_m * row->lab.tile_n * 4 + 8), 256), .meets = meets};
     }
     return made;
 }
@@ -337,6 +350,7 @@ static void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice
     if (row->gpu.traits & GPU_STREAM) plan->shares = stream_out(row, p, device, &longest);
     if (row->gpu.traits & GPU_DIVIDES) plan->shares = divide(plan, device);
     if (plan->shares.count > 0) plan->grid_x = plan->shares.whole + plan->shares.count;
+    plan->dynamic_bytes = row->gpu.dynamic_bytes + (plan->shares.meets ? (int)meeting_bytes(row) : 0);
     plan->workspace_bytes = (size_t)(plan->pack_a.bytes + plan->pack_b.bytes + plan->shares.bytes);
     plan->turns_b = (row->gpu.traits & GPU_TURNS_B) && p->op_b == TW_N;
     bool packs = (row->gpu.traits & (GPU_PACKS | GPU_READS_BOTH)) == GPU_PACKS; /* one form for all */
@@ -346,7 +360,8 @@ static void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice
              p->dtype == TW_F16 ? " -DIN_F16=1" : "", choice->default_build ? " -DDEFAULT_BUILD" : "");
     if (row->gpu.traits & GPU_OWN_C)
         used += snprintf(plan->options + used, sizeof plan->options - (size_t)used, " -DC_HALF=%d -DTILE_M=%d -DTILE_N=%d", p->dtype_c != TW_F32, (int)plan->block_m, (int)plan->block_n);
-    if (row->gpu.traits & GPU_STREAM) snprintf(plan->options + used, sizeof plan->options - (size_t)used, " -DFEW_ROWS=%d", plan->few_rows);
+    if (row->gpu.traits & GPU_STREAM) used += snprintf(plan->options + used, sizeof plan->options - (size_t)used, " -DFEW_ROWS=%d", plan->few_rows);
+    if (plan->shares.meets) snprintf(plan->options + used, sizeof plan->options - (size_t)used, " -DMEETS=1");
 }
 
 /* Does the row (NULL: none is forced) launch this text, if it is not its own? */
@@ -628,7 +643,7 @@ void plan_text(const plan *plan, char *text, size_t bytes)
 {
     char shared[64] = "";
     if (plan->shares.count > 0)
-        snprintf(shared, sizeof shared, " (%" PRId64 " of them shares of %" PRId64 " steps)", plan->shares.count, plan->shares.length);
+        snprintf(shared, sizeof shared, " (%" PRId64 " of them shares of %" PRId64 " steps%s)", plan->shares.count, plan->shares.length, plan->shares.meets ? ", in clusters" : "");
     if (plan->row->micro != NULL)
         snprintf(text, bytes, "%s%s%s%s strip %" PRId64 "x%" PRId64 "x%" PRId64 " task %" PRId64 "x%" PRId64 " threads %d workspace %zu bytes",
                  plan->row->lab.name, plan->line ? " line" : "", plan->direct_a ? "" : " packs A", plan->direct_b ? "" : " packs B", plan->strip_m, plan->strip_n, plan->kc, plan->task_m, plan->task_n, plan->threads,

@@ -18,6 +18,7 @@ typedef struct shares {
     int64_t whole, count, length;
     int64_t bytes; /* of the parts of sums and their flags, a multiple of 256 */
     int64_t parts; /* GPU_STREAM, GPU_DIVIDES */
+    bool meets;    /* GPU_SLICES: a tile's parts are one cluster of blocks, which add through its shared memory */
 } shares;
 
 typedef struct plan {
@@ -45,7 +46,7 @@ typedef struct plan {
     int64_t grid_x, grid_y, block_m, block_n;
     bool one_launch; /* of a whole batch, of at most grid_x blocks; else items are launched one after the other */
     int64_t cut;     /* so many of a batch's tiles are computed in two parts, where it has half as many again */
-    int threads_x, threads_y;
+    int threads_x, threads_y, dynamic_bytes; /* of a block: threads, shared (local) memory */
     bool turns_b; /* B is transposed on the host on its way in */
     packing pack_a, pack_b; /* on the device, before the kernel: B into the workspace, A behind it, so that B has one place for panels of any height */
     bool few_rows; /* a GPU_STREAM row: C's shorter edge lies along m */

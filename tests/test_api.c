@@ -488,7 +488,7 @@ static void share_bytes_case(const char *kernel)
 /* Which row the planner takes on 132 multiprocessors. */
 static void row_case(tw_op op_a, int64_t m, int64_t n, int64_t k, const char *expected)
 {
-    const device_facts sm_90 = {.engine = "cuda", .threads = 1, .copies = true, .addresses = true, .sm = 90, .most_threads = 1024, .multiprocessors = 132,
+    const device_facts sm_90 = {.engine = "cuda", .threads = 1, .copies = true, .addresses = true, .sm = 90, .most_threads = 1024, .multiprocessors = 132, .clusters = true,
                                 .tensor_maps = true, .local_bytes = 227 << 10, .largest_bytes = (int64_t)1 << 37};
     tw_problem p = tw_problem_make(TW_F32, op_a, TW_N, m, n, k);
     plan out;
@@ -496,6 +496,43 @@ static void row_case(tw_op op_a, int64_t m, int64_t n, int64_t k, const char *ex
     p.dtype_c = TW_F32, p.align_a = p.align_b = p.align_c = 256;
     bool planned = plan_find(&p, &sm_90, NULL, &out) == TW_OK;
     tap_result(planned && out.row == kernel_named(expected), "%s, expected %s", planned ? out.row->lab.name : tw_error_text(), expected);
+}
+
+/* So many blocks (-1: any number) divide k: those of a tile are a cluster, which needs no workspace, or their sums go by memory. */
+static void cluster_case(const char *kernel, int64_t m, int64_t n, int64_t k, bool clusters, int64_t blocks, bool meets)
+{
+    const device_facts sm_90 = {.engine = "cuda", .threads = 1, .copies = true, .addresses = true, .sm = 90, .most_threads = 1024, .multiprocessors = 132, .clusters = clusters,
+                                .tensor_maps = true, .local_bytes = 227 << 10, .largest_bytes = (int64_t)1 << 37};
+    const tw_lab_choice choice = {.kernel = kernel};
+    device_facts bare = sm_90;
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, m, n, k);
+    char text[256] = "";
+    plan out, without;
+    if (!tap_case("%s %s %dx%dx%d: parts of a tile %s", clusters ? "clusters," : "no clusters,", kernel, (int)m, (int)n, (int)k, meets ? "meet" : "go by memory")) return;
+    p.dtype_c = TW_F32, p.align_a = p.align_b = p.align_c = 256;
+    bare.no_workspace = true;
+    bool planned = plan_find(&p, &sm_90, &choice, &out) == TW_OK && plan_find(&p, &bare, &choice, &without) == TW_OK;
+    if (planned) plan_text(&out, text, sizeof text);
+    int64_t tile_bytes = planned ? out.row->lab.tile_m * out.row->lab.tile_n * 4 : 0;
+    bool told = strstr(out.options, "-DMEETS=1") != NULL && strstr(text, "in clusters") != NULL;
+    tap_result(planned && (blocks < 0 || out.shares.count == blocks) && out.shares.meets == meets && told == meets && (out.workspace_bytes == 0) == (meets || blocks == 0) &&
+                   out.dynamic_bytes == out.row->gpu.dynamic_bytes + (meets ? (int)tile_bytes + 16 : 0) && (!meets || without.shares.meets),
+               "%s, %d bytes shared, without workspace %lld blocks", planned ? text : tw_error_text(), planned ? out.dynamic_bytes : 0, planned ? (long long)without.shares.count : 0);
+}
+
+static void cluster_cases(void)
+{
+    cluster_case("cuda_f32_r14f_flat", 16, 16, 1024, true, 4, true);
+    cluster_case("cuda_f32_r14f_flat", 16, 16, 1024, false, 4, false);
+    cluster_case("cuda_f32_r14t_tall", 200, 30, 4000, true, 14 * 8, true);
+    cluster_case("cuda_f32_r14k_slices", 474, 170, 288, true, 48 * 2, true);
+    cluster_case("cuda_f32_r14e_each", 128, 128, 128, true, 8 * 8, true);
+    cluster_case("cuda_f32_r14q_square", 128, 128, 128, true, 4 * 2, true); /* two blocks on a multiprocessor, with room for what they send */
+    cluster_case("cuda_f32_r14f_flat", 32, 32, 32768, true, 2 * 66, false); /* more parts than a cluster has blocks */
+    cluster_case("cuda_f32_r14b_boxes", 32, 3304, 1656, true, 26 * 5, false);
+    cluster_case("cuda_f32_r14k_slices", 512, 512, 512, true, 0, false);
+    for (int i = 0; i < kernel_count(); i++) /* what tools/ahead.c builds for clusters */
+        if (kernel_at(i)->gpu.traits & GPU_SLICES) cluster_case(kernel_at(i)->lab.name, 4, 4, 1280, true, -1, true);
 }
 
 /* Which tile bf16 gets on sm_90, and what is packed, as the plan says it. */
@@ -571,6 +608,7 @@ static void pace_case(void)
 static void packing_cases(void)
 {
     pace_case();
+    cluster_cases();
     turns_case();
     matrix_cases();
     share_bytes_case("cuda_f32_r14h_hopper");

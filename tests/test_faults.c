@@ -409,6 +409,9 @@ static void use_streams(tw_context *context, const caller *me, cu_stream stream,
     q = p, q.dtype = TW_BF16, q.op_b = TW_T;
     tell("prepare half", tw_prepare(context, &q));
     enqueue("half", context, &q, x, &launch);
+    q = tw_problem_make(TW_F32, TW_N, TW_N, 16, 16, 1024), q.place_a = q.place_b = q.place_c = TW_DEVICE;
+    tw_prepare(context, &q);
+    enqueue("meeting", context, &q, x, &launch);
     enqueue("enqueue", context, &p, x, &launch);
     launch.workspace = x, launch.workspace_bytes = 64;
     enqueue("with a workspace", context, &p, x, &launch);
@@ -849,6 +852,8 @@ static const struct {
      "cuCtxPushCurrent_v2 cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernel on (nil) cuCtxPopCurrent_v2"},
     {"a kernel that waits itself for what is ahead of it is launched early", NULL, "half", TW_OK, "",
      "cuCtxPushCurrent_v2 cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernelEx STREAM cuCtxPopCurrent_v2"},
+    {"blocks that add through shared memory are launched as clusters", "FAKE_CUDA=multiprocessors=132", "meeting", TW_OK, "",
+     "cuCtxPushCurrent_v2 cuLaunchKernelEx STREAM clusters of 4 cuCtxPopCurrent_v2"},
     {"C is scaled on the stream where k is 0", NULL, "scaled", TW_OK, "", NULL},
     {"nothing is enqueued where m is 0", NULL, "nothing", TW_OK, "", ""},
     {"a capture does not wait for a kernel to be built", NULL, "captured too early", TW_BUILD_FAILED,

@@ -437,6 +437,10 @@ int main(int argc, char **argv)
         }
         if (kernel->production && strncmp(kernel->needs, "sm_", 3) == 0) { /* seven runs, the same bits: nobody's order of arrival decides */
             threads_case(kernel, 300, 200, 5003);
+            threads_case(kernel, 100, 90, 1000); /* rows that divide k: parts that are a cluster */
+            threads_case(kernel, 15, 13, 1030);
+            shape_case(kernel, TW_T, TW_N, 200, 30, 4000, 6);
+            shape_case(kernel, TW_N, TW_T, 200, 30, 4000, 7);
             threads_case(kernel, 2600, 2500, 500);
             threads_case(kernel, 2065, 2193, 500); /* 17 rows and columns beyond tiles of 128 */
             shape_case(kernel, TW_N, TW_T, 160, 289, 700, 4); /* 32, 33 */

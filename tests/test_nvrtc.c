@@ -260,16 +260,18 @@ enum { MOST_OPTIONS = 64 };
 static int options_of(const kernel_row *row, int sm, char options[MOST_OPTIONS][PLAN_OPTIONS_BYTES])
 {
     static const int tiles[] = {16, 8, 32}, depths[] = {160, 16, 32};
-    device_facts facts = {.engine = "cuda", .threads = 1, .sm = sm, .most_threads = 1024, .tensor_maps = sm >= 90, .local_bytes = 227 << 10,
+    device_facts facts = {.engine = "cuda", .threads = 1, .sm = sm, .most_threads = 1024, .multiprocessors = 132, .tensor_maps = sm >= 90, .local_bytes = 227 << 10,
                           .l2_bytes = 50 << 20, .largest_bytes = (int64_t)1 << 36};
     int count = 0;
-    for (int variant = 0; variant < 3 * 3 * 4 * 2 * 2 * 2; variant++) {
-        int tile = variant % 3, depth = variant / 3 % 3, op = variant / 9 % 4, narrow = variant / 36 % 2, as_is = variant / 72 % 2, own_c = variant / 144;
-        tw_problem p = tw_problem_make(row->lab.dtype, (tw_op)(op / 2), (tw_op)(op % 2), 640, 640, depths[depth]);
+    for (int variant = 0; variant < 3 * 3 * 4 * 2 * 2 * 2 * 2; variant++) {
+        int tile = variant % 3, depth = variant / 3 % 3, op = variant / 9 % 4, narrow = variant / 36 % 2, as_is = variant / 72 % 2, own_c = variant / 144 % 2, meets = variant / 288;
+        tw_problem p = tw_problem_make(row->lab.dtype, (tw_op)(op / 2), (tw_op)(op % 2), meets ? 4 : 640, meets ? 4 : 640, meets ? 1280 : depths[depth]);
         tw_lab_choice choice = {.kernel = row->lab.name, .tile = row->lab.default_tile > 0 ? tiles[tile] : 0, .default_build = as_is};
         plan made;
         if (!tap.full && op > 0 && (as_is || (tile + op) % 3 != 0)) continue; /* the covering set */
         if (!tap.full && (row->gpu.traits & GPU_OWN_C) && (own_c != (op + narrow) % 2 || (p.dtype == TW_F16 && op % 3 != 0))) continue;
+        if (meets && (!(row->gpu.traits & GPU_SLICES) || (narrow && !tap.full))) continue;
+        facts.clusters = meets && sm >= 90;
         p.dtype_c = own_c ? p.dtype : dtype_find(p.dtype)->result;
         p.align_a = p.align_b = p.align_c = narrow ? 4 : 256;
         if (plan_find(&p, &facts, &choice, &made) != TW_OK) continue;

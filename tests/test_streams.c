@@ -903,6 +903,7 @@ int main(int argc, char **argv)
         capture_case("rows as they are", TW_F32, TW_N, 96, 0, packs, false);
         capture_case("so deep that several blocks add to one", TW_F32, TW_N, 5003, 0, packs, false);
         capture_case("odd rows", TW_F32, TW_T, 96, 1, packs, false);
+        capture_case("odd rows, so deep that blocks of a cluster add to one", TW_F32, TW_T, 5003, 1, packs, false);
         capture_case("after another that was refused", TW_F32, TW_N, 96, 0, packs, true);
     }
     two_streams_case(TW_BF16, true);
@@ -910,7 +911,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < 5; i++) chain_case((const int64_t[]){20, 32, 64, 100, 128}[i], 300);
     capture_case("odd rows", TW_F16, TW_T, 96, 1, true, false);
     static const int64_t crowds[][4] = {{2600, 2500, 500, 0}, {1000, 1000, 1000, 0}, {300, 2000, 500, 0}, {64, 64, 20000, 0}, {1, 4000, 3000, 0}, {4000, 1, 3000, 0},
-                                        {16, 4096, 4096, 0}, {733, 781, 957, 0}, {50, 60, 70, 300}, {128, 128, 128, 500}, {2065, 2193, 500, 0}};
+                                        {16, 4096, 4096, 0}, {100, 90, 1000, 0}, {16, 16, 1024, 0}, {733, 781, 957, 0}, {50, 60, 70, 300}, {128, 128, 128, 500}, {2065, 2193, 500, 0}};
     for (size_t i = 0; i < sizeof crowds / sizeof *crowds; i++)
         for (int q = 0; q < 3; q++)
             crowded_case((const tw_dtype[]){TW_F32, TW_BF16, TW_F16}[q], i % 2 ? TW_T : TW_N, crowds[i][0], crowds[i][1], crowds[i][2], crowds[i][3]);

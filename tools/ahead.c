@@ -61,16 +61,18 @@ static tw_status keep(work *w, const struct ahead_arch *arch, const plan *p)
 /* A production row with all options that a plan can give it. */
 static tw_status keep_row(work *w, const struct ahead_arch *arch, const kernel_row *row)
 {
-    const device_facts facts = {.engine = "cuda", .threads = 1, .sm = arch->from_sm, .most_threads = 1024, .multiprocessors = 1, .tensor_maps = arch->from_sm >= 90,
+    device_facts facts = {.engine = "cuda", .threads = 1, .sm = arch->from_sm, .most_threads = 1024, .multiprocessors = 132, .tensor_maps = arch->from_sm >= 90,
                                 .local_bytes = (arch->from_sm >= 90 ? 227 : 163) << 10, .l2_bytes = 40 << 20, .largest_bytes = (int64_t)1 << 40};
     const tw_lab_choice choice = {.kernel = row->lab.name};
     char done[MOST_OPTIONS][PLAN_OPTIONS_BYTES];
     int known = 0;
-    for (int variant = 0; variant < 16; variant++) {
-        tw_problem p = tw_problem_make(row->lab.dtype, (tw_op)(variant / 2 % 2), (tw_op)(variant % 2), 640, 640, 640);
+    for (int variant = 0; variant < 32; variant++) {
+        int64_t edge = variant / 16 ? 4 : 640; /* 4: k is divided among the blocks of a cluster, where the row does that */
+        facts.clusters = edge == 4 && arch->from_sm >= 90;
+        tw_problem p = tw_problem_make(row->lab.dtype, (tw_op)(variant / 2 % 2), (tw_op)(variant % 2), edge, edge, edge == 4 ? 1280 : 640);
         plan made;
         bool seen = false;
-        p.dtype_c = variant / 8 ? p.dtype : dtype_find(p.dtype)->result;
+        p.dtype_c = variant / 8 % 2 ? p.dtype : dtype_find(p.dtype)->result;
         p.align_a = p.align_b = p.align_c = variant / 4 % 2 ? 4 : 256;
         if (plan_find(&p, &facts, &choice, &made) != TW_OK) continue; /* not on this architecture */
         for (int i = 0; i < known; i++) seen = seen || strcmp(done[i], made.options) == 0;

@@ -15,7 +15,7 @@
  *           2 x 4. 43 flop per byte asked of the L2 by a block's two warps of the same k. H200, ratio to the better of cuBLASLt's two: 1024 cubed 1.13, TN 1.16,
  *           NT 1.05, TT 1.11; 1000 cubed 1.12.
  * LIMITS    sm_90 and above. m, n >= 1. WIDE = 1 promises c aligned to 16 bytes and ldc a multiple of 4; WIDE = 0 takes any. Fewer than 2^31 tiles.
- * HOST      grid ceil(m / BM) * ceil(n / BN) * parts, block THREADS, dynamic shared memory sizeof(struct memory) = 196800 bytes. Parts as in r14k, at most ceil(k / 8).
+ * HOST      grid ceil(m / BM) * ceil(n / BN) * parts, block THREADS, dynamic shared memory sizeof(struct memory) = 196800 bytes. Parts and MEETS as in r14k, at most ceil(k / 8).
  *           Two tensor maps, rank 2, FLOAT32, element strides 1, no interleave, zeros outside; addresses and strides multiples of 16 bytes; A and B as stored:
  *               along k    box {16, 64 (B: WARP_N)} swizzled by 64 bytes
  *               else       box {64 (B: WARP_N), 16}, not swizzled
@@ -156,10 +156,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 {
     extern __shared__ __align__(1024) struct memory shared[];
     float sum[TM][TN] = {0};
+    struct meeting *meeting = (struct meeting *)&shared[1];
+    meeting_begin(meeting);
     multiply(sum, shared, &a_map, &b_map, n, k, parts);
     int tid; /* read anew, so that nothing that follows from it takes registers from the loop */
     asm volatile("mov.u32 %0, %%tid.x;" : "=r"(tid));
-    int m_lane = m_lane_of(tid % 32), n_lane = n_lane_of(tid % 32), tiles_n = ceil_div(n, BN), tile = blockIdx.x / parts;
+    int m_lane = m_lane_of(tid % 32), n_lane = n_lane_of(tid % 32), tiles_n = ceil_div(n, BN), tile = blockIdx.x / parts, part = blockIdx.x % parts;
     UNROLLED /* word by word: vectors would tie the sums to registers of the compiler's worst choice */
     for (int i = 0; i < TM; i++) {
         float *line = &shared->slice[tid / 32].sums[(4 * (m_lane + i / 4 * LM) + i % 4) * WN];
@@ -181,11 +183,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         if (swap & 1) x[i] = make_float4(x[i].y, x[i].x, x[i].w, x[i].z);
         if (swap & 2) x[i] = make_float4(x[i].z, x[i].w, x[i].x, x[i].y);
     }
-    if (!add_parts(x, tile, blockIdx.x % parts, parts, memory, flags, ticket)) return;
+    if (!add_parts(x, meeting, tile, part, parts, memory, flags, ticket)) return;
     UNROLLED
     for (int i = 0; i < EACH; i++) {
-        int e = tid + i * THREADS, place = e / (BN / 4), col = tile % tiles_n * BN + e % (BN / 4) * 4;
+        int own = tid + i * THREADS, e = own + first_quad(part, parts), place = e / (BN / 4), col = tile % tiles_n * BN + e % (BN / 4) * 4;
         int row = tile / tiles_n * BM + (A_ALONG ? place / 4 + place % 4 * (WM / 4) : place);
-        if (e < BM * BN / 4 && row < m) store4(&C(row, col), n - col, alpha, &x[i].x, beta);
+        if (own < quads_of_part(parts) && row < m) store4(&C(row, col), n - col, alpha, &x[i].x, beta);
     }
 }

@@ -11,7 +11,8 @@
  *
  *           Where C has too few tiles for the device, k is divided among `parts` blocks too. Each but a tile's last leaves its sums in memory and raises a flag;
  *           the last of 8 adds theirs, and the last of all the eights', always in the same order. As in r14h a flag is raised to a number that no other call
- *           has and lowered by who has seen it, and a block waits only for blocks that begin before it.
+ *           has and lowered by who has seen it, and a block waits only for blocks that begin before it. On sm_90 parts that fit there as a cluster add through its shared
+ *           memory (MEETS = 1, parts.cuh).
  *
  *           Operands are copied as they lie, 16 bytes at a time where that is allowed: no transpose, stride or address needs a pass before. Where an
  *           operand lies along k a thread reads 4 steps of a line at once; quad q of line r lies at place q ^ r in groups of 8 lines, so that 8 lanes in 8
@@ -19,11 +20,14 @@
  *
  * NUMBERS   64 x 32: 21 flop per byte asked of the L2, 8 x 8 sums per thread: 16 loads of 16 bytes per 256 FMAs. 8 warps, 3 stages of 6 KiB for each: one
  *           block per multiprocessor. H200, microseconds beside the best of cuBLASLt's eight: 512 cubed 10.6 (14.4), TN 10.4 (14.3).
+ *           Parts in a cluster, beside the same in memory: 474 x 170 x 288, 2 parts, 7.6 (8.4); 100 x 100 x 1000, 8 parts, 5.6 (7.8).
  * LIMITS    sm_80 and above. m, n >= 1; any ld, address and transpose. Fewer than 2^31 tiles. Operands whose address and ld are multiples of 16 or 8 bytes are
  *           copied by so many, others word by word.
  * HOST      grid ceil(m / BM) * ceil(n / BN) * parts, block 32 WARPS, dynamic shared memory WARPS * sizeof(union slice) = 147456 bytes.
  *           parts > 1: so many times the grid, a tile's blocks side by side; memory has BM * BN floats for each block, aligned to 16 bytes, flags 8 bytes,
  *           which hold anything but `ticket`; parts is at most ceil(k / BLOCK_K).
+ *           MEETS = 1: parts is 2, 4 or 8, the size of a cluster along x, memory and flags are not looked at, and dynamic shared memory has sizeof(struct meeting) =
+ *           4 BM * BN + 16 bytes more.
  * CHANGED   from r14_peak: who divides the work, and asynchronous copies.
  * SOURCE    PTX ISA (cp.async); parts of k in a block: NVIDIA: CUTLASS, 2017; lanes: maxas */
 #include "rung.cuh"
@@ -207,7 +211,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     int begin = (int)((long)steps * slice / (parts * WARPS)), end = (int)((long)steps * (slice + 1) / (parts * WARPS));
     int a_with = WIDE ? 4 : with_of(a, lda), b_with = WIDE ? 4 : with_of(b, ldb);
     union slice *mine = &slices[warp];
+    struct meeting *meeting = (struct meeting *)&slices[WARPS];
     float sum[TM][TN] = {0};
+    meeting_begin(meeting);
     let_kernel_behind_begin();
     wait_for_kernel_before();
     ROLLED
@@ -264,10 +270,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
             x[i].x += y.x, x[i].y += y.y, x[i].z += y.z, x[i].w += y.w;
         }
     }
-    if (!add_parts(x, tile, part, parts, memory, flags, ticket)) return;
+    if (!add_parts(x, meeting, tile, part, parts, memory, flags, ticket)) return;
     UNROLLED
     for (int i = 0; i < EACH; i++) {
-        int e = threadIdx.x + i * THREADS, row = e / (BN / 4), col = e % (BN / 4) * 4;
-        if (e < BM * BN / 4 && i0 + row < m) store4(&C(i0 + row, j0 + col), n - j0 - col, alpha, &x[i].x, beta);
+        int own = threadIdx.x + i * THREADS, e = own + first_quad(part, parts), row = e / (BN / 4), col = e % (BN / 4) * 4;
+        if (own < quads_of_part(parts) && i0 + row < m) store4(&C(i0 + row, j0 + col), n - j0 - col, alpha, &x[i].x, beta);
     }
 }

@@ -88,6 +88,13 @@ static void log_stream(cu_stream stream)
     fake_log(line);
 }
 
+static void log_cluster(unsigned blocks)
+{
+    char line[32];
+    snprintf(line, sizeof line, "clusters of %u", blocks);
+    fake_log(line);
+}
+
 static void *handle(void)
 {
     return calloc(1, 16);
@@ -192,8 +199,9 @@ CALL(cuLaunchKernel,
      (void)gx; (void)gy; (void)gz; (void)x; (void)y; (void)z; (void)bytes; (void)extra;
      if (s != NULL && s->context != current()) return NO_SUCH_HANDLE; log_stream(s); fake_pass(choice("us", 1000)); if (*(runs **)(void *)f != NULL) (*(runs **)(void *)f)(a))
 CALL(cuLaunchKernelEx, (const cu_launch_config *c, cu_function f, void **a, void **extra), (void)extra;
-     if (c->stream != NULL && c->stream->context != current()) return NO_SUCH_HANDLE; if (c->attribute_count != 1 || c->attributes->id != CU_LAUNCH_EARLY) return 1;
-     log_stream(c->stream); fake_pass(choice("us", 1000)); if (*(runs **)(void *)f != NULL) (*(runs **)(void *)f)(a))
+     if (c->stream != NULL && c->stream->context != current()) return NO_SUCH_HANDLE; if (c->attribute_count < 1 || c->attribute_count > 2 || c->attributes->id != CU_LAUNCH_EARLY) return 1;
+     if (c->attribute_count == 2 && (c->attributes[1].id != CU_LAUNCH_CLUSTER || c->attributes[1].value.cluster[0] < 2 || c->grid_x % c->attributes[1].value.cluster[0] != 0)) return 1;
+     log_stream(c->stream); if (c->attribute_count == 2) log_cluster(c->attributes[1].value.cluster[0]); fake_pass(choice("us", 1000)); if (*(runs **)(void *)f != NULL) (*(runs **)(void *)f)(a))
 CALL(cuTensorMapEncodeTiled,
      (cu_tensor_map * map, int type, uint32_t rank, void *address, const uint64_t *dims, const uint64_t *strides, const uint32_t *box,
       const uint32_t *element_strides, int interleave, int swizzle, int l2_promotion, int out_of_bounds),

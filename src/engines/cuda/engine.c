@@ -254,12 +254,15 @@ static void cuda_describe(const engine *e, tw_device *out)
     describe(e->cu, e->device, e->index, out);
 }
 
+/* Can a kernel be launched with attributes, and that be recorded in a graph too (CUDA 12.3)? From sm_90 on, whose kernels then look for them. */
+static bool takes_attributes(const engine *e) { return e->early && e->cu->cuLaunchKernelEx != NULL && e->kernels.driver_version >= 12030; }
+
 static void cuda_facts(const engine *e, device_facts *out)
 {
     size_t bytes = 0;
     e->cu->cuDeviceTotalMem_v2(&bytes, e->device);
     *out = (device_facts){.engine = "cuda", .threads = 1, .copies = true, .addresses = true, .sm = e->kernels.sm, .most_threads = 1024,
-                          .multiprocessors = attribute(e->cu, e->device, CU_ATTRIBUTE_MULTIPROCESSORS),
+                          .multiprocessors = attribute(e->cu, e->device, CU_ATTRIBUTE_MULTIPROCESSORS), .clusters = takes_attributes(e),
                           .tensor_maps = e->kernels.sm >= 90 && e->cu->cuTensorMapEncodeTiled != NULL &&
                                          (kernels_tensor_maps(e->kernels.sm) || kernels_ahead(e->kernels.ahead, e->kernels.sm)),
                           .local_bytes = attribute(e->cu, e->device, CU_ATTRIBUTE_SHARED_OPTIN),
@@ -319,7 +322,7 @@ static wanted wanted_pack(const plan *p)
 static tw_status find_kernels(engine *e, runnable *r, tw_status find(engine *, const wanted *, cu_stream, cu_function *))
 {
     const plan *p = r->plan;
-    const wanted whole = {p->source, p->options, p->row->gpu.dynamic_bytes}, packs = wanted_pack(p);
+    const wanted whole = {p->source, p->options, p->dynamic_bytes}, packs = wanted_pack(p);
     cu_function kernel = NULL, pack = NULL, add = NULL;
     const wanted adds = {{p->source.file, p->row->gpu.adds, p->source.text}, p->options, 0};
     TRY(find(e, &whole, r->stream, &kernel));
@@ -454,30 +457,30 @@ static uint64_t next_ticket(engine *e)
     return ticket != 0 ? ticket : atomic_fetch_add_explicit(&e->ticket, 1, memory_order_relaxed);
 }
 
-/* A kernel of width x height blocks of threads_x x threads_y; `early`, from sm_90 on, before what is ahead of it in the stream has ended, where the driver can record
- * that in a graph too (CUDA 12.3). */
-static tw_status launch_kernel(engine *e, const runnable *r, cu_function kernel, bool early, int64_t width, int64_t height, int threads_x, int threads_y, int64_t dynamic_bytes, void **arguments)
+/* A kernel of width x height blocks of threads_x x threads_y; `early` before what is ahead of it in the stream has ended, `cluster` blocks side by side as one, where the
+ * device has that. */
+static tw_status launch_kernel(engine *e, const runnable *r, cu_function kernel, bool early, int cluster, int64_t width, int64_t height, int threads_x, int threads_y, int64_t dynamic_bytes, void **arguments)
 {
-    cu_launch_attribute attribute = {.id = CU_LAUNCH_EARLY, .value.allowed = 1};
+    cu_launch_attribute attributes[] = {{.id = CU_LAUNCH_EARLY, .value.allowed = 1}, {.id = CU_LAUNCH_CLUSTER, .value.cluster = {(unsigned)cluster, 1, 1}}};
     const cu_launch_config config = {.grid_x = (unsigned)width, .grid_y = (unsigned)height, .grid_z = 1, .block_x = (unsigned)threads_x, .block_y = (unsigned)threads_y, .block_z = 1,
-                                     .dynamic_bytes = (unsigned)dynamic_bytes, .stream = r->stream, .attributes = &attribute, .attribute_count = 1};
-    if (early && e->early && e->cu->cuLaunchKernelEx != NULL && e->kernels.driver_version >= 12030)
+                                     .dynamic_bytes = (unsigned)dynamic_bytes, .stream = r->stream, .attributes = attributes, .attribute_count = cluster > 1 ? 2 : 1};
+    if (early && takes_attributes(e))
         CU_TRY(cuLaunchKernelEx, (&config, kernel, arguments, NULL));
     else
         CU_TRY(cuLaunchKernel, (kernel, config.grid_x, config.grid_y, 1, config.block_x, config.block_y, 1, config.dynamic_bytes, r->stream, arguments, NULL));
     return TW_OK;
 }
 
-static tw_status launch_grid(engine *e, const runnable *r, int64_t width, int64_t height, void **arguments)
-{
-    const plan *p = r->plan;
-    return launch_kernel(e, r, r->kernel, p->row->gpu.traits & GPU_EARLY, width, height, p->threads_x, p->threads_y, p->row->gpu.dynamic_bytes, arguments);
-}
-
 /* A GPU_SLICES row: so many blocks divide the k of a tile. */
 static int parts_each(const plan *p)
 {
     return p->shares.count > 0 ? (int)(p->shares.count / (ceil_div(p->problem.m, p->block_m) * ceil_div(p->problem.n, p->block_n))) : 1;
+}
+
+static tw_status launch_grid(engine *e, const runnable *r, int64_t width, int64_t height, void **arguments)
+{
+    const plan *p = r->plan;
+    return launch_kernel(e, r, r->kernel, p->row->gpu.traits & GPU_EARLY, p->shares.meets ? parts_each(p) : 1, width, height, p->threads_x, p->threads_y, p->dynamic_bytes, arguments);
 }
 
 static tw_status launch_mapped(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
@@ -565,7 +568,7 @@ static tw_status launch_pack(engine *e, const runnable *r, buffer *a, buffer *b)
     packed second = {a->device, x->lda, r->workspace + (cu_pointer)by_b->bytes, by_a->ld, by_a->needed ? (int)problem_a_rows(x) : 0, (int)problem_a_cols(x), by_a->turns};
     void *arguments[] = {&first, &second};
     if (!by_a->needed && !by_b->needed) return TW_OK;
-    TRY(launch_kernel(e, r, r->pack, true, pack_tiles(&first) + pack_tiles(&second), 1, PACK_THREADS, 1, 0, arguments));
+    TRY(launch_kernel(e, r, r->pack, true, 1, pack_tiles(&first) + pack_tiles(&second), 1, PACK_THREADS, 1, 0, arguments));
     if (by_b->needed) b->device = first.to;
     if (by_a->needed) a->device = second.to;
     return TW_OK;
@@ -815,8 +818,8 @@ static void cuda_resources(engine *e, const runnable *r, tw_lab_resources *out)
     e->cu->cuFuncGetAttribute(&out->registers, CU_FUNCTION_REGISTERS, r->kernel);
     e->cu->cuFuncGetAttribute(&out->spill_bytes, CU_FUNCTION_LOCAL_BYTES, r->kernel);
     if (e->cu->cuFuncGetAttribute(&out->local_bytes, CU_FUNCTION_SHARED_BYTES, r->kernel) == CU_SUCCESS)
-        out->local_bytes += p->row->gpu.dynamic_bytes;
-    if (e->cu->cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, r->kernel, threads, (size_t)p->row->gpu.dynamic_bytes) == CU_SUCCESS)
+        out->local_bytes += p->dynamic_bytes;
+    if (e->cu->cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, r->kernel, threads, (size_t)p->dynamic_bytes) == CU_SUCCESS)
         out->occupancy = threads_each > 0 ? (double)(blocks * threads) / threads_each : -1;
     leave(e, TW_OK);
 }
