@@ -653,7 +653,7 @@ static void packing_cases(void)
     row_case(TW_N, 958, 68, 3, "cuda_f32_r14k_slices");        /* and here more */
     row_case(TW_N, 3933, 3674, 8, "cuda_f32_r14h_hopper");     /* rows of C that do not begin at 16 bytes, in whole lines */
     row_case(TW_N, 1899, 1, 87, "cuda_f32_r14f_flat");         /* r14c's two steps would be on one quarter of a multiprocessor */
-    row_case(TW_N, 522, 1, 18011, "cuda_f32_r14c_column");     /* 17 tiles, each of 7 blocks, words */
+    row_case(TW_N, 522, 1, 18011, "cuda_f32_r14c_column");     /* 17 tiles, of 7 blocks each; operands that are copied word by word */
     row_case(TW_N, 896, 896, 896, "cuda_f32_r14e_each");       /* of r14q's three blocks on a multiprocessor one would be alone */
     row_case(TW_N, 300, 2000, 500, "cuda_f32_r14b_boxes");
     row_case(TW_N, 0, 7, 5, "cuda_f32_r14f_flat");

@@ -831,10 +831,10 @@ static void section(const char *what, const char *stream, char out[512])
     if (log != NULL) fclose(log);
 }
 
-#define TURNED "cuCtxPushCurrent_v2 cuLaunchKernel STREAM cuLaunchKernel STREAM cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernel STREAM cuCtxPopCurrent_v2"
-#define COPIED "cuCtxPushCurrent_v2 cuLaunchKernel STREAM cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernel STREAM cuCtxPopCurrent_v2"
+#define TURNED "cuCtxPushCurrent_v2 cuLaunchKernelEx STREAM packs b packs a cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernelEx STREAM cuCtxPopCurrent_v2"
+#define COPIED "cuCtxPushCurrent_v2 cuLaunchKernelEx STREAM packs a cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernelEx STREAM cuCtxPopCurrent_v2"
 #define ONE_EARLY "cuCtxPushCurrent_v2 cuLaunchKernelEx STREAM cuCtxPopCurrent_v2"
-#define MAPPED "cuCtxPushCurrent_v2 cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernel STREAM cuCtxPopCurrent_v2"
+#define MAPPED "cuCtxPushCurrent_v2 cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernelEx STREAM cuCtxPopCurrent_v2"
 
 /* What the child tells of a call, and, where it is known here, every call of the driver that it made. STREAM: on the caller's own. */
 static const struct {
@@ -849,7 +849,7 @@ static const struct {
     {"rows that the copy engine does not take are copied before", NULL, "copied", TW_OK, "", COPIED},
     {"the same while the stream is captured", NULL, "captured", TW_OK, "", MAPPED},
     {"the same on the default stream", NULL, "default stream", TW_OK, "",
-     "cuCtxPushCurrent_v2 cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernel on (nil) cuCtxPopCurrent_v2"},
+     "cuCtxPushCurrent_v2 cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernelEx on (nil) cuCtxPopCurrent_v2"},
     {"a kernel that waits itself for what is ahead of it is launched early", NULL, "half", TW_OK, "",
      "cuCtxPushCurrent_v2 cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernelEx STREAM cuCtxPopCurrent_v2"},
     {"blocks that add through shared memory are launched as clusters", "FAKE_CUDA=multiprocessors=132", "meeting", TW_OK, "",
@@ -868,7 +868,7 @@ static const struct {
     {"a capture does not wait for a batch's kernel to be built", NULL, "batch captured too early", TW_BUILD_FAILED,
      "launch.stream is being captured and cuda/b1_register.cu", "cuCtxPushCurrent_v2 cuStreamIsCapturing cuCtxPopCurrent_v2"},
     {"large items of a batch follow each other", NULL, "batch of large items", TW_OK, "",
-     "cuCtxPushCurrent_v2 cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernel STREAM cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernel STREAM "
+     "cuCtxPushCurrent_v2 cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernelEx STREAM cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernelEx STREAM "
      "cuCtxPopCurrent_v2"},
     {"items that fill tiles of 128 come through tensor maps, in one launch", NULL, "batch of tiles", TW_OK, "",
      "cuCtxPushCurrent_v2 cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernelEx STREAM cuCtxPopCurrent_v2"},
@@ -899,8 +899,8 @@ static const struct {
     {"after fork() nothing is enqueued", NULL, "enqueue after fork", TW_NO_DEVICE, "opened before fork()", NULL},
     {"after fork() nothing is built", NULL, "prepare after fork", TW_NO_DEVICE, "opened before fork()", NULL},
     {"the caller's context stays the current one", NULL, "current", 1, "", NULL},
-    {"a lost context is told as lost", "FAKES=cuLaunchKernel=700", "enqueue", TW_DEVICE_FAILED, "CUDA_ERROR_ILLEGAL_ADDRESS (700): the CUDA context was ended", NULL},
-    {"any other failure of a launch is not", "FAKES=cuLaunchKernel=400", "enqueue", TW_DEVICE_FAILED, "CUDA_ERROR_INVALID_HANDLE (400)", NULL},
+    {"a lost context is told as lost", "FAKES=cuLaunchKernelEx=700", "enqueue", TW_DEVICE_FAILED, "CUDA_ERROR_ILLEGAL_ADDRESS (700): the CUDA context was ended", NULL},
+    {"any other failure of a launch is not", "FAKES=cuLaunchKernelEx=400", "enqueue", TW_DEVICE_FAILED, "CUDA_ERROR_INVALID_HANDLE (400)", NULL},
     {"a capture of another stream in the way", "FAKES=cuStreamIsCapturing=906", "captured too early", TW_DEVICE_FAILED, "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT (906)", NULL},
     {"device memory that has run out is not missed", "FAKES=cuMemAlloc_v2=2", "enqueue", TW_OK, "", MAPPED},
     {"a context that is not one", "FAKES=cuCtxGetDevice=201", "open", TW_DEVICE_FAILED, "cuCtxGetDevice failed", NULL},
