@@ -641,7 +641,9 @@ static const char *packing_text(const packing *p, const char *turns, const char 
 
 void plan_text(const plan *plan, char *text, size_t bytes)
 {
-    char shared[64] = "";
+    char shared[96] = "";
+    if (plan->cut > 0)
+        snprintf(shared, sizeof shared, " (%" PRId64 " of more than %" PRId64 " in two parts)", plan->cut, plan->cut * 3 / 2);
     if (plan->shares.count > 0)
         snprintf(shared, sizeof shared, " (%" PRId64 " of them shares of %" PRId64 " steps%s)", plan->shares.count, plan->shares.length, plan->shares.meets ? ", in clusters" : "");
     if (plan->row->micro != NULL)

@@ -11,9 +11,9 @@ enum { PLAN_OPTIONS_BYTES = 160 };
 /* Tiles of a batch in one launch, at most: its blocks, no more than tiles, step beyond the last one, in 32 bits. */
 enum { BATCH_MOST_TILES = 1 << 30 };
 
-/* How a GPU_SHARES kernel's blocks divide the product: `whole` compute a tile each, `count` a share of what is left, `length` steps of tile_k of k. Of a GPU_STREAM
- * row `parts` blocks have `length` steps of each tile, the last what is left; parts = 0: a block has `length` steps of all tiles laid end to end. Of a
- * GPU_DIVIDES row `parts` blocks share each tile. */
+/* How a GPU_SHARES kernel's blocks divide the product: `whole` compute a tile each, `count` a share of what is left, `length` steps of tile_k of k, of a narrow tile
+ * three times as many. Of a GPU_STREAM row `parts` blocks have `length` steps of each tile, the last what is left; parts = 0: a block has `length` steps of all tiles
+ * laid end to end. Of a GPU_DIVIDES row `parts` blocks share each tile. */
 typedef struct shares {
     int64_t whole, count, length;
     int64_t bytes; /* of the parts of sums and their flags, a multiple of 256 */

@@ -649,7 +649,7 @@ static void packing_cases(void)
     row_case(TW_N, 500, 300, 700, "cuda_f32_r14e_each");
     row_case(TW_N, 768, 768, 768, "cuda_f32_r14e_each");
     row_case(TW_N, 64, 64, 65536, "cuda_f32_r14e_each");
-    row_case(TW_N, 733, 781, 957, "cuda_f32_r14b_boxes");      /* packing costs less than copies of 4 bytes */
+    row_case(TW_N, 733, 781, 957, "cuda_f32_r14e_each");       /* packing costs less than copies of 4 bytes */
     row_case(TW_N, 958, 68, 3, "cuda_f32_r14k_slices");        /* and here more */
     row_case(TW_N, 3933, 3674, 8, "cuda_f32_r14h_hopper");     /* rows of C that do not begin at 16 bytes, in whole lines */
     row_case(TW_N, 1899, 1, 87, "cuda_f32_r14f_flat");         /* r14c's two steps would be on one quarter of a multiprocessor */
