@@ -287,10 +287,12 @@ static bool plan_panels(const tw_lab_run *run, int64_t rows, plan part[2])
 {
     const plan *whole = &run->plan;
     const tw_lab_choice same = {.kernel = whole->row->lab.name};
+    device_facts facts = run->context->facts;
+    facts.clusters = whole->shares.meets;
     for (int i = 0; i < 2; i++) {
         tw_problem p = whole->problem;
         p.m = i == 0 ? rows : p.m - (ceil_div(p.m, rows) - 1) * rows;
-        if (plan_find(&p, &run->context->facts, &same, &part[i]) != TW_OK || strcmp(part[i].options, whole->options) != 0) return false;
+        if (plan_find(&p, &facts, &same, &part[i]) != TW_OK || strcmp(part[i].options, whole->options) != 0) return false;
     }
     return true;
 }

@@ -167,25 +167,27 @@ static int64_t wide_tiles(const kernel_row *row, const tw_problem *p)
     return ceil_div(max_i64(p->m - spared, 0), row->lab.tile_m) * ceil_div(max_i64(p->n - spared, 0), row->lab.tile_n);
 }
 
-/* Tiles that fill the device once, or several times, are computed whole; those left over are cut into shares where that ends earlier: as many as there is
- * room for, or equal parts of each tile. The last share of a tile adds the others' parts one after the other, each of which takes about as long as a step
+/* Tiles that fill the device once, or several times, are computed whole; those left over, and all narrow ones, are cut into shares where that ends earlier: as many as
+ * there is room for, or equal parts of each tile. The last share of a tile adds the others' parts one after the other, each of which takes about as long as a step
  * of a full multiprocessor; parts must be written and a second tile begun: OTHERS. *longest: how long the one with most to do takes, in elements of C at full speed. */
 static shares share_out(const kernel_row *row, const tw_problem *p, const device_facts *device, double *longest)
 {
-    enum { MOST_PARTS = 16, OTHERS = 2 };
+    enum { MOST_PARTS = 16, OTHERS = 2, MOST_BYTES = 560000 };
     int64_t multiprocessors = max_i64(device->multiprocessors, 1), each = 12 * 32 / row->gpu.threads_x, room = each * multiprocessors;
     int64_t tiles = ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n), steps = max_i64(ceil_div(p->k, row->lab.tile_k), 1), wide = wide_tiles(row, p);
-    int64_t whole = wide - wide % room, left = (wide - whole) * steps + (tiles - wide) * ceil_div(steps, NARROW_STEPS);
-    double area = (double)row->lab.tile_m * (double)row->lab.tile_n, tail = time_of(row, ceil_div(ceil_div(left, steps), multiprocessors));
+    int64_t whole = wide - wide % room, narrow = tiles - wide, units = ceil_div(steps, NARROW_STEPS), left = (wide - whole) * steps + narrow * units;
+    double area = (double)row->lab.tile_m * (double)row->lab.tile_n;
+    double tail = time_of(row, ceil_div(wide - whole, multiprocessors)) + (double)ceil_div(narrow, multiprocessors) / NARROW_STEPS;
     shares made = {.whole = tiles};
     bool may = !device->no_workspace && left > 0;
     for (int64_t parts = 1; may && parts <= MOST_PARTS; parts++) {
         int64_t length = parts == 1 ? ceil_div(left, room) : ceil_div(steps, parts), count = ceil_div(left, length);
-        int64_t adds = ceil_div(steps, length) - 1 + (steps % length != 0) + OTHERS;
+        int64_t adds = ceil_div(steps, length) - 1 + (steps % length != 0) + OTHERS, bytes = round_up(count * (row->lab.tile_m * row->lab.tile_n * 4 + 8), 256);
         double time = ((double)length * time_of(row, ceil_div(count, multiprocessors)) + (double)(adds * each)) / (double)steps;
-        if (length >= steps || time >= tail) continue;
+        bool divides = wide > whole || length % units != 0; /* else a share is so many whole tiles */
+        if (length >= steps || !divides || bytes > MOST_BYTES * multiprocessors || time >= tail) continue;
         tail = time;
-        made = (shares){whole, count, length, round_up(count * (row->lab.tile_m * row->lab.tile_n * 4 + 8), 256)};
+        made = (shares){whole, count, length, bytes};
     }
     *longest = ((double)(whole / multiprocessors) + tail) * area;
     return made;
@@ -430,7 +432,8 @@ static bool is_thin_for(const kernel_row *row, const tw_problem *p) { return min
 static double storing_each(const kernel_row *row, const tw_problem *p) { return kernel_is_wide(row, p) ? 0.6 : row->lab.tile_m == row->lab.tile_n ? 0.4 : 1.5; }
 
 /* What a product takes on this row, in cycles of a multiprocessor: the launch, the pass that packs, then the longer of what multiplying takes and what memory
- * takes to bring the operands; rows of the large ones store C at the end. Measured on an H200 (docs/PERF-LOG.md). */
+ * takes to bring the operands; rows of the large ones store C at the end, and their LAUNCH is that
+ * of their many instructions too, which come from memory. Measured on an H200 (docs/PERF-LOG.md). */
 static double cycles_of(const kernel_row *row, const tw_problem *p, const device_facts *device)
 {
     enum { LAUNCH = 4500, EARLY = 1650, PASS = 5400, SHARES_PASS = 10000, BLOCK = 1500, FMAS = 128, MEMORY_BYTES = 19 };

@@ -30,7 +30,7 @@ typedef struct device_facts {
     int most_threads;     /* GPU: of a block */
     int multiprocessors;  /* CUDA */
     int warp;             /* OpenCL: so many neighbouring work-items have a barrier of their own; 0: only a whole group has */
-    bool clusters;        /* CUDA: a launch may have clusters of blocks, and its compiler knows them */
+    bool clusters;        /* CUDA: a launch may have clusters of blocks, and the compiler, where there is one, knows st.async: 12.1 */
     bool tensor_maps;     /* CUDA: the copy engine, a driver that describes tensors to it, a compiler that knows it */
     int64_t l1_bytes, l2_bytes, l3_bytes;
     int64_t local_bytes;   /* GPU: shared (local) memory of a block */

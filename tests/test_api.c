@@ -476,11 +476,13 @@ static void share_bytes_case(const char *kernel)
     if (!tap_case("the most that shares of %s take", kernel)) return;
     for (int64_t tiles = 1; tiles < 18; tiles++)
         for (int64_t steps = 1; steps < 200; steps++) {
-            tw_problem p = tw_problem_make(TW_F32, TW_T, TW_N, 128 * tiles, 64, 16 * steps);
-            plan out = {0};
-            p.dtype_c = TW_F32, p.align_a = p.align_b = p.align_c = 256;
-            planned = planned && plan_find(&p, &sm_90, &choice, &out) == TW_OK;
-            if (out.workspace_bytes > most) most = out.workspace_bytes;
+            for (int narrow = 0; narrow < 2; narrow++) { /* of 64 columns, or of 32 rows */
+                tw_problem p = tw_problem_make(TW_F32, TW_T, TW_N, narrow ? 32 : 128 * tiles, narrow ? 384 * tiles : 64, 16 * steps);
+                plan out = {0};
+                p.dtype_c = TW_F32, p.align_a = p.align_b = p.align_c = 256;
+                planned = planned && plan_find(&p, &sm_90, &choice, &out) == TW_OK;
+                if (out.workspace_bytes > most) most = out.workspace_bytes;
+            }
         }
     tap_result(planned && most > NAMED / 2 * MULTIPROCESSORS && most <= NAMED * MULTIPROCESSORS, "%zu bytes %s", most, planned ? "" : tw_error_text());
 }
@@ -507,7 +509,7 @@ static void cluster_case(const char *kernel, int64_t m, int64_t n, int64_t k, bo
     device_facts bare = sm_90;
     tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, m, n, k);
     char text[256] = "";
-    plan out, without;
+    plan out = {0}, without = {0};
     if (!tap_case("%s %s %dx%dx%d: parts of a tile %s", clusters ? "clusters," : "no clusters,", kernel, (int)m, (int)n, (int)k, meets ? "meet" : "go by memory")) return;
     p.dtype_c = TW_F32, p.align_a = p.align_b = p.align_c = 256;
     bare.no_workspace = true;
@@ -624,7 +626,9 @@ static void packing_cases(void)
     shares_case(5001, 5001, 5001, "cuda_f32_r14n_hopper", 3160, 0, 0);
     shares_case(4095, 4097, 4099, "cuda_f32_r14h_hopper", 792, 395, 158);
     shares_case(4097, 4095, 4099, "cuda_f32_r14h_hopper", 792, 395, 158);
-    shares_case(32, 100000, 4096, "cuda_f32_r14h_hopper", 0, 396, 170);
+    shares_case(32, 100000, 4096, "cuda_f32_r14h_hopper", 782, 0, 0);    /* narrow, six to a multiprocessor */
+    shares_case(32, 50688, 16384, "cuda_f32_r14h_hopper", 396, 0, 0);    /* a share would be a tile */
+    shares_case(32, 25000, 16384, "cuda_f32_r14h_hopper", 0, 395, 170);
     shares_case(161, 160, 4096, "cuda_f32_r14h_hopper", 0, 22, 32);
     shares_case(8192, 8192, 8192, "cuda_f32_r14h_hopper", 3960, 396, 176);
     shares_case(4224, 1536, 4096, "cuda_f32_r14h_hopper", 396, 0, 0);

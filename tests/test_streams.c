@@ -903,7 +903,7 @@ int main(int argc, char **argv)
         capture_case("rows as they are", TW_F32, TW_N, 96, 0, packs, false);
         capture_case("so deep that several blocks add to one", TW_F32, TW_N, 5003, 0, packs, false);
         capture_case("odd rows", TW_F32, TW_T, 96, 1, packs, false);
-        capture_case("odd rows, so deep that blocks of a cluster add to one", TW_F32, TW_T, 5003, 1, packs, false);
+        capture_case("odd rows, so deep that blocks of a cluster add to one", TW_F32, TW_T, 2000, 1, packs, false);
         capture_case("after another that was refused", TW_F32, TW_N, 96, 0, packs, true);
     }
     two_streams_case(TW_BF16, true);

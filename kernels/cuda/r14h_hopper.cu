@@ -24,7 +24,7 @@
  *           A flag is raised to a number that no other call has, and lowered by who has seen it: nothing has to be cleared before. A block waits only for
  *           blocks that begin before it. The shares depend on the problem and on the device, not on what else it does: the same sums in each run.
  *
- *           Of a tile that C cuts to 32 rows or fewer only those are computed, 32 x 32 by each warp, and of one that is cut to 32 columns likewise, by
+ *           Of a tile that C cuts to 32 rows or fewer only 32 are computed, 32 x 32 by each warp, and of one that is cut to 32 columns likewise, by
  *           warps that stand one below the other. 5001 rows and columns leave 9 to the last tiles, which are 5 % of all. These narrow tiles come last in the
  *           order, and count a third in shares.
  *
@@ -32,15 +32,16 @@
  *           pass through the stages, 32 rows at a time, and leave in whole rows.
  *
  * NUMBERS   32 flop per byte asked. Per thread and step of k: 6 loads of 16 bytes for 128 FMAs; 1024 of the 1086 instructions of the inner loop are FMAs,
- *           and they wait 75 cycles for a bank (r12: 1024 of 1084 and 300). 168 registers, 128 threads, 3 stages of 16 KiB: three blocks per
+ *           and they wait 75 cycles for a bank (WIDE = 0: 1080 and 62; r12: 1084 and 300). 168 registers, 128 threads, 3 stages of 16 KiB: three blocks per
  *           multiprocessor, which hide each other's waits better than two with more registers do.
  *           H200, TFLOP/s at 1536, 2048, 3000, 4096, 5001, 8192, A transposed, nothing to pack: 46.8, 52.3, 51.9, 55.4, 53.0, 56.2; without shares 28.2,
- *           50.7, 45.2, 53.6, 49.4, 54.4. Of 60 orders that were compiled and counted this one is the fastest: small changes cost the compiler's choice of
+ *           50.7, 45.2, 53.6, 49.4, 54.4. 5001 now, with its rows at any word, 53.1.
+ *           Of 60 orders that were compiled and counted this one is the fastest where C is WIDE: small changes cost the compiler's choice of
  *           banks up to 8 %, two forms of storing sums in vectors 40 %.
  * LIMITS    sm_90 and above. m, n >= 1. Tiles but the first `whole` are in shares of `length` steps of 16 of k, at least 1 and at most those of one tile;
- *           three steps of a narrow tile count as one. `whole` is either all tiles or at most those that are not narrow.
+ *           a narrow tile has a third as many, rounded up. `whole` is either all tiles or at most those that are not narrow.
  *           WIDE = 1 promises c aligned to 16 bytes and ldc a multiple of 4; WIDE = 0 takes any. Fewer than 2^31 tiles.
- * HOST      tiles = ceil(m / 128) * ceil(n / 128), grid whole + ceil(steps of the other tiles / length), block 128, dynamic shared memory
+ * HOST      tiles = ceil(m / 128) * ceil(n / 128), grid whole + ceil(steps of the other tiles, so counted, / length), block 128, dynamic shared memory
  *           sizeof(struct ring) = 49176 bytes. whole = tiles: no shares, parts and flags are not used; else parts has 128 * 128 floats for each share and
  *           flags 8 bytes, which hold anything but `ticket`. Two tensor maps, rank 2, FLOAT32, element strides 1, no interleave, no swizzle, zeros outside,
  *           L2 promotion 256 B, box {128, 16}; addresses and strides multiples of 16 bytes:
@@ -129,7 +130,7 @@ static __device__ __forceinline__ int swap_of(int line)
     return line / 4 % 4 | line / 16 * 16;
 }
 
-/* The tile into rows of C that need not begin at 16 bytes: 32 lines at a time through the stages, in turns of two places, so that a row is stored as one. Word by word, as above. */
+/* The tile into rows of C that need not begin at 16 bytes: 32 lines at a time through the stages, in turns of two places, so that a row is stored as one. Word by word: vectors would tie the sums to registers of the compiler's worst choice. */
 static __device__ __forceinline__ void store_lines(struct ring *ring, float *c, long ldc, int rows, int cols, float alpha, float (*sum)[8], float beta)
 {
     enum { LINES = 32 };
@@ -221,7 +222,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         if (to < steps) { /* word by word: vectors would tie the sums to registers of the compiler's worst choice */
             float *part = parts + (long)share * (BM * BN) + tid;
             UNROLLED
-            for (int e = 0; e < 128; e++) part[e * THREADS] = sum[e / 8][e % 8];
+            for (int e = 0; e < 128; e++) {
+                if (e == 32 && narrow) break;
+                part[e * THREADS] = sum[e / 8][e % 8];
+            }
             raise(&flags[share], ticket);
         } else {
             if (from > 0) {
@@ -230,7 +234,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
                     const volatile float *part = parts + (long)other * (BM * BN) + tid;
                     lower(&flags[other], ticket);
                     UNROLLED
-                    for (int e = 0; e < 128; e++) sum[e / 8][e % 8] += part[e * THREADS];
+                    for (int e = 0; e < 128; e++) {
+                        if (e == 32 && narrow) break;
+                        sum[e / 8][e % 8] += part[e * THREADS];
+                    }
                 }
             }
             if (!IN_LINES || narrow) {

@@ -154,7 +154,7 @@ static runs *runs_of(const char *name)
 }
 
 CALL(cuInit, (unsigned flags), (void)flags)
-CALL(cuDriverGetVersion, (int *version), *version = 13000)
+CALL(cuDriverGetVersion, (int *version), *version = choice("driver", 13000))
 CALL(cuGetErrorName, (cu_result error, const char **name), *name = name_of(error))
 CALL(cuGetErrorString, (cu_result error, const char **text), *text = name_of(error))
 CALL(cuDeviceGetCount, (int *count), *count = choice("gpus", 1))

@@ -262,7 +262,7 @@ static void cuda_facts(const engine *e, device_facts *out)
     size_t bytes = 0;
     e->cu->cuDeviceTotalMem_v2(&bytes, e->device);
     *out = (device_facts){.engine = "cuda", .threads = 1, .copies = true, .addresses = true, .sm = e->kernels.sm, .most_threads = 1024,
-                          .multiprocessors = attribute(e->cu, e->device, CU_ATTRIBUTE_MULTIPROCESSORS), .clusters = takes_attributes(e),
+                          .multiprocessors = attribute(e->cu, e->device, CU_ATTRIBUTE_MULTIPROCESSORS), .clusters = takes_attributes(e) && kernels_clusters(),
                           .tensor_maps = e->kernels.sm >= 90 && e->cu->cuTensorMapEncodeTiled != NULL &&
                                          (kernels_tensor_maps(e->kernels.sm) || kernels_ahead(e->kernels.ahead, e->kernels.sm)),
                           .local_bytes = attribute(e->cu, e->device, CU_ATTRIBUTE_SHARED_OPTIN),
@@ -457,17 +457,15 @@ static uint64_t next_ticket(engine *e)
     return ticket != 0 ? ticket : atomic_fetch_add_explicit(&e->ticket, 1, memory_order_relaxed);
 }
 
-/* A kernel of width x height blocks of threads_x x threads_y; `early` before what is ahead of it in the stream has ended, `cluster` blocks side by side as one, where the
- * device has that. */
-static tw_status launch_kernel(engine *e, const runnable *r, cu_function kernel, bool early, int cluster, int64_t width, int64_t height, int threads_x, int threads_y, int64_t dynamic_bytes, void **arguments)
+/* A kernel on r's stream: `early` before what is ahead of it there has ended, `cluster` blocks side by side as one, where the device has that. */
+static tw_status launch_kernel(engine *e, const runnable *r, cu_function kernel, bool early, int cluster, cu_launch_config config, void **arguments)
 {
     cu_launch_attribute attributes[] = {{.id = CU_LAUNCH_EARLY, .value.allowed = 1}, {.id = CU_LAUNCH_CLUSTER, .value.cluster = {(unsigned)cluster, 1, 1}}};
-    const cu_launch_config config = {.grid_x = (unsigned)width, .grid_y = (unsigned)height, .grid_z = 1, .block_x = (unsigned)threads_x, .block_y = (unsigned)threads_y, .block_z = 1,
-                                     .dynamic_bytes = (unsigned)dynamic_bytes, .stream = r->stream, .attributes = attributes, .attribute_count = cluster > 1 ? 2 : 1};
+    config.stream = r->stream, config.attributes = attributes, config.attribute_count = cluster > 1 ? 2 : 1;
     if (early && takes_attributes(e))
         CU_TRY(cuLaunchKernelEx, (&config, kernel, arguments, NULL));
     else
-        CU_TRY(cuLaunchKernel, (kernel, config.grid_x, config.grid_y, 1, config.block_x, config.block_y, 1, config.dynamic_bytes, r->stream, arguments, NULL));
+        CU_TRY(cuLaunchKernel, (kernel, config.grid_x, config.grid_y, config.grid_z, config.block_x, config.block_y, config.block_z, config.dynamic_bytes, config.stream, arguments, NULL));
     return TW_OK;
 }
 
@@ -480,7 +478,9 @@ static int parts_each(const plan *p)
 static tw_status launch_grid(engine *e, const runnable *r, int64_t width, int64_t height, void **arguments)
 {
     const plan *p = r->plan;
-    return launch_kernel(e, r, r->kernel, p->row->gpu.traits & GPU_EARLY, p->shares.meets ? parts_each(p) : 1, width, height, p->threads_x, p->threads_y, p->dynamic_bytes, arguments);
+    const cu_launch_config config = {.grid_x = (unsigned)width, .grid_y = (unsigned)height, .grid_z = 1, .block_x = (unsigned)p->threads_x, .block_y = (unsigned)p->threads_y,
+                                     .block_z = 1, .dynamic_bytes = (unsigned)p->dynamic_bytes};
+    return launch_kernel(e, r, r->kernel, p->row->gpu.traits & GPU_EARLY, p->shares.meets ? parts_each(p) : 1, config, arguments);
 }
 
 static tw_status launch_mapped(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
@@ -546,7 +546,7 @@ static tw_status launch_plain(engine *e, runnable *r, const buffer *a, const buf
     return TW_OK;
 }
 
-/* What pack.cu is told of an operand. */
+/* What pack.cu is told of an operand: its struct operand. */
 typedef struct packed {
     cu_pointer from;
     int64_t ld;
@@ -554,6 +554,8 @@ typedef struct packed {
     int64_t to_ld;
     int32_t rows, cols, turns;
 } packed;
+
+_Static_assert(sizeof(packed) == 48 && offsetof(packed, rows) == 32, "as pack.cu lays out struct operand");
 
 static int64_t pack_tiles(const packed *o) { return ceil_div(o->rows, 64) * ceil_div(o->cols, 64); }
 
@@ -568,7 +570,8 @@ static tw_status launch_pack(engine *e, const runnable *r, buffer *a, buffer *b)
     packed second = {a->device, x->lda, r->workspace + (cu_pointer)by_b->bytes, by_a->ld, by_a->needed ? (int)problem_a_rows(x) : 0, (int)problem_a_cols(x), by_a->turns};
     void *arguments[] = {&first, &second};
     if (!by_a->needed && !by_b->needed) return TW_OK;
-    TRY(launch_kernel(e, r, r->pack, true, 1, pack_tiles(&first) + pack_tiles(&second), 1, PACK_THREADS, 1, 0, arguments));
+    const cu_launch_config config = {.grid_x = (unsigned)(pack_tiles(&first) + pack_tiles(&second)), .grid_y = 1, .grid_z = 1, .block_x = PACK_THREADS, .block_y = 1, .block_z = 1};
+    TRY(launch_kernel(e, r, r->pack, true, 1, config, arguments));
     if (by_b->needed) b->device = first.to;
     if (by_a->needed) a->device = second.to;
     return TW_OK;

@@ -65,6 +65,12 @@ bool kernels_tensor_maps(int sm)
     return nvrtc != NULL && nvrtc->major >= 12 && nvrtc_arch(nvrtc, sm, arch) == TW_OK && atoi(strchr(arch, '_') + 1) >= 90;
 }
 
+bool kernels_clusters(void)
+{
+    const nvrtc_api *nvrtc = nvrtc_api_load();
+    return nvrtc == NULL || nvrtc->major * 100 + nvrtc->minor >= 1201;
+}
+
 static tw_status compile_failed(const nvrtc_api *nvrtc, nvrtc_program program, const char *file)
 {
     char log[BUILD_LOG_BYTES] = "";
