@@ -432,8 +432,8 @@ static bool is_thin_for(const kernel_row *row, const tw_problem *p) { return min
 static double storing_each(const kernel_row *row, const tw_problem *p) { return kernel_is_wide(row, p) ? 0.6 : row->lab.tile_m == row->lab.tile_n ? 0.4 : 1.5; }
 
 /* What a product takes on this row, in cycles of a multiprocessor: the launch, the pass that packs, then the longer of what multiplying takes and what memory
- * takes to bring the operands; rows of the large ones store C at the end, and their LAUNCH is that
- * of their many instructions too, which come from memory. Measured on an H200 (docs/PERF-LOG.md). */
+ * takes to bring the operands; rows of the large ones store C at the end, and their LAUNCH is that of their many instructions too, which come from memory. Measured on an
+ * H200 (docs/PERF-LOG.md). */
 static double cycles_of(const kernel_row *row, const tw_problem *p, const device_facts *device)
 {
     enum { LAUNCH = 4500, EARLY = 1650, PASS = 5400, SHARES_PASS = 10000, BLOCK = 1500, FMAS = 128, MEMORY_BYTES = 19 };

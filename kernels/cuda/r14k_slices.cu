@@ -101,24 +101,8 @@ static __device__ __forceinline__ void advance(const float **from, long by)
     asm volatile("add.s64 %0, %0, %1;" : "+l"(*from) : "l"(4 * by));
 }
 
-/* EDGE lines and BK steps of k, all there and aligned: x is the first. */
-template <int EDGE, bool ALONG> static __device__ __forceinline__ void fetch_whole(float *to, const float *x, long ld, int lane)
-{
-    constexpr int WIDTH = (ALONG ? BK : EDGE) / 4, HEIGHT = ALONG ? EDGE : BK, SPAN = WIDTH < 32 ? WIDTH : 32, ROWS = 32 / SPAN; /* quads */
-    int row = lane / SPAN, quad = lane % SPAN, first = ALONG ? place(row, 4 * quad) : (row * WIDTH + quad) * 4;
-    const float *from = x + row * ld + 4 * quad;
-    if (ROWS > HEIGHT && row >= HEIGHT) return;
-    UNROLLED
-    for (int i = 0; i < HEIGHT; i += ROWS) {
-        if (i > 0) advance(&from, ROWS * ld);
-        UNROLLED
-        for (int j = 0; j < WIDTH; j += SPAN)
-            copy<4>(to + (ALONG ? (first ^ (exchange(i) ^ j) * 4) + i * BK : first + (i * WIDTH + j) * 4), from + 4 * j, 4);
-    }
-}
-
-/* The same, WITH neighbours at a time. Lines beyond `lines` are left as they are, for sums that nobody stores. */
-template <int EDGE, bool ALONG, int WITH> static __device__ __forceinline__ void fetch_steps(float *to, const float *x, long ld, int lines, int lane)
+/* EDGE lines and BK steps of k, WITH neighbours at a time: x is the first. CUT: lines beyond `lines` are left as they are, for sums that nobody stores. */
+template <int EDGE, bool ALONG, int WITH, bool CUT> static __device__ __forceinline__ void fetch_steps(float *to, const float *x, long ld, int lines, int lane)
 {
     constexpr int WIDTH = (ALONG ? BK : EDGE) / WITH, HEIGHT = ALONG ? EDGE : BK, SPAN = WIDTH < 32 ? WIDTH : 32, ROWS = 32 / SPAN; /* pieces of WITH */
     int row = lane / SPAN, piece = lane % SPAN, first = ALONG ? place(row, WITH * piece) : (row * WIDTH + piece) * WITH;
@@ -129,7 +113,7 @@ template <int EDGE, bool ALONG, int WITH> static __device__ __forceinline__ void
         if (i > 0) advance(&from, ROWS * ld);
         UNROLLED
         for (int j = 0; j < WIDTH; j += SPAN)
-            if ((ALONG ? row + i : WITH * (piece + j)) < lines)
+            if (!CUT || (ALONG ? row + i : WITH * (piece + j)) < lines)
                 copy<WITH>(to + (ALONG ? (first ^ (exchange(i) ^ j * WITH / 4) * 4) + i * BK : first + (i * WIDTH + j) * WITH), from + WITH * j, WITH);
     }
 }
@@ -156,12 +140,12 @@ template <int EDGE, bool ALONG>
 static __device__ __forceinline__ void fetch(float *to, const float *x, long ld, int with, int line, int lines, int p, int k, int lane)
 {
     const float *from = x + (ALONG ? line * ld + p : p * ld + line);
-    int left = lines - line, even = ALONG || left >= EDGE ? 4 : left % 4 == 0 ? 4 : left % 4; /* ends of lines that lie side by side */
-    if (WIDE && left >= EDGE && p + BK <= k) fetch_whole<EDGE, ALONG>(to, from, ld, lane);
+    int left = lines - line, even = ALONG || left >= EDGE || left % 4 == 0 ? 4 : left % 4; /* ends of lines that lie side by side */
+    if (WIDE && left >= EDGE && p + BK <= k) fetch_steps<EDGE, ALONG, 4, false>(to, from, ld, left, lane);
     else if (WIDE || p + BK > k) fetch_cut<EDGE, ALONG, WIDE ? 4 : 1>(to, from, ld, left, k - p, lane);
-    else if (with == 4 && even == 4) fetch_steps<EDGE, ALONG, 4>(to, from, ld, left, lane);
-    else if (with >= 2 && even % 2 == 0) fetch_steps<EDGE, ALONG, 2>(to, from, ld, left, lane);
-    else fetch_steps<EDGE, ALONG, 1>(to, from, ld, left, lane);
+    else if (with == 4 && even == 4) fetch_steps<EDGE, ALONG, 4, true>(to, from, ld, left, lane);
+    else if (with >= 2 && even % 2 == 0) fetch_steps<EDGE, ALONG, 2, true>(to, from, ld, left, lane);
+    else fetch_steps<EDGE, ALONG, 1, true>(to, from, ld, left, lane);
 }
 
 /* ---- from shared memory to registers ---- */
