@@ -202,20 +202,20 @@ static int64_t slices_of(const kernel_row *row)
     return warp_area > 0 ? warps * warp_area / (row->lab.tile_m * row->lab.tile_n) : warps;
 }
 
-/* So many words of an operand are copied by threads at the cost of one copy that is guarded, as those are of tiles that C cuts where all operands lie in whole 16 bytes.
- * Others have 4, 2 or 1 words each, by where rows begin, and cost a quarter or a third. */
-static double words_each(bool wide, bool cut, unsigned align, int64_t ld)
+/* So many words of an operand are copied by threads at the cost of one copy that is guarded, as those are where lines lie side by side, C cuts a tile within 4 of them and
+ * all operands lie in whole 16 bytes. Others have 4, 2 or 1 words each, by where rows begin, and cost a quarter or a third. */
+static double words_each(bool wide, int64_t beside, unsigned align, int64_t ld)
 {
     bool quads = align % 16 == 0 && ld % 4 == 0, pairs = align % 8 == 0 && ld % 2 == 0;
-    return wide && cut ? 4 : quads ? 17 : pairs ? 6 : 3;
+    return wide && beside % 4 != 0 ? 4 : quads ? 17 : pairs ? 6 : 3;
 }
 
 /* What copies for a step of k of a tile cost, in those. */
 static double copies_each(const kernel_row *row, const tw_problem *p)
 {
     bool wide = kernel_is_wide(row, p);
-    return (double)row->lab.tile_m / words_each(wide, p->m % row->lab.tile_m != 0, p->align_a, p->lda) +
-           (double)row->lab.tile_n / words_each(wide, p->n % row->lab.tile_n != 0, p->align_b, p->ldb);
+    return (double)row->lab.tile_m / words_each(wide, p->op_a == TW_T ? p->m : 0, p->align_a, p->lda) +
+           (double)row->lab.tile_n / words_each(wide, p->op_b == TW_N ? p->n : 0, p->align_b, p->ldb);
 }
 
 /* Of a GPU_SLICES row that the copy engine feeds: lines of the boxes that so many slices of a block ask for at once when it begins; later ones come while they multiply. */

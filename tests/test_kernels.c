@@ -44,11 +44,14 @@ static tw_context *context_or_skip(const tw_lab_kernel *kernel, const tw_problem
     return NULL;
 }
 
-/* Rows of A and B in multiples of 16 bytes, where the copy engine wants them so: production kernels take any. */
-static void align_rows(const tw_lab_kernel *kernel, tw_problem *p)
+enum { ALIGNED = 1000 }; /* a variant of shape_case from here on: whatever kernel it is */
+
+/* Rows of A and B in multiples of 16 bytes, where the copy engine wants them so: production kernels take any. ALIGNED: rows of C too. */
+static void align_rows(const tw_lab_kernel *kernel, int variant, tw_problem *p)
 {
-    if (strncmp(kernel->needs, "sm_", 3) != 0 || kernel->production) return;
+    if (variant < ALIGNED && (strncmp(kernel->needs, "sm_", 3) != 0 || kernel->production)) return;
     p->lda = (p->lda + 7) / 8 * 8, p->ldb = (p->ldb + 7) / 8 * 8;
+    if (variant >= ALIGNED) p->ldc = (p->ldc + 7) / 8 * 8;
 }
 
 static tw_dtype dtype_of_c(const tw_problem *p)
@@ -110,7 +113,7 @@ static void shape_case(const tw_lab_kernel *kernel, tw_op op_a, tw_op op_b, int6
     tw_problem p = tw_problem_make(kernel->dtype, op_a, op_b, m, n, k);
     tw_lab_choice choice = {.kernel = kernel->name};
     if (!tap_case("%s %c%c %" PRId64 "x%" PRId64 "x%" PRId64, kernel->name, "nt"[op_a], "nt"[op_b], m, n, k)) return;
-    align_rows(kernel, &p);
+    align_rows(kernel, variant, &p);
     tw_context *context = context_or_skip(kernel, &p);
     if (context == NULL) return;
     bool guards = strcmp(kernel->engine, "cpu") == 0; /* a GPU's operands lie in memory of its own */
@@ -121,7 +124,7 @@ static void shape_case(const tw_lab_kernel *kernel, tw_op op_a, tw_op op_b, int6
         int pick = all ? i : variant * 2 + i;
         int pad = pick % 2 * (1 + variant % 3);
         p.lda = lda + pad, p.ldb = ldb + 2 * pad, p.ldc = ldc + 3 * pad;
-        if (!own_c || pad == 0) align_rows(kernel, &p); /* such a kernel packs what the engine does not take */
+        if (!own_c || pad == 0) align_rows(kernel, variant, &p); /* such a kernel packs what the engine does not take */
         if (own_c && pad == 0) p.ldc = (p.ldc + 7) / 8 * 8; /* and brings C back by the engine where that takes it */
         p.alpha = all_scalars[pick / 2 % SCALARS].alpha, p.beta = all_scalars[pick / 2 % SCALARS].beta;
         if (kernel->skinny && p.alpha == 0) continue; /* then k counts as 0, which these refuse */
@@ -195,6 +198,15 @@ static void ring_cases(const tw_lab_kernel *kernel)
     for (int op = 0; op < 4; op++) shape_case(kernel, (tw_op)(op / 2), (tw_op)(op % 2), kernel->tile_m + 1, kernel->tile_n + 8, 19 * kernel->tile_k + 8, 2 * op);
     shape_case(kernel, TW_N, TW_N, 12 * kernel->tile_m - 3, 12 * kernel->tile_n + 8, 3 * kernel->tile_k + 8, 0);
     shape_case(kernel, TW_T, TW_T, 12 * kernel->tile_m - 3, 12 * kernel->tile_n + 5, 3 * kernel->tile_k + 5, 1);
+}
+
+/* All rows at 16 bytes, tiles that C cuts in whole steps of k: by multiples of 4, which are copied without a look at each, and by others. */
+static void cut_cases(const tw_lab_kernel *kernel)
+{
+    if (!kernel->production || strncmp(kernel->needs, "sm_", 3) != 0) return;
+    for (int op = 0; op < 4; op++)
+        for (int by = 4; by >= 3; by--)
+            shape_case(kernel, (tw_op)(op / 2), (tw_op)(op % 2), kernel->tile_m + by, kernel->tile_n + by, 3 * kernel->tile_k + by, ALIGNED + by);
 }
 
 /* Every remainder of the register tile up to twice its size, at the guard pages. */
@@ -421,6 +433,7 @@ int main(int argc, char **argv)
         if (tap.gpu && strcmp(kernel->engine, "cpu") == 0) continue;
         shape_cases(kernel);
         ring_cases(kernel);
+        cut_cases(kernel);
         remainder_cases(kernel);
         tile_cases(kernel);
         if (element_of(kernel->dtype)->integer) wrap_case(kernel);

@@ -142,8 +142,8 @@ static __device__ __forceinline__ void fetch(float *to, const float *x, long ld,
     const float *from = x + (ALONG ? line * ld + p : p * ld + line);
     int left = lines - line, even = ALONG || left >= EDGE || left % 4 == 0 ? 4 : left % 4; /* ends of lines that lie side by side */
     if (WIDE && left >= EDGE && p + BK <= k) fetch_steps<EDGE, ALONG, 4, false>(to, from, ld, left, lane);
-    else if (WIDE || p + BK > k) fetch_cut<EDGE, ALONG, WIDE ? 4 : 1>(to, from, ld, left, k - p, lane);
-    else if (with == 4 && even == 4) fetch_steps<EDGE, ALONG, 4, true>(to, from, ld, left, lane);
+    else if (p + BK > k || (WIDE && even != 4)) fetch_cut<EDGE, ALONG, WIDE ? 4 : 1>(to, from, ld, left, k - p, lane);
+    else if (WIDE || (with == 4 && even == 4)) fetch_steps<EDGE, ALONG, 4, true>(to, from, ld, left, lane);
     else if (with >= 2 && even % 2 == 0) fetch_steps<EDGE, ALONG, 2, true>(to, from, ld, left, lane);
     else fetch_steps<EDGE, ALONG, 1, true>(to, from, ld, left, lane);
 }
