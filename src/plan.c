@@ -207,7 +207,7 @@ static int64_t slices_of(const kernel_row *row)
 static double words_each(bool wide, int64_t beside, unsigned align, int64_t ld)
 {
     bool quads = align % 16 == 0 && ld % 4 == 0, pairs = align % 8 == 0 && ld % 2 == 0;
-    return wide && beside % 4 != 0 ? 4 : quads ? 17 : pairs ? 6 : 3;
+    return wide && beside % 4 != 0 ? 5.6 : quads ? 16 : pairs ? 8.5 : 3.3;
 }
 
 /* What copies for a step of k of a tile cost, in those. */
@@ -254,7 +254,7 @@ static bool may_meet(const kernel_row *row, const device_facts *device, int64_t 
  * where it comes in a later round. */
 static shares part_out(const kernel_row *row, const tw_problem *p, const device_facts *device, double *cycles)
 {
-    enum { FMAS = 128, L2_BYTES = 30, MEETING = 1600, ADDING = 3150, LATER = 1150, ADDED_BYTES = 48, GROUP = 8, MOST_ROUNDS = 4, MOST_TRIED = 8, MOST_BYTES = 500000 };
+    enum { FMAS = 128, L2_BYTES = 30, MEETING = 620, ADDING = 3140, LATER = 1020, ADDED_BYTES = 28, GROUP = 8, MOST_ROUNDS = 4, MOST_TRIED = 8, MOST_BYTES = 500000 };
     int64_t multiprocessors = max_i64(device->multiprocessors, 1), warps = slices_of(row), room = max_i64(device->local_bytes / row->gpu.dynamic_bytes, 1);
     int64_t tiles = max_i64(ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n), 1), steps = max_i64(ceil_div(p->k, row->lab.tile_k), 1);
     double area = (double)row->lab.tile_m * (double)row->lab.tile_n, edges = (double)row->lab.tile_m + (double)row->lab.tile_n, bytes = dtype_find(p->dtype)->lab.bytes;
@@ -429,14 +429,14 @@ static double half_cycles(const kernel_row *row, const tw_problem *p, const devi
 static bool is_thin_for(const kernel_row *row, const tw_problem *p) { return min_i64(p->m, p->n) <= row->lab.tile_m; }
 
 /* Of a GPU_SHARES row, in cycles of a multiprocessor: an element of C on its way to memory, by quads, in whole lines by way of shared memory, or by words. */
-static double storing_each(const kernel_row *row, const tw_problem *p) { return kernel_is_wide(row, p) ? 0.6 : row->lab.tile_m == row->lab.tile_n ? 0.4 : 1.5; }
+static double storing_each(const kernel_row *row, const tw_problem *p) { return kernel_is_wide(row, p) ? 0.6 : row->lab.tile_m == row->lab.tile_n ? 0.36 : 1.55; }
 
 /* What a product takes on this row, in cycles of a multiprocessor: the launch, the pass that packs, then the longer of what multiplying takes and what memory
  * takes to bring the operands; rows of the large ones store C at the end, and their LAUNCH is that of their many instructions too, which come from memory. Measured on an
  * H200 (docs/PERF-LOG.md). */
 static double cycles_of(const kernel_row *row, const tw_problem *p, const device_facts *device)
 {
-    enum { LAUNCH = 4500, EARLY = 1650, PASS = 5400, SHARES_PASS = 10000, BLOCK = 1500, FMAS = 128, MEMORY_BYTES = 19 };
+    enum { LAUNCH = 4200, EARLY = 2300, PASS = 4000, SHARES_PASS = 10000, BLOCK = 1500, FMAS = 128, MEMORY_BYTES = 19 };
     const bool slices = row->gpu.traits & GPU_SLICES, shared = row->gpu.traits & GPU_SHARES;
     int64_t multiprocessors = max_i64(device->multiprocessors, 1), tiles = ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n);
     packing pack_a = kernel_packing_a(row, p), pack_b = kernel_packing_b(row, p);

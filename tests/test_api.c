@@ -531,7 +531,7 @@ static void cluster_cases(void)
     cluster_case("cuda_f32_r14e_each", 128, 128, 128, true, 8 * 8, true);
     cluster_case("cuda_f32_r14q_square", 128, 128, 128, true, 4 * 2, true); /* two blocks on a multiprocessor, with room for what they send */
     cluster_case("cuda_f32_r14f_flat", 32, 32, 32768, true, 2 * 66, false); /* more parts than a cluster has blocks */
-    cluster_case("cuda_f32_r14b_boxes", 32, 3304, 1656, true, 26 * 5, false);
+    cluster_case("cuda_f32_r14b_boxes", 64, 1024, 16384, true, 8 * 16, false);
     cluster_case("cuda_f32_r14k_slices", 512, 512, 512, true, 0, false);
     for (int i = 0; i < kernel_count(); i++) /* what tools/ahead.c builds for clusters */
         if (kernel_at(i)->gpu.traits & GPU_SLICES) cluster_case(kernel_at(i)->lab.name, 4, 4, 1280, true, -1, true);
@@ -658,7 +658,7 @@ static void packing_cases(void)
     row_case(TW_N, 3933, 3674, 8, "cuda_f32_r14h_hopper");     /* rows of C that do not begin at 16 bytes, in whole lines */
     row_case(TW_N, 1899, 1, 87, "cuda_f32_r14f_flat");         /* r14c's two steps would be on one quarter of a multiprocessor */
     row_case(TW_N, 522, 1, 18011, "cuda_f32_r14c_column");     /* 17 tiles, of 7 blocks each; operands that are copied word by word */
-    row_case(TW_N, 896, 896, 896, "cuda_f32_r14e_each");       /* of r14q's three blocks on a multiprocessor one would be alone */
+    row_case(TW_N, 896, 896, 896, "cuda_f32_r14b_boxes");      /* of r14q's three blocks on a multiprocessor one would be alone */
     row_case(TW_N, 300, 2000, 500, "cuda_f32_r14b_boxes");
     row_case(TW_N, 0, 7, 5, "cuda_f32_r14f_flat");
     row_case(TW_N, 4096, 16, 4096, "cuda_f32_r14t_tall");
