@@ -1,7 +1,9 @@
 /* row.c - fits, plan, judge, time, bounds, record: the one flow of bench and ladder. */
 #include "row.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include "../lab/element.h"
 #include "../lab/roofline.h"
@@ -17,7 +19,10 @@ exit_code row_trial(const session *s, const tw_problem *problem, trial *t)
     const double multiply_adds = 5e7;
     term_progress("making the references", -1);
     tw_status status = trial_open(t, s->context, problem, s->opt->seed, multiply_adds);
-    return status == TW_OK ? EXIT_OK : say_lab(status, "the operands and references of this shape");
+    char what[160];
+    snprintf(what, sizeof what, "the operands and references of %" PRId64 " x %" PRId64 " x %" PRId64 " (m x n x k) in %s, %.3g GB", problem->m, problem->n, problem->k,
+             tw_lab_dtype_of(problem->dtype)->name, 1e-9 * trial_bytes(problem));
+    return status == TW_OK ? EXIT_OK : say_lab(status, what);
 }
 
 static const char *method_of(const session *s, const trial *t)

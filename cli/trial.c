@@ -24,14 +24,17 @@ static double host_memory_bytes(tw_context *context)
     return status == TW_OK ? (double)device.memory_bytes : 0;
 }
 
-/* Two oracles and one set to time, three operands each, and the C that is judged: more than the memory would not fail here,
- * where the system promises memory that it does not have, but end the program later. */
-static bool too_large(tw_context *context, const tw_problem *p)
+double trial_bytes(const tw_problem *p)
 {
     double m = (double)p->m, n = (double)p->n, k = (double)p->k;
-    double bytes = (3 * (m * k + k * n) + 4 * m * n) * tw_lab_dtype_of(p->dtype)->bytes;
+    return (3 * (m * k + k * n) + 4 * m * n) * tw_lab_dtype_of(p->dtype)->bytes;
+}
+
+/* More than the memory would not fail here, where the system promises memory that it does not have, but end the program later. */
+static bool too_large(tw_context *context, const tw_problem *p)
+{
     double memory_bytes = host_memory_bytes(context);
-    return memory_bytes > 0 && bytes > 0.8 * memory_bytes;
+    return memory_bytes > 0 && trial_bytes(p) > 0.8 * memory_bytes;
 }
 
 tw_status trial_open(trial *t, tw_context *context, const tw_problem *problem, uint64_t seed, double max_work)

@@ -35,6 +35,9 @@ typedef struct trial_verdict {
 tw_status trial_open(trial *t, tw_context *context, const tw_problem *problem, uint64_t seed, double max_work);
 void trial_close(trial *t);
 
+/* trial_bytes - what a trial of p takes: two oracles and one set to time, three operands each, and the C that is judged. */
+double trial_bytes(const tw_problem *p);
+
 /* trial_judge - run once on each oracle's operands and judge. */
 tw_status trial_judge(const trial *t, const tw_lab_choice *choice, trial_verdict *verdict);
 

@@ -13,6 +13,7 @@ first() { # of what matches a pattern
 
 install=1 && [ "${1:-}" = --no-install ] && install='' && shift
 found "${TILEWRIGHT_NVRTC:-}"
+case ${TILEWRIGHT_NVRTC:-} in */*) echo "get_nvrtc.sh: TILEWRIGHT_NVRTC=$TILEWRIGHT_NVRTC: there is no such file" >&2 && exit 1 ;; esac # by a bare name the loader looks, not we
 found "$(ldconfig -p 2>/dev/null | sed -n 's/.*libnvrtc\.so\.[0-9.]* .*=> //p' | head -n 1)"
 found "$(first "${CUDA_HOME:-/usr/local/cuda}"/lib64/libnvrtc.so* /usr/local/cuda*/lib64/libnvrtc.so* /usr/lib/*/libnvrtc.so.*)"
 

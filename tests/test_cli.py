@@ -290,6 +290,7 @@ def a_result_larger_than_the_machine():
         open("A.npy", "wb").write(npy_header("<f4", (rows, 0)))
         open("B.npy", "wb").write(npy_header("<f4", (0, rows)))
         bad(5, "multiply", "A.npy", "B.npy", "-o", "C.npy", says=["memory", str(rows)])
+    bad(5, "bench", "--shape", "99999999x99999999x32", says=["memory", "99999999 x 99999999 x 32 (m x n x k) in f32", "GB"])
 
 
 # ---- input files: exit code 6 -----------------------------------------------------------------------------------------
@@ -338,6 +339,7 @@ def operands_that_do_not_fit_together():
     npy("W.npy", [[1.0]])
     bad(6, "multiply", "A.npy", "A.npy", "-o", "C.npy", says=["A.npy is 3 x 4 and A.npy is 3 x 4", "4", "must be equal"])
     bad(6, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--transpose-a", says=["transposed", "must be equal"])
+    bad(2, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--shape", "3x3x3", says=["--shape 3x3x3", "the operands are 3x2x4"])
     bad(6, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--beta", "1", "--add", "W.npy", says=["W.npy", "expected 3 x 2"])
     bad(6, "verify", "A.npy", "B.npy", "W.npy", says=["W.npy: is 1 x 1, expected 3 x 2"])
 
