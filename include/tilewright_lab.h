@@ -72,7 +72,7 @@ typedef struct tw_lab_plan {
     int64_t block_m, block_n, block_k; /* the block that is read once from memory: rows, columns, depth */
     int64_t workspace_bytes;
     int block_threads; /* GPU: of one block */
-    char text[160];    /* the plan as one line */
+    char text[256];    /* the plan as one line */
     char reason[240];  /* what a model expects of each row that was weighed; empty where another rule decides */
 } tw_lab_plan;
 

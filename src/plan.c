@@ -202,8 +202,9 @@ static int64_t slices_of(const kernel_row *row)
     return warp_area > 0 ? warps * warp_area / (row->lab.tile_m * row->lab.tile_n) : warps;
 }
 
-/* So many words of an operand are copied by threads at the cost of one copy that is guarded, as those are where lines lie side by side, C cuts a tile within 4 of them and
- * all operands lie in whole 16 bytes. Others have 4, 2 or 1 words each, by where rows begin, and cost a quarter or a third. */
+/* So many words of an operand are copied by threads in the time of a pace's copy; fitted. Copies of 4, 2 or 1 words, by where rows begin; and of 4 with a look at each, as
+ * where lines lie side by side, C cuts a tile within 4 of them and all operands lie in whole 16 bytes. Of others such tiles, and the last steps where k ends within
+ * them, are copied by words, which is not counted. */
 static double words_each(bool wide, int64_t beside, unsigned align, int64_t ld)
 {
     bool quads = align % 16 == 0 && ld % 4 == 0, pairs = align % 8 == 0 && ld % 2 == 0;

@@ -124,7 +124,7 @@ static void shape_case(const tw_lab_kernel *kernel, tw_op op_a, tw_op op_b, int6
         int pick = all ? i : variant * 2 + i;
         int pad = pick % 2 * (1 + variant % 3);
         p.lda = lda + pad, p.ldb = ldb + 2 * pad, p.ldc = ldc + 3 * pad;
-        if (!own_c || pad == 0) align_rows(kernel, variant, &p); /* such a kernel packs what the engine does not take */
+        if (!own_c || pad == 0 || variant >= ALIGNED) align_rows(kernel, variant, &p); /* such a kernel packs what the engine does not take */
         if (own_c && pad == 0) p.ldc = (p.ldc + 7) / 8 * 8; /* and brings C back by the engine where that takes it */
         p.alpha = all_scalars[pick / 2 % SCALARS].alpha, p.beta = all_scalars[pick / 2 % SCALARS].beta;
         if (kernel->skinny && p.alpha == 0) continue; /* then k counts as 0, which these refuse */
@@ -200,13 +200,19 @@ static void ring_cases(const tw_lab_kernel *kernel)
     shape_case(kernel, TW_T, TW_T, 12 * kernel->tile_m - 3, 12 * kernel->tile_n + 5, 3 * kernel->tile_k + 5, 1);
 }
 
-/* All rows at 16 bytes, tiles that C cuts in whole steps of k: by multiples of 4, which are copied without a look at each, and by others. */
+/* All rows at 16 bytes, tiles that C cuts: by multiples of 4, one piece of 16 bytes and several, and by others; a step of k for a warp, which k cuts for one; and where a row
+ * divides k many steps for each, of parts that meet in a cluster or by memory. A copy of too much shows under compute-sanitizer alone. */
 static void cut_cases(const tw_lab_kernel *kernel)
 {
     if (!kernel->production || strncmp(kernel->needs, "sm_", 3) != 0) return;
     for (int op = 0; op < 4; op++)
-        for (int by = 4; by >= 3; by--)
+        for (int by = 3; by <= 12; by += by == 3 ? 1 : 8)
             shape_case(kernel, (tw_op)(op / 2), (tw_op)(op % 2), kernel->tile_m + by, kernel->tile_n + by, 3 * kernel->tile_k + by, ALIGNED + by);
+    if (kernel->dtype != TW_F32 || kernel->tile_m > 64) return;
+    shape_case(kernel, TW_N, TW_N, kernel->tile_m + 12, kernel->tile_n + 12, 131 * kernel->tile_k + 4, ALIGNED);
+    shape_case(kernel, TW_T, TW_N, kernel->tile_m + 12, kernel->tile_n + 12, 259 * kernel->tile_k + 4, ALIGNED + 1);
+    shape_case(kernel, TW_N, TW_T, kernel->tile_m + 12, kernel->tile_n + 12, 259 * kernel->tile_k + 4, ALIGNED + 2);
+    shape_case(kernel, TW_T, TW_T, 11 * kernel->tile_m + 4, 11 * kernel->tile_n + 4, 67 * kernel->tile_k + 8, ALIGNED + 3);
 }
 
 /* Every remainder of the register tile up to twice its size, at the guard pages. */

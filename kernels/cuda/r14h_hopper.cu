@@ -34,7 +34,7 @@
  * NUMBERS   32 flop per byte asked. Per thread and step of k: 6 loads of 16 bytes for 128 FMAs; 1024 of the 1086 instructions of the inner loop are FMAs,
  *           and they wait 75 cycles for a bank (WIDE = 0: 1080 and 62; r12: 1084 and 300). 168 registers, 128 threads, 3 stages of 16 KiB: three blocks per
  *           multiprocessor, which hide each other's waits better than two with more registers do.
- *           H200, TFLOP/s at 2048, 3000, 4096, 5001, 8192: 50.0, 50.8, 53.8, 53.0, 55.1; A transposed, nothing to pack, 4096 and 8192 54.5, 55.5.
+ *           H200, TFLOP/s at 2048, 4096, 5001, 8192: 50.0, 53.8, 53.0, 55.1; A transposed, nothing to pack, 4096 and 8192 54.5, 55.5.
  *           Without shares, A transposed, 3000 and 5001 were 45.2 and 49.4 for 51.9 and 53.0.
  *           Of 60 orders that were compiled and counted this one is the fastest where C is WIDE: small changes cost the compiler's choice of
  *           banks up to 8 %, two forms of storing sums in vectors 40 %.
