@@ -212,7 +212,7 @@ static void cut_cases(const tw_lab_kernel *kernel)
     shape_case(kernel, TW_N, TW_N, kernel->tile_m + 12, kernel->tile_n + 12, 131 * kernel->tile_k + 4, ALIGNED);
     shape_case(kernel, TW_T, TW_N, kernel->tile_m + 12, kernel->tile_n + 12, 259 * kernel->tile_k + 4, ALIGNED + 1);
     shape_case(kernel, TW_N, TW_T, kernel->tile_m + 12, kernel->tile_n + 12, 259 * kernel->tile_k + 4, ALIGNED + 2);
-    shape_case(kernel, TW_T, TW_T, 11 * kernel->tile_m + 4, 11 * kernel->tile_n + 4, 67 * kernel->tile_k + 8, ALIGNED + 3);
+    shape_case(kernel, TW_T, TW_T, 11 * kernel->tile_m + 4, 11 * kernel->tile_n + 4, 131 * kernel->tile_k + 8, ALIGNED + 3);
 }
 
 /* Every remainder of the register tile up to twice its size, at the guard pages. */
