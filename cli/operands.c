@@ -127,7 +127,8 @@ static exit_code check_shapes(const options *opt, operands *o, int64_t *m, int64
                    b->matrix.rows, b->matrix.cols, opt->transpose_b ? ", transposed" : "", *k, b_rows);
     const shape *told = opt->shapes.count > 0 ? &opt->shapes.items[0] : NULL;
     if (told != NULL && (told->m != *m || told->n != *n || told->k != *k))
-        return say(EXIT_USAGE, "--shape %" PRId64 "x%" PRId64 "x%" PRId64 ": the operands are %" PRId64 "x%" PRId64 "x%" PRId64 " (m x n x k)", told->m, told->n, told->k, *m, *n, *k);
+        return say(EXIT_USAGE, "--shape %" PRId64 "x%" PRId64 "x%" PRId64 ": the operands are %" PRId64 "x%" PRId64 "x%" PRId64 " (m x n x k)",
+                   told->m, told->n, told->k, *m, *n, *k);
     exit_code code = check_result_shape(&o->each[OPERAND_ADD], *m, *n);
     return code == EXIT_OK ? check_result_shape(&o->each[OPERAND_C], *m, *n) : code;
 }
