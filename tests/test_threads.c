@@ -133,6 +133,43 @@ static bool sums_right(pool *p, int threads, int64_t count, bool nested)
     return atomic_load(&s.total) == 3 * (count * (count - 1) / 2) && atomic_load(&s.teams) >= 1 && atomic_load(&s.teams) <= threads;
 }
 
+/* Rows of WIDTH tasks: each needs the one above it, the first of a row all of the row before. value: plain memory, which ThreadSanitizer watches. */
+enum { WIDTH = 5, ROWS = 200 };
+typedef struct grid {
+    int64_t value[ROWS * WIDTH];
+    atomic_int early;
+} grid;
+
+static bool grid_task(void *context, int64_t i, team *team)
+{
+    grid *g = context;
+    if (i >= ROWS * WIDTH) return false;
+    const int64_t row = i / WIDTH * WIDTH, above = i - WIDTH;
+    if (i == row)
+        team_after(team, row - WIDTH, row - 1); /* of the first row none */
+    else
+        team_after(team, above, above);
+    for (int64_t j = above; j >= 0 && j < (i == row ? row : above + 1); j++)
+        if (g->value[j] == 0) atomic_fetch_add(&g->early, 1);
+    for (int turn = 0; turn < (int)(i * 7919 % 50); turn++) pause_briefly(); /* tasks of different length */
+    g->value[i] = 1 + (above < 0 ? 0 : g->value[above]);
+    return true;
+}
+
+static void grid_team(void *context, team *team)
+{
+    team_flow(team, grid_task, context);
+}
+
+static bool flows_in_order(pool *p, int threads)
+{
+    grid g = {.value = {0}};
+    pool_run(p, threads, grid_team, &g);
+    bool right = atomic_load(&g.early) == 0;
+    for (int i = 0; i < ROWS * WIDTH; i++) right = right && g.value[i] == 1 + i / WIDTH;
+    return right;
+}
+
 static void expect(const char *what, bool holds)
 {
     tap_result(holds, "%s does not hold", what);
@@ -173,6 +210,10 @@ int main(int argc, char **argv)
     if (tap_case("teams of changing size, a thousand times")) {
         for (int i = 0; i < 1000; i++) all = all && sums_right(p, 1 + i % 7, i % 13, false);
         expect("teams of changing size", all);
+    }
+    if (tap_case("a flow's tasks find those before them ended, for 1 to 9 threads")) {
+        for (int i = 0; i < 90; i++) all = all && flows_in_order(p, 1 + i % 9);
+        expect("the order of a flow", all);
     }
     pool_close(p);
     CASE("a pool that was never used closes", pool_open(&p) == TW_OK && (pool_close(p), true));

@@ -2,8 +2,8 @@
  *
  *     for each strip of C, strip_m x strip_n                        (loops 5 and 4: what the L3 should hold)
  *       for each panel of k, kc deep                                (loop 3)
- *         pack the strip's part of A and of B into panels           [all threads; but for the first panel among the tasks of the one before]
- *         for each task of task_m x task_n of the strip             [taken from a counter, then a barrier]
+ *         pack the strip's part of A and of B into panels           [tasks as well, among those of the panel before]
+ *         for each task of task_m x task_n of the strip             [taken from a counter; it waits for what it reads, flow_task()]
  *           for each mr rows of the task                            (loop 2: its sliver of A stays in the L1)
  *             for each nr columns                                   (loop 1: its block of B stays in the L2)
  *               micro-kernel: mr x nr sums += sliver of A x sliver of B
@@ -196,41 +196,74 @@ static bool next_panel(loops *l, int buffer)
     return true;
 }
 
-/* A panel's tasks and, behind them, the packing of the next: who finds no task any more packs, and nobody waits for the last one. */
+/* A panel's tasks and, among them, the packing of the next: numbers first to first + tasks + packs - 1 of the flow, from first + ahead on the packing. */
 typedef struct stage {
     loops now, next;
-    int64_t tasks;
+    bool more; /* there is a next panel */
+    int64_t first, tasks, ahead, packs;
+    int buffer;
 } stage;
-
-static void stage_task(void *context, int64_t task)
-{
-    stage *s = context;
-    if (task < s->tasks)
-        compute_task(&s->now, task);
-    else
-        pack_task(&s->next, task - s->tasks);
-}
 
 static int64_t packs_of(const loops *l) { return l->depth > 0 ? (packs_a(l) ? pack_a_tasks(l) : 0) + (packs_b(l) ? pack_b_tasks(l) : 0) : 0; }
 
+static int64_t end_of(const stage *s) { return s->first + s->tasks + s->packs; }
+
+/* Packing into the other copy begins when half of the tasks have: those of the panel before, which used that copy, have ended by then. */
+static stage stage_after(const stage *s)
+{
+    const plan *plan = s->now.plan;
+    stage after = {.now = s->next, .next = s->next, .first = end_of(s), .buffer = s->buffer ^ 1};
+    after.tasks = ceil_div(after.now.rows, plan->task_m) * ceil_div(after.now.cols, plan->task_n);
+    after.more = next_panel(&after.next, after.buffer);
+    after.packs = after.more ? packs_of(&after.next) : 0;
+    after.ahead = plan->packs_ahead ? after.tasks / 2 : after.tasks;
+    return after;
+}
+
+/* Where one thread stands in the flow. */
+typedef struct walker {
+    stage before, at;
+} walker;
+
+/* Task i of the flow, once what it needs is there: for packing, that nobody reads any more what lies where it writes; for a part of C, both operands and the sums
+ * of the panel before, or the room for its own. */
+static bool flow_task(void *context, int64_t i, team *team)
+{
+    walker *w = context;
+    for (; i >= end_of(&w->at); w->at = stage_after(&w->before)) {
+        if (!w->at.more) return false;
+        w->before = w->at;
+    }
+    const stage *s = &w->at, *before = &w->before;
+    const plan *plan = s->now.plan;
+    const int64_t number = i - s->first, packs_before = before->first + before->ahead;
+    if (number >= s->ahead && number < s->ahead + s->packs) {
+        if (plan->packs_ahead)
+            team_after(team, before->first, end_of(before) - 1);
+        else
+            team_after(team, s->first, s->first + s->tasks - 1);
+        pack_task(&w->at.next, number - s->ahead);
+        return true;
+    }
+    const int64_t task = number < s->ahead ? number : number - s->packs, same = before->first + (task < before->ahead ? task : task + before->packs);
+    team_after(team, packs_before, packs_before + before->packs - 1);
+    if (s->now.p0 > 0)
+        team_after(team, same, same);
+    else if (plan->sum_bytes > 0)
+        team_after(team, before->first, end_of(before) - 1);
+    compute_task(&w->at.now, task);
+    return true;
+}
+
 /* Every thread of the team walks the same loops; only the tasks are shared out. At least one panel: with k = 0 the micro-kernel scales C by beta, and A
- * and B may be NULL. */
+ * and B may be NULL. The stage before the first panel packs it. */
 static void walk(void *context, team *team)
 {
-    stage s = {.now = *(const loops *)context};
-    const plan *plan = s.now.plan;
-    begin_panel(&s.now, 0);
-    if (packs_of(&s.now) > 0) team_for(team, packs_of(&s.now), pack_task, &s.now);
-    for (int buffer = 1;; buffer ^= 1) {
-        s.next = s.now;
-        s.tasks = ceil_div(s.now.rows, plan->task_m) * ceil_div(s.now.cols, plan->task_n);
-        const bool more = next_panel(&s.next, buffer);
-        const int64_t packs = more ? packs_of(&s.next) : 0;
-        team_for(team, s.tasks + (plan->packs_ahead ? packs : 0), stage_task, &s);
-        if (!more) break;
-        s.now = s.next;
-        if (!plan->packs_ahead && packs > 0) team_for(team, packs, pack_task, &s.now);
-    }
+    walker w = {.at = {.now = *(const loops *)context, .more = true}};
+    begin_panel(&w.at.now, 0);
+    w.at.next = w.at.now;
+    w.at.packs = packs_of(&w.at.next);
+    team_flow(team, flow_task, &w);
 }
 
 static loops loops_of(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c)

@@ -68,11 +68,23 @@ static unsigned signal_wait(signal_count *s, unsigned old)
     return now;
 }
 
+/* Which task of a flow a thread works on, in a line of its own: FLOW_IDLE: none, and it takes none before those that are taken by now; FLOW_TAKING: it is about to
+ * take one, or just took it; else FLOW_FIRST + the task. */
+typedef struct place {
+    atomic_llong task;
+    char apart[64 - sizeof(atomic_llong)];
+} place;
+enum { FLOW_IDLE, FLOW_TAKING, FLOW_FIRST };
+
 struct team {
     int threads;
     atomic_int arrived;  /* at the barrier */
     atomic_llong next;   /* the next task */
     signal_count passed; /* barriers passed */
+    place *places;       /* of a flow: one for each thread */
+    atomic_int placed;   /* threads that have one */
+    atomic_int sleepers; /* that wait for a thread to leave its task */
+    signal_count moved;  /* changes of places while there were sleepers */
 };
 
 /* How many forks lie between this process and the first that used a pool: the process id would not do, it may come again. */
@@ -100,6 +112,7 @@ typedef struct crew {
     team team;
     atomic_int running; /* workers that have not finished this call */
     signal_count done;  /* calls that all workers finished */
+    place places[MOST_WORKERS + 1];
 } crew;
 
 struct pool {
@@ -147,6 +160,8 @@ static crew *crew_new(void)
     signal_init(&made->call);
     signal_init(&made->done);
     signal_init(&made->team.passed);
+    signal_init(&made->team.moved);
+    made->team.places = made->places;
     return made;
 }
 
@@ -193,6 +208,7 @@ static void crew_free(crew *crew)
         signal_destroy(&crew->call);
         signal_destroy(&crew->done);
         signal_destroy(&crew->team.passed);
+        signal_destroy(&crew->team.moved);
     }
     free(crew);
 }
@@ -260,6 +276,7 @@ static void team_barrier(team *t)
     if (atomic_fetch_add_explicit(&t->arrived, 1, memory_order_acq_rel) == t->threads - 1) {
         atomic_store_explicit(&t->arrived, 0, memory_order_relaxed);
         atomic_store_explicit(&t->next, 0, memory_order_relaxed);
+        atomic_store_explicit(&t->placed, 0, memory_order_relaxed);
         signal_advance(&t->passed);
     } else {
         signal_wait(&t->passed, passed);
@@ -273,5 +290,54 @@ void team_for(team *t, int64_t count, team_body *body, void *context)
         if (i >= count) break;
         body(context, i);
     }
+    team_barrier(t);
+}
+
+/* Places are written and read in one order that all threads agree on (sequential consistency), and so are the counter of tasks and that of sleepers: a thread
+ * that is seen idle takes its next task after the one who looked took his, and of a sleeper and who leaves the task that he waits for one sees the other. */
+static void move_to(team *t, place *p, long long task)
+{
+    atomic_store(&p->task, task);
+    if (atomic_load(&t->sleepers) > 0) signal_advance(&t->moved);
+}
+
+static bool may_work_on(place *p, int64_t first, int64_t last)
+{
+    const long long task = atomic_load(&p->task);
+    return task == FLOW_TAKING || (task >= FLOW_FIRST + first && task <= FLOW_FIRST + last);
+}
+
+static void wait_until_left(team *t, place *p, int64_t first, int64_t last)
+{
+    for (int i = 0; i < SPINS; i++) {
+        if (!may_work_on(p, first, last)) return;
+        pause_briefly();
+    }
+    atomic_fetch_add(&t->sleepers, 1);
+    for (unsigned seen = atomic_load(&t->moved.value); may_work_on(p, first, last);) seen = signal_wait(&t->moved, seen);
+    atomic_fetch_sub(&t->sleepers, 1);
+}
+
+/* They have all been taken, since the caller's stands behind them: so they have ended unless someone works on them. */
+void team_after(team *t, int64_t first, int64_t last)
+{
+    if (t->threads == 1 || first > last) return;
+    for (int i = 0; i < t->threads; i++) wait_until_left(t, &t->places[i], first, last);
+}
+
+void team_flow(team *t, flow_body *body, void *context)
+{
+    if (t->threads == 1) {
+        for (int64_t i = 0; body(context, i, t); i++);
+        return;
+    }
+    place *own = &t->places[atomic_fetch_add(&t->placed, 1)];
+    for (bool more = true; more;) {
+        move_to(t, own, FLOW_TAKING);
+        const int64_t task = atomic_fetch_add(&t->next, 1);
+        move_to(t, own, FLOW_FIRST + task);
+        more = body(context, task, t);
+    }
+    move_to(t, own, FLOW_IDLE);
     team_barrier(t);
 }
