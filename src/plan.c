@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Below this many multiply-adds per thread the wake-up (some 10 us) costs more than it gains: 2^21 take about 50 us. */
-static const double WORK_PER_THREAD = 2097152.0;
+/* Below this many multiply-adds per thread another thread costs more than it gains: they take some 3 to 6 us (docs/PERF-LOG.md). */
+static const double WORK_PER_THREAD = 262144.0;
 
 enum { STRIP_M = 4096, STRIP_N = 4096, LEAST_LINE = 64, SUM_STRIP = 1024, WORKSPACE_ALIGN = 64, TASKS_PER_THREAD = 4, MOST_TILE = 65536, MOST_THREADS = 65536 };
 
@@ -34,13 +34,14 @@ static size_t padded(int64_t elements, size_t element_bytes)
  * so few rows of B at a time that the processor's own prefetchers follow each. C of few columns: the same of A. */
 enum { STREAM_ROWS = 16, STREAM_COLS = 4, STREAM_KC = 256, STREAM_FEW_KC = 8, STREAM_A_KC = 1024 }; /* in tiles; by measurement, docs/PERF-LOG.md */
 
-/* Are A, B and C together no larger than three times the L2, or six times where a tile's width of B takes half of it at most, C has
- * more than few rows and A's lie side by side, by measurement (docs/PERF-LOG.md)? Then there is one panel, and an operand is packed only where it must be. */
+/* Are A, B and C together no larger than three times the L2, or six times where C has more than few rows and A's lie side by side, and does what tiles read again
+ * (a tile's width of B, its rows of A and the next ones, which are asked for) take half of the L2 at most, by measurement (docs/PERF-LOG.md)? Then there is one panel, and
+ * an operand is packed only where it must be. */
 static bool fits_near(const tw_problem *p, const device_facts *device, int64_t mr, int64_t nr, int64_t bytes)
 {
-    const bool tall = p->op_a == TW_N && p->m > STREAM_ROWS * mr && 2 * (double)p->k * (double)(nr * bytes) <= (double)device->l2_bytes;
+    const bool tall = p->op_a == TW_N && p->m > STREAM_ROWS * mr, again = 2 * (double)p->k * (double)((2 * mr + nr) * bytes) <= (double)device->l2_bytes;
     const double whole = ((double)p->m * (double)p->k + (double)p->k * (double)p->n + (double)p->m * (double)p->n) * (double)bytes;
-    return whole <= (tall ? 6 : 3) * (double)device->l2_bytes;
+    return again && whole <= (tall ? 6 : 3) * (double)device->l2_bytes;
 }
 
 /* Rows a multiple of 4 KiB apart meet in the same few sets of the cache. */
@@ -84,12 +85,14 @@ static void plan_loops(plan *plan, const device_facts *device, int wanted_thread
         plan_line(plan);
         return;
     }
-    bool near = lies && fits_near(p, device, mr, nr, bytes);
+    /* Long rows of A that meet would be packed whole. */
+    const bool near = lies && fits_near(p, device, mr, nr, bytes) && !(p->op_a == TW_N && p->k * bytes >= 4096 && rows_meet(p->lda, bytes));
     /* C is small and k long: both operands are used so seldom that neither is worth a copy; panels of both take three quarters of the L2. */
     const bool deep = lies && !near && p->op_a == TW_N && p->op_b == TW_N && p->m <= STREAM_ROWS * mr && p->n <= STREAM_COLS * nr && !rows_meet(p->ldb, bytes);
     bool streams_a = lies && !near && !deep && p->op_a == TW_N && p->n <= STREAM_COLS * nr;
-    /* Its rows are as good as slivers, and not copied. Transposed, each step of k is a line of its own: so many as leave room in the L1 for the others'. */
-    const bool short_k = near && p->k * CPU_LINE_BYTES <= device->l1_bytes * 5 / 8;
+    /* Its rows are as good as slivers, and not copied. Transposed, each step of k is a line of its own: so many as leave room in the L1 for the others', few
+     * where B has to be packed in any case. */
+    const bool short_k = near && (p->op_b == TW_N || p->k <= CPU_K_UNIT) && p->k * CPU_LINE_BYTES <= device->l1_bytes * 5 / 8;
     plan->direct_a = deep || streams_a || (lies && (short_k || p->op_a == TW_N) && !rows_meet(p->lda, bytes));
     plan->streams_b = lies && !near && !deep && !streams_a && p->op_b == TW_N && p->m <= STREAM_ROWS * mr;
     plan->direct_b = deep || plan->streams_b || (near && !rows_meet(p->ldb, bytes) && p->op_b == TW_N);

@@ -164,10 +164,18 @@ static void line_task(void *context, int64_t task)
     l->plan->row->line(&line);
 }
 
+static bool line_flow(void *context, int64_t i, team *team)
+{
+    (void)team; /* no task waits for another */
+    const plan *plan = ((const loops *)context)->plan;
+    if (i >= (plan->problem.m == 1 ? ceil_div(plan->problem.n, plan->task_n) : ceil_div(plan->problem.m, plan->task_m))) return false;
+    line_task(context, i);
+    return true;
+}
+
 static void walk_line(void *context, team *team)
 {
-    const plan *plan = ((const loops *)context)->plan;
-    team_for(team, plan->problem.m == 1 ? ceil_div(plan->problem.n, plan->task_n) : ceil_div(plan->problem.m, plan->task_m), line_task, context);
+    team_flow(team, line_flow, context);
 }
 
 /* This strip and panel begin. buffer: which copy of the packed parts is theirs. */
@@ -334,5 +342,5 @@ void loops_run(const plan *plan, const void *a, const void *b, void *c, void *wo
     l.first_a = workspace;
     l.first_b = (char *)workspace + plan->a_bytes;
     l.sums = (char *)workspace + plan->workspace_bytes - plan->sum_bytes;
-    pool_run(pool, plan->threads, plan->line ? walk_line : walk, &l);
+    pool_flow(pool, plan->threads, plan->line ? walk_line : walk, &l);
 }

@@ -32,17 +32,11 @@ static void signal_destroy(signal_count *s)
     pthread_mutex_destroy(&s->lock);
 }
 
-/* The lock is held. */
-static void signal_advance_locked(signal_count *s)
-{
-    atomic_fetch_add_explicit(&s->value, 1, memory_order_release);
-    pthread_cond_broadcast(&s->changed);
-}
-
 static void signal_advance(signal_count *s)
 {
     pthread_mutex_lock(&s->lock);
-    signal_advance_locked(s);
+    atomic_fetch_add_explicit(&s->value, 1, memory_order_release);
+    pthread_cond_broadcast(&s->changed);
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -78,6 +72,7 @@ enum { FLOW_IDLE, FLOW_TAKING, FLOW_FIRST };
 
 struct team {
     int threads;
+    bool late;           /* threads may come while the others work, or not at all: no barriers */
     atomic_int arrived;  /* at the barrier */
     atomic_llong next;   /* the next task */
     signal_count passed; /* barriers passed */
@@ -110,7 +105,8 @@ typedef struct crew {
     pool_fn *fn;       /* NULL: end the thread */
     void *context;
     team team;
-    atomic_int running; /* workers that have not finished this call */
+    int vacant;         /* places of a team that may be late which nobody has taken; guarded as the call is */
+    atomic_int running; /* threads that have not finished this call, the caller too; of those that may be late who has joined */
     signal_count done;  /* calls that all workers finished */
     place places[MOST_WORKERS + 1];
 } crew;
@@ -134,8 +130,9 @@ static void *worker_main(void *argument)
         seen = signal_wait(&crew->call, seen);
         pthread_mutex_lock(&crew->call.lock);
         seen = atomic_load_explicit(&crew->call.value, memory_order_relaxed);
-        bool called = self.index < crew->team.threads;
+        bool called = crew->team.late ? crew->vacant > 0 : self.index < crew->team.threads;
         pool_fn *fn = crew->fn;
+        if (called && crew->team.late) crew->vacant--, atomic_fetch_add_explicit(&crew->running, 1, memory_order_relaxed);
         pthread_mutex_unlock(&crew->call.lock);
         if (fn == NULL) return NULL;
         if (!called) continue;
@@ -188,22 +185,35 @@ static void crew_grow(crew *crew, int wanted)
 
 /* What a call is and that it has begun change under one lock: a worker that was not in the last call and wakes late must not see
  * the one without the other. */
-static void crew_call(crew *crew, int threads, pool_fn *fn, void *context)
+static void crew_call(crew *crew, int threads, bool late, pool_fn *fn, void *context)
 {
     pthread_mutex_lock(&crew->call.lock);
     crew->fn = fn;
     crew->context = context;
     crew->team.threads = threads;
+    crew->team.late = late, crew->vacant = threads - 1;
     atomic_store_explicit(&crew->team.next, 0, memory_order_relaxed);
-    atomic_store_explicit(&crew->running, threads - 1, memory_order_relaxed);
-    signal_advance_locked(&crew->call);
+    atomic_store_explicit(&crew->team.placed, 0, memory_order_relaxed);
+    atomic_store_explicit(&crew->running, late ? 1 : threads, memory_order_relaxed);
+    atomic_fetch_add_explicit(&crew->call.value, 1, memory_order_release);
     pthread_mutex_unlock(&crew->call.lock);
+    for (int i = 1; late && i < threads; i++) pthread_cond_signal(&crew->call.changed); /* as many sleepers as there are places, whoever they are */
+    if (!late) pthread_cond_broadcast(&crew->call.changed);
+}
+
+/* The caller has done its part: nobody joins any more, and who has is waited for. done: crew->done before the call. */
+static void crew_finish(crew *crew, unsigned done)
+{
+    pthread_mutex_lock(&crew->call.lock);
+    crew->vacant = 0;
+    pthread_mutex_unlock(&crew->call.lock);
+    if (atomic_fetch_sub_explicit(&crew->running, 1, memory_order_acq_rel) != 1) signal_wait(&crew->done, done);
 }
 
 static void crew_free(crew *crew)
 {
     if (is_ours(crew)) { /* a forked child has only the memory, not the threads */
-        crew_call(crew, 1, NULL, NULL);
+        crew_call(crew, 1, false, NULL, NULL);
         for (int i = 0; i < crew->workers; i++) pthread_join(crew->thread[i], NULL);
         signal_destroy(&crew->call);
         signal_destroy(&crew->done);
@@ -241,7 +251,7 @@ static crew *pool_crew(pool *p)
     return found;
 }
 
-void pool_run(pool *p, int threads, pool_fn *fn, void *context)
+static void run_team(pool *p, int threads, bool late, pool_fn *fn, void *context)
 {
     crew *crew = threads > 1 ? pool_crew(p) : NULL;
     if (crew != NULL && !atomic_flag_test_and_set_explicit(&crew->busy, memory_order_acquire)) {
@@ -249,9 +259,9 @@ void pool_run(pool *p, int threads, pool_fn *fn, void *context)
         if (threads > crew->workers + 1) threads = crew->workers + 1;
         if (threads > 1) {
             unsigned done = atomic_load_explicit(&crew->done.value, memory_order_relaxed);
-            crew_call(crew, threads, fn, context);
+            crew_call(crew, threads, late, fn, context);
             fn(context, &crew->team);
-            signal_wait(&crew->done, done);
+            crew_finish(crew, done);
             atomic_flag_clear_explicit(&crew->busy, memory_order_release);
             return;
         }
@@ -259,6 +269,16 @@ void pool_run(pool *p, int threads, pool_fn *fn, void *context)
     }
     team alone = {.threads = 1};
     fn(context, &alone);
+}
+
+void pool_run(pool *p, int threads, pool_fn *fn, void *context)
+{
+    run_team(p, threads, false, fn, context);
+}
+
+void pool_flow(pool *p, int threads, pool_fn *fn, void *context)
+{
+    run_team(p, threads, true, fn, context);
 }
 
 int team_threads(const team *t)
@@ -339,5 +359,5 @@ void team_flow(team *t, flow_body *body, void *context)
         more = body(context, task, t);
     }
     move_to(t, own, FLOW_IDLE);
-    team_barrier(t);
+    if (!t->late) team_barrier(t);
 }
