@@ -92,7 +92,7 @@ static void plan_loops(plan *plan, const device_facts *device, int wanted_thread
     bool streams_a = lies && !near && !deep && p->op_a == TW_N && p->n <= STREAM_COLS * nr;
     /* Its rows are as good as slivers, and not copied. Transposed, each step of k is a line of its own: so many as leave room in the L1 for the others', few
      * where B has to be packed in any case. */
-    const bool short_k = near && (p->op_b == TW_N || p->k <= CPU_K_UNIT) && p->k * CPU_LINE_BYTES <= device->l1_bytes * 5 / 8;
+    const bool short_k = near && (p->op_b == TW_N || p->k <= 2 * CPU_K_UNIT) && p->k * CPU_LINE_BYTES <= device->l1_bytes * 5 / 8;
     plan->direct_a = deep || streams_a || (lies && (short_k || p->op_a == TW_N) && !rows_meet(p->lda, bytes));
     plan->streams_b = lies && !near && !deep && !streams_a && p->op_b == TW_N && p->m <= STREAM_ROWS * mr;
     plan->direct_b = deep || plan->streams_b || (near && !rows_meet(p->ldb, bytes) && p->op_b == TW_N);
