@@ -5,8 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Below this many multiply-adds per thread another thread costs more than it gains: they take some 3 to 6 us (docs/PERF-LOG.md). */
-static const double WORK_PER_THREAD = 262144.0;
+/* Below this many multiply-adds per thread another thread costs more than it gains: in f32 and f64 they take some 5 to 10 us (docs/PERF-LOG.md); and where it is
+ * waited for even if it wakes late (batches, rungs), or other types take less time. */
+static const double WORK_PER_THREAD = 524288.0, WORK_PER_WAITED_THREAD = 2097152.0;
 
 enum { STRIP_M = 4096, STRIP_N = 4096, LEAST_LINE = 64, SUM_STRIP = 1024, WORKSPACE_ALIGN = 64, TASKS_PER_THREAD = 4, MOST_TILE = 65536, MOST_THREADS = 65536 };
 
@@ -17,9 +18,9 @@ static int64_t even_block(int64_t length, int64_t most, int64_t unit)
     return max_i64(round_up(ceil_div(length, blocks), unit), unit);
 }
 
-static int threads_for(const tw_problem *p, const device_facts *device, int wanted)
+static int threads_for(const tw_problem *p, const device_facts *device, int wanted, double work_per_thread)
 {
-    double most = (double)p->m * (double)p->n * (double)max_i64(p->k, 1) / WORK_PER_THREAD;
+    double most = (double)p->m * (double)p->n * (double)max_i64(p->k, 1) / work_per_thread;
     int threads = wanted > 0 ? wanted : device->threads;
     return most < threads ? (most < 1 ? 1 : (int)most) : threads;
 }
@@ -34,18 +35,19 @@ static size_t padded(int64_t elements, size_t element_bytes)
  * so few rows of B at a time that the processor's own prefetchers follow each. C of few columns: the same of A. */
 enum { STREAM_ROWS = 16, STREAM_COLS = 4, STREAM_KC = 256, STREAM_FEW_KC = 8, STREAM_A_KC = 1024 }; /* in tiles; by measurement, docs/PERF-LOG.md */
 
-/* Are A, B and C together no larger than three times the L2, or six times where C has more than few rows and A's lie side by side, and does what tiles read again
- * (a tile's width of B, its rows of A and the next ones, which are asked for) take half of the L2 at most, by measurement (docs/PERF-LOG.md)? Then there is one panel, and
- * an operand is packed only where it must be. */
-static bool fits_near(const tw_problem *p, const device_facts *device, int64_t mr, int64_t nr, int64_t bytes)
-{
-    const bool tall = p->op_a == TW_N && p->m > STREAM_ROWS * mr, again = 2 * (double)p->k * (double)((2 * mr + nr) * bytes) <= (double)device->l2_bytes;
-    const double whole = ((double)p->m * (double)p->k + (double)p->k * (double)p->n + (double)p->m * (double)p->n) * (double)bytes;
-    return again && whole <= (tall ? 6 : 3) * (double)device->l2_bytes;
-}
-
 /* Rows a multiple of 4 KiB apart meet in the same few sets of the cache. */
 static bool rows_meet(int64_t ld, int64_t bytes) { return ld * bytes % 4096 == 0; }
+
+/* Are A, B and C together no larger than three times the L2, or six times where C has more than few rows and A's lie side by side, by measurement
+ * (docs/PERF-LOG.md)? Then there is one panel, and an operand is packed only where it must be. Not where C is more than one tile high and what its tiles read again (a tile's
+ * width of B, its rows of A and the next ones, which are asked for) takes more than half of the L2, or long rows of A meet: A would be packed whole. */
+static bool fits_near(const tw_problem *p, const device_facts *device, int64_t mr, int64_t nr, int64_t bytes)
+{
+    const bool tall = p->op_a == TW_N && p->m > STREAM_ROWS * mr, long_rows_meet = p->op_a == TW_N && p->k * bytes >= 4096 && rows_meet(p->lda, bytes);
+    if (p->m > mr && (long_rows_meet || 2 * (double)p->k * (double)((2 * mr + nr) * bytes) > (double)device->l2_bytes)) return false;
+    const double whole = ((double)p->m * (double)p->k + (double)p->k * (double)p->n + (double)p->m * (double)p->n) * (double)bytes;
+    return whole <= (tall ? 6 : 3) * (double)device->l2_bytes;
+}
 
 /* A matrix times a vector: one pass over the matrix, its outputs divided among the threads. */
 static void plan_line(plan *plan)
@@ -80,18 +82,17 @@ static void plan_loops(plan *plan, const device_facts *device, int wanted_thread
     const tw_problem *p = &plan->problem;
     int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n, bytes = dtype_find(p->dtype_c)->lab.bytes;
     bool lies = plan->row->form == CPU_PLAIN; /* can be read where it lies; else panels hold other words than the operands */
-    plan->threads = threads_for(p, device, wanted_threads);
+    plan->threads = threads_for(p, device, wanted_threads, lies ? WORK_PER_THREAD : WORK_PER_WAITED_THREAD);
     if ((p->m == 1 || p->n == 1) && plan->row->line != NULL) {
         plan_line(plan);
         return;
     }
-    /* Long rows of A that meet would be packed whole. */
-    const bool near = lies && fits_near(p, device, mr, nr, bytes) && !(p->op_a == TW_N && p->k * bytes >= 4096 && rows_meet(p->lda, bytes));
+    const bool near = lies && fits_near(p, device, mr, nr, bytes);
     /* C is small and k long: both operands are used so seldom that neither is worth a copy; panels of both take three quarters of the L2. */
     const bool deep = lies && !near && p->op_a == TW_N && p->op_b == TW_N && p->m <= STREAM_ROWS * mr && p->n <= STREAM_COLS * nr && !rows_meet(p->ldb, bytes);
     bool streams_a = lies && !near && !deep && p->op_a == TW_N && p->n <= STREAM_COLS * nr;
     /* Its rows are as good as slivers, and not copied. Transposed, each step of k is a line of its own: so many as leave room in the L1 for the others', few
-     * where B has to be packed in any case. */
+     * where B is transposed and packed, too. */
     const bool short_k = near && (p->op_b == TW_N || p->k <= 2 * CPU_K_UNIT) && p->k * CPU_LINE_BYTES <= device->l1_bytes * 5 / 8;
     plan->direct_a = deep || streams_a || (lies && (short_k || p->op_a == TW_N) && !rows_meet(p->lda, bytes));
     plan->streams_b = lies && !near && !deep && !streams_a && p->op_b == TW_N && p->m <= STREAM_ROWS * mr;
@@ -146,7 +147,7 @@ static void plan_rung(plan *plan, const device_facts *device, const tw_lab_choic
     int64_t longest = max_i64(max_i64(p->m, p->n), max_i64(p->k, 1));
     plan->tile = (int)min_i64(choice->tile > 0 ? choice->tile : plan->row->lab.default_tile, longest);
     int64_t block = max_i64(plan->tile, 1), edge = block + CPU_LONGEST_REGISTER_TILE - 1, blocks = ceil_div(p->m, block) * ceil_div(p->n, block);
-    plan->threads = plan->row->threaded ? (int)max_i64(min_i64(threads_for(p, device, choice->threads), blocks), 1) : 1;
+    plan->threads = plan->row->threaded ? (int)max_i64(min_i64(threads_for(p, device, choice->threads, WORK_PER_WAITED_THREAD), blocks), 1) : 1;
     if (plan->row->lab.default_tile > 0)
         plan->workspace_bytes = (size_t)plan->threads * 3 * padded(edge * edge, (size_t)dtype_find(p->dtype)->lab.bytes);
 }
@@ -538,9 +539,9 @@ tw_status plan_find(const tw_problem *problem, const device_facts *device, const
 static tw_status plan_batch_cpu(const tw_batch *batch, const device_facts *device, plan *out)
 {
     const tw_problem p = out->problem;
-    double work = (double)p.m * (double)p.n * (double)max_i64(p.k, 1) * (double)batch->count / WORK_PER_THREAD;
+    double work = (double)p.m * (double)p.n * (double)max_i64(p.k, 1) * (double)batch->count / WORK_PER_WAITED_THREAD;
     int threads = work < device->threads ? (work < 1 ? 1 : (int)work) : device->threads;
-    out->together = out->threads > batch->count;
+    out->together = threads_for(&p, device, 0, WORK_PER_WAITED_THREAD) > batch->count;
     if (!out->together && out->threads > 1) TRY(plan_find(&p, device, &(tw_lab_choice){.threads = 1}, out));
     if (!out->together) out->threads = threads;
     out->packs_ahead = false;

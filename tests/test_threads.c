@@ -134,7 +134,7 @@ static bool sums_right(pool *p, int threads, int64_t count, bool nested)
 }
 
 /* Rows of WIDTH tasks: each needs the one above it, the first of a row all of the row before. value: plain memory, which ThreadSanitizer watches. */
-enum { WIDTH = 5, ROWS = 200 };
+enum { WIDTH = 5, ROWS = 60 };
 typedef struct grid {
     int64_t value[ROWS * WIDTH];
     atomic_int early;
@@ -151,7 +151,7 @@ static bool grid_task(void *context, int64_t i, team *team)
         team_after(team, above, above);
     for (int64_t j = above; j >= 0 && j < (i == row ? row : above + 1); j++)
         if (g->value[j] == 0) atomic_fetch_add(&g->early, 1);
-    for (int turn = 0; turn < (int)(i * 7919 % 50); turn++) pause_briefly(); /* tasks of different length */
+    for (int turn = 0; turn < (i % 37 == 0 ? 20000 : (int)(i * 7919 % 50)); turn++) pause_briefly(); /* tasks of different length: for some of them others sleep */
     g->value[i] = 1 + (above < 0 ? 0 : g->value[above]);
     return true;
 }
@@ -167,6 +167,43 @@ static bool flows_in_order(pool *p, int threads, bool late)
     (late ? pool_flow : pool_run)(p, threads, grid_team, &g);
     bool right = atomic_load(&g.early) == 0;
     for (int i = 0; i < ROWS * WIDTH; i++) right = right && g.value[i] == 1 + i / WIDTH;
+    return right;
+}
+
+/* Calls of so few tasks that threads wake when they are over: none of them may begin then. */
+typedef struct brief {
+    int64_t tasks;
+    atomic_llong done;
+    atomic_int over, late;
+} brief;
+
+static bool brief_task(void *context, int64_t i, team *team)
+{
+    brief *b = context;
+    (void)team;
+    if (atomic_load(&b->over)) atomic_fetch_add(&b->late, 1);
+    if (i < b->tasks) atomic_fetch_add(&b->done, 1);
+    return i < b->tasks;
+}
+
+static void brief_team(void *context, team *team)
+{
+    team_flow(team, brief_task, context);
+}
+
+static bool nobody_comes_late(pool *p)
+{
+    enum { CALLS = 3000 };
+    brief *calls = calloc(CALLS, sizeof *calls);
+    bool right = calls != NULL;
+    for (int i = 0; right && i < CALLS; i++) {
+        calls[i].tasks = i % 3;
+        pool_flow(p, 2 + i % 4, brief_team, &calls[i]);
+        atomic_store(&calls[i].over, 1);
+        for (int turn = 0; turn < i % 500; turn++) pause_briefly();
+    }
+    for (int i = 0; right && i < CALLS; i++) right = atomic_load(&calls[i].late) == 0 && atomic_load(&calls[i].done) == calls[i].tasks;
+    free(calls);
     return right;
 }
 
@@ -215,6 +252,7 @@ int main(int argc, char **argv)
         for (int i = 0; i < 180; i++) all = all && flows_in_order(p, 1 + i % 9, i % 2 == 0);
         expect("the order of a flow", all);
     }
+    CASE("no thread begins a call that is over", nobody_comes_late(p));
     pool_close(p);
     CASE("a pool that was never used closes", pool_open(&p) == TW_OK && (pool_close(p), true));
 

@@ -30,8 +30,8 @@ void pool_close(pool *p);
 typedef void pool_fn(void *context, team *team);
 void pool_run(pool *p, int threads, pool_fn *fn, void *context);
 
-/* pool_flow - the same for an fn that does nothing but one team_flow(): a thread that has not woken by the time that there is no task left is not waited for, so
- * a call that is over before another thread could help takes no longer than alone. */
+/* pool_flow - the same for an fn that does nothing but one team_flow(): a thread that has not woken by the time that there is no task left is not waited for:
+ * a call that is over before another thread could help costs little more than to wake one. */
 void pool_flow(pool *p, int threads, pool_fn *fn, void *context);
 
 int team_threads(const team *t);

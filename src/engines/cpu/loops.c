@@ -216,7 +216,7 @@ static int64_t packs_of(const loops *l) { return l->depth > 0 ? (packs_a(l) ? pa
 
 static int64_t end_of(const stage *s) { return s->first + s->tasks + s->packs; }
 
-/* Packing into the other copy begins when half of the tasks have: those of the panel before, which used that copy, have ended by then. */
+/* Packing into the other copy begins when half of the tasks have: those of the panel before, which used that copy, have ended by then but for a few. */
 static stage stage_after(const stage *s)
 {
     const plan *plan = s->now.plan;
@@ -231,6 +231,7 @@ static stage stage_after(const stage *s)
 /* Where one thread stands in the flow. */
 typedef struct walker {
     stage before, at;
+    bool packed; /* what `at` reads, as this thread has seen */
 } walker;
 
 /* Task i of the flow, once what it needs is there: for packing, that nobody reads any more what lies where it writes; for a part of C, both operands and the sums
@@ -240,7 +241,7 @@ static bool flow_task(void *context, int64_t i, team *team)
     walker *w = context;
     for (; i >= end_of(&w->at); w->at = stage_after(&w->before)) {
         if (!w->at.more) return false;
-        w->before = w->at;
+        w->before = w->at, w->packed = false;
     }
     const stage *s = &w->at, *before = &w->before;
     const plan *plan = s->now.plan;
@@ -254,7 +255,8 @@ static bool flow_task(void *context, int64_t i, team *team)
         return true;
     }
     const int64_t task = number < s->ahead ? number : number - s->packs, same = before->first + (task < before->ahead ? task : task + before->packs);
-    team_after(team, packs_before, packs_before + before->packs - 1);
+    if (!w->packed) team_after(team, packs_before, packs_before + before->packs - 1);
+    w->packed = true;
     if (s->now.p0 > 0)
         team_after(team, same, same);
     else if (plan->sum_bytes > 0)

@@ -62,13 +62,12 @@ static unsigned signal_wait(signal_count *s, unsigned old)
     return now;
 }
 
-/* Which task of a flow a thread works on, in a line of its own: FLOW_IDLE: none, and it takes none before those that are taken by now; FLOW_TAKING: it is about to
- * take one, or just took it; else FLOW_FIRST + the task. */
+/* Which task of a flow a thread works on, in a line of its own: 0 none; 1 + the task; or -1 - n: it is about to take one, or just took it, and that is n or a later
+ * one. This is stored before the counter of tasks is advanced, so whoever holds a later task sees it. */
 typedef struct place {
     atomic_llong task;
     char apart[64 - sizeof(atomic_llong)];
 } place;
-enum { FLOW_IDLE, FLOW_TAKING, FLOW_FIRST };
 
 struct team {
     int threads;
@@ -101,11 +100,11 @@ typedef struct crew {
     atomic_flag busy;
     int workers; /* threads started, the caller's not among them */
     pthread_t thread[MOST_WORKERS];
-    signal_count call; /* calls begun; also guards the two below against workers that are not in the team */
+    signal_count call; /* calls begun; its lock guards fn, context, what the team is, and vacant */
     pool_fn *fn;       /* NULL: end the thread */
     void *context;
     team team;
-    int vacant;         /* places of a team that may be late which nobody has taken; guarded as the call is */
+    int vacant;         /* places of a team that may be late which nobody has taken */
     atomic_int running; /* threads that have not finished this call, the caller too; of those that may be late who has joined */
     signal_count done;  /* calls that all workers finished */
     place places[MOST_WORKERS + 1];
@@ -133,9 +132,11 @@ static void *worker_main(void *argument)
         bool called = crew->team.late ? crew->vacant > 0 : self.index < crew->team.threads;
         pool_fn *fn = crew->fn;
         if (called && crew->team.late) crew->vacant--, atomic_fetch_add_explicit(&crew->running, 1, memory_order_relaxed);
+        const bool wakes = called && crew->team.late && crew->vacant > 0;
         pthread_mutex_unlock(&crew->call.lock);
         if (fn == NULL) return NULL;
         if (!called) continue;
+        if (wakes) pthread_cond_signal(&crew->call.changed);
         fn(crew->context, &crew->team);
         if (atomic_fetch_sub_explicit(&crew->running, 1, memory_order_acq_rel) == 1) signal_advance(&crew->done);
     }
@@ -197,8 +198,10 @@ static void crew_call(crew *crew, int threads, bool late, pool_fn *fn, void *con
     atomic_store_explicit(&crew->running, late ? 1 : threads, memory_order_relaxed);
     atomic_fetch_add_explicit(&crew->call.value, 1, memory_order_release);
     pthread_mutex_unlock(&crew->call.lock);
-    for (int i = 1; late && i < threads; i++) pthread_cond_signal(&crew->call.changed); /* as many sleepers as there are places, whoever they are */
-    if (!late) pthread_cond_broadcast(&crew->call.changed);
+    if (late)
+        pthread_cond_signal(&crew->call.changed); /* one, whoever it is; each who comes wakes another while there are places */
+    else
+        pthread_cond_broadcast(&crew->call.changed);
 }
 
 /* The caller has done its part: nobody joins any more, and who has is waited for. done: crew->done before the call. */
@@ -313,8 +316,8 @@ void team_for(team *t, int64_t count, team_body *body, void *context)
     team_barrier(t);
 }
 
-/* Places are written and read in one order that all threads agree on (sequential consistency), and so are the counter of tasks and that of sleepers: a thread
- * that is seen idle takes its next task after the one who looked took his, and of a sleeper and who leaves the task that he waits for one sees the other. */
+/* Places, the counter of tasks and that of sleepers are written and read in one order that all threads agree on (sequential consistency): of a sleeper and the thread
+ * that leaves the task he waits for, one sees the other. */
 static void move_to(team *t, place *p, long long task)
 {
     atomic_store(&p->task, task);
@@ -324,7 +327,7 @@ static void move_to(team *t, place *p, long long task)
 static bool may_work_on(place *p, int64_t first, int64_t last)
 {
     const long long task = atomic_load(&p->task);
-    return task == FLOW_TAKING || (task >= FLOW_FIRST + first && task <= FLOW_FIRST + last);
+    return task < 0 ? -1 - task <= last : task > first && task <= last + 1;
 }
 
 static void wait_until_left(team *t, place *p, int64_t first, int64_t last)
@@ -353,11 +356,11 @@ void team_flow(team *t, flow_body *body, void *context)
     }
     place *own = &t->places[atomic_fetch_add(&t->placed, 1)];
     for (bool more = true; more;) {
-        move_to(t, own, FLOW_TAKING);
+        atomic_store(&own->task, -1 - atomic_load(&t->next)); /* who sleeps is woken by what follows */
         const int64_t task = atomic_fetch_add(&t->next, 1);
-        move_to(t, own, FLOW_FIRST + task);
+        move_to(t, own, 1 + task);
         more = body(context, task, t);
     }
-    move_to(t, own, FLOW_IDLE);
+    move_to(t, own, 0);
     if (!t->late) team_barrier(t);
 }
