@@ -27,7 +27,7 @@ def case(function):
 def bench(*words, peers=FAKES, **more):
     kept = {k: v for k, v in os.environ.items() if not k.startswith("TILEWRIGHT_") and k != "OMP_NUM_THREADS"}
     kept.update(TILEWRIGHT_PEERS=peers, TILEWRIGHT_THREADS="1", **more)
-    return subprocess.run([PROGRAM, "bench", *words], capture_output=True, text=True, timeout=1500, env=kept)
+    return subprocess.run([PROGRAM, "bench", *words], capture_output=True, text=True, timeout=4000, env=kept)
 
 
 def refused(*words, says):
