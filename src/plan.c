@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Below this many multiply-adds per thread another thread costs more than it gains: in f32 and f64 they take some 5 to 10 us (docs/PERF-LOG.md); and where it is
+/* Below this many multiply-adds per thread another thread costs more than it gains: in f32 they take some 6 to 10 us on wide vectors (docs/PERF-LOG.md); and where it is
  * waited for even if it wakes late (batches, rungs), or other types take less time. */
 static const double WORK_PER_THREAD = 524288.0, WORK_PER_WAITED_THREAD = 2097152.0;
 
@@ -34,6 +34,7 @@ static size_t padded(int64_t elements, size_t element_bytes)
  * lines to the right serve until the next kc rows; copying it would cost as much as the product. Where C is one tile high, a core that computes alone reads
  * so few rows of B at a time that the processor's own prefetchers follow each. C of few columns: the same of A. */
 enum { STREAM_ROWS = 16, STREAM_COLS = 4, STREAM_KC = 256, STREAM_FEW_KC = 8, STREAM_A_KC = 1024 }; /* in tiles; by measurement, docs/PERF-LOG.md */
+enum { FEW_STEPS = 128 }; /* of a transposed A that is read where it lies though B is packed; by measurement, docs/PERF-LOG.md */
 
 /* Rows a multiple of 4 KiB apart meet in the same few sets of the cache. */
 static bool rows_meet(int64_t ld, int64_t bytes) { return ld * bytes % 4096 == 0; }
@@ -93,7 +94,7 @@ static void plan_loops(plan *plan, const device_facts *device, int wanted_thread
     bool streams_a = lies && !near && !deep && p->op_a == TW_N && p->n <= STREAM_COLS * nr;
     /* Its rows are as good as slivers, and not copied. Transposed, each step of k is a line of its own: so many as leave room in the L1 for the others', few
      * where B is transposed and packed, too. */
-    const bool short_k = near && (p->op_b == TW_N || p->k <= 2 * CPU_K_UNIT) && p->k * CPU_LINE_BYTES <= device->l1_bytes * 5 / 8;
+    const bool short_k = near && (p->op_b == TW_N || p->k <= FEW_STEPS) && p->k * CPU_LINE_BYTES <= device->l1_bytes * 5 / 8;
     plan->direct_a = deep || streams_a || (lies && (short_k || p->op_a == TW_N) && !rows_meet(p->lda, bytes));
     plan->streams_b = lies && !near && !deep && !streams_a && p->op_b == TW_N && p->m <= STREAM_ROWS * mr;
     plan->direct_b = deep || plan->streams_b || (near && !rows_meet(p->ldb, bytes) && p->op_b == TW_N);

@@ -447,7 +447,7 @@ int main(int argc, char **argv)
         if (kernel->production || (strcmp(kernel->engine, "cpu") == 0 && strcmp(kernel->rung, "r11_warp") == 0)) {
             threads_case(kernel, 301, 257, 129);
             threads_case(kernel, 97, 500, 801);
-            if (strcmp(kernel->engine, "cpu") == 0) threads_case(kernel, 1030, 200, 2048); /* two strips of sums, each in several panels of k */
+            if (strcmp(kernel->engine, "cpu") == 0) threads_case(kernel, 1030, 200, 2048); /* of production rows two strips of sums, in several panels of k unless those are 2048 deep */
         }
         if (kernel->deep) { /* many parts of k, the last shorter; one part; the same bits from run to run */
             shape_case(kernel, TW_N, TW_N, 40, 50, 5003, 1);
