@@ -132,11 +132,9 @@ static void *worker_main(void *argument)
         bool called = crew->team.late ? crew->vacant > 0 : self.index < crew->team.threads;
         pool_fn *fn = crew->fn;
         if (called && crew->team.late) crew->vacant--, atomic_fetch_add_explicit(&crew->running, 1, memory_order_relaxed);
-        const bool wakes = called && crew->team.late && crew->vacant > 0;
         pthread_mutex_unlock(&crew->call.lock);
         if (fn == NULL) return NULL;
         if (!called) continue;
-        if (wakes) pthread_cond_signal(&crew->call.changed);
         fn(crew->context, &crew->team);
         if (atomic_fetch_sub_explicit(&crew->running, 1, memory_order_acq_rel) == 1) signal_advance(&crew->done);
     }
@@ -184,6 +182,16 @@ static void crew_grow(crew *crew, int wanted)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
+/* Wake so many sleepers, whoever they are. One after the other costs the caller a call of the system each, but leaves the rest asleep: by measurement
+ * worth it up to half of them (docs/PERF-LOG.md). */
+static void wake(crew *crew, int threads)
+{
+    if (2 * threads > crew->workers)
+        pthread_cond_broadcast(&crew->call.changed);
+    else
+        for (int i = 0; i < threads; i++) pthread_cond_signal(&crew->call.changed);
+}
+
 /* What a call is and that it has begun change under one lock: a worker that was not in the last call and wakes late must not see
  * the one without the other. */
 static void crew_call(crew *crew, int threads, bool late, pool_fn *fn, void *context)
@@ -198,10 +206,7 @@ static void crew_call(crew *crew, int threads, bool late, pool_fn *fn, void *con
     atomic_store_explicit(&crew->running, late ? 1 : threads, memory_order_relaxed);
     atomic_fetch_add_explicit(&crew->call.value, 1, memory_order_release);
     pthread_mutex_unlock(&crew->call.lock);
-    if (late)
-        pthread_cond_signal(&crew->call.changed); /* one, whoever it is; each who comes wakes another while there are places */
-    else
-        pthread_cond_broadcast(&crew->call.changed);
+    wake(crew, late ? threads - 1 : crew->workers);
 }
 
 /* The caller has done its part: nobody joins any more, and who has is waited for. done: crew->done before the call. */
