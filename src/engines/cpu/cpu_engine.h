@@ -52,12 +52,13 @@ void team_after(team *t, int64_t first, int64_t last);
 /* ---- pack.c ---- */
 
 /* pack_panels - copy `length` x k elements into panels of `width`: panel q, step p, lane i is source element
- * (q * width + i) * stride + p * k_stride; lanes beyond length are 0. Only panels first .. last - 1, and of them steps k_first .. k_last - 1. */
-typedef struct pack_part {
-    int64_t first, last, k_first, k_last;
-} pack_part;
-void pack_panels(size_t element_bytes, void *packed, const void *source, int64_t stride, int64_t k_stride, int64_t length,
-                 int64_t k, int64_t width, pack_part part);
+ * (q * width + i) * stride + p * k_stride; lanes beyond length are 0. Only panels first .. last - 1. */
+void pack_panels(size_t element_bytes, void *packed, const void *source, int64_t stride, int64_t k_stride, int64_t length, int64_t k, int64_t width, int64_t first,
+                 int64_t last);
+
+/* pack_steps - the same of lanes that lie side by side, stride 1, and only steps first .. last - 1 of all panels: rows of the source are read front to back, and
+ * each next one is asked for. */
+void pack_steps(size_t element_bytes, void *packed, const void *source, int64_t k_stride, int64_t length, int64_t k, int64_t width, int64_t first, int64_t last);
 
 /* ---- pack_words.c ---- */
 

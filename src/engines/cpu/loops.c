@@ -43,13 +43,17 @@ static int64_t pack_tasks(const loops *l, int64_t stride, int64_t length, int64_
 
 static void pack_some(const loops *l, bool of_b, void *packed, const void *source, int64_t stride, int64_t k_stride, int64_t length, int64_t width, int64_t task)
 {
-    bool slices = by_steps(l, stride);
-    int64_t panels = ceil_div(length, width), first = task * (slices ? steps_of(length) : PANELS_PER_TASK), last = min_i64(first + PANELS_PER_TASK, panels);
+    const size_t bytes = (size_t)l->bytes;
+    if (by_steps(l, stride)) {
+        int64_t steps = steps_of(length), first = task * steps;
+        pack_steps(bytes, packed, source, k_stride, length, l->depth, width, first, min_i64(first + steps, l->depth));
+        return;
+    }
+    int64_t first = task * PANELS_PER_TASK, last = min_i64(first + PANELS_PER_TASK, ceil_div(length, width));
     if (l->plan->row->form != CPU_PLAIN)
         pack_words(l->plan->row->form, of_b, packed, source, stride, k_stride, length, l->depth, width, first, last);
     else
-        pack_panels((size_t)l->bytes, packed, source, stride, k_stride, length, l->depth, width,
-                    slices ? (pack_part){0, panels, first, min_i64(first + steps_of(length), l->depth)} : (pack_part){first, last, 0, l->depth});
+        pack_panels(bytes, packed, source, stride, k_stride, length, l->depth, width, first, last);
 }
 
 static void pack_a_task(void *context, int64_t task)

@@ -30,25 +30,17 @@ static inline void turn_8(double *packed, int64_t width, const double *source, i
     for (int p = 0; p < 2; p++) memcpy(packed + p * width, &out[p], sizeof out[p]);
 }
 
-/* One panel, elements of type T of `size` bytes. Two source orders matter: lanes side by side (copy rows of them), and k side by side (turn squares,
- * whose lines stay near until their other elements are asked for). */
+/* One panel, elements of type T of `size` bytes. Where k lies side by side squares are turned, whose lines stay near until their other elements are asked for. */
 #define PACK_PANEL(T, size)                                                                                            \
     static void pack_panel_##size(T *packed, const T *source, int64_t stride, int64_t k_stride, int64_t lanes, int64_t k, int64_t width) \
     {                                                                                                                  \
         enum { EDGE = EDGE_##size };                                                                                   \
-        int64_t turned_lanes = k_stride == 1 && stride != 1 ? lanes / EDGE * EDGE : 0, turned_k = k / EDGE * EDGE;     \
+        int64_t turned_lanes = k_stride == 1 ? lanes / EDGE * EDGE : 0, turned_k = k / EDGE * EDGE;                    \
         for (int64_t p = 0; p < turned_k; p += EDGE)                                                                   \
             for (int64_t i = 0; i < turned_lanes; i += EDGE)                                                           \
                 turn_##size(packed + p * width + i, width, source + i * stride + p, stride);                           \
         for (int64_t p = 0; p < k; p++, packed += width) {                                                             \
-            const T *step = source + p * k_stride;                                                                     \
-            int64_t done = p < turned_k ? turned_lanes : 0;                                                            \
-            if (stride == 1 && lanes == 8) /* a sliver of A: the call would take longer than the copy */              \
-                memcpy(packed, step, 8 * sizeof(T));                                                                   \
-            else if (stride == 1)                                                                                      \
-                memcpy(packed, step, (size_t)lanes * sizeof(T));                                                       \
-            else                                                                                                       \
-                for (int64_t i = done; i < lanes; i++) packed[i] = step[i * stride];                                   \
+            for (int64_t i = p < turned_k ? turned_lanes : 0; i < lanes; i++) packed[i] = source[i * stride + p * k_stride]; \
             for (int64_t i = lanes; i < width; i++) packed[i] = 0;                                                     \
         }                                                                                                              \
     }
@@ -56,15 +48,49 @@ static inline void turn_8(double *packed, int64_t width, const double *source, i
 PACK_PANEL(float, 4)
 PACK_PANEL(double, 8)
 
-void pack_panels(size_t element_bytes, void *packed, const void *source, int64_t stride, int64_t k_stride, int64_t length,
-                 int64_t k, int64_t width, pack_part part)
+void pack_panels(size_t element_bytes, void *packed, const void *source, int64_t stride, int64_t k_stride, int64_t length, int64_t k, int64_t width, int64_t first,
+                 int64_t last)
 {
-    for (int64_t panel = part.first; panel < part.last; panel++) {
-        int64_t from = panel * width, lanes = min_i64(length - from, width), to = from * k + part.k_first * width;
-        int64_t at = from * stride + part.k_first * k_stride, steps = part.k_last - part.k_first;
+    for (int64_t panel = first; panel < last; panel++) {
+        int64_t from = panel * width, lanes = min_i64(length - from, width), to = from * k, at = from * stride;
         if (element_bytes == 4)
-            pack_panel_4((float *)packed + to, (const float *)source + at, stride, k_stride, lanes, steps, width);
+            pack_panel_4((float *)packed + to, (const float *)source + at, stride, k_stride, lanes, k, width);
         else
-            pack_panel_8((double *)packed + to, (const double *)source + at, stride, k_stride, lanes, steps, width);
+            pack_panel_8((double *)packed + to, (const double *)source + at, stride, k_stride, lanes, k, width);
+    }
+}
+
+/* memcpy() of what panels are wide: the call would take longer than the copy. */
+static inline void copy_piece(char *to, const char *from, int64_t bytes)
+{
+    switch (bytes) {
+    case 192: memcpy(to, from, 192); break;
+    case 64: memcpy(to, from, 64); break;
+    case 48: memcpy(to, from, 48); break;
+    case 32: memcpy(to, from, 32); break;
+    case 24: memcpy(to, from, 24); break;
+    case 16: memcpy(to, from, 16); break;
+    default: memcpy(to, from, (size_t)bytes);
+    }
+}
+
+enum { PANELS_AT_ONCE = 32 }; /* more are more streams of lines to write than a processor follows; by measurement, docs/PERF-LOG.md */
+
+void pack_steps(size_t element_bytes, void *packed, const void *source, int64_t k_stride, int64_t length, int64_t k, int64_t width, int64_t first, int64_t last)
+{
+    const int64_t row = length * (int64_t)element_bytes, piece = width * (int64_t)element_bytes, to_next = k_stride * (int64_t)element_bytes;
+    const int64_t most = PANELS_AT_ONCE * piece;
+    for (int64_t part = 0; part < row; part += most) {
+        const int64_t end = min_i64(part + most, row);
+        for (int64_t p = first; p < last; p++) {
+            const char *from = (const char *)source + p * to_next;
+            char *to = (char *)packed + part * k + p * piece;
+            for (int64_t at = part; at < end; at += piece, to += piece * k) {
+                const int64_t bytes = min_i64(piece, end - at);
+                for (int64_t line = at; line < at + bytes; line += CPU_LINE_BYTES) __builtin_prefetch((const void *)((uintptr_t)from + (uintptr_t)(line + to_next)), 0, 2);
+                copy_piece(to, from + at, bytes);
+                if (bytes < piece) memset(to + bytes, 0, (size_t)(piece - bytes));
+            }
+        }
     }
 }
