@@ -15,7 +15,8 @@
  *           A tile that C cuts off has a copy of this code for its number of rows and vectors, the last vector behind a mask, half a
  *           vector where that does: no flop of a row that is not there, and nothing outside is touched. Operands that are not packed are read where they lie: the same
  *           sums in the same order.
- *           At every step of k a line is asked for that tiles to come will read of A, and one that they will write of C.
+ *           At every step of k a line is asked for that tiles to come will read of A, and one that they will write of C. Once packed tiles have asked for all
+ *           of C, MR steps are one piece of code: additions to addresses take the ports of multiply-adds on some processors.
  *           Small operands (KERNEL_near): rows and columns of C are divided evenly among as few tiles as there may be, since one of a row or of
  *           half a vector costs as much time as a larger one.
  *           bf16 and int8: panels hold words of two or four neighbours along k, and a multiply-add is an instruction that adds all their
@@ -49,6 +50,39 @@ ALWAYS void store_at(real *row, int v, bool cut, some last, vec x)
         vec_store(row + v * LANES, x);
 }
 
+/* Where a tile stands in its operands; with two pointers into A, the addresses of 8 rows take fewer registers. */
+typedef struct feed {
+    const real *a_low, *a_high, *b;
+    int64_t a_rs, a_twice, a_thrice, b_next; /* strides; bytes from b to what is asked for of it, unless packed */
+} feed;
+
+/* One step of k: the outer product of `rows` elements of A and a row of B. */
+ALWAYS void step_of(const feed *f, const int rows, const int units, const bool cut, const bool packed, some last, vec sum[MR][V], half rest[MR])
+{
+    const int vectors = units * UNIT / LANES, end = cut ? vectors - 1 : vectors;
+    const bool halved = units * UNIT % LANES != 0;
+    vec row[V];
+    half row_rest;
+    UNROLLED(4)
+    for (int v = 0; v < vectors; v++) row[v] = load_at(f->b, v, !halved && v == end, last);
+    if (halved) row_rest = half_load_some(f->b + vectors * LANES, last);
+    if (!packed)
+        UNROLLED(4)
+        for (int v = 0; v < vectors; v++) __builtin_prefetch((const void *)((uintptr_t)f->b + (uintptr_t)f->b_next + (size_t)v * CPU_LINE_BYTES));
+    UNROLLED(8)
+    for (int i = 0; i < rows; i++) {
+        const real *at = packed ? f->a_low + i : (i < 4 ? f->a_low : f->a_high) + (i % 4 == 0 ? 0 : i % 4 == 1 ? f->a_rs : i % 4 == 2 ? f->a_twice : f->a_thrice);
+        if (vectors == 0) { /* a broadcast of half the width is faster */
+            rest[i] = half_fma(half_all(*at), row_rest, rest[i]);
+            continue;
+        }
+        vec column = vec_all(*at);
+        UNROLLED(4)
+        for (int v = 0; v < vectors; v++) sum[i][v] = vec_step(column, row[v], sum[i][v]); /* the line that multiplies */
+        if (halved) rest[i] = half_fma(half_of(column), row_rest, rest[i]);
+    }
+}
+
 /* The tile with its numbers of rows and of units as constants; cut: its last vector may not be whole; packed: see cpu.h. */
 ALWAYS void tile_of(const cpu_tile *t, const int rows, const int units, const bool cut, const bool packed)
 {
@@ -76,35 +110,23 @@ ALWAYS void tile_of(const cpu_tile *t, const int rows, const int units, const bo
     for (; c_lines * MR > t->k && c_lines > 1; c_lines--, ask_c += CPU_LINE_BYTES) /* what there will be no steps for */
         UNROLLED(8)
         for (int i = 0; i < MR; i++) __builtin_prefetch((const void *)(ask_c + (uintptr_t)(i * c_step)), 1);
-    const real *a_low = a, *a_high = a + 4 * a_rs; /* with two, the addresses of 8 rows take fewer registers */
-    const int64_t a_twice = 2 * a_rs, a_thrice = 3 * a_rs, b_next = t->b_next;
+    feed f = {a, a + 4 * a_rs, b, a_rs, 2 * a_rs, 3 * a_rs, t->b_next};
     for (int64_t k_left = t->k; k_left > 0; k_left -= MR) {
+        if (packed && c_lines <= 0 && k_left >= MR) { /* no line of C is left to be asked for: MR steps without anything to count */
+            UNROLLED(8)
+            for (int p = 0; p < MR; p++, f.a_low += MR, f.b += NR) {
+                if (p % 2 == 0) __builtin_prefetch((const void *)ask_a), ask_a += (uintptr_t)(2 * a_next_step);
+                step_of(&f, rows, units, cut, packed, last, sum, rest);
+            }
+            continue;
+        }
         int64_t steps = smaller(MR, k_left);
         ROLLED
         do {
-            vec row[V];
-            half row_rest;
-            UNROLLED(4)
-            for (int v = 0; v < vectors; v++) row[v] = load_at(b, v, !halved && v == end, last);
-            if (halved) row_rest = half_load_some(b + vectors * LANES, last);
-            if (!packed)
-                UNROLLED(4)
-                for (int v = 0; v < vectors; v++) __builtin_prefetch((const void *)((uintptr_t)b + (uintptr_t)b_next + (size_t)v * CPU_LINE_BYTES));
             __builtin_prefetch((const void *)ask_a), __builtin_prefetch((const void *)ask_c, 1);
             ask_a += (uintptr_t)a_next_step, ask_c += (uintptr_t)c_step;
-            UNROLLED(8)
-            for (int i = 0; i < rows; i++) {
-                const real *at = (i < 4 ? a_low : a_high) + (i % 4 == 0 ? 0 : i % 4 == 1 ? a_rs : i % 4 == 2 ? a_twice : a_thrice);
-                if (vectors == 0) { /* a broadcast of half the width is faster */
-                    rest[i] = half_fma(half_all(*at), row_rest, rest[i]);
-                    continue;
-                }
-                vec column = vec_all(*at);
-                UNROLLED(4)
-                for (int v = 0; v < vectors; v++) sum[i][v] = vec_step(column, row[v], sum[i][v]); /* the line that multiplies */
-                if (halved) rest[i] = half_fma(half_of(column), row_rest, rest[i]);
-            }
-            a_low += a_cs, a_high += a_cs, b += b_rs;
+            step_of(&f, rows, units, cut, packed, last, sum, rest);
+            f.a_low += a_cs, f.a_high += a_cs, f.b += b_rs;
         } while (--steps > 0);
         ask_a += (uintptr_t)t->a_next_back, ask_c -= (uintptr_t)(MR * c_step);
         ask_c += --c_lines > 0 ? CPU_LINE_BYTES : 0;
