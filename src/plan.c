@@ -40,18 +40,22 @@ enum { FEW_STEPS = 128 }; /* of a transposed A that is read where it lies though
 /* Rows a multiple of 4 KiB apart meet in the same few sets of the cache. */
 static bool rows_meet(int64_t ld, int64_t bytes) { return ld * bytes % 4096 == 0; }
 
+/* Would many tiles read rows of B that begin within a line, and so two lines for a vector, on a processor where a copy of B costs less? Of those measured (docs/PERF-LOG.md) the one
+ * that has two units of 512 bits does, and its L1 of 48 KiB is what tells it here from one that computes such vectors in halves. Measured on one thread, where C is not read. */
+static bool splits_lines(const tw_problem *p, const device_facts *device, int64_t mr, int64_t nr, int64_t bytes)
+{
+    const bool fast = device->level >= CPU_avx512 && device->l1_bytes > 32768 && device->threads == 1, many = p->m > SPLIT_ROWS * mr && p->n > SPLIT_COLS * nr;
+    return fast && many && p->op_a == TW_N && p->op_b == TW_N && p->beta == 0 && p->ldb % (CPU_LINE_BYTES / bytes) != 0;
+}
+
 /* Are A, B and C together no larger than three times the L2, or six times where C has more than few rows and A's lie side by side, by measurement
  * (docs/PERF-LOG.md)? Then there is one panel, and an operand is packed only where it must be. Not where C is more than one tile high and what its tiles read again (a tile's
- * width of B, its rows of A and the next ones, which are asked for) takes more than half of the L2, or long rows of A meet: A would be packed whole. Nor where many tiles
- * would read rows of B that begin within a line, so two lines for a vector, on a processor that multiplies so fast that it shows: those with two units of 512 bits have
- * an L1 of 48 KiB; those that compute such vectors in halves, for which the copy of B does not pay, 32. */
+ * width of B, its rows of A and the next ones, which are asked for) takes more than half of the L2, or long rows of A meet: A would be packed whole. */
 static bool fits_near(const tw_problem *p, const device_facts *device, int64_t mr, int64_t nr, int64_t bytes)
 {
     const bool tall = p->op_a == TW_N && p->m > STREAM_ROWS * mr, long_rows_meet = p->op_a == TW_N && p->k * bytes >= 4096 && rows_meet(p->lda, bytes);
-    const bool fast = device->l1_bytes > 32768, split = p->op_a == TW_N && p->op_b == TW_N && p->ldb * bytes % CPU_LINE_BYTES != 0;
-    const bool many = p->m > SPLIT_ROWS * mr && p->n > SPLIT_COLS * nr;
     if (p->m > mr && (long_rows_meet || 2 * (double)p->k * (double)((2 * mr + nr) * bytes) > (double)device->l2_bytes)) return false;
-    if (fast && split && many) return false;
+    if (splits_lines(p, device, mr, nr, bytes)) return false;
     const double whole = ((double)p->m * (double)p->k + (double)p->k * (double)p->n + (double)p->m * (double)p->n) * (double)bytes;
     return whole <= (tall ? 6 : 3) * (double)device->l2_bytes;
 }

@@ -726,6 +726,36 @@ static void kept_plans(void)
     tap_result(same, "one was another's");
 }
 
+/* Where rows of B begin within a line, B is packed on one thread of a processor with an L1 of 48 KiB, and only where many tiles read it. */
+static void split_cases(void)
+{
+    static const struct {
+        int64_t m, n, ldb, l1_bytes;
+        cpu_level level;
+        int threads;
+        double beta;
+        tw_dtype dtype;
+        bool packs;
+    } cases[] = {
+        {1000, 1000, 1000, 49152, CPU_avx512, 1, 0, TW_F32, true},   {1000, 1000, 1008, 49152, CPU_avx512, 1, 0, TW_F32, false},
+        {1000, 1000, 1000, 32768, CPU_avx512, 1, 0, TW_F32, false},  {1000, 1000, 1000, 49152, CPU_avx2, 1, 0, TW_F32, false},
+        {1000, 1000, 1000, 49152, CPU_avx512, 16, 0, TW_F32, false}, {1000, 1000, 1000, 49152, CPU_avx512, 1, 1, TW_F32, false},
+        {100, 1000, 1000, 49152, CPU_avx512, 1, 0, TW_F32, false},   {1000, 30, 33, 49152, CPU_avx512, 1, 0, TW_F32, false},
+        {1000, 300, 300, 49152, CPU_avx512, 1, 0, TW_F64, true},     {1000, 300, 304, 49152, CPU_avx512, 1, 0, TW_F64, false},
+    };
+    bool right = true;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const device_facts facts = {.engine = "cpu", .level = cases[i].level, .threads = cases[i].threads, .l1_bytes = cases[i].l1_bytes, .l2_bytes = 2097152};
+        tw_problem p, made = tw_problem_make(cases[i].dtype, TW_N, TW_N, cases[i].m, cases[i].n, 400);
+        plan one;
+        made.ldb = cases[i].ldb, made.beta = cases[i].beta;
+        if (problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &one) == TW_OK && one.direct_b == !cases[i].packs) continue;
+        printf("# case %zu\n", i);
+        right = false;
+    }
+    expect("plans: B is packed where its rows split lines and a copy costs less", right);
+}
+
 /* Plans over many shapes and made-up devices: blocks are multiples of the micro-tile, cover C, and fit the workspace stated. */
 static void plan_cases(void)
 {
@@ -767,6 +797,7 @@ static void plan_cases(void)
     expect("plans: their text fits", text_fits);
     tile_cases();
     deep_cases();
+    split_cases();
     plan shared, alone;
     tw_problem p, square = tw_problem_make(TW_F32, TW_N, TW_N, 1000, 1000, 1000);
     bool planned = problem_load(&square, a, a, a, &p) == TW_OK &&

@@ -44,7 +44,7 @@ enum { CPU_LINE_BYTES = 64 };
  * NULL (the last panel), written as c <- alpha * sum + beta * c; beta == 0 means c is not read. Each has its row stride.
  *
  * While it is computed it asks at every step of k for a line at a_next, which goes on by a_next_step bytes each step and by a_next_back more after every mr steps,
- * and for one of the tile of C at c_next, its rows as far apart as those that this one writes; where b is not packed, also for what lies b_next bytes behind
+ * and, until it has asked for all of it, for one of the tile of C at c_next, its rows as far apart as those that this one writes; where b is not packed, also for what lies b_next bytes behind
  * the present row of it. All at once they would take every buffer that the loads of the present tile need (docs/PERF-LOG.md). What need not be asked for is
  * this tile's own, which is near. */
 typedef struct cpu_tile {

@@ -114,10 +114,11 @@ ALWAYS void tile_of(const cpu_tile *t, const int rows, const int units, const bo
     for (int64_t k_left = t->k; k_left > 0; k_left -= MR) {
         if (packed && c_lines <= 0 && k_left >= MR) { /* no line of C is left to be asked for: MR steps without anything to count */
             UNROLLED(8)
-            for (int p = 0; p < MR; p++, f.a_low += MR, f.b += NR) {
-                if (p % 2 == 0) __builtin_prefetch((const void *)ask_a), ask_a += (uintptr_t)(2 * a_next_step);
+            for (int p = 0; p < MR; p++, f.a_low += MR, f.b += NR, ask_a += (uintptr_t)a_next_step) {
+                __builtin_prefetch((const void *)ask_a);
                 step_of(&f, rows, units, cut, packed, last, sum, rest);
             }
+            ask_a += (uintptr_t)t->a_next_back;
             continue;
         }
         int64_t steps = smaller(MR, k_left);

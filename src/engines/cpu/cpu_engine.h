@@ -31,7 +31,7 @@ typedef void pool_fn(void *context, team *team);
 void pool_run(pool *p, int threads, pool_fn *fn, void *context);
 
 /* pool_flow - the same for an fn that does nothing but one team_flow(): a thread that has not woken by the time that there is no task left is not waited for:
- * a call that is over before another thread could help costs little more than to wake one. */
+ * a call that is over before another thread could help costs little more than to wake them. */
 void pool_flow(pool *p, int threads, pool_fn *fn, void *context);
 
 int team_threads(const team *t);
@@ -56,8 +56,8 @@ void team_after(team *t, int64_t first, int64_t last);
 void pack_panels(size_t element_bytes, void *packed, const void *source, int64_t stride, int64_t k_stride, int64_t length, int64_t k, int64_t width, int64_t first,
                  int64_t last);
 
-/* pack_steps - the same of lanes that lie side by side, stride 1, and only steps first .. last - 1 of all panels: rows of the source are read front to back, and
- * each next one is asked for. */
+/* pack_steps - the same of lanes that lie side by side, stride 1, and only steps first .. last - 1 of all panels: each row of the source is read front to back, as much
+ * of it as some panels take, and the same of the next one is asked for. */
 void pack_steps(size_t element_bytes, void *packed, const void *source, int64_t k_stride, int64_t length, int64_t k, int64_t width, int64_t first, int64_t last);
 
 /* ---- pack_words.c ---- */

@@ -27,8 +27,8 @@ typedef struct loops {
     int64_t i0, j0, p0, rows, cols, depth, steps, a_steps; /* this strip and panel */
 } loops;
 
-/* Steps of k that lie side by side are packed panel by panel. Lanes that do are packed some steps of k at a time, along all panels: so many rows of
- * the source are read front to back, which the processor's own prefetchers follow; one panel of each row after the other they do not. */
+/* Steps of k that lie side by side are packed panel by panel. Lanes that do are packed some steps of k at a time, along all panels: rows of
+ * the source are read front to back (pack_steps), which the processor's own prefetchers follow; one panel of each row after the other they do not. */
 enum { PANELS_PER_TASK = 4, STEPS_PER_TASK = 8, LANES_PER_TASK = 8192 };
 
 /* Steps of one task: enough of short rows to be worth a task. */

@@ -78,18 +78,18 @@ enum { PANELS_AT_ONCE = 32 }; /* more are more streams of lines to write than a 
 
 void pack_steps(size_t element_bytes, void *packed, const void *source, int64_t k_stride, int64_t length, int64_t k, int64_t width, int64_t first, int64_t last)
 {
-    const int64_t row = length * (int64_t)element_bytes, piece = width * (int64_t)element_bytes, to_next = k_stride * (int64_t)element_bytes;
-    const int64_t most = PANELS_AT_ONCE * piece;
+    const int64_t row = length * (int64_t)element_bytes, piece = width * (int64_t)element_bytes, most = PANELS_AT_ONCE * piece;
+    const uintptr_t to_next = (uintptr_t)k_stride * element_bytes; /* of one row any stride may be said; it is not gone */
     for (int64_t part = 0; part < row; part += most) {
         const int64_t end = min_i64(part + most, row);
         for (int64_t p = first; p < last; p++) {
-            const char *from = (const char *)source + p * to_next;
-            char *to = (char *)packed + part * k + p * piece;
-            for (int64_t at = part; at < end; at += piece, to += piece * k) {
+            const char *from = (const char *)source + (uintptr_t)p * to_next;
+            char *to = (char *)packed + p * piece;
+            for (int64_t at = part; at < end; at += piece) {
                 const int64_t bytes = min_i64(piece, end - at);
-                for (int64_t line = at; line < at + bytes; line += CPU_LINE_BYTES) __builtin_prefetch((const void *)((uintptr_t)from + (uintptr_t)(line + to_next)), 0, 2);
-                copy_piece(to, from + at, bytes);
-                if (bytes < piece) memset(to + bytes, 0, (size_t)(piece - bytes));
+                for (int64_t line = at; line < at + bytes; line += CPU_LINE_BYTES) __builtin_prefetch((const void *)((uintptr_t)from + to_next + (uintptr_t)line), 0, 2);
+                copy_piece(to + at * k, from + at, bytes);
+                if (bytes < piece) memset(to + at * k + bytes, 0, (size_t)(piece - bytes));
             }
         }
     }
