@@ -30,15 +30,16 @@ static size_t padded(int64_t elements, size_t element_bytes)
     return (size_t)round_up(elements * (int64_t)element_bytes, WORKSPACE_ALIGN);
 }
 
-/* C of few rows: B is read once, where it lies, kc of its rows at a time along all of its columns, so that the same pages and the prefetched
- * lines to the right serve until the next kc rows; copying it would cost as much as the product. Where C is one tile high, a core that computes alone reads
- * so few rows of B at a time that the processor's own prefetchers follow each. C of few columns: the same of A. */
-enum { STREAM_ROWS = 16, STREAM_COLS = 4, STREAM_KC = 256, STREAM_FEW_KC = 8, STREAM_A_KC = 1024 }; /* in tiles; by measurement, docs/PERF-LOG.md */
+/* C of few rows: B is read once, where it lies, so many of its rows at a time (stream_rows) along all of a task's columns, so that the same pages and the prefetched
+ * lines to the right serve until the next ones; copying it would cost as much as the product. C of few columns: the same of A, STREAM_KC of its columns. In tiles, columns
+ * and pages; by measurement, docs/PERF-LOG.md. */
+enum { STREAM_ROWS = 16, STREAM_COLS = 4, STREAM_KC = 1024, STREAM_TASKS = 2, STREAM_WIDTH = 2 };
+enum { STREAM_FEW = 8, STREAM_PAGES_FOLLOWED = 32, STREAM_PAGES = 128, STREAM_MOST = 256, PAGE = 4096 };
 enum { SPLIT_ROWS = 28, SPLIT_COLS = 4 }; /* in tiles; by measurement, docs/PERF-LOG.md */
 enum { FEW_STEPS = 128 }; /* of a transposed A that is read where it lies though B is packed; by measurement, docs/PERF-LOG.md */
 
 /* Rows a multiple of 4 KiB apart meet in the same few sets of the cache. */
-static bool rows_meet(int64_t ld, int64_t bytes) { return ld * bytes % 4096 == 0; }
+static bool rows_meet(int64_t ld, int64_t bytes) { return ld * bytes % PAGE == 0; }
 
 /* Would many tiles read rows of B that begin within a line, and so two lines for a vector, on a processor where a copy of B costs less? Of those measured (docs/PERF-LOG.md) the one
  * that has two units of 512 bits does, and its L1 of 48 KiB is what tells it here from one that computes such vectors in halves. Measured on one thread, where C is not read. */
@@ -67,10 +68,28 @@ static void plan_line(plan *plan)
     int64_t count = max_i64(p->m, p->n), tasks = plan->threads > 1 ? (int64_t)plan->threads * TASKS_PER_THREAD : 1;
     plan->line = plan->direct_a = plan->direct_b = true;
     plan->at_once = plan->threads == 1;
-    plan->kc = max_i64(p->k, 1);
+    plan->kc = plan->piece = max_i64(p->k, 1);
     plan->strip_m = round_up(p->m, plan->row->lab.tile_m), plan->strip_n = round_up(p->n, plan->row->lab.tile_n);
     plan->task_m = p->m == 1 ? plan->strip_m : even_block(count, max_i64(ceil_div(count, tasks), LEAST_LINE), plan->row->lab.tile_m);
     plan->task_n = p->m != 1 ? plan->strip_n : even_block(count, max_i64(ceil_div(count, tasks), LEAST_LINE), plan->row->lab.tile_n);
+}
+
+/* Rows of a B that streams which are read at a time; short ones share pages. For beta the sums of a short k would have to be kept elsewhere. A core with an L1 of more than 32 KiB
+ * (of those measured, Intel's, whose prefetchers follow 32 pages) wants few; others fewer still where C is one tile high and the vectors wide, else many. */
+static int64_t stream_rows(const plan *plan, const device_facts *device, int64_t bytes)
+{
+    const tw_problem *p = &plan->problem;
+    const bool follows = device->l1_bytes > 32768;
+    if (p->beta != 0 && p->k <= STREAM_MOST) return p->k;
+    if (!follows && p->m <= plan->row->lab.tile_m) return plan->threads == 1 && device->level >= CPU_avx512 ? STREAM_FEW : STREAM_MOST;
+    const int64_t pages = follows ? STREAM_PAGES_FOLLOWED : STREAM_PAGES;
+    return min_i64(max_i64(pages * PAGE / (p->ldb * bytes), pages), STREAM_MOST);
+}
+
+/* Columns of a task: all of a strip's, or a part for each thread, and a second to even out. */
+static int64_t stream_columns(const plan *plan)
+{
+    return plan->threads == 1 ? plan->strip_n : max_i64(ceil_div(plan->strip_n, STREAM_TASKS * (int64_t)plan->threads), STREAM_WIDTH * plan->row->lab.tile_n);
 }
 
 /* What the blocks need. */
@@ -78,7 +97,7 @@ static void count_workspace(plan *plan)
 {
     const tw_problem *p = &plan->problem;
     const size_t bytes = (size_t)dtype_find(p->dtype_c)->lab.bytes;
-    const bool keeps_sums = p->k > plan->kc && p->beta != 0;
+    const bool keeps_sums = p->k > plan->piece && p->beta != 0;
     plan->a_bytes = plan->direct_a ? 0 : padded(plan->strip_m * cpu_form_a_steps(plan->row->form, plan->kc), bytes);
     plan->b_bytes = plan->direct_b ? 0 : padded(plan->strip_n * cpu_form_steps(plan->row->form, plan->kc), bytes);
     plan->sum_bytes = keeps_sums ? padded(plan->strip_m * plan->strip_n, bytes) : 0;
@@ -108,10 +127,10 @@ static void plan_loops(plan *plan, const device_facts *device, int wanted_thread
     plan->direct_a = deep || streams_a || (lies && (short_k || p->op_a == TW_N) && !rows_meet(p->lda, bytes));
     plan->streams_b = lies && !near && !deep && !streams_a && p->op_b == TW_N && p->m <= STREAM_ROWS * mr;
     plan->direct_b = deep || plan->streams_b || (near && !rows_meet(p->ldb, bytes) && p->op_b == TW_N);
-    const int stream_kc = p->m <= mr && plan->threads == 1 ? STREAM_FEW_KC : STREAM_KC;
-    plan->kc = near ? max_i64(p->k, 1) : even_block(p->k, deep ? device->l2_bytes * 3 / 4 / ((p->m + p->n) * bytes) : plan->streams_b ? stream_kc : streams_a ? STREAM_A_KC : plan->row->lab.tile_k, lies ? 4 : CPU_K_UNIT);
+    plan->kc = near ? max_i64(p->k, 1) : even_block(p->k, deep ? device->l2_bytes * 3 / 4 / ((p->m + p->n) * bytes) : plan->streams_b || streams_a ? STREAM_KC : plan->row->lab.tile_k, lies ? 4 : CPU_K_UNIT);
+    plan->piece = plan->streams_b ? even_block(plan->kc, stream_rows(plan, device, bytes), 4) : plan->kc;
     const int64_t steps = cpu_form_steps(plan->row->form, plan->kc);
-    bool keeps_sums = p->k > plan->kc && p->beta != 0;
+    bool keeps_sums = p->k > plan->piece && p->beta != 0;
     if (near && plan->direct_a && plan->direct_b && plan->threads == 1) { /* small: one strip, one task, and no time to divide */
         plan->strip_m = plan->task_m = round_up(p->m, mr), plan->strip_n = round_up(p->n, nr), plan->task_n = even_block(p->n, device->l2_bytes / 2 / (plan->kc * bytes), nr);
         plan->at_once = true;
@@ -120,11 +139,11 @@ static void plan_loops(plan *plan, const device_facts *device, int wanted_thread
     }
     plan->strip_m = even_block(p->m, keeps_sums ? SUM_STRIP : STRIP_M, mr);
     plan->strip_n = even_block(p->n, keeps_sums ? SUM_STRIP : STRIP_N, nr);
-    plan->task_n = even_block(plan->strip_n, device->l2_bytes / 2 / (steps * bytes), nr);
+    plan->task_n = even_block(plan->strip_n, plan->streams_b ? stream_columns(plan) : device->l2_bytes / 2 / (steps * bytes), nr);
     /* Tall ones read their block of B seldom; of those of several threads the last are waited for (docs/PERF-LOG.md). */
     plan->task_m = even_block(plan->strip_m, (plan->threads > 1 ? 12 : 24) * mr, mr);
     while (plan->threads > 1 && plan->task_m > mr &&
-           ceil_div(plan->strip_m, plan->task_m) * ceil_div(plan->strip_n, plan->task_n) < TASKS_PER_THREAD * plan->threads)
+           ceil_div(plan->strip_m, plan->task_m) * ceil_div(plan->strip_n, plan->task_n) < (plan->streams_b ? 1 : TASKS_PER_THREAD) * plan->threads)
         plan->task_m = round_up(plan->task_m / 2, mr);
     plan->packs_ahead = plan->threads > 1 && !(plan->direct_a && plan->direct_b);
     count_workspace(plan);
@@ -138,11 +157,11 @@ bool plan_shrink(plan *plan)
     if (plan->packs_ahead)
         plan->packs_ahead = false;
     else if (plan->row->form == CPU_PLAIN && plan->problem.op_b == TW_N && plan->workspace_bytes <= LEAST_BLOCKS)
-        plan->direct_a = plan->direct_b = true, plan->kc = max_i64(plan->problem.k, 1);
+        plan->direct_a = plan->direct_b = true, plan->kc = plan->piece = max_i64(plan->problem.k, 1);
     else if (plan->strip_m > mr || plan->strip_n > nr)
         plan->strip_m = round_up(plan->strip_m / 2, mr), plan->strip_n = round_up(plan->strip_n / 2, nr);
     else if (plan->kc > CPU_K_UNIT)
-        plan->kc = CPU_K_UNIT;
+        plan->kc = CPU_K_UNIT, plan->piece = min_i64(plan->piece, plan->kc);
     else
         return false;
     plan->task_m = min_i64(plan->task_m, plan->strip_m), plan->task_n = min_i64(plan->task_n, plan->strip_n);

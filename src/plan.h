@@ -29,6 +29,7 @@ typedef struct plan {
     /* The CPU's five loops: C is computed in strips of strip_m x strip_n whose operands are packed kc deep; one task is
      * task_m x task_n of it. All but kc are multiples of the micro-tile. */
     int64_t strip_m, strip_n, kc, task_m, task_n;
+    int64_t piece; /* where B streams, a task computes so many steps of k at a time in all of its part of C; else kc */
     bool direct_a, direct_b; /* read where they lie, not packed */
     bool streams_b;          /* C has few rows: each panel of B's columns is used by all of them while it is near, and not again */
     bool line;               /* C is one row or one column, of which a task computes task_m x task_n, the whole of k */

@@ -1,4 +1,5 @@
 /* test_api.c - the public calls: every status provoked and its sentence compared, special cases, contexts, environment. */
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -756,6 +757,38 @@ static void split_cases(void)
     expect("plans: B is packed where its rows split lines and a copy costs less", right);
 }
 
+/* Rows of B that are read at a time where C has few rows, and tasks that divide C's columns before its rows; sums wherever k is longer and C's old elements are wanted. */
+static void stream_cases(void)
+{
+    static const struct {
+        int64_t m, n, k, l1_bytes;
+        cpu_level level;
+        int threads;
+        double beta;
+        tw_dtype dtype;
+        int64_t piece;
+    } cases[] = {
+        {16, 4096, 4096, 49152, CPU_avx512, 1, 0, TW_F32, 32},   {16, 4096, 4096, 32768, CPU_avx512, 1, 0, TW_F32, 128}, {16, 4096, 4096, 32768, CPU_avx2, 2, 1, TW_F64, 128},
+        {4, 4096, 4096, 49152, CPU_avx512, 16, 0, TW_F64, 32},   {4, 4096, 4096, 32768, CPU_avx512, 1, 0, TW_F32, 8},    {4, 4096, 4096, 32768, CPU_avx512, 2, 0, TW_F32, 256},
+        {4, 4096, 4096, 32768, CPU_avx2, 1, 0, TW_F32, 256},     {64, 400, 8192, 49152, CPU_avx512, 1, 0, TW_F32, 80},    {16, 4096, 1000, 49152, CPU_avx512, 1, 1, TW_F32, 32},
+        {16, 100000, 200, 49152, CPU_avx512, 1, 0, TW_F32, 32},  {16, 100000, 200, 49152, CPU_avx512, 1, 1, TW_F32, 200}, {16, 100000, 0, 49152, CPU_avx512, 1, 1, TW_F32, 4},
+    };
+    bool right = true;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const device_facts facts = {.engine = "cpu", .level = cases[i].level, .threads = cases[i].threads, .l1_bytes = cases[i].l1_bytes, .l2_bytes = 1048576};
+        tw_problem p, made = tw_problem_make(cases[i].dtype, TW_N, TW_N, cases[i].m, cases[i].n, cases[i].k);
+        plan one;
+        made.beta = cases[i].beta;
+        bool planned = problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &one) == TW_OK && one.streams_b && one.direct_b && one.piece == cases[i].piece;
+        planned = planned && one.kc >= one.piece && (one.sum_bytes > 0) == (p.beta != 0 && p.k > one.piece);
+        planned = planned && (cases[i].threads == 1 ? one.task_n == one.strip_n : one.task_m >= p.m && one.task_n < one.strip_n);
+        if (planned) continue;
+        printf("# case %zu: piece %" PRId64 ", kc %" PRId64 ", tasks of %" PRId64 " x %" PRId64 "\n", i, one.piece, one.kc, one.task_m, one.task_n);
+        right = false;
+    }
+    expect("plans: few rows of C read few rows of B at a time, along all columns of a task", right);
+}
+
 /* Plans over many shapes and made-up devices: blocks are multiples of the micro-tile, cover C, and fit the workspace stated. */
 static void plan_cases(void)
 {
@@ -798,6 +831,7 @@ static void plan_cases(void)
     tile_cases();
     deep_cases();
     split_cases();
+    stream_cases();
     plan shared, alone;
     tw_problem p, square = tw_problem_make(TW_F32, TW_N, TW_N, 1000, 1000, 1000);
     bool planned = problem_load(&square, a, a, a, &p) == TW_OK &&

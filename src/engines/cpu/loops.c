@@ -9,7 +9,7 @@
  *               micro-kernel: mr x nr sums += sliver of A x sliver of B
  *
  * Where the operands are no larger than some times the L2 there is one panel, and what can be is read where it lies (plan->direct_a, direct_b). A C of one row
- * or one column (plan->line) has no loops here, only its outputs divided. Panels of bf16 and int8 hold other words than their operands (cpu_form): k, where it
+ * or one column (plan->line) has no loops here, only its outputs divided. Where C has few rows (plan->streams_b) a task computes its panel in pieces of k, each with loop 1 outside of loop 2. Panels of bf16 and int8 hold other words than their operands (cpu_form): k, where it
  * counts what panels hold, counts steps. An element of C is one sum over k in ascending order, kept unscaled until the last panel: its bits depend neither on the blocks
  * nor on the threads (in the default floating-point environment: threads of the pool keep the one they were made in).
  * Sources: Goto and van de Geijn 2008; Van Zee and van de Geijn 2015. */
@@ -139,18 +139,32 @@ static void tile_at(const loops *l, block *t, int64_t i, int64_t j)
     plan->row->micro(tile);
 }
 
+/* A task whose B streams: a piece of k after the other, each along all of its columns. */
+static void stream_task(const loops *l, int64_t task)
+{
+    const int64_t end = l->p0 + l->depth;
+    loops piece = *l;
+    do {
+        piece.depth = piece.steps = min_i64(l->plan->piece, end - piece.p0);
+        block t = block_of(&piece, task);
+        for (int64_t j = t.j_first; j < t.j_last; j += l->nr)
+            for (int64_t i = t.i_first; i < t.i_last; i += l->mr) tile_at(&piece, &t, i, j);
+        piece.p0 += piece.depth, piece.packed_a += piece.depth * l->mr * l->bytes;
+    } while (piece.p0 < end);
+}
+
 static void compute_task(void *context, int64_t task)
 {
     const loops *l = context;
     const kernel_row *row = l->plan->row;
-    block t = block_of(l, task);
     if (row->enter != NULL) row->enter();
-    if (l->plan->streams_b)
-        for (int64_t j = t.j_first; j < t.j_last; j += l->nr)
-            for (int64_t i = t.i_first; i < t.i_last; i += l->mr) tile_at(l, &t, i, j);
-    else
+    if (l->plan->streams_b) {
+        stream_task(l, task);
+    } else {
+        block t = block_of(l, task);
         for (int64_t i = t.i_first; i < t.i_last; i += l->mr)
             for (int64_t j = t.j_first; j < t.j_last; j += l->nr) tile_at(l, &t, i, j);
+    }
     if (row->leave != NULL) row->leave();
 }
 
