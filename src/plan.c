@@ -5,9 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Below this many multiply-adds per thread another thread costs more than it gains: in f32 they take some 6 to 10 us on wide vectors (docs/PERF-LOG.md); and where it is
+/* Below this many multiply-adds of 4 bytes per thread another thread costs more than it gains: they take some 5 to 7 us on wide vectors (docs/PERF-LOG.md); and where it is
  * waited for even if it wakes late (batches, rungs), or other types take less time. */
-static const double WORK_PER_THREAD = 524288.0, WORK_PER_WAITED_THREAD = 2097152.0;
+static const double WORK_PER_THREAD = 393216.0, WORK_PER_WAITED_THREAD = 2097152.0;
+static const double LITTLE_PER_THREAD = 1048576.0; /* of those, in two tasks: more are too short */
 
 enum { STRIP_M = 4096, STRIP_N = 4096, LEAST_LINE = 64, SUM_STRIP = 1024, WORKSPACE_ALIGN = 64, TASKS_PER_THREAD = 4, MOST_TILE = 65536, MOST_THREADS = 65536 };
 
@@ -36,27 +37,29 @@ static size_t padded(int64_t elements, size_t element_bytes)
 enum { STREAM_ROWS = 16, STREAM_COLS = 4, STREAM_KC = 1024, STREAM_TASKS = 2, STREAM_WIDTH = 2 };
 enum { STREAM_FEW = 8, STREAM_PAGES_FOLLOWED = 32, STREAM_PAGES = 128, STREAM_MOST = 256, PAGE = 4096 };
 enum { SPLIT_ROWS = 28, SPLIT_COLS = 4 }; /* in tiles; by measurement, docs/PERF-LOG.md */
-enum { FEW_STEPS = 128 }; /* of a transposed A that is read where it lies though B is packed; by measurement, docs/PERF-LOG.md */
+enum { TURN_BYTES = 196608, TURN_SHARE = 4 }; /* by measurement, docs/PERF-LOG.md */
+enum { FEW_BYTES = 384 }; /* of k of a transposed A that is read where it lies though B is packed; by measurement, docs/PERF-LOG.md */
 
 /* Rows a multiple of 4 KiB apart meet in the same few sets of the cache. */
 static bool rows_meet(int64_t ld, int64_t bytes) { return ld * bytes % PAGE == 0; }
 
 /* Would many tiles read rows of B that begin within a line, and so two lines for a vector, on a processor where a copy of B costs less? Of those measured (docs/PERF-LOG.md) the one
- * that has two units of 512 bits does, and its L1 of 48 KiB is what tells it here from one that computes such vectors in halves. Measured on one thread, where C is not read. */
-static bool splits_lines(const tw_problem *p, const device_facts *device, int64_t mr, int64_t nr, int64_t bytes)
+ * that has two units of 512 bits does, and its L1 of 48 KiB is what tells it here from one that computes such vectors in halves. Measured where C is not read, on one thread, two and sixteen, of which more want more rows. */
+static bool splits_lines(const tw_problem *p, const device_facts *device, int threads, int64_t mr, int64_t nr, int64_t bytes)
 {
-    const bool fast = device->level >= CPU_avx512 && device->l1_bytes > 32768 && device->threads == 1, many = p->m > SPLIT_ROWS * mr && p->n > SPLIT_COLS * nr;
+    const bool fast = device->level >= CPU_avx512 && device->l1_bytes > 32768 && (threads > 1 || device->threads == 1); /* not one of many, in a batch */
+    const bool many = p->m > SPLIT_ROWS * min_i64(threads, 4) * mr && p->n > SPLIT_COLS * nr;
     return fast && many && p->op_a == TW_N && p->op_b == TW_N && p->beta == 0 && p->ldb % (CPU_LINE_BYTES / bytes) != 0;
 }
 
 /* Are A, B and C together no larger than three times the L2, or six times where C has more than few rows and A's lie side by side, by measurement
  * (docs/PERF-LOG.md)? Then there is one panel, and an operand is packed only where it must be. Not where C is more than one tile high and what its tiles read again (a tile's
  * width of B, its rows of A and the next ones, which are asked for) takes more than half of the L2, or long rows of A meet: A would be packed whole. */
-static bool fits_near(const tw_problem *p, const device_facts *device, int64_t mr, int64_t nr, int64_t bytes)
+static bool fits_near(const tw_problem *p, const device_facts *device, int threads, int64_t mr, int64_t nr, int64_t bytes)
 {
     const bool tall = p->op_a == TW_N && p->m > STREAM_ROWS * mr, long_rows_meet = p->op_a == TW_N && p->k * bytes >= 4096 && rows_meet(p->lda, bytes);
     if (p->m > mr && (long_rows_meet || 2 * (double)p->k * (double)((2 * mr + nr) * bytes) > (double)device->l2_bytes)) return false;
-    if (splits_lines(p, device, mr, nr, bytes)) return false;
+    if (splits_lines(p, device, threads, mr, nr, bytes)) return false;
     const double whole = ((double)p->m * (double)p->k + (double)p->k * (double)p->n + (double)p->m * (double)p->n) * (double)bytes;
     return whole <= (tall ? 6 : 3) * (double)device->l2_bytes;
 }
@@ -104,6 +107,37 @@ static void count_workspace(plan *plan)
     plan->workspace_bytes = (plan->packs_ahead ? 2 : 1) * (plan->a_bytes + plan->b_bytes) + plan->sum_bytes;
 }
 
+/* Of a problem whose operands are both transposed: the transposed C as the product of B and A, as they lie. */
+static tw_problem turned_problem(const tw_problem *p)
+{
+    tw_problem turned = *p;
+    turned.m = p->n, turned.n = p->m, turned.op_a = turned.op_b = TW_N, turned.lda = p->ldb, turned.ldb = p->lda;
+    return turned;
+}
+
+/* Both transposed: is it less work to turn C than to pack A and B? Where all are small, or C much smaller than they. */
+static bool turns_cheaply(const tw_problem *p, int64_t bytes)
+{
+    if (p->op_a != TW_T || p->op_b != TW_T || p->beta != 0 || rows_meet(p->lda, bytes) || rows_meet(p->ldb, bytes)) return false;
+    const double packed = (double)p->k * ((double)p->m + (double)p->n), turned = (double)p->m * (double)p->n;
+    return packed >= ((packed + turned) * (double)bytes <= TURN_BYTES ? 1 : TURN_SHARE) * turned;
+}
+
+/* Small, and nothing is packed: one strip, and on one thread one task; on several, rows are divided, or where there are few, columns. p: the plan's problem, or that turned. */
+static void plan_in_place(plan *plan, const tw_problem *p, const device_facts *device, int64_t bytes)
+{
+    const int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n;
+    plan->in_place = plan->direct_a = plan->direct_b = true;
+    plan->kc = plan->piece = max_i64(p->k, 1);
+    plan->at_once = plan->threads == 1;
+    plan->near = (cpu_near){p->m, p->n, p->k, p->op_a == TW_T ? 1 : p->lda, p->op_a == TW_T ? p->lda : 1, p->ldb, p->ldc, p != &plan->problem};
+    plan->strip_m = round_up(p->m, mr), plan->strip_n = round_up(p->n, nr);
+    const int64_t each = (double)p->m * (double)p->n * (double)p->k * (double)bytes < 4 * LITTLE_PER_THREAD * plan->threads ? 2 : TASKS_PER_THREAD;
+    plan->task_m = plan->at_once ? plan->strip_m : even_block(p->m, ceil_div(p->m, each * plan->threads), mr);
+    plan->task_n = even_block(p->n, device->l2_bytes / 2 / (plan->kc * bytes), nr);
+    while (plan->task_n > nr && ceil_div(p->m, plan->task_m) * ceil_div(p->n, plan->task_n) < plan->threads) plan->task_n = round_up(plan->task_n / 2, nr);
+}
+
 /* Blocks of the five loops, after Goto and van de Geijn: the packed block of B that one task uses (kc x task_n) takes half of
  * the L2, a sliver of A (mr x kc) lies in the L1. Partial sums over k live in C itself; where they cannot (beta != 0 needs the
  * old C until the end), they get a part of the workspace and strips are smaller. */
@@ -112,18 +146,23 @@ static void plan_loops(plan *plan, const device_facts *device, int wanted_thread
     const tw_problem *p = &plan->problem;
     int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n, bytes = dtype_find(p->dtype_c)->lab.bytes;
     bool lies = plan->row->form == CPU_PLAIN; /* can be read where it lies; else panels hold other words than the operands */
-    plan->threads = threads_for(p, device, wanted_threads, lies ? WORK_PER_THREAD : WORK_PER_WAITED_THREAD);
+    plan->threads = threads_for(p, device, wanted_threads, lies ? WORK_PER_THREAD * 4 / (double)bytes : WORK_PER_WAITED_THREAD);
     if ((p->m == 1 || p->n == 1) && plan->row->line != NULL) {
         plan_line(plan);
         return;
     }
-    const bool near = lies && fits_near(p, device, mr, nr, bytes);
+    const tw_problem turned = turned_problem(p);
+    if (lies && turns_cheaply(p, bytes) && fits_near(&turned, device, plan->threads, mr, nr, bytes)) {
+        plan_in_place(plan, &turned, device, bytes);
+        return;
+    }
+    const bool near = lies && fits_near(p, device, plan->threads, mr, nr, bytes);
     /* C is small and k long: both operands are used so seldom that neither is worth a copy; panels of both take three quarters of the L2. */
     const bool deep = lies && !near && p->op_a == TW_N && p->op_b == TW_N && p->m <= STREAM_ROWS * mr && p->n <= STREAM_COLS * nr && !rows_meet(p->ldb, bytes);
     bool streams_a = lies && !near && !deep && p->op_a == TW_N && p->n <= STREAM_COLS * nr;
     /* Its rows are as good as slivers, and not copied. Transposed, each step of k is a line of its own: so many as leave room in the L1 for the others', few
      * where B is transposed and packed, too. */
-    const bool short_k = near && (p->op_b == TW_N || p->k <= FEW_STEPS) && p->k * CPU_LINE_BYTES <= device->l1_bytes * 5 / 8;
+    const bool short_k = near && (p->op_b == TW_N || p->k * bytes <= FEW_BYTES) && p->k * CPU_LINE_BYTES <= device->l1_bytes * 5 / 8;
     plan->direct_a = deep || streams_a || (lies && (short_k || p->op_a == TW_N) && !rows_meet(p->lda, bytes));
     plan->streams_b = lies && !near && !deep && !streams_a && p->op_b == TW_N && p->m <= STREAM_ROWS * mr;
     plan->direct_b = deep || plan->streams_b || (near && !rows_meet(p->ldb, bytes) && p->op_b == TW_N);
@@ -131,10 +170,8 @@ static void plan_loops(plan *plan, const device_facts *device, int wanted_thread
     plan->piece = plan->streams_b ? even_block(plan->kc, stream_rows(plan, device, bytes), 4) : plan->kc;
     const int64_t steps = cpu_form_steps(plan->row->form, plan->kc);
     bool keeps_sums = p->k > plan->piece && p->beta != 0;
-    if (near && plan->direct_a && plan->direct_b && plan->threads == 1) { /* small: one strip, one task, and no time to divide */
-        plan->strip_m = plan->task_m = round_up(p->m, mr), plan->strip_n = round_up(p->n, nr), plan->task_n = even_block(p->n, device->l2_bytes / 2 / (plan->kc * bytes), nr);
-        plan->at_once = true;
-        plan->near = (cpu_near){p->m, p->n, p->k, p->op_a == TW_T ? 1 : p->lda, p->op_a == TW_T ? p->lda : 1, p->ldb, p->ldc};
+    if (near && plan->direct_a && plan->direct_b) {
+        plan_in_place(plan, p, device, bytes);
         return;
     }
     plan->strip_m = even_block(p->m, keeps_sums ? SUM_STRIP : STRIP_M, mr);
@@ -578,7 +615,7 @@ static tw_status plan_batch_cpu(const tw_batch *batch, const device_facts *devic
     count_workspace(out);
     int64_t mr = out->row->lab.tile_m, panels = ceil_div(p.k, max_i64(out->kc, 1));
     out->part_m = out->strip_m;
-    while (out->at_once && !out->line && out->part_m > mr && batch->count * ceil_div(p.m, out->part_m) < (int64_t)TASKS_PER_THREAD * threads)
+    while (out->at_once && !out->line && out->part_m > mr && batch->count * ceil_div(out->near.m, out->part_m) < (int64_t)TASKS_PER_THREAD * threads)
         out->part_m = round_up(out->part_m / 2, mr);
     bool several = batch->count > 1 && !batch->pointers && p.k > 0;
     if (several && batch->stride_a == 0) out->all_a_bytes = (size_t)(ceil_div(p.m, out->strip_m) * panels) * out->a_bytes;
@@ -655,7 +692,7 @@ const plan *plan_recall(const tw_problem *user, uint64_t context)
     bool alike = ours && user->m == q->m && user->n == q->n && user->k == q->k && user->lda == q->lda && user->ldb == q->ldb && user->ldc == q->ldc &&
                  user->dtype == q->dtype && (user->dtype_c == 0 || user->dtype_c == q->dtype_c) && user->op_a == q->op_a && user->op_b == q->op_b &&
                  user->place_a == q->place_a && user->place_b == q->place_b && user->place_c == q->place_c;
-    return alike && q->k > 0 ? &last.plan : NULL;
+    return alike && q->k > 0 && (!last.plan.near.turned || user->beta == 0) ? &last.plan : NULL;
 }
 
 void plan_reason(const tw_problem *problem, const device_facts *device, char *text, size_t bytes)

@@ -34,8 +34,9 @@ typedef struct plan {
     bool streams_b;          /* C has few rows: each panel of B's columns is used by all of them while it is near, and not again */
     bool line;               /* C is one row or one column, of which a task computes task_m x task_n, the whole of k */
     bool packs_ahead;        /* the next panel while this one is computed, into a second copy of the packed parts: by several threads */
-    bool at_once;            /* by one thread, in one panel, nothing packed: no tasks, no team, no workspace */
-    cpu_near near;           /* if so, and no line: what the kernel of the whole product is told of its shape */
+    bool in_place;           /* one panel, nothing packed: each task is a product for the row's near */
+    bool at_once;            /* that, or a line, by one thread: no tasks, no team, no workspace */
+    cpu_near near;           /* if in_place: what the kernel of the whole product is told of its shape */
     size_t a_bytes, b_bytes, sum_bytes; /* parts of the workspace, each rounded up to 64 bytes */
     size_t workspace_bytes;
     /* A batch on the CPU: all threads compute one item after the other (together), or each takes tasks: items, or part_m rows of them where

@@ -740,7 +740,8 @@ static void split_cases(void)
     } cases[] = {
         {1000, 1000, 1000, 49152, CPU_avx512, 1, 0, TW_F32, true},   {1000, 1000, 1008, 49152, CPU_avx512, 1, 0, TW_F32, false},
         {1000, 1000, 1000, 32768, CPU_avx512, 1, 0, TW_F32, false},  {1000, 1000, 1000, 49152, CPU_avx2, 1, 0, TW_F32, false},
-        {1000, 1000, 1000, 49152, CPU_avx512, 16, 0, TW_F32, false}, {1000, 1000, 1000, 49152, CPU_avx512, 1, 1, TW_F32, false},
+        {1000, 1000, 1000, 49152, CPU_avx512, 16, 0, TW_F32, true},  {1000, 1000, 1000, 49152, CPU_avx512, 1, 1, TW_F32, false},
+        {400, 1000, 1000, 49152, CPU_avx512, 1, 0, TW_F32, true},    {400, 1000, 1000, 49152, CPU_avx512, 16, 0, TW_F32, false},
         {100, 1000, 1000, 49152, CPU_avx512, 1, 0, TW_F32, false},   {1000, 30, 33, 49152, CPU_avx512, 1, 0, TW_F32, false},
         {1000, 300, 300, 49152, CPU_avx512, 1, 0, TW_F64, true},     {1000, 300, 304, 49152, CPU_avx512, 1, 0, TW_F64, false},
     };
@@ -846,6 +847,54 @@ static void plan_cases(void)
     p.ldc = 600;
     problem_text(&p, text);
     expect("and its padding", strcmp(text, "f32 nt 512x512x64 alpha 1 beta 0 ld 64,64,600") == 0);
+}
+
+/* One product of f64 with both operands transposed, and with copies of them that are not: the same bits, and nothing is written beside C, whose rows are padded. */
+static bool turned_agrees(tw_context *context, int64_t m, int64_t n, int64_t k, double beta)
+{
+    enum { PAD = 3 };
+    const int64_t ldc = n + PAD;
+    double *x = malloc((size_t)(m * k) * sizeof *x), *turned_x = malloc((size_t)(m * k) * sizeof *x), *y = malloc((size_t)(k * n) * sizeof *y),
+           *turned_y = malloc((size_t)(k * n) * sizeof *y), *one = malloc((size_t)(m * ldc) * sizeof *one), *two = malloc((size_t)(m * ldc) * sizeof *two);
+    bool same = x != NULL && turned_x != NULL && y != NULL && turned_y != NULL && one != NULL && two != NULL;
+    for (int64_t i = 0; same && i < m; i++)
+        for (int64_t p = 0; p < k; p++) x[i * k + p] = turned_x[p * m + i] = (double)((i * k + p) * 7919 % 1009) / 1009 - 0.5;
+    for (int64_t p = 0; same && p < k; p++)
+        for (int64_t j = 0; j < n; j++) y[p * n + j] = turned_y[j * k + p] = (double)((p * n + j) * 104729 % 1013) / 1013 - 0.5;
+    for (int64_t i = 0; same && i < m * ldc; i++) one[i] = (double)(i % 31) - 15;
+    tw_problem p = tw_problem_make(TW_F64, TW_N, TW_N, m, n, k), q = tw_problem_make(TW_F64, TW_T, TW_T, m, n, k);
+    p.alpha = q.alpha = 1.25, p.beta = beta, p.ldc = q.ldc = ldc;
+    same = same && tw_gemm(context, &p, x, y, one) == TW_OK;
+    for (int again = 0; again < 2; again++) { /* a plan made for beta 0 is recalled for another */
+        q.beta = again ? beta : 0;
+        for (int64_t i = 0; same && i < m * ldc; i++) two[i] = (double)(i % 31) - 15;
+        same = same && tw_gemm(context, &q, turned_x, turned_y, two) == TW_OK;
+    }
+    same = same && memcmp(one, two, (size_t)(m * ldc) * sizeof *one) == 0;
+    free(x), free(turned_x), free(y), free(turned_y), free(one), free(two);
+    if (!same) printf("# %" PRId64 " x %" PRId64 " x %" PRId64 ", beta %g\n", m, n, k, beta);
+    return same;
+}
+
+/* Small ones, whose C is turned as it is stored, and others. */
+static void turned_cases(void)
+{
+    static const int64_t shapes[][3] = {{1, 1, 1}, {2, 3, 5}, {8, 8, 8}, {17, 16, 15}, {33, 47, 64}, {64, 65, 66}, {7, 400, 300}, {400, 7, 300}, {90, 20, 2000}, {100, 100, 8}, {300, 260, 200}};
+    for (int threads = 1; threads <= 3; threads += 2) {
+        tw_context *context = NULL;
+        bool same = tw_open(&(tw_options){.size = sizeof(tw_options), .engine = "cpu", .threads = threads}, &context) == TW_OK;
+        for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+            for (int beta = 0; beta < 2; beta++) same = same && turned_agrees(context, shapes[i][0], shapes[i][1], shapes[i][2], beta);
+        expect(threads == 1 ? "both operands transposed: the bits of neither, one thread" : "both operands transposed: the bits of neither, three threads", same);
+        tw_close(context);
+    }
+    const device_facts facts = {.engine = "cpu", .level = CPU_base, .threads = 1, .l1_bytes = 32768, .l2_bytes = 1048576};
+    tw_problem p, made = tw_problem_make(TW_F32, TW_T, TW_T, 64, 48, 80);
+    plan one, other;
+    bool planned = problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &one) == TW_OK;
+    made.beta = 1;
+    planned = planned && problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &other) == TW_OK;
+    expect("plans: C is turned where both are transposed and its old elements are not wanted", planned && one.near.turned && one.near.m == 48 && !other.near.turned && !other.direct_b);
 }
 
 /* Products larger than any L2, of which the first rows, or the first columns, are computed again by themselves: those read B, or A, where it
@@ -1080,6 +1129,7 @@ int main(int argc, char **argv)
     place_cases();
     kept_plans();
     tier_cases();
+    turned_cases();
     line_cases();
     word_cases();
     return tap_finish();

@@ -65,6 +65,7 @@ typedef void cpu_micro(const cpu_tile *tile);
 /* A product whose operands are read where they lie and are near, in one panel; strides as in cpu_tile, m and n at least 1. */
 typedef struct cpu_near {
     int64_t m, n, k, a_rs, a_cs, b_rs, ldc;
+    bool turned; /* C is n x m, each element stored in its turned place; beta is 0 */
 } cpu_near;
 
 typedef void cpu_near_all(const cpu_near *shape, double alpha, double beta, const void *a, const void *b, void *c);

@@ -18,7 +18,7 @@
 
 #define ALWAYS static inline __attribute__((always_inline))
 
-enum { BLOCK_BYTES = 16384, BLOCK = BLOCK_BYTES / (int)sizeof(real), ROWS = 8, AHEAD = 1024, NEAR = 2 };
+enum { BLOCK_BYTES = 16384, BLOCK = BLOCK_BYTES / (int)sizeof(real), ROWS = 8, AHEAD = 512, NEAR = 2 };
 
 ALWAYS vec load_at(const real *at, bool cut, some last) { return cut ? vec_load_some(at, last) : vec_load(at); }
 

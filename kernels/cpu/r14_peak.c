@@ -18,7 +18,8 @@
  *           At every step of k a line is asked for that tiles to come will read of A, and one that they will write of C. Once packed tiles have asked for all
  *           of C, MR steps are one piece of code: additions to addresses take the ports of multiply-adds on some processors.
  *           Small operands (KERNEL_near): rows and columns of C are divided evenly among as few tiles as there may be, since one of a row or of
- *           half a vector costs as much time as a larger one.
+ *           half a vector costs as much time as a larger one. Where both operands are transposed, the turned C is the product of B and A as they lie: a piece
+ *           of it is computed beside C and turned in squares of registers as it is stored, which is less work than to pack both.
  *           bf16 and int8: panels hold words of two or four neighbours along k, and a multiply-add is an instruction that adds all their
  *           products (vec_step): 2 or 4 times the flops for the same loads.
  * LIMITS    NR a multiple of LANES, at most 3 of them; MR at most 8. The loops around it: src/engines/cpu/loops.c.
@@ -205,7 +206,7 @@ enum { TINY_BYTES = 3584, B_AHEAD = 8 }; /* by measurement, docs/PERF-LOG.md */
 
 #define JOIN(x, y)  JOIN_(x, y)
 #define JOIN_(x, y) x##y
-void JOIN(KERNEL, _near)(const cpu_near *x, double alpha, double beta, const void *a_all, const void *b_all, void *c_all)
+static void near_product(const cpu_near *x, double alpha, double beta, const void *a_all, const void *b_all, void *c_all)
 {
     const int64_t m = x->m, n = x->n, k = x->k, a_rs = x->a_rs, a_cs = x->a_cs, b_rs = x->b_rs, ldc = x->ldc;
     const real *a = a_all;
@@ -248,5 +249,46 @@ void JOIN(KERNEL, _near)(const cpu_near *x, double alpha, double beta, const voi
         a += t.rows * a_rs, c += t.rows * ldc;
         t.rows = r_next;
     }
+}
+
+/* Of a turned product so many rows at a time, whole tiles and whole squares, and columns, by what stays in the L1. */
+enum { TURNED_ROWS = 64 / SIZE % MR == 0 ? 64 / SIZE : 96 / SIZE, TURNED_COLS = 24576 / SIZE / TURNED_ROWS };
+_Static_assert(TURNED_ROWS % LANES == 0 && TURNED_COLS % LANES == 0, "squares of LANES");
+
+/* rows x cols, ld apart, to c, where what was a row is a column. */
+static void store_turned(const real *from, int64_t rows, int64_t cols, real *c, int64_t ldc)
+{
+    for (int64_t j = 0; j < cols; j += LANES)
+        for (int64_t i = 0; i < rows; i += LANES) {
+            const int64_t lanes = smaller(LANES, rows - i), lines = smaller(LANES, cols - j);
+            vec square[LANES], made[LANES];
+            UNROLLED(16)
+            for (int q = 0; q < LANES; q++) square[q] = vec_load(from + (i + q) * TURNED_COLS + j);
+            vec_turn(square, made);
+            for (int q = 0; q < lines; q++) store_at(c + (j + q) * ldc + i, 0, lanes < LANES, vec_first(lanes), made[q]);
+        }
+}
+
+/* Both operands transposed: the turned product has neither. */
+static void near_turned(const cpu_near *x, double alpha, const real *a, const real *b, real *c)
+{
+    real part[TURNED_ROWS * TURNED_COLS] __attribute__((aligned(64)));
+    cpu_near some = {.k = x->k, .a_rs = x->a_rs, .a_cs = x->a_cs, .b_rs = x->b_rs, .ldc = TURNED_COLS};
+    for (int64_t i = 0; i < x->m; i += TURNED_ROWS)
+        for (int64_t j = 0; j < x->n; j += TURNED_COLS) {
+            real *at = c + j * x->ldc + i;
+            some.m = smaller(TURNED_ROWS, x->m - i), some.n = smaller(TURNED_COLS, x->n - j);
+            ask_for(at, some.n, x->ldc * SIZE, some.m * SIZE, true);
+            near_product(&some, alpha, 0, a + i * x->a_rs, b + j, part);
+            store_turned(part, some.m, some.n, at, x->ldc);
+        }
+}
+
+void JOIN(KERNEL, _near)(const cpu_near *x, double alpha, double beta, const void *a, const void *b, void *c)
+{
+    if (x->turned)
+        near_turned(x, alpha, a, b, c);
+    else
+        near_product(x, alpha, beta, a, b, c);
 }
 #endif

@@ -56,7 +56,7 @@ static void compute_task(const batch_work *w, int64_t task, void *workspace)
     if (plan->line)
         loops_compute(plan, p->alpha, p->beta, a, b, c);
     else
-        loops_compute_rows(plan, p->alpha, p->beta, a, b, c, first, min_i64(first + plan->part_m, p->m));
+        loops_compute_rows(plan, p->alpha, p->beta, a, b, c, first, min_i64(first + plan->part_m, plan->near.m));
 }
 
 /* Each thread takes tasks with a workspace of its own, or all compute item after item. */
@@ -81,7 +81,7 @@ static void work_team(void *context, team *team)
 
 void batch_run(const plan *plan, const tw_batch *batch, const void *a, const void *b, void *c, void *workspace, pool *p)
 {
-    int64_t parts = plan->at_once && !plan->line ? ceil_div(plan->problem.m, plan->part_m) : 1, tasks = batch->count * parts;
+    int64_t parts = plan->at_once && !plan->line ? ceil_div(plan->near.m, plan->part_m) : 1, tasks = batch->count * parts;
     batch_work work = {.plan = plan, .batch = batch, .a = a, .b = b, .c = c, .bytes = dtype_find(plan->problem.dtype)->lab.bytes,
                        .c_bytes = dtype_find(plan->problem.dtype_c)->lab.bytes, .parts = parts,
                        .tasks = tasks, .most = max_i64(tasks / ((int64_t)plan->threads * GRABS_PER_THREAD), 1)};

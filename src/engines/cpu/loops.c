@@ -305,15 +305,38 @@ static loops loops_of(const plan *plan, double alpha, double beta, const void *a
                    .bytes = p->dtype == TW_F64 ? 8 : 4, .source_bytes = dtype_find(p->dtype)->lab.bytes};
 }
 
-void loops_compute_rows(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c, int64_t first, int64_t last)
+/* Rows i .. last - 1 of task_n columns from j on, of a plan in place; of a turned product B has the rows. */
+static void near_part(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c, int64_t i, int64_t last, int64_t j)
 {
     const int64_t bytes = plan->problem.dtype == TW_F64 ? 8 : 4;
     cpu_near part = plan->near;
-    part.m = last - first;
-    for (int64_t j = 0; j < plan->near.n; j += plan->task_n) { /* so much of B stays in the L2 */
-        part.n = min_i64(plan->task_n, plan->near.n - j);
-        plan->row->near(&part, alpha, beta, (const char *)a + first * part.a_rs * bytes, (const char *)b + j * bytes, (char *)c + (first * part.ldc + j) * bytes);
-    }
+    part.m = last - i, part.n = min_i64(plan->task_n, plan->near.n - j);
+    const char *of_m = part.turned ? b : a, *of_n = part.turned ? a : b;
+    const int64_t place = part.turned ? j * part.ldc + i : i * part.ldc + j;
+    plan->row->near(&part, alpha, beta, of_m + i * part.a_rs * bytes, of_n + j * bytes, (char *)c + place * bytes);
+}
+
+static bool near_flow(void *context, int64_t i, team *team)
+{
+    (void)team; /* no task waits for another */
+    const loops *l = context;
+    const plan *plan = l->plan;
+    const int64_t tasks_m = ceil_div(plan->near.m, plan->task_m), row = i % tasks_m * plan->task_m, column = i / tasks_m * plan->task_n;
+    if (column >= plan->near.n) return false;
+    near_part(plan, l->alpha, l->beta, l->a, l->b, l->c, row, min_i64(row + plan->task_m, plan->near.m), column);
+    return true;
+}
+
+static void walk_near(void *context, team *team)
+{
+    team_flow(team, near_flow, context);
+}
+
+static pool_fn *walk_of(const plan *plan) { return plan->line ? walk_line : plan->in_place ? walk_near : walk; }
+
+void loops_compute_rows(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c, int64_t first, int64_t last)
+{
+    for (int64_t j = 0; j < plan->near.n; j += plan->task_n) near_part(plan, alpha, beta, a, b, c, first, last, j); /* so much of B stays in the L2 */
 }
 
 void loops_compute(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c)
@@ -321,8 +344,8 @@ void loops_compute(const plan *plan, double alpha, double beta, const void *a, c
     if (plan->line) {
         loops l = loops_of(plan, alpha, beta, a, b, c);
         line_task(&l, 0);
-    } else if (plan->near.n > plan->task_n) {
-        loops_compute_rows(plan, alpha, beta, a, b, c, 0, plan->problem.m);
+    } else if (plan->near.n > plan->task_n || plan->near.turned) {
+        loops_compute_rows(plan, alpha, beta, a, b, c, 0, plan->near.m);
     } else {
         plan->row->near(&plan->near, alpha, beta, a, b, c);
     }
@@ -348,7 +371,7 @@ void loops_item(const plan *plan, const void *a, const void *b, void *c, void *a
     l.first_a = workspace;
     l.first_b = l.first_a + (all_a != NULL ? 0 : plan->a_bytes);
     l.sums = l.first_b + (all_b != NULL ? 0 : plan->b_bytes);
-    (plan->line ? walk_line : walk)(&l, team);
+    walk_of(plan)(&l, team);
 }
 
 void loops_run(const plan *plan, const void *a, const void *b, void *c, void *workspace, pool *pool)
@@ -362,5 +385,5 @@ void loops_run(const plan *plan, const void *a, const void *b, void *c, void *wo
     l.first_a = workspace;
     l.first_b = (char *)workspace + plan->a_bytes;
     l.sums = (char *)workspace + plan->workspace_bytes - plan->sum_bytes;
-    pool_flow(pool, plan->threads, plan->line ? walk_line : walk, &l);
+    pool_flow(pool, plan->threads, walk_of(plan), &l);
 }
