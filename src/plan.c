@@ -131,10 +131,11 @@ static void plan_in_place(plan *plan, const tw_problem *p, const device_facts *d
     plan->kc = plan->piece = max_i64(p->k, 1);
     plan->at_once = plan->threads == 1;
     plan->near = (cpu_near){p->m, p->n, p->k, p->op_a == TW_T ? 1 : p->lda, p->op_a == TW_T ? p->lda : 1, p->ldb, p->ldc, p != &plan->problem};
-    plan->strip_m = round_up(p->m, mr), plan->strip_n = round_up(p->n, nr);
-    const int64_t each = (double)p->m * (double)p->n * (double)p->k * (double)bytes < 4 * LITTLE_PER_THREAD * plan->threads ? 2 : TASKS_PER_THREAD;
-    plan->task_m = plan->at_once ? plan->strip_m : even_block(p->m, ceil_div(p->m, each * plan->threads), mr);
+    plan->strip_m = plan->task_m = round_up(p->m, mr), plan->strip_n = round_up(p->n, nr);
     plan->task_n = even_block(p->n, device->l2_bytes / 2 / (plan->kc * bytes), nr);
+    if (plan->at_once) return;
+    const int64_t each = (double)p->m * (double)p->n * (double)p->k * (double)bytes < 4 * LITTLE_PER_THREAD * plan->threads ? 2 : TASKS_PER_THREAD;
+    plan->task_m = even_block(p->m, ceil_div(p->m, each * plan->threads), mr);
     while (plan->task_n > nr && ceil_div(p->m, plan->task_m) * ceil_div(p->n, plan->task_n) < plan->threads) plan->task_n = round_up(plan->task_n / 2, nr);
 }
 
