@@ -724,7 +724,7 @@ void plan_text(const plan *plan, char *text, size_t bytes)
         snprintf(shared, sizeof shared, " (%" PRId64 " of them shares of %" PRId64 " steps%s)", plan->shares.count, plan->shares.length, plan->shares.meets ? ", in clusters" : "");
     if (plan->row->micro != NULL)
         snprintf(text, bytes, "%s%s%s%s strip %" PRId64 "x%" PRId64 "x%" PRId64 " task %" PRId64 "x%" PRId64 " threads %d workspace %zu bytes",
-                 plan->row->lab.name, plan->line ? " line" : "", plan->direct_a ? "" : " packs A", plan->direct_b ? "" : " packs B", plan->strip_m, plan->strip_n, plan->kc, plan->task_m, plan->task_n, plan->threads,
+                 plan->row->lab.name, plan->line ? " line" : "", plan->direct_a ? "" : " packs A", plan->near.turned ? " turns C" : plan->direct_b ? "" : " packs B", plan->strip_m, plan->strip_n, plan->kc, plan->task_m, plan->task_n, plan->threads,
                  plan->workspace_bytes);
     else if (plan->row->gpu.entry != NULL)
         snprintf(text, bytes, "%s%s%s grid %" PRId64 "x%" PRId64 "%s threads %dx%d workspace %zu bytes %s", plan->row->lab.name,
