@@ -29,16 +29,22 @@ typedef struct loops {
 
 /* Steps of k that lie side by side are packed panel by panel. Lanes that do are packed some steps of k at a time, along all panels: rows of
  * the source are read front to back (pack_steps), which the processor's own prefetchers follow; one panel of each row after the other they do not. */
-enum { PANELS_PER_TASK = 4, STEPS_PER_TASK = 8, LANES_PER_TASK = 8192 };
+enum { PANELS_PER_TASK = 4, PACKS_PER_THREAD = 2, STEPS_PER_TASK = 8, LANES_PER_TASK = 8192 };
 
 /* Steps of one task: enough of short rows to be worth a task. */
 static int64_t steps_of(int64_t length) { return max_i64(STEPS_PER_TASK, LANES_PER_TASK / length); }
 
 static bool by_steps(const loops *l, int64_t stride) { return stride == 1 && l->plan->row->form == CPU_PLAIN; }
 
+/* Panels of one task: fewer where threads would have none. */
+static int64_t panels_of(const loops *l, int64_t length, int64_t width)
+{
+    return min_i64(PANELS_PER_TASK, ceil_div(ceil_div(length, width), PACKS_PER_THREAD * (int64_t)l->plan->threads));
+}
+
 static int64_t pack_tasks(const loops *l, int64_t stride, int64_t length, int64_t width)
 {
-    return by_steps(l, stride) ? ceil_div(l->depth, steps_of(length)) : ceil_div(length, width * PANELS_PER_TASK);
+    return by_steps(l, stride) ? ceil_div(l->depth, steps_of(length)) : ceil_div(length, width * panels_of(l, length, width));
 }
 
 static void pack_some(const loops *l, bool of_b, void *packed, const void *source, int64_t stride, int64_t k_stride, int64_t length, int64_t width, int64_t task)
@@ -49,7 +55,7 @@ static void pack_some(const loops *l, bool of_b, void *packed, const void *sourc
         pack_steps(bytes, packed, source, k_stride, length, l->depth, width, first, min_i64(first + steps, l->depth));
         return;
     }
-    int64_t first = task * PANELS_PER_TASK, last = min_i64(first + PANELS_PER_TASK, ceil_div(length, width));
+    int64_t panels = panels_of(l, length, width), first = task * panels, last = min_i64(first + panels, ceil_div(length, width));
     if (l->plan->row->form != CPU_PLAIN)
         pack_words(l->plan->row->form, of_b, packed, source, stride, k_stride, length, l->depth, width, first, last);
     else
