@@ -41,7 +41,7 @@ enum { TURN_BYTES = 196608, TURN_SHARE = 4 }; /* by measurement, docs/PERF-LOG.m
 enum { FEW_BYTES = 384 }; /* of k of a transposed A that is read where it lies though B is packed; by measurement, docs/PERF-LOG.md */
 
 /* Rows a multiple of 4 KiB apart meet in the same few sets of the cache. */
-static bool rows_meet(int64_t ld, int64_t bytes) { return ld * bytes % PAGE == 0; }
+static bool rows_meet(int64_t ld, int64_t bytes) { return ld % (PAGE / bytes) == 0; }
 
 /* Would many tiles read rows of B that begin within a line, and so two lines for a vector, on a processor where a copy of B costs less? Of those measured (docs/PERF-LOG.md) the one
  * that has two units of 512 bits does, and its L1 of 48 KiB is what tells it here from one that computes such vectors in halves. Measured where C is not read, on one thread, two and sixteen, of which more want more rows. */
@@ -83,10 +83,10 @@ static int64_t stream_rows(const plan *plan, const device_facts *device, int64_t
 {
     const tw_problem *p = &plan->problem;
     const bool follows = device->l1_bytes > 32768;
-    if (p->beta != 0 && p->k <= STREAM_MOST) return p->k;
+    if (p->beta != 0 && p->k <= STREAM_MOST) return plan->kc;
     if (!follows && p->m <= plan->row->lab.tile_m) return plan->threads == 1 && device->level >= CPU_avx512 ? STREAM_FEW : STREAM_MOST;
     const int64_t pages = follows ? STREAM_PAGES_FOLLOWED : STREAM_PAGES;
-    return min_i64(max_i64(pages * PAGE / (p->ldb * bytes), pages), STREAM_MOST);
+    return min_i64(max_i64(pages * PAGE / bytes / p->ldb, pages), STREAM_MOST);
 }
 
 /* Columns of a task: all of a strip's, or a part for each thread, and a second to even out. */
@@ -95,15 +95,17 @@ static int64_t stream_columns(const plan *plan)
     return plan->threads == 1 ? plan->strip_n : max_i64(ceil_div(plan->strip_n, STREAM_TASKS * (int64_t)plan->threads), STREAM_WIDTH * plan->row->lab.tile_n);
 }
 
+/* Are sums kept beside C, whose old elements are wanted at the end? */
+static bool keeps_sums(const plan *plan) { return plan->problem.k > plan->piece && plan->problem.beta != 0; }
+
 /* What the blocks need. */
 static void count_workspace(plan *plan)
 {
     const tw_problem *p = &plan->problem;
     const size_t bytes = (size_t)dtype_find(p->dtype_c)->lab.bytes;
-    const bool keeps_sums = p->k > plan->piece && p->beta != 0;
     plan->a_bytes = plan->direct_a ? 0 : padded(plan->strip_m * cpu_form_a_steps(plan->row->form, plan->kc), bytes);
     plan->b_bytes = plan->direct_b ? 0 : padded(plan->strip_n * cpu_form_steps(plan->row->form, plan->kc), bytes);
-    plan->sum_bytes = keeps_sums ? padded(plan->strip_m * plan->strip_n, bytes) : 0;
+    plan->sum_bytes = keeps_sums(plan) ? padded(plan->strip_m * plan->strip_n, bytes) : 0;
     plan->workspace_bytes = (plan->packs_ahead ? 2 : 1) * (plan->a_bytes + plan->b_bytes) + plan->sum_bytes;
 }
 
@@ -123,19 +125,25 @@ static bool turns_cheaply(const tw_problem *p, int64_t bytes)
     return packed >= ((packed + turned) * (double)bytes <= TURN_BYTES ? 1 : TURN_SHARE) * turned;
 }
 
+/* Rows of a product in place are divided in so many: whole tiles, and of a turned one, whose rows are C's columns, whole lines of C or nearly. */
+static int64_t rows_together(const plan *plan, int64_t bytes)
+{
+    return round_up(plan->near.turned ? CPU_LINE_BYTES / bytes : 1, plan->row->lab.tile_m);
+}
+
 /* Small, and nothing is packed: one strip, and on one thread one task; on several, rows are divided, or where there are few, columns. p: the plan's problem, or that turned. */
-static void plan_in_place(plan *plan, const tw_problem *p, const device_facts *device, int64_t bytes)
+static void plan_in_place(plan *plan, const tw_problem *p, bool turned, const device_facts *device, int64_t bytes)
 {
     const int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n;
     plan->in_place = plan->direct_a = plan->direct_b = true;
     plan->kc = plan->piece = max_i64(p->k, 1);
     plan->at_once = plan->threads == 1;
-    plan->near = (cpu_near){p->m, p->n, p->k, p->op_a == TW_T ? 1 : p->lda, p->op_a == TW_T ? p->lda : 1, p->ldb, p->ldc, p != &plan->problem};
+    plan->near = (cpu_near){p->m, p->n, p->k, p->op_a == TW_T ? 1 : p->lda, p->op_a == TW_T ? p->lda : 1, p->ldb, p->ldc, turned};
     plan->strip_m = plan->task_m = round_up(p->m, mr), plan->strip_n = round_up(p->n, nr);
     plan->task_n = even_block(p->n, device->l2_bytes / 2 / (plan->kc * bytes), nr);
     if (plan->at_once) return;
     const int64_t each = (double)p->m * (double)p->n * (double)p->k * (double)bytes < 4 * LITTLE_PER_THREAD * plan->threads ? 2 : TASKS_PER_THREAD;
-    plan->task_m = even_block(p->m, ceil_div(p->m, each * plan->threads), mr);
+    plan->task_m = even_block(p->m, ceil_div(p->m, each * plan->threads), rows_together(plan, bytes));
     while (plan->task_n > nr && ceil_div(p->m, plan->task_m) * ceil_div(p->n, plan->task_n) < plan->threads) plan->task_n = round_up(plan->task_n / 2, nr);
 }
 
@@ -154,7 +162,7 @@ static void plan_loops(plan *plan, const device_facts *device, int wanted_thread
     }
     const tw_problem turned = turned_problem(p);
     if (lies && turns_cheaply(p, bytes) && fits_near(&turned, device, plan->threads, mr, nr, bytes)) {
-        plan_in_place(plan, &turned, device, bytes);
+        plan_in_place(plan, &turned, true, device, bytes);
         return;
     }
     const bool near = lies && fits_near(p, device, plan->threads, mr, nr, bytes);
@@ -170,13 +178,12 @@ static void plan_loops(plan *plan, const device_facts *device, int wanted_thread
     plan->kc = near ? max_i64(p->k, 1) : even_block(p->k, deep ? device->l2_bytes * 3 / 4 / ((p->m + p->n) * bytes) : plan->streams_b || streams_a ? STREAM_KC : plan->row->lab.tile_k, lies ? 4 : CPU_K_UNIT);
     plan->piece = plan->streams_b ? even_block(plan->kc, stream_rows(plan, device, bytes), 4) : plan->kc;
     const int64_t steps = cpu_form_steps(plan->row->form, plan->kc);
-    bool keeps_sums = p->k > plan->piece && p->beta != 0;
     if (near && plan->direct_a && plan->direct_b) {
-        plan_in_place(plan, p, device, bytes);
+        plan_in_place(plan, p, false, device, bytes);
         return;
     }
-    plan->strip_m = even_block(p->m, keeps_sums ? SUM_STRIP : STRIP_M, mr);
-    plan->strip_n = even_block(p->n, keeps_sums ? SUM_STRIP : STRIP_N, nr);
+    plan->strip_m = even_block(p->m, keeps_sums(plan) ? SUM_STRIP : STRIP_M, mr);
+    plan->strip_n = even_block(p->n, keeps_sums(plan) ? SUM_STRIP : STRIP_N, nr);
     plan->task_n = even_block(plan->strip_n, plan->streams_b ? stream_columns(plan) : device->l2_bytes / 2 / (steps * bytes), nr);
     /* Tall ones read their block of B seldom; of those of several threads the last are waited for (docs/PERF-LOG.md). */
     plan->task_m = even_block(plan->strip_m, (plan->threads > 1 ? 12 : 24) * mr, mr);
@@ -614,10 +621,10 @@ static tw_status plan_batch_cpu(const tw_batch *batch, const device_facts *devic
     if (!out->together) out->threads = threads;
     out->packs_ahead = false;
     count_workspace(out);
-    int64_t mr = out->row->lab.tile_m, panels = ceil_div(p.k, max_i64(out->kc, 1));
+    int64_t unit = rows_together(out, dtype_find(p.dtype_c)->lab.bytes), panels = ceil_div(p.k, max_i64(out->kc, 1));
     out->part_m = out->strip_m;
-    while (out->at_once && !out->line && out->part_m > mr && batch->count * ceil_div(out->near.m, out->part_m) < (int64_t)TASKS_PER_THREAD * threads)
-        out->part_m = round_up(out->part_m / 2, mr);
+    while (out->at_once && !out->line && out->part_m > unit && batch->count * ceil_div(out->near.m, out->part_m) < (int64_t)TASKS_PER_THREAD * threads)
+        out->part_m = round_up(out->part_m / 2, unit);
     bool several = batch->count > 1 && !batch->pointers && p.k > 0;
     if (several && batch->stride_a == 0) out->all_a_bytes = (size_t)(ceil_div(p.m, out->strip_m) * panels) * out->a_bytes;
     if (several && batch->stride_b == 0) out->all_b_bytes = (size_t)(ceil_div(p.n, out->strip_n) * panels) * out->b_bytes;

@@ -68,7 +68,7 @@ tw_status plan_find_batch(const tw_problem *problem, const tw_batch *batch, cons
 void plan_one_launch(const tw_problem *problem, const device_facts *device, const kernel_row *row, plan *out);
 
 /* plan_recall - the plan that this thread used last, where it is one to compute at once, for this context and for a checked problem that differs from
- * the caller's in alpha and beta only, which it does not depend on; else NULL. The caller's pointers are still to be checked. */
+ * the caller's in alpha and beta only, which it does not depend on (one that turns C wants beta 0, as the caller's then is); else NULL. The caller's pointers are still to be checked. */
 const plan *plan_recall(const tw_problem *user, uint64_t context);
 
 /* plan_reason - what a model expects of each production row that fits, where it decides between them: "cycles expected: r14k_slices 19000, ...". Else empty. */

@@ -727,7 +727,7 @@ static void kept_plans(void)
     tap_result(same, "one was another's");
 }
 
-/* Where rows of B begin within a line, B is packed on one thread of a processor with an L1 of 48 KiB, and only where many tiles read it. */
+/* Where rows of B begin within a line, B is packed on a processor with an L1 of 48 KiB, and only where many tiles read it, more of them where there are more threads. */
 static void split_cases(void)
 {
     static const struct {
@@ -772,7 +772,7 @@ static void stream_cases(void)
         {16, 4096, 4096, 49152, CPU_avx512, 1, 0, TW_F32, 32},   {16, 4096, 4096, 32768, CPU_avx512, 1, 0, TW_F32, 128}, {16, 4096, 4096, 32768, CPU_avx2, 2, 1, TW_F64, 128},
         {4, 4096, 4096, 49152, CPU_avx512, 16, 0, TW_F64, 32},   {4, 4096, 4096, 32768, CPU_avx512, 1, 0, TW_F32, 8},    {4, 4096, 4096, 32768, CPU_avx512, 2, 0, TW_F32, 256},
         {4, 4096, 4096, 32768, CPU_avx2, 1, 0, TW_F32, 256},     {64, 400, 8192, 49152, CPU_avx512, 1, 0, TW_F32, 80},    {16, 4096, 1000, 49152, CPU_avx512, 1, 1, TW_F32, 32},
-        {16, 100000, 200, 49152, CPU_avx512, 1, 0, TW_F32, 32},  {16, 100000, 200, 49152, CPU_avx512, 1, 1, TW_F32, 200}, {16, 100000, 0, 49152, CPU_avx512, 1, 1, TW_F32, 4},
+        {16, 100000, 200, 49152, CPU_avx512, 1, 0, TW_F32, 32},  {16, 100000, 199, 49152, CPU_avx512, 1, 1, TW_F32, 200}, {16, 100000, 0, 49152, CPU_avx512, 1, 1, TW_F32, 4},
     };
     bool right = true;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -782,12 +782,46 @@ static void stream_cases(void)
         made.beta = cases[i].beta;
         bool planned = problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &one) == TW_OK && one.streams_b && one.direct_b && one.piece == cases[i].piece;
         planned = planned && one.kc >= one.piece && (one.sum_bytes > 0) == (p.beta != 0 && p.k > one.piece);
+        for (plan less = one; planned && plan_shrink(&less);) /* without memory: sums wherever k has several pieces, and none longer than a panel */
+            planned = less.piece >= 1 && less.piece <= less.kc && (less.sum_bytes > 0) == (p.beta != 0 && p.k > less.piece);
         planned = planned && (cases[i].threads == 1 ? one.task_n == one.strip_n : one.task_m >= p.m && one.task_n < one.strip_n);
         if (planned) continue;
         printf("# case %zu: piece %" PRId64 ", kc %" PRId64 ", tasks of %" PRId64 " x %" PRId64 "\n", i, one.piece, one.kc, one.task_m, one.task_n);
         right = false;
     }
     expect("plans: few rows of C read few rows of B at a time, along all columns of a task", right);
+    const device_facts facts = {.engine = "cpu", .level = CPU_avx2, .threads = 1, .l1_bytes = 32768, .l2_bytes = 1048576};
+    tw_problem p, made = tw_problem_make(TW_F32, TW_N, TW_N, 64, 200000, 1);
+    plan one;
+    made.ldb = INT64_C(1) << 62; /* B has one row, so any distance will do */
+    expect("plans: and a distance of rows whose bytes no number holds", problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &one) == TW_OK && one.streams_b);
+}
+
+/* Small products of several threads: rows divided, where there are few columns, each part a product in place; of a turned one whole lines of C. */
+static void in_place_cases(void)
+{
+    static const struct {
+        int64_t m, n, k;
+        tw_op op;
+        int threads, wanted; /* of the device; of the plan */
+        int64_t least, most; /* tasks */
+    } cases[] = {
+        {128, 128, 128, TW_N, 4, 4, 8, 11}, {256, 256, 256, TW_N, 4, 4, 15, 16}, {4, 2000, 200, TW_N, 4, 4, 4, 8}, {88, 88, 88, TW_N, 4, 1, 1, 1}, {96, 96, 96, TW_N, 4, 2, 4, 4}, {100, 100, 100, TW_T, 2, 2, 3, 4},
+    };
+    bool right = true;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const device_facts facts = {.engine = "cpu", .level = CPU_avx2, .threads = cases[i].threads, .l1_bytes = 32768, .l2_bytes = 1048576};
+        tw_problem p, made = tw_problem_make(TW_F32, cases[i].op, cases[i].op, cases[i].m, cases[i].n, cases[i].k);
+        plan one;
+        bool planned = problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &one) == TW_OK && one.in_place && one.workspace_bytes == 0 && one.threads == cases[i].wanted;
+        const int64_t tasks = planned ? ceil_div(one.near.m, one.task_m) * ceil_div(one.near.n, one.task_n) : 0;
+        planned = planned && one.at_once == (one.threads == 1) && one.near.turned == (cases[i].op == TW_T) && (one.threads == 1 || (tasks >= cases[i].least && tasks <= cases[i].most));
+        planned = planned && (!one.near.turned || one.task_m >= 16);
+        if (planned) continue;
+        printf("# case %zu: threads %d, %" PRId64 " tasks of %" PRId64 " x %" PRId64 "\n", i, one.threads, tasks, one.task_m, one.task_n);
+        right = false;
+    }
+    expect("plans: small products of several threads are computed in place, part by part", right);
 }
 
 /* Plans over many shapes and made-up devices: blocks are multiples of the micro-tile, cover C, and fit the workspace stated. */
@@ -833,6 +867,7 @@ static void plan_cases(void)
     deep_cases();
     split_cases();
     stream_cases();
+    in_place_cases();
     plan shared, alone;
     tw_problem p, square = tw_problem_make(TW_F32, TW_N, TW_N, 1000, 1000, 1000);
     bool planned = problem_load(&square, a, a, a, &p) == TW_OK &&

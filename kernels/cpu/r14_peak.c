@@ -22,7 +22,7 @@
  *           of it is computed beside C and turned in squares of registers as it is stored, which is less work than to pack both.
  *           bf16 and int8: panels hold words of two or four neighbours along k, and a multiply-add is an instruction that adds all their
  *           products (vec_step): 2 or 4 times the flops for the same loads.
- * LIMITS    NR a multiple of LANES, at most 3 of them; MR at most 8. The loops around it: src/engines/cpu/loops.c.
+ * LIMITS    NR a multiple of LANES, at most 3 of them; MR at most 8; 24 KiB on the stack for a piece of a turned C. The loops around it: src/engines/cpu/loops.c.
  * SOURCE    Goto, van de Geijn 2008; Van Zee, van de Geijn 2015. */
 #include "rung.h"
 #include "vec.h"
@@ -255,7 +255,7 @@ static void near_product(const cpu_near *x, double alpha, double beta, const voi
 enum { TURNED_ROWS = 64 / SIZE % MR == 0 ? 64 / SIZE : 96 / SIZE, TURNED_COLS = 24576 / SIZE / TURNED_ROWS };
 _Static_assert(TURNED_ROWS % LANES == 0 && TURNED_COLS % LANES == 0, "squares of LANES");
 
-/* rows x cols, ld apart, to c, where what was a row is a column. */
+/* rows x cols, TURNED_COLS apart, to c, where what was a row is a column. */
 static void store_turned(const real *from, int64_t rows, int64_t cols, real *c, int64_t ldc)
 {
     for (int64_t j = 0; j < cols; j += LANES)
