@@ -36,6 +36,7 @@ static size_t padded(int64_t elements, size_t element_bytes)
  * and pages; by measurement, docs/PERF-LOG.md. */
 enum { STREAM_ROWS = 16, STREAM_COLS = 4, STREAM_KC = 1024, STREAM_TASKS = 2, STREAM_WIDTH = 2 };
 enum { STREAM_FEW = 8, STREAM_PAGES_FOLLOWED = 32, STREAM_PAGES = 128, STREAM_MOST = 256, PAGE = 4096 };
+enum { SMALL_L1 = 32768 }; /* a larger one tells the kinds of cores that were measured apart */
 enum { SPLIT_ROWS = 28, SPLIT_COLS = 4 }; /* in tiles; by measurement, docs/PERF-LOG.md */
 enum { TURN_BYTES = 196608, TURN_SHARE = 4 }; /* by measurement, docs/PERF-LOG.md */
 enum { FEW_BYTES = 384 }; /* of k of a transposed A that is read where it lies though B is packed; by measurement, docs/PERF-LOG.md */
@@ -47,7 +48,7 @@ static bool rows_meet(int64_t ld, int64_t bytes) { return ld % (PAGE / bytes) ==
  * that has two units of 512 bits does, and its L1 of 48 KiB is what tells it here from one that computes such vectors in halves. Measured where C is not read, on one thread, two and sixteen, of which more want more rows. */
 static bool splits_lines(const tw_problem *p, const device_facts *device, int threads, int64_t mr, int64_t nr, int64_t bytes)
 {
-    const bool fast = device->level >= CPU_avx512 && device->l1_bytes > 32768 && (threads > 1 || device->threads == 1); /* not one of many, in a batch */
+    const bool fast = device->level >= CPU_avx512 && device->l1_bytes > SMALL_L1 && (threads > 1 || device->threads == 1); /* not one of many, in a batch */
     const bool many = p->m > SPLIT_ROWS * min_i64(threads, 4) * mr && p->n > SPLIT_COLS * nr;
     return fast && many && p->op_a == TW_N && p->op_b == TW_N && p->beta == 0 && p->ldb % (CPU_LINE_BYTES / bytes) != 0;
 }
@@ -78,11 +79,11 @@ static void plan_line(plan *plan)
 }
 
 /* Rows of a B that streams which are read at a time; short ones share pages. For beta the sums of a short k would have to be kept elsewhere. A core with an L1 of more than 32 KiB
- * (of those measured, Intel's, whose prefetchers follow 32 pages) wants few; others fewer still where C is one tile high and the vectors wide, else many. */
+ * (of those measured, Intel's, whose prefetchers seem to follow 32 pages) wants few; others fewer still where C is one tile high and the vectors wide, else many. */
 static int64_t stream_rows(const plan *plan, const device_facts *device, int64_t bytes)
 {
     const tw_problem *p = &plan->problem;
-    const bool follows = device->l1_bytes > 32768;
+    const bool follows = device->l1_bytes > SMALL_L1;
     if (p->beta != 0 && p->k <= STREAM_MOST) return plan->kc;
     if (!follows && p->m <= plan->row->lab.tile_m) return plan->threads == 1 && device->level >= CPU_avx512 ? STREAM_FEW : STREAM_MOST;
     const int64_t pages = follows ? STREAM_PAGES_FOLLOWED : STREAM_PAGES;

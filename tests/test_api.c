@@ -797,7 +797,7 @@ static void stream_cases(void)
     expect("plans: and a distance of rows whose bytes no number holds", problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &one) == TW_OK && one.streams_b);
 }
 
-/* Small products of several threads: rows divided, where there are few columns, each part a product in place; of a turned one whole lines of C. */
+/* Small products of several threads: rows divided, or, where there are few, columns; each part a product in place; of a turned one whole lines of C. */
 static void in_place_cases(void)
 {
     static const struct {

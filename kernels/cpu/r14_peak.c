@@ -252,7 +252,7 @@ static void near_product(const cpu_near *x, double alpha, double beta, const voi
 }
 
 /* Of a turned product so many rows at a time, whole tiles and whole squares, and columns, by what stays in the L1. */
-enum { TURNED_ROWS = 64 / SIZE % MR == 0 ? 64 / SIZE : 96 / SIZE, TURNED_COLS = 24576 / SIZE / TURNED_ROWS };
+enum { TURNED_ROWS = CPU_LINE_BYTES / SIZE % MR == 0 ? CPU_LINE_BYTES / SIZE : CPU_LINE_BYTES * 3 / 2 / SIZE, TURNED_COLS = 24576 / SIZE / TURNED_ROWS };
 _Static_assert(TURNED_ROWS % LANES == 0 && TURNED_COLS % LANES == 0, "squares of LANES");
 
 /* rows x cols, TURNED_COLS apart, to c, where what was a row is a column. */

@@ -10,8 +10,8 @@
  *
  * Where the operands are no larger than some times the L2 there is one panel, and what can be is read where it lies (plan->direct_a, direct_b). A C of one row
  * or one column (plan->line) has no loops here, only its outputs divided. Where C has few rows (plan->streams_b) a task computes its panel in
- * pieces of k, each with loop 1 outside of loop 2. What is computed in place (plan->in_place) has no loops here either: near_flow(). Panels of bf16 and int8 hold other words than their operands (cpu_form): k, where it
- * counts what panels hold, counts steps. An element of C is one sum over k in ascending order, kept unscaled until the last panel: its bits depend neither on the blocks
+ * pieces of k, each with loop 1 outside of loop 2. What is computed in place (plan->in_place) has no loops here either: near_flow().
+ * Panels of bf16 and int8 hold other words than their operands (cpu_form): k, where it counts what panels hold, counts steps. An element of C is one sum over k in ascending order, kept unscaled until the last panel: its bits depend neither on the blocks
  * nor on the threads (in the default floating-point environment: threads of the pool keep the one they were made in).
  * Sources: Goto and van de Geijn 2008; Van Zee and van de Geijn 2015. */
 #include "cpu_engine.h"
