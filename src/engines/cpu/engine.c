@@ -323,7 +323,8 @@ static const kernel_row *best_probe(const engine *e, tw_dtype dtype)
     const kernel_row *best = NULL;
     for (int i = 0; i < kernel_count(); i++) {
         const kernel_row *row = kernel_at(i);
-        if (row->probe != NULL && row->lab.dtype == dtype && row->level <= e->level) best = row;
+        if (row->probe == NULL || row->lab.dtype != dtype || row->level > e->level) continue;
+        if (best == NULL || row->level > best->level) best = row;
     }
     return best;
 }
