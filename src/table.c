@@ -182,6 +182,14 @@ const kernel_row *kernel_named(const char *name)
     return NULL;
 }
 
+const kernel_row *kernel_probed(tw_dtype dtype, cpu_level most)
+{
+    const kernel_row *best = NULL;
+    for (const kernel_row *row = kernels; row < kernels + kernel_count(); row++)
+        if (row->probe != NULL && row->lab.dtype == dtype && row->level <= most && (best == NULL || row->level > best->level)) best = row;
+    return best;
+}
+
 int tw_lab_kernel_count(void)
 {
     return kernel_count();

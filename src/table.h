@@ -107,6 +107,9 @@ int kernel_count(void);
 const kernel_row *kernel_at(int index);
 const kernel_row *kernel_named(const char *name); /* NULL: no such row */
 
+/* kernel_probed - the CPU's row with a probe of this type and the highest instruction set up to this one; NULL: none multiplies the type. */
+const kernel_row *kernel_probed(tw_dtype dtype, cpu_level most);
+
 /* kernel_batch_at - the rows of whole batches, which are none of the above; NULL beyond the last. */
 const kernel_row *kernel_batch_at(int index);
 

@@ -319,6 +319,24 @@ static void context_cases(void)
                (tw_error_text()[0] == '\0' || strstr(tw_error_text(), "opencl: ") != NULL || strstr(tw_error_text(), "cuda: ") != NULL));
 }
 
+/* The peak of a type is that of the instructions of its production kernel, wherever the rows stand in the table. */
+static void probe_cases(void)
+{
+    static const tw_dtype dtypes[] = {TW_F64, TW_F32, TW_BF16, TW_I8};
+    for (int i = 0; i < 4 * CPU_LEVELS; i++) {
+        const tw_dtype dtype = dtypes[i % 4];
+        const device_facts facts = {.engine = "cpu", .level = (cpu_level)(i / 4), .threads = 1, .l1_bytes = 32768, .l2_bytes = 1 << 20};
+        const tw_problem made = tw_problem_make(dtype, TW_N, TW_N, 64, 64, 64);
+        tw_problem p;
+        plan out;
+        if (!tap_case("%s, %s: the probe of the production kernel", tw_lab_dtype_of(dtype)->name, cpu_level_name(facts.level))) continue;
+        const bool planned = problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &out) == TW_OK;
+        const kernel_row *probed = kernel_probed(dtype, facts.level);
+        tap_result(planned && probed == out.row, "%s, planned %s", probed != NULL ? probed->lab.name : "none", planned ? out.row->lab.name : tw_error_text());
+    }
+    expect("no probe on the CPU for f16", kernel_probed(TW_F16, CPU_amx) == NULL);
+}
+
 static void table_cases(void)
 {
     bool unique = true, filled = true, found = true, small = true;
@@ -1160,6 +1178,7 @@ int main(int argc, char **argv)
     again_cases();
     context_cases();
     table_cases();
+    probe_cases();
     plan_cases();
     place_cases();
     kept_plans();

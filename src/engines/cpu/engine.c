@@ -317,18 +317,6 @@ static void cpu_drop(engine *e, runnable *r)
 
 /* ---- what this processor can do at most ---- */
 
-/* The most capable row of a dtype that has probes; NULL for a dtype that the CPU does not multiply. */
-static const kernel_row *best_probe(const engine *e, tw_dtype dtype)
-{
-    const kernel_row *best = NULL;
-    for (int i = 0; i < kernel_count(); i++) {
-        const kernel_row *row = kernel_at(i);
-        if (row->probe == NULL || row->lab.dtype != dtype || row->level > e->level) continue;
-        if (best == NULL || row->level > best->level) best = row;
-    }
-    return best;
-}
-
 static _Atomic double probe_sink; /* results go here, so that no compiler drops the work */
 
 enum { WINDOWS = 40, PIECES = 2, PAUSES = 200000 }; /* 20 ms per try; 2 threads wait some 4 ms, a slice of the scheduler, before they yield */
@@ -412,7 +400,7 @@ static double least_seconds(engine *e, int threads, int tries, read_work *work)
 
 static tw_status cpu_peak_flops(engine *e, tw_dtype dtype, int threads, int tries, double *flops_per_s)
 {
-    flops_work work = {.row = best_probe(e, dtype), .rounds = 10000};
+    flops_work work = {.row = kernel_probed(dtype, e->level), .rounds = 10000};
     if (work.row == NULL) return fail(TW_NO_KERNEL, "the cpu engine has no probe for %s", dtype_find(dtype)->lab.name);
     double sink, begin = now_s(), flops = work.row->probe(work.rounds, &sink), seconds = now_s() - begin + 1e-9;
     work.flops_per_s = flops / seconds; /* what one thread does, more can do */
@@ -432,7 +420,7 @@ static tw_status cpu_peak_flops(engine *e, tw_dtype dtype, int threads, int trie
 static tw_status cpu_bandwidth(engine *e, int64_t bytes, int threads, int tries, double *bytes_per_s)
 {
     enum { UNIT = 1024, LEAST_PER_TRY = 64 << 20 };
-    read_work work = {.row = best_probe(e, TW_F64), .parts = threads == 1 ? 1 : 4 * threads};
+    read_work work = {.row = kernel_probed(TW_F64, e->level), .parts = threads == 1 ? 1 : 4 * threads};
     work.part_bytes = round_up(ceil_div(bytes, work.parts), UNIT);
     int64_t total = work.part_bytes * work.parts;
     work.rounds = ceil_div(LEAST_PER_TRY, total);
