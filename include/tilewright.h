@@ -25,8 +25,8 @@
  *          state does not survive a fork, so the child opens GPU contexts of its own (and CUDA wants not to have been used, or its
  *          devices listed, before).
  *
- * To learn how a product is computed, read on in this order: src/api.c, src/plan.c, src/engines/cpu/engine.c,
- * src/engines/cpu/loops.c, kernels/cpu/r14_peak.c. The last holds the line that multiplies.
+ * To learn how a product is computed, read on in this order: src/api.c, src/plan.c, src/plan_cpu.c,
+ * src/engines/cpu/engine.c, src/engines/cpu/loops.c, kernels/cpu/r14_peak.c. The last holds the line that multiplies.
  */
 #ifndef TILEWRIGHT_H
 #define TILEWRIGHT_H

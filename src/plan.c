@@ -28,7 +28,7 @@ static tw_status check_tile(const kernel_row *row, int tile)
     return TW_OK;
 }
 
-/* Of production rows that fit: on the CPU that of the higher instruction set, else the later in the table. */
+/* Of production rows that fit: is `one` better than `later`, which stands below it in the table? On the CPU where its instruction set is higher. */
 static bool beats(const kernel_row *one, const kernel_row *later, const tw_problem *p, const device_facts *device)
 {
     return later->gpu.entry != NULL ? plan_gpu_beats(one, later, p, device) : one->level > later->level;

@@ -1,10 +1,10 @@
-/* planners.h - what plan.c asks of the planners of the CPU (plan_cpu.c) and of GPUs (plan_gpu.c). */
+/* planners.h - what plan.c asks of the planners of the CPU (plan_cpu.c) and of GPUs (plan_gpu.c), which for items of a batch ask plan_find again. */
 #ifndef TILEWRIGHT_PLANNERS_H
 #define TILEWRIGHT_PLANNERS_H
 
 #include "plan.h"
 
-/* plan_loops, plan_rung, plan_gpu - fill a plan whose problem and row are set: a production kernel's or a rung's on the CPU, a GPU's. */
+/* plan_loops, plan_rung, plan_gpu - fill a plan that is zero but for problem and row, and one_launch: a production kernel's or a rung's on the CPU, a GPU's. */
 void plan_loops(plan *plan, const device_facts *device, int wanted_threads);
 void plan_rung(plan *plan, const device_facts *device, const tw_lab_choice *choice);
 void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choice);

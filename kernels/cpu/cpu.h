@@ -11,7 +11,7 @@
  *     c[i * ldc + j]  <-  alpha * sum over p of a[i * a_rs + p * a_cs] * b[p * b_rs + j * b_cs]  +  beta * c[i * ldc + j]
  *
  * with op(A) m x k and op(B) k x n given by a row stride and a column stride each (a transpose swaps the two). beta == 0 means
- * that c is not read; k may be 0. workspace: as many elements as plan_rung() of src/plan.c says, aligned to 64 bytes. A rung that
+ * that c is not read; k may be 0. workspace: as many elements as plan_rung() of src/plan_cpu.c says, aligned to 64 bytes. A rung that
  * shares its blocks is called by each thread of a team, with a workspace of its own and one count, 0 at first, for all of them. */
 typedef struct cpu_problem {
     int64_t m, n, k;
