@@ -193,6 +193,9 @@ static void tell_environment(doctor *d)
     }
     if (getenv("TILEWRIGHT_CPU") != NULL)
         advise(d, "TILEWRIGHT_CPU limits the instructions that are used; unset it for full speed");
+    const char *openmp = getenv("OMP_NUM_THREADS"), *from = d->s->device.threads_from;
+    if (openmp != NULL && openmp[0] != '\0' && strcmp(from, "OMP_NUM_THREADS") != 0 && strcmp(from, "TILEWRIGHT_THREADS") != 0)
+        advise(d, "OMP_NUM_THREADS is passed over: it is no whole number from 1 to 4096, alone or before a comma");
 }
 
 /* Judge a few kernels of one engine; what breaks down is told like any other fact. */

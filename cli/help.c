@@ -26,7 +26,7 @@ static const exit_row exit_rows[] = {
 enum { EXIT_ROWS = sizeof exit_rows / sizeof *exit_rows };
 
 static const char environment[] =
-    "TILEWRIGHT_CPU (base, avx2, avx512, avx512_vnni, avx512_bf16, amx: use no more than that), TILEWRIGHT_THREADS, OMP_NUM_THREADS, TILEWRIGHT_CACHE "
+    "TILEWRIGHT_CPU (base, avx2, avx512, avx512_vnni, avx512_bf16, amx: these instructions at most, an error where the processor lacks them), TILEWRIGHT_THREADS, OMP_NUM_THREADS, TILEWRIGHT_CACHE "
     "(folder of compiled kernels; off: none), TILEWRIGHT_NVRTC (file of the CUDA compiler), TILEWRIGHT_OPENCL_OPTIONS, "
     "NO_COLOR";
 

@@ -102,7 +102,8 @@ typedef struct tw_options {
     uint32_t size;               /* sizeof(tw_options) */
     int32_t device;              /* index within the engine */
     const char *engine;          /* "cpu", "opencl", "cuda"; NULL or "auto": cpu */
-    const char *instruction_set; /* CPU: use no more than "base", "avx2", "avx512", "avx512_vnni", "avx512_bf16" or "amx"; NULL: TILEWRIGHT_CPU, else all */
+    const char *instruction_set; /* CPU: these instructions at most, "base", "avx2", "avx512", "avx512_vnni", "avx512_bf16" or "amx"; TW_NO_DEVICE where
+                                    the processor lacks them. NULL: TILEWRIGHT_CPU, else all that it has */
     int32_t threads;             /* 0: TILEWRIGHT_THREADS, else OMP_NUM_THREADS, else affinity mask and cgroup quota
                                     (cpu). cuda: that copy large operands, at most 16; 0: 8, or fewer
                                     where affinity mask and cgroup quota leave fewer processors */

@@ -302,6 +302,13 @@ static void context_cases(void)
     setenv("TILEWRIGHT_THREADS", "many", 1);
     expect("a word in TILEWRIGHT_THREADS is an error that names it",
            tw_open(NULL, &context) == TW_BAD_ARGUMENT && strstr(tw_error_text(), "TILEWRIGHT_THREADS is many, expected"));
+    setenv("TILEWRIGHT_THREADS", "2,1", 1);
+    expect("and so is a list, which is OpenMP's", tw_open(NULL, &context) == TW_BAD_ARGUMENT && strstr(tw_error_text(), "TILEWRIGHT_THREADS is 2,1, expected"));
+    setenv("TILEWRIGHT_THREADS", "", 1);
+    setenv("TILEWRIGHT_CPU", "", 1);
+    setenv("OMP_NUM_THREADS", "3", 1);
+    expect("empty variables are not set", tw_open(NULL, &context) == TW_OK && tw_describe(context, &device) == TW_OK && device.threads == 3);
+    tw_close(context);
     unsetenv("TILEWRIGHT_THREADS");
     setenv("TILEWRIGHT_CPU", "sse9", 1);
     expect("a wrong TILEWRIGHT_CPU is an error that names it",

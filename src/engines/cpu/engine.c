@@ -37,27 +37,32 @@ static double now_s(void)
 
 /* ---- devices, open, describe, facts ---- */
 
-/* A whole number of 1 to 4096 in an environment variable (OMP_NUM_THREADS may go on after a comma); 0: not set or no such number. */
-static int threads_in(const char *variable)
+/* An empty environment variable is none. */
+static const char *unless_empty(const char *text) { return text != NULL && text[0] != '\0' ? text : NULL; }
+
+/* The whole number of 1 to 4096 that the text (NULL: none) is, up to this character if it is there; 0: it is none. */
+static int threads_in(const char *text, char until)
 {
-    const char *text = getenv(variable);
     if (text == NULL) return 0;
     char *end;
     long value = strtol(text, &end, 10);
-    return end != text && (*end == '\0' || *end == ',') && value >= 1 && value <= 4096 ? (int)value : 0;
+    return end != text && (*end == '\0' || *end == until) && value >= 1 && value <= 4096 ? (int)value : 0;
 }
 
-/* A word in our own variable is an error; in OpenMP's it is OpenMP's business. */
+/* A word in our own variable is an error; in OpenMP's, which may be a list of which the first number counts, it is OpenMP's business. */
 static tw_status choose_threads(engine *e, int wanted)
 {
-    static const char *const variables[] = {"TILEWRIGHT_THREADS", "OMP_NUM_THREADS"};
+    const char *ours = unless_empty(getenv("TILEWRIGHT_THREADS"));
     e->threads = wanted;
     snprintf(e->threads_from, sizeof e->threads_from, "the caller");
-    for (size_t i = 0; e->threads == 0 && i < sizeof variables / sizeof *variables; i++) {
-        e->threads = threads_in(variables[i]);
-        snprintf(e->threads_from, sizeof e->threads_from, "%s", variables[i]);
-        if (i == 0 && e->threads == 0 && getenv(variables[0]) != NULL)
-            return fail(TW_BAD_ARGUMENT, "%s is %.60s, expected a whole number from 1 to 4096", variables[0], getenv(variables[0]));
+    if (e->threads == 0 && ours != NULL) {
+        e->threads = threads_in(ours, '\0');
+        snprintf(e->threads_from, sizeof e->threads_from, "TILEWRIGHT_THREADS");
+        if (e->threads == 0) return fail(TW_BAD_ARGUMENT, "TILEWRIGHT_THREADS is %.60s, expected a whole number from 1 to 4096", ours);
+    }
+    if (e->threads == 0) {
+        e->threads = threads_in(unless_empty(getenv("OMP_NUM_THREADS")), ',');
+        snprintf(e->threads_from, sizeof e->threads_from, "OMP_NUM_THREADS");
     }
     if (e->threads == 0) e->threads = processors_usable(e->threads_from, sizeof e->threads_from);
     return TW_OK;
@@ -80,7 +85,7 @@ static tw_status choose_level(const char *wanted, const char *wanted_by, cpu_lev
 
 static tw_status engine_settings(const tw_options *options, engine *e)
 {
-    const char *variable = getenv("TILEWRIGHT_CPU");
+    const char *variable = unless_empty(getenv("TILEWRIGHT_CPU"));
     const char *wanted = options->instruction_set ? options->instruction_set : variable;
     if (options->device != 0) return fail(TW_NO_DEVICE, "device %d was asked for, the cpu engine has device 0 only", (int)options->device);
     if (options->threads < 0) return fail(TW_BAD_ARGUMENT, "options.threads is %d, expected 0 or more", (int)options->threads);
