@@ -129,10 +129,9 @@ static void print_numbers(const ladder *l, const row *r, double before_s)
     term_number median, speed, of_peak, asked, no_cache, bound;
     char factor[16] = "";
     if (!isnan(before_s)) snprintf(factor, sizeof factor, "%.2f", before_s / d->median_s);
-    double flops = 2 * (double)d->m * (double)d->n * (double)d->k;
     fprintf(l->s->text, "%4d %10s %9s %8s %8s %9s %7.3g %9s %9s\n", row_threads(r), term_seconds(d->median_s, median),
             term_gflops(d->gflops, speed), factor, term_percent(d->gflops / d->peak_gflops, of_peak),
-            term_bytes(d->bytes_asked, asked), flops / d->bytes_asked, term_gflops(d->no_cache_gflops, no_cache),
+            term_bytes(d->bytes_asked, asked), 2 * (double)d->m * (double)d->n * (double)d->k / d->bytes_asked, term_gflops(d->bound_asked_gflops, no_cache),
             term_gflops(d->bound_gflops, bound));
 }
 
@@ -224,7 +223,7 @@ static void print_notes(const ladder *l)
     print_peaks(l);
     fprintf(text, "asked      bytes of A and B that the rung asks of memory; flop/B is the documents' "
                   "computation-to-memory ratio\n"
-                  "no-cache   GFLOP/s that flop/B allows at memory's bandwidth: caches may beat it\n"
+                  "no-cache   GFLOP/s that flop/B allows at memory's bandwidth, at most the peak: caches may beat it\n"
                   "bound      GFLOP/s that the peak, and moving each operand once, allow: nothing may beat it\n"
                   "Each row was verified before it was timed.\n");
 }

@@ -45,6 +45,7 @@ static void describe(const session *s, const trial *t, const row_wish *wish, rec
     r->lda = p->lda, r->ldb = p->ldb, r->ldc = p->ldc;
     r->op_a = p->op_a == TW_N ? 'n' : 't', r->op_b = p->op_b == TW_N ? 'n' : 't';
     r->alpha = p->alpha, r->beta = p->beta;
+    r->align_a = r->align_b = r->align_c = SETS_ALIGN;
     r->method = method_of(s, t);
     r->verified = "no";
     if (s->device.instruction_set[0] != '\0') r->instruction_set = s->device.instruction_set;
@@ -98,15 +99,14 @@ static void compare(const trial *t, roofs *limits, int tries, row *out)
     const tw_problem *p = &t->problem;
     record *r = &out->record;
     int threads = out->plan.threads > 0 ? out->plan.threads : 1;
-    int64_t block_m = out->plan.block_m > 0 ? out->plan.block_m : 1,
-            block_n = out->plan.block_n > 0 ? out->plan.block_n : 1;
+    bool known = t->batch == 0; /* a batch is not read in the blocks of one product */
     double bytes = roofline_compulsory_bytes(p);
     double peak = roofs_peak(limits, p->dtype, threads, tries);
     double bandwidth = roofs_bandwidth(limits, bytes < 1e15 ? (int64_t)bytes : (int64_t)1e15, threads, tries);
-    record_fill_bounds(r, p, block_m, block_n, peak, bandwidth);
+    record_fill_bounds(r, p, known ? out->plan.block_m : 0, known ? out->plan.block_n : 0, peak, bandwidth);
     double memory = roofs_memory_bandwidth(limits, threads, 0);
     r->no_cache_gflops = roofline_no_cache_flops(p, r->bytes_asked, memory) / 1e9;
-    r->bound_asked_gflops = fmin(r->no_cache_gflops, r->peak_gflops);
+    r->bound_asked_gflops = isnan(r->no_cache_gflops) ? (double)NAN : fmin(r->no_cache_gflops, r->peak_gflops);
 }
 
 /* A row beyond its bound is a reason to measure the bound again, harder, before it is called an error. */
