@@ -257,6 +257,39 @@ def the_solution_for_cuda_is_r01_too():
 
 
 @case
+def a_file_and_its_rung_are_timed_in_turns():
+    """What multiplies by nothing twenty times more is slower whatever else the machine does; a copy is told with its spread."""
+    need_opencl()
+    text, told = solution()[0], r"launched like r01_naive: (no difference, )?(\S+) times its speed, (\S+) to (\S+) in the middle two thirds of (\d+) turns"
+    loop = re.search(r"for \(int p = 0; p < k; p\+\+\) sum = [^;]+;", text)[0]
+    write("copy.cl", text)
+    write("slow.cl", text.replace(loop, "for (int again = 0; again < 20; again++) for (int p = 0; p < k; p++) sum = fma(A(i, p), again == 0 ? B(p, j) : 0.0f, sum);"))
+    done = run("ladder", "--rung", "copy.cl,slow.cl", "--size", 64, "--samples", 7, "--json", "turns.jsonl")
+    assert done.returncode == 0, done.stderr
+    found = [x for x in re.findall(told, done.stdout)]
+    assert len(found) == 4, done.stdout  # each file in both builds
+    for same, speed, low, high, turns in found:
+        assert float(low) <= float(speed) <= float(high) and turns == "7", found
+        assert bool(same) == (float(low) <= 1 <= float(high) or 0.98 < float(speed) < 1.02), found
+    assert [float(speed) < 0.5 and not same for same, speed, *_ in found][2:] == [True, True], found
+    rows = [x.split() for x in done.stdout.splitlines() if re.match(r"(own:| +default build).*%", x)]
+    assert ["same" in row for row in rows[1:]] == [bool(same) for same, *_ in found], done.stdout
+    with open("turns.jsonl", encoding="utf-8") as file:
+        records = [json.loads(line) for line in file]
+    assert [r["rung"] for r in records] == [x for x in ("r01_naive", "own:copy.cl", "own:slow.cl") for _ in range(2)], records
+    assert {r["samples"] for r in records} == {7}, records
+
+
+@case
+def what_does_not_compile_is_refused_before_anything_is_timed():
+    need_opencl()
+    broken = write("broken.cl", solution()[0].replace("float sum", "nonsense float sum").replace("r01_naive(", "r05_mine("))
+    done = run("ladder", "--rung", "r01,r04," + broken, "--size", 32, "--json", "none.jsonl", "--html", "none.html")
+    assert done.returncode == 4 and "broken.cl" in done.stderr, (done.returncode, done.stderr)
+    assert "r01_naive" not in done.stdout and not os.path.exists("none.jsonl") and not os.path.exists("none.html"), done.stdout
+
+
+@case
 def every_gap_filled_wrongly_is_noticed():
     """A wrong subscript, a step too few, a guard that lets nobody in: each is compiled, judged and refused a time."""
     need_opencl()
