@@ -317,8 +317,8 @@ static exit_code build_own(const ladder *l)
         const own_kernel *own = &l->own.items[i];
         if (strcmp(own->like->engine, l->s->device.engine) != 0) continue;
         for (int n = 0; code == EXIT_OK && n < (tiles->count > 0 ? tiles->count : 1); n++)
-            for (int by_default = 0; code == EXIT_OK && by_default <= rung_is_rolled(own->like); by_default++)
-                code = row_builds(l->s, &(row_wish){.kernel = own->like, .own = own, .tile = tiles->count > 0 ? (int)tiles->items[n] : 0, .default_build = by_default});
+            for (int build = 0; code == EXIT_OK && build < (rung_is_rolled(own->like) ? 2 : 1); build++)
+                code = row_builds(l->s, &(row_wish){.kernel = own->like, .own = own, .tile = tiles->count > 0 ? (int)tiles->items[n] : 0, .default_build = build == 1});
     }
     return code;
 }

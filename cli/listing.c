@@ -83,7 +83,8 @@ static listing_class class_of(listing_form form, const char *text, int length)
 {
     const class_row *row = form == LISTING_SASS ? sass : form == LISTING_PTX ? ptx : host;
     while (row->prefix != NULL && !begins(text, row->prefix)) row++;
-    bool moves = form == LISTING_HOST && row->prefix == NULL && (begins(text, "mov") || begins(text, "v")); /* v: of vectors, also gathers and inserts */
+    /* v: of vectors, also gathers and inserts. */
+    bool moves = form == LISTING_HOST && row->prefix == NULL && (begins(text, "mov") || begins(text, "v"));
     return moves ? class_of_move(text, length) : row->class;
 }
 

@@ -156,8 +156,8 @@ static void keep_times(const session *s, const trial *t, roofs *limits, int trie
     compare_fairly(t, limits, tries, out);
 }
 
-/* Time the rows in turns. judged_s: what the run took that was judged last. Where that is long it is the one row's sample: more runs would say the same,
- * minutes later. */
+/* Time the rows in turns. judged_s: what the run took that was judged last. Where that is long it is the one row's
+ * sample: more runs would say the same, minutes later. */
 static tw_status time_rows(const session *s, trial *t, roofs *limits, const row_wish *wish, trial_timing *timings, row **rows, int count, double judged_s)
 {
     const double long_s = 30;
@@ -257,7 +257,8 @@ exit_code row_run_turns(const session *s, trial *t, roofs *limits, const row_wis
     if (last->own != NULL) guard_foreign(timed > 2 ? "a file of --rung" : last->own->source.file);
     tw_status status = time_rows(s, t, limits, wishes, timings, rows, timed, judged_s);
     guard_foreign(NULL);
-    for (int i = 0; i < timed && rows[0] != &out[0]; i++) rows[i]->turns.rounds = 0; /* the first was not timed: there is nothing to be beside */
+    /* Where the first was not timed there is nothing to be beside. */
+    for (int i = 0; i < timed && rows[0] != &out[0]; i++) rows[i]->turns.rounds = 0;
     return status == TW_OK ? EXIT_OK : broke(last, status, "the operands of this shape");
 }
 

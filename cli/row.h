@@ -41,10 +41,12 @@ bool row_refused(const session *s, const trial *t, const row_wish *wish, row *ou
  * where it is: its record points into it. */
 exit_code row_run(const session *s, trial *t, roofs *limits, const row_wish *wish, row *out);
 
-/* row_run_turns - the same of several kernels on one problem, first all judged, then those that passed sampled in turns. */
+/* row_run_turns - the same of several kernels on one problem: all are judged, then those that passed are sampled in
+ * turns. */
 exit_code row_run_turns(const session *s, trial *t, roofs *limits, const row_wish *wishes, int count, row *out);
 
-/* row_builds - can a reader's kernel be built and opened for this device? EXIT_OK, also where its rung refuses; or, after a sentence, what broke. */
+/* row_builds - can a reader's kernel be built and opened for this device? EXIT_OK, also where its rung refuses; or,
+ * after a sentence, what broke. */
 exit_code row_builds(const session *s, const row_wish *wish);
 
 bool row_failed(const row *r); /* wrong or impossible: the command must end with EXIT_CHECK */

@@ -197,7 +197,8 @@ static tw_status once(void *context, int set, double *seconds)
     return runner_once(&runners[set], seconds);
 }
 
-/* A set of operands for each kernel: runners of kernel i begin at i * t->sets. false: not for all, and none stays open. */
+/* A set of operands for each kernel: runners of kernel i begin at i * t->sets. false: not for all, and none stays
+ * open. */
 static bool open_set(trial *t, const trial_timing *timings, int count, int set, runner *runners, tw_status *status)
 {
     char *a = set_of(t, set), *b = a + t->layout.a_bytes;

@@ -16,7 +16,7 @@ typedef struct chart {
 typedef struct chart_bar {
     const char *label;
     double speed, beside;    /* beside: in the default build, a thinner hollow bar */
-    bool off;                /* not comparable (another type): a short arrow, whatever the speed; it does not stretch the axis */
+    bool off;                /* not comparable (another type): a short arrow that does not stretch the axis */
 } chart_bar;
 
 void chart_bars(FILE *out, const chart *about, const chart_bar *bars, int count, double ceiling);

@@ -68,7 +68,8 @@ static int compare_int(int64_t a, int64_t b)
     return (a > b) - (a < b);
 }
 
-/* The ladder that a record belongs to, still without steps. What a record does not say is as this program has it unless asked. */
+/* The ladder that a record belongs to, still without steps. What a record does not say is as this program has it
+ * unless asked. */
 static ladder ladder_of(const entry *x)
 {
     const record *r = &x->row->r;
@@ -125,7 +126,7 @@ static bool contradict(const char *a, const char *b)
     return a != NULL && b != NULL && strcmp(a, b) != 0;
 }
 
-/* May the record be of this machine? Its host decides; records of before hosts were written are told apart by what else they say. */
+/* May the record be of this machine? Its host decides; records without one are told apart by what else they say. */
 static bool may_be_of(const machine *x, const record *r)
 {
     if (!of_one_name(x, r->engine, r->device)) return false;
@@ -166,7 +167,8 @@ static void put_row(ladders *l, ladder_step *step, const records_row *row)
     *place = row;
 }
 
-/* A label says what tells its step from the others: the tile or the threads in a sweep, the type where it is not the ladder's. */
+/* A label says what tells its step from the others: the tile or the threads in a sweep, the type where it is not the
+ * ladder's. */
 static void name_steps(ladder *l)
 {
     for (int i = 0; i < l->count; i++) {
@@ -215,7 +217,7 @@ static double work(const ladder *l)
     return (double)l->m * (double)l->n * (double)l->k;
 }
 
-/* Does x show more than y? More steps that were timed; of equals the one without padding and the like, then the larger. */
+/* Does x show more than y? More steps that were timed; of equals the plain one, then the larger. */
 static bool is_better(const ladder *x, const ladder *y)
 {
     if (x->timed != y->timed) return x->timed > y->timed;

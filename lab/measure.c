@@ -57,8 +57,8 @@ typedef struct sampled {
     bool slow; /* one run lasts as long as all samples may */
 } sampled;
 
-/* Warm up, and find how many repeats last least_s. The run that does is the first sample, as is a warm-up that lasts long: what a warm-up cures is
- * nothing beside it. */
+/* Warm up, and find how many repeats last least_s. The run that does is the first sample, as is a warm-up that lasts
+ * long: what a warm-up cures is nothing beside it. */
 static tw_status begin(measure_once *once, void *context, const measure_options *o, sampled *x)
 {
     double total_s;

@@ -25,7 +25,8 @@ typedef struct prediction {
 } prediction;
 prediction predict_on(const access_launch *l, const published_device *d);
 
-/* predict_fits - can the device run blocks of this kernel? If not, why says it with the numbers. threads: of a block; 0 unknown. */
+/* predict_fits - can the device run blocks of this kernel? If not, why says it with the numbers. threads: of a block; 0:
+ * unknown. */
 bool predict_fits(const tw_lab_kernel *kernel, int tile, int threads, const published_device *d, char *why, size_t why_bytes);
 
 /* predict_effective_gbps - document 004's: each block reads its two tiles and writes its tile once, over that time. */

@@ -170,7 +170,8 @@ static records_status keep(reader *in, const json_t *object, const char *line, r
 #undef NUMBER
     check(in, &r, counted);
     if (in->bad) return RECORDS_BAD;
-    if (r.library != NULL) r.bytes_asked = r.no_cache_gflops = r.bound_asked_gflops = NAN; /* once written as if each library were r01 */
+    /* Once written as if each library were r01. */
+    if (r.library != NULL) r.bytes_asked = r.no_cache_gflops = r.bound_asked_gflops = NAN;
     if (all->count >= RECORDS_MOST) return complain(in, "there are more than %d records: give fewer", RECORDS_MOST), RECORDS_BAD;
     return records_add(all, &r, counted ? &c : NULL, line) == TW_OK ? RECORDS_OK : RECORDS_NO_MEMORY;
 }
@@ -272,7 +273,7 @@ records_status records_read(const char *path, records *all, char *error, size_t 
         complain(&in, "cannot be opened: %s", strerror(errno));
     else if (S_ISDIR(found.st_mode))
         complain(&in, "is a directory, expected a file of JSON lines or a page");
-    records_status status = in.bad ? RECORDS_BAD : records_read_stream(file, path, all, error, error_bytes);
+    records_status status = in.bad || file == NULL ? RECORDS_BAD : records_read_stream(file, path, all, error, error_bytes);
     if (file != NULL) fclose(file);
     return status;
 }

@@ -26,11 +26,11 @@ typedef struct record {
     const char *plan;        /* the plan as one line */
     const char *refused;     /* why it did not run; times are then null */
     const char *instruction_set, *driver; /* what the device runs, as tw_describe and the engine say */
-    const char *library, *library_version; /* whose product it is, where libraries are compared: no rung, and what it asks of memory is unknown */
+    const char *library, *library_version; /* whose product it is, where libraries are compared: no rung */
     double sm_mhz_before, sm_mhz_after, power_w_before, power_w_after, temperature_c_before, temperature_c_after; /* of a GPU, around the samples */
     int64_t align_a, align_b, align_c; /* largest powers of two up to 256 that divide the operands' addresses */
     const char *version, *time; /* NULL: this library's, now */
-    const char *host;           /* what tells this machine from others whose devices have the same name; NULL: this machine's */
+    const char *host;           /* tells machines apart whose devices have one name; NULL: this machine's */
 } record;
 
 /* The fields in the order in which they are written. TEXT: string, NULL unknown. LETTER: char, 0 unknown. COUNT: integer, -1 unknown.

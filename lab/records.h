@@ -48,8 +48,9 @@ void records_free(records *all); /* zeroed records are fine */
 
 typedef enum records_status { RECORDS_OK, RECORDS_BAD, RECORDS_NO_MEMORY, RECORDS_NO_READER } records_status;
 
-/* records_read - add the records of a file of JSON lines, or of a page that holds them; nothing in it is believed. On failure error says which file, line and field,
- * and `all` keeps what came before. Without jansson at build: RECORDS_NO_READER. */
+/* records_read - add the records of a file of JSON lines, or of a page that holds them; nothing in it is believed. On
+ * failure error says which file, line and field, and `all` keeps what came before. Without jansson at build:
+ * RECORDS_NO_READER. */
 records_status records_read(const char *path, records *all, char *error, size_t error_bytes);
 records_status records_read_stream(FILE *stream, const char *name, records *all, char *error, size_t error_bytes); /* name: for the sentence */
 bool records_can_read(void); /* was there jansson at build? */

@@ -28,7 +28,8 @@ bool report_has_ladder(const report *r);    /* has a machine a main one? */
 bool report_has_libraries(const report *r);
 const char *report_engine_name(const char *engine);
 typedef char report_device_text[120];
-const char *report_device(const machine *x, report_device_text out); /* "NVIDIA H200", cut; "NVIDIA H200 (2)" where there are several of the name */
+/* "NVIDIA H200", cut; "NVIDIA H200 (2)" where there are several of the name. */
+const char *report_device(const machine *x, report_device_text out);
 void report_machine_name(const report *r, int machine);   /* "CUDA on NVIDIA H200" */
 void report_table_begin(FILE *out, const char *label);    /* a frame that scrolls sideways; label: for those who do not see it */
 void report_table_end(FILE *out);
