@@ -26,8 +26,8 @@ const char *tw_version(void)
     return TEXT_OF(TW_VERSION_MAJOR) "." TEXT_OF(TW_VERSION_MINOR) "." TEXT_OF(TW_VERSION_PATCH);
 }
 
-/* A thread that is cancelled inside a call would leave locks held, and other threads at work on its stack. So cancellation waits until the call returns: first
- * line of each call that locks, waits, allocates or opens something, which is all but those that only read. */
+/* A thread that is cancelled inside a call would leave locks held and other threads at work on its stack. So cancellation
+ * waits until the call returns. First line of every call that may wait, lock, open or compute. */
 #define HOLD_CANCELLATION __attribute__((cleanup(restore_cancellation))) int cancel_state_ = disable_cancellation()
 
 static int disable_cancellation(void)
@@ -402,7 +402,8 @@ __attribute__((noinline)) static tw_status gemm_anew(tw_context *context, const 
 
 tw_status tw_gemm(tw_context *context, const tw_problem *problem, const void *a, const void *b, void *c)
 {
-    return computed_again(context, problem, a, b, c) ? TW_OK : gemm_anew(context, problem, a, b, c); /* the first has no cancellation point */
+    if (computed_again(context, problem, a, b, c)) return TW_OK; /* nothing there is a cancellation point */
+    return gemm_anew(context, problem, a, b, c);
 }
 
 /* Do operands lie where streams can use them, on an engine that has some? */

@@ -1,6 +1,6 @@
 #!/bin/sh
-# test_hardening.sh - what a release build installs: relocations read-only and bound at start, calls fortified, stacks protected and not
-# executable, by each compiler that there is; and the option that leaves it all out. Prints TAP; TILEWRIGHT_BUILD is the build folder.
+# test_hardening.sh - release builds: relocations read-only and bound at start, calls fortified, stacks protected and not
+# executable; with gcc and clang; and the option that leaves it out. Prints TAP; TILEWRIGHT_BUILD is the build folder.
 set -u
 
 root=${TILEWRIGHT_SOURCE:-$(cd "$(dirname "$0")/.." && pwd)}

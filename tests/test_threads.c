@@ -1,5 +1,5 @@
-/* test_threads.c - the thread pool: many callers on one context, calls inside calls, growth, fork in parent and child, close; cancelled
- * callers, and callers with a floating-point environment of their own. */
+/* test_threads.c - the thread pool: many callers on one context, calls inside calls, growth, fork in parent and child,
+ * close; callers that are cancelled, and callers with a floating-point environment of their own. */
 #define _GNU_SOURCE /* _Fork */
 #include <fenv.h>
 #include <math.h>
@@ -362,7 +362,7 @@ static bool team_has_callers_floats(pool *p)
     return atomic_load(&w.threads) > 1 && atomic_load(&w.same) == atomic_load(&w.threads);
 }
 
-/* One product on one thread and on more: the same bits. Some products of elements are subnormal in f32, all need rounding. */
+/* One product on one thread and on more: the same bits. Some of its terms are subnormal in f32, and all need rounding. */
 static bool same_bits(tw_context *context, tw_dtype dtype)
 {
     const size_t bytes = (size_t)tw_lab_dtype_of(dtype)->bytes;
@@ -431,7 +431,7 @@ static void expect(const char *what, bool holds)
 #define CHILD(what, holds) CASE(what, holds)
 #endif
 
-/* _Fork() calls no handlers: the child must notice by itself that the pool, which its parent has used, is not its own. */
+/* _Fork() calls no handlers: the child must notice by itself that the pool that its parent used is not its own. */
 static void bare_fork_cases(tw_context *context)
 {
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)

@@ -40,7 +40,7 @@ static double now_s(void)
 /* An empty environment variable is none. */
 static const char *unless_empty(const char *text) { return text != NULL && text[0] != '\0' ? text : NULL; }
 
-/* The whole number of 1 to MOST_THREADS that the text (NULL: none) is, up to this character if it is there; 0: it is none. */
+/* The whole number of 1 to MOST_THREADS that the text (NULL: none) is, up to this character if it is there; 0: none. */
 static int threads_in(const char *text, char until)
 {
     if (text == NULL) return 0;

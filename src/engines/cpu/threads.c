@@ -1,9 +1,9 @@
 /* threads.c - a pool of threads made at first use; a team of them shares the work of one call through a counter.
  *
  * The pool serves one call at a time: a second caller, or a call from inside a call, finds it busy and computes alone, so nothing
- * can deadlock. After fork() the child's pool has no threads: it notices by a count of forks and the process id, leaves the parent's state
- * untouched (its locks may be held by threads that do not exist here) and starts anew. Waiting spins for some tens of microseconds, then
- * sleeps. A team computes in its caller's floating-point environment. */
+ * can deadlock. After fork() the child's pool has no threads: it notices by the process id and a count of forks, leaves the
+ * parent's state untouched (its locks may be held by threads that do not exist here) and starts anew. Waiting spins for
+ * some tens of microseconds, then sleeps. A team computes in its caller's floating-point environment. */
 #include "cpu_engine.h"
 
 #include <pthread.h>
@@ -111,8 +111,8 @@ static void float_env_read(float_env *e) { fegetenv(e); }
 static void float_env_adopt(const float_env *e) { fesetenv(e); }
 #endif
 
-/* How many forks lie between this process and the first that used a pool. The process id alone would not do, as it may come again, nor would this count: _Fork()
- * calls no handlers. */
+/* How many forks lie between this process and the first that used a pool. A process id may come again, and _Fork() calls
+ * no handlers to count it: together they tell. */
 static atomic_uint forks;
 
 static void count_fork(void)
