@@ -28,7 +28,7 @@ const char *tw_version(void)
 
 /* A thread that is cancelled inside a call would leave locks held and other threads at work on its stack. So cancellation
  * waits until the call returns. First line of every call that may wait, lock, open or compute. */
-#define HOLD_CANCELLATION __attribute__((cleanup(restore_cancellation))) int cancel_state_ = disable_cancellation()
+#define HOLD_CANCELLATION __attribute__((unused, cleanup(restore_cancellation))) int cancel_state_ = disable_cancellation()
 
 static int disable_cancellation(void)
 {
