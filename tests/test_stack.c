@@ -1,14 +1,14 @@
-/* test_stack.c - how much stack a call of the cpu engine takes: a thread with a painted one makes each kind of call, and
- * loses no more of the paint than include/tilewright.h says. */
+/* test_stack.c - how much stack calls take: a thread with a painted one makes each kind of call of the cpu engine, and
+ * lists devices; it loses no more of the paint than include/tilewright.h says. */
 #include <pthread.h>
 #include <stdatomic.h>
 
 #include "tap.h"
 #include "tilewright_lab.h"
 
-enum { DOCUMENTED = 48 << 10, STACK = 128 << 10, PAINT = 0x5a, SIDE = 180 };
+enum { DOCUMENTED = 48 << 10, DRIVERS = 256 << 10, PAINT = 0x5a, SIDE = 180 };
 
-static _Alignas(4096) unsigned char stack[STACK];
+static _Alignas(4096) unsigned char stack[2 * DRIVERS];
 static double a[SIDE * SIDE], b[SIDE * SIDE], c[2 * SIDE * SIDE];
 static atomic_bool no_memory;
 
@@ -49,6 +49,13 @@ static void open_nothing(const work *w)
     last_status = tw_open(&options, &context);
 }
 
+static void list_devices(const work *w)
+{
+    int32_t count;
+    (void)w;
+    last_status = tw_devices(NULL, 0, &count);
+}
+
 static void multiply(const work *w)
 {
     last_status = tw_gemm(w->context, &w->problem, a, b, c);
@@ -70,28 +77,28 @@ static void *run(void *argument)
     return NULL;
 }
 
-/* Bytes of stack below the thread's own frame; a call of another status counts as all. */
-static size_t painted_over(work *w)
+/* Bytes of stack below the thread's own frame, of twice what is documented; a call of another status counts as all. */
+static size_t painted_over(work *w, size_t documented)
 {
+    const size_t all = 2 * documented;
     pthread_attr_t attributes;
     pthread_t thread;
     size_t clean = 0;
-    memset(stack, PAINT, sizeof stack);
+    memset(stack, PAINT, all);
     pthread_attr_init(&attributes);
-    if (pthread_attr_setstack(&attributes, stack, sizeof stack) != 0 ||
-        pthread_create(&thread, &attributes, run, w) != 0)
-        return STACK;
+    if (pthread_attr_setstack(&attributes, stack, all) != 0 || pthread_create(&thread, &attributes, run, w) != 0)
+        return all;
     pthread_join(thread, NULL);
     pthread_attr_destroy(&attributes);
-    while (clean < sizeof stack && stack[clean] == PAINT) clean++;
-    return last_status == w->expected ? (size_t)(w->top - (stack + clean)) : STACK;
+    while (clean < all && stack[clean] == PAINT) clean++;
+    return last_status == w->expected ? (size_t)(w->top - (stack + clean)) : all;
 }
 
-static void call_case(const char *what, work w)
+static void call_case(const char *what, size_t documented, work w)
 {
     if (!tap_case("%s", what)) return;
-    const size_t bytes = painted_over(&w);
-    tap_result(bytes <= DOCUMENTED, "%zu bytes of stack, documented %d; %s", bytes, DOCUMENTED,
+    const size_t bytes = painted_over(&w, documented);
+    tap_result(bytes <= documented, "%zu bytes of stack, documented %zu; %s", bytes, documented,
                tw_status_name(last_status));
 }
 
@@ -118,7 +125,7 @@ static void products_case(const char *level, int threads, bool starved)
         w.problem = tw_problem_make(dtypes[i / 96], (tw_op)(i & 1), (tw_op)(i >> 1 & 1), shape[0], shape[1], shape[2]);
         w.problem.beta = i & 4 ? 2 : 0;
         w.call = i & 8 ? multiply_batch : multiply;
-        const size_t bytes = painted_over(&w);
+        const size_t bytes = painted_over(&w, DOCUMENTED);
         if (bytes <= most) continue;
         most = bytes;
         snprintf(worst, sizeof worst, "%s %c%c %dx%dx%d beta %g%s", tw_lab_dtype_of(w.problem.dtype)->name, "nt"[i & 1],
@@ -145,19 +152,20 @@ int main(int argc, char **argv)
     tap_start(argc, argv);
 #if defined(SANITIZED)
     if (tap_case("stack of calls")) tap_skip("sanitizers enlarge frames");
-    (void)call_case, (void)products_case, (void)open_and_close, (void)open_nothing, (void)levels;
+    (void)call_case, (void)products_case, (void)open_and_close, (void)open_nothing, (void)list_devices, (void)levels;
 #else
     tw_problem wrong = tw_problem_make(TW_F32, TW_N, TW_N, 8, 8, 8);
     wrong.lda = 1;
-    call_case("open, describe and close", (work){.call = open_and_close, .expected = TW_OK});
-    call_case("a sentence of tw_open", (work){.call = open_nothing, .expected = TW_BAD_ARGUMENT});
-    call_case("a sentence of tw_gemm, and the default context",
+    call_case("open, describe and close", DOCUMENTED, (work){.call = open_and_close, .expected = TW_OK});
+    call_case("a sentence of tw_open", DOCUMENTED, (work){.call = open_nothing, .expected = TW_BAD_ARGUMENT});
+    call_case("a sentence of tw_gemm, and the default context", DOCUMENTED,
               (work){.call = multiply, .problem = wrong, .expected = TW_BAD_ARGUMENT});
     for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
         products_case(levels[i], 1, false);
         products_case(levels[i], 3, false);
         products_case(levels[i], 1, true);
     }
+    call_case("devices of all drivers that there are", DRIVERS, (work){.call = list_devices, .expected = TW_OK});
 #endif
     return tap_finish();
 }
