@@ -1,5 +1,6 @@
 /* cmd_report.c - `tilewright report`: records of earlier runs, of this machine or others, as one page. */
 #include "cmd.h"
+#include "files.h"
 #include "page.h"
 #include "say.h"
 
@@ -8,7 +9,7 @@ static exit_code read_all(const options *opt, records *all)
     static const exit_code codes[] = {[RECORDS_OK] = EXIT_OK, [RECORDS_BAD] = EXIT_INPUT, [RECORDS_NO_MEMORY] = EXIT_MEMORY, [RECORDS_NO_READER] = EXIT_USAGE};
     char error[1500];
     for (int i = 0; i < opt->operand_count; i++) {
-        records_status status = records_read(opt->operands[i], all, error, sizeof error);
+        records_status status = records_read(files_input(opt->operands[i]), all, error, sizeof error);
         if (status != RECORDS_OK) return say(codes[status], "%s", error);
     }
     return EXIT_OK;

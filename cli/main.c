@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "cmd.h"
+#include "files.h"
 #include "guard.h"
 #include "help.h"
 #include "object.h"
@@ -156,6 +157,7 @@ static exit_code start(int argc, char **argv)
     if (cmd == NULL) return unknown_command(argv[1]);
     say_command(cmd->name);
     exit_code code = options_parse(cmd, argc - 1, argv + 1, &opt);
+    if (code == EXIT_OK && !opt.help) code = files_check(&opt);
     return code == EXIT_OK ? run(cmd, &opt) : code;
 }
 

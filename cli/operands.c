@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../lab/element.h"
+#include "files.h"
 #include "guard.h"
 #include "say.h"
 #include "term.h"
@@ -82,17 +83,12 @@ static exit_code read_one(const options *opt, operands *o, operand_role role)
     return EXIT_OK;
 }
 
-static const char *path_of(const char *word)
-{
-    return strcmp(word, "-") == 0 ? "/dev/stdin" : word;
-}
-
 static exit_code read_all(const options *opt, operands *o)
 {
-    o->each[OPERAND_A].path = path_of(opt->operands[0]);
-    o->each[OPERAND_B].path = path_of(opt->operands[1]);
-    o->each[OPERAND_ADD].path = opt->add;
-    o->each[OPERAND_C].path = opt->operand_count > 2 ? path_of(opt->operands[2]) : NULL;
+    o->each[OPERAND_A].path = files_input(opt->operands[0]);
+    o->each[OPERAND_B].path = files_input(opt->operands[1]);
+    o->each[OPERAND_ADD].path = files_input(opt->add);
+    o->each[OPERAND_C].path = opt->operand_count > 2 ? files_input(opt->operands[2]) : NULL;
     for (operand_role role = OPERAND_A; role < OPERANDS; role++) {
         if (o->each[role].path == NULL) continue;
         exit_code code = read_one(opt, o, role);

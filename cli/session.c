@@ -17,6 +17,21 @@ static bool replaceable(const char *path)
     return stat(path, &found) != 0 || S_ISREG(found.st_mode) || S_ISDIR(found.st_mode);
 }
 
+/* Lines are added behind a whole line, also where a run before was cut off inside one. */
+static exit_code open_appended(session *s, const char *path)
+{
+    io_error error;
+    struct stat found;
+    s->json = fopen(path, "a+");
+    if (s->json == NULL && errno != ENOENT && errno != ENOTDIR) s->json = fopen(path, "a");
+    if (s->json == NULL) return say_io(io_cannot_open(path, &error), &error);
+    if (fstat(fileno(s->json), &found) != 0 || !S_ISREG(found.st_mode) || found.st_size == 0 || fseek(s->json, -1, SEEK_END) != 0) return EXIT_OK;
+    bool cut = getc(s->json) != '\n';
+    fseek(s->json, 0, SEEK_END);
+    if (cut) fputc('\n', s->json);
+    return EXIT_OK;
+}
+
 static exit_code open_replaced(session *s, const char *path)
 {
     io_error error;
@@ -40,8 +55,8 @@ static exit_code open_json(session *s)
         s->text = stderr;
         return EXIT_OK;
     }
-    if (!s->opt->append && replaceable(path)) return open_replaced(s, path);
-    s->json = fopen(path, s->opt->append ? "a" : "w");
+    if (replaceable(path)) return s->opt->append ? open_appended(s, path) : open_replaced(s, path);
+    s->json = fopen(path, "w");
     return s->json != NULL ? EXIT_OK : say(EXIT_OUTPUT, "--json %s: cannot be written: %s", path, strerror(errno));
 }
 
@@ -133,7 +148,7 @@ exit_code session_record(session *s, const record *r)
 static exit_code close_json(session *s, exit_code code)
 {
     io_error error;
-    bool keep = s->json_lines || code == EXIT_OK;
+    bool keep = (s->json_lines || code == EXIT_OK) && (s->json == NULL || !ferror(s->json));
     if (s->json != NULL && s->json != stdout && fclose(s->json) != 0) {
         keep = false;
         code = say(EXIT_OUTPUT, "%s: could not be written: %s", s->opt->json, strerror(errno));

@@ -128,6 +128,11 @@ io_format io_format_of(const char *path)
     return IO_FORMAT_NONE;
 }
 
+io_format io_recognise(const void *bytes, size_t count)
+{
+    return npy_recognised(bytes, count) ? IO_FORMAT_NPY : mtx_recognised(bytes, count) ? IO_FORMAT_MTX : IO_FORMAT_NONE;
+}
+
 /* The bytes of a file: a mapping (mapped_bytes > 0) or a malloc block. */
 typedef struct content {
     void *bytes;

@@ -12,6 +12,7 @@ import os
 import pty
 import random
 import re
+import resource
 import select
 import signal
 import struct
@@ -65,9 +66,19 @@ def good(*words, **more):
     return done
 
 
-def bad(code, *words, says=(), env=None, command=None):
-    """The call fails with this code, with one sentence that has these parts, prints nothing else, and makes no file."""
-    before = sorted(os.listdir("."))
+def contents():
+    """Every name below the folder, with the bytes of small files and what links name."""
+    found = {}
+    for name in (os.path.join(folder, x) for folder, folders, files in os.walk(".") for x in folders + files):
+        found[name] = os.readlink(name) if os.path.islink(name) else None
+        if os.path.isfile(name) and os.access(name, os.R_OK) and os.path.getsize(name) < 1 << 20:
+            found[name] = open(name, "rb").read()
+    return found
+
+
+def bad(code, *words, says=(), env=None, command=None, writes=""):
+    """The call fails with this code, with one sentence that has these parts, prints nothing else, and changes no file but `writes`."""
+    before = contents()
     done = run(*words, env=env)
     done.stderr = re.sub(r"==\d+==WARNING: AddressSanitizer failed to allocate.*\n", "", done.stderr)
     assert done.returncode == code, f"{words}: exit {done.returncode}, expected {code}: {done.stderr}"
@@ -76,7 +87,8 @@ def bad(code, *words, says=(), env=None, command=None):
     assert done.stderr.count("\n") == 1, f"{words}: not one line: {done.stderr!r}"
     for part in [says] if isinstance(says, str) else says:
         assert part in done.stderr, f"{words}: {part!r} is not in {done.stderr!r}"
-    assert sorted(os.listdir(".")) == before, f"{words}: left {set(os.listdir('.')) ^ set(before)}"
+    after = contents()
+    assert all(before.get(name) == after.get(name) for name in {**before, **after} if name != f"./{writes}"), f"{words}: changed {[name for name in {**before, **after} if before.get(name) != after.get(name)]}"
     return done
 
 
@@ -124,6 +136,11 @@ def read_mtx(path):
 def integers(rows, cols, seed, least=-9, most=9):
     draw = random.Random(seed)
     return [[draw.randint(least, most) for _ in range(cols)] for _ in range(rows)]
+
+
+KERNEL = """#include "rung.clh"
+__kernel void r01_own(PARAMETERS) {}
+"""
 
 
 def transpose(a):
@@ -196,7 +213,7 @@ def numbers_are_read_strictly():
     bad(2, "bench", "--threads", says=["--threads", "needs a value"])
     for word in ("-1", "x", "", "18446744073709551616", "1 "):
         bad(2, "bench", "--seed", word, says="--seed")
-    for word in ("abc", "", "1x", "1e999", "-1e999", " 1", "1e-999", "--"):
+    for word in ("abc", "", "1x", "1e999", "-1e999", " 1", "1e-999", "--", "nan", "inf", "-inf", "infinity", "NaN"):
         bad(2, "multiply", "A", "B", "-o", "C.npy", "--alpha", word, says=["--alpha", f"'{word}'", "expected a number"])
     for word in ("3x", "3", "3x4", "3x4x5x6", "axbxc", "3x4x0", "3x-4x5", "1x2x99999999999999999999", "", "3x4x5,", ",3x4x5",
                  "3x4x5,,6x7x8", "3 x4x5", "0x1x1"):
@@ -232,6 +249,10 @@ def options_that_do_not_go_together():
     bad(2, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--dtype", "i8", "--alpha", "0.5", says=["--alpha", "0.5", "whole number"])
     bad(2, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--dtype", "bf16", "--alpha", "1e99", says=["--alpha", "f32"])
     bad(2, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--append", says="--json")
+    for option, values in (("-o", ["C.npy", "D.npy"]), ("--alpha", ["1", "1"]), ("--dtype", ["f32", "f64"]), ("--seed", ["1", "2"])):
+        bad(2, "multiply", "A.npy", "B.npy", "-o" if option == "-o" else "--output=C.npy", *values[:1] * (option == "-o"), option, *values[-1:],
+            *[x for x in (option, values[0]) if option != "-o"], says="is given twice")
+    bad(2, "bench", "--size", "8", "--size", "16", says=["--size is given twice", "commas between them"])
     bad(2, "bench", "--shape", "2x2x2", "--size", "2", says="give one")
     bad(2, "bench", "--set", "transposed", "--transpose-a", says="--set transposed")
     bad(2, "bench", "--host", "--kernel", "cpu_f32_r01_naive", says="--host")
@@ -371,6 +392,164 @@ def outputs_that_cannot_be_written():
         with open("/dev/full", "w") as full:
             done = subprocess.run([PROGRAM, "version"], stdout=full, stderr=subprocess.PIPE, text=True)
         assert done.returncode == 7 and "standard output" in done.stderr, done
+
+
+def record_file(path):
+    """One record of a ladder, as --json writes it."""
+    good("ladder", "--size", "8", "--rung", "r01", "--samples", "1", "--json", path)
+
+
+@case
+def no_output_is_an_input():
+    pair()
+    record_file("r.jsonl")
+    open("r01_own.cl", "w").write(KERNEL)
+    os.mkdir("folder")
+    os.symlink("folder", "way")
+    os.symlink("../B.npy", "folder/link.npy")
+    os.link("B.npy", "hard.npy")
+    for name in ("B.npy", "./B.npy", "hard.npy", "folder/link.npy", "way/link.npy", "way/../B.npy", os.path.abspath("B.npy")):
+        bad(2, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--json", name, says=[f"--json {name} names the same file as B.npy", "would be lost"])
+        bad(2, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--json", name, "--append", "--force", says="would be lost")
+        bad(2, "verify", "A.npy", "B.npy", "A.npy", "--json", name, says="would be lost")
+    bad(2, "multiply", "A.npy", "B.npy", "-o", "C.npy", "--beta", "1", "--add", "hard.npy", "--json", "B.npy", says="--json B.npy names the same file as B.npy")
+    bad(2, "multiply", "A.npy", "A.npy", "-o", "C.npy", "--beta", "1", "--add", "hard.npy", "--json", "B.npy", says="as --add hard.npy")
+    for words in (["-o", "r.jsonl"], ["-o", "./r.jsonl"], ["-o", "r.jsonl", "--force"]):
+        bad(2, "report", "r.jsonl", *words, says=["names the same file as r.jsonl", "would be lost"])
+    bad(2, "ladder", "--rung", "r01_own.cl", "--html", "r01_own.cl", says="as --rung r01_own.cl")
+
+
+@case
+def outputs_are_different_files():
+    pair()
+    os.mkdir("folder")
+    os.symlink("folder", "way")
+    os.symlink("new.npy", "dangling.npy")
+    for one, other in (("same.npy", "same.npy"), ("same.npy", "./same.npy"), ("folder/x.npy", "way/x.npy"), ("new.npy", "dangling.npy")):
+        bad(2, "multiply", "A.npy", "B.npy", "-o", one, "--json", other, says=[f"-o {one} and --json {other} name one file"])
+        bad(2, "ladder", "--html", one, "--json", other, says="name one file")
+
+
+@case
+def files_of_another_kind_are_kept():
+    pair()
+    record_file("r.jsonl")
+    open("notes.txt", "w").write("do not lose me\n")
+    open("page.html", "w").write("<!DOCTYPE html>\n<title>mine</title>\n")
+    open("M.mtx", "w").write("%%MatrixMarket matrix array real general\n1 1\n1\n")
+    open("firmware.bin", "wb").write(b"\x7fELF\2\1\1" + bytes(100))
+    os.rename("r.jsonl", "J.npy")
+    for name, holds in (("A.npy", "a .npy matrix"), ("M.mtx", "a Matrix Market matrix"), ("notes.txt", "text"), ("page.html", "HTML"), ("firmware.bin", "a program")):
+        for words in (["devices"], ["bench", "--size", "8"], ["ladder", "--size", "8"], ["doctor"], ["version"], ["version", "--append"]):
+            bad(7, *words, "--json", name, says=[f"--json {name}: holds {holds}, expected JSON", "--force"])
+    for name, holds in (("A.npy", "a .npy matrix"), ("J.npy", "JSON"), ("notes.txt", "text")):
+        bad(7, "ladder", "--size", "8", "--html", name, says=[f"--html {name}: holds {holds}, expected HTML"])
+        if name != "J.npy":
+            bad(7, "report", "J.npy", "-o", name, says=[f"-o {name}: holds {holds}, expected HTML"])
+    bad(7, "multiply", "A.npy", "B.npy", "-o", "J.npy", says=["-o J.npy: holds JSON, expected a .npy matrix"])
+    bad(7, "multiply", "A.npy", "B.npy", "-o", "firmware.bin", says=["-o firmware.bin: holds a program, expected a raw matrix"])
+    good("multiply", "A.npy", "B.npy", "-o", "J.npy", "--force")
+    good("version", "--json", "notes.txt", "--force")
+    assert read_npy("J.npy")[1] == (3, 2) and records(open("notes.txt").read())
+    for name in ("C.npy", "C.mtx", "C.raw"):  # their own kind is replaced, and so is an empty file
+        open(name, "w").close()
+        for _ in range(2):
+            good("multiply", "A.npy", "B.npy", "-o", name)
+
+
+@case
+def what_goes_where_the_shell_sends_it_is_not_replaced():
+    """A file that standard output or standard error goes to, under its own name or as /dev/stdout."""
+    done = subprocess.run(f"{PROGRAM} version --json r.json > r.json", shell=True, capture_output=True, text=True)
+    assert done.returncode == 2 and "r.json is the file that standard output goes to" in done.stderr, done
+    done = subprocess.run(f"{PROGRAM} version --json r.json 2> r.json", shell=True, capture_output=True, text=True)
+    assert done.returncode == 2 and "is the file that standard error goes to" in open("r.json").read(), done
+    for name in ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"):
+        done = subprocess.run(f"{PROGRAM} version --json {name} > out", shell=True, capture_output=True, text=True)
+        assert done.returncode == 0 and done.stderr.startswith("tilewright 0.") and len(records(open("out").read())) == 1, (name, done)
+
+
+@case
+def a_dash_is_standard_input_or_refused():
+    a, b = pair()
+    record_file("r.jsonl")
+    for words in (["multiply", "-", "-", "-o", "C.npy"], ["verify", "-", "B.npy", "-"], ["report", "-", "-", "-o", "r.html"]):
+        bad(2, *words, says=["'-' stands for standard input", "once"])
+    bad(2, "report", "r.jsonl", "-o", "-", says=["a page is written to a file", "./-"])
+    bad(2, "ladder", "--html", "-", says=["a page is written to a file", "./-"])
+    bad(2, "multiply", "A.npy", "B.npy", "-o", "-", says=".npy, .mtx, .raw or .bin")
+    with open("r.jsonl") as file:
+        done = run("report", "-", "-o", "r.html", stdin=file)
+    assert done.returncode == 0 and open("r.html").read().startswith("<!DOCTYPE html>"), done
+    npy("C0.npy", [[1.0] * 2] * 3)
+    with open("C0.npy", "rb") as file:
+        done = run("multiply", "A.npy", "B.npy", "--beta", "1", "--add", "-", "-o", "C.npy", stdin=file)
+    assert done.returncode == 0 and read_npy("C.npy")[2] == [[x + 1 for x in row] for row in product(a, b)], done
+
+
+@case
+def links_as_outputs():
+    """A link stays, and what it names is replaced, or made where there is nothing yet, as a shell's > does."""
+    a, b = pair()
+    os.mkdir("store")
+    os.symlink("store/C.npy", "link.npy")
+    for _ in range(2):
+        good("multiply", "A.npy", "B.npy", "-o", "link.npy")
+        assert os.readlink("link.npy") == "store/C.npy" and read_npy("store/C.npy")[2] == product(a, b)
+    os.symlink("store/d.json", "d.json")
+    good("version", "--json", "d.json", "--append")
+    assert len(records(open("store/d.json").read())) == 1 and os.path.islink("d.json")
+    os.symlink("none/C.npy", "astray.npy")
+    os.symlink("loop.npy", "loop.npy")
+    bad(7, "multiply", "A.npy", "B.npy", "-o", "astray.npy", says=["astray.npy: ", "the folder none does not exist"])
+    bad(7, "multiply", "A.npy", "B.npy", "-o", "loop.npy", says=["loop.npy: ", "symbolic links"])
+
+
+@case
+def folders_that_are_missing_are_named():
+    pair()
+    for words in (["multiply", "A.npy", "B.npy", "-o"], ["version", "--json"], ["version", "--append", "--json"]):
+        bad(7, *words, "/nonexist/out.npy", says=["/nonexist/out.npy: ", "the folder /nonexist does not exist"])
+        bad(7, *words, "A.npy/out.npy", says="the folder A.npy is not a folder")
+    bad(7, "ladder", "--size", "8", "--html", "none/of/p.html", says="the folder none/of does not exist")
+
+
+def limited(bytes_most, *words):
+    """The program where no file may grow beyond so many bytes; SIGXFSZ ends it unless it minds."""
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_most, bytes_most))
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+    return subprocess.run([PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=clean_environment(), preexec_fn=limit, timeout=60)
+
+
+@case
+def a_limit_on_file_sizes_leaves_nothing():
+    pair(40, 40, 3)
+    good("multiply", "A.npy", "B.npy", "-o", "old.npy")
+    before = contents()
+    for name in ("C.npy", "C.mtx", "C.raw", "old.npy"):
+        for words in ([], ["--verify"]):
+            done = limited(1024, "multiply", "A.npy", "B.npy", "-o", name, *words)
+            assert done.returncode == 7 and f"{name}: cannot be written: File too large" in done.stderr and contents() == before, done
+    done = limited(0, "version", "--json", "v.json")
+    assert done.returncode == 7 and "v.json" in done.stderr and contents() == before, done
+    done = limited(1024, "bench", "--size", "8,9,10,11", "--samples", "1", "--json", "r.json")
+    assert done.returncode == 7 and "r.json: could not be written: File too large" in done.stderr and contents() == before, done
+
+
+@case
+def other_signals_leave_nothing_either():
+    for number in (signal.SIGQUIT, signal.SIGXCPU, signal.SIGHUP):
+        process = long_multiply()
+        process.send_signal(number)
+        ended(process, 130 if number == signal.SIGHUP else -number)
+
+
+@case
+def lines_are_appended_behind_whole_lines():
+    open("r.json", "w").write('{"version": "cut')
+    good("version", "--json", "r.json", "--append")
+    assert open("r.json").read().startswith('{"version": "cut\n{"version": '), open("r.json").read()
 
 
 def into_closed_pipe(*words, **more):
@@ -631,8 +810,6 @@ def nan_and_infinity_propagate():
     npy("D.npy", [[float("nan")]])
     good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--beta", "0", "--add", "D.npy")
     assert read_npy("C.npy")[2] == [[1.0]]
-    good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--alpha", "nan", "--verify")
-    assert str(read_npy("C.npy")[2]) == "[[nan]]"
 
 
 @case
@@ -784,7 +961,7 @@ def a_check_that_is_not_complete_is_no_success():
         with open(f"{name}.npy", "wb") as file:
             file.write(npy_header("<f4", (n, n)) + array.array("f", [value]).tobytes() * (n * n))
     open("verdict", "w").close()
-    done = bad(1, "verify", "A.npy", "B.npy", "C.npy", "--json", "verdict", says="no fault was found, but")
+    done = bad(1, "verify", "A.npy", "B.npy", "C.npy", "--json", "verdict", says="no fault was found, but", writes="verdict")
     assert "NOT COMPLETE" in done.stdout, done.stdout
     with open("verdict") as file:
         verdict = json.load(file)

@@ -1504,14 +1504,16 @@ static void bad_targets_are_refused(void **state)
     refuse_output(in_folder("x/"), "the name of a file is missing");
     refuse_output(folder, "cannot be written: it is a directory, expected a regular file or none");
     refuse_output("/dev/null", "cannot be written: it is a device, pipe or socket");
-    refuse_output(in_folder("missing/C.npy"), "making a temporary file beside it failed: No such file or directory");
+    refuse_output("missing/C.npy", "cannot be written: the folder missing does not exist");
     assert_int_equal(mkfifo(in_folder("fifo"), 0600), 0);
     refuse_output(in_folder("fifo"), "it is a device, pipe or socket");
-    assert_int_equal(symlink("nowhere", in_folder("dangling.npy")), 0);
-    refuse_output(in_folder("dangling.npy"), "cannot be written: No such file or directory");
+    assert_int_equal(symlink("nowhere/C.npy", in_folder("dangling.npy")), 0);
+    refuse_output(in_folder("dangling.npy"), "/nowhere does not exist");
+    assert_int_equal(symlink("loop.npy", in_folder("loop.npy")), 0);
+    refuse_output(in_folder("loop.npy"), "cannot be written: Too many levels of symbolic links");
     write_file(in_folder("file"), "", 0);
-    refuse_output(in_folder("file/C.npy"), "cannot be written: Not a directory");
-    assert_int_equal(folder_entries(false), 3);
+    refuse_output(in_folder("file/C.npy"), "/file is not a folder");
+    assert_int_equal(folder_entries(false), 4);
     if (geteuid() != 0) {
         chmod(folder, 0500);
         refuse_output(in_folder("C.npy"), "making a temporary file beside it failed: Permission denied");
@@ -1608,6 +1610,13 @@ static void modes_and_links_are_kept(void **state)
     unsigned char bytes[256];
     assert_int_equal(read_back(in_folder("C.npy"), bytes, sizeof bytes), 136);
     assert_int_equal(folder_entries(false), 2);
+    assert_int_equal(remove(in_folder("C.npy")), 0); /* a link that names nothing yet: what it names is made */
+    assert_int_equal(symlink("link.npy", in_folder("chain.npy")), 0);
+    write_matrix(in_folder("chain.npy"), IO_FORMAT_NPY, &one_matrix);
+    assert_int_equal(mode_of(in_folder("chain.npy")) & S_IFMT, S_IFLNK);
+    assert_int_equal(mode_of(in_folder("link.npy")) & S_IFMT, S_IFLNK);
+    assert_int_equal(mode_of(in_folder("C.npy")) & S_IFMT, S_IFREG);
+    assert_int_equal(folder_entries(false), 3);
 }
 
 /* A name as long as the system takes, and one without a folder. */
