@@ -180,7 +180,7 @@ static exit_code check_disk(const named *x)
                : EXIT_OK;
 }
 
-/* A file that the shell has opened for us would be replaced under its hands, and what is printed would go with the old one. */
+/* A file that the shell has opened for us would be replaced, and what is printed would go with the old one. */
 static exit_code check_stream(const named *x, int fd, const char *name)
 {
     named stream = {.exists = true};

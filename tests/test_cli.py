@@ -332,6 +332,23 @@ def hostile_npy_files():
 
 
 @case
+def inputs_without_end():
+    """Refused by their first bytes, with little memory: not read until there is none left."""
+    npy("B.npy", [[1.0]])
+    def limit():
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 31, 1 << 31))
+    for command in (["multiply", "/dev/zero", "B.npy", "-o", "C.npy"], ["verify", "B.npy", "B.npy", "/dev/zero"]):
+        done = run(*command, preexec_fn=None if sanitized() else limit)
+        assert done.returncode == 6 and "/dev/zero: begins with '\\x00" in done.stderr, done
+    bad(6, "report", "B.npy", "-o", "r.html", says=["B.npy: line 1: begins with '?NUMPY", "expected a record: one JSON object on each line"])
+    for source, says in (("/dev/zero", "line 1: "), ("yes ''", "empty lines")):
+        source = f"cat {source}" if source[0] == "/" else source
+        done = subprocess.run(f"{source} | {PROGRAM} report - -o r.html", shell=True, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 6 and says in done.stderr, done
+    assert os.listdir(".") == ["B.npy"]
+
+
+@case
 def hostile_matrix_market_files():
     npy("B.npy", [[1.0]])
     banner = "%%MatrixMarket matrix array real general\n"
