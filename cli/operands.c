@@ -45,6 +45,7 @@ static bool type_option(const options *opt, io_type *type)
 
 exit_code operands_check_options(const options *opt)
 {
+    if (opt->verbose && opt->quiet) return say(EXIT_USAGE, "--verbose and --quiet: give one");
     if (opt->beta.given && opt->add == NULL) return say(EXIT_USAGE, "--beta needs --add C0, the matrix that it scales");
     if (opt->add != NULL && !opt->beta.given) return say(EXIT_USAGE, "--add needs --beta X, what C0 is multiplied by");
     return EXIT_OK;

@@ -62,6 +62,7 @@ static exit_code open_json(session *s)
 
 exit_code session_begin(session *s, const options *opt)
 {
+    if (opt->quiet) term_quiet();
     *s = (session){.opt = opt, .text = stdout, .json_file.fd = -1, .device.size = sizeof s->device};
     return open_json(s);
 }

@@ -965,9 +965,68 @@ def verify_sees_swapped_elements():
 def verify_says_what_it_can_see():
     pair()
     good("multiply", "A.npy", "B.npy", "-o", "C.npy")
-    out = good("verify", "A.npy", "B.npy", "C.npy").stdout
+    out = good("verify", "A.npy", "B.npy", "C.npy", "--verbose").stdout
     for part in ("passed", "rows", "elements", "Certain to see", "Cannot be seen"):
         assert part in out, out
+
+
+@case
+def verify_says_what_it_found():
+    pair(30, 20, 10)
+    good("multiply", "A.npy", "B.npy", "-o", "C.npy")
+    verify = "verify", "A.npy", "B.npy", "C.npy"
+    assert re.fullmatch(r"C\.npy is the product: each of its 600 elements was judged\.\n"
+                        r"The largest error is 0 of its bound, at C\[\d+, \d+\]\.\n", good(*verify).stdout), good(*verify).stdout
+    assert good(*verify, "-q").stdout == "" and "Certain to see" in good(*verify, "-v").stdout
+    rows = read_npy("C.npy")[2]
+    rows[3][4] += 1
+    npy("C.npy", rows)
+    done = run(*verify)
+    assert done.returncode == 1 and done.stdout.startswith("C.npy is not the product: a fault shows in 1 of its 30 rows.\nThe worst is C[3, 4]: "), done
+    assert run(*verify, "-q").stdout == ""
+    pair(80, 70, 3)
+    good("multiply", "A.npy", "B.npy", "-o", "C.npy")
+    out = good(*verify).stdout
+    found = re.match(r"C\.npy is the product: its 5600 elements were checked by rows with 32 random vectors, (\d+) of them one by one\.\n", out)
+    assert found and 4096 <= int(found[1]) < 5600, out
+
+
+@case
+def nan_in_c_is_told():
+    """A NaN that the operands make is right, and still worth a warning."""
+    npy("A.npy", [[float("nan"), 1.0], [1.0, 1.0]])
+    npy("B.npy", [[1.0, 2.0], [3.0, 4.0]])
+    for code in ("f4", "f8"):
+        npy("B.npy", [[1.0, 2.0], [3.0, 4.0]], code)
+        npy("A.npy", [[1.0, 1.0], [1.0, float("nan")]], code)
+        assert good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--verify").stdout.endswith(" GFLOP/s, verified, 2 NaN\n")
+        done = run("verify", "A.npy", "B.npy", "C.npy", "--json", "v.json")
+        assert done.returncode == 0 and done.stderr == "tilewright: verify: warning: C.npy holds 2 NaN, the first at C[1, 0]\n", done
+        assert records(open("v.json").read())[0]["nan_elements"] == 2
+        good("verify", "A.npy", "B.npy", "C.npy", "--quiet")
+    npy("W.npy", [[float("nan"), 6.0], [4.0, 6.0]], "f8")
+    npy("A.npy", [[1.0, 1.0], [1.0, 1.0]])
+    done = run("verify", "A.npy", "B.npy", "W.npy")
+    assert done.returncode == 1 and "warning: W.npy holds 1 NaN, the first at C[0, 0]" in done.stderr, done
+
+
+@case
+def multiply_says_one_line():
+    pair()
+    line = r"C\.npy: 3 x 2 f64, [0-9.e-]+ [num]?s, [0-9.e-]+ GFLOP/s, %sverified\n"
+    multiply = "multiply", "A.npy", "B.npy", "-o", "C.npy"
+    assert re.fullmatch(line % "not ", good(*multiply).stdout), good(*multiply).stdout
+    assert re.fullmatch(line % "", good(*multiply, "--verify").stdout)
+    for word in ("-q", "--quiet"):
+        assert good(*multiply, word, "--verify").stdout == ""
+    for word in ("-v", "--verbose"):
+        out = good(*multiply, word, "--verify").stdout
+        assert all(re.search(part, out, re.M) for part in ("^A  .*in place", "^kernel  ", "^check  .*passed", "^time  .*check ", line % "")), out
+    bad(2, *multiply, "-q", "-v", says="give one")
+    done = run(*multiply, "-q", "--json", "-")
+    assert done.stderr == "" and len(records(done.stdout)) == 1, done
+    bad(6, "multiply", "A.npy", "none.npy", "-o", "C.npy", "-q", says="none.npy: ")
+    assert on_terminal(*multiply, "-q") == ""
 
 
 @case
@@ -979,7 +1038,8 @@ def a_check_that_is_not_complete_is_no_success():
             file.write(npy_header("<f4", (n, n)) + array.array("f", [value]).tobytes() * (n * n))
     open("verdict", "w").close()
     done = bad(1, "verify", "A.npy", "B.npy", "C.npy", "--json", "verdict", says="no fault was found, but", writes="verdict")
-    assert "NOT COMPLETE" in done.stdout, done.stdout
+    assert re.fullmatch(r"C.npy could not be checked whole: \d+ of its 360000 elements are left, no fault was found in the others\.\n"
+                        r"The largest error is 0 of its bound, at C\[\d+, \d+\]\.\n", done.stdout), done.stdout
     with open("verdict") as file:
         verdict = json.load(file)
     assert verdict["passed"] and verdict["unchecked"] > 0, verdict
@@ -1244,6 +1304,22 @@ def help_comes_from_the_tables():
                          "COMP_WORDS=(tilewright bench --se); COMP_CWORD=2; _tilewright; echo ${COMPREPLY[@]}\n"
         out = subprocess.run(["bash", "-c", check], capture_output=True, text=True).stdout
         assert out == "multiply\n--set --seed\n", out
+
+
+@case
+def no_line_of_help_is_over_80_columns():
+    names = re.findall(r"^  (\w+) ", run("help").stdout.split("COMMANDS")[1].split("EXIT")[0], re.M)
+    for words in [["help"]] + [["help", name] for name in names]:
+        for columns, most in ((None, 80), ("60", 60), ("132", 132), ("abc", 80), ("0", 80)):
+            env = {"COLUMNS": columns} if columns else {}
+            text = subprocess.run([PROGRAM, *words], env={**{k: v for k, v in clean_environment().items() if k != "COLUMNS"}, **env},
+                                  capture_output=True, text=True).stdout
+            wide = [line for line in text.split("\n") if len(line) > most and " " in line.strip().lstrip("\\")[1:]]
+            assert not wide or (most == 60 and all("tilewright " in line or "--" in line for line in wide)), (words, columns, wide)
+            if words[-1] == "bench":
+                assert (max(map(len, text.split("\n"))) > 80) == (most == 132), (columns, text)
+    lines = good("help", "ladder").stdout.split("\n")
+    assert "      --html sizes.html" in lines and lines[lines.index("      --html sizes.html") - 1].endswith(",16384 \\"), lines
 
 
 def on_terminal(*words, **env):
