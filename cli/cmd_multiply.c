@@ -155,10 +155,11 @@ static void tell_plan(job *j)
 {
     FILE *text = j->s->text;
     j->planned = tw_lab_plan_of(j->s->context, NULL, &j->in.problem, &j->plan) == TW_OK;
+    tame_name name;
     if (!j->s->opt->verbose) return;
     operands_tell(&j->in, text);
-    fprintf(text, "C          %s  %" PRId64 " x %" PRId64 " %s\n", j->s->opt->output, j->in.problem.m, j->in.problem.n,
-            io_type_name(j->in.type_c));
+    fprintf(text, "C          %s  %" PRId64 " x %" PRId64 " %s\n", say_name(j->s->opt->output, name), j->in.problem.m,
+            j->in.problem.n, io_type_name(j->in.type_c));
     if (j->planned) fprintf(text, "kernel     %s\n", j->plan.text);
 }
 
@@ -179,11 +180,13 @@ static exit_code tell_result(job *j)
     const tw_problem *p = &j->in.problem;
     FILE *text = j->s->text;
     term_number time, speed;
+    tame_name name;
     term_progress_end();
     if (j->s->opt->quiet) return EXIT_OK;
     if (j->s->opt->verbose) tell_times(j);
-    fprintf(text, "%s: %" PRId64 " x %" PRId64 " %s, %s, %s GFLOP/s, %s", j->s->opt->output, p->m, p->n, io_type_name(j->in.type_c),
-            term_seconds(j->compute_s, time), term_gflops(roofline_flops(p) / j->compute_s / 1e9, speed),
+    fprintf(text, "%s: %" PRId64 " x %" PRId64 " %s, %s, %s GFLOP/s, %s", say_name(j->s->opt->output, name), p->m, p->n,
+            io_type_name(j->in.type_c), term_seconds(j->compute_s, time),
+            term_gflops(roofline_flops(p) / j->compute_s / 1e9, speed),
             j->s->opt->verify ? "verified" : "not verified");
     if (j->nans > 0) fprintf(text, ", %" PRId64 " NaN", j->nans);
     fputc('\n', text);

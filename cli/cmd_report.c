@@ -19,11 +19,12 @@ exit_code cmd_report(session *s)
 {
     page p = {0};
     records all = {0};
+    tame_name name;
     if (s->opt->output == NULL) return say(EXIT_USAGE, "-o FILE is missing: where is the page to be written?");
     exit_code code = read_all(s->opt, &all);
     if (code == EXIT_OK) code = page_open(&p, s->opt->output);
     if (code == EXIT_OK) code = page_write(&p, &all);
-    if (code == EXIT_OK) fprintf(s->text, "%s: made of %d records\n", s->opt->output, all.count);
+    if (code == EXIT_OK) fprintf(s->text, "%s: made of %d records\n", say_name(s->opt->output, name), all.count);
     page_discard(&p);
     records_free(&all);
     return code;

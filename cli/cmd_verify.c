@@ -39,7 +39,8 @@ static int64_t warn_of_nans(const session *s, const operands *o, const void *c)
 {
     int64_t first = 0, found = check_nans(o, c, &first), n = o->problem.n;
     if (found > 0 && !s->opt->quiet)
-        say(EXIT_OK, "warning: %s holds %" PRId64 " NaN, the first at C[%" PRId64 ", %" PRId64 "]", o->each[OPERAND_C].path, found, first / n, first % n);
+        say(EXIT_OK, "warning: %s holds %" PRId64 " NaN, the first at C[%" PRId64 ", %" PRId64 "]",
+            o->each[OPERAND_C].path, found, first / n, first % n);
     return found;
 }
 

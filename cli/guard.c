@@ -2,6 +2,8 @@
 #define _POSIX_C_SOURCE 200809L
 #include "guard.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -98,8 +100,17 @@ static void on_pipe(int number)
     _exit(EXIT_PIPE);
 }
 
+/* No file may get the number of a standard stream that the caller closed: what is printed would go into it. */
+static void hold_streams(void)
+{
+    for (int fd = 0; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
+            _exit(EXIT_OUTPUT);
+}
+
 void guard_install(void)
 {
+    hold_streams();
     static const int stops[] = {SIGINT, SIGTERM, SIGHUP}, ends[] = {SIGQUIT, SIGXCPU};
     struct sigaction end = {.sa_handler = on_end};
     struct sigaction stop = {.sa_handler = on_stop}, bus = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO}, before;

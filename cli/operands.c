@@ -72,10 +72,11 @@ static exit_code read_one(const options *opt, operands *o, operand_role role)
     operand *x = &o->each[role];
     io_raw_shape raw = raw_shape(opt, role);
     io_error error;
+    tame_name tamed;
     if (io_format_of(x->path) == IO_FORMAT_RAW && raw.rows < 0)
         return say(EXIT_USAGE, "%s: a raw file does not say its shape and type: give --shape MxNxK and --dtype T",
                    x->path);
-    term_progress(x->path, -1);
+    term_progress(say_name(x->path, tamed), -1);
     int reading = guard_watch(NULL, PTRDIFF_MAX, x->path);
     io_status status = io_read(x->path, raw.rows >= 0 ? &raw : NULL, &x->matrix, &error);
     guard_unwatch(reading);
@@ -265,9 +266,10 @@ void operands_free(operands *o)
 static void tell_one(const operand *x, const char *name, io_type type, FILE *text)
 {
     const io_matrix *s = &x->matrix;
+    tame_name path;
     bool by_cols = s->row_stride == 1 && s->rows > 1 && s->cols > 1;
-    fprintf(text, "%-10s %s  %" PRId64 " x %" PRId64 " %s%s%s", name, x->path, s->rows, s->cols, io_type_name(s->type),
-            by_cols ? ", column-major" : "", s->swapped ? ", other byte order" : "");
+    fprintf(text, "%-10s %s  %" PRId64 " x %" PRId64 " %s%s%s", name, say_name(x->path, path), s->rows, s->cols,
+            io_type_name(s->type), by_cols ? ", column-major" : "", s->swapped ? ", other byte order" : "");
     if (x->block != NULL)
         fprintf(text, ", converted to %s by rows\n", io_type_name(type));
     else

@@ -3,6 +3,7 @@
 #include "session.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,17 +18,32 @@ static bool replaceable(const char *path)
     return stat(path, &found) != 0 || S_ISREG(found.st_mode) || S_ISDIR(found.st_mode);
 }
 
-/* Lines are added behind a whole line, also where a run before was cut off inside one. */
+/* A line is one write: a stop from outside cannot come inside it, nor the line of another program that appends. */
+static void whole_lines(FILE *json)
+{
+    static char buffer[1 << 18];
+    if (json != NULL) setvbuf(json, buffer, _IOFBF, sizeof buffer);
+}
+
+/* Does the file end inside a line, as one does whose writer was cut off? */
+static bool is_cut(const char *path)
+{
+    struct stat found;
+    char last = '\n';
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0 && fstat(fd, &found) == 0 && found.st_size > 0 && pread(fd, &last, 1, found.st_size - 1) < 0)
+        last = '\n';
+    if (fd >= 0) close(fd);
+    return last != '\n';
+}
+
 static exit_code open_appended(session *s, const char *path)
 {
     io_error error;
-    struct stat found;
-    s->json = fopen(path, "a+");
-    if (s->json == NULL && errno != ENOENT && errno != ENOTDIR) s->json = fopen(path, "a");
+    bool cut = is_cut(path);
+    s->json = fopen(path, "a");
     if (s->json == NULL) return say_io(io_cannot_open(path, &error), &error);
-    if (fstat(fileno(s->json), &found) != 0 || !S_ISREG(found.st_mode) || found.st_size == 0 || fseek(s->json, -1, SEEK_END) != 0) return EXIT_OK;
-    bool cut = getc(s->json) != '\n';
-    fseek(s->json, 0, SEEK_END);
+    whole_lines(s->json);
     if (cut) fputc('\n', s->json);
     return EXIT_OK;
 }
@@ -42,6 +58,7 @@ static exit_code open_replaced(session *s, const char *path)
     if (status != IO_OK) return say_io(status, &error);
     int fd = dup(s->json_file.fd);
     if (fd >= 0) s->json = fdopen(fd, "w");
+    whole_lines(s->json);
     return s->json != NULL ? EXIT_OK : say(EXIT_OUTPUT, "--json %s: cannot be written: %s", path, strerror(errno));
 }
 

@@ -79,7 +79,8 @@ io_format io_recognise(const void *bytes, size_t count);
  *
  * The format follows the content for .npy (magic) and Matrix Market (banner), else the ending. Regular files are
  * mapped where the elements can be used in place (.npy, raw); anything else (pipes, Matrix Market) is read into
- * memory, a stream no further than its header or raw promises. raw may be NULL. Sizes are checked against the file's length before anything is allocated.
+ * memory, a stream no further than its header or raw promises. raw may be NULL. Sizes are checked against the file's
+ * length before anything is allocated.
  *
  * Returns IO_OK and *out (give it to io_free), or another status, *out zeroed and nothing kept. */
 io_status io_read(const char *path, const io_raw_shape *raw, io_matrix *out, io_error *error);

@@ -68,9 +68,9 @@ void io_locale_leave(io_locale *locale);
 bool npy_recognised(const void *bytes, size_t count); /* begins with the magic of .npy */
 bool mtx_recognised(const void *bytes, size_t count); /* begins with the banner of Matrix Market */
 
-/* How many bytes of a stream must be read before its format can be asked again, as its first count bytes say; no more than
- * count: the reader has what it needs, or can say what is wrong. Returns IO_OK, or an error of the header's, of a size that
- * this machine has no memory for, or of a stream that goes on behind its end. */
+/* npy_need, mtx_need, raw_need - how many bytes of a stream to read before asking again, from its first count bytes.
+ * *need <= count: these are enough, to read the matrix or to say what is wrong. Returns IO_OK, or the error of a header
+ * that is wrong, of a size beyond the memory, or of a stream that goes on behind its end. */
 io_status npy_need(const void *bytes, size_t count, const char *name, size_t *need, io_error *error);
 io_status mtx_need(const void *bytes, size_t count, const char *name, size_t *need, io_error *error);
 io_status raw_need(size_t count, const char *name, const io_raw_shape *shape, size_t *need, io_error *error);

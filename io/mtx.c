@@ -10,6 +10,8 @@
 #define BANNER     "%%MatrixMarket"
 #define MOST_TOKEN 1000 /* a double written out in full has some 770 digits */
 
+enum { MOST_LINE = 1 << 20 }; /* what is longer is taken for two: a hole in a file of terabytes is not searched */
+
 /* Of a stream: what stands before the sizes or between entries, and an entry, on average. */
 enum { MOST_COMMENT = 1 << 20, ENTRY_BYTES = 128 };
 
@@ -59,10 +61,11 @@ static bool is_space(char c)
 
 static void next_raw_line(reader *r)
 {
-    const char *newline = memchr(r->rest, '\n', (size_t)(r->end - r->rest));
+    size_t left = (size_t)(r->end - r->rest), room = left < MOST_LINE ? left : MOST_LINE;
+    const char *newline = memchr(r->rest, '\n', room);
     r->at = r->rest;
-    r->line_end = newline != NULL ? newline : r->end;
-    r->rest = newline != NULL ? newline + 1 : r->end;
+    r->line_end = newline != NULL ? newline : r->rest + room;
+    r->rest = newline != NULL ? newline + 1 : r->line_end;
     r->line++;
 }
 
@@ -430,11 +433,13 @@ io_status mtx_need(const void *bytes, size_t count, const char *name, size_t *ne
     if (status == IO_OK) status = read_sizes(&r, &h);
     if (status != IO_OK) return status;
     uint64_t most = io_memory_limit(), room = most > MOST_COMMENT + count ? most - MOST_COMMENT - count : 0;
-    if ((uint64_t)h.entries < room / ENTRY_BYTES) most = MOST_COMMENT + (uint64_t)(r.rest - (const char *)bytes) + (uint64_t)h.entries * ENTRY_BYTES;
+    if ((uint64_t)h.entries < room / ENTRY_BYTES)
+        most = MOST_COMMENT + (uint64_t)(r.rest - (const char *)bytes) + (uint64_t)h.entries * ENTRY_BYTES;
     *need = (size_t)most;
     if (count < most) return IO_OK;
     return io_fail(error, IO_BAD_FILE, name,
-                   "%zu bytes were read and more follow, expected %" PRId64 " entries of some %d bytes at most: put them into a file",
+                   "%zu bytes were read and more follow, expected %" PRId64
+                   " entries of some %d bytes at most: put them into a file",
                    count, h.entries, ENTRY_BYTES);
 }
 

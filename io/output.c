@@ -56,9 +56,11 @@ io_status io_cannot_open(const char *path, io_error *error)
     io_status status = IO_OK;
     if (slash != NULL && slash > name) {
         *slash = '\0';
-        const char *wrong = stat(name, &found) == 0 ? (S_ISDIR(found.st_mode) ? NULL : "is not a folder")
-                            : errno == ENOENT || errno == ENOTDIR ? "does not exist" : NULL;
-        if (wrong != NULL) status = io_fail(error, IO_CANNOT_WRITE, path, "cannot be written: the folder %s %s", name, wrong);
+        const char *wrong = stat(name, &found) == 0               ? (S_ISDIR(found.st_mode) ? NULL : "is not a folder")
+                            : errno == ENOENT || errno == ENOTDIR ? "does not exist"
+                                                                  : NULL;
+        if (wrong != NULL)
+            status = io_fail(error, IO_CANNOT_WRITE, path, "cannot be written: the folder %s %s", name, wrong);
     }
     free(name);
     errno = number;

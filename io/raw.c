@@ -34,8 +34,9 @@ io_status raw_need(size_t count, const char *name, const io_raw_shape *shape, si
     io_status status = io_size(name, shape->type, shape->rows, shape->cols, &promised, error);
     if (status == IO_OK) status = io_fits(name, promised, error);
     if (status == IO_OK && count > promised)
-        return io_fail(error, IO_BAD_FILE, name, "%" PRId64 " x %" PRId64 " elements of %s are %zu bytes, and more follow",
-                       shape->rows, shape->cols, io_type_name(shape->type), promised);
+        return io_fail(error, IO_BAD_FILE, name,
+                       "%" PRId64 " x %" PRId64 " elements of %s are %zu bytes, and more follow", shape->rows,
+                       shape->cols, io_type_name(shape->type), promised);
     *need = promised + 1;
     return status;
 }

@@ -78,8 +78,8 @@ io_status io_fits(const char *name, size_t bytes, io_error *error)
 {
     uint64_t limit = io_memory_limit();
     if (bytes <= limit) return IO_OK;
-    return io_fail(error, IO_NO_MEMORY, name, "a stream of %zu bytes is announced, this machine has %" PRIu64 " bytes of memory",
-                   bytes, limit);
+    return io_fail(error, IO_NO_MEMORY, name,
+                   "a stream of %zu bytes is announced, this machine has %" PRIu64 " bytes of memory", bytes, limit);
 }
 
 io_status io_allocate(const char *name, io_matrix *out, io_error *error)
@@ -155,7 +155,8 @@ static void release(content *c)
 
 const char *io_other_kind(const void *bytes, size_t count)
 {
-    if (count >= 4 && memcmp(bytes, "PK\3\4", 4) == 0) return "; it is an archive, as .npz is: save one array, with numpy.save()";
+    if (count >= 4 && memcmp(bytes, "PK\3\4", 4) == 0)
+        return "; it is an archive, as .npz is: save one array, with numpy.save()";
     return count >= 2 && memcmp(bytes, "\x1f\x8b", 2) == 0 ? "; it is compressed: unpack it first" : "";
 }
 
@@ -182,7 +183,8 @@ static io_status read_until(int fd, const char *path, size_t need, content *c, b
             if (room > need) room = need;
             void *larger = realloc(c->bytes, room);
             if (larger == NULL)
-                return io_fail(error, IO_NO_MEMORY, path, "%zu bytes were read and more follow: no memory for them", c->count);
+                return io_fail(error, IO_NO_MEMORY, path, "%zu bytes were read and more follow: no memory for them",
+                               c->count);
             c->bytes = larger;
         }
         ssize_t got = read(fd, (char *)c->bytes + c->count, room - c->count);

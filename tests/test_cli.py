@@ -563,6 +563,120 @@ def other_signals_leave_nothing_either():
 
 
 @case
+def closed_standard_streams_are_not_written_to():
+    """What is printed must not go into the file that was given the number of a closed stream."""
+    pair()
+    for close in (">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"):
+        done = subprocess.run(f"{PROGRAM} version --json v.json {close}", shell=True, capture_output=True, text=True)
+        assert done.returncode == (7 if ">&- " in close + " " and close[0] != "2" else 0), (close, done)
+        assert not os.path.exists("v.json") or open("v.json").read().count("\n") == len(records(open("v.json").read())) == 1, (close, open("v.json").read())
+        subprocess.run(f"{PROGRAM} multiply A.npy B.npy -o C.npy -v --verify {close}", shell=True, capture_output=True)
+        assert read_npy("C.npy")[1] == (3, 2) and os.path.getsize("C.npy") == 128 + 6 * 8, close
+    done = subprocess.run(f"{PROGRAM} multiply - B.npy -o C.npy <&-", shell=True, capture_output=True, text=True)
+    assert done.returncode == 6 and "is empty" in done.stderr, done
+
+
+@case
+def files_that_may_not_be_read_are_kept():
+    pair()
+    good("version", "--json", "r.json")
+    os.chmod("r.json", 0)
+    if os.access("r.json", os.R_OK):
+        drop = lambda: (os.chmod(".", 0o777), os.setgroups([]), os.setgid(65534), os.setuid(65534))
+        if subprocess.run(["test", "-x", PROGRAM], preexec_fn=drop).returncode != 0:
+            raise Skip("another user cannot run the program here")
+        done = run("version", "--json", "r.json", preexec_fn=drop)
+    else:
+        done = run("version", "--json", "r.json")
+    assert done.returncode == 7 and "r.json: holds what cannot be read (Permission denied)" in done.stderr, done
+    assert sorted(os.listdir(".")) == ["A.npy", "B.npy", "r.json"]
+
+
+@case
+def a_full_disk_leaves_nothing():
+    """A file system of 16 KiB, in a namespace of our own."""
+    pair(60, 60, 3)
+    os.mkdir("tiny")
+    script = f"""set -e; mount -t tmpfs -o size=16k none tiny; cp A.npy tiny/old.npy; set +e
+for words in '-o tiny/C.npy' '-o tiny/old.npy --verify' '-o tiny/C.mtx'; do {PROGRAM} multiply A.npy B.npy $words; echo $?; done
+dd if=/dev/zero of=tiny/fill bs=1k count=64 2>/dev/null; {PROGRAM} version --json tiny/v.json; echo $?; rm tiny/fill
+cmp A.npy tiny/old.npy && ls -A tiny"""
+    done = subprocess.run(["unshare", "-rm", "sh", "-c", script], capture_output=True, text=True, env=clean_environment())
+    if "unshare" in done.stderr or "mount" in done.stderr:
+        raise Skip("no namespace can be made here: " + done.stderr.strip())
+    assert done.stdout == "7\n7\n7\ntilewright 0.1.0\n7\nold.npy\n" and done.stderr.count("No space left on device") == 4, done
+
+
+@case
+def files_may_have_any_name():
+    a, b = pair()
+    lines = good("multiply", "A.npy", "B.npy", "-o", "C.npy", "-v", "--verify").stdout.count("\n")
+    for name in ("C\n\033[31m.npy", "-C.npy", " .npy", ".npy", "C;true.npy", "\udcff.npy"):
+        path = os.path.join(".", name)
+        done = subprocess.run([PROGRAM, "multiply", "A.npy", "B.npy", "-o", path, "-v", "--verify"], capture_output=True, env=clean_environment())
+        assert done.returncode == 0 and b"\033" not in done.stdout and done.stdout.count(b"\n") == lines, (name, done)
+        assert read_npy(path)[2] == product(a, b) and os.path.exists(path), name
+        done = subprocess.run([PROGRAM, "verify", "A.npy", "B.npy", path], capture_output=True, env=clean_environment())
+        assert done.returncode == 0 and done.stdout.count(b"\n") == 2, (name, done)
+
+
+@case
+def odd_things_as_files():
+    """Devices, pipes, folders and files of /proc: a sentence, at once, and no file."""
+    pair()
+    os.mkfifo("pipe.npy")
+    os.mkdir("folder.json")
+    for name in ("/proc/self/maps", "/dev/full", "/dev/random", "/proc/self/mem", "folder.json", "/proc/self/root", "/dev/fd/77"):
+        bad(6, "multiply", name, "B.npy", "-o", "C.npy", says=f"{name}: ")
+        bad(6, "report", name, "-o", "r.html", says=f"{name}: ")
+    bad(7, "multiply", "A.npy", "B.npy", "-o", "pipe.npy", says="a device, pipe or socket")
+    bad(2, "multiply", "pipe.npy", "B.npy", "-o", "C.npy", "--json", "pipe.npy", says="names the same file as pipe.npy")
+    for name in ("folder.json", "folder.json/", "/proc/version", "/dev/fd/77", "x" * 300, "A.npy/r.json"):
+        bad(7, "version", "--json", name, says=name[-20:])
+        bad(7, "ladder", "--size", "8", "--html", name, says=name[-20:])
+    for name in ("/dev/fd/3", "/proc/self/fd/3"):
+        done = subprocess.run(f"{PROGRAM} multiply A.npy B.npy -o C.npy --json {name} 3<>A.npy", shell=True, capture_output=True, text=True)
+        assert done.returncode == 2 and "names the same file as A.npy" in done.stderr, done
+    with open("huge.mtx", "w") as file:  # a line of a terabyte, all of it a hole
+        file.write("%%MatrixMarket matrix array real general\n")
+        file.truncate(1 << 40)
+    bad(6, "multiply", "huge.mtx", "B.npy", "-o", "C.npy", says="huge.mtx: line 2: expected a number of rows")
+    with open("huge.npy", "wb") as file:
+        file.write(b"\x93NUMPY\2\0\xff\xff\xff\xff")
+        file.truncate(1 << 40)
+    bad(6, "multiply", "huge.npy", "B.npy", "-o", "C.npy", says="the .npy header says it has 4294967295 bytes")
+
+
+@case
+def writers_of_one_file_leave_a_whole_one():
+    """Programs that write the same names at once: whole files of one of them, and every appended line whole."""
+    a, b = pair(40, 30, 20)
+    words = ["multiply", "A.npy", "B.npy", "-o", "C.npy", "--json", "r.json", "--append"]
+    running = [subprocess.Popen([PROGRAM, *words], stdout=subprocess.DEVNULL, env=clean_environment()) for _ in range(12)]
+    assert [p.wait(60) for p in running] == [0] * 12
+    assert read_npy("C.npy")[2] == product(a, b) and len(records(open("r.json").read())) == 12
+    assert sorted(os.listdir(".")) == ["A.npy", "B.npy", "C.npy", "r.json"]
+
+
+@case
+def a_stop_while_it_writes_leaves_nothing():
+    """Stopped at any moment of a short run: the old file or the new one, whole, and no other."""
+    a, b = pair(300, 300, 2)
+    good("multiply", "A.npy", "B.npy", "-o", "C.mtx")
+    new = open("C.mtx", "rb").read()
+    for wait in range(1, 25):
+        open("C.mtx", "wb").write(b"%%MatrixMarket matrix array real general\n0 0\n")
+        process = subprocess.Popen([PROGRAM, "multiply", "A.npy", "B.npy", "-o", "C.mtx"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                   env=clean_environment(), preexec_fn=restore_signals)
+        time.sleep(wait / 500)
+        process.send_signal(signal.SIGINT if wait % 2 else signal.SIGTERM)
+        code = process.wait(60)
+        found = open("C.mtx", "rb").read()
+        assert code in (0, 130, -signal.SIGINT, -signal.SIGTERM) and (found == new or len(found) < 50) and (code or found == new), (wait, code)
+        assert sorted(os.listdir(".")) == ["A.npy", "B.npy", "C.mtx"], (wait, os.listdir("."))
+
+
+@case
 def lines_are_appended_behind_whole_lines():
     open("r.json", "w").write('{"version": "cut')
     good("version", "--json", "r.json", "--append")
