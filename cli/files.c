@@ -165,7 +165,7 @@ static exit_code check_pair(const named *a, const named *b, int command)
 {
     if (!b->writes || !same(a, b)) return EXIT_OK;
     if (a->writes)
-        return say(EXIT_USAGE, "%s%s and %s%s name one file: each output needs its own", a->option, a->path, b->option,
+        return say(EXIT_USAGE, "%s%s and %s%s name the same file: each output needs its own", a->option, a->path, b->option,
                    b->path);
     if (command == CMD_MULTIPLY && strcmp(b->option, "-o ") == 0)
         return EXIT_OK; /* C in the place of an operand, when all is computed */

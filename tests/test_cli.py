@@ -443,8 +443,8 @@ def outputs_are_different_files():
     os.symlink("folder", "way")
     os.symlink("new.npy", "dangling.npy")
     for one, other in (("same.npy", "same.npy"), ("same.npy", "./same.npy"), ("folder/x.npy", "way/x.npy"), ("new.npy", "dangling.npy")):
-        bad(2, "multiply", "A.npy", "B.npy", "-o", one, "--json", other, says=[f"-o {one} and --json {other} name one file"])
-        bad(2, "ladder", "--html", one, "--json", other, says="name one file")
+        bad(2, "multiply", "A.npy", "B.npy", "-o", one, "--json", other, says=[f"-o {one} and --json {other} name the same file"])
+        bad(2, "ladder", "--html", one, "--json", other, says="name the same file")
 
 
 @case
