@@ -219,11 +219,11 @@ static records_status read_line(reader *in, const char *line, size_t length, rec
 /* ---- the file ---- */
 
 /* The next line into `line` without its end; -1 at the end of the file. Never more than the limit is kept. */
-static int next_line(reader *in, FILE *file, char line[RECORDS_LINE_BYTES + 1])
+static int next_line(reader *in, FILE *file, int longest, char *line)
 {
     int length = 0, c;
     while ((c = getc(file)) != EOF && c != '\n') {
-        if (length == RECORDS_LINE_BYTES) return complain(in, "is longer than %d bytes: this is no record", RECORDS_LINE_BYTES), -1;
+        if (length == longest) return complain(in, "is longer than %d bytes: this is no record", longest), -1;
         line[length++] = (char)c;
     }
     line[length] = '\0';
@@ -269,10 +269,11 @@ static records_status read_lines(reader *in, FILE *file, records *all)
     bool page = first == '<', whole = !page; /* whole: nothing of it is missing */
     if (page && !find_element(in, file)) return RECORDS_BAD;
 
-    char *line = malloc(RECORDS_LINE_BYTES + 1);
+    const int longest = page ? RECORDS_ESCAPED * RECORDS_LINE_BYTES : RECORDS_LINE_BYTES;
+    char *line = malloc((size_t)longest + 1);
     records_status status = line != NULL ? RECORDS_OK : RECORDS_NO_MEMORY;
     int before = all->count, length = 0, empty = 0;
-    while (status == RECORDS_OK && (in->line++, length = next_line(in, file, line)) >= 0 && !in->bad) {
+    while (status == RECORDS_OK && (in->line++, length = next_line(in, file, longest, line)) >= 0 && !in->bad) {
         if (page && (whole = ends_element(line))) break;
         bool blank = strspn(line, " \t\r") == (size_t)length;
         empty = blank ? empty + 1 : 0;

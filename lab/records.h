@@ -35,6 +35,7 @@ typedef struct records {
 enum {
     RECORDS_MOST = 10000,         /* in all */
     RECORDS_LINE_BYTES = 1 << 16, /* of one record */
+    RECORDS_ESCAPED = 6,          /* times as long as that where a page escapes it */
     RECORDS_TEXT_BYTES = 1000,    /* of one string of a record */
     RECORDS_PAGE_BYTES = 1 << 26  /* of a page before its records */
 };

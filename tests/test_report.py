@@ -609,6 +609,10 @@ def a_page_of_very_many_records_holds_them_all():
     assert [json.loads(line) for line in page.lines()] == [known(r) for r in many]
     good("report", "page.html", "-o", "again.html")
     assert open("again.html", "rb").read() == open("page.html", "rb").read()
+    write("escaped.jsonl", a_record(more="<" * 60000))  # in the page six times as long
+    report("escaped.jsonl")
+    good("report", "page.html", "-o", "again.html")
+    assert open("again.html", "rb").read() == open("page.html", "rb").read()
 
 
 @case
@@ -624,7 +628,7 @@ def pages_that_are_none_are_refused():
                        (whole.replace(element, "<p>" + element), "is a page without records"), (whole.replace("</script>", ""), "line 6: "),
                        (whole[:whole.index("</script>")], "was cut off"), (element + "</script>\n", "holds no record"),
                        (whole.replace('"k": 512', '"k": -1'), "line 4: k: found -1"), (element + "[" * 5000 + "\n</script>", "line 2: "),
-                       (element + "x" * 70000 + "\n</script>", "line 2: is longer than 65536 bytes")):
+                       (element + "x" * 400000 + "\n</script>", "line 2: is longer than 393216 bytes")):
         open("bad.html", "w").write(text)
         bad(6, "report", "bad.html", "-o", "x.html", says=["bad.html", says])
         assert not os.path.exists("x.html")
