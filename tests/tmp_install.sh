@@ -1,0 +1,135 @@
+#!/bin/sh
+# test_install.sh - the installed tree: staged with DESTDIR, moved elsewhere, then found by pkg-config and by CMake.
+# Prints TAP; TILEWRIGHT_BUILD is the build folder. Built with sanitizers there is nothing to install: all is skipped.
+set -u
+
+build=${TILEWRIGHT_BUILD:-$(dirname "$0")/../build}
+build=$(cd "$build" && pwd) || exit 1
+source=$(cd "$(dirname "$0")" && pwd)
+compiler=$(sed -n 's/^CMAKE_C_COMPILER:[A-Z]*=//p' "$build/CMakeCache.txt" 2>/dev/null)
+libdir=$(sed -n 's/^CMAKE_INSTALL_LIBDIR:[A-Z]*=//p' "$build/CMakeCache.txt" 2>/dev/null)
+
+cases='staged_files header_stands_alone readme_examples pkg_config_blas'
+# shellcheck disable=SC2086 # words on purpose
+case " $* " in *' --list '*) printf '%s\n' $cases && exit 0 ;; esac
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/tilewright-install.XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+tree=$work/moved/opt
+
+need() { command -v "$1" >/dev/null || { echo "$1 is not installed" >"$work/skip" && return 1; }; }
+
+# DESTDIR stages; then the tree is moved, as a packager or a user of a tarball does.
+staged_files() {
+    DESTDIR=$work/stage cmake --install "$build" --prefix /usr/local || return 1
+    mkdir -p "$work/moved" && mv "$work/stage/usr/local" "$tree" || return 1
+    [ -z "$(find "$work/stage" -type f)" ] || { echo "files outside the prefix" && return 1; }
+    for file in include/tilewright.h include/tilewright_lab.h include/tilewright_blas.h "$libdir/libtilewright.so" "$libdir/libtilewright.so.0" \
+        "$libdir/libtilewright.a" "$libdir/pkgconfig/tilewright.pc" "$libdir/libtilewright_blas.so.0" "$libdir/pkgconfig/tilewright_blas.pc" \
+        "$libdir/cmake/tilewright/tilewright-config.cmake"; do
+        [ -e "$tree/$file" ] || { echo "$file is missing" && return 1; }
+    done
+    ! grep -rIl -e "$work" -e "$build" "$tree" || { echo "these files name a folder of the build" && return 1; }
+}
+
+# A program may define any name but those that begin with tw_.
+static_names() {
+    need nm || return 1
+    nm -g --defined-only "$tree/$libdir/libtilewright.a" >"$work/names" || return 1
+    grep -q ' T tw_gemm$' "$work/names" || { echo "tw_gemm is not in libtilewright.a" && return 1; }
+    ! awk 'NF == 3 && $3 !~ /^tw_/' "$work/names" | grep .
+}
+
+header_stands_alone() {
+    for header in tilewright.h tilewright_lab.h tilewright_blas.h; do
+        echo "#include <$header>" >"$work/header.c"
+        "$compiler" -std=c99 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -I"$tree/include" "$work/header.c" || return 1
+        command -v c++ >/dev/null || continue
+        c++ -x c++ -std=c++11 -Wall -Wextra -Werror -fsyntax-only -I"$tree/include" "$work/header.c" || return 1
+    done
+}
+
+# Each C example of the README, by itself; those that are programs print what they say, the one with a stream on the fake driver.
+readme_examples() {
+    awk -v folder="$work" '/^```c$/ { inside = 1; number++; next } /^```/ { inside = 0 } inside { print > (folder "/readme" number ".c") }' "$source/../README.md"
+    [ "$(grep -l 'int main' "$work"/readme*.c | wc -l)" -eq 2 ] || { echo "README.md has lost its programs in C" && return 1; }
+    for example in "$work"/readme*.c; do
+        set -- "$compiler" -std=c99 -D_POSIX_C_SOURCE=200112L -Wall -Wextra -Wpedantic -Werror -I"$tree/include" -I"$source/consumer" "$example"
+        grep -q 'int main' "$example" || { "$@" -fsyntax-only || return 1 && continue; }
+        "$@" -L"$tree/$libdir" -ltilewright -o "$work/example" || return 1
+        LD_LIBRARY_PATH=$tree/$libdir:$build/tests/fakes/cuda TILEWRIGHT_NVRTC=$build/tests/fakes/nvrtc/libnvrtc.so.13 FAKE_CUDA='product=1 sm=75' TILEWRIGHT_CACHE=off "$work/example" >"$work/said" || return 1
+        printf '4 5\n10 11\n' | diff - "$work/said" || { echo "printed by $example" && return 1; }
+    done
+}
+
+flags() { PKG_CONFIG_PATH=$tree/$libdir/pkgconfig pkg-config "$@"; }
+
+pkg_config_shared() {
+    need pkg-config || return 1
+    # shellcheck disable=SC2046 # words on purpose
+    "$compiler" -std=c99 $(flags --cflags tilewright) "$source/consumer/consumer.c" -o "$work/shared" $(flags --libs tilewright) || return 1
+    LD_LIBRARY_PATH=$tree/$libdir "$work/shared"
+}
+
+pkg_config_static() {
+    need pkg-config || return 1
+    # shellcheck disable=SC2046
+    "$compiler" -std=c99 $(flags --cflags tilewright) "$source/consumer/consumer.c" -o "$work/static" \
+        "$tree/$libdir/libtilewright.a" $(flags --libs --static tilewright | tr ' ' '\n' | grep -v -e -ltilewright -e -L) || return 1
+    "$work/static"
+}
+
+# It needs no other library of the tree.
+pkg_config_blas() {
+    need pkg-config || return 1
+    # shellcheck disable=SC2046
+    "$compiler" -std=c11 -D_POSIX_C_SOURCE=200809L $(flags --cflags tilewright_blas) "$source/blas/gemm.c" -o "$work/blas" \
+        $(flags --libs tilewright_blas) -lm || return 1
+    mkdir "$work/alone" && ln -s "$tree/$libdir/libtilewright_blas.so.0" "$work/alone/" || return 1
+    LD_LIBRARY_PATH=$work/alone "$work/blas" --only wrong && LD_PRELOAD=$tree/$libdir/libtilewright_blas.so.0 "$work/blas" --only 8x8x8
+}
+
+cmake_package() {
+    cmake -S "$source/consumer" -B "$work/consumer" -DCMAKE_PREFIX_PATH="$tree" -DCMAKE_C_COMPILER="$compiler" &&
+        cmake --build "$work/consumer" && "$work/consumer/with_shared" && "$work/consumer/with_static"
+}
+
+program_runs_from_anywhere() {
+    [ -x "$tree/bin/tilewright" ] || { echo "the program was not built" >"$work/skip" && return 1; }
+    (cd / && env -i "$tree/bin/tilewright" version)
+}
+
+# What ./dev build --gpu-cache made is installed with the rest, and found there by the program and by what lies among the libraries.
+kernels_built_ahead() {
+    [ -x "$tree/bin/tilewright" ] || { echo "the program was not built" >"$work/skip" && return 1; }
+    LD_LIBRARY_PATH=$build/tests/fakes/nvrtc "$build/tilewright_ahead" "$work/tilewright-kernels" >"$work/ahead" 2>&1 || { cat "$work/ahead" && return 1; }
+    sed "s|$build/tilewright-kernels|$work/tilewright-kernels|" "$build/cmake_install.cmake" >"$work/install.cmake" # not into the build itself
+    DESTDIR=$work/stage cmake -DCMAKE_INSTALL_PREFIX=/opt/tw -P "$work/install.cmake" >"$work/installed" || return 1
+    mkdir -p "$work/moved" && mv "$work/stage/opt/tw" "$work/moved/tw" && cp "$work/moved/tw/bin/tilewright" "$work/moved/tw/$libdir/" || return 1
+    folder=$work/moved/tw/$libdir/tilewright-kernels
+    [ "$(find "$folder" -name '*.bin' ! -perm 644)" = '' ] && [ "$(find "$folder" -name '*.bin' | wc -l)" -gt 100 ] || { ls -l "$folder" && return 1; }
+    for program in "$work/moved/tw/bin/tilewright" "$work/moved/tw/$libdir/tilewright"; do
+        env -i LD_LIBRARY_PATH="$build/tests/fakes/cuda" OCL_ICD_VENDORS=/nowhere TILEWRIGHT_NVRTC=/nowhere "$program" devices >"$work/devices" 2>&1
+        grep -q "kernels built ahead: $folder" "$work/devices" || { cat "$work/devices" && return 1; }
+    done
+}
+
+number=0 failed=0
+for name in $cases; do
+    number=$((number + 1))
+    rm -f "$work/skip"
+    if grep -q '^TILEWRIGHT_SANITIZE:[A-Z]*=.' "$build/CMakeCache.txt"; then
+        echo "ok $number - $name # SKIP a build with sanitizers is not installed"
+    elif "$name" >"$work/output" 2>&1; then
+        echo "ok $number - $name"
+    elif [ -e "$work/skip" ]; then
+        echo "ok $number - $name # SKIP $(cat "$work/skip")"
+    else
+        failed=$((failed + 1))
+        echo "not ok $number - $name"
+        sed 's/^/# /' "$work/output"
+    fi
+done
+echo "1..$number"
+[ $failed -eq 0 ]
