@@ -160,7 +160,7 @@ static tw_status time_row(const session *s, trial *t, roofs *limits, const row_w
     if (timed) result = measure_summary(&judged_s, 1, 1);
     record *r = &out->record;
     r->samples = result.samples, r->repeats = result.repeats, r->sets = timed ? 1 : t->sets;
-    r->min_s = result.min_s, r->median_s = result.median_s, r->p95_s = result.p95_s;
+    r->min_s = result.min_s, r->median_s = result.median_s, r->p95_s = result.p95_s, r->max_s = result.max_s;
     if (!t->host && !device_is_host(&s->device)) describe_launch(t, out);
     progress(out, "measuring the bounds");
     compare_fairly(t, limits, tries, out);
@@ -250,6 +250,14 @@ bool row_has_numbers(FILE *text, const row *r)
     if (r->outcome == ROW_REFUSED) fprintf(text, "%srefused: %s%s\n", paint.faint, r->text, paint.plain);
     if (r->outcome == ROW_WRONG) fprintf(text, "%sWRONG: %s%s\n", paint.bad, r->text, paint.plain);
     return r->outcome >= ROW_IMPOSSIBLE;
+}
+
+void row_tell_busy(FILE *text, const busy_reading *from)
+{
+    const double disturbs = 0.05;
+    busy_reading to = busy_now();
+    double share = busy_share(from, &to);
+    if (share >= disturbs) fprintf(text, "busy       other processes used %.0f %% of the processors meanwhile: times may be too long\n", 100 * share);
 }
 
 exit_code row_finish(session *s, const row *r)
