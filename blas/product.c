@@ -1,5 +1,6 @@
-/* product.c - what a product of BLAS needs beside tw_gemm(), since no caller learns that one was left out: a context whatever the environment holds,
- * operands that are not aligned to an element, memory that has run out; and the line of TILEWRIGHT_VERBOSE. */
+/* product.c - what a product of BLAS needs beside tw_gemm(), since no caller would learn that one was skipped: a context
+ * whatever the environment holds, operands that are not aligned to an element, memory that has run out; and the line
+ * of TILEWRIGHT_VERBOSE. */
 #include "product.h"
 
 #include <tilewright_lab.h>
@@ -47,24 +48,35 @@ static tw_context *context_of_calls(void)
 
 /* ---- operands as they may lie ---- */
 
-static size_t bytes_of(const tw_problem *p) { return p->dtype == TW_F64 ? sizeof(double) : sizeof(float); }
+static size_t bytes_of(const tw_problem *p)
+{
+    return p->dtype == TW_F64 ? sizeof(double) : sizeof(float);
+}
 
-static bool reads(const tw_problem *p) { return p->alpha != 0 && p->k > 0; }
+static bool reads(const tw_problem *p)
+{
+    return p->alpha != 0 && p->k > 0;
+}
 
 static double element(const tw_problem *p, const void *x, int64_t at)
 {
     double wide;
     float narrow;
-    if (p->dtype == TW_F64) memcpy(&wide, (const char *)x + at * 8, 8);
-    else memcpy(&narrow, (const char *)x + at * 4, 4), wide = (double)narrow;
+    if (p->dtype == TW_F64)
+        memcpy(&wide, (const char *)x + at * 8, 8);
+    else
+        memcpy(&narrow, (const char *)x + at * 4, 4), wide = (double)narrow;
     return wide;
 }
 
 static void set_element(const tw_problem *p, void *x, int64_t at, double value)
 {
-    float narrow = (float)value;
-    if (p->dtype == TW_F64) memcpy((char *)x + at * 8, &value, 8);
-    else memcpy((char *)x + at * 4, &narrow, 4);
+    if (p->dtype == TW_F64) {
+        memcpy((char *)x + at * 8, &value, 8);
+    } else {
+        float narrow = (float)value;
+        memcpy((char *)x + at * 4, &narrow, 4);
+    }
 }
 
 /* Needs no memory and no context, and is slow. f32 is summed in f64, no worse than tw_gemm's bound. */
@@ -74,16 +86,23 @@ static void multiply_plainly(const tw_problem *p, const void *a, const void *b, 
         for (int64_t j = 0; j < p->n; j++) {
             double sum = 0, before = p->beta != 0 ? p->beta * element(p, c, i * p->ldc + j) : 0;
             for (int64_t l = 0; reads(p) && l < p->k; l++)
-                sum += element(p, a, p->op_a == TW_N ? i * p->lda + l : l * p->lda + i) * element(p, b, p->op_b == TW_N ? l * p->ldb + j : j * p->ldb + l);
+                sum += element(p, a, p->op_a == TW_N ? i * p->lda + l : l * p->lda + i) *
+                       element(p, b, p->op_b == TW_N ? l * p->ldb + j : j * p->ldb + l);
             set_element(p, c, i * p->ldc + j, (reads(p) ? p->alpha * sum : 0) + before);
         }
 }
 
-static bool misaligned(const tw_problem *p, const void *x) { return (uintptr_t)x % bytes_of(p) != 0; }
-
-static void copy_rows(void *to, int64_t to_ld, const void *from, int64_t from_ld, int64_t rows, int64_t cols, size_t bytes)
+static bool misaligned(const tw_problem *p, const void *x)
 {
-    for (int64_t i = 0; i < rows; i++) memcpy((char *)to + (size_t)(i * to_ld) * bytes, (const char *)from + (size_t)(i * from_ld) * bytes, (size_t)cols * bytes);
+    return (uintptr_t)x % bytes_of(p) != 0;
+}
+
+static void copy_rows(void *to, int64_t to_ld, const void *from, int64_t from_ld, int64_t rows, int64_t cols,
+                      size_t bytes)
+{
+    for (int64_t i = 0; i < rows; i++)
+        memcpy((char *)to + (size_t)(i * to_ld) * bytes, (const char *)from + (size_t)(i * from_ld) * bytes,
+               (size_t)cols * bytes);
 }
 
 /* NULL: no memory. rows and cols are 1 or more. */
@@ -91,10 +110,12 @@ static void *room_for(const tw_problem *p, int64_t rows, int64_t cols)
 {
     enum { ALIGNMENT = 64 };
     if (rows > (PTRDIFF_MAX - ALIGNMENT) / (int64_t)bytes_of(p) / cols) return NULL;
-    return aligned_alloc(ALIGNMENT, ((size_t)rows * (size_t)cols * bytes_of(p) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+    return aligned_alloc(ALIGNMENT,
+                         ((size_t)rows * (size_t)cols * bytes_of(p) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
 }
 
-/* An operand, rows x cols, where tw_gemm() takes it: as it lies, or, where that is misaligned, in a copy, which *copy is. False: no memory. */
+/* Puts an operand, rows x cols, where tw_gemm() takes it: where it lies, or, if that is misaligned, in a copy, *copy.
+ * False: no memory. */
 static bool align(const tw_problem *p, const void **x, int64_t rows, int64_t cols, int64_t *ld, bool read, void **copy)
 {
     *copy = NULL;
@@ -126,7 +147,8 @@ static tw_status multiply_aligned(tw_context *context, const tw_problem *p, cons
 static bool multiply(const tw_problem *p, const void *a, const void *b, void *c)
 {
     tw_context *context = context_of_calls();
-    bool missing = c == NULL || (reads(p) && (a == NULL || b == NULL)), copies = misaligned(p, c) || (reads(p) && (misaligned(p, a) || misaligned(p, b)));
+    bool missing = c == NULL || (reads(p) && (a == NULL || b == NULL)),
+         copies = misaligned(p, c) || (reads(p) && (misaligned(p, a) || misaligned(p, b)));
     tw_status status = context == NULL && !missing ? TW_NO_MEMORY
                        : copies && !missing        ? multiply_aligned(context, p, a, b, c)
                                                    : tw_gemm(context, p, a, b, c);
@@ -151,10 +173,16 @@ static void print_line(const blas_caller *caller, const tw_problem *p, double se
     char op_a = (rows ? p->op_a : p->op_b) == TW_N ? 'N' : 'T', op_b = (rows ? p->op_b : p->op_a) == TW_N ? 'N' : 'T';
     double flops = 2 * (double)p->m * (double)p->n * (double)p->k;
     bool slow = seconds >= 1e-3;
-    fprintf(stderr, "tilewright: %s%s %c%c m %lld n %lld k %lld lda %lld ldb %lld ldc %lld alpha %g beta %g: %.3g %s, %.3g GFLOP/s\n", name,
-            !caller->from_c ? "_" : rows ? " row-major" : " column-major", op_a, op_b, (long long)(rows ? p->m : p->n), (long long)(rows ? p->n : p->m),
-            (long long)p->k, (long long)(rows ? p->lda : p->ldb), (long long)(rows ? p->ldb : p->lda), (long long)p->ldc, p->alpha, p->beta,
-            seconds * (slow ? 1e3 : 1e6), slow ? "ms" : "us", seconds > 0 ? flops / seconds / 1e9 : 0);
+    fprintf(stderr,
+            "tilewright: %s%s %c%c m %lld n %lld k %lld lda %lld ldb %lld ldc %lld alpha %g beta %g: %.3g %s, %.3g "
+            "GFLOP/s\n",
+            name,
+            !caller->from_c ? "_"
+            : rows          ? " row-major"
+                            : " column-major",
+            op_a, op_b, (long long)(rows ? p->m : p->n), (long long)(rows ? p->n : p->m), (long long)p->k,
+            (long long)(rows ? p->lda : p->ldb), (long long)(rows ? p->ldb : p->lda), (long long)p->ldc, p->alpha,
+            p->beta, seconds * (slow ? 1e3 : 1e6), slow ? "ms" : "us", seconds > 0 ? flops / seconds / 1e9 : 0);
 }
 
 void blas_product(const blas_caller *caller, const tw_problem *p, const void *a, const void *b, void *c)

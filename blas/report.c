@@ -1,12 +1,12 @@
-/* report.c - errors of a BLAS call: told to the handlers of the program or of its other BLAS, printed where there are none. */
+/* report.c - errors of a BLAS call: told to the handlers of the program or of its other BLAS, else printed. */
 #include "report.h"
 
 #include <tilewright.h>
 
 #include <stdio.h>
 
-/* Handlers of the program or of another BLAS, which the linker finds outside of this library; it exports none, since a preloaded one would take the
- * place of those that the program's other libraries call: NumPy's, which raises. NULL: there are none. */
+/* Handlers of the program or of another BLAS, which the linker finds outside of this library. It exports none: a
+ * preloaded one would take the place of those that other libraries call, such as NumPy's, which raises. NULL: none. */
 void xerbla_(const char *routine, const int *number, size_t routine_length) __attribute__((weak));
 void cblas_xerbla(int number, const char *routine, const char *format, ...) __attribute__((weak));
 
@@ -37,14 +37,16 @@ static void report_to_c(const blas_caller *caller, int number, const char *sente
     if (cblas_xerbla != NULL)
         cblas_xerbla(number, caller->c_name, "%s", sentence);
     else if (number > 0)
-        fprintf(stderr, "Parameter %d to routine %s was incorrect\n%s", caller->row_major ? number_in_rows(number) : number, caller->c_name, sentence);
+        fprintf(stderr, "Parameter %d to routine %s was incorrect\n%s",
+                caller->row_major ? number_in_rows(number) : number, caller->c_name, sentence);
     else
         fprintf(stderr, "%s did nothing: %s", caller->c_name, sentence);
 }
 
 static void report_to_fortran(const blas_caller *caller, int number, const char *sentence)
 {
-    if (number == 0) fprintf(stderr, "%.5s did nothing: %s", caller->fortran_name, sentence); /* for which xerbla_ has no argument */
+    if (number == 0)
+        fprintf(stderr, "%.5s did nothing: %s", caller->fortran_name, sentence); /* for which xerbla_ has no argument */
     if (xerbla_ != NULL)
         xerbla_(caller->fortran_name, &number, FORTRAN_NAME);
     else if (number > 0)

@@ -68,9 +68,9 @@ def multiply(program, folder, *arguments):
     return {"seconds": seconds, "threads": record["threads"]}
 
 
-def peaks(program, folder):
-    """The multiply-add peak of each type in GFLOP/s, by `bench`, which measures it beside a product."""
-    run(program, folder, "bench", "--size", "512", "--dtype", "f32,f64", "--samples", "3", "--json", "peaks.json", show=False)
+def peaks(program, folder, shape):
+    """The multiply-add peak of each type in GFLOP/s, on the threads that a product of this shape has: `bench` measures it beside the product."""
+    run(program, folder, "bench", "--shape", shape, "--dtype", "f32,f64", "--samples", "3", "--json", "peaks.json", show=False)
     with open(os.path.join(folder, "peaks.json"), encoding="ascii") as file:
         return {record["dtype"]: record["peak_gflops"] for record in map(json.loads, file)}
 
@@ -276,7 +276,7 @@ def features_of_pairs(program, folder, digits, labels, exact):
     answer = exact * exact
     flops = 2.0 * samples * samples * k
     rows, verdicts, before = [], [], processor_use()
-    peak = peaks(program, folder)
+    peak = peaks(program, folder, f"{samples}x{samples}x{k}")
     for dtype in ("f32", "f64"):
         p, w = pairs.astype(NUMPY_TYPE[dtype]), weighted.astype(NUMPY_TYPE[dtype])
         np.save(os.path.join(folder, "P.npy"), p)
@@ -306,8 +306,9 @@ def features_of_pairs(program, folder, digits, labels, exact):
         say(f"  {dtype}   {who:<26} {x['threads'] or '?':>7} {median * 1e3:7.1f} ms  {span:>18} {speed:8.1f} {100 * speed / peak[dtype]:6.0f} %")
     for dtype, environment, sentence in verdicts:
         say(f"  {dtype}   {sentence}" + (f" ({environment})" if environment else ""))
-    if busy_sentence(before, processor_use()):
-        say("  " + busy_sentence(before, processor_use()))
+    busy = busy_sentence(before, processor_use())
+    if busy:
+        say("  " + busy)
 
 
 def main():

@@ -269,8 +269,8 @@ static void wrong_arguments(void)
 
 enum { SAID = 4000 };
 
-/* Runs in a process of its own, before this one has opened a context, with one variable set. Returns its exit status; what it wrote to stderr is in
- * said. */
+/* Runs in a process of its own, before this one has opened a context, with one variable set. Returns its exit status;
+ * what it wrote to stderr is in said. */
 static int run_with(const char *variable, const char *word, int (*body)(void), char said[SAID])
 {
     int pipe_ends[2], status = -1;
@@ -369,7 +369,8 @@ static void verbosity(void)
     }
 }
 
-/* Operands `offset` bytes off their place, where bit 0, 1, 2 of `which` says so: C's bytes must be those of the product of the same in place. */
+/* Operands `offset` bytes off their place, where bit 0, 1, 2 of `which` says so: C's bytes must be those of the product
+ * of the same in place. */
 static bool right_when_moved(bool is_f32, way way, char op_a, char op_b, double beta, size_t offset, int which)
 {
     matrix x[3] = {matrix_new(is_f32, way == C_ROWS, op_a == 'N' ? 23 : 40, op_a == 'N' ? 40 : 23, 3),

@@ -49,8 +49,8 @@ static int threads_in(const char *text, char until)
     return end != text && (*end == '\0' || *end == until) && value >= 1 && value <= 4096 ? (int)value : 0;
 }
 
-/* A word in our own variable is an error, though the threads are then those without it; in OpenMP's, which may be a list of which the first number
- * counts, it is OpenMP's business. */
+/* A wrong word in our own variable is an error, and the threads are then those without it; in OpenMP's, which may be a
+ * list of which the first number counts, it is OpenMP's business. */
 static tw_status choose_threads(engine *e, int wanted)
 {
     tw_status status = TW_OK;
