@@ -143,7 +143,7 @@ static exit_code bench_engine(session *s, void *job)
         return say(EXIT_USAGE, "--batch can be compared with --engine cuda --against cublas alone, here the engine is %s", s->device.engine);
     if (s->opt->against.count > 0) {
         code = cuda ? against_cuda_bench(s, &b->cases, &b->dtypes) : against_bench(s, &b->cases, &b->dtypes);
-        row_tell_busy(s->text, &begun);
+        if (code == EXIT_OK || code == EXIT_CHECK) row_tell_busy(s->text, &begun);
         return code;
     }
     roofs_begin(&limits, s->context, &s->device);
