@@ -17,7 +17,7 @@ static bool whole(const verify_report *r)
     return r->passed && r->unchecked == 0;
 }
 
-static void tell(session *s, const verify_report *r, const char *name)
+static void tell_sight(session *s, const verify_report *r, const char *name)
 {
     term_paint paint = term_paint_for(s->text);
     const char *verdict = !r->passed ? "FAILED" : r->unchecked > 0 ? "NOT COMPLETE" : "passed";
@@ -39,9 +39,59 @@ static void tell(session *s, const verify_report *r, const char *name)
                 r->col, r->found, r->expected, r->bound);
 }
 
+/* What was found, in a sentence, and where it was worst, in another. */
+static void tell_verdict(session *s, const tw_problem *p, const verify_report *r, const char *name)
+{
+    FILE *text = s->text;
+    term_paint paint = term_paint_for(text);
+    int64_t all = p->m * p->n;
+    fprintf(text, "%s %s%s%s: ", name, whole(r) ? paint.good : paint.bad,
+            !r->passed         ? "is not the product"
+            : r->unchecked > 0 ? "could not be checked whole"
+                               : "is the product",
+            paint.plain);
+    if (!r->passed)
+        fprintf(text, "a fault shows in %" PRId64 " of its %" PRId64 " rows.", r->failed_rows, p->m);
+    else if (r->unchecked > 0)
+        fprintf(text, "%" PRId64 " of its %" PRId64 " elements are left, no fault was found in the others.",
+                r->unchecked, all);
+    else if (all == 0)
+        fprintf(text, "it has no elements.");
+    else if (r->elements >= all)
+        fprintf(text, "each of its %" PRId64 " elements was judged.", all);
+    else
+        fprintf(text,
+                "its %" PRId64 " elements were checked by rows with %d random vectors, %" PRId64 " of them one by one.",
+                all, r->vectors, r->elements);
+    fputc('\n', text);
+    if (r->row < 0 || r->col < 0) return;
+    if (r->passed)
+        fprintf(text, "The largest error is %.2g of its bound, at C[%" PRId64 ", %" PRId64 "].\n", r->element_ratio,
+                r->row, r->col);
+    else
+        fprintf(text,
+                "The worst is C[%" PRId64 ", %" PRId64
+                "]: %.17g, expected %.17g within %.3g, an error of %.3g times its bound.\n",
+                r->row, r->col, r->found, r->expected, r->bound, r->element_ratio);
+}
+
+int64_t check_nans(const operands *o, const void *c, int64_t *first)
+{
+    int64_t found = 0, count = o->problem.m * o->problem.n;
+    const float *f32 = c;
+    const double *f64 = c;
+    if (o->type_c != IO_F32 && o->type_c != IO_F64) return 0;
+    for (int64_t e = 0; e < count; e++) {
+        if (o->type_c == IO_F32 ? f32[e] == f32[e] : f64[e] == f64[e]) continue;
+        if (found++ == 0 && first != NULL) *first = e;
+    }
+    return found;
+}
+
 exit_code check_product(session *s, operands *o, const void *c, const char *name, verify_report *report)
 {
     const void *c0 = NULL;
+    tame_name tamed;
     verify_options wanted = {.seed = s->opt->seed, .progress = show_progress};
     if (o->each[OPERAND_ADD].path != NULL) {
         exit_code code = operand_dense(&o->each[OPERAND_ADD], o->type_c, &c0);
@@ -51,6 +101,8 @@ exit_code check_product(session *s, operands *o, const void *c, const char *name
     tw_status status = verify_product(&o->problem, o->a, o->b, c0, c, &wanted, report);
     term_progress_end();
     if (status != TW_OK) return say_lab(status, "the check");
-    tell(s, report, name);
+    if (s->opt->command->bit == CMD_VERIFY && !s->opt->quiet)
+        tell_verdict(s, &o->problem, report, say_name(name, tamed));
+    if (s->opt->verbose) tell_sight(s, report, say_name(name, tamed));
     return whole(report) ? EXIT_OK : say(EXIT_CHECK, "%s: %s", name, report->text);
 }

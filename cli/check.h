@@ -5,8 +5,12 @@
 #include "../lab/oracle.h"
 #include "operands.h"
 
-/* check_product - judge the dense m x n elements at c, named name, against the operands; prints the verdict on s->text, and
- * where it failed, or could not look at everything, a sentence on stderr. EXIT_OK, EXIT_CHECK, or EXIT_MEMORY; *report is filled in the first two cases. */
+/* check_product - judge the dense m x n elements at c, named name, against the operands; prints the verdict of
+ * `verify` on s->text, with --verbose also what the check can see, and where it failed, or could not look at
+ * everything, a sentence on stderr. EXIT_OK, EXIT_CHECK, or EXIT_MEMORY; *report is filled in the first two cases. */
 exit_code check_product(session *s, operands *o, const void *c, const char *name, verify_report *report);
+
+/* check_nans - how many of the dense elements at c are NaN; *first, which may be NULL, is the index of the first. */
+int64_t check_nans(const operands *o, const void *c, int64_t *first);
 
 #endif

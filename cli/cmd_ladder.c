@@ -383,7 +383,5 @@ exit_code cmd_ladder(session *s)
         if (own_is_path(opt->rungs.items[i])) return say(EXIT_USAGE, "--skinny takes no file: name %s without it, with --shape", opt->rungs.items[i]);
     if (opt->skinny && opt->sizes.count > 1) return say(EXIT_USAGE, "--skinny takes one --size, the side of C");
     if (opt->deep && opt->skinny) return say(EXIT_USAGE, "--deep and --skinny are two ladders: give one");
-    if (opt->html != NULL && opt->json != NULL && strcmp(opt->html, opt->json) == 0)
-        return say(EXIT_USAGE, "--html and --json name the same file");
     return opt->html != NULL ? climb_to_page(s) : climb_all(s);
 }

@@ -1,9 +1,11 @@
 /* cmd_verify.c - `tilewright verify A B C`: is somebody's C the product? */
+#include <inttypes.h>
 #include "check.h"
 #include "cmd.h"
 #include "object.h"
+#include "say.h"
 
-static void write_report(session *s, const operands *o, const verify_report *r)
+static void write_report(session *s, const operands *o, const verify_report *r, int64_t nans)
 {
     object out = object_begin(s->json);
     object_text(&out, "command", "verify");
@@ -17,6 +19,7 @@ static void write_report(session *s, const operands *o, const verify_report *r)
     object_number(&out, "elements", (double)r->elements);
     object_number(&out, "failed_rows", (double)r->failed_rows);
     object_number(&out, "unchecked", (double)r->unchecked);
+    object_number(&out, "nan_elements", (double)nans);
     object_number(&out, "row_ratio", r->row_ratio);
     object_number(&out, "element_ratio", r->element_ratio);
     object_number(&out, "worst_row_bound", r->worst_row_bound);
@@ -31,6 +34,16 @@ static void write_report(session *s, const operands *o, const verify_report *r)
     s->json_lines = true;
 }
 
+/* A NaN is right where the operands make one, and so no fault; but seldom what was wanted. */
+static int64_t warn_of_nans(const session *s, const operands *o, const void *c)
+{
+    int64_t first = 0, found = check_nans(o, c, &first), n = o->problem.n;
+    if (found > 0 && !s->opt->quiet)
+        say(EXIT_OK, "warning: %s holds %" PRId64 " NaN, the first at C[%" PRId64 ", %" PRId64 "]",
+            o->each[OPERAND_C].path, found, first / n, first % n);
+    return found;
+}
+
 exit_code cmd_verify(session *s)
 {
     operands o = {0};
@@ -40,9 +53,9 @@ exit_code cmd_verify(session *s)
     if (code == EXIT_OK) code = operands_read(s->opt, &o);
     if (code == EXIT_OK) code = operand_dense(&o.each[OPERAND_C], o.type_c, &c);
     if (code == EXIT_OK) {
-        operands_tell(&o, s->text);
+        if (s->opt->verbose) operands_tell(&o, s->text);
         code = check_product(s, &o, c, o.each[OPERAND_C].path, &report);
-        if (code == EXIT_OK || code == EXIT_CHECK) write_report(s, &o, &report);
+        if (code == EXIT_OK || code == EXIT_CHECK) write_report(s, &o, &report, warn_of_nans(s, &o, c));
     }
     operands_free(&o);
     return code;

@@ -2,6 +2,8 @@
 #define _POSIX_C_SOURCE 200809L
 #include "guard.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -72,6 +74,14 @@ static void on_fault(int number, siginfo_t *info, void *context)
     signal(number, SIG_DFL); /* not ours: the instruction is repeated and ends the program as usual */
 }
 
+/* Ctrl-\\ and ulimit -t: what they do to any program, after the clean-up. */
+static void on_end(int number)
+{
+    clean_up();
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
 static void stop_signals(sigset_t *set)
 {
     sigemptyset(set);
@@ -90,9 +100,19 @@ static void on_pipe(int number)
     _exit(EXIT_PIPE);
 }
 
+/* No file may get the number of a standard stream that the caller closed: what is printed would go into it. */
+static void hold_streams(void)
+{
+    for (int fd = 0; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
+            _exit(EXIT_OUTPUT);
+}
+
 void guard_install(void)
 {
-    static const int stops[] = {SIGINT, SIGTERM, SIGHUP};
+    hold_streams();
+    static const int stops[] = {SIGINT, SIGTERM, SIGHUP}, ends[] = {SIGQUIT, SIGXCPU};
+    struct sigaction end = {.sa_handler = on_end};
     struct sigaction stop = {.sa_handler = on_stop}, bus = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO}, before;
     struct sigaction pipe = {.sa_handler = on_pipe, .sa_flags = SA_RESTART};
     stop_signals(&stop.sa_mask);
@@ -101,13 +121,18 @@ void guard_install(void)
     for (size_t i = 0; i < sizeof stops / sizeof *stops; i++) {
         if (sigaction(stops[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) sigaction(stops[i], &stop, NULL);
     }
+    stop_signals(&end.sa_mask);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        if (sigaction(ends[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) sigaction(ends[i], &end, NULL);
+    }
     sigaction(SIGBUS, &bus, NULL);
+    signal(SIGXFSZ, SIG_IGN); /* a write beyond ulimit -f then fails as one to a full disk does */
     if (sigaction(SIGPIPE, NULL, &before) == 0 && before.sa_handler != SIG_IGN) sigaction(SIGPIPE, &pipe, NULL);
 }
 
 void guard_leave(void)
 {
-    static const int all[] = {SIGINT, SIGTERM, SIGHUP, SIGBUS, SIGPIPE};
+    static const int all[] = {SIGINT, SIGTERM, SIGHUP, SIGBUS, SIGPIPE, SIGQUIT, SIGXCPU, SIGXFSZ};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) signal(all[i], SIG_DFL);
 }
 

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-/* guard_install - SIGINT, SIGTERM and SIGHUP end the program with 130, SIGBUS in a watched mapping with 6, each after the
+/* guard_install - closed standard streams are held, so that no file takes their place. SIGINT, SIGTERM and SIGHUP end the program with 130, SIGBUS in a watched mapping with 6, each after the
  * clean-up; SIGPIPE with 141, silently, where standard output's reader is gone. A signal that the caller ignores stays ignored. */
 void guard_install(void);
 

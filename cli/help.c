@@ -2,6 +2,7 @@
 #include "help.h"
 
 #include <string.h>
+#include "term.h"
 #include "tilewright.h"
 
 typedef struct exit_row {
@@ -28,7 +29,7 @@ enum { EXIT_ROWS = sizeof exit_rows / sizeof *exit_rows };
 static const char environment[] =
     "TILEWRIGHT_CPU (base, avx2, avx512, avx512_vnni, avx512_bf16, amx: these instructions at most, an error where the processor lacks them), TILEWRIGHT_THREADS, OMP_NUM_THREADS, TILEWRIGHT_CACHE "
     "(folder of compiled kernels; off: none), TILEWRIGHT_NVRTC (file of the CUDA compiler), TILEWRIGHT_OPENCL_OPTIONS, "
-    "NO_COLOR";
+    "NO_COLOR, COLUMNS (the width of the help)";
 
 static bool shown(const option_row *row, const command *cmd)
 {
@@ -44,13 +45,13 @@ static void option_name(const option_row *row, char *out, size_t size)
              row->metavar != NULL ? row->metavar : "");
 }
 
-/* Words of text in lines of at most WIDTH columns, each line behind indent spaces; column is where the cursor stands. */
+/* Words of text in lines of 80 columns, or COLUMNS, each line behind indent spaces; column is where the cursor stands. */
 static void wrap(FILE *out, const char *text, int indent, int column)
 {
-    enum { WIDTH = 96 };
+    const int width = term_width_within(80);
     while (*text != '\0') {
         int length = (int)strcspn(text, " ");
-        if (column > indent && column + 1 + length > WIDTH) {
+        if (column > indent && column + 1 + length > width) {
             fprintf(out, "\n%*s", indent, "");
             column = indent;
         }
@@ -58,6 +59,24 @@ static void wrap(FILE *out, const char *text, int indent, int column)
         text += length + (text[length] == ' ');
     }
     fputc('\n', out);
+}
+
+/* Command lines; one that is too long goes on behind a backslash, which the shell takes, before one of its options. */
+static void put_examples(FILE *out, const char *text)
+{
+    const int width = term_width_within(80);
+    for (int column = 0; *text != '\0';) {
+        const char *option = strstr(text + 1, " --");
+        int line = (int)strcspn(text, "\n"), length = option != NULL && option - text < line ? (int)(option - text) : line;
+        bool last = length == line;
+        if (column > 0 && column + length + (last ? 0 : 2) > width) column = fprintf(out, " \\\n     ") - 3;
+        column += fprintf(out, "%.*s", length, text);
+        text += length;
+        if (!last) continue;
+        fputc('\n', out);
+        text += *text == '\n';
+        column = 0;
+    }
 }
 
 static void wrap_option(FILE *out, const option_row *row)
@@ -76,17 +95,21 @@ void help_overview(FILE *out)
                  "  tilewright multiply A.npy B.npy -o C.npy --verify\n"
                  "  tilewright ladder\n"
                  "  tilewright bench --set square --dtype f32,f64\n\n"
-                 "USAGE\n  tilewright COMMAND [OPTION]... [FILE]...\n\n"
-                 "Tilewright multiplies matrices and shows where the time goes.\n\nCOMMANDS\n");
-    for (const command *c = commands; c->name != NULL; c++) fprintf(out, "  %-10s %s\n", c->name, c->summary);
+                 "USAGE\n  tilewright COMMAND [OPTION]... [FILE]...\n\n");
+    wrap(out, "Tilewright multiplies matrices and shows where the time goes.", 0, 0);
+    fprintf(out, "\nCOMMANDS\n");
+    for (const command *c = commands; c->name != NULL; c++) fprintf(out, "  %-10s ", c->name), wrap(out, c->summary, 13, 13);
     fprintf(out, "\n`tilewright COMMAND --help` explains one of them.\n\nEXIT STATUS\n");
-    for (int i = 0; i < EXIT_ROWS; i++) fprintf(out, "  %3d  %s\n", exit_rows[i].code, exit_rows[i].meaning);
-    fprintf(out, "\nENVIRONMENT\n  %s\n", environment);
+    for (int i = 0; i < EXIT_ROWS; i++) fprintf(out, "  %3d  ", exit_rows[i].code), wrap(out, exit_rows[i].meaning, 7, 7);
+    fprintf(out, "\nENVIRONMENT\n  ");
+    wrap(out, environment, 2, 2);
 }
 
 void help_command(FILE *out, const command *cmd)
 {
-    fprintf(out, "EXAMPLES\n%s\nUSAGE\n  tilewright %s %s\n\n", cmd->examples, cmd->name, cmd->arguments);
+    fprintf(out, "EXAMPLES\n");
+    put_examples(out, cmd->examples);
+    fprintf(out, "\nUSAGE\n  tilewright %s %s\n\n", cmd->name, cmd->arguments);
     wrap(out, cmd->details, 0, 0);
     fprintf(out, "\nOPTIONS\n");
     for (const option_row *row = option_rows; row->name != NULL; row++)

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "cmd.h"
+#include "files.h"
 #include "guard.h"
 #include "help.h"
 #include "object.h"
@@ -49,13 +50,16 @@ const command commands[] = {
      "  tilewright multiply A.raw B.raw --shape 1000x777x1023 --dtype f32 -o C.mtx\n"
      "  tilewright multiply A.npy B.npy --alpha 2 --beta -1 --add C0.npy -o C.npy\n",
      "C = alpha op(A) op(B) + beta C0. Files are .npy, Matrix Market (.mtx) or raw (.raw, .bin: elements in row "
-     "order, shape and type from --shape and --dtype). The output appears whole or not at all.",
+     "order, shape and type from --shape and --dtype); an operand '-' is standard input. The output appears whole or not at "
+     "all, also in the place of an operand; where it is a link, what the link names is written. One line tells the shape, the "
+     "time of the product and the speed.",
      CMD_MULTIPLY, 2, 2, cmd_multiply},
     {"verify", "A B C [OPTION]...", "judge somebody's product C = A B by an independent check",
      "  tilewright verify A.npy B.npy C.npy\n"
      "  tilewright verify A.npy B.npy C.npy --transpose-a --alpha 2\n",
      "Residuals of random vectors in higher precision, then single elements recomputed against the bound that the "
-     "arithmetic guarantees. Exit status 1 when C is not the product; the worst element is named.",
+     "arithmetic guarantees. Exit status 1 when C is not the product; the worst element is named. A NaN in C is warned of. "
+     "An operand '-' is standard input.",
      CMD_VERIFY, 3, 3, cmd_verify},
     {"bench", "[OPTION]...", "time products, each verified first",
      "  tilewright bench\n"
@@ -100,7 +104,7 @@ const command commands[] = {
      "  tilewright report records.jsonl -o report.html\n"
      "  tilewright report results/nvidia-h200/*.jsonl mine.jsonl -o both.html\n"
      "  tilewright report records.jsonl -o bars.svg\n",
-     "RECORDS are files that --json of ladder and bench wrote, on any machine, and counters of ./dev counters. The page needs no network and no script: charts, rooflines, tables, "
+     "RECORDS are files that --json of ladder and bench wrote, on any machine, and counters of ./dev counters; '-' is standard input. The page needs no network and no script: charts, rooflines, tables, "
      "every rung's story with its code, and the records themselves. The same records give the same page. A FILE that ends in .svg gets the bars of the first machine alone, one in .md "
      "the table of the rungs.",
      CMD_REPORT, 1, OPT_LIST, cmd_report},
@@ -156,6 +160,7 @@ static exit_code start(int argc, char **argv)
     if (cmd == NULL) return unknown_command(argv[1]);
     say_command(cmd->name);
     exit_code code = options_parse(cmd, argc - 1, argv + 1, &opt);
+    if (code == EXIT_OK && !opt.help) code = files_check(&opt);
     return code == EXIT_OK ? run(cmd, &opt) : code;
 }
 

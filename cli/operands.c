@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../lab/element.h"
+#include "files.h"
 #include "guard.h"
 #include "say.h"
 #include "term.h"
@@ -44,6 +45,7 @@ static bool type_option(const options *opt, io_type *type)
 
 exit_code operands_check_options(const options *opt)
 {
+    if (opt->verbose && opt->quiet) return say(EXIT_USAGE, "--verbose and --quiet: give one");
     if (opt->beta.given && opt->add == NULL) return say(EXIT_USAGE, "--beta needs --add C0, the matrix that it scales");
     if (opt->add != NULL && !opt->beta.given) return say(EXIT_USAGE, "--add needs --beta X, what C0 is multiplied by");
     return EXIT_OK;
@@ -70,10 +72,11 @@ static exit_code read_one(const options *opt, operands *o, operand_role role)
     operand *x = &o->each[role];
     io_raw_shape raw = raw_shape(opt, role);
     io_error error;
+    tame_name tamed;
     if (io_format_of(x->path) == IO_FORMAT_RAW && raw.rows < 0)
         return say(EXIT_USAGE, "%s: a raw file does not say its shape and type: give --shape MxNxK and --dtype T",
                    x->path);
-    term_progress(x->path, -1);
+    term_progress(say_name(x->path, tamed), -1);
     int reading = guard_watch(NULL, PTRDIFF_MAX, x->path);
     io_status status = io_read(x->path, raw.rows >= 0 ? &raw : NULL, &x->matrix, &error);
     guard_unwatch(reading);
@@ -82,17 +85,12 @@ static exit_code read_one(const options *opt, operands *o, operand_role role)
     return EXIT_OK;
 }
 
-static const char *path_of(const char *word)
-{
-    return strcmp(word, "-") == 0 ? "/dev/stdin" : word;
-}
-
 static exit_code read_all(const options *opt, operands *o)
 {
-    o->each[OPERAND_A].path = path_of(opt->operands[0]);
-    o->each[OPERAND_B].path = path_of(opt->operands[1]);
-    o->each[OPERAND_ADD].path = opt->add;
-    o->each[OPERAND_C].path = opt->operand_count > 2 ? path_of(opt->operands[2]) : NULL;
+    o->each[OPERAND_A].path = files_input(opt->operands[0]);
+    o->each[OPERAND_B].path = files_input(opt->operands[1]);
+    o->each[OPERAND_ADD].path = files_input(opt->add);
+    o->each[OPERAND_C].path = opt->operand_count > 2 ? files_input(opt->operands[2]) : NULL;
     for (operand_role role = OPERAND_A; role < OPERANDS; role++) {
         if (o->each[role].path == NULL) continue;
         exit_code code = read_one(opt, o, role);
@@ -268,9 +266,10 @@ void operands_free(operands *o)
 static void tell_one(const operand *x, const char *name, io_type type, FILE *text)
 {
     const io_matrix *s = &x->matrix;
+    tame_name path;
     bool by_cols = s->row_stride == 1 && s->rows > 1 && s->cols > 1;
-    fprintf(text, "%-10s %s  %" PRId64 " x %" PRId64 " %s%s%s", name, x->path, s->rows, s->cols, io_type_name(s->type),
-            by_cols ? ", column-major" : "", s->swapped ? ", other byte order" : "");
+    fprintf(text, "%-10s %s  %" PRId64 " x %" PRId64 " %s%s%s", name, say_name(x->path, path), s->rows, s->cols,
+            io_type_name(s->type), by_cols ? ", column-major" : "", s->swapped ? ", other byte order" : "");
     if (x->block != NULL)
         fprintf(text, ", converted to %s by rows\n", io_type_name(type));
     else

@@ -3,6 +3,7 @@
 
 #include <getopt.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include "say.h"
@@ -103,6 +104,9 @@ const option_row option_rows[] = {
      "one JSON object per line; `-` is stdout, and the text for people then goes to stderr"},
     {"html", 0, OPT_TEXT, AT(html), CMD_LADDER, "FILE", NULL, "write the run as one page of HTML, as `tilewright report` does of records"},
     {"append", 0, OPT_FLAG, AT(append), JSON, .help = "add to the file of --json, do not replace it"},
+    {"force", 0, OPT_FLAG, AT(force), JSON | CMD_REPORT, .help = "let an output replace a file of another kind"},
+    {"verbose", 'v', OPT_FLAG, AT(verbose), FILES, .help = "say more: operands, kernel, times, and what the check can see"},
+    {"quiet", 'q', OPT_FLAG, AT(quiet), FILES, .help = "say nothing but errors"},
     {"help", 'h', OPT_FLAG, AT(help), EVERY, .help = "show this help"},
     {"man", 0, OPT_FLAG, AT(man), CMD_HELP},
     {"completion", 0, OPT_FLAG, AT(completion), CMD_HELP},
@@ -125,7 +129,7 @@ void option_wants(const option_row *row, char *text, size_t size)
     case OPT_TEXT: snprintf(text, size, "a name"); break;
     case OPT_WHOLE: snprintf(text, size, "a whole number%s", range); break;
     case OPT_SEED: snprintf(text, size, "a whole number from 0 to %" PRIu64, UINT64_MAX); break;
-    case OPT_REAL: snprintf(text, size, "a number that a double can hold, such as 1, -0.5 or 1e-3"); break;
+    case OPT_REAL: snprintf(text, size, "a number that is finite as a double, such as 1, -0.5 or 1e-3"); break;
     case OPT_SHAPES:
         snprintf(text, size, "%s such as 1000x777x1023, each side a whole number%s",
                  row->list > 1 ? "shapes MxNxK with commas between them," : "one shape MxNxK,", range);
@@ -183,7 +187,7 @@ static bool read_value(const option_row *row, const char *text, options *out)
     case OPT_TEXT: *(const char **)at = text; return text[0] != '\0';
     case OPT_WHOLE: return parse_whole(text, row->least, row->most, at);
     case OPT_SEED: return parse_seed(text, at);
-    case OPT_REAL: return real->given = parse_real(text, &real->value);
+    case OPT_REAL: return real->given = parse_real(text, &real->value) && isfinite(real->value);
     case OPT_SHAPES: return read_shapes(row, text, at);
     case OPT_WHOLES: return read_wholes(row, text, at);
     case OPT_NAMES:
@@ -268,6 +272,8 @@ static exit_code read_operands(const command *cmd, int argc, char **argv, option
 exit_code options_parse(const command *cmd, int argc, char **argv, options *out)
 {
     getopt_table table;
+    const option_row *given[MOST_OPTIONS];
+    int count = 0;
     make_table(cmd, &table);
     *out = (options){.command = cmd, .seed = 1, .alpha.value = 1};
     opterr = 0;
@@ -275,6 +281,9 @@ exit_code options_parse(const command *cmd, int argc, char **argv, options *out)
         if (value == '?') return refuse_unknown(cmd, &table, argv);
         const option_row *row = row_of(value == ':' ? optopt : value, cmd);
         if (value == ':') return refuse_value(row, NULL);
+        for (int i = 0; row->kind != OPT_FLAG && i < count; i++)
+            if (given[i] == row) return say(EXIT_USAGE, "--%s is given twice: give it once%s", row->name, row->list > 1 ? ", its values with commas between them" : "");
+        if (row->kind != OPT_FLAG) given[count++] = row;
         if (!read_value(row, optarg, out)) return refuse_value(row, optarg);
     }
     return out->help ? EXIT_OK : read_operands(cmd, argc, argv, out);

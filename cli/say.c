@@ -18,6 +18,19 @@ const char *say_command_name(void)
     return command_name;
 }
 
+static void tame(char *text)
+{
+    for (char *c = text; *c != '\0'; c++)
+        if ((unsigned char)*c < ' ' || *c == 127) *c = '?';
+}
+
+const char *say_name(const char *name, tame_name out)
+{
+    snprintf(out, sizeof(tame_name), "%s", name);
+    tame(out);
+    return out;
+}
+
 exit_code say(exit_code code, const char *format, ...)
 {
     char sentence[2048];
@@ -25,8 +38,7 @@ exit_code say(exit_code code, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(sentence, sizeof sentence, format, arguments);
     va_end(arguments);
-    for (char *c = sentence; *c != '\0'; c++)
-        if ((unsigned char)*c < ' ' || *c == 127) *c = '?';
+    tame(sentence);
     term_progress_end();
     fflush(stdout);
     if (command_name != NULL)

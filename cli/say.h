@@ -17,6 +17,10 @@ exit_code say_no_memory(const char *what);
 exit_code say_lab(tw_status status,
                   const char *what); /* of lab/, which leaves no sentence when memory for `what` ran out */
 
+/* say_name - the name of a file as it may stand on a terminal: control characters replaced, a long one cut. */
+typedef char tame_name[256];
+const char *say_name(const char *name, tame_name out);
+
 /* say_closest - the word of a list that `word` was probably meant to be, or NULL: for "did you mean". */
 const char *say_closest(const char *word, const char *const words[], int count);
 

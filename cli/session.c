@@ -3,6 +3,7 @@
 #include "session.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,6 +18,36 @@ static bool replaceable(const char *path)
     return stat(path, &found) != 0 || S_ISREG(found.st_mode) || S_ISDIR(found.st_mode);
 }
 
+/* A line is one write: a stop from outside cannot come inside it, nor the line of another program that appends. */
+static void whole_lines(FILE *json)
+{
+    static char buffer[1 << 18];
+    if (json != NULL) setvbuf(json, buffer, _IOFBF, sizeof buffer);
+}
+
+/* Does the file end inside a line, as one does whose writer was cut off? */
+static bool is_cut(const char *path)
+{
+    struct stat found;
+    char last = '\n';
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0 && fstat(fd, &found) == 0 && found.st_size > 0 && pread(fd, &last, 1, found.st_size - 1) < 0)
+        last = '\n';
+    if (fd >= 0) close(fd);
+    return last != '\n';
+}
+
+static exit_code open_appended(session *s, const char *path)
+{
+    io_error error;
+    bool cut = is_cut(path);
+    s->json = fopen(path, "a");
+    if (s->json == NULL) return say_io(io_cannot_open(path, &error), &error);
+    whole_lines(s->json);
+    if (cut) fputc('\n', s->json);
+    return EXIT_OK;
+}
+
 static exit_code open_replaced(session *s, const char *path)
 {
     io_error error;
@@ -27,6 +58,7 @@ static exit_code open_replaced(session *s, const char *path)
     if (status != IO_OK) return say_io(status, &error);
     int fd = dup(s->json_file.fd);
     if (fd >= 0) s->json = fdopen(fd, "w");
+    whole_lines(s->json);
     return s->json != NULL ? EXIT_OK : say(EXIT_OUTPUT, "--json %s: cannot be written: %s", path, strerror(errno));
 }
 
@@ -40,13 +72,14 @@ static exit_code open_json(session *s)
         s->text = stderr;
         return EXIT_OK;
     }
-    if (!s->opt->append && replaceable(path)) return open_replaced(s, path);
-    s->json = fopen(path, s->opt->append ? "a" : "w");
+    if (replaceable(path)) return s->opt->append ? open_appended(s, path) : open_replaced(s, path);
+    s->json = fopen(path, "w");
     return s->json != NULL ? EXIT_OK : say(EXIT_OUTPUT, "--json %s: cannot be written: %s", path, strerror(errno));
 }
 
 exit_code session_begin(session *s, const options *opt)
 {
+    if (opt->quiet) term_quiet();
     *s = (session){.opt = opt, .text = stdout, .json_file.fd = -1, .device.size = sizeof s->device};
     return open_json(s);
 }
@@ -133,7 +166,7 @@ exit_code session_record(session *s, const record *r)
 static exit_code close_json(session *s, exit_code code)
 {
     io_error error;
-    bool keep = s->json_lines || code == EXIT_OK;
+    bool keep = (s->json_lines || code == EXIT_OK) && (s->json == NULL || !ferror(s->json));
     if (s->json != NULL && s->json != stdout && fclose(s->json) != 0) {
         keep = false;
         code = say(EXIT_OUTPUT, "%s: could not be written: %s", s->opt->json, strerror(errno));

@@ -23,14 +23,39 @@ term_paint term_paint_for(FILE *stream)
     return (term_paint){"\033[32m", "\033[1;31m", "\033[2m", "\033[1m", "\033[0m"};
 }
 
-int term_width(void)
+/* What the user says of the width; 0: nothing. */
+static int told_columns(void)
+{
+    const char *told = getenv("COLUMNS");
+    long columns = told != NULL ? strtol(told, NULL, 10) : 0;
+    return columns >= 20 && columns <= 1000 ? (int)columns : 0;
+}
+
+static int terminal_columns(void)
 {
     struct winsize size = {0};
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-    return 100;
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+int term_width(void)
+{
+    int told = told_columns(), found = terminal_columns();
+    return told > 0 ? told : found > 0 ? found : 100;
+}
+
+int term_width_within(int most)
+{
+    int told = told_columns(), found = terminal_columns();
+    return told > 0 ? told : found > 0 && found < most ? found : most;
 }
 
 static volatile sig_atomic_t showing;
+static bool quiet;
+
+void term_quiet(void)
+{
+    quiet = true;
+}
 
 void term_progress(const char *what, double fraction)
 {
@@ -38,7 +63,7 @@ void term_progress(const char *what, double fraction)
     static char last_what[80];
     double now_s = measure_now_s();
     bool changed = strncmp(last_what, what, sizeof last_what - 1) != 0;
-    if (!isatty(STDERR_FILENO) || dumb() || (!changed && now_s - last_s < 0.1)) return;
+    if (quiet || !isatty(STDERR_FILENO) || dumb() || (!changed && now_s - last_s < 0.1)) return;
     last_s = now_s;
     snprintf(last_what, sizeof last_what, "%s", what);
     showing = 1;

@@ -8,5 +8,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     io_memory_cap = 1 << 16; /* a coordinate file's zeros cost time and teach nothing */
     io_status status = mtx_parse(bytes, count, "FILE", &matrix, &error);
     touch(status, &matrix, &error);
+    size_t need;
+    mtx_need(bytes, count, "FILE", &need, &error);
     return 0;
 }

@@ -21,9 +21,13 @@
  *          last failure. The library never prints, exits or aborts, and reads the environment only in tw_open()
  *          and tw_devices().
  * THREADS  A context may be used by any number of threads at once. A NULL context is one process-wide default, opened
- *          at its first use. After fork() both processes may go on using contexts of the cpu engine; a driver's
+ *          at its first use. After fork() or _Fork() both processes may go on using contexts of the cpu engine; a driver's
  *          state does not survive a fork, so the child opens GPU contexts of its own (and CUDA wants not to have been used, or its
- *          devices listed, before).
+ *          devices listed, before). A thread that is cancelled inside a call ends after it.
+ * FLOATS   All threads of a call of the cpu engine compute in the caller's floating-point environment (rounding,
+ *          subnormals). Exception flags that other threads raise do not reach the caller.
+ * STACK    A call of the cpu engine takes at most 48 KiB of the calling thread's stack: 64 KiB is large enough for a
+ *          thread. tw_devices() and GPU engines run their drivers' code, which takes more (PoCL 75 KiB): 256 KiB.
  *
  * To learn how a product is computed, read on in this order: src/api.c, src/plan.c, src/plan_cpu.c,
  * src/engines/cpu/engine.c, src/engines/cpu/loops.c, kernels/cpu/r14_peak.c. The last holds the line that multiplies.
@@ -104,8 +108,8 @@ typedef struct tw_options {
     const char *engine;          /* "cpu", "opencl", "cuda"; NULL or "auto": cpu */
     const char *instruction_set; /* CPU: these instructions at most, "base", "avx2", "avx512", "avx512_vnni", "avx512_bf16" or "amx"; TW_NO_DEVICE where
                                     the processor lacks them. NULL: TILEWRIGHT_CPU, else all that it has */
-    int32_t threads;             /* 0: TILEWRIGHT_THREADS, else OMP_NUM_THREADS, else affinity mask and cgroup quota
-                                    (cpu). cuda: that copy large operands, at most 16; 0: 8, or fewer
+    int32_t threads;             /* 0 to 4096. 0: TILEWRIGHT_THREADS, else OMP_NUM_THREADS, else affinity mask and
+                                    cgroup quota (cpu; if the system refuses a thread, with fewer). cuda: that copy large operands, at most 16; 0: 8, or fewer
                                     where affinity mask and cgroup quota leave fewer processors */
     void *device_context;        /* CUDA: a CUcontext to work in, which stays its owner's; NULL: the device's primary one */
 } tw_options;

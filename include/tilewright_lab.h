@@ -59,7 +59,7 @@ typedef struct tw_lab_source {
 typedef struct tw_lab_choice {
     const char *kernel; /* a name of the table */
     int tile;           /* tile edge where the row lets it be chosen */
-    int threads;
+    int threads;        /* 0 to 4096 */
     int default_build;  /* GPU rungs r01 to r05: 1 leaves the loops that the rung holds rolled to the compiler */
     const tw_lab_source *source; /* not NULL: this text, launched as kernel would be: same parameters, blocks and options */
     const tw_batch *batch;       /* tw_lab_plan_of: not NULL: the plan of this batch, where nothing else is forced */

@@ -72,11 +72,15 @@ bool io_type_parse(const char *name, io_type *out); /* "f32" -> IO_F32; false: n
 /* io_format_of - the format that a path's ending names: .npy, .mtx, .raw or .bin (any case); NONE otherwise. */
 io_format io_format_of(const char *path);
 
+/* io_recognise - the format that a file's first bytes name: .npy by its magic, .mtx by its banner; NONE otherwise. */
+io_format io_recognise(const void *bytes, size_t count);
+
 /* io_read - open a matrix file, trust none of it.
  *
  * The format follows the content for .npy (magic) and Matrix Market (banner), else the ending. Regular files are
  * mapped where the elements can be used in place (.npy, raw); anything else (pipes, Matrix Market) is read into
- * memory. raw may be NULL. Sizes are checked against the file's length before anything is allocated.
+ * memory, a stream no further than its header or raw promises. raw may be NULL. Sizes are checked against the file's
+ * length before anything is allocated.
  *
  * Returns IO_OK and *out (give it to io_free), or another status, *out zeroed and nothing kept. */
 io_status io_read(const char *path, const io_raw_shape *raw, io_matrix *out, io_error *error);
@@ -108,7 +112,15 @@ typedef struct io_output {
     int fd;
 } io_output;
 
+/* io_output_open - a symbolic link stays, and what it names is replaced, or made where it names nothing yet. */
 io_status io_output_open(io_output *output, const char *path, io_error *error);
+
+/* io_follow - the path behind symbolic links, whether a file has that name or not; for free(). NULL: errno says why. */
+char *io_follow(const char *path);
+
+/* io_cannot_open - the sentence for a path that could not be opened for writing: a missing folder, else errno. */
+io_status io_cannot_open(const char *path, io_error *error);
+
 /* io_output_write - the whole matrix in that format (NPY: version 1, C order, little endian; MTX: array real general,
  * shortest digits that read back exactly, `nan` `inf` `-inf`, or array integer general; RAW: C order, this machine's byte order). f32, f64 and i32. */
 io_status io_output_write(io_output *output, io_format format, const io_matrix *matrix, io_error *error);

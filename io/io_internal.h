@@ -31,6 +31,9 @@ void io_quote(char *text, size_t size, const void *bytes, size_t count);
 extern uint64_t io_memory_cap;
 uint64_t io_memory_limit(void);
 
+/* io_fits - IO_OK, or IO_NO_MEMORY where a stream of that many bytes is more than the limit. */
+io_status io_fits(const char *name, size_t bytes, io_error *error);
+
 /* io_size - the bytes of rows x cols elements. Returns IO_OK, or IO_BAD_FILE where a size is negative or the
  * bytes do not fit in PTRDIFF_MAX. */
 io_status io_size(const char *name, io_type type, int64_t rows, int64_t cols, size_t *bytes, io_error *error);
@@ -64,6 +67,16 @@ void io_locale_leave(io_locale *locale);
 
 bool npy_recognised(const void *bytes, size_t count); /* begins with the magic of .npy */
 bool mtx_recognised(const void *bytes, size_t count); /* begins with the banner of Matrix Market */
+
+/* npy_need, mtx_need, raw_need - how many bytes of a stream to read before asking again, from its first count bytes.
+ * *need <= count: these are enough, to read the matrix or to say what is wrong. Returns IO_OK, or the error of a header
+ * that is wrong, of a size beyond the memory, or of a stream that goes on behind its end. */
+io_status npy_need(const void *bytes, size_t count, const char *name, size_t *need, io_error *error);
+io_status mtx_need(const void *bytes, size_t count, const char *name, size_t *need, io_error *error);
+io_status raw_need(size_t count, const char *name, const io_raw_shape *shape, size_t *need, io_error *error);
+
+/* io_other_kind - "; it is ..." where the first bytes are those of an archive or of a compressed file; else "". */
+const char *io_other_kind(const void *bytes, size_t count);
 
 /* The writers behind io_output_write; matrix is f32, f64 or i32. */
 io_status npy_write(io_output *output, const io_matrix *matrix, io_error *error);

@@ -10,6 +10,11 @@
 #define BANNER     "%%MatrixMarket"
 #define MOST_TOKEN 1000 /* a double written out in full has some 770 digits */
 
+enum { MOST_LINE = 1 << 20 }; /* what is longer is taken for two: a hole in a file of terabytes is not searched */
+
+/* Of a stream: what stands before the sizes or between entries, and an entry, on average. */
+enum { MOST_COMMENT = 1 << 20, ENTRY_BYTES = 128 };
+
 typedef enum field { REAL, INTEGER, UNSIGNED, PATTERN } field;
 typedef enum symmetry { GENERAL, SYMMETRIC, SKEW } symmetry;
 
@@ -56,10 +61,11 @@ static bool is_space(char c)
 
 static void next_raw_line(reader *r)
 {
-    const char *newline = memchr(r->rest, '\n', (size_t)(r->end - r->rest));
+    size_t left = (size_t)(r->end - r->rest), room = left < MOST_LINE ? left : MOST_LINE;
+    const char *newline = memchr(r->rest, '\n', room);
     r->at = r->rest;
-    r->line_end = newline != NULL ? newline : r->end;
-    r->rest = newline != NULL ? newline + 1 : r->end;
+    r->line_end = newline != NULL ? newline : r->rest + room;
+    r->rest = newline != NULL ? newline + 1 : r->line_end;
     r->line++;
 }
 
@@ -315,7 +321,7 @@ static io_status read_sizes(reader *r, header *h)
     if (h->entries < 0)
         return io_fail(r->error, IO_BAD_FILE, r->name, "line %" PRId64 ": expected 0 or more entries, found %" PRId64,
                        r->line, h->entries);
-    return check_entries(r, h);
+    return IO_OK;
 }
 
 /* ---- the entries --------------------------------------------------------------------------------------- */
@@ -393,6 +399,7 @@ static io_status read_matrix(reader *r, io_matrix *out)
     header h = {0};
     io_status status = read_banner(r, &h);
     if (status == IO_OK) status = read_sizes(r, &h);
+    if (status == IO_OK) status = check_entries(r, &h);
     if (status != IO_OK) return status;
     *out = (io_matrix){.type = type_of(h.field), .rows = h.rows, .cols = h.cols, .row_stride = 1, .col_stride = h.rows};
     status = io_allocate(r->name, out, r->error);
@@ -401,6 +408,39 @@ static io_status read_matrix(reader *r, io_matrix *out)
     if (status == IO_OK && next_line(r))
         status = unexpected(r, next_token(r), "the end of the file, after all entries");
     return status;
+}
+
+/* Is the line of the sizes there, whole? */
+static bool has_sizes(const void *bytes, size_t count)
+{
+    reader r = {.rest = bytes, .end = (const char *)bytes + count};
+    next_raw_line(&r);
+    return next_line(&r) && r.line_end < r.end;
+}
+
+io_status mtx_need(const void *bytes, size_t count, const char *name, size_t *need, io_error *error)
+{
+    reader r = {.name = name, .error = error, .rest = bytes, .end = (const char *)bytes + count};
+    header h = {0};
+    *need = count;
+    if (!mtx_recognised(bytes, count)) return IO_OK;
+    if (!has_sizes(bytes, count)) {
+        *need = 2 * count;
+        if (count < MOST_COMMENT) return IO_OK;
+        return io_fail(error, IO_BAD_FILE, name, "there is no line with the sizes in its first %zu bytes", count);
+    }
+    io_status status = read_banner(&r, &h);
+    if (status == IO_OK) status = read_sizes(&r, &h);
+    if (status != IO_OK) return status;
+    uint64_t most = io_memory_limit(), room = most > MOST_COMMENT + count ? most - MOST_COMMENT - count : 0;
+    if ((uint64_t)h.entries < room / ENTRY_BYTES)
+        most = MOST_COMMENT + (uint64_t)(r.rest - (const char *)bytes) + (uint64_t)h.entries * ENTRY_BYTES;
+    *need = (size_t)most;
+    if (count < most) return IO_OK;
+    return io_fail(error, IO_BAD_FILE, name,
+                   "%zu bytes were read and more follow, expected %" PRId64
+                   " entries of some %d bytes at most: put them into a file",
+                   count, h.entries, ENTRY_BYTES);
 }
 
 io_status mtx_parse(const void *bytes, size_t count, const char *name, io_matrix *out, io_error *error)

@@ -237,8 +237,8 @@ static io_status check_magic(const unsigned char *bytes, size_t count, const sca
     if (!npy_recognised(bytes, count)) {
         char found[40];
         io_quote(found, sizeof found, bytes, count < 8 ? count : 8);
-        return io_fail(s->error, IO_BAD_FILE, s->name, "no .npy file: it begins with '%s', expected '\\x93NUMPY'",
-                       found);
+        return io_fail(s->error, IO_BAD_FILE, s->name, "no .npy file: it begins with '%s', expected '\\x93NUMPY'%s",
+                       found, io_other_kind(bytes, count));
     }
     if (count < 12)
         return io_fail(s->error, IO_BAD_FILE, s->name, "the file ends inside its .npy header, after %zu bytes", count);
@@ -265,6 +265,36 @@ static io_status find_header(const unsigned char *bytes, size_t count, scanner *
     return IO_OK;
 }
 
+/* From the magic to the end of the header: s->end, and how many bytes of elements it promises. */
+static io_status read_header(const void *bytes, size_t count, scanner *s, header *h, size_t *promised)
+{
+    io_status status = check_magic(bytes, count, s);
+    if (status == IO_OK) status = find_header(bytes, count, s);
+    if (status == IO_OK) status = read_dictionary(s, h);
+    if (status == IO_OK) status = check_dimensions(s, h);
+    return status == IO_OK ? io_size(s->name, h->type, h->shape[0], h->shape[1], promised, s->error) : status;
+}
+
+io_status npy_need(const void *bytes, size_t count, const char *name, size_t *need, io_error *error)
+{
+    const unsigned char *b = bytes;
+    scanner s = {.name = name, .error = error};
+    header h = {0};
+    *need = count;
+    if (check_magic(bytes, count, &s) != IO_OK) return IO_BAD_FILE;
+    size_t begin = b[6] > 1 ? 12 : 10, header_bytes = b[8] | (size_t)b[9] << 8;
+    if (b[6] > 1) header_bytes |= (size_t)b[10] << 16 | (size_t)b[11] << 24;
+    if (header_bytes <= MOST_HEADER_BYTES && count < begin + header_bytes) {
+        *need = begin + header_bytes;
+        return IO_OK;
+    }
+    size_t promised = 0;
+    io_status status = read_header(bytes, count, &s, &h, &promised);
+    if (status == IO_OK) status = io_fits(name, promised, error);
+    if (status == IO_OK) *need = begin + header_bytes + promised;
+    return status;
+}
+
 bool npy_recognised(const void *bytes, size_t count)
 {
     return count >= MAGIC_BYTES && memcmp(bytes, MAGIC, MAGIC_BYTES) == 0;
@@ -278,11 +308,7 @@ io_status npy_parse(const void *bytes, size_t count, const char *name, io_matrix
     scanner s = {.name = name, .error = error};
     header h = {0};
     size_t promised = 0;
-    io_status status = check_magic(bytes, count, &s);
-    if (status == IO_OK) status = find_header(bytes, count, &s);
-    if (status == IO_OK) status = read_dictionary(&s, &h);
-    if (status == IO_OK) status = check_dimensions(&s, &h);
-    if (status == IO_OK) status = io_size(name, h.type, h.shape[0], h.shape[1], &promised, error);
+    io_status status = read_header(bytes, count, &s, &h, &promised);
     if (status != IO_OK) return status;
     size_t present = count - (size_t)(s.end - (const char *)bytes);
     if (promised > present)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,16 +19,63 @@ static io_status cannot_write(const char *path, const char *what, io_error *erro
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
-/* The file that will be replaced: path, or what a link points to, so that the link stays. *mode is its mode,
+/* What a symbolic link holds, as a path from here. NULL: errno says why. */
+static char *target_of(const char *link)
+{
+    char target[PATH_MAX];
+    ssize_t length = readlink(link, target, sizeof target - 1);
+    if (length < 0) return NULL;
+    const char *slash = strrchr(link, '/');
+    int folder = target[0] == '/' || slash == NULL ? 0 : (int)(slash + 1 - link);
+    size_t size = (size_t)folder + (size_t)length + 1;
+    char *path = malloc(size);
+    if (path != NULL) snprintf(path, size, "%.*s%.*s", folder, link, (int)length, target);
+    return path;
+}
+
+char *io_follow(const char *path)
+{
+    enum { MOST_LINKS = 40 };
+    struct stat found;
+    if (lstat(path, &found) == 0 && S_ISLNK(found.st_mode) && stat(path, &found) == 0) return realpath(path, NULL);
+    char *name = strdup(path);
+    for (int links = 0; name != NULL && lstat(name, &found) == 0 && S_ISLNK(found.st_mode); links++) {
+        char *next = links < MOST_LINKS ? target_of(name) : NULL;
+        if (links == MOST_LINKS) errno = ELOOP;
+        free(name);
+        name = next;
+    }
+    return name;
+}
+
+io_status io_cannot_open(const char *path, io_error *error)
+{
+    int number = errno;
+    struct stat found;
+    char *name = io_follow(path), *slash = name != NULL ? strrchr(name, '/') : NULL;
+    io_status status = IO_OK;
+    if (slash != NULL && slash > name) {
+        *slash = '\0';
+        const char *wrong = stat(name, &found) == 0               ? (S_ISDIR(found.st_mode) ? NULL : "is not a folder")
+                            : errno == ENOENT || errno == ENOTDIR ? "does not exist"
+                                                                  : NULL;
+        if (wrong != NULL)
+            status = io_fail(error, IO_CANNOT_WRITE, path, "cannot be written: the folder %s %s", name, wrong);
+    }
+    free(name);
+    errno = number;
+    return status != IO_OK ? status : cannot_write(path, "cannot be written", error);
+}
+
+/* The file that will be replaced or made: path, or what a link leads to, so that the link stays. *mode is its mode,
  * or 0 where there is none yet. NULL, with a sentence, where it is anything but a regular file. */
 static char *resolve(const char *path, mode_t *mode, io_error *error)
 {
     struct stat found = {0};
-    bool exists = lstat(path, &found) == 0;
-    char *real = NULL;
-    if (exists || errno == ENOENT) real = S_ISLNK(found.st_mode) ? realpath(path, NULL) : strdup(path);
-    if (real == NULL || (exists && stat(real, &found) != 0)) {
-        cannot_write(path, "cannot be written", error);
+    bool exists = stat(path, &found) == 0;
+    char *real = exists || errno == ENOENT ? io_follow(path) : NULL;
+    if (real == NULL) {
+        io_cannot_open(path, error);
     } else if (exists && !S_ISREG(found.st_mode)) {
         io_fail(error, IO_CANNOT_WRITE, path, "cannot be written: it is %s, expected a regular file or none",
                 S_ISDIR(found.st_mode) ? "a directory" : "a device, pipe or socket");
@@ -54,8 +102,8 @@ static void name_temporary(const char *path, unsigned attempt, char *out, size_t
     snprintf(out, size, "%.*s.%s.%s", (int)(name - path), path, unique, name + cut);
 }
 
-/* Not mkstemp: only open() itself applies the umask without a race against other threads. */
-static io_status make_temporary(io_output *output, mode_t mode, io_error *error)
+/* path: as the caller named it. Not mkstemp: only open() itself applies the umask without a race against other threads. */
+static io_status make_temporary(io_output *output, const char *path, mode_t mode, io_error *error)
 {
     size_t size = strlen(output->path) + sizeof ".XXXXXX.";
     char *temp_path = malloc(size);
@@ -66,7 +114,9 @@ static io_status make_temporary(io_output *output, mode_t mode, io_error *error)
     }
     if (output->fd >= 0) output->temp_path = temp_path;
     if (output->fd >= 0 && (mode == 0 || fchmod(output->fd, mode & 0777) == 0)) return IO_OK;
-    io_status status = cannot_write(output->path, "cannot be written: making a temporary file beside it failed", error);
+    io_status status = output->fd < 0 && errno == ENOENT
+                           ? io_cannot_open(path, error)
+                           : cannot_write(path, "cannot be written: making a temporary file beside it failed", error);
     if (output->fd < 0) free(temp_path);
     return status;
 }
@@ -81,7 +131,7 @@ io_status io_output_open(io_output *output, const char *path, io_error *error)
     mode_t mode;
     output->path = resolve(path, &mode, error);
     if (output->path == NULL) return IO_CANNOT_WRITE;
-    io_status status = make_temporary(output, mode, error);
+    io_status status = make_temporary(output, path, mode, error);
     if (status != IO_OK) io_output_discard(output);
     return status;
 }

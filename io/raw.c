@@ -26,6 +26,21 @@ io_status raw_parse(const void *bytes, size_t count, const char *name, const io_
     return io_place(name, bytes, out, error);
 }
 
+io_status raw_need(size_t count, const char *name, const io_raw_shape *shape, size_t *need, io_error *error)
+{
+    size_t promised = 0;
+    *need = count;
+    if (shape == NULL || shape->rows < 0 || shape->cols < 0 || io_type_bytes(shape->type) == 0) return IO_OK;
+    io_status status = io_size(name, shape->type, shape->rows, shape->cols, &promised, error);
+    if (status == IO_OK) status = io_fits(name, promised, error);
+    if (status == IO_OK && count > promised)
+        return io_fail(error, IO_BAD_FILE, name,
+                       "%" PRId64 " x %" PRId64 " elements of %s are %zu bytes, and more follow", shape->rows,
+                       shape->cols, io_type_name(shape->type), promised);
+    *need = promised + 1;
+    return status;
+}
+
 io_status raw_write(io_output *output, const io_matrix *matrix, io_error *error)
 {
     return io_put_elements(output, matrix, io_host_is_big_endian(), error);

@@ -74,6 +74,14 @@ io_status io_size(const char *name, io_type type, int64_t rows, int64_t cols, si
     return IO_OK;
 }
 
+io_status io_fits(const char *name, size_t bytes, io_error *error)
+{
+    uint64_t limit = io_memory_limit();
+    if (bytes <= limit) return IO_OK;
+    return io_fail(error, IO_NO_MEMORY, name,
+                   "a stream of %zu bytes is announced, this machine has %" PRIu64 " bytes of memory", bytes, limit);
+}
+
 io_status io_allocate(const char *name, io_matrix *out, io_error *error)
 {
     size_t bytes = 0;
@@ -128,6 +136,11 @@ io_format io_format_of(const char *path)
     return IO_FORMAT_NONE;
 }
 
+io_format io_recognise(const void *bytes, size_t count)
+{
+    return npy_recognised(bytes, count) ? IO_FORMAT_NPY : mtx_recognised(bytes, count) ? IO_FORMAT_MTX : IO_FORMAT_NONE;
+}
+
 /* The bytes of a file: a mapping (mapped_bytes > 0) or a malloc block. */
 typedef struct content {
     void *bytes;
@@ -140,36 +153,69 @@ static void release(content *c)
     io_free(&owner);
 }
 
+const char *io_other_kind(const void *bytes, size_t count)
+{
+    if (count >= 4 && memcmp(bytes, "PK\3\4", 4) == 0)
+        return "; it is an archive, as .npz is: save one array, with numpy.save()";
+    return count >= 2 && memcmp(bytes, "\x1f\x8b", 2) == 0 ? "; it is compressed: unpack it first" : "";
+}
+
 static io_status cannot_read(const char *path, io_error *error)
 {
     return io_fail(error, IO_BAD_FILE, path, "cannot be read: %s", strerror(errno));
 }
 
-/* A stream's length is known at its end: double the block until it is there. */
-static io_status read_stream(int fd, const char *path, content *c, io_error *error)
+/* The content decides, then the ending; what has neither is raw where a shape was given. */
+static io_format format_of(const content *c, const char *path, const io_raw_shape *raw)
 {
-    uint64_t limit = io_memory_limit();
-    size_t room = 0;
-    for (;;) {
+    io_format format = io_recognise(c->bytes, c->count);
+    if (format == IO_FORMAT_NONE) format = io_format_of(path);
+    return format == IO_FORMAT_NONE && raw != NULL && raw->rows >= 0 ? IO_FORMAT_RAW : format;
+}
+
+/* Read on until there are `need` bytes, or the stream ends. Memory grows with what came, not with what was promised. */
+static io_status read_until(int fd, const char *path, size_t need, content *c, bool *ended, io_error *error)
+{
+    size_t room = c->count;
+    while (c->count < need) {
         if (c->count == room) {
-            room = room == 0 ? 1 << 16 : 2 * room;
-            void *larger = c->count < limit ? realloc(c->bytes, room) : NULL;
+            room = room < 1 << 15 ? 1 << 16 : 2 * room;
+            if (room > need) room = need;
+            void *larger = realloc(c->bytes, room);
             if (larger == NULL)
-                return io_fail(error, IO_NO_MEMORY, path,
-                               "%zu bytes were read and more follow, this machine has %" PRIu64 " bytes of memory",
-                               c->count, limit);
+                return io_fail(error, IO_NO_MEMORY, path, "%zu bytes were read and more follow: no memory for them",
+                               c->count);
             c->bytes = larger;
         }
         ssize_t got = read(fd, (char *)c->bytes + c->count, room - c->count);
-        if (got == 0) return IO_OK;
-        if (got > 0)
-            c->count += (size_t)got;
-        else if (errno != EINTR)
-            return cannot_read(path, error);
+        if (got < 0 && errno != EINTR) return cannot_read(path, error);
+        *ended = got == 0;
+        if (*ended) return IO_OK;
+        if (got > 0) c->count += (size_t)got;
     }
+    return IO_OK;
 }
 
-static io_status load(int fd, const char *path, content *c, io_error *error)
+/* A stream may never end: its first bytes say what it is, and so how much of it is read. */
+static io_status read_stream(int fd, const char *path, const io_raw_shape *raw, content *c, io_error *error)
+{
+    size_t need = 64;
+    bool ended = false;
+    io_status status = IO_OK;
+    while (status == IO_OK && !ended && c->count < need) {
+        status = read_until(fd, path, need, c, &ended, error);
+        if (status != IO_OK || ended) break;
+        switch (format_of(c, path, raw)) {
+        case IO_FORMAT_NPY: status = npy_need(c->bytes, c->count, path, &need, error); break;
+        case IO_FORMAT_MTX: status = mtx_need(c->bytes, c->count, path, &need, error); break;
+        case IO_FORMAT_RAW: status = raw_need(c->count, path, raw, &need, error); break;
+        case IO_FORMAT_NONE: return IO_OK;
+        }
+    }
+    return status;
+}
+
+static io_status load(int fd, const char *path, const io_raw_shape *raw, content *c, io_error *error)
 {
     struct stat found;
     if (fstat(fd, &found) != 0) return cannot_read(path, error);
@@ -182,24 +228,21 @@ static io_status load(int fd, const char *path, content *c, io_error *error)
             return IO_OK;
         }
     }
-    return read_stream(fd, path, c, error);
+    return read_stream(fd, path, raw, c, error);
 }
 
-static io_status load_path(const char *path, content *c, io_error *error)
+static io_status load_path(const char *path, const io_raw_shape *raw, content *c, io_error *error)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (fd < 0) return cannot_read(path, error);
-    io_status status = load(fd, path, c, error);
+    io_status status = load(fd, path, raw, c, error);
     close(fd);
     return status;
 }
 
 static io_status parse(const content *c, const char *path, const io_raw_shape *raw, io_matrix *out, io_error *error)
 {
-    io_format format = io_format_of(path);
-    if (npy_recognised(c->bytes, c->count)) format = IO_FORMAT_NPY;
-    if (mtx_recognised(c->bytes, c->count)) format = IO_FORMAT_MTX;
-    if (format == IO_FORMAT_NONE && raw != NULL && raw->rows >= 0) format = IO_FORMAT_RAW;
+    io_format format = format_of(c, path, raw);
     if (c->count == 0 && format != IO_FORMAT_RAW)
         return io_fail(error, IO_BAD_FILE, path, "is empty, expected a matrix");
     if (format == IO_FORMAT_NPY) return npy_parse(c->bytes, c->count, path, out, error);
@@ -208,7 +251,8 @@ static io_status parse(const content *c, const char *path, const io_raw_shape *r
     char found[48];
     io_quote(found, sizeof found, c->bytes, c->count);
     return io_fail(error, IO_BAD_FILE, path,
-                   "begins with '%s', expected a .npy file, a Matrix Market file, or the ending .raw or .bin", found);
+                   "begins with '%s', expected a .npy file, a Matrix Market file, or the ending .raw or .bin%s", found,
+                   io_other_kind(c->bytes, c->count));
 }
 
 io_status io_read(const char *path, const io_raw_shape *raw, io_matrix *out, io_error *error)
@@ -216,7 +260,7 @@ io_status io_read(const char *path, const io_raw_shape *raw, io_matrix *out, io_
     content c = {0};
     *out = (io_matrix){0};
     error->text[0] = '\0';
-    io_status status = load_path(path, &c, error);
+    io_status status = load_path(path, raw, &c, error);
     if (status == IO_OK) status = parse(&c, path, raw, out, error);
     if (status == IO_OK && out->memory == NULL) {
         out->memory = c.bytes;

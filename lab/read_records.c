@@ -173,11 +173,39 @@ static records_status keep(reader *in, const json_t *object, const char *line, r
     return records_add(all, &r, counted ? &c : NULL, line) == TW_OK ? RECORDS_OK : RECORDS_NO_MEMORY;
 }
 
+/* jansson's errors in our words. */
+static const char *what_is_wrong(const json_error_t *error)
+{
+    switch (json_error_code(error)) {
+    case json_error_premature_end_of_input: return "the line ends inside the record";
+    case json_error_end_of_input_expected: return "something follows the record";
+    case json_error_duplicate_key: return "a duplicate field";
+    case json_error_numeric_overflow: return "a number that is too large";
+    case json_error_invalid_utf8: return "bytes that are not UTF-8";
+    case json_error_stack_overflow: return "too many brackets inside each other";
+    default: return "this is no JSON";
+    }
+}
+
+static void complain_of_json(reader *in, const char *line, const json_error_t *error)
+{
+    char found[24];
+    const char *from = line + strspn(line, " \t\r");
+    if (*from == '{') {
+        complain(in, "column %d: %s", error->column, what_is_wrong(error));
+        return;
+    }
+    snprintf(found, sizeof found, "%s", from);
+    for (char *c = found; *c != '\0'; c++)
+        if ((unsigned char)*c < ' ' || (unsigned char)*c >= 127) *c = '?';
+    complain(in, "begins with '%s', expected a record: one JSON object on each line, as --json writes them", found);
+}
+
 static records_status read_line(reader *in, const char *line, size_t length, records *all)
 {
     json_error_t error;
     json_t *object = json_loadb(line, length, JSON_REJECT_DUPLICATES, &error);
-    if (object == NULL) return complain(in, "column %d: %s", error.column, error.text), RECORDS_BAD;
+    if (object == NULL) return complain_of_json(in, line, &error), RECORDS_BAD;
     records_status status = RECORDS_BAD;
     if (json_is_object(object)) status = keep(in, object, line, all);
     else complain(in, "found %s, expected one JSON object", what_is(object));
@@ -204,9 +232,13 @@ static records_status read_lines(reader *in, FILE *file, records *all)
 {
     char *line = malloc(RECORDS_LINE_BYTES + 1);
     records_status status = line != NULL ? RECORDS_OK : RECORDS_NO_MEMORY;
-    int before = all->count, length = 0;
-    while (status == RECORDS_OK && (in->line++, length = next_line(in, file, line)) >= 0 && !in->bad)
-        if (strspn(line, " \t\r") < (size_t)length) status = read_line(in, line, (size_t)length, all);
+    int before = all->count, length = 0, empty = 0;
+    while (status == RECORDS_OK && (in->line++, length = next_line(in, file, line)) >= 0 && !in->bad) {
+        bool blank = strspn(line, " \t\r") == (size_t)length;
+        empty = blank ? empty + 1 : 0;
+        if (empty > RECORDS_MOST) complain(in, "more than %d empty lines in a row: this is no file of records", RECORDS_MOST);
+        if (!blank) status = read_line(in, line, (size_t)length, all);
+    }
     free(line);
     if (in->bad) return RECORDS_BAD;
     in->line = 0;

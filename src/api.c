@@ -1,6 +1,7 @@
 /* api.c - the public calls: check the problem, find a plan, let an engine run it. Nothing else. */
 #include "engines/engine.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,10 +26,28 @@ const char *tw_version(void)
     return TEXT_OF(TW_VERSION_MAJOR) "." TEXT_OF(TW_VERSION_MINOR) "." TEXT_OF(TW_VERSION_PATCH);
 }
 
+/* A thread that is cancelled inside a call would leave locks held and other threads at work on its stack. So cancellation
+ * waits until the call returns. First line of every call that may wait, lock, open or compute. */
+#define HOLD_CANCELLATION __attribute__((unused, cleanup(restore_cancellation))) int cancel_state_ = disable_cancellation()
+
+static int disable_cancellation(void)
+{
+    int before = PTHREAD_CANCEL_ENABLE;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+    return before;
+}
+
+static void restore_cancellation(const int *before)
+{
+    int disabled;
+    pthread_setcancelstate(*before, &disabled);
+}
+
 /* ---- devices and contexts ---- */
 
 tw_status tw_devices(tw_device *devices, int32_t capacity, int32_t *count)
 {
+    HOLD_CANCELLATION;
     if (count == NULL) return fail(TW_BAD_ARGUMENT, "count is NULL");
     if (capacity < 0 || (capacity > 0 && devices == NULL))
         return fail(TW_BAD_ARGUMENT, "capacity is %d and devices is %s", (int)capacity, devices ? "given" : "NULL");
@@ -65,6 +84,8 @@ static tw_status open_context(const tw_options *options, bool despite, tw_contex
     if (options == NULL) options = &defaults;
     if (options->size != sizeof *options)
         return fail(TW_BAD_ARGUMENT, "options.size is %u, expected %zu", options->size, sizeof *options);
+    if (options->threads < 0 || options->threads > MOST_THREADS)
+        return fail(TW_BAD_ARGUMENT, "options.threads is %d, expected 0 to %d", (int)options->threads, MOST_THREADS);
     const engine_ops *ops = engine_named(options->engine);
     if (ops == NULL) return fail(TW_NO_DEVICE, "there is no engine named %s: there are cpu, opencl and cuda", options->engine);
     if (options->device_context != NULL && ops->enqueue == NULL)
@@ -88,6 +109,7 @@ static _Thread_local char not_opened[512]; /* why this thread's last tw_open() f
 
 tw_status tw_open(const tw_options *options, tw_context **context)
 {
+    HOLD_CANCELLATION;
     if (context == NULL) return fail(TW_BAD_ARGUMENT, "context is NULL");
     tw_status status = open_context(options, false, context);
     snprintf(not_opened, sizeof not_opened, "%s", status == TW_OK ? "" : tw_error_text());
@@ -96,6 +118,7 @@ tw_status tw_open(const tw_options *options, tw_context **context)
 
 void tw_close(tw_context *context)
 {
+    HOLD_CANCELLATION;
     if (context == NULL) return;
     context->ops->close(context->engine);
     free(context);
@@ -122,6 +145,7 @@ static tw_status resolve(tw_context **context)
 
 tw_status tw_describe(tw_context *context, tw_device *device)
 {
+    HOLD_CANCELLATION;
     if (device == NULL || device->size != sizeof *device)
         return fail(TW_BAD_ARGUMENT, "device is NULL or its size is not %zu", sizeof *device);
     TRY(resolve(&context));
@@ -369,10 +393,17 @@ static bool computed_again(tw_context *context, const tw_problem *problem, const
     return true;
 }
 
+/* Not inlined, so that a product that is computed again does not pay for its locals. */
+__attribute__((noinline)) static tw_status gemm_anew(tw_context *context, const tw_problem *problem, const void *a, const void *b, void *c)
+{
+    HOLD_CANCELLATION;
+    return gemm_checked(context, problem, a, b, c);
+}
+
 tw_status tw_gemm(tw_context *context, const tw_problem *problem, const void *a, const void *b, void *c)
 {
-    if (computed_again(context, problem, a, b, c)) return TW_OK;
-    return gemm_checked(context, problem, a, b, c);
+    if (computed_again(context, problem, a, b, c)) return TW_OK; /* nothing there is a cancellation point */
+    return gemm_anew(context, problem, a, b, c);
 }
 
 /* Do operands lie where streams can use them, on an engine that has some? */
@@ -405,6 +436,7 @@ static tw_status enqueue(tw_context *context, const plan *made, const tw_batch *
 
 tw_status tw_enqueue(tw_context *context, const tw_problem *problem, const void *a, const void *b, void *c, const tw_launch *launch)
 {
+    HOLD_CANCELLATION;
     static const tw_launch plain = {.size = sizeof plain};
     tw_problem host, p;
     plan made;
@@ -491,6 +523,7 @@ static tw_status gemm_all(tw_context *context, const tw_problem *p, const tw_bat
 
 tw_status tw_gemm_batched(tw_context *context, const tw_problem *problem, const tw_batch *batch, const void *a, const void *b, void *c)
 {
+    HOLD_CANCELLATION;
     tw_problem p;
     TRY(settle_batch(&context, problem, batch, true, a, b, c, &p));
     if (batch->count == 0 || p.m == 0 || p.n == 0) return TW_OK;
@@ -499,6 +532,7 @@ tw_status tw_gemm_batched(tw_context *context, const tw_problem *problem, const 
 
 tw_status tw_enqueue_batched(tw_context *context, const tw_problem *problem, const tw_batch *batch, const void *a, const void *b, void *c, const tw_launch *launch)
 {
+    HOLD_CANCELLATION;
     static const tw_launch plain = {.size = sizeof plain};
     tw_problem p;
     plan made;
@@ -519,6 +553,7 @@ tw_status tw_enqueue_batched(tw_context *context, const tw_problem *problem, con
 
 tw_status tw_workspace_bytes(tw_context *context, const tw_problem *problem, int64_t *bytes)
 {
+    HOLD_CANCELLATION;
     tw_problem host, p;
     plan made = {.workspace_bytes = 0};
     if (bytes == NULL) return fail(TW_BAD_ARGUMENT, "bytes is NULL");
@@ -531,6 +566,7 @@ tw_status tw_workspace_bytes(tw_context *context, const tw_problem *problem, int
 
 tw_status tw_workspace_bytes_batched(tw_context *context, const tw_problem *problem, const tw_batch *batch, int64_t *bytes)
 {
+    HOLD_CANCELLATION;
     tw_problem p;
     plan made = {.workspace_bytes = 0};
     if (bytes == NULL) return fail(TW_BAD_ARGUMENT, "bytes is NULL");
@@ -563,6 +599,7 @@ static tw_status prepare(tw_context *context, const tw_problem *p, const tw_batc
 
 tw_status tw_prepare(tw_context *context, const tw_problem *problem)
 {
+    HOLD_CANCELLATION;
     tw_problem host, p;
     TRY(settle_unseen(&context, NULL, problem, &host, &p));
     return prepare(context, &p, NULL);
@@ -570,6 +607,7 @@ tw_status tw_prepare(tw_context *context, const tw_problem *problem)
 
 tw_status tw_prepare_batched(tw_context *context, const tw_problem *problem, const tw_batch *batch)
 {
+    HOLD_CANCELLATION;
     tw_problem p;
     TRY(settle_batch(&context, problem, batch, false, NULL, NULL, NULL, &p));
     if (batch->count == 0) return TW_OK;
@@ -602,6 +640,7 @@ tw_status tw_dgemm(tw_context *context, tw_op op_a, tw_op op_b, int64_t m, int64
 
 int tw_lab_fits(tw_context *context, const tw_lab_choice *choice, const tw_problem *problem, char *reason, int reason_bytes)
 {
+    HOLD_CANCELLATION;
     const kernel_row *row = choice && choice->kernel ? kernel_named(choice->kernel) : NULL;
     if (row == NULL) {
         fail(TW_BAD_ARGUMENT, "no kernel is named %s", choice && choice->kernel ? choice->kernel : "NULL");
@@ -622,6 +661,7 @@ int tw_lab_fits(tw_context *context, const tw_lab_choice *choice, const tw_probl
 
 tw_status tw_lab_plan_of(tw_context *context, const tw_lab_choice *choice, const tw_problem *problem, tw_lab_plan *out)
 {
+    HOLD_CANCELLATION;
     tw_problem host, p;
     plan made;
     if (out == NULL) return fail(TW_BAD_ARGUMENT, "plan is NULL");
@@ -644,6 +684,7 @@ tw_status tw_lab_plan_of(tw_context *context, const tw_lab_choice *choice, const
 tw_status tw_lab_run_open(tw_context *context, const tw_lab_choice *choice, const tw_problem *problem, const void *a,
                           const void *b, void *c, tw_lab_run **run)
 {
+    HOLD_CANCELLATION;
     if (run == NULL) return fail(TW_BAD_ARGUMENT, "run is NULL");
     *run = NULL;
     tw_problem host, p;
@@ -666,6 +707,7 @@ tw_status tw_lab_run_open(tw_context *context, const tw_lab_choice *choice, cons
 
 tw_status tw_lab_run_once(tw_lab_run *run, double *seconds)
 {
+    HOLD_CANCELLATION;
     if (run == NULL) return fail(TW_BAD_ARGUMENT, "run is NULL");
     TRY(run_once(run));
     if (seconds != NULL) *seconds = run->runnable.seconds;
@@ -674,6 +716,7 @@ tw_status tw_lab_run_once(tw_lab_run *run, double *seconds)
 
 tw_status tw_lab_run_fetch(tw_lab_run *run, void *c)
 {
+    HOLD_CANCELLATION;
     if (run == NULL || c == NULL) return fail(TW_BAD_ARGUMENT, "run or c is NULL");
     operand to = run->operand[2];
     to.host = c;
@@ -682,6 +725,7 @@ tw_status tw_lab_run_fetch(tw_lab_run *run, void *c)
 
 void tw_lab_run_close(tw_lab_run *run)
 {
+    HOLD_CANCELLATION;
     if (run == NULL) return;
     run_end(run);
     free(run);
@@ -694,6 +738,7 @@ double tw_lab_run_prepare_s(const tw_lab_run *run)
 
 void tw_lab_run_resources(const tw_lab_run *run, tw_lab_resources *out)
 {
+    HOLD_CANCELLATION;
     *out = (tw_lab_resources){-1, -1, -1, -1};
     if (run != NULL && run->context->ops->resources != NULL)
         run->context->ops->resources(run->context->engine, &run->runnable, out);
@@ -708,6 +753,7 @@ static device_facts any_cuda(int sm)
 
 tw_status tw_lab_code_make(tw_context *context, const tw_lab_choice *choice, const tw_problem *problem, int sm, int ptx, tw_lab_code *out)
 {
+    HOLD_CANCELLATION;
     tw_problem host, p;
     plan made;
     if (out == NULL) return fail(TW_BAD_ARGUMENT, "code is NULL");
@@ -744,6 +790,7 @@ const char *tw_lab_engine_at(int index)
 
 int tw_lab_engine_state(const char *engine, char *text, int text_bytes)
 {
+    HOLD_CANCELLATION;
     const engine_ops *ops = engine != NULL ? engine_named(engine) : NULL;
     int32_t count = 0;
     if (ops == NULL) return -1;
@@ -758,6 +805,7 @@ int tw_lab_engine_state(const char *engine, char *text, int text_bytes)
 
 int tw_lab_compiler_state(const char *engine, char *text, int text_bytes)
 {
+    HOLD_CANCELLATION;
     const engine_ops *ops = engine != NULL ? engine_named(engine) : NULL;
     if (ops == NULL || ops->compiler == NULL || text == NULL || text_bytes < 1) return -1;
     tw_status status = ops->compiler(text, (size_t)text_bytes);
@@ -767,22 +815,26 @@ int tw_lab_compiler_state(const char *engine, char *text, int text_bytes)
 
 tw_status tw_lab_peak_flops(tw_context *context, tw_dtype dtype, int threads, int tries, double *flops_per_s)
 {
-    if (flops_per_s == NULL || threads < 1 || tries < 1 || dtype_find(dtype) == NULL)
-        return fail(TW_BAD_ARGUMENT, "dtype %d, threads %d, tries %d: expected a dtype and at least 1 of each", (int)dtype, threads, tries);
+    HOLD_CANCELLATION;
+    if (flops_per_s == NULL || threads < 1 || threads > MOST_THREADS || tries < 1 || dtype_find(dtype) == NULL)
+        return fail(TW_BAD_ARGUMENT, "dtype %d, threads %d, tries %d: expected a dtype, 1 to %d threads and at least 1 try", (int)dtype, threads, tries, MOST_THREADS);
     TRY(resolve(&context));
     return context->ops->peak_flops(context->engine, dtype, threads, tries, flops_per_s);
 }
 
 tw_status tw_lab_bandwidth(tw_context *context, int64_t bytes, int threads, int tries, double *bytes_per_s)
 {
-    if (bytes_per_s == NULL || threads < 1 || tries < 1 || bytes < 4096)
-        return fail(TW_BAD_ARGUMENT, "bytes %lld, threads %d, tries %d: expected 4096 bytes and at least 1 of each", (long long)bytes, threads, tries);
+    HOLD_CANCELLATION;
+    if (bytes_per_s == NULL || threads < 1 || threads > MOST_THREADS || tries < 1 || bytes < 4096)
+        return fail(TW_BAD_ARGUMENT, "bytes %lld, threads %d, tries %d: expected at least 4096 bytes, 1 to %d threads and at least 1 try", (long long)bytes, threads,
+                    tries, MOST_THREADS);
     TRY(resolve(&context));
     return context->ops->bandwidth(context->engine, bytes, threads, tries, bytes_per_s);
 }
 
 tw_status tw_lab_shared_bandwidth(tw_context *context, int tries, double *bytes_per_s)
 {
+    HOLD_CANCELLATION;
     if (bytes_per_s == NULL || tries < 1) return fail(TW_BAD_ARGUMENT, "tries %d: expected at least 1, and where to put the result", tries);
     TRY(resolve(&context));
     if (context->ops->shared_bandwidth == NULL) return fail(TW_NO_KERNEL, "the %s engine has no memory that blocks share", context->ops->name);

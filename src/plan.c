@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_TILE = 65536, MOST_THREADS = 65536 };
+enum { MOST_TILE = 65536 };
 
 /* Does the row (NULL: none is forced) launch this text, if it is not its own? */
 static tw_status check_source(const kernel_row *row, const tw_lab_source *source)

@@ -8,6 +8,8 @@
 
 enum { PLAN_OPTIONS_BYTES = 160 };
 
+enum { MOST_THREADS = 4096 }; /* that may be asked for, by whatever way */
+
 /* Tiles of a batch in one launch, at most: its blocks, no more than tiles, step beyond the last one, in 32 bits. */
 enum { BATCH_MOST_TILES = 1 << 30 };
 

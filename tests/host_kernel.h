@@ -186,6 +186,7 @@ static void host_launch(const host_kernel *kernel, const host_run *run)
             host_block(threads);
             if (run->after_block != NULL) run->after_block(kernel->now->block);
         }
+    host.kernel = NULL, host.run = NULL; /* the caller's own, gone when it returns */
 }
 
 #endif

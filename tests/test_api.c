@@ -98,7 +98,12 @@ static void error_cases(void)
     options.engine = "cpu", options.device = 3;
     expect_failure("device", tw_open(&options, &context), TW_NO_DEVICE, "device 3 was asked for");
     options.device = 0, options.threads = -1;
-    expect_failure("threads", tw_open(&options, &context), TW_BAD_ARGUMENT, "options.threads is -1");
+    expect_failure("threads", tw_open(&options, &context), TW_BAD_ARGUMENT, "options.threads is -1, expected 0 to 4096");
+    options.threads = 4097;
+    expect_failure("too many threads", tw_open(&options, &context), TW_BAD_ARGUMENT, "options.threads is 4097, expected 0 to 4096");
+    options.engine = "opencl", options.threads = INT32_MAX;
+    expect_failure("too many threads of any engine", tw_open(&options, &context), TW_BAD_ARGUMENT, "options.threads is 2147483647, expected 0 to 4096");
+    options.engine = "cpu";
     options.threads = 0, options.instruction_set = "mmx";
     expect_failure("instruction set", tw_open(&options, &context), TW_BAD_ARGUMENT, "is mmx, expected base, avx2, avx512, avx512_vnni, avx512_bf16 or amx");
     options.size = 1;
@@ -157,6 +162,11 @@ static void error_cases(void)
     expect_failure("no tile", tw_lab_plan_of(NULL, &choice, &p, &plan), TW_BAD_ARGUMENT, "has no tile to choose");
     choice = (tw_lab_choice){NULL, 0, -2};
     expect_failure("threads of a choice", tw_lab_plan_of(NULL, &choice, &p, &plan), TW_BAD_ARGUMENT, "threads -2");
+    choice.threads = 4097;
+    expect_failure("too many threads of a choice", tw_lab_plan_of(NULL, &choice, &p, &plan), TW_BAD_ARGUMENT, "threads 4097 are forced, expected 0 to 65536 and 0 to 4096");
+    double rate;
+    expect_failure("too many threads of a probe", tw_lab_peak_flops(NULL, TW_F32, 4097, 1, &rate), TW_BAD_ARGUMENT, "threads 4097, tries 1: expected");
+    expect_failure("too many threads that read", tw_lab_bandwidth(NULL, 4096, 4097, 1, &rate), TW_BAD_ARGUMENT, "threads 4097, tries 1: expected");
 }
 
 static void expect(const char *what, bool holds)
@@ -269,8 +279,11 @@ static void again_cases(void)
 static void context_cases(void)
 {
     tw_context *context = NULL;
-    tw_options options = {.size = sizeof options, .instruction_set = "base", .threads = 3};
+    tw_options options = {.size = sizeof options, .threads = 4096};
     tw_device device = {.size = sizeof device};
+    expect("open for as many threads as may be asked for", tw_open(&options, &context) == TW_OK && tw_describe(context, &device) == TW_OK && device.threads == 4096);
+    tw_close(context);
+    options = (tw_options){.size = sizeof options, .instruction_set = "base", .threads = 3};
     expect("open with base instructions", tw_open(&options, &context) == TW_OK && tw_describe(context, &device) == TW_OK &&
                                               strcmp(device.instruction_set, "base") == 0 && device.threads == 3);
     tw_lab_choice choice = {"cpu_f32_r14_peak_avx2", 0, 0};

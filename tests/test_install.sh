@@ -9,7 +9,7 @@ source=$(cd "$(dirname "$0")" && pwd)
 compiler=$(sed -n 's/^CMAKE_C_COMPILER:[A-Z]*=//p' "$build/CMakeCache.txt" 2>/dev/null)
 libdir=$(sed -n 's/^CMAKE_INSTALL_LIBDIR:[A-Z]*=//p' "$build/CMakeCache.txt" 2>/dev/null)
 
-cases='staged_files static_names header_stands_alone readme_examples pkg_config_shared pkg_config_static pkg_config_blas cmake_package program_runs_from_anywhere kernels_built_ahead'
+cases='staged_files pages_and_texts static_names header_stands_alone readme_examples pkg_config_shared pkg_config_static pkg_config_blas cmake_package program_runs_from_anywhere kernels_built_ahead'
 # shellcheck disable=SC2086 # words on purpose
 case " $* " in *' --list '*) printf '%s\n' $cases && exit 0 ;; esac
 
@@ -31,6 +31,16 @@ staged_files() {
         [ -e "$tree/$file" ] || { echo "$file is missing" && return 1; }
     done
     ! grep -rIl -e "$work" -e "$build" "$tree" || { echo "these files name a folder of the build" && return 1; }
+}
+
+# What a distribution's package has beside programs: a man page, a completion that bash finds by its name, the licence, the documents.
+pages_and_texts() {
+    [ -x "$tree/bin/tilewright" ] || { echo "the program was not built" >"$work/skip" && return 1; }
+    "$tree/bin/tilewright" help --man | cmp - "$tree/share/man/man1/tilewright.1" || return 1
+    "$tree/bin/tilewright" help --completion | cmp - "$tree/share/bash-completion/completions/tilewright" || return 1
+    for file in LICENSE README.md CHANGELOG.md docs; do
+        diff -r "$source/../$file" "$tree/share/doc/tilewright/$file" || return 1
+    done
 }
 
 # A program may define any name but those that begin with tw_.

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -1193,6 +1194,11 @@ static void bad_paths_are_refused(void **state)
     refuse_path(in_folder("a.txt"), &raw_2x3, IO_BAD_FILE, "are 24 bytes, the file has 6");
     write_file(in_folder("a.npy"), "PK\3\4", 4);
     refuse_path(in_folder("a.npy"), &raw_2x3, IO_BAD_FILE, "no .npy file: it begins with 'PK\\x03\\x04'");
+    refuse_path(in_folder("a.npy"), NULL, IO_BAD_FILE, "it is an archive, as .npz is: save one array");
+    write_file(in_folder("a.npz"), "PK\3\4", 4);
+    refuse_path(in_folder("a.npz"), NULL, IO_BAD_FILE, "it is an archive, as .npz is: save one array");
+    write_file(in_folder("a.mtx.gz"), "\x1f\x8b", 2);
+    refuse_path(in_folder("a.mtx.gz"), NULL, IO_BAD_FILE, "it is compressed: unpack it first");
     write_file(in_folder("a.mtx"), "1 2 3\n", 6);
     refuse_path(in_folder("a.mtx"), NULL, IO_BAD_FILE, "no Matrix Market file: it begins with '1 2 3\\x0a'");
     write_file(in_folder("a.bin"), "123456", 6);
@@ -1313,11 +1319,68 @@ static void pipes_are_streamed(void **state)
     check_sentence(&error, "/dev/fd/", "begins with '?'");
 }
 
+/* Read a stream that begins with these bytes and goes on with one character for ever. */
+static io_status read_endless(const void *bytes, size_t count, char rest, const io_raw_shape *raw, io_matrix *m, io_error *error)
+{
+    int ends[2];
+    char path[32], block[4096];
+    memset(block, rest, sizeof block);
+    assert_int_equal(pipe(ends), 0);
+    pid_t writer = fork();
+    if (writer == 0) {
+        close(ends[0]);
+        signal(SIGPIPE, SIG_DFL);
+        if (write(ends[1], bytes, count) == (ssize_t)count)
+            while (write(ends[1], block, sizeof block) > 0) {
+            }
+        _exit(0);
+    }
+    close(ends[1]);
+    snprintf(path, sizeof path, "/dev/fd/%d", ends[0]);
+    io_status status = io_read(path, raw, m, error);
+    close(ends[0]);
+    assert_int_equal(waitpid(writer, NULL, 0), writer);
+    return status;
+}
+
+static void refuse_endless(const char *text, char rest, const io_raw_shape *raw, io_status expected, const char *part)
+{
+    io_matrix m;
+    io_error error;
+    io_status status = read_endless(text, strlen(text), rest, raw, &m, &error);
+    if (status != expected) fail_msg("status %d for %s: %s", status, text, error.text);
+    check_sentence(&error, "/dev/fd/", part);
+    assert_true(is_zeroed(&m));
+}
+
+/* What a stream is shows at its beginning: one without end costs no more than what it promises. */
 static void streams_are_bounded(void **state)
 {
     (void)state;
-    io_memory_cap = 1 << 20;
-    refuse_path("/dev/zero", NULL, IO_NO_MEMORY, "1048576 bytes were read and more follow, this machine has 1048576");
+    static const float data[6] = {1, 2, 3, 4, 5, 6};
+    static const char banner[] = "%%MatrixMarket matrix array real general\n";
+    unsigned char bytes[256];
+    char text[100];
+    io_matrix m;
+    io_error error;
+    io_memory_cap = 1 << 22;
+    refuse_path("/dev/zero", NULL, IO_BAD_FILE, "begins with '\\x00\\x00");
+    refuse_path("/dev/zero", &raw_2x3, IO_BAD_FILE, "2 x 3 elements of f32 are 24 bytes, and more follow");
+    refuse_endless("", '?', NULL, IO_BAD_FILE, "begins with '?????");
+    refuse_endless(banner, '%', NULL, IO_BAD_FILE, "there is no line with the sizes in its first");
+    snprintf(text, sizeof text, "%s1 1\n1\n", banner);
+    refuse_endless(text, '\n', NULL, IO_BAD_FILE, "bytes were read and more follow, expected 1 entries");
+    snprintf(text, sizeof text, "%s99999 99999\n", banner);
+    refuse_endless(text, '\n', NULL, IO_BAD_FILE, "4194304 bytes were read and more follow");
+    size_t count = make_npy(bytes, 1, "{'descr': '=f4', 'fortran_order': False, 'shape': (2, 3), }", data, 24);
+    assert_int_equal(read_endless(bytes, count, 'x', NULL, &m, &error), IO_OK);
+    check_1_to_6(&m, false);
+    io_free(&m);
+    count = make_npy(bytes, 1, "{'descr': '=f4', 'fortran_order': False, 'shape': (2000, 3000), }", data, 24);
+    assert_int_equal(read_endless(bytes, count, 'x', NULL, &m, &error), IO_NO_MEMORY);
+    check_sentence(&error, "/dev/fd/", "a stream of 24000000 bytes is announced, this machine has 4194304 bytes of memory");
+    const io_raw_shape large = {IO_F32, 2000, 3000};
+    refuse_path("/dev/zero", &large, IO_NO_MEMORY, "a stream of 24000000 bytes is announced");
     io_memory_cap = 0;
 }
 
@@ -1504,14 +1567,16 @@ static void bad_targets_are_refused(void **state)
     refuse_output(in_folder("x/"), "the name of a file is missing");
     refuse_output(folder, "cannot be written: it is a directory, expected a regular file or none");
     refuse_output("/dev/null", "cannot be written: it is a device, pipe or socket");
-    refuse_output(in_folder("missing/C.npy"), "making a temporary file beside it failed: No such file or directory");
+    refuse_output("missing/C.npy", "cannot be written: the folder missing does not exist");
     assert_int_equal(mkfifo(in_folder("fifo"), 0600), 0);
     refuse_output(in_folder("fifo"), "it is a device, pipe or socket");
-    assert_int_equal(symlink("nowhere", in_folder("dangling.npy")), 0);
-    refuse_output(in_folder("dangling.npy"), "cannot be written: No such file or directory");
+    assert_int_equal(symlink("nowhere/C.npy", in_folder("dangling.npy")), 0);
+    refuse_output(in_folder("dangling.npy"), "/nowhere does not exist");
+    assert_int_equal(symlink("loop.npy", in_folder("loop.npy")), 0);
+    refuse_output(in_folder("loop.npy"), "cannot be written: Too many levels of symbolic links");
     write_file(in_folder("file"), "", 0);
-    refuse_output(in_folder("file/C.npy"), "cannot be written: Not a directory");
-    assert_int_equal(folder_entries(false), 3);
+    refuse_output(in_folder("file/C.npy"), "/file is not a folder");
+    assert_int_equal(folder_entries(false), 4);
     if (geteuid() != 0) {
         chmod(folder, 0500);
         refuse_output(in_folder("C.npy"), "making a temporary file beside it failed: Permission denied");
@@ -1608,6 +1673,13 @@ static void modes_and_links_are_kept(void **state)
     unsigned char bytes[256];
     assert_int_equal(read_back(in_folder("C.npy"), bytes, sizeof bytes), 136);
     assert_int_equal(folder_entries(false), 2);
+    assert_int_equal(remove(in_folder("C.npy")), 0); /* a link that names nothing yet: what it names is made */
+    assert_int_equal(symlink("link.npy", in_folder("chain.npy")), 0);
+    write_matrix(in_folder("chain.npy"), IO_FORMAT_NPY, &one_matrix);
+    assert_int_equal(mode_of(in_folder("chain.npy")) & S_IFMT, S_IFLNK);
+    assert_int_equal(mode_of(in_folder("link.npy")) & S_IFMT, S_IFLNK);
+    assert_int_equal(mode_of(in_folder("C.npy")) & S_IFMT, S_IFREG);
+    assert_int_equal(folder_entries(false), 3);
 }
 
 /* A name as long as the system takes, and one without a folder. */

@@ -489,10 +489,10 @@ def the_page_appears_whole_or_not_at_all():
     bad(2, "report", "a.jsonl", says="-o FILE is missing")
     bad(7, "report", "a.jsonl", "-o", "nowhere/x.html", says="nowhere/x.html")
     bad(7, "report", "a.jsonl", "-o", "/dev/full", says="cannot be written")
-    open("kept.html", "w").write("kept")
+    open("kept.html", "w").write("<html>kept")
     write("b.jsonl", "{")
     bad(6, "report", "a.jsonl", "b.jsonl", "-o", "kept.html", says="b.jsonl")
-    assert open("kept.html").read() == "kept"
+    assert open("kept.html").read() == "<html>kept"
 
 
 if __name__ == "__main__":

@@ -1,8 +1,12 @@
-/* test_threads.c - the thread pool: many callers on one context, calls inside calls, growth, fork in parent and child, close. */
+/* test_threads.c - the thread pool: many callers on one context, calls inside calls, growth, fork in parent and child,
+ * close; callers that are cancelled, and callers with a floating-point environment of their own. */
+#define _GNU_SOURCE /* _Fork */
+#include <fenv.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -65,11 +69,11 @@ static bool many_callers(tw_context *context)
 }
 
 /* The child's last word is its exit status; it must end by itself. */
-static bool child_succeeds(bool (*work)(tw_context *), tw_context *context)
+static bool child_by(pid_t (*make)(void), bool (*work)(tw_context *), tw_context *context)
 {
     int status = -1;
     fflush(stdout);
-    pid_t child = fork();
+    pid_t child = make();
     if (child == 0) {
         alarm(60);
         _exit(work(context) ? 0 : 1);
@@ -77,9 +81,28 @@ static bool child_succeeds(bool (*work)(tw_context *), tw_context *context)
     return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
+static bool child_succeeds(bool (*work)(tw_context *), tw_context *context)
+{
+    return child_by(fork, work, context);
+}
+
 static bool one_call(tw_context *context)
 {
     return multiply_ones(context, 3);
+}
+
+/* Many small products, for which all threads of the context are waited for. */
+static bool multiply_batch(tw_context *context)
+{
+    enum { ITEMS = 256, SIDE = 32 }; /* 8 million multiply-adds: worth four threads that are waited for */
+    float *x = malloc(3 * ITEMS * SIDE * SIDE * sizeof *x), *b = x + ITEMS * SIDE * SIDE, *c = b + ITEMS * SIDE * SIDE;
+    const tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, SIDE, SIDE, SIDE);
+    const tw_batch batch = tw_batch_make(&p, ITEMS);
+    for (int i = 0; x != NULL && i < 2 * ITEMS * SIDE * SIDE; i++) x[i] = 1;
+    bool right = x != NULL && tw_gemm_batched(context, &p, &batch, x, b, c) == TW_OK;
+    for (int i = 0; right && i < ITEMS * SIDE * SIDE; i++) right = c[i] == SIDE;
+    free(x);
+    return right;
 }
 
 static bool call_and_close(tw_context *context)
@@ -207,6 +230,179 @@ static bool nobody_comes_late(pool *p)
     return right;
 }
 
+/* There is room in memory for the stack of one more thread at most. */
+static bool sums_with_few_threads(tw_context *context)
+{
+    (void)context;
+    pool *p = NULL;
+    pthread_attr_t attributes;
+    size_t stack = 0;
+    unsigned long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (file == NULL || fscanf(file, "%lu", &pages) != 1 || fclose(file) != 0) return false;
+    pthread_attr_init(&attributes);
+    pthread_attr_getstacksize(&attributes, &stack);
+    const rlim_t most = pages * (rlim_t)sysconf(_SC_PAGESIZE) + stack + stack / 2;
+    if (setrlimit(RLIMIT_AS, &(struct rlimit){most, most}) != 0 || pool_open(&p) != TW_OK) return false;
+    sum s = {.pool = p, .count = 1000};
+    pool_run(p, 8, sum_team, &s);
+    bool right = atomic_load(&s.total) == 3 * 499500 && atomic_load(&s.teams) >= 1 && atomic_load(&s.teams) <= 2 && sums_right(p, 8, 1000, true);
+    pool_close(p);
+    return right;
+}
+
+/* ---- callers that are cancelled ---- */
+
+typedef struct cancelled {
+    tw_context *context;
+    bool (*work)(tw_context *);
+    bool returned;
+} cancelled;
+
+/* The wish is there before the work begins: the first cancellation point on the way would end the thread. */
+static void *work_cancelled(void *argument)
+{
+    cancelled *self = argument;
+    pthread_cancel(pthread_self());
+    self->returned = self->work(self->context);
+    pthread_testcancel();
+    return NULL;
+}
+
+static bool returns_before_it_ends(bool (*work)(tw_context *), tw_context *context)
+{
+    pthread_t thread;
+    cancelled self = {context, work, false};
+    void *ended = NULL;
+    return pthread_create(&thread, NULL, work_cancelled, &self) == 0 && pthread_join(thread, &ended) == 0 && self.returned && ended == PTHREAD_CANCELED;
+}
+
+static bool open_and_close(tw_context *unused)
+{
+    tw_context *context = NULL;
+    const tw_options options = {.size = sizeof options, .threads = 4};
+    tw_device device = {.size = sizeof device};
+    int32_t count = 0;
+    (void)unused;
+    bool right = tw_devices(&device, 1, &count) == TW_OK && count >= 1 && tw_open(&options, &context) == TW_OK && tw_describe(context, &device) == TW_OK &&
+                 multiply_batch(context);
+    tw_close(context);
+    return right;
+}
+
+static bool call_all_ways(tw_context *context)
+{
+    bool right = measure_peak(context, 3);
+    for (int i = 0; i < 20; i++) right = right && multiply_ones(context, 4) && multiply_batch(context);
+    return right;
+}
+
+/* The second has the plan of the first, and goes another way: nothing there may be a cancellation point. */
+static bool multiply_tiny(tw_context *context)
+{
+    float x[64], c[64];
+    bool right = true;
+    for (int i = 0; i < 64; i++) x[i] = 1;
+    for (int i = 0; i < 3; i++) right = right && tw_sgemm(context, TW_N, TW_N, 8, 8, 8, 1, x, 8, x, 8, 0, c, 8) == TW_OK && c[63] == 8;
+    return right;
+}
+
+/* A context of its own: a pool that a thread left locked would never close. */
+static bool pool_outlives(bool (*work)(tw_context *))
+{
+    tw_context *context = NULL;
+    const tw_options options = {.size = sizeof options, .threads = 4};
+    if (tw_open(&options, &context) != TW_OK || !returns_before_it_ends(work, context) || !multiply_batch(context)) return false;
+    tw_close(context);
+    return true;
+}
+
+/* ---- the caller's floating-point environment ---- */
+
+#if defined(__x86_64__)
+enum { FLUSH = 0x8040 }; /* results that are subnormal, and operands */
+static void flush_subnormals(void) { __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | FLUSH); }
+#else
+static void flush_subnormals(void) {}
+#endif
+
+/* What a thread makes of two quotients and a product that is subnormal. */
+typedef struct floats {
+    float third, tiny;
+    long double wide_third;
+} floats;
+
+static floats floats_here(void)
+{
+    volatile float one = 1, three = 3, least = 0x1p-126f, half = 0.5f;
+    volatile long double wide = 1;
+    volatile float third = one / three, tiny = least * half;
+    volatile long double wide_third = wide / 3;
+    return (floats){third, tiny, wide_third};
+}
+
+typedef struct float_work {
+    floats caller;
+    atomic_int same, threads;
+} float_work;
+
+static void float_team(void *context, team *team)
+{
+    (void)team;
+    float_work *w = context;
+    const floats here = floats_here();
+    atomic_fetch_add(&w->same, here.third == w->caller.third && here.tiny == w->caller.tiny && here.wide_third == w->caller.wide_third);
+    atomic_fetch_add(&w->threads, 1);
+}
+
+static bool team_has_callers_floats(pool *p)
+{
+    float_work w = {.caller = floats_here()};
+    pool_run(p, 4, float_team, &w);
+    return atomic_load(&w.threads) > 1 && atomic_load(&w.same) == atomic_load(&w.threads);
+}
+
+/* One product on one thread and on more: the same bits. Some of its terms are subnormal in f32, and all need rounding. */
+static bool same_bits(tw_context *context, tw_dtype dtype)
+{
+    const size_t bytes = (size_t)tw_lab_dtype_of(dtype)->bytes;
+    char *x = malloc(4 * N * N * bytes), *one = x + 2 * N * N * bytes, *more = one + N * N * bytes;
+    const tw_problem p = tw_problem_make(dtype, TW_N, TW_N, N, N, N);
+    bool right = x != NULL;
+    for (int i = 0; right && i < 2 * N * N; i++) {
+        const double value = (double)(i * 7919 % 1000003 - 500000) * (i / N % 2 == 0 ? 0x1p-20 : 0x1p-80);
+        if (dtype == TW_F32)
+            ((float *)x)[i] = (float)value;
+        else
+            ((double *)x)[i] = value / 3;
+    }
+    for (int threads = 1; right && threads <= 4; threads++) {
+        const tw_lab_choice choice = {.threads = threads};
+        tw_lab_run *run = NULL;
+        right = tw_lab_run_open(context, &choice, &p, x, x + N * N * bytes, threads == 1 ? one : more, &run) == TW_OK && tw_lab_run_once(run, NULL) == TW_OK;
+        tw_lab_run_close(run);
+        if (right && threads > 1) right = memcmp(one, more, N * N * bytes) == 0;
+    }
+    free(x);
+    return right;
+}
+
+/* The pool's threads were made in the default environment. */
+static bool in_every_environment(tw_context *context, pool *p)
+{
+    static const int roundings[] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
+    fenv_t before;
+    bool right = team_has_callers_floats(p) && multiply_batch(context);
+    fegetenv(&before);
+    for (int i = 0; i < 8; i++) {
+        fesetround(roundings[i / 2]);
+        if (i % 2 == 1) flush_subnormals();
+        right = right && team_has_callers_floats(p) && same_bits(context, TW_F32) && same_bits(context, TW_F64);
+        fesetenv(&before);
+    }
+    return right && team_has_callers_floats(p);
+}
+
 static void expect(const char *what, bool holds)
 {
     tap_result(holds, "%s does not hold", what);
@@ -221,6 +417,9 @@ static void expect(const char *what, bool holds)
 #if __has_feature(thread_sanitizer)
 #define __SANITIZE_THREAD__ 1
 #endif
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
 #endif
 #if defined(__SANITIZE_THREAD__)
 #define CHILD(what, holds)                                                                                             \
@@ -232,10 +431,30 @@ static void expect(const char *what, bool holds)
 #define CHILD(what, holds) CASE(what, holds)
 #endif
 
+/* _Fork() calls no handlers: the child must notice by itself that the pool that its parent used is not its own. */
+static void bare_fork_cases(tw_context *context)
+{
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
+    CHILD("a child of _Fork() multiplies", multiply_batch(context) && child_by(_Fork, one_call, context));
+    CHILD("a child of _Fork() multiplies a batch", multiply_batch(context) && child_by(_Fork, multiply_batch, context));
+    CHILD("a child of _Fork() closes the context it used", multiply_batch(context) && child_by(_Fork, call_and_close, context));
+    CHILD("a child of _Fork() closes a context it did not use", multiply_batch(context) && child_by(_Fork, close_only, context));
+#else
+    (void)context;
+    if (tap_case("a child of _Fork() multiplies")) tap_skip("this system has no _Fork()");
+#endif
+}
+
 int main(int argc, char **argv)
 {
     tap_start(argc, argv);
     pool *p = NULL;
+    setenv("OCL_ICD_VENDORS", "/nowhere", 1); /* drivers start threads of their own */
+#if defined(__SANITIZE_ADDRESS__)
+    if (tap_case("a call goes on with the threads that there are")) tap_skip("AddressSanitizer reserves more memory than a limit leaves");
+#else
+    CHILD("a call goes on with the threads that there are", child_succeeds(sums_with_few_threads, NULL));
+#endif
     if (pool_open(&p) != TW_OK) return 1;
     CASE("a team sums each index once", sums_right(p, 4, 1000, false));
     CASE("a smaller team after a larger one", sums_right(p, 2, 1000, false));
@@ -274,7 +493,14 @@ int main(int argc, char **argv)
     CHILD("a child forks again", child_succeeds(fork_again, context));
     CHILD("a child closes the context it used", child_succeeds(call_and_close, context));
     CHILD("a child closes a context it did not use", child_succeeds(close_only, context));
+    bare_fork_cases(context);
     CASE("and the parent still goes on", many_callers(context));
+    if (pool_open(&p) != TW_OK) return 1;
+    CASE("threads compute in their caller's floating-point environment", in_every_environment(context, p));
+    pool_close(p);
+    CASE("a cancelled thread's calls return before it ends", pool_outlives(call_all_ways));
+    CASE("a cancelled thread opens and closes", returns_before_it_ends(open_and_close, NULL));
+    CASE("a cancelled thread multiplies what it did before", pool_outlives(multiply_tiny));
     tw_close(context);
     return tap_finish();
 }

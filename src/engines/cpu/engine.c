@@ -40,13 +40,13 @@ static double now_s(void)
 /* An empty environment variable is none. */
 static const char *unless_empty(const char *text) { return text != NULL && text[0] != '\0' ? text : NULL; }
 
-/* The whole number of 1 to 4096 that the text (NULL: none) is, up to this character if it is there; 0: it is none. */
+/* The whole number of 1 to MOST_THREADS that the text (NULL: none) is, up to this character if it is there; 0: none. */
 static int threads_in(const char *text, char until)
 {
     if (text == NULL) return 0;
     char *end;
     long value = strtol(text, &end, 10);
-    return end != text && (*end == '\0' || *end == until) && value >= 1 && value <= 4096 ? (int)value : 0;
+    return end != text && (*end == '\0' || *end == until) && value >= 1 && value <= MOST_THREADS ? (int)value : 0;
 }
 
 /* A wrong word in our own variable is an error, and the threads are then those without it; in OpenMP's, which may be a
@@ -60,7 +60,7 @@ static tw_status choose_threads(engine *e, int wanted)
     if (e->threads == 0 && ours != NULL) {
         e->threads = threads_in(ours, '\0');
         snprintf(e->threads_from, sizeof e->threads_from, "TILEWRIGHT_THREADS");
-        if (e->threads == 0) status = fail(TW_BAD_ARGUMENT, "TILEWRIGHT_THREADS is %.60s, expected a whole number from 1 to 4096", ours);
+        if (e->threads == 0) status = fail(TW_BAD_ARGUMENT, "TILEWRIGHT_THREADS is %.60s, expected a whole number from 1 to %d", ours, MOST_THREADS);
     }
     if (e->threads == 0) {
         e->threads = threads_in(unless_empty(getenv("OMP_NUM_THREADS")), ',');
@@ -90,7 +90,6 @@ static tw_status engine_settings(const tw_options *options, bool despite, engine
     const char *variable = unless_empty(getenv("TILEWRIGHT_CPU"));
     const char *wanted = options->instruction_set ? options->instruction_set : variable;
     if (options->device != 0) return fail(TW_NO_DEVICE, "device %d was asked for, the cpu engine has device 0 only", (int)options->device);
-    if (options->threads < 0) return fail(TW_BAD_ARGUMENT, "options.threads is %d, expected 0 or more", (int)options->threads);
     tw_status of_level = choose_level(wanted, options->instruction_set ? "options.instruction_set" : "TILEWRIGHT_CPU", detect_level(), &e->level);
     if (of_level != TW_OK && (options->instruction_set != NULL || !despite)) return of_level;
     char passed_over[400];

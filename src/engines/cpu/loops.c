@@ -12,7 +12,7 @@
  * or one column (plan->line) has no loops here, only its outputs divided. Where C has few rows (plan->streams_b) a task computes its panel in
  * pieces of k, each with loop 1 outside of loop 2. What is computed in place (plan->in_place) has no loops here either: near_flow().
  * Panels of bf16 and int8 hold other words than their operands (cpu_form): k, where it counts what panels hold, counts steps. An element of C is one sum over k in ascending order, kept unscaled until the last panel: its bits depend neither on the blocks
- * nor on the threads (in the default floating-point environment: threads of the pool keep the one they were made in).
+ * nor on the threads, in whatever floating-point environment the caller has.
  * Sources: Goto and van de Geijn 2008; Van Zee and van de Geijn 2015. */
 #include "cpu_engine.h"
 
@@ -341,16 +341,22 @@ static void walk_near(void *context, team *team)
 
 static pool_fn *walk_of(const plan *plan) { return plan->line ? walk_line : plan->in_place ? walk_near : walk; }
 
-void loops_compute_rows(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c, int64_t first, int64_t last)
+/* Not inlined, as is compute_line(), so that the smallest products do not pay for their locals. */
+__attribute__((noinline)) void loops_compute_rows(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c, int64_t first, int64_t last)
 {
     for (int64_t j = 0; j < plan->near.n; j += plan->task_n) near_part(plan, alpha, beta, a, b, c, first, last, j); /* so much of B stays in the L2 */
+}
+
+__attribute__((noinline)) static void compute_line(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c)
+{
+    loops l = loops_of(plan, alpha, beta, a, b, c);
+    line_task(&l, 0);
 }
 
 void loops_compute(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c)
 {
     if (plan->line) {
-        loops l = loops_of(plan, alpha, beta, a, b, c);
-        line_task(&l, 0);
+        compute_line(plan, alpha, beta, a, b, c);
     } else if (plan->near.n > plan->task_n || plan->near.turned) {
         loops_compute_rows(plan, alpha, beta, a, b, c, 0, plan->near.m);
     } else {

@@ -1,14 +1,19 @@
 /* threads.c - a pool of threads made at first use; a team of them shares the work of one call through a counter.
  *
  * The pool serves one call at a time: a second caller, or a call from inside a call, finds it busy and computes alone, so nothing
- * can deadlock. After fork() the child's pool has no threads: it notices by a count of forks, leaves the parent's state untouched
- * (its locks may be held by threads that do not exist here) and starts anew. Waiting spins for some tens of microseconds, then sleeps. */
+ * can deadlock. After fork() the child's pool has no threads: it notices by the process id and a count of forks, leaves the
+ * parent's state untouched (its locks may be held by threads that do not exist here) and starts anew. Waiting spins for
+ * some tens of microseconds, then sleeps. A team computes in its caller's floating-point environment. */
 #include "cpu_engine.h"
 
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <unistd.h>
+#if !defined(__x86_64__)
+#include <fenv.h>
+#endif
 
 enum { SPINS = 2000, MOST_WORKERS = 1024 };
 
@@ -81,7 +86,33 @@ struct team {
     signal_count moved;  /* changes of places while there were sleepers */
 };
 
-/* How many forks lie between this process and the first that used a pool: the process id would not do, it may come again. */
+/* Rounding, and what becomes of subnormals: each thread's own, inherited when it is created. */
+#if defined(__x86_64__)
+typedef struct float_env {
+    unsigned mxcsr;
+    unsigned short x87;
+} float_env;
+
+static void float_env_read(float_env *e)
+{
+    e->mxcsr = __builtin_ia32_stmxcsr();
+    __asm__ volatile("fnstcw %0" : "=m"(e->x87));
+}
+
+static void float_env_adopt(const float_env *e)
+{
+    __builtin_ia32_ldmxcsr(e->mxcsr);
+    __asm__ volatile("fldcw %0" : : "m"(e->x87));
+}
+#else
+typedef fenv_t float_env;
+
+static void float_env_read(float_env *e) { fegetenv(e); }
+static void float_env_adopt(const float_env *e) { fesetenv(e); }
+#endif
+
+/* How many forks lie between this process and the first that used a pool. A process id may come again, and _Fork() calls
+ * no handlers to count it: together they tell. */
 static atomic_uint forks;
 
 static void count_fork(void)
@@ -97,12 +128,14 @@ static void watch_forks(void)
 /* What a pool is in one process. */
 typedef struct crew {
     unsigned forks;
+    pid_t pid;
     atomic_flag busy;
     int workers; /* threads started, the caller's not among them */
     pthread_t thread[MOST_WORKERS];
-    signal_count call; /* calls begun; its lock guards fn, context, what the team is, and vacant */
+    signal_count call; /* calls begun; its lock guards fn, context, floats, what the team is, and vacant */
     pool_fn *fn;       /* NULL: end the thread */
     void *context;
+    float_env floats; /* the caller's */
     team team;
     int vacant;         /* places of a team that may be late which nobody has taken */
     atomic_int running; /* threads that have not finished this call, the caller too; of those that may be late who has joined */
@@ -131,10 +164,12 @@ static void *worker_main(void *argument)
         seen = atomic_load_explicit(&crew->call.value, memory_order_relaxed);
         bool called = crew->team.late ? crew->vacant > 0 : self.index < crew->team.threads;
         pool_fn *fn = crew->fn;
+        const float_env floats = crew->floats;
         if (called && crew->team.late) crew->vacant--, atomic_fetch_add_explicit(&crew->running, 1, memory_order_relaxed);
         pthread_mutex_unlock(&crew->call.lock);
         if (fn == NULL) return NULL;
         if (!called) continue;
+        float_env_adopt(&floats);
         fn(crew->context, &crew->team);
         if (atomic_fetch_sub_explicit(&crew->running, 1, memory_order_acq_rel) == 1) signal_advance(&crew->done);
     }
@@ -142,7 +177,7 @@ static void *worker_main(void *argument)
 
 static bool is_ours(const crew *crew)
 {
-    return crew->forks == atomic_load_explicit(&forks, memory_order_relaxed);
+    return crew->forks == atomic_load_explicit(&forks, memory_order_relaxed) && crew->pid == getpid();
 }
 
 static crew *crew_new(void)
@@ -152,6 +187,7 @@ static crew *crew_new(void)
     static pthread_once_t watched = PTHREAD_ONCE_INIT;
     pthread_once(&watched, watch_forks);
     made->forks = atomic_load_explicit(&forks, memory_order_relaxed);
+    made->pid = getpid();
     atomic_flag_clear(&made->busy);
     signal_init(&made->call);
     signal_init(&made->done);
@@ -199,6 +235,7 @@ static void crew_call(crew *crew, int threads, bool late, pool_fn *fn, void *con
     pthread_mutex_lock(&crew->call.lock);
     crew->fn = fn;
     crew->context = context;
+    float_env_read(&crew->floats);
     crew->team.threads = threads;
     crew->team.late = late, crew->vacant = threads - 1;
     atomic_store_explicit(&crew->team.next, 0, memory_order_relaxed);

@@ -208,7 +208,6 @@ static tw_status retain(engine *e, int index, int count)
 static tw_status open_device(engine *e, const tw_options *options)
 {
     int count = 0;
-    if (options->threads < 0) return fail(TW_BAD_ARGUMENT, "options.threads is %d, expected 0 or more", (int)options->threads);
     TRY(device_count(e->cu, &count));
     CU_TRY(cuDriverGetVersion, (&e->kernels.driver_version));
     TRY(options->device_context != NULL ? adopt(e, options, count) : retain(e, options->device, count));

@@ -1,0 +1,255 @@
+/* files.c - see files.h. */
+#define _XOPEN_SOURCE 700
+#include "files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "../io/io.h"
+#include "../lab/own.h"
+#include "../lab/report.h"
+#include "say.h"
+
+/* ---- what a file holds ---- */
+
+typedef enum kind {
+    KIND_EMPTY,
+    KIND_NPY,
+    KIND_MTX,
+    KIND_JSON,
+    KIND_HTML,
+    KIND_SVG,
+    KIND_TEXT,
+    KIND_PACKED,
+    KIND_PROGRAM,
+    KIND_PICTURE,
+    KIND_BYTES
+} kind;
+
+static const char *const kind_names[] = {[KIND_EMPTY] = "nothing",
+                                         [KIND_NPY] = "a .npy matrix",
+                                         [KIND_MTX] = "a Matrix Market matrix",
+                                         [KIND_JSON] = "JSON",
+                                         [KIND_HTML] = "HTML",
+                                         [KIND_SVG] = "SVG",
+                                         [KIND_TEXT] = "text",
+                                         [KIND_PACKED] = "an archive",
+                                         [KIND_PROGRAM] = "a program",
+                                         [KIND_PICTURE] = "a picture or document",
+                                         [KIND_BYTES] = "other data"};
+
+/* No control characters but those of lines. */
+static bool is_text(const unsigned char *bytes, size_t count)
+{
+    for (size_t b = 0; b < count; b++)
+        if (bytes[b] == 127 || (bytes[b] < ' ' && strchr("\t\n\r\f", bytes[b]) == NULL) || bytes[b] == 0) return false;
+    return true;
+}
+
+static bool begins(const char *text, const char *word)
+{
+    return strncasecmp(text, word, strlen(word)) == 0;
+}
+
+static kind kind_of_text(const char *text)
+{
+    if (strncmp(text, "\xef\xbb\xbf", 3) == 0) text += 3;
+    text += strspn(text, " \t\r\n\f");
+    if (*text == '{' && strchr("\"}", text[1 + strspn(text + 1, " \t\r\n")]) != NULL) return KIND_JSON;
+    if (begins(text, "<svg") || (begins(text, "<?xml") && strstr(text, "<svg") != NULL)) return KIND_SVG;
+    return begins(text, "<!doctype html") || begins(text, "<html") ? KIND_HTML : KIND_TEXT;
+}
+
+/* bytes: the first of the file, ended by a zero. */
+static kind kind_of(const char *bytes, size_t count)
+{
+    static const struct {
+        const char *magic;
+        kind kind;
+    } others[] = {{"PK\3\4", KIND_PACKED},   {"\x1f\x8b", KIND_PACKED},      {"\177ELF", KIND_PROGRAM},
+                  {"\x89PNG", KIND_PICTURE}, {"\xff\xd8\xff", KIND_PICTURE}, {"%PDF-", KIND_PICTURE}};
+    if (count == 0) return KIND_EMPTY;
+    io_format format = io_recognise(bytes, count);
+    if (format != IO_FORMAT_NONE) return format == IO_FORMAT_NPY ? KIND_NPY : KIND_MTX;
+    for (size_t o = 0; o < sizeof others / sizeof *others; o++)
+        if (count >= strlen(others[o].magic) && memcmp(bytes, others[o].magic, strlen(others[o].magic)) == 0)
+            return others[o].kind;
+    return is_text((const unsigned char *)bytes, count) ? kind_of_text(bytes) : KIND_BYTES;
+}
+
+/* ---- the names of a command line ---- */
+
+typedef struct named {
+    const char *option, *path; /* "--json"; "" for an operand */
+    bool writes;
+    kind kind;  /* what it is about to hold */
+    bool known; /* what follows is: the file, or the folder and the name that it will have there */
+    struct stat found;
+    bool exists;
+    char *name;
+} named;
+
+enum { MOST_NAMED = 2 * OPT_LIST + 8 };
+
+typedef struct name_set {
+    named items[MOST_NAMED];
+    int count;
+} name_set;
+
+/* Of a file that does not exist yet, its folder stands for the device and inode. */
+static void identify(named *x)
+{
+    x->exists = x->known = stat(x->path, &x->found) == 0;
+    if (x->exists || errno != ENOENT) return;
+    char *end = io_follow(x->path), *slash = end != NULL ? strrchr(end, '/') : NULL;
+    x->name = end != NULL ? strdup(slash != NULL ? slash + 1 : end) : NULL;
+    if (slash != NULL) slash[slash == end] = '\0';
+    x->known = x->name != NULL && stat(slash != NULL ? end : ".", &x->found) == 0;
+    free(end);
+}
+
+static void add(name_set *all, const char *option, const char *path, bool writes, kind kind)
+{
+    if (path == NULL || all->count == MOST_NAMED) return;
+    named *x = &all->items[all->count++];
+    *x = (named){.option = option, .path = path, .writes = writes, .kind = kind};
+    identify(x);
+}
+
+static bool same(const named *a, const named *b)
+{
+    if (!a->known || !b->known || a->exists != b->exists || (a->exists && S_ISCHR(a->found.st_mode))) return false;
+    return a->found.st_dev == b->found.st_dev && a->found.st_ino == b->found.st_ino &&
+           (a->exists || strcmp(a->name, b->name) == 0);
+}
+
+static kind kind_of_matrix(const char *path)
+{
+    switch (io_format_of(path)) {
+    case IO_FORMAT_NPY: return KIND_NPY;
+    case IO_FORMAT_MTX: return KIND_MTX;
+    default: return KIND_BYTES;
+    }
+}
+
+static kind kind_of_page(const char *path)
+{
+    static const kind kinds[] = {[REPORT_PAGE] = KIND_HTML, [REPORT_BARS] = KIND_SVG, [REPORT_TABLE] = KIND_TEXT};
+    return kinds[report_form_of(path)];
+}
+
+static void collect(name_set *all, const options *opt)
+{
+    int command = opt->command->bit;
+    bool reads = (command & (CMD_MULTIPLY | CMD_VERIFY | CMD_REPORT)) != 0;
+    for (int i = 0; reads && i < opt->operand_count; i++)
+        add(all, "", files_input(opt->operands[i]), false, KIND_EMPTY);
+    for (int i = 0; i < opt->rungs.count; i++)
+        if (own_is_path(opt->rungs.items[i])) add(all, "--rung ", opt->rungs.items[i], false, KIND_EMPTY);
+    add(all, "--add ", files_input(opt->add), false, KIND_EMPTY);
+    if (opt->output != NULL)
+        add(all, "-o ", opt->output, true,
+            command == CMD_MULTIPLY ? kind_of_matrix(opt->output) : kind_of_page(opt->output));
+    if (opt->html != NULL) add(all, "--html ", opt->html, true, kind_of_page(opt->html));
+    if (opt->json != NULL && strcmp(opt->json, "-") != 0) add(all, "--json ", opt->json, true, KIND_JSON);
+}
+
+/* ---- the rules ---- */
+
+static exit_code check_pair(const named *a, const named *b, int command)
+{
+    if (!b->writes || !same(a, b)) return EXIT_OK;
+    if (a->writes)
+        return say(EXIT_USAGE, "%s%s and %s%s name the same file: each output needs its own", a->option, a->path, b->option,
+                   b->path);
+    if (command == CMD_MULTIPLY && strcmp(b->option, "-o ") == 0)
+        return EXIT_OK; /* C in the place of an operand, when all is computed */
+    return say(EXIT_USAGE, "%s%s names the same file as %s%s, which is read and would be lost: give another name",
+               b->option, b->path, a->option, a->path);
+}
+
+static exit_code check_disk(const named *x)
+{
+    return x->writes && x->exists && S_ISBLK(x->found.st_mode)
+               ? say(EXIT_OUTPUT, "%s%s: is a disk, expected a regular file or none", x->option, x->path)
+               : EXIT_OK;
+}
+
+/* A file that the shell has opened for us would be replaced, and what is printed would go with the old one. */
+static exit_code check_stream(const named *x, int fd, const char *name)
+{
+    named stream = {.exists = true};
+    stream.known = fstat(fd, &stream.found) == 0 && S_ISREG(stream.found.st_mode);
+    return x->writes && same(x, &stream)
+               ? say(EXIT_USAGE, "%s%s is the file that %s goes to: give another name", x->option, x->path, name)
+               : EXIT_OK;
+}
+
+static exit_code check_kind(const named *x)
+{
+    char bytes[4097];
+    if (!x->writes || !x->exists || !S_ISREG(x->found.st_mode) || x->found.st_size == 0) return EXIT_OK;
+    int fd = open(x->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    ssize_t count = fd >= 0 ? read(fd, bytes, sizeof bytes - 1) : -1;
+    int number = errno;
+    if (fd >= 0) close(fd);
+    if (count < 0)
+        return say(EXIT_OUTPUT, "%s%s: holds what cannot be read (%s): give another name, or --force to replace it",
+                   x->option, x->path, strerror(number));
+    bytes[count] = '\0';
+    kind held = kind_of(bytes, (size_t)count);
+    if (held == x->kind || held == KIND_EMPTY) return EXIT_OK;
+    return say(EXIT_OUTPUT, "%s%s: holds %s, expected %s: give another name, or --force to replace it", x->option,
+               x->path, kind_names[held], x->kind == KIND_BYTES ? "a raw matrix" : kind_names[x->kind]);
+}
+
+static exit_code check_all(const name_set *all, const options *opt)
+{
+    exit_code code = EXIT_OK;
+    for (int j = 0; code == EXIT_OK && j < all->count; j++) {
+        const named *x = &all->items[j];
+        for (int i = 0; code == EXIT_OK && i < j; i++) code = check_pair(&all->items[i], x, opt->command->bit);
+        if (code == EXIT_OK) code = check_stream(x, STDOUT_FILENO, "standard output");
+        if (code == EXIT_OK) code = check_stream(x, STDERR_FILENO, "standard error");
+        if (code == EXIT_OK) code = check_disk(x);
+        if (code == EXIT_OK && !opt->force) code = check_kind(x);
+    }
+    return code;
+}
+
+/* `-` and what else names a stream. */
+static exit_code check_dashes(options *opt)
+{
+    static const char *const stdout_names[] = {"/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"};
+    const char *page = opt->html != NULL ? opt->html : opt->command->bit == CMD_REPORT ? opt->output : NULL;
+    int dashes = opt->add != NULL && strcmp(opt->add, "-") == 0;
+    for (int i = 0; i < opt->operand_count; i++) dashes += strcmp(opt->operands[i], "-") == 0;
+    if (dashes > 1) return say(EXIT_USAGE, "'-' stands for standard input, which can be read once: give it once");
+    if (page != NULL && strcmp(page, "-") == 0)
+        return say(EXIT_USAGE,
+                   "a page is written to a file: '-' is standard output for --json alone; ./- names a file");
+    for (size_t i = 0; opt->json != NULL && i < sizeof stdout_names / sizeof *stdout_names; i++)
+        if (strcmp(opt->json, stdout_names[i]) == 0) opt->json = "-";
+    return EXIT_OK;
+}
+
+const char *files_input(const char *word)
+{
+    return word != NULL && strcmp(word, "-") == 0 ? "/dev/stdin" : word;
+}
+
+exit_code files_check(options *opt)
+{
+    static name_set all;
+    exit_code code = check_dashes(opt);
+    collect(&all, opt);
+    if (code == EXIT_OK) code = check_all(&all, opt);
+    for (int i = 0; i < all.count; i++) free(all.items[i].name);
+    all.count = 0;
+    return code;
+}
