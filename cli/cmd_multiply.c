@@ -12,6 +12,7 @@
 #include "check.h"
 #include "cmd.h"
 #include "device.h"
+#include "files.h"
 #include "guard.h"
 #include "say.h"
 #include "term.h"
@@ -143,6 +144,8 @@ static exit_code finish_output(job *j)
 {
     io_error error;
     double start_s = measure_now_s();
+    exit_code code = files_recheck(j->s->opt->output);
+    if (code != EXIT_OK) return code;
     io_status status = io_output_commit(&j->out, &error);
     guard_output(NULL);
     j->write_s += measure_now_s() - start_s;

@@ -555,6 +555,23 @@ def a_limit_on_file_sizes_leaves_nothing():
 
 
 @case
+def a_file_made_meanwhile_is_kept():
+    """Another program writes to the name of C while it is computed."""
+    n = 800 if sanitized() else 1500
+    process = long_multiply(n)
+    open("C.npy", "w").write("do not lose me\n")
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 7 and "-o C.npy: holds text, expected a .npy matrix" in err, (process.returncode, err)
+    assert open("C.npy").read() == "do not lose me\n" and sorted(os.listdir(".")) == ["A.raw", "B.raw", "C.npy"], os.listdir(".")
+    os.remove("C.npy")
+    process = long_multiply(n, "--json", "r.json")
+    open("r.json", "w").write("do not lose me\n")
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 7 and "--json r.json: holds text, expected JSON" in err, (process.returncode, err)
+    assert open("r.json").read() == "do not lose me\n" and sorted(os.listdir(".")) == ["A.raw", "B.raw", "C.npy", "r.json"], os.listdir(".")
+
+
+@case
 def other_signals_leave_nothing_either():
     for number in (signal.SIGQUIT, signal.SIGXCPU, signal.SIGHUP):
         process = long_multiply()
@@ -637,7 +654,11 @@ def odd_things_as_files():
     for name in ("/dev/fd/3", "/proc/self/fd/3"):
         done = subprocess.run(f"{PROGRAM} multiply A.npy B.npy -o C.npy --json {name} 3<>A.npy", shell=True, capture_output=True, text=True)
         assert done.returncode == 2 and "names the same file as A.npy" in done.stderr, done
-    with open("huge.mtx", "w") as file:  # a line of a terabyte, all of it a hole
+    try:
+        open("huge.npy", "wb").truncate(1 << 40)
+    except OSError as error:
+        raise Skip(f"no file of a terabyte, all of it a hole: {error}")
+    with open("huge.mtx", "w") as file:
         file.write("%%MatrixMarket matrix array real general\n")
         file.truncate(1 << 40)
     bad(6, "multiply", "huge.mtx", "B.npy", "-o", "C.npy", says="huge.mtx: line 2: expected a number of rows")
