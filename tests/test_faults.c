@@ -5,12 +5,16 @@
  * program with --child ENGINE, which prints what it met. Memory runs out by an aligned_alloc() of this program's own. Permission tests drop to an unprivileged user where they run as root. */
 #define _GNU_SOURCE /* sched_getcpu */
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <stdatomic.h>
 #include <time.h>
@@ -1164,6 +1168,48 @@ static void make_folder(const char *path)
     mkdir(path, 0700);
 }
 
+static void make_fifo(const char *path)
+{
+    unlink(path);
+    if (mkfifo(path, 0600) != 0) perror(path);
+}
+
+static void make_socket(const char *path)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    char here[4096] = "", *slash, copy[600];
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    snprintf(copy, sizeof copy, "%s", path);
+    slash = strrchr(copy, '/');
+    *slash = '\0';
+    snprintf(at.sun_path, sizeof at.sun_path, "%.107s", slash + 1); /* 68 bytes, where the whole path may be too long */
+    unlink(path);
+    if (getcwd(here, sizeof here) == NULL || chdir(copy) != 0 || bind(fd, (struct sockaddr *)&at, sizeof at) != 0 || chdir(here) != 0) perror(path);
+    close(fd);
+}
+
+static void make_unreadable(const char *path) { chmod(path, 0200); }
+
+static void give_away(const char *path)
+{
+    if (chown(path, NOBODY, NOBODY) != 0) perror(path);
+}
+
+static void make_device(const char *path)
+{
+    unlink(path);
+    if (mknod(path, S_IFCHR | 0600, makedev(1, 5)) != 0) perror(path); /* /dev/zero */
+}
+
+static bool may_make_devices(void)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/device", work);
+    bool may = mknod(path, S_IFCHR | 0600, makedev(1, 5)) == 0;
+    unlink(path);
+    return may;
+}
+
 static void forget_cache(void)
 {
     each_file(remove_file);
@@ -1193,6 +1239,10 @@ static void file_case(const char *what, void (*change)(const char *))
     const char *const variables[] = {cache_variable, NULL};
     char why[OUTPUT] = "";
     if (!tap_case("cache: kept kernels, then %s", what)) return;
+    if ((change == give_away && geteuid() != 0) || (change == make_unreadable && geteuid() == 0) || (change == make_device && !may_make_devices())) {
+        tap_skip(change == make_unreadable ? "root reads all files" : "this user cannot make such a file");
+        return;
+    }
     forget_cache();
     bool right = ran(variables, -1, why);
     int all = logged("nvrtcCompileProgram"), kept = files_kept();
@@ -1249,6 +1299,91 @@ static void place_case(const place *p)
                p->state[0], p->state[1] ? p->state[1] : "", o.exit, o.text);
 }
 
+/* What the variable names is not made, which is said; where it is there, the folder below it is made. */
+static void base_case(const char *variable, const char *other, const char *below)
+{
+    outcome o;
+    char base[128], named[200], place[300], state[1024], sentence[300];
+    struct stat info;
+    if (!tap_case("cache: below %s, which must be there", variable)) return;
+    snprintf(base, sizeof base, "%s/base", work);
+    snprintf(named, sizeof named, "%s=%s", variable, base);
+    snprintf(place, sizeof place, "%s/%s", base, below);
+    snprintf(sentence, sizeof sentence, "compiled kernels are not kept: %s (%s) cannot be used: No such file or directory; TILEWRIGHT_CACHE", base, variable);
+    const char *const variables[] = {"TILEWRIGHT_CACHE=", other, named, NULL};
+    run_child("cuda", "cuda:nvrtc", variables, &o);
+    told(&o, "state", state);
+    bool right = sane(&o) && strstr(state, sentence) != NULL && lstat(base, &info) != 0 && errno == ENOENT;
+    mkdir(base, 0755);
+    if (right) run_child("cuda", "cuda:nvrtc", variables, &o);
+    told(&o, "state", state);
+    right = right && sane(&o) && strstr(state, "kernels kept: /") != NULL && stat(place, &info) == 0 && (info.st_mode & 0777) == 0700;
+    snprintf(named, sizeof named, "rm -rf '%s'", base);
+    tap_result(system(named) == 0 && right, "expected \"%s\", then kernels kept; exit %d:\n%s", sentence, o.exit, o.text);
+}
+
+static bool holds(const char *folder, const jit_key *key)
+{
+    char path[300];
+    snprintf(path, sizeof path, "%s/%s.bin", folder, key->hex);
+    return access(path, F_OK) == 0;
+}
+
+/* Another folder with the same name, while the cache is open: nothing is written there, read there or removed there. */
+static void swapped_case(void)
+{
+    char moved[200], command[1000];
+    size_t bytes;
+    if (!tap_case("cache: another folder in its place while it is open")) return;
+    jit_key mine = jit_key_of(1, (const char *const[]){"mine"}), theirs = jit_key_of(1, (const char *const[]){"theirs"}), later = jit_key_of(1, (const char *const[]){"later"});
+    snprintf(moved, sizeof moved, "%s-moved", cache_folder);
+    forget_cache();
+    setenv("TILEWRIGHT_CACHE", cache_folder, 1);
+    jit_cache *cache = jit_cache_open();
+    jit_cache_put(cache, &mine, "mine", 5);
+    jit_cache_put(cache, &theirs, "theirs", 7);
+    snprintf(command, sizeof command, "mv '%s' '%s' && mkdir -m 700 '%s' && mv '%s/%s.bin' '%s'", cache_folder, moved, cache_folder, moved, theirs.hex, cache_folder);
+    bool made = system(command) == 0;
+    void *read_there = jit_cache_get(cache, &theirs, &bytes), *read_here = jit_cache_get(cache, &mine, &bytes);
+    jit_cache_put(cache, &later, "later", 6);
+    bool written_there = holds(cache_folder, &later), written_here = holds(moved, &later);
+    tap_result(made && read_there == NULL && read_here != NULL && !written_there && written_here, "made %d, read there %d, here %d, written there %d, here %d", made,
+               read_there != NULL, read_here != NULL, written_there, written_here);
+    free(read_there), free(read_here);
+    jit_cache_close(cache);
+    snprintf(command, sizeof command, "rm -rf '%s'", moved);
+    if (system(command) != 0) perror(moved);
+    forget_cache();
+}
+
+/* A program closes all descriptors and opens folders of its own: none is taken for the cache, nor closed. */
+static void lost_case(void)
+{
+    char here[] = ".";
+    size_t bytes;
+    int last = 0;
+    if (!tap_case("cache: its descriptor was closed, and is another folder's now")) return;
+    jit_key mine = jit_key_of(1, (const char *const[]){"mine"});
+    forget_cache();
+    setenv("TILEWRIGHT_CACHE", cache_folder, 1);
+    int before = dup(STDERR_FILENO);
+    jit_cache *cache = jit_cache_open();
+    close(before);
+    for (int fd = before; fd < before + 8; fd++) close(fd);
+    for (int fd = before; fd < before + 8; fd++) last = open(here, O_RDONLY | O_DIRECTORY);
+    jit_cache_put(cache, &mine, "mine", 5);
+    void *read = jit_cache_get(cache, &mine, &bytes);
+    bool usable = jit_cache_usable(cache), there = holds(here, &mine);
+    const char *state = strstr(jit_cache_state(cache), "could not be kept");
+    jit_cache_close(cache);
+    bool open_still = true;
+    for (int fd = before; fd < before + 8; fd++) open_still = close(fd) == 0 && open_still;
+    tap_result(last >= before && read == NULL && !usable && !there && state != NULL && open_still, "read %d, usable %d, written there %d, told %d, the folder open %d",
+               read != NULL, usable, there, state != NULL, open_still);
+    free(read);
+    forget_cache();
+}
+
 static void cache_cases(void)
 {
     static const struct {
@@ -1257,7 +1392,9 @@ static void cache_cases(void)
     } changes[] = {{"nothing changed", NULL}, {"a bit flipped", flip_bit}, {"a byte cut off", cut_last}, {"a byte added", append_byte},
                    {"only the header left", cut_to_header}, {"half a header left", cut_to_half}, {"nothing left", cut_to_nothing},
                    {"something else in its place", make_garbage}, {"others may write it", let_all_write}, {"a link in its place", make_link},
-                   {"a folder in its place", make_folder}, {"no file left", remove_file}};
+                   {"a folder in its place", make_folder}, {"no file left", remove_file}, {"a FIFO in its place", make_fifo},
+                   {"a socket in its place", make_socket}, {"a device in its place", make_device}, {"another user's file", give_away},
+                   {"a file that cannot be read", make_unreadable}};
     static const place places[] = {
         {"a folder that is made", {NULL}, {"kernels kept: /"}, 0, .kept = true},
         {"a folder that is there", {NULL}, {"kernels kept: /"}, 0700, .kept = true},
@@ -1293,6 +1430,10 @@ static void cache_cases(void)
         tap_result(right, "%s", why);
     }
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) place_case(&places[i]);
+    base_case("HOME", "XDG_CACHE_HOME=", ".cache/tilewright");
+    base_case("XDG_CACHE_HOME", "HOME=/", "tilewright");
+    swapped_case();
+    lost_case();
     forget_cache();
 }
 
