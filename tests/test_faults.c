@@ -11,11 +11,13 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/auxv.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <dlfcn.h>
 #include <stdatomic.h>
 #include <time.h>
 #include <unistd.h>
@@ -266,6 +268,7 @@ static int child(const char *engine)
         if (sched_setaffinity(0, sizeof one, &one) != 0) exit(97);
     }
     if (getenv("FAULTS_DROP") != NULL && geteuid() == 0) drop_privileges();
+    if (getenv("FAULTS_PRIVILEGED") != NULL && (getauxval(AT_SECURE) == 0 || dlopen(getenv("FAULTS_PRIVILEGED"), RTLD_NOW) == NULL)) exit(96);
     if (getenv("FAULTS_FULL") != NULL) {
         struct rlimit most = {0, 0};
         if (getenv("FAULTS_FULL")[0] == 'l') most.rlim_cur = most.rlim_max = 64; /* the first bytes of a file still fit */
@@ -300,6 +303,7 @@ static int child(const char *engine)
     puts(cpu_right() ? "cpu:right" : "cpu:wrong");
     status = tw_devices(NULL, 0, &count);
     printf("devices:%d:%s\ncount:%d:\n", (int)status, tw_error_text(), (int)count);
+    if (getenv("FAULTS_PRIVILEGED") != NULL) fflush(stdout), _exit(0); /* LeakSanitizer may not look at such a program */
     return 0;
 }
 
@@ -1575,6 +1579,55 @@ static void real_loader_case(void)
     tap_result(sane(&o) && state == 0 && strstr(text, "-1001") != NULL && strstr(text, "pocl-opencl-icd") != NULL, "exit %d:\n%s", o.exit, o.text);
 }
 
+/* More options for the compiler come from the environment, but not into a program that runs for another user. */
+static void option_cases(void)
+{
+    const char *const variables[] = {"TILEWRIGHT_OPENCL_OPTIONS=-DOF_THE_ENVIRONMENT", NULL};
+    char library[128], program[128], command[2600], flag[] = "--child", engine[] = "opencl", named[200];
+    outcome o;
+    if (tap_case("opencl: options of the environment reach the compiler")) {
+        run_child("opencl", "opencl", variables, &o);
+        tap_result(sane(&o) && logged("options of the environment") > 0, "exit %d:\n%s", o.exit, o.text);
+    }
+    if (!tap_case("opencl: options of the environment do not reach the compiler of a program that runs for another user")) return;
+    snprintf(program, sizeof program, "%s/privileged", work);
+    snprintf(library, sizeof library, "%s/libOpenCL.so.1", work);
+    snprintf(named, sizeof named, "FAULTS_PRIVILEGED=%s", library);
+    snprintf(command, sizeof command, "cp /proc/%ld/exe '%s' && cp '%s/opencl/libOpenCL.so.1' '%s' && chown %d '%s' 2>/dev/null && chmod 4755 '%s'", (long)getpid(),
+             program, FAKES_FOLDER, library, NOBODY, program, program);
+    if (system(command) != 0) {
+        tap_skip("only root can make a program that runs for another user");
+        return;
+    }
+    chmod(work, 0777); /* for the log, which is nobody's */
+    run_program((char *[]){program, flag, engine, NULL}, "opencl", (const char *const[]){variables[0], named, NULL}, &o);
+    chmod(work, 0755);
+    if (o.exit == 96)
+        tap_skip("programs here do not run for their owner");
+    else
+        tap_result(sane(&o) && logged("clBuildProgram") > 0 && logged("options of the environment") == 0, "%d programs were built, %d with these options; exit %d:\n%s",
+                   logged("clBuildProgram"), logged("options of the environment"), o.exit, o.text);
+}
+
+/* PoCL crashes on a program binary that is not whole, and keeps what it compiles itself: it is handed none. */
+static void pocl_case(void)
+{
+    outcome o, again;
+    char state[1024];
+    const char *const pocl[] = {cache_variable, "FAKE_OPENCL=pocl=1", NULL}, *const other[] = {cache_variable, NULL};
+    if (!tap_case("opencl: PoCL is handed no kept binary, other drivers are")) return;
+    forget_cache();
+    run_child("opencl", "opencl", pocl, &o);
+    bool right = sane(&o) && told(&o, "state", state) == 1 && strstr(state, "PoCL keeps its kernels itself") != NULL;
+    int kept = files_kept();
+    run_child("opencl", "opencl", other, &again);
+    right = right && sane(&again) && files_kept() > 0;
+    run_child("opencl", "opencl", other, &again);
+    tap_result(right && kept == 0 && sane(&again) && logged("clCreateProgramWithBinary") > 0 && logged("clCreateProgramWithSource") == 0,
+               "%d files kept of PoCL's, %d of another's; exit %d:\n%s", kept, files_kept(), o.exit, o.text);
+    forget_cache();
+}
+
 /* ---- memory that is wanted and not needed ---- */
 
 /* One allocation fails, which the product can do without: it comes out all the same, and nothing is left behind. */
@@ -1695,6 +1748,8 @@ int main(int argc, char **argv)
     idle_case("opencl", "opencl");
     call_cases();
     cache_cases();
+    pocl_case();
+    option_cases();
     spare_cases();
     ahead_cases();
     char command[128];
