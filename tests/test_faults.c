@@ -47,6 +47,21 @@ void *aligned_alloc(size_t alignment, size_t bytes)
     return NULL;
 }
 
+/* So many allocations of the library still succeed, then one fails; below 0: none does. The linker puts these before
+ * malloc() and its like, in this program alone: no driver's fails. */
+static atomic_int allocations_left = -1;
+void *__real_malloc(size_t bytes), *__real_calloc(size_t count, size_t bytes), *__real_realloc(void *memory, size_t bytes);
+void *__wrap_malloc(size_t bytes), *__wrap_calloc(size_t count, size_t bytes), *__wrap_realloc(void *memory, size_t bytes);
+
+static bool fails_now(void)
+{
+    return atomic_load(&allocations_left) >= 0 && atomic_fetch_sub(&allocations_left, 1) == 0;
+}
+
+void *__wrap_malloc(size_t bytes) { return fails_now() ? NULL : __real_malloc(bytes); }
+void *__wrap_calloc(size_t count, size_t bytes) { return fails_now() ? NULL : __real_calloc(count, bytes); }
+void *__wrap_realloc(void *memory, size_t bytes) { return fails_now() ? NULL : __real_realloc(memory, bytes); }
+
 /* A product on a context of its own, with no more than `most` bytes at a time; as two items, of half its rows each, where halves is set. */
 static tw_status product_within(size_t most, int threads, bool halves, const tw_problem *p, const void *a, const void *b, void *c)
 {
@@ -251,6 +266,41 @@ static void drop_privileges(void)
     if (setgid(NOBODY) != 0 || setuid(NOBODY) != 0) exit(99);
 }
 
+/* Once around: whatever comes is a status and a sentence. */
+static bool goes_round(const char *engine, int *refused)
+{
+    static float x[3 * N * N];
+    tw_device devices[8] = {{.size = sizeof devices[0]}};
+    tw_options options = {.size = sizeof options, .engine = engine};
+    tw_context *context = NULL;
+    char text[600];
+    int32_t count;
+    tw_status status = tw_devices(devices, 8, &count);
+    bool right = status == TW_OK;
+    tw_lab_engine_state(engine, text, sizeof text);
+    status = tw_open(&options, &context);
+    right = right && (status == TW_OK || (status == TW_NO_MEMORY && context == NULL && tw_error_text()[0] != '\0'));
+    if (status == TW_OK) status = tw_sgemm(context, TW_N, TW_N, N, N, N, 1, x, N, x + N * N, N, 0, x + 2 * N * N, N);
+    if (status != TW_OK) ++*refused, right = right && status == TW_NO_MEMORY && tw_error_text()[0] != '\0';
+    if (!right) tell("wrong", status);
+    tw_close(context);
+    return right;
+}
+
+static int allocations(const char *engine)
+{
+    int places = 0, refused = 0;
+    bool right = true, more = true;
+    for (; more && places < 1000; places++) {
+        atomic_store(&allocations_left, places);
+        right = goes_round(engine, &refused) && right;
+        more = atomic_exchange(&allocations_left, -1) < 0;
+    }
+    printf("allocations:%d:%s\n", places, right && refused > 0 ? "all told" : "not all told");
+    puts(cpu_right() ? "cpu:right" : "cpu:wrong");
+    return 0;
+}
+
 static int child(const char *engine)
 {
     static float x[3 * N * N];
@@ -269,6 +319,7 @@ static int child(const char *engine)
     }
     if (getenv("FAULTS_DROP") != NULL && geteuid() == 0) drop_privileges();
     if (getenv("FAULTS_PRIVILEGED") != NULL && (getauxval(AT_SECURE) == 0 || dlopen(getenv("FAULTS_PRIVILEGED"), RTLD_NOW) == NULL)) exit(96);
+    if (getenv("FAULTS_ALLOCATIONS") != NULL) return allocations(engine);
     if (getenv("FAULTS_FULL") != NULL) {
         struct rlimit most = {0, 0};
         if (getenv("FAULTS_FULL")[0] == 'l') most.rlim_cur = most.rlim_max = 64; /* the first bytes of a file still fit */
@@ -1628,6 +1679,19 @@ static void pocl_case(void)
     forget_cache();
 }
 
+/* ---- every allocation of ours, one at a time ---- */
+
+static void allocation_case(const char *engine, const char *folders, bool keeps)
+{
+    outcome o;
+    char text[1024];
+    if (!tap_case("%s: each allocation fails once, and is told, with%s kept kernels", engine, keeps ? "" : "out")) return;
+    run_child(engine, folders, (const char *const[]){"FAULTS_ALLOCATIONS=1", keeps ? cache_variable : NULL, NULL}, &o);
+    int places = told(&o, "allocations", text);
+    tap_result(sane(&o) && places > 5 && strcmp(text, "all told") == 0, "%d allocations, %s; exit %d:\n%s", places, text, o.exit, o.text);
+    forget_cache();
+}
+
 /* ---- memory that is wanted and not needed ---- */
 
 /* One allocation fails, which the product can do without: it comes out all the same, and nothing is left behind. */
@@ -1750,6 +1814,10 @@ int main(int argc, char **argv)
     cache_cases();
     pocl_case();
     option_cases();
+    for (int keeps = 0; keeps <= 1; keeps++) {
+        allocation_case("cuda", "cuda:nvrtc", keeps);
+        allocation_case("opencl", "opencl", keeps);
+    }
     spare_cases();
     ahead_cases();
     char command[128];
