@@ -1410,6 +1410,17 @@ def devices_measures_its_ceilings():
 
 
 @case
+def devices_outlives_a_driver_that_has_no_memory():
+    """PoCL and LLVM end their process where memory runs out: at each limit what is left is told, with a status of ours."""
+    if sanitized():
+        raise Skip("a sanitizer's own memory does not fit any limit")
+    for kib in (240000, 247000, 256000, 272000, 320000):
+        done = run("devices", env={"TILEWRIGHT_THREADS": "1"}, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (kib * 1024,) * 2))
+        assert done.returncode in (0, 8) and "\ncuda  " in done.stdout, (kib, done)
+        assert (done.returncode == 8) == ("the driver of the opencl engine crashed: signal " in done.stdout), (kib, done)
+
+
+@case
 def selftest_judges_every_kernel():
     done = good("selftest", "--json", "r.json")
     lines = records(open("r.json").read())

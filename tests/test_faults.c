@@ -1692,6 +1692,38 @@ static void allocation_case(const char *engine, const char *folders, bool keeps)
     forget_cache();
 }
 
+/* ---- a driver that crashes ---- */
+
+/* The program goes on, says which driver crashed and how, and ends with 8. */
+static void crash_case(const char *command, const char *engine, const char *folders, const char *crash, const char *says)
+{
+    const char *program = getenv("TILEWRIGHT");
+    outcome o;
+    char path[1024], name[16];
+    if (!tap_case("%s with %s: the driver of %s %s", command, crash, engine, says)) return;
+    if (program == NULL || access(program, X_OK) != 0) {
+        tap_skip("TILEWRIGHT does not name the program");
+        return;
+    }
+    snprintf(path, sizeof path, "%s", program);
+    snprintf(name, sizeof name, "%s", command);
+    run_program((char *[]){path, name, NULL}, folders, (const char *const[]){crash, "TILEWRIGHT_THREADS=1", NULL}, &o);
+    char sentence[200];
+    snprintf(sentence, sizeof sentence, "the driver of the %s engine %s", engine, says);
+    bool rest = strstr(o.text, strcmp(command, "doctor") == 0 ? "self test cpu" : "cpu 0") != NULL;
+    tap_result(o.exit == 8 && strstr(o.text, sentence) != NULL && rest, "exit %d, expected 8 and \"%s\":\n%s", o.exit, sentence, o.text);
+}
+
+static void crash_cases(void)
+{
+    crash_case("devices", "opencl", "opencl", "FAKE_CRASH=clGetPlatformIDs=6", "crashed: signal 6, Aborted");
+    crash_case("devices", "opencl", "opencl", "FAKE_CRASH=clGetDeviceIDs=-3", "ended its process with exit status 3");
+    crash_case("devices", "opencl", "opencl", "FAKE_CRASH=clBuildProgram=9", "crashed: signal 9, Killed");
+    crash_case("devices", "cuda", "cuda:nvrtc", "FAKE_CRASH=cuInit=6", "crashed: signal 6, Aborted");
+    crash_case("doctor", "opencl", "opencl", "FAKE_CRASH=clGetPlatformIDs=6", "crashed: signal 6, Aborted");
+    crash_case("doctor", "cuda", "cuda:nvrtc", "FAKE_CRASH=cuLaunchKernel=6", "crashed: signal 6, Aborted");
+}
+
 /* ---- memory that is wanted and not needed ---- */
 
 /* One allocation fails, which the product can do without: it comes out all the same, and nothing is left behind. */
@@ -1818,6 +1850,7 @@ int main(int argc, char **argv)
         allocation_case("cuda", "cuda:nvrtc", keeps);
         allocation_case("opencl", "opencl", keeps);
     }
+    crash_cases();
     spare_cases();
     ahead_cases();
     char command[128];
