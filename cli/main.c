@@ -104,7 +104,7 @@ const command commands[] = {
      "  tilewright report records.jsonl -o report.html\n"
      "  tilewright report results/nvidia-h200/*.jsonl mine.jsonl -o both.html\n"
      "  tilewright report records.jsonl -o bars.svg\n",
-     "RECORDS are files that --json of ladder and bench wrote, on any machine, and counters of ./dev counters; '-' is standard input. The page needs no network and no script: charts, rooflines, tables, "
+     "RECORDS are files that --json of ladder and bench wrote, on any machine, pages that hold their records, and counters of ./dev counters; '-' is standard input. The page needs no network and no script: charts, rooflines, tables, "
      "every rung's story with its code, and the records themselves. The same records give the same page. A FILE that ends in .svg gets the bars of the first machine alone, one in .md "
      "the table of the rungs.",
      CMD_REPORT, 1, OPT_LIST, cmd_report},

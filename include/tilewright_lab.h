@@ -30,6 +30,7 @@ typedef struct tw_lab_kernel {
     int skinny;         /* 1: k is 16 or 32 only */
     int deep;           /* 1: of the flight for a small C and a long k */
     int flushes;        /* 1: what is subnormal in A and B, and sums that are, count as 0 */
+    int local_bytes;    /* of a GPU block's shared (local) memory; where the tile edge may be chosen, at an edge of 32 */
 } tw_lab_kernel;
 
 TW_API int tw_lab_kernel_count(void);

@@ -74,10 +74,18 @@ def each_fault_has_its_sentence():
         assert (r["engine"], r["m"], r["n"], r["k"], r["op_a"], r["op_b"], r["threads"]) == ("cpu", 33, 20, 40, "n", "t", 1), r
         if name in ("tilewright", "openblas", "eigen"):
             assert r["verified"] == "exact+bound" and 0 < r["min_s"] <= r["median_s"] and r["samples"] == 3, r
+            assert r["bytes_asked"] is r["no_cache_gflops"] is r["bound_asked_gflops"] is None and r["compulsory_bytes"] > 0, r
         else:
             assert r["median_s"] is None and r["verified"] == ("WRONG" if name == "mkl" else "no"), r
     assert written["openblas"]["library_version"] == "OpenBLAS 9.8.7" and written["openblas"]["kernel"] == "fakecore", written
     assert written["mkl"]["library_version"] == "MKL 7.6" and "crashed" in written["aocl"]["refused"], written
+
+
+@case
+def what_a_batch_asks_of_memory_is_not_known():
+    for words, known in ((["--batch", "4"], False), ([], True)):
+        r = json.loads(bench("--size", "16", "--samples", "1", *words, "--json", "-").stdout)
+        assert [r[x] is not None for x in ("bytes_asked", "no_cache_gflops", "bound_asked_gflops")] == [known] * 3, (words, r)
 
 
 @case
@@ -168,6 +176,7 @@ def cublas_is_held_against_the_cuda_engine():
     for r, seconds, launches in ((ours, 1e-3, 1), (first, 8e-4, 1), (best, 5e-5, 4)):
         assert abs(r["median_s"] / seconds - 1) < 1e-3 and r["repeats"] == launches and r["samples"] == 5 and r["verified"] == "exact+bound", r
         assert (r["lda"], r["ldb"], r["ldc"], r["engine"], r["dtype"]) == (43, 23, 23, "cuda", "f32"), r
+        assert r["bytes_asked"] is r["no_cache_gflops"] is r["bound_asked_gflops"] is None and r["compulsory_bytes"] > 0, r
         assert (r["sm_mhz_before"], r["power_w_after"], r["temperature_c_after"]) == (1755, 651.5, 48), r
         assert r["sets"] * 4 * (33 * 40 + 40 * 20 + 33 * 20) >= 3 * (50 << 20) * 0.8, r  # the L2 three times over, padding not counted
 
