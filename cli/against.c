@@ -307,6 +307,7 @@ static exit_code write_record(const against *g, const side *x)
     r.m = p->m, r.n = p->n, r.k = p->k, r.lda = p->lda, r.ldb = p->ldb, r.ldc = p->ldc;
     r.op_a = p->op_a == TW_N ? 'n' : 't', r.op_b = p->op_b == TW_N ? 'n' : 't';
     r.alpha = p->alpha, r.beta = p->beta;
+    r.align_a = r.align_b = r.align_c = SETS_ALIGN;
     r.method = g->threads > 1 ? "calls with host pointers, a process for each library, in turns, operands rotated beyond the cache"
                               : "calls with host pointers, CPU time of a process for each library, in turns, operands rotated beyond the cache";
     r.threads = g->threads, r.sets = g->sets.wanted;
@@ -317,7 +318,7 @@ static exit_code write_record(const against *g, const side *x)
         r.min_s = x->result.min_s, r.median_s = x->result.median_s, r.p95_s = x->result.p95_s, r.max_s = x->result.max_s;
         r.error_ratio = x->verdict.error_ratio;
         double peak = g->peak_flops[against_type(p->dtype)];
-        record_fill_bounds(&r, p, 1, 1, peak > 0 ? peak : NAN, NAN);
+        record_fill_bounds(&r, p, 0, 0, peak > 0 ? peak : NAN, NAN); /* what a library asks is not known */
     }
     return session_record(g->s, &r);
 }

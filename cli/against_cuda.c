@@ -410,6 +410,7 @@ static exit_code write_record(const duel *g, int i)
     r.m = p->m, r.n = p->n, r.k = p->k, r.lda = p->lda, r.ldb = p->ldb, r.ldc = p->ldc;
     r.op_a = p->op_a == TW_N ? 'n' : 't', r.op_b = p->op_b == TW_N ? 'n' : 't';
     r.alpha = p->alpha, r.beta = p->beta;
+    r.align_a = r.align_b = r.align_c = SETS_ALIGN;
     r.method = g->s->opt->warm ? "device events around launches on one stream, behind one that is not timed, all libraries in turns, operands in place"
                                : "device events around launches on one stream, behind one that is not timed, all libraries in turns, operands rotated beyond the L2";
     r.instruction_set = g->s->device.instruction_set, r.driver = g->s->driver;
@@ -423,7 +424,7 @@ static exit_code write_record(const duel *g, int i)
         r.samples = x->result.samples, r.repeats = x->result.repeats;
         r.min_s = x->result.min_s, r.median_s = x->result.median_s, r.p95_s = x->result.p95_s, r.max_s = x->result.max_s;
         r.error_ratio = x->verdict.error_ratio;
-        record_fill_bounds(&r, p, 1, 1, g->peak_flops, NAN);
+        record_fill_bounds(&r, p, 0, 0, g->peak_flops, NAN); /* what a library asks is not known */
     }
     return session_record(g->s, &r);
 }

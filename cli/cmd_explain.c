@@ -252,9 +252,12 @@ static void write_object(const explain *x)
         char name[DEVICES_NAME];
         object_text(&o, "gpu", devices_name(x->gpu, name));
         prediction y = {.moved_bytes = NAN, .serial_s = NAN, .overlapped_s = NAN};
-        if (x->modelled) y = predict_on(&x->launch, x->gpu);
-        double memory = x->gpu->memory_gbps * 1e9, peak = explain_peak_gflops(x, x->gpu) * 1e9;
-        object_number(&o, "bound_asked_gflops", fmin(roofline_no_cache_flops(p, asked, memory), peak) / 1e9);
+        char why[200];
+        bool fits = explain_fits(x, x->gpu, why, sizeof why);
+        if (fits && x->modelled) y = predict_on(&x->launch, x->gpu);
+        double memory = fits ? x->gpu->memory_gbps * 1e9 : (double)NAN, peak = explain_peak_gflops(x, x->gpu) * 1e9;
+        object_text(&o, "does_not_fit", fits ? NULL : why);
+        object_number(&o, "bound_asked_gflops", fits ? fmin(roofline_no_cache_flops(p, asked, memory), peak) / 1e9 : (double)NAN);
         object_number(&o, "bound_gflops", roofline_bound_flops(p, peak, memory) / 1e9);
         object_number(&o, "moved_bytes", y.moved_bytes);
         object_number(&o, "predicted_s", y.serial_s);

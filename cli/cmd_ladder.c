@@ -5,7 +5,6 @@
 #include "cmd.h"
 #include "curves.h"
 #include "device.h"
-#include "guard.h"
 #include "page.h"
 #include "row.h"
 #include "rungs.h"
@@ -19,10 +18,10 @@ static const double LIMIT_S = 1, LONGEST_S = 3;
 
 static const shape DEEP = {64, 64, 65536};
 
-enum { CPU_SIZE = 1024, GPU_SIZE = 4096, MOST_BARS = 1024 };
+enum { CPU_SIZE = 1024, GPU_SIZE = 4096, MOST_BARS = 1024, ROW_LABEL = 64 };
 
 typedef struct bar {
-    char label[64];
+    char label[ROW_LABEL];
     double gflops;
 } bar;
 
@@ -78,8 +77,7 @@ static exit_code choose(ladder *l)
     if (opt->sizes.count > 0) n = opt->sizes.items[l->size];
     shape p = opt->shapes.count > 0 ? opt->shapes.items[0] : opt->deep && opt->sizes.count == 0 ? DEEP : (shape){n, n, n};
     l->problem = tw_problem_make(dtype, TW_N, TW_N, p.m, p.n, p.k);
-    exit_code code = check_own(l, dtype);
-    if (code == EXIT_OK) code = rungs_choose(l->s, &l->problem, &l->own, &l->rungs);
+    exit_code code = rungs_choose(l->s, &l->problem, &l->own, &l->rungs);
     if (code == EXIT_OK && opt->tiles.count > 0) keep_tiled(&l->rungs);
     if (code == EXIT_OK && l->rungs.count == 0)
         return say(EXIT_USAGE, "none of these rungs has a tile edge that --tile could choose");
@@ -123,34 +121,59 @@ static void print_header(const ladder *l)
             "flop/B", "no-cache", "bound");
 }
 
-static void print_numbers(const ladder *l, const row *r, double before_s)
+/* beside: of a file's own kernel, whose rung was sampled in turns with it. */
+static void print_numbers(const ladder *l, const row *r, double before_s, bool beside)
 {
     const record *d = &r->record;
     term_number median, span, speed, of_peak, asked, no_cache, bound;
     char factor[16] = "";
-    if (!isnan(before_s)) snprintf(factor, sizeof factor, "%.2f", before_s / d->median_s);
+    if (beside && !measure_differs(&r->turns)) snprintf(factor, sizeof factor, "same");
+    else if (beside) snprintf(factor, sizeof factor, "%.2f", r->turns.speed);
+    else if (!isnan(before_s)) snprintf(factor, sizeof factor, "%.2f", before_s / d->median_s);
     double flops = 2 * (double)d->m * (double)d->n * (double)d->k;
     fprintf(l->s->text, "%4d %9s %10s %7s %8s %7s %8s %6.3g %8s %7s\n", row_threads(r), term_seconds(d->median_s, median),
             term_span(d->min_s, d->max_s, d->median_s, span), term_gflops(d->gflops, speed), factor, term_percent(d->gflops / d->peak_gflops, of_peak),
-            term_bytes(d->bytes_asked, asked), flops / d->bytes_asked, term_gflops(d->no_cache_gflops, no_cache),
+            term_bytes(d->bytes_asked, asked), flops / d->bytes_asked, term_gflops(d->bound_asked_gflops, no_cache),
             term_gflops(d->bound_gflops, bound));
 }
 
-static exit_code finish_row(ladder *l, const row *r, const char *label, const row_wish *wish)
+/* How a file's own kernel stands beside the rung that it was timed with. */
+static void print_turns(const ladder *l, const row *r, const tw_lab_kernel *like, bool beside)
 {
+    const measure_work *w = &r->turns;
+    fprintf(l->s->text, "  launched like %s", like->rung);
+    if (beside)
+        fprintf(l->s->text, ": %s%.3g times its speed, %.3g to %.3g in the middle two thirds of %d turns", measure_differs(w) ? "" : "no difference, ", w->speed, w->low_speed,
+                w->high_speed, w->rounds);
+    fputc('\n', l->s->text);
+}
+
+static void name_row(const ladder *l, const row *r, const row_wish *wish, char label[ROW_LABEL])
+{
+    const tw_lab_kernel *kernel = wish->kernel;
+    int64_t tile = r->plan.tile > 0 && wish->tile > 0 ? r->plan.tile : wish->tile; /* never more than the problem */
+    int used = snprintf(label, ROW_LABEL, "%s", wish->own != NULL ? wish->own->label : kernel->rung);
+    if (tile > 0) used += snprintf(label + used, ROW_LABEL - (size_t)used, " %" PRId64, tile);
+    if (kernel->dtype != l->problem.dtype) snprintf(label + used, ROW_LABEL - (size_t)used, " %s", tw_lab_dtype_of(kernel->dtype)->name);
+}
+
+static exit_code finish_row(ladder *l, const row *r, const row_wish *wish)
+{
+    char label[ROW_LABEL];
     term_number prepare;
-    bool default_build = wish->default_build;
+    bool default_build = wish->default_build, beside = wish->own != NULL && r->outcome >= ROW_IMPOSSIBLE && r->turns.rounds > 0;
     pace *p = default_build ? &l->by_default : &l->rolled;
     bool compared = strcmp(r->record.dtype, tw_lab_dtype_of(l->problem.dtype)->name) == 0;
+    name_row(l, r, wish, label);
     term_progress_end();
     fprintf(l->s->text, "%-16s ", default_build ? "  default build" : label);
-    if (row_has_numbers(l->s->text, r)) print_numbers(l, r, compared ? time_before(l, p, r->record.rung) : (double)NAN);
+    if (row_has_numbers(l->s->text, r)) print_numbers(l, r, compared ? time_before(l, p, r->record.rung) : (double)NAN, beside);
     if (l->s->opt->deep && !default_build && r->outcome != ROW_REFUSED) fprintf(l->s->text, "  %s\n", r->plan.text);
     l->failed += row_failed(r);
     l->tried += r->outcome != ROW_REFUSED;
     compared &= r->outcome == ROW_TIMED;
     if (compared) note_time(l, p, &r->record, wish->own);
-    if (wish->own != NULL && !default_build) fprintf(l->s->text, "  launched like %s\n", wish->kernel->rung);
+    if (wish->own != NULL && (beside || !default_build)) print_turns(l, r, wish->kernel, beside);
     if (r->record.prepare_s > 0 && !default_build)
         fprintf(l->s->text, "  and before it the host transposed B in %s\n",
                 term_seconds(r->record.prepare_s, prepare));
@@ -225,31 +248,38 @@ static void print_notes(const ladder *l)
     fprintf(text, "min-max    of the samples, in the median's unit\n"
                   "asked      bytes of A and B that the rung asks of memory; flop/B is the documents' "
                   "computation-to-memory ratio\n"
-                  "no-cache   GFLOP/s that flop/B allows at memory's bandwidth: caches may beat it\n"
+                  "no-cache   GFLOP/s that flop/B allows at memory's bandwidth, at most the peak: caches may beat it\n"
                   "bound      GFLOP/s that the peak, and moving each operand once, allow: nothing may beat it\n"
                   "Each row was verified before it was timed.\n");
 }
 
 /* ---- running ---- */
 
-static exit_code run_build(ladder *l, trial *t, row_wish wish)
+/* A rung, of a tile where the edge is chosen, and the files that are launched like it: those of one build in turns. */
+static exit_code run_builds(ladder *l, trial *t, row_wish wish)
 {
-    static row result;
-    char label[64];
+    enum { MOST = 1 + OPT_LIST };
+    static row results[2][MOST];
     const tw_lab_kernel *kernel = wish.kernel;
-    const char *rung = wish.own != NULL ? wish.own->label : kernel->rung;
-    int64_t tile = wish.tile;
-    term_progress(rung, -1);
-    exit_code code = row_run(l->s, t, &l->limits, &wish, &result);
-    if (result.plan.tile > 0 && tile > 0) tile = result.plan.tile; /* never more than the problem */
-    int used = snprintf(label, sizeof label, "%s", rung);
-    if (tile > 0) snprintf(label + used, sizeof label - (size_t)used, " %" PRId64, tile);
-    if (kernel->dtype != l->problem.dtype)
-        snprintf(label + used, sizeof label - (size_t)used, " %s", tw_lab_dtype_of(kernel->dtype)->name);
-    if (code == EXIT_OK) code = finish_row(l, &result, label, &wish);
-    if (code != EXIT_OK || wish.default_build || !rung_is_rolled(kernel) || result.outcome == ROW_REFUSED) return code;
-    wish.default_build = true;
-    return run_build(l, t, wish);
+    row_wish wishes[MOST] = {wish};
+    int count = 1, builds = 0;
+    exit_code code = EXIT_OK;
+    for (int i = 0; i < l->own.count; i++)
+        if (l->own.items[i].like == kernel) wishes[count] = wish, wishes[count++].own = &l->own.items[i];
+    term_progress(kernel->rung, -1);
+    for (int wanted = rung_is_rolled(kernel) ? 2 : 1; code == EXIT_OK && builds < wanted; builds += code == EXIT_OK) {
+        for (int i = 0; i < count; i++) wishes[i].default_build = builds == 1;
+        code = row_run_turns(l->s, t, &l->limits, wishes, count, results[builds]);
+        if (code == EXIT_OK && results[0][0].outcome == ROW_REFUSED) wanted = 1;
+    }
+    for (int i = 0; i < count * builds; i++) {
+        const row *r = &results[i % builds][i / builds];
+        wish = wishes[i / builds];
+        wish.default_build = i % builds == 1;
+        exit_code finished = finish_row(l, r, &wish);
+        if (finished != EXIT_OK) return finished;
+    }
+    return code;
 }
 
 /* A rung of another type than the ladder's: the same shape, operands and references of its own. */
@@ -259,36 +289,38 @@ static exit_code run_typed(ladder *l, const tw_lab_kernel *kernel)
     tw_problem p = tw_problem_make(kernel->dtype, TW_N, TW_N, l->problem.m, l->problem.n, l->problem.k);
     exit_code code = row_trial(l->s, &p, &t);
     if (code != EXIT_OK) return code;
-    code = run_build(l, &t, (row_wish){.kernel = kernel, .limit_s = LIMIT_S});
+    code = run_builds(l, &t, (row_wish){.kernel = kernel, .limit_s = LIMIT_S});
     trial_close(&t);
     return code;
 }
 
-/* A rung, or a file's own kernel that is launched like it. */
-static exit_code run_rung(ladder *l, const tw_lab_kernel *kernel, const own_kernel *own)
+/* A rung, and with it the files that are launched like it. */
+static exit_code run_step(ladder *l, const tw_lab_kernel *kernel)
 {
     const number_list *tiles = &l->s->opt->tiles;
-    row_wish wish = {.kernel = kernel, .own = own, .limit_s = LIMIT_S};
+    row_wish wish = {.kernel = kernel, .limit_s = LIMIT_S};
     exit_code code = EXIT_OK;
     if (kernel->dtype != l->problem.dtype) return run_typed(l, kernel);
-    if (tiles->count == 0) return run_build(l, &l->trial, wish);
+    if (tiles->count == 0) return run_builds(l, &l->trial, wish);
     l->rolled.last_s = l->by_default.last_s = NAN; /* a sweep compares the tiles of one rung */
     for (int i = 0; code == EXIT_OK && i < tiles->count; i++) {
         wish.tile = (int)tiles->items[i];
-        code = run_build(l, &l->trial, wish);
+        code = run_builds(l, &l->trial, wish);
     }
     return code;
 }
 
-/* A rung, and behind it the files that are launched like it. */
-static exit_code run_step(ladder *l, const tw_lab_kernel *kernel)
+/* Each file in each of its builds, before anything is timed. */
+static exit_code build_own(const ladder *l)
 {
-    exit_code code = run_rung(l, kernel, NULL);
+    const number_list *tiles = &l->s->opt->tiles;
+    exit_code code = EXIT_OK;
     for (int i = 0; code == EXIT_OK && i < l->own.count; i++) {
-        if (l->own.items[i].like != kernel) continue;
-        guard_foreign(l->own.items[i].source.file);
-        code = run_rung(l, kernel, &l->own.items[i]);
-        guard_foreign(NULL);
+        const own_kernel *own = &l->own.items[i];
+        if (strcmp(own->like->engine, l->s->device.engine) != 0) continue;
+        for (int n = 0; code == EXIT_OK && n < (tiles->count > 0 ? tiles->count : 1); n++)
+            for (int build = 0; code == EXIT_OK && build < (rung_is_rolled(own->like) ? 2 : 1); build++)
+                code = row_builds(l->s, &(row_wish){.kernel = own->like, .own = own, .tile = tiles->count > 0 ? (int)tiles->items[n] : 0, .default_build = build == 1});
     }
     return code;
 }
@@ -335,6 +367,8 @@ static exit_code ladder_engine(session *s, void *job)
     *l = (ladder){.s = s, .own = l->own, .curves.sizes = &s->opt->sizes};
     const busy_reading begun = busy_now();
     roofs_begin(&l->limits, s->context, &s->device);
+    code = check_own(l, session_dtype(s));
+    if (code == EXIT_OK) code = build_own(l);
     for (l->size = 0; code == EXIT_OK && (l->size == 0 || l->size < s->opt->sizes.count); l->size++) code = climb_size(l);
     if (code != EXIT_OK) return code;
     curves_print(s->text, &l->curves);

@@ -24,6 +24,9 @@ typedef struct explain {
 
 void explain_heading(const explain *x, const char *text);
 
+/* explain_fits - predict_fits of this rung and tile. */
+bool explain_fits(const explain *x, const published_device *d, char *why, size_t why_bytes);
+
 /* explain_peak_gflops - what a device's maker publishes: multiply-adds in f32; NAN for a rung of another type, which may beat it. */
 double explain_peak_gflops(const explain *x, const published_device *d);
 

@@ -41,6 +41,11 @@ void explain_arithmetic(const explain *x)
 
 /* ---- bounds ---- */
 
+bool explain_fits(const explain *x, const published_device *d, char *why, size_t why_bytes)
+{
+    return predict_fits(x->kernel, x->tile, x->modelled ? x->launch.block_x * x->launch.block_y : 0, d, why, why_bytes);
+}
+
 double explain_peak_gflops(const explain *x, const published_device *d)
 {
     return x->kernel->dtype == TW_F32 ? d->peak_gflops : (double)NAN;
@@ -70,6 +75,12 @@ static void print_bounds(const explain *x, const char *name, double gbps, double
     const tw_problem *p = &x->problem;
     term_number t[8];
     double flops = roofline_flops(p), asked = roofline_bytes_asked(p, x->block_m, x->block_n);
+    char why[200];
+    if (d != NULL && !explain_fits(x, d, why, sizeof why)) { /* what cannot run is promised no speed */
+        fprintf(text, "%-26.26s %8s %9s | %11s %9s | %9s %9s %9s | does not fit: %s\n", name, term_gflops(gbps, t[0]), term_gflops(peak_gflops, t[1]), "-", "-",
+                "-", "-", "-", why);
+        return;
+    }
     fprintf(text, "%-26.26s %8s %9s | %11s %9s |", name, term_gflops(gbps, t[0]), term_gflops(peak_gflops, t[1]),
             term_gflops(fmin(roofline_no_cache_flops(p, asked, gbps * 1e9) / 1e9, peak_gflops), t[2]),
             term_gflops(roofline_bound_flops(p, peak_gflops * 1e9, gbps * 1e9) / 1e9, t[3]));
@@ -80,9 +91,7 @@ static void print_bounds(const explain *x, const char *name, double gbps, double
     prediction y = predict_on(&x->launch, d);
     fprintf(text, " %9s %9s %9s | ", term_gflops(y.shared_gflops, t[4]), term_gflops(y.issue_gflops, t[5]),
             term_gflops(flops / y.memory_s / 1e9, t[6]));
-    if (!y.fits)
-        fprintf(text, "%d threads in a block: too many\n", x->launch.block_x * x->launch.block_y);
-    else if (access_era_of(d->capability) > ERA_1_2)
+    if (access_era_of(d->capability) > ERA_1_2)
         print_least(text, &y);
     else
         fprintf(text, "%s to %s\n", term_gflops(flops / y.serial_s / 1e9, t[0]), term_gflops(flops / y.overlapped_s / 1e9, t[1]));

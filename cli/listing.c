@@ -70,7 +70,7 @@ static bool begins(const char *text, const char *prefix)
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* x86: a move whose first operand is in memory loads, whose last is stores. */
+/* x86: what has its last operand in memory stores, what has another one there loads. */
 static listing_class class_of_move(const char *text, int length)
 {
     const char *open = memchr(text, '(', (size_t)length);
@@ -83,7 +83,8 @@ static listing_class class_of(listing_form form, const char *text, int length)
 {
     const class_row *row = form == LISTING_SASS ? sass : form == LISTING_PTX ? ptx : host;
     while (row->prefix != NULL && !begins(text, row->prefix)) row++;
-    bool moves = form == LISTING_HOST && row->prefix == NULL && (begins(text, "mov") || begins(text, "vmov") || begins(text, "vbroadcast"));
+    /* v: of vectors, also gathers and inserts. */
+    bool moves = form == LISTING_HOST && row->prefix == NULL && (begins(text, "mov") || begins(text, "v"));
     return moves ? class_of_move(text, length) : row->class;
 }
 

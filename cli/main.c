@@ -104,7 +104,7 @@ const command commands[] = {
      "  tilewright report records.jsonl -o report.html\n"
      "  tilewright report results/nvidia-h200/*.jsonl mine.jsonl -o both.html\n"
      "  tilewright report records.jsonl -o bars.svg\n",
-     "RECORDS are files that --json of ladder and bench wrote, on any machine, and counters of ./dev counters; '-' is standard input. The page needs no network and no script: charts, rooflines, tables, "
+     "RECORDS are files that --json of ladder and bench wrote, on any machine, pages that hold their records, and counters of ./dev counters; '-' is standard input. The page needs no network and no script: charts, rooflines, tables, "
      "every rung's story with its code, and the records themselves. The same records give the same page. A FILE that ends in .svg gets the bars of the first machine alone, one in .md "
      "the table of the rungs.",
      CMD_REPORT, 1, OPT_LIST, cmd_report},
@@ -112,11 +112,14 @@ const command commands[] = {
      "  tilewright devices\n"
      "  tilewright devices --json -\n",
      "What each engine runs with or lacks; instruction set, threads or multiprocessors, caches, memory; multiply-add "
-     "peak and bandwidths, measured now, beside the published ones.",
+     "peak and bandwidths, measured now, beside the published ones. A driver that crashes is told of; the exit status "
+     "is then 8.",
      CMD_DEVICES, 0, 0, cmd_devices},
     {"doctor", "[OPTION]...", "what matters on this machine, what is missing and how to get it",
-     "  tilewright doctor\n", "Prints facts for a bug report and runs a quick self test.", CMD_DOCTOR, 0, 0,
-     cmd_doctor},
+     "  tilewright doctor\n",
+     "Prints facts for a bug report and runs a quick self test. A driver that crashes is told of; the exit status is "
+     "then 8.",
+     CMD_DOCTOR, 0, 0, cmd_doctor},
     {"selftest", "[OPTION]...", "judge every kernel that fits this machine on a handful of shapes",
      "  tilewright selftest\n"
      "  tilewright selftest --engine cpu,opencl\n"

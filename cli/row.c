@@ -8,6 +8,7 @@
 #include "../lab/element.h"
 #include "../lab/roofline.h"
 #include "device.h"
+#include "guard.h"
 #include "rungs.h"
 #include "say.h"
 #include "term.h"
@@ -45,6 +46,7 @@ static void describe(const session *s, const trial *t, const row_wish *wish, rec
     r->lda = p->lda, r->ldb = p->ldb, r->ldc = p->ldc;
     r->op_a = p->op_a == TW_N ? 'n' : 't', r->op_b = p->op_b == TW_N ? 'n' : 't';
     r->alpha = p->alpha, r->beta = p->beta;
+    r->align_a = r->align_b = r->align_c = SETS_ALIGN;
     r->method = method_of(s, t);
     r->verified = "no";
     if (s->device.instruction_set[0] != '\0') r->instruction_set = s->device.instruction_set;
@@ -98,15 +100,14 @@ static void compare(const trial *t, roofs *limits, int tries, row *out)
     const tw_problem *p = &t->problem;
     record *r = &out->record;
     int threads = out->plan.threads > 0 ? out->plan.threads : 1;
-    int64_t block_m = out->plan.block_m > 0 ? out->plan.block_m : 1,
-            block_n = out->plan.block_n > 0 ? out->plan.block_n : 1;
+    bool known = t->batch == 0; /* a batch is not read in the blocks of one product */
     double bytes = roofline_compulsory_bytes(p);
     double peak = roofs_peak(limits, p->dtype, threads, tries);
     double bandwidth = roofs_bandwidth(limits, bytes < 1e15 ? (int64_t)bytes : (int64_t)1e15, threads, tries);
-    record_fill_bounds(r, p, block_m, block_n, peak, bandwidth);
+    record_fill_bounds(r, p, known ? out->plan.block_m : 0, known ? out->plan.block_n : 0, peak, bandwidth);
     double memory = roofs_memory_bandwidth(limits, threads, 0);
     r->no_cache_gflops = roofline_no_cache_flops(p, r->bytes_asked, memory) / 1e9;
-    r->bound_asked_gflops = fmin(r->no_cache_gflops, r->peak_gflops);
+    r->bound_asked_gflops = isnan(r->no_cache_gflops) ? (double)NAN : fmin(r->no_cache_gflops, r->peak_gflops);
 }
 
 /* A row beyond its bound is a reason to measure the bound again, harder, before it is called an error. */
@@ -125,14 +126,13 @@ static void compare_fairly(const trial *t, roofs *limits, int tries, row *out)
 
 /* What the compiler made of the kernel, what the host did before, and of thin matrices the bandwidth as document 004 counts it: each
  * k x k block of C reads its two tiles and writes its own once. */
-static void describe_launch(const trial *t, row *out)
+static void describe_launch(const tw_problem *p, const trial_timing *timing, row *out)
 {
-    const tw_problem *p = &t->problem;
-    const tw_lab_resources *x = &t->resources;
+    const tw_lab_resources *x = &timing->resources;
     record *r = &out->record;
     r->registers = x->registers, r->local_bytes = x->local_bytes, r->spill_bytes = x->spill_bytes;
     if (x->occupancy >= 0) r->occupancy = x->occupancy;
-    r->prepare_s = t->prepare_s;
+    r->prepare_s = timing->prepare_s;
     if (out->plan.kernel->skinny)
         r->effective_gbps = (roofline_bytes_asked(p, p->k, p->k) + row_c_bytes(r)) / r->median_s * 1e-9;
 }
@@ -144,27 +144,32 @@ static void progress(const row *r, const char *what)
     term_progress(text, -1);
 }
 
-/* judged_s: what the run took that was judged last. Where that is long it is the sample: more runs would say the same, minutes later. */
-static tw_status time_row(const session *s, trial *t, roofs *limits, const row_wish *wish, const tw_lab_choice *choice, double judged_s,
-                          row *out)
+static void keep_times(const session *s, const trial *t, roofs *limits, int tries, const trial_timing *timing, int sets, row *out)
+{
+    const measure_result *result = &timing->work.result;
+    record *r = &out->record;
+    r->samples = result->samples, r->repeats = result->repeats, r->sets = sets;
+    r->min_s = result->min_s, r->median_s = result->median_s, r->p95_s = result->p95_s, r->max_s = result->max_s;
+    out->turns = timing->work;
+    if (!t->host && !device_is_host(&s->device)) describe_launch(&t->problem, timing, out);
+    progress(out, "measuring the bounds");
+    compare_fairly(t, limits, tries, out);
+}
+
+/* Time the rows in turns. judged_s: what the run took that was judged last. Where that is long it is the one row's
+ * sample: more runs would say the same, minutes later. */
+static tw_status time_rows(const session *s, trial *t, roofs *limits, const row_wish *wish, trial_timing *timings, row **rows, int count, double judged_s)
 {
     const double long_s = 30;
     measure_options how = {.samples = (int)s->opt->samples, .limit_s = wish->limit_s};
-    measure_result result;
-    progress(out, "timing");
+    progress(rows[0], count > 1 ? "timing in turns" : "timing");
     int tries = device_is_host(&s->device) ? 2 : 0; /* a CPU's clock and guests change from row to row */
-    roofs_peak(limits, t->problem.dtype, out->plan.threads > 0 ? out->plan.threads : 1, tries);
-    bool timed = device_is_host(&s->device) && judged_s >= long_s;
-    tw_status status = timed ? TW_OK : trial_time(t, choice, &s->device, &how, &result);
-    if (status != TW_OK) return status;
-    if (timed) result = measure_summary(&judged_s, 1, 1);
-    record *r = &out->record;
-    r->samples = result.samples, r->repeats = result.repeats, r->sets = timed ? 1 : t->sets;
-    r->min_s = result.min_s, r->median_s = result.median_s, r->p95_s = result.p95_s, r->max_s = result.max_s;
-    if (!t->host && !device_is_host(&s->device)) describe_launch(t, out);
-    progress(out, "measuring the bounds");
-    compare_fairly(t, limits, tries, out);
-    return TW_OK;
+    roofs_peak(limits, t->problem.dtype, rows[0]->plan.threads > 0 ? rows[0]->plan.threads : 1, tries);
+    bool timed = device_is_host(&s->device) && count == 1 && judged_s >= long_s;
+    tw_status status = timed ? TW_OK : trial_time(t, timings, count, &s->device, &how);
+    if (timed) timings[0].work.result = measure_summary(&judged_s, 1, 1);
+    for (int i = 0; status == TW_OK && i < count; i++) keep_times(s, t, limits, tries, &timings[i], timed ? 1 : t->sets, rows[i]);
+    return status;
 }
 
 /* What broke down; of a reader's kernel, in which file. */
@@ -209,23 +214,71 @@ bool row_refused(const session *s, const trial *t, const row_wish *wish, row *ou
     return !plan_row(t, &choice, out);
 }
 
-exit_code row_run(const session *s, trial *t, roofs *limits, const row_wish *wish, row *out)
+/* Refuse, or plan and judge: a row that passed is ROW_TIMED, though its times are still to be taken. */
+static exit_code judge_row(const session *s, trial *t, const row_wish *wish, const tw_lab_choice *choice, double *judged_s, row *out)
 {
-    const tw_batch batch = tw_batch_make(&t->problem, t->batch);
-    const tw_lab_choice choice = choice_of(s, t, wish, &batch);
     trial_verdict verdict;
     if (row_refused(s, t, wish, out)) return EXIT_OK;
     describe_plan(s, wish, out);
     progress(out, "verifying");
-    tw_status status = trial_judge(t, &choice, &verdict);
-    if (status == TW_OK && verdict.passed && wish->own != NULL && !wish->kernel->skinny) status = judge_uneven(s, t, &choice, &verdict);
+    tw_status status = trial_judge(t, choice, &verdict);
+    if (status == TW_OK && verdict.passed && wish->own != NULL && !wish->kernel->skinny) status = judge_uneven(s, t, choice, &verdict);
     if (status != TW_OK) return broke(wish, status, "the check of this shape");
     out->record.verified = verdict.verified;
     out->record.error_ratio = verdict.error_ratio;
-    out->outcome = ROW_WRONG;
+    out->outcome = verdict.passed ? ROW_TIMED : ROW_WRONG;
+    *judged_s = verdict.seconds;
     snprintf(out->text, sizeof out->text, "%s", verdict.text);
-    if (verdict.passed) status = time_row(s, t, limits, wish, &choice, verdict.seconds, out);
-    return status == TW_OK ? EXIT_OK : broke(wish, status, "the operands of this shape");
+    return EXIT_OK;
+}
+
+exit_code row_run_turns(const session *s, trial *t, roofs *limits, const row_wish *wishes, int count, row *out)
+{
+    enum { MOST = 1 + OPT_LIST };
+    const tw_batch batch = tw_batch_make(&t->problem, t->batch);
+    tw_lab_choice choices[MOST];
+    trial_timing timings[MOST];
+    row *rows[MOST];
+    const row_wish *last = wishes; /* of those that are timed */
+    double judged_s = 0;
+    int timed = 0;
+    for (int i = 0; i < count; i++) {
+        choices[i] = choice_of(s, t, &wishes[i], &batch);
+        if (wishes[i].own != NULL) guard_foreign(wishes[i].own->source.file);
+        exit_code code = judge_row(s, t, &wishes[i], &choices[i], &judged_s, &out[i]);
+        guard_foreign(NULL);
+        if (code != EXIT_OK) return code;
+        if (out[i].outcome != ROW_TIMED) continue;
+        timings[timed] = (trial_timing){.choice = &choices[i]};
+        rows[timed++] = &out[i];
+        last = &wishes[i];
+    }
+    if (timed == 0) return EXIT_OK;
+    if (last->own != NULL) guard_foreign(timed > 2 ? "a file of --rung" : last->own->source.file);
+    tw_status status = time_rows(s, t, limits, wishes, timings, rows, timed, judged_s);
+    guard_foreign(NULL);
+    /* Where the first was not timed there is nothing to be beside. */
+    for (int i = 0; i < timed && rows[0] != &out[0]; i++) rows[i]->turns.rounds = 0;
+    return status == TW_OK ? EXIT_OK : broke(last, status, "the operands of this shape");
+}
+
+exit_code row_run(const session *s, trial *t, roofs *limits, const row_wish *wish, row *out)
+{
+    return row_run_turns(s, t, limits, wish, 1, out);
+}
+
+exit_code row_builds(const session *s, const row_wish *wish)
+{
+    enum { SIDE = 32 };
+    static const float zeros[2][SIDE * SIDE];
+    static float c[SIDE * SIDE];
+    const tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, SIDE, SIDE, SIDE);
+    const tw_lab_choice choice = {.kernel = wish->kernel->name, .tile = wish->tile, .default_build = wish->default_build, .source = &wish->own->source};
+    tw_lab_run *run = NULL;
+    if (tw_lab_fits(s->context, &choice, &p, NULL, 0) != 1) return EXIT_OK;
+    tw_status status = tw_lab_run_open(s->context, &choice, &p, zeros[0], zeros[1], c, &run);
+    tw_lab_run_close(run);
+    return status == TW_OK ? EXIT_OK : broke(wish, status, "a kernel of --rung");
 }
 
 bool row_failed(const row *r)

@@ -29,6 +29,7 @@ typedef struct row {
     record record;
     tw_lab_plan plan;
     char text[512]; /* why it was refused, is wrong or impossible; else "" */
+    measure_work turns; /* of a row that was timed: beside the first of row_run_turns; rounds 0: that was not timed */
 } row;
 
 /* row_trial - trial_open for rows: references that cost little, and a sentence where they fail. */
@@ -40,6 +41,14 @@ bool row_refused(const session *s, const trial *t, const row_wish *wish, row *ou
 /* row_run - EXIT_OK and the row, whatever its outcome; or, after a sentence, the exit code of what broke down. row must stay
  * where it is: its record points into it. */
 exit_code row_run(const session *s, trial *t, roofs *limits, const row_wish *wish, row *out);
+
+/* row_run_turns - the same of several kernels on one problem: all are judged, then those that passed are sampled in
+ * turns. */
+exit_code row_run_turns(const session *s, trial *t, roofs *limits, const row_wish *wishes, int count, row *out);
+
+/* row_builds - can a reader's kernel be built and opened for this device? EXIT_OK, also where its rung refuses; or,
+ * after a sentence, what broke. */
+exit_code row_builds(const session *s, const row_wish *wish);
 
 bool row_failed(const row *r); /* wrong or impossible: the command must end with EXIT_CHECK */
 

@@ -15,15 +15,15 @@ static exit_code probe(session *s, const tw_lab_kernel *kernel, int64_t k, doubl
     tw_problem small = tw_problem_make(kernel->dtype, TW_N, TW_N, PROBE_SIDE, PROBE_SIDE, k > 0 ? k : PROBE_SIDE);
     tw_lab_choice choice = {.kernel = kernel->name};
     measure_options how = {.samples = 3, .limit_s = 1};
-    measure_result result = {0};
+    trial_timing timing = {.choice = &choice};
     *seconds = 0;
     if (tw_lab_fits(s->context, &choice, &small, NULL, 0) != 1) return EXIT_OK;
     tw_status status = trial_open(&t, s->context, &small, 1, 1e6);
     if (status == TW_OK) {
-        status = trial_time(&t, &choice, &s->device, &how, &result);
+        status = trial_time(&t, &timing, 1, &s->device, &how);
         trial_close(&t);
     }
-    *seconds = result.median_s;
+    *seconds = timing.work.result.median_s;
     return status == TW_OK ? EXIT_OK : say_lab(status, "a first timed run");
 }
 

@@ -197,29 +197,45 @@ static tw_status once(void *context, int set, double *seconds)
     return runner_once(&runners[set], seconds);
 }
 
-tw_status trial_time(trial *t, const tw_lab_choice *choice, const tw_device *device, const measure_options *how,
-                     measure_result *result)
+/* A set of operands for each kernel: runners of kernel i begin at i * t->sets. false: not for all, and none stays
+ * open. */
+static bool open_set(trial *t, const trial_timing *timings, int count, int set, runner *runners, tw_status *status)
+{
+    char *a = set_of(t, set), *b = a + t->layout.a_bytes;
+    int opened = 0;
+    while (opened < count && (*status = runner_open(&runners[opened * t->sets + set], t, timings[opened].choice, &t->problem, a, b, b + t->layout.b_bytes)) == TW_OK) opened++;
+    if (opened == count) return true;
+    while (opened > 0) tw_lab_run_close(runners[--opened * t->sets + set].run);
+    return false;
+}
+
+tw_status trial_time(trial *t, trial_timing *timings, int count, const tw_device *device, const measure_options *how)
 {
     tw_status status = t->memory == NULL ? make_sets(t, device) : TW_OK;
     if (status != TW_OK) return status;
+    const int wanted = t->sets;
     measure_options rotated = *how;
-    runner *runners = calloc((size_t)t->sets, sizeof *runners);
-    if (runners == NULL) return TW_NO_MEMORY;
+    runner *runners = calloc((size_t)wanted * (size_t)count, sizeof *runners);
+    measure_work *works = calloc((size_t)count, sizeof *works);
+    if (runners == NULL || works == NULL) status = TW_NO_MEMORY;
     int opened = 0;
-    while (status == TW_OK && opened < t->sets) {
-        char *a = set_of(t, opened), *b = a + t->layout.a_bytes;
-        status = runner_open(&runners[opened], t, choice, &t->problem, a, b, b + t->layout.b_bytes);
-        if (status == TW_OK) opened++;
-    }
+    while (status == TW_OK && opened < wanted && open_set(t, timings, count, opened, runners, &status)) opened++;
     if (status == TW_NO_MEMORY && opened > 0) t->sets = opened, status = TW_OK; /* what the device holds must do */
     rotated.sets = opened;
-    if (status == TW_OK && !t->host) {
-        tw_lab_run_resources(runners[0].run, &t->resources);
-        t->prepare_s = tw_lab_run_prepare_s(runners[0].run);
+    for (int i = 0; status == TW_OK && i < count; i++) {
+        works[i].context = &runners[i * wanted];
+        if (t->host) continue;
+        tw_lab_run_resources(runners[i * wanted].run, &timings[i].resources);
+        timings[i].prepare_s = tw_lab_run_prepare_s(runners[i * wanted].run);
     }
-    if (status == TW_OK) status = measure_run(once, runners, &rotated, result);
-    if (status == TW_OK && t->batch > 0) *result = per_item(result, t->batch);
-    while (opened > 0) tw_lab_run_close(runners[--opened].run);
+    if (status == TW_OK) status = measure_turns(once, works, count, &rotated);
+    for (int i = 0; status == TW_OK && i < count; i++) {
+        timings[i].work = works[i];
+        if (t->batch > 0) timings[i].work.result = per_item(&works[i].result, t->batch);
+    }
+    while (opened-- > 0)
+        for (int i = 0; i < count; i++) tw_lab_run_close(runners[i * wanted + opened].run);
+    free(works);
     free(runners);
     return status;
 }

@@ -18,8 +18,6 @@ typedef struct trial {
     operand_sets layout;
     int host_sets; /* the CPU computes in the sets themselves; the other engines copy one set as often as it takes */
     char *memory;  /* the sets, one after the other: a, b, c */
-    tw_lab_resources resources; /* of the kernel that was timed last */
-    double prepare_s;           /* that the host spent before its launch */
 } trial;
 
 typedef struct trial_verdict {
@@ -45,9 +43,16 @@ tw_status trial_judge(const trial *t, const tw_lab_choice *choice, trial_verdict
 typedef tw_status trial_multiply(void *job, const oracle *o, void *c);
 tw_status trial_judge_other(const trial *t, trial_multiply *multiply, void *job, trial_verdict *verdict);
 
+/* One kernel of those that are timed in turns. */
+typedef struct trial_timing {
+    const tw_lab_choice *choice;
+    measure_work work;          /* its context is ours */
+    tw_lab_resources resources; /* of the launch */
+    double prepare_s;           /* that the host spent before it */
+} trial_timing;
+
 /* trial_time - median and the rest over rotated operand sets, which are made at the first call: twice the last-level cache and
- * one more, fewer where memory is short. Also fills in resources and prepare_s. */
-tw_status trial_time(trial *t, const tw_lab_choice *choice, const tw_device *device, const measure_options *how,
-                     measure_result *result);
+ * one more, fewer where memory is short. Several kernels are sampled in turns. */
+tw_status trial_time(trial *t, trial_timing *timings, int count, const tw_device *device, const measure_options *how);
 
 #endif

@@ -97,6 +97,9 @@ typedef struct tw_device {
  * count     how many there are, also when that is more than capacity
  * Special   What cannot be used is left out, an engine or one OpenCL platform: after TW_OK tw_error_text() says which and why, and is ""
  *           where nothing was. TILEWRIGHT_CPU or TILEWRIGHT_THREADS with a wrong word is TW_BAD_ARGUMENT, as in tw_open().
+ *           The drivers of opencl and cuda run in the caller's process, here and in tw_open(): one that crashes takes
+ *           it along. PoCL aborts where it gets no memory or no thread. A program near such limits asks in a process
+ *           of its own, or opens "cpu", which has no driver [docs/decisions/0008].
  * Returns   TW_OK, TW_BAD_ARGUMENT */
 TW_API tw_status tw_devices(tw_device *devices, int32_t capacity, int32_t *count);
 
@@ -125,6 +128,7 @@ typedef struct tw_options {
  *           Read here and in tw_devices(), and nowhere else: TILEWRIGHT_CPU, TILEWRIGHT_THREADS, OMP_NUM_THREADS (cpu);
  *           TILEWRIGHT_CACHE, XDG_CACHE_HOME, HOME (where compiled kernels are kept), TILEWRIGHT_OPENCL_OPTIONS (added to the
  *           compiler's), TILEWRIGHT_NVRTC (the library file of CUDA's run-time compiler), TILEWRIGHT_KERNELS (a folder of CUDA kernels that were built ahead).
+ *           A setuid program reads none of those that name a file, a folder or compiler options.
  * Returns   TW_OK and *context (give it to tw_close), TW_BAD_ARGUMENT, TW_NO_DEVICE, TW_NO_MEMORY and *context NULL */
 TW_API tw_status tw_open(const tw_options *options, tw_context **context);
 

@@ -30,6 +30,7 @@ typedef struct tw_lab_kernel {
     int skinny;         /* 1: k is 16 or 32 only */
     int deep;           /* 1: of the flight for a small C and a long k */
     int flushes;        /* 1: what is subnormal in A and B, and sums that are, count as 0 */
+    int local_bytes;    /* of a GPU block's shared (local) memory; where the tile edge may be chosen, at an edge of 32 */
 } tw_lab_kernel;
 
 TW_API int tw_lab_kernel_count(void);
@@ -130,6 +131,8 @@ TW_API tw_status tw_lab_open_despite(tw_context **context);
 /* tw_lab_engine_state - 1 when the engine has a device, else 0; text says in a sentence what there is, or what is missing and how to get
  * it. Engines: "cpu", "opencl", "cuda"; NULL text is allowed. -1: no such engine. */
 TW_API int tw_lab_engine_state(const char *engine, char *text, int text_bytes);
+/* tw_lab_engine_devices - tw_devices() of one engine, whose failure is returned: no other's driver is asked. */
+TW_API tw_status tw_lab_engine_devices(const char *engine, tw_device *devices, int32_t capacity, int32_t *count);
 /* tw_lab_compiler_state - the same of the compiler of the engine's kernels, which needs no device: CUDA's NVRTC. -1 also for an engine that has none by itself. */
 TW_API int tw_lab_compiler_state(const char *engine, char *text, int text_bytes);
 TW_API const char *tw_lab_engine_at(int index); /* names in order; NULL beyond the last */

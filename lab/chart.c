@@ -118,7 +118,7 @@ static void tick_text(double value, units_text out)
 
 /* ---- bars ---- */
 
-enum { BARS_LEFT = 128, BARS_RIGHT = WIDTH - 52, BAR_ROW = 22, BAR_BESIDE = 9 };
+enum { BARS_LEFT = 128, BARS_RIGHT = WIDTH - 52, BAR_ROW = 22, BAR_BESIDE = 9, ARROW = 16 };
 
 static double nice_above(double value)
 {
@@ -142,7 +142,7 @@ static double smaller(double a, double b)
 static void bar(FILE *out, const chart_bar *b, const axis *x, const unit *u, double y)
 {
     units_text speed, beside;
-    double to = b->off ? x->to : at(x, b->speed);
+    double to = b->off ? x->from + ARROW : at(x, b->speed);
     bool has_beside = !isnan(b->beside);
     text(out, "end", BARS_LEFT - 6, y + 13, (BARS_LEFT - 8) / LETTER, b->label);
     if (isnan(b->speed)) {
@@ -298,7 +298,7 @@ void chart_roofline(FILE *out, const chart *about, const chart_roofs *roofs, con
 {
     enum { HEIGHT = 400, LEFT = 50, RIGHT = WIDTH - 12, TOP = 14, BOTTOM = HEIGHT - 46 };
     static boxes taken;
-    double low_x = INFINITY, high_x = larger(0, roofs->compulsory), low_y = INFINITY, high_y = larger(0, roofs->peak);
+    double low_x = smaller(INFINITY, roofs->once), high_x = larger(0, roofs->once), low_y = INFINITY, high_y = larger(0, roofs->peak);
     for (int i = 0; i < count; i++) {
         low_x = smaller(low_x, dots[i].intensity), high_x = larger(high_x, dots[i].intensity);
         low_y = smaller(smaller(low_y, dots[i].speed), dots[i].no_cache), high_y = larger(high_y, dots[i].speed);
@@ -323,10 +323,13 @@ void chart_roofline(FILE *out, const chart *about, const chart_roofs *roofs, con
     }
     if (!isnan(roofs->memory_gbps)) slope(out, &x, &y, roofs->memory_gbps, roofs->peak, "roof");
     if (!isnan(roofs->cache_gbps)) slope(out, &x, &y, roofs->cache_gbps, roofs->peak, "axis dash");
-    if (!isnan(roofs->compulsory)) {
-        line(out, "thin dots", at(&x, roofs->compulsory), BOTTOM, at(&x, roofs->compulsory), TOP);
-        text(out, "end faint", at(&x, roofs->compulsory) - 4, BOTTOM - 6, 40, "each operand once");
-        take(&taken, (box){at(&x, roofs->compulsory) - 17 * LETTER, BOTTOM - 18, at(&x, roofs->compulsory), BOTTOM});
+    if (!isnan(roofs->once)) {
+        enum { ONCE = 12 * LETTER };
+        double place = at(&x, roofs->once);
+        bool left = place - ONCE > LEFT;
+        line(out, "thin dots", place, BOTTOM, place, TOP);
+        text(out, left ? "end faint" : "faint", place + (left ? -4 : 4), BOTTOM - 6, 40, "A and B once");
+        take(&taken, (box){left ? place - ONCE : place, BOTTOM - 18, left ? place : place + ONCE, BOTTOM});
     }
     for (int i = 0; i < count; i++) take(&taken, (box){at(&x, dots[i].intensity) - 4, at(&y, dots[i].speed) - 4, at(&x, dots[i].intensity) + 4, at(&y, dots[i].speed) + 4});
     for (int i = 0; i < count; i++) {

@@ -16,7 +16,7 @@ typedef struct chart {
 typedef struct chart_bar {
     const char *label;
     double speed, beside;    /* beside: in the default build, a thinner hollow bar */
-    bool off;                /* not comparable (another type): drawn up to the edge only, and does not stretch the axis */
+    bool off;                /* not comparable (another type): a short arrow that does not stretch the axis */
 } chart_bar;
 
 void chart_bars(FILE *out, const chart *about, const chart_bar *bars, int count, double ceiling);
@@ -29,7 +29,7 @@ typedef struct chart_dot {
 
 typedef struct chart_roofs {
     double peak, memory_gbps, cache_gbps; /* measured; NAN unknown. cache_gbps: of the operands' own working set */
-    double compulsory;                    /* flop per byte where each operand moves once */
+    double once;                          /* flop per byte asked where A and B are asked for once */
 } chart_roofs;
 
 void chart_roofline(FILE *out, const chart *about, const chart_roofs *roofs, const chart_dot *dots, int count);

@@ -3,6 +3,7 @@
 #ifndef TILEWRIGHT_MEASURE_H
 #define TILEWRIGHT_MEASURE_H
 
+#include <stdbool.h>
 #include "tilewright_lab.h"
 
 /* Run the work once on operand set `set` (0 .. sets - 1) and say how long it took. */
@@ -23,6 +24,23 @@ typedef struct measure_result {
 
 /* measure_run - Returns TW_OK, or the first failure of the work (result zeroed). */
 tw_status measure_run(measure_once *once, void *context, const measure_options *options, measure_result *result);
+
+/* One of several kinds of work that are compared. */
+typedef struct measure_work {
+    void *context;
+    measure_result result;
+    int rounds; /* in which each was sampled once, right after the other */
+    /* Over the first work's: the rounds' median, and the spread without the sixth of them at each end. */
+    double speed, low_speed, high_speed;
+} measure_work;
+
+/* measure_turns - samples of each in turns, another one beginning each round, so that what slows the machine slows all
+ * alike: at least 5 rounds (or options->samples, if fewer). limit_s is each one's. Of one kind alone it is measure_run. */
+tw_status measure_turns(measure_once *once, measure_work *works, int count, const measure_options *options);
+
+/* measure_differs - is this work's speed another than the first one's? Not where the spread holds 1, where the median
+ * is within 2 %, as clocks wobble, nor where there were fewer than 5 rounds. */
+bool measure_differs(const measure_work *w);
 
 /* measure_summary - the same statistics from times already taken; times are sorted in place. */
 measure_result measure_summary(double *times_s, int count, int repeats);

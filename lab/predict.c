@@ -3,6 +3,7 @@
 #include "roofline.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { PARTITION_BYTES = 256, MOST_PARTITIONS = 16 };
@@ -16,15 +17,16 @@ typedef struct generation {
     int block_threads;   /* at most */
     int threads, blocks; /* resident on a multiprocessor at most */
     int shared_bytes;    /* of a multiprocessor */
+    int local_bytes;     /* of it, a block's at most */
 } generation;
 
 static const generation generations[] = {
-    {"1.0", 0.25, 0.5, 512, 768, 8, 16 << 10},     {"1.1", 0.25, 0.5, 512, 768, 8, 16 << 10},
-    {"1.2", 0.25, 0.5, 512, 1024, 8, 16 << 10},    {"1.3", 0.25, 0.5, 512, 1024, 8, 16 << 10},
-    {"2.0", 1, 0.5, 1024, 1536, 8, 48 << 10},      {"6.0", 2, 1, 1024, 2048, 32, 64 << 10},
-    {"7.0", 4, 1, 1024, 2048, 32, 96 << 10},       {"7.5", 4, 1, 1024, 1024, 16, 64 << 10},
-    {"8.0", 4, 1, 1024, 2048, 32, 164 << 10},      {"8.6", 4, 1, 1024, 1536, 16, 100 << 10},
-    {"8.9", 4, 1, 1024, 1536, 24, 100 << 10},      {"9.0", 4, 1, 1024, 2048, 32, 228 << 10},
+    {"1.0", 0.25, 0.5, 512, 768, 8, 16 << 10, 16 << 10},      {"1.1", 0.25, 0.5, 512, 768, 8, 16 << 10, 16 << 10},
+    {"1.2", 0.25, 0.5, 512, 1024, 8, 16 << 10, 16 << 10},     {"1.3", 0.25, 0.5, 512, 1024, 8, 16 << 10, 16 << 10},
+    {"2.0", 1, 0.5, 1024, 1536, 8, 48 << 10, 48 << 10},       {"6.0", 2, 1, 1024, 2048, 32, 64 << 10, 48 << 10},
+    {"7.0", 4, 1, 1024, 2048, 32, 96 << 10, 96 << 10},        {"7.5", 4, 1, 1024, 1024, 16, 64 << 10, 64 << 10},
+    {"8.0", 4, 1, 1024, 2048, 32, 164 << 10, 163 << 10},      {"8.6", 4, 1, 1024, 1536, 16, 100 << 10, 99 << 10},
+    {"8.9", 4, 1, 1024, 1536, 24, 100 << 10, 99 << 10},       {"9.0", 4, 1, 1024, 2048, 32, 228 << 10, 227 << 10},
 };
 
 static const generation *generation_of(const char *capability)
@@ -141,7 +143,6 @@ prediction predict_on(const access_launch *l, const published_device *d)
         x.moved_bytes += total[era].moved;
         x.memory_s += total[era].moved / (bandwidth * (g != NULL ? partition_share(l, l->row[i], g, d) : 1));
     }
-    x.fits = g != NULL && l->block_x * l->block_y <= g->block_threads;
     if (g != NULL) {
         double clock = d->multiprocessors * peak / (2.0 * d->cores), requests, wavefronts, more[2]; /* of all multiprocessors together */
         count_rows(l, era, false, false, &requests, &wavefronts);
@@ -154,6 +155,29 @@ prediction predict_on(const access_launch *l, const published_device *d)
     }
     x.serial_s = x.memory_s + x.issue_s, x.overlapped_s = fmax(x.memory_s, x.issue_s);
     return x;
+}
+
+/* "9.0" is 90, as "sm_90" is; 0: it says nothing of the kind. */
+static int capability_of(const char *text)
+{
+    int major = 0, minor = 0;
+    if (sscanf(text, "%d.%d", &major, &minor) == 2) return 10 * major + minor;
+    return sscanf(text, "sm_%d", &major) == 1 ? major : 0;
+}
+
+bool predict_fits(const tw_lab_kernel *kernel, int tile, int threads, const published_device *d, char *why, size_t why_bytes)
+{
+    const generation *g = generation_of(d->capability);
+    int local = kernel->default_tile > 0 ? kernel->local_bytes * tile * tile / (32 * 32) : kernel->local_bytes;
+    if (g != NULL && threads > g->block_threads)
+        snprintf(why, why_bytes, "%d threads in a block: too many, it takes %d", threads, g->block_threads);
+    else if (g != NULL && local > g->local_bytes)
+        snprintf(why, why_bytes, "%d bytes of shared memory in a block: too many, it has %d", local, g->local_bytes);
+    else if (capability_of(kernel->needs) > capability_of(d->capability))
+        snprintf(why, why_bytes, "it needs %s, the device is of compute capability %s", kernel->needs, d->capability);
+    else
+        return true;
+    return false;
 }
 
 double predict_effective_gbps(const access_launch *l, double seconds)

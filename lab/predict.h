@@ -22,9 +22,12 @@ typedef struct prediction {
     double bound_asked_gflops, bound_gflops;           /* the documents', which caches may beat; the roofline's, which nothing may */
     double shared_gflops, issue_gflops;                /* as wavefronts and instructions alone allow; shared NAN: none is used */
     double memory_s, issue_s, serial_s, overlapped_s;
-    bool fits;                                         /* false: more threads in a block than the device takes */
 } prediction;
 prediction predict_on(const access_launch *l, const published_device *d);
+
+/* predict_fits - can the device run blocks of this kernel? If not, why says it with the numbers. threads: of a block; 0:
+ * unknown. */
+bool predict_fits(const tw_lab_kernel *kernel, int tile, int threads, const published_device *d, char *why, size_t why_bytes);
 
 /* predict_effective_gbps - document 004's: each block reads its two tiles and writes its tile once, over that time. */
 double predict_effective_gbps(const access_launch *l, double seconds);

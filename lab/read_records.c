@@ -163,12 +163,15 @@ static records_status keep(reader *in, const json_t *object, const char *line, r
     RECORD_FIELDS_AFTER_VERSION(TEXT, LETTER, COUNT, NUMBER)
     TEXT(version)
     TEXT(time)
+    TEXT(host)
 #undef NUMBER
 #define NUMBER(name) c.name = read_number(in, object, #name);
     COUNTER_FIELDS(NUMBER)
 #undef NUMBER
     check(in, &r, counted);
     if (in->bad) return RECORDS_BAD;
+    /* Once written as if each library were r01. */
+    if (r.library != NULL) r.bytes_asked = r.no_cache_gflops = r.bound_asked_gflops = NAN;
     if (all->count >= RECORDS_MOST) return complain(in, "there are more than %d records: give fewer", RECORDS_MOST), RECORDS_BAD;
     return records_add(all, &r, counted ? &c : NULL, line) == TW_OK ? RECORDS_OK : RECORDS_NO_MEMORY;
 }
@@ -228,12 +231,49 @@ static int next_line(reader *in, FILE *file, char line[RECORDS_LINE_BYTES + 1])
     return c == EOF && length == 0 ? -1 : length;
 }
 
+/* Past the line of a page behind which its records stand. Lines before it may be of any length. */
+static bool find_element(reader *in, FILE *file)
+{
+    static const char element[] = RECORDS_ELEMENT;
+    char line[sizeof element + 1]; /* and the return of a file that was on Windows */
+    size_t length = 0;
+    for (int64_t bytes = 0; bytes < RECORDS_PAGE_BYTES; bytes++) {
+        int c = getc(file);
+        if (c == EOF) break;
+        if (c != '\n') {
+            if (length < sizeof line) line[length] = (char)c;
+            length++;
+            continue;
+        }
+        in->line++;
+        if (length > 0 && length <= sizeof line && line[length - 1] == '\r') length--;
+        if (length == sizeof element - 1 && memcmp(line, element, length) == 0) return true;
+        length = 0;
+    }
+    in->line = 0;
+    if (ferror(file)) complain(in, "cannot be read: %s", strerror(errno));
+    else complain(in, "is a page without records in it: found no line %s", element);
+    return false;
+}
+
+static bool ends_element(const char *line)
+{
+    static const char end[] = "</script>";
+    return strncmp(line, end, sizeof end - 1) == 0 && line[sizeof end - 1 + strspn(line + sizeof end - 1, "\r")] == '\0';
+}
+
 static records_status read_lines(reader *in, FILE *file, records *all)
 {
+    int first = getc(file);
+    if (first != EOF) ungetc(first, file);
+    bool page = first == '<', whole = !page; /* whole: nothing of it is missing */
+    if (page && !find_element(in, file)) return RECORDS_BAD;
+
     char *line = malloc(RECORDS_LINE_BYTES + 1);
     records_status status = line != NULL ? RECORDS_OK : RECORDS_NO_MEMORY;
     int before = all->count, length = 0, empty = 0;
     while (status == RECORDS_OK && (in->line++, length = next_line(in, file, line)) >= 0 && !in->bad) {
+        if (page && (whole = ends_element(line))) break;
         bool blank = strspn(line, " \t\r") == (size_t)length;
         empty = blank ? empty + 1 : 0;
         if (empty > RECORDS_MOST) complain(in, "more than %d empty lines in a row: this is no file of records", RECORDS_MOST);
@@ -242,6 +282,7 @@ static records_status read_lines(reader *in, FILE *file, records *all)
     free(line);
     if (in->bad) return RECORDS_BAD;
     in->line = 0;
+    if (status == RECORDS_OK && !whole) return complain(in, "is a page that was cut off: found no end of its records"), RECORDS_BAD;
     if (status == RECORDS_OK && all->count == before) return complain(in, "holds no record"), RECORDS_BAD;
     return status;
 }
@@ -262,8 +303,8 @@ records_status records_read(const char *path, records *all, char *error, size_t 
     if (file == NULL || fstat(fileno(file), &found) != 0)
         complain(&in, "cannot be opened: %s", strerror(errno));
     else if (S_ISDIR(found.st_mode))
-        complain(&in, "is a directory, expected a file of JSON lines");
-    records_status status = in.bad ? RECORDS_BAD : records_read_stream(file, path, all, error, error_bytes);
+        complain(&in, "is a directory, expected a file of JSON lines or a page");
+    records_status status = in.bad || file == NULL ? RECORDS_BAD : records_read_stream(file, path, all, error, error_bytes);
     if (file != NULL) fclose(file);
     return status;
 }

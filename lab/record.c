@@ -1,4 +1,5 @@
 /* record.c - see record.h. */
+#define _POSIX_C_SOURCE 200809L
 #include "record.h"
 #include "roofline.h"
 
@@ -6,7 +7,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <time.h>
+#include <unistd.h>
 
 record record_blank(void)
 {
@@ -130,9 +133,19 @@ const char *record_time(record_time_text out)
     return out;
 }
 
+const char *record_host(record_host_text out)
+{
+    struct utsname name;
+    double memory_bytes = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    snprintf(out, sizeof(record_host_text), "%.100s, %ld processors, %.0f GiB", uname(&name) == 0 ? name.nodename : "?", sysconf(_SC_NPROCESSORS_ONLN),
+             memory_bytes / 0x1p30);
+    return out;
+}
+
 int record_write(FILE *stream, const record *r)
 {
     record_time_text now;
+    record_host_text here;
     putc('{', stream);
 #define TEXT(name) write_text(stream, #name, r->name);
 #define LETTER(name) write_letter(stream, #name, r->name);
@@ -141,6 +154,7 @@ int record_write(FILE *stream, const record *r)
     RECORD_FIELDS_BEFORE_VERSION(TEXT, LETTER, COUNT, NUMBER)
     write_text(stream, "version", r->version != NULL ? r->version : tw_version());
     RECORD_FIELDS_AFTER_VERSION(TEXT, LETTER, COUNT, NUMBER)
+    write_text(stream, "host", r->host != NULL ? r->host : record_host(here));
     fputs("\"time\": ", stream);
     json_put_text(stream, r->time != NULL ? r->time : record_time(now));
     fputs("}\n", stream);

@@ -26,9 +26,11 @@ typedef struct record {
     const char *plan;        /* the plan as one line */
     const char *refused;     /* why it did not run; times are then null */
     const char *instruction_set, *driver; /* what the device runs, as tw_describe and the engine say */
-    const char *library, *library_version; /* whose product it is, where libraries are compared */
+    const char *library, *library_version; /* whose product it is, where libraries are compared: no rung */
     double sm_mhz_before, sm_mhz_after, power_w_before, power_w_after, temperature_c_before, temperature_c_after; /* of a GPU, around the samples */
+    int64_t align_a, align_b, align_c; /* largest powers of two up to 256 that divide the operands' addresses */
     const char *version, *time; /* NULL: this library's, now */
+    const char *host;           /* tells machines apart whose devices have one name; NULL: this machine's */
 } record;
 
 /* The fields in the order in which they are written. TEXT: string, NULL unknown. LETTER: char, 0 unknown. COUNT: integer, -1 unknown.
@@ -45,7 +47,7 @@ typedef struct record {
     NUMBER(effective_gbps) NUMBER(sectors_per_load) NUMBER(bank_degree_load) NUMBER(bank_degree_store)                 \
     NUMBER(prepare_s) TEXT(plan) TEXT(refused) TEXT(instruction_set) TEXT(driver) TEXT(library) TEXT(library_version) COUNT(batch) \
     NUMBER(sm_mhz_before) NUMBER(sm_mhz_after) NUMBER(power_w_before) NUMBER(power_w_after)                            \
-    NUMBER(temperature_c_before) NUMBER(temperature_c_after) NUMBER(max_s)
+    NUMBER(temperature_c_before) NUMBER(temperature_c_after) COUNT(align_a) COUNT(align_b) COUNT(align_c) NUMBER(max_s)
 
 record record_blank(void); /* everything unknown */
 /* record_fill_bounds - derive gflops, the byte counts, both bounds and fraction_of_bound from what is set: problem,
@@ -54,6 +56,8 @@ void record_fill_bounds(record *r, const tw_problem *p, int64_t block_m, int64_t
                         double bytes_per_s);
 typedef char record_time_text[32];
 const char *record_time(record_time_text out); /* now, "2026-11-21T04:18:41Z" */
+typedef char record_host_text[160];
+const char *record_host(record_host_text out); /* this machine: "name, 16 processors, 126 GiB" */
 
 /* record_write - one JSON object and a newline. 0, or -1 when the stream failed. */
 int record_write(FILE *stream, const record *r);

@@ -65,7 +65,7 @@ static const char *put_text(const char *text, char **at)
 static bool copy_row(records_row *row, const char *line)
 {
     record *r = &row->r;
-    size_t bytes = text_bytes(line) + text_bytes(r->version) + text_bytes(r->time) + 4;
+    size_t bytes = text_bytes(line) + text_bytes(r->version) + text_bytes(r->time) + text_bytes(r->host) + 4;
 #define TEXT(name) bytes += text_bytes(r->name);
     RECORD_FIELDS_BEFORE_VERSION(TEXT, NOTHING, NOTHING, NOTHING)
     RECORD_FIELDS_AFTER_VERSION(TEXT, NOTHING, NOTHING, NOTHING)
@@ -78,6 +78,7 @@ static bool copy_row(records_row *row, const char *line)
 #undef TEXT
     r->version = put_text(r->version, &at);
     r->time = put_text(r->time, &at);
+    r->host = put_text(r->host, &at);
     shorten(line, at);
     row->line = at;
     return true;
@@ -98,11 +99,13 @@ tw_status records_add(records *all, const record *r, const counters *c, const ch
     char *printed = NULL;
     size_t size = 0;
     record_time_text now;
+    record_host_text here;
     records_row row = {.r = *r, .counted = c != NULL};
     if (c != NULL) row.c = *c;
     if (line == NULL) {
         row.r.version = tw_version();
         row.r.time = record_time(now);
+        row.r.host = record_host(here);
         FILE *stream = open_memstream(&printed, &size);
         bool written = stream != NULL && record_write(stream, &row.r) == 0;
         if (stream != NULL && fclose(stream) != 0) written = false;

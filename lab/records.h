@@ -35,17 +35,22 @@ typedef struct records {
 enum {
     RECORDS_MOST = 10000,         /* in all */
     RECORDS_LINE_BYTES = 1 << 16, /* of one record */
-    RECORDS_TEXT_BYTES = 1000     /* of one string of a record */
+    RECORDS_TEXT_BYTES = 1000,    /* of one string of a record */
+    RECORDS_PAGE_BYTES = 1 << 26  /* of a page before its records */
 };
 
 /* records_add - copy a record. c NULL: no counters. line: as JSON; NULL: as record_write prints it, now. TW_OK, TW_NO_MEMORY. */
 tw_status records_add(records *all, const record *r, const counters *c, const char *line);
 void records_free(records *all); /* zeroed records are fine */
 
+/* The line of a page of HTML behind which its records stand, one a line, up to a line </script>. */
+#define RECORDS_ELEMENT "<script id=\"tilewright-records\" type=\"application/x-ndjson\">"
+
 typedef enum records_status { RECORDS_OK, RECORDS_BAD, RECORDS_NO_MEMORY, RECORDS_NO_READER } records_status;
 
-/* records_read - add the records of a file of JSON lines; nothing in it is believed. On failure error says which file, line and field,
- * and `all` keeps what came before. Without jansson at build: RECORDS_NO_READER. */
+/* records_read - add the records of a file of JSON lines, or of a page that holds them; nothing in it is believed. On
+ * failure error says which file, line and field, and `all` keeps what came before. Without jansson at build:
+ * RECORDS_NO_READER. */
 records_status records_read(const char *path, records *all, char *error, size_t error_bytes);
 records_status records_read_stream(FILE *stream, const char *name, records *all, char *error, size_t error_bytes); /* name: for the sentence */
 bool records_can_read(void); /* was there jansson at build? */

@@ -44,14 +44,37 @@ static const char style[] =
 
 /* ---- shared ---- */
 
+bool report_has_ladder(const report *r)
+{
+    for (int i = 0; i < r->ladders->machine_count; i++)
+        if (ladder_main(r->ladders, i) != NULL) return true;
+    return false;
+}
+
+bool report_has_libraries(const report *r)
+{
+    for (int i = 0; i < r->ladders->count; i++)
+        if (r->ladders->items[i].library) return true;
+    return false;
+}
+
 const char *report_engine_name(const char *engine)
 {
     return strcmp(engine, "cpu") == 0 ? "CPU" : strcmp(engine, "opencl") == 0 ? "OpenCL" : strcmp(engine, "cuda") == 0 ? "CUDA" : engine;
 }
 
+const char *report_device(const machine *x, report_device_text out)
+{
+    int used = snprintf(out, sizeof(report_device_text), "%.100s", x->device);
+    if (x->number > 0) snprintf(out + used, sizeof(report_device_text) - (size_t)used, " (%d)", x->number);
+    return out;
+}
+
 void report_machine_name(const report *r, int machine)
 {
-    html_say(r->out, "%t on %T", report_engine_name(r->ladders->machines[machine].engine), 80, r->ladders->machines[machine].device);
+    const struct machine *x = &r->ladders->machines[machine];
+    html_say(r->out, "%t on %T", report_engine_name(x->engine), 80, x->device);
+    if (x->number > 0) html_say(r->out, " (%d)", x->number);
 }
 
 void report_table_begin(FILE *out, const char *label)
@@ -118,11 +141,10 @@ static void tell_summary(const report *r)
         const ladder_step *best = l != NULL ? fastest(l) : NULL;
         if (best == NULL) continue;
         units_text speed, share;
-        char shape[80];
-        snprintf(shape, sizeof shape, "%lld x %lld x %lld", (long long)l->m, (long long)l->n, (long long)l->k);
+        report_shape_text shape;
         fputs("<li>", r->out);
         report_machine_name(r, i);
-        html_say(r->out, ", %t: fastest is <strong>%t</strong> with <strong>%t GFLOP/s</strong>", shape, best->label, report_speed(best->row->r.gflops, speed));
+        html_say(r->out, ", %t: fastest is <strong>%t</strong> with <strong>%t GFLOP/s</strong>", report_shape(l, shape), best->label, report_speed(best->row->r.gflops, speed));
         if (isfinite(report_peak(l))) html_say(r->out, ", %t of the measured multiply-add peak", units_percent(best->row->r.gflops / report_peak(l), share));
         const ladder_step *first = &l->steps[0];
         if (first != best && strncmp(first->label, "r01_", 4) == 0 && row_timed(first->row)) {
@@ -147,87 +169,53 @@ static void begin_page(const report *r)
     fputs("<h1>The ladder of matrix multiplication</h1>\n<p>C = A B, from three plain loops to the kernel that production calls use: every step verified against an "
           "error bound, timed, and set beside what the machine allows. Speeds count 2 m n k flop.</p>\n", out);
     tell_summary(r);
-    fputs("<nav aria-label=\"Sections\">\n<ul>\n<li><a href=\"#devices\">Devices</a></li>\n<li><a href=\"#ladders\">Ladders and rooflines</a></li>\n"
-          "<li><a href=\"#sizes\">Sizes</a></li>\n<li><a href=\"#skinny\">Thin matrices</a></li>\n<li><a href=\"#traffic\">Traffic</a></li>\n"
+    fputs("<nav aria-label=\"Sections\">\n<ul>\n<li><a href=\"#devices\">Devices</a></li>\n", out);
+    if (report_has_ladder(r)) fputs("<li><a href=\"#ladders\">Ladders and rooflines</a></li>\n<li><a href=\"#sizes\">Sizes</a></li>\n", out);
+    if (report_has_libraries(r)) fputs("<li><a href=\"#libraries\">Libraries</a></li>\n", out);
+    fputs("<li><a href=\"#skinny\">Thin matrices</a></li>\n<li><a href=\"#traffic\">Traffic</a></li>\n"
           "<li><a href=\"#stories\">The rungs</a></li>\n<li><a href=\"#method\">Method</a></li>\n<li><a href=\"#records\">Records</a></li>\n</ul>\n</nav>\n</header>\n<main>\n",
           out);
 }
 
-static size_t embedded_bytes(const records *all)
-{
-    size_t bytes = 0;
-    for (int i = 0; i < all->count; i++)
-        for (const char *c = all->rows[i].line; *c != '\0'; c++) bytes += *c == '<' ? 6 : 1;
-    return bytes + (size_t)all->count;
-}
-
-static void end_page(const report *r, bool embed)
+static void end_page(const report *r)
 {
     FILE *out = r->out;
     fputs("<section id=\"records\" aria-labelledby=\"records-h\">\n<h2 id=\"records-h\">The records</h2>\n", out);
-    if (embed) {
-        html_say(out, "<p>The %d records of which this page was made are part of it, one JSON object per line without the unknown fields: the text of the element "
-                 "<code>script id=\"tilewright-records\"</code>. <code>sed -n '/^&lt;script id=/,/^&lt;.script/{/^{/p}' FILE.html &gt; records.jsonl</code> "
-                 "takes them out; <code>tilewright report records.jsonl -o FILE.html</code> makes this page again.</p>\n", r->all->count);
-        fputs("<script id=\"tilewright-records\" type=\"application/x-ndjson\">\n", out);
-        for (int i = 0; i < r->all->count; i++) {
-            html_json(out, r->all->rows[i].line);
-            fputc('\n', out);
-        }
-        fputs("</script>\n", out);
-    } else {
-        html_say(out, "<p>The %d records of which this page was made are not part of it: with them it would be larger than %d bytes. Keep the files beside it.</p>\n",
-                 r->all->count, REPORT_BYTES);
+    html_say(out, "<p>The %d records of which this page was made are part of it, one JSON object per line without the unknown fields: the text of the element "
+             "<code>script id=\"tilewright-records\"</code>. <code>tilewright report FILE.html -o AGAIN.html</code> reads them back and makes this page again; "
+             "<code>sed -n '/^&lt;script id=/,/^&lt;.script/{/^{/p}' FILE.html &gt; records.jsonl</code> takes them out.</p>\n", r->all->count);
+    fputs(RECORDS_ELEMENT "\n", out);
+    for (int i = 0; i < r->all->count; i++) {
+        html_json(out, r->all->rows[i].line);
+        fputc('\n', out);
     }
+    fputs("</script>\n", out);
     html_say(out, "</section>\n</main>\n<footer>\n<p class=\"faint\">Made by tilewright %t. A number never travels alone: each record holds problem, kernel, device, method, times, error "
              "and versions.</p>\n</footer>\n</body>\n</html>\n", tw_version());
 }
 
 /* ---- the forms ---- */
 
-static tw_status write_sections(const report *r)
+static tw_status write_page(const report *r)
 {
     begin_page(r);
     report_devices(r);
     report_charts(r);
     report_sizes(r);
+    report_libraries(r);
     report_skinny(r);
     report_traffic(r);
     tw_status status = report_stories(r);
     report_method(r);
+    end_page(r);
     return *r->no_memory ? TW_NO_MEMORY : status;
-}
-
-/* The records stand last, since what comes before says whether there is room. */
-static tw_status write_page(const report *r, char *why, size_t why_bytes)
-{
-    enum { END = 1500 };
-    char *page = NULL;
-    size_t bytes = 0;
-    report body = *r;
-    body.out = open_memstream(&page, &bytes);
-    if (body.out == NULL) return TW_NO_MEMORY;
-    tw_status status = write_sections(&body);
-    if (fclose(body.out) != 0) status = TW_NO_MEMORY;
-    if (status == TW_OK && bytes + END > REPORT_BYTES) {
-        snprintf(why, why_bytes, "the page would have %zu bytes, even without the records in it, and %d are what it may have: give fewer records", bytes, REPORT_BYTES);
-        status = TW_BAD_ARGUMENT;
-    }
-    if (status == TW_OK) {
-        fwrite(page, 1, bytes, r->out);
-        end_page(r, bytes + embedded_bytes(r->all) + END < REPORT_BYTES);
-    }
-    free(page);
-    return status;
 }
 
 /* What the records must be; false, and why. */
 static bool check(const report *r, report_form form, char *why, size_t why_bytes)
 {
     const ladders *l = r->ladders;
-    bool has_ladder = false;
     int most_steps = 0;
-    for (int i = 0; i < l->machine_count; i++) has_ladder |= l->machines[i].ladder >= 0;
     for (int i = 0; i < l->count; i++) most_steps = l->items[i].count > most_steps ? l->items[i].count : most_steps;
     if (r->all->count == 0)
         snprintf(why, why_bytes, "there are no records");
@@ -237,7 +225,7 @@ static bool check(const report *r, report_form form, char *why, size_t why_bytes
         snprintf(why, why_bytes, "there are records of %d shapes on all machines, a page takes %d", l->count, REPORT_LADDERS);
     else if (most_steps > REPORT_STEPS)
         snprintf(why, why_bytes, "there are records of %d rungs and tiles of one shape on one machine, a page takes %d", most_steps, REPORT_STEPS);
-    else if (form != REPORT_PAGE && !has_ladder)
+    else if (form != REPORT_PAGE && !report_has_ladder(r))
         snprintf(why, why_bytes, "there is no ladder among the records, which a chart or table alone would show");
     else
         return true;
@@ -259,7 +247,7 @@ tw_status report_write(FILE *out, const records *all, report_form form, char *wh
     bool no_memory = false;
     const report r = {out, all, &sorted, &no_memory};
     if (!check(&r, form, why, why_bytes)) status = TW_BAD_ARGUMENT;
-    else if (form == REPORT_PAGE) status = write_page(&r, why, why_bytes);
+    else if (form == REPORT_PAGE) status = write_page(&r);
     else if (form == REPORT_BARS) report_bars(&r);
     else report_markdown(&r);
     if (no_memory) status = TW_NO_MEMORY;

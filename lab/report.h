@@ -6,7 +6,6 @@
 #include "records.h"
 
 enum {
-    REPORT_BYTES = 500000, /* no page is larger; records are embedded as long as it stays below that */
     REPORT_MACHINES = 24,  /* engines on devices that one page takes */
     REPORT_LADDERS = 512,  /* shapes on machines */
     REPORT_STEPS = 128     /* rungs and tiles in one ladder */
@@ -18,8 +17,7 @@ typedef enum report_form { REPORT_PAGE, REPORT_BARS, REPORT_TABLE } report_form;
 report_form report_form_of(const char *path); /* by the ending: .svg, .md, else the page */
 
 /* report_write - the same records give the same bytes. TW_OK; TW_NO_MEMORY; TW_BAD_ARGUMENT, and why: there are no records that have what
- * the form shows, they are of too many machines, shapes or rungs, or the page would be larger than REPORT_BYTES even without the records in it. The
- * stream's own errors stay with it. */
+ * the form shows, or they are of too many machines, shapes or rungs. The stream's own errors stay with it. */
 tw_status report_write(FILE *out, const records *all, report_form form, char *why, size_t why_bytes);
 
 #endif

@@ -31,13 +31,20 @@ static const char *small(double value, units_text out)
     return out;
 }
 
-typedef char shape_text[72];
-
-static const char *shape_of(const ladder *l, shape_text out)
+const char *report_shape(const ladder *l, report_shape_text out)
 {
-    int length = snprintf(out, sizeof(shape_text), "%" PRId64 " x %" PRId64 " x %" PRId64, l->m, l->n, l->k);
-    if (l->op_a == 't' || l->op_b == 't')
-        snprintf(out + length, sizeof(shape_text) - (size_t)length, " %s", l->op_a != 't' ? "NT" : l->op_b != 't' ? "TN" : "TT");
+    const size_t room = sizeof(report_shape_text);
+    int used = snprintf(out, room, "%" PRId64 " x %" PRId64 " x %" PRId64, l->m, l->n, l->k);
+    if (ladder_is_plain(l)) return out;
+    bool tight = l->lda == (l->op_a == 't' ? l->m : l->k) && l->ldb == (l->op_b == 't' ? l->k : l->n) && l->ldc == l->n;
+    if (l->op_a == 't' || l->op_b == 't') used += snprintf(out + used, room - (size_t)used, " %s", l->op_a != 't' ? "NT" : l->op_b != 't' ? "TN" : "TT");
+    if (!tight && l->lda == l->ldb && l->ldb == l->ldc) used += snprintf(out + used, room - (size_t)used, ", ld %" PRId64, l->lda);
+    else if (!tight) used += snprintf(out + used, room - (size_t)used, ", ld %" PRId64 " %" PRId64 " %" PRId64, l->lda, l->ldb, l->ldc);
+    if (l->align_a != LADDER_ALIGN || l->align_b != LADDER_ALIGN || l->align_c != LADDER_ALIGN)
+        used += snprintf(out + used, room - (size_t)used, ", aligned to %" PRId64 " %" PRId64 " %" PRId64, l->align_a, l->align_b, l->align_c);
+    if (fabs(l->alpha - 1) > 0) used += snprintf(out + used, room - (size_t)used, ", alpha %g", l->alpha);
+    if (fabs(l->beta) > 0) used += snprintf(out + used, room - (size_t)used, ", beta %g", l->beta);
+    if (l->batch >= 0) snprintf(out + used, room - (size_t)used, ", batches of %" PRId64, l->batch);
     return out;
 }
 
@@ -49,12 +56,12 @@ static void fact(FILE *out, const char *name, const char *text)
 }
 
 /* The largest of a field over a machine's records of one type. */
-static double best_peak(const report *r, const machine *x, const char *dtype)
+static double best_peak(const report *r, int machine, const char *dtype)
 {
     double best = NAN;
     for (int i = 0; i < r->all->count; i++) {
         const record *d = &r->all->rows[i].r;
-        if (d->dtype == NULL || strcmp(d->engine, x->engine) != 0 || strcmp(d->device, x->device) != 0 || strcmp(d->dtype, dtype) != 0) continue;
+        if (r->ladders->machine_of[i] != machine || strcmp(d->dtype, dtype) != 0) continue;
         if (!isnan(d->peak_gflops) && !(best >= d->peak_gflops)) best = d->peak_gflops;
     }
     return best;
@@ -63,12 +70,11 @@ static double best_peak(const report *r, const machine *x, const char *dtype)
 static void tell_ceilings(const report *r, int number, const published_device *p)
 {
     static const char *const dtypes[] = {"f32", "f64"};
-    const machine *x = &r->ladders->machines[number];
     const ladder *l = ladder_main(r->ladders, number);
     units_text text;
     char words[200];
     for (int i = 0; i < 2; i++) {
-        double peak = best_peak(r, x, dtypes[i]);
+        double peak = best_peak(r, number, dtypes[i]);
         if (isnan(peak)) continue;
         int used = snprintf(words, sizeof words, "%s GFLOP/s measured", report_speed(peak, text));
         if (p != NULL && i == 0) snprintf(words + used, sizeof words - (size_t)used, ", %.5g published", p->peak_gflops);
@@ -85,15 +91,13 @@ static void card(const report *r, int number)
 {
     const machine *x = &r->ladders->machines[number];
     const published_device *p = devices_published(x->device);
-    const record *known = NULL;
     const char *first = NULL, *last = NULL, *version = NULL;
     int count = 0;
     units_text text;
     for (int i = 0; i < r->all->count; i++) {
         const record *d = &r->all->rows[i].r;
-        if (r->all->rows[i].counted || strcmp(d->engine, x->engine) != 0 || strcmp(d->device, x->device) != 0) continue;
+        if (r->ladders->machine_of[i] != number) continue;
         count++;
-        if (known == NULL || (known->driver == NULL && d->driver != NULL)) known = d;
         if (d->time != NULL && (first == NULL || strcmp(d->time, first) < 0)) first = d->time;
         if (d->time != NULL && (last == NULL || strcmp(d->time, last) > 0)) last = d->time;
         if (d->version != NULL) version = d->version;
@@ -101,8 +105,9 @@ static void card(const report *r, int number)
     fputs("<article class=\"card\">\n<h3>", r->out);
     report_machine_name(r, number);
     fputs("</h3>\n<dl>\n", r->out);
-    if (known != NULL) fact(r->out, "Code for", known->instruction_set);
-    if (known != NULL) fact(r->out, "Driver", known->driver);
+    fact(r->out, "Host", x->host != NULL ? x->host : x->number > 0 ? "unknown" : NULL);
+    fact(r->out, "Code for", x->instruction_set);
+    fact(r->out, "Driver", x->driver);
     fact(r->out, "Tilewright", version);
     tell_ceilings(r, number, p);
     if (p != NULL) {
@@ -146,8 +151,9 @@ static bool is_figure(const ladder *l)
 static void draw_bars(const report *r, const ladder *l, int number, bool alone)
 {
     chart_bar *bars = calloc((size_t)l->count + 1, sizeof *bars);
-    char title[240];
-    shape_text shape;
+    char title[500];
+    report_shape_text shape;
+    report_device_text device;
     bool mixed = false;
     if (bars == NULL) {
         *r->no_memory = true;
@@ -156,8 +162,8 @@ static void draw_bars(const report *r, const ladder *l, int number, bool alone)
     for (int i = 0; i < l->count; i++) mixed |= comparable(l, l->steps[i].row);
     for (int i = 0; i < l->count; i++)
         bars[i] = (chart_bar){l->steps[i].label, speed_of(l->steps[i].row), speed_of(l->steps[i].by_default), mixed && !comparable(l, l->steps[i].row)};
-    snprintf(title, sizeof title, "%.20s on %.80s, %s %s", report_engine_name(r->ladders->machines[number].engine), r->ladders->machines[number].device,
-             l->wide ? "f64" : "f32", shape_of(l, shape));
+    snprintf(title, sizeof title, "%.20s on %.80s, %s %s", report_engine_name(r->ladders->machines[number].engine), report_device(&r->ladders->machines[number], device),
+             l->wide ? "f64" : "f32", report_shape(l, shape));
     const chart about = {title, "One bar per rung, speed to the right. A hollow bar is the same rung as the compiler unrolls it.", alone};
     chart_bars(r->out, &about, bars, l->count, report_peak(l));
     free(bars);
@@ -167,16 +173,16 @@ static void bars_figure(const report *r, const ladder *l, int number)
 {
     bool hollow = false, own = false, other = false;
     for (int i = 0; i < l->count; i++) {
-        hollow |= l->steps[i].by_default != NULL;
+        hollow |= !isnan(speed_of(l->steps[i].by_default));
         own |= comparable(l, l->steps[i].row);
-        other |= !comparable(l, l->steps[i].row);
+        other |= !comparable(l, l->steps[i].row) && !isnan(speed_of(l->steps[i].row));
     }
     fputs("<figure>\n", r->out);
     draw_bars(r, l, number, false);
     html_say(r->out, "<figcaption>%h%h%hThe table below has the numbers.</figcaption>\n</figure>\n",
              is_figure(l) ? "Document 000's figure: every step at 4096 x 4096. " : "",
              hollow ? "Solid: r01 to r05 with their loops held rolled, so that each step shows its one idea. Hollow: the same in the compiler's own unrolling. " : "",
-             own && other ? "An arrow: another type of element, off the axis. " : "");
+             own && other ? "An arrow: another type of element, which neither the axis nor the peak is for. " : "");
 }
 
 void report_bars(const report *r)
@@ -194,10 +200,10 @@ static int make_dots(const ladder *l, chart_dot *dots, char (*names)[STEP_LABEL]
         const record *d = &l->steps[i].row->r;
         const char *label = l->steps[i].label, *tile = strchr(label, ' ');
         if (!row_timed(l->steps[i].row) || !comparable(l, l->steps[i].row) || !(flops(d) > 0) || !(d->bytes_asked > 0) || !(d->gflops > 0)) continue;
-        if (d->compulsory_bytes > 0) roofs->compulsory = flops(d) / d->compulsory_bytes;
+        if (row_operand_bytes(l->steps[i].row) > 0) roofs->once = flops(d) / row_operand_bytes(l->steps[i].row);
         if (d->bandwidth_gbps > 1.1 * roofs->memory_gbps && !(roofs->cache_gbps >= d->bandwidth_gbps)) roofs->cache_gbps = d->bandwidth_gbps;
         snprintf(names[count], STEP_LABEL, "%.*s%s", (int)strcspn(label, "_"), label, tile != NULL ? tile : "");
-        dots[count] = (chart_dot){names[count], flops(d) / d->bytes_asked, d->gflops, d->no_cache_gflops > 0 ? d->no_cache_gflops : (double)NAN};
+        dots[count] = (chart_dot){names[count], flops(d) / d->bytes_asked, d->gflops, row_no_cache_gflops(l->steps[i].row)};
         count++;
     }
     return count;
@@ -206,11 +212,12 @@ static int make_dots(const ladder *l, chart_dot *dots, char (*names)[STEP_LABEL]
 static void draw_roofline(const report *r, const ladder *l, int number)
 {
     chart_dot *dots = calloc((size_t)l->count + 1, sizeof *dots);
-    char (*names)[STEP_LABEL] = calloc((size_t)l->count + 1, sizeof *names), title[200];
+    char (*names)[STEP_LABEL] = calloc((size_t)l->count + 1, sizeof *names), title[240];
+    report_device_text device;
     chart_roofs roofs = {report_peak(l), report_memory_gbps(l), NAN, NAN};
     bool room = dots != NULL && names != NULL;
     int count = room ? make_dots(l, dots, names, &roofs) : 0;
-    snprintf(title, sizeof title, "Roofline, %.20s on %.80s", report_engine_name(r->ladders->machines[number].engine), r->ladders->machines[number].device);
+    snprintf(title, sizeof title, "Roofline, %.20s on %.80s", report_engine_name(r->ladders->machines[number].engine), report_device(&r->ladders->machines[number], device));
     const chart about = {title, "One dot per rung: flop per byte that it asks of memory to the right, speed upwards, both logarithmic. The table below has the numbers.", false};
     if (count > 0) {
         fputs("<figure>\n", r->out);
@@ -245,7 +252,7 @@ static void table_row(const report *r, const ladder *l, const ladder_step *step,
     report_cell(out, units_percent(d->gflops / d->peak_gflops, t));
     report_cell(out, units_bytes(d->bytes_asked, t));
     report_cell(out, units_number(flops(d) / d->bytes_asked, t));
-    report_cell(out, report_speed(d->no_cache_gflops, t));
+    report_cell(out, report_speed(row_no_cache_gflops(row), t));
     report_cell(out, report_speed(d->bound_gflops, t));
     report_cell(out, units_percent(d->fraction_of_bound, t));
     report_cell(out, count_or_dash(d->registers, t));
@@ -258,13 +265,14 @@ static void table_row(const report *r, const ladder *l, const ladder_step *step,
 static void ladder_table(const report *r, const ladder *l, int number)
 {
     FILE *out = r->out;
-    char label[160];
-    shape_text shape;
-    snprintf(label, sizeof label, "Table of the rungs, %.20s on %.80s", report_engine_name(r->ladders->machines[number].engine), r->ladders->machines[number].device);
+    char label[200];
+    report_shape_text shape;
+    report_device_text device;
+    snprintf(label, sizeof label, "Table of the rungs, %.20s on %.80s", report_engine_name(r->ladders->machines[number].engine), report_device(&r->ladders->machines[number], device));
     report_table_begin(out, label);
     fputs("<caption>", out);
     report_machine_name(r, number);
-    html_say(out, ", %t, %h.</caption>\n", shape_of(l, shape), l->wide ? "f64" : "f32");
+    html_say(out, ", %t, %h.</caption>\n", report_shape(l, shape), l->wide ? "f64" : "f32");
     html_say(out, "<thead><tr><th scope=\"col\">Rung</th><th scope=\"col\">%h</th><th scope=\"col\">Median</th><th scope=\"col\">GFLOP/s</th><th scope=\"col\">Over the rung before</th>"
              "<th scope=\"col\">Of peak</th><th scope=\"col\">Bytes asked</th><th scope=\"col\">Flop per byte</th><th scope=\"col\">No-cache GFLOP/s</th><th scope=\"col\">Bound GFLOP/s</th>"
              "<th scope=\"col\">Of bound</th><th scope=\"col\">Registers</th><th scope=\"col\">Spilled bytes</th><th scope=\"col\">Occupancy</th><th scope=\"col\">Error</th></tr></thead>\n<tbody>\n",
@@ -308,11 +316,11 @@ static void compare_machines(const report *r)
     fputs("<caption>GFLOP/s of each rung in its first build, on each machine's own main shape.</caption>\n<thead><tr><th scope=\"col\">Rung</th>", out);
     for (int i = 0; i < l->machine_count; i++) {
         const ladder *x = ladder_main(l, i);
-        shape_text shape;
+        report_shape_text shape;
         if (x == NULL) continue;
         fputs("<th scope=\"col\">", out);
         report_machine_name(r, i);
-        html_say(out, ", %t</th>", shape_of(x, shape));
+        html_say(out, ", %t</th>", report_shape(x, shape));
     }
     fputs("</tr></thead>\n<tbody>\n", out);
     for (const char *label = ""; (label = next_label(l, label)) != NULL;) {
@@ -349,10 +357,11 @@ void report_markdown(const report *r)
     fputs("| rung | idea |", out);
     for (int i = 0; i < l->machine_count; i++) {
         const ladder *x = ladder_main(l, i);
-        char head[300];
-        shape_text shape;
+        char head[500];
+        report_shape_text shape;
+        report_device_text device;
         if (x == NULL) continue;
-        snprintf(head, sizeof head, "%.20s, %.100s, %s", report_engine_name(l->machines[i].engine), l->machines[i].device, shape_of(x, shape));
+        snprintf(head, sizeof head, "%.20s, %s, %s", report_engine_name(l->machines[i].engine), report_device(&l->machines[i], device), report_shape(x, shape));
         markdown_cell(out, head);
     }
     fputs("\n|---|---|", out);
@@ -384,8 +393,9 @@ void report_markdown(const report *r)
 void report_charts(const report *r)
 {
     FILE *out = r->out;
+    if (!report_has_ladder(r)) return;
     fputs("<section id=\"ladders\" aria-labelledby=\"ladders-h\">\n<h2 id=\"ladders-h\">Ladders and rooflines</h2>\n"
-          "<p>In the tables, <em>no-cache</em> is what the bytes asked allow at memory's bandwidth, the documents' bound, which caches may beat; <em>bound</em> is what the peak, and moving each operand "
+          "<p>In the tables, <em>no-cache</em> is what the bytes asked allow at memory's bandwidth, at most the peak: the documents' bound, which caches may beat; <em>bound</em> is what the peak, and moving each operand "
           "once, allow, which nothing may beat; <em>error</em> is the worst element's, as a share of its own bound. Everything was measured in the same run.</p>\n", out);
     for (int i = 0; i < r->ladders->machine_count; i++) {
         const ladder *l = ladder_main(r->ladders, i);
@@ -418,12 +428,12 @@ typedef struct grid {
 
 static bool is_plain_square(const ladder *l)
 {
-    return l->m == l->n && l->n == l->k && l->op_a != 't' && l->op_b != 't';
+    return l->m == l->n && l->n == l->k && ladder_is_plain(l);
 }
 
 static bool belongs(const ladder *l, int number, bool wide, bool square)
 {
-    return l->machine == number && !l->skinny && l->wide == wide && l->m > 0 && is_plain_square(l) == square;
+    return l->machine == number && !l->skinny && !l->library && l->wide == wide && l->m > 0 && is_plain_square(l) == square;
 }
 
 static void grid_free(grid *g)
@@ -482,7 +492,8 @@ static void draw_curves(const report *r, const grid *g, int number, bool wide)
 {
     double *sizes = calloc((size_t)g->columns, sizeof *sizes), *speeds = calloc((size_t)g->columns * (size_t)g->rows, sizeof *speeds);
     chart_curve *curves = calloc((size_t)g->rows, sizeof *curves);
-    char title[200];
+    char title[240];
+    report_device_text device;
     int count = 0, columns = 0;
     bool room = sizes != NULL && speeds != NULL && curves != NULL;
     *r->no_memory |= !room;
@@ -495,7 +506,7 @@ static void draw_curves(const report *r, const grid *g, int number, bool wide)
     for (int row = 0; room && row < g->rows; row++)
         if (is_curve(g, row)) curves[count++] = (chart_curve){g->labels[row], speeds + row * g->columns};
     snprintf(title, sizeof title, "Speed over sizes, %s, %.20s on %.80s", wide ? "f64" : "f32", report_engine_name(r->ladders->machines[number].engine),
-             r->ladders->machines[number].device);
+             report_device(&r->ladders->machines[number], device));
     const chart about = {title, "One curve per rung: m = n = k to the right, speed upwards, both logarithmic. The table below has the numbers.", false};
     if (count > 0) {
         fputs("<figure>\n", r->out);
@@ -516,9 +527,9 @@ static void grid_table(const report *r, const grid *g, int number, bool wide)
     html_say(out, ", %h.</caption>\n<thead><tr><th scope=\"col\">Rung</th>", wide ? "f64" : "f32");
     for (int c = 0; c < g->columns; c++) {
         const ladder *l = g->ladders[c];
-        shape_text shape;
+        report_shape_text shape;
         snprintf(shape, sizeof shape, "%" PRId64, l->m);
-        html_say(out, "<th scope=\"col\">%t</th>", is_plain_square(l) ? shape : shape_of(l, shape));
+        html_say(out, "<th scope=\"col\">%t</th>", is_plain_square(l) ? shape : report_shape(l, shape));
     }
     fputs("</tr></thead>\n<tbody>\n", out);
     for (int row = 0; row < g->rows; row++) {
@@ -535,6 +546,7 @@ static void grid_table(const report *r, const grid *g, int number, bool wide)
 void report_sizes(const report *r)
 {
     int shown = 0;
+    if (!report_has_ladder(r)) return;
     fputs("<section id=\"sizes\" aria-labelledby=\"sizes-h\">\n<h2 id=\"sizes-h\">Sizes</h2>\n", r->out);
     for (int i = 0; i < 4 * r->ladders->machine_count; i++) {
         int number = i / 4;
@@ -555,17 +567,70 @@ void report_sizes(const report *r)
     fputs("</section>\n", r->out);
 }
 
+/* ---- libraries ---- */
+
+static bool is_of_libraries(const ladder *l, int number, bool wide)
+{
+    return l->library && l->machine == number && l->wide == wide;
+}
+
+/* The name of a library that comes after `last` among these ladders; NULL: there is none. */
+static const char *next_library(const ladders *l, int number, bool wide, const char *last)
+{
+    const char *next = NULL;
+    for (int i = 0; i < l->count; i++)
+        for (int s = 0; is_of_libraries(&l->items[i], number, wide) && s < l->items[i].count; s++) {
+            const char *label = l->items[i].steps[s].label;
+            if (strcmp(label, last) > 0 && (next == NULL || strcmp(label, next) < 0)) next = label;
+        }
+    return next;
+}
+
+static void library_table(const report *r, int number, bool wide)
+{
+    FILE *out = r->out;
+    const ladders *l = r->ladders;
+    if (next_library(l, number, wide, "") == NULL) return;
+    report_table_begin(out, "Libraries over shapes");
+    fputs("<caption>GFLOP/s, ", out);
+    report_machine_name(r, number);
+    html_say(out, ", %h where no other type is named.</caption>\n<thead><tr><th scope=\"col\">Product</th>", wide ? "f64" : "f32");
+    for (const char *label = ""; (label = next_library(l, number, wide, label)) != NULL;) html_say(out, "<th scope=\"col\">%t</th>", label);
+    fputs("</tr></thead>\n<tbody>\n", out);
+    for (int i = 0; i < l->count; i++) {
+        report_shape_text shape;
+        if (!is_of_libraries(&l->items[i], number, wide)) continue;
+        html_say(out, "<tr><th scope=\"row\">%t</th>", report_shape(&l->items[i], shape));
+        for (const char *label = ""; (label = next_library(l, number, wide, label)) != NULL;) {
+            const ladder_step *step = step_named(&l->items[i], label);
+            units_text t;
+            report_cell(out, report_speed(step != NULL ? speed_of(step->row) : (double)NAN, t));
+        }
+        fputs("</tr>\n", out);
+    }
+    report_table_end(out);
+}
+
+void report_libraries(const report *r)
+{
+    if (!report_has_libraries(r)) return;
+    fputs("<section id=\"libraries\" aria-labelledby=\"libraries-h\">\n<h2 id=\"libraries-h\">Libraries</h2>\n"
+          "<p>Whole products, as a user calls them: no rungs, and what they ask of memory is not known. <em>tilewright</em> is the same call of ours.</p>\n", r->out);
+    for (int i = 0; i < 2 * r->ladders->machine_count; i++) library_table(r, i / 2, i % 2);
+    fputs("</section>\n", r->out);
+}
+
 /* ---- thin matrices ---- */
 
 static void skinny_table(const report *r, const ladder *l)
 {
     FILE *out = r->out;
-    shape_text shape;
+    report_shape_text shape;
     report_table_begin(out, "Thin matrices");
     fputs("<caption>", out);
     report_machine_name(r, l->machine);
     html_say(out, ", %t.</caption>\n<thead><tr><th scope=\"col\">Rung</th><th scope=\"col\">Median</th><th scope=\"col\">GFLOP/s</th><th scope=\"col\">Effective GB/s</th>"
-             "<th scope=\"col\">Over the rung before</th>", shape_of(l, shape));
+             "<th scope=\"col\">Over the rung before</th>", report_shape(l, shape));
     for (int p = 0; p < PUBLISHED_DEVICES; p++) html_say(out, "<th scope=\"col\">%t GB/s, published</th><th scope=\"col\">step</th>", published[p].device);
     fputs("</tr></thead>\n<tbody>\n", out);
     for (int i = 0; i < l->count; i++) {

@@ -30,7 +30,7 @@ static const tw_lab_kernel **kernels_of(const report *r, int *count)
     bool *seen = calloc((size_t)most + 1, sizeof *seen);
     *count = 0;
     for (int i = 0; seen != NULL && i < r->all->count; i++) {
-        const tw_lab_kernel *kernel = row_kernel(&r->all->rows[i]);
+        const tw_lab_kernel *kernel = r->all->rows[i].r.library == NULL ? row_kernel(&r->all->rows[i]) : NULL;
         for (int k = 0; kernel != NULL && k < most; k++) seen[k] |= tw_lab_kernel_at(k) == kernel;
     }
     for (int k = 0; out != NULL && seen != NULL && k < most; k++) {
@@ -235,7 +235,7 @@ static void traffic_row(const report *r, const ladder_step *step, bool counted)
     units_text t;
     html_say(out, "<tr><th scope=\"row\">%t</th>", step->label);
     report_cell(out, units_bytes(d->bytes_asked, t));
-    report_cell(out, units_bytes(d->compulsory_bytes, t));
+    report_cell(out, units_bytes(row_operand_bytes(step->row), t));
     cell_if(out, counted, units_bytes(c.dram_read_bytes, t));
     cell_if(out, counted, units_bytes(c.l2_bytes, t));
     report_cell(out, units_number(p.sectors_per_load, t));
@@ -254,7 +254,7 @@ static void traffic_table(const report *r, const ladder *l)
     static const struct heading {
         const char *text;
         bool counted;
-    } headings[] = {{"Rung", false}, {"Asked", false}, {"Each operand once", false}, {"DRAM read, counted", true}, {"L2, counted", true}, {"Sectors per load, predicted", false},
+    } headings[] = {{"Rung", false}, {"Asked", false}, {"A and B once", false}, {"DRAM read, counted", true}, {"L2, counted", true}, {"Sectors per load, predicted", false},
                     {"counted", true}, {"Wavefronts per shared load, predicted", false}, {"counted", true}, {"Wavefronts per shared store, predicted", false}, {"counted", true},
                     {"Issue slots used", true}, {"FMA pipe used", true}};
     FILE *out = r->out;

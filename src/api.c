@@ -45,7 +45,7 @@ static void restore_cancellation(const int *before)
 
 /* ---- devices and contexts ---- */
 
-tw_status tw_devices(tw_device *devices, int32_t capacity, int32_t *count)
+static tw_status check_room(const tw_device *devices, int32_t capacity, const int32_t *count)
 {
     HOLD_CANCELLATION;
     if (count == NULL) return fail(TW_BAD_ARGUMENT, "count is NULL");
@@ -53,6 +53,12 @@ tw_status tw_devices(tw_device *devices, int32_t capacity, int32_t *count)
         return fail(TW_BAD_ARGUMENT, "capacity is %d and devices is %s", (int)capacity, devices ? "given" : "NULL");
     if (capacity > 0 && devices[0].size != sizeof *devices)
         return fail(TW_BAD_ARGUMENT, "devices[0].size is %u, expected %zu", devices[0].size, sizeof *devices);
+    return TW_OK;
+}
+
+tw_status tw_devices(tw_device *devices, int32_t capacity, int32_t *count)
+{
+    TRY(check_room(devices, capacity, count));
     char skipped[400] = "";
     *count = 0;
     for (int i = 0; i < ENGINE_COUNT; i++) {
@@ -801,6 +807,14 @@ int tw_lab_engine_state(const char *engine, char *text, int text_bytes)
     else
         ops->state(text, (size_t)text_bytes);
     return status == TW_OK;
+}
+
+tw_status tw_lab_engine_devices(const char *engine, tw_device *devices, int32_t capacity, int32_t *count)
+{
+    const engine_ops *ops = engine != NULL ? engine_named(engine) : NULL;
+    if (ops == NULL) return fail(TW_NO_DEVICE, "there is no engine named %s", engine != NULL ? engine : "(NULL)");
+    TRY(check_room(devices, capacity, count));
+    return ops->devices(devices, capacity, count);
 }
 
 int tw_lab_compiler_state(const char *engine, char *text, int text_bytes)

@@ -109,20 +109,20 @@ cpu_hook cpu_tiles_enter, cpu_tiles_leave;
     {.lab = {.name = #owner "_f32_" #step, .engine = #owner, .rung = #step, .dtype = TW_F32,                           \
              .file = #owner "/" #step ending, .needs = "any", .idea = about, .source = cited, .tile_m = m,             \
              .tile_n = n, .tile_k = k, .default_tile = edge, .transposes = !((traits_) & GPU_NO_TRANSPOSE),            \
-             .skinny = ((traits_) & GPU_SKINNY) != 0, .deep = ((traits_) & GPU_DIVIDES) != 0, .production = ((traits_) & GPU_PRODUCTION) != 0},                \
+             .skinny = ((traits_) & GPU_SKINNY) != 0, .local_bytes = bytes, .deep = ((traits_) & GPU_DIVIDES) != 0, .production = ((traits_) & GPU_PRODUCTION) != 0},                \
      .gpu = {.entry = #step, .adds = (traits_) & GPU_DIVIDES ? #step "_add" : NULL, .threads_x = x, .threads_y = y, .traits = traits_, .static_bytes = bytes}},
 #define GPU_RUNG(step, ...) GPU_ROW(opencl, ".cl", step, __VA_ARGS__) GPU_ROW(cuda, ".cu", step, __VA_ARGS__)
 #define CUDA_RUNG(step, type, m, n, k, x, traits_, bytes, least_sm, boxes_, pace_, about, cited)                       \
     {.lab = {.name = "cuda_" #type "_" #step, .engine = "cuda", .rung = #step, .dtype = ID_##type,                     \
              .file = "cuda/" #step ".cu", .needs = "sm_" #least_sm, .idea = about, .source = cited, .tile_m = m,       \
-             .tile_n = n, .tile_k = k, .transposes = !((traits_) & GPU_NO_TRANSPOSE),                                  \
+             .tile_n = n, .tile_k = k, .transposes = !((traits_) & GPU_NO_TRANSPOSE), .local_bytes = bytes,            \
              .production = ((traits_) & GPU_PRODUCTION) != 0},                                                         \
      .gpu = {#step, NULL, x, 1, traits_, 0, bytes, least_sm, NUMBERS boxes_, .pace = {NUMBERS pace_}}},
 #define CUDA_TILE(...) TYPED_TILE(bf16, __VA_ARGS__) TYPED_TILE(f16, __VA_ARGS__)
 #define TYPED_TILE(type, step, m, n, x, bytes, about, cited)                                                  \
     {.lab = {.name = "cuda_" #type "_" #step "_" #m "x" #n, .engine = "cuda", .rung = #step "_" #m "x" #n,             \
              .dtype = ID_##type, .file = "cuda/" #step "_hopper.cu", .needs = "sm_90", .idea = about, .source = cited, \
-             .tile_m = m, .tile_n = n, .tile_k = 64, .transposes = 1, .production = 1},                                \
+             .tile_m = m, .tile_n = n, .tile_k = 64, .transposes = 1, .production = 1, .local_bytes = bytes},          \
      .gpu = {#step "_hopper", NULL, x, 1, TRAITS_##step, 0, bytes, 90, 64, 64, 64, 64}},
 #define NUMBERS(...) __VA_ARGS__
 #define ID_f16 TW_F16

@@ -74,10 +74,18 @@ def each_fault_has_its_sentence():
         assert (r["engine"], r["m"], r["n"], r["k"], r["op_a"], r["op_b"], r["threads"]) == ("cpu", 33, 20, 40, "n", "t", 1), r
         if name in ("tilewright", "openblas", "eigen"):
             assert r["verified"] == "exact+bound" and 0 < r["min_s"] <= r["median_s"] and r["samples"] == 3, r
+            assert r["bytes_asked"] is r["no_cache_gflops"] is r["bound_asked_gflops"] is None and r["compulsory_bytes"] > 0, r
         else:
             assert r["median_s"] is None and r["verified"] == ("WRONG" if name == "mkl" else "no"), r
     assert written["openblas"]["library_version"] == "OpenBLAS 9.8.7" and written["openblas"]["kernel"] == "fakecore", written
     assert written["mkl"]["library_version"] == "MKL 7.6" and "crashed" in written["aocl"]["refused"], written
+
+
+@case
+def what_a_batch_asks_of_memory_is_not_known():
+    for words, known in ((["--batch", "4"], False), ([], True)):
+        r = json.loads(bench("--size", "16", "--samples", "1", *words, "--json", "-").stdout)
+        assert [r[x] is not None for x in ("bytes_asked", "no_cache_gflops", "bound_asked_gflops")] == [known] * 3, (words, r)
 
 
 @case
@@ -123,6 +131,28 @@ def a_library_that_others_can_write_is_not_opened():
             assert f"it is not opened: {target} belongs neither to this user nor to root" in done.stderr, done
 
 
+@case
+def a_library_is_a_plain_file_in_a_folder_that_others_cannot_write():
+    with tempfile.TemporaryDirectory() as folder:
+        path, place = os.path.join(folder, "openblas.so"), os.path.join(folder, "place")
+        os.mkfifo(path)
+        done = bench("--against", "openblas", "--size", "16", peers=folder)
+        assert done.returncode == 3 and f"openblas: it is not opened: {path} is no plain file" in done.stderr, done
+        os.unlink(path)
+        os.mkdir(path)
+        done = bench("--against", "openblas", "--size", "16", peers=folder)
+        assert done.returncode == 3 and f"openblas: it is not opened: {path} is no plain file" in done.stderr, done
+        os.rmdir(path)
+        os.mkdir(place)
+        shutil.copy(os.path.join(FAKES, "openblas.so"), os.path.join(place, "code.so"))
+        os.symlink("place/code.so", path)
+        done = bench("--against", "openblas", "--size", "16", "--samples", "3", peers=folder, LD_LIBRARY_PATH=os.path.dirname(os.path.dirname(FOLDER)))
+        assert "is not opened" not in done.stderr and "cannot be opened" not in done.stderr, done
+        os.chmod(place, 0o777)
+        done = bench("--against", "openblas", "--size", "16", peers=folder)
+        assert done.returncode == 3 and f"openblas: it is not opened: {place} can be written by other users: chmod go-w makes it usable" in done.stderr, done
+
+
 def duel(*words, libraries=("cuda", "nvrtc", "cublas", "nvml"), cuda="product=1 sm=75", **more):
     """The cuda engine and cuBLASLt on fake drivers: the clock of their events is the fakes' own, so that times and ratios are known."""
     found = ":".join(os.path.join(FOLDER, x) for x in libraries)
@@ -146,6 +176,7 @@ def cublas_is_held_against_the_cuda_engine():
     for r, seconds, launches in ((ours, 1e-3, 1), (first, 8e-4, 1), (best, 5e-5, 4)):
         assert abs(r["median_s"] / seconds - 1) < 1e-3 and r["repeats"] == launches and r["samples"] == 5 and r["verified"] == "exact+bound", r
         assert (r["lda"], r["ldb"], r["ldc"], r["engine"], r["dtype"]) == (43, 23, 23, "cuda", "f32"), r
+        assert r["bytes_asked"] is r["no_cache_gflops"] is r["bound_asked_gflops"] is None and r["compulsory_bytes"] > 0, r
         assert (r["sm_mhz_before"], r["power_w_after"], r["temperature_c_after"]) == (1755, 651.5, 48), r
         assert r["sets"] * 4 * (33 * 40 + 40 * 20 + 33 * 20) >= 3 * (50 << 20) * 0.8, r  # the L2 three times over, padding not counted
 

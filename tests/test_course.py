@@ -197,6 +197,23 @@ def the_factors_told_are_the_records():
         assert words in plain(page()), f"docs/COURSE.md does not say {words!r}"
 
 
+@case
+def the_inner_loops_told_are_the_disassembly():
+    """The page's numbers, those of the model of instructions (lab/predict.c), and, where NVRTC and nvdisasm are, the machine code itself."""
+    words = re.search(r"inner step of r04 is (\d+) instructions of which (one) multiplies; r05 has (\d+) in (\d+)\.", plain(page()))
+    assert words, "docs/COURSE.md does not say what the inner steps of r04 and r05 are"
+    told = {"r04": (int(words[1]), 1), "r05": (int(words[4]), int(words[3]))}
+    with open(os.path.join(ROOT, "lab", "predict.c"), encoding="utf-8") as file:
+        model = re.search(r"r04's inner loop has as many \((\d+) with (\d+) multiply-add\), r05's one more \((\d+) with (\d+)\)", plain(re.sub(r"\n \*", "\n", file.read())))
+    assert model and {"r04": (int(model[1]), int(model[2])), "r05": (int(model[3]), int(model[4]))} == told, (model, told)
+    for rung, numbers in told.items():
+        done = run("explain", rung, "--engine", "cuda", "--binary", "--gpu", "P100", "--json", "-")
+        record = json.loads(done.stdout)
+        if record["binary"] != "sass":
+            raise Skip("NVRTC and nvdisasm make and read CUDA's machine code, and one of them is not here")
+        assert (record["loop_instructions"], record["loop_multiply_adds"]) == numbers, (rung, record, done.stderr)
+
+
 # ---- a file of the reader's own ---------------------------------------------------------------------------------------
 
 def solution():
@@ -237,6 +254,39 @@ def the_solution_for_cuda_is_r01_too():
     with open(os.path.join(ROOT, "kernels", "cuda", "r01_naive.cu"), encoding="utf-8") as file:
         whole = code(file.read())
     assert code(solution()[1]).replace(";intj=", ",j=") == whole, solution()[1]
+
+
+@case
+def a_file_and_its_rung_are_timed_in_turns():
+    """What multiplies by nothing twenty times more is slower whatever else the machine does; a copy is told with its spread."""
+    need_opencl()
+    text, told = solution()[0], r"launched like r01_naive: (no difference, )?(\S+) times its speed, (\S+) to (\S+) in the middle two thirds of (\d+) turns"
+    loop = re.search(r"for \(int p = 0; p < k; p\+\+\) sum = [^;]+;", text)[0]
+    write("copy.cl", text)
+    write("slow.cl", text.replace(loop, "for (int again = 0; again < 20; again++) for (int p = 0; p < k; p++) sum = fma(A(i, p), again == 0 ? B(p, j) : 0.0f, sum);"))
+    done = run("ladder", "--rung", "copy.cl,slow.cl", "--size", 64, "--samples", 7, "--json", "turns.jsonl")
+    assert done.returncode == 0, done.stderr
+    found = [x for x in re.findall(told, done.stdout)]
+    assert len(found) == 4, done.stdout  # each file in both builds
+    for same, speed, low, high, turns in found:
+        assert float(low) <= float(speed) <= float(high) and turns == "7", found
+        assert bool(same) == (float(low) <= 1 <= float(high) or 0.98 < float(speed) < 1.02), found
+    assert [float(speed) < 0.5 and not same for same, speed, *_ in found][2:] == [True, True], found
+    rows = [x.split() for x in done.stdout.splitlines() if re.match(r"(own:| +default build).*%", x)]
+    assert ["same" in row for row in rows[1:]] == [bool(same) for same, *_ in found], done.stdout
+    with open("turns.jsonl", encoding="utf-8") as file:
+        records = [json.loads(line) for line in file]
+    assert [r["rung"] for r in records] == [x for x in ("r01_naive", "own:copy.cl", "own:slow.cl") for _ in range(2)], records
+    assert {r["samples"] for r in records} == {7}, records
+
+
+@case
+def what_does_not_compile_is_refused_before_anything_is_timed():
+    need_opencl()
+    broken = write("broken.cl", solution()[0].replace("float sum", "nonsense float sum").replace("r01_naive(", "r05_mine("))
+    done = run("ladder", "--rung", "r01,r04," + broken, "--size", 32, "--json", "none.jsonl", "--html", "none.html")
+    assert done.returncode == 4 and "broken.cl" in done.stderr, (done.returncode, done.stderr)
+    assert "r01_naive" not in done.stdout and not os.path.exists("none.jsonl") and not os.path.exists("none.html"), done.stdout
 
 
 @case

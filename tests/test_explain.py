@@ -193,7 +193,23 @@ def devices_of_the_documents():
     alone = text("r01", "--gpu", "8800 gtx")
     has(alone, "21.60", "TB-02787-001")
     assert "GTX 280" not in alone, alone
-    has(text("r04", "--gpu", "8800 GT", "--tile", 32), "1024 threads in a block: too many")
+    has(text("r04", "--gpu", "8800 GT", "--tile", 32), "1024 threads in a block: too many, it takes 512")
+
+
+@case
+def what_does_not_fit_a_device_is_promised_no_speed():
+    for rung, gpu, why in (("r10", "8800 GT", "33280 bytes of shared memory in a block: too many, it has 16384"), ("r14", "GTX 280", "16896 bytes of shared memory"),
+                           ("r12", "V100-PCIE", "98352 bytes of shared memory in a block: too many, it has 98304"), ("r12", "A100", "it needs sm_90, the device is of compute capability 8.0"),
+                           ("r04 --tile 32", "8800 GT", "1024 threads")):
+        words = [*rung.split(), "--gpu", gpu]
+        row = line(text(*words), told(*words)["gpu"])
+        assert row.split("|")[1].split() == ["-", "-"] and "does not fit: " + why in row, row
+        record = told(*words)
+        assert why in record["does_not_fit"] and record["bound_gflops"] is None and record["bound_asked_gflops"] is None and record["predicted_s"] is None, record
+    for rung, gpu in (("r10", "P100"), ("r09", "P100"), ("r04", "8800 GT"), ("r12", "H200"), ("r02 --tile 32", "P100")):
+        record = told(*rung.split(), "--gpu", gpu)
+        assert record["does_not_fit"] is None and record["bound_gflops"] > 0, record
+    assert "does not fit" in line(text("r10"), "GeForce 8800 GT ")
 
 
 @case
@@ -309,6 +325,27 @@ def ptx_where_no_disassembler_is():
         assert shown.startswith("In the binary\nPTX") and re.search(r"^useful     16 of \d+ instructions", shown, re.M), shown
     assert re.search(r"^useful     256 of \d+ ", binary("r06", "--engine", "cuda", tools={}, TILEWRIGHT_NVRTC=found), re.M)
     has(binary("r13", "--engine", "cuda", tools={}, TILEWRIGHT_NVRTC=found), "* wgmma.mma_async")
+
+
+HOST = """\
+0000000000001000 <cpu_f32_r04_banks>:
+    1000:\tvgatherqps 0x0(,%zmm1,4),%ymm2{%k1}
+    1008:\tvgatherdps %ymm6,(%rax,%ymm1,4),%ymm7
+    1010:\tvpbroadcastd (%rbx),%zmm3
+    1018:\tvfmadd231ps %zmm2,%zmm3,%zmm4
+    1020:\tvscatterdps %zmm4,(%rdx,%zmm5,4){%k2}
+    1028:\tvextractf128 $0x1,%ymm4,(%rdx)
+    1030:\tvpaddd %zmm1,%zmm1,%zmm1
+    1038:\tadd    $0x4,%rax
+    1040:\tjne    1000 <cpu_f32_r04_banks>
+"""
+
+
+@case
+def gathers_are_loads():
+    shown = binary("r04", "--engine", "cpu", tools={"objdump": f"#!/bin/sh\n{shutil.which('cat')} <<'END'\n{HOST}END\n"})
+    mix = dict((words, int(count)) for count, words in re.findall(r"^ +(\d+) +[0-9.]+ %  (.+)$", shown, re.M))
+    assert mix == {"multiply-adds": 1, "loads": 3, "stores": 2, "branches": 1, "addresses, counters, moves": 2}, shown
 
 
 @case

@@ -1235,6 +1235,52 @@ static void test_measure(void **state)
     assert_true(measure_now_s() >= before && before > 0);
 }
 
+/* A kind of work that writes down when it ran, and takes what the moment says. */
+typedef struct in_turn {
+    char name, *log;
+    double pace;
+} in_turn;
+
+static tw_status work_in_turn(void *context, int set, double *seconds)
+{
+    in_turn *w = context;
+    size_t at = strlen(w->log);
+    (void)set;
+    if (at < 190) w->log[at] = w->name;
+    *seconds = w->pace * (1 + (double)(at / 6)); /* the machine gets slower all the time */
+    return TW_OK;
+}
+
+/* Two equal kinds of work on a machine that slows down: one after the other they would look different. */
+static void test_turns_of_measure(void **state)
+{
+    (void)state;
+    char log[200] = "";
+    in_turn a = {'a', log, 1}, b = {'b', log, 1}, c = {'c', log, 0.5};
+    measure_work works[] = {{.context = &a}, {.context = &b}, {.context = &c}};
+    assert_int_equal(measure_turns(work_in_turn, works, 3, &(measure_options){.samples = 7, .limit_s = 100}), TW_OK);
+    assert_string_equal(log, "aabbcc" "abcbcacab" "abcbcacab" "abc"); /* warm-up and repeats of each; then rounds, another one first each time */
+    assert_true(works[0].rounds == 7 && works[1].rounds == 7 && works[1].result.samples == 7 && works[1].result.repeats == 1);
+    assert_true(works[0].speed == 1 && !measure_differs(&works[0]));
+    assert_false(measure_differs(&works[1]));
+    assert_true(works[2].speed > 1.5 && measure_differs(&works[2]));
+    memset(log, 0, sizeof log);
+    assert_int_equal(measure_turns(work_in_turn, works, 2, &(measure_options){.samples = 50, .limit_s = 1e-9}), TW_OK);
+    assert_int_equal(works[0].rounds, 5); /* never fewer than 5, */
+    assert_int_equal(measure_turns(work_in_turn, works + 1, 2, &(measure_options){.samples = 4, .limit_s = 1e-9}), TW_OK);
+    assert_true(works[2].rounds == 4 && works[2].speed > 1.5 && !measure_differs(&works[2])); /* unless fewer were wanted, which say nothing */
+    assert_int_equal(measure_turns(work_in_turn, works, 0, NULL), TW_BAD_ARGUMENT);
+
+    static const struct {
+        double speed, low, high;
+        bool differs;
+    } cases[] = {{1.43, 0.7, 1.6, false}, {0.7, 0.6, 1.01, false}, {1.43, 1.2, 1.6, true}, {0.7, 0.6, 0.8, true}, {1.015, 1.01, 1.02, false}, {1, 1, 1, false}};
+    for (int i = 0; i < COUNT_OF(cases); i++) {
+        measure_work w = {.rounds = 11, .speed = cases[i].speed, .low_speed = cases[i].low, .high_speed = cases[i].high};
+        assert_true(measure_differs(&w) == cases[i].differs);
+    }
+}
+
 /* ---- roofline ---- */
 
 #define assert_close(x, y) assert_true(fabs((x) / (y) - 1) < 1e-12)
@@ -1538,7 +1584,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_verify_says_what_it_left),
         cmocka_unit_test(test_integers),
         cmocka_unit_test(test_flushed_operands),
-        cmocka_unit_test(test_measure),
+        cmocka_unit_test(test_measure), cmocka_unit_test(test_turns_of_measure),
         cmocka_unit_test(test_spread),
         cmocka_unit_test(test_busy),
         cmocka_unit_test(test_roofline),
