@@ -206,7 +206,7 @@ static void tell_environment(doctor *d)
 {
     static const char *const names[] = {
         "TILEWRIGHT_CPU",   "TILEWRIGHT_THREADS",        "OMP_NUM_THREADS", "TILEWRIGHT_CACHE", "XDG_CACHE_HOME", "HOME", "TILEWRIGHT_KERNELS",
-        "TILEWRIGHT_NVRTC", "TILEWRIGHT_OPENCL_OPTIONS", "TILEWRIGHT_PEERS", "PATH",            "TMPDIR",         "TERM", "NO_COLOR",
+        "TILEWRIGHT_NVRTC", "TILEWRIGHT_OPENCL_OPTIONS", "TILEWRIGHT_PEERS", "TILEWRIGHT_VERBOSE", "PATH",        "TMPDIR",         "TERM", "NO_COLOR",
         "COLUMNS"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const char *value = getenv(names[i]);

@@ -124,6 +124,10 @@ TW_API tw_status tw_lab_code_make(tw_context *context, const tw_lab_choice *choi
                                   tw_lab_code *out);
 TW_API void tw_lab_code_free(tw_lab_code *code); /* a zeroed one is fine */
 
+/* tw_lab_open_despite - tw_open(NULL, context) for callers that have no status to return: words in the environment that
+ * tw_open() refuses count as not set. tw_error_text() then names them; "": there were none. TW_OK, TW_NO_MEMORY. */
+TW_API tw_status tw_lab_open_despite(tw_context **context);
+
 /* tw_lab_engine_state - 1 when the engine has a device, else 0; text says in a sentence what there is, or what is missing and how to get
  * it. Engines: "cpu", "opencl", "cuda"; NULL text is allowed. -1: no such engine. */
 TW_API int tw_lab_engine_state(const char *engine, char *text, int text_bytes);

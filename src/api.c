@@ -83,7 +83,7 @@ static const engine_ops *engine_named(const char *name)
     return NULL;
 }
 
-static tw_status open_context(const tw_options *options, tw_context **context)
+static tw_status open_context(const tw_options *options, bool despite, tw_context **context)
 {
     static const tw_options defaults = {.size = sizeof defaults};
     *context = NULL;
@@ -99,7 +99,7 @@ static tw_status open_context(const tw_options *options, tw_context **context)
     tw_context *made = calloc(1, sizeof *made);
     if (made == NULL) return fail(TW_NO_MEMORY, "no memory for a context of %zu bytes", sizeof *made);
     made->ops = ops;
-    tw_status status = ops->open(options, &made->engine);
+    tw_status status = ops->open(options, despite, &made->engine);
     if (status != TW_OK) {
         free(made);
         return status;
@@ -117,7 +117,7 @@ tw_status tw_open(const tw_options *options, tw_context **context)
 {
     HOLD_CANCELLATION;
     if (context == NULL) return fail(TW_BAD_ARGUMENT, "context is NULL");
-    tw_status status = open_context(options, context);
+    tw_status status = open_context(options, false, context);
     snprintf(not_opened, sizeof not_opened, "%s", status == TW_OK ? "" : tw_error_text());
     return status;
 }
@@ -139,7 +139,7 @@ static tw_status resolve(tw_context **context)
     *context = atomic_load_explicit(&process_default, memory_order_acquire);
     if (*context != NULL) return TW_OK;
     tw_context *made, *expected = NULL;
-    TRY(open_context(NULL, &made));
+    TRY(open_context(NULL, false, &made));
     if (atomic_compare_exchange_strong(&process_default, &expected, made)) {
         *context = made;
     } else {
@@ -781,6 +781,12 @@ void tw_lab_code_free(tw_lab_code *code)
 {
     if (code != NULL) free(code->bytes);
     if (code != NULL) *code = (tw_lab_code){.size = 0};
+}
+
+tw_status tw_lab_open_despite(tw_context **context)
+{
+    if (context == NULL) return fail(TW_BAD_ARGUMENT, "context is NULL");
+    return open_context(NULL, true, context);
 }
 
 const char *tw_lab_engine_at(int index)

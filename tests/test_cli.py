@@ -1284,6 +1284,36 @@ def bench_times_what_it_verified():
     good("bench", "--kernel", "cpu_f64_r04_banks", "--dtype", "f64", "--size", "48", "--samples", "3")
 
 
+def spread_of(line):
+    """Median, least and most, in the median's unit, of a line of bench or ladder."""
+    return map(float, re.search(r" ([0-9.]+) [num]?s +([0-9.]+)-([0-9.]+) ", line).groups())
+
+
+@case
+def bench_and_ladder_show_the_spread():
+    for words in ("bench", "--size", "40"), ("ladder", "--size", "40", "--rung", "r03"):
+        done = good(*words, "--samples", "5", "--json", "r.json")
+        record, = records(open("r.json").read())
+        line = re.search(r"^(f32 +40x40x40|r03_coalesced) .*[0-9]-[0-9].*$", done.stdout, re.M).group()
+        median, least, most = spread_of(line)
+        assert record["min_s"] <= record["median_s"] <= record["max_s"] and record["p95_s"] <= record["max_s"], record
+        unit = record["median_s"] / median
+        assert abs(least * unit / record["min_s"] - 1) < 0.06 and abs(most * unit / record["max_s"] - 1) < 0.06, (line, record)
+
+
+@case
+def bench_and_ladder_tell_of_a_busy_machine():
+    spinners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count())]
+    try:
+        for words in ("bench", "--size", "256"), ("ladder", "--size", "128", "--rung", "r03,r04_banks"):
+            said = re.search(r"^busy +other processes used (\d+) % of the processors", good(*words).stdout, re.M)
+            assert said and 5 <= int(said.group(1)) <= 100, said
+    finally:
+        for spinner in spinners:
+            spinner.kill()
+            spinner.wait()
+
+
 @case
 def ladder_runs_every_rung():
     done = good("ladder", "--size", "96", "--samples", "3", "--json", "r.json")

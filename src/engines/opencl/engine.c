@@ -359,8 +359,9 @@ static int warp_of(engine *e)
     return (int)device_number(e->cl, e->device, CL_DEVICE_WARP_SIZE_NV, 4);
 }
 
-static tw_status cl_open(const tw_options *options, engine **out)
+static tw_status cl_open(const tw_options *options, bool despite, engine **out)
 {
+    (void)despite; /* no word is refused */
     const cl_api *cl = cl_api_load();
     if (cl == NULL) return TW_NO_DEVICE;
     engine *made = calloc(1, sizeof *made);
