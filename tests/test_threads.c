@@ -394,9 +394,9 @@ static bool in_every_environment(tw_context *context, pool *p)
     fenv_t before;
     bool right = team_has_callers_floats(p) && multiply_batch(context);
     fegetenv(&before);
-    for (int i = 0; i < 8; i++) {
-        fesetround(roundings[i / 2]);
-        if (i % 2 == 1) flush_subnormals();
+    for (int i = 0; i < 4; i++) {
+        fesetround(roundings[i]);
+        if (i % 2 == 0) flush_subnormals();
         right = right && team_has_callers_floats(p) && same_bits(context, TW_F32) && same_bits(context, TW_F64);
         fesetenv(&before);
     }
