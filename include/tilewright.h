@@ -112,8 +112,9 @@ typedef struct tw_options {
     const char *instruction_set; /* CPU: these instructions at most, "base", "avx2", "avx512", "avx512_vnni", "avx512_bf16" or "amx"; TW_NO_DEVICE where
                                     the processor lacks them. NULL: TILEWRIGHT_CPU, else all that it has */
     int32_t threads;             /* 0 to 4096. 0: TILEWRIGHT_THREADS, else OMP_NUM_THREADS, else affinity mask and
-                                    cgroup quota (cpu; if the system refuses a thread, with fewer). cuda: that copy large operands, at most 16; 0: 8, or fewer
-                                    where affinity mask and cgroup quota leave fewer processors */
+                                    cgroup quota (cpu; if the system refuses a thread, with fewer). cuda: that copy
+                                    large operands, at most 16; 0: 8, or fewer where affinity mask and cgroup quota
+                                    leave fewer processors */
     void *device_context;        /* CUDA: a CUcontext to work in, which stays its owner's; NULL: the device's primary one */
 } tw_options;
 
