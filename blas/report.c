@@ -1,68 +1,22 @@
-/* report.c - errors of a BLAS call, and the handlers that print them where the program has none of its own. */
+/* report.c - errors of a BLAS call: told to the handlers of the program or of its other BLAS, else printed. */
 #include "report.h"
 
 #include <tilewright.h>
 
-#include <ctype.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
-/* Whose call is being reported. A reference CBLAS that is loaded too has the same as two globals: its own routines set the first
- * and then come to our xerbla_, and a program's handlers may read the second. */
-static _Thread_local blas_caller reported;
+/* Handlers of the program or of another BLAS, which the linker finds outside of this library. It exports none: a
+ * preloaded one would take the place of those that other libraries call, such as NumPy's, which raises. NULL: none. */
+void xerbla_(const char *routine, const int *number, size_t routine_length) __attribute__((weak));
+void cblas_xerbla(int number, const char *routine, const char *format, ...) __attribute__((weak));
+
+/* What a reference CBLAS that is loaded too tells its handlers by, as its own routines do. */
 extern int CBLAS_CallFromC __attribute__((weak)), RowMajorStrg __attribute__((weak));
 
-static void begin(const blas_caller *caller)
+static void tell_reference(bool from_c, bool row_major)
 {
-    reported = *caller;
-    if (&RowMajorStrg != NULL) RowMajorStrg = caller->row_major;
-}
-
-static void end(void)
-{
-    reported = (blas_caller){.from_c = false};
-    if (&RowMajorStrg != NULL) RowMajorStrg = 0;
-}
-
-void blas_report(const blas_caller *caller, int number)
-{
-    begin(caller);
-    xerbla_(caller->fortran_name, &number, FORTRAN_NAME);
-    end();
-}
-
-void blas_report_setting(const blas_caller *caller, int number, const char *what, int found)
-{
-    begin(caller);
-    cblas_xerbla(number, caller->c_name, "Illegal %s setting, %d\n", what, found);
-    end();
-}
-
-/* A Fortran name without its blanks, as a string; callers written in C may not pass its length. */
-static void name_of(const char *name, size_t length, char text[static 33])
-{
-    size_t used = 0, most = length >= 1 && length <= 32 ? length : 32;
-    while (used < most && (isalnum((unsigned char)name[used]) || name[used] == '_')) used++;
-    memcpy(text, name, used);
-    text[used] = '\0';
-}
-
-__attribute__((weak)) void xerbla_(const char *routine, const int *number, size_t routine_length)
-{
-    char name[33], c_name[40] = "cblas_";
-    name_of(routine, routine_length, name);
-    if (reported.from_c || (&CBLAS_CallFromC != NULL && CBLAS_CallFromC)) {
-        for (size_t i = 0; i <= strlen(name); i++) c_name[6 + i] = (char)tolower((unsigned char)name[i]);
-        if (*number > 0)
-            cblas_xerbla(*number + 1, c_name, "%s", "");
-        else
-            cblas_xerbla(0, c_name, "%s\n", tw_error_text());
-    } else if (*number > 0) {
-        fprintf(stderr, " ** On entry to %-6s parameter number %2d had an illegal value\n", name, *number);
-    } else {
-        fprintf(stderr, "%s did nothing: %s\n", name, tw_error_text());
-    }
+    if (&CBLAS_CallFromC != NULL) CBLAS_CallFromC = from_c;
+    if (&RowMajorStrg != NULL) RowMajorStrg = row_major;
 }
 
 /* The number that the C call gives to what is argument `number` of the column-major call. */
@@ -77,14 +31,45 @@ static int number_in_rows(int number)
     }
 }
 
-__attribute__((weak)) void cblas_xerbla(int number, const char *routine, const char *format, ...)
+/* Argument `number` of a C call; 0: none, and the sentence says what it is. */
+static void report_to_c(const blas_caller *caller, int number, const char *sentence)
 {
-    if (number > 0)
-        fprintf(stderr, "Parameter %d to routine %s was incorrect\n", reported.row_major ? number_in_rows(number) : number, routine);
+    if (cblas_xerbla != NULL)
+        cblas_xerbla(number, caller->c_name, "%s", sentence);
+    else if (number > 0)
+        fprintf(stderr, "Parameter %d to routine %s was incorrect\n%s",
+                caller->row_major ? number_in_rows(number) : number, caller->c_name, sentence);
     else
-        fprintf(stderr, "%s did nothing: ", routine);
-    va_list arguments;
-    va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
-    va_end(arguments);
+        fprintf(stderr, "%s did nothing: %s", caller->c_name, sentence);
+}
+
+static void report_to_fortran(const blas_caller *caller, int number, const char *sentence)
+{
+    if (number == 0)
+        fprintf(stderr, "%.5s did nothing: %s", caller->fortran_name, sentence); /* for which xerbla_ has no argument */
+    if (xerbla_ != NULL)
+        xerbla_(caller->fortran_name, &number, FORTRAN_NAME);
+    else if (number > 0)
+        fprintf(stderr, " ** On entry to %s parameter number %2d had an illegal value\n", caller->fortran_name, number);
+}
+
+void blas_report(const blas_caller *caller, int number)
+{
+    char sentence[500] = "";
+    if (number == 0) snprintf(sentence, sizeof sentence, "%s\n", tw_error_text());
+    tell_reference(caller->from_c, caller->row_major);
+    if (caller->from_c && (xerbla_ == NULL || number == 0))
+        report_to_c(caller, number > 0 ? number + 1 : 0, sentence);
+    else
+        report_to_fortran(caller, number, sentence);
+    tell_reference(false, false);
+}
+
+void blas_report_setting(const blas_caller *caller, int number, const char *what, int found)
+{
+    char sentence[80];
+    snprintf(sentence, sizeof sentence, "Illegal %s setting, %d\n", what, found);
+    tell_reference(true, caller->row_major);
+    report_to_c(caller, number, sentence);
+    tell_reference(false, false);
 }

@@ -1,4 +1,4 @@
-/* report.h - tells the handlers xerbla_ and cblas_xerbla, the program's own or ours, what is wrong with a call. */
+/* report.h - tells the handlers xerbla_ and cblas_xerbla what is wrong with a call, or prints it where there are none. */
 #ifndef TILEWRIGHT_BLAS_REPORT_H
 #define TILEWRIGHT_BLAS_REPORT_H
 

@@ -315,7 +315,7 @@ static exit_code write_record(const against *g, const side *x)
     if (x->outcome < SIDE_TIMED) r.refused = x->why;
     if (x->outcome == SIDE_TIMED) {
         r.samples = x->result.samples, r.repeats = x->result.repeats;
-        r.min_s = x->result.min_s, r.median_s = x->result.median_s, r.p95_s = x->result.p95_s;
+        r.min_s = x->result.min_s, r.median_s = x->result.median_s, r.p95_s = x->result.p95_s, r.max_s = x->result.max_s;
         r.error_ratio = x->verdict.error_ratio;
         double peak = g->peak_flops[against_type(p->dtype)];
         record_fill_bounds(&r, p, 0, 0, peak > 0 ? peak : NAN, NAN); /* what a library asks is not known */

@@ -422,7 +422,7 @@ static exit_code write_record(const duel *g, int i)
     r.sm_mhz_after = g->after.sm_mhz, r.power_w_after = g->after.power_w, r.temperature_c_after = g->after.temperature_c;
     if (is_timed(x)) {
         r.samples = x->result.samples, r.repeats = x->result.repeats;
-        r.min_s = x->result.min_s, r.median_s = x->result.median_s, r.p95_s = x->result.p95_s;
+        r.min_s = x->result.min_s, r.median_s = x->result.median_s, r.p95_s = x->result.p95_s, r.max_s = x->result.max_s;
         r.error_ratio = x->verdict.error_ratio;
         record_fill_bounds(&r, p, 0, 0, g->peak_flops, NAN); /* what a library asks is not known */
     }

@@ -48,8 +48,8 @@ static void print_header(const session *s)
     fprintf(text, "bench      %s, %s", s->device.engine, s->device.name);
     if (s->opt->batch > 0) fprintf(text, ", batches of %" PRId64 ", of which one product is told", s->opt->batch);
     fprintf(text, "\n\n");
-    fprintf(text, "%-5s %-18s %-30s %7s %10s %9s %8s %9s  %s\n", "dtype", "m x n x k", "kernel", "threads", "median",
-            "GFLOP/s", "of peak", "of bound", "verified");
+    fprintf(text, "%-5s %-15s %-23s %4s %9s %10s %7s %7s %8s  %s\n", "dtype", "m x n x k", "kernel", "thr", "median", "min-max", "GFLOP/s", "of peak",
+            "of bound", "verified");
 }
 
 static void print_row(FILE *text, const row *r)
@@ -58,13 +58,13 @@ static void print_row(FILE *text, const row *r)
     tw_problem p = tw_problem_make(TW_F32, d->op_a == 'n' ? TW_N : TW_T, d->op_b == 'n' ? TW_N : TW_T, d->m, d->n, d->k);
     p.ldc = d->ldc;
     case_name name;
-    term_number median, speed, of_peak, of_bound;
+    term_number median, span, speed, of_peak, of_bound;
     term_progress_end();
-    fprintf(text, "%-5s %-18s %-30s ", d->dtype, case_text(&p, name), d->kernel != NULL ? d->kernel : "-");
+    fprintf(text, "%-5s %-15s %-23s ", d->dtype, case_text(&p, name), d->kernel != NULL ? d->kernel : "-");
     if (row_has_numbers(text, r))
-        fprintf(text, "%7d %10s %9s %8s %9s  %s\n", row_threads(r), term_seconds(d->median_s, median),
-                term_gflops(d->gflops, speed), term_percent(d->gflops / d->peak_gflops, of_peak),
-                term_percent(d->fraction_of_bound, of_bound), d->verified);
+        fprintf(text, "%4d %9s %10s %7s %7s %8s  %s\n", row_threads(r), term_seconds(d->median_s, median),
+                term_span(d->min_s, d->max_s, d->median_s, span), term_gflops(d->gflops, speed),
+                term_percent(d->gflops / d->peak_gflops, of_peak), term_percent(d->fraction_of_bound, of_bound), d->verified);
 }
 
 typedef struct tally {
@@ -134,14 +134,18 @@ static exit_code bench_engine(session *s, void *job)
 {
     static roofs limits;
     const bench *b = job;
+    const busy_reading begun = busy_now();
     tally count = {0};
     exit_code code = EXIT_OK;
     if (s->opt->warm && strcmp(s->device.engine, "cuda") != 0) return say(EXIT_USAGE, "--warm is of --against cublas, engine cuda's; this is %s", s->device.engine);
     bool cuda = strcmp(s->device.engine, "cuda") == 0;
     if (s->opt->against.count > 0 && s->opt->batch > 0 && !cuda)
         return say(EXIT_USAGE, "--batch can be compared with --engine cuda --against cublas alone, here the engine is %s", s->device.engine);
-    if (s->opt->against.count > 0)
-        return cuda ? against_cuda_bench(s, &b->cases, &b->dtypes) : against_bench(s, &b->cases, &b->dtypes);
+    if (s->opt->against.count > 0) {
+        code = cuda ? against_cuda_bench(s, &b->cases, &b->dtypes) : against_bench(s, &b->cases, &b->dtypes);
+        if (code == EXIT_OK || code == EXIT_CHECK) row_tell_busy(s->text, &begun);
+        return code;
+    }
     roofs_begin(&limits, s->context, &s->device);
     print_header(s);
     for (int d = 0; d < b->dtypes.count; d++)
@@ -151,6 +155,7 @@ static exit_code bench_engine(session *s, void *job)
         }
     if (code != EXIT_OK) return code;
     print_peaks(s, &limits);
+    row_tell_busy(s->text, &begun);
     if (count.failed > 0) return EXIT_CHECK;
     if (count.timed == 0) return say(EXIT_DEVICE, "no row could be timed: %d refused", count.refused);
     return EXIT_OK;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../lab/devices.h"
+#include "apart.h"
 #include "chosen.h"
 #include "cmd.h"
 #include "device.h"
@@ -112,34 +113,71 @@ static void write_device(FILE *json, const tw_device *d, const ceilings *c, cons
     object_end(&o);
 }
 
-/* An engine: what it runs with or what it lacks, then its devices. */
-static exit_code tell_engine(session *s, const char *engine, const tw_device *devices, int count)
-{
+enum { LIST = -1 }; /* an order: tell of the engine; others: measure that device */
+
+typedef struct answer {
     char state[STATE];
-    tw_lab_engine_state(engine, state, sizeof state);
-    fprintf(s->text, "%-10s %s\n", engine, state);
-    for (int i = 0; i < count; i++) {
-        const tw_device *d = &devices[i];
-        if (strcmp(d->engine, engine) != 0) continue;
-        const published_device *p = devices_published(d->name);
-        print_device(s->text, d);
-        ceilings c = measure(d);
-        print_ceilings(s->text, &c, p);
-        write_device(s->json, d, &c, p, state);
-        s->json_lines = true;
+    tw_status status;
+    char sentence[STATE]; /* of a failure */
+    int32_t count;
+    tw_device devices[MOST];
+    ceilings ceilings;
+} answer;
+
+static void ask(void *session_of, const char *engine, int order, void *out)
+{
+    static tw_device devices[MOST]; /* as the last list had them */
+    answer *x = out;
+    (void)session_of;
+    if (order != LIST) {
+        x->ceilings = measure(&devices[order]);
+        return;
     }
-    return session_flush(s);
+    devices[0].size = sizeof devices[0];
+    x->status = tw_lab_engine_devices(engine, devices, MOST, &x->count);
+    snprintf(x->sentence, sizeof x->sentence, "%s", x->status == TW_BAD_ARGUMENT ? tw_error_text() : "");
+    if (x->count > MOST) x->count = MOST;
+    memcpy(x->devices, devices, sizeof devices);
+    tw_lab_engine_state(engine, x->state, sizeof x->state);
+}
+
+/* An engine: what it runs with or what it lacks, then its devices. EXIT_RUN: its driver crashed. */
+static exit_code tell_engine(session *s, apart *engines, int i, int32_t *all)
+{
+    static answer list, measured;
+    exit_code code = EXIT_OK;
+    bool lives = apart_ask(engines, i, LIST, &list);
+    if (lives && list.status == TW_BAD_ARGUMENT) return say(EXIT_USAGE, "%s", list.sentence); /* a variable of the environment */
+    fprintf(s->text, "%-10s %s%s\n", tw_lab_engine_at(i), lives ? "" : "asked for its devices: ", lives ? list.state : engines->why[i]);
+    *all += list.count;
+    for (int d = 0; lives && d < list.count && code == EXIT_OK; d++) {
+        const tw_device *device = &list.devices[d];
+        const published_device *p = devices_published(device->name);
+        print_device(s->text, device);
+        lives = apart_ask(engines, i, d, &measured);
+        if (!lives) {
+            measured.ceilings = (ceilings){NAN, NAN, NAN, NAN, 0, 0, ""};
+            fprintf(s->text, "  measured: %s\n", engines->why[i]);
+        }
+        if (lives) print_ceilings(s->text, &measured.ceilings, p);
+        write_device(s->json, device, &measured.ceilings, p, list.state);
+        s->json_lines = true;
+        code = session_flush(s);
+    }
+    return code != EXIT_OK || lives ? code : EXIT_RUN;
 }
 
 exit_code cmd_devices(session *s)
 {
-    tw_device devices[MOST] = {{.size = sizeof devices[0]}};
-    int32_t count = 0;
-    const char *engine;
-    tw_status status = tw_devices(devices, MOST, &count);
-    exit_code code = status == TW_OK ? EXIT_OK : say_tw(status);
-    if (code == EXIT_OK && count == 0) return say(EXIT_DEVICE, "no device was found");
-    for (int i = 0; code == EXIT_OK && (engine = tw_lab_engine_at(i)) != NULL; i++)
-        code = tell_engine(s, engine, devices, count < MOST ? count : MOST);
-    return code;
+    static apart engines;
+    int32_t all = 0;
+    exit_code code = EXIT_OK, driver = EXIT_OK;
+    apart_begin(&engines, ask, s, sizeof(answer));
+    for (int i = 0; i < engines.count && code == EXIT_OK; i++) {
+        code = tell_engine(s, &engines, i, &all);
+        if (code == EXIT_RUN) driver = code, code = EXIT_OK;
+    }
+    apart_end(&engines);
+    if (code == EXIT_OK) code = driver;
+    return code == EXIT_OK && all == 0 ? say(EXIT_DEVICE, "no device was found") : code;
 }

@@ -9,6 +9,7 @@
 #include "../lab/cublas.h"
 #include "../lab/records.h"
 #include "against.h"
+#include "apart.h"
 #include "chosen.h"
 #include "cmd.h"
 #include "object.h"
@@ -16,12 +17,29 @@
 #include "selftest.h"
 #include "term.h"
 
+enum { STATE_TEXT = 560 };
+
 typedef struct doctor {
     session *s;
     object out;
     int advice;
-    const char *unready[8]; /* engines whose driver is there and cannot be used as it is */
+    apart engines;
+    struct {
+        bool usable, unready;   /* it has a device; its driver is there and cannot be used as it is */
+        char state[STATE_TEXT]; /* its own sentence, which names the cure */
+    } found[APART_ENGINES];
 } doctor;
+
+/* What an engine is asked. */
+enum { STATE, SELF_TEST };
+
+typedef struct answer {
+    int usable;
+    char state[STATE_TEXT];
+    exit_code code;
+    selftest_count count;
+    char failure[STATE_TEXT];
+} answer;
 
 /* One fact, for people and for programs. */
 static void fact(doctor *d, const char *name, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -141,24 +159,26 @@ static bool driver_is_there(const char *engine)
 
 static void tell_engines(doctor *d)
 {
-    const char *engine;
-    for (int i = 0; (engine = tw_lab_engine_at(i)) != NULL; i++) {
-        char name[32], state[560];
+    for (int i = 0; i < d->engines.count; i++) {
+        static answer x;
+        const char *engine = tw_lab_engine_at(i);
+        char name[32];
+        bool lives = apart_ask(&d->engines, i, STATE, &x);
         snprintf(name, sizeof name, "engine %s", engine);
-        int usable = tw_lab_engine_state(engine, state, sizeof state);
-        fact(d, name, "%s", state);
-        if (usable == 1 ? strncmp(state, "ready", 5) != 0 : driver_is_there(engine)) d->unready[i] = engine;
+        if (!lives) snprintf(x.state, sizeof x.state, "asked for its devices: %s", d->engines.why[i]);
+        fact(d, name, "%s", x.state);
+        d->found[i].usable = lives && x.usable == 1;
+        d->found[i].unready = !lives || (x.usable == 1 ? strncmp(x.state, "ready", 5) != 0 : driver_is_there(engine));
+        memcpy(d->found[i].state, x.state, sizeof x.state);
     }
 }
 
-/* The engine's own sentence names the cure. */
 static void advise_engines(doctor *d)
 {
-    for (int i = 0; i < (int)(sizeof d->unready / sizeof *d->unready); i++) {
-        char state[560], text[600];
-        if (d->unready[i] == NULL) continue;
-        tw_lab_engine_state(d->unready[i], state, sizeof state);
-        snprintf(text, sizeof text, "%s: %s", d->unready[i], state);
+    for (int i = 0; i < d->engines.count; i++) {
+        char text[600];
+        if (!d->found[i].unready) continue;
+        snprintf(text, sizeof text, "%s: %s", tw_lab_engine_at(i), d->found[i].state);
         advise(d, text);
     }
 }
@@ -186,7 +206,7 @@ static void tell_environment(doctor *d)
 {
     static const char *const names[] = {
         "TILEWRIGHT_CPU",   "TILEWRIGHT_THREADS",        "OMP_NUM_THREADS", "TILEWRIGHT_CACHE", "XDG_CACHE_HOME", "HOME", "TILEWRIGHT_KERNELS",
-        "TILEWRIGHT_NVRTC", "TILEWRIGHT_OPENCL_OPTIONS", "TILEWRIGHT_PEERS", "PATH",            "TMPDIR",         "TERM", "NO_COLOR",
+        "TILEWRIGHT_NVRTC", "TILEWRIGHT_OPENCL_OPTIONS", "TILEWRIGHT_PEERS", "TILEWRIGHT_VERBOSE", "PATH",        "TMPDIR",         "TERM", "NO_COLOR",
         "COLUMNS"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const char *value = getenv(names[i]);
@@ -199,44 +219,61 @@ static void tell_environment(doctor *d)
         advise(d, "OMP_NUM_THREADS is passed over: it is no whole number from 1 to 4096, alone or before a comma");
 }
 
-/* Judge a few kernels of one engine; what breaks down is told like any other fact. */
-static exit_code test_engine(doctor *d, const char *engine)
+static void ask(void *session_of, const char *engine, int order, void *out)
 {
-    selftest_count count;
+    session *s = session_of;
+    answer *x = out;
+    if (order == STATE) {
+        x->usable = tw_lab_engine_state(engine, x->state, sizeof x->state);
+        return;
+    }
+    x->code = session_open_device(s, engine);
+    if (x->code == EXIT_OK) x->code = selftest_run(s, true, false, &x->count);
+    if (x->code != EXIT_OK) snprintf(x->failure, sizeof x->failure, "%s", tw_error_text());
+}
+
+/* Judge a few kernels of one engine; what breaks down is told like any other fact. */
+static exit_code test_engine(doctor *d, int i)
+{
+    static answer x;
     char name[32];
-    exit_code code = session_open_device(d->s, engine);
-    if (code == EXIT_OK) code = selftest_run(d->s, true, false, &count);
-    snprintf(name, sizeof name, "self test %s", engine);
-    if (code != EXIT_OK)
-        fact(d, name, "broke down: %s", tw_error_text());
+    bool lives = apart_ask(&d->engines, i, SELF_TEST, &x);
+    snprintf(name, sizeof name, "self test %s", tw_lab_engine_at(i));
+    if (!lives)
+        fact(d, name, "broke down: %s", d->engines.why[i]);
+    else if (x.code != EXIT_OK)
+        fact(d, name, "broke down: %s", x.failure);
     else
-        fact(d, name, "%d kernels passed, %d failed, %d do not fit this device", count.passed, count.failed,
-             count.refused);
-    return code == EXIT_OK && count.failed > 0 ? EXIT_CHECK : code;
+        fact(d, name, "%d kernels passed, %d failed, %d do not fit this device", x.count.passed, x.count.failed, x.count.refused);
+    if (!lives) return EXIT_RUN;
+    return x.code == EXIT_OK && x.count.failed > 0 ? EXIT_CHECK : x.code;
 }
 
 exit_code cmd_doctor(session *s)
 {
-    doctor d = {.s = s};
-    const char *engine;
+    static doctor d;
+    d.s = s;
+    apart_begin(&d.engines, ask, s, sizeof(answer));
     exit_code code = session_open_device(s, "cpu"), tested = EXIT_OK;
-    if (code != EXIT_OK) return code;
-    d.out = object_begin(s->json);
-    tell_build(&d);
-    tell_system(&d);
-    tell_processors(&d);
-    tell_engines(&d);
-    tell_libraries(&d);
-    tell_environment(&d);
-    tell_reports(&d);
-    advise_engines(&d);
-    for (int i = 0; (engine = tw_lab_engine_at(i)) != NULL; i++) {
-        if (tw_lab_engine_state(engine, NULL, 0) != 1) continue;
-        code = test_engine(&d, engine);
-        if (tested == EXIT_OK || code == EXIT_CHECK) tested = code;
+    if (code == EXIT_OK) {
+        d.out = object_begin(s->json);
+        tell_build(&d);
+        tell_system(&d);
+        tell_processors(&d);
+        tell_engines(&d);
+        tell_libraries(&d);
+        tell_environment(&d);
+        tell_reports(&d);
+        advise_engines(&d);
+        for (int i = 0; i < d.engines.count; i++) {
+            if (d.engines.why[i][0] == '\0' && !d.found[i].usable) continue;
+            exit_code of = test_engine(&d, i);
+            if (tested == EXIT_OK || of == EXIT_CHECK) tested = of;
+        }
+        if (d.advice == 0) fact(&d, "advice", "none: the cpu engine lacks nothing; the lines above say what the others lack");
+        object_end(&d.out);
+        s->json_lines = true;
     }
-    if (d.advice == 0) fact(&d, "advice", "none: the cpu engine lacks nothing; the lines above say what the others lack");
-    object_end(&d.out);
-    s->json_lines = true;
-    return tested;
+    apart_end(&d.engines);
+    return code == EXIT_OK ? tested : code;
 }

@@ -117,22 +117,23 @@ static void print_header(const ladder *l)
     fprintf(text, "ladder     %s, C(%" PRId64 " x %" PRId64 ") = A B with k = %" PRId64 ", on %s: %s\n\n",
             tw_lab_dtype_of(l->problem.dtype)->name, l->problem.m, l->problem.n, l->problem.k, l->s->device.engine,
             l->s->device.name);
-    fprintf(text, "%-20s %4s %10s %9s %8s %8s %9s %7s %9s %9s\n", "rung", "thr", "median", "GFLOP/s", "x before",
-            "of peak", "asked", "flop/B", "no-cache", "bound");
+    fprintf(text, "%-16s %4s %9s %10s %7s %8s %7s %8s %6s %8s %7s\n", "rung", "thr", "median", "min-max", "GFLOP/s", "x before", "of peak", "asked",
+            "flop/B", "no-cache", "bound");
 }
 
 /* beside: of a file's own kernel, whose rung was sampled in turns with it. */
 static void print_numbers(const ladder *l, const row *r, double before_s, bool beside)
 {
     const record *d = &r->record;
-    term_number median, speed, of_peak, asked, no_cache, bound;
+    term_number median, span, speed, of_peak, asked, no_cache, bound;
     char factor[16] = "";
     if (beside && !measure_differs(&r->turns)) snprintf(factor, sizeof factor, "same");
     else if (beside) snprintf(factor, sizeof factor, "%.2f", r->turns.speed);
     else if (!isnan(before_s)) snprintf(factor, sizeof factor, "%.2f", before_s / d->median_s);
-    fprintf(l->s->text, "%4d %10s %9s %8s %8s %9s %7.3g %9s %9s\n", row_threads(r), term_seconds(d->median_s, median),
-            term_gflops(d->gflops, speed), factor, term_percent(d->gflops / d->peak_gflops, of_peak),
-            term_bytes(d->bytes_asked, asked), 2 * (double)d->m * (double)d->n * (double)d->k / d->bytes_asked, term_gflops(d->bound_asked_gflops, no_cache),
+    double flops = 2 * (double)d->m * (double)d->n * (double)d->k;
+    fprintf(l->s->text, "%4d %9s %10s %7s %8s %7s %8s %6.3g %8s %7s\n", row_threads(r), term_seconds(d->median_s, median),
+            term_span(d->min_s, d->max_s, d->median_s, span), term_gflops(d->gflops, speed), factor, term_percent(d->gflops / d->peak_gflops, of_peak),
+            term_bytes(d->bytes_asked, asked), flops / d->bytes_asked, term_gflops(d->bound_asked_gflops, no_cache),
             term_gflops(d->bound_gflops, bound));
 }
 
@@ -165,7 +166,7 @@ static exit_code finish_row(ladder *l, const row *r, const row_wish *wish)
     bool compared = strcmp(r->record.dtype, tw_lab_dtype_of(l->problem.dtype)->name) == 0;
     name_row(l, r, wish, label);
     term_progress_end();
-    fprintf(l->s->text, "%-20s ", default_build ? "  default build" : label);
+    fprintf(l->s->text, "%-16s ", default_build ? "  default build" : label);
     if (row_has_numbers(l->s->text, r)) print_numbers(l, r, compared ? time_before(l, p, r->record.rung) : (double)NAN, beside);
     if (l->s->opt->deep && !default_build && r->outcome != ROW_REFUSED) fprintf(l->s->text, "  %s\n", r->plan.text);
     l->failed += row_failed(r);
@@ -244,7 +245,8 @@ static void print_notes(const ladder *l)
                 "           one that it varies. r01 to r05 hold their loops rolled, so that each shows its one idea;\n"
                 "           the default build leaves them to the compiler\n");
     print_peaks(l);
-    fprintf(text, "asked      bytes of A and B that the rung asks of memory; flop/B is the documents' "
+    fprintf(text, "min-max    of the samples, in the median's unit\n"
+                  "asked      bytes of A and B that the rung asks of memory; flop/B is the documents' "
                   "computation-to-memory ratio\n"
                   "no-cache   GFLOP/s that flop/B allows at memory's bandwidth, at most the peak: caches may beat it\n"
                   "bound      GFLOP/s that the peak, and moving each operand once, allow: nothing may beat it\n"
@@ -363,6 +365,7 @@ static exit_code ladder_engine(session *s, void *job)
     ladder *l = job;
     exit_code code = EXIT_OK;
     *l = (ladder){.s = s, .own = l->own, .curves.sizes = &s->opt->sizes};
+    const busy_reading begun = busy_now();
     roofs_begin(&l->limits, s->context, &s->device);
     code = check_own(l, session_dtype(s));
     if (code == EXIT_OK) code = build_own(l);
@@ -370,6 +373,7 @@ static exit_code ladder_engine(session *s, void *job)
     if (code != EXIT_OK) return code;
     curves_print(s->text, &l->curves);
     print_notes(l);
+    row_tell_busy(s->text, &begun);
     if (l->tried == 0) return say(EXIT_DEVICE, "no rung could be timed: all were refused");
     return l->failed > 0 ? EXIT_CHECK : EXIT_OK;
 }

@@ -12,6 +12,7 @@
 #include "check.h"
 #include "cmd.h"
 #include "device.h"
+#include "files.h"
 #include "guard.h"
 #include "say.h"
 #include "term.h"
@@ -143,6 +144,8 @@ static exit_code finish_output(job *j)
 {
     io_error error;
     double start_s = measure_now_s();
+    exit_code code = files_recheck(j->s->opt->output);
+    if (code != EXIT_OK) return code;
     io_status status = io_output_commit(&j->out, &error);
     guard_output(NULL);
     j->write_s += measure_now_s() - start_s;
@@ -206,7 +209,7 @@ static exit_code write_record(job *j)
     r.op_a = p->op_a == TW_N ? 'n' : 't', r.op_b = p->op_b == TW_N ? 'n' : 't';
     r.alpha = p->alpha, r.beta = p->beta;
     r.samples = r.repeats = r.sets = 1;
-    r.min_s = r.median_s = r.p95_s = j->compute_s;
+    r.min_s = r.median_s = r.p95_s = r.max_s = j->compute_s;
     r.gflops = roofline_flops(p) / j->compute_s / 1e9;
     r.compulsory_bytes = roofline_compulsory_bytes(p);
     r.verified = j->s->opt->verify ? "residuals+elements" : "no";

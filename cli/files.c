@@ -101,6 +101,10 @@ typedef struct name_set {
     int count;
 } name_set;
 
+/* Of the command that runs. */
+static name_set named_files;
+static bool forced;
+
 /* Of a file that does not exist yet, its folder stands for the device and inode. */
 static void identify(named *x)
 {
@@ -245,11 +249,19 @@ const char *files_input(const char *word)
 
 exit_code files_check(options *opt)
 {
-    static name_set all;
     exit_code code = check_dashes(opt);
-    collect(&all, opt);
-    if (code == EXIT_OK) code = check_all(&all, opt);
-    for (int i = 0; i < all.count; i++) free(all.items[i].name);
-    all.count = 0;
-    return code;
+    collect(&named_files, opt);
+    forced = opt->force;
+    return code == EXIT_OK ? check_all(&named_files, opt) : code;
+}
+
+exit_code files_recheck(const char *path)
+{
+    for (int i = 0; i < named_files.count; i++) {
+        named now = named_files.items[i];
+        if (!now.writes || strcmp(now.path, path) != 0) continue;
+        now.exists = stat(path, &now.found) == 0;
+        return forced ? EXIT_OK : check_kind(&now);
+    }
+    return EXIT_OK;
 }

@@ -12,6 +12,9 @@
  * Returns EXIT_OK; or, after a sentence, EXIT_USAGE (two names, one file) or EXIT_OUTPUT (another kind). */
 exit_code files_check(options *opt);
 
+/* files_recheck - before an output gets its name: is there still no file of another kind, made since files_check? */
+exit_code files_recheck(const char *path);
+
 const char *files_input(const char *word); /* the path of an input: `-` is standard input */
 
 #endif

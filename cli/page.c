@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include "files.h"
 #include "guard.h"
 #include "say.h"
 
@@ -13,6 +14,7 @@ exit_code page_open(page *p, const char *path)
 {
     io_error error;
     p->form = report_form_of(path);
+    p->path = path;
     guard_hold();
     io_status status = io_output_open(&p->file, path, &error);
     if (status == IO_OK) guard_output(p->file.temp_path);
@@ -42,6 +44,7 @@ exit_code page_write(page *p, const records *all)
 {
     io_error error;
     exit_code code = print(p, all);
+    if (code == EXIT_OK) code = files_recheck(p->path);
     if (code == EXIT_OK) {
         io_status status = io_output_commit(&p->file, &error);
         if (status != IO_OK) code = say_io(status, &error);

@@ -9,6 +9,7 @@
 typedef struct page {
     io_output file; /* path NULL: not open */
     report_form form;
+    const char *path; /* as it was named */
 } page;
 
 exit_code page_open(page *p, const char *path);              /* before the work, so that a path that cannot be written costs none */

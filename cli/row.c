@@ -149,7 +149,7 @@ static void keep_times(const session *s, const trial *t, roofs *limits, int trie
     const measure_result *result = &timing->work.result;
     record *r = &out->record;
     r->samples = result->samples, r->repeats = result->repeats, r->sets = sets;
-    r->min_s = result->min_s, r->median_s = result->median_s, r->p95_s = result->p95_s;
+    r->min_s = result->min_s, r->median_s = result->median_s, r->p95_s = result->p95_s, r->max_s = result->max_s;
     out->turns = timing->work;
     if (!t->host && !device_is_host(&s->device)) describe_launch(&t->problem, timing, out);
     progress(out, "measuring the bounds");
@@ -303,6 +303,14 @@ bool row_has_numbers(FILE *text, const row *r)
     if (r->outcome == ROW_REFUSED) fprintf(text, "%srefused: %s%s\n", paint.faint, r->text, paint.plain);
     if (r->outcome == ROW_WRONG) fprintf(text, "%sWRONG: %s%s\n", paint.bad, r->text, paint.plain);
     return r->outcome >= ROW_IMPOSSIBLE;
+}
+
+void row_tell_busy(FILE *text, const busy_reading *from)
+{
+    const double disturbs = 0.05;
+    busy_reading to = busy_now();
+    double share = busy_share(from, &to);
+    if (share >= disturbs) fprintf(text, "busy       other processes used %.0f %% of the processors meanwhile: times may be too long\n", 100 * share);
 }
 
 exit_code row_finish(session *s, const row *r)

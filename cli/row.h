@@ -2,6 +2,7 @@
 #ifndef TILEWRIGHT_ROW_H
 #define TILEWRIGHT_ROW_H
 
+#include "../lab/busy.h"
 #include "../lab/own.h"
 #include "../lab/record.h"
 #include "roofs.h"
@@ -56,6 +57,9 @@ bool row_has_numbers(FILE *text, const row *r);
 
 int row_threads(const row *r);       /* of the CPU, or of one block */
 double row_c_bytes(const record *r); /* of C itself, without padding */
+
+/* row_tell_busy - a line where other processes used more of the processors since `from` than times can bear. */
+void row_tell_busy(FILE *text, const busy_reading *from);
 
 /* row_finish - its line is complete: a sentence on stderr where it failed, the record where JSON was asked for. */
 exit_code row_finish(session *s, const row *r);

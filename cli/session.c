@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "files.h"
 #include "guard.h"
 #include "say.h"
 #include "term.h"
@@ -172,6 +173,8 @@ static exit_code close_json(session *s, exit_code code)
         code = say(EXIT_OUTPUT, "%s: could not be written: %s", s->opt->json, strerror(errno));
     }
     if (s->json_file.path == NULL) return code;
+    exit_code other = keep ? files_recheck(s->opt->json) : EXIT_OK;
+    if (other != EXIT_OK) keep = false, code = other;
     io_status status = IO_OK;
     if (keep)
         status = io_output_commit(&s->json_file, &error);

@@ -41,17 +41,18 @@ static void print_header(const skinny *k, int64_t m, int64_t n)
     fprintf(text,
             "skinny     C(%" PRId64 " x %" PRId64 ") = A(%" PRId64 " x T) B(T x %" PRId64 ") in %s, on %s: %s\n\n", m,
             n, m, n, tw_lab_dtype_of(session_dtype(k->s))->name, k->s->device.engine, k->s->device.name);
-    fprintf(text, "%-15s %3s %10s %9s | %9s %9s %10s | %s\n", "", "", "", "", "effective", "asked", "compulsory",
+    fprintf(text, "%-15s %3s %9s %10s %7s | %9s %9s %10s | %s\n", "", "", "", "", "", "effective", "asked", "compulsory",
             "published, GB/s");
-    fprintf(text, "%-15s %3s %10s %9s | %9s %9s %10s | %9s %9s\n", "rung", "T", "median", "GFLOP/s", "GB/s", "GB/s",
+    fprintf(text, "%-15s %3s %9s %10s %7s | %9s %9s %10s | %9s %9s\n", "rung", "T", "median", "min-max", "GFLOP/s", "GB/s", "GB/s",
             "GB/s", published[0].device, published[1].device);
 }
 
 /* place: of the rung among the published. */
 static void print_numbers(const skinny *k, const record *d, int place)
 {
-    term_number median, speed, text[5];
-    fprintf(k->s->text, "%10s %9s | %9s %9s %10s |", term_seconds(d->median_s, median), term_gflops(d->gflops, speed),
+    term_number median, span, speed, text[5];
+    fprintf(k->s->text, "%9s %10s %7s | %9s %9s %10s |", term_seconds(d->median_s, median),
+            term_span(d->min_s, d->max_s, d->median_s, span), term_gflops(d->gflops, speed),
             gbps_text(d->effective_gbps, text[0]),
             gbps_text((d->bytes_asked + row_c_bytes(d)) / d->median_s * 1e-9, text[1]),
             gbps_text(d->compulsory_bytes / d->median_s * 1e-9, text[2]));
@@ -146,6 +147,7 @@ static exit_code skinny_engine(session *s, void *job)
 {
     skinny *k = job;
     shape p;
+    const busy_reading begun = busy_now();
     *k = (skinny){.s = s};
     for (int i = 0; i < WIDTHS * RUNGS; i++) k->gbps[i / RUNGS][i % RUNGS] = NAN;
     exit_code code = choose(k, &p);
@@ -159,6 +161,7 @@ static exit_code skinny_engine(session *s, void *job)
     if (code != EXIT_OK) return code;
     print_ratios(k);
     print_notes(k);
+    row_tell_busy(s->text, &begun);
     if (k->tried == 0) return say(EXIT_DEVICE, "no rung could be timed: all were refused");
     return k->failed > 0 ? EXIT_CHECK : EXIT_OK;
 }

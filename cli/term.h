@@ -29,6 +29,7 @@ void term_bar(FILE *stream, double value, double most, int width);
 enum { TERM_NUMBER = UNITS_TEXT };
 typedef units_text term_number;
 #define term_seconds units_seconds
+#define term_span    units_span
 #define term_bytes   units_bytes
 #define term_percent units_percent
 #define term_gflops  units_gflops

@@ -97,6 +97,9 @@ typedef struct tw_device {
  * count     how many there are, also when that is more than capacity
  * Special   What cannot be used is left out, an engine or one OpenCL platform: after TW_OK tw_error_text() says which and why, and is ""
  *           where nothing was. TILEWRIGHT_CPU or TILEWRIGHT_THREADS with a wrong word is TW_BAD_ARGUMENT, as in tw_open().
+ *           The drivers of opencl and cuda run in the caller's process, here and in tw_open(): one that crashes takes
+ *           it along. PoCL aborts where it gets no memory or no thread. A program near such limits asks in a process
+ *           of its own, or opens "cpu", which has no driver [docs/decisions/0008].
  * Returns   TW_OK, TW_BAD_ARGUMENT */
 TW_API tw_status tw_devices(tw_device *devices, int32_t capacity, int32_t *count);
 
@@ -109,8 +112,9 @@ typedef struct tw_options {
     const char *instruction_set; /* CPU: these instructions at most, "base", "avx2", "avx512", "avx512_vnni", "avx512_bf16" or "amx"; TW_NO_DEVICE where
                                     the processor lacks them. NULL: TILEWRIGHT_CPU, else all that it has */
     int32_t threads;             /* 0 to 4096. 0: TILEWRIGHT_THREADS, else OMP_NUM_THREADS, else affinity mask and
-                                    cgroup quota (cpu; if the system refuses a thread, with fewer). cuda: that copy large operands, at most 16; 0: 8, or fewer
-                                    where affinity mask and cgroup quota leave fewer processors */
+                                    cgroup quota (cpu; if the system refuses a thread, with fewer). cuda: that copy
+                                    large operands, at most 16; 0: 8, or fewer where affinity mask and cgroup quota
+                                    leave fewer processors */
     void *device_context;        /* CUDA: a CUcontext to work in, which stays its owner's; NULL: the device's primary one */
 } tw_options;
 
@@ -125,6 +129,7 @@ typedef struct tw_options {
  *           Read here and in tw_devices(), and nowhere else: TILEWRIGHT_CPU, TILEWRIGHT_THREADS, OMP_NUM_THREADS (cpu);
  *           TILEWRIGHT_CACHE, XDG_CACHE_HOME, HOME (where compiled kernels are kept), TILEWRIGHT_OPENCL_OPTIONS (added to the
  *           compiler's), TILEWRIGHT_NVRTC (the library file of CUDA's run-time compiler), TILEWRIGHT_KERNELS (a folder of CUDA kernels that were built ahead).
+ *           A setuid program reads none of those that name a file, a folder or compiler options.
  * Returns   TW_OK and *context (give it to tw_close), TW_BAD_ARGUMENT, TW_NO_DEVICE, TW_NO_MEMORY and *context NULL */
 TW_API tw_status tw_open(const tw_options *options, tw_context **context);
 

@@ -3,19 +3,23 @@
  *     C  <-  alpha * op(A) * op(B)  +  beta * C        op(A) m x k, op(B) k x n, C m x n
  *
  * A program that has another cblas.h needs no other header: the names and types are the same. Include that one before this, or one of them alone.
- * Sizes are int (LP64). Computed on the library's default context: threads from TILEWRIGHT_THREADS, else OMP_NUM_THREADS.
+ * Sizes are int (LP64). The library holds all it needs; threads come from TILEWRIGHT_THREADS, else OMP_NUM_THREADS.
  *
  * Arguments  are checked in the order of the reference BLAS; the first that is wrong goes to a handler, by its number there, and C stays as it was.
  * Special    m == 0 or n == 0, or (alpha == 0 or k == 0) and beta == 1: nothing is read or written.
  *            beta == 0: C is not read. alpha == 0 or k == 0: A and B are not read.
- * Failures   BLAS has no status. What it cannot refuse by number - no memory, a pointer that is NULL or not aligned to one element, a wrong
- *            word in TILEWRIGHT_THREADS or TILEWRIGHT_CPU - goes to the same handlers with the number 0; C stays as it was. Nothing here ends
- *            the process.
- * Handlers   xerbla_ and cblas_xerbla are weak and called through the dynamic linker: a program's own take their place. These print a line on
- *            stderr and return. Numbers reach them as the reference passes them: xerbla_ those of the column-major call in Fortran, 1 to 13;
- *            cblas_xerbla one more, for which this xerbla_ calls it when the call came from C. A row-major product is computed as the
- *            column-major one of the transposes, so there m and n (4, 5) and lda and ldb (9, 11) come exchanged; this
- *            cblas_xerbla turns them back in its message. An op that is none is number 2 for A, and for B 3, or 2 in row-major.
+ *            Operands that are not aligned to one element are copied. Without memory a product is slower, and comes out.
+ * Failures   BLAS has no status. What it cannot refuse by number, a pointer that is NULL, goes to the same handlers with
+ *            the number 0; C stays as it was. A wrong word in TILEWRIGHT_THREADS, TILEWRIGHT_CPU or TILEWRIGHT_VERBOSE
+ *            is told once on stderr and ignored.
+ * Handlers   xerbla_ and cblas_xerbla are not here: the program's own are called, or those of another BLAS that is
+ *            loaded, as its own routines would. Where there are none a line on stderr is printed and the call returns.
+ *            Numbers reach them as the reference passes them: xerbla_ those of the column-major call in Fortran, 1 to
+ *            13; cblas_xerbla, for calls from C where there is no xerbla_, one more. A row-major product is computed as
+ *            the column-major one of the transposes, so there m and n (4, 5) and lda and ldb (9, 11) come exchanged; the
+ *            line on stderr turns them back. An op that is none is number 2 for A, and for B 3, or 2 in row-major.
+ * Lines      TILEWRIGHT_VERBOSE=1, read at the first product, prints a line on stderr for each: routine, ops, sizes,
+ *            time and speed.
  * Sources    Dongarra, Du Croz, Hammarling, Duff: A set of level 3 BLAS, 1990. Blackford et al.: An updated set of BLAS, 2002. */
 #ifndef TILEWRIGHT_BLAS_H
 #define TILEWRIGHT_BLAS_H
@@ -34,7 +38,7 @@ void cblas_sgemm(CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b
                  const float *b, int ldb, float beta, float *c, int ldc);
 void cblas_dgemm(CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, int m, int n, int k, double alpha, const double *a, int lda,
                  const double *b, int ldb, double beta, double *c, int ldc);
-void cblas_xerbla(int number, const char *routine, const char *format, ...);
+extern void cblas_xerbla(int number, const char *routine, const char *format, ...); /* the program's, if it has one */
 #endif
 
 /* Fortran's, column-major: op is one of N n T t C c. The lengths of character arguments, which compilers add at the end, are not read, but
@@ -43,7 +47,7 @@ void sgemm_(const char *op_a, const char *op_b, const int *m, const int *n, cons
             const float *b, const int *ldb, const float *beta, float *c, const int *ldc);
 void dgemm_(const char *op_a, const char *op_b, const int *m, const int *n, const int *k, const double *alpha, const double *a, const int *lda,
             const double *b, const int *ldb, const double *beta, double *c, const int *ldc);
-void xerbla_(const char *routine, const int *number, size_t routine_length);
+extern void xerbla_(const char *routine, const int *number, size_t routine_length); /* the program's, if it has one */
 
 #ifdef __cplusplus
 }

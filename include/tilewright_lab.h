@@ -124,9 +124,15 @@ TW_API tw_status tw_lab_code_make(tw_context *context, const tw_lab_choice *choi
                                   tw_lab_code *out);
 TW_API void tw_lab_code_free(tw_lab_code *code); /* a zeroed one is fine */
 
+/* tw_lab_open_despite - tw_open(NULL, context) for callers that have no status to return: words in the environment that
+ * tw_open() refuses count as not set. tw_error_text() then names them; "": there were none. TW_OK, TW_NO_MEMORY. */
+TW_API tw_status tw_lab_open_despite(tw_context **context);
+
 /* tw_lab_engine_state - 1 when the engine has a device, else 0; text says in a sentence what there is, or what is missing and how to get
  * it. Engines: "cpu", "opencl", "cuda"; NULL text is allowed. -1: no such engine. */
 TW_API int tw_lab_engine_state(const char *engine, char *text, int text_bytes);
+/* tw_lab_engine_devices - tw_devices() of one engine, whose failure is returned: no other's driver is asked. */
+TW_API tw_status tw_lab_engine_devices(const char *engine, tw_device *devices, int32_t capacity, int32_t *count);
 /* tw_lab_compiler_state - the same of the compiler of the engine's kernels, which needs no device: CUDA's NVRTC. -1 also for an engine that has none by itself. */
 TW_API int tw_lab_compiler_state(const char *engine, char *text, int text_bytes);
 TW_API const char *tw_lab_engine_at(int index); /* names in order; NULL beyond the last */

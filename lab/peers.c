@@ -1,9 +1,10 @@
 /* peers.c - see peers.h. */
-#define _DEFAULT_SOURCE /* realpath */
+#define _GNU_SOURCE /* O_PATH */
 #include "peers.h"
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -209,31 +210,63 @@ static void set_variables(const char *words, int threads)
     }
 }
 
-/* What is opened here runs: it belongs to this user or to root, and nobody else can write it. */
-static bool is_trusted(const char *path, char *why, size_t size)
+/* What is opened here runs: it belongs to this user or to root, and nobody else can write it. fd: what lies at path. */
+static bool is_trusted(int fd, const char *path, mode_t kind, char *why, size_t size)
 {
     struct stat info;
     const char *wrong = NULL;
-    if (stat(path, &info) != 0) wrong = strerror(errno);
+    if (fd < 0 || fstat(fd, &info) != 0) wrong = strerror(errno);
+    else if ((info.st_mode & S_IFMT) != kind) wrong = "is no plain file";
     else if (info.st_uid != geteuid() && info.st_uid != 0) wrong = "belongs neither to this user nor to root";
     else if ((info.st_mode & 022) != 0) wrong = "can be written by other users: chmod go-w makes it usable";
     if (wrong != NULL) snprintf(why, size, "is not opened: %s %s", path, wrong);
     return wrong == NULL;
 }
 
-/* A library finds those beside it by its own path, not by that of a link to it. */
+static int open_folder(const char *path)
+{
+    return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* Load the library that is open as fd, by its own path, not by that of a link to it nor by the descriptor: so it finds
+ * those beside it. The folder where it lies is looked at too: nobody else puts another in its place there. */
+static void *load(int fd, const char *path, char *why, size_t size)
+{
+    char link[40], real[PATH_MAX], place[PATH_MAX];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t length = readlink(link, real, sizeof real - 1);
+    real[length > 0 ? length : 0] = '\0';
+    if (length <= 0) {
+        snprintf(why, size, "is not opened: /proc does not say where %s lies", path);
+        return NULL;
+    }
+    snprintf(place, sizeof place, "%.*s", (int)(strrchr(real, '/') - real), real);
+    int folder = open_folder(place[0] != '\0' ? place : "/");
+    bool trusted = is_trusted(folder, place, S_IFDIR, why, size) && is_trusted(fd, real, S_IFREG, why, size);
+    if (folder >= 0) close(folder);
+    if (!trusted) return NULL;
+    void *library = dlopen(real, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) snprintf(why, size, "cannot be opened: %s", dlerror());
+    return library;
+}
+
 void *peer_library(const peer_row *row, const char *folder, char *why, size_t size)
 {
-    char path[PATH_MAX], real[PATH_MAX], name[80];
+    char path[PATH_MAX], name[80];
     const char *names = row->files;
     snprintf(path, sizeof path, "%s/%s.so", folder, row->name);
-    if (access(path, F_OK) == 0) {
-        if (realpath(path, real) == NULL) snprintf(real, sizeof real, "%s", path);
-        if (!is_trusted(folder, why, size) || !is_trusted(real, why, size)) return NULL;
-        void *library = dlopen(real, RTLD_NOW | RTLD_LOCAL);
-        if (library == NULL) snprintf(why, size, "cannot be opened: %s", dlerror());
+    snprintf(name, sizeof name, "%s.so", row->name);
+    int here = open_folder(folder), fd = -1;
+    if (here >= 0) fd = openat(here, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* no FIFO is waited for */
+    if (here >= 0 && (fd >= 0 || errno != ENOENT)) {
+        void *library = NULL;
+        if (fd < 0) snprintf(why, size, "is not opened: %s %s", path, strerror(errno));
+        else if (is_trusted(here, folder, S_IFDIR, why, size)) library = load(fd, path, why, size);
+        if (fd >= 0) close(fd);
+        close(here);
         return library;
     }
+    if (here >= 0) close(here);
     while (next_word(&names, name, sizeof name)) {
         void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
         if (library != NULL) return library;

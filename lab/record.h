@@ -16,7 +16,7 @@ typedef struct record {
     const char *build;       /* GPU rungs that hold their loops rolled: "rolled", or "default" where the compiler chose */
     int64_t batch;           /* products of one call, of which times are one's share */
     int threads, samples, repeats, sets, tile; /* threads of the CPU; block_threads of a GPU */
-    double min_s, median_s, p95_s, gflops; /* gflops from the median */
+    double min_s, median_s, p95_s, max_s, gflops; /* gflops from the median */
     const char *verified;    /* "exact+bound", "exact+bound sampled", "no", "WRONG" */
     double error_ratio;
     double bytes_asked, compulsory_bytes, bytes_tile; /* bytes_tile: of A and B in one step of one block */
@@ -47,7 +47,7 @@ typedef struct record {
     NUMBER(effective_gbps) NUMBER(sectors_per_load) NUMBER(bank_degree_load) NUMBER(bank_degree_store)                 \
     NUMBER(prepare_s) TEXT(plan) TEXT(refused) TEXT(instruction_set) TEXT(driver) TEXT(library) TEXT(library_version) COUNT(batch) \
     NUMBER(sm_mhz_before) NUMBER(sm_mhz_after) NUMBER(power_w_before) NUMBER(power_w_after)                            \
-    NUMBER(temperature_c_before) NUMBER(temperature_c_after) COUNT(align_a) COUNT(align_b) COUNT(align_c)
+    NUMBER(temperature_c_before) NUMBER(temperature_c_after) COUNT(align_a) COUNT(align_b) COUNT(align_c) NUMBER(max_s)
 
 record record_blank(void); /* everything unknown */
 /* record_fill_bounds - derive gflops, the byte counts, both bounds and fraction_of_bound from what is set: problem,

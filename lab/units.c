@@ -25,6 +25,22 @@ const char *units_seconds(double seconds, units_text out)
     return scaled(seconds * 1e9, units, 4, 1000, out);
 }
 
+const char *units_span(double least_s, double most_s, double beside_s, units_text out)
+{
+    double unit = 1e-9;
+    char text[2][12];
+    const double values[2] = {least_s, most_s};
+    if (!isfinite(least_s) || !isfinite(most_s) || !isfinite(beside_s)) return strcpy(out, "-");
+    while (unit < 1 && beside_s / unit >= 1000) unit *= 1000;
+    for (int i = 0; i < 2; i++) {
+        double value = values[i] / unit;
+        if (value < 1e5) snprintf(text[i], sizeof text[i], "%.*f", value < 10 ? 2 : value < 100 ? 1 : 0, value);
+        else snprintf(text[i], sizeof text[i], "%.1e", value);
+    }
+    snprintf(out, UNITS_TEXT, "%s-%s", text[0], text[1]);
+    return out;
+}
+
 const char *units_bytes(double bytes, units_text out)
 {
     static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB", "EB"};

@@ -45,7 +45,7 @@ static void restore_cancellation(const int *before)
 
 /* ---- devices and contexts ---- */
 
-tw_status tw_devices(tw_device *devices, int32_t capacity, int32_t *count)
+static tw_status check_room(const tw_device *devices, int32_t capacity, const int32_t *count)
 {
     HOLD_CANCELLATION;
     if (count == NULL) return fail(TW_BAD_ARGUMENT, "count is NULL");
@@ -53,6 +53,12 @@ tw_status tw_devices(tw_device *devices, int32_t capacity, int32_t *count)
         return fail(TW_BAD_ARGUMENT, "capacity is %d and devices is %s", (int)capacity, devices ? "given" : "NULL");
     if (capacity > 0 && devices[0].size != sizeof *devices)
         return fail(TW_BAD_ARGUMENT, "devices[0].size is %u, expected %zu", devices[0].size, sizeof *devices);
+    return TW_OK;
+}
+
+tw_status tw_devices(tw_device *devices, int32_t capacity, int32_t *count)
+{
+    TRY(check_room(devices, capacity, count));
     char skipped[400] = "";
     *count = 0;
     for (int i = 0; i < ENGINE_COUNT; i++) {
@@ -77,7 +83,7 @@ static const engine_ops *engine_named(const char *name)
     return NULL;
 }
 
-static tw_status open_context(const tw_options *options, tw_context **context)
+static tw_status open_context(const tw_options *options, bool despite, tw_context **context)
 {
     static const tw_options defaults = {.size = sizeof defaults};
     *context = NULL;
@@ -93,7 +99,7 @@ static tw_status open_context(const tw_options *options, tw_context **context)
     tw_context *made = calloc(1, sizeof *made);
     if (made == NULL) return fail(TW_NO_MEMORY, "no memory for a context of %zu bytes", sizeof *made);
     made->ops = ops;
-    tw_status status = ops->open(options, &made->engine);
+    tw_status status = ops->open(options, despite, &made->engine);
     if (status != TW_OK) {
         free(made);
         return status;
@@ -111,7 +117,7 @@ tw_status tw_open(const tw_options *options, tw_context **context)
 {
     HOLD_CANCELLATION;
     if (context == NULL) return fail(TW_BAD_ARGUMENT, "context is NULL");
-    tw_status status = open_context(options, context);
+    tw_status status = open_context(options, false, context);
     snprintf(not_opened, sizeof not_opened, "%s", status == TW_OK ? "" : tw_error_text());
     return status;
 }
@@ -133,7 +139,7 @@ static tw_status resolve(tw_context **context)
     *context = atomic_load_explicit(&process_default, memory_order_acquire);
     if (*context != NULL) return TW_OK;
     tw_context *made, *expected = NULL;
-    TRY(open_context(NULL, &made));
+    TRY(open_context(NULL, false, &made));
     if (atomic_compare_exchange_strong(&process_default, &expected, made)) {
         *context = made;
     } else {
@@ -777,6 +783,12 @@ void tw_lab_code_free(tw_lab_code *code)
     if (code != NULL) *code = (tw_lab_code){.size = 0};
 }
 
+tw_status tw_lab_open_despite(tw_context **context)
+{
+    if (context == NULL) return fail(TW_BAD_ARGUMENT, "context is NULL");
+    return open_context(NULL, true, context);
+}
+
 const char *tw_lab_engine_at(int index)
 {
     return index >= 0 && index < ENGINE_COUNT ? engines[index]->name : NULL;
@@ -795,6 +807,14 @@ int tw_lab_engine_state(const char *engine, char *text, int text_bytes)
     else
         ops->state(text, (size_t)text_bytes);
     return status == TW_OK;
+}
+
+tw_status tw_lab_engine_devices(const char *engine, tw_device *devices, int32_t capacity, int32_t *count)
+{
+    const engine_ops *ops = engine != NULL ? engine_named(engine) : NULL;
+    if (ops == NULL) return fail(TW_NO_DEVICE, "there is no engine named %s", engine != NULL ? engine : "(NULL)");
+    TRY(check_room(devices, capacity, count));
+    return ops->devices(devices, capacity, count);
 }
 
 int tw_lab_compiler_state(const char *engine, char *text, int text_bytes)

@@ -1,5 +1,6 @@
-/* jit_cache.c - the folder of compiled kernels: checked at every open, files with a checksum, published by rename. */
-#define _GNU_SOURCE /* secure_getenv, mkostemp, dladdr */
+/* jit_cache.c - the folder of compiled kernels: checked at every open, files with a checksum, published by rename.
+ * After the check the folder is a descriptor: whoever puts another in its place redirects nothing. */
+#define _GNU_SOURCE /* secure_getenv, dladdr, O_PATH */
 #include "jit_cache.h"
 
 #include <dirent.h>
@@ -16,10 +17,15 @@
 
 #include "sha256.h"
 
+enum { NAME = 80 }; /* of a file in the folder */
+
 struct jit_cache {
     char folder[3072];
     char state[3584];
-    int usable, ahead; /* ahead: only read, may be root's */
+    int fd; /* the folder, O_PATH; -1: nothing is kept, state says why */
+    dev_t device;
+    ino_t inode;
+    bool ahead; /* only read, may be root's */
 };
 
 /* A file: this header, then the binary. */
@@ -31,71 +37,114 @@ typedef struct file_header {
 
 static const char magic[16] = "tilewright jit 1";
 
+static jit_cache *make_cache(bool ahead)
+{
+    jit_cache *cache = calloc(1, sizeof *cache);
+    if (cache != NULL) cache->fd = -1, cache->ahead = ahead;
+    return cache;
+}
+
+/* The descriptor of the folder; -1 where there is none, or where the program has closed what it did not open and the
+ * number means something else by now. */
+static int folder_of(const jit_cache *cache)
+{
+    struct stat now;
+    if (cache == NULL || cache->fd < 0 || fstat(cache->fd, &now) != 0) return -1;
+    return now.st_dev == cache->device && now.st_ino == cache->inode ? cache->fd : -1;
+}
+
+/* fd is the folder from now on. */
+static void take(jit_cache *cache, int fd, const struct stat *info)
+{
+    cache->fd = fd, cache->device = info->st_dev, cache->inode = info->st_ino;
+    snprintf(cache->state, sizeof cache->state, "%s", cache->folder);
+}
+
 static void refuse(jit_cache *cache, const char *why)
 {
-    cache->usable = 0;
     snprintf(cache->state, sizeof cache->state, "compiled kernels are not kept: %s %s; TILEWRIGHT_CACHE names another folder", cache->folder, why);
 }
 
-static int choose_folder(jit_cache *cache)
+static void refuse_because(jit_cache *cache, const char *what, int error)
 {
-    const char *own = secure_getenv("TILEWRIGHT_CACHE"), *xdg = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
-    int length;
-    if (own != NULL && strcmp(own, "off") == 0) {
-        snprintf(cache->state, sizeof cache->state, "compiled kernels are not kept: TILEWRIGHT_CACHE is off");
-        return 0;
-    }
-    if (own != NULL && own[0] != '\0' && own[0] != '/') {
-        snprintf(cache->state, sizeof cache->state, "compiled kernels are not kept: TILEWRIGHT_CACHE is %.200s, not an absolute path", own);
-        return 0;
-    }
-    if (own != NULL && own[0] == '/')
-        length = snprintf(cache->folder, sizeof cache->folder, "%s", own);
-    else if (xdg != NULL && xdg[0] == '/')
-        length = snprintf(cache->folder, sizeof cache->folder, "%s/tilewright", xdg);
-    else if (home != NULL && home[0] == '/')
-        length = snprintf(cache->folder, sizeof cache->folder, "%s/.cache/tilewright", home);
-    else {
-        snprintf(cache->state, sizeof cache->state, "compiled kernels are not kept: none of TILEWRIGHT_CACHE, XDG_CACHE_HOME and HOME is an absolute path");
-        return 0;
-    }
-    if (length < 0 || (size_t)length >= sizeof cache->folder) {
-        cache->folder[0] = '\0';
-        snprintf(cache->state, sizeof cache->state, "compiled kernels are not kept: the path of the cache folder is longer than %zu bytes", sizeof cache->folder);
-        return 0;
-    }
-    return 1;
-}
-
-/* Make the folder and those above it that are missing, for this user only. */
-static void make_folders(char *path)
-{
-    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        mkdir(path, 0700);
-        *slash = '/';
-    }
-    mkdir(path, 0700);
-}
-
-static void refuse_because(jit_cache *cache, int error)
-{
-    char why[160];
-    snprintf(why, sizeof why, "cannot be used: %s", strerror(error));
+    char why[200];
+    snprintf(why, sizeof why, "%scannot be used: %s", what, strerror(error));
     refuse(cache, why);
 }
 
-/* Does a small file fit? A full disk is better found now than at every kernel. errno says why not. */
-static int takes_a_file(const jit_cache *cache)
+/* Where the folder is to be, how many bytes of that path must be there already, and which variable they are of: HOME
+ * and XDG_CACHE_HOME are not made. false: state says why. */
+static bool choose_folder(jit_cache *cache, size_t *there, const char **variable)
 {
-    char path[3328], block[4096] = {0};
-    snprintf(path, sizeof path, "%s/try.XXXXXX", cache->folder);
-    int fd = mkostemp(path, O_CLOEXEC);
-    if (fd < 0) return 0;
+    const char *own = secure_getenv("TILEWRIGHT_CACHE"), *xdg = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME"), *base = "", *below = own;
+    if (own != NULL && strcmp(own, "off") == 0) {
+        snprintf(cache->state, sizeof cache->state, "compiled kernels are not kept: TILEWRIGHT_CACHE is off");
+        return false;
+    }
+    if (own != NULL && own[0] != '\0' && own[0] != '/') {
+        snprintf(cache->state, sizeof cache->state, "compiled kernels are not kept: TILEWRIGHT_CACHE is %.200s, not an absolute path", own);
+        return false;
+    }
+    if (own != NULL && own[0] == '/')
+        *variable = "TILEWRIGHT_CACHE";
+    else if (xdg != NULL && xdg[0] == '/')
+        *variable = "XDG_CACHE_HOME", base = xdg, below = "/tilewright";
+    else if (home != NULL && home[0] == '/')
+        *variable = "HOME", base = home, below = "/.cache/tilewright";
+    else {
+        snprintf(cache->state, sizeof cache->state, "compiled kernels are not kept: none of TILEWRIGHT_CACHE, XDG_CACHE_HOME and HOME is an absolute path");
+        return false;
+    }
+    *there = strlen(base);
+    if (snprintf(cache->folder, sizeof cache->folder, "%s%s", base, below) < (int)sizeof cache->folder) return true;
+    cache->folder[0] = '\0';
+    snprintf(cache->state, sizeof cache->state, "compiled kernels are not kept: the path of the cache folder is longer than %zu bytes", sizeof cache->folder);
+    return false;
+}
+
+/* Open the folder at `path` below `base`, which is closed. What is missing is made, for this user only; the last part
+ * may be no link. -1: errno says why. */
+static int make_below(int base, const char *path)
+{
+    char name[sizeof((jit_cache *)0)->folder];
+    while (base >= 0 && *(path += strspn(path, "/")) != '\0') {
+        int length = (int)strcspn(path, "/");
+        snprintf(name, sizeof name, "%.*s", length, path);
+        path += length;
+        int how = O_PATH | O_DIRECTORY | O_CLOEXEC | (path[strspn(path, "/")] == '\0' ? O_NOFOLLOW : 0), next = openat(base, name, how);
+        if (next < 0 && errno == ENOENT && (mkdirat(base, name, 0700) == 0 || errno == EEXIST)) next = openat(base, name, how);
+        int cause = errno;
+        close(base);
+        errno = cause;
+        base = next;
+    }
+    return base;
+}
+
+/* Make a file in the folder, named `stem`, a point and six digits that no other has. -1: errno says why. */
+static int create(int folder, const char *stem, char name[NAME])
+{
+    enum { TRIES = 1000 };
+    struct timespec now;
+    int fd = -1;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    for (unsigned i = 0; i < TRIES && fd < 0 && (i == 0 || errno == EEXIST); i++) {
+        snprintf(name, NAME, "%.68s.%06x", stem, ((unsigned)now.tv_nsec + i) & 0xffffff);
+        fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    }
+    return fd;
+}
+
+/* Does a small file fit? A full disk is better found now than at every kernel. errno says why not. */
+static bool takes_a_file(int folder)
+{
+    char name[NAME], block[4096] = {0};
+    int fd = create(folder, "try", name);
+    if (fd < 0) return false;
     ssize_t written = write(fd, block, sizeof block);
     int cause = written < 0 ? errno : ENOSPC;
     close(fd);
-    unlink(path);
+    unlinkat(folder, name, 0);
     errno = cause;
     return written == (ssize_t)sizeof block;
 }
@@ -103,25 +152,36 @@ static int takes_a_file(const jit_cache *cache)
 jit_cache *jit_cache_open(void)
 {
     struct stat info;
-    jit_cache *cache = calloc(1, sizeof *cache);
-    if (cache == NULL || !choose_folder(cache)) return cache;
-    make_folders(cache->folder);
-    if (lstat(cache->folder, &info) != 0)
-        refuse_because(cache, errno);
-    else if (!S_ISDIR(info.st_mode))
+    size_t there;
+    const char *variable;
+    jit_cache *cache = make_cache(false);
+    if (cache == NULL || !choose_folder(cache, &there, &variable)) return cache;
+    char base[sizeof cache->folder + 1];
+    snprintf(base, sizeof base, "%.*s/", (int)there, cache->folder);
+    int fd = open(base, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) {
+        char what[40];
+        snprintf(what, sizeof what, "(%s) ", variable);
+        cache->folder[there] = '\0';
+        refuse_because(cache, what, errno);
+        return cache;
+    }
+    fd = make_below(fd, cache->folder + there);
+    if (fd < 0 && errno == ENOTDIR)
         refuse(cache, "is not a folder (a link is not followed)");
+    else if (fd < 0 || fstat(fd, &info) != 0)
+        refuse_because(cache, "", errno);
     else if (info.st_uid != geteuid())
         refuse(cache, "belongs to another user");
     else if ((info.st_mode & 077) != 0)
         refuse(cache, "can be reached by other users: chmod 700 makes it usable");
-    else if (access(cache->folder, W_OK | X_OK) != 0)
+    else if (faccessat(fd, ".", W_OK | X_OK, 0) != 0)
         refuse(cache, "is not writable");
-    else if (!takes_a_file(cache))
-        refuse_because(cache, errno);
-    else {
-        cache->usable = 1;
-        snprintf(cache->state, sizeof cache->state, "%s", cache->folder);
-    }
+    else if (!takes_a_file(fd))
+        refuse_because(cache, "", errno);
+    else
+        take(cache, fd, &info);
+    if (fd >= 0 && cache->fd < 0) close(fd);
     return cache;
 }
 
@@ -147,38 +207,40 @@ jit_cache *jit_cache_open_ahead(void)
 {
     const char *named = secure_getenv("TILEWRIGHT_KERNELS"), *why = NULL;
     struct stat info;
-    jit_cache *cache = calloc(1, sizeof *cache);
+    jit_cache *cache = make_cache(true);
     if (cache == NULL) return NULL;
-    cache->ahead = 1;
-    if (named != NULL && named[0] != '\0')
+    bool is_named = named != NULL && named[0] != '\0';
+    if (is_named)
         snprintf(cache->folder, sizeof cache->folder, "%.3000s", named);
     else
         folder_beside_us(cache);
+    int fd = cache->folder[0] == '/' ? open(cache->folder, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
     if (cache->folder[0] != '/')
-        why = named != NULL && named[0] != '\0' ? "is not an absolute path" : NULL;
-    else if (stat(cache->folder, &info) != 0)
-        why = named != NULL && named[0] != '\0' ? strerror(errno) : NULL;
-    else if (!S_ISDIR(info.st_mode))
+        why = is_named ? "is not an absolute path" : NULL;
+    else if (fd < 0 && errno == ENOTDIR)
         why = "is not a folder";
+    else if (fd < 0 || fstat(fd, &info) != 0)
+        why = is_named ? strerror(errno) : NULL;
     else if (info.st_uid != geteuid() && info.st_uid != 0)
         why = "belongs neither to this user nor to root";
     else if ((info.st_mode & 022) != 0)
         why = "can be written by other users: chmod go-w makes it usable";
-    else {
-        cache->usable = 1;
-        snprintf(cache->state, sizeof cache->state, "%s", cache->folder);
-    }
+    else
+        take(cache, fd, &info);
     if (why != NULL) snprintf(cache->state, sizeof cache->state, "none: %s %s", cache->folder, why);
+    if (fd >= 0 && cache->fd < 0) close(fd);
     return cache;
 }
 
 bool jit_cache_usable(const jit_cache *cache)
 {
-    return cache != NULL && cache->usable;
+    return folder_of(cache) >= 0;
 }
 
 void jit_cache_close(jit_cache *cache)
 {
+    int fd = folder_of(cache);
+    if (fd >= 0) close(fd);
     free(cache);
 }
 
@@ -210,11 +272,6 @@ static void checksum_of(const void *binary, size_t bytes, char checksum[64])
     memcpy(checksum, hex, 64);
 }
 
-static int path_of(const jit_cache *cache, const jit_key *key, char *path, size_t bytes)
-{
-    return snprintf(path, bytes, "%s/%s.bin", cache->folder, key->hex) < (int)bytes;
-}
-
 /* The whole binary behind the header of an open file, or NULL where anything is not as it should be. */
 static void *read_binary(FILE *file, bool ahead, size_t *bytes)
 {
@@ -241,9 +298,9 @@ static void *read_binary(FILE *file, bool ahead, size_t *bytes)
 
 void *jit_cache_get(const jit_cache *cache, const jit_key *key, size_t *bytes)
 {
-    char path[3328];
-    if (cache == NULL || !cache->usable || !path_of(cache, key, path, sizeof path)) return NULL;
-    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    char name[NAME];
+    snprintf(name, sizeof name, "%s.bin", key->hex);
+    int fd = openat(folder_of(cache), name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC); /* a FIFO is not waited for */
     FILE *file = fd >= 0 ? fdopen(fd, "rb") : NULL;
     if (file == NULL) {
         if (fd >= 0) close(fd);
@@ -256,7 +313,7 @@ void *jit_cache_get(const jit_cache *cache, const jit_key *key, size_t *bytes)
 }
 
 typedef struct kept_file {
-    char name[80];
+    char name[NAME];
     int64_t bytes;
     struct timespec used;
 } kept_file;
@@ -299,11 +356,11 @@ static size_t list_files(DIR *folder, kept_file **list)
     return count;
 }
 
-static void make_room(const jit_cache *cache)
+static void make_room(int folder_fd)
 {
     kept_file *list;
     int64_t all = 0;
-    int fd = open(cache->folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = openat(folder_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* to be read, which O_PATH is not */
     DIR *folder = fd >= 0 ? fdopendir(fd) : NULL;
     if (folder == NULL) {
         if (fd >= 0) close(fd);
@@ -314,7 +371,7 @@ static void make_room(const jit_cache *cache)
     if (all > JIT_CACHE_MOST_BYTES) {
         qsort(list, count, sizeof *list, older);
         for (size_t i = 0; i + 1 < count && all > JIT_CACHE_MOST_BYTES / 4 * 3; i++) { /* the newest stays, whatever its size */
-            unlinkat(dirfd(folder), list[i].name, 0);
+            unlinkat(folder_fd, list[i].name, 0);
             all -= list[i].bytes;
         }
     }
@@ -322,30 +379,33 @@ static void make_room(const jit_cache *cache)
     closedir(folder);
 }
 
-void jit_cache_put(jit_cache *cache, const jit_key *key, const void *binary, size_t bytes)
+/* Write a file of its own, then give it its name. errno says why not. */
+static bool publish(int folder, const jit_key *key, const void *binary, size_t bytes)
 {
-    char path[3328], temporary[3344];
-    if (cache == NULL || !cache->usable || !path_of(cache, key, path, sizeof path)) return;
-    snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
-    int fd = mkostemp(temporary, O_CLOEXEC);
-    FILE *file = fd >= 0 ? fdopen(fd, "wb") : NULL;
-    if (file == NULL) {
-        int cause = errno;
-        if (fd >= 0) close(fd), unlink(temporary);
-        snprintf(cache->state, sizeof cache->state, "a compiled kernel could not be kept in %s: %s", cache->folder, strerror(cause));
-        return;
-    }
+    char name[NAME], temporary[NAME];
+    snprintf(name, sizeof name, "%s.bin", key->hex);
+    int fd = create(folder, name, temporary);
+    if (fd < 0) return false;
+    FILE *file = fdopen(fd, "wb");
     file_header header = {.bytes = bytes};
     memcpy(header.magic, magic, sizeof magic);
     checksum_of(binary, bytes, header.checksum);
-    int written = fwrite(&header, sizeof header, 1, file) == 1 && fwrite(binary, bytes, 1, file) == 1;
+    bool written = file != NULL && fwrite(&header, sizeof header, 1, file) == 1 && fwrite(binary, bytes, 1, file) == 1;
     int cause = errno;
-    if (fclose(file) != 0) written = 0, cause = errno;
-    if (written && rename(temporary, path) == 0) {
-        make_room(cache);
-        return;
-    }
+    if ((file != NULL ? fclose(file) : close(fd)) != 0 && written) written = false, cause = errno;
+    if (written && renameat(folder, temporary, folder, name) == 0) return true;
     if (written) cause = errno;
-    unlink(temporary);
-    snprintf(cache->state, sizeof cache->state, "a compiled kernel could not be kept in %s: %s", cache->folder, strerror(cause));
+    unlinkat(folder, temporary, 0);
+    errno = cause;
+    return false;
+}
+
+void jit_cache_put(jit_cache *cache, const jit_key *key, const void *binary, size_t bytes)
+{
+    if (cache == NULL || cache->fd < 0) return;
+    int folder = folder_of(cache);
+    if (publish(folder, key, binary, bytes))
+        make_room(folder);
+    else
+        snprintf(cache->state, sizeof cache->state, "a compiled kernel could not be kept in %s: %s", cache->folder, strerror(errno));
 }

@@ -131,6 +131,28 @@ def a_library_that_others_can_write_is_not_opened():
             assert f"it is not opened: {target} belongs neither to this user nor to root" in done.stderr, done
 
 
+@case
+def a_library_is_a_plain_file_in_a_folder_that_others_cannot_write():
+    with tempfile.TemporaryDirectory() as folder:
+        path, place = os.path.join(folder, "openblas.so"), os.path.join(folder, "place")
+        os.mkfifo(path)
+        done = bench("--against", "openblas", "--size", "16", peers=folder)
+        assert done.returncode == 3 and f"openblas: it is not opened: {path} is no plain file" in done.stderr, done
+        os.unlink(path)
+        os.mkdir(path)
+        done = bench("--against", "openblas", "--size", "16", peers=folder)
+        assert done.returncode == 3 and f"openblas: it is not opened: {path} is no plain file" in done.stderr, done
+        os.rmdir(path)
+        os.mkdir(place)
+        shutil.copy(os.path.join(FAKES, "openblas.so"), os.path.join(place, "code.so"))
+        os.symlink("place/code.so", path)
+        done = bench("--against", "openblas", "--size", "16", "--samples", "3", peers=folder, LD_LIBRARY_PATH=os.path.dirname(os.path.dirname(FOLDER)))
+        assert "is not opened" not in done.stderr and "cannot be opened" not in done.stderr, done
+        os.chmod(place, 0o777)
+        done = bench("--against", "openblas", "--size", "16", peers=folder)
+        assert done.returncode == 3 and f"openblas: it is not opened: {place} can be written by other users: chmod go-w makes it usable" in done.stderr, done
+
+
 def duel(*words, libraries=("cuda", "nvrtc", "cublas", "nvml"), cuda="product=1 sm=75", **more):
     """The cuda engine and cuBLASLt on fake drivers: the clock of their events is the fakes' own, so that times and ratios are known."""
     found = ":".join(os.path.join(FOLDER, x) for x in libraries)

@@ -13,7 +13,7 @@ testers=${BLAS_TESTERS:-$(dirname "$(ls -d /usr/lib/*/blas/xblat3s /usr/lib/blas
 reference=$(ls /usr/lib/*/blas/libblas.so.3 /usr/lib/blas/libblas.so.3 2>/dev/null | head -n 1)
 
 cases='preload_is_used fortran_f32 fortran_f64 cblas_f32 cblas_f64 broken_sign broken_transpose broken_checks
-handlers_own handlers_cblas handlers_default scipy'
+handlers_own handlers_cblas handlers_default scipy symlinked numpy_raises numpy_is_seen'
 # shellcheck disable=SC2086 # words on purpose
 case " $* " in *' --list '*) printf '%s\n' $cases && exit 0 ;; esac
 
@@ -109,6 +109,51 @@ for gemm, t in (blas.sgemm, np.float32), (blas.dgemm, np.float64):
     for name in sgemm_ dgemm_; do
         grep -F " to $ours " log | grep -qF "\`$name'" || skip "SciPy has a BLAS of its own" || return 1
     done
+}
+
+need_numpy() { /usr/bin/python3 -c 'import numpy.linalg.lapack_lite' 2>/dev/null || skip "there is no NumPy of the system"; }
+
+# The library alone, through a link in another folder.
+symlinked() {
+    ln -sf "$ours" link.so || return 1
+    cat >load.c <<'END' && "$compiler" load.c -o load -ldl || return 1
+#include <dlfcn.h>
+#include <stdio.h>
+int main(void)
+{
+    void *library = dlopen("./link.so", RTLD_NOW);
+    if (library == NULL) return puts(dlerror()), 1;
+    return dlsym(library, "cblas_dgemm") == NULL;
+}
+END
+    env -i ./load
+}
+
+# NumPy's LAPACK calls NumPy's own xerbla_, which raises, also where ours is preloaded.
+numpy_raises() {
+    need_numpy || return 1
+    LD_PRELOAD=$ours /usr/bin/python3 -c '
+import numpy as np
+from numpy.linalg import lapack_lite
+a = np.zeros((1, 1))
+try:
+    lapack_lite.dorgqr(1, 1, 1, a, 0, a, a, 0, 0)
+except ValueError as error:
+    assert "DORGQR parameter number 5" in str(error), error
+else:
+    raise SystemExit("nothing was raised")
+'
+}
+
+# What the README shows: the lines of TILEWRIGHT_VERBOSE tell that the preload works.
+numpy_is_seen() {
+    need_numpy || return 1
+    product='import numpy as np; a = np.ones((500, 500)); print((a @ a)[0, 0])'
+    LD_PRELOAD=$ours LD_DEBUG=bindings /usr/bin/python3 -c "$product" 2>&1 | grep -F " to $ours " | grep -qF "\`cblas_dgemm'" ||
+        skip "NumPy has a BLAS of its own" || return 1
+    LD_PRELOAD=$ours TILEWRIGHT_VERBOSE=1 /usr/bin/python3 -c "$product" >printed 2>lines || return 1
+    [ "$(cat printed)" = 500.0 ] && [ "$(wc -l <lines)" -eq 1 ] && grep -qE '^tilewright: cblas_dgemm .* m 500 n 500 k 500 .* (us|ms), .* GFLOP/s$' lines ||
+        { cat printed lines && return 1; }
 }
 
 number=0 failed=0

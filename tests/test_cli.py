@@ -555,6 +555,23 @@ def a_limit_on_file_sizes_leaves_nothing():
 
 
 @case
+def a_file_made_meanwhile_is_kept():
+    """Another program writes to the name of C while it is computed."""
+    n = 800 if sanitized() else 1500
+    process = long_multiply(n)
+    open("C.npy", "w").write("do not lose me\n")
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 7 and "-o C.npy: holds text, expected a .npy matrix" in err, (process.returncode, err)
+    assert open("C.npy").read() == "do not lose me\n" and sorted(os.listdir(".")) == ["A.raw", "B.raw", "C.npy"], os.listdir(".")
+    os.remove("C.npy")
+    process = long_multiply(n, "--json", "r.json")
+    open("r.json", "w").write("do not lose me\n")
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 7 and "--json r.json: holds text, expected JSON" in err, (process.returncode, err)
+    assert open("r.json").read() == "do not lose me\n" and sorted(os.listdir(".")) == ["A.raw", "B.raw", "C.npy", "r.json"], os.listdir(".")
+
+
+@case
 def other_signals_leave_nothing_either():
     for number in (signal.SIGQUIT, signal.SIGXCPU, signal.SIGHUP):
         process = long_multiply()
@@ -637,7 +654,11 @@ def odd_things_as_files():
     for name in ("/dev/fd/3", "/proc/self/fd/3"):
         done = subprocess.run(f"{PROGRAM} multiply A.npy B.npy -o C.npy --json {name} 3<>A.npy", shell=True, capture_output=True, text=True)
         assert done.returncode == 2 and "names the same file as A.npy" in done.stderr, done
-    with open("huge.mtx", "w") as file:  # a line of a terabyte, all of it a hole
+    try:
+        open("huge.npy", "wb").truncate(1 << 40)
+    except OSError as error:
+        raise Skip(f"no file of a terabyte, all of it a hole: {error}")
+    with open("huge.mtx", "w") as file:
         file.write("%%MatrixMarket matrix array real general\n")
         file.truncate(1 << 40)
     bad(6, "multiply", "huge.mtx", "B.npy", "-o", "C.npy", says="huge.mtx: line 2: expected a number of rows")
@@ -1263,6 +1284,36 @@ def bench_times_what_it_verified():
     good("bench", "--kernel", "cpu_f64_r04_banks", "--dtype", "f64", "--size", "48", "--samples", "3")
 
 
+def spread_of(line):
+    """Median, least and most, in the median's unit, of a line of bench or ladder."""
+    return map(float, re.search(r" ([0-9.]+) [num]?s +([0-9.]+)-([0-9.]+) ", line).groups())
+
+
+@case
+def bench_and_ladder_show_the_spread():
+    for words in ("bench", "--size", "40"), ("ladder", "--size", "40", "--rung", "r03"):
+        done = good(*words, "--samples", "5", "--json", "r.json")
+        record, = records(open("r.json").read())
+        line = re.search(r"^(f32 +40x40x40|r03_coalesced) .*[0-9]-[0-9].*$", done.stdout, re.M).group()
+        median, least, most = spread_of(line)
+        assert record["min_s"] <= record["median_s"] <= record["max_s"] and record["p95_s"] <= record["max_s"], record
+        unit = record["median_s"] / median
+        assert abs(least * unit / record["min_s"] - 1) < 0.06 and abs(most * unit / record["max_s"] - 1) < 0.06, (line, record)
+
+
+@case
+def bench_and_ladder_tell_of_a_busy_machine():
+    spinners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count())]
+    try:
+        for words in ("bench", "--size", "256"), ("ladder", "--size", "128", "--rung", "r03,r04_banks"):
+            said = re.search(r"^busy +other processes used (\d+) % of the processors", good(*words).stdout, re.M)
+            assert said and 5 <= int(said.group(1)) <= 100, said
+    finally:
+        for spinner in spinners:
+            spinner.kill()
+            spinner.wait()
+
+
 @case
 def ladder_runs_every_rung():
     done = good("ladder", "--size", "96", "--samples", "3", "--json", "r.json")
@@ -1386,6 +1437,17 @@ def devices_measures_its_ceilings():
         assert d["peak_gflops"] > 0 and d["memory_gbps"] > 0 and d["cache_gbps"] is None or d["cache_gbps"] > 0, d
         assert d["shared_gbps"] is None if d["engine"] == "cpu" else d["shared_gbps"] > 0, d
         assert d["name"] in out and (d["published_source"] or "published: none known" in out), d
+
+
+@case
+def devices_outlives_a_driver_that_has_no_memory():
+    """PoCL and LLVM end their process where memory runs out: at each limit what is left is told, with a status of ours."""
+    if sanitized():
+        raise Skip("a sanitizer's own memory does not fit any limit")
+    for kib in (240000, 247000, 256000, 272000, 320000):
+        done = run("devices", env={"TILEWRIGHT_THREADS": "1"}, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (kib * 1024,) * 2))
+        assert done.returncode in (0, 8) and "\ncuda  " in done.stdout, (kib, done)
+        assert (done.returncode == 8) == ("the driver of the opencl engine crashed: signal " in done.stdout), (kib, done)
 
 
 @case

@@ -5,13 +5,19 @@
  * program with --child ENGINE, which prints what it met. Memory runs out by an aligned_alloc() of this program's own. Permission tests drop to an unprivileged user where they run as root. */
 #define _GNU_SOURCE /* sched_getcpu */
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/auxv.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/un.h>
 #include <sys/wait.h>
+#include <dlfcn.h>
 #include <stdatomic.h>
 #include <time.h>
 #include <unistd.h>
@@ -40,6 +46,21 @@ void *aligned_alloc(size_t alignment, size_t bytes)
     atomic_fetch_add(&refusals, 1);
     return NULL;
 }
+
+/* So many allocations of the library still succeed, then one fails; below 0: none does. The linker puts these before
+ * malloc() and its like, in this program alone: no driver's fails. */
+static atomic_int allocations_left = -1;
+void *__real_malloc(size_t bytes), *__real_calloc(size_t count, size_t bytes), *__real_realloc(void *memory, size_t bytes);
+void *__wrap_malloc(size_t bytes), *__wrap_calloc(size_t count, size_t bytes), *__wrap_realloc(void *memory, size_t bytes);
+
+static bool fails_now(void)
+{
+    return atomic_load(&allocations_left) >= 0 && atomic_fetch_sub(&allocations_left, 1) == 0;
+}
+
+void *__wrap_malloc(size_t bytes) { return fails_now() ? NULL : __real_malloc(bytes); }
+void *__wrap_calloc(size_t count, size_t bytes) { return fails_now() ? NULL : __real_calloc(count, bytes); }
+void *__wrap_realloc(void *memory, size_t bytes) { return fails_now() ? NULL : __real_realloc(memory, bytes); }
 
 /* A product on a context of its own, with no more than `most` bytes at a time; as two items, of half its rows each, where halves is set. */
 static tw_status product_within(size_t most, int threads, bool halves, const tw_problem *p, const void *a, const void *b, void *c)
@@ -245,6 +266,41 @@ static void drop_privileges(void)
     if (setgid(NOBODY) != 0 || setuid(NOBODY) != 0) exit(99);
 }
 
+/* Once around: whatever comes is a status and a sentence. */
+static bool goes_round(const char *engine, int *refused)
+{
+    static float x[3 * N * N];
+    tw_device devices[8] = {{.size = sizeof devices[0]}};
+    tw_options options = {.size = sizeof options, .engine = engine};
+    tw_context *context = NULL;
+    char text[600];
+    int32_t count;
+    tw_status status = tw_devices(devices, 8, &count);
+    bool right = status == TW_OK;
+    tw_lab_engine_state(engine, text, sizeof text);
+    status = tw_open(&options, &context);
+    right = right && (status == TW_OK || (status == TW_NO_MEMORY && context == NULL && tw_error_text()[0] != '\0'));
+    if (status == TW_OK) status = tw_sgemm(context, TW_N, TW_N, N, N, N, 1, x, N, x + N * N, N, 0, x + 2 * N * N, N);
+    if (status != TW_OK) ++*refused, right = right && status == TW_NO_MEMORY && tw_error_text()[0] != '\0';
+    if (!right) tell("wrong", status);
+    tw_close(context);
+    return right;
+}
+
+static int allocations(const char *engine)
+{
+    int places = 0, refused = 0;
+    bool right = true, more = true;
+    for (; more && places < 1000; places++) {
+        atomic_store(&allocations_left, places);
+        right = goes_round(engine, &refused) && right;
+        more = atomic_exchange(&allocations_left, -1) < 0;
+    }
+    printf("allocations:%d:%s\n", places, right && refused > 0 ? "all told" : "not all told");
+    puts(cpu_right() ? "cpu:right" : "cpu:wrong");
+    return 0;
+}
+
 static int child(const char *engine)
 {
     static float x[3 * N * N];
@@ -262,6 +318,8 @@ static int child(const char *engine)
         if (sched_setaffinity(0, sizeof one, &one) != 0) exit(97);
     }
     if (getenv("FAULTS_DROP") != NULL && geteuid() == 0) drop_privileges();
+    if (getenv("FAULTS_PRIVILEGED") != NULL && (getauxval(AT_SECURE) == 0 || dlopen(getenv("FAULTS_PRIVILEGED"), RTLD_NOW) == NULL)) exit(96);
+    if (getenv("FAULTS_ALLOCATIONS") != NULL) return allocations(engine);
     if (getenv("FAULTS_FULL") != NULL) {
         struct rlimit most = {0, 0};
         if (getenv("FAULTS_FULL")[0] == 'l') most.rlim_cur = most.rlim_max = 64; /* the first bytes of a file still fit */
@@ -296,6 +354,7 @@ static int child(const char *engine)
     puts(cpu_right() ? "cpu:right" : "cpu:wrong");
     status = tw_devices(NULL, 0, &count);
     printf("devices:%d:%s\ncount:%d:\n", (int)status, tw_error_text(), (int)count);
+    if (getenv("FAULTS_PRIVILEGED") != NULL) fflush(stdout), _exit(0); /* LeakSanitizer may not look at such a program */
     return 0;
 }
 
@@ -1164,6 +1223,48 @@ static void make_folder(const char *path)
     mkdir(path, 0700);
 }
 
+static void make_fifo(const char *path)
+{
+    unlink(path);
+    if (mkfifo(path, 0600) != 0) perror(path);
+}
+
+static void make_socket(const char *path)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    char here[4096] = "", *slash, copy[600];
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    snprintf(copy, sizeof copy, "%s", path);
+    slash = strrchr(copy, '/');
+    *slash = '\0';
+    snprintf(at.sun_path, sizeof at.sun_path, "%.107s", slash + 1); /* 68 bytes, where the whole path may be too long */
+    unlink(path);
+    if (getcwd(here, sizeof here) == NULL || chdir(copy) != 0 || bind(fd, (struct sockaddr *)&at, sizeof at) != 0 || chdir(here) != 0) perror(path);
+    close(fd);
+}
+
+static void make_unreadable(const char *path) { chmod(path, 0200); }
+
+static void give_away(const char *path)
+{
+    if (chown(path, NOBODY, NOBODY) != 0) perror(path);
+}
+
+static void make_device(const char *path)
+{
+    unlink(path);
+    if (mknod(path, S_IFCHR | 0600, makedev(1, 5)) != 0) perror(path); /* /dev/zero */
+}
+
+static bool may_make_devices(void)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/device", work);
+    bool may = mknod(path, S_IFCHR | 0600, makedev(1, 5)) == 0;
+    unlink(path);
+    return may;
+}
+
 static void forget_cache(void)
 {
     each_file(remove_file);
@@ -1193,6 +1294,10 @@ static void file_case(const char *what, void (*change)(const char *))
     const char *const variables[] = {cache_variable, NULL};
     char why[OUTPUT] = "";
     if (!tap_case("cache: kept kernels, then %s", what)) return;
+    if ((change == give_away && geteuid() != 0) || (change == make_unreadable && geteuid() == 0) || (change == make_device && !may_make_devices())) {
+        tap_skip(change == make_unreadable ? "root reads all files" : "this user cannot make such a file");
+        return;
+    }
     forget_cache();
     bool right = ran(variables, -1, why);
     int all = logged("nvrtcCompileProgram"), kept = files_kept();
@@ -1249,6 +1354,91 @@ static void place_case(const place *p)
                p->state[0], p->state[1] ? p->state[1] : "", o.exit, o.text);
 }
 
+/* What the variable names is not made, which is said; where it is there, the folder below it is made. */
+static void base_case(const char *variable, const char *other, const char *below)
+{
+    outcome o;
+    char base[128], named[200], place[300], state[1024], sentence[300];
+    struct stat info;
+    if (!tap_case("cache: below %s, which must be there", variable)) return;
+    snprintf(base, sizeof base, "%s/base", work);
+    snprintf(named, sizeof named, "%s=%s", variable, base);
+    snprintf(place, sizeof place, "%s/%s", base, below);
+    snprintf(sentence, sizeof sentence, "compiled kernels are not kept: %s (%s) cannot be used: No such file or directory; TILEWRIGHT_CACHE", base, variable);
+    const char *const variables[] = {"TILEWRIGHT_CACHE=", other, named, NULL};
+    run_child("cuda", "cuda:nvrtc", variables, &o);
+    told(&o, "state", state);
+    bool right = sane(&o) && strstr(state, sentence) != NULL && lstat(base, &info) != 0 && errno == ENOENT;
+    mkdir(base, 0755);
+    if (right) run_child("cuda", "cuda:nvrtc", variables, &o);
+    told(&o, "state", state);
+    right = right && sane(&o) && strstr(state, "kernels kept: /") != NULL && stat(place, &info) == 0 && (info.st_mode & 0777) == 0700;
+    snprintf(named, sizeof named, "rm -rf '%s'", base);
+    tap_result(system(named) == 0 && right, "expected \"%s\", then kernels kept; exit %d:\n%s", sentence, o.exit, o.text);
+}
+
+static bool holds(const char *folder, const jit_key *key)
+{
+    char path[300];
+    snprintf(path, sizeof path, "%s/%s.bin", folder, key->hex);
+    return access(path, F_OK) == 0;
+}
+
+/* Another folder with the same name, while the cache is open: nothing is written there, read there or removed there. */
+static void swapped_case(void)
+{
+    char moved[200], command[1000];
+    size_t bytes;
+    if (!tap_case("cache: another folder in its place while it is open")) return;
+    jit_key mine = jit_key_of(1, (const char *const[]){"mine"}), theirs = jit_key_of(1, (const char *const[]){"theirs"}), later = jit_key_of(1, (const char *const[]){"later"});
+    snprintf(moved, sizeof moved, "%s-moved", cache_folder);
+    forget_cache();
+    setenv("TILEWRIGHT_CACHE", cache_folder, 1);
+    jit_cache *cache = jit_cache_open();
+    jit_cache_put(cache, &mine, "mine", 5);
+    jit_cache_put(cache, &theirs, "theirs", 7);
+    snprintf(command, sizeof command, "mv '%s' '%s' && mkdir -m 700 '%s' && mv '%s/%s.bin' '%s'", cache_folder, moved, cache_folder, moved, theirs.hex, cache_folder);
+    bool made = system(command) == 0;
+    void *read_there = jit_cache_get(cache, &theirs, &bytes), *read_here = jit_cache_get(cache, &mine, &bytes);
+    jit_cache_put(cache, &later, "later", 6);
+    bool written_there = holds(cache_folder, &later), written_here = holds(moved, &later);
+    tap_result(made && read_there == NULL && read_here != NULL && !written_there && written_here, "made %d, read there %d, here %d, written there %d, here %d", made,
+               read_there != NULL, read_here != NULL, written_there, written_here);
+    free(read_there), free(read_here);
+    jit_cache_close(cache);
+    snprintf(command, sizeof command, "rm -rf '%s'", moved);
+    if (system(command) != 0) perror(moved);
+    forget_cache();
+}
+
+/* A program closes all descriptors and opens folders of its own: none is taken for the cache, nor closed. */
+static void lost_case(void)
+{
+    char here[] = ".";
+    size_t bytes;
+    int last = 0;
+    if (!tap_case("cache: its descriptor was closed, and is another folder's now")) return;
+    jit_key mine = jit_key_of(1, (const char *const[]){"mine"});
+    forget_cache();
+    setenv("TILEWRIGHT_CACHE", cache_folder, 1);
+    int before = dup(STDERR_FILENO);
+    jit_cache *cache = jit_cache_open();
+    close(before);
+    for (int fd = before; fd < before + 8; fd++) close(fd);
+    for (int fd = before; fd < before + 8; fd++) last = open(here, O_RDONLY | O_DIRECTORY);
+    jit_cache_put(cache, &mine, "mine", 5);
+    void *read = jit_cache_get(cache, &mine, &bytes);
+    bool usable = jit_cache_usable(cache), there = holds(here, &mine);
+    const char *state = strstr(jit_cache_state(cache), "could not be kept");
+    jit_cache_close(cache);
+    bool open_still = true;
+    for (int fd = before; fd < before + 8; fd++) open_still = close(fd) == 0 && open_still;
+    tap_result(last >= before && read == NULL && !usable && !there && state != NULL && open_still, "read %d, usable %d, written there %d, told %d, the folder open %d",
+               read != NULL, usable, there, state != NULL, open_still);
+    free(read);
+    forget_cache();
+}
+
 static void cache_cases(void)
 {
     static const struct {
@@ -1257,7 +1447,9 @@ static void cache_cases(void)
     } changes[] = {{"nothing changed", NULL}, {"a bit flipped", flip_bit}, {"a byte cut off", cut_last}, {"a byte added", append_byte},
                    {"only the header left", cut_to_header}, {"half a header left", cut_to_half}, {"nothing left", cut_to_nothing},
                    {"something else in its place", make_garbage}, {"others may write it", let_all_write}, {"a link in its place", make_link},
-                   {"a folder in its place", make_folder}, {"no file left", remove_file}};
+                   {"a folder in its place", make_folder}, {"no file left", remove_file}, {"a FIFO in its place", make_fifo},
+                   {"a socket in its place", make_socket}, {"a device in its place", make_device}, {"another user's file", give_away},
+                   {"a file that cannot be read", make_unreadable}};
     static const place places[] = {
         {"a folder that is made", {NULL}, {"kernels kept: /"}, 0, .kept = true},
         {"a folder that is there", {NULL}, {"kernels kept: /"}, 0700, .kept = true},
@@ -1293,6 +1485,10 @@ static void cache_cases(void)
         tap_result(right, "%s", why);
     }
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) place_case(&places[i]);
+    base_case("HOME", "XDG_CACHE_HOME=", ".cache/tilewright");
+    base_case("XDG_CACHE_HOME", "HOME=/", "tilewright");
+    swapped_case();
+    lost_case();
     forget_cache();
 }
 
@@ -1434,6 +1630,100 @@ static void real_loader_case(void)
     tap_result(sane(&o) && state == 0 && strstr(text, "-1001") != NULL && strstr(text, "pocl-opencl-icd") != NULL, "exit %d:\n%s", o.exit, o.text);
 }
 
+/* More options for the compiler come from the environment, but not into a program that runs for another user. */
+static void option_cases(void)
+{
+    const char *const variables[] = {"TILEWRIGHT_OPENCL_OPTIONS=-DOF_THE_ENVIRONMENT", NULL};
+    char library[128], program[128], command[2600], flag[] = "--child", engine[] = "opencl", named[200];
+    outcome o;
+    if (tap_case("opencl: options of the environment reach the compiler")) {
+        run_child("opencl", "opencl", variables, &o);
+        tap_result(sane(&o) && logged("options of the environment") > 0, "exit %d:\n%s", o.exit, o.text);
+    }
+    if (!tap_case("opencl: options of the environment do not reach the compiler of a program that runs for another user")) return;
+    snprintf(program, sizeof program, "%s/privileged", work);
+    snprintf(library, sizeof library, "%s/libOpenCL.so.1", work);
+    snprintf(named, sizeof named, "FAULTS_PRIVILEGED=%s", library);
+    snprintf(command, sizeof command, "cp /proc/%ld/exe '%s' && cp '%s/opencl/libOpenCL.so.1' '%s' && chown %d '%s' 2>/dev/null && chmod 4755 '%s'", (long)getpid(),
+             program, FAKES_FOLDER, library, NOBODY, program, program);
+    if (system(command) != 0) {
+        tap_skip("only root can make a program that runs for another user");
+        return;
+    }
+    chmod(work, 0777); /* for the log, which is nobody's */
+    run_program((char *[]){program, flag, engine, NULL}, "opencl", (const char *const[]){variables[0], named, NULL}, &o);
+    chmod(work, 0755);
+    if (o.exit == 96)
+        tap_skip("programs here do not run for their owner");
+    else
+        tap_result(sane(&o) && logged("clBuildProgram") > 0 && logged("options of the environment") == 0, "%d programs were built, %d with these options; exit %d:\n%s",
+                   logged("clBuildProgram"), logged("options of the environment"), o.exit, o.text);
+}
+
+/* PoCL crashes on a program binary that is not whole, and keeps what it compiles itself: it is handed none. */
+static void pocl_case(void)
+{
+    outcome o, again;
+    char state[1024];
+    const char *const pocl[] = {cache_variable, "FAKE_OPENCL=pocl=1", NULL}, *const other[] = {cache_variable, NULL};
+    if (!tap_case("opencl: PoCL is handed no kept binary, other drivers are")) return;
+    forget_cache();
+    run_child("opencl", "opencl", pocl, &o);
+    bool right = sane(&o) && told(&o, "state", state) == 1 && strstr(state, "PoCL keeps its kernels itself") != NULL;
+    int kept = files_kept();
+    run_child("opencl", "opencl", other, &again);
+    right = right && sane(&again) && files_kept() > 0;
+    run_child("opencl", "opencl", other, &again);
+    tap_result(right && kept == 0 && sane(&again) && logged("clCreateProgramWithBinary") > 0 && logged("clCreateProgramWithSource") == 0,
+               "%d files kept of PoCL's, %d of another's; exit %d:\n%s", kept, files_kept(), o.exit, o.text);
+    forget_cache();
+}
+
+/* ---- every allocation of ours, one at a time ---- */
+
+static void allocation_case(const char *engine, const char *folders, bool keeps)
+{
+    outcome o;
+    char text[1024];
+    if (!tap_case("%s: each allocation fails once, and is told, with%s kept kernels", engine, keeps ? "" : "out")) return;
+    run_child(engine, folders, (const char *const[]){"FAULTS_ALLOCATIONS=1", keeps ? cache_variable : NULL, NULL}, &o);
+    int places = told(&o, "allocations", text);
+    tap_result(sane(&o) && places > 5 && strcmp(text, "all told") == 0, "%d allocations, %s; exit %d:\n%s", places, text, o.exit, o.text);
+    forget_cache();
+}
+
+/* ---- a driver that crashes ---- */
+
+/* The program goes on, says which driver crashed and how, and ends with 8. */
+static void crash_case(const char *command, const char *engine, const char *folders, const char *crash, const char *says)
+{
+    const char *program = getenv("TILEWRIGHT");
+    outcome o;
+    char path[1024], name[16];
+    if (!tap_case("%s with %s: the driver of %s %s", command, crash, engine, says)) return;
+    if (program == NULL || access(program, X_OK) != 0) {
+        tap_skip("TILEWRIGHT does not name the program");
+        return;
+    }
+    snprintf(path, sizeof path, "%s", program);
+    snprintf(name, sizeof name, "%s", command);
+    run_program((char *[]){path, name, NULL}, folders, (const char *const[]){crash, "TILEWRIGHT_THREADS=1", NULL}, &o);
+    char sentence[200];
+    snprintf(sentence, sizeof sentence, "the driver of the %s engine %s", engine, says);
+    bool rest = strstr(o.text, strcmp(command, "doctor") == 0 ? "self test cpu" : "cpu 0") != NULL;
+    tap_result(o.exit == 8 && strstr(o.text, sentence) != NULL && rest, "exit %d, expected 8 and \"%s\":\n%s", o.exit, sentence, o.text);
+}
+
+static void crash_cases(void)
+{
+    crash_case("devices", "opencl", "opencl", "FAKE_CRASH=clGetPlatformIDs=6", "crashed: signal 6, Aborted");
+    crash_case("devices", "opencl", "opencl", "FAKE_CRASH=clGetDeviceIDs=-3", "ended its process with exit status 3");
+    crash_case("devices", "opencl", "opencl", "FAKE_CRASH=clBuildProgram=9", "crashed: signal 9, Killed");
+    crash_case("devices", "cuda", "cuda:nvrtc", "FAKE_CRASH=cuInit=6", "crashed: signal 6, Aborted");
+    crash_case("doctor", "opencl", "opencl", "FAKE_CRASH=clGetPlatformIDs=6", "crashed: signal 6, Aborted");
+    crash_case("doctor", "cuda", "cuda:nvrtc", "FAKE_CRASH=cuLaunchKernel=6", "crashed: signal 6, Aborted");
+}
+
 /* ---- memory that is wanted and not needed ---- */
 
 /* One allocation fails, which the product can do without: it comes out all the same, and nothing is left behind. */
@@ -1554,6 +1844,13 @@ int main(int argc, char **argv)
     idle_case("opencl", "opencl");
     call_cases();
     cache_cases();
+    pocl_case();
+    option_cases();
+    for (int keeps = 0; keeps <= 1; keeps++) {
+        allocation_case("cuda", "cuda:nvrtc", keeps);
+        allocation_case("opencl", "opencl", keeps);
+    }
+    crash_cases();
     spare_cases();
     ahead_cases();
     char command[128];

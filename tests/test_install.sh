@@ -90,13 +90,14 @@ pkg_config_static() {
     "$work/static"
 }
 
-# It finds the library beside it: LD_LIBRARY_PATH is for the program, which names only the one.
+# It needs no other library of the tree.
 pkg_config_blas() {
     need pkg-config || return 1
     # shellcheck disable=SC2046
     "$compiler" -std=c11 -D_POSIX_C_SOURCE=200809L $(flags --cflags tilewright_blas) "$source/blas/gemm.c" -o "$work/blas" \
         $(flags --libs tilewright_blas) -lm || return 1
-    LD_LIBRARY_PATH=$tree/$libdir "$work/blas" --only wrong && LD_PRELOAD=$tree/$libdir/libtilewright_blas.so.0 "$work/blas" --only 8x8x8
+    mkdir "$work/alone" && ln -s "$tree/$libdir/libtilewright_blas.so.0" "$work/alone/" || return 1
+    LD_LIBRARY_PATH=$work/alone "$work/blas" --only wrong && LD_PRELOAD=$tree/$libdir/libtilewright_blas.so.0 "$work/blas" --only 8x8x8
 }
 
 cmake_package() {

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "busy.h"
 #include "element.h"
 #include "exact.h"
 #include "measure.h"
@@ -21,6 +22,7 @@
 #include "record.h"
 #include "reference.h"
 #include "roofline.h"
+#include "units.h"
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -1161,6 +1163,31 @@ static tw_status work_once(void *context, int set, double *seconds)
     return ++w->calls == w->failing_call ? TW_DEVICE_FAILED : TW_OK;
 }
 
+static void test_spread(void **state)
+{
+    (void)state;
+    units_text text;
+    assert_string_equal(units_span(1.19e-3, 1.42e-3, 1.2e-3, text), "1.19-1.42");
+    assert_string_equal(units_span(0.95e-3, 12.4e-3, 1.2e-3, text), "0.95-12.4"); /* the unit of the median, ms */
+    assert_string_equal(units_span(98e-9, 104e-9, 100e-9, text), "98.0-104");
+    assert_string_equal(units_span(90, 2000, 1200, text), "90.0-2000");
+    assert_string_equal(units_span(NAN, 1, 1, text), "-");
+    assert_true(strlen(units_span(1e-9, 1e30, 1e-9, text)) < sizeof text);
+}
+
+/* Two processors for ten seconds: 20 s in all, of which 12 s were used, 4 s by this process. */
+static void test_busy(void **state)
+{
+    (void)state;
+    busy_reading from = busy_read("cpu  100 0 100 1000 50 0 0 0 0 0\n", 100, 1), to = busy_read("cpu  900 100 300 1800 50 20 30 50 0 0\n", 100, 5);
+    assert_true(fabs(busy_share(&from, &to) - 8.0 / 20) < 1e-12);
+    assert_true(isnan(busy_share(&from, &from)));
+    from.own_s = -100; /* clocks that disagree */
+    assert_true(busy_share(&from, &to) == 0);
+    from = busy_read("intr 1 2 3\n", 100, 1);
+    assert_true(isnan(busy_share(&from, &to)));
+}
+
 static void test_measure(void **state)
 {
     (void)state;
@@ -1558,6 +1585,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_integers),
         cmocka_unit_test(test_flushed_operands),
         cmocka_unit_test(test_measure), cmocka_unit_test(test_turns_of_measure),
+        cmocka_unit_test(test_spread),
+        cmocka_unit_test(test_busy),
         cmocka_unit_test(test_roofline),
         cmocka_unit_test(test_json_values),
         cmocka_unit_test(test_record),

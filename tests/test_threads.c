@@ -394,9 +394,9 @@ static bool in_every_environment(tw_context *context, pool *p)
     fenv_t before;
     bool right = team_has_callers_floats(p) && multiply_batch(context);
     fegetenv(&before);
-    for (int i = 0; i < 8; i++) {
-        fesetround(roundings[i / 2]);
-        if (i % 2 == 1) flush_subnormals();
+    for (int i = 0; i < 4; i++) {
+        fesetround(roundings[i]);
+        if (i % 2 == 0) flush_subnormals();
         right = right && team_has_callers_floats(p) && same_bits(context, TW_F32) && same_bits(context, TW_F64);
         fesetenv(&before);
     }
@@ -431,6 +431,16 @@ static void expect(const char *what, bool holds)
 #define CHILD(what, holds) CASE(what, holds)
 #endif
 
+#if defined(__SANITIZE_ADDRESS__)
+#define LIMITED(what, holds)                                                                                           \
+    do {                                                                                                               \
+        (void)(sizeof(holds));                                                                                         \
+        if (tap_case("%s", what)) tap_skip("AddressSanitizer reserves more memory than a limit leaves");               \
+    } while (0)
+#else
+#define LIMITED(what, holds) CHILD(what, holds)
+#endif
+
 /* _Fork() calls no handlers: the child must notice by itself that the pool that its parent used is not its own. */
 static void bare_fork_cases(tw_context *context)
 {
@@ -450,11 +460,7 @@ int main(int argc, char **argv)
     tap_start(argc, argv);
     pool *p = NULL;
     setenv("OCL_ICD_VENDORS", "/nowhere", 1); /* drivers start threads of their own */
-#if defined(__SANITIZE_ADDRESS__)
-    if (tap_case("a call goes on with the threads that there are")) tap_skip("AddressSanitizer reserves more memory than a limit leaves");
-#else
-    CHILD("a call goes on with the threads that there are", child_succeeds(sums_with_few_threads, NULL));
-#endif
+    LIMITED("a call goes on with the threads that there are", child_succeeds(sums_with_few_threads, NULL));
     if (pool_open(&p) != TW_OK) return 1;
     CASE("a team sums each index once", sums_right(p, 4, 1000, false));
     CASE("a smaller team after a larger one", sums_right(p, 2, 1000, false));

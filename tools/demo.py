@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """demo.py PROGRAM - the main job on real data: 1797 handwritten digits that NumPy writes, Tilewright multiplies and
-NumPy checks; then a larger product, timed beside NumPy's; then the CPU ladder. Exit status 1 if anything disagrees.
+NumPy checks; then a larger product, timed beside NumPy's where its BLAS is a fair peer; then the CPU ladder. Exit status 1 if anything disagrees.
 
 Needs Python 3, NumPy and scikit-learn, whose package holds the digits. Works in a temporary folder.
 """
 import argparse
+import ctypes
 import json
 import os
 import re
@@ -15,11 +16,11 @@ import tempfile
 import time
 
 import numpy as np
-from sklearn.datasets import load_digits
-from threadpoolctl import threadpool_info
 
 UNIT_ROUNDOFF = {"f32": 2.0**-24, "f64": 2.0**-53}
 NUMPY_TYPE = {"f32": np.float32, "f64": np.float64}
+RUNS = 5
+HEALTHY = 0.8  # of the multiply-add peak, the rule of `tilewright bench --against`
 
 
 class Disagreement(Exception):
@@ -57,41 +58,129 @@ def run(program, folder, *arguments, expect=0, show=True):
 
 
 def multiply(program, folder, *arguments):
-    """The fastest of three runs of `multiply`: (seconds, GFLOP/s, threads) of the multiplication itself."""
-    best = None
-    for attempt in range(3):
+    """RUNS runs of `multiply`: seconds of the multiplication itself, and its threads."""
+    seconds = []
+    for attempt in range(RUNS):
         run(program, folder, "multiply", *arguments, "--json", "record.json", show=attempt == 0)
         with open(os.path.join(folder, "record.json"), encoding="ascii") as file:
             record = json.loads(file.readline())
-        if best is None or record["min_s"] < best["min_s"]:
-            best = record
-    return best["min_s"], best["gflops"], best["threads"]
+        seconds.append(record["median_s"])
+    return {"seconds": seconds, "threads": record["threads"]}
+
+
+def peaks(program, folder, shape):
+    """The multiply-add peak of each type in GFLOP/s, on the threads that a product of this shape has: `bench` measures it beside the product."""
+    run(program, folder, "bench", "--shape", shape, "--dtype", "f32,f64", "--samples", "3", "--json", "peaks.json", show=False)
+    with open(os.path.join(folder, "peaks.json"), encoding="ascii") as file:
+        return {record["dtype"]: record["peak_gflops"] for record in map(json.loads, file)}
 
 
 # ---- NumPy's side -----------------------------------------------------------------------------------------------------
 
 
 def blas_of_numpy():
-    """The BLAS library that NumPy has loaded, its threads, and whether it is the plain reference one."""
+    """The BLAS that NumPy has loaded: its name, the kernels that it chose for this processor ("" where it does not say), its threads (0: unknown),
+    and whether it is the plain reference one."""
     np.ones((2, 2)) @ np.ones((2, 2))
-    for library in threadpool_info():
-        if library["user_api"] == "blas":
-            return f"{library['internal_api']} {library['version']}", library["num_threads"], False
     with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
-        names = re.findall(r"/(libblas\.so\S*)$", maps.read(), re.MULTILINE)
-    return f"the reference BLAS ({names[0]})" if names else "a BLAS that does not tell its name", 1, bool(names)
+        paths = sorted(set(re.findall(r"(/\S*/lib\S*(?:blas|blis|mkl_rt)\S*\.so\S*)$", maps.read(), re.MULTILINE)))
+    for path in paths:
+        library = ctypes.CDLL(path)
+        for form in ("openblas_{}", "scipy_openblas_{}", "openblas_{}64_", "scipy_openblas_{}64_"):
+            if not hasattr(library, form.format("get_corename")):
+                continue
+            core, config = (getattr(library, form.format(name)) for name in ("get_corename", "get_config"))
+            core.restype = config.restype = ctypes.c_char_p
+            return {"name": " ".join(config().decode().split()[:2]), "kernels": core().decode(),
+                    "threads": getattr(library, form.format("get_num_threads"))(), "reference": False}
+    names = [os.path.basename(path) for path in paths]
+    reference = any(name.startswith("libblas.so") for name in names)
+    name = f"the reference BLAS ({names[0]})" if reference else ", ".join(names) or "a BLAS that does not tell its name"
+    return {"name": name, "kernels": "", "threads": 1 if reference else 0, "reference": reference}
 
 
-def numpy_seconds(a, b):
-    """The fastest of up to three products a b^T, or of as many as fit into six seconds; and the last product."""
-    best, begin = np.inf, time.perf_counter()
-    for _ in range(3):
+def time_numpy(first, second):
+    """The child process of numpy_times(): up to RUNS products a b^T, or as many as fit into six seconds, as JSON."""
+    a, b = np.load(first), np.load(second)
+    seconds, begin = [], time.perf_counter()
+    while len(seconds) < RUNS and (not seconds or time.perf_counter() - begin < 6):
         start = time.perf_counter()
-        product = a @ b.T
-        best = min(best, time.perf_counter() - start)
-        if time.perf_counter() - begin > 6:
-            break
-    return best, product
+        a @ b.T
+        seconds.append(time.perf_counter() - start)
+    print(json.dumps({**blas_of_numpy(), "seconds": seconds}))
+
+
+def numpy_times(folder, environment):
+    """What NumPy takes for P W^T in a process of its own, since its BLAS chooses kernels once, by the environment."""
+    words = [sys.executable, os.path.abspath(__file__), "--time-numpy", os.path.join(folder, "P.npy"), os.path.join(folder, "W.npy")]
+    return json.loads(subprocess.run(words, env=environment, capture_output=True, text=True, check=True).stdout)
+
+
+def environments(environment, flags):
+    """Where OpenBLAS may choose other kernels: what is said of it, and the environment. The first is as it is."""
+    forced = environment.get("OPENBLAS_CORETYPE")
+    yield "", environment
+    if forced:
+        yield "OPENBLAS_CORETYPE unset", {k: v for k, v in environment.items() if k != "OPENBLAS_CORETYPE"}
+    core = "SkylakeX" if {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= flags else "Haswell" if {"avx2", "fma"} <= flags else None
+    if core and core != forced:
+        yield f"OPENBLAS_CORETYPE={core}", {**environment, "OPENBLAS_CORETYPE": core}
+
+
+def processor_flags():
+    with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as info:
+        found = re.search(r"^flags\s*:(.*)$", info.read(), re.MULTILINE)
+    return set(found.group(1).split()) if found else set()
+
+
+def share_of_peak(result, flops, peak_gflops):
+    return flops / min(result["seconds"]) / 1e9 / peak_gflops
+
+
+def best_numpy(measure, choices, flops, peak_gflops):
+    """The first of the environments in which NumPy's BLAS is healthy; where none is, the fastest. Each result says which it was."""
+    results = []
+    for said, environment in choices:
+        results.append({**measure(environment), "environment": said})
+        if share_of_peak(results[-1], flops, peak_gflops) >= HEALTHY or not results[-1]["kernels"]:
+            return results[-1]
+    return min(results, key=lambda result: min(result["seconds"]))
+
+
+def verdict(ours, theirs, flops, peak_gflops):
+    """One sentence beside the table. Nothing is said to be faster than a BLAS that does not do what this processor can."""
+    share = share_of_peak(theirs, flops, peak_gflops)
+    if theirs["reference"]:
+        return "no comparison: the reference BLAS is plain loops, and beating it is no feat. Install libopenblas0 for a peer"
+    if theirs["threads"] not in (0, ours["threads"]):
+        return f"no comparison: threads of NumPy {theirs['threads']}, of tilewright {ours['threads']}"
+    if share < HEALTHY:
+        kernels = f"'s {theirs['kernels']} kernels reach" if theirs["kernels"] else " reaches"
+        return f"no comparison: NumPy{kernels} {100 * share:.0f} % of the peak, below {100 * HEALTHY:.0f} %: misconfigured, or the machine is busy"
+    ratio = np.median(theirs["seconds"]) / np.median(ours["seconds"])
+    apart = max(theirs["seconds"]) < min(ours["seconds"]) or max(ours["seconds"]) < min(theirs["seconds"])
+    return f"NumPy's time is {ratio:.2f} times ours, by medians" + ("" if apart else "; the spreads overlap")
+
+
+# ---- a busy machine ---------------------------------------------------------------------------------------------------
+
+
+def processor_use():
+    """Seconds of processor time so far: used by anybody, used or idle, and our own with our children's; None: the system does not say."""
+    try:
+        with open("/proc/stat", encoding="ascii") as stat:
+            ticks = [float(word) / os.sysconf("SC_CLK_TCK") for word in stat.readline().split()[1:9]]
+    except (OSError, ValueError):
+        return None
+    return sum(ticks) - ticks[3] - ticks[4], sum(ticks), sum(os.times()[:4])
+
+
+def busy_sentence(before, after):
+    """What other processes used in between, where it was 5 % of the processors and more; else ""."""
+    if before is None or after is None or after[1] <= before[1]:
+        return ""
+    share = (after[0] - before[0] - (after[2] - before[2])) / (after[1] - before[1])
+    return f"other processes used {100 * min(share, 1):.0f} % of the processors meanwhile: times may be too long" if share >= 0.05 else ""
 
 
 def bound_factor(k, dtype):
@@ -181,22 +270,23 @@ def features_of_pairs(program, folder, digits, labels, exact):
     title(2, "Pairs of pixels: a product where speed shows")
     pairs, weighted = pair_features(digits.astype(np.int64))
     samples, k = pairs.shape
-    blas, blas_threads, is_reference = blas_of_numpy()
     say(f"Describe each image by all {k} products of two of its pixels. With P these features and W the same, counted twice\n"
         f"where the two pixels differ, P W^T must be G squared, element by element: {samples} x {samples} sums of {k} terms whose\n"
         "result is known without computing them.\n")
     answer = exact * exact
     flops = 2.0 * samples * samples * k
-    rows = []
+    rows, verdicts, before = [], [], processor_use()
+    peak = peaks(program, folder, f"{samples}x{samples}x{k}")
     for dtype in ("f32", "f64"):
         p, w = pairs.astype(NUMPY_TYPE[dtype]), weighted.astype(NUMPY_TYPE[dtype])
         np.save(os.path.join(folder, "P.npy"), p)
         np.save(os.path.join(folder, "W.npy"), w)
-        seconds, gflops, threads = multiply(program, folder, "P.npy", "W.npy", "--transpose-b", "-o", "K.npy")
+        ours = multiply(program, folder, "P.npy", "W.npy", "--transpose-b", "-o", "K.npy")
         result = np.load(os.path.join(folder, "K.npy")).astype(np.float64)
-        numpy_s, theirs = numpy_seconds(p, w)
-        rows.append((dtype, "tilewright multiply", threads, seconds, gflops))
-        rows.append((dtype, "NumPy", blas_threads, numpy_s, flops / numpy_s / 1e9))
+        theirs = best_numpy(lambda environment: numpy_times(folder, environment), environments(dict(os.environ), processor_flags()), flops, peak[dtype])
+        rows.append((dtype, "tilewright multiply", ours))
+        rows.append((dtype, f"NumPy, {theirs['kernels']} kernels" if theirs["kernels"] else "NumPy", theirs))
+        verdicts.append((dtype, theirs["environment"], verdict(ours, theirs, flops, peak[dtype])))
         if dtype == "f64":
             check(np.array_equal(result, answer), "f64: every element equals G squared, bit by bit (all sums stay below 2^53)")
         else:
@@ -204,23 +294,35 @@ def features_of_pairs(program, folder, digits, labels, exact):
             ratio = np.max(np.abs(result - answer) / np.maximum(allowed, 1e-300))
             check(bool(np.all(np.abs(result - answer) <= allowed)),
                   f"f32: every element within its bound g(k+2) sum|a||b|; the largest error is {ratio:.2g} of it")
-            check(bool(np.all(np.abs(result - theirs.astype(np.float64)) <= 2 * allowed)), "f32: NumPy's product agrees within two bounds")
+            check(bool(np.all(np.abs(result - (p @ w.T).astype(np.float64)) <= 2 * allowed)), "f32: NumPy's product agrees within two bounds")
     neighbour, _ = nearest(result)
     say(f"  Leave-one-out accuracy with these features: {100 * np.mean(labels[neighbour] == labels):.2f} %\n")
 
-    say(f"{samples} x {samples} x {k}, {flops / 1e9:.1f} GFLOP, fastest of three; NumPy {np.__version__} with {blas}:\n")
-    for dtype, who, threads, seconds, gflops in rows:
-        say(f"  {dtype}  {who:<20} {seconds * 1e3:9.1f} ms {gflops:8.1f} GFLOP/s  {threads} thread{'s' if threads != 1 else ''}")
-    for ours, theirs in (rows[0:2], rows[2:4]):
-        say(f"  {ours[0]}  NumPy's time is {theirs[3] / ours[3]:.2f} times ours")
-    if is_reference:
-        say("  The reference BLAS is plain loops: beating it is no feat. With libopenblas0 installed NumPy is many times faster.")
+    say(f"{samples} x {samples} x {k}, {flops / 1e9:.1f} GFLOP, up to {RUNS} runs each; NumPy {np.__version__} with {theirs['name']}:\n")
+    say(f"  type  {'':<26} {'threads':>7} {'median':>10}  {'min to max':>18} {'GFLOP/s':>8} {'of peak':>8}")
+    for dtype, who, x in rows:
+        median, speed = np.median(x["seconds"]), flops / np.median(x["seconds"]) / 1e9
+        span = f"{min(x['seconds']) * 1e3:.1f} to {max(x['seconds']) * 1e3:.1f} ms"
+        say(f"  {dtype}   {who:<26} {x['threads'] or '?':>7} {median * 1e3:7.1f} ms  {span:>18} {speed:8.1f} {100 * speed / peak[dtype]:6.0f} %")
+    for dtype, environment, sentence in verdicts:
+        say(f"  {dtype}   {sentence}" + (f" ({environment})" if environment else ""))
+    busy = busy_sentence(before, processor_use())
+    if busy:
+        say("  " + busy)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
-    parser.add_argument("program", help="the tilewright program, for example build/tilewright")
-    program = os.path.abspath(parser.parse_args().program)
+    parser.add_argument("program", nargs="?", help="the tilewright program, for example build/tilewright")
+    parser.add_argument("--time-numpy", nargs=2, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.time_numpy:
+        time_numpy(*arguments.time_numpy)
+        return
+    if arguments.program is None:
+        parser.error("the program is missing")
+    from sklearn.datasets import load_digits  # here: tests look at the rest without it
+    program = os.path.abspath(arguments.program)
     begin = time.perf_counter()
     digits, labels = load_digits(return_X_y=True)
     digits = digits.astype(np.float32)

@@ -53,7 +53,8 @@ typedef struct engine_ops {
     tw_status (*devices)(tw_device *devices, int32_t capacity, int32_t *count); /* fills up to capacity, counts all */
     void (*state)(char *text, size_t bytes); /* where devices() found some: what they run with, in a sentence */
     tw_status (*compiler)(char *text, size_t bytes); /* what compiles without a device, in a sentence. NULL: nothing does */
-    tw_status (*open)(const tw_options *options, engine **out);
+    /* despite: a wrong word of the environment counts as not set, and on TW_OK tw_error_text() names it; "": none */
+    tw_status (*open)(const tw_options *options, bool despite, engine **out);
     void (*describe)(const engine *e, tw_device *out);
     void (*facts)(const engine *e, device_facts *out);
     tw_status (*prepare)(engine *e, const plan *p, runnable *out); /* out refers to p, which must stay */

@@ -40,6 +40,16 @@ void *aligned_alloc(size_t alignment, size_t bytes)
     return no_memory || posix_memalign(&memory, alignment, bytes) != 0 ? NULL : memory;
 }
 
+#ifndef __SANITIZE_THREAD__ /* which needs its own before it can begin */
+void *calloc(size_t count, size_t bytes)
+{
+    void *memory = NULL;
+    if (no_memory) refused++;
+    if (no_memory || (bytes > 0 && count > SIZE_MAX / bytes) || posix_memalign(&memory, 64, count * bytes) != 0) return NULL;
+    return memset(memory, 0, count * bytes);
+}
+#endif
+
 /* ---- products ---- */
 
 typedef enum way { FORTRAN, C_COLUMNS, C_ROWS, WAYS } way;
@@ -255,41 +265,182 @@ static void wrong_arguments(void)
         }
 }
 
-/* ---- what BLAS has no number for ---- */
+/* ---- what must not keep a product from being computed ---- */
 
-/* A product of n x n ones that must fail with 0, a sentence that contains `word`, and C as it was. */
-static bool fails(int n, const char *word, char why[400])
-{
-    size_t count = (size_t)n * (size_t)n;
-    double *a = calloc(count, sizeof *a), *c = calloc(count, sizeof *c);
-    if (a == NULL || c == NULL) exit(5);
-    for (size_t i = 0; i < count; i++) a[i] = 1, c[i] = 7;
-    memset(&heard, 0, sizeof heard);
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1, a, n, a, n, 2, c, n);
-    size_t same = 0;
-    while (same < count && c[same] == 7) same++;
-    snprintf(why, 400, "%d calls of the handler, number %d, %zu of %zu elements as they were, text: %.250s", heard.calls, heard.number, same, count,
-             heard.text);
-    free(a), free(c);
-    return heard.calls == 1 && heard.number == 0 && same == count && strstr(heard.text, word) != NULL;
-}
+enum { SAID = 4000 };
 
-/* In a process of its own, before this one has opened the default context: its settings are read once. */
-static void failure_of_settings(void)
+/* Runs in a process of its own, before this one has opened a context, with one variable set. Returns its exit status;
+ * what it wrote to stderr is in said. */
+static int run_with(const char *variable, const char *word, int (*body)(void), char said[SAID])
 {
-    if (!tap_case("a_wrong_setting_is_reported_and_nothing_done")) return;
+    int pipe_ends[2], status = -1;
+    size_t used = 0;
+    said[0] = '\0';
     fflush(stdout);
+    if (pipe(pipe_ends) != 0) return -1;
     pid_t child = fork();
     if (child == 0) {
-        char why[400];
-        setenv("TILEWRIGHT_THREADS", "many", 1);
-        bool right = fails(8, "TILEWRIGHT_THREADS is many", why) && fails(8, "TILEWRIGHT_THREADS is many", why);
-        if (!right) fprintf(stderr, "%s\n", why);
-        _exit(right ? 0 : 9);
+        dup2(pipe_ends[1], STDERR_FILENO);
+        close(pipe_ends[0]), close(pipe_ends[1]);
+        setenv(variable, word, 1);
+        _exit(body());
     }
-    int status = -1;
+    close(pipe_ends[1]);
+    for (ssize_t got; used < SAID - 1 && (got = read(pipe_ends[0], said + used, SAID - 1 - used)) > 0;) used += (size_t)got;
+    said[used] = '\0';
+    close(pipe_ends[0]);
     waitpid(child, &status, 0);
-    tap_result(status == 0, "the child's status is %d", status);
+    return status;
+}
+
+static int lines_of(const char *text)
+{
+    int lines = 0;
+    for (; *text != '\0'; text++) lines += *text == '\n';
+    return lines;
+}
+
+static int two_products(void)
+{
+    const double a[4] = {1, 2, 3, 4}, b[4] = {5, 6, 7, 8};
+    double c[4] = {0}, d[4] = {0};
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, 2, 2, 2, 1, a, 2, b, 2, 0, c, 2);
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, 2, 2, 2, 1, a, 2, b, 2, 0, d, 2);
+    return heard.calls == 0 && c[0] == 19 && c[1] == 22 && c[2] == 43 && c[3] == 50 && memcmp(c, d, sizeof c) == 0 ? 0 : 9;
+}
+
+static void wrong_settings(void)
+{
+    static const struct {
+        const char *variable, *word, *named;
+    } settings[] = {{"TILEWRIGHT_THREADS", "0", "TILEWRIGHT_THREADS is 0, expected"},
+                    {"TILEWRIGHT_THREADS", "2,x", "TILEWRIGHT_THREADS is 2,x, expected"},
+                    {"TILEWRIGHT_THREADS", "abc", "TILEWRIGHT_THREADS is abc, expected"},
+                    {"TILEWRIGHT_CPU", "nonsense", "TILEWRIGHT_CPU is nonsense, expected"},
+                    {"TILEWRIGHT_VERBOSE", "yes", "TILEWRIGHT_VERBOSE is yes, expected"}};
+    char said[SAID];
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        if (!tap_case("wrong_word_is_told_once_and_ignored_%s_%s", settings[i].variable, settings[i].word)) continue;
+        int status = run_with(settings[i].variable, settings[i].word, two_products, said);
+        tap_result(status == 0 && lines_of(said) == 1 && strstr(said, settings[i].named) != NULL, "status %d, said: %s", status, said);
+    }
+    if (tap_case("instructions_above_the_processors_are_told_once_and_ignored")) {
+        int status = run_with("TILEWRIGHT_CPU", "amx", two_products, said);
+        bool told = lines_of(said) == 1 && strstr(said, "TILEWRIGHT_CPU asks for amx instructions") != NULL;
+        tap_result(status == 0 && (told || said[0] == '\0'), "status %d, said: %s", status, said); /* nothing: the processor has them */
+    }
+}
+
+static int three_calls(void)
+{
+    const int m = 2, n = 3, k = 1, ld = 4;
+    const float one = 1, zero = 0;
+    static double x[32], y[32];
+    static float z[32], u[32];
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, m, n, k, 1, x, 5, x, 6, 2, y, 7);
+    cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, m, n, k, 1, x, 5, x, 6, 2, y, 7);
+    sgemm_("n", "t", &m, &n, &k, &one, z, &ld, z, &ld, &zero, u, &ld);
+    return 0;
+}
+
+static void verbosity(void)
+{
+    static const char *const lines[] = {"tilewright: cblas_dgemm row-major NT m 2 n 3 k 1 lda 5 ldb 6 ldc 7 alpha 1 beta 2: ",
+                                        "tilewright: cblas_dgemm column-major TN m 2 n 3 k 1 lda 5 ldb 6 ldc 7 alpha 1 beta 2: ",
+                                        "tilewright: sgemm_ NT m 2 n 3 k 1 lda 4 ldb 4 ldc 4 alpha 1 beta 0: "};
+    char said[SAID];
+    if (tap_case("verbose_prints_a_line_per_call")) {
+        int status = run_with("TILEWRIGHT_VERBOSE", "1", three_calls, said);
+        bool right = status == 0 && lines_of(said) == 3;
+        const char *at = said;
+        for (int i = 0; right && i < 3; i++) {
+            double seconds, speed;
+            char unit[4] = "", rest[16] = "";
+            right = strncmp(at, lines[i], strlen(lines[i])) == 0 &&
+                    sscanf(at + strlen(lines[i]), "%lf %3s %lf %15s", &seconds, unit, &speed, rest) == 4 && seconds >= 0 && speed >= 0 &&
+                    (strcmp(unit, "us,") == 0 || strcmp(unit, "ms,") == 0) && strcmp(rest, "GFLOP/s") == 0;
+            at = strchr(at, '\n') + 1;
+        }
+        tap_result(right, "status %d, said: %s", status, said);
+    }
+    if (tap_case("verbose_0_prints_nothing")) {
+        int status = run_with("TILEWRIGHT_VERBOSE", "0", three_calls, said);
+        tap_result(status == 0 && said[0] == '\0', "status %d, said: %s", status, said);
+    }
+}
+
+/* Operands `offset` bytes off their place, where bit 0, 1, 2 of `which` says so: C's bytes must be those of the product
+ * of the same in place. */
+static bool right_when_moved(bool is_f32, way way, char op_a, char op_b, double beta, size_t offset, int which)
+{
+    matrix x[3] = {matrix_new(is_f32, way == C_ROWS, op_a == 'N' ? 23 : 40, op_a == 'N' ? 40 : 23, 3),
+                   matrix_new(is_f32, way == C_ROWS, op_b == 'N' ? 40 : 31, op_b == 'N' ? 31 : 40, 0), matrix_new(is_f32, way == C_ROWS, 23, 31, 5)},
+           moved[3] = {x[0], x[1], x[2]};
+    for (unsigned i = 0; i < (beta != 0 ? 3u : 2u); i++) fill(&x[i], i + 1);
+    for (int i = 0; i < 3; i++) {
+        moved[i].data = malloc(x[i].bytes + 8);
+        if (moved[i].data == NULL) exit(5);
+        char *to = (char *)moved[i].data + (which >> i & 1 ? offset : 0);
+        memcpy(to, x[i].data, x[i].bytes);
+        moved[i].data = to;
+    }
+    heard.calls = 0;
+    bool kept = no_memory;
+    no_memory = false;
+    gemm(way, op_a, op_b, 40, 2, &x[0], &x[1], beta, &x[2]);
+    no_memory = kept;
+    gemm(way, op_a, op_b, 40, 2, &moved[0], &moved[1], beta, &moved[2]);
+    bool right = heard.calls == 0 && memcmp(x[2].data, moved[2].data, x[2].bytes) == 0;
+    for (int i = 0; i < 3; i++) free(x[i].data), free((char *)moved[i].data - (which >> i & 1 ? offset : 0));
+    return right;
+}
+
+static void misaligned_operands(void)
+{
+    for (int is_f32 = 0; is_f32 < 2; is_f32++)
+        for (way way = FORTRAN; way < WAYS; way++)
+            for (int without = 0; without < 2; without++) {
+                int wrong = 0;
+                if (!tap_case("misaligned_%s_%s%s", is_f32 ? "f32" : "f64", way_names[way], without ? "_without_memory" : "")) continue;
+                refused = 0, no_memory = without;
+                for (int which = 1; which < 8; which++)
+                    for (int ops = 0; ops < 4; ops++)
+                        for (int x = 0; x < 4; x++)
+                            wrong += !right_when_moved(is_f32, way, ops & 1 ? 'T' : 'N', ops & 2 ? 'T' : 'N', x & 1 ? 3 : 0, x & 2 && !is_f32 ? 4 : 1, which);
+                no_memory = false;
+                tap_result(wrong == 0 && (refused > 0) == without, "%d of 112 products wrong, %d requests refused", wrong, refused);
+            }
+}
+
+static int products_without_memory(void)
+{
+    no_memory = true;
+    int status = two_products();
+    if (refused == 0) return 8; /* the context was there */
+    refused = 0, no_memory = false;
+    return status != 0 ? status : two_products(); /* now with one */
+}
+
+static void no_memory_for_a_context(void)
+{
+#ifndef __SANITIZE_THREAD__
+    char said[SAID];
+    if (!tap_case("without_memory_for_a_context_the_product_comes_out")) return;
+    int status = run_with("TILEWRIGHT_THREADS", "1", products_without_memory, said);
+    tap_result(status == 0 && said[0] == '\0', "status %d, said: %s", status, said);
+#else
+    (void)products_without_memory;
+#endif
+}
+
+static void missing_operand(void)
+{
+    double a[1] = {1}, c[1] = {7};
+    if (!tap_case("a_pointer_that_is_null_is_reported_as_number_0")) return;
+    memset(&heard, 0, sizeof heard);
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, 1, 1, 1, 1, a, 1, NULL, 1, 0, c, 1);
+    tap_result(heard.calls == 1 && heard.number == 0 && strstr(heard.text, "b is NULL") != NULL && c[0] == 7, "%d calls, number %d, text: %s", heard.calls,
+               heard.number, heard.text);
 }
 
 /* A workspace that is refused makes a product slower, and nothing else: C <- A A + 2 C of ones and sevens, by smaller blocks or by none. */
@@ -315,10 +466,14 @@ static void refusal_of_memory(void)
 int main(int argc, char **argv)
 {
     tap_start(argc, argv);
-    failure_of_settings();
+    wrong_settings();
+    verbosity();
+    no_memory_for_a_context();
     products();
     values();
     wrong_arguments();
+    misaligned_operands();
+    missing_operand();
     refusal_of_memory();
     return tap_finish();
 }

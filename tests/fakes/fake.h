@@ -2,12 +2,14 @@
  * where the environment says so:
  *
  *   FAKES     "cuInit=100 cuMemAlloc_v2=2@3": these functions return these errors; @3: only their third call does
+ *   FAKE_CRASH  "cuInit=11": this function ends the process by that signal; "cuInit=-3": with that exit status
  *   FAKE_LOG  a file that gets the name of every call that succeeded, one per line, and "failed" before those that were told to fail
  *
  * No kernel is run, unless a fake says so: what a launch should have written stays as it was. */
 #ifndef TILEWRIGHT_FAKE_H
 #define TILEWRIGHT_FAKE_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +43,9 @@ static inline void fake_log(const char *line)
 static inline int fake_fault(const char *name, int calls)
 {
     char line[96];
-    int only, error = fake_number("FAKES", name, 0, &only);
+    int only, crash = fake_number("FAKE_CRASH", name, 0, &only), error = fake_number("FAKES", name, 0, &only);
+    if (crash > 0) raise(crash);
+    if (crash < 0) exit(-crash);
     bool fails = error != 0 && (only == 0 || only == calls);
     snprintf(line, sizeof line, "%s%s", fails ? "failed " : "", name);
     fake_log(line);

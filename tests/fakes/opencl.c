@@ -1,5 +1,5 @@
 /* opencl.c - a fake libOpenCL.so.1: one platform (FAKE_OPENCL "platforms=2": more) with one device, whose memory is the host's ("warp=32": made by
- * NVIDIA; "broken=1": the first platform fails). OLD: without a function of OpenCL 1.1. */
+ * NVIDIA; "broken=1": the first platform fails; "pocl=1": PoCL's name). OLD: without a function of OpenCL 1.1. */
 #include "engines/opencl/cl_api.h"
 #include "fake.h"
 
@@ -69,7 +69,8 @@ CALL(clGetPlatformIDs, (cl_uint room, cl_platform *out, cl_uint *count),
      int platforms = choice("platforms", 1);
      for (int i = 0; i < platforms && i < (int)room; i++) out[i] = (cl_platform)(uintptr_t)(64 * (i + 1));
      if (count != NULL) *count = (cl_uint)platforms)
-CALL(clGetPlatformInfo, (UNUSED cl_platform p, UNUSED cl_uint what, size_t room, void *out, size_t *needed), tell("Fake", 5, room, out, needed))
+CALL(clGetPlatformInfo, (UNUSED cl_platform p, UNUSED cl_uint what, size_t room, void *out, size_t *needed), 
+     if (choice("pocl", 0)) tell("Portable Computing Language", 28, room, out, needed); else tell("Fake", 5, room, out, needed))
 CALL(clGetDeviceIDs, (cl_platform p, UNUSED cl_bitfield type, cl_uint room, cl_device *out, cl_uint *count),
      if (choice("broken", 0) == (int)((uintptr_t)p / 64)) return -2;
      if (room > 0 && out != NULL) out[0] = (cl_device)(uintptr_t)64; if (count != NULL) *count = 1)
@@ -91,8 +92,9 @@ cl_program clCreateProgramWithBinary(UNUSED cl_context c, UNUSED cl_uint count, 
     *error = fault;
     return fault != 0 ? NULL : calloc(1, 16);
 }
-CALL(clBuildProgram, (UNUSED cl_program p, UNUSED cl_uint count, UNUSED const cl_device *d, UNUSED const char *options,
-                      UNUSED void (*notify)(cl_program, void *), UNUSED void *user), (void)0)
+CALL(clBuildProgram, (UNUSED cl_program p, UNUSED cl_uint count, UNUSED const cl_device *d, const char *options,
+                      UNUSED void (*notify)(cl_program, void *), UNUSED void *user),
+     if (options != NULL && strstr(options, "OF_THE_ENVIRONMENT") != NULL) fake_log("options of the environment"))
 CALL(clGetProgramInfo, (UNUSED cl_program p, cl_uint what, size_t room, void *out, size_t *needed), size_t bytes = sizeof binary;
      if (what == CL_PROGRAM_BINARIES) memcpy(*(unsigned char **)out, binary, bytes); else tell(&bytes, sizeof bytes, room, out, needed))
 CALL(clGetProgramBuildInfo, (UNUSED cl_program p, UNUSED cl_device d, UNUSED cl_uint what, size_t room, void *out, size_t *needed),

@@ -49,26 +49,28 @@ static int threads_in(const char *text, char until)
     return end != text && (*end == '\0' || *end == until) && value >= 1 && value <= MOST_THREADS ? (int)value : 0;
 }
 
-/* A word in our own variable is an error; in OpenMP's, which may be a list of which the first number counts, it is OpenMP's business. */
+/* A wrong word in our own variable is an error, and the threads are then those without it; in OpenMP's, which may be a
+ * list of which the first number counts, it is OpenMP's business. */
 static tw_status choose_threads(engine *e, int wanted)
 {
+    tw_status status = TW_OK;
     const char *ours = unless_empty(getenv("TILEWRIGHT_THREADS"));
     e->threads = wanted;
     snprintf(e->threads_from, sizeof e->threads_from, "the caller");
     if (e->threads == 0 && ours != NULL) {
         e->threads = threads_in(ours, '\0');
         snprintf(e->threads_from, sizeof e->threads_from, "TILEWRIGHT_THREADS");
-        if (e->threads == 0) return fail(TW_BAD_ARGUMENT, "TILEWRIGHT_THREADS is %.60s, expected a whole number from 1 to %d", ours, MOST_THREADS);
+        if (e->threads == 0) status = fail(TW_BAD_ARGUMENT, "TILEWRIGHT_THREADS is %.60s, expected a whole number from 1 to %d", ours, MOST_THREADS);
     }
     if (e->threads == 0) {
         e->threads = threads_in(unless_empty(getenv("OMP_NUM_THREADS")), ',');
         snprintf(e->threads_from, sizeof e->threads_from, "OMP_NUM_THREADS");
     }
     if (e->threads == 0) e->threads = processors_usable(e->threads_from, sizeof e->threads_from);
-    return TW_OK;
+    return status;
 }
 
-/* The level to use: what the processor has, or less where the caller or TILEWRIGHT_CPU says so. */
+/* The level to use: what the processor has, also after an error, or less where the caller or TILEWRIGHT_CPU says so. */
 static tw_status choose_level(const char *wanted, const char *wanted_by, cpu_level has, cpu_level *out)
 {
     *out = has;
@@ -83,15 +85,22 @@ static tw_status choose_level(const char *wanted, const char *wanted_by, cpu_lev
     return fail(TW_BAD_ARGUMENT, "%s is %s, expected base, avx2, avx512, avx512_vnni, avx512_bf16 or amx", wanted_by, wanted);
 }
 
-static tw_status engine_settings(const tw_options *options, engine *e)
+static tw_status engine_settings(const tw_options *options, bool despite, engine *e)
 {
     const char *variable = unless_empty(getenv("TILEWRIGHT_CPU"));
     const char *wanted = options->instruction_set ? options->instruction_set : variable;
     if (options->device != 0) return fail(TW_NO_DEVICE, "device %d was asked for, the cpu engine has device 0 only", (int)options->device);
-    TRY(choose_level(wanted, options->instruction_set ? "options.instruction_set" : "TILEWRIGHT_CPU", detect_level(), &e->level));
+    tw_status of_level = choose_level(wanted, options->instruction_set ? "options.instruction_set" : "TILEWRIGHT_CPU", detect_level(), &e->level);
+    if (of_level != TW_OK && (options->instruction_set != NULL || !despite)) return of_level;
+    char passed_over[400];
+    snprintf(passed_over, sizeof passed_over, "%.200s", of_level != TW_OK ? tw_error_text() : "");
     e->caches = detect_caches();
     detect_name(e->name, sizeof e->name);
-    return choose_threads(e, options->threads);
+    tw_status of_threads = choose_threads(e, options->threads);
+    if (!despite) return of_threads;
+    size_t used = strlen(passed_over);
+    if (of_threads != TW_OK) snprintf(passed_over + used, sizeof passed_over - used, "%s%s", used > 0 ? "; " : "", tw_error_text());
+    return fail(TW_OK, "%s", passed_over);
 }
 
 static void cpu_describe(const engine *e, tw_device *out)
@@ -109,7 +118,7 @@ static tw_status cpu_devices(tw_device *devices, int32_t capacity, int32_t *coun
     static const tw_options defaults = {.size = sizeof defaults};
     engine seen = {0};
     *count = 0;
-    TRY(engine_settings(&defaults, &seen));
+    TRY(engine_settings(&defaults, false, &seen));
     *count = 1;
     if (capacity > 0) cpu_describe(&seen, &devices[0]);
     return TW_OK;
@@ -120,11 +129,11 @@ static void cpu_state(char *text, size_t bytes)
     snprintf(text, bytes, "ready, with %s instructions", cpu_level_name(detect_level()));
 }
 
-static tw_status cpu_open(const tw_options *options, engine **out)
+static tw_status cpu_open(const tw_options *options, bool despite, engine **out)
 {
     engine *made = calloc(1, sizeof *made);
     if (made == NULL) return fail(TW_NO_MEMORY, "no memory for the cpu engine of %zu bytes", sizeof *made);
-    tw_status status = engine_settings(options, made);
+    tw_status status = engine_settings(options, despite, made);
     if (status == TW_OK) status = pool_open(&made->pool);
     if (status != TW_OK) {
         free(made);

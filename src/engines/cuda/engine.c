@@ -225,8 +225,9 @@ static uint64_t first_ticket(const engine *e)
     return ((uint64_t)t.tv_nsec << 32 ^ (uint64_t)t.tv_sec ^ (uint64_t)(uintptr_t)e) * 0x9e3779b97f4a7c15u;
 }
 
-static tw_status cuda_open(const tw_options *options, engine **out)
+static tw_status cuda_open(const tw_options *options, bool despite, engine **out)
 {
+    (void)despite; /* no word is refused */
     const cu_api *cu = cu_api_load();
     if (cu == NULL) return TW_NO_DEVICE;
     engine *made = calloc(1, sizeof *made);

@@ -102,10 +102,12 @@ static tw_status compile(const nvrtc_api *nvrtc, const char *arch, const wanted 
     int cubin = strncmp(arch, "sm_", 3) == 0;
     nvrtc_result error = cubin ? nvrtc->nvrtcGetCUBINSize(program, bytes) : nvrtc->nvrtcGetPTXSize(program, bytes);
     *binary = error == 0 ? malloc(*bytes) : NULL;
+    bool no_memory = error == 0 && *binary == NULL;
     if (*binary != NULL) error = cubin ? nvrtc->nvrtcGetCUBIN(program, *binary) : nvrtc->nvrtcGetPTX(program, *binary);
     nvrtc->nvrtcDestroyProgram(&program);
     if (*binary != NULL && error == 0) return TW_OK;
     free(*binary);
+    if (no_memory) return fail(TW_NO_MEMORY, "no memory for the binary of %s, %zu bytes", w->source.file, *bytes);
     return fail(TW_BUILD_FAILED, "NVRTC gave no binary of %s", w->source.file);
 }
 

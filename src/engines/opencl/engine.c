@@ -1,4 +1,5 @@
 /* engine.c - OpenCL as an engine: the device's own memory, kernels compiled for it at first use and kept. */
+#define _GNU_SOURCE /* secure_getenv: a privileged program must not compile as its user says */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -30,7 +31,7 @@ struct engine {
     pid_t pid; /* that opened it: the driver's state does not survive a fork */
     char identity[640]; /* platform, device and driver with their versions: part of every cache key */
     char extra[256];    /* TILEWRIGHT_OPENCL_OPTIONS */
-    jit_cache *cache;
+    jit_cache *cache;   /* NULL: nothing is kept */
     pthread_mutex_t building; /* guards the list below, the cache and the making of timed_queue */
     built *built;
 };
@@ -135,6 +136,24 @@ static tw_status cl_devices(tw_device *devices, int32_t capacity, int32_t *count
     return TW_OK;
 }
 
+/* "" where it does not say. */
+static void platform_name(const cl_api *cl, cl_device device, char name[96])
+{
+    cl_platform platform = NULL;
+    name[0] = name[95] = '\0';
+    cl->clGetDeviceInfo(device, CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL);
+    if (platform != NULL) cl->clGetPlatformInfo(platform, CL_PLATFORM_NAME, 95, name, NULL);
+}
+
+/* PoCL crashes on a program binary that is not whole, and keeps what it has compiled in a folder of its own: it is
+ * handed texts alone [docs/decisions/0009]. */
+static bool keeps_its_own(const cl_api *cl, cl_device device)
+{
+    char name[96];
+    platform_name(cl, device, name);
+    return strcmp(name, "Portable Computing Language") == 0;
+}
+
 static void cl_state(char *text, size_t bytes)
 {
     cl_device found[MOST_DEVICES];
@@ -145,9 +164,10 @@ static void cl_state(char *text, size_t bytes)
     device_text(cl, found[0], CL_DEVICE_NAME, name, sizeof name);
     device_text(cl, found[0], CL_DEVICE_VERSION, version, sizeof version);
     device_text(cl, found[0], CL_DRIVER_VERSION, driver, sizeof driver);
-    jit_cache *cache = jit_cache_open();
-    snprintf(text, bytes, "ready: %d device%s, the first %s, %s, driver %s%s; %s%s", count, count == 1 ? "" : "s", name, version,
-             driver, skipped, jit_cache_usable(cache) ? "kernels kept: " : "", jit_cache_state(cache));
+    bool own = keeps_its_own(cl, found[0]);
+    jit_cache *cache = own ? NULL : jit_cache_open();
+    snprintf(text, bytes, "ready: %d device%s, the first %s, %s, driver %s%s; %s%s", count, count == 1 ? "" : "s", name, version, driver, skipped,
+             jit_cache_usable(cache) ? "kernels kept: " : "", own ? "PoCL keeps its kernels itself" : jit_cache_state(cache));
     jit_cache_close(cache);
 }
 
@@ -169,14 +189,12 @@ static void cl_close(engine *e)
 /* What a kept kernel depends on: platform, device and driver with their versions. */
 static void identify(engine *e)
 {
-    cl_platform platform = NULL;
-    char name[256], version[128], driver[128], platform_name[96] = "";
-    e->cl->clGetDeviceInfo(e->device, CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL);
-    if (platform != NULL) e->cl->clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof platform_name - 1, platform_name, NULL);
+    char name[256], version[128], driver[128], platform[96];
+    platform_name(e->cl, e->device, platform);
     device_text(e->cl, e->device, CL_DEVICE_NAME, name, sizeof name);
     device_text(e->cl, e->device, CL_DEVICE_VERSION, version, sizeof version);
     device_text(e->cl, e->device, CL_DRIVER_VERSION, driver, sizeof driver);
-    snprintf(e->identity, sizeof e->identity, "%s|%s|%s|%s", platform_name, name, version, driver);
+    snprintf(e->identity, sizeof e->identity, "%s|%s|%s|%s", platform, name, version, driver);
 }
 
 static tw_status open_device(engine *e, int index)
@@ -194,6 +212,7 @@ static tw_status open_device(engine *e, int index)
     e->queue = e->cl->clCreateCommandQueue(e->context, e->device, 0, &error);
     CL_TRY("clCreateCommandQueue", error);
     identify(e);
+    if (!keeps_its_own(e->cl, e->device)) e->cache = jit_cache_open();
     return TW_OK;
 }
 
@@ -340,18 +359,18 @@ static int warp_of(engine *e)
     return (int)device_number(e->cl, e->device, CL_DEVICE_WARP_SIZE_NV, 4);
 }
 
-static tw_status cl_open(const tw_options *options, engine **out)
+static tw_status cl_open(const tw_options *options, bool despite, engine **out)
 {
+    (void)despite; /* no word is refused */
     const cl_api *cl = cl_api_load();
     if (cl == NULL) return TW_NO_DEVICE;
     engine *made = calloc(1, sizeof *made);
     if (made == NULL) return fail(TW_NO_MEMORY, "no memory for the opencl engine of %zu bytes", sizeof *made);
-    const char *extra = getenv("TILEWRIGHT_OPENCL_OPTIONS");
+    const char *extra = secure_getenv("TILEWRIGHT_OPENCL_OPTIONS");
     snprintf(made->extra, sizeof made->extra, "%s", extra ? extra : "");
     made->cl = cl;
     made->pid = getpid();
     pthread_mutex_init(&made->building, NULL);
-    made->cache = jit_cache_open();
     tw_status status = open_device(made, options->device);
     if (status != TW_OK) {
         cl_close(made);

@@ -1,0 +1,196 @@
+/* product.c - what a product of BLAS needs beside tw_gemm(), since no caller would learn that one was skipped: a context
+ * whatever the environment holds, operands that are not aligned to an element, memory that has run out; and the line
+ * of TILEWRIGHT_VERBOSE. */
+#include "product.h"
+
+#include <tilewright_lab.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+_Atomic(tw_context *) blas_quiet_context;
+
+/* ---- the context, opened at the first product ---- */
+
+static _Atomic(tw_context *) opened;
+static atomic_bool verbose;
+
+static bool wants_lines(void)
+{
+    const char *word = getenv("TILEWRIGHT_VERBOSE");
+    if (word == NULL || word[0] == '\0' || strcmp(word, "0") == 0) return false;
+    if (strcmp(word, "1") == 0) return true;
+    fprintf(stderr, "tilewright: TILEWRIGHT_VERBOSE is %.60s, expected 0 or 1; it is ignored\n", word);
+    return false;
+}
+
+/* NULL without memory for one. Of threads that come at once the first tells what is wrong in the environment. */
+static tw_context *context_of_calls(void)
+{
+    tw_context *made, *context = atomic_load(&opened);
+    if (context != NULL) return context;
+    if (tw_lab_open_despite(&made) != TW_OK) return NULL;
+    if (!atomic_compare_exchange_strong(&opened, &context, made)) {
+        tw_close(made);
+        return context;
+    }
+    if (tw_error_text()[0] != '\0') fprintf(stderr, "tilewright: %s; it is ignored\n", tw_error_text());
+    if (wants_lines())
+        atomic_store(&verbose, true);
+    else
+        atomic_store(&blas_quiet_context, made);
+    return made;
+}
+
+/* ---- operands as they may lie ---- */
+
+static size_t bytes_of(const tw_problem *p)
+{
+    return p->dtype == TW_F64 ? sizeof(double) : sizeof(float);
+}
+
+static bool reads(const tw_problem *p)
+{
+    return p->alpha != 0 && p->k > 0;
+}
+
+static double element(const tw_problem *p, const void *x, int64_t at)
+{
+    double wide;
+    float narrow;
+    if (p->dtype == TW_F64)
+        memcpy(&wide, (const char *)x + at * 8, 8);
+    else
+        memcpy(&narrow, (const char *)x + at * 4, 4), wide = (double)narrow;
+    return wide;
+}
+
+static void set_element(const tw_problem *p, void *x, int64_t at, double value)
+{
+    if (p->dtype == TW_F64) {
+        memcpy((char *)x + at * 8, &value, 8);
+    } else {
+        float narrow = (float)value;
+        memcpy((char *)x + at * 4, &narrow, 4);
+    }
+}
+
+/* Needs no memory and no context, and is slow. f32 is summed in f64, no worse than tw_gemm's bound. */
+static void multiply_plainly(const tw_problem *p, const void *a, const void *b, void *c)
+{
+    for (int64_t i = 0; i < p->m; i++)
+        for (int64_t j = 0; j < p->n; j++) {
+            double sum = 0, before = p->beta != 0 ? p->beta * element(p, c, i * p->ldc + j) : 0;
+            for (int64_t l = 0; reads(p) && l < p->k; l++)
+                sum += element(p, a, p->op_a == TW_N ? i * p->lda + l : l * p->lda + i) *
+                       element(p, b, p->op_b == TW_N ? l * p->ldb + j : j * p->ldb + l);
+            set_element(p, c, i * p->ldc + j, (reads(p) ? p->alpha * sum : 0) + before);
+        }
+}
+
+static bool misaligned(const tw_problem *p, const void *x)
+{
+    return (uintptr_t)x % bytes_of(p) != 0;
+}
+
+static void copy_rows(void *to, int64_t to_ld, const void *from, int64_t from_ld, int64_t rows, int64_t cols,
+                      size_t bytes)
+{
+    for (int64_t i = 0; i < rows; i++)
+        memcpy((char *)to + (size_t)(i * to_ld) * bytes, (const char *)from + (size_t)(i * from_ld) * bytes,
+               (size_t)cols * bytes);
+}
+
+/* NULL: no memory. rows and cols are 1 or more. */
+static void *room_for(const tw_problem *p, int64_t rows, int64_t cols)
+{
+    enum { ALIGNMENT = 64 };
+    if (rows > (PTRDIFF_MAX - ALIGNMENT) / (int64_t)bytes_of(p) / cols) return NULL;
+    return aligned_alloc(ALIGNMENT,
+                         ((size_t)rows * (size_t)cols * bytes_of(p) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+}
+
+/* Puts an operand, rows x cols, where tw_gemm() takes it: where it lies, or, if that is misaligned, in a copy, *copy.
+ * False: no memory. */
+static bool align(const tw_problem *p, const void **x, int64_t rows, int64_t cols, int64_t *ld, bool read, void **copy)
+{
+    *copy = NULL;
+    if (!misaligned(p, *x)) return true;
+    *copy = room_for(p, rows, cols);
+    if (*copy == NULL) return false;
+    if (read) copy_rows(*copy, cols, *x, *ld, rows, cols, bytes_of(p));
+    *x = *copy, *ld = cols;
+    return true;
+}
+
+/* tw_gemm() by aligned copies. */
+static tw_status multiply_aligned(tw_context *context, const tw_problem *p, const void *a, const void *b, void *c)
+{
+    tw_problem q = *p;
+    const void *at_c = c;
+    void *copy[3] = {NULL, NULL, NULL};
+    bool turns_a = p->op_a == TW_T, turns_b = p->op_b == TW_T;
+    bool fits = (!reads(p) || (align(p, &a, turns_a ? p->k : p->m, turns_a ? p->m : p->k, &q.lda, true, &copy[0]) &&
+                               align(p, &b, turns_b ? p->n : p->k, turns_b ? p->k : p->n, &q.ldb, true, &copy[1]))) &&
+                align(p, &at_c, p->m, p->n, &q.ldc, p->beta != 0, &copy[2]);
+    tw_status status = fits ? tw_gemm(context, &q, a, b, copy[2] != NULL ? copy[2] : c) : TW_NO_MEMORY;
+    if (status == TW_OK && copy[2] != NULL) copy_rows(c, p->ldc, copy[2], p->n, p->m, p->n, bytes_of(p));
+    for (int i = 0; i < 3; i++) free(copy[i]);
+    return status;
+}
+
+/* False: tw_error_text() says why. A NULL operand comes to tw_gemm() as it is. */
+static bool multiply(const tw_problem *p, const void *a, const void *b, void *c)
+{
+    tw_context *context = context_of_calls();
+    bool missing = c == NULL || (reads(p) && (a == NULL || b == NULL)),
+         copies = misaligned(p, c) || (reads(p) && (misaligned(p, a) || misaligned(p, b)));
+    tw_status status = context == NULL && !missing ? TW_NO_MEMORY
+                       : copies && !missing        ? multiply_aligned(context, p, a, b, c)
+                                                   : tw_gemm(context, p, a, b, c);
+    if (status == TW_NO_MEMORY) multiply_plainly(p, a, b, c);
+    return status == TW_OK || status == TW_NO_MEMORY;
+}
+
+/* ---- the line of a product ---- */
+
+static double now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* In the caller's terms: p is a column-major call's product of the transposes. */
+static void print_line(const blas_caller *caller, const tw_problem *p, double seconds)
+{
+    bool rows = caller->row_major;
+    const char *name = caller->from_c ? caller->c_name : caller->c_name + strlen("cblas_");
+    char op_a = (rows ? p->op_a : p->op_b) == TW_N ? 'N' : 'T', op_b = (rows ? p->op_b : p->op_a) == TW_N ? 'N' : 'T';
+    double flops = 2 * (double)p->m * (double)p->n * (double)p->k;
+    bool slow = seconds >= 1e-3;
+    fprintf(stderr,
+            "tilewright: %s%s %c%c m %lld n %lld k %lld lda %lld ldb %lld ldc %lld alpha %g beta %g: %.3g %s, %.3g "
+            "GFLOP/s\n",
+            name,
+            !caller->from_c ? "_"
+            : rows          ? " row-major"
+                            : " column-major",
+            op_a, op_b, (long long)(rows ? p->m : p->n), (long long)(rows ? p->n : p->m), (long long)p->k,
+            (long long)(rows ? p->lda : p->ldb), (long long)(rows ? p->ldb : p->lda), (long long)p->ldc, p->alpha,
+            p->beta, seconds * (slow ? 1e3 : 1e6), slow ? "ms" : "us", seconds > 0 ? flops / seconds / 1e9 : 0);
+}
+
+void blas_product(const blas_caller *caller, const tw_problem *p, const void *a, const void *b, void *c)
+{
+    context_of_calls(); /* not part of the time */
+    double start_s = now_s();
+    if (!multiply(p, a, b, c))
+        blas_report(caller, 0);
+    else if (atomic_load(&verbose))
+        print_line(caller, p, now_s() - start_s);
+}
