@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "integers.h"
 #include "plan.h"
 #include "tap.h"
 #include "tilewright_lab.h"
@@ -264,6 +265,103 @@ static void again_cases(void)
     expect("again: another context in between", same && memcmp(first, other, sizeof first) == 0);
     tw_close(base);
 #undef AGAIN
+}
+
+/* A product that is computed at once after another one of the same thread, which differs from it in one field. */
+typedef struct recalled {
+    const char *what;
+    int64_t m, n, k;
+    tw_op op_a, op_b;
+    double beta;
+    int threads;
+} recalled;
+
+enum { FIELDS = 11 };
+
+/* The problem with field number `field` changed, and nothing else. */
+static const char *change_field(tw_problem *p, int field)
+{
+    switch (field) {
+    case 0: p->m--; return "m";
+    case 1: p->n--; return "n";
+    case 2: p->k--; return "k";
+    case 3: p->lda++; return "lda";
+    case 4: p->ldb++; return "ldb";
+    case 5: p->ldc++; return "ldc";
+    case 6: p->op_a = p->op_a == TW_N ? TW_T : TW_N; return "op_a";
+    case 7: p->op_b = p->op_b == TW_N ? TW_T : TW_N; return "op_b";
+    case 8: p->alpha = p->dtype == TW_F64 ? 0x1p24 + 1 : 3; return "alpha";
+    case 9: p->beta = p->beta == 0 ? p->dtype == TW_F64 ? 0x1p25 + 3 : -2 : 0; return "beta";
+    case 10: p->dtype = p->dtype == TW_F64 ? TW_F32 : TW_F64; return "dtype";
+    default: return "nothing";
+    }
+}
+
+static bool computed_right(tw_context *context, integers *x)
+{
+    char text[200];
+    if (tw_gemm(context, &x->problem, x->a, x->b, x->c) != TW_OK) return false;
+    return integers_judge(x, text, sizeof text);
+}
+
+static void recalled_case(const recalled *r, tw_dtype dtype, tw_context *context)
+{
+    for (int field = 0; field < FIELDS; field++) {
+        /* Rows so far apart that the leading dimensions fit transposed operands too. */
+        tw_problem first = tw_problem_make(dtype, r->op_a, r->op_b, r->m, r->n, r->k), second;
+        first.lda = first.ldb = first.ldc = r->m + r->n + r->k + 1, first.beta = r->beta;
+        second = first;
+        const char *name = change_field(&second, field);
+        if (!tap_case("again: %s of %s, %s changed alone", r->what, tw_lab_dtype_of(dtype)->name, name)) continue;
+        integers x = {0}, y = {0};
+        bool right = integers_make(&first, NULL, 1, &x) == TW_OK && integers_make(&second, NULL, 2, &y) == TW_OK;
+        for (int i = 0; right && i < 3; i++)
+            right = computed_right(context, &x) && computed_right(context, &x) && computed_right(context, &y);
+        tap_result(right, "one was computed as the other: %s", tw_error_text());
+        integers_free(&x), integers_free(&y);
+    }
+}
+
+/* In place, turned, as a line: by one thread, from the plan that it kept; and by two, whose plan is found again. */
+static void recalled_cases(void)
+{
+    static const recalled all[] = {
+        {"a small product", 9, 17, 11, TW_N, TW_N, 0, 1}, {"a small sum", 9, 17, 11, TW_N, TW_N, 1, 1},
+        {"a turned product", 9, 17, 11, TW_T, TW_T, 0, 1}, {"one row", 1, 40, 21, TW_N, TW_N, 0, 1},
+        {"one column", 40, 1, 21, TW_T, TW_N, 2, 1}, {"a product of two threads", 100, 90, 110, TW_N, TW_N, 0, 2},
+        {"a packed product of two threads", 100, 90, 110, TW_N, TW_T, 1, 2},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        tw_context *context = NULL;
+        const tw_options options = {.size = sizeof options, .engine = "cpu", .threads = all[i].threads};
+        if (tw_open(&options, &context) != TW_OK) expect("a context of some threads", false);
+        recalled_case(&all[i], TW_F32, context), recalled_case(&all[i], TW_F64, context);
+        tw_close(context);
+    }
+}
+
+/* dgemm with scalars that float cannot hold, computed at once, recalled, as a line, by the loops and in a batch: exact. */
+static void wide_scalar_cases(void)
+{
+    static const int64_t shapes[][3] = {{5, 6, 7}, {1, 30, 9}, {30, 1, 9}, {70, 80, 500}};
+    for (int i = 0; i < 4 * 4; i++) {
+        tw_problem p = tw_problem_make(TW_F64, (tw_op)(i / 2 % 2), (tw_op)(i % 2), shapes[i / 4][0], shapes[i / 4][1], shapes[i / 4][2]);
+        p.alpha = -(0x1p24 + 1);
+        for (int adds = 0; adds < 2; adds++) {
+            integers x = {0}, y = {0};
+            p.beta = adds ? 0x1p25 + 3 : 0;
+            if (!tap_case("f64 %c%c %dx%dx%d: alpha 2^24 + 1, beta %g", "nt"[i / 2 % 2], "nt"[i % 2], (int)p.m, (int)p.n, (int)p.k, p.beta)) continue;
+            const tw_batch batch = tw_batch_make(&p, 3);
+            bool right = integers_make(&p, NULL, 3, &x) == TW_OK && integers_make(&p, &batch, 4, &y) == TW_OK;
+            char text[200] = "";
+            for (int again = 0; right && again < 2; again++) {
+                right = tw_dgemm(NULL, p.op_a, p.op_b, p.m, p.n, p.k, p.alpha, x.a, p.lda, x.b, p.ldb, p.beta, x.c, p.ldc) == TW_OK && integers_judge(&x, text, sizeof text);
+                right = right && tw_gemm_batched(NULL, &p, &batch, y.a, y.b, y.c) == TW_OK && integers_judge(&y, text, sizeof text);
+            }
+            tap_result(right, "%s", text);
+            integers_free(&x), integers_free(&y);
+        }
+    }
 }
 
 static void context_cases(void)
@@ -1183,6 +1281,8 @@ int main(int argc, char **argv)
     context_that_was_not_opened();
     special_cases();
     again_cases();
+    recalled_cases();
+    wide_scalar_cases();
     context_cases();
     table_cases();
     probe_cases();

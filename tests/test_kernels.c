@@ -6,6 +6,7 @@
 
 #include "element.h"
 #include "guard.h"
+#include "integers.h"
 #include "oracle.h"
 #include "tap.h"
 
@@ -430,6 +431,49 @@ static void tile_cases(const tw_lab_kernel *kernel)
     }
 }
 
+/* k at powers of two and one beside, up to 4,097, and around one, two and three panels of the row. */
+static int depths_of(const tw_lab_kernel *kernel, int64_t out[64])
+{
+    int count = 0;
+    for (int64_t power = 16; power <= 4096; power *= 2)
+        for (int64_t k = power - 1; k <= power + 1; k++) out[count++] = k;
+    for (int64_t panels = 1; panels <= 3; panels++)
+        for (int64_t k = panels * kernel->tile_k - 1; k <= panels * kernel->tile_k + 1; k++) out[count++] = k;
+    return count;
+}
+
+/* One more than the register tile, whole panels of it packed or not; few rows, whose B streams; one row and one column: to the last step of k, and exactly,
+ * with scalars that f32 does not hold where sums are of f64. */
+static void depth_cases(const tw_lab_kernel *kernel)
+{
+    const int64_t shapes[][2] = {{kernel->tile_m + 1, kernel->tile_n + 1}, {2, 3 * kernel->tile_n + 5}, {1, kernel->tile_n + 3}, {2 * kernel->tile_m + 3, 1}};
+    const bool f64 = kernel->dtype == TW_F64;
+    char text[256] = "";
+    int64_t depths[64];
+    const int count = depths_of(kernel, depths);
+    if (!kernel->production || strcmp(kernel->engine, "cpu") != 0) return;
+    for (int x = 0; x < 4 * 4; x++) {
+        const int64_t m = shapes[x / 4][0], n = shapes[x / 4][1];
+        if (!tap_case("%s %c%c %" PRId64 "x%" PRId64 ", every k that matters", kernel->name, "nt"[x / 2 % 2], "nt"[x % 2], m, n)) continue;
+        tw_problem p = tw_problem_make(kernel->dtype, (tw_op)(x / 2 % 2), (tw_op)(x % 2), m, n, 1);
+        tw_context *context = context_or_skip(kernel, &p);
+        if (context == NULL) continue;
+        bool passed = true;
+        for (int i = 0; passed && i < count; i++) {
+            const bool adds = i % 2 != x % 2; /* else a turned C is one of the ways */
+            integers o;
+            p = tw_problem_make(kernel->dtype, p.op_a, p.op_b, m, n, depths[i]);
+            p.lda += i % 3, p.ldb += i % 3, p.ldc += i % 2;
+            p.alpha = f64 ? 0x1p24 + 1 : -2, p.beta = !adds ? 0 : f64 ? 0x1p25 + 3 : 3;
+            passed = integers_make(&p, NULL, (uint64_t)i, &o) == TW_OK;
+            if (!passed) break;
+            passed = run_plainly(context, &(tw_lab_choice){.kernel = kernel->name, .threads = 1 + i % 2}, &p, o.a, o.b, o.c) && integers_judge(&o, text, sizeof text);
+            integers_free(&o);
+        }
+        tap_result(passed, "k %" PRId64 ": %s", p.k, text[0] != '\0' ? text : tw_error_text());
+    }
+}
+
 int main(int argc, char **argv)
 {
     tap_start(argc, argv);
@@ -442,6 +486,7 @@ int main(int argc, char **argv)
         cut_cases(kernel);
         remainder_cases(kernel);
         tile_cases(kernel);
+        depth_cases(kernel);
         if (element_of(kernel->dtype)->integer) wrap_case(kernel);
         else special_cases(kernel);
         if (kernel->production || (strcmp(kernel->engine, "cpu") == 0 && strcmp(kernel->rung, "r11_warp") == 0)) {
