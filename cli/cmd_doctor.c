@@ -209,7 +209,7 @@ static exit_code test_engine(doctor *d, const char *engine)
     if (code != EXIT_OK)
         fact(d, name, "broke down: %s", tw_error_text());
     else
-        fact(d, name, "%d kernels passed, %d failed, %d do not fit this device", count.passed, count.failed,
+        fact(d, name, "%d kernels and calls passed, %d failed, %d do not fit this device", count.passed, count.failed,
              count.refused);
     return code == EXIT_OK && count.failed > 0 ? EXIT_CHECK : code;
 }

@@ -161,7 +161,7 @@ static void far_cases(tw_context *context)
             tw_problem p = tw_problem_make(dtype, (tw_op)(op / 2), (tw_op)(op % 2), shape[0], shape[1], shape[2]);
             const tw_batch batch = tw_batch_make(&p, 4);
             p.beta = paged ? 1 : 0;
-            if (!tap_case("%s %c%c %dx%dx%d, %s 2^31 elements and %s apart", tw_lab_dtype_of(dtype)->name, "nt"[op / 2], "nt"[op % 2], (int)p.m, (int)p.n, (int)p.k,
+            if (!tap_case("cpu %s %c%c %dx%dx%d, %s 2^31 elements and %s apart", tw_lab_dtype_of(dtype)->name, "nt"[op / 2], "nt"[op % 2], (int)p.m, (int)p.n, (int)p.k,
                           items ? "items" : "rows", paged ? "a page" : "a few"))
                 continue;
             bool passed = integers_make(&p, items ? &batch : NULL, 5, &x) == TW_OK && far_product(context, &x, items, ((int64_t)1 << 31) + (paged ? 4096 : 5), text, sizeof text);
