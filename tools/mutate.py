@@ -400,7 +400,7 @@ def main():
     parser.add_argument("--folder", default="build/mutate", help="copies and log.jsonl (build/mutate)")
     parser.add_argument("--least-limit", type=float, default=30, metavar="SECONDS", help="a program that runs for so long and ten times what it takes hangs (30)")
     parser.add_argument("--root", default=".", help=argparse.SUPPRESS)
-    parser.add_argument("cmake", nargs="*", help="arguments for cmake, behind --")
+    parser.add_argument("--cmake", action="append", default=[], metavar="ARGUMENT", help="for cmake, as --cmake=-DCMAKE_C_COMPILER=clang; may be repeated")
     options = parser.parse_args()
     gate = Gate(pathlib.Path(options.root).resolve(), options)
     if options.list:
