@@ -242,6 +242,11 @@ static void again_cases(void)
     expect_failure("again: b misaligned", AGAIN() ? tw_gemm(NULL, &p, a, (char *)b + 2, c) : TW_OK, TW_BAD_ARGUMENT, "b is not aligned");
     q = p, q.dtype_c = TW_F64;
     expect_failure("again: dtype_c", AGAIN() ? tw_gemm(NULL, &q, a, b, c) : TW_OK, TW_BAD_ARGUMENT, "dtype_c is 1");
+    for (int i = 0; i < 3; i++) {
+        static const char *const names[] = {"again: place_a", "again: place_b", "again: place_c"};
+        q = p, *(i == 0 ? &q.place_a : i == 1 ? &q.place_b : &q.place_c) = TW_DEVICE;
+        expect_failure(names[i], AGAIN() ? tw_gemm(NULL, &q, a, b, c) : TW_OK, TW_BAD_ARGUMENT, "expected all TW_HOST");
+    }
     q = p, q.lda = 7;
     expect_failure("again: lda", AGAIN() ? tw_gemm(NULL, &q, a, b, c) : TW_OK, TW_BAD_ARGUMENT, "lda is 7");
     q = p, q.alpha = 0, q.beta = 2;
@@ -254,6 +259,8 @@ static void again_cases(void)
     expect("again: other scalars", AGAIN() && tw_gemm(NULL, &q, a, b, made) == TW_OK && all_are(made, 64, 24));
     q = p, q.k = 0, q.beta = 1;
     expect("again: k = 0", AGAIN() && tw_gemm(NULL, &q, NULL, NULL, made) == TW_OK && tw_gemm(NULL, &q, NULL, NULL, made) == TW_OK && all_are(made, 64, 8));
+    q.alpha = INFINITY;
+    expect("again: k = 0, whatever alpha", AGAIN() && tw_gemm(NULL, &q, a, b, made) == TW_OK && tw_gemm(NULL, &q, a, b, made) == TW_OK && all_are(made, 64, 8));
     double x[64], y[64];
     for (int i = 0; i < 64; i++) x[i] = 2;
     expect("again: the other type", AGAIN() && tw_dgemm(NULL, TW_N, TW_N, 8, 8, 8, 0.1, x, 8, x, 8, 0, y, 8) == TW_OK && y[0] == 0.1 * 32 && AGAIN());
@@ -823,7 +830,7 @@ static bool as_made_anew(const tw_problem *p, device_facts device, uint64_t cont
     if (plan_find(p, &device, NULL, &kept) != TW_OK) return false;
     plan_text(&kept, kept_text, sizeof kept_text);
     plan_text(&made, made_text, sizeof made_text);
-    return memcmp(&kept.problem, p, sizeof *p) == 0 && kept.row == made.row && kept.sum_bytes == made.sum_bytes && strcmp(kept_text, made_text) == 0;
+    return memcmp(&kept.problem, p, sizeof *p) == 0 && kept.row == made.row && kept.sum_bytes == made.sum_bytes && strcmp(kept_text, made_text) == 0 && strcmp(kept.options, made.options) == 0;
 }
 
 /* Every problem after every other, on every device after every other. */
@@ -834,19 +841,29 @@ static void kept_plans(void)
         {.engine = "cpu", .level = CPU_avx2, .threads = 2, .l1_bytes = 32768, .l2_bytes = 524288},
         {.engine = "cuda", .threads = 1, .copies = true, .sm = 80, .most_threads = 1024, .multiprocessors = 108, .local_bytes = 166912,
          .largest_bytes = 1 << 30},
+        {.engine = "cuda", .threads = 1, .copies = true, .sm = 80, .most_threads = 1024, .multiprocessors = 108, .local_bytes = 166912,
+         .largest_bytes = 1 << 30, .no_workspace = true}, /* of the same context as the last */
     };
-    tw_problem base = tw_problem_make(TW_F32, TW_N, TW_N, 600, 512, 512), problems[14];
+    static const uint64_t contexts[] = {UINT64_MAX, UINT64_MAX - 1, UINT64_MAX - 2, UINT64_MAX - 2};
+    enum { PROBLEMS = 15 };
+    tw_problem base = tw_problem_make(TW_F32, TW_N, TW_N, 600, 512, 512), problems[PROBLEMS];
     base.dtype_c = TW_F32, base.align_a = base.align_b = base.align_c = 256;
-    for (int i = 0; i < 14; i++) problems[i] = base;
+    for (int i = 0; i < PROBLEMS; i++) problems[i] = base;
     problems[1].m = 700, problems[2].n = 500, problems[3].k = 500, problems[4].lda = 513, problems[5].ldb = 514, problems[6].ldc = 515;
     problems[7].alpha = 3, problems[8].beta = 1, problems[9].op_a = TW_T, problems[9].lda = 600, problems[10].op_b = TW_T;
     problems[11].align_a = 4, problems[12].align_b = 4, problems[13].align_c = 4;
+    problems[14] = tw_problem_make(TW_F32, TW_N, TW_N, 64, 64, 20000), problems[14].dtype_c = TW_F32; /* parts of k: a workspace on cuda */
     bool same = true;
     if (!tap_case("plans that are kept are those that would be made")) return;
-    for (int i = 0; i < 14 * 14; i++)
-        for (int d = 0; d < 3 * 3; d++)
-            same = same && as_made_anew(&problems[i % 14], devices[d % 3], UINT64_MAX - (uint64_t)(d % 3)) &&
-                   as_made_anew(&problems[i / 14], devices[d / 3], UINT64_MAX - (uint64_t)(d / 3));
+    for (int i = 0; i < PROBLEMS * PROBLEMS; i++)
+        for (int d = 0; d < 4 * 4; d++)
+            same = same && as_made_anew(&problems[i % PROBLEMS], devices[d % 4], contexts[d % 4]) && as_made_anew(&problems[i / PROBLEMS], devices[d / 4], contexts[d / 4]);
+    const device_facts sm_90 = {.engine = "cuda", .threads = 1, .copies = true, .sm = 90, .most_threads = 1024, .multiprocessors = 132, .tensor_maps = true,
+                                .local_bytes = 227 << 10, .largest_bytes = 1 << 30};
+    for (int i = 0; i < 3; i++) { /* C in f32 and in the operands' type */
+        base.dtype = TW_BF16, base.dtype_c = i % 2 ? TW_BF16 : TW_F32;
+        same = same && as_made_anew(&base, sm_90, UINT64_MAX - 3);
+    }
     tap_result(same, "one was another's");
 }
 

@@ -145,30 +145,33 @@ static bool far_product(tw_context *context, integers *x, bool items, int64_t ap
     return right;
 }
 
-/* In place, turned, with panels packed (rows a multiple of 4 KiB apart), as words and as lines: the second row lies beyond 2^31 elements, the third beyond 2^32; and the items of a batch. */
+static void far_case(tw_context *context, const char *threads, tw_dtype dtype, int op, const int64_t shape[3], bool paged, bool items)
+{
+    char text[200] = "";
+    integers x;
+    tw_problem p = tw_problem_make(dtype, (tw_op)(op / 2), (tw_op)(op % 2), shape[0], shape[1], shape[2]);
+    const tw_batch batch = tw_batch_make(&p, 4);
+    p.beta = paged ? 1 : 0;
+    if (!tap_case("cpu%s %s %c%c %dx%dx%d, %s 2^31 elements and %s apart", threads, tw_lab_dtype_of(dtype)->name, "nt"[op / 2], "nt"[op % 2], (int)p.m, (int)p.n, (int)p.k,
+                  items ? "items" : "rows", paged ? "a page" : "a few"))
+        return;
+    bool passed = integers_make(&p, items ? &batch : NULL, 5, &x) == TW_OK && far_product(context, &x, items, ((int64_t)1 << 31) + (paged ? 4096 : 5), text, sizeof text);
+    tap_result(passed, "%s", text);
+    integers_free(&x);
+}
+
+/* In place, turned, with panels packed (rows a multiple of 4 KiB apart), as words and as lines: the second row lies beyond 2^31 elements, the third beyond 2^32; the items of a
+ * batch; and on two threads several tasks, along rows and along columns. */
 static void far_cases(tw_context *context)
 {
     static const tw_dtype dtypes[] = {TW_F32, TW_F64, TW_BF16, TW_I8};
-    static const int64_t shapes[][3] = {{9, 7, 6}, {1, 9, 5}, {9, 1, 5}};
-    for (int i = 0; i < 4 * 3 * 4 * 2; i++) {
-        const tw_dtype dtype = dtypes[i / 24];
-        const int64_t *shape = shapes[i / 8 % 3];
-        const int op = i / 2 % 4;
-        const bool paged = i % 2;
-        for (int items = 0; items < 2; items++) {
-            char text[200] = "";
-            integers x;
-            tw_problem p = tw_problem_make(dtype, (tw_op)(op / 2), (tw_op)(op % 2), shape[0], shape[1], shape[2]);
-            const tw_batch batch = tw_batch_make(&p, 4);
-            p.beta = paged ? 1 : 0;
-            if (!tap_case("cpu %s %c%c %dx%dx%d, %s 2^31 elements and %s apart", tw_lab_dtype_of(dtype)->name, "nt"[op / 2], "nt"[op % 2], (int)p.m, (int)p.n, (int)p.k,
-                          items ? "items" : "rows", paged ? "a page" : "a few"))
-                continue;
-            bool passed = integers_make(&p, items ? &batch : NULL, 5, &x) == TW_OK && far_product(context, &x, items, ((int64_t)1 << 31) + (paged ? 4096 : 5), text, sizeof text);
-            tap_result(passed, "%s", text);
-            integers_free(&x);
-        }
-    }
+    static const int64_t shapes[][3] = {{9, 7, 6}, {1, 9, 5}, {9, 1, 5}}, large[][3] = {{100, 90, 110}, {700, 20, 400}, {20, 700, 400}};
+    for (int i = 0; i < 4 * 3 * 4 * 4; i++) far_case(context, "", dtypes[i / 48], i / 4 % 4, shapes[i / 16 % 3], i % 2, i / 2 % 2);
+    const tw_options two = {.size = sizeof two, .engine = "cpu", .threads = 2};
+    tw_context *threads = NULL;
+    if (!tap.list && tw_open(&two, &threads) != TW_OK) perror(tw_error_text()), exit(1);
+    for (int i = 0; i < 2 * 3 * 4; i++) far_case(threads, ", two threads,", dtypes[i / 12], i % 4, large[i / 4 % 3], i / 4 % 2, false);
+    tw_close(threads);
 }
 
 int main(int argc, char **argv)
