@@ -1,4 +1,5 @@
-/* cmd_selftest.c - `tilewright selftest`: each kernel on a handful of shapes, judged by both oracles; on the CPU then production kernels and calls on many more, exactly. */
+/* cmd_selftest.c - `tilewright selftest`: each kernel on a handful of shapes, judged by both oracles; production kernels
+ * and calls of the CPU also on many more, judged exactly. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>

@@ -93,7 +93,7 @@ tw_status exact_kernel(exact_tally *t, const tw_lab_kernel *kernel)
 
 tw_status exact_plans(exact_tally *t)
 {
-    /* In place on several threads; packed, in panels and strips; of few rows and few columns, which stream; deep; lines on several threads. */
+    /* In place, packed, several strips, streamed, deep, GEMV; most on several threads. */
     static const int64_t shapes[][3] = {{130, 120, 110}, {300, 310, 700}, {4200, 30, 20}, {30, 4200, 20}, {20, 3000, 400}, {3000, 20, 400}, {40, 60, 6000}, {1, 6000, 300}, {6000, 1, 300}, {5, 7, 0}};
     enum { SHAPES = sizeof shapes / sizeof *shapes };
     tw_status status = TW_OK;
@@ -130,7 +130,7 @@ static void change_field(tw_problem *p, int field)
 
 tw_status exact_recalled(exact_tally *t)
 {
-    /* Kept by one thread: in place, turned, a line; and what several threads share. */
+    /* Kept by one thread: in place, operands swapped, GEMV; and what several threads share. */
     static const struct {
         int64_t m, n, k;
         int op;
@@ -141,7 +141,7 @@ tw_status exact_recalled(exact_tally *t)
         for (int field = 0; status == TW_OK && !t->failed && field < 2 * FIELDS; field++) {
             integers x = {0}, y = {0};
             tw_problem first = tw_problem_make(dtypes[field / FIELDS], (tw_op)(kept[i].op / 2), (tw_op)(kept[i].op % 2), kept[i].m, kept[i].n, kept[i].k), second;
-            first.lda = first.ldb = first.ldc = first.m + first.n + first.k + 1, first.beta = kept[i].beta; /* fits transposed operands too */
+            first.lda = first.ldb = first.ldc = first.m + first.n + first.k + 1, first.beta = kept[i].beta; /* enough if transposed */
             second = first;
             change_field(&second, field % FIELDS);
             status = integers_make(&first, NULL, t->seed, &x);
@@ -191,7 +191,7 @@ static tw_status batch_both_ways(exact_tally *t, const tw_problem *p, const tw_b
 
 tw_status exact_batches(exact_tally *t)
 {
-    /* In place, lines, packed (both transposed, added to C), several tiles and panels, and large items that all threads share. */
+    /* In place, GEMV, packed, several tiles and panels, and large items that all threads share. */
     static const int64_t shapes[][4] = {{2, 3, 4, 65539}, {1, 3, 2, 65539}, {3, 2, 5, 1030}, {1, 9, 6, 1030}, {9, 20, 7, 40}, {65, 33, 129, 5}, {40, 50, 1100, 3}, {300, 200, 300, 2}};
     enum { SHAPES = sizeof shapes / sizeof *shapes };
     tw_status status = TW_OK;

@@ -15,7 +15,7 @@ typedef struct extent {
 static extent a_extent(const tw_problem *p) { return p->op_a == TW_N ? (extent){p->m, p->k} : (extent){p->k, p->m}; }
 static extent b_extent(const tw_problem *p) { return p->op_b == TW_N ? (extent){p->k, p->n} : (extent){p->n, p->k}; }
 
-/* The largest numbers whose sums, scaled and added to beta times one of them, are exact in the accumulator: half of its digits for the sums. */
+/* The largest integers for which alpha times any sum, and beta times an element, are exact in the accumulator. */
 static int64_t limit_of(const tw_problem *p)
 {
     const element *e = element_of(p->dtype), *sum = element_of(e->accumulator);

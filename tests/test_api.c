@@ -347,7 +347,7 @@ static void recalled_cases(void)
     }
 }
 
-/* dgemm with scalars that float cannot hold, computed at once, recalled, as a line, by the loops and in a batch: exact. */
+/* dgemm with scalars that float cannot hold: in place, recalled, GEMV, packed and in a batch. */
 static void wide_scalar_cases(void)
 {
     static const int64_t shapes[][3] = {{5, 6, 7}, {1, 30, 9}, {30, 1, 9}, {70, 80, 500}};
@@ -852,7 +852,7 @@ static void kept_plans(void)
     problems[1].m = 700, problems[2].n = 500, problems[3].k = 500, problems[4].lda = 513, problems[5].ldb = 514, problems[6].ldc = 515;
     problems[7].alpha = 3, problems[8].beta = 1, problems[9].op_a = TW_T, problems[9].lda = 600, problems[10].op_b = TW_T;
     problems[11].align_a = 4, problems[12].align_b = 4, problems[13].align_c = 4;
-    problems[14] = tw_problem_make(TW_F32, TW_N, TW_N, 64, 64, 20000), problems[14].dtype_c = TW_F32; /* parts of k: a workspace on cuda */
+    problems[14] = tw_problem_make(TW_F32, TW_N, TW_N, 64, 64, 20000), problems[14].dtype_c = TW_F32; /* split-K: workspace */
     bool same = true;
     if (!tap_case("plans that are kept are those that would be made")) return;
     for (int i = 0; i < PROBLEMS * PROBLEMS; i++)

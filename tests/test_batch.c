@@ -156,7 +156,8 @@ static void large_cases(const machine *machine)
     }
 }
 
-/* More than 1,024 items, and than 65,536: each of them by operands of its own, in place, as lines and packed, the last by alpha and beta that f32 does not hold. */
+/* More than 1,024 and 65,536 items, each with operands of its own: in place, GEMV, packed, and with scalars that float
+ * cannot hold. */
 static void many_cases(const machine *machine)
 {
     static const int64_t counts[] = {1023, 1025, 2049, 65539};

@@ -442,8 +442,8 @@ static int depths_of(const tw_lab_kernel *kernel, int64_t out[64])
     return count;
 }
 
-/* One more than the register tile, whole panels of it packed or not; few rows, whose B streams; one row and one column: to the last step of k, and exactly,
- * with scalars that f32 does not hold where sums are of f64. */
+/* Products that use every step of k, judged exactly: one row and column beyond the register tile, few rows, one row, one
+ * column. f64 takes scalars that float cannot hold. */
 static void depth_cases(const tw_lab_kernel *kernel)
 {
     const int64_t shapes[][2] = {{kernel->tile_m + 1, kernel->tile_n + 1}, {2, 3 * kernel->tile_n + 5}, {1, kernel->tile_n + 3}, {2 * kernel->tile_m + 3, 1}};

@@ -1508,7 +1508,7 @@ static void multiply_integers(const integers *x)
             }
 }
 
-/* Whole numbers: the right product passes; one element that is off, in any place, a NaN, a gap that was written and C as it was do not. */
+/* The right product passes. Any one wrong element, a NaN, written padding and an untouched C fail. */
 static void test_whole_products(void **state)
 {
     static const tw_dtype all[] = {TW_F32, TW_F64, TW_BF16, TW_F16, TW_I8};

@@ -28,8 +28,18 @@ int64_t toy_sum(const int *x, int64_t n, long ld)
     return sum;
 }
 """
-UNSEEN = "int toy_unseen(int m) { return m > 3 ? 1 : 0; }\n"
-SAME = "int toy_same(void) { return sizeof(int) > 3; }\n"
+UNSEEN = """int toy_unseen(int m)
+{
+    while (m > 3) m /= 2;
+    return m;
+}
+"""
+SAME = """int toy_same(void)
+{
+    while (sizeof(int) > 9) {}
+    return 0;
+}
+"""
 TEST = """#include <stdint.h>
 #include <stdio.h>
 int64_t toy_sum(const int *x, int64_t n, long ld);
@@ -92,17 +102,17 @@ def all_are_caught(folder):
 @case
 def what_slips_is_told_and_can_be_argued(folder):
     toy(folder, LIBRARY + UNSEEN)
-    done = gate(folder, "--only", "toy_unseen", "--count", "1")
+    done = gate(folder, "--only", "m /= 2", "--count", "1")
     assert done.returncode == 1 and "SLIPPED src/toy.c:" in done.stdout, done.stdout + done.stderr
-    assert "- int toy_unseen(int m) { return m > 3" in done.stdout and "+ int toy_unseen(int m) { return m >= 3" in done.stdout, done.stdout
+    assert "- while (m > 3) m /= 2;" in done.stdout and "+ while (m >= 3) m /= 2;" in done.stdout, done.stdout
     log = (folder / "out/log.jsonl").read_text()
-    again = gate(folder, "--only", "toy_unseen", "--count", "1")
+    again = gate(folder, "--only", "m /= 2", "--count", "1")
     assert again.returncode == 1 and "building" not in again.stdout and (folder / "out/log.jsonl").read_text() == log, again.stdout
     late = gate(folder, "--only", "x[i", "--budget", "0")
     assert late.returncode == 3 and "the same command goes on" in late.stdout, late.stdout + late.stderr
-    excuse(folder, ("src/toy.c", "bounds", "toy_unseen", "nobody calls it"))
+    excuse(folder, ("src/toy.c", "bounds", "toy_unseen()", "nobody calls it"))
     listed = gate(folder, "--list")
-    assert "toy_unseen" not in listed.stdout and "1 argued away" in listed.stdout, listed.stdout
+    assert "m /= 2" not in listed.stdout and "1 argued away" in listed.stdout, listed.stdout
     excuse(folder, ("src/toy.c", "bounds", "no such line", "it was here once"))
     assert "no fault is excused by" in gate(folder, "--list").stderr
     excuse(folder, ("src/toy.c", "bounds"))

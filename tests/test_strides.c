@@ -1,5 +1,6 @@
 /* test_strides.c - a host's padding is neither read, written nor copied, on every engine: rows on pages of their own with nothing mapped
- * between them, up to 4 GiB apart, on the CPU up to 16 GiB; and what an odd leading dimension means for a kernel that is chosen, and for one that is forced. */
+ * between them, up to 4 GiB apart, on the CPU up to 16 GiB; and what an odd leading dimension means for a kernel that is
+ * chosen, and for one that is forced. */
 #include <fcntl.h>
 #include <inttypes.h>
 
@@ -160,8 +161,8 @@ static void far_case(tw_context *context, const char *threads, tw_dtype dtype, i
     integers_free(&x);
 }
 
-/* In place, turned, with panels packed (rows a multiple of 4 KiB apart), as words and as lines: the second row lies beyond 2^31 elements, the third beyond 2^32; the items of a
- * batch; and on two threads several tasks, along rows and along columns. */
+/* The second row, or item of a batch, begins beyond 2^31 elements, the third beyond 2^32. In place, operands swapped,
+ * packed (rows a multiple of 4 KiB apart), as words, GEMV; and on two threads several tasks, along rows and columns. */
 static void far_cases(tw_context *context)
 {
     static const tw_dtype dtypes[] = {TW_F32, TW_F64, TW_BF16, TW_I8};

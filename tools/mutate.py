@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""mutate.py - the mutation gate: small faults planted one at a time, each of which some test must catch. ./dev mutate --help
+"""mutate.py - the mutation gate: plants small faults one at a time; some test must catch each. ./dev mutate --help
 
-Faults are made by operator from the text of src/, kernels/ and blas/ (OPERATORS), drawn by a seed, at least three of each class, planted in a copy
-of the tree in build/mutate, and judged by the programs that cover the file (COVERING), those that are fast first. Needs what the build needs,
-and Python's standard library.
+Operators (OPERATORS) make faults from the text of src/, kernels/ and blas/. A seed draws some, at least three of each
+class. Each is planted in a copy of the tree in build/mutate and judged by the programs that cover the file (COVERING),
+fast ones first. Needs what the build needs, and Python's standard library.
 """
 import argparse
 import concurrent.futures
@@ -24,7 +24,7 @@ import time
 LIST = "tools/mutants.equivalent"
 LIBRARY = "tilewright_objects" # the target of all objects of src/ and kernels/
 
-# ---- faults: class, where it may be planted, what is sought in a line without its comments and strings, and what stands there instead ----
+# ---- operators: class, files, pattern in a line without comments and strings, replacements ----
 
 C = r"\.[ch]$"
 CL = r"\.clh?$"
@@ -72,15 +72,16 @@ OPERATORS = [
 ]
 CLASSES = list(dict.fromkeys(name for name, *_ in OPERATORS))
 
-# Left out: CUDA's engine, planner (a model of time) and text, which without a GPU nothing multiplies by; and what computes no element: drivers, caches, texts, probes.
+# Left out: CUDA's engine, planner (a cost model) and kernels, which no test can run without a GPU; and what computes no
+# element of C: drivers, caches, error texts, probes.
 FILES = r"^(src|kernels|blas)/.*\.(c|h|cl|clh)$"
 LEFT_OUT = r"/cuda/|plan_gpu|/probe|sha256|jit_cache|processors|error\.|detect|/dl\.c|_api\.h|report\."
-# Declarations: two of one name do not compile. Their types are another matter.
+# Declarations, which would not compile; only their types are changed.
 DECLARES = r"^\s*(?:static |inline |const |typedef |extern )*(?:\w+_t|int|long|void|float|double|real|char|bool|call|tw_\w+|CBLAS_\w+) \**\w+(?:, \**\w+)*;|^(?:static |inline |typedef |ALWAYS |const )*\w+ \**\w+\([^;={}]*(?:[;,)]|$)"
-# What only a processor's caches would miss: prefetches, and which of two right ways is faster.
+# Lines that decide speed alone: prefetches and block sizes.
 SPEED = r"prefetch|ask_|a_next|b_next|c_next|a_share|PER_THREAD|even_block|WANTED|AHEAD|snprintf|static_assert|_Static_assert|fail\("
 
-# The programs that cover a file, those that are fast and likely first. {stem}: the file's name without its ending.
+# The programs that cover a file: fast ones, and those likely to fail, first. {stem}: the file's name without its ending.
 LOOPS = ["test_strides --only cpu", "test_api", "test_batch --only cpu", "test_kernels --only every", "test_kernels --only cpu_f32_r14", "test_kernels --only cpu_f64_r14",
          "test_kernels --only cpu_i8", "test_kernels --only cpu_bf16"]
 PANELS = ["test_strides --only opencl", "test_kernels --only opencl_f32_r04_", "test_kernels --only opencl_f32_r14", "test_kernels --only opencl_f32_r10", "test_kernels --only opencl_f32_s3",
@@ -98,11 +99,10 @@ COVERING = [
     (r"cpu/threads", ["test_threads", *LOOPS, "test_random"]),
     (r"src/", [*LOOPS, "test_threads", "test_blas", "test_random", "test_kernels --only opencl_f32_r14", "test_faults --only memory", "test_faults --only large"]),
 ]
-TARGETS = {"test_blas_reference": "tilewright_blas"} # of programs that are not built under their own names
 
 
 def masked(text):
-    """Comments, strings and characters as blanks, so that what is found is code."""
+    """The text with blanks for comments, strings and characters."""
     blank = lambda found: re.sub(r"[^\n]", " ", found.group())
     return re.sub(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', blank, text, flags=re.S)
 
@@ -124,10 +124,11 @@ def generate(root, files):
         for number, (line, code) in enumerate(zip(text.split("\n"), masked(text).split("\n")), 1):
             heads = re.match(r"\w[^;=]*?\b(\w+)\([^;]*$", code) or re.match(r"\w[^;=]*?\b(\w+)\([^;]*\{.*\}", code)
             if heads: function = heads[1]
-            if re.search(SPEED, code) or code.lstrip().startswith(("#include", "#error", "_Static")): continue
+            if re.search(SPEED, code) or code.lstrip().startswith(("#include", "#error")): continue
             for kind, where, sought, instead in OPERATORS:
-                if (where and not re.search(where, path)) or (kind not in ("offsets", "precision") and re.search(DECLARES, code)): continue
-                if kind == "bounds" and " < " in sought and re.search(r"\bfor \(.*\+= ", code): continue # a further block of nothing
+                if where and not re.search(where, path): continue
+                if kind not in ("offsets", "precision") and re.search(DECLARES, code): continue
+                if kind == "bounds" and " < " in sought and re.search(r"\bfor \([^;]*;[^;]*;[^;)]*\+= ", code): continue # one more empty block
                 for found in re.finditer(sought, code):
                     for new in instead:
                         after = line[:found.start()] + found.expand(new) + line[found.end():]
@@ -139,23 +140,25 @@ def generate(root, files):
 
 def excused(fault, rule):
     path, kinds, piece, _ = rule
-    return path == fault.path and (kinds == "*" or fault.kind in kinds.split(",")) and (piece == fault.function + "()" or piece in fault.before or piece == fault.after.strip())
+    if path != fault.path or (kinds != "*" and fault.kind not in kinds.split(",")): return False
+    return piece == fault.function + "()" or piece in fault.before or piece == fault.after.strip()
 
 
 def read_rules(file):
-    """Lines of path, classes or *, what is excused (a function's name and "()", a piece of the line as it is, or the whole line as it is planted), and the argument, with
-    tabs between them."""
+    """Lines of path, classes or *, what is excused and why, separated by tabs. Excused is a function ("name()"), a piece of
+    the original line, or the whole planted line."""
     rules = []
     for number, line in enumerate(file.read_text().splitlines() if file.exists() else [], 1):
         if not line.strip() or line.startswith("#"): continue
         fields = line.split("\t")
-        if len(fields) != 4 or not all(field.strip() for field in fields): sys.exit(f"{file}:{number}: expected path, class, piece and argument with tabs between them")
+        if len(fields) != 4 or not all(field.strip() for field in fields):
+            sys.exit(f"{file}:{number}: expected path, class, piece and argument with tabs between them")
         rules.append(fields)
     return rules
 
 
 def draw(faults, count, seed):
-    """Slots: each a class and the faults that are tried for it, one after the other until one counts. Classes take turns, so each has a fair share."""
+    """Slots: each a class and the faults tried for it in turn, until one counts. Classes take turns."""
     by_class = {kind: [f for f in faults if f.kind == kind] for kind in CLASSES}
     kinds = [kind for kind in CLASSES if by_class[kind]]
     for kind in kinds: random.Random(f"{seed} {kind}").shuffle(by_class[kind])
@@ -178,10 +181,13 @@ class Workplace:
 
     def run(self, command, limit, log=None):
         """Exit status, None where it ran past its limit; what it wrote is in log."""
-        environment = dict(os.environ, CMOCKA_MESSAGE_OUTPUT="TAP", TILEWRIGHT_SOURCE=str(self.tree), TILEWRIGHT_BUILD=str(self.build), LC_ALL="C.UTF-8",
-                           TILEWRIGHT=str(self.build / "tilewright"), XDG_CACHE_HOME=str(self.build / "test-cache"), TILEWRIGHT_CACHE=str(self.build / "test-kernels"))
+        build = str(self.build)
+        environment = dict(os.environ, CMOCKA_MESSAGE_OUTPUT="TAP", LC_ALL="C.UTF-8", TILEWRIGHT_SOURCE=str(self.tree),
+                           TILEWRIGHT_BUILD=build, TILEWRIGHT=build + "/tilewright", XDG_CACHE_HOME=build + "/test-cache",
+                           TILEWRIGHT_CACHE=build + "/test-kernels")
         with open(log or os.devnull, "wb") as out:
-            process = subprocess.Popen(command, cwd=self.build, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
+            process = subprocess.Popen(command, cwd=build, env=environment, stdin=subprocess.DEVNULL, stdout=out,
+                                       stderr=subprocess.STDOUT, start_new_session=True)
             try:
                 return process.wait(limit)
             except subprocess.TimeoutExpired:
@@ -192,7 +198,8 @@ class Workplace:
                 process.wait()
 
     def make(self, target, limit=3600):
-        return self.run(["cmake", "--build", str(self.build), "--target", target, "-j", str(self.options.build_jobs)], limit, self.folder / "build.log")
+        command = ["cmake", "--build", str(self.build), "--target", target, "-j", str(self.options.build_jobs)]
+        return self.run(command, limit, self.folder / "build.log")
 
     def prepare(self, digest):
         """Copied, configured and built, unless that is what lies there."""
@@ -217,10 +224,12 @@ class Workplace:
         self.before = {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in self.built(self.kept)}
 
     def built(self, folder):
-        return [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink() and "test-" not in path.relative_to(folder).parts[0]]
+        written = ("test-cache", "test-kernels", "test-logs") # by tests
+        return [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink() and path.relative_to(folder).parts[0] not in written]
 
     def plant(self, fault):
         file = self.tree / fault.path
+        shutil.copy2(file, self.folder / "original")
         lines = file.read_text().split("\n")
         assert lines[fault.line - 1] == fault.before
         lines[fault.line - 1] = fault.after
@@ -228,7 +237,7 @@ class Workplace:
 
     def restore(self, fault):
         """The file and all that was built from it, with the times they had: nothing is built anew."""
-        shutil.copy2(self.root / fault.path, self.tree / fault.path)
+        shutil.copy2(self.folder / "original", self.tree / fault.path)
         for kept, state in self.before.items():
             path = self.build / kept.relative_to(self.kept)
             if not path.exists() or (path.stat().st_mtime_ns, path.stat().st_size) != state: shutil.copy2(kept, path)
@@ -237,7 +246,8 @@ class Workplace:
         """Does an object, or a text that becomes part of the library, differ from what it was?"""
         for kept, state in self.before.items():
             path = self.build / kept.relative_to(self.kept)
-            if path.suffix == ".o" and path.stat().st_mtime_ns != state[0] and path.read_bytes() != kept.read_bytes(): return True
+            changed = path.suffix == ".o" and path.stat().st_mtime_ns != state[0]
+            if changed and path.read_bytes() != kept.read_bytes(): return True
         return False
 
 
@@ -250,8 +260,21 @@ def program_of(workplace, command):
 
 # ---- the run ----
 
-def say(text):
-    print(text, flush=True)
+def say(text, end="\n"):
+    print(text, end=end, flush=True)
+
+
+def counts(entry):
+    return entry is not None and entry["verdict"] in ("caught", "slipped")
+
+
+def files_of(root):
+    """What git knows or would add; without git all but build/."""
+    if (root / ".git").exists():
+        listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=root, capture_output=True, check=False)
+        if listed.returncode == 0: return sorted(n for n in listed.stdout.decode().split("\0") if n and (root / n).is_file())
+    below = (p.relative_to(root) for p in root.rglob("*") if p.is_file())
+    return sorted(str(p) for p in below if p.parts[0] not in ("build", ".git"))
 
 
 class Gate:
@@ -260,9 +283,7 @@ class Gate:
         self.begin, self.spent = time.monotonic(), 0 # slots without a fault that counts
         self.out = pathlib.Path(options.folder).resolve()
         self.out.mkdir(parents=True, exist_ok=True)
-        listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=root, capture_output=True, check=False) if (root / ".git").exists() else None
-        names = listed.stdout.decode().split("\0") if listed and listed.returncode == 0 else [str(p.relative_to(root)) for p in root.rglob("*") if p.relative_to(root).parts[0] not in ("build", ".git")]
-        self.files = sorted(name for name in names if name and (root / name).is_file())
+        self.files = files_of(root)
         digest = hashlib.sha1(str([options.prefix, options.cmake]).encode())
         for name in self.files: digest.update(name.encode() + b"\0" + (root / name).read_bytes())
         self.digest = digest.hexdigest()
@@ -282,7 +303,7 @@ class Gate:
             except ValueError: continue # a line that was being written
             if entry.get("tree") != self.digest: continue
             if "command" in entry: self.commands[entry["command"]] = entry
-            elif not (options.selftest and "selftest" not in entry and entry["verdict"] in ("caught", "slipped")): self.known[entry["id"]] = entry
+            elif not counts(entry) or not options.selftest or "selftest" in entry: self.known[entry["id"]] = entry
 
     def write(self, entry):
         with self.lock, open(self.log, "a", encoding="utf-8") as out: out.write(json.dumps(dict(entry, tree=self.digest)) + "\n")
@@ -300,12 +321,14 @@ class Gate:
             ran = program is not None and re.search(rb"^ok \d+(?!.*# SKIP)", log.read_bytes(), re.M) is not None
             entry = {"command": command, "passes": status == 0 and ran, "seconds": round(time.monotonic() - begin, 2)}
             self.commands[command] = self.write(entry)
-            if not entry["passes"]: say(f"left out: {command}: " + ("it is not built here" if program is None else f"exit status {status}" if status else "all of its cases are skipped"))
+            why = "it is not built here" if program is None else f"exit status {status}" if status != 0 else "all cases are skipped"
+            if not entry["passes"]: say(f"left out: {command}: {why}")
 
     def judge(self, workplace, fault):
         """Plant, build, run; the entry for the log."""
         begin = time.monotonic()
-        entry = {"id": fault.id, "class": fault.kind, "path": fault.path, "line": fault.line, "before": fault.before.strip(), "after": fault.after.strip()}
+        entry = {"id": fault.id, "class": fault.kind, "path": fault.path, "line": fault.line,
+                 "before": fault.before.strip(), "after": fault.after.strip()}
         workplace.plant(fault)
         try:
             library = "tilewright_blas" if fault.path.startswith("blas/") else LIBRARY
@@ -315,13 +338,14 @@ class Gate:
             for command in covering(fault.path):
                 if not self.commands[command]["passes"]: continue
                 name = command.split()[0]
-                if workplace.make(TARGETS.get(name, name)) != 0:
-                    return dict(entry, verdict="does not compile")
+                if workplace.make(name) != 0: return dict(entry, verdict="does not compile")
                 log = workplace.folder / "test.log"
-                status = workplace.run(program_of(workplace, command), self.options.least_limit + 10 * self.commands[command]["seconds"], log)
+                limit = self.options.least_limit + 10 * self.commands[command]["seconds"]
+                status = workplace.run(program_of(workplace, command), limit, log)
                 if status == 0: continue
                 failed = re.search(r"^not ok.*", log.read_text(errors="replace"), re.M)
-                entry.update(verdict="caught", by=command, why="it hangs" if status is None else failed.group()[:160] if failed else f"exit status {status}")
+                why = "it hangs" if status is None else failed.group()[:160] if failed else f"exit status {status}"
+                entry.update(verdict="caught", by=command, why=why)
                 break
             if self.options.selftest: entry["selftest"] = self.selftest(workplace, fault)
             return dict(entry, seconds=round(time.monotonic() - begin, 1))
@@ -331,7 +355,8 @@ class Gate:
     def selftest(self, workplace, fault):
         engine = "opencl" if "opencl" in fault.path else "cpu"
         if workplace.make("tilewright") != 0: return None
-        return workplace.run([str(workplace.build / "tilewright"), "selftest", "--engine", engine], 120, workplace.folder / "selftest.log") != 0
+        command = [str(workplace.build / "tilewright"), "selftest", "--engine", engine]
+        return workplace.run(command, 120, workplace.folder / "selftest.log") != 0
 
     def fill(self, workplaces, slot):
         """The slot's faults in turn until one counts; its entry, None: time is up, or there is none left."""
@@ -346,9 +371,9 @@ class Gate:
                         with self.lock: workplace = workplaces.pop()
                     with self.measuring: self.measure(workplace, covering(fault.path))
                     entry = self.write(self.judge(workplace, fault))
-                if entry["verdict"] not in ("caught", "slipped"): continue
-                by = f"by {entry['by']}: {entry['why']}" if entry["verdict"] == "caught" else ""
-                say(f"{number + 1:3} of {self.options.count}  {entry['verdict']:8} {fault} {by}  ({entry.get('seconds', 0)} s)")
+                if not counts(entry): continue
+                by = f"    by {entry['by']}: {entry['why']}\n" if entry["verdict"] == "caught" else ""
+                say(f"{number + 1:3} of {self.options.count}  {entry['verdict']} in {entry['seconds']} s: {fault}\n{by}", end="")
                 return entry
             self.spent += 1
             return None
@@ -357,10 +382,11 @@ class Gate:
                 with self.lock: workplaces.append(workplace)
 
     def run(self):
-        open_slots = [s for s in self.slots if not any(f.id in self.known and self.known[f.id]["verdict"] in ("caught", "slipped") for f in s[1][1])]
-        targets = {TARGETS.get(c.split()[0], c.split()[0]) for _, (_, candidates) in self.slots for f in candidates for c in covering(f.path)} | {LIBRARY}
+        open_slots = [s for s in self.slots if not any(counts(self.known.get(f.id)) for f in s[1][1])]
+        paths = {f.path for _, (_, candidates) in self.slots for f in candidates}
+        targets = {LIBRARY} | {command.split()[0] for path in paths for command in covering(path)}
         if self.options.selftest: targets.add("tilewright")
-        if any(f.path.startswith("blas/") for _, (_, candidates) in self.slots for f in candidates): targets.add("tilewright_blas")
+        if any(path.startswith("blas/") for path in paths): targets.add("tilewright_blas")
         jobs = min(self.options.jobs, max(len(open_slots), 1))
         workplaces = [Workplace(self.root, self.files, self.out / f"work-{i + 1}", self.options, targets) for i in range(jobs)]
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
@@ -376,13 +402,17 @@ class Gate:
         for kind in CLASSES:
             of_kind = [e for e in entries if e["class"] == kind]
             if of_kind: say(f"{kind:11} {len(of_kind):3} planted {sum(e['verdict'] == 'caught' for e in of_kind):3} caught")
-        for by in sorted({e["by"] for e in entries if e["by"]}): say(f"caught by {by}: {sum(e['by'] == by for e in entries)}")
-        tested = [e for e in entries if e.get("selftest") is not None and not e["path"].startswith("blas/")]
-        if tested: say(f"selftest caught {sum(e['selftest'] for e in tested)} of {len(tested)} in kernels, planner, loops and batches, {100 * sum(e['selftest'] for e in tested) // len(tested)} %")
+        for by in sorted({e["by"] for e in entries if e["by"]}):
+            say(f"caught by {by}: {sum(e['by'] == by for e in entries)}")
+        tested = [e["selftest"] for e in entries if e.get("selftest") is not None and not e["path"].startswith("blas/")]
+        if tested:
+            share = 100 * sum(tested) // len(tested)
+            say(f"selftest caught {sum(tested)} of {len(tested)} in kernels, planner, loops and batches, {share} %")
         for e in slipped: say(f"SLIPPED {e['path']}:{e['line']} {e['class']}\n    - {e['before']}\n    + {e['after']}")
         tried = len({e["id"] for e in self.known.values()} | {e["id"] for e in entries})
-        say(f"{len(entries)} planted, {len(entries) - len(slipped)} caught, {len(slipped)} slipped, {wanted - len(entries)} to go; seed {self.options.seed}, "
-            f"{len(self.faults)} faults to draw from, {len(self.argued)} argued away; {tried} judged in {self.log}")
+        say(f"{len(entries)} planted, {len(entries) - len(slipped)} caught, {len(slipped)} slipped, {wanted - len(entries)} to go; "
+            f"seed {self.options.seed}, {len(self.faults)} faults to draw from, {len(self.argued)} argued away; "
+            f"{tried} judged in {self.log}")
         if slipped: return 1
         if len(entries) < wanted: say("not all were judged: the same command goes on from the log")
         return 3 if len(entries) < wanted else 0
@@ -395,7 +425,7 @@ def shard_of(text):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="./dev mutate", description=__doc__.split("\n\n", 1)[1], formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(prog="./dev mutate", description=__doc__.split("\n\n", 1)[1])
     parser.add_argument("--seed", type=int, default=1, help="which faults are drawn (1)")
     parser.add_argument("--count", type=int, default=60, help="so many faults that compile and change an object (60)")
     parser.add_argument("--only", metavar="TEXT", help="only faults whose file, class or lines contain TEXT")
@@ -414,7 +444,8 @@ def main():
     gate = Gate(pathlib.Path(options.root).resolve(), options)
     if options.list:
         for fault in gate.faults: say(str(fault))
-        say(f"{len(gate.faults)} faults: " + ", ".join(f"{kind} {sum(f.kind == kind for f in gate.faults)}" for kind in CLASSES) + f"; {len(gate.argued)} argued away")
+        by_class = ", ".join(f"{kind} {sum(f.kind == kind for f in gate.faults)}" for kind in CLASSES)
+        say(f"{len(gate.faults)} faults: {by_class}; {len(gate.argued)} argued away")
         return 0
     if not gate.slots: sys.exit("no fault to plant")
     return gate.run()
