@@ -115,9 +115,9 @@ enum { FIELDS = 10 };
 static void change_field(tw_problem *p, int field)
 {
     switch (field) {
-    case 0: p->m--; break;
-    case 1: p->n--; break;
-    case 2: p->k--; break;
+    case 0: p->m++; break;
+    case 1: p->n++; break;
+    case 2: p->k++; break;
     case 3: p->lda++; break;
     case 4: p->ldb++; break;
     case 5: p->ldc++; break;

@@ -289,9 +289,9 @@ enum { FIELDS = 11 };
 static const char *change_field(tw_problem *p, int field)
 {
     switch (field) {
-    case 0: p->m--; return "m";
-    case 1: p->n--; return "n";
-    case 2: p->k--; return "k";
+    case 0: p->m++; return "m";
+    case 1: p->n++; return "n";
+    case 2: p->k++; return "k";
     case 3: p->lda++; return "lda";
     case 4: p->ldb++; return "ldb";
     case 5: p->ldc++; return "ldc";

@@ -39,7 +39,7 @@ OPERATORS = [
     ("strides", "", r"\blda\b", ["ldb"]), ("strides", "", r"\bldb\b", ["lda"]), ("strides", "", r"\bldc\b", ["lda"]),
     ("strides", C, r"\ba_rs\b", ["a_cs"]), ("strides", C, r"\bb_rs\b", ["b_cs"]), ("strides", C, r"\ba_cs\b", ["a_rs"]), ("strides", C, r"\bb_cs\b", ["b_rs"]),
     ("strides", "", r" \* " + NAME + r"(?:ld[abc]?|\w*stride|[abc]_rs|[abc]_cs|x_k)\b", [""]),
-    ("masks", C, r"\bvec_first\(((?:[^()]|\([^()]*\))*)\)", [r"vec_first((\1) - 1)", r"vec_first((\1) + 1)"]),
+    ("masks", C, r"\bvec_first\((?!0\))((?:[^()]|\([^()]*\))*)\)", [r"vec_first((\1) - 1)", r"vec_first((\1) + 1)"]),
     ("masks", "", r"\b(?:min_i64|smaller|min)\(([^,()]+), ([^,()]+)\)", [r"(\1)", r"(\2)"]),
     ("masks", "", r"(\w+ < \w+) && (\w+ < \w+)", [r"\1", r"\2"]),
     ("masks", CL, r"\b(load4|store4)\((.*?), (n|k|edges) - ", [r"\1(\2, \3 + 1 - "]),
@@ -80,6 +80,9 @@ LEFT_OUT = r"/cuda/|plan_gpu|/probe|sha256|jit_cache|processors|error\.|detect|/
 DECLARES = r"^\s*(?:static |inline |const |typedef |extern )*(?:\w+_t|int|long|void|float|double|real|char|bool|call|tw_\w+|CBLAS_\w+) \**\w+(?:, \**\w+)*;|^(?:static |inline |typedef |ALWAYS |const )*\w+ \**\w+\([^;={}]*(?:[;,)]|$)"
 # Lines that decide speed alone: prefetches and block sizes.
 SPEED = r"prefetch|ask_|a_next|b_next|c_next|a_share|PER_THREAD|even_block|WANTED|AHEAD|snprintf|static_assert|_Static_assert|fail\("
+
+# Comparisons that may as well take in equality: the smaller of two; a loop over blocks, or over guarded tiles of k, for one more that is empty.
+SAME_AT_EQUALITY = r"(\w+) < (\w+) \? \1 : \2\b|\bfor \([^;]*;[^;]* < [^;]*;[^;)]*\+= |\bt < ceil_div\(k, TILE\)"
 
 # The programs that cover a file: fast ones, and those likely to fail, first. {stem}: the file's name without its ending.
 LOOPS = ["test_strides --only cpu", "test_api", "test_batch --only cpu", "test_kernels --only every", "test_kernels --only cpu_f32_r14", "test_kernels --only cpu_f64_r14",
@@ -124,11 +127,11 @@ def generate(root, files):
         for number, (line, code) in enumerate(zip(text.split("\n"), masked(text).split("\n")), 1):
             heads = re.match(r"\w[^;=]*?\b(\w+)\([^;]*$", code) or re.match(r"\w[^;=]*?\b(\w+)\([^;]*\{.*\}", code)
             if heads: function = heads[1]
-            if re.search(SPEED, code) or code.lstrip().startswith(("#include", "#error")): continue
+            if re.search(SPEED, code) or re.match(r"\s*#(?!define)", code): continue
             for kind, where, sought, instead in OPERATORS:
                 if where and not re.search(where, path): continue
                 if kind not in ("offsets", "precision") and re.search(DECLARES, code): continue
-                if kind == "bounds" and " < " in sought and re.search(r"\bfor \([^;]*;[^;]*;[^;)]*\+= ", code): continue # one more empty block
+                if kind == "bounds" and re.search(SAME_AT_EQUALITY, code): continue
                 for found in re.finditer(sought, code):
                     for new in instead:
                         after = line[:found.start()] + found.expand(new) + line[found.end():]
