@@ -171,8 +171,8 @@ static exit_code selftest_engine(session *s, void *job)
     (void)job;
     exit_code code = selftest_run(s, false, true, &count);
     if (code != EXIT_OK) return code;
-    fprintf(s->text, "%d passed, %d failed, %d refused; up to %d shapes each, on %s: %s%s%s\n", count.passed,
-            count.failed, count.refused, CASES, s->device.engine, s->device.name,
+    fprintf(s->text, "%d passed, %d failed, %d refused, on %s: %s%s%s\n", count.passed, count.failed, count.refused,
+            s->device.engine, s->device.name,
             s->device.instruction_set[0] != '\0' ? ", " : "", s->device.instruction_set);
     if (count.passed == 0 && count.failed == 0) return say(EXIT_DEVICE, "no kernel of the table fits this device");
     return count.failed > 0 ? EXIT_CHECK : EXIT_OK;

@@ -109,7 +109,7 @@ tw_status exact_plans(exact_tally *t)
     return status;
 }
 
-enum { FIELDS = 10 };
+enum { FIELDS = 11 };
 
 /* The problem with one field changed: another product, whose plan is another one or must take the change up. */
 static void change_field(tw_problem *p, int field)
@@ -124,7 +124,8 @@ static void change_field(tw_problem *p, int field)
     case 6: p->op_a = p->op_a == TW_N ? TW_T : TW_N; break;
     case 7: p->op_b = p->op_b == TW_N ? TW_T : TW_N; break;
     case 8: p->alpha = p->dtype == TW_F64 ? 0x1p24 + 1 : 3; break;
-    default: p->beta = p->beta == 0 ? 2 : 0;
+    case 9: p->beta = p->beta == 0 ? 2 : 0; break;
+    default: p->dtype = p->dtype == TW_F32 ? TW_BF16 : TW_F32; /* bf16 has C in f32 too */
     }
 }
 

@@ -283,7 +283,7 @@ typedef struct recalled {
     int threads;
 } recalled;
 
-enum { FIELDS = 11 };
+enum { FIELDS = 12 };
 
 /* The problem with field number `field` changed, and nothing else. */
 static const char *change_field(tw_problem *p, int field)
@@ -300,7 +300,7 @@ static const char *change_field(tw_problem *p, int field)
     case 8: p->alpha = p->dtype == TW_F64 ? 0x1p24 + 1 : 3; return "alpha";
     case 9: p->beta = p->beta == 0 ? p->dtype == TW_F64 ? 0x1p25 + 3 : -2 : 0; return "beta";
     case 10: p->dtype = p->dtype == TW_F64 ? TW_F32 : TW_F64; return "dtype";
-    default: return "nothing";
+    default: p->dtype = TW_BF16; return "dtype, to bf16,"; /* whose C is of f32 too */
     }
 }
 
