@@ -414,10 +414,12 @@ static void tile_cases(const tw_lab_kernel *kernel)
     const int *edges = cpu ? cpu_edges : gpu_edges;
     char text[512] = "";
     if (kernel->default_tile == 0 || kernel->skinny) return;
-    for (int i = 0; i < (cpu ? 8 : 3); i++) {
+    for (int x = 0; x < (cpu ? 8 * 4 : 3); x++) {
+        const int i = cpu ? x / 4 : x;
         tw_lab_choice choice = {.kernel = kernel->name, .tile = edges[i]};
-        tw_op op_a = !cpu && edges[i] == 32 ? TW_N : TW_T, op_b = !cpu && edges[i] != 8 ? TW_T : TW_N; /* of a GPU tn, tt, nt */
+        tw_op op_a = cpu ? (tw_op)(x / 2 % 2) : edges[i] == 32 ? TW_N : TW_T, op_b = cpu ? (tw_op)(x % 2) : edges[i] != 8 ? TW_T : TW_N; /* of a GPU tn, tt, nt */
         tw_problem p = tw_problem_make(kernel->dtype, op_a, op_b, 37, 45, 101);
+        if (cpu) p.lda += x % 3, p.ldb += x % 2, p.ldc += x % 5, p.beta = x % 3;
         if (!tap_case("%s %c%c tile %d", kernel->name, "nt"[op_a], "nt"[op_b], edges[i])) continue;
         tw_context *context = context_or_skip(kernel, &p);
         if (context == NULL) continue;
