@@ -420,6 +420,7 @@ static void tile_cases(const tw_lab_kernel *kernel)
         tw_op op_a = cpu ? (tw_op)(x / 2 % 2) : edges[i] == 32 ? TW_N : TW_T, op_b = cpu ? (tw_op)(x % 2) : edges[i] != 8 ? TW_T : TW_N; /* of a GPU tn, tt, nt */
         tw_problem p = tw_problem_make(kernel->dtype, op_a, op_b, 37, 45, 101);
         if (cpu) p.lda += x % 3, p.ldb += x % 2, p.ldc += x % 5, p.beta = x % 3;
+        if (cpu && kernel->dtype == TW_F64) p.alpha = 0x1p24 + 1, p.beta *= 0x1p25 + 3; /* which float cannot hold */
         if (!tap_case("%s %c%c tile %d", kernel->name, "nt"[op_a], "nt"[op_b], edges[i])) continue;
         tw_context *context = context_or_skip(kernel, &p);
         if (context == NULL) continue;
@@ -431,6 +432,14 @@ static void tile_cases(const tw_lab_kernel *kernel)
         }
         tap_result(passed, "%s", text);
     }
+}
+
+/* A last step of k before a power of two. */
+static void last_step_cases(const tw_lab_kernel *kernel)
+{
+    if (kernel->skinny) return;
+    for (int op = 0; op < 4; op += kernel->transposes ? strcmp(kernel->engine, "cpu") == 0 ? 1 : 3 : 4)
+        shape_case(kernel, (tw_op)(op / 2), (tw_op)(op % 2), 9, 7, 1023, 2 * op);
 }
 
 /* k at powers of two and one beside, up to 4,097, and around one, two and three panels of the row. */
@@ -489,6 +498,7 @@ int main(int argc, char **argv)
         remainder_cases(kernel);
         tile_cases(kernel);
         depth_cases(kernel);
+        last_step_cases(kernel);
         if (element_of(kernel->dtype)->integer) wrap_case(kernel);
         else special_cases(kernel);
         if (kernel->production || (strcmp(kernel->engine, "cpu") == 0 && strcmp(kernel->rung, "r11_warp") == 0)) {

@@ -1,6 +1,5 @@
 /* test_strides.c - a host's padding is neither read, written nor copied, on every engine: rows on pages of their own with nothing mapped
- * between them, up to 4 GiB apart, on the CPU up to 16 GiB; and what an odd leading dimension means for a kernel that is
- * chosen, and for one that is forced. */
+ * between them, up to 16 GiB apart; and what an odd leading dimension means for a kernel that is chosen, and for one that is forced. */
 #include <fcntl.h>
 #include <inttypes.h>
 
@@ -177,7 +176,7 @@ static void far_cases(tw_context *context)
 
 int main(int argc, char **argv)
 {
-    static const int64_t pages[] = {2, 977, 1 << 20};
+    static const int64_t pages[] = {2, 977, (1 << 22) + 1};
     const char *engine;
     tap_start(argc, argv);
     for (int e = 0; (engine = tw_lab_engine_at(e)) != NULL; e++) {

@@ -29,6 +29,7 @@ LIBRARY = "tilewright_objects" # the target of all objects of src/ and kernels/
 C = r"\.[ch]$"
 CL = r"\.clh?$"
 CPU = r"^(src|kernels/cpu)/"
+FAR = r"^src/|kernels/cpu/(r14|cpu)" # rungs and OpenCL's devices see no operand of 2^31 elements here
 NAME = r"(?:\w+(?:->|\.))?"
 VALUE = r"(?<![.\w>&])(?<!double )(?<!float )(?<!real )(?<!real \*)" # not where it is declared
 LOST = r"\1 - (\1 % 1024 == 1023)"
@@ -58,8 +59,8 @@ OPERATORS = [
     ("batch", CPU, r"batch->stride_[ac]\b", ["batch->stride_b"]), ("batch", CPU, r"batch->stride_b\b", ["batch->stride_a"]), ("batch", r"engines/cpu|api\.c", r"\b(\w*->?)?batch->count\b", [r"(\g<0> - 1)", r"(\g<0> & 1023)"]),
     ("batch", r"cpu/batch\.c", r"\btask (/|%) w->parts", [r"(task & 1023) \1 w->parts", r"(task + 1) \1 w->parts"]),
     ("batch", r"cpu/batch\.c", r"\ball_a\b", ["all_b"]), ("batch", r"cpu/batch\.c", r"\bplan->(together|line|at_once)\b", ["0", "1"]),
-    ("offsets", C, r"\bint64_t (?=(?:ld[abc]?|\w*stride\w*|[abc]_rs|[abc]_cs|x_k|offset|apart|place|at)\b)", ["int32_t "]),
-    ("offsets", "", r"\((?:int64_t|size_t|long)\)(?=\(?\w[^;,()]*\)? ?\*? ?" + NAME + r"(?:ld[abc]?|\w*stride\w*|[abc]_rs|[abc]_cs)\b|\([^()]*(?:\bld|stride|_rs|_cs))", ["(int)"]),
+    ("offsets", FAR, r"\bint64_t (?=(?:ld[abc]?|\w*stride\w*|[abc]_rs|[abc]_cs|x_k|offset|apart|place|at)\b)", ["int32_t "]),
+    ("offsets", FAR, r"\(size_t\)(?=\([^()]*(?:\bld|stride|_rs|_cs))", ["(int)"]),
     ("precision", C, r"\bdouble (?=\*?(?:alpha|beta|value)\b)", ["float "]), ("precision", C, r"\(real\)|\breal_of(?=\()|\(double\)(?=\*?\(?\w*(?:alpha|beta|value))", ["(float)"]),
     ("precision", C, r"\bREAL_IS_DOUBLE\b|\bTW_F64 \?", ["0 ?"]), ("precision", C, r"\bTW_F64\b(?! \?)", ["TW_F32"]), ("precision", CL, r"\bfma\((\w+)", [r"fma((float)(half)(\1)"]),
     ("precision", r"kernels/cpu", r"\breal (?=\w+\[)", ["float "]),
@@ -81,7 +82,7 @@ DECLARES = r"^\s*(?:static |inline |const |typedef |extern )*(?:\w+_t|int|long|v
 # Lines that decide speed alone: prefetches and block sizes.
 SPEED = r"prefetch|ask_|a_next|b_next|c_next|a_share|PER_THREAD|even_block|WANTED|AHEAD|snprintf|static_assert|_Static_assert|fail\("
 
-# Comparisons that may as well take in equality: the smaller of two; a loop over blocks, or over guarded tiles of k, for one more that is empty.
+# Where equality changes nothing: the smaller of two; a loop over blocks, or guarded tiles of k, for one that is empty. (No block begins at k = 1022.)
 SAME_AT_EQUALITY = r"(\w+) < (\w+) \? \1 : \2\b|\bfor \([^;]*;[^;]* < [^;]*;[^;)]*\+= |\bt < ceil_div\(k, TILE\)"
 
 # The programs that cover a file: fast ones, and those likely to fail, first. {stem}: the file's name without its ending.
@@ -95,7 +96,7 @@ COVERING = [
     (r"kernels/cpu/(r14|vec|cpu\.h)", LOOPS),
     (r"kernels/cpu/rung\.h", ["test_kernels --only cpu_f32_r0", "test_kernels --only cpu_f64_r0"]),
     (r"kernels/cpu/", ["test_kernels --only cpu_f32_{stem}", "test_kernels --only cpu_f64_{stem}"]),
-    (r"kernels/opencl/.*\.cl$", ["test_kernels --only opencl_f32_{stem}", "test_strides --only opencl", "test_access --only opencl_f32_{stem}"]),
+    (r"kernels/opencl/.*\.cl$", ["test_kernels --only opencl_f32_{stem}", "test_strides --only opencl", "test_access --only opencl_f32_{stem}", "test_oclgrind --only {stem}"]),
     (r"kernels/opencl/|engines/opencl/", PANELS + ["test_batch --only opencl", "test_faults --only opencl"]),
     (r"src/plan_gpu", ["test_api", *PANELS, "test_faults --only cuda"]),
     (r"blas/", ["test_blas", "test_api"]),
@@ -131,7 +132,7 @@ def generate(root, files):
             for kind, where, sought, instead in OPERATORS:
                 if where and not re.search(where, path): continue
                 if kind not in ("offsets", "precision") and re.search(DECLARES, code): continue
-                if kind == "bounds" and re.search(SAME_AT_EQUALITY, code): continue
+                if kind in ("bounds", "depth") and re.search(SAME_AT_EQUALITY, code): continue
                 for found in re.finditer(sought, code):
                     for new in instead:
                         after = line[:found.start()] + found.expand(new) + line[found.end():]
