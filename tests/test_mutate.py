@@ -120,6 +120,14 @@ def what_slips_is_told_and_can_be_argued(folder):
 
 
 @case
+def programs_that_fail_by_themselves_judge_nothing(folder):
+    toy(folder, LIBRARY)
+    (folder / "toy/tests/toy.c").write_text(TEST.replace("301", "302"))
+    done = gate(folder, "--count", "3")
+    assert done.returncode == 3 and "left out: toy: exit status 1" in done.stdout and "no fault could be judged" in done.stdout, done.stdout
+
+
+@case
 def every_class_has_faults_in_this_tree(_):
     done = subprocess.run([sys.executable, ROOT / "tools/mutate.py", "--root", ROOT, "--folder", tempfile.mkdtemp(), "--list"], capture_output=True, text=True, timeout=120, check=False)
     last = done.stdout.splitlines()[-1]

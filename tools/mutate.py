@@ -339,7 +339,8 @@ class Gate:
             try: entry = json.loads(line)
             except ValueError: continue # a line that was being written
             if entry.get("tree") != self.digest: continue
-            if "command" in entry: self.commands[entry["command"]] = entry
+            if "command" in entry:
+                if entry["passes"]: self.commands[entry["command"]] = entry
             elif not counts(entry) or not options.selftest or "selftest" in entry: self.known[entry["id"]] = entry
 
     def write(self, entry):
@@ -408,7 +409,9 @@ class Gate:
                     if self.over(): return None
                     if workplace is None:
                         with self.lock: workplace = workplaces.pop()
-                    with self.measuring: self.measure(workplace, covering(fault.path))
+                    commands = covering(fault.path)
+                    with self.measuring: self.measure(workplace, commands)
+                    if not self.commands[commands[0]]["passes"]: continue # the main program for this file is not here: nothing to judge by
                     entry = self.write(self.judge(workplace, fault))
                 if not counts(entry): continue
                 by = f"    by {entry['by']}: {entry['why']}\n" if entry["verdict"] == "caught" else ""
@@ -457,8 +460,9 @@ class Gate:
             f"seed {self.options.seed}, {len(self.faults)} faults to draw from, {len(self.argued)} argued away; "
             f"{tried} judged in {self.log}")
         if slipped: return 1
+        if not entries: say("no fault could be judged")
         if len(entries) < wanted: say("not all were judged: the same command goes on from the log")
-        return 3 if len(entries) < wanted else 0
+        return 3 if len(entries) < wanted or not entries else 0
 
 
 def shard_of(text):
