@@ -23,6 +23,7 @@ static const selftest_case cases[] = {
     {TW_N, TW_T, 64, 64, 64, 0, 1, 0},  {TW_T, TW_T, 129, 65, 100, 3, -1, 1}, {TW_N, TW_N, 1, 200, 31, 1, 1, 0.5},
     {TW_N, TW_N, 200, 1, 513, 0, 1, 0}, {TW_N, TW_N, 50, 97, 0, 0, 1, 2},     {TW_T, TW_N, 100, 130, 700, 5, 0.5, 0},
     {TW_N, TW_N, 37, 70, 16, 1, 2, 1},  {TW_N, TW_N, 64, 33, 32, 0, 1, 0},    {TW_N, TW_N, 136, 264, 72, 0, -1, 0.5},
+    {TW_N, TW_N, 9, 7, 1023, 0, 1, 0},
 };
 
 enum { CASES = sizeof cases / sizeof *cases };
