@@ -244,7 +244,7 @@ static exit_code test_engine(doctor *d, int i)
     else if (x.code != EXIT_OK)
         fact(d, name, "broke down: %s", x.failure);
     else
-        fact(d, name, "%d kernels passed, %d failed, %d do not fit this device", x.count.passed, x.count.failed, x.count.refused);
+        fact(d, name, "%d kernels and calls passed, %d failed, %d do not fit this device", x.count.passed, x.count.failed, x.count.refused);
     if (!lives) return EXIT_RUN;
     return x.code == EXIT_OK && x.count.failed > 0 ? EXIT_CHECK : x.code;
 }

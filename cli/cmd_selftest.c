@@ -1,4 +1,5 @@
-/* cmd_selftest.c - `tilewright selftest`: each kernel on a handful of shapes, judged by both oracles. */
+/* cmd_selftest.c - `tilewright selftest`: each kernel on a handful of shapes, judged by both oracles; production kernels
+ * and calls of the CPU also on many more, judged exactly. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 #include "object.h"
 #include "say.h"
 #include "selftest.h"
+#include "selftest_exact.h"
 #include "term.h"
 #include "trial.h"
 
@@ -21,6 +23,7 @@ static const selftest_case cases[] = {
     {TW_N, TW_T, 64, 64, 64, 0, 1, 0},  {TW_T, TW_T, 129, 65, 100, 3, -1, 1}, {TW_N, TW_N, 1, 200, 31, 1, 1, 0.5},
     {TW_N, TW_N, 200, 1, 513, 0, 1, 0}, {TW_N, TW_N, 50, 97, 0, 0, 1, 2},     {TW_T, TW_N, 100, 130, 700, 5, 0.5, 0},
     {TW_N, TW_N, 37, 70, 16, 1, 2, 1},  {TW_N, TW_N, 64, 33, 32, 0, 1, 0},    {TW_N, TW_N, 136, 264, 72, 0, -1, 0.5},
+    {TW_N, TW_N, 9, 7, 1023, 0, 1, 0},
 };
 
 enum { CASES = sizeof cases / sizeof *cases };
@@ -34,9 +37,10 @@ static tw_problem problem_of(const selftest_case *c, tw_dtype dtype)
     return p;
 }
 
-/* One kernel of the table, with what was found so far. */
+/* One kernel of the table, or a call, with what was found so far. */
 typedef struct subject {
-    const tw_lab_kernel *kernel;
+    const char *name;
+    const tw_lab_kernel *kernel; /* NULL: a call */
     int judged;
     bool failed;
     double worst_ratio;
@@ -67,10 +71,10 @@ static void write_subject(session *s, const subject *x)
 {
     object o = object_begin(s->json);
     object_text(&o, "command", say_command_name());
-    object_text(&o, "kernel", x->kernel->name);
-    object_text(&o, "verified", x->failed ? "WRONG" : x->judged > 0 ? "exact+bound" : "no");
+    object_text(&o, "kernel", x->name);
+    object_text(&o, "verified", x->failed ? "WRONG" : x->kernel == NULL ? "exact" : x->judged > 0 ? "exact+bound" : "no");
     object_number(&o, "shapes", x->judged);
-    object_number(&o, "error_ratio", x->judged > 0 ? x->worst_ratio : NAN);
+    object_number(&o, "error_ratio", x->kernel != NULL && x->judged > 0 ? x->worst_ratio : NAN);
     object_text(&o, x->judged > 0 ? "text" : "refused", x->text);
     object_end(&o);
     s->json_lines = true;
@@ -81,21 +85,47 @@ static void print_subject(session *s, const subject *x)
     term_paint paint = term_paint_for(s->text);
     term_progress_end();
     if (x->failed)
-        fprintf(s->text, "%sWRONG%s    %-28s %s\n", paint.bad, paint.plain, x->kernel->name, x->text);
+        fprintf(s->text, "%sWRONG%s    %-28s %s\n", paint.bad, paint.plain, x->name, x->text);
     else if (x->judged == 0)
-        fprintf(s->text, "%srefused  %-28s %s%s\n", paint.faint, x->kernel->name, x->text, paint.plain);
+        fprintf(s->text, "%srefused  %-28s %s%s\n", paint.faint, x->name, x->text, paint.plain);
+    else if (x->kernel == NULL)
+        fprintf(s->text, "%sok%s       %-28s %d products, exact\n", paint.good, paint.plain, x->name, x->judged);
     else
         fprintf(s->text, "%sok%s       %-28s %d shapes, errors up to %.2g of the bound\n", paint.good, paint.plain,
-                x->kernel->name, x->judged, x->worst_ratio);
+                x->name, x->judged, x->worst_ratio);
 }
 
-static exit_code run_subject(session *s, subject *x)
+static exit_code add_exact(subject *x, const exact_tally *t, tw_status status)
+{
+    if (status != TW_OK) return say_lab(status, "a test");
+    x->judged += t->products, x->failed = t->failed;
+    if (t->failed) snprintf(x->text, sizeof x->text, "%s", t->text);
+    return EXIT_OK;
+}
+
+static exact_tally tally_of(const session *s)
+{
+    return (exact_tally){.context = s->context, .threads = (int)s->opt->threads, .seed = s->opt->seed};
+}
+
+static exit_code run_kernel(session *s, subject *x)
 {
     exit_code code = EXIT_OK;
-    term_progress(x->kernel->name, -1);
+    term_progress(x->name, -1);
     for (int c = 0; code == EXIT_OK && !x->failed && c < CASES; c++) code = judge_case(s, &cases[c], x);
-    return code;
+    if (code != EXIT_OK || x->failed || x->judged == 0 || !x->kernel->production || strcmp(x->kernel->engine, "cpu") != 0) return code;
+    exact_tally t = tally_of(s);
+    tw_status status = exact_kernel(&t, x->kernel);
+    return add_exact(x, &t, status);
 }
+
+/* What the CPU engine's calls do around its kernels. */
+static const struct {
+    const char *name;
+    tw_status (*run)(exact_tally *);
+} calls[] = {{"plans", exact_plans}, {"recalled plans", exact_recalled}, {"batches", exact_batches}};
+
+enum { CALLS = sizeof calls / sizeof *calls };
 
 static bool chosen(const session *s, const tw_lab_kernel *kernel, bool quick)
 {
@@ -103,25 +133,37 @@ static bool chosen(const session *s, const tw_lab_kernel *kernel, bool quick)
            (!quick || kernel->production || strcmp(kernel->rung, "r01_naive") == 0);
 }
 
+static exit_code tell_subject(session *s, const subject *x, bool lines, selftest_count *count)
+{
+    count->failed += x->failed;
+    count->refused += x->judged == 0;
+    count->passed += !x->failed && x->judged > 0;
+    if (lines || x->failed) print_subject(s, x);
+    if (lines) write_subject(s, x);
+    if (x->failed) say(EXIT_CHECK, "%s: %s", x->name, x->text);
+    return session_flush(s);
+}
+
 exit_code selftest_run(session *s, bool quick, bool lines, selftest_count *count)
 {
     const tw_lab_kernel *kernel;
+    exit_code code = EXIT_OK;
     *count = (selftest_count){0};
-    for (int i = 0; (kernel = tw_lab_kernel_at(i)) != NULL; i++) {
-        subject x = {.kernel = kernel};
+    for (int i = 0; code == EXIT_OK && (kernel = tw_lab_kernel_at(i)) != NULL; i++) {
+        subject x = {.name = kernel->name, .kernel = kernel};
         if (!chosen(s, kernel, quick)) continue;
-        exit_code code = run_subject(s, &x);
-        if (code != EXIT_OK) return code;
-        count->failed += x.failed;
-        count->refused += x.judged == 0;
-        count->passed += !x.failed && x.judged > 0;
-        if (lines || x.failed) print_subject(s, &x);
-        if (lines) write_subject(s, &x);
-        if (x.failed) say(EXIT_CHECK, "%s: %s", kernel->name, x.text);
-        code = session_flush(s);
-        if (code != EXIT_OK) return code;
+        code = run_kernel(s, &x);
+        if (code == EXIT_OK) code = tell_subject(s, &x, lines, count);
     }
-    return EXIT_OK;
+    for (int i = 0; code == EXIT_OK && strcmp(s->device.engine, "cpu") == 0 && i < CALLS; i++) {
+        subject x = {.name = calls[i].name};
+        exact_tally t = tally_of(s);
+        term_progress(x.name, -1);
+        tw_status status = calls[i].run(&t);
+        code = add_exact(&x, &t, status);
+        if (code == EXIT_OK) code = tell_subject(s, &x, lines, count);
+    }
+    return code;
 }
 
 static exit_code selftest_engine(session *s, void *job)
@@ -130,8 +172,8 @@ static exit_code selftest_engine(session *s, void *job)
     (void)job;
     exit_code code = selftest_run(s, false, true, &count);
     if (code != EXIT_OK) return code;
-    fprintf(s->text, "%d passed, %d failed, %d refused; up to %d shapes each, on %s: %s%s%s\n", count.passed,
-            count.failed, count.refused, CASES, s->device.engine, s->device.name,
+    fprintf(s->text, "%d passed, %d failed, %d refused, on %s: %s%s%s\n", count.passed, count.failed, count.refused,
+            s->device.engine, s->device.name,
             s->device.instruction_set[0] != '\0' ? ", " : "", s->device.instruction_set);
     if (count.passed == 0 && count.failed == 0) return say(EXIT_DEVICE, "no kernel of the table fits this device");
     return count.failed > 0 ? EXIT_CHECK : EXIT_OK;

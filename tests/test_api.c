@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "integers.h"
 #include "plan.h"
 #include "tap.h"
 #include "tilewright_lab.h"
@@ -251,6 +252,11 @@ static void again_cases(void)
     expect_failure("again: b misaligned", AGAIN() ? tw_gemm(NULL, &p, a, (char *)b + 2, c) : TW_OK, TW_BAD_ARGUMENT, "b is not aligned");
     q = p, q.dtype_c = TW_F64;
     expect_failure("again: dtype_c", AGAIN() ? tw_gemm(NULL, &q, a, b, c) : TW_OK, TW_BAD_ARGUMENT, "dtype_c is 1");
+    for (int i = 0; i < 3; i++) {
+        static const char *const names[] = {"again: place_a", "again: place_b", "again: place_c"};
+        q = p, *(i == 0 ? &q.place_a : i == 1 ? &q.place_b : &q.place_c) = TW_DEVICE;
+        expect_failure(names[i], AGAIN() ? tw_gemm(NULL, &q, a, b, c) : TW_OK, TW_BAD_ARGUMENT, "expected all TW_HOST");
+    }
     q = p, q.lda = 7;
     expect_failure("again: lda", AGAIN() ? tw_gemm(NULL, &q, a, b, c) : TW_OK, TW_BAD_ARGUMENT, "lda is 7");
     q = p, q.alpha = 0, q.beta = 2;
@@ -263,6 +269,8 @@ static void again_cases(void)
     expect("again: other scalars", AGAIN() && tw_gemm(NULL, &q, a, b, made) == TW_OK && all_are(made, 64, 24));
     q = p, q.k = 0, q.beta = 1;
     expect("again: k = 0", AGAIN() && tw_gemm(NULL, &q, NULL, NULL, made) == TW_OK && tw_gemm(NULL, &q, NULL, NULL, made) == TW_OK && all_are(made, 64, 8));
+    q.alpha = INFINITY;
+    expect("again: k = 0, whatever alpha", AGAIN() && tw_gemm(NULL, &q, a, b, made) == TW_OK && tw_gemm(NULL, &q, a, b, made) == TW_OK && all_are(made, 64, 8));
     double x[64], y[64];
     for (int i = 0; i < 64; i++) x[i] = 2;
     expect("again: the other type", AGAIN() && tw_dgemm(NULL, TW_N, TW_N, 8, 8, 8, 0.1, x, 8, x, 8, 0, y, 8) == TW_OK && y[0] == 0.1 * 32 && AGAIN());
@@ -274,6 +282,103 @@ static void again_cases(void)
     expect("again: another context in between", same && memcmp(first, other, sizeof first) == 0);
     tw_close(base);
 #undef AGAIN
+}
+
+/* A product that is computed at once after another one of the same thread, which differs from it in one field. */
+typedef struct recalled {
+    const char *what;
+    int64_t m, n, k;
+    tw_op op_a, op_b;
+    double beta;
+    int threads;
+} recalled;
+
+enum { FIELDS = 12 };
+
+/* The problem with field number `field` changed, and nothing else. */
+static const char *change_field(tw_problem *p, int field)
+{
+    switch (field) {
+    case 0: p->m++; return "m";
+    case 1: p->n++; return "n";
+    case 2: p->k++; return "k";
+    case 3: p->lda++; return "lda";
+    case 4: p->ldb++; return "ldb";
+    case 5: p->ldc++; return "ldc";
+    case 6: p->op_a = p->op_a == TW_N ? TW_T : TW_N; return "op_a";
+    case 7: p->op_b = p->op_b == TW_N ? TW_T : TW_N; return "op_b";
+    case 8: p->alpha = p->dtype == TW_F64 ? 0x1p24 + 1 : 3; return "alpha";
+    case 9: p->beta = p->beta == 0 ? p->dtype == TW_F64 ? 0x1p25 + 3 : -2 : 0; return "beta";
+    case 10: p->dtype = p->dtype == TW_F64 ? TW_F32 : TW_F64; return "dtype";
+    default: p->dtype = TW_BF16; return "dtype, to bf16,"; /* whose C is of f32 too */
+    }
+}
+
+static bool computed_right(tw_context *context, integers *x)
+{
+    char text[200];
+    if (tw_gemm(context, &x->problem, x->a, x->b, x->c) != TW_OK) return false;
+    return integers_judge(x, text, sizeof text);
+}
+
+static void recalled_case(const recalled *r, tw_dtype dtype, tw_context *context)
+{
+    for (int field = 0; field < FIELDS; field++) {
+        /* Rows so far apart that the leading dimensions fit transposed operands too. */
+        tw_problem first = tw_problem_make(dtype, r->op_a, r->op_b, r->m, r->n, r->k), second;
+        first.lda = first.ldb = first.ldc = r->m + r->n + r->k + 1, first.beta = r->beta;
+        second = first;
+        const char *name = change_field(&second, field);
+        if (!tap_case("again: %s of %s, %s changed alone", r->what, tw_lab_dtype_of(dtype)->name, name)) continue;
+        integers x = {0}, y = {0};
+        bool right = integers_make(&first, NULL, 1, &x) == TW_OK && integers_make(&second, NULL, 2, &y) == TW_OK;
+        for (int i = 0; right && i < 3; i++)
+            right = computed_right(context, &x) && computed_right(context, &x) && computed_right(context, &y);
+        tap_result(right, "one was computed as the other: %s", tw_error_text());
+        integers_free(&x), integers_free(&y);
+    }
+}
+
+/* In place, turned, as a line: by one thread, from the plan that it kept; and by two, whose plan is found again. */
+static void recalled_cases(void)
+{
+    static const recalled all[] = {
+        {"a small product", 9, 17, 11, TW_N, TW_N, 0, 1}, {"a small sum", 9, 17, 11, TW_N, TW_N, 1, 1},
+        {"a turned product", 9, 17, 11, TW_T, TW_T, 0, 1}, {"one row", 1, 40, 21, TW_N, TW_N, 0, 1},
+        {"one column", 40, 1, 21, TW_T, TW_N, 2, 1}, {"a product of two threads", 100, 90, 110, TW_N, TW_N, 0, 2},
+        {"a packed product of two threads", 100, 90, 110, TW_N, TW_T, 1, 2},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        tw_context *context = NULL;
+        const tw_options options = {.size = sizeof options, .engine = "cpu", .threads = all[i].threads};
+        if (tw_open(&options, &context) != TW_OK) expect("a context of some threads", false);
+        recalled_case(&all[i], TW_F32, context), recalled_case(&all[i], TW_F64, context);
+        tw_close(context);
+    }
+}
+
+/* dgemm with scalars that float cannot hold: in place, recalled, GEMV, packed and in a batch. */
+static void wide_scalar_cases(void)
+{
+    static const int64_t shapes[][3] = {{5, 6, 7}, {1, 30, 9}, {30, 1, 9}, {70, 80, 500}};
+    for (int i = 0; i < 4 * 4; i++) {
+        tw_problem p = tw_problem_make(TW_F64, (tw_op)(i / 2 % 2), (tw_op)(i % 2), shapes[i / 4][0], shapes[i / 4][1], shapes[i / 4][2]);
+        p.alpha = -(0x1p24 + 1);
+        for (int adds = 0; adds < 2; adds++) {
+            integers x = {0}, y = {0};
+            p.beta = adds ? 0x1p25 + 3 : 0;
+            if (!tap_case("f64 %c%c %dx%dx%d: alpha 2^24 + 1, beta %g", "nt"[i / 2 % 2], "nt"[i % 2], (int)p.m, (int)p.n, (int)p.k, p.beta)) continue;
+            const tw_batch batch = tw_batch_make(&p, 3);
+            bool right = integers_make(&p, NULL, 3, &x) == TW_OK && integers_make(&p, &batch, 4, &y) == TW_OK;
+            char text[200] = "";
+            for (int again = 0; right && again < 2; again++) {
+                right = tw_dgemm(NULL, p.op_a, p.op_b, p.m, p.n, p.k, p.alpha, x.a, p.lda, x.b, p.ldb, p.beta, x.c, p.ldc) == TW_OK && integers_judge(&x, text, sizeof text);
+                right = right && tw_gemm_batched(NULL, &p, &batch, y.a, y.b, y.c) == TW_OK && integers_judge(&y, text, sizeof text);
+            }
+            tap_result(right, "%s", text);
+            integers_free(&x), integers_free(&y);
+        }
+    }
 }
 
 static void context_cases(void)
@@ -738,7 +843,7 @@ static bool as_made_anew(const tw_problem *p, device_facts device, uint64_t cont
     if (plan_find(p, &device, NULL, &kept) != TW_OK) return false;
     plan_text(&kept, kept_text, sizeof kept_text);
     plan_text(&made, made_text, sizeof made_text);
-    return memcmp(&kept.problem, p, sizeof *p) == 0 && kept.row == made.row && kept.sum_bytes == made.sum_bytes && strcmp(kept_text, made_text) == 0;
+    return memcmp(&kept.problem, p, sizeof *p) == 0 && kept.row == made.row && kept.sum_bytes == made.sum_bytes && strcmp(kept_text, made_text) == 0 && strcmp(kept.options, made.options) == 0;
 }
 
 /* Every problem after every other, on every device after every other. */
@@ -749,19 +854,29 @@ static void kept_plans(void)
         {.engine = "cpu", .level = CPU_avx2, .threads = 2, .l1_bytes = 32768, .l2_bytes = 524288},
         {.engine = "cuda", .threads = 1, .copies = true, .sm = 80, .most_threads = 1024, .multiprocessors = 108, .local_bytes = 166912,
          .largest_bytes = 1 << 30},
+        {.engine = "cuda", .threads = 1, .copies = true, .sm = 80, .most_threads = 1024, .multiprocessors = 108, .local_bytes = 166912,
+         .largest_bytes = 1 << 30, .no_workspace = true}, /* of the same context as the last */
     };
-    tw_problem base = tw_problem_make(TW_F32, TW_N, TW_N, 600, 512, 512), problems[14];
+    static const uint64_t contexts[] = {UINT64_MAX, UINT64_MAX - 1, UINT64_MAX - 2, UINT64_MAX - 2};
+    enum { PROBLEMS = 15 };
+    tw_problem base = tw_problem_make(TW_F32, TW_N, TW_N, 600, 512, 512), problems[PROBLEMS];
     base.dtype_c = TW_F32, base.align_a = base.align_b = base.align_c = 256;
-    for (int i = 0; i < 14; i++) problems[i] = base;
+    for (int i = 0; i < PROBLEMS; i++) problems[i] = base;
     problems[1].m = 700, problems[2].n = 500, problems[3].k = 500, problems[4].lda = 513, problems[5].ldb = 514, problems[6].ldc = 515;
     problems[7].alpha = 3, problems[8].beta = 1, problems[9].op_a = TW_T, problems[9].lda = 600, problems[10].op_b = TW_T;
     problems[11].align_a = 4, problems[12].align_b = 4, problems[13].align_c = 4;
+    problems[14] = tw_problem_make(TW_F32, TW_N, TW_N, 64, 64, 20000), problems[14].dtype_c = TW_F32; /* split-K: workspace */
     bool same = true;
     if (!tap_case("plans that are kept are those that would be made")) return;
-    for (int i = 0; i < 14 * 14; i++)
-        for (int d = 0; d < 3 * 3; d++)
-            same = same && as_made_anew(&problems[i % 14], devices[d % 3], UINT64_MAX - (uint64_t)(d % 3)) &&
-                   as_made_anew(&problems[i / 14], devices[d / 3], UINT64_MAX - (uint64_t)(d / 3));
+    for (int i = 0; i < PROBLEMS * PROBLEMS; i++)
+        for (int d = 0; d < 4 * 4; d++)
+            same = same && as_made_anew(&problems[i % PROBLEMS], devices[d % 4], contexts[d % 4]) && as_made_anew(&problems[i / PROBLEMS], devices[d / 4], contexts[d / 4]);
+    const device_facts sm_90 = {.engine = "cuda", .threads = 1, .copies = true, .sm = 90, .most_threads = 1024, .multiprocessors = 132, .tensor_maps = true,
+                                .local_bytes = 227 << 10, .largest_bytes = 1 << 30};
+    for (int i = 0; i < 3; i++) { /* C in f32 and in the operands' type */
+        base.dtype = TW_BF16, base.dtype_c = i % 2 ? TW_BF16 : TW_F32;
+        same = same && as_made_anew(&base, sm_90, UINT64_MAX - 3);
+    }
     tap_result(same, "one was another's");
 }
 
@@ -1196,6 +1311,8 @@ int main(int argc, char **argv)
     context_that_was_not_opened();
     special_cases();
     again_cases();
+    recalled_cases();
+    wide_scalar_cases();
     context_cases();
     table_cases();
     probe_cases();

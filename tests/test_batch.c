@@ -121,7 +121,7 @@ static void bits_case(const machine *machine, tw_dtype dtype, int op, int64_t m,
         tap_skip(machine->refusal);
         return;
     }
-    p.alpha = dtype == TW_I8 ? 3 : 1.25, p.beta = beta;
+    p.alpha = dtype == TW_I8 ? 3 : dtype == TW_F64 ? 1.25 + 0x1p-40 : 1.25, p.beta = beta;
     operands o = operands_make(&p, count, form);
     tw_status status = expect(machine->reference, &o, form == POINTERS);
     if (status == TW_OK) status = multiply(machine->context, &o, form == POINTERS);
@@ -153,6 +153,21 @@ static void large_cases(const machine *machine)
             bits_case(machine, TW_BF16, op, 20, 30, 70, 12, (enum form)form, 0);
             bits_case(machine, TW_I8, op, 60, 100, 900, 5, (enum form)form, form % 2);
         }
+    }
+}
+
+/* More than 1,024 and 65,536 items, each with operands of its own: in place, GEMV, packed, and with scalars that float
+ * cannot hold. */
+static void many_cases(const machine *machine)
+{
+    static const int64_t counts[] = {1023, 1025, 2049, 65539};
+    for (int i = 0; i < 4 * FORMS; i++) {
+        const int64_t count = counts[i / FORMS];
+        const form form = (enum form)(i % FORMS);
+        bits_case(machine, TW_F32, i % 4, 2, 3, 4, count, form, 0);
+        bits_case(machine, TW_F32, (i + 1) % 4, 1, 3, 2, count, form, 1);
+        if (form != BESIDE || count < 65536) bits_case(machine, TW_I8, (i + 2) % 4, 3, 2, 5, count, form, 2);
+        bits_case(machine, TW_F64, (i + 3) % 4, 3, 2, 3, count, form, 1 + 0x1p-40);
     }
 }
 
@@ -470,6 +485,7 @@ static void engine_cases(const char *engine, int threads, bool f64)
     if (threads == 0) machine.reference = machine.context;
     bits_cases(&machine, f64);
     if (threads > 0) large_cases(&machine);
+    if (threads == 1 || threads == 2) many_cases(&machine);
     if (machine.reference != machine.context) tw_close(machine.reference);
     tw_close(machine.context);
 }

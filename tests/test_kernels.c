@@ -6,6 +6,7 @@
 
 #include "element.h"
 #include "guard.h"
+#include "integers.h"
 #include "oracle.h"
 #include "tap.h"
 
@@ -413,10 +414,13 @@ static void tile_cases(const tw_lab_kernel *kernel)
     const int *edges = cpu ? cpu_edges : gpu_edges;
     char text[512] = "";
     if (kernel->default_tile == 0 || kernel->skinny) return;
-    for (int i = 0; i < (cpu ? 8 : 3); i++) {
+    for (int x = 0; x < (cpu ? 8 * 4 : 3); x++) {
+        const int i = cpu ? x / 4 : x;
         tw_lab_choice choice = {.kernel = kernel->name, .tile = edges[i]};
-        tw_op op_a = !cpu && edges[i] == 32 ? TW_N : TW_T, op_b = !cpu && edges[i] != 8 ? TW_T : TW_N; /* of a GPU tn, tt, nt */
+        tw_op op_a = cpu ? (tw_op)(x / 2 % 2) : edges[i] == 32 ? TW_N : TW_T, op_b = cpu ? (tw_op)(x % 2) : edges[i] != 8 ? TW_T : TW_N; /* of a GPU tn, tt, nt */
         tw_problem p = tw_problem_make(kernel->dtype, op_a, op_b, 37, 45, 101);
+        if (cpu) p.lda += x % 3, p.ldb += x % 2, p.ldc += x % 5, p.beta = x % 3;
+        if (cpu && kernel->dtype == TW_F64) p.alpha = 0x1p24 + 1, p.beta *= 0x1p25 + 3; /* which float cannot hold */
         if (!tap_case("%s %c%c tile %d", kernel->name, "nt"[op_a], "nt"[op_b], edges[i])) continue;
         tw_context *context = context_or_skip(kernel, &p);
         if (context == NULL) continue;
@@ -427,6 +431,57 @@ static void tile_cases(const tw_lab_kernel *kernel)
             oracle_free(&o);
         }
         tap_result(passed, "%s", text);
+    }
+}
+
+/* A last step of k before a power of two. */
+static void last_step_cases(const tw_lab_kernel *kernel)
+{
+    if (kernel->skinny) return;
+    for (int op = 0; op < 4; op += kernel->transposes ? strcmp(kernel->engine, "cpu") == 0 ? 1 : 3 : 4)
+        shape_case(kernel, (tw_op)(op / 2), (tw_op)(op % 2), 9, 7, 1023, 2 * op);
+}
+
+/* k at powers of two and one beside, up to 4,097, and around one, two and three panels of the row. */
+static int depths_of(const tw_lab_kernel *kernel, int64_t out[64])
+{
+    int count = 0;
+    for (int64_t power = 16; power <= 4096; power *= 2)
+        for (int64_t k = power - 1; k <= power + 1; k++) out[count++] = k;
+    for (int64_t panels = 1; panels <= 3; panels++)
+        for (int64_t k = panels * kernel->tile_k - 1; k <= panels * kernel->tile_k + 1; k++) out[count++] = k;
+    return count;
+}
+
+/* Products that use every step of k, judged exactly: one row and column beyond the register tile, few rows, one row, one
+ * column. f64 takes scalars that float cannot hold. */
+static void depth_cases(const tw_lab_kernel *kernel)
+{
+    const int64_t shapes[][2] = {{kernel->tile_m + 1, kernel->tile_n + 1}, {2, 3 * kernel->tile_n + 5}, {1, kernel->tile_n + 3}, {2 * kernel->tile_m + 3, 1}};
+    const bool f64 = kernel->dtype == TW_F64;
+    char text[256] = "";
+    int64_t depths[64];
+    const int count = depths_of(kernel, depths);
+    if (!kernel->production || strcmp(kernel->engine, "cpu") != 0) return;
+    for (int x = 0; x < 4 * 4; x++) {
+        const int64_t m = shapes[x / 4][0], n = shapes[x / 4][1];
+        if (!tap_case("%s %c%c %" PRId64 "x%" PRId64 ", every k that matters", kernel->name, "nt"[x / 2 % 2], "nt"[x % 2], m, n)) continue;
+        tw_problem p = tw_problem_make(kernel->dtype, (tw_op)(x / 2 % 2), (tw_op)(x % 2), m, n, 1);
+        tw_context *context = context_or_skip(kernel, &p);
+        if (context == NULL) continue;
+        bool passed = true;
+        for (int i = 0; passed && i < count; i++) {
+            const bool adds = i % 2 != x % 2; /* else a turned C is one of the ways */
+            integers o;
+            p = tw_problem_make(kernel->dtype, p.op_a, p.op_b, m, n, depths[i]);
+            p.lda += i % 3, p.ldb += i % 3, p.ldc += i % 2;
+            p.alpha = f64 ? 0x1p24 + 1 : -2, p.beta = !adds ? 0 : f64 ? 0x1p25 + 3 : 3;
+            passed = integers_make(&p, NULL, (uint64_t)i, &o) == TW_OK;
+            if (!passed) break;
+            passed = run_plainly(context, &(tw_lab_choice){.kernel = kernel->name, .threads = 1 + i % 2}, &p, o.a, o.b, o.c) && integers_judge(&o, text, sizeof text);
+            integers_free(&o);
+        }
+        tap_result(passed, "k %" PRId64 ": %s", p.k, text[0] != '\0' ? text : tw_error_text());
     }
 }
 
@@ -442,6 +497,8 @@ int main(int argc, char **argv)
         cut_cases(kernel);
         remainder_cases(kernel);
         tile_cases(kernel);
+        depth_cases(kernel);
+        last_step_cases(kernel);
         if (element_of(kernel->dtype)->integer) wrap_case(kernel);
         else special_cases(kernel);
         if (kernel->production || (strcmp(kernel->engine, "cpu") == 0 && strcmp(kernel->rung, "r11_warp") == 0)) {

@@ -17,6 +17,7 @@
 #include "busy.h"
 #include "element.h"
 #include "exact.h"
+#include "integers.h"
 #include "measure.h"
 #include "oracle.h"
 #include "record.h"
@@ -1560,6 +1561,64 @@ static void test_flushed_operands(void **state)
     assert_false(r.passed);
 }
 
+/* Items of a batch as plain loops compute them, in doubles, which hold every sum. */
+static void multiply_integers(const integers *x)
+{
+    const tw_problem *p = &x->problem;
+    const element *e = element_of(p->dtype), *result = element_of(e->result);
+    for (int64_t item = 0; item < x->batch.count; item++)
+        for (int64_t i = 0; i < p->m; i++)
+            for (int64_t j = 0; j < p->n; j++) {
+                const int64_t at = item * x->batch.stride_c + i * p->ldc + j;
+                double sum = 0, u, v, old = 0;
+                for (int64_t q = 0; p->alpha != 0 && q < p->k; q++) {
+                    e->load(x->a, item * x->batch.stride_a + (p->op_a == TW_N ? i * p->lda + q : q * p->lda + i), 1, 1, &u, 1);
+                    e->load(x->b, item * x->batch.stride_b + (p->op_b == TW_N ? q * p->ldb + j : j * p->ldb + q), 1, 1, &v, 1);
+                    sum += u * v;
+                }
+                if (p->beta != 0) result->load(x->c0, at, 1, 1, &old, 1);
+                result->store(x->c, at, 1, &(double){p->alpha * sum + p->beta * old});
+            }
+}
+
+/* The right product passes. Any one wrong element, a NaN, written padding and an untouched C fail. */
+static void test_whole_products(void **state)
+{
+    static const tw_dtype all[] = {TW_F32, TW_F64, TW_BF16, TW_F16, TW_I8};
+    char text[200];
+    integers x;
+    (void)state;
+    for (int i = 0; i < COUNT_OF(all) * 4 * 2; i++) {
+        tw_problem p = tw_problem_make(all[i / 8], (tw_op)(i / 2 % 2), (tw_op)(i % 2), 3, 4, 5);
+        const element *result = element_of(element_of(p.dtype)->result);
+        p.lda += 1, p.ldb += 2, p.ldc += 3, p.alpha = p.dtype == TW_F64 ? 0x1p24 + 1 : 3, p.beta = i / 4 % 2 ? -2 : 0;
+        tw_batch batch = tw_batch_make(&p, 2);
+        batch.stride_a = 0, batch.stride_c += 5;
+        assert_int_equal(integers_make(&p, &batch, (uint64_t)i, &x), TW_OK);
+        if (p.beta == 0) assert_false(integers_judge(&x, text, sizeof text));
+        multiply_integers(&x);
+        assert_true(integers_judge(&x, text, sizeof text));
+        for (int64_t at = 0; at < x.c_elements; at++) {
+            double value;
+            multiply_integers(&x);
+            result->load(x.c, at, 1, 1, &value, 1);
+            result->store(x.c, at, 1, &(double){value == value ? value + 1 : 1});
+            assert_false(integers_judge(&x, text, sizeof text));
+            memcpy(x.c, x.c0, (size_t)x.c_elements * (size_t)result->bytes);
+        }
+        multiply_integers(&x);
+        if (!result->integer) {
+            result->store(x.c, 1, 1, &(double){(double)NAN});
+            assert_false(integers_judge(&x, text, sizeof text));
+            assert_non_null(strstr(text, "item 0: C[0, 1] is nan"));
+        }
+        integers_free(&x);
+    }
+    tw_problem half = tw_problem_make(TW_F32, TW_N, TW_N, 1, 1, 1);
+    half.alpha = 0.5;
+    assert_int_equal(integers_make(&half, NULL, 1, &x), TW_BAD_ARGUMENT);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -1584,6 +1643,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_verify_says_what_it_left),
         cmocka_unit_test(test_integers),
         cmocka_unit_test(test_flushed_operands),
+        cmocka_unit_test(test_whole_products),
         cmocka_unit_test(test_measure), cmocka_unit_test(test_turns_of_measure),
         cmocka_unit_test(test_spread),
         cmocka_unit_test(test_busy),

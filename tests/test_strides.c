@@ -1,8 +1,9 @@
 /* test_strides.c - a host's padding is neither read, written nor copied, on every engine: rows on pages of their own with nothing mapped
- * between them, up to 4 GiB apart; and what an odd leading dimension means for a kernel that is chosen, and for one that is forced. */
+ * between them, up to 16 GiB apart; and what an odd leading dimension means for a kernel that is chosen, and for one that is forced. */
 #include <fcntl.h>
 #include <inttypes.h>
 
+#include "integers.h"
 #include "spaced.h"
 #include "tap.h"
 #include "tilewright_lab.h"
@@ -75,9 +76,107 @@ static void plan_case(const char *engine, tw_context *context, const char *refus
                planned ? chosen.text : tw_error_text());
 }
 
+/* ---- offsets beyond 2^31 and 2^32 elements, of every type and path of the CPU ---- */
+
+/* `rows` rows of `row_bytes`, `apart` bytes from one to the next: only their own pages are there. */
+typedef struct far_rows {
+    char *at;
+    size_t bytes;
+} far_rows;
+
+static bool far_make(int64_t rows, size_t row_bytes, size_t apart, far_rows *out)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    int zero = open("/dev/zero", O_RDWR); /* no MAP_ANONYMOUS in POSIX */
+    out->bytes = (size_t)rows * apart + page;
+    out->at = mmap(NULL, out->bytes, PROT_NONE, MAP_PRIVATE, zero, 0);
+    close(zero);
+    if (out->at == MAP_FAILED) return false;
+    for (int64_t i = 0; i < rows; i++) {
+        const size_t first = (size_t)i * apart / page * page, last = (size_t)i * apart + row_bytes;
+        if (mprotect(out->at + first, last - first, PROT_READ | PROT_WRITE) != 0) return false;
+    }
+    return true;
+}
+
+/* One operand with rows (as stored), or a batch's items, far apart: copied there and back. */
+static void far_copy(const far_rows *far, char *near_by, int64_t rows, size_t row_bytes, size_t near_apart, size_t far_apart, bool back)
+{
+    for (int64_t i = 0; i < rows; i++)
+        memcpy(back ? near_by + (size_t)i * near_apart : far->at + (size_t)i * far_apart, back ? far->at + (size_t)i * far_apart : near_by + (size_t)i * near_apart, row_bytes);
+}
+
+/* The product of x, with all its rows, or its items, `apart` elements from one to the next. */
+static bool far_product(tw_context *context, integers *x, bool items, int64_t apart, char *text, size_t text_bytes)
+{
+    const tw_problem *p = &x->problem;
+    tw_problem far = *p;
+    tw_batch batch = x->batch;
+    far_rows to[3] = {{0}};
+    void *near_by[3] = {x->a, x->b, x->c};
+    const int64_t rows[3] = {p->op_a == TW_N ? p->m : p->k, p->op_b == TW_N ? p->k : p->n, p->m}, cols[3] = {p->op_a == TW_N ? p->k : p->m, p->op_b == TW_N ? p->n : p->k, p->n};
+    const int64_t lds[3] = {p->lda, p->ldb, p->ldc}, strides[3] = {batch.stride_a, batch.stride_b, batch.stride_c};
+    bool made = true;
+    int64_t count[3];
+    size_t bytes[3], piece[3], apart_before[3];
+    for (int i = 0; i < 3; i++) {
+        bytes[i] = (size_t)tw_lab_dtype_of(i < 2 ? p->dtype : element_of(p->dtype)->result)->bytes;
+        count[i] = items ? batch.count : rows[i];
+        piece[i] = (size_t)(items ? (rows[i] - 1) * lds[i] + cols[i] : cols[i]) * bytes[i];
+        apart_before[i] = (size_t)(items ? strides[i] : lds[i]) * bytes[i];
+        made = made && far_make(count[i], piece[i], (size_t)apart * bytes[i], &to[i]);
+        if (made) far_copy(&to[i], near_by[i], count[i], piece[i], apart_before[i], (size_t)apart * bytes[i], false);
+    }
+    if (items)
+        batch.stride_a = batch.stride_b = batch.stride_c = apart;
+    else
+        far.lda = far.ldb = far.ldc = apart;
+    bool right = made;
+    snprintf(text, text_bytes, "no room for addresses this far apart");
+    for (int again = 0; right && again < 2; again++) { /* the second from the plan that was kept */
+        far_copy(&to[2], x->c, count[2], piece[2], apart_before[2], (size_t)apart * bytes[2], false);
+        tw_status status = items ? tw_gemm_batched(context, &far, &batch, to[0].at, to[1].at, to[2].at) : tw_gemm(context, &far, to[0].at, to[1].at, to[2].at);
+        snprintf(text, text_bytes, "%s", tw_error_text());
+        far_copy(&to[2], x->c, count[2], piece[2], apart_before[2], (size_t)apart * bytes[2], true);
+        right = status == TW_OK && integers_judge(x, text, text_bytes);
+    }
+    for (int i = 0; i < 3; i++)
+        if (to[i].at != NULL && to[i].at != MAP_FAILED) munmap(to[i].at, to[i].bytes);
+    return right;
+}
+
+static void far_case(tw_context *context, const char *threads, tw_dtype dtype, int op, const int64_t shape[3], bool paged, bool items)
+{
+    char text[200] = "";
+    integers x;
+    tw_problem p = tw_problem_make(dtype, (tw_op)(op / 2), (tw_op)(op % 2), shape[0], shape[1], shape[2]);
+    const tw_batch batch = tw_batch_make(&p, 4);
+    p.beta = paged ? 1 : 0;
+    if (!tap_case("cpu%s %s %c%c %dx%dx%d, %s 2^31 elements and %s apart", threads, tw_lab_dtype_of(dtype)->name, "nt"[op / 2], "nt"[op % 2], (int)p.m, (int)p.n, (int)p.k,
+                  items ? "items" : "rows", paged ? "a page" : "a few"))
+        return;
+    bool passed = integers_make(&p, items ? &batch : NULL, 5, &x) == TW_OK && far_product(context, &x, items, ((int64_t)1 << 31) + (paged ? 4096 : 5), text, sizeof text);
+    tap_result(passed, "%s", text);
+    integers_free(&x);
+}
+
+/* The second row, or item of a batch, begins beyond 2^31 elements, the third beyond 2^32. In place, operands swapped,
+ * packed (rows a multiple of 4 KiB apart), as words, GEMV; and on two threads several tasks, along rows and columns. */
+static void far_cases(tw_context *context)
+{
+    static const tw_dtype dtypes[] = {TW_F32, TW_F64, TW_BF16, TW_I8};
+    static const int64_t shapes[][3] = {{9, 7, 37}, {1, 9, 5}, {9, 1, 5}}, large[][3] = {{100, 90, 110}, {700, 20, 400}, {20, 700, 400}};
+    for (int i = 0; i < 4 * 3 * 4 * 4; i++) far_case(context, "", dtypes[i / 48], i / 4 % 4, shapes[i / 16 % 3], i % 2, i / 2 % 2);
+    const tw_options two = {.size = sizeof two, .engine = "cpu", .threads = 2};
+    tw_context *threads = NULL;
+    if (!tap.list && tw_open(&two, &threads) != TW_OK) perror(tw_error_text()), exit(1);
+    for (int i = 0; i < 2 * 3 * 4; i++) far_case(threads, ", two threads,", dtypes[i / 12], i % 4, large[i / 4 % 3], i / 4 % 2, false);
+    tw_close(threads);
+}
+
 int main(int argc, char **argv)
 {
-    static const int64_t pages[] = {2, 977, 1 << 20};
+    static const int64_t pages[] = {2, 977, (1 << 22) + 1};
     const char *engine;
     tap_start(argc, argv);
     for (int e = 0; (engine = tw_lab_engine_at(e)) != NULL; e++) {
@@ -91,6 +190,7 @@ int main(int argc, char **argv)
                 for (int at_end = 0; at_end < 2; at_end++)
                     for (int beta = 0; beta < 2; beta++) stride_case(engine, context, refusal, op, pages[i], at_end, 3 * beta);
         if (strcmp(engine, "cpu") != 0) plan_case(engine, context, refusal);
+        else far_cases(context);
         tw_close(context);
     }
     return tap_finish();

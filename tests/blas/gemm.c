@@ -195,6 +195,19 @@ static void products(void)
             }
 }
 
+/* Scalars that float cannot hold. */
+static void wide_scalars(void)
+{
+    static const int sizes[][3] = {{5, 7, 3}, {1, 9, 4}, {31, 50, 300}};
+    for (way way = FORTRAN; way < WAYS; way++)
+        for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+            char why[160] = "";
+            if (!tap_case("wide_scalars_%s_%dx%dx%d", way_names[way], sizes[s][0], sizes[s][1], sizes[s][2])) continue;
+            const bool right = product(false, way, 'N', 'N', sizes[s], 0x1p24 + 1, 0, 0, why) && product(false, way, 'T', 'N', sizes[s], 0x1p24 + 1, 0x1p25 + 3, 1, why);
+            tap_result(right, "%s", why);
+        }
+}
+
 /* ---- what alpha, beta and NaN must do to single values ---- */
 
 static void values(void)
@@ -470,6 +483,7 @@ int main(int argc, char **argv)
     verbosity();
     no_memory_for_a_context();
     products();
+    wide_scalars();
     values();
     wrong_arguments();
     misaligned_operands();

@@ -1,0 +1,211 @@
+/* selftest_exact.c - products of whole numbers through kernels, plans and batches of the CPU engine. */
+#include "selftest_exact.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "../lab/integers.h"
+
+static const tw_dtype dtypes[] = {TW_F32, TW_F64, TW_BF16, TW_I8};
+
+/* Scalars in turns: 1 and 0, both 1, and others; of f64 some that f32 does not hold. */
+static void take_scalars(tw_problem *p, int turn)
+{
+    static const double narrow[][2] = {{1, 0}, {-2, 0}, {1, 1}, {3, -2}, {0, 2}}, wide[][2] = {{0x1p24 + 1, 0}, {-1, 0}, {0x1p24 + 1, 0x1p25 + 3}, {1, 1}, {0, 0x1p25 + 3}};
+    const double *pair = p->dtype == TW_F64 ? wide[turn % 5] : narrow[turn % 5];
+    p->alpha = pair[0], p->beta = pair[1];
+}
+
+static tw_problem problem_of(tw_dtype dtype, int op, int64_t m, int64_t n, int64_t k, int turn)
+{
+    tw_problem p = tw_problem_make(dtype, (tw_op)(op / 2 % 2), (tw_op)(op % 2), m, n, k);
+    p.lda += turn % 3, p.ldb += turn / 2 % 3, p.ldc += turn / 3 % 3;
+    take_scalars(&p, turn);
+    return p;
+}
+
+/* Judge what a call left in x->c. */
+static void judge(exact_tally *t, integers *x)
+{
+    const tw_problem *p = &x->problem;
+    char text[200];
+    t->products++;
+    if (integers_judge(x, text, sizeof text)) return;
+    t->failed = true;
+    snprintf(t->text, sizeof t->text, "%s %c%c %" PRId64 "x%" PRId64 "x%" PRId64 " alpha %g beta %g: %s", tw_lab_dtype_of(p->dtype)->name, "nt"[p->op_a], "nt"[p->op_b], p->m, p->n,
+             p->k, p->alpha, p->beta, text);
+}
+
+static tw_status run_kernel(exact_tally *t, const tw_lab_choice *choice, const tw_problem *p)
+{
+    integers x;
+    tw_lab_run *run = NULL;
+    tw_status status = integers_make(p, NULL, t->seed, &x);
+    if (status != TW_OK) return status;
+    status = tw_lab_run_open(t->context, choice, p, x.a, x.b, x.c, &run);
+    if (status == TW_OK) status = tw_lab_run_once(run, NULL);
+    if (status == TW_OK) status = tw_lab_run_fetch(run, x.c);
+    tw_lab_run_close(run);
+    if (status == TW_OK) judge(t, &x);
+    integers_free(&x);
+    return status;
+}
+
+static tw_status gemm(exact_tally *t, integers *x)
+{
+    tw_status status = tw_gemm(t->context, &x->problem, x->a, x->b, x->c);
+    if (status == TW_OK) judge(t, x);
+    return status;
+}
+
+static tw_status gemm_once(exact_tally *t, const tw_problem *p)
+{
+    integers x;
+    tw_status status = integers_make(p, NULL, t->seed, &x);
+    if (status != TW_OK) return status;
+    status = gemm(t, &x);
+    integers_free(&x);
+    return status;
+}
+
+tw_status exact_kernel(exact_tally *t, const tw_lab_kernel *kernel)
+{
+    const int64_t mr = kernel->tile_m, nr = kernel->tile_n, kc = kernel->tile_k;
+    const int64_t depths[] = {1, 2, 3, 5, 8, 17, 63, 64, 65, 255, 257, 1023, 1025, kc - 1, kc, kc + 1, 2 * kc + 3};
+    tw_lab_choice choice = {.kernel = kernel->name, .threads = t->threads};
+    tw_status status = TW_OK;
+    int turn = 0;
+    for (int64_t m = 1; status == TW_OK && !t->failed && m <= 2 * mr; m++) /* every remainder of both edges */
+        for (int64_t n = m; status == TW_OK && !t->failed && n <= 2 * nr; n += 2 * mr, turn++) {
+            const tw_problem p = problem_of(kernel->dtype, turn, m, n, 1 + turn % 9, turn);
+            status = run_kernel(t, &choice, &p);
+        }
+    for (size_t d = 0; status == TW_OK && d < sizeof depths / sizeof *depths; d++)
+        for (int op = 0; status == TW_OK && !t->failed && op < 4; op++, turn++) {
+            const tw_problem packed = problem_of(kernel->dtype, op, mr + 1 + turn % 2, nr + 1 + turn % 3, depths[d], turn + (int)d);
+            const tw_problem line = problem_of(kernel->dtype, op, turn % 2 ? 1 : nr + 1, turn % 2 ? nr + 1 : 1, depths[d], turn + (int)d);
+            choice.threads = t->threads > 0 ? t->threads : 1 + turn % 2;
+            status = run_kernel(t, &choice, &packed);
+            if (status == TW_OK && !t->failed) status = run_kernel(t, &choice, &line);
+        }
+    return status;
+}
+
+tw_status exact_plans(exact_tally *t)
+{
+    /* In place, packed, several strips, streamed, deep, GEMV; most on several threads. */
+    static const int64_t shapes[][3] = {{130, 120, 110}, {300, 310, 700}, {4200, 30, 20}, {30, 4200, 20}, {20, 3000, 400}, {3000, 20, 400}, {40, 60, 6000}, {1, 6000, 300}, {6000, 1, 300}, {5, 7, 0}};
+    enum { SHAPES = sizeof shapes / sizeof *shapes };
+    tw_status status = TW_OK;
+    for (int i = 0; status == TW_OK && i < SHAPES * 4 * 4; i++) {
+        const int64_t *shape = shapes[i / 16];
+        const tw_dtype dtype = dtypes[i / 4 % 4];
+        for (int adds = 0; status == TW_OK && !t->failed && adds < (dtype == TW_F32 ? 2 : 1); adds++) {
+            tw_problem p = problem_of(dtype, i, shape[0], shape[1], shape[2], i);
+            take_scalars(&p, 2 * (dtype == TW_F32 ? adds : i / 2) + i / 16 % 2);
+            status = gemm_once(t, &p);
+        }
+    }
+    return status;
+}
+
+enum { FIELDS = 11 };
+
+/* The problem with one field changed: another product, whose plan is another one or must take the change up. */
+static void change_field(tw_problem *p, int field)
+{
+    switch (field) {
+    case 0: p->m++; break;
+    case 1: p->n++; break;
+    case 2: p->k++; break;
+    case 3: p->lda++; break;
+    case 4: p->ldb++; break;
+    case 5: p->ldc++; break;
+    case 6: p->op_a = p->op_a == TW_N ? TW_T : TW_N; break;
+    case 7: p->op_b = p->op_b == TW_N ? TW_T : TW_N; break;
+    case 8: p->alpha = p->dtype == TW_F64 ? 0x1p24 + 1 : 3; break;
+    case 9: p->beta = p->beta == 0 ? 2 : 0; break;
+    default: p->dtype = p->dtype == TW_F32 ? TW_BF16 : TW_F32; /* bf16 has C in f32 too */
+    }
+}
+
+tw_status exact_recalled(exact_tally *t)
+{
+    /* Kept by one thread: in place, operands swapped, GEMV; and what several threads share. */
+    static const struct {
+        int64_t m, n, k;
+        int op;
+        double beta;
+    } kept[] = {{9, 17, 11, 0, 0}, {9, 17, 11, 0, 1}, {9, 17, 11, 1, 0}, {9, 17, 11, 3, 0}, {2, 40, 21, 0, 0}, {1, 40, 21, 0, 0}, {40, 1, 21, 2, 2}, {100, 90, 110, 0, 0}, {100, 90, 110, 1, 1}};
+    tw_status status = TW_OK;
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        for (int field = 0; status == TW_OK && !t->failed && field < 2 * FIELDS; field++) {
+            integers x = {0}, y = {0};
+            tw_problem first = tw_problem_make(dtypes[field / FIELDS], (tw_op)(kept[i].op / 2), (tw_op)(kept[i].op % 2), kept[i].m, kept[i].n, kept[i].k), second;
+            first.lda = first.ldb = first.ldc = first.m + first.n + first.k + 1, first.beta = kept[i].beta; /* enough if transposed */
+            second = first;
+            change_field(&second, field % FIELDS);
+            status = integers_make(&first, NULL, t->seed, &x);
+            if (status == TW_OK) status = integers_make(&second, NULL, t->seed + 5, &y);
+            for (int again = 0; status == TW_OK && !t->failed && again < 2; again++) {
+                for (int twice = 0; status == TW_OK && twice < 2; twice++) status = gemm(t, &x);
+                if (status == TW_OK) status = gemm(t, &y);
+            }
+            integers_free(&x), integers_free(&y);
+        }
+    return status;
+}
+
+/* The items of x by address, in another order than they lie in. */
+static tw_status gemm_by_address(exact_tally *t, const integers *x)
+{
+    const tw_problem *p = &x->problem;
+    const int64_t count = x->batch.count, bytes = tw_lab_dtype_of(p->dtype)->bytes, c_bytes = element_of(element_of(p->dtype)->result)->bytes;
+    const tw_batch by_address = {.size = sizeof by_address, .pointers = 1, .count = count};
+    void **all = malloc(3 * (size_t)count * sizeof *all);
+    if (all == NULL) return TW_NO_MEMORY;
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t at = count - 1 - i;
+        all[i] = (char *)x->a + at * x->batch.stride_a * bytes, all[count + i] = (char *)x->b + at * x->batch.stride_b * bytes;
+        all[2 * count + i] = (char *)x->c + at * x->batch.stride_c * c_bytes;
+    }
+    tw_status status = tw_gemm_batched(t->context, p, &by_address, all, all + count, all + 2 * count);
+    free(all);
+    return status;
+}
+
+/* The same batch at strides, and by address. */
+static tw_status batch_both_ways(exact_tally *t, const tw_problem *p, const tw_batch *batch)
+{
+    integers x;
+    tw_status status = integers_make(p, batch, t->seed, &x);
+    if (status != TW_OK) return status;
+    status = tw_gemm_batched(t->context, p, batch, x.a, x.b, x.c);
+    if (status == TW_OK) judge(t, &x);
+    if (status == TW_OK && !t->failed) {
+        status = gemm_by_address(t, &x);
+        if (status == TW_OK) judge(t, &x);
+    }
+    integers_free(&x);
+    return status;
+}
+
+tw_status exact_batches(exact_tally *t)
+{
+    /* In place, GEMV, packed, several tiles and panels, and large items that all threads share. */
+    static const int64_t shapes[][4] = {{2, 3, 4, 65539}, {1, 3, 2, 65539}, {3, 2, 5, 1030}, {1, 9, 6, 1030}, {9, 20, 7, 40}, {65, 33, 129, 5}, {40, 50, 1100, 3}, {300, 200, 300, 2}};
+    enum { SHAPES = sizeof shapes / sizeof *shapes };
+    tw_status status = TW_OK;
+    for (int i = 0; i < SHAPES * 4 * 3; i++) {
+        const int64_t *shape = shapes[i / 12];
+        const int turn = i / 3, shared = i % 3;
+        if (shape[3] > 60000 && i % 4 != i / 12) continue; /* of the largest some */
+        const tw_problem p = problem_of(dtypes[(turn + i / 12) % 4], turn, shape[0], shape[1], shape[2], turn + 2 * shared);
+        tw_batch batch = tw_batch_make(&p, shape[3]);
+        batch.stride_a += 3, batch.stride_b += 1, batch.stride_c += 2;
+        if (shared == 1) batch.stride_a = 0;
+        if (shared == 2) batch.stride_b = 0;
+        if (status == TW_OK && !t->failed) status = batch_both_ways(t, &p, &batch);
+    }
+    return status;
+}
