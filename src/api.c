@@ -47,7 +47,6 @@ static void restore_cancellation(const int *before)
 
 static tw_status check_room(const tw_device *devices, int32_t capacity, const int32_t *count)
 {
-    HOLD_CANCELLATION;
     if (count == NULL) return fail(TW_BAD_ARGUMENT, "count is NULL");
     if (capacity < 0 || (capacity > 0 && devices == NULL))
         return fail(TW_BAD_ARGUMENT, "capacity is %d and devices is %s", (int)capacity, devices ? "given" : "NULL");
@@ -58,6 +57,7 @@ static tw_status check_room(const tw_device *devices, int32_t capacity, const in
 
 tw_status tw_devices(tw_device *devices, int32_t capacity, int32_t *count)
 {
+    HOLD_CANCELLATION;
     TRY(check_room(devices, capacity, count));
     char skipped[400] = "";
     *count = 0;
@@ -785,6 +785,7 @@ void tw_lab_code_free(tw_lab_code *code)
 
 tw_status tw_lab_open_despite(tw_context **context)
 {
+    HOLD_CANCELLATION;
     if (context == NULL) return fail(TW_BAD_ARGUMENT, "context is NULL");
     return open_context(NULL, true, context);
 }
@@ -811,6 +812,7 @@ int tw_lab_engine_state(const char *engine, char *text, int text_bytes)
 
 tw_status tw_lab_engine_devices(const char *engine, tw_device *devices, int32_t capacity, int32_t *count)
 {
+    HOLD_CANCELLATION;
     const engine_ops *ops = engine != NULL ? engine_named(engine) : NULL;
     if (ops == NULL) return fail(TW_NO_DEVICE, "there is no engine named %s", engine != NULL ? engine : "(NULL)");
     TRY(check_room(devices, capacity, count));

@@ -153,12 +153,12 @@ def a_library_is_a_plain_file_in_a_folder_that_others_cannot_write():
         assert done.returncode == 3 and f"openblas: it is not opened: {place} can be written by other users: chmod go-w makes it usable" in done.stderr, done
 
 
-def duel(*words, libraries=("cuda", "nvrtc", "cublas", "nvml"), cuda="product=1 sm=75", **more):
+def duel(*words, against="cublas", libraries=("cuda", "nvrtc", "cublas", "nvml"), cuda="product=1 sm=75", **more):
     """The cuda engine and cuBLASLt on fake drivers: the clock of their events is the fakes' own, so that times and ratios are known."""
     found = ":".join(os.path.join(FOLDER, x) for x in libraries)
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "r.json")
-        done = bench("--engine", "cuda", "--against", "cublas", "--samples", "5", "--json", path, *words, peers=folder, LD_LIBRARY_PATH=found, FAKE_CUDA=cuda,
+        done = bench("--engine", "cuda", "--against", against, "--samples", "5", "--json", path, *words, peers=folder, LD_LIBRARY_PATH=found, FAKE_CUDA=cuda,
                      TILEWRIGHT_CACHE="off", **more)
         return done, [json.loads(x) for x in open(path)] if os.path.exists(path) else []
 
@@ -294,10 +294,10 @@ def sets_of_a_gpu_and_padding():
 
 @case
 def command_lines_that_make_no_sense():
-    for words, says in ((("--deadline", "3"), "--deadline is of libraries in processes of their own"), (("--host",), "--host cannot hold with it"),
-                        (("--against", "openblas"), "it is compared with the cpu engine, not with cuda"), (("--against", "cublas,cublas"), "names cublas twice")):
-        done, _ = duel("--size", "8", *words)
-        assert done.returncode == 2 and says in done.stderr, (words, done)
+    for against, words, says in (("cublas", ("--deadline", "3"), "--deadline is of libraries in processes of their own"), ("cublas", ("--host",), "--host cannot hold with it"),
+                                 ("openblas", (), "it is compared with the cpu engine, not with cuda"), ("cublas,cublas", (), "names cublas twice")):
+        done, _ = duel("--size", "8", *words, against=against)
+        assert done.returncode == 2 and says in done.stderr, (against, words, done)
     refused("--against", "cublas", says="it is compared with the cuda engine, not with cpu")
     refused("--against", "openblas", "--warm", says="--warm is of --against cublas, engine cuda's; this is cpu")
     refused("--warm", says="--warm is of --against cublas, which is not given")
