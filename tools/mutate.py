@@ -104,10 +104,10 @@ OPERATORS = [
 ]
 CLASSES = list(dict.fromkeys(name for name, *_ in OPERATORS))
 
-# Left out: CUDA's engine, planner (a cost model) and kernels, which no test can run without a GPU; and what computes no
-# element of C: drivers, caches, error texts, probes.
+# Left out: CUDA's engine and kernels, which no test can run without a GPU; and what computes no element of C: drivers,
+# caches, error texts, probes.
 FILES = r"^(src|kernels|blas)/.*\.(c|h|cl|clh)$"
-LEFT_OUT = r"/cuda/|plan_gpu|/probe|sha256|jit_cache|processors|error\.|detect|/dl\.c|_api\.h|report\."
+LEFT_OUT = r"/cuda/|/probe|sha256|jit_cache|processors|error\.|detect|/dl\.c|_api\.h|report\."
 # Declarations, which would not compile; only their types are changed.
 DECLARES = r"^\s*(?:static |inline |const |typedef |extern )*(?:\w+_t|int|long|void|float|double|real|char|bool|call|tw_\w+|CBLAS_\w+) \**\w+(?:, \**\w+)*;|^(?:static |inline |typedef |ALWAYS |const )*\w+ \**\w+\([^;={}]*(?:[;,)]|$)"
 # Lines that decide speed alone: prefetches and block sizes.
@@ -132,6 +132,9 @@ COVERING = [
                                  "test_access --only opencl_f32_{stem}", "test_oclgrind --only {stem}"]),
     (r"kernels/opencl/|engines/opencl/", PANELS + ["test_batch --only opencl", "test_faults --only opencl"]),
     (r"blas/", ["test_blas", "test_api"]),
+    (r"src/plan_gpu", ["test_plans", "test_api", "test_kernels --only opencl_f32_r14", "test_strides --only opencl"]),
+    (r"src/(plan|table|problem)", ["test_plans", *LOOPS, "test_threads", "test_blas", "test_random",
+                                   "test_kernels --only opencl_f32_r14", "test_faults --only memory"]),
     (r"cpu/threads", ["test_threads", *LOOPS, "test_random"]),
     (r"src/", [*LOOPS, "test_threads", "test_blas", "test_random", "test_kernels --only opencl_f32_r14",
                "test_faults --only memory", "test_faults --only large"]),
