@@ -1,20 +1,22 @@
 #!/bin/sh
-# run.sh - runs the test programs of one or more build folders: one line per program as it ends, behind it every failure in full; what is
-# going on meanwhile, on stderr; all failures once more; and as its last line exactly "N passed, N failed, N skipped".
+# run.sh - runs the test programs of one or more build folders: one line per program as it ends, behind it every
+# failure in full; what is going on meanwhile, on stderr; all failures once more; and as its last line exactly "N
+# passed, N failed, N skipped".
 #
 #   tests/run.sh [--full] [--list | --plan] [--only TEXT] [--shard I/N] [--jobs N] [--status SECONDS] FOLDER[=NAME][:[-]PROGRAM,...] ... [-- ARGUMENT ...]
 #   tests/run.sh --summary LOG ...
 #
-# FOLDER is a CMake build folder, or one of tools/portable.sh, whose tests/programs names the programs. NAME is what its lines begin with, by
-# default its own name and for build/ci nothing. Those behind the colon are run, or with a minus all but those. A program prints TAP on
-# stdout (cmocka does with CMOCKA_MESSAGE_OUTPUT=TAP), knows --list, --full if it has more than its usual cases, and --part if tests/times
-# says that it is run in parts.
-# A crash, a case without a result and a program without any count as failures; so does a run in which nothing ran.
-# --only TEXT takes the programs whose name, with what stands before it, contains TEXT; ARGUMENTs are handed to each program. --plan prints
-# which programs of which folders that is, and needs nothing built. --shard I/N takes the share I of N: with N machines, one each, every
-# program runs once; --summary adds up what they said. N programs run side by side (as many as there are cores), the longest first, by
-# tests/times or what they last took here: each keeps what it writes in a folder of its own name, and what they share, compiled kernels, is
-# made for that. The status is one line, rewritten, on a terminal, else a line every 60 seconds.
+# FOLDER is a CMake build folder, or one of tools/portable.sh, whose tests/programs names the programs. NAME is what
+# its lines begin with, by default its own name and for build/ci nothing. Those behind the colon are run, or with a
+# minus all but those. A program prints TAP on stdout (cmocka does with CMOCKA_MESSAGE_OUTPUT=TAP), knows --list,
+# --full if it has more than its usual cases, and --part if tests/times says that it is run in parts. A crash, a case
+# without a result and a program without any count as failures; so does a run in which nothing ran. --only TEXT takes
+# the programs whose name, with what stands before it, contains TEXT; ARGUMENTs are handed to each program. --plan
+# prints which programs of which folders that is, and needs nothing built. --shard I/N takes the share I of N: with N
+# machines, one each, every program runs once; --summary adds up what they said. N programs run side by side (as many
+# as there are cores), the longest first, by tests/times or what they last took here: each keeps what it writes in a
+# folder of its own name, and what they share, compiled kernels, is made for that. The status is one line, rewritten,
+# on a terminal, else a line every 60 seconds.
 set -u
 
 here=$(cd "$(dirname "$0")/.." && pwd) || exit 1
@@ -142,9 +144,11 @@ trap 'rm -rf "$work"' EXIT
 # Without its folder no worker takes another program.
 trap 'mv "$work" "$work.over" && work=$work.over; cat "$work"/pid.* 2>/dev/null | xargs kill "$!" 2>/dev/null; exit 130' INT TERM
 
-# ---- what is to be run: work/tasks, a line each of the seconds it may take, folder, name, part, path (-: none), why there is none ----
+# ---- what is to be run: work/tasks, a line each of the seconds it may take, folder, name, part, path (-: none), why
+# there is none ----
 
-# programs_of FOLDER - name, path, reason. Of a build folder as the sources have them: each shard must know all, whatever is built there.
+# programs_of FOLDER - name, path, reason. Of a build folder as the sources have them: each shard must know all,
+# whatever is built there.
 programs_of() {
     if ! [ -e "$1/CMakeCache.txt" ] && [ -e "$1/tests/programs" ]; then cat "$1/tests/programs" && return; fi
     for source in "$here"/tests/test_*.c consumer.c blas.c "$here"/tests/test_*.sh "$here"/tests/test_*.py; do
@@ -180,7 +184,8 @@ for suite in $suites; do
     done
 done | timed "$*" >"$work/all"
 
-# share FILE - of all programs those of the shard: each, longest first, goes where least is to do then, and the first of a folder brings its build.
+# share FILE - of all programs those of the shard: each, longest first, goes where least is to do then, and the first
+# of a folder brings its build.
 share() {
     LC_ALL=C sort -t '	' -k1,1nr -k3,3 -k4,4 "$1" | LC_ALL=C awk -F'\t' -v wanted="${shard%%/*}" -v shards="${shard#*/}" '
     !tasks { split($0, word, " "); build[word[1]] = word[2]; next }
@@ -224,7 +229,8 @@ enter() {
         setarch -R true 2>/dev/null && quietly='setarch -R'
 }
 
-# run_program NUMBER FOLDER NAME PART PROGRAM ARGUMENT ... - runs and judges it; work/verdict.NUMBER has its lines, the last the counts.
+# run_program NUMBER FOLDER NAME PART PROGRAM ARGUMENT ... - runs and judges it; work/verdict.NUMBER has its lines,
+# the last the counts.
 run_program() {
     number=$1 name=$3 part=$4 program=$5 log=$2/test-logs/${3##*/}
     [ "$part" = 1/1 ] || { log=$log.${part%/*}of${part#*/} name="$name $part"; }
@@ -305,7 +311,8 @@ status() {
     }' file=tasks "$work/tasks" file=done "$work/done" file=running -
 }
 
-# show - each program's verdict when its number comes, the status when it is time; at the end what failed once more, then the last line.
+# show - each program's verdict when its number comes, the status when it is time; at the end what failed once more,
+# then the last line.
 show() {
     ticks=0 clear='' total_passed=0 total_failed=0 total_skipped=0 width=''
     [ -t 2 ] && [ "${TERM:-dumb}" != dumb ] && width=$(stty size <&2 2>/dev/null | cut -d ' ' -f 2)

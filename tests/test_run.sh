@@ -1,6 +1,6 @@
 #!/bin/sh
-# test_run.sh - tests/run.sh and ./dev test on programs that only say what they are told: when results come, what is said meanwhile and at
-# the end, what a share of the programs is, and what is built for it. Prints TAP.
+# test_run.sh - tests/run.sh and ./dev test on programs that only say what they are told: when results come, what is
+# said meanwhile and at the end, what a share of the programs is, and what is built for it. Prints TAP.
 set -u
 
 source=$(cd "$(dirname "$0")/.." && pwd)
