@@ -44,7 +44,7 @@ def line(text, start):
 def patience():
     """Seconds for --deadline: long enough for the fakes that are right; under sanitizers they are many times slower."""
     cache = open(os.path.join(os.environ.get("TILEWRIGHT_BUILD", "build"), "CMakeCache.txt")).read()
-    return "150" if re.search("^TILEWRIGHT_SANITIZE:[A-Z]+=.", cache, re.M) else "20"
+    return "300" if re.search("^TILEWRIGHT_SANITIZE:[A-Z]+=.", cache, re.M) else "20"
 
 
 @case
