@@ -1,33 +1,84 @@
 #!/bin/sh
-# run.sh - runs the test programs of one or more build folders, one line per program in their order, every failure in full, and as
-# its last line exactly "N passed, N failed, N skipped".
+# run.sh - runs the test programs of one or more build folders: one line per program as it ends, behind it every
+# failure in full; what is going on meanwhile, on stderr; all failures once more; and as its last line exactly "N
+# passed, N failed, N skipped".
 #
-#   tests/run.sh [--full] [--list] [--only TEXT] [--first TEXT] [--jobs N] FOLDER[:[-]PROGRAM,...] ... [-- ARGUMENT ...]
+#   tests/run.sh [--full] [--list | --plan] [--only TEXT] [--shard I/N] [--jobs N] [--status SECONDS] FOLDER[=NAME][:[-]PROGRAM,...] ... [-- ARGUMENT ...]
+#   tests/run.sh --summary LOG ...
 #
-# FOLDER is a CMake build folder, or one of tools/portable.sh; its tests/programs names the programs. Those behind the
-# colon are run, or with a minus all but those. A program prints TAP on stdout (cmocka does with CMOCKA_MESSAGE_OUTPUT=TAP),
-# knows --list, and --full if it has more than its usual cases.
-# A crash, a case without a result and a program without any count as failures; so does a run in which nothing ran.
-# --only TEXT takes the programs whose name contains TEXT, --first TEXT begins those before the others; ARGUMENTs are handed to each program. N programs run side by side (as many as
-# there are cores): each keeps what it writes in a folder of its own name, and what they share, compiled kernels, is made for that.
+# FOLDER is a CMake build folder, or one of tools/portable.sh, whose tests/programs names the programs. NAME is what
+# its lines begin with, by default its own name and for build/ci nothing. Those behind the colon are run, or with a
+# minus all but those. A program prints TAP on stdout (cmocka does with CMOCKA_MESSAGE_OUTPUT=TAP), knows --list,
+# --full if it has more than its usual cases, and --part if tests/times says that it is run in parts. A crash, a case
+# without a result and a program without any count as failures; so does a run in which nothing ran. --only TEXT takes
+# the programs whose name, with what stands before it, contains TEXT; ARGUMENTs are handed to each program. --plan
+# prints which programs of which folders that is, and needs nothing built. --shard I/N takes the share I of N: with N
+# machines, one each, every program runs once; --summary adds up what they said. N programs run side by side (as many
+# as there are cores), the longest first, by tests/times or what they last took here: each keeps what it writes in a
+# folder of its own name, and what they share, compiled kernels, is made for that. The status is one line, rewritten,
+# on a terminal, else a line every 60 seconds.
 set -u
 
 here=$(cd "$(dirname "$0")/.." && pwd) || exit 1
-full='' list='' only='' first='' suites='' jobs=$(nproc 2>/dev/null || echo 1)
+full='' list='' plan='' only='' shard='' suites='' summary='' jobs=$(nproc 2>/dev/null || echo 1) every=60
+refuse() { echo "run.sh: $*" >&2 && exit 2; }
+whole() { case $2 in '' | *[!0-9]* | 0*) refuse "$1: found '$2', expected a whole number from 1" ;; esac; }
 while [ $# -gt 0 ]; do
     case $1 in
     --full) full=--full ;;
     --list) list=--list ;;
-    --only) only=$2 && shift ;;
-    --first) first=$2 && shift ;;
-    --jobs) jobs=$2 && shift ;;
+    --plan) plan=1 ;;
+    --summary) summary=1 && shift && break ;;
+    --only) only=${2:-} && shift ;;
+    --shard)
+        shard=${2:-} && shift
+        case $shard in */*) ;; *) refuse "--shard: found '$shard', expected I/N" ;; esac
+        whole --shard "${shard%%/*}" && whole --shard "${shard#*/}"
+        [ "${shard%%/*}" -le "${shard#*/}" ] || refuse "--shard: there is no share ${shard%%/*} of ${shard#*/}"
+        ;;
+    --jobs) jobs=${2:-} && whole --jobs "$jobs" && shift ;;
+    --status) every=${2:-} && whole --status "$every" && shift ;;
     --) shift && break ;;
-    -*) echo "run.sh: no such option: $1" >&2 && exit 2 ;;
+    -*) refuse "no such option: $1" ;;
     *) suites="$suites $1" ;;
     esac
     shift
 done
-case $jobs in '' | *[!0-9]* | 0) echo "run.sh: --jobs: found '$jobs', expected a whole number from 1" >&2 && exit 2 ;; esac
+
+# add_up LOG ... - what the shards said, once each, of one list of programs; their failures; the sum as the last line.
+add_up() {
+    for log in "$@"; do
+        [ -r "$log" ] || refuse "--summary: $log cannot be read"
+        sed -n '/^failed:$/,/^shard /p' "$log" | grep -v -e '^failed:$' -e '^shard '
+    done
+    for log in "$@"; do
+        printf '%s\t%s\t%s\n' "$log" "$(grep '^shard ' "$log" | tail -n 1)" "$(tail -n 1 "$log")"
+    done | LC_ALL=C awk -F'\t' '
+    function wrong(text) { print text; faults++ }
+    $2 !~ /^shard / || $3 !~ /^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$/ { wrong($1 ": this is not all of a run with --shard"); next }
+    {
+        split($2, word, "[ /:,]+") # shard I N P of ALL programs list CHECKSUM
+        list = word[3] " shards of " word[6] " programs, list " word[9]
+        if (NR == 1) { all = list; shards = word[3]; programs = word[6] }
+        if (list != all) wrong($1 ": " list "; the first log: " all)
+        if (word[2] in seen) wrong($1 ": shard " word[2] " is there twice")
+        seen[word[2]] = 1
+        run += word[4]
+        split($3, count, "[ ,]+")
+        passed += count[1]; failed += count[3]; skipped += count[5]
+    }
+    END {
+        for (i = 1; i <= shards; i++) if (!(i in seen)) wrong("shard " i "/" shards " is missing")
+        if (faults == 0 && run != programs) wrong(run + 0 " of " programs " programs were run")
+        print passed + 0 " passed, " failed + faults " failed, " skipped + 0 " skipped"
+        exit (failed + faults > 0 || passed == 0)
+    }'
+}
+if [ -n "$summary" ]; then
+    [ $# -gt 0 ] || refuse "--summary needs the logs of the shards"
+    add_up "$@"
+    exit
+fi
 
 limit=1800 # seconds that one program may take
 [ -n "$full" ] && limit=14400
@@ -93,20 +144,79 @@ trap 'rm -rf "$work"' EXIT
 # Without its folder no worker takes another program.
 trap 'mv "$work" "$work.over" && work=$work.over; cat "$work"/pid.* 2>/dev/null | xargs kill "$!" 2>/dev/null; exit 130' INT TERM
 
-# ---- what is to be run: work/tasks, a line each of the folder, what its lines begin with, the program's name, its path (-: none), why ----
+# ---- what is to be run: work/tasks, a line each of the seconds it may take, folder, name, part, path (-: none), why
+# there is none ----
+
+# programs_of FOLDER - name, path, reason. Of a build folder as the sources have them: each shard must know all,
+# whatever is built there.
+programs_of() {
+    if ! [ -e "$1/CMakeCache.txt" ] && [ -e "$1/tests/programs" ]; then cat "$1/tests/programs" && return; fi
+    for source in "$here"/tests/test_*.c consumer.c blas.c "$here"/tests/test_*.sh "$here"/tests/test_*.py; do
+        name=$(basename "${source%.*}") && name=test_${name#test_}
+        { [ -z "$plan" ] && grep "^$name	" "$1/tests/programs" 2>/dev/null; } || printf '%s\t%s\n' "$name" "$name"
+    done
+}
+
+# timed ARGUMENTS - before each line of folder, name, path, reason what tests/times says, its parts in --full a line each.
+timed() {
+    LC_ALL=C awk -F'\t' -v OFS='\t' -v full="$full" -v whole="$list$1" '
+    !tasks { split($0, word, " "); name = word[1]; seconds[name] = word[full == "" ? 2 : 3]; parts[name] = word[4]; next }
+    {
+        each = full != "" && whole == "" && parts[$2] > 1 ? parts[$2] : 1
+        for (i = 1; i <= each; i++) print ($2 in seconds ? seconds[$2] / each : 10), $1, $2, i "/" each, $3, $4
+    }' "$here/tests/times" tasks=1 -
+}
+
 for suite in $suites; do
-    folder=$(cd "${suite%%:*}" && pwd) || exit 1
-    wanted='' && [ "$suite" != "${suite%%:*}" ] && wanted=",${suite#*:},"
+    folder=${suite%%[=:]*} wanted='' label=''
+    case $suite in *:*) wanted=",${suite#*:}," ;; esac
+    case ${suite%%:*} in *=*) label=${suite%%:*} && label=${label#*=}/ ;; esac
+    case $folder in /*) ;; *) folder=$PWD/$folder ;; esac
+    [ -n "$label" ] || label=$(basename "$folder")/
+    [ "$label" != ci/ ] || label=
     unwanted='' && [ "$wanted" != "${wanted#,-}" ] && unwanted=,${wanted#,-} && wanted=''
-    prefix=$(basename "$folder")/ && [ "$prefix" = ci/ ] && prefix=
-    while IFS='	' read -r name program reason; do
+    programs_of "$folder" | while IFS='	' read -r name program reason; do
         case $wanted in '' | *",$name,"*) ;; *) continue ;; esac
         case $unwanted in *",$name,"*) continue ;; esac
-        case $name in *"$only"*) ;; *) continue ;; esac
+        case $label$name in *"$only"*) ;; *) continue ;; esac
         case $program in - | /*) ;; *) program=$folder/tests/$program ;; esac
-        printf '%s\t%s\t%s\t%s\n' "$folder" "$prefix$name" "$program" "$reason"
-    done <"$folder/tests/programs"
-done >"$work/tasks"
+        printf '%s\t%s\t%s\t%s\n' "$folder" "$label$name" "$program" "$reason"
+    done
+done | timed "$*" >"$work/all"
+
+# share FILE - of all programs those of the shard: each, longest first, goes where least is to do then, and the first
+# of a folder brings its build.
+share() {
+    LC_ALL=C sort -t '	' -k1,1nr -k3,3 -k4,4 "$1" | LC_ALL=C awk -F'\t' -v wanted="${shard%%/*}" -v shards="${shard#*/}" '
+    !tasks { split($0, word, " "); build[word[1]] = word[2]; next }
+    {
+        folder = $3
+        if (!sub(/\/.*/, "/", folder)) folder = "ci/"
+        least = 0
+        for (i = 1; i <= shards; i++) {
+            sum = load[i] + $1 + (built[i, folder] ? 0 : build[folder])
+            if (least == 0 || sum < lowest) { least = i; lowest = sum }
+        }
+        load[least] = lowest
+        built[least, folder] = 1
+        if (least == wanted) print
+    }' "$here/tests/times" tasks=1 -
+}
+if [ -n "$shard" ]; then share "$work/all"; else cat "$work/all"; fi >"$work/tasks"
+
+if [ -n "$plan" ]; then
+    cut -f 2,3 "$work/tasks" | sed 's|	.*/|	|' | LC_ALL=C sort -u
+    exit 0
+fi
+cut -f 2 "$work/tasks" | sort -u | while read -r folder; do
+    [ -e "$folder/tests/programs" ] || refuse "$folder has no tests/programs: nothing was built there"
+done || exit
+if [ -z "$list" ]; then # by what they took here
+    while IFS='	' read -r seconds folder name part program reason; do
+        last=$(cat "$folder/test-logs/${name##*/}.${part%/*}of${part#*/}$full.seconds" 2>/dev/null)
+        printf '%s\t%s\t%s\t%s\t%s\t%s\n' "${last:-$seconds}" "$folder" "$name" "$part" "$program" "$reason"
+    done <"$work/tasks" | LC_ALL=C sort -t '	' -k1,1nr -k3,3 -k4,4 >"$work/sorted" && mv "$work/sorted" "$work/tasks"
+fi
 
 # enter FOLDER - the environment of a build folder's programs; quietly: what must stand before them.
 enter() {
@@ -119,11 +229,16 @@ enter() {
         setarch -R true 2>/dev/null && quietly='setarch -R'
 }
 
-# run_program NUMBER FOLDER NAME PROGRAM ARGUMENT ... - runs and judges it; work/verdict.NUMBER has its lines, the last the counts.
+# run_program NUMBER FOLDER NAME PART PROGRAM ARGUMENT ... - runs and judges it; work/verdict.NUMBER has its lines,
+# the last the counts.
 run_program() {
-    number=$1 name=$3 program=$4 log=$2/test-logs/${3##*/}.log sanitizer=$2/test-logs/${3##*/}.sanitizer
+    number=$1 name=$3 part=$4 program=$5 log=$2/test-logs/${3##*/}
+    [ "$part" = 1/1 ] || { log=$log.${part%/*}of${part#*/} name="$name $part"; }
+    seconds_file=$2/test-logs/${3##*/}.${part%/*}of${part#*/}$full.seconds sanitizer=$log.sanitizer log=$log.log
     enter "$2"
-    shift 4
+    shift 5
+    [ $# -eq 0 ] || seconds_file=/dev/null
+    [ "$part" = 1/1 ] || set -- --part "$part" "$@"
     rm -f "$sanitizer".*
     # Reports go to files of their own: stderr is the program's, and a test may expect what it says.
     # The thread-local memory of libraries that are loaded later is not looked at: LeakSanitizer reads a wrong address and length for libOpenCL's (GCC 12) and crashes.
@@ -131,12 +246,13 @@ run_program() {
     export UBSAN_OPTIONS="print_stacktrace=1:exitcode=99:log_path=$sanitizer"
     export TSAN_OPTIONS="halt_on_error=1:exitcode=99:log_path=$sanitizer"
     before=$(clock)
+    echo "$number $before $name" >"$work/running.$number"
     # shellcheck disable=SC2086 # words on purpose
     timeout -k 10 "$limit" $quietly "$program" $full "$@" >"$log" 2>&1 </dev/null &
     echo $! >"$work/pid.$number"
     wait $!
     status=$?
-    rm -f "$work/pid.$number"
+    rm -f "$work/pid.$number" "$work/running.$number"
     [ -d "$work" ] || exit 130 # stopped
     seconds=$(echo "$before $(clock)" | LC_ALL=C awk '{ printf "%.1f", $2 - $1 }')
     cat "$sanitizer".* >>"$log" 2>/dev/null
@@ -146,6 +262,8 @@ run_program() {
     read -r passed failed skipped <<COUNTS
 $counts
 COUNTS
+    [ "$failed" -gt 0 ] || echo "$seconds" >"$seconds_file"
+    echo "$number $seconds" >>"$work/done"
     {
         printf '%-24s %6d passed %4d failed %4d skipped %7s s\n' "$name" "$passed" "$failed" "$skipped" "$seconds"
         sed '$d' "$work/judged.$number"
@@ -156,49 +274,89 @@ COUNTS
 
 # worker ARGUMENT ... - takes the next program that nobody took, until there is none; its number on stdout when it is judged.
 worker() {
-    for now in "$first" ''; do
-        take_all "$now" "$@"
-    done
-}
-
-# take_all TEXT ARGUMENT ... - of those whose name contains TEXT.
-take_all() {
-    task=0 text=$1
-    shift
-    while IFS='	' read -r folder name program reason <&3; do
+    task=0
+    while IFS='	' read -r _ folder name part program reason <&3; do
         task=$((task + 1))
-        case $name in *"$text"*) ;; *) continue ;; esac
         mkdir "$work/taken.$task" 2>/dev/null || continue
         if [ "$program" = - ]; then # could not be built
             printf '%-24s left out: %s\n0 0 1\n' "$name" "$reason" >"$work/verdict.$task"
         else
-            (run_program "$task" "$folder" "$name" "$program" "$@" >&2 3<&-)
+            (run_program "$task" "$folder" "$name" "$part" "$program" "$@" >&2 3<&-)
         fi
         echo "$task"
     done 3<"$work/tasks"
 }
 
-# show - what was judged, in the order of the tasks as far as all before it are; then the last line. Reads numbers until all workers ended.
+# status - what is running and how long the rest may take: as long as it last took, at the speed of what ended today.
+status() {
+    cat "$work"/running.* 2>/dev/null | LC_ALL=C awk -v now="$(clock)" -v jobs="$jobs" '
+    file == "tasks" { split($0, field, "\t"); expected[++all] = field[1]; next }
+    file == "done" { ended[$1] = 1; took += $2; should += expected[$1]; next }
+    {
+        number = $1; elapsed = now - $2; started[number] = elapsed
+        sub(/^[^ ]* [^ ]* /, "")
+        running = running (running == "" ? ", running " : " and ") $0 sprintf(" %d s", elapsed)
+    }
+    END {
+        speed = should > 5 ? took / should : 1
+        for (i = 1; i <= all; i++) {
+            if (i in ended) { finished++; continue }
+            rest = expected[i] * speed - started[i]
+            if (rest < 0) rest = 0
+            left += rest / jobs
+            if (rest > longest) longest = rest
+        }
+        if (longest > left) left = longest
+        printf "%d of %d programs%s, about %s left\n", finished, all, running, left < 90 ? sprintf("%d s", left + 1) : sprintf("%d min", left / 60 + 0.5)
+    }' file=tasks "$work/tasks" file=done "$work/done" file=running -
+}
+
+# show - each program's verdict when its number comes, the status when it is time; at the end what failed once more,
+# then the last line.
 show() {
-    shown=0 total_passed=0 total_failed=0 total_skipped=0 count=$(wc -l <"$work/tasks")
-    while read -r number || [ "$shown" -lt "$count" ]; do
-        [ -n "$number" ] || printf 'program %s of the list was not judged\n0 1 0\n' "$((shown + 1))" >"$work/verdict.$((shown + 1))"
-        while [ -e "$work/verdict.$((shown + 1))" ]; do
-            shown=$((shown + 1)) verdict=$work/verdict.$shown
-            sed '$d' "$verdict"
-            read -r passed failed skipped <<COUNTS
-$(tail -n 1 "$verdict")
-COUNTS
-            total_passed=$((total_passed + passed)) total_failed=$((total_failed + failed)) total_skipped=$((total_skipped + skipped))
-        done
+    ticks=0 clear='' total_passed=0 total_failed=0 total_skipped=0 width=''
+    [ -t 2 ] && [ "${TERM:-dumb}" != dumb ] && width=$(stty size <&2 2>/dev/null | cut -d ' ' -f 2)
+    [ "$width" != 0 ] || width=80
+    while read -r number && [ "$number" != end ]; do
+        if [ "$number" = tick ]; then
+            if [ -n "$width" ]; then
+                printf "\r\033[K%.$((width - 1))s" "$(status)" >&2 && clear=$(printf '\r\033[K')
+            elif [ "$ticks" -gt 0 ] && [ $((ticks % every)) -eq 0 ]; then
+                status >&2
+            fi
+            ticks=$((ticks + 1))
+            continue
+        fi
+        printf %s "$clear" >&2 && clear=''
+        verdict "$number"
     done
-    [ $((total_passed + total_failed)) -eq 0 ] && echo "no test ran"
+    number=0 count=$(wc -l <"$work/tasks")
+    while [ "$number" -lt "$count" ]; do
+        number=$((number + 1))
+        [ -e "$work/verdict.$number" ] && continue
+        printf '%s of the list was not judged\n0 1 0\n' "$(sed -n "${number}p" "$work/tasks" | cut -f 3)" >"$work/verdict.$number"
+        verdict "$number"
+    done
+    printf %s "$clear" >&2
+    [ "$count" -gt 1 ] && [ -e "$work/failures" ] && echo "failed:" && cat "$work/failures"
+    [ $((total_passed + total_failed)) -eq 0 ] && [ -z "$shard" ] && echo "no test ran"
+    [ -z "$shard" ] || echo "shard $shard: $count of $(wc -l <"$work/all") programs, list $(echo "$full" "$@" | cat - "$work/all" | cut -f 3,4 | sort | cksum | cut -d ' ' -f 1)"
     echo "$total_passed passed, $total_failed failed, $total_skipped skipped"
-    [ "$total_failed" -eq 0 ] && [ "$total_passed" -gt 0 ]
+    [ "$total_failed" -eq 0 ] && { [ "$total_passed" -gt 0 ] || [ -n "$shard" ]; }
+}
+
+# verdict NUMBER - prints it and adds it up.
+verdict() {
+    sed '$d' "$work/verdict.$1"
+    read -r passed failed skipped <<COUNTS
+$(tail -n 1 "$work/verdict.$1")
+COUNTS
+    total_passed=$((total_passed + passed)) total_failed=$((total_failed + failed)) total_skipped=$((total_skipped + skipped))
+    [ "$failed" -eq 0 ] || sed '$d' "$work/verdict.$1" | grep -v '^    skipped ' >>"$work/failures"
 }
 
 if [ -n "$list" ]; then
-    while IFS='	' read -r folder name program reason <&3; do
+    while IFS='	' read -r _ folder name part program reason <&3; do
         [ "$program" = - ] && echo "$name (all of it)" && continue
         enter "$folder"
         # shellcheck disable=SC2086 # words on purpose
@@ -206,11 +364,17 @@ if [ -n "$list" ]; then
     done 3<"$work/tasks"
     exit 0
 fi
+: >"$work/done"
 {
-    while [ "$jobs" -gt 0 ]; do
+    while echo tick && sleep 1; do :; done 2>/dev/null &
+    workers='' left=$jobs
+    while [ "$left" -gt 0 ]; do
         worker "$@" &
-        jobs=$((jobs - 1))
+        workers="$workers $!"
+        left=$((left - 1))
     done
-    wait
-} | show &
+    # shellcheck disable=SC2086 # words on purpose
+    wait $workers
+    echo end
+} | show "$@" &
 wait $! # in which a signal is heard at once

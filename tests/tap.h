@@ -1,5 +1,5 @@
 /* tap.h - a test program's cases: `--list` prints their names, `--full` runs the whole product, `--only TEXT` those whose name
- * contains it, `--gpu` leaves out what needs no driver of a device. Output is TAP: "ok 3 - name", "not ok 4 - name" with the reason behind "#", "ok 5 - name # SKIP why", "1..5". */
+ * contains it, `--part I/N` of N parts that together are all of them the part I, `--gpu` leaves out what needs no driver of a device. Output is TAP: "ok 3 - name", "not ok 4 - name" with the reason behind "#", "ok 5 - name # SKIP why", "1..5". */
 #ifndef TILEWRIGHT_TAP_H
 #define TILEWRIGHT_TAP_H
 
@@ -12,6 +12,7 @@
 static struct {
     bool list, full, gpu;
     const char *only;
+    int part, parts, seen; /* of --part; cases so far, of all parts */
     int count, failed;
     char name[256];
 } tap;
@@ -27,8 +28,10 @@ static void tap_start(int argc, char **argv)
             tap.gpu = true;
         else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc)
             tap.only = argv[++i];
+        else if (strcmp(argv[i], "--part") == 0 && i + 1 < argc && sscanf(argv[i + 1], "%d/%d", &tap.part, &tap.parts) == 2 && tap.part >= 1 && tap.part <= tap.parts)
+            i++;
         else {
-            fprintf(stderr, "usage: %s [--list] [--full] [--gpu] [--only TEXT]\n", argv[0]);
+            fprintf(stderr, "usage: %s [--list] [--full] [--gpu] [--only TEXT] [--part I/N]\n", argv[0]);
             exit(2);
         }
     }
@@ -43,6 +46,7 @@ __attribute__((format(printf, 1, 2))) static bool tap_case(const char *format, .
     vsnprintf(tap.name, sizeof tap.name, format, arguments);
     va_end(arguments);
     if (tap.only != NULL && strstr(tap.name, tap.only) == NULL) return false;
+    if (tap.parts > 0 && tap.seen++ % tap.parts != tap.part - 1) return false;
     if (tap.list) puts(tap.name);
     return !tap.list;
 }

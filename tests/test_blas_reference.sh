@@ -12,7 +12,7 @@ ours=$build/libtilewright_blas.so
 testers=${BLAS_TESTERS:-$(dirname "$(ls -d /usr/lib/*/blas/xblat3s /usr/lib/blas/xblat3s 2>/dev/null | head -n 1)")}
 reference=$(ls /usr/lib/*/blas/libblas.so.3 /usr/lib/blas/libblas.so.3 2>/dev/null | head -n 1)
 
-cases='preload_is_used fortran_f32 fortran_f64 cblas_f32 cblas_f64 broken_sign broken_transpose broken_checks
+cases='preload_is_used fortran_f32 fortran_f64 cblas_f32 cblas_f64 another_blas broken_sign broken_transpose broken_checks
 handlers_own handlers_cblas handlers_default scipy symlinked numpy_raises numpy_is_seen'
 # shellcheck disable=SC2086 # words on purpose
 case " $* " in *' --list '*) printf '%s\n' $cases && exit 0 ;; esac
@@ -23,8 +23,11 @@ trap 'exit 130' INT TERM
 cd "$work" || exit 1
 
 skip() { echo "$*" >skip && return 1; }
-need_testers() { [ -x "$testers/xscblat3" ] || skip "libblas-test is not installed"; }
 need_reference() { [ -n "$reference" ] || skip "libblas3 is not installed"; }
+need_testers() { need_reference && { [ -x "$testers/xscblat3" ] || skip "libblas-test is not installed"; }; }
+
+# tester PRELOAD NAME - beneath the preload the reference, whichever library the system has as its libblas.so.3: another has not all names.
+tester() { LD_LIBRARY_PATH=${reference%/*}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} LD_PRELOAD=$1 timeout 300 "$testers/$2"; }
 
 # judge NAME LINES FILE - of routine NAME as many lines as that say that it passed, and none says anything else.
 judge() {
@@ -39,7 +42,7 @@ fortran() {
     name=$(echo "$1" | tr sd SD)GEMM
     sed "s/^$name  *T/$name F/; s/^\([SD][A-Z0-9]*  *\)T PUT F/\1F PUT F/; s/^$name F/$name  T/" "$testers/${1}blat3.in" >in
     rm -f "${1}blat3.out"
-    LD_PRELOAD=$2 timeout 300 "$testers/xblat3$1" <in >out 2>&1
+    tester "$2" "xblat3$1" <in >out 2>&1
     cat "${1}blat3.out" >>out || return 1
     judge "$name" 2 out
 }
@@ -47,14 +50,14 @@ fortran() {
 cblas() {
     name=cblas_${1}gemm
     sed "/^$name /!s/^\(cblas_[a-z0-9]*  *\)T PUT F/\1F PUT F/" "$testers/${1}in3" >in
-    LD_PRELOAD=$2 timeout 300 "$testers/x${1}cblat3" <in >out 2>&1
+    tester "$2" "x${1}cblat3" <in >out 2>&1
     judge "$name" 3 out
 }
 
 preload_is_used() {
     need_testers || return 1
     for name in xblat3s:sgemm_ xblat3d:dgemm_ xscblat3:cblas_sgemm xdcblat3:cblas_dgemm; do
-        LD_PRELOAD=$ours LD_BIND_NOW=1 LD_DEBUG=bindings "$testers/${name%:*}" </dev/null 2>&1 |
+        (export LD_BIND_NOW=1 LD_DEBUG=bindings && tester "$ours" "${name%:*}") </dev/null 2>&1 |
             grep -F "binding file $testers/${name%:*} " | grep -F " to $ours " | grep -qF "\`${name#*:}'" || { echo "$name is not ours" && return 1; }
     done
 }
@@ -63,6 +66,13 @@ fortran_f32() { need_testers && fortran s "$ours"; }
 fortran_f64() { need_testers && fortran d "$ours"; }
 cblas_f32() { need_testers && cblas s "$ours"; }
 cblas_f64() { need_testers && cblas d "$ours"; }
+
+# With another libblas.so.3 before the reference, as where Debian's OpenBLAS is installed.
+another_blas() {
+    need_testers || return 1
+    mkdir -p other && echo 'int other_blas;' >other.c && "$compiler" -shared -fPIC other.c -o other/libblas.so.3 || return 1
+    (export LD_LIBRARY_PATH="$work/other" && preload_is_used && cblas s "$ours" && fortran d "$ours") || { cat out && return 1; }
+}
 
 # broken FAULT - each tester runs and does not pass a library with that fault before ours.
 broken() {

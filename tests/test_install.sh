@@ -113,7 +113,8 @@ program_runs_from_anywhere() {
 # What ./dev build --gpu-cache made is installed with the rest, and found there by the program and by what lies among the libraries.
 kernels_built_ahead() {
     [ -x "$tree/bin/tilewright" ] || { echo "the program was not built" >"$work/skip" && return 1; }
-    LD_LIBRARY_PATH=$build/tests/fakes/nvrtc "$build/tilewright_ahead" "$work/tilewright-kernels" >"$work/ahead" 2>&1 || { cat "$work/ahead" && return 1; }
+    TILEWRIGHT_NVRTC=$build/tests/fakes/nvrtc/libnvrtc.so.13 "$build/tilewright_ahead" "$work/tilewright-kernels" >"$work/ahead" 2>&1 || { cat "$work/ahead" && return 1; }
+    ! grep -L 'FAKE binary' "$work/tilewright-kernels"/*.bin | grep . || { echo "not compiled by the fake compiler" && return 1; } # the real one takes minutes
     sed "s|$build/tilewright-kernels|$work/tilewright-kernels|" "$build/cmake_install.cmake" >"$work/install.cmake" # not into the build itself
     DESTDIR=$work/stage cmake -DCMAKE_INSTALL_PREFIX=/opt/tw -P "$work/install.cmake" >"$work/installed" || return 1
     mkdir -p "$work/moved" && mv "$work/stage/opt/tw" "$work/moved/tw" && cp "$work/moved/tw/bin/tilewright" "$work/moved/tw/$libdir/" || return 1

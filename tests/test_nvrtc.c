@@ -256,8 +256,20 @@ static void binary_cases(const char *arch)
 
 enum { MOST_OPTIONS = 64 };
 
+/* The covering set has every transpose of a production row with wide loads or without, and with one type of C: a half of the pairs, of which `turn` 0
+ * and 1 are all. Its neighbours in the table, and its other architecture, have the other half. */
+static bool covers(int turn, int op, int narrow)
+{
+    return tap.full || narrow == (op / 2 + op + turn) % 2;
+}
+
+static int turn_of(int row, int sm)
+{
+    return (row + row / 2 + (sm == 80)) % 2;
+}
+
 /* The options of every plan that this row can have on such a device. */
-static int options_of(const kernel_row *row, int sm, char options[MOST_OPTIONS][PLAN_OPTIONS_BYTES])
+static int options_of(const kernel_row *row, int sm, int turn, char options[MOST_OPTIONS][PLAN_OPTIONS_BYTES])
 {
     static const int tiles[] = {16, 8, 32}, depths[] = {160, 16, 32};
     device_facts facts = {.engine = "cuda", .threads = 1, .sm = sm, .most_threads = 1024, .multiprocessors = 132, .tensor_maps = sm >= 90, .local_bytes = 227 << 10,
@@ -269,7 +281,8 @@ static int options_of(const kernel_row *row, int sm, char options[MOST_OPTIONS][
         tw_lab_choice choice = {.kernel = row->lab.name, .tile = row->lab.default_tile > 0 ? tiles[tile] : 0, .default_build = as_is};
         plan made;
         if (!tap.full && op > 0 && (as_is || (tile + op) % 3 != 0)) continue; /* the covering set */
-        if (!tap.full && (row->gpu.traits & GPU_OWN_C) && (own_c != (op + narrow) % 2 || (p.dtype == TW_F16 && op % 3 != 0))) continue;
+        if (!tap.full && (row->gpu.traits & GPU_OWN_C) && (own_c != (op + turn) % 2 || (p.dtype == TW_F16 && op % 3 != 0))) continue;
+        if (row->lab.production && !meets && !covers(turn, op, narrow)) continue;
         if (meets && (!(row->gpu.traits & GPU_SLICES) || (narrow && !tap.full && op != 1))) continue;
         facts.clusters = meets && sm >= 90;
         p.dtype_c = own_c ? p.dtype : dtype_find(p.dtype)->result;
@@ -283,19 +296,20 @@ static int options_of(const kernel_row *row, int sm, char options[MOST_OPTIONS][
 }
 
 /* Every transpose of a batch's kernel, with wide loads and without. */
-static int batch_options_of(const kernel_row *row, int sm, char options[MOST_OPTIONS][PLAN_OPTIONS_BYTES])
+static int batch_options_of(const kernel_row *row, int sm, int turn, char options[MOST_OPTIONS][PLAN_OPTIONS_BYTES])
 {
+    int count = 0;
     const device_facts facts = {.engine = "cuda", .sm = sm, .multiprocessors = 1};
     for (int variant = 0; variant < 8; variant++) {
         tw_problem p = tw_problem_make(row->lab.dtype, (tw_op)(variant / 2 % 2), (tw_op)(variant % 2), 64, 64, 64);
         plan made;
-        p.dtype_c = dtype_find(p.dtype)->result;
+        if (!covers(turn, variant % 4, variant / 4)) continue;
         p.align_a = p.align_b = p.align_c = variant / 4 ? 4 : 256;
         p.dtype_c = dtype_find(p.dtype)->result;
         plan_one_launch(&p, &facts, row, &made);
-        strcpy(options[variant], made.options);
+        strcpy(options[count++], made.options);
     }
-    return 8;
+    return count;
 }
 
 static bool starts(const char *text, const char *with)
@@ -432,12 +446,12 @@ int main(int argc, char **argv)
             const kernel_row *row = kernel_at(r);
             if (row->gpu.entry == NULL || strcmp(row->lab.engine, "cuda") != 0 || row->gpu.sm > atoi(archs[i] + 3)) continue;
             if (i == 1 && !tap.full && !row->lab.production && !sums_in_registers(row)) continue; /* the covering set: what a log is judged for */
-            int plans = options_of(row, atoi(archs[i] + 3), options);
+            int plans = options_of(row, atoi(archs[i] + 3), turn_of(r, atoi(archs[i] + 3)), options);
             for (int o = 0; o < plans; o++) compile_case(row, archs[i], options[o]);
         }
         for (int r = 0; kernel_batch_at(r) != NULL; r++) {
             const kernel_row *row = kernel_batch_at(r);
-            int plans = row->gpu.sm <= atoi(archs[i] + 3) ? batch_options_of(row, atoi(archs[i] + 3), options) : 0;
+            int plans = row->gpu.sm <= atoi(archs[i] + 3) ? batch_options_of(row, atoi(archs[i] + 3), turn_of(r, atoi(archs[i] + 3)), options) : 0;
             for (int o = 0; o < plans; o++) compile_case(row, archs[i], options[o]);
         }
         file_cases(archs[i]);

@@ -1,6 +1,8 @@
 #!/bin/sh
-# fresh_debian.sh - the proof that a fresh Debian 12 with nothing but git is enough: makes one with debootstrap, clones the
-# repository inside it and runs ./dev demo and ./dev test there, timed. Run as root; needs debootstrap, git and the network.
+# fresh_debian.sh - the proof that a fresh Debian 12 with nothing but git is enough: makes one with debootstrap,
+# clones the repository inside it and runs ./dev demo and then ./dev test there, as the README has them, timed: the
+# packages of the first stay for the second, and to begin with there are no lists of packages, as in Docker's images.
+# Run as root; needs debootstrap, git and the network.
 #
 #   tools/fresh_debian.sh [--worktree] [FOLDER [COMMAND ...]]
 #

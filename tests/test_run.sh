@@ -1,0 +1,188 @@
+#!/bin/sh
+# test_run.sh - tests/run.sh and ./dev test on programs that only say what they are told: when results come, what is
+# said meanwhile and at the end, what a share of the programs is, and what is built for it. Prints TAP.
+set -u
+
+source=$(cd "$(dirname "$0")/.." && pwd)
+cases='results_come_as_programs_end failures_are_repeated nothing_ran_is_a_failure status_has_an_estimate a_terminal_has_one_status_line
+longest_first times_of_all_programs_are_known shards_share_every_program_once parts_share_every_case_once shards_are_added_up what_is_not_asked_for_is_not_built'
+# shellcheck disable=SC2086 # words on purpose
+case " $* " in *' --list '*) printf '%s\n' $cases && exit 0 ;; esac
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/tilewright-run.XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+cd "$work" || exit 1
+unset COLUMNS
+
+# program NAME SECONDS TEXT - one of the folder f: what it does, and how long it took last.
+program() {
+    mkdir -p f/tests f/test-logs
+    printf '#!/bin/sh\ncase $* in *--list*) echo case && exit ;; esac\n%s\n' "$3" >"f/tests/$1" && chmod +x "f/tests/$1"
+    printf '%s\t%s\n' "$1" "$1" >>f/tests/programs
+    echo "$2" >"f/test-logs/$1.1of1.seconds"
+}
+passing='echo 1..1; echo "ok 1 - case"'
+run() { "$source/tests/run.sh" "$@"; }
+
+# wait_for WHAT ... - until the command succeeds, at most 20 s.
+wait_for() {
+    for _ in $(seq 200); do
+        "$@" >/dev/null 2>&1 && return
+        sleep 0.1
+    done
+    echo "waited in vain: $*" && return 1
+}
+
+last_line_is() { [ "$(tail -n 1 "$1")" = "$2" ] || { echo "expected as last line: $2" && cat "$1" && return 1; }; }
+
+results_come_as_programs_end() {
+    program slow 9 "while ! [ -e $work/go ]; do sleep 0.1; done; $passing" && program quick 1 "$passing"
+    run --jobs 2 f >out 2>err &
+    wait_for grep -q '^f/quick  *1 passed' out || { touch go && wait && return 1; }
+    ! grep slow out || { touch go && wait && return 1; }
+    touch go && wait && last_line_is out '2 passed, 0 failed, 0 skipped'
+}
+
+failures_are_repeated() {
+    program fails 9 'echo 1..2; echo "ok 1 - right"; echo "not ok 2 - wrong"; echo "# it was 3"; exit 1' && program crashes 8 'kill -SEGV $$'
+    program silent 7 true && program stops 6 'echo 1..2; echo "ok 1 - first"' && program right 1 "$passing"
+    ! run --jobs 1 f >out 2>err || { echo "it passed" && return 1; }
+    last_line_is out '3 passed, 4 failed, 0 skipped' || return 1
+    sed -n '/^failed:$/,$p' out >end
+    for text in '^f/fails .* 1 failed' '^    not ok 2 - wrong$' '^      # it was 3$' '^f/crashes ' 'exit status was 139: signal 11' '^f/silent ' \
+        'it printed no result' '^f/stops ' '1 of 2 cases gave no result' "the whole log: $work/f/test-logs/fails.log"; do
+        grep -q -- "$text" end || { echo "not repeated: $text" && cat out && return 1; }
+        [ "$(grep -c -- "$text" out)" -gt "$(grep -c -- "$text" end)" ] || { echo "not said when it came: $text" && return 1; }
+    done
+    ! grep '^f/right' end
+}
+
+nothing_ran_is_a_failure() {
+    program skipped 1 'echo "1..0 # SKIP no device"'
+    ! run f >out 2>err || return 1
+    last_line_is out '0 passed, 0 failed, 1 skipped' && grep -qx 'no test ran' out || return 1
+    ! run nowhere >out 2>err && grep -q 'nowhere has no tests/programs' err
+}
+
+status_has_an_estimate() {
+    program slow 600 "while ! [ -e $work/go ]; do sleep 0.1; done; $passing" && program quick 1 "$passing"
+    run --jobs 2 --status 1 f >out 2>err &
+    wait_for grep -qE '^1 of 2 programs, running f/slow [0-9]+ s, about (9|10) min left$' err || { touch go && wait && cat err && return 1; }
+    touch go && wait && last_line_is out '2 passed, 0 failed, 0 skipped' && ! grep ' left$' out
+}
+
+a_terminal_has_one_status_line() {
+    command -v script >/dev/null || { echo "script is not installed" >skip && return 1; }
+    program slow 600 "while ! [ -e $work/go ]; do sleep 0.1; done; $passing" && program quick 1 "$passing"
+    TERM=xterm script -qefc "stty cols 60; exec $source/tests/run.sh --jobs 2 f" /dev/null >out </dev/null &
+    wait_for grep -q '1 of 2 programs, running f/slow' out || { touch go && wait && cat out && return 1; }
+    touch go && wait
+    sed 's/\r*$//; s/.*\r.\[K//' out >plain
+    last_line_is plain '2 passed, 0 failed, 0 skipped' || return 1
+    tr '\r' '\n' <out | LC_ALL=C awk '/programs/ { n++; sub(/\033\[K/, ""); if (length > 59) long = 1 } END { exit n < 2 || long }' || { cat out && return 1; }
+}
+
+longest_first() {
+    program short 1 "$passing" && program long 100 "$passing" && program middle 10.5 "$passing"
+    run --jobs 1 f >out 2>err || return 1
+    [ "$(sed -n 's|^f/\([a-z]*\) .*|\1|p' out | xargs)" = 'long middle short' ] || { cat out && return 1; }
+    [ "$(cat f/test-logs/long.1of1.seconds)" != 100 ] || { echo "what it took was not kept" && return 1; }
+    echo 50 >f/test-logs/middle.1of1.seconds
+    run --jobs 1 f -- --only x >out 2>err
+    grep -qx 50 f/test-logs/middle.1of1.seconds || { echo "some of its cases are no measure" && return 1; }
+}
+
+suites='build/ci build/asan:-test_install,test_nvrtc build/tsan:test_api,test_random,test_threads,test_kernels'
+
+# Each line of tests/times is of a program that there is.
+times_of_all_programs_are_known() {
+    sed 's/#.*//' "$source/tests/times" | while read -r name _; do
+        case ${name#*san/} in '' | ci/ | asan/ | tsan/ | test_consumer | test_blas) continue ;; esac
+        ls "$source/tests/${name#*san/}".* >/dev/null 2>&1 || { echo "tests/times: there is no $name" && exit 1; }
+    done
+}
+
+shards_share_every_program_once() {
+    for full in '' --full; do
+        # shellcheck disable=SC2086
+        run --plan $full $suites >all && [ "$(wc -l <all)" -gt 50 ] || return 1
+        for shards in 2 5; do
+            : >shared
+            for shard in $(seq $shards); do
+                # shellcheck disable=SC2086
+                run --plan $full --shard "$shard/$shards" $suites >>shared || return 1
+            done
+            if [ -z "$full" ]; then sort shared; else sort -u shared; fi | diff all - || return 1 # with --full a program may be in parts
+        done
+    done
+    ! run --plan --shard 3/2 $suites 2>err && ! run --plan --shard 0/2 $suites 2>>err && ! run --plan --shard 2 $suites 2>>err && [ "$(wc -l <err)" -eq 3 ]
+}
+
+parts_share_every_case_once() {
+    program=${TILEWRIGHT_BUILD:-$source/build}/tests/test_story
+    "$program" --list | sort >all && [ -s all ] || return 1
+    for part in 1/3 2/3 3/3; do "$program" --list --part $part >>parts && "$program" --part $part >>ran || return 1; done
+    sort parts | diff all - && [ "$(grep -c '^ok ' ran)" -eq "$(wc -l <all)" ] || return 1
+    ! "$program" --part 4/3 >out 2>&1
+}
+
+shards_are_added_up() {
+    for name in a b c d; do program $name 1 "$passing"; done
+    program wrong 1 'echo 1..1; echo "not ok 1 - bad | sign"; exit 1'
+    for shard in 1 2 3; do run --shard $shard/3 f >log.$shard 2>&1; done
+    ! run --summary log.3 log.1 log.2 >out || return 1
+    last_line_is out '4 passed, 1 failed, 0 skipped' && grep -q 'not ok 1 - bad | sign' out || return 1
+    sed -i /wrong/d f/tests/programs
+    for shard in 1 2 3; do run --shard $shard/3 f >log.$shard 2>&1; done
+    run --summary log.1 log.2 log.3 >out && last_line_is out '4 passed, 0 failed, 0 skipped' || return 1
+    ! run --summary log.1 log.3 >out && grep -q 'shard 2/3 is missing' out || return 1
+    ! run --summary log.1 log.2 log.3 log.2 >out && grep -q 'log.2: shard 2 is there twice' out || return 1
+    sed '$d' log.2 >log.cut && ! run --summary log.1 log.cut log.3 >out && grep -q 'log.cut: this is not all' out || return 1
+    run --full --shard 2/3 f >log.other 2>&1
+    ! run --summary log.1 log.other log.3 >out && grep -q '^log.other: 3 shards of' out || return 1
+    ! run --summary log.nowhere 2>err && ! run --summary 2>err
+}
+
+# ./dev in a tree of its own, where cmake only notes what it is asked for.
+what_is_not_asked_for_is_not_built() {
+    mkdir -p bin tree/tests && cp "$source/dev" tree/ && cp "$source/tests/run.sh" "$source/tests/times" tree/tests/ && touch tree/tests/CMakeLists.txt || return 1
+    for name in test_api.c test_story.c test_cli.py test_blas_reference.sh; do touch "tree/tests/$name"; done
+    cat >bin/cmake <<'CMAKE'
+#!/bin/sh
+echo "$*" >>../asked
+case $* in *--preset*) ;; *) exit ;; esac
+folder=build/${*##*--preset } && mkdir -p "$folder/tests" && touch "$folder/CMakeCache.txt"
+for name in test_api test_story test_cli test_blas_reference test_consumer test_blas; do printf '%s\t../../fake\n' $name; done >"$folder/tests/programs"
+CMAKE
+    printf '#!/bin/sh\ncase $* in *--list*) echo case && exit ;; esac\necho 1..1; echo ok 1 - case\n' >fake && chmod +x bin/cmake fake && mkdir -p tree/build && mv fake tree/build/
+    # asks WORDS EXPECTED - of the presets, and behind them the targets.
+    asks() {
+        rm -f asked
+        # shellcheck disable=SC2086
+        PATH=$work/bin:$PATH tree/dev test --no-install $1 >out 2>err || { cat out err && return 1; }
+        sed -n 's/^--build build\/\([a-z]*\) -j [0-9]*/\1/p' asked | sed 's/ --target//' | xargs >found
+        [ "$(cat found)" = "$2" ] || { echo "./dev test $1: expected '$2' to be built, found '$(cat found)'" && return 1; }
+    }
+    asks '--only story' 'ci test_story' && last_line_is out '1 passed, 0 failed, 0 skipped' || return 1
+    asks '--list' ci && [ "$(grep -c '^asan/' out)" -gt 1 ] && grep -qx 'tsan/test_api case' out || return 1
+    asks '--only cli' ci && asks '--only asan/' asan && asks '--sanitize --only api' 'asan test_api tsan test_api' || return 1
+    asks '--only api' 'ci test_api' && ! tree/dev test --no-install --only nothing >out 2>err && grep -q "name contains 'nothing'" err
+}
+
+number=0 failed=0
+for each in $cases; do
+    number=$((number + 1))
+    rm -rf "${work:?}"/* && cd "$work" || exit 1
+    if "$each" >"$work/output" 2>&1; then
+        echo "ok $number - $each"
+    elif [ -e "$work/skip" ]; then
+        echo "ok $number - $each # SKIP $(cat "$work/skip")"
+    else
+        failed=$((failed + 1))
+        echo "not ok $number - $each"
+        sed 's/^/# /' "$work/output"
+    fi
+done
+echo "1..$number"
+[ $failed -eq 0 ]
