@@ -6,6 +6,7 @@ class. Each is planted in a copy of the tree in build/mutate and judged by the p
 fast ones first. Needs what the build needs, and Python's standard library.
 """
 import argparse
+import collections
 import concurrent.futures
 import hashlib
 import json
@@ -319,7 +320,7 @@ def files_of(root):
 
 class Gate:
     def __init__(self, root, options):
-        self.root, self.options, self.lock, self.measuring = root, options, threading.Lock(), threading.Lock()
+        self.root, self.options, self.lock, self.measuring = root, options, threading.Lock(), collections.defaultdict(threading.Lock)
         self.begin, self.spent = time.monotonic(), 0 # slots without a fault that counts
         self.out = pathlib.Path(options.folder).resolve()
         self.out.mkdir(parents=True, exist_ok=True)
@@ -356,14 +357,18 @@ class Gate:
     def measure(self, workplace, commands):
         """Each command on the tree as it is: how long it takes, and whether it passes, without which it says nothing."""
         for command in commands:
-            if command in self.commands: continue
-            program, begin, log = program_of(workplace, command), time.monotonic(), workplace.folder / "measure.log"
-            status = workplace.run(program, 1800, log) if program else -1
-            ran = program is not None and re.search(rb"^ok \d+(?!.*# SKIP)", log.read_bytes(), re.M) is not None
-            entry = {"command": command, "passes": status == 0 and ran, "seconds": round(time.monotonic() - begin, 2)}
-            self.commands[command] = self.write(entry)
-            why = "it is not built here" if program is None else f"exit status {status}" if status != 0 else "all cases are skipped"
-            if not entry["passes"]: say(f"left out: {command}: {why}")
+            with self.lock: measuring = self.measuring[command]
+            with measuring:
+                if command not in self.commands: self.measure_one(workplace, command)
+
+    def measure_one(self, workplace, command):
+        program, begin, log = program_of(workplace, command), time.monotonic(), workplace.folder / "measure.log"
+        status = workplace.run(program, 1800, log) if program else -1
+        ran = program is not None and re.search(rb"^ok \d+(?!.*# SKIP)", log.read_bytes(), re.M) is not None
+        entry = {"command": command, "passes": status == 0 and ran, "seconds": round(time.monotonic() - begin, 2)}
+        self.commands[command] = self.write(entry)
+        why = "it is not built here" if program is None else f"exit status {status}" if status != 0 else "all cases are skipped"
+        if not entry["passes"]: say(f"left out: {command}: {why}")
 
     def judge(self, workplace, fault):
         """Plant, build, run; the entry for the log."""
@@ -413,7 +418,7 @@ class Gate:
                     if workplace is None:
                         with self.lock: workplace = workplaces.pop()
                     commands = covering(fault.path)
-                    with self.measuring: self.measure(workplace, commands)
+                    self.measure(workplace, commands)
                     if not self.commands[commands[0]]["passes"]: continue # the main program for this file is not here: nothing to judge by
                     entry = self.write(self.judge(workplace, fault))
                 if not counts(entry): continue
