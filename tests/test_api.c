@@ -81,6 +81,11 @@ static void error_cases(void)
     device_places(&placed);
     tw_status first = tw_gemm(NULL, &p, a, b, product), second = tw_gemm(NULL, &placed, a, b, product);
     expect_failure("device memory, after host memory of this shape", first == TW_OK ? second : TW_OK, TW_NO_KERNEL, "the operands are in device memory");
+    tw_context *own = NULL; /* whose kept plan is found again by its problem alone */
+    first = tw_open(NULL, &own) == TW_OK ? tw_gemm(own, &p, a, b, product) : TW_NO_DEVICE;
+    second = tw_gemm(own, &placed, a, b, product);
+    expect_failure("device memory, after host memory of this shape, on a context", first == TW_OK ? second : TW_OK, TW_NO_KERNEL, "the operands are in device memory");
+    tw_close(own);
     expect_failure("sgemm", tw_sgemm(NULL, TW_N, TW_N, 3, 4, 5, 1, a, 4, b, 4, 0, c, 4), TW_BAD_ARGUMENT, "lda is 4");
 
     tw_problem whole = tw_problem_make(TW_I8, TW_N, TW_N, 3, 4, 5);
@@ -339,6 +344,27 @@ static void recalled_case(const recalled *r, tw_dtype dtype, tw_context *context
     }
 }
 
+/* Two contexts on one thread, in turns: each has its own plan, whose kernel another processor's instructions round otherwise. */
+static void recalled_by_context(void)
+{
+    enum { SIDE = 9 };
+    const tw_options base = {.size = sizeof base, .engine = "cpu", .instruction_set = "base", .threads = 1}, best = {.size = sizeof best, .engine = "cpu", .threads = 1};
+    tw_context *context[2] = {NULL, NULL};
+    float x[SIDE * SIDE], y[SIDE * SIDE], made[4][SIDE * SIDE];
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, SIDE, SIDE, SIDE);
+    if (!tap_case("again: another context of the same thread")) return;
+    bool right = tw_open(&base, &context[0]) == TW_OK && tw_open(&best, &context[1]) == TW_OK;
+    for (int i = 0; i < SIDE * SIDE; i++) x[i] = 1.0f / (float)(i + 3), y[i] = 1.0f / (float)(2 * i + 7);
+    for (int i = 0; i < 4; i++) right = right && tw_gemm(context[i % 2], &p, x, y, made[i]) == TW_OK;
+    right = right && memcmp(made[0], made[2], sizeof made[0]) == 0 && memcmp(made[1], made[3], sizeof made[1]) == 0;
+    bool differ = memcmp(made[0], made[1], sizeof made[0]) != 0;
+    tw_close(context[0]), tw_close(context[1]);
+    if (right && !differ)
+        tap_skip("all instructions of this processor round this product alike");
+    else
+        tap_result(right, "one was computed by the other's kernel");
+}
+
 /* In place, turned, as a line: by one thread, from the plan that it kept; and by two, whose plan is found again. */
 static void recalled_cases(void)
 {
@@ -355,6 +381,7 @@ static void recalled_cases(void)
         recalled_case(&all[i], TW_F32, context), recalled_case(&all[i], TW_F64, context);
         tw_close(context);
     }
+    recalled_by_context();
 }
 
 /* dgemm with scalars that float cannot hold: in place, recalled, GEMV, packed and in a batch. */

@@ -171,6 +171,14 @@ static void many_cases(const machine *machine)
     }
 }
 
+/* The same where items follow each other, by copies of their own. */
+static void many_copied_cases(const machine *machine)
+{
+    bits_case(machine, TW_F32, 0, 2, 3, 4, 1025, ITEMS, 1);
+    bits_case(machine, TW_F32, 1, 2, 3, 4, 1025, POINTERS, 0);
+    if (tap.full) bits_case(machine, TW_F32, 2, 1, 1, 1, 65539, ITEMS, 0); /* 13 s on PoCL */
+}
+
 /* ---- special cases and errors ---- */
 
 static float a[64], b[64], c[64];
@@ -486,6 +494,7 @@ static void engine_cases(const char *engine, int threads, bool f64)
     bits_cases(&machine, f64);
     if (threads > 0) large_cases(&machine);
     if (threads == 1 || threads == 2) many_cases(&machine);
+    if (threads == 0) many_copied_cases(&machine);
     if (machine.reference != machine.context) tw_close(machine.reference);
     tw_close(machine.context);
 }

@@ -457,13 +457,13 @@ static int depths_of(const tw_lab_kernel *kernel, int64_t out[64])
  * column. f64 takes scalars that float cannot hold. */
 static void depth_cases(const tw_lab_kernel *kernel)
 {
-    const int64_t shapes[][2] = {{kernel->tile_m + 1, kernel->tile_n + 1}, {2, 3 * kernel->tile_n + 5}, {1, kernel->tile_n + 3}, {2 * kernel->tile_m + 3, 1}};
+    const int64_t shapes[][2] = {{kernel->tile_m + 1, kernel->tile_n + 1}, {2, 3 * kernel->tile_n + 5}, {1, kernel->tile_n + 3}, {2 * kernel->tile_m + 3, 1}, {3, 1}};
     const bool f64 = kernel->dtype == TW_F64;
     char text[256] = "";
     int64_t depths[64];
     const int count = depths_of(kernel, depths);
     if (!kernel->production || strcmp(kernel->engine, "cpu") != 0) return;
-    for (int x = 0; x < 4 * 4; x++) {
+    for (int x = 0; x < 5 * 4; x++) {
         const int64_t m = shapes[x / 4][0], n = shapes[x / 4][1];
         if (!tap_case("%s %c%c %" PRId64 "x%" PRId64 ", every k that matters", kernel->name, "nt"[x / 2 % 2], "nt"[x % 2], m, n)) continue;
         tw_problem p = tw_problem_make(kernel->dtype, (tw_op)(x / 2 % 2), (tw_op)(x % 2), m, n, 1);

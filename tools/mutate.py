@@ -138,7 +138,8 @@ COVERING = [
                                    "test_kernels --only opencl_f32_r14", "test_faults --only memory"]),
     (r"cpu/threads", ["test_threads", *LOOPS, "test_random"]),
     (r"src/", [*LOOPS, "test_threads", "test_blas", "test_random", "test_kernels --only opencl_f32_r14",
-               "test_faults --only memory", "test_faults --only large"]),
+               "test_faults --only memory", "test_faults --only large", "test_batch --only opencl",
+               "test_batch --full --only 'opencl: 65539'"]),
 ]
 
 

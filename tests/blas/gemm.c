@@ -4,6 +4,7 @@
 
 #include <tilewright_blas.h>
 
+#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -36,17 +37,21 @@ static int refused;
 void *aligned_alloc(size_t alignment, size_t bytes)
 {
     void *memory = NULL;
-    if (no_memory) refused++;
-    return no_memory || posix_memalign(&memory, alignment, bytes) != 0 ? NULL : memory;
+    if (!no_memory && posix_memalign(&memory, alignment, bytes) == 0) return memory;
+    refused += no_memory;
+    errno = ENOMEM; /* glibc looks */
+    return NULL;
 }
 
 #ifndef __SANITIZE_THREAD__ /* which needs its own before it can begin */
 void *calloc(size_t count, size_t bytes)
 {
     void *memory = NULL;
-    if (no_memory) refused++;
-    if (no_memory || (bytes > 0 && count > SIZE_MAX / bytes) || posix_memalign(&memory, 64, count * bytes) != 0) return NULL;
-    return memset(memory, 0, count * bytes);
+    bool fits = bytes == 0 || count <= SIZE_MAX / bytes;
+    if (!no_memory && fits && posix_memalign(&memory, 64, count * bytes) == 0) return memset(memory, 0, count * bytes);
+    refused += no_memory;
+    errno = ENOMEM;
+    return NULL;
 }
 #endif
 
