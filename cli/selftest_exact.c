@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include "../lab/integers.h"
 
 static const tw_dtype dtypes[] = {TW_F32, TW_F64, TW_BF16, TW_I8};
@@ -84,10 +85,23 @@ tw_status exact_kernel(exact_tally *t, const tw_lab_kernel *kernel)
         for (int op = 0; status == TW_OK && !t->failed && op < 4; op++, turn++) {
             const tw_problem packed = problem_of(kernel->dtype, op, mr + 1 + turn % 2, nr + 1 + turn % 3, depths[d], turn + (int)d);
             const tw_problem line = problem_of(kernel->dtype, op, turn % 2 ? 1 : nr + 1, turn % 2 ? nr + 1 : 1, depths[d], turn + (int)d);
+            const tw_problem short_line = problem_of(kernel->dtype, op, turn % 2 ? 1 : 3, turn % 2 ? 3 : 1, depths[d], turn + (int)d);
             choice.threads = t->threads > 0 ? t->threads : 1 + turn % 2;
             status = run_kernel(t, &choice, &packed);
             if (status == TW_OK && !t->failed) status = run_kernel(t, &choice, &line);
+            if (status == TW_OK && !t->failed) status = run_kernel(t, &choice, &short_line);
         }
+    return status;
+}
+
+tw_status exact_rung(exact_tally *t, const tw_lab_kernel *kernel)
+{
+    const tw_lab_choice choice = {.kernel = kernel->name, .threads = t->threads, .tile = kernel->default_tile > 1 ? 16 : 0};
+    tw_status status = TW_OK;
+    for (int op = 0; status == TW_OK && !t->failed && op < 4; op++) {
+        const tw_problem p = problem_of(kernel->dtype, op, 37, 45, 101, op);
+        status = run_kernel(t, &choice, &p);
+    }
     return status;
 }
 
@@ -153,6 +167,36 @@ tw_status exact_recalled(exact_tally *t)
             }
             integers_free(&x), integers_free(&y);
         }
+    return status;
+}
+
+/* The same product on each context in turns, and in what place its operands are said to lie. */
+static tw_status multiply_in_turns(exact_tally *t, tw_context *const context[2])
+{
+    enum { SIDE = 9 };
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, SIDE, SIDE, SIDE), placed = p;
+    float a[SIDE * SIDE], b[SIDE * SIDE], made[4][SIDE * SIDE];
+    tw_status status = TW_OK;
+    placed.place_a = placed.place_b = placed.place_c = TW_DEVICE;
+    for (int i = 0; i < SIDE * SIDE; i++) a[i] = 1.0f / (float)(i + 3), b[i] = 1.0f / (float)(2 * i + 7);
+    for (int i = 0; status == TW_OK && i < 4; i++) status = tw_gemm(context[i % 2], &p, a, b, made[i]);
+    if (status != TW_OK) return status;
+    t->products += 4;
+    t->failed = memcmp(made[0], made[2], sizeof made[0]) != 0 || memcmp(made[1], made[3], sizeof made[1]) != 0;
+    if (t->failed) snprintf(t->text, sizeof t->text, "one context computed by another's kernel");
+    if (t->failed || tw_gemm(context[1], &placed, a, b, made[0]) == TW_NO_KERNEL) return TW_OK;
+    t->failed = true;
+    snprintf(t->text, sizeof t->text, "device memory was not refused after host memory of the same shape");
+    return TW_OK;
+}
+
+tw_status exact_contexts(exact_tally *t)
+{
+    const tw_options base = {.size = sizeof base, .engine = "cpu", .instruction_set = "base", .threads = 1};
+    tw_context *context[2] = {NULL, t->context};
+    tw_status status = tw_open(&base, &context[0]);
+    if (status == TW_OK) status = multiply_in_turns(t, context);
+    tw_close(context[0]);
     return status;
 }
 
