@@ -7,8 +7,6 @@
 #include <string.h>
 #include "tilewright_lab.h"
 
-static const double PATIENCE_S = 1200; /* a compiler may take long, on a busy machine; a driver that hangs is not waited for without end */
-
 static bool is_here(int i)
 {
     return strcmp(tw_lab_engine_at(i), "cpu") == 0;
@@ -28,9 +26,9 @@ static void serve(void *apart_of, int orders, int answers)
     free(answer);
 }
 
-void apart_begin(apart *x, apart_work *work, void *job, size_t answer_bytes)
+void apart_begin(apart *x, apart_work *work, void *job, size_t answer_bytes, double patience_s)
 {
-    *x = (apart){.work = work, .job = job, .bytes = answer_bytes};
+    *x = (apart){.work = work, .job = job, .bytes = answer_bytes, .patience_s = patience_s};
     while (x->count < APART_ENGINES && tw_lab_engine_at(x->count) != NULL) x->count++;
     for (x->begun = 0; x->begun < x->count; x->begun++)
         if (!is_here(x->begun) && !turns_start(x->processes, x->begun, serve, x))
@@ -44,7 +42,7 @@ bool apart_ask(apart *x, int i, int order, void *answer)
     memset(answer, 0, x->bytes);
     if (is_here(i))
         x->work(x->job, tw_lab_engine_at(i), order, answer);
-    else if (x->why[i][0] == '\0' && !turns_ask(&x->processes[i], &order, sizeof order, answer, x->bytes, PATIENCE_S, how, sizeof how))
+    else if (x->why[i][0] == '\0' && !turns_ask(&x->processes[i], &order, sizeof order, answer, x->bytes, x->patience_s, how, sizeof how))
         snprintf(x->why[i], APART_WHY, "the driver of the %s engine %s", tw_lab_engine_at(i), how);
     return x->why[i][0] == '\0';
 }

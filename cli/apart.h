@@ -16,13 +16,15 @@ typedef struct apart {
     apart_work *work;
     void *job;
     size_t bytes; /* of an answer */
+    double patience_s;
     int count, begun;
     turn_process processes[APART_ENGINES];
     char why[APART_ENGINES][APART_WHY]; /* of tw_lab_engine_at(i): "", or in a sentence how its process ended */
 } apart;
 
-/* apart_begin - start the processes. Must come before this process has a second thread or unwritten output. */
-void apart_begin(apart *x, apart_work *work, void *job, size_t answer_bytes);
+/* apart_begin - start the processes, none of which is waited for longer than patience_s for an answer. Must come before
+ * this process has a second thread or unwritten output. */
+void apart_begin(apart *x, apart_work *work, void *job, size_t answer_bytes, double patience_s);
 
 /* apart_ask - an order to engine i. false: it has no process any longer, why[i] says why not. */
 bool apart_ask(apart *x, int i, int order, void *answer);

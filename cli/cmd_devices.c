@@ -172,7 +172,7 @@ exit_code cmd_devices(session *s)
     static apart engines;
     int32_t all = 0;
     exit_code code = EXIT_OK, driver = EXIT_OK;
-    apart_begin(&engines, ask, s, sizeof(answer));
+    apart_begin(&engines, ask, s, sizeof(answer), 120); /* the probes are compiled, maybe on a busy machine */
     for (int i = 0; i < engines.count && code == EXIT_OK; i++) {
         code = tell_engine(s, &engines, i, &all);
         if (code == EXIT_RUN) driver = code, code = EXIT_OK;

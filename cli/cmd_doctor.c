@@ -253,7 +253,7 @@ exit_code cmd_doctor(session *s)
 {
     static doctor d;
     d.s = s;
-    apart_begin(&d.engines, ask, s, sizeof(answer));
+    apart_begin(&d.engines, ask, s, sizeof(answer), 1200); /* kernels are compiled, maybe on a busy machine */
     exit_code code = session_open_device(s, "cpu"), tested = EXIT_OK;
     if (code == EXIT_OK) {
         d.out = object_begin(s->json);

@@ -127,7 +127,7 @@ static void print_numbers(const ladder *l, const row *r, double before_s, bool b
     const record *d = &r->record;
     term_number median, span, speed, of_peak, asked, no_cache, bound;
     char factor[16] = "";
-    if (beside && !measure_differs(&r->turns)) snprintf(factor, sizeof factor, "same");
+    if (beside && measure_tells(&r->turns) && !measure_differs(&r->turns)) snprintf(factor, sizeof factor, "same");
     else if (beside) snprintf(factor, sizeof factor, "%.2f", r->turns.speed);
     else if (!isnan(before_s)) snprintf(factor, sizeof factor, "%.2f", before_s / d->median_s);
     double flops = 2 * (double)d->m * (double)d->n * (double)d->k;
@@ -142,9 +142,10 @@ static void print_turns(const ladder *l, const row *r, const tw_lab_kernel *like
 {
     const measure_work *w = &r->turns;
     fprintf(l->s->text, "  launched like %s", like->rung);
+    const char *verdict = !measure_tells(w) ? "too few turns to tell, " : measure_differs(w) ? "" : "no difference, ";
     if (beside)
-        fprintf(l->s->text, ": %s%.3g times its speed, %.3g to %.3g in the middle two thirds of %d turns", measure_differs(w) ? "" : "no difference, ", w->speed, w->low_speed,
-                w->high_speed, w->rounds);
+        fprintf(l->s->text, ": %s%.3g times its speed, %.3g to %.3g in the middle two thirds of %d turns", verdict, w->speed, w->low_speed, w->high_speed,
+                w->rounds);
     fputc('\n', l->s->text);
 }
 

@@ -38,7 +38,7 @@ static const char *const kind_names[] = {[KIND_EMPTY] = "nothing",
                                          [KIND_HTML] = "HTML",
                                          [KIND_SVG] = "SVG",
                                          [KIND_TEXT] = "text",
-                                         [KIND_PACKED] = "an archive",
+                                         [KIND_PACKED] = "an archive or a database",
                                          [KIND_PROGRAM] = "a program",
                                          [KIND_PICTURE] = "a picture or document",
                                          [KIND_BYTES] = "other data"};
@@ -72,7 +72,8 @@ static kind kind_of(const char *bytes, size_t count)
         const char *magic;
         kind kind;
     } others[] = {{"PK\3\4", KIND_PACKED},   {"\x1f\x8b", KIND_PACKED},      {"\177ELF", KIND_PROGRAM},
-                  {"\x89PNG", KIND_PICTURE}, {"\xff\xd8\xff", KIND_PICTURE}, {"%PDF-", KIND_PICTURE}};
+                  {"\xfd" "7zXZ", KIND_PACKED}, {"\x28\xb5\x2f\xfd", KIND_PACKED}, {"BZh", KIND_PACKED},
+                  {"SQLite format 3", KIND_PACKED}, {"II*", KIND_PICTURE},     {"\x89PNG", KIND_PICTURE}, {"\xff\xd8\xff", KIND_PICTURE}, {"%PDF-", KIND_PICTURE}};
     if (count == 0) return KIND_EMPTY;
     io_format format = io_recognise(bytes, count);
     if (format != IO_FORMAT_NONE) return format == IO_FORMAT_NPY ? KIND_NPY : KIND_MTX;

@@ -27,8 +27,9 @@ term_paint term_paint_for(FILE *stream)
 static int told_columns(void)
 {
     const char *told = getenv("COLUMNS");
-    long columns = told != NULL ? strtol(told, NULL, 10) : 0;
-    return columns >= 20 && columns <= 1000 ? (int)columns : 0;
+    char *end = NULL;
+    long columns = told != NULL ? strtol(told, &end, 10) : 0;
+    return end != NULL && *end == '\0' && columns >= 20 && columns <= 1000 ? (int)columns : 0;
 }
 
 static int terminal_columns(void)

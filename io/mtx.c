@@ -10,7 +10,7 @@
 #define BANNER     "%%MatrixMarket"
 #define MOST_TOKEN 1000 /* a double written out in full has some 770 digits */
 
-enum { MOST_LINE = 1 << 20 }; /* what is longer is taken for two: a hole in a file of terabytes is not searched */
+enum { MOST_LINE = 1 << 20 }; /* what is longer and no comment is refused: a hole in a file of terabytes is not searched */
 
 /* Of a stream: what stands before the sizes or between entries, and an entry, on average. */
 enum { MOST_COMMENT = 1 << 20, ENTRY_BYTES = 128 };
@@ -39,6 +39,7 @@ typedef struct reader {
     const char *rest, *end;
     const char *at, *line_end;
     int64_t line;
+    bool cut; /* more of the line follows */
 } reader;
 
 typedef struct token {
@@ -59,6 +60,7 @@ static bool is_space(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
+/* A line of more than MOST_LINE characters comes in pieces. */
 static void next_raw_line(reader *r)
 {
     size_t left = (size_t)(r->end - r->rest), room = left < MOST_LINE ? left : MOST_LINE;
@@ -66,7 +68,8 @@ static void next_raw_line(reader *r)
     r->at = r->rest;
     r->line_end = newline != NULL ? newline : r->rest + room;
     r->rest = newline != NULL ? newline + 1 : r->line_end;
-    r->line++;
+    r->line += !r->cut;
+    r->cut = newline == NULL && room < left;
 }
 
 static bool more_in_line(reader *r)
@@ -75,12 +78,18 @@ static bool more_in_line(reader *r)
     return r->at < r->line_end;
 }
 
-/* The next line that is neither blank nor a comment; false at the end of the file. */
+/* The next line that is neither blank nor a comment; false at the end of the file. One that comes in pieces is none: its
+ * first piece has no characters, which whoever reads it refuses. */
 static bool next_line(reader *r)
 {
+    bool comment = false;
     while (r->rest < r->end) {
+        bool goes_on = r->cut && comment;
         next_raw_line(r);
-        if (more_in_line(r) && *r->at != '%') return true;
+        comment = goes_on || (more_in_line(r) && *r->at == '%');
+        if (comment || !more_in_line(r)) continue;
+        if (r->cut) r->line_end = r->at;
+        return true;
     }
     return false;
 }

@@ -145,9 +145,14 @@ tw_status measure_run(measure_once *once, void *context, const measure_options *
     return status;
 }
 
+bool measure_tells(const measure_work *w)
+{
+    return w->rounds >= LEAST_ROUNDS;
+}
+
 bool measure_differs(const measure_work *w)
 {
     const double wobble = 1.02;
     bool outside = w->low_speed > 1 || w->high_speed < 1;
-    return w->rounds >= LEAST_ROUNDS && outside && (w->speed > wobble || w->speed * wobble < 1);
+    return measure_tells(w) && outside && (w->speed > wobble || w->speed * wobble < 1);
 }

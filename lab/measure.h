@@ -42,6 +42,9 @@ tw_status measure_turns(measure_once *once, measure_work *works, int count, cons
  * is within 2 %, as clocks wobble, nor where there were fewer than 5 rounds. */
 bool measure_differs(const measure_work *w);
 
+/* measure_tells - were there rounds enough, 5, to tell? */
+bool measure_tells(const measure_work *w);
+
 /* measure_summary - the same statistics from times already taken; times are sorted in place. */
 measure_result measure_summary(double *times_s, int count, int repeats);
 

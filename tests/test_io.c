@@ -634,6 +634,30 @@ static void mtx_bounds_tokens(void **state)
     refuse(IO_FORMAT_MTX, text, (size_t)head + 999, IO_BAD_FILE, "expected a real number, found '0.1111");
 }
 
+/* A comment of 3 MiB is one comment, whatever its middle looks like; a line of values that long is refused where it stands. */
+static void mtx_bounds_lines(void **state)
+{
+    (void)state;
+    enum { LONG = 3 << 20 };
+    char *text = malloc(LONG + 200);
+    assert_non_null(text);
+    int head = snprintf(text, 100, "%s%%", MTX("array real general\n"));
+    memset(text + head, '7', LONG);
+    size_t count = (size_t)(head + LONG + snprintf(text + head + LONG, 100, "\n1 1\n9\n"));
+    io_matrix m;
+    io_error error = {.text = ""};
+    assert_int_equal(mtx_parse(text, count, "FILE", &m, &error), IO_OK);
+    assert_true(m.rows == 1 && m.cols == 1);
+    io_free(&m);
+    memcpy(text + head + LONG, "\n1 x\n9\n", 7);
+    assert_int_equal(mtx_parse(text, count, "FILE", &m, &error), IO_BAD_FILE);
+    assert_non_null(strstr(error.text, "line 3: expected"));
+    text[head - 1] = '7';
+    assert_int_equal(mtx_parse(text, count, "FILE", &m, &error), IO_BAD_FILE);
+    assert_non_null(strstr(error.text, "line 2: expected"));
+    free(text);
+}
+
 static void mtx_bounds_memory(void **state)
 {
     (void)state;
@@ -1719,7 +1743,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(mtx_accepts),
     cmocka_unit_test(mtx_refuses),
     cmocka_unit_test(mtx_survives_every_truncation),
-    cmocka_unit_test(mtx_bounds_tokens),
+    cmocka_unit_test(mtx_bounds_tokens), cmocka_unit_test(mtx_bounds_lines),
     cmocka_unit_test(mtx_bounds_memory),
     IN_FOLDER(text_ignores_the_locale),
     cmocka_unit_test(raw_checks_its_length),

@@ -93,8 +93,8 @@ def blas_of_numpy():
             core.restype = config.restype = ctypes.c_char_p
             return {"name": " ".join(config().decode().split()[:2]), "kernels": core().decode(),
                     "threads": getattr(library, form.format("get_num_threads"))(), "reference": False}
-    names = [os.path.basename(path) for path in paths]
-    reference = any(name.startswith("libblas.so") for name in names)
+    names = ["/".join(path.split("/")[-2:]) for path in paths] # Debian's BLIS and ATLAS are a libblas.so.3 in a folder of their own
+    reference = any("/libblas.so" in name for name in names) and not re.search("blis|openblas|mkl|atlas", " ".join(paths))
     name = f"the reference BLAS ({names[0]})" if reference else ", ".join(names) or "a BLAS that does not tell its name"
     return {"name": name, "kernels": "", "threads": 1 if reference else 0, "reference": reference}
 

@@ -468,7 +468,8 @@ class Gate:
         say(f"{len(entries)} planted, {len(entries) - len(slipped)} caught, {len(slipped)} slipped, {wanted - len(entries)} to go; "
             f"seed {self.options.seed}, {len(self.faults)} faults to draw from, {len(self.argued)} argued away; "
             f"{tried} judged in {self.log}")
-        if slipped: return 1
+        if tested and share < 75: say("selftest should catch 75 %")
+        if slipped or (tested and share < 75): return 1
         if not entries: say("no fault could be judged")
         if len(entries) < wanted: say("not all were judged: the same command goes on from the log")
         return 3 if len(entries) < wanted or not entries else 0
