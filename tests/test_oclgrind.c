@@ -109,6 +109,7 @@ static void kernel_case(const tw_lab_kernel *kernel, int tile, int variant)
     if (m * n < 16384) m += 2, n += 4;
     else if (variant) m += 2, n = 20;
     else m = 20, n += 4;
+    if (strncmp(kernel->rung, "d1", 2) == 0 && tile == 8 && !variant) m = 8, n = 8 * 513; /* tiles enough that a block keeps several steps of k */
     r.problem = tw_problem_make(kernel->dtype, op, op, m, n, variant ? k : kernel->skinny ? k : 20);
     if (variant) r.problem.lda += 1, r.problem.ldb += 2, r.problem.ldc += 3, r.problem.alpha = 2, r.problem.beta = -1;
     if (!tap_case("%s %s %s", kernel->name, tile > 0 ? (tile == 8 ? "T=8" : tile == 16 ? "T=16" : "T=32") : "-", variant ? "padded, beta -1" : "beta 0")) return;
