@@ -2,6 +2,7 @@
 #include "check.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include "say.h"
 #include "term.h"
 
@@ -75,14 +76,17 @@ static void tell_verdict(session *s, const tw_problem *p, const verify_report *r
                 r->row, r->col, r->found, r->expected, r->bound, r->element_ratio);
 }
 
-int64_t check_nans(const operands *o, const void *c, int64_t *first)
+int64_t check_nans(const operands *o, const void *c, int64_t *first, int64_t *infinite)
 {
     int64_t found = 0, count = o->problem.m * o->problem.n;
     const float *f32 = c;
     const double *f64 = c;
+    *infinite = 0;
     if (o->type_c != IO_F32 && o->type_c != IO_F64) return 0;
     for (int64_t e = 0; e < count; e++) {
-        if (o->type_c == IO_F32 ? f32[e] == f32[e] : f64[e] == f64[e]) continue;
+        double value = o->type_c == IO_F32 ? (double)f32[e] : f64[e];
+        *infinite += isinf(value) != 0;
+        if (!isnan(value)) continue;
         if (found++ == 0 && first != NULL) *first = e;
     }
     return found;

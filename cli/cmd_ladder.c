@@ -142,7 +142,7 @@ static void print_turns(const ladder *l, const row *r, const tw_lab_kernel *like
 {
     const measure_work *w = &r->turns;
     fprintf(l->s->text, "  launched like %s", like->rung);
-    const char *verdict = !measure_tells(w) ? "too few turns to tell, " : measure_differs(w) ? "" : "no difference, ";
+    const char *verdict = !measure_tells(w) ? "too few turns to tell: " : measure_differs(w) ? "" : "no clear difference: ";
     if (beside)
         fprintf(l->s->text, ": %s%.3g times its speed, %.3g to %.3g in the middle two thirds of %d turns", verdict, w->speed, w->low_speed, w->high_speed,
                 w->rounds);

@@ -27,7 +27,7 @@ typedef struct job {
     bool planned;
     double read_s, compute_s, write_s, check_s;
     verify_report report;
-    int64_t nans; /* in C, where --verify looked */
+    int64_t nans, infinite; /* in C, where --verify looked */
 } job;
 
 static exit_code check_options(const options *opt, io_format *format)
@@ -118,7 +118,7 @@ static exit_code judge_bytes(job *j, const void *bytes, size_t count)
     if (status != IO_OK) return say_io(IO_CANNOT_WRITE, &error);
     exit_code code = operand_dense(&written, j->in.type_c, &c);
     if (code == EXIT_OK) code = check_product(j->s, &j->in, c, written.path, &j->report);
-    if (code == EXIT_OK) j->nans = check_nans(&j->in, c, NULL);
+    if (code == EXIT_OK) j->nans = check_nans(&j->in, c, NULL, &j->infinite);
     io_free(&written.matrix);
     free(written.block);
     return code;
@@ -192,6 +192,7 @@ static exit_code tell_result(job *j)
             term_gflops(roofline_flops(p) / j->compute_s / 1e9, speed),
             j->s->opt->verify ? "verified" : "not verified");
     if (j->nans > 0) fprintf(text, ", %" PRId64 " NaN", j->nans);
+    if (j->infinite > 0) fprintf(text, ", %" PRId64 " infinite", j->infinite);
     fputc('\n', text);
     return session_flush(j->s);
 }

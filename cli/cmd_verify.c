@@ -37,7 +37,7 @@ static void write_report(session *s, const operands *o, const verify_report *r, 
 /* A NaN is right where the operands make one, and so no fault; but seldom what was wanted. */
 static int64_t warn_of_nans(const session *s, const operands *o, const void *c)
 {
-    int64_t first = 0, found = check_nans(o, c, &first), n = o->problem.n;
+    int64_t first = 0, infinite, found = check_nans(o, c, &first, &infinite), n = o->problem.n;
     if (found > 0 && !s->opt->quiet)
         say(EXIT_OK, "warning: %s holds %" PRId64 " NaN, the first at C[%" PRId64 ", %" PRId64 "]",
             o->each[OPERAND_C].path, found, first / n, first % n);

@@ -24,6 +24,7 @@ typedef enum kind {
     KIND_JSON,
     KIND_HTML,
     KIND_SVG,
+    KIND_FOREIGN,
     KIND_TEXT,
     KIND_PACKED,
     KIND_PROGRAM,
@@ -37,6 +38,7 @@ static const char *const kind_names[] = {[KIND_EMPTY] = "nothing",
                                          [KIND_JSON] = "JSON",
                                          [KIND_HTML] = "HTML",
                                          [KIND_SVG] = "SVG",
+                                         [KIND_FOREIGN] = "JSON, HTML or SVG of another program",
                                          [KIND_TEXT] = "text",
                                          [KIND_PACKED] = "an archive or a database",
                                          [KIND_PROGRAM] = "a program",
@@ -56,13 +58,25 @@ static bool begins(const char *text, const char *word)
     return strncasecmp(text, word, strlen(word)) == 0;
 }
 
+/* Does JSON begin as this program's lines do? */
+static bool is_our_json(const char *text)
+{
+    static const char *const begins_with[] = {"{\"engine\": ", "{\"command\": ", "{\"document\": ", "{\"program\": \"tilewright", "{\"version\": \""};
+    bool ours = false;
+    for (size_t i = 0; i < sizeof begins_with / sizeof *begins_with; i++) ours = ours || begins(text, begins_with[i]);
+    return ours;
+}
+
+/* JSON, HTML and SVG are of their kind where this program wrote them. */
 static kind kind_of_text(const char *text)
 {
     if (strncmp(text, "\xef\xbb\xbf", 3) == 0) text += 3;
     text += strspn(text, " \t\r\n\f");
-    if (*text == '{' && strchr("\"}", text[1 + strspn(text + 1, " \t\r\n")]) != NULL) return KIND_JSON;
-    if (begins(text, "<svg") || (begins(text, "<?xml") && strstr(text, "<svg") != NULL)) return KIND_SVG;
-    return begins(text, "<!doctype html") || begins(text, "<html") ? KIND_HTML : KIND_TEXT;
+    if ((*text == '{' || *text == '[') && strchr("\"{}[]", text[1 + strspn(text + 1, " \t\r\n")]) != NULL) return is_our_json(text) ? KIND_JSON : KIND_FOREIGN;
+    if (begins(text, "<svg class=\"chart\"")) return KIND_SVG;
+    if (begins(text, "<svg") || (begins(text, "<?xml") && strstr(text, "<svg") != NULL)) return KIND_FOREIGN;
+    if (!begins(text, "<!doctype html") && !begins(text, "<html")) return KIND_TEXT;
+    return strstr(text, "<meta name=\"generator\" content=\"tilewright\">") != NULL ? KIND_HTML : KIND_FOREIGN;
 }
 
 /* bytes: the first of the file, ended by a zero. */
@@ -104,7 +118,7 @@ typedef struct name_set {
 
 /* Of the command that runs. */
 static name_set named_files;
-static bool forced;
+static bool forced, appends;
 
 /* Of a file that does not exist yet, its folder stands for the device and inode. */
 static void identify(named *x)
@@ -157,7 +171,8 @@ static void collect(name_set *all, const options *opt)
     for (int i = 0; i < opt->rungs.count; i++)
         if (own_is_path(opt->rungs.items[i])) add(all, "--rung ", opt->rungs.items[i], false, KIND_EMPTY);
     add(all, "--add ", files_input(opt->add), false, KIND_EMPTY);
-    if (opt->output != NULL)
+    bool no_format = command == CMD_MULTIPLY && opt->output != NULL && io_format_of(opt->output) == IO_FORMAT_NONE; /* it is refused for that */
+    if (opt->output != NULL && !no_format)
         add(all, "-o ", opt->output, true,
             command == CMD_MULTIPLY ? kind_of_matrix(opt->output) : kind_of_page(opt->output));
     if (opt->html != NULL) add(all, "--html ", opt->html, true, kind_of_page(opt->html));
@@ -207,10 +222,12 @@ static exit_code check_kind(const named *x)
         return say(EXIT_OUTPUT, "%s%s: holds what cannot be read (%s): give another name, or --force to replace it",
                    x->option, x->path, strerror(number));
     bytes[count] = '\0';
+    if (access(x->path, W_OK) != 0)
+        return say(EXIT_OUTPUT, "%s%s: may not be written (%s): give another name, or --force to replace it", x->option, x->path, strerror(errno));
     kind held = kind_of(bytes, (size_t)count);
-    if (held == x->kind || held == KIND_EMPTY) return EXIT_OK;
-    return say(EXIT_OUTPUT, "%s%s: holds %s, expected %s: give another name, or --force to replace it", x->option,
-               x->path, kind_names[held], x->kind == KIND_BYTES ? "a raw matrix" : kind_names[x->kind]);
+    if (held == x->kind || held == KIND_EMPTY || (forced && held == KIND_FOREIGN)) return EXIT_OK; /* forced: lines are appended */
+    return say(EXIT_OUTPUT, "%s%s: holds %s, expected %s: give another name%s", x->option, x->path, kind_names[held],
+               x->kind == KIND_BYTES ? "a raw matrix" : kind_names[x->kind], appends && x->kind == KIND_JSON ? "" : ", or --force to replace it");
 }
 
 static exit_code check_all(const name_set *all, const options *opt)
@@ -222,7 +239,8 @@ static exit_code check_all(const name_set *all, const options *opt)
         if (code == EXIT_OK) code = check_stream(x, STDOUT_FILENO, "standard output");
         if (code == EXIT_OK) code = check_stream(x, STDERR_FILENO, "standard error");
         if (code == EXIT_OK) code = check_disk(x);
-        if (code == EXIT_OK && !opt->force) code = check_kind(x);
+        bool appended = opt->append && x->kind == KIND_JSON; /* which --force does not make right */
+        if (code == EXIT_OK && (!opt->force || appended)) code = check_kind(x);
     }
     return code;
 }
@@ -252,7 +270,7 @@ exit_code files_check(options *opt)
 {
     exit_code code = check_dashes(opt);
     collect(&named_files, opt);
-    forced = opt->force;
+    forced = opt->force, appends = opt->append;
     return code == EXIT_OK ? check_all(&named_files, opt) : code;
 }
 

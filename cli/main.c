@@ -112,12 +112,12 @@ const command commands[] = {
      "  tilewright devices\n"
      "  tilewright devices --json -\n",
      "What each engine runs with or lacks; instruction set, threads or multiprocessors, caches, memory; multiply-add "
-     "peak and bandwidths, measured now, beside the published ones. A driver that crashes is told of; the exit status "
+     "peak and bandwidths, measured now, beside the published ones. A driver that crashes is reported; the exit status "
      "is then 8.",
      CMD_DEVICES, 0, 0, cmd_devices},
     {"doctor", "[OPTION]...", "what matters on this machine, what is missing and how to get it",
      "  tilewright doctor\n",
-     "Prints facts for a bug report and runs a quick self test. A driver that crashes is told of; the exit status is "
+     "Prints facts for a bug report and runs a quick self test. A driver that crashes is reported; the exit status is "
      "then 8.",
      CMD_DOCTOR, 0, 0, cmd_doctor},
     {"selftest", "[OPTION]...", "judge every kernel that fits this machine on a handful of shapes",

@@ -258,7 +258,7 @@ static io_status find_header(const unsigned char *bytes, size_t count, scanner *
     }
     if (header_bytes > MOST_HEADER_BYTES || header_bytes > count - begin)
         return io_fail(s->error, IO_BAD_FILE, s->name,
-                       "the .npy header says it has %zu bytes, expected at most the %zu that follow and %d",
+                       "the .npy header says it has %zu bytes; %zu follow, and at most %d are allowed",
                        header_bytes, count - begin, MOST_HEADER_BYTES);
     s->begin = s->at = (const char *)bytes + begin;
     s->end = s->begin + header_bytes;

@@ -453,13 +453,20 @@ def files_of_another_kind_are_kept():
     record_file("r.jsonl")
     open("notes.txt", "w").write("do not lose me\n")
     open("page.html", "w").write("<!DOCTYPE html>\n<title>mine</title>\n")
+    open("package.json", "w").write('{\n  "name": "mine"\n}\n')
     open("M.mtx", "w").write("%%MatrixMarket matrix array real general\n1 1\n1\n")
     open("firmware.bin", "wb").write(b"\x7fELF\2\1\1" + bytes(100))
     os.rename("r.jsonl", "J.npy")
-    for name, holds in (("A.npy", "a .npy matrix"), ("M.mtx", "a Matrix Market matrix"), ("notes.txt", "text"), ("page.html", "HTML"), ("firmware.bin", "a program")):
-        for words in (["devices"], ["bench", "--size", "8"], ["ladder", "--size", "8"], ["doctor"], ["version"], ["version", "--append"]):
+    for name, holds in (("A.npy", "a .npy matrix"), ("M.mtx", "a Matrix Market matrix"), ("notes.txt", "text"), ("page.html", "JSON, HTML or SVG of another program"),
+                        ("package.json", "JSON, HTML or SVG of another program"), ("firmware.bin", "a program")):
+        for words in (["devices"], ["bench", "--size", "8"], ["ladder", "--size", "8"], ["doctor"], ["version"]):
             bad(7, *words, "--json", name, says=[f"--json {name}: holds {holds}, expected JSON", "--force"])
-    for name, holds in (("A.npy", "a .npy matrix"), ("J.npy", "JSON"), ("notes.txt", "text")):
+        bad(7, "version", "--append", "--json", name, says=[f"--json {name}: holds {holds}, expected JSON: give another name"])
+    bad(7, "version", "--append", "--force", "--json", "A.npy", says=["--json A.npy: holds a .npy matrix, expected JSON: give another name"])
+    bad(2, "multiply", "A.npy", "B.npy", "-o", "notes.txt", says=["the ending names no format"])
+    open("big.mtx", "w").write("%%MatrixMarket matrix array real general\n1 1\n1e300\n")
+    assert ", verified, 1 infinite\n" in good("multiply", "big.mtx", "M.mtx", "-o", "inf.mtx", "--dtype", "f32", "--verify").stdout
+    for name, holds in (("A.npy", "a .npy matrix"), ("J.npy", "JSON"), ("notes.txt", "text"), ("page.html", "JSON, HTML or SVG of another program")):
         bad(7, "ladder", "--size", "8", "--html", name, says=[f"--html {name}: holds {holds}, expected HTML"])
         if name != "J.npy":
             bad(7, "report", "J.npy", "-o", name, says=[f"-o {name}: holds {holds}, expected HTML"])
@@ -472,6 +479,11 @@ def files_of_another_kind_are_kept():
         open(name, "w").close()
         for _ in range(2):
             good("multiply", "A.npy", "B.npy", "-o", name)
+    for _ in range(2):
+        good("version", "--json", "v.json")
+        good("doctor", "--json", "d.json")
+        good("ladder", "--size", "8", "--rung", "r01", "--samples", "1", "--html", "l.html", "--json", "l.json")
+        good("report", "l.json", "-o", "l.svg")
 
 
 @case

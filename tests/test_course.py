@@ -260,7 +260,7 @@ def the_solution_for_cuda_is_r01_too():
 def a_file_and_its_rung_are_timed_in_turns():
     """What multiplies by nothing twenty times more is slower whatever else the machine does; a copy is told with its spread."""
     need_opencl()
-    text, told = solution()[0], r"launched like r01_naive: (no difference, )?(\S+) times its speed, (\S+) to (\S+) in the middle two thirds of (\d+) turns"
+    text, told = solution()[0], r"launched like r01_naive: (no clear difference: )?(\S+) times its speed, (\S+) to (\S+) in the middle two thirds of (\d+) turns"
     loop = re.search(r"for \(int p = 0; p < k; p\+\+\) sum = [^;]+;", text)[0]
     write("copy.cl", text)
     write("slow.cl", text.replace(loop, "for (int again = 0; again < 20; again++) for (int p = 0; p < k; p++) sum = fma(A(i, p), again == 0 ? B(p, j) : 0.0f, sum);"))
@@ -270,7 +270,8 @@ def a_file_and_its_rung_are_timed_in_turns():
     assert len(found) == 4, done.stdout  # each file in both builds
     for same, speed, low, high, turns in found:
         assert float(low) <= float(speed) <= float(high) and turns == "7", found
-        assert bool(same) == (float(low) <= 1 <= float(high) or 0.98 < float(speed) < 1.02), found
+        rounded = 1 in (float(low), float(high)) or float(speed) in (0.98, 1.02)  # to three digits: either may be meant
+        assert rounded or bool(same) == (float(low) <= 1 <= float(high) or 0.98 < float(speed) < 1.02), found
     assert [float(speed) < 0.5 and not same for same, speed, *_ in found][2:] == [True, True], found
     rows = [x.split() for x in done.stdout.splitlines() if re.match(r"(own:| +default build).*%", x)]
     assert ["same" in row for row in rows[1:]] == [bool(same) for same, *_ in found], done.stdout

@@ -280,8 +280,8 @@ static void npy_refuses_prefixes(void **state)
         {"\x93NUMPY\x04\x00\x02\x00{}", 12, "version is 4.0"},
         {"\x93NUMPY\x01\x07\x02\x00{}", 12, "version is 1.7"},
         {"\x93NUMPY\x01\x00\x76\x00{}", 12,
-         "header says it has 118 bytes, expected at most the 2 that follow and 65535"},
-        {"\x93NUMPY\x02\x00\xff\xff\xff\xff{}", 14, "header says it has 4294967295 bytes, expected at most the 2"},
+         "header says it has 118 bytes; 2 follow, and at most 65535 are allowed"},
+        {"\x93NUMPY\x02\x00\xff\xff\xff\xff{}", 14, "header says it has 4294967295 bytes; 2 follow"},
         {"\x93NUMPY\x03\x00\x00\x00\x00\x00", 12, "expected '{', found its end"},
     };
     for (size_t c = 0; c < COUNT(cases); c++)
