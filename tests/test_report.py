@@ -653,10 +653,14 @@ def the_page_appears_whole_or_not_at_all():
     bad(2, "report", "a.jsonl", says="-o FILE is missing")
     bad(7, "report", "a.jsonl", "-o", "nowhere/x.html", says="nowhere/x.html")
     bad(7, "report", "a.jsonl", "-o", "/dev/full", says="cannot be written")
-    open("kept.html", "w").write("<html>kept")
+    good("report", "a.jsonl", "-o", "kept.html")
+    kept = open("kept.html").read()
     write("b.jsonl", "{")
     bad(6, "report", "a.jsonl", "b.jsonl", "-o", "kept.html", says="b.jsonl")
-    assert open("kept.html").read() == "<html>kept"
+    assert open("kept.html").read() == kept
+    open("theirs.html", "w").write("<html>theirs")
+    bad(7, "report", "a.jsonl", "-o", "theirs.html", says="of another program")
+    assert open("theirs.html").read() == "<html>theirs"
 
 
 if __name__ == "__main__":
