@@ -609,16 +609,18 @@ def closed_standard_streams_are_not_written_to():
 def files_that_may_not_be_read_are_kept():
     pair()
     good("version", "--json", "r.json")
+    good("version", "--json", "fixed.json")
     os.chmod("r.json", 0)
+    os.chmod("fixed.json", 0o444)
+    drop = None
     if os.access("r.json", os.R_OK):
         drop = lambda: (os.chmod(".", 0o777), os.setgroups([]), os.setgid(65534), os.setuid(65534))
         if subprocess.run(["test", "-x", PROGRAM], preexec_fn=drop).returncode != 0:
             raise Skip("another user cannot run the program here")
-        done = run("version", "--json", "r.json", preexec_fn=drop)
-    else:
-        done = run("version", "--json", "r.json")
-    assert done.returncode == 7 and "r.json: holds what cannot be read (Permission denied)" in done.stderr, done
-    assert sorted(os.listdir(".")) == ["A.npy", "B.npy", "r.json"]
+    for name, says in (("r.json", "holds what cannot be read"), ("fixed.json", "may not be written")):
+        done = run("version", "--json", name, preexec_fn=drop)
+        assert done.returncode == 7 and f"{name}: {says} (Permission denied)" in done.stderr, done
+    assert sorted(os.listdir(".")) == ["A.npy", "B.npy", "fixed.json", "r.json"]
 
 
 @case
