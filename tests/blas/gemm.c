@@ -389,10 +389,10 @@ static void verbosity(void)
 
 /* Operands `offset` bytes off their place, where bit 0, 1, 2 of `which` says so: C's bytes must be those of the product
  * of the same in place. */
-static bool right_when_moved(bool is_f32, way way, char op_a, char op_b, double beta, size_t offset, int which)
+static bool right_when_moved(bool is_f32, way way, char op_a, char op_b, int k, double beta, size_t offset, int which)
 {
-    matrix x[3] = {matrix_new(is_f32, way == C_ROWS, op_a == 'N' ? 23 : 40, op_a == 'N' ? 40 : 23, 3),
-                   matrix_new(is_f32, way == C_ROWS, op_b == 'N' ? 40 : 31, op_b == 'N' ? 31 : 40, 0), matrix_new(is_f32, way == C_ROWS, 23, 31, 5)},
+    matrix x[3] = {matrix_new(is_f32, way == C_ROWS, op_a == 'N' ? 23 : k, op_a == 'N' ? k : 23, 3),
+                   matrix_new(is_f32, way == C_ROWS, op_b == 'N' ? k : 31, op_b == 'N' ? 31 : k, 0), matrix_new(is_f32, way == C_ROWS, 23, 31, 5)},
            moved[3] = {x[0], x[1], x[2]};
     for (unsigned i = 0; i < (beta != 0 ? 3u : 2u); i++) fill(&x[i], i + 1);
     for (int i = 0; i < 3; i++) {
@@ -405,9 +405,9 @@ static bool right_when_moved(bool is_f32, way way, char op_a, char op_b, double 
     heard.calls = 0;
     bool kept = no_memory;
     no_memory = false;
-    gemm(way, op_a, op_b, 40, 2, &x[0], &x[1], beta, &x[2]);
+    gemm(way, op_a, op_b, k, 2, &x[0], &x[1], beta, &x[2]);
     no_memory = kept;
-    gemm(way, op_a, op_b, 40, 2, &moved[0], &moved[1], beta, &moved[2]);
+    gemm(way, op_a, op_b, k, 2, &moved[0], &moved[1], beta, &moved[2]);
     bool right = heard.calls == 0 && memcmp(x[2].data, moved[2].data, x[2].bytes) == 0;
     for (int i = 0; i < 3; i++) free(x[i].data), free((char *)moved[i].data - (which >> i & 1 ? offset : 0));
     return right;
@@ -424,7 +424,7 @@ static void misaligned_operands(void)
                 for (int which = 1; which < 8; which++)
                     for (int ops = 0; ops < 4; ops++)
                         for (int x = 0; x < 4; x++)
-                            wrong += !right_when_moved(is_f32, way, ops & 1 ? 'T' : 'N', ops & 2 ? 'T' : 'N', x & 1 ? 3 : 0, x & 2 && !is_f32 ? 4 : 1, which);
+                            wrong += !right_when_moved(is_f32, way, ops & 1 ? 'T' : 'N', ops & 2 ? 'T' : 'N', which == 7 ? 1023 : 40, x & 1 ? 3 : 0, x & 2 && !is_f32 ? 4 : 1, which);
                 no_memory = false;
                 tap_result(wrong == 0 && (refused > 0) == without, "%d of 112 products wrong, %d requests refused", wrong, refused);
             }
