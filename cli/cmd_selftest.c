@@ -123,7 +123,8 @@ static exit_code run_kernel(session *s, subject *x)
 static const struct {
     const char *name;
     tw_status (*run)(exact_tally *);
-} calls[] = {{"plans", exact_plans}, {"recalled plans", exact_recalled}, {"contexts", exact_contexts}, {"batches", exact_batches}};
+} calls[] = {{"plans", exact_plans}, {"recalled plans", exact_recalled}, {"contexts", exact_contexts}, {"batches", exact_batches},
+           {"far rows", exact_far}};
 
 enum { CALLS = sizeof calls / sizeof *calls };
 

@@ -125,7 +125,7 @@ const command commands[] = {
      "  tilewright selftest --engine cpu,opencl\n"
      "  TILEWRIGHT_CPU=avx2 tilewright selftest\n",
      "Each kernel against two oracles: exact (small integers, no bit may differ) and bound (random operands). On the CPU also, exactly: "
-     "production kernels at every remainder of their tiles, plans, recalled plans, and batches of more than 65,536 items.",
+     "production kernels at every remainder of their tiles, plans, recalled plans, batches of more than 65,536 items, and rows 2^31 elements apart.",
      CMD_SELFTEST, 0, 0, cmd_selftest},
     {"version", "[OPTION]...", "print the version", "  tilewright version\n",
      "Prints the version of the library and the program.", CMD_VERSION, 0, 0, cmd_version},

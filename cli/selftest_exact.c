@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../lab/integers.h"
+#include "../lab/far.h"
 
 static const tw_dtype dtypes[] = {TW_F32, TW_F64, TW_BF16, TW_I8};
 
@@ -240,7 +240,7 @@ static tw_status batch_both_ways(exact_tally *t, const tw_problem *p, const tw_b
 tw_status exact_batches(exact_tally *t)
 {
     /* In place, GEMV, packed, several tiles and panels, and large items that all threads share. */
-    static const int64_t shapes[][4] = {{2, 3, 4, 65539}, {1, 3, 2, 65539}, {3, 2, 5, 1030}, {1, 9, 6, 1030}, {9, 20, 7, 40}, {65, 33, 129, 5}, {40, 50, 1100, 3}, {300, 200, 300, 2}};
+    static const int64_t shapes[][4] = {{2, 3, 4, 65539}, {1, 3, 2, 65539}, {3, 2, 5, 1030}, {1, 9, 6, 1024}, {9, 20, 7, 40}, {65, 33, 129, 5}, {40, 50, 1100, 3}, {300, 200, 300, 2}};
     enum { SHAPES = sizeof shapes / sizeof *shapes };
     tw_status status = TW_OK;
     for (int i = 0; i < SHAPES * 4 * 3; i++) {
@@ -253,6 +253,29 @@ tw_status exact_batches(exact_tally *t)
         if (shared == 1) batch.stride_a = 0;
         if (shared == 2) batch.stride_b = 0;
         if (status == TW_OK && !t->failed) status = batch_both_ways(t, &p, &batch);
+    }
+    return status;
+}
+
+/* In place, packed, GEMV, and several tasks; the second row, or item, begins beyond 2^31 elements, the third beyond 2^32. */
+tw_status exact_far(exact_tally *t)
+{
+    static const int64_t shapes[][3] = {{9, 7, 37}, {1, 9, 21}, {9, 1, 21}, {100, 90, 110}};
+    enum { SHAPES = sizeof shapes / sizeof *shapes };
+    tw_status status = TW_OK;
+    for (int i = 0; status == TW_OK && !t->failed && i < 4 * 4 * SHAPES; i++) {
+        const int64_t *shape = shapes[i / 16];
+        const bool items = i % 3 == 2, paged = i % 2;
+        const tw_problem p = problem_of(dtypes[i / 4 % 4], i, shape[0], shape[1], shape[2], i);
+        const tw_batch batch = tw_batch_make(&p, 4);
+        integers x;
+        status = integers_make(&p, items ? &batch : NULL, t->seed, &x);
+        if (status != TW_OK) return status;
+        far_verdict verdict = far_product(t->context, &x, items, ((int64_t)1 << 31) + (paged ? 4096 : 5), t->text, sizeof t->text);
+        integers_free(&x);
+        t->failed = verdict == FAR_WRONG;
+        if (verdict == FAR_NO_ROOM) return TW_OK; /* an address limit; no product was refused */
+        t->products += 2;
     }
     return status;
 }

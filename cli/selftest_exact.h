@@ -35,4 +35,7 @@ tw_status exact_contexts(exact_tally *t);
 /* exact_batches - more than 1,024 and 65,536 items, at strides, of one A or one B, and by address. */
 tw_status exact_batches(exact_tally *t);
 
+/* exact_far - rows, or a batch's items, 2^31 elements apart (lab/far.h); none where so many addresses are not to be had. */
+tw_status exact_far(exact_tally *t);
+
 #endif

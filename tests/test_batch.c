@@ -160,7 +160,7 @@ static void large_cases(const machine *machine)
  * cannot hold. */
 static void many_cases(const machine *machine)
 {
-    static const int64_t counts[] = {1023, 1025, 2049, 65539};
+    static const int64_t counts[] = {1024, 1025, 2049, 65539};
     for (int i = 0; i < 4 * FORMS; i++) {
         const int64_t count = counts[i / FORMS];
         const form form = (enum form)(i % FORMS);

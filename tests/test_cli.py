@@ -1470,7 +1470,7 @@ def selftest_judges_every_kernel():
     lines = records(open("r.json").read())
     assert re.search(r"\d+ passed, 0 failed", done.stdout) and "\033" not in done.stdout, done.stdout
     assert len(lines) == done.stdout.count("\n") - 1 and not any(r["verified"] == "WRONG" for r in lines)
-    assert {r["kernel"] for r in lines if r["verified"] == "exact"} == {"plans", "recalled plans", "contexts", "batches"}, lines
+    assert {r["kernel"] for r in lines if r["verified"] == "exact"} == {"plans", "recalled plans", "contexts", "batches", "far rows"}, lines
     assert all(r["shapes"] > 100 for r in lines if r["kernel"] in ("plans", "recalled plans", "batches") or "r14_peak" in r["kernel"] and r["shapes"] > 0), lines
     done = good("selftest", env={"TILEWRIGHT_CPU": "base"})
     assert "refused" in done.stdout or os.uname().machine != "x86_64", done.stdout

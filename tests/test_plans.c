@@ -205,6 +205,26 @@ static void compare(FILE *file)
     if (tap_case("plans.digest holds every plan")) tap_result(expected == made, "it holds %d, %d were made", expected, made);
 }
 
+/* Items 2^40 bytes apart are beyond what a tensor map holds: another row must take the batch. */
+static void far_batches(void)
+{
+    static const char *const far_names[] = {"none", "a", "b", "c"};
+    const device_facts *h200 = &devices[DEVICES - 1].facts;
+    for (int far = 0; far < 4; far++) {
+        if (!tap_case("a batch of h200 by boxes, 2^40 bytes apart: %s", far_names[far])) continue;
+        tw_problem user = tw_problem_make(TW_F32, TW_N, TW_N, 128, 128, 128), p;
+        const int64_t apart = (int64_t)1 << 38;
+        plan made = {0};
+        user.place_a = user.place_b = user.place_c = TW_DEVICE, user.align_a = user.align_b = user.align_c = 256;
+        tw_batch batch = tw_batch_make(&user, 16);
+        if (far > 0) *(far == 1 ? &batch.stride_a : far == 2 ? &batch.stride_b : &batch.stride_c) = apart;
+        tw_status status = problem_load(&user, (void *)256, (void *)256, (void *)256, &p);
+        if (status == TW_OK) status = plan_find_batch(&p, &batch, h200, &made);
+        bool boxes = status == TW_OK && (made.row->gpu.traits & GPU_TENSOR_MAPS);
+        tap_result(status == TW_OK && boxes == (far == 0), "%s", status == TW_OK ? made.row->lab.name : tw_error_text());
+    }
+}
+
 int main(int argc, char **argv)
 {
     bool dump = argc > 1 && strcmp(argv[1], "--dump") == 0, print = argc > 1 && strcmp(argv[1], "--digests") == 0;
@@ -220,6 +240,7 @@ int main(int argc, char **argv)
     }
     compare(file);
     fclose(file);
+    far_batches();
 #else
     if (tap_case("plans")) tap_skip("the digests are of x86-64's rows");
 #endif

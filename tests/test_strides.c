@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 
-#include "integers.h"
+#include "far.h"
 #include "spaced.h"
 #include "tap.h"
 #include "tilewright_lab.h"
@@ -78,73 +78,6 @@ static void plan_case(const char *engine, tw_context *context, const char *refus
 
 /* ---- offsets beyond 2^31 and 2^32 elements, of every type and path of the CPU ---- */
 
-/* `rows` rows of `row_bytes`, `apart` bytes from one to the next: only their own pages are there. */
-typedef struct far_rows {
-    char *at;
-    size_t bytes;
-} far_rows;
-
-static bool far_make(int64_t rows, size_t row_bytes, size_t apart, far_rows *out)
-{
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    int zero = open("/dev/zero", O_RDWR); /* no MAP_ANONYMOUS in POSIX */
-    out->bytes = (size_t)rows * apart + page;
-    out->at = mmap(NULL, out->bytes, PROT_NONE, MAP_PRIVATE, zero, 0);
-    close(zero);
-    if (out->at == MAP_FAILED) return false;
-    for (int64_t i = 0; i < rows; i++) {
-        const size_t first = (size_t)i * apart / page * page, last = (size_t)i * apart + row_bytes;
-        if (mprotect(out->at + first, last - first, PROT_READ | PROT_WRITE) != 0) return false;
-    }
-    return true;
-}
-
-/* One operand with rows (as stored), or a batch's items, far apart: copied there and back. */
-static void far_copy(const far_rows *far, char *near_by, int64_t rows, size_t row_bytes, size_t near_apart, size_t far_apart, bool back)
-{
-    for (int64_t i = 0; i < rows; i++)
-        memcpy(back ? near_by + (size_t)i * near_apart : far->at + (size_t)i * far_apart, back ? far->at + (size_t)i * far_apart : near_by + (size_t)i * near_apart, row_bytes);
-}
-
-/* The product of x, with all its rows, or its items, `apart` elements from one to the next. */
-static bool far_product(tw_context *context, integers *x, bool items, int64_t apart, char *text, size_t text_bytes)
-{
-    const tw_problem *p = &x->problem;
-    tw_problem far = *p;
-    tw_batch batch = x->batch;
-    far_rows to[3] = {{0}};
-    void *near_by[3] = {x->a, x->b, x->c};
-    const int64_t rows[3] = {p->op_a == TW_N ? p->m : p->k, p->op_b == TW_N ? p->k : p->n, p->m}, cols[3] = {p->op_a == TW_N ? p->k : p->m, p->op_b == TW_N ? p->n : p->k, p->n};
-    const int64_t lds[3] = {p->lda, p->ldb, p->ldc}, strides[3] = {batch.stride_a, batch.stride_b, batch.stride_c};
-    bool made = true;
-    int64_t count[3];
-    size_t bytes[3], piece[3], apart_before[3];
-    for (int i = 0; i < 3; i++) {
-        bytes[i] = (size_t)tw_lab_dtype_of(i < 2 ? p->dtype : element_of(p->dtype)->result)->bytes;
-        count[i] = items ? batch.count : rows[i];
-        piece[i] = (size_t)(items ? (rows[i] - 1) * lds[i] + cols[i] : cols[i]) * bytes[i];
-        apart_before[i] = (size_t)(items ? strides[i] : lds[i]) * bytes[i];
-        made = made && far_make(count[i], piece[i], (size_t)apart * bytes[i], &to[i]);
-        if (made) far_copy(&to[i], near_by[i], count[i], piece[i], apart_before[i], (size_t)apart * bytes[i], false);
-    }
-    if (items)
-        batch.stride_a = batch.stride_b = batch.stride_c = apart;
-    else
-        far.lda = far.ldb = far.ldc = apart;
-    bool right = made;
-    snprintf(text, text_bytes, "no room for addresses this far apart");
-    for (int again = 0; right && again < 2; again++) { /* the second from the plan that was kept */
-        far_copy(&to[2], x->c, count[2], piece[2], apart_before[2], (size_t)apart * bytes[2], false);
-        tw_status status = items ? tw_gemm_batched(context, &far, &batch, to[0].at, to[1].at, to[2].at) : tw_gemm(context, &far, to[0].at, to[1].at, to[2].at);
-        snprintf(text, text_bytes, "%s", tw_error_text());
-        far_copy(&to[2], x->c, count[2], piece[2], apart_before[2], (size_t)apart * bytes[2], true);
-        right = status == TW_OK && integers_judge(x, text, text_bytes);
-    }
-    for (int i = 0; i < 3; i++)
-        if (to[i].at != NULL && to[i].at != MAP_FAILED) munmap(to[i].at, to[i].bytes);
-    return right;
-}
-
 static void far_case(tw_context *context, const char *threads, tw_dtype dtype, int op, const int64_t shape[3], bool paged, bool items)
 {
     char text[200] = "";
@@ -155,7 +88,8 @@ static void far_case(tw_context *context, const char *threads, tw_dtype dtype, i
     if (!tap_case("cpu%s %s %c%c %dx%dx%d, %s 2^31 elements and %s apart", threads, tw_lab_dtype_of(dtype)->name, "nt"[op / 2], "nt"[op % 2], (int)p.m, (int)p.n, (int)p.k,
                   items ? "items" : "rows", paged ? "a page" : "a few"))
         return;
-    bool passed = integers_make(&p, items ? &batch : NULL, 5, &x) == TW_OK && far_product(context, &x, items, ((int64_t)1 << 31) + (paged ? 4096 : 5), text, sizeof text);
+    bool passed = integers_make(&p, items ? &batch : NULL, 5, &x) == TW_OK &&
+                  far_product(context, &x, items, ((int64_t)1 << 31) + (paged ? 4096 : 5), text, sizeof text) == FAR_RIGHT;
     tap_result(passed, "%s", text);
     integers_free(&x);
 }
