@@ -1,10 +1,12 @@
-/* gemm.c - sgemm and dgemm under the names of CBLAS and Fortran: arguments checked as the reference BLAS does, the product by tw_gemm(). */
+/* gemm.c - sgemm and dgemm under the names of CBLAS and Fortran: arguments checked as the reference BLAS does, the
+ * product by tw_gemm(). */
 #include "product.h"
 
 enum { NO_OP = -1 };
 
-/* One call in Fortran's terms: matrices are column-major, ops are TW_N, TW_T or NO_OP. The functions that pass it on are inlined into the entries
- * and nobody else sees it, so that it lives in registers: stored and loaded again it took a sixth of an 8 x 8 x 8 product. */
+/* One call in Fortran's terms: matrices are column-major, ops are TW_N, TW_T or NO_OP. The functions that pass it on
+ * are inlined into the entries and nobody else sees it, so that it lives in registers: stored and loaded again it took
+ * a sixth of an 8 x 8 x 8 product. */
 typedef struct call {
     const blas_caller *caller;
     tw_dtype dtype;
@@ -29,7 +31,8 @@ static inline int first_wrong(const call *x)
     return x->ldc < at_least_1(x->m) ? 13 : 0;
 }
 
-/* A column-major C = A B is the row-major C^T = B^T A^T: the operands change places, each keeps its op and its leading dimension. */
+/* A column-major C = A B is the row-major C^T = B^T A^T: the operands change places, each keeps its op and its leading
+ * dimension. */
 static inline void multiply(const call *x)
 {
     int wrong = first_wrong(x);
@@ -38,19 +41,42 @@ static inline void multiply(const call *x)
         return;
     }
     if (x->m == 0 || x->n == 0 || ((x->alpha == 0 || x->k == 0) && x->beta == 1)) return;
-    /* Every field is named: what is not, some compilers clear by an instruction that takes longer than a small product. */
-    const tw_problem p = {.size = sizeof p, .dtype = x->dtype, .dtype_c = (tw_dtype)0, .op_a = (tw_op)x->op_b, .op_b = (tw_op)x->op_a, .place_a = TW_HOST,
-                          .place_b = TW_HOST, .place_c = TW_HOST, .m = x->n, .n = x->m, .k = x->k, .lda = x->ldb, .ldb = x->lda, .ldc = x->ldc,
-                          .alpha = x->alpha, .beta = x->beta, .align_a = 0, .align_b = 0, .align_c = 0, .reserved = 0};
+    /* Every field is named: what is not, some compilers clear by an instruction that takes longer than a small
+     * product. */
+    const tw_problem p = {.size = sizeof p,
+                          .dtype = x->dtype,
+                          .dtype_c = (tw_dtype)0,
+                          .op_a = (tw_op)x->op_b,
+                          .op_b = (tw_op)x->op_a,
+                          .place_a = TW_HOST,
+                          .place_b = TW_HOST,
+                          .place_c = TW_HOST,
+                          .m = x->n,
+                          .n = x->m,
+                          .k = x->k,
+                          .lda = x->ldb,
+                          .ldb = x->lda,
+                          .ldc = x->ldc,
+                          .alpha = x->alpha,
+                          .beta = x->beta,
+                          .align_a = 0,
+                          .align_b = 0,
+                          .align_c = 0,
+                          .reserved = 0};
     tw_context *context = atomic_load_explicit(&blas_quiet_context, memory_order_acquire);
-    if (context == NULL || tw_gemm(context, &p, x->b, x->a, x->c) != TW_OK) blas_product(x->caller, &p, x->b, x->a, x->c);
+    if (context == NULL || tw_gemm(context, &p, x->b, x->a, x->c) != TW_OK)
+        blas_product(x->caller, &p, x->b, x->a, x->c);
 }
 
 static int op_of_letter(const char *letter)
 {
     switch (*letter) {
-    case 'N': case 'n': return TW_N;
-    case 'T': case 't': case 'C': case 'c': return TW_T;
+    case 'N':
+    case 'n': return TW_N;
+    case 'T':
+    case 't':
+    case 'C':
+    case 'c': return TW_T;
     default: return NO_OP;
     }
 }
@@ -60,14 +86,15 @@ static int op_of_number(CBLAS_TRANSPOSE op)
     return op == CblasNoTrans ? TW_N : op == CblasTrans || op == CblasConjTrans ? TW_T : NO_OP;
 }
 
-#define EXCHANGE(type, x, y)                                                                                                             \
-    do {                                                                                                                                 \
-        type kept_ = x;                                                                                                                  \
-        x = y, y = kept_;                                                                                                                \
+#define EXCHANGE(type, x, y)                                                                                           \
+    do {                                                                                                               \
+        type kept_ = x;                                                                                                \
+        x = y, y = kept_;                                                                                              \
     } while (0)
 
 /* x holds the C call's sizes and operands as they were given; a row-major C = A B is the column-major C^T = B^T A^T. */
-static inline void multiply_from_c(const blas_caller *caller, CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, call *x)
+static inline void multiply_from_c(const blas_caller *caller, CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a,
+                                   CBLAS_TRANSPOSE op_b, call *x)
 {
     bool rows = layout == CblasRowMajor;
     x->caller = caller;
@@ -93,21 +120,23 @@ static inline void multiply_from_c(const blas_caller *caller, CBLAS_LAYOUT layou
     multiply(x);
 }
 
-#define ENTRIES(real, dtype_, fortran_name, c_name, fortran, c_entry)                                                                    \
-    void fortran(const char *op_a, const char *op_b, const int *m, const int *n, const int *k, const real *alpha, const real *a,         \
-                 const int *lda, const real *b, const int *ldb, const real *beta, real *c, const int *ldc)                               \
-    {                                                                                                                                    \
-        static const blas_caller caller = {fortran_name, c_name, false, false};                                                          \
-        call x = {&caller, dtype_, op_of_letter(op_a), op_of_letter(op_b), *m, *n, *k, *lda, *ldb, *ldc, (double)*alpha, (double)*beta,  \
-                  a, b, c};                                                                                                              \
-        multiply(&x);                                                                                                                    \
-    }                                                                                                                                    \
-    void c_entry(CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, int m, int n, int k, real alpha, const real *a,        \
-                 int lda, const real *b, int ldb, real beta, real *c, int ldc)                                                           \
-    {                                                                                                                                    \
-        static const blas_caller callers[] = {{fortran_name, c_name, true, false}, {fortran_name, c_name, true, true}};                  \
-        call x = {NULL, dtype_, NO_OP, NO_OP, m, n, k, lda, ldb, ldc, (double)alpha, (double)beta, a, b, c};                             \
-        multiply_from_c(&callers[layout == CblasRowMajor], layout, op_a, op_b, &x);                                                      \
+#define ENTRIES(real, dtype_, fortran_name, c_name, fortran, c_entry)                                                  \
+    void fortran(const char *op_a, const char *op_b, const int *m, const int *n, const int *k, const real *alpha,      \
+                 const real *a, const int *lda, const real *b, const int *ldb, const real *beta, real *c,              \
+                 const int *ldc)                                                                                       \
+    {                                                                                                                  \
+        static const blas_caller caller = {fortran_name, c_name, false, false};                                        \
+        call x = {&caller, dtype_, op_of_letter(op_a), op_of_letter(op_b), *m, *n, *k, *lda,                           \
+                  *ldb,    *ldc,   (double)*alpha,     (double)*beta,      a,  b,  c};                                 \
+        multiply(&x);                                                                                                  \
+    }                                                                                                                  \
+    void c_entry(CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, int m, int n, int k, real alpha,     \
+                 const real *a, int lda, const real *b, int ldb, real beta, real *c, int ldc)                          \
+    {                                                                                                                  \
+        static const blas_caller callers[] = {{fortran_name, c_name, true, false},                                     \
+                                              {fortran_name, c_name, true, true}};                                     \
+        call x = {NULL, dtype_, NO_OP, NO_OP, m, n, k, lda, ldb, ldc, (double)alpha, (double)beta, a, b, c};           \
+        multiply_from_c(&callers[layout == CblasRowMajor], layout, op_a, op_b, &x);                                    \
     }
 
 ENTRIES(float, TW_F32, "SGEMM ", "cblas_sgemm", sgemm_, cblas_sgemm)

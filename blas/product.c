@@ -1,6 +1,6 @@
-/* product.c - what a product of BLAS needs beside tw_gemm(), since no caller would learn that one was skipped: a context
- * whatever the environment holds, operands that are not aligned to an element, memory that has run out; and the line
- * of TILEWRIGHT_VERBOSE. */
+/* product.c - what a product of BLAS needs beside tw_gemm(), since no caller would learn that one was skipped: a
+ * context whatever the environment holds, operands that are not aligned to an element, memory that has run out; and the
+ * line of TILEWRIGHT_VERBOSE. */
 #include "product.h"
 
 #include <tilewright_lab.h>
@@ -48,15 +48,9 @@ static tw_context *context_of_calls(void)
 
 /* ---- operands as they may lie ---- */
 
-static size_t bytes_of(const tw_problem *p)
-{
-    return p->dtype == TW_F64 ? sizeof(double) : sizeof(float);
-}
+static size_t bytes_of(const tw_problem *p) { return p->dtype == TW_F64 ? sizeof(double) : sizeof(float); }
 
-static bool reads(const tw_problem *p)
-{
-    return p->alpha != 0 && p->k > 0;
-}
+static bool reads(const tw_problem *p) { return p->alpha != 0 && p->k > 0; }
 
 static double element(const tw_problem *p, const void *x, int64_t at)
 {
@@ -92,10 +86,7 @@ static void multiply_plainly(const tw_problem *p, const void *a, const void *b, 
         }
 }
 
-static bool misaligned(const tw_problem *p, const void *x)
-{
-    return (uintptr_t)x % bytes_of(p) != 0;
-}
+static bool misaligned(const tw_problem *p, const void *x) { return (uintptr_t)x % bytes_of(p) != 0; }
 
 static void copy_rows(void *to, int64_t to_ld, const void *from, int64_t from_ld, int64_t rows, int64_t cols,
                       size_t bytes)

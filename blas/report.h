@@ -1,4 +1,5 @@
-/* report.h - tells the handlers xerbla_ and cblas_xerbla what is wrong with a call, or prints it where there are none. */
+/* report.h - tells the handlers xerbla_ and cblas_xerbla what is wrong with a call, or prints it where there are
+ * none. */
 #ifndef TILEWRIGHT_BLAS_REPORT_H
 #define TILEWRIGHT_BLAS_REPORT_H
 
@@ -13,7 +14,8 @@ typedef struct blas_caller {
     bool from_c, row_major;
 } blas_caller;
 
-/* Through xerbla_: argument `number` of the Fortran call is wrong; 0: tw_gemm() failed, and tw_error_text() says why. */
+/* Through xerbla_: argument `number` of the Fortran call is wrong; 0: tw_gemm() failed, and tw_error_text() says
+ * why. */
 void blas_report(const blas_caller *caller, int number);
 
 /* Through cblas_xerbla: argument `number` of the C call is a setting that does not exist. */

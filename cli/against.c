@@ -14,10 +14,11 @@
 #include "say.h"
 #include "term.h"
 
-/* The side of the square at which peers are held against the peak, and how many samples of it; of each other case at least as many, then no more
- * once they have taken LIMIT_S. */
+/* The side of the square at which peers are held against the peak, and how many samples of it; of each other case at
+ * least as many, then no more once they have taken LIMIT_S. */
 enum { PEAK_SIDE = 2048, LEAST_SAMPLES = 3, MOST_TRIES = 5, USUAL_SAMPLES = 11, DEADLINE_S = 60 };
-static const double LIMIT_S = 30, SLOWEST_FLOPS = 2e9; /* what a side may need beyond the deadline: a few runs at such a speed */
+/* what a side may need beyond the deadline: a few runs at such a speed */
+static const double LIMIT_S = 30, SLOWEST_FLOPS = 2e9;
 
 /* ---- who takes part ---- */
 
@@ -40,10 +41,13 @@ exit_code against_row(const char *name, const char *engine, const peer_row **row
     if (*row == NULL) {
         const char *closest = say_closest(name, names, count);
         if (closest != NULL) return say(EXIT_USAGE, "--against %s: no such library; did you mean %s?", name, closest);
-        return say(EXIT_USAGE, "--against %s: no such library; there are all, and one by one those of lab/peers.def, such as %s", name, names[0]);
+        return say(EXIT_USAGE,
+                   "--against %s: no such library; there are all, and one by one those of lab/peers.def, such as %s",
+                   name, names[0]);
     }
     if (strcmp((*row)->engine, engine) != 0)
-        return say(EXIT_USAGE, "--against %s: it is compared with the %s engine, not with %s", name, (*row)->engine, engine);
+        return say(EXIT_USAGE, "--against %s: it is compared with the %s engine, not with %s", name, (*row)->engine,
+                   engine);
     return EXIT_OK;
 }
 
@@ -64,7 +68,8 @@ static exit_code choose_sides(against *g)
     for (const peer_row *row = peer_rows; code == EXIT_OK && all && row->name != NULL; row++)
         if (strcmp(row->engine, g->s->device.engine) == 0) code = add_side(g, row);
     for (int i = 0; code == EXIT_OK && !all && i < named->count; i++) code = add_named(g, named->items[i]);
-    if (code == EXIT_OK && g->count < 2) return say(EXIT_USAGE, "--against: no library is compared with the %s engine", g->s->device.engine);
+    if (code == EXIT_OK && g->count < 2)
+        return say(EXIT_USAGE, "--against: no library is compared with the %s engine", g->s->device.engine);
     return code;
 }
 
@@ -77,16 +82,15 @@ void against_folder(against_path out)
     program[length > 0 ? length : 0] = '\0';
     char *end = strrchr(program, '/');
     if (end != NULL) *end = '\0';
-    if (named != NULL && named[0] != '\0') snprintf(out, sizeof(against_path), "%s", named);
-    else snprintf(out, sizeof(against_path), "%s/peers", end != NULL ? program : ".");
+    if (named != NULL && named[0] != '\0')
+        snprintf(out, sizeof(against_path), "%s", named);
+    else
+        snprintf(out, sizeof(against_path), "%s/peers", end != NULL ? program : ".");
 }
 
 /* ---- turns ---- */
 
-static bool here(const against *g, int i)
-{
-    return g->processes[i].pid != 0;
-}
+static bool here(const against *g, int i) { return g->processes[i].pid != 0; }
 
 /* It takes no further part, which a sentence says. */
 static void leave(against *g, int i, const char *why)
@@ -96,8 +100,11 @@ static void leave(against *g, int i, const char *why)
     turns_end(&g->processes[i]);
     x->outcome = SIDE_GONE;
     snprintf(x->why, sizeof x->why, "%s", why);
-    if (g->problem.m > 0) say(EXIT_OK, "%s: at %s of %s it %s", x->name, case_text(&g->problem, name), tw_lab_dtype_of(g->problem.dtype)->name, why);
-    else say(EXIT_OK, "%s: it %s", x->name, why);
+    if (g->problem.m > 0)
+        say(EXIT_OK, "%s: at %s of %s it %s", x->name, case_text(&g->problem, name),
+            tw_lab_dtype_of(g->problem.dtype)->name, why);
+    else
+        say(EXIT_OK, "%s: it %s", x->name, why);
 }
 
 static void wait_for_quiet(against *g)
@@ -112,7 +119,8 @@ static bool turn(against *g, int i, player_what what, player_answer *answer)
     player_order order = {what, g->problem, g->sets, g->sets.wanted};
     char why[PEER_TEXT];
     double most_flops = 3.0 * roofline_flops(&g->problem) * (what == PLAYER_SAMPLE ? g->sides[i].repeats : 1);
-    double deadline_s = (g->s->opt->deadline > 0 ? (double)g->s->opt->deadline : DEADLINE_S) + most_flops / SLOWEST_FLOPS;
+    double deadline_s = (g->s->opt->deadline > 0 ? (double)g->s->opt->deadline : DEADLINE_S) +
+                        most_flops / SLOWEST_FLOPS;
     char doing[sizeof(case_name) + 32];
     case_name name;
     snprintf(doing, sizeof doing, "%s: %s", case_text(&g->problem, name), g->sides[i].name);
@@ -120,14 +128,16 @@ static bool turn(against *g, int i, player_what what, player_answer *answer)
     *answer = (player_answer){0};
     wait_for_quiet(g);
     if (!here(g, i)) return false;
-    bool answered = turns_ask(&g->processes[i], &order, sizeof order, answer, sizeof *answer, ceil(deadline_s), why, sizeof why);
+    bool answered = turns_ask(&g->processes[i], &order, sizeof order, answer, sizeof *answer, ceil(deadline_s), why,
+                              sizeof why);
     if (!answered) leave(g, i, why);
     return answered && answer->done;
 }
 
 static exit_code start(against *g)
 {
-    exit_code code = session_flush(g->s); /* what is still in a buffer would be written by each process that a library ends with exit() */
+    /* what is still in a buffer would be written by each process that a library ends with exit() */
+    exit_code code = session_flush(g->s);
     if (code != EXIT_OK) return code;
     g->memory = mmap(NULL, g->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (g->memory == MAP_FAILED) return say_no_memory("the operands");
@@ -139,8 +149,10 @@ static exit_code start(against *g)
     for (int i = 0; i < g->count; i++) {
         player_answer answer;
         side *x = &g->sides[i];
-        if (turn(g, i, PLAYER_MEET, &answer)) x->met = true, memcpy(x->version, answer.text, PEER_TEXT), memcpy(x->choice, answer.choice, PEER_TEXT);
-        else if (here(g, i)) leave(g, i, answer.text);
+        if (turn(g, i, PLAYER_MEET, &answer))
+            x->met = true, memcpy(x->version, answer.text, PEER_TEXT), memcpy(x->choice, answer.choice, PEER_TEXT);
+        else if (here(g, i))
+            leave(g, i, answer.text);
     }
     if (!here(g, 0)) return EXIT_RUN;
     for (int i = 1; i < g->count; i++)
@@ -201,16 +213,18 @@ static exit_code judge(against *g, int i, const trial *t)
     if (status == TW_NO_MEMORY) return say_no_memory("the check");
     if (status != TW_OK || x->verdict.passed) return EXIT_OK;
     x->outcome = SIDE_WRONG;
-    return say(x->row == NULL ? EXIT_CHECK : EXIT_OK, "%s: at %s of %s its product is wrong: %s", x->name, case_text(&g->problem, name),
-               tw_lab_dtype_of(g->problem.dtype)->name, x->verdict.text);
+    return say(x->row == NULL ? EXIT_CHECK : EXIT_OK, "%s: at %s of %s its product is wrong: %s", x->name,
+               case_text(&g->problem, name), tw_lab_dtype_of(g->problem.dtype)->name, x->verdict.text);
 }
 
 static void take_sample(against *g, int i, int at)
 {
     side *x = &g->sides[i];
     player_answer answer;
-    if (turn(g, i, PLAYER_SAMPLE, &answer)) x->times_s[at] = answer.seconds;
-    else if (here(g, i)) leave(g, i, answer.text);
+    if (turn(g, i, PLAYER_SAMPLE, &answer))
+        x->times_s[at] = answer.seconds;
+    else if (here(g, i))
+        leave(g, i, answer.text);
 }
 
 static void take_samples(against *g, int samples)
@@ -220,8 +234,10 @@ static void take_samples(against *g, int samples)
     for (int i = 0; i < g->count; i++) {
         side *x = &g->sides[i];
         if (x->outcome != SIDE_TIMED) continue;
-        if (turn(g, i, PLAYER_READY, &answer)) x->repeats = answer.repeats, x->run_s = answer.seconds;
-        else if (here(g, i)) leave(g, i, answer.text);
+        if (turn(g, i, PLAYER_READY, &answer))
+            x->repeats = answer.repeats, x->run_s = answer.seconds;
+        else if (here(g, i))
+            leave(g, i, answer.text);
     }
     for (double start_s = measure_now_s(); taken < samples; taken++) {
         if (taken >= LEAST_SAMPLES && measure_now_s() - start_s > LIMIT_S) break;
@@ -231,7 +247,8 @@ static void take_samples(against *g, int samples)
         }
     }
     for (int i = 0; i < g->count; i++)
-        if (g->sides[i].outcome == SIDE_TIMED) g->sides[i].result = measure_summary(g->sides[i].times_s, taken, g->sides[i].repeats);
+        if (g->sides[i].outcome == SIDE_TIMED)
+            g->sides[i].result = measure_summary(g->sides[i].times_s, taken, g->sides[i].repeats);
 }
 
 /* Judge and time all sides on a problem. A wrong product of Tilewright's own is EXIT_CHECK, after all were timed. */
@@ -264,7 +281,8 @@ static void measure_peak(against *g, tw_dtype dtype)
     if (!measured) snprintf(g->why_no_peak, sizeof g->why_no_peak, "%s", answer.text);
 }
 
-/* The share of the peak that each reached at best. Who reached the least is left out of more samples; true: nobody is left. */
+/* The share of the peak that each reached at best. Who reached the least is left out of more samples; true: nobody is
+ * left. */
 static bool take_shares(against *g, tw_dtype dtype)
 {
     int type = against_type(dtype);
@@ -274,14 +292,16 @@ static bool take_shares(against *g, tw_dtype dtype)
         if (x->outcome != SIDE_TIMED) continue;
         double share = roofline_flops(&g->problem) / x->result.min_s / g->peak_flops[type];
         if (!(share <= x->share[type])) x->share[type] = share;
-        if (x->share[type] < AGAINST_LEAST_SHARE) reached = false;
-        else x->outcome = SIDE_REFUSED;
+        if (x->share[type] < AGAINST_LEAST_SHARE)
+            reached = false;
+        else
+            x->outcome = SIDE_REFUSED;
     }
     return reached;
 }
 
-/* What all sides reach of the peak at 2048: a peer that took the wrong code for this processor is no measure of anything. A share that is too small
- * is a reason to measure again, before it is called so. */
+/* What all sides reach of the peak at 2048: a peer that took the wrong code for this processor is no measure of
+ * anything. A share that is too small is a reason to measure again, before it is called so. */
 static exit_code hold_against_peak(against *g, tw_dtype dtype)
 {
     const tw_problem square = tw_problem_make(dtype, TW_N, TW_N, PEAK_SIDE, PEAK_SIDE, PEAK_SIDE);
@@ -308,14 +328,17 @@ static exit_code write_record(const against *g, const side *x)
     r.op_a = p->op_a == TW_N ? 'n' : 't', r.op_b = p->op_b == TW_N ? 'n' : 't';
     r.alpha = p->alpha, r.beta = p->beta;
     r.align_a = r.align_b = r.align_c = SETS_ALIGN;
-    r.method = g->threads > 1 ? "calls with host pointers, a process for each library, in turns, operands rotated beyond the cache"
-                              : "calls with host pointers, CPU time of a process for each library, in turns, operands rotated beyond the cache";
+    r.method = g->threads > 1
+                   ? "calls with host pointers, a process for each library, in turns, operands rotated beyond the cache"
+                   : "calls with host pointers, CPU time of a process for each library, in turns, operands rotated "
+                     "beyond the cache";
     r.threads = g->threads, r.sets = g->sets.wanted;
     r.verified = x->outcome >= SIDE_WRONG ? x->verdict.verified : "no";
     if (x->outcome < SIDE_TIMED) r.refused = x->why;
     if (x->outcome == SIDE_TIMED) {
         r.samples = x->result.samples, r.repeats = x->result.repeats;
-        r.min_s = x->result.min_s, r.median_s = x->result.median_s, r.p95_s = x->result.p95_s, r.max_s = x->result.max_s;
+        r.min_s = x->result.min_s, r.median_s = x->result.median_s, r.p95_s = x->result.p95_s,
+        r.max_s = x->result.max_s;
         r.error_ratio = x->verdict.error_ratio;
         double peak = g->peak_flops[against_type(p->dtype)];
         record_fill_bounds(&r, p, 0, 0, peak > 0 ? peak : NAN, NAN); /* what a library asks is not known */
@@ -361,7 +384,8 @@ static exit_code compare_all(against *g, const case_list *cases, const name_list
     }
     fputc('\n', g->s->text);
     against_print_mean(g->s->text, "all classes and types", &all);
-    if (result == EXIT_OK && all.count == 0) return say(EXIT_DEVICE, "no product could be compared: no peer that counts was timed");
+    if (result == EXIT_OK && all.count == 0)
+        return say(EXIT_DEVICE, "no product could be compared: no peer that counts was timed");
     return result;
 }
 
@@ -377,7 +401,8 @@ static void count_bytes(against *g, const case_list *cases, const name_list *dty
     for (int d = 0; d < dtypes->count; d++)
         for (int n = -1; n < cases->count; n++) {
             static const bench_case square = {"", TW_N, TW_N, {PEAK_SIDE, PEAK_SIDE, PEAK_SIDE}};
-            tw_problem p = case_problem(n < 0 ? &square : &cases->items[n], tw_lab_dtype_named(dtypes->items[d])->dtype);
+            tw_problem p = case_problem(n < 0 ? &square : &cases->items[n],
+                                        tw_lab_dtype_named(dtypes->items[d])->dtype);
             size_t bytes = bytes_for(g, &p);
             if (bytes > g->bytes) g->bytes = bytes;
         }

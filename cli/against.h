@@ -1,4 +1,5 @@
-/* against.h - `tilewright bench --against`: Tilewright and other libraries on the same operands, each in a process of its own, in turns. */
+/* against.h - `tilewright bench --against`: Tilewright and other libraries on the same operands, each in a process of
+ * its own, in turns. */
 #ifndef TILEWRIGHT_AGAINST_H
 #define TILEWRIGHT_AGAINST_H
 
@@ -25,10 +26,10 @@ typedef enum side_outcome {
 typedef struct side {
     const peer_row *row; /* NULL: Tilewright */
     const char *name;
-    bool met;            /* its library was opened */
+    bool met; /* its library was opened */
     player_job job;
     char version[PEER_TEXT], choice[PEER_TEXT];
-    double share[2];     /* of the peak, by its best sample at 2048, in f32 and f64; NAN: not measured */
+    double share[2]; /* of the peak, by its best sample at 2048, in f32 and f64; NAN: not measured */
     side_outcome outcome;
     char why[PEER_TEXT + 64];
     trial_verdict verdict;
@@ -42,8 +43,8 @@ typedef struct against {
     int count, threads, samples;
     side sides[MOST_SIDES];
     turn_process processes[MOST_SIDES]; /* of the sides */
-    against_path folder; /* of the peers */
-    char *memory;      /* shared by all */
+    against_path folder;                /* of the peers */
+    char *memory;                       /* shared by all */
     size_t bytes;
     tw_problem problem; /* the present case */
     operand_sets sets;
@@ -54,8 +55,8 @@ typedef struct against {
 /* Below this share of the peak at 2048 a peer is not what it is elsewhere: it does not count as best. */
 #define AGAINST_LEAST_SHARE 0.8
 
-int against_type(tw_dtype dtype);                     /* 0: f32, 1: f64: the place in share and peak_flops */
-bool against_counts(const side *x, tw_dtype dtype);   /* a peer that was timed and is not misconfigured */
+int against_type(tw_dtype dtype);                   /* 0: f32, 1: f64: the place in share and peak_flops */
+bool against_counts(const side *x, tw_dtype dtype); /* a peer that was timed and is not misconfigured */
 
 /* against_bench - compare on each case in each type (f32, f64), print the tables, write the records. */
 exit_code against_bench(session *s, const case_list *cases, const name_list *dtypes);

@@ -5,10 +5,7 @@
 #include "../lab/roofline.h"
 #include "term.h"
 
-int against_type(tw_dtype dtype)
-{
-    return dtype == TW_F64;
-}
+int against_type(tw_dtype dtype) { return dtype == TW_F64; }
 
 bool against_counts(const side *x, tw_dtype dtype)
 {
@@ -22,28 +19,37 @@ void against_print_sides(const against *g, tw_dtype dtype)
     int type = against_type(dtype);
     bool busy = g->sides[0].share[type] < AGAINST_LEAST_SHARE; /* or our own product is bad here */
     term_progress_end();
-    fprintf(text, "against    %s, %s: %s, %d thread%s, ", g->s->device.engine, g->s->device.name, tw_lab_dtype_of(dtype)->name, g->threads,
-            g->threads == 1 ? "" : "s");
-    if (g->peak_flops[type] > 0) fprintf(text, "peak %s GFLOP/s of multiply-adds\n\n", term_gflops(g->peak_flops[type] / 1e9, number));
-    else fprintf(text, "the peak could not be measured (%s): nobody is held against %.0f %% of it\n\n", g->why_no_peak, 100 * AGAINST_LEAST_SHARE);
+    fprintf(text, "against    %s, %s: %s, %d thread%s, ", g->s->device.engine, g->s->device.name,
+            tw_lab_dtype_of(dtype)->name, g->threads, g->threads == 1 ? "" : "s");
+    if (g->peak_flops[type] > 0)
+        fprintf(text, "peak %s GFLOP/s of multiply-adds\n\n", term_gflops(g->peak_flops[type] / 1e9, number));
+    else
+        fprintf(text, "the peak could not be measured (%s): nobody is held against %.0f %% of it\n\n", g->why_no_peak,
+                100 * AGAINST_LEAST_SHARE);
     fprintf(text, "%-10s %-34s %-24s %s\n", "library", "version", "code it chose", "of peak at 2048");
     for (int i = 0; i < g->count; i++) {
         const side *x = &g->sides[i];
-        fprintf(text, "%-10s %-34s %-24s ", x->name, x->version[0] != '\0' ? x->version : "-", x->choice[0] != '\0' ? x->choice : "-");
-        if (isnan(x->share[type]) && x->outcome == SIDE_TIMED) fprintf(text, "-\n");
-        else if (isnan(x->share[type])) fprintf(text, "-  %s\n", x->outcome == SIDE_WRONG ? x->verdict.text : x->why);
+        fprintf(text, "%-10s %-34s %-24s ", x->name, x->version[0] != '\0' ? x->version : "-",
+                x->choice[0] != '\0' ? x->choice : "-");
+        if (isnan(x->share[type]) && x->outcome == SIDE_TIMED)
+            fprintf(text, "-\n");
+        else if (isnan(x->share[type]))
+            fprintf(text, "-  %s\n", x->outcome == SIDE_WRONG ? x->verdict.text : x->why);
         else if (x->share[type] < AGAINST_LEAST_SHARE)
             fprintf(text, "%s  below %.0f %%%s\n", term_percent(x->share[type], number), 100 * AGAINST_LEAST_SHARE,
-                    x->row == NULL ? ": is the machine busy?" : busy ? ": misconfigured, or the machine is busy; does not count as best"
-                                                                     : ": misconfigured, does not count as best");
-        else fprintf(text, "%s\n", term_percent(x->share[type], number));
+                    x->row == NULL ? ": is the machine busy?"
+                    : busy         ? ": misconfigured, or the machine is busy; does not count as best"
+                                   : ": misconfigured, does not count as best");
+        else
+            fprintf(text, "%s\n", term_percent(x->share[type], number));
     }
 }
 
 void against_print_header(const against *g, const char *group, tw_dtype dtype)
 {
     FILE *text = g->s->text;
-    fprintf(text, "\n%s, %s: GFLOP/s of medians; ratios: tilewright / best peer\n", group, tw_lab_dtype_of(dtype)->name);
+    fprintf(text, "\n%s, %s: GFLOP/s of medians; ratios: tilewright / best peer\n", group,
+            tw_lab_dtype_of(dtype)->name);
     fprintf(text, "%-18s", "m x n x k");
     for (int i = 0; i < g->count; i++)
         if (g->sides[i].met) fprintf(text, " %10s", g->sides[i].name);
@@ -57,15 +63,18 @@ static const side *fastest(const against *g, double (*seconds)(const side *))
 {
     const side *found = NULL;
     for (int i = 1; i < g->count; i++)
-        if (against_counts(&g->sides[i], g->problem.dtype) && (found == NULL || seconds(&g->sides[i]) < seconds(found))) found = &g->sides[i];
+        if (against_counts(&g->sides[i], g->problem.dtype) && (found == NULL || seconds(&g->sides[i]) < seconds(found)))
+            found = &g->sides[i];
     return found;
 }
 
 static void print_cell(const against *g, const side *x)
 {
     term_number speed;
-    if (x->outcome == SIDE_TIMED) fprintf(g->s->text, " %10s", term_gflops(roofline_flops(&g->problem) / x->result.median_s / 1e9, speed));
-    else fprintf(g->s->text, " %10s", x->outcome == SIDE_WRONG ? "WRONG" : x->outcome == SIDE_GONE ? "gone" : "-");
+    if (x->outcome == SIDE_TIMED)
+        fprintf(g->s->text, " %10s", term_gflops(roofline_flops(&g->problem) / x->result.median_s / 1e9, speed));
+    else
+        fprintf(g->s->text, " %10s", x->outcome == SIDE_WRONG ? "WRONG" : x->outcome == SIDE_GONE ? "gone" : "-");
 }
 
 void against_mean_add(against_mean *mean, double median, double best)
@@ -96,6 +105,6 @@ void against_print_case(const against *g, against_mean *group, against_mean *all
 void against_print_mean(FILE *text, const char *what, const against_mean *mean)
 {
     if (mean->count == 0) return;
-    fprintf(text, "geometric mean of %d, %s: %.3f of medians, %.3f of bests\n", mean->count, what, exp(mean->log_median / mean->count),
-            exp(mean->log_best / mean->count));
+    fprintf(text, "geometric mean of %d, %s: %.3f of medians, %.3f of bests\n", mean->count, what,
+            exp(mean->log_median / mean->count), exp(mean->log_best / mean->count));
 }

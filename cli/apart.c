@@ -7,10 +7,7 @@
 #include <string.h>
 #include "tilewright_lab.h"
 
-static bool is_here(int i)
-{
-    return strcmp(tw_lab_engine_at(i), "cpu") == 0;
-}
+static bool is_here(int i) { return strcmp(tw_lab_engine_at(i), "cpu") == 0; }
 
 static void serve(void *apart_of, int orders, int answers)
 {
@@ -32,8 +29,9 @@ void apart_begin(apart *x, apart_work *work, void *job, size_t answer_bytes, dou
     while (x->count < APART_ENGINES && tw_lab_engine_at(x->count) != NULL) x->count++;
     for (x->begun = 0; x->begun < x->count; x->begun++)
         if (!is_here(x->begun) && !turns_start(x->processes, x->begun, serve, x))
-            snprintf(x->why[x->begun], APART_WHY, "the driver of the %s engine is not asked: no process could be started for it: %s", tw_lab_engine_at(x->begun),
-                     strerror(errno));
+            snprintf(x->why[x->begun], APART_WHY,
+                     "the driver of the %s engine is not asked: no process could be started for it: %s",
+                     tw_lab_engine_at(x->begun), strerror(errno));
 }
 
 bool apart_ask(apart *x, int i, int order, void *answer)
@@ -42,7 +40,8 @@ bool apart_ask(apart *x, int i, int order, void *answer)
     memset(answer, 0, x->bytes);
     if (is_here(i))
         x->work(x->job, tw_lab_engine_at(i), order, answer);
-    else if (x->why[i][0] == '\0' && !turns_ask(&x->processes[i], &order, sizeof order, answer, x->bytes, x->patience_s, how, sizeof how))
+    else if (x->why[i][0] == '\0' &&
+             !turns_ask(&x->processes[i], &order, sizeof order, answer, x->bytes, x->patience_s, how, sizeof how))
         snprintf(x->why[i], APART_WHY, "the driver of the %s engine %s", tw_lab_engine_at(i), how);
     return x->why[i][0] == '\0';
 }

@@ -5,7 +5,8 @@
 #include <string.h>
 #include "../lab/element.h"
 
-/* rows x cols elements, `ld` apart, of which the one at (row, col) moves to (row - up, col - left), round and round; what lies between the rows stays. */
+/* rows x cols elements, `ld` apart, of which the one at (row, col) moves to (row - up, col - left), round and round;
+ * what lies between the rows stays. */
 typedef struct matrix {
     int64_t rows, cols, ld;
     size_t bytes;
@@ -21,7 +22,8 @@ static void move_round(const matrix *x, char *to, const char *from, int64_t up, 
     }
 }
 
-/* Item i has A's rows moved up by i and, where they have come round, B's columns to the left: so is its product, in which no element is computed from others. */
+/* Item i has A's rows moved up by i and, where they have come round, B's columns to the left: so is its product, in
+ * which no element is computed from others. */
 static int64_t item_up(const tw_problem *p, int64_t item) { return p->m > 0 ? item % p->m : 0; }
 static int64_t item_left(const tw_problem *p, int64_t item) { return p->m > 0 && p->n > 0 ? item / p->m % p->n : 0; }
 
@@ -31,7 +33,8 @@ static matrix matrix_of(tw_op op, int64_t rows, int64_t cols, int64_t ld, size_t
 }
 
 /* An operand for each item, `stride` bytes apart. */
-static char *items_of(const tw_problem *p, const void *item, size_t bytes, size_t stride, int64_t count, const matrix *x, tw_op op, bool has_m, bool has_n)
+static char *items_of(const tw_problem *p, const void *item, size_t bytes, size_t stride, int64_t count,
+                      const matrix *x, tw_op op, bool has_m, bool has_n)
 {
     char *made = stride <= (SIZE_MAX - 1) / (size_t)count ? calloc((size_t)count * stride + 1, 1) : NULL;
     for (int64_t i = 0; made != NULL && i < count; i++) {
@@ -46,10 +49,16 @@ bool batch_spread(const oracle *o, int64_t count, const void *c, batch_operands 
 {
     const tw_problem *p = &o->problem;
     const tw_batch batch = tw_batch_make(p, count);
-    size_t bytes = (size_t)element_of(p->dtype)->bytes, result = (size_t)element_of(element_of(p->dtype)->result)->bytes;
+    size_t bytes = (size_t)element_of(p->dtype)->bytes,
+           result = (size_t)element_of(element_of(p->dtype)->result)->bytes;
     size_t a = (size_t)batch.stride_a * bytes, b = (size_t)batch.stride_b * bytes, to = (size_t)batch.stride_c * result;
-    *out = (batch_operands){.batch = batch, .a_bytes = a * (size_t)count, .b_bytes = b * (size_t)count, .c_bytes = to * (size_t)count, .item_bytes = oracle_c_bytes(o)};
-    const matrix of_a = matrix_of(p->op_a, p->m, p->k, p->lda, bytes), of_b = matrix_of(p->op_b, p->k, p->n, p->ldb, bytes), of_c = {p->m, p->n, p->ldc, result};
+    *out = (batch_operands){.batch = batch,
+                            .a_bytes = a * (size_t)count,
+                            .b_bytes = b * (size_t)count,
+                            .c_bytes = to * (size_t)count,
+                            .item_bytes = oracle_c_bytes(o)};
+    const matrix of_a = matrix_of(p->op_a, p->m, p->k, p->lda, bytes),
+                 of_b = matrix_of(p->op_b, p->k, p->n, p->ldb, bytes), of_c = {p->m, p->n, p->ldc, result};
     out->a = items_of(p, o->a, oracle_a_bytes(o), a, count, &of_a, p->op_a, true, false);
     out->b = items_of(p, o->b, oracle_b_bytes(o), b, count, &of_b, p->op_b, false, true);
     out->c = items_of(p, c, oracle_c_bytes(o), to, count, &of_c, TW_N, true, true);

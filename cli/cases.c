@@ -6,40 +6,104 @@
 #include <string.h>
 #include "say.h"
 
-#define NN(group, ...) {group, TW_N, TW_N, {__VA_ARGS__}}
-#define TURNED(group, n) {group, TW_N, TW_T, {n, n, n}}, {group, TW_T, TW_N, {n, n, n}}, {group, TW_T, TW_T, {n, n, n}}
+#define NN(group, ...)                                                                                                 \
+    {                                                                                                                  \
+        group, TW_N, TW_N, { __VA_ARGS__ }                                                                             \
+    }
+#define TURNED(group, n)                                                                                               \
+    {group, TW_N, TW_T, {n, n, n}}, {group, TW_T, TW_N, {n, n, n}},                                                    \
+    {                                                                                                                  \
+        group, TW_T, TW_T, { n, n, n }                                                                                 \
+    }
 #define CUBE(group, n) NN(group, n, n, n)
 
 /* The classes of gpu-* are of a GPU's sizes, and "all" leaves them out. */
 static const bench_case table[] = {
-    CUBE("square", 512), CUBE("square", 768), CUBE("square", 1024), CUBE("square", 1536), CUBE("square", 2048), CUBE("square", 3072),
+    CUBE("square", 512),
+    CUBE("square", 768),
+    CUBE("square", 1024),
+    CUBE("square", 1536),
+    CUBE("square", 2048),
+    CUBE("square", 3072),
     CUBE("square", 4096),
-    CUBE("small", 32), CUBE("small", 48), CUBE("small", 64), CUBE("small", 96), CUBE("small", 128), CUBE("small", 192), CUBE("small", 256),
+    CUBE("small", 32),
+    CUBE("small", 48),
+    CUBE("small", 64),
+    CUBE("small", 96),
+    CUBE("small", 128),
+    CUBE("small", 192),
+    CUBE("small", 256),
     CUBE("small", 384),
-    CUBE("odd", 8), CUBE("odd", 16), CUBE("odd", 17), CUBE("odd", 31), CUBE("odd", 33), CUBE("odd", 47), CUBE("odd", 65), CUBE("odd", 100),
-    CUBE("odd", 127), CUBE("odd", 129), CUBE("odd", 255), CUBE("odd", 257), CUBE("odd", 1000), CUBE("odd", 3000),
-    NN("skinny", 16, 4096, 4096), NN("skinny", 4096, 16, 4096), NN("skinny", 4096, 4096, 16), NN("skinny", 64, 64, 8192),
-    NN("skinny", 20000, 64, 64), NN("skinny", 1, 4096, 4096), NN("skinny", 4096, 1, 4096),
-    TURNED("transposed", 64), TURNED("transposed", 256), TURNED("transposed", 1000), TURNED("transposed", 2048),
-    CUBE("gpu-square", 2048), CUBE("gpu-square", 3000), CUBE("gpu-square", 4096), CUBE("gpu-square", 5001), CUBE("gpu-square", 8192),
-    TURNED("gpu-transposed", 4096), TURNED("gpu-transposed", 8192),
-    NN("gpu-odd", 4095, 4097, 4099), {"gpu-odd", TW_N, TW_N, {4096, 4096, 4096}, 1},
-    CUBE("gpu-small", 256), CUBE("gpu-small", 512), CUBE("gpu-small", 1024),
-    NN("gpu-thin", 4096, 16, 4096), NN("gpu-thin", 16, 4096, 4096), NN("gpu-thin", 64, 64, 65536), NN("gpu-thin", 1, 16384, 16384),
+    CUBE("odd", 8),
+    CUBE("odd", 16),
+    CUBE("odd", 17),
+    CUBE("odd", 31),
+    CUBE("odd", 33),
+    CUBE("odd", 47),
+    CUBE("odd", 65),
+    CUBE("odd", 100),
+    CUBE("odd", 127),
+    CUBE("odd", 129),
+    CUBE("odd", 255),
+    CUBE("odd", 257),
+    CUBE("odd", 1000),
+    CUBE("odd", 3000),
+    NN("skinny", 16, 4096, 4096),
+    NN("skinny", 4096, 16, 4096),
+    NN("skinny", 4096, 4096, 16),
+    NN("skinny", 64, 64, 8192),
+    NN("skinny", 20000, 64, 64),
+    NN("skinny", 1, 4096, 4096),
+    NN("skinny", 4096, 1, 4096),
+    TURNED("transposed", 64),
+    TURNED("transposed", 256),
+    TURNED("transposed", 1000),
+    TURNED("transposed", 2048),
+    CUBE("gpu-square", 2048),
+    CUBE("gpu-square", 3000),
+    CUBE("gpu-square", 4096),
+    CUBE("gpu-square", 5001),
+    CUBE("gpu-square", 8192),
+    TURNED("gpu-transposed", 4096),
+    TURNED("gpu-transposed", 8192),
+    NN("gpu-odd", 4095, 4097, 4099),
+    {"gpu-odd", TW_N, TW_N, {4096, 4096, 4096}, 1},
+    CUBE("gpu-small", 256),
+    CUBE("gpu-small", 512),
+    CUBE("gpu-small", 1024),
+    NN("gpu-thin", 4096, 16, 4096),
+    NN("gpu-thin", 16, 4096, 4096),
+    NN("gpu-thin", 64, 64, 65536),
+    NN("gpu-thin", 1, 16384, 16384),
     NN("gpu-thin", 16384, 1, 16384),
-    CUBE("gpu-half", 512), CUBE("gpu-half", 1024), CUBE("gpu-half", 2048), CUBE("gpu-half", 3072), CUBE("gpu-half", 4096),
-    CUBE("gpu-half", 8192), NN("gpu-half", 5120, 4096, 14336), NN("gpu-half", 16384, 1024, 8192), TURNED("gpu-half", 4096),
+    CUBE("gpu-half", 512),
+    CUBE("gpu-half", 1024),
+    CUBE("gpu-half", 2048),
+    CUBE("gpu-half", 3072),
+    CUBE("gpu-half", 4096),
+    CUBE("gpu-half", 8192),
+    NN("gpu-half", 5120, 4096, 14336),
+    NN("gpu-half", 16384, 1024, 8192),
+    TURNED("gpu-half", 4096),
     TURNED("gpu-half", 8192),
-    NN("gpu-few", 1, 8192, 8192), NN("gpu-few", 16, 8192, 8192), NN("gpu-few", 64, 8192, 8192), NN("gpu-few", 128, 8192, 8192),
-    NN("gpu-few", 1, 28672, 4096), NN("gpu-few", 16, 28672, 4096), NN("gpu-few", 64, 28672, 4096), NN("gpu-few", 128, 28672, 4096),
+    NN("gpu-few", 1, 8192, 8192),
+    NN("gpu-few", 16, 8192, 8192),
+    NN("gpu-few", 64, 8192, 8192),
+    NN("gpu-few", 128, 8192, 8192),
+    NN("gpu-few", 1, 28672, 4096),
+    NN("gpu-few", 16, 28672, 4096),
+    NN("gpu-few", 64, 28672, 4096),
+    NN("gpu-few", 128, 28672, 4096),
 };
 
 static void add(case_list *list, const char *group, const options *opt, shape p)
 {
-    list->items[list->count++] = (bench_case){group, opt->transpose_a ? TW_T : TW_N, opt->transpose_b ? TW_T : TW_N, p, opt->pad};
+    list->items[list->count++] = (bench_case){group, opt->transpose_a ? TW_T : TW_N, opt->transpose_b ? TW_T : TW_N, p,
+                                              opt->pad};
 }
 
-/* Shapes drawn from a seed, sides up to 4096 and k up to 65536, each evenly among its powers of two: small ones as often as large ones. */
+/* Shapes drawn from a seed, sides up to 4096 and k up to 65536, each evenly among its powers of two: small ones as
+ * often as large ones. */
 static void add_random(case_list *list, const options *opt)
 {
     uint64_t state = 20261121;
@@ -68,7 +132,8 @@ static bool is_wanted(const options *opt, const bench_case *c)
     if (opt->sets.count == 0) return strcmp(c->group, "square") == 0;
     bool of_gpu = strncmp(c->group, "gpu-", 4) == 0;
     for (int i = 0; i < opt->sets.count; i++)
-        if (strcmp(opt->sets.items[i], c->group) == 0 || (!of_gpu && strcmp(opt->sets.items[i], "all") == 0)) return true;
+        if (strcmp(opt->sets.items[i], c->group) == 0 || (!of_gpu && strcmp(opt->sets.items[i], "all") == 0))
+            return true;
     return false;
 }
 
@@ -79,12 +144,16 @@ exit_code cases_choose(const options *opt, case_list *out)
     out->count = 0;
     if (ways > 1) return say(EXIT_USAGE, "--shape, --size and --set each name the shapes: give one of them");
     for (int i = 0; i < opt->shapes.count; i++) add(out, "shapes", opt, opt->shapes.items[i]);
-    for (int i = 0; i < opt->sizes.count; i++) add(out, "square", opt, (shape){opt->sizes.items[i], opt->sizes.items[i], opt->sizes.items[i]});
+    for (int i = 0; i < opt->sizes.count; i++)
+        add(out, "square", opt, (shape){opt->sizes.items[i], opt->sizes.items[i], opt->sizes.items[i]});
     for (size_t i = 0; ways - (opt->sets.count > 0) == 0 && i < sizeof table / sizeof *table; i++) {
         const bench_case *c = &table[i];
         if (!is_wanted(opt, c)) continue;
         if (turn && (c->op_a == TW_T || c->op_b == TW_T))
-            return say(EXIT_USAGE, "--set %s says itself what is transposed: neither --transpose-a nor --transpose-b can hold with it", c->group);
+            return say(
+                EXIT_USAGE,
+                "--set %s says itself what is transposed: neither --transpose-a nor --transpose-b can hold with it",
+                c->group);
         add(out, c->group, opt, c->p);
         bench_case *added = &out->items[out->count - 1];
         if (!turn) added->op_a = c->op_a, added->op_b = c->op_b;
@@ -105,7 +174,8 @@ const char *case_text(const tw_problem *p, case_name out)
 {
     int length = snprintf(out, sizeof(case_name), "%" PRId64 "x%" PRId64 "x%" PRId64, p->m, p->n, p->k);
     if (p->op_a == TW_T || p->op_b == TW_T)
-        length += snprintf(out + length, sizeof(case_name) - (size_t)length, " %c%c", p->op_a == TW_T ? 'T' : 'N', p->op_b == TW_T ? 'T' : 'N');
+        length += snprintf(out + length, sizeof(case_name) - (size_t)length, " %c%c", p->op_a == TW_T ? 'T' : 'N',
+                           p->op_b == TW_T ? 'T' : 'N');
     if (p->ldc > p->n) snprintf(out + length, sizeof(case_name) - (size_t)length, " +%" PRId64, p->ldc - p->n);
     return out;
 }

@@ -1,4 +1,5 @@
-/* cases.h - the shapes that bench times, in classes: those of the command line, or a set's. The one table of sets stands in cases.c. */
+/* cases.h - the shapes that bench times, in classes: those of the command line, or a set's. The one table of sets
+ * stands in cases.c. */
 #ifndef TILEWRIGHT_CASES_H
 #define TILEWRIGHT_CASES_H
 
@@ -19,7 +20,8 @@ typedef struct case_list {
     bench_case items[MOST_CASES];
 } case_list;
 
-/* cases_choose - what --shape, --size, --set, --pad and --transpose-a, --transpose-b ask for; or, after a sentence, EXIT_USAGE. */
+/* cases_choose - what --shape, --size, --set, --pad and --transpose-a, --transpose-b ask for; or, after a sentence,
+ * EXIT_USAGE. */
 exit_code cases_choose(const options *opt, case_list *out);
 
 tw_problem case_problem(const bench_case *c, tw_dtype dtype);

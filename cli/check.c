@@ -13,10 +13,7 @@ static void show_progress(void *context, double fraction)
 }
 
 /* No fault was found, and everything was looked at that the check promises to see. */
-static bool whole(const verify_report *r)
-{
-    return r->passed && r->unchecked == 0;
-}
+static bool whole(const verify_report *r) { return r->passed && r->unchecked == 0; }
 
 static void tell_sight(session *s, const verify_report *r, const char *name)
 {

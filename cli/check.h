@@ -1,4 +1,5 @@
-/* check.h - the independent check of a product, for `verify` and `multiply --verify`, and what it can and cannot see. */
+/* check.h - the independent check of a product, for `verify` and `multiply --verify`, and what it can and cannot
+ * see. */
 #ifndef TILEWRIGHT_CHECK_H
 #define TILEWRIGHT_CHECK_H
 
@@ -10,8 +11,8 @@
  * everything, a sentence on stderr. EXIT_OK, EXIT_CHECK, or EXIT_MEMORY; *report is filled in the first two cases. */
 exit_code check_product(session *s, operands *o, const void *c, const char *name, verify_report *report);
 
-/* check_nans - how many of the dense elements at c are NaN, and *infinite infinite; *first, which may be NULL, is the index
- * of the first NaN. */
+/* check_nans - how many of the dense elements at c are NaN, and *infinite infinite; *first, which may be NULL, is the
+ * index of the first NaN. */
 int64_t check_nans(const operands *o, const void *c, int64_t *first, int64_t *infinite);
 
 #endif

@@ -13,6 +13,7 @@ void chosen_kernels(tw_context *context, char text[CHOSEN_TEXT])
         tw_lab_plan plan;
         size_t used = strlen(text);
         if (tw_lab_plan_of(context, NULL, &square, &plan) != TW_OK) continue; /* it has none for the type */
-        snprintf(text + used, CHOSEN_TEXT - used, "%s%s %s", used > 0 ? ", " : "", tw_lab_dtype_of(dtypes[i])->name, plan.kernel->name);
+        snprintf(text + used, CHOSEN_TEXT - used, "%s%s %s", used > 0 ? ", " : "", tw_lab_dtype_of(dtypes[i])->name,
+                 plan.kernel->name);
     }
 }

@@ -17,7 +17,8 @@ static exit_code choose_kernel(const options *opt, const tw_lab_kernel **out)
     *out = NULL;
     if (opt->kernel == NULL) return EXIT_OK;
     if (opt->batch > 0)
-        return say(EXIT_USAGE, "--batch times tw_gemm_batched(), which chooses by itself: --kernel cannot hold with it");
+        return say(EXIT_USAGE,
+                   "--batch times tw_gemm_batched(), which chooses by itself: --kernel cannot hold with it");
     if (opt->host)
         return say(EXIT_USAGE, "--host times tw_gemm(), which chooses by itself: --kernel cannot hold with it");
     const char *names[512];
@@ -37,8 +38,12 @@ static exit_code choose_kernel(const options *opt, const tw_lab_kernel **out)
 static exit_code check_against(const options *opt)
 {
     if (opt->against.count == 0)
-        return opt->warm ? say(EXIT_USAGE, "--warm is of --against cublas, which is not given") : opt->deadline > 0 ? say(EXIT_USAGE, "--deadline is one of the libraries of --against, which is not given") : EXIT_OK;
-    if (opt->kernel != NULL) return say(EXIT_USAGE, "--against times tw_gemm(), which chooses by itself: --kernel cannot hold with it");
+        return opt->warm ? say(EXIT_USAGE, "--warm is of --against cublas, which is not given")
+               : opt->deadline > 0
+                   ? say(EXIT_USAGE, "--deadline is one of the libraries of --against, which is not given")
+                   : EXIT_OK;
+    if (opt->kernel != NULL)
+        return say(EXIT_USAGE, "--against times tw_gemm(), which chooses by itself: --kernel cannot hold with it");
     return EXIT_OK;
 }
 
@@ -48,14 +53,15 @@ static void print_header(const session *s)
     fprintf(text, "bench      %s, %s", s->device.engine, s->device.name);
     if (s->opt->batch > 0) fprintf(text, ", batches of %" PRId64 ", of which one product is told", s->opt->batch);
     fprintf(text, "\n\n");
-    fprintf(text, "%-5s %-15s %-23s %4s %9s %10s %7s %7s %8s  %s\n", "dtype", "m x n x k", "kernel", "thr", "median", "min-max", "GFLOP/s", "of peak",
-            "of bound", "verified");
+    fprintf(text, "%-5s %-15s %-23s %4s %9s %10s %7s %7s %8s  %s\n", "dtype", "m x n x k", "kernel", "thr", "median",
+            "min-max", "GFLOP/s", "of peak", "of bound", "verified");
 }
 
 static void print_row(FILE *text, const row *r)
 {
     const record *d = &r->record;
-    tw_problem p = tw_problem_make(TW_F32, d->op_a == 'n' ? TW_N : TW_T, d->op_b == 'n' ? TW_N : TW_T, d->m, d->n, d->k);
+    tw_problem p = tw_problem_make(TW_F32, d->op_a == 'n' ? TW_N : TW_T, d->op_b == 'n' ? TW_N : TW_T, d->m, d->n,
+                                   d->k);
     p.ldc = d->ldc;
     case_name name;
     term_number median, span, speed, of_peak, of_bound;
@@ -64,7 +70,8 @@ static void print_row(FILE *text, const row *r)
     if (row_has_numbers(text, r))
         fprintf(text, "%4d %9s %10s %7s %7s %8s  %s\n", row_threads(r), term_seconds(d->median_s, median),
                 term_span(d->min_s, d->max_s, d->median_s, span), term_gflops(d->gflops, speed),
-                term_percent(d->gflops / d->peak_gflops, of_peak), term_percent(d->fraction_of_bound, of_bound), d->verified);
+                term_percent(d->gflops / d->peak_gflops, of_peak), term_percent(d->fraction_of_bound, of_bound),
+                d->verified);
 }
 
 typedef struct tally {
@@ -87,11 +94,13 @@ static exit_code print_plan(session *s, const tw_lab_kernel *kernel, const tw_pr
     tw_status status = tw_lab_plan_of(s->context, &choice, problem, &plan);
     if (status != TW_OK && status != TW_NO_KERNEL) return say_tw(status);
     fprintf(s->text, "  plan: %s\n", status == TW_OK ? plan.text : tw_error_text());
-    if (status == TW_OK) fprintf(s->text, "  %s\n", plan.reason[0] != '\0' ? plan.reason : "chosen by rule, not by a model");
+    if (status == TW_OK)
+        fprintf(s->text, "  %s\n", plan.reason[0] != '\0' ? plan.reason : "chosen by rule, not by a model");
     return EXIT_OK;
 }
 
-static exit_code bench_shape(session *s, roofs *limits, const tw_lab_kernel *kernel, const tw_problem *problem, tally *count)
+static exit_code bench_shape(session *s, roofs *limits, const tw_lab_kernel *kernel, const tw_problem *problem,
+                             tally *count)
 {
     static row result;
     const bool host = s->opt->host || s->opt->batch > 0;
@@ -137,10 +146,13 @@ static exit_code bench_engine(session *s, void *job)
     const busy_reading begun = busy_now();
     tally count = {0};
     exit_code code = EXIT_OK;
-    if (s->opt->warm && strcmp(s->device.engine, "cuda") != 0) return say(EXIT_USAGE, "--warm is of --against cublas, engine cuda's; this is %s", s->device.engine);
+    if (s->opt->warm && strcmp(s->device.engine, "cuda") != 0)
+        return say(EXIT_USAGE, "--warm is of --against cublas, engine cuda's; this is %s", s->device.engine);
     bool cuda = strcmp(s->device.engine, "cuda") == 0;
     if (s->opt->against.count > 0 && s->opt->batch > 0 && !cuda)
-        return say(EXIT_USAGE, "--batch can be compared with --engine cuda --against cublas alone, here the engine is %s", s->device.engine);
+        return say(EXIT_USAGE,
+                   "--batch can be compared with --engine cuda --against cublas alone, here the engine is %s",
+                   s->device.engine);
     if (s->opt->against.count > 0) {
         code = cuda ? against_cuda_bench(s, &b->cases, &b->dtypes) : against_bench(s, &b->cases, &b->dtypes);
         if (code == EXIT_OK || code == EXIT_CHECK) row_tell_busy(s->text, &begun);
@@ -165,7 +177,8 @@ exit_code cmd_bench(session *s)
 {
     static bench b;
     b.dtypes = s->opt->dtypes;
-    bool half = s->opt->sets.count == 1 && (strcmp(s->opt->sets.items[0], "gpu-half") == 0 || strcmp(s->opt->sets.items[0], "gpu-few") == 0);
+    bool half = s->opt->sets.count == 1 &&
+                (strcmp(s->opt->sets.items[0], "gpu-half") == 0 || strcmp(s->opt->sets.items[0], "gpu-few") == 0);
     if (b.dtypes.count == 0) b.dtypes = half ? (name_list){2, {"bf16", "f16"}} : (name_list){1, {"f32"}};
     exit_code code = cases_choose(s->opt, &b.cases);
     if (code == EXIT_OK) code = check_against(s->opt);

@@ -1,4 +1,5 @@
-/* cmd_devices.c - `tilewright devices`: what can compute here, what was chosen why, and how fast each is, measured and published. */
+/* cmd_devices.c - `tilewright devices`: what can compute here, what was chosen why, and how fast each is, measured and
+ * published. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -38,7 +39,8 @@ static ceilings measure(const tw_device *d)
         c.memory_gbps = roofs_memory_bandwidth(&limits, threads, 0) * 1e-9;
         if (c.cache_bytes > 0) c.cache_gbps = roofs_bandwidth(&limits, c.cache_bytes, threads, 0) * 1e-9;
         double shared;
-        if (!device_is_host(d) && tw_lab_shared_bandwidth(context, SHARED_TRIES, &shared) == TW_OK) c.shared_gbps = shared * 1e-9;
+        if (!device_is_host(d) && tw_lab_shared_bandwidth(context, SHARED_TRIES, &shared) == TW_OK)
+            c.shared_gbps = shared * 1e-9;
         tw_close(context);
     }
     if (isnan(c.peak_gflops)) say_tw(TW_DEVICE_FAILED);
@@ -79,7 +81,9 @@ static void print_ceilings(FILE *text, const ceilings *c, const published_device
     fprintf(text, "  reads    %s GB/s from memory (%" PRId64 " KiB), %s GB/s from the cache (%" PRId64 " KiB)\n",
             term_gflops(c->memory_gbps, memory), c->memory_bytes / 1024, term_gflops(c->cache_gbps, cache),
             c->cache_bytes / 1024);
-    if (!isnan(c->shared_gbps)) fprintf(text, "           %s GB/s from the memory that a block's threads share\n", term_gflops(c->shared_gbps, memory));
+    if (!isnan(c->shared_gbps))
+        fprintf(text, "           %s GB/s from the memory that a block's threads share\n",
+                term_gflops(c->shared_gbps, memory));
     if (p == NULL)
         fprintf(text, "  published: none known\n");
     else
@@ -147,8 +151,10 @@ static exit_code tell_engine(session *s, apart *engines, int i, int32_t *all)
     static answer list, measured;
     exit_code code = EXIT_OK;
     bool lives = apart_ask(engines, i, LIST, &list);
-    if (lives && list.status == TW_BAD_ARGUMENT) return say(EXIT_USAGE, "%s", list.sentence); /* a variable of the environment */
-    fprintf(s->text, "%-10s %s%s\n", tw_lab_engine_at(i), lives ? "" : "asked for its devices: ", lives ? list.state : engines->why[i]);
+    /* a variable of the environment */
+    if (lives && list.status == TW_BAD_ARGUMENT) return say(EXIT_USAGE, "%s", list.sentence);
+    fprintf(s->text, "%-10s %s%s\n", tw_lab_engine_at(i),
+            lives ? "" : "asked for its devices: ", lives ? list.state : engines->why[i]);
     *all += list.count;
     for (int d = 0; lives && d < list.count && code == EXIT_OK; d++) {
         const tw_device *device = &list.devices[d];

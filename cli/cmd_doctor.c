@@ -61,7 +61,8 @@ static void advise(doctor *d, const char *text)
     fact(d, name, "%s", text);
 }
 
-/* The text after `key` on the first line that begins with it; the first line itself for "". false: no such file or line. */
+/* The text after `key` on the first line that begins with it; the first line itself for "". false: no such file or
+ * line. */
 static bool line_of(const char *path, const char *key, char *out, size_t size)
 {
     char line[512];
@@ -103,7 +104,9 @@ static void tell_reports(doctor *d)
     if (records_can_read())
         fact(d, "report", "reads records, with jansson");
     else
-        fact(d, "report", "left out of this build: jansson, which reads records, was not found; Debian: libjansson-dev. `ladder --html` needs none");
+        fact(d, "report",
+             "left out of this build: jansson, which reads records, was not found; Debian: libjansson-dev. `ladder "
+             "--html` needs none");
 }
 
 static void tell_system(doctor *d)
@@ -123,7 +126,8 @@ static void tell_system(doctor *d)
 static void tell_processors(doctor *d)
 {
     const tw_device *dev = &d->s->device;
-    char kernels[CHOSEN_TEXT], allowed[200] = "unknown", group[200] = "", quota[64] = "none", path[300], pages[100] = "not offered";
+    char kernels[CHOSEN_TEXT], allowed[200] = "unknown", group[200] = "", quota[64] = "none", path[300],
+                               pages[100] = "not offered";
     fact(d, "processor", "%s, code for %s", dev->name, dev->instruction_set);
     chosen_kernels(d->s->context, kernels);
     fact(d, "kernels", "%s", kernels);
@@ -144,7 +148,8 @@ static bool any_entry(const char *folder)
 {
     DIR *opened = opendir(folder);
     const struct dirent *entry = NULL;
-    while (opened != NULL && (entry = readdir(opened)) != NULL && entry->d_name[0] == '.') {}
+    while (opened != NULL && (entry = readdir(opened)) != NULL && entry->d_name[0] == '.') {
+    }
     if (opened != NULL) closedir(opened);
     return entry != NULL;
 }
@@ -153,7 +158,8 @@ static bool any_entry(const char *folder)
 static bool driver_is_there(const char *engine)
 {
     if (strcmp(engine, "cuda") == 0)
-        return access("/proc/driver/nvidia/version", F_OK) == 0 || access("/dev/nvidiactl", F_OK) == 0 || access("/dev/dxg", F_OK) == 0;
+        return access("/proc/driver/nvidia/version", F_OK) == 0 || access("/dev/nvidiactl", F_OK) == 0 ||
+               access("/dev/dxg", F_OK) == 0;
     return strcmp(engine, "opencl") == 0 && any_entry("/etc/OpenCL/vendors");
 }
 
@@ -204,10 +210,22 @@ static void tell_libraries(doctor *d)
 /* All that the library and the program read; a test compares. */
 static void tell_environment(doctor *d)
 {
-    static const char *const names[] = {
-        "TILEWRIGHT_CPU",   "TILEWRIGHT_THREADS",        "OMP_NUM_THREADS", "TILEWRIGHT_CACHE", "XDG_CACHE_HOME", "HOME", "TILEWRIGHT_KERNELS",
-        "TILEWRIGHT_NVRTC", "TILEWRIGHT_OPENCL_OPTIONS", "TILEWRIGHT_PEERS", "TILEWRIGHT_VERBOSE", "PATH",        "TMPDIR",         "TERM", "NO_COLOR",
-        "COLUMNS"};
+    static const char *const names[] = {"TILEWRIGHT_CPU",
+                                        "TILEWRIGHT_THREADS",
+                                        "OMP_NUM_THREADS",
+                                        "TILEWRIGHT_CACHE",
+                                        "XDG_CACHE_HOME",
+                                        "HOME",
+                                        "TILEWRIGHT_KERNELS",
+                                        "TILEWRIGHT_NVRTC",
+                                        "TILEWRIGHT_OPENCL_OPTIONS",
+                                        "TILEWRIGHT_PEERS",
+                                        "TILEWRIGHT_VERBOSE",
+                                        "PATH",
+                                        "TMPDIR",
+                                        "TERM",
+                                        "NO_COLOR",
+                                        "COLUMNS"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const char *value = getenv(names[i]);
         fact(d, names[i], "%s", value != NULL ? value : "not set");
@@ -215,7 +233,8 @@ static void tell_environment(doctor *d)
     if (getenv("TILEWRIGHT_CPU") != NULL)
         advise(d, "TILEWRIGHT_CPU limits the instructions that are used; unset it for full speed");
     const char *openmp = getenv("OMP_NUM_THREADS"), *from = d->s->device.threads_from;
-    if (openmp != NULL && openmp[0] != '\0' && strcmp(from, "OMP_NUM_THREADS") != 0 && strcmp(from, "TILEWRIGHT_THREADS") != 0)
+    if (openmp != NULL && openmp[0] != '\0' && strcmp(from, "OMP_NUM_THREADS") != 0 &&
+        strcmp(from, "TILEWRIGHT_THREADS") != 0)
         advise(d, "OMP_NUM_THREADS is passed over: it is no whole number from 1 to 4096, alone or before a comma");
 }
 
@@ -244,7 +263,8 @@ static exit_code test_engine(doctor *d, int i)
     else if (x.code != EXIT_OK)
         fact(d, name, "broke down: %s", x.failure);
     else
-        fact(d, name, "%d kernels and calls passed, %d failed, %d do not fit this device", x.count.passed, x.count.failed, x.count.refused);
+        fact(d, name, "%d kernels and calls passed, %d failed, %d do not fit this device", x.count.passed,
+             x.count.failed, x.count.refused);
     if (!lives) return EXIT_RUN;
     return x.code == EXIT_OK && x.count.failed > 0 ? EXIT_CHECK : x.code;
 }
@@ -270,7 +290,8 @@ exit_code cmd_doctor(session *s)
             exit_code of = test_engine(&d, i);
             if (tested == EXIT_OK || of == EXIT_CHECK) tested = of;
         }
-        if (d.advice == 0) fact(&d, "advice", "none: the cpu engine lacks nothing; the lines above say what the others lack");
+        if (d.advice == 0)
+            fact(&d, "advice", "none: the cpu engine lacks nothing; the lines above say what the others lack");
         object_end(&d.out);
         s->json_lines = true;
     }

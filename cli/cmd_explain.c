@@ -1,4 +1,5 @@
-/* cmd_explain.c - `tilewright explain`: what a rung does and why: its idea, its picture, what it asks of memory, where its bounds lie. */
+/* cmd_explain.c - `tilewright explain`: what a rung does and why: its idea, its picture, what it asks of memory, where
+ * its bounds lie. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -27,7 +28,8 @@ static bool is_engine(const char *wanted, const char *engine)
     return strcmp(wanted, "auto") == 0 || strcmp(wanted, engine) == 0;
 }
 
-/* Of the rows of one rung: CUDA's, then OpenCL's, then the CPU's; in f32 where there is one; on the CPU the last that fits it. */
+/* Of the rows of one rung: CUDA's, then OpenCL's, then the CPU's; in f32 where there is one; on the CPU the last that
+ * fits it. */
 static int rank_of(session *s, const tw_lab_kernel *row)
 {
     int rank = strcmp(row->engine, "cuda") == 0 ? 6 : strcmp(row->engine, "opencl") == 0 ? 4 : 0;
@@ -51,7 +53,8 @@ static exit_code choose_rung(explain *x, const char *word)
         elsewhere = elsewhere || named;
         if (!is_engine(wanted, row->engine)) continue;
         size_t used = strlen(known);
-        if (strcmp(last, row->rung) != 0 && strstr(known, row->rung) == NULL) snprintf(known + used, sizeof known - used, " %s", row->rung);
+        if (strcmp(last, row->rung) != 0 && strstr(known, row->rung) == NULL)
+            snprintf(known + used, sizeof known - used, " %s", row->rung);
         last = row->rung;
         int rank = named ? rank_of(x->s, row) : -1;
         if (rank > best || (rank >= 0 && rank == best && strcmp(row->engine, "cpu") == 0)) best = rank, x->kernel = row;
@@ -70,8 +73,10 @@ static exit_code choose_shape(explain *x)
     if (opt->shapes.count > 0) p = opt->shapes.items[0];
     x->problem = tw_problem_make(k->dtype, TW_N, TW_N, p.m, p.n, p.k);
     if (tile > 0 && k->default_tile == 0) return say(EXIT_USAGE, "--tile: %s has no tile edge to choose", k->rung);
-    if (k->skinny && (p.k != 16 && p.k != 32)) return say(EXIT_USAGE, "%s: k must be 16 or 32, found %" PRId64, k->rung, p.k);
-    if (k->skinny && tile > 0 && tile != p.k) return say(EXIT_USAGE, "--tile: the tile of a thin product is its k, %" PRId64, p.k);
+    if (k->skinny && (p.k != 16 && p.k != 32))
+        return say(EXIT_USAGE, "%s: k must be 16 or 32, found %" PRId64, k->rung, p.k);
+    if (k->skinny && tile > 0 && tile != p.k)
+        return say(EXIT_USAGE, "--tile: the tile of a thin product is its k, %" PRId64, p.k);
     bool host = strcmp(k->engine, "cpu") == 0;
     if (!host && tile > 0 && tile != 8 && tile != 16 && tile != 32)
         return say(EXIT_USAGE, "--tile: found %" PRId64 ", a GPU rung takes 8, 16 or 32", tile);
@@ -93,7 +98,8 @@ static exit_code choose_element(explain *x)
     if (asked->count == 1) return say(EXIT_USAGE, "--element: found one number, expected row and column such as 3,11");
     x->i = asked->items[0], x->j = asked->items[1];
     if (x->i < m && x->j < n) return EXIT_OK;
-    return say(EXIT_USAGE, "--element %" PRId64 ",%" PRId64 " lies outside C, which is %" PRId64 " x %" PRId64, x->i, x->j, m, n);
+    return say(EXIT_USAGE, "--element %" PRId64 ",%" PRId64 " lies outside C, which is %" PRId64 " x %" PRId64, x->i,
+               x->j, m, n);
 }
 
 /* The CPU's blocks are the planner's. */
@@ -148,7 +154,8 @@ static void print_changes(const explain *x, const story *told)
     term_paint paint = term_paint_for(text);
     story_diff d;
     if (told->before == NULL || story_changes(told, &d) != TW_OK) return;
-    fprintf(text, "\n%sfrom %s to %s%s: %d lines come, %d go\n", paint.bold, told->before->rung, x->kernel->rung, paint.plain, d.added, d.removed);
+    fprintf(text, "\n%sfrom %s to %s%s: %d lines come, %d go\n", paint.bold, told->before->rung, x->kernel->rung,
+            paint.plain, d.added, d.removed);
     for (int i = 0; i < d.count; i++) {
         const story_line *line = &d.lines[i];
         if (!near_change(&d, i)) {
@@ -166,8 +173,8 @@ static exit_code print_story(const explain *x)
     const tw_lab_kernel *k = x->kernel;
     story told;
     term_paint paint = term_paint_for(x->s->text);
-    fprintf(x->s->text, "%s%s%s, %s, %s: %s\n          %s\n", paint.bold, k->rung, paint.plain, k->engine, tw_lab_dtype_of(k->dtype)->name, k->idea,
-            k->file);
+    fprintf(x->s->text, "%s%s%s, %s, %s: %s\n          %s\n", paint.bold, k->rung, paint.plain, k->engine,
+            tw_lab_dtype_of(k->dtype)->name, k->idea, k->file);
     tw_status status = story_tell(k, &told);
     if (status != TW_OK) return say_lab(status, "the text of the kernel");
     fputc('\n', x->s->text);
@@ -188,7 +195,8 @@ static void print_resources(const explain *x)
     explain_heading(x, "After compilation");
     int has = tw_lab_engine_state(k->engine, state, sizeof state);
     if (strcmp(k->engine, "cpu") == 0) {
-        fprintf(text, "machine code for %s; a CPU's compiler deals out registers by itself: --binary shows the loop\n", k->needs);
+        fprintf(text, "machine code for %s; a CPU's compiler deals out registers by itself: --binary shows the loop\n",
+                k->needs);
         return;
     }
     if (has != 1 || session_open_device(x->s, k->engine) != EXIT_OK) {
@@ -198,7 +206,8 @@ static void print_resources(const explain *x)
     tw_problem p = tw_problem_make(k->dtype, TW_N, TW_N, 256, 256, k->skinny ? x->tile : 256);
     tw_lab_choice choice = {.kernel = k->name, .tile = k->default_tile > 0 && !k->skinny ? x->tile : 0};
     void *zeros = calloc(3 * 256, 256 * sizeof(float));
-    tw_status status = zeros != NULL ? tw_lab_run_open(x->s->context, &choice, &p, zeros, (char *)zeros + 256 * 256 * sizeof(float),
+    tw_status status = zeros != NULL ? tw_lab_run_open(x->s->context, &choice, &p, zeros,
+                                                       (char *)zeros + 256 * 256 * sizeof(float),
                                                        (char *)zeros + 2 * 256 * 256 * sizeof(float), &run)
                                      : TW_NO_MEMORY;
     if (status != TW_OK) {
@@ -207,7 +216,8 @@ static void print_resources(const explain *x)
         tw_lab_resources r;
         tw_lab_run_resources(run, &r);
         const int numbers[] = {r.registers, r.local_bytes, r.spill_bytes};
-        const char *const units[] = {"registers per thread", "bytes of shared memory per block", "bytes spilled per thread"};
+        const char *const units[] = {"registers per thread", "bytes of shared memory per block",
+                                     "bytes spilled per thread"};
         fprintf(text, "on %s:", x->s->device.name);
         for (int i = 0; i < 3; i++)
             if (numbers[i] >= 0)
@@ -257,7 +267,8 @@ static void write_object(const explain *x)
         if (fits && x->modelled) y = predict_on(&x->launch, x->gpu);
         double memory = fits ? x->gpu->memory_gbps * 1e9 : (double)NAN, peak = explain_peak_gflops(x, x->gpu) * 1e9;
         object_text(&o, "does_not_fit", fits ? NULL : why);
-        object_number(&o, "bound_asked_gflops", fits ? fmin(roofline_no_cache_flops(p, asked, memory), peak) / 1e9 : (double)NAN);
+        object_number(&o, "bound_asked_gflops",
+                      fits ? fmin(roofline_no_cache_flops(p, asked, memory), peak) / 1e9 : (double)NAN);
         object_number(&o, "bound_gflops", roofline_bound_flops(p, peak, memory) / 1e9);
         object_number(&o, "moved_bytes", y.moved_bytes);
         object_number(&o, "predicted_s", y.serial_s);
@@ -280,7 +291,8 @@ exit_code cmd_explain(session *s)
 {
     explain x = {.s = s};
     if (s->opt->tables) return tables(s);
-    if (s->opt->operand_count == 0) return say(EXIT_USAGE, "found no rung: `tilewright explain r04`, or --tables for the documents' own");
+    if (s->opt->operand_count == 0)
+        return say(EXIT_USAGE, "found no rung: `tilewright explain r04`, or --tables for the documents' own");
     exit_code code = choose_rung(&x, s->opt->operands[0]);
     if (code == EXIT_OK) code = choose_shape(&x);
     if (code == EXIT_OK) code = choose_element(&x);

@@ -1,4 +1,5 @@
-/* cmd_ladder.c - `tilewright ladder`: every rung in order, verified, timed, and set beside the bounds of this machine. */
+/* cmd_ladder.c - `tilewright ladder`: every rung in order, verified, timed, and set beside the bounds of this
+ * machine. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -64,7 +65,8 @@ static exit_code check_own(const ladder *l, tw_dtype dtype)
         if (dtype != TW_F32)
             return say(EXIT_USAGE, "--dtype %s: %s is a kernel of f32", tw_lab_dtype_of(dtype)->name, own->source.file);
         if (l->s->opt->tiles.count > 0 && own->like->default_tile == 0)
-            return say(EXIT_USAGE, "--tile: %s is launched like %s, which has no tile edge to choose", own->source.file, own->like->rung);
+            return say(EXIT_USAGE, "--tile: %s is launched like %s, which has no tile edge to choose", own->source.file,
+                       own->like->rung);
     }
     return EXIT_OK;
 }
@@ -75,7 +77,9 @@ static exit_code choose(ladder *l)
     int64_t n = device_is_host(&l->s->device) ? CPU_SIZE : GPU_SIZE;
     tw_dtype dtype = session_dtype(l->s);
     if (opt->sizes.count > 0) n = opt->sizes.items[l->size];
-    shape p = opt->shapes.count > 0 ? opt->shapes.items[0] : opt->deep && opt->sizes.count == 0 ? DEEP : (shape){n, n, n};
+    shape p = opt->shapes.count > 0                ? opt->shapes.items[0]
+              : opt->deep && opt->sizes.count == 0 ? DEEP
+                                                   : (shape){n, n, n};
     l->problem = tw_problem_make(dtype, TW_N, TW_N, p.m, p.n, p.k);
     exit_code code = rungs_choose(l->s, &l->problem, &l->own, &l->rungs);
     if (code == EXIT_OK && opt->tiles.count > 0) keep_tiled(&l->rungs);
@@ -89,8 +93,9 @@ static exit_code choose(ladder *l)
 
 /* ---- how much faster than before? ---- */
 
-/* The time that a rung is compared with: that of the rung before it; a file's own, that of the rung that it is launched like, which it
- * follows. A variant such as r03t is compared as the rung that it varies was; a sweep of tile edges compares each edge with the one before. */
+/* The time that a rung is compared with: that of the rung before it; a file's own, that of the rung that it is launched
+ * like, which it follows. A variant such as r03t is compared as the rung that it varies was; a sweep of tile edges
+ * compares each edge with the one before. */
 static double time_before(const ladder *l, const pace *p, const char *rung)
 {
     bool varies = l->s->opt->tiles.count == 0 && rung_is_variant(rung) && strncmp(rung, p->rung, 3) == 0;
@@ -117,8 +122,8 @@ static void print_header(const ladder *l)
     fprintf(text, "ladder     %s, C(%" PRId64 " x %" PRId64 ") = A B with k = %" PRId64 ", on %s: %s\n\n",
             tw_lab_dtype_of(l->problem.dtype)->name, l->problem.m, l->problem.n, l->problem.k, l->s->device.engine,
             l->s->device.name);
-    fprintf(text, "%-16s %4s %9s %10s %7s %8s %7s %8s %6s %8s %7s\n", "rung", "thr", "median", "min-max", "GFLOP/s", "x before", "of peak", "asked",
-            "flop/B", "no-cache", "bound");
+    fprintf(text, "%-16s %4s %9s %10s %7s %8s %7s %8s %6s %8s %7s\n", "rung", "thr", "median", "min-max", "GFLOP/s",
+            "x before", "of peak", "asked", "flop/B", "no-cache", "bound");
 }
 
 /* beside: of a file's own kernel, whose rung was sampled in turns with it. */
@@ -127,12 +132,16 @@ static void print_numbers(const ladder *l, const row *r, double before_s, bool b
     const record *d = &r->record;
     term_number median, span, speed, of_peak, asked, no_cache, bound;
     char factor[16] = "";
-    if (beside && measure_tells(&r->turns) && !measure_differs(&r->turns)) snprintf(factor, sizeof factor, "same");
-    else if (beside) snprintf(factor, sizeof factor, "%.2f", r->turns.speed);
-    else if (!isnan(before_s)) snprintf(factor, sizeof factor, "%.2f", before_s / d->median_s);
+    if (beside && measure_tells(&r->turns) && !measure_differs(&r->turns))
+        snprintf(factor, sizeof factor, "same");
+    else if (beside)
+        snprintf(factor, sizeof factor, "%.2f", r->turns.speed);
+    else if (!isnan(before_s))
+        snprintf(factor, sizeof factor, "%.2f", before_s / d->median_s);
     double flops = 2 * (double)d->m * (double)d->n * (double)d->k;
-    fprintf(l->s->text, "%4d %9s %10s %7s %8s %7s %8s %6.3g %8s %7s\n", row_threads(r), term_seconds(d->median_s, median),
-            term_span(d->min_s, d->max_s, d->median_s, span), term_gflops(d->gflops, speed), factor, term_percent(d->gflops / d->peak_gflops, of_peak),
+    fprintf(l->s->text, "%4d %9s %10s %7s %8s %7s %8s %6.3g %8s %7s\n", row_threads(r),
+            term_seconds(d->median_s, median), term_span(d->min_s, d->max_s, d->median_s, span),
+            term_gflops(d->gflops, speed), factor, term_percent(d->gflops / d->peak_gflops, of_peak),
             term_bytes(d->bytes_asked, asked), flops / d->bytes_asked, term_gflops(d->bound_asked_gflops, no_cache),
             term_gflops(d->bound_gflops, bound));
 }
@@ -142,10 +151,12 @@ static void print_turns(const ladder *l, const row *r, const tw_lab_kernel *like
 {
     const measure_work *w = &r->turns;
     fprintf(l->s->text, "  launched like %s", like->rung);
-    const char *verdict = !measure_tells(w) ? "too few turns to tell: " : measure_differs(w) ? "" : "no clear difference: ";
+    const char *verdict = !measure_tells(w)    ? "too few turns to tell: "
+                          : measure_differs(w) ? ""
+                                               : "no clear difference: ";
     if (beside)
-        fprintf(l->s->text, ": %s%.3g times its speed, %.3g to %.3g in the middle two thirds of %d turns", verdict, w->speed, w->low_speed, w->high_speed,
-                w->rounds);
+        fprintf(l->s->text, ": %s%.3g times its speed, %.3g to %.3g in the middle two thirds of %d turns", verdict,
+                w->speed, w->low_speed, w->high_speed, w->rounds);
     fputc('\n', l->s->text);
 }
 
@@ -155,20 +166,23 @@ static void name_row(const ladder *l, const row *r, const row_wish *wish, char l
     int64_t tile = r->plan.tile > 0 && wish->tile > 0 ? r->plan.tile : wish->tile; /* never more than the problem */
     int used = snprintf(label, ROW_LABEL, "%s", wish->own != NULL ? wish->own->label : kernel->rung);
     if (tile > 0) used += snprintf(label + used, ROW_LABEL - (size_t)used, " %" PRId64, tile);
-    if (kernel->dtype != l->problem.dtype) snprintf(label + used, ROW_LABEL - (size_t)used, " %s", tw_lab_dtype_of(kernel->dtype)->name);
+    if (kernel->dtype != l->problem.dtype)
+        snprintf(label + used, ROW_LABEL - (size_t)used, " %s", tw_lab_dtype_of(kernel->dtype)->name);
 }
 
 static exit_code finish_row(ladder *l, const row *r, const row_wish *wish)
 {
     char label[ROW_LABEL];
     term_number prepare;
-    bool default_build = wish->default_build, beside = wish->own != NULL && r->outcome >= ROW_IMPOSSIBLE && r->turns.rounds > 0;
+    bool default_build = wish->default_build,
+         beside = wish->own != NULL && r->outcome >= ROW_IMPOSSIBLE && r->turns.rounds > 0;
     pace *p = default_build ? &l->by_default : &l->rolled;
     bool compared = strcmp(r->record.dtype, tw_lab_dtype_of(l->problem.dtype)->name) == 0;
     name_row(l, r, wish, label);
     term_progress_end();
     fprintf(l->s->text, "%-16s ", default_build ? "  default build" : label);
-    if (row_has_numbers(l->s->text, r)) print_numbers(l, r, compared ? time_before(l, p, r->record.rung) : (double)NAN, beside);
+    if (row_has_numbers(l->s->text, r))
+        print_numbers(l, r, compared ? time_before(l, p, r->record.rung) : (double)NAN, beside);
     if (l->s->opt->deep && !default_build && r->outcome != ROW_REFUSED) fprintf(l->s->text, "  %s\n", r->plan.text);
     l->failed += row_failed(r);
     l->tried += r->outcome != ROW_REFUSED;
@@ -240,18 +254,17 @@ static void print_notes(const ladder *l)
 {
     FILE *text = l->s->text;
     if (!device_is_host(&l->s->device))
-        fprintf(text,
-                "thr        threads of one block\n"
-                "x before   over the rung before, in the same build; a variant (r03t, r04d) over the rung before the\n"
-                "           one that it varies. r01 to r05 hold their loops rolled, so that each shows its one idea;\n"
-                "           the default build leaves them to the compiler\n");
+        fprintf(text, "thr        threads of one block\n"
+                      "x before   over the rung before, in the same build; a variant (r03t, r04d) over the rung before "
+                      "the\n           one that it varies. r01 to r05 hold their loops rolled, so that each shows its "
+                      "one idea;\n           the default build leaves them to the compiler\n");
     print_peaks(l);
     fprintf(text, "min-max    of the samples, in the median's unit\n"
                   "asked      bytes of A and B that the rung asks of memory; flop/B is the documents' "
                   "computation-to-memory ratio\n"
-                  "no-cache   GFLOP/s that flop/B allows at memory's bandwidth, at most the peak: caches may beat it\n"
-                  "bound      GFLOP/s that the peak, and moving each operand once, allow: nothing may beat it\n"
-                  "Each row was verified before it was timed.\n");
+                  "no-cache   GFLOP/s that flop/B allows at memory's bandwidth, at most the peak: caches may beat "
+                  "it\nbound      GFLOP/s that the peak, and moving each operand once, allow: nothing may beat "
+                  "it\nEach row was verified before it was timed.\n");
 }
 
 /* ---- running ---- */
@@ -321,7 +334,10 @@ static exit_code build_own(const ladder *l)
         if (strcmp(own->like->engine, l->s->device.engine) != 0) continue;
         for (int n = 0; code == EXIT_OK && n < (tiles->count > 0 ? tiles->count : 1); n++)
             for (int build = 0; code == EXIT_OK && build < (rung_is_rolled(own->like) ? 2 : 1); build++)
-                code = row_builds(l->s, &(row_wish){.kernel = own->like, .own = own, .tile = tiles->count > 0 ? (int)tiles->items[n] : 0, .default_build = build == 1});
+                code = row_builds(l->s, &(row_wish){.kernel = own->like,
+                                                    .own = own,
+                                                    .tile = tiles->count > 0 ? (int)tiles->items[n] : 0,
+                                                    .default_build = build == 1});
     }
     return code;
 }
@@ -370,7 +386,8 @@ static exit_code ladder_engine(session *s, void *job)
     roofs_begin(&l->limits, s->context, &s->device);
     code = check_own(l, session_dtype(s));
     if (code == EXIT_OK) code = build_own(l);
-    for (l->size = 0; code == EXIT_OK && (l->size == 0 || l->size < s->opt->sizes.count); l->size++) code = climb_size(l);
+    for (l->size = 0; code == EXIT_OK && (l->size == 0 || l->size < s->opt->sizes.count); l->size++)
+        code = climb_size(l);
     if (code != EXIT_OK) return code;
     curves_print(s->text, &l->curves);
     print_notes(l);
@@ -384,13 +401,19 @@ static exit_code climb_all(session *s)
     static ladder l;
     if (s->opt->skinny) return skinny_ladders(s);
     exit_code code = rungs_read_own(s->opt, &l.own);
-    if (code == EXIT_OK) code = session_each_engine(s, l.own.count > 0 ? l.own.items[0].like->engine : s->opt->deep ? session_gpu() : "auto", ladder_engine, &l);
+    if (code == EXIT_OK)
+        code = session_each_engine(s,
+                                   l.own.count > 0 ? l.own.items[0].like->engine
+                                   : s->opt->deep  ? session_gpu()
+                                                   : "auto",
+                                   ladder_engine, &l);
     session_close_device(s); /* which knows the files' texts */
     rungs_free_own(&l.own);
     return code;
 }
 
-/* With --html the records of the run are kept, and become a page: also of a run in which a check failed, or an engine. */
+/* With --html the records of the run are kept, and become a page: also of a run in which a check failed, or an
+ * engine. */
 static exit_code climb_to_page(session *s)
 {
     records kept = {0};
@@ -415,7 +438,8 @@ exit_code cmd_ladder(session *s)
     if (opt->skinny && opt->tiles.count > 0)
         return say(EXIT_USAGE, "--tile does not hold with --skinny: the tile of a thin product is its k, 16 or 32");
     for (int i = 0; opt->skinny && i < opt->rungs.count; i++)
-        if (own_is_path(opt->rungs.items[i])) return say(EXIT_USAGE, "--skinny takes no file: name %s without it, with --shape", opt->rungs.items[i]);
+        if (own_is_path(opt->rungs.items[i]))
+            return say(EXIT_USAGE, "--skinny takes no file: name %s without it, with --shape", opt->rungs.items[i]);
     if (opt->skinny && opt->sizes.count > 1) return say(EXIT_USAGE, "--skinny takes one --size, the side of C");
     if (opt->deep && opt->skinny) return say(EXIT_USAGE, "--deep and --skinny are two ladders: give one");
     return opt->html != NULL ? climb_to_page(s) : climb_all(s);

@@ -1,4 +1,5 @@
-/* cmd_multiply.c - `tilewright multiply A B -o C`: read, compute, write, judge, and only then give the file its name. */
+/* cmd_multiply.c - `tilewright multiply A B -o C`: read, compute, write, judge, and only then give the file its
+ * name. */
 #define _POSIX_C_SOURCE 200809L
 #include <errno.h>
 #include <fcntl.h>

@@ -6,7 +6,10 @@
 
 static exit_code read_all(const options *opt, records *all)
 {
-    static const exit_code codes[] = {[RECORDS_OK] = EXIT_OK, [RECORDS_BAD] = EXIT_INPUT, [RECORDS_NO_MEMORY] = EXIT_MEMORY, [RECORDS_NO_READER] = EXIT_USAGE};
+    static const exit_code codes[] = {[RECORDS_OK] = EXIT_OK,
+                                      [RECORDS_BAD] = EXIT_INPUT,
+                                      [RECORDS_NO_MEMORY] = EXIT_MEMORY,
+                                      [RECORDS_NO_READER] = EXIT_USAGE};
     char error[1500];
     for (int i = 0; i < opt->operand_count; i++) {
         records_status status = records_read(files_input(opt->operands[i]), all, error, sizeof error);

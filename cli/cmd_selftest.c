@@ -1,5 +1,5 @@
-/* cmd_selftest.c - `tilewright selftest`: each kernel on a handful of shapes, judged by both oracles; production kernels
- * and calls of the CPU also on many more, judged exactly. */
+/* cmd_selftest.c - `tilewright selftest`: each kernel on a handful of shapes, judged by both oracles; production
+ * kernels and calls of the CPU also on many more, judged exactly. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -72,7 +72,11 @@ static void write_subject(session *s, const subject *x)
     object o = object_begin(s->json);
     object_text(&o, "command", say_command_name());
     object_text(&o, "kernel", x->name);
-    object_text(&o, "verified", x->failed ? "WRONG" : x->kernel == NULL ? "exact" : x->judged > 0 ? "exact+bound" : "no");
+    object_text(&o, "verified",
+                x->failed           ? "WRONG"
+                : x->kernel == NULL ? "exact"
+                : x->judged > 0     ? "exact+bound"
+                                    : "no");
     object_number(&o, "shapes", x->judged);
     object_number(&o, "error_ratio", x->kernel != NULL && x->judged > 0 ? x->worst_ratio : NAN);
     object_text(&o, x->judged > 0 ? "text" : "refused", x->text);
@@ -123,8 +127,11 @@ static exit_code run_kernel(session *s, subject *x)
 static const struct {
     const char *name;
     tw_status (*run)(exact_tally *);
-} calls[] = {{"plans", exact_plans}, {"recalled plans", exact_recalled}, {"contexts", exact_contexts}, {"batches", exact_batches},
-           {"far rows", exact_far}};
+} calls[] = {{"plans", exact_plans},
+             {"recalled plans", exact_recalled},
+             {"contexts", exact_contexts},
+             {"batches", exact_batches},
+             {"far rows", exact_far}};
 
 enum { CALLS = sizeof calls / sizeof *calls };
 
@@ -174,13 +181,10 @@ static exit_code selftest_engine(session *s, void *job)
     exit_code code = selftest_run(s, false, true, &count);
     if (code != EXIT_OK) return code;
     fprintf(s->text, "%d passed, %d failed, %d refused, on %s: %s%s%s\n", count.passed, count.failed, count.refused,
-            s->device.engine, s->device.name,
-            s->device.instruction_set[0] != '\0' ? ", " : "", s->device.instruction_set);
+            s->device.engine, s->device.name, s->device.instruction_set[0] != '\0' ? ", " : "",
+            s->device.instruction_set);
     if (count.passed == 0 && count.failed == 0) return say(EXIT_DEVICE, "no kernel of the table fits this device");
     return count.failed > 0 ? EXIT_CHECK : EXIT_OK;
 }
 
-exit_code cmd_selftest(session *s)
-{
-    return session_each_engine(s, "auto", selftest_engine, NULL);
-}
+exit_code cmd_selftest(session *s) { return session_each_engine(s, "auto", selftest_engine, NULL); }

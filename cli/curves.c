@@ -76,9 +76,12 @@ void curves_print(FILE *out, const curves *c)
 {
     double least = INFINITY, most = 0;
     for (int i = 0; i < c->count; i++)
-        for (int s = 0; s < c->sizes->count; s++) least = fmin(least, c->items[i].gflops[s]), most = fmax(most, c->items[i].gflops[s]);
+        for (int s = 0; s < c->sizes->count; s++)
+            least = fmin(least, c->items[i].gflops[s]), most = fmax(most, c->items[i].gflops[s]);
     if (c->sizes->count < 2 || !(least > 0) || !(most > 0)) return;
-    fprintf(out, "\nsizes      the documents' steps are tuned for one size: where letters change places, another is better\n\n");
+    fprintf(
+        out,
+        "\nsizes      the documents' steps are tuned for one size: where letters change places, another is better\n\n");
     print_table(out, c);
     fputc('\n', out);
     for (int line = 0; line < LINES; line++) print_line(out, c, line, least, most);

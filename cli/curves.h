@@ -17,6 +17,7 @@ typedef struct curves {
 } curves;
 
 void curves_note(curves *c, const char *label, int size, double gflops); /* size: its place in the list */
-void curves_print(FILE *out, const curves *c);                           /* nothing where there is one size, or no curve */
+/* nothing where there is one size, or no curve */
+void curves_print(FILE *out, const curves *c);
 
 #endif

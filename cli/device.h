@@ -1,5 +1,5 @@
-/* device.h - the one difference between devices that the program knows: the cpu engine computes with threads in the caller's memory,
- * the others launch blocks of threads on copies of their own. */
+/* device.h - the one difference between devices that the program knows: the cpu engine computes with threads in the
+ * caller's memory, the others launch blocks of threads on copies of their own. */
 #ifndef TILEWRIGHT_DEVICE_H
 #define TILEWRIGHT_DEVICE_H
 
@@ -8,12 +8,10 @@
 #include "../lab/devices.h"
 #include "tilewright.h"
 
-static inline bool device_is_host(const tw_device *d)
-{
-    return strcmp(d->engine, "cpu") == 0;
-}
+static inline bool device_is_host(const tw_device *d) { return strcmp(d->engine, "cpu") == 0; }
 
-/* The largest cache that all of the device shares; 0 unknown: OpenCL does not tell it of GPUs, what is published does. */
+/* The largest cache that all of the device shares; 0 unknown: OpenCL does not tell it of GPUs, what is published
+ * does. */
 static inline int64_t device_last_cache(const tw_device *d)
 {
     const published_device *p = devices_published(d->name);

@@ -1,4 +1,5 @@
-/* explain.h - what the parts of `tilewright explain` share: the rung, the shape and the element that they talk about. */
+/* explain.h - what the parts of `tilewright explain` share: the rung, the shape and the element that they talk
+ * about. */
 #ifndef TILEWRIGHT_EXPLAIN_H
 #define TILEWRIGHT_EXPLAIN_H
 
@@ -9,11 +10,11 @@ typedef struct explain {
     session *s;
     const tw_lab_kernel *kernel;
     tw_problem problem;
-    int tile;                  /* T, or the CPU's r; 0 where the rung has none */
-    int64_t block_m, block_n;  /* of C: what is read once for all of it */
-    int64_t block_k;           /* 0: the rung has no tiles along k */
-    int64_t i, j;              /* the element of C */
-    bool modelled;             /* false: no_model says why there is no access model */
+    int tile;                 /* T, or the CPU's r; 0 where the rung has none */
+    int64_t block_m, block_n; /* of C: what is read once for all of it */
+    int64_t block_k;          /* 0: the rung has no tiles along k */
+    int64_t i, j;             /* the element of C */
+    bool modelled;            /* false: no_model says why there is no access model */
     access_launch launch;
     char no_model[600];
     const published_device *gpu; /* of --gpu; NULL: not given */
@@ -27,7 +28,8 @@ void explain_heading(const explain *x, const char *text);
 /* explain_fits - predict_fits of this rung and tile. */
 bool explain_fits(const explain *x, const published_device *d, char *why, size_t why_bytes);
 
-/* explain_peak_gflops - what a device's maker publishes: multiply-adds in f32; NAN for a rung of another type, which may beat it. */
+/* explain_peak_gflops - what a device's maker publishes: multiply-adds in f32; NAN for a rung of another type, which
+ * may beat it. */
 double explain_peak_gflops(const explain *x, const published_device *d);
 
 void explain_pictures(const explain *x);   /* the documents' pictures for the element */
@@ -35,6 +37,6 @@ void explain_arithmetic(const explain *x); /* flop, bytes asked, their ratio: as
 void explain_accesses(const explain *x);   /* one warp's requests, lane by lane; what they cost on each generation */
 void explain_bounds(const explain *x);     /* on the documents' devices, the one of --gpu, or the present one */
 exit_code explain_binary(explain *x);      /* the inner loop as machine code, and its mix */
-exit_code explain_tables(session *s);       /* the documents' own tables */
+exit_code explain_tables(session *s);      /* the documents' own tables */
 
 #endif

@@ -1,5 +1,5 @@
-/* explain_access.c - the access model's picture of one warp: which sectors and banks its lanes touch in each load and store; what that costs
- * on each generation of devices; and the same with columns stored in place of rows. */
+/* explain_access.c - the access model's picture of one warp: which sectors and banks its lanes touch in each load and
+ * store; what that costs on each generation of devices; and the same with columns stored in place of rows. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -15,7 +15,8 @@ static const char *loops_text(const access_row *row)
     return row->over == OVER_K ? "for each step of k" : "for each step of each tile";
 }
 
-/* A letter for each different unit that a lane's first word lies in: a, b, ... in order of appearance; '-' for an idle lane. */
+/* A letter for each different unit that a lane's first word lies in: a, b, ... in order of appearance; '-' for an idle
+ * lane. */
 static void letters(const int64_t address[ACCESS_WARP], int unit, char out[ACCESS_WARP + 1])
 {
     int64_t seen[ACCESS_WARP] = {0};
@@ -34,8 +35,9 @@ static void draw_global(FILE *text, const access_row *row, const int64_t address
     char sector[ACCESS_WARP + 1];
     access_cost now = access_price(ERA_NOW, row->kind, address, row->words);
     letters(address, 32, sector);
-    fprintf(text, "    sector  %.8s %.8s %.8s %.8s    %.0f sector%s in %.0f line%s, %.0f of %.0f bytes used\n", sector, sector + 8, sector + 16,
-            sector + 24, now.transactions, now.transactions == 1 ? "" : "s", now.lines, now.lines == 1 ? "" : "s", now.used, now.moved);
+    fprintf(text, "    sector  %.8s %.8s %.8s %.8s    %.0f sector%s in %.0f line%s, %.0f of %.0f bytes used\n", sector,
+            sector + 8, sector + 16, sector + 24, now.transactions, now.transactions == 1 ? "" : "s", now.lines,
+            now.lines == 1 ? "" : "s", now.used, now.moved);
 }
 
 static void draw_shared(FILE *text, const access_row *row, const int64_t address[ACCESS_WARP])
@@ -52,8 +54,8 @@ static void draw_shared(FILE *text, const access_row *row, const int64_t address
             while (known < *count && seen[at % BANKS][known] != at) known++;
             if (known == *count) seen[at % BANKS][(*count)++] = at;
         }
-    fprintf(text, "    word    %.8s %.8s %.8s %.8s    %.0f wavefront%s\n    banks  ", word, word + 8, word + 16, word + 24, now.transactions,
-            now.transactions == 1 ? "" : "s");
+    fprintf(text, "    word    %.8s %.8s %.8s %.8s    %.0f wavefront%s\n    banks  ", word, word + 8, word + 16,
+            word + 24, now.transactions, now.transactions == 1 ? "" : "s");
     for (int b = 0; b < BANKS; b++) {
         if (of_bank[b] > 0)
             fprintf(text, " %d", of_bank[b]);
@@ -70,9 +72,12 @@ static void draw_row(const explain *x, const access_row *row, int64_t by, int64_
     access_place place = {.by = by, .bx = bx};
     access_lanes(&x->launch, row, &place, warp, address);
     bool global = access_is_global(row->kind);
-    char operand = row->kind == STORE_C ? 'C' : row->kind == LOAD_A || row->kind == STORE_A_TILE || row->kind == READ_A_TILE ? 'A' : 'B';
-    fprintf(text, "  %s  %c%s(%s), %s%s%s\n", access_kind_text(row->kind), operand, global ? "" : "'s tile, word ", row->subscripts, loops_text(row),
-            row->times > 1 ? ", several at a time" : "", row->words > 1 ? ", 16 bytes a lane" : "");
+    char operand = row->kind == STORE_C                                                           ? 'C'
+                   : row->kind == LOAD_A || row->kind == STORE_A_TILE || row->kind == READ_A_TILE ? 'A'
+                                                                                                  : 'B';
+    fprintf(text, "  %s  %c%s(%s), %s%s%s\n", access_kind_text(row->kind), operand, global ? "" : "'s tile, word ",
+            row->subscripts, loops_text(row), row->times > 1 ? ", several at a time" : "",
+            row->words > 1 ? ", 16 bytes a lane" : "");
     (global ? draw_global : draw_shared)(text, row, address);
 }
 
@@ -91,16 +96,19 @@ static void print_costs(const explain *x)
             const access_cost *c = &total[era];
             char cell[40];
             if (access_is_global((access_kind)kind))
-                snprintf(cell, sizeof cell, "%.4g: %.0f%% used", c->transactions / c->requests, 100 * c->used / c->moved);
+                snprintf(cell, sizeof cell, "%.4g: %.0f%% used", c->transactions / c->requests,
+                         100 * c->used / c->moved);
             else
                 snprintf(cell, sizeof cell, "%.4g", c->transactions / c->requests);
             fprintf(text, " %16s", cell);
         }
         fputc('\n', text);
     }
-    fprintf(text, "global: transactions of a half-warp (1.x), lines (2.x) or sectors (since) and the share of their bytes that is used; shared:\n"
-                  "wavefronts. A request is an instruction of a warp, before 2.0 of half a warp; on average over the whole product.\n");
-    if (x->launch.block_x * x->launch.block_y > 512) fprintf(text, "Devices of 1.x take 512 threads in a block: this tile is too large for them.\n");
+    fprintf(text, "global: transactions of a half-warp (1.x), lines (2.x) or sectors (since) and the share of their "
+                  "bytes that is used; shared:\nwavefronts. A request is an instruction of a warp, before 2.0 of half "
+                  "a warp; on average over the whole product.\n");
+    if (x->launch.block_x * x->launch.block_y > 512)
+        fprintf(text, "Devices of 1.x take 512 threads in a block: this tile is too large for them.\n");
 }
 
 /* Document 000: in column-major languages the problem is the other way around. */
@@ -123,7 +131,9 @@ static void print_orders(const explain *x)
         }
         fprintf(text, "%-17s %18.4g %18.4g\n", access_kind_text((access_kind)kind), sectors[0], sectors[1]);
     }
-    if (!x->kernel->transposes) fprintf(text, "(columns stored: how this text's loads would lie; the rung itself takes A and B by rows alone)\n");
+    if (!x->kernel->transposes)
+        fprintf(text,
+                "(columns stored: how this text's loads would lie; the rung itself takes A and B by rows alone)\n");
 }
 
 void explain_accesses(const explain *x)

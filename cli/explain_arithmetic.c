@@ -1,5 +1,5 @@
-/* explain_arithmetic.c - flop, bytes asked and their ratio, as the documents' formulas and in numbers for the shape; and where that puts the
- * bounds on published devices and on the present one. */
+/* explain_arithmetic.c - flop, bytes asked and their ratio, as the documents' formulas and in numbers for the shape;
+ * and where that puts the bounds on published devices and on the present one. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -9,33 +9,42 @@
 #include "roofs.h"
 #include "term.h"
 
-static double element_bytes(const explain *x)
-{
-    return tw_lab_dtype_of(x->kernel->dtype)->bytes;
-}
+static double element_bytes(const explain *x) { return tw_lab_dtype_of(x->kernel->dtype)->bytes; }
 
 void explain_arithmetic(const explain *x)
 {
     FILE *text = x->s->text;
     const tw_problem *p = &x->problem;
-    double flops = roofline_flops(p), asked = roofline_bytes_asked(p, x->block_m, x->block_n), compulsory = roofline_compulsory_bytes(p);
-    double mn = (double)p->m * (double)p->n, m = (double)p->m, n = (double)p->n, k = (double)p->k, size = element_bytes(x);
+    double flops = roofline_flops(p), asked = roofline_bytes_asked(p, x->block_m, x->block_n),
+           compulsory = roofline_compulsory_bytes(p);
+    double mn = (double)p->m * (double)p->n, m = (double)p->m, n = (double)p->n, k = (double)p->k,
+           size = element_bytes(x);
     double c_bytes = compulsory - size * (m * k + k * n);
     explain_heading(x, "In numbers");
-    fprintf(text, "shape            m n k = %" PRId64 " %" PRId64 " %" PRId64 ", elements of %.0f bytes\n", p->m, p->n, p->k, size);
+    fprintf(text, "shape            m n k = %" PRId64 " %" PRId64 " %" PRId64 ", elements of %.0f bytes\n", p->m, p->n,
+            p->k, size);
     fprintf(text, "flop             2 m n k = %.0f\n", flops);
     if (x->block_m == 1 && x->block_n == 1)
-        fprintf(text, "bytes asked      %.0f (m n k + m n k) = %.0f: each product reads both its factors\n", size, asked);
+        fprintf(text, "bytes asked      %.0f (m n k + m n k) = %.0f: each product reads both its factors\n", size,
+                asked);
     else
-        fprintf(text, "bytes asked      %.0f (m k n/bn + k n m/bm) = %.0f with blocks of bm x bn = %" PRId64 " x %" PRId64 ", rounded up\n", size,
-                asked, x->block_m, x->block_n);
-    fprintf(text, "flop per byte    2 bm bn / (%.0f (bm + bn)) = %.4g; with the store of C %.5g\n", size, flops / asked, flops / (asked + c_bytes));
-    fprintf(text, "flop per word    %.4g (document 003: naive 1, tiles of r r, each word once %.6g; with the writes of C %.5g%s)\n",
-            flops / asked * size, flops / (m * k + k * n), flops / (m * k + k * n + mn), p->m == p->n && p->n == p->k ? ": n and 2n/3" : "");
-    fprintf(text, "compulsory       %.0f (m k + k n) + C = %.0f bytes: A, B and C once; %.4g flop per byte\n", size, compulsory, flops / compulsory);
+        fprintf(text,
+                "bytes asked      %.0f (m k n/bn + k n m/bm) = %.0f with blocks of bm x bn = %" PRId64 " x %" PRId64
+                ", rounded up\n",
+                size, asked, x->block_m, x->block_n);
+    fprintf(text, "flop per byte    2 bm bn / (%.0f (bm + bn)) = %.4g; with the store of C %.5g\n", size, flops / asked,
+            flops / (asked + c_bytes));
+    fprintf(text,
+            "flop per word    %.4g (document 003: naive 1, tiles of r r, each word once %.6g; with the writes of C "
+            "%.5g%s)\n",
+            flops / asked * size, flops / (m * k + k * n), flops / (m * k + k * n + mn),
+            p->m == p->n && p->n == p->k ? ": n and 2n/3" : "");
+    fprintf(text, "compulsory       %.0f (m k + k n) + C = %.0f bytes: A, B and C once; %.4g flop per byte\n", size,
+            compulsory, flops / compulsory);
     if (x->kernel->skinny)
         fprintf(text,
-                "effective        4 (m T n/T + T n m/T + m n) = %.0f bytes, m/T and n/T rounded up: 12 m n where whole (document 004, inferred)\n",
+                "effective        4 (m T n/T + T n m/T + m n) = %.0f bytes, m/T and n/T rounded up: 12 m n where whole "
+                "(document 004, inferred)\n",
                 roofline_bytes_asked(p, x->tile, x->tile) + 4 * mn);
 }
 
@@ -53,9 +62,10 @@ double explain_peak_gflops(const explain *x, const published_device *d)
 
 static void print_bound_header(FILE *text)
 {
-    fprintf(text, "%-26s %8s %9s | %11s %9s | %9s %9s %9s | %s\n", "", "", "", "bound_asked", "bound", "shared", "issue", "traffic", "predicted");
-    fprintf(text, "%-26s %8s %9s | %11s %9s | %9s %9s %9s | %s\n", "GFLOP/s", "GB/s", "peak", "no cache", "roofline", "banks", "rate", "no cache",
-            "no overlap to full");
+    fprintf(text, "%-26s %8s %9s | %11s %9s | %9s %9s %9s | %s\n", "", "", "", "bound_asked", "bound", "shared",
+            "issue", "traffic", "predicted");
+    fprintf(text, "%-26s %8s %9s | %11s %9s | %9s %9s %9s | %s\n", "GFLOP/s", "GB/s", "peak", "no cache", "roofline",
+            "banks", "rate", "no cache", "no overlap to full");
 }
 
 /* On devices with caches, which serve part of the traffic: the least of the bounds that hold there. */
@@ -77,8 +87,8 @@ static void print_bounds(const explain *x, const char *name, double gbps, double
     double flops = roofline_flops(p), asked = roofline_bytes_asked(p, x->block_m, x->block_n);
     char why[200];
     if (d != NULL && !explain_fits(x, d, why, sizeof why)) { /* what cannot run is promised no speed */
-        fprintf(text, "%-26.26s %8s %9s | %11s %9s | %9s %9s %9s | does not fit: %s\n", name, term_gflops(gbps, t[0]), term_gflops(peak_gflops, t[1]), "-", "-",
-                "-", "-", "-", why);
+        fprintf(text, "%-26.26s %8s %9s | %11s %9s | %9s %9s %9s | does not fit: %s\n", name, term_gflops(gbps, t[0]),
+                term_gflops(peak_gflops, t[1]), "-", "-", "-", "-", "-", why);
         return;
     }
     fprintf(text, "%-26.26s %8s %9s | %11s %9s |", name, term_gflops(gbps, t[0]), term_gflops(peak_gflops, t[1]),
@@ -94,7 +104,8 @@ static void print_bounds(const explain *x, const char *name, double gbps, double
     if (access_era_of(d->capability) > ERA_1_2)
         print_least(text, &y);
     else
-        fprintf(text, "%s to %s\n", term_gflops(flops / y.serial_s / 1e9, t[0]), term_gflops(flops / y.overlapped_s / 1e9, t[1]));
+        fprintf(text, "%s to %s\n", term_gflops(flops / y.serial_s / 1e9, t[0]),
+                term_gflops(flops / y.overlapped_s / 1e9, t[1]));
 }
 
 /* The device of the rung's engine that is here: ceilings as measured now. */
@@ -104,7 +115,8 @@ static void print_present(const explain *x)
     FILE *text = x->s->text;
     session *s = x->s;
     char state[600];
-    if (tw_lab_engine_state(x->kernel->engine, state, sizeof state) != 1 || session_open_device(s, x->kernel->engine) != EXIT_OK) {
+    if (tw_lab_engine_state(x->kernel->engine, state, sizeof state) != 1 ||
+        session_open_device(s, x->kernel->engine) != EXIT_OK) {
         fprintf(text, "no device of the %s engine is here\n", x->kernel->engine);
         return;
     }
@@ -112,7 +124,8 @@ static void print_present(const explain *x)
     int threads = device_is_host(d) ? d->threads : 1;
     term_progress("measuring the device's ceilings", -1);
     roofs_begin(&limits, s->context, d);
-    double peak = roofs_peak(&limits, x->kernel->dtype, threads, 0) / 1e9, memory = roofs_memory_bandwidth(&limits, threads, 0) / 1e9;
+    double peak = roofs_peak(&limits, x->kernel->dtype, threads, 0) / 1e9,
+           memory = roofs_memory_bandwidth(&limits, threads, 0) / 1e9;
     term_progress_end();
     fprintf(text, "present, ceilings measured now:\n");
     const published_device *p = devices_published(d->name);
@@ -141,11 +154,13 @@ void explain_bounds(const explain *x)
         }
         print_present(x);
     }
-    if (x->kernel->dtype != TW_F32) fprintf(text, "peak         of f32 alone: %s may beat that, and has no roofline here\n", tw_lab_dtype_of(x->kernel->dtype)->name);
-    fprintf(
-        text,
-        "bound_asked  what the bytes asked allow at memory's bandwidth, at most the peak: the documents' bound; caches may beat it\n"
-        "bound        min(peak, flop / compulsory bytes x bandwidth), the roofline: nothing may beat it\n"
-        "shared, issue, traffic   what wavefronts of shared memory, instructions (loops as the rung holds them, without the address arithmetic of\n"
-        "             a tile's loads), and the bytes that transactions move allow, each alone; where caches are, traffic is not a bound\n");
+    if (x->kernel->dtype != TW_F32)
+        fprintf(text, "peak         of f32 alone: %s may beat that, and has no roofline here\n",
+                tw_lab_dtype_of(x->kernel->dtype)->name);
+    fprintf(text,
+            "bound_asked  what the bytes asked allow at memory's bandwidth, at most the peak: the documents' bound; "
+            "caches may beat it\nbound        min(peak, flop / compulsory bytes x bandwidth), the roofline: nothing "
+            "may beat it\nshared, issue, traffic   what wavefronts of shared memory, instructions (loops as the rung "
+            "holds them, without the address arithmetic of\n             a tile's loads), and the bytes that "
+            "transactions move allow, each alone; where caches are, traffic is not a bound\n");
 }

@@ -1,5 +1,6 @@
-/* explain_binary.c - document 000's look into the binary: the inner loop as the machine has it, its multiply-adds marked, and the mix of its
- * instructions. SASS where a disassembler of CUDA is, else PTX; of the CPU's rungs and PoCL's kernels this machine's own code. */
+/* explain_binary.c - document 000's look into the binary: the inner loop as the machine has it, its multiply-adds
+ * marked, and the mix of its instructions. SASS where a disassembler of CUDA is, else PTX; of the CPU's rungs and
+ * PoCL's kernels this machine's own code. */
 #define _POSIX_C_SOURCE 200809L
 #include <inttypes.h>
 #include <stdio.h>
@@ -45,7 +46,8 @@ static tw_status make_code(const explain *x, bool default_build, bool ptx, tw_la
     session *s = x->s;
     bool cuda = strcmp(k->engine, "cuda") == 0, here = s->context != NULL && strcmp(s->device.engine, k->engine) == 0;
     tw_problem p = tw_problem_make(k->dtype, TW_N, TW_N, 1024, 1024, k->skinny ? x->tile : 1024);
-    tw_lab_choice choice = {.kernel = k->name, .tile = k->default_tile > 0 && !k->skinny ? x->tile : 0, .default_build = default_build};
+    tw_lab_choice choice = {
+        .kernel = k->name, .tile = k->default_tile > 0 && !k->skinny ? x->tile : 0, .default_build = default_build};
     return tw_lab_code_make(here ? s->context : NULL, &choice, &p, cuda && !here ? ANY_SM : 0, ptx, code);
 }
 
@@ -75,7 +77,8 @@ static bool gpu_source_of(const explain *x, bool default_build, source *out)
     return out->text != NULL || lacks(out, "");
 }
 
-/* PoCL's binary holds shared objects of the host's own code, one for each size of group: the first that has the kernel. */
+/* PoCL's binary holds shared objects of the host's own code, one for each size of group: the first that has the
+ * kernel. */
 static const unsigned char *find_object(const tw_lab_code *code, const char *symbol, size_t *bytes)
 {
     const unsigned char *at = code->bytes, *end = at + code->size, *object = NULL;
@@ -151,8 +154,9 @@ static void print_loop(FILE *text, const listing *l, const code_loop *loop)
         inner = false;
         if (shown++ == SHOWN) break;
         bool fma = x->class == CODE_FMA;
-        fprintf(text, "%s  %s %.*s%s%s\n", fma ? paint.good : "", fma ? "*" : " ", x->length < LONGEST ? x->length : LONGEST, x->text,
-                x->length > LONGEST ? " ..." : "", fma ? paint.plain : "");
+        fprintf(text, "%s  %s %.*s%s%s\n", fma ? paint.good : "", fma ? "*" : " ",
+                x->length < LONGEST ? x->length : LONGEST, x->text, x->length > LONGEST ? " ..." : "",
+                fma ? paint.plain : "");
     }
     if (shown > SHOWN) fprintf(text, "    ... and more: the first %d were shown\n", SHOWN);
 }
@@ -161,26 +165,28 @@ static void print_mix(FILE *text, const code_loop *loop)
 {
     for (int c = 0; c < CODE_CLASSES; c++)
         if (loop->of[c] > 0)
-            fprintf(text, "  %4d  %5.1f %%  %s\n", loop->of[c], 100.0 * loop->of[c] / loop->total, listing_class_text((listing_class)c));
+            fprintf(text, "  %4d  %5.1f %%  %s\n", loop->of[c], 100.0 * loop->of[c] / loop->total,
+                    listing_class_text((listing_class)c));
 }
 
 /* What document 000 found in its binary, and why today's is another. */
 static void print_document(const explain *x, const code_loop *loop)
 {
     FILE *text = x->s->text;
-    bool host = strcmp(x->kernel->engine, "cpu") == 0, outer = strncmp(x->kernel->rung, "r05", 3) >= 0 && !x->kernel->skinny;
+    bool host = strcmp(x->kernel->engine, "cpu") == 0,
+         outer = strncmp(x->kernel->rung, "r05", 3) >= 0 && !x->kernel->skinny;
     fprintf(text, "useful     %d of %d instructions = %.1f %%; document 000: %s\n", loop->of[CODE_FMA], loop->total,
             100.0 * loop->of[CODE_FMA] / loop->total,
             outer ? "1 of 1 (outer product: the multiply-add takes one operand from shared memory)"
                   : "1 of 2 (inner product: mov, then mad with one operand from shared memory)");
     if (host)
-        fprintf(text,
-                "           a CPU multiplies several elements in one instruction; where it lacks a multiply-add, the multiplications are marked\n");
+        fprintf(text, "           a CPU multiplies several elements in one instruction; where it lacks a multiply-add, "
+                      "the multiplications are marked\n");
     else
-        fprintf(text, "           No GPU since compute capability 2.0 takes an operand of a multiply-add from shared memory: loads are instructions "
-                      "of their own,\n"
-                      "           which several multiply-adds share in the outer product; r01 to r05 hold their loop rolled, and count, compare and "
-                      "branch each time\n");
+        fprintf(text,
+                "           No GPU since compute capability 2.0 takes an operand of a multiply-add from shared memory: "
+                "loads are instructions of their own,\n           which several multiply-adds share in the outer "
+                "product; r01 to r05 hold their loop rolled, and count, compare and branch each time\n");
 }
 
 static bool read_loop(const explain *x, bool default_build, source *from, listing *l, code_loop *loop)
@@ -188,8 +194,11 @@ static bool read_loop(const explain *x, bool default_build, source *from, listin
     bool found = find_source(x, default_build, from);
     *l = (listing){.count = 0};
     if (!found) return false;
-    if (listing_read(l, from->form, from->text) && listing_loop(l, from->function[0] != '\0' ? from->function : NULL, loop)) return true;
-    snprintf(from->from + strlen(from->from), sizeof from->from - strlen(from->from), ": no loop that multiplies was found%s",
+    if (listing_read(l, from->form, from->text) &&
+        listing_loop(l, from->function[0] != '\0' ? from->function : NULL, loop))
+        return true;
+    snprintf(from->from + strlen(from->from), sizeof from->from - strlen(from->from),
+             ": no loop that multiplies was found%s",
              from->function[0] != '\0' ? " (a stripped program has no names)" : "");
     return false;
 }
@@ -204,7 +213,10 @@ exit_code explain_binary(explain *x)
     bool found = read_loop(x, false, &from, &l, &loop);
     fprintf(text, "%s\n", from.from);
     if (found) {
-        snprintf(x->binary, sizeof x->binary, "%s", from.form == LISTING_SASS ? "sass" : from.form == LISTING_PTX ? "ptx" : "host");
+        snprintf(x->binary, sizeof x->binary, "%s",
+                 from.form == LISTING_SASS  ? "sass"
+                 : from.form == LISTING_PTX ? "ptx"
+                                            : "host");
         x->loop_instructions = loop.total, x->loop_multiply_adds = loop.of[CODE_FMA];
         fprintf(text, "the innermost loop that multiplies, %d instructions:\n\n", loop.total);
         print_loop(text, &l, &loop);

@@ -1,15 +1,12 @@
-/* explain_pictures.c - the documents' pictures, drawn in text for the element of C that --element names: its footprint in A and B, the tiles
- * and their iterations, the outer product step by step, the skinny product's figures. */
+/* explain_pictures.c - the documents' pictures, drawn in text for the element of C that --element names: its footprint
+ * in A and B, the tiles and their iterations, the outer product step by step, the skinny product's figures. */
 #include <inttypes.h>
 #include <string.h>
 #include "explain.h"
 
 enum { WINDOW = 16 };
 
-static int64_t lower(int64_t x, int64_t y)
-{
-    return x < y ? x : y;
-}
+static int64_t lower(int64_t x, int64_t y) { return x < y ? x : y; }
 
 /* ---- one element ---- */
 
@@ -20,7 +17,8 @@ static void footprint(const explain *x)
     const tw_problem *p = &x->problem;
     int64_t i0 = x->i / WINDOW * WINDOW, j0 = x->j / WINDOW * WINDOW;
     int rows = (int)lower(WINDOW, p->m - i0), cols = (int)lower(WINDOW, p->n - j0), depth = (int)lower(WINDOW, p->k);
-    fprintf(text, "C(%" PRId64 ",%" PRId64 ") needs row %" PRId64 " of A (=) and column %" PRId64 " of B (|)", x->i, x->j, x->i, x->j);
+    fprintf(text, "C(%" PRId64 ",%" PRId64 ") needs row %" PRId64 " of A (=) and column %" PRId64 " of B (|)", x->i,
+            x->j, x->i, x->j);
     fprintf(text, "; shown: rows from %" PRId64 ", columns from %" PRId64 ", the first %d of k\n\n", i0, j0, depth);
     for (int q = 0; q < depth; q++) {
         fprintf(text, "%*s", 2 * WINDOW + 5, q == 0 ? "B  " : "");
@@ -58,7 +56,8 @@ static void tile_product(FILE *text, int64_t bi, int64_t bj, int64_t tiles)
     for (int64_t t = 0; t < lower(tiles, 2); t++)
         fprintf(text, "%sA(%" PRId64 ",%" PRId64 ") B(%" PRId64 ",%" PRId64 ")", t > 0 ? " + " : "", bi, t, t, bj);
     if (tiles > 3) fprintf(text, " + ...");
-    if (tiles > 2) fprintf(text, " + A(%" PRId64 ",%" PRId64 ") B(%" PRId64 ",%" PRId64 ")", bi, tiles - 1, tiles - 1, bj);
+    if (tiles > 2)
+        fprintf(text, " + A(%" PRId64 ",%" PRId64 ") B(%" PRId64 ",%" PRId64 ")", bi, tiles - 1, tiles - 1, bj);
     fprintf(text, ", one product of tiles in each iteration\n");
 }
 
@@ -68,11 +67,13 @@ static void four_tiles(FILE *text, int64_t t, int row, int col)
     fprintf(text, "\n  iteration %" PRId64 "   A .----.----.    B .----.----.    C .----.----.\n", t + 1);
     for (int r = 0; r < 2; r++) {
         fprintf(text, "                ");
-        fprintf(text, "|%s|%s|      ", r == row && t % 2 == 0 ? "####" : "    ", r == row && t % 2 == 1 ? "####" : "    ");
-        fprintf(text, "|%s|%s|      ", r == t % 2 && col == 0 ? "####" : "    ", r == t % 2 && col == 1 ? "####" : "    ");
+        fprintf(text, "|%s|%s|      ", r == row && t % 2 == 0 ? "####" : "    ",
+                r == row && t % 2 == 1 ? "####" : "    ");
+        fprintf(text, "|%s|%s|      ", r == t % 2 && col == 0 ? "####" : "    ",
+                r == t % 2 && col == 1 ? "####" : "    ");
         fprintf(text, "|%s|%s|\n", r == row && col == 0 ? "####" : "    ", r == row && col == 1 ? "####" : "    ");
-        fprintf(text, "                %s      %s      %s\n", r == 0 ? "|----|----|" : "'----'----'", r == 0 ? "|----|----|" : "'----'----'",
-                r == 0 ? "|----|----|" : "'----'----'");
+        fprintf(text, "                %s      %s      %s\n", r == 0 ? "|----|----|" : "'----'----'",
+                r == 0 ? "|----|----|" : "'----'----'", r == 0 ? "|----|----|" : "'----'----'");
     }
 }
 
@@ -82,10 +83,12 @@ static void tiles(const explain *x)
     FILE *text = x->s->text;
     int64_t bi = x->i / x->block_m, bj = x->j / x->block_n, count = (x->problem.k + x->block_k - 1) / x->block_k;
     fprintf(text,
-            "C in tiles of %" PRId64 " x %" PRId64 ": the element lies in tile (%" PRId64 ",%" PRId64 "), at (%" PRId64 ",%" PRId64 ") of it\n\n",
+            "C in tiles of %" PRId64 " x %" PRId64 ": the element lies in tile (%" PRId64 ",%" PRId64 "), at (%" PRId64
+            ",%" PRId64 ") of it\n\n",
             x->block_m, x->block_n, bi, bj, x->i % x->block_m, x->j % x->block_n);
     tile_product(text, bi, bj, count);
-    fprintf(text, "\nthe 2 x 2 tiles around it (%" PRId64 " x %" PRId64 " elements), of two iterations:\n", 2 * x->block_m, 2 * x->block_n);
+    fprintf(text, "\nthe 2 x 2 tiles around it (%" PRId64 " x %" PRId64 " elements), of two iterations:\n",
+            2 * x->block_m, 2 * x->block_n);
     for (int64_t t = 0; t < lower(count, 2); t++) four_tiles(text, t, (int)(bi % 2), (int)(bj % 2));
     fprintf(text,
             "\nas a product of blocks, each row or column of C is\n"
@@ -123,8 +126,8 @@ static void outer(const explain *x)
     fprintf(text,
             "C in tiles of %" PRId64 " x %" PRId64 ": the element lies in tile (%" PRId64 ",%" PRId64
             "). Step 1: A's tile goes to shared memory. Step 2: 16 iterations, each\n"
-            "an outer product that adds to the whole tile of C (+). Step 3: each thread stores its column. The element is sum[%" PRId64
-            "] of thread\n"
+            "an outer product that adds to the whole tile of C (+). Step 3: each thread stores its column. The element "
+            "is sum[%" PRId64 "] of thread\n"
             "%" PRId64 ": each iteration adds a(%" PRId64 ",p) from shared memory times b(p,%" PRId64
             ") from its register. B and C: a letter is %" PRId64 " columns.\n",
             x->block_m, x->block_n, bi, bj, x->i % x->block_m, wide ? x->j % x->block_n / 4 : x->j % 64, x->i, x->j,
@@ -137,26 +140,32 @@ static void outer(const explain *x)
 
 /* ---- the skinny product ---- */
 
-/* Document 004's figures: A one column of tiles, B one row, C their outer product; and the half-warp that makes one row of a tile. */
+/* Document 004's figures: A one column of tiles, B one row, C their outer product; and the half-warp that makes one row
+ * of a tile. */
 static void skinny(const explain *x)
 {
     FILE *text = x->s->text;
     int T = x->tile;
     int64_t bi = x->i / T, bj = x->j / T;
-    fprintf(text, "figure 1: A is one column of %d x %d tiles, B one row; C is their outer product, one block of threads for each tile\n\n", T, T);
+    fprintf(text,
+            "figure 1: A is one column of %d x %d tiles, B one row; C is their outer product, one block of threads for "
+            "each tile\n\n",
+            T, T);
     fprintf(text, "              B .---.---.---.\n");
     fprintf(text, "                |   | b |   |      b: tile %" PRId64 " of B\n", bj);
     fprintf(text, "    A .---.   C |---|---|---|\n");
     fprintf(text, "      |   |     |   |   |   |\n");
     fprintf(text, "      |---|     |---|---|---|\n");
-    fprintf(text, "      | a |     |   | x |   |      a: tile %" PRId64 " of A;  x: tile (%" PRId64 ",%" PRId64 ") of C, which holds the element\n",
+    fprintf(text,
+            "      | a |     |   | x |   |      a: tile %" PRId64 " of A;  x: tile (%" PRId64 ",%" PRId64
+            ") of C, which holds the element\n",
             bi, bi, bj);
     fprintf(text, "      |---|     |---|---|---|\n");
     fprintf(text, "      |   |     |   |   |   |\n");
     fprintf(text, "      '---'     '---'---'---'\n\n");
     fprintf(text,
-            "figure 2: the %d threads of row %" PRId64 " of the block make row %" PRId64 " of the tile, from row %" PRId64
-            " of A and all of B's tile\n\n",
+            "figure 2: the %d threads of row %" PRId64 " of the block make row %" PRId64
+            " of the tile, from row %" PRId64 " of A and all of B's tile\n\n",
             T, x->i % T, x->i % T, x->i);
     for (int r = 0; r < T; r += T / 8) {
         fprintf(text, "      %*s   ", T / 2, "");
@@ -178,11 +187,14 @@ static void owner(const explain *x)
     if (!x->modelled) return;
     const access_launch *l = &x->launch;
     int64_t by = x->i / l->block_m, bx = x->j / l->block_n;
-    int64_t tx = l->tile > 0 ? x->j % l->tile : x->j % 64, ty = l->tile > 0 ? x->i % l->tile : 0, thread = ty * l->block_x + tx;
+    int64_t tx = l->tile > 0 ? x->j % l->tile : x->j % 64, ty = l->tile > 0 ? x->i % l->tile : 0,
+            thread = ty * l->block_x + tx;
     fprintf(text,
-            "\nC(%" PRId64 ",%" PRId64 ") is computed by thread (tx %" PRId64 ", ty %" PRId64 ") of block (bx %" PRId64 ", by %" PRId64
-            "): lane %" PRId64 " of warp %" PRId64 ". Grid: %" PRId64 " x %" PRId64 " blocks of %d x %d threads\n",
-            x->i, x->j, tx, ty, bx, by, thread % ACCESS_WARP, thread / ACCESS_WARP, l->grid_x, l->grid_y, l->block_x, l->block_y);
+            "\nC(%" PRId64 ",%" PRId64 ") is computed by thread (tx %" PRId64 ", ty %" PRId64 ") of block (bx %" PRId64
+            ", by %" PRId64 "): lane %" PRId64 " of warp %" PRId64 ". Grid: %" PRId64 " x %" PRId64
+            " blocks of %d x %d threads\n",
+            x->i, x->j, tx, ty, bx, by, thread % ACCESS_WARP, thread / ACCESS_WARP, l->grid_x, l->grid_y, l->block_x,
+            l->block_y);
 }
 
 void explain_pictures(const explain *x)

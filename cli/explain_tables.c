@@ -1,5 +1,5 @@
-/* explain_tables.c - `tilewright explain --tables`: the documents' own tables, predicted beside published, and measured where a GPU or an
- * OpenCL device is. */
+/* explain_tables.c - `tilewright explain --tables`: the documents' own tables, predicted beside published, and measured
+ * where a GPU or an OpenCL device is. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -33,7 +33,8 @@ static void title(const session *s, const char *text)
 
 /* ---- document 004 ---- */
 
-/* Effective bandwidths of the device that is open, at a side that takes it no longer than a moment; NAN where a rung does not run. */
+/* Effective bandwidths of the device that is open, at a side that takes it no longer than a moment; NAN where a rung
+ * does not run. */
 static exit_code measure_skinny(session *s, double gbps[SKINNY], int64_t *side)
 {
     static roofs limits;
@@ -56,7 +57,8 @@ static exit_code measure_skinny(session *s, double gbps[SKINNY], int64_t *side)
     return code;
 }
 
-static void write_skinny(session *s, const char *rung, const char *device, double gbps, const prediction *x, double serial, double overlapped)
+static void write_skinny(session *s, const char *rung, const char *device, double gbps, const prediction *x,
+                         double serial, double overlapped)
 {
     object o = object_begin(s->json);
     object_text(&o, "document", "004");
@@ -76,7 +78,8 @@ static void print_skinny(session *s, const double measured[SKINNY], int64_t side
     fprintf(text, "%-16s", "");
     for (int d = 0; d < DEVICES; d++) fprintf(text, " | %-38s", published[d].device);
     fprintf(text, " | present\n%-16s", "");
-    for (int d = 0; d < DEVICES; d++) fprintf(text, " | %9s %9s %7s %10s", "published", "predicted", "ratio", "overlapped");
+    for (int d = 0; d < DEVICES; d++)
+        fprintf(text, " | %9s %9s %7s %10s", "published", "predicted", "ratio", "overlapped");
     fprintf(text, " | %8s\n", "measured");
     for (int i = 0; i < SKINNY; i++) {
         fprintf(text, "%-16s", skinny_rungs[i]);
@@ -85,10 +88,13 @@ static void print_skinny(session *s, const double measured[SKINNY], int64_t side
             char why[200];
             const published_device *device = devices_model(published[d].device);
             tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, SIDE, SIDE, TILE);
-            if (device == NULL || !access_open(&l, row_of("cuda", skinny_rungs[i]), TILE, &p, why, sizeof why)) continue;
+            if (device == NULL || !access_open(&l, row_of("cuda", skinny_rungs[i]), TILE, &p, why, sizeof why))
+                continue;
             prediction x = predict_on(&l, device);
-            double serial = predict_effective_gbps(&l, x.serial_s), overlapped = predict_effective_gbps(&l, x.overlapped_s);
-            fprintf(text, " | %9.1f %9.2f %7.2f %10.2f", published[d].gbps[i], serial, serial / published[d].gbps[i], overlapped);
+            double serial = predict_effective_gbps(&l, x.serial_s),
+                   overlapped = predict_effective_gbps(&l, x.overlapped_s);
+            fprintf(text, " | %9.1f %9.2f %7.2f %10.2f", published[d].gbps[i], serial, serial / published[d].gbps[i],
+                    overlapped);
             write_skinny(s, skinny_rungs[i], published[d].device, published[d].gbps[i], &x, serial, overlapped);
         }
         if (isnan(measured[i]))
@@ -97,18 +103,19 @@ static void print_skinny(session *s, const double measured[SKINNY], int64_t side
             fprintf(text, " | %8.4g\n", measured[i]);
     }
     if (side > 0)
-        fprintf(text, "present    %s, %s, at %" PRId64 " x %" PRId64 "; `ladder --skinny` has the whole table\n", s->device.engine, s->device.name,
-                side, side);
+        fprintf(text, "present    %s, %s, at %" PRId64 " x %" PRId64 "; `ladder --skinny` has the whole table\n",
+                s->device.engine, s->device.name, side, side);
     else
         fprintf(text, "present    no device of the cuda or opencl engine is here\n");
-    fprintf(text,
-            "predicted  bytes of the transactions by each generation's rules over the published bandwidth, plus instructions over the issue\n"
-            "           rate, nothing overlapped; overlapped: the longer of the two. Nothing is fitted. A is read by all resident blocks from\n"
-            "           the same rows: from 4 of the memory's 6 (8800 GTX) or 8 (GTX 280) partitions, at that share of the bandwidth\n"
-            "missing    s1 on the 8800 GTX is predicted 1.6 times too fast: all 16 transactions of a half-warp ask one address of one partition,\n"
-            "           and what that costs beyond 32 bytes each was not published. s3 comes out slower than it was, even overlapped: loads of A\n"
-            "           from few partitions are counted before and after the rest of the traffic, a device mixes them\n"
-            "bytes      12 m n: each block reads its two tiles and writes its tile once; the document does not say which bytes it counts\n\n");
+    fprintf(text, "predicted  bytes of the transactions by each generation's rules over the published bandwidth, plus "
+                  "instructions over the issue\n           rate, nothing overlapped; overlapped: the longer of the "
+                  "two. Nothing is fitted. A is read by all resident blocks from\n           the same rows: from 4 of "
+                  "the memory's 6 (8800 GTX) or 8 (GTX 280) partitions, at that share of the bandwidth\nmissing    s1 "
+                  "on the 8800 GTX is predicted 1.6 times too fast: all 16 transactions of a half-warp ask one address "
+                  "of one partition,\n           and what that costs beyond 32 bytes each was not published. s3 comes "
+                  "out slower than it was, even overlapped: loads of A\n           from few partitions are counted "
+                  "before and after the rest of the traffic, a device mixes them\nbytes      12 m n: each block reads "
+                  "its two tiles and writes its tile once; the document does not say which bytes it counts\n\n");
 }
 
 /* ---- documents 000, 002, 003 ---- */
@@ -135,7 +142,8 @@ static present measure_present(session *s)
     return here;
 }
 
-static void print_ratio(session *s, const char *what, const char *formula, int block_m, int block_n, const present *here)
+static void print_ratio(session *s, const char *what, const char *formula, int block_m, int block_n,
+                        const present *here)
 {
     static const char *const models[] = {"8800 GT", "8800 GTX", "GTX 280", "P100", "H200"};
     tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, SIDE, SIDE, SIDE);
@@ -159,17 +167,19 @@ static void print_ratio(session *s, const char *what, const char *formula, int b
 
 static void print_ratios(session *s, const present *here)
 {
-    title(s, "Document 000: computation-to-memory ratio at 4096 x 4096 x 4096, and bound_asked (GFLOP/s, no cache) where it leads");
-    fprintf(s->text, "%-16s %-12s %14s %7s | %8s %8s %8s %8s %8s | %8s\n", "", "flop/byte", "bytes asked", "", "8800 GT", "8800 GTX", "GTX 280",
-            "P100", "H200", "present");
+    title(s, "Document 000: computation-to-memory ratio at 4096 x 4096 x 4096, and bound_asked (GFLOP/s, no cache) "
+             "where it leads");
+    fprintf(s->text, "%-16s %-12s %14s %7s | %8s %8s %8s %8s %8s | %8s\n", "", "flop/byte", "bytes asked", "",
+            "8800 GT", "8800 GTX", "GTX 280", "P100", "H200", "present");
     print_ratio(s, "naive, r01", "1/4", 1, 1, here);
     print_ratio(s, "tiles of 8", "b/4", 8, 8, here);
     print_ratio(s, "tiles of 16", "b/4", 16, 16, here);
     print_ratio(s, "tiles of 32", "b/4", 32, 32, here);
     print_ratio(s, "16 x 64, r05", "bm bn/2(bm+bn)", 16, 64, here);
     fprintf(s->text,
-            "published: 1/4, b/4 and \"the same\" for the outer product, which holds for equal tiles. A bound stops at the device's peak;\n"
-            "caches may beat it, and do: `ladder` prints it (no-cache) beside the roofline's, which nothing may beat. Present: %s\n\n",
+            "published: 1/4, b/4 and \"the same\" for the outer product, which holds for equal tiles. A bound stops at "
+            "the device's peak;\ncaches may beat it, and do: `ladder` prints it (no-cache) beside the roofline's, "
+            "which nothing may beat. Present: %s\n\n",
             here->name);
 }
 
@@ -180,13 +190,16 @@ static void print_peak_share(session *s, const present *here)
     title(s, "Document 002: how far from peak is the product with global memory alone?");
     fprintf(s->text, "2 reads of 4 bytes for a multiply and an add: %.0f bytes per flop\n", bytes_per_flop);
     fprintf(s->text, "%-24s %8s %9s   %s\n", "", "GB/s", "peak", "GFLOP/s allowed");
-    fprintf(s->text, "%-24s %8.0f %9.0f   %.0f of %.0f = %.2f %%  (published)\n", "P100 as it counts", counted_gbps, counted_gflops,
-            counted_gbps / bytes_per_flop, counted_gflops, 100 * counted_gbps / bytes_per_flop / counted_gflops);
+    fprintf(s->text, "%-24s %8.0f %9.0f   %.0f of %.0f = %.2f %%  (published)\n", "P100 as it counts", counted_gbps,
+            counted_gflops, counted_gbps / bytes_per_flop, counted_gflops,
+            100 * counted_gbps / bytes_per_flop / counted_gflops);
     if (d != NULL)
-        fprintf(s->text, "%-24s %8.0f %9.0f   %.0f of %.0f = %.2f %%\n", "P100, its data sheet", d->memory_gbps, d->peak_gflops,
-                d->memory_gbps / bytes_per_flop, d->peak_gflops, 100 * d->memory_gbps / bytes_per_flop / d->peak_gflops);
-    fprintf(s->text, "%-24.24s %8.1f %9.1f   %.4g of %.4g = %.2f %%  (measured ceilings)\n\n", here->name, here->gbps, here->peak_gflops,
-            here->gbps / bytes_per_flop, here->peak_gflops, 100 * here->gbps / bytes_per_flop / here->peak_gflops);
+        fprintf(s->text, "%-24s %8.0f %9.0f   %.0f of %.0f = %.2f %%\n", "P100, its data sheet", d->memory_gbps,
+                d->peak_gflops, d->memory_gbps / bytes_per_flop, d->peak_gflops,
+                100 * d->memory_gbps / bytes_per_flop / d->peak_gflops);
+    fprintf(s->text, "%-24.24s %8.1f %9.1f   %.4g of %.4g = %.2f %%  (measured ceilings)\n\n", here->name, here->gbps,
+            here->peak_gflops, here->gbps / bytes_per_flop, here->peak_gflops,
+            100 * here->gbps / bytes_per_flop / here->peak_gflops);
     object o = object_begin(s->json);
     object_text(&o, "document", "002");
     object_number(&o, "published_gflops", 180);
@@ -198,7 +211,8 @@ static void print_peak_share(session *s, const present *here)
     object_end(&o);
 }
 
-static void print_intensity(session *s, const char *what, const char *formula, const tw_problem *p, double transfers, bool with_c)
+static void print_intensity(session *s, const char *what, const char *formula, const tw_problem *p, double transfers,
+                            bool with_c)
 {
     double flops = roofline_flops(p);
     object o = object_begin(s->json);
@@ -208,21 +222,24 @@ static void print_intensity(session *s, const char *what, const char *formula, c
     object_number(&o, "transfers", transfers);
     object_number(&o, "intensity", flops / transfers);
     object_end(&o);
-    fprintf(s->text, "%-32s %-16s %22.0f %10.6g   %s\n", what, formula, transfers, flops / transfers, with_c ? "C counted" : "C left out");
+    fprintf(s->text, "%-32s %-16s %22.0f %10.6g   %s\n", what, formula, transfers, flops / transfers,
+            with_c ? "C counted" : "C left out");
 }
 
 static void print_intensities(session *s)
 {
     tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, 10000, 10000, 10000);
-    title(s, "Document 003: compute intensity, flop per element moved, at its n = 10000 with r = 100, over the whole matrix");
+    title(s, "Document 003: compute intensity, flop per element moved, at its n = 10000 with r = 100, over the whole "
+             "matrix");
     fprintf(s->text, "%-32s %-16s %22s %10s\n", "", "", "elements moved", "intensity");
     print_intensity(s, "naive", "1", &p, roofline_bytes_asked(&p, 1, 1) / 4, false);
     print_intensity(s, "tiled, r = 100", "r", &p, roofline_bytes_asked(&p, 100, 100) / 4, false);
     print_intensity(s, "optimal", "n", &p, roofline_bytes_asked(&p, p.m, p.n) / 4, false);
     print_intensity(s, "optimal, with the writes of C", "2n/3", &p, roofline_compulsory_bytes(&p) / 4, true);
     fprintf(s->text,
-            "The document's 100 and 10000 times hold while memory is the bottleneck: no further than peak / (bandwidth per element), which is %.0f\n"
-            "flop per element on a P100. Flop per byte is a quarter of it. The curve over r on this CPU: `ladder --rung r02 --tile 1,2,4,...`\n",
+            "The document's 100 and 10000 times hold while memory is the bottleneck: no further than peak / (bandwidth "
+            "per element), which is %.0f\nflop per element on a P100. Flop per byte is a quarter of it. The curve over "
+            "r on this CPU: `ladder --rung r02 --tile 1,2,4,...`\n",
             9300.0 / (720.0 / 4));
 }
 
@@ -230,9 +247,12 @@ exit_code explain_tables(session *s)
 {
     double gbps[SKINNY] = {NAN, NAN, NAN};
     int64_t side = 0;
-    const char *engine = tw_lab_engine_state("cuda", NULL, 0) == 1 ? "cuda" : tw_lab_engine_state("opencl", NULL, 0) == 1 ? "opencl" : "cpu";
+    const char *engine = tw_lab_engine_state("cuda", NULL, 0) == 1     ? "cuda"
+                         : tw_lab_engine_state("opencl", NULL, 0) == 1 ? "opencl"
+                                                                       : "cpu";
     exit_code code = session_open_device(s, engine);
-    if (code == EXIT_OK && !device_is_host(&s->device)) code = measure_skinny(s, gbps, &side); /* what fails is said; the tables come all the same */
+    /* what fails is said; the tables come all the same */
+    if (code == EXIT_OK && !device_is_host(&s->device)) code = measure_skinny(s, gbps, &side);
     print_skinny(s, gbps, side);
     present here = measure_present(s);
     print_ratios(s, &here);

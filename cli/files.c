@@ -53,15 +53,13 @@ static bool is_text(const unsigned char *bytes, size_t count)
     return true;
 }
 
-static bool begins(const char *text, const char *word)
-{
-    return strncasecmp(text, word, strlen(word)) == 0;
-}
+static bool begins(const char *text, const char *word) { return strncasecmp(text, word, strlen(word)) == 0; }
 
 /* Does JSON begin as this program's lines do? */
 static bool is_our_json(const char *text)
 {
-    static const char *const begins_with[] = {"{\"engine\": ", "{\"command\": ", "{\"document\": ", "{\"program\": \"tilewright", "{\"version\": \""};
+    static const char *const begins_with[] = {
+        "{\"engine\": ", "{\"command\": ", "{\"document\": ", "{\"program\": \"tilewright", "{\"version\": \""};
     bool ours = false;
     for (size_t i = 0; i < sizeof begins_with / sizeof *begins_with; i++) ours = ours || begins(text, begins_with[i]);
     return ours;
@@ -72,7 +70,8 @@ static kind kind_of_text(const char *text)
 {
     if (strncmp(text, "\xef\xbb\xbf", 3) == 0) text += 3;
     text += strspn(text, " \t\r\n\f");
-    if ((*text == '{' || *text == '[') && strchr("\"{}[]", text[1 + strspn(text + 1, " \t\r\n")]) != NULL) return is_our_json(text) ? KIND_JSON : KIND_FOREIGN;
+    if ((*text == '{' || *text == '[') && strchr("\"{}[]", text[1 + strspn(text + 1, " \t\r\n")]) != NULL)
+        return is_our_json(text) ? KIND_JSON : KIND_FOREIGN;
     if (begins(text, "<svg class=\"chart\"")) return KIND_SVG;
     if (begins(text, "<svg") || (begins(text, "<?xml") && strstr(text, "<svg") != NULL)) return KIND_FOREIGN;
     if (!begins(text, "<!doctype html") && !begins(text, "<html")) return KIND_TEXT;
@@ -85,9 +84,19 @@ static kind kind_of(const char *bytes, size_t count)
     static const struct {
         const char *magic;
         kind kind;
-    } others[] = {{"PK\3\4", KIND_PACKED},   {"\x1f\x8b", KIND_PACKED},      {"\177ELF", KIND_PROGRAM},
-                  {"\xfd" "7zXZ", KIND_PACKED}, {"\x28\xb5\x2f\xfd", KIND_PACKED}, {"BZh", KIND_PACKED},
-                  {"SQLite format 3", KIND_PACKED}, {"II*", KIND_PICTURE},     {"\x89PNG", KIND_PICTURE}, {"\xff\xd8\xff", KIND_PICTURE}, {"%PDF-", KIND_PICTURE}};
+    } others[] = {{"PK\3\4", KIND_PACKED},
+                  {"\x1f\x8b", KIND_PACKED},
+                  {"\177ELF", KIND_PROGRAM},
+                  {"\xfd"
+                   "7zXZ",
+                   KIND_PACKED},
+                  {"\x28\xb5\x2f\xfd", KIND_PACKED},
+                  {"BZh", KIND_PACKED},
+                  {"SQLite format 3", KIND_PACKED},
+                  {"II*", KIND_PICTURE},
+                  {"\x89PNG", KIND_PICTURE},
+                  {"\xff\xd8\xff", KIND_PICTURE},
+                  {"%PDF-", KIND_PICTURE}};
     if (count == 0) return KIND_EMPTY;
     io_format format = io_recognise(bytes, count);
     if (format != IO_FORMAT_NONE) return format == IO_FORMAT_NPY ? KIND_NPY : KIND_MTX;
@@ -171,7 +180,8 @@ static void collect(name_set *all, const options *opt)
     for (int i = 0; i < opt->rungs.count; i++)
         if (own_is_path(opt->rungs.items[i])) add(all, "--rung ", opt->rungs.items[i], false, KIND_EMPTY);
     add(all, "--add ", files_input(opt->add), false, KIND_EMPTY);
-    bool no_format = command == CMD_MULTIPLY && opt->output != NULL && io_format_of(opt->output) == IO_FORMAT_NONE; /* it is refused for that */
+    /* it is refused for that */
+    bool no_format = command == CMD_MULTIPLY && opt->output != NULL && io_format_of(opt->output) == IO_FORMAT_NONE;
     if (opt->output != NULL && !no_format)
         add(all, "-o ", opt->output, true,
             command == CMD_MULTIPLY ? kind_of_matrix(opt->output) : kind_of_page(opt->output));
@@ -185,8 +195,8 @@ static exit_code check_pair(const named *a, const named *b, int command)
 {
     if (!b->writes || !same(a, b)) return EXIT_OK;
     if (a->writes)
-        return say(EXIT_USAGE, "%s%s and %s%s name the same file: each output needs its own", a->option, a->path, b->option,
-                   b->path);
+        return say(EXIT_USAGE, "%s%s and %s%s name the same file: each output needs its own", a->option, a->path,
+                   b->option, b->path);
     if (command == CMD_MULTIPLY && strcmp(b->option, "-o ") == 0)
         return EXIT_OK; /* C in the place of an operand, when all is computed */
     return say(EXIT_USAGE, "%s%s names the same file as %s%s, which is read and would be lost: give another name",
@@ -223,11 +233,14 @@ static exit_code check_kind(const named *x)
                    x->option, x->path, strerror(number));
     bytes[count] = '\0';
     if (access(x->path, W_OK) != 0)
-        return say(EXIT_OUTPUT, "%s%s: may not be written (%s): give another name, or --force to replace it", x->option, x->path, strerror(errno));
+        return say(EXIT_OUTPUT, "%s%s: may not be written (%s): give another name, or --force to replace it", x->option,
+                   x->path, strerror(errno));
     kind held = kind_of(bytes, (size_t)count);
-    if (held == x->kind || held == KIND_EMPTY || (forced && held == KIND_FOREIGN)) return EXIT_OK; /* forced: lines are appended */
+    /* forced: lines are appended */
+    if (held == x->kind || held == KIND_EMPTY || (forced && held == KIND_FOREIGN)) return EXIT_OK;
     return say(EXIT_OUTPUT, "%s%s: holds %s, expected %s: give another name%s", x->option, x->path, kind_names[held],
-               x->kind == KIND_BYTES ? "a raw matrix" : kind_names[x->kind], appends && x->kind == KIND_JSON ? "" : ", or --force to replace it");
+               x->kind == KIND_BYTES ? "a raw matrix" : kind_names[x->kind],
+               appends && x->kind == KIND_JSON ? "" : ", or --force to replace it");
 }
 
 static exit_code check_all(const name_set *all, const options *opt)
@@ -261,10 +274,7 @@ static exit_code check_dashes(options *opt)
     return EXIT_OK;
 }
 
-const char *files_input(const char *word)
-{
-    return word != NULL && strcmp(word, "-") == 0 ? "/dev/stdin" : word;
-}
+const char *files_input(const char *word) { return word != NULL && strcmp(word, "-") == 0 ? "/dev/stdin" : word; }
 
 exit_code files_check(options *opt)
 {

@@ -158,10 +158,7 @@ static void keep(kept_path *kept, const char *path)
     kept->set = 1;
 }
 
-void guard_output(const char *temp_path)
-{
-    keep(&output_temp, temp_path);
-}
+void guard_output(const char *temp_path) { keep(&output_temp, temp_path); }
 
 void guard_json(const char *temp_path, const char *path)
 {
@@ -169,10 +166,7 @@ void guard_json(const char *temp_path, const char *path)
     keep(&json_temp, temp_path);
 }
 
-void guard_json_has_lines(void)
-{
-    json_lines = 1;
-}
+void guard_json_has_lines(void) { json_lines = 1; }
 
 void guard_foreign(const char *path)
 {
@@ -180,8 +174,10 @@ void guard_foreign(const char *path)
     stop_signals(&fault.sa_mask);
     foreign[0] = '\0';
     if (path != NULL)
-        snprintf(foreign, sizeof foreign, "tilewright: ladder: %.300s: the kernel touched memory that is not its own (or the driver did); "
-                 "there is no time and no verdict\n", path);
+        snprintf(foreign, sizeof foreign,
+                 "tilewright: ladder: %.300s: the kernel touched memory that is not its own (or the driver did); there "
+                 "is no time and no verdict\n",
+                 path);
     sigaction(SIGSEGV, path != NULL ? &fault : &usual, NULL);
     sigaction(SIGABRT, path != NULL ? &fault : &usual, NULL); /* of free(), which finds its own memory overwritten */
 }

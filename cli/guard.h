@@ -1,12 +1,13 @@
-/* guard.h - what must happen when the program is stopped from outside: no temporary file stays behind, finished JSON lines
- * are kept, and a mapped input that another program cuts short is a bad input file, not a crash. */
+/* guard.h - what must happen when the program is stopped from outside: no temporary file stays behind, finished JSON
+ * lines are kept, and a mapped input that another program cuts short is a bad input file, not a crash. */
 #ifndef TILEWRIGHT_GUARD_H
 #define TILEWRIGHT_GUARD_H
 
 #include <stddef.h>
 
-/* guard_install - closed standard streams are held, so that no file takes their place. SIGINT, SIGTERM and SIGHUP end the program with 130, SIGBUS in a watched mapping with 6, each after the
- * clean-up; SIGPIPE with 141, silently, where standard output's reader is gone. A signal that the caller ignores stays ignored. */
+/* guard_install - closed standard streams are held, so that no file takes their place. SIGINT, SIGTERM and SIGHUP end
+ * the program with 130, SIGBUS in a watched mapping with 6, each after the clean-up; SIGPIPE with 141, silently, where
+ * standard output's reader is gone. A signal that the caller ignores stays ignored. */
 void guard_install(void);
 
 /* guard_leave - in a forked process: signals end it as they end any, and the files are its parent's to clean up. */
@@ -20,8 +21,8 @@ void guard_output(const char *temp_path);                 /* remove this file; N
 void guard_json(const char *temp_path, const char *path); /* as above, but rename it to path once it has lines */
 void guard_json_has_lines(void);
 
-/* guard_foreign - from now on a kernel runs that a reader wrote, in that file; NULL: no more. Where the device is this very CPU, an access
- * outside of all memory ends the program with 8 and a sentence. */
+/* guard_foreign - from now on a kernel runs that a reader wrote, in that file; NULL: no more. Where the device is this
+ * very CPU, an access outside of all memory ends the program with 8 and a sentence. */
 void guard_foreign(const char *path);
 
 /* guard_watch - from now on bytes from start on are the mapped file of that name; returns what guard_unwatch takes. */

@@ -27,14 +27,12 @@ static const exit_row exit_rows[] = {
 enum { EXIT_ROWS = sizeof exit_rows / sizeof *exit_rows };
 
 static const char environment[] =
-    "TILEWRIGHT_CPU (base, avx2, avx512, avx512_vnni, avx512_bf16, amx: these instructions at most, an error where the processor lacks them), TILEWRIGHT_THREADS, OMP_NUM_THREADS, TILEWRIGHT_CACHE "
-    "(folder of compiled kernels; off: none), TILEWRIGHT_NVRTC (file of the CUDA compiler), TILEWRIGHT_OPENCL_OPTIONS, "
-    "NO_COLOR, COLUMNS (the width of the help)";
+    "TILEWRIGHT_CPU (base, avx2, avx512, avx512_vnni, avx512_bf16, amx: these instructions at most, an error where the "
+    "processor lacks them), TILEWRIGHT_THREADS, OMP_NUM_THREADS, TILEWRIGHT_CACHE (folder of compiled kernels; off: "
+    "none), TILEWRIGHT_NVRTC (file of the CUDA compiler), TILEWRIGHT_OPENCL_OPTIONS, NO_COLOR, COLUMNS (the width of "
+    "the help)";
 
-static bool shown(const option_row *row, const command *cmd)
-{
-    return (row->commands & cmd->bit) && row->help != NULL;
-}
+static bool shown(const option_row *row, const command *cmd) { return (row->commands & cmd->bit) && row->help != NULL; }
 
 /* "-o, --output FILE" */
 static void option_name(const option_row *row, char *out, size_t size)
@@ -45,7 +43,8 @@ static void option_name(const option_row *row, char *out, size_t size)
              row->metavar != NULL ? row->metavar : "");
 }
 
-/* Words of text in lines of 80 columns, or COLUMNS, each line behind indent spaces; column is where the cursor stands. */
+/* Words of text in lines of 80 columns, or COLUMNS, each line behind indent spaces; column is where the cursor
+ * stands. */
 static void wrap(FILE *out, const char *text, int indent, int column)
 {
     const int width = term_width_within(80);
@@ -67,7 +66,8 @@ static void put_examples(FILE *out, const char *text)
     const int width = term_width_within(80);
     for (int column = 0; *text != '\0';) {
         const char *option = strstr(text + 1, " --");
-        int line = (int)strcspn(text, "\n"), length = option != NULL && option - text < line ? (int)(option - text) : line;
+        int line = (int)strcspn(text, "\n"),
+            length = option != NULL && option - text < line ? (int)(option - text) : line;
         bool last = length == line;
         if (column > 0 && column + length + (last ? 0 : 2) > width) column = fprintf(out, " \\\n     ") - 3;
         column += fprintf(out, "%.*s", length, text);
@@ -98,9 +98,11 @@ void help_overview(FILE *out)
                  "USAGE\n  tilewright COMMAND [OPTION]... [FILE]...\n\n");
     wrap(out, "Tilewright multiplies matrices and shows where the time goes.", 0, 0);
     fprintf(out, "\nCOMMANDS\n");
-    for (const command *c = commands; c->name != NULL; c++) fprintf(out, "  %-10s ", c->name), wrap(out, c->summary, 13, 13);
+    for (const command *c = commands; c->name != NULL; c++)
+        fprintf(out, "  %-10s ", c->name), wrap(out, c->summary, 13, 13);
     fprintf(out, "\n`tilewright COMMAND --help` explains one of them.\n\nEXIT STATUS\n");
-    for (int i = 0; i < EXIT_ROWS; i++) fprintf(out, "  %3d  ", exit_rows[i].code), wrap(out, exit_rows[i].meaning, 7, 7);
+    for (int i = 0; i < EXIT_ROWS; i++)
+        fprintf(out, "  %3d  ", exit_rows[i].code), wrap(out, exit_rows[i].meaning, 7, 7);
     fprintf(out, "\nENVIRONMENT\n  ");
     wrap(out, environment, 2, 2);
 }

@@ -21,12 +21,13 @@ typedef struct class_row {
 } class_row;
 
 /* The first row whose prefix a mnemonic has. */
-static const class_row sass[] = {{"FFMA", CODE_FMA},        {"DFMA", CODE_FMA},         {"HMMA", CODE_FMA},         {"HGMMA", CODE_FMA},
-                                 {"FADD", CODE_ADD},        {"FMUL", CODE_ADD},         {"LDSM", CODE_LOAD_SHARED}, {"LDS", CODE_LOAD_SHARED},
-                                 {"LDG", CODE_LOAD_GLOBAL}, {"LDL", CODE_LOAD_GLOBAL},  {"LD.", CODE_LOAD_GLOBAL},  {"UTMALDG", CODE_LOAD_GLOBAL},
-                                 {"STS", CODE_STORE},       {"STG", CODE_STORE},        {"STL", CODE_STORE},        {"ST.", CODE_STORE},
-                                 {"BAR", CODE_BARRIER},     {"WARPSYNC", CODE_BARRIER}, {"SYNCS", CODE_BARRIER},    {"WARPGROUP", CODE_BARRIER},
-                                 {"BRA", CODE_BRANCH},      {"EXIT", CODE_BRANCH},      {"BRX", CODE_BRANCH},       {NULL, CODE_INTEGER}};
+static const class_row sass[] = {
+    {"FFMA", CODE_FMA},        {"DFMA", CODE_FMA},         {"HMMA", CODE_FMA},         {"HGMMA", CODE_FMA},
+    {"FADD", CODE_ADD},        {"FMUL", CODE_ADD},         {"LDSM", CODE_LOAD_SHARED}, {"LDS", CODE_LOAD_SHARED},
+    {"LDG", CODE_LOAD_GLOBAL}, {"LDL", CODE_LOAD_GLOBAL},  {"LD.", CODE_LOAD_GLOBAL},  {"UTMALDG", CODE_LOAD_GLOBAL},
+    {"STS", CODE_STORE},       {"STG", CODE_STORE},        {"STL", CODE_STORE},        {"ST.", CODE_STORE},
+    {"BAR", CODE_BARRIER},     {"WARPSYNC", CODE_BARRIER}, {"SYNCS", CODE_BARRIER},    {"WARPGROUP", CODE_BARRIER},
+    {"BRA", CODE_BRANCH},      {"EXIT", CODE_BRANCH},      {"BRX", CODE_BRANCH},       {NULL, CODE_INTEGER}};
 static const class_row ptx[] = {{"fma", CODE_FMA},
                                 {"wgmma.mma", CODE_FMA},
                                 {"mma", CODE_FMA},
@@ -49,12 +50,14 @@ static const class_row ptx[] = {{"fma", CODE_FMA},
                                 {"ret", CODE_BRANCH},
                                 {NULL, CODE_INTEGER}};
 static const class_row host[] = {
-    {"vfmadd", CODE_FMA},      {"vfnmadd", CODE_FMA},     {"fmla", CODE_FMA},        {"fmadd", CODE_FMA}, {"mulps", CODE_FMA}, {"mulss", CODE_FMA},
-    {"mulpd", CODE_FMA},       {"mulsd", CODE_FMA},       {"vmulp", CODE_FMA},       {"vmuls", CODE_FMA}, {"addps", CODE_ADD}, {"addss", CODE_ADD},
-    {"addpd", CODE_ADD},       {"addsd", CODE_ADD},       {"vaddp", CODE_ADD},       {"vadds", CODE_ADD}, {"fmul", CODE_FMA},  {"fadd", CODE_ADD},
-    {"j", CODE_BRANCH},        {"call", CODE_BRANCH},     {"ret", CODE_BRANCH},      {"b.", CODE_BRANCH}, {"cb", CODE_BRANCH}, {"tb", CODE_BRANCH},
-    {"ldr", CODE_LOAD_GLOBAL}, {"ldp", CODE_LOAD_GLOBAL}, {"ld1", CODE_LOAD_GLOBAL}, {"str", CODE_STORE}, {"stp", CODE_STORE}, {"st1", CODE_STORE},
-    {NULL, CODE_INTEGER}};
+    {"vfmadd", CODE_FMA},      {"vfnmadd", CODE_FMA},     {"fmla", CODE_FMA},        {"fmadd", CODE_FMA},
+    {"mulps", CODE_FMA},       {"mulss", CODE_FMA},       {"mulpd", CODE_FMA},       {"mulsd", CODE_FMA},
+    {"vmulp", CODE_FMA},       {"vmuls", CODE_FMA},       {"addps", CODE_ADD},       {"addss", CODE_ADD},
+    {"addpd", CODE_ADD},       {"addsd", CODE_ADD},       {"vaddp", CODE_ADD},       {"vadds", CODE_ADD},
+    {"fmul", CODE_FMA},        {"fadd", CODE_ADD},        {"j", CODE_BRANCH},        {"call", CODE_BRANCH},
+    {"ret", CODE_BRANCH},      {"b.", CODE_BRANCH},       {"cb", CODE_BRANCH},       {"tb", CODE_BRANCH},
+    {"ldr", CODE_LOAD_GLOBAL}, {"ldp", CODE_LOAD_GLOBAL}, {"ld1", CODE_LOAD_GLOBAL}, {"str", CODE_STORE},
+    {"stp", CODE_STORE},       {"st1", CODE_STORE},       {NULL, CODE_INTEGER}};
 
 /* Do these letters stand in an instruction? */
 static bool has_letters(const instruction *x, const char *letters)
@@ -65,10 +68,7 @@ static bool has_letters(const instruction *x, const char *letters)
     return false;
 }
 
-static bool begins(const char *text, const char *prefix)
-{
-    return strncmp(text, prefix, strlen(prefix)) == 0;
-}
+static bool begins(const char *text, const char *prefix) { return strncmp(text, prefix, strlen(prefix)) == 0; }
 
 /* x86: what has its last operand in memory stores, what has another one there loads. */
 static listing_class class_of_move(const char *text, int length)
@@ -171,7 +171,8 @@ static bool read_ptx(listing *l, const char *line, int length)
     }
     if (length > 1 && line[length - 1] == ':' && text[0] == '$') return add_label(l, text);
     bool room = true;
-    for (const char *end = line + length, *stop; room && text < end && (stop = memchr(text, ';', (size_t)(end - text))) != NULL; text = stop + 1) {
+    for (const char *end = line + length, *stop;
+         room && text < end && (stop = memchr(text, ';', (size_t)(end - text))) != NULL; text = stop + 1) {
         text += strspn(text, "{} \t"); /* of assembly within, several on a line */
         if ((text[0] >= 'a' && text[0] <= 'z') || text[0] == '@')
             room = add_instruction(l, LISTING_PTX, text, (int)(stop - text), (uint64_t)l->count);
@@ -226,7 +227,9 @@ bool listing_read(listing *l, listing_form form, const char *text)
     *l = (listing){.form = form};
     for (const char *line = text; room && *line != '\0';) {
         int length = (int)strcspn(line, "\n");
-        room = form == LISTING_HOST ? read_host(l, line, length) : form == LISTING_SASS ? read_sass(l, line, length) : read_ptx(l, line, length);
+        room = form == LISTING_HOST   ? read_host(l, line, length)
+               : form == LISTING_SASS ? read_sass(l, line, length)
+                                      : read_ptx(l, line, length);
         line += length + (line[length] == '\n');
     }
     find_targets(l, form);
@@ -245,7 +248,8 @@ void listing_free(listing *l)
 static bool ends_loop(const listing *l, int at)
 {
     const instruction *x = &l->code[at];
-    return x->class == CODE_BRANCH && !x->calls && x->target >= 0 && x->target <= at && l->code[x->target].function == x->function;
+    return x->class == CODE_BRANCH && !x->calls && x->target >= 0 && x->target <= at &&
+           l->code[x->target].function == x->function;
 }
 
 bool listing_in_inner(const listing *l, const code_loop *loop, int at)
@@ -296,7 +300,8 @@ static int lanes_of(const instruction *x)
     return 1;
 }
 
-/* Does a loop of a processor's code multiply more often than it adds, fused or not? Such a loop scales: alpha * sum + beta * C. */
+/* Does a loop of a processor's code multiply more often than it adds, fused or not? Such a loop scales: alpha * sum +
+ * beta * C. */
 static bool only_scales(const listing *l, const code_loop *loop)
 {
     int products = 0, sums = 0;
@@ -320,7 +325,8 @@ static double weight_of(const listing *l, const code_loop *loop)
         if (listing_in_inner(l, loop, i))
             inner = true;
         else if (x->class == CODE_FMA)
-            weight += l->form == LISTING_HOST ? lanes_of(x) : 1, matrix += has_letters(x, "GMMA") || has_letters(x, "HMMA") || has_letters(x, "mma.");
+            weight += l->form == LISTING_HOST ? lanes_of(x) : 1,
+                matrix += has_letters(x, "GMMA") || has_letters(x, "HMMA") || has_letters(x, "mma.");
     }
     if (l->form != LISTING_HOST) return matrix > 0 ? 1e6 * matrix : weight;
     return inner || only_scales(l, loop) ? 0 : weight / loop->total;

@@ -50,16 +50,16 @@ const command commands[] = {
      "  tilewright multiply A.raw B.raw --shape 1000x777x1023 --dtype f32 -o C.mtx\n"
      "  tilewright multiply A.npy B.npy --alpha 2 --beta -1 --add C0.npy -o C.npy\n",
      "C = alpha op(A) op(B) + beta C0. Files are .npy, Matrix Market (.mtx) or raw (.raw, .bin: elements in row "
-     "order, shape and type from --shape and --dtype); an operand '-' is standard input. The output appears whole or not at "
-     "all, also in the place of an operand; where it is a link, what the link names is written. One line tells the shape, the "
-     "time of the product and the speed.",
+     "order, shape and type from --shape and --dtype); an operand '-' is standard input. The output appears whole or "
+     "not at all, also in the place of an operand; where it is a link, what the link names is written. One line tells "
+     "the shape, the time of the product and the speed.",
      CMD_MULTIPLY, 2, 2, cmd_multiply},
     {"verify", "A B C [OPTION]...", "judge somebody's product C = A B by an independent check",
      "  tilewright verify A.npy B.npy C.npy\n"
      "  tilewright verify A.npy B.npy C.npy --transpose-a --alpha 2\n",
      "Residuals of random vectors in higher precision, then single elements recomputed against the bound that the "
-     "arithmetic guarantees. Exit status 1 when C is not the product; the worst element is named. A NaN in C is warned of. "
-     "An operand '-' is standard input.",
+     "arithmetic guarantees. Exit status 1 when C is not the product; the worst element is named. A NaN in C is warned "
+     "of. An operand '-' is standard input.",
      CMD_VERIFY, 3, 3, cmd_verify},
     {"bench", "[OPTION]...", "time products, each verified first",
      "  tilewright bench\n"
@@ -68,8 +68,8 @@ const command commands[] = {
      "  tilewright bench --against all --set odd --threads 1\n"
      "  tilewright bench --engine cuda --against cublas --set gpu-square,gpu-odd --json records.jsonl\n",
      "One line per shape: median time, GFLOP/s and the share of the multiply-add peak measured in the same run. "
-     "Operands rotate through more memory than the caches hold. A wrong kernel gets no time. --against: one table per class of shapes, GFLOP/s of each "
-     "library and the ratio to the best of them.",
+     "Operands rotate through more memory than the caches hold. A wrong kernel gets no time. --against: one table per "
+     "class of shapes, GFLOP/s of each library and the ratio to the best of them.",
      CMD_BENCH, 0, 0, cmd_bench},
     {"ladder", "[OPTION]...", "run the rungs from three plain loops to the production kernel",
      "  tilewright ladder\n"
@@ -82,11 +82,12 @@ const command commands[] = {
      "  tilewright ladder --deep\n"
      "  tilewright ladder --rung exercises/r01_naive.cl\n",
      "Each rung adds one idea to the rung before. Each is verified, then timed beside the bounds of the machine. On a "
-     "GPU r01 to r05 are timed in two builds: loops held rolled, and as the compiler would have them. --rung also takes "
-     "a file of your own, .cl for opencl or .cu for cuda: one kernel with the parameters of kernels/opencl/rung.clh or "
-     "kernels/cuda/rung.cuh. Its name says which rung it is launched like: r05_mine like r05, any other like r01. It is "
-     "compiled as it stands, judged as every rung is, and set beside that rung; it runs with your rights. A rung that does "
-     "not fit is refused, with the reason, and is no failure; where all of an engine's are, the status is 3.",
+     "GPU r01 to r05 are timed in two builds: loops held rolled, and as the compiler would have them. --rung also "
+     "takes a file of your own, .cl for opencl or .cu for cuda: one kernel with the parameters of "
+     "kernels/opencl/rung.clh or kernels/cuda/rung.cuh. Its name says which rung it is launched like: r05_mine like "
+     "r05, any other like r01. It is compiled as it stands, judged as every rung is, and set beside that rung; it runs "
+     "with your rights. A rung that does not fit is refused, with the reason, and is no failure; where all of an "
+     "engine's are, the status is 3.",
      CMD_LADDER, 0, 0, cmd_ladder},
     {"explain", "RUNG [OPTION]...", "what a rung does and why: idea, picture, accesses, bounds, machine code",
      "  tilewright explain r04\n"
@@ -104,9 +105,10 @@ const command commands[] = {
      "  tilewright report records.jsonl -o report.html\n"
      "  tilewright report results/nvidia-h200/*.jsonl mine.jsonl -o both.html\n"
      "  tilewright report records.jsonl -o bars.svg\n",
-     "RECORDS are files that --json of ladder and bench wrote, on any machine, pages that hold their records, and counters of ./dev counters; '-' is standard input. The page needs no network and no script: charts, rooflines, tables, "
-     "every rung's story with its code, and the records themselves. The same records give the same page. A FILE that ends in .svg gets the bars of the first machine alone, one in .md "
-     "the table of the rungs.",
+     "RECORDS are files that --json of ladder and bench wrote, on any machine, pages that hold their records, and "
+     "counters of ./dev counters; '-' is standard input. The page needs no network and no script: charts, rooflines, "
+     "tables, every rung's story with its code, and the records themselves. The same records give the same page. A "
+     "FILE that ends in .svg gets the bars of the first machine alone, one in .md the table of the rungs.",
      CMD_REPORT, 1, OPT_LIST, cmd_report},
     {"devices", "[OPTION]...", "list the devices that can compute",
      "  tilewright devices\n"
@@ -124,8 +126,9 @@ const command commands[] = {
      "  tilewright selftest\n"
      "  tilewright selftest --engine cpu,opencl\n"
      "  TILEWRIGHT_CPU=avx2 tilewright selftest\n",
-     "Each kernel against two oracles: exact (small integers, no bit may differ) and bound (random operands). On the CPU also, exactly: "
-     "production kernels at every remainder of their tiles, plans, recalled plans, batches of more than 65,536 items, and rows 2^31 elements apart.",
+     "Each kernel against two oracles: exact (small integers, no bit may differ) and bound (random operands). On the "
+     "CPU also, exactly: production kernels at every remainder of their tiles, plans, recalled plans, batches of more "
+     "than 65,536 items, and rows 2^31 elements apart.",
      CMD_SELFTEST, 0, 0, cmd_selftest},
     {"version", "[OPTION]...", "print the version", "  tilewright version\n",
      "Prints the version of the library and the program.", CMD_VERSION, 0, 0, cmd_version},

@@ -14,8 +14,8 @@ bool parse_seed(const char *text, uint64_t *out);                              /
 bool parse_real(const char *text, double *out); /* also "nan" and "inf"; not beyond a double */
 bool parse_shape(const char *text, int64_t least, int64_t most, shape *out); /* "MxNxK" */
 
-/* parse_word - copy the part of *list up to the next comma and step over it; false at the end, or when a part is empty or
- * longer than size - 1 (*list is then NULL). */
+/* parse_word - copy the part of *list up to the next comma and step over it; false at the end, or when a part is empty
+ * or longer than size - 1 (*list is then NULL). */
 bool parse_word(const char **list, char *out, int size);
 
 #endif

@@ -1,5 +1,5 @@
-/* object.h - one JSON object on one line, for what is not a measurement (those are lab/record.h). A NULL stream: nothing is
- * written, so that callers need not ask whether --json was given. */
+/* object.h - one JSON object on one line, for what is not a measurement (those are lab/record.h). A NULL stream:
+ * nothing is written, so that callers need not ask whether --json was given. */
 #ifndef TILEWRIGHT_OBJECT_H
 #define TILEWRIGHT_OBJECT_H
 

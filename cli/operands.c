@@ -21,21 +21,13 @@ void *memory_for(int64_t rows, int64_t cols, size_t element_bytes)
     return malloc((size_t)rows * (size_t)cols * element_bytes);
 }
 
-/* Can operands of this type be multiplied with a C of the same? Those of bf16 and i8, whose C is another, are multiplied where --dtype asks for it. */
-static bool computable(io_type type)
-{
-    return type == IO_F32 || type == IO_F64;
-}
+/* Can operands of this type be multiplied with a C of the same? Those of bf16 and i8, whose C is another, are
+ * multiplied where --dtype asks for it. */
+static bool computable(io_type type) { return type == IO_F32 || type == IO_F64; }
 
-static bool multiplied(io_type type)
-{
-    return computable(type) || type == IO_BF16 || type == IO_I8;
-}
+static bool multiplied(io_type type) { return computable(type) || type == IO_BF16 || type == IO_I8; }
 
-static io_type type_of_c(io_type type)
-{
-    return type == IO_BF16 ? IO_F32 : type == IO_I8 ? IO_I32 : type;
-}
+static io_type type_of_c(io_type type) { return type == IO_BF16 ? IO_F32 : type == IO_I8 ? IO_I32 : type; }
 
 /* --dtype, which of raw operands names the elements and, where it can be computed in, the compute type. */
 static bool type_option(const options *opt, io_type *type)
@@ -125,7 +117,9 @@ static exit_code check_shapes(const options *opt, operands *o, int64_t *m, int64
                    b->matrix.rows, b->matrix.cols, opt->transpose_b ? ", transposed" : "", *k, b_rows);
     const shape *told = opt->shapes.count > 0 ? &opt->shapes.items[0] : NULL;
     if (told != NULL && (told->m != *m || told->n != *n || told->k != *k))
-        return say(EXIT_USAGE, "--shape %" PRId64 "x%" PRId64 "x%" PRId64 ": the operands are %" PRId64 "x%" PRId64 "x%" PRId64 " (m x n x k)",
+        return say(EXIT_USAGE,
+                   "--shape %" PRId64 "x%" PRId64 "x%" PRId64 ": the operands are %" PRId64 "x%" PRId64 "x%" PRId64
+                   " (m x n x k)",
                    told->m, told->n, told->k, *m, *n, *k);
     exit_code code = check_result_shape(&o->each[OPERAND_ADD], *m, *n);
     return code == EXIT_OK ? check_result_shape(&o->each[OPERAND_C], *m, *n) : code;
@@ -151,8 +145,8 @@ static io_type common_type(const operands *o)
     return type;
 }
 
-/* --dtype; else C's own type where somebody's C is judged; else the common type of the operands, and where that cannot be
- * computed in, or does not hold a large integer, the first of f32 and f64 that holds every value. */
+/* --dtype; else C's own type where somebody's C is judged; else the common type of the operands, and where that cannot
+ * be computed in, or does not hold a large integer, the first of f32 and f64 that holds every value. */
 static exit_code choose_type(const options *opt, operands *o)
 {
     static const io_type raised[] = {IO_F32, IO_F64};
@@ -162,11 +156,15 @@ static exit_code choose_type(const options *opt, operands *o)
     const char *path;
     if (type_option(opt, &o->type) && multiplied(o->type)) {
         if (o->type != IO_I8 || fits(o, o->type, &i, &j, value, sizeof value, &path)) return EXIT_OK;
-        return say(EXIT_INPUT, "%s: element [%" PRId64 ", %" PRId64 "] is %s, expected whole numbers: i8 holds those of -128 to 127, and a C of i32 those of "
-                   "-2^31 to 2^31 - 1", path, i, j, value);
+        return say(
+            EXIT_INPUT,
+            "%s: element [%" PRId64 ", %" PRId64
+            "] is %s, expected whole numbers: i8 holds those of -128 to 127, and a C of i32 those of -2^31 to 2^31 - 1",
+            path, i, j, value);
     }
     if (opt->dtypes.count > 0 && opt->shapes.count == 0)
-        return say(EXIT_USAGE, "--dtype %s: expected f32, f64, bf16 or i8; other types can only name the elements of raw files",
+        return say(EXIT_USAGE,
+                   "--dtype %s: expected f32, f64, bf16 or i8; other types can only name the elements of raw files",
                    opt->dtypes.items[0]);
     o->type = c->path != NULL ? c->matrix.type : common_type(o);
     if (c->path != NULL && computable(o->type)) return EXIT_OK;
@@ -220,9 +218,12 @@ static exit_code place(operand *x, io_type type, bool turned, const void **data,
 /* alpha and beta are rounded to the compute type: one that becomes infinite by that is a slip of the keyboard. */
 static exit_code check_factor(const char *name, real_option factor, io_type type)
 {
-    if (type == IO_I8 && !(factor.value >= INT32_MIN && factor.value <= INT32_MAX && factor.value == floor(factor.value)))
-        return say(EXIT_USAGE, "--%s: found %g, expected a whole number from -2^31 to 2^31 - 1 with --dtype i8", name, factor.value);
-    if ((type != IO_F32 && type != IO_BF16) || !isfinite(factor.value) || fabs(factor.value) <= (double)FLT_MAX) return EXIT_OK;
+    if (type == IO_I8 &&
+        !(factor.value >= INT32_MIN && factor.value <= INT32_MAX && factor.value == floor(factor.value)))
+        return say(EXIT_USAGE, "--%s: found %g, expected a whole number from -2^31 to 2^31 - 1 with --dtype i8", name,
+                   factor.value);
+    if ((type != IO_F32 && type != IO_BF16) || !isfinite(factor.value) || fabs(factor.value) <= (double)FLT_MAX)
+        return EXIT_OK;
     return say(EXIT_USAGE, "--%s: found %g, expected at most %g, the largest f32; --dtype f64 computes in f64", name,
                factor.value, (double)FLT_MAX);
 }
@@ -281,5 +282,6 @@ void operands_tell(const operands *o, FILE *text)
     static const char *const names[] = {[OPERAND_A] = "A", [OPERAND_B] = "B", [OPERAND_ADD] = "C0", [OPERAND_C] = "C"};
     term_progress_end();
     for (operand_role role = OPERAND_A; role < OPERANDS; role++)
-        if (o->each[role].path != NULL) tell_one(&o->each[role], names[role], role < OPERAND_ADD ? o->type : o->type_c, text);
+        if (o->each[role].path != NULL)
+            tell_one(&o->each[role], names[role], role < OPERAND_ADD ? o->type : o->type_c, text);
 }

@@ -1,5 +1,5 @@
-/* operands.h - from files named on the command line to a tw_problem and its pointers: open, check the shapes, choose the
- * compute type, use in place what can be used in place and convert the rest. */
+/* operands.h - from files named on the command line to a tw_problem and its pointers: open, check the shapes, choose
+ * the compute type, use in place what can be used in place and convert the rest. */
 #ifndef TILEWRIGHT_OPERANDS_H
 #define TILEWRIGHT_OPERANDS_H
 

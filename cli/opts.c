@@ -26,7 +26,8 @@ enum {
 const option_row option_rows[] = {
     {"output", 'o', OPT_TEXT, AT(output), CMD_MULTIPLY, "FILE",
      .help = "write C here; the ending .npy, .mtx, .raw or .bin names the format"},
-    {"output", 'o', OPT_TEXT, AT(output), CMD_REPORT, "FILE", .help = "write the page here; the ending .svg or .md names a part of it"},
+    {"output", 'o', OPT_TEXT, AT(output), CMD_REPORT, "FILE",
+     .help = "write the page here; the ending .svg or .md names a part of it"},
     {"engine", 0, OPT_CHOICES, AT(engines), CMD_MULTIPLY, "E", ENGINES,
      "the engine that computes (default: auto, which is cpu)", .list = 1},
     {"engine", 0, OPT_CHOICES, AT(engines), RUNS | CMD_SELFTEST, "E,...", ENGINES,
@@ -37,10 +38,11 @@ const option_row option_rows[] = {
     {"device", 0, OPT_WHOLE, AT(device), DEVICE, "I", NULL, "the engine's device, as `tilewright devices` counts them",
      0, 4095},
     {"dtype", 0, OPT_CHOICES, AT(dtypes), FILES, "T", FILE_TYPES,
-     "compute in f32 or f64 (default: what holds both operands exactly), bf16 (C: f32) or i8 (C: i32); of raw files also the elements' type",
+     "compute in f32 or f64 (default: what holds both operands exactly), bf16 (C: f32) or i8 (C: i32); of raw files "
+     "also the elements' type",
      .list = 1},
-    {"dtype", 0, OPT_CHOICES, AT(dtypes), CMD_BENCH, "T,...", DTYPES, "element types to time (default: f32; of gpu-half or gpu-few alone bf16,f16)",
-     .list = 4},
+    {"dtype", 0, OPT_CHOICES, AT(dtypes), CMD_BENCH, "T,...", DTYPES,
+     "element types to time (default: f32; of gpu-half or gpu-few alone bf16,f16)", .list = 4},
     {"dtype", 0, OPT_CHOICES, AT(dtypes), CMD_LADDER, "T", DTYPES, "element type (default: f32)", .list = 1},
     {"shape", 0, OPT_SHAPES, AT(shapes), FILES, "MxNxK", NULL, "m, n and k, for raw operands, which do not say them", 0,
      INT64_MAX, 1},
@@ -51,18 +53,26 @@ const option_row option_rows[] = {
     {"size", 0, OPT_WHOLES, AT(sizes), CMD_BENCH, "N,...", NULL, "square shapes N x N x N to time", 1, LONGEST_SIDE,
      OPT_LIST},
     {"size", 0, OPT_WHOLES, AT(sizes), CMD_LADDER, "N,...", NULL,
-     "the square shape N x N x N, of several also curves; with --skinny the side of C (default: 4096 on a GPU, 1024 on the CPU, or less)", 1,
-     LONGEST_SIDE, OPT_LIST},
+     "the square shape N x N x N, of several also curves; with --skinny the side of C (default: 4096 on a GPU, 1024 on "
+     "the CPU, or less)",
+     1, LONGEST_SIDE, OPT_LIST},
     {"skinny", 0, OPT_FLAG, AT(skinny), CMD_LADDER,
      .help = "the ladder of thin matrices: A with 16 or 32 columns, effective bandwidth beside the published one"},
     {"deep", 0, OPT_FLAG, AT(deep), CMD_LADDER,
-     .help = "the ladder of a small C and a long k: a block for each tile, k divided among blocks, and what the planner takes (default shape: 64x64x65536)"},
+     .help = "the ladder of a small C and a long k: a block for each tile, k divided among blocks, and what the "
+             "planner takes (default shape: 64x64x65536)"},
     {"set", 0, OPT_CHOICES, AT(sets), CMD_BENCH, "NAME,...",
-     "square small odd skinny transposed all gpu-square gpu-transposed gpu-odd gpu-small gpu-thin gpu-random gpu-half gpu-few",
-     "ready lists of shapes (default: square); all: of those that have not a GPU's sizes; gpu-half, gpu-few: for bf16 and f16", .list = 16},
-    {"pad", 0, OPT_WHOLE, AT(pad), CMD_BENCH, "N", NULL, "elements between the rows of A, B and C (default: 0)", 0, 1 << 20},
+     "square small odd skinny transposed all gpu-square gpu-transposed gpu-odd gpu-small gpu-thin gpu-random gpu-half "
+     "gpu-few",
+     "ready lists of shapes (default: square); all: of those that have not a GPU's sizes; gpu-half, gpu-few: for bf16 "
+     "and f16",
+     .list = 16},
+    {"pad", 0, OPT_WHOLE, AT(pad), CMD_BENCH, "N", NULL, "elements between the rows of A, B and C (default: 0)", 0,
+     1 << 20},
     {"batch", 0, OPT_WHOLE, AT(batch), CMD_BENCH, "N", NULL,
-     "time tw_gemm_batched() on N such products, with host pointers, and tell what one takes; with --against cublas tw_enqueue_batched()", 1, 1000000},
+     "time tw_gemm_batched() on N such products, with host pointers, and tell what one takes; with --against cublas "
+     "tw_enqueue_batched()",
+     1, 1000000},
     {"alpha", 0, OPT_REAL, AT(alpha), FILES, "X", NULL, "C = X A B (default: 1)"},
     {"beta", 0, OPT_REAL, AT(beta), FILES, "X", NULL, "add X times the matrix of --add"},
     {"add", 0, OPT_TEXT, AT(add), FILES, "C0", NULL, "the matrix that --beta scales; a file, never written"},
@@ -70,8 +80,8 @@ const option_row option_rows[] = {
     {"transpose-b", 0, OPT_FLAG, AT(transpose_b), FILES | CMD_BENCH, .help = "multiply with B transposed"},
     {"verify", 0, OPT_FLAG, AT(verify), CMD_MULTIPLY,
      .help = "judge the written file before it gets its name; a failed check leaves no file"},
-    {"rung", 0, OPT_NAMES, AT(rungs), CMD_LADDER, "R,...", NULL, "only these rungs: r04 or r04_banks, or a file of your own, mine.cl or mine.cu",
-     .list = OPT_LIST},
+    {"rung", 0, OPT_NAMES, AT(rungs), CMD_LADDER, "R,...", NULL,
+     "only these rungs: r04 or r04_banks, or a file of your own, mine.cl or mine.cu", .list = OPT_LIST},
     {"tile", 0, OPT_WHOLES, AT(tiles), CMD_LADDER, "T,...", NULL, "sweep the tile edge of the rungs that have one", 1,
      1 << 20, OPT_LIST},
     {"tile", 0, OPT_WHOLES, AT(tiles), CMD_EXPLAIN, "T", NULL, "the tile edge of a rung that has one", 1, 1 << 20, 1},
@@ -80,7 +90,8 @@ const option_row option_rows[] = {
     {"gpu", 0, OPT_TEXT, AT(gpu), CMD_EXPLAIN, "MODEL", NULL,
      "bounds on this published device alone, such as \"8800 GT\", \"GTX 280\", P100 or H200"},
     {"binary", 0, OPT_FLAG, AT(binary), CMD_EXPLAIN,
-     .help = "the inner loop as machine code (SASS, PTX or x86), its multiply-adds marked, and the mix of its instructions"},
+     .help = "the inner loop as machine code (SASS, PTX or x86), its multiply-adds marked, and the mix of its "
+             "instructions"},
     {"tables", 0, OPT_FLAG, AT(tables), CMD_EXPLAIN,
      .help = "the documents' own tables: predicted beside published, and measured where a GPU is"},
     {"kernel", 0, OPT_TEXT, AT(kernel), CMD_BENCH, "NAME", NULL,
@@ -89,12 +100,17 @@ const option_row option_rows[] = {
      .help = "time the call tw_gemm() with host pointers, not the launch alone"},
     {"explain-plan", 0, OPT_FLAG, AT(explain_plan), CMD_BENCH,
      .help = "under each row the planner's plan, and what it expects of each kernel that it weighs"},
-    {"warm", 0, OPT_FLAG, AT(warm), CMD_BENCH, .help = "with --against cublas, operands that stay where they are, in the L2 if they fit; else they rotate beyond it"},
+    {"warm", 0, OPT_FLAG, AT(warm), CMD_BENCH,
+     .help =
+         "with --against cublas, operands that stay where they are, in the L2 if they fit; else they rotate beyond it"},
     {"against", 0, OPT_NAMES, AT(against), CMD_BENCH, "LIB,...", NULL,
-     "compare tw_gemm() with other libraries, each in a process of its own, in turns: openblas mkl onednn aocl blis eigen libxsmm, or all; "
-     "./dev peers fetches them. With --engine cuda tw_enqueue() with cublas, which is cuBLASLt", .list = OPT_LIST},
+     "compare tw_gemm() with other libraries, each in a process of its own, in turns: openblas mkl onednn aocl blis "
+     "eigen libxsmm, or all; ./dev peers fetches them. With --engine cuda tw_enqueue() with cublas, which is cuBLASLt",
+     .list = OPT_LIST},
     {"deadline", 0, OPT_WHOLE, AT(deadline), CMD_BENCH, "S", NULL,
-     "with --against, seconds after which a library that does not answer is given up, and what its work may take beside (default: 60)", 1, 86400},
+     "with --against, seconds after which a library that does not answer is given up, and what its work may take "
+     "beside (default: 60)",
+     1, 86400},
     {"threads", 0, OPT_WHOLE, AT(threads), DEVICE, "N", NULL, "threads to use (default: as `tilewright devices` says)",
      1, 4096},
     {"samples", 0, OPT_WHOLE, AT(samples), RUNS, "N", NULL, "times to take of each row (default: 11)", 1, 100000},
@@ -102,10 +118,12 @@ const option_row option_rows[] = {
      "seed of random operands and checks (default: 1)"},
     {"json", 0, OPT_TEXT, AT(json), JSON, "FILE", NULL,
      "one JSON object per line; `-` is stdout, and the text for people then goes to stderr"},
-    {"html", 0, OPT_TEXT, AT(html), CMD_LADDER, "FILE", NULL, "write the run as one page of HTML, as `tilewright report` does of records"},
+    {"html", 0, OPT_TEXT, AT(html), CMD_LADDER, "FILE", NULL,
+     "write the run as one page of HTML, as `tilewright report` does of records"},
     {"append", 0, OPT_FLAG, AT(append), JSON, .help = "add to the file of --json, do not replace it"},
     {"force", 0, OPT_FLAG, AT(force), JSON | CMD_REPORT, .help = "let an output replace a file of another kind"},
-    {"verbose", 'v', OPT_FLAG, AT(verbose), FILES, .help = "say more: operands, kernel, times, and what the check can see"},
+    {"verbose", 'v', OPT_FLAG, AT(verbose), FILES,
+     .help = "say more: operands, kernel, times, and what the check can see"},
     {"quiet", 'q', OPT_FLAG, AT(quiet), FILES, .help = "say nothing but errors"},
     {"help", 'h', OPT_FLAG, AT(help), EVERY, .help = "show this help"},
     {"man", 0, OPT_FLAG, AT(man), CMD_HELP},
@@ -262,9 +280,12 @@ static exit_code read_operands(const command *cmd, int argc, char **argv, option
 {
     int found = argc - optind;
     if (found < cmd->least_operands || found > cmd->most_operands)
-        return say(EXIT_USAGE, "found %d operand%s, expected %s%d: tilewright %s %s; `tilewright help %s` says what they are", found,
-                   found == 1 ? "" : "s", found < cmd->least_operands && cmd->most_operands > cmd->least_operands ? "at least " : "",
-                   found < cmd->least_operands ? cmd->least_operands : cmd->most_operands, cmd->name, cmd->arguments, cmd->name);
+        return say(EXIT_USAGE,
+                   "found %d operand%s, expected %s%d: tilewright %s %s; `tilewright help %s` says what they are",
+                   found, found == 1 ? "" : "s",
+                   found < cmd->least_operands && cmd->most_operands > cmd->least_operands ? "at least " : "",
+                   found < cmd->least_operands ? cmd->least_operands : cmd->most_operands, cmd->name, cmd->arguments,
+                   cmd->name);
     for (int i = 0; i < found; i++) out->operands[out->operand_count++] = argv[optind + i];
     return EXIT_OK;
 }
@@ -282,7 +303,9 @@ exit_code options_parse(const command *cmd, int argc, char **argv, options *out)
         const option_row *row = row_of(value == ':' ? optopt : value, cmd);
         if (value == ':') return refuse_value(row, NULL);
         for (int i = 0; row->kind != OPT_FLAG && i < count; i++)
-            if (given[i] == row) return say(EXIT_USAGE, "--%s is given twice: give it once%s", row->name, row->list > 1 ? ", its values with commas between them" : "");
+            if (given[i] == row)
+                return say(EXIT_USAGE, "--%s is given twice: give it once%s", row->name,
+                           row->list > 1 ? ", its values with commas between them" : "");
         if (row->kind != OPT_FLAG) given[count++] = row;
         if (!read_value(row, optarg, out)) return refuse_value(row, optarg);
     }

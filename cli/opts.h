@@ -1,5 +1,5 @@
-/* opts.h - the options of all commands, as values and as one table. The table drives the parser, the help of each command, the
- * man page and the completion of the shell: an option is one row in opts.c. */
+/* opts.h - the options of all commands, as values and as one table. The table drives the parser, the help of each
+ * command, the man page and the completion of the shell: an option is one row in opts.c. */
 #ifndef TILEWRIGHT_OPTS_H
 #define TILEWRIGHT_OPTS_H
 
@@ -41,7 +41,8 @@ typedef struct options {
     int64_t device, threads, samples, deadline, pad, batch;
     uint64_t seed;
     real_option alpha, beta;
-    bool binary, tables, transpose_a, transpose_b, verify, host, skinny, explain_plan, warm, deep, append, force, verbose, quiet, help, man, completion;
+    bool binary, tables, transpose_a, transpose_b, verify, host, skinny, explain_plan, warm, deep, append, force,
+        verbose, quiet, help, man, completion;
     name_list engines, dtypes, rungs, against, sets;
     shape_list shapes;
     number_list sizes, tiles, element;

@@ -12,8 +12,11 @@ typedef struct page {
     const char *path; /* as it was named */
 } page;
 
-exit_code page_open(page *p, const char *path);              /* before the work, so that a path that cannot be written costs none */
-exit_code page_write(page *p, const records *all);           /* the report, then its name; after a failure there is no file */
-void page_discard(page *p);                                  /* no file; safe after page_write, and on a zeroed page */
+/* before the work, so that a path that cannot be written costs none */
+exit_code page_open(page *p, const char *path);
+/* the report, then its name; after a failure there is no file */
+exit_code page_write(page *p, const records *all);
+/* no file; safe after page_write, and on a zeroed page */
+void page_discard(page *p);
 
 #endif

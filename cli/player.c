@@ -8,7 +8,8 @@
 #include "../lab/measure.h"
 #include "turns.h"
 
-/* A sample lasts so long at least; before it, runs that wake caches, clock and threads, unless one run alone takes longer than that. */
+/* A sample lasts so long at least; before it, runs that wake caches, clock and threads, unless one run alone takes
+ * longer than that. */
 static const double SAMPLE_S = 1e-3, WAKE_S = 2e-3, LONG_S = 0.05;
 
 typedef struct player {
@@ -56,7 +57,8 @@ static void meet(player *x, player_answer *answer)
 {
     const tw_options wanted = {.size = sizeof wanted, .engine = "cpu", .threads = x->job->threads};
     if (x->job->row != NULL) {
-        answer->done = peer_open(x->job->row, x->job->folder, x->job->threads, &x->peer, answer->text, sizeof answer->text);
+        answer->done = peer_open(x->job->row, x->job->folder, x->job->threads, &x->peer, answer->text,
+                                 sizeof answer->text);
         if (answer->done) peer_version(&x->peer, answer->text), peer_choice(&x->peer, answer->choice);
         return;
     }
@@ -70,7 +72,8 @@ static void product(player *x, player_answer *answer)
     tw_lab_plan plan;
     answer->done = multiply(x, 0, answer);
     if (!answer->done) return;
-    if (x->job->row != NULL) peer_choice(&x->peer, answer->choice);
+    if (x->job->row != NULL)
+        peer_choice(&x->peer, answer->choice);
     else if (tw_lab_plan_of(x->context, &choice, &x->order.problem, &plan) == TW_OK)
         snprintf(answer->choice, sizeof answer->choice, "%s", plan.kernel->name);
 }
@@ -123,8 +126,11 @@ static void peak(player *x, player_answer *answer)
 
 void player_play(void *job, int orders, int answers)
 {
-    static void (*const plays[])(player *, player_answer *) = {
-        [PLAYER_MEET] = meet, [PLAYER_PRODUCT] = product, [PLAYER_READY] = ready, [PLAYER_SAMPLE] = sample, [PLAYER_PEAK] = peak};
+    static void (*const plays[])(player *, player_answer *) = {[PLAYER_MEET] = meet,
+                                                               [PLAYER_PRODUCT] = product,
+                                                               [PLAYER_READY] = ready,
+                                                               [PLAYER_SAMPLE] = sample,
+                                                               [PLAYER_PEAK] = peak};
     static player x;
     x.job = job;
     while (turns_take(orders, &x.order, sizeof x.order)) {

@@ -1,4 +1,5 @@
-/* player.h - what each process of a comparison does in its turns: Tilewright's product or a peer's, once to be judged, then timed. */
+/* player.h - what each process of a comparison does in its turns: Tilewright's product or a peer's, once to be judged,
+ * then timed. */
 #ifndef TILEWRIGHT_PLAYER_H
 #define TILEWRIGHT_PLAYER_H
 
@@ -8,9 +9,12 @@
 typedef enum player_what {
     PLAYER_MEET,    /* open the library; answer: its version, and the code that it chose where it says so already */
     PLAYER_PRODUCT, /* one product of the first set, to be judged; answer: the code that it chose */
-    PLAYER_READY,   /* touch all sets, run, find out how many runs a sample needs; answer: repeats, and seconds of a run */
-    PLAYER_SAMPLE,  /* answer: seconds of a run: with one thread CPU time of the process, so that what else runs here costs less, else wall time */
-    PLAYER_PEAK     /* Tilewright alone: answer: flop/s of multiply-adds, measured now, as seconds */
+    /* touch all sets, run, find out how many runs a sample needs; answer: repeats, and seconds of a run */
+    PLAYER_READY,
+    /* answer: seconds of a run: with one thread CPU time of the process, so that what else runs here costs less, else
+     * wall time */
+    PLAYER_SAMPLE,
+    PLAYER_PEAK /* Tilewright alone: answer: flop/s of multiply-adds, measured now, as seconds */
 } player_what;
 
 typedef struct player_order {
@@ -32,7 +36,7 @@ typedef struct player_job {
     const peer_row *row; /* NULL: Tilewright itself */
     const char *folder;  /* of the peers */
     int threads;
-    char *memory;        /* the sets, shared by all processes */
+    char *memory; /* the sets, shared by all processes */
 } player_job;
 
 void player_play(void *job, int orders, int answers); /* a turn_body of a player_job */

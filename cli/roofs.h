@@ -1,5 +1,5 @@
-/* roofs.h - what this machine can do at best: multiply-add peaks and bandwidths, measured again and again during a run. The
- * best that was seen counts. */
+/* roofs.h - what this machine can do at best: multiply-add peaks and bandwidths, measured again and again during a run.
+ * The best that was seen counts. */
 #ifndef TILEWRIGHT_ROOFS_H
 #define TILEWRIGHT_ROOFS_H
 
@@ -21,8 +21,8 @@ typedef struct roofs {
 
 void roofs_begin(roofs *r, tw_context *context, const tw_device *device);
 
-/* Each measures now, `tries` times, and returns the best since roofs_begin; 0 tries: only what was measured before, at least
- * a first measurement. NAN where the measurement failed. */
+/* Each measures now, `tries` times, and returns the best since roofs_begin; 0 tries: only what was measured before, at
+ * least a first measurement. NAN where the measurement failed. */
 double roofs_peak(roofs *r, tw_dtype dtype, int threads, int tries);     /* flop/s */
 double roofs_bandwidth(roofs *r, int64_t bytes, int threads, int tries); /* byte/s of a working set */
 double roofs_memory_bandwidth(roofs *r, int threads, int tries);         /* byte/s of main memory */

@@ -21,8 +21,9 @@ exit_code row_trial(const session *s, const tw_problem *problem, trial *t)
     term_progress("making the references", -1);
     tw_status status = trial_open(t, s->context, problem, s->opt->seed, multiply_adds);
     char what[160];
-    snprintf(what, sizeof what, "the operands and references of %" PRId64 " x %" PRId64 " x %" PRId64 " (m x n x k) in %s, %.3g GB", problem->m, problem->n, problem->k,
-             tw_lab_dtype_of(problem->dtype)->name, 1e-9 * trial_bytes(problem));
+    snprintf(what, sizeof what,
+             "the operands and references of %" PRId64 " x %" PRId64 " x %" PRId64 " (m x n x k) in %s, %.3g GB",
+             problem->m, problem->n, problem->k, tw_lab_dtype_of(problem->dtype)->name, 1e-9 * trial_bytes(problem));
     return status == TW_OK ? EXIT_OK : say_lab(status, what);
 }
 
@@ -124,8 +125,8 @@ static void compare_fairly(const trial *t, roofs *limits, int tries, row *out)
              100 * out->record.fraction_of_bound, out->record.bound_gflops);
 }
 
-/* What the compiler made of the kernel, what the host did before, and of thin matrices the bandwidth as document 004 counts it: each
- * k x k block of C reads its two tiles and writes its own once. */
+/* What the compiler made of the kernel, what the host did before, and of thin matrices the bandwidth as document 004
+ * counts it: each k x k block of C reads its two tiles and writes its own once. */
 static void describe_launch(const tw_problem *p, const trial_timing *timing, row *out)
 {
     const tw_lab_resources *x = &timing->resources;
@@ -144,7 +145,8 @@ static void progress(const row *r, const char *what)
     term_progress(text, -1);
 }
 
-static void keep_times(const session *s, const trial *t, roofs *limits, int tries, const trial_timing *timing, int sets, row *out)
+static void keep_times(const session *s, const trial *t, roofs *limits, int tries, const trial_timing *timing, int sets,
+                       row *out)
 {
     const measure_result *result = &timing->work.result;
     record *r = &out->record;
@@ -158,7 +160,8 @@ static void keep_times(const session *s, const trial *t, roofs *limits, int trie
 
 /* Time the rows in turns. judged_s: what the run took that was judged last. Where that is long it is the one row's
  * sample: more runs would say the same, minutes later. */
-static tw_status time_rows(const session *s, trial *t, roofs *limits, const row_wish *wish, trial_timing *timings, row **rows, int count, double judged_s)
+static tw_status time_rows(const session *s, trial *t, roofs *limits, const row_wish *wish, trial_timing *timings,
+                           row **rows, int count, double judged_s)
 {
     const double long_s = 30;
     measure_options how = {.samples = (int)s->opt->samples, .limit_s = wish->limit_s};
@@ -168,19 +171,21 @@ static tw_status time_rows(const session *s, trial *t, roofs *limits, const row_
     bool timed = device_is_host(&s->device) && count == 1 && judged_s >= long_s;
     tw_status status = timed ? TW_OK : trial_time(t, timings, count, &s->device, &how);
     if (timed) timings[0].work.result = measure_summary(&judged_s, 1, 1);
-    for (int i = 0; status == TW_OK && i < count; i++) keep_times(s, t, limits, tries, &timings[i], timed ? 1 : t->sets, rows[i]);
+    for (int i = 0; status == TW_OK && i < count; i++)
+        keep_times(s, t, limits, tries, &timings[i], timed ? 1 : t->sets, rows[i]);
     return status;
 }
 
 /* What broke down; of a reader's kernel, in which file. */
 static exit_code broke(const row_wish *wish, tw_status status, const char *what)
 {
-    if (wish->own != NULL && status == TW_DEVICE_FAILED) return say(EXIT_RUN, "%s, launched like %s: %s", wish->own->source.file, wish->kernel->rung, tw_error_text());
+    if (wish->own != NULL && status == TW_DEVICE_FAILED)
+        return say(EXIT_RUN, "%s, launched like %s: %s", wish->own->source.file, wish->kernel->rung, tw_error_text());
     return say_lab(status, what);
 }
 
-/* A reader's kernel is also judged where no edge of C is a whole number of tiles, rows and columns differ, and rows have padding: a guard that
- * is missing or asks the wrong way round shows there. */
+/* A reader's kernel is also judged where no edge of C is a whole number of tiles, rows and columns differ, and rows
+ * have padding: a guard that is missing or asks the wrong way round shows there. */
 static tw_status judge_uneven(const session *s, const trial *t, const tw_lab_choice *choice, trial_verdict *verdict)
 {
     enum { M = 45, N = 77, K = 33, APART = 100 };
@@ -200,8 +205,11 @@ static tw_status judge_uneven(const session *s, const trial *t, const tw_lab_cho
 
 static tw_lab_choice choice_of(const session *s, const trial *t, const row_wish *wish, const tw_batch *batch)
 {
-    return (tw_lab_choice){.kernel = wish->kernel != NULL ? wish->kernel->name : NULL, .tile = wish->tile, .threads = (int)s->opt->threads,
-                           .default_build = wish->default_build, .source = wish->own != NULL ? &wish->own->source : NULL,
+    return (tw_lab_choice){.kernel = wish->kernel != NULL ? wish->kernel->name : NULL,
+                           .tile = wish->tile,
+                           .threads = (int)s->opt->threads,
+                           .default_build = wish->default_build,
+                           .source = wish->own != NULL ? &wish->own->source : NULL,
                            .batch = t->batch > 0 ? batch : NULL};
 }
 
@@ -215,14 +223,16 @@ bool row_refused(const session *s, const trial *t, const row_wish *wish, row *ou
 }
 
 /* Refuse, or plan and judge: a row that passed is ROW_TIMED, though its times are still to be taken. */
-static exit_code judge_row(const session *s, trial *t, const row_wish *wish, const tw_lab_choice *choice, double *judged_s, row *out)
+static exit_code judge_row(const session *s, trial *t, const row_wish *wish, const tw_lab_choice *choice,
+                           double *judged_s, row *out)
 {
     trial_verdict verdict;
     if (row_refused(s, t, wish, out)) return EXIT_OK;
     describe_plan(s, wish, out);
     progress(out, "verifying");
     tw_status status = trial_judge(t, choice, &verdict);
-    if (status == TW_OK && verdict.passed && wish->own != NULL && !wish->kernel->skinny) status = judge_uneven(s, t, choice, &verdict);
+    if (status == TW_OK && verdict.passed && wish->own != NULL && !wish->kernel->skinny)
+        status = judge_uneven(s, t, choice, &verdict);
     if (status != TW_OK) return broke(wish, status, "the check of this shape");
     out->record.verified = verdict.verified;
     out->record.error_ratio = verdict.error_ratio;
@@ -273,7 +283,10 @@ exit_code row_builds(const session *s, const row_wish *wish)
     static const float zeros[2][SIDE * SIDE];
     static float c[SIDE * SIDE];
     const tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, SIDE, SIDE, SIDE);
-    const tw_lab_choice choice = {.kernel = wish->kernel->name, .tile = wish->tile, .default_build = wish->default_build, .source = &wish->own->source};
+    const tw_lab_choice choice = {.kernel = wish->kernel->name,
+                                  .tile = wish->tile,
+                                  .default_build = wish->default_build,
+                                  .source = &wish->own->source};
     tw_lab_run *run = NULL;
     if (tw_lab_fits(s->context, &choice, &p, NULL, 0) != 1) return EXIT_OK;
     tw_status status = tw_lab_run_open(s->context, &choice, &p, zeros[0], zeros[1], c, &run);
@@ -281,15 +294,9 @@ exit_code row_builds(const session *s, const row_wish *wish)
     return status == TW_OK ? EXIT_OK : broke(wish, status, "a kernel of --rung");
 }
 
-bool row_failed(const row *r)
-{
-    return r->outcome == ROW_WRONG || r->outcome == ROW_IMPOSSIBLE;
-}
+bool row_failed(const row *r) { return r->outcome == ROW_WRONG || r->outcome == ROW_IMPOSSIBLE; }
 
-int row_threads(const row *r)
-{
-    return r->plan.block_threads > 0 ? r->plan.block_threads : r->plan.threads;
-}
+int row_threads(const row *r) { return r->plan.block_threads > 0 ? r->plan.block_threads : r->plan.threads; }
 
 double row_c_bytes(const record *r)
 {
@@ -310,7 +317,9 @@ void row_tell_busy(FILE *text, const busy_reading *from)
     const double disturbs = 0.05;
     busy_reading to = busy_now();
     double share = busy_share(from, &to);
-    if (share >= disturbs) fprintf(text, "busy       other processes used %.0f %% of the processors meanwhile: times may be too long\n", 100 * share);
+    if (share >= disturbs)
+        fprintf(text, "busy       other processes used %.0f %% of the processors meanwhile: times may be too long\n",
+                100 * share);
 }
 
 exit_code row_finish(session *s, const row *r)

@@ -28,7 +28,7 @@ typedef struct row {
     row_outcome outcome;
     record record;
     tw_lab_plan plan;
-    char text[512]; /* why it was refused, is wrong or impossible; else "" */
+    char text[512];     /* why it was refused, is wrong or impossible; else "" */
     measure_work turns; /* of a row that was timed: beside the first of row_run_turns; rounds 0: that was not timed */
 } row;
 
@@ -38,8 +38,8 @@ exit_code row_trial(const session *s, const tw_problem *problem, trial *t);
 /* row_refused - does the kernel refuse this problem, of which t needs no operands yet? Then the row is complete. */
 bool row_refused(const session *s, const trial *t, const row_wish *wish, row *out);
 
-/* row_run - EXIT_OK and the row, whatever its outcome; or, after a sentence, the exit code of what broke down. row must stay
- * where it is: its record points into it. */
+/* row_run - EXIT_OK and the row, whatever its outcome; or, after a sentence, the exit code of what broke down. row must
+ * stay where it is: its record points into it. */
 exit_code row_run(const session *s, trial *t, roofs *limits, const row_wish *wish, row *out);
 
 /* row_run_turns - the same of several kernels on one problem: all are judged, then those that passed are sampled in

@@ -50,7 +50,8 @@ static bool wanted(const options *opt, const own_list *own, const tw_lab_kernel 
     for (int i = 0; own != NULL && i < own->count; i++)
         if (own->items[i].like == row) return true;
     if (opt->skinny && !row->skinny) return false;
-    if (opt->rungs.count == 0 && opt->deep) return row->deep || rung_is_named("r04", row->rung); /* and last what the planner takes */
+    /* and last what the planner takes */
+    if (opt->rungs.count == 0 && opt->deep) return row->deep || rung_is_named("r04", row->rung);
     if (opt->rungs.count == 0) return opt->skinny == (row->skinny != 0) && !row->deep;
     for (int r = 0; r < opt->rungs.count; r++)
         if (rung_is_named(opt->rungs.items[r], row->rung)) return true;
@@ -80,7 +81,8 @@ exit_code rungs_choose(session *s, const tw_problem *problem, const own_list *ow
         if (!own_is_path(s->opt->rungs.items[r])) code = check_name(s, problem, s->opt->rungs.items[r]);
     for (int i = 0; code == EXIT_OK && own != NULL && i < own->count; i++)
         if (strcmp(own->items[i].like->engine, s->device.engine) != 0)
-            fprintf(s->text, "%-10s the %s engine does not compile it, %s does\n", own->items[i].label, s->device.engine, own->items[i].like->engine);
+            fprintf(s->text, "%-10s the %s engine does not compile it, %s does\n", own->items[i].label,
+                    s->device.engine, own->items[i].like->engine);
     if (tw_lab_plan_of(s->context, NULL, problem, &plan) != TW_OK) plan.kernel = NULL;
     out->count = 0;
     for (int i = 0; code == EXIT_OK && (row = tw_lab_kernel_at(i)) != NULL; i++) {
@@ -92,7 +94,8 @@ exit_code rungs_choose(session *s, const tw_problem *problem, const own_list *ow
         else if (at < RUNGS_MOST)
             out->rows[out->count++] = row;
     }
-    if (code == EXIT_OK && s->opt->deep && s->opt->rungs.count == 0 && plan.kernel != NULL && out->count < RUNGS_MOST) out->rows[out->count++] = plan.kernel;
+    if (code == EXIT_OK && s->opt->deep && s->opt->rungs.count == 0 && plan.kernel != NULL && out->count < RUNGS_MOST)
+        out->rows[out->count++] = plan.kernel;
     if (code == EXIT_OK && out->count == 0)
         return say(EXIT_DEVICE, "the %s engine has none of these rungs in %s", s->device.engine,
                    tw_lab_dtype_of(problem->dtype)->name);
@@ -123,7 +126,4 @@ bool rung_is_rolled(const tw_lab_kernel *kernel)
     return strcmp(kernel->engine, "cpu") != 0 && strncmp(kernel->rung, "r0", 2) == 0 && kernel->rung[2] <= '5';
 }
 
-bool rung_is_variant(const char *rung)
-{
-    return rung[0] == 'r' && strcspn(rung, "_") > 3;
-}
+bool rung_is_variant(const char *rung) { return rung[0] == 'r' && strcspn(rung, "_") > 3; }

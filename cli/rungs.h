@@ -13,8 +13,8 @@ typedef struct own_list {
     own_kernel items[OPT_LIST];
 } own_list;
 
-/* rungs_read_own - read them all. EXIT_OK, or EXIT_INPUT after a sentence; own_list is to be freed in any case. They must stay until the
- * context is closed. */
+/* rungs_read_own - read them all. EXIT_OK, or EXIT_INPUT after a sentence; own_list is to be freed in any case. They
+ * must stay until the context is closed. */
 exit_code rungs_read_own(const options *opt, own_list *own);
 void rungs_free_own(own_list *own);
 
@@ -23,15 +23,18 @@ typedef struct rung_list {
     const tw_lab_kernel *rows[RUNGS_MOST];
 } rung_list;
 
-/* rungs_choose - one row per rung of the dtype (in an f32 ladder also rungs that f32 lacks, in their first type), in the table's order: those of --rung, and those
- * that files of the reader's own (NULL: none) are launched like, or all; with --skinny only the thin ones, which come unasked only then. Of several rows (instruction sets) of a rung: the planner's, else the last that fits, else the first, which
- * will be refused with its reason. EXIT_DEVICE, after a sentence, where this engine has none. */
+/* rungs_choose - one row per rung of the dtype (in an f32 ladder also rungs that f32 lacks, in their first type), in
+ * the table's order: those of --rung, and those that files of the reader's own (NULL: none) are launched like, or all;
+ * with --skinny only the thin ones, which come unasked only then. Of several rows (instruction sets) of a rung: the
+ * planner's, else the last that fits, else the first, which will be refused with its reason. EXIT_DEVICE, after a
+ * sentence, where this engine has none. */
 exit_code rungs_choose(session *s, const tw_problem *problem, const own_list *own, rung_list *out);
 
 /* rung_is_named - "r04" and "r04_banks" both name r04_banks; "r03" does not name r03t_transposed. */
 bool rung_is_named(const char *word, const char *rung);
 
-/* rung_is_rolled - r01 to r05 of the engines that compile at run time hold their loops rolled, and have a default build beside. */
+/* rung_is_rolled - r01 to r05 of the engines that compile at run time hold their loops rolled, and have a default build
+ * beside. */
 bool rung_is_rolled(const tw_lab_kernel *kernel);
 
 /* rung_is_variant - r03t and r04d are variants of r03 and r04. */

@@ -8,15 +8,9 @@
 
 static const char *command_name;
 
-void say_command(const char *name)
-{
-    command_name = name;
-}
+void say_command(const char *name) { command_name = name; }
 
-const char *say_command_name(void)
-{
-    return command_name;
-}
+const char *say_command_name(void) { return command_name; }
 
 static void tame(char *text)
 {
@@ -88,10 +82,7 @@ exit_code say_io(io_status status, const io_error *error)
     return say(codes[status], "%s", error->text);
 }
 
-exit_code say_no_memory(const char *what)
-{
-    return say(EXIT_MEMORY, "memory ran out: there is no room for %s", what);
-}
+exit_code say_no_memory(const char *what) { return say(EXIT_MEMORY, "memory ran out: there is no room for %s", what); }
 
 exit_code say_lab(tw_status status, const char *what)
 {

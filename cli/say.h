@@ -11,7 +11,8 @@ const char *say_command_name(void);
 
 /* say - print a sentence; returns code, so that a function can end with `return say(...)`. */
 exit_code say(exit_code code, const char *format, ...) __attribute__((format(printf, 2, 3)));
-exit_code say_tw(tw_status status);                        /* the library's last sentence, its status as an exit code */
+/* the library's last sentence, its status as an exit code */
+exit_code say_tw(tw_status status);
 exit_code say_io(io_status status, const io_error *error); /* a file's sentence likewise */
 exit_code say_no_memory(const char *what);
 exit_code say_lab(tw_status status,

@@ -12,7 +12,8 @@ static const tw_dtype dtypes[] = {TW_F32, TW_F64, TW_BF16, TW_I8};
 /* Scalars in turns: 1 and 0, both 1, and others; of f64 some that f32 does not hold. */
 static void take_scalars(tw_problem *p, int turn)
 {
-    static const double narrow[][2] = {{1, 0}, {-2, 0}, {1, 1}, {3, -2}, {0, 2}}, wide[][2] = {{0x1p24 + 1, 0}, {-1, 0}, {0x1p24 + 1, 0x1p25 + 3}, {1, 1}, {0, 0x1p25 + 3}};
+    static const double narrow[][2] = {{1, 0}, {-2, 0}, {1, 1}, {3, -2}, {0, 2}},
+                        wide[][2] = {{0x1p24 + 1, 0}, {-1, 0}, {0x1p24 + 1, 0x1p25 + 3}, {1, 1}, {0, 0x1p25 + 3}};
     const double *pair = p->dtype == TW_F64 ? wide[turn % 5] : narrow[turn % 5];
     p->alpha = pair[0], p->beta = pair[1];
 }
@@ -33,8 +34,9 @@ static void judge(exact_tally *t, integers *x)
     t->products++;
     if (integers_judge(x, text, sizeof text)) return;
     t->failed = true;
-    snprintf(t->text, sizeof t->text, "%s %c%c %" PRId64 "x%" PRId64 "x%" PRId64 " alpha %g beta %g: %s", tw_lab_dtype_of(p->dtype)->name, "nt"[p->op_a], "nt"[p->op_b], p->m, p->n,
-             p->k, p->alpha, p->beta, text);
+    snprintf(t->text, sizeof t->text, "%s %c%c %" PRId64 "x%" PRId64 "x%" PRId64 " alpha %g beta %g: %s",
+             tw_lab_dtype_of(p->dtype)->name, "nt"[p->op_a], "nt"[p->op_b], p -> m, p -> n, p -> k, p -> alpha,
+             p -> beta, text);
 }
 
 static tw_status run_kernel(exact_tally *t, const tw_lab_choice *choice, const tw_problem *p)
@@ -83,9 +85,12 @@ tw_status exact_kernel(exact_tally *t, const tw_lab_kernel *kernel)
         }
     for (size_t d = 0; status == TW_OK && d < sizeof depths / sizeof *depths; d++)
         for (int op = 0; status == TW_OK && !t->failed && op < 4; op++, turn++) {
-            const tw_problem packed = problem_of(kernel->dtype, op, mr + 1 + turn % 2, nr + 1 + turn % 3, depths[d], turn + (int)d);
-            const tw_problem line = problem_of(kernel->dtype, op, turn % 2 ? 1 : nr + 1, turn % 2 ? nr + 1 : 1, depths[d], turn + (int)d);
-            const tw_problem short_line = problem_of(kernel->dtype, op, turn % 2 ? 1 : 3, turn % 2 ? 3 : 1, depths[d], turn + (int)d);
+            const tw_problem packed = problem_of(kernel->dtype, op, mr + 1 + turn % 2, nr + 1 + turn % 3, depths[d],
+                                                 turn + (int)d);
+            const tw_problem line = problem_of(kernel->dtype, op, turn % 2 ? 1 : nr + 1, turn % 2 ? nr + 1 : 1,
+                                               depths[d], turn + (int)d);
+            const tw_problem short_line = problem_of(kernel->dtype, op, turn % 2 ? 1 : 3, turn % 2 ? 3 : 1, depths[d],
+                                                     turn + (int)d);
             choice.threads = t->threads > 0 ? t->threads : 1 + turn % 2;
             status = run_kernel(t, &choice, &packed);
             if (status == TW_OK && !t->failed) status = run_kernel(t, &choice, &line);
@@ -96,7 +101,8 @@ tw_status exact_kernel(exact_tally *t, const tw_lab_kernel *kernel)
 
 tw_status exact_rung(exact_tally *t, const tw_lab_kernel *kernel)
 {
-    const tw_lab_choice choice = {.kernel = kernel->name, .threads = t->threads, .tile = kernel->default_tile > 1 ? 16 : 0};
+    const tw_lab_choice choice = {
+        .kernel = kernel->name, .threads = t->threads, .tile = kernel->default_tile > 1 ? 16 : 0};
     tw_status status = TW_OK;
     for (int op = 0; status == TW_OK && !t->failed && op < 4; op++) {
         const tw_problem p = problem_of(kernel->dtype, op, 37, 45, 101, op);
@@ -108,7 +114,9 @@ tw_status exact_rung(exact_tally *t, const tw_lab_kernel *kernel)
 tw_status exact_plans(exact_tally *t)
 {
     /* In place, packed, several strips, streamed, deep, GEMV; most on several threads. */
-    static const int64_t shapes[][3] = {{130, 120, 110}, {300, 310, 700}, {4200, 30, 20}, {30, 4200, 20}, {20, 3000, 400}, {3000, 20, 400}, {40, 60, 6000}, {1, 6000, 300}, {6000, 1, 300}, {5, 7, 0}};
+    static const int64_t shapes[][3] = {{130, 120, 110}, {300, 310, 700}, {4200, 30, 20}, {30, 4200, 20},
+                                        {20, 3000, 400}, {3000, 20, 400}, {40, 60, 6000}, {1, 6000, 300},
+                                        {6000, 1, 300},  {5, 7, 0}};
     enum { SHAPES = sizeof shapes / sizeof *shapes };
     tw_status status = TW_OK;
     for (int i = 0; status == TW_OK && i < SHAPES * 4 * 4; i++) {
@@ -150,13 +158,17 @@ tw_status exact_recalled(exact_tally *t)
         int64_t m, n, k;
         int op;
         double beta;
-    } kept[] = {{9, 17, 11, 0, 0}, {9, 17, 11, 0, 1}, {9, 17, 11, 1, 0}, {9, 17, 11, 3, 0}, {2, 40, 21, 0, 0}, {1, 40, 21, 0, 0}, {40, 1, 21, 2, 2}, {100, 90, 110, 0, 0}, {100, 90, 110, 1, 1}};
+    } kept[] = {{9, 17, 11, 0, 0}, {9, 17, 11, 0, 1}, {9, 17, 11, 1, 0},    {9, 17, 11, 3, 0},   {2, 40, 21, 0, 0},
+                {1, 40, 21, 0, 0}, {40, 1, 21, 2, 2}, {100, 90, 110, 0, 0}, {100, 90, 110, 1, 1}};
     tw_status status = TW_OK;
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
         for (int field = 0; status == TW_OK && !t->failed && field < 2 * FIELDS; field++) {
             integers x = {0}, y = {0};
-            tw_problem first = tw_problem_make(dtypes[field / FIELDS], (tw_op)(kept[i].op / 2), (tw_op)(kept[i].op % 2), kept[i].m, kept[i].n, kept[i].k), second;
-            first.lda = first.ldb = first.ldc = first.m + first.n + first.k + 1, first.beta = kept[i].beta; /* enough if transposed */
+            tw_problem first = tw_problem_make(dtypes[field / FIELDS], (tw_op)(kept[i].op / 2), (tw_op)(kept[i].op % 2),
+                                               kept[i].m, kept[i].n, kept[i].k),
+                       second;
+            /* enough if transposed */
+            first.lda = first.ldb = first.ldc = first.m + first.n + first.k + 1, first.beta = kept[i].beta;
             second = first;
             change_field(&second, field % FIELDS);
             status = integers_make(&first, NULL, t->seed, &x);
@@ -174,12 +186,14 @@ tw_status exact_recalled(exact_tally *t)
 static tw_status multiply_in_turns(exact_tally *t, tw_context *const context[2])
 {
     enum { SIDE = 9 };
-    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, SIDE, SIDE, SIDE), placed = p, other = tw_problem_make(TW_F32, TW_N, TW_N, 2, 2, 2);
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, SIDE, SIDE, SIDE), placed = p,
+               other = tw_problem_make(TW_F32, TW_N, TW_N, 2, 2, 2);
     float a[SIDE * SIDE], b[SIDE * SIDE], made[4][SIDE * SIDE];
     tw_status status = TW_OK;
     placed.place_a = placed.place_b = placed.place_c = TW_DEVICE;
     for (int i = 0; i < SIDE * SIDE; i++) a[i] = 1.0f / (float)(i + 3), b[i] = 1.0f / (float)(2 * i + 7);
-    for (int i = 0; status == TW_OK && i < 4; i++) { /* the first of each behind another shape, whose plan is none for it */
+    /* the first of each behind another shape, whose plan is none for it */
+    for (int i = 0; status == TW_OK && i < 4; i++) {
         if (i < 2) status = tw_gemm(context[i], &other, a, b, made[3]);
         if (status == TW_OK) status = tw_gemm(context[i % 2], &p, a, b, made[i]);
     }
@@ -207,13 +221,15 @@ tw_status exact_contexts(exact_tally *t)
 static tw_status gemm_by_address(exact_tally *t, const integers *x)
 {
     const tw_problem *p = &x->problem;
-    const int64_t count = x->batch.count, bytes = tw_lab_dtype_of(p->dtype)->bytes, c_bytes = element_of(element_of(p->dtype)->result)->bytes;
+    const int64_t count = x->batch.count, bytes = tw_lab_dtype_of(p->dtype)->bytes,
+                  c_bytes = element_of(element_of(p->dtype)->result)->bytes;
     const tw_batch by_address = {.size = sizeof by_address, .pointers = 1, .count = count};
     void **all = malloc(3 * (size_t)count * sizeof *all);
     if (all == NULL) return TW_NO_MEMORY;
     for (int64_t i = 0; i < count; i++) {
         const int64_t at = count - 1 - i;
-        all[i] = (char *)x->a + at * x->batch.stride_a * bytes, all[count + i] = (char *)x->b + at * x->batch.stride_b * bytes;
+        all[i] = (char *)x->a + at * x->batch.stride_a * bytes,
+        all[count + i] = (char *)x->b + at * x->batch.stride_b * bytes;
         all[2 * count + i] = (char *)x->c + at * x->batch.stride_c * c_bytes;
     }
     tw_status status = tw_gemm_batched(t->context, p, &by_address, all, all + count, all + 2 * count);
@@ -240,14 +256,16 @@ static tw_status batch_both_ways(exact_tally *t, const tw_problem *p, const tw_b
 tw_status exact_batches(exact_tally *t)
 {
     /* In place, GEMV, packed, several tiles and panels, and large items that all threads share. */
-    static const int64_t shapes[][4] = {{2, 3, 4, 65539}, {1, 3, 2, 65539}, {3, 2, 5, 1030}, {1, 9, 6, 1024}, {9, 20, 7, 40}, {65, 33, 129, 5}, {40, 50, 1100, 3}, {300, 200, 300, 2}};
+    static const int64_t shapes[][4] = {{2, 3, 4, 65539}, {1, 3, 2, 65539}, {3, 2, 5, 1030},   {1, 9, 6, 1024},
+                                        {9, 20, 7, 40},   {65, 33, 129, 5}, {40, 50, 1100, 3}, {300, 200, 300, 2}};
     enum { SHAPES = sizeof shapes / sizeof *shapes };
     tw_status status = TW_OK;
     for (int i = 0; i < SHAPES * 4 * 3; i++) {
         const int64_t *shape = shapes[i / 12];
         const int turn = i / 3, shared = i % 3;
         if (shape[3] > 60000 && i % 4 != i / 12) continue; /* of the largest some */
-        const tw_problem p = problem_of(dtypes[(turn + i / 12) % 4], turn, shape[0], shape[1], shape[2], turn + 2 * shared);
+        const tw_problem p = problem_of(dtypes[(turn + i / 12) % 4], turn, shape[0], shape[1], shape[2],
+                                        turn + 2 * shared);
         tw_batch batch = tw_batch_make(&p, shape[3]);
         batch.stride_a += 3, batch.stride_b += 1, batch.stride_c += 2;
         if (shared == 1) batch.stride_a = 0;
@@ -257,7 +275,8 @@ tw_status exact_batches(exact_tally *t)
     return status;
 }
 
-/* In place, packed, GEMV, and several tasks; the second row, or item, begins beyond 2^31 elements, the third beyond 2^32. */
+/* In place, packed, GEMV, and several tasks; the second row, or item, begins beyond 2^31 elements, the third beyond
+ * 2^32. */
 tw_status exact_far(exact_tally *t)
 {
     static const int64_t shapes[][3] = {{9, 7, 37}, {1, 9, 21}, {9, 1, 21}, {100, 90, 110}};
@@ -271,7 +290,8 @@ tw_status exact_far(exact_tally *t)
         integers x;
         status = integers_make(&p, items ? &batch : NULL, t->seed, &x);
         if (status != TW_OK) return status;
-        far_verdict verdict = far_product(t->context, &x, items, ((int64_t)1 << 31) + (paged ? 4096 : 5), t->text, sizeof t->text);
+        far_verdict verdict = far_product(t->context, &x, items, ((int64_t)1 << 31) + (paged ? 4096 : 5), t->text,
+                                          sizeof t->text);
         integers_free(&x);
         t->failed = verdict == FAR_WRONG;
         if (verdict == FAR_NO_ROOM) return TW_OK; /* an address limit; no product was refused */

@@ -114,10 +114,7 @@ exit_code session_open_device(session *s, const char *engine)
     return status == TW_OK ? EXIT_OK : say_tw(status);
 }
 
-const char *session_gpu(void)
-{
-    return tw_lab_engine_state("cuda", NULL, 0) == 1 ? "cuda" : "opencl";
-}
+const char *session_gpu(void) { return tw_lab_engine_state("cuda", NULL, 0) == 1 ? "cuda" : "opencl"; }
 
 exit_code session_each_engine(session *s, const char *otherwise, exit_code (*run)(session *, void *), void *job)
 {
@@ -160,7 +157,8 @@ exit_code session_record(session *s, const record *r)
         record_write(s->json, r);
         s->json_lines = true;
     }
-    if (s->kept != NULL && records_add(s->kept, r, NULL, NULL) != TW_OK) return say_no_memory("the records of the page");
+    if (s->kept != NULL && records_add(s->kept, r, NULL, NULL) != TW_OK)
+        return say_no_memory("the records of the page");
     return session_flush(s);
 }
 

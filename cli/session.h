@@ -27,9 +27,9 @@ exit_code session_open_device(session *s, const char *engine);
 
 void session_close_device(session *s);
 
-/* session_each_engine - open each engine of --engine in turn (`otherwise` where none was named) and call run(s, job) with it. What fails with one
- * engine does not stop the others, unless the command line or an output is at fault; the first failure is returned, a failed check
- * before any other. */
+/* session_each_engine - open each engine of --engine in turn (`otherwise` where none was named) and call run(s, job)
+ * with it. What fails with one engine does not stop the others, unless the command line or an output is at fault; the
+ * first failure is returned, a failed check before any other. */
 exit_code session_each_engine(session *s, const char *otherwise, exit_code (*run)(session *, void *), void *job);
 
 const char *session_gpu(void); /* the engine of a GPU, CUDA's where it has a device: what is named where none was */
@@ -38,7 +38,8 @@ tw_dtype session_dtype(const session *s); /* the first of --dtype, else f32 */
 
 /* session_flush - a line of results is complete: out with it. EXIT_OUTPUT, after a sentence, when that failed. */
 exit_code session_flush(session *s);
-exit_code session_record(session *s, const record *r); /* write the record where JSON was asked for, keep it where a page was, and flush */
+/* write the record where JSON was asked for, keep it where a page was, and flush */
+exit_code session_record(session *s, const record *r);
 
 /* session_end - close everything, put the JSON file in its place; returns code, or the first failure of these. */
 exit_code session_end(session *s, exit_code code);

@@ -9,15 +9,9 @@
 
 enum { MOST_SETS = 4096, MOST_DEVICE_SETS = 1 << 16 };
 
-static int64_t a_elements(const tw_problem *p)
-{
-    return (p->op_a == TW_N ? p->m : p->k) * p->lda;
-}
+static int64_t a_elements(const tw_problem *p) { return (p->op_a == TW_N ? p->m : p->k) * p->lda; }
 
-static int64_t b_elements(const tw_problem *p)
-{
-    return (p->op_b == TW_N ? p->k : p->n) * p->ldb;
-}
+static int64_t b_elements(const tw_problem *p) { return (p->op_b == TW_N ? p->k : p->n) * p->ldb; }
 
 static size_t padded(int64_t elements, int bytes)
 {
@@ -35,8 +29,10 @@ operand_sets sets_for(const tw_problem *p, int64_t items, const tw_device *devic
 {
     int bytes = tw_lab_dtype_of(p->dtype)->bytes;
     operand_sets s = {.a_bytes = padded(items * a_elements(p), bytes), .b_bytes = padded(items * b_elements(p), bytes)};
-    s.set_bytes = s.a_bytes + s.b_bytes + padded(items * p->m * p->ldc, element_of(element_of(p->dtype)->result)->bytes);
-    double twice = 2 * (double)cache_bytes(device), most = device->memory_bytes > 0 ? (double)device->memory_bytes / 4 : INFINITY;
+    s.set_bytes = s.a_bytes + s.b_bytes +
+                  padded(items * p->m * p->ldc, element_of(element_of(p->dtype)->result)->bytes);
+    double twice = 2 * (double)cache_bytes(device),
+           most = device->memory_bytes > 0 ? (double)device->memory_bytes / 4 : INFINITY;
     double wanted = (twice < most ? twice : most) / (double)s.set_bytes + 1;
     s.wanted = wanted < MOST_SETS ? (int)wanted : MOST_SETS;
     return s;

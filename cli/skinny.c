@@ -1,5 +1,5 @@
-/* skinny.c - C(m x n) = A(m x T) B(T x n) with T = 16 as document 004 prints it and 32 as it notes, each rung verified, timed and set
- * beside the published bandwidths. */
+/* skinny.c - C(m x n) = A(m x T) B(T x n) with T = 16 as document 004 prints it and 32 as it notes, each rung verified,
+ * timed and set beside the published bandwidths. */
 #include "skinny.h"
 
 #include <inttypes.h>
@@ -24,7 +24,7 @@ typedef struct skinny {
     session *s;
     rung_list rungs;
     roofs limits;
-    int failed, tried; /* tried: rows that were not refused */
+    int failed, tried;          /* tried: rows that were not refused */
     double gbps[WIDTHS][RUNGS]; /* NAN: not timed */
 } skinny;
 
@@ -41,10 +41,10 @@ static void print_header(const skinny *k, int64_t m, int64_t n)
     fprintf(text,
             "skinny     C(%" PRId64 " x %" PRId64 ") = A(%" PRId64 " x T) B(T x %" PRId64 ") in %s, on %s: %s\n\n", m,
             n, m, n, tw_lab_dtype_of(session_dtype(k->s))->name, k->s->device.engine, k->s->device.name);
-    fprintf(text, "%-15s %3s %9s %10s %7s | %9s %9s %10s | %s\n", "", "", "", "", "", "effective", "asked", "compulsory",
-            "published, GB/s");
-    fprintf(text, "%-15s %3s %9s %10s %7s | %9s %9s %10s | %9s %9s\n", "rung", "T", "median", "min-max", "GFLOP/s", "GB/s", "GB/s",
-            "GB/s", published[0].device, published[1].device);
+    fprintf(text, "%-15s %3s %9s %10s %7s | %9s %9s %10s | %s\n", "", "", "", "", "", "effective", "asked",
+            "compulsory", "published, GB/s");
+    fprintf(text, "%-15s %3s %9s %10s %7s | %9s %9s %10s | %9s %9s\n", "rung", "T", "median", "min-max", "GFLOP/s",
+            "GB/s", "GB/s", "GB/s", published[0].device, published[1].device);
 }
 
 /* place: of the rung among the published. */
@@ -114,18 +114,12 @@ static void print_notes(skinny *k)
     fprintf(
         k->s->text,
         "\neffective  4 (m T ceil(n/T) + T n ceil(m/T) + m n) bytes / time, 12 per element of C: each block reads its "
-        "two tiles\n"
-        "           and writes its own once. The document does not say what it counts; no other natural count fits its "
-        "figures.\n"
-        "           Caches serve the repeated tiles today, so that it may exceed the bandwidth of memory, here %s GB/s "
-        "of\n"
-        "           reads measured. The document does not give its m and n either: what can be compared is the ratios\n"
-        "asked      what the rung's loads and stores ask for: for T = 16 132, 72 and 12 bytes per element of C, for T "
-        "= 32 260,\n"
-        "           136 and 12\n"
-        "compulsory each element of A, B and C once\n"
-        "published  document 004, table 1, T = 16\n"
-        "Each row was verified before it was timed.\n",
+        "two tiles\n           and writes its own once. The document does not say what it counts; no other natural "
+        "count fits its figures.\n           Caches serve the repeated tiles today, so that it may exceed the "
+        "bandwidth of memory, here %s GB/s of\n           reads measured. The document does not give its m and n "
+        "either: what can be compared is the ratios\nasked      what the rung's loads and stores ask for: for T = 16 "
+        "132, 72 and 12 bytes per element of C, for T = 32 260,\n           136 and 12\ncompulsory each element of A, "
+        "B and C once\npublished  document 004, table 1, T = 16\nEach row was verified before it was timed.\n",
         gbps_text(roofs_memory_bandwidth(&k->limits, 1, 0) * 1e-9, bandwidth));
 }
 

@@ -53,10 +53,7 @@ int term_width_within(int most)
 static volatile sig_atomic_t showing;
 static bool quiet;
 
-void term_quiet(void)
-{
-    quiet = true;
-}
+void term_quiet(void) { quiet = true; }
 
 void term_progress(const char *what, double fraction)
 {
@@ -83,10 +80,7 @@ void term_progress_end(void)
     fflush(stderr);
 }
 
-bool term_progress_showing(void)
-{
-    return showing;
-}
+bool term_progress_showing(void) { return showing; }
 
 void term_bar(FILE *stream, double value, double most, int width)
 {

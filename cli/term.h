@@ -12,11 +12,11 @@ typedef struct term_paint {
 } term_paint;
 
 term_paint term_paint_for(FILE *stream);
-int term_width(void);             /* COLUMNS, else the columns of the terminal on stdout, else 100 */
+int term_width(void);            /* COLUMNS, else the columns of the terminal on stdout, else 100 */
 int term_width_within(int most); /* COLUMNS, else the terminal's columns but no more than `most`, else `most` */
 
-/* term_progress - say on stderr, where it is a terminal, what is going on: each new word at once, a new fraction of the same at most
- * ten times a second. fraction < 0: unknown. */
+/* term_progress - say on stderr, where it is a terminal, what is going on: each new word at once, a new fraction of the
+ * same at most ten times a second. fraction < 0: unknown. */
 void term_progress(const char *what, double fraction);
 void term_quiet(void);            /* no progress from now on */
 void term_progress_end(void);     /* clear that line */

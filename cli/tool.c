@@ -30,7 +30,9 @@ bool tool_find(const char *name, char path[TOOL_PATH])
     const char *folder = getenv("PATH");
     for (int length; folder != NULL && *folder != '\0'; folder += length + (folder[length] == ':')) {
         length = (int)strcspn(folder, ":");
-        if (folder[0] == '/' && snprintf(path, TOOL_PATH, "%.*s/%s", length, folder, name) < TOOL_PATH && is_program(path)) return true;
+        if (folder[0] == '/' && snprintf(path, TOOL_PATH, "%.*s/%s", length, folder, name) < TOOL_PATH &&
+            is_program(path))
+            return true;
     }
     return snprintf(path, TOOL_PATH, "/usr/local/cuda/bin/%s", name) < TOOL_PATH && is_program(path);
 }
@@ -55,8 +57,8 @@ static char *read_all(int input)
     return text;
 }
 
-/* The program as a child whose output goes into this pipe. Between fork() and exec() a process that has threads may do next to nothing,
- * and drivers make threads: posix_spawn() does no more than that. */
+/* The program as a child whose output goes into this pipe. Between fork() and exec() a process that has threads may do
+ * next to nothing, and drivers make threads: posix_spawn() does no more than that. */
 static bool start(const char *const words[], const int ends[2], pid_t *child)
 {
     posix_spawn_file_actions_t actions;
@@ -90,7 +92,8 @@ char *tool_run(const char *const words[])
 bool tool_file(const void *bytes, size_t count, char path[TOOL_PATH])
 {
     const char *folder = getenv("TMPDIR"), *from = bytes;
-    int length = snprintf(path, TOOL_PATH, "%s/tilewright-explain.XXXXXX", folder != NULL && folder[0] == '/' ? folder : "/tmp");
+    int length = snprintf(path, TOOL_PATH, "%s/tilewright-explain.XXXXXX",
+                          folder != NULL && folder[0] == '/' ? folder : "/tmp");
     if (length >= TOOL_PATH) return false;
     guard_hold();
     int fd = mkstemp(path);

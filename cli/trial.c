@@ -30,7 +30,8 @@ double trial_bytes(const tw_problem *p)
     return (3 * (m * k + k * n) + 4 * m * n) * tw_lab_dtype_of(p->dtype)->bytes;
 }
 
-/* More than the memory would not fail here, where the system promises memory that it does not have, but end the program later. */
+/* More than the memory would not fail here, where the system promises memory that it does not have, but end the program
+ * later. */
 static bool too_large(tw_context *context, const tw_problem *p)
 {
     double memory_bytes = host_memory_bytes(context);
@@ -187,7 +188,8 @@ static tw_status make_sets(trial *t, const tw_device *device)
 static measure_result per_item(const measure_result *of_batch, int64_t items)
 {
     measure_result each = *of_batch;
-    each.min_s /= (double)items, each.median_s /= (double)items, each.p95_s /= (double)items, each.max_s /= (double)items;
+    each.min_s /= (double)items, each.median_s /= (double)items, each.p95_s /= (double)items,
+        each.max_s /= (double)items;
     return each;
 }
 
@@ -203,7 +205,9 @@ static bool open_set(trial *t, const trial_timing *timings, int count, int set, 
 {
     char *a = set_of(t, set), *b = a + t->layout.a_bytes;
     int opened = 0;
-    while (opened < count && (*status = runner_open(&runners[opened * t->sets + set], t, timings[opened].choice, &t->problem, a, b, b + t->layout.b_bytes)) == TW_OK) opened++;
+    while (opened < count && (*status = runner_open(&runners[opened * t->sets + set], t, timings[opened].choice,
+                                                    &t->problem, a, b, b + t->layout.b_bytes)) == TW_OK)
+        opened++;
     if (opened == count) return true;
     while (opened > 0) tw_lab_run_close(runners[--opened * t->sets + set].run);
     return false;

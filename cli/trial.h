@@ -1,5 +1,5 @@
-/* trial.h - one problem, made ready to judge and to time any kernel on it: operands, two oracles, and sets of operands that
- * together are larger than the caches. */
+/* trial.h - one problem, made ready to judge and to time any kernel on it: operands, two oracles, and sets of operands
+ * that together are larger than the caches. */
 #ifndef TILEWRIGHT_TRIAL_H
 #define TILEWRIGHT_TRIAL_H
 
@@ -28,18 +28,20 @@ typedef struct trial_verdict {
     char text[300]; /* what was wrong; else "" */
 } trial_verdict;
 
-/* trial_open - operands and references. The references together cost at most about 2 max_work multiply-adds; beyond that they
- * are sampled (0: no limit). On failure nothing is left to close. */
+/* trial_open - operands and references. The references together cost at most about 2 max_work multiply-adds; beyond
+ * that they are sampled (0: no limit). On failure nothing is left to close. */
 tw_status trial_open(trial *t, tw_context *context, const tw_problem *problem, uint64_t seed, double max_work);
 void trial_close(trial *t);
 
-/* trial_bytes - what a trial of p takes: two oracles and one set to time, three operands each, and the C that is judged. */
+/* trial_bytes - what a trial of p takes: two oracles and one set to time, three operands each, and the C that is
+ * judged. */
 double trial_bytes(const tw_problem *p);
 
 /* trial_judge - run once on each oracle's operands and judge. */
 tw_status trial_judge(const trial *t, const tw_lab_choice *choice, trial_verdict *verdict);
 
-/* trial_judge_other - judge what multiply() makes of each oracle's operands in c, which is poisoned. seconds stays 0. */
+/* trial_judge_other - judge what multiply() makes of each oracle's operands in c, which is poisoned. seconds stays
+ * 0. */
 typedef tw_status trial_multiply(void *job, const oracle *o, void *c);
 tw_status trial_judge_other(const trial *t, trial_multiply *multiply, void *job, trial_verdict *verdict);
 
@@ -51,8 +53,8 @@ typedef struct trial_timing {
     double prepare_s;           /* that the host spent before it */
 } trial_timing;
 
-/* trial_time - median and the rest over rotated operand sets, which are made at the first call: twice the last-level cache and
- * one more, fewer where memory is short. Several kernels are sampled in turns. */
+/* trial_time - median and the rest over rotated operand sets, which are made at the first call: twice the last-level
+ * cache and one more, fewer where memory is short. Several kernels are sampled in turns. */
 tw_status trial_time(trial *t, trial_timing *timings, int count, const tw_device *device, const measure_options *how);
 
 #endif

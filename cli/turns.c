@@ -114,12 +114,15 @@ static void say_end(turn_process *p, char *why, size_t size)
     int status = 0;
     kill(p->pid, SIGKILL);
     while (waitpid(p->pid, &status, 0) < 0 && errno == EINTR) continue;
-    if (WIFSIGNALED(status)) snprintf(why, size, "crashed: signal %d, %s", WTERMSIG(status), strsignal(WTERMSIG(status)));
-    else snprintf(why, size, "ended its process with exit status %d", WEXITSTATUS(status));
+    if (WIFSIGNALED(status))
+        snprintf(why, size, "crashed: signal %d, %s", WTERMSIG(status), strsignal(WTERMSIG(status)));
+    else
+        snprintf(why, size, "ended its process with exit status %d", WEXITSTATUS(status));
     forget(p);
 }
 
-bool turns_ask(turn_process *p, const void *order, size_t order_bytes, void *answer, size_t answer_bytes, double deadline_s, char *why, size_t size)
+bool turns_ask(turn_process *p, const void *order, size_t order_bytes, void *answer, size_t answer_bytes,
+               double deadline_s, char *why, size_t size)
 {
     char *at = answer;
     double until_s = measure_now_s() + deadline_s;
@@ -158,7 +161,8 @@ static bool has_worked(turn_process *p)
     return more;
 }
 
-/* Does a thread of it want the processor, though others may have kept it from that? By /proc; where there is none CPU time alone must do. */
+/* Does a thread of it want the processor, though others may have kept it from that? By /proc; where there is none CPU
+ * time alone must do. */
 static bool wants_cpu(const turn_process *p)
 {
     char path[64], text[512];

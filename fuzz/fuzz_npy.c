@@ -8,7 +8,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     io_memory_cap = 1 << 20;
     io_status status = npy_parse(bytes, count, "FILE", &matrix, &error);
     size_t need;
-    if (npy_need(bytes, count, "FILE", &need, &error) == IO_OK && status == IO_OK && need > count) abort(); /* a stream would lack bytes */
+    /* a stream would lack bytes */
+    if (npy_need(bytes, count, "FILE", &need, &error) == IO_OK && status == IO_OK && need > count) abort();
     touch(status, &matrix, &error);
     return 0;
 }

@@ -1,4 +1,5 @@
-/* fuzz_own.c - libFuzzer target: any bytes as the file of a reader's own kernel, in OpenCL C or, after a first byte that is odd, CUDA C. */
+/* fuzz_own.c - libFuzzer target: any bytes as the file of a reader's own kernel, in OpenCL C or, after a first byte
+ * that is odd, CUDA C. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     tw_status status = own_make(bytes[0] % 2 == 0 ? "FILE.cl" : "FILE.cu", text, count - 1, &own, why, (int)sizeof why);
     if ((status == TW_OK) != (why[0] == '\0')) abort(); /* each refusal has its sentence */
     if (status != TW_OK && (own.memory != NULL || strncmp(why, "FILE.c", 6) != 0)) abort();
-    if (status == TW_OK && (own.like == NULL || strstr(text, own.entry) == NULL || strstr(own.source.text, own.entry) == NULL)) abort();
+    if (status == TW_OK &&
+        (own.like == NULL || strstr(text, own.entry) == NULL || strstr(own.source.text, own.entry) == NULL))
+        abort();
     own_free(&own);
     free(text);
     return 0;

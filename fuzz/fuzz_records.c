@@ -10,7 +10,8 @@ static int reads_back(char *page, size_t size, int count)
     records again = {0};
     char error[600];
     FILE *stream = fmemopen(page, size, "r");
-    int same = stream != NULL && records_read_stream(stream, "PAGE", &again, error, sizeof error) == RECORDS_OK && again.count == count;
+    int same = stream != NULL && records_read_stream(stream, "PAGE", &again, error, sizeof error) == RECORDS_OK &&
+               again.count == count;
     if (stream != NULL) fclose(stream);
     records_free(&again);
     return same;

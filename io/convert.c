@@ -16,7 +16,12 @@ typedef struct type_row {
 } type_row;
 
 #define DIGITS(id, bytes, kind)                                                                                        \
-    ((kind) == 'u' ? 8 * (bytes) : (kind) == 'i' ? 8 * (bytes)-1 : (id) == IO_BF16 ? 8 : (bytes) == 8 ? 53 : (bytes) == 4 ? 24 : 11)
+    ((kind) == 'u'     ? 8 * (bytes)                                                                                   \
+     : (kind) == 'i'   ? 8 * (bytes)-1                                                                                 \
+     : (id) == IO_BF16 ? 8                                                                                             \
+     : (bytes) == 8    ? 53                                                                                            \
+     : (bytes) == 4    ? 24                                                                                            \
+                       : 11)
 
 static const type_row types[IO_TYPE_COUNT] = {
 #define X(id, name, bytes, kind) {name, bytes, kind, DIGITS(id, bytes, kind)},
@@ -24,15 +29,9 @@ static const type_row types[IO_TYPE_COUNT] = {
 #undef X
 };
 
-size_t io_type_bytes(io_type type)
-{
-    return (unsigned)type < IO_TYPE_COUNT ? types[type].bytes : 0;
-}
+size_t io_type_bytes(io_type type) { return (unsigned)type < IO_TYPE_COUNT ? types[type].bytes : 0; }
 
-const char *io_type_name(io_type type)
-{
-    return (unsigned)type < IO_TYPE_COUNT ? types[type].name : "?";
-}
+const char *io_type_name(io_type type) { return (unsigned)type < IO_TYPE_COUNT ? types[type].name : "?"; }
 
 bool io_type_parse(const char *name, io_type *out)
 {
@@ -55,10 +54,7 @@ bool io_host_is_big_endian(void)
 
 /* ---- result type --------------------------------------------------------------------------------------- */
 
-static io_type wider(io_type a, io_type b)
-{
-    return types[a].bytes >= types[b].bytes ? a : b;
-}
+static io_type wider(io_type a, io_type b) { return types[a].bytes >= types[b].bytes ? a : b; }
 
 /* The float that NumPy pairs with an integer type: twice its bytes, at most f64. */
 static io_type float_for(io_type type)
@@ -82,15 +78,9 @@ io_type io_result_type(io_type a, io_type b)
 
 /* ---- from bits to values ------------------------------------------------------------------------------- */
 
-static uint8_t swap_uint8_t(uint8_t x)
-{
-    return x;
-}
+static uint8_t swap_uint8_t(uint8_t x) { return x; }
 
-static uint16_t swap_uint16_t(uint16_t x)
-{
-    return (uint16_t)(x << 8 | x >> 8);
-}
+static uint16_t swap_uint16_t(uint16_t x) { return (uint16_t)(x << 8 | x >> 8); }
 
 static uint32_t swap_uint32_t(uint32_t x)
 {
@@ -125,10 +115,7 @@ static float value_of_IO_F16(uint16_t bits)
     return value_of_IO_F32(sign | exponent << 23 | fraction << 13);
 }
 
-static float value_of_IO_BF16(uint16_t bits)
-{
-    return value_of_IO_F32((uint32_t)bits << 16);
-}
+static float value_of_IO_BF16(uint16_t bits) { return value_of_IO_F32((uint32_t)bits << 16); }
 
 /* Two's complement without a conversion that C leaves to the implementation: same bytes, other type. */
 #define INTEGER_VALUE(id, bits_t, value_t)                                                                             \
@@ -278,17 +265,16 @@ static void convert_numbers(const io_matrix *matrix, io_type to, void *out)
         for (int64_t j = 0; j < matrix->cols; j++, at++) {
             number value = number_at(matrix, i, j);
             int64_t whole = value.integer ? (int64_t)(value.negative ? 0 - value.magnitude : value.magnitude) : 0;
-            if (to == IO_BF16) ((uint16_t *)out)[at] = bf16_of(value);
-            else if (!value.integer) whole = (int64_t)value.real;
+            if (to == IO_BF16)
+                ((uint16_t *)out)[at] = bf16_of(value);
+            else if (!value.integer)
+                whole = (int64_t)value.real;
             if (to == IO_I8) ((int8_t *)out)[at] = (int8_t)whole;
             if (to == IO_I32) ((int32_t *)out)[at] = (int32_t)whole;
         }
 }
 
-double io_real_at(const io_matrix *matrix, int64_t i, int64_t j)
-{
-    return number_at(matrix, i, j).real;
-}
+double io_real_at(const io_matrix *matrix, int64_t i, int64_t j) { return number_at(matrix, i, j).real; }
 
 /* f16: 11 significant bits down to 2^-14, multiples of 2^-24 below. */
 static bool real_fits_f16(double value)
@@ -300,10 +286,7 @@ static bool real_fits_f16(double value)
     return fabs(value) <= 65504 && (bits & (((uint64_t)1 << 42) - 1)) == 0;
 }
 
-static bool bf16_fits(double value)
-{
-    return (double)value_of_IO_BF16(bf16_of((number){.real = value})) == value;
-}
+static bool bf16_fits(double value) { return (double)value_of_IO_BF16(bf16_of((number){.real = value})) == value; }
 
 static bool real_fits(double value, io_type to)
 {
@@ -356,8 +339,10 @@ static void number_text(number value, io_type type, char *text, size_t size)
 void io_number_text(const io_matrix *matrix, int64_t i, int64_t j, char *text, size_t size)
 {
     number value = number_at(matrix, i, j);
-    if (value.integer) snprintf(text, size, "%s%" PRIu64, value.negative ? "-" : "", value.magnitude);
-    else io_real_text(value.real, matrix->type, text, size);
+    if (value.integer)
+        snprintf(text, size, "%s%" PRIu64, value.negative ? "-" : "", value.magnitude);
+    else
+        io_real_text(value.real, matrix->type, text, size);
 }
 
 bool io_fits_exactly(const io_matrix *matrix, io_type to, int64_t *i, int64_t *j, char *value, size_t value_size)

@@ -13,19 +13,20 @@
 #include <stdint.h>
 
 /* The element types a file may hold, in one list: enumerator, name as in --dtype, bytes, class.
- * Class: 'f' binary floating point (bf16: the upper half of an f32, in raw files alone), 'i' signed two's complement, 'u' unsigned. */
-#define IO_TYPES(X)                                                                                                \
-    X(IO_F64, "f64", 8, 'f')                                                                                       \
-    X(IO_F32, "f32", 4, 'f')                                                                                       \
-    X(IO_F16, "f16", 2, 'f')                                                                                       \
-    X(IO_I8, "i8", 1, 'i')                                                                                         \
-    X(IO_I16, "i16", 2, 'i')                                                                                       \
-    X(IO_I32, "i32", 4, 'i')                                                                                       \
-    X(IO_I64, "i64", 8, 'i')                                                                                       \
-    X(IO_U8, "u8", 1, 'u')                                                                                         \
-    X(IO_U16, "u16", 2, 'u')                                                                                       \
-    X(IO_U32, "u32", 4, 'u')                                                                                       \
-    X(IO_U64, "u64", 8, 'u')                                                                                       \
+ * Class: 'f' binary floating point (bf16: the upper half of an f32, in raw files alone), 'i' signed two's complement,
+ * 'u' unsigned. */
+#define IO_TYPES(X)                                                                                                    \
+    X(IO_F64, "f64", 8, 'f')                                                                                           \
+    X(IO_F32, "f32", 4, 'f')                                                                                           \
+    X(IO_F16, "f16", 2, 'f')                                                                                           \
+    X(IO_I8, "i8", 1, 'i')                                                                                             \
+    X(IO_I16, "i16", 2, 'i')                                                                                           \
+    X(IO_I32, "i32", 4, 'i')                                                                                           \
+    X(IO_I64, "i64", 8, 'i')                                                                                           \
+    X(IO_U8, "u8", 1, 'u')                                                                                             \
+    X(IO_U16, "u16", 2, 'u')                                                                                           \
+    X(IO_U32, "u32", 4, 'u')                                                                                           \
+    X(IO_U64, "u64", 8, 'u')                                                                                           \
     X(IO_BF16, "bf16", 2, 'f')
 
 typedef enum io_type {
@@ -51,12 +52,13 @@ typedef enum io_format { IO_FORMAT_NONE = 0, IO_FORMAT_NPY, IO_FORMAT_MTX, IO_FO
 /* A matrix as a view: element (i, j) lies at data + (i * row_stride + j * col_stride) * io_type_bytes(type). */
 typedef struct io_matrix {
     io_type type;
-    bool swapped;                    /* elements are stored in the other byte order than this machine's */
-    int64_t rows, cols;              /* >= 0; rows * cols * bytes fits in PTRDIFF_MAX */
-    int64_t row_stride, col_stride;  /* in elements, >= 0 */
-    const void *data;                /* aligned to one element; may be NULL when rows * cols == 0 */
-    void *memory;                    /* what io_free gives back: a mapping or a malloc block, NULL for a borrowed view */
-    size_t mapped_bytes;             /* > 0: memory is a mapping of that many bytes */
+    bool swapped;                   /* elements are stored in the other byte order than this machine's */
+    int64_t rows, cols;             /* >= 0; rows * cols * bytes fits in PTRDIFF_MAX */
+    int64_t row_stride, col_stride; /* in elements, >= 0 */
+    const void *data;               /* aligned to one element; may be NULL when rows * cols == 0 */
+    /* what io_free gives back: a mapping or a malloc block, NULL for a borrowed view */
+    void *memory;
+    size_t mapped_bytes; /* > 0: memory is a mapping of that many bytes */
 } io_matrix;
 
 /* What a raw file does not say about itself. rows < 0: not given, and a raw file is refused. */
@@ -93,13 +95,14 @@ io_status mtx_parse(const void *bytes, size_t count, const char *name, io_matrix
 io_status raw_parse(const void *bytes, size_t count, const char *name, const io_raw_shape *shape, io_matrix *out,
                     io_error *error);
 
-/* io_result_type - NumPy's result_type of two element types (numpy.result_type, NEP 50 has no say between arrays):
- * f16 with i16 is f32, f32 with i32 is f64, i64 with u64 is f64, i8 with u8 is i16, ... bf16, which NumPy has not, is f32 with any type but itself that
- * f32 could be the result of. */
+/* io_result_type - NumPy's result_type of two element types (numpy.result_type, NEP 50 has no say between arrays): f16
+ * with i16 is f32, f32 with i32 is f64, i64 with u64 is f64, i8 with u8 is i16, ... bf16, which NumPy has not, is f32
+ * with any type but itself that f32 could be the result of. */
 io_type io_result_type(io_type a, io_type b);
 
-/* io_convert - write every element as type `to` into out, rows * cols elements, C order, rounded to nearest even where `to` is IO_F32, IO_F64 or IO_BF16:
- * values beyond the range become infinities; NaN stays NaN. IO_I8 and IO_I32 take what io_fits_exactly() lets pass. */
+/* io_convert - write every element as type `to` into out, rows * cols elements, C order, rounded to nearest even where
+ * `to` is IO_F32, IO_F64 or IO_BF16: values beyond the range become infinities; NaN stays NaN. IO_I8 and IO_I32 take
+ * what io_fits_exactly() lets pass. */
 void io_convert(const io_matrix *matrix, io_type to, void *out);
 
 /* io_fits_exactly - true if every element is a value of type `to` (NaN and infinities are). When false, *i and *j
@@ -122,7 +125,8 @@ char *io_follow(const char *path);
 io_status io_cannot_open(const char *path, io_error *error);
 
 /* io_output_write - the whole matrix in that format (NPY: version 1, C order, little endian; MTX: array real general,
- * shortest digits that read back exactly, `nan` `inf` `-inf`, or array integer general; RAW: C order, this machine's byte order). f32, f64 and i32. */
+ * shortest digits that read back exactly, `nan` `inf` `-inf`, or array integer general; RAW: C order, this machine's
+ * byte order). f32, f64 and i32. */
 io_status io_output_write(io_output *output, io_format format, const io_matrix *matrix, io_error *error);
 io_status io_output_commit(io_output *output, io_error *error); /* flush, fsync, rename; discards on failure */
 void io_output_discard(io_output *output);                      /* removes the temporary file; safe after commit */

@@ -50,7 +50,8 @@ io_status io_place(const char *name, const void *bytes, io_matrix *out, io_error
 
 bool io_host_is_big_endian(void);
 double io_real_at(const io_matrix *matrix, int64_t i, int64_t j); /* of the class 'f' only */
-void io_number_text(const io_matrix *matrix, int64_t i, int64_t j, char *text, size_t size); /* of any class; as io_real_text */
+/* of any class; as io_real_text */
+void io_number_text(const io_matrix *matrix, int64_t i, int64_t j, char *text, size_t size);
 
 /* io_real_text - the shortest text that reads back as value, itself a value of type (f64, f32, f16).
  * Special cases: `nan`, `inf`, `-inf`. Needs the C locale (io_locale_enter). */

@@ -10,7 +10,8 @@
 #define BANNER     "%%MatrixMarket"
 #define MOST_TOKEN 1000 /* a double written out in full has some 770 digits */
 
-enum { MOST_LINE = 1 << 20 }; /* what is longer and no comment is refused: a hole in a file of terabytes is not searched */
+/* what is longer and no comment is refused: a hole in a file of terabytes is not searched */
+enum { MOST_LINE = 1 << 20 };
 
 /* Of a stream: what stands before the sizes or between entries, and an entry, on average. */
 enum { MOST_COMMENT = 1 << 20, ENTRY_BYTES = 128 };
@@ -55,10 +56,7 @@ typedef struct word {
 
 /* ---- lines and tokens ---------------------------------------------------------------------------------- */
 
-static bool is_space(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
+static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 /* A line of more than MOST_LINE characters comes in pieces. */
 static void next_raw_line(reader *r)
@@ -78,8 +76,8 @@ static bool more_in_line(reader *r)
     return r->at < r->line_end;
 }
 
-/* The next line that is neither blank nor a comment; false at the end of the file. One that comes in pieces is none: its
- * first piece has no characters, which whoever reads it refuses. */
+/* The next line that is neither blank nor a comment; false at the end of the file. One that comes in pieces is none:
+ * its first piece has no characters, which whoever reads it refuses. */
 static bool next_line(reader *r)
 {
     bool comment = false;
@@ -287,10 +285,7 @@ static io_status read_banner(reader *r, header *h)
     return status;
 }
 
-static io_type type_of(field f)
-{
-    return f == INTEGER ? IO_I64 : f == UNSIGNED ? IO_U64 : IO_F64;
-}
+static io_type type_of(field f) { return f == INTEGER ? IO_I64 : f == UNSIGNED ? IO_U64 : IO_F64; }
 
 /* The entries of an array: all, or those from the diagonal (skew: below the diagonal) down. */
 static int64_t array_entries(const header *h)

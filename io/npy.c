@@ -258,8 +258,8 @@ static io_status find_header(const unsigned char *bytes, size_t count, scanner *
     }
     if (header_bytes > MOST_HEADER_BYTES || header_bytes > count - begin)
         return io_fail(s->error, IO_BAD_FILE, s->name,
-                       "the .npy header says it has %zu bytes; %zu follow, and at most %d are allowed",
-                       header_bytes, count - begin, MOST_HEADER_BYTES);
+                       "the .npy header says it has %zu bytes; %zu follow, and at most %d are allowed", header_bytes,
+                       count - begin, MOST_HEADER_BYTES);
     s->begin = s->at = (const char *)bytes + begin;
     s->end = s->begin + header_bytes;
     return IO_OK;
@@ -332,9 +332,9 @@ io_status npy_write(io_output *output, const io_matrix *matrix, io_error *error)
 {
     char text[192];
     memset(text, ' ', sizeof text);
-    int used = snprintf(text, sizeof text,
-                        "%s%c%c..{'descr': '<%c%zu', 'fortran_order': False, 'shape': (%" PRId64 ", %" PRId64 "), }",
-                        MAGIC, 1, 0, io_type_name(matrix->type)[0], io_type_bytes(matrix->type), matrix->rows, matrix->cols);
+    int used = snprintf(
+        text, sizeof text, "%s%c%c..{'descr': '<%c%zu', 'fortran_order': False, 'shape': (%" PRId64 ", %" PRId64 "), }",
+        MAGIC, 1, 0, io_type_name(matrix->type)[0], io_type_bytes(matrix->type), matrix->rows, matrix->cols);
     size_t total = ((size_t)used + 1 + 63) / 64 * 64, counted = total - MAGIC_BYTES - 4;
     text[used] = ' ';
     text[total - 1] = '\n';

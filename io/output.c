@@ -102,7 +102,8 @@ static void name_temporary(const char *path, unsigned attempt, char *out, size_t
     snprintf(out, size, "%.*s.%s.%s", (int)(name - path), path, unique, name + cut);
 }
 
-/* path: as the caller named it. Not mkstemp: only open() itself applies the umask without a race against other threads. */
+/* path: as the caller named it. Not mkstemp: only open() itself applies the umask without a race against other
+ * threads. */
 static io_status make_temporary(io_output *output, const char *path, mode_t mode, io_error *error)
 {
     size_t size = strlen(output->path) + sizeof ".XXXXXX.";
@@ -179,8 +180,8 @@ io_status io_output_write(io_output *output, io_format format, const io_matrix *
 {
     error->text[0] = '\0';
     if (matrix->type != IO_F64 && matrix->type != IO_F32 && matrix->type != IO_I32)
-        return io_fail(error, IO_CANNOT_WRITE, output->path, "elements of %s cannot be written, expected f32, f64 or i32",
-                       io_type_name(matrix->type));
+        return io_fail(error, IO_CANNOT_WRITE, output->path,
+                       "elements of %s cannot be written, expected f32, f64 or i32", io_type_name(matrix->type));
     switch (format) {
     case IO_FORMAT_NPY: return npy_write(output, matrix, error);
     case IO_FORMAT_MTX: return mtx_write(output, matrix, error);

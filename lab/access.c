@@ -1,6 +1,6 @@
-/* access.c - see access.h. A request's cost depends on which lanes are at work, on how their addresses lie to each other, and on where
- * the first lies in its 128 bytes. Away from edges all of that repeats with a short period in every loop: one request of each class is
- * priced and counted as often as it occurs. */
+/* access.c - see access.h. A request's cost depends on which lanes are at work, on how their addresses lie to each
+ * other, and on where the first lies in its 128 bytes. Away from edges all of that repeats with a short period in every
+ * loop: one request of each class is priced and counted as often as it occurs. */
 #include "access.h"
 
 #include <stdio.h>
@@ -12,15 +12,13 @@ typedef access_place place;
 
 /* ---- the table ---- */
 
-static int64_t least(int64_t x, int64_t y)
-{
-    return x < y ? x : y;
-}
+static int64_t least(int64_t x, int64_t y) { return x < y ? x : y; }
 
 #define at(e) (tid + 64 * (e))
 #define NAMES                                                                                                          \
     const int64_t m = l->m, n = l->n, k = l->k, T = l->tile, tiles = l->tiles, tid = ty * l->block_x + tx;             \
-    const int64_t by = v->by, bx = v->bx, t = v->t, p = v->p, e = v->e, i = by * T + ty, j = bx * T + tx, J = bx * 64 + tid; \
+    const int64_t by = v->by, bx = v->bx, t = v->t, p = v->p, e = v->e, i = by * T + ty, j = bx * T + tx,              \
+                  J = bx * 64 + tid;                                                                                   \
     (void)m, (void)n, (void)k, (void)tiles, (void)t, (void)p, (void)e, (void)i, (void)j, (void)J;
 #define GLOBAL(name, rungs, kind, over, times, row_of, col_of, there)                                                  \
     static bool name(const access_launch *l, const place *v, int64_t tx, int64_t ty, int64_t where[2])                 \
@@ -29,7 +27,7 @@ static int64_t least(int64_t x, int64_t y)
         where[0] = row, where[1] = col;                                                                                \
         return there;                                                                                                  \
     }
-#define SHARED(name, rungs, kind, over, times, words, word, there)                                                            \
+#define SHARED(name, rungs, kind, over, times, words, word, there)                                                     \
     static bool name(const access_launch *l, const place *v, int64_t tx, int64_t ty, int64_t where[2])                 \
     {                                                                                                                  \
         NAMES where[0] = word, where[1] = 0;                                                                           \
@@ -42,7 +40,7 @@ static int64_t least(int64_t x, int64_t y)
 #undef at
 
 static const access_row table[] = {
-#define GLOBAL(name, rungs, kind, over, times, row, col, there) {rungs, kind, over, times, 1, name, #row ", " #col},
+#define GLOBAL(name, rungs, kind, over, times, row, col, there)    {rungs, kind, over, times, 1, name, #row ", " #col},
 #define SHARED(name, rungs, kind, over, times, words, word, there) {rungs, kind, over, times, words, name, #word},
 #include "access.def"
 #undef GLOBAL
@@ -61,8 +59,9 @@ static const struct {
 
 const char *access_kind_text(access_kind kind)
 {
-    static const char *const texts[ACCESS_KINDS] = {"load of A", "load of B", "store of C", "store of A's tile", "store of B's tile",
-                                                    "read of A's tile", "read of B's tile"};
+    static const char *const texts[ACCESS_KINDS] = {"load of A",         "load of B",         "store of C",
+                                                    "store of A's tile", "store of B's tile", "read of A's tile",
+                                                    "read of B's tile"};
     return texts[kind];
 }
 
@@ -210,7 +209,8 @@ access_cost access_price(access_era era, access_kind kind, const int64_t address
         else if (words == 1)
             cost.transactions = passes_of_32_banks(address, ACCESS_WARP, 1);
         else
-            cost.transactions = passes_of_32_banks(address, HALF, words) + passes_of_32_banks(address + HALF, HALF, words);
+            cost.transactions = passes_of_32_banks(address, HALF, words) +
+                                passes_of_32_banks(address + HALF, HALF, words);
     }
     if (!global) cost.moved = cost.used;
     return cost;
@@ -224,10 +224,7 @@ static bool names(const char *rungs, const char *rung)
     return found != NULL && found[strlen(rung)] == ' ';
 }
 
-static int64_t ceil_div(int64_t x, int64_t y)
-{
-    return x / y + (x % y != 0);
-}
+static int64_t ceil_div(int64_t x, int64_t y) { return x / y + (x % y != 0); }
 
 static bool refuse(char *why, int why_bytes, const char *sentence)
 {
@@ -245,7 +242,8 @@ static bool find_rows(access_launch *l, char *why, int why_bytes)
     return refuse(why, why_bytes, "nothing is said of this rung's addresses");
 }
 
-/* Byte addresses are 64 bits wide, and lanes beyond an edge have some too: is there room for `over` more rows and columns? */
+/* Byte addresses are 64 bits wide, and lanes beyond an edge have some too: is there room for `over` more rows and
+ * columns? */
 static bool addressable(int64_t rows, int64_t cols, int64_t ld)
 {
     const double most = 9e18, over = 512;
@@ -253,11 +251,19 @@ static bool addressable(int64_t rows, int64_t cols, int64_t ld)
     return WORD * (longer * (double)ld + longer) < most;
 }
 
-bool access_open(access_launch *out, const tw_lab_kernel *kernel, int tile, const tw_problem *p, char *why, int why_bytes)
+bool access_open(access_launch *out, const tw_lab_kernel *kernel, int tile, const tw_problem *p, char *why,
+                 int why_bytes)
 {
     access_launch *l = out;
-    *l = (access_launch){.kernel = kernel, .m = p->m, .n = p->n, .k = p->k, .lda = p->lda, .ldb = p->ldb, .ldc = p->ldc,
-                         .turned_a = p->op_a == TW_T, .turned_b = p->op_b == TW_T};
+    *l = (access_launch){.kernel = kernel,
+                         .m = p->m,
+                         .n = p->n,
+                         .k = p->k,
+                         .lda = p->lda,
+                         .ldb = p->ldb,
+                         .ldc = p->ldc,
+                         .turned_a = p->op_a == TW_T,
+                         .turned_b = p->op_b == TW_T};
     if (strcmp(kernel->engine, "cpu") == 0) return refuse(why, why_bytes, "a CPU has no warps and no banks");
     if (p->m < 1 || p->n < 1 || p->k < 1) return refuse(why, why_bytes, "a product without elements touches nothing");
     if (!addressable(p->m, p->k, p->lda) || !addressable(p->k, p->n, p->ldb) || !addressable(p->m, p->n, p->ldc))
@@ -265,29 +271,30 @@ bool access_open(access_launch *out, const tw_lab_kernel *kernel, int tile, cons
     if (!find_rows(l, why, why_bytes)) return false;
     if (kernel->default_tile > 0) l->tile = tile > 0 ? tile : kernel->default_tile;
     if (kernel->skinny) l->tile = (int)p->k;
-    if (kernel->skinny && p->k != 16 && p->k != 32) return refuse(why, why_bytes, "k must be 16 or 32: it is the width of the skinny rungs' A");
+    if (kernel->skinny && p->k != 16 && p->k != 32)
+        return refuse(why, why_bytes, "k must be 16 or 32: it is the width of the skinny rungs' A");
     if (l->tile < 0 || l->tile > 32 || (l->tile > 0 && ACCESS_WARP % l->tile != 0))
         return refuse(why, why_bytes, "the tile's edge must divide 32");
-    if (strcmp(kernel->rung, "r03t_transposed") == 0 && !l->turned_b) l->turned_b = true, l->ldb = l->k; /* the host transposed it */
+    /* the host transposed it */
+    if (strcmp(kernel->rung, "r03t_transposed") == 0 && !l->turned_b) l->turned_b = true, l->ldb = l->k;
     l->block_x = l->tile > 0 ? l->tile : 64;
     l->block_y = l->tile > 0 ? l->tile : 1;
     l->block_m = l->tile > 0 ? l->tile : kernel->tile_m;
     l->block_n = l->tile > 0 ? l->tile : kernel->tile_n;
     l->block_k = l->tile > 0 ? l->tile : kernel->tile_k;
-    l->grid_x = ceil_div(l->n, l->block_n), l->grid_y = ceil_div(l->m, l->block_m), l->tiles = ceil_div(l->k, l->block_k);
+    l->grid_x = ceil_div(l->n, l->block_n), l->grid_y = ceil_div(l->m, l->block_m),
+    l->tiles = ceil_div(l->k, l->block_k);
     return true;
 }
 
 access_place access_loops(const access_launch *l, const access_row *row)
 {
     int64_t steps = row->over & OVER_P ? l->block_k : row->over & OVER_K ? l->k : 1;
-    return (place){.by = l->grid_y, .bx = l->grid_x, .t = row->over & OVER_T ? l->tiles : 1, .p = steps, .e = row->times};
+    return (place){
+        .by = l->grid_y, .bx = l->grid_x, .t = row->over & OVER_T ? l->tiles : 1, .p = steps, .e = row->times};
 }
 
-int access_warps(const access_launch *l)
-{
-    return (int)ceil_div((int64_t)l->block_x * l->block_y, ACCESS_WARP);
-}
+int access_warps(const access_launch *l) { return (int)ceil_div((int64_t)l->block_x * l->block_y, ACCESS_WARP); }
 
 /* Byte address of a place's element; -1 where the lane is idle and idle lanes are asked for. */
 static int64_t address_of(const access_launch *l, const access_row *row, const place *v, int thread, bool *there)
@@ -300,7 +307,8 @@ static int64_t address_of(const access_launch *l, const access_row *row, const p
     return WORD * (turned ? where[1] * ld + where[0] : where[0] * ld + where[1]);
 }
 
-void access_lanes(const access_launch *l, const access_row *row, const access_place *v, int warp, int64_t address[ACCESS_WARP])
+void access_lanes(const access_launch *l, const access_row *row, const access_place *v, int warp,
+                  int64_t address[ACCESS_WARP])
 {
     for (int lane = 0; lane < ACCESS_WARP; lane++) {
         int thread = warp * ACCESS_WARP + lane;
@@ -312,9 +320,9 @@ void access_lanes(const access_launch *l, const access_row *row, const access_pl
 
 /* ---- totals ---- */
 
-/* The values of one loop that stand for all of them: the last two each for itself (edges, and the tile that is loaded ahead), of the
- * others as many as it takes until an address lies in its 128 bytes as before. The steps of a tile are few, and are all taken: in the
- * last tile some have no work. */
+/* The values of one loop that stand for all of them: the last two each for itself (edges, and the tile that is loaded
+ * ahead), of the others as many as it takes until an address lies in its 128 bytes as before. The steps of a tile are
+ * few, and are all taken: in the last tile some have no work. */
 typedef struct classes {
     int count;
     int64_t value[36];
@@ -353,19 +361,22 @@ static void add(access_cost *total, access_cost cost, double weight)
     total->lines += weight * cost.lines;
 }
 
-static void add_warps(const access_launch *l, const access_row *row, const place *v, double weight, access_cost total[ACCESS_ERAS])
+static void add_warps(const access_launch *l, const access_row *row, const place *v, double weight,
+                      access_cost total[ACCESS_ERAS])
 {
     for (int warp = 0; warp < access_warps(l); warp++) {
         int64_t address[ACCESS_WARP];
         access_lanes(l, row, v, warp, address);
-        for (int era = 0; era < ACCESS_ERAS; era++) add(&total[era], access_price((access_era)era, row->kind, address, row->words), weight);
+        for (int era = 0; era < ACCESS_ERAS; era++)
+            add(&total[era], access_price((access_era)era, row->kind, address, row->words), weight);
     }
 }
 
 void access_count(const access_launch *l, const access_row *row, access_cost total[ACCESS_ERAS])
 {
     place loops = access_loops(l, row), v = {0};
-    classes by = classes_of(loops.by, step_of(l, row, (place){.by = 1}), false), bx = classes_of(loops.bx, step_of(l, row, (place){.bx = 1}), false),
+    classes by = classes_of(loops.by, step_of(l, row, (place){.by = 1}), false),
+            bx = classes_of(loops.bx, step_of(l, row, (place){.bx = 1}), false),
             t = classes_of(loops.t, step_of(l, row, (place){.t = 1}), false),
             p = classes_of(loops.p, step_of(l, row, (place){.p = 1}), (row->over & OVER_P) != 0);
     memset(total, 0, ACCESS_ERAS * sizeof *total);

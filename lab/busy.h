@@ -13,7 +13,8 @@ busy_reading busy_now(void);
 /* busy_read - the same from the first line of /proc/stat, whose unit is ticks. */
 busy_reading busy_read(const char *line, double ticks_per_s, double own_s);
 
-/* busy_share - the share of all processors that others used from `from` to `to`, 0 to 1. NAN: unknown, or under 50 ms of a processor passed. */
+/* busy_share - the share of all processors that others used from `from` to `to`, 0 to 1. NAN: unknown, or under 50 ms
+ * of a processor passed. */
 double busy_share(const busy_reading *from, const busy_reading *to);
 
 #endif

@@ -7,42 +7,42 @@
 #include "html.h"
 #include "units.h"
 
-enum { WIDTH = 440, LETTER = 7, LINE = 13 }; /* a letter of 12 units is at most so wide on average; a line of text so high */
+/* a letter of 12 units is at most so wide on average; a line of text so high */
+enum { WIDTH = 440, LETTER = 7, LINE = 13 };
 
 const char chart_style[] =
-    ".chart{--ink:#1b1f24;--faint:#59626c;--grid:#d5dae0;--paper:#fff;--c0:#0b5fa5;--c1:#b34700;--c2:#00724f;--c3:#97337f;--c4:#6b5900;"
-    "--c5:#4a525b;font:12px system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif}\n"
-    "@media (prefers-color-scheme:dark){.chart{--ink:#e6e9ec;--faint:#a3acb6;--grid:#353c44;--paper:#14171a;--c0:#7db8f5;--c1:#ffa366;"
-    "--c2:#4fd1a5;--c3:#e59ad6;--c4:#d6c04a;--c5:#b8c0c8}}\n"
-    "@media print{.chart{--ink:#000;--faint:#333;--grid:#bbb;--paper:#fff;--c0:#0b5fa5;--c1:#b34700;--c2:#00724f;--c3:#97337f;--c4:#6b5900;"
-    "--c5:#4a525b}}\n"
-    ".chart text{fill:var(--ink)}.chart .faint{fill:var(--faint)}.chart .end{text-anchor:end}.chart .middle{text-anchor:middle}\n"
-    ".chart .grid{stroke:var(--grid)}.chart .axis,.chart .roof{stroke:var(--ink);fill:none}.chart .roof{stroke-width:2}\n"
-    ".chart .thin{stroke:var(--faint);fill:none}.chart .dash{stroke-dasharray:4 3}.chart .dots{stroke-dasharray:1.5 2.5}\n"
-    ".chart .bar{fill:var(--c0)}.chart .hollow{fill:none;stroke:var(--c0)}.chart .dot{fill:var(--c0);stroke:var(--paper)}\n"
-    ".chart .label{paint-order:stroke;stroke:var(--paper);stroke-width:3px;stroke-linejoin:round}\n"
-    ".chart .curve{fill:none;stroke-width:1.8}\n"
-    ".chart .k0{stroke:var(--c0)}.chart .k1{stroke:var(--c1)}.chart .k2{stroke:var(--c2)}.chart .k3{stroke:var(--c3)}"
-    ".chart .k4{stroke:var(--c4)}.chart .k5{stroke:var(--c5)}\n"
-    ".chart .f0{fill:var(--c0)}.chart .f1{fill:var(--c1)}.chart .f2{fill:var(--c2)}.chart .f3{fill:var(--c3)}"
-    ".chart .f4{fill:var(--c4)}.chart .f5{fill:var(--c5)}\n";
+    ".chart{--ink:#1b1f24;--faint:#59626c;--grid:#d5dae0;--paper:#fff;--c0:#0b5fa5;--c1:#b34700;--c2:#00724f;--c3:#"
+    "97337f;--c4:#6b5900;--c5:#4a525b;font:12px system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu "
+    "Sans',sans-serif}\n@media "
+    "(prefers-color-scheme:dark){.chart{--ink:#e6e9ec;--faint:#a3acb6;--grid:#353c44;--paper:#14171a;--c0:#7db8f5;--c1:"
+    "#ffa366;--c2:#4fd1a5;--c3:#e59ad6;--c4:#d6c04a;--c5:#b8c0c8}}\n@media "
+    "print{.chart{--ink:#000;--faint:#333;--grid:#bbb;--paper:#fff;--c0:#0b5fa5;--c1:#b34700;--c2:#00724f;--c3:#97337f;"
+    "--c4:#6b5900;--c5:#4a525b}}\n.chart text{fill:var(--ink)}.chart .faint{fill:var(--faint)}.chart "
+    ".end{text-anchor:end}.chart .middle{text-anchor:middle}\n.chart .grid{stroke:var(--grid)}.chart .axis,.chart "
+    ".roof{stroke:var(--ink);fill:none}.chart .roof{stroke-width:2}\n.chart .thin{stroke:var(--faint);fill:none}.chart "
+    ".dash{stroke-dasharray:4 3}.chart .dots{stroke-dasharray:1.5 2.5}\n.chart .bar{fill:var(--c0)}.chart "
+    ".hollow{fill:none;stroke:var(--c0)}.chart .dot{fill:var(--c0);stroke:var(--paper)}\n.chart "
+    ".label{paint-order:stroke;stroke:var(--paper);stroke-width:3px;stroke-linejoin:round}\n.chart "
+    ".curve{fill:none;stroke-width:1.8}\n.chart .k0{stroke:var(--c0)}.chart .k1{stroke:var(--c1)}.chart "
+    ".k2{stroke:var(--c2)}.chart .k3{stroke:var(--c3)}.chart .k4{stroke:var(--c4)}.chart .k5{stroke:var(--c5)}\n.chart "
+    ".f0{fill:var(--c0)}.chart .f1{fill:var(--c1)}.chart .f2{fill:var(--c2)}.chart .f3{fill:var(--c3)}.chart "
+    ".f4{fill:var(--c4)}.chart .f5{fill:var(--c5)}\n";
 
 /* ---- frame ---- */
 
 static void begin(FILE *out, const chart *c, int height)
 {
     html_say(out, "<svg class=\"chart\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%t\"", WIDTH, height, c->title);
-    if (c->alone) fprintf(out, " xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\"", WIDTH * 3 / 2, height * 3 / 2);
+    if (c->alone)
+        fprintf(out, " xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\"", WIDTH * 3 / 2, height * 3 / 2);
     html_say(out, ">\n<title>%t</title>\n<desc>%t</desc>\n", c->title, c->description);
     if (!c->alone) return;
-    fprintf(out, "<style>\n%s</style>\n<rect width=\"%d\" height=\"%d\" style=\"fill:var(--paper)\"/>\n", chart_style, WIDTH, height);
+    fprintf(out, "<style>\n%s</style>\n<rect width=\"%d\" height=\"%d\" style=\"fill:var(--paper)\"/>\n", chart_style,
+            WIDTH, height);
     html_say(out, "<text x=\"8\" y=\"18\" style=\"font-size:13px;font-weight:600\">%t</text>\n", c->title);
 }
 
-static void end(FILE *out)
-{
-    fputs("</svg>\n", out);
-}
+static void end(FILE *out) { fputs("</svg>\n", out); }
 
 static void line(FILE *out, const char *class, double x1, double y1, double x2, double y2)
 {
@@ -51,7 +51,8 @@ static void line(FILE *out, const char *class, double x1, double y1, double x2, 
 
 static void text(FILE *out, const char *class, double x, double y, int most, const char *what)
 {
-    fprintf(out, "<text%s%s%s x=\"%.1f\" y=\"%.1f\">", class[0] != '\0' ? " class=\"" : "", class, class[0] != '\0' ? "\"" : "", x, y);
+    fprintf(out, "<text%s%s%s x=\"%.1f\" y=\"%.1f\">", class[0] != '\0' ? " class=\"" : "", class,
+            class[0] != '\0' ? "\"" : "", x, y);
     html_text_most(out, what, most);
     fputs("</text>\n", out);
 }
@@ -66,7 +67,8 @@ typedef struct axis {
 
 static double at(const axis *a, double value)
 {
-    double share = a->logarithmic ? log(value / a->first) / log(a->last / a->first) : (value - a->first) / (a->last - a->first);
+    double share = a->logarithmic ? log(value / a->first) / log(a->last / a->first)
+                                  : (value - a->first) / (a->last - a->first);
     return a->from + share * (a->to - a->from);
 }
 
@@ -90,7 +92,8 @@ static int log_ticks(const axis *a, double ticks[TICKS_MOST])
     int count = 0, used = decades < 2.5 ? 3 : 1;
     for (double decade = pow(10, floor(log10(a->first))); decade <= a->last; decade *= step)
         for (int s = 0; s < used; s++)
-            if (decade * steps[s] >= a->first * 0.9999 && decade * steps[s] <= a->last * 1.0001 && count < TICKS_MOST) ticks[count++] = decade * steps[s];
+            if (decade * steps[s] >= a->first * 0.9999 && decade * steps[s] <= a->last * 1.0001 && count < TICKS_MOST)
+                ticks[count++] = decade * steps[s];
     return count;
 }
 
@@ -100,15 +103,18 @@ typedef struct unit {
     double gflops;
 } unit;
 
-static unit unit_for(double largest)
-{
-    return largest >= 10000 ? (unit){"TFLOP/s", 1000} : (unit){"GFLOP/s", 1};
-}
+static unit unit_for(double largest) { return largest >= 10000 ? (unit){"TFLOP/s", 1000} : (unit){"GFLOP/s", 1}; }
 
 static void speed_text(const unit *u, double gflops, units_text out)
 {
     double value = gflops / u->gflops;
-    snprintf(out, UNITS_TEXT, value >= 1e5 ? "%.3g" : value >= 100 ? "%.0f" : value >= 10 ? "%.1f" : value >= 0.1 ? "%.2f" : "%.2g", value);
+    snprintf(out, UNITS_TEXT,
+             value >= 1e5   ? "%.3g"
+             : value >= 100 ? "%.0f"
+             : value >= 10  ? "%.1f"
+             : value >= 0.1 ? "%.2f"
+                            : "%.2g",
+             value);
 }
 
 static void tick_text(double value, units_text out)
@@ -129,15 +135,9 @@ static double nice_above(double value)
     return 10 * decade;
 }
 
-static double larger(double a, double b)
-{
-    return !isnan(b) && !(a >= b) ? b : a;
-}
+static double larger(double a, double b) { return !isnan(b) && !(a >= b) ? b : a; }
 
-static double smaller(double a, double b)
-{
-    return !isnan(b) && !(a <= b) ? b : a;
-}
+static double smaller(double a, double b) { return !isnan(b) && !(a <= b) ? b : a; }
 
 static void bar(FILE *out, const chart_bar *b, const axis *x, const unit *u, double y)
 {
@@ -150,7 +150,8 @@ static void bar(FILE *out, const chart_bar *b, const axis *x, const unit *u, dou
         return;
     }
     speed_text(u, b->speed, speed);
-    fprintf(out, "<rect class=\"bar\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"14\"/>\n", x->from, y + 2, to - x->from > 0.5 ? to - x->from : 0.5);
+    fprintf(out, "<rect class=\"bar\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"14\"/>\n", x->from, y + 2,
+            to - x->from > 0.5 ? to - x->from : 0.5);
     if (b->off) fprintf(out, "<path class=\"bar\" d=\"M%.1f %.1fl8 7l-8 7z\"/>\n", to, y + 2);
     double behind = to + (b->off ? 11 : 4);
     bool fits = behind + LETTER * (double)strlen(speed) < WIDTH;
@@ -158,7 +159,8 @@ static void bar(FILE *out, const chart_bar *b, const axis *x, const unit *u, dou
     if (!has_beside) return;
     to = at(x, b->beside);
     speed_text(u, b->beside, beside);
-    fprintf(out, "<rect class=\"hollow\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"6\"/>\n", x->from, y + 17.5, to - x->from > 0.5 ? to - x->from : 0.5);
+    fprintf(out, "<rect class=\"hollow\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"6\"/>\n", x->from, y + 17.5,
+            to - x->from > 0.5 ? to - x->from : 0.5);
     text(out, "faint", to + 4, y + 25, 12, beside);
 }
 
@@ -172,7 +174,13 @@ void chart_bars(FILE *out, const chart *about, const chart_bar *bars, int count,
     }
     bool shows_ceiling = ceiling > 0 && ceiling < 3 * largest;
     unit u = unit_for(shows_ceiling ? ceiling : largest);
-    axis x = {0, nice_above((shows_ceiling ? larger(largest, ceiling) : largest > 0 ? largest : 1) / u.gflops) * u.gflops, BARS_LEFT, BARS_RIGHT, false};
+    axis x = {0,
+              nice_above((shows_ceiling ? larger(largest, ceiling)
+                          : largest > 0 ? largest
+                                        : 1) /
+                         u.gflops) *
+                  u.gflops,
+              BARS_LEFT, BARS_RIGHT, false};
     double bottom = y + rows + 4;
     begin(out, about, (int)bottom + 36);
     int tick_count = linear_ticks(x.last / u.gflops, ticks);
@@ -227,7 +235,8 @@ static void take(boxes *taken, box b)
     if (taken->count < BOXES_MOST) taken->items[taken->count++] = b;
 }
 
-/* A label beside a dot at (x, y): right of it or left of it, as near as there is room inside the frame; a thin line leads to one that is away. */
+/* A label beside a dot at (x, y): right of it or left of it, as near as there is room inside the frame; a thin line
+ * leads to one that is away. */
 static void place_label(FILE *out, boxes *taken, const box *frame, double x, double y, const char *label)
 {
     int most = 9;
@@ -238,7 +247,9 @@ static void place_label(FILE *out, boxes *taken, const box *frame, double x, dou
             double dx = 6 + (away > 1 ? 8 : 0) + 12 * (away / 12), dy = (up ? -6.0 : 6.0) * (away % 12) * 1.2;
             double start = left ? x - dx - width : x + dx;
             box b = {start, y + dy - LINE / 2.0, start + width, y + dy + LINE / 2.0};
-            if (b.left < frame->left || b.right > frame->right || b.top < frame->top || b.bottom > frame->bottom || !is_free(taken, &b)) continue;
+            if (b.left < frame->left || b.right > frame->right || b.top < frame->top || b.bottom > frame->bottom ||
+                !is_free(taken, &b))
+                continue;
             take(taken, b);
             if (away > 1) line(out, "thin", x, y, left ? b.right : b.left, y + dy);
             text(out, left ? "label end" : "label", left ? b.right - 1 : b.left + 1, y + dy + 4, most, label);
@@ -298,7 +309,8 @@ void chart_roofline(FILE *out, const chart *about, const chart_roofs *roofs, con
 {
     enum { HEIGHT = 400, LEFT = 50, RIGHT = WIDTH - 12, TOP = 14, BOTTOM = HEIGHT - 46 };
     static boxes taken;
-    double low_x = smaller(INFINITY, roofs->once), high_x = larger(0, roofs->once), low_y = INFINITY, high_y = larger(0, roofs->peak);
+    double low_x = smaller(INFINITY, roofs->once), high_x = larger(0, roofs->once), low_y = INFINITY,
+           high_y = larger(0, roofs->peak);
     for (int i = 0; i < count; i++) {
         low_x = smaller(low_x, dots[i].intensity), high_x = larger(high_x, dots[i].intensity);
         low_y = smaller(smaller(low_y, dots[i].speed), dots[i].no_cache), high_y = larger(high_y, dots[i].speed);
@@ -316,10 +328,14 @@ void chart_roofline(FILE *out, const chart *about, const chart_roofs *roofs, con
         units_text value;
         speed_text(&u, roofs->peak, value);
         snprintf(words, sizeof words, "measured peak %s", value);
-        line(out, "roof", !isnan(roofs->memory_gbps) && roofs->peak / roofs->memory_gbps > x.first ? at(&x, roofs->peak / roofs->memory_gbps) : LEFT,
+        line(out, "roof",
+             !isnan(roofs->memory_gbps) && roofs->peak / roofs->memory_gbps > x.first
+                 ? at(&x, roofs->peak / roofs->memory_gbps)
+                 : LEFT,
              at(&y, roofs->peak), RIGHT, at(&y, roofs->peak));
         text(out, "label end", RIGHT - 2, at(&y, roofs->peak) - 5, 40, words);
-        take(&taken, (box){RIGHT - (double)strlen(words) * LETTER, at(&y, roofs->peak) - 17, RIGHT, at(&y, roofs->peak) + 1});
+        take(&taken,
+             (box){RIGHT - (double)strlen(words) * LETTER, at(&y, roofs->peak) - 17, RIGHT, at(&y, roofs->peak) + 1});
     }
     if (!isnan(roofs->memory_gbps)) slope(out, &x, &y, roofs->memory_gbps, roofs->peak, "roof");
     if (!isnan(roofs->cache_gbps)) slope(out, &x, &y, roofs->cache_gbps, roofs->peak, "axis dash");
@@ -331,7 +347,9 @@ void chart_roofline(FILE *out, const chart *about, const chart_roofs *roofs, con
         text(out, left ? "end faint" : "faint", place + (left ? -4 : 4), BOTTOM - 6, 40, "A and B once");
         take(&taken, (box){left ? place - ONCE : place, BOTTOM - 18, left ? place : place + ONCE, BOTTOM});
     }
-    for (int i = 0; i < count; i++) take(&taken, (box){at(&x, dots[i].intensity) - 4, at(&y, dots[i].speed) - 4, at(&x, dots[i].intensity) + 4, at(&y, dots[i].speed) + 4});
+    for (int i = 0; i < count; i++)
+        take(&taken, (box){at(&x, dots[i].intensity) - 4, at(&y, dots[i].speed) - 4, at(&x, dots[i].intensity) + 4,
+                           at(&y, dots[i].speed) + 4});
     for (int i = 0; i < count; i++) {
         double place = at(&x, dots[i].intensity), height = at(&y, dots[i].speed);
         if (isnan(dots[i].no_cache)) continue;
@@ -340,12 +358,14 @@ void chart_roofline(FILE *out, const chart *about, const chart_roofs *roofs, con
         line(out, "thin", place - 5, bound, place + 5, bound);
     }
     const box frame = {LEFT + 1, TOP, RIGHT, BOTTOM - 1};
-    for (int i = 0; i < count; i++) place_label(out, &taken, &frame, at(&x, dots[i].intensity), at(&y, dots[i].speed), dots[i].label);
+    for (int i = 0; i < count; i++)
+        place_label(out, &taken, &frame, at(&x, dots[i].intensity), at(&y, dots[i].speed), dots[i].label);
     for (int i = 0; i < count; i++) {
-        fprintf(out, "<circle class=\"dot\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"><title>", at(&x, dots[i].intensity), at(&y, dots[i].speed));
+        fprintf(out, "<circle class=\"dot\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"><title>", at(&x, dots[i].intensity),
+                at(&y, dots[i].speed));
         units_text speed, intensity;
-        html_say(out, "%t: %t GFLOP/s at %t flop per byte</title></circle>\n", dots[i].label, units_gflops(dots[i].speed, speed),
-                 units_number(dots[i].intensity, intensity));
+        html_say(out, "%t: %t GFLOP/s at %t flop per byte</title></circle>\n", dots[i].label,
+                 units_gflops(dots[i].speed, speed), units_number(dots[i].intensity, intensity));
     }
     end(out);
 }
@@ -367,7 +387,8 @@ static int by_height(const void *a, const void *b)
 static void push_apart(ending *e, int count, double top, double bottom)
 {
     qsort(e, (size_t)count, sizeof *e, by_height);
-    for (int i = 0; i < count; i++) e[i].y = i > 0 && e[i].wanted < e[i - 1].y + LINE ? e[i - 1].y + LINE : larger(top, e[i].wanted);
+    for (int i = 0; i < count; i++)
+        e[i].y = i > 0 && e[i].wanted < e[i - 1].y + LINE ? e[i - 1].y + LINE : larger(top, e[i].wanted);
     for (int i = count - 1; i >= 0; i--) {
         double most = i == count - 1 ? bottom : e[i + 1].y - LINE;
         if (e[i].y > most) e[i].y = most;
@@ -382,9 +403,11 @@ static int last_size(const chart_curve *c, int size_count)
     return last;
 }
 
-static void curve(FILE *out, const chart_curve *c, int number, const double *sizes, int size_count, const axis *x, const axis *y)
+static void curve(FILE *out, const chart_curve *c, int number, const double *sizes, int size_count, const axis *x,
+                  const axis *y)
 {
-    static const char *const dashes[] = {"", " stroke-dasharray=\"6 3\"", " stroke-dasharray=\"2 2\"", " stroke-dasharray=\"8 3 2 3\""};
+    static const char *const dashes[] = {"", " stroke-dasharray=\"6 3\"", " stroke-dasharray=\"2 2\"",
+                                         " stroke-dasharray=\"8 3 2 3\""};
     bool drawing = false;
     fprintf(out, "<path class=\"curve k%d\"%s d=\"", number % 6, dashes[number / 6 % 4]);
     for (int i = 0; i < size_count; i++) {
@@ -396,18 +419,22 @@ static void curve(FILE *out, const chart_curve *c, int number, const double *siz
     html_text(out, c->label);
     fputs("</title></path>\n", out);
     for (int i = 0; i < size_count; i++)
-        if (!isnan(c->speeds[i])) fprintf(out, "<circle class=\"f%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"2\"/>", number % 6, at(x, sizes[i]), at(y, c->speeds[i]));
+        if (!isnan(c->speeds[i]))
+            fprintf(out, "<circle class=\"f%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"2\"/>", number % 6, at(x, sizes[i]),
+                    at(y, c->speeds[i]));
     fputc('\n', out);
 }
 
-bool chart_curves(FILE *out, const chart *about, const double *sizes, int size_count, const chart_curve *curves, int count)
+bool chart_curves(FILE *out, const chart *about, const double *sizes, int size_count, const chart_curve *curves,
+                  int count)
 {
     enum { LEFT = 50, RIGHT = WIDTH - 118, TOP = 14 };
     ending *endings = calloc((size_t)count + 1, sizeof *endings);
     double low = INFINITY, high = 0;
     if (endings == NULL) return false;
     for (int i = 0; i < count; i++)
-        for (int s = 0; s < size_count; s++) low = smaller(low, curves[i].speeds[s]), high = larger(high, curves[i].speeds[s]);
+        for (int s = 0; s < size_count; s++)
+            low = smaller(low, curves[i].speeds[s]), high = larger(high, curves[i].speeds[s]);
     int bottom = TOP + (count * LINE > 300 ? count * LINE : 300);
     unit u = unit_for(high);
     axis x = {sizes[0], sizes[size_count - 1], LEFT + 8, RIGHT, true}, y = {low / 1.3, high * 1.3, bottom, TOP, true};

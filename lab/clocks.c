@@ -31,8 +31,10 @@ void clocks_open(const char *bus)
     look_up("nvmlDeviceGetClockInfo", &nvml.clock);
     look_up("nvmlDeviceGetPowerUsage", &nvml.power);
     look_up("nvmlDeviceGetTemperature", &nvml.temperature);
-    if (nvml.init == NULL || nvml.shutdown == NULL || nvml.init() != 0) nvml.shutdown = NULL;
-    else if (nvml.find == NULL || nvml.find(bus, &nvml.device) != 0) nvml.device = NULL;
+    if (nvml.init == NULL || nvml.shutdown == NULL || nvml.init() != 0)
+        nvml.shutdown = NULL;
+    else if (nvml.find == NULL || nvml.find(bus, &nvml.device) != 0)
+        nvml.device = NULL;
 }
 
 clocks_reading clocks_now(void)

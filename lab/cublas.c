@@ -19,12 +19,13 @@
     F(cublasLtMatmulPreferenceCreate, (void **))                                                                       \
     F(cublasLtMatmulPreferenceSetAttribute, (void *, int, const void *, size_t))                                       \
     F(cublasLtMatmulPreferenceDestroy, (void *))                                                                       \
-    F(cublasLtMatmulAlgoGetHeuristic,                                                                                  \
-      (void *, void *product, void *a, void *b, void *c, void *d, void *preference, int wanted, cublas_candidate *, int *found)) \
+    F(cublasLtMatmulAlgoGetHeuristic, (void *, void *product, void *a, void *b, void *c, void *d, void *preference,    \
+                                       int wanted, cublas_candidate *, int *found))                                    \
     F(cublasLtMatmulAlgoCapGetAttribute, (const void *, int, void *, size_t, size_t *))                                \
     F(cublasLtMatmulAlgoConfigGetAttribute, (const void *, int, void *, size_t, size_t *))                             \
-    F(cublasLtMatmul, (void *, void *product, const void *alpha, const void *a, void *, const void *b, void *, const void *beta, \
-                       const void *c, void *, void *d, void *, const void *algorithm, void *workspace, size_t, void *stream))
+    F(cublasLtMatmul,                                                                                                  \
+      (void *, void *product, const void *alpha, const void *a, void *, const void *b, void *, const void *beta,       \
+       const void *c, void *, void *d, void *, const void *algorithm, void *workspace, size_t, void *stream))
 
 struct cublas_api {
 #define F(name, parameters) int(*name) parameters;
@@ -54,7 +55,8 @@ enum {
     CONFIG_SPLIT_K = 2,
     CONFIG_STAGES = 6
 };
-static const uint64_t NUMERICS_LESS_THAN_F32 = (uint64_t)7 << 16; /* operands enter the matrix units as f16, bf16 or tf32 */
+/* operands enter the matrix units as f16, bf16 or tf32 */
+static const uint64_t NUMERICS_LESS_THAN_F32 = (uint64_t)7 << 16;
 
 #define TRY(x, name, arguments)                                                                                        \
     do {                                                                                                               \
@@ -89,7 +91,8 @@ bool cublas_load(cublas *x, const char *folder)
     if (!look_up(x, library, "cublasLtGetStatusName", &loaded.cublasLtGetStatusName)) return false;
     x->api = &loaded;
     size_t version = loaded.cublasLtGetVersion();
-    snprintf(x->version, sizeof x->version, "cuBLASLt %zu.%zu.%zu", version / 10000, version / 100 % 100, version % 100);
+    snprintf(x->version, sizeof x->version, "cuBLASLt %zu.%zu.%zu", version / 10000, version / 100 % 100,
+             version % 100);
     struct link_map *map;
     if (dlinfo(library, RTLD_DI_LINKMAP, &map) == 0) snprintf(x->file, sizeof x->file, "%s", map->l_name);
     return true;
@@ -145,7 +148,9 @@ static bool is_exact(const cublas *x, const cublas_candidate *c)
 {
     uint64_t numerics = 0;
     size_t bytes;
-    if (x->api->cublasLtMatmulAlgoCapGetAttribute(c->algorithm, CAP_NUMERICS, &numerics, sizeof numerics, &bytes) != 0) return true; /* the oracles judge */
+    /* the oracles judge */
+    if (x->api->cublasLtMatmulAlgoCapGetAttribute(c->algorithm, CAP_NUMERICS, &numerics, sizeof numerics, &bytes) != 0)
+        return true;
     return (numerics & NUMERICS_LESS_THAN_F32) == 0;
 }
 
@@ -153,11 +158,14 @@ static bool ask(cublas *x, void *preference, bool exact)
 {
     uint64_t workspace_bytes = CUBLAS_WORKSPACE_BYTES;
     int found = 0;
-    TRY(x, cublasLtMatmulPreferenceSetAttribute, (preference, PREFERENCE_WORKSPACE_BYTES, &workspace_bytes, sizeof workspace_bytes));
-    TRY(x, cublasLtMatmulAlgoGetHeuristic, (x->handle, x->product, x->layout_a, x->layout_b, x->layout_c, x->layout_c, preference,
-                                            CUBLAS_CANDIDATES, x->candidates, &found));
+    TRY(x, cublasLtMatmulPreferenceSetAttribute,
+        (preference, PREFERENCE_WORKSPACE_BYTES, &workspace_bytes, sizeof workspace_bytes));
+    TRY(x, cublasLtMatmulAlgoGetHeuristic,
+        (x->handle, x->product, x->layout_a, x->layout_b, x->layout_c, x->layout_c, preference, CUBLAS_CANDIDATES,
+         x->candidates, &found));
     for (int i = 0; i < found; i++)
-        if (x->candidates[i].state == 0 && (!exact || is_exact(x, &x->candidates[i]))) x->candidates[x->count++] = x->candidates[i];
+        if (x->candidates[i].state == 0 && (!exact || is_exact(x, &x->candidates[i])))
+            x->candidates[x->count++] = x->candidates[i];
     if (x->count == 0) snprintf(x->why, sizeof x->why, "has no candidate for such a product");
     return x->count > 0;
 }
@@ -189,8 +197,9 @@ bool cublas_multiply(cublas *x, int candidate, const void *a, const void *b, voi
     static const float one = 1, zero = 0;
     static const double one_f64 = 1, zero_f64 = 0;
     const void *alpha = x->is_f64 ? (const void *)&one_f64 : &one, *beta = x->is_f64 ? (const void *)&zero_f64 : &zero;
-    TRY(x, cublasLtMatmul, (x->handle, x->product, alpha, b, x->layout_a, a, x->layout_b, beta, c, x->layout_c, c, x->layout_c,
-                            x->candidates[candidate].algorithm, workspace, CUBLAS_WORKSPACE_BYTES, stream));
+    TRY(x, cublasLtMatmul,
+        (x->handle, x->product, alpha, b, x->layout_a, a, x->layout_b, beta, c, x->layout_c, c, x->layout_c,
+         x->candidates[candidate].algorithm, workspace, CUBLAS_WORKSPACE_BYTES, stream));
     return true;
 }
 
@@ -198,11 +207,15 @@ static int config(const cublas *x, int candidate, int what)
 {
     int32_t value = -1;
     size_t bytes;
-    return x->api->cublasLtMatmulAlgoConfigGetAttribute(x->candidates[candidate].algorithm, what, &value, sizeof value, &bytes) == 0 ? value : -1;
+    return x->api->cublasLtMatmulAlgoConfigGetAttribute(x->candidates[candidate].algorithm, what, &value, sizeof value,
+                                                        &bytes) == 0
+               ? value
+               : -1;
 }
 
 void cublas_name(const cublas *x, int candidate, char text[PEER_TEXT])
 {
-    snprintf(text, PEER_TEXT, "algorithm %d, tile %d, stages %d, split-k %d", config(x, candidate, CONFIG_ID), config(x, candidate, CONFIG_TILE),
-             config(x, candidate, CONFIG_STAGES), config(x, candidate, CONFIG_SPLIT_K));
+    snprintf(text, PEER_TEXT, "algorithm %d, tile %d, stages %d, split-k %d", config(x, candidate, CONFIG_ID),
+             config(x, candidate, CONFIG_TILE), config(x, candidate, CONFIG_STAGES),
+             config(x, candidate, CONFIG_SPLIT_K));
 }

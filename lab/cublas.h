@@ -1,5 +1,6 @@
-/* cublas.h - NVIDIA's cuBLASLt, opened at run time: what candidates it has for a product, and one of them put on a stream. f32 is IEEE f32 and
- * bf16 and f16 are summed in f32 with C in f32, as the cuda engine does; a candidate that rounds its operands to less is left out. */
+/* cublas.h - NVIDIA's cuBLASLt, opened at run time: what candidates it has for a product, and one of them put on a
+ * stream. f32 is IEEE f32 and bf16 and f16 are summed in f32 with C in f32, as the cuda engine does; a candidate that
+ * rounds its operands to less is left out. */
 #ifndef TILEWRIGHT_CUBLAS_H
 #define TILEWRIGHT_CUBLAS_H
 
@@ -24,7 +25,8 @@ typedef struct cublas {
     bool is_f64;
     int count; /* of candidates, the heuristic's own first */
     cublas_candidate candidates[CUBLAS_CANDIDATES];
-    char version[PEER_TEXT], file[PEER_TEXT], why[PEER_TEXT]; /* why: what failed last, where a function below returned false */
+    /* why: what failed last, where a function below returned false */
+    char version[PEER_TEXT], file[PEER_TEXT], why[PEER_TEXT];
 } cublas;
 
 /* cublas_load - FOLDER/cublas.so, else the system's: which version it is, and where. Needs no device. */
@@ -34,8 +36,8 @@ bool cublas_load(cublas *x, const char *folder);
 bool cublas_open(cublas *x, const char *folder);
 void cublas_close(cublas *x);
 
-/* cublas_begin - find candidates for a problem (alpha 1, beta 0) whose operands begin at multiples of 256 bytes, or for a batch of so many, one after
- * the other (0: none). false where there are none. */
+/* cublas_begin - find candidates for a problem (alpha 1, beta 0) whose operands begin at multiples of 256 bytes, or for
+ * a batch of so many, one after the other (0: none). false where there are none. */
 bool cublas_begin(cublas *x, const tw_problem *p, int64_t batch);
 void cublas_end(cublas *x); /* before the next problem, also after a failure */
 

@@ -1,5 +1,6 @@
-/* cuda.h - this program as a caller of CUDA, beside the library: a stream, events, device memory, through the driver's library as it is found at
- * run time. All on the device's primary context, in which the cuda engine works too, made current on the calling thread. */
+/* cuda.h - this program as a caller of CUDA, beside the library: a stream, events, device memory, through the driver's
+ * library as it is found at run time. All on the device's primary context, in which the cuda engine works too, made
+ * current on the calling thread. */
 #ifndef TILEWRIGHT_CUDA_H
 #define TILEWRIGHT_CUDA_H
 
@@ -33,8 +34,8 @@ typedef struct cuda {
 #undef F
     int device;
     void *context, *stream, *begin, *end;
-    char bus[32];   /* the device's place, which NVML knows it by */
-    char why[300];  /* what failed last, where a function below returned false */
+    char bus[32];  /* the device's place, which NVML knows it by */
+    char why[300]; /* what failed last, where a function below returned false */
 } cuda;
 
 /* cuda_open - the device with that index. On failure too cuda_close() must follow. */

@@ -17,10 +17,7 @@ static const published_device rows[] = {
 
 enum { ROWS = sizeof rows / sizeof *rows };
 
-const published_device *devices_at(int index)
-{
-    return index >= 0 && index < ROWS ? &rows[index] : NULL;
-}
+const published_device *devices_at(int index) { return index >= 0 && index < ROWS ? &rows[index] : NULL; }
 
 const published_device *devices_published(const char *name)
 {
@@ -44,7 +41,8 @@ static bool has_words(const char *name, const char *model)
 {
     size_t length = strlen(model);
     for (const char *at = name; *at != '\0'; at++) {
-        bool begins = at == name || strchr(" -", at[-1]) != NULL, ends = strlen(at) >= length && strchr(" -", at[length]) != NULL;
+        bool begins = at == name || strchr(" -", at[-1]) != NULL,
+             ends = strlen(at) >= length && strchr(" -", at[length]) != NULL;
         if (begins && ends && strncasecmp(at, model, length) == 0) return true;
     }
     return false;

@@ -13,7 +13,8 @@ typedef struct published_device {
 
 const published_device *devices_at(int index); /* NULL beyond the last */
 
-/* devices_model - by what people call it: "GTX 280", "8800 GT", "P100" (the first row that has these words); NULL: no such row. */
+/* devices_model - by what people call it: "GTX 280", "8800 GT", "P100" (the first row that has these words); NULL: no
+ * such row. */
 const published_device *devices_model(const char *model);
 
 enum { DEVICES_NAME = 64 };

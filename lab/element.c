@@ -45,7 +45,8 @@ static uint64_t to_bits(double x)
     return bits;
 }
 
-/* x rounded to nearest even with `digits` bits of significand, the smallest positive value being smallest; beyond largest: infinity. */
+/* x rounded to nearest even with `digits` bits of significand, the smallest positive value being smallest; beyond
+ * largest: infinity. */
 static double round_to(double x, int digits, double smallest, double largest)
 {
     double size = fabs(x), normal = smallest * (double)(INT64_C(1) << (digits - 1));
@@ -153,7 +154,8 @@ double element_wrap(double high, double low)
 
 double element_uniform(const element *e, uint64_t seed, uint64_t index)
 {
-    if (e->integer) return (double)(int64_t)(element_mix(seed, index) >> (63 - e->digits)) - (double)(INT64_C(1) << e->digits);
+    if (e->integer)
+        return (double)(int64_t)(element_mix(seed, index) >> (63 - e->digits)) - (double)(INT64_C(1) << e->digits);
     int64_t half = INT64_C(1) << (e->digits - 1), numerator = (int64_t)(element_mix(seed, index) >> (64 - e->digits));
     return (double)(2 * (numerator - half) + 1) / (double)(INT64_C(1) << e->digits);
 }

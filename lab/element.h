@@ -15,10 +15,12 @@ typedef struct element {
     tw_dtype result;      /* of C, where the problem does not say */
     tw_dtype accumulator; /* that a kernel sums in */
     int bytes;
-    int digits;           /* bits of the significand: integers up to 2^digits are exact */
-    bool integer;         /* C is the exact result modulo 2^32, and alpha and beta are whole numbers; there is no NaN, so poison is a number */
-    bool flushes;         /* what is subnormal in A and B may count as 0 */
-    bool pair;            /* the product of two elements needs more than a double: sums are kept as two doubles */
+    int digits; /* bits of the significand: integers up to 2^digits are exact */
+    /* C is the exact result modulo 2^32, and alpha and beta are whole numbers; there is no NaN, so poison is a
+     * number */
+    bool integer;
+    bool flushes;             /* what is subnormal in A and B may count as 0 */
+    bool pair;                /* the product of two elements needs more than a double: sums are kept as two doubles */
     double smallest, largest; /* positive subnormal; finite */
     void (*load)(const void *base, int64_t first, int64_t stride, int64_t count, double *out, int64_t out_stride);
     void (*store)(void *base, int64_t first, int64_t count, const double *values); /* rounded to nearest even */
@@ -41,8 +43,8 @@ static inline uint64_t element_mix(uint64_t seed, uint64_t index)
     return z ^ (z >> 31);
 }
 
-/* element_uniform - a value in (-1, 1) with every bit of the significand in play: odd times 2^-digits, so never 0; of integers any.
- * element_integer - an integer of -limit .. limit. */
+/* element_uniform - a value in (-1, 1) with every bit of the significand in play: odd times 2^-digits, so never 0; of
+ * integers any. element_integer - an integer of -limit .. limit. */
 double element_uniform(const element *e, uint64_t seed, uint64_t index);
 double element_integer(int64_t limit, uint64_t seed, uint64_t index);
 

@@ -14,7 +14,7 @@ enum { LOWEST = -3264, DIGITS = 204, CARRY_EVERY = 1 << 30 };
 
 typedef struct fixed {
     uint64_t digit[DIGITS];
-    int low, high; /* digits outside low .. high - 1 are 0 */
+    int low, high;  /* digits outside low .. high - 1 are 0 */
     uint32_t added; /* since carries were last settled */
 } fixed;
 
@@ -107,10 +107,7 @@ static scaled scaled_product(scaled x, double y)
 }
 
 /* The value times 2^-e. */
-static double scaled_at(scaled s, int e)
-{
-    return ldexp(s.m, s.e - e);
-}
+static double scaled_at(scaled s, int e) { return ldexp(s.m, s.e - e); }
 
 /* The exponent of the largest of three magnitudes; 0 where all are 0. */
 static int highest(scaled x, scaled y, scaled z)
@@ -138,7 +135,8 @@ static scaled difference(fixed *x, fixed *y)
         borrow = d < 0;
         digit[i + 2] = (uint64_t)(d + (borrow << 32));
     }
-    for (top += 2; digit[top] == 0; top--) {} /* the difference is not 0 */
+    for (top += 2; digit[top] == 0; top--) {
+    } /* the difference is not 0 */
     double m = (double)digit[top] * 0x1p64 + (double)digit[top - 1] * 0x1p32 + (double)digit[top - 2];
     return scaled_of(negative ? -m : m, LOWEST + 32 * (top - 4));
 }
@@ -168,10 +166,7 @@ static unsigned turned(unsigned set)
 
 /* May a magnitude up to s round beyond the largest finite number? Compared at 2^-1100, where nothing overflows too
  * soon. */
-static bool beyond(scaled s, double largest)
-{
-    return scaled_at(s, 1100) * (1 + 0x1p-40) > ldexp(largest, -1100);
-}
+static bool beyond(scaled s, double largest) { return scaled_at(s, 1100) * (1 + 0x1p-40) > ldexp(largest, -1100); }
 
 /* The products' own sum: plus and minus are the sums of the positive and the negative products' magnitudes, with room
  * for every rounding; infinite holds the classes of those products that are not finite. */
@@ -209,9 +204,12 @@ static unsigned sum_of_classes(unsigned x, unsigned y)
     for (unsigned i = FINITE; i <= NOT_A_NUMBER; i <<= 1)
         for (unsigned j = FINITE; j <= NOT_A_NUMBER; j <<= 1) {
             if (!(x & i) || !(y & j)) continue;
-            if (i == j || j == FINITE) set |= i;
-            else if (i == FINITE) set |= j;
-            else set |= NOT_A_NUMBER;
+            if (i == j || j == FINITE)
+                set |= i;
+            else if (i == FINITE)
+                set |= j;
+            else
+                set |= NOT_A_NUMBER;
         }
     return set;
 }
@@ -240,8 +238,10 @@ exact_verdict exact_judge(const product *x, const double *a, const double *b, do
 
     if (x->reads_ab) {
         for (int64_t p = 0; p < x->problem.k; p++) {
-            if (!isfinite(a[p]) || !isfinite(b[p])) infinite |= class_of(a[p] * b[p]);
-            else add_terms((a[p] < 0) != (b[p] < 0) ? &minus : &plus, a[p], b[p]);
+            if (!isfinite(a[p]) || !isfinite(b[p]))
+                infinite |= class_of(a[p] * b[p]);
+            else
+                add_terms((a[p] < 0) != (b[p] < 0) ? &minus : &plus, a[p], b[p]);
         }
         scaled plus_value = value_of(&plus), minus_value = value_of(&minus); /* settles both */
         double room = 1 + x->g_sum;
@@ -321,10 +321,14 @@ void exact_sentence(char *text, size_t bytes, const element *type, int64_t row, 
 {
     char found_text[NUMBER_BYTES], expected_text[NUMBER_BYTES], tail[96] = "";
     number_text(found_text, type, found), number_text(expected_text, type, expected);
-    if (!isfinite(expected)) tail[0] = '\0';
-    else if (bound == 0) snprintf(tail, sizeof tail, " exactly");
-    else if (isfinite(ratio)) snprintf(tail, sizeof tail, " +- %.2g (error %.3g times its bound)", bound, ratio);
-    else snprintf(tail, sizeof tail, " +- %.2g", bound);
+    if (!isfinite(expected))
+        tail[0] = '\0';
+    else if (bound == 0)
+        snprintf(tail, sizeof tail, " exactly");
+    else if (isfinite(ratio))
+        snprintf(tail, sizeof tail, " +- %.2g (error %.3g times its bound)", bound, ratio);
+    else
+        snprintf(tail, sizeof tail, " +- %.2g", bound);
     snprintf(text, bytes, "C[%lld, %lld] is %s, expected %s%s", (long long)row, (long long)col, found_text,
              expected_text, tail);
 }

@@ -24,8 +24,8 @@ static uint32_t next_character(const unsigned char *s, int *bytes)
 static bool must_not_stand(uint32_t c)
 {
     if (c < 0x20) return c != '\n' && c != '\t';
-    return (c >= 0x7f && c <= 0x9f) || (c & 0xfffe) == 0xfffe || (c >= 0xfdd0 && c <= 0xfdef) || (c >= 0x202a && c <= 0x202e) ||
-           (c >= 0x2066 && c <= 0x2069);
+    return (c >= 0x7f && c <= 0x9f) || (c & 0xfffe) == 0xfffe || (c >= 0xfdd0 && c <= 0xfdef) ||
+           (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
 }
 
 static void put_character(FILE *out, const char *at, int bytes, uint32_t c)
@@ -37,8 +37,10 @@ static void put_character(FILE *out, const char *at, int bytes, uint32_t c)
     case '"': fputs("&quot;", out); break;
     case '\'': fputs("&#39;", out); break;
     default:
-        if (c == REPLACEMENT || must_not_stand(c)) fputs("\xef\xbf\xbd", out);
-        else fwrite(at, 1, (size_t)bytes, out);
+        if (c == REPLACEMENT || must_not_stand(c))
+            fputs("\xef\xbf\xbd", out);
+        else
+            fwrite(at, 1, (size_t)bytes, out);
     }
 }
 
@@ -77,10 +79,14 @@ void html_json(FILE *out, const char *json)
 {
     for (int bytes; *json != '\0'; json += bytes) {
         uint32_t c = next_character((const unsigned char *)json, &bytes);
-        if (c == REPLACEMENT) fputs("\xef\xbf\xbd", out);
-        else if (c != '<' && !must_not_stand(c)) fwrite(json, 1, (size_t)bytes, out);
-        else if (c < 0x10000) fprintf(out, "\\u%04x", (unsigned)c);
-        else fprintf(out, "\\u%04x\\u%04x", (unsigned)(0xd7c0 + (c >> 10)), (unsigned)(0xdc00 + (c & 0x3ff)));
+        if (c == REPLACEMENT)
+            fputs("\xef\xbf\xbd", out);
+        else if (c != '<' && !must_not_stand(c))
+            fwrite(json, 1, (size_t)bytes, out);
+        else if (c < 0x10000)
+            fprintf(out, "\\u%04x", (unsigned)c);
+        else
+            fprintf(out, "\\u%04x\\u%04x", (unsigned)(0xd7c0 + (c >> 10)), (unsigned)(0xdc00 + (c & 0x3ff)));
     }
 }
 
@@ -102,7 +108,10 @@ void html_say(FILE *out, const char *format, ...)
             break;
         case 'h': fputs(va_arg(arguments, const char *), out); break;
         case 'd': fprintf(out, "%d", va_arg(arguments, int)); break;
-        default: putc('%', out); f -= *f == '\0'; break;
+        default:
+            putc('%', out);
+            f -= *f == '\0';
+            break;
         }
     }
     va_end(arguments);

@@ -27,14 +27,16 @@ static int64_t limit_of(const tw_problem *p)
 }
 
 /* Poison, with numbers where there are elements; written == false: no numbers. */
-static void *fill(const element *e, extent x, int64_t ld, int64_t items, int64_t stride, int64_t elements, element_owner owner, int64_t limit, uint64_t seed, bool written)
+static void *fill(const element *e, extent x, int64_t ld, int64_t items, int64_t stride, int64_t elements,
+                  element_owner owner, int64_t limit, uint64_t seed, bool written)
 {
     void *data = malloc((size_t)elements * (size_t)e->bytes + 1);
     if (data == NULL) return NULL;
     e->poison(data, 0, elements, owner);
     for (int64_t at = 0; written && at < items * x.rows; at++) {
         int64_t first = at / x.rows * stride + at % x.rows * ld;
-        for (int64_t j = first; j < first + x.cols; j++) e->store(data, j, 1, &(double){element_integer(limit, seed, (uint64_t)j)});
+        for (int64_t j = first; j < first + x.cols; j++)
+            e->store(data, j, 1, &(double){element_integer(limit, seed, (uint64_t)j)});
     }
     return data;
 }
@@ -54,15 +56,21 @@ tw_status integers_make(const tw_problem *problem, const tw_batch *batch, uint64
     const tw_batch *items = &out->batch;
     const extent a = a_extent(p), b = b_extent(p), c = {p->m, p->n};
     const bool reads = p->alpha != 0;
-    out->a_elements = elements_of(a, p->lda, items->count, items->stride_a), out->b_elements = elements_of(b, p->ldb, items->count, items->stride_b);
+    out->a_elements = elements_of(a, p->lda, items->count, items->stride_a),
+    out->b_elements = elements_of(b, p->ldb, items->count, items->stride_b);
     out->c_elements = elements_of(c, p->ldc, items->count, items->stride_c);
     const element *result = element_of(e->result);
-    out->a = fill(e, a, p->lda, items->stride_a > 0 ? items->count : 1, items->stride_a, out->a_elements, OWNER_A, limit, seed, reads);
-    out->b = fill(e, b, p->ldb, items->stride_b > 0 ? items->count : 1, items->stride_b, out->b_elements, OWNER_B, limit, seed + 1, reads);
-    out->c0 = fill(result, c, p->ldc, items->count, items->stride_c, out->c_elements, OWNER_C, limit, seed + 2, p->beta != 0);
+    out->a = fill(e, a, p->lda, items->stride_a > 0 ? items->count : 1, items->stride_a, out->a_elements, OWNER_A,
+                  limit, seed, reads);
+    out->b = fill(e, b, p->ldb, items->stride_b > 0 ? items->count : 1, items->stride_b, out->b_elements, OWNER_B,
+                  limit, seed + 1, reads);
+    out->c0 = fill(result, c, p->ldc, items->count, items->stride_c, out->c_elements, OWNER_C, limit, seed + 2,
+                   p->beta != 0);
     out->c = malloc((size_t)out->c_elements * (size_t)result->bytes + 1);
-    out->sums = malloc((size_t)(p->n + p->k + 1) * sizeof *out->sums), out->row = malloc((size_t)(p->m + p->n + p->k + 1) * sizeof *out->row);
-    if (out->a == NULL || out->b == NULL || out->c == NULL || out->c0 == NULL || out->sums == NULL || out->row == NULL) {
+    out->sums = malloc((size_t)(p->n + p->k + 1) * sizeof *out->sums),
+    out->row = malloc((size_t)(p->m + p->n + p->k + 1) * sizeof *out->row);
+    if (out->a == NULL || out->b == NULL || out->c == NULL || out->c0 == NULL || out->sums == NULL ||
+        out->row == NULL) {
         integers_free(out);
         return TW_NO_MEMORY;
     }
@@ -88,7 +96,8 @@ static void multiply_b(const integers *x, const element *e, int64_t first)
     memset(y, 0, (size_t)p->k * sizeof *y);
     for (int64_t i = 0; i < b.rows; i++) {
         e->load(x->b, first + i * p->ldb, 1, b.cols, x->row, 1);
-        for (int64_t j = 0; j < b.cols; j++) y[p->op_b == TW_N ? i : j] += whole(x->row[j]) * x->sums[p->op_b == TW_N ? j : i];
+        for (int64_t j = 0; j < b.cols; j++)
+            y[p->op_b == TW_N ? i : j] += whole(x->row[j]) * x->sums[p->op_b == TW_N ? j : i];
     }
 }
 
@@ -159,7 +168,8 @@ bool integers_judge(integers *x, char *text, size_t text_bytes)
                 result->load(x->c, c + i * p->ldc + j, 1, 1, &found, 1);
                 expected = expected_at(x, e, a, b, c, i, j);
             } while (found == expected && j < p->n - 1);
-            snprintf(text, text_bytes, "item %" PRId64 ": C[%" PRId64 ", %" PRId64 "] is %.17g, expected %.17g", item, i, j, found, expected);
+            snprintf(text, text_bytes, "item %" PRId64 ": C[%" PRId64 ", %" PRId64 "] is %.17g, expected %.17g", item,
+                     i, j, found, expected);
             return false;
         }
     }

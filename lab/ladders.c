@@ -17,15 +17,13 @@ const tw_lab_kernel *row_kernel(const records_row *row)
     const tw_lab_kernel *kernel, *same_rung = NULL;
     for (int i = 0; (kernel = tw_lab_kernel_at(i)) != NULL; i++) {
         if (row->r.kernel != NULL && strcmp(kernel->name, row->r.kernel) == 0) return kernel;
-        if (same_rung == NULL && strcmp(kernel->engine, row->r.engine) == 0 && strcmp(kernel->rung, row_rung(row)) == 0) same_rung = kernel;
+        if (same_rung == NULL && strcmp(kernel->engine, row->r.engine) == 0 && strcmp(kernel->rung, row_rung(row)) == 0)
+            same_rung = kernel;
     }
     return same_rung;
 }
 
-bool row_timed(const records_row *row)
-{
-    return !row->counted && row->r.refused == NULL && row->r.median_s > 0;
-}
+bool row_timed(const records_row *row) { return !row->counted && row->r.refused == NULL && row->r.median_s > 0; }
 
 /* ---- sorting ---- */
 
@@ -44,7 +42,8 @@ double row_operand_bytes(const records_row *row)
 double row_no_cache_gflops(const records_row *row)
 {
     const record *r = &row->r;
-    return r->no_cache_gflops > 0 ? fmin(r->no_cache_gflops, r->peak_gflops > 0 ? r->peak_gflops : INFINITY) : (double)NAN;
+    return r->no_cache_gflops > 0 ? fmin(r->no_cache_gflops, r->peak_gflops > 0 ? r->peak_gflops : INFINITY)
+                                  : (double)NAN;
 }
 
 static bool is_skinny(const records_row *row)
@@ -53,28 +52,27 @@ static bool is_skinny(const records_row *row)
     return rung[0] == 's' && rung[1] >= '0' && rung[1] <= '9';
 }
 
-static bool is_wide(const records_row *row)
-{
-    return strcmp(row->r.dtype, "f64") == 0;
-}
+static bool is_wide(const records_row *row) { return strcmp(row->r.dtype, "f64") == 0; }
 
-static bool is_default(const records_row *row)
-{
-    return row->r.build != NULL && strcmp(row->r.build, "default") == 0;
-}
+static bool is_default(const records_row *row) { return row->r.build != NULL && strcmp(row->r.build, "default") == 0; }
 
-static int compare_int(int64_t a, int64_t b)
-{
-    return (a > b) - (a < b);
-}
+static int compare_int(int64_t a, int64_t b) { return (a > b) - (a < b); }
 
 /* The ladder that a record belongs to, still without steps. What a record does not say is as this program has it
  * unless asked. */
 static ladder ladder_of(const entry *x)
 {
     const record *r = &x->row->r;
-    ladder l = {.machine = x->machine, .m = r->m, .n = r->n, .k = r->k, .op_a = r->op_a == 't' ? 't' : 'n', .op_b = r->op_b == 't' ? 't' : 'n',
-                .batch = r->batch, .library = r->library != NULL, .skinny = is_skinny(x->row), .wide = is_wide(x->row)};
+    ladder l = {.machine = x->machine,
+                .m = r->m,
+                .n = r->n,
+                .k = r->k,
+                .op_a = r->op_a == 't' ? 't' : 'n',
+                .op_b = r->op_b == 't' ? 't' : 'n',
+                .batch = r->batch,
+                .library = r->library != NULL,
+                .skinny = is_skinny(x->row),
+                .wide = is_wide(x->row)};
     l.lda = r->lda >= 0 ? r->lda : l.op_a == 't' ? l.m : l.k;
     l.ldb = r->ldb >= 0 ? r->ldb : l.op_b == 't' ? l.k : l.n;
     l.ldc = r->ldc >= 0 ? r->ldc : l.n;
@@ -89,8 +87,10 @@ static ladder ladder_of(const entry *x)
 static int compare_ladder(const entry *x, const entry *y)
 {
     const ladder a = ladder_of(x), b = ladder_of(y);
-    const int64_t of_a[] = {a.machine, a.library, a.skinny, a.wide, a.m, a.n, a.k, a.op_a, a.op_b, a.lda, a.ldb, a.ldc, a.align_a, a.align_b, a.align_c, a.batch};
-    const int64_t of_b[] = {b.machine, b.library, b.skinny, b.wide, b.m, b.n, b.k, b.op_a, b.op_b, b.lda, b.ldb, b.ldc, b.align_a, b.align_b, b.align_c, b.batch};
+    const int64_t of_a[] = {a.machine, a.library, a.skinny, a.wide, a.m,       a.n,       a.k,       a.op_a,
+                            a.op_b,    a.lda,     a.ldb,    a.ldc,  a.align_a, a.align_b, a.align_c, a.batch};
+    const int64_t of_b[] = {b.machine, b.library, b.skinny, b.wide, b.m,       b.n,       b.k,       b.op_a,
+                            b.op_b,    b.lda,     b.ldb,    b.ldc,  b.align_a, b.align_b, b.align_c, b.batch};
     int c = 0;
     for (size_t i = 0; c == 0 && i < sizeof of_a / sizeof *of_a; i++) c = compare_int(of_a[i], of_b[i]);
     if (c == 0) c = (a.alpha > b.alpha) - (a.alpha < b.alpha);
@@ -121,10 +121,7 @@ static bool of_one_name(const machine *x, const char *engine, const char *device
     return strcmp(x->engine, engine) == 0 && strcmp(x->device, device) == 0;
 }
 
-static bool contradict(const char *a, const char *b)
-{
-    return a != NULL && b != NULL && strcmp(a, b) != 0;
-}
+static bool contradict(const char *a, const char *b) { return a != NULL && b != NULL && strcmp(a, b) != 0; }
 
 /* May the record be of this machine? Its host decides; records without one are told apart by what else they say. */
 static bool may_be_of(const machine *x, const record *r)
@@ -153,7 +150,8 @@ static void number_machines(ladders *l)
     for (int i = 0; i < l->machine_count; i++) {
         int before = 0, after = 0;
         for (int j = 0; j < l->machine_count; j++)
-            if (j != i && of_one_name(&l->machines[i], l->machines[j].engine, l->machines[j].device)) *(j < i ? &before : &after) += 1;
+            if (j != i && of_one_name(&l->machines[i], l->machines[j].engine, l->machines[j].device))
+                *(j < i ? &before : &after) += 1;
         l->machines[i].number = before + after > 0 ? before + 1 : 0;
     }
 }
@@ -182,8 +180,10 @@ static void name_steps(ladder *l)
         }
         int used = snprintf(step->label, STEP_LABEL, "%.40s", row_rung(step->row));
         if (sweeps && r->tile > 0) used += snprintf(step->label + used, STEP_LABEL - (size_t)used, " %d", r->tile);
-        if (threads_differ && r->threads > 0) used += snprintf(step->label + used, STEP_LABEL - (size_t)used, " %d thr", r->threads);
-        if (strcmp(r->dtype, l->wide ? "f64" : "f32") != 0) used += snprintf(step->label + used, STEP_LABEL - (size_t)used, " %.6s", r->dtype);
+        if (threads_differ && r->threads > 0)
+            used += snprintf(step->label + used, STEP_LABEL - (size_t)used, " %d thr", r->threads);
+        if (strcmp(r->dtype, l->wide ? "f64" : "f32") != 0)
+            used += snprintf(step->label + used, STEP_LABEL - (size_t)used, " %.6s", r->dtype);
         if (strncmp(r->method, "tw_gemm", 7) == 0) snprintf(step->label + used, STEP_LABEL - (size_t)used, " call");
     }
 }
@@ -212,10 +212,7 @@ static void fill(ladders *l, const entry *entries, int count)
     }
 }
 
-static double work(const ladder *l)
-{
-    return (double)l->m * (double)l->n * (double)l->k;
-}
+static double work(const ladder *l) { return (double)l->m * (double)l->n * (double)l->k; }
 
 /* Does x show more than y? More steps that were timed; of equals the plain one, then the larger. */
 static bool is_better(const ladder *x, const ladder *y)
@@ -239,9 +236,12 @@ tw_status ladders_sort(const records *all, ladders *out)
 {
     size_t most = (size_t)all->count + 1;
     entry *entries = calloc(most, sizeof *entries);
-    *out = (ladders){.machines = calloc(most, sizeof *out->machines), .items = calloc(most, sizeof *out->items), .steps = calloc(most, sizeof *out->steps),
+    *out = (ladders){.machines = calloc(most, sizeof *out->machines),
+                     .items = calloc(most, sizeof *out->items),
+                     .steps = calloc(most, sizeof *out->steps),
                      .machine_of = calloc(most, sizeof *out->machine_of)};
-    bool room = entries != NULL && out->machines != NULL && out->items != NULL && out->steps != NULL && out->machine_of != NULL;
+    bool room = entries != NULL && out->machines != NULL && out->items != NULL && out->steps != NULL &&
+                out->machine_of != NULL;
     int count = 0;
     for (int i = 0; room && i < all->count; i++) {
         out->machine_of[i] = all->rows[i].counted ? -1 : machine_of(out, &all->rows[i].r);
@@ -279,7 +279,8 @@ const ladder_step *ladder_before(const ladder *l, const ladder_step *step)
     if (kernel == NULL || story_tell(kernel, &s) != TW_OK) return NULL;
     for (int i = 0, most = -1; s.before != NULL && i < l->count; i++) {
         const record *r = &l->steps[i].row->r;
-        if (strcmp(row_rung(l->steps[i].row), s.before->rung) != 0 || strcmp(r->dtype, step->row->r.dtype) != 0) continue;
+        if (strcmp(row_rung(l->steps[i].row), s.before->rung) != 0 || strcmp(r->dtype, step->row->r.dtype) != 0)
+            continue;
         int alike = 2 * (r->tile == step->row->r.tile) + (r->threads == step->row->r.threads);
         if (strcmp(r->method, step->row->r.method) == 0 && alike > most) found = &l->steps[i], most = alike;
     }
@@ -291,7 +292,8 @@ bool ladder_is_plain(const ladder *l)
 {
     bool tight = l->lda == l->k && l->ldb == l->n && l->ldc == l->n;
     bool aligned = l->align_a == LADDER_ALIGN && l->align_b == LADDER_ALIGN && l->align_c == LADDER_ALIGN;
-    return l->op_a == 'n' && l->op_b == 'n' && tight && aligned && l->batch < 0 && !(fabs(l->alpha - 1) > 0) && !(fabs(l->beta) > 0);
+    return l->op_a == 'n' && l->op_b == 'n' && tight && aligned && l->batch < 0 && !(fabs(l->alpha - 1) > 0) &&
+           !(fabs(l->beta) > 0);
 }
 
 const ladder *ladder_main(const ladders *l, int machine)

@@ -13,7 +13,8 @@ typedef struct machine {
     int ladder; /* the place of its main one: most steps timed, of these a plain one, the largest; -1: it has none */
 } machine;
 
-enum { STEP_LABEL = 96, LADDER_ALIGN = 256 }; /* LADDER_ALIGN: of operands whose addresses leave nothing to wish for */
+/* LADDER_ALIGN: of operands whose addresses leave nothing to wish for */
+enum { STEP_LABEL = 96, LADDER_ALIGN = 256 };
 
 /* One rung in one type with one tile and number of threads, or one library; r01 to r05 of a GPU also in their default
  * build. */
@@ -38,7 +39,8 @@ typedef struct ladder {
 } ladder;
 
 typedef struct ladders {
-    int machine_count, count, superseded; /* superseded: records that a later one of the same kind took the place of */
+    /* superseded: records that a later one of the same kind took the place of */
+    int machine_count, count, superseded;
     machine *machines;
     ladder *items;
     ladder_step *steps; /* of all */
@@ -49,13 +51,16 @@ typedef struct ladders {
 tw_status ladders_sort(const records *all, ladders *out);
 void ladders_free(ladders *l);
 
-const char *row_rung(const records_row *row);                   /* its rung, else its library or kernel */
-const tw_lab_kernel *row_kernel(const records_row *row);        /* the row of the table; NULL: this program has no such rung */
-bool row_timed(const records_row *row);                         /* it was verified and timed */
-double row_operand_bytes(const records_row *row);               /* A and B once, C left out as in bytes asked; NAN */
-double row_no_cache_gflops(const records_row *row);             /* what the bytes asked allow, at most the peak; NAN */
-bool ladder_is_plain(const ladder *l);                          /* no transposes, padding, scalars or batch */
-const ladder_step *ladder_before(const ladder *l, const ladder_step *step); /* the step that its own file names as the one before; NULL */
-const ladder *ladder_main(const ladders *l, int machine);       /* NULL: it has none */
+const char *row_rung(const records_row *row); /* its rung, else its library or kernel */
+/* the row of the table; NULL: this program has no such rung */
+const tw_lab_kernel *row_kernel(const records_row *row);
+bool row_timed(const records_row *row);           /* it was verified and timed */
+double row_operand_bytes(const records_row *row); /* A and B once, C left out as in bytes asked; NAN */
+/* what the bytes asked allow, at most the peak; NAN */
+double row_no_cache_gflops(const records_row *row);
+bool ladder_is_plain(const ladder *l); /* no transposes, padding, scalars or batch */
+/* the step that its own file names as the one before; NULL */
+const ladder_step *ladder_before(const ladder *l, const ladder_step *step);
+const ladder *ladder_main(const ladders *l, int machine); /* NULL: it has none */
 
 #endif

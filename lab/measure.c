@@ -84,7 +84,8 @@ static tw_status sample(measure_once *once, void *context, const measure_options
     return status;
 }
 
-static tw_status take_samples(measure_once *once, const measure_work *works, int count, const measure_options *o, sampled *x)
+static tw_status take_samples(measure_once *once, const measure_work *works, int count, const measure_options *o,
+                              sampled *x)
 {
     const int least = count > 1 ? LEAST_ROUNDS : LEAST_SAMPLES;
     double start_s = measure_now_s();
@@ -107,7 +108,8 @@ static tw_status take_samples(measure_once *once, const measure_work *works, int
 /* Before the summary sorts the times. */
 static void compare(measure_work *w, const sampled *first, const sampled *x, double *speeds)
 {
-    for (int i = 0; i < x->count; i++) speeds[i] = x->times_s[i] > 0 ? first->times_s[i] / x->times_s[i] : 1; /* a clock too coarse */
+    /* a clock too coarse */
+    for (int i = 0; i < x->count; i++) speeds[i] = x->times_s[i] > 0 ? first->times_s[i] / x->times_s[i] : 1;
     w->rounds = x->count;
     w->speed = measure_summary(speeds, x->count, 1).median_s;
     w->low_speed = speeds[x->count / 6], w->high_speed = speeds[x->count - 1 - x->count / 6]; /* sorted now */
@@ -118,7 +120,8 @@ tw_status measure_turns(measure_once *once, measure_work *works, int count, cons
     measure_options o = {0};
     for (int i = 0; i < count; i++) works[i] = (measure_work){.context = works[i].context};
     if (options != NULL) o = *options;
-    if (once == NULL || count < 1 || o.samples < 0 || o.warmups < 0 || o.sets < 0 || !(o.limit_s >= 0) || !(o.least_s >= 0))
+    if (once == NULL || count < 1 || o.samples < 0 || o.warmups < 0 || o.sets < 0 || !(o.limit_s >= 0) ||
+        !(o.least_s >= 0))
         return TW_BAD_ARGUMENT;
     if (o.samples == 0) o.samples = 11;
     if (o.warmups == 0) o.warmups = 1;
@@ -130,8 +133,10 @@ tw_status measure_turns(measure_once *once, measure_work *works, int count, cons
     tw_status status = times_s != NULL && x != NULL ? TW_OK : TW_NO_MEMORY;
     for (int i = 0; status == TW_OK && i < count; i++) x[i].times_s = times_s + (size_t)i * (size_t)o.samples;
     if (status == TW_OK) status = take_samples(once, works, count, &o, x);
-    for (int i = 0; status == TW_OK && i < count; i++) compare(&works[i], &x[0], &x[i], times_s + (size_t)count * (size_t)o.samples);
-    for (int i = 0; status == TW_OK && i < count; i++) works[i].result = measure_summary(x[i].times_s, x[i].count, x[i].repeats);
+    for (int i = 0; status == TW_OK && i < count; i++)
+        compare(&works[i], &x[0], &x[i], times_s + (size_t)count * (size_t)o.samples);
+    for (int i = 0; status == TW_OK && i < count; i++)
+        works[i].result = measure_summary(x[i].times_s, x[i].count, x[i].repeats);
     free(x);
     free(times_s);
     return status;
@@ -145,10 +150,7 @@ tw_status measure_run(measure_once *once, void *context, const measure_options *
     return status;
 }
 
-bool measure_tells(const measure_work *w)
-{
-    return w->rounds >= LEAST_ROUNDS;
-}
+bool measure_tells(const measure_work *w) { return w->rounds >= LEAST_ROUNDS; }
 
 bool measure_differs(const measure_work *w)
 {

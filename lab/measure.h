@@ -10,11 +10,12 @@
 typedef tw_status measure_once(void *context, int set, double *seconds);
 
 typedef struct measure_options {
-    int samples;       /* wanted; 0: 11 */
-    int warmups;       /* 0: 1 */
-    int sets;          /* operand sets to rotate through; 0: 1 */
-    double limit_s;    /* stop taking samples after this long, but never before 3; a warm-up that lasts as long is a sample; 0: 10 s */
-    double least_s;    /* work shorter than this is repeated within one sample and divided; 0: 1e-4 s */
+    int samples; /* wanted; 0: 11 */
+    int warmups; /* 0: 1 */
+    int sets;    /* operand sets to rotate through; 0: 1 */
+    /* stop taking samples after this long, but never before 3; a warm-up that lasts as long is a sample; 0: 10 s */
+    double limit_s;
+    double least_s; /* work shorter than this is repeated within one sample and divided; 0: 1e-4 s */
 } measure_options;
 
 typedef struct measure_result {
@@ -35,7 +36,8 @@ typedef struct measure_work {
 } measure_work;
 
 /* measure_turns - samples of each in turns, another one beginning each round, so that what slows the machine slows all
- * alike: at least 5 rounds (or options->samples, if fewer). limit_s is each one's. Of one kind alone it is measure_run. */
+ * alike: at least 5 rounds (or options->samples, if fewer). limit_s is each one's. Of one kind alone it is
+ * measure_run. */
 tw_status measure_turns(measure_once *once, measure_work *works, int count, const measure_options *options);
 
 /* measure_differs - is this work's speed another than the first one's? Not where the spread holds 1, where the median

@@ -54,8 +54,10 @@ static int64_t exact_integer_limit(const product *x, int exact_bits)
         bool holds = k == 0 || l <= capacity / k / l; /* k l^2 <= capacity */
         if (holds && beta_grains > 0) holds = beta_grains <= capacity / l;
         if (holds && alpha_grains > 0) holds = k * l * l <= (capacity - beta_grains * l) / alpha_grains;
-        if (holds) low = l;
-        else high = l - 1;
+        if (holds)
+            low = l;
+        else
+            high = l - 1;
     }
     return low;
 }
@@ -77,8 +79,10 @@ static tw_status fill(const element *type, void *base, int64_t rows, int64_t col
             uint64_t index = turned ? (uint64_t)(c * rows + r) : (uint64_t)(r * cols + c);
             values[c] = limit > 0 ? element_integer(limit, seed, index) : element_uniform(type, seed, index);
         }
-        if (readable) type->store(base, r * ld, cols, values);
-        else type->poison(base, r * ld, cols, owner);
+        if (readable)
+            type->store(base, r * ld, cols, values);
+        else
+            type->poison(base, r * ld, cols, owner);
         if (r < rows - 1) type->poison(base, r * ld + cols, ld - cols, owner);
     }
     free(values);
@@ -177,7 +181,8 @@ static tw_status make_reference(const product *x, oracle *o, uint64_t seed, doub
     }
     free(c0), free(own);
     if (o->kind == ORACLE_EXACT) { /* what the accumulator has exactly, C has rounded once */
-        for (int64_t i = 0; x->round_c > 0 && i < cells; i++) o->reference[i] = element_round(x->type_c, o->reference[i]);
+        for (int64_t i = 0; x->round_c > 0 && i < cells; i++)
+            o->reference[i] = element_round(x->type_c, o->reference[i]);
         free(o->bound);
         o->bound = NULL;
     }
@@ -189,7 +194,8 @@ static double largest_result(const product *x, oracle_kind kind, int64_t limit)
 {
     double size = kind == ORACLE_EXACT ? (double)limit : 1;
     if (x->type->integer) return 0x1p31;
-    return (x->reads_ab ? fabs(x->alpha) * (double)x->problem.k * size * size : 0) + (x->reads_c0 ? fabs(x->beta) * size : 0);
+    return (x->reads_ab ? fabs(x->alpha) * (double)x->problem.k * size * size : 0) +
+           (x->reads_c0 ? fabs(x->beta) * size : 0);
 }
 
 tw_status oracle_make(const tw_problem *problem, oracle_kind kind, uint64_t seed, double max_work, oracle *out)
@@ -205,7 +211,8 @@ tw_status oracle_make(const tw_problem *problem, oracle_kind kind, uint64_t seed
     int exact_bits = tw_lab_dtype_of(p->dtype)->exact_bits;
     int64_t limit = kind == ORACLE_EXACT ? exact_integer_limit(&x, exact_bits) : 0;
     out->limit = largest_result(&x, kind, limit);
-    while (limit > 1 && x.round_c > 0 && !is_ordinary(&x, out->limit)) { /* C would overflow before the accumulator: f16 */
+    /* C would overflow before the accumulator: f16 */
+    while (limit > 1 && x.round_c > 0 && !is_ordinary(&x, out->limit)) {
         limit /= 2;
         out->limit = largest_result(&x, kind, limit);
     }
@@ -306,8 +313,10 @@ static void note(judging *j, int64_t row, int64_t col, double found, double expe
     const char *story = "";
     if (untouched(j, row, col, 1))
         story = isnan(found) ? ": it was not written, or C was read" : ": it was not written";
-    else if (element_is_poison(type, j->c, index, OWNER_A)) story = ": memory of A that must not be read was read";
-    else if (element_is_poison(type, j->c, index, OWNER_B)) story = ": memory of B that must not be read was read";
+    else if (element_is_poison(type, j->c, index, OWNER_A))
+        story = ": memory of A that must not be read was read";
+    else if (element_is_poison(type, j->c, index, OWNER_B))
+        story = ": memory of B that must not be read was read";
     snprintf(v->text + used, sizeof v->text - used, "%s", story);
 }
 

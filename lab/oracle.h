@@ -22,26 +22,28 @@ typedef enum oracle_kind { ORACLE_EXACT, ORACLE_BOUND } oracle_kind;
 typedef struct oracle {
     tw_problem problem;
     oracle_kind kind;
-    void *a, *b; /* as stored, lda and ldb; the padding between rows is NaN, and so is all where A and B may not be
+    void *a, *b;    /* as stored, lda and ldb; the padding between rows is NaN, and so is all where A and B may not be
                           read (alpha == 0 or k == 0). Each block of memory ends with its matrix's last element. */
-    void *c0;          /* C before the call, ldc: data when beta != 0, NaN when beta == 0; padding is NaN */
-    char text[160];    /* why oracle_make failed; else "" */
+    void *c0;       /* C before the call, ldc: data when beta != 0, NaN when beta == 0; padding is NaN */
+    char text[160]; /* why oracle_make failed; else "" */
     /* private */
-    double *reference; /* row_count x n values (as many second halves after them where the dtype needs them); NULL where
-                          alpha or beta is so large or small that elements are judged one by one */
-    double *bound;     /* row_count x n; NULL for EXACT */
-    int64_t *rows;     /* rows that have a reference, ascending; NULL: all (see oracle_make) */
+    /* row_count x n values (as many second halves after them where the dtype needs them); NULL where alpha or beta is
+     * so large or small that elements are judged one by one */
+    double *reference;
+    double *bound; /* row_count x n; NULL for EXACT */
+    int64_t *rows; /* rows that have a reference, ascending; NULL: all (see oracle_make) */
     int64_t row_count;
-    double limit;      /* no element of the product is larger */
+    double limit; /* no element of the product is larger */
 } oracle;
 
 typedef struct oracle_verdict {
     bool passed;
-    bool sampled;           /* only some rows had an element-wise reference */
-    double error_ratio;     /* largest error / bound over the elements judged; EXACT and wrong padding: 0 or infinity */
-    int64_t row, col;       /* of the worst element, or of the first touched padding; -1: none */
+    bool sampled; /* only some rows had an element-wise reference */
+    /* largest error / bound over the elements judged; EXACT and wrong padding: 0 or infinity */
+    double error_ratio;
+    int64_t row, col; /* of the worst element, or of the first touched padding; -1: none */
     double found, expected, bound;
-    char text[256];         /* one sentence when it failed, e.g. "C[3, 11] is 1.5, expected 2 +- 1e-6"; else "" */
+    char text[256]; /* one sentence when it failed, e.g. "C[3, 11] is 1.5, expected 2 +- 1e-6"; else "" */
 } oracle_verdict;
 
 /* oracle_make - operands and reference for a problem.
@@ -57,10 +59,11 @@ typedef struct oracle_verdict {
 tw_status oracle_make(const tw_problem *problem, oracle_kind kind, uint64_t seed, double max_work, oracle *out);
 void oracle_free(oracle *o);
 
-size_t oracle_a_bytes(const oracle *o);            /* of a: from its first element to its last, padding between rows included */
+/* of a: from its first element to its last, padding between rows included */
+size_t oracle_a_bytes(const oracle *o);
 size_t oracle_b_bytes(const oracle *o);
-size_t oracle_c_bytes(const oracle *o);            /* of a C array: (m - 1) * ldc + n elements, 0 when m or n is 0 */
-void oracle_poison(const oracle *o, void *c);      /* make c what it must be before the call: a copy of c0 */
+size_t oracle_c_bytes(const oracle *o);       /* of a C array: (m - 1) * ldc + n elements, 0 when m or n is 0 */
+void oracle_poison(const oracle *o, void *c); /* make c what it must be before the call: a copy of c0 */
 /* oracle_judge - is c (after the call) the product, and is its padding bit for bit what it was? NaN never passes unless
  * the reference is NaN too; where the reference is infinite, c must be the same infinity. -0 and +0 are one value:
  * which of them an exact zero is depends on the order of summation. */
@@ -73,30 +76,33 @@ void oracle_random(tw_dtype dtype, uint64_t seed, int64_t count, void *out);
 
 typedef struct verify_options {
     uint64_t seed;
-    int vectors;            /* Freivalds vectors of random signs; 0: 32 */
-    int64_t samples;        /* elements recomputed one by one, beside the suspicious ones; 0: 4096 */
+    int vectors;     /* Freivalds vectors of random signs; 0: 32 */
+    int64_t samples; /* elements recomputed one by one, beside the suspicious ones; 0: 4096 */
     void (*progress)(void *context, double fraction); /* may be NULL */
     void *progress_context;
 } verify_options;
 
 typedef struct verify_report {
-    bool passed;            /* no fault was found; see unchecked */
+    bool passed; /* no fault was found; see unchecked */
     int vectors;
-    int64_t elements;       /* judged one by one: recomputed, or by their class (NaN, infinity) */
-    int64_t failed_rows;    /* rows in which the vectors or an element showed a fault */
-    int64_t unchecked;      /* elements that the vectors could not see (their rows meet an overflow, or a NaN or infinity
-                               of C0; or they meet infinities of A or B) and that were too many to be judged one by one;
-                               some may be among the samples, some counted twice */
-    double row_ratio;       /* largest |residual| / row bound over rows and vectors, a row bound being the sum of its
-                               elements' bounds. Above 1: a fault for certain. One element off by more than 2 row bounds
-                               is seen for certain, several in one row with probability 1 - 2^-vectors */
-    double element_ratio;   /* largest error / bound over the elements judged */
-    double worst_row_bound; /* the largest row bound. Smaller errors are seen where their rows are among the 16 with the
-                               largest residuals (in practice: errors above their own bound) or by the samples */
+    int64_t elements;    /* judged one by one: recomputed, or by their class (NaN, infinity) */
+    int64_t failed_rows; /* rows in which the vectors or an element showed a fault */
+    /* elements that the vectors could not see (their rows meet an overflow, or a NaN or infinity of C0; or they meet
+     * infinities of A or B) and that were too many to be judged one by one; some may be among the samples, some counted
+     * twice */
+    int64_t unchecked;
+    /* largest |residual| / row bound over rows and vectors, a row bound being the sum of its elements' bounds. Above 1:
+     * a fault for certain. One element off by more than 2 row bounds is seen for certain, several in one row with
+     * probability 1 - 2^-vectors */
+    double row_ratio;
+    double element_ratio; /* largest error / bound over the elements judged */
+    /* the largest row bound. Smaller errors are seen where their rows are among the 16 with the largest residuals (in
+     * practice: errors above their own bound) or by the samples */
+    double worst_row_bound;
     double worst_element_bound;
-    int64_t row, col;       /* worst element; col -1: only the row is known; row -1: none */
+    int64_t row, col; /* worst element; col -1: only the row is known; row -1: none */
     double found, expected, bound;
-    char text[512];         /* one sentence when it failed or left elements unchecked; else "" */
+    char text[512]; /* one sentence when it failed or left elements unchecked; else "" */
 } verify_report;
 
 /* verify_product - judge C = alpha op(A) op(B) + beta C0 by an independent route: residuals of random sign vectors in

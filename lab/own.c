@@ -27,7 +27,8 @@ static tw_status refuse(const reading *in, const char *format, ...)
     va_list arguments;
     int used = snprintf(in->why, in->why_bytes, "%s: ", in->path);
     va_start(arguments, format);
-    if (used >= 0 && (size_t)used < in->why_bytes) vsnprintf(in->why + used, in->why_bytes - (size_t)used, format, arguments);
+    if (used >= 0 && (size_t)used < in->why_bytes)
+        vsnprintf(in->why + used, in->why_bytes - (size_t)used, format, arguments);
     va_end(arguments);
     return TW_BAD_ARGUMENT;
 }
@@ -82,10 +83,7 @@ static tw_status make_bare(reading *in)
 
 /* ---- its kernel ---- */
 
-static bool in_word(char c)
-{
-    return isalnum((unsigned char)c) || c == '_';
-}
+static bool in_word(char c) { return isalnum((unsigned char)c) || c == '_'; }
 
 /* The next place where this word stands by itself; NULL: nowhere. */
 static const char *find_word(const char *text, const char *word)
@@ -96,10 +94,7 @@ static const char *find_word(const char *text, const char *word)
     return NULL;
 }
 
-static const char *skip_blank(const char *at)
-{
-    return at + strspn(at, " \t\r\n");
-}
+static const char *skip_blank(const char *at) { return at + strspn(at, " \t\r\n"); }
 
 /* Behind the bracket that closes the one at `at`; the end of the text where none does. */
 static const char *skip_brackets(const char *at)
@@ -124,18 +119,23 @@ static tw_status read_entry(const reading *in, const char *kernel, char entry[OW
 {
     size_t length;
     const char *at = find_word(kernel, "void");
-    if (at == NULL) return refuse(in, "line %d: found no `void NAME(PARAMETERS)` behind the kernel's mark", line_of(in, kernel));
+    if (at == NULL)
+        return refuse(in, "line %d: found no `void NAME(PARAMETERS)` behind the kernel's mark", line_of(in, kernel));
     for (at = skip_blank(at + 4);; at = skip_blank(*at == '(' ? skip_brackets(at) : at)) {
         for (length = 0; in_word(at[length]);) length++;
         if (length < 2 || strncmp(at, "__", 2) != 0) break;
         at = skip_blank(at + length);
     }
     if (length == 0 || length >= OWN_ENTRY || isdigit((unsigned char)*at))
-        return refuse(in, "line %d: found no name of at most %d letters behind the kernel's `void`", line_of(in, at), OWN_ENTRY - 1);
+        return refuse(in, "line %d: found no name of at most %d letters behind the kernel's `void`", line_of(in, at),
+                      OWN_ENTRY - 1);
     snprintf(entry, OWN_ENTRY, "%.*s", (int)length, at);
     const char *open = skip_blank(at + length), *word = skip_blank(open + (*open == '('));
-    bool same = *open == '(' && find_word(word, "PARAMETERS") == word && *skip_blank(word + strlen("PARAMETERS")) == ')';
-    return same ? TW_OK : refuse(in, "line %d: the parameters of %s are not the ladder's, expected %s(PARAMETERS)", line_of(in, at), entry, entry);
+    bool same = *open == '(' && find_word(word, "PARAMETERS") == word &&
+                *skip_blank(word + strlen("PARAMETERS")) == ')';
+    return same ? TW_OK
+                : refuse(in, "line %d: the parameters of %s are not the ladder's, expected %s(PARAMETERS)",
+                         line_of(in, at), entry, entry);
 }
 
 static tw_status find_entry(const reading *in, char entry[OWN_ENTRY])
@@ -143,7 +143,8 @@ static tw_status find_entry(const reading *in, char entry[OWN_ENTRY])
     const char *mark = strcmp(in->engine, "cuda") == 0 ? "__global__" : "__kernel", *kernel = find_word(in->bare, mark);
     if (kernel == NULL) return refuse(in, "found no kernel: no function is marked %s", mark);
     const char *second = find_word(kernel + strlen(mark), mark);
-    if (second != NULL) return refuse(in, "line %d: found a second kernel, expected one in a file", line_of(in, second));
+    if (second != NULL)
+        return refuse(in, "line %d: found a second kernel, expected one in a file", line_of(in, second));
     return read_entry(in, kernel, entry);
 }
 
@@ -162,13 +163,15 @@ static const tw_lab_kernel *row_like(const char *engine, const char *entry)
 
 /* ---- the text for the compiler ---- */
 
-/* The header of kernels/ that a line of this length includes, and nothing besides; NULL: it is another line. bare as in put_text(). */
+/* The header of kernels/ that a line of this length includes, and nothing besides; NULL: it is another line. bare as in
+ * put_text(). */
 static const char *header_of(const char *engine, const char *line, const char *bare, size_t length, char name[256])
 {
     char file[320];
     int end = 0;
     if (sscanf(line, " # include \"%255[^\"\n]\"%n", name, &end) != 1 || end == 0 || (size_t)end > length) return NULL;
-    if (bare != NULL && (bare[strspn(line, " \t")] != '#' || strspn(bare + end, " \t\r") < length - (size_t)end)) return NULL;
+    if (bare != NULL && (bare[strspn(line, " \t")] != '#' || strspn(bare + end, " \t\r") < length - (size_t)end))
+        return NULL;
     snprintf(file, sizeof file, "%s/%s", engine, name);
     for (const story_text *t = story_texts; t->file != NULL; t++)
         if (strcmp(t->file, file) == 0) return t->text;
@@ -186,8 +189,8 @@ static void put_line(FILE *out, const char *file, int number)
     fputs("\"\n", out);
 }
 
-/* text with the headers of kernels/ in place of the lines that include them; others are left to the compiler. bare: NULL, or the text
- * without its comments. */
+/* text with the headers of kernels/ in place of the lines that include them; others are left to the compiler. bare:
+ * NULL, or the text without its comments. */
 static void put_text(FILE *out, const char *engine, const char *file, const char *text, const char *bare, int depth)
 {
     char name[256];
@@ -265,7 +268,7 @@ tw_status own_read(const char *path, own_kernel *out, char *why, int why_bytes)
     size_t bytes = text != NULL ? fread(text, 1, OWN_MOST_BYTES + 1, file) : 0;
     int failed = ferror(file) ? errno : 0;
     fclose(file);
-    tw_status status = text == NULL ? TW_NO_MEMORY
+    tw_status status = text == NULL  ? TW_NO_MEMORY
                        : failed != 0 ? refuse(&in, "cannot be read: %s", strerror(failed))
                                      : own_make(path, text, bytes, out, why, why_bytes);
     free(text);

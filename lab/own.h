@@ -1,8 +1,9 @@
-/* own.h - a reader's own kernel: a file of OpenCL C or CUDA C, made ready to be launched as a rung of the table would be.
+/* own.h - a reader's own kernel: a file of OpenCL C or CUDA C, made ready to be launched as a rung of the table would
+ * be.
  *
- * The file holds one kernel, whose parameters are the word PARAMETERS of rung.clh or rung.cuh. Its name says whose launch it takes: r05_mine
- * that of r05_outer; any other name that of r01_naive. The headers of kernels/ may be included; line numbers in a compiler's messages are
- * those of the file. */
+ * The file holds one kernel, whose parameters are the word PARAMETERS of rung.clh or rung.cuh. Its name says whose
+ * launch it takes: r05_mine that of r05_outer; any other name that of r01_naive. The headers of kernels/ may be
+ * included; line numbers in a compiler's messages are those of the file. */
 #ifndef TILEWRIGHT_OWN_H
 #define TILEWRIGHT_OWN_H
 
@@ -23,8 +24,8 @@ typedef struct own_kernel {
 /* own_is_path - does this word of --rung name a file, not a rung? A slash, or the ending .cl or .cu. */
 bool own_is_path(const char *word);
 
-/* own_read - TW_OK; TW_NO_MEMORY; TW_BAD_ARGUMENT, and why in a sentence that begins with the path. out must stay where it is, since source
- * points into it. On failure nothing is left to free. */
+/* own_read - TW_OK; TW_NO_MEMORY; TW_BAD_ARGUMENT, and why in a sentence that begins with the path. out must stay where
+ * it is, since source points into it. On failure nothing is left to free. */
 tw_status own_read(const char *path, own_kernel *out, char *why, int why_bytes);
 
 /* own_make - the same of a file's text, `bytes` long and ended by a zero. */

@@ -53,15 +53,19 @@ static int call_cblas(peer_function *gemm, const tw_problem *p, const void *a, c
 
 static int call_dnnl(peer_function *gemm, const tw_problem *p, const void *a, const void *b, void *c)
 {
-    typedef int sgemm(char, char, int64_t, int64_t, int64_t, float, const void *, int64_t, const void *, int64_t, float, void *, int64_t);
-    return ((sgemm *)gemm)(p->op_a == TW_N ? 'N' : 'T', p->op_b == TW_N ? 'N' : 'T', p->m, p->n, p->k, 1, a, p->lda, b, p->ldb, 0, c, p->ldc);
+    typedef int sgemm(char, char, int64_t, int64_t, int64_t, float, const void *, int64_t, const void *, int64_t, float,
+                      void *, int64_t);
+    return ((sgemm *)gemm)(p->op_a == TW_N ? 'N' : 'T', p->op_b == TW_N ? 'N' : 'T', p->m, p->n, p->k, 1, a, p->lda, b,
+                           p->ldb, 0, c, p->ldc);
 }
 
 /* The shims of tools/peers: 0, or 1 where there is no code for such a product. */
 static int call_shim(peer_function *gemm, const tw_problem *p, const void *a, const void *b, void *c)
 {
-    typedef int shim(int, int, int, int64_t, int64_t, int64_t, const void *, int64_t, const void *, int64_t, void *, int64_t);
-    return ((shim *)gemm)(p->dtype == TW_F64, p->op_a == TW_T, p->op_b == TW_T, p->m, p->n, p->k, a, p->lda, b, p->ldb, c, p->ldc);
+    typedef int shim(int, int, int, int64_t, int64_t, int64_t, const void *, int64_t, const void *, int64_t, void *,
+                     int64_t);
+    return ((shim *)gemm)(p->dtype == TW_F64, p->op_a == TW_T, p->op_b == TW_T, p->m, p->n, p->k, a, p->lda, b, p->ldb,
+                          c, p->ldc);
 }
 
 /* ---- what they say of themselves ---- */
@@ -100,7 +104,8 @@ static void mkl_version(const peer *p, char *text, size_t size)
     snprintf(text, size, "MKL %.*s", (int)strcspn(number, "- "), number);
 }
 
-/* It keeps its code for each kind of processor in a library of its own and opens one: which, the map of this process tells. */
+/* It keeps its code for each kind of processor in a library of its own and opens one: which, the map of this process
+ * tells. */
 static void mkl_choice(const peer *p, char *text, size_t size)
 {
     static const char *const kinds[] = {"libmkl_avx10", "libmkl_avx512", "libmkl_avx2", "libmkl_mc3", "libmkl_def"};
@@ -110,7 +115,8 @@ static void mkl_choice(const peer *p, char *text, size_t size)
     while (maps != NULL && text[0] == '\0' && fgets(line, sizeof line, maps) != NULL) {
         const char *file = strrchr(line, '/');
         for (size_t i = 0; file != NULL && i < sizeof kinds / sizeof *kinds; i++)
-            if (strncmp(file + 1, kinds[i], strlen(kinds[i])) == 0) snprintf(text, size, "%.*s", (int)strcspn(file + 1, "."), file + 1);
+            if (strncmp(file + 1, kinds[i], strlen(kinds[i])) == 0)
+                snprintf(text, size, "%.*s", (int)strcspn(file + 1, "."), file + 1);
     }
     if (maps != NULL) fclose(maps);
 }
@@ -121,7 +127,8 @@ static void dnnl_version(const peer *p, char *text, size_t size)
         int major, minor, patch;
     } parts;
     const parts *(*ask)(void);
-    if (find(p->library, "dnnl_version", &ask)) snprintf(text, size, "oneDNN %d.%d.%d", ask()->major, ask()->minor, ask()->patch);
+    if (find(p->library, "dnnl_version", &ask))
+        snprintf(text, size, "oneDNN %d.%d.%d", ask()->major, ask()->minor, ask()->patch);
 }
 
 /* Its instruction sets are numbers whose bits name what each has more than the one before. */
@@ -130,8 +137,16 @@ static void dnnl_choice(const peer *p, char *text, size_t size)
     static const struct {
         int value;
         const char *name;
-    } names[] = {{0x1, "sse41"}, {0x3, "avx"}, {0x7, "avx2"}, {0xf, "avx2_vnni"}, {0x1f, "avx2_vnni_2"}, {0x27, "avx512_core"},
-                 {0x67, "avx512_core_vnni"}, {0xe7, "avx512_core_bf16"}, {0x1ef, "avx512_core_fp16"}, {0xfef, "avx512_core_amx"}};
+    } names[] = {{0x1, "sse41"},
+                 {0x3, "avx"},
+                 {0x7, "avx2"},
+                 {0xf, "avx2_vnni"},
+                 {0x1f, "avx2_vnni_2"},
+                 {0x27, "avx512_core"},
+                 {0x67, "avx512_core_vnni"},
+                 {0xe7, "avx512_core_bf16"},
+                 {0x1ef, "avx512_core_fp16"},
+                 {0xfef, "avx512_core_amx"}};
     int (*ask)(void);
     if (!find(p->library, "dnnl_get_effective_cpu_isa", &ask)) return;
     int found = ask();
@@ -147,30 +162,26 @@ static void blis_version(const peer *p, char *text, size_t size)
     say_text(p, "bli_info_get_version_str", all, sizeof all);
     const char *build = strstr(all, " Build");
     bool named = all[0] < '0' || all[0] > '9';
-    snprintf(text, size, "%s%.*s", named ? "" : "BLIS ", (int)(build != NULL ? (size_t)(build - all) : strlen(all)), all);
+    snprintf(text, size, "%s%.*s", named ? "" : "BLIS ", (int)(build != NULL ? (size_t)(build - all) : strlen(all)),
+             all);
 }
 
 static void blis_choice(const peer *p, char *text, size_t size)
 {
     int (*query)(void);
     const char *(*name)(int);
-    if (find(p->library, "bli_arch_query_id", &query) && find(p->library, "bli_arch_string", &name)) snprintf(text, size, "%s", name(query()));
+    if (find(p->library, "bli_arch_query_id", &query) && find(p->library, "bli_arch_string", &name))
+        snprintf(text, size, "%s", name(query()));
 }
 
-static void shim_version(const peer *p, char *text, size_t size)
-{
-    say_text(p, "peer_version", text, size);
-}
+static void shim_version(const peer *p, char *text, size_t size) { say_text(p, "peer_version", text, size); }
 
-static void shim_choice(const peer *p, char *text, size_t size)
-{
-    say_text(p, "peer_choice", text, size);
-}
+static void shim_choice(const peer *p, char *text, size_t size) { say_text(p, "peer_choice", text, size); }
 
 /* ---- the rows ---- */
 
 const peer_row peer_rows[] = {
-#define PEER(name, engine, call, files, sgemm, dgemm, largest, most_threads, set_threads, variables, version, choice) \
+#define PEER(name, engine, call, files, sgemm, dgemm, largest, most_threads, set_threads, variables, version, choice)  \
     {name, engine, call, files, sgemm, dgemm, largest, most_threads, set_threads, variables, version, choice},
 #include "peers.def"
 #undef PEER
@@ -190,12 +201,14 @@ bool peer_refuses(const peer_row *row, const tw_problem *p, int threads, char *w
     why[0] = '\0';
     if ((p->dtype == TW_F64 ? row->dgemm : row->sgemm) == NULL)
         snprintf(why, size, "has no product of %s", p->dtype == TW_F64 ? "f64" : "f32");
-    else if (row->call == call_cblas && (p->m > INT32_MAX || p->n > INT32_MAX || p->k > INT32_MAX || p->lda > INT32_MAX || p->ldb > INT32_MAX || p->ldc > INT32_MAX))
+    else if (row->call == call_cblas && (p->m > INT32_MAX || p->n > INT32_MAX || p->k > INT32_MAX ||
+                                         p->lda > INT32_MAX || p->ldb > INT32_MAX || p->ldc > INT32_MAX))
         snprintf(why, size, "takes lengths up to %d", INT32_MAX);
     else if (row->largest > 0 && work > (double)row->largest)
         snprintf(why, size, "takes m n k up to %lld, and this is %.0f", (long long)row->largest, work);
     else if (row->most_threads > 0 && threads > row->most_threads)
-        snprintf(why, size, "computes with %d thread%s at most, and %d were asked for", row->most_threads, row->most_threads == 1 ? "" : "s", threads);
+        snprintf(why, size, "computes with %d thread%s at most, and %d were asked for", row->most_threads,
+                 row->most_threads == 1 ? "" : "s", threads);
     return why[0] != '\0';
 }
 
@@ -215,18 +228,19 @@ static bool is_trusted(int fd, const char *path, mode_t kind, char *why, size_t 
 {
     struct stat info;
     const char *wrong = NULL;
-    if (fd < 0 || fstat(fd, &info) != 0) wrong = strerror(errno);
-    else if ((info.st_mode & S_IFMT) != kind) wrong = "is no plain file";
-    else if (info.st_uid != geteuid() && info.st_uid != 0) wrong = "belongs neither to this user nor to root";
-    else if ((info.st_mode & 022) != 0) wrong = "can be written by other users: chmod go-w makes it usable";
+    if (fd < 0 || fstat(fd, &info) != 0)
+        wrong = strerror(errno);
+    else if ((info.st_mode & S_IFMT) != kind)
+        wrong = "is no plain file";
+    else if (info.st_uid != geteuid() && info.st_uid != 0)
+        wrong = "belongs neither to this user nor to root";
+    else if ((info.st_mode & 022) != 0)
+        wrong = "can be written by other users: chmod go-w makes it usable";
     if (wrong != NULL) snprintf(why, size, "is not opened: %s %s", path, wrong);
     return wrong == NULL;
 }
 
-static int open_folder(const char *path)
-{
-    return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-}
+static int open_folder(const char *path) { return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC); }
 
 /* Load the library that is open as fd, by its own path, not by that of a link to it nor by the descriptor: so it finds
  * those beside it. The folder where it lies is looked at too: nobody else puts another in its place there. */
@@ -260,8 +274,10 @@ void *peer_library(const peer_row *row, const char *folder, char *why, size_t si
     if (here >= 0) fd = openat(here, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* no FIFO is waited for */
     if (here >= 0 && (fd >= 0 || errno != ENOENT)) {
         void *library = NULL;
-        if (fd < 0) snprintf(why, size, "is not opened: %s %s", path, strerror(errno));
-        else if (is_trusted(here, folder, S_IFDIR, why, size)) library = load(fd, path, why, size);
+        if (fd < 0)
+            snprintf(why, size, "is not opened: %s %s", path, strerror(errno));
+        else if (is_trusted(here, folder, S_IFDIR, why, size))
+            library = load(fd, path, why, size);
         if (fd >= 0) close(fd);
         close(here);
         return library;
@@ -271,8 +287,10 @@ void *peer_library(const peer_row *row, const char *folder, char *why, size_t si
         void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
         if (library != NULL) return library;
     }
-    snprintf(why, size, "was not found: neither %s nor %s; %s", path, row->files[0] != '\0' ? row->files : "any of the system's",
-             strcmp(row->engine, "cuda") == 0 ? "NVIDIA's CUDA toolkit has it, PyPI as nvidia-cublas" : "./dev peers fetches it");
+    snprintf(why, size, "was not found: neither %s nor %s; %s", path,
+             row->files[0] != '\0' ? row->files : "any of the system's",
+             strcmp(row->engine, "cuda") == 0 ? "NVIDIA's CUDA toolkit has it, PyPI as nvidia-cublas"
+                                              : "./dev peers fetches it");
     return NULL;
 }
 
@@ -282,7 +300,8 @@ bool peer_open(const peer_row *row, const char *folder, int threads, peer *out, 
     set_variables(row->variables, threads);
     out->library = peer_library(row, folder, why, size);
     if (out->library == NULL) return false;
-    bool has_sgemm = find(out->library, row->sgemm, &out->sgemm), has_dgemm = find(out->library, row->dgemm, &out->dgemm);
+    bool has_sgemm = find(out->library, row->sgemm, &out->sgemm),
+         has_dgemm = find(out->library, row->dgemm, &out->dgemm);
     if ((row->sgemm != NULL && !has_sgemm) || (row->dgemm != NULL && !has_dgemm)) {
         snprintf(why, size, "has no function %s", row->sgemm != NULL && !has_sgemm ? row->sgemm : row->dgemm);
         return false;

@@ -1,5 +1,6 @@
-/* peers.h - other libraries' products under one call: found in a folder or in the system, opened at run time, asked for their version and for
- * the code that they chose. The rows stand in peers.def. Meant for a process of its own: a library is never closed again, and may break it. */
+/* peers.h - other libraries' products under one call: found in a folder or in the system, opened at run time, asked for
+ * their version and for the code that they chose. The rows stand in peers.def. Meant for a process of its own: a
+ * library is never closed again, and may break it. */
 #ifndef TILEWRIGHT_PEERS_H
 #define TILEWRIGHT_PEERS_H
 
@@ -36,11 +37,12 @@ const peer_row *peer_named(const char *name); /* NULL: no such row */
 /* peer_refuses - does the row's library not take such a problem, with that many threads? true, and why says so. */
 bool peer_refuses(const peer_row *row, const tw_problem *p, int threads, char *why, size_t size);
 
-/* peer_library - FOLDER/NAME.so, or where there is none the system's, as dlopen gives it. NULL, and why says what was looked for. */
+/* peer_library - FOLDER/NAME.so, or where there is none the system's, as dlopen gives it. NULL, and why says what was
+ * looked for. */
 void *peer_library(const peer_row *row, const char *folder, char *why, size_t size);
 
-/* peer_open - FOLDER/NAME.so, or where there is none the system's; told to compute with `threads` threads, by the environment of this
- * process too. false, and why says what is missing. */
+/* peer_open - FOLDER/NAME.so, or where there is none the system's; told to compute with `threads` threads, by the
+ * environment of this process too. false, and why says what is missing. */
 bool peer_open(const peer_row *row, const char *folder, int threads, peer *out, char *why, size_t size);
 
 /* peer_multiply - C = op(A) op(B). 0, or the library's own status. */

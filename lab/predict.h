@@ -1,33 +1,38 @@
-/* predict.h - what a rung's launch costs on a device of data/devices.def: bytes, wavefronts and instructions by the access model, times by
- * published figures alone. Nothing is fitted.
+/* predict.h - what a rung's launch costs on a device of data/devices.def: bytes, wavefronts and instructions by the
+ * access model, times by published figures alone. Nothing is fitted.
  *
- * Time is predicted twice: memory and instructions one after the other, and the longer of the two as if they overlapped whole; the
- * truth lies between where nothing else counts. Left out: latency that too few warps hide, the first and last instructions of a
- * kernel, refresh and turning round of the memory, that requests to few partitions go on beside others, and on devices with caches what
- * these serve: there the traffic is an upper bound. */
+ * Time is predicted twice: memory and instructions one after the other, and the longer of the two as if they overlapped
+ * whole; the truth lies between where nothing else counts. Left out: latency that too few warps hide, the first and
+ * last instructions of a kernel, refresh and turning round of the memory, that requests to few partitions go on beside
+ * others, and on devices with caches what these serve: there the traffic is an upper bound. */
 #ifndef TILEWRIGHT_PREDICT_H
 #define TILEWRIGHT_PREDICT_H
 
 #include "access.h"
 #include "devices.h"
 
-/* Averages as hardware counters give them: over all instructions of a kind, weighted by how often each runs. NAN: it has none. */
+/* Averages as hardware counters give them: over all instructions of a kind, weighted by how often each runs. NAN: it
+ * has none. */
 typedef struct predict_degrees {
     double sectors_per_load, bank_degree_load, bank_degree_store;
 } predict_degrees;
 predict_degrees predict_average(const access_launch *l, access_era era);
 
 typedef struct prediction {
-    double asked_bytes, compulsory_bytes, moved_bytes; /* moved: by the rule of the device's generation, caches left out */
-    double bound_asked_gflops, bound_gflops;           /* the documents', which caches may beat; the roofline's, which nothing may */
-    double shared_gflops, issue_gflops;                /* as wavefronts and instructions alone allow; shared NAN: none is used */
+    /* moved: by the rule of the device's generation, caches left out */
+    double asked_bytes, compulsory_bytes, moved_bytes;
+    /* the documents', which caches may beat; the roofline's, which nothing may */
+    double bound_asked_gflops, bound_gflops;
+    /* as wavefronts and instructions alone allow; shared NAN: none is used */
+    double shared_gflops, issue_gflops;
     double memory_s, issue_s, serial_s, overlapped_s;
 } prediction;
 prediction predict_on(const access_launch *l, const published_device *d);
 
-/* predict_fits - can the device run blocks of this kernel? If not, why says it with the numbers. threads: of a block; 0:
- * unknown. */
-bool predict_fits(const tw_lab_kernel *kernel, int tile, int threads, const published_device *d, char *why, size_t why_bytes);
+/* predict_fits - can the device run blocks of this kernel? If not, why says it with the numbers. threads: of a block;
+ * 0: unknown. */
+bool predict_fits(const tw_lab_kernel *kernel, int tile, int threads, const published_device *d, char *why,
+                  size_t why_bytes);
 
 /* predict_effective_gbps - document 004's: each block reads its two tiles and writes its tile once, over that time. */
 double predict_effective_gbps(const access_launch *l, double seconds);

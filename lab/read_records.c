@@ -1,5 +1,5 @@
-/* read_records.c - JSON lines into records, strictly: what a field may hold is checked before it is kept. jansson parses; without it
- * at build nothing can be read. */
+/* read_records.c - JSON lines into records, strictly: what a field may hold is checked before it is kept. jansson
+ * parses; without it at build nothing can be read. */
 #define _POSIX_C_SOURCE 200809L
 #include "records.h"
 
@@ -8,7 +8,9 @@
 records_status records_read_stream(FILE *stream, const char *name, records *all, char *error, size_t error_bytes)
 {
     (void)stream, (void)all;
-    snprintf(error, error_bytes, "%s: cannot be read: this program was built without jansson, which reads JSON (Debian: libjansson-dev)", name);
+    snprintf(error, error_bytes,
+             "%s: cannot be read: this program was built without jansson, which reads JSON (Debian: libjansson-dev)",
+             name);
     return RECORDS_NO_READER;
 }
 
@@ -17,10 +19,7 @@ records_status records_read(const char *path, records *all, char *error, size_t 
     return records_read_stream(NULL, path, all, error, error_bytes);
 }
 
-bool records_can_read(void)
-{
-    return false;
-}
+bool records_can_read(void) { return false; }
 
 #else
 
@@ -33,10 +32,7 @@ bool records_can_read(void)
 #include <string.h>
 #include <sys/stat.h>
 
-bool records_can_read(void)
-{
-    return true;
-}
+bool records_can_read(void) { return true; }
 
 /* Where a record is being read from, and what is wrong with it. */
 typedef struct reader {
@@ -52,7 +48,8 @@ static void complain(reader *in, const char *format, ...)
 {
     if (in->bad) return; /* the first complaint counts */
     va_list arguments;
-    int used = snprintf(in->error, in->error_bytes, in->line > 0 ? "%s: line %" PRId64 ": " : "%s: ", in->path, in->line);
+    int used = snprintf(in->error, in->error_bytes, in->line > 0 ? "%s: line %" PRId64 ": " : "%s: ", in->path,
+                        in->line);
     in->bad = true;
     if (used < 0 || (size_t)used >= in->error_bytes) return;
     va_start(arguments, format);
@@ -64,7 +61,8 @@ static void complain(reader *in, const char *format, ...)
 
 static const char *what_is(const json_t *value)
 {
-    static const char *const names[] = {"an object", "an array", "a string", "a number", "a number", "true", "false", "null"};
+    static const char *const names[] = {"an object", "an array", "a string", "a number",
+                                        "a number",  "true",     "false",    "null"};
     return names[json_typeof(value)];
 }
 
@@ -78,16 +76,20 @@ static const char *read_text(reader *in, const json_t *object, const char *name)
 {
     const json_t *value = field(object, name);
     if (value == NULL) return NULL;
-    if (!json_is_string(value)) return complain(in, "%s: found %s, expected a string or null", name, what_is(value)), NULL;
+    if (!json_is_string(value))
+        return complain(in, "%s: found %s, expected a string or null", name, what_is(value)), NULL;
     if (json_string_length(value) > RECORDS_TEXT_BYTES)
-        return complain(in, "%s: a string of %zu bytes, expected %d at most", name, json_string_length(value), RECORDS_TEXT_BYTES), NULL;
+        return complain(in, "%s: a string of %zu bytes, expected %d at most", name, json_string_length(value),
+                        RECORDS_TEXT_BYTES),
+               NULL;
     return json_string_value(value);
 }
 
 static char read_letter(reader *in, const json_t *object, const char *name)
 {
     const char *text = read_text(in, object, name);
-    if (text != NULL && strcmp(text, "n") != 0 && strcmp(text, "t") != 0) complain(in, "%s: found '%.20s', expected \"n\" or \"t\"", name, text);
+    if (text != NULL && strcmp(text, "n") != 0 && strcmp(text, "t") != 0)
+        complain(in, "%s: found '%.20s', expected \"n\" or \"t\"", name, text);
     return text != NULL ? text[0] : '\0';
 }
 
@@ -95,9 +97,13 @@ static int64_t read_count(reader *in, const json_t *object, const char *name, in
 {
     const json_t *value = field(object, name);
     if (value == NULL) return -1;
-    if (!json_is_integer(value)) return complain(in, "%s: found %s, expected a whole number or null", name, json_is_real(value) ? "a fraction" : what_is(value)), -1;
+    if (!json_is_integer(value))
+        return complain(in, "%s: found %s, expected a whole number or null", name,
+                        json_is_real(value) ? "a fraction" : what_is(value)),
+               -1;
     int64_t number = json_integer_value(value);
-    if (number < 0 || number > most) complain(in, "%s: found %" PRId64 ", expected a whole number from 0 to %" PRId64, name, number, most);
+    if (number < 0 || number > most)
+        complain(in, "%s: found %" PRId64 ", expected a whole number from 0 to %" PRId64, name, number, most);
     return number;
 }
 
@@ -116,12 +122,14 @@ static double read_number(reader *in, const json_t *object, const char *name)
 {
     const json_t *value = field(object, name);
     if (value == NULL) return NAN;
-    if (!json_is_number(value)) return complain(in, "%s: found %s, expected a number or null", name, what_is(value)), NAN;
+    if (!json_is_number(value))
+        return complain(in, "%s: found %s, expected a number or null", name, what_is(value)), NAN;
     double number = json_number_value(value);
     bool scalar = strcmp(name, "alpha") == 0 || strcmp(name, "beta") == 0;
     bool tiny = !scalar && number != 0 && fabs(number) < 1e-30; /* a picture could not divide by it */
     if (!isfinite(number) || (!scalar && number < 0) || tiny || fabs(number) > 1e30)
-        complain(in, "%s: found %g, expected %s", name, number, scalar ? "a number between -1e30 and 1e30" : "0, or a number from 1e-30 to 1e30");
+        complain(in, "%s: found %g, expected %s", name, number,
+                 scalar ? "a number between -1e30 and 1e30" : "0, or a number from 1e-30 to 1e30");
     return number;
 }
 
@@ -155,9 +163,9 @@ static records_status keep(reader *in, const json_t *object, const char *line, r
     record r = record_blank();
     counters c;
     bool counted = json_is_object(json_object_get(object, "counters"));
-#define TEXT(name) r.name = read_text(in, object, #name);
+#define TEXT(name)   r.name = read_text(in, object, #name);
 #define LETTER(name) r.name = read_letter(in, object, #name);
-#define COUNT(name) r.name = _Generic(r.name, int: read_int, default: read_int64)(in, object, #name);
+#define COUNT(name)  r.name = _Generic(r.name, int : read_int, default : read_int64)(in, object, #name);
 #define NUMBER(name) r.name = read_number(in, object, #name);
     RECORD_FIELDS_BEFORE_VERSION(TEXT, LETTER, COUNT, NUMBER)
     RECORD_FIELDS_AFTER_VERSION(TEXT, LETTER, COUNT, NUMBER)
@@ -172,7 +180,8 @@ static records_status keep(reader *in, const json_t *object, const char *line, r
     if (in->bad) return RECORDS_BAD;
     /* Once written as if each library were r01. */
     if (r.library != NULL) r.bytes_asked = r.no_cache_gflops = r.bound_asked_gflops = NAN;
-    if (all->count >= RECORDS_MOST) return complain(in, "there are more than %d records: give fewer", RECORDS_MOST), RECORDS_BAD;
+    if (all->count >= RECORDS_MOST)
+        return complain(in, "there are more than %d records: give fewer", RECORDS_MOST), RECORDS_BAD;
     return records_add(all, &r, counted ? &c : NULL, line) == TW_OK ? RECORDS_OK : RECORDS_NO_MEMORY;
 }
 
@@ -210,8 +219,10 @@ static records_status read_line(reader *in, const char *line, size_t length, rec
     json_t *object = json_loadb(line, length, JSON_REJECT_DUPLICATES, &error);
     if (object == NULL) return complain_of_json(in, line, &error), RECORDS_BAD;
     records_status status = RECORDS_BAD;
-    if (json_is_object(object)) status = keep(in, object, line, all);
-    else complain(in, "found %s, expected one JSON object", what_is(object));
+    if (json_is_object(object))
+        status = keep(in, object, line, all);
+    else
+        complain(in, "found %s, expected one JSON object", what_is(object));
     json_decref(object);
     return status;
 }
@@ -251,15 +262,18 @@ static bool find_element(reader *in, FILE *file)
         length = 0;
     }
     in->line = 0;
-    if (ferror(file)) complain(in, "cannot be read: %s", strerror(errno));
-    else complain(in, "is a page without records in it: found no line %s", element);
+    if (ferror(file))
+        complain(in, "cannot be read: %s", strerror(errno));
+    else
+        complain(in, "is a page without records in it: found no line %s", element);
     return false;
 }
 
 static bool ends_element(const char *line)
 {
     static const char end[] = "</script>";
-    return strncmp(line, end, sizeof end - 1) == 0 && line[sizeof end - 1 + strspn(line + sizeof end - 1, "\r")] == '\0';
+    return strncmp(line, end, sizeof end - 1) == 0 &&
+           line[sizeof end - 1 + strspn(line + sizeof end - 1, "\r")] == '\0';
 }
 
 static records_status read_lines(reader *in, FILE *file, records *all)
@@ -277,13 +291,15 @@ static records_status read_lines(reader *in, FILE *file, records *all)
         if (page && (whole = ends_element(line))) break;
         bool blank = strspn(line, " \t\r") == (size_t)length;
         empty = blank ? empty + 1 : 0;
-        if (empty > RECORDS_MOST) complain(in, "more than %d empty lines in a row: this is no file of records", RECORDS_MOST);
+        if (empty > RECORDS_MOST)
+            complain(in, "more than %d empty lines in a row: this is no file of records", RECORDS_MOST);
         if (!blank) status = read_line(in, line, (size_t)length, all);
     }
     free(line);
     if (in->bad) return RECORDS_BAD;
     in->line = 0;
-    if (status == RECORDS_OK && !whole) return complain(in, "is a page that was cut off: found no end of its records"), RECORDS_BAD;
+    if (status == RECORDS_OK && !whole)
+        return complain(in, "is a page that was cut off: found no end of its records"), RECORDS_BAD;
     if (status == RECORDS_OK && all->count == before) return complain(in, "holds no record"), RECORDS_BAD;
     return status;
 }
@@ -305,7 +321,8 @@ records_status records_read(const char *path, records *all, char *error, size_t 
         complain(&in, "cannot be opened: %s", strerror(errno));
     else if (S_ISDIR(found.st_mode))
         complain(&in, "is a directory, expected a file of JSON lines or a page");
-    records_status status = in.bad || file == NULL ? RECORDS_BAD : records_read_stream(file, path, all, error, error_bytes);
+    records_status status = in.bad || file == NULL ? RECORDS_BAD
+                                                   : records_read_stream(file, path, all, error, error_bytes);
     if (file != NULL) fclose(file);
     return status;
 }

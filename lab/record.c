@@ -15,9 +15,9 @@ record record_blank(void)
 {
     record r;
     memset(&r, 0, sizeof r);
-#define TEXT(name) r.name = NULL;
+#define TEXT(name)   r.name = NULL;
 #define LETTER(name) r.name = 0;
-#define COUNT(name) r.name = -1;
+#define COUNT(name)  r.name = -1;
 #define NUMBER(name) r.name = (double)NAN;
     RECORD_FIELDS_BEFORE_VERSION(TEXT, LETTER, COUNT, NUMBER)
     RECORD_FIELDS_AFTER_VERSION(TEXT, LETTER, COUNT, NUMBER)
@@ -38,8 +38,9 @@ void record_fill_bounds(record *r, const tw_problem *p, int64_t block_m, int64_t
     r->bandwidth_gbps = bytes_per_s * 1e-9;
     r->no_cache_gflops = roofline_no_cache_flops(p, r->bytes_asked, bytes_per_s) * 1e-9;
     r->bound_gflops = roofline_bound_flops(p, peak_flops, bytes_per_s) * 1e-9;
-    r->bound_asked_gflops = isnan(r->peak_gflops) || isnan(r->no_cache_gflops) ? (double)NAN
-                                                                               : fmin(r->peak_gflops, r->no_cache_gflops);
+    r->bound_asked_gflops = isnan(r->peak_gflops) || isnan(r->no_cache_gflops)
+                                ? (double)NAN
+                                : fmin(r->peak_gflops, r->no_cache_gflops);
     r->fraction_of_bound = r->bound_gflops > 0 ? r->gflops / r->bound_gflops : (double)NAN;
 }
 
@@ -50,7 +51,7 @@ int utf8_sequence_bytes(const unsigned char *s)
     if (s[0] < 0x80) return 1;
     if (s[0] < 0xc2 || s[0] > 0xf4) return 0;
     int bytes = s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-    unsigned char low = s[0] == 0xe0 ? 0xa0 : s[0] == 0xf0 ? 0x90 : 0x80; /* no second form of a shorter one, */
+    unsigned char low = s[0] == 0xe0 ? 0xa0 : s[0] == 0xf0 ? 0x90 : 0x80;  /* no second form of a shorter one, */
     unsigned char high = s[0] == 0xed ? 0x9f : s[0] == 0xf4 ? 0x8f : 0xbf; /* no surrogate, nothing above U+10FFFF */
     if (s[1] < low || s[1] > high) return 0;
     for (int i = 2; i < bytes; i++)
@@ -69,10 +70,14 @@ void json_put_text(FILE *stream, const char *text)
     for (const unsigned char *s = (const unsigned char *)text; *s != 0;) {
         int bytes = utf8_sequence_bytes(s);
         const char *special = strchr(specials, *s);
-        if (bytes == 0) fputs("\xef\xbf\xbd", stream), bytes = 1;
-        else if (special != NULL) putc('\\', stream), putc(letters[special - specials], stream);
-        else if (*s < 0x20 || *s == 0x7f) fprintf(stream, "\\u%04x", *s);
-        else fwrite(s, 1, (size_t)bytes, stream);
+        if (bytes == 0)
+            fputs("\xef\xbf\xbd", stream), bytes = 1;
+        else if (special != NULL)
+            putc('\\', stream), putc(letters[special - specials], stream);
+        else if (*s < 0x20 || *s == 0x7f)
+            fprintf(stream, "\\u%04x", *s);
+        else
+            fwrite(s, 1, (size_t)bytes, stream);
         s += bytes;
     }
     putc('"', stream);
@@ -113,8 +118,10 @@ static void write_letter(FILE *stream, const char *name, char value)
 
 static void write_count(FILE *stream, const char *name, int64_t value)
 {
-    if (value < 0) fprintf(stream, "\"%s\": null, ", name);
-    else fprintf(stream, "\"%s\": %lld, ", name, (long long)value);
+    if (value < 0)
+        fprintf(stream, "\"%s\": null, ", name);
+    else
+        fprintf(stream, "\"%s\": %lld, ", name, (long long)value);
 }
 
 static void write_number(FILE *stream, const char *name, double value)
@@ -137,8 +144,8 @@ const char *record_host(record_host_text out)
 {
     struct utsname name;
     double memory_bytes = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-    snprintf(out, sizeof(record_host_text), "%.100s, %ld processors, %.0f GiB", uname(&name) == 0 ? name.nodename : "?", sysconf(_SC_NPROCESSORS_ONLN),
-             memory_bytes / 0x1p30);
+    snprintf(out, sizeof(record_host_text), "%.100s, %ld processors, %.0f GiB", uname(&name) == 0 ? name.nodename : "?",
+             sysconf(_SC_NPROCESSORS_ONLN), memory_bytes / 0x1p30);
     return out;
 }
 
@@ -147,9 +154,9 @@ int record_write(FILE *stream, const record *r)
     record_time_text now;
     record_host_text here;
     putc('{', stream);
-#define TEXT(name) write_text(stream, #name, r->name);
+#define TEXT(name)   write_text(stream, #name, r->name);
 #define LETTER(name) write_letter(stream, #name, r->name);
-#define COUNT(name) write_count(stream, #name, r->name);
+#define COUNT(name)  write_count(stream, #name, r->name);
 #define NUMBER(name) write_number(stream, #name, r->name);
     RECORD_FIELDS_BEFORE_VERSION(TEXT, LETTER, COUNT, NUMBER)
     write_text(stream, "version", r->version != NULL ? r->version : tw_version());

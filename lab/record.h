@@ -12,42 +12,48 @@ typedef struct record {
     int64_t m, n, k, lda, ldb, ldc;
     char op_a, op_b; /* 'n' or 't' */
     double alpha, beta;
-    const char *method;      /* what the time holds, in words */
-    const char *build;       /* GPU rungs that hold their loops rolled: "rolled", or "default" where the compiler chose */
-    int64_t batch;           /* products of one call, of which times are one's share */
-    int threads, samples, repeats, sets, tile; /* threads of the CPU; block_threads of a GPU */
+    const char *method; /* what the time holds, in words */
+    /* GPU rungs that hold their loops rolled: "rolled", or "default" where the compiler chose */
+    const char *build;
+    int64_t batch;                                /* products of one call, of which times are one's share */
+    int threads, samples, repeats, sets, tile;    /* threads of the CPU; block_threads of a GPU */
     double min_s, median_s, p95_s, max_s, gflops; /* gflops from the median */
-    const char *verified;    /* "exact+bound", "exact+bound sampled", "no", "WRONG" */
+    const char *verified;                         /* "exact+bound", "exact+bound sampled", "no", "WRONG" */
     double error_ratio;
     double bytes_asked, compulsory_bytes, bytes_tile; /* bytes_tile: of A and B in one step of one block */
     double peak_gflops, bandwidth_gbps, no_cache_gflops, bound_gflops, fraction_of_bound, bound_asked_gflops;
     int64_t block_threads, tile_m, tile_n, tile_k, registers, local_bytes, spill_bytes;
-    double occupancy, barriers_per_tile, effective_gbps, sectors_per_load, bank_degree_load, bank_degree_store, prepare_s;
-    const char *plan;        /* the plan as one line */
-    const char *refused;     /* why it did not run; times are then null */
-    const char *instruction_set, *driver; /* what the device runs, as tw_describe and the engine say */
+    double occupancy, barriers_per_tile, effective_gbps, sectors_per_load, bank_degree_load, bank_degree_store,
+        prepare_s;
+    const char *plan;                      /* the plan as one line */
+    const char *refused;                   /* why it did not run; times are then null */
+    const char *instruction_set, *driver;  /* what the device runs, as tw_describe and the engine say */
     const char *library, *library_version; /* whose product it is, where libraries are compared: no rung */
-    double sm_mhz_before, sm_mhz_after, power_w_before, power_w_after, temperature_c_before, temperature_c_after; /* of a GPU, around the samples */
+    /* of a GPU, around the samples */
+    double sm_mhz_before, sm_mhz_after, power_w_before, power_w_after, temperature_c_before, temperature_c_after;
     int64_t align_a, align_b, align_c; /* largest powers of two up to 256 that divide the operands' addresses */
-    const char *version, *time; /* NULL: this library's, now */
-    const char *host;           /* tells machines apart whose devices have one name; NULL: this machine's */
+    const char *version, *time;        /* NULL: this library's, now */
+    const char *host;                  /* tells machines apart whose devices have one name; NULL: this machine's */
 } record;
 
-/* The fields in the order in which they are written. TEXT: string, NULL unknown. LETTER: char, 0 unknown. COUNT: integer, -1 unknown.
- * NUMBER: double, NAN unknown. */
-#define RECORD_FIELDS_BEFORE_VERSION(TEXT, LETTER, COUNT, NUMBER)                                                             \
-    TEXT(engine) TEXT(device) TEXT(kernel) TEXT(rung) TEXT(dtype) COUNT(m) COUNT(n) COUNT(k) LETTER(op_a) LETTER(op_b) \
-    TEXT(method) NUMBER(min_s) NUMBER(median_s) NUMBER(p95_s) NUMBER(gflops) TEXT(verified) NUMBER(error_ratio)        \
-    NUMBER(bytes_asked) NUMBER(compulsory_bytes) NUMBER(peak_gflops) NUMBER(bandwidth_gbps) NUMBER(no_cache_gflops)    \
-    NUMBER(bound_gflops) NUMBER(fraction_of_bound)
-#define RECORD_FIELDS_AFTER_VERSION(TEXT, LETTER, COUNT, NUMBER)                                                              \
-    NUMBER(bound_asked_gflops) NUMBER(bytes_tile) TEXT(build) COUNT(lda) COUNT(ldb) COUNT(ldc) NUMBER(alpha) NUMBER(beta) COUNT(threads)              \
-    COUNT(samples) COUNT(repeats) COUNT(sets) COUNT(tile) COUNT(block_threads) COUNT(tile_m) COUNT(tile_n)             \
-    COUNT(tile_k) COUNT(registers) COUNT(local_bytes) COUNT(spill_bytes) NUMBER(occupancy) NUMBER(barriers_per_tile)   \
-    NUMBER(effective_gbps) NUMBER(sectors_per_load) NUMBER(bank_degree_load) NUMBER(bank_degree_store)                 \
-    NUMBER(prepare_s) TEXT(plan) TEXT(refused) TEXT(instruction_set) TEXT(driver) TEXT(library) TEXT(library_version) COUNT(batch) \
-    NUMBER(sm_mhz_before) NUMBER(sm_mhz_after) NUMBER(power_w_before) NUMBER(power_w_after)                            \
-    NUMBER(temperature_c_before) NUMBER(temperature_c_after) COUNT(align_a) COUNT(align_b) COUNT(align_c) NUMBER(max_s)
+/* The fields in the order in which they are written. TEXT: string, NULL unknown. LETTER: char, 0 unknown. COUNT:
+ * integer, -1 unknown. NUMBER: double, NAN unknown. */
+/* clang-format off */
+#define RECORD_FIELDS_BEFORE_VERSION(TEXT, LETTER, COUNT, NUMBER)                                                      \
+    TEXT(engine) TEXT(device) TEXT(kernel) TEXT(rung) TEXT(dtype) COUNT(m) COUNT(n) COUNT(k) LETTER(op_a)              \
+    LETTER(op_b) TEXT(method) NUMBER(min_s) NUMBER(median_s) NUMBER(p95_s) NUMBER(gflops) TEXT(verified)               \
+    NUMBER(error_ratio) NUMBER(bytes_asked) NUMBER(compulsory_bytes) NUMBER(peak_gflops) NUMBER(bandwidth_gbps)        \
+    NUMBER(no_cache_gflops) NUMBER(bound_gflops) NUMBER(fraction_of_bound)
+#define RECORD_FIELDS_AFTER_VERSION(TEXT, LETTER, COUNT, NUMBER)                                                       \
+    NUMBER(bound_asked_gflops) NUMBER(bytes_tile) TEXT(build) COUNT(lda) COUNT(ldb) COUNT(ldc) NUMBER(alpha)           \
+    NUMBER(beta) COUNT(threads) COUNT(samples) COUNT(repeats) COUNT(sets) COUNT(tile) COUNT(block_threads)             \
+    COUNT(tile_m) COUNT(tile_n) COUNT(tile_k) COUNT(registers) COUNT(local_bytes) COUNT(spill_bytes)                   \
+    NUMBER(occupancy) NUMBER(barriers_per_tile) NUMBER(effective_gbps) NUMBER(sectors_per_load)                        \
+    NUMBER(bank_degree_load) NUMBER(bank_degree_store) NUMBER(prepare_s) TEXT(plan) TEXT(refused)                      \
+    TEXT(instruction_set) TEXT(driver) TEXT(library) TEXT(library_version) COUNT(batch) NUMBER(sm_mhz_before)          \
+    NUMBER(sm_mhz_after) NUMBER(power_w_before) NUMBER(power_w_after) NUMBER(temperature_c_before)                     \
+    NUMBER(temperature_c_after) COUNT(align_a) COUNT(align_b) COUNT(align_c) NUMBER(max_s)
+/* clang-format on */
 
 record record_blank(void); /* everything unknown */
 /* record_fill_bounds - derive gflops, the byte counts, both bounds and fraction_of_bound from what is set: problem,
@@ -62,8 +68,8 @@ const char *record_host(record_host_text out); /* this machine: "name, 16 proces
 /* record_write - one JSON object and a newline. 0, or -1 when the stream failed. */
 int record_write(FILE *stream, const record *r);
 
-/* json_put_text, json_put_number - escape and print one JSON value: control characters escaped, invalid UTF-8 replaced by
- * U+FFFD, numbers with 17 significant digits as needed, NaN and infinities as null. */
+/* json_put_text, json_put_number - escape and print one JSON value: control characters escaped, invalid UTF-8 replaced
+ * by U+FFFD, numbers with 17 significant digits as needed, NaN and infinities as null. */
 void json_put_text(FILE *stream, const char *text);
 void json_put_number(FILE *stream, double value);
 

@@ -12,16 +12,22 @@ static const char *value_end(const char *at)
 {
     int depth = 0;
     for (bool quoted = false; *at != '\0'; at++) {
-        if (quoted && *at == '\\') at++;
-        else if (*at == '"') quoted = !quoted;
-        else if (!quoted && (*at == '{' || *at == '[')) depth++;
-        else if (!quoted && (*at == '}' || *at == ']') && --depth < 0) break;
-        else if (!quoted && depth == 0 && *at == ',') break;
+        if (quoted && *at == '\\')
+            at++;
+        else if (*at == '"')
+            quoted = !quoted;
+        else if (!quoted && (*at == '{' || *at == '['))
+            depth++;
+        else if (!quoted && (*at == '}' || *at == ']') && --depth < 0)
+            break;
+        else if (!quoted && depth == 0 && *at == ',')
+            break;
     }
     return at;
 }
 
-/* One object on one line, `out` no longer than `line`: blanks between its members and members that are null are left out. */
+/* One object on one line, `out` no longer than `line`: blanks between its members and members that are null are left
+ * out. */
 static void shorten(const char *line, char *out)
 {
     const char *at = strchr(line, '{');
@@ -46,10 +52,7 @@ static void shorten(const char *line, char *out)
     *out = '\0';
 }
 
-static size_t text_bytes(const char *text)
-{
-    return text != NULL ? strlen(text) + 1 : 0;
-}
+static size_t text_bytes(const char *text) { return text != NULL ? strlen(text) + 1 : 0; }
 
 static const char *put_text(const char *text, char **at)
 {

@@ -1,16 +1,18 @@
-/* records.h - many measurements in memory: those of a run that is going on, or read from files that another run wrote. What reports
- * and curves are made of. */
+/* records.h - many measurements in memory: those of a run that is going on, or read from files that another run wrote.
+ * What reports and curves are made of. */
 #ifndef TILEWRIGHT_RECORDS_H
 #define TILEWRIGHT_RECORDS_H
 
 #include "record.h"
 
-/* What tools/counters.sh writes beside a record's own fields: averages over a rung's instructions of a kind, as the access model
- * predicts them, and what else the hardware counted. NAN: unknown. */
+/* What tools/counters.sh writes beside a record's own fields: averages over a rung's instructions of a kind, as the
+ * access model predicts them, and what else the hardware counted. NAN: unknown. */
+/* clang-format off */
 #define COUNTER_FIELDS(NUMBER)                                                                                         \
     NUMBER(sectors_per_load_predicted) NUMBER(bank_degree_load_predicted) NUMBER(bank_degree_store_predicted)          \
     NUMBER(load_sectors) NUMBER(load_requests) NUMBER(dram_read_bytes) NUMBER(l2_bytes) NUMBER(issue_percent)          \
     NUMBER(fma_percent) NUMBER(duration_ns)
+/* clang-format on */
 
 typedef struct counters {
 #define NUMBER(name) double name;
@@ -40,7 +42,8 @@ enum {
     RECORDS_PAGE_BYTES = 1 << 26  /* of a page before its records */
 };
 
-/* records_add - copy a record. c NULL: no counters. line: as JSON; NULL: as record_write prints it, now. TW_OK, TW_NO_MEMORY. */
+/* records_add - copy a record. c NULL: no counters. line: as JSON; NULL: as record_write prints it, now. TW_OK,
+ * TW_NO_MEMORY. */
 tw_status records_add(records *all, const record *r, const counters *c, const char *line);
 void records_free(records *all); /* zeroed records are fine */
 
@@ -53,7 +56,8 @@ typedef enum records_status { RECORDS_OK, RECORDS_BAD, RECORDS_NO_MEMORY, RECORD
  * failure error says which file, line and field, and `all` keeps what came before. Without jansson at build:
  * RECORDS_NO_READER. */
 records_status records_read(const char *path, records *all, char *error, size_t error_bytes);
-records_status records_read_stream(FILE *stream, const char *name, records *all, char *error, size_t error_bytes); /* name: for the sentence */
+/* name: for the sentence */
+records_status records_read_stream(FILE *stream, const char *name, records *all, char *error, size_t error_bytes);
 bool records_can_read(void); /* was there jansson at build? */
 
 #endif

@@ -21,10 +21,7 @@ double view_at(view v, int64_t i, int64_t j)
     return value;
 }
 
-view view_turned(view v)
-{
-    return (view){v.type, v.base, v.col, v.row};
-}
+view view_turned(view v) { return (view){v.type, v.base, v.col, v.row}; }
 
 void view_load(view v, int64_t i0, int64_t rows, int64_t j0, int64_t cols, double *out, int64_t ld)
 {
@@ -82,7 +79,8 @@ tw_status product_make(const tw_problem *problem, const void *a, const void *b, 
     x.g_add = x.reads_c0 ? gamma_of(2, u) : 0;
     double smallest = numbers->smallest, scale = x.reads_ab && fabs(x.alpha) > 1 ? fabs(x.alpha) : 1;
     if (x.reads_ab || x.reads_c0) x.tiny = scale * smallest * k + smallest;
-    if (!type->integer && ldexp(1, -type_c->digits) > u) x.round_c = ldexp(1, -type_c->digits), x.tiny_c = type_c->smallest;
+    if (!type->integer && ldexp(1, -type_c->digits) > u)
+        x.round_c = ldexp(1, -type_c->digits), x.tiny_c = type_c->smallest;
     x.slack = 1 + (8 * (k + (double)p.n) + 64) * 0x1p-53;
     *out = x;
     return TW_OK;
@@ -105,8 +103,10 @@ void product_allow_flushing(product *x)
 {
     if (!x->type->flushes || !x->reads_ab) return;
     bool a_small = false, b_small = false;
-    double least = x->type->smallest * (double)(INT64_C(1) << (x->type->digits - 1)), k = (double)x->problem.k, alpha = fabs(x->alpha);
-    double a = sizes_of(x->a, x->problem.m, x->problem.k, least, &a_small), b = sizes_of(x->b, x->problem.k, x->problem.n, least, &b_small);
+    double least = x->type->smallest * (double)(INT64_C(1) << (x->type->digits - 1)), k = (double)x->problem.k,
+           alpha = fabs(x->alpha);
+    double a = sizes_of(x->a, x->problem.m, x->problem.k, least, &a_small),
+           b = sizes_of(x->b, x->problem.k, x->problem.n, least, &b_small);
     if (a_small) x->tiny += alpha * k * least * b;
     if (b_small) x->tiny += alpha * k * least * a;
 }

@@ -18,21 +18,23 @@ view view_turned(view v); /* its transpose */
 void view_load(view v, int64_t i0, int64_t rows, int64_t j0, int64_t cols, double *out, int64_t ld);
 
 typedef struct product {
-    tw_problem problem;         /* with dtype_c filled in */
+    tw_problem problem; /* with dtype_c filled in */
     const element *type, *type_c, *accumulator;
-    view a, b, c0;              /* op(A) m x k, op(B) k x n, C0 m x n */
-    double alpha, beta;         /* rounded to the accumulator's type */
-    bool reads_ab, reads_c0;    /* do A and B, does C0 take part? */
-    double unit_roundoff;       /* of the accumulator */
-    double g_sum, g_add, tiny;  /* bound = g_sum |alpha| sum|a||b| + g_add |beta c0| + tiny */
-    double round_c, tiny_c;     /* rounding to a narrower type of C: round_c |c| + tiny_c; 0 where it is not narrower */
-    double slack;               /* > 1: covers every rounding made in computing a bound */
+    view a, b, c0;             /* op(A) m x k, op(B) k x n, C0 m x n */
+    double alpha, beta;        /* rounded to the accumulator's type */
+    bool reads_ab, reads_c0;   /* do A and B, does C0 take part? */
+    double unit_roundoff;      /* of the accumulator */
+    double g_sum, g_add, tiny; /* bound = g_sum |alpha| sum|a||b| + g_add |beta c0| + tiny */
+    /* rounding to a narrower type of C: round_c |c| + tiny_c; 0 where it is not narrower */
+    double round_c, tiny_c;
+    double slack; /* > 1: covers every rounding made in computing a bound */
 } product;
 
 /* product_make - TW_BAD_ARGUMENT where the problem or a pointer that is needed is not valid. */
 tw_status product_make(const tw_problem *problem, const void *a, const void *b, const void *c0, product *out);
 
-/* product_allow_flushing - widen the bound by what is lost where subnormals of A and B count as 0, if the type's may and there are some. */
+/* product_allow_flushing - widen the bound by what is lost where subnormals of A and B count as 0, if the type's may
+ * and there are some. */
 void product_allow_flushing(product *x);
 
 /* product_bound - for one element, or summed over several: mass = |alpha| sum|a||b|, addend = |beta c0|, size = |c|,
@@ -70,9 +72,9 @@ typedef struct pair { /* high + low; |low| <= 2^-53 |high| */
     double high, low;
 } pair;
 
-pair pair_sum(double x, double y);       /* exact (Knuth) */
-pair pair_times(double factor, pair x);  /* relative error below 4 * 2^-106 */
-pair pair_add(pair x, pair y);           /* error below 4 * 2^-106 (|x| + |y|) */
+pair pair_sum(double x, double y);      /* exact (Knuth) */
+pair pair_times(double factor, pair x); /* relative error below 4 * 2^-106 */
+pair pair_add(pair x, pair y);          /* error below 4 * 2^-106 (|x| + |y|) */
 
 /* reference_rows - the given rows (NULL: 0, 1, ...) of op(A) op(B), all n columns: sums and masses, row_count x n each.
  * low is NULL where one double per sum is enough (see element.pair). Errors, with g of 2^-53: g(k) mass; pairs g(k+1)^2

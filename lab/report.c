@@ -11,36 +11,45 @@
 #include "units.h"
 
 static const char style[] =
-    ":root{color-scheme:light dark;--ink:#1b1f24;--faint:#59626c;--rule:#c9d0d7;--paper:#fff;--card:#f5f7f9;--link:#0b5fa5;--new:#dff3e4;"
-    "--old:#fbe3e1}\n"
-    "@media (prefers-color-scheme:dark){:root{--ink:#e6e9ec;--faint:#a3acb6;--rule:#3d454d;--paper:#14171a;--card:#1c2126;--link:#7db8f5;"
-    "--new:#17351f;--old:#45201d}}\n"
-    "*{box-sizing:border-box}\n"
-    "body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif}\n"
-    "header,main,footer{max-width:1360px;margin:0 auto;padding:0 12px}\n"
-    "h1{font-size:1.7rem;line-height:1.25;margin:1rem 0 .5rem}h2{font-size:1.35rem;margin:2.2rem 0 .6rem;border-bottom:1px solid var(--rule)}"
-    "h3{font-size:1.1rem;margin:1.4rem 0 .4rem}h1,h2,h3,p,dd,li,td,th,figcaption,caption{overflow-wrap:anywhere}\n"
-    "p{margin:.5rem 0;max-width:75em}a{color:var(--link)}nav ul{display:flex;flex-wrap:wrap;gap:.2rem 1rem;padding:0;margin:.5rem 0;list-style:none}\n"
-    ".skip{position:absolute;left:-999px}.skip:focus{left:8px;top:8px;background:var(--paper);padding:4px 8px;z-index:1}\n"
-    ":focus-visible{outline:3px solid var(--link);outline-offset:2px}\n"
-    ".side{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,26rem),1fr));gap:1rem}.side>*{min-width:0}\n"
-    ".card{background:var(--card);border:1px solid var(--rule);border-radius:6px;padding:.2rem .9rem .7rem}.card h3{margin-top:.6rem}\n"
-    "dl{display:grid;grid-template-columns:max-content 1fr;gap:.15rem .9rem;margin:.3rem 0}dt{color:var(--faint)}dd{margin:0;min-width:0}\n"
-    "figure{margin:0;max-width:610px}figcaption{color:var(--faint);font-size:.92rem}svg{display:block;width:100%;height:auto}\n"
-    ".scroll{overflow-x:auto;margin:.6rem 0}table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums}\n"
-    "caption{text-align:left;max-width:calc(100vw - 1.6rem);width:max-content;color:var(--faint);padding:.2rem 0}th,td{border-bottom:1px solid var(--rule);padding:.18rem .5rem;text-align:right;"
-    "overflow-wrap:normal;white-space:nowrap}th:first-child,td.words{text-align:left}td.words{white-space:normal;min-width:14em}thead th{vertical-align:bottom;white-space:normal}"
-    "tbody th{font-weight:600}\n"
-    "pre{overflow-x:auto;font:13px/1.4 ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace;background:var(--card);border:1px solid var(--rule);"
-    "border-radius:6px;padding:.5rem .7rem;margin:.5rem 0}code{font-family:ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace;font-size:.92em}\n"
-    "pre ins,pre del{text-decoration:none;display:inline-block;min-width:100%}pre ins{background:var(--new)}pre del{background:var(--old)}\n"
-    "details{margin:.4rem 0}summary{cursor:pointer;color:var(--link)}.story{border-top:1px solid var(--rule)}.story:first-of-type{border-top:0}.faint{color:var(--faint)}.wrong{font-weight:700}\n"
-    "@media (max-width:520px){dl{grid-template-columns:1fr;gap:0}dt{margin-top:.3rem}.card dl{grid-template-columns:max-content 1fr;gap:.15rem .7rem}}\n"
-    "@media print{@page{margin:12mm}:root{--ink:#000;--faint:#333;--rule:#bbb;--paper:#fff;--card:#fff;--link:#000;--new:#e4f4e8;--old:#fbe6e4}"
-    "body{font-size:9pt}header,main,footer{max-width:none;padding:0}nav,.skip{display:none}figure,.card,tr,svg{break-inside:avoid}h2,h3,caption{break-after:avoid}"
-    ".side{grid-template-columns:1fr 1fr}.scroll{overflow:visible}table{font-size:7pt}th,td{padding:.1rem .22rem}th{white-space:normal}"
-    "pre{font-size:6.3pt;white-space:pre-wrap;overflow:visible}details::details-content{content-visibility:visible;display:block}"
-    "pre ins,pre del{display:inline}}\n";
+    ":root{color-scheme:light "
+    "dark;--ink:#1b1f24;--faint:#59626c;--rule:#c9d0d7;--paper:#fff;--card:#f5f7f9;--link:#0b5fa5;--new:#dff3e4;--old:#"
+    "fbe3e1}\n@media "
+    "(prefers-color-scheme:dark){:root{--ink:#e6e9ec;--faint:#a3acb6;--rule:#3d454d;--paper:#14171a;--card:#1c2126;--"
+    "link:#7db8f5;--new:#17351f;--old:#45201d}}\n*{box-sizing:border-box}\nbody{margin:0;background:var(--paper);color:"
+    "var(--ink);font:16px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu "
+    "Sans',sans-serif}\nheader,main,footer{max-width:1360px;margin:0 auto;padding:0 "
+    "12px}\nh1{font-size:1.7rem;line-height:1.25;margin:1rem 0 .5rem}h2{font-size:1.35rem;margin:2.2rem 0 "
+    ".6rem;border-bottom:1px solid var(--rule)}h3{font-size:1.1rem;margin:1.4rem 0 "
+    ".4rem}h1,h2,h3,p,dd,li,td,th,figcaption,caption{overflow-wrap:anywhere}\np{margin:.5rem "
+    "0;max-width:75em}a{color:var(--link)}nav ul{display:flex;flex-wrap:wrap;gap:.2rem 1rem;padding:0;margin:.5rem "
+    "0;list-style:none}\n.skip{position:absolute;left:-999px}.skip:focus{left:8px;top:8px;background:var(--paper);"
+    "padding:4px 8px;z-index:1}\n:focus-visible{outline:3px solid "
+    "var(--link);outline-offset:2px}\n.side{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,26rem),"
+    "1fr));gap:1rem}.side>*{min-width:0}\n.card{background:var(--card);border:1px solid "
+    "var(--rule);border-radius:6px;padding:.2rem .9rem .7rem}.card "
+    "h3{margin-top:.6rem}\ndl{display:grid;grid-template-columns:max-content 1fr;gap:.15rem .9rem;margin:.3rem "
+    "0}dt{color:var(--faint)}dd{margin:0;min-width:0}\nfigure{margin:0;max-width:610px}figcaption{color:var(--faint);"
+    "font-size:.92rem}svg{display:block;width:100%;height:auto}\n.scroll{overflow-x:auto;margin:.6rem "
+    "0}table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums}\ncaption{text-align:left;max-"
+    "width:calc(100vw - 1.6rem);width:max-content;color:var(--faint);padding:.2rem 0}th,td{border-bottom:1px solid "
+    "var(--rule);padding:.18rem "
+    ".5rem;text-align:right;overflow-wrap:normal;white-space:nowrap}th:first-child,td.words{text-align:left}td.words{"
+    "white-space:normal;min-width:14em}thead th{vertical-align:bottom;white-space:normal}tbody "
+    "th{font-weight:600}\npre{overflow-x:auto;font:13px/1.4 ui-monospace,'DejaVu Sans "
+    "Mono',Menlo,Consolas,monospace;background:var(--card);border:1px solid "
+    "var(--rule);border-radius:6px;padding:.5rem .7rem;margin:.5rem 0}code{font-family:ui-monospace,'DejaVu Sans "
+    "Mono',Menlo,Consolas,monospace;font-size:.92em}\npre ins,pre "
+    "del{text-decoration:none;display:inline-block;min-width:100%}pre ins{background:var(--new)}pre "
+    "del{background:var(--old)}\ndetails{margin:.4rem 0}summary{cursor:pointer;color:var(--link)}.story{border-top:1px "
+    "solid var(--rule)}.story:first-of-type{border-top:0}.faint{color:var(--faint)}.wrong{font-weight:700}\n@media "
+    "(max-width:520px){dl{grid-template-columns:1fr;gap:0}dt{margin-top:.3rem}.card "
+    "dl{grid-template-columns:max-content 1fr;gap:.15rem .7rem}}\n@media "
+    "print{@page{margin:12mm}:root{--ink:#000;--faint:#333;--rule:#bbb;--paper:#fff;--card:#fff;--link:#000;--new:#"
+    "e4f4e8;--old:#fbe6e4}body{font-size:9pt}header,main,footer{max-width:none;padding:0}nav,.skip{display:none}figure,"
+    ".card,tr,svg{break-inside:avoid}h2,h3,caption{break-after:avoid}.side{grid-template-columns:1fr "
+    "1fr}.scroll{overflow:visible}table{font-size:7pt}th,td{padding:.1rem "
+    ".22rem}th{white-space:normal}pre{font-size:6.3pt;white-space:pre-wrap;overflow:visible}details::details-content{"
+    "content-visibility:visible;display:block}pre ins,pre del{display:inline}}\n";
 
 /* ---- shared ---- */
 
@@ -60,7 +69,10 @@ bool report_has_libraries(const report *r)
 
 const char *report_engine_name(const char *engine)
 {
-    return strcmp(engine, "cpu") == 0 ? "CPU" : strcmp(engine, "opencl") == 0 ? "OpenCL" : strcmp(engine, "cuda") == 0 ? "CUDA" : engine;
+    return strcmp(engine, "cpu") == 0      ? "CPU"
+           : strcmp(engine, "opencl") == 0 ? "OpenCL"
+           : strcmp(engine, "cuda") == 0   ? "CUDA"
+                                           : engine;
 }
 
 const char *report_device(const machine *x, report_device_text out)
@@ -82,15 +94,9 @@ void report_table_begin(FILE *out, const char *label)
     html_say(out, "<div class=\"scroll\" role=\"group\" tabindex=\"0\" aria-label=\"%t\">\n<table>\n", label);
 }
 
-void report_table_end(FILE *out)
-{
-    fputs("</tbody>\n</table>\n</div>\n", out);
-}
+void report_table_end(FILE *out) { fputs("</tbody>\n</table>\n</div>\n", out); }
 
-void report_cell(FILE *out, const char *text)
-{
-    html_say(out, "<td>%t</td>", text);
-}
+void report_cell(FILE *out, const char *text) { html_say(out, "<td>%t</td>", text); }
 
 const char *report_speed(double gflops, units_text out)
 {
@@ -104,7 +110,8 @@ double report_peak(const ladder *l)
     double best = NAN;
     for (int i = 0; i < l->count; i++) {
         const record *r = &l->steps[i].row->r;
-        if (strcmp(r->dtype, l->wide ? "f64" : "f32") == 0 && r->peak_gflops > 0 && !(best >= r->peak_gflops)) best = r->peak_gflops;
+        if (strcmp(r->dtype, l->wide ? "f64" : "f32") == 0 && r->peak_gflops > 0 && !(best >= r->peak_gflops))
+            best = r->peak_gflops;
     }
     return best;
 }
@@ -114,7 +121,8 @@ double report_memory_gbps(const ladder *l)
     double best = NAN;
     for (int i = 0; i < l->count; i++) {
         const record *r = &l->steps[i].row->r;
-        double flops = 2 * (double)r->m * (double)r->n * (double)r->k, gbps = r->no_cache_gflops * r->bytes_asked / flops;
+        double flops = 2 * (double)r->m * (double)r->n * (double)r->k,
+               gbps = r->no_cache_gflops * r->bytes_asked / flops;
         if (isfinite(gbps) && gbps > 0 && !(best >= gbps)) best = gbps;
     }
     return best;
@@ -144,11 +152,15 @@ static void tell_summary(const report *r)
         report_shape_text shape;
         fputs("<li>", r->out);
         report_machine_name(r, i);
-        html_say(r->out, ", %t: fastest is <strong>%t</strong> with <strong>%t GFLOP/s</strong>", report_shape(l, shape), best->label, report_speed(best->row->r.gflops, speed));
-        if (isfinite(report_peak(l))) html_say(r->out, ", %t of the measured multiply-add peak", units_percent(best->row->r.gflops / report_peak(l), share));
+        html_say(r->out, ", %t: fastest is <strong>%t</strong> with <strong>%t GFLOP/s</strong>",
+                 report_shape(l, shape), best->label, report_speed(best->row->r.gflops, speed));
+        if (isfinite(report_peak(l)))
+            html_say(r->out, ", %t of the measured multiply-add peak",
+                     units_percent(best->row->r.gflops / report_peak(l), share));
         const ladder_step *first = &l->steps[0];
         if (first != best && strncmp(first->label, "r01_", 4) == 0 && row_timed(first->row)) {
-            const records_row *naive = first->by_default != NULL && row_timed(first->by_default) ? first->by_default : first->row;
+            const records_row *naive = first->by_default != NULL && row_timed(first->by_default) ? first->by_default
+                                                                                                 : first->row;
             units_text factor;
             html_say(r->out, ", %t times r01_naive%h", units_factor(naive->r.median_s / best->row->r.median_s, factor),
                      naive == first->by_default ? " in its default build" : "");
@@ -162,18 +174,26 @@ static void begin_page(const report *r)
 {
     FILE *out = r->out;
     fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"generator\" content=\"tilewright\">\n<title>Tilewright: the ladder",
+          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"generator\" "
+          "content=\"tilewright\">\n<title>Tilewright: the ladder",
           out);
     if (r->ladders->machine_count > 0) html_say(out, " on %T", 60, r->ladders->machines[0].device);
-    html_say(out, "</title>\n<style>\n%h%h</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#devices\">To the content</a>\n<header>\n", style, chart_style);
-    fputs("<h1>The ladder of matrix multiplication</h1>\n<p>C = A B, from three plain loops to the kernel that production calls use: every step verified against an "
-          "error bound, timed, and set beside what the machine allows. Speeds count 2 m n k flop.</p>\n", out);
+    html_say(out,
+             "</title>\n<style>\n%h%h</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#devices\">To the "
+             "content</a>\n<header>\n",
+             style, chart_style);
+    fputs("<h1>The ladder of matrix multiplication</h1>\n<p>C = A B, from three plain loops to the kernel that "
+          "production calls use: every step verified against an error bound, timed, and set beside what the machine "
+          "allows. Speeds count 2 m n k flop.</p>\n",
+          out);
     tell_summary(r);
     fputs("<nav aria-label=\"Sections\">\n<ul>\n<li><a href=\"#devices\">Devices</a></li>\n", out);
-    if (report_has_ladder(r)) fputs("<li><a href=\"#ladders\">Ladders and rooflines</a></li>\n<li><a href=\"#sizes\">Sizes</a></li>\n", out);
+    if (report_has_ladder(r))
+        fputs("<li><a href=\"#ladders\">Ladders and rooflines</a></li>\n<li><a href=\"#sizes\">Sizes</a></li>\n", out);
     if (report_has_libraries(r)) fputs("<li><a href=\"#libraries\">Libraries</a></li>\n", out);
     fputs("<li><a href=\"#skinny\">Thin matrices</a></li>\n<li><a href=\"#traffic\">Traffic</a></li>\n"
-          "<li><a href=\"#stories\">The rungs</a></li>\n<li><a href=\"#method\">Method</a></li>\n<li><a href=\"#records\">Records</a></li>\n</ul>\n</nav>\n</header>\n<main>\n",
+          "<li><a href=\"#stories\">The rungs</a></li>\n<li><a href=\"#method\">Method</a></li>\n<li><a "
+          "href=\"#records\">Records</a></li>\n</ul>\n</nav>\n</header>\n<main>\n",
           out);
 }
 
@@ -181,17 +201,23 @@ static void end_page(const report *r)
 {
     FILE *out = r->out;
     fputs("<section id=\"records\" aria-labelledby=\"records-h\">\n<h2 id=\"records-h\">The records</h2>\n", out);
-    html_say(out, "<p>The %d records of which this page was made are part of it, one JSON object per line without the unknown fields: the text of the element "
-             "<code>script id=\"tilewright-records\"</code>. <code>tilewright report FILE.html -o AGAIN.html</code> reads them back and makes this page again; "
-             "<code>sed -n '/^&lt;script id=/,/^&lt;.script/{/^{/p}' FILE.html &gt; records.jsonl</code> takes them out.</p>\n", r->all->count);
+    html_say(out,
+             "<p>The %d records of which this page was made are part of it, one JSON object per line without the "
+             "unknown fields: the text of the element <code>script id=\"tilewright-records\"</code>. <code>tilewright "
+             "report FILE.html -o AGAIN.html</code> reads them back and makes this page again; <code>sed -n "
+             "'/^&lt;script id=/,/^&lt;.script/{/^{/p}' FILE.html &gt; records.jsonl</code> takes them out.</p>\n",
+             r->all->count);
     fputs(RECORDS_ELEMENT "\n", out);
     for (int i = 0; i < r->all->count; i++) {
         html_json(out, r->all->rows[i].line);
         fputc('\n', out);
     }
     fputs("</script>\n", out);
-    html_say(out, "</section>\n</main>\n<footer>\n<p class=\"faint\">Made by tilewright %t. A number never travels alone: each record holds problem, kernel, device, method, times, error "
-             "and versions.</p>\n</footer>\n</body>\n</html>\n", tw_version());
+    html_say(
+        out,
+        "</section>\n</main>\n<footer>\n<p class=\"faint\">Made by tilewright %t. A number never travels alone: each "
+        "record holds problem, kernel, device, method, times, error and versions.</p>\n</footer>\n</body>\n</html>\n",
+        tw_version());
 }
 
 /* ---- the forms ---- */
@@ -220,11 +246,14 @@ static bool check(const report *r, report_form form, char *why, size_t why_bytes
     if (r->all->count == 0)
         snprintf(why, why_bytes, "there are no records");
     else if (l->machine_count > REPORT_MACHINES)
-        snprintf(why, why_bytes, "there are records of %d engines and devices, a page takes %d", l->machine_count, REPORT_MACHINES);
+        snprintf(why, why_bytes, "there are records of %d engines and devices, a page takes %d", l->machine_count,
+                 REPORT_MACHINES);
     else if (l->count > REPORT_LADDERS)
-        snprintf(why, why_bytes, "there are records of %d shapes on all machines, a page takes %d", l->count, REPORT_LADDERS);
+        snprintf(why, why_bytes, "there are records of %d shapes on all machines, a page takes %d", l->count,
+                 REPORT_LADDERS);
     else if (most_steps > REPORT_STEPS)
-        snprintf(why, why_bytes, "there are records of %d rungs and tiles of one shape on one machine, a page takes %d", most_steps, REPORT_STEPS);
+        snprintf(why, why_bytes, "there are records of %d rungs and tiles of one shape on one machine, a page takes %d",
+                 most_steps, REPORT_STEPS);
     else if (form != REPORT_PAGE && !report_has_ladder(r))
         snprintf(why, why_bytes, "there is no ladder among the records, which a chart or table alone would show");
     else
@@ -246,10 +275,14 @@ tw_status report_write(FILE *out, const records *all, report_form form, char *wh
     if (status != TW_OK) return status;
     bool no_memory = false;
     const report r = {out, all, &sorted, &no_memory};
-    if (!check(&r, form, why, why_bytes)) status = TW_BAD_ARGUMENT;
-    else if (form == REPORT_PAGE) status = write_page(&r);
-    else if (form == REPORT_BARS) report_bars(&r);
-    else report_markdown(&r);
+    if (!check(&r, form, why, why_bytes))
+        status = TW_BAD_ARGUMENT;
+    else if (form == REPORT_PAGE)
+        status = write_page(&r);
+    else if (form == REPORT_BARS)
+        report_bars(&r);
+    else
+        report_markdown(&r);
     if (no_memory) status = TW_NO_MEMORY;
     ladders_free(&sorted);
     return status;

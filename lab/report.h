@@ -1,23 +1,25 @@
-/* report.h - what people look at, out of records: above all one page of HTML: devices, charts, tables, every rung's story, and the records themselves. It needs no
- * network and no script, and can be made again wherever the records are. */
+/* report.h - what people look at, out of records: above all one page of HTML: devices, charts, tables, every rung's
+ * story, and the records themselves. It needs no network and no script, and can be made again wherever the records
+ * are. */
 #ifndef TILEWRIGHT_REPORT_H
 #define TILEWRIGHT_REPORT_H
 
 #include "records.h"
 
 enum {
-    REPORT_MACHINES = 24,  /* engines on devices that one page takes */
-    REPORT_LADDERS = 512,  /* shapes on machines */
-    REPORT_STEPS = 128     /* rungs and tiles in one ladder */
+    REPORT_MACHINES = 24, /* engines on devices that one page takes */
+    REPORT_LADDERS = 512, /* shapes on machines */
+    REPORT_STEPS = 128    /* rungs and tiles in one ladder */
 };
 
-/* What is written: the page; its first picture, the bars of the first machine's main ladder, alone; its table of rungs side by side alone,
- * as Markdown. */
+/* What is written: the page; its first picture, the bars of the first machine's main ladder, alone; its table of rungs
+ * side by side alone, as Markdown. */
 typedef enum report_form { REPORT_PAGE, REPORT_BARS, REPORT_TABLE } report_form;
 report_form report_form_of(const char *path); /* by the ending: .svg, .md, else the page */
 
-/* report_write - the same records give the same bytes. TW_OK; TW_NO_MEMORY; TW_BAD_ARGUMENT, and why: there are no records that have what
- * the form shows, or they are of too many machines, shapes or rungs. The stream's own errors stay with it. */
+/* report_write - the same records give the same bytes. TW_OK; TW_NO_MEMORY; TW_BAD_ARGUMENT, and why: there are no
+ * records that have what the form shows, or they are of too many machines, shapes or rungs. The stream's own errors
+ * stay with it. */
 tw_status report_write(FILE *out, const records *all, report_form form, char *why, size_t why_bytes);
 
 #endif

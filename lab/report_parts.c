@@ -11,10 +11,7 @@
 #include "published.h"
 #include "units.h"
 
-static double flops(const record *r)
-{
-    return 2 * (double)r->m * (double)r->n * (double)r->k;
-}
+static double flops(const record *r) { return 2 * (double)r->m * (double)r->n * (double)r->k; }
 
 static const char *count_or_dash(int64_t value, units_text out)
 {
@@ -37,11 +34,16 @@ const char *report_shape(const ladder *l, report_shape_text out)
     int used = snprintf(out, room, "%" PRId64 " x %" PRId64 " x %" PRId64, l->m, l->n, l->k);
     if (ladder_is_plain(l)) return out;
     bool tight = l->lda == (l->op_a == 't' ? l->m : l->k) && l->ldb == (l->op_b == 't' ? l->k : l->n) && l->ldc == l->n;
-    if (l->op_a == 't' || l->op_b == 't') used += snprintf(out + used, room - (size_t)used, " %s", l->op_a != 't' ? "NT" : l->op_b != 't' ? "TN" : "TT");
-    if (!tight && l->lda == l->ldb && l->ldb == l->ldc) used += snprintf(out + used, room - (size_t)used, ", ld %" PRId64, l->lda);
-    else if (!tight) used += snprintf(out + used, room - (size_t)used, ", ld %" PRId64 " %" PRId64 " %" PRId64, l->lda, l->ldb, l->ldc);
+    if (l->op_a == 't' || l->op_b == 't')
+        used += snprintf(out + used, room - (size_t)used, " %s", l->op_a != 't' ? "NT" : l->op_b != 't' ? "TN" : "TT");
+    if (!tight && l->lda == l->ldb && l->ldb == l->ldc)
+        used += snprintf(out + used, room - (size_t)used, ", ld %" PRId64, l->lda);
+    else if (!tight)
+        used += snprintf(out + used, room - (size_t)used, ", ld %" PRId64 " %" PRId64 " %" PRId64, l->lda, l->ldb,
+                         l->ldc);
     if (l->align_a != LADDER_ALIGN || l->align_b != LADDER_ALIGN || l->align_c != LADDER_ALIGN)
-        used += snprintf(out + used, room - (size_t)used, ", aligned to %" PRId64 " %" PRId64 " %" PRId64, l->align_a, l->align_b, l->align_c);
+        used += snprintf(out + used, room - (size_t)used, ", aligned to %" PRId64 " %" PRId64 " %" PRId64, l->align_a,
+                         l->align_b, l->align_c);
     if (fabs(l->alpha - 1) > 0) used += snprintf(out + used, room - (size_t)used, ", alpha %g", l->alpha);
     if (fabs(l->beta) > 0) used += snprintf(out + used, room - (size_t)used, ", beta %g", l->beta);
     if (l->batch >= 0) snprintf(out + used, room - (size_t)used, ", batches of %" PRId64, l->batch);
@@ -77,7 +79,8 @@ static void tell_ceilings(const report *r, int number, const published_device *p
         double peak = best_peak(r, number, dtypes[i]);
         if (isnan(peak)) continue;
         int used = snprintf(words, sizeof words, "%s GFLOP/s measured", report_speed(peak, text));
-        if (p != NULL && i == 0) snprintf(words + used, sizeof words - (size_t)used, ", %.5g published", p->peak_gflops);
+        if (p != NULL && i == 0)
+            snprintf(words + used, sizeof words - (size_t)used, ", %.5g published", p->peak_gflops);
         html_say(r->out, "<dt>Multiply-adds, %h</dt><dd>%t</dd>\n", dtypes[i], words);
     }
     double gbps = l != NULL ? report_memory_gbps(l) : (double)NAN;
@@ -116,8 +119,10 @@ static void card(const report *r, int number)
         fact(r->out, "Multiprocessors", text);
     }
     fact(r->out, "Records", count_or_dash(count, text));
-    if (first != NULL && strcmp(first, last) == 0) fact(r->out, "Measured", first);
-    else if (first != NULL) html_say(r->out, "<dt>Measured</dt><dd>%t to %t</dd>\n", first, last);
+    if (first != NULL && strcmp(first, last) == 0)
+        fact(r->out, "Measured", first);
+    else if (first != NULL)
+        html_say(r->out, "<dt>Measured</dt><dd>%t to %t</dd>\n", first, last);
     fputs("</dl>\n</article>\n", r->out);
 }
 
@@ -143,10 +148,7 @@ static double speed_of(const records_row *row)
 }
 
 /* "Document 000's figure" where it is one: square, 4096. */
-static bool is_figure(const ladder *l)
-{
-    return l->m == 4096 && l->n == 4096 && l->k == 4096;
-}
+static bool is_figure(const ladder *l) { return l->m == 4096 && l->n == 4096 && l->k == 4096; }
 
 static void draw_bars(const report *r, const ladder *l, int number, bool alone)
 {
@@ -161,10 +163,13 @@ static void draw_bars(const report *r, const ladder *l, int number, bool alone)
     }
     for (int i = 0; i < l->count; i++) mixed |= comparable(l, l->steps[i].row);
     for (int i = 0; i < l->count; i++)
-        bars[i] = (chart_bar){l->steps[i].label, speed_of(l->steps[i].row), speed_of(l->steps[i].by_default), mixed && !comparable(l, l->steps[i].row)};
-    snprintf(title, sizeof title, "%.20s on %.80s, %s %s", report_engine_name(r->ladders->machines[number].engine), report_device(&r->ladders->machines[number], device),
-             l->wide ? "f64" : "f32", report_shape(l, shape));
-    const chart about = {title, "One bar per rung, speed to the right. A hollow bar is the same rung as the compiler unrolls it.", alone};
+        bars[i] = (chart_bar){l->steps[i].label, speed_of(l->steps[i].row), speed_of(l->steps[i].by_default),
+                              mixed && !comparable(l, l->steps[i].row)};
+    snprintf(title, sizeof title, "%.20s on %.80s, %s %s", report_engine_name(r->ladders->machines[number].engine),
+             report_device(&r->ladders->machines[number], device), l->wide ? "f64" : "f32", report_shape(l, shape));
+    const chart about = {
+        title, "One bar per rung, speed to the right. A hollow bar is the same rung as the compiler unrolls it.",
+        alone};
     chart_bars(r->out, &about, bars, l->count, report_peak(l));
     free(bars);
 }
@@ -181,7 +186,9 @@ static void bars_figure(const report *r, const ladder *l, int number)
     draw_bars(r, l, number, false);
     html_say(r->out, "<figcaption>%h%h%hThe table below has the numbers.</figcaption>\n</figure>\n",
              is_figure(l) ? "Document 000's figure: every step at 4096 x 4096. " : "",
-             hollow ? "Solid: r01 to r05 with their loops held rolled, so that each step shows its one idea. Hollow: the same in the compiler's own unrolling. " : "",
+             hollow ? "Solid: r01 to r05 with their loops held rolled, so that each step shows its one idea. Hollow: "
+                      "the same in the compiler's own unrolling. "
+                    : "",
              own && other ? "An arrow: another type of element, which neither the axis nor the peak is for. " : "");
 }
 
@@ -192,18 +199,23 @@ void report_bars(const report *r)
     draw_bars(r, ladder_main(r->ladders, number), number, true);
 }
 
-/* The dots of a ladder, those of its own type; labels are "r04", "r02 32". cache: the largest bandwidth that was measured above memory's. */
+/* The dots of a ladder, those of its own type; labels are "r04", "r02 32". cache: the largest bandwidth that was
+ * measured above memory's. */
 static int make_dots(const ladder *l, chart_dot *dots, char (*names)[STEP_LABEL], chart_roofs *roofs)
 {
     int count = 0;
     for (int i = 0; i < l->count; i++) {
         const record *d = &l->steps[i].row->r;
         const char *label = l->steps[i].label, *tile = strchr(label, ' ');
-        if (!row_timed(l->steps[i].row) || !comparable(l, l->steps[i].row) || !(flops(d) > 0) || !(d->bytes_asked > 0) || !(d->gflops > 0)) continue;
+        if (!row_timed(l->steps[i].row) || !comparable(l, l->steps[i].row) || !(flops(d) > 0) ||
+            !(d->bytes_asked > 0) || !(d->gflops > 0))
+            continue;
         if (row_operand_bytes(l->steps[i].row) > 0) roofs->once = flops(d) / row_operand_bytes(l->steps[i].row);
-        if (d->bandwidth_gbps > 1.1 * roofs->memory_gbps && !(roofs->cache_gbps >= d->bandwidth_gbps)) roofs->cache_gbps = d->bandwidth_gbps;
+        if (d->bandwidth_gbps > 1.1 * roofs->memory_gbps && !(roofs->cache_gbps >= d->bandwidth_gbps))
+            roofs->cache_gbps = d->bandwidth_gbps;
         snprintf(names[count], STEP_LABEL, "%.*s%s", (int)strcspn(label, "_"), label, tile != NULL ? tile : "");
-        dots[count] = (chart_dot){names[count], flops(d) / d->bytes_asked, d->gflops, row_no_cache_gflops(l->steps[i].row)};
+        dots[count] = (chart_dot){names[count], flops(d) / d->bytes_asked, d->gflops,
+                                  row_no_cache_gflops(l->steps[i].row)};
         count++;
     }
     return count;
@@ -212,19 +224,26 @@ static int make_dots(const ladder *l, chart_dot *dots, char (*names)[STEP_LABEL]
 static void draw_roofline(const report *r, const ladder *l, int number)
 {
     chart_dot *dots = calloc((size_t)l->count + 1, sizeof *dots);
-    char (*names)[STEP_LABEL] = calloc((size_t)l->count + 1, sizeof *names), title[240];
+    char(*names)[STEP_LABEL] = calloc((size_t)l->count + 1, sizeof *names), title[240];
     report_device_text device;
     chart_roofs roofs = {report_peak(l), report_memory_gbps(l), NAN, NAN};
     bool room = dots != NULL && names != NULL;
     int count = room ? make_dots(l, dots, names, &roofs) : 0;
-    snprintf(title, sizeof title, "Roofline, %.20s on %.80s", report_engine_name(r->ladders->machines[number].engine), report_device(&r->ladders->machines[number], device));
-    const chart about = {title, "One dot per rung: flop per byte that it asks of memory to the right, speed upwards, both logarithmic. The table below has the numbers.", false};
+    snprintf(title, sizeof title, "Roofline, %.20s on %.80s", report_engine_name(r->ladders->machines[number].engine),
+             report_device(&r->ladders->machines[number], device));
+    const chart about = {title,
+                         "One dot per rung: flop per byte that it asks of memory to the right, speed upwards, both "
+                         "logarithmic. The table below has the numbers.",
+                         false};
     if (count > 0) {
         fputs("<figure>\n", r->out);
         chart_roofline(r->out, &about, &roofs, dots, count);
-        html_say(r->out, "<figcaption>Thick: the measured roofs, memory's bandwidth and the multiply-add peak%h. Thin, at each dot: the documents' bound, its bytes asked at memory's "
-                 "bandwidth; a dot above it has a cache to thank. Roofline: Williams, Waterman, Patterson, 2009 (document 003's reference).</figcaption>\n</figure>\n",
-                 isnan(roofs.cache_gbps) ? "" : "; dashed: the bandwidth of a working set of this size");
+        html_say(
+            r->out,
+            "<figcaption>Thick: the measured roofs, memory's bandwidth and the multiply-add peak%h. Thin, at each dot: "
+            "the documents' bound, its bytes asked at memory's bandwidth; a dot above it has a cache to thank. "
+            "Roofline: Williams, Waterman, Patterson, 2009 (document 003's reference).</figcaption>\n</figure>\n",
+            isnan(roofs.cache_gbps) ? "" : "; dashed: the bandwidth of a working set of this size");
     }
     *r->no_memory |= !room;
     free(names);
@@ -239,7 +258,8 @@ static void table_row(const report *r, const ladder *l, const ladder_step *step,
     html_say(out, "<tr><th scope=\"row\">%t%h</th>", step->label, second ? ", default build" : "");
     if (!row_timed(row)) {
         bool wrong = d->verified != NULL && strcmp(d->verified, "WRONG") == 0;
-        html_say(out, "<td class=\"words%h\" colspan=\"14\">%h%t</td></tr>\n", wrong ? " wrong" : "", wrong ? "WRONG: no time was taken " : "refused: ", d->refused != NULL ? d->refused : "");
+        html_say(out, "<td class=\"words%h\" colspan=\"14\">%h%t</td></tr>\n", wrong ? " wrong" : "",
+                 wrong ? "WRONG: no time was taken " : "refused: ", d->refused != NULL ? d->refused : "");
         return;
     }
     const ladder_step *before = ladder_before(l, step);
@@ -268,14 +288,20 @@ static void ladder_table(const report *r, const ladder *l, int number)
     char label[200];
     report_shape_text shape;
     report_device_text device;
-    snprintf(label, sizeof label, "Table of the rungs, %.20s on %.80s", report_engine_name(r->ladders->machines[number].engine), report_device(&r->ladders->machines[number], device));
+    snprintf(label, sizeof label, "Table of the rungs, %.20s on %.80s",
+             report_engine_name(r->ladders->machines[number].engine),
+             report_device(&r->ladders->machines[number], device));
     report_table_begin(out, label);
     fputs("<caption>", out);
     report_machine_name(r, number);
     html_say(out, ", %t, %h.</caption>\n", report_shape(l, shape), l->wide ? "f64" : "f32");
-    html_say(out, "<thead><tr><th scope=\"col\">Rung</th><th scope=\"col\">%h</th><th scope=\"col\">Median</th><th scope=\"col\">GFLOP/s</th><th scope=\"col\">Over the rung before</th>"
-             "<th scope=\"col\">Of peak</th><th scope=\"col\">Bytes asked</th><th scope=\"col\">Flop per byte</th><th scope=\"col\">No-cache GFLOP/s</th><th scope=\"col\">Bound GFLOP/s</th>"
-             "<th scope=\"col\">Of bound</th><th scope=\"col\">Registers</th><th scope=\"col\">Spilled bytes</th><th scope=\"col\">Occupancy</th><th scope=\"col\">Error</th></tr></thead>\n<tbody>\n",
+    html_say(out,
+             "<thead><tr><th scope=\"col\">Rung</th><th scope=\"col\">%h</th><th scope=\"col\">Median</th><th "
+             "scope=\"col\">GFLOP/s</th><th scope=\"col\">Over the rung before</th><th scope=\"col\">Of peak</th><th "
+             "scope=\"col\">Bytes asked</th><th scope=\"col\">Flop per byte</th><th scope=\"col\">No-cache "
+             "GFLOP/s</th><th scope=\"col\">Bound GFLOP/s</th><th scope=\"col\">Of bound</th><th "
+             "scope=\"col\">Registers</th><th scope=\"col\">Spilled bytes</th><th scope=\"col\">Occupancy</th><th "
+             "scope=\"col\">Error</th></tr></thead>\n<tbody>\n",
              strcmp(r->ladders->machines[number].engine, "cpu") == 0 ? "Threads" : "Threads of a block");
     for (int i = 0; i < l->count; i++) {
         table_row(r, l, &l->steps[i], l->steps[i].row, false);
@@ -298,7 +324,8 @@ static const char *next_label(const ladders *l, const char *last)
     for (int i = 0; i < l->machine_count; i++) {
         const ladder *x = ladder_main(l, i);
         for (int s = 0; x != NULL && s < x->count; s++)
-            if (strcmp(x->steps[s].label, last) > 0 && (next == NULL || strcmp(x->steps[s].label, next) < 0)) next = x->steps[s].label;
+            if (strcmp(x->steps[s].label, last) > 0 && (next == NULL || strcmp(x->steps[s].label, next) < 0))
+                next = x->steps[s].label;
     }
     return next;
 }
@@ -313,7 +340,9 @@ static void compare_machines(const report *r)
     if (shown < 2) return;
     fputs("<h3>Side by side</h3>\n", out);
     report_table_begin(out, "The rungs on every machine");
-    fputs("<caption>GFLOP/s of each rung in its first build, on each machine's own main shape.</caption>\n<thead><tr><th scope=\"col\">Rung</th>", out);
+    fputs("<caption>GFLOP/s of each rung in its first build, on each machine's own main "
+          "shape.</caption>\n<thead><tr><th scope=\"col\">Rung</th>",
+          out);
     for (int i = 0; i < l->machine_count; i++) {
         const ladder *x = ladder_main(l, i);
         report_shape_text shape;
@@ -343,9 +372,12 @@ static void markdown_cell(FILE *out, const char *text)
     for (int bytes; *text != '\0'; text += bytes) {
         bytes = utf8_sequence_bytes((const unsigned char *)text);
         if (strchr("|\\`*[]<&", *text) != NULL) putc('\\', out);
-        if (bytes == 0) fputs("\xef\xbf\xbd", out), bytes = 1;
-        else if ((unsigned char)*text < 0x20 || *text == 0x7f) putc(' ', out);
-        else fwrite(text, 1, (size_t)bytes, out);
+        if (bytes == 0)
+            fputs("\xef\xbf\xbd", out), bytes = 1;
+        else if ((unsigned char)*text < 0x20 || *text == 0x7f)
+            putc(' ', out);
+        else
+            fwrite(text, 1, (size_t)bytes, out);
     }
     fputs(" |", out);
 }
@@ -361,7 +393,8 @@ void report_markdown(const report *r)
         report_shape_text shape;
         report_device_text device;
         if (x == NULL) continue;
-        snprintf(head, sizeof head, "%.20s, %s, %s", report_engine_name(l->machines[i].engine), report_device(&l->machines[i], device), report_shape(x, shape));
+        snprintf(head, sizeof head, "%.20s, %s, %s", report_engine_name(l->machines[i].engine),
+                 report_device(&l->machines[i], device), report_shape(x, shape));
         markdown_cell(out, head);
     }
     fputs("\n|---|---|", out);
@@ -383,7 +416,8 @@ void report_markdown(const report *r)
             units_text t;
             if (x == NULL) continue;
             fprintf(out, " %s", report_speed(step != NULL ? speed_of(step->row) : (double)NAN, t));
-            if (step != NULL && step->by_default != NULL) fprintf(out, " (%s)", report_speed(speed_of(step->by_default), t));
+            if (step != NULL && step->by_default != NULL)
+                fprintf(out, " (%s)", report_speed(speed_of(step->by_default), t));
             fputs(" |", out);
         }
         fputs("\n", out);
@@ -395,8 +429,11 @@ void report_charts(const report *r)
     FILE *out = r->out;
     if (!report_has_ladder(r)) return;
     fputs("<section id=\"ladders\" aria-labelledby=\"ladders-h\">\n<h2 id=\"ladders-h\">Ladders and rooflines</h2>\n"
-          "<p>In the tables, <em>no-cache</em> is what the bytes asked allow at memory's bandwidth, at most the peak: the documents' bound, which caches may beat; <em>bound</em> is what the peak, and moving each operand "
-          "once, allow, which nothing may beat; <em>error</em> is the worst element's, as a share of its own bound. Everything was measured in the same run.</p>\n", out);
+          "<p>In the tables, <em>no-cache</em> is what the bytes asked allow at memory's bandwidth, at most the peak: "
+          "the documents' bound, which caches may beat; <em>bound</em> is what the peak, and moving each operand once, "
+          "allow, which nothing may beat; <em>error</em> is the worst element's, as a share of its own bound. "
+          "Everything was measured in the same run.</p>\n",
+          out);
     for (int i = 0; i < r->ladders->machine_count; i++) {
         const ladder *l = ladder_main(r->ladders, i);
         if (l == NULL) continue;
@@ -426,20 +463,15 @@ typedef struct grid {
     bool *drawn;    /* rows that the chart shows: of the ladders' own type */
 } grid;
 
-static bool is_plain_square(const ladder *l)
-{
-    return l->m == l->n && l->n == l->k && ladder_is_plain(l);
-}
+static bool is_plain_square(const ladder *l) { return l->m == l->n && l->n == l->k && ladder_is_plain(l); }
 
 static bool belongs(const ladder *l, int number, bool wide, bool square)
 {
-    return l->machine == number && !l->skinny && !l->library && l->wide == wide && l->m > 0 && is_plain_square(l) == square;
+    return l->machine == number && !l->skinny && !l->library && l->wide == wide && l->m > 0 &&
+           is_plain_square(l) == square;
 }
 
-static void grid_free(grid *g)
-{
-    free(g->ladders), free(g->labels), free(g->speeds), free(g->drawn);
-}
+static void grid_free(grid *g) { free(g->ladders), free(g->labels), free(g->speeds), free(g->drawn); }
 
 /* The ladder as the next column; its timed steps as rows in the order of their labels. */
 static void grid_add(grid *g, const ladder *l)
@@ -462,8 +494,10 @@ static bool grid_make(const report *r, int number, bool wide, bool square, grid 
 {
     const ladders *all = r->ladders;
     size_t most_rows = 1;
-    for (int i = 0; i < all->count; i++) most_rows += belongs(&all->items[i], number, wide, square) ? (size_t)all->items[i].count : 0;
-    *g = (grid){.ladders = calloc((size_t)all->count + 1, sizeof *g->ladders), .labels = calloc(most_rows, sizeof *g->labels),
+    for (int i = 0; i < all->count; i++)
+        most_rows += belongs(&all->items[i], number, wide, square) ? (size_t)all->items[i].count : 0;
+    *g = (grid){.ladders = calloc((size_t)all->count + 1, sizeof *g->ladders),
+                .labels = calloc(most_rows, sizeof *g->labels),
                 .drawn = calloc(most_rows, sizeof *g->drawn)};
     for (int i = 0; g->ladders != NULL && g->labels != NULL && g->drawn != NULL && i < all->count; i++)
         if (belongs(&all->items[i], number, wide, square) && all->items[i].timed > 0) grid_add(g, &all->items[i]);
@@ -490,7 +524,8 @@ static bool is_curve(const grid *g, int row)
 
 static void draw_curves(const report *r, const grid *g, int number, bool wide)
 {
-    double *sizes = calloc((size_t)g->columns, sizeof *sizes), *speeds = calloc((size_t)g->columns * (size_t)g->rows, sizeof *speeds);
+    double *sizes = calloc((size_t)g->columns, sizeof *sizes),
+           *speeds = calloc((size_t)g->columns * (size_t)g->rows, sizeof *speeds);
     chart_curve *curves = calloc((size_t)g->rows, sizeof *curves);
     char title[240];
     report_device_text device;
@@ -500,18 +535,25 @@ static void draw_curves(const report *r, const grid *g, int number, bool wide)
     for (int c = 0; room && c < g->columns; c++) {
         bool used = false;
         for (int row = 0; row < g->rows; row++) used |= is_curve(g, row) && !isnan(g->speeds[row * g->columns + c]);
-        for (int row = 0; used && row < g->rows; row++) speeds[row * g->columns + columns] = g->speeds[row * g->columns + c];
+        for (int row = 0; used && row < g->rows; row++)
+            speeds[row * g->columns + columns] = g->speeds[row * g->columns + c];
         if (used) sizes[columns++] = (double)g->ladders[c]->m;
     }
     for (int row = 0; room && row < g->rows; row++)
         if (is_curve(g, row)) curves[count++] = (chart_curve){g->labels[row], speeds + row * g->columns};
-    snprintf(title, sizeof title, "Speed over sizes, %s, %.20s on %.80s", wide ? "f64" : "f32", report_engine_name(r->ladders->machines[number].engine),
+    snprintf(title, sizeof title, "Speed over sizes, %s, %.20s on %.80s", wide ? "f64" : "f32",
+             report_engine_name(r->ladders->machines[number].engine),
              report_device(&r->ladders->machines[number], device));
-    const chart about = {title, "One curve per rung: m = n = k to the right, speed upwards, both logarithmic. The table below has the numbers.", false};
+    const chart about = {
+        title,
+        "One curve per rung: m = n = k to the right, speed upwards, both logarithmic. The table below has the numbers.",
+        false};
     if (count > 0) {
         fputs("<figure>\n", r->out);
         *r->no_memory |= !chart_curves(r->out, &about, sizes, columns, curves, count);
-        fputs("<figcaption>Document 000 tuned its steps at 4096 and says that they could be sub-optimal at other sizes: where curves cross, they are.</figcaption>\n</figure>\n", r->out);
+        fputs("<figcaption>Document 000 tuned its steps at 4096 and says that they could be sub-optimal at other "
+              "sizes: where curves cross, they are.</figcaption>\n</figure>\n",
+              r->out);
     }
     free(sizes);
     free(speeds);
@@ -563,7 +605,10 @@ void report_sizes(const report *r)
         }
         grid_free(&g);
     }
-    if (shown == 0) fputs("<p>The records hold one square size of each machine. <code>tilewright ladder --size 128,256,512,1024 --html FILE</code> draws curves over several.</p>\n", r->out);
+    if (shown == 0)
+        fputs("<p>The records hold one square size of each machine. <code>tilewright ladder --size 128,256,512,1024 "
+              "--html FILE</code> draws curves over several.</p>\n",
+              r->out);
     fputs("</section>\n", r->out);
 }
 
@@ -594,8 +639,10 @@ static void library_table(const report *r, int number, bool wide)
     report_table_begin(out, "Libraries over shapes");
     fputs("<caption>GFLOP/s, ", out);
     report_machine_name(r, number);
-    html_say(out, ", %h where no other type is named.</caption>\n<thead><tr><th scope=\"col\">Product</th>", wide ? "f64" : "f32");
-    for (const char *label = ""; (label = next_library(l, number, wide, label)) != NULL;) html_say(out, "<th scope=\"col\">%t</th>", label);
+    html_say(out, ", %h where no other type is named.</caption>\n<thead><tr><th scope=\"col\">Product</th>",
+             wide ? "f64" : "f32");
+    for (const char *label = ""; (label = next_library(l, number, wide, label)) != NULL;)
+        html_say(out, "<th scope=\"col\">%t</th>", label);
     fputs("</tr></thead>\n<tbody>\n", out);
     for (int i = 0; i < l->count; i++) {
         report_shape_text shape;
@@ -615,7 +662,9 @@ void report_libraries(const report *r)
 {
     if (!report_has_libraries(r)) return;
     fputs("<section id=\"libraries\" aria-labelledby=\"libraries-h\">\n<h2 id=\"libraries-h\">Libraries</h2>\n"
-          "<p>Whole products, as a user calls them: no rungs, and what they ask of memory is not known. <em>tilewright</em> is the same call of ours.</p>\n", r->out);
+          "<p>Whole products, as a user calls them: no rungs, and what they ask of memory is not known. "
+          "<em>tilewright</em> is the same call of ours.</p>\n",
+          r->out);
     for (int i = 0; i < 2 * r->ladders->machine_count; i++) library_table(r, i / 2, i % 2);
     fputs("</section>\n", r->out);
 }
@@ -629,9 +678,13 @@ static void skinny_table(const report *r, const ladder *l)
     report_table_begin(out, "Thin matrices");
     fputs("<caption>", out);
     report_machine_name(r, l->machine);
-    html_say(out, ", %t.</caption>\n<thead><tr><th scope=\"col\">Rung</th><th scope=\"col\">Median</th><th scope=\"col\">GFLOP/s</th><th scope=\"col\">Effective GB/s</th>"
-             "<th scope=\"col\">Over the rung before</th>", report_shape(l, shape));
-    for (int p = 0; p < PUBLISHED_DEVICES; p++) html_say(out, "<th scope=\"col\">%t GB/s, published</th><th scope=\"col\">step</th>", published[p].device);
+    html_say(
+        out,
+        ", %t.</caption>\n<thead><tr><th scope=\"col\">Rung</th><th scope=\"col\">Median</th><th "
+        "scope=\"col\">GFLOP/s</th><th scope=\"col\">Effective GB/s</th><th scope=\"col\">Over the rung before</th>",
+        report_shape(l, shape));
+    for (int p = 0; p < PUBLISHED_DEVICES; p++)
+        html_say(out, "<th scope=\"col\">%t GB/s, published</th><th scope=\"col\">step</th>", published[p].device);
     fputs("</tr></thead>\n<tbody>\n", out);
     for (int i = 0; i < l->count; i++) {
         const records_row *row = l->steps[i].row;
@@ -639,18 +692,22 @@ static void skinny_table(const report *r, const ladder *l)
         units_text t;
         html_say(out, "<tr><th scope=\"row\">%t</th>", l->steps[i].label);
         if (!row_timed(row)) {
-            html_say(out, "<td class=\"words\" colspan=\"8\">refused: %t</td></tr>\n", row->r.refused != NULL ? row->r.refused : row->r.verified);
+            html_say(out, "<td class=\"words\" colspan=\"8\">refused: %t</td></tr>\n",
+                     row->r.refused != NULL ? row->r.refused : row->r.verified);
             continue;
         }
         const ladder_step *before = ladder_before(l, &l->steps[i]);
         report_cell(out, units_seconds(row->r.median_s, t));
         report_cell(out, report_speed(row->r.gflops, t));
         report_cell(out, report_speed(row->r.effective_gbps, t));
-        report_cell(out, units_factor(before != NULL ? row->r.effective_gbps / before->row->r.effective_gbps : (double)NAN, t));
+        report_cell(
+            out, units_factor(before != NULL ? row->r.effective_gbps / before->row->r.effective_gbps : (double)NAN, t));
         for (int p = 0; p < PUBLISHED_DEVICES; p++) {
             bool known = place >= 0 && place < PUBLISHED_RUNGS && l->k == PUBLISHED_WIDTH;
             report_cell(out, units_number(known ? published[p].gbps[place] : (double)NAN, t));
-            report_cell(out, units_factor(known && place > 0 ? published[p].gbps[place] / published[p].gbps[place - 1] : (double)NAN, t));
+            report_cell(out, units_factor(known && place > 0 ? published[p].gbps[place] / published[p].gbps[place - 1]
+                                                             : (double)NAN,
+                                          t));
         }
         fputs("</tr>\n", out);
     }
@@ -667,11 +724,15 @@ void report_skinny(const report *r)
             shown++;
         }
     if (shown > 0)
-        fputs("<p>Document 004: A has 16 columns, B 16 rows. Effective bandwidth counts 12 bytes per element of C: each block reads its two tiles and writes its own once. The document does "
-              "not say what it counts, and no other natural count fits its figures; it does not give its m and n either, so that the steps between rungs are what can be compared. Caches serve the "
-              "repeated tiles today: the figure may exceed the bandwidth of memory.</p>\n", r->out);
+        fputs("<p>Document 004: A has 16 columns, B 16 rows. Effective bandwidth counts 12 bytes per element of C: "
+              "each block reads its two tiles and writes its own once. The document does not say what it counts, and "
+              "no other natural count fits its figures; it does not give its m and n either, so that the steps between "
+              "rungs are what can be compared. Caches serve the repeated tiles today: the figure may exceed the "
+              "bandwidth of memory.</p>\n",
+              r->out);
     else
-        fputs("<p>The records hold none; <code>tilewright ladder --skinny --json FILE</code> makes them.</p>\n", r->out);
+        fputs("<p>The records hold none; <code>tilewright ladder --skinny --json FILE</code> makes them.</p>\n",
+              r->out);
     fputs("</section>\n", r->out);
 }
 
@@ -680,7 +741,8 @@ void report_skinny(const report *r)
 void report_method(const report *r)
 {
     FILE *out = r->out;
-    fputs("<section id=\"method\" aria-labelledby=\"method-h\">\n<h2 id=\"method-h\">How it was measured</h2>\n<ul>\n", out);
+    fputs("<section id=\"method\" aria-labelledby=\"method-h\">\n<h2 id=\"method-h\">How it was measured</h2>\n<ul>\n",
+          out);
     const char *last = "";
     for (;;) { /* each method once, in order */
         const char *next = NULL;
@@ -700,21 +762,30 @@ void report_method(const report *r)
             if (d->samples > most) most = d->samples;
         }
         html_say(out, "<li>%d records: %t", count, last);
-        if (most > 0 && least == most) html_say(out, "; median of %d samples", (int)most);
-        else if (most > 0) html_say(out, "; median of %d to %d samples", (int)least, (int)most);
+        if (most > 0 && least == most)
+            html_say(out, "; median of %d samples", (int)most);
+        else if (most > 0)
+            html_say(out, "; median of %d to %d samples", (int)least, (int)most);
         fputs("</li>\n", out);
     }
-    fputs("<li>Before it is timed, each kernel passes two oracles. Exact: operands are small integers whose product is exact in the type that sums; one differing bit fails. Bound: random operands, and every "
-          "element checked must obey |c - reference| &le; |alpha| g(k+2) &Sigma;|a||b| + g(2) |beta c0| + (k+1) smallest subnormal + rounding of the output, g(n) = n u / (1 - n u), u the unit roundoff of the "
-          "type that sums (2<sup>-24</sup> in f32). NaN never passes. Where the product is large, elements are sampled, and the record says so.</li>\n"
-          "<li>Peaks and bandwidths are measured in the same run: independent multiply-adds in registers, and reads of a working set. A share above 1.02 of the bound fails the run.</li>\n", out);
-    if (r->ladders->superseded > 0) html_say(out, "<li>%d records were superseded by later ones of the same kind, and are not shown.</li>\n", r->ladders->superseded);
+    fputs("<li>Before it is timed, each kernel passes two oracles. Exact: operands are small integers whose product is "
+          "exact in the type that sums; one differing bit fails. Bound: random operands, and every element checked "
+          "must obey |c - reference| &le; |alpha| g(k+2) &Sigma;|a||b| + g(2) |beta c0| + (k+1) smallest subnormal + "
+          "rounding of the output, g(n) = n u / (1 - n u), u the unit roundoff of the type that sums (2<sup>-24</sup> "
+          "in f32). NaN never passes. Where the product is large, elements are sampled, and the record says "
+          "so.</li>\n<li>Peaks and bandwidths are measured in the same run: independent multiply-adds in registers, "
+          "and reads of a working set. A share above 1.02 of the bound fails the run.</li>\n",
+          out);
+    if (r->ladders->superseded > 0)
+        html_say(out, "<li>%d records were superseded by later ones of the same kind, and are not shown.</li>\n",
+                 r->ladders->superseded);
     fputs("</ul>\n", out);
     int verified = 0, timed = 0;
     for (int i = 0; i < r->all->count; i++) {
         const record *d = &r->all->rows[i].r;
         timed += row_timed(&r->all->rows[i]);
-        verified += d->verified != NULL && (strncmp(d->verified, "exact", 5) == 0 || strncmp(d->verified, "bound", 5) == 0);
+        verified += d->verified != NULL &&
+                    (strncmp(d->verified, "exact", 5) == 0 || strncmp(d->verified, "bound", 5) == 0);
     }
     html_say(out, "<p>%d of %d timed records passed their oracles.</p>\n</section>\n", verified, timed);
 }

@@ -1,5 +1,5 @@
-/* report_stories.c - each rung's own words, its numbers on every machine beside those of the rung before, its code with what changed;
- * and the traffic that the access model predicts beside what hardware counted. */
+/* report_stories.c - each rung's own words, its numbers on every machine beside those of the rung before, its code with
+ * what changed; and the traffic that the access model predicts beside what hardware counted. */
 #include "report_parts.h"
 
 #include <inttypes.h>
@@ -22,7 +22,8 @@ static int by_rung(const void *a, const void *b)
     return c != 0 ? c : strcmp((*x)->engine, (*y)->engine);
 }
 
-/* The kernels of the records in the order of the rungs, each rung of an engine once; *count of them. NULL: no memory. */
+/* The kernels of the records in the order of the rungs, each rung of an engine once; *count of them. NULL: no
+ * memory. */
 static const tw_lab_kernel **kernels_of(const report *r, int *count)
 {
     int most = tw_lab_kernel_count();
@@ -52,7 +53,9 @@ static const tw_lab_kernel **kernels_of(const report *r, int *count)
 static void tell_parts(FILE *out, const story *s)
 {
     const char *idea = story_part_text(s, "IDEA");
-    if (idea != NULL) html_say(out, "<pre role=\"group\" tabindex=\"0\" aria-label=\"The idea of %t\">%t</pre>\n", s->kernel->rung, idea);
+    if (idea != NULL)
+        html_say(out, "<pre role=\"group\" tabindex=\"0\" aria-label=\"The idea of %t\">%t</pre>\n", s->kernel->rung,
+                 idea);
     fputs("<dl>\n", out);
     for (int i = 0; i < s->part_count; i++) {
         const char *label = s->parts[i].label;
@@ -67,14 +70,18 @@ static void tell_parts(FILE *out, const story *s)
 static void tell_code(FILE *out, const story *s, const story_diff *d)
 {
     fputs("<details><summary>", out);
-    if (s->before != NULL) html_say(out, "%t: %d lines new, %d gone since %t", s->kernel->file, d->added, d->removed, s->before->rung);
-    else html_say(out, "%t: the code, %d lines", s->kernel->file, d->count);
+    if (s->before != NULL)
+        html_say(out, "%t: %d lines new, %d gone since %t", s->kernel->file, d->added, d->removed, s->before->rung);
+    else
+        html_say(out, "%t: the code, %d lines", s->kernel->file, d->count);
     html_say(out, "</summary>\n<pre role=\"group\" tabindex=\"0\" aria-label=\"Code of %t\">", s->kernel->file);
     for (int i = 0; i < d->count; i++) {
         const story_line *line = &d->lines[i];
         bool marked = s->before != NULL && line->kind != ' ';
-        if (marked) fputs(line->kind == '+' ? "<ins>+ " : "<del>- ", out);
-        else if (s->before != NULL) fputs("  ", out);
+        if (marked)
+            fputs(line->kind == '+' ? "<ins>+ " : "<del>- ", out);
+        else if (s->before != NULL)
+            fputs("  ", out);
         html_text_of(out, line->text, line->length);
         fputs(!marked ? "\n" : line->kind == '+' ? "</ins>\n" : "</del>\n", out);
     }
@@ -90,15 +97,19 @@ static void number_row(const report *r, const ladder *l, const ladder_step *step
     units_text t;
     fputs("<tr><th scope=\"row\">", out);
     report_machine_name(r, l->machine);
-    html_say(out, "%t%t</th>", strchr(step->label, ' ') != NULL ? "," : "", strchr(step->label, ' ') != NULL ? strchr(step->label, ' ') : "");
+    html_say(out, "%t%t</th>", strchr(step->label, ' ') != NULL ? "," : "",
+             strchr(step->label, ' ') != NULL ? strchr(step->label, ' ') : "");
     if (!row_timed(step->row)) {
-        html_say(out, "<td class=\"words\" colspan=\"6\">%h%t</td></tr>\n", d->refused != NULL ? "refused: " : "not timed: ", d->refused != NULL ? d->refused : d->verified);
+        html_say(out, "<td class=\"words\" colspan=\"6\">%h%t</td></tr>\n",
+                 d->refused != NULL ? "refused: " : "not timed: ", d->refused != NULL ? d->refused : d->verified);
         return;
     }
     report_cell(out, report_speed(compared ? before->row->r.gflops : (double)NAN, t));
     report_cell(out, report_speed(d->gflops, t));
     report_cell(out, units_factor(compared ? before->row->r.median_s / d->median_s : (double)NAN, t));
-    report_cell(out, report_speed(step->by_default != NULL && row_timed(step->by_default) ? step->by_default->r.gflops : (double)NAN, t));
+    report_cell(out, report_speed(step->by_default != NULL && row_timed(step->by_default) ? step->by_default->r.gflops
+                                                                                          : (double)NAN,
+                                  t));
     report_cell(out, units_bytes(compared ? before->row->r.bytes_asked : (double)NAN, t));
     report_cell(out, units_bytes(d->bytes_asked, t));
     fputs("</tr>\n", out);
@@ -120,8 +131,12 @@ static void tell_numbers(const report *r, const char *rung)
             if (strcmp(row_rung(l->steps[s].row), rung) != 0) continue;
             if (shown++ == 0) {
                 report_table_begin(out, "Before and after");
-                html_say(out, "<caption>%t before and after, GFLOP/s and bytes asked.</caption>\n<thead><tr><th scope=\"col\">Machine</th><th scope=\"col\">Rung before</th><th scope=\"col\">This rung</th>"
-                         "<th scope=\"col\">Times</th><th scope=\"col\">Default build</th><th scope=\"col\">Asked before</th><th scope=\"col\">Asked</th></tr></thead>\n<tbody>\n", rung);
+                html_say(out,
+                         "<caption>%t before and after, GFLOP/s and bytes asked.</caption>\n<thead><tr><th "
+                         "scope=\"col\">Machine</th><th scope=\"col\">Rung before</th><th scope=\"col\">This "
+                         "rung</th><th scope=\"col\">Times</th><th scope=\"col\">Default build</th><th "
+                         "scope=\"col\">Asked before</th><th scope=\"col\">Asked</th></tr></thead>\n<tbody>\n",
+                         rung);
             }
             number_row(r, l, &l->steps[s]);
         }
@@ -129,10 +144,7 @@ static void tell_numbers(const report *r, const char *rung)
     if (shown > 0) report_table_end(out);
 }
 
-static bool is_host(const tw_lab_kernel *kernel)
-{
-    return strcmp(kernel->engine, "cpu") == 0;
-}
+static bool is_host(const tw_lab_kernel *kernel) { return strcmp(kernel->engine, "cpu") == 0; }
 
 /* The words of the first of these kernels, which are one rung on one kind of machine, and the code of each. */
 static tw_status tell_kernels(FILE *out, const tw_lab_kernel *const *kernels, int count)
@@ -157,7 +169,8 @@ static tw_status tell_rung(const report *r, const tw_lab_kernel *const *kernels,
 {
     FILE *out = r->out;
     tw_status status = TW_OK;
-    html_say(out, "<article class=\"story\" aria-labelledby=\"rung-%d\">\n<h3 id=\"rung-%d\">%t</h3>\n", number, number, kernels[0]->rung);
+    html_say(out, "<article class=\"story\" aria-labelledby=\"rung-%d\">\n<h3 id=\"rung-%d\">%t</h3>\n", number, number,
+             kernels[0]->rung);
     tell_numbers(r, kernels[0]->rung);
     for (int first = 0, last; status == TW_OK && first < count; first = last) {
         for (last = first + 1; last < count && is_host(kernels[last]) == is_host(kernels[first]);) last++;
@@ -172,8 +185,10 @@ tw_status report_stories(const report *r)
     int count;
     const tw_lab_kernel **kernels = kernels_of(r, &count);
     tw_status status = kernels != NULL ? TW_OK : TW_NO_MEMORY;
-    fputs("<section id=\"stories\" aria-labelledby=\"stories-h\">\n<h2 id=\"stories-h\">The rungs</h2>\n<p>Each is one idea more than the rung before. The words stand at the head of its file; "
-          "the code follows, with what changed: + new, - gone.</p>\n", r->out);
+    fputs("<section id=\"stories\" aria-labelledby=\"stories-h\">\n<h2 id=\"stories-h\">The rungs</h2>\n<p>Each is one "
+          "idea more than the rung before. The words stand at the head of its file; the code follows, with what "
+          "changed: + new, - gone.</p>\n",
+          r->out);
     for (int first = 0, last; status == TW_OK && first < count; first = last) {
         for (last = first + 1; last < count && strcmp(kernels[last]->rung, kernels[first]->rung) == 0;) last++;
         status = tell_rung(r, kernels + first, last - first, first);
@@ -192,8 +207,9 @@ static const records_row *counters_of(const report *r, const record *d, const ch
     for (int i = 0; i < r->all->count; i++) {
         const records_row *row = &r->all->rows[i];
         const record *c = &row->r;
-        if (row->counted && strcmp(c->device, d->device) == 0 && strcmp(c->engine, d->engine) == 0 && strcmp(row_rung(row), rung) == 0 && c->m == d->m && c->n == d->n &&
-            c->k == d->k && (c->tile <= 0 || c->tile == d->tile))
+        if (row->counted && strcmp(c->device, d->device) == 0 && strcmp(c->engine, d->engine) == 0 &&
+            strcmp(row_rung(row), rung) == 0 && c->m == d->m && c->n == d->n && c->k == d->k &&
+            (c->tile <= 0 || c->tile == d->tile))
             found = row;
     }
     return found;
@@ -254,12 +270,17 @@ static void traffic_table(const report *r, const ladder *l)
     static const struct heading {
         const char *text;
         bool counted;
-    } headings[] = {{"Rung", false}, {"Asked", false}, {"A and B once", false}, {"DRAM read, counted", true}, {"L2, counted", true}, {"Sectors per load, predicted", false},
-                    {"counted", true}, {"Wavefronts per shared load, predicted", false}, {"counted", true}, {"Wavefronts per shared store, predicted", false}, {"counted", true},
-                    {"Issue slots used", true}, {"FMA pipe used", true}};
+    } headings[] = {{"Rung", false},         {"Asked", false},
+                    {"A and B once", false}, {"DRAM read, counted", true},
+                    {"L2, counted", true},   {"Sectors per load, predicted", false},
+                    {"counted", true},       {"Wavefronts per shared load, predicted", false},
+                    {"counted", true},       {"Wavefronts per shared store, predicted", false},
+                    {"counted", true},       {"Issue slots used", true},
+                    {"FMA pipe used", true}};
     FILE *out = r->out;
     bool counted = false;
-    for (int i = 0; i < l->count; i++) counted |= counters_of(r, &l->steps[i].row->r, row_rung(l->steps[i].row)) != NULL;
+    for (int i = 0; i < l->count; i++)
+        counted |= counters_of(r, &l->steps[i].row->r, row_rung(l->steps[i].row)) != NULL;
     report_table_begin(out, "Traffic");
     fputs("<caption>", out);
     report_machine_name(r, l->machine);
@@ -285,10 +306,17 @@ void report_traffic(const report *r)
     int counted = 0;
     for (int i = 0; i < r->all->count; i++) counted += r->all->rows[i].counted;
     fputs("<section id=\"traffic\" aria-labelledby=\"traffic-h\">\n<h2 id=\"traffic-h\">Traffic</h2>\n"
-          "<p>A warp's load moves sectors of 32 bytes: 4 where all of them are wanted. Shared memory serves one word of each of 32 banks per wavefront: 1 where no two lanes want one bank. "
-          "On NVIDIA's devices the access model derives both from the subscripts in the kernels; ncu counts them. Both are averages over a rung's instructions of a kind; a dash says that there is no model, or no such access. ", r->out);
-    if (counted > 0) html_say(r->out, "%d records hold what the hardware counted.</p>\n", counted);
-    else fputs("The records hold no hardware counters; <code>./dev counters</code> makes them with Nsight Compute.</p>\n", r->out);
+          "<p>A warp's load moves sectors of 32 bytes: 4 where all of them are wanted. Shared memory serves one word "
+          "of each of 32 banks per wavefront: 1 where no two lanes want one bank. On NVIDIA's devices the access model "
+          "derives both from the subscripts in the kernels; ncu counts them. Both are averages over a rung's "
+          "instructions of a kind; a dash says that there is no model, or no such access. ",
+          r->out);
+    if (counted > 0)
+        html_say(r->out, "%d records hold what the hardware counted.</p>\n", counted);
+    else
+        fputs(
+            "The records hold no hardware counters; <code>./dev counters</code> makes them with Nsight Compute.</p>\n",
+            r->out);
     for (int i = 0; i < r->ladders->count; i++)
         if (has_traffic(r, &r->ladders->items[i])) traffic_table(r, &r->ladders->items[i]);
     fputs("</section>\n", r->out);

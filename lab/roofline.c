@@ -16,10 +16,7 @@ static double bytes_of_c(const tw_problem *p)
     return bytes_of(p->dtype_c != 0 || type == NULL ? p->dtype_c : type->result);
 }
 
-double roofline_flops(const tw_problem *p)
-{
-    return 2 * (double)p->m * (double)p->n * (double)p->k;
-}
+double roofline_flops(const tw_problem *p) { return 2 * (double)p->m * (double)p->n * (double)p->k; }
 
 double roofline_compulsory_bytes(const tw_problem *p)
 {

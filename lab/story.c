@@ -101,7 +101,9 @@ static const tw_lab_kernel *named_before(const story *s)
     if (changed == NULL || strncmp(changed, "from ", 5) != 0) return NULL;
     size_t length = strspn(changed + 5, "abcdefghijklmnopqrstuvwxyz0123456789");
     for (int i = 0; (row = tw_lab_kernel_at(i)) != NULL; i++) {
-        if (strcmp(row->engine, s->kernel->engine) != 0 || strncmp(row->rung, changed + 5, length) != 0 || row->rung[length] != '_') continue;
+        if (strcmp(row->engine, s->kernel->engine) != 0 || strncmp(row->rung, changed + 5, length) != 0 ||
+            row->rung[length] != '_')
+            continue;
         if (found == NULL || row->dtype == s->kernel->dtype) found = row;
     }
     return found;
@@ -112,7 +114,8 @@ tw_status story_tell(const tw_lab_kernel *kernel, story *out)
     *out = (story){.kernel = kernel, .text = text_of(kernel->file)};
     if (out->text == NULL) return TW_NO_KERNEL;
     out->code = code_of(out->text);
-    out->memory = malloc((size_t)(out->code - out->text) + 2 * STORY_PARTS + 4); /* the comment, and a zero behind each part */
+    /* the comment, and a zero behind each part */
+    out->memory = malloc((size_t)(out->code - out->text) + 2 * STORY_PARTS + 4);
     if (out->memory == NULL) return TW_NO_MEMORY;
     take_apart(out);
     out->before = named_before(out);
@@ -154,7 +157,8 @@ static bool same(const story_line *a, const story_line *b)
 }
 
 /* common[i][j]: how many lines old[i..] and new[j..] can have in common. Walk from its corner, which holds the most. */
-static void walk(const story_line *old_lines, int olds, const story_line *new_lines, int news, const int *common, story_diff *out)
+static void walk(const story_line *old_lines, int olds, const story_line *new_lines, int news, const int *common,
+                 story_diff *out)
 {
     int i = 0, j = 0, width = news + 1;
     while (i < olds || j < news) {

@@ -34,8 +34,10 @@ const char *units_span(double least_s, double most_s, double beside_s, units_tex
     while (unit < 1 && beside_s / unit >= 1000) unit *= 1000;
     for (int i = 0; i < 2; i++) {
         double value = values[i] / unit;
-        if (value < 1e5) snprintf(text[i], sizeof text[i], "%.*f", value < 10 ? 2 : value < 100 ? 1 : 0, value);
-        else snprintf(text[i], sizeof text[i], "%.1e", value);
+        if (value < 1e5)
+            snprintf(text[i], sizeof text[i], "%.*f", value < 10 ? 2 : value < 100 ? 1 : 0, value);
+        else
+            snprintf(text[i], sizeof text[i], "%.1e", value);
     }
     snprintf(out, UNITS_TEXT, "%s-%s", text[0], text[1]);
     return out;

@@ -9,11 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PANEL = 16, CHUNK = 1024 };         /* rows and columns of a matrix held as doubles at a time */
+enum { PANEL = 16, CHUNK = 1024 }; /* rows and columns of a matrix held as doubles at a time */
 enum { MOST_VECTORS = 1 << 16 };
-enum { WORST_ROWS = 16, BATCH = 4 };       /* rows searched for wrong elements; at a time */
-enum { HAS_NAN = 1, HAS_INFINITY = 2, DARK = 4, FAILED = 8 }; /* of a row or column; DARK: the vectors cannot see it */
-static const double single_work = 0x1p27;  /* multiply-adds spent on elements that vectors cannot see, at least */
+enum { WORST_ROWS = 16, BATCH = 4 }; /* rows searched for wrong elements; at a time */
+/* of a row or column; DARK: the vectors cannot see it */
+enum { HAS_NAN = 1, HAS_INFINITY = 2, DARK = 4, FAILED = 8 };
+static const double single_work = 0x1p27;   /* multiply-adds spent on elements that vectors cannot see, at least */
 static const double element_overhead = 128; /* multiply-adds that judging one element costs beside its k */
 
 typedef struct check {
@@ -23,19 +24,19 @@ typedef struct check {
     int64_t samples;
     const verify_options *options;
     verify_report *report;
-    double work;                           /* left for elements that vectors cannot see */
+    double work; /* left for elements that vectors cannot see */
     unsigned char *row_flags, *col_flags;
-    bool masked;                           /* some column has flags */
-    double *buffer;                        /* PANEL x CHUNK */
-    double *signs;                         /* n x LANES: +1 and -1 */
-    lanes_panel y;                         /* k x LANES: B x; all in the head where one double is enough */
-    double *z;                             /* k: sums of |b| over the columns that are not flagged */
-    double *row_bound; /* m: sum of the bounds of a row's elements and of the residual's own error */
-    double *row_share;                     /* m: largest |residual| over that bound */
-    double *a_row, *b_col;                 /* k: for single elements */
-    double *class_sums;                    /* the larger of m and n */
-    double *values;                        /* for rows recomputed as a whole: BATCH x n three times, and n twice */
-    int64_t *largest_cols;                 /* of every largest_step-th row */
+    bool masked;           /* some column has flags */
+    double *buffer;        /* PANEL x CHUNK */
+    double *signs;         /* n x LANES: +1 and -1 */
+    lanes_panel y;         /* k x LANES: B x; all in the head where one double is enough */
+    double *z;             /* k: sums of |b| over the columns that are not flagged */
+    double *row_bound;     /* m: sum of the bounds of a row's elements and of the residual's own error */
+    double *row_share;     /* m: largest |residual| over that bound */
+    double *a_row, *b_col; /* k: for single elements */
+    double *class_sums;    /* the larger of m and n */
+    double *values;        /* for rows recomputed as a whole: BATCH x n three times, and n twice */
+    int64_t *largest_cols; /* of every largest_step-th row */
     int64_t largest_step;
     double panels_done, panels_all;
 } check;
@@ -164,8 +165,10 @@ static double sum_of_sizes(const double *v, const double *w, int64_t count)
 
 static void add_signed(const check *v, const double *values, int64_t col0, int64_t count, lanes *sums)
 {
-    if (v->x.type->pair) lanes_sum_pair(values, v->signs + col0 * LANES, count, sums);
-    else lanes_dot(values, v->signs + col0 * LANES, count, sums);
+    if (v->x.type->pair)
+        lanes_sum_pair(values, v->signs + col0 * LANES, count, sums);
+    else
+        lanes_dot(values, v->signs + col0 * LANES, count, sums);
 }
 
 /* y = B x and z = |B| 1. False: some y is not finite. */
@@ -318,8 +321,10 @@ static void run_group(check *v, int group, int lanes_used)
             if (in_pairs) part.tail = v->y.tail + p0 * LANES, part.low = v->y.low + p0 * LANES;
             for (int64_t i = 0; i < rows; i++) {
                 const double *values = v->buffer + i * CHUNK;
-                if (in_pairs) lanes_dot_pair(values, &part, cols, &s[i].ab);
-                else lanes_dot(values, part.head, cols, &s[i].ab);
+                if (in_pairs)
+                    lanes_dot_pair(values, &part, cols, &s[i].ab);
+                else
+                    lanes_dot(values, part.head, cols, &s[i].ab);
                 if (group == 0) s[i].ab_mass += sum_of_sizes(values, v->z + p0, cols);
             }
         }
@@ -422,8 +427,10 @@ static void judge_dark_row(check *v, int64_t row)
         if (afford(v, (double)v->k + element_overhead) && !judge_element(v, row, j0 + j)) return;
         break;
     }
-    if (afford(v, (double)v->n * ((double)v->k + element_overhead))) judge_rows(v, &row, 1);
-    else v->report->unchecked += v->n;
+    if (afford(v, (double)v->n * ((double)v->k + element_overhead)))
+        judge_rows(v, &row, 1);
+    else
+        v->report->unchecked += v->n;
 }
 
 static void judge_by_classes(check *v)
@@ -483,20 +490,16 @@ static void *array(bool *failed, int64_t count, size_t bytes)
     return memory;
 }
 
-static int64_t product_or_huge(int64_t x, int64_t y)
-{
-    return x > 0 && y > INT64_MAX / x ? INT64_MAX : x * y;
-}
+static int64_t product_or_huge(int64_t x, int64_t y) { return x > 0 && y > INT64_MAX / x ? INT64_MAX : x * y; }
 
 static void write_sentence(const check *v)
 {
     verify_report *r = v->report;
     if (r->passed && r->unchecked > 0) {
-        snprintf(
-            r->text, sizeof r->text,
-            "no fault was found, but %lld of %lld elements meet infinities or overflow and were too many to be judged "
-            "one by one",
-            (long long)r->unchecked, (long long)product_or_huge(v->m, v->n));
+        snprintf(r->text, sizeof r->text,
+                 "no fault was found, but %lld of %lld elements meet infinities or overflow and were too many to be "
+                 "judged one by one",
+                 (long long)r->unchecked, (long long)product_or_huge(v->m, v->n));
     } else if (!r->passed) {
         if (r->element_ratio > 1) {
             exact_sentence(r->text, sizeof r->text, v->x.type_c, r->row, r->col, r->found, r->expected, r->bound,
@@ -585,8 +588,10 @@ tw_status verify_product(const tw_problem *problem, const void *a, const void *b
     v->b_col = array(&failed, v->k, sizeof(double));
     v->class_sums = array(&failed, v->m > v->n ? v->m : v->n, sizeof(double));
     v->largest_cols = array(&failed, v->m / v->largest_step + 1, sizeof(int64_t));
-    if (failed) report->passed = false;
-    else judge_all(v);
+    if (failed)
+        report->passed = false;
+    else
+        judge_all(v);
     free(v->row_flags), free(v->col_flags), free(v->buffer), free(v->signs), free(v->z);
     free(v->y.head), free(v->y.tail), free(v->y.low), free(v->row_bound), free(v->row_share);
     free(v->values), free(v->a_row), free(v->b_col), free(v->class_sums), free(v->largest_cols);

@@ -15,10 +15,7 @@ tw_status fail(tw_status status, const char *format, ...)
     return status;
 }
 
-const char *tw_error_text(void)
-{
-    return last_failure;
-}
+const char *tw_error_text(void) { return last_failure; }
 
 static const struct {
     tw_status status;

@@ -62,7 +62,8 @@ static void take(jit_cache *cache, int fd, const struct stat *info)
 
 static void refuse(jit_cache *cache, const char *why)
 {
-    snprintf(cache->state, sizeof cache->state, "compiled kernels are not kept: %s %s; TILEWRIGHT_CACHE names another folder", cache->folder, why);
+    snprintf(cache->state, sizeof cache->state,
+             "compiled kernels are not kept: %s %s; TILEWRIGHT_CACHE names another folder", cache->folder, why);
 }
 
 static void refuse_because(jit_cache *cache, const char *what, int error)
@@ -76,13 +77,15 @@ static void refuse_because(jit_cache *cache, const char *what, int error)
  * and XDG_CACHE_HOME are not made. false: state says why. */
 static bool choose_folder(jit_cache *cache, size_t *there, const char **variable)
 {
-    const char *own = secure_getenv("TILEWRIGHT_CACHE"), *xdg = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME"), *base = "", *below = own;
+    const char *own = secure_getenv("TILEWRIGHT_CACHE"), *xdg = secure_getenv("XDG_CACHE_HOME"),
+               *home = secure_getenv("HOME"), *base = "", *below = own;
     if (own != NULL && strcmp(own, "off") == 0) {
         snprintf(cache->state, sizeof cache->state, "compiled kernels are not kept: TILEWRIGHT_CACHE is off");
         return false;
     }
     if (own != NULL && own[0] != '\0' && own[0] != '/') {
-        snprintf(cache->state, sizeof cache->state, "compiled kernels are not kept: TILEWRIGHT_CACHE is %.200s, not an absolute path", own);
+        snprintf(cache->state, sizeof cache->state,
+                 "compiled kernels are not kept: TILEWRIGHT_CACHE is %.200s, not an absolute path", own);
         return false;
     }
     if (own != NULL && own[0] == '/')
@@ -92,13 +95,17 @@ static bool choose_folder(jit_cache *cache, size_t *there, const char **variable
     else if (home != NULL && home[0] == '/')
         *variable = "HOME", base = home, below = "/.cache/tilewright";
     else {
-        snprintf(cache->state, sizeof cache->state, "compiled kernels are not kept: none of TILEWRIGHT_CACHE, XDG_CACHE_HOME and HOME is an absolute path");
+        snprintf(
+            cache->state, sizeof cache->state,
+            "compiled kernels are not kept: none of TILEWRIGHT_CACHE, XDG_CACHE_HOME and HOME is an absolute path");
         return false;
     }
     *there = strlen(base);
     if (snprintf(cache->folder, sizeof cache->folder, "%s%s", base, below) < (int)sizeof cache->folder) return true;
     cache->folder[0] = '\0';
-    snprintf(cache->state, sizeof cache->state, "compiled kernels are not kept: the path of the cache folder is longer than %zu bytes", sizeof cache->folder);
+    snprintf(cache->state, sizeof cache->state,
+             "compiled kernels are not kept: the path of the cache folder is longer than %zu bytes",
+             sizeof cache->folder);
     return false;
 }
 
@@ -111,8 +118,10 @@ static int make_below(int base, const char *path)
         int length = (int)strcspn(path, "/");
         snprintf(name, sizeof name, "%.*s", length, path);
         path += length;
-        int how = O_PATH | O_DIRECTORY | O_CLOEXEC | (path[strspn(path, "/")] == '\0' ? O_NOFOLLOW : 0), next = openat(base, name, how);
-        if (next < 0 && errno == ENOENT && (mkdirat(base, name, 0700) == 0 || errno == EEXIST)) next = openat(base, name, how);
+        int how = O_PATH | O_DIRECTORY | O_CLOEXEC | (path[strspn(path, "/")] == '\0' ? O_NOFOLLOW : 0),
+            next = openat(base, name, how);
+        if (next < 0 && errno == ENOENT && (mkdirat(base, name, 0700) == 0 || errno == EEXIST))
+            next = openat(base, name, how);
         int cause = errno;
         close(base);
         errno = cause;
@@ -185,14 +194,17 @@ jit_cache *jit_cache_open(void)
     return cache;
 }
 
-/* Beside the program or the shared library, whichever holds this code, links followed; else where an installed program has its libraries. */
+/* Beside the program or the shared library, whichever holds this code, links followed; else where an installed program
+ * has its libraries. */
 static void folder_beside_us(jit_cache *cache)
 {
     static const char *const places[] = {"tilewright-kernels", LIBRARIES_FROM_PROGRAMS "/tilewright-kernels"};
     Dl_info us;
     struct link_map *map = NULL;
-    if (dladdr1((void *)(uintptr_t)jit_cache_open_ahead, &us, (void **)&map, RTLD_DL_LINKMAP) == 0 || map == NULL) return;
-    char *path = realpath(map->l_name[0] != '\0' ? map->l_name : "/proc/self/exe", NULL), *slash = path != NULL ? strrchr(path, '/') : NULL;
+    if (dladdr1((void *)(uintptr_t)jit_cache_open_ahead, &us, (void **)&map, RTLD_DL_LINKMAP) == 0 || map == NULL)
+        return;
+    char *path = realpath(map->l_name[0] != '\0' ? map->l_name : "/proc/self/exe", NULL),
+         *slash = path != NULL ? strrchr(path, '/') : NULL;
     for (size_t i = 0; slash != NULL && cache->folder[0] == '\0' && i < sizeof places / sizeof *places; i++) {
         char place[4200]; /* realpath() gives 4095 at most */
         snprintf(place, sizeof place, "%.*s/%s", (int)(slash - path), path, places[i]);
@@ -232,10 +244,7 @@ jit_cache *jit_cache_open_ahead(void)
     return cache;
 }
 
-bool jit_cache_usable(const jit_cache *cache)
-{
-    return folder_of(cache) >= 0;
-}
+bool jit_cache_usable(const jit_cache *cache) { return folder_of(cache) >= 0; }
 
 void jit_cache_close(jit_cache *cache)
 {
@@ -300,7 +309,8 @@ void *jit_cache_get(const jit_cache *cache, const jit_key *key, size_t *bytes)
 {
     char name[NAME];
     snprintf(name, sizeof name, "%s.bin", key->hex);
-    int fd = openat(folder_of(cache), name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC); /* a FIFO is not waited for */
+    /* a FIFO is not waited for */
+    int fd = openat(folder_of(cache), name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     FILE *file = fd >= 0 ? fdopen(fd, "rb") : NULL;
     if (file == NULL) {
         if (fd >= 0) close(fd);
@@ -325,15 +335,17 @@ static int older(const void *one, const void *two)
     return a->tv_nsec < b->tv_nsec ? -1 : a->tv_nsec > b->tv_nsec;
 }
 
-/* A name that jit_cache_put() gives: 64 hexadecimal digits, ".bin", and ".XXXXXX" behind that while the file is being written. Nothing
- * else in the folder is ours to remove. */
+/* A name that jit_cache_put() gives: 64 hexadecimal digits, ".bin", and ".XXXXXX" behind that while the file is being
+ * written. Nothing else in the folder is ours to remove. */
 static int is_ours(const char *name)
 {
     size_t length = strlen(name);
-    return strspn(name, "0123456789abcdef") == 64 && strncmp(name + 64, ".bin", 4) == 0 && (length == 68 || (length == 75 && name[68] == '.'));
+    return strspn(name, "0123456789abcdef") == 64 && strncmp(name + 64, ".bin", 4) == 0 &&
+           (length == 68 || (length == 75 && name[68] == '.'));
 }
 
-/* Our files in the folder: how many, *list for free(). A temporary file of the last hour may still be written: it is left out. */
+/* Our files in the folder: how many, *list for free(). A temporary file of the last hour may still be written: it is
+ * left out. */
 static size_t list_files(DIR *folder, kept_file **list)
 {
     enum { AN_HOUR = 3600 };
@@ -342,7 +354,9 @@ static size_t list_files(DIR *folder, kept_file **list)
     size_t count = 0, room = 0;
     *list = NULL;
     while ((entry = readdir(folder)) != NULL) {
-        if (!is_ours(entry->d_name) || fstatat(dirfd(folder), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(info.st_mode)) continue;
+        if (!is_ours(entry->d_name) || fstatat(dirfd(folder), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0 ||
+            !S_ISREG(info.st_mode))
+            continue;
         if (strlen(entry->d_name) > 68 && info.st_mtim.tv_sec > time(NULL) - AN_HOUR) continue;
         if (count == room) {
             kept_file *more = realloc(*list, (room = 2 * room + 64) * sizeof **list);
@@ -370,7 +384,8 @@ static void make_room(int folder_fd)
     for (size_t i = 0; i < count; i++) all += list[i].bytes;
     if (all > JIT_CACHE_MOST_BYTES) {
         qsort(list, count, sizeof *list, older);
-        for (size_t i = 0; i + 1 < count && all > JIT_CACHE_MOST_BYTES / 4 * 3; i++) { /* the newest stays, whatever its size */
+        /* the newest stays, whatever its size */
+        for (size_t i = 0; i + 1 < count && all > JIT_CACHE_MOST_BYTES / 4 * 3; i++) {
             unlinkat(folder_fd, list[i].name, 0);
             all -= list[i].bytes;
         }
@@ -407,5 +422,6 @@ void jit_cache_put(jit_cache *cache, const jit_key *key, const void *binary, siz
     if (publish(folder, key, binary, bytes))
         make_room(folder);
     else
-        snprintf(cache->state, sizeof cache->state, "a compiled kernel could not be kept in %s: %s", cache->folder, strerror(errno));
+        snprintf(cache->state, sizeof cache->state, "a compiled kernel could not be kept in %s: %s", cache->folder,
+                 strerror(errno));
 }

@@ -1,5 +1,5 @@
-/* jit_cache.h - compiled kernels kept on disk, in a folder that only this user can write. What lies there will be run: any doubt means
- * compile again. Trouble with the cache is never a failure; jit_cache_state() says what it is. */
+/* jit_cache.h - compiled kernels kept on disk, in a folder that only this user can write. What lies there will be run:
+ * any doubt means compile again. Trouble with the cache is never a failure; jit_cache_state() says what it is. */
 #ifndef TILEWRIGHT_JIT_CACHE_H
 #define TILEWRIGHT_JIT_CACHE_H
 
@@ -15,9 +15,10 @@ typedef struct jit_cache jit_cache;
 jit_cache *jit_cache_open(void);
 void jit_cache_close(jit_cache *cache);
 
-/* jit_cache_open_ahead - find and check the folder of kernels that somebody built ahead (`./dev build --gpu-cache`), which is only read:
- * TILEWRIGHT_KERNELS, else tilewright-kernels beside the file that holds this library or where an installed program has its libraries, if it
- * is there. It and its files belong to this user or to root, and others cannot write them. jit_cache_state() is "" where there is none and none was named. */
+/* jit_cache_open_ahead - find and check the folder of kernels that somebody built ahead (`./dev build --gpu-cache`),
+ * which is only read: TILEWRIGHT_KERNELS, else tilewright-kernels beside the file that holds this library or where an
+ * installed program has its libraries, if it is there. It and its files belong to this user or to root, and others
+ * cannot write them. jit_cache_state() is "" where there is none and none was named. */
 jit_cache *jit_cache_open_ahead(void);
 
 /* jit_cache_usable - can something be had from it? */
@@ -32,11 +33,12 @@ typedef struct jit_key {
 } jit_key;
 jit_key jit_key_of(int count, const char *const *pieces); /* the library's version is added to it */
 
-/* What the folder's files may take together. Beyond it those go that were not used for longest, until a quarter is free. */
+/* What the folder's files may take together. Beyond it those go that were not used for longest, until a quarter is
+ * free. */
 #define JIT_CACHE_MOST_BYTES ((int64_t)256 << 20)
 
-/* jit_cache_get - the kept binary (free() it), or NULL. jit_cache_put - keep one: temporary file, then rename, then make room. Processes
- * may do so at the same time: a file that one removes the other compiles again. */
+/* jit_cache_get - the kept binary (free() it), or NULL. jit_cache_put - keep one: temporary file, then rename, then
+ * make room. Processes may do so at the same time: a file that one removes the other compiles again. */
 void *jit_cache_get(const jit_cache *cache, const jit_key *key, size_t *bytes);
 void jit_cache_put(jit_cache *cache, const jit_key *key, const void *binary, size_t bytes);
 

@@ -1,4 +1,5 @@
-/* plan.c - chooses the kernel of a problem, has its planner fill the plan, and keeps it for the next call. Pure: no I/O, no clock, no device calls. */
+/* plan.c - chooses the kernel of a problem, has its planner fill the plan, and keeps it for the next call. Pure: no
+ * I/O, no clock, no device calls. */
 #include "planners.h"
 
 #include <inttypes.h>
@@ -13,8 +14,10 @@ static tw_status check_source(const kernel_row *row, const tw_lab_source *source
     if (source == NULL) return TW_OK;
     if (source->file == NULL || source->entry == NULL || source->text == NULL)
         return fail(TW_BAD_ARGUMENT, "the file, the entry or the text of a kernel's source is NULL");
-    if (row == NULL || row->gpu.entry == NULL || (row->gpu.traits & (GPU_TENSOR_MAPS | GPU_SLICES | GPU_EARLY | GPU_DIVIDES)))
-        return fail(TW_BAD_ARGUMENT, "%s is to be launched like %s, which takes no other text", source->file, row != NULL ? row->lab.name : "the planner's choice");
+    if (row == NULL || row->gpu.entry == NULL ||
+        (row->gpu.traits & (GPU_TENSOR_MAPS | GPU_SLICES | GPU_EARLY | GPU_DIVIDES)))
+        return fail(TW_BAD_ARGUMENT, "%s is to be launched like %s, which takes no other text", source->file,
+                    row != NULL ? row->lab.name : "the planner's choice");
     return TW_OK;
 }
 
@@ -28,14 +31,17 @@ static tw_status check_tile(const kernel_row *row, int tile)
     return TW_OK;
 }
 
-/* Of production rows that fit: is `one` better than `later`, which stands below it in the table? On the CPU where its instruction set is higher. */
+/* Of production rows that fit: is `one` better than `later`, which stands below it in the table? On the CPU where its
+ * instruction set is higher. */
 static bool beats(const kernel_row *one, const kernel_row *later, const tw_problem *p, const device_facts *device)
 {
     return later->gpu.entry != NULL ? plan_gpu_beats(one, later, p, device) : one->level > later->level;
 }
 
-/* The row that is forced, else of the production rows that fit the best. On failure the sentence names the last that was refused. */
-static tw_status choose_row(const tw_problem *problem, const device_facts *device, const tw_lab_choice *choice, const kernel_row **out)
+/* The row that is forced, else of the production rows that fit the best. On failure the sentence names the last that
+ * was refused. */
+static tw_status choose_row(const tw_problem *problem, const device_facts *device, const tw_lab_choice *choice,
+                            const kernel_row **out)
 {
     char reason[160] = "";
     const kernel_row *best = NULL;
@@ -49,19 +55,24 @@ static tw_status choose_row(const tw_problem *problem, const device_facts *devic
         TRY(check_source(NULL, choice->source));
         for (int i = 0; i < kernel_count(); i++) {
             const kernel_row *row = kernel_at(i);
-            if (!row->lab.production || row->lab.dtype != problem->dtype || strcmp(row->lab.engine, device->engine) != 0) continue;
-            if (kernel_fits(row, problem, device, 0, reason, sizeof reason) && !(best != NULL && beats(best, row, problem, device))) best = row;
+            if (!row->lab.production || row->lab.dtype != problem->dtype ||
+                strcmp(row->lab.engine, device->engine) != 0)
+                continue;
+            if (kernel_fits(row, problem, device, 0, reason, sizeof reason) &&
+                !(best != NULL && beats(best, row, problem, device)))
+                best = row;
         }
     }
     if (best == NULL && reason[0] == '\0')
-        return fail(TW_NO_KERNEL, "no kernel fits: the %s engine has no production kernel for %s", device->engine, dtype_find(problem->dtype)->lab.name);
+        return fail(TW_NO_KERNEL, "no kernel fits: the %s engine has no production kernel for %s", device->engine,
+                    dtype_find(problem->dtype)->lab.name);
     if (best == NULL) return fail(TW_NO_KERNEL, "%s: %s", choice->kernel ? choice->kernel : "no kernel fits", reason);
     *out = best;
     return choice->kernel == NULL ? check_tile(best, choice->tile) : TW_OK;
 }
 
-/* What this thread planned last for a context, since programs ask for one shape again and again: finding the row and the blocks costs
- * more than a product of 8 x 8 x 8. */
+/* What this thread planned last for a context, since programs ask for one shape again and again: finding the row and
+ * the blocks costs more than a product of 8 x 8 x 8. */
 static _Thread_local struct {
     uint64_t context; /* device_facts.context; 0: nothing yet */
     bool no_workspace;
@@ -73,8 +84,9 @@ static bool plans_alike(const plan *made, const tw_problem *p)
 {
     const tw_problem *q = &made->problem;
     bool cpu = made->row->gpu.entry == NULL;
-    return p->dtype == q->dtype && p->dtype_c == q->dtype_c && p->place_c == q->place_c && p->op_a == q->op_a && p->op_b == q->op_b && p->m == q->m && p->n == q->n &&
-           p->k == q->k && p->lda == q->lda && p->ldb == q->ldb && p->ldc == q->ldc && (p->beta != 0) == (q->beta != 0) &&
+    return p->dtype == q->dtype && p->dtype_c == q->dtype_c && p->place_c == q->place_c && p->op_a == q->op_a &&
+           p->op_b == q->op_b && p->m == q->m && p->n == q->n && p->k == q->k && p->lda == q->lda && p->ldb == q->ldb &&
+           p->ldc == q->ldc && (p->beta != 0) == (q->beta != 0) &&
            (cpu || (p->align_a == q->align_a && p->align_b == q->align_b && p->align_c == q->align_c));
 }
 
@@ -82,15 +94,16 @@ tw_status plan_find(const tw_problem *problem, const device_facts *device, const
 {
     static const tw_lab_choice free_choice = {0};
     bool recalls = choice == NULL && device->context != 0;
-    if (recalls && last.context == device->context && last.no_workspace == device->no_workspace && plans_alike(&last.plan, problem)) {
+    if (recalls && last.context == device->context && last.no_workspace == device->no_workspace &&
+        plans_alike(&last.plan, problem)) {
         *out = last.plan;
         out->problem = *problem;
         return TW_OK;
     }
     if (choice == NULL) choice = &free_choice;
     if (choice->tile < 0 || choice->tile > MOST_TILE || choice->threads < 0 || choice->threads > MOST_THREADS)
-        return fail(TW_BAD_ARGUMENT, "tile %d and threads %d are forced, expected 0 to %d and 0 to %d", choice->tile, choice->threads, MOST_TILE,
-                    MOST_THREADS);
+        return fail(TW_BAD_ARGUMENT, "tile %d and threads %d are forced, expected 0 to %d and 0 to %d", choice->tile,
+                    choice->threads, MOST_TILE, MOST_THREADS);
     const kernel_row *row = NULL;
     TRY(choose_row(problem, device, choice, &row));
     *out = (plan){.problem = *problem, .row = row};
@@ -115,9 +128,11 @@ const plan *plan_recall(const tw_problem *user, uint64_t context)
 {
     const tw_problem *q = &last.plan.problem;
     bool ours = last.context == context && last.plan.at_once && user != NULL && user->size == sizeof *user;
-    bool alike = ours && user->m == q->m && user->n == q->n && user->k == q->k && user->lda == q->lda && user->ldb == q->ldb && user->ldc == q->ldc &&
-                 user->dtype == q->dtype && (user->dtype_c == 0 || user->dtype_c == q->dtype_c) && user->op_a == q->op_a && user->op_b == q->op_b &&
-                 user->place_a == q->place_a && user->place_b == q->place_b && user->place_c == q->place_c;
+    bool alike = ours && user->m == q->m && user->n == q->n && user->k == q->k && user->lda == q->lda &&
+                 user->ldb == q->ldb && user->ldc == q->ldc && user->dtype == q->dtype &&
+                 (user->dtype_c == 0 || user->dtype_c == q->dtype_c) && user->op_a == q->op_a &&
+                 user->op_b == q->op_b && user->place_a == q->place_a && user->place_b == q->place_b &&
+                 user->place_c == q->place_c;
     return alike && q->k > 0 && (!last.plan.near.turned || user->beta == 0) ? &last.plan : NULL;
 }
 
@@ -130,18 +145,27 @@ void plan_text(const plan *plan, char *text, size_t bytes)
 {
     char shared[96] = "";
     if (plan->cut > 0)
-        snprintf(shared, sizeof shared, " (%" PRId64 " of more than %" PRId64 " in two parts)", plan->cut, plan->cut * 3 / 2);
+        snprintf(shared, sizeof shared, " (%" PRId64 " of more than %" PRId64 " in two parts)", plan->cut,
+                 plan->cut * 3 / 2);
     if (plan->shares.count > 0)
-        snprintf(shared, sizeof shared, " (%" PRId64 " of them shares of %" PRId64 " steps%s)", plan->shares.count, plan->shares.length, plan->shares.meets ? ", in clusters" : "");
+        snprintf(shared, sizeof shared, " (%" PRId64 " of them shares of %" PRId64 " steps%s)", plan->shares.count,
+                 plan->shares.length, plan->shares.meets ? ", in clusters" : "");
     if (plan->row->micro != NULL)
-        snprintf(text, bytes, "%s%s%s%s strip %" PRId64 "x%" PRId64 "x%" PRId64 " task %" PRId64 "x%" PRId64 " threads %d workspace %zu bytes",
-                 plan->row->lab.name, plan->line ? " line" : "", plan->direct_a ? "" : " packs A", plan->near.turned ? " turns C" : plan->direct_b ? "" : " packs B", plan->strip_m, plan->strip_n, plan->kc, plan->task_m, plan->task_n, plan->threads,
+        snprintf(text, bytes,
+                 "%s%s%s%s strip %" PRId64 "x%" PRId64 "x%" PRId64 " task %" PRId64 "x%" PRId64
+                 " threads %d workspace %zu bytes",
+                 plan->row->lab.name, plan->line ? " line" : "", plan->direct_a ? "" : " packs A",
+                 plan->near.turned ? " turns C"
+                 : plan->direct_b  ? ""
+                                   : " packs B",
+                 plan->strip_m, plan->strip_n, plan->kc, plan->task_m, plan->task_n, plan->threads,
                  plan->workspace_bytes);
     else if (plan->row->gpu.entry != NULL)
-        snprintf(text, bytes, "%s%s%s grid %" PRId64 "x%" PRId64 "%s threads %dx%d workspace %zu bytes %s", plan->row->lab.name,
-                 packing_text(&plan->pack_a, " turns A", " copies A"), packing_text(&plan->pack_b, " turns B", " copies B"), plan->grid_x,
-                 plan->grid_y, shared, plan->threads_x, plan->threads_y, plan->workspace_bytes, plan->options);
+        snprintf(text, bytes, "%s%s%s grid %" PRId64 "x%" PRId64 "%s threads %dx%d workspace %zu bytes %s",
+                 plan->row->lab.name, packing_text(&plan->pack_a, " turns A", " copies A"),
+                 packing_text(&plan->pack_b, " turns B", " copies B"), plan->grid_x, plan->grid_y, shared,
+                 plan->threads_x, plan->threads_y, plan->workspace_bytes, plan->options);
     else
-        snprintf(text, bytes, "%s tile %d threads %d workspace %zu bytes", plan->row->lab.name, plan->tile, plan->threads,
-                 plan->workspace_bytes);
+        snprintf(text, bytes, "%s tile %d threads %d workspace %zu bytes", plan->row->lab.name, plan->tile,
+                 plan->threads, plan->workspace_bytes);
 }

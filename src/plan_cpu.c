@@ -1,14 +1,16 @@
 /* plan_cpu.c - divides a product into blocks, tasks and threads of a CPU, and says what is packed. Pure, as plan.c. */
 #include "planners.h"
 
-/* Below this many multiply-adds of 4 bytes per thread another thread costs more than it gains: they take some 5 to 7 us on wide vectors (docs/PERF-LOG.md); and where it is
- * waited for even if it wakes late (batches, rungs), or other types take less time. */
+/* Below this many multiply-adds of 4 bytes per thread another thread costs more than it gains: they take some 5 to 7 us
+ * on wide vectors (docs/PERF-LOG.md); and where it is waited for even if it wakes late (batches, rungs), or other types
+ * take less time. */
 static const double WORK_PER_THREAD = 393216.0, WORK_PER_WAITED_THREAD = 2097152.0;
 static const double LITTLE_PER_THREAD = 1048576.0; /* of those, in two tasks: more are too short */
 
 enum { STRIP_M = 4096, STRIP_N = 4096, LEAST_LINE = 64, SUM_STRIP = 1024, WORKSPACE_ALIGN = 64, TASKS_PER_THREAD = 4 };
 
-/* Split `length` evenly into blocks of at most `most`, each a multiple of `unit`: 1000 in blocks of at most 384 is 3 x 336. */
+/* Split `length` evenly into blocks of at most `most`, each a multiple of `unit`: 1000 in blocks of at most 384 is 3 x
+ * 336. */
 static int64_t even_block(int64_t length, int64_t most, int64_t unit)
 {
     int64_t blocks = max_i64(ceil_div(length, max_i64(most, unit)), 1);
@@ -27,37 +29,49 @@ static size_t padded(int64_t elements, size_t element_bytes)
     return (size_t)round_up(elements * (int64_t)element_bytes, WORKSPACE_ALIGN);
 }
 
-/* C of few rows: B is read once, where it lies, so many of its rows at a time (stream_rows) along all of a task's columns, so that the same pages and the prefetched
- * lines to the right serve until the next ones; copying it would cost as much as the product. C of few columns: the same of A, STREAM_KC of its columns. In tiles, columns
- * and pages; by measurement, docs/PERF-LOG.md. */
+/* C of few rows: B is read once, where it lies, so many of its rows at a time (stream_rows) along all of a task's
+ * columns, so that the same pages and the prefetched lines to the right serve until the next ones; copying it would
+ * cost as much as the product. C of few columns: the same of A, STREAM_KC of its columns. In tiles, columns and pages;
+ * by measurement, docs/PERF-LOG.md. */
 enum { STREAM_ROWS = 16, STREAM_COLS = 4, STREAM_KC = 1024, STREAM_TASKS = 2, STREAM_WIDTH = 2 };
 enum { STREAM_FEW = 8, STREAM_PAGES_FOLLOWED = 32, STREAM_PAGES = 128, STREAM_MOST = 256, PAGE = 4096 };
-enum { SMALL_L1 = 32768 }; /* a larger one tells the kinds of cores that were measured apart */
-enum { SPLIT_ROWS = 28, SPLIT_COLS = 4 }; /* in tiles; by measurement, docs/PERF-LOG.md */
+enum { SMALL_L1 = 32768 };                    /* a larger one tells the kinds of cores that were measured apart */
+enum { SPLIT_ROWS = 28, SPLIT_COLS = 4 };     /* in tiles; by measurement, docs/PERF-LOG.md */
 enum { TURN_BYTES = 196608, TURN_SHARE = 4 }; /* by measurement, docs/PERF-LOG.md */
-enum { FEW_BYTES = 384 }; /* of k of a transposed A that is read where it lies though B is packed; by measurement, docs/PERF-LOG.md */
+/* of k of a transposed A that is read where it lies though B is packed; by measurement, docs/PERF-LOG.md */
+enum { FEW_BYTES = 384 };
 
 /* Rows a multiple of 4 KiB apart meet in the same few sets of the cache. */
 static bool rows_meet(int64_t ld, int64_t bytes) { return ld % (PAGE / bytes) == 0; }
 
-/* Would many tiles read rows of B that begin within a line, and so two lines for a vector, on a processor where a copy of B costs less? Of those measured (docs/PERF-LOG.md) the one
- * that has two units of 512 bits does, and its L1 of 48 KiB is what tells it here from one that computes such vectors in halves. Measured where C is not read, on one thread, two and sixteen, of which more want more rows. */
-static bool splits_lines(const tw_problem *p, const device_facts *device, int threads, int64_t mr, int64_t nr, int64_t bytes)
+/* Would many tiles read rows of B that begin within a line, and so two lines for a vector, on a processor where a copy
+ * of B costs less? Of those measured (docs/PERF-LOG.md) the one that has two units of 512 bits does, and its L1 of 48
+ * KiB is what tells it here from one that computes such vectors in halves. Measured where C is not read, on one thread,
+ * two and sixteen, of which more want more rows. */
+static bool splits_lines(const tw_problem *p, const device_facts *device, int threads, int64_t mr, int64_t nr,
+                         int64_t bytes)
 {
-    const bool fast = device->level >= CPU_avx512 && device->l1_bytes > SMALL_L1 && (threads > 1 || device->threads == 1); /* not one of many, in a batch */
+    /* not one of many, in a batch */
+    const bool fast = device->level >= CPU_avx512 && device->l1_bytes > SMALL_L1 &&
+                      (threads > 1 || device->threads == 1);
     const bool many = p->m > SPLIT_ROWS * min_i64(threads, 4) * mr && p->n > SPLIT_COLS * nr;
     return fast && many && p->op_a == TW_N && p->op_b == TW_N && p->beta == 0 && p->ldb % (CPU_LINE_BYTES / bytes) != 0;
 }
 
-/* Are A, B and C together no larger than three times the L2, or six times where C has more than few rows and A's lie side by side, by measurement
- * (docs/PERF-LOG.md)? Then there is one panel, and an operand is packed only where it must be. Not where C is more than one tile high and what its tiles read again (a tile's
- * width of B, its rows of A and the next ones, which are asked for) takes more than half of the L2, or long rows of A meet: A would be packed whole. */
-static bool fits_near(const tw_problem *p, const device_facts *device, int threads, int64_t mr, int64_t nr, int64_t bytes)
+/* Are A, B and C together no larger than three times the L2, or six times where C has more than few rows and A's lie
+ * side by side, by measurement (docs/PERF-LOG.md)? Then there is one panel, and an operand is packed only where it must
+ * be. Not where C is more than one tile high and what its tiles read again (a tile's width of B, its rows of A and the
+ * next ones, which are asked for) takes more than half of the L2, or long rows of A meet: A would be packed whole. */
+static bool fits_near(const tw_problem *p, const device_facts *device, int threads, int64_t mr, int64_t nr,
+                      int64_t bytes)
 {
-    const bool tall = p->op_a == TW_N && p->m > STREAM_ROWS * mr, long_rows_meet = p->op_a == TW_N && p->k * bytes >= 4096 && rows_meet(p->lda, bytes);
-    if (p->m > mr && (long_rows_meet || 2 * (double)p->k * (double)((2 * mr + nr) * bytes) > (double)device->l2_bytes)) return false;
+    const bool tall = p->op_a == TW_N && p->m > STREAM_ROWS * mr,
+               long_rows_meet = p->op_a == TW_N && p->k * bytes >= 4096 && rows_meet(p->lda, bytes);
+    if (p->m > mr && (long_rows_meet || 2 * (double)p->k * (double)((2 * mr + nr) * bytes) > (double)device->l2_bytes))
+        return false;
     if (splits_lines(p, device, threads, mr, nr, bytes)) return false;
-    const double whole = ((double)p->m * (double)p->k + (double)p->k * (double)p->n + (double)p->m * (double)p->n) * (double)bytes;
+    const double whole = ((double)p->m * (double)p->k + (double)p->k * (double)p->n + (double)p->m * (double)p->n) *
+                         (double)bytes;
     return whole <= (tall ? 6 : 3) * (double)device->l2_bytes;
 }
 
@@ -70,18 +84,22 @@ static void plan_line(plan *plan)
     plan->at_once = plan->threads == 1;
     plan->kc = plan->piece = max_i64(p->k, 1);
     plan->strip_m = round_up(p->m, plan->row->lab.tile_m), plan->strip_n = round_up(p->n, plan->row->lab.tile_n);
-    plan->task_m = p->m == 1 ? plan->strip_m : even_block(count, max_i64(ceil_div(count, tasks), LEAST_LINE), plan->row->lab.tile_m);
-    plan->task_n = p->m != 1 ? plan->strip_n : even_block(count, max_i64(ceil_div(count, tasks), LEAST_LINE), plan->row->lab.tile_n);
+    plan->task_m = p->m == 1 ? plan->strip_m
+                             : even_block(count, max_i64(ceil_div(count, tasks), LEAST_LINE), plan->row->lab.tile_m);
+    plan->task_n = p->m != 1 ? plan->strip_n
+                             : even_block(count, max_i64(ceil_div(count, tasks), LEAST_LINE), plan->row->lab.tile_n);
 }
 
-/* Rows of a B that streams which are read at a time; short ones share pages. For beta the sums of a short k would have to be kept elsewhere. A core with an L1 of more than 32 KiB
- * (of those measured, Intel's, whose prefetchers seem to follow 32 pages) wants few; others fewer still where C is one tile high and the vectors wide, else many. */
+/* Rows of a B that streams which are read at a time; short ones share pages. For beta the sums of a short k would have
+ * to be kept elsewhere. A core with an L1 of more than 32 KiB (of those measured, Intel's, whose prefetchers seem to
+ * follow 32 pages) wants few; others fewer still where C is one tile high and the vectors wide, else many. */
 static int64_t stream_rows(const plan *plan, const device_facts *device, int64_t bytes)
 {
     const tw_problem *p = &plan->problem;
     const bool follows = device->l1_bytes > SMALL_L1;
     if (p->beta != 0 && p->k <= STREAM_MOST) return plan->kc;
-    if (!follows && p->m <= plan->row->lab.tile_m) return plan->threads == 1 && device->level >= CPU_avx512 ? STREAM_FEW : STREAM_MOST;
+    if (!follows && p->m <= plan->row->lab.tile_m)
+        return plan->threads == 1 && device->level >= CPU_avx512 ? STREAM_FEW : STREAM_MOST;
     const int64_t pages = follows ? STREAM_PAGES_FOLLOWED : STREAM_PAGES;
     return min_i64(max_i64(pages * PAGE / bytes / p->ldb, pages), STREAM_MOST);
 }
@@ -89,7 +107,9 @@ static int64_t stream_rows(const plan *plan, const device_facts *device, int64_t
 /* Columns of a task: all of a strip's, or a part for each thread, and a second to even out. */
 static int64_t stream_columns(const plan *plan)
 {
-    return plan->threads == 1 ? plan->strip_n : max_i64(ceil_div(plan->strip_n, STREAM_TASKS * (int64_t)plan->threads), STREAM_WIDTH * plan->row->lab.tile_n);
+    return plan->threads == 1 ? plan->strip_n
+                              : max_i64(ceil_div(plan->strip_n, STREAM_TASKS * (int64_t)plan->threads),
+                                        STREAM_WIDTH * plan->row->lab.tile_n);
 }
 
 /* Are sums kept beside C, whose old elements are wanted at the end? */
@@ -117,42 +137,52 @@ static tw_problem turned_problem(const tw_problem *p)
 /* Both transposed: is it less work to turn C than to pack A and B? Where all are small, or C much smaller than they. */
 static bool turns_cheaply(const tw_problem *p, int64_t bytes)
 {
-    if (p->op_a != TW_T || p->op_b != TW_T || p->beta != 0 || rows_meet(p->lda, bytes) || rows_meet(p->ldb, bytes)) return false;
+    if (p->op_a != TW_T || p->op_b != TW_T || p->beta != 0 || rows_meet(p->lda, bytes) || rows_meet(p->ldb, bytes))
+        return false;
     const double packed = (double)p->k * ((double)p->m + (double)p->n), turned = (double)p->m * (double)p->n;
     return packed >= ((packed + turned) * (double)bytes <= TURN_BYTES ? 1 : TURN_SHARE) * turned;
 }
 
-/* Rows of a product in place are divided in so many: whole tiles, and of a turned one, whose rows are C's columns, whole lines of C or nearly. */
+/* Rows of a product in place are divided in so many: whole tiles, and of a turned one, whose rows are C's columns,
+ * whole lines of C or nearly. */
 static int64_t rows_together(const plan *plan, int64_t bytes)
 {
     return round_up(plan->near.turned ? CPU_LINE_BYTES / bytes : 1, plan->row->lab.tile_m);
 }
 
-/* Small, and nothing is packed: one strip, and on one thread one task; on several, rows are divided, or where there are few, columns. p: the plan's problem, or that turned. */
+/* Small, and nothing is packed: one strip, and on one thread one task; on several, rows are divided, or where there are
+ * few, columns. p: the plan's problem, or that turned. */
 static void plan_in_place(plan *plan, const tw_problem *p, bool turned, const device_facts *device, int64_t bytes)
 {
     const int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n;
     plan->in_place = plan->direct_a = plan->direct_b = true;
     plan->kc = plan->piece = max_i64(p->k, 1);
     plan->at_once = plan->threads == 1;
-    plan->near = (cpu_near){p->m, p->n, p->k, p->op_a == TW_T ? 1 : p->lda, p->op_a == TW_T ? p->lda : 1, p->ldb, p->ldc, turned};
+    plan->near = (cpu_near){p->m,   p->n,   p->k,  p->op_a == TW_T ? 1 : p->lda, p->op_a == TW_T ? p->lda : 1,
+                            p->ldb, p->ldc, turned};
     plan->strip_m = plan->task_m = round_up(p->m, mr), plan->strip_n = round_up(p->n, nr);
     plan->task_n = even_block(p->n, device->l2_bytes / 2 / (plan->kc * bytes), nr);
     if (plan->at_once) return;
-    const int64_t each = (double)p->m * (double)p->n * (double)p->k * (double)bytes < 4 * LITTLE_PER_THREAD * plan->threads ? 2 : TASKS_PER_THREAD;
+    const int64_t each = (double)p->m * (double)p->n * (double)p->k * (double)bytes <
+                                 4 * LITTLE_PER_THREAD * plan->threads
+                             ? 2
+                             : TASKS_PER_THREAD;
     plan->task_m = even_block(p->m, ceil_div(p->m, each * plan->threads), rows_together(plan, bytes));
-    while (plan->task_n > nr && ceil_div(p->m, plan->task_m) * ceil_div(p->n, plan->task_n) < plan->threads) plan->task_n = round_up(plan->task_n / 2, nr);
+    while (plan->task_n > nr && ceil_div(p->m, plan->task_m) * ceil_div(p->n, plan->task_n) < plan->threads)
+        plan->task_n = round_up(plan->task_n / 2, nr);
 }
 
-/* Blocks of the five loops, after Goto and van de Geijn: the packed block of B that one task uses (kc x task_n) takes half of
- * the L2, a sliver of A (mr x kc) lies in the L1. Partial sums over k live in C itself; where they cannot (beta != 0 needs the
- * old C until the end), they get a part of the workspace and strips are smaller. */
+/* Blocks of the five loops, after Goto and van de Geijn: the packed block of B that one task uses (kc x task_n) takes
+ * half of the L2, a sliver of A (mr x kc) lies in the L1. Partial sums over k live in C itself; where they cannot (beta
+ * != 0 needs the old C until the end), they get a part of the workspace and strips are smaller. */
 void plan_loops(plan *plan, const device_facts *device, int wanted_threads)
 {
     const tw_problem *p = &plan->problem;
     int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n, bytes = dtype_find(p->dtype_c)->lab.bytes;
-    bool lies = plan->row->form == CPU_PLAIN; /* can be read where it lies; else panels hold other words than the operands */
-    plan->threads = threads_for(p, device, wanted_threads, lies ? WORK_PER_THREAD * 4 / (double)bytes : WORK_PER_WAITED_THREAD);
+    /* can be read where it lies; else panels hold other words than the operands */
+    bool lies = plan->row->form == CPU_PLAIN;
+    plan->threads = threads_for(p, device, wanted_threads,
+                                lies ? WORK_PER_THREAD * 4 / (double)bytes : WORK_PER_WAITED_THREAD);
     if ((p->m == 1 || p->n == 1) && plan->row->line != NULL) {
         plan_line(plan);
         return;
@@ -163,16 +193,24 @@ void plan_loops(plan *plan, const device_facts *device, int wanted_threads)
         return;
     }
     const bool near = lies && fits_near(p, device, plan->threads, mr, nr, bytes);
-    /* C is small and k long: both operands are used so seldom that neither is worth a copy; panels of both take three quarters of the L2. */
-    const bool deep = lies && !near && p->op_a == TW_N && p->op_b == TW_N && p->m <= STREAM_ROWS * mr && p->n <= STREAM_COLS * nr && !rows_meet(p->ldb, bytes);
+    /* C is small and k long: both operands are used so seldom that neither is worth a copy; panels of both take three
+     * quarters of the L2. */
+    const bool deep = lies && !near && p->op_a == TW_N && p->op_b == TW_N && p->m <= STREAM_ROWS * mr &&
+                      p->n <= STREAM_COLS * nr && !rows_meet(p->ldb, bytes);
     bool streams_a = lies && !near && !deep && p->op_a == TW_N && p->n <= STREAM_COLS * nr;
-    /* Its rows are as good as slivers, and not copied. Transposed, each step of k is a line of its own: so many as leave room in the L1 for the others', few
-     * where B is transposed and packed, too. */
-    const bool short_k = near && (p->op_b == TW_N || p->k * bytes <= FEW_BYTES) && p->k * CPU_LINE_BYTES <= device->l1_bytes * 5 / 8;
+    /* Its rows are as good as slivers, and not copied. Transposed, each step of k is a line of its own: so many as
+     * leave room in the L1 for the others', few where B is transposed and packed, too. */
+    const bool short_k = near && (p->op_b == TW_N || p->k * bytes <= FEW_BYTES) &&
+                         p->k * CPU_LINE_BYTES <= device->l1_bytes * 5 / 8;
     plan->direct_a = deep || streams_a || (lies && (short_k || p->op_a == TW_N) && !rows_meet(p->lda, bytes));
     plan->streams_b = lies && !near && !deep && !streams_a && p->op_b == TW_N && p->m <= STREAM_ROWS * mr;
     plan->direct_b = deep || plan->streams_b || (near && !rows_meet(p->ldb, bytes) && p->op_b == TW_N);
-    plan->kc = near ? max_i64(p->k, 1) : even_block(p->k, deep ? device->l2_bytes * 3 / 4 / ((p->m + p->n) * bytes) : plan->streams_b || streams_a ? STREAM_KC : plan->row->lab.tile_k, lies ? 4 : CPU_K_UNIT);
+    plan->kc = near ? max_i64(p->k, 1)
+                    : even_block(p->k,
+                                 deep                           ? device->l2_bytes * 3 / 4 / ((p->m + p->n) * bytes)
+                                 : plan->streams_b || streams_a ? STREAM_KC
+                                                                : plan->row->lab.tile_k,
+                                 lies ? 4 : CPU_K_UNIT);
     plan->piece = plan->streams_b ? even_block(plan->kc, stream_rows(plan, device, bytes), 4) : plan->kc;
     const int64_t steps = cpu_form_steps(plan->row->form, plan->kc);
     if (near && plan->direct_a && plan->direct_b) {
@@ -181,11 +219,14 @@ void plan_loops(plan *plan, const device_facts *device, int wanted_threads)
     }
     plan->strip_m = even_block(p->m, keeps_sums(plan) ? SUM_STRIP : STRIP_M, mr);
     plan->strip_n = even_block(p->n, keeps_sums(plan) ? SUM_STRIP : STRIP_N, nr);
-    plan->task_n = even_block(plan->strip_n, plan->streams_b ? stream_columns(plan) : device->l2_bytes / 2 / (steps * bytes), nr);
-    /* Tall ones read their block of B seldom; of those of several threads the last are waited for (docs/PERF-LOG.md). */
+    plan->task_n = even_block(plan->strip_n,
+                              plan->streams_b ? stream_columns(plan) : device->l2_bytes / 2 / (steps * bytes), nr);
+    /* Tall ones read their block of B seldom; of those of several threads the last are waited for
+     * (docs/PERF-LOG.md). */
     plan->task_m = even_block(plan->strip_m, (plan->threads > 1 ? 12 : 24) * mr, mr);
     while (plan->threads > 1 && plan->task_m > mr &&
-           ceil_div(plan->strip_m, plan->task_m) * ceil_div(plan->strip_n, plan->task_n) < (plan->streams_b ? 1 : TASKS_PER_THREAD) * plan->threads)
+           ceil_div(plan->strip_m, plan->task_m) * ceil_div(plan->strip_n, plan->task_n) <
+               (plan->streams_b ? 1 : TASKS_PER_THREAD) * plan->threads)
         plan->task_m = round_up(plan->task_m / 2, mr);
     plan->packs_ahead = plan->threads > 1 && !(plan->direct_a && plan->direct_b);
     count_workspace(plan);
@@ -193,7 +234,8 @@ void plan_loops(plan *plan, const device_facts *device, int wanted_threads)
 
 bool plan_shrink(plan *plan)
 {
-    enum { LEAST_BLOCKS = 256 << 10 }; /* in less, A and B are packed so often that one may as well read them where they lie */
+    /* in less, A and B are packed so often that one may as well read them where they lie */
+    enum { LEAST_BLOCKS = 256 << 10 };
     const int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n;
     if (plan->workspace_bytes == 0) return false;
     if (plan->packs_ahead)
@@ -211,17 +253,22 @@ bool plan_shrink(plan *plan)
     return true;
 }
 
-/* A rung keeps one block of sums, one packed block of A and one of B for each thread, each tile x tile, the edge rounded up to whole
- * register tiles. */
+/* A rung keeps one block of sums, one packed block of A and one of B for each thread, each tile x tile, the edge
+ * rounded up to whole register tiles. */
 void plan_rung(plan *plan, const device_facts *device, const tw_lab_choice *choice)
 {
     const tw_problem *p = &plan->problem;
     int64_t longest = max_i64(max_i64(p->m, p->n), max_i64(p->k, 1));
     plan->tile = (int)min_i64(choice->tile > 0 ? choice->tile : plan->row->lab.default_tile, longest);
-    int64_t block = max_i64(plan->tile, 1), edge = block + CPU_LONGEST_REGISTER_TILE - 1, blocks = ceil_div(p->m, block) * ceil_div(p->n, block);
-    plan->threads = plan->row->threaded ? (int)max_i64(min_i64(threads_for(p, device, choice->threads, WORK_PER_WAITED_THREAD), blocks), 1) : 1;
+    int64_t block = max_i64(plan->tile, 1), edge = block + CPU_LONGEST_REGISTER_TILE - 1,
+            blocks = ceil_div(p->m, block) * ceil_div(p->n, block);
+    plan->threads = plan->row->threaded
+                        ? (int)max_i64(min_i64(threads_for(p, device, choice->threads, WORK_PER_WAITED_THREAD), blocks),
+                                       1)
+                        : 1;
     if (plan->row->lab.default_tile > 0)
-        plan->workspace_bytes = (size_t)plan->threads * 3 * padded(edge * edge, (size_t)dtype_find(p->dtype)->lab.bytes);
+        plan->workspace_bytes = (size_t)plan->threads * 3 *
+                                padded(edge * edge, (size_t)dtype_find(p->dtype)->lab.bytes);
 }
 
 /* How threads share a batch: its items, if they are as many as one item would have threads. */
@@ -237,12 +284,17 @@ tw_status plan_batch_cpu(const tw_batch *batch, const device_facts *device, plan
     count_workspace(out);
     int64_t unit = rows_together(out, dtype_find(p.dtype_c)->lab.bytes), panels = ceil_div(p.k, max_i64(out->kc, 1));
     out->part_m = out->strip_m;
-    while (out->at_once && !out->line && out->part_m > unit && batch->count * ceil_div(out->near.m, out->part_m) < (int64_t)TASKS_PER_THREAD * threads)
+    while (out->at_once && !out->line && out->part_m > unit &&
+           batch->count * ceil_div(out->near.m, out->part_m) < (int64_t)TASKS_PER_THREAD * threads)
         out->part_m = round_up(out->part_m / 2, unit);
     bool several = batch->count > 1 && !batch->pointers && p.k > 0;
-    if (several && batch->stride_a == 0) out->all_a_bytes = (size_t)(ceil_div(p.m, out->strip_m) * panels) * out->a_bytes;
-    if (several && batch->stride_b == 0) out->all_b_bytes = (size_t)(ceil_div(p.n, out->strip_n) * panels) * out->b_bytes;
-    out->each_bytes = out->workspace_bytes - (out->all_a_bytes > 0 ? out->a_bytes : 0) - (out->all_b_bytes > 0 ? out->b_bytes : 0);
-    out->workspace_bytes = out->all_a_bytes + out->all_b_bytes + (out->together ? 1 : (size_t)threads) * out->each_bytes;
+    if (several && batch->stride_a == 0)
+        out->all_a_bytes = (size_t)(ceil_div(p.m, out->strip_m) * panels) * out->a_bytes;
+    if (several && batch->stride_b == 0)
+        out->all_b_bytes = (size_t)(ceil_div(p.n, out->strip_n) * panels) * out->b_bytes;
+    out->each_bytes = out->workspace_bytes - (out->all_a_bytes > 0 ? out->a_bytes : 0) -
+                      (out->all_b_bytes > 0 ? out->b_bytes : 0);
+    out->workspace_bytes = out->all_a_bytes + out->all_b_bytes +
+                           (out->together ? 1 : (size_t)threads) * out->each_bytes;
     return TW_OK;
 }

@@ -11,8 +11,8 @@ static tw_status check_extent(const char *name, int64_t value)
     return TW_OK;
 }
 
-/* Does the span of rows x cols elements end within PTRDIFF_MAX bytes? Lengths below 2^28 are not divided, which would cost a tenth of a tiny product:
- * 2^56 elements of 8 bytes are fewer. */
+/* Does the span of rows x cols elements end within PTRDIFF_MAX bytes? Lengths below 2^28 are not divided, which would
+ * cost a tenth of a tiny product: 2^56 elements of 8 bytes are fewer. */
 static bool addressable(int64_t rows, int64_t cols, int64_t ld, size_t element_bytes)
 {
     if ((rows | cols | ld) >> 28 == 0 || rows == 0 || cols == 0) return true;
@@ -27,11 +27,13 @@ static tw_status check_operand(const char *name, const void *pointer, int64_t ro
     int64_t least = max_i64(cols, 1);
     if (ld < least)
         return fail(TW_BAD_ARGUMENT,
-                    "ld%s is %" PRId64 ", expected at least %" PRId64 ", the stored columns of %s (%" PRId64 " x %" PRId64 ")",
+                    "ld%s is %" PRId64 ", expected at least %" PRId64 ", the stored columns of %s (%" PRId64
+                    " x %" PRId64 ")",
                     name, ld, least, name, rows, cols);
     if (!addressable(rows, cols, ld, element_bytes))
         return fail(TW_BAD_ARGUMENT,
-                    "%s spans more bytes than this machine can address: %" PRId64 " rows %" PRId64 " elements of %zu bytes apart",
+                    "%s spans more bytes than this machine can address: %" PRId64 " rows %" PRId64
+                    " elements of %zu bytes apart",
                     name, rows, ld, element_bytes);
     if (needed && rows > 0 && cols > 0 && pointer == NULL)
         return fail(TW_BAD_ARGUMENT, "%s is NULL, expected %" PRId64 " x %" PRId64 " elements", name, rows, cols);
@@ -50,29 +52,36 @@ static uint32_t alignment_of(const void *pointer)
 static tw_status load_scalar(const char *name, tw_dtype accumulator, double *value)
 {
     if (accumulator == TW_F32) *value = (double)(float)*value;
-    if (accumulator != TW_I32 || (*value >= INT32_MIN && *value <= INT32_MAX && *value == (double)(int32_t)*value)) return TW_OK;
-    return fail(TW_BAD_ARGUMENT, "%s is %g, expected a whole number from -2^31 to 2^31 - 1: C is of integers", name, *value);
+    if (accumulator != TW_I32 || (*value >= INT32_MIN && *value <= INT32_MAX && *value == (double)(int32_t)*value))
+        return TW_OK;
+    return fail(TW_BAD_ARGUMENT, "%s is %g, expected a whole number from -2^31 to 2^31 - 1: C is of integers", name,
+                *value);
 }
 
 tw_status problem_load(const tw_problem *user, const void *a, const void *b, const void *c, tw_problem *out)
 {
     if (user == NULL) return fail(TW_BAD_ARGUMENT, "problem is NULL");
     if (user->size != sizeof *user)
-        return fail(TW_BAD_ARGUMENT, "problem.size is %u, expected %zu: make problems with tw_problem_make()", user->size,
-                    sizeof *user);
+        return fail(TW_BAD_ARGUMENT, "problem.size is %u, expected %zu: make problems with tw_problem_make()",
+                    user->size, sizeof *user);
     tw_problem p = *user;
     const dtype_row *dtype = dtype_find(p.dtype);
     if (dtype == NULL) return fail(TW_BAD_ARGUMENT, "dtype is %d, which is no tw_dtype of this library", (int)p.dtype);
     if (p.dtype_c == 0) p.dtype_c = dtype->result;
     bool own = p.dtype == TW_F16 || p.dtype == TW_BF16; /* types that C may have too */
     if (p.dtype_c != dtype->result && !(own && p.dtype_c == p.dtype))
-        return own ? fail(TW_BAD_ARGUMENT, "dtype_c is %d, expected 0, %d or %d: %s operands give those types", (int)p.dtype_c, (int)dtype->result, (int)p.dtype, dtype->lab.name)
-                   : fail(TW_BAD_ARGUMENT, "dtype_c is %d, expected 0 or %d: %s operands give that type", (int)p.dtype_c, (int)dtype->result, dtype->lab.name);
-    if (p.op_a != TW_N && p.op_a != TW_T) return fail(TW_BAD_ARGUMENT, "op_a is %d, expected TW_N or TW_T", (int)p.op_a);
-    if (p.op_b != TW_N && p.op_b != TW_T) return fail(TW_BAD_ARGUMENT, "op_b is %d, expected TW_N or TW_T", (int)p.op_b);
+        return own ? fail(TW_BAD_ARGUMENT, "dtype_c is %d, expected 0, %d or %d: %s operands give those types",
+                          (int)p.dtype_c, (int)dtype->result, (int)p.dtype, dtype->lab.name)
+                   : fail(TW_BAD_ARGUMENT, "dtype_c is %d, expected 0 or %d: %s operands give that type",
+                          (int)p.dtype_c, (int)dtype->result, dtype->lab.name);
+    if (p.op_a != TW_N && p.op_a != TW_T)
+        return fail(TW_BAD_ARGUMENT, "op_a is %d, expected TW_N or TW_T", (int)p.op_a);
+    if (p.op_b != TW_N && p.op_b != TW_T)
+        return fail(TW_BAD_ARGUMENT, "op_b is %d, expected TW_N or TW_T", (int)p.op_b);
     if ((p.place_c != TW_HOST && p.place_c != TW_DEVICE) || p.place_a != p.place_c || p.place_b != p.place_c)
-        return fail(TW_BAD_ARGUMENT, "place_a, place_b, place_c are %d, %d, %d, expected all TW_HOST (%d) or all TW_DEVICE (%d)", (int)p.place_a,
-                    (int)p.place_b, (int)p.place_c, (int)TW_HOST, (int)TW_DEVICE);
+        return fail(TW_BAD_ARGUMENT,
+                    "place_a, place_b, place_c are %d, %d, %d, expected all TW_HOST (%d) or all TW_DEVICE (%d)",
+                    (int)p.place_a, (int)p.place_b, (int)p.place_c, (int)TW_HOST, (int)TW_DEVICE);
     TRY(check_extent("m", p.m));
     TRY(check_extent("n", p.n));
     TRY(check_extent("k", p.k));
@@ -89,15 +98,19 @@ tw_status problem_load(const tw_problem *user, const void *a, const void *b, con
     return TW_OK;
 }
 
-/* One operand of a batch at strides: do all items end within what can be addressed, and are they aligned to an element? */
-static tw_status check_stride(const char *name, const tw_batch *batch, int64_t stride, int64_t rows, int64_t cols, int64_t ld, size_t element_bytes)
+/* One operand of a batch at strides: do all items end within what can be addressed, and are they aligned to an
+ * element? */
+static tw_status check_stride(const char *name, const tw_batch *batch, int64_t stride, int64_t rows, int64_t cols,
+                              int64_t ld, size_t element_bytes)
 {
     if (stride < 0) return fail(TW_BAD_ARGUMENT, "batch.stride_%s is %" PRId64 ", expected 0 or more", name, stride);
     if (rows == 0 || cols == 0 || batch->count < 2 || stride == 0) return TW_OK;
     int64_t most = PTRDIFF_MAX / (int64_t)element_bytes - ((rows - 1) * ld + cols);
     if (stride > most / (batch->count - 1))
-        return fail(TW_BAD_ARGUMENT, "%s spans more bytes than this machine can address: %" PRId64 " items %" PRId64 " elements of %zu bytes apart", name,
-                    batch->count, stride, element_bytes);
+        return fail(TW_BAD_ARGUMENT,
+                    "%s spans more bytes than this machine can address: %" PRId64 " items %" PRId64
+                    " elements of %zu bytes apart",
+                    name, batch->count, stride, element_bytes);
     return TW_OK;
 }
 
@@ -107,20 +120,25 @@ static tw_status check_apart(const tw_batch *batch, const tw_problem *p)
     int64_t span = (p->m - 1) * p->ldc + p->n, stride = batch->stride_c;
     bool beside = stride >= p->n && stride <= (p->ldc - p->n) / max_i64(batch->count - 1, 1);
     if (batch->count < 2 || stride >= span || beside) return TW_OK;
-    return fail(TW_BAD_ARGUMENT, "batch.stride_c is %" PRId64 ", so that items of C overlap: expected at least %" PRId64 ", or from n to (ldc - n) / (count - 1)", stride,
-                span);
+    return fail(TW_BAD_ARGUMENT,
+                "batch.stride_c is %" PRId64 ", so that items of C overlap: expected at least %" PRId64
+                ", or from n to (ldc - n) / (count - 1)",
+                stride, span);
 }
 
 /* One array of addresses; what lies in device memory cannot be looked at. */
 static tw_status check_addresses(const char *name, int64_t count, bool host, const void *items, size_t element_bytes)
 {
-    if (items == NULL) return fail(TW_BAD_ARGUMENT, "%s is NULL, expected an array of %" PRId64 " addresses", name, count);
-    if ((uintptr_t)items % sizeof(void *) != 0) return fail(TW_BAD_ARGUMENT, "%s is not aligned to an address of %zu bytes", name, sizeof(void *));
+    if (items == NULL)
+        return fail(TW_BAD_ARGUMENT, "%s is NULL, expected an array of %" PRId64 " addresses", name, count);
+    if ((uintptr_t)items % sizeof(void *) != 0)
+        return fail(TW_BAD_ARGUMENT, "%s is not aligned to an address of %zu bytes", name, sizeof(void *));
     for (int64_t i = 0; host && i < count; i++) {
         const void *item = ((void *const *)items)[i];
         if (item == NULL) return fail(TW_BAD_ARGUMENT, "%s[%" PRId64 "] is NULL", name, i);
         if ((uintptr_t)item % element_bytes != 0)
-            return fail(TW_BAD_ARGUMENT, "%s[%" PRId64 "] is not aligned to one element of %zu bytes", name, i, element_bytes);
+            return fail(TW_BAD_ARGUMENT, "%s[%" PRId64 "] is not aligned to one element of %zu bytes", name, i,
+                        element_bytes);
     }
     return TW_OK;
 }
@@ -140,10 +158,13 @@ tw_status batch_check_addresses(const tw_batch *batch, const tw_problem *p, cons
 static tw_status check_pointers(const tw_batch *batch)
 {
     if (batch->stride_a != 0 || batch->stride_b != 0 || batch->stride_c != 0)
-        return fail(TW_BAD_ARGUMENT, "batch.stride_a, stride_b, stride_c are %" PRId64 ", %" PRId64 ", %" PRId64 ", expected 0: addresses are given", batch->stride_a,
-                    batch->stride_b, batch->stride_c);
+        return fail(TW_BAD_ARGUMENT,
+                    "batch.stride_a, stride_b, stride_c are %" PRId64 ", %" PRId64 ", %" PRId64
+                    ", expected 0: addresses are given",
+                    batch->stride_a, batch->stride_b, batch->stride_c);
     if (batch->count > PTRDIFF_MAX / (int64_t)sizeof(void *))
-        return fail(TW_BAD_ARGUMENT, "batch.count is %" PRId64 ", more addresses than this machine can hold", batch->count);
+        return fail(TW_BAD_ARGUMENT, "batch.count is %" PRId64 ", more addresses than this machine can hold",
+                    batch->count);
     return TW_OK;
 }
 
@@ -163,8 +184,10 @@ void problem_text(const tw_problem *p, char text[PROBLEM_TEXT_BYTES])
 {
     const dtype_row *dtype = dtype_find(p->dtype);
     int used = snprintf(text, PROBLEM_TEXT_BYTES, "%s %c%c %" PRId64 "x%" PRId64 "x%" PRId64 " alpha %g beta %g",
-                        dtype ? dtype->lab.name : "?", p->op_a == TW_N ? 'n' : 't', p->op_b == TW_N ? 'n' : 't', p->m, p->n, p->k,
-                        p->alpha, p->beta);
-    if (p->lda != max_i64(problem_a_cols(p), 1) || p->ldb != max_i64(problem_b_cols(p), 1) || p->ldc != max_i64(p->n, 1))
-        snprintf(text + used, (size_t)(PROBLEM_TEXT_BYTES - used), " ld %" PRId64 ",%" PRId64 ",%" PRId64, p->lda, p->ldb, p->ldc);
+                        dtype ? dtype->lab.name : "?", p->op_a == TW_N ? 'n' : 't', p->op_b == TW_N ? 'n' : 't', p->m,
+                        p->n, p->k, p->alpha, p->beta);
+    if (p->lda != max_i64(problem_a_cols(p), 1) || p->ldb != max_i64(problem_b_cols(p), 1) ||
+        p->ldc != max_i64(p->n, 1))
+        snprintf(text + used, (size_t)(PROBLEM_TEXT_BYTES - used), " ld %" PRId64 ",%" PRId64 ",%" PRId64, p->lda,
+                 p->ldb, p->ldc);
 }

@@ -6,15 +6,16 @@
 
 enum { PROBLEM_TEXT_BYTES = 160 };
 
-/* problem_load - take the caller's problem, check every argument against its pointers (a sentence names the first that is
- * wrong), fill in what is derived: dtype_c, alignments, k = 0 and alpha = 0 wherever either is 0. */
+/* problem_load - take the caller's problem, check every argument against its pointers (a sentence names the first that
+ * is wrong), fill in what is derived: dtype_c, alignments, k = 0 and alpha = 0 wherever either is 0. */
 tw_status problem_load(const tw_problem *user, const void *a, const void *b, const void *c, tw_problem *out);
 
 /* batch_check - is this a batch of the checked problem p: count, strides, overlap? */
 tw_status batch_check(const tw_batch *batch, const tw_problem *p);
 
 /* batch_check_addresses - are these arrays of a batch's addresses; where they are in host memory, all of them? */
-tw_status batch_check_addresses(const tw_batch *batch, const tw_problem *p, const void *a, const void *b, const void *c);
+tw_status batch_check_addresses(const tw_batch *batch, const tw_problem *p, const void *a, const void *b,
+                                const void *c);
 
 /* batch_item - the address of operand number i of a batch of elements of that many bytes. */
 static inline void *batch_item(const tw_batch *batch, const void *items, int64_t stride, size_t bytes, int64_t i)

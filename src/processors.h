@@ -8,7 +8,8 @@
 /* processors_usable - the affinity mask's count, cut by the cgroup's CPU quota; at least 1. from says which. */
 int processors_usable(char *from, size_t bytes);
 
-/* processors_line - the first line of a small file of the kernel's, without its newline; false when it cannot be read. */
+/* processors_line - the first line of a small file of the kernel's, without its newline; false when it cannot be
+ * read. */
 bool processors_line(const char *path, char *line, size_t bytes);
 
 #endif

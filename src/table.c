@@ -36,31 +36,34 @@ const tw_lab_dtype *tw_lab_dtype_named(const char *name)
 
 static const char *const level_names[CPU_LEVELS] = {"base", "avx2", "avx512", "avx512_vnni", "avx512_bf16", "amx"};
 
-const char *cpu_level_name(cpu_level level)
-{
-    return level_names[level];
-}
+const char *cpu_level_name(cpu_level level) { return level_names[level]; }
 
 #define BYTES_f32 float
 #define BYTES_f64 double
 
-/* Declare every kernel, then list every row. A CPU rung is compiled once per dtype, or per dtype and instruction set. */
+/* Declare every kernel, then list every row. A CPU rung is compiled once per dtype, or per dtype and instruction
+ * set. */
 #if defined(__x86_64__)
-#define EACH_LEVEL(row, type, ...) row(type, base, __VA_ARGS__) row(type, avx2, __VA_ARGS__) row(type, avx512, __VA_ARGS__)
+#define EACH_LEVEL(row, type, ...)                                                                                     \
+    row(type, base, __VA_ARGS__) row(type, avx2, __VA_ARGS__) row(type, avx512, __VA_ARGS__)
 #else
 #define EACH_LEVEL(row, type, ...) row(type, base, __VA_ARGS__)
 #endif
-#define CPU_RUNG(rung, edge, idea, source) cpu_whole cpu_f32_##rung, cpu_f64_##rung;
-#define WIDE_NAME(type, isa, rung) cpu_whole cpu_##type##_##rung##_##isa;
+#define CPU_RUNG(rung, edge, idea, source)          cpu_whole cpu_f32_##rung, cpu_f64_##rung;
+#define WIDE_NAME(type, isa, rung)                  cpu_whole cpu_##type##_##rung##_##isa;
 #define CPU_WIDE(rung, edge, threads, idea, source) EACH_LEVEL(WIDE_NAME, f32, rung) EACH_LEVEL(WIDE_NAME, f64, rung)
 #define CPU_PEAK(type, isa, mr, nr, kc, idea, source)                                                                  \
     cpu_micro cpu_##type##_r14_peak_##isa;                                                                             \
     cpu_near_all cpu_##type##_r14_peak_##isa##_near;                                                                   \
-    cpu_vector cpu_##type##_line_##isa;                                                                             \
+    cpu_vector cpu_##type##_line_##isa;                                                                                \
     cpu_probe cpu_##type##_probe_##isa;                                                                                \
     cpu_reader cpu_##type##_reader_##isa;
-#define CPU_DOT(type, isa, mr, nr, kc, form, idea, source) cpu_micro cpu_##type##_r14_peak_##isa; cpu_probe cpu_##type##_probe_##isa;
-#define CPU_TILES(type, mr, nr, kc, form, idea, source) cpu_micro cpu_##type##_r13_matrix_amx; cpu_probe cpu_##type##_probe_amx;
+#define CPU_DOT(type, isa, mr, nr, kc, form, idea, source)                                                             \
+    cpu_micro cpu_##type##_r14_peak_##isa;                                                                             \
+    cpu_probe cpu_##type##_probe_##isa;
+#define CPU_TILES(type, mr, nr, kc, form, idea, source)                                                                \
+    cpu_micro cpu_##type##_r13_matrix_amx;                                                                             \
+    cpu_probe cpu_##type##_probe_amx;
 #define GPU_RUNG(...)
 #define CUDA_RUNG(...)
 #define CUDA_TILE(...)
@@ -80,53 +83,130 @@ cpu_hook cpu_tiles_enter, cpu_tiles_leave;
 #define ID_f32 TW_F32
 #define ID_f64 TW_F64
 #define RUNG_ROW(type, step, function, isa, edge, shares, about, cited)                                                \
-    {.lab = {.name = #function, .engine = "cpu", .rung = #step, .dtype = ID_##type, .file = "cpu/" #step ".c",         \
-             .needs = #isa, .idea = about, .source = cited, .tile_m = edge, .tile_n = edge, .tile_k = edge,            \
-             .default_tile = edge > 1 ? edge : 0, .transposes = 1},                                                    \
-     .level = CPU_##isa, .whole = function, .threaded = shares},
+    {.lab = {.name = #function,                                                                                        \
+             .engine = "cpu",                                                                                          \
+             .rung = #step,                                                                                            \
+             .dtype = ID_##type,                                                                                       \
+             .file = "cpu/" #step ".c",                                                                                \
+             .needs = #isa,                                                                                            \
+             .idea = about,                                                                                            \
+             .source = cited,                                                                                          \
+             .tile_m = edge,                                                                                           \
+             .tile_n = edge,                                                                                           \
+             .tile_k = edge,                                                                                           \
+             .default_tile = edge > 1 ? edge : 0,                                                                      \
+             .transposes = 1},                                                                                         \
+     .level = CPU_##isa,                                                                                               \
+     .whole = function,                                                                                                \
+     .threaded = shares},
 #define CPU_RUNG(step, edge, about, cited)                                                                             \
-    RUNG_ROW(f32, step, cpu_f32_##step, base, edge, 0, about, cited) RUNG_ROW(f64, step, cpu_f64_##step, base, edge, 0, about, cited)
+    RUNG_ROW(f32, step, cpu_f32_##step, base, edge, 0, about, cited)                                                   \
+    RUNG_ROW(f64, step, cpu_f64_##step, base, edge, 0, about, cited)
 #define WIDE_ROW(type, isa, step, ...) RUNG_ROW(type, step, cpu_##type##_##step##_##isa, isa, __VA_ARGS__)
-#define CPU_WIDE(...) EACH_LEVEL(WIDE_ROW, f32, __VA_ARGS__) EACH_LEVEL(WIDE_ROW, f64, __VA_ARGS__)
+#define CPU_WIDE(...)                  EACH_LEVEL(WIDE_ROW, f32, __VA_ARGS__) EACH_LEVEL(WIDE_ROW, f64, __VA_ARGS__)
 #define PEAK_ROW(type, isa, mr, nr, kc, about, cited)                                                                  \
-    .lab = {.name = "cpu_" #type "_r14_peak_" #isa, .engine = "cpu", .rung = "r14_peak", .dtype = ID_##type,           \
-            .file = "cpu/r14_peak.c", .needs = #isa, .idea = about, .source = cited, .tile_m = mr, .tile_n = nr,       \
-            .tile_k = kc, .production = 1, .transposes = 1},                                                           \
+    .lab = {.name = "cpu_" #type "_r14_peak_" #isa,                                                                    \
+            .engine = "cpu",                                                                                           \
+            .rung = "r14_peak",                                                                                        \
+            .dtype = ID_##type,                                                                                        \
+            .file = "cpu/r14_peak.c",                                                                                  \
+            .needs = #isa,                                                                                             \
+            .idea = about,                                                                                             \
+            .source = cited,                                                                                           \
+            .tile_m = mr,                                                                                              \
+            .tile_n = nr,                                                                                              \
+            .tile_k = kc,                                                                                              \
+            .production = 1,                                                                                           \
+            .transposes = 1},                                                                                          \
     .level = CPU_##isa, .micro = cpu_##type##_r14_peak_##isa
 #define CPU_DOT(type, isa, mr, nr, kc, what, about, cited)                                                             \
-    {PEAK_ROW(type, isa, mr, nr, kc, about, cited), .lab.flushes = CPU_##what == CPU_PAIRS, .form = CPU_##what, .probe = cpu_##type##_probe_##isa},
+    {PEAK_ROW(type, isa, mr, nr, kc, about, cited), .lab.flushes = CPU_##what == CPU_PAIRS, .form = CPU_##what,        \
+     .probe = cpu_##type##_probe_##isa},
 #define CPU_TILES(type, mr, nr, kc, what, about, cited)                                                                \
-    {.lab = {.name = "cpu_" #type "_r13_matrix_amx", .engine = "cpu", .rung = "r13_matrix", .dtype = ID_##type,         \
-             .file = "cpu/r13_matrix.c", .needs = "amx", .idea = about, .source = cited, .tile_m = mr, .tile_n = nr,    \
-             .tile_k = kc, .production = 1, .transposes = 1, .flushes = CPU_##what == CPU_TILE_PAIRS},                 \
-     .level = CPU_amx, .micro = cpu_##type##_r13_matrix_amx, .form = CPU_##what, .probe = cpu_##type##_probe_amx,      \
-     .enter = cpu_tiles_enter, .leave = cpu_tiles_leave},
+    {.lab = {.name = "cpu_" #type "_r13_matrix_amx",                                                                   \
+             .engine = "cpu",                                                                                          \
+             .rung = "r13_matrix",                                                                                     \
+             .dtype = ID_##type,                                                                                       \
+             .file = "cpu/r13_matrix.c",                                                                               \
+             .needs = "amx",                                                                                           \
+             .idea = about,                                                                                            \
+             .source = cited,                                                                                          \
+             .tile_m = mr,                                                                                             \
+             .tile_n = nr,                                                                                             \
+             .tile_k = kc,                                                                                             \
+             .production = 1,                                                                                          \
+             .transposes = 1,                                                                                          \
+             .flushes = CPU_##what == CPU_TILE_PAIRS},                                                                 \
+     .level = CPU_amx,                                                                                                 \
+     .micro = cpu_##type##_r13_matrix_amx,                                                                             \
+     .form = CPU_##what,                                                                                               \
+     .probe = cpu_##type##_probe_amx,                                                                                  \
+     .enter = cpu_tiles_enter,                                                                                         \
+     .leave = cpu_tiles_leave},
 #define CPU_PEAK(type, isa, mr, nr, kc, about, cited)                                                                  \
-    {PEAK_ROW(type, isa, mr, nr, kc, about, cited), .near = cpu_##type##_r14_peak_##isa##_near, .line = cpu_##type##_line_##isa, \
-     .probe = cpu_##type##_probe_##isa,         \
-     .reader = cpu_##type##_reader_##isa},
+    {PEAK_ROW(type, isa, mr, nr, kc, about, cited), .near = cpu_##type##_r14_peak_##isa##_near,                        \
+     .line = cpu_##type##_line_##isa, .probe = cpu_##type##_probe_##isa, .reader = cpu_##type##_reader_##isa},
 #define GPU_ROW(owner, ending, step, m, n, k, x, y, edge, traits_, bytes, about, cited)                                \
-    {.lab = {.name = #owner "_f32_" #step, .engine = #owner, .rung = #step, .dtype = TW_F32,                           \
-             .file = #owner "/" #step ending, .needs = "any", .idea = about, .source = cited, .tile_m = m,             \
-             .tile_n = n, .tile_k = k, .default_tile = edge, .transposes = !((traits_) & GPU_NO_TRANSPOSE),            \
-             .skinny = ((traits_) & GPU_SKINNY) != 0, .local_bytes = bytes, .deep = ((traits_) & GPU_DIVIDES) != 0, .production = ((traits_) & GPU_PRODUCTION) != 0},                \
-     .gpu = {.entry = #step, .adds = (traits_) & GPU_DIVIDES ? #step "_add" : NULL, .threads_x = x, .threads_y = y, .traits = traits_, .static_bytes = bytes}},
+    {.lab = {.name = #owner "_f32_" #step,                                                                             \
+             .engine = #owner,                                                                                         \
+             .rung = #step,                                                                                            \
+             .dtype = TW_F32,                                                                                          \
+             .file = #owner "/" #step ending,                                                                          \
+             .needs = "any",                                                                                           \
+             .idea = about,                                                                                            \
+             .source = cited,                                                                                          \
+             .tile_m = m,                                                                                              \
+             .tile_n = n,                                                                                              \
+             .tile_k = k,                                                                                              \
+             .default_tile = edge,                                                                                     \
+             .transposes = !((traits_)&GPU_NO_TRANSPOSE),                                                              \
+             .skinny = ((traits_)&GPU_SKINNY) != 0,                                                                    \
+             .local_bytes = bytes,                                                                                     \
+             .deep = ((traits_)&GPU_DIVIDES) != 0,                                                                     \
+             .production = ((traits_)&GPU_PRODUCTION) != 0},                                                           \
+     .gpu = {.entry = #step,                                                                                           \
+             .adds = (traits_)&GPU_DIVIDES ? #step "_add" : NULL,                                                      \
+             .threads_x = x,                                                                                           \
+             .threads_y = y,                                                                                           \
+             .traits = traits_,                                                                                        \
+             .static_bytes = bytes}},
 #define GPU_RUNG(step, ...) GPU_ROW(opencl, ".cl", step, __VA_ARGS__) GPU_ROW(cuda, ".cu", step, __VA_ARGS__)
 #define CUDA_RUNG(step, type, m, n, k, x, traits_, bytes, least_sm, boxes_, pace_, about, cited)                       \
-    {.lab = {.name = "cuda_" #type "_" #step, .engine = "cuda", .rung = #step, .dtype = ID_##type,                     \
-             .file = "cuda/" #step ".cu", .needs = "sm_" #least_sm, .idea = about, .source = cited, .tile_m = m,       \
-             .tile_n = n, .tile_k = k, .transposes = !((traits_) & GPU_NO_TRANSPOSE), .local_bytes = bytes,            \
-             .production = ((traits_) & GPU_PRODUCTION) != 0},                                                         \
+    {.lab = {.name = "cuda_" #type "_" #step,                                                                          \
+             .engine = "cuda",                                                                                         \
+             .rung = #step,                                                                                            \
+             .dtype = ID_##type,                                                                                       \
+             .file = "cuda/" #step ".cu",                                                                              \
+             .needs = "sm_" #least_sm,                                                                                 \
+             .idea = about,                                                                                            \
+             .source = cited,                                                                                          \
+             .tile_m = m,                                                                                              \
+             .tile_n = n,                                                                                              \
+             .tile_k = k,                                                                                              \
+             .transposes = !((traits_)&GPU_NO_TRANSPOSE),                                                              \
+             .local_bytes = bytes,                                                                                     \
+             .production = ((traits_)&GPU_PRODUCTION) != 0},                                                           \
      .gpu = {#step, NULL, x, 1, traits_, 0, bytes, least_sm, NUMBERS boxes_, .pace = {NUMBERS pace_}}},
 #define CUDA_TILE(...) TYPED_TILE(bf16, __VA_ARGS__) TYPED_TILE(f16, __VA_ARGS__)
-#define TYPED_TILE(type, step, m, n, x, bytes, about, cited)                                                  \
-    {.lab = {.name = "cuda_" #type "_" #step "_" #m "x" #n, .engine = "cuda", .rung = #step "_" #m "x" #n,             \
-             .dtype = ID_##type, .file = "cuda/" #step "_hopper.cu", .needs = "sm_90", .idea = about, .source = cited, \
-             .tile_m = m, .tile_n = n, .tile_k = 64, .transposes = 1, .production = 1, .local_bytes = bytes},          \
+#define TYPED_TILE(type, step, m, n, x, bytes, about, cited)                                                           \
+    {.lab = {.name = "cuda_" #type "_" #step "_" #m "x" #n,                                                            \
+             .engine = "cuda",                                                                                         \
+             .rung = #step "_" #m "x" #n,                                                                              \
+             .dtype = ID_##type,                                                                                       \
+             .file = "cuda/" #step "_hopper.cu",                                                                       \
+             .needs = "sm_90",                                                                                         \
+             .idea = about,                                                                                            \
+             .source = cited,                                                                                          \
+             .tile_m = m,                                                                                              \
+             .tile_n = n,                                                                                              \
+             .tile_k = 64,                                                                                             \
+             .transposes = 1,                                                                                          \
+             .production = 1,                                                                                          \
+             .local_bytes = bytes},                                                                                    \
      .gpu = {#step "_hopper", NULL, x, 1, TRAITS_##step, 0, bytes, 90, 64, 64, 64, 64}},
 #define NUMBERS(...) __VA_ARGS__
-#define ID_f16 TW_F16
-#define ID_bf16 TW_BF16
+#define ID_f16       TW_F16
+#define ID_bf16      TW_BF16
 #define CUDA_BATCH(...)
 #define ID_i8 TW_I8
 static const kernel_row kernels[] = {
@@ -151,11 +231,30 @@ static const kernel_row kernels[] = {
 #define CUDA_RUNG(...)
 #define CUDA_TILE(...)
 #define CUDA_BATCH(step, type, edge, depth, x, blocks, percent, box, traits_, bytes, least_sm, about, cited)           \
-    {.lab = {.name = "cuda_" #type "_" #step "_" #edge, .engine = "cuda", .rung = #step, .dtype = ID_##type,           \
-             .file = "cuda/" #step ".cu", .needs = "sm_" #least_sm, .idea = about, .source = cited, .tile_m = edge,    \
-             .tile_n = edge, .tile_k = depth, .default_tile = edge, .transposes = 1, .production = 1},                 \
-     .gpu = {.entry = #step, .threads_x = x, .threads_y = 1, .traits = traits_, .dynamic_bytes = bytes, .sm = least_sm, \
-             .a_box_cols = box, .b_box_cols = box, .blocks_each = blocks, .speed = percent}},
+    {.lab = {.name = "cuda_" #type "_" #step "_" #edge,                                                                \
+             .engine = "cuda",                                                                                         \
+             .rung = #step,                                                                                            \
+             .dtype = ID_##type,                                                                                       \
+             .file = "cuda/" #step ".cu",                                                                              \
+             .needs = "sm_" #least_sm,                                                                                 \
+             .idea = about,                                                                                            \
+             .source = cited,                                                                                          \
+             .tile_m = edge,                                                                                           \
+             .tile_n = edge,                                                                                           \
+             .tile_k = depth,                                                                                          \
+             .default_tile = edge,                                                                                     \
+             .transposes = 1,                                                                                          \
+             .production = 1},                                                                                         \
+     .gpu = {.entry = #step,                                                                                           \
+             .threads_x = x,                                                                                           \
+             .threads_y = 1,                                                                                           \
+             .traits = traits_,                                                                                        \
+             .dynamic_bytes = bytes,                                                                                   \
+             .sm = least_sm,                                                                                           \
+             .a_box_cols = box,                                                                                        \
+             .b_box_cols = box,                                                                                        \
+             .blocks_each = blocks,                                                                                    \
+             .speed = percent}},
 static const kernel_row batches[] = {
 #include "../kernels/kernels.def"
 };
@@ -165,15 +264,9 @@ const kernel_row *kernel_batch_at(int index)
     return index >= 0 && index < (int)(sizeof batches / sizeof *batches) ? &batches[index] : NULL;
 }
 
-int kernel_count(void)
-{
-    return (int)(sizeof kernels / sizeof *kernels);
-}
+int kernel_count(void) { return (int)(sizeof kernels / sizeof *kernels); }
 
-const kernel_row *kernel_at(int index)
-{
-    return index >= 0 && index < kernel_count() ? &kernels[index] : NULL;
-}
+const kernel_row *kernel_at(int index) { return index >= 0 && index < kernel_count() ? &kernels[index] : NULL; }
 
 const kernel_row *kernel_named(const char *name)
 {
@@ -186,14 +279,13 @@ const kernel_row *kernel_probed(tw_dtype dtype, cpu_level most)
 {
     const kernel_row *best = NULL;
     for (const kernel_row *row = kernels; row < kernels + kernel_count(); row++)
-        if (row->probe != NULL && row->lab.dtype == dtype && row->level <= most && (best == NULL || row->level > best->level)) best = row;
+        if (row->probe != NULL && row->lab.dtype == dtype && row->level <= most &&
+            (best == NULL || row->level > best->level))
+            best = row;
     return best;
 }
 
-int tw_lab_kernel_count(void)
-{
-    return kernel_count();
-}
+int tw_lab_kernel_count(void) { return kernel_count(); }
 
 const tw_lab_kernel *tw_lab_kernel_at(int index)
 {
@@ -207,24 +299,32 @@ static const int64_t MOST_MAP_STRIDE = (int64_t)1 << 40; /* CUDA driver API, cuT
 
 static bool rows_of_16(uint32_t align, int64_t ld, int bytes) { return align >= 16 && ld % (16 / bytes) == 0; }
 
-static bool aligned_16(const tw_problem *p, int bytes) { return rows_of_16(p->align_a, p->lda, bytes) && rows_of_16(p->align_b, p->ldb, bytes); }
+static bool aligned_16(const tw_problem *p, int bytes)
+{
+    return rows_of_16(p->align_a, p->lda, bytes) && rows_of_16(p->align_b, p->ldb, bytes);
+}
 
 bool kernel_is_wide(const kernel_row *row, const tw_problem *problem)
 {
     bool packs = row->gpu.traits & GPU_PACKS;
     int c_bytes = dtype_find(problem->dtype_c)->lab.bytes;
-    return (row->gpu.traits & GPU_WIDE) != 0 && rows_of_16(problem->align_c, problem->ldc, c_bytes) && problem->ldc < MOST_MAP_STRIDE / c_bytes &&
+    return (row->gpu.traits & GPU_WIDE) != 0 && rows_of_16(problem->align_c, problem->ldc, c_bytes) &&
+           problem->ldc < MOST_MAP_STRIDE / c_bytes &&
            (packs || aligned_16(problem, dtype_find(problem->dtype)->lab.bytes));
 }
 
 /* stored_rows x stored_cols is what the caller has, exchanged what the row reads where it reads the other form. */
-static packing packing_of(const kernel_row *row, const tw_problem *p, bool turns, int64_t stored_rows, int64_t stored_cols, uint32_t align, int64_t ld)
+static packing packing_of(const kernel_row *row, const tw_problem *p, bool turns, int64_t stored_rows,
+                          int64_t stored_cols, uint32_t align, int64_t ld)
 {
     int64_t bytes = dtype_find(p->dtype)->lab.bytes;
-    packing made = {.turns = turns, .rows = turns ? stored_cols : stored_rows, .cols = turns ? stored_rows : stored_cols, .ld = ld};
-    made.needed = (row->gpu.traits & GPU_PACKS) != 0 && p->k > 0 && (turns || !rows_of_16(align, ld, (int)bytes) || ld >= MOST_MAP_STRIDE / bytes);
+    packing made = {
+        .turns = turns, .rows = turns ? stored_cols : stored_rows, .cols = turns ? stored_rows : stored_cols, .ld = ld};
+    made.needed = (row->gpu.traits & GPU_PACKS) != 0 && p->k > 0 &&
+                  (turns || !rows_of_16(align, ld, (int)bytes) || ld >= MOST_MAP_STRIDE / bytes);
     if (!made.needed) return made;
-    made.ld = round_up(made.cols, (row->gpu.traits & GPU_READS_BOTH ? 128 : 16) / bytes); /* rows of whole lines come faster than of whole 16 bytes */
+    /* rows of whole lines come faster than of whole 16 bytes */
+    made.ld = round_up(made.cols, (row->gpu.traits & GPU_READS_BOTH ? 128 : 16) / bytes);
     made.bytes = round_up(made.rows * made.ld * bytes, 256);
     return made;
 }
@@ -255,67 +355,86 @@ int kernel_tile(const kernel_row *row, const tw_problem *problem, int forced_til
     return forced_tile > 0 ? forced_tile : row->lab.default_tile;
 }
 
-static bool gpu_fits(const kernel_row *row, const tw_problem *p, const device_facts *device, int forced_tile, char *reason, size_t size)
+static bool gpu_fits(const kernel_row *row, const tw_problem *p, const device_facts *device, int forced_tile,
+                     char *reason, size_t size)
 {
     const gpu_kernel *g = &row->gpu;
-    if (p->m > GPU_LONGEST || p->n > GPU_LONGEST || p->k > GPU_LONGEST) { /* before anything is multiplied with them */
-        snprintf(reason, size, "it takes m, n and k up to %d, the problem has %lld, %lld, %lld", (int)GPU_LONGEST, (long long)p->m,
-                 (long long)p->n, (long long)p->k);
+    /* before anything is multiplied with them */
+    if (p->m > GPU_LONGEST || p->n > GPU_LONGEST || p->k > GPU_LONGEST) {
+        snprintf(reason, size, "it takes m, n and k up to %d, the problem has %lld, %lld, %lld", (int)GPU_LONGEST,
+                 (long long)p->m, (long long)p->n, (long long)p->k);
         return false;
     }
     int bytes = dtype_find(p->dtype)->lab.bytes, c_bytes = dtype_find(p->dtype_c)->lab.bytes;
     bool square = g->traits & GPU_SQUARE, maps = (g->traits & GPU_TENSOR_MAPS) && !(g->traits & GPU_PACKS);
     int64_t tile = kernel_tile(row, p, forced_tile), threads = square ? tile * tile : g->threads_x * g->threads_y;
-    int64_t local = square ? g->static_bytes * tile * tile / (32 * 32) : g->static_bytes + g->dynamic_bytes, largest = span_bytes(problem_a_rows(p), problem_a_cols(p), p->lda, bytes);
-    int64_t b_span = span_bytes(problem_b_rows(p), problem_b_cols(p), p->ldb, bytes), c_span = span_bytes(p->m, p->n, p->ldc, c_bytes);
+    int64_t local = square ? g->static_bytes * tile * tile / (32 * 32) : g->static_bytes + g->dynamic_bytes,
+            largest = span_bytes(problem_a_rows(p), problem_a_cols(p), p->lda, bytes);
+    int64_t b_span = span_bytes(problem_b_rows(p), problem_b_cols(p), p->ldb, bytes),
+            c_span = span_bytes(p->m, p->n, p->ldc, c_bytes);
     int64_t packed = kernel_packing_a(row, p).bytes + kernel_packing_b(row, p).bytes;
     if (b_span > largest) largest = b_span;
     if (c_span > largest) largest = c_span;
     if (g->sm > device->sm || ((g->traits & GPU_THIS_SM) && g->sm != device->sm))
-        snprintf(reason, size, "it needs sm_%d%s, this device is sm_%d", g->sm, g->traits & GPU_THIS_SM ? " and no other" : "", device->sm);
+        snprintf(reason, size, "it needs sm_%d%s, this device is sm_%d", g->sm,
+                 g->traits & GPU_THIS_SM ? " and no other" : "", device->sm);
     else if ((g->traits & GPU_TENSOR_MAPS) && !device->tensor_maps)
-        snprintf(reason, size, "it needs tensor maps: the driver and NVRTC of CUDA 12 or later, which know sm_90, are not both here");
+        snprintf(reason, size,
+                 "it needs tensor maps: the driver and NVRTC of CUDA 12 or later, which know sm_90, are not both here");
     else if (maps && p->k > 0 && !aligned_16(p, bytes))
-        snprintf(reason, size, "the copy engine needs addresses and rows of A and B in multiples of 16 bytes, here lda is %lld and ldb %lld, "
-                 "a is aligned to %u and b to %u bytes", (long long)p->lda, (long long)p->ldb, p->align_a, p->align_b);
+        snprintf(reason, size,
+                 "the copy engine needs addresses and rows of A and B in multiples of 16 bytes, here lda is %lld and "
+                 "ldb %lld, a is aligned to %u and b to %u bytes",
+                 (long long)p->lda, (long long)p->ldb, p->align_a, p->align_b);
     else if (maps && (p->lda >= MOST_MAP_STRIDE / bytes || p->ldb >= MOST_MAP_STRIDE / bytes))
-        snprintf(reason, size, "the copy engine takes rows less than 2^40 bytes apart, here lda is %lld and ldb %lld", (long long)p->lda,
-                 (long long)p->ldb);
+        snprintf(reason, size, "the copy engine takes rows less than 2^40 bytes apart, here lda is %lld and ldb %lld",
+                 (long long)p->lda, (long long)p->ldb);
     else if ((g->traits & GPU_NO_TRANSPOSE) && (p->op_a != TW_N || p->op_b != TW_N))
-        snprintf(reason, size, "it reads A and B as stored, the problem transposes %s", p->op_a == TW_N ? "B" : p->op_b == TW_N ? "A" : "both");
+        snprintf(reason, size, "it reads A and B as stored, the problem transposes %s",
+                 p->op_a == TW_N   ? "B"
+                 : p->op_b == TW_N ? "A"
+                                   : "both");
     else if ((g->traits & GPU_TURNS_B) && p->op_b == TW_N && p->place_b == TW_DEVICE)
         snprintf(reason, size, "it wants B transposed on the host, here B is in device memory");
     else if ((g->traits & GPU_SKINNY) && p->m > 0 && p->n > 0 && p->k != 16 && p->k != 32)
         snprintf(reason, size, "it multiplies m x 16 by 16 x n, or 32, the problem's k is %lld", (long long)p->k);
     else if (device->no_workspace && packed > 0)
         snprintf(reason, size, "it wants %lld bytes of workspace to pack %s into, and has none", (long long)packed,
-                 !kernel_packing_b(row, p).needed ? "A" : kernel_packing_a(row, p).needed ? "A and B" : "B");
+                 !kernel_packing_b(row, p).needed  ? "A"
+                 : kernel_packing_a(row, p).needed ? "A and B"
+                                                   : "B");
     else if (local > device->local_bytes)
-        snprintf(reason, size, "it needs %lld bytes of local memory, this device has %lld", (long long)local, (long long)device->local_bytes);
+        snprintf(reason, size, "it needs %lld bytes of local memory, this device has %lld", (long long)local,
+                 (long long)device->local_bytes);
     else if (threads > device->most_threads)
-        snprintf(reason, size, "its blocks have %lld threads, this device takes %d", (long long)threads, device->most_threads);
+        snprintf(reason, size, "its blocks have %lld threads, this device takes %d", (long long)threads,
+                 device->most_threads);
     else if (largest > device->largest_bytes)
-        snprintf(reason, size, "an operand of %lld bytes is larger than this device's %lld", (long long)largest, (long long)device->largest_bytes);
+        snprintf(reason, size, "an operand of %lld bytes is larger than this device's %lld", (long long)largest,
+                 (long long)device->largest_bytes);
     else
         return true;
     return false;
 }
 
-bool kernel_fits(const kernel_row *row, const tw_problem *problem, const device_facts *device, int forced_tile, char *reason, size_t reason_bytes)
+bool kernel_fits(const kernel_row *row, const tw_problem *problem, const device_facts *device, int forced_tile,
+                 char *reason, size_t reason_bytes)
 {
     char unused[1];
     if (reason == NULL) reason = unused, reason_bytes = sizeof unused;
     reason[0] = '\0';
     if (strcmp(row->lab.engine, device->engine) != 0)
-        snprintf(reason, reason_bytes, "it runs on the %s engine, this device is the %s engine's", row->lab.engine, device->engine);
+        snprintf(reason, reason_bytes, "it runs on the %s engine, this device is the %s engine's", row->lab.engine,
+                 device->engine);
     else if (row->lab.dtype != problem->dtype)
         snprintf(reason, reason_bytes, "it multiplies %s, the problem is %s", dtype_find(row->lab.dtype)->lab.name,
                  dtype_find(problem->dtype)->lab.name);
     else if (problem->dtype_c != dtype_find(problem->dtype)->result && !(row->gpu.traits & GPU_OWN_C))
-        snprintf(reason, reason_bytes, "it gives C in %s, the problem wants %s", dtype_find(dtype_find(problem->dtype)->result)->lab.name,
-                 dtype_find(problem->dtype_c)->lab.name);
+        snprintf(reason, reason_bytes, "it gives C in %s, the problem wants %s",
+                 dtype_find(dtype_find(problem->dtype)->result)->lab.name, dtype_find(problem->dtype_c)->lab.name);
     else if (problem->place_c == TW_DEVICE && !device->addresses)
-        snprintf(reason, reason_bytes, "the operands are in device memory, the %s engine takes them from the host's only", device->engine);
+        snprintf(reason, reason_bytes,
+                 "the operands are in device memory, the %s engine takes them from the host's only", device->engine);
     else if (row->level > device->level)
         snprintf(reason, reason_bytes, "it needs %s instructions, this device has %s", row->lab.needs,
                  cpu_level_name(device->level));

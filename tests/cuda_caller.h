@@ -1,5 +1,5 @@
-/* cuda_caller.h - a program that uses CUDA itself: contexts, streams, graphs and memory of its own, through the driver's library as it is
- * found at run time. */
+/* cuda_caller.h - a program that uses CUDA itself: contexts, streams, graphs and memory of its own, through the
+ * driver's library as it is found at run time. */
 #ifndef TILEWRIGHT_CUDA_CALLER_H
 #define TILEWRIGHT_CUDA_CALLER_H
 

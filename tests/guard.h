@@ -19,7 +19,8 @@ static guard guard_make(size_t bytes)
     int zero = open("/dev/zero", O_RDWR);
     char *all = mmap(NULL, whole + 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE, zero, 0);
     close(zero);
-    if (all == MAP_FAILED || mprotect(all, page, PROT_NONE) != 0 || mprotect(all + page + whole, page, PROT_NONE) != 0) {
+    if (all == MAP_FAILED || mprotect(all, page, PROT_NONE) != 0 ||
+        mprotect(all + page + whole, page, PROT_NONE) != 0) {
         perror("guard_make");
         exit(1);
     }

@@ -1,8 +1,10 @@
-/* host_kernel.h - a GPU kernel's own text, compiled by the C compiler and run on this machine work-item by work-item, so that each
- * access to its operands and tiles is seen, whatever the text says. tests/host_shim.h holds the words that are not C.
+/* host_kernel.h - a GPU kernel's own text, compiled by the C compiler and run on this machine work-item by work-item,
+ * so that each access to its operands and tiles is seen, whatever the text says. tests/host_shim.h holds the words that
+ * are not C.
  *
- * The work-items of a group take turns at barriers, on stacks of their own. Kernels of the plain kind only: (m, n, k, alpha, a, lda, b,
- * ldb, beta, c, ldc), and no vector types in OpenCL C. CMake says what TESTS_FOLDER and COMPILER are. */
+ * The work-items of a group take turns at barriers, on stacks of their own. Kernels of the plain kind only: (m, n, k,
+ * alpha, a, lda, b, ldb, beta, c, ldc), and no vector types in OpenCL C. CMake says what TESTS_FOLDER and COMPILER
+ * are. */
 #ifndef TILEWRIGHT_HOST_KERNEL_H
 #define TILEWRIGHT_HOST_KERNEL_H
 
@@ -30,7 +32,8 @@ typedef struct host_now {
     const char *tiles, *tiles_end;
 } host_now;
 
-typedef void host_entry(int m, int n, int k, float alpha, const float *a, long lda, const float *b, long ldb, float beta, float *c, long ldc);
+typedef void host_entry(int m, int n, int k, float alpha, const float *a, long lda, const float *b, long ldb,
+                        float beta, float *c, long ldc);
 
 typedef struct host_kernel {
     void *library;
@@ -59,7 +62,8 @@ static struct {
     const host_run *run;
 } host;
 
-/* text with every `from` replaced by `to`; NULL where `from` does not occur as often as `times` (0: any number). free() it. */
+/* text with every `from` replaced by `to`; NULL where `from` does not occur as often as `times` (0: any number). free()
+ * it. */
 static char *host_replace(const char *text, const char *from, const char *to, int times)
 {
     int found = 0;
@@ -93,19 +97,24 @@ static bool host_write_text(const char *path, const char *text)
     return file != NULL && fclose(file) == 0 && written;
 }
 
-/* host_build - compile the text of a row's kernel as a plan would have it built. False, and why, where the compiler refuses. */
+/* host_build - compile the text of a row's kernel as a plan would have it built. False, and why, where the compiler
+ * refuses. */
 static bool host_build(const plan *p, const char *text, host_kernel *out, char why[512])
 {
     char folder[] = "/tmp/tilewright-host.XXXXXX", source[64], library[64], command[1024];
     bool cuda = strcmp(p->row->lab.engine, "cuda") == 0;
-    *out = (host_kernel){.grid = {(unsigned)p->grid_x, (unsigned)p->grid_y, 1}, .size = {(unsigned)p->threads_x, (unsigned)p->threads_y, 1}};
+    *out = (host_kernel){.grid = {(unsigned)p->grid_x, (unsigned)p->grid_y, 1},
+                         .size = {(unsigned)p->threads_x, (unsigned)p->threads_y, 1}};
     if (mkdtemp(folder) == NULL) return false;
     snprintf(source, sizeof source, "%s/k.c", folder);
     snprintf(library, sizeof library, "%s/k.so", folder);
-    snprintf(command, sizeof command, "'%s' -std=gnu11 -w -O0 -fPIC -fsanitize=thread -shared -nostdlib -Wl,-Bsymbolic "
-             "-include '%s/host_shim.h' %s %s '%s' -o '%s' 2>'%s/log'", COMPILER, TESTS_FOLDER, cuda ? "-DHOST_CUDA" : "-DHOST_OPENCL", p->options, source, library, folder);
+    snprintf(command, sizeof command,
+             "'%s' -std=gnu11 -w -O0 -fPIC -fsanitize=thread -shared -nostdlib -Wl,-Bsymbolic -include "
+             "'%s/host_shim.h' %s %s '%s' -o '%s' 2>'%s/log'",
+             COMPILER, TESTS_FOLDER, cuda ? "-DHOST_CUDA" : "-DHOST_OPENCL", p->options, source, library, folder);
     char *c = host_replace(text, cuda ? "extern \"C\" " : "\n    __local ", cuda ? "" : "\n    HOST_TILE ", 0);
-    bool built = host_write_text(source, c) && system(command) == 0 && (out->library = dlopen(library, RTLD_NOW | RTLD_LOCAL)) != NULL;
+    bool built = host_write_text(source, c) && system(command) == 0 &&
+                 (out->library = dlopen(library, RTLD_NOW | RTLD_LOCAL)) != NULL;
     free(c);
     if (built) {
         *(void **)&out->entry = dlsym(out->library, p->source.entry);
@@ -165,7 +174,8 @@ static void host_block(int threads)
         left = 0;
         for (host.now = 0; host.now < threads; host.now++) {
             if (host.done[host.now]) continue;
-            host.kernel->now->thread = (host_place){(unsigned)host.now % host.kernel->size.x, (unsigned)host.now / host.kernel->size.x, 0};
+            host.kernel->now->thread = (host_place){(unsigned)host.now % host.kernel->size.x,
+                                                    (unsigned)host.now / host.kernel->size.x, 0};
             swapcontext(&host.home, &host.lane[host.now]);
             left += !host.done[host.now];
         }

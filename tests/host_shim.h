@@ -1,9 +1,10 @@
-/* host_shim.h - the words of OpenCL C and CUDA C in terms of C, so that a kernel's own text can be compiled for this machine and run
- * one work-item at a time (tests/host_kernel.h). Compiled with -fsanitize=thread, which makes the compiler call __tsan_read4() and its
- * like before every access to memory; they are defined here, and hand address and size to the test. No sanitizer's library is linked.
+/* host_shim.h - the words of OpenCL C and CUDA C in terms of C, so that a kernel's own text can be compiled for this
+ * machine and run one work-item at a time (tests/host_kernel.h). Compiled with -fsanitize=thread, which makes the
+ * compiler call __tsan_read4() and its like before every access to memory; they are defined here, and hand address and
+ * size to the test. No sanitizer's library is linked.
  *
- * The test gives -DHOST_CUDA or -DHOST_OPENCL, and replaces two things in the text that macros cannot: `extern "C" ` goes, and the
- * `__local` that begins a declaration becomes HOST_TILE. */
+ * The test gives -DHOST_CUDA or -DHOST_OPENCL, and replaces two things in the text that macros cannot: `extern "C" `
+ * goes, and the `__local` that begins a declaration becomes HOST_TILE. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -34,10 +35,7 @@ QUIET void __tsan_init(void) {}
 QUIET void __tsan_func_entry(void *caller) { (void)caller; }
 QUIET void __tsan_func_exit(void) {}
 #define HOST_NOTE(name, bytes, store)                                                                                  \
-    QUIET void name(const void *address)                                                                               \
-    {                                                                                                                  \
-        host_now.note(address, bytes, store);                                                                          \
-    }
+    QUIET void name(const void *address) { host_now.note(address, bytes, store); }
 #define HOST_NOTES(bytes)                                                                                              \
     HOST_NOTE(__tsan_read##bytes, bytes, 0)                                                                            \
     HOST_NOTE(__tsan_write##bytes, bytes, 1)                                                                           \
@@ -50,12 +48,13 @@ HOST_NOTES(8)
 HOST_NOTES(16)
 QUIET void __tsan_read_range(const void *address, long bytes) { host_now.note(address, (int)bytes, 0); }
 QUIET void __tsan_write_range(void *address, long bytes) { host_now.note(address, (int)bytes, 1); }
-QUIET void *__tsan_memset(void *to, int byte, size_t bytes) { return memset(to, byte, bytes); } /* clang: of private arrays */
+/* clang: of private arrays */
+QUIET void *__tsan_memset(void *to, int byte, size_t bytes) { return memset(to, byte, bytes); }
 QUIET void *__tsan_memcpy(void *to, const void *from, size_t bytes) { return memcpy(to, from, bytes); }
 
 QUIET static inline int min(int x, int y) { return x < y ? x : y; }
 
-#define fma(x, y, z) ((x) * (y) + (z)) /* operands are small integers: exact either way */
+#define fma(x, y, z)  ((x) * (y) + (z)) /* operands are small integers: exact either way */
 #define fmaf(x, y, z) ((x) * (y) + (z))
 
 #ifdef HOST_CUDA
@@ -64,22 +63,22 @@ QUIET static inline int min(int x, int y) { return x < y ? x : y; }
 #define __forceinline__ inline
 #define __launch_bounds__(...)
 #define __align__(bytes) __attribute__((aligned(bytes)))
-#define __shared__ HOST_TILE
-#define threadIdx host_now.thread
-#define blockIdx host_now.block
-#define gridDim host_now.grid
-#define blockDim host_now.size
-#define __syncthreads() host_now.wait(false)
-#define __syncwarp() host_now.wait(true)
+#define __shared__       HOST_TILE
+#define threadIdx        host_now.thread
+#define blockIdx         host_now.block
+#define gridDim          host_now.grid
+#define blockDim         host_now.size
+#define __syncthreads()  host_now.wait(false)
+#define __syncwarp()     host_now.wait(true)
 #else
 #define __kernel
 #define reqd_work_group_size(x, y, z)
 #define __global
-#define __local /* in a parameter or a cast */
-#define get_local_id(d) ((size_t)(&host_now.thread.x)[d])
-#define get_group_id(d) ((size_t)(&host_now.block.x)[d])
-#define get_num_groups(d) ((size_t)(&host_now.grid.x)[d])
-#define CLK_LOCAL_MEM_FENCE 1
-#define barrier(fence) host_now.wait(false)
+#define __local                  /* in a parameter or a cast */
+#define get_local_id(d)          ((size_t)(&host_now.thread.x)[d])
+#define get_group_id(d)          ((size_t)(&host_now.block.x)[d])
+#define get_num_groups(d)        ((size_t)(&host_now.grid.x)[d])
+#define CLK_LOCAL_MEM_FENCE      1
+#define barrier(fence)           host_now.wait(false)
 #define sub_group_barrier(fence) host_now.wait(true)
 #endif

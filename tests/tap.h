@@ -1,5 +1,7 @@
-/* tap.h - a test program's cases: `--list` prints their names, `--full` runs the whole product, `--only TEXT` those whose name
- * contains it, `--part I/N` of N parts that together are all of them the part I, `--gpu` leaves out what needs no driver of a device. Output is TAP: "ok 3 - name", "not ok 4 - name" with the reason behind "#", "ok 5 - name # SKIP why", "1..5". */
+/* tap.h - a test program's cases: `--list` prints their names, `--full` runs the whole product, `--only TEXT` those
+ * whose name contains it, `--part I/N` of N parts that together are all of them the part I, `--gpu` leaves out what
+ * needs no driver of a device. Output is TAP: "ok 3 - name", "not ok 4 - name" with the reason behind "#", "ok 5 - name
+ * # SKIP why", "1..5". */
 #ifndef TILEWRIGHT_TAP_H
 #define TILEWRIGHT_TAP_H
 
@@ -28,7 +30,8 @@ static void tap_start(int argc, char **argv)
             tap.gpu = true;
         else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc)
             tap.only = argv[++i];
-        else if (strcmp(argv[i], "--part") == 0 && i + 1 < argc && sscanf(argv[i + 1], "%d/%d", &tap.part, &tap.parts) == 2 && tap.part >= 1 && tap.part <= tap.parts)
+        else if (strcmp(argv[i], "--part") == 0 && i + 1 < argc &&
+                 sscanf(argv[i + 1], "%d/%d", &tap.part, &tap.parts) == 2 && tap.part >= 1 && tap.part <= tap.parts)
             i++;
         else {
             fprintf(stderr, "usage: %s [--list] [--full] [--gpu] [--only TEXT] [--part I/N]\n", argv[0]);

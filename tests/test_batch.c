@@ -1,6 +1,6 @@
-/* test_batch.c - batches: every item has the bits of tw_gemm() of the same problem, whatever the form, the place, the threads and the engine; nothing
- * else is written; what is no batch is refused with a sentence. In device memory of CUDA the product is exact, of small integers, and an item's bits do not
- * depend on its place. */
+/* test_batch.c - batches: every item has the bits of tw_gemm() of the same problem, whatever the form, the place, the
+ * threads and the engine; nothing else is written; what is no batch is refused with a sentence. In device memory of
+ * CUDA the product is exact, of small integers, and an item's bits do not depend on its place. */
 #include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
@@ -12,7 +12,8 @@
 
 typedef enum form { ITEMS, SHARED_A, SHARED_B, SHARED_BOTH, BESIDE, POINTERS, FORMS } form;
 
-static const char *const form_names[] = {"at strides", "of one A", "of one B", "of one A and B", "side by side in C", "by address"};
+static const char *const form_names[] = {"at strides",     "of one A",          "of one B",
+                                         "of one A and B", "side by side in C", "by address"};
 
 /* Operands of a batch in host memory, with room between rows and items. */
 typedef struct operands {
@@ -36,7 +37,11 @@ static void fill(char *x, size_t elements, tw_dtype dtype, uint32_t seed)
         if (dtype == TW_BF16)
             memcpy(x + i * bytes, (char *)&narrow + 2, bytes);
         else
-            memcpy(x + i * bytes, dtype == TW_F64 ? (void *)&value : dtype == TW_F32 ? (void *)&narrow : (void *)((char *)&bits + 3), bytes);
+            memcpy(x + i * bytes,
+                   dtype == TW_F64   ? (void *)&value
+                   : dtype == TW_F32 ? (void *)&narrow
+                                     : (void *)((char *)&bits + 3),
+                   bytes);
     }
 }
 
@@ -48,7 +53,9 @@ static void *must(void *memory)
 
 static operands operands_make(const tw_problem *problem, int64_t count, form form)
 {
-    operands o = {.problem = *problem, .bytes = (size_t)tw_lab_dtype_of(problem->dtype)->bytes, .c_bytes = problem->dtype == TW_F64 ? 8 : 4};
+    operands o = {.problem = *problem,
+                  .bytes = (size_t)tw_lab_dtype_of(problem->dtype)->bytes,
+                  .c_bytes = problem->dtype == TW_F64 ? 8 : 4};
     tw_problem *p = &o.problem;
     p->lda += 3, p->ldb += 1, p->ldc += 2;
     if (form == BESIDE) p->ldc = count * (p->n + 1);
@@ -58,12 +65,14 @@ static operands operands_make(const tw_problem *problem, int64_t count, form for
     o.c_elements = form == BESIDE ? (size_t)(p->m * p->ldc) : (size_t)(count * o.batch.stride_c);
     o.a = must(malloc(o.a_elements * o.bytes + 8)), o.b = must(malloc(o.b_elements * o.bytes + 8));
     o.c = must(malloc(o.c_elements * o.c_bytes + 8)), o.expected = must(malloc(o.c_elements * o.c_bytes + 8));
-    fill(o.a, o.a_elements, p->dtype, 1), fill(o.b, o.b_elements, p->dtype, 2), fill(o.c, o.c_elements, p->dtype == TW_F64 ? TW_F64 : TW_F32, 3);
+    fill(o.a, o.a_elements, p->dtype, 1), fill(o.b, o.b_elements, p->dtype, 2),
+        fill(o.c, o.c_elements, p->dtype == TW_F64 ? TW_F64 : TW_F32, 3);
     memcpy(o.expected, o.c, o.c_elements * o.c_bytes);
     if (form == SHARED_A || form == SHARED_BOTH) o.batch.stride_a = 0;
     if (form == SHARED_B || form == SHARED_BOTH) o.batch.stride_b = 0;
     if (form == BESIDE) o.batch.stride_c = p->n + 1;
-    o.a_items = must(calloc((size_t)count + 1, sizeof(void *))), o.b_items = must(calloc((size_t)count + 1, sizeof(void *)));
+    o.a_items = must(calloc((size_t)count + 1, sizeof(void *))),
+    o.b_items = must(calloc((size_t)count + 1, sizeof(void *)));
     o.c_items = must(calloc((size_t)count + 1, sizeof(void *)));
     for (int64_t i = 0; i < count; i++) { /* in another order than they lie in, some operands shared */
         int64_t at = (i * 7 + 3) % count;
@@ -85,8 +94,9 @@ static tw_status expect(tw_context *context, const operands *o, bool pointers)
     tw_status status = TW_OK;
     for (int64_t i = 0; status == TW_OK && i < o->batch.count; i++) {
         char *c = pointers ? o->c_items[i] : o->c + (size_t)(i * o->batch.stride_c) * o->c_bytes;
-        status = tw_gemm(context, &o->problem, pointers ? o->a_items[i] : o->a + (size_t)(i * o->batch.stride_a) * o->bytes,
-                         pointers ? o->b_items[i] : o->b + (size_t)(i * o->batch.stride_b) * o->bytes, o->expected + (c - o->c));
+        status = tw_gemm(
+            context, &o->problem, pointers ? o->a_items[i] : o->a + (size_t)(i * o->batch.stride_a) * o->bytes,
+            pointers ? o->b_items[i] : o->b + (size_t)(i * o->batch.stride_b) * o->bytes, o->expected + (c - o->c));
     }
     return status;
 }
@@ -102,7 +112,8 @@ static void same_bits(const operands *o, tw_status status)
 {
     size_t at = 0, bytes = o->c_elements * o->c_bytes;
     while (status == TW_OK && at < bytes && o->c[at] == o->expected[at]) at++;
-    tap_result(status == TW_OK && at == bytes, "%s; C differs from element %zu of %zu on", status == TW_OK ? "" : tw_error_text(), at / o->c_bytes, o->c_elements);
+    tap_result(status == TW_OK && at == bytes, "%s; C differs from element %zu of %zu on",
+               status == TW_OK ? "" : tw_error_text(), at / o->c_bytes, o->c_elements);
 }
 
 typedef struct machine {
@@ -111,11 +122,12 @@ typedef struct machine {
     char refusal[256];
 } machine;
 
-static void bits_case(const machine *machine, tw_dtype dtype, int op, int64_t m, int64_t n, int64_t k, int64_t count, form form, double beta)
+static void bits_case(const machine *machine, tw_dtype dtype, int op, int64_t m, int64_t n, int64_t k, int64_t count,
+                      form form, double beta)
 {
     tw_problem p = tw_problem_make(dtype, (tw_op)(op / 2), (tw_op)(op % 2), m, n, k);
-    if (!tap_case("%s: %" PRId64 " items %s %s %c%c %" PRId64 "x%" PRId64 "x%" PRId64 " beta %g", machine->name, count, form_names[form],
-                  tw_lab_dtype_of(dtype)->name, "nt"[op / 2], "nt"[op % 2], m, n, k, beta))
+    if (!tap_case("%s: %" PRId64 " items %s %s %c%c %" PRId64 "x%" PRId64 "x%" PRId64 " beta %g", machine->name, count,
+                  form_names[form], tw_lab_dtype_of(dtype)->name, "nt"[op / 2], "nt"[op % 2], m, n, k, beta))
         return;
     if (machine->context == NULL) {
         tap_skip(machine->refusal);
@@ -132,12 +144,15 @@ static void bits_case(const machine *machine, tw_dtype dtype, int op, int64_t m,
 /* Of one tile, of several, of a line; packed, and in several panels of k; few items and many. */
 static void bits_cases(const machine *machine, bool f64)
 {
-    static const int64_t shapes[][4] = {{1, 1, 1, 40}, {8, 8, 8, 101}, {16, 16, 16, 57}, {32, 32, 32, 33}, {5, 50, 7, 23}, {65, 33, 129, 6}, {1, 77, 30, 9}, {40, 1, 30, 9}, {100, 120, 900, 3}, {128, 128, 128, 14}};
+    static const int64_t shapes[][4] = {{1, 1, 1, 40},      {8, 8, 8, 101},     {16, 16, 16, 57}, {32, 32, 32, 33},
+                                        {5, 50, 7, 23},     {65, 33, 129, 6},   {1, 77, 30, 9},   {40, 1, 30, 9},
+                                        {100, 120, 900, 3}, {128, 128, 128, 14}};
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
         for (int op = 0; op < 4; op++)
             for (int form = 0; form < FORMS; form++) {
                 const int64_t *x = shapes[s];
-                bits_case(machine, f64 && (op + form) % 2 ? TW_F64 : TW_F32, op, x[0], x[1], x[2], x[3], (enum form)form, (op + form) % 3 ? 0 : -0.5);
+                bits_case(machine, f64 && (op + form) % 2 ? TW_F64 : TW_F32, op, x[0], x[1], x[2], x[3],
+                          (enum form)form, (op + form) % 3 ? 0 : -0.5);
             }
 }
 
@@ -188,8 +203,9 @@ static void expect_call(const char *what, tw_status found, tw_status expected, c
     bool right = true;
     if (!tap_case("%s", what)) return;
     for (int i = 0; i < 64; i++) right = right && c[i] == in_c;
-    tap_result(found == expected && (expected == TW_OK || strstr(tw_error_text(), words) != NULL) && right, "status %s, expected %s; sentence \"%s\", expected \"%s\"; C %s",
-               tw_status_name(found), tw_status_name(expected), tw_error_text(), words, right ? "as it was" : "is not what it should be");
+    tap_result(found == expected && (expected == TW_OK || strstr(tw_error_text(), words) != NULL) && right,
+               "status %s, expected %s; sentence \"%s\", expected \"%s\"; C %s", tw_status_name(found),
+               tw_status_name(expected), tw_error_text(), words, right ? "as it was" : "is not what it should be");
 }
 
 static tw_status with(void (*change)(tw_problem *, tw_batch *))
@@ -227,10 +243,12 @@ static void error_cases(void)
 {
     tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, 2, 3, 4);
     tw_batch batch = tw_batch_make(&p, 3);
-    void *a_items[2] = {a, a + 8}, *b_items[2] = {b, b}, *c_items[2] = {c, c + 8}, *hole[2] = {c, NULL}, *crooked[2] = {(char *)a + 2, a};
+    void *a_items[2] = {a, a + 8}, *b_items[2] = {b, b}, *c_items[2] = {c, c + 8}, *hole[2] = {c, NULL},
+         *crooked[2] = {(char *)a + 2, a};
     for (int i = 0; i < 64; i++) a[i] = b[i] = 1, c[i] = 7;
     expect_call("error: batch NULL", tw_gemm_batched(NULL, &p, NULL, a, b, c), TW_BAD_ARGUMENT, "batch is NULL", 7);
-    expect_call("error: problem NULL", tw_gemm_batched(NULL, NULL, &batch, a, b, c), TW_BAD_ARGUMENT, "problem is NULL", 7);
+    expect_call("error: problem NULL", tw_gemm_batched(NULL, NULL, &batch, a, b, c), TW_BAD_ARGUMENT, "problem is NULL",
+                7);
     expect_call("error: the problem", with(bad_problem), TW_BAD_ARGUMENT, "ldc is 2, expected at least 3", 7);
     expect_call("error: size", with(no_size), TW_BAD_ARGUMENT, "batch.size is 0, expected", 7);
     expect_call("error: count", with(negative_count), TW_BAD_ARGUMENT, "batch.count is -1, expected 0 or more", 7);
@@ -238,22 +256,34 @@ static void error_cases(void)
     expect_call("error: stride of A", with(negative_a), TW_BAD_ARGUMENT, "batch.stride_a is -8, expected 0 or more", 7);
     expect_call("error: stride of B", with(negative_b), TW_BAD_ARGUMENT, "batch.stride_b is -9223372036854775808", 7);
     expect_call("error: stride of C", with(negative_c), TW_BAD_ARGUMENT, "batch.stride_c is -6", 7);
-    expect_call("error: A too long", with(huge_a), TW_BAD_ARGUMENT, "a spans more bytes than this machine can address: 3 items", 7);
+    expect_call("error: A too long", with(huge_a), TW_BAD_ARGUMENT,
+                "a spans more bytes than this machine can address: 3 items", 7);
     expect_call("error: count too high", with(huge_count), TW_BAD_ARGUMENT, "spans more bytes", 7);
-    expect_call("error: one C for all", with(same_c), TW_BAD_ARGUMENT, "batch.stride_c is 0, so that items of C overlap: expected at least 6", 7);
-    expect_call("error: items of C overlap", with(near_c), TW_BAD_ARGUMENT, "batch.stride_c is 5, so that items of C overlap", 7);
-    expect_call("error: items of C side by side overlap", with(beside_too_near), TW_BAD_ARGUMENT, "batch.stride_c is 2, so that items of C overlap", 7);
-    expect_call("error: more items of C side by side than fit", with(beside_too_many), TW_BAD_ARGUMENT, "batch.stride_c is 3, so that items of C overlap", 7);
-    expect_call("error: a NULL", tw_gemm_batched(NULL, &p, &batch, NULL, b, c), TW_BAD_ARGUMENT, "a is NULL, expected 2 x 4", 7);
-    expect_call("error: no addresses", by_address(NULL, b_items, c_items, 0), TW_BAD_ARGUMENT, "a is NULL, expected an array of 2 addresses", 7);
-    expect_call("error: crooked addresses", by_address(a_items, (void **)((char *)b_items + 1), c_items, 0), TW_BAD_ARGUMENT, "b is not aligned to an address", 7);
+    expect_call("error: one C for all", with(same_c), TW_BAD_ARGUMENT,
+                "batch.stride_c is 0, so that items of C overlap: expected at least 6", 7);
+    expect_call("error: items of C overlap", with(near_c), TW_BAD_ARGUMENT,
+                "batch.stride_c is 5, so that items of C overlap", 7);
+    expect_call("error: items of C side by side overlap", with(beside_too_near), TW_BAD_ARGUMENT,
+                "batch.stride_c is 2, so that items of C overlap", 7);
+    expect_call("error: more items of C side by side than fit", with(beside_too_many), TW_BAD_ARGUMENT,
+                "batch.stride_c is 3, so that items of C overlap", 7);
+    expect_call("error: a NULL", tw_gemm_batched(NULL, &p, &batch, NULL, b, c), TW_BAD_ARGUMENT,
+                "a is NULL, expected 2 x 4", 7);
+    expect_call("error: no addresses", by_address(NULL, b_items, c_items, 0), TW_BAD_ARGUMENT,
+                "a is NULL, expected an array of 2 addresses", 7);
+    expect_call("error: crooked addresses", by_address(a_items, (void **)((char *)b_items + 1), c_items, 0),
+                TW_BAD_ARGUMENT, "b is not aligned to an address", 7);
     expect_call("error: an address is NULL", by_address(a_items, b_items, hole, 0), TW_BAD_ARGUMENT, "c[1] is NULL", 7);
-    expect_call("error: an address is crooked", by_address(crooked, b_items, c_items, 0), TW_BAD_ARGUMENT, "a[0] is not aligned to one element", 7);
-    expect_call("error: addresses and strides", by_address(a_items, b_items, c_items, 12), TW_BAD_ARGUMENT, "stride_c are 0, 12, 0, expected 0", 7);
-    expect_call("error: streams of the cpu engine", tw_enqueue_batched(NULL, &p, &batch, a, b, c, NULL), TW_BAD_ARGUMENT, "the cpu engine, which has no streams", 7);
+    expect_call("error: an address is crooked", by_address(crooked, b_items, c_items, 0), TW_BAD_ARGUMENT,
+                "a[0] is not aligned to one element", 7);
+    expect_call("error: addresses and strides", by_address(a_items, b_items, c_items, 12), TW_BAD_ARGUMENT,
+                "stride_c are 0, 12, 0, expected 0", 7);
+    expect_call("error: streams of the cpu engine", tw_enqueue_batched(NULL, &p, &batch, a, b, c, NULL),
+                TW_BAD_ARGUMENT, "the cpu engine, which has no streams", 7);
     expect_call("error: nothing to prepare", tw_prepare_batched(NULL, &p, NULL), TW_BAD_ARGUMENT, "batch is NULL", 7);
     expect_call("no items", with(no_items), TW_OK, "", 7);
-    expect_call("no items, no operands", tw_gemm_batched(NULL, &p, &(tw_batch){.size = sizeof batch}, NULL, NULL, NULL), TW_OK, "", 7);
+    expect_call("no items, no operands", tw_gemm_batched(NULL, &p, &(tw_batch){.size = sizeof batch}, NULL, NULL, NULL),
+                TW_OK, "", 7);
     expect_call("no rows, one C", with(no_rows), TW_OK, "", 7);
     expect_call("prepared", tw_prepare_batched(NULL, &p, &batch), TW_OK, "", 7);
     batch = (tw_batch){.size = sizeof batch, .pointers = 1, .count = 2};
@@ -264,7 +294,8 @@ static void error_cases(void)
     p.beta = 0.5, p.k = 3, p.lda = 3, p.alpha = 0;
     void *halves[2] = {c + 32, c};
     batch = (tw_batch){.size = sizeof batch, .pointers = 1, .count = 2};
-    expect_call("alpha 0, by address: A and B are not looked at", tw_gemm_batched(NULL, &p, &batch, NULL, NULL, halves), TW_OK, "", 7);
+    expect_call("alpha 0, by address: A and B are not looked at", tw_gemm_batched(NULL, &p, &batch, NULL, NULL, halves),
+                TW_OK, "", 7);
     p.beta = 0;
     for (int i = 0; i < 64; i++) c[i] = NAN;
     expect_call("beta 0: C is not read", tw_gemm_batched(NULL, &p, &batch, NULL, NULL, halves), TW_OK, "", 0);
@@ -315,15 +346,21 @@ static void open_device(void)
     cu_context primary;
     if (tw_open(&(tw_options){.size = sizeof(tw_options), .engine = "cuda"}, &cuda) != TW_OK)
         snprintf(no_device, sizeof no_device, "no cuda device: %.250s", tw_error_text());
-    else if (!caller_load(&me, &missing) || me.cu->cuDeviceGet(&device, 0) != CU_SUCCESS || me.cu->cuDevicePrimaryCtxRetain(&primary, device) != CU_SUCCESS ||
+    else if (!caller_load(&me, &missing) || me.cu->cuDeviceGet(&device, 0) != CU_SUCCESS ||
+             me.cu->cuDevicePrimaryCtxRetain(&primary, device) != CU_SUCCESS ||
              me.cu->cuCtxPushCurrent_v2(primary) != CU_SUCCESS)
-        snprintf(no_device, sizeof no_device, "device 0 gives no primary context, or the driver is too old"), tw_close(cuda), cuda = NULL;
+        snprintf(no_device, sizeof no_device, "device 0 gives no primary context, or the driver is too old"),
+            tw_close(cuda), cuda = NULL;
 }
 
-static double small(int64_t row, int64_t col, int64_t item, int which) { return (double)((row * 5 + col * 3 + row * col + item * 2 + which) % 7 - 3); }
+static double small(int64_t row, int64_t col, int64_t item, int which)
+{
+    return (double)((row * 5 + col * 3 + row * col + item * 2 + which) % 7 - 3);
+}
 
 /* NaN everywhere but in the elements of items. */
-static void fill_small(char *x, size_t bytes, tw_dtype dtype, const tw_batch *batch, int64_t stride, int64_t rows, int64_t cols, int64_t ld, int which)
+static void fill_small(char *x, size_t bytes, tw_dtype dtype, const tw_batch *batch, int64_t stride, int64_t rows,
+                       int64_t cols, int64_t ld, int which)
 {
     memset(x, 0xff, bytes);
     for (int64_t i = 0; i < (stride == 0 ? 1 : batch->count); i++)
@@ -343,7 +380,8 @@ static void expect_small(const operands *o)
                 int64_t ai = o->batch.stride_a ? i : 0, bi = o->batch.stride_b ? i : 0;
                 double sum = 0;
                 for (int64_t k = 0; k < p->k; k++)
-                    sum += (p->op_a == TW_N ? small(row, k, ai, 0) : small(k, row, ai, 0)) * (p->op_b == TW_N ? small(k, col, bi, 1) : small(col, k, bi, 1));
+                    sum += (p->op_a == TW_N ? small(row, k, ai, 0) : small(k, row, ai, 0)) *
+                           (p->op_b == TW_N ? small(k, col, bi, 1) : small(col, k, bi, 1));
                 ((float *)(void *)o->expected)[i * o->batch.stride_c + row * p->ldc + col] =
                     (float)(p->alpha * sum + (p->beta != 0 ? p->beta * small(row, col, i, 2) : 0));
             }
@@ -372,12 +410,19 @@ static tw_status multiply_there(const operands *o, const cu_pointer at[3], bool 
     for (int bit = 256; bit > 1; bit /= 2)
         for (int i = 0; i < 3; i++) {
             uint32_t *align = i == 0 ? &p.align_a : i == 1 ? &p.align_b : &p.align_c;
-            if (*align == 1 && (at[i] | (cu_pointer)strides[i] * (i < 2 ? o->bytes : o->c_bytes)) % (cu_pointer)bit == 0) *align = (uint32_t)bit;
+            if (*align == 1 &&
+                (at[i] | (cu_pointer)strides[i] * (i < 2 ? o->bytes : o->c_bytes)) % (cu_pointer)bit == 0)
+                *align = (uint32_t)bit;
         }
-    bool there = !pointers || (put_addresses(&arrays[0], at[0], strides[0], o->bytes, o->batch.count) && put_addresses(&arrays[1], at[1], strides[1], o->bytes, o->batch.count) &&
+    bool there = !pointers || (put_addresses(&arrays[0], at[0], strides[0], o->bytes, o->batch.count) &&
+                               put_addresses(&arrays[1], at[1], strides[1], o->bytes, o->batch.count) &&
                                put_addresses(&arrays[2], at[2], strides[2], o->c_bytes, o->batch.count));
-    if (there && pointers) status = tw_gemm_batched(cuda, &p, &addresses, (void *)(uintptr_t)arrays[0], (void *)(uintptr_t)arrays[1], (void *)(uintptr_t)arrays[2]);
-    if (there && !pointers) status = tw_gemm_batched(cuda, &p, &o->batch, (void *)(uintptr_t)at[0], (void *)(uintptr_t)at[1], (void *)(uintptr_t)at[2]);
+    if (there && pointers)
+        status = tw_gemm_batched(cuda, &p, &addresses, (void *)(uintptr_t)arrays[0], (void *)(uintptr_t)arrays[1],
+                                 (void *)(uintptr_t)arrays[2]);
+    if (there && !pointers)
+        status = tw_gemm_batched(cuda, &p, &o->batch, (void *)(uintptr_t)at[0], (void *)(uintptr_t)at[1],
+                                 (void *)(uintptr_t)at[2]);
     for (int i = 0; i < 3; i++)
         if (arrays[i] != 0) me.cu->cuMemFree_v2(arrays[i]);
     return status;
@@ -402,11 +447,13 @@ static tw_status run_there(operands *o, size_t offset, bool pointers)
     return status;
 }
 
-static void device_case(tw_dtype dtype, int op, int64_t m, int64_t n, int64_t k, int64_t count, form form, int pad, double beta)
+static void device_case(tw_dtype dtype, int op, int64_t m, int64_t n, int64_t k, int64_t count, form form, int pad,
+                        double beta)
 {
     tw_problem p = tw_problem_make(dtype, (tw_op)(op / 2), (tw_op)(op % 2), m, n, k);
-    if (!tap_case("device memory: %" PRId64 " items %s %s %c%c %" PRId64 "x%" PRId64 "x%" PRId64 " %d apart, beta %g", count, form_names[form], tw_lab_dtype_of(dtype)->name,
-                  "nt"[op / 2], "nt"[op % 2], m, n, k, pad, beta))
+    if (!tap_case("device memory: %" PRId64 " items %s %s %c%c %" PRId64 "x%" PRId64 "x%" PRId64 " %d apart, beta %g",
+                  count, form_names[form], tw_lab_dtype_of(dtype)->name, "nt"[op / 2], "nt"[op % 2], m, n, k, pad,
+                  beta))
         return;
     if (cuda == NULL) {
         tap_skip(no_device);
@@ -414,12 +461,14 @@ static void device_case(tw_dtype dtype, int op, int64_t m, int64_t n, int64_t k,
     }
     p.lda += pad, p.ldb += pad, p.ldc += pad, p.alpha = 2, p.beta = beta;
     if (form == BESIDE) p.ldc = count * ((n + 7) / 8 * 8 + pad);
-    operands o = {.problem = p, .batch = tw_batch_make(&p, count), .bytes = (size_t)tw_lab_dtype_of(dtype)->bytes, .c_bytes = 4};
+    operands o = {
+        .problem = p, .batch = tw_batch_make(&p, count), .bytes = (size_t)tw_lab_dtype_of(dtype)->bytes, .c_bytes = 4};
     if (form == SHARED_A || form == SHARED_BOTH) o.batch.stride_a = 0;
     if (form == SHARED_B || form == SHARED_BOTH) o.batch.stride_b = 0;
     if (form == BESIDE) o.batch.stride_c = (n + 7) / 8 * 8 + pad;
     int64_t a_rows = op / 2 ? k : m, b_rows = op % 2 ? n : k;
-    o.a_elements = (size_t)((count - 1) * o.batch.stride_a + a_rows * p.lda), o.b_elements = (size_t)((count - 1) * o.batch.stride_b + b_rows * p.ldb);
+    o.a_elements = (size_t)((count - 1) * o.batch.stride_a + a_rows * p.lda),
+    o.b_elements = (size_t)((count - 1) * o.batch.stride_b + b_rows * p.ldb);
     o.c_elements = (size_t)((count - 1) * o.batch.stride_c + m * p.ldc);
     o.a = must(malloc(o.a_elements * o.bytes)), o.b = must(malloc(o.b_elements * o.bytes));
     o.c = must(malloc(o.c_elements * 4)), o.expected = must(malloc(o.c_elements * 4));
@@ -437,16 +486,19 @@ static void device_case(tw_dtype dtype, int op, int64_t m, int64_t n, int64_t k,
 static void places_case(tw_dtype dtype, int64_t edge, int64_t k, form form)
 {
     enum { COUNT = 300 };
-    if (!tap_case("device memory: the bits of an item do not depend on its place, %s %" PRId64 "x%" PRId64 "x%" PRId64 " %s", tw_lab_dtype_of(dtype)->name, edge, edge, k,
-                  form_names[form]))
+    if (!tap_case("device memory: the bits of an item do not depend on its place, %s %" PRId64 "x%" PRId64 "x%" PRId64
+                  " %s",
+                  tw_lab_dtype_of(dtype)->name, edge, edge, k, form_names[form]))
         return;
     if (cuda == NULL) {
         tap_skip(no_device);
         return;
     }
     tw_problem p = tw_problem_make(dtype, TW_N, TW_N, edge, edge, k);
-    operands o = {.problem = p, .batch = tw_batch_make(&p, COUNT), .bytes = (size_t)tw_lab_dtype_of(dtype)->bytes, .c_bytes = 4};
-    o.a_elements = (size_t)(COUNT * edge * k), o.b_elements = o.a_elements, o.c_elements = (size_t)(COUNT * edge * edge);
+    operands o = {
+        .problem = p, .batch = tw_batch_make(&p, COUNT), .bytes = (size_t)tw_lab_dtype_of(dtype)->bytes, .c_bytes = 4};
+    o.a_elements = (size_t)(COUNT * edge * k), o.b_elements = o.a_elements,
+    o.c_elements = (size_t)(COUNT * edge * edge);
     o.a = must(malloc(o.a_elements * o.bytes)), o.b = must(malloc(o.b_elements * o.bytes));
     o.c = must(malloc(o.c_elements * 4)), o.expected = must(malloc(o.c_elements * 4));
     for (size_t i = 0; i < o.a_elements; i++)
@@ -464,8 +516,10 @@ static void places_case(tw_dtype dtype, int64_t edge, int64_t k, form form)
 static void device_cases(void)
 {
     static const tw_dtype dtypes[] = {TW_F32, TW_BF16, TW_F16};
-    static const int64_t shapes[][4] = {{1, 1, 1, 700}, {8, 8, 8, 1001}, {32, 32, 32, 40}, {31, 17, 50, 40}, {64, 64, 64, 30}, {64, 40, 96, 9}, {65, 33, 16, 9}, {128, 128, 128, 20},
-                                        {136, 264, 72, 5}, {128, 128, 40, 700}, {228, 132, 24, 170}, {160, 132, 24, 170}, {129, 127, 200, 7}, {16, 16, 0, 5}};
+    static const int64_t shapes[][4] = {
+        {1, 1, 1, 700},      {8, 8, 8, 1001},     {32, 32, 32, 40},    {31, 17, 50, 40},  {64, 64, 64, 30},
+        {64, 40, 96, 9},     {65, 33, 16, 9},     {128, 128, 128, 20}, {136, 264, 72, 5}, {128, 128, 40, 700},
+        {228, 132, 24, 170}, {160, 132, 24, 170}, {129, 127, 200, 7},  {16, 16, 0, 5}};
     for (size_t d = 0; d < 3; d++) {
         for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
             for (int op = 0; op < 4; op++)
@@ -473,7 +527,8 @@ static void device_cases(void)
                     static const int pads[] = {0, 8, 3};
                     const int64_t *x = shapes[s];
                     int way = op + form + (int)s;
-                    device_case(dtypes[d], op, x[0], x[1], x[2], x[3], (enum form)form, pads[way % 3], way % 2 ? 0.5 : 0);
+                    device_case(dtypes[d], op, x[0], x[1], x[2], x[3], (enum form)form, pads[way % 3],
+                                way % 2 ? 0.5 : 0);
                 }
         for (int edge = 32; edge <= 128; edge *= 2)
             for (int form = 0; form < 2; form++) places_case(dtypes[d], edge, 200, form ? POINTERS : ITEMS);
@@ -487,8 +542,10 @@ static void engine_cases(const char *engine, int threads, bool f64)
     machine machine = {.name = name};
     tw_options options = {.size = sizeof options, .engine = engine, .threads = threads};
     snprintf(name, sizeof name, threads > 0 ? "%s, %d threads" : "%s", engine, threads);
-    if (!tap.list && tw_open(&options, &machine.context) != TW_OK) snprintf(machine.refusal, sizeof machine.refusal, "no %s device: %.200s", engine, tw_error_text());
-    if (!tap.list && threads > 0 && tw_open(&(tw_options){.size = sizeof options, .engine = engine, .threads = 1}, &machine.reference) != TW_OK)
+    if (!tap.list && tw_open(&options, &machine.context) != TW_OK)
+        snprintf(machine.refusal, sizeof machine.refusal, "no %s device: %.200s", engine, tw_error_text());
+    if (!tap.list && threads > 0 &&
+        tw_open(&(tw_options){.size = sizeof options, .engine = engine, .threads = 1}, &machine.reference) != TW_OK)
         machine.context = NULL;
     if (threads == 0) machine.reference = machine.context;
     bits_cases(&machine, f64);

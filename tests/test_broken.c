@@ -1,8 +1,9 @@
-/* test_broken.c - a wrong kernel is caught: copies of opencl/r04_banks.cl, each broken in one way, against both oracles.
+/* test_broken.c - a wrong kernel is caught: copies of opencl/r04_banks.cl, each broken in one way, against both
+ * oracles.
  *
- * A copy is the text of the kernel with one change. It runs on this machine, compiled as C (host_kernel.h), and on the first OpenCL
- * device, if there is one, through the API itself, since the library runs no kernel but its own. The unbroken copy must pass, and so
- * must one that is off by half of what rounding may do; all others must be refused. */
+ * A copy is the text of the kernel with one change. It runs on this machine, compiled as C (host_kernel.h), and on the
+ * first OpenCL device, if there is one, through the API itself, since the library runs no kernel but its own. The
+ * unbroken copy must pass, and so must one that is off by half of what rounding may do; all others must be refused. */
 #include <math.h>
 
 #include "engines/opencl/cl_api.h"
@@ -10,53 +11,68 @@
 #include "oracle.h"
 #include "tap.h"
 
-enum { M = 37, N = 45, K = 53, LDA = 60, LDB = 58, LDC = 64, ROW = 5, COL = 7, EXACT = 1 << ORACLE_EXACT, BOUND = 1 << ORACLE_BOUND };
+enum {
+    M = 37,
+    N = 45,
+    K = 53,
+    LDA = 60,
+    LDB = 58,
+    LDC = 64,
+    ROW = 5,
+    COL = 7,
+    EXACT = 1 << ORACLE_EXACT,
+    BOUND = 1 << ORACLE_BOUND
+};
 
 typedef struct fault {
     const char *name, *from, *to; /* from NULL: nothing is changed */
     int kinds;                    /* the oracles that must refuse it */
     double alpha, beta;
-    double bounds;                /* > 0: DELTA, which the text uses, is so many times the bound of C[ROW, COL] */
+    double bounds; /* > 0: DELTA, which the text uses, is so many times the bound of C[ROW, COL] */
     bool passes, host_only;
     const char *says; /* what the verdict names, where it is one place */
 } fault;
 
 #define STORE "if (i < m && j < n) blend(&C(i, j), alpha, sum, beta);"
-#define AT "i == 5 && j == 7" /* ROW and COL */
+#define AT    "i == 5 && j == 7" /* ROW and COL */
 #define THERE .says = "C[5, 7]"
 
 static const fault faults[] = {
     {"nothing", NULL, NULL, EXACT | BOUND, 1, 0, .passes = true},
     {"nothing, with the old C", NULL, NULL, EXACT | BOUND, -2, 3, .passes = true},
     {"nothing, alpha 0", NULL, NULL, EXACT | BOUND, 0, 2, .passes = true},
-    {"one element is not written", STORE, "if (i < m && j < n && !(" AT ")) blend(&C(i, j), alpha, sum, beta);", EXACT | BOUND, 1,
-     0, THERE},
+    {"one element is not written", STORE, "if (i < m && j < n && !(" AT ")) blend(&C(i, j), alpha, sum, beta);",
+     EXACT | BOUND, 1, 0, THERE},
     {"one element is not written, with the old C", STORE,
      "if (i < m && j < n && !(" AT ")) blend(&C(i, j), alpha, sum, beta);", EXACT | BOUND, 1, 1, THERE},
-    {"one element is NaN", "alpha, sum, beta);\n}", "alpha, " AT " ? 0.0f / 0.0f : sum, beta);\n}", EXACT | BOUND, 1, 0, THERE},
-    {"one element is infinite", "alpha, sum, beta);\n}", "alpha, " AT " ? 1.0f / 0.0f : sum, beta);\n}", EXACT | BOUND, 1, 0, THERE},
-    {"one element is off by one", "alpha, sum, beta);\n}", "alpha, sum + (" AT "), beta);\n}", EXACT | BOUND, 1, 0, THERE},
+    {"one element is NaN", "alpha, sum, beta);\n}", "alpha, " AT " ? 0.0f / 0.0f : sum, beta);\n}", EXACT | BOUND, 1, 0,
+     THERE},
+    {"one element is infinite", "alpha, sum, beta);\n}", "alpha, " AT " ? 1.0f / 0.0f : sum, beta);\n}", EXACT | BOUND,
+     1, 0, THERE},
+    {"one element is off by one", "alpha, sum, beta);\n}", "alpha, sum + (" AT "), beta);\n}", EXACT | BOUND, 1, 0,
+     THERE},
     {"one element is off by one unit in the last place", "alpha, sum, beta);\n}",
      "alpha, " AT " ? sum * (1 + 0x1p-23f) : sum, beta);\n}", EXACT, 1, 0, THERE},
-    {"one element is off by twice its bound", "alpha, sum, beta);\n}", "alpha, sum + (" AT " ? DELTA : 0), beta);\n}", BOUND, 1, 0,
-     .bounds = 2, THERE},
-    {"one element is off by minus twice its bound", "alpha, sum, beta);\n}", "alpha, sum - (" AT " ? DELTA : 0), beta);\n}", BOUND, 1, 0,
-     .bounds = 2, THERE},
-    {"one element is off by half its bound", "alpha, sum, beta);\n}", "alpha, sum + (" AT " ? DELTA : 0), beta);\n}", BOUND, 1, 0,
-     .bounds = 0.5, .passes = true},
+    {"one element is off by twice its bound", "alpha, sum, beta);\n}", "alpha, sum + (" AT " ? DELTA : 0), beta);\n}",
+     BOUND, 1, 0, .bounds = 2, THERE},
+    {"one element is off by minus twice its bound", "alpha, sum, beta);\n}",
+     "alpha, sum - (" AT " ? DELTA : 0), beta);\n}", BOUND, 1, 0, .bounds = 2, THERE},
+    {"one element is off by half its bound", "alpha, sum, beta);\n}", "alpha, sum + (" AT " ? DELTA : 0), beta);\n}",
+     BOUND, 1, 0, .bounds = 0.5, .passes = true},
     {"a tile of A is stale", "a_tile[ty][tx] = i", "if (t != 1) a_tile[ty][tx] = i", EXACT | BOUND, 1, 0},
-    {"one word of a tile of B is stale", "b_tile[ty][tx] = b_p", "if (t != 2 || tx != 3 || ty != 4) b_tile[ty][tx] = b_p", EXACT | BOUND, 1,
-     0},
-    {"the barrier before the loop is missing", "barrier(CLK_LOCAL_MEM_FENCE);\n        ROLLED", "ROLLED", EXACT | BOUND, 1, 0,
+    {"one word of a tile of B is stale", "b_tile[ty][tx] = b_p",
+     "if (t != 2 || tx != 3 || ty != 4) b_tile[ty][tx] = b_p", EXACT | BOUND, 1, 0},
+    {"the barrier before the loop is missing", "barrier(CLK_LOCAL_MEM_FENCE);\n        ROLLED", "ROLLED", EXACT | BOUND,
+     1, 0, .host_only = true},
+    {"the barrier after the loop is missing", "barrier(CLK_LOCAL_MEM_FENCE);\n    }", "}", EXACT | BOUND, 1, 0,
      .host_only = true},
-    {"the barrier after the loop is missing", "barrier(CLK_LOCAL_MEM_FENCE);\n    }", "}", EXACT | BOUND, 1, 0, .host_only = true},
     {"A's padding is read", "a_p < k ?", "a_p < k + (i < m - 1) ?", EXACT | BOUND, 1, 0},
     {"B's padding is read", "? B(b_p, j)", "? B(b_p, j == n - 1 && b_p < k - 1 ? n : j)", EXACT | BOUND, 1, 0},
-    {"C's padding is written", STORE, "if (i < m && j < n + (i < m - 1)) blend(&C(i, j), alpha, sum, beta);", EXACT | BOUND, 1, 0,
-     .says = "padding"},
+    {"C's padding is written", STORE, "if (i < m && j < n + (i < m - 1)) blend(&C(i, j), alpha, sum, beta);",
+     EXACT | BOUND, 1, 0, .says = "padding"},
     {"C's padding is written, with the old C", STORE,
-     "if (i < m && j < n + (i < m - 1)) *(&C(i, j)) = j < n ? fma(alpha, sum, beta * C(i, j)) : 0;", EXACT | BOUND, 1, 1,
-     .says = "padding"},
+     "if (i < m && j < n + (i < m - 1)) *(&C(i, j)) = j < n ? fma(alpha, sum, beta * C(i, j)) : 0;", EXACT | BOUND, 1,
+     1, .says = "padding"},
     {"the old C is read though beta is 0", "*c = beta == 0 ?", "*c = beta == 12345 ?", EXACT | BOUND, 1, 0},
     {"the old C is not read though beta is 1", "*c = beta == 0 ?", "*c = beta == 1 ?", EXACT | BOUND, 1, 1},
     {"A is read though alpha is 0", "float sum = 0;", "float sum = 0 * A(i < m ? i : 0, 0);", EXACT | BOUND, 0, 2},
@@ -64,7 +80,8 @@ static const fault faults[] = {
     {"C's stride is k (document 001)", "c[(long)(i) * ldc + (j)]", "c[(long)(i) * k + (j)]", EXACT | BOUND, 1, 0},
     {"B's tile is that of by (document 000)", "j < n ? B(b_p, j)",
      "get_group_id(1) * TILE + tx < n ? B(b_p, get_group_id(1) * TILE + tx)", EXACT | BOUND, 1, 0},
-    {"A and B change places", "fma(a_tile[ty][p], b_tile[p][tx], sum)", "fma(b_tile[ty][p], a_tile[p][tx], sum)", EXACT | BOUND, 1, 0},
+    {"A and B change places", "fma(a_tile[ty][p], b_tile[p][tx], sum)", "fma(b_tile[ty][p], a_tile[p][tx], sum)",
+     EXACT | BOUND, 1, 0},
 };
 
 /* ---- the same text on an OpenCL device ---- */
@@ -90,7 +107,8 @@ static void opencl_open(void)
     for (cl_uint i = 0; i < platform_count && i < 8 && device_count == 0; i++)
         opencl.cl->clGetDeviceIDs(platforms[i], (cl_bitfield)CL_DEVICE_TYPE_ALL, 1, &opencl.device, &device_count);
     if (device_count > 0) opencl.context = opencl.cl->clCreateContext(NULL, 1, &opencl.device, NULL, NULL, &error);
-    if (opencl.context != NULL) opencl.queue = opencl.cl->clCreateCommandQueue(opencl.context, opencl.device, 0, &error);
+    if (opencl.context != NULL)
+        opencl.queue = opencl.cl->clCreateCommandQueue(opencl.context, opencl.device, 0, &error);
     if (opencl.queue == NULL) snprintf(opencl.why_not, sizeof opencl.why_not, "no OpenCL device");
 }
 
@@ -124,10 +142,21 @@ static bool opencl_run(const plan *p, const char *text, const host_run *r, const
     const struct {
         size_t bytes;
         const void *value;
-    } arguments[] = {{4, &r->m}, {4, &r->n}, {4, &r->k}, {4, &r->alpha}, {sizeof *memory, &memory[0]}, {8, &lda},
-                     {sizeof *memory, &memory[1]}, {8, &ldb}, {4, &r->beta}, {sizeof *memory, &memory[2]}, {8, &ldc}};
-    for (cl_uint i = 0; i < sizeof arguments / sizeof *arguments; i++) error |= cl->clSetKernelArg(kernel, i, arguments[i].bytes, arguments[i].value);
-    size_t local[2] = {(size_t)p->threads_x, (size_t)p->threads_y}, global[2] = {(size_t)p->grid_x * local[0], (size_t)p->grid_y * local[1]};
+    } arguments[] = {{4, &r->m},
+                     {4, &r->n},
+                     {4, &r->k},
+                     {4, &r->alpha},
+                     {sizeof *memory, &memory[0]},
+                     {8, &lda},
+                     {sizeof *memory, &memory[1]},
+                     {8, &ldb},
+                     {4, &r->beta},
+                     {sizeof *memory, &memory[2]},
+                     {8, &ldc}};
+    for (cl_uint i = 0; i < sizeof arguments / sizeof *arguments; i++)
+        error |= cl->clSetKernelArg(kernel, i, arguments[i].bytes, arguments[i].value);
+    size_t local[2] = {(size_t)p->threads_x, (size_t)p->threads_y},
+           global[2] = {(size_t)p->grid_x * local[0], (size_t)p->grid_y * local[1]};
     error |= cl->clEnqueueNDRangeKernel(opencl.queue, kernel, 2, NULL, global, local, 0, NULL, NULL);
     error |= cl->clEnqueueReadBuffer(opencl.queue, memory[2], 1, 0, bytes[2], r->c, 0, NULL, NULL);
     for (int i = 0; i < 3; i++) cl->clReleaseMemObject(memory[i]);
@@ -141,9 +170,21 @@ static bool opencl_run(const plan *p, const char *text, const host_run *r, const
 static bool run_text(bool on_host, const plan *p, const char *text, const oracle *o, void *c, char why[512])
 {
     const tw_problem *x = &o->problem;
-    host_run run = {.m = M, .n = N, .k = x->alpha == 0 ? 0 : K, .alpha = (float)x->alpha, .beta = (float)x->beta, .a = o->a, .b = o->b, .c = c,
-                    .lda = LDA, .ldb = LDB, .ldc = LDC};
-    if (!on_host) return opencl_run(p, text, &run, (const size_t[]){((M - 1) * LDA + K) * 4, ((K - 1) * LDB + N) * 4, ((M - 1) * LDC + N) * 4}, why);
+    host_run run = {.m = M,
+                    .n = N,
+                    .k = x->alpha == 0 ? 0 : K,
+                    .alpha = (float)x->alpha,
+                    .beta = (float)x->beta,
+                    .a = o->a,
+                    .b = o->b,
+                    .c = c,
+                    .lda = LDA,
+                    .ldb = LDB,
+                    .ldc = LDC};
+    if (!on_host)
+        return opencl_run(p, text, &run,
+                          (const size_t[]){((M - 1) * LDA + K) * 4, ((K - 1) * LDB + N) * 4, ((M - 1) * LDC + N) * 4},
+                          why);
     host_kernel kernel;
     if (!host_build(p, text, &kernel, why)) return false;
     host_launch(&kernel, &run);
@@ -162,17 +203,20 @@ static double bound_there(const oracle *o, const float *right, float *c)
 /* True if the oracle says of the changed text what it must. */
 static bool judged_right(bool on_host, const fault *f, oracle_kind kind, char why[512])
 {
-    static const device_facts device = {.engine = "opencl", .most_threads = 1024, .local_bytes = 32 << 10, .largest_bytes = 1 << 30, .threads = 1};
+    static const device_facts device = {
+        .engine = "opencl", .most_threads = 1024, .local_bytes = 32 << 10, .largest_bytes = 1 << 30, .threads = 1};
     tw_problem x = tw_problem_make(TW_F32, TW_N, TW_N, M, N, K);
     tw_lab_choice choice = {.kernel = "opencl_f32_r04_banks"};
     float c[M * LDC], right[M * LDC];
     plan p;
     oracle o;
-    x.dtype_c = TW_F32, x.lda = LDA, x.ldb = LDB, x.ldc = LDC, x.alpha = f->alpha, x.beta = f->beta, x.align_a = x.align_b = x.align_c = 4;
+    x.dtype_c = TW_F32, x.lda = LDA, x.ldb = LDB, x.ldc = LDC, x.alpha = f->alpha, x.beta = f->beta,
+    x.align_a = x.align_b = x.align_c = 4;
     const char *original = gpu_source("opencl/r04_banks.cl");
     char *text = f->from != NULL ? host_replace(original, f->from, f->to, 1) : strdup(original);
     snprintf(why, 512, "the text to be changed is not there");
-    if (text == NULL || plan_find(&x, &device, &choice, &p) != TW_OK || oracle_make(&x, kind, 7, 0, &o) != TW_OK) return false;
+    if (text == NULL || plan_find(&x, &device, &choice, &p) != TW_OK || oracle_make(&x, kind, 7, 0, &o) != TW_OK)
+        return false;
     oracle_poison(&o, c);
     bool ran = true;
     if (f->bounds > 0) {
@@ -199,7 +243,9 @@ int main(int argc, char **argv)
                 const fault *f = &faults[i];
                 char why[512] = "";
                 if (!(f->kinds & 1 << kind) || (f->host_only && !on_host)) continue;
-                if (!tap_case("%s: %s, %s oracle", on_host ? "as C" : "OpenCL", f->name, kind == ORACLE_EXACT ? "exact" : "bound")) continue;
+                if (!tap_case("%s: %s, %s oracle", on_host ? "as C" : "OpenCL", f->name,
+                              kind == ORACLE_EXACT ? "exact" : "bound"))
+                    continue;
                 if (!on_host && opencl.cl == NULL) opencl_open();
                 if (on_host ? host_why_not() != NULL : opencl.queue == NULL)
                     tap_skip(on_host ? host_why_not() : opencl.why_not);

@@ -1,8 +1,10 @@
-/* test_faults.c - machines on which something is missing, too old, broken, or not allowed: each gives a sentence that says what to do,
- * the right status, and no crash; the CPU engine goes on in the same process. And the cache of compiled kernels, which must be doubted.
+/* test_faults.c - machines on which something is missing, too old, broken, or not allowed: each gives a sentence that
+ * says what to do, the right status, and no crash; the CPU engine goes on in the same process. And the cache of
+ * compiled kernels, which must be doubted.
  *
- * The faults come from shared objects in the drivers' names (tests/fakes), found through LD_LIBRARY_PATH by a process of its own: this
- * program with --child ENGINE, which prints what it met. Memory runs out by an aligned_alloc() of this program's own. Permission tests drop to an unprivileged user where they run as root. */
+ * The faults come from shared objects in the drivers' names (tests/fakes), found through LD_LIBRARY_PATH by a process
+ * of its own: this program with --child ENGINE, which prints what it met. Memory runs out by an aligned_alloc() of this
+ * program's own. Permission tests drop to an unprivileged user where they run as root. */
 #define _GNU_SOURCE /* sched_getcpu */
 #include <dirent.h>
 #include <errno.h>
@@ -50,8 +52,10 @@ void *aligned_alloc(size_t alignment, size_t bytes)
 /* So many allocations of the library still succeed, then one fails; below 0: none does. The linker puts these before
  * malloc() and its like, in this program alone: no driver's fails. */
 static atomic_int allocations_left = -1;
-void *__real_malloc(size_t bytes), *__real_calloc(size_t count, size_t bytes), *__real_realloc(void *memory, size_t bytes);
-void *__wrap_malloc(size_t bytes), *__wrap_calloc(size_t count, size_t bytes), *__wrap_realloc(void *memory, size_t bytes);
+void *__real_malloc(size_t bytes), *__real_calloc(size_t count, size_t bytes),
+    *__real_realloc(void *memory, size_t bytes);
+void *__wrap_malloc(size_t bytes), *__wrap_calloc(size_t count, size_t bytes),
+    *__wrap_realloc(void *memory, size_t bytes);
 
 static bool fails_now(void)
 {
@@ -62,8 +66,10 @@ void *__wrap_malloc(size_t bytes) { return fails_now() ? NULL : __real_malloc(by
 void *__wrap_calloc(size_t count, size_t bytes) { return fails_now() ? NULL : __real_calloc(count, bytes); }
 void *__wrap_realloc(void *memory, size_t bytes) { return fails_now() ? NULL : __real_realloc(memory, bytes); }
 
-/* A product on a context of its own, with no more than `most` bytes at a time; as two items, of half its rows each, where halves is set. */
-static tw_status product_within(size_t most, int threads, bool halves, const tw_problem *p, const void *a, const void *b, void *c)
+/* A product on a context of its own, with no more than `most` bytes at a time; as two items, of half its rows each,
+ * where halves is set. */
+static tw_status product_within(size_t most, int threads, bool halves, const tw_problem *p, const void *a,
+                                const void *b, void *c)
 {
     tw_problem half = *p;
     half.m /= 2;
@@ -82,9 +88,12 @@ static tw_status product_within(size_t most, int threads, bool halves, const tw_
 /* Less and less memory for the packed parts: smaller blocks, none, those on the stack; always the same bits. */
 static void memory_case(tw_dtype dtype, tw_op op_a, tw_op op_b, double beta)
 {
-    enum { ROWS = 150, COLS = 1024, DEPTH = 700, MOST = 8 }; /* rows of B 4 KiB apart, and not few of C: packed, however large the caches are */
+    /* rows of B 4 KiB apart, and not few of C: packed, however large the caches are */
+    enum { ROWS = 150, COLS = 1024, DEPTH = 700, MOST = 8 };
     static const size_t limits[] = {4 << 20, 1 << 20, 300 << 10, 100 << 10, 20 << 10, 0};
-    if (!tap_case("cpu, memory runs out: %s %c%c beta %g", tw_lab_dtype_of(dtype)->name, op_a == TW_N ? 'n' : 't', op_b == TW_N ? 'n' : 't', beta)) return;
+    if (!tap_case("cpu, memory runs out: %s %c%c beta %g", tw_lab_dtype_of(dtype)->name, op_a == TW_N ? 'n' : 't',
+                  op_b == TW_N ? 'n' : 't', beta))
+        return;
     tw_problem p = tw_problem_make(dtype, op_a, op_b, ROWS, COLS, DEPTH);
     unsigned char *a = malloc(ROWS * DEPTH * MOST), *b = malloc(DEPTH * COLS * MOST);
     char *old = calloc(ROWS * COLS, MOST), *whole = malloc(ROWS * COLS * MOST), *part = malloc(ROWS * COLS * MOST);
@@ -104,7 +113,8 @@ static void memory_case(tw_dtype dtype, tw_op op_a, tw_op op_b, double beta)
         int before = atomic_load(&refusals);
         most = limits[i / 4];
         memcpy(part, old, ROWS * COLS * MOST);
-        right = product_within(most, 1 + (int)(i % 2), i % 4 >= 2, &p, a, b, part) == TW_OK && memcmp(part, whole, ROWS * COLS * MOST) == 0;
+        right = product_within(most, 1 + (int)(i % 2), i % 4 >= 2, &p, a, b, part) == TW_OK &&
+                memcmp(part, whole, ROWS * COLS * MOST) == 0;
         if (most == 0 && i % 4 < 2) right = right && atomic_load(&refusals) > before;
     }
     free(a), free(b), free(old), free(whole), free(part);
@@ -141,7 +151,8 @@ static void mark(const char *text)
 }
 
 /* One product of a rung, launched so often, whether or not a launch fails; the first failure. */
-static tw_status run_rung(tw_context *context, const char *engine, const char *rung, int launches, const float *a, const float *b, float *c)
+static tw_status run_rung(tw_context *context, const char *engine, const char *rung, int launches, const float *a,
+                          const float *b, float *c)
 {
     char kernel[64];
     tw_lab_choice choice = {.kernel = kernel};
@@ -167,12 +178,14 @@ static bool cpu_right(void)
     tw_options options = {.size = sizeof options, .engine = "cpu"};
     tw_context *context = NULL;
     for (int i = 0; i < N * N; i++) a[i] = (float)(i % 3), b[i] = (float)(i % N == i / N);
-    bool right = tw_open(&options, &context) == TW_OK && tw_sgemm(context, TW_N, TW_N, N, N, N, 1, a, N, b, N, 0, c, N) == TW_OK;
+    bool right = tw_open(&options, &context) == TW_OK &&
+                 tw_sgemm(context, TW_N, TW_N, N, N, N, 1, a, N, b, N, 0, c, N) == TW_OK;
     tw_close(context);
     return right && memcmp(a, c, sizeof a) == 0;
 }
 
-/* Operands with unmapped padding go up and C comes down; with a fake driver, which computes nothing, C is then what it was. */
+/* Operands with unmapped padding go up and C comes down; with a fake driver, which computes nothing, C is then what it
+ * was. */
 static tw_status run_spaced(tw_context *context)
 {
     spaced s[3];
@@ -182,13 +195,15 @@ static tw_status run_spaced(tw_context *context)
     tw_problem p = tw_problem_make(TW_F32, TW_N, TW_T, N, N - 1, N - 1);
     p.lda = s[0].ld, p.ldb = s[1].ld, p.ldc = s[2].ld, p.beta = 1;
     tw_status status = tw_gemm(context, &p, s[0].at, s[1].at, s[2].at);
-    for (int i = 0; status == TW_OK && i < N * (N - 1); i++) same = same && *spaced_at(&s[2], i / (N - 1), i % (N - 1)) == (float)i;
+    for (int i = 0; status == TW_OK && i < N * (N - 1); i++)
+        same = same && *spaced_at(&s[2], i / (N - 1), i % (N - 1)) == (float)i;
     if (!same || !spaced_is_clean(&s[2])) puts("C came back changed");
     for (int i = 0; i < 3; i++) spaced_free(&s[i]);
     return status;
 }
 
-/* A C of so many rows and columns, `pad` elements between rows, goes up and comes back as it was, the padding included. */
+/* A C of so many rows and columns, `pad` elements between rows, goes up and comes back as it was, the padding
+ * included. */
 static tw_status run_large_c(tw_context *context, tw_op op_b, int64_t rows, int64_t cols, int64_t pad)
 {
     static const float little[4096];
@@ -257,7 +272,8 @@ static tw_status run_threads(tw_context *context)
     return failed == 0 ? TW_OK : TW_DEVICE_FAILED;
 }
 
-/* The drivers are loaded before the privileges go: an unprivileged user may not be able to reach the folder of the build. */
+/* The drivers are loaded before the privileges go: an unprivileged user may not be able to reach the folder of the
+ * build. */
 static void drop_privileges(void)
 {
     cl_api_load();
@@ -308,7 +324,9 @@ static int child(const char *engine)
     double rate;
     int32_t count = -1;
     const char *large = getenv("FAULTS_LARGE"); /* so many threads copy */
-    tw_options options = {.size = sizeof options, .engine = engine, .threads = large != NULL && strcmp(engine, "cuda") == 0 ? atoi(large) : 0};
+    tw_options options = {.size = sizeof options,
+                          .engine = engine,
+                          .threads = large != NULL && strcmp(engine, "cuda") == 0 ? atoi(large) : 0};
     tw_context *context = NULL;
     alarm(120);
     if (getenv("FAULTS_ONE_PROCESSOR") != NULL) {
@@ -318,11 +336,14 @@ static int child(const char *engine)
         if (sched_setaffinity(0, sizeof one, &one) != 0) exit(97);
     }
     if (getenv("FAULTS_DROP") != NULL && geteuid() == 0) drop_privileges();
-    if (getenv("FAULTS_PRIVILEGED") != NULL && (getauxval(AT_SECURE) == 0 || dlopen(getenv("FAULTS_PRIVILEGED"), RTLD_NOW) == NULL)) exit(96);
+    if (getenv("FAULTS_PRIVILEGED") != NULL &&
+        (getauxval(AT_SECURE) == 0 || dlopen(getenv("FAULTS_PRIVILEGED"), RTLD_NOW) == NULL))
+        exit(96);
     if (getenv("FAULTS_ALLOCATIONS") != NULL) return allocations(engine);
     if (getenv("FAULTS_FULL") != NULL) {
         struct rlimit most = {0, 0};
-        if (getenv("FAULTS_FULL")[0] == 'l') most.rlim_cur = most.rlim_max = 64; /* the first bytes of a file still fit */
+        /* the first bytes of a file still fit */
+        if (getenv("FAULTS_FULL")[0] == 'l') most.rlim_cur = most.rlim_max = 64;
         signal(SIGXFSZ, SIG_IGN);
         setrlimit(RLIMIT_FSIZE, &most);
     }
@@ -332,7 +353,8 @@ static int child(const char *engine)
     tell("open", status);
     if (status == TW_OK) {
         tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, N, N, N);
-        tell("deep", run_rung(context, engine, "d1_splitk", 2, x, x + N * N, x + 2 * N * N)); /* a workspace and two kernels */
+        /* a workspace and two kernels */
+        tell("deep", run_rung(context, engine, "d1_splitk", 2, x, x + N * N, x + 2 * N * N));
         tell("run", run_rung(context, engine, "r04_banks", 1, x, x + N * N, x + 2 * N * N));
         tell("gemm", tw_gemm(context, &p, x, x + N * N, x + 2 * N * N));
         tell("spaced", run_spaced(context));
@@ -354,11 +376,13 @@ static int child(const char *engine)
     puts(cpu_right() ? "cpu:right" : "cpu:wrong");
     status = tw_devices(NULL, 0, &count);
     printf("devices:%d:%s\ncount:%d:\n", (int)status, tw_error_text(), (int)count);
-    if (getenv("FAULTS_PRIVILEGED") != NULL) fflush(stdout), _exit(0); /* LeakSanitizer may not look at such a program */
+    /* LeakSanitizer may not look at such a program */
+    if (getenv("FAULTS_PRIVILEGED") != NULL) fflush(stdout), _exit(0);
     return 0;
 }
 
-/* ---- a child that uses CUDA itself, and gives the library its context, stream and memory (the fake's is the host's) ---- */
+/* ---- a child that uses CUDA itself, and gives the library its context, stream and memory (the fake's is the host's)
+ * ---- */
 
 /* One call of tw_enqueue; the log tells where it begins and ends. */
 static void enqueue(const char *what, tw_context *context, const tw_problem *p, const float *x, const tw_launch *launch)
@@ -372,7 +396,8 @@ static void enqueue(const char *what, tw_context *context, const tw_problem *p, 
 }
 
 /* The same of tw_enqueue_batched, at strides or, in device memory of the fake's, by address. */
-static void enqueue_batch(const char *what, tw_context *context, const tw_problem *p, const tw_batch *batch, const void *x, const tw_launch *launch)
+static void enqueue_batch(const char *what, tw_context *context, const tw_problem *p, const tw_batch *batch,
+                          const void *x, const tw_launch *launch)
 {
     char line[64];
     snprintf(line, sizeof line, "begin %s", what);
@@ -386,17 +411,21 @@ static void enqueue_batch(const char *what, tw_context *context, const tw_proble
 static tw_status batch_workspace(tw_context *context, const tw_problem *p, const tw_batch *batch, bool each)
 {
     int64_t of_batch = -1, of_item = -1;
-    if (tw_workspace_bytes_batched(context, p, batch, &of_batch) != TW_OK || tw_workspace_bytes(context, p, &of_item) != TW_OK) return TW_NO_KERNEL;
+    if (tw_workspace_bytes_batched(context, p, batch, &of_batch) != TW_OK ||
+        tw_workspace_bytes(context, p, &of_item) != TW_OK)
+        return TW_NO_KERNEL;
     return of_batch == (each ? of_item : 0) && (!each || of_item > 0) ? TW_OK : TW_BAD_ARGUMENT;
 }
 
-static void use_batches(tw_context *context, const caller *me, const tw_problem *of, const float *x, const tw_launch *launch)
+static void use_batches(tw_context *context, const caller *me, const tw_problem *of, const float *x,
+                        const tw_launch *launch)
 {
     void *graph;
     tw_problem p = *of, large = *of;
     p.m = p.n = p.k = 8;
     large.m = large.n = 2304, large.lda = large.ldb = large.ldc = 2304;
-    tw_batch batch = tw_batch_make(&p, 5), two = tw_batch_make(&large, 2), pointers = {.size = sizeof pointers, .pointers = 1, .count = 5};
+    tw_batch batch = tw_batch_make(&p, 5), two = tw_batch_make(&large, 2),
+             pointers = {.size = sizeof pointers, .pointers = 1, .count = 5};
     me->cuStreamBeginCapture_v2(launch->stream, CALLER_CAPTURE_GLOBAL);
     enqueue_batch("batch captured too early", context, &p, &batch, x, launch);
     me->cuStreamEndCapture(launch->stream, &graph);
@@ -516,7 +545,8 @@ static void use_streams(tw_context *context, const caller *me, cu_stream stream,
     tell("gemm", status);
     launch = (tw_launch){.size = sizeof launch, .stream = stream};
     use_batches(context, me, &p, x, &launch);
-    tell("forced", tw_lab_run_open(context, &(tw_lab_choice){.kernel = "cuda_f32_r03t_transposed"}, &p, x, x, x, &(tw_lab_run *){NULL}));
+    tell("forced", tw_lab_run_open(context, &(tw_lab_choice){.kernel = "cuda_f32_r03t_transposed"}, &p, x, x, x,
+                                   &(tw_lab_run *){NULL}));
     after_fork(context, &p, x);
 }
 
@@ -558,7 +588,8 @@ typedef struct outcome {
     char text[OUTPUT];
 } outcome;
 
-/* Run a program with these variables set ("NAME=value", ends with NULL); what it prints. folders: of fakes, separated by colons. */
+/* Run a program with these variables set ("NAME=value", ends with NULL); what it prints. folders: of fakes, separated
+ * by colons. */
 static void run_program(char *const *arguments, const char *folders, const char *const *variables, outcome *out)
 {
     int ends[2], status = 0;
@@ -572,13 +603,15 @@ static void run_program(char *const *arguments, const char *folders, const char 
     if (pid == 0) {
         char path[1024] = "", part[256];
         for (const char *at = folders; *at != '\0'; at += strcspn(at, ":"), at += *at == ':') {
-            snprintf(part, sizeof part, "%s%s/%.*s", path[0] != '\0' ? ":" : "", FAKES_FOLDER, (int)strcspn(at, ":"), at);
+            snprintf(part, sizeof part, "%s%s/%.*s", path[0] != '\0' ? ":" : "", FAKES_FOLDER, (int)strcspn(at, ":"),
+                     at);
             strcat(path, part);
         }
         dup2(ends[1], 1), dup2(ends[1], 2);
         close(ends[0]), close(ends[1]);
         if (path[0] != '\0') setenv("LD_LIBRARY_PATH", path, 1);
-        if (strstr(folders, "opencl") == NULL) setenv("OCL_ICD_VENDORS", "/nowhere", 1); /* nor is this machine's own driver asked */
+        /* nor is this machine's own driver asked */
+        if (strstr(folders, "opencl") == NULL) setenv("OCL_ICD_VENDORS", "/nowhere", 1);
         setenv("FAKE_LOG", log_path, 1);
         setenv("TILEWRIGHT_CACHE", "off", 1);
         unsetenv("TILEWRIGHT_NVRTC");
@@ -645,62 +678,233 @@ typedef struct fault {
     const char *state_says[2], *says[2]; /* parts of the sentences: of the state; of the first failure after it */
 } fault;
 
-#define CUDA "cuda", "cuda:nvrtc"
+#define CUDA   "cuda", "cuda:nvrtc"
 #define OPENCL "opencl", "opencl"
 static const fault faults[] = {
     {"nothing is wrong", CUDA, {NULL}, 1, TW_OK, TW_OK, {"ready: 1 device", "compiles for sm_90a"}, {NULL}},
-    {"no libcuda", "cuda", "broken", {NULL}, 0, TW_NO_DEVICE, -1, {"libcuda.so", "NVIDIA's driver brings libcuda.so.1"},
+    {"no libcuda",
+     "cuda",
+     "broken",
+     {NULL},
+     0,
+     TW_NO_DEVICE,
+     -1,
+     {"libcuda.so", "NVIDIA's driver brings libcuda.so.1"},
      {"libcuda.so", "driver brings"}},
-    {"a libcuda and no GPU", CUDA, {"FAKES=cuInit=100"}, 0, TW_NO_DEVICE, -1,
-     {"cuInit failed with CUDA_ERROR_NO_DEVICE (100)", "a container must be given the GPU"}, {"cuInit"}},
-    {"cuInit fails otherwise", CUDA, {"FAKES=cuInit=999"}, 0, TW_NO_DEVICE, -1, {"CUDA_ERROR_UNKNOWN (999)", "driver"}, {"cuInit"}},
-    {"cuInit fails with an error that has no name", CUDA, {"FAKES=cuInit=12345"}, 0, TW_NO_DEVICE, -1, {"(12345)", "driver"}, {"cuInit"}},
-    {"a driver that is too old", "cuda", "cuda_old:nvrtc", {NULL}, 0, TW_NO_DEVICE, -1,
-     {"cuOccupancyMaxActiveBlocksPerMultiprocessor: too old", "driver"}, {"too old"}},
-    {"a driver that sees no device", CUDA, {"FAKE_CUDA=gpus=0"}, 0, TW_NO_DEVICE, -1, {"sees no device", "CUDA_VISIBLE_DEVICES"},
+    {"a libcuda and no GPU",
+     CUDA,
+     {"FAKES=cuInit=100"},
+     0,
+     TW_NO_DEVICE,
+     -1,
+     {"cuInit failed with CUDA_ERROR_NO_DEVICE (100)", "a container must be given the GPU"},
+     {"cuInit"}},
+    {"cuInit fails otherwise",
+     CUDA,
+     {"FAKES=cuInit=999"},
+     0,
+     TW_NO_DEVICE,
+     -1,
+     {"CUDA_ERROR_UNKNOWN (999)", "driver"},
+     {"cuInit"}},
+    {"cuInit fails with an error that has no name",
+     CUDA,
+     {"FAKES=cuInit=12345"},
+     0,
+     TW_NO_DEVICE,
+     -1,
+     {"(12345)", "driver"},
+     {"cuInit"}},
+    {"a driver that is too old",
+     "cuda",
+     "cuda_old:nvrtc",
+     {NULL},
+     0,
+     TW_NO_DEVICE,
+     -1,
+     {"cuOccupancyMaxActiveBlocksPerMultiprocessor: too old", "driver"},
+     {"too old"}},
+    {"a driver that sees no device",
+     CUDA,
+     {"FAKE_CUDA=gpus=0"},
+     0,
+     TW_NO_DEVICE,
+     -1,
+     {"sees no device", "CUDA_VISIBLE_DEVICES"},
      {"sees no device"}},
-    {"device memory runs out", CUDA, {"FAKES=cuMemAlloc_v2=2"}, 1, TW_OK, TW_NO_MEMORY, {"ready"},
+    {"device memory runs out",
+     CUDA,
+     {"FAKES=cuMemAlloc_v2=2"},
+     1,
+     TW_OK,
+     TW_NO_MEMORY,
+     {"ready"},
      {"no device memory for 2304 bytes", "CUDA_ERROR_OUT_OF_MEMORY"}},
-    {"a kernel fails while running", CUDA, {"FAKES=cuStreamSynchronize=700"}, 1, TW_OK, TW_DEVICE_FAILED, {"ready"},
+    {"a kernel fails while running",
+     CUDA,
+     {"FAKES=cuStreamSynchronize=700"},
+     1,
+     TW_OK,
+     TW_DEVICE_FAILED,
+     {"ready"},
      {"cuStreamSynchronize", "CUDA_ERROR_ILLEGAL_ADDRESS (700)"}},
-    {"a launch fails", CUDA, {"FAKES=cuLaunchKernel=700"}, 1, TW_OK, TW_DEVICE_FAILED, {"ready"},
+    {"a launch fails",
+     CUDA,
+     {"FAKES=cuLaunchKernel=700"},
+     1,
+     TW_OK,
+     TW_DEVICE_FAILED,
+     {"ready"},
      {"cuLaunchKernel", "CUDA_ERROR_ILLEGAL_ADDRESS (700)"}},
-    {"no context for want of memory", CUDA, {"FAKES=cuDevicePrimaryCtxRetain=2"}, 1, TW_NO_MEMORY, -1, {"ready"},
+    {"no context for want of memory",
+     CUDA,
+     {"FAKES=cuDevicePrimaryCtxRetain=2"},
+     1,
+     TW_NO_MEMORY,
+     -1,
+     {"ready"},
      {"cuDevicePrimaryCtxRetain", "CUDA_ERROR_OUT_OF_MEMORY"}},
-    {"no NVRTC", CUDA, {"TILEWRIGHT_NVRTC=/nowhere/libnvrtc.so"}, 1, TW_OK, TW_BUILD_FAILED,
-     {"no kernel can be compiled", "nvidia-cuda-nvrtc"}, {"/nowhere/libnvrtc.so", "TILEWRIGHT_NVRTC names the file"}},
-    {"an NVRTC without cubins", "cuda", "cuda:nvrtc_old", {NULL}, 1, TW_OK, TW_BUILD_FAILED, {"no kernel can be compiled", "too old"},
+    {"no NVRTC",
+     CUDA,
+     {"TILEWRIGHT_NVRTC=/nowhere/libnvrtc.so"},
+     1,
+     TW_OK,
+     TW_BUILD_FAILED,
+     {"no kernel can be compiled", "nvidia-cuda-nvrtc"},
+     {"/nowhere/libnvrtc.so", "TILEWRIGHT_NVRTC names the file"}},
+    {"an NVRTC without cubins",
+     "cuda",
+     "cuda:nvrtc_old",
+     {NULL},
+     1,
+     TW_OK,
+     TW_BUILD_FAILED,
+     {"no kernel can be compiled", "too old"},
      {"nvrtcGetCUBINSize", "too old"}},
-    {"an NVRTC that is too new for the device", CUDA, {"FAKE_CUDA=sm=70", "FAKE_ARCHS=75 80 90"}, 1, TW_OK, TW_BUILD_FAILED,
-     {"no kernel can be compiled", "an older NVRTC has it"}, {"this device is sm_70", "knows sm_75"}},
-    {"an NVRTC that is older than the device", CUDA, {"FAKE_CUDA=sm=90", "FAKE_ARCHS=70 75 80"}, 1, TW_OK, TW_OK, {"ready", "compute_80"},
+    {"an NVRTC that is too new for the device",
+     CUDA,
+     {"FAKE_CUDA=sm=70", "FAKE_ARCHS=75 80 90"},
+     1,
+     TW_OK,
+     TW_BUILD_FAILED,
+     {"no kernel can be compiled", "an older NVRTC has it"},
+     {"this device is sm_70", "knows sm_75"}},
+    {"an NVRTC that is older than the device",
+     CUDA,
+     {"FAKE_CUDA=sm=90", "FAKE_ARCHS=70 75 80"},
+     1,
+     TW_OK,
+     TW_OK,
+     {"ready", "compute_80"},
      {NULL}},
-    {"an NVRTC that does not say what it knows", CUDA, {"FAKES=nvrtcGetSupportedArchs=1"}, 1, TW_OK, TW_BUILD_FAILED,
-     {"no kernel can be compiled", "does not say"}, {"does not say"}},
-    {"a kernel does not compile", CUDA, {"FAKES=nvrtcCompileProgram=6"}, 1, TW_OK, TW_BUILD_FAILED, {"ready"},
+    {"an NVRTC that does not say what it knows",
+     CUDA,
+     {"FAKES=nvrtcGetSupportedArchs=1"},
+     1,
+     TW_OK,
+     TW_BUILD_FAILED,
+     {"no kernel can be compiled", "does not say"},
+     {"does not say"}},
+    {"a kernel does not compile",
+     CUDA,
+     {"FAKES=nvrtcCompileProgram=6"},
+     1,
+     TW_OK,
+     TW_BUILD_FAILED,
+     {"ready"},
      {"cuda/r04_banks.cu could not be compiled", "fake.cu(3): error"}},
-    {"the driver refuses a fresh binary", CUDA, {"FAKES=cuModuleLoadData=200"}, 1, TW_OK, TW_DEVICE_FAILED, {"ready"},
+    {"the driver refuses a fresh binary",
+     CUDA,
+     {"FAKES=cuModuleLoadData=200"},
+     1,
+     TW_OK,
+     TW_DEVICE_FAILED,
+     {"ready"},
      {"cuModuleLoadData", "CUDA_ERROR_INVALID_IMAGE (200)"}},
 
     {"nothing is wrong", OPENCL, {NULL}, 1, TW_OK, TW_OK, {"ready: 1 device", "OpenCL fake"}, {NULL}},
-    {"no OpenCL loader", "opencl", "broken", {NULL}, 0, TW_NO_DEVICE, -1, {"libOpenCL.so", "ocl-icd-libopencl1"}, {"libOpenCL.so"}},
-    {"a loader and no driver", OPENCL, {"FAKES=clGetPlatformIDs=-1001"}, 0, TW_NO_DEVICE, -1, {"(-1001)", "pocl-opencl-icd"},
+    {"no OpenCL loader",
+     "opencl",
+     "broken",
+     {NULL},
+     0,
+     TW_NO_DEVICE,
+     -1,
+     {"libOpenCL.so", "ocl-icd-libopencl1"},
+     {"libOpenCL.so"}},
+    {"a loader and no driver",
+     OPENCL,
+     {"FAKES=clGetPlatformIDs=-1001"},
+     0,
+     TW_NO_DEVICE,
+     -1,
+     {"(-1001)", "pocl-opencl-icd"},
      {"/etc/OpenCL/vendors"}},
-    {"a loader that is too old", "opencl", "opencl_old", {NULL}, 0, TW_NO_DEVICE, -1,
-     {"has no clEnqueueReadBufferRect", "ocl-icd-libopencl1"}, {"clEnqueueReadBufferRect"}},
-    {"a driver without a device", OPENCL, {"FAKES=clGetDeviceIDs=-1"}, 0, TW_NO_DEVICE, -1, {"no device", "pocl-opencl-icd"},
+    {"a loader that is too old",
+     "opencl",
+     "opencl_old",
+     {NULL},
+     0,
+     TW_NO_DEVICE,
+     -1,
+     {"has no clEnqueueReadBufferRect", "ocl-icd-libopencl1"},
+     {"clEnqueueReadBufferRect"}},
+    {"a driver without a device",
+     OPENCL,
+     {"FAKES=clGetDeviceIDs=-1"},
+     0,
+     TW_NO_DEVICE,
+     -1,
+     {"no device", "pocl-opencl-icd"},
      {"no device"}},
-    {"the loader runs out of memory", OPENCL, {"FAKES=clGetPlatformIDs=-6"}, 0, TW_NO_MEMORY, -1,
-     {"clGetPlatformIDs", "CL_OUT_OF_HOST_MEMORY (-6)"}, {"clGetPlatformIDs"}},
-    {"no context", OPENCL, {"FAKES=clCreateContext=-2"}, 1, TW_DEVICE_FAILED, -1, {"ready"},
+    {"the loader runs out of memory",
+     OPENCL,
+     {"FAKES=clGetPlatformIDs=-6"},
+     0,
+     TW_NO_MEMORY,
+     -1,
+     {"clGetPlatformIDs", "CL_OUT_OF_HOST_MEMORY (-6)"},
+     {"clGetPlatformIDs"}},
+    {"no context",
+     OPENCL,
+     {"FAKES=clCreateContext=-2"},
+     1,
+     TW_DEVICE_FAILED,
+     -1,
+     {"ready"},
      {"clCreateContext", "CL_DEVICE_NOT_AVAILABLE (-2)"}},
-    {"a kernel does not compile", OPENCL, {"FAKES=clBuildProgram=-11"}, 1, TW_OK, TW_BUILD_FAILED, {"ready"},
+    {"a kernel does not compile",
+     OPENCL,
+     {"FAKES=clBuildProgram=-11"},
+     1,
+     TW_OK,
+     TW_BUILD_FAILED,
+     {"ready"},
      {"opencl/r04_banks.cl could not be compiled", "fake.cl:3: error"}},
-    {"device memory runs out", OPENCL, {"FAKES=clCreateBuffer=-4"}, 1, TW_OK, TW_NO_MEMORY, {"ready"},
+    {"device memory runs out",
+     OPENCL,
+     {"FAKES=clCreateBuffer=-4"},
+     1,
+     TW_OK,
+     TW_NO_MEMORY,
+     {"ready"},
      {"no device memory for 2304 bytes", "CL_MEM_OBJECT_ALLOCATION_FAILURE"}},
-    {"a launch fails", OPENCL, {"FAKES=clEnqueueNDRangeKernel=-5"}, 1, TW_OK, TW_DEVICE_FAILED, {"ready"},
+    {"a launch fails",
+     OPENCL,
+     {"FAKES=clEnqueueNDRangeKernel=-5"},
+     1,
+     TW_OK,
+     TW_DEVICE_FAILED,
+     {"ready"},
      {"clEnqueueNDRangeKernel", "CL_OUT_OF_RESOURCES (-5)"}},
-    {"a kernel fails while running", OPENCL, {"FAKES=clWaitForEvents=-14"}, 1, TW_OK, TW_DEVICE_FAILED, {"ready"}, {"kernel", "(-14)"}},
+    {"a kernel fails while running",
+     OPENCL,
+     {"FAKES=clWaitForEvents=-14"},
+     1,
+     TW_OK,
+     TW_DEVICE_FAILED,
+     {"ready"},
+     {"kernel", "(-14)"}},
 };
 
 static bool says(const char *text, const char *const parts[2])
@@ -717,8 +921,9 @@ static void fault_case(const fault *f)
     int state = told(&o, "state", state_text), open = told(&o, "open", open_text), run = told(&o, "run", run_text);
     const char *failure = open > 0 ? open_text : run_text;
     bool right = sane(&o) && state == f->state && open == f->open && run == f->run;
-    tap_result(right && says(state_text, f->state_says) && says(failure, f->says), "expected state %d, open %d, run %d, \"%s\" \"%s\", \"%s\" \"%s\"; exit %d:\n%s",
-               f->state, f->open, f->run, f->state_says[0], f->state_says[1] ? f->state_says[1] : "", f->says[0] ? f->says[0] : "",
+    tap_result(right && says(state_text, f->state_says) && says(failure, f->says),
+               "expected state %d, open %d, run %d, \"%s\" \"%s\", \"%s\" \"%s\"; exit %d:\n%s", f->state, f->open,
+               f->run, f->state_says[0], f->state_says[1] ? f->state_says[1] : "", f->says[0] ? f->says[0] : "",
                f->says[1] ? f->says[1] : "", o.exit, o.text);
 }
 
@@ -727,7 +932,8 @@ static void program_cases(const fault *f)
 {
     const char *program = getenv("TILEWRIGHT");
     outcome o, p;
-    char sentence[1024], path[1024], doctor[] = "doctor", ladder[] = "ladder", option[] = "--engine", engine[16], size[] = "--size", sixteen[] = "16";
+    char sentence[1024], path[1024], doctor[] = "doctor", ladder[] = "ladder", option[] = "--engine", engine[16],
+                                     size[] = "--size", sixteen[] = "16";
     snprintf(engine, sizeof engine, "%s", f->engine);
     snprintf(path, sizeof path, "%s", program != NULL ? program : "");
     if (tap_case("doctor on %s: %s", f->engine, f->name)) {
@@ -740,7 +946,8 @@ static void program_cases(const fault *f)
             bool ended = f->state == 0 ? p.exit == 0 : p.exit >= 0 && p.exit <= 8;
             bool unready = f->state == 1 && strncmp(sentence, "ready", 5) != 0;
             ended = ended && (strstr(p.text, "advice 1") != NULL || !unready);
-            tap_result(ended && strstr(p.text, sentence) != NULL, "exit %d, \"%s\" is not in\n%s", p.exit, sentence, p.text);
+            tap_result(ended && strstr(p.text, sentence) != NULL, "exit %d, \"%s\" is not in\n%s", p.exit, sentence,
+                       p.text);
         }
     }
     if (f->open == TW_NO_DEVICE && tap_case("ladder on %s: %s", f->engine, f->name)) {
@@ -748,7 +955,8 @@ static void program_cases(const fault *f)
             tap_skip("TILEWRIGHT does not name the program");
         } else {
             run_program((char *[]){path, ladder, option, engine, size, sixteen, NULL}, f->folders, f->variables, &p);
-            tap_result(p.exit == 3 && strstr(p.text, f->state_says[0]) != NULL, "exit %d, expected 3 and \"%s\":\n%s", p.exit, f->state_says[0], p.text);
+            tap_result(p.exit == 3 && strstr(p.text, f->state_says[0]) != NULL, "exit %d, expected 3 and \"%s\":\n%s",
+                       p.exit, f->state_says[0], p.text);
         }
     }
 }
@@ -759,7 +967,8 @@ static void idle_case(const char *engine, const char *folders)
     const char *program = getenv("TILEWRIGHT");
     outcome o;
     char path[1024], name[16];
-    char ladder[] = "ladder", option[] = "--engine", rung[] = "--rung", r04[] = "r04", size[] = "--size", sixteen[] = "16", json[] = "--json", out[] = "-";
+    char ladder[] = "ladder", option[] = "--engine", rung[] = "--rung", r04[] = "r04", size[] = "--size",
+         sixteen[] = "16", json[] = "--json", out[] = "-";
     if (!tap_case("ladder on %s: a device that computes nothing", engine)) return;
     if (program == NULL || access(program, X_OK) != 0) {
         tap_skip("TILEWRIGHT does not name the program");
@@ -767,12 +976,15 @@ static void idle_case(const char *engine, const char *folders)
     }
     snprintf(path, sizeof path, "%s", program);
     snprintf(name, sizeof name, "%s", engine);
-    run_program((char *[]){path, ladder, option, name, rung, r04, size, sixteen, json, out, NULL}, folders, (const char *const[]){NULL}, &o);
+    run_program((char *[]){path, ladder, option, name, rung, r04, size, sixteen, json, out, NULL}, folders,
+                (const char *const[]){NULL}, &o);
     bool timed = strstr(o.text, "\"median_s\": null") == NULL;
-    tap_result(o.exit == 1 && strstr(o.text, "WRONG") != NULL && !timed, "exit %d, expected 1, WRONG and no median:\n%s", o.exit, o.text);
+    tap_result(o.exit == 1 && strstr(o.text, "WRONG") != NULL && !timed,
+               "exit %d, expected 1, WRONG and no median:\n%s", o.exit, o.text);
 }
 
-/* Runs that a row of faults[] cannot tell of: a line of the child, its number, a part of its text; "!": a part that must not be there. */
+/* Runs that a row of faults[] cannot tell of: a line of the child, its number, a part of its text; "!": a part that
+ * must not be there. */
 static const struct {
     const char *name, *engine, *folders;
     const char *variables[3];
@@ -782,29 +994,62 @@ static const struct {
         const char *says;
     } expected[4];
 } tellings[] = {
-    {"one of two platforms is broken: the other is used", OPENCL, {"FAKE_OPENCL=platforms=2 broken=1"},
-     {{"state", 1, "platform 0 (Fake) is left out: clGetDeviceIDs failed with CL_DEVICE_NOT_AVAILABLE (-2)"}, {"gemm", TW_OK, ""},
-      {"devices", TW_OK, "opencl: platform 0 (Fake) is left out"}, {"count", 2, ""}}},
-    {"a broken engine does not hide the others", OPENCL, {"FAKES=clGetPlatformIDs=-6"},
+    {"one of two platforms is broken: the other is used",
+     OPENCL,
+     {"FAKE_OPENCL=platforms=2 broken=1"},
+     {{"state", 1, "platform 0 (Fake) is left out: clGetDeviceIDs failed with CL_DEVICE_NOT_AVAILABLE (-2)"},
+      {"gemm", TW_OK, ""},
+      {"devices", TW_OK, "opencl: platform 0 (Fake) is left out"},
+      {"count", 2, ""}}},
+    {"a broken engine does not hide the others",
+     OPENCL,
+     {"FAKES=clGetPlatformIDs=-6"},
      {{"devices", TW_OK, "opencl: clGetPlatformIDs failed with CL_OUT_OF_HOST_MEMORY (-6)"}, {"count", 1, ""}}},
-    {"a platform without devices is not broken", OPENCL, {"FAKES=clGetDeviceIDs=-1@1", "FAKE_OPENCL=platforms=2"}, {{"state", 1, "!left out"}}},
-    {"a call that is not timed needs no profiling", OPENCL, {"FAKES=clGetEventProfilingInfo=-7"},
+    {"a platform without devices is not broken",
+     OPENCL,
+     {"FAKES=clGetDeviceIDs=-1@1", "FAKE_OPENCL=platforms=2"},
+     {{"state", 1, "!left out"}}},
+    {"a call that is not timed needs no profiling",
+     OPENCL,
+     {"FAKES=clGetEventProfilingInfo=-7"},
      {{"run", TW_DEVICE_FAILED, "(-7)"}, {"gemm", TW_OK, ""}, {"spaced", TW_OK, ""}}},
     {"no warps: the whole group waits", OPENCL, {NULL}, {{"skinny", TW_OK, "!SUBGROUP"}}},
-    {"warps: a row of the tile waits for itself", OPENCL, {"FAKE_OPENCL=warp=32"}, {{"skinny", TW_OK, "-DSUBGROUP_BARRIER=1"}, {"gemm", TW_OK, ""}}},
+    {"warps: a row of the tile waits for itself",
+     OPENCL,
+     {"FAKE_OPENCL=warp=32"},
+     {{"skinny", TW_OK, "-DSUBGROUP_BARRIER=1"}, {"gemm", TW_OK, ""}}},
     {"warps narrower than a row", OPENCL, {"FAKE_OPENCL=warp=8"}, {{"skinny", TW_OK, "!SUBGROUP"}}},
-    {"rows further apart than a 2D copy may be", CUDA, {"FAKE_CUDA=pitch=1000", "FAKES=cuMemcpy2DUnaligned_v2=1"},
+    {"rows further apart than a 2D copy may be",
+     CUDA,
+     {"FAKE_CUDA=pitch=1000", "FAKES=cuMemcpy2DUnaligned_v2=1"},
      {{"spaced", TW_OK, ""}, {"gemm", TW_OK, ""}}},
-    {"tensor maps where driver, device and NVRTC have them", CUDA, {NULL}, {{"plan", TW_OK, "cuda_f32_r14h_hopper"}, {"gemm", TW_OK, ""}}},
-    {"no tensor maps with an NVRTC that does not know sm_90", CUDA, {"FAKE_ARCHS=70 75 80 86"},
+    {"tensor maps where driver, device and NVRTC have them",
+     CUDA,
+     {NULL},
+     {{"plan", TW_OK, "cuda_f32_r14h_hopper"}, {"gemm", TW_OK, ""}}},
+    {"no tensor maps with an NVRTC that does not know sm_90",
+     CUDA,
+     {"FAKE_ARCHS=70 75 80 86"},
      {{"state", 1, "compute_86"}, {"plan", TW_OK, "cuda_f32_r14a_ampere"}, {"gemm", TW_OK, ""}}},
-    {"no tensor maps with an NVRTC of CUDA 11", CUDA, {"FAKE_NVRTC=major=11"},
+    {"no tensor maps with an NVRTC of CUDA 11",
+     CUDA,
+     {"FAKE_NVRTC=major=11"},
      {{"state", 1, "compiles for sm_90;"}, {"plan", TW_OK, "cuda_f32_r14a_ampere"}, {"gemm", TW_OK, ""}}},
-    {"tensor maps on a device that is newer than NVRTC", CUDA, {"FAKE_CUDA=sm=100", "FAKE_ARCHS=80 90"},
+    {"tensor maps on a device that is newer than NVRTC",
+     CUDA,
+     {"FAKE_CUDA=sm=100", "FAKE_ARCHS=80 90"},
      {{"state", 1, "compute_90"}, {"plan", TW_OK, "cuda_f32_r14h_hopper"}, {"gemm", TW_OK, ""}}},
-    {"no tensor maps before sm_90", CUDA, {"FAKE_CUDA=sm=89"}, {{"plan", TW_OK, "cuda_f32_r14a_ampere"}, {"gemm", TW_OK, ""}}},
-    {"no asynchronous copies before sm_80", CUDA, {"FAKE_CUDA=sm=75"}, {{"plan", TW_OK, "cuda_f32_r14_peak"}, {"gemm", TW_OK, ""}}},
-    {"warps whose barrier does not compile", OPENCL, {"FAKE_OPENCL=warp=32", "FAKES=clBuildProgram=-11@1"},
+    {"no tensor maps before sm_90",
+     CUDA,
+     {"FAKE_CUDA=sm=89"},
+     {{"plan", TW_OK, "cuda_f32_r14a_ampere"}, {"gemm", TW_OK, ""}}},
+    {"no asynchronous copies before sm_80",
+     CUDA,
+     {"FAKE_CUDA=sm=75"},
+     {{"plan", TW_OK, "cuda_f32_r14_peak"}, {"gemm", TW_OK, ""}}},
+    {"warps whose barrier does not compile",
+     OPENCL,
+     {"FAKE_OPENCL=warp=32", "FAKES=clBuildProgram=-11@1"},
      {{"skinny", TW_OK, "!SUBGROUP"}, {"gemm", TW_OK, ""}}},
 };
 
@@ -819,7 +1064,8 @@ static void telling_cases(void)
         for (int j = 0; j < 4 && tellings[i].expected[j].line != NULL && wrong == NULL; j++) {
             const char *says = tellings[i].expected[j].says;
             bool right = told(&o, tellings[i].expected[j].line, text) == tellings[i].expected[j].number;
-            if (!right || (says[0] == '!' ? strstr(text, says + 1) != NULL : strstr(text, says) == NULL)) wrong = tellings[i].expected[j].line;
+            if (!right || (says[0] == '!' ? strstr(text, says + 1) != NULL : strstr(text, says) == NULL))
+                wrong = tellings[i].expected[j].line;
         }
         tap_result(wrong == NULL, "%s is not as expected; exit %d:\n%s", wrong, o.exit, o.text);
     }
@@ -835,8 +1081,10 @@ static void large_cases(void)
         char variable[32];
         snprintf(variable, sizeof variable, "FAULTS_LARGE=%d", threads);
         run_child("cuda", "cuda:nvrtc", (const char *const[]){variable, NULL}, &o);
-        int pieces = logged("cuMemcpyDtoHAsync_v2"), pinned = logged("cuMemHostAlloc"), streams_made = logged("cuStreamCreate");
-        bool right = sane(&o) && told(&o, "large", text) == TW_OK && pieces >= 4 * 8 && pinned >= 2 && pinned <= 2 * threads;
+        int pieces = logged("cuMemcpyDtoHAsync_v2"), pinned = logged("cuMemHostAlloc"),
+            streams_made = logged("cuStreamCreate");
+        bool right = sane(&o) && told(&o, "large", text) == TW_OK && pieces >= 4 * 8 && pinned >= 2 &&
+                     pinned <= 2 * threads;
         right = right && logged("cuMemFreeHost") == pinned && logged("cuStreamDestroy_v2") == streams_made;
         tap_result(right, "%d pieces came down through %d buffers; exit %d:\n%s", pieces, pinned, o.exit, o.text);
     }
@@ -849,20 +1097,25 @@ static void affinity_case(void)
     if (!tap_case("cuda: large operands are copied by as many threads as the process has processors")) return;
     run_child("cuda", "cuda:nvrtc", (const char *const[]){"FAULTS_LARGE=0", "FAULTS_ONE_PROCESSOR=1", NULL}, &o);
     int pinned = logged("cuMemHostAlloc");
-    tap_result(sane(&o) && told(&o, "large", text) == TW_OK && pinned == 2, "%d buffers for one thread's two; exit %d:\n%s", pinned, o.exit, o.text);
+    tap_result(sane(&o) && told(&o, "large", text) == TW_OK && pinned == 2,
+               "%d buffers for one thread's two; exit %d:\n%s", pinned, o.exit, o.text);
 }
 
-/* A stream and its events are made once for all calls one after the other, and once for each of those that run at a time. */
+/* A stream and its events are made once for all calls one after the other, and once for each of those that run at a
+ * time. */
 static void lane_cases(void)
 {
     outcome o;
     char text[1024];
     for (int threads = 0; threads < 2; threads++) {
-        if (!tap_case("cuda: streams are kept for the next calls, %s", threads ? "of many threads" : "of one thread")) continue;
+        if (!tap_case("cuda: streams are kept for the next calls, %s", threads ? "of many threads" : "of one thread"))
+            continue;
         run_child("cuda", "cuda:nvrtc", (const char *const[]){threads ? "FAULTS_THREADS=1" : NULL, NULL}, &o);
-        int streams = logged("cuStreamCreate"), events = logged("cuEventCreate"), calls = logged("cuLaunchKernel") + logged("cuLaunchKernelEx");
+        int streams = logged("cuStreamCreate"), events = logged("cuEventCreate"),
+            calls = logged("cuLaunchKernel") + logged("cuLaunchKernelEx");
         bool right = sane(&o) && told(&o, "gemm", text) == TW_OK && told(&o, "threads", text) == (threads ? TW_OK : -1);
-        right = right && calls >= (threads ? THREADS * CALLS : 5) && streams >= 1 && streams <= (threads ? THREADS : 1) && events == 2 * streams;
+        right = right && calls >= (threads ? THREADS * CALLS : 5) && streams >= 1 &&
+                streams <= (threads ? THREADS : 1) && events == 2 * streams;
         tap_result(right && logged("cuStreamDestroy_v2") == streams && logged("cuEventDestroy_v2") == events,
                    "%d launches with %d streams, %d events; exit %d:\n%s", calls, streams, events, o.exit, o.text);
     }
@@ -870,7 +1123,8 @@ static void lane_cases(void)
 
 /* ---- a caller's own context, stream and memory ---- */
 
-/* What the log has between "begin WHAT" and "end", in one line, STREAM for the line that tells the caller's; "?" where it has no such part. */
+/* What the log has between "begin WHAT" and "end", in one line, STREAM for the line that tells the caller's; "?" where
+ * it has no such part. */
 static void section(const char *what, const char *stream, char out[512])
 {
     char line[256], begin[80];
@@ -885,17 +1139,24 @@ static void section(const char *what, const char *stream, char out[512])
         else if (strcmp(line, "end") == 0)
             inside = false;
         else if (inside)
-            snprintf(out + strlen(out), 512 - strlen(out), "%s%s", out[0] != '\0' ? " " : "", strcmp(line, stream) == 0 ? "STREAM" : line);
+            snprintf(out + strlen(out), 512 - strlen(out), "%s%s", out[0] != '\0' ? " " : "",
+                     strcmp(line, stream) == 0 ? "STREAM" : line);
     }
     if (log != NULL) fclose(log);
 }
 
-#define TURNED "cuCtxPushCurrent_v2 cuLaunchKernelEx STREAM packs b packs a cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernelEx STREAM cuCtxPopCurrent_v2"
-#define COPIED "cuCtxPushCurrent_v2 cuLaunchKernelEx STREAM packs a cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernelEx STREAM cuCtxPopCurrent_v2"
+#define TURNED                                                                                                         \
+    "cuCtxPushCurrent_v2 cuLaunchKernelEx STREAM packs b packs a cuTensorMapEncodeTiled cuTensorMapEncodeTiled "       \
+    "cuLaunchKernelEx STREAM cuCtxPopCurrent_v2"
+#define COPIED                                                                                                         \
+    "cuCtxPushCurrent_v2 cuLaunchKernelEx STREAM packs a cuTensorMapEncodeTiled cuTensorMapEncodeTiled "               \
+    "cuLaunchKernelEx STREAM cuCtxPopCurrent_v2"
 #define ONE_EARLY "cuCtxPushCurrent_v2 cuLaunchKernelEx STREAM cuCtxPopCurrent_v2"
-#define MAPPED "cuCtxPushCurrent_v2 cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernelEx STREAM cuCtxPopCurrent_v2"
+#define MAPPED                                                                                                         \
+    "cuCtxPushCurrent_v2 cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernelEx STREAM cuCtxPopCurrent_v2"
 
-/* What the child tells of a call, and, where it is known here, every call of the driver that it made. STREAM: on the caller's own. */
+/* What the child tells of a call, and, where it is known here, every call of the driver that it made. STREAM: on the
+ * caller's own. */
 static const struct {
     const char *name, *variable, *line;
     int number;
@@ -903,37 +1164,45 @@ static const struct {
 } streams[] = {
     {"a kernel that is built is launched on the caller's stream, and that is all", NULL, "enqueue", TW_OK, "", MAPPED},
     {"the same with a workspace", NULL, "with a workspace", TW_OK, "", MAPPED},
-    {"a workspace that is too small", NULL, "workspace too small", TW_BAD_ARGUMENT, "launch.workspace_bytes is 64, expected at least 2097152", ""},
+    {"a workspace that is too small", NULL, "workspace too small", TW_BAD_ARGUMENT,
+     "launch.workspace_bytes is 64, expected at least 2097152", ""},
     {"operands that lie along k are turned on the stream before", NULL, "turned", TW_OK, "", TURNED},
     {"rows that the copy engine does not take are copied before", NULL, "copied", TW_OK, "", COPIED},
     {"by a driver before 12.3 none is launched early", "FAKE_CUDA=multiprocessors=1 driver=12020", "turned", TW_OK, "",
-     "cuCtxPushCurrent_v2 cuLaunchKernel STREAM packs b packs a cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernel STREAM cuCtxPopCurrent_v2"},
-    {"nor as a cluster", "FAKE_CUDA=multiprocessors=132 driver=12020", "meeting", TW_OK, "", "cuCtxPushCurrent_v2 cuLaunchKernel STREAM cuCtxPopCurrent_v2"},
+     "cuCtxPushCurrent_v2 cuLaunchKernel STREAM packs b packs a cuTensorMapEncodeTiled cuTensorMapEncodeTiled "
+     "cuLaunchKernel STREAM cuCtxPopCurrent_v2"},
+    {"nor as a cluster", "FAKE_CUDA=multiprocessors=132 driver=12020", "meeting", TW_OK, "",
+     "cuCtxPushCurrent_v2 cuLaunchKernel STREAM cuCtxPopCurrent_v2"},
     {"the same while the stream is captured", NULL, "captured", TW_OK, "", MAPPED},
     {"the same on the default stream", NULL, "default stream", TW_OK, "",
      "cuCtxPushCurrent_v2 cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernelEx on (nil) cuCtxPopCurrent_v2"},
     {"a kernel that waits itself for what is ahead of it is launched early", NULL, "half", TW_OK, "",
-     "cuCtxPushCurrent_v2 cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernelEx STREAM cuCtxPopCurrent_v2"},
-    {"blocks that add through shared memory are launched as clusters", "FAKE_CUDA=multiprocessors=132", "meeting", TW_OK, "",
-     "cuCtxPushCurrent_v2 cuLaunchKernelEx STREAM clusters of 4 cuCtxPopCurrent_v2"},
+     "cuCtxPushCurrent_v2 cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernelEx STREAM "
+     "cuCtxPopCurrent_v2"},
+    {"blocks that add through shared memory are launched as clusters", "FAKE_CUDA=multiprocessors=132", "meeting",
+     TW_OK, "", "cuCtxPushCurrent_v2 cuLaunchKernelEx STREAM clusters of 4 cuCtxPopCurrent_v2"},
     {"C is scaled on the stream where k is 0", NULL, "scaled", TW_OK, "", NULL},
     {"nothing is enqueued where m is 0", NULL, "nothing", TW_OK, "", ""},
     {"a capture does not wait for a kernel to be built", NULL, "captured too early", TW_BUILD_FAILED,
-     "launch.stream is being captured and cuda/r14h_hopper.cu", "cuCtxPushCurrent_v2 cuStreamIsCapturing cuCtxPopCurrent_v2"},
+     "launch.stream is being captured and cuda/r14h_hopper.cu",
+     "cuCtxPushCurrent_v2 cuStreamIsCapturing cuCtxPopCurrent_v2"},
     {"addresses that the copy engine does not take have another kernel", NULL, "unaligned", TW_OK, "", NULL},
     {"rows that it does not take have another kernel", NULL, "unpadded", TW_OK, "", NULL},
     {"they have another kernel in bf16 too", NULL, "odd half", TW_OK, "", NULL},
-    {"C in bf16 has none, and is refused", NULL, "own c", TW_NO_KERNEL, "it wants 524288 bytes of workspace to pack A into, and has none", ""},
+    {"C in bf16 has none, and is refused", NULL, "own c", TW_NO_KERNEL,
+     "it wants 524288 bytes of workspace to pack A into, and has none", ""},
     {"a batch is one launch, also while the stream is captured", NULL, "batch", TW_OK, "", ONE_EARLY},
     {"a batch by address too", NULL, "batch by address", TW_OK, "", ONE_EARLY},
     {"so are types whose items lie at odd addresses", NULL, "batch of halves", TW_OK, "", NULL},
     {"a capture does not wait for a batch's kernel to be built", NULL, "batch captured too early", TW_BUILD_FAILED,
-     "launch.stream is being captured and cuda/b1_register.cu", "cuCtxPushCurrent_v2 cuStreamIsCapturing cuCtxPopCurrent_v2"},
+     "launch.stream is being captured and cuda/b1_register.cu",
+     "cuCtxPushCurrent_v2 cuStreamIsCapturing cuCtxPopCurrent_v2"},
     {"large items of a batch follow each other", NULL, "batch of large items", TW_OK, "",
-     "cuCtxPushCurrent_v2 cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernelEx STREAM cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernelEx STREAM "
-     "cuCtxPopCurrent_v2"},
+     "cuCtxPushCurrent_v2 cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernelEx STREAM cuTensorMapEncodeTiled "
+     "cuTensorMapEncodeTiled cuLaunchKernelEx STREAM cuCtxPopCurrent_v2"},
     {"items that fill tiles of 128 come through tensor maps, in one launch", NULL, "batch of tiles", TW_OK, "",
-     "cuCtxPushCurrent_v2 cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernelEx STREAM cuCtxPopCurrent_v2"},
+     "cuCtxPushCurrent_v2 cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernelEx STREAM "
+     "cuCtxPopCurrent_v2"},
     {"a batch in one launch wants no workspace", NULL, "workspace of a batch in one launch", TW_OK, "", NULL},
     {"items that follow each other want what one wants", NULL, "workspace of a batch of large items", TW_OK, "", NULL},
     {"large items by address are one launch", NULL, "batch of large items by address", TW_OK, "", NULL},
@@ -941,10 +1210,13 @@ static const struct {
      "cuCtxPushCurrent_v2 cuLaunchKernelEx STREAM cuLaunchKernelEx STREAM cuCtxPopCurrent_v2"},
     {"a batch by address of a C that its kernels do not give", NULL, "batch of halves to halves", TW_NO_KERNEL,
      "no kernel takes a batch by address: it gives C in f32, the problem wants bf16", ""},
-    {"large items do without a workspace where there is no memory for it", "FAKES=cuMemAlloc_v2=2", "gemm of large items", TW_OK, "", NULL},
-    {"addresses that are not there", NULL, "batch without an array", TW_BAD_ARGUMENT, "a is NULL, expected an array of 5 addresses", ""},
+    {"large items do without a workspace where there is no memory for it", "FAKES=cuMemAlloc_v2=2",
+     "gemm of large items", TW_OK, "", NULL},
+    {"addresses that are not there", NULL, "batch without an array", TW_BAD_ARGUMENT,
+     "a is NULL, expected an array of 5 addresses", ""},
     {"nothing is enqueued of an empty batch", NULL, "batch of nothing", TW_OK, "", ""},
-    {"a batch of host memory on a stream", NULL, "batch in host memory", TW_BAD_ARGUMENT, "are TW_HOST, expected TW_DEVICE", ""},
+    {"a batch of host memory on a stream", NULL, "batch in host memory", TW_BAD_ARGUMENT,
+     "are TW_HOST, expected TW_DEVICE", ""},
     {"the kernel of a batch is built ahead", NULL, "prepare batch", TW_OK, "", NULL},
     {"a batch of device memory that is waited for", NULL, "gemm of a batch", TW_OK, "", NULL},
     {"no workspace is wanted", NULL, "bytes", 0, "", NULL},
@@ -953,17 +1225,24 @@ static const struct {
     {"a product of device memory that is waited for", NULL, "gemm", TW_OK, "", NULL},
     {"a stream of another context", NULL, "foreign", TW_BAD_ARGUMENT, "launch.stream is of another CUDA context", NULL},
     {"a launch of another size", NULL, "launch of no size", TW_BAD_ARGUMENT, "launch.size is 8, expected ", ""},
-    {"a workspace that is not there", NULL, "workspace of NULL", TW_BAD_ARGUMENT, "launch.workspace_bytes is 256 and launch.workspace is NULL", ""},
-    {"a workspace at an odd address", NULL, "workspace not aligned", TW_BAD_ARGUMENT, "launch.workspace is not aligned to 256 bytes", ""},
+    {"a workspace that is not there", NULL, "workspace of NULL", TW_BAD_ARGUMENT,
+     "launch.workspace_bytes is 256 and launch.workspace is NULL", ""},
+    {"a workspace at an odd address", NULL, "workspace not aligned", TW_BAD_ARGUMENT,
+     "launch.workspace is not aligned to 256 bytes", ""},
     {"host memory on a stream", NULL, "host memory", TW_BAD_ARGUMENT, "are TW_HOST, expected TW_DEVICE", ""},
-    {"a rung that turns B on the host", NULL, "forced", TW_NO_KERNEL, "it wants B transposed on the host, here B is in device memory", NULL},
-    {"the context's device is not the one that is named", NULL, "another device", TW_BAD_ARGUMENT, "options.device is 3, but options.device_context is of device 0", NULL},
+    {"a rung that turns B on the host", NULL, "forced", TW_NO_KERNEL,
+     "it wants B transposed on the host, here B is in device memory", NULL},
+    {"the context's device is not the one that is named", NULL, "another device", TW_BAD_ARGUMENT,
+     "options.device is 3, but options.device_context is of device 0", NULL},
     {"after fork() nothing is enqueued", NULL, "enqueue after fork", TW_NO_DEVICE, "opened before fork()", NULL},
     {"after fork() nothing is built", NULL, "prepare after fork", TW_NO_DEVICE, "opened before fork()", NULL},
     {"the caller's context stays the current one", NULL, "current", 1, "", NULL},
-    {"a lost context is told as lost", "FAKES=cuLaunchKernelEx=700", "enqueue", TW_DEVICE_FAILED, "CUDA_ERROR_ILLEGAL_ADDRESS (700): the CUDA context was ended", NULL},
-    {"any other failure of a launch is not", "FAKES=cuLaunchKernelEx=400", "enqueue", TW_DEVICE_FAILED, "CUDA_ERROR_INVALID_HANDLE (400)", NULL},
-    {"a capture of another stream in the way", "FAKES=cuStreamIsCapturing=906", "captured too early", TW_DEVICE_FAILED, "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT (906)", NULL},
+    {"a lost context is told as lost", "FAKES=cuLaunchKernelEx=700", "enqueue", TW_DEVICE_FAILED,
+     "CUDA_ERROR_ILLEGAL_ADDRESS (700): the CUDA context was ended", NULL},
+    {"any other failure of a launch is not", "FAKES=cuLaunchKernelEx=400", "enqueue", TW_DEVICE_FAILED,
+     "CUDA_ERROR_INVALID_HANDLE (400)", NULL},
+    {"a capture of another stream in the way", "FAKES=cuStreamIsCapturing=906", "captured too early", TW_DEVICE_FAILED,
+     "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT (906)", NULL},
     {"device memory that has run out is not missed", "FAKES=cuMemAlloc_v2=2", "enqueue", TW_OK, "", MAPPED},
     {"a context that is not one", "FAKES=cuCtxGetDevice=201", "open", TW_DEVICE_FAILED, "cuCtxGetDevice failed", NULL},
 };
@@ -974,19 +1253,27 @@ static void stream_cases(void)
     char text[1024], stream[1024], calls[512];
     for (size_t i = 0; i < sizeof streams / sizeof *streams; i++) {
         if (!tap_case("cuda, a caller's stream: %s", streams[i].name)) continue;
-        run_child("streams", "cuda:nvrtc", (const char *const[]){"FAKE_CUDA=multiprocessors=1", streams[i].variable, NULL}, &o);
+        run_child("streams", "cuda:nvrtc",
+                  (const char *const[]){"FAKE_CUDA=multiprocessors=1", streams[i].variable, NULL}, &o);
         told(&o, "stream", stream);
         section(streams[i].line, stream, calls);
-        bool right = sane(&o) && told(&o, streams[i].line, text) == streams[i].number && strstr(text, streams[i].says) != NULL;
-        tap_result(right && (streams[i].calls == NULL || strcmp(calls, streams[i].calls) == 0), "calls \"%s\", expected \"%s\"; exit %d:\n%s", calls,
+        bool right = sane(&o) && told(&o, streams[i].line, text) == streams[i].number &&
+                     strstr(text, streams[i].says) != NULL;
+        tap_result(right && (streams[i].calls == NULL || strcmp(calls, streams[i].calls) == 0),
+                   "calls \"%s\", expected \"%s\"; exit %d:\n%s", calls,
                    streams[i].calls != NULL ? streams[i].calls : "any", o.exit, o.text);
     }
-    if (!tap_case("cuda, a caller's stream: its context is neither retained nor released, and no memory is asked for")) return;
+    if (!tap_case("cuda, a caller's stream: its context is neither retained nor released, and no memory is asked for"))
+        return;
     run_child("streams", "cuda:nvrtc", (const char *const[]){NULL}, &o);
     section("close after fork", "", calls);
     int pushes = logged("cuCtxPushCurrent_v2"), pops = logged("cuCtxPopCurrent_v2");
-    bool left = logged("cuDevicePrimaryCtxRetain") + logged("cuDevicePrimaryCtxRelease_v2") == 0 && pushes == pops && calls[0] == '\0';
-    tap_result(sane(&o) && left && logged("cuMemAlloc_v2") + logged("cuMemcpyHtoD_v2") + logged("cuMemcpyDtoH_v2") + logged("cuMemcpy2DUnaligned_v2") == 0,
+    bool left = logged("cuDevicePrimaryCtxRetain") + logged("cuDevicePrimaryCtxRelease_v2") == 0 && pushes == pops &&
+                calls[0] == '\0';
+    tap_result(sane(&o) && left &&
+                   logged("cuMemAlloc_v2") + logged("cuMemcpyHtoD_v2") + logged("cuMemcpyDtoH_v2") +
+                           logged("cuMemcpy2DUnaligned_v2") ==
+                       0,
                "%d pushes, %d pops, closed after fork by \"%s\"; exit %d:\n%s", pushes, pops, calls, o.exit, o.text);
 }
 
@@ -996,37 +1283,47 @@ static const char *const cuda_calls[] = {
 #define F(name, ...) #name,
     CU_FUNCTIONS(F) NVRTC_FUNCTIONS(F)
 #undef F
-    NULL};
+        NULL};
 static const char *const opencl_calls[] = {
 #define F(result, name, parameters) #name,
     CL_FUNCTIONS(F)
 #undef F
-    NULL};
+        NULL};
 
 /* Calls whose failure need not end anything: names and numbers that are only told, and what gives things back. */
-static const char may_fail[] = " cuGetErrorName cuGetErrorString cuDeviceGetName cuDeviceGetAttribute cuDeviceTotalMem_v2 cuCtxPopCurrent_v2 "
-                               "cuDevicePrimaryCtxRelease_v2 cuStreamDestroy_v2 cuEventDestroy_v2 cuMemFree_v2 cuModuleUnload cuFuncSetAttribute "
-                               "cuMemFreeHost cuFuncGetAttribute cuOccupancyMaxActiveBlocksPerMultiprocessor nvrtcDestroyProgram nvrtcGetProgramLogSize "
-                               "nvrtcGetProgramLog nvrtcGetPTXSize nvrtcGetPTX clGetPlatformInfo clGetDeviceInfo clReleaseContext "
-                               "clReleaseCommandQueue clReleaseMemObject clCreateProgramWithBinary clGetProgramInfo clGetProgramBuildInfo "
-                               "clReleaseProgram clReleaseKernel clReleaseEvent clFinish ";
+static const char may_fail[] =
+    " cuGetErrorName cuGetErrorString cuDeviceGetName cuDeviceGetAttribute cuDeviceTotalMem_v2 cuCtxPopCurrent_v2 "
+    "cuDevicePrimaryCtxRelease_v2 cuStreamDestroy_v2 cuEventDestroy_v2 cuMemFree_v2 cuModuleUnload cuFuncSetAttribute "
+    "cuMemFreeHost cuFuncGetAttribute cuOccupancyMaxActiveBlocksPerMultiprocessor nvrtcDestroyProgram "
+    "nvrtcGetProgramLogSize nvrtcGetProgramLog nvrtcGetPTXSize nvrtcGetPTX clGetPlatformInfo clGetDeviceInfo "
+    "clReleaseContext clReleaseCommandQueue clReleaseMemObject clCreateProgramWithBinary clGetProgramInfo "
+    "clGetProgramBuildInfo clReleaseProgram clReleaseKernel clReleaseEvent clFinish ";
 
 /* What is made must be given back, whatever fails. */
 static const struct {
     const char *made[2], *released;
 } pairs[] = {
-    {{"cuMemAlloc_v2"}, "cuMemFree_v2"}, {{"cuMemHostAlloc"}, "cuMemFreeHost"}, {{"cuStreamCreate"}, "cuStreamDestroy_v2"}, {{"cuEventCreate"}, "cuEventDestroy_v2"},
-    {{"cuModuleLoadData"}, "cuModuleUnload"}, {{"cuDevicePrimaryCtxRetain"}, "cuDevicePrimaryCtxRelease_v2"},
-    {{"cuCtxPushCurrent_v2"}, "cuCtxPopCurrent_v2"}, {{"nvrtcCreateProgram"}, "nvrtcDestroyProgram"},
-    {{"clCreateContext"}, "clReleaseContext"}, {{"clCreateCommandQueue"}, "clReleaseCommandQueue"}, {{"clCreateBuffer"}, "clReleaseMemObject"},
-    {{"clCreateProgramWithSource", "clCreateProgramWithBinary"}, "clReleaseProgram"}, {{"clCreateKernel"}, "clReleaseKernel"},
+    {{"cuMemAlloc_v2"}, "cuMemFree_v2"},
+    {{"cuMemHostAlloc"}, "cuMemFreeHost"},
+    {{"cuStreamCreate"}, "cuStreamDestroy_v2"},
+    {{"cuEventCreate"}, "cuEventDestroy_v2"},
+    {{"cuModuleLoadData"}, "cuModuleUnload"},
+    {{"cuDevicePrimaryCtxRetain"}, "cuDevicePrimaryCtxRelease_v2"},
+    {{"cuCtxPushCurrent_v2"}, "cuCtxPopCurrent_v2"},
+    {{"nvrtcCreateProgram"}, "nvrtcDestroyProgram"},
+    {{"clCreateContext"}, "clReleaseContext"},
+    {{"clCreateCommandQueue"}, "clReleaseCommandQueue"},
+    {{"clCreateBuffer"}, "clReleaseMemObject"},
+    {{"clCreateProgramWithSource", "clCreateProgramWithBinary"}, "clReleaseProgram"},
+    {{"clCreateKernel"}, "clReleaseKernel"},
     {{"clEnqueueNDRangeKernel"}, "clReleaseEvent"},
 };
 
 static bool all_given_back(const char *failing, char why[256])
 {
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
-        int made = logged(pairs[i].made[0]) + (pairs[i].made[1] != NULL ? logged(pairs[i].made[1]) : 0), released = logged(pairs[i].released);
+        int made = logged(pairs[i].made[0]) + (pairs[i].made[1] != NULL ? logged(pairs[i].made[1]) : 0),
+            released = logged(pairs[i].released);
         if (strcmp(pairs[i].released, failing) == 0 || made == released) continue;
         snprintf(why, 256, "%s %d times, %s %d times", pairs[i].made[0], made, pairs[i].released, released);
         return false;
@@ -1037,12 +1334,17 @@ static bool all_given_back(const char *failing, char why[256])
 /* Did one of the lines tell a failure, and does its sentence name the call? */
 static bool failure_told(const outcome *o, const char *call, char text[1024])
 {
-    static const char *const lines[] = {"open", "deep", "run", "gemm", "spaced", "large", "panels", "peak", "bandwidth", "shared", "workspace", "prepare", "enqueue", "captured too early"};
+    static const char *const lines[] = {
+        "open", "deep",      "run",    "gemm",      "spaced",  "large",   "panels",
+        "peak", "bandwidth", "shared", "workspace", "prepare", "enqueue", "captured too early"};
     char name[64];
-    snprintf(name, sizeof name, "%.*s", (int)(strstr(call, "_v2") != NULL ? strstr(call, "_v2") - call : (long)strlen(call)), call);
+    snprintf(name, sizeof name, "%.*s",
+             (int)(strstr(call, "_v2") != NULL ? strstr(call, "_v2") - call : (long)strlen(call)), call);
     text[0] = '\0';
     for (int i = 0; i < (int)(sizeof lines / sizeof *lines); i++)
-        if (told(o, lines[i], text) > 0) return strncmp(call, "nvrtc", 5) == 0 ? strstr(text, "NVRTC") != NULL || strstr(text, "nvrtc") != NULL : true;
+        if (told(o, lines[i], text) > 0)
+            return strncmp(call, "nvrtc", 5) == 0 ? strstr(text, "NVRTC") != NULL || strstr(text, "nvrtc") != NULL
+                                                  : true;
     return told(o, "state", text) == 0 && strstr(text, name) != NULL;
 }
 
@@ -1056,7 +1358,9 @@ static void call_case(const char *engine, const char *folders, const char *call,
     else
         snprintf(variable, sizeof variable, "FAKES=%s=%d", call, error);
     if (!tap_case("%s: %s", engine, variable + 6)) return;
-    run_child(engine, folders, (const char *const[]){variable, large ? "FAULTS_LARGE=3" : NULL, large ? "FAULTS_PANELS=1" : NULL, NULL}, &o);
+    run_child(engine, folders,
+              (const char *const[]){variable, large ? "FAULTS_LARGE=3" : NULL, large ? "FAULTS_PANELS=1" : NULL, NULL},
+              &o);
     char word[64], failed[64];
     snprintf(word, sizeof word, " %s ", call);
     snprintf(failed, sizeof failed, "failed %s", call);
@@ -1094,28 +1398,36 @@ static int logged_of_panels(const char *line)
     return count;
 }
 
-/* 2001 rows are 8 panels of 256 and what is left: each is launched once all its pieces are on their way, each piece is waited for by the work's
- * stream, its rows of A are turned first, and C comes back. What fails on the way ends the call, whichever thread meets it. */
+/* 2001 rows are 8 panels of 256 and what is left: each is launched once all its pieces are on their way, each piece is
+ * waited for by the work's stream, its rows of A are turned first, and C comes back. What fails on the way ends the
+ * call, whichever thread meets it. */
 static void panel_cases(void)
 {
-    static const char *const failing[] = {"cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuStreamWaitEvent", "cuEventRecord", "cuEventSynchronize",
-                                          "cuLaunchKernelEx", "cuMemHostAlloc"};
+    static const char *const failing[] = {"cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuStreamWaitEvent",
+                                          "cuEventRecord",        "cuEventSynchronize",   "cuLaunchKernelEx",
+                                          "cuMemHostAlloc"};
     outcome o;
     char text[1024], why[256] = "";
     for (int threads = 1; threads <= 8; threads += 7) {
         char variable[32];
         snprintf(variable, sizeof variable, "FAULTS_LARGE=%d", threads);
-        if (!tap_case("cuda: a large product is copied beside the work, panel by panel, by %d threads", threads)) continue;
+        if (!tap_case("cuda: a large product is copied beside the work, panel by panel, by %d threads", threads))
+            continue;
         run_child("cuda", "cuda:nvrtc", (const char *const[]){variable, "FAULTS_PANELS=1", NULL}, &o);
-        int launches = logged_of_panels("cuLaunchKernelEx"), up = logged_of_panels("cuMemcpyHtoDAsync_v2"), down = logged_of_panels("cuMemcpyDtoHAsync_v2");
+        int launches = logged_of_panels("cuLaunchKernelEx"), up = logged_of_panels("cuMemcpyHtoDAsync_v2"),
+            down = logged_of_panels("cuMemcpyDtoHAsync_v2");
         int waits = logged_of_panels("cuStreamWaitEvent");
-        bool right = sane(&o) && told(&o, "panels", text) == TW_OK && launches == 2 * 8 && waits == up + down && down >= 33 && up >= down + 9;
-        tap_result(right && all_given_back("", why), "%d launches, %d pieces up, %d down, %d waits; %s; exit %d:\n%s", launches, up, down, waits, why, o.exit, o.text);
+        bool right = sane(&o) && told(&o, "panels", text) == TW_OK && launches == 2 * 8 && waits == up + down &&
+                     down >= 33 && up >= down + 9;
+        tap_result(right && all_given_back("", why), "%d launches, %d pieces up, %d down, %d waits; %s; exit %d:\n%s",
+                   launches, up, down, waits, why, o.exit, o.text);
     }
     if (tap_case("cuda: of a large product in panels B is packed once, and the rows of A of each")) {
         run_child("cuda", "cuda:nvrtc", (const char *const[]){"FAULTS_PANELS=t", NULL}, &o);
-        int launches = logged_of_panels("cuLaunchKernelEx"), of_a = logged_of_panels("packs a"), of_b = logged_of_panels("packs b");
-        tap_result(sane(&o) && told(&o, "panels", text) == TW_OK && launches == 2 * 8 && of_a == 8 && of_b == 1, "%d launches, %d pack A, %d B; exit %d:\n%s", launches, of_a, of_b, o.exit, o.text);
+        int launches = logged_of_panels("cuLaunchKernelEx"), of_a = logged_of_panels("packs a"),
+            of_b = logged_of_panels("packs b");
+        tap_result(sane(&o) && told(&o, "panels", text) == TW_OK && launches == 2 * 8 && of_a == 8 && of_b == 1,
+                   "%d launches, %d pack A, %d B; exit %d:\n%s", launches, of_a, of_b, o.exit, o.text);
     }
     for (size_t i = 0; i < sizeof failing / sizeof *failing; i++) {
         if (!tap_case("cuda: a large product in panels in which %s fails, early or late", failing[i])) continue;
@@ -1154,7 +1466,9 @@ static void count_file(const char *path)
     struct stat info;
     file_count++;
     const char *end = strrchr(path, '.');
-    if (lstat(path, &info) != 0 || !S_ISREG(info.st_mode) || (info.st_mode & 0777) != 0600 || end == NULL || strcmp(end, ".bin") != 0) odd_files++;
+    if (lstat(path, &info) != 0 || !S_ISREG(info.st_mode) || (info.st_mode & 0777) != 0600 || end == NULL ||
+        strcmp(end, ".bin") != 0)
+        odd_files++;
 }
 
 static int files_kept(void)
@@ -1198,7 +1512,11 @@ static void cut_last(const char *path)
 static void cut_to_header(const char *path) { cut(path, 88); }
 static void cut_to_half(const char *path) { cut(path, 40); }
 static void cut_to_nothing(const char *path) { cut(path, 0); }
-static void make_garbage(const char *path) { put_text(path, "this is no kernel, whatever its name says; it is only long enough to have a header of its own, and more"); }
+static void make_garbage(const char *path)
+{
+    put_text(path,
+             "this is no kernel, whatever its name says; it is only long enough to have a header of its own, and more");
+}
 static void let_all_write(const char *path) { chmod(path, 0666); }
 static void remove_file(const char *path) { unlink(path); }
 
@@ -1237,9 +1555,12 @@ static void make_socket(const char *path)
     snprintf(copy, sizeof copy, "%s", path);
     slash = strrchr(copy, '/');
     *slash = '\0';
-    snprintf(at.sun_path, sizeof at.sun_path, "%.107s", slash + 1); /* 68 bytes, where the whole path may be too long */
+    /* 68 bytes, where the whole path may be too long */
+    snprintf(at.sun_path, sizeof at.sun_path, "%.107s", slash + 1);
     unlink(path);
-    if (getcwd(here, sizeof here) == NULL || chdir(copy) != 0 || bind(fd, (struct sockaddr *)&at, sizeof at) != 0 || chdir(here) != 0) perror(path);
+    if (getcwd(here, sizeof here) == NULL || chdir(copy) != 0 || bind(fd, (struct sockaddr *)&at, sizeof at) != 0 ||
+        chdir(here) != 0)
+        perror(path);
     close(fd);
 }
 
@@ -1283,7 +1604,8 @@ static bool ran(const char *const *variables, int compiled, char why[OUTPUT])
     char text[1024];
     run_child("cuda", "cuda:nvrtc", variables, &o);
     int found = logged("nvrtcCompileProgram");
-    bool right = sane(&o) && told(&o, "run", text) == TW_OK && told(&o, "gemm", text) == TW_OK && (compiled < 0 ? found > 0 : found == compiled);
+    bool right = sane(&o) && told(&o, "run", text) == TW_OK && told(&o, "gemm", text) == TW_OK &&
+                 (compiled < 0 ? found > 0 : found == compiled);
     if (!right) snprintf(why, OUTPUT, "%d kernels were compiled, expected %d: %.7000s", found, compiled, o.text);
     return right;
 }
@@ -1294,7 +1616,8 @@ static void file_case(const char *what, void (*change)(const char *))
     const char *const variables[] = {cache_variable, NULL};
     char why[OUTPUT] = "";
     if (!tap_case("cache: kept kernels, then %s", what)) return;
-    if ((change == give_away && geteuid() != 0) || (change == make_unreadable && geteuid() == 0) || (change == make_device && !may_make_devices())) {
+    if ((change == give_away && geteuid() != 0) || (change == make_unreadable && geteuid() == 0) ||
+        (change == make_device && !may_make_devices())) {
         tap_skip(change == make_unreadable ? "root reads all files" : "this user cannot make such a file");
         return;
     }
@@ -1303,12 +1626,14 @@ static void file_case(const char *what, void (*change)(const char *))
     int all = logged("nvrtcCompileProgram"), kept = files_kept();
     if (right && (kept == 0 || odd_files > 0)) {
         right = false;
-        snprintf(why, sizeof why, "%d files kept, %d that are not plain files of their owner named .bin", kept, odd_files);
+        snprintf(why, sizeof why, "%d files kept, %d that are not plain files of their owner named .bin", kept,
+                 odd_files);
     }
     right = right && ran(variables, 0, why); /* from the cache */
     if (change != NULL) each_file(change);
     right = right && ran(variables, change == NULL ? 0 : change == make_folder ? -1 : all, why);
-    right = right && ran(variables, change == make_folder ? -1 : 0, why); /* a folder in the file's place stays in the way */
+    /* a folder in the file's place stays in the way */
+    right = right && ran(variables, change == make_folder ? -1 : 0, why);
     if (right && change != make_folder && (files_kept() != kept || odd_files > 0)) {
         right = false;
         snprintf(why, sizeof why, "%d files, %d odd, expected %d and 0", files_kept(), odd_files, kept);
@@ -1340,18 +1665,21 @@ static void place_case(const place *p)
         put_text(cache_folder, "");
     else if (p->link && symlink(work, cache_folder) != 0)
         perror(cache_folder);
-    else if (p->mode != 0 && (mkdir(cache_folder, 0700) != 0 || (!p->owned_by_root && geteuid() == 0 && chown(cache_folder, NOBODY, NOBODY) != 0) ||
+    else if (p->mode != 0 && (mkdir(cache_folder, 0700) != 0 ||
+                              (!p->owned_by_root && geteuid() == 0 && chown(cache_folder, NOBODY, NOBODY) != 0) ||
                               chmod(cache_folder, p->mode) != 0))
         perror(cache_folder);
     for (int i = 0; p->variables[i] != NULL; i++) variables[2 + i] = p->variables[i];
     run_child("cuda", "cuda:nvrtc", variables, &o);
     char run[1024], state[1024];
-    bool right = sane(&o) && told(&o, "run", run) == TW_OK && told(&o, "gemm", text) == TW_OK && told(&o, "state", state) == 1;
+    bool right = sane(&o) && told(&o, "run", run) == TW_OK && told(&o, "gemm", text) == TW_OK &&
+                 told(&o, "state", state) == 1;
     right = right && says(state, p->state) && (p->kept || strstr(state, "; compiled kernels are not kept") != NULL);
     if (p->mode != 0 && !p->owned_by_root && geteuid() == 0) chmod(cache_folder, 0700);
     int kept = p->link || p->file ? 0 : files_kept();
-    tap_result(right && (kept > 0) == p->kept && odd_files == 0, "%d files kept, %d odd; expected \"%s\" \"%s\"; exit %d:\n%s", kept, odd_files,
-               p->state[0], p->state[1] ? p->state[1] : "", o.exit, o.text);
+    tap_result(right && (kept > 0) == p->kept && odd_files == 0,
+               "%d files kept, %d odd; expected \"%s\" \"%s\"; exit %d:\n%s", kept, odd_files, p->state[0],
+               p->state[1] ? p->state[1] : "", o.exit, o.text);
 }
 
 /* What the variable names is not made, which is said; where it is there, the folder below it is made. */
@@ -1364,7 +1692,9 @@ static void base_case(const char *variable, const char *other, const char *below
     snprintf(base, sizeof base, "%s/base", work);
     snprintf(named, sizeof named, "%s=%s", variable, base);
     snprintf(place, sizeof place, "%s/%s", base, below);
-    snprintf(sentence, sizeof sentence, "compiled kernels are not kept: %s (%s) cannot be used: No such file or directory; TILEWRIGHT_CACHE", base, variable);
+    snprintf(sentence, sizeof sentence,
+             "compiled kernels are not kept: %s (%s) cannot be used: No such file or directory; TILEWRIGHT_CACHE", base,
+             variable);
     const char *const variables[] = {"TILEWRIGHT_CACHE=", other, named, NULL};
     run_child("cuda", "cuda:nvrtc", variables, &o);
     told(&o, "state", state);
@@ -1372,9 +1702,11 @@ static void base_case(const char *variable, const char *other, const char *below
     mkdir(base, 0755);
     if (right) run_child("cuda", "cuda:nvrtc", variables, &o);
     told(&o, "state", state);
-    right = right && sane(&o) && strstr(state, "kernels kept: /") != NULL && stat(place, &info) == 0 && (info.st_mode & 0777) == 0700;
+    right = right && sane(&o) && strstr(state, "kernels kept: /") != NULL && stat(place, &info) == 0 &&
+            (info.st_mode & 0777) == 0700;
     snprintf(named, sizeof named, "rm -rf '%s'", base);
-    tap_result(system(named) == 0 && right, "expected \"%s\", then kernels kept; exit %d:\n%s", sentence, o.exit, o.text);
+    tap_result(system(named) == 0 && right, "expected \"%s\", then kernels kept; exit %d:\n%s", sentence, o.exit,
+               o.text);
 }
 
 static bool holds(const char *folder, const jit_key *key)
@@ -1390,20 +1722,24 @@ static void swapped_case(void)
     char moved[200], command[1000];
     size_t bytes;
     if (!tap_case("cache: another folder in its place while it is open")) return;
-    jit_key mine = jit_key_of(1, (const char *const[]){"mine"}), theirs = jit_key_of(1, (const char *const[]){"theirs"}), later = jit_key_of(1, (const char *const[]){"later"});
+    jit_key mine = jit_key_of(1, (const char *const[]){"mine"}),
+            theirs = jit_key_of(1, (const char *const[]){"theirs"}),
+            later = jit_key_of(1, (const char *const[]){"later"});
     snprintf(moved, sizeof moved, "%s-moved", cache_folder);
     forget_cache();
     setenv("TILEWRIGHT_CACHE", cache_folder, 1);
     jit_cache *cache = jit_cache_open();
     jit_cache_put(cache, &mine, "mine", 5);
     jit_cache_put(cache, &theirs, "theirs", 7);
-    snprintf(command, sizeof command, "mv '%s' '%s' && mkdir -m 700 '%s' && mv '%s/%s.bin' '%s'", cache_folder, moved, cache_folder, moved, theirs.hex, cache_folder);
+    snprintf(command, sizeof command, "mv '%s' '%s' && mkdir -m 700 '%s' && mv '%s/%s.bin' '%s'", cache_folder, moved,
+             cache_folder, moved, theirs.hex, cache_folder);
     bool made = system(command) == 0;
     void *read_there = jit_cache_get(cache, &theirs, &bytes), *read_here = jit_cache_get(cache, &mine, &bytes);
     jit_cache_put(cache, &later, "later", 6);
     bool written_there = holds(cache_folder, &later), written_here = holds(moved, &later);
-    tap_result(made && read_there == NULL && read_here != NULL && !written_there && written_here, "made %d, read there %d, here %d, written there %d, here %d", made,
-               read_there != NULL, read_here != NULL, written_there, written_here);
+    tap_result(made && read_there == NULL && read_here != NULL && !written_there && written_here,
+               "made %d, read there %d, here %d, written there %d, here %d", made, read_there != NULL,
+               read_here != NULL, written_there, written_here);
     free(read_there), free(read_here);
     jit_cache_close(cache);
     snprintf(command, sizeof command, "rm -rf '%s'", moved);
@@ -1433,8 +1769,9 @@ static void lost_case(void)
     jit_cache_close(cache);
     bool open_still = true;
     for (int fd = before; fd < before + 8; fd++) open_still = close(fd) == 0 && open_still;
-    tap_result(last >= before && read == NULL && !usable && !there && state != NULL && open_still, "read %d, usable %d, written there %d, told %d, the folder open %d",
-               read != NULL, usable, there, state != NULL, open_still);
+    tap_result(last >= before && read == NULL && !usable && !there && state != NULL && open_still,
+               "read %d, usable %d, written there %d, told %d, the folder open %d", read != NULL, usable, there,
+               state != NULL, open_still);
     free(read);
     forget_cache();
 }
@@ -1444,11 +1781,22 @@ static void cache_cases(void)
     static const struct {
         const char *what;
         void (*change)(const char *);
-    } changes[] = {{"nothing changed", NULL}, {"a bit flipped", flip_bit}, {"a byte cut off", cut_last}, {"a byte added", append_byte},
-                   {"only the header left", cut_to_header}, {"half a header left", cut_to_half}, {"nothing left", cut_to_nothing},
-                   {"something else in its place", make_garbage}, {"others may write it", let_all_write}, {"a link in its place", make_link},
-                   {"a folder in its place", make_folder}, {"no file left", remove_file}, {"a FIFO in its place", make_fifo},
-                   {"a socket in its place", make_socket}, {"a device in its place", make_device}, {"another user's file", give_away},
+    } changes[] = {{"nothing changed", NULL},
+                   {"a bit flipped", flip_bit},
+                   {"a byte cut off", cut_last},
+                   {"a byte added", append_byte},
+                   {"only the header left", cut_to_header},
+                   {"half a header left", cut_to_half},
+                   {"nothing left", cut_to_nothing},
+                   {"something else in its place", make_garbage},
+                   {"others may write it", let_all_write},
+                   {"a link in its place", make_link},
+                   {"a folder in its place", make_folder},
+                   {"no file left", remove_file},
+                   {"a FIFO in its place", make_fifo},
+                   {"a socket in its place", make_socket},
+                   {"a device in its place", make_device},
+                   {"another user's file", give_away},
                    {"a file that cannot be read", make_unreadable}};
     static const place places[] = {
         {"a folder that is made", {NULL}, {"kernels kept: /"}, 0, .kept = true},
@@ -1456,16 +1804,32 @@ static void cache_cases(void)
         {"off", {"TILEWRIGHT_CACHE=off"}, {"compiled kernels are not kept", "TILEWRIGHT_CACHE is off"}, 0},
         {"read-only", {NULL}, {"is not writable", "TILEWRIGHT_CACHE"}, 0500},
         {"foreign-owned", {NULL}, {"belongs to another user", "TILEWRIGHT_CACHE"}, 0700, .owned_by_root = true},
-        {"foreign-owned and open to all", {NULL}, {"belongs to another user", "TILEWRIGHT_CACHE"}, 0777, .owned_by_root = true},
+        {"foreign-owned and open to all",
+         {NULL},
+         {"belongs to another user", "TILEWRIGHT_CACHE"},
+         0777,
+         .owned_by_root = true},
         {"the system's folder", {"TILEWRIGHT_CACHE=/usr"}, {"belongs to another user", "TILEWRIGHT_CACHE"}, 0},
         {"world-writable", {NULL}, {"can be reached by other users", "chmod 700"}, 0777},
         {"readable by others", {NULL}, {"can be reached by other users", "chmod 700"}, 0755},
         {"a link", {NULL}, {"a link is not followed", "TILEWRIGHT_CACHE"}, 0, .link = true},
         {"a file", {NULL}, {"is not a folder", "TILEWRIGHT_CACHE"}, 0, .file = true},
-        {"below a file", {"TILEWRIGHT_CACHE=/dev/null/kernels"}, {"compiled kernels are not kept", "TILEWRIGHT_CACHE"}, 0},
-        {"where nothing may be made", {"TILEWRIGHT_CACHE=/proc/kernels"}, {"compiled kernels are not kept", "TILEWRIGHT_CACHE"}, 0},
-        {"no home", {"TILEWRIGHT_CACHE=", "XDG_CACHE_HOME=", "HOME="}, {"compiled kernels are not kept", "none of TILEWRIGHT_CACHE, XDG_CACHE_HOME and HOME"}, 0},
-        {"not an absolute path", {"TILEWRIGHT_CACHE=kernels"}, {"compiled kernels are not kept", "not an absolute path"}, 0},
+        {"below a file",
+         {"TILEWRIGHT_CACHE=/dev/null/kernels"},
+         {"compiled kernels are not kept", "TILEWRIGHT_CACHE"},
+         0},
+        {"where nothing may be made",
+         {"TILEWRIGHT_CACHE=/proc/kernels"},
+         {"compiled kernels are not kept", "TILEWRIGHT_CACHE"},
+         0},
+        {"no home",
+         {"TILEWRIGHT_CACHE=", "XDG_CACHE_HOME=", "HOME="},
+         {"compiled kernels are not kept", "none of TILEWRIGHT_CACHE, XDG_CACHE_HOME and HOME"},
+         0},
+        {"not an absolute path",
+         {"TILEWRIGHT_CACHE=kernels"},
+         {"compiled kernels are not kept", "not an absolute path"},
+         0},
         {"full", {"FAULTS_FULL=yes"}, {"compiled kernels are not kept", "TILEWRIGHT_CACHE"}, 0},
         {"full after some bytes", {"FAULTS_FULL=later"}, {"compiled kernels are not kept", "TILEWRIGHT_CACHE"}, 0},
     };
@@ -1542,15 +1906,16 @@ static void room_case(void)
     snprintf(names[4], sizeof names[4], "%s.bin", used.hex);
     make_old(names[0], 100 * MIB, 9000);
     make_old(names[1], 100 * MIB, 8000);
-    make_old(names[2], 60 * MIB, 10000);   /* left by somebody who was killed */
-    make_old(names[3], 60 * MIB, 60);      /* being written now: not counted */
+    make_old(names[2], 60 * MIB, 10000); /* left by somebody who was killed */
+    make_old(names[3], 60 * MIB, 60);    /* being written now: not counted */
     make_old("notes.bin", 400 * MIB, 20000);
     jit_cache_put(cache, &fresh, "a", 1);
     bool within = is_there(names[0]) && is_there(names[1]) && is_there(names[2]); /* 260 MiB are beyond the limit */
     bool kept = is_there(names[1]) && is_there(names[3]) && is_there(names[4]) && is_there("notes.bin");
     bool gone = !is_there(names[2]) && !is_there(names[0]);
     void *again = jit_cache_get(cache, &used, &bytes), *newest = jit_cache_get(cache, &fresh, &bytes);
-    tap_result(!within && kept && gone && again != NULL && newest != NULL, "kept %d, gone %d, used %d, fresh %d", kept, gone, again != NULL, newest != NULL);
+    tap_result(!within && kept && gone && again != NULL && newest != NULL, "kept %d, gone %d, used %d, fresh %d", kept,
+               gone, again != NULL, newest != NULL);
     free(again), free(newest);
     jit_cache_close(cache);
     forget_cache();
@@ -1561,7 +1926,8 @@ static void sum_cases(void)
     /* FIPS 180-4's examples; lengths around a block in all splits. */
     sum_case("nothing", "", 1, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
     sum_case("abc", "abc", 1, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-    sum_case("two blocks", "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 1, "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+    sum_case("two blocks", "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 1,
+             "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
     sum_case("a million a", "aaaaaaaaaa", 100000, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
     if (tap_case("sha256 does not depend on how the text is handed over")) {
         char text[200], whole[65], parts[65];
@@ -1571,18 +1937,22 @@ static void sum_cases(void)
             for (int i = 0; i < length; i++) text[i] = (char)(i * 7 + length);
             sha256_init(&one), sha256_init(&two);
             sha256_add(&one, text, (size_t)length);
-            sha256_add(&two, text, (size_t)length / 3), sha256_add(&two, text + length / 3, (size_t)(length - length / 3));
+            sha256_add(&two, text, (size_t)length / 3),
+                sha256_add(&two, text + length / 3, (size_t)(length - length / 3));
             sha256_hex(&one, whole), sha256_hex(&two, parts);
             right = right && strcmp(whole, parts) == 0;
         }
         tap_result(right, "it does");
     }
     if (tap_case("a key depends on every piece and on where it ends")) {
-        jit_key a = jit_key_of(2, (const char *const[]){"ab", "c"}), b = jit_key_of(2, (const char *const[]){"a", "bc"});
-        jit_key c = jit_key_of(1, (const char *const[]){"abc"}), d = jit_key_of(3, (const char *const[]){"ab", "c", ""});
-        jit_key again = jit_key_of(2, (const char *const[]){"ab", "c"}), other = jit_key_of(2, (const char *const[]){"c", "ab"});
-        bool right = strlen(a.hex) == 64 && strcmp(a.hex, again.hex) == 0 && strcmp(a.hex, b.hex) != 0 && strcmp(a.hex, c.hex) != 0 &&
-                     strcmp(a.hex, d.hex) != 0 && strcmp(a.hex, other.hex) != 0;
+        jit_key a = jit_key_of(2, (const char *const[]){"ab", "c"}),
+                b = jit_key_of(2, (const char *const[]){"a", "bc"});
+        jit_key c = jit_key_of(1, (const char *const[]){"abc"}),
+                d = jit_key_of(3, (const char *const[]){"ab", "c", ""});
+        jit_key again = jit_key_of(2, (const char *const[]){"ab", "c"}),
+                other = jit_key_of(2, (const char *const[]){"c", "ab"});
+        bool right = strlen(a.hex) == 64 && strcmp(a.hex, again.hex) == 0 && strcmp(a.hex, b.hex) != 0 &&
+                     strcmp(a.hex, c.hex) != 0 && strcmp(a.hex, d.hex) != 0 && strcmp(a.hex, other.hex) != 0;
         tap_result(right, "%s %s %s %s %s", a.hex, b.hex, c.hex, d.hex, other.hex);
     }
     if (tap_case("what is kept comes back, under its key alone")) {
@@ -1595,11 +1965,13 @@ static void sum_cases(void)
         void *before = jit_cache_get(cache, &one, &none);
         jit_cache_put(cache, &one, binary, sizeof binary);
         void *kept = jit_cache_get(cache, &one, &bytes), *other = jit_cache_get(cache, &two, &none);
-        bool right = before == NULL && other == NULL && kept != NULL && bytes == sizeof binary && memcmp(kept, binary, bytes) == 0;
+        bool right = before == NULL && other == NULL && kept != NULL && bytes == sizeof binary &&
+                     memcmp(kept, binary, bytes) == 0;
         jit_cache_put(cache, &one, "b", 1); /* the later one counts */
         free(kept);
         kept = jit_cache_get(cache, &one, &bytes);
-        right = right && kept != NULL && bytes == 1 && *(char *)kept == 'b' && strcmp(jit_cache_state(cache), cache_folder) == 0;
+        right = right && kept != NULL && bytes == 1 && *(char *)kept == 'b' &&
+                strcmp(jit_cache_state(cache), cache_folder) == 0;
         tap_result(right, "%zu bytes; %s", bytes, jit_cache_state(cache));
         free(kept);
         jit_cache_close(cache);
@@ -1627,7 +1999,8 @@ static void real_loader_case(void)
     }
     run_child("opencl", "", (const char *const[]){"OCL_ICD_VENDORS=/nowhere", NULL}, &o);
     int state = told(&o, "state", text);
-    tap_result(sane(&o) && state == 0 && strstr(text, "-1001") != NULL && strstr(text, "pocl-opencl-icd") != NULL, "exit %d:\n%s", o.exit, o.text);
+    tap_result(sane(&o) && state == 0 && strstr(text, "-1001") != NULL && strstr(text, "pocl-opencl-icd") != NULL,
+               "exit %d:\n%s", o.exit, o.text);
 }
 
 /* More options for the compiler come from the environment, but not into a program that runs for another user. */
@@ -1640,7 +2013,9 @@ static void option_cases(void)
         run_child("opencl", "opencl", variables, &o);
         tap_result(sane(&o) && logged("options of the environment") > 0, "exit %d:\n%s", o.exit, o.text);
     }
-    if (!tap_case("opencl: options of the environment do not reach the compiler of a program that runs for another user")) return;
+    if (!tap_case(
+            "opencl: options of the environment do not reach the compiler of a program that runs for another user"))
+        return;
 #ifdef LIBRARY_IS_SHARED
     tap_skip("the library is shared here, and such a program does not look for it in its own folder");
     return;
@@ -1648,20 +2023,24 @@ static void option_cases(void)
     snprintf(program, sizeof program, "%s/privileged", work);
     snprintf(library, sizeof library, "%s/libOpenCL.so.1", work);
     snprintf(named, sizeof named, "FAULTS_PRIVILEGED=%s", library);
-    snprintf(command, sizeof command, "cp /proc/%ld/exe '%s' && cp '%s/opencl/libOpenCL.so.1' '%s' && chown %d '%s' 2>/dev/null && chmod 4755 '%s'", (long)getpid(),
-             program, FAKES_FOLDER, library, NOBODY, program, program);
+    snprintf(
+        command, sizeof command,
+        "cp /proc/%ld/exe '%s' && cp '%s/opencl/libOpenCL.so.1' '%s' && chown %d '%s' 2>/dev/null && chmod 4755 '%s'",
+        (long)getpid(), program, FAKES_FOLDER, library, NOBODY, program, program);
     if (system(command) != 0) {
         tap_skip("only root can make a program that runs for another user");
         return;
     }
     chmod(work, 0777); /* for the log, which is nobody's */
-    run_program((char *[]){program, flag, engine, NULL}, "opencl", (const char *const[]){variables[0], named, NULL}, &o);
+    run_program((char *[]){program, flag, engine, NULL}, "opencl", (const char *const[]){variables[0], named, NULL},
+                &o);
     chmod(work, 0755);
     if (o.exit == 96)
         tap_skip("programs here do not run for their owner");
     else
-        tap_result(sane(&o) && logged("clBuildProgram") > 0 && logged("options of the environment") == 0, "%d programs were built, %d with these options; exit %d:\n%s",
-                   logged("clBuildProgram"), logged("options of the environment"), o.exit, o.text);
+        tap_result(sane(&o) && logged("clBuildProgram") > 0 && logged("options of the environment") == 0,
+                   "%d programs were built, %d with these options; exit %d:\n%s", logged("clBuildProgram"),
+                   logged("options of the environment"), o.exit, o.text);
 }
 
 /* PoCL crashes on a program binary that is not whole, and keeps what it compiles itself: it is handed none. */
@@ -1678,7 +2057,8 @@ static void pocl_case(void)
     run_child("opencl", "opencl", other, &again);
     right = right && sane(&again) && files_kept() > 0;
     run_child("opencl", "opencl", other, &again);
-    tap_result(right && kept == 0 && sane(&again) && logged("clCreateProgramWithBinary") > 0 && logged("clCreateProgramWithSource") == 0,
+    tap_result(right && kept == 0 && sane(&again) && logged("clCreateProgramWithBinary") > 0 &&
+                   logged("clCreateProgramWithSource") == 0,
                "%d files kept of PoCL's, %d of another's; exit %d:\n%s", kept, files_kept(), o.exit, o.text);
     forget_cache();
 }
@@ -1689,21 +2069,24 @@ static void allocation_case(const char *engine, const char *folders, bool keeps)
 {
     outcome o;
     char text[1024];
-    if (!tap_case("%s: each allocation fails once, and is told, with%s kept kernels", engine, keeps ? "" : "out")) return;
+    if (!tap_case("%s: each allocation fails once, and is told, with%s kept kernels", engine, keeps ? "" : "out"))
+        return;
 #ifdef LIBRARY_IS_SHARED
     tap_skip("the library is shared here, and its allocations are not this program's");
     return;
 #endif
     run_child(engine, folders, (const char *const[]){"FAULTS_ALLOCATIONS=1", keeps ? cache_variable : NULL, NULL}, &o);
     int places = told(&o, "allocations", text);
-    tap_result(sane(&o) && places > 5 && strcmp(text, "all told") == 0, "%d allocations, %s; exit %d:\n%s", places, text, o.exit, o.text);
+    tap_result(sane(&o) && places > 5 && strcmp(text, "all told") == 0, "%d allocations, %s; exit %d:\n%s", places,
+               text, o.exit, o.text);
     forget_cache();
 }
 
 /* ---- a driver that crashes ---- */
 
 /* The program goes on, says which driver crashed and how, and ends with 8. */
-static void crash_case(const char *command, const char *engine, const char *folders, const char *crash, const char *says)
+static void crash_case(const char *command, const char *engine, const char *folders, const char *crash,
+                       const char *says)
 {
     const char *program = getenv("TILEWRIGHT");
     outcome o;
@@ -1719,7 +2102,8 @@ static void crash_case(const char *command, const char *engine, const char *fold
     char sentence[200];
     snprintf(sentence, sizeof sentence, "the driver of the %s engine %s", engine, says);
     bool rest = strstr(o.text, strcmp(command, "doctor") == 0 ? "self test cpu" : "cpu 0") != NULL;
-    tap_result(o.exit == 8 && strstr(o.text, sentence) != NULL && rest, "exit %d, expected 8 and \"%s\":\n%s", o.exit, sentence, o.text);
+    tap_result(o.exit == 8 && strstr(o.text, sentence) != NULL && rest, "exit %d, expected 8 and \"%s\":\n%s", o.exit,
+               sentence, o.text);
 }
 
 static void crash_cases(void)
@@ -1742,14 +2126,16 @@ static void spare_case(const char *name, const char *fault, const char *large, c
     if (!tap_case("cuda: without %s a product comes out", name)) return;
     run_child("cuda", "cuda:nvrtc", (const char *const[]){fault, large, NULL}, &o);
     int status = told(&o, what, text), failures = logged(failed);
-    tap_result(sane(&o) && status == TW_OK && failures == 1 && all_given_back("", why), "%d failures, %s %d: %s %s; exit %d:\n%s", failures, what, status, text, why,
-               o.exit, o.text);
+    tap_result(sane(&o) && status == TW_OK && failures == 1 && all_given_back("", why),
+               "%d failures, %s %d: %s %s; exit %d:\n%s", failures, what, status, text, why, o.exit, o.text);
 }
 
 static void spare_cases(void)
 {
-    spare_case("memory for packed operands", "FAKES=cuMemAlloc_v2=2@7", NULL, "gemm", "failed cuMemAlloc_v2"); /* after three of the rung's, three operands */
-    spare_case("pinned memory for a thread beside the caller's", "FAKES=cuMemHostAlloc=2@3", "FAULTS_LARGE=8", "large", "failed cuMemHostAlloc");
+    /* after three of the rung's, three operands */
+    spare_case("memory for packed operands", "FAKES=cuMemAlloc_v2=2@7", NULL, "gemm", "failed cuMemAlloc_v2");
+    spare_case("pinned memory for a thread beside the caller's", "FAKES=cuMemHostAlloc=2@3", "FAULTS_LARGE=8", "large",
+               "failed cuMemHostAlloc");
 }
 
 /* ---- kernels that somebody built ahead, on a machine without NVRTC ---- */
@@ -1768,11 +2154,14 @@ static void ahead_case(const char *name, const char *change, const char *variabl
     run_program((char *[]){program, folder, NULL}, "cuda:nvrtc", (const char *const[]){NULL}, &o);
     snprintf(command, sizeof command, "cd '%s' && %s", folder, change);
     made = made && o.exit == 0 && system(command) == 0;
-    run_child("cuda", "cuda", (const char *const[]){"TILEWRIGHT_NVRTC=/nowhere/libnvrtc.so", variable != NULL ? variable : named, NULL}, &o);
+    run_child("cuda", "cuda",
+              (const char *const[]){"TILEWRIGHT_NVRTC=/nowhere/libnvrtc.so", variable != NULL ? variable : named, NULL},
+              &o);
     int status = told(&o, "gemm", why);
     told(&o, "state", text);
     tap_result(made && sane(&o) && strstr(text, says) != NULL && (status == TW_OK) == multiplies &&
-                   (multiplies || (status == TW_BUILD_FAILED && strstr(why, "NVRTC") != NULL)) && all_given_back("", why),
+                   (multiplies || (status == TW_BUILD_FAILED && strstr(why, "NVRTC") != NULL)) &&
+                   all_given_back("", why),
                "%s %s; exit %d:\n%s", made ? "" : "the folder could not be made", why, o.exit, o.text);
 }
 
@@ -1790,7 +2179,8 @@ static int files_in(const char *folder)
 static void ahead_tool_cases(void)
 {
     char program[] = AHEAD_PROGRAM, folder[96], command[120], first[64], last[200];
-    const char *const named[] = {"TILEWRIGHT_NVRTC=" FAKES_FOLDER "/nvrtc/libnvrtc.so.13", NULL}, *const nowhere[] = {"TILEWRIGHT_NVRTC=/nowhere/libnvrtc.so", NULL};
+    const char *const named[] = {"TILEWRIGHT_NVRTC=" FAKES_FOLDER "/nvrtc/libnvrtc.so.13", NULL},
+                      *const nowhere[] = {"TILEWRIGHT_NVRTC=/nowhere/libnvrtc.so", NULL};
     outcome o;
     snprintf(folder, sizeof folder, "%s/tool", work);
     snprintf(command, sizeof command, "rm -rf '%s'", folder);
@@ -1801,12 +2191,16 @@ static void ahead_tool_cases(void)
         snprintf(first, sizeof first, "kernel 1 of %d: ", count);
         snprintf(last, sizeof last, "\n%s: %d kernels, 0.0 MB, for sm_80 and sm_90a\n", folder, count);
         size_t length = strlen(o.text), tail = strlen(last);
-        tap_result(fresh && o.exit == 0 && count > 0 && strncmp(o.text, first, strlen(first)) == 0 && length > tail && strcmp(o.text + length - tail, last) == 0,
+        tap_result(fresh && o.exit == 0 && count > 0 && strncmp(o.text, first, strlen(first)) == 0 && length > tail &&
+                       strcmp(o.text + length - tail, last) == 0,
                    "%d files, exit %d:\n%s", count, o.exit, o.text);
     }
     if (tap_case("cuda, kernels built ahead: TILEWRIGHT_NVRTC names no library")) {
         run_program((char *[]){program, folder, NULL}, "nvrtc", nowhere, &o);
-        tap_result(o.exit == 1 && strstr(o.text, "NVRTC, the CUDA run-time compiler, cannot be used: /nowhere/libnvrtc.so") != NULL, "exit %d:\n%s", o.exit, o.text);
+        tap_result(o.exit == 1 &&
+                       strstr(o.text, "NVRTC, the CUDA run-time compiler, cannot be used: /nowhere/libnvrtc.so") !=
+                           NULL,
+                   "exit %d:\n%s", o.exit, o.text);
     }
 }
 
@@ -1815,19 +2209,28 @@ static void ahead_cases(void)
     ahead_tool_cases();
     ahead_case("no compiler is needed", "true", NULL, true, "but no other kernel can be compiled");
     ahead_case("readable by all", "chmod -R go+rX .", NULL, true, "; kernels built ahead: ");
-    ahead_case("writable by others", "chmod 777 .", NULL, false, "can be written by other users: chmod go-w makes it usable");
+    ahead_case("writable by others", "chmod 777 .", NULL, false,
+               "can be written by other users: chmod go-w makes it usable");
     ahead_case("files writable by others", "chmod 666 *", NULL, false, "; kernels built ahead: ");
-    ahead_case("files cut off", "for f in *; do head -c 90 \"$f\" >x && mv x \"$f\"; done", NULL, false, "; kernels built ahead: ");
-    ahead_case("files changed", "for f in *; do printf x | dd of=\"$f\" bs=1 seek=90 conv=notrunc 2>/dev/null || exit; done", NULL, false, "; kernels built ahead: ");
-    ahead_case("no folder of that name", "true", "TILEWRIGHT_KERNELS=/nowhere/at/all", false, "none: /nowhere/at/all No such file or directory");
-    ahead_case("a folder by a relative path", "true", "TILEWRIGHT_KERNELS=tmp", false, "none: tmp is not an absolute path");
-    ahead_case("of another version", "for f in *; do mv \"$f\" \"$f.old\"; done", NULL, false, "but no kernel can be compiled");
-    ahead_case("a file for a folder", "true", "TILEWRIGHT_KERNELS=/etc/passwd", false, "none: /etc/passwd is not a folder");
+    ahead_case("files cut off", "for f in *; do head -c 90 \"$f\" >x && mv x \"$f\"; done", NULL, false,
+               "; kernels built ahead: ");
+    ahead_case("files changed",
+               "for f in *; do printf x | dd of=\"$f\" bs=1 seek=90 conv=notrunc 2>/dev/null || exit; done", NULL,
+               false, "; kernels built ahead: ");
+    ahead_case("no folder of that name", "true", "TILEWRIGHT_KERNELS=/nowhere/at/all", false,
+               "none: /nowhere/at/all No such file or directory");
+    ahead_case("a folder by a relative path", "true", "TILEWRIGHT_KERNELS=tmp", false,
+               "none: tmp is not an absolute path");
+    ahead_case("of another version", "for f in *; do mv \"$f\" \"$f.old\"; done", NULL, false,
+               "but no kernel can be compiled");
+    ahead_case("a file for a folder", "true", "TILEWRIGHT_KERNELS=/etc/passwd", false,
+               "none: /etc/passwd is not a folder");
 }
 
 int main(int argc, char **argv)
 {
-    if (argc == 3 && strcmp(argv[1], "--child") == 0) return strcmp(argv[2], "streams") == 0 ? child_streams() : child(argv[2]);
+    if (argc == 3 && strcmp(argv[1], "--child") == 0)
+        return strcmp(argv[2], "streams") == 0 ? child_streams() : child(argv[2]);
     tap_start(argc, argv);
     if (!tap.list && mkdtemp(work) == NULL) return 1;
     chmod(work, 0755);

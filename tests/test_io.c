@@ -279,8 +279,7 @@ static void npy_refuses_prefixes(void **state)
         {"\x93NUMPY\x00\x00\x02\x00{}", 12, "version is 0.0, expected 1.0, 2.0 or 3.0"},
         {"\x93NUMPY\x04\x00\x02\x00{}", 12, "version is 4.0"},
         {"\x93NUMPY\x01\x07\x02\x00{}", 12, "version is 1.7"},
-        {"\x93NUMPY\x01\x00\x76\x00{}", 12,
-         "header says it has 118 bytes; 2 follow, and at most 65535 are allowed"},
+        {"\x93NUMPY\x01\x00\x76\x00{}", 12, "header says it has 118 bytes; 2 follow, and at most 65535 are allowed"},
         {"\x93NUMPY\x02\x00\xff\xff\xff\xff{}", 14, "header says it has 4294967295 bytes; 2 follow"},
         {"\x93NUMPY\x03\x00\x00\x00\x00\x00", 12, "expected '{', found its end"},
     };
@@ -634,7 +633,8 @@ static void mtx_bounds_tokens(void **state)
     refuse(IO_FORMAT_MTX, text, (size_t)head + 999, IO_BAD_FILE, "expected a real number, found '0.1111");
 }
 
-/* A comment of 3 MiB is one comment, whatever its middle looks like; a line of values that long is refused where it stands. */
+/* A comment of 3 MiB is one comment, whatever its middle looks like; a line of values that long is refused where it
+ * stands. */
 static void mtx_bounds_lines(void **state)
 {
     (void)state;
@@ -942,7 +942,8 @@ static void check_fit(io_type from, const void *element, io_type to, bool expect
     if (!expected) assert_true(i == 0 && j == 0 && text[0] != '\0');
 }
 
-/* bf16 as the upper half of an f32: read exactly, written rounded once to nearest even; integers go as they are; i32 is written to files. */
+/* bf16 as the upper half of an f32: read exactly, written rounded once to nearest even; integers go as they are; i32 is
+ * written to files. */
 static void bf16_and_integers_are_converted(void **state)
 {
     (void)state;
@@ -962,15 +963,29 @@ static void bf16_and_integers_are_converted(void **state)
     static const struct {
         double value;
         uint16_t bits;
-    } rounded[] = {{1 + 0x1p-8, 0x3f80}, {1 + 0x1p-8 + 0x1p-50, 0x3f81}, {1 + 0x1.8p-7, 0x3f82}, {-1 - 0x1p-8 - 0x1p-40, 0xbf81}, {1 + 0x1p-8 - 0x1p-40, 0x3f80},
-                   {0x1.fep127, 0x7f7f}, {0x1.ffp127, 0x7f80}, {0x1.fefffffffp127, 0x7f7f}, {1e300, 0x7f80}, {0x1p-134, 0}, {0x1.8p-134, 1}, {-0x1p-133, 0x8001}};
+    } rounded[] = {{1 + 0x1p-8, 0x3f80},
+                   {1 + 0x1p-8 + 0x1p-50, 0x3f81},
+                   {1 + 0x1.8p-7, 0x3f82},
+                   {-1 - 0x1p-8 - 0x1p-40, 0xbf81},
+                   {1 + 0x1p-8 - 0x1p-40, 0x3f80},
+                   {0x1.fep127, 0x7f7f},
+                   {0x1.ffp127, 0x7f80},
+                   {0x1.fefffffffp127, 0x7f7f},
+                   {1e300, 0x7f80},
+                   {0x1p-134, 0},
+                   {0x1.8p-134, 1},
+                   {-0x1p-133, 0x8001}};
     for (size_t r = 0; r < COUNT(rounded); r++) {
-        io_matrix one = {.type = IO_F64, .rows = 1, .cols = 1, .row_stride = 1, .col_stride = 1, .data = &rounded[r].value};
+        io_matrix one = {
+            .type = IO_F64, .rows = 1, .cols = 1, .row_stride = 1, .col_stride = 1, .data = &rounded[r].value};
         io_convert(&one, IO_BF16, back);
-        if (back[0] != rounded[r].bits) fail_msg("%a is bf16 %04x, expected %04x", rounded[r].value, back[0], rounded[r].bits);
-        check_fit(IO_F64, &rounded[r].value, IO_BF16, fabs(rounded[r].value) == 0x1.fep127 || rounded[r].value == -0x1p-133);
+        if (back[0] != rounded[r].bits)
+            fail_msg("%a is bf16 %04x, expected %04x", rounded[r].value, back[0], rounded[r].bits);
+        check_fit(IO_F64, &rounded[r].value, IO_BF16,
+                  fabs(rounded[r].value) == 0x1.fep127 || rounded[r].value == -0x1p-133);
     }
-    static const uint64_t large = (UINT64_C(1) << 63) + (UINT64_C(1) << 55) + 1; /* just above the middle of two bf16 */
+    /* just above the middle of two bf16 */
+    static const uint64_t large = (UINT64_C(1) << 63) + (UINT64_C(1) << 55) + 1;
     io_matrix one = {.type = IO_U64, .rows = 1, .cols = 1, .row_stride = 1, .col_stride = 1, .data = &large};
     io_convert(&one, IO_BF16, back);
     assert_int_equal(back[0], 0x5f01);
@@ -979,7 +994,12 @@ static void bf16_and_integers_are_converted(void **state)
     int8_t bytes[4];
     int32_t words[4];
     for (int x = 0; x < 2; x++) {
-        io_matrix four = {.type = x ? IO_F64 : IO_I64, .rows = 2, .cols = 2, .row_stride = 2, .col_stride = 1, .data = x ? (const void *)real : whole};
+        io_matrix four = {.type = x ? IO_F64 : IO_I64,
+                          .rows = 2,
+                          .cols = 2,
+                          .row_stride = 2,
+                          .col_stride = 1,
+                          .data = x ? (const void *)real : whole};
         io_convert(&four, IO_I8, bytes), io_convert(&four, IO_I32, words);
         for (int e = 0; e < 4; e++) assert_true(bytes[e] == whole[e] && words[e] == whole[e]);
     }
@@ -1344,7 +1364,8 @@ static void pipes_are_streamed(void **state)
 }
 
 /* Read a stream that begins with these bytes and goes on with one character for ever. */
-static io_status read_endless(const void *bytes, size_t count, char rest, const io_raw_shape *raw, io_matrix *m, io_error *error)
+static io_status read_endless(const void *bytes, size_t count, char rest, const io_raw_shape *raw, io_matrix *m,
+                              io_error *error)
 {
     int ends[2];
     char path[32], block[4096];
@@ -1402,7 +1423,8 @@ static void streams_are_bounded(void **state)
     io_free(&m);
     count = make_npy(bytes, 1, "{'descr': '=f4', 'fortran_order': False, 'shape': (2000, 3000), }", data, 24);
     assert_int_equal(read_endless(bytes, count, 'x', NULL, &m, &error), IO_NO_MEMORY);
-    check_sentence(&error, "/dev/fd/", "a stream of 24000000 bytes is announced, this machine has 4194304 bytes of memory");
+    check_sentence(&error, "/dev/fd/",
+                   "a stream of 24000000 bytes is announced, this machine has 4194304 bytes of memory");
     const io_raw_shape large = {IO_F32, 2000, 3000};
     refuse_path("/dev/zero", &large, IO_NO_MEMORY, "a stream of 24000000 bytes is announced");
     io_memory_cap = 0;
@@ -1452,8 +1474,9 @@ static void mtx_text_is_shortest(void **state)
     char text[512] = "";
     write_matrix(in_folder("C.mtx"), IO_FORMAT_MTX, &m);
     read_back(in_folder("C.mtx"), text, sizeof text - 1);
-    assert_string_equal(text, ARRAY("2 6\n0.1\n0.3333333333333333\n1\n100\n-0\n1.7976931348623157e+308\n1e+300\n-inf\n"
-                                    "4.94065645841247e-324\ninf\nnan\n1.2345678901234568e+17\n"));
+    assert_string_equal(text, ARRAY("2 "
+                                    "6\n0.1\n0.3333333333333333\n1\n100\n-0\n1.7976931348623157e+308\n1e+300\n-inf\n4."
+                                    "94065645841247e-324\ninf\nnan\n1.2345678901234568e+17\n"));
     static const float single[3] = {0.1f, 1.0f / 3, 16777216};
     m = (io_matrix){.type = IO_F32, .rows = 3, .cols = 1, .row_stride = 1, .col_stride = 1, .data = single};
     memset(text, 0, sizeof text);
@@ -1743,7 +1766,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(mtx_accepts),
     cmocka_unit_test(mtx_refuses),
     cmocka_unit_test(mtx_survives_every_truncation),
-    cmocka_unit_test(mtx_bounds_tokens), cmocka_unit_test(mtx_bounds_lines),
+    cmocka_unit_test(mtx_bounds_tokens),
+    cmocka_unit_test(mtx_bounds_lines),
     cmocka_unit_test(mtx_bounds_memory),
     IN_FOLDER(text_ignores_the_locale),
     cmocka_unit_test(raw_checks_its_length),

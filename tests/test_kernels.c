@@ -1,5 +1,5 @@
-/* test_kernels.c - every kernel of the table against both oracles: shapes around its tiles, all transposes, alpha and beta,
- * padding, NaN poison, guard pages, special values; and the same bits for any number of threads. */
+/* test_kernels.c - every kernel of the table against both oracles: shapes around its tiles, all transposes, alpha and
+ * beta, padding, NaN poison, guard pages, special values; and the same bits for any number of threads. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
@@ -47,7 +47,8 @@ static tw_context *context_or_skip(const tw_lab_kernel *kernel, const tw_problem
 
 enum { ALIGNED = 1000 }; /* a variant of shape_case from here on: whatever kernel it is */
 
-/* Rows of A and B in multiples of 16 bytes, where the copy engine wants them so: production kernels take any. ALIGNED: rows of C too. */
+/* Rows of A and B in multiples of 16 bytes, where the copy engine wants them so: production kernels take any. ALIGNED:
+ * rows of C too. */
 static void align_rows(const tw_lab_kernel *kernel, int variant, tw_problem *p)
 {
     if (variant < ALIGNED && (strncmp(kernel->needs, "sm_", 3) != 0 || kernel->production)) return;
@@ -55,10 +56,7 @@ static void align_rows(const tw_lab_kernel *kernel, int variant, tw_problem *p)
     if (variant >= ALIGNED) p->ldc = (p->ldc + 7) / 8 * 8;
 }
 
-static tw_dtype dtype_of_c(const tw_problem *p)
-{
-    return p->dtype_c != 0 ? p->dtype_c : element_of(p->dtype)->result;
-}
+static tw_dtype dtype_of_c(const tw_problem *p) { return p->dtype_c != 0 ? p->dtype_c : element_of(p->dtype)->result; }
 
 /* Does the kernel give C in the operands' type too, where that is not what it gives by default? */
 static bool gives_own_c(tw_context *context, const tw_lab_choice *choice, tw_problem p)
@@ -107,8 +105,10 @@ static bool run_case(tw_context *context, const tw_lab_choice *choice, const ora
     return verdict.passed;
 }
 
-/* One shape and transpose of one kernel: both oracles, the scalars and paddings that `variant` picks, or all of them. */
-static void shape_case(const tw_lab_kernel *kernel, tw_op op_a, tw_op op_b, int64_t m, int64_t n, int64_t k, int variant)
+/* One shape and transpose of one kernel: both oracles, the scalars and paddings that `variant` picks, or all of
+ * them. */
+static void shape_case(const tw_lab_kernel *kernel, tw_op op_a, tw_op op_b, int64_t m, int64_t n, int64_t k,
+                       int variant)
 {
     char text[512] = "", where[128] = "";
     tw_problem p = tw_problem_make(kernel->dtype, op_a, op_b, m, n, k);
@@ -125,7 +125,8 @@ static void shape_case(const tw_lab_kernel *kernel, tw_op op_a, tw_op op_b, int6
         int pick = all ? i : variant * 2 + i;
         int pad = pick % 2 * (1 + variant % 3);
         p.lda = lda + pad, p.ldb = ldb + 2 * pad, p.ldc = ldc + 3 * pad;
-        if (!own_c || pad == 0 || variant >= ALIGNED) align_rows(kernel, variant, &p); /* such a kernel packs what the engine does not take */
+        /* such a kernel packs what the engine does not take */
+        if (!own_c || pad == 0 || variant >= ALIGNED) align_rows(kernel, variant, &p);
         if (own_c && pad == 0) p.ldc = (p.ldc + 7) / 8 * 8; /* and brings C back by the engine where that takes it */
         p.alpha = all_scalars[pick / 2 % SCALARS].alpha, p.beta = all_scalars[pick / 2 % SCALARS].beta;
         if (kernel->skinny && p.alpha == 0) continue; /* then k counts as 0, which these refuse */
@@ -138,8 +139,10 @@ static void shape_case(const tw_lab_kernel *kernel, tw_op op_a, tw_op op_b, int6
                 passed = false;
                 break;
             }
-            for (int back = 0; passed && back < 1 + guards; back++) passed = run_case(context, &choice, &o, back == 1, text);
-            snprintf(where, sizeof where, "alpha %g beta %g pad %d C %s %s", p.alpha, p.beta, pad, tw_lab_dtype_of(dtype_of_c(&p))->name, kind == ORACLE_EXACT ? "exact" : "bound");
+            for (int back = 0; passed && back < 1 + guards; back++)
+                passed = run_case(context, &choice, &o, back == 1, text);
+            snprintf(where, sizeof where, "alpha %g beta %g pad %d C %s %s", p.alpha, p.beta, pad,
+                     tw_lab_dtype_of(dtype_of_c(&p))->name, kind == ORACLE_EXACT ? "exact" : "bound");
             oracle_free(&o);
         }
     }
@@ -159,8 +162,8 @@ static int lengths_around(int tile, int64_t out[16])
     return count;
 }
 
-/* The edges of the tile that the shapes go around: of a CPU rung its register tile (of r09 and above the largest, that of AVX-512); its
- * cache blocks are tested by tile_cases. */
+/* The edges of the tile that the shapes go around: of a CPU rung its register tile (of r09 and above the largest, that
+ * of AVX-512); its cache blocks are tested by tile_cases. */
 static void edges_of(const tw_lab_kernel *kernel, int *m, int *n)
 {
     bool rung = strcmp(kernel->engine, "cpu") == 0 && !kernel->production, wide = strcmp(kernel->rung, "r09") > 0;
@@ -181,9 +184,9 @@ static void shape_cases(const tw_lab_kernel *kernel)
         for (int j = 0; j < n_count; j++)
             for (int q = 0; q < k_count; q++)
                 for (int op = 0; op < (kernel->transposes ? 4 : 1); op++, variant++) {
-                    /* The covering set: each m with each n, k and the transposes going round; of a GPU's rungs nn and tt, since each of them
-                     * is compiled anew (nt and tn: tile_cases, r14, and the text of all in test_access). The full one: all of them, on
-                     * a GPU's engine with k still going round. */
+                    /* The covering set: each m with each n, k and the transposes going round; of a GPU's rungs nn and
+                     * tt, since each of them is compiled anew (nt and tn: tile_cases, r14, and the text of all in
+                     * test_access). The full one: all of them, on a GPU's engine with k still going round. */
                     bool cpu = strcmp(kernel->engine, "cpu") == 0;
                     int round = cpu || kernel->production ? (i + 2 * j + q) % 4 : 3 * ((i / 2 + j) % 2);
                     bool this_k = q == (i + j) % k_count, this_op = !kernel->transposes || op == round;
@@ -192,28 +195,34 @@ static void shape_cases(const tw_lab_kernel *kernel)
                 }
 }
 
-/* More blocks of k than a ring of stages has, twice; and more tiles than a GPU has multiprocessors (132), so that a block takes a second one. */
+/* More blocks of k than a ring of stages has, twice; and more tiles than a GPU has multiprocessors (132), so that a
+ * block takes a second one. */
 static void ring_cases(const tw_lab_kernel *kernel)
 {
     if (strncmp(kernel->needs, "sm_90", 5) != 0 || !kernel->production) return;
-    for (int op = 0; op < 4; op++) shape_case(kernel, (tw_op)(op / 2), (tw_op)(op % 2), kernel->tile_m + 1, kernel->tile_n + 8, 19 * kernel->tile_k + 8, 2 * op);
+    for (int op = 0; op < 4; op++)
+        shape_case(kernel, (tw_op)(op / 2), (tw_op)(op % 2), kernel->tile_m + 1, kernel->tile_n + 8,
+                   19 * kernel->tile_k + 8, 2 * op);
     shape_case(kernel, TW_N, TW_N, 12 * kernel->tile_m - 3, 12 * kernel->tile_n + 8, 3 * kernel->tile_k + 8, 0);
     shape_case(kernel, TW_T, TW_T, 12 * kernel->tile_m - 3, 12 * kernel->tile_n + 5, 3 * kernel->tile_k + 5, 1);
 }
 
-/* All rows at 16 bytes, tiles that C cuts: by multiples of 4, one piece of 16 bytes and several, and by others; a step of k for a warp, which k cuts for one; and where a row
- * divides k many steps for each, of parts that meet in a cluster or by memory. A copy of too much shows under compute-sanitizer alone. */
+/* All rows at 16 bytes, tiles that C cuts: by multiples of 4, one piece of 16 bytes and several, and by others; a step
+ * of k for a warp, which k cuts for one; and where a row divides k many steps for each, of parts that meet in a cluster
+ * or by memory. A copy of too much shows under compute-sanitizer alone. */
 static void cut_cases(const tw_lab_kernel *kernel)
 {
     if (!kernel->production || strncmp(kernel->needs, "sm_", 3) != 0) return;
     for (int op = 0; op < 4; op++)
         for (int by = 3; by <= 12; by += by == 3 ? 1 : 8)
-            shape_case(kernel, (tw_op)(op / 2), (tw_op)(op % 2), kernel->tile_m + by, kernel->tile_n + by, 3 * kernel->tile_k + by, ALIGNED + by);
+            shape_case(kernel, (tw_op)(op / 2), (tw_op)(op % 2), kernel->tile_m + by, kernel->tile_n + by,
+                       3 * kernel->tile_k + by, ALIGNED + by);
     if (kernel->dtype != TW_F32 || kernel->tile_m > 64) return;
     shape_case(kernel, TW_N, TW_N, kernel->tile_m + 12, kernel->tile_n + 12, 131 * kernel->tile_k + 4, ALIGNED);
     shape_case(kernel, TW_T, TW_N, kernel->tile_m + 12, kernel->tile_n + 12, 259 * kernel->tile_k + 4, ALIGNED + 1);
     shape_case(kernel, TW_N, TW_T, kernel->tile_m + 12, kernel->tile_n + 12, 259 * kernel->tile_k + 4, ALIGNED + 2);
-    shape_case(kernel, TW_T, TW_T, 11 * kernel->tile_m + 4, 11 * kernel->tile_n + 4, 131 * kernel->tile_k + 8, ALIGNED + 3);
+    shape_case(kernel, TW_T, TW_T, 11 * kernel->tile_m + 4, 11 * kernel->tile_n + 4, 131 * kernel->tile_k + 8,
+               ALIGNED + 3);
 }
 
 /* Every remainder of the register tile up to twice its size, at the guard pages. */
@@ -246,7 +255,8 @@ static bool same_class(double found, double expected)
     return isfinite(found);
 }
 
-static bool run_plainly(tw_context *context, const tw_lab_choice *choice, const tw_problem *p, const void *a, const void *b, void *c)
+static bool run_plainly(tw_context *context, const tw_lab_choice *choice, const tw_problem *p, const void *a,
+                        const void *b, void *c)
 {
     tw_lab_run *run = NULL;
     bool passed = tw_lab_run_open(context, choice, p, a, b, c, &run) == TW_OK && tw_lab_run_once(run, NULL) == TW_OK &&
@@ -255,7 +265,8 @@ static bool run_plainly(tw_context *context, const tw_lab_choice *choice, const 
     return passed;
 }
 
-/* NaN, infinities and denormals in the operands reach exactly the elements that IEEE 754 says, through whole and cut tiles. */
+/* NaN, infinities and denormals in the operands reach exactly the elements that IEEE 754 says, through whole and cut
+ * tiles. */
 static void special_case(const tw_lab_kernel *kernel, const char *what, double in_a, double in_b, double in_c)
 {
     enum { M = 19, N = 56, MOST_K = 72 };
@@ -301,7 +312,8 @@ static void denormal_case(const tw_lab_kernel *kernel)
         set_element(b, p.dtype, i, i % 2 ? tiny : -tiny);
     }
     bool passed = run_plainly(context, &choice, &p, a, b, c);
-    for (int i = 0; passed && i < N * N; i++) passed = get_element(c, dtype_of_c(&p), i) == (kernel->flushes ? 0 : get_element(b, p.dtype, i));
+    for (int i = 0; passed && i < N * N; i++)
+        passed = get_element(c, dtype_of_c(&p), i) == (kernel->flushes ? 0 : get_element(b, p.dtype, i));
     tap_result(passed, "I x B is not %s for denormal B", kernel->flushes ? "0" : "B");
 }
 
@@ -329,8 +341,8 @@ static void wrap_case(const tw_lab_kernel *kernel)
     free(a), free(b);
 }
 
-/* Sums on sm_90's matrix units are those that docs/ACCURACY.md derives the bound from: 1 and then, in the same step of 16 or the next, what rounding to nearest
- * would see. Each row of A against its own column of B. */
+/* Sums on sm_90's matrix units are those that docs/ACCURACY.md derives the bound from: 1 and then, in the same step of
+ * 16 or the next, what rounding to nearest would see. Each row of A against its own column of B. */
 static void cut_off_case(const tw_lab_kernel *kernel)
 {
     enum { N = 8, K = 32 };
@@ -348,7 +360,9 @@ static void cut_off_case(const tw_lab_kernel *kernel)
     tw_problem p = tw_problem_make(kernel->dtype, TW_N, TW_N, SUMS, N, K);
     float c[SUMS * N];
     uint16_t a[SUMS * K] = {0}, b[K * N] = {0};
-    if (strncmp(kernel->needs, "sm_90", 5) != 0 || element_of(kernel->dtype)->bytes != 2 || !tap_case("%s cuts off", kernel->name)) return;
+    if (strncmp(kernel->needs, "sm_90", 5) != 0 || element_of(kernel->dtype)->bytes != 2 ||
+        !tap_case("%s cuts off", kernel->name))
+        return;
     tw_context *context = context_or_skip(kernel, &p);
     if (context == NULL) return;
     for (int i = 0; i < SUMS; i++) {
@@ -360,8 +374,8 @@ static void cut_off_case(const tw_lab_kernel *kernel)
     int wrong = -1;
     for (int i = 0; ran && i < SUMS; i++)
         if ((double)c[i * N + i] != sums[i].expected) wrong = i;
-    tap_result(ran && wrong < 0, "%s: %a, expected %a", wrong < 0 ? tw_error_text() : sums[wrong].what, wrong < 0 ? 0 : (double)c[wrong * N + wrong],
-               wrong < 0 ? 0 : sums[wrong].expected);
+    tap_result(ran && wrong < 0, "%s: %a, expected %a", wrong < 0 ? tw_error_text() : sums[wrong].what,
+               wrong < 0 ? 0 : (double)c[wrong * N + wrong], wrong < 0 ? 0 : sums[wrong].expected);
 }
 
 static void special_cases(const tw_lab_kernel *kernel)
@@ -377,12 +391,14 @@ static void special_cases(const tw_lab_kernel *kernel)
     cut_off_case(kernel);
 }
 
-/* The bits of C are the same for any number of threads, and from run to run; blocks that can be chosen are small, so that there are many to share. */
+/* The bits of C are the same for any number of threads, and from run to run; blocks that can be chosen are small, so
+ * that there are many to share. */
 static void threads_case(const tw_lab_kernel *kernel, int64_t m, int64_t n, int64_t k)
 {
     char text[512] = "";
     tw_problem p = tw_problem_make(kernel->dtype, TW_N, TW_T, m, n, k);
-    tw_lab_choice choice = {.kernel = kernel->name, .tile = kernel->default_tile > 0 && !kernel->deep ? 33 : 0, .threads = 1};
+    tw_lab_choice choice = {
+        .kernel = kernel->name, .tile = kernel->default_tile > 0 && !kernel->deep ? 33 : 0, .threads = 1};
     p.beta = element_of(kernel->dtype)->integer ? 2 : 0.5;
     if (!tap_case("%s threads %" PRId64 "x%" PRId64 "x%" PRId64, kernel->name, m, n, k)) return;
     tw_context *context = context_or_skip(kernel, &p);
@@ -397,7 +413,8 @@ static void threads_case(const tw_lab_kernel *kernel, int64_t m, int64_t n, int6
     memcpy(first, guard_place(&arena[2], oracle_c_bytes(&o), true), oracle_c_bytes(&o));
     for (choice.threads = 2; passed && choice.threads <= 7; choice.threads++) {
         passed = run_case(context, &choice, &o, true, text);
-        if (!passed || memcmp(first, guard_place(&arena[2], oracle_c_bytes(&o), true), oracle_c_bytes(&o)) == 0) continue;
+        if (!passed || memcmp(first, guard_place(&arena[2], oracle_c_bytes(&o), true), oracle_c_bytes(&o)) == 0)
+            continue;
         snprintf(text, sizeof text, "the bits differ between 1 and %d threads", choice.threads);
         passed = false;
     }
@@ -417,7 +434,13 @@ static void tile_cases(const tw_lab_kernel *kernel)
     for (int x = 0; x < (cpu ? 8 * 4 : 3); x++) {
         const int i = cpu ? x / 4 : x;
         tw_lab_choice choice = {.kernel = kernel->name, .tile = edges[i]};
-        tw_op op_a = cpu ? (tw_op)(x / 2 % 2) : edges[i] == 32 ? TW_N : TW_T, op_b = cpu ? (tw_op)(x % 2) : edges[i] != 8 ? TW_T : TW_N; /* of a GPU tn, tt, nt */
+        /* of a GPU tn, tt, nt */
+        tw_op op_a = cpu              ? (tw_op)(x / 2 % 2)
+                     : edges[i] == 32 ? TW_N
+                                      : TW_T,
+              op_b = cpu             ? (tw_op)(x % 2)
+                     : edges[i] != 8 ? TW_T
+                                     : TW_N;
         tw_problem p = tw_problem_make(kernel->dtype, op_a, op_b, 37, 45, 101);
         if (cpu) p.lda += x % 3, p.ldb += x % 2, p.ldc += x % 5, p.beta = x % 3;
         if (cpu && kernel->dtype == TW_F64) p.alpha = 0x1p24 + 1, p.beta *= 0x1p25 + 3; /* which float cannot hold */
@@ -453,11 +476,15 @@ static int depths_of(const tw_lab_kernel *kernel, int64_t out[64])
     return count;
 }
 
-/* Products that use every step of k, judged exactly: one row and column beyond the register tile, few rows, one row, one
- * column. f64 takes scalars that float cannot hold. */
+/* Products that use every step of k, judged exactly: one row and column beyond the register tile, few rows, one row,
+ * one column. f64 takes scalars that float cannot hold. */
 static void depth_cases(const tw_lab_kernel *kernel)
 {
-    const int64_t shapes[][2] = {{kernel->tile_m + 1, kernel->tile_n + 1}, {2, 3 * kernel->tile_n + 5}, {1, kernel->tile_n + 3}, {2 * kernel->tile_m + 3, 1}, {3, 1}};
+    const int64_t shapes[][2] = {{kernel->tile_m + 1, kernel->tile_n + 1},
+                                 {2, 3 * kernel->tile_n + 5},
+                                 {1, kernel->tile_n + 3},
+                                 {2 * kernel->tile_m + 3, 1},
+                                 {3, 1}};
     const bool f64 = kernel->dtype == TW_F64;
     char text[256] = "";
     int64_t depths[64];
@@ -465,7 +492,9 @@ static void depth_cases(const tw_lab_kernel *kernel)
     if (!kernel->production || strcmp(kernel->engine, "cpu") != 0) return;
     for (int x = 0; x < 5 * 4; x++) {
         const int64_t m = shapes[x / 4][0], n = shapes[x / 4][1];
-        if (!tap_case("%s %c%c %" PRId64 "x%" PRId64 ", every k that matters", kernel->name, "nt"[x / 2 % 2], "nt"[x % 2], m, n)) continue;
+        if (!tap_case("%s %c%c %" PRId64 "x%" PRId64 ", every k that matters", kernel->name, "nt"[x / 2 % 2],
+                      "nt"[x % 2], m, n))
+            continue;
         tw_problem p = tw_problem_make(kernel->dtype, (tw_op)(x / 2 % 2), (tw_op)(x % 2), m, n, 1);
         tw_context *context = context_or_skip(kernel, &p);
         if (context == NULL) continue;
@@ -478,7 +507,9 @@ static void depth_cases(const tw_lab_kernel *kernel)
             p.alpha = f64 ? 0x1p24 + 1 : -2, p.beta = !adds ? 0 : f64 ? 0x1p25 + 3 : 3;
             passed = integers_make(&p, NULL, (uint64_t)i, &o) == TW_OK;
             if (!passed) break;
-            passed = run_plainly(context, &(tw_lab_choice){.kernel = kernel->name, .threads = 1 + i % 2}, &p, o.a, o.b, o.c) && integers_judge(&o, text, sizeof text);
+            passed = run_plainly(context, &(tw_lab_choice){.kernel = kernel->name, .threads = 1 + i % 2}, &p, o.a, o.b,
+                                 o.c) &&
+                     integers_judge(&o, text, sizeof text);
             integers_free(&o);
         }
         tap_result(passed, "k %" PRId64 ": %s", p.k, text[0] != '\0' ? text : tw_error_text());
@@ -502,12 +533,15 @@ int main(int argc, char **argv)
         tile_cases(kernel);
         depth_cases(kernel);
         last_step_cases(kernel);
-        if (element_of(kernel->dtype)->integer) wrap_case(kernel);
-        else special_cases(kernel);
+        if (element_of(kernel->dtype)->integer)
+            wrap_case(kernel);
+        else
+            special_cases(kernel);
         if (kernel->production || (strcmp(kernel->engine, "cpu") == 0 && strcmp(kernel->rung, "r11_warp") == 0)) {
             threads_case(kernel, 301, 257, 129);
             threads_case(kernel, 97, 500, 801);
-            if (strcmp(kernel->engine, "cpu") == 0) threads_case(kernel, 1030, 200, 2048); /* of production rows two strips of sums, in several panels of k unless those are 2048 deep */
+            /* of production rows two strips of sums, in several panels of k unless those are 2048 deep */
+            if (strcmp(kernel->engine, "cpu") == 0) threads_case(kernel, 1030, 200, 2048);
         }
         if (kernel->deep) { /* many parts of k, the last shorter; one part; the same bits from run to run */
             shape_case(kernel, TW_N, TW_N, 40, 50, 5003, 1);
@@ -515,14 +549,15 @@ int main(int argc, char **argv)
             shape_case(kernel, TW_N, TW_T, 700, 600, 40, 3);
             threads_case(kernel, 37, 45, 5003);
         }
-        if (kernel->production && strncmp(kernel->needs, "sm_", 3) == 0) { /* seven runs, the same bits: nobody's order of arrival decides */
+        /* seven runs, the same bits: nobody's order of arrival decides */
+        if (kernel->production && strncmp(kernel->needs, "sm_", 3) == 0) {
             threads_case(kernel, 300, 200, 5003);
             threads_case(kernel, 100, 90, 1000); /* rows that divide k: parts that are a cluster */
             threads_case(kernel, 15, 13, 1030);
             shape_case(kernel, TW_T, TW_N, 200, 30, 4000, 6);
             shape_case(kernel, TW_N, TW_T, 200, 30, 4000, 7);
             threads_case(kernel, 2600, 2500, 500);
-            threads_case(kernel, 2065, 2193, 500); /* 17 rows and columns beyond tiles of 128 */
+            threads_case(kernel, 2065, 2193, 500);            /* 17 rows and columns beyond tiles of 128 */
             shape_case(kernel, TW_N, TW_T, 160, 289, 700, 4); /* 32, 33 */
             shape_case(kernel, TW_T, TW_N, 289, 160, 700, 5);
         }

@@ -36,15 +36,9 @@
 static const tw_dtype dtypes[] = {TW_F32, TW_F64};
 static uint64_t draws;
 
-static uint64_t draw(void)
-{
-    return element_mix(2026, draws++);
-}
+static uint64_t draw(void) { return element_mix(2026, draws++); }
 
-static int64_t draw_below(int64_t limit)
-{
-    return (int64_t)(draw() % (uint64_t)limit);
-}
+static int64_t draw_below(int64_t limit) { return (int64_t)(draw() % (uint64_t)limit); }
 
 /* ---- plain loops: what a right kernel may do ---- */
 
@@ -65,9 +59,12 @@ typedef enum manner { FORWARD, BACKWARD, FUSED, FOUR_SUMS, MANNERS } manner;
                     *sum = how == FUSED ? fused(x, y, *sum) : *sum + x * y;                                            \
                 }                                                                                                      \
                 type all = how == FOUR_SUMS ? (s[0] + s[1]) + (s[2] + s[3]) : s[0];                                    \
-                if (alpha == 0 || p->k == 0) *to = beta == 0 ? 0 : beta * *to;                                         \
-                else if (beta == 0) *to = alpha * all;                                                                 \
-                else *to = how == FUSED ? fused(alpha, all, beta * *to) : alpha * all + beta * *to;                    \
+                if (alpha == 0 || p->k == 0)                                                                           \
+                    *to = beta == 0 ? 0 : beta * *to;                                                                  \
+                else if (beta == 0)                                                                                    \
+                    *to = alpha * all;                                                                                 \
+                else                                                                                                   \
+                    *to = how == FUSED ? fused(alpha, all, beta * *to) : alpha * all + beta * *to;                     \
             }                                                                                                          \
     }
 MULTIPLY(multiply_f32, float, fmaf)
@@ -75,8 +72,10 @@ MULTIPLY(multiply_f64, double, fma)
 
 static void multiply(const tw_problem *p, const void *a, const void *b, void *c, manner how)
 {
-    if (p->dtype == TW_F32) multiply_f32(p, a, b, c, how);
-    else multiply_f64(p, a, b, c, how);
+    if (p->dtype == TW_F32)
+        multiply_f32(p, a, b, c, how);
+    else
+        multiply_f64(p, a, b, c, how);
 }
 
 static double get(const tw_problem *p, const void *c, int64_t i, int64_t j)
@@ -272,8 +271,10 @@ static void test_operands(void **state)
             for (int64_t i = 0; i < 33; i++)
                 for (int64_t j = 0; j < 33; j++) {
                     double v = view_at(a, i, j);
-                    if (kind == ORACLE_EXACT) assert_true(v == floor(v));
-                    else assert_true(fabs(v) < 1 && v != 0);
+                    if (kind == ORACLE_EXACT)
+                        assert_true(v == floor(v));
+                    else
+                        assert_true(fabs(v) < 1 && v != 0);
                     assert_true(v == view_at(a_t, i, j)); /* op(A) does not depend on op and ld */
                     symmetric += i != j && v == view_at(a, j, i);
                     same_as_b += v == view_at(b, i, j);
@@ -310,8 +311,8 @@ static void test_operands(void **state)
 
 /* ---- oracles ---- */
 
-static const int64_t shapes[][3] = {{1, 1, 1}, {1, 9, 4}, {9, 1, 4}, {5, 7, 1}, {16, 16, 16}, {17, 33, 15}, {31, 8, 70},
-                                    {40, 40, 40}};
+static const int64_t shapes[][3] = {{1, 1, 1},    {1, 9, 4},    {9, 1, 4},   {5, 7, 1},
+                                    {16, 16, 16}, {17, 33, 15}, {31, 8, 70}, {40, 40, 40}};
 
 static void test_oracles_accept(void **state)
 {
@@ -542,7 +543,8 @@ static void test_exact_limits(void **state)
         tw_status status = oracle_make(&p, ORACLE_EXACT, 1, 0, &o);
         if ((status == TW_OK) != cases[i].holds) fail_msg("case %d: %d %s", i, (int)status, o.text);
         if (status == TW_OK) {
-            double most = 0, room = dtypes[0] == cases[i].dtype ? 0x1p24 : 0x1p53; /* the integers are not too large */
+            /* the integers are not too large */
+            double most = 0, room = dtypes[0] == cases[i].dtype ? 0x1p24 : 0x1p53;
             for (int64_t q = 0; q < p.k; q++)
                 most = fmax(most, fabs(view_at((view){element_of(p.dtype), o.a, 1, 1}, 0, q)));
             assert_true(isnan(most) || (double)p.k * most * most <= room);
@@ -565,7 +567,7 @@ static void test_exact_limits(void **state)
     assert_int_equal(oracle_make(&bad, ORACLE_BOUND, 1, 0, &o), TW_BAD_ARGUMENT);
     bad.dtype = TW_F32, bad.m = bad.n = bad.ldc = INT64_C(1) << 40;
     assert_int_equal(oracle_make(&bad, ORACLE_BOUND, 1, 0, &o), TW_BAD_ARGUMENT);
-#ifndef __SANITIZE_ADDRESS__ /* it ends the process instead */
+#ifndef __SANITIZE_ADDRESS__                                                          /* it ends the process instead */
     bad = tw_problem_make(TW_F32, TW_N, TW_N, INT64_C(1) << 28, INT64_C(1) << 28, 4); /* 2^58 bytes: no such memory */
     assert_int_equal(oracle_make(&bad, ORACLE_BOUND, 1, 0, &o), TW_NO_MEMORY);
 #endif
@@ -947,7 +949,8 @@ static void test_bounds_agree(void **state)
                 double error = e.ratio * e.bound; /* of the reference's first double; the second must be that error */
                 if (dtypes[d] == TW_F64)
                     assert_true(fabs(error - fabs(o.reference[(M + i) * N + j])) <= 1e-12 * error + 1e-30);
-                else assert_true(error <= 1e-14 * mass);
+                else
+                    assert_true(error <= 1e-14 * mass);
             }
         for (uint64_t seed = 0; seed < 20; seed++) { /* and the oracle's error is the exact one */
             tw_problem one = padded(dtypes[d], 0, 1, 1, 3, 0, 1, 0);
@@ -1068,8 +1071,8 @@ static void test_verify_overflow(void **state)
         a_shape.ldc = p->lda;
         double large = element_of(p->dtype)->largest;
         for (int64_t q = 0; q < p->k; q++)
-            put(&a_shape, g.o.a, 5, q, large / 3 * (q % 2 ? 1 : 0.5)); /* some overflow */
-        for (int64_t q = 0; q < p->k; q++) put(&a_shape, g.o.a, 6, q, large / 1000);                  /* none does */
+            put(&a_shape, g.o.a, 5, q, large / 3 * (q % 2 ? 1 : 0.5));               /* some overflow */
+        for (int64_t q = 0; q < p->k; q++) put(&a_shape, g.o.a, 6, q, large / 1000); /* none does */
         multiply(p, g.o.a, g.o.b, g.c, FORWARD);
         int infinities = 0;
         for (int64_t j = 0; j < p->n; j++) infinities += !isfinite(get(p, g.c, 5, j));
@@ -1180,7 +1183,8 @@ static void test_spread(void **state)
 static void test_busy(void **state)
 {
     (void)state;
-    busy_reading from = busy_read("cpu  100 0 100 1000 50 0 0 0 0 0\n", 100, 1), to = busy_read("cpu  900 100 300 1800 50 20 30 50 0 0\n", 100, 5);
+    busy_reading from = busy_read("cpu  100 0 100 1000 50 0 0 0 0 0\n", 100, 1),
+                 to = busy_read("cpu  900 100 300 1800 50 20 30 50 0 0\n", 100, 5);
     assert_true(fabs(busy_share(&from, &to) - 8.0 / 20) < 1e-12);
     assert_true(isnan(busy_share(&from, &from)));
     from.own_s = -100; /* clocks that disagree */
@@ -1260,31 +1264,40 @@ static void test_turns_of_measure(void **state)
     in_turn a = {'a', log, 1}, b = {'b', log, 1}, c = {'c', log, 0.5};
     measure_work works[] = {{.context = &a}, {.context = &b}, {.context = &c}};
     assert_int_equal(measure_turns(work_in_turn, works, 3, &(measure_options){.samples = 7, .limit_s = 100}), TW_OK);
-    assert_string_equal(log, "aabbcc" "abcbcacab" "abcbcacab" "abc"); /* warm-up and repeats of each; then rounds, another one first each time */
-    assert_true(works[0].rounds == 7 && works[1].rounds == 7 && works[1].result.samples == 7 && works[1].result.repeats == 1);
+    /* warm-up and repeats of each; then rounds, another one first each time */
+    assert_string_equal(log, "aabbcc"
+                             "abcbcacab"
+                             "abcbcacab"
+                             "abc");
+    assert_true(works[0].rounds == 7 && works[1].rounds == 7 && works[1].result.samples == 7 &&
+                works[1].result.repeats == 1);
     assert_true(works[0].speed == 1 && !measure_differs(&works[0]));
     assert_false(measure_differs(&works[1]));
     assert_true(works[2].speed > 1.5 && measure_differs(&works[2]));
     memset(log, 0, sizeof log);
     assert_int_equal(measure_turns(work_in_turn, works, 2, &(measure_options){.samples = 50, .limit_s = 1e-9}), TW_OK);
     assert_int_equal(works[0].rounds, 5); /* never fewer than 5, */
-    assert_int_equal(measure_turns(work_in_turn, works + 1, 2, &(measure_options){.samples = 4, .limit_s = 1e-9}), TW_OK);
-    assert_true(works[2].rounds == 4 && works[2].speed > 1.5 && !measure_differs(&works[2])); /* unless fewer were wanted, which say nothing */
+    assert_int_equal(measure_turns(work_in_turn, works + 1, 2, &(measure_options){.samples = 4, .limit_s = 1e-9}),
+                     TW_OK);
+    /* unless fewer were wanted, which say nothing */
+    assert_true(works[2].rounds == 4 && works[2].speed > 1.5 && !measure_differs(&works[2]));
     assert_int_equal(measure_turns(work_in_turn, works, 0, NULL), TW_BAD_ARGUMENT);
 
     static const struct {
         double speed, low, high;
         bool differs;
-    } cases[] = {{1.43, 0.7, 1.6, false}, {0.7, 0.6, 1.01, false}, {1.43, 1.2, 1.6, true}, {0.7, 0.6, 0.8, true}, {1.015, 1.01, 1.02, false}, {1, 1, 1, false}};
+    } cases[] = {{1.43, 0.7, 1.6, false}, {0.7, 0.6, 1.01, false},    {1.43, 1.2, 1.6, true},
+                 {0.7, 0.6, 0.8, true},   {1.015, 1.01, 1.02, false}, {1, 1, 1, false}};
     for (int i = 0; i < COUNT_OF(cases); i++) {
-        measure_work w = {.rounds = 11, .speed = cases[i].speed, .low_speed = cases[i].low, .high_speed = cases[i].high};
+        measure_work w = {
+            .rounds = 11, .speed = cases[i].speed, .low_speed = cases[i].low, .high_speed = cases[i].high};
         assert_true(measure_differs(&w) == cases[i].differs);
     }
 }
 
 /* ---- roofline ---- */
 
-#define assert_close(x, y) assert_true(fabs((x) / (y) - 1) < 1e-12)
+#define assert_close(x, y) assert_true(fabs((x) / (y)-1) < 1e-12)
 
 static void test_roofline(void **state)
 {
@@ -1328,20 +1341,11 @@ static char *text_of(void (*write)(FILE *, const void *), const void *value)
     return text;
 }
 
-static void write_string_value(FILE *stream, const void *value)
-{
-    json_put_text(stream, value);
-}
+static void write_string_value(FILE *stream, const void *value) { json_put_text(stream, value); }
 
-static void write_number_value(FILE *stream, const void *value)
-{
-    json_put_number(stream, *(const double *)value);
-}
+static void write_number_value(FILE *stream, const void *value) { json_put_number(stream, *(const double *)value); }
 
-static void write_record_value(FILE *stream, const void *value)
-{
-    assert_int_equal(record_write(stream, value), 0);
-}
+static void write_record_value(FILE *stream, const void *value) { assert_int_equal(record_write(stream, value), 0); }
 
 static void assert_string_json(const char *text, const char *json)
 {
@@ -1497,8 +1501,10 @@ static void multiply_i8(const oracle *o, int32_t *c)
         for (int64_t j = 0; j < p->n; j++) {
             int64_t sum = 0;
             for (int64_t q = 0; q < p->k; q++)
-                sum += (int64_t)a[p->op_a == TW_N ? i * p->lda + q : q * p->lda + i] * b[p->op_b == TW_N ? q * p->ldb + j : j * p->ldb + q];
-            int64_t at = i * p->ldc + j, result = (int64_t)p->alpha * sum + (p->beta != 0 ? (int64_t)p->beta * c[at] : 0);
+                sum += (int64_t)a[p->op_a == TW_N ? i * p->lda + q : q * p->lda + i] *
+                       b[p->op_b == TW_N ? q * p->ldb + j : j * p->ldb + q];
+            int64_t at = i * p->ldc + j,
+                    result = (int64_t)p->alpha * sum + (p->beta != 0 ? (int64_t)p->beta * c[at] : 0);
             c[at] = (int32_t)(uint32_t)(uint64_t)result;
         }
 }
@@ -1506,12 +1512,14 @@ static void multiply_i8(const oracle *o, int32_t *c)
 static void test_integers(void **state)
 {
     (void)state;
-    const double scalars[][2] = {{1, 0}, {-3, 0}, {1, 1}, {100003, -70001}, {0, 5}, {2147483647, 0}, {-2147483648.0, -1}};
+    const double scalars[][2] = {
+        {1, 0}, {-3, 0}, {1, 1}, {100003, -70001}, {0, 5}, {2147483647, 0}, {-2147483648.0, -1}};
     const int64_t sizes[][3] = {{1, 1, 1}, {7, 5, 3}, {40, 77, 300}, {100, 90, 64}};
     for (int s = 0; s < COUNT_OF(sizes); s++)
         for (int i = 0; i < COUNT_OF(scalars); i++)
             for (int kind = ORACLE_EXACT; kind <= ORACLE_BOUND; kind++) {
-                tw_problem p = padded(TW_I8, i % 4, sizes[s][0], sizes[s][1], sizes[s][2], i % 3, scalars[i][0], scalars[i][1]);
+                tw_problem p = padded(TW_I8, i % 4, sizes[s][0], sizes[s][1], sizes[s][2], i % 3, scalars[i][0],
+                                      scalars[i][1]);
                 given g;
                 tw_status made = oracle_make(&p, (oracle_kind)kind, draw(), 0, &g.o);
                 if (kind == ORACLE_EXACT && made == TW_BAD_ARGUMENT) continue; /* it keeps within 2^31 */
@@ -1529,12 +1537,14 @@ static void test_integers(void **state)
                 assert_true(!verify(&g, 0, 1).passed && verify(&g, 0, 1).failed_rows == 1);
                 given_free(&g);
             }
-    tw_problem odd[] = {padded(TW_I8, 0, 2, 2, 2, 0, 0.5, 0), padded(TW_I8, 0, 2, 2, 2, 0, 1, 0x1p31), padded(TW_I8, 0, 2, 2, 2, 0, (double)NAN, 0)};
+    tw_problem odd[] = {padded(TW_I8, 0, 2, 2, 2, 0, 0.5, 0), padded(TW_I8, 0, 2, 2, 2, 0, 1, 0x1p31),
+                        padded(TW_I8, 0, 2, 2, 2, 0, (double)NAN, 0)};
     for (int i = 0; i < COUNT_OF(odd); i++) {
         oracle o;
         assert_int_equal(oracle_make(&odd[i], ORACLE_BOUND, 1, 0, &o), TW_BAD_ARGUMENT);
     }
-    assert_true(element_wrap(0x1p31, 0) == -0x1p31 && element_wrap(-0x1p31, -1) == 0x1p31 - 1 && element_wrap(0x1p60, 5) == 5 && element_wrap(-7, 0) == -7);
+    assert_true(element_wrap(0x1p31, 0) == -0x1p31 && element_wrap(-0x1p31, -1) == 0x1p31 - 1 &&
+                element_wrap(0x1p60, 5) == 5 && element_wrap(-7, 0) == -7);
 }
 
 /* A bf16 below 2^-126 may count as 0 and may not: verify accepts both, and no more than that. */
@@ -1572,8 +1582,10 @@ static void multiply_integers(const integers *x)
                 const int64_t at = item * x->batch.stride_c + i * p->ldc + j;
                 double sum = 0, u, v, old = 0;
                 for (int64_t q = 0; p->alpha != 0 && q < p->k; q++) {
-                    e->load(x->a, item * x->batch.stride_a + (p->op_a == TW_N ? i * p->lda + q : q * p->lda + i), 1, 1, &u, 1);
-                    e->load(x->b, item * x->batch.stride_b + (p->op_b == TW_N ? q * p->ldb + j : j * p->ldb + q), 1, 1, &v, 1);
+                    e->load(x->a, item * x->batch.stride_a + (p->op_a == TW_N ? i * p->lda + q : q * p->lda + i), 1, 1,
+                            &u, 1);
+                    e->load(x->b, item * x->batch.stride_b + (p->op_b == TW_N ? q * p->ldb + j : j * p->ldb + q), 1, 1,
+                            &v, 1);
                     sum += u * v;
                 }
                 if (p->beta != 0) result->load(x->c0, at, 1, 1, &old, 1);
@@ -1644,7 +1656,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_integers),
         cmocka_unit_test(test_flushed_operands),
         cmocka_unit_test(test_whole_products),
-        cmocka_unit_test(test_measure), cmocka_unit_test(test_turns_of_measure),
+        cmocka_unit_test(test_measure),
+        cmocka_unit_test(test_turns_of_measure),
         cmocka_unit_test(test_spread),
         cmocka_unit_test(test_busy),
         cmocka_unit_test(test_roofline),

@@ -1,12 +1,15 @@
-/* test_nvrtc.c - every CUDA kernel compiled by NVRTC, without a GPU, for the oldest architecture that NVRTC knows, for sm_80 and for
- * sm_90a, with the options that the planner makes; then ptxas's words and the binary are read.
+/* test_nvrtc.c - every CUDA kernel compiled by NVRTC, without a GPU, for the oldest architecture that NVRTC knows, for
+ * sm_80 and for sm_90a, with the options that the planner makes; then ptxas's words and the binary are read.
  *
- *   the log      no spills and no local memory in a production kernel (of others they are told); none of the warnings that say that wgmma waits for itself;
+ *   the log      no spills and no local memory in a production kernel (of others they are told); none of the warnings
+ *   that say that wgmma waits for itself;
  *                the sums of r05 to r07 stay in registers
- *   the binary   r07: the loads of the next tile stand before the multiply-adds, its stores behind them; r05 and r06: the share of
+ *   the binary   r07: the loads of the next tile stand before the multiply-adds, its stores behind them; r05 and r06:
+ *   the share of
  *                multiply-adds in the innermost loop
  *
- * NVRTC is found as the library finds it: TILEWRIGHT_NVRTC (tests/get_nvrtc.sh fetches one), a toolkit's, else all is skipped. */
+ * NVRTC is found as the library finds it: TILEWRIGHT_NVRTC (tests/get_nvrtc.sh fetches one), a toolkit's, else all is
+ * skipped. */
 #include "engines/cuda/cu_api.h"
 #include "engines/gpu.h"
 #include "own.h"
@@ -40,7 +43,8 @@ static compiled compile(const char *text, const char *name, const char *arch, co
     out.error = nvrtc->nvrtcCompileProgram(program, count, list);
     nvrtc->nvrtcGetProgramLogSize(program, &bytes);
     if ((out.log = calloc(1, bytes + 1)) != NULL) nvrtc->nvrtcGetProgramLog(program, out.log);
-    if (out.error == 0 && nvrtc->nvrtcGetCUBINSize(program, &out.cubin_bytes) == 0 && (out.cubin = malloc(out.cubin_bytes)) != NULL)
+    if (out.error == 0 && nvrtc->nvrtcGetCUBINSize(program, &out.cubin_bytes) == 0 &&
+        (out.cubin = malloc(out.cubin_bytes)) != NULL)
         nvrtc->nvrtcGetCUBIN(program, (char *)out.cubin);
     nvrtc->nvrtcDestroyProgram(&program);
     return out;
@@ -75,9 +79,11 @@ static int number_at(const char *log, const char *words, bool before)
 static findings read_log(const char *log)
 {
     /* "wgmma is serialized", each for a reason of its own; ptxas says "Potential Performance Loss". */
-    static const char *const warnings[] = {"C7508", "C7510", "C7511", "C7512", "C7513", "C7514", "C7515", "C7517", "C7519"};
+    static const char *const warnings[] = {"C7508", "C7510", "C7511", "C7512", "C7513",
+                                           "C7514", "C7515", "C7517", "C7519"};
     int stores = number_at(log, " bytes spill stores", true), loads = number_at(log, " bytes spill loads", true);
-    findings found = {.registers = number_at(log, "Used ", false), .spilled_bytes = stores > loads ? stores : loads,
+    findings found = {.registers = number_at(log, "Used ", false),
+                      .spilled_bytes = stores > loads ? stores : loads,
                       .stack_bytes = number_at(log, " bytes stack frame", true)};
     for (size_t i = 0; i < sizeof warnings / sizeof *warnings; i++)
         if (found.warning[0] == '\0' && strstr(log, warnings[i]) != NULL) strcpy(found.warning, warnings[i]);
@@ -89,32 +95,35 @@ static void planted_cases(void)
     static const char quiet[] = "ptxas info    : Compiling entry function 'x' for 'sm_90a'\n"
                                 "ptxas         .     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
                                 "ptxas info    : Used 168 registers, used 1 barriers\n";
-    static const char loud[] = "ptxas info    : Compiling entry function 'x' for 'sm_90a'\n"
-                               "ptxas         .     96 bytes stack frame, 120 bytes spill stores, 144 bytes spill loads\n"
-                               "ptxas info    : Used 255 registers, used 1 barriers\n"
-                               "ptxas info    : Function properties for y\n"
-                               "ptxas         .     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
-                               "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to "
-                               "insufficient register resources for the wgmma pipeline crossing function boundary in function 'x'\n";
+    static const char loud[] =
+        "ptxas info    : Compiling entry function 'x' for 'sm_90a'\n"
+        "ptxas         .     96 bytes stack frame, 120 bytes spill stores, 144 bytes spill loads\nptxas info    : Used "
+        "255 registers, used 1 barriers\nptxas info    : Function properties for y\nptxas         .     0 bytes stack "
+        "frame, 0 bytes spill stores, 0 bytes spill loads\nptxas info    : (C7510) Potential Performance Loss: "
+        "wgmma.mma_async instructions are serialized due to insufficient register resources for the wgmma pipeline "
+        "crossing function boundary in function 'x'\n";
     if (tap_case("a planted log without a fault is read")) {
         findings f = read_log(quiet);
-        tap_result(f.registers == 168 && f.spilled_bytes == 0 && f.stack_bytes == 0 && f.warning[0] == '\0', "registers %d, spilled %d, stack %d, %s",
-                   f.registers, f.spilled_bytes, f.stack_bytes, f.warning);
+        tap_result(f.registers == 168 && f.spilled_bytes == 0 && f.stack_bytes == 0 && f.warning[0] == '\0',
+                   "registers %d, spilled %d, stack %d, %s", f.registers, f.spilled_bytes, f.stack_bytes, f.warning);
     }
     if (tap_case("a planted log with spills and a warning is read")) {
         findings f = read_log(loud);
-        tap_result(f.registers == 255 && f.spilled_bytes == 144 && f.stack_bytes == 96 && strcmp(f.warning, "C7510") == 0,
+        tap_result(f.registers == 255 && f.spilled_bytes == 144 && f.stack_bytes == 96 &&
+                       strcmp(f.warning, "C7510") == 0,
                    "registers %d, spilled %d, stack %d, %s", f.registers, f.spilled_bytes, f.stack_bytes, f.warning);
     }
     if (tap_case("a log that says nothing is not taken for praise")) {
         findings f = read_log("");
-        tap_result(f.registers == -1 && f.spilled_bytes == -1, "registers %d, spilled %d", f.registers, f.spilled_bytes);
+        tap_result(f.registers == -1 && f.spilled_bytes == -1, "registers %d, spilled %d", f.registers,
+                   f.spilled_bytes);
     }
 }
 
 /* ---- reading the binary ----
- * An instruction of sm_70 and newer is 16 bytes. Of its first word, bits 0 to 8 are the operation, bits 16 to 23 the register that is
- * written, bits 32 to 39 that of a store's data. Not documented; the counts below would not come out right if it were otherwise. */
+ * An instruction of sm_70 and newer is 16 bytes. Of its first word, bits 0 to 8 are the operation, bits 16 to 23 the
+ * register that is written, bits 32 to 39 that of a store's data. Not documented; the counts below would not come out
+ * right if it were otherwise. */
 enum { FFMA = 0x023, LDG = 0x181, STS = 0x188, BRANCH = 0x147 };
 
 typedef struct code {
@@ -136,7 +145,8 @@ static code code_of(const compiled *c, const char *entry, int sm)
     const unsigned char *elf = c->cubin;
     snprintf(wanted, sizeof wanted, ".text.%s", entry);
     if (elf == NULL || c->cubin_bytes < 64) return (code){0};
-    uint64_t table = bytes_at(elf + 40, 8), size = bytes_at(elf + 58, 2), sections = bytes_at(elf + 60, 2), names = bytes_at(elf + 62, 2);
+    uint64_t table = bytes_at(elf + 40, 8), size = bytes_at(elf + 58, 2), sections = bytes_at(elf + 60, 2),
+             names = bytes_at(elf + 62, 2);
     const unsigned char *strings = elf + bytes_at(elf + table + names * size + 24, 8);
     for (uint64_t i = 0; i < sections; i++) {
         const unsigned char *section = elf + table + i * size;
@@ -146,10 +156,7 @@ static code code_of(const compiled *c, const char *entry, int sm)
     return (code){0};
 }
 
-static int operation(const code *c, int i)
-{
-    return (int)(bytes_at(c->at + 16 * i, 8) & 0x1ff);
-}
+static int operation(const code *c, int i) { return (int)(bytes_at(c->at + 16 * i, 8) & 0x1ff); }
 
 /* The instruction that a branch leads to. */
 static int branch_target(const code *c, int i)
@@ -196,10 +203,12 @@ static loop main_loop(const code *c)
     return best;
 }
 
-/* Every store into the next tile must follow nearly all FFMAs of the round, and the load that brought its word precede them all. */
+/* Every store into the next tile must follow nearly all FFMAs of the round, and the load that brought its word precede
+ * them all. */
 static bool order_holds(const code *c, const loop *l, char why[256])
 {
-    enum { STORES = 4, MOST_BEHIND = 16 }; /* one step of k of 16: the scheduler lets the last FFMAs wait for their words of A */
+    /* one step of k of 16: the scheduler lets the last FFMAs wait for their words of A */
+    enum { STORES = 4, MOST_BEHIND = 16 };
     int stores = 0;
     snprintf(why, 256, "the loop has %d FFMAs, expected 256", l->ffma);
     if (l->ffma != 256) return false;
@@ -210,7 +219,8 @@ static bool order_holds(const code *c, const loop *l, char why[256])
         while (load >= l->first && (operation(c, load) != LDG || c->at[16 * load + 2] != data)) load--;
         int before = load >= l->first ? own_ffma(c, l, l->first, load) : -1, behind = own_ffma(c, l, i, l->last);
         if (before != 0 || behind > MOST_BEHIND) {
-            snprintf(why, 256, "a store of R%d: %d FFMAs stand before its load (-1: none found), %d behind it", (int)data, before, behind);
+            snprintf(why, 256, "a store of R%d: %d FFMAs stand before its load (-1: none found), %d behind it",
+                     (int)data, before, behind);
             return false;
         }
         stores++;
@@ -256,32 +266,39 @@ static void binary_cases(const char *arch)
 
 enum { MOST_OPTIONS = 64 };
 
-/* The covering set has every transpose of a production row with wide loads or without, and with one type of C: a half of the pairs, of which `turn` 0
- * and 1 are all. Its neighbours in the table, and its other architecture, have the other half. */
-static bool covers(int turn, int op, int narrow)
-{
-    return tap.full || narrow == (op / 2 + op + turn) % 2;
-}
+/* The covering set has every transpose of a production row with wide loads or without, and with one type of C: a half
+ * of the pairs, of which `turn` 0 and 1 are all. Its neighbours in the table, and its other architecture, have the
+ * other half. */
+static bool covers(int turn, int op, int narrow) { return tap.full || narrow == (op / 2 + op + turn) % 2; }
 
-static int turn_of(int row, int sm)
-{
-    return (row + row / 2 + (sm == 80)) % 2;
-}
+static int turn_of(int row, int sm) { return (row + row / 2 + (sm == 80)) % 2; }
 
 /* The options of every plan that this row can have on such a device. */
 static int options_of(const kernel_row *row, int sm, int turn, char options[MOST_OPTIONS][PLAN_OPTIONS_BYTES])
 {
     static const int tiles[] = {16, 8, 32}, depths[] = {160, 16, 32};
-    device_facts facts = {.engine = "cuda", .threads = 1, .sm = sm, .most_threads = 1024, .multiprocessors = 132, .tensor_maps = sm >= 90, .local_bytes = 227 << 10,
-                          .l2_bytes = 50 << 20, .largest_bytes = (int64_t)1 << 36};
+    device_facts facts = {.engine = "cuda",
+                          .threads = 1,
+                          .sm = sm,
+                          .most_threads = 1024,
+                          .multiprocessors = 132,
+                          .tensor_maps = sm >= 90,
+                          .local_bytes = 227 << 10,
+                          .l2_bytes = 50 << 20,
+                          .largest_bytes = (int64_t)1 << 36};
     int count = 0;
     for (int variant = 0; variant < 3 * 3 * 4 * 2 * 2 * 2 * 2; variant++) {
-        int tile = variant % 3, depth = variant / 3 % 3, op = variant / 9 % 4, narrow = variant / 36 % 2, as_is = variant / 72 % 2, own_c = variant / 144 % 2, meets = variant / 288;
-        tw_problem p = tw_problem_make(row->lab.dtype, (tw_op)(op / 2), (tw_op)(op % 2), meets ? 4 : 640, meets ? 4 : 640, meets ? 1280 : depths[depth]);
-        tw_lab_choice choice = {.kernel = row->lab.name, .tile = row->lab.default_tile > 0 ? tiles[tile] : 0, .default_build = as_is};
+        int tile = variant % 3, depth = variant / 3 % 3, op = variant / 9 % 4, narrow = variant / 36 % 2,
+            as_is = variant / 72 % 2, own_c = variant / 144 % 2, meets = variant / 288;
+        tw_problem p = tw_problem_make(row->lab.dtype, (tw_op)(op / 2), (tw_op)(op % 2), meets ? 4 : 640,
+                                       meets ? 4 : 640, meets ? 1280 : depths[depth]);
+        tw_lab_choice choice = {
+            .kernel = row->lab.name, .tile = row->lab.default_tile > 0 ? tiles[tile] : 0, .default_build = as_is};
         plan made;
         if (!tap.full && op > 0 && (as_is || (tile + op) % 3 != 0)) continue; /* the covering set */
-        if (!tap.full && (row->gpu.traits & GPU_OWN_C) && (own_c != (op + turn) % 2 || (p.dtype == TW_F16 && op % 3 != 0))) continue;
+        if (!tap.full && (row->gpu.traits & GPU_OWN_C) &&
+            (own_c != (op + turn) % 2 || (p.dtype == TW_F16 && op % 3 != 0)))
+            continue;
         if (row->lab.production && !meets && !covers(turn, op, narrow)) continue;
         if (meets && (!(row->gpu.traits & GPU_SLICES) || (narrow && !tap.full && op != 1))) continue;
         facts.clusters = meets && sm >= 90;
@@ -312,10 +329,7 @@ static int batch_options_of(const kernel_row *row, int sm, int turn, char option
     return count;
 }
 
-static bool starts(const char *text, const char *with)
-{
-    return strncmp(text, with, strlen(with)) == 0;
-}
+static bool starts(const char *text, const char *with) { return strncmp(text, with, strlen(with)) == 0; }
 
 static bool sums_in_registers(const kernel_row *row)
 {
@@ -335,9 +349,11 @@ static void compile_case(const kernel_row *row, const char *arch, const char *op
     else if (f.warning[0] != '\0')
         tap_result(false, "%s: wgmma is serialized: %.600s", f.warning, strstr(log, f.warning));
     else {
-        if (f.spilled_bytes > 0) printf("# %s %s spills %d bytes, %d registers\n", row->lab.name, arch, f.spilled_bytes, f.registers);
-        tap_result(!(row->lab.production && f.spilled_bytes > 0) && !((row->lab.production || sums_in_registers(row)) && f.stack_bytes > 0), "%d bytes spilled, %d of stack, %d registers",
-                   f.spilled_bytes, f.stack_bytes, f.registers);
+        if (f.spilled_bytes > 0)
+            printf("# %s %s spills %d bytes, %d registers\n", row->lab.name, arch, f.spilled_bytes, f.registers);
+        tap_result(!(row->lab.production && f.spilled_bytes > 0) &&
+                       !((row->lab.production || sums_in_registers(row)) && f.stack_bytes > 0),
+                   "%d bytes spilled, %d of stack, %d registers", f.spilled_bytes, f.stack_bytes, f.registers);
     }
     compiled_free(&c);
 }
@@ -345,15 +361,17 @@ static void compile_case(const kernel_row *row, const char *arch, const char *op
 /* A kernel that is known to be bad, so that it is a real log in which the fault is found. */
 static void bad_cases(bool knows_hopper)
 {
-    static const char hungry[] = "extern \"C\" __global__ void hungry(float *p) { float x[96];\n#pragma unroll\n for (int i = 0; i < 96; i++) "
-                                 "x[i] = p[i * threadIdx.x]; __syncthreads();\n#pragma unroll\n for (int i = 0; i < 96; i++) p[i] = x[95 - i]; }";
+    static const char hungry[] = "extern \"C\" __global__ void hungry(float *p) { float x[96];\n#pragma unroll\n for "
+                                 "(int i = 0; i < 96; i++) x[i] = p[i * threadIdx.x]; __syncthreads();\n#pragma "
+                                 "unroll\n for (int i = 0; i < 96; i++) p[i] = x[95 - i]; }";
     if (tap_case("a kernel that must spill is found out")) {
         compiled c = compile(hungry, "hungry.cu", "sm_80", "--maxrregcount=32");
         findings f = read_log(c.log != NULL ? c.log : "");
         tap_result(c.error == 0 && f.spilled_bytes > 0, "error %d, %d bytes spilled", c.error, f.spilled_bytes);
         compiled_free(&c);
     }
-    if (knows_hopper && gpu_source("cuda/r13_matrix.cu") != NULL && tap_case("a kernel whose wgmma waits for itself is found out")) {
+    if (knows_hopper && gpu_source("cuda/r13_matrix.cu") != NULL &&
+        tap_case("a kernel whose wgmma waits for itself is found out")) {
         /* Its sums are touched while it runs. */
         const char *text = gpu_source("cuda/r13_matrix.cu"), *commit = strstr(text, "matrix_commit();");
         char *bad = malloc(strlen(text) + 64);
@@ -363,13 +381,15 @@ static void bad_cases(bool knows_hopper)
             c = compile(bad, "bad.cu", "sm_90a", "-DTILE=16 -DOP_A=0 -DOP_B=0 -DWIDE=1");
         }
         findings f = read_log(c.log != NULL ? c.log : "");
-        tap_result(c.error == 0 && f.warning[0] != '\0', "error %d, no warning: %.400s", c.error, c.log != NULL ? c.log : "");
+        tap_result(c.error == 0 && f.warning[0] != '\0', "error %d, no warning: %.400s", c.error,
+                   c.log != NULL ? c.log : "");
         compiled_free(&c);
         free(bad);
     }
 }
 
-/* A reader's file through the library's own call: each rung's file as it stands gives code; the exercise is refused by NVRTC in its own lines. */
+/* A reader's file through the library's own call: each rung's file as it stands gives code; the exercise is refused by
+ * NVRTC in its own lines. */
 static void own_case(const char *path, bool compiles)
 {
     own_kernel own;
@@ -385,9 +405,11 @@ static void own_case(const char *path, bool compiles)
     tw_lab_choice choice = {.kernel = own.like->name, .source = &own.source};
     tw_status status = tw_lab_code_make(NULL, &choice, &p, 80, 1, &code);
     if (compiles)
-        tap_result(status == TW_OK && strstr(code.bytes, own.entry) != NULL, "%s", status == TW_OK ? "another kernel was compiled" : tw_error_text());
+        tap_result(status == TW_OK && strstr(code.bytes, own.entry) != NULL, "%s",
+                   status == TW_OK ? "another kernel was compiled" : tw_error_text());
     else
-        tap_result(status == TW_BUILD_FAILED && strstr(tw_error_text(), "r01_naive.cu(18): error") != NULL && strstr(tw_error_text(), "GAP_1") != NULL,
+        tap_result(status == TW_BUILD_FAILED && strstr(tw_error_text(), "r01_naive.cu(18): error") != NULL &&
+                       strstr(tw_error_text(), "GAP_1") != NULL,
                    "%s", tw_error_text());
     tw_lab_code_free(&code);
     own_free(&own);
@@ -398,7 +420,8 @@ static void file_cases(const char *arch)
     for (const embedded_source *s = embedded_sources; s->file != NULL; s++) {
         bool in_table = false;
         for (int i = 0; i < kernel_count(); i++) in_table = in_table || strcmp(kernel_at(i)->lab.file, s->file) == 0;
-        for (int i = 0; kernel_batch_at(i) != NULL; i++) in_table = in_table || strcmp(kernel_batch_at(i)->lab.file, s->file) == 0;
+        for (int i = 0; kernel_batch_at(i) != NULL; i++)
+            in_table = in_table || strcmp(kernel_batch_at(i)->lab.file, s->file) == 0;
         bool packs = strcmp(s->file, "cuda/pack.cu") == 0;
         for (int i = 0; i < (packs ? 2 : 1); i++) {
             static const char *const ways[] = {"", "-DHALF=1"};
@@ -410,13 +433,15 @@ static void file_cases(const char *arch)
     }
 }
 
-/* The kernel counts a narrow tile's units as shares_case() of test_api has the planner count them: else blocks would wait for ever, on a device. */
+/* The kernel counts a narrow tile's units as shares_case() of test_api has the planner count them: else blocks would
+ * wait for ever, on a device. */
 static void narrow_case(void)
 {
     bool found = false;
     if (!tap_case("r14h counts narrow tiles as the planner does")) return;
     for (const embedded_source *s = embedded_sources; s->file != NULL; s++)
-        found = found || (strcmp(s->file, "cuda/r14h_hopper.cu") == 0 && strstr(s->text, "NARROW = BN == BM ? 32 : 0, FASTER = 3,") != NULL);
+        found = found || (strcmp(s->file, "cuda/r14h_hopper.cu") == 0 &&
+                          strstr(s->text, "NARROW = BN == BM ? 32 : 0, FASTER = 3,") != NULL);
     tap_result(found, "its NARROW and FASTER are not 32 in square tiles and 3");
 }
 
@@ -434,7 +459,9 @@ int main(int argc, char **argv)
         if (tap_case("NVRTC compiles every CUDA kernel")) tap_skip(tw_error_text());
         return tap_finish();
     }
-    if (nvrtc->nvrtcGetNumSupportedArchs(&count) == 0 && count > 0 && count <= 128 && nvrtc->nvrtcGetSupportedArchs(known) == 0) lowest = known[0];
+    if (nvrtc->nvrtcGetNumSupportedArchs(&count) == 0 && count > 0 && count <= 128 &&
+        nvrtc->nvrtcGetSupportedArchs(known) == 0)
+        lowest = known[0];
     for (int i = 0; i < count; i++) {
         if (known[i] < lowest) lowest = known[i];
         knows_hopper = knows_hopper || known[i] == 90;
@@ -444,14 +471,18 @@ int main(int argc, char **argv)
     for (int i = lowest == 80; i < 2 + knows_hopper; i++) {
         for (int r = 0; r < kernel_count(); r++) {
             const kernel_row *row = kernel_at(r);
-            if (row->gpu.entry == NULL || strcmp(row->lab.engine, "cuda") != 0 || row->gpu.sm > atoi(archs[i] + 3)) continue;
-            if (i == 1 && !tap.full && !row->lab.production && !sums_in_registers(row)) continue; /* the covering set: what a log is judged for */
+            if (row->gpu.entry == NULL || strcmp(row->lab.engine, "cuda") != 0 || row->gpu.sm > atoi(archs[i] + 3))
+                continue;
+            /* the covering set: what a log is judged for */
+            if (i == 1 && !tap.full && !row->lab.production && !sums_in_registers(row)) continue;
             int plans = options_of(row, atoi(archs[i] + 3), turn_of(r, atoi(archs[i] + 3)), options);
             for (int o = 0; o < plans; o++) compile_case(row, archs[i], options[o]);
         }
         for (int r = 0; kernel_batch_at(r) != NULL; r++) {
             const kernel_row *row = kernel_batch_at(r);
-            int plans = row->gpu.sm <= atoi(archs[i] + 3) ? batch_options_of(row, atoi(archs[i] + 3), turn_of(r, atoi(archs[i] + 3)), options) : 0;
+            int plans = row->gpu.sm <= atoi(archs[i] + 3)
+                            ? batch_options_of(row, atoi(archs[i] + 3), turn_of(r, atoi(archs[i] + 3)), options)
+                            : 0;
             for (int o = 0; o < plans; o++) compile_case(row, archs[i], options[o]);
         }
         file_cases(archs[i]);

@@ -1,9 +1,11 @@
-/* test_oclgrind.c - every OpenCL kernel at small sizes under oclgrind, which simulates a device and reports data races between
- * work-items, reads of what was never written, accesses outside a buffer, and barriers that not all work-items reach. Any report fails.
+/* test_oclgrind.c - every OpenCL kernel at small sizes under oclgrind, which simulates a device and reports data races
+ * between work-items, reads of what was never written, accesses outside a buffer, and barriers that not all work-items
+ * reach. Any report fails.
  *
- * oclgrind is loaded as a driver, through a folder of .icd files that names it alone: its own wrapper crashes on programs that dlopen the
- * loader. Its exit status stays 0; its reports go to a file. Kernels are built without optimisation, since it judges what is left of
- * them. Each case is a process of its own. That reports are seen is shown with kernels that have faults. */
+ * oclgrind is loaded as a driver, through a folder of .icd files that names it alone: its own wrapper crashes on
+ * programs that dlopen the loader. Its exit status stays 0; its reports go to a file. Kernels are built without
+ * optimisation, since it judges what is left of them. Each case is a process of its own. That reports are seen is shown
+ * with kernels that have faults. */
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -17,7 +19,8 @@ static char folder[] = "/tmp/tilewright-oclgrind.XXXXXX", log_path[64], icd_path
 
 static const char *oclgrind_path(void)
 {
-    static const char *const paths[] = {"/usr/lib/oclgrind/liboclgrind-rt-icd.so", "/usr/local/lib/oclgrind/liboclgrind-rt-icd.so",
+    static const char *const paths[] = {"/usr/lib/oclgrind/liboclgrind-rt-icd.so",
+                                        "/usr/local/lib/oclgrind/liboclgrind-rt-icd.so",
                                         "/usr/lib/liboclgrind-rt-icd.so", "/usr/local/lib/liboclgrind-rt-icd.so"};
     const char *own = getenv("TILEWRIGHT_OCLGRIND");
     if (own != NULL) return own;
@@ -80,7 +83,9 @@ static int run_kernel(const void *argument)
     tw_lab_run *run;
     oracle o;
     char reason[256];
-    if (tw_open(&options, &context) != TW_OK || tw_describe(context, &device) != TW_OK || strstr(device.name, "Oclgrind") == NULL) return NOT_SIMULATED;
+    if (tw_open(&options, &context) != TW_OK || tw_describe(context, &device) != TW_OK ||
+        strstr(device.name, "Oclgrind") == NULL)
+        return NOT_SIMULATED;
     if (tw_lab_fits(context, &r->choice, &r->problem, reason, sizeof reason) != 1) {
         fprintf(stderr, "# %s\n", reason);
         return REFUSED;
@@ -88,8 +93,8 @@ static int run_kernel(const void *argument)
     if (oracle_make(&r->problem, ORACLE_EXACT, 1, 0, &o) != TW_OK) return NOT_RUN;
     void *c = malloc(oracle_c_bytes(&o));
     oracle_poison(&o, c);
-    if (tw_lab_run_open(context, &r->choice, &r->problem, o.a, o.b, c, &run) != TW_OK || tw_lab_run_once(run, NULL) != TW_OK ||
-        tw_lab_run_fetch(run, c) != TW_OK) {
+    if (tw_lab_run_open(context, &r->choice, &r->problem, o.a, o.b, c, &run) != TW_OK ||
+        tw_lab_run_once(run, NULL) != TW_OK || tw_lab_run_fetch(run, c) != TW_OK) {
         fprintf(stderr, "# %s\n", tw_error_text());
         return NOT_RUN;
     }
@@ -100,21 +105,35 @@ static int run_kernel(const void *argument)
 
 static void kernel_case(const tw_lab_kernel *kernel, int tile, int variant)
 {
-    static const char *const outcomes[] = {"", "the product is wrong", "it could not be run", "oclgrind's device was not found", "it does not fit"};
+    static const char *const outcomes[] = {"", "the product is wrong", "it could not be run",
+                                           "oclgrind's device was not found", "it does not fit"};
     char text[1500];
     run_case r = {.kernel = kernel, .choice = {.kernel = kernel->name, .tile = kernel->skinny ? 0 : tile}};
-    int m = kernel->tile_m > 1 ? kernel->tile_m : tile, n = kernel->tile_n > 1 ? kernel->tile_n : tile, k = kernel->skinny ? tile : 19;
+    int m = kernel->tile_m > 1 ? kernel->tile_m : tile, n = kernel->tile_n > 1 ? kernel->tile_n : tile,
+        k = kernel->skinny ? tile : 19;
     tw_op op = kernel->transposes && variant ? TW_T : TW_N;
-    /* One group more, of which little is inside C (small blocks: in each direction); rows whose ends are aligned, then not. */
-    if (m * n < 16384) m += 2, n += 4;
-    else if (variant) m += 2, n = 20;
-    else m = 20, n += 4;
-    if (strncmp(kernel->rung, "d1", 2) == 0 && tile == 8 && !variant) m = 8, n = 8 * 513; /* tiles enough that a block keeps several steps of k */
+    /* One group more, of which little is inside C (small blocks: in each direction); rows whose ends are aligned, then
+     * not. */
+    if (m * n < 16384)
+        m += 2, n += 4;
+    else if (variant)
+        m += 2, n = 20;
+    else
+        m = 20, n += 4;
+    /* tiles enough that a block keeps several steps of k */
+    if (strncmp(kernel->rung, "d1", 2) == 0 && tile == 8 && !variant) m = 8, n = 8 * 513;
     r.problem = tw_problem_make(kernel->dtype, op, op, m, n, variant ? k : kernel->skinny ? k : 20);
     if (variant) r.problem.lda += 1, r.problem.ldb += 2, r.problem.ldc += 3, r.problem.alpha = 2, r.problem.beta = -1;
-    if (!tap_case("%s %s %s", kernel->name, tile > 0 ? (tile == 8 ? "T=8" : tile == 16 ? "T=16" : "T=32") : "-", variant ? "padded, beta -1" : "beta 0")) return;
+    if (!tap_case("%s %s %s", kernel->name,
+                  tile > 0 ? (tile == 8    ? "T=8"
+                              : tile == 16 ? "T=16"
+                                           : "T=32")
+                           : "-",
+                  variant ? "padded, beta -1" : "beta 0"))
+        return;
     int status = simulate(run_kernel, &r, text, sizeof text);
-    tap_result(status == RIGHT && text[0] == '\0', "%s; reports: %.1200s", status >= 0 ? outcomes[status] : "it crashed", text);
+    tap_result(status == RIGHT && text[0] == '\0', "%s; reports: %.1200s",
+               status >= 0 ? outcomes[status] : "it crashed", text);
 }
 
 /* ---- planted faults ---- */
@@ -125,17 +144,26 @@ typedef struct planted {
 
 static const planted faults[] = {
     {"a kernel without a fault is not reported",
-     "__kernel void planted(__global int *x) { __local int y[8]; int i = get_local_id(0); y[i] = i; barrier(CLK_LOCAL_MEM_FENCE); x[i] = y[7 - i]; }", ""},
+     "__kernel void planted(__global int *x) { __local int y[8]; int i = get_local_id(0); y[i] = i; "
+     "barrier(CLK_LOCAL_MEM_FENCE); x[i] = y[7 - i]; }",
+     ""},
     {"a race is reported",
-     "__kernel void planted(__global int *x) { __local int y[8]; int i = get_local_id(0); y[i] = i; x[i] = y[7 - i]; }", "data race"},
-    {"a race in global memory is reported", "__kernel void planted(__global int *x) { x[0] = get_local_id(0); }", "data race"},
+     "__kernel void planted(__global int *x) { __local int y[8]; int i = get_local_id(0); y[i] = i; x[i] = y[7 - i]; }",
+     "data race"},
+    {"a race in global memory is reported", "__kernel void planted(__global int *x) { x[0] = get_local_id(0); }",
+     "data race"},
     {"an uninitialised read is reported",
-     "__kernel void planted(__global int *x) { __local int y[8]; int i = get_local_id(0); if (i != 3) y[i] = i; barrier(CLK_LOCAL_MEM_FENCE); "
-     "x[i] = y[i] > 2 ? 1 : 2; }", "ninitialized"},
-    {"a read outside a buffer is reported", "__kernel void planted(__global int *x) { int i = get_local_id(0); x[i] = x[i + 1 + 8]; }", "Invalid read"},
-    {"a write outside a buffer is reported", "__kernel void planted(__global int *x) { x[get_local_id(0) + 1] = 1; }", "Invalid write"},
+     "__kernel void planted(__global int *x) { __local int y[8]; int i = get_local_id(0); if (i != 3) y[i] = i; "
+     "barrier(CLK_LOCAL_MEM_FENCE); x[i] = y[i] > 2 ? 1 : 2; }",
+     "ninitialized"},
+    {"a read outside a buffer is reported",
+     "__kernel void planted(__global int *x) { int i = get_local_id(0); x[i] = x[i + 1 + 8]; }", "Invalid read"},
+    {"a write outside a buffer is reported", "__kernel void planted(__global int *x) { x[get_local_id(0) + 1] = 1; }",
+     "Invalid write"},
     {"a barrier that some do not reach is reported",
-     "__kernel void planted(__global int *x) { if (get_local_id(0) < 4) barrier(CLK_LOCAL_MEM_FENCE); x[get_local_id(0)] = 1; }", "divergence"},
+     "__kernel void planted(__global int *x) { if (get_local_id(0) < 4) barrier(CLK_LOCAL_MEM_FENCE); "
+     "x[get_local_id(0)] = 1; }",
+     "divergence"},
 };
 
 static int run_planted(const void *argument)
@@ -149,7 +177,8 @@ static int run_planted(const void *argument)
     size_t items = 8;
     int32_t zeros[8] = {0};
     if (cl == NULL || cl->clGetPlatformIDs(1, &platform, &count) != CL_SUCCESS || count == 0) return NOT_SIMULATED;
-    if (cl->clGetDeviceIDs(platform, (cl_bitfield)CL_DEVICE_TYPE_ALL, 1, &device, &count) != CL_SUCCESS) return NOT_SIMULATED;
+    if (cl->clGetDeviceIDs(platform, (cl_bitfield)CL_DEVICE_TYPE_ALL, 1, &device, &count) != CL_SUCCESS)
+        return NOT_SIMULATED;
     cl_context context = cl->clCreateContext(NULL, 1, &device, NULL, NULL, &error);
     cl_queue queue = cl->clCreateCommandQueue(context, device, 0, &error);
     cl_program program = cl->clCreateProgramWithSource(context, 1, (const char **)(uintptr_t)&f->text, NULL, &error);
@@ -169,7 +198,8 @@ static void planted_case(const planted *f)
     if (!tap_case("%s", f->name)) return;
     int status = simulate(run_planted, f, text, sizeof text);
     bool reported = f->expected[0] != '\0' ? strstr(text, f->expected) != NULL : text[0] == '\0';
-    tap_result(status == RIGHT && reported, "exit status %d, expected \"%s\", reports: %.1200s", status, f->expected, text);
+    tap_result(status == RIGHT && reported, "exit status %d, expected \"%s\", reports: %.1200s", status, f->expected,
+               text);
 }
 
 int main(int argc, char **argv)

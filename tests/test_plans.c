@@ -1,7 +1,9 @@
-/* test_plans.c - what plan_find makes of 20,000 random problems on eight made-up devices, by digest: tests/plans.digest has one of each device, type and kind of
- * call. A plan is a pure function, so any change of a digest is a change of a plan.
+/* test_plans.c - what plan_find makes of 20,000 random problems on eight made-up devices, by digest: tests/plans.digest
+ * has one of each device, type and kind of call. A plan is a pure function, so any change of a digest is a change of a
+ * plan.
  *
- *   test_plans --dump        every plan, a line each: made before and after a change, the two files show by diff which plans moved
+ *   test_plans --dump        every plan, a line each: made before and after a change, the two files show by diff which
+ *   plans moved
  *   test_plans --digests     what tests/plans.digest should hold, for a change that moves plans on purpose
  *
  * Options of the GPU compiler have digests of their own: another spelling of an option is no other plan. */
@@ -13,31 +15,82 @@
 
 enum { EACH = 2500, DEVICES = 8, TYPES = 6, KINDS = 4, LINE = 1024 };
 
-typedef enum kind { FREE, FORCED, BATCH, BARE } kind; /* the planner's choice; a row that is named; a batch; with less workspace, or none */
+/* the planner's choice; a row that is named; a batch; with less workspace, or none */
+typedef enum kind { FREE, FORCED, BATCH, BARE } kind;
 static const char *const kind_names[KINDS] = {"free", "forced", "batch", "bare"};
 
 static const struct {
     const char *name;
     device_facts facts;
 } devices[DEVICES] = {
-    {"cpu-base", {.engine = "cpu", .level = CPU_base, .threads = 4, .l1_bytes = 32768, .l2_bytes = 262144, .l3_bytes = 8388608}},
-    {"cpu-avx2", {.engine = "cpu", .level = CPU_avx2, .threads = 2, .l1_bytes = 32768, .l2_bytes = 524288, .l3_bytes = 33554432}},
-    {"cpu-amx", {.engine = "cpu", .level = CPU_amx, .threads = 16, .l1_bytes = 49152, .l2_bytes = 2097152, .l3_bytes = 268435456}},
-    {"pocl", {.engine = "opencl", .threads = 1, .copies = true, .most_threads = 4096, .local_bytes = 2097152, .largest_bytes = (int64_t)1 << 32}},
-    {"sm_75", {.engine = "cuda", .threads = 1, .copies = true, .addresses = true, .sm = 75, .most_threads = 1024, .multiprocessors = 40, .local_bytes = 65536,
-               .l2_bytes = 4194304, .largest_bytes = (int64_t)15 << 30}},
-    {"sm_80", {.engine = "cuda", .threads = 1, .copies = true, .addresses = true, .sm = 80, .most_threads = 1024, .multiprocessors = 108, .local_bytes = 166912,
-               .l2_bytes = 41943040, .largest_bytes = (int64_t)40 << 30}},
-    {"h100", {.engine = "cuda", .threads = 1, .copies = true, .addresses = true, .sm = 90, .most_threads = 1024, .multiprocessors = 132, .clusters = true,
-              .tensor_maps = true, .local_bytes = 232448, .l2_bytes = 52428800, .largest_bytes = (int64_t)80 << 30}},
-    {"h200", {.engine = "cuda", .threads = 1, .copies = true, .addresses = true, .sm = 90, .most_threads = 1024, .multiprocessors = 132, .clusters = true,
-              .tensor_maps = true, .local_bytes = 232448, .l2_bytes = 62914560, .largest_bytes = (int64_t)140 << 30}},
+    {"cpu-base",
+     {.engine = "cpu", .level = CPU_base, .threads = 4, .l1_bytes = 32768, .l2_bytes = 262144, .l3_bytes = 8388608}},
+    {"cpu-avx2",
+     {.engine = "cpu", .level = CPU_avx2, .threads = 2, .l1_bytes = 32768, .l2_bytes = 524288, .l3_bytes = 33554432}},
+    {"cpu-amx",
+     {.engine = "cpu", .level = CPU_amx, .threads = 16, .l1_bytes = 49152, .l2_bytes = 2097152, .l3_bytes = 268435456}},
+    {"pocl",
+     {.engine = "opencl",
+      .threads = 1,
+      .copies = true,
+      .most_threads = 4096,
+      .local_bytes = 2097152,
+      .largest_bytes = (int64_t)1 << 32}},
+    {"sm_75",
+     {.engine = "cuda",
+      .threads = 1,
+      .copies = true,
+      .addresses = true,
+      .sm = 75,
+      .most_threads = 1024,
+      .multiprocessors = 40,
+      .local_bytes = 65536,
+      .l2_bytes = 4194304,
+      .largest_bytes = (int64_t)15 << 30}},
+    {"sm_80",
+     {.engine = "cuda",
+      .threads = 1,
+      .copies = true,
+      .addresses = true,
+      .sm = 80,
+      .most_threads = 1024,
+      .multiprocessors = 108,
+      .local_bytes = 166912,
+      .l2_bytes = 41943040,
+      .largest_bytes = (int64_t)40 << 30}},
+    {"h100",
+     {.engine = "cuda",
+      .threads = 1,
+      .copies = true,
+      .addresses = true,
+      .sm = 90,
+      .most_threads = 1024,
+      .multiprocessors = 132,
+      .clusters = true,
+      .tensor_maps = true,
+      .local_bytes = 232448,
+      .l2_bytes = 52428800,
+      .largest_bytes = (int64_t)80 << 30}},
+    {"h200",
+     {.engine = "cuda",
+      .threads = 1,
+      .copies = true,
+      .addresses = true,
+      .sm = 90,
+      .most_threads = 1024,
+      .multiprocessors = 132,
+      .clusters = true,
+      .tensor_maps = true,
+      .local_bytes = 232448,
+      .l2_bytes = 62914560,
+      .largest_bytes = (int64_t)140 << 30}},
 };
 
 static const struct {
     const char *name;
     tw_dtype a, c;
-} types[TYPES] = {{"f64", TW_F64, TW_F64}, {"f32", TW_F32, TW_F32}, {"bf16", TW_BF16, TW_F32}, {"bf16-bf16", TW_BF16, TW_BF16}, {"f16", TW_F16, TW_F32}, {"i8", TW_I8, TW_I32}};
+} types[TYPES] = {{"f64", TW_F64, TW_F64},         {"f32", TW_F32, TW_F32}, {"bf16", TW_BF16, TW_F32},
+                  {"bf16-bf16", TW_BF16, TW_BF16}, {"f16", TW_F16, TW_F32}, {"i8", TW_I8, TW_I32}};
 
 /* ---- a problem from its number ---- */
 
@@ -47,7 +100,8 @@ typedef struct die {
 
 static int64_t roll(die *d, int64_t sides) { return (int64_t)(element_mix(d->seed, d->thrown++) % (uint64_t)sides); }
 
-/* Each power of two as likely as the next, up to 2^16; every fourth length is a multiple of 16, every fourth of those one beside. */
+/* Each power of two as likely as the next, up to 2^16; every fourth length is a multiple of 16, every fourth of those
+ * one beside. */
 static int64_t draw_length(die *d)
 {
     int64_t power = roll(d, 17), any = ((int64_t)1 << power) + roll(d, (int64_t)1 << power), near = roll(d, 16);
@@ -87,7 +141,8 @@ static const char *draw_row(die *d, const char *engine, tw_dtype dtype)
     int64_t found = 0;
     for (int i = 0; i < kernel_count(); i++) {
         const kernel_row *row = kernel_at(i);
-        if (row->lab.dtype == dtype && strcmp(row->lab.engine, engine) == 0 && roll(d, ++found) == 0) drawn = row->lab.name;
+        if (row->lab.dtype == dtype && strcmp(row->lab.engine, engine) == 0 && roll(d, ++found) == 0)
+            drawn = row->lab.name;
     }
     return drawn;
 }
@@ -96,25 +151,35 @@ static const char *draw_row(die *d, const char *engine, tw_dtype dtype)
 
 static int packing_line(char *text, size_t bytes, const packing *p)
 {
-    return snprintf(text, bytes, " (%d %d %" PRId64 "x%" PRId64 " %" PRId64 " %" PRId64 ")", p->needed, p->turns, p->rows, p->cols, p->ld, p->bytes);
+    return snprintf(text, bytes, " (%d %d %" PRId64 "x%" PRId64 " %" PRId64 " %" PRId64 ")", p->needed, p->turns,
+                    p->rows, p->cols, p->ld, p->bytes);
 }
 
 static void plan_line(const plan *x, char text[LINE])
 {
-    int used = snprintf(text, LINE, "%s tile %d threads %d workspace %zu", x->row->lab.name, x->tile, x->threads, x->workspace_bytes);
+    int used = snprintf(text, LINE, "%s tile %d threads %d workspace %zu", x->row->lab.name, x->tile, x->threads,
+                        x->workspace_bytes);
     char *at = text + used;
     size_t room = (size_t)(LINE - used);
     if (x->row->gpu.entry == NULL) {
-        snprintf(at, room, " strip %" PRId64 "x%" PRId64 " kc %" PRId64 " task %" PRId64 "x%" PRId64 " piece %" PRId64 " direct %d%d streams %d line %d ahead %d place %d once %d near %" PRId64
-                 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %d bytes %zu %zu %zu batch %d %" PRId64 " %zu %zu %zu",
-                 x->strip_m, x->strip_n, x->kc, x->task_m, x->task_n, x->piece, x->direct_a, x->direct_b, x->streams_b, x->line, x->packs_ahead, x->in_place, x->at_once, x->near.m,
-                 x->near.n, x->near.k, x->near.a_rs, x->near.a_cs, x->near.b_rs, x->near.ldc, x->near.turned, x->a_bytes, x->b_bytes, x->sum_bytes, x->together, x->part_m,
-                 x->all_a_bytes, x->all_b_bytes, x->each_bytes);
+        snprintf(at, room,
+                 " strip %" PRId64 "x%" PRId64 " kc %" PRId64 " task %" PRId64 "x%" PRId64 " piece %" PRId64
+                 " direct %d%d streams %d line %d ahead %d place %d once %d near %" PRId64 " %" PRId64 " %" PRId64
+                 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %d bytes %zu %zu %zu batch %d %" PRId64
+                 " %zu %zu %zu",
+                 x->strip_m, x->strip_n, x->kc, x->task_m, x->task_n, x->piece, x->direct_a, x->direct_b, x->streams_b,
+                 x->line, x->packs_ahead, x->in_place, x->at_once, x->near.m, x->near.n, x->near.k, x->near.a_rs,
+                 x->near.a_cs, x->near.b_rs, x->near.ldc, x->near.turned, x->a_bytes, x->b_bytes, x->sum_bytes,
+                 x->together, x->part_m, x->all_a_bytes, x->all_b_bytes, x->each_bytes);
         return;
     }
-    used = snprintf(at, room, " grid %" PRId64 "x%" PRId64 " block %" PRId64 "x%" PRId64 " of %dx%d shared %d once %d cut %" PRId64 " turns %d few %d shares %" PRId64 " %" PRId64 " %" PRId64
-                    " %" PRId64 " %" PRId64 " %d", x->grid_x, x->grid_y, x->block_m, x->block_n, x->threads_x, x->threads_y, x->dynamic_bytes, x->one_launch, x->cut, x->turns_b,
-                    x->few_rows, x->shares.whole, x->shares.count, x->shares.length, x->shares.bytes, x->shares.parts, x->shares.meets);
+    used = snprintf(at, room,
+                    " grid %" PRId64 "x%" PRId64 " block %" PRId64 "x%" PRId64
+                    " of %dx%d shared %d once %d cut %" PRId64 " turns %d few %d shares %" PRId64 " %" PRId64
+                    " %" PRId64 " %" PRId64 " %" PRId64 " %d",
+                    x->grid_x, x->grid_y, x->block_m, x->block_n, x->threads_x, x->threads_y, x->dynamic_bytes,
+                    x->one_launch, x->cut, x->turns_b, x->few_rows, x->shares.whole, x->shares.count, x->shares.length,
+                    x->shares.bytes, x->shares.parts, x->shares.meets);
     used += packing_line(at + used, room - (size_t)used, &x->pack_a);
     packing_line(at + used, room - (size_t)used, &x->pack_b);
 }
@@ -124,18 +189,23 @@ static kind plan_of(int device, int64_t number, int *type, char text[LINE], char
 {
     device_facts facts = devices[device].facts;
     die d = {.seed = element_mix((uint64_t)device, (uint64_t)number)};
-    static const int of_engine[3][4] = {{0, 1, 2, 5}, {1, 1, 1, 1}, {1, 1, 2, 4}}; /* cpu, opencl, cuda; C in bf16 below */
+    /* cpu, opencl, cuda; C in bf16 below */
+    static const int of_engine[3][4] = {{0, 1, 2, 5}, {1, 1, 1, 1}, {1, 1, 2, 4}};
     bool cuda = strcmp(facts.engine, "cuda") == 0;
     *type = of_engine[cuda ? 2 : strcmp(facts.engine, "opencl") == 0][roll(&d, 4)];
     if (cuda && types[*type].a == TW_BF16 && roll(&d, 4) == 0) *type = 3;
     kind asked = roll(&d, 2) ? FREE : (kind)(1 + roll(&d, KINDS - 1));
     tw_problem user = draw_problem(&d, *type, cuda && roll(&d, 2)), p;
     tw_batch batch = draw_batch(&d, &user);
-    tw_lab_choice choice = {.kernel = asked == FORCED ? draw_row(&d, facts.engine, user.dtype) : NULL, .threads = asked == FORCED ? (int)roll(&d, 4) : 0};
+    tw_lab_choice choice = {.kernel = asked == FORCED ? draw_row(&d, facts.engine, user.dtype) : NULL,
+                            .threads = asked == FORCED ? (int)roll(&d, 4) : 0};
     facts.no_workspace = asked == BARE;
     plan made = {0};
-    tw_status status = problem_load(&user, (void *)(uintptr_t)user.align_a, (void *)(uintptr_t)user.align_b, (void *)(uintptr_t)user.align_c, &p);
-    if (status == TW_OK) status = asked == BATCH ? plan_find_batch(&p, &batch, &facts, &made) : plan_find(&p, &facts, asked == FORCED ? &choice : NULL, &made);
+    tw_status status = problem_load(&user, (void *)(uintptr_t)user.align_a, (void *)(uintptr_t)user.align_b,
+                                    (void *)(uintptr_t)user.align_c, &p);
+    if (status == TW_OK)
+        status = asked == BATCH ? plan_find_batch(&p, &batch, &facts, &made)
+                                : plan_find(&p, &facts, asked == FORCED ? &choice : NULL, &made);
     bool shrinks = status == TW_OK && asked == BARE && made.row->micro != NULL;
     while (shrinks && roll(&d, 2) && plan_shrink(&made)) continue;
     options[0] = '\0';
@@ -171,7 +241,9 @@ static void make_digests(bool dump)
             digest *d = &digests[device][type][asked];
             if (d->plans++ == 0) d->plan = d->options = UINT64_C(0xcbf29ce484222325);
             d->plan = fnv(d->plan, text), d->options = fnv(d->options, options);
-            if (dump) printf("%s %s %s %" PRId64 ": %s %s\n", devices[device].name, types[type].name, kind_names[asked], number, text, options);
+            if (dump)
+                printf("%s %s %s %" PRId64 ": %s %s\n", devices[device].name, types[type].name, kind_names[asked],
+                       number, text, options);
         }
 }
 
@@ -180,7 +252,9 @@ static void print_digests(void)
     for (int i = 0; i < DEVICES * TYPES * KINDS; i++) {
         int device = i / KINDS / TYPES, type = i / KINDS % TYPES, asked = i % KINDS;
         const digest *d = &digests[device][type][asked];
-        if (d->plans > 0) printf("%s %s %s %d %016" PRIx64 " %016" PRIx64 "\n", devices[device].name, types[type].name, kind_names[asked], d->plans, d->plan, d->options);
+        if (d->plans > 0)
+            printf("%s %s %s %d %016" PRIx64 " %016" PRIx64 "\n", devices[device].name, types[type].name,
+                   kind_names[asked], d->plans, d->plan, d->options);
     }
 }
 
@@ -191,18 +265,24 @@ static void compare(FILE *file)
     int plans, expected = 0, made = 0;
     uint64_t plan_digest, options_digest;
     while (fgets(line, sizeof line, file) != NULL) {
-        if (sscanf(line, "%23s %23s %23s %d %" SCNx64 " %" SCNx64, device_name, type_name, kind_name, &plans, &plan_digest, &options_digest) != 6) continue;
+        if (sscanf(line, "%23s %23s %23s %d %" SCNx64 " %" SCNx64, device_name, type_name, kind_name, &plans,
+                   &plan_digest, &options_digest) != 6)
+            continue;
         expected += plans;
         if (!tap_case("plans of %s, %s, %s", device_name, type_name, kind_name)) continue;
         const digest *d = NULL;
         for (int i = 0; i < DEVICES * TYPES * KINDS; i++)
-            if (strcmp(devices[i / KINDS / TYPES].name, device_name) == 0 && strcmp(types[i / KINDS % TYPES].name, type_name) == 0 && strcmp(kind_names[i % KINDS], kind_name) == 0)
+            if (strcmp(devices[i / KINDS / TYPES].name, device_name) == 0 &&
+                strcmp(types[i / KINDS % TYPES].name, type_name) == 0 && strcmp(kind_names[i % KINDS], kind_name) == 0)
                 d = &digests[i / KINDS / TYPES][i / KINDS % TYPES][i % KINDS];
         tap_result(d != NULL && d->plans == plans && d->plan == plan_digest && d->options == options_digest,
-                   "%s moved: test_plans --dump of the old build and of this one, and diff, show which", d != NULL && d->plan == plan_digest ? "options" : "plans");
+                   "%s moved: test_plans --dump of the old build and of this one, and diff, show which",
+                   d != NULL && d->plan == plan_digest ? "options" : "plans");
     }
-    for (int i = 0; i < DEVICES * TYPES * KINDS; i++) made += digests[i / KINDS / TYPES][i / KINDS % TYPES][i % KINDS].plans;
-    if (tap_case("plans.digest holds every plan")) tap_result(expected == made, "it holds %d, %d were made", expected, made);
+    for (int i = 0; i < DEVICES * TYPES * KINDS; i++)
+        made += digests[i / KINDS / TYPES][i / KINDS % TYPES][i % KINDS].plans;
+    if (tap_case("plans.digest holds every plan"))
+        tap_result(expected == made, "it holds %d, %d were made", expected, made);
 }
 
 /* Items 2^40 bytes apart are beyond what a tensor map holds: another row must take the batch. */
@@ -221,7 +301,8 @@ static void far_batches(void)
         tw_status status = problem_load(&user, (void *)256, (void *)256, (void *)256, &p);
         if (status == TW_OK) status = plan_find_batch(&p, &batch, h200, &made);
         bool boxes = status == TW_OK && (made.row->gpu.traits & GPU_TENSOR_MAPS);
-        tap_result(status == TW_OK && boxes == (far == 0), "%s", status == TW_OK ? made.row->lab.name : tw_error_text());
+        tap_result(status == TW_OK && boxes == (far == 0), "%s",
+                   status == TW_OK ? made.row->lab.name : tw_error_text());
     }
 }
 

@@ -1,11 +1,14 @@
-/* test_random.c - random problems against both oracles: types, transposes, lengths from 0 on, primes and lengths about tiles, scalars, leading dimensions, crooked
- * addresses and batches, in host memory and, on CUDA, in device memory by every call. All processors make problems and judge products on one context at once.
+/* test_random.c - random problems against both oracles: types, transposes, lengths from 0 on, primes and lengths about
+ * tiles, scalars, leading dimensions, crooked addresses and batches, in host memory and, on CUDA, in device memory by
+ * every call. All processors make problems and judge products on one context at once.
  *
- *   test_random [--seed S] [--first N] [--count N] [--seconds T] ...       problems number N, N + 1, ... of seed S, so many of each engine, or for so long
+ *   test_random [--seed S] [--first N] [--count N] [--seconds T] ...       problems number N, N + 1, ... of seed S, so
+ *   many of each engine, or for so long
  *
- * A problem follows from its number, its seed and the engine's types alone, and a failure prints what computes it again. All elements are recomputed where that costs
- * less than WORK; else rows are, and of all rows one weighted sum: of small integers modulo 2^64, where one wrong element cannot hide, else by
- * verify_product(). Nothing may change beside C's elements. A problem that does not end is named, and the program with it. */
+ * A problem follows from its number, its seed and the engine's types alone, and a failure prints what computes it
+ * again. All elements are recomputed where that costs less than WORK; else rows are, and of all rows one weighted sum:
+ * of small integers modulo 2^64, where one wrong element cannot hide, else by verify_product(). Nothing may change
+ * beside C's elements. A problem that does not end is named, and the program with it. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -31,7 +34,8 @@ static struct {
 /* ---- a problem from its number ---- */
 
 typedef enum way { HOST, DEVICE, STREAM, BARE, WAYS } way;
-static const char *const way_names[] = {"tw_gemm", "tw_gemm in device memory", "tw_enqueue", "tw_enqueue without a workspace"};
+static const char *const way_names[] = {"tw_gemm", "tw_gemm in device memory", "tw_enqueue",
+                                        "tw_enqueue without a workspace"};
 
 typedef struct engine {
     const char *name;
@@ -94,10 +98,12 @@ static job draw(const engine *e, int64_t number)
     die d = {.seed = element_mix((uint64_t)asked.seed, (uint64_t)number)};
     int type = (int)roll(&d, e->type_count);
     tw_dtype dtype = e->types[type].dtype;
-    job j = {.number = number, .seed = element_mix(d.seed, UINT64_MAX), .kind = roll(&d, 2) ? ORACLE_BOUND : ORACLE_EXACT};
+    job j = {
+        .number = number, .seed = element_mix(d.seed, UINT64_MAX), .kind = roll(&d, 2) ? ORACLE_BOUND : ORACLE_EXACT};
     int64_t x[3], *largest = &x[0], op = roll(&d, 4);
     for (int i = 0; i < 3; i++) x[i] = draw_length(&d, e->most_log2);
-    if (roll(&d, 6) == 0) j.items = 1 + (int)roll(&d, MOST_ITEMS), j.by_address = roll(&d, 2), j.shared = roll(&d, 3) == 0;
+    if (roll(&d, 6) == 0)
+        j.items = 1 + (int)roll(&d, MOST_ITEMS), j.by_address = roll(&d, 2), j.shared = roll(&d, 3) == 0;
     int64_t elements = e->elements / (j.items > 1 ? j.items : 1);
     while (x[0] * x[2] + x[2] * x[1] + x[0] * x[1] > elements) {
         for (int i = 0; i < 3; i++)
@@ -117,16 +123,24 @@ static job draw(const engine *e, int64_t number)
     return j;
 }
 
-static const element *type_of_c(const job *j) { return element_of(j->p.dtype_c ? j->p.dtype_c : element_of(j->p.dtype)->result); }
+static const element *type_of_c(const job *j)
+{
+    return element_of(j->p.dtype_c ? j->p.dtype_c : element_of(j->p.dtype)->result);
+}
 
 static void describe(const job *j, char text[LINE])
 {
     const tw_problem *p = &j->p;
-    int used = snprintf(text, LINE, "%s %c%c %" PRId64 "x%" PRId64 "x%" PRId64 " alpha %g beta %g ld %" PRId64 " %" PRId64 " %" PRId64 " C %s, crooked by %" PRId64 " %" PRId64 " %" PRId64 ", %s, %s",
-                        tw_lab_dtype_of(p->dtype)->name, "nt"[p->op_a], "nt"[p->op_b], p->m, p->n, p->k, p->alpha, p->beta, p->lda, p->ldb, p->ldc,
-                        tw_lab_dtype_of(type_of_c(j)->dtype)->name, j->crooked[0], j->crooked[1], j->crooked[2], way_names[j->way],
-                        j->kind == ORACLE_EXACT ? "exact" : "bound");
-    if (j->items > 0) snprintf(text + used, (size_t)(LINE - used), ", %d items%s%s %" PRId64 " apart", j->items, j->by_address ? " by address" : "", j->shared ? " of one A and B" : "", j->gap);
+    int used = snprintf(text, LINE,
+                        "%s %c%c %" PRId64 "x%" PRId64 "x%" PRId64 " alpha %g beta %g ld %" PRId64 " %" PRId64
+                        " %" PRId64 " C %s, crooked by %" PRId64 " %" PRId64 " %" PRId64 ", %s, %s",
+                        tw_lab_dtype_of(p->dtype)->name, "nt"[p->op_a], "nt"[p->op_b], p -> m, p -> n, p -> k,
+                        p -> alpha, p -> beta, p -> lda, p -> ldb, p -> ldc,
+                        tw_lab_dtype_of(type_of_c(j)->dtype) -> name, j -> crooked[0], j -> crooked[1], j -> crooked[2],
+                        way_names[j->way], j -> kind == ORACLE_EXACT ? "exact" : "bound");
+    if (j->items > 0)
+        snprintf(text + used, (size_t)(LINE - used), ", %d items%s%s %" PRId64 " apart", j->items,
+                 j->by_address ? " by address" : "", j->shared ? " of one A and B" : "", j->gap);
 }
 
 /* ---- operands and verdict ---- */
@@ -136,7 +150,8 @@ typedef struct place {
     size_t bytes, at, stride;
 } place;
 
-/* A, B, C and the addresses of items, each between bands of bytes that are NaN in most types. The block begins at a multiple of 256. */
+/* A, B, C and the addresses of items, each between bands of bytes that are NaN in most types. The block begins at a
+ * multiple of 256. */
 typedef struct operands {
     oracle o[MOST_ITEMS];
     place x[3];
@@ -161,22 +176,27 @@ static bool operands_make(const job *j, operands *s)
         tw_problem p = j->p;
         p.place_a = p.place_b = p.place_c = TW_HOST;
         tw_status status = oracle_make(&p, j->kind, j->seed + (uint64_t)s->made, WORK / wanted, o);
-        if (status == TW_BAD_ARGUMENT && j->kind == ORACLE_EXACT) status = oracle_make(&p, ORACLE_BOUND, j->seed, WORK / wanted, o); /* no integers are small enough */
+        /* no integers are small enough */
+        if (status == TW_BAD_ARGUMENT && j->kind == ORACLE_EXACT)
+            status = oracle_make(&p, ORACLE_BOUND, j->seed, WORK / wanted, o);
         if (status != TW_OK) {
             snprintf(s->why, sizeof s->why, "the oracle failed: %s, %s", tw_status_name(status), o->text);
             return false;
         }
     }
-    const size_t ab_bytes = (size_t)element_of(j->p.dtype)->bytes, element[3] = {ab_bytes, ab_bytes, (size_t)type_of_c(j)->bytes};
+    const size_t ab_bytes = (size_t)element_of(j->p.dtype)->bytes,
+                 element[3] = {ab_bytes, ab_bytes, (size_t)type_of_c(j)->bytes};
     const size_t bytes[3] = {oracle_a_bytes(&s->o[0]), oracle_b_bytes(&s->o[0]), oracle_c_bytes(&s->o[0])};
     for (int i = 0; i < 3; i++) {
         bool one = i < 2 && j->shared;
-        s->x[i] = (place){bytes[i], (s->bytes + BAND + 255) / 256 * 256 + (size_t)j->crooked[i] * element[i], one ? 0 : bytes[i] + (size_t)j->gap * element[i]};
+        s->x[i] = (place){bytes[i], (s->bytes + BAND + 255) / 256 * 256 + (size_t)j->crooked[i] * element[i],
+                          one ? 0 : bytes[i] + (size_t)j->gap * element[i]};
         s->bytes = s->x[i].at + bytes[i] + (one ? 0 : (size_t)(s->count - 1) * s->x[i].stride);
     }
     s->addresses = (s->bytes + BAND + 255) / 256 * 256;
     s->bytes = s->addresses + (size_t)s->count * 3 * sizeof(uint64_t) + BAND;
-    if (posix_memalign((void **)&s->before, 256, s->bytes) != 0 || posix_memalign((void **)&s->after, 256, s->bytes) != 0) {
+    if (posix_memalign((void **)&s->before, 256, s->bytes) != 0 ||
+        posix_memalign((void **)&s->after, 256, s->bytes) != 0) {
         snprintf(s->why, sizeof s->why, "no memory for %zu bytes", s->bytes);
         return false;
     }
@@ -185,19 +205,24 @@ static bool operands_make(const job *j, operands *s)
         const oracle *o = &s->o[j->shared ? 0 : i];
         const void *const from[3] = {o->a, o->b, o->c0};
         for (int of = 0; of < 3; of++)
-            if (s->x[of].bytes > 0) memcpy(s->before + s->x[of].at + (size_t)i * s->x[of].stride, from[of], s->x[of].bytes);
+            if (s->x[of].bytes > 0)
+                memcpy(s->before + s->x[of].at + (size_t)i * s->x[of].stride, from[of], s->x[of].bytes);
     }
     return true;
 }
 
-/* Of integers: the sum of each row of C, weighted at random, is that of alpha A B + beta C0 modulo 2^64. Weights are odd, so one wrong element is seen for certain. */
+/* Of integers: the sum of each row of C, weighted at random, is that of alpha A B + beta C0 modulo 2^64. Weights are
+ * odd, so one wrong element is seen for certain. */
 static bool sums_agree(const oracle *o, const void *c, char *why, size_t bytes)
 {
     product x;
-    const int64_t m = o->problem.m, n = o->problem.n, k = o->problem.k, twice_alpha = (int64_t)(2 * o->problem.alpha), twice_beta = (int64_t)(2 * o->problem.beta);
+    const int64_t m = o->problem.m, n = o->problem.n, k = o->problem.k, twice_alpha = (int64_t)(2 * o->problem.alpha),
+                  twice_beta = (int64_t)(2 * o->problem.beta);
     double *row = malloc((size_t)(n > k ? n : k) * sizeof *row + 8);
-    uint64_t *weight = malloc((size_t)n * sizeof *weight + 8), *sum = calloc((size_t)k + 1, sizeof *sum); /* of B's rows */
-    bool agree = row != NULL && weight != NULL && sum != NULL && product_make(&o->problem, o->a, o->b, o->c0, &x) == TW_OK;
+    /* of B's rows */
+    uint64_t *weight = malloc((size_t)n * sizeof *weight + 8), *sum = calloc((size_t)k + 1, sizeof *sum);
+    bool agree = row != NULL && weight != NULL && sum != NULL &&
+                 product_make(&o->problem, o->a, o->b, o->c0, &x) == TW_OK;
     snprintf(why, bytes, "no memory for weighted sums");
     for (int64_t j = 0; agree && j < n; j++) weight[j] = element_mix(UINT64_C(77), (uint64_t)j) | 1;
     for (int64_t p = 0; agree && x.reads_ab && p < k; p++) {
@@ -207,16 +232,19 @@ static bool sums_agree(const oracle *o, const void *c, char *why, size_t bytes)
     for (int64_t i = 0; agree && i < m; i++) {
         uint64_t expected = 0, found = 0;
         if (x.reads_ab) view_load(x.a, i, 1, 0, k, row, k);
-        for (int64_t p = 0; x.reads_ab && p < k; p++) expected += (uint64_t)twice_alpha * (uint64_t)(int64_t)row[p] * sum[p];
+        for (int64_t p = 0; x.reads_ab && p < k; p++)
+            expected += (uint64_t)twice_alpha * (uint64_t)(int64_t)row[p] * sum[p];
         if (x.reads_c0) view_load(x.c0, i, 1, 0, n, row, n);
-        for (int64_t j = 0; x.reads_c0 && j < n; j++) expected += (uint64_t)twice_beta * (uint64_t)(int64_t)row[j] * weight[j];
+        for (int64_t j = 0; x.reads_c0 && j < n; j++)
+            expected += (uint64_t)twice_beta * (uint64_t)(int64_t)row[j] * weight[j];
         view_load((view){x.type_c, c, o->problem.ldc, 1}, i, 1, 0, n, row, n);
         for (int64_t j = 0; agree && j < n; j++) {
             agree = fabs(row[j]) < 0x1p60 && 2 * row[j] == floor(2 * row[j]);
             if (agree) found += (uint64_t)(int64_t)(2 * row[j]) * weight[j];
         }
         agree = agree && found == expected;
-        if (!agree) snprintf(why, bytes, "row %" PRId64 " of C is wrong: its weighted sum is not that of the product", i);
+        if (!agree)
+            snprintf(why, bytes, "row %" PRId64 " of C is wrong: its weighted sum is not that of the product", i);
     }
     free(row), free(weight), free(sum);
     return agree;
@@ -229,7 +257,8 @@ static bool is_product(const oracle *o, const void *c, char *why, size_t bytes)
     snprintf(why, bytes, "%s", verdict.text);
     if (!verdict.passed || !verdict.sampled) return verdict.passed;
     const element *type = element_of(o->problem.dtype);
-    if (o->kind == ORACLE_EXACT && (o->problem.dtype_c == 0 || o->problem.dtype_c == type->accumulator)) return sums_agree(o, c, why, bytes);
+    if (o->kind == ORACLE_EXACT && (o->problem.dtype_c == 0 || o->problem.dtype_c == type->accumulator))
+        return sums_agree(o, c, why, bytes);
     const verify_options few = {.seed = 3, .vectors = LANES, .samples = 64};
     verify_report report;
     if (verify_product(&o->problem, o->a, o->b, o->c0, c, &few, &report) != TW_OK) {
@@ -249,7 +278,9 @@ static bool judge(const job *j, operands *s)
         size_t to = i < s->count ? c->at + (size_t)i * c->stride : s->bytes;
         if (memcmp(s->before + from, s->after + from, to - from) != 0) {
             while (s->before[from] == s->after[from]) from++;
-            snprintf(s->why, sizeof s->why, "byte %zu was changed, where A is at %zu, B at %zu, C at %zu (each item %zu bytes, %zu apart)", from, s->x[0].at, s->x[1].at, c->at, c->bytes, c->stride);
+            snprintf(s->why, sizeof s->why,
+                     "byte %zu was changed, where A is at %zu, B at %zu, C at %zu (each item %zu bytes, %zu apart)",
+                     from, s->x[0].at, s->x[1].at, c->at, c->bytes, c->stride);
             return false;
         }
         from = to + c->bytes;
@@ -276,28 +307,32 @@ static caller me;
         }                                                                                                              \
     } while (0)
 
-static uint32_t alignment_of(size_t at)
-{
-    return at % 256 == 0 ? 256 : (uint32_t)(at & -at) & 255;
-}
+static uint32_t alignment_of(size_t at) { return at % 256 == 0 ? 256 : (uint32_t)(at & -at) & 255; }
 
 static tw_batch batch_of(const job *j, const operands *s)
 {
     tw_batch batch = {.size = sizeof batch, .pointers = j->by_address, .count = j->items};
     if (j->by_address) return batch;
-    batch.stride_a = (int64_t)s->x[0].stride / element_of(j->p.dtype)->bytes, batch.stride_b = (int64_t)s->x[1].stride / element_of(j->p.dtype)->bytes;
+    batch.stride_a = (int64_t)s->x[0].stride / element_of(j->p.dtype)->bytes,
+    batch.stride_b = (int64_t)s->x[1].stride / element_of(j->p.dtype)->bytes;
     batch.stride_c = (int64_t)s->x[2].stride / type_of_c(j)->bytes;
     return batch;
 }
 
 /* The call, on a block that begins at `base`. */
-static tw_status multiply(const engine *e, const job *j, const operands *s, const tw_problem *p, uintptr_t base, const tw_launch *launch)
+static tw_status multiply(const engine *e, const job *j, const operands *s, const tw_problem *p, uintptr_t base,
+                          const tw_launch *launch)
 {
     void *x[3];
     const tw_batch batch = batch_of(j, s);
-    for (int i = 0; i < 3; i++) x[i] = (void *)(base + (j->items > 0 && j->by_address ? s->addresses + (size_t)(i * s->count) * sizeof(uint64_t) : s->x[i].at));
-    if (launch != NULL) return j->items > 0 ? tw_enqueue_batched(e->context, p, &batch, x[0], x[1], x[2], launch) : tw_enqueue(e->context, p, x[0], x[1], x[2], launch);
-    return j->items > 0 ? tw_gemm_batched(e->context, p, &batch, x[0], x[1], x[2]) : tw_gemm(e->context, p, x[0], x[1], x[2]);
+    for (int i = 0; i < 3; i++)
+        x[i] = (void *)(base + (j->items > 0 && j->by_address ? s->addresses + (size_t)(i * s->count) * sizeof(uint64_t)
+                                                              : s->x[i].at));
+    if (launch != NULL)
+        return j->items > 0 ? tw_enqueue_batched(e->context, p, &batch, x[0], x[1], x[2], launch)
+                            : tw_enqueue(e->context, p, x[0], x[1], x[2], launch);
+    return j->items > 0 ? tw_gemm_batched(e->context, p, &batch, x[0], x[1], x[2])
+                        : tw_gemm(e->context, p, x[0], x[1], x[2]);
 }
 
 /* The addresses of items, for a batch by address: A's, B's, then C's. */
@@ -322,15 +357,20 @@ static bool run_here(const engine *e, const job *j, operands *s)
 }
 
 /* memory: as large as the block, the workspace and a band behind it. */
-static bool run_at(const engine *e, const job *j, operands *s, const tw_problem *p, cu_pointer memory, int64_t workspace_bytes, cu_stream stream)
+static bool run_at(const engine *e, const job *j, operands *s, const tw_problem *p, cu_pointer memory,
+                   int64_t workspace_bytes, cu_stream stream)
 {
     const cu_pointer workspace = memory + (s->bytes + 255) / 256 * 256, end = workspace + (cu_pointer)workspace_bytes;
-    const tw_launch launch = {.size = sizeof launch, .stream = stream, .workspace = workspace_bytes > 0 ? (void *)(uintptr_t)workspace : NULL, .workspace_bytes = workspace_bytes};
+    const tw_launch launch = {.size = sizeof launch,
+                              .stream = stream,
+                              .workspace = workspace_bytes > 0 ? (void *)(uintptr_t)workspace : NULL,
+                              .workspace_bytes = workspace_bytes};
     char band[BAND];
     put_addresses(s, (uintptr_t)memory);
     CU(me.cu->cuMemcpyHtoDAsync_v2(memory, s->before, s->bytes, stream));
     CU(me.cu->cuMemcpyHtoDAsync_v2(end, s->before, BAND, stream)); /* the block's first band */
-    if (j->way == DEVICE) CU(me.cu->cuStreamSynchronize(stream));  /* the library's own stream does not wait for ours */
+    /* the library's own stream does not wait for ours */
+    if (j->way == DEVICE) CU(me.cu->cuStreamSynchronize(stream));
     if (!said(s, multiply(e, j, s, p, (uintptr_t)memory, j->way == DEVICE ? NULL : &launch))) return false;
     CU(me.cu->cuMemcpyDtoHAsync_v2(s->after, memory, s->bytes, stream));
     CU(me.cu->cuMemcpyDtoHAsync_v2(band, end, BAND, stream));
@@ -350,7 +390,9 @@ static bool run_there(const engine *e, const job *j, operands *s, cu_stream stre
         *aligns[i] = alignment_of(s->x[i].at | (j->items > 0 ? s->x[i].stride : 0));
     }
     const tw_batch batch = batch_of(j, s);
-    if (j->way == STREAM && !said(s, j->items > 0 ? tw_workspace_bytes_batched(e->context, &p, &batch, &workspace_bytes) : tw_workspace_bytes(e->context, &p, &workspace_bytes))) return false;
+    if (j->way == STREAM && !said(s, j->items > 0 ? tw_workspace_bytes_batched(e->context, &p, &batch, &workspace_bytes)
+                                                  : tw_workspace_bytes(e->context, &p, &workspace_bytes)))
+        return false;
     CU(me.cu->cuMemAlloc_v2(&memory, s->bytes + 256 + (size_t)workspace_bytes + BAND));
     bool passed = run_at(e, j, s, &p, memory, workspace_bytes, stream);
     CU(me.cu->cuMemFree_v2(memory));
@@ -395,7 +437,8 @@ static void note_result(const job *j, bool passed, const char *why, double secon
     if (seconds > all.longest) all.longest = seconds, all.longest_number = j->number;
     if (!passed) {
         char failure[sizeof all.first_failure];
-        snprintf(failure, sizeof failure, "%s: --seed %" PRId64 " --first %" PRId64 " --count 1: %s: %s", all.engine->name, asked.seed, j->number, text, why);
+        snprintf(failure, sizeof failure, "%s: --seed %" PRId64 " --first %" PRId64 " --count 1: %s: %s",
+                 all.engine->name, asked.seed, j->number, text, why);
         printf("# %s\n", failure);
         if (all.failures++ == 0) strcpy(all.first_failure, failure);
         if (all.failures == MOST_FAILURES) atomic_store(&all.last, 0);
@@ -409,12 +452,16 @@ static void *work(void *context)
     const engine *e = all.engine;
     cu_stream stream = NULL;
     operands *s = malloc(sizeof *s);
-    bool ready = s != NULL && (!e->device || (me.cu->cuCtxPushCurrent_v2(all.primary) == CU_SUCCESS && me.cu->cuStreamCreate(&stream, CALLER_NON_BLOCKING) == CU_SUCCESS));
-    for (int64_t number; (number = atomic_fetch_add(&all.next, 1)) < atomic_load(&all.last) && !(all.until > 0 && now() > all.until);) {
+    bool ready = s != NULL && (!e->device || (me.cu->cuCtxPushCurrent_v2(all.primary) == CU_SUCCESS &&
+                                              me.cu->cuStreamCreate(&stream, CALLER_NON_BLOCKING) == CU_SUCCESS));
+    for (int64_t number;
+         (number = atomic_fetch_add(&all.next, 1)) < atomic_load(&all.last) && !(all.until > 0 && now() > all.until);) {
         double begin = now();
         self->job = draw(e, number);
         atomic_store(&self->since, begin);
-        bool passed = ready && operands_make(&self->job, s) && (self->job.way == HOST ? run_here(e, &self->job, s) : run_there(e, &self->job, s, stream)) && judge(&self->job, s);
+        bool passed = ready && operands_make(&self->job, s) &&
+                      (self->job.way == HOST ? run_here(e, &self->job, s) : run_there(e, &self->job, s, stream)) &&
+                      judge(&self->job, s);
         note_result(&self->job, passed, ready ? s->why : "a thread got no memory or no stream", now() - begin);
         if (ready) operands_free(s);
         atomic_store(&self->since, 0);
@@ -455,7 +502,8 @@ static void watch(void)
         if (stuck == NULL) continue;
         char text[LINE];
         describe(&stuck->job, text);
-        printf("Bail out! %s: --seed %" PRId64 " --first %" PRId64 " --count 1: %s: has not ended in %d s\n", all.engine->name, asked.seed, stuck->job.number, text, HANG_S);
+        printf("Bail out! %s: --seed %" PRId64 " --first %" PRId64 " --count 1: %s: has not ended in %d s\n",
+               all.engine->name, asked.seed, stuck->job.number, text, HANG_S);
         fflush(stdout);
         _exit(1);
     }
@@ -464,8 +512,13 @@ static void watch(void)
 
 static void random_case(engine *e)
 {
-    int64_t count = asked.count > 0 ? asked.count : asked.seconds > 0 ? INT64_MAX / 2 : tap.full ? e->count * 20 : e->count;
-    if (!tap_case("%s: random problems of seed %" PRId64 " from number %" PRId64 " on", e->name, asked.seed, asked.first)) return;
+    int64_t count = asked.count > 0     ? asked.count
+                    : asked.seconds > 0 ? INT64_MAX / 2
+                    : tap.full          ? e->count * 20
+                                        : e->count;
+    if (!tap_case("%s: random problems of seed %" PRId64 " from number %" PRId64 " on", e->name, asked.seed,
+                  asked.first))
+        return;
     if (e->refusal[0] != '\0') {
         tap_skip(e->refusal);
         return;
@@ -480,20 +533,31 @@ static void random_case(engine *e)
     double begin = now();
     all.running = all.threads;
     for (int i = 0; i < all.threads; i++)
-        if (pthread_create(&all.workers[i].thread, NULL, work, &all.workers[i]) != 0) perror("test_random: pthread_create"), exit(1);
+        if (pthread_create(&all.workers[i].thread, NULL, work, &all.workers[i]) != 0)
+            perror("test_random: pthread_create"), exit(1);
     watch();
     for (int i = 0; i < all.threads; i++) pthread_join(all.workers[i].thread, NULL);
-    printf("# %s: %" PRId64 " problems, %d failed, %.1f s on %d threads; the longest, number %" PRId64 ", %.2f s\n", e->name, all.done, all.failures, now() - begin, all.threads, all.longest_number, all.longest);
-    tap_result(all.failures == 0 && all.done > 0, "%d of %" PRId64 " failed, first %s", all.failures, all.done, all.first_failure);
+    printf("# %s: %" PRId64 " problems, %d failed, %.1f s on %d threads; the longest, number %" PRId64 ", %.2f s\n",
+           e->name, all.done, all.failures, now() - begin, all.threads, all.longest_number, all.longest);
+    tap_result(all.failures == 0 && all.done > 0, "%d of %" PRId64 " failed, first %s", all.failures, all.done,
+               all.first_failure);
 }
 
 /* ---- the checks themselves ---- */
 
-/* A right C passes; with one element off by a little, or a byte beside C, it does not. row: one that has no reference of its own. */
+/* A right C passes; with one element off by a little, or a byte beside C, it does not. row: one that has no reference
+ * of its own. */
 static void planted_case(engine *e, tw_dtype dtype, oracle_kind kind)
 {
-    if (!tap_case("a wrong %s element and a touched byte are found, %s", tw_lab_dtype_of(dtype)->name, kind == ORACLE_EXACT ? "exact" : "bound")) return;
-    job j = {.p = tw_problem_make(dtype, TW_T, TW_N, 400, 500, 300), .kind = kind, .seed = 5, .items = 2, .gap = 3, .crooked = {1, 2, 3}};
+    if (!tap_case("a wrong %s element and a touched byte are found, %s", tw_lab_dtype_of(dtype)->name,
+                  kind == ORACLE_EXACT ? "exact" : "bound"))
+        return;
+    job j = {.p = tw_problem_make(dtype, TW_T, TW_N, 400, 500, 300),
+             .kind = kind,
+             .seed = 5,
+             .items = 2,
+             .gap = 3,
+             .crooked = {1, 2, 3}};
     j.p.alpha = 2, j.p.beta = -1, j.p.ldc += 5;
     operands s;
     const char *what = "";
@@ -547,15 +611,19 @@ static void engine_open(engine *e)
             tw_problem p = tw_problem_make((tw_dtype)type, TW_N, TW_N, 64, 64, 64);
             tw_lab_plan plan;
             p.dtype_c = own ? p.dtype : 0;
-            if ((own && element_of(p.dtype)->result == p.dtype) || tw_lab_plan_of(e->context, &(tw_lab_choice){0}, &p, &plan) != TW_OK) continue;
+            if ((own && element_of(p.dtype)->result == p.dtype) ||
+                tw_lab_plan_of(e->context, &(tw_lab_choice){0}, &p, &plan) != TW_OK)
+                continue;
             e->types[e->type_count].dtype = p.dtype, e->types[e->type_count++].dtype_c = p.dtype_c;
         }
     if (e->type_count == 0) snprintf(e->refusal, sizeof e->refusal, "%s multiplies no type here", e->name);
     cu_device device;
     const char *missing;
     if (strcmp(e->name, "cuda") != 0) return;
-    e->device = caller_load(&me, &missing) && me.cu->cuDeviceGet(&device, 0) == CU_SUCCESS && me.cu->cuDevicePrimaryCtxRetain(&all.primary, device) == CU_SUCCESS;
-    if (!e->device) snprintf(e->refusal, sizeof e->refusal, "device 0 gives no primary context, or the driver is too old");
+    e->device = caller_load(&me, &missing) && me.cu->cuDeviceGet(&device, 0) == CU_SUCCESS &&
+                me.cu->cuDevicePrimaryCtxRetain(&all.primary, device) == CU_SUCCESS;
+    if (!e->device)
+        snprintf(e->refusal, sizeof e->refusal, "device 0 gives no primary context, or the driver is too old");
 }
 
 /* Takes our own options out of the command line. */
@@ -579,8 +647,10 @@ static void read_options(int *argc, char **argv)
             fprintf(stderr, "test_random: %s: found '%s', expected a number from %d\n", names[which], word, which >= 2);
             exit(2);
         }
-        if (which == 3) asked.seconds = value;
-        else *numbers[which] = (int64_t)value;
+        if (which == 3)
+            asked.seconds = value;
+        else
+            *numbers[which] = (int64_t)value;
     }
     *argc = kept;
 }

@@ -56,10 +56,7 @@ static void list_devices(const work *w)
     last_status = tw_devices(NULL, 0, &count);
 }
 
-static void multiply(const work *w)
-{
-    last_status = tw_gemm(w->context, &w->problem, a, b, c);
-}
+static void multiply(const work *w) { last_status = tw_gemm(w->context, &w->problem, a, b, c); }
 
 static void multiply_batch(const work *w)
 {

@@ -1,12 +1,16 @@
-/* test_story.c - what the rungs say of themselves reaches the reader whole: texts as the files have them, head comments taken apart
- * without a word lost, comparisons that give both texts back and have as much in common as can be. */
+/* test_story.c - what the rungs say of themselves reaches the reader whole: texts as the files have them, head comments
+ * taken apart without a word lost, comparisons that give both texts back and have as much in common as can be. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "story.h"
 #include "tap.h"
 
-#define NEED(condition, ...) if (!(condition)) { tap_result(false, __VA_ARGS__); return; }
+#define NEED(condition, ...)                                                                                           \
+    if (!(condition)) {                                                                                                \
+        tap_result(false, __VA_ARGS__);                                                                                \
+        return;                                                                                                        \
+    }
 
 static char *read_file(const char *folder, const char *file)
 {
@@ -43,8 +47,10 @@ static void test_text(const tw_lab_kernel *kernel)
     NEED(file != NULL, "%s cannot be read", kernel->file)
     NEED(story_tell(kernel, &s) == TW_OK, "there is no story of %s", kernel->file)
     NEED(strcmp(s.text, file) == 0, "the program's text of %s is not the file's", kernel->file)
-    for (const char *const *label = (const char *const[]){"IDEA", "NUMBERS", "LIMITS", "SOURCE", NULL}; *label != NULL; label++)
-        NEED(story_part_text(&s, *label) != NULL && strlen(story_part_text(&s, *label)) > 4, "%s has no %s", kernel->file, *label)
+    for (const char *const *label = (const char *const[]){"IDEA", "NUMBERS", "LIMITS", "SOURCE", NULL}; *label != NULL;
+         label++)
+        NEED(story_part_text(&s, *label) != NULL && strlen(story_part_text(&s, *label)) > 4, "%s has no %s",
+             kernel->file, *label)
     const char *name = strchr(kernel->file, '/') + 1;
     NEED(strncmp(s.title, name, strcspn(name, ".")) == 0, "the title of %s is '%s'", kernel->file, s.title)
 
@@ -55,18 +61,20 @@ static void test_text(const tw_lab_kernel *kernel)
     for (int i = 0; i < s.part_count; i++) {
         add_words(s.parts[i].label, strlen(s.parts[i].label), kept, sizeof kept);
         add_words(s.parts[i].text, strlen(s.parts[i].text), kept, sizeof kept);
-        NEED(s.parts[i].text[0] != ' ' && s.parts[i].text[0] != '\n', "%s of %s begins with a blank", s.parts[i].label, kernel->file)
+        NEED(s.parts[i].text[0] != ' ' && s.parts[i].text[0] != '\n', "%s of %s begins with a blank", s.parts[i].label,
+             kernel->file)
     }
     size_t at = 0;
     while (said[at] != '\0' && said[at] == kept[at]) at++;
-    NEED(strcmp(said, kept) == 0, "of the head of %s words were lost at '%.60s', kept '%.60s'", kernel->file, said + at, kept + at)
+    NEED(strcmp(said, kept) == 0, "of the head of %s words were lost at '%.60s', kept '%.60s'", kernel->file, said + at,
+         kept + at)
     story_free(&s);
     free(file);
     tap_result(true, "ok");
 }
 
-/* The rung that the table has before this one in its engine; NULL for the first of a ladder. Variants vary the rung before them, and
- * are nobody's rung before. */
+/* The rung that the table has before this one in its engine; NULL for the first of a ladder. Variants vary the rung
+ * before them, and are nobody's rung before. */
 static const tw_lab_kernel *table_before(const tw_lab_kernel *kernel)
 {
     const tw_lab_kernel *row, *before = NULL;
@@ -86,7 +94,8 @@ static void test_before(const tw_lab_kernel *kernel)
     const char *found = s.before != NULL ? s.before->rung : "none", *expected = before != NULL ? before->rung : "none";
     if (strncmp(kernel->rung, "s1_", 3) == 0) expected = "r01_naive";
     if (kernel->deep) expected = "r04_banks"; /* a flight of its own */
-    if (kernel->production) expected = found; /* for all: no small step from the rung before, and none need be named */
+    /* for all: no small step from the rung before, and none need be named */
+    if (kernel->production) expected = found;
     NEED(strcmp(found, expected) == 0, "the rung before is %s, expected %s", found, expected)
     NEED(s.before == NULL || strcmp(s.before->engine, kernel->engine) == 0, "of another engine")
     story_free(&s);
@@ -163,7 +172,8 @@ static void test_small_texts(void)
         draw_text(b);
         NEED(story_compare(a, b, &d) == TW_OK, "no memory")
         NEED(gives_back(&d, a, b), "the texts do not come back")
-        NEED(d.count - d.added - d.removed == in_common(a, b), "%d lines in common, there can be %d", d.count - d.added - d.removed, in_common(a, b))
+        NEED(d.count - d.added - d.removed == in_common(a, b), "%d lines in common, there can be %d",
+             d.count - d.added - d.removed, in_common(a, b))
         story_diff_free(&d);
     }
     tap_result(true, "ok");
@@ -173,7 +183,8 @@ static void test_last_line(void)
 {
     story_diff d;
     NEED(story_compare("x\ny", "x\ny\n\nz", &d) == TW_OK, "no memory")
-    NEED(d.count == 4 && d.added == 2 && d.removed == 0 && d.lines[2].length == 0 && d.lines[3].length == 1, "%d lines, %d new", d.count, d.added)
+    NEED(d.count == 4 && d.added == 2 && d.removed == 0 && d.lines[2].length == 0 && d.lines[3].length == 1,
+         "%d lines, %d new", d.count, d.added)
     story_diff_free(&d);
     tap_result(true, "ok");
 }

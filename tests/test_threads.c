@@ -25,7 +25,8 @@ static bool multiply_ones(tw_context *context, int threads)
     tw_lab_run *run = NULL;
     bool right = x != NULL;
     for (int i = 0; right && i < 3 * N * N; i++) x[i] = 1;
-    right = right && tw_lab_run_open(context, &choice, &p, x, x + N * N, c, &run) == TW_OK && tw_lab_run_once(run, NULL) == TW_OK;
+    right = right && tw_lab_run_open(context, &choice, &p, x, x + N * N, c, &run) == TW_OK &&
+            tw_lab_run_once(run, NULL) == TW_OK;
     tw_lab_run_close(run);
     for (int i = 0; right && i < N * N; i++) right = c[i] == N;
     free(x);
@@ -36,7 +37,8 @@ static bool multiply_ones(tw_context *context, int threads)
 static bool measure_peak(tw_context *context, int threads)
 {
     double flops_per_s = 0;
-    return tw_lab_peak_flops(context, TW_F64, threads, 2, &flops_per_s) == TW_OK && flops_per_s > 0 && isfinite(flops_per_s);
+    return tw_lab_peak_flops(context, TW_F64, threads, 2, &flops_per_s) == TW_OK && flops_per_s > 0 &&
+           isfinite(flops_per_s);
 }
 
 typedef struct caller {
@@ -48,7 +50,9 @@ static void *call_often(void *argument)
 {
     caller *self = argument;
     self->right = true;
-    for (int i = 0; i < ROUNDS; i++) self->right = self->right && multiply_ones(self->context, 1 + i % 4) && (i != 3 || measure_peak(self->context, 2));
+    for (int i = 0; i < ROUNDS; i++)
+        self->right = self->right && multiply_ones(self->context, 1 + i % 4) &&
+                      (i != 3 || measure_peak(self->context, 2));
     return NULL;
 }
 
@@ -81,15 +85,9 @@ static bool child_by(pid_t (*make)(void), bool (*work)(tw_context *), tw_context
     return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-static bool child_succeeds(bool (*work)(tw_context *), tw_context *context)
-{
-    return child_by(fork, work, context);
-}
+static bool child_succeeds(bool (*work)(tw_context *), tw_context *context) { return child_by(fork, work, context); }
 
-static bool one_call(tw_context *context)
-{
-    return multiply_ones(context, 3);
-}
+static bool one_call(tw_context *context) { return multiply_ones(context, 3); }
 
 /* Many small products, for which all threads of the context are waited for. */
 static bool multiply_batch(tw_context *context)
@@ -133,10 +131,7 @@ typedef struct sum {
     bool nested;
 } sum;
 
-static void add_index(void *context, int64_t i)
-{
-    atomic_fetch_add(&((sum *)context)->total, i);
-}
+static void add_index(void *context, int64_t i) { atomic_fetch_add(&((sum *)context)->total, i); }
 
 static void sum_team(void *context, team *team)
 {
@@ -153,10 +148,12 @@ static bool sums_right(pool *p, int threads, int64_t count, bool nested)
 {
     sum s = {.pool = p, .count = count, .nested = nested};
     pool_run(p, threads, sum_team, &s);
-    return atomic_load(&s.total) == 3 * (count * (count - 1) / 2) && atomic_load(&s.teams) >= 1 && atomic_load(&s.teams) <= threads;
+    return atomic_load(&s.total) == 3 * (count * (count - 1) / 2) && atomic_load(&s.teams) >= 1 &&
+           atomic_load(&s.teams) <= threads;
 }
 
-/* Rows of WIDTH tasks: each needs the one above it, the first of a row all of the row before. value: plain memory, which ThreadSanitizer watches. */
+/* Rows of WIDTH tasks: each needs the one above it, the first of a row all of the row before. value: plain memory,
+ * which ThreadSanitizer watches. */
 enum { WIDTH = 5, ROWS = 60 };
 typedef struct grid {
     int64_t value[ROWS * WIDTH];
@@ -174,15 +171,13 @@ static bool grid_task(void *context, int64_t i, team *team)
         team_after(team, above, above);
     for (int64_t j = above; j >= 0 && j < (i == row ? row : above + 1); j++)
         if (g->value[j] == 0) atomic_fetch_add(&g->early, 1);
-    for (int turn = 0; turn < (i % 37 == 0 ? 20000 : (int)(i * 7919 % 50)); turn++) pause_briefly(); /* tasks of different length: for some of them others sleep */
+    /* tasks of different length: for some of them others sleep */
+    for (int turn = 0; turn < (i % 37 == 0 ? 20000 : (int)(i * 7919 % 50)); turn++) pause_briefly();
     g->value[i] = 1 + (above < 0 ? 0 : g->value[above]);
     return true;
 }
 
-static void grid_team(void *context, team *team)
-{
-    team_flow(team, grid_task, context);
-}
+static void grid_team(void *context, team *team) { team_flow(team, grid_task, context); }
 
 static bool flows_in_order(pool *p, int threads, bool late)
 {
@@ -209,10 +204,7 @@ static bool brief_task(void *context, int64_t i, team *team)
     return i < b->tasks;
 }
 
-static void brief_team(void *context, team *team)
-{
-    team_flow(team, brief_task, context);
-}
+static void brief_team(void *context, team *team) { team_flow(team, brief_task, context); }
 
 static bool nobody_comes_late(pool *p)
 {
@@ -225,7 +217,8 @@ static bool nobody_comes_late(pool *p)
         atomic_store(&calls[i].over, 1);
         for (int turn = 0; turn < i % 500; turn++) pause_briefly();
     }
-    for (int i = 0; right && i < CALLS; i++) right = atomic_load(&calls[i].late) == 0 && atomic_load(&calls[i].done) == calls[i].tasks;
+    for (int i = 0; right && i < CALLS; i++)
+        right = atomic_load(&calls[i].late) == 0 && atomic_load(&calls[i].done) == calls[i].tasks;
     free(calls);
     return right;
 }
@@ -246,7 +239,8 @@ static bool sums_with_few_threads(tw_context *context)
     if (setrlimit(RLIMIT_AS, &(struct rlimit){most, most}) != 0 || pool_open(&p) != TW_OK) return false;
     sum s = {.pool = p, .count = 1000};
     pool_run(p, 8, sum_team, &s);
-    bool right = atomic_load(&s.total) == 3 * 499500 && atomic_load(&s.teams) >= 1 && atomic_load(&s.teams) <= 2 && sums_right(p, 8, 1000, true);
+    bool right = atomic_load(&s.total) == 3 * 499500 && atomic_load(&s.teams) >= 1 && atomic_load(&s.teams) <= 2 &&
+                 sums_right(p, 8, 1000, true);
     pool_close(p);
     return right;
 }
@@ -274,7 +268,8 @@ static bool returns_before_it_ends(bool (*work)(tw_context *), tw_context *conte
     pthread_t thread;
     cancelled self = {context, work, false};
     void *ended = NULL;
-    return pthread_create(&thread, NULL, work_cancelled, &self) == 0 && pthread_join(thread, &ended) == 0 && self.returned && ended == PTHREAD_CANCELED;
+    return pthread_create(&thread, NULL, work_cancelled, &self) == 0 && pthread_join(thread, &ended) == 0 &&
+           self.returned && ended == PTHREAD_CANCELED;
 }
 
 static bool open_and_close(tw_context *unused)
@@ -284,8 +279,8 @@ static bool open_and_close(tw_context *unused)
     tw_device device = {.size = sizeof device};
     int32_t count = 0;
     (void)unused;
-    bool right = tw_devices(&device, 1, &count) == TW_OK && count >= 1 && tw_open(&options, &context) == TW_OK && tw_describe(context, &device) == TW_OK &&
-                 multiply_batch(context);
+    bool right = tw_devices(&device, 1, &count) == TW_OK && count >= 1 && tw_open(&options, &context) == TW_OK &&
+                 tw_describe(context, &device) == TW_OK && multiply_batch(context);
     tw_close(context);
     return right;
 }
@@ -303,7 +298,8 @@ static bool multiply_tiny(tw_context *context)
     float x[64], c[64];
     bool right = true;
     for (int i = 0; i < 64; i++) x[i] = 1;
-    for (int i = 0; i < 3; i++) right = right && tw_sgemm(context, TW_N, TW_N, 8, 8, 8, 1, x, 8, x, 8, 0, c, 8) == TW_OK && c[63] == 8;
+    for (int i = 0; i < 3; i++)
+        right = right && tw_sgemm(context, TW_N, TW_N, 8, 8, 8, 1, x, 8, x, 8, 0, c, 8) == TW_OK && c[63] == 8;
     return right;
 }
 
@@ -312,7 +308,8 @@ static bool pool_outlives(bool (*work)(tw_context *))
 {
     tw_context *context = NULL;
     const tw_options options = {.size = sizeof options, .threads = 4};
-    if (tw_open(&options, &context) != TW_OK || !returns_before_it_ends(work, context) || !multiply_batch(context)) return false;
+    if (tw_open(&options, &context) != TW_OK || !returns_before_it_ends(work, context) || !multiply_batch(context))
+        return false;
     tw_close(context);
     return true;
 }
@@ -351,7 +348,8 @@ static void float_team(void *context, team *team)
     (void)team;
     float_work *w = context;
     const floats here = floats_here();
-    atomic_fetch_add(&w->same, here.third == w->caller.third && here.tiny == w->caller.tiny && here.wide_third == w->caller.wide_third);
+    atomic_fetch_add(&w->same, here.third == w->caller.third && here.tiny == w->caller.tiny &&
+                                   here.wide_third == w->caller.wide_third);
     atomic_fetch_add(&w->threads, 1);
 }
 
@@ -362,7 +360,8 @@ static bool team_has_callers_floats(pool *p)
     return atomic_load(&w.threads) > 1 && atomic_load(&w.same) == atomic_load(&w.threads);
 }
 
-/* One product on one thread and on more: the same bits. Some of its terms are subnormal in f32, and all need rounding. */
+/* One product on one thread and on more: the same bits. Some of its terms are subnormal in f32, and all need
+ * rounding. */
 static bool same_bits(tw_context *context, tw_dtype dtype)
 {
     const size_t bytes = (size_t)tw_lab_dtype_of(dtype)->bytes;
@@ -379,7 +378,8 @@ static bool same_bits(tw_context *context, tw_dtype dtype)
     for (int threads = 1; right && threads <= 4; threads++) {
         const tw_lab_choice choice = {.threads = threads};
         tw_lab_run *run = NULL;
-        right = tw_lab_run_open(context, &choice, &p, x, x + N * N * bytes, threads == 1 ? one : more, &run) == TW_OK && tw_lab_run_once(run, NULL) == TW_OK;
+        right = tw_lab_run_open(context, &choice, &p, x, x + N * N * bytes, threads == 1 ? one : more, &run) == TW_OK &&
+                tw_lab_run_once(run, NULL) == TW_OK;
         tw_lab_run_close(run);
         if (right && threads > 1) right = memcmp(one, more, N * N * bytes) == 0;
     }
@@ -403,10 +403,7 @@ static bool in_every_environment(tw_context *context, pool *p)
     return right && team_has_callers_floats(p);
 }
 
-static void expect(const char *what, bool holds)
-{
-    tap_result(holds, "%s does not hold", what);
-}
+static void expect(const char *what, bool holds) { tap_result(holds, "%s does not hold", what); }
 
 #define CASE(what, holds)                                                                                              \
     do {                                                                                                               \
@@ -447,8 +444,10 @@ static void bare_fork_cases(tw_context *context)
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
     CHILD("a child of _Fork() multiplies", multiply_batch(context) && child_by(_Fork, one_call, context));
     CHILD("a child of _Fork() multiplies a batch", multiply_batch(context) && child_by(_Fork, multiply_batch, context));
-    CHILD("a child of _Fork() closes the context it used", multiply_batch(context) && child_by(_Fork, call_and_close, context));
-    CHILD("a child of _Fork() closes a context it did not use", multiply_batch(context) && child_by(_Fork, close_only, context));
+    CHILD("a child of _Fork() closes the context it used",
+          multiply_batch(context) && child_by(_Fork, call_and_close, context));
+    CHILD("a child of _Fork() closes a context it did not use",
+          multiply_batch(context) && child_by(_Fork, close_only, context));
 #else
     (void)context;
     if (tap_case("a child of _Fork() multiplies")) tap_skip("this system has no _Fork()");
@@ -490,7 +489,8 @@ int main(int argc, char **argv)
     tw_lab_plan plan = {0};
     CASE("these products are planned for as many threads as they may have",
          tw_lab_plan_of(context, &(tw_lab_choice){.threads = 4}, &p_n, &plan) == TW_OK && plan.threads == 4);
-    CASE("the peak is measured with 1, 2 and 5 threads", measure_peak(context, 1) && measure_peak(context, 2) && measure_peak(context, 5));
+    CASE("the peak is measured with 1, 2 and 5 threads",
+         measure_peak(context, 1) && measure_peak(context, 2) && measure_peak(context, 5));
     CASE("many callers on the default context", many_callers(NULL));
     CHILD("a child multiplies after the parent did", child_succeeds(one_call, context));
     CASE("the parent goes on", multiply_ones(context, 4));

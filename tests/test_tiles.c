@@ -1,5 +1,6 @@
-/* test_tiles.c - the kernel of the matrix unit on machines that have none: its text with the unit's instructions in plain C (fakes/tiles.c), in the loops
- * and the panels of the library, against both oracles. tests/test_kernels runs the row itself where there is a matrix unit. */
+/* test_tiles.c - the kernel of the matrix unit on machines that have none: its text with the unit's instructions in
+ * plain C (fakes/tiles.c), in the loops and the panels of the library, against both oracles. tests/test_kernels runs
+ * the row itself where there is a matrix unit. */
 #include <fcntl.h>
 #include <stdlib.h>
 
@@ -14,10 +15,12 @@ cpu_micro tiles_bf16, tiles_i8;
 /* The product by the plan that a processor with a matrix unit would have, its kernel replaced. */
 static bool multiply(const oracle *o, void *c, pool *pool)
 {
-    const device_facts facts = {.engine = "cpu", .level = CPU_amx, .threads = 1, .l1_bytes = 49152, .l2_bytes = 1 << 18};
+    const device_facts facts = {
+        .engine = "cpu", .level = CPU_amx, .threads = 1, .l1_bytes = 49152, .l2_bytes = 1 << 18};
     tw_problem p;
     plan made;
-    if (problem_load(&o->problem, o->a, o->b, c, &p) != TW_OK || plan_find(&p, &facts, NULL, &made) != TW_OK) return false;
+    if (problem_load(&o->problem, o->a, o->b, c, &p) != TW_OK || plan_find(&p, &facts, NULL, &made) != TW_OK)
+        return false;
     kernel_row row = *made.row;
     if (row.level != CPU_amx) return false;
     row.micro = p.dtype == TW_I8 ? tiles_i8 : tiles_bf16, row.enter = row.leave = NULL;
@@ -30,7 +33,8 @@ static bool multiply(const oracle *o, void *c, pool *pool)
 
 int main(int argc, char **argv)
 {
-    static const int64_t ms[] = {1, 15, 16, 17, 31, 32, 33, 100}, ns[] = {1, 16, 17, 32, 33, 61, 64, 130}, ks[] = {0, 1, 2, 3, 15, 31, 32, 33, 63, 64, 65, 127, 513, 1100};
+    static const int64_t ms[] = {1, 15, 16, 17, 31, 32, 33, 100}, ns[] = {1, 16, 17, 32, 33, 61, 64, 130},
+                         ks[] = {0, 1, 2, 3, 15, 31, 32, 33, 63, 64, 65, 127, 513, 1100};
     static const double scalars[][2] = {{1, 0}, {1, 1}, {-2, 3}, {0, 2}};
     pool *pool = NULL;
     tap_start(argc, argv);
@@ -40,7 +44,9 @@ int main(int argc, char **argv)
         tw_dtype dtype = x % 2 ? TW_I8 : TW_BF16;
         int64_t m = ms[x / 2 % 8], n = ns[x / 16 % 8], k = ks[x / 128];
         int variant = x / 2 + x / 16 + x / 128; /* of transposes, paddings and scalars, which go round */
-        if (!tap_case("%s %c%c %dx%dx%d", x % 2 ? "i8" : "bf16", "nt"[variant / 2 % 2], "nt"[variant % 2], (int)m, (int)n, (int)k)) continue;
+        if (!tap_case("%s %c%c %dx%dx%d", x % 2 ? "i8" : "bf16", "nt"[variant / 2 % 2], "nt"[variant % 2], (int)m,
+                      (int)n, (int)k))
+            continue;
         if (kernel_named("cpu_i8_r13_matrix_amx") == NULL) {
             tap_skip("the table has no row of the matrix unit for this architecture");
             continue;

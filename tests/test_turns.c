@@ -1,5 +1,5 @@
-/* test_turns.c - the processes that take turns in `bench --against`: each has its own pipes and no end of the others'; and what the table of the sides says
- * where the peak is not known. */
+/* test_turns.c - the processes that take turns in `bench --against`: each has its own pipes and no end of the others';
+ * and what the table of the sides says where the peak is not known. */
 #include <fcntl.h>
 #include <math.h>
 #include <unistd.h>
@@ -47,20 +47,28 @@ static bool table_says(double peak_flops, double share, const char *says, const 
     session s = {.text = tmpfile(), .device = {.engine = "cpu", .name = "a device"}};
     char text[2000] = "";
     if (s.text == NULL) return false;
-    g = (against){.s = &s, .count = 2, .threads = 1, .peak_flops = {peak_flops, 0}, .why_no_peak = "there was no memory"};
-    for (int i = 0; i < 2; i++) g.sides[i] = (side){.row = i ? peer_rows : NULL, .name = i ? "peer" : "tilewright", .share = {i ? share : share + 0.4, NAN}, .outcome = SIDE_TIMED};
+    g = (against){
+        .s = &s, .count = 2, .threads = 1, .peak_flops = {peak_flops, 0}, .why_no_peak = "there was no memory"};
+    for (int i = 0; i < 2; i++)
+        g.sides[i] = (side){.row = i ? peer_rows : NULL,
+                            .name = i ? "peer" : "tilewright",
+                            .share = {i ? share : share + 0.4, NAN},
+                            .outcome = SIDE_TIMED};
     against_print_sides(&g, TW_F32);
     rewind(s.text);
     text[fread(text, 1, sizeof text - 1, s.text)] = '\0';
     fclose(s.text);
-    return strstr(text, says) != NULL && strstr(text, says_not) == NULL && against_counts(&g.sides[1], TW_F32) == (peak_flops <= 0);
+    return strstr(text, says) != NULL && strstr(text, says_not) == NULL &&
+           against_counts(&g.sides[1], TW_F32) == (peak_flops <= 0);
 }
 
 static void table_case(void)
 {
     if (!tap_case("a peak that could not be measured is told, and nobody is held against it")) return;
     bool known = table_says(1e11, 0.5, "50", "could not be measured");
-    bool unknown = table_says(0, NAN, "the peak could not be measured (there was no memory): nobody is held against 80 % of it", "below 80 %");
+    bool unknown = table_says(0, NAN,
+                              "the peak could not be measured (there was no memory): nobody is held against 80 % of it",
+                              "below 80 %");
     tap_result(known && unknown, "the table %s", known ? "says nothing of it" : "is wrong where the peak is known");
 }
 

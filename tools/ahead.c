@@ -1,7 +1,8 @@
-/* ahead.c - build tool: CUDA's production kernels, compiled by NVRTC for the architectures of src/engines/cuda/ahead.h, as files that the
- * library finds by name on machines without NVRTC.
+/* ahead.c - build tool: CUDA's production kernels, compiled by NVRTC for the architectures of src/engines/cuda/ahead.h,
+ * as files that the library finds by name on machines without NVRTC.
  *
- *     tilewright_ahead FOLDER      FOLDER is new or of this user alone (mode 700), as jit_cache.h has it; no GPU is needed */
+ *     tilewright_ahead FOLDER      FOLDER is new or of this user alone (mode 700), as jit_cache.h has it; no GPU is
+ *     needed */
 #define _GNU_SOURCE /* setenv */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,10 +22,7 @@ typedef struct work {
 } work;
 
 /* What ends the line of progress on a terminal. */
-static const char *clear(void)
-{
-    return isatty(STDERR_FILENO) ? "\r\033[K" : "";
-}
+static const char *clear(void) { return isatty(STDERR_FILENO) ? "\r\033[K" : ""; }
 
 static int stop(const char *what)
 {
@@ -37,7 +35,8 @@ static void show(work *w, const char *entry, const char *arch)
 {
     bool same = w->shown != NULL && strcmp(w->shown, entry) == 0, over = isatty(STDERR_FILENO);
     w->shown = entry;
-    if (over || !same) fprintf(stderr, "%skernel %d of %d: %s for %s%s", clear(), w->done, w->all, entry, arch, over ? "" : "\n");
+    if (over || !same)
+        fprintf(stderr, "%skernel %d of %d: %s for %s%s", clear(), w->done, w->all, entry, arch, over ? "" : "\n");
 }
 
 static tw_status keep(work *w, const struct ahead_arch *arch, const plan *p)
@@ -49,7 +48,8 @@ static tw_status keep(work *w, const struct ahead_arch *arch, const plan *p)
     TRY(cuda_engine.code(NULL, p, arch->from_sm, false, &code));
     if (strcmp(code.target, arch->name) != 0) {
         free(code.bytes);
-        return fail(TW_BUILD_FAILED, "%s: this NVRTC compiles for %s, expected %s", p->source.entry, code.target, arch->name);
+        return fail(TW_BUILD_FAILED, "%s: this NVRTC compiles for %s, expected %s", p->source.entry, code.target,
+                    arch->name);
     }
     jit_key key = ahead_key(arch->name, p->options, &p->source);
     jit_cache_put(w->into, &key, code.bytes, (size_t)code.size);
@@ -61,15 +61,24 @@ static tw_status keep(work *w, const struct ahead_arch *arch, const plan *p)
 /* A production row with all options that a plan can give it. */
 static tw_status keep_row(work *w, const struct ahead_arch *arch, const kernel_row *row)
 {
-    device_facts facts = {.engine = "cuda", .threads = 1, .sm = arch->from_sm, .most_threads = 1024, .multiprocessors = 132, .tensor_maps = arch->from_sm >= 90,
-                                .local_bytes = (arch->from_sm >= 90 ? 227 : 163) << 10, .l2_bytes = 40 << 20, .largest_bytes = (int64_t)1 << 40};
+    device_facts facts = {.engine = "cuda",
+                          .threads = 1,
+                          .sm = arch->from_sm,
+                          .most_threads = 1024,
+                          .multiprocessors = 132,
+                          .tensor_maps = arch->from_sm >= 90,
+                          .local_bytes = (arch->from_sm >= 90 ? 227 : 163) << 10,
+                          .l2_bytes = 40 << 20,
+                          .largest_bytes = (int64_t)1 << 40};
     const tw_lab_choice choice = {.kernel = row->lab.name};
     char done[MOST_OPTIONS][PLAN_OPTIONS_BYTES];
     int known = 0;
     for (int variant = 0; variant < 32; variant++) {
-        int64_t edge = variant / 16 ? 4 : 640; /* 4: k is divided among the blocks of a cluster, where the row does that */
+        /* 4: k is divided among the blocks of a cluster, where the row does that */
+        int64_t edge = variant / 16 ? 4 : 640;
         facts.clusters = edge == 4 && arch->from_sm >= 90;
-        tw_problem p = tw_problem_make(row->lab.dtype, (tw_op)(variant / 2 % 2), (tw_op)(variant % 2), edge, edge, edge == 4 ? 1280 : 640);
+        tw_problem p = tw_problem_make(row->lab.dtype, (tw_op)(variant / 2 % 2), (tw_op)(variant % 2), edge, edge,
+                                       edge == 4 ? 1280 : 640);
         plan made;
         bool seen = false;
         p.dtype_c = variant / 8 % 2 ? p.dtype : dtype_find(p.dtype)->result;
@@ -103,7 +112,10 @@ static tw_status keep_helpers(work *w, const struct ahead_arch *arch)
 {
     static const struct {
         const char *file, *entry, *options;
-    } helpers[] = {{"cuda/pack.cu", "pack", "-DHALF=0"}, {"cuda/pack.cu", "pack", "-DHALF=1"}, {"cuda/probe.cu", "probe_fma", ""}, {"cuda/probe.cu", "probe_read", ""},
+    } helpers[] = {{"cuda/pack.cu", "pack", "-DHALF=0"},
+                   {"cuda/pack.cu", "pack", "-DHALF=1"},
+                   {"cuda/probe.cu", "probe_fma", ""},
+                   {"cuda/probe.cu", "probe_read", ""},
                    {"cuda/probe.cu", "probe_shared", ""}};
     for (size_t i = 0; i < sizeof helpers / sizeof *helpers; i++) {
         plan p = {.source = {.file = helpers[i].file, .entry = helpers[i].entry}};

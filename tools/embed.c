@@ -1,6 +1,7 @@
 /* embed.c - build tool: kernel files as one C file of byte arrays.
  *
- *     embed OUTPUT.c ROOT FILE...            for compilers: each with the headers it includes put in place. FILE is below ROOT;
+ *     embed OUTPUT.c ROOT FILE...            for compilers: each with the headers it includes put in place. FILE is
+ *     below ROOT;
  *                                            #include "x" is looked for beside the file that includes it
  *     embed --plain OUTPUT.c ROOT FILE...    for readers: each as it stands
  *
@@ -28,10 +29,7 @@ static void stop(const char *what, const char *path)
 }
 
 /* The name in a line `#include "name"`; 0 when the line is something else. */
-static int included(const char *line, char name[256])
-{
-    return sscanf(line, " # include \"%255[^\"]\"", name) == 1;
-}
+static int included(const char *line, char name[256]) { return sscanf(line, " # include \"%255[^\"]\"", name) == 1; }
 
 static void put_file(const char *root, const char *path, int depth)
 {

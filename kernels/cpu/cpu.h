@@ -8,11 +8,13 @@
 
 /* A whole product, as a rung of the ladder computes it:
  *
- *     c[i * ldc + j]  <-  alpha * sum over p of a[i * a_rs + p * a_cs] * b[p * b_rs + j * b_cs]  +  beta * c[i * ldc + j]
+ *     c[i * ldc + j]  <-  alpha * sum over p of a[i * a_rs + p * a_cs] * b[p * b_rs + j * b_cs]  +  beta * c[i * ldc +
+ *     j]
  *
- * with op(A) m x k and op(B) k x n given by a row stride and a column stride each (a transpose swaps the two). beta == 0 means
- * that c is not read; k may be 0. workspace: as many elements as plan_rung() of src/plan_cpu.c says, aligned to 64 bytes. A rung that
- * shares its blocks is called by each thread of a team, with a workspace of its own and one count, 0 at first, for all of them. */
+ * with op(A) m x k and op(B) k x n given by a row stride and a column stride each (a transpose swaps the two). beta ==
+ * 0 means that c is not read; k may be 0. workspace: as many elements as plan_rung() of src/plan_cpu.c says, aligned to
+ * 64 bytes. A rung that shares its blocks is called by each thread of a team, with a workspace of its own and one
+ * count, 0 at first, for all of them. */
 typedef struct cpu_problem {
     int64_t m, n, k;
     const void *a, *b;
@@ -24,7 +26,8 @@ typedef struct cpu_problem {
     atomic_llong *next_block;
 } cpu_problem;
 
-/* The longest edge of a rung's register tile: blocks are packed in whole tiles, so they may be that much less 1 longer. */
+/* The longest edge of a rung's register tile: blocks are packed in whole tiles, so they may be that much less 1
+ * longer. */
 enum { CPU_LONGEST_REGISTER_TILE = 32 };
 
 typedef void cpu_whole(const cpu_problem *problem);
@@ -40,13 +43,15 @@ enum { CPU_LINE_BYTES = 64 };
  *
  * packed: both lie in panels, a_rs = 1, a_cs = mr, b_rs = nr. No element outside rows x cols is touched.
  *
- * sum starts as sum_in, or as 0 where that is NULL (the first panel of k). It is kept unscaled in sum_out, or, where that is
- * NULL (the last panel), written as c <- alpha * sum + beta * c; beta == 0 means c is not read. Each has its row stride.
+ * sum starts as sum_in, or as 0 where that is NULL (the first panel of k). It is kept unscaled in sum_out, or, where
+ * that is NULL (the last panel), written as c <- alpha * sum + beta * c; beta == 0 means c is not read. Each has its
+ * row stride.
  *
- * While it is computed it asks at every step of k for a line at a_next, which goes on by a_next_step bytes each step and by a_next_back more after every mr steps,
- * and, until it has asked for all of it, for one of the tile of C at c_next, its rows as far apart as those that this one writes; where b is not packed, also for what lies b_next bytes behind
- * the present row of it. All at once they would take every buffer that the loads of the present tile need (docs/PERF-LOG.md). What need not be asked for is
- * this tile's own, which is near. */
+ * While it is computed it asks at every step of k for a line at a_next, which goes on by a_next_step bytes each step
+ * and by a_next_back more after every mr steps, and, until it has asked for all of it, for one of the tile of C at
+ * c_next, its rows as far apart as those that this one writes; where b is not packed, also for what lies b_next bytes
+ * behind the present row of it. All at once they would take every buffer that the loads of the present tile need
+ * (docs/PERF-LOG.md). What need not be asked for is this tile's own, which is near. */
 typedef struct cpu_tile {
     int64_t rows, cols, k;
     const void *a, *b;
@@ -62,7 +67,8 @@ typedef struct cpu_tile {
 
 typedef void cpu_micro(const cpu_tile *tile);
 
-/* A product whose operands are read where they lie and are near, in one panel; strides as in cpu_tile, m and n at least 1. */
+/* A product whose operands are read where they lie and are near, in one panel; strides as in cpu_tile, m and n at least
+ * 1. */
 typedef struct cpu_near {
     int64_t m, n, k, a_rs, a_cs, b_rs, ldc;
     bool turned; /* C is n x m, each element stored in its turned place; beta is 0 */
@@ -70,15 +76,19 @@ typedef struct cpu_near {
 
 typedef void cpu_near_all(const cpu_near *shape, double alpha, double beta, const void *a, const void *b, void *c);
 
-/* What panels hold. But for CPU_PLAIN operands are always packed, in words of 4 bytes, each the next `group` elements along k of one row of A or column of
- * B, zeros beyond the end; a step of the micro-kernel is one word, and cpu_tile's k counts steps. */
+/* What panels hold. But for CPU_PLAIN operands are always packed, in words of 4 bytes, each the next `group` elements
+ * along k of one row of A or column of B, zeros beyond the end; a step of the micro-kernel is one word, and cpu_tile's
+ * k counts steps. */
 typedef enum cpu_form {
     CPU_PLAIN,   /* elements as they are */
     CPU_WIDENED, /* one bf16 as a float */
     CPU_PAIRS,   /* two bf16 */
     CPU_I16,     /* two int8 as int16 */
-    CPU_U8,      /* four int8, those of B plus 128; before A's first step stands one of -128 times the sum of each row */
-    CPU_TILE_PAIRS, /* two bf16, and steps in whole blocks of 16; in A's blocks 16 words of a row lie side by side, then those of the next */
+    /* four int8, those of B plus 128; before A's first step stands one of -128 times the sum of each row */
+    CPU_U8,
+    /* two bf16, and steps in whole blocks of 16; in A's blocks 16 words of a row lie side by side, then those of the
+     * next */
+    CPU_TILE_PAIRS,
     CPU_TILE_QUADS, /* the same of four int8 */
 } cpu_form;
 
@@ -86,7 +96,9 @@ static inline bool cpu_form_tiles(cpu_form form) { return form == CPU_TILE_PAIRS
 
 static inline int64_t cpu_form_group(cpu_form form)
 {
-    return form == CPU_U8 || form == CPU_TILE_QUADS ? 4 : form == CPU_PAIRS || form == CPU_I16 || form == CPU_TILE_PAIRS ? 2 : 1;
+    return form == CPU_U8 || form == CPU_TILE_QUADS                         ? 4
+           : form == CPU_PAIRS || form == CPU_I16 || form == CPU_TILE_PAIRS ? 2
+                                                                            : 1;
 }
 
 /* Steps of a panel k deep; A's have one more where its sums stand first. */
@@ -97,7 +109,8 @@ static inline int64_t cpu_form_steps(cpu_form form, int64_t k)
 }
 static inline int64_t cpu_form_a_steps(cpu_form form, int64_t k) { return cpu_form_steps(form, k) + (form == CPU_U8); }
 
-/* Panels of k are whole numbers of this many elements, but for the last: every form's words and blocks divide it, so that no sum depends on where k is cut. */
+/* Panels of k are whole numbers of this many elements, but for the last: every form's words and blocks divide it, so
+ * that no sum depends on where k is cut. */
 enum { CPU_K_UNIT = 64 };
 
 /* What a thread does before and after it calls a micro-kernel that asks for it. */
@@ -105,7 +118,8 @@ typedef void cpu_hook(void);
 
 /* Outputs of a C that is one row or one column, the whole sum over k:
  *
- *     c[j * c_stride]  <-  alpha * sum over p of x[j * x_stride + p * x_k] * y[p * y_stride]  +  beta * c[j * c_stride],   j < count
+ *     c[j * c_stride]  <-  alpha * sum over p of x[j * x_stride + p * x_k] * y[p * y_stride]  +  beta * c[j *
+ *     c_stride],   j < count
  *
  * x_stride or x_k is 1. beta == 0 means that c is not read; k may be 0, and then x and y are not read. */
 typedef struct cpu_line {
@@ -118,11 +132,12 @@ typedef struct cpu_line {
 
 typedef void cpu_vector(const cpu_line *line);
 
-/* A register-only loop of independent multiply-adds, `rounds` times: the ceiling of the micro-kernel. Returns the flops done;
- * *sink takes the result so that the compiler cannot drop the work. */
+/* A register-only loop of independent multiply-adds, `rounds` times: the ceiling of the micro-kernel. Returns the flops
+ * done; *sink takes the result so that the compiler cannot drop the work. */
 typedef double cpu_probe(int64_t rounds, double *sink);
 
-/* Reads `bytes` bytes (a multiple of 1024, 64-byte aligned) as fast as this machine's vectors can; returns a sum of them. */
+/* Reads `bytes` bytes (a multiple of 1024, 64-byte aligned) as fast as this machine's vectors can; returns a sum of
+ * them. */
 typedef double cpu_reader(const void *data, int64_t bytes);
 
 #endif

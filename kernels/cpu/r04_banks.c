@@ -1,15 +1,16 @@
 /* r04_banks - rung 4: each block is copied into memory of its own before it is used.
  *
- * IDEA      The rows of a block lie lda apart. Where that is a multiple of 4 KiB they all fall into the same few sets of the
- *           cache and throw each other out, as bank conflicts serialise a GPU's shared memory; and each row lies on another page:
+ * IDEA      The rows of a block lie lda apart. Where that is a multiple of 4 KiB they all fall into the same few sets
+ *           of the cache and throw each other out, as bank conflicts serialise a GPU's shared memory; and each row lies
+ *           on another page:
  *
  *             in the matrix     row 0 xxxx............  page 0         packed    xxxxyyyyzzzz
  *                               row 1 yyyy............  page 1                   one page, one row after the other,
  *                               row 2 zzzz............  page 2                   every set used alike
  *
  *           Copy the block once (r^2 elements), use it r times.
- * NUMBERS   2 r^2 copies for 2 r^3 flops: 1 / r of the work, for addresses without conflicts. Transposes are straightened on
- *           the way: the inner loop always has stride 1.
+ * NUMBERS   2 r^2 copies for 2 r^3 flops: 1 / r of the work, for addresses without conflicts. Transposes are
+ *           straightened on the way: the inner loop always has stride 1.
  * LIMITS    any m, n, k, strides and transposes.
  * CHANGED   from r03: copy_block, and multiply_block reads the copies.
  * SOURCE    Goto, van de Geijn 2008, section 4.2; document 000's conflict-free tile is the same cure on a GPU. */
@@ -23,14 +24,16 @@ static void copy_block(real *packed, int64_t ld, const real *source, int64_t rs,
 }
 
 /* sums[rows x cols] += A block x B block, depth deep; all three with rows r apart. */
-static void multiply_block(int64_t r, const real *a, const real *b, real *restrict sums, int64_t rows, int64_t cols, int64_t depth)
+static void multiply_block(int64_t r, const real *a, const real *b, real *restrict sums, int64_t rows, int64_t cols,
+                           int64_t depth)
 {
-    for (int64_t i = 0; i < rows; i++)
+    for (int64_t i = 0; i < rows; i++) {
         ROLLED
         for (int64_t p = 0; p < depth; p++) {
             real a_ip = a[i * r + p];
             for (int64_t j = 0; j < cols; j++) sums[i * r + j] += a_ip * b[p * r + j];
         }
+    }
 }
 
 void KERNEL(const cpu_problem *x)

@@ -1,7 +1,7 @@
 /* r05_outer - rung 5: a tile of C stays in registers while k goes by.
  *
- * IDEA      r04 loads and stores a sum for every multiply-add. Take MR x NR sums into registers instead; each step of k adds the
- *           outer product of MR elements of A and NR of B to all of them:
+ * IDEA      r04 loads and stores a sum for every multiply-add. Take MR x NR sums into registers instead; each step of k
+ *           adds the outer product of MR elements of A and NR of B to all of them:
  *
  *                          b[0] b[1] ... b[NR-1]         MR + NR loads
  *                   a[0]   s    s    ... s
@@ -12,21 +12,23 @@
  * NUMBERS   MR = 4, NR = 8 (f32) or 4 (f64). f32: 12 loads for 32 multiply-adds, where r04 has 64 loads and 32 stores.
  * LIMITS    any m, n, k, strides and transposes; edges are filled with zeros in the panels.
  * CHANGED   from r04: blocks packed as panels, multiply_tile.
- * SOURCE    document 000, computation optimisation; Volkov, Demmel 2008. Document 000 also weighs keeping a tile unshared in
- *           registers instead: its operand would fall back to r01's ratio. */
+ * SOURCE    document 000, computation optimisation; Volkov, Demmel 2008. Document 000 also weighs keeping a tile
+ *           unshared in registers instead: its operand would fall back to r01's ratio. */
 #include "rung.h"
 
 enum { MR = 4, NR = 32 / sizeof(real) }; /* 8 sums of 16 bytes, 2 vectors of b, 1 of a: within 16 vector registers */
 
 static inline int64_t panels(int64_t length, int64_t width) { return (length + width - 1) / width; }
 
-/* Copy a block into panels `width` wide: panel q, step p, lane i is element (q * width + i) * stride + p * p_stride of the
- * source; lanes beyond length are 0. */
-static void copy_panels(real *packed, const real *source, int64_t stride, int64_t p_stride, int64_t length, int64_t depth, int64_t width)
+/* Copy a block into panels `width` wide: panel q, step p, lane i is element (q * width + i) * stride + p * p_stride of
+ * the source; lanes beyond length are 0. */
+static void copy_panels(real *packed, const real *source, int64_t stride, int64_t p_stride, int64_t length,
+                        int64_t depth, int64_t width)
 {
     for (int64_t first = 0; first < length; first += width)
         for (int64_t p = 0; p < depth; p++)
-            for (int64_t i = first; i < first + width; i++) *packed++ = i < length ? source[i * stride + p * p_stride] : 0;
+            for (int64_t i = first; i < first + width; i++)
+                *packed++ = i < length ? source[i * stride + p * p_stride] : 0;
 }
 
 /* sums[MR x NR] += columns of a x rows of b, one outer product for each of depth steps. */

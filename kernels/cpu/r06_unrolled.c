@@ -1,7 +1,7 @@
 /* r06_unrolled - rung 6: the k loop of the tile is unrolled eight times.
  *
- * IDEA      Every step of k pays for a counter, a compare, a branch and two pointers beside its MR x NR multiply-adds. Eight steps
- *           in a row share them, and their loads can move ahead of older multiply-adds:
+ * IDEA      Every step of k pays for a counter, a compare, a branch and two pointers beside its MR x NR multiply-adds.
+ *           Eight steps in a row share them, and their loads can move ahead of older multiply-adds:
  *
  *             r05:  load load fma fma ... add compare branch | load load fma fma ... add compare branch | ...
  *             r06:  load load fma fma ... load load fma fma ... load load fma fma ...  add compare branch
@@ -16,13 +16,15 @@ enum { MR = 4, NR = 32 / sizeof(real) }; /* 8 sums of 16 bytes, 2 vectors of b, 
 
 static inline int64_t panels(int64_t length, int64_t width) { return (length + width - 1) / width; }
 
-/* Copy a block into panels `width` wide: panel q, step p, lane i is element (q * width + i) * stride + p * p_stride of the
- * source; lanes beyond length are 0. */
-static void copy_panels(real *packed, const real *source, int64_t stride, int64_t p_stride, int64_t length, int64_t depth, int64_t width)
+/* Copy a block into panels `width` wide: panel q, step p, lane i is element (q * width + i) * stride + p * p_stride of
+ * the source; lanes beyond length are 0. */
+static void copy_panels(real *packed, const real *source, int64_t stride, int64_t p_stride, int64_t length,
+                        int64_t depth, int64_t width)
 {
     for (int64_t first = 0; first < length; first += width)
         for (int64_t p = 0; p < depth; p++)
-            for (int64_t i = first; i < first + width; i++) *packed++ = i < length ? source[i * stride + p * p_stride] : 0;
+            for (int64_t i = first; i < first + width; i++)
+                *packed++ = i < length ? source[i * stride + p * p_stride] : 0;
 }
 
 /* sums[MR x NR] += columns of a x rows of b, one outer product for each of depth steps. */

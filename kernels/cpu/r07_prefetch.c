@@ -1,14 +1,16 @@
 /* r07_prefetch - rung 7: the next pair of blocks is asked for while this one is multiplied.
  *
- * IDEA      r06 copies a pair of blocks, waiting for memory, then multiplies, leaving memory idle. Here every tile of the
- *           multiplication also asks for its share of the next pair's rows, so that the next copy finds them in the cache:
+ * IDEA      r06 copies a pair of blocks, waiting for memory, then multiplies, leaving memory idle. Here every tile of
+ *           the multiplication also asks for its share of the next pair's rows, so that the next copy finds them in the
+ *           cache:
  *
  *             r06   [copy 0]####### [copy 1]####### [copy 2]#######          # multiply
  *             r07   [copy 0]####### [1]####### [2]#######
  *                           ask for 1  ask for 2
  *
- * NUMBERS   2 r rows of r elements per pair of blocks; no flop and no byte more is needed, they only come earlier. It gains
- *           what the hardware's own prefetchers leave: they see the rows of a block too late, and stop at page ends.
+ * NUMBERS   2 r rows of r elements per pair of blocks; no flop and no byte more is needed, they only come earlier. It
+ *           gains what the hardware's own prefetchers leave: they see the rows of a block too late, and stop at page
+ *           ends.
  * LIMITS    those of r06. The last pair asks for nothing. A prefetch never faults.
  * CHANGED   from r06: ask_for_share, and one call of it per tile.
  * SOURCE    document 000, prefetching: two tiles, the next one loaded during the accumulation. */
@@ -18,13 +20,15 @@ enum { MR = 4, NR = 32 / sizeof(real) }; /* 8 sums of 16 bytes, 2 vectors of b, 
 
 static inline int64_t panels(int64_t length, int64_t width) { return (length + width - 1) / width; }
 
-/* Copy a block into panels `width` wide: panel q, step p, lane i is element (q * width + i) * stride + p * p_stride of the
- * source; lanes beyond length are 0. */
-static void copy_panels(real *packed, const real *source, int64_t stride, int64_t p_stride, int64_t length, int64_t depth, int64_t width)
+/* Copy a block into panels `width` wide: panel q, step p, lane i is element (q * width + i) * stride + p * p_stride of
+ * the source; lanes beyond length are 0. */
+static void copy_panels(real *packed, const real *source, int64_t stride, int64_t p_stride, int64_t length,
+                        int64_t depth, int64_t width)
 {
     for (int64_t first = 0; first < length; first += width)
         for (int64_t p = 0; p < depth; p++)
-            for (int64_t i = first; i < first + width; i++) *packed++ = i < length ? source[i * stride + p * p_stride] : 0;
+            for (int64_t i = first; i < first + width; i++)
+                *packed++ = i < length ? source[i * stride + p * p_stride] : 0;
 }
 
 /* sums[MR x NR] += columns of a x rows of b, one outer product for each of depth steps. */
@@ -64,8 +68,8 @@ static inline void ask_for_share(const runs *next_a, const runs *next_b, int64_t
 }
 
 /* sums += A panels x B panels, tile by tile. */
-static void multiply_block(const runs *next_a, const runs *next_b, const real *a, const real *b, real *sums, int64_t ld, int64_t rows, int64_t cols,
-                           int64_t depth)
+static void multiply_block(const runs *next_a, const runs *next_b, const real *a, const real *b, real *sums, int64_t ld,
+                           int64_t rows, int64_t cols, int64_t depth)
 {
     for (int64_t i = 0; i < panels(rows, MR); i++)
         for (int64_t j = 0; j < panels(cols, NR); j++) {

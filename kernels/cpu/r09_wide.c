@@ -1,7 +1,8 @@
 /* r09_wide - rung 9: explicit vectors of the widest instruction set.
  *
- * IDEA      r01 to r07 are compiled for any processor of the architecture: 16-byte vectors, where the compiler finds them. Here the
- *           tile is written in vectors and compiled once per instruction set; the program takes the widest that the processor has:
+ * IDEA      r01 to r07 are compiled for any processor of the architecture: 16-byte vectors, where the compiler finds
+ *           them. Here the tile is written in vectors and compiled once per instruction set; the program takes the
+ *           widest that the processor has:
  *
  *             r07   |b0 b1 b2 b3|  |b4 b5 b6 b7|                           a load of b brings 4 elements (f32)
  *             r09   |b0 b1 b2 ...                           b14 b15|       16 with AVX-512, 8 with AVX2
@@ -9,9 +10,10 @@
  *                   |a0 a0 a0 ...                            a0  a0|       one element of A, broadcast
  *                   |s0 s1 s2 ...                           s14 s15| +=    one fused multiply-add, one rounding
  *
- * NUMBERS   4 rows x 2 vectors of sums as in r07: 2 loads and 4 broadcasts for 8 multiply-adds of 16, 8 or 4 lanes (f64: 8, 4, 2). On a
- *           Zen 4 core 2.9 to 3.1 times r07 with AVX-512 and 2.1 to 2.8 with AVX2, not 4 and 2: fused multiply-adds come on top, and the
- *           copies do not get faster; with AVX-512 they are a third of the time in f32. The baseline's row gains 4 to 6 %.
+ * NUMBERS   4 rows x 2 vectors of sums as in r07: 2 loads and 4 broadcasts for 8 multiply-adds of 16, 8 or 4 lanes
+ *           (f64: 8, 4, 2). On a Zen 4 core 2.9 to 3.1 times r07 with AVX-512 and 2.1 to 2.8 with AVX2, not 4 and 2:
+ *           fused multiply-adds come on top, and the copies do not get faster; with AVX-512 they are a third of the
+ *           time in f32. The baseline's row gains 4 to 6 %.
  * LIMITS    those of r07. Baseline vectors are GCC's own, multiplied and added with two roundings.
  * CHANGED   from r07: multiply_tile in the words of vec.h, and NR.
  * SOURCE    document 001, wider loads. */
@@ -22,13 +24,15 @@ enum { MR = 4, V = 2, NR = V * LANES }; /* 8 vectors of sums, 2 of b, 1 of a: wi
 
 static inline int64_t panels(int64_t length, int64_t width) { return (length + width - 1) / width; }
 
-/* Copy a block into panels `width` wide: panel q, step p, lane i is element (q * width + i) * stride + p * p_stride of the
- * source; lanes beyond length are 0. */
-static void copy_panels(real *packed, const real *source, int64_t stride, int64_t p_stride, int64_t length, int64_t depth, int64_t width)
+/* Copy a block into panels `width` wide: panel q, step p, lane i is element (q * width + i) * stride + p * p_stride of
+ * the source; lanes beyond length are 0. */
+static void copy_panels(real *packed, const real *source, int64_t stride, int64_t p_stride, int64_t length,
+                        int64_t depth, int64_t width)
 {
     for (int64_t first = 0; first < length; first += width)
         for (int64_t p = 0; p < depth; p++)
-            for (int64_t i = first; i < first + width; i++) *packed++ = i < length ? source[i * stride + p * p_stride] : 0;
+            for (int64_t i = first; i < first + width; i++)
+                *packed++ = i < length ? source[i * stride + p * p_stride] : 0;
 }
 
 /* sums[MR x NR] += columns of a x rows of b, one outer product for each of depth steps. */
@@ -71,8 +75,8 @@ static inline void ask_for_share(const runs *next_a, const runs *next_b, int64_t
 }
 
 /* sums += A panels x B panels, tile by tile. */
-static void multiply_block(const runs *next_a, const runs *next_b, const real *a, const real *b, real *sums, int64_t ld, int64_t rows, int64_t cols,
-                           int64_t depth)
+static void multiply_block(const runs *next_a, const runs *next_b, const real *a, const real *b, real *sums, int64_t ld,
+                           int64_t rows, int64_t cols, int64_t depth)
 {
     for (int64_t i = 0; i < panels(rows, MR); i++)
         for (int64_t j = 0; j < panels(cols, NR); j++) {

@@ -1,7 +1,8 @@
 /* r10_register - rung 10: registers blocked in two dimensions, as many as the machine has.
  *
- * IDEA      Every step of k loads a column of A and a row of B for the whole tile: a tile twice as high spends the same row on twice
- *           the multiply-adds. So the tile grows until the registers are full, and the blocks around it, so that copies weigh less:
+ * IDEA      Every step of k loads a column of A and a row of B for the whole tile: a tile twice as high spends the same
+ *           row on twice the multiply-adds. So the tile grows until the registers are full, and the blocks around it,
+ *           so that copies weigh less:
  *
  *             r09   b b       2 + 4 loads       r10   b b       2 + 12 loads (AVX-512: 24 of 32 registers are sums)
  *                 a s s       for 8                 a s s       for 24
@@ -9,24 +10,29 @@
  *                 a s s                             ...
  *                 a s s                             a s s       12 rows; 6 where there are 16 registers
  *
- *           More independent sums than 8 also cover the latency of processors that start two multiply-adds a cycle. Register tiles that
- *           the edges cut off are computed whole, on zeros; which lanes those are is settled once per panel, not once per element.
- * NUMBERS   0.58 loads per multiply-add (r09: 0.75); 2 copies for 2 * 384 flops (r09: 2 * 64). 12, 6, 32, 16 and 8 divide 384. On a Zen 4
- *           core, 1024 to 2048: 63 to 71 % of the peak in f32, 61 to 64 % in f64, 1.1 to 1.2 times r09 (AVX2: 1.1 to 1.5); the multiplication
- *           alone runs at the peak, the rest is copies that wait for memory. Each sum is one chain in ascending k, as from r01 on.
+ *           More independent sums than 8 also cover the latency of processors that start two multiply-adds a cycle.
+ *           Register tiles that the edges cut off are computed whole, on zeros; which lanes those are is settled once
+ *           per panel, not once per element.
+ * NUMBERS   0.58 loads per multiply-add (r09: 0.75); 2 copies for 2 * 384 flops (r09: 2 * 64). 12, 6, 32, 16 and 8
+ *           divide 384. On a Zen 4 core, 1024 to 2048: 63 to 71 % of the peak in f32, 61 to 64 % in f64, 1.1 to 1.2
+ *           times r09 (AVX2: 1.1 to 1.5); the multiplication alone runs at the peak, the rest is copies that wait for
+ *           memory. Each sum is one chain in ascending k, as from r01 on.
  * LIMITS    those of r09.
- * CHANGED   from r09: MR, the edge of the blocks, the height of the block of sums, copy_panels without a test per element.
+ * CHANGED   from r09: MR, the edge of the blocks, the height of the block of sums, copy_panels without a test per
+ *           element.
  * SOURCE    document 001, register blocking in two dimensions and incomplete tiles; Volkov, Demmel 2008. */
 #include "rung.h"
 #include "vec.h"
 
-enum { MR = REGISTERS * 3 / 8, V = 2, NR = V * LANES }; /* three quarters of the registers are sums; 2 vectors of b, 1 of a */
+/* three quarters of the registers are sums; 2 vectors of b, 1 of a */
+enum { MR = REGISTERS * 3 / 8, V = 2, NR = V * LANES };
 
 static inline int64_t panels(int64_t length, int64_t width) { return (length + width - 1) / width; }
 
-/* Copy a block into panels `width` wide: panel q, step p, lane i is element (q * width + i) * stride + p * p_stride of the
- * source; lanes beyond length are 0. */
-static void copy_panels(real *packed, const real *source, int64_t stride, int64_t p_stride, int64_t length, int64_t depth, int64_t width)
+/* Copy a block into panels `width` wide: panel q, step p, lane i is element (q * width + i) * stride + p * p_stride of
+ * the source; lanes beyond length are 0. */
+static void copy_panels(real *packed, const real *source, int64_t stride, int64_t p_stride, int64_t length,
+                        int64_t depth, int64_t width)
 {
     for (int64_t first = 0; first < length; first += width) {
         int64_t lanes = smaller(width, length - first);
@@ -77,8 +83,8 @@ static inline void ask_for_share(const runs *next_a, const runs *next_b, int64_t
 }
 
 /* sums += A panels x B panels, tile by tile. */
-static void multiply_block(const runs *next_a, const runs *next_b, const real *a, const real *b, real *sums, int64_t ld, int64_t rows, int64_t cols,
-                           int64_t depth)
+static void multiply_block(const runs *next_a, const runs *next_b, const real *a, const real *b, real *sums, int64_t ld,
+                           int64_t rows, int64_t cols, int64_t depth)
 {
     for (int64_t i = 0; i < panels(rows, MR); i++)
         for (int64_t j = 0; j < panels(cols, NR); j++) {

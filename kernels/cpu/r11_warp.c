@@ -1,7 +1,7 @@
 /* r11_warp - rung 11: the threads of a call share the blocks of C.
  *
- * IDEA      Blocks of C do not depend on each other. Every thread takes the next one from a shared counter until none is left, and
- *           computes it as r10 does, in a workspace of its own:
+ * IDEA      Blocks of C do not depend on each other. Every thread takes the next one from a shared counter until none
+ *           is left, and computes it as r10 does, in a workspace of its own:
  *
  *             .---.---.---.---.       counter: 7
  *             | 0 | 1 | 2 | 3 |         thread 0:  0  2  5 ...
@@ -9,22 +9,26 @@
  *             | 4 | 5 | 6 | 7 |
  *             '---'---'---'---'
  *
- *           What is a warp's tile on a GPU is a thread's block here; the order along rows keeps the same rows of A in the shared cache.
- * NUMBERS   the flops and bytes of r10, and one atomic addition per block. It scales while there are several blocks for each thread: 9
- *           at 1024, 36 at 2048; `--tile` makes them smaller. Which thread computes a block changes no bit of it.
+ *           What is a warp's tile on a GPU is a thread's block here; the order along rows keeps the same rows of A in
+ *           the shared cache.
+ * NUMBERS   the flops and bytes of r10, and one atomic addition per block. It scales while there are several blocks for
+ *           each thread: 9 at 1024, 36 at 2048; `--tile` makes them smaller. Which thread computes a block changes no
+ *           bit of it.
  * LIMITS    those of r10. With one thread, or where the pool serves another caller, it is r10.
  * CHANGED   from r10: the loops over i and j are one counter.
  * SOURCE    Smith et al. 2014 (which loop to share out). */
 #include "rung.h"
 #include "vec.h"
 
-enum { MR = REGISTERS * 3 / 8, V = 2, NR = V * LANES }; /* three quarters of the registers are sums; 2 vectors of b, 1 of a */
+/* three quarters of the registers are sums; 2 vectors of b, 1 of a */
+enum { MR = REGISTERS * 3 / 8, V = 2, NR = V * LANES };
 
 static inline int64_t panels(int64_t length, int64_t width) { return (length + width - 1) / width; }
 
-/* Copy a block into panels `width` wide: panel q, step p, lane i is element (q * width + i) * stride + p * p_stride of the
- * source; lanes beyond length are 0. */
-static void copy_panels(real *packed, const real *source, int64_t stride, int64_t p_stride, int64_t length, int64_t depth, int64_t width)
+/* Copy a block into panels `width` wide: panel q, step p, lane i is element (q * width + i) * stride + p * p_stride of
+ * the source; lanes beyond length are 0. */
+static void copy_panels(real *packed, const real *source, int64_t stride, int64_t p_stride, int64_t length,
+                        int64_t depth, int64_t width)
 {
     for (int64_t first = 0; first < length; first += width) {
         int64_t lanes = smaller(width, length - first);
@@ -75,8 +79,8 @@ static inline void ask_for_share(const runs *next_a, const runs *next_b, int64_t
 }
 
 /* sums += A panels x B panels, tile by tile. */
-static void multiply_block(const runs *next_a, const runs *next_b, const real *a, const real *b, real *sums, int64_t ld, int64_t rows, int64_t cols,
-                           int64_t depth)
+static void multiply_block(const runs *next_a, const runs *next_b, const real *a, const real *b, real *sums, int64_t ld,
+                           int64_t rows, int64_t cols, int64_t depth)
 {
     for (int64_t i = 0; i < panels(rows, MR); i++)
         for (int64_t j = 0; j < panels(cols, NR); j++) {

@@ -1,4 +1,5 @@
-/* r13_matrix - the production micro-kernel on the processor's matrix unit (AMX): a 32 x 32 tile of C in four of its tiles.
+/* r13_matrix - the production micro-kernel on the processor's matrix unit (AMX): a 32 x 32 tile of C in four of its
+ * tiles.
  *
  * IDEA      One instruction multiplies 16 rows of A by 16 columns of B, 64 bytes deep: 32 bf16 or 64 int8.
  *
@@ -8,15 +9,17 @@
  *              64 bytes of k each          a 1  | sum 10 | sum 11 |
  *                                               '--------'--------'
  *
- *           A word is two bf16 or four int8, neighbours along k, as everywhere where panels hold words. A's panel lies block by block: 16 words
- *           of each of its rows, so that a tile is 1 KiB without gaps; B's as always, step after step.
- * NUMBERS   A product takes 16 cycles, 1024 flop a cycle in bf16 and 2048 in int8: 16 and 32 times what two ports of AVX-512 do in f32. Four
- *           loads of 1 KiB in 64 cycles, which the L2 must deliver: panels are 2 KiB deep. Half as deep, A's part would stay in the L1, but C be
- *           brought from memory and taken back twice as often, which costs more (docs/PERF-LOG.md).
- *           Sums of bf16: of each block of 32 along k the even and the odd products each add up in f32 from 0, then the two, then what was
- *           before; what is subnormal counts as 0 (Intel SDM 2, TDPBF16PS).
- * LIMITS    MR and NR are 32. Rows and columns beyond C are zeros of the panels; their sums go no further than the stack. The thread has
- *           configured the tiles (kernels/cpu/tiles.c).
+ *           A word is two bf16 or four int8, neighbours along k, as everywhere where panels hold words. A's panel lies
+ *           block by block: 16 words of each of its rows, so that a tile is 1 KiB without gaps; B's as always, step
+ *           after step.
+ * NUMBERS   A product takes 16 cycles, 1024 flop a cycle in bf16 and 2048 in int8: 16 and 32 times what two ports of
+ *           AVX-512 do in f32. Four loads of 1 KiB in 64 cycles, which the L2 must deliver: panels are 2 KiB deep. Half
+ *           as deep, A's part would stay in the L1, but C be brought from memory and taken back twice as often, which
+ *           costs more (docs/PERF-LOG.md).
+ *           Sums of bf16: of each block of 32 along k the even and the odd products each add up in f32 from 0, then the
+ *           two, then what was before; what is subnormal counts as 0 (Intel SDM 2, TDPBF16PS).
+ * LIMITS    MR and NR are 32. Rows and columns beyond C are zeros of the panels; their sums go no further than the
+ *           stack. The thread has configured the tiles (kernels/cpu/tiles.c).
  * SOURCE    Intel SDM 1, chapter 18; Intel Optimization Reference Manual, chapter 20. */
 #include "rung.h"
 #include "tiles.h"

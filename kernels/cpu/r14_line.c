@@ -1,7 +1,8 @@
 /* r14_line - the production kernel of the CPU where C is one row or one column: a matrix times a vector.
  *
- * IDEA      Every element of the matrix X is used once, so it is read once, in the order in which it lies, at the speed of the memory; the sums of
- *           LANES outputs share a vector, and each is added up in the order of k, as in r14_peak: the same bits.
+ * IDEA      Every element of the matrix X is used once, so it is read once, in the order in which it lies, at the speed
+ *           of the memory; the sums of LANES outputs share a vector, and each is added up in the order of k, as in
+ *           r14_peak: the same bits.
  *
  *           Outputs side by side              k side by side
  *             sums [ . . . . . . . . ]          LANES rows of X, LANES steps of k:
@@ -79,7 +80,8 @@ static void sweep_line(const cpu_line *t)
         const real *x = (const real *)t->x + from, *y = t->y;
         for (int64_t j = 0; j < count; j++) sums[j] = 0;
         int64_t p = 0;
-        for (; p + ROWS <= t->k; p += ROWS) sweep(sums, count, x + p * t->x_k, t->x_k, y + p * t->y_stride, t->y_stride, ROWS);
+        for (; p + ROWS <= t->k; p += ROWS)
+            sweep(sums, count, x + p * t->x_k, t->x_k, y + p * t->y_stride, t->y_stride, ROWS);
         for (; p < t->k; p++) sweep(sums, count, x + p * t->x_k, t->x_k, y + p * t->y_stride, t->y_stride, 1);
         blend_line(t, from, sums, count);
     }
@@ -124,7 +126,8 @@ static vec few_rows(const cpu_line *t)
     return sum;
 }
 
-/* k side by side: x_k is 1. Where rows are left over, the last LANES are added up, and those that were before not stored again. */
+/* k side by side: x_k is 1. Where rows are left over, the last LANES are added up, and those that were before not
+ * stored again. */
 static void turn_line(const cpu_line *t)
 {
     real sums[LANES];
@@ -136,7 +139,8 @@ static void turn_line(const cpu_line *t)
     for (int64_t from = 0; from < t->count; from += LANES) {
         const int64_t first = smaller(from, t->count - LANES);
         const real *x = (const real *)t->x + first * t->x_stride, *y = t->y;
-        vec_store(sums, t->y_stride == 1 ? turn_rows(x, t->x_stride, y, 1, t->k) : turn_rows(x, t->x_stride, y, t->y_stride, t->k));
+        vec_store(sums, t->y_stride == 1 ? turn_rows(x, t->x_stride, y, 1, t->k)
+                                         : turn_rows(x, t->x_stride, y, t->y_stride, t->k));
         blend_line(t, from, sums + (from - first), LANES - (from - first));
     }
 }

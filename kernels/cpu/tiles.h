@@ -1,5 +1,6 @@
-/* tiles.h - the matrix unit's registers, as every kernel of AMX uses them: tiles 0 to 3 for sums, 4 and 5 for A, 6 and 7 for B, all of them 16 rows of
- * 64 bytes. tests/test_tiles.c gives its own, in plain C, where the processor has none. */
+/* tiles.h - the matrix unit's registers, as every kernel of AMX uses them: tiles 0 to 3 for sums, 4 and 5 for A, 6 and
+ * 7 for B, all of them 16 rows of 64 bytes. tests/test_tiles.c gives its own, in plain C, where the processor has
+ * none. */
 #ifndef TILEWRIGHT_TILES_H
 #define TILEWRIGHT_TILES_H
 
@@ -12,7 +13,8 @@
 #define tile_store(t, at, stride) _tile_stored(t, at, stride)
 #define tile_bf16(sum, a, b)      _tile_dpbf16ps(sum, a, b)
 #define tile_i8(sum, a, b)        _tile_dpbssd(sum, a, b)
-#define tiles_ordered()           __asm__ volatile("" ::: "memory") /* gcc's tile loads do not say that they read memory */
+/* gcc's tile loads do not say that they read memory */
+#define tiles_ordered() __asm__ volatile("" ::: "memory")
 #endif
 
 #if IS_INT8

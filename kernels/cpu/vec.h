@@ -1,9 +1,11 @@
-/* vec.h - one vocabulary for vectors of REAL: load, store, broadcast, multiply-add, in AVX-512, AVX2 with FMA, or the 16-byte
- * vectors that GCC and clang make of any machine. The build's -m flags choose.
+/* vec.h - one vocabulary for vectors of REAL: load, store, broadcast, multiply-add, in AVX-512, AVX2 with FMA, or the
+ * 16-byte vectors that GCC and clang make of any machine. The build's -m flags choose.
  *
- * Where DOT is not 0, REAL is what sums and C are made of, and panels hold words of 4 bytes, each with DOT_GROUP neighbours along k of one row of A
- * or one column of B; vec_step(a, b, sum) adds the products of all of them. REAL is then float or uint32_t, whose wrap-around is C's:
- *   DOT_BF16   two bf16: vdpbf16ps, sum <- a0 b0 + (a1 b1 + sum), each + rounded to nearest, what is subnormal on the way in or out taken as 0
+ * Where DOT is not 0, REAL is what sums and C are made of, and panels hold words of 4 bytes, each with DOT_GROUP
+ * neighbours along k of one row of A or one column of B; vec_step(a, b, sum) adds the products of all of them. REAL is
+ * then float or uint32_t, whose wrap-around is C's:
+ *   DOT_BF16   two bf16: vdpbf16ps, sum <- a0 b0 + (a1 b1 + sum), each + rounded to nearest, what is subnormal on the
+ *   way in or out taken as 0
  *   DOT_I16    two int16: vpmaddwd, or shifts and multiplications
  *   DOT_U8     four bytes, those of B unsigned and those of A signed: vpdpbusd */
 #ifndef TILEWRIGHT_VEC_H
@@ -27,54 +29,55 @@ enum { DOT_GROUP = DOT == 0 ? 1 : DOT == DOT_U8 ? 4 : 2 };
 #if defined(__AVX512F__)
 #include <immintrin.h>
 #if REAL_IS_INT
-typedef uint32_t vec __attribute__((vector_size(64))); /* of its own lanes: as __m512i, gcc would keep sums in memory */
+/* of its own lanes: as __m512i, gcc would keep sums in memory */
+typedef uint32_t vec __attribute__((vector_size(64)));
 typedef __mmask16 some;
-#define vec_load_some(p, s)     (vec)_mm512_maskz_loadu_epi32(s, p)
+#define vec_load_some(p, s)     (vec) _mm512_maskz_loadu_epi32(s, p)
 #define vec_store_some(p, s, v) _mm512_mask_storeu_epi32(p, s, (__m512i)(v))
-#define vec_load(p)      (vec)_mm512_loadu_si512(p)
-#define vec_store(p, v)  _mm512_storeu_si512(p, (__m512i)(v))
-#define vec_all(x)       (vec)_mm512_set1_epi32((int)(x))
+#define vec_load(p)             (vec) _mm512_loadu_si512(p)
+#define vec_store(p, v)         _mm512_storeu_si512(p, (__m512i)(v))
+#define vec_all(x)              (vec) _mm512_set1_epi32((int)(x))
 #if DOT == DOT_U8
-#define vec_step(a, b, c) (vec)_mm512_dpbusd_epi32((__m512i)(c), (__m512i)(b), (__m512i)(a))
+#define vec_step(a, b, c) (vec) _mm512_dpbusd_epi32((__m512i)(c), (__m512i)(b), (__m512i)(a))
 #else
 #define vec_step(a, b, c) ((vec)_mm512_madd_epi16((__m512i)(a), (__m512i)(b)) + (c))
 #endif
 #elif REAL_IS_DOUBLE
 typedef __m512d vec;
 typedef __mmask8 some; /* the first lanes of a vector */
-#define vec_load_some(p, s)     _mm512_maskz_loadu_pd(s, p)
-#define vec_store_some(p, s, v) _mm512_mask_storeu_pd(p, s, v)
-#define vec_load(p)      _mm512_loadu_pd(p)
-#define vec_store(p, v)  _mm512_storeu_pd(p, v)
-#define vec_all(x)       _mm512_set1_pd(x)
-#define vec_add(a, b)    _mm512_add_pd(a, b)
-#define vec_mul(a, b)    _mm512_mul_pd(a, b)
-#define vec_fma(a, b, c) _mm512_fmadd_pd(a, b, c)
+#define vec_load_some(p, s)      _mm512_maskz_loadu_pd(s, p)
+#define vec_store_some(p, s, v)  _mm512_mask_storeu_pd(p, s, v)
+#define vec_load(p)              _mm512_loadu_pd(p)
+#define vec_store(p, v)          _mm512_storeu_pd(p, v)
+#define vec_all(x)               _mm512_set1_pd(x)
+#define vec_add(a, b)            _mm512_add_pd(a, b)
+#define vec_mul(a, b)            _mm512_mul_pd(a, b)
+#define vec_fma(a, b, c)         _mm512_fmadd_pd(a, b, c)
 typedef __m256d half;
 #define half_load_some(p, s)     _mm256_maskz_loadu_pd((__mmask8)(s), p)
 #define half_store_some(p, s, v) _mm256_mask_storeu_pd(p, (__mmask8)(s), v)
-#define half_all(x)       _mm256_set1_pd(x)
-#define half_of(v)        _mm512_castpd512_pd256(v) /* its first lanes */
-#define half_mul(a, b)    _mm256_mul_pd(a, b)
-#define half_fma(a, b, c) _mm256_fmadd_pd(a, b, c)
+#define half_all(x)              _mm256_set1_pd(x)
+#define half_of(v)               _mm512_castpd512_pd256(v) /* its first lanes */
+#define half_mul(a, b)           _mm256_mul_pd(a, b)
+#define half_fma(a, b, c)        _mm256_fmadd_pd(a, b, c)
 #else
 typedef __m512 vec;
 typedef __mmask16 some;
-#define vec_load_some(p, s)     _mm512_maskz_loadu_ps(s, p)
-#define vec_store_some(p, s, v) _mm512_mask_storeu_ps(p, s, v)
-#define vec_load(p)      _mm512_loadu_ps(p)
-#define vec_store(p, v)  _mm512_storeu_ps(p, v)
-#define vec_all(x)       _mm512_set1_ps(x)
-#define vec_add(a, b)    _mm512_add_ps(a, b)
-#define vec_mul(a, b)    _mm512_mul_ps(a, b)
-#define vec_fma(a, b, c) _mm512_fmadd_ps(a, b, c)
+#define vec_load_some(p, s)      _mm512_maskz_loadu_ps(s, p)
+#define vec_store_some(p, s, v)  _mm512_mask_storeu_ps(p, s, v)
+#define vec_load(p)              _mm512_loadu_ps(p)
+#define vec_store(p, v)          _mm512_storeu_ps(p, v)
+#define vec_all(x)               _mm512_set1_ps(x)
+#define vec_add(a, b)            _mm512_add_ps(a, b)
+#define vec_mul(a, b)            _mm512_mul_ps(a, b)
+#define vec_fma(a, b, c)         _mm512_fmadd_ps(a, b, c)
 typedef __m256 half;
 #define half_load_some(p, s)     _mm256_maskz_loadu_ps((__mmask8)(s), p)
 #define half_store_some(p, s, v) _mm256_mask_storeu_ps(p, (__mmask8)(s), v)
-#define half_all(x)       _mm256_set1_ps(x)
-#define half_of(v)        _mm512_castps512_ps256(v)
-#define half_mul(a, b)    _mm256_mul_ps(a, b)
-#define half_fma(a, b, c) _mm256_fmadd_ps(a, b, c)
+#define half_all(x)              _mm256_set1_ps(x)
+#define half_of(v)               _mm512_castps512_ps256(v)
+#define half_mul(a, b)           _mm256_mul_ps(a, b)
+#define half_fma(a, b, c)        _mm256_fmadd_ps(a, b, c)
 #if DOT == DOT_BF16
 #define vec_step(a, b, c) _mm512_dpbf16_ps(c, (__m512bh)(a), (__m512bh)(b))
 #endif
@@ -85,32 +88,32 @@ typedef __m256 half;
 typedef __m256i some; /* the first lanes of a vector */
 #if REAL_IS_INT
 typedef uint32_t vec __attribute__((vector_size(32)));
-#define vec_load_some(p, s)     (vec)_mm256_maskload_epi32((const int *)(p), s)
+#define vec_load_some(p, s)     (vec) _mm256_maskload_epi32((const int *)(p), s)
 #define vec_store_some(p, s, v) _mm256_maskstore_epi32((int *)(p), s, (__m256i)(v))
-#define vec_load(p)      (vec)_mm256_loadu_si256((const __m256i *)(const void *)(p))
-#define vec_store(p, v)  _mm256_storeu_si256((__m256i *)(void *)(p), (__m256i)(v))
-#define vec_all(x)       (vec)_mm256_set1_epi32((int)(x))
-#define vec_step(a, b, c) ((vec)_mm256_madd_epi16((__m256i)(a), (__m256i)(b)) + (c))
+#define vec_load(p)             (vec) _mm256_loadu_si256((const __m256i *)(const void *)(p))
+#define vec_store(p, v)         _mm256_storeu_si256((__m256i *)(void *)(p), (__m256i)(v))
+#define vec_all(x)              (vec) _mm256_set1_epi32((int)(x))
+#define vec_step(a, b, c)       ((vec)_mm256_madd_epi16((__m256i)(a), (__m256i)(b)) + (c))
 #elif REAL_IS_DOUBLE
 typedef __m256d vec;
 #define vec_load_some(p, s)     _mm256_maskload_pd(p, s)
 #define vec_store_some(p, s, v) _mm256_maskstore_pd(p, s, v)
-#define vec_load(p)      _mm256_loadu_pd(p)
-#define vec_store(p, v)  _mm256_storeu_pd(p, v)
-#define vec_all(x)       _mm256_set1_pd(x)
-#define vec_add(a, b)    _mm256_add_pd(a, b)
-#define vec_mul(a, b)    _mm256_mul_pd(a, b)
-#define vec_fma(a, b, c) _mm256_fmadd_pd(a, b, c)
+#define vec_load(p)             _mm256_loadu_pd(p)
+#define vec_store(p, v)         _mm256_storeu_pd(p, v)
+#define vec_all(x)              _mm256_set1_pd(x)
+#define vec_add(a, b)           _mm256_add_pd(a, b)
+#define vec_mul(a, b)           _mm256_mul_pd(a, b)
+#define vec_fma(a, b, c)        _mm256_fmadd_pd(a, b, c)
 #else
 typedef __m256 vec;
 #define vec_load_some(p, s)     _mm256_maskload_ps(p, s)
 #define vec_store_some(p, s, v) _mm256_maskstore_ps(p, s, v)
-#define vec_load(p)      _mm256_loadu_ps(p)
-#define vec_store(p, v)  _mm256_storeu_ps(p, v)
-#define vec_all(x)       _mm256_set1_ps(x)
-#define vec_add(a, b)    _mm256_add_ps(a, b)
-#define vec_mul(a, b)    _mm256_mul_ps(a, b)
-#define vec_fma(a, b, c) _mm256_fmadd_ps(a, b, c)
+#define vec_load(p)             _mm256_loadu_ps(p)
+#define vec_store(p, v)         _mm256_storeu_ps(p, v)
+#define vec_all(x)              _mm256_set1_ps(x)
+#define vec_add(a, b)           _mm256_add_ps(a, b)
+#define vec_mul(a, b)           _mm256_mul_ps(a, b)
+#define vec_fma(a, b, c)        _mm256_fmadd_ps(a, b, c)
 #endif
 
 #else
@@ -131,7 +134,8 @@ static inline vec vec_load_some(const REAL *p, some lanes)
     return v;
 }
 static inline void vec_store_some(REAL *p, some lanes, vec v) { memcpy(p, &v, (size_t)lanes * sizeof *p); }
-static inline vec vec_all(REAL x) { return x - (vec){0}; } /* x - 0 is x for every x, x + 0 is not: no subtraction is left of it */
+/* x - 0 is x for every x, x + 0 is not: no subtraction is left of it */
+static inline vec vec_all(REAL x) { return x - (vec){0}; }
 #if !REAL_IS_INT
 static inline vec vec_add(vec a, vec b) { return a + b; }
 static inline vec vec_mul(vec a, vec b) { return a * b; }
@@ -163,7 +167,8 @@ enum {
 #endif
 };
 
-/* Vectors of half the lanes: where wide ones are computed in two halves, or on two of three units, a row's end in one costs half as much. Others have none. */
+/* Vectors of half the lanes: where wide ones are computed in two halves, or on two of three units, a row's end in one
+ * costs half as much. Others have none. */
 #if defined(half_fma) && DOT == 0
 enum { HAS_HALVES = 1 };
 #else
@@ -173,50 +178,51 @@ enum { HAS_HALVES = 0 };
 typedef vec half;
 #define half_load_some(p, s)     vec_load_some(p, s)
 #define half_store_some(p, s, v) vec_store_some(p, s, v)
-#define half_all(x)       vec_all(x)
-#define half_of(v)        (v)
-#define half_mul(a, b)    vec_mul(a, b)
-#define half_fma(a, b, c) vec_fma(a, b, c)
+#define half_all(x)              vec_all(x)
+#define half_of(v)               (v)
+#define half_mul(a, b)           vec_mul(a, b)
+#define half_fma(a, b, c)        vec_fma(a, b, c)
 #endif
 
 #if !REAL_IS_INT
-/* What exchanging rows and columns takes: of each 16 bytes of two vectors the low or the high elements in turns (f32 also pairs of them), and of whole
- * blocks of 16 bytes the even or the odd ones of both. */
+/* What exchanging rows and columns takes: of each 16 bytes of two vectors the low or the high elements in turns (f32
+ * also pairs of them), and of whole blocks of 16 bytes the even or the odd ones of both. */
 #if defined(__AVX512F__) && REAL_IS_DOUBLE
 #define vec_low(a, b)  _mm512_unpacklo_pd(a, b)
 #define vec_high(a, b) _mm512_unpackhi_pd(a, b)
 #define vec_even(a, b) _mm512_shuffle_f64x2(a, b, 0x88)
 #define vec_odd(a, b)  _mm512_shuffle_f64x2(a, b, 0xdd)
 #elif defined(__AVX512F__)
-#define vec_low(a, b)  _mm512_unpacklo_ps(a, b)
-#define vec_high(a, b) _mm512_unpackhi_ps(a, b)
+#define vec_low(a, b)        _mm512_unpacklo_ps(a, b)
+#define vec_high(a, b)       _mm512_unpackhi_ps(a, b)
 #define vec_low_pairs(a, b)  _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(a), _mm512_castps_pd(b)))
 #define vec_high_pairs(a, b) _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(a), _mm512_castps_pd(b)))
-#define vec_even(a, b) _mm512_shuffle_f32x4(a, b, 0x88)
-#define vec_odd(a, b)  _mm512_shuffle_f32x4(a, b, 0xdd)
+#define vec_even(a, b)       _mm512_shuffle_f32x4(a, b, 0x88)
+#define vec_odd(a, b)        _mm512_shuffle_f32x4(a, b, 0xdd)
 #elif defined(__AVX2__) && defined(__FMA__) && REAL_IS_DOUBLE
 #define vec_low(a, b)  _mm256_unpacklo_pd(a, b)
 #define vec_high(a, b) _mm256_unpackhi_pd(a, b)
 #define vec_even(a, b) _mm256_permute2f128_pd(a, b, 0x20)
 #define vec_odd(a, b)  _mm256_permute2f128_pd(a, b, 0x31)
 #elif defined(__AVX2__) && defined(__FMA__)
-#define vec_low(a, b)  _mm256_unpacklo_ps(a, b)
-#define vec_high(a, b) _mm256_unpackhi_ps(a, b)
+#define vec_low(a, b)        _mm256_unpacklo_ps(a, b)
+#define vec_high(a, b)       _mm256_unpackhi_ps(a, b)
 #define vec_low_pairs(a, b)  _mm256_castpd_ps(_mm256_unpacklo_pd(_mm256_castps_pd(a), _mm256_castps_pd(b)))
 #define vec_high_pairs(a, b) _mm256_castpd_ps(_mm256_unpackhi_pd(_mm256_castps_pd(a), _mm256_castps_pd(b)))
-#define vec_even(a, b) _mm256_permute2f128_ps(a, b, 0x20)
-#define vec_odd(a, b)  _mm256_permute2f128_ps(a, b, 0x31)
+#define vec_even(a, b)       _mm256_permute2f128_ps(a, b, 0x20)
+#define vec_odd(a, b)        _mm256_permute2f128_ps(a, b, 0x31)
 #elif REAL_IS_DOUBLE
 #define vec_low(a, b)  __builtin_shufflevector(a, b, 0, 2)
 #define vec_high(a, b) __builtin_shufflevector(a, b, 1, 3)
 #else
-#define vec_low(a, b)  __builtin_shufflevector(a, b, 0, 4, 1, 5)
-#define vec_high(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
+#define vec_low(a, b)        __builtin_shufflevector(a, b, 0, 4, 1, 5)
+#define vec_high(a, b)       __builtin_shufflevector(a, b, 2, 6, 3, 7)
 #define vec_low_pairs(a, b)  __builtin_shufflevector(a, b, 0, 1, 4, 5)
 #define vec_high_pairs(a, b) __builtin_shufflevector(a, b, 2, 3, 6, 7)
 #endif
 
-/* vec_turn - lane j of from[i] becomes lane i of to[j], for LANES vectors: first within blocks of 16 bytes, then the blocks themselves. */
+/* vec_turn - lane j of from[i] becomes lane i of to[j], for LANES vectors: first within blocks of 16 bytes, then the
+ * blocks themselves. */
 static inline __attribute__((always_inline, unused)) void vec_turn(const vec *from, vec *to)
 {
     enum { EDGE = 16 / sizeof(REAL), BLOCKS = LANES / EDGE };

@@ -1,8 +1,9 @@
-/* ampere.cuh - the instructions of sm_80 and newer that CUDA C has no word for, each under a name of its own: copies from global to shared
- * memory that no register sees, and the matrix units of one warp. For r14a and r13m.
+/* ampere.cuh - the instructions of sm_80 and newer that CUDA C has no word for, each under a name of its own: copies
+ * from global to shared memory that no register sees, and the matrix units of one warp. For r14a and r13m.
  *
- * A COPY is asked for and goes on beside the thread. What a thread has asked for since its last copies_commit() is a group; COPIES_WAIT(n)
- * returns once all but its n youngest groups have come. Others see them after a __syncthreads() behind that.
+ * A COPY is asked for and goes on beside the thread. What a thread has asked for since its last copies_commit() is a
+ * group; COPIES_WAIT(n) returns once all but its n youngest groups have come. Others see them after a __syncthreads()
+ * behind that.
  *
  * SOURCE    PTX ISA 7.0 and above: cp.async, ldmatrix, mma.sync and the places of its elements. */
 
@@ -14,25 +15,27 @@ static __device__ __forceinline__ unsigned shared_address(const void *p)
 /* 4 bytes if they are there (bytes = 4), zeros in their place if not (bytes = 0: from is not looked at). */
 static __device__ __forceinline__ void copy_4(void *to, const void *from, int bytes)
 {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared_address(to)), "l"(__cvta_generic_to_global(from)), "r"(bytes) : "memory");
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared_address(to)),
+                 "l"(__cvta_generic_to_global(from)), "r"(bytes)
+                 : "memory");
 }
 
-/* 16 bytes between addresses that are multiples of 16, or zeros (bytes = 0). Not fewer: they would count as a read of all 16 (compute-sanitizer), which
- * at the end of an operand are not there. */
+/* 16 bytes between addresses that are multiples of 16, or zeros (bytes = 0). Not fewer: they would count as a read of
+ * all 16 (compute-sanitizer), which at the end of an operand are not there. */
 static __device__ __forceinline__ void copy_16(void *to, const void *from, int bytes)
 {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)), "l"(__cvta_generic_to_global(from)), "r"(bytes) : "memory");
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)),
+                 "l"(__cvta_generic_to_global(from)), "r"(bytes)
+                 : "memory");
 }
 
-static __device__ __forceinline__ void copies_commit(void)
-{
-    asm volatile("cp.async.commit_group;" ::: "memory");
-}
+static __device__ __forceinline__ void copies_commit(void) { asm volatile("cp.async.commit_group;" ::: "memory"); }
 
 #define COPIES_WAIT(YOUNGEST) asm volatile("cp.async.wait_group %0;" ::"n"(YOUNGEST) : "memory")
 
-/* MATRICES of 8 x 8 elements of 2 bytes, four at a time: lane l gives the address of 8 neighbours, line l % 8 of matrix l / 8. Of each matrix a lane
- * gets two neighbours of line l / 4, l % 4 pairs from its begin; turned, two of column l / 4, one below the other. */
+/* MATRICES of 8 x 8 elements of 2 bytes, four at a time: lane l gives the address of 8 neighbours, line l % 8 of matrix
+ * l / 8. Of each matrix a lane gets two neighbours of line l / 4, l % 4 pairs from its begin; turned, two of column l /
+ * 4, one below the other. */
 static __device__ __forceinline__ void matrix_load(unsigned *four, const void *line)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -49,11 +52,12 @@ static __device__ __forceinline__ void matrix_load_turned(unsigned *four, const 
                  : "memory");
 }
 
-/* sum (16 x 8) <- a (16 x 16: matrices above, below, right above, right below) b (16 x 8: above, below, each turned) + sum. A lane holds sums of row
- * l / 4, columns l % 4 * 2 and the next, and the same of row l / 4 + 8. */
+/* sum (16 x 8) <- a (16 x 16: matrices above, below, right above, right below) b (16 x 8: above, below, each turned) +
+ * sum. A lane holds sums of row l / 4, columns l % 4 * 2 and the next, and the same of row l / 4 + 8. */
 static __device__ __forceinline__ void matrix_multiply(float *sum, const unsigned *a, const unsigned *b)
 {
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." MATRIX_TYPE "." MATRIX_TYPE ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." MATRIX_TYPE "." MATRIX_TYPE
+                 ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
                  : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }

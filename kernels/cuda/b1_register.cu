@@ -1,20 +1,22 @@
 /* b1_register - batches of small f32 products, all in one launch.
  *
- * IDEA      A small product is gone before a launch of its own has begun, and a block's first loads have nothing to hide behind. So one launch has
- *           all of them, many blocks share a multiprocessor, and while a block multiplies one piece of k the next ones are on their way, also those
- *           of the next item:
+ * IDEA      A small product is gone before a launch of its own has begun, and a block's first loads have nothing to
+ *           hide behind. So one launch has all of them, many blocks share a multiprocessor, and while a block
+ *           multiplies one piece of k the next ones are on their way, also those of the next item:
  *
  *               item    3 3 3 3 | 7 7 7 7 | 11 ...         copies of 16 bytes, STAGES - 1 pieces ahead
  *               item      3 3 3 3 | 7 7 7 7 | 11 ...       FMAs
  *
- *           Threads hold TM x TN sums. An operand that lies along k is read along k, 16 bytes being 4 steps of it; there the rows of neighbouring
- *           threads are neighbours, so that 8 of them, 4 words beyond a multiple of 16 apart, lie in different banks.
+ *           Threads hold TM x TN sums. An operand that lies along k is read along k, 16 bytes being 4 steps of it;
+ *           there the rows of neighbouring threads are neighbours, so that 8 of them, 4 words beyond a multiple of 16
+ *           apart, lie in different banks.
  *
- * NUMBERS   TILE = 32: 64 threads, 4 x 4 sums, k in pieces of 32. TILE = 64: 128 threads, 8 x 4 sums, pieces of 16 in 3 stages, 4 blocks per
- *           multiprocessor. H200, batches of 1000 beside cuBLAS 13: docs/PERF-LOG.md.
- * LIMITS    sm_80 and above. Any m, n, k, ld, strides and transposes; WIDE = 1 promises that addresses, ld and strides are multiples of 16 bytes.
- *           An element is one sum over k in ascending order, wherever its item stands.
- * HOST      one dimension of blocks, at most works = count * ceil(m / TILE) * ceil(n / TILE); dynamic shared memory STAGES * sizeof(struct stage).
+ * NUMBERS   TILE = 32: 64 threads, 4 x 4 sums, k in pieces of 32. TILE = 64: 128 threads, 8 x 4 sums, pieces of 16 in 3
+ *           stages, 4 blocks per multiprocessor. H200, batches of 1000 beside cuBLAS 13: docs/PERF-LOG.md.
+ * LIMITS    sm_80 and above. Any m, n, k, ld, strides and transposes; WIDE = 1 promises that addresses, ld and strides
+ *           are multiples of 16 bytes. An element is one sum over k in ascending order, wherever its item stands.
+ * HOST      one dimension of blocks, at most works = count * ceil(m / TILE) * ceil(n / TILE); dynamic shared memory
+ *           STAGES * sizeof(struct stage).
  * SOURCE    PTX ISA: cp.async; Volkov, Demmel 2008 */
 #include "rung.cuh"
 #include "wide.cuh"
@@ -26,10 +28,19 @@ enum { TM = 4, TN = 4, BK = 32, STAGES = 2, BLOCKS = 8 };
 enum { TM = 8, TN = 4, BK = 16, STAGES = 3, BLOCKS = 4 };
 #endif
 enum {
-    BM = TILE == 32 ? 32 : 64, BN = BM, WARP_M = 8 * TM, WARP_N = 4 * TN, WARPS_N = BN / WARP_N, THREADS = 32 * (BM / WARP_M) * WARPS_N,
+    BM = TILE == 32 ? 32 : 64,
+    BN = BM,
+    WARP_M = 8 * TM,
+    WARP_N = 4 * TN,
+    WARPS_N = BN / WARP_N,
+    THREADS = 32 * (BM / WARP_M) * WARPS_N,
     STEP = 4, /* of k at a time */
-    A_ROWS = OP_A ? BK : BM, A_COLS = OP_A ? BM : BK, A_LD = OP_A ? BM : BK + 4,
-    B_ROWS = OP_B ? BN : BK, B_COLS = OP_B ? BK : BN, B_LD = OP_B ? BK + 4 : BN
+    A_ROWS = OP_A ? BK : BM,
+    A_COLS = OP_A ? BM : BK,
+    A_LD = OP_A ? BM : BK + 4,
+    B_ROWS = OP_B ? BN : BK,
+    B_COLS = OP_B ? BK : BN,
+    B_LD = OP_B ? BK + 4 : BN
 };
 
 struct stage {
@@ -49,12 +60,13 @@ static __device__ __forceinline__ void read_steps(float (*x)[STEP], const float 
     UNROLLED
     for (int e = 0; e < COUNT && ALONG_K; e++) *(float4 *)x[e] = *(const float4 *)&at[e * ALONG * LD + p];
     UNROLLED
-    for (int q = 0; q < STEP && !ALONG_K; q++)
+    for (int q = 0; q < STEP && !ALONG_K; q++) {
         UNROLLED
         for (int e = 0; e < COUNT; e += 4) {
             float4 y = *(const float4 *)&at[(p + q) * LD + e * ALONG];
             x[e][q] = y.x, x[e + 1][q] = y.y, x[e + 2][q] = y.z, x[e + 3][q] = y.w;
         }
+    }
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) b1_register(BATCH_PARAMETERS)
@@ -91,21 +103,24 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) b1_register(BATCH_
             COPIES_WAIT(STAGES - 2);
             __syncthreads(); /* this piece is there for all, and all have read the one before */
             fetch_next(&ring[s == 0 ? STAGES - 1 : s - 1]);
-            const float *a_at = &ring[s].a[OP_A ? a_warp + 4 * g : (a_warp + g) * A_LD], *b_at = &ring[s].b[OP_B ? (b_warp + h) * B_LD : b_warp + 4 * h];
+            const float *a_at = &ring[s].a[OP_A ? a_warp + 4 * g : (a_warp + g) * A_LD],
+                        *b_at = &ring[s].b[OP_B ? (b_warp + h) * B_LD : b_warp + 4 * h];
             UNROLLED
             for (int p = 0; p < BK; p += STEP) {
                 __align__(16) float a_p[TM][STEP], b_p[TN][STEP];
                 read_steps<!OP_A, 8, TM, A_LD>(a_p, a_at, p);
                 read_steps<OP_B, 4, TN, B_LD>(b_p, b_at, p);
                 UNROLLED
-                for (int q = 0; q < STEP; q++)
+                for (int q = 0; q < STEP; q++) {
                     UNROLLED
-                    for (int i = 0; i < TM; i++)
+                    for (int i = 0; i < TM; i++) {
                         UNROLLED
                         for (int e = 0; e < TN; e++) {
                             int j = i % 2 ? e : TN - 1 - e;
                             sum[i][j] = fmaf(a_p[i][q], b_p[j][q], sum[i][j]);
                         }
+                    }
+                }
             }
         }
         float *c = item_of<float>(c_items, pointers, stride_c, work / tiles);

@@ -1,15 +1,17 @@
 /* b3_matrix - batches of bf16 or f16 products, summed in f32, all in one launch.
  *
- * IDEA      b1's walk with the matrix units of sm_80 and above, where a warp multiplies 16 x 16 by 16 x 8. Their operands are 8 x 8 blocks, which
- *           ldmatrix reads row by row as they lie, or turned: so each operand is copied as it is stored, and one instruction or the other is the
- *           whole difference between the four transposes.
+ * IDEA      b1's walk with the matrix units of sm_80 and above, where a warp multiplies 16 x 16 by 16 x 8. Their
+ *           operands are 8 x 8 blocks, which ldmatrix reads row by row as they lie, or turned: so each operand is
+ *           copied as it is stored, and one instruction or the other is the whole difference between the four
+ *           transposes.
  *
  *               as stored along k             16 bytes of a row = 8 steps of k                ldmatrix
  *               stored along m or n           16 bytes of a row = 8 rows (columns) of C       ldmatrix.trans
  *
- * NUMBERS   TILE = 32: 64 threads, 16 x 32 per warp. TILE = 64: 128 threads, 32 x 32. TILE = 128: 256 threads, 64 x 32, and a block for each tile, where
- *           the others have a few per multiprocessor that take tile after tile. Rows in shared memory are 16 bytes longer than what is in
- *           them, so that the 8 rows of a block lie in different banks. H200, batches of 1000 beside cuBLAS 13: docs/PERF-LOG.md.
+ * NUMBERS   TILE = 32: 64 threads, 16 x 32 per warp. TILE = 64: 128 threads, 32 x 32. TILE = 128: 256 threads, 64 x 32,
+ *           and a block for each tile, where the others have a few per multiprocessor that take tile after tile. Rows
+ *           in shared memory are 16 bytes longer than what is in them, so that the 8 rows of a block lie in different
+ *           banks. H200, batches of 1000 beside cuBLAS 13: docs/PERF-LOG.md.
  * LIMITS    as b1; the sums are cut off where f32 rounds, as the matrix units do.
  * HOST      as b1. -DIN_F16=1: f16.
  * CHANGED   from b1: what multiplies, and how it reads.
@@ -27,9 +29,18 @@ enum { BM = 64, WARP_M = 32, BK = 64, BLOCKS = 4 };
 enum { BM = 128, WARP_M = 64, BK = 64, BLOCKS = WIDE ? 2 : 1 }; /* element by element wants registers */
 #endif
 enum {
-    BN = BM, WARP_N = 32, WARPS_N = BN / WARP_N, THREADS = 32 * (BM / WARP_M) * WARPS_N, STAGES = 2, PAD = 8,
-    A_ROWS = OP_A ? BK : BM, A_COLS = OP_A ? BM : BK, A_LD = A_COLS + PAD,
-    B_ROWS = OP_B ? BN : BK, B_COLS = OP_B ? BK : BN, B_LD = B_COLS + PAD
+    BN = BM,
+    WARP_N = 32,
+    WARPS_N = BN / WARP_N,
+    THREADS = 32 * (BM / WARP_M) * WARPS_N,
+    STAGES = 2,
+    PAD = 8,
+    A_ROWS = OP_A ? BK : BM,
+    A_COLS = OP_A ? BM : BK,
+    A_LD = A_COLS + PAD,
+    B_ROWS = OP_B ? BN : BK,
+    B_COLS = OP_B ? BK : BN,
+    B_LD = B_COLS + PAD
 };
 
 struct stage {
@@ -57,7 +68,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) b3_matrix(BATCH_PA
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, low = lane % 8, q = lane / 8;
     int tiles_n = ceil_div(n, BN), tiles = ceil_div(m, BM) * tiles_n, pieces = max(ceil_div(k, BK), 1);
     int a_warp = warp / WARPS_N * WARP_M, b_warp = warp % WARPS_N * WARP_N;
-    int a_edge = a_warp + q % 2 * 8 + (OP_A ? 0 : low), a_k = q / 2 * 8 + (OP_A ? low : 0); /* the row that this lane says of 16 x 16 */
+    /* the row that this lane says of 16 x 16 */
+    int a_edge = a_warp + q % 2 * 8 + (OP_A ? 0 : low), a_k = q / 2 * 8 + (OP_A ? low : 0);
     int b_edge = b_warp + q / 2 * 8 + (OP_B ? low : 0), b_k = q % 2 * 8 + (OP_B ? 0 : low);
     const element *a = 0, *b = 0; /* of the piece that is fetched next */
     int next = blockIdx.x, piece = 0, i0 = 0, j0 = 0, s = 0;
@@ -65,8 +77,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) b3_matrix(BATCH_PA
         if (next < works) {
             if (piece == 0) {
                 i0 = next % tiles / tiles_n * BM, j0 = next % tiles % tiles_n * BN;
-                if (k > 0) a = item_of<const element>(a_items, pointers, stride_a, next / tiles) + (OP_A ? i0 : i0 * lda);
-                if (k > 0) b = item_of<const element>(b_items, pointers, stride_b, next / tiles) + (OP_B ? j0 * ldb : j0);
+                if (k > 0)
+                    a = item_of<const element>(a_items, pointers, stride_a, next / tiles) + (OP_A ? i0 : i0 * lda);
+                if (k > 0)
+                    b = item_of<const element>(b_items, pointers, stride_b, next / tiles) + (OP_B ? j0 * ldb : j0);
             }
             int p = piece * BK;
             fetch<A_ROWS, A_COLS, A_LD, THREADS>(to->a, a, lda, OP_A ? k - p : m - i0, OP_A ? m - i0 : k - p);
@@ -92,24 +106,35 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) b3_matrix(BATCH_PA
                 unsigned a_p[WARP_M / 16][4], b_p[WARP_N / 16][4];
                 UNROLLED
                 for (int i = 0; i < WARP_M / 16; i++)
-                    load_blocks(a_p[i], at_shared(&ring[s].a[OP_A ? (p + a_k) * A_LD + a_edge + 16 * i : (a_edge + 16 * i) * A_LD + p + a_k]), OP_A);
+                    load_blocks(
+                        a_p[i],
+                        at_shared(
+                            &ring[s].a[OP_A ? (p + a_k) * A_LD + a_edge + 16 * i : (a_edge + 16 * i) * A_LD + p + a_k]),
+                        OP_A);
                 UNROLLED
                 for (int j = 0; j < WARP_N / 16; j++)
-                    load_blocks(b_p[j], at_shared(&ring[s].b[OP_B ? (b_edge + 16 * j) * B_LD + p + b_k : (p + b_k) * B_LD + b_edge + 16 * j]), !OP_B);
+                    load_blocks(
+                        b_p[j],
+                        at_shared(
+                            &ring[s].b[OP_B ? (b_edge + 16 * j) * B_LD + p + b_k : (p + b_k) * B_LD + b_edge + 16 * j]),
+                        !OP_B);
                 UNROLLED
-                for (int i = 0; i < WARP_M / 16; i++)
+                for (int i = 0; i < WARP_M / 16; i++) {
                     UNROLLED
                     for (int j = 0; j < WARP_N / 8; j++) multiply_blocks(sum[i][j], a_p[i], &b_p[j / 2][j % 2 * 2]);
+                }
             }
         }
         float *c = item_of<float>(c_items, pointers, stride_c, work / tiles);
-        int c_i = work % tiles / tiles_n * BM + a_warp + lane / 4, c_j = work % tiles % tiles_n * BN + b_warp + lane % 4 * 2;
+        int c_i = work % tiles / tiles_n * BM + a_warp + lane / 4,
+            c_j = work % tiles % tiles_n * BN + b_warp + lane % 4 * 2;
         UNROLLED
         for (int i = 0; i < WARP_M / 8; i++) {
             int row = c_i + 8 * i;
             if (row >= m) continue;
             UNROLLED
-            for (int j = 0; j < WARP_N / 8; j++) store2(&C(row, c_j + 8 * j), n - c_j - 8 * j, alpha, &sum[i / 2][j][i % 2 * 2], beta);
+            for (int j = 0; j < WARP_N / 8; j++)
+                store2(&C(row, c_j + 8 * j), n - c_j - 8 * j, alpha, &sum[i / 2][j][i % 2 * 2], beta);
         }
     }
 }

@@ -1,18 +1,24 @@
-/* b4_boxes - batches of bf16 or f16 products at strides, summed in f32: the copy engine of sm_90 brings the tiles and takes them away.
+/* b4_boxes - batches of bf16 or f16 products at strides, summed in f32: the copy engine of sm_90 brings the tiles and
+ * takes them away.
  *
- * IDEA      b3's products are so quick that memory is all there is: half of what moves is C. Here neither its loads nor its stores are the threads' business.
- *           One thread asks for boxes, STAGES - 1 pieces of k ahead, across the borders of items; C goes to shared memory, from where the copy engine
- *           takes it while the next item is multiplied:
+ * IDEA      b3's products are so quick that memory is all there is: half of what moves is C. Here neither its loads nor
+ *           its stores are the threads' business. One thread asks for boxes, STAGES - 1 pieces of k ahead, across the
+ *           borders of items; C goes to shared memory, from where the copy engine takes it while the next item is
+ *           multiplied:
  *
  *               copy engine   in 4 | in 5 | in 6 | out 3 | in 7 | in 8 | out 4 ...
  *               threads              mul 3  |      mul 4       |     mul 5
  *
- *           Lines of 128 bytes are swizzled over 8 lines, so that the 8 rows that ldmatrix reads at a time lie in different banks, as do C's.
+ *           Lines of 128 bytes are swizzled over 8 lines, so that the 8 rows that ldmatrix reads at a time lie in
+ *           different banks, as do C's.
  *
- * NUMBERS   64 x 64 tiles, 128 threads of 32 x 32 per warp, 3 stages of 16 KiB and 16 KiB of C: three blocks per multiprocessor. H200: docs/PERF-LOG.md.
- * LIMITS    sm_90 and above. Addresses, ld and strides multiples of 16 bytes, n of 4 (the copy engine writes whole 16 bytes), k > 0. No arrays of addresses.
- * HOST      at most 3 blocks per multiprocessor and works; dynamic shared memory sizeof(struct ring). Maps of rank 3 as in b2, swizzled by 128 bytes:
- *           boxes {64 along k, 64 rows} or {64, 64 along k}; of C {32, 64 rows}. -DIN_F16=1: f16.
+ * NUMBERS   64 x 64 tiles, 128 threads of 32 x 32 per warp, 3 stages of 16 KiB and 16 KiB of C: three blocks per
+ *           multiprocessor. H200: docs/PERF-LOG.md.
+ * LIMITS    sm_90 and above. Addresses, ld and strides multiples of 16 bytes, n of 4 (the copy engine writes whole 16
+ *           bytes), k > 0. No arrays of addresses.
+ * HOST      at most 3 blocks per multiprocessor and works; dynamic shared memory sizeof(struct ring). Maps of rank 3 as
+ *           in b2, swizzled by 128 bytes: boxes {64 along k, 64 rows} or {64, 64 along k}; of C {32, 64 rows}.
+ *           -DIN_F16=1: f16.
  * CHANGED   from b3: who copies.
  * SOURCE    PTX ISA: cp.async.bulk.tensor and its swizzles, ldmatrix, mma.sync */
 #include "rung.cuh"
@@ -20,7 +26,17 @@
 #include "boxes.cuh"
 #include "blocks.cuh"
 
-enum { BM = 64, BN = 64, WARP_M = 32, WARP_N = 32, WARPS_N = BN / WARP_N, THREADS = 128, BK = 64, STAGES = 3, BLOCKS = 3 };
+enum {
+    BM = 64,
+    BN = 64,
+    WARP_M = 32,
+    WARP_N = 32,
+    WARPS_N = BN / WARP_N,
+    THREADS = 128,
+    BK = 64,
+    STAGES = 3,
+    BLOCKS = 3
+};
 
 struct ring {
     element a[STAGES][BM * BK], b[STAGES][BK * BN];
@@ -37,10 +53,12 @@ static __device__ __forceinline__ int place(int line, int eighth, int low)
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) b4_boxes(BOXES_PARAMETERS)
 {
     extern __shared__ __align__(1024) struct ring ring[];
-    int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, low = lane % 8, q = lane / 8, s = 0, phase = 0, fetched = 0;
+    int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, low = lane % 8, q = lane / 8, s = 0, phase = 0,
+        fetched = 0;
     int tiles_n = ceil_div(n, BN), tiles = ceil_div(m, BM) * tiles_n, pieces = max(ceil_div(k, BK), 1);
     int a_warp = warp / WARPS_N * WARP_M, b_warp = warp % WARPS_N * WARP_N;
-    int a_edge = a_warp + q % 2 * 8, a_k = q / 2 * 8, b_edge = b_warp + q / 2 * 8, b_k = q % 2 * 8; /* of the block that this lane's row is in */
+    /* of the block that this lane's row is in */
+    int a_edge = a_warp + q % 2 * 8, a_k = q / 2 * 8, b_edge = b_warp + q / 2 * 8, b_k = q % 2 * 8;
     auto fetch_next = [&](int to) {
         int next = blockIdx.x + fetched / pieces * gridDim.x, p = fetched % pieces * BK;
         fetched++;
@@ -72,14 +90,21 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) b4_boxes(BOXES_PAR
                 unsigned a_p[WARP_M / 16][4], b_p[WARP_N / 16][4];
                 UNROLLED
                 for (int i = 0; i < WARP_M / 16; i++)
-                    load_blocks(a_p[i], a_tile + (OP_A ? place(p + a_k + low, (a_edge + 16 * i) / 8, low) : place(a_edge + low + 16 * i, (p + a_k) / 8, low)), OP_A);
+                    load_blocks(a_p[i],
+                                a_tile + (OP_A ? place(p + a_k + low, (a_edge + 16 * i) / 8, low)
+                                               : place(a_edge + low + 16 * i, (p + a_k) / 8, low)),
+                                OP_A);
                 UNROLLED
                 for (int j = 0; j < WARP_N / 16; j++)
-                    load_blocks(b_p[j], b_tile + (OP_B ? place(b_edge + low + 16 * j, (p + b_k) / 8, low) : place(p + b_k + low, (b_edge + 16 * j) / 8, low)), !OP_B);
+                    load_blocks(b_p[j],
+                                b_tile + (OP_B ? place(b_edge + low + 16 * j, (p + b_k) / 8, low)
+                                               : place(p + b_k + low, (b_edge + 16 * j) / 8, low)),
+                                !OP_B);
                 UNROLLED
-                for (int i = 0; i < WARP_M / 16; i++)
+                for (int i = 0; i < WARP_M / 16; i++) {
                     UNROLLED
                     for (int j = 0; j < WARP_N / 8; j++) multiply_blocks(sum[i][j], a_p[i], &b_p[j / 2][j % 2 * 2]);
+                }
             }
             if (++s == STAGES) s = 0, phase ^= 1;
         }
@@ -95,7 +120,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) b4_boxes(BOXES_PAR
                 int col = 8 * j + lane % 4 * 2;
                 const float *x = &sum[i / 2][j][i % 2 * 2];
                 float2 y = {0, 0};
-                if (beta != 0 && c_i + row < m && c_j + b_warp + col < n) y = *(const float2 *)&C(c_i + row, c_j + b_warp + col);
+                if (beta != 0 && c_i + row < m && c_j + b_warp + col < n)
+                    y = *(const float2 *)&C(c_i + row, c_j + b_warp + col);
                 blend(&y.x, alpha, x[0], beta);
                 blend(&y.y, alpha, x[1], beta);
                 *(float2 *)&ring->c[b_warp / 32][row][(col / 4 ^ row % 8) * 4 + col % 4] = y;

@@ -1,32 +1,32 @@
-/* batch.cuh - what the kernels of whole batches share: their parameters, where an item lies, the walk of blocks over tiles, tiles copied to shared
- * memory while others are multiplied.
+/* batch.cuh - what the kernels of whole batches share: their parameters, where an item lies, the walk of blocks over
+ * tiles, tiles copied to shared memory while others are multiplied.
  *
- * A work is one tile of one item's C; work w is tile w % tiles of item w / tiles. Block b takes works b, b + blocks, ... and fetches ahead across their
- * borders. A tile of an operand lies in shared memory as it is stored: rows along k (A as stored, B transposed) or rows along m or n. */
+ * A work is one tile of one item's C; work w is tile w % tiles of item w / tiles. Block b takes works b, b + blocks,
+ * ... and fetches ahead across their borders. A tile of an operand lies in shared memory as it is stored: rows along k
+ * (A as stored, B transposed) or rows along m or n. */
 #include "early.cuh"
 #ifndef WIDE
 #define WIDE 1
 #endif
 
 #define BATCH_PARAMETERS                                                                                               \
-    int m, int n, int k, float alpha, const void *a_items, long lda, const void *b_items, long ldb, float beta, void *c_items, long ldc, int works, \
-        int pointers, long stride_a, long stride_b, long stride_c
+    int m, int n, int k, float alpha, const void *a_items, long lda, const void *b_items, long ldb, float beta,        \
+        void *c_items, long ldc, int works, int pointers, long stride_a, long stride_b, long stride_c
 
 /* Item number `item`: the address in an array of them, or so many strides from the first. */
-template <typename T> static __device__ __forceinline__ T *item_of(const void *items, int pointers, long stride, int item)
+template <typename T>
+static __device__ __forceinline__ T *item_of(const void *items, int pointers, long stride, int item)
 {
     return pointers ? ((T *const *)items)[item] : (T *)items + stride * item;
 }
 
-static __device__ __forceinline__ unsigned at_shared(const void *p)
-{
-    return (unsigned)__cvta_generic_to_shared(p);
-}
+static __device__ __forceinline__ unsigned at_shared(const void *p) { return (unsigned)__cvta_generic_to_shared(p); }
 
 /* 16 bytes, or zeros (bytes = 0). Not fewer: they would count as a read of all 16 (compute-sanitizer). */
 static __device__ __forceinline__ void copy_16(void *to, const void *from, int bytes)
 {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at_shared(to)), "l"(from), "r"(bytes) : "memory");
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at_shared(to)), "l"(from), "r"(bytes)
+                 : "memory");
 }
 
 /* The same of 4 bytes. */
@@ -35,33 +35,33 @@ static __device__ __forceinline__ void copy_4(void *to, const void *from, int by
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(at_shared(to)), "l"(from), "r"(bytes) : "memory");
 }
 
-static __device__ __forceinline__ void copies_commit(void)
-{
-    asm volatile("cp.async.commit_group;" ::: "memory");
-}
+static __device__ __forceinline__ void copies_commit(void) { asm volatile("cp.async.commit_group;" ::: "memory"); }
 
 /* Until at most PENDING committed groups are under way. */
 #define COPIES_WAIT(PENDING) asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory")
 
-/* Bring HEIGHT x WIDTH elements from `from`, of which rows x cols are there and the others 0, ld apart, into rows of LD. All THREADS take part. WIDE = 1
- * promises addresses and ld in multiples of 16 bytes. */
+/* Bring HEIGHT x WIDTH elements from `from`, of which rows x cols are there and the others 0, ld apart, into rows of
+ * LD. All THREADS take part. WIDE = 1 promises addresses and ld in multiples of 16 bytes. */
 template <int HEIGHT, int WIDTH, int LD, int THREADS, typename T>
 static __device__ __forceinline__ void fetch(T *tile, const T *from, long ld, int rows, int cols)
 {
     enum { EACH = 16 / sizeof(T), PER_ROW = WIDTH / EACH, STEP = THREADS / PER_ROW };
     static_assert(THREADS % PER_ROW == 0 && HEIGHT % STEP == 0, "every thread copies as much");
     if (WIDE) {
-        int i = threadIdx.x / PER_ROW, j = threadIdx.x % PER_ROW * EACH, bytes = min(max(cols - j, 0), (int)EACH) * (int)sizeof(T);
+        int i = threadIdx.x / PER_ROW, j = threadIdx.x % PER_ROW * EACH,
+            bytes = min(max(cols - j, 0), (int)EACH) * (int)sizeof(T);
         const T *x = from + i * ld + j;
-        if (bytes % 16 == 0)
+        if (bytes % 16 == 0) {
             UNROLLED
-            for (int e = 0; e < HEIGHT / STEP; e++, x += STEP * ld) copy_16(&tile[(i + e * STEP) * LD + j], x, i + e * STEP < rows ? bytes : 0);
-        else
+            for (int e = 0; e < HEIGHT / STEP; e++, x += STEP * ld)
+                copy_16(&tile[(i + e * STEP) * LD + j], x, i + e * STEP < rows ? bytes : 0);
+        } else {
             ROLLED
             for (int e = 0; e < HEIGHT / STEP * EACH; e++) {
                 int line = i + e / EACH * STEP, q = e % EACH;
                 tile[line * LD + j + q] = line < rows && j + q < cols ? from[line * ld + j + q] : T(0);
             }
+        }
     } else if (sizeof(T) == 4) {
         ROLLED
         for (int unit = threadIdx.x; unit < HEIGHT * WIDTH; unit += THREADS) {

@@ -1,19 +1,22 @@
-/* boxes.cuh - batches at strides through the copy engine of sm_90: an operand of all items is one tensor of three dimensions, the third the item, and a
- * tile of an item one box of it. What lies outside an item comes as zeros, and is not written. After hopper.cuh.
+/* boxes.cuh - batches at strides through the copy engine of sm_90: an operand of all items is one tensor of three
+ * dimensions, the third the item, and a tile of an item one box of it. What lies outside an item comes as zeros, and is
+ * not written. After hopper.cuh.
  *
  * SOURCE    PTX ISA: cp.async.bulk.tensor, its swizzles */
 
 static __device__ __forceinline__ void fetch_box(void *to, const tensor_map *map, int x, int y, int item, barrier *bar)
 {
-    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];" ::"r"(shared_address(to)),
-                 "l"(map), "r"(x), "r"(y), "r"(item), "r"(shared_address(bar))
-                 : "memory");
+    asm volatile(
+        "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];" ::
+            "r"(shared_address(to)),
+        "l"(map), "r"(x), "r"(y), "r"(item), "r"(shared_address(bar))
+        : "memory");
 }
 
 static __device__ __forceinline__ void store_box(const tensor_map *map, int x, int y, int item, const void *from)
 {
-    asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%1, %2, %3}], [%4];" ::"l"(map), "r"(x), "r"(y), "r"(item),
-                 "r"(shared_address(from))
+    asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%1, %2, %3}], [%4];" ::"l"(map), "r"(x),
+                 "r"(y), "r"(item), "r"(shared_address(from))
                  : "memory");
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
@@ -31,5 +34,6 @@ static __device__ __forceinline__ void stores_seen(void)
 }
 
 #define BOXES_PARAMETERS                                                                                               \
-    const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map, const __grid_constant__ tensor_map c_map, int m, int n, int k,     \
-        float alpha, float beta, float *__restrict__ c_items, long ldc, long stride_c, int works, int a_shared, int b_shared
+    const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map,                                \
+        const __grid_constant__ tensor_map c_map, int m, int n, int k, float alpha, float beta,                        \
+        float *__restrict__ c_items, long ldc, long stride_c, int works, int a_shared, int b_shared

@@ -1,9 +1,11 @@
-/* early.cuh - one kernel after the other: from sm_90 on, launched so that it may (GPU_EARLY), a kernel begins while the one before it in the stream still runs
- * (programmatic stream serialization). Launched otherwise, or on older devices, these do nothing.
+/* early.cuh - one kernel after the other: from sm_90 on, launched so that it may (GPU_EARLY), a kernel begins while the
+ * one before it in the stream still runs (programmatic stream serialization). Launched otherwise, or on older devices,
+ * these do nothing.
  *
  * SOURCE    PTX ISA: griddepcontrol */
 
-/* Until the kernel before has ended and what it has written is there. Every thread calls it before it touches memory. */
+/* Until the kernel before has ended and what it has written is there. Every thread calls it before it touches
+ * memory. */
 static __device__ __forceinline__ void wait_for_kernel_before(void)
 {
 #if __CUDA_ARCH__ >= 900

@@ -1,4 +1,5 @@
-/* flags.cuh - blocks that wait for what other blocks have left in memory: a flag holds the launch's ticket when it is there. For r14h, r14s, and parts.cuh.
+/* flags.cuh - blocks that wait for what other blocks have left in memory: a flag holds the launch's ticket when it is
+ * there. For r14h, r14s, and parts.cuh.
  *
  * SOURCE    PTX ISA: memory consistency model */
 
@@ -8,7 +9,8 @@ static __device__ __forceinline__ void flag_raise(unsigned long long *flag, unsi
     asm volatile("fence.acq_rel.gpu; st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(flag), "l"(ticket) : "memory");
 }
 
-/* One thread, before a barrier of those that will read: wait for that, and lower flag number `other`, so that the same ticket may come again (a graph that is launched twice). */
+/* One thread, before a barrier of those that will read: wait for that, and lower flag number `other`, so that the same
+ * ticket may come again (a graph that is launched twice). */
 static __device__ __forceinline__ void flag_lower(unsigned long long *flags, int other, unsigned long long ticket)
 {
     unsigned long long seen;

@@ -1,21 +1,22 @@
-/* hopper.cuh - the instructions of sm_90a that CUDA C has no word for, each under a name of its own: barriers in shared memory, copies by
- * the tensor memory accelerator (TMA), registers that move between warps, wgmma. For r12 and above, built for sm_90a.
+/* hopper.cuh - the instructions of sm_90a that CUDA C has no word for, each under a name of its own: barriers in shared
+ * memory, copies by the tensor memory accelerator (TMA), registers that move between warps, wgmma. For r12 and above,
+ * built for sm_90a.
  *
- * A BARRIER counts arrivals and announced bytes; when all have come, its phase ends and the next begins. barrier_wait(bar, parity) returns
- * once the phase of that parity has ended. A fresh barrier is in phase 0: waiting for parity 0 waits, waiting for parity 1 returns.
+ * A BARRIER counts arrivals and announced bytes; when all have come, its phase ends and the next begins.
+ * barrier_wait(bar, parity) returns once the phase of that parity has ended. A fresh barrier is in phase 0: waiting for
+ * parity 0 waits, waiting for parity 1 returns.
  *
  *     filler:  wait empty[s], expect bytes on full[s], copy ...        reader:  wait full[s], read, arrive at empty[s]
  *
- * SOURCE    PTX ISA 8.0 and above: mbarrier, cp.async.bulk.tensor, wgmma.mma_async and its matrix descriptor, setmaxnreg. */
+ * SOURCE    PTX ISA 8.0 and above: mbarrier, cp.async.bulk.tensor, wgmma.mma_async and its matrix descriptor,
+ *           setmaxnreg. */
 
 #include "early.cuh"
 
 typedef unsigned long long barrier;
 
 /* What cuTensorMapEncodeTiled writes on the host; a kernel takes it as const __grid_constant__. */
-struct __align__(64) tensor_map {
-    unsigned long long v[16];
-};
+struct __align__(64) tensor_map { unsigned long long v[16]; };
 
 static __device__ __forceinline__ unsigned shared_address(const void *p)
 {
@@ -27,7 +28,8 @@ static __device__ __forceinline__ void barrier_init(barrier *bar, int arrivals)
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(bar)), "r"(arrivals) : "memory");
 }
 
-/* After the last barrier_init, before __syncthreads() and the first copy: the copy engine must see the barriers ready. */
+/* After the last barrier_init, before __syncthreads() and the first copy: the copy engine must see the barriers
+ * ready. */
 static __device__ __forceinline__ void barrier_init_done(void)
 {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
@@ -42,34 +44,38 @@ static __device__ __forceinline__ void barrier_arrive(barrier *bar)
 /* Arrives, and announces bytes that copies will bring. */
 static __device__ __forceinline__ void barrier_expect(barrier *bar, int bytes)
 {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(bar)), "r"(bytes) : "memory");
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(bar)), "r"(bytes)
+                 : "memory");
 }
 
 static __device__ __forceinline__ void barrier_wait(barrier *bar, int parity)
 {
     int ended;
-    do asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.s32 %0, 1, 0, p;}"
-                    : "=r"(ended)
-                    : "r"(shared_address(bar)), "r"(parity)
-                    : "memory");
+    do
+        asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.s32 %0, 1, 0, p;}"
+                     : "=r"(ended)
+                     : "r"(shared_address(bar)), "r"(parity)
+                     : "memory");
     while (!ended);
 }
 
-/* One thread asks for one box of a matrix; the box begins at column x of row y. What lies outside the matrix comes as zeros, and counts. */
+/* One thread asks for one box of a matrix; the box begins at column x of row y. What lies outside the matrix comes as
+ * zeros, and counts. */
 static __device__ __forceinline__ void copy_box(void *to, const tensor_map *map, int x, int y, barrier *bar)
 {
-    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(
-                     shared_address(to)),
-                 "l"(map), "r"(x), "r"(y), "r"(shared_address(bar))
-                 : "memory");
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(
+            shared_address(to)),
+        "l"(map), "r"(x), "r"(y), "r"(shared_address(bar))
+        : "memory");
 }
 
 /* The same of what nobody will read again: the L2 may forget it first. */
 static __device__ __forceinline__ void copy_box_once(void *to, const tensor_map *map, int x, int y, barrier *bar)
 {
     asm volatile("{.reg .b64 policy; createpolicy.fractional.L2::evict_first.b64 policy;"
-                 "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1, {%2, %3}], [%4], policy;}" ::"r"(
-                     shared_address(to)),
+                 "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], "
+                 "[%1, {%2, %3}], [%4], policy;}" ::"r"(shared_address(to)),
                  "l"(map), "r"(x), "r"(y), "r"(shared_address(bar))
                  : "memory");
 }
@@ -82,11 +88,12 @@ static __device__ __forceinline__ void map_ahead(const tensor_map *map)
 
 /* ---- from shared memory to the matrix ---- */
 
-/* Four 8 x 8 tiles of 2-byte elements into shared memory, held as wgmma holds its sums, two in a word; each lane names where one row of 16 bytes
- * begins, lanes 0 to 7 those of the first tile. */
+/* Four 8 x 8 tiles of 2-byte elements into shared memory, held as wgmma holds its sums, two in a word; each lane names
+ * where one row of 16 bytes begins, lanes 0 to 7 those of the first tile. */
 static __device__ __forceinline__ void store_four(unsigned at, const unsigned *pairs)
 {
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(at), "r"(pairs[0]), "r"(pairs[1]), "r"(pairs[2]), "r"(pairs[3])
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(at), "r"(pairs[0]),
+                 "r"(pairs[1]), "r"(pairs[2]), "r"(pairs[3])
                  : "memory");
 }
 
@@ -101,21 +108,22 @@ static __device__ __forceinline__ void copies_see_writes(void)
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-/* One thread brings a box back; what lies outside the matrix is left out. A group of its own, of which this thread alone can wait for the end. Where the L2 has
- * too little room, these lines leave it first. */
+/* One thread brings a box back; what lies outside the matrix is left out. A group of its own, of which this thread
+ * alone can wait for the end. Where the L2 has too little room, these lines leave it first. */
 static __device__ __forceinline__ void copy_box_out(const tensor_map *map, int x, int y, const void *from)
 {
     unsigned long long leaves_first;
     asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(leaves_first));
-    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group.L2::cache_hint [%0, {%1, %2}], [%3], %4;" ::"l"(map), "r"(x), "r"(y),
-                 "r"(shared_address(from)), "l"(leaves_first)
-                 : "memory");
+    asm volatile(
+        "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group.L2::cache_hint [%0, {%1, %2}], [%3], %4;" ::"l"(map),
+        "r"(x), "r"(y), "r"(shared_address(from)), "l"(leaves_first)
+        : "memory");
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 
 /* Until at most PENDING of this thread's boxes are still to be read from shared memory; until all are written. */
 #define COPIES_OUT_READ(PENDING) asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(PENDING) : "memory")
-#define COPIES_OUT_DONE() asm volatile("cp.async.bulk.wait_group 0;" ::: "memory")
+#define COPIES_OUT_DONE()        asm volatile("cp.async.bulk.wait_group 0;" ::: "memory")
 
 /* So many threads, of whole warps, that name the same barrier (1 to 15) wait for each other. */
 static __device__ __forceinline__ void threads_meet(int which, int threads)
@@ -129,24 +137,25 @@ static __device__ __forceinline__ void threads_arrive(int which, int threads)
     asm volatile("bar.arrive %0, %1;" ::"r"(which), "r"(threads) : "memory");
 }
 
-/* All four warps of a warpgroup keep only COUNT registers per thread, or grow to COUNT once others have given theirs up. */
+/* All four warps of a warpgroup keep only COUNT registers per thread, or grow to COUNT once others have given theirs
+ * up. */
 #define REGISTERS_KEEP(COUNT) asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(COUNT))
 #define REGISTERS_TAKE(COUNT) asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(COUNT))
 
-/* How wgmma finds an operand in shared memory: address, two strides, swizzle, in units of 16 bytes. The operand is made of lines of 128
- * bytes (64 neighbours as they lie in memory); 8 lines, from an address that is a multiple of 1024, are swizzled together.
+/* How wgmma finds an operand in shared memory: address, two strides, swizzle, in units of 16 bytes. The operand is made
+ * of lines of 128 bytes (64 neighbours as they lie in memory); 8 lines, from an address that is a multiple of 1024, are
+ * swizzled together.
  *     lines along k (A as stored, B transposed):    eight = bytes from 8 rows to the next 8;         along is not used
- *     lines along n (B as stored; A transposed: m): eight = bytes from 8 steps of k to the next 8;   along = bytes from 64 columns to the next 64 */
+ *     lines along n (B as stored; A transposed: m): eight = bytes from 8 steps of k to the next 8;   along = bytes from
+ *     64 columns to the next 64 */
 static __device__ __forceinline__ unsigned long long matrix_descriptor(const void *p, int eight, int along)
 {
-    return 1ull << 62 | (unsigned long long)(eight >> 4) << 32 | (unsigned long long)(along >> 4) << 16 | (shared_address(p) >> 4 & 0x3fff);
+    return 1ull << 62 | (unsigned long long)(eight >> 4) << 32 | (unsigned long long)(along >> 4) << 16 |
+           (shared_address(p) >> 4 & 0x3fff);
 }
 
 /* Before the first wgmma, and wherever other instructions have touched its registers. */
-static __device__ __forceinline__ void matrix_begin(void)
-{
-    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-}
+static __device__ __forceinline__ void matrix_begin(void) { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 
 static __device__ __forceinline__ void matrix_commit(void)
 {
@@ -156,23 +165,28 @@ static __device__ __forceinline__ void matrix_commit(void)
 /* Until at most PENDING committed groups are under way. */
 #define MATRIX_WAIT(PENDING) asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory")
 
-/* sum (64 x MATRIX_N in a warpgroup, MATRIX_N / 2 in a thread) <- a b + (add ? sum : 0), for 16 steps of k. a's lines lie along k, along m where
- * MATRIX_TURN_A is 1; b's along n, along k where MATRIX_TURN_B is 0. */
+/* sum (64 x MATRIX_N in a warpgroup, MATRIX_N / 2 in a thread) <- a b + (add ? sum : 0), for 16 steps of k. a's lines
+ * lie along k, along m where MATRIX_TURN_A is 1; b's along n, along k where MATRIX_TURN_B is 0. */
 #ifndef MATRIX_N
-#define MATRIX_N 256
+#define MATRIX_N      256
 #define MATRIX_TURN_A 0
 #define MATRIX_TURN_B 1
 #endif
 #define SUM_4(i) "+f"(sum[i]), "+f"(sum[i + 1]), "+f"(sum[i + 2]), "+f"(sum[i + 3])
-#define SUM_32(i) SUM_4(i), SUM_4(i + 4), SUM_4(i + 8), SUM_4(i + 12), SUM_4(i + 16), SUM_4(i + 20), SUM_4(i + 24), SUM_4(i + 28)
-#define NAMES_0 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
-                "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
-#define NAMES_32 NAMES_0 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
-                 "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-#define NAMES_64 NAMES_32 ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, " \
-                 "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
-#define NAMES_96 NAMES_64 ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, " \
-                 "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+#define SUM_32(i)                                                                                                      \
+    SUM_4(i), SUM_4(i + 4), SUM_4(i + 8), SUM_4(i + 12), SUM_4(i + 16), SUM_4(i + 20), SUM_4(i + 24), SUM_4(i + 28)
+#define NAMES_0                                                                                                        \
+    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                                           \
+    "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define NAMES_32                                                                                                       \
+    NAMES_0 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "                       \
+            "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define NAMES_64                                                                                                       \
+    NAMES_32 ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "                      \
+             "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
+#define NAMES_96                                                                                                       \
+    NAMES_64 ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "          \
+             "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 #if MATRIX_N == 16
 #define MATRIX_ASM(ASM) ASM("%10", "%8", "%9", "%0, %1, %2, %3, %4, %5, %6, %7", SUM_4(0), SUM_4(4))
 #elif MATRIX_N == 64
@@ -185,15 +199,16 @@ static __device__ __forceinline__ void matrix_commit(void)
 #define MATRIX_ASM(ASM) ASM("%130", "%128", "%129", NAMES_96, SUM_32(0), SUM_32(32), SUM_32(64), SUM_32(96))
 #endif
 #define MATRIX_TEXT_(x) #x
-#define MATRIX_TEXT(x) MATRIX_TEXT_(x)
+#define MATRIX_TEXT(x)  MATRIX_TEXT_(x)
 
 static __device__ __forceinline__ void matrix_multiply(float *sum, unsigned long long a, unsigned long long b, int add)
 {
-#define MULTIPLY(ADD, A_AT, B_AT, NAMES, ...)                                                                                                        \
-    asm volatile("{.reg .pred p; setp.ne.s32 p, " ADD ", 0;"                                                                                         \
-                 "wgmma.mma_async.sync.aligned.m64n" MATRIX_TEXT(MATRIX_N) "k16.f32." MATRIX_TYPE "." MATRIX_TYPE " {" NAMES "}, " A_AT ", " B_AT    \
-                 ", p, 1, 1, " MATRIX_TEXT(MATRIX_TURN_A) ", " MATRIX_TEXT(MATRIX_TURN_B) ";}"                                                       \
-                 : __VA_ARGS__                                                                                                                       \
+#define MULTIPLY(ADD, A_AT, B_AT, NAMES, ...)                                                                          \
+    asm volatile("{.reg .pred p; setp.ne.s32 p, " ADD ", 0;"                                                           \
+                 "wgmma.mma_async.sync.aligned.m64n" MATRIX_TEXT(                                                      \
+                     MATRIX_N) "k16.f32." MATRIX_TYPE "." MATRIX_TYPE " {" NAMES "}, " A_AT ", " B_AT                  \
+                               ", p, 1, 1, " MATRIX_TEXT(MATRIX_TURN_A) ", " MATRIX_TEXT(MATRIX_TURN_B) ";}"           \
+                 : __VA_ARGS__                                                                                         \
                  : "l"(a), "l"(b), "r"(add));
     MATRIX_ASM(MULTIPLY)
 }

@@ -1,13 +1,16 @@
-/* pack - operands on their way to kernels that the copy engine feeds: exchanged, or only in rows of whole 16 bytes; one of them, or both in one launch.
+/* pack - operands on their way to kernels that the copy engine feeds: exchanged, or only in rows of whole 16 bytes; one
+ * of them, or both in one launch.
  *
- * to (cols x rows where it turns, else rows x cols; rows to_ld apart) <- from (rows x cols, rows ld apart). A block takes 64 x 64: each
- * thread reads four times four neighbours, and writes likewise; between lies a tile whose rows are 65 words apart (33 in types of 2 bytes), so
- * that what lanes write and read by rows and by columns lies in many banks.
+ * to (cols x rows where it turns, else rows x cols; rows to_ld apart) <- from (rows x cols, rows ld apart). A block
+ * takes 64 x 64: each thread reads four times four neighbours, and writes likewise; between lies a tile whose rows are
+ * 65 words apart (33 in types of 2 bytes), so that what lanes write and read by rows and by columns lies in many banks.
  *
- * NUMBERS   8 bytes moved per element: at 4096 x 4096 134 MB in 34 us, of an H200's 2.5 ms for the product. 32 registers: eight blocks per
- *           multiprocessor, which take all of 2048 x 2048 at once.
- * LIMITS    any rows, cols, ld and from; to aligned to 16 bytes, to_ld a multiple of 16 bytes, whose gap may be written; fewer than 2^31 blocks.
- * HOST      grid ceil(rows / 64) * ceil(cols / 64) of both, block 256; rows = 0 where there is no second. From sm_90 on it may be launched early. */
+ * NUMBERS   8 bytes moved per element: at 4096 x 4096 134 MB in 34 us, of an H200's 2.5 ms for the product. 32
+ *           registers: eight blocks per multiprocessor, which take all of 2048 x 2048 at once.
+ * LIMITS    any rows, cols, ld and from; to aligned to 16 bytes, to_ld a multiple of 16 bytes, whose gap may be
+ *           written; fewer than 2^31 blocks.
+ * HOST      grid ceil(rows / 64) * ceil(cols / 64) of both, block 256; rows = 0 where there is no second. From sm_90 on
+ *           it may be launched early. */
 #include "early.cuh"
 
 #ifndef HALF
@@ -19,11 +22,10 @@ typedef unsigned short element; /* bf16, f16: only carried */
 typedef float element;
 #endif
 
-struct __align__(4 * sizeof(element)) four {
-    element v[4];
-};
+struct __align__(4 * sizeof(element)) four { element v[4]; };
 
-enum { TILE = 64, THREADS = 256, LINES = THREADS * 4 / TILE, EACH = TILE / LINES, WIDTH = TILE + (HALF ? 2 : 1) }; /* rows of the tile an odd number of words apart */
+/* rows of the tile an odd number of words apart */
+enum { TILE = 64, THREADS = 256, LINES = THREADS * 4 / TILE, EACH = TILE / LINES, WIDTH = TILE + (HALF ? 2 : 1) };
 
 /* Four neighbours, of which `count` are there; the others are 0. */
 static __device__ __forceinline__ struct four take(const element *from, int count, bool aligned)
@@ -46,7 +48,8 @@ struct operand {
 static __device__ __forceinline__ int tiles_along(int edge) { return edge / TILE + (edge % TILE != 0); }
 
 /* One tile of an operand. */
-static __device__ __forceinline__ void carry(element (*tile)[WIDTH], const struct operand *o, int block, const bool turns)
+static __device__ __forceinline__ void carry(element (*tile)[WIDTH], const struct operand *o, int block,
+                                             const bool turns)
 {
     int wide = tiles_along(o->cols), i0 = block / wide * TILE, j0 = block % wide * TILE;
     int x = threadIdx.x % (TILE / 4) * 4, y = threadIdx.x / (TILE / 4);
@@ -74,7 +77,8 @@ static __device__ __forceinline__ void carry(element (*tile)[WIDTH], const struc
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 8) pack(const __grid_constant__ struct operand first, const __grid_constant__ struct operand second)
+extern "C" __global__ void __launch_bounds__(THREADS, 8)
+    pack(const __grid_constant__ struct operand first, const __grid_constant__ struct operand second)
 {
     __shared__ element tile[TILE][WIDTH];
     int block = blockIdx.x, before = tiles_along(first.rows) * tiles_along(first.cols);

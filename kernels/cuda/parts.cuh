@@ -1,14 +1,15 @@
-/* parts.cuh - sums of a tile whose k several blocks divide, added always in the same order. For r14k and r14b, after their BM x BN tile, THREADS, and EACH: quads of
- * neighbours that a thread has of it, ceil(BM * BN / 4 / THREADS).
+/* parts.cuh - sums of a tile whose k several blocks divide, added always in the same order. For r14k and r14b, after
+ * their BM x BN tile, THREADS, and EACH: quads of neighbours that a thread has of it, ceil(BM * BN / 4 / THREADS).
  *
- * By memory: all but the last leave their sums there and raise a flag, the last of GROUP adds theirs, and the last of all the groups'. A block waits only for blocks
- * that begin before it.
+ * By memory: all but the last leave their sums there and raise a flag, the last of GROUP adds theirs, and the last of
+ * all the groups'. A block waits only for blocks that begin before it.
  *
  *     part      0   1   ...   7  |  8   9   ...   15  |  16   17
  *     adds                  0-6  |             8 - 14  |       16, then 7 and 15: the tile
  *
- * MEETS = 1, from sm_90 on: a tile's parts, 2, 4 or 8, are one cluster, whose blocks run at the same time. Each has an equal share of the tile to add, and sends the
- * others theirs into their shared memory, which tells them when all has come. No block has anything left to send to one that has ended.
+ * MEETS = 1, from sm_90 on: a tile's parts, 2, 4 or 8, are one cluster, whose blocks run at the same time. Each has an
+ * equal share of the tile to add, and sends the others theirs into their shared memory, which tells them when all has
+ * come. No block has anything left to send to one that has ended.
  *
  *     part      0            1            2            3
  *     adds      rows 0-15    rows 16-31   rows 32-47   rows 48-63, of parts 0, 1, 2, 3
@@ -29,10 +30,7 @@ struct meeting {
 };
 
 /* Quads of the tile that a part stores: so many, from the first on. */
-static __device__ __forceinline__ int quads_of_part(int parts)
-{
-    return MEETS ? TILE_QUADS / parts : TILE_QUADS;
-}
+static __device__ __forceinline__ int quads_of_part(int parts) { return MEETS ? TILE_QUADS / parts : TILE_QUADS; }
 
 static __device__ __forceinline__ int first_quad(int part, int parts)
 {
@@ -55,14 +53,16 @@ static __device__ __forceinline__ void meeting_begin(struct meeting *here)
     if (threadIdx.x == 0) {
         asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(full) : "memory");
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(full), "r"(TILE_QUADS * 16) : "memory");
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(full), "r"(TILE_QUADS * 16)
+                     : "memory");
     }
     __syncwarp();
     asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }
 
 /* All threads: x becomes the sum of all parts, of quads first_quad() + threadIdx.x, and THREADS on. */
-static __device__ __forceinline__ bool add_parts(float4 *x, struct meeting *here, int, int part, int parts, float4 *, unsigned long long *, unsigned long long)
+static __device__ __forceinline__ bool add_parts(float4 *x, struct meeting *here, int, int part, int parts, float4 *,
+                                                 unsigned long long *, unsigned long long)
 {
     int share = quads_of_part(parts), came;
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
@@ -70,14 +70,17 @@ static __device__ __forceinline__ bool add_parts(float4 *x, struct meeting *here
     for (int i = 0; i < EACH; i++) {
         int e = threadIdx.x + i * THREADS, to = e / share;
         if (e >= TILE_QUADS) break;
-        asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(address_at(&here->sent[part * share + e % share], to)),
+        asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(
+                         address_at(&here->sent[part * share + e % share], to)),
                      "f"(x[i].x), "f"(x[i].y), "f"(x[i].z), "f"(x[i].w), "r"(address_at(&here->full, to))
                      : "memory");
     }
-    do asm volatile("{.reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], 0; selp.s32 %0, 1, 0, p;}"
-                    : "=r"(came)
-                    : "r"((unsigned)__cvta_generic_to_shared(&here->full))
-                    : "memory");
+    do
+        asm volatile(
+            "{.reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], 0; selp.s32 %0, 1, 0, p;}"
+            : "=r"(came)
+            : "r"((unsigned)__cvta_generic_to_shared(&here->full))
+            : "memory");
     while (!came);
     UNROLLED
     for (int i = 0; i < EACH; i++) {
@@ -94,9 +97,7 @@ static __device__ __forceinline__ bool add_parts(float4 *x, struct meeting *here
 }
 #else
 
-static __device__ __forceinline__ void meeting_begin(struct meeting *)
-{
-}
+static __device__ __forceinline__ void meeting_begin(struct meeting *) {}
 
 /* All threads: this block's part of a tile is in memory for whoever waits for its flag. */
 static __device__ __forceinline__ void raise(unsigned long long *flag, unsigned long long ticket)
@@ -106,18 +107,21 @@ static __device__ __forceinline__ void raise(unsigned long long *flag, unsigned 
 }
 
 /* All threads: wait for the flags first, first + by, ... below `end`; then add those parts to x, in their order. */
-static __device__ __forceinline__ void gather(float4 *x, const float4 *memory, unsigned long long *flags, unsigned long long ticket, int first, int by, int end)
+static __device__ __forceinline__ void gather(float4 *x, const float4 *memory, unsigned long long *flags,
+                                              unsigned long long ticket, int first, int by, int end)
 {
-    for (int other = first + (int)threadIdx.x * by; other < end; other += THREADS * by) flag_lower(flags, other, ticket);
+    for (int other = first + (int)threadIdx.x * by; other < end; other += THREADS * by)
+        flag_lower(flags, other, ticket);
     __syncthreads();
-    _Pragma("unroll 4")
-    for (int other = first; other < end; other += by)
+    _Pragma("unroll 4") for (int other = first; other < end; other += by)
+    {
         UNROLLED
         for (int i = 0; i < EACH; i++) {
             int e = threadIdx.x + i * THREADS;
             float4 y = e < TILE_QUADS ? __ldcg(&memory[(long)other * TILE_QUADS + e]) : make_float4(0, 0, 0, 0);
             x[i].x += y.x, x[i].y += y.y, x[i].z += y.z, x[i].w += y.w;
         }
+    }
 }
 
 static __device__ __forceinline__ void keep(const float4 *x, float4 *memory)
@@ -127,8 +131,10 @@ static __device__ __forceinline__ void keep(const float4 *x, float4 *memory)
         if (threadIdx.x + i * THREADS < TILE_QUADS) __stcg(&memory[threadIdx.x + i * THREADS], x[i]);
 }
 
-/* A tile's part number `part`: true where x has become the sum of all, of quads first_quad() + threadIdx.x, and THREADS on. */
-static __device__ __forceinline__ bool add_parts(float4 *x, struct meeting *, int tile, int part, int parts, float4 *memory, unsigned long long *flags, unsigned long long ticket)
+/* A tile's part number `part`: true where x has become the sum of all, of quads first_quad() + threadIdx.x, and THREADS
+ * on. */
+static __device__ __forceinline__ bool add_parts(float4 *x, struct meeting *, int tile, int part, int parts,
+                                                 float4 *memory, unsigned long long *flags, unsigned long long ticket)
 {
     if (parts == 1) return true;
     float4 *tile_memory = memory + (long)tile * parts * TILE_QUADS;

@@ -1,5 +1,5 @@
-/* probe.cu - the ceilings of a device, measured: multiply-adds in registers, bytes read from memory (or the L2, where they fit), words read
- * from shared memory. Nothing here multiplies matrices. */
+/* probe.cu - the ceilings of a device, measured: multiply-adds in registers, bytes read from memory (or the L2, where
+ * they fit), words read from shared memory. Nothing here multiplies matrices. */
 enum { THREADS = 256, CHAINS = 16 };
 
 /* Independent chains x <- x * f + e near 1: `rounds` times CHAINS multiply-adds per thread. */
@@ -19,7 +19,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) probe_fma(float *sink, int
 }
 
 /* Every thread of the grid reads 16 bytes at a time, neighbours side by side; `count` vectors, `rounds` times. */
-extern "C" __global__ void __launch_bounds__(THREADS) probe_read(float *sink, int rounds, const float4 *data, long count)
+extern "C" __global__ void __launch_bounds__(THREADS)
+    probe_read(float *sink, int rounds, const float4 *data, long count)
 {
     float sum = 0;
     long step = (long)gridDim.x * THREADS;
@@ -27,13 +28,16 @@ extern "C" __global__ void __launch_bounds__(THREADS) probe_read(float *sink, in
 #pragma unroll 8
         for (long i = (long)blockIdx.x * THREADS + threadIdx.x; i < count; i += step) {
             float4 x;
-            asm volatile("ld.global.cg.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w) : "l"(data + i));
+            asm volatile("ld.global.cg.v4.f32 {%0, %1, %2, %3}, [%4];"
+                         : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w)
+                         : "l"(data + i));
             sum += x.x + x.y + x.z + x.w;
         }
     if (sum == 12345.0f) sink[0] = sum;
 }
 
-/* 16-byte reads from shared memory without conflicts: `rounds` times 8 of them per thread; volatile, or they leave the loop. */
+/* 16-byte reads from shared memory without conflicts: `rounds` times 8 of them per thread; volatile, or they leave the
+ * loop. */
 extern "C" __global__ void __launch_bounds__(THREADS) probe_shared(float *sink, int rounds)
 {
     __shared__ __align__(16) float tile[8 * THREADS * 4];
@@ -45,7 +49,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) probe_shared(float *sink, 
         for (int i = 0; i < 8; i++) {
             float4 x;
             unsigned at = (unsigned)__cvta_generic_to_shared(&tile[(i * THREADS + threadIdx.x) * 4]);
-            asm volatile("ld.volatile.shared.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w) : "r"(at));
+            asm volatile("ld.volatile.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                         : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w)
+                         : "r"(at));
             sum += (x.x + x.y) + (x.z + x.w);
         }
     if (sum == 12345.0f) sink[0] = sum;

@@ -14,7 +14,7 @@
 #define OP_B 1
 #include "rung.cuh"
 
-extern "C" __global__ void __launch_bounds__(TILE * TILE) r03t_transposed(PARAMETERS)
+extern "C" __global__ void __launch_bounds__(TILE *TILE) r03t_transposed(PARAMETERS)
 {
     __shared__ float a_tile[TILE][TILE], b_tile[TILE][TILE];
     int tx = threadIdx.x, ty = threadIdx.y;

@@ -1,7 +1,7 @@
 /* r04d_divergence - variant of rung 4: interior blocks run without guards.
  *
- * IDEA      Only blocks at the edges of C, or whose k does not divide, need to ask whether an element is there. The block decides
- *           once, for all its threads, so no warp diverges:
+ * IDEA      Only blocks at the edges of C, or whose k does not divide, need to ask whether an element is there. The
+ *           block decides once, for all its threads, so no warp diverges:
  *
  *             .---.---.---.-.
  *             |   |   |   |e|      interior blocks: every load and store unconditional
@@ -33,7 +33,7 @@ static __device__ __forceinline__ float tile_step(const bool guarded, int t, int
     return sum;
 }
 
-extern "C" __global__ void __launch_bounds__(TILE * TILE) r04d_divergence(PARAMETERS)
+extern "C" __global__ void __launch_bounds__(TILE *TILE) r04d_divergence(PARAMETERS)
 {
     __shared__ float a_tile[TILE][TILE], b_tile[TILE][TILE];
     int i = blockIdx.y * TILE + threadIdx.y, j = blockIdx.x * TILE + threadIdx.x;
@@ -43,6 +43,7 @@ extern "C" __global__ void __launch_bounds__(TILE * TILE) r04d_divergence(PARAME
     ROLLED
     for (int t = 0; t < whole; t++) sum = tile_step(false, t, i, j, sum, a_tile, b_tile, m, n, k, a, lda, b, ldb);
     ROLLED
-    for (int t = whole; t < ceil_div(k, TILE); t++) sum = tile_step(true, t, i, j, sum, a_tile, b_tile, m, n, k, a, lda, b, ldb);
+    for (int t = whole; t < ceil_div(k, TILE); t++)
+        sum = tile_step(true, t, i, j, sum, a_tile, b_tile, m, n, k, a, lda, b, ldb);
     if (interior || (i < m && j < n)) blend(&C(i, j), alpha, sum, beta);
 }

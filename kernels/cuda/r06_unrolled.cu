@@ -1,13 +1,13 @@
 /* r06_unrolled - rung 6: the k loop of the tile is unrolled.
  *
- * IDEA      Sixteen steps, written out: no counter, no compare, no branch, offsets that are constants, and the next loads of b can be under
- *           way while the FMAs of earlier ones run:
+ * IDEA      Sixteen steps, written out: no counter, no compare, no branch, offsets that are constants, and the next
+ *           loads of b can be under way while the FMAs of earlier ones run:
  *
  *             r05:  b  fma x 16  count branch | b  fma x 16  count branch | ...
  *             r06:  b b b b b fma b fma fma b fma ... fma
  *
- * NUMBERS   as r05; loads overlap and the instructions around the FMAs go: 256 FMAs of about 450 instructions a tile on sm_90, 40
- *           registers as in r05: document 000's claim that unrolling does not use more of them holds there.
+ * NUMBERS   as r05; loads overlap and the instructions around the FMAs go: 256 FMAs of about 450 instructions a tile on
+ *           sm_90, 40 registers as in r05: document 000's claim that unrolling does not use more of them holds there.
  * LIMITS    those of r05.
  * CHANGED   from r05: the loop over p of a whole tile is unrolled; a last, shallower tile keeps r05's.
  * SOURCE    document 000, loop unrolling. */
@@ -34,12 +34,13 @@ extern "C" __global__ void __launch_bounds__(BN) r06_unrolled(PARAMETERS)
         UNROLLED
         for (int e = 0; e < BM; e += BN / BK) a_tile[col][row + e] = A(min(i0 + row + e, m - 1), min(p0 + col, k - 1));
         __syncthreads();
-        if (p0 + BK <= k)
+        if (p0 + BK <= k) {
             UNROLLED
             for (int p = 0; p < BK; p++, b_p += b_step) outer(sum, a_tile[p], *b_p);
-        else
+        } else {
             ROLLED
             for (int p = 0; p < k - p0; p++, b_p += b_step) outer(sum, a_tile[p], *b_p);
+        }
         __syncthreads();
     }
     UNROLLED

@@ -1,17 +1,18 @@
 /* r10_register - rung 10: an 8 x 8 block of C in every thread's registers; both tiles in shared memory.
  *
- * IDEA      A sum in a register costs a word of A and a word of B for every step of k, unless its neighbours share them. A thread
- *           that owns 8 x 8 elements of C needs 8 + 8 words for 64 FMAs:
+ * IDEA      A sum in a register costs a word of A and a word of B for every step of k, unless its neighbours share
+ *           them. A thread that owns 8 x 8 elements of C needs 8 + 8 words for 64 FMAs:
  *
  *                            b: 4 words at tx*4, 4 at 64 + tx*4
  *                          .--------------.--------------.
  *             a: 4 words   |    4 x 4     |    4 x 4     |       4 shared loads of 16 bytes
  *             at ty*4      |--------------|--------------|       64 FMAs
  *             4 words at   |    4 x 4     |    4 x 4     |
- *             64 + ty*4    '--------------'--------------'       (two halves, so that 8 lanes read 128 bytes side by side)
+ *             64 + ty*4    '--------------'--------------'       (two halves, so that 8 lanes read 128 bytes side by
+ *             side)
  *
- * NUMBERS   tile 128 x 128 x 16: 128*128 / (2 (128 + 128)) = 32 flop per byte asked. 4 shared loads per 64 FMAs: at best 94 % of the
- *           instructions are FMAs. 256 threads, 64 sums each, 33,280 bytes of shared memory.
+ * NUMBERS   tile 128 x 128 x 16: 128*128 / (2 (128 + 128)) = 32 flop per byte asked. 4 shared loads per 64 FMAs: at
+ *           best 94 % of the instructions are FMAs. 256 threads, 64 sums each, 33,280 bytes of shared memory.
  * LIMITS    any m, n, k and ld, no transposes. WIDE = 1 as in r09. Tiles that C cuts off are filled with zeros.
  * CHANGED   from r09: B's tile in shared memory too, the thread's block 8 x 8 instead of 16 x 4.
  * SOURCE    document 001 (2D register blocking, incomplete tiles); Volkov, Demmel 2008. */
@@ -45,9 +46,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) r10_register(PARAMETERS
                 *(float4 *)&b_p[0] = *(float4 *)&b_tile[now][p][tx * 4];
                 *(float4 *)&b_p[4] = *(float4 *)&b_tile[now][p][64 + tx * 4];
                 UNROLLED
-                for (int i = 0; i < 8; i++)
+                for (int i = 0; i < 8; i++) {
                     UNROLLED
                     for (int j = 0; j < 8; j++) sum[i][j] = fmaf(a_p[i], b_p[j], sum[i][j]);
+                }
             }
             now ^= 1;
         }

@@ -1,7 +1,8 @@
 /* r14_peak - the production kernel for f32: r11 for all transposes.
  *
- * IDEA      Whichever way an operand is stored, its tile ends as [k][m] or [k][n] in shared memory. Where neighbours in memory are neighbours in
- *           m or n, four of them are copied as they are; where they are neighbours in k, they are turned on the way:
+ * IDEA      Whichever way an operand is stored, its tile ends as [k][m] or [k][n] in shared memory. Where neighbours in
+ *           memory are neighbours in m or n, four of them are copied as they are; where they are neighbours in k, they
+ *           are turned on the way:
  *
  *             A as stored (m x k), B transposed (n x k)       4 along k     ->  4 stores of one word each
  *             A transposed (k x m), B as stored (k x n)       4 along m, n  ->  1 store of 16 bytes
@@ -22,7 +23,8 @@
 
 enum { BM = 128, BN = 128, BK = 8, THREADS = 256, PAD = 4, LOADS = BM * BK / 4 / THREADS, GROUP = 8 };
 
-/* Where the four elements of load number e of a thread lie in a tile of 128 x BK: along k (turned) or along the edge. */
+/* Where the four elements of load number e of a thread lie in a tile of 128 x BK: along k (turned) or along the
+ * edge. */
 static __device__ __forceinline__ int edge_at(const bool turned, int e)
 {
     int at = threadIdx.x + e * THREADS;
@@ -36,7 +38,8 @@ static __device__ __forceinline__ int k_at(const bool turned, int e)
 }
 
 /* Four elements of an operand whose element (edge, p) lies at x[edge * ld + p] (turned) or x[p * ld + edge]. */
-static __device__ __forceinline__ float4 fetch(const bool turned, const float *x, long ld, int edge, int p, int edges, int k)
+static __device__ __forceinline__ float4 fetch(const bool turned, const float *x, long ld, int edge, int p, int edges,
+                                               int k)
 {
     if (turned) return load4(x + (long)edge * ld + p, edge < edges ? k - p : 0);
     return load4(x + (long)p * ld + edge, p < k ? edges - edge : 0);
@@ -79,9 +82,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) r14_peak(PARAMETER
                 *(float4 *)&b_p[0] = *(float4 *)&b_tile[now][p][b_at];
                 *(float4 *)&b_p[4] = *(float4 *)&b_tile[now][p][b_at + 16];
                 UNROLLED
-                for (int i = 0; i < 8; i++)
+                for (int i = 0; i < 8; i++) {
                     UNROLLED
                     for (int j = 0; j < 8; j++) sum[i][j] = fmaf(a_p[i], b_p[j], sum[i][j]);
+                }
             }
             now ^= 1;
         }

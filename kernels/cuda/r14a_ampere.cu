@@ -1,25 +1,32 @@
 /* r14a_ampere - the production kernel for f32 from sm_80 on, where nothing is packed: r14h fed by its own threads.
  *
- * IDEA      r14h's tiles, sums and order of FMAs, but without a copy engine for them: every thread asks for its part of the next tiles by cp.async, which
- *           goes from global to shared memory and passes no register. A copy of 4 bytes can be put anywhere. So an operand that lies along k is turned
- *           on its way, word by word, and any stride and address will do; what lies along the edge, in rows of whole 16 bytes, takes a fourth of the copies:
+ * IDEA      r14h's tiles, sums and order of FMAs, but without a copy engine for them: every thread asks for its part of
+ *           the next tiles by cp.async, which goes from global to shared memory and passes no register. A copy of 4
+ *           bytes can be put anywhere. So an operand that lies along k is turned on its way, word by word, and any
+ *           stride and address will do; what lies along the edge, in rows of whole 16 bytes, takes a fourth of the
+ *           copies:
  *
- *               A as stored, B transposed     x[edge][p]     a warp copies 8 steps of k of 4 rows: 4 whole sectors, into 32 banks, since the
+ *               A as stored, B transposed     x[edge][p]     a warp copies 8 steps of k of 4 rows: 4 whole sectors,
+ *               into 32 banks, since the
  *                                                            tile's rows are 132 words apart:  bank = 4 p + edge
- *               A transposed, B as stored     x[p][edge]     a warp copies 128 neighbours, 16 bytes each; or 32 of 4 bytes
+ *               A transposed, B as stored     x[p][edge]     a warp copies 128 neighbours, 16 bytes each; or 32 of 4
+ *               bytes
  *
- *           Where fewer elements are there a copy brings zeros. The steps of k that do not fill a tile come first, so that no copy of the loop looks
- *           for the end of k.
+ *           Where fewer elements are there a copy brings zeros. The steps of k that do not fill a tile come first, so
+ *           that no copy of the loop looks for the end of k.
  *
- *           128 sums, 24 operands and what a loop needs fill the 168 registers that three blocks leave. So nothing of the copies is kept between
- *           tiles: addresses are made anew from the thread's number, which is read where it is wanted.
+ *           128 sums, 24 operands and what a loop needs fill the 168 registers that three blocks leave. So nothing of
+ *           the copies is kept between tiles: addresses are made anew from the thread's number, which is read where it
+ *           is wanted.
  *
- * NUMBERS   32 flop per byte asked. 168 registers, 128 threads, 3 stages of 8.25 KiB: three blocks per multiprocessor, on sm_86 and sm_89 too. Of the
- *           instructions of the loop 1024 of 1189 are FMAs. H200, TFLOP/s at 4096: NN 49.2, TN 50.4, NT 47.5, TT 48.4 (r14_peak, NN: 44.7; cuBLAS 13: 51.1,
- *           51.7, 49.3, 48.5); at 4097, rows 4099 apart: NN 42.5, NT 42.8, TN 42.9 (r14_peak, NN: 37.9; cuBLAS 42.3, 42.3, 46.8).
- * LIMITS    sm_80 and above. Any m, n >= 1, k, ld and transposes. WIDE = 1 as in r09; WIDE = 0 looks itself which of A and B has whole 16 bytes, which costs
- *           4 % where both have. Fewer than 2^31 tiles.
- * HOST      grid ceil(m / 128) * ceil(n / 128), block 128, dynamic shared memory STAGES * sizeof(struct stage) = 25344 bytes.
+ * NUMBERS   32 flop per byte asked. 168 registers, 128 threads, 3 stages of 8.25 KiB: three blocks per multiprocessor,
+ *           on sm_86 and sm_89 too. Of the instructions of the loop 1024 of 1189 are FMAs. H200, TFLOP/s at 4096: NN
+ *           49.2, TN 50.4, NT 47.5, TT 48.4 (r14_peak, NN: 44.7; cuBLAS 13: 51.1, 51.7, 49.3, 48.5); at 4097, rows 4099
+ *           apart: NN 42.5, NT 42.8, TN 42.9 (r14_peak, NN: 37.9; cuBLAS 42.3, 42.3, 46.8).
+ * LIMITS    sm_80 and above. Any m, n >= 1, k, ld and transposes. WIDE = 1 as in r09; WIDE = 0 looks itself which of A
+ *           and B has whole 16 bytes, which costs 4 % where both have. Fewer than 2^31 tiles.
+ * HOST      grid ceil(m / 128) * ceil(n / 128), block 128, dynamic shared memory STAGES * sizeof(struct stage) = 25344
+ *           bytes.
  * CHANGED   from r14h: who copies, what is turned on the way, and that a tile is 8 deep.
  * SOURCE    PTX ISA (cp.async); as r14h */
 #include "rung.cuh"
@@ -55,9 +62,10 @@ static __device__ __forceinline__ bool in_16(const float *x, long ld)
     return ((unsigned long long)x % 16 | ld % 4) == 0;
 }
 
-/* The thread's copies of a tile of an operand whose element (edge, p) lies at x[edge * ld + p] (turned) or x[p * ld + edge]: 128 x BK elements from edge0 and
- * p0 on, of which edges - edge0 and `depth` are there. */
-static __device__ __forceinline__ void fetch(const bool turned, tile_row *tile, const float *x, long ld, int edge0, int edges, int p0, int depth)
+/* The thread's copies of a tile of an operand whose element (edge, p) lies at x[edge * ld + p] (turned) or x[p * ld +
+ * edge]: 128 x BK elements from edge0 and p0 on, of which edges - edge0 and `depth` are there. */
+static __device__ __forceinline__ void fetch(const bool turned, tile_row *tile, const float *x, long ld, int edge0,
+                                             int edges, int p0, int depth)
 {
     int tid = thread();
     if (turned) {
@@ -74,7 +82,8 @@ static __device__ __forceinline__ void fetch(const bool turned, tile_row *tile, 
             if (there % 16 == 0)
                 copy_16(&tile[p + q][edge], from + q * ld, there);
             else
-                ROLLED for (int e = 0; e < 4; e++) copy_4(&tile[p + q][edge + e], from + q * ld + e, 4 * e < there ? 4 : 0);
+                ROLLED for (int e = 0; e < 4; e++)
+                    copy_4(&tile[p + q][edge + e], from + q * ld + e, 4 * e < there ? 4 : 0);
         }
     } else {
         int bytes = edges - edge0 - tid > 0 ? 4 : 0;
@@ -87,7 +96,8 @@ static __device__ __forceinline__ void fetch(const bool turned, tile_row *tile, 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) r14a_ampere(PARAMETERS)
 {
     extern __shared__ __align__(16) struct stage ring[];
-    int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, blocks = ceil_div(k, BK), first = k - (blocks - 1) * BK, now = 0, to = STAGES - 1;
+    int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, blocks = ceil_div(k, BK), first = k - (blocks - 1) * BK,
+        now = 0, to = STAGES - 1;
     int tiles_m = ceil_div(m, BM), tiles_n = ceil_div(n, BN), group = blockIdx.x / (GROUP * tiles_n);
     int rows = min(GROUP, tiles_m - group * GROUP), in_group = blockIdx.x % (GROUP * tiles_n);
     int i0 = (group * GROUP + in_group % rows) * BM, j0 = in_group / rows * BN;
@@ -121,12 +131,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) r14a_ampere(PARAME
             UNROLLED
             for (int j = 0; j < 2; j++) *(float4 *)&b_p[4 * j] = *(const float4 *)&b_tile[p * (BN + PAD) + 16 * j];
             UNROLLED
-            for (int i = 0; i < 16; i++)
+            for (int i = 0; i < 16; i++) {
                 UNROLLED
                 for (int q = 0; q < 8; q++) {
                     int j = i % 2 ? q : 7 - q;
                     sum[i][j] = fmaf(a_p[i], b_p[j], sum[i][j]);
                 }
+            }
         }
         to = now;
         if (++now == STAGES) now = 0;

@@ -1,35 +1,43 @@
-/* r14w_hopper - the production kernel for bf16 and f16 on sm_90: r13 for all transposes, with C in f32 or in the operands' type, in tiles of several sizes.
+/* r14w_hopper - the production kernel for bf16 and f16 on sm_90: r13 for all transposes, with C in f32 or in the
+ * operands' type, in tiles of several sizes.
  *
- * IDEA      wgmma takes either operand with its lines along k or along its edge, so nothing is transposed: what is stored the other way comes in
- *           boxes of the same lines of 64 elements, and another bit stands in the instruction.
+ * IDEA      wgmma takes either operand with its lines along k or along its edge, so nothing is transposed: what is
+ *           stored the other way comes in boxes of the same lines of 64 elements, and another bit stands in the
+ *           instruction.
  *
  *               A m x k   box: the tile's rows of 64 k   A k x m (transposed)   boxes: 64 steps of k of 64 rows
  *               B k x n   boxes: 64 steps of 64 columns  B n x k (transposed)   box: the tile's columns of 64 k
  *
- *           Two warpgroups compute whole tiles in turns: while one stores its tile, the other has the matrix units to itself, and the copies of its first
- *           stages have come meanwhile. r13's two share each tile, and store at the same time.
+ *           Two warpgroups compute whole tiles in turns: while one stores its tile, the other has the matrix units to
+ *           itself, and the copies of its first stages have come meanwhile. r13's two share each tile, and store at the
+ *           same time.
  *
  *               warpgroup 0   | multiply 0 | store 0 |  wait   | multiply 2 | store 2 | ...
  *               warpgroup 1   |    wait    | multiply 1        | store 1    | multiply 3
  *               copies        | 0   | 1           | 2          | 3 ...
  *
- *           C goes back as A and B came. A warpgroup writes 64 lines of 128 bytes of its sums into shared memory, swizzled, so that no two lanes meet in
- *           a bank, one thread hands them to the copy engine, and the next 64 lines go into the other of two buffers meanwhile. The engine leaves
- *           out what lies outside of C. Where the engine does not take C (beta, odd rows or addresses, a last column within 16 bytes, all of which it
- *           would write), threads store their sums themselves, two neighbours at a time.
- * NUMBERS   128 x 128: 64 flop per byte asked, 6 stages of 32 KiB and 32 KiB for C, 384 threads, 24 and 240 registers: one block per multiprocessor.
- *           H200, bf16, C in f32, ratio to two warpgroups that share tiles of 128 x 256, in one run: 2048 1.07, 4096 1.05, 8192 1.03; in tiles of
- *           128 x 192, 3072 1.03. f32 sums round toward zero (docs/ACCURACY.md).
- * LIMITS    sm_90a only. m, n >= 1; a and b aligned to 16 bytes, lda and ldb multiples of 8 (others are packed before, pack.cu). WIDE = 1 promises c aligned
- *           to 16 bytes and rows of C a multiple of 16 bytes apart, less than 2^40; WIDE = 0 takes any. Tiles + 2 grids < 2^31.
- *           TILE_M 64 or 128, TILE_N 64, 128 or 192. C_HALF = 1: C of the operands' type, else f32. IN_F16 = 1: f16 for bf16.
- * HOST      any grid is right; best is the smallest with as few rounds as one block per multiprocessor, as r13. block 384, dynamic shared memory
- *           sizeof(struct ring). Three tensor maps, rank 2, element strides 1, no interleave, zeros outside, swizzle 128 B, L2
- *           promotion 256 B: A, B and C as they are stored, in boxes of 64 rows and 128 bytes, but of TILE_M or TILE_N rows where A or B lies
- *           along k. C's is looked at only where WIDE = 1 and beta = 0.
+ *           C goes back as A and B came. A warpgroup writes 64 lines of 128 bytes of its sums into shared memory,
+ *           swizzled, so that no two lanes meet in a bank, one thread hands them to the copy engine, and the next 64
+ *           lines go into the other of two buffers meanwhile. The engine leaves out what lies outside of C. Where the
+ *           engine does not take C (beta, odd rows or addresses, a last column within 16 bytes, all of which it would
+ *           write), threads store their sums themselves, two neighbours at a time.
+ * NUMBERS   128 x 128: 64 flop per byte asked, 6 stages of 32 KiB and 32 KiB for C, 384 threads, 24 and 240 registers:
+ *           one block per multiprocessor. H200, bf16, C in f32, ratio to two warpgroups that share tiles of 128 x 256,
+ *           in one run: 2048 1.07, 4096 1.05, 8192 1.03; in tiles of 128 x 192, 3072 1.03. f32 sums round toward zero
+ *           (docs/ACCURACY.md).
+ * LIMITS    sm_90a only. m, n >= 1; a and b aligned to 16 bytes, lda and ldb multiples of 8 (others are packed before,
+ *           pack.cu). WIDE = 1 promises c aligned to 16 bytes and rows of C a multiple of 16 bytes apart, less than
+ *           2^40; WIDE = 0 takes any. Tiles + 2 grids < 2^31. TILE_M 64 or 128, TILE_N 64, 128 or 192. C_HALF = 1: C of
+ *           the operands' type, else f32. IN_F16 = 1: f16 for bf16.
+ * HOST      any grid is right; best is the smallest with as few rounds as one block per multiprocessor, as r13. block
+ *           384, dynamic shared memory sizeof(struct ring). Three tensor maps, rank 2, element strides 1, no
+ *           interleave, zeros outside, swizzle 128 B, L2 promotion 256 B: A, B and C as they are stored, in boxes of 64
+ *           rows and 128 bytes, but of TILE_M or TILE_N rows where A or B lies along k. C's is looked at only where
+ *           WIDE = 1 and beta = 0.
  *           It may be launched before what is ahead of it in the stream has ended (programmatic stream serialization).
  * CHANGED   from r13: transposes, turns, the way of C, tiles and their stages.
- * SOURCE    PTX ISA (matrix descriptors, stmatrix, cp.async.bulk.tensor); Thakkar et al.: CUTLASS 3, 2023 (the turns, which it calls pingpong) */
+ * SOURCE    PTX ISA (matrix descriptors, stmatrix, cp.async.bulk.tensor); Thakkar et al.: CUTLASS 3, 2023 (the turns,
+ *           which it calls pingpong) */
 #ifndef C_HALF
 #define C_HALF 0
 #endif
@@ -47,7 +55,7 @@
 #define STAGES (TILE_M + TILE_N > 256 ? 4 : TILE_M + TILE_N > 192 ? 6 : 8)
 #endif
 #include "rung.cuh"
-#define MATRIX_N TILE_N
+#define MATRIX_N      TILE_N
 #define MATRIX_TURN_A OP_A
 #if OP_B
 #define MATRIX_TURN_B 0
@@ -57,7 +65,8 @@
 #include "hopper.cuh"
 
 enum { BM = TILE_M, BN = TILE_N, BK = 64, LINE = 64, SLICES = BM / 64, CONSUMERS = 2 * 128, THREADS = CONSUMERS + 128 };
-enum { MOVES_REGISTERS = SLICES * BN / 2 >= 128 }; /* a thread has a third of all at first, which is too few for such sums */
+/* a thread has a third of all at first, which is too few for such sums */
+enum { MOVES_REGISTERS = SLICES * BN / 2 >= 128 };
 enum { WITHIN = 1, TURN = 3 }; /* named barriers: of the threads of warpgroup 0 or 1; for warpgroup 0's or 1's turn */
 #if C_HALF
 typedef unsigned short element_c;
@@ -113,14 +122,17 @@ static __device__ __forceinline__ void put(element_c *c, int count, float alpha,
     unsigned old = 0;
     float new_x = 0, new_y = 0;
     if (beta != 0) {
-        if (WIDE && count >= 2) old = *(const unsigned *)c;
-        else old = (count > 0 ? c[0] : 0) | (unsigned)(count > 1 ? c[1] : 0) << 16;
+        if (WIDE && count >= 2)
+            old = *(const unsigned *)c;
+        else
+            old = (count > 0 ? c[0] : 0) | (unsigned)(count > 1 ? c[1] : 0) << 16;
         new_x = float_of((unsigned short)old), new_y = float_of((unsigned short)(old >> 16));
     }
     blend(&new_x, alpha, x, beta);
     blend(&new_y, alpha, y, beta);
     old = pair_of(new_x, new_y);
-    if (WIDE && count >= 2) *(unsigned *)c = old;
+    if (WIDE && count >= 2)
+        *(unsigned *)c = old;
     else {
         if (count > 0) c[0] = (unsigned short)old;
         if (count > 1) c[1] = (unsigned short)(old >> 16);
@@ -139,7 +151,8 @@ static __device__ __forceinline__ void put(element_c *c, int count, float alpha,
 #endif
 }
 
-/* A warp's 16 lines of OUT_COLS sums, from row `row` of the buffer on: 16 bytes number q of a line lie at number q ^ (line % 8), as the copy engine reads. */
+/* A warp's 16 lines of OUT_COLS sums, from row `row` of the buffer on: 16 bytes number q of a line lie at number q ^
+ * (line % 8), as the copy engine reads. */
 static __device__ __forceinline__ void write_lines(unsigned out, int row, int lane, float alpha, const float *sum)
 {
 #if C_HALF
@@ -152,25 +165,33 @@ static __device__ __forceinline__ void write_lines(unsigned out, int row, int la
         store_four(out + (row + lane % 16) * 128 + ((q + lane / 16) ^ lane % 8) * 16, pairs);
     }
 #else
-    int line = lane / 4, odd = line % 2; /* lines in turns take other columns, so that the 16 lanes that store at once meet in no bank */
+    /* lines in turns take other columns, so that the 16 lanes that store at once meet in no bank */
+    int line = lane / 4, odd = line % 2;
     UNROLLED
-    for (int q = 0; q < 4; q++)
+    for (int q = 0; q < 4; q++) {
         UNROLLED
         for (int half = 0; half < 4; half += 2) {
-            float x = odd ? sum[4 * (q ^ 2) + half] : sum[4 * q + half], y = odd ? sum[4 * (q ^ 2) + half + 1] : sum[4 * q + half + 1];
-            store_two(out + (row + half * 4 + line) * 128 + (((q ^ odd * 2) * 2 + lane % 4 / 2) ^ line) * 16 + lane % 2 * 8, alpha * x, alpha * y);
+            float x = odd ? sum[4 * (q ^ 2) + half] : sum[4 * q + half],
+                  y = odd ? sum[4 * (q ^ 2) + half + 1] : sum[4 * q + half + 1];
+            store_two(out + (row + half * 4 + line) * 128 + (((q ^ odd * 2) * 2 + lane % 4 / 2) ^ line) * 16 +
+                          lane % 2 * 8,
+                      alpha * x, alpha * y);
         }
 #endif
 }
+}
 
-/* A warpgroup's 64 x BN sums to C from row i0, column j0 on, by way of its two buffers, of which `*next` is the next. */
-static __device__ __forceinline__ void store_by_engine(struct ring *ring, int group, int *next, const tensor_map *c_map, int i0, int j0, float alpha, const float *sum)
+/* A warpgroup's 64 x BN sums to C from row i0, column j0 on, by way of its two buffers, of which `*next` is the
+ * next. */
+static __device__ __forceinline__ void store_by_engine(struct ring *ring, int group, int *next, const tensor_map *c_map,
+                                                       int i0, int j0, float alpha, const float *sum)
 {
     int tid = threadIdx.x % 128;
     UNROLLED
     for (int j = 0; j < BN; j += OUT_COLS, *next ^= 1) {
         element_c(*out)[OUT_COLS] = ring->out[group][*next];
-        if (tid == 0) COPIES_OUT_READ(1); /* the engine has read the buffer; only the thread that asked it can wait for that */
+        /* the engine has read the buffer; only the thread that asked it can wait for that */
+        if (tid == 0) COPIES_OUT_READ(1);
         threads_meet(WITHIN + group, 128); /* all wait for that thread */
         write_lines(shared_address(out), tid / 32 * 16, tid % 32, alpha, &sum[j / 2]);
         copies_see_writes();
@@ -180,7 +201,8 @@ static __device__ __forceinline__ void store_by_engine(struct ring *ring, int gr
 }
 
 /* The same by the threads themselves. */
-static __device__ __forceinline__ void store_by_hand(element_c *c, long ldc, int i0, int j0, int m, int n, float alpha, const float *sum, float beta)
+static __device__ __forceinline__ void store_by_hand(element_c *c, long ldc, int i0, int j0, int m, int n, float alpha,
+                                                     const float *sum, float beta)
 {
     int lane = threadIdx.x % 32, row = i0 + threadIdx.x % 128 / 32 * 16 + lane / 4, col = j0 + lane % 4 * 2;
     UNROLLED
@@ -193,7 +215,8 @@ static __device__ __forceinline__ void store_by_hand(element_c *c, long ldc, int
 /* ---- A and B ---- */
 
 /* A box of a stage, at `edge` along the edge and `k` along k. */
-static __device__ __forceinline__ void fetch(void *to, const tensor_map *map, int k_in_lines, int edge, int k, barrier *full)
+static __device__ __forceinline__ void fetch(void *to, const tensor_map *map, int k_in_lines, int edge, int k,
+                                             barrier *full)
 {
     copy_box(to, map, k_in_lines ? k : edge, k_in_lines ? edge : k, full);
 }
@@ -207,8 +230,9 @@ static __device__ __forceinline__ void go_round(int *s, int *phase, int blocks)
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    r14w_hopper(const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map, const __grid_constant__ tensor_map c_map, int m, int n, int k,
-                float alpha, float beta, element_c *__restrict__ c, long ldc)
+    r14w_hopper(const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map,
+                const __grid_constant__ tensor_map c_map, int m, int n, int k, float alpha, float beta,
+                element_c *__restrict__ c, long ldc)
 {
     extern __shared__ __align__(1024) struct ring ring[];
     int tid = threadIdx.x, lane = tid % 32, group = tid / 128, s = 0, phase = 0, blocks = ceil_div(k, BK), i0, j0;
@@ -240,9 +264,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 barrier_wait(&ring->empty[s], phase ^ 1); /* for the readers of this stage */
                 barrier_expect(&ring->full[s], sizeof(struct stage));
                 UNROLLED
-                for (int q = 0; q < (OP_A ? SLICES : 1); q++) fetch(to->a[q], &a_map, !OP_A, i0 + q * 64, block * BK, &ring->full[s]);
+                for (int q = 0; q < (OP_A ? SLICES : 1); q++)
+                    fetch(to->a[q], &a_map, !OP_A, i0 + q * 64, block * BK, &ring->full[s]);
                 UNROLLED
-                for (int q = 0; q < (OP_B ? 1 : BN / 64); q++) fetch(to->b[q], &b_map, OP_B, j0 + q * 64, block * BK, &ring->full[s]);
+                for (int q = 0; q < (OP_B ? 1 : BN / 64); q++)
+                    fetch(to->b[q], &b_map, OP_B, j0 + q * 64, block * BK, &ring->full[s]);
                 if (++s == STAGES) s = 0, phase ^= 1;
             }
         }
@@ -253,7 +279,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         if (group == 1) go_round(&s, &phase, blocks), threads_arrive(TURN, CONSUMERS); /* warpgroup 0 begins */
         for (int tile = blockIdx.x + group * (int)gridDim.x; tile < tiles; tile += 2 * gridDim.x) {
             int before = 0;
-            threads_meet(TURN + group, CONSUMERS); /* for the other warpgroup, which has gone through its stages: none is more than one round behind */
+            /* for the other warpgroup, which has gone through its stages: none is more than one round behind */
+            threads_meet(TURN + group, CONSUMERS);
             ROLLED
             for (int block = 0; block < blocks; block++) {
                 barrier_wait(&ring->full[s], phase); /* for the copies of this stage */
@@ -261,10 +288,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 unsigned long long b = matrix_descriptor(ring->stage[s].b, 8 * 128, 64 * 128);
                 matrix_begin();
                 UNROLLED
-                for (int p = 0; p < BK; p += 16)
+                for (int p = 0; p < BK; p += 16) {
                     UNROLLED
                     for (int q = 0; q < SLICES; q++)
-                        matrix_multiply(sum[q], a + (q * 64 * 128 + p * (OP_A ? 128 : 2)) / 16, b + p * (OP_B ? 2 : 128) / 16, block | p);
+                        matrix_multiply(sum[q], a + (q * 64 * 128 + p * (OP_A ? 128 : 2)) / 16,
+                                        b + p * (OP_B ? 2 : 128) / 16, block | p);
+                }
                 matrix_commit();
                 MATRIX_WAIT(1);
                 if (block > 0 && lane == 0) barrier_arrive(&ring->empty[before]); /* this warp has read it */
@@ -282,8 +311,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             int by_engine = WIDE && beta == 0 && (j0 + BN <= n || n % (16 / (int)sizeof(element_c)) == 0);
             UNROLLED
             for (int q = 0; q < SLICES; q++)
-                if (by_engine) store_by_engine(ring, group, &next, &c_map, i0 + q * 64, j0, alpha, sum[q]);
-                else store_by_hand(c, ldc, i0 + q * 64, j0, m, n, alpha, sum[q], beta);
+                if (by_engine)
+                    store_by_engine(ring, group, &next, &c_map, i0 + q * 64, j0, alpha, sum[q]);
+                else
+                    store_by_hand(c, ldc, i0 + q * 64, j0, m, n, alpha, sum[q], beta);
         }
         if (WIDE && tid % 128 == 0) COPIES_OUT_DONE(); /* the engine still reads this block's memory */
     }

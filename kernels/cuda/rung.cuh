@@ -1,8 +1,8 @@
 /* rung.cuh - the few words that the rungs of the CUDA ladder share.
  *
- * Every rung has the same parameters: C (m x n, rows ldc apart) <- alpha op(A) op(B) + beta C, row-major, m n k below 2^31.
- * The build defines OP_A and OP_B (0 as stored, 1 transposed) and TILE where a rung's tile edge may be chosen; a file alone
- * compiles with the defaults below. */
+ * Every rung has the same parameters: C (m x n, rows ldc apart) <- alpha op(A) op(B) + beta C, row-major, m n k below
+ * 2^31. The build defines OP_A and OP_B (0 as stored, 1 transposed) and TILE where a rung's tile edge may be chosen; a
+ * file alone compiles with the defaults below. */
 #ifndef OP_A
 #define OP_A 0
 #endif
@@ -24,11 +24,12 @@
 #endif
 
 /* Elements of op(A) and op(B): offsets are 64 bits wide. */
-#define A(i, p) a[OP_A ? (long)(p) * lda + (i) : (long)(i) * lda + (p)]
-#define B(p, j) b[OP_B ? (long)(j) * ldb + (p) : (long)(p) * ldb + (j)]
-#define C(i, j) c[(long)(i) * ldc + (j)]
+#define A(i, p) a[OP_A ? (long)(p)*lda + (i) : (long)(i)*lda + (p)]
+#define B(p, j) b[OP_B ? (long)(j)*ldb + (p) : (long)(p)*ldb + (j)]
+#define C(i, j) c[(long)(i)*ldc + (j)]
 
-/* ROLLED keeps a loop rolled in r01 to r05, so that r06 has something to show; DEFAULT_BUILD leaves it to the compiler. */
+/* ROLLED keeps a loop rolled in r01 to r05, so that r06 has something to show; DEFAULT_BUILD leaves it to the
+ * compiler. */
 #ifdef DEFAULT_BUILD
 #define ROLLED
 #else
@@ -46,7 +47,4 @@ static __device__ __forceinline__ void blend(float *c, float alpha, float sum, f
     *c = beta == 0 ? alpha * sum : fmaf(alpha, sum, beta * *c);
 }
 
-static __device__ __forceinline__ int ceil_div(int x, int y)
-{
-    return x / y + (x % y != 0);
-}
+static __device__ __forceinline__ int ceil_div(int x, int y) { return x / y + (x % y != 0); }

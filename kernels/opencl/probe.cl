@@ -1,13 +1,15 @@
-/* probe.cl - the ceilings of a device, measured: multiply-adds in registers, bytes read from global memory, words read from local memory.
- * Nothing here multiplies matrices. */
+/* probe.cl - the ceilings of a device, measured: multiply-adds in registers, bytes read from global memory, words read
+ * from local memory. Nothing here multiplies matrices. */
 enum { CHAINS = 16 };
 #define THREADS 256
 
-/* Independent chains x <- x * f + e near 1: `rounds` times CHAINS multiply-adds of 8 lanes per work-item. Vectors of 8, because a CPU's
- * driver may not join work-items into vectors by itself; a GPU takes them one by one. */
-__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void probe_fma(__global float *sink, int rounds, float factor, float addend)
+/* Independent chains x <- x * f + e near 1: `rounds` times CHAINS multiply-adds of 8 lanes per work-item. Vectors of 8,
+ * because a CPU's driver may not join work-items into vectors by itself; a GPU takes them one by one. */
+__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void probe_fma(__global float *sink, int rounds,
+                                                                             float factor, float addend)
 {
-    float8 chain[CHAINS]; /* every lane another value: a compiler that takes them one by one must not find them equal */
+    /* every lane another value: a compiler that takes them one by one must not find them equal */
+    float8 chain[CHAINS];
     for (int i = 0; i < CHAINS; i++) chain[i] = 1 + i / 64.0f + (float8)(0, 1, 2, 3, 4, 5, 6, 7) / 1024;
     for (int r = 0; r < rounds; r++)
 #pragma unroll
@@ -15,17 +17,18 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void probe_fma(__g
     float8 sum = 0;
     for (int i = 0; i < CHAINS; i++) sum += chain[i];
     float4 half_sum = sum.lo + sum.hi;
-    if (half_sum.x + half_sum.y + half_sum.z + half_sum.w == 12345.0f) sink[0] = sum.s0; /* never, but the compiler cannot know */
+    /* never, but the compiler cannot know */
+    if (half_sum.x + half_sum.y + half_sum.z + half_sum.w == 12345.0f) sink[0] = sum.s0;
 }
 
 #ifndef RUNS
 #define RUNS 0
 #endif
 
-/* Every work-item reads 16 bytes at a time, `count` vectors in all, `rounds` times: neighbours side by side, as a GPU likes it, or with RUNS = 1
- * each a run of its own, as a CPU does. */
-__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void probe_read(__global float *sink, int rounds, __global const float4 *data,
-                                                                              long count)
+/* Every work-item reads 16 bytes at a time, `count` vectors in all, `rounds` times: neighbours side by side, as a GPU
+ * likes it, or with RUNS = 1 each a run of its own, as a CPU does. */
+__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void probe_read(__global float *sink, int rounds,
+                                                                              __global const float4 *data, long count)
 {
     float4 sum = 0;
     long items = get_global_size(0), run = count / items, step = RUNS ? 1 : items;
@@ -47,5 +50,6 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void probe_shared(
     for (int r = 0; r < rounds; r++)
 #pragma unroll
         for (int i = 0; i < 8; i++) sum += tile[i * THREADS + (me ^ (r & 31))] * (float)(r + 1);
-    if ((sum.x + sum.y) + (sum.z + sum.w) == 12345.0f) sink[0] = sum.x; /* all four: a word that nobody wants is not loaded */
+    /* all four: a word that nobody wants is not loaded */
+    if ((sum.x + sum.y) + (sum.z + sum.w) == 12345.0f) sink[0] = sum.x;
 }

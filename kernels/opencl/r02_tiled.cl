@@ -1,18 +1,21 @@
 /* r02_tiled - rung 2: tiles of A and B in local memory; B is read across its rows, uncoalesced.
  *
- * IDEA      A work-group of T x T computes a T x T tile of C. For every T steps of k it loads one tile of A and one of B, then
- *           each element loaded is used T times:
+ * IDEA      A work-group of T x T computes a T x T tile of C. For every T steps of k it loads one tile of A and one of
+ *           B, then each element loaded is used T times:
  *
  *                 A  t->                     B  .---.          a_tile[ty][tx] = A(by*T + ty, t*T + tx)
- *             .---.---.---.---.                 | t |          b_tile[tx][ty] = B(t*T + tx, bx*T + ty)     <- one row each lane
+ *             .---.---.---.---.                 | t |          b_tile[tx][ty] = B(t*T + tx, bx*T + ty)     <- one row
+ *             each lane
  *             |   | t |   |   |      x          |---|
  *             '---'---'---'---'                 |   |          sum += a_tile[ty][p] * b_tile[p][tx]
  *                                               '---'
  *
- *           Work-items next to each other in x read elements of B that lie ldb apart: each its own 32-byte sector for 4 bytes.
- * NUMBERS   T/4 flop per byte asked; per work-item and tile 2 loads, 2 local stores, 2 T local loads, T FMAs, 2 barriers. B's load:
- *           16 sectors per warp at T = 16, 32 at T = 32, where 4 would do. The store of b_tile conflicts (degree 8; 32), the loop
- *           does not. Caches serve most of the excess on today's devices: the cost is requests, not DRAM traffic.
+ *           Work-items next to each other in x read elements of B that lie ldb apart: each its own 32-byte sector for 4
+ *           bytes.
+ * NUMBERS   T/4 flop per byte asked; per work-item and tile 2 loads, 2 local stores, 2 T local loads, T FMAs, 2
+ *           barriers. B's load: 16 sectors per warp at T = 16, 32 at T = 32, where 4 would do. The store of b_tile
+ *           conflicts (degree 8; 32), the loop does not. Caches serve most of the excess on today's devices: the cost
+ *           is requests, not DRAM traffic.
  * LIMITS    any m, n, k, ld and transposes (OP_B turns the load around: then it is coalesced); T = 8, 16, 32.
  * CHANGED   from r01: the tile loop, two tiles, two barriers.
  * SOURCE    document 000, its tiled kernel, with B's column taken from the group's x. */

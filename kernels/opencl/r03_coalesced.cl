@@ -1,18 +1,19 @@
 /* r03_coalesced - rung 3: B is read along its rows; the tile is turned on the way into local memory.
  *
- * IDEA      Let the work-items that are neighbours in x read neighbours in a row of B. The tile is still stored turned, so that it lies
- *           [n][k], and the loop reads a column of it:
+ * IDEA      Let the work-items that are neighbours in x read neighbours in a row of B. The tile is still stored turned,
+ *           so that it lies [n][k], and the loop reads a column of it:
  *
  *             b_tile[tx][ty] = B(t*T + ty, bx*T + tx)          global: T neighbours, coalesced
  *             sum += a_tile[ty][p] * b_tile[tx][p]             local: lanes T words apart, the same few banks
  *
- *             banks  0 . . . . 16 . . . .      T = 16: 16 lanes want 2 banks, 8 wavefronts; T = 32: 32 lanes want 1 bank, 32 wavefronts
+ *             banks  0 . . . . 16 . . . .      T = 16: 16 lanes want 2 banks, 8 wavefronts; T = 32: 32 lanes want 1
+ *             bank, 32 wavefronts
  *                    * . . . . *
  *
- * NUMBERS   the flops, bytes, loads and barriers of r02. B's load: 4 sectors per warp. The store and now the loop conflict: degree 8
- *           (T = 16) or 32 (T = 32), where local memory has 32 banks. In CUDA on an H200 this rung is slower than r02, by 2.3x and 7.3x:
- *           caches forgive the uncoalesced load, nothing forgives the conflict. r04 takes it away. A CPU has no banks: there this
- *           rung only strides through its tile.
+ * NUMBERS   the flops, bytes, loads and barriers of r02. B's load: 4 sectors per warp. The store and now the loop
+ *           conflict: degree 8 (T = 16) or 32 (T = 32), where local memory has 32 banks. In CUDA on an H200 this rung
+ *           is slower than r02, by 2.3x and 7.3x: caches forgive the uncoalesced load, nothing forgives the conflict.
+ *           r04 takes it away. A CPU has no banks: there this rung only strides through its tile.
  * LIMITS    any m, n, k, ld and transposes; T = 8, 16, 32.
  * CHANGED   from r02: the two subscripts of B, and the two of the tile's read.
  * SOURCE    document 000, coalescing. */

@@ -3,15 +3,16 @@
  * IDEA      Store the tile straight and read it along its rows:
  *
  *             b_tile[ty][tx] = B(t*T + ty, bx*T + tx)          global: coalesced, as r03
- *             sum += a_tile[ty][p] * b_tile[p][tx]             local: lanes next to each other, banks next to each other
+ *             sum += a_tile[ty][p] * b_tile[p][tx]             local: lanes next to each other, banks next to each
+ *             other
  *
  *             banks  0 1 2 3 4 5 6 7 ...        one wavefront for the warp
  *                    * * * * * * * * ...
  *
  * NUMBERS   the flops, bytes, loads and barriers of r02 and r03; every access now 4 sectors or one wavefront.
  * LIMITS    any m, n, k, ld and transposes; T = 8, 16, 32.
- * CHANGED   from r03: two pairs of subscripts of b_tile swapped. (Rows of T + 1 words are the other cure, for a B that comes
- *           transposed.)
+ * CHANGED   from r03: two pairs of subscripts of b_tile swapped. (Rows of T + 1 words are the other cure, for a B that
+ *           comes transposed.)
  * SOURCE    document 000, no bank conflicts; documents 001 and 003 start here. */
 #include "rung.clh"
 

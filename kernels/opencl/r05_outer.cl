@@ -1,8 +1,8 @@
 /* r05_outer - rung 5: outer product; only A's tile is shared, an element of B and a column of C live in registers.
  *
- * IDEA      An FMA can take one operand from where it lies and one from a register. Let each of 64 work-items own a column of a
- *           16 x 64 tile of C: for every step of k it takes one b from global memory into a register and multiplies it with a column
- *           of A's tile, which all work-items read together (a broadcast):
+ * IDEA      An FMA can take one operand from where it lies and one from a register. Let each of 64 work-items own a
+ *           column of a 16 x 64 tile of C: for every step of k it takes one b from global memory into a register and
+ *           multiplies it with a column of A's tile, which all work-items read together (a broadcast):
  *
  *                                  B(p, j)  one register each     ..b.. coalesced, never in local memory
  *                                     |
@@ -12,14 +12,16 @@
  *                   ...               ...
  *                 a(15, p) ------>  sum[15]
  *
- *           The other way round, a tile of A or B in the register file unshared, would let that operand's ratio fall to r01's: each
- *           of 64 work-items would load its own 16 x 16 tile of A, 64 times the bytes. Hence A shared, B streamed.
- * NUMBERS   16*64 / (2 (16 + 64)) = 6.4 flop per byte asked, against 4 for 16 x 16 tiles. Per work-item and tile: 4 + 16 global loads,
- *           4 local stores, 64 local loads of 16 bytes, 256 FMAs, 2 barriers. The tile lies [p][i] with rows of 20 words, so that a
- *           column is four aligned 16-byte reads; its store has degree 2.
- * LIMITS    any m, n, k, ld and transposes; 64 work-items. Beyond an edge of C an element that is there is loaded and its sum not stored;
- *           the last tile is as deep as k leaves it: no guard stands in the inner loop.
- *           sum[] is private memory that must stay in registers: every index of it is a constant once its loop is unrolled.
+ *           The other way round, a tile of A or B in the register file unshared, would let that operand's ratio fall to
+ *           r01's: each of 64 work-items would load its own 16 x 16 tile of A, 64 times the bytes. Hence A shared, B
+ *           streamed.
+ * NUMBERS   16*64 / (2 (16 + 64)) = 6.4 flop per byte asked, against 4 for 16 x 16 tiles. Per work-item and tile: 4 +
+ *           16 global loads, 4 local stores, 64 local loads of 16 bytes, 256 FMAs, 2 barriers. The tile lies [p][i]
+ *           with rows of 20 words, so that a column is four aligned 16-byte reads; its store has degree 2.
+ * LIMITS    any m, n, k, ld and transposes; 64 work-items. Beyond an edge of C an element that is there is loaded and
+ *           its sum not stored; the last tile is as deep as k leaves it: no guard stands in the inner loop.
+ *           sum[] is private memory that must stay in registers: every index of it is a constant once its loop is
+ *           unrolled.
  * CHANGED   from r04: the group's shape, b in a register, sum[16]; the k loop stays rolled.
  * SOURCE    document 000, computation optimisation (Volkov, Demmel 2008). */
 #include "rung.clh"
@@ -36,7 +38,8 @@ static inline void outer(float *sum, __local const float *a_p, float b_pj)
 __kernel __attribute__((reqd_work_group_size(BN, 1, 1))) void r05_outer(PARAMETERS)
 {
     __local __attribute__((aligned(16))) float a_tile[BK][ROW];
-    int tid = get_local_id(0), i0 = get_group_id(1) * BM, j = get_group_id(0) * BN + tid, row = tid / BK, col = tid % BK;
+    int tid = get_local_id(0), i0 = get_group_id(1) * BM, j = get_group_id(0) * BN + tid, row = tid / BK,
+        col = tid % BK;
     __global const float *b_p = &B(0, min(j, n - 1));
     long b_step = OP_B ? 1 : ldb;
     float sum[BM] = {0};

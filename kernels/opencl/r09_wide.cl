@@ -1,16 +1,17 @@
 /* r09_wide - rung 9: 16-byte loads and stores.
  *
- * IDEA      The four columns of a work-item lie side by side, so that one instruction loads four elements of B, one loads four of A, and
- *           one stores four of C. The bytes are the same; the instructions and requests are a quarter:
+ * IDEA      The four columns of a work-item lie side by side, so that one instruction loads four elements of B, one
+ *           loads four of A, and one stores four of C. The bytes are the same; the instructions and requests are a
+ *           quarter:
  *
  *             r08:   lane l:  j + l,  j + 64 + l,  j + 128 + l,  j + 192 + l      4 loads of 4 bytes
  *             r09:   lane l:  j + 4 l ... j + 4 l + 3                              1 load of 16 bytes
  *
- * NUMBERS   bytes, flops and tile of r08; 4x fewer global load and store instructions. A warp's load is 512 bytes, 16 sectors in 4 lines.
- *           On an H200 at 4096 1.25 times r08.
- * LIMITS    any m, n, k and ld, no transposes (the four would not lie side by side). WIDE = 1 needs a, b and c aligned to 16 bytes and
- *           lda, ldb, ldc multiples of 4; otherwise, and at the edges, the same four elements are taken one by one (wide.clh): each
- *           group decides once a tile.
+ * NUMBERS   bytes, flops and tile of r08; 4x fewer global load and store instructions. A warp's load is 512 bytes, 16
+ *           sectors in 4 lines. On an H200 at 4096 1.25 times r08.
+ * LIMITS    any m, n, k and ld, no transposes (the four would not lie side by side). WIDE = 1 needs a, b and c aligned
+ *           to 16 bytes and lda, ldb, ldc multiples of 4; otherwise, and at the edges, the same four elements are taken
+ *           one by one (wide.clh): each group decides once a tile.
  * CHANGED   from r08: load4, store4 in place of the loops over q; the next tile is stored at the head of the loop.
  * SOURCE    document 001 (wider loads). */
 #include "rung.clh"
@@ -42,12 +43,13 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void r09_wide(PARA
         barrier(CLK_LOCAL_MEM_FENCE);
         int p_next = p0 + BK < k ? p0 + BK : p0;
         next = load4(&A(i_load, p_next + col), k - p_next - col);
-        if (WIDE && j0 + BN <= n && p0 + BK <= k)
+        if (WIDE && j0 + BN <= n && p0 + BK <= k) {
             UNROLLED
             for (int p = 0; p < BK; p++) outer(sum, a_tile[now][p], *(__global const float4 *)&B(p0 + p, j));
-        else
+        } else {
             ROLLED
             for (int p = 0; p < min(BK, k - p0); p++) outer(sum, a_tile[now][p], load4(&B(p0 + p, j), n - j));
+        }
         now ^= 1;
     }
     UNROLLED

@@ -1,20 +1,21 @@
 /* r11_warp - rung 11: warps own tiles of their own, and blocks are taken in an order that keeps the L2 warm.
  *
- * IDEA      A block's 128 x 128 tile is eight warps' 64 x 32 tiles; the lanes of a warp stand 8 x 4, so that together they want few different
- *           words of local memory:
+ * IDEA      A block's 128 x 128 tile is eight warps' 64 x 32 tiles; the lanes of a warp stand 8 x 4, so that together
+ *           they want few different words of local memory:
  *
  *              block 128 x 128                     warp 64 x 32: lanes 8 x 4, each twice 4 rows and twice 4 columns
  *             .----.----.----.----.                .---.---.---.---. x 2
  *             | w0 | w1 | w2 | w3 |                | 0 | 2 | 4 | 6 |      a: 8 x 16 bytes, lanes l and l ^ 2 the same
  *             |----|----|----|----|                | 1 | 3 | 5 | 7 |      b: 4 x 16 bytes, lanes l and l ^ 1 the same
- *             | w4 | w5 | w6 | w7 |                | 8 | 10| 12| 14|      A 16-byte load is served in 2 wavefronts where such neighbours
+ *             | w4 | w5 | w6 | w7 |                | 8 | 10| 12| 14|      A 16-byte load is served in 2 wavefronts
+ *             where such neighbours
  *             '----'----'----'----'            x 2 '---'---'---'---'      share it, and in 4 where they do not
  *
- *           And blocks that run at the same time should share operands: they are numbered down GROUP rows of tiles before the next column,
- *           so that a wave of blocks covers a compact patch of C instead of a few whole rows.
+ *           And blocks that run at the same time should share operands: they are numbered down GROUP rows of tiles
+ *           before the next column, so that a wave of blocks covers a compact patch of C instead of a few whole rows.
  * NUMBERS   32 flop per byte asked of the L2; 4 local loads per 64 FMAs as in r10. Tiles are 8 deep: with 16 the
- *           compiler spills 56 bytes. On an H200 at 4096 0.95 times r10: there neither the banks nor the L2 are the limit, and tiles
- *           8 deep cost more (r10 with them: 0.91) than the order gives back.
+ *           compiler spills 56 bytes. On an H200 at 4096 0.95 times r10: there neither the banks nor the L2 are the
+ *           limit, and tiles 8 deep cost more (r10 with them: 0.91) than the order gives back.
  * LIMITS    those of r10.
  * CHANGED   from r10: the work-item's place in the block, the block's place in C, the depth of a tile.
  * SOURCE    Kerr et al.: CUTLASS, 2017 (warp tiles); maxas (lanes in a compact patch). */
@@ -52,9 +53,10 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void r11_warp(PARA
                 *(float4 *)&b_p[0] = *(__local float4 *)&b_tile[now][p][b_at];
                 *(float4 *)&b_p[4] = *(__local float4 *)&b_tile[now][p][b_at + 16];
                 UNROLLED
-                for (int i = 0; i < 8; i++)
+                for (int i = 0; i < 8; i++) {
                     UNROLLED
                     for (int j = 0; j < 8; j++) sum[i][j] = fma(a_p[i], b_p[j], sum[i][j]);
+                }
             }
             now ^= 1;
         }

@@ -1,7 +1,8 @@
 /* r14_peak - the production kernel for f32: r11 for all transposes.
  *
- * IDEA      Whichever way an operand is stored, its tile ends as [k][m] or [k][n] in local memory. Where neighbours in memory are neighbours in
- *           m or n, four of them are copied as they are; where they are neighbours in k, they are turned on the way:
+ * IDEA      Whichever way an operand is stored, its tile ends as [k][m] or [k][n] in local memory. Where neighbours in
+ *           memory are neighbours in m or n, four of them are copied as they are; where they are neighbours in k, they
+ *           are turned on the way:
  *
  *             A as stored (m x k), B transposed (n x k)       4 along k     ->  4 stores of one word each
  *             A transposed (k x m), B as stored (k x n)       4 along m, n  ->  1 store of 16 bytes
@@ -15,7 +16,8 @@
 
 enum { BM = 128, BN = 128, BK = 8, THREADS = 256, PAD = 4, LOADS = BM * BK / 4 / THREADS, GROUP = 8 };
 
-/* Where the four elements of load number e of a thread lie in a tile of 128 x BK: along k (turned) or along the edge. */
+/* Where the four elements of load number e of a thread lie in a tile of 128 x BK: along k (turned) or along the
+ * edge. */
 static inline int edge_at(const bool turned, int e)
 {
     int at = get_local_id(0) + e * THREADS;
@@ -38,7 +40,8 @@ static inline float4 fetch(const bool turned, __global const float *x, long ld, 
 typedef float tile_row[BM + PAD];
 
 /* always_inline: PoCL 3.1 makes local arrays common to all groups where a function that takes them is not inlined. */
-__attribute__((always_inline)) static inline void keep(const bool turned, __local tile_row *tile, int edge, int p, float4 x)
+__attribute__((always_inline)) static inline void keep(const bool turned, __local tile_row *tile, int edge, int p,
+                                                       float4 x)
 {
     if (turned)
         tile[p][edge] = x.x, tile[p + 1][edge] = x.y, tile[p + 2][edge] = x.z, tile[p + 3][edge] = x.w;
@@ -73,9 +76,10 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void r14_peak(PARA
                 *(float4 *)&b_p[0] = *(__local float4 *)&b_tile[now][p][b_at];
                 *(float4 *)&b_p[4] = *(__local float4 *)&b_tile[now][p][b_at + 16];
                 UNROLLED
-                for (int i = 0; i < 8; i++)
+                for (int i = 0; i < 8; i++) {
                     UNROLLED
                     for (int j = 0; j < 8; j++) sum[i][j] = fma(a_p[i], b_p[j], sum[i][j]);
+                }
             }
             now ^= 1;
         }

@@ -7,10 +7,11 @@
  *             barrier(CLK_LOCAL_MEM_FENCE)
  *             sum += a_tile[ty][p] * b_tile[p][tx]
  *
- * NUMBERS   T = 16 (32): 2 global loads, 2 local stores, 2 T local loads, 1 barrier per work-item: 12 bytes asked per element of C, as
- *           many as the effective bandwidth counts; a sixth (an eleventh) of s2's. Loads: 4 sectors per warp, all used, as before:
- *           the gain is not coalescing, it is what is not read again. Local memory: no conflicts. Published: GTX 280 29.7 GB/s, 8800
- *           GTX 15.7. Rolled, H200: 1683 (983) GB/s, 1.41 (1.70) times s2.
+ * NUMBERS   T = 16 (32): 2 global loads, 2 local stores, 2 T local loads, 1 barrier per work-item: 12 bytes asked per
+ *           element of C, as many as the effective bandwidth counts; a sixth (an eleventh) of s2's. Loads: 4 sectors
+ *           per warp, all used, as before: the gain is not coalescing, it is what is not read again. Local memory: no
+ *           conflicts. Published: GTX 280 29.7 GB/s, 8800 GTX 15.7. Rolled, H200: 1683 (983) GB/s, 1.41 (1.70) times
+ *           s2.
  * LIMITS    k = T, and only then; T = 16 or 32. Any m, n, ld and transposes.
  * CHANGED   from s2: b_tile; the barrier is the group's.
  * SOURCE    document 004, shared memory for A and B. */

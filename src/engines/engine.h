@@ -1,8 +1,9 @@
 /* engine.h - the one interface that every engine implements once.
  *
- * The functions stand in the order in which one call uses them. Nothing in an engine looks upward: no engine includes api.c's or
- * the program's headers, none calls another, none sees a plan's making, only its value. A failure is described where it happens,
- * by fail(), and forwarded unchanged. Every function may be called by many threads at once on one engine, except open and close. */
+ * The functions stand in the order in which one call uses them. Nothing in an engine looks upward: no engine includes
+ * api.c's or the program's headers, none calls another, none sees a plan's making, only its value. A failure is
+ * described where it happens, by fail(), and forwarded unchanged. Every function may be called by many threads at once
+ * on one engine, except open and close. */
 #ifndef TILEWRIGHT_ENGINE_H
 #define TILEWRIGHT_ENGINE_H
 
@@ -10,7 +11,8 @@
 
 typedef struct engine engine; /* each engine's own */
 
-/* Where an operand lies for the engine's kernels: in the caller's memory (cpu), behind a handle (opencl), at an address (cuda). */
+/* Where an operand lies for the engine's kernels: in the caller's memory (cpu), behind a handle (opencl), at an address
+ * (cuda). */
 typedef struct buffer {
     void *host, *memory;
     uint64_t device;
@@ -23,9 +25,11 @@ typedef struct runnable {
     double seconds;
     void *kernel, *stream, *begin, *event; /* the driver's own, of the engines that have one */
     void *pack;                            /* the kernel that packs operands before, where the plan says so */
-    void *add;                             /* the kernel that adds a GPU_DIVIDES row's parts behind it, where there are some */
-    uint64_t workspace;                    /* on the device: an address, or the driver's handle */
-    const tw_batch *batch;                 /* NULL: one product; else buffers hold the first item's operands, or arrays of addresses */
+    /* the kernel that adds a GPU_DIVIDES row's parts behind it, where there are some */
+    void *add;
+    uint64_t workspace; /* on the device: an address, or the driver's handle */
+    /* NULL: one product; else buffers hold the first item's operands, or arrays of addresses */
+    const tw_batch *batch;
 } runnable;
 
 /* One operand in host memory: rows x cols elements, ld apart; device_ld apart in the copy that a GPU's kernels see. */
@@ -33,12 +37,15 @@ typedef struct operand {
     void *host;
     int64_t rows, cols, ld, device_ld;
     size_t element_bytes;
-    bool whole; /* ld and device_ld are one, and the padding is moved too: the lab wants to see whether a kernel read or wrote there */
+    /* ld and device_ld are one, and the padding is moved too: the lab wants to see whether a kernel read or wrote
+     * there */
+    bool whole;
 } operand;
 
 enum { MOST_PANELS = 8 };
 
-/* A product of host memory in panels of `rows` rows of C, the last with what is left; memory for whole operands is there, and empty. */
+/* A product of host memory in panels of `rows` rows of C, the last with what is left; memory for whole operands is
+ * there, and empty. */
 typedef struct panels {
     const plan *part, *last;
     int count; /* 2 to MOST_PANELS */
@@ -52,30 +59,37 @@ typedef struct engine_ops {
     const char *name;
     tw_status (*devices)(tw_device *devices, int32_t capacity, int32_t *count); /* fills up to capacity, counts all */
     void (*state)(char *text, size_t bytes); /* where devices() found some: what they run with, in a sentence */
-    tw_status (*compiler)(char *text, size_t bytes); /* what compiles without a device, in a sentence. NULL: nothing does */
+    /* what compiles without a device, in a sentence. NULL: nothing does */
+    tw_status (*compiler)(char *text, size_t bytes);
     /* despite: a wrong word of the environment counts as not set, and on TW_OK tw_error_text() names it; "": none */
     tw_status (*open)(const tw_options *options, bool despite, engine **out);
     void (*describe)(const engine *e, tw_device *out);
     void (*facts)(const engine *e, device_facts *out);
     tw_status (*prepare)(engine *e, const plan *p, runnable *out); /* out refers to p, which must stay */
     tw_status (*upload)(engine *e, const operand *from, bool copies, buffer *out);
-    tw_status (*launch)(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c); /* may return early */
-    /* Compute a plan that is to be computed at once (plan.h), with these scalars for the plan's. NULL: there are no such plans */
+    /* may return early */
+    tw_status (*launch)(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c);
+    /* Compute a plan that is to be computed at once (plan.h), with these scalars for the plan's. NULL: there are no
+     * such plans */
     void (*compute)(const plan *p, double alpha, double beta, const void *a, const void *b, void *c);
     tw_status (*wait)(engine *e, runnable *r);
     tw_status (*download)(engine *e, const buffer *from, const operand *to);
     void (*release)(engine *e, buffer *b);
     void (*drop)(engine *e, runnable *r);
-    /* Copy, launch, wait and bring back, each panel's copies beside the work of others. NULL: upload, launch, wait, download do it in turns */
+    /* Copy, launch, wait and bring back, each panel's copies beside the work of others. NULL: upload, launch, wait,
+     * download do it in turns */
     tw_status (*overlap)(engine *e, runnable *r, const panels *work);
-    /* Prepare and launch on the caller's stream at once, with nothing allocated, copied or waited for. NULL: there are no streams to share */
-    tw_status (*enqueue)(engine *e, const plan *p, const tw_batch *batch, const tw_launch *to, const buffer *a, const buffer *b, const buffer *c);
+    /* Prepare and launch on the caller's stream at once, with nothing allocated, copied or waited for. NULL: there are
+     * no streams to share */
+    tw_status (*enqueue)(engine *e, const plan *p, const tw_batch *batch, const tw_launch *to, const buffer *a,
+                         const buffer *b, const buffer *c);
     void (*resources)(engine *e, const runnable *r, tw_lab_resources *out); /* NULL: nothing to tell */
     /* NULL: code is not made at run time. CUDA: e may be NULL, then sm is for which device */
     tw_status (*code)(engine *e, const plan *p, int sm, bool ptx, tw_lab_code *out);
     tw_status (*peak_flops)(engine *e, tw_dtype dtype, int threads, int tries, double *flops_per_s);
     tw_status (*bandwidth)(engine *e, int64_t bytes, int threads, int tries, double *bytes_per_s);
-    tw_status (*shared_bandwidth)(engine *e, int tries, double *bytes_per_s); /* NULL: blocks share no memory of their own */
+    /* NULL: blocks share no memory of their own */
+    tw_status (*shared_bandwidth)(engine *e, int tries, double *bytes_per_s);
     void (*close)(engine *e);
 } engine_ops;
 

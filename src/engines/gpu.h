@@ -12,7 +12,8 @@ typedef struct embedded_source {
 } embedded_source;
 extern const embedded_source embedded_sources[];
 
-/* gpu_source - the text of a kernel file, "cuda/r01_naive.cu". The table of kernels and the build read the same list, so that it is there. */
+/* gpu_source - the text of a kernel file, "cuda/r01_naive.cu". The table of kernels and the build read the same list,
+ * so that it is there. */
 static inline const char *gpu_source(const char *file)
 {
     const embedded_source *s = embedded_sources;
@@ -41,7 +42,8 @@ static inline size_t gpu_span(const operand *o)
     return o->rows > 0 && o->cols > 0 ? (size_t)((o->rows - 1) * o->device_ld + o->cols) * o->element_bytes : 0;
 }
 
-/* gpu_moves_at_once - is one copy of gpu_span() bytes all there is to move? Otherwise row by row: a host's padding is its own. */
+/* gpu_moves_at_once - is one copy of gpu_span() bytes all there is to move? Otherwise row by row: a host's padding is
+ * its own. */
 static inline bool gpu_moves_at_once(const operand *o)
 {
     return o->whole || o->rows == 1 || (o->ld == o->cols && o->device_ld == o->cols);

@@ -1,6 +1,7 @@
-/* errors.c - calls sgemm and dgemm of a BLAS library with every set of wrong arguments and prints what its handlers are told, one line each:
- * two libraries agree where the output is the same. tests/test_blas_reference.sh compiles it with -DOWN_XERBLA and -DOWN_CBLAS_XERBLA, with the
- * second alone, and with neither: then each call is made by a process of its own, since the reference's handler ends it.
+/* errors.c - calls sgemm and dgemm of a BLAS library with every set of wrong arguments and prints what its handlers are
+ * told, one line each: two libraries agree where the output is the same. tests/test_blas_reference.sh compiles it with
+ * -DOWN_XERBLA and -DOWN_CBLAS_XERBLA, with the second alone, and with neither: then each call is made by a process of
+ * its own, since the reference's handler ends it.
  *
  * errors LIBRARY */
 #include <dlfcn.h>
@@ -28,10 +29,12 @@ void cblas_xerbla(int number, const char *routine, const char *format, ...)
 }
 #endif
 
-typedef void cblas_gemm(int, int, int, int, int, int, double, const double *, int, const double *, int, double, double *, int);
-typedef void cblas_gemm_f32(int, int, int, int, int, int, float, const float *, int, const float *, int, float, float *, int);
-typedef void fortran_gemm(const char *, const char *, const int *, const int *, const int *, const void *, const void *, const int *, const void *,
-                          const int *, const void *, void *, const int *, size_t, size_t);
+typedef void cblas_gemm(int, int, int, int, int, int, double, const double *, int, const double *, int, double,
+                        double *, int);
+typedef void cblas_gemm_f32(int, int, int, int, int, int, float, const float *, int, const float *, int, float, float *,
+                            int);
+typedef void fortran_gemm(const char *, const char *, const int *, const int *, const int *, const void *, const void *,
+                          const int *, const void *, const int *, const void *, void *, const int *, size_t, size_t);
 
 static struct {
     cblas_gemm *cblas_f64;
@@ -53,19 +56,23 @@ static void make(const call *x)
     char op_a = (char)x->op_a, op_b = (char)x->op_b;
     const int *s = x->size, *ld = x->ld;
     if (x->layout == 0 && x->is_f32)
-        library.fortran_f32(&op_a, &op_b, &s[0], &s[1], &s[2], &one_f32, zeros_f32, &ld[0], zeros_f32, &ld[1], &one_f32, zeros_f32, &ld[2], 1, 1);
+        library.fortran_f32(&op_a, &op_b, &s[0], &s[1], &s[2], &one_f32, zeros_f32, &ld[0], zeros_f32, &ld[1], &one_f32,
+                            zeros_f32, &ld[2], 1, 1);
     else if (x->layout == 0)
-        library.fortran_f64(&op_a, &op_b, &s[0], &s[1], &s[2], &one, zeros, &ld[0], zeros, &ld[1], &one, zeros, &ld[2], 1, 1);
+        library.fortran_f64(&op_a, &op_b, &s[0], &s[1], &s[2], &one, zeros, &ld[0], zeros, &ld[1], &one, zeros, &ld[2],
+                            1, 1);
     else if (x->is_f32)
-        library.cblas_f32(x->layout, x->op_a, x->op_b, s[0], s[1], s[2], 1, zeros_f32, ld[0], zeros_f32, ld[1], 1, zeros_f32, ld[2]);
+        library.cblas_f32(x->layout, x->op_a, x->op_b, s[0], s[1], s[2], 1, zeros_f32, ld[0], zeros_f32, ld[1], 1,
+                          zeros_f32, ld[2]);
     else
-        library.cblas_f64(x->layout, x->op_a, x->op_b, s[0], s[1], s[2], 1, zeros, ld[0], zeros, ld[1], 1, zeros, ld[2]);
+        library.cblas_f64(x->layout, x->op_a, x->op_b, s[0], s[1], s[2], 1, zeros, ld[0], zeros, ld[1], 1, zeros,
+                          ld[2]);
 }
 
 static void try(const call *x)
 {
-    printf("%d %d %d %d  %d %d %d  %d %d %d:",
-           x->is_f32, x->layout, x->op_a, x->op_b, x->size[0], x->size[1], x->size[2], x->ld[0], x->ld[1], x->ld[2]);
+    printf("%d %d %d %d  %d %d %d  %d %d %d:", x->is_f32, x->layout, x->op_a, x->op_b, x->size[0], x->size[1],
+           x->size[2], x->ld[0], x->ld[1], x->ld[2]);
     fflush(stdout);
 #ifdef OWN_CBLAS_XERBLA
     make(x);
@@ -86,7 +93,8 @@ static void try_each(int layout, int op_a, int op_b, int is_f32)
     for (int bad = 0; bad < 64; bad++)
         for (int nothing = 0; nothing < 8; nothing += layout == 0 || bad % 8 == 0 ? 1 : 8) {
             int m = nothing & 1 ? 0 : 3, n = nothing & 2 ? 0 : 4, k = nothing & 4 ? 0 : 5;
-            int rows = layout == 101, a_plain = op_a == 111 || op_a == 'N' || op_a == 'n', b_plain = op_b == 111 || op_b == 'N' || op_b == 'n';
+            int rows = layout == 101, a_plain = op_a == 111 || op_a == 'N' || op_a == 'n',
+                b_plain = op_b == 111 || op_b == 'N' || op_b == 'n';
             int ld[3] = {a_plain == rows ? k : m, b_plain == rows ? n : k, rows ? n : m};
             call x = {layout, op_a, op_b, {bad & 1 ? -1 : m, bad & 2 ? -1 : n, bad & 4 ? -1 : k}, {0, 0, 0}, is_f32};
             for (int i = 0; i < 3; i++) x.ld[i] = (ld[i] > 1 ? ld[i] : 1) - (bad >> (3 + i) & 1);
@@ -110,11 +118,13 @@ int main(int argc, char **argv)
     if (!library.cblas_f64 || !library.cblas_f32 || !library.fortran_f64 || !library.fortran_f32) return 2;
 #ifdef OWN_XERBLA
     for (int pair = 0; pair < 2 * 7 * 7; pair++) try_each(0, letters[pair / 2 % 7], letters[pair / 14], pair % 2);
-    for (int pair = 0; pair < 2 * 3 * 4 * 4; pair++) try_each(layouts[pair / 32], ops[pair / 2 % 4], ops[pair / 8 % 4], pair % 2);
+    for (int pair = 0; pair < 2 * 3 * 4 * 4; pair++)
+        try_each(layouts[pair / 32], ops[pair / 2 % 4], ops[pair / 8 % 4], pair % 2);
 #else
     (void)letters;
     for (int layout = 0; layout < 3; layout++)
-        for (int op = 0; op < 4; op += 3) try_each(layouts[layout], 111, ops[op], layout % 2), try_each(layouts[layout], ops[op], 111, layout % 2);
+        for (int op = 0; op < 4; op += 3)
+            try_each(layouts[layout], 111, ops[op], layout % 2), try_each(layouts[layout], ops[op], 111, layout % 2);
 #endif
     return 0;
 }

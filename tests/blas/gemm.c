@@ -1,5 +1,5 @@
-/* gemm.c - a program written for BLAS: linked against libtilewright_blas.so alone, with a cblas_xerbla of its own. Operands are small
- * integers, so that every sum is exact; what no product may read or write is NaN. */
+/* gemm.c - a program written for BLAS: linked against libtilewright_blas.so alone, with a cblas_xerbla of its own.
+ * Operands are small integers, so that every sum is exact; what no product may read or write is NaN. */
 #include "../tap.h"
 
 #include <tilewright_blas.h>
@@ -112,7 +112,8 @@ static CBLAS_TRANSPOSE number_of(char op)
     return strchr("Nn", op) ? CblasNoTrans : strchr("Tt", op) ? CblasTrans : CblasConjTrans;
 }
 
-static void gemm(way way, char op_a, char op_b, int k, double alpha, const matrix *a, const matrix *b, double beta, matrix *c)
+static void gemm(way way, char op_a, char op_b, int k, double alpha, const matrix *a, const matrix *b, double beta,
+                 matrix *c)
 {
     int m = c->rows, n = c->cols;
     CBLAS_LAYOUT layout = way == C_ROWS ? CblasRowMajor : CblasColMajor;
@@ -122,9 +123,11 @@ static void gemm(way way, char op_a, char op_b, int k, double alpha, const matri
     else if (way == FORTRAN)
         dgemm_(&op_a, &op_b, &m, &n, &k, &alpha, a->data, &a->ld, b->data, &b->ld, &beta, c->data, &c->ld);
     else if (c->is_f32)
-        cblas_sgemm(layout, number_of(op_a), number_of(op_b), m, n, k, alpha_f32, a->data, a->ld, b->data, b->ld, beta_f32, c->data, c->ld);
+        cblas_sgemm(layout, number_of(op_a), number_of(op_b), m, n, k, alpha_f32, a->data, a->ld, b->data, b->ld,
+                    beta_f32, c->data, c->ld);
     else
-        cblas_dgemm(layout, number_of(op_a), number_of(op_b), m, n, k, alpha, a->data, a->ld, b->data, b->ld, beta, c->data, c->ld);
+        cblas_dgemm(layout, number_of(op_a), number_of(op_b), m, n, k, alpha, a->data, a->ld, b->data, b->ld, beta,
+                    c->data, c->ld);
 }
 
 /* The first element of C that is not as it must be, in `why`; true: there is none. */
@@ -141,21 +144,26 @@ static bool as_expected(const matrix *c, const double *expected, const matrix *b
             size_t at = element * place(c, i, j);
             memcpy((char *)gaps.data + at, (char *)c->data + at, element);
             right = get(c, i, j) == expected[(size_t)i * (size_t)c->cols + (size_t)j];
-            if (!right) snprintf(why, 160, "C(%d, %d) is %g, expected %g", i, j, get(c, i, j), expected[(size_t)i * (size_t)c->cols + (size_t)j]);
+            if (!right)
+                snprintf(why, 160, "C(%d, %d) is %g, expected %g", i, j, get(c, i, j),
+                         expected[(size_t)i * (size_t)c->cols + (size_t)j]);
         }
-    if (right && memcmp(gaps.data, c->data, c->bytes) != 0) right = false, snprintf(why, 160, "the gap beyond C's elements was written");
+    if (right && memcmp(gaps.data, c->data, c->bytes) != 0)
+        right = false, snprintf(why, 160, "the gap beyond C's elements was written");
     free(gaps.data);
     return right;
 }
 
 /* One product, judged. Where nothing of A and B may be read they are NaN, and C where beta is 0. */
-static bool product(bool is_f32, way way, char op_a, char op_b, const int size[3], double alpha, double beta, int padding, char why[160])
+static bool product(bool is_f32, way way, char op_a, char op_b, const int size[3], double alpha, double beta,
+                    int padding, char why[160])
 {
     int m = size[0], n = size[1], k = size[2];
     bool turns_a = !strchr("Nn", op_a), turns_b = !strchr("Nn", op_b), reads = alpha != 0 && k > 0;
     matrix a = matrix_new(is_f32, way == C_ROWS, turns_a ? k : m, turns_a ? m : k, padding);
     matrix b = matrix_new(is_f32, way == C_ROWS, turns_b ? n : k, turns_b ? k : n, 2 * padding);
-    matrix c = matrix_new(is_f32, way == C_ROWS, m, n, 3 * padding), before = matrix_new(is_f32, way == C_ROWS, m, n, 3 * padding);
+    matrix c = matrix_new(is_f32, way == C_ROWS, m, n, 3 * padding),
+           before = matrix_new(is_f32, way == C_ROWS, m, n, 3 * padding);
     double *expected = calloc((size_t)m * (size_t)n + 1, sizeof *expected);
     if (expected == NULL) exit(5);
     if (reads) fill(&a, 1), fill(&b, 2);
@@ -164,21 +172,23 @@ static bool product(bool is_f32, way way, char op_a, char op_b, const int size[3
     for (int i = 0; i < m; i++)
         for (int j = 0; j < n; j++) {
             double sum = 0;
-            for (int p = 0; reads && p < k; p++) sum += (turns_a ? get(&a, p, i) : get(&a, i, p)) * (turns_b ? get(&b, j, p) : get(&b, p, j));
+            for (int p = 0; reads && p < k; p++)
+                sum += (turns_a ? get(&a, p, i) : get(&a, i, p)) * (turns_b ? get(&b, j, p) : get(&b, p, j));
             expected[i * n + j] = (reads ? alpha * sum : 0) + (beta != 0 ? beta * get(&c, i, j) : 0);
         }
     heard.calls = 0;
     gemm(way, op_a, op_b, k, alpha, &a, &b, beta, &c);
     bool right = as_expected(&c, expected, &before, why);
-    if (right && heard.calls > 0) right = false, snprintf(why, 160, "the handler was called: %d %.100s", heard.number, heard.text);
+    if (right && heard.calls > 0)
+        right = false, snprintf(why, 160, "the handler was called: %d %.100s", heard.number, heard.text);
     free(a.data), free(b.data), free(c.data), free(before.data), free(expected);
     return right;
 }
 
 static void products(void)
 {
-    static const int sizes[][3] = {{1, 1, 1}, {8, 8, 8}, {5, 7, 3}, {17, 33, 65}, {31, 50, 800}, {300, 1, 2}, {1, 300, 40}, {150, 140, 130},
-                                   {0, 5, 3}, {5, 0, 3}, {0, 0, 0}, {5, 4, 0}};
+    static const int sizes[][3] = {{1, 1, 1},    {8, 8, 8},       {5, 7, 3}, {17, 33, 65}, {31, 50, 800}, {300, 1, 2},
+                                   {1, 300, 40}, {150, 140, 130}, {0, 5, 3}, {5, 0, 3},    {0, 0, 0},     {5, 4, 0}};
     static const double scalars[][2] = {{1, 0}, {1, 1}, {-2, 0.5}, {0.5, 3}, {0, 0}, {0, 1}, {0, 2}};
     static const char ops[] = "NnTtCc";
     for (int is_f32 = 0; is_f32 < 2; is_f32++)
@@ -186,15 +196,20 @@ static void products(void)
             for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
                 char why[160] = "";
                 bool right = true;
-                if (!tap_case("product_%s_%s_%dx%dx%d", is_f32 ? "f32" : "f64", way_names[way], sizes[s][0], sizes[s][1], sizes[s][2])) continue;
-                int step = sizes[s][0] * sizes[s][1] * sizes[s][2] > 1000000 ? 5 : 1; /* of the large ones 8 pairs, all combinations among them */
+                if (!tap_case("product_%s_%s_%dx%dx%d", is_f32 ? "f32" : "f64", way_names[way], sizes[s][0],
+                              sizes[s][1], sizes[s][2]))
+                    continue;
+                /* of the large ones 8 pairs, all combinations among them */
+                int step = sizes[s][0] * sizes[s][1] * sizes[s][2] > 1000000 ? 5 : 1;
                 for (int ab = 0; right && ab < 36; ab += step)
                     for (size_t x = 0; right && x < sizeof scalars / sizeof *scalars; x++)
                         for (int padding = 0; right && padding < 2; padding++)
-                            if (!product(is_f32, way, ops[ab / 6], ops[ab % 6], sizes[s], scalars[x][0], scalars[x][1], padding, why)) {
+                            if (!product(is_f32, way, ops[ab / 6], ops[ab % 6], sizes[s], scalars[x][0], scalars[x][1],
+                                         padding, why)) {
                                 right = false;
-                                snprintf(why + strlen(why), 160 - strlen(why), " (ops %c %c, alpha %g, beta %g, padding %d)", ops[ab / 6],
-                                         ops[ab % 6], scalars[x][0], scalars[x][1], padding);
+                                snprintf(why + strlen(why), 160 - strlen(why),
+                                         " (ops %c %c, alpha %g, beta %g, padding %d)", ops[ab / 6], ops[ab % 6],
+                                         scalars[x][0], scalars[x][1], padding);
                             }
                 tap_result(right, "%s", why);
             }
@@ -208,7 +223,8 @@ static void wide_scalars(void)
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
             char why[160] = "";
             if (!tap_case("wide_scalars_%s_%dx%dx%d", way_names[way], sizes[s][0], sizes[s][1], sizes[s][2])) continue;
-            const bool right = product(false, way, 'N', 'N', sizes[s], 0x1p24 + 1, 0, 0, why) && product(false, way, 'T', 'N', sizes[s], 0x1p24 + 1, 0x1p25 + 3, 1, why);
+            const bool right = product(false, way, 'N', 'N', sizes[s], 0x1p24 + 1, 0, 0, why) &&
+                               product(false, way, 'T', 'N', sizes[s], 0x1p24 + 1, 0x1p25 + 3, 1, why);
             tap_result(right, "%s", why);
         }
 }
@@ -272,14 +288,15 @@ static void wrong_arguments(void)
             if (!tap_case("wrong_%s_%s", w->name, is_f32 ? "f32" : "f64")) continue;
             memset(&heard, 0, sizeof heard);
             if (is_f32)
-                cblas_sgemm((CBLAS_LAYOUT)w->layout, (CBLAS_TRANSPOSE)w->op_a, (CBLAS_TRANSPOSE)w->op_b, w->m, w->n, w->k, 1, f, w->lda, f,
-                            w->ldb, 0, c_f32, w->ldc);
+                cblas_sgemm((CBLAS_LAYOUT)w->layout, (CBLAS_TRANSPOSE)w->op_a, (CBLAS_TRANSPOSE)w->op_b, w->m, w->n,
+                            w->k, 1, f, w->lda, f, w->ldb, 0, c_f32, w->ldc);
             else
-                cblas_dgemm((CBLAS_LAYOUT)w->layout, (CBLAS_TRANSPOSE)w->op_a, (CBLAS_TRANSPOSE)w->op_b, w->m, w->n, w->k, 1, operand, w->lda,
-                            operand, w->ldb, 0, c, w->ldc);
-            tap_result(heard.calls == 1 && heard.number == w->number && strcmp(heard.routine, name) == 0 && c[0] == 7 && c_f32[0] == 7,
-                       "%d calls of the handler, the last for argument %d of '%s', expected 1 for %d of '%s'", heard.calls, heard.number,
-                       heard.routine, w->number, name);
+                cblas_dgemm((CBLAS_LAYOUT)w->layout, (CBLAS_TRANSPOSE)w->op_a, (CBLAS_TRANSPOSE)w->op_b, w->m, w->n,
+                            w->k, 1, operand, w->lda, operand, w->ldb, 0, c, w->ldc);
+            tap_result(heard.calls == 1 && heard.number == w->number && strcmp(heard.routine, name) == 0 && c[0] == 7 &&
+                           c_f32[0] == 7,
+                       "%d calls of the handler, the last for argument %d of '%s', expected 1 for %d of '%s'",
+                       heard.calls, heard.number, heard.routine, w->number, name);
         }
 }
 
@@ -304,7 +321,8 @@ static int run_with(const char *variable, const char *word, int (*body)(void), c
         _exit(body());
     }
     close(pipe_ends[1]);
-    for (ssize_t got; used < SAID - 1 && (got = read(pipe_ends[0], said + used, SAID - 1 - used)) > 0;) used += (size_t)got;
+    for (ssize_t got; used < SAID - 1 && (got = read(pipe_ends[0], said + used, SAID - 1 - used)) > 0;)
+        used += (size_t)got;
     said[used] = '\0';
     close(pipe_ends[0]);
     waitpid(child, &status, 0);
@@ -324,7 +342,8 @@ static int two_products(void)
     double c[4] = {0}, d[4] = {0};
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, 2, 2, 2, 1, a, 2, b, 2, 0, c, 2);
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, 2, 2, 2, 1, a, 2, b, 2, 0, d, 2);
-    return heard.calls == 0 && c[0] == 19 && c[1] == 22 && c[2] == 43 && c[3] == 50 && memcmp(c, d, sizeof c) == 0 ? 0 : 9;
+    return heard.calls == 0 && c[0] == 19 && c[1] == 22 && c[2] == 43 && c[3] == 50 && memcmp(c, d, sizeof c) == 0 ? 0
+                                                                                                                   : 9;
 }
 
 static void wrong_settings(void)
@@ -340,12 +359,14 @@ static void wrong_settings(void)
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
         if (!tap_case("wrong_word_is_told_once_and_ignored_%s_%s", settings[i].variable, settings[i].word)) continue;
         int status = run_with(settings[i].variable, settings[i].word, two_products, said);
-        tap_result(status == 0 && lines_of(said) == 1 && strstr(said, settings[i].named) != NULL, "status %d, said: %s", status, said);
+        tap_result(status == 0 && lines_of(said) == 1 && strstr(said, settings[i].named) != NULL, "status %d, said: %s",
+                   status, said);
     }
     if (tap_case("instructions_above_the_processors_are_told_once_and_ignored")) {
         int status = run_with("TILEWRIGHT_CPU", "amx", two_products, said);
         bool told = lines_of(said) == 1 && strstr(said, "TILEWRIGHT_CPU asks for amx instructions") != NULL;
-        tap_result(status == 0 && (told || said[0] == '\0'), "status %d, said: %s", status, said); /* nothing: the processor has them */
+        /* nothing: the processor has them */
+        tap_result(status == 0 && (told || said[0] == '\0'), "status %d, said: %s", status, said);
     }
 }
 
@@ -363,9 +384,10 @@ static int three_calls(void)
 
 static void verbosity(void)
 {
-    static const char *const lines[] = {"tilewright: cblas_dgemm row-major NT m 2 n 3 k 1 lda 5 ldb 6 ldc 7 alpha 1 beta 2: ",
-                                        "tilewright: cblas_dgemm column-major TN m 2 n 3 k 1 lda 5 ldb 6 ldc 7 alpha 1 beta 2: ",
-                                        "tilewright: sgemm_ NT m 2 n 3 k 1 lda 4 ldb 4 ldc 4 alpha 1 beta 0: "};
+    static const char *const lines[] = {
+        "tilewright: cblas_dgemm row-major NT m 2 n 3 k 1 lda 5 ldb 6 ldc 7 alpha 1 beta 2: ",
+        "tilewright: cblas_dgemm column-major TN m 2 n 3 k 1 lda 5 ldb 6 ldc 7 alpha 1 beta 2: ",
+        "tilewright: sgemm_ NT m 2 n 3 k 1 lda 4 ldb 4 ldc 4 alpha 1 beta 0: "};
     char said[SAID];
     if (tap_case("verbose_prints_a_line_per_call")) {
         int status = run_with("TILEWRIGHT_VERBOSE", "1", three_calls, said);
@@ -375,8 +397,9 @@ static void verbosity(void)
             double seconds, speed;
             char unit[4] = "", rest[16] = "";
             right = strncmp(at, lines[i], strlen(lines[i])) == 0 &&
-                    sscanf(at + strlen(lines[i]), "%lf %3s %lf %15s", &seconds, unit, &speed, rest) == 4 && seconds >= 0 && speed >= 0 &&
-                    (strcmp(unit, "us,") == 0 || strcmp(unit, "ms,") == 0) && strcmp(rest, "GFLOP/s") == 0;
+                    sscanf(at + strlen(lines[i]), "%lf %3s %lf %15s", &seconds, unit, &speed, rest) == 4 &&
+                    seconds >= 0 && speed >= 0 && (strcmp(unit, "us,") == 0 || strcmp(unit, "ms,") == 0) &&
+                    strcmp(rest, "GFLOP/s") == 0;
             at = strchr(at, '\n') + 1;
         }
         tap_result(right, "status %d, said: %s", status, said);
@@ -392,7 +415,8 @@ static void verbosity(void)
 static bool right_when_moved(bool is_f32, way way, char op_a, char op_b, int k, double beta, size_t offset, int which)
 {
     matrix x[3] = {matrix_new(is_f32, way == C_ROWS, op_a == 'N' ? 23 : k, op_a == 'N' ? k : 23, 3),
-                   matrix_new(is_f32, way == C_ROWS, op_b == 'N' ? k : 31, op_b == 'N' ? 31 : k, 0), matrix_new(is_f32, way == C_ROWS, 23, 31, 5)},
+                   matrix_new(is_f32, way == C_ROWS, op_b == 'N' ? k : 31, op_b == 'N' ? 31 : k, 0),
+                   matrix_new(is_f32, way == C_ROWS, 23, 31, 5)},
            moved[3] = {x[0], x[1], x[2]};
     for (unsigned i = 0; i < (beta != 0 ? 3u : 2u); i++) fill(&x[i], i + 1);
     for (int i = 0; i < 3; i++) {
@@ -419,14 +443,19 @@ static void misaligned_operands(void)
         for (way way = FORTRAN; way < WAYS; way++)
             for (int without = 0; without < 2; without++) {
                 int wrong = 0;
-                if (!tap_case("misaligned_%s_%s%s", is_f32 ? "f32" : "f64", way_names[way], without ? "_without_memory" : "")) continue;
+                if (!tap_case("misaligned_%s_%s%s", is_f32 ? "f32" : "f64", way_names[way],
+                              without ? "_without_memory" : ""))
+                    continue;
                 refused = 0, no_memory = without;
                 for (int which = 1; which < 8; which++)
                     for (int ops = 0; ops < 4; ops++)
                         for (int x = 0; x < 4; x++)
-                            wrong += !right_when_moved(is_f32, way, ops & 1 ? 'T' : 'N', ops & 2 ? 'T' : 'N', which == 7 ? 1023 : 40, x & 1 ? 3 : 0, x & 2 && !is_f32 ? 4 : 1, which);
+                            wrong += !right_when_moved(is_f32, way, ops & 1 ? 'T' : 'N', ops & 2 ? 'T' : 'N',
+                                                       which == 7 ? 1023 : 40, x & 1 ? 3 : 0, x & 2 && !is_f32 ? 4 : 1,
+                                                       which);
                 no_memory = false;
-                tap_result(wrong == 0 && (refused > 0) == without, "%d of 112 products wrong, %d requests refused", wrong, refused);
+                tap_result(wrong == 0 && (refused > 0) == without, "%d of 112 products wrong, %d requests refused",
+                           wrong, refused);
             }
 }
 
@@ -457,11 +486,12 @@ static void missing_operand(void)
     if (!tap_case("a_pointer_that_is_null_is_reported_as_number_0")) return;
     memset(&heard, 0, sizeof heard);
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, 1, 1, 1, 1, a, 1, NULL, 1, 0, c, 1);
-    tap_result(heard.calls == 1 && heard.number == 0 && strstr(heard.text, "b is NULL") != NULL && c[0] == 7, "%d calls, number %d, text: %s", heard.calls,
-               heard.number, heard.text);
+    tap_result(heard.calls == 1 && heard.number == 0 && strstr(heard.text, "b is NULL") != NULL && c[0] == 7,
+               "%d calls, number %d, text: %s", heard.calls, heard.number, heard.text);
 }
 
-/* A workspace that is refused makes a product slower, and nothing else: C <- A A + 2 C of ones and sevens, by smaller blocks or by none. */
+/* A workspace that is refused makes a product slower, and nothing else: C <- A A + 2 C of ones and sevens, by smaller
+ * blocks or by none. */
 static void refusal_of_memory(void)
 {
     enum { EDGE = 1200 };
@@ -476,7 +506,8 @@ static void refusal_of_memory(void)
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, EDGE, EDGE, EDGE, 1, a, EDGE, a, EDGE, 2, c, EDGE);
     no_memory = false;
     while (same < count && c[same] == EDGE + 14) same++;
-    tap_result(refused > 0 && heard.calls == 0 && same == count, "%d requests refused; %d calls of the handler, text: %.250s; %zu of %zu elements right", refused,
+    tap_result(refused > 0 && heard.calls == 0 && same == count,
+               "%d requests refused; %d calls of the handler, text: %.250s; %zu of %zu elements right", refused,
                heard.calls, heard.text, same, count);
     free(a), free(c);
 }

@@ -1,4 +1,5 @@
-/* consumer.c - a user of the installed library: tilewright.h, the shared library, nothing else of ours. Valid C99 and C++. */
+/* consumer.c - a user of the installed library: tilewright.h, the shared library, nothing else of ours. Valid C99 and
+ * C++. */
 #include <tilewright.h>
 
 #include <stdio.h>
@@ -36,7 +37,8 @@ static int product_is_right(tw_context *context)
     const double a[2 * 3] = {1, 2, 3, 4, 5, 6}, b[3 * 2] = {1, 0, 0, 1, 1, 1};
     double c[2 * 2] = {10, 20, 30, 40};
     const double expected[2 * 2] = {4 + 10, 5 + 20, 10 + 30, 11 + 40};
-    return tw_dgemm(context, TW_N, TW_N, 2, 2, 3, 1, a, 3, b, 2, 1, c, 2) == TW_OK && memcmp(c, expected, sizeof c) == 0;
+    return tw_dgemm(context, TW_N, TW_N, 2, 2, 3, 1, a, 3, b, 2, 1, c, 2) == TW_OK &&
+           memcmp(c, expected, sizeof c) == 0;
 }
 
 static int opened_product_is_right(void)

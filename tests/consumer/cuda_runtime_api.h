@@ -1,4 +1,5 @@
-/* cuda_runtime_api.h - a stand-in for CUDA's: what README.md's example calls of it, for the fake driver, whose device memory is the host's. */
+/* cuda_runtime_api.h - a stand-in for CUDA's: what README.md's example calls of it, for the fake driver, whose device
+ * memory is the host's. */
 #ifndef TILEWRIGHT_CUDA_RUNTIME_API_H
 #define TILEWRIGHT_CUDA_RUNTIME_API_H
 
@@ -20,7 +21,8 @@ static inline cudaError_t cudaFree(void *address)
     return cudaSuccess;
 }
 
-static inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream)
+static inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
+                                          cudaStream_t stream)
 {
     (void)kind, (void)stream;
     memcpy(to, from, bytes);

@@ -1,7 +1,10 @@
-/* cublas.c - a fake libcublasLt.so.13 for the fake driver, whose device memory is the host's: f32 and bf16, of any shape.
+/* cublas.c - a fake libcublasLt.so.13 for the fake driver, whose device memory is the host's: f32 and bf16, of any
+ * shape.
  *
- *   FAKE_CUBLASLT  "candidates=3 wrong=1 tf32=2 us0=3000": so many candidates (default 3); the product of candidate 1 has a wrong last element,
- *                  candidate 2 says that it rounds to TF32, and candidate 0 takes 3 ms (default: candidate i takes 1000 - 100 i us) */
+ *   FAKE_CUBLASLT  "candidates=3 wrong=1 tf32=2 us0=3000": so many candidates (default 3); the product of candidate 1
+ *   has a wrong last element,
+ *                  candidate 2 says that it rounds to TF32, and candidate 0 takes 3 ms (default: candidate i takes 1000
+ *                  - 100 i us) */
 #include <dlfcn.h>
 #include <stdint.h>
 
@@ -85,50 +88,72 @@ static void pass(int candidate)
     dlclose(driver);
 }
 
-static void multiply_item(const product *p, const void *a, const layout *la, const void *b, const layout *lb, float *c, const layout *lc)
+static void multiply_item(const product *p, const void *a, const layout *la, const void *b, const layout *lb, float *c,
+                          const layout *lc)
 {
     uint64_t depth = p->op[0] ? la->rows : la->cols;
     for (uint64_t col = 0; col < lc->cols; col++)
         for (uint64_t row = 0; row < lc->rows; row++) {
             float sum = 0;
-            for (uint64_t i = 0; i < depth; i++) sum += element(a, la, p->op[0], row, i) * element(b, lb, p->op[1], i, col);
+            for (uint64_t i = 0; i < depth; i++)
+                sum += element(a, la, p->op[0], row, i) * element(b, lb, p->op[1], i, col);
             c[col * (uint64_t)lc->ld + row] = sum;
         }
 }
 
-static const void *item(const void *first, const layout *x, int64_t i) { return (const char *)first + i * x->stride * (x->type == F32 ? 4 : 2); }
-
-static void multiply(const product *p, const void *a, const layout *la, const void *b, const layout *lb, float *c, const layout *lc, int candidate)
+static const void *item(const void *first, const layout *x, int64_t i)
 {
-    for (int64_t i = 0; i < lc->items; i++) multiply_item(p, item(a, la, i), la, item(b, lb, i), lb, c + i * lc->stride, lc);
+    return (const char *)first + i * x->stride * (x->type == F32 ? 4 : 2);
+}
+
+static void multiply(const product *p, const void *a, const layout *la, const void *b, const layout *lb, float *c,
+                     const layout *lc, int candidate)
+{
+    for (int64_t i = 0; i < lc->items; i++)
+        multiply_item(p, item(a, la, i), la, item(b, lb, i), lb, c + i * lc->stride, lc);
     if (candidate == choice("wrong", -1)) c[(lc->cols - 1) * (uint64_t)lc->ld + lc->rows - 1] += 1;
     pass(candidate);
 }
 
 size_t cublasLtGetVersion(void) { return 130207; }
-const char *cublasLtGetStatusName(int status) { return status == NOT_SUPPORTED ? "CUBLAS_STATUS_NOT_SUPPORTED" : "CUBLAS_STATUS_EXECUTION_FAILED"; }
+const char *cublasLtGetStatusName(int status)
+{
+    return status == NOT_SUPPORTED ? "CUBLAS_STATUS_NOT_SUPPORTED" : "CUBLAS_STATUS_EXECUTION_FAILED";
+}
 
 CALL(cublasLtCreate, (void **out), *out = malloc(1))
 CALL(cublasLtDestroy, (void *x), free(x))
-CALL(cublasLtMatmulDescCreate, (void **out, int compute, int scale), (void)scale; product *p = calloc(1, sizeof *p); p->compute = compute; *out = p)
-CALL(cublasLtMatmulDescSetAttribute, (product * p, int what, const int *value, size_t bytes), (void)bytes; p->op[what - 3] = *value)
+CALL(cublasLtMatmulDescCreate, (void **out, int compute, int scale), (void)scale; product *p = calloc(1, sizeof *p);
+     p->compute = compute; *out = p)
+CALL(cublasLtMatmulDescSetAttribute, (product * p, int what, const int *value, size_t bytes), (void)bytes;
+     p->op[what - 3] = *value)
 CALL(cublasLtMatmulDescDestroy, (void *x), free(x))
-CALL(cublasLtMatrixLayoutCreate, (void **out, int type, uint64_t rows, uint64_t cols, int64_t ld), layout *x = malloc(sizeof *x);
+CALL(cublasLtMatrixLayoutCreate, (void **out, int type, uint64_t rows, uint64_t cols, int64_t ld),
+     layout *x = malloc(sizeof *x);
      *x = (layout){type, rows, cols, ld, 1, 0}; *out = x)
 CALL(cublasLtMatrixLayoutSetAttribute, (layout * x, int what, const void *value, size_t bytes), (void)bytes;
      if (what == 5) x->items = *(const int32_t *)value; else memcpy(&x->stride, value, sizeof x->stride))
 CALL(cublasLtMatrixLayoutDestroy, (void *x), free(x))
 CALL(cublasLtMatmulPreferenceCreate, (void **out), *out = malloc(1))
-CALL(cublasLtMatmulPreferenceSetAttribute, (void *x, int what, const void *value, size_t bytes), (void)x; (void)what; (void)value; (void)bytes)
+CALL(cublasLtMatmulPreferenceSetAttribute, (void *x, int what, const void *value, size_t bytes), (void)x; (void)what;
+     (void)value; (void)bytes)
 CALL(cublasLtMatmulPreferenceDestroy, (void *x), free(x))
 CALL(cublasLtMatmulAlgoGetHeuristic,
-     (void *x, const product *p, const layout *a, const layout *b, const layout *c, const layout *d, void *preference, int wanted, result *out, int *found),
-     (void)x; (void)b; (void)d; (void)preference; if (p->compute != COMPUTE_F32) return NOT_SUPPORTED; return find(a, c, wanted, out, found))
-CALL(cublasLtMatmulAlgoCapGetAttribute, (const uint64_t *algorithm, int what, void *out, size_t bytes, size_t *written), (void)what;
+     (void *x, const product *p, const layout *a, const layout *b, const layout *c, const layout *d, void *preference,
+      int wanted, result *out, int *found),
+     (void)x;
+     (void)b; (void)d; (void)preference; if (p->compute != COMPUTE_F32) return NOT_SUPPORTED;
+     return find(a, c, wanted, out, found))
+CALL(cublasLtMatmulAlgoCapGetAttribute, (const uint64_t *algorithm, int what, void *out, size_t bytes, size_t *written),
+     (void)what;
      return put((int)algorithm[0] == choice("tf32", -1) ? 4 << 16 : 8 << 16, out, bytes, written))
-CALL(cublasLtMatmulAlgoConfigGetAttribute, (const uint64_t *algorithm, int what, void *out, size_t bytes, size_t *written),
+CALL(cublasLtMatmulAlgoConfigGetAttribute,
+     (const uint64_t *algorithm, int what, void *out, size_t bytes, size_t *written),
      return put(configured(algorithm, what), out, bytes, written))
 CALL(cublasLtMatmul,
-     (void *x, const product *p, const void *alpha, const void *a, const layout *la, const void *b, const layout *lb, const void *beta, const void *c,
-      const layout *lc, float *d, const layout *ld, const uint64_t *algorithm, void *workspace, size_t bytes, void *stream),
-     (void)x; (void)alpha; (void)beta; (void)c; (void)ld; (void)workspace; (void)bytes; (void)stream; multiply(p, a, la, b, lb, d, lc, (int)algorithm[0]))
+     (void *x, const product *p, const void *alpha, const void *a, const layout *la, const void *b, const layout *lb,
+      const void *beta, const void *c, const layout *lc, float *d, const layout *ld, const uint64_t *algorithm,
+      void *workspace, size_t bytes, void *stream),
+     (void)x;
+     (void)alpha; (void)beta; (void)c; (void)ld; (void)workspace; (void)bytes; (void)stream;
+     multiply(p, a, la, b, lb, d, lc, (int)algorithm[0]))

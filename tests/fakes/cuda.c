@@ -1,8 +1,9 @@
-/* cuda.c - a fake libcuda.so.1: one device (FAKE_CUDA "gpus=0" none, "sm=70" another) whose memory is the host's. Contexts are a stack of each
- * thread; a stream belongs to the context it was made in, and FAKE_LOG gets "on" and its address after each launch. While one is being captured, nothing
- * is allocated, loaded, copied or waited for: CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. OLD: without its newest function. Events read a clock that
- * each launch puts forward by 1 ms (FAKE_CUDA "us=250": by 0.25). No kernel is run, but with "product=1" r14_peak, r14a_ampere and, in tiles of "tile=32",
- * b1_register: on the host, A and B as stored. */
+/* cuda.c - a fake libcuda.so.1: one device (FAKE_CUDA "gpus=0" none, "sm=70" another) whose memory is the host's.
+ * Contexts are a stack of each thread; a stream belongs to the context it was made in, and FAKE_LOG gets "on" and its
+ * address after each launch. While one is being captured, nothing is allocated, loaded, copied or waited for:
+ * CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. OLD: without its newest function. Events read a clock that each launch puts
+ * forward by 1 ms (FAKE_CUDA "us=250": by 0.25). No kernel is run, but with "product=1" r14_peak, r14a_ampere and, in
+ * tiles of "tile=32", b1_register: on the host, A and B as stored. */
 #include <stdint.h>
 
 #include "engines/cuda/cu_api.h"
@@ -34,16 +35,24 @@ static int choice(const char *name, int otherwise)
 static int attribute(int what)
 {
     int sm = choice("sm", 90);
-    return what == CU_ATTRIBUTE_MAJOR ? sm / 10 : what == CU_ATTRIBUTE_MINOR ? sm % 10 : what == CU_ATTRIBUTE_SHARED_OPTIN ? 232448 :
-           what == CU_ATTRIBUTE_L2_BYTES ? 50 << 20 : what == CU_ATTRIBUTE_MAX_PITCH ? choice("pitch", INT32_MAX) :
-           choice("multiprocessors", 132);
+    return what == CU_ATTRIBUTE_MAJOR          ? sm / 10
+           : what == CU_ATTRIBUTE_MINOR        ? sm % 10
+           : what == CU_ATTRIBUTE_SHARED_OPTIN ? 232448
+           : what == CU_ATTRIBUTE_L2_BYTES     ? 50 << 20
+           : what == CU_ATTRIBUTE_MAX_PITCH    ? choice("pitch", INT32_MAX)
+                                               : choice("multiprocessors", 132);
 }
 
 static const char *name_of(cu_result error)
 {
-    return error == 2 ? "CUDA_ERROR_OUT_OF_MEMORY" : error == 100 ? "CUDA_ERROR_NO_DEVICE" : error == 200 ? "CUDA_ERROR_INVALID_IMAGE" :
-           error == 700 ? "CUDA_ERROR_ILLEGAL_ADDRESS" : error == 906 ? "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT" :
-           error == 400 ? "CUDA_ERROR_INVALID_HANDLE" : error == 999 ? "CUDA_ERROR_UNKNOWN" : NULL;
+    return error == 2     ? "CUDA_ERROR_OUT_OF_MEMORY"
+           : error == 100 ? "CUDA_ERROR_NO_DEVICE"
+           : error == 200 ? "CUDA_ERROR_INVALID_IMAGE"
+           : error == 700 ? "CUDA_ERROR_ILLEGAL_ADDRESS"
+           : error == 906 ? "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT"
+           : error == 400 ? "CUDA_ERROR_INVALID_HANDLE"
+           : error == 999 ? "CUDA_ERROR_UNKNOWN"
+                          : NULL;
 }
 
 static void copy_rows(const cu_copy_2d *c)
@@ -69,10 +78,7 @@ static void push(cu_context context)
     contexts[depth - 1] = context;
 }
 
-static cu_context current(void)
-{
-    return depth > 0 ? contexts[depth - 1] : NULL;
-}
+static cu_context current(void) { return depth > 0 ? contexts[depth - 1] : NULL; }
 
 static cu_stream make_stream(void)
 {
@@ -95,17 +101,11 @@ static void log_cluster(unsigned blocks)
     fake_log(line);
 }
 
-static void *handle(void)
-{
-    return calloc(1, 16);
-}
+static void *handle(void) { return calloc(1, 16); }
 
 static _Atomic int64_t now_us;
 
-void fake_pass(int us) /* for the fakes of libraries that launch kernels of their own */
-{
-    now_us += us;
-}
+void fake_pass(int us) /* for the fakes of libraries that launch kernels of their own */ { now_us += us; }
 
 static void multiply(void **arguments)
 {
@@ -124,12 +124,15 @@ static void multiply(void **arguments)
 /* The kernels of f32 batches: items at strides or by address, a block for each tile or one for several. */
 static void multiply_batch(void **x)
 {
-    int64_t tile = choice("tile", 32), tiles = (*(int *)x[0] + tile - 1) / tile * ((*(int *)x[1] + tile - 1) / tile), items = *(int *)x[11] / tiles;
+    int64_t tile = choice("tile", 32), tiles = (*(int *)x[0] + tile - 1) / tile * ((*(int *)x[1] + tile - 1) / tile),
+            items = *(int *)x[11] / tiles;
     for (int64_t i = 0; i < items; i++) {
         float *at[3];
         for (int q = 0; q < 3; q++) {
             float *first = *(float **)x[(const int[]){4, 6, 9}[q]];
-            at[q] = *(int *)x[12] ? ((float **)first)[i] : first + (q == choice("shared", 3) ? 0 : i) * *(int64_t *)x[13 + q]; /* shared=0: A, 1: B by mistake */
+            /* shared=0: A, 1: B by mistake */
+            at[q] = *(int *)x[12] ? ((float **)first)[i]
+                                  : first + (q == choice("shared", 3) ? 0 : i) * *(int64_t *)x[13 + q];
         }
         multiply((void *[]){x[0], x[1], x[2], x[3], &at[0], x[5], &at[1], x[7], x[8], &at[2], x[10]});
     }
@@ -150,7 +153,10 @@ typedef void runs(void **arguments);
 static runs *runs_of(const char *name)
 {
     if (strcmp(name, "pack") == 0) return pack;
-    return !choice("product", 0) ? NULL : strcmp(name, "r14_peak") == 0 || strcmp(name, "r14a_ampere") == 0 ? multiply : strcmp(name, "b1_register") == 0 ? multiply_batch : NULL;
+    return !choice("product", 0)                                               ? NULL
+           : strcmp(name, "r14_peak") == 0 || strcmp(name, "r14a_ampere") == 0 ? multiply
+           : strcmp(name, "b1_register") == 0                                  ? multiply_batch
+                                                                               : NULL;
 }
 
 CALL(cuInit, (unsigned flags), (void)flags)
@@ -161,9 +167,11 @@ CALL(cuDeviceGetCount, (int *count), *count = choice("gpus", 1))
 CALL(cuDeviceGet, (cu_device * device, int index), *device = index)
 CALL(cuDeviceGetName, (char *name, int bytes, cu_device device), snprintf(name, (size_t)bytes, "Fake %d", device))
 CALL(cuDeviceGetAttribute, (int *value, int what, cu_device device), (void)device; *value = attribute(what))
-CALL(cuDeviceGetPCIBusId, (char *place, int bytes, cu_device device), (void)device; snprintf(place, (size_t)bytes, "0000:3b:00.0"))
-CALL(cuDeviceTotalMem_v2, (size_t *bytes, cu_device device), (void)device; *bytes = (size_t)1 << 34)
-CALL(cuDevicePrimaryCtxRetain, (cu_context * context, cu_device device), (void)device; *context = (cu_context)(uintptr_t)PRIMARY)
+CALL(cuDeviceGetPCIBusId, (char *place, int bytes, cu_device device), (void)device;
+     snprintf(place, (size_t)bytes, "0000:3b:00.0"))
+CALL(cuDeviceTotalMem_v2, (size_t * bytes, cu_device device), (void)device; *bytes = (size_t)1 << 34)
+CALL(cuDevicePrimaryCtxRetain, (cu_context * context, cu_device device), (void)device;
+     *context = (cu_context)(uintptr_t)PRIMARY)
 CALL(cuDevicePrimaryCtxRelease_v2, (cu_device device), (void)device)
 CALL(cuCtxPushCurrent_v2, (cu_context context), push(context))
 CALL(cuCtxPopCurrent_v2, (cu_context * context), *context = current(); if (depth == 0) return NO_CONTEXT; depth--)
@@ -176,37 +184,56 @@ CALL(cuStreamWaitEvent, (cu_stream stream, cu_event event, unsigned flags), (voi
 CALL(cuStreamSynchronize, (cu_stream stream), (void)stream; if (captures > 0) return NOT_CAPTURED)
 CALL(cuEventCreate, (cu_event * event, unsigned flags), (void)flags; *event = handle())
 GIVE(cuEventDestroy_v2, (cu_event event), free(event))
-CALL(cuEventRecord, (cu_event event, cu_stream stream), (void)stream; if (captures > 0) return NOT_CAPTURED; *(int64_t *)event = now_us)
+CALL(cuEventRecord, (cu_event event, cu_stream stream), (void)stream; if (captures > 0) return NOT_CAPTURED;
+     *(int64_t *)event = now_us)
 CALL(cuEventSynchronize, (cu_event event), (void)event; if (captures > 0) return NOT_CAPTURED)
-CALL(cuEventElapsedTime, (float *ms, cu_event begin, cu_event end), *ms = 1e-3f * (float)(*(int64_t *)end - *(int64_t *)begin))
-CALL(cuMemAlloc_v2, (cu_pointer * memory, size_t bytes), if (captures > 0) return NOT_CAPTURED; *memory = (cu_pointer)(uintptr_t)aligned_alloc(256, (bytes + 256) / 256 * 256))
+CALL(cuEventElapsedTime, (float *ms, cu_event begin, cu_event end),
+     *ms = 1e-3f * (float)(*(int64_t *)end - *(int64_t *)begin))
+CALL(cuMemAlloc_v2, (cu_pointer * memory, size_t bytes), if (captures > 0) return NOT_CAPTURED;
+     *memory = (cu_pointer)(uintptr_t)aligned_alloc(256, (bytes + 256) / 256 * 256))
 GIVE(cuMemFree_v2, (cu_pointer memory), free((void *)(uintptr_t)memory))
-CALL(cuMemcpyHtoD_v2, (cu_pointer to, const void *from, size_t bytes), if (captures > 0) return NOT_CAPTURED; memcpy((void *)(uintptr_t)to, from, bytes))
-CALL(cuMemcpyDtoH_v2, (void *to, cu_pointer from, size_t bytes), if (captures > 0) return NOT_CAPTURED; memcpy(to, (const void *)(uintptr_t)from, bytes))
+CALL(cuMemcpyHtoD_v2, (cu_pointer to, const void *from, size_t bytes), if (captures > 0) return NOT_CAPTURED;
+     memcpy((void *)(uintptr_t)to, from, bytes))
+CALL(cuMemcpyDtoH_v2, (void *to, cu_pointer from, size_t bytes), if (captures > 0) return NOT_CAPTURED;
+     memcpy(to, (const void *)(uintptr_t)from, bytes))
 CALL(cuMemcpy2DUnaligned_v2, (const cu_copy_2d *copy), copy_rows(copy))
-CALL(cuMemcpyHtoDAsync_v2, (cu_pointer to, const void *from, size_t bytes, cu_stream stream), (void)stream; memcpy((void *)(uintptr_t)to, from, bytes))
-CALL(cuMemcpyDtoHAsync_v2, (void *to, cu_pointer from, size_t bytes, cu_stream stream), (void)stream; memcpy(to, (const void *)(uintptr_t)from, bytes))
+CALL(cuMemcpyHtoDAsync_v2, (cu_pointer to, const void *from, size_t bytes, cu_stream stream), (void)stream;
+     memcpy((void *)(uintptr_t)to, from, bytes))
+CALL(cuMemcpyDtoHAsync_v2, (void *to, cu_pointer from, size_t bytes, cu_stream stream), (void)stream;
+     memcpy(to, (const void *)(uintptr_t)from, bytes))
 CALL(cuMemHostAlloc, (void **memory, size_t bytes, unsigned flags), (void)flags; *memory = malloc(bytes))
 GIVE(cuMemFreeHost, (void *memory), free(memory))
 CALL(cuMemsetD8_v2, (cu_pointer to, unsigned char byte, size_t bytes), memset((void *)(uintptr_t)to, byte, bytes))
-CALL(cuModuleLoadData, (cu_module * module, const void *data), if (captures > 0) return NOT_CAPTURED; if (memcmp(data, "FAKE", 4) != 0) return 200; *module = handle())
+CALL(cuModuleLoadData, (cu_module * module, const void *data), if (captures > 0) return NOT_CAPTURED;
+     if (memcmp(data, "FAKE", 4) != 0) return 200; *module = handle())
 GIVE(cuModuleUnload, (cu_module module), free(module))
-CALL(cuModuleGetFunction, (cu_function * function, cu_module module, const char *name), *function = (cu_function)(void *)module; *(runs **)(void *)module = runs_of(name))
+CALL(cuModuleGetFunction, (cu_function * function, cu_module module, const char *name),
+     *function = (cu_function)(void *)module;
+     *(runs **)(void *)module = runs_of(name))
 CALL(cuFuncSetAttribute, (cu_function function, int what, int value), (void)function; (void)what; (void)value)
 CALL(cuFuncGetAttribute, (int *value, int what, cu_function function), (void)function; (void)what; *value = 32)
 CALL(cuLaunchKernel,
-     (cu_function f, unsigned gx, unsigned gy, unsigned gz, unsigned x, unsigned y, unsigned z, unsigned bytes, cu_stream s, void **a, void **extra),
-     (void)gx; (void)gy; (void)gz; (void)x; (void)y; (void)z; (void)bytes; (void)extra;
-     if (s != NULL && s->context != current()) return NO_SUCH_HANDLE; log_stream(s); fake_pass(choice("us", 1000)); if (*(runs **)(void *)f != NULL) (*(runs **)(void *)f)(a))
+     (cu_function f, unsigned gx, unsigned gy, unsigned gz, unsigned x, unsigned y, unsigned z, unsigned bytes,
+      cu_stream s, void **a, void **extra),
+     (void)gx;
+     (void)gy; (void)gz; (void)x; (void)y; (void)z; (void)bytes; (void)extra;
+     if (s != NULL && s->context != current()) return NO_SUCH_HANDLE; log_stream(s); fake_pass(choice("us", 1000));
+     if (*(runs **)(void *)f != NULL)(*(runs **)(void *)f)(a))
 CALL(cuLaunchKernelEx, (const cu_launch_config *c, cu_function f, void **a, void **extra), (void)extra;
-     if (c->stream != NULL && c->stream->context != current()) return NO_SUCH_HANDLE; if (c->attribute_count < 1 || c->attribute_count > 2 || c->attributes->id != CU_LAUNCH_EARLY) return 1;
-     if (c->attribute_count == 2 && (c->attributes[1].id != CU_LAUNCH_CLUSTER || c->attributes[1].value.cluster[0] < 2 || c->grid_x % c->attributes[1].value.cluster[0] != 0)) return 1;
-     log_stream(c->stream); if (c->attribute_count == 2) log_cluster(c->attributes[1].value.cluster[0]); fake_pass(choice("us", 1000)); if (*(runs **)(void *)f != NULL) (*(runs **)(void *)f)(a))
+     if (c->stream != NULL && c->stream->context != current()) return NO_SUCH_HANDLE;
+     if (c->attribute_count < 1 || c->attribute_count > 2 || c->attributes->id != CU_LAUNCH_EARLY) return 1;
+     if (c->attribute_count == 2 &&
+         (c->attributes[1].id != CU_LAUNCH_CLUSTER || c->attributes[1].value.cluster[0] < 2 ||
+          c->grid_x % c->attributes[1].value.cluster[0] != 0)) return 1;
+     log_stream(c->stream); if (c->attribute_count == 2) log_cluster(c->attributes[1].value.cluster[0]);
+     fake_pass(choice("us", 1000)); if (*(runs **)(void *)f != NULL)(*(runs **)(void *)f)(a))
 CALL(cuTensorMapEncodeTiled,
-     (cu_tensor_map * map, int type, uint32_t rank, void *address, const uint64_t *dims, const uint64_t *strides, const uint32_t *box,
-      const uint32_t *element_strides, int interleave, int swizzle, int l2_promotion, int out_of_bounds),
-     (void)map; (void)type; (void)rank; (void)address; (void)dims; (void)box; (void)element_strides; (void)interleave; (void)swizzle;
-     (void)l2_promotion; (void)out_of_bounds; if (strides[0] % 16 != 0) return 1)
+     (cu_tensor_map * map, int type, uint32_t rank, void *address, const uint64_t *dims, const uint64_t *strides,
+      const uint32_t *box, const uint32_t *element_strides, int interleave, int swizzle, int l2_promotion,
+      int out_of_bounds),
+     (void)map;
+     (void)type; (void)rank; (void)address; (void)dims; (void)box; (void)element_strides; (void)interleave;
+     (void)swizzle; (void)l2_promotion; (void)out_of_bounds; if (strides[0] % 16 != 0) return 1)
 /* What only callers of the library use: never told to fail. */
 cu_result cuCtxCreate_v2(cu_context *context, unsigned flags, cu_device device)
 {
@@ -249,7 +276,10 @@ cu_result cuStreamEndCapture(cu_stream stream, void **graph)
     return CU_SUCCESS;
 }
 
-cu_result cuGraphInstantiateWithFlags(void **made, void *graph, unsigned long long flags) { return (void)made, (void)graph, (void)flags, CU_SUCCESS; }
+cu_result cuGraphInstantiateWithFlags(void **made, void *graph, unsigned long long flags)
+{
+    return (void)made, (void)graph, (void)flags, CU_SUCCESS;
+}
 cu_result cuGraphLaunch(void *graph, cu_stream stream) { return (void)graph, (void)stream, CU_SUCCESS; }
 cu_result cuGraphExecDestroy(void *graph) { return (void)graph, CU_SUCCESS; }
 cu_result cuGraphDestroy(void *graph) { return (void)graph, CU_SUCCESS; }
@@ -263,5 +293,6 @@ cu_result cuLaunchHostFunc(cu_stream stream, void (*function)(void *), void *dat
 
 #ifndef OLD
 CALL(cuOccupancyMaxActiveBlocksPerMultiprocessor, (int *blocks, cu_function function, int threads, size_t bytes),
-     (void)function; (void)threads; (void)bytes; *blocks = 2)
+     (void)function;
+     (void)threads; (void)bytes; *blocks = 2)
 #endif

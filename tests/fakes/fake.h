@@ -1,9 +1,10 @@
-/* fake.h - what the fake drivers share. Shared objects in the drivers' names do just enough for the engines to go all the way, and fail
- * where the environment says so:
+/* fake.h - what the fake drivers share. Shared objects in the drivers' names do just enough for the engines to go all
+ * the way, and fail where the environment says so:
  *
  *   FAKES     "cuInit=100 cuMemAlloc_v2=2@3": these functions return these errors; @3: only their third call does
  *   FAKE_CRASH  "cuInit=11": this function ends the process by that signal; "cuInit=-3": with that exit status
- *   FAKE_LOG  a file that gets the name of every call that succeeded, one per line, and "failed" before those that were told to fail
+ *   FAKE_LOG  a file that gets the name of every call that succeeded, one per line, and "failed" before those that were
+ *   told to fail
  *
  * No kernel is run, unless a fake says so: what a launch should have written stays as it was. */
 #ifndef TILEWRIGHT_FAKE_H
@@ -54,7 +55,7 @@ static inline int fake_fault(const char *name, int calls)
 
 /* The error that this call is to return; 0: none. */
 #define FAULT(name, variable)                                                                                          \
-    static _Atomic int fake_calls;                                                                                             \
+    static _Atomic int fake_calls;                                                                                     \
     int variable = fake_fault(#name, ++fake_calls)
 
 #endif

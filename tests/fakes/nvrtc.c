@@ -1,5 +1,5 @@
-/* nvrtc.c - a fake libnvrtc.so.13: compiles everything to "FAKE" and notes the architecture in FAKE_LOG. FAKE_ARCHS, "75 80", is what it
- * knows; FAKE_NVRTC "major=11" its version. OLD: without cubins. */
+/* nvrtc.c - a fake libnvrtc.so.13: compiles everything to "FAKE" and notes the architecture in FAKE_LOG. FAKE_ARCHS,
+ * "75 80", is what it knows; FAKE_NVRTC "major=11" its version. OLD: without cubins. */
 #include "engines/cuda/cu_api.h"
 #include "fake.h"
 
@@ -34,14 +34,18 @@ static int list_archs(int *out)
     return count;
 }
 
-CALL(nvrtcVersion, (int *major, int *minor), int call; *major = fake_number("FAKE_NVRTC", "major", 13, &call); *minor = 0)
+CALL(nvrtcVersion, (int *major, int *minor), int call; *major = fake_number("FAKE_NVRTC", "major", 13, &call);
+     *minor = 0)
 CALL(nvrtcGetNumSupportedArchs, (int *count), *count = list_archs(NULL))
 CALL(nvrtcGetSupportedArchs, (int *archs), list_archs(archs))
 CALL(nvrtcCreateProgram,
-     (nvrtc_program * program, const char *text, const char *name, int count, const char *const *headers, const char *const *names),
-     (void)text; (void)name; (void)count; (void)headers; (void)names; *program = malloc(16))
+     (nvrtc_program * program, const char *text, const char *name, int count, const char *const *headers,
+      const char *const *names),
+     (void)text;
+     (void)name; (void)count; (void)headers; (void)names; *program = malloc(16))
 GIVE(nvrtcDestroyProgram, (nvrtc_program * program), free(*program))
-CALL(nvrtcCompileProgram, (nvrtc_program program, int count, const char *const *options), (void)program; if (count > 0) fake_log(options[0]))
+CALL(nvrtcCompileProgram, (nvrtc_program program, int count, const char *const *options), (void)program;
+     if (count > 0) fake_log(options[0]))
 CALL(nvrtcGetProgramLogSize, (nvrtc_program program, size_t *bytes), (void)program; *bytes = sizeof message)
 CALL(nvrtcGetProgramLog, (nvrtc_program program, char *log), (void)program; strcpy(log, message))
 CALL(nvrtcGetPTXSize, (nvrtc_program program, size_t *bytes), (void)program; *bytes = sizeof binary)

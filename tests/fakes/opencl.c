@@ -1,5 +1,6 @@
-/* opencl.c - a fake libOpenCL.so.1: one platform (FAKE_OPENCL "platforms=2": more) with one device, whose memory is the host's ("warp=32": made by
- * NVIDIA; "broken=1": the first platform fails; "pocl=1": PoCL's name). OLD: without a function of OpenCL 1.1. */
+/* opencl.c - a fake libOpenCL.so.1: one platform (FAKE_OPENCL "platforms=2": more) with one device, whose memory is the
+ * host's ("warp=32": made by NVIDIA; "broken=1": the first platform fails; "pocl=1": PoCL's name). OLD: without a
+ * function of OpenCL 1.1. */
 #include "engines/opencl/cl_api.h"
 #include "fake.h"
 
@@ -45,12 +46,18 @@ static int choice(const char *name, int otherwise)
 
 static cl_int tell_device(cl_uint what, size_t room, void *out, size_t *needed)
 {
-    uint64_t number = what == CL_DEVICE_TYPE ? CL_DEVICE_TYPE_GPU_BIT : what == CL_DEVICE_MAX_COMPUTE_UNITS ? 2 : what == CL_DEVICE_MAX_WORK_GROUP_SIZE ? 1024 :
-                      what == CL_DEVICE_LOCAL_MEM_SIZE ? 49152 : what == CL_DEVICE_EXTENSIONS ? 0 : (uint64_t)1 << 32;
+    uint64_t number = what == CL_DEVICE_TYPE                  ? CL_DEVICE_TYPE_GPU_BIT
+                      : what == CL_DEVICE_MAX_COMPUTE_UNITS   ? 2
+                      : what == CL_DEVICE_MAX_WORK_GROUP_SIZE ? 1024
+                      : what == CL_DEVICE_LOCAL_MEM_SIZE      ? 49152
+                      : what == CL_DEVICE_EXTENSIONS          ? 0
+                                                              : (uint64_t)1 << 32;
     if (what == CL_DEVICE_WARP_SIZE_NV) number = (uint64_t)choice("warp", 0);
     if (what == CL_DEVICE_EXTENSIONS && choice("warp", 0) > 0)
-        return tell("cl_fake cl_nv_device_attribute_query", sizeof "cl_fake cl_nv_device_attribute_query", room, out, needed);
-    if (what == CL_DEVICE_NAME || what == CL_DRIVER_VERSION || what == CL_DEVICE_VERSION || what == CL_DEVICE_EXTENSIONS)
+        return tell("cl_fake cl_nv_device_attribute_query", sizeof "cl_fake cl_nv_device_attribute_query", room, out,
+                    needed);
+    if (what == CL_DEVICE_NAME || what == CL_DRIVER_VERSION || what == CL_DEVICE_VERSION ||
+        what == CL_DEVICE_EXTENSIONS)
         return tell("OpenCL fake", sizeof "OpenCL fake", room, out, needed);
     return tell(&number, room < 8 ? room : 8, room, out, needed);
 }
@@ -60,31 +67,31 @@ static void copy_rows(char *to, size_t to_pitch, const char *from, size_t from_p
     for (size_t i = 0; i < region[1]; i++) memcpy(to + i * to_pitch, from + i * from_pitch, region[0]);
 }
 
-static cl_event event(cl_event *out)
-{
-    return out != NULL ? *out = calloc(1, 16) : NULL;
-}
+static cl_event event(cl_event *out) { return out != NULL ? *out = calloc(1, 16) : NULL; }
 
-CALL(clGetPlatformIDs, (cl_uint room, cl_platform *out, cl_uint *count),
-     int platforms = choice("platforms", 1);
+CALL(clGetPlatformIDs, (cl_uint room, cl_platform *out, cl_uint *count), int platforms = choice("platforms", 1);
      for (int i = 0; i < platforms && i < (int)room; i++) out[i] = (cl_platform)(uintptr_t)(64 * (i + 1));
      if (count != NULL) *count = (cl_uint)platforms)
-CALL(clGetPlatformInfo, (UNUSED cl_platform p, UNUSED cl_uint what, size_t room, void *out, size_t *needed), 
-     if (choice("pocl", 0)) tell("Portable Computing Language", 28, room, out, needed); else tell("Fake", 5, room, out, needed))
+CALL(clGetPlatformInfo, (UNUSED cl_platform p, UNUSED cl_uint what, size_t room, void *out, size_t *needed),
+     if (choice("pocl", 0)) tell("Portable Computing Language", 28, room, out, needed);
+     else tell("Fake", 5, room, out, needed))
 CALL(clGetDeviceIDs, (cl_platform p, UNUSED cl_bitfield type, cl_uint room, cl_device *out, cl_uint *count),
      if (choice("broken", 0) == (int)((uintptr_t)p / 64)) return -2;
      if (room > 0 && out != NULL) out[0] = (cl_device)(uintptr_t)64; if (count != NULL) *count = 1)
-CALL(clGetDeviceInfo, (UNUSED cl_device d, cl_uint what, size_t room, void *out, size_t *needed), tell_device(what, room, out, needed))
+CALL(clGetDeviceInfo, (UNUSED cl_device d, cl_uint what, size_t room, void *out, size_t *needed),
+     tell_device(what, room, out, needed))
 MAKE(cl_context, clCreateContext, 16, UNUSED const cl_properties *p, UNUSED cl_uint count, UNUSED const cl_device *d,
      UNUSED void (*notify)(const char *, const void *, size_t, void *), UNUSED void *user)
 GIVE(clReleaseContext, (cl_context x), free(x))
 MAKE(cl_queue, clCreateCommandQueue, 16, UNUSED cl_context c, UNUSED cl_device d, UNUSED cl_bitfield properties)
 GIVE(clReleaseCommandQueue, (cl_queue x), free(x))
-MAKE(cl_memory, clCreateBuffer, bytes + 1, UNUSED cl_context c, UNUSED cl_bitfield flags, size_t bytes, UNUSED void *host)
+MAKE(cl_memory, clCreateBuffer, bytes + 1, UNUSED cl_context c, UNUSED cl_bitfield flags, size_t bytes,
+     UNUSED void *host)
 GIVE(clReleaseMemObject, (cl_memory x), free(x))
-MAKE(cl_program, clCreateProgramWithSource, 16, UNUSED cl_context c, UNUSED cl_uint count, UNUSED const char **text, UNUSED const size_t *lengths)
-cl_program clCreateProgramWithBinary(UNUSED cl_context c, UNUSED cl_uint count, UNUSED const cl_device *d, const size_t *bytes,
-                                     const unsigned char **data, cl_int *status, cl_int *error)
+MAKE(cl_program, clCreateProgramWithSource, 16, UNUSED cl_context c, UNUSED cl_uint count, UNUSED const char **text,
+     UNUSED const size_t *lengths)
+cl_program clCreateProgramWithBinary(UNUSED cl_context c, UNUSED cl_uint count, UNUSED const cl_device *d,
+                                     const size_t *bytes, const unsigned char **data, cl_int *status, cl_int *error)
 {
     FAULT(clCreateProgramWithBinary, fault);
     if (fault == 0 && (bytes[0] != sizeof binary || memcmp(data[0], binary, sizeof binary) != 0)) fault = -42;
@@ -92,35 +99,52 @@ cl_program clCreateProgramWithBinary(UNUSED cl_context c, UNUSED cl_uint count, 
     *error = fault;
     return fault != 0 ? NULL : calloc(1, 16);
 }
-CALL(clBuildProgram, (UNUSED cl_program p, UNUSED cl_uint count, UNUSED const cl_device *d, const char *options,
-                      UNUSED void (*notify)(cl_program, void *), UNUSED void *user),
+CALL(clBuildProgram,
+     (UNUSED cl_program p, UNUSED cl_uint count, UNUSED const cl_device *d, const char *options,
+      UNUSED void (*notify)(cl_program, void *), UNUSED void *user),
      if (options != NULL && strstr(options, "OF_THE_ENVIRONMENT") != NULL) fake_log("options of the environment"))
-CALL(clGetProgramInfo, (UNUSED cl_program p, cl_uint what, size_t room, void *out, size_t *needed), size_t bytes = sizeof binary;
-     if (what == CL_PROGRAM_BINARIES) memcpy(*(unsigned char **)out, binary, bytes); else tell(&bytes, sizeof bytes, room, out, needed))
-CALL(clGetProgramBuildInfo, (UNUSED cl_program p, UNUSED cl_device d, UNUSED cl_uint what, size_t room, void *out, size_t *needed),
+CALL(clGetProgramInfo, (UNUSED cl_program p, cl_uint what, size_t room, void *out, size_t *needed),
+     size_t bytes = sizeof binary;
+     if (what == CL_PROGRAM_BINARIES) memcpy(*(unsigned char **)out, binary, bytes);
+     else tell(&bytes, sizeof bytes, room, out, needed))
+CALL(clGetProgramBuildInfo,
+     (UNUSED cl_program p, UNUSED cl_device d, UNUSED cl_uint what, size_t room, void *out, size_t *needed),
      tell(message, sizeof message, room, out, needed))
 GIVE(clReleaseProgram, (cl_program x), free(x))
 MAKE(cl_kernel, clCreateKernel, 16, UNUSED cl_program p, UNUSED const char *name)
 GIVE(clReleaseKernel, (cl_kernel x), free(x))
 CALL(clSetKernelArg, (UNUSED cl_kernel k, UNUSED cl_uint i, UNUSED size_t bytes, UNUSED const void *value), (void)0)
-CALL(clEnqueueNDRangeKernel, (UNUSED cl_queue q, UNUSED cl_kernel k, UNUSED cl_uint d, UNUSED const size_t *offset, UNUSED const size_t *global,
-                              UNUSED const size_t *local, UNUSED cl_uint count, UNUSED const cl_event *list, cl_event *out), event(out))
-CALL(clEnqueueWriteBuffer, (UNUSED cl_queue q, cl_memory m, UNUSED cl_bool blocking, size_t offset, size_t bytes, const void *from, UNUSED cl_uint count,
-                            UNUSED const cl_event *list, cl_event *out), memcpy((char *)m + offset, from, bytes); event(out))
-CALL(clEnqueueWriteBufferRect, (UNUSED cl_queue q, cl_memory m, UNUSED cl_bool blocking, UNUSED const size_t *at, UNUSED const size_t *from,
-                                const size_t *region, size_t pitch, UNUSED size_t slice, size_t host_pitch, UNUSED size_t host_slice, const void *host,
-                                UNUSED cl_uint count, UNUSED const cl_event *list, cl_event *out),
-     copy_rows((char *)m, pitch, host, host_pitch, region); event(out))
-CALL(clEnqueueReadBuffer, (UNUSED cl_queue q, cl_memory m, UNUSED cl_bool blocking, size_t offset, size_t bytes, void *to, UNUSED cl_uint count,
-                           UNUSED const cl_event *list, cl_event *out), memcpy(to, (char *)m + offset, bytes); event(out))
+CALL(clEnqueueNDRangeKernel,
+     (UNUSED cl_queue q, UNUSED cl_kernel k, UNUSED cl_uint d, UNUSED const size_t *offset, UNUSED const size_t *global,
+      UNUSED const size_t *local, UNUSED cl_uint count, UNUSED const cl_event *list, cl_event *out),
+     event(out))
+CALL(clEnqueueWriteBuffer,
+     (UNUSED cl_queue q, cl_memory m, UNUSED cl_bool blocking, size_t offset, size_t bytes, const void *from,
+      UNUSED cl_uint count, UNUSED const cl_event *list, cl_event *out),
+     memcpy((char *)m + offset, from, bytes);
+     event(out))
+CALL(clEnqueueWriteBufferRect,
+     (UNUSED cl_queue q, cl_memory m, UNUSED cl_bool blocking, UNUSED const size_t *at, UNUSED const size_t *from,
+      const size_t *region, size_t pitch, UNUSED size_t slice, size_t host_pitch, UNUSED size_t host_slice,
+      const void *host, UNUSED cl_uint count, UNUSED const cl_event *list, cl_event *out),
+     copy_rows((char *)m, pitch, host, host_pitch, region);
+     event(out))
+CALL(clEnqueueReadBuffer,
+     (UNUSED cl_queue q, cl_memory m, UNUSED cl_bool blocking, size_t offset, size_t bytes, void *to,
+      UNUSED cl_uint count, UNUSED const cl_event *list, cl_event *out),
+     memcpy(to, (char *)m + offset, bytes);
+     event(out))
 #ifndef OLD
-CALL(clEnqueueReadBufferRect, (UNUSED cl_queue q, cl_memory m, UNUSED cl_bool blocking, UNUSED const size_t *from, UNUSED const size_t *at,
-                               const size_t *region, size_t pitch, UNUSED size_t slice, size_t host_pitch, UNUSED size_t host_slice, void *to,
-                               UNUSED cl_uint count, UNUSED const cl_event *list, cl_event *out),
-     copy_rows(to, host_pitch, (const char *)m, pitch, region); event(out))
+CALL(clEnqueueReadBufferRect,
+     (UNUSED cl_queue q, cl_memory m, UNUSED cl_bool blocking, UNUSED const size_t *from, UNUSED const size_t *at,
+      const size_t *region, size_t pitch, UNUSED size_t slice, size_t host_pitch, UNUSED size_t host_slice, void *to,
+      UNUSED cl_uint count, UNUSED const cl_event *list, cl_event *out),
+     copy_rows(to, host_pitch, (const char *)m, pitch, region);
+     event(out))
 #endif
 CALL(clWaitForEvents, (UNUSED cl_uint count, UNUSED const cl_event *list), (void)0)
 CALL(clGetEventProfilingInfo, (UNUSED cl_event e, cl_uint what, size_t room, void *out, size_t *needed),
-     cl_ulong ns = what == CL_PROFILING_COMMAND_END ? 10000000 : 0; tell(&ns, sizeof ns, room, out, needed))
+     cl_ulong ns = what == CL_PROFILING_COMMAND_END ? 10000000 : 0;
+     tell(&ns, sizeof ns, room, out, needed))
 GIVE(clReleaseEvent, (cl_event x), free(x))
 CALL(clFinish, (UNUSED cl_queue q), (void)0)

@@ -1,4 +1,5 @@
-/* peer.c - fakes in the names of libraries that `bench --against` knows, one fault each; what is right in them is computed by libtilewright.so.
+/* peer.c - fakes in the names of libraries that `bench --against` knows, one fault each; what is right in them is
+ * computed by libtilewright.so.
  *
  *   RIGHT    openblas: nothing is wrong; it prints when it is loaded, which must not reach the results
  *   WRONG    mkl: the last element of C is one too large
@@ -57,18 +58,19 @@ const char *peer_version(void)
 const char *peer_choice(void) { return "fakecode"; }
 void peer_set_threads(int threads) { (void)threads; }
 
-int peer_gemm(int is_f64, int transpose_a, int transpose_b, int64_t m, int64_t n, int64_t k, const void *a, int64_t lda, const void *b, int64_t ldb, void *c,
-              int64_t ldc)
+int peer_gemm(int is_f64, int transpose_a, int transpose_b, int64_t m, int64_t n, int64_t k, const void *a, int64_t lda,
+              const void *b, int64_t ldb, void *c, int64_t ldc)
 {
     tw_op op_a = transpose_a ? TW_T : TW_N, op_b = transpose_b ? TW_T : TW_N;
     if (is_f64) return 1;
-    return tw_sgemm(NULL, op_a, op_b, m, n, k, 1, a, lda, b, ldb, 0, c, ldc) != TW_OK || tw_sgemm(NULL, op_a, op_b, m, n, k, 1, a, lda, b, ldb, 0, c, ldc) != TW_OK;
+    return tw_sgemm(NULL, op_a, op_b, m, n, k, 1, a, lda, b, ldb, 0, c, ldc) != TW_OK ||
+           tw_sgemm(NULL, op_a, op_b, m, n, k, 1, a, lda, b, ldb, 0, c, ldc) != TW_OK;
 }
 #endif
 
 #if defined(RIGHT) || defined(WRONG) || defined(CRASHING) || defined(LACKING)
-void cblas_sgemm(int order, int op_a, int op_b, int m, int n, int k, float alpha, const float *a, int lda, const float *b, int ldb, float beta, float *c,
-                 int ldc)
+void cblas_sgemm(int order, int op_a, int op_b, int m, int n, int k, float alpha, const float *a, int lda,
+                 const float *b, int ldb, float beta, float *c, int ldc)
 {
     (void)order;
 #ifdef CRASHING

@@ -1,5 +1,5 @@
-/* tiles.c - the matrix unit's instructions in plain C, after their description in Intel's manual, and the kernel written for them: for test_tiles.
- * The build compiles it once per type, with REAL, KERNEL and IS_INT8. */
+/* tiles.c - the matrix unit's instructions in plain C, after their description in Intel's manual, and the kernel
+ * written for them: for test_tiles. The build compiles it once per type, with REAL, KERNEL and IS_INT8. */
 #define TILES_IN_C
 #define MR 32
 #define NR 32
@@ -32,7 +32,8 @@ static void tile_i8(int sum, int a, int b)
             uint32_t s;
             memcpy(&s, &tiles[sum][i][4 * j], sizeof s);
             for (int p = 0; p < BYTES / 4; p++)
-                for (int q = 0; q < 4; q++) s += (uint32_t)((int8_t)tiles[a][i][4 * p + q] * (int8_t)tiles[b][p][4 * j + q]);
+                for (int q = 0; q < 4; q++)
+                    s += (uint32_t)((int8_t)tiles[a][i][4 * p + q] * (int8_t)tiles[b][p][4 * j + q]);
             memcpy(&tiles[sum][i][4 * j], &s, sizeof s);
         }
 }
@@ -54,7 +55,9 @@ static void tile_bf16(int sum, int a, int b)
             float s, part[2] = {0, 0};
             memcpy(&s, &tiles[sum][i][4 * j], sizeof s);
             for (int p = 0; p < BYTES / 4; p++)
-                for (int q = 0; q < 2; q++) part[q] = flushed(fmaf(bf16_at(&tiles[a][i][4 * p + 2 * q]), bf16_at(&tiles[b][p][4 * j + 2 * q]), part[q]));
+                for (int q = 0; q < 2; q++)
+                    part[q] = flushed(
+                        fmaf(bf16_at(&tiles[a][i][4 * p + 2 * q]), bf16_at(&tiles[b][p][4 * j + 2 * q]), part[q]));
             s = flushed(flushed(s) + flushed(part[0] + part[1]));
             memcpy(&tiles[sum][i][4 * j], &s, sizeof s);
         }
@@ -62,5 +65,5 @@ static void tile_bf16(int sum, int a, int b)
 #endif
 
 #define tiles_ordered() ((void)0)
-#define REAL_IS_DOUBLE 0
+#define REAL_IS_DOUBLE  0
 #include "../../kernels/cpu/r13_matrix.c"

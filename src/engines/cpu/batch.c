@@ -1,5 +1,6 @@
-/* batch.c - a batch of products on the CPU: its items, or tiles of them, taken by the threads from one counter. Each item is computed as tw_gemm
- * would, so that its bits are the same wherever it stands and however many threads there are. */
+/* batch.c - a batch of products on the CPU: its items, or tiles of them, taken by the threads from one counter. Each
+ * item is computed as tw_gemm would, so that its bits are the same wherever it stands and however many threads there
+ * are. */
 #include "cpu_engine.h"
 
 #include <stdatomic.h>
@@ -10,7 +11,8 @@ typedef struct batch_work {
     const void *a, *b;
     void *c;
     char *all_a, *all_b, *workspaces;
-    int64_t bytes, c_bytes, parts, tasks, most; /* of an element of A and B, of C; tasks of an item, of all, that a thread takes at a time */
+    /* of an element of A and B, of C; tasks of an item, of all, that a thread takes at a time */
+    int64_t bytes, c_bytes, parts, tasks, most;
     atomic_int threads;
     atomic_llong next;
 } batch_work;
@@ -71,9 +73,11 @@ static void work_team(void *context, team *team)
         compute_item(&item, team);
     }
     if (plan->together) return;
-    char *own = w->workspaces + plan->each_bytes * (size_t)atomic_fetch_add_explicit(&w->threads, 1, memory_order_relaxed);
+    char *own = w->workspaces +
+                plan->each_bytes * (size_t)atomic_fetch_add_explicit(&w->threads, 1, memory_order_relaxed);
     for (;;) {
-        int64_t first = atomic_fetch_add_explicit(&w->next, w->most, memory_order_relaxed), last = min_i64(first + w->most, w->tasks);
+        int64_t first = atomic_fetch_add_explicit(&w->next, w->most, memory_order_relaxed),
+                last = min_i64(first + w->most, w->tasks);
         if (first >= w->tasks) return;
         for (int64_t task = first; task < last; task++) compute_task(w, task, own);
     }
@@ -81,10 +85,18 @@ static void work_team(void *context, team *team)
 
 void batch_run(const plan *plan, const tw_batch *batch, const void *a, const void *b, void *c, void *workspace, pool *p)
 {
-    int64_t parts = plan->at_once && !plan->line ? ceil_div(plan->near.m, plan->part_m) : 1, tasks = batch->count * parts;
-    batch_work work = {.plan = plan, .batch = batch, .a = a, .b = b, .c = c, .bytes = dtype_find(plan->problem.dtype)->lab.bytes,
-                       .c_bytes = dtype_find(plan->problem.dtype_c)->lab.bytes, .parts = parts,
-                       .tasks = tasks, .most = max_i64(tasks / ((int64_t)plan->threads * GRABS_PER_THREAD), 1)};
+    int64_t parts = plan->at_once && !plan->line ? ceil_div(plan->near.m, plan->part_m) : 1,
+            tasks = batch->count * parts;
+    batch_work work = {.plan = plan,
+                       .batch = batch,
+                       .a = a,
+                       .b = b,
+                       .c = c,
+                       .bytes = dtype_find(plan->problem.dtype)->lab.bytes,
+                       .c_bytes = dtype_find(plan->problem.dtype_c)->lab.bytes,
+                       .parts = parts,
+                       .tasks = tasks,
+                       .most = max_i64(tasks / ((int64_t)plan->threads * GRABS_PER_THREAD), 1)};
     if (plan->all_a_bytes > 0) work.all_a = workspace;
     if (plan->all_b_bytes > 0) work.all_b = (char *)workspace + plan->all_a_bytes;
     work.workspaces = (char *)workspace + plan->all_a_bytes + plan->all_b_bytes;

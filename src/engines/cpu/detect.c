@@ -20,19 +20,29 @@ static uint64_t saved_register_state(void)
     return (uint64_t)high << 32 | low;
 }
 
-/* The tiles of AMX: Linux gives them to a process that asks, for all its threads, and to those it starts. A refusal, or a system that does not know the
- * question, is a processor without them. */
+/* The tiles of AMX: Linux gives them to a process that asks, for all its threads, and to those it starts. A refusal, or
+ * a system that does not know the question, is a processor without them. */
 static bool may_use_tiles(uint32_t d7, uint64_t state)
 {
-    enum { BF16 = 1 << 22, TILE = 1 << 24, INT8 = 1 << 25, NEEDED = BF16 | TILE | INT8, XTILE = 3 << 17, REQ_XCOMP_PERM = 0x1023, XTILEDATA = 18 };
+    enum {
+        BF16 = 1 << 22,
+        TILE = 1 << 24,
+        INT8 = 1 << 25,
+        NEEDED = BF16 | TILE | INT8,
+        XTILE = 3 << 17,
+        REQ_XCOMP_PERM = 0x1023,
+        XTILEDATA = 18
+    };
 #ifdef SYS_arch_prctl
-    return (d7 & NEEDED) == NEEDED && (state & XTILE) == XTILE && syscall(SYS_arch_prctl, REQ_XCOMP_PERM, XTILEDATA) == 0;
+    return (d7 & NEEDED) == NEEDED && (state & XTILE) == XTILE &&
+           syscall(SYS_arch_prctl, REQ_XCOMP_PERM, XTILEDATA) == 0;
 #else
     return false;
 #endif
 }
 
-/* AVX512_VNNI and AVX512_BF16, which need no registers beyond AVX-512's, and AMX. Each is found on processors with the one before only. */
+/* AVX512_VNNI and AVX512_BF16, which need no registers beyond AVX-512's, and AMX. Each is found on processors with the
+ * one before only. */
 static cpu_level level_of_products(uint32_t c7, uint32_t d7, uint64_t state)
 {
     enum { VNNI = 1 << 11, BF16 = 1 << 5 }; /* leaf 7: of ecx; its subleaf 1: of eax */
@@ -55,10 +65,7 @@ cpu_level detect_level(void)
     return (b7 & avx512) == avx512 && (state & OPMASK_ZMM) == OPMASK_ZMM ? level_of_products(c7, d7, state) : CPU_avx2;
 }
 #else
-cpu_level detect_level(void)
-{
-    return CPU_base;
-}
+cpu_level detect_level(void) { return CPU_base; }
 #endif
 
 static int64_t with_suffix(const char *text)
@@ -79,7 +86,10 @@ cpu_caches detect_caches(void)
         if (!processors_line(path, type, sizeof type) || strcmp(type, "Instruction") == 0) continue;
         snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/size", i);
         if (!processors_line(path, size, sizeof size)) continue;
-        int64_t *slot = level[0] == '1' ? &caches.l1_bytes : level[0] == '2' ? &caches.l2_bytes : level[0] == '3' ? &caches.l3_bytes : NULL;
+        int64_t *slot = level[0] == '1'   ? &caches.l1_bytes
+                        : level[0] == '2' ? &caches.l2_bytes
+                        : level[0] == '3' ? &caches.l3_bytes
+                                          : NULL;
         if (slot != NULL) *slot = with_suffix(size);
     }
     return caches;
@@ -101,7 +111,4 @@ void detect_name(char *name, size_t bytes)
     fclose(file);
 }
 
-int64_t detect_memory_bytes(void)
-{
-    return (int64_t)sysconf(_SC_PHYS_PAGES) * (int64_t)sysconf(_SC_PAGESIZE);
-}
+int64_t detect_memory_bytes(void) { return (int64_t)sysconf(_SC_PHYS_PAGES) * (int64_t)sysconf(_SC_PAGESIZE); }

@@ -60,7 +60,9 @@ static tw_status choose_threads(engine *e, int wanted)
     if (e->threads == 0 && ours != NULL) {
         e->threads = threads_in(ours, '\0');
         snprintf(e->threads_from, sizeof e->threads_from, "TILEWRIGHT_THREADS");
-        if (e->threads == 0) status = fail(TW_BAD_ARGUMENT, "TILEWRIGHT_THREADS is %.60s, expected a whole number from 1 to %d", ours, MOST_THREADS);
+        if (e->threads == 0)
+            status = fail(TW_BAD_ARGUMENT, "TILEWRIGHT_THREADS is %.60s, expected a whole number from 1 to %d", ours,
+                          MOST_THREADS);
     }
     if (e->threads == 0) {
         e->threads = threads_in(unless_empty(getenv("OMP_NUM_THREADS")), ',');
@@ -78,19 +80,23 @@ static tw_status choose_level(const char *wanted, const char *wanted_by, cpu_lev
     for (cpu_level level = CPU_base; level < CPU_LEVELS; level++) {
         if (strcmp(wanted, cpu_level_name(level)) != 0) continue;
         if (level > has)
-            return fail(TW_NO_DEVICE, "%s asks for %s instructions, this processor has %s", wanted_by, wanted, cpu_level_name(has));
+            return fail(TW_NO_DEVICE, "%s asks for %s instructions, this processor has %s", wanted_by, wanted,
+                        cpu_level_name(has));
         *out = level;
         return TW_OK;
     }
-    return fail(TW_BAD_ARGUMENT, "%s is %s, expected base, avx2, avx512, avx512_vnni, avx512_bf16 or amx", wanted_by, wanted);
+    return fail(TW_BAD_ARGUMENT, "%s is %s, expected base, avx2, avx512, avx512_vnni, avx512_bf16 or amx", wanted_by,
+                wanted);
 }
 
 static tw_status engine_settings(const tw_options *options, bool despite, engine *e)
 {
     const char *variable = unless_empty(getenv("TILEWRIGHT_CPU"));
     const char *wanted = options->instruction_set ? options->instruction_set : variable;
-    if (options->device != 0) return fail(TW_NO_DEVICE, "device %d was asked for, the cpu engine has device 0 only", (int)options->device);
-    tw_status of_level = choose_level(wanted, options->instruction_set ? "options.instruction_set" : "TILEWRIGHT_CPU", detect_level(), &e->level);
+    if (options->device != 0)
+        return fail(TW_NO_DEVICE, "device %d was asked for, the cpu engine has device 0 only", (int)options->device);
+    tw_status of_level = choose_level(wanted, options->instruction_set ? "options.instruction_set" : "TILEWRIGHT_CPU",
+                                      detect_level(), &e->level);
     if (of_level != TW_OK && (options->instruction_set != NULL || !despite)) return of_level;
     char passed_over[400];
     snprintf(passed_over, sizeof passed_over, "%.200s", of_level != TW_OK ? tw_error_text() : "");
@@ -99,15 +105,21 @@ static tw_status engine_settings(const tw_options *options, bool despite, engine
     tw_status of_threads = choose_threads(e, options->threads);
     if (!despite) return of_threads;
     size_t used = strlen(passed_over);
-    if (of_threads != TW_OK) snprintf(passed_over + used, sizeof passed_over - used, "%s%s", used > 0 ? "; " : "", tw_error_text());
+    if (of_threads != TW_OK)
+        snprintf(passed_over + used, sizeof passed_over - used, "%s%s", used > 0 ? "; " : "", tw_error_text());
     return fail(TW_OK, "%s", passed_over);
 }
 
 static void cpu_describe(const engine *e, tw_device *out)
 {
-    *out = (tw_device){.size = sizeof *out, .index = 0, .engine = "cpu", .threads = e->threads,
-                       .memory_bytes = detect_memory_bytes(), .l1_bytes = e->caches.l1_bytes,
-                       .l2_bytes = e->caches.l2_bytes, .l3_bytes = e->caches.l3_bytes};
+    *out = (tw_device){.size = sizeof *out,
+                       .index = 0,
+                       .engine = "cpu",
+                       .threads = e->threads,
+                       .memory_bytes = detect_memory_bytes(),
+                       .l1_bytes = e->caches.l1_bytes,
+                       .l2_bytes = e->caches.l2_bytes,
+                       .l3_bytes = e->caches.l3_bytes};
     snprintf(out->name, sizeof out->name, "%s", e->name);
     snprintf(out->instruction_set, sizeof out->instruction_set, "%s", cpu_level_name(e->level));
     snprintf(out->threads_from, sizeof out->threads_from, "%s", e->threads_from);
@@ -146,7 +158,9 @@ static tw_status cpu_open(const tw_options *options, bool despite, engine **out)
 static void cpu_facts(const engine *e, device_facts *out)
 {
     /* Where the system does not tell, assume the smallest caches of the last fifteen years. */
-    *out = (device_facts){.engine = "cpu", .level = e->level, .threads = e->threads,
+    *out = (device_facts){.engine = "cpu",
+                          .level = e->level,
+                          .threads = e->threads,
                           .l1_bytes = e->caches.l1_bytes ? e->caches.l1_bytes : 32768,
                           .l2_bytes = e->caches.l2_bytes ? e->caches.l2_bytes : 262144,
                           .l3_bytes = e->caches.l3_bytes};
@@ -167,7 +181,8 @@ static void *workspace_take(engine *e, size_t bytes)
     workspace *w = aligned_alloc(unit, whole);
     if (w == NULL) return NULL;
 #ifdef MADV_HUGEPAGE
-    if (unit == HUGE_PAGE) madvise(w, whole, MADV_HUGEPAGE); /* fewer pages to look up; a system without them refuses, and nothing is lost */
+    /* fewer pages to look up; a system without them refuses, and nothing is lost */
+    if (unit == HUGE_PAGE) madvise(w, whole, MADV_HUGEPAGE);
 #endif
     w->bytes = bytes;
     return (char *)w + ALIGNMENT;
@@ -217,15 +232,27 @@ static void rung_team(void *context, team *team)
     work->plan->row->whole(&own);
 }
 
-static void run_rung_in(const plan *plan, const buffer *a, const buffer *b, const buffer *c, void *workspace, pool *pool)
+static void run_rung_in(const plan *plan, const buffer *a, const buffer *b, const buffer *c, void *workspace,
+                        pool *pool)
 {
     const tw_problem *p = &plan->problem;
     bool a_turned = p->op_a == TW_T, b_turned = p->op_b == TW_T;
     atomic_llong next_block = 0;
-    cpu_problem x = {.m = p->m, .n = p->n, .k = p->k, .a = a->host, .b = b->host, .c = c->host,
-                     .a_rs = a_turned ? 1 : p->lda, .a_cs = a_turned ? p->lda : 1,
-                     .b_rs = b_turned ? 1 : p->ldb, .b_cs = b_turned ? p->ldb : 1,
-                     .ldc = p->ldc, .alpha = p->alpha, .beta = p->beta, .tile = max_i64(plan->tile, 1), .workspace = workspace,
+    cpu_problem x = {.m = p->m,
+                     .n = p->n,
+                     .k = p->k,
+                     .a = a->host,
+                     .b = b->host,
+                     .c = c->host,
+                     .a_rs = a_turned ? 1 : p->lda,
+                     .a_cs = a_turned ? p->lda : 1,
+                     .b_rs = b_turned ? 1 : p->ldb,
+                     .b_cs = b_turned ? p->ldb : 1,
+                     .ldc = p->ldc,
+                     .alpha = p->alpha,
+                     .beta = p->beta,
+                     .tile = max_i64(plan->tile, 1),
+                     .workspace = workspace,
                      .next_block = &next_block};
     rung_work work = {.plan = plan, .problem = x};
     pool_run(pool, plan->threads, rung_team, &work);
@@ -235,7 +262,8 @@ static void run_rung_in(const plan *plan, const buffer *a, const buffer *b, cons
 static tw_status run_on_stack(engine *e, const plan *p, const buffer *a, const buffer *b, const buffer *c)
 {
     _Alignas(ALIGNMENT) char workspace[18 << 10]; /* 8 x 64 of A, 64 x 24 of B and 8 x 24 sums in f64 */
-    if (p->workspace_bytes > sizeof workspace) return fail(TW_NO_MEMORY, "no memory for a workspace of %zu bytes, the smallest", p->workspace_bytes);
+    if (p->workspace_bytes > sizeof workspace)
+        return fail(TW_NO_MEMORY, "no memory for a workspace of %zu bytes, the smallest", p->workspace_bytes);
     loops_run(p, a->host, b->host, c->host, workspace, e->pool);
     return TW_OK;
 }
@@ -278,7 +306,8 @@ static tw_status run_batch(engine *e, const runnable *r, const buffer *a, const 
         workspace_give(e, workspace);
         return TW_OK;
     }
-    const size_t bytes = (size_t)dtype_find(p->problem.dtype)->lab.bytes, c_bytes = (size_t)dtype_find(p->problem.dtype_c)->lab.bytes;
+    const size_t bytes = (size_t)dtype_find(p->problem.dtype)->lab.bytes,
+                 c_bytes = (size_t)dtype_find(p->problem.dtype_c)->lab.bytes;
     plan one = *p;
     one.workspace_bytes = one.a_bytes + one.b_bytes + one.sum_bytes;
     for (int64_t i = 0; i < r->batch->count; i++) {
@@ -296,7 +325,9 @@ static tw_status cpu_launch(engine *e, runnable *r, const buffer *a, const buffe
     const plan *p = r->plan;
     if (p->problem.m == 0 || p->problem.n == 0) return TW_OK;
     double begin = r->timed ? now_s() : 0;
-    TRY(r->batch != NULL ? run_batch(e, r, a, b, c) : p->row->micro != NULL ? run_loops(e, p, a, b, c) : run_rung(e, p, a, b, c));
+    TRY(r->batch != NULL        ? run_batch(e, r, a, b, c)
+        : p->row->micro != NULL ? run_loops(e, p, a, b, c)
+                                : run_rung(e, p, a, b, c));
     r->seconds = r->timed ? now_s() - begin : 0;
     return TW_OK;
 }
@@ -318,32 +349,28 @@ static tw_status cpu_download(engine *e, const buffer *from, const operand *to)
     return TW_OK;
 }
 
-static void cpu_release(engine *e, buffer *b)
-{
-    (void)e, (void)b;
-}
+static void cpu_release(engine *e, buffer *b) { (void)e, (void)b; }
 
-static void cpu_drop(engine *e, runnable *r)
-{
-    (void)e, (void)r;
-}
+static void cpu_drop(engine *e, runnable *r) { (void)e, (void)r; }
 
 /* ---- what this processor can do at most ---- */
 
 static _Atomic double probe_sink; /* results go here, so that no compiler drops the work */
 
-enum { WINDOWS = 40, PIECES = 2, PAUSES = 200000 }; /* 20 ms per try; 2 threads wait some 4 ms, a slice of the scheduler, before they yield */
+/* 20 ms per try; 2 threads wait some 4 ms, a slice of the scheduler, before they yield */
+enum { WINDOWS = 40, PIECES = 2, PAUSES = 200000 };
 static const double WINDOW_S = 0.0005;
 
-/* The threads of a team meet, compute pieces of `rounds` rounds of the probe for half a millisecond, meet again. A window's rate is the sum of
- * its threads', each from the common beginning to the end of its last piece, so that one whose core is shared counts for what it does, as it
- * would where tiles are taken from a counter; the best window counts. Windows are short, since on a busy machine no long stretch has all
- * threads computing; and a thread that waits here does not sleep, since waking it would be part of the window. */
+/* The threads of a team meet, compute pieces of `rounds` rounds of the probe for half a millisecond, meet again. A
+ * window's rate is the sum of its threads', each from the common beginning to the end of its last piece, so that one
+ * whose core is shared counts for what it does, as it would where tiles are taken from a counter; the best window
+ * counts. Windows are short, since on a busy machine no long stretch has all threads computing; and a thread that waits
+ * here does not sleep, since waking it would be part of the window. */
 typedef struct flops_work {
     const kernel_row *row;
     int64_t rounds;
-    double flops; /* of them */
-    atomic_int arrived, met; /* arrivals, meetings that all have come to */
+    double flops;              /* of them */
+    atomic_int arrived, met;   /* arrivals, meetings that all have come to */
     atomic_llong kflops_per_s; /* of this window: the sum over its threads */
     double met_s, flops_per_s; /* the last meeting; the best so far */
 } flops_work;
@@ -389,7 +416,8 @@ typedef struct read_work {
 static void read_part(void *context, int64_t i)
 {
     const read_work *work = context;
-    atomic_store_explicit(&probe_sink, work->row->reader(work->data + i * work->part_bytes, work->part_bytes), memory_order_relaxed);
+    atomic_store_explicit(&probe_sink, work->row->reader(work->data + i * work->part_bytes, work->part_bytes),
+                          memory_order_relaxed);
 }
 
 static void read_team(void *context, team *team)
@@ -454,7 +482,21 @@ static void cpu_close(engine *e)
 }
 
 const engine_ops cpu_engine = {
-    .name = "cpu", .devices = cpu_devices, .state = cpu_state, .open = cpu_open, .describe = cpu_describe, .facts = cpu_facts,
-    .prepare = cpu_prepare, .upload = cpu_upload, .launch = cpu_launch, .compute = loops_compute, .wait = cpu_wait, .download = cpu_download,
-    .release = cpu_release, .drop = cpu_drop, .peak_flops = cpu_peak_flops, .bandwidth = cpu_bandwidth, .close = cpu_close,
+    .name = "cpu",
+    .devices = cpu_devices,
+    .state = cpu_state,
+    .open = cpu_open,
+    .describe = cpu_describe,
+    .facts = cpu_facts,
+    .prepare = cpu_prepare,
+    .upload = cpu_upload,
+    .launch = cpu_launch,
+    .compute = loops_compute,
+    .wait = cpu_wait,
+    .download = cpu_download,
+    .release = cpu_release,
+    .drop = cpu_drop,
+    .peak_flops = cpu_peak_flops,
+    .bandwidth = cpu_bandwidth,
+    .close = cpu_close,
 };

@@ -3,16 +3,19 @@
  *     for each strip of C, strip_m x strip_n                        (loops 5 and 4: what the L3 should hold)
  *       for each panel of k, kc deep                                (loop 3)
  *         pack the strip's part of A and of B into panels           [tasks as well, among those of the panel before]
- *         for each task of task_m x task_n of the strip             [taken from a counter; it waits for what it reads, flow_task()]
+ *         for each task of task_m x task_n of the strip             [taken from a counter; it waits for what it reads,
+ *         flow_task()]
  *           for each mr rows of the task                            (loop 2: its sliver of A stays in the L1)
  *             for each nr columns                                   (loop 1: its block of B stays in the L2)
  *               micro-kernel: mr x nr sums += sliver of A x sliver of B
  *
- * Where the operands are no larger than some times the L2 there is one panel, and what can be is read where it lies (plan->direct_a, direct_b). A C of one row
- * or one column (plan->line) has no loops here, only its outputs divided. Where C has few rows (plan->streams_b) a task computes its panel in
- * pieces of k, each with loop 1 outside of loop 2. What is computed in place (plan->in_place) has no loops here either: near_flow().
- * Panels of bf16 and int8 hold other words than their operands (cpu_form): k, where it counts what panels hold, counts steps. An element of C is one sum over k in ascending order, kept unscaled until the last panel: its bits depend neither on the blocks
- * nor on the threads, in whatever floating-point environment the caller has.
+ * Where the operands are no larger than some times the L2 there is one panel, and what can be is read where it lies
+ * (plan->direct_a, direct_b). A C of one row or one column (plan->line) has no loops here, only its outputs divided.
+ * Where C has few rows (plan->streams_b) a task computes its panel in pieces of k, each with loop 1 outside of loop 2.
+ * What is computed in place (plan->in_place) has no loops here either: near_flow(). Panels of bf16 and int8 hold other
+ * words than their operands (cpu_form): k, where it counts what panels hold, counts steps. An element of C is one sum
+ * over k in ascending order, kept unscaled until the last panel: its bits depend neither on the blocks nor on the
+ * threads, in whatever floating-point environment the caller has.
  * Sources: Goto and van de Geijn 2008; Van Zee and van de Geijn 2015. */
 #include "cpu_engine.h"
 
@@ -28,8 +31,9 @@ typedef struct loops {
     int64_t i0, j0, p0, rows, cols, depth, steps, a_steps; /* this strip and panel */
 } loops;
 
-/* Steps of k that lie side by side are packed panel by panel. Lanes that do are packed some steps of k at a time, along all panels: rows of
- * the source are read front to back (pack_steps), which the processor's own prefetchers follow; one panel of each row after the other they do not. */
+/* Steps of k that lie side by side are packed panel by panel. Lanes that do are packed some steps of k at a time, along
+ * all panels: rows of the source are read front to back (pack_steps), which the processor's own prefetchers follow; one
+ * panel of each row after the other they do not. */
 enum { PANELS_PER_TASK = 4, PACKS_PER_THREAD = 2, STEPS_PER_TASK = 8, LANES_PER_TASK = 8192 };
 
 /* Steps of one task: enough of short rows to be worth a task. */
@@ -45,10 +49,12 @@ static int64_t panels_of(const loops *l, int64_t length, int64_t width)
 
 static int64_t pack_tasks(const loops *l, int64_t stride, int64_t length, int64_t width)
 {
-    return by_steps(l, stride) ? ceil_div(l->depth, steps_of(length)) : ceil_div(length, width * panels_of(l, length, width));
+    return by_steps(l, stride) ? ceil_div(l->depth, steps_of(length))
+                               : ceil_div(length, width * panels_of(l, length, width));
 }
 
-static void pack_some(const loops *l, bool of_b, void *packed, const void *source, int64_t stride, int64_t k_stride, int64_t length, int64_t width, int64_t task)
+static void pack_some(const loops *l, bool of_b, void *packed, const void *source, int64_t stride, int64_t k_stride,
+                      int64_t length, int64_t width, int64_t task)
 {
     const size_t bytes = (size_t)l->bytes;
     if (by_steps(l, stride)) {
@@ -56,7 +62,8 @@ static void pack_some(const loops *l, bool of_b, void *packed, const void *sourc
         pack_steps(bytes, packed, source, k_stride, length, l->depth, width, first, min_i64(first + steps, l->depth));
         return;
     }
-    int64_t panels = panels_of(l, length, width), first = task * panels, last = min_i64(first + panels, ceil_div(length, width));
+    int64_t panels = panels_of(l, length, width), first = task * panels,
+            last = min_i64(first + panels, ceil_div(length, width));
     if (l->plan->row->form != CPU_PLAIN)
         pack_words(l->plan->row->form, of_b, packed, source, stride, k_stride, length, l->depth, width, first, last);
     else
@@ -66,13 +73,15 @@ static void pack_some(const loops *l, bool of_b, void *packed, const void *sourc
 static void pack_a_task(void *context, int64_t task)
 {
     const loops *l = context;
-    pack_some(l, false, l->packed_a, l->a + (l->i0 * l->a_rs + l->p0 * l->a_cs) * l->source_bytes, l->a_rs, l->a_cs, l->rows, l->mr, task);
+    pack_some(l, false, l->packed_a, l->a + (l->i0 * l->a_rs + l->p0 * l->a_cs) * l->source_bytes, l->a_rs, l->a_cs,
+              l->rows, l->mr, task);
 }
 
 static void pack_b_task(void *context, int64_t task)
 {
     const loops *l = context;
-    pack_some(l, true, l->packed_b, l->b + (l->p0 * l->b_rs + l->j0 * l->b_cs) * l->source_bytes, l->b_cs, l->b_rs, l->cols, l->nr, task);
+    pack_some(l, true, l->packed_b, l->b + (l->p0 * l->b_rs + l->j0 * l->b_cs) * l->source_bytes, l->b_cs, l->b_rs,
+              l->cols, l->nr, task);
 }
 
 static int64_t pack_a_tasks(const loops *l) { return pack_tasks(l, l->a_rs, l->rows, l->mr); }
@@ -81,7 +90,8 @@ static int64_t pack_b_tasks(const loops *l) { return pack_tasks(l, l->b_cs, l->c
 static bool packs_a(const loops *l) { return !l->plan->direct_a && l->all_a == NULL; }
 static bool packs_b(const loops *l) { return !l->plan->direct_b && l->all_b == NULL; }
 
-/* Where a strip's panel of k lies in an operand that was packed as a whole, each in as much room as the plan has for one. */
+/* Where a strip's panel of k lies in an operand that was packed as a whole, each in as much room as the plan has for
+ * one. */
 static char *packed_before(const loops *l, char *all, int64_t strip, size_t room)
 {
     const plan *plan = l->plan;
@@ -99,7 +109,8 @@ static void pack_task(void *context, int64_t task)
         pack_a_task(context, task - of_b);
 }
 
-/* A task's part of the strip; bytes of the next mr rows' A, as they lie at its first step, that each tile asks for, 0: none; what its tiles have in common. */
+/* A task's part of the strip; bytes of the next mr rows' A, as they lie at its first step, that each tile asks for, 0:
+ * none; what its tiles have in common. */
 typedef struct block {
     int64_t i_first, i_last, j_first, j_last, a_share;
     cpu_tile tile;
@@ -108,14 +119,24 @@ typedef struct block {
 static block block_of(const loops *l, int64_t task)
 {
     const plan *plan = l->plan;
-    const int64_t tasks_m = ceil_div(l->rows, plan->task_m), ldc = plan->problem.ldc, sum_ld = plan->sum_bytes > 0 ? plan->strip_n : ldc;
+    const int64_t tasks_m = ceil_div(l->rows, plan->task_m), ldc = plan->problem.ldc,
+                  sum_ld = plan->sum_bytes > 0 ? plan->strip_n : ldc;
     block t = {.i_first = task % tasks_m * plan->task_m, .j_first = task / tasks_m * plan->task_n};
     t.i_last = min_i64(t.i_first + plan->task_m, l->rows), t.j_last = min_i64(t.j_first + plan->task_n, l->cols);
     const bool a_lies = plan->direct_a, b_lies = plan->direct_b, a_rows = a_lies && l->a_cs == 1;
-    t.tile = (cpu_tile){.k = l->steps, .a_rs = a_lies ? l->a_rs : 1, .a_cs = a_lies ? l->a_cs : l->mr, .b_rs = b_lies ? l->b_rs : l->nr,
-                        .packed = !a_lies && !b_lies, .b_next = l->nr * l->bytes, .sum_in_ld = sum_ld, .sum_out_ld = sum_ld, .ldc = ldc,
-                        .alpha = l->alpha, .beta = l->beta};
-    /* Not where all of A stays near, where its rows would drive each other out of the cache, or where k is not what lies side by side. */
+    t.tile = (cpu_tile){.k = l->steps,
+                        .a_rs = a_lies ? l->a_rs : 1,
+                        .a_cs = a_lies ? l->a_cs : l->mr,
+                        .b_rs = b_lies ? l->b_rs : l->nr,
+                        .packed = !a_lies && !b_lies,
+                        .b_next = l->nr * l->bytes,
+                        .sum_in_ld = sum_ld,
+                        .sum_out_ld = sum_ld,
+                        .ldc = ldc,
+                        .alpha = l->alpha,
+                        .beta = l->beta};
+    /* Not where all of A stays near, where its rows would drive each other out of the cache, or where k is not what
+     * lies side by side. */
     if (plan->streams_b || (a_lies && (!a_rows || l->a_rs * l->bytes % 4096 == 0))) return t;
     const int64_t across = ceil_div(t.j_last - t.j_first, l->nr), steps = ceil_div(l->steps, l->mr);
     t.tile.a_next_step = a_lies ? l->a_rs * l->bytes : ceil_div(l->mr * l->bytes, across);
@@ -132,7 +153,8 @@ static void tile_at(const loops *l, block *t, int64_t i, int64_t j)
     const bool right = j + l->nr < t->j_last, below = i + l->mr < t->i_last, ends = l->p0 + l->depth >= plan->problem.k;
     cpu_tile *tile = &t->tile;
     tile->rows = min_i64(l->mr, l->rows - i), tile->cols = min_i64(l->nr, l->cols - j);
-    tile->a = plan->direct_a ? l->a + ((l->i0 + i) * l->a_rs + l->p0 * l->a_cs) * bytes : l->packed_a + i * l->a_steps * bytes;
+    tile->a = plan->direct_a ? l->a + ((l->i0 + i) * l->a_rs + l->p0 * l->a_cs) * bytes
+                             : l->packed_a + i * l->a_steps * bytes;
     tile->b = plan->direct_b ? l->b + (l->p0 * l->b_rs + l->j0 + j) * bytes : l->packed_b + j * l->steps * bytes;
     tile->c = l->c + ((l->i0 + i) * tile->ldc + l->j0 + j) * bytes;
     char *sum = plan->sum_bytes > 0 ? l->sums + (i * plan->strip_n + j) * bytes : tile->c, *out = ends ? tile->c : sum;
@@ -141,8 +163,11 @@ static void tile_at(const loops *l, block *t, int64_t i, int64_t j)
     const int64_t down = l->mr * (ends ? tile->ldc : tile->sum_out_ld) * bytes;
     const bool next = below || (right && !plan->streams_b);
     tile->a_next = (uintptr_t)tile->a, tile->c_next = (uintptr_t)out;
-    if (below && t->a_share > 0) tile->a_next += (uintptr_t)(l->mr * (plan->direct_a ? l->a_rs : l->a_steps) * bytes + (j - t->j_first) / l->nr * t->a_share);
-    if (next) tile->c_next += (uintptr_t)(plan->streams_b ? down : right ? l->nr * bytes : down - (j - t->j_first) * bytes);
+    if (below && t->a_share > 0)
+        tile->a_next += (uintptr_t)(l->mr * (plan->direct_a ? l->a_rs : l->a_steps) * bytes +
+                                    (j - t->j_first) / l->nr * t->a_share);
+    if (next)
+        tile->c_next += (uintptr_t)(plan->streams_b ? down : right ? l->nr * bytes : down - (j - t->j_first) * bytes);
     plan->row->micro(tile);
 }
 
@@ -181,11 +206,20 @@ static void line_task(void *context, int64_t task)
     const loops *l = context;
     const tw_problem *p = &l->plan->problem;
     bool row = p->m == 1;
-    int64_t count = row ? p->n : p->m, each = row ? l->plan->task_n : l->plan->task_m, first = task * each, c_stride = row ? 1 : p->ldc;
+    int64_t count = row ? p->n : p->m, each = row ? l->plan->task_n : l->plan->task_m, first = task * each,
+            c_stride = row ? 1 : p->ldc;
     int64_t x_stride = row ? l->b_cs : l->a_rs;
-    cpu_line line = {.count = min_i64(each, count - first), .k = p->k, .x = (row ? l->b : l->a) + first * x_stride * l->bytes, .y = row ? l->a : l->b,
-                     .c = l->c + first * c_stride * l->bytes, .x_stride = x_stride, .x_k = row ? l->b_rs : l->a_cs, .y_stride = row ? l->a_cs : l->b_rs,
-                     .c_stride = c_stride, .alpha = l->alpha, .beta = l->beta};
+    cpu_line line = {.count = min_i64(each, count - first),
+                     .k = p->k,
+                     .x = (row ? l->b : l->a) + first * x_stride * l->bytes,
+                     .y = row ? l->a : l->b,
+                     .c = l->c + first * c_stride * l->bytes,
+                     .x_stride = x_stride,
+                     .x_k = row ? l->b_rs : l->a_cs,
+                     .y_stride = row ? l->a_cs : l->b_rs,
+                     .c_stride = c_stride,
+                     .alpha = l->alpha,
+                     .beta = l->beta};
     l->plan->row->line(&line);
 }
 
@@ -193,15 +227,13 @@ static bool line_flow(void *context, int64_t i, team *team)
 {
     (void)team; /* no task waits for another */
     const plan *plan = ((const loops *)context)->plan;
-    if (i >= (plan->problem.m == 1 ? ceil_div(plan->problem.n, plan->task_n) : ceil_div(plan->problem.m, plan->task_m))) return false;
+    if (i >= (plan->problem.m == 1 ? ceil_div(plan->problem.n, plan->task_n) : ceil_div(plan->problem.m, plan->task_m)))
+        return false;
     line_task(context, i);
     return true;
 }
 
-static void walk_line(void *context, team *team)
-{
-    team_flow(team, line_flow, context);
-}
+static void walk_line(void *context, team *team) { team_flow(team, line_flow, context); }
 
 /* This strip and panel begin. buffer: which copy of the packed parts is theirs. */
 static void begin_panel(loops *l, int buffer)
@@ -212,8 +244,10 @@ static void begin_panel(loops *l, int buffer)
     l->rows = min_i64(plan->strip_m, p->m - l->i0), l->cols = min_i64(plan->strip_n, p->n - l->j0);
     l->depth = min_i64(plan->kc, p->k - l->p0);
     l->steps = cpu_form_steps(plan->row->form, l->depth), l->a_steps = cpu_form_a_steps(plan->row->form, l->depth);
-    l->packed_a = l->all_a != NULL ? packed_before(l, l->all_a, l->i0 / plan->strip_m, plan->a_bytes) : l->first_a + past;
-    l->packed_b = l->all_b != NULL ? packed_before(l, l->all_b, l->j0 / plan->strip_n, plan->b_bytes) : l->first_b + past;
+    l->packed_a = l->all_a != NULL ? packed_before(l, l->all_a, l->i0 / plan->strip_m, plan->a_bytes)
+                                   : l->first_a + past;
+    l->packed_b = l->all_b != NULL ? packed_before(l, l->all_b, l->j0 / plan->strip_n, plan->b_bytes)
+                                   : l->first_b + past;
 }
 
 /* To the next panel of k, or the next strip, to be packed into the other copy; false: there is none. */
@@ -229,7 +263,8 @@ static bool next_panel(loops *l, int buffer)
     return true;
 }
 
-/* A panel's tasks and, among them, the packing of the next: numbers first to first + tasks + packs - 1 of the flow, from first + ahead on the packing. */
+/* A panel's tasks and, among them, the packing of the next: numbers first to first + tasks + packs - 1 of the flow,
+ * from first + ahead on the packing. */
 typedef struct stage {
     loops now, next;
     bool more; /* there is a next panel */
@@ -237,11 +272,15 @@ typedef struct stage {
     int buffer;
 } stage;
 
-static int64_t packs_of(const loops *l) { return l->depth > 0 ? (packs_a(l) ? pack_a_tasks(l) : 0) + (packs_b(l) ? pack_b_tasks(l) : 0) : 0; }
+static int64_t packs_of(const loops *l)
+{
+    return l->depth > 0 ? (packs_a(l) ? pack_a_tasks(l) : 0) + (packs_b(l) ? pack_b_tasks(l) : 0) : 0;
+}
 
 static int64_t end_of(const stage *s) { return s->first + s->tasks + s->packs; }
 
-/* Packing into the other copy begins when half of the tasks have: those of the panel before, which used that copy, have ended by then but for a few. */
+/* Packing into the other copy begins when half of the tasks have: those of the panel before, which used that copy, have
+ * ended by then but for a few. */
 static stage stage_after(const stage *s)
 {
     const plan *plan = s->now.plan;
@@ -259,8 +298,8 @@ typedef struct walker {
     bool packed; /* what `at` reads, as this thread has seen */
 } walker;
 
-/* Task i of the flow, once what it needs is there: for packing, that nobody reads any more what lies where it writes; for a part of C, both operands and the sums
- * of the panel before, or the room for its own. */
+/* Task i of the flow, once what it needs is there: for packing, that nobody reads any more what lies where it writes;
+ * for a part of C, both operands and the sums of the panel before, or the room for its own. */
 static bool flow_task(void *context, int64_t i, team *team)
 {
     walker *w = context;
@@ -279,7 +318,8 @@ static bool flow_task(void *context, int64_t i, team *team)
         pack_task(&w->at.next, number - s->ahead);
         return true;
     }
-    const int64_t task = number < s->ahead ? number : number - s->packs, same = before->first + (task < before->ahead ? task : task + before->packs);
+    const int64_t task = number < s->ahead ? number : number - s->packs,
+                  same = before->first + (task < before->ahead ? task : task + before->packs);
     if (!w->packed) team_after(team, packs_before, packs_before + before->packs - 1);
     w->packed = true;
     if (s->now.p0 > 0)
@@ -290,8 +330,8 @@ static bool flow_task(void *context, int64_t i, team *team)
     return true;
 }
 
-/* Every thread of the team walks the same loops; only the tasks are shared out. At least one panel: with k = 0 the micro-kernel scales C by beta, and A
- * and B may be NULL. The stage before the first panel packs it. */
+/* Every thread of the team walks the same loops; only the tasks are shared out. At least one panel: with k = 0 the
+ * micro-kernel scales C by beta, and A and B may be NULL. The stage before the first panel packs it. */
 static void walk(void *context, team *team)
 {
     walker w = {.at = {.now = *(const loops *)context, .more = true}};
@@ -305,15 +345,25 @@ static loops loops_of(const plan *plan, double alpha, double beta, const void *a
 {
     const tw_problem *p = &plan->problem;
     bool a_turned = p->op_a == TW_T, b_turned = p->op_b == TW_T;
-    return (loops){.plan = plan, .a = a, .b = b, .c = c, .alpha = alpha, .beta = beta,
-                   .a_rs = a_turned ? 1 : p->lda, .a_cs = a_turned ? p->lda : 1,
-                   .b_rs = b_turned ? 1 : p->ldb, .b_cs = b_turned ? p->ldb : 1,
-                   .mr = plan->row->lab.tile_m, .nr = plan->row->lab.tile_n,
-                   .bytes = p->dtype == TW_F64 ? 8 : 4, .source_bytes = dtype_find(p->dtype)->lab.bytes};
+    return (loops){.plan = plan,
+                   .a = a,
+                   .b = b,
+                   .c = c,
+                   .alpha = alpha,
+                   .beta = beta,
+                   .a_rs = a_turned ? 1 : p->lda,
+                   .a_cs = a_turned ? p->lda : 1,
+                   .b_rs = b_turned ? 1 : p->ldb,
+                   .b_cs = b_turned ? p->ldb : 1,
+                   .mr = plan->row->lab.tile_m,
+                   .nr = plan->row->lab.tile_n,
+                   .bytes = p->dtype == TW_F64 ? 8 : 4,
+                   .source_bytes = dtype_find(p->dtype)->lab.bytes};
 }
 
 /* Rows i .. last - 1 of task_n columns from j on, of a plan in place; of a turned product B has the rows. */
-static void near_part(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c, int64_t i, int64_t last, int64_t j)
+static void near_part(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c, int64_t i,
+                      int64_t last, int64_t j)
 {
     const int64_t bytes = plan->problem.dtype == TW_F64 ? 8 : 4;
     cpu_near part = plan->near;
@@ -328,26 +378,27 @@ static bool near_flow(void *context, int64_t i, team *team)
     (void)team; /* no task waits for another */
     const loops *l = context;
     const plan *plan = l->plan;
-    const int64_t tasks_m = ceil_div(plan->near.m, plan->task_m), row = i % tasks_m * plan->task_m, column = i / tasks_m * plan->task_n;
+    const int64_t tasks_m = ceil_div(plan->near.m, plan->task_m), row = i % tasks_m * plan->task_m,
+                  column = i / tasks_m * plan->task_n;
     if (column >= plan->near.n) return false;
     near_part(plan, l->alpha, l->beta, l->a, l->b, l->c, row, min_i64(row + plan->task_m, plan->near.m), column);
     return true;
 }
 
-static void walk_near(void *context, team *team)
-{
-    team_flow(team, near_flow, context);
-}
+static void walk_near(void *context, team *team) { team_flow(team, near_flow, context); }
 
 static pool_fn *walk_of(const plan *plan) { return plan->line ? walk_line : plan->in_place ? walk_near : walk; }
 
 /* Not inlined, as is compute_line(), so that the smallest products do not pay for their locals. */
-__attribute__((noinline)) void loops_compute_rows(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c, int64_t first, int64_t last)
+__attribute__((noinline)) void loops_compute_rows(const plan *plan, double alpha, double beta, const void *a,
+                                                  const void *b, void *c, int64_t first, int64_t last)
 {
-    for (int64_t j = 0; j < plan->near.n; j += plan->task_n) near_part(plan, alpha, beta, a, b, c, first, last, j); /* so much of B stays in the L2 */
+    /* so much of B stays in the L2 */
+    for (int64_t j = 0; j < plan->near.n; j += plan->task_n) near_part(plan, alpha, beta, a, b, c, first, last, j);
 }
 
-__attribute__((noinline)) static void compute_line(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c)
+__attribute__((noinline)) static void compute_line(const plan *plan, double alpha, double beta, const void *a,
+                                                   const void *b, void *c)
 {
     loops l = loops_of(plan, alpha, beta, a, b, c);
     line_task(&l, 0);
@@ -371,13 +422,15 @@ void loops_pack_all(const plan *plan, bool of_a, const void *source, void *packe
     int64_t length = of_a ? p->m : p->n, strip = of_a ? plan->strip_m : plan->strip_n;
     for (int64_t first = 0; first < length; first += strip)
         for (l.p0 = 0; l.p0 < p->k; l.p0 += plan->kc) {
-            l.i0 = l.j0 = first, l.rows = l.cols = min_i64(strip, length - first), l.depth = min_i64(plan->kc, p->k - l.p0);
+            l.i0 = l.j0 = first, l.rows = l.cols = min_i64(strip, length - first),
+            l.depth = min_i64(plan->kc, p->k - l.p0);
             l.packed_a = l.packed_b = packed_before(&l, packed, first / strip, of_a ? plan->a_bytes : plan->b_bytes);
             team_for(team, of_a ? pack_a_tasks(&l) : pack_b_tasks(&l), of_a ? pack_a_task : pack_b_task, &l);
         }
 }
 
-void loops_item(const plan *plan, const void *a, const void *b, void *c, void *all_a, void *all_b, void *workspace, team *team)
+void loops_item(const plan *plan, const void *a, const void *b, void *c, void *all_a, void *all_b, void *workspace,
+                team *team)
 {
     loops l = loops_of(plan, plan->problem.alpha, plan->problem.beta, a, b, c);
     l.all_a = all_a, l.all_b = all_b;

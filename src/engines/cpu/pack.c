@@ -6,7 +6,8 @@
 typedef float four __attribute__((vector_size(16)));
 typedef double two __attribute__((vector_size(16)));
 
-/* A square of 16-byte vectors turned: rows of the source, `stride` apart, become columns of the panel, whose rows are `width` apart. */
+/* A square of 16-byte vectors turned: rows of the source, `stride` apart, become columns of the panel, whose rows are
+ * `width` apart. */
 enum { EDGE_4 = 4, EDGE_8 = 2 };
 
 static inline void turn_4(float *packed, int64_t width, const float *source, int64_t stride)
@@ -18,7 +19,8 @@ static inline void turn_4(float *packed, int64_t width, const float *source, int
         hi[i] = __builtin_shufflevector(r[2 * i], r[2 * i + 1], 2, 6, 3, 7);
     }
     four out[4] = {__builtin_shufflevector(lo[0], lo[1], 0, 1, 4, 5), __builtin_shufflevector(lo[0], lo[1], 2, 3, 6, 7),
-                   __builtin_shufflevector(hi[0], hi[1], 0, 1, 4, 5), __builtin_shufflevector(hi[0], hi[1], 2, 3, 6, 7)};
+                   __builtin_shufflevector(hi[0], hi[1], 0, 1, 4, 5),
+                   __builtin_shufflevector(hi[0], hi[1], 2, 3, 6, 7)};
     for (int p = 0; p < 4; p++) memcpy(packed + p * width, &out[p], sizeof out[p]);
 }
 
@@ -30,9 +32,11 @@ static inline void turn_8(double *packed, int64_t width, const double *source, i
     for (int p = 0; p < 2; p++) memcpy(packed + p * width, &out[p], sizeof out[p]);
 }
 
-/* One panel, elements of type T of `size` bytes. Where k lies side by side squares are turned, whose lines stay near until their other elements are asked for. */
+/* One panel, elements of type T of `size` bytes. Where k lies side by side squares are turned, whose lines stay near
+ * until their other elements are asked for. */
 #define PACK_PANEL(T, size)                                                                                            \
-    static void pack_panel_##size(T *packed, const T *source, int64_t stride, int64_t k_stride, int64_t lanes, int64_t k, int64_t width) \
+    static void pack_panel_##size(T *packed, const T *source, int64_t stride, int64_t k_stride, int64_t lanes,         \
+                                  int64_t k, int64_t width)                                                            \
     {                                                                                                                  \
         enum { EDGE = EDGE_##size };                                                                                   \
         int64_t turned_lanes = k_stride == 1 ? lanes / EDGE * EDGE : 0, turned_k = k / EDGE * EDGE;                    \
@@ -40,7 +44,8 @@ static inline void turn_8(double *packed, int64_t width, const double *source, i
             for (int64_t i = 0; i < turned_lanes; i += EDGE)                                                           \
                 turn_##size(packed + p * width + i, width, source + i * stride + p, stride);                           \
         for (int64_t p = 0; p < k; p++, packed += width) {                                                             \
-            for (int64_t i = p < turned_k ? turned_lanes : 0; i < lanes; i++) packed[i] = source[i * stride + p * k_stride]; \
+            for (int64_t i = p < turned_k ? turned_lanes : 0; i < lanes; i++)                                          \
+                packed[i] = source[i * stride + p * k_stride];                                                         \
             for (int64_t i = lanes; i < width; i++) packed[i] = 0;                                                     \
         }                                                                                                              \
     }
@@ -48,8 +53,8 @@ static inline void turn_8(double *packed, int64_t width, const double *source, i
 PACK_PANEL(float, 4)
 PACK_PANEL(double, 8)
 
-void pack_panels(size_t element_bytes, void *packed, const void *source, int64_t stride, int64_t k_stride, int64_t length, int64_t k, int64_t width, int64_t first,
-                 int64_t last)
+void pack_panels(size_t element_bytes, void *packed, const void *source, int64_t stride, int64_t k_stride,
+                 int64_t length, int64_t k, int64_t width, int64_t first, int64_t last)
 {
     for (int64_t panel = first; panel < last; panel++) {
         int64_t from = panel * width, lanes = min_i64(length - from, width), to = from * k, at = from * stride;
@@ -74,12 +79,16 @@ static inline void copy_piece(char *to, const char *from, int64_t bytes)
     }
 }
 
-enum { PANELS_AT_ONCE = 32 }; /* more are more streams of lines to write than a processor follows; by measurement, docs/PERF-LOG.md */
+/* more are more streams of lines to write than a processor follows; by measurement, docs/PERF-LOG.md */
+enum { PANELS_AT_ONCE = 32 };
 
-void pack_steps(size_t element_bytes, void *packed, const void *source, int64_t k_stride, int64_t length, int64_t k, int64_t width, int64_t first, int64_t last)
+void pack_steps(size_t element_bytes, void *packed, const void *source, int64_t k_stride, int64_t length, int64_t k,
+                int64_t width, int64_t first, int64_t last)
 {
-    const int64_t row = length * (int64_t)element_bytes, piece = width * (int64_t)element_bytes, most = PANELS_AT_ONCE * piece;
-    const uintptr_t to_next = (uintptr_t)k_stride * element_bytes; /* of one row any stride may be said; it is not gone */
+    const int64_t row = length * (int64_t)element_bytes, piece = width * (int64_t)element_bytes,
+                  most = PANELS_AT_ONCE * piece;
+    /* of one row any stride may be said; it is not gone */
+    const uintptr_t to_next = (uintptr_t)k_stride * element_bytes;
     for (int64_t part = 0; part < row; part += most) {
         const int64_t end = min_i64(part + most, row);
         for (int64_t p = first; p < last; p++) {
@@ -87,7 +96,8 @@ void pack_steps(size_t element_bytes, void *packed, const void *source, int64_t 
             char *to = (char *)packed + p * piece;
             for (int64_t at = part; at < end; at += piece) {
                 const int64_t bytes = min_i64(piece, end - at);
-                for (int64_t line = at; line < at + bytes; line += CPU_LINE_BYTES) __builtin_prefetch((const void *)((uintptr_t)from + to_next + (uintptr_t)line), 0, 2);
+                for (int64_t line = at; line < at + bytes; line += CPU_LINE_BYTES)
+                    __builtin_prefetch((const void *)((uintptr_t)from + to_next + (uintptr_t)line), 0, 2);
                 copy_piece(to + at * k, from + at, bytes);
                 if (bytes < piece) memset(to + at * k + bytes, 0, (size_t)(piece - bytes));
             }

@@ -1,8 +1,10 @@
-/* pack_words.c - packs operands of one and two bytes into panels of 4-byte words, each the next elements along k of one row of A or column of B.
+/* pack_words.c - packs operands of one and two bytes into panels of 4-byte words, each the next elements along k of one
+ * row of A or column of B.
  *
  * A panel is made in blocks of BLOCK steps: first each step is a row of `width` words side by side, by one of two ways,
  *
- *     lanes side by side in memory: `group` rows of them are woven into one      k side by side: what lies there are words already; squares are turned
+ *     lanes side by side in memory: `group` rows of them are woven into one      k side by side: what lies there are
+ *     words already; squares are turned
  *
  * then what the form wants beside them. Written for the compiler's own vectors: the baseline of any machine. */
 #include "cpu_engine.h"
@@ -38,7 +40,8 @@ static inline uint32_t word_of(cpu_form form, const uint32_t element[4])
     do {                                                                                                               \
         static const T zeros[MOST_WIDTH];                                                                              \
         const T *row[4] = {zeros, zeros, zeros, zeros};                                                                \
-        for (int64_t q = 0; q < s->group && p + q < s->k; q++) row[q] = (const T *)(const void *)(s->source + (p + q) * s->k_stride); \
+        for (int64_t q = 0; q < s->group && p + q < s->k; q++)                                                         \
+            row[q] = (const T *)(const void *)(s->source + (p + q) * s->k_stride);                                     \
         for (int64_t i = 0; i < s->lanes; i++)                                                                         \
             to[i] = word_of(form, (const uint32_t[4]){row[0][i], row[1][i], row[2][i], row[3][i]});                    \
     } while (0)
@@ -75,8 +78,9 @@ static inline void turn(const char *from, int64_t stride, uint32_t *to, int64_t 
         lo[i] = __builtin_shufflevector(r[2 * i], r[2 * i + 1], 0, 4, 1, 5);
         hi[i] = __builtin_shufflevector(r[2 * i], r[2 * i + 1], 2, 6, 3, 7);
     }
-    words4 out[4] = {__builtin_shufflevector(lo[0], lo[1], 0, 1, 4, 5), __builtin_shufflevector(lo[0], lo[1], 2, 3, 6, 7),
-                     __builtin_shufflevector(hi[0], hi[1], 0, 1, 4, 5), __builtin_shufflevector(hi[0], hi[1], 2, 3, 6, 7)};
+    words4 out[4] = {
+        __builtin_shufflevector(lo[0], lo[1], 0, 1, 4, 5), __builtin_shufflevector(lo[0], lo[1], 2, 3, 6, 7),
+        __builtin_shufflevector(hi[0], hi[1], 0, 1, 4, 5), __builtin_shufflevector(hi[0], hi[1], 2, 3, 6, 7)};
     for (int p = 0; p < 4; p++) memcpy(to + p * width, &out[p], sizeof out[p]);
 }
 
@@ -86,7 +90,9 @@ static void turn_block(const strip *s, int64_t first, int64_t count, uint32_t *t
     bool words = s->form != CPU_WIDENED && s->form != CPU_I16;
     int64_t whole = words ? min_i64(count, s->k / s->group - first) / EDGE * EDGE : 0, lanes = s->lanes / EDGE * EDGE;
     for (int64_t i = 0; i < lanes; i += EDGE)
-        for (int64_t q = 0; q < whole; q += EDGE) turn(s->source + i * s->stride + (first + q) * s->group * s->k_stride, s->stride, to + q * s->width + i, s->width);
+        for (int64_t q = 0; q < whole; q += EDGE)
+            turn(s->source + i * s->stride + (first + q) * s->group * s->k_stride, s->stride, to + q * s->width + i,
+                 s->width);
     for (int64_t q = 0; q < count; q++)
         for (int64_t i = q < whole ? lanes : 0; i < s->lanes; i++) to[q * s->width + i] = word_at(s, i, first + q);
 }
@@ -95,7 +101,9 @@ static void turn_block(const strip *s, int64_t first, int64_t count, uint32_t *t
 static void subtract_bytes(uint32_t *sums, const uint32_t *words, int64_t count)
 {
     for (int64_t i = 0; i < count; i++)
-        sums[i] -= ((uint32_t)(int8_t)words[i] + (uint32_t)(int8_t)(words[i] >> 8) + (uint32_t)(int8_t)(words[i] >> 16) + (uint32_t)(int8_t)(words[i] >> 24)) << 7;
+        sums[i] -= ((uint32_t)(int8_t)words[i] + (uint32_t)(int8_t)(words[i] >> 8) +
+                    (uint32_t)(int8_t)(words[i] >> 16) + (uint32_t)(int8_t)(words[i] >> 24))
+                   << 7;
 }
 
 /* Steps first .. first + count - 1 as rows of words, lanes beyond the last of them 0. */
@@ -114,14 +122,16 @@ static void pack_tiles(const strip *s, int64_t first, int64_t count, uint32_t *p
     for (int64_t q = first; q < first + count; q += TILE) {
         uint32_t *tile = panel + q * s->width, rows[TILE * MOST_WIDTH];
         if (s->k_stride == s->bytes && (q + TILE) * s->group <= s->k) {
-            for (int64_t i = 0; i < s->lanes; i++) memcpy(tile + i * TILE, s->source + i * s->stride + q * s->group * s->k_stride, TILE * sizeof *tile);
+            for (int64_t i = 0; i < s->lanes; i++)
+                memcpy(tile + i * TILE, s->source + i * s->stride + q * s->group * s->k_stride, TILE * sizeof *tile);
             memset(tile + s->lanes * TILE, 0, (size_t)(s->width - s->lanes) * TILE * sizeof *tile);
             continue;
         }
         make_rows(s, q, TILE, rows);
         for (int64_t i = 0; i < s->width; i += EDGE)
             for (int64_t p = 0; p < TILE; p += EDGE)
-                turn((const char *)(rows + p * s->width + i), s->width * (int64_t)sizeof *rows, tile + i * TILE + p, TILE);
+                turn((const char *)(rows + p * s->width + i), s->width * (int64_t)sizeof *rows, tile + i * TILE + p,
+                     TILE);
     }
 }
 
@@ -142,12 +152,20 @@ static void pack_block(const strip *s, int64_t first, int64_t count, uint32_t *p
 }
 
 /* Block by block, and in each block panel by panel: rows of the source are read along. */
-void pack_words(cpu_form form, bool of_b, void *packed, const void *source, int64_t stride, int64_t k_stride, int64_t length, int64_t k, int64_t width,
-                int64_t first, int64_t last)
+void pack_words(cpu_form form, bool of_b, void *packed, const void *source, int64_t stride, int64_t k_stride,
+                int64_t length, int64_t k, int64_t width, int64_t first, int64_t last)
 {
-    int64_t bytes = form == CPU_WIDENED || form == CPU_PAIRS || form == CPU_TILE_PAIRS ? 2 : 1, steps = cpu_form_steps(form, k);
+    int64_t bytes = form == CPU_WIDENED || form == CPU_PAIRS || form == CPU_TILE_PAIRS ? 2 : 1,
+            steps = cpu_form_steps(form, k);
     int64_t panel_words = (of_b ? steps : cpu_form_a_steps(form, k)) * width;
-    strip s = {.stride = stride * bytes, .k_stride = k_stride * bytes, .k = k, .group = cpu_form_group(form), .width = width, .form = form, .of_b = of_b, .bytes = bytes};
+    strip s = {.stride = stride * bytes,
+               .k_stride = k_stride * bytes,
+               .k = k,
+               .group = cpu_form_group(form),
+               .width = width,
+               .form = form,
+               .of_b = of_b,
+               .bytes = bytes};
     for (int64_t step = 0; step < steps; step += BLOCK)
         for (int64_t panel = first; panel < last; panel++) {
             s.source = (const char *)source + panel * width * s.stride;

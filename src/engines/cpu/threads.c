@@ -1,9 +1,10 @@
 /* threads.c - a pool of threads made at first use; a team of them shares the work of one call through a counter.
  *
- * The pool serves one call at a time: a second caller, or a call from inside a call, finds it busy and computes alone, so nothing
- * can deadlock. After fork() the child's pool has no threads: it notices by the process id and a count of forks, leaves the
- * parent's state untouched (its locks may be held by threads that do not exist here) and starts anew. Waiting spins for
- * some tens of microseconds, then sleeps. A team computes in its caller's floating-point environment. */
+ * The pool serves one call at a time: a second caller, or a call from inside a call, finds it busy and computes alone,
+ * so nothing can deadlock. After fork() the child's pool has no threads: it notices by the process id and a count of
+ * forks, leaves the parent's state untouched (its locks may be held by threads that do not exist here) and starts anew.
+ * Waiting spins for some tens of microseconds, then sleeps. A team computes in its caller's floating-point
+ * environment. */
 #include "cpu_engine.h"
 
 #include <pthread.h>
@@ -67,8 +68,9 @@ static unsigned signal_wait(signal_count *s, unsigned old)
     return now;
 }
 
-/* Which task of a flow a thread works on, in a line of its own: 0 none; 1 + the task; or -1 - n: it is about to take one, or just took it, and that is n or a later
- * one. This is stored before the counter of tasks is advanced, so whoever holds a later task sees it. */
+/* Which task of a flow a thread works on, in a line of its own: 0 none; 1 + the task; or -1 - n: it is about to take
+ * one, or just took it, and that is n or a later one. This is stored before the counter of tasks is advanced, so
+ * whoever holds a later task sees it. */
 typedef struct place {
     atomic_llong task;
     char apart[64 - sizeof(atomic_llong)];
@@ -111,19 +113,13 @@ static void float_env_read(float_env *e) { fegetenv(e); }
 static void float_env_adopt(const float_env *e) { fesetenv(e); }
 #endif
 
-/* How many forks lie between this process and the first that used a pool. A process id may come again, and _Fork() calls
- * no handlers to count it: together they tell. */
+/* How many forks lie between this process and the first that used a pool. A process id may come again, and _Fork()
+ * calls no handlers to count it: together they tell. */
 static atomic_uint forks;
 
-static void count_fork(void)
-{
-    atomic_fetch_add_explicit(&forks, 1, memory_order_relaxed);
-}
+static void count_fork(void) { atomic_fetch_add_explicit(&forks, 1, memory_order_relaxed); }
 
-static void watch_forks(void)
-{
-    pthread_atfork(NULL, NULL, count_fork);
-}
+static void watch_forks(void) { pthread_atfork(NULL, NULL, count_fork); }
 
 /* What a pool is in one process. */
 typedef struct crew {
@@ -137,9 +133,10 @@ typedef struct crew {
     void *context;
     float_env floats; /* the caller's */
     team team;
-    int vacant;         /* places of a team that may be late which nobody has taken */
-    atomic_int running; /* threads that have not finished this call, the caller too; of those that may be late who has joined */
-    signal_count done;  /* calls that all workers finished */
+    int vacant; /* places of a team that may be late which nobody has taken */
+    /* threads that have not finished this call, the caller too; of those that may be late who has joined */
+    atomic_int running;
+    signal_count done; /* calls that all workers finished */
     place places[MOST_WORKERS + 1];
 } crew;
 
@@ -165,7 +162,8 @@ static void *worker_main(void *argument)
         bool called = crew->team.late ? crew->vacant > 0 : self.index < crew->team.threads;
         pool_fn *fn = crew->fn;
         const float_env floats = crew->floats;
-        if (called && crew->team.late) crew->vacant--, atomic_fetch_add_explicit(&crew->running, 1, memory_order_relaxed);
+        if (called && crew->team.late)
+            crew->vacant--, atomic_fetch_add_explicit(&crew->running, 1, memory_order_relaxed);
         pthread_mutex_unlock(&crew->call.lock);
         if (fn == NULL) return NULL;
         if (!called) continue;
@@ -197,10 +195,12 @@ static crew *crew_new(void)
     return made;
 }
 
-/* Start workers until there are `wanted`; as many as the system gives. The program's signals are its own threads' business: blocked here. */
+/* Start workers until there are `wanted`; as many as the system gives. The program's signals are its own threads'
+ * business: blocked here. */
 static void crew_grow(crew *crew, int wanted)
 {
-    static const int own_faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP}; /* these belong to the thread that causes them */
+    /* these belong to the thread that causes them */
+    static const int own_faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
     sigset_t all, before;
     sigfillset(&all);
     for (size_t i = 0; i < sizeof own_faults / sizeof *own_faults; i++) sigdelset(&all, own_faults[i]);
@@ -218,8 +218,8 @@ static void crew_grow(crew *crew, int wanted)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-/* Wake so many sleepers, whoever they are. One after the other costs the caller a call of the system each, but leaves the rest asleep: by measurement
- * worth it up to half of them (docs/PERF-LOG.md). */
+/* Wake so many sleepers, whoever they are. One after the other costs the caller a call of the system each, but leaves
+ * the rest asleep: by measurement worth it up to half of them (docs/PERF-LOG.md). */
 static void wake(crew *crew, int threads)
 {
     if (2 * threads > crew->workers)
@@ -228,8 +228,8 @@ static void wake(crew *crew, int threads)
         for (int i = 0; i < threads; i++) pthread_cond_signal(&crew->call.changed);
 }
 
-/* What a call is and that it has begun change under one lock: a worker that was not in the last call and wakes late must not see
- * the one without the other. */
+/* What a call is and that it has begun change under one lock: a worker that was not in the last call and wakes late
+ * must not see the one without the other. */
 static void crew_call(crew *crew, int threads, bool late, pool_fn *fn, void *context)
 {
     pthread_mutex_lock(&crew->call.lock);
@@ -291,7 +291,8 @@ static crew *pool_crew(pool *p)
     if (found != NULL && is_ours(found)) return found;
     crew *made = crew_new();
     if (made == NULL) return NULL;
-    if (atomic_compare_exchange_strong(&p->crew, &found, made)) return made; /* after fork the parent's crew is left as it is */
+    /* after fork the parent's crew is left as it is */
+    if (atomic_compare_exchange_strong(&p->crew, &found, made)) return made;
     crew_free(made);
     return found;
 }
@@ -316,20 +317,11 @@ static void run_team(pool *p, int threads, bool late, pool_fn *fn, void *context
     fn(context, &alone);
 }
 
-void pool_run(pool *p, int threads, pool_fn *fn, void *context)
-{
-    run_team(p, threads, false, fn, context);
-}
+void pool_run(pool *p, int threads, pool_fn *fn, void *context) { run_team(p, threads, false, fn, context); }
 
-void pool_flow(pool *p, int threads, pool_fn *fn, void *context)
-{
-    run_team(p, threads, true, fn, context);
-}
+void pool_flow(pool *p, int threads, pool_fn *fn, void *context) { run_team(p, threads, true, fn, context); }
 
-int team_threads(const team *t)
-{
-    return t->threads;
-}
+int team_threads(const team *t) { return t->threads; }
 
 static void team_barrier(team *t)
 {
@@ -358,8 +350,8 @@ void team_for(team *t, int64_t count, team_body *body, void *context)
     team_barrier(t);
 }
 
-/* Places, the counter of tasks and that of sleepers are written and read in one order that all threads agree on (sequential consistency): of a sleeper and the thread
- * that leaves the task he waits for, one sees the other. */
+/* Places, the counter of tasks and that of sleepers are written and read in one order that all threads agree on
+ * (sequential consistency): of a sleeper and the thread that leaves the task he waits for, one sees the other. */
 static void move_to(team *t, place *p, long long task)
 {
     atomic_store(&p->task, task);
@@ -379,7 +371,8 @@ static void wait_until_left(team *t, place *p, int64_t first, int64_t last)
         pause_briefly();
     }
     atomic_fetch_add(&t->sleepers, 1);
-    for (unsigned seen = atomic_load(&t->moved.value); may_work_on(p, first, last);) seen = signal_wait(&t->moved, seen);
+    for (unsigned seen = atomic_load(&t->moved.value); may_work_on(p, first, last);)
+        seen = signal_wait(&t->moved, seen);
     atomic_fetch_sub(&t->sleepers, 1);
 }
 
@@ -393,7 +386,8 @@ void team_after(team *t, int64_t first, int64_t last)
 void team_flow(team *t, flow_body *body, void *context)
 {
     if (t->threads == 1) {
-        for (int64_t i = 0; body(context, i, t); i++);
+        for (int64_t i = 0; body(context, i, t); i++)
+            ;
         return;
     }
     place *own = &t->places[atomic_fetch_add(&t->placed, 1)];

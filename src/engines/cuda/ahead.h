@@ -1,19 +1,21 @@
-/* ahead.h - how kernels that were built ahead are named: by architecture, options and text, whatever driver and compiler a machine has. */
+/* ahead.h - how kernels that were built ahead are named: by architecture, options and text, whatever driver and
+ * compiler a machine has. */
 #ifndef TILEWRIGHT_AHEAD_H
 #define TILEWRIGHT_AHEAD_H
 
 #include "../../jit_cache.h"
 #include "../gpu.h"
 
-/* The architectures that are built for, each with the first device that takes it and the last, and the kernel that stands for all: a folder
- * that has not got it is of another version. */
+/* The architectures that are built for, each with the first device that takes it and the last, and the kernel that
+ * stands for all: a folder that has not got it is of another version. */
 static const struct ahead_arch {
     const char *name;
     int from_sm, to_sm;
     tw_lab_source first;
     const char *options;
-} ahead_archs[] = {{"sm_80", 80, 89, {"cuda/r14_peak.cu", "r14_peak", NULL}, "-DTILE=16 -DOP_A=0 -DOP_B=0 -DWIDE=1"},
-                   {"sm_90a", 90, 90, {"cuda/r14h_hopper.cu", "r14h_hopper", NULL}, "-DTILE=16 -DOP_A=1 -DOP_B=0 -DWIDE=1"}};
+} ahead_archs[] = {
+    {"sm_80", 80, 89, {"cuda/r14_peak.cu", "r14_peak", NULL}, "-DTILE=16 -DOP_A=0 -DOP_B=0 -DWIDE=1"},
+    {"sm_90a", 90, 90, {"cuda/r14h_hopper.cu", "r14h_hopper", NULL}, "-DTILE=16 -DOP_A=1 -DOP_B=0 -DWIDE=1"}};
 
 enum { AHEAD_ARCHS = sizeof ahead_archs / sizeof *ahead_archs };
 

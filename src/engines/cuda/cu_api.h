@@ -1,5 +1,5 @@
-/* cu_api.h - the part of the CUDA driver API and of NVRTC that the engine uses, declared here so that no toolkit is needed to build.
- * Names and numbers: CUDA driver API reference 12 and 13; NVRTC reference. */
+/* cu_api.h - the part of the CUDA driver API and of NVRTC that the engine uses, declared here so that no toolkit is
+ * needed to build. Names and numbers: CUDA driver API reference 12 and 13; NVRTC reference. */
 #ifndef TILEWRIGHT_CU_API_H
 #define TILEWRIGHT_CU_API_H
 
@@ -115,8 +115,8 @@ enum {
     F(cuModuleGetFunction, (cu_function *, cu_module, const char *))                                                   \
     F(cuFuncSetAttribute, (cu_function, int, int))                                                                     \
     F(cuFuncGetAttribute, (int *, int, cu_function))                                                                   \
-    F(cuLaunchKernel,                                                                                                  \
-      (cu_function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, cu_stream, void **, void **)) \
+    F(cuLaunchKernel, (cu_function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, cu_stream,   \
+                       void **, void **))                                                                              \
     F(cuOccupancyMaxActiveBlocksPerMultiprocessor, (int *, cu_function, int, size_t))
 
 /* CUlaunchConfig and CUlaunchAttribute. */
@@ -140,8 +140,8 @@ typedef struct cu_launch_config {
 /* Only some drivers have these (CUDA 12 on): looked up apart, NULL where they are missing. */
 typedef cu_result cu_launch_kernel_ex(const cu_launch_config *, cu_function, void **, void **);
 typedef cu_result cu_tensor_map_encode(cu_tensor_map *, int type, uint32_t rank, void *address, const uint64_t *dims,
-                                       const uint64_t *strides, const uint32_t *box, const uint32_t *element_strides, int interleave,
-                                       int swizzle, int l2_promotion, int out_of_bounds);
+                                       const uint64_t *strides, const uint32_t *box, const uint32_t *element_strides,
+                                       int interleave, int swizzle, int l2_promotion, int out_of_bounds);
 
 typedef struct cu_api {
 #define F(name, parameters) cu_result(*name) parameters;
@@ -155,7 +155,8 @@ typedef struct cu_api {
     F(nvrtcVersion, (int *, int *))                                                                                    \
     F(nvrtcGetNumSupportedArchs, (int *))                                                                              \
     F(nvrtcGetSupportedArchs, (int *))                                                                                 \
-    F(nvrtcCreateProgram, (nvrtc_program *, const char *, const char *, int, const char *const *, const char *const *)) \
+    F(nvrtcCreateProgram,                                                                                              \
+      (nvrtc_program *, const char *, const char *, int, const char *const *, const char *const *))                    \
     F(nvrtcDestroyProgram, (nvrtc_program *))                                                                          \
     F(nvrtcCompileProgram, (nvrtc_program, int, const char *const *))                                                  \
     F(nvrtcGetProgramLogSize, (nvrtc_program, size_t *))                                                               \
@@ -173,17 +174,18 @@ typedef struct nvrtc_api {
     char file[1024]; /* that was opened */
 } nvrtc_api;
 
-/* cu_api_load, nvrtc_api_load - open the driver and the compiler; NULL, and fail()'s sentence, where there is none. Loaded once per
- * process. */
+/* cu_api_load, nvrtc_api_load - open the driver and the compiler; NULL, and fail()'s sentence, where there is none.
+ * Loaded once per process. */
 const cu_api *cu_api_load(void);
 const nvrtc_api *nvrtc_api_load(void);
 
-/* nvrtc_known - the least architecture that the compiler knows, and the highest up to sm, 0 where there is none. TW_OK; TW_BUILD_FAILED. */
+/* nvrtc_known - the least architecture that the compiler knows, and the highest up to sm, 0 where there is none. TW_OK;
+ * TW_BUILD_FAILED. */
 tw_status nvrtc_known(const nvrtc_api *nvrtc, int sm, int *least, int *best);
 
-/* nvrtc_arch - the architecture to compile for, as --gpu-architecture takes it: "sm_90a" where the compiler knows the very device (sm is 10
- * major + minor), else "compute_NN" for the highest it knows below, whose PTX the driver finishes. Returns TW_OK; TW_BUILD_FAILED with
- * a sentence that names both versions. */
+/* nvrtc_arch - the architecture to compile for, as --gpu-architecture takes it: "sm_90a" where the compiler knows the
+ * very device (sm is 10 major + minor), else "compute_NN" for the highest it knows below, whose PTX the driver
+ * finishes. Returns TW_OK; TW_BUILD_FAILED with a sentence that names both versions. */
 tw_status nvrtc_arch(const nvrtc_api *nvrtc, int sm, char arch[24]);
 
 const char *cu_error_name(const cu_api *cu, cu_result error);

@@ -35,7 +35,8 @@ static int look_up(void *library, const char *name, void *slot, char why[256])
     return found != NULL;
 }
 
-static char own_nvrtc[1024]; /* TILEWRIGHT_NVRTC as the first call saw it that opened the driver, or the compiler alone */
+/* TILEWRIGHT_NVRTC as the first call saw it that opened the driver, or the compiler alone */
+static char own_nvrtc[1024];
 
 static void read_environment(void)
 {
@@ -75,7 +76,9 @@ const cu_api *cu_api_load(void)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, load_driver);
     if (driver_loaded) return &driver;
-    fail(TW_NO_DEVICE, "the CUDA driver cannot be used: %s. NVIDIA's driver brings libcuda.so.1; a container must be given the GPU", driver_why);
+    fail(TW_NO_DEVICE,
+         "the CUDA driver cannot be used: %s. NVIDIA's driver brings libcuda.so.1; a container must be given the GPU",
+         driver_why);
     return NULL;
 }
 
@@ -83,8 +86,12 @@ static void load_compiler(void)
 {
     read_environment_once();
     const char *const chosen[] = {own_nvrtc, NULL};
-    static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so",
-                                        "/usr/local/cuda/lib64/libnvrtc.so", NULL};
+    static const char *const names[] = {"libnvrtc.so.13",
+                                        "libnvrtc.so.12",
+                                        "libnvrtc.so.11.2",
+                                        "libnvrtc.so",
+                                        "/usr/local/cuda/lib64/libnvrtc.so",
+                                        NULL};
     void *library = open_first(own_nvrtc[0] != '\0' ? chosen : names, compiler_why);
     if (library == NULL) return;
 #define F(name, parameters)                                                                                            \
@@ -102,8 +109,10 @@ const nvrtc_api *nvrtc_api_load(void)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, load_compiler);
     if (compiler_loaded) return &compiler;
-    fail(TW_BUILD_FAILED, "NVRTC, the CUDA run-time compiler, cannot be used: %s. A CUDA toolkit has it, and so has PyPI's nvidia-cuda-nvrtc; "
-                          "TILEWRIGHT_NVRTC names the file", compiler_why);
+    fail(TW_BUILD_FAILED,
+         "NVRTC, the CUDA run-time compiler, cannot be used: %s. A CUDA toolkit has it, and so has PyPI's "
+         "nvidia-cuda-nvrtc; TILEWRIGHT_NVRTC names the file",
+         compiler_why);
     return NULL;
 }
 
@@ -111,8 +120,10 @@ tw_status nvrtc_known(const nvrtc_api *nvrtc, int sm, int *least, int *best)
 {
     int count = 0, known[128];
     *least = 1 << 30, *best = 0;
-    if (nvrtc->nvrtcGetNumSupportedArchs(&count) != 0 || count < 1 || count > 128 || nvrtc->nvrtcGetSupportedArchs(known) != 0)
-        return fail(TW_BUILD_FAILED, "NVRTC %d.%d does not say which architectures it knows", nvrtc->major, nvrtc->minor);
+    if (nvrtc->nvrtcGetNumSupportedArchs(&count) != 0 || count < 1 || count > 128 ||
+        nvrtc->nvrtcGetSupportedArchs(known) != 0)
+        return fail(TW_BUILD_FAILED, "NVRTC %d.%d does not say which architectures it knows", nvrtc->major,
+                    nvrtc->minor);
     for (int i = 0; i < count; i++) {
         if (known[i] <= sm && known[i] > *best) *best = known[i];
         if (known[i] < *least) *least = known[i];
@@ -125,8 +136,8 @@ tw_status nvrtc_arch(const nvrtc_api *nvrtc, int sm, char arch[24])
     int least, best;
     TRY(nvrtc_known(nvrtc, sm, &least, &best));
     if (best == 0)
-        return fail(TW_BUILD_FAILED, "this device is sm_%d, NVRTC %d.%d knows sm_%d and newer: an older NVRTC has it", sm, nvrtc->major,
-                    nvrtc->minor, least);
+        return fail(TW_BUILD_FAILED, "this device is sm_%d, NVRTC %d.%d knows sm_%d and newer: an older NVRTC has it",
+                    sm, nvrtc->major, nvrtc->minor, least);
     bool special = sm >= 90 && nvrtc->major >= 12; /* "a" targets came with CUDA 12 */
     snprintf(arch, 24, best == sm ? (special ? "sm_%da" : "sm_%d") : "compute_%d", best);
     return TW_OK;
@@ -135,18 +146,23 @@ tw_status nvrtc_arch(const nvrtc_api *nvrtc, int sm, char arch[24])
 const char *cu_error_name(const cu_api *cu, cu_result error)
 {
     const char *name = NULL;
-    return cu->cuGetErrorName(error, &name) == CU_SUCCESS && name != NULL ? name : "an error that the driver does not name";
+    return cu->cuGetErrorName(error, &name) == CU_SUCCESS && name != NULL ? name
+                                                                          : "an error that the driver does not name";
 }
 
 /* Errors that the driver gives to every later call too. */
 static bool is_lost(cu_result error)
 {
-    return error == CU_ECC_UNCORRECTABLE || error == CU_ILLEGAL_ADDRESS || error == CU_LAUNCH_TIMEOUT || error == CU_CONTEXT_IS_DESTROYED ||
-           error == CU_ASSERT || (error >= CU_HARDWARE_STACK_ERROR && error <= CU_LAUNCH_FAILED);
+    return error == CU_ECC_UNCORRECTABLE || error == CU_ILLEGAL_ADDRESS || error == CU_LAUNCH_TIMEOUT ||
+           error == CU_CONTEXT_IS_DESTROYED || error == CU_ASSERT ||
+           (error >= CU_HARDWARE_STACK_ERROR && error <= CU_LAUNCH_FAILED);
 }
 
 tw_status cu_fail(const cu_api *cu, const char *call, cu_result error)
 {
-    return fail(error == CU_OUT_OF_MEMORY ? TW_NO_MEMORY : TW_DEVICE_FAILED, "%s failed with %s (%d)%s", call, cu_error_name(cu, error), error,
-                is_lost(error) ? ": the CUDA context was ended, by whichever kernel in it failed or by its owner, and no call can use it again" : "");
+    return fail(error == CU_OUT_OF_MEMORY ? TW_NO_MEMORY : TW_DEVICE_FAILED, "%s failed with %s (%d)%s", call,
+                cu_error_name(cu, error), error,
+                is_lost(error) ? ": the CUDA context was ended, by whichever kernel in it failed or by its owner, and "
+                                 "no call can use it again"
+                               : "");
 }

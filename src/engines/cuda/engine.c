@@ -44,14 +44,16 @@ struct engine {
 #define CU_TRY(name, arguments)                                                                                        \
     do {                                                                                                               \
         cu_result cu_error_ = e->cu->name arguments;                                                                   \
-        if (cu_error_ != CU_SUCCESS) return cu_fail(e->cu, #name, cu_error_);                                              \
+        if (cu_error_ != CU_SUCCESS) return cu_fail(e->cu, #name, cu_error_);                                          \
     } while (0)
 
 /* Every call runs with the engine's context on top of the thread's stack. */
 static tw_status enter(engine *e)
 {
-    if (e->pid != getpid()) return fail(TW_NO_DEVICE, "this cuda context was opened before fork(): the child must open its own, if CUDA was not "
-                                                      "used before");
+    if (e->pid != getpid())
+        return fail(
+            TW_NO_DEVICE,
+            "this cuda context was opened before fork(): the child must open its own, if CUDA was not used before");
     CU_TRY(cuCtxPushCurrent_v2, (e->context));
     return TW_OK;
 }
@@ -94,8 +96,10 @@ static tw_status device_count(const cu_api *cu, int *count)
 {
     cu_result error = cu->cuDeviceGetCount(count);
     if (error != CU_SUCCESS || *count == 0)
-        return fail(TW_NO_DEVICE, "the CUDA driver sees no device (%s): nvidia-smi must list one, CUDA_VISIBLE_DEVICES not hide it, and a container be "
-                                  "given the GPU", cu_error_name(cu, error == CU_SUCCESS ? CU_NO_DEVICE : error));
+        return fail(TW_NO_DEVICE,
+                    "the CUDA driver sees no device (%s): nvidia-smi must list one, CUDA_VISIBLE_DEVICES not hide it, "
+                    "and a container be given the GPU",
+                    cu_error_name(cu, error == CU_SUCCESS ? CU_NO_DEVICE : error));
     return TW_OK;
 }
 
@@ -109,7 +113,8 @@ static tw_status cuda_devices(tw_device *devices, int32_t capacity, int32_t *cou
     for (int i = 0; i < found && i < capacity; i++) {
         cu_device device;
         cu_result error = cu->cuDeviceGet(&device, i);
-        if (error != CU_SUCCESS) return fail(TW_NO_DEVICE, "cuDeviceGet(%d) failed with %s", i, cu_error_name(cu, error));
+        if (error != CU_SUCCESS)
+            return fail(TW_NO_DEVICE, "cuDeviceGet(%d) failed with %s", i, cu_error_name(cu, error));
         describe(cu, device, i, &devices[i]);
     }
     *count = found;
@@ -122,7 +127,9 @@ static void cuda_state(char *text, size_t bytes)
     int count = 0, version = 0, sm;
     cu_device device;
     const cu_api *cu = cu_api_load();
-    if (cu == NULL || cu->cuDeviceGetCount(&count) != CU_SUCCESS || count == 0 || cu->cuDeviceGet(&device, 0) != CU_SUCCESS) return;
+    if (cu == NULL || cu->cuDeviceGetCount(&count) != CU_SUCCESS || count == 0 ||
+        cu->cuDeviceGet(&device, 0) != CU_SUCCESS)
+        return;
     cu->cuDeviceGetName(name, sizeof name, device);
     cu->cuDriverGetVersion(&version);
     sm = sm_of(cu, device);
@@ -130,15 +137,17 @@ static void cuda_state(char *text, size_t bytes)
     bool compiles = nvrtc != NULL && nvrtc_arch(nvrtc, sm, arch) == TW_OK;
     jit_cache *cache = jit_cache_open(), *ahead = jit_cache_open_ahead();
     bool ready = compiles || kernels_ahead(ahead, sm);
-    int used = snprintf(text, bytes, "%s%d device%s, the first %s (sm_%d), driver for CUDA %d.%d, ", ready ? "ready: " : "", count, count == 1 ? "" : "s", name, sm,
-                        version / 1000, version % 1000 / 10);
+    int used = snprintf(text, bytes, "%s%d device%s, the first %s (sm_%d), driver for CUDA %d.%d, ",
+                        ready ? "ready: " : "", count, count == 1 ? "" : "s", name, sm, version / 1000,
+                        version % 1000 / 10);
     if (used < 0 || (size_t)used >= bytes)
         ;
     else if (compiles)
-        used += snprintf(text + used, bytes - (size_t)used, "NVRTC %d.%d compiles for %s; %s%s", nvrtc->major, nvrtc->minor, arch,
-                         jit_cache_usable(cache) ? "kernels kept: " : "", jit_cache_state(cache));
+        used += snprintf(text + used, bytes - (size_t)used, "NVRTC %d.%d compiles for %s; %s%s", nvrtc->major,
+                         nvrtc->minor, arch, jit_cache_usable(cache) ? "kernels kept: " : "", jit_cache_state(cache));
     else
-        used += snprintf(text + used, bytes - (size_t)used, "but no %skernel can be compiled: %s", ready ? "other " : "", tw_error_text());
+        used += snprintf(text + used, bytes - (size_t)used, "but no %skernel can be compiled: %s",
+                         ready ? "other " : "", tw_error_text());
     if (used > 0 && (size_t)used < bytes && ahead != NULL && jit_cache_state(ahead)[0] != '\0')
         snprintf(text + used, bytes - (size_t)used, "; kernels built ahead: %s", jit_cache_state(ahead));
     jit_cache_close(cache);
@@ -193,12 +202,15 @@ static tw_status adopt(engine *e, const tw_options *options, int count)
         if (device == e->device) break;
     }
     if (options->device == 0 || options->device == e->index) return TW_OK;
-    return fail(TW_BAD_ARGUMENT, "options.device is %d, but options.device_context is of device %d: expected that, or 0", options->device, e->index);
+    return fail(TW_BAD_ARGUMENT,
+                "options.device is %d, but options.device_context is of device %d: expected that, or 0",
+                options->device, e->index);
 }
 
 static tw_status retain(engine *e, int index, int count)
 {
-    if (index < 0 || index >= count) return fail(TW_NO_DEVICE, "device %d was asked for, CUDA has %d (0 to %d)", index, count, count - 1);
+    if (index < 0 || index >= count)
+        return fail(TW_NO_DEVICE, "device %d was asked for, CUDA has %d (0 to %d)", index, count, count - 1);
     e->index = index;
     CU_TRY(cuDeviceGet, (&e->device, index));
     CU_TRY(cuDevicePrimaryCtxRetain, (&e->context, e->device));
@@ -238,35 +250,47 @@ static tw_status cuda_open(const tw_options *options, bool despite, engine **out
     made->ticket = first_ticket(made);
     kernels_open(&made->kernels, cu);
     char from[64];
-    staging_open(&made->staging, cu, options->threads > 0 ? options->threads : (int)min_i64(processors_usable(from, sizeof from), COPYING_THREADS));
+    staging_open(&made->staging, cu,
+                 options->threads > 0 ? options->threads
+                                      : (int)min_i64(processors_usable(from, sizeof from), COPYING_THREADS));
     tw_status status = open_device(made, options);
     if (status != TW_OK) {
         cuda_close(made);
         return status;
     }
-    made->early = made->kernels.sm >= 90 && (nvrtc_api_load() == NULL || kernels_tensor_maps(made->kernels.sm)); /* else its kernels do not wait for what is ahead of them */
+    /* else its kernels do not wait for what is ahead of them */
+    made->early = made->kernels.sm >= 90 && (nvrtc_api_load() == NULL || kernels_tensor_maps(made->kernels.sm));
     *out = made;
     return TW_OK;
 }
 
-static void cuda_describe(const engine *e, tw_device *out)
-{
-    describe(e->cu, e->device, e->index, out);
-}
+static void cuda_describe(const engine *e, tw_device *out) { describe(e->cu, e->device, e->index, out); }
 
-/* Can a kernel be launched with attributes, and that be recorded in a graph too (CUDA 12.3)? From sm_90 on, whose kernels then look for them. */
-static bool takes_attributes(const engine *e) { return e->early && e->cu->cuLaunchKernelEx != NULL && e->kernels.driver_version >= 12030; }
+/* Can a kernel be launched with attributes, and that be recorded in a graph too (CUDA 12.3)? From sm_90 on, whose
+ * kernels then look for them. */
+static bool takes_attributes(const engine *e)
+{
+    return e->early && e->cu->cuLaunchKernelEx != NULL && e->kernels.driver_version >= 12030;
+}
 
 static void cuda_facts(const engine *e, device_facts *out)
 {
     size_t bytes = 0;
     e->cu->cuDeviceTotalMem_v2(&bytes, e->device);
-    *out = (device_facts){.engine = "cuda", .threads = 1, .copies = true, .addresses = true, .sm = e->kernels.sm, .most_threads = 1024,
-                          .multiprocessors = attribute(e->cu, e->device, CU_ATTRIBUTE_MULTIPROCESSORS), .clusters = takes_attributes(e) && kernels_clusters(),
-                          .tensor_maps = e->kernels.sm >= 90 && e->cu->cuTensorMapEncodeTiled != NULL &&
-                                         (kernels_tensor_maps(e->kernels.sm) || kernels_ahead(e->kernels.ahead, e->kernels.sm)),
-                          .local_bytes = attribute(e->cu, e->device, CU_ATTRIBUTE_SHARED_OPTIN),
-                          .l2_bytes = attribute(e->cu, e->device, CU_ATTRIBUTE_L2_BYTES), .largest_bytes = (int64_t)bytes};
+    *out = (device_facts){
+        .engine = "cuda",
+        .threads = 1,
+        .copies = true,
+        .addresses = true,
+        .sm = e->kernels.sm,
+        .most_threads = 1024,
+        .multiprocessors = attribute(e->cu, e->device, CU_ATTRIBUTE_MULTIPROCESSORS),
+        .clusters = takes_attributes(e) && kernels_clusters(),
+        .tensor_maps = e->kernels.sm >= 90 && e->cu->cuTensorMapEncodeTiled != NULL &&
+                       (kernels_tensor_maps(e->kernels.sm) || kernels_ahead(e->kernels.ahead, e->kernels.sm)),
+        .local_bytes = attribute(e->cu, e->device, CU_ATTRIBUTE_SHARED_OPTIN),
+        .l2_bytes = attribute(e->cu, e->device, CU_ATTRIBUTE_L2_BYTES),
+        .largest_bytes = (int64_t)bytes};
 }
 
 /* ---- prepare ---- */
@@ -315,11 +339,13 @@ static void give_lane(engine *e, runnable *r)
 
 static wanted wanted_pack(const plan *p)
 {
-    return (wanted){{"cuda/pack.cu", "pack", NULL}, dtype_find(p->problem.dtype)->lab.bytes == 2 ? "-DHALF=1" : "-DHALF=0", 0};
+    return (wanted){
+        {"cuda/pack.cu", "pack", NULL}, dtype_find(p->problem.dtype)->lab.bytes == 2 ? "-DHALF=1" : "-DHALF=0", 0};
 }
 
 /* The plan's kernels, by `find`: one that builds what is missing, or one that says why it does not. */
-static tw_status find_kernels(engine *e, runnable *r, tw_status find(engine *, const wanted *, cu_stream, cu_function *))
+static tw_status find_kernels(engine *e, runnable *r,
+                              tw_status find(engine *, const wanted *, cu_stream, cu_function *))
 {
     const plan *p = r->plan;
     const wanted whole = {p->source, p->options, p->dynamic_bytes}, packs = wanted_pack(p);
@@ -352,12 +378,20 @@ static tw_status cuda_prepare(engine *e, const plan *p, runnable *out)
 /* Rows of an operand between host and device, each with padding of its own that is left alone. */
 static tw_status copy_rows(engine *e, const operand *o, cu_pointer device, bool up)
 {
-    size_t most_pitch = (size_t)attribute(e->cu, e->device, CU_ATTRIBUTE_MAX_PITCH); /* beyond it a 2D copy is refused */
-    size_t host_pitch = (size_t)o->ld * o->element_bytes, pitch = (size_t)o->device_ld * o->element_bytes, width = (size_t)o->cols * o->element_bytes;
-    cu_copy_2d copy = {.src_type = up ? CU_MEMORY_HOST : CU_MEMORY_DEVICE, .src_host = up ? o->host : NULL, .src_device = up ? 0 : device,
-                       .src_pitch = up ? host_pitch : pitch, .dst_type = up ? CU_MEMORY_DEVICE : CU_MEMORY_HOST,
-                       .dst_host = up ? NULL : o->host, .dst_device = up ? device : 0, .dst_pitch = up ? pitch : host_pitch,
-                       .width_bytes = width, .height = (size_t)o->rows};
+    /* beyond it a 2D copy is refused */
+    size_t most_pitch = (size_t)attribute(e->cu, e->device, CU_ATTRIBUTE_MAX_PITCH);
+    size_t host_pitch = (size_t)o->ld * o->element_bytes, pitch = (size_t)o->device_ld * o->element_bytes,
+           width = (size_t)o->cols * o->element_bytes;
+    cu_copy_2d copy = {.src_type = up ? CU_MEMORY_HOST : CU_MEMORY_DEVICE,
+                       .src_host = up ? o->host : NULL,
+                       .src_device = up ? 0 : device,
+                       .src_pitch = up ? host_pitch : pitch,
+                       .dst_type = up ? CU_MEMORY_DEVICE : CU_MEMORY_HOST,
+                       .dst_host = up ? NULL : o->host,
+                       .dst_device = up ? device : 0,
+                       .dst_pitch = up ? pitch : host_pitch,
+                       .width_bytes = width,
+                       .height = (size_t)o->rows};
     if (host_pitch <= most_pitch && pitch <= most_pitch) {
         CU_TRY(cuMemcpy2DUnaligned_v2, (&copy));
         return TW_OK;
@@ -376,8 +410,14 @@ static tw_status copy_rows(engine *e, const operand *o, cu_pointer device, bool 
 static staged rows_staged(const operand *o, cu_pointer device, int64_t first, int64_t rows, bool up, int panel)
 {
     size_t host_pitch = (size_t)o->ld * o->element_bytes, pitch = (size_t)o->device_ld * o->element_bytes;
-    return (staged){.host = (char *)o->host + (size_t)first * host_pitch, .device = device + (size_t)first * pitch, .host_pitch = host_pitch,
-                    .device_pitch = pitch, .width = (size_t)o->cols * o->element_bytes, .rows = rows, .up = up, .panel = panel};
+    return (staged){.host = (char *)o->host + (size_t)first * host_pitch,
+                    .device = device + (size_t)first * pitch,
+                    .host_pitch = host_pitch,
+                    .device_pitch = pitch,
+                    .width = (size_t)o->cols * o->element_bytes,
+                    .rows = rows,
+                    .up = up,
+                    .panel = panel};
 }
 
 static tw_status copy_staged(engine *e, const operand *o, cu_pointer device, bool up)
@@ -387,7 +427,8 @@ static tw_status copy_staged(engine *e, const operand *o, cu_pointer device, boo
     return staging_run(&e->staging, e->context, &(staging_work){.copies = &what, .count = 1});
 }
 
-/* An operand between host and device: a large one by several threads through pinned memory, which a small one does not pay. */
+/* An operand between host and device: a large one by several threads through pinned memory, which a small one does not
+ * pay. */
 static tw_status copy(engine *e, const operand *o, cu_pointer device, bool up)
 {
     if (gpu_span(o) >= STAGED_LEAST_BYTES) return copy_staged(e, o, device, up);
@@ -404,7 +445,8 @@ static tw_status upload(engine *e, const operand *from, bool copies, buffer *out
     size_t bytes = gpu_span(from);
     cu_pointer memory;
     cu_result error = e->cu->cuMemAlloc_v2(&memory, bytes);
-    if (error == CU_OUT_OF_MEMORY) return fail(TW_NO_MEMORY, "no device memory for %zu bytes: %s", bytes, cu_error_name(e->cu, error));
+    if (error == CU_OUT_OF_MEMORY)
+        return fail(TW_NO_MEMORY, "no device memory for %zu bytes: %s", bytes, cu_error_name(e->cu, error));
     if (error != CU_SUCCESS) return cu_fail(e->cu, "cuMemAlloc", error);
     tw_status status = copies ? copy(e, from, memory, true) : TW_OK;
     if (status == TW_OK)
@@ -423,31 +465,37 @@ static tw_status cuda_upload(engine *e, const operand *from, bool copies, buffer
 }
 
 /* A map of a row-major matrix for the copy engine: boxes of box_rows x box_cols, zeros beyond the edges. */
-static tw_status encode_map(engine *e, tw_dtype dtype, cu_tensor_map *map, uint64_t address, int64_t rows, int64_t cols, int64_t ld,
-                            int box_rows, int box_cols, int swizzle, int promotion)
+static tw_status encode_map(engine *e, tw_dtype dtype, cu_tensor_map *map, uint64_t address, int64_t rows, int64_t cols,
+                            int64_t ld, int box_rows, int box_cols, int swizzle, int promotion)
 {
     uint64_t bytes = (uint64_t)dtype_find(dtype)->lab.bytes;
     uint64_t dims[2] = {(uint64_t)cols, (uint64_t)rows}, strides[1] = {(uint64_t)ld * bytes};
     uint32_t box[2] = {(uint32_t)box_cols, (uint32_t)box_rows}, ones[2] = {1, 1};
     int type = dtype == TW_F32 ? CU_TENSOR_F32 : dtype == TW_F16 ? CU_TENSOR_F16 : CU_TENSOR_BF16;
-    cu_result error = e->cu->cuTensorMapEncodeTiled(map, type, 2, (void *)(uintptr_t)address, dims, strides, box, ones, 0,
-                                                    swizzle, promotion, 0);
+    cu_result error = e->cu->cuTensorMapEncodeTiled(map, type, 2, (void *)(uintptr_t)address, dims, strides, box, ones,
+                                                    0, swizzle, promotion, 0);
     if (error == CU_SUCCESS) return TW_OK;
-    return fail(TW_DEVICE_FAILED, "cuTensorMapEncodeTiled refused %" PRId64 " x %" PRId64 " elements %" PRId64 " apart in boxes of %d x %d: %s",
+    return fail(TW_DEVICE_FAILED,
+                "cuTensorMapEncodeTiled refused %" PRId64 " x %" PRId64 " elements %" PRId64
+                " apart in boxes of %d x %d: %s",
                 rows, cols, ld, box_rows, box_cols, cu_error_name(e->cu, error));
 }
 
-/* A's or B's map. Boxes of a GPU_SLICES row lie as the operand does, and are swizzled along k; of others they are where their lines are 128 bytes. A GPU_STREAM
- * row takes its short operand, where that lies along k, in boxes of as many lines as it has: what lies outside costs the copy engine more than what is there. */
-static tw_status encode_operand(engine *e, const plan *p, cu_tensor_map *map, cu_pointer address, const packing *lies, bool along_k, bool is_short, int box_rows,
-                                int box_cols)
+/* A's or B's map. Boxes of a GPU_SLICES row lie as the operand does, and are swizzled along k; of others they are where
+ * their lines are 128 bytes. A GPU_STREAM row takes its short operand, where that lies along k, in boxes of as many
+ * lines as it has: what lies outside costs the copy engine more than what is there. */
+static tw_status encode_operand(engine *e, const plan *p, cu_tensor_map *map, cu_pointer address, const packing *lies,
+                                bool along_k, bool is_short, int box_rows, int box_cols)
 {
-    const bool streams = p->row->gpu.traits & GPU_STREAM, slices = p->row->gpu.traits & GPU_SLICES, turned = slices && along_k;
+    const bool streams = p->row->gpu.traits & GPU_STREAM, slices = p->row->gpu.traits & GPU_SLICES,
+               turned = slices && along_k;
     const bool whole_line = box_cols * dtype_find(p->problem.dtype)->lab.bytes == 128;
     int swizzle = turned ? CU_TENSOR_SWIZZLE_64B : !slices && whole_line ? CU_TENSOR_SWIZZLE_128B : 0;
-    int rows = turned ? box_cols : streams && is_short && along_k ? (int)min_i64(p->row->lab.tile_m, lies->rows) : box_rows;
-    return encode_map(e, p->problem.dtype, map, address, lies->rows, lies->cols, lies->ld, rows, turned ? box_rows : box_cols, swizzle,
-                      streams ? CU_TENSOR_L2_128B : CU_TENSOR_L2_256B);
+    int rows = turned                           ? box_cols
+               : streams && is_short && along_k ? (int)min_i64(p->row->lab.tile_m, lies->rows)
+                                                : box_rows;
+    return encode_map(e, p->problem.dtype, map, address, lies->rows, lies->cols, lies->ld, rows,
+                      turned ? box_rows : box_cols, swizzle, streams ? CU_TENSOR_L2_128B : CU_TENSOR_L2_256B);
 }
 
 /* Never 0, which is what a flag is lowered to. */
@@ -457,30 +505,42 @@ static uint64_t next_ticket(engine *e)
     return ticket != 0 ? ticket : atomic_fetch_add_explicit(&e->ticket, 1, memory_order_relaxed);
 }
 
-/* A kernel on r's stream: `early` before what is ahead of it there has ended, `cluster` blocks side by side as one, where the device has that. */
-static tw_status launch_kernel(engine *e, const runnable *r, cu_function kernel, bool early, int cluster, cu_launch_config config, void **arguments)
+/* A kernel on r's stream: `early` before what is ahead of it there has ended, `cluster` blocks side by side as one,
+ * where the device has that. */
+static tw_status launch_kernel(engine *e, const runnable *r, cu_function kernel, bool early, int cluster,
+                               cu_launch_config config, void **arguments)
 {
-    cu_launch_attribute attributes[] = {{.id = CU_LAUNCH_EARLY, .value.allowed = 1}, {.id = CU_LAUNCH_CLUSTER, .value.cluster = {(unsigned)cluster, 1, 1}}};
+    cu_launch_attribute attributes[] = {{.id = CU_LAUNCH_EARLY, .value.allowed = 1},
+                                        {.id = CU_LAUNCH_CLUSTER, .value.cluster = {(unsigned)cluster, 1, 1}}};
     config.stream = r->stream, config.attributes = attributes, config.attribute_count = cluster > 1 ? 2 : 1;
     if (early && takes_attributes(e))
         CU_TRY(cuLaunchKernelEx, (&config, kernel, arguments, NULL));
     else
-        CU_TRY(cuLaunchKernel, (kernel, config.grid_x, config.grid_y, config.grid_z, config.block_x, config.block_y, config.block_z, config.dynamic_bytes, config.stream, arguments, NULL));
+        CU_TRY(cuLaunchKernel, (kernel, config.grid_x, config.grid_y, config.grid_z, config.block_x, config.block_y,
+                                config.block_z, config.dynamic_bytes, config.stream, arguments, NULL));
     return TW_OK;
 }
 
 /* A GPU_SLICES row: so many blocks divide the k of a tile. */
 static int parts_each(const plan *p)
 {
-    return p->shares.count > 0 ? (int)(p->shares.count / (ceil_div(p->problem.m, p->block_m) * ceil_div(p->problem.n, p->block_n))) : 1;
+    return p->shares.count > 0
+               ? (int)(p->shares.count / (ceil_div(p->problem.m, p->block_m) * ceil_div(p->problem.n, p->block_n)))
+               : 1;
 }
 
 static tw_status launch_grid(engine *e, const runnable *r, int64_t width, int64_t height, void **arguments)
 {
     const plan *p = r->plan;
-    const cu_launch_config config = {.grid_x = (unsigned)width, .grid_y = (unsigned)height, .grid_z = 1, .block_x = (unsigned)p->threads_x, .block_y = (unsigned)p->threads_y,
-                                     .block_z = 1, .dynamic_bytes = (unsigned)p->dynamic_bytes};
-    return launch_kernel(e, r, r->kernel, p->row->gpu.traits & GPU_EARLY, p->shares.meets ? parts_each(p) : 1, config, arguments);
+    const cu_launch_config config = {.grid_x = (unsigned)width,
+                                     .grid_y = (unsigned)height,
+                                     .grid_z = 1,
+                                     .block_x = (unsigned)p->threads_x,
+                                     .block_y = (unsigned)p->threads_y,
+                                     .block_z = 1,
+                                     .dynamic_bytes = (unsigned)p->dynamic_bytes};
+    return launch_kernel(e, r, r->kernel, p->row->gpu.traits & GPU_EARLY, p->shares.meets ? parts_each(p) : 1, config,
+                         arguments);
 }
 
 static tw_status launch_mapped(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
@@ -489,18 +549,22 @@ static tw_status launch_mapped(engine *e, runnable *r, const buffer *a, const bu
     const tw_problem *x = &p->problem;
     const gpu_kernel *g = &p->row->gpu;
     const bool whole_edge = g->traits & GPU_WHOLE_EDGE;
-    bool maps_c = (g->traits & GPU_OWN_C) && x->beta == 0 && kernel_is_wide(p->row, x); /* it leaves by the copy engine */
+    /* it leaves by the copy engine */
+    bool maps_c = (g->traits & GPU_OWN_C) && x->beta == 0 && kernel_is_wide(p->row, x);
     cu_tensor_map a_map, b_map, c_map;
     memset(&a_map, 0, sizeof a_map);
     memset(&b_map, 0, sizeof b_map);
     memset(&c_map, 0, sizeof c_map);
     if (x->k > 0) { /* with nothing to load the maps are not looked at */
         bool a_along = x->op_a == TW_N, b_along = x->op_b == TW_T;
-        TRY(encode_operand(e, p, &a_map, a->device, &p->pack_a, a_along, p->few_rows, whole_edge && a_along ? (int)p->block_m : g->a_box_rows, g->a_box_cols));
-        TRY(encode_operand(e, p, &b_map, b->device, &p->pack_b, b_along, !p->few_rows, whole_edge && b_along ? (int)p->block_n : g->b_box_rows, g->b_box_cols));
+        TRY(encode_operand(e, p, &a_map, a->device, &p->pack_a, a_along, p->few_rows,
+                           whole_edge && a_along ? (int)p->block_m : g->a_box_rows, g->a_box_cols));
+        TRY(encode_operand(e, p, &b_map, b->device, &p->pack_b, b_along, !p->few_rows,
+                           whole_edge && b_along ? (int)p->block_n : g->b_box_rows, g->b_box_cols));
     }
     if (maps_c)
-        TRY(encode_map(e, x->dtype_c, &c_map, c->device, x->m, x->n, x->ldc, 64, 128 / dtype_find(x->dtype_c)->lab.bytes, CU_TENSOR_SWIZZLE_128B, CU_TENSOR_L2_256B));
+        TRY(encode_map(e, x->dtype_c, &c_map, c->device, x->m, x->n, x->ldc, 64,
+                       128 / dtype_find(x->dtype_c)->lab.bytes, CU_TENSOR_SWIZZLE_128B, CU_TENSOR_L2_256B));
     int m = (int)x->m, n = (int)x->n, k = (int)x->k;
     float alpha = (float)x->alpha, beta = (float)x->beta;
     cu_pointer to = c->device;
@@ -510,11 +574,15 @@ static tw_status launch_mapped(engine *e, runnable *r, const buffer *a, const bu
     cu_pointer flags = parts + (cu_pointer)(p->shares.count * p->block_m * p->block_n) * 4;
     int count = parts_each(p);
     uint64_t ticket = next_ticket(e);
-    void *plain[] = {&a_map, &b_map, &m, &n, &k, &alpha, &beta, &to, &ldc, &whole, &length, &parts, &flags, &ticket}; /* a kernel takes as many as it has */
+    /* a kernel takes as many as it has */
+    void *plain[] = {&a_map, &b_map, &m, &n, &k, &alpha, &beta, &to, &ldc, &whole, &length, &parts, &flags, &ticket};
     void *with_c[] = {&a_map, &b_map, &c_map, &m, &n, &k, &alpha, &beta, &to, &ldc};
     void *slices[] = {&a_map, &b_map, &m, &n, &k, &alpha, &beta, &to, &ldc, &count, &parts, &flags, &ticket};
     void *stream[] = {&a_map, &b_map, &m, &n, &k, &alpha, &beta, &to, &ldc, &each, &length, &parts, &flags, &ticket};
-    void **arguments = g->traits & GPU_STREAM ? stream : g->traits & GPU_OWN_C ? with_c : g->traits & GPU_SLICES ? slices : plain;
+    void **arguments = g->traits & GPU_STREAM   ? stream
+                       : g->traits & GPU_OWN_C  ? with_c
+                       : g->traits & GPU_SLICES ? slices
+                                                : plain;
     return launch_grid(e, r, p->grid_x, p->grid_y, arguments);
 }
 
@@ -534,8 +602,9 @@ static tw_status launch_plain(engine *e, runnable *r, const buffer *a, const buf
         int m = (int)(x->m - first);
         cu_pointer a_part = a->device + (cu_pointer)(first * (x->op_a == TW_N ? lda : 1)) * 4, b_all = b->device;
         cu_pointer c_part = c->device + (cu_pointer)(first * ldc) * 4;
-        void *arguments[] = {&m, &n, &k, &alpha, &a_part, &lda, &b_all, &ldb, &beta, &c_part, &ldc,
-                             &parts, &memory, &flags, &ticket}; /* a kernel takes as many as it has */
+        void *arguments[] = {
+            &m,    &n,      &k,   &alpha, &a_part, &lda,   &b_all, &ldb,
+            &beta, &c_part, &ldc, &parts, &memory, &flags, &ticket}; /* a kernel takes as many as it has */
         TRY(launch_grid(e, r, p->grid_x, min_i64(p->grid_y - y, MOST_GRID_Y), arguments));
         if (r->add != NULL) {
             runnable adds = *r;
@@ -566,11 +635,24 @@ static tw_status launch_pack(engine *e, const runnable *r, buffer *a, buffer *b)
     const plan *p = r->plan;
     const tw_problem *x = &p->problem;
     const packing *by_b = &p->pack_b, *by_a = &p->pack_a;
-    packed first = {b->device, x->ldb, r->workspace, by_b->ld, by_b->needed ? (int)problem_b_rows(x) : 0, (int)problem_b_cols(x), by_b->turns};
-    packed second = {a->device, x->lda, r->workspace + (cu_pointer)by_b->bytes, by_a->ld, by_a->needed ? (int)problem_a_rows(x) : 0, (int)problem_a_cols(x), by_a->turns};
+    packed first = {
+        b->device,  x->ldb, r->workspace, by_b->ld, by_b->needed ? (int)problem_b_rows(x) : 0, (int)problem_b_cols(x),
+        by_b->turns};
+    packed second = {a->device,
+                     x->lda,
+                     r->workspace + (cu_pointer)by_b->bytes,
+                     by_a->ld,
+                     by_a->needed ? (int)problem_a_rows(x) : 0,
+                     (int)problem_a_cols(x),
+                     by_a->turns};
     void *arguments[] = {&first, &second};
     if (!by_a->needed && !by_b->needed) return TW_OK;
-    const cu_launch_config config = {.grid_x = (unsigned)(pack_tiles(&first) + pack_tiles(&second)), .grid_y = 1, .grid_z = 1, .block_x = PACK_THREADS, .block_y = 1, .block_z = 1};
+    const cu_launch_config config = {.grid_x = (unsigned)(pack_tiles(&first) + pack_tiles(&second)),
+                                     .grid_y = 1,
+                                     .grid_z = 1,
+                                     .block_x = PACK_THREADS,
+                                     .block_y = 1,
+                                     .block_z = 1};
     TRY(launch_kernel(e, r, r->pack, true, 1, config, arguments));
     if (by_b->needed) b->device = first.to;
     if (by_a->needed) a->device = second.to;
@@ -587,24 +669,30 @@ static tw_status launch_all(engine *e, runnable *r, buffer a, buffer b, const bu
 /* Where operand number i of a batch lies, or its address. */
 static buffer address_of(const tw_batch *batch, const buffer *first, int64_t stride, int64_t i, tw_dtype dtype)
 {
-    cu_pointer behind = batch->pointers ? (cu_pointer)i * sizeof(cu_pointer) : (cu_pointer)(stride * i) * (cu_pointer)dtype_find(dtype)->lab.bytes;
+    cu_pointer behind = batch->pointers ? (cu_pointer)i * sizeof(cu_pointer)
+                                        : (cu_pointer)(stride * i) * (cu_pointer)dtype_find(dtype)->lab.bytes;
     return (buffer){.device = first->device + behind};
 }
 
-/* The same of `items` matrices that lie `stride` apart, one box of one of them at a time; boxes whose lines are 64 or 128 bytes are swizzled so. One matrix
- * for all has stride 0. */
-static tw_status encode_boxes(engine *e, tw_dtype dtype, cu_tensor_map *map, uint64_t address, int64_t rows, int64_t cols, int64_t ld, int64_t items, int64_t stride,
-                              int64_t box_rows, int64_t box_cols)
+/* The same of `items` matrices that lie `stride` apart, one box of one of them at a time; boxes whose lines are 64 or
+ * 128 bytes are swizzled so. One matrix for all has stride 0. */
+static tw_status encode_boxes(engine *e, tw_dtype dtype, cu_tensor_map *map, uint64_t address, int64_t rows,
+                              int64_t cols, int64_t ld, int64_t items, int64_t stride, int64_t box_rows,
+                              int64_t box_cols)
 {
     uint64_t bytes = (uint64_t)dtype_find(dtype)->lab.bytes, line = (uint64_t)box_cols * bytes;
-    uint64_t dims[3] = {(uint64_t)cols, (uint64_t)rows, stride == 0 ? 1 : (uint64_t)items}, strides[2] = {(uint64_t)ld * bytes, (uint64_t)(stride == 0 ? ld : stride) * bytes};
+    uint64_t dims[3] = {(uint64_t)cols, (uint64_t)rows, stride == 0 ? 1 : (uint64_t)items},
+             strides[2] = {(uint64_t)ld * bytes, (uint64_t)(stride == 0 ? ld : stride) * bytes};
     uint32_t box[3] = {(uint32_t)box_cols, (uint32_t)box_rows, 1}, ones[3] = {1, 1, 1};
     int type = dtype == TW_F32 ? CU_TENSOR_F32 : dtype == TW_F16 ? CU_TENSOR_F16 : CU_TENSOR_BF16;
     int swizzle = line == 128 ? CU_TENSOR_SWIZZLE_128B : line == 64 ? CU_TENSOR_SWIZZLE_64B : 0;
-    cu_result error = e->cu->cuTensorMapEncodeTiled(map, type, 3, (void *)(uintptr_t)address, dims, strides, box, ones, 0, swizzle, CU_TENSOR_L2_256B, 0);
+    cu_result error = e->cu->cuTensorMapEncodeTiled(map, type, 3, (void *)(uintptr_t)address, dims, strides, box, ones,
+                                                    0, swizzle, CU_TENSOR_L2_256B, 0);
     if (error == CU_SUCCESS) return TW_OK;
-    return fail(TW_DEVICE_FAILED, "cuTensorMapEncodeTiled refused %" PRId64 " items of %" PRId64 " x %" PRId64 " elements, rows %" PRId64 " and items %" PRId64
-                " apart, in boxes of %" PRId64 " x %" PRId64 ": %s", items, rows, cols, ld, stride, box_rows, box_cols, cu_error_name(e->cu, error));
+    return fail(TW_DEVICE_FAILED,
+                "cuTensorMapEncodeTiled refused %" PRId64 " items of %" PRId64 " x %" PRId64 " elements, rows %" PRId64
+                " and items %" PRId64 " apart, in boxes of %" PRId64 " x %" PRId64 ": %s",
+                items, rows, cols, ld, stride, box_rows, box_cols, cu_error_name(e->cu, error));
 }
 
 /* Items at strides by a row of the copy engine's. */
@@ -616,16 +704,18 @@ static tw_status launch_boxes(engine *e, runnable *r, const buffer from[3], int 
     const tw_batch *batch = r->batch;
     int64_t edge = p->block_m, depth = p->row->lab.tile_k, line = p->row->gpu.a_box_cols;
     cu_tensor_map maps[3];
-    TRY(encode_boxes(e, x->dtype, &maps[0], from[0].device, problem_a_rows(x), problem_a_cols(x), x->lda, items, batch->stride_a, x->op_a == TW_N ? edge : depth,
-                     x->op_a == TW_N ? depth : line));
-    TRY(encode_boxes(e, x->dtype, &maps[1], from[1].device, problem_b_rows(x), problem_b_cols(x), x->ldb, items, batch->stride_b, x->op_b == TW_N ? depth : edge,
-                     x->op_b == TW_N ? line : depth));
-    TRY(encode_boxes(e, x->dtype_c, &maps[2], from[2].device, x->m, x->n, x->ldc, items, batch->stride_c, edge, C_LINE));
+    TRY(encode_boxes(e, x->dtype, &maps[0], from[0].device, problem_a_rows(x), problem_a_cols(x), x->lda, items,
+                     batch->stride_a, x->op_a == TW_N ? edge : depth, x->op_a == TW_N ? depth : line));
+    TRY(encode_boxes(e, x->dtype, &maps[1], from[1].device, problem_b_rows(x), problem_b_cols(x), x->ldb, items,
+                     batch->stride_b, x->op_b == TW_N ? depth : edge, x->op_b == TW_N ? line : depth));
+    TRY(encode_boxes(e, x->dtype_c, &maps[2], from[2].device, x->m, x->n, x->ldc, items, batch->stride_c, edge,
+                     C_LINE));
     int m = (int)x->m, n = (int)x->n, k = (int)x->k, a_shared = batch->stride_a == 0, b_shared = batch->stride_b == 0;
     float alpha = (float)x->alpha, beta = (float)x->beta;
     int64_t ldc = x->ldc, stride_c = batch->stride_c;
     cu_pointer c = from[2].device;
-    void *arguments[] = {&maps[0], &maps[1], &maps[2], &m, &n, &k, &alpha, &beta, &c, &ldc, &stride_c, &works, &a_shared, &b_shared};
+    void *arguments[] = {&maps[0], &maps[1], &maps[2], &m,        &n,     &k,        &alpha,
+                         &beta,    &c,       &ldc,     &stride_c, &works, &a_shared, &b_shared};
     return launch_grid(e, r, min_i64(works, p->grid_x) + (works > p->cut * 3 / 2 ? p->cut : 0), 1, arguments);
 }
 
@@ -640,14 +730,31 @@ static tw_status launch_batch(engine *e, runnable *r, const buffer *a, const buf
     float alpha = (float)x->alpha, beta = (float)x->beta;
     for (int64_t first = 0; first < batch->count; first += most) {
         int works = (int)(min_i64(batch->count - first, most) * tiles);
-        buffer from[3] = {address_of(batch, a, batch->stride_a, first, x->dtype), address_of(batch, b, batch->stride_b, first, x->dtype),
+        buffer from[3] = {address_of(batch, a, batch->stride_a, first, x->dtype),
+                          address_of(batch, b, batch->stride_b, first, x->dtype),
                           address_of(batch, c, batch->stride_c, first, x->dtype_c)};
         if (p->row->gpu.traits & GPU_TENSOR_MAPS) {
             TRY(launch_boxes(e, r, from, works, works / tiles));
             continue;
         }
-        int64_t lda = x->lda, ldb = x->ldb, ldc = x->ldc, stride_a = batch->stride_a, stride_b = batch->stride_b, stride_c = batch->stride_c;
-        void *arguments[] = {&m, &n, &k, &alpha, &from[0].device, &lda, &from[1].device, &ldb, &beta, &from[2].device, &ldc, &works, &pointers, &stride_a, &stride_b, &stride_c};
+        int64_t lda = x->lda, ldb = x->ldb, ldc = x->ldc, stride_a = batch->stride_a, stride_b = batch->stride_b,
+                stride_c = batch->stride_c;
+        void *arguments[] = {&m,
+                             &n,
+                             &k,
+                             &alpha,
+                             &from[0].device,
+                             &lda,
+                             &from[1].device,
+                             &ldb,
+                             &beta,
+                             &from[2].device,
+                             &ldc,
+                             &works,
+                             &pointers,
+                             &stride_a,
+                             &stride_b,
+                             &stride_c};
         TRY(launch_grid(e, r, min_i64(works, p->grid_x), 1, arguments));
     }
     return TW_OK;
@@ -662,7 +769,8 @@ static tw_status launch_items(engine *e, runnable *r, const buffer *a, const buf
     if (r->plan->one_launch) return launch_batch(e, r, a, b, c);
     for (int64_t i = 0; i < batch->count; i++) {
         const buffer to = address_of(batch, c, batch->stride_c, i, x->dtype_c);
-        TRY(launch_all(e, r, address_of(batch, a, batch->stride_a, i, x->dtype), address_of(batch, b, batch->stride_b, i, x->dtype), &to));
+        TRY(launch_all(e, r, address_of(batch, a, batch->stride_a, i, x->dtype),
+                       address_of(batch, b, batch->stride_b, i, x->dtype), &to));
     }
     return TW_OK;
 }
@@ -682,7 +790,8 @@ static tw_status find_workspace(engine *e, runnable *r, size_t bytes)
     if (bytes == 0 || r->workspace != 0) return TW_OK;
     cu_result error = e->cu->cuMemAlloc_v2(&memory, bytes);
     if (error == CU_OUT_OF_MEMORY)
-        return fail(TW_NO_MEMORY, "no device memory for %zu bytes of workspace: %s", bytes, cu_error_name(e->cu, error));
+        return fail(TW_NO_MEMORY, "no device memory for %zu bytes of workspace: %s", bytes,
+                    cu_error_name(e->cu, error));
     if (error != CU_SUCCESS) return cu_fail(e->cu, "cuMemAlloc", error);
     r->workspace = memory;
     return TW_OK;
@@ -715,11 +824,13 @@ static tw_status launch_panel(void *context, int panel)
     buffer a = w->buffers[0], b = w->buffers[1], c = w->buffers[2];
     a.device += first * (cu_pointer)w->operands[0].device_ld * w->operands[0].element_bytes;
     c.device += first * (cu_pointer)w->operands[2].device_ld * w->operands[2].element_bytes;
-    if (panel > 0 && mine.pack_b.needed) mine.pack_b.needed = false, b.device = r.workspace; /* where the first panel has packed it */
+    /* where the first panel has packed it */
+    if (panel > 0 && mine.pack_b.needed) mine.pack_b.needed = false, b.device = r.workspace;
     return launch(l->e, &r, &a, &b, &c);
 }
 
-/* Up in the order of need: B and the first rows of A, then the next; rows of C come down one panel behind, so that both directions are busy. */
+/* Up in the order of need: B and the first rows of A, then the next; rows of C come down one panel behind, so that both
+ * directions are busy. */
 static tw_status cuda_overlap(engine *e, runnable *r, const panels *w)
 {
     staged copies[1 + 3 * MOST_PANELS];
@@ -729,14 +840,22 @@ static tw_status cuda_overlap(engine *e, runnable *r, const panels *w)
     for (int i = 0; i <= w->count; i++) {
         int64_t first = i * w->rows, rows = min_i64(w->rows, w->operands[2].rows - first);
         if (i < w->count) copies[count++] = rows_staged(&w->operands[0], w->buffers[0].device, first, rows, true, i);
-        if (i < w->count && w->brings_c) copies[count++] = rows_staged(&w->operands[2], w->buffers[2].device, first, rows, true, i);
+        if (i < w->count && w->brings_c)
+            copies[count++] = rows_staged(&w->operands[2], w->buffers[2].device, first, rows, true, i);
         if (i == 0) continue;
         rows = min_i64(w->rows, w->operands[2].rows - (first - w->rows));
         copies[count++] = rows_staged(&w->operands[2], w->buffers[2].device, first - w->rows, rows, false, i - 1);
     }
-    const staging_work work = {.copies = copies, .count = count, .panels = w->count, .stream = r->stream, .launch = launch_panel, .context = &context};
+    const staging_work work = {.copies = copies,
+                               .count = count,
+                               .panels = w->count,
+                               .stream = r->stream,
+                               .launch = launch_panel,
+                               .context = &context};
     TRY(enter(e));
-    tw_status status = find_workspace(e, r, w->part->workspace_bytes > w->last->workspace_bytes ? w->part->workspace_bytes : w->last->workspace_bytes);
+    tw_status status = find_workspace(e, r,
+                                      w->part->workspace_bytes > w->last->workspace_bytes ? w->part->workspace_bytes
+                                                                                          : w->last->workspace_bytes);
     r->launched = status == TW_OK;
     return leave(e, status == TW_OK ? staging_run(&e->staging, e->context, &work) : status);
 }
@@ -748,12 +867,15 @@ static tw_status find_or_build_for(engine *e, const wanted *w, cu_stream stream,
     if ((*out = kernels_find(&e->kernels, w)) != NULL) return TW_OK;
     CU_TRY(cuStreamIsCapturing, (stream, &capturing));
     if (capturing != CU_CAPTURE_NONE)
-        return fail(TW_BUILD_FAILED, "launch.stream is being captured and %s%s%s is not built yet: tw_prepare() builds it before the capture",
-                    w->source.file, w->options[0] != '\0' ? " " : "", w->options);
+        return fail(
+            TW_BUILD_FAILED,
+            "launch.stream is being captured and %s%s%s is not built yet: tw_prepare() builds it before the capture",
+            w->source.file, w->options[0] != '\0' ? " " : "", w->options);
     return kernels_build(&e->kernels, w, out);
 }
 
-static tw_status enqueue(engine *e, const plan *p, const tw_batch *batch, const tw_launch *to, const buffer *a, const buffer *b, const buffer *c)
+static tw_status enqueue(engine *e, const plan *p, const tw_batch *batch, const tw_launch *to, const buffer *a,
+                         const buffer *b, const buffer *c)
 {
     runnable r = {.plan = p, .batch = batch, .stream = to->stream, .workspace = (cu_pointer)(uintptr_t)to->workspace};
     TRY(find_kernels(e, &r, find_or_build_for));
@@ -764,11 +886,13 @@ static tw_status enqueue(engine *e, const plan *p, const tw_batch *batch, const 
 static tw_status check_owner(engine *e, cu_stream stream, tw_status status)
 {
     cu_context owner = e->context;
-    if (status != TW_DEVICE_FAILED || e->cu->cuStreamGetCtx(stream, &owner) != CU_SUCCESS || owner == e->context) return status;
+    if (status != TW_DEVICE_FAILED || e->cu->cuStreamGetCtx(stream, &owner) != CU_SUCCESS || owner == e->context)
+        return status;
     return fail(TW_BAD_ARGUMENT, "launch.stream is of another CUDA context than the one that this context works in");
 }
 
-static tw_status cuda_enqueue(engine *e, const plan *p, const tw_batch *batch, const tw_launch *to, const buffer *a, const buffer *b, const buffer *c)
+static tw_status cuda_enqueue(engine *e, const plan *p, const tw_batch *batch, const tw_launch *to, const buffer *a,
+                              const buffer *b, const buffer *c)
 {
     TRY(enter(e));
     return leave(e, check_owner(e, to->stream, enqueue(e, p, batch, to, a, b, c)));
@@ -822,7 +946,8 @@ static void cuda_resources(engine *e, const runnable *r, tw_lab_resources *out)
     e->cu->cuFuncGetAttribute(&out->spill_bytes, CU_FUNCTION_LOCAL_BYTES, r->kernel);
     if (e->cu->cuFuncGetAttribute(&out->local_bytes, CU_FUNCTION_SHARED_BYTES, r->kernel) == CU_SUCCESS)
         out->local_bytes += p->dynamic_bytes;
-    if (e->cu->cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, r->kernel, threads, (size_t)p->dynamic_bytes) == CU_SUCCESS)
+    if (e->cu->cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, r->kernel, threads, (size_t)p->dynamic_bytes) ==
+        CU_SUCCESS)
         out->occupancy = threads_each > 0 ? (double)(blocks * threads) / threads_each : -1;
     leave(e, TW_OK);
 }
@@ -830,7 +955,8 @@ static void cuda_resources(engine *e, const runnable *r, tw_lab_resources *out)
 /* ---- what this device can do at most ---- */
 
 /* A probe's launch: the entry of cuda/probe.cu with its arguments, timed by events; the shortest of `tries`. */
-static tw_status least_seconds(engine *e, const char *entry, unsigned blocks, void **arguments, int tries, double *seconds)
+static tw_status least_seconds(engine *e, const char *entry, unsigned blocks, void **arguments, int tries,
+                               double *seconds)
 {
     enum { PROBE_THREADS = 256 };
     const wanted w = {{"cuda/probe.cu", entry, NULL}, "", 0};
@@ -842,7 +968,8 @@ static tw_status least_seconds(engine *e, const char *entry, unsigned blocks, vo
     *seconds = 0;
     for (int i = 0; status == TW_OK && i <= tries; i++) { /* the first warms up */
         cu_result error = e->cu->cuEventRecord(r.begin, r.stream);
-        if (error == CU_SUCCESS) error = e->cu->cuLaunchKernel(function, blocks, 1, 1, PROBE_THREADS, 1, 1, 0, r.stream, arguments, NULL);
+        if (error == CU_SUCCESS)
+            error = e->cu->cuLaunchKernel(function, blocks, 1, 1, PROBE_THREADS, 1, 1, 0, r.stream, arguments, NULL);
         if (error == CU_SUCCESS) error = e->cu->cuEventRecord(r.event, r.stream);
         if (error == CU_SUCCESS) error = e->cu->cuEventSynchronize(r.event);
         if (error == CU_SUCCESS) error = e->cu->cuEventElapsedTime(&milliseconds, r.begin, r.event);
@@ -865,7 +992,8 @@ static tw_status peak_flops(engine *e, tw_dtype dtype, int tries, double *flops_
     double seconds;
     if (dtype != TW_F32) return fail(TW_NO_KERNEL, "the cuda engine has no probe for %s", dtype_find(dtype)->lab.name);
     CU_TRY(cuMemAlloc_v2, (&sink, 4));
-    tw_status status = least_seconds(e, "probe_fma", blocks, (void *[]){&sink, &rounds, &factor, &addend}, tries, &seconds);
+    tw_status status = least_seconds(e, "probe_fma", blocks, (void *[]){&sink, &rounds, &factor, &addend}, tries,
+                                     &seconds);
     e->cu->cuMemFree_v2(sink);
     if (status == TW_OK) *flops_per_s = 2.0 * CHAINS * ROUNDS * PROBE_THREADS * blocks / seconds;
     return status;
@@ -888,9 +1016,11 @@ static tw_status bandwidth(engine *e, int64_t bytes, int tries, double *bytes_pe
     int rounds = (int)ceil_div(least_per_try, count * 16);
     double seconds;
     cu_result error = e->cu->cuMemAlloc_v2(&data, (size_t)count * 16);
-    if (error != CU_SUCCESS) return fail(TW_NO_MEMORY, "no device memory for a working set of %" PRId64 " bytes", bytes);
+    if (error != CU_SUCCESS)
+        return fail(TW_NO_MEMORY, "no device memory for a working set of %" PRId64 " bytes", bytes);
     error = e->cu->cuMemsetD8_v2(data, 0, (size_t)count * 16);
-    tw_status status = error == CU_SUCCESS ? least_seconds(e, "probe_read", blocks, (void *[]){&data, &rounds, &data, &count}, tries, &seconds)
+    tw_status status = error == CU_SUCCESS ? least_seconds(e, "probe_read", blocks,
+                                                           (void *[]){&data, &rounds, &data, &count}, tries, &seconds)
                                            : cu_fail(e->cu, "cuMemsetD8", error);
     e->cu->cuMemFree_v2(data);
     if (status == TW_OK) *bytes_per_s = (double)count * 16 * rounds / seconds;
@@ -925,9 +1055,26 @@ static tw_status cuda_shared_bandwidth(engine *e, int tries, double *bytes_per_s
 }
 
 const engine_ops cuda_engine = {
-    .name = "cuda", .devices = cuda_devices, .state = cuda_state, .compiler = cuda_compiler, .open = cuda_open, .describe = cuda_describe, .facts = cuda_facts,
-    .prepare = cuda_prepare, .upload = cuda_upload, .launch = cuda_launch, .wait = cuda_wait, .download = cuda_download,
-    .release = cuda_release, .drop = cuda_drop, .overlap = cuda_overlap, .enqueue = cuda_enqueue, .resources = cuda_resources,
-    .code = cuda_code, .peak_flops = cuda_peak_flops, .bandwidth = cuda_bandwidth, .shared_bandwidth = cuda_shared_bandwidth,
+    .name = "cuda",
+    .devices = cuda_devices,
+    .state = cuda_state,
+    .compiler = cuda_compiler,
+    .open = cuda_open,
+    .describe = cuda_describe,
+    .facts = cuda_facts,
+    .prepare = cuda_prepare,
+    .upload = cuda_upload,
+    .launch = cuda_launch,
+    .wait = cuda_wait,
+    .download = cuda_download,
+    .release = cuda_release,
+    .drop = cuda_drop,
+    .overlap = cuda_overlap,
+    .enqueue = cuda_enqueue,
+    .resources = cuda_resources,
+    .code = cuda_code,
+    .peak_flops = cuda_peak_flops,
+    .bandwidth = cuda_bandwidth,
+    .shared_bandwidth = cuda_shared_bandwidth,
     .close = cuda_close,
 };

@@ -18,7 +18,7 @@ struct built {
 #define CU_TRY(name, arguments)                                                                                        \
     do {                                                                                                               \
         cu_result cu_error_ = k->cu->name arguments;                                                                   \
-        if (cu_error_ != CU_SUCCESS) return cu_fail(k->cu, #name, cu_error_);                                              \
+        if (cu_error_ != CU_SUCCESS) return cu_fail(k->cu, #name, cu_error_);                                          \
     } while (0)
 
 void kernels_open(kernels *k, const cu_api *cu)
@@ -56,13 +56,14 @@ bool kernels_ahead(const jit_cache *ahead, int sm)
     return false;
 }
 
-/* Copies through tensor maps came with CUDA 12 and sm_90: an older NVRTC has not got the instructions, one that does not know sm_90 not
- * the architecture. */
+/* Copies through tensor maps came with CUDA 12 and sm_90: an older NVRTC has not got the instructions, one that does
+ * not know sm_90 not the architecture. */
 bool kernels_tensor_maps(int sm)
 {
     char arch[24];
     const nvrtc_api *nvrtc = nvrtc_api_load();
-    return nvrtc != NULL && nvrtc->major >= 12 && nvrtc_arch(nvrtc, sm, arch) == TW_OK && atoi(strchr(arch, '_') + 1) >= 90;
+    return nvrtc != NULL && nvrtc->major >= 12 && nvrtc_arch(nvrtc, sm, arch) == TW_OK &&
+           atoi(strchr(arch, '_') + 1) >= 90;
 }
 
 bool kernels_clusters(void)
@@ -83,7 +84,8 @@ static tw_status compile_failed(const nvrtc_api *nvrtc, nvrtc_program program, c
     }
     free(whole);
     nvrtc->nvrtcDestroyProgram(&program);
-    return fail(TW_BUILD_FAILED, "%s could not be compiled by NVRTC %d.%d%s%s", file, nvrtc->major, nvrtc->minor, log[0] != '\0' ? "\n" : "", log);
+    return fail(TW_BUILD_FAILED, "%s could not be compiled by NVRTC %d.%d%s%s", file, nvrtc->major, nvrtc->minor,
+                log[0] != '\0' ? "\n" : "", log);
 }
 
 /* Compile to a cubin, or to PTX where only an older architecture is known. *binary is for free(). */
@@ -171,9 +173,11 @@ static tw_status build(kernels *k, built *made, const wanted *w)
     if (ahead == TW_OK || ahead == TW_NO_MEMORY) return ahead;
     snprintf(why, sizeof why, "%s", tw_error_text());
     const nvrtc_api *nvrtc = nvrtc_api_load();
-    if (nvrtc == NULL) return ahead == TW_NO_KERNEL ? TW_BUILD_FAILED : fail(ahead, "%s", why); /* it was there, and the driver would not have it */
+    /* it was there, and the driver would not have it */
+    if (nvrtc == NULL) return ahead == TW_NO_KERNEL ? TW_BUILD_FAILED : fail(ahead, "%s", why);
     TRY(nvrtc_arch(nvrtc, k->sm, arch));
-    snprintf(versions, sizeof versions, "driver %d nvrtc %d.%d %s", k->driver_version, nvrtc->major, nvrtc->minor, arch);
+    snprintf(versions, sizeof versions, "driver %d nvrtc %d.%d %s", k->driver_version, nvrtc->major, nvrtc->minor,
+             arch);
     jit_key key = jit_key_of(4, (const char *const[]){"cuda", versions, w->options, gpu_text(&w->source)});
     void *binary = jit_cache_get(k->cache, &key, &bytes);
     if (binary != NULL) {
@@ -191,7 +195,8 @@ static tw_status build(kernels *k, built *made, const wanted *w)
 cu_function kernels_find(kernels *k, const wanted *w)
 {
     for (built *b = atomic_load_explicit(&k->built, memory_order_acquire); b != NULL; b = b->next)
-        if (gpu_same_text(&b->source, &w->source) && strcmp(b->source.entry, w->source.entry) == 0 && strcmp(b->options, w->options) == 0)
+        if (gpu_same_text(&b->source, &w->source) && strcmp(b->source.entry, w->source.entry) == 0 &&
+            strcmp(b->options, w->options) == 0)
             return b->function;
     return NULL;
 }

@@ -1,4 +1,5 @@
-/* kernels.h - CUDA's kernels as functions of a context: built ahead, kept on disk, or compiled by NVRTC for the very device, at first use. */
+/* kernels.h - CUDA's kernels as functions of a context: built ahead, kept on disk, or compiled by NVRTC for the very
+ * device, at first use. */
 #ifndef TILEWRIGHT_KERNELS_H
 #define TILEWRIGHT_KERNELS_H
 
@@ -44,7 +45,8 @@ tw_status kernels_code(const plan *p, int sm, bool ptx, tw_lab_code *out);
 bool kernels_ahead(const jit_cache *ahead, int sm);
 /* kernels_tensor_maps - does NVRTC compile copies through tensor maps for such a device? */
 bool kernels_tensor_maps(int sm);
-/* kernels_clusters - does the NVRTC at hand, if there is one, know all that kernels of clusters say (PTX ISA 8.1, CUDA 12.1)? */
+/* kernels_clusters - does the NVRTC at hand, if there is one, know all that kernels of clusters say (PTX ISA 8.1, CUDA
+ * 12.1)? */
 bool kernels_clusters(void);
 
 #endif

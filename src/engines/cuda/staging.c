@@ -1,15 +1,17 @@
-/* staging.c - large copies between pageable host memory and the device: threads carry pieces through pinned memory, beside the work on what is
- * there already.
+/* staging.c - large copies between pageable host memory and the device: threads carry pieces through pinned memory,
+ * beside the work on what is there already.
  *
- * The driver copies pageable memory on one thread, at some GB/s. Here each of a few threads takes the next piece, copies it into pinned
- * memory, and while the device fetches that takes another; for what comes down, the other way round. A panel of the product is launched
- * as soon as its pieces are on their way, on a stream that waits for them, and its rows of C come down as soon as they are made:
+ * The driver copies pageable memory on one thread, at some GB/s. Here each of a few threads takes the next piece,
+ * copies it into pinned memory, and while the device fetches that takes another; for what comes down, the other way
+ * round. A panel of the product is launched as soon as its pieces are on their way, on a stream that waits for them,
+ * and its rows of C come down as soon as they are made:
  *
  *     up     | B | A 0 | A 1 | A 2  | A 3   | ...
  *     work            | C 0  | C 1  | C 2   | C 3 | ...
  *     down                   | C 0  | C 1   | C 2 | C 3 |
  *
- * The threads live as long as one call: starting them takes tens of microseconds, a piece hundreds, and nothing is left for a fork() to break. */
+ * The threads live as long as one call: starting them takes tens of microseconds, a piece hundreds, and nothing is left
+ * for a fork() to break. */
 #include "staging.h"
 
 #include <signal.h>
@@ -24,10 +26,10 @@ typedef struct job {
     staging *s;
     cu_context context;
     const staging_work *work;
-    atomic_llong next; /* piece, all copies counted through */
+    atomic_llong next;    /* piece, all copies counted through */
     pthread_mutex_t lock; /* guards the next three */
     pthread_cond_t changed;
-    int launched; /* panels */
+    int launched;                 /* panels */
     int64_t missing[MOST_PANELS]; /* pieces that are not yet on their way */
     cu_event made[MOST_PANELS];   /* the panel's rows of C */
     atomic_bool failed;
@@ -45,22 +47,25 @@ typedef struct piece {
 } piece;
 
 static int64_t pieces_across(const staged *w) { return ceil_div((int64_t)w->width, PIECE_BYTES); }
-static int64_t rows_each(const staged *w) { return pieces_across(w) > 1 ? 1 : max_i64(PIECE_BYTES / (int64_t)w->device_pitch, 1); }
+static int64_t rows_each(const staged *w)
+{
+    return pieces_across(w) > 1 ? 1 : max_i64(PIECE_BYTES / (int64_t)w->device_pitch, 1);
+}
 static int64_t piece_count(const staged *w) { return pieces_across(w) * ceil_div(w->rows, rows_each(w)); }
 
 static piece piece_at(const staged *w, int64_t i)
 {
     int64_t row = i / pieces_across(w) * rows_each(w);
     size_t column = (size_t)(i % pieces_across(w)) * PIECE_BYTES, rest = w->width - column;
-    return (piece){.of = w, .host = w->host + (size_t)row * w->host_pitch + column, .device = w->device + (size_t)row * w->device_pitch + column,
-                   .width = rest < PIECE_BYTES ? rest : PIECE_BYTES, .rows = min_i64(rows_each(w), w->rows - row)};
+    return (piece){.of = w,
+                   .host = w->host + (size_t)row * w->host_pitch + column,
+                   .device = w->device + (size_t)row * w->device_pitch + column,
+                   .width = rest < PIECE_BYTES ? rest : PIECE_BYTES,
+                   .rows = min_i64(rows_each(w), w->rows - row)};
 }
 
 /* In pinned memory a piece lies as on the device, so that one copy without rows moves it. */
-static size_t piece_bytes(const piece *p)
-{
-    return (size_t)(p->rows - 1) * p->of->device_pitch + p->width;
-}
+static size_t piece_bytes(const piece *p) { return (size_t)(p->rows - 1) * p->of->device_pitch + p->width; }
 
 static void copy_rows(const piece *p, char *pinned)
 {
@@ -123,7 +128,8 @@ static bool depart(job *j, int panel, cu_event there)
     return right;
 }
 
-/* Let the stream wait until the panel is made. All that the panel needs was taken before, by threads that wait for no later panel. */
+/* Let the stream wait until the panel is made. All that the panel needs was taken before, by threads that wait for no
+ * later panel. */
 static bool await(job *j, int panel, cu_stream stream)
 {
     if (j->work->panels == 0) return true;
@@ -143,7 +149,8 @@ static bool begin(job *j, const copier *c, int half, const piece *p)
         return WORKED(cuMemcpyHtoDAsync_v2, (p->device, c->pinned[half], piece_bytes(p), c->stream)) &&
                WORKED(cuEventRecord, (c->done[half], c->stream)) && depart(j, p->of->panel, c->done[half]);
     }
-    return await(j, p->of->panel, c->stream) && WORKED(cuMemcpyDtoHAsync_v2, (c->pinned[half], p->device, piece_bytes(p), c->stream)) &&
+    return await(j, p->of->panel, c->stream) &&
+           WORKED(cuMemcpyDtoHAsync_v2, (c->pinned[half], p->device, piece_bytes(p), c->stream)) &&
            WORKED(cuEventRecord, (c->done[half], c->stream));
 }
 
@@ -212,7 +219,8 @@ static void give_copier(staging *s, copier *c)
     if (!kept) destroy_copier(s->cu, c);
 }
 
-/* The stream is waited for whatever has failed, since pinned memory goes to the next call; and those who wait for a panel are told. */
+/* The stream is waited for whatever has failed, since pinned memory goes to the next call; and those who wait for a
+ * panel are told. */
 static void carry(job *j, copier *c)
 {
     carry_pieces(j, c);
@@ -281,7 +289,8 @@ tw_status staging_run(staging *s, cu_context context, const staging_work *work)
     pthread_cond_init(&made.changed, NULL);
     for (int i = 0; i < work->panels && ready; i++) ready = WORKED(cuEventCreate, (&made.made[i], EVENT_NO_TIMING));
     if (ready) carry_all(j, pieces);
-    if (work->panels > 0) (void)WORKED(cuStreamSynchronize, (work->stream)); /* also after a failure: its operands are about to be freed */
+    /* also after a failure: its operands are about to be freed */
+    if (work->panels > 0) (void)WORKED(cuStreamSynchronize, (work->stream));
     for (int i = 0; i < work->panels; i++)
         if (made.made[i] != NULL) s->cu->cuEventDestroy_v2(made.made[i]);
     pthread_cond_destroy(&made.changed);

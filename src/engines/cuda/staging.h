@@ -1,5 +1,5 @@
-/* staging.h - large copies between pageable host memory and the device: threads carry pieces through pinned memory, beside the work on what is
- * there already. */
+/* staging.h - large copies between pageable host memory and the device: threads carry pieces through pinned memory,
+ * beside the work on what is there already. */
 #ifndef TILEWRIGHT_STAGING_H
 #define TILEWRIGHT_STAGING_H
 
@@ -11,8 +11,8 @@
 
 enum { MOST_COPIERS = 16 };
 
-/* One matrix between host and device: rows of `width` bytes, each side with rows of its own distance. What goes up is needed by a
- * panel of work, what comes down is made by one. */
+/* One matrix between host and device: rows of `width` bytes, each side with rows of its own distance. What goes up is
+ * needed by a panel of work, what comes down is made by one. */
 typedef struct staged {
     char *host;
     cu_pointer device;
@@ -22,8 +22,8 @@ typedef struct staged {
     int panel;
 } staged;
 
-/* Copies in the order in which they begin, and `panels` launches on a stream between them; a launch comes when all that its panel and
- * those before need is on its way. */
+/* Copies in the order in which they begin, and `panels` launches on a stream between them; a launch comes when all that
+ * its panel and those before need is on its way. */
 typedef struct staging_work {
     const staged *copies;
     int count, panels;
@@ -52,8 +52,8 @@ void staging_open(staging *s, const cu_api *cu, int threads);
 /* staging_close - the context is current, or `current` is false and only what is the host's is given up. */
 void staging_close(staging *s, bool current);
 
-/* staging_run - copy, launch, and wait for what comes down. The padding on the host is neither read nor written; on the device the
- * padding between rows may be. The context is the current one. */
+/* staging_run - copy, launch, and wait for what comes down. The padding on the host is neither read nor written; on the
+ * device the padding between rows may be. The context is the current one. */
 tw_status staging_run(staging *s, cu_context context, const staging_work *work);
 
 #endif

@@ -65,7 +65,8 @@ enum {
     F(cl_int, clGetDeviceIDs, (cl_platform, cl_bitfield, cl_uint, cl_device *, cl_uint *))                             \
     F(cl_int, clGetDeviceInfo, (cl_device, cl_uint, size_t, void *, size_t *))                                         \
     F(cl_context, clCreateContext,                                                                                     \
-      (const cl_properties *, cl_uint, const cl_device *, void (*)(const char *, const void *, size_t, void *), void *, cl_int *)) \
+      (const cl_properties *, cl_uint, const cl_device *, void (*)(const char *, const void *, size_t, void *),        \
+       void *, cl_int *))                                                                                              \
     F(cl_int, clReleaseContext, (cl_context))                                                                          \
     F(cl_queue, clCreateCommandQueue, (cl_context, cl_device, cl_bitfield, cl_int *))                                  \
     F(cl_int, clReleaseCommandQueue, (cl_queue))                                                                       \
@@ -74,7 +75,8 @@ enum {
     F(cl_program, clCreateProgramWithSource, (cl_context, cl_uint, const char **, const size_t *, cl_int *))           \
     F(cl_program, clCreateProgramWithBinary,                                                                           \
       (cl_context, cl_uint, const cl_device *, const size_t *, const unsigned char **, cl_int *, cl_int *))            \
-    F(cl_int, clBuildProgram, (cl_program, cl_uint, const cl_device *, const char *, void (*)(cl_program, void *), void *)) \
+    F(cl_int, clBuildProgram,                                                                                          \
+      (cl_program, cl_uint, const cl_device *, const char *, void (*)(cl_program, void *), void *))                    \
     F(cl_int, clGetProgramInfo, (cl_program, cl_uint, size_t, void *, size_t *))                                       \
     F(cl_int, clGetProgramBuildInfo, (cl_program, cl_device, cl_uint, size_t, void *, size_t *))                       \
     F(cl_int, clReleaseProgram, (cl_program))                                                                          \
@@ -82,15 +84,18 @@ enum {
     F(cl_int, clReleaseKernel, (cl_kernel))                                                                            \
     F(cl_int, clSetKernelArg, (cl_kernel, cl_uint, size_t, const void *))                                              \
     F(cl_int, clEnqueueNDRangeKernel,                                                                                  \
-      (cl_queue, cl_kernel, cl_uint, const size_t *, const size_t *, const size_t *, cl_uint, const cl_event *, cl_event *)) \
-    F(cl_int, clEnqueueWriteBuffer, (cl_queue, cl_memory, cl_bool, size_t, size_t, const void *, cl_uint, const cl_event *, cl_event *)) \
-    F(cl_int, clEnqueueReadBuffer, (cl_queue, cl_memory, cl_bool, size_t, size_t, void *, cl_uint, const cl_event *, cl_event *)) \
+      (cl_queue, cl_kernel, cl_uint, const size_t *, const size_t *, const size_t *, cl_uint, const cl_event *,        \
+       cl_event *))                                                                                                    \
+    F(cl_int, clEnqueueWriteBuffer,                                                                                    \
+      (cl_queue, cl_memory, cl_bool, size_t, size_t, const void *, cl_uint, const cl_event *, cl_event *))             \
+    F(cl_int, clEnqueueReadBuffer,                                                                                     \
+      (cl_queue, cl_memory, cl_bool, size_t, size_t, void *, cl_uint, const cl_event *, cl_event *))                   \
     F(cl_int, clEnqueueWriteBufferRect,                                                                                \
-      (cl_queue, cl_memory, cl_bool, const size_t *, const size_t *, const size_t *, size_t, size_t, size_t, size_t, const void *, cl_uint, \
-       const cl_event *, cl_event *))                                                                                  \
+      (cl_queue, cl_memory, cl_bool, const size_t *, const size_t *, const size_t *, size_t, size_t, size_t, size_t,   \
+       const void *, cl_uint, const cl_event *, cl_event *))                                                           \
     F(cl_int, clEnqueueReadBufferRect,                                                                                 \
-      (cl_queue, cl_memory, cl_bool, const size_t *, const size_t *, const size_t *, size_t, size_t, size_t, size_t, void *, cl_uint, \
-       const cl_event *, cl_event *))                                                                                  \
+      (cl_queue, cl_memory, cl_bool, const size_t *, const size_t *, const size_t *, size_t, size_t, size_t, size_t,   \
+       void *, cl_uint, const cl_event *, cl_event *))                                                                 \
     F(cl_int, clWaitForEvents, (cl_uint, const cl_event *))                                                            \
     F(cl_int, clGetEventProfilingInfo, (cl_event, cl_uint, size_t, void *, size_t *))                                  \
     F(cl_int, clReleaseEvent, (cl_event))                                                                              \

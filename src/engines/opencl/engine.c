@@ -27,8 +27,8 @@ struct engine {
     cl_context context;
     cl_queue queue, timed_queue; /* the second, which profiles, is made when a launch is to be timed */
     int index;
-    int warp; /* so many neighbouring work-items wait for each other alone; 0: only a whole group does */
-    pid_t pid; /* that opened it: the driver's state does not survive a fork */
+    int warp;           /* so many neighbouring work-items wait for each other alone; 0: only a whole group does */
+    pid_t pid;          /* that opened it: the driver's state does not survive a fork */
     char identity[640]; /* platform, device and driver with their versions: part of every cache key */
     char extra[256];    /* TILEWRIGHT_OPENCL_OPTIONS */
     jit_cache *cache;   /* NULL: nothing is kept */
@@ -38,8 +38,10 @@ struct engine {
 
 static tw_status cl_status(cl_int error)
 {
-    return error == CL_MEM_OBJECT_ALLOCATION_FAILURE || error == CL_OUT_OF_HOST_MEMORY || error == CL_INVALID_BUFFER_SIZE ? TW_NO_MEMORY
-                                                                                                                         : TW_DEVICE_FAILED;
+    return error == CL_MEM_OBJECT_ALLOCATION_FAILURE || error == CL_OUT_OF_HOST_MEMORY ||
+                   error == CL_INVALID_BUFFER_SIZE
+               ? TW_NO_MEMORY
+               : TW_DEVICE_FAILED;
 }
 
 static tw_status cl_fail(const char *call, cl_int error)
@@ -76,8 +78,8 @@ static bool is_kind(const cl_api *cl, cl_device device, cl_bitfield kind)
 
 enum { SKIPPED_BYTES = 160 };
 
-/* The devices of every platform, GPUs first: index 0 is the default. skipped: what is wrong with the last platform that could not say what
- * it has; "" where all could. */
+/* The devices of every platform, GPUs first: index 0 is the default. skipped: what is wrong with the last platform that
+ * could not say what it has; "" where all could. */
 static tw_status list_devices(const cl_api *cl, cl_device *devices, int *count, char skipped[SKIPPED_BYTES])
 {
     cl_platform platforms[MOST_DEVICES];
@@ -87,8 +89,10 @@ static tw_status list_devices(const cl_api *cl, cl_device *devices, int *count, 
     skipped[0] = '\0';
     cl_int error = cl->clGetPlatformIDs(MOST_DEVICES, platforms, &platform_count);
     if (error == CL_PLATFORM_NOT_FOUND_KHR || (error == CL_SUCCESS && platform_count == 0))
-        return fail(TW_NO_DEVICE, "the OpenCL loader found no driver (%d): no usable .icd file in /etc/OpenCL/vendors. Debian's package "
-                                  "pocl-opencl-icd makes the CPU a device; a GPU's driver brings its own", (int)error);
+        return fail(TW_NO_DEVICE,
+                    "the OpenCL loader found no driver (%d): no usable .icd file in /etc/OpenCL/vendors. Debian's "
+                    "package pocl-opencl-icd makes the CPU a device; a GPU's driver brings its own",
+                    (int)error);
     CL_TRY("clGetPlatformIDs", error);
     for (cl_uint i = 0; i < platform_count && i < MOST_DEVICES && found < MOST_DEVICES; i++) {
         cl_uint here = 0;
@@ -98,14 +102,17 @@ static tw_status list_devices(const cl_api *cl, cl_device *devices, int *count, 
         } else if (error != CL_DEVICE_NOT_FOUND) {
             char name[64] = "";
             cl->clGetPlatformInfo(platforms[i], CL_PLATFORM_NAME, sizeof name - 1, name, NULL);
-            snprintf(skipped, SKIPPED_BYTES, "; platform %u (%s) is left out: clGetDeviceIDs failed with %s (%d)", i, name, cl_error_name(error), (int)error);
+            snprintf(skipped, SKIPPED_BYTES, "; platform %u (%s) is left out: clGetDeviceIDs failed with %s (%d)", i,
+                     name, cl_error_name(error), (int)error);
         }
     }
     for (int gpus = 1; gpus >= 0; gpus--)
         for (cl_uint i = 0; i < found; i++)
             if (is_kind(cl, all[i], CL_DEVICE_TYPE_GPU_BIT) == gpus) devices[(*count)++] = all[i];
-    if (*count == 0) return fail(TW_NO_DEVICE, "OpenCL has %u platform%s and no device. Debian's package pocl-opencl-icd makes the CPU one%s",
-                                 platform_count, platform_count == 1 ? "" : "s", skipped);
+    if (*count == 0)
+        return fail(TW_NO_DEVICE,
+                    "OpenCL has %u platform%s and no device. Debian's package pocl-opencl-icd makes the CPU one%s",
+                    platform_count, platform_count == 1 ? "" : "s", skipped);
     return TW_OK;
 }
 
@@ -118,7 +125,8 @@ static void describe(const cl_api *cl, cl_device device, int index, tw_device *o
     out->threads = (int32_t)device_number(cl, device, CL_DEVICE_MAX_COMPUTE_UNITS, 4);
     out->memory_bytes = (int64_t)device_number(cl, device, CL_DEVICE_GLOBAL_MEM_SIZE, 8);
     /* On GPUs drivers take this for one L1 or for the sum of all: not known. */
-    if (is_kind(cl, device, CL_DEVICE_TYPE_CPU_BIT)) out->l2_bytes = (int64_t)device_number(cl, device, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE, 8);
+    if (is_kind(cl, device, CL_DEVICE_TYPE_CPU_BIT))
+        out->l2_bytes = (int64_t)device_number(cl, device, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE, 8);
 }
 
 static tw_status cl_devices(tw_device *devices, int32_t capacity, int32_t *count)
@@ -166,8 +174,9 @@ static void cl_state(char *text, size_t bytes)
     device_text(cl, found[0], CL_DRIVER_VERSION, driver, sizeof driver);
     bool own = keeps_its_own(cl, found[0]);
     jit_cache *cache = own ? NULL : jit_cache_open();
-    snprintf(text, bytes, "ready: %d device%s, the first %s, %s, driver %s%s; %s%s", count, count == 1 ? "" : "s", name, version, driver, skipped,
-             jit_cache_usable(cache) ? "kernels kept: " : "", own ? "PoCL keeps its kernels itself" : jit_cache_state(cache));
+    snprintf(text, bytes, "ready: %d device%s, the first %s, %s, driver %s%s; %s%s", count, count == 1 ? "" : "s", name,
+             version, driver, skipped, jit_cache_usable(cache) ? "kernels kept: " : "",
+             own ? "PoCL keeps its kernels itself" : jit_cache_state(cache));
     jit_cache_close(cache);
 }
 
@@ -205,7 +214,8 @@ static tw_status open_device(engine *e, int index)
     cl_int error;
     TRY(list_devices(e->cl, found, &count, skipped));
     if (index < 0 || index >= count)
-        return fail(TW_NO_DEVICE, "device %d was asked for, OpenCL has %d (0 to %d)%s", index, count, count - 1, skipped);
+        return fail(TW_NO_DEVICE, "device %d was asked for, OpenCL has %d (0 to %d)%s", index, count, count - 1,
+                    skipped);
     e->device = found[index], e->index = index;
     e->context = e->cl->clCreateContext(NULL, 1, &e->device, NULL, NULL, &error);
     CL_TRY("clCreateContext", error);
@@ -216,17 +226,18 @@ static tw_status open_device(engine *e, int index)
     return TW_OK;
 }
 
-static void cl_describe(const engine *e, tw_device *out)
-{
-    describe(e->cl, e->device, e->index, out);
-}
+static void cl_describe(const engine *e, tw_device *out) { describe(e->cl, e->device, e->index, out); }
 
 static void cl_facts(const engine *e, device_facts *out)
 {
-    *out = (device_facts){.engine = "opencl", .threads = 1, .copies = true, .warp = e->warp,
-                          .local_bytes = (int64_t)device_number(e->cl, e->device, CL_DEVICE_LOCAL_MEM_SIZE, 8),
-                          .most_threads = (int)device_number(e->cl, e->device, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof(size_t)),
-                          .largest_bytes = (int64_t)device_number(e->cl, e->device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, 8)};
+    *out = (device_facts){
+        .engine = "opencl",
+        .threads = 1,
+        .copies = true,
+        .warp = e->warp,
+        .local_bytes = (int64_t)device_number(e->cl, e->device, CL_DEVICE_LOCAL_MEM_SIZE, 8),
+        .most_threads = (int)device_number(e->cl, e->device, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof(size_t)),
+        .largest_bytes = (int64_t)device_number(e->cl, e->device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, 8)};
 }
 
 /* ---- prepare ---- */
@@ -237,13 +248,15 @@ static tw_status build_failed(engine *e, cl_program program, const char *file, c
     size_t bytes = 0;
     e->cl->clGetProgramBuildInfo(program, e->device, CL_PROGRAM_BUILD_LOG, 0, NULL, &bytes);
     char *whole = malloc(bytes + 1);
-    if (whole != NULL && e->cl->clGetProgramBuildInfo(program, e->device, CL_PROGRAM_BUILD_LOG, bytes, whole, NULL) == CL_SUCCESS) {
+    if (whole != NULL &&
+        e->cl->clGetProgramBuildInfo(program, e->device, CL_PROGRAM_BUILD_LOG, bytes, whole, NULL) == CL_SUCCESS) {
         whole[bytes] = '\0';
         snprintf(log, sizeof log, "%.*s", BUILD_LOG_BYTES - 1, whole);
     }
     free(whole);
     e->cl->clReleaseProgram(program);
-    return fail(TW_BUILD_FAILED, "%s could not be compiled for this device: %s (%d)%s%s", file, cl_error_name(error), (int)error, log[0] != '\0' ? "\n" : "", log);
+    return fail(TW_BUILD_FAILED, "%s could not be compiled for this device: %s (%d)%s%s", file, cl_error_name(error),
+                (int)error, log[0] != '\0' ? "\n" : "", log);
 }
 
 /* From a kept binary; NULL where there is none or the driver will not have it. */
@@ -254,7 +267,8 @@ static cl_program program_from_cache(engine *e, const jit_key *key, const char *
     void *binary = jit_cache_get(e->cache, key, &bytes);
     if (binary == NULL) return NULL;
     const unsigned char *binaries = binary;
-    cl_program program = e->cl->clCreateProgramWithBinary(e->context, 1, &e->device, &bytes, &binaries, &status, &error);
+    cl_program program = e->cl->clCreateProgramWithBinary(e->context, 1, &e->device, &bytes, &binaries, &status,
+                                                          &error);
     free(binary);
     if (error != CL_SUCCESS) return NULL;
     if (e->cl->clBuildProgram(program, 1, &e->device, options, NULL, NULL) == CL_SUCCESS) return program;
@@ -265,9 +279,12 @@ static cl_program program_from_cache(engine *e, const jit_key *key, const char *
 static void program_to_cache(engine *e, const jit_key *key, cl_program program)
 {
     size_t bytes = 0;
-    if (e->cl->clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, NULL) != CL_SUCCESS || bytes == 0) return;
+    if (e->cl->clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, NULL) != CL_SUCCESS ||
+        bytes == 0)
+        return;
     unsigned char *binary = malloc(bytes);
-    if (binary != NULL && e->cl->clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL) == CL_SUCCESS)
+    if (binary != NULL &&
+        e->cl->clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL) == CL_SUCCESS)
         jit_cache_put(e->cache, key, binary, bytes);
     free(binary);
 }
@@ -337,7 +354,8 @@ static tw_status cl_code(engine *e, const plan *p, int sm, bool ptx, tw_lab_code
     if (binary != NULL) error = e->cl->clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL);
     if (binary == NULL || error != CL_SUCCESS) {
         free(binary);
-        return fail(TW_BUILD_FAILED, "the OpenCL driver gives no binary of %s: %s (%d)", p->source.file, cl_error_name(error), (int)error);
+        return fail(TW_BUILD_FAILED, "the OpenCL driver gives no binary of %s: %s (%d)", p->source.file,
+                    cl_error_name(error), (int)error);
     }
     snprintf(out->form, sizeof out->form, "%s", strstr((const char *)binary, ".entry") != NULL ? "ptx" : "binary");
     snprintf(out->target, sizeof out->target, "the device");
@@ -345,15 +363,17 @@ static tw_status cl_code(engine *e, const plan *p, int sm, bool ptx, tw_lab_code
     return TW_OK;
 }
 
-/* How many neighbours wait for each other with the barrier of one warp: NVIDIA's 32, where its compiler takes that barrier, which is probed with
- * the one kernel that has it. Others' sub-groups have widths that are known only when a kernel is compiled: there whole groups wait. */
+/* How many neighbours wait for each other with the barrier of one warp: NVIDIA's 32, where its compiler takes that
+ * barrier, which is probed with the one kernel that has it. Others' sub-groups have widths that are known only when a
+ * kernel is compiled: there whole groups wait. */
 static int warp_of(engine *e)
 {
     char extensions[8192] = "";
     cl_kernel kernel;
     e->cl->clGetDeviceInfo(e->device, CL_DEVICE_EXTENSIONS, sizeof extensions - 1, extensions, NULL);
     if (strstr(extensions, "cl_nv_device_attribute_query") == NULL) return 0;
-    if (find_or_build(e, &(tw_lab_source){"opencl/s2_shared_a.cl", "s2_shared_a", NULL}, "-DTILE=32 -DOP_A=0 -DOP_B=0 -DWIDE=0 -DSUBGROUP_BARRIER=1", &kernel) != TW_OK)
+    if (find_or_build(e, &(tw_lab_source){"opencl/s2_shared_a.cl", "s2_shared_a", NULL},
+                      "-DTILE=32 -DOP_A=0 -DOP_B=0 -DWIDE=0 -DSUBGROUP_BARRIER=1", &kernel) != TW_OK)
         return 0;
     e->cl->clReleaseKernel(kernel);
     return (int)device_number(e->cl, e->device, CL_DEVICE_WARP_SIZE_NV, 4);
@@ -385,7 +405,8 @@ static tw_status cl_prepare(engine *e, const plan *p, runnable *out)
 {
     const tw_lab_source adds = {p->source.file, p->row->gpu.adds, p->source.text};
     cl_kernel kernel, add = NULL;
-    if (e->pid != getpid()) return fail(TW_NO_DEVICE, "this opencl context was opened before fork(): the child must open its own");
+    if (e->pid != getpid())
+        return fail(TW_NO_DEVICE, "this opencl context was opened before fork(): the child must open its own");
     TRY(find_or_build(e, &p->source, p->options, &kernel));
     tw_status status = adds.entry != NULL && p->shares.count > 0 ? find_or_build(e, &adds, p->options, &add) : TW_OK;
     if (status == TW_OK)
@@ -406,30 +427,37 @@ static const size_t no_offset[3] = {0, 0, 0};
 
 static rows_of rows_of_operand(const operand *o)
 {
-    return (rows_of){{(size_t)o->cols * o->element_bytes, (size_t)o->rows, 1}, (size_t)o->device_ld * o->element_bytes, (size_t)o->ld * o->element_bytes};
+    return (rows_of){{(size_t)o->cols * o->element_bytes, (size_t)o->rows, 1},
+                     (size_t)o->device_ld * o->element_bytes,
+                     (size_t)o->ld * o->element_bytes};
 }
 
 enum { MOST_PITCH = 0x7fffffff }; /* NVIDIA's driver refuses to copy rectangles whose rows lie 4 GiB apart */
 
-/* An operand and its copy, one way or the other: at once where its elements lie side by side, else as a rectangle, else row by row. */
+/* An operand and its copy, one way or the other: at once where its elements lie side by side, else as a rectangle, else
+ * row by row. */
 static tw_status copy(engine *e, const operand *o, cl_memory memory, bool up)
 {
     rows_of r = rows_of_operand(o);
     bool at_once = gpu_moves_at_once(o), rectangle = r.host_pitch <= MOST_PITCH;
     if (!at_once && rectangle && up)
-        CL_TRY("clEnqueueWriteBufferRect", e->cl->clEnqueueWriteBufferRect(e->queue, memory, 1, no_offset, no_offset, r.region, r.device_pitch, 0,
-                                                                           r.host_pitch, 0, o->host, 0, NULL, NULL));
+        CL_TRY("clEnqueueWriteBufferRect",
+               e->cl->clEnqueueWriteBufferRect(e->queue, memory, 1, no_offset, no_offset, r.region, r.device_pitch, 0,
+                                               r.host_pitch, 0, o->host, 0, NULL, NULL));
     if (!at_once && rectangle && !up)
-        CL_TRY("clEnqueueReadBufferRect", e->cl->clEnqueueReadBufferRect(e->queue, memory, 1, no_offset, no_offset, r.region, r.device_pitch, 0,
-                                                                         r.host_pitch, 0, o->host, 0, NULL, NULL));
+        CL_TRY("clEnqueueReadBufferRect",
+               e->cl->clEnqueueReadBufferRect(e->queue, memory, 1, no_offset, no_offset, r.region, r.device_pitch, 0,
+                                              r.host_pitch, 0, o->host, 0, NULL, NULL));
     if (!at_once && rectangle) return TW_OK;
     size_t runs = at_once ? 1 : r.region[1], bytes = at_once ? gpu_span(o) : r.region[0];
     for (size_t i = 0; i < runs; i++) {
         char *host = (char *)o->host + i * r.host_pitch;
         if (up)
-            CL_TRY("clEnqueueWriteBuffer", e->cl->clEnqueueWriteBuffer(e->queue, memory, 1, i * r.device_pitch, bytes, host, 0, NULL, NULL));
+            CL_TRY("clEnqueueWriteBuffer",
+                   e->cl->clEnqueueWriteBuffer(e->queue, memory, 1, i * r.device_pitch, bytes, host, 0, NULL, NULL));
         else
-            CL_TRY("clEnqueueReadBuffer", e->cl->clEnqueueReadBuffer(e->queue, memory, 1, i * r.device_pitch, bytes, host, 0, NULL, NULL));
+            CL_TRY("clEnqueueReadBuffer",
+                   e->cl->clEnqueueReadBuffer(e->queue, memory, 1, i * r.device_pitch, bytes, host, 0, NULL, NULL));
     }
     return TW_OK;
 }
@@ -440,10 +468,12 @@ static tw_status cl_upload(engine *e, const operand *from, bool copies, buffer *
     size_t bytes = gpu_span(from);
     *out = (buffer){0};
     if (bytes == 0) return TW_OK;
-    if (!gpu_moves_at_once(from)) bytes += (size_t)(from->device_ld - from->cols) * from->element_bytes; /* NVIDIA's driver wants a rectangle's last row whole too */
+    /* NVIDIA's driver wants a rectangle's last row whole too */
+    if (!gpu_moves_at_once(from)) bytes += (size_t)(from->device_ld - from->cols) * from->element_bytes;
     cl_memory memory = e->cl->clCreateBuffer(e->context, CL_MEM_READ_WRITE, bytes, NULL, &error);
     if (error != CL_SUCCESS)
-        return fail(cl_status(error), "no device memory for %zu bytes: %s (%d)", bytes, cl_error_name(error), (int)error);
+        return fail(cl_status(error), "no device memory for %zu bytes: %s (%d)", bytes, cl_error_name(error),
+                    (int)error);
     tw_status status = copies ? copy(e, from, memory, true) : TW_OK;
     if (status == TW_OK)
         out->memory = memory;
@@ -452,7 +482,8 @@ static tw_status cl_upload(engine *e, const operand *from, bool copies, buffer *
     return status;
 }
 
-static tw_status set_arguments(engine *e, const runnable *r, cl_kernel kernel, const buffer *a, const buffer *b, const buffer *c)
+static tw_status set_arguments(engine *e, const runnable *r, cl_kernel kernel, const buffer *a, const buffer *b,
+                               const buffer *c)
 {
     const plan *p = r->plan;
     const tw_problem *x = &p->problem;
@@ -464,10 +495,22 @@ static tw_status set_arguments(engine *e, const runnable *r, cl_kernel kernel, c
     const struct {
         size_t bytes;
         const void *value;
-    } arguments[] = {{4, &m}, {4, &n}, {4, &k}, {4, &alpha}, {sizeof a->memory, &a->memory}, {8, &lda}, {sizeof b->memory, &b->memory},
-                     {8, &ldb}, {4, &beta}, {sizeof c->memory, &c->memory}, {8, &ldc}, {4, &parts}, {sizeof sums, &sums}};
+    } arguments[] = {{4, &m},
+                     {4, &n},
+                     {4, &k},
+                     {4, &alpha},
+                     {sizeof a->memory, &a->memory},
+                     {8, &lda},
+                     {sizeof b->memory, &b->memory},
+                     {8, &ldb},
+                     {4, &beta},
+                     {sizeof c->memory, &c->memory},
+                     {8, &ldc},
+                     {4, &parts},
+                     {sizeof sums, &sums}};
     cl_uint count = sizeof arguments / sizeof *arguments - (p->row->gpu.traits & GPU_DIVIDES ? 0 : 2);
-    for (cl_uint i = 0; i < count; i++) CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, i, arguments[i].bytes, arguments[i].value));
+    for (cl_uint i = 0; i < count; i++)
+        CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, i, arguments[i].bytes, arguments[i].value));
     return TW_OK;
 }
 
@@ -478,7 +521,8 @@ static tw_status queue_for(engine *e, bool timed, cl_queue *out)
     *out = e->queue;
     if (!timed) return TW_OK;
     pthread_mutex_lock(&e->building);
-    if (e->timed_queue == NULL) e->timed_queue = e->cl->clCreateCommandQueue(e->context, e->device, CL_QUEUE_PROFILING_ENABLE, &error);
+    if (e->timed_queue == NULL)
+        e->timed_queue = e->cl->clCreateCommandQueue(e->context, e->device, CL_QUEUE_PROFILING_ENABLE, &error);
     *out = e->timed_queue;
     pthread_mutex_unlock(&e->building);
     CL_TRY("clCreateCommandQueue", error);
@@ -492,17 +536,21 @@ static tw_status find_workspace(engine *e, runnable *r)
     if (r->plan->workspace_bytes == 0 || r->workspace != 0) return TW_OK;
     cl_memory memory = e->cl->clCreateBuffer(e->context, CL_MEM_READ_WRITE, r->plan->workspace_bytes, NULL, &error);
     if (error != CL_SUCCESS)
-        return fail(cl_status(error), "no device memory for %zu bytes of workspace: %s (%d)", r->plan->workspace_bytes, cl_error_name(error), (int)error);
+        return fail(cl_status(error), "no device memory for %zu bytes of workspace: %s (%d)", r->plan->workspace_bytes,
+                    cl_error_name(error), (int)error);
     r->workspace = (uint64_t)(uintptr_t)memory;
     return TW_OK;
 }
 
 /* The queue works in order: a kernel that follows another sees what it has left. */
-static tw_status enqueue(engine *e, const runnable *r, cl_queue queue, cl_kernel kernel, int64_t width, int64_t height, cl_event *event)
+static tw_status enqueue(engine *e, const runnable *r, cl_queue queue, cl_kernel kernel, int64_t width, int64_t height,
+                         cl_event *event)
 {
     const plan *p = r->plan;
-    size_t local[2] = {(size_t)p->threads_x, (size_t)p->threads_y}, global[2] = {(size_t)width * local[0], (size_t)height * local[1]};
-    CL_TRY("clEnqueueNDRangeKernel", e->cl->clEnqueueNDRangeKernel(queue, kernel, 2, NULL, global, local, 0, NULL, event));
+    size_t local[2] = {(size_t)p->threads_x, (size_t)p->threads_y},
+           global[2] = {(size_t)width * local[0], (size_t)height * local[1]};
+    CL_TRY("clEnqueueNDRangeKernel",
+           e->cl->clEnqueueNDRangeKernel(queue, kernel, 2, NULL, global, local, 0, NULL, event));
     return TW_OK;
 }
 
@@ -535,8 +583,10 @@ static tw_status end_event(engine *e, cl_event first, cl_event event, double *se
     cl_ulong begin = 0, end = 0;
     cl_int error = e->cl->clWaitForEvents(1, &event);
     if (error == CL_SUCCESS && seconds != NULL)
-        error = e->cl->clGetEventProfilingInfo(first != NULL ? first : event, CL_PROFILING_COMMAND_START, sizeof begin, &begin, NULL);
-    if (error == CL_SUCCESS && seconds != NULL) error = e->cl->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL);
+        error = e->cl->clGetEventProfilingInfo(first != NULL ? first : event, CL_PROFILING_COMMAND_START, sizeof begin,
+                                               &begin, NULL);
+    if (error == CL_SUCCESS && seconds != NULL)
+        error = e->cl->clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL);
     e->cl->clReleaseEvent(event);
     CL_TRY("the kernel", error);
     if (seconds != NULL) *seconds = 1e-9 * (double)(end - begin);
@@ -589,7 +639,8 @@ static tw_status least_seconds(engine *e, cl_kernel kernel, size_t groups, int t
     *seconds = 0;
     for (int i = 0; i <= tries; i++) { /* the first warms up */
         cl_event event;
-        CL_TRY("clEnqueueNDRangeKernel", e->cl->clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &global, &local, 0, NULL, &event));
+        CL_TRY("clEnqueueNDRangeKernel",
+               e->cl->clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &global, &local, 0, NULL, &event));
         TRY(end_event(e, NULL, event, &now));
         if (i > 0 && (*seconds <= 0 || now < *seconds)) *seconds = now;
     }
@@ -602,8 +653,8 @@ static size_t probe_groups(engine *e)
     return 8 * (size_t)(units > 0 ? units : 1);
 }
 
-/* Rounds of a probe whose arguments begin with (sink, rounds): grown until a run takes 5 ms, since devices differ by a factor of a
- * thousand; then the shortest of `tries` runs. */
+/* Rounds of a probe whose arguments begin with (sink, rounds): grown until a run takes 5 ms, since devices differ by a
+ * factor of a thousand; then the shortest of `tries` runs. */
 static tw_status rounds_per_second(engine *e, cl_kernel kernel, cl_memory sink, int tries, double *rounds_per_s)
 {
     double seconds = 0;
@@ -641,7 +692,8 @@ static tw_status run_shared(engine *e, cl_kernel kernel, cl_memory sink, int tri
 }
 
 /* Build an entry of opencl/probe.cl, give it a word to write into, run it. */
-static tw_status probe(engine *e, const char *entry, tw_status (*run)(engine *, cl_kernel, cl_memory, int, double *), int tries, double *per_s)
+static tw_status probe(engine *e, const char *entry, tw_status (*run)(engine *, cl_kernel, cl_memory, int, double *),
+                       int tries, double *per_s)
 {
     cl_kernel kernel;
     buffer sink;
@@ -658,7 +710,8 @@ static tw_status probe(engine *e, const char *entry, tw_status (*run)(engine *, 
 static tw_status cl_peak_flops(engine *e, tw_dtype dtype, int threads, int tries, double *flops_per_s)
 {
     (void)threads; /* the whole device */
-    if (dtype != TW_F32) return fail(TW_NO_KERNEL, "the opencl engine has no probe for %s", dtype_find(dtype)->lab.name);
+    if (dtype != TW_F32)
+        return fail(TW_NO_KERNEL, "the opencl engine has no probe for %s", dtype_find(dtype)->lab.name);
     return probe(e, "probe_fma", run_fma, tries, flops_per_s);
 }
 
@@ -688,10 +741,14 @@ static tw_status cl_bandwidth(engine *e, int64_t bytes, int threads, int tries, 
     (void)threads;
     bool cpu = is_kind(e->cl, e->device, CL_DEVICE_TYPE_CPU_BIT);
     count = round_up(count, (int64_t)probe_groups(e) * PROBE_THREADS); /* every work-item as many */
-    TRY(find_or_build(e, &(tw_lab_source){"opencl/probe.cl", "probe_read", NULL}, cpu ? "-DRUNS=1" : "-DRUNS=0", &kernel));
+    TRY(find_or_build(e, &(tw_lab_source){"opencl/probe.cl", "probe_read", NULL}, cpu ? "-DRUNS=1" : "-DRUNS=0",
+                      &kernel));
     void *zeros = calloc((size_t)count, 16);
-    tw_status status = zeros != NULL ? TW_OK : fail(TW_NO_MEMORY, "no memory for a working set of %" PRId64 " bytes", bytes);
-    if (status == TW_OK) status = cl_upload(e, &(operand){.host = zeros, .rows = 1, .cols = count, .ld = count, .element_bytes = 16}, true, &data);
+    tw_status status = zeros != NULL ? TW_OK
+                                     : fail(TW_NO_MEMORY, "no memory for a working set of %" PRId64 " bytes", bytes);
+    if (status == TW_OK)
+        status = cl_upload(e, &(operand){.host = zeros, .rows = 1, .cols = count, .ld = count, .element_bytes = 16},
+                           true, &data);
     free(zeros);
     if (status == TW_OK) {
         status = run_read(e, kernel, data.memory, count, tries, bytes_per_s);
@@ -702,8 +759,22 @@ static tw_status cl_bandwidth(engine *e, int64_t bytes, int threads, int tries, 
 }
 
 const engine_ops opencl_engine = {
-    .name = "opencl", .devices = cl_devices, .state = cl_state, .open = cl_open, .describe = cl_describe, .facts = cl_facts,
-    .prepare = cl_prepare, .upload = cl_upload, .launch = cl_launch, .wait = cl_wait, .download = cl_download,
-    .release = cl_release, .drop = cl_drop, .code = cl_code, .peak_flops = cl_peak_flops, .bandwidth = cl_bandwidth, .shared_bandwidth = cl_shared_bandwidth,
+    .name = "opencl",
+    .devices = cl_devices,
+    .state = cl_state,
+    .open = cl_open,
+    .describe = cl_describe,
+    .facts = cl_facts,
+    .prepare = cl_prepare,
+    .upload = cl_upload,
+    .launch = cl_launch,
+    .wait = cl_wait,
+    .download = cl_download,
+    .release = cl_release,
+    .drop = cl_drop,
+    .code = cl_code,
+    .peak_flops = cl_peak_flops,
+    .bandwidth = cl_bandwidth,
+    .shared_bandwidth = cl_shared_bandwidth,
     .close = cl_close,
 };
