@@ -58,9 +58,21 @@ static_checks() {
         --suppressions-list=tools/cppcheck.suppress
 }
 
+# C, OpenCL C and CUDA C. Each major version of clang-format lays out some lines in its own way: 14 is Debian 12's.
+sources() { find blas cli exercises fuzz include io kernels lab src tests tools \( -name '*.[ch]' -o -name '*.cl*' -o -name '*.cu*' \) -type f | sort; }
+
+formatted() {
+    clang-format --version | grep -q ' version 14\.' || { clang-format --version && echo 'expected version 14' && return 1; }
+    sources | xargs clang-format --dry-run -Werror
+}
+
+columns() { ! sources | LC_ALL=C.UTF-8 xargs grep -nE '.{121}'; }
+
 scripts() { shellcheck -S warning dev .ci/run tests/*.sh tools/*.sh; }
 
 check 'include rule' tools/check_includes.sh
+check 'clang-format' formatted
+check 'no line over 120 columns' columns
 check 'the library does not print, end the process or read the environment' no_calls
 check 'gcc -Wall -Wextra -Wpedantic -Wshadow -Wconversion' build build/lint-gcc gcc -DTILEWRIGHT_TESTS=OFF -DCMAKE_C_FLAGS=-Wconversion
 check 'generated docs are fresh' env TILEWRIGHT=build/lint-gcc/tilewright tools/ladder_doc.sh --check
@@ -69,10 +81,5 @@ check 'no fast-math' no_fast_math
 check 'exported symbols' symbols
 check 'cppcheck' static_checks
 check 'shellcheck' scripts
-
-# Not yet a finding: how far the code is from .clang-format.
-find include src kernels/cpu lab io cli blas tests fuzz -name '*.[ch]' | sort | while read -r file; do
-    clang-format "$file" | diff "$file" - | grep -c '^<' | sed "s|\$| $file|"
-done | awk '{ lines += $1; files += $1 > 0 } END { print "note  clang-format would change " lines + 0 " lines in " files + 0 " files" }'
 
 [ "$bad" -eq 0 ] || { echo "$bad checks failed" && exit 1; }
