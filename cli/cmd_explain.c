@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../lab/roofline.h"
-#include "../lab/story.h"
+#include "../lab/report/story.h"
 #include "cmd.h"
 #include "explain.h"
 #include "object.h"

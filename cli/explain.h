@@ -3,7 +3,7 @@
 #ifndef TILEWRIGHT_EXPLAIN_H
 #define TILEWRIGHT_EXPLAIN_H
 
-#include "../lab/predict.h"
+#include "../lab/access/predict.h"
 #include "session.h"
 
 typedef struct explain {

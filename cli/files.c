@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include "../io/io.h"
 #include "../lab/own.h"
-#include "../lab/report.h"
+#include "../lab/report/report.h"
 #include "say.h"
 
 /* ---- what a file holds ---- */

@@ -3,7 +3,7 @@
 #define TILEWRIGHT_PAGE_H
 
 #include "../io/io.h"
-#include "../lab/report.h"
+#include "../lab/report/report.h"
 #include "exit.h"
 
 typedef struct page {

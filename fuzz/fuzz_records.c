@@ -2,7 +2,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "report.h"
+#include "report/report.h"
 
 /* A page holds the records that it was made of. */
 static int reads_back(char *page, size_t size, int count)

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "story.h"
+#include "report/story.h"
 
 enum { MOST_DEPTH = 8 };
 

@@ -1,10 +1,10 @@
-/* test_access.c - the access model (lab/access.def) against the kernels: every address that a rung's own text touches,
+/* test_access.c - the access model (lab/access/access.def) against the kernels: every address that a rung's own text touches,
  * on any shape, is the one that the model names, in its order; and the totals that the model derives in closed form are
  * those of counting every request.
  *
  * The text that the library holds is compiled as C and run on this machine (host_kernel.h) with every access seen. A
  * model that is changed must fail, which the last cases show. */
-#include "../lab/predict.h"
+#include "../lab/access/predict.h"
 #include "host_kernel.h"
 #include "tap.h"
 

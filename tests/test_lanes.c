@@ -15,7 +15,7 @@
  * ran.
  *
  *     test_lanes FILE.cl [T]      the same figures of a reader's own kernel (lab/own.h), as they are */
-#include "../lab/access.h"
+#include "../lab/access/access.h"
 #include "../lab/own.h"
 #include "host_kernel.h"
 #include "tap.h"
@@ -100,7 +100,7 @@ static bool names(const char *rungs, const char *rung)
     return found != NULL && found[strlen(rung)] == ' ';
 }
 
-/* ---- requests and their degrees, by the rules of lab/access.c ---- */
+/* ---- requests and their degrees, by the rules of lab/access/access.c ---- */
 
 static degree degree_of(access_kind what, const int64_t address[WARP])
 {

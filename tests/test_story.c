@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "story.h"
+#include "report/story.h"
 #include "tap.h"
 
 #define NEED(condition, ...)                                                                                           \

@@ -60,7 +60,7 @@ int main(int argc, char **argv)
     plain = argc > 1 && strcmp(argv[1], "--plain") == 0;
     argv += plain, argc -= plain;
     if (argc < 3 || (output = fopen(argv[1], "w")) == NULL) stop("usage: embed [--plain] OUTPUT.c ROOT FILE...", name);
-    fprintf(output, "/* made by tools/embed.c */\n#include \"%s\"\n", plain ? "story.h" : "engines/gpu.h");
+    fprintf(output, "/* made by tools/embed.c */\n#include \"%s\"\n", plain ? "report/story.h" : "engines/gpu.h");
     for (int i = 3; i < argc; i++) {
         fprintf(output, "static const char text_%d[] = {\n", i);
         put_file(argv[2], argv[i], 0);

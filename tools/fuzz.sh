@@ -34,7 +34,7 @@ for target in $targets; do
         cmake -S . -B build/fuzz/library -DTILEWRIGHT_TESTS=OFF >build/fuzz/library.log 2>&1 &&
             cmake --build build/fuzz/library --target tilewright_static tilewright_lab >>build/fuzz/library.log 2>&1 ||
             { cat build/fuzz/library.log && exit 1; }
-        sources='-DTILEWRIGHT_JANSSON -Ilab lab/*.c build/fuzz/library/kernels/stories.c build/fuzz/library/libtilewright.a -ljansson -lpthread -ldl'
+        sources='-DTILEWRIGHT_JANSSON -Ilab lab/*.c lab/*/*.c build/fuzz/library/kernels/stories.c build/fuzz/library/libtilewright.a -ljansson -lpthread -ldl'
     fi
     # shellcheck disable=SC2086 # words on purpose
     "${CC_FUZZ:-clang}" -std=c11 -O1 -g -D_POSIX_C_SOURCE=200809L -ffp-contract=off -fno-omit-frame-pointer \

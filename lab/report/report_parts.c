@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "chart.h"
-#include "devices.h"
+#include "../devices.h"
 #include "html.h"
-#include "published.h"
-#include "units.h"
+#include "../published.h"
+#include "../units.h"
 
 static double flops(const record *r) { return 2 * (double)r->m * (double)r->n * (double)r->k; }
 

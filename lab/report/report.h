@@ -4,7 +4,7 @@
 #ifndef TILEWRIGHT_REPORT_H
 #define TILEWRIGHT_REPORT_H
 
-#include "records.h"
+#include "../records.h"
 
 enum {
     REPORT_MACHINES = 24, /* engines on devices that one page takes */

@@ -3,7 +3,7 @@
 #ifndef TILEWRIGHT_LADDERS_H
 #define TILEWRIGHT_LADDERS_H
 
-#include "records.h"
+#include "../records.h"
 
 /* An engine on a device of a host; the order is that of the records. Where no host is named, driver and instruction set
  * tell machines apart. */

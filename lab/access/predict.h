@@ -9,7 +9,7 @@
 #define TILEWRIGHT_PREDICT_H
 
 #include "access.h"
-#include "devices.h"
+#include "../devices.h"
 
 /* Averages as hardware counters give them: over all instructions of a kind, weighted by how often each runs. NAN: it
  * has none. */

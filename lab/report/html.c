@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-#include "record.h"
+#include "../record.h"
 
 enum { REPLACEMENT = 0xfffd };
 

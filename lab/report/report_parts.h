@@ -3,7 +3,7 @@
 #define TILEWRIGHT_REPORT_PARTS_H
 
 #include "ladders.h"
-#include "units.h"
+#include "../units.h"
 
 typedef struct report {
     FILE *out;

@@ -1,6 +1,6 @@
 /* predict.c - see predict.h. */
 #include "predict.h"
-#include "roofline.h"
+#include "../roofline.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #include "chart.h"
 #include "html.h"
 #include "report_parts.h"
-#include "units.h"
+#include "../units.h"
 
 static const char style[] =
     ":root{color-scheme:light "

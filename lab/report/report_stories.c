@@ -6,12 +6,12 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "devices.h"
+#include "../devices.h"
 #include "html.h"
-#include "predict.h"
-#include "published.h"
+#include "../access/predict.h"
+#include "../published.h"
 #include "story.h"
-#include "units.h"
+#include "../units.h"
 
 /* ---- which rungs ---- */
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "html.h"
-#include "units.h"
+#include "../units.h"
 
 /* a letter of 12 units is at most so wide on average; a line of text so high */
 enum { WIDTH = 440, LETTER = 7, LINE = 13 };
