@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "../lab/element.h"
 #include "../lab/roofline.h"
+#include "hooks.h"
 #include "row.h"
 #include "say.h"
 #include "term.h"
@@ -143,7 +144,7 @@ static exit_code start(against *g)
     if (g->memory == MAP_FAILED) return say_no_memory("the operands");
     for (int i = 0; i < g->count; i++) {
         g->sides[i].job.memory = g->memory;
-        if (!turns_start(g->processes, i, player_play, &g->sides[i].job))
+        if (!turns_start(&program_hooks, g->processes, i, player_play, &g->sides[i].job))
             return say(EXIT_RUN, "no process for %s: %s", g->sides[i].name, strerror(errno));
     }
     for (int i = 0; i < g->count; i++) {

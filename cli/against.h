@@ -3,12 +3,12 @@
 #ifndef TILEWRIGHT_AGAINST_H
 #define TILEWRIGHT_AGAINST_H
 
+#include "../lab/bench/player.h"
+#include "../lab/bench/trial.h"
+#include "../lab/bench/turns.h"
 #include "../lab/measure.h"
 #include "cases.h"
-#include "player.h"
 #include "session.h"
-#include "trial.h"
-#include "turns.h"
 
 enum { MOST_SIDES = 16 };
 

@@ -5,11 +5,11 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../lab/bench/batch.h"
 #include "../lab/clocks.h"
 #include "../lab/cublas.h"
 #include "../lab/cuda.h"
 #include "../lab/roofline.h"
-#include "batch.h"
 #include "row.h"
 #include "say.h"
 #include "term.h"

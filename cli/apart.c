@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "hooks.h"
 #include "tilewright_lab.h"
 
 static bool is_here(int i) { return strcmp(tw_lab_engine_at(i), "cpu") == 0; }
@@ -28,7 +29,7 @@ void apart_begin(apart *x, apart_work *work, void *job, size_t answer_bytes, dou
     *x = (apart){.work = work, .job = job, .bytes = answer_bytes, .patience_s = patience_s};
     while (x->count < APART_ENGINES && tw_lab_engine_at(x->count) != NULL) x->count++;
     for (x->begun = 0; x->begun < x->count; x->begun++)
-        if (!is_here(x->begun) && !turns_start(x->processes, x->begun, serve, x))
+        if (!is_here(x->begun) && !turns_start(&program_hooks, x->processes, x->begun, serve, x))
             snprintf(x->why[x->begun], APART_WHY,
                      "the driver of the %s engine is not asked: no process could be started for it: %s",
                      tw_lab_engine_at(x->begun), strerror(errno));

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include "turns.h"
+#include "../lab/bench/turns.h"
 
 /* Answer an order to an engine into `answer`, which is zeroed before. */
 typedef void apart_work(void *job, const char *engine, int order, void *answer);

@@ -2,10 +2,10 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include "../lab/devices.h"
 #include "against.h"
 #include "cases.h"
 #include "cmd.h"
-#include "device.h"
 #include "row.h"
 #include "say.h"
 #include "term.h"

@@ -4,13 +4,12 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../lab/bench/roofs.h"
 #include "../lab/devices.h"
 #include "apart.h"
 #include "chosen.h"
 #include "cmd.h"
-#include "device.h"
 #include "object.h"
-#include "roofs.h"
 #include "say.h"
 #include "term.h"
 

@@ -3,9 +3,9 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include "../lab/devices.h"
 #include "cmd.h"
 #include "curves.h"
-#include "device.h"
 #include "page.h"
 #include "row.h"
 #include "rungs.h"

@@ -9,10 +9,10 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "../lab/devices.h"
 #include "../lab/roofline.h"
 #include "check.h"
 #include "cmd.h"
-#include "device.h"
 #include "files.h"
 #include "guard.h"
 #include "say.h"

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include "../lab/bench/trial.h"
 #include "../lab/element.h"
 #include "cmd.h"
 #include "object.h"
@@ -10,7 +11,6 @@
 #include "selftest.h"
 #include "selftest_exact.h"
 #include "term.h"
-#include "trial.h"
 
 typedef struct selftest_case {
     tw_op op_a, op_b;

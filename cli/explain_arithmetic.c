@@ -3,10 +3,10 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include "../lab/bench/roofs.h"
+#include "../lab/devices.h"
 #include "../lab/roofline.h"
 #include "explain.h"
-#include "device.h"
-#include "roofs.h"
 #include "term.h"
 
 static double element_bytes(const explain *x) { return tw_lab_dtype_of(x->kernel->dtype)->bytes; }

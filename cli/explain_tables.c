@@ -3,9 +3,9 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include "../lab/devices.h"
 #include "../lab/published.h"
 #include "../lab/roofline.h"
-#include "device.h"
 #include "explain.h"
 #include "object.h"
 #include "row.h"

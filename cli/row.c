@@ -5,9 +5,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include "../lab/devices.h"
 #include "../lab/element.h"
 #include "../lab/roofline.h"
-#include "device.h"
 #include "guard.h"
 #include "rungs.h"
 #include "say.h"

@@ -2,12 +2,12 @@
 #ifndef TILEWRIGHT_ROW_H
 #define TILEWRIGHT_ROW_H
 
+#include "../lab/bench/roofs.h"
+#include "../lab/bench/trial.h"
 #include "../lab/busy.h"
 #include "../lab/own.h"
 #include "../lab/record.h"
-#include "roofs.h"
 #include "session.h"
-#include "trial.h"
 
 typedef struct row_wish {
     const tw_lab_kernel *kernel; /* NULL: the planner's */

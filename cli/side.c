@@ -3,8 +3,8 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include "../lab/bench/trial.h"
 #include "say.h"
-#include "trial.h"
 
 enum { PROBE_SIDE = 512, LEAST_SIDE = 128 };
 

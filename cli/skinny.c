@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include "../lab/devices.h"
 #include "../lab/published.h"
-#include "device.h"
 #include "row.h"
 #include "rungs.h"
 #include "say.h"

@@ -56,3 +56,13 @@ const published_device *devices_model(const char *model)
         if (has_words(devices_name(&rows[i], name), model)) exact = &rows[i];
     return exact;
 }
+
+bool device_is_host(const tw_device *d) { return strcmp(d->engine, "cpu") == 0; }
+
+int64_t device_last_cache(const tw_device *d)
+{
+    const published_device *p = devices_published(d->name);
+    int64_t published_bytes = p != NULL ? (int64_t)p->cache_kib << 10 : 0;
+    int64_t bytes = d->l3_bytes > 0 ? d->l3_bytes : d->l2_bytes;
+    return bytes > published_bytes ? bytes : published_bytes;
+}

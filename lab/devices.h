@@ -1,6 +1,9 @@
-/* devices.h - what the makers publish of their devices: the rows of data/devices.def. */
+/* devices.h - what the makers publish of their devices, the rows of data/devices.def, and what measuring must know of one. */
 #ifndef TILEWRIGHT_DEVICES_H
 #define TILEWRIGHT_DEVICES_H
+
+#include <stdbool.h>
+#include "tilewright.h"
 
 typedef struct published_device {
     const char *name; /* a pattern of fnmatch() */
@@ -22,5 +25,13 @@ const char *devices_name(const published_device *d, char out[DEVICES_NAME]); /* 
 
 const published_device *
 devices_published(const char *name); /* by the name that the driver gives; NULL: nothing is known */
+
+/* device_is_host - the one difference between devices: the cpu engine computes with threads in the caller's memory, the
+ * others launch blocks of threads on copies of their own. */
+bool device_is_host(const tw_device *d);
+
+/* device_last_cache - bytes of the largest cache that all of the device shares; 0 unknown: OpenCL does not tell it of
+ * GPUs, what is published does. */
+int64_t device_last_cache(const tw_device *d);
 
 #endif

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "../cli/against.h"
+#include "../cli/hooks.h"
 #include "tap.h"
 
 enum { PROCESSES = 4 };
@@ -27,7 +28,7 @@ static void pipes_case(void)
     int open = 0, wrong = 0, own = 0;
     if (!tap_case("a process has no end of the pipes of those before it")) return;
     for (int i = 0; i < PROCESSES; i++)
-        if (!turns_start(processes, i, look, NULL)) wrong++;
+        if (!turns_start(&program_hooks, processes, i, look, NULL)) wrong++;
     for (int i = 0; i < PROCESSES; i++)
         for (int before = 0; before < i; before++)
             for (int end = 0; end < 2; end++) {

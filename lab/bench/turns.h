@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 #include <time.h>
+#include "setup.h"
 
 typedef struct turn_process {
     pid_t pid;      /* 0: there is none, or no more */
@@ -21,8 +22,8 @@ typedef struct turn_process {
 typedef void turn_body(void *job, int orders, int answers);
 
 /* turns_start - fork process number i, which does body(job) and has no end of the pipes of those before it. Must come
- * before this process has a second thread. false: errno says why. */
-bool turns_start(turn_process *processes, int i, turn_body *body, void *job);
+ * before this process has a second thread. Of the hooks it calls hold, release and forked. false: errno says why. */
+bool turns_start(const bench_hooks *hooks, turn_process *processes, int i, turn_body *body, void *job);
 
 bool turns_take(int orders, void *order, size_t bytes);
 bool turns_give(int answers, const void *answer, size_t bytes);

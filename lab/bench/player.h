@@ -3,7 +3,7 @@
 #ifndef TILEWRIGHT_PLAYER_H
 #define TILEWRIGHT_PLAYER_H
 
-#include "../lab/peers.h"
+#include "../peers.h"
 #include "sets.h"
 
 typedef enum player_what {

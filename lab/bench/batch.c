@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "../lab/element.h"
+#include "../element.h"
 
 /* rows x cols elements, `ld` apart, of which the one at (row, col) moves to (row - up, col - left), round and round;
  * what lies between the rows stays. */

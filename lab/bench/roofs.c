@@ -2,7 +2,7 @@
 #include "roofs.h"
 
 #include <math.h>
-#include "device.h"
+#include "../devices.h"
 
 enum { FIRST_TRIES = 3 };
 

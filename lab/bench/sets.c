@@ -3,9 +3,9 @@
 
 #include <math.h>
 #include <string.h>
-#include "../lab/element.h"
-#include "../lab/oracle.h"
-#include "device.h"
+#include "../devices.h"
+#include "../element.h"
+#include "../oracle.h"
 
 enum { MOST_SETS = 4096, MOST_DEVICE_SETS = 1 << 16 };
 

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../devices.h"
 #include "batch.h"
-#include "device.h"
 
 /* ---- judging ---- */
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
-#include "../lab/measure.h"
+#include "../measure.h"
 #include "turns.h"
 
 /* A sample lasts so long at least; before it, runs that wake caches, clock and threads, unless one run alone takes

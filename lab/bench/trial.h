@@ -3,8 +3,8 @@
 #ifndef TILEWRIGHT_TRIAL_H
 #define TILEWRIGHT_TRIAL_H
 
-#include "../lab/measure.h"
-#include "../lab/oracle.h"
+#include "../measure.h"
+#include "../oracle.h"
 #include "sets.h"
 
 typedef struct trial {

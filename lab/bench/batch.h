@@ -3,7 +3,7 @@
 #ifndef TILEWRIGHT_BATCH_H
 #define TILEWRIGHT_BATCH_H
 
-#include "../lab/oracle.h"
+#include "../oracle.h"
 
 typedef struct batch_operands {
     tw_batch batch;

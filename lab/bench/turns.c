@@ -14,8 +14,7 @@
 #ifdef __linux__
 #include <sys/prctl.h>
 #endif
-#include "../lab/measure.h"
-#include "guard.h"
+#include "../measure.h"
 
 static const double QUIET_S = 0.02, PATIENCE_S = 5;
 
@@ -26,10 +25,10 @@ static void close_all(int fds[4])
 }
 
 /* What the library of such a process prints is no result: it goes where errors go. */
-static void be_forked(turn_body *body, void *job, int orders, int answers)
+static void be_forked(const bench_hooks *hooks, turn_body *body, void *job, int orders, int answers)
 {
-    guard_leave();
-    guard_release();
+    hooks->forked();
+    hooks->release();
 #ifdef __linux__
     prctl(PR_SET_PDEATHSIG, SIGKILL);
 #endif
@@ -38,7 +37,7 @@ static void be_forked(turn_body *body, void *job, int orders, int answers)
     _exit(0);
 }
 
-bool turns_start(turn_process *processes, int i, turn_body *body, void *job)
+bool turns_start(const bench_hooks *hooks, turn_process *processes, int i, turn_body *body, void *job)
 {
     turn_process *p = &processes[i];
     int fds[4] = {-1, -1, -1, -1};
@@ -48,16 +47,16 @@ bool turns_start(turn_process *processes, int i, turn_body *body, void *job)
         return false;
     }
     for (int end = 0; end < 4; end++) fcntl(fds[end], F_SETFD, FD_CLOEXEC);
-    guard_hold();
+    hooks->hold();
     pid_t pid = fork();
     if (pid == 0) {
         close(fds[1]);
         close(fds[2]);
         for (int before = 0; before < i; before++)
             if (processes[before].pid != 0) close(processes[before].to), close(processes[before].from);
-        be_forked(body, job, fds[0], fds[3]);
+        be_forked(hooks, body, job, fds[0], fds[3]);
     }
-    guard_release();
+    hooks->release();
     if (pid < 0) {
         close_all(fds);
         return false;

@@ -1,0 +1,12 @@
+/* hooks.c - see hooks.h. */
+#include "hooks.h"
+
+#include "guard.h"
+#include "say.h"
+#include "term.h"
+
+static void progress(const char *what) { term_progress(what, -1); }
+
+static void tell(const char *sentence) { say(EXIT_OK, "%s", sentence); }
+
+const bench_hooks program_hooks = {guard_hold, guard_release, guard_leave, progress, tell, guard_foreign};
