@@ -11,7 +11,7 @@
 #include "../lab/element.h"
 #include "../lab/roofline.h"
 #include "hooks.h"
-#include "row.h"
+#include "rows.h"
 #include "say.h"
 #include "term.h"
 
@@ -259,7 +259,7 @@ static exit_code run_case(against *g, const tw_problem *problem, int samples)
     exit_code code, result = EXIT_OK;
     g->problem = *problem;
     g->sets = sets_for(problem, 1, &g->s->device);
-    if ((code = row_trial(g->s, problem, &t)) != EXIT_OK) return code;
+    if ((code = rows_trial(g->s, problem, &t)) != EXIT_OK) return code;
     for (int i = 0; i < g->count; i++)
         if ((code = judge(g, i, &t)) != EXIT_OK) result = code;
     trial_close(&t);

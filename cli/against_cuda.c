@@ -10,7 +10,7 @@
 #include "../lab/cublas.h"
 #include "../lab/cuda.h"
 #include "../lab/roofline.h"
-#include "row.h"
+#include "rows.h"
 #include "say.h"
 #include "term.h"
 
@@ -326,7 +326,7 @@ static exit_code run_case(duel *g, const tw_problem *host)
     trial t;
     char doing[sizeof(case_name) + 16];
     case_name name;
-    exit_code code = row_trial(g->s, host, &t);
+    exit_code code = rows_trial(g->s, host, &t);
     if (code != EXIT_OK) return code;
     snprintf(doing, sizeof doing, "%s: in turns", case_text(host, name));
     term_progress(doing, -1);

@@ -6,7 +6,8 @@
 #include "against.h"
 #include "cases.h"
 #include "cmd.h"
-#include "row.h"
+#include "hooks.h"
+#include "rows.h"
 #include "say.h"
 #include "term.h"
 
@@ -67,7 +68,7 @@ static void print_row(FILE *text, const row *r)
     term_number median, span, speed, of_peak, of_bound;
     term_progress_end();
     fprintf(text, "%-5s %-15s %-23s ", d->dtype, case_text(&p, name), d->kernel != NULL ? d->kernel : "-");
-    if (row_has_numbers(text, r))
+    if (rows_have_numbers(text, r))
         fprintf(text, "%4d %9s %10s %7s %7s %8s  %s\n", row_threads(r), term_seconds(d->median_s, median),
                 term_span(d->min_s, d->max_s, d->median_s, span), term_gflops(d->gflops, speed),
                 term_percent(d->gflops / d->peak_gflops, of_peak), term_percent(d->fraction_of_bound, of_bound),
@@ -84,7 +85,7 @@ static exit_code finish_row(session *s, const row *r, tally *count)
     count->timed += r->outcome == ROW_TIMED;
     count->refused += r->outcome == ROW_REFUSED;
     count->failed += row_failed(r);
-    return row_finish(s, r);
+    return rows_finish(s, r);
 }
 
 static exit_code print_plan(session *s, const tw_lab_kernel *kernel, const tw_problem *problem)
@@ -106,12 +107,13 @@ static exit_code bench_shape(session *s, roofs *limits, const tw_lab_kernel *ker
     const bool host = s->opt->host || s->opt->batch > 0;
     trial t = {.context = s->context, .problem = *problem, .host = host, .batch = s->opt->batch};
     row_wish wish = {.kernel = kernel, .limit_s = LIMIT_S};
+    const bench_setup setup = setup_of(s);
     exit_code code = EXIT_OK;
-    if (!row_refused(s, &t, &wish, &result)) { /* operands are made for what runs: large ones take long */
-        code = row_trial(s, problem, &t);
+    if (!row_refused(&setup, &t, &wish, &result)) { /* operands are made for what runs: large ones take long */
+        code = rows_trial(s, problem, &t);
         if (code != EXIT_OK) return code;
         t.host = host, t.batch = s->opt->batch;
-        code = row_run(s, &t, limits, &wish, &result);
+        code = rows_run(s, &t, limits, &wish, 1, &result);
         trial_close(&t);
     }
     if (code == EXIT_OK) code = finish_row(s, &result, count);
@@ -155,7 +157,7 @@ static exit_code bench_engine(session *s, void *job)
                    s->device.engine);
     if (s->opt->against.count > 0) {
         code = cuda ? against_cuda_bench(s, &b->cases, &b->dtypes) : against_bench(s, &b->cases, &b->dtypes);
-        if (code == EXIT_OK || code == EXIT_CHECK) row_tell_busy(s->text, &begun);
+        if (code == EXIT_OK || code == EXIT_CHECK) rows_tell_busy(s->text, &begun);
         return code;
     }
     roofs_begin(&limits, s->context, &s->device);
@@ -167,7 +169,7 @@ static exit_code bench_engine(session *s, void *job)
         }
     if (code != EXIT_OK) return code;
     print_peaks(s, &limits);
-    row_tell_busy(s->text, &begun);
+    rows_tell_busy(s->text, &begun);
     if (count.failed > 0) return EXIT_CHECK;
     if (count.timed == 0) return say(EXIT_DEVICE, "no row could be timed: %d refused", count.refused);
     return EXIT_OK;

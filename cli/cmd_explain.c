@@ -4,8 +4,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "../lab/roofline.h"
+#include "../lab/bench/row.h"
 #include "../lab/report/story.h"
+#include "../lab/roofline.h"
 #include "cmd.h"
 #include "explain.h"
 #include "object.h"
@@ -84,7 +85,7 @@ static exit_code choose_shape(explain *x)
     x->block_m = k->tile_m > 0 ? k->tile_m : x->tile, x->block_n = k->tile_n > 0 ? k->tile_n : x->tile;
     x->block_k = k->tile_k > 0 ? k->tile_k : x->tile;
     if (!host && k->tile_m == 1) x->block_k = 0;
-    x->rolled = rung_is_rolled(k);
+    x->rolled = row_is_rolled(k);
     return EXIT_OK;
 }
 

@@ -7,10 +7,9 @@
 #include "cmd.h"
 #include "curves.h"
 #include "page.h"
-#include "row.h"
+#include "rows.h"
 #include "rungs.h"
 #include "say.h"
-#include "side.h"
 #include "skinny.h"
 #include "term.h"
 
@@ -86,7 +85,7 @@ static exit_code choose(ladder *l)
     if (code == EXIT_OK && l->rungs.count == 0)
         return say(EXIT_USAGE, "none of these rungs has a tile edge that --tile could choose");
     if (code != EXIT_OK || opt->sizes.count + opt->shapes.count > 0 || opt->deep) return code;
-    code = side_choose(l->s, l->rungs.rows[0], 0, n, LONGEST_S, &n);
+    code = rows_side(l->s, l->rungs.rows[0], 0, n, LONGEST_S, &n);
     l->problem = tw_problem_make(dtype, TW_N, TW_N, n, n, n);
     return code;
 }
@@ -181,7 +180,7 @@ static exit_code finish_row(ladder *l, const row *r, const row_wish *wish)
     name_row(l, r, wish, label);
     term_progress_end();
     fprintf(l->s->text, "%-16s ", default_build ? "  default build" : label);
-    if (row_has_numbers(l->s->text, r))
+    if (rows_have_numbers(l->s->text, r))
         print_numbers(l, r, compared ? time_before(l, p, r->record.rung) : (double)NAN, beside);
     if (l->s->opt->deep && !default_build && r->outcome != ROW_REFUSED) fprintf(l->s->text, "  %s\n", r->plan.text);
     l->failed += row_failed(r);
@@ -198,7 +197,7 @@ static exit_code finish_row(ladder *l, const row *r, const row_wish *wish)
         snprintf(b->label, sizeof b->label, "%s", label);
         b->gflops = r->record.gflops;
     }
-    return row_finish(l->s, r);
+    return rows_finish(l->s, r);
 }
 
 static const bar *fastest(const ladder *l)
@@ -281,9 +280,9 @@ static exit_code run_builds(ladder *l, trial *t, row_wish wish)
     for (int i = 0; i < l->own.count; i++)
         if (l->own.items[i].like == kernel) wishes[count] = wish, wishes[count++].own = &l->own.items[i];
     term_progress(kernel->rung, -1);
-    for (int wanted = rung_is_rolled(kernel) ? 2 : 1; code == EXIT_OK && builds < wanted; builds += code == EXIT_OK) {
+    for (int wanted = row_is_rolled(kernel) ? 2 : 1; code == EXIT_OK && builds < wanted; builds += code == EXIT_OK) {
         for (int i = 0; i < count; i++) wishes[i].default_build = builds == 1;
-        code = row_run_turns(l->s, t, &l->limits, wishes, count, results[builds]);
+        code = rows_run(l->s, t, &l->limits, wishes, count, results[builds]);
         if (code == EXIT_OK && results[0][0].outcome == ROW_REFUSED) wanted = 1;
     }
     for (int i = 0; i < count * builds; i++) {
@@ -301,7 +300,7 @@ static exit_code run_typed(ladder *l, const tw_lab_kernel *kernel)
 {
     trial t;
     tw_problem p = tw_problem_make(kernel->dtype, TW_N, TW_N, l->problem.m, l->problem.n, l->problem.k);
-    exit_code code = row_trial(l->s, &p, &t);
+    exit_code code = rows_trial(l->s, &p, &t);
     if (code != EXIT_OK) return code;
     code = run_builds(l, &t, (row_wish){.kernel = kernel, .limit_s = LIMIT_S});
     trial_close(&t);
@@ -333,8 +332,8 @@ static exit_code build_own(const ladder *l)
         const own_kernel *own = &l->own.items[i];
         if (strcmp(own->like->engine, l->s->device.engine) != 0) continue;
         for (int n = 0; code == EXIT_OK && n < (tiles->count > 0 ? tiles->count : 1); n++)
-            for (int build = 0; code == EXIT_OK && build < (rung_is_rolled(own->like) ? 2 : 1); build++)
-                code = row_builds(l->s, &(row_wish){.kernel = own->like,
+            for (int build = 0; code == EXIT_OK && build < (row_is_rolled(own->like) ? 2 : 1); build++)
+                code = rows_build(l->s, &(row_wish){.kernel = own->like,
                                                     .own = own,
                                                     .tile = tiles->count > 0 ? (int)tiles->items[n] : 0,
                                                     .default_build = build == 1});
@@ -370,7 +369,7 @@ static exit_code climb(ladder *l)
 static exit_code climb_size(ladder *l)
 {
     exit_code code = choose(l);
-    if (code == EXIT_OK) code = row_trial(l->s, &l->problem, &l->trial);
+    if (code == EXIT_OK) code = rows_trial(l->s, &l->problem, &l->trial);
     if (code != EXIT_OK) return code;
     code = climb(l);
     trial_close(&l->trial);
@@ -391,7 +390,7 @@ static exit_code ladder_engine(session *s, void *job)
     if (code != EXIT_OK) return code;
     curves_print(s->text, &l->curves);
     print_notes(l);
-    row_tell_busy(s->text, &begun);
+    rows_tell_busy(s->text, &begun);
     if (l->tried == 0) return say(EXIT_DEVICE, "no rung could be timed: all were refused");
     return l->failed > 0 ? EXIT_CHECK : EXIT_OK;
 }

@@ -8,9 +8,8 @@
 #include "../lab/roofline.h"
 #include "explain.h"
 #include "object.h"
-#include "row.h"
+#include "rows.h"
 #include "say.h"
-#include "side.h"
 #include "term.h"
 
 enum { SIDE = 4096, SKINNY = PUBLISHED_RUNGS, DEVICES = PUBLISHED_DEVICES, TILE = PUBLISHED_WIDTH };
@@ -40,15 +39,15 @@ static exit_code measure_skinny(session *s, double gbps[SKINNY], int64_t *side)
     static roofs limits;
     static row result;
     trial t;
-    exit_code code = side_choose(s, row_of(s->device.engine, skinny_rungs[0]), TILE, SIDE, 0.05, side);
+    exit_code code = rows_side(s, row_of(s->device.engine, skinny_rungs[0]), TILE, SIDE, 0.05, side);
     if (code != EXIT_OK) return code;
     tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, *side, *side, TILE);
     roofs_begin(&limits, s->context, &s->device);
-    code = row_trial(s, &p, &t);
+    code = rows_trial(s, &p, &t);
     if (code != EXIT_OK) return code;
     for (int i = 0; code == EXIT_OK && i < SKINNY; i++) {
         row_wish wish = {.kernel = row_of(s->device.engine, skinny_rungs[i]), .limit_s = 0.5};
-        code = row_run(s, &t, &limits, &wish, &result);
+        code = rows_run(s, &t, &limits, &wish, 1, &result);
         gbps[i] = result.outcome == ROW_TIMED ? result.record.effective_gbps : (double)NAN;
         if (code == EXIT_OK && row_failed(&result)) code = say(EXIT_CHECK, "%s: %s", wish.kernel->name, result.text);
     }

@@ -121,9 +121,4 @@ void rungs_free_own(own_list *own)
     while (own->count > 0) own_free(&own->items[--own->count]);
 }
 
-bool rung_is_rolled(const tw_lab_kernel *kernel)
-{
-    return strcmp(kernel->engine, "cpu") != 0 && strncmp(kernel->rung, "r0", 2) == 0 && kernel->rung[2] <= '5';
-}
-
 bool rung_is_variant(const char *rung) { return rung[0] == 'r' && strcspn(rung, "_") > 3; }

@@ -33,10 +33,6 @@ exit_code rungs_choose(session *s, const tw_problem *problem, const own_list *ow
 /* rung_is_named - "r04" and "r04_banks" both name r04_banks; "r03" does not name r03t_transposed. */
 bool rung_is_named(const char *word, const char *rung);
 
-/* rung_is_rolled - r01 to r05 of the engines that compile at run time hold their loops rolled, and have a default build
- * beside. */
-bool rung_is_rolled(const tw_lab_kernel *kernel);
-
 /* rung_is_variant - r03t and r04d are variants of r03 and r04. */
 bool rung_is_variant(const char *rung);
 

@@ -7,10 +7,9 @@
 #include <string.h>
 #include "../lab/devices.h"
 #include "../lab/published.h"
-#include "row.h"
+#include "rows.h"
 #include "rungs.h"
 #include "say.h"
-#include "side.h"
 #include "term.h"
 
 /* Seconds of samples per row; seconds that one run of the slowest rung may take. */
@@ -68,22 +67,22 @@ static exit_code run_rung(skinny *k, trial *t, const tw_lab_kernel *kernel)
     static row result;
     int place = kernel->rung[1] - '1'; /* s1, s2, s3 */
     row_wish wish = {.kernel = kernel, .limit_s = LIMIT_S};
-    exit_code code = row_run(k->s, t, &k->limits, &wish, &result);
+    exit_code code = rows_run(k->s, t, &k->limits, &wish, 1, &result);
     if (code != EXIT_OK) return code;
     term_progress_end();
     fprintf(k->s->text, "%-15s %3" PRId64 " ", kernel->rung, t->problem.k);
-    if (row_has_numbers(k->s->text, &result)) print_numbers(k, &result.record, place);
+    if (rows_have_numbers(k->s->text, &result)) print_numbers(k, &result.record, place);
     for (int w = 0; w < WIDTHS; w++)
         if (result.outcome == ROW_TIMED && widths[w] == t->problem.k) k->gbps[w][place] = result.record.effective_gbps;
     k->failed += row_failed(&result);
     k->tried += result.outcome != ROW_REFUSED;
-    return row_finish(k->s, &result);
+    return rows_finish(k->s, &result);
 }
 
 static exit_code run_width(skinny *k, const tw_problem *problem)
 {
     trial t;
-    exit_code code = row_trial(k->s, problem, &t);
+    exit_code code = rows_trial(k->s, problem, &t);
     if (code != EXIT_OK) return code;
     for (int i = 0; code == EXIT_OK && i < k->rungs.count; i++) code = run_rung(k, &t, k->rungs.rows[i]);
     trial_close(&t);
@@ -132,7 +131,7 @@ static exit_code choose(skinny *k, shape *p)
     tw_problem problem = tw_problem_make(session_dtype(k->s), TW_N, TW_N, p->m, p->n, p->k > 0 ? p->k : widths[0]);
     exit_code code = rungs_choose(k->s, &problem, NULL, &k->rungs);
     if (code != EXIT_OK || opt->shapes.count + opt->sizes.count > 0) return code;
-    code = side_choose(k->s, k->rungs.rows[0], widths[0], SIDE, LONGEST_S, &n);
+    code = rows_side(k->s, k->rungs.rows[0], widths[0], SIDE, LONGEST_S, &n);
     *p = (shape){n, n, 0};
     return code;
 }
@@ -155,7 +154,7 @@ static exit_code skinny_engine(session *s, void *job)
     if (code != EXIT_OK) return code;
     print_ratios(k);
     print_notes(k);
-    row_tell_busy(s->text, &begun);
+    rows_tell_busy(s->text, &begun);
     if (k->tried == 0) return say(EXIT_DEVICE, "no rung could be timed: all were refused");
     return k->failed > 0 ? EXIT_CHECK : EXIT_OK;
 }

@@ -12,4 +12,13 @@ typedef struct bench_hooks {
     void (*foreign)(const char *file);    /* a reader's kernel of this file runs from now on; NULL: no more */
 } bench_hooks;
 
+typedef struct bench_setup {
+    tw_context *context;
+    const tw_device *device; /* of the context */
+    const char *driver;      /* what the engine says of it; "" where it has none */
+    int threads, samples;    /* 0: as many as is usual */
+    uint64_t seed;           /* of the operands that are judged */
+    const bench_hooks *hooks;
+} bench_setup;
+
 #endif

@@ -1,47 +1,37 @@
 /* row.c - fits, plan, judge, time, bounds, record: the one flow of bench and ladder. */
 #include "row.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include "../lab/devices.h"
-#include "../lab/element.h"
-#include "../lab/roofline.h"
-#include "guard.h"
-#include "rungs.h"
-#include "say.h"
-#include "term.h"
+#include "../devices.h"
+#include "../element.h"
+#include "../roofline.h"
 
 static const double MOST_OF_BOUND = 1.02; /* clocks and timers wobble that much; nothing can be faster */
 
-exit_code row_trial(const session *s, const tw_problem *problem, trial *t)
+tw_status row_trial(const bench_setup *s, const tw_problem *problem, trial *t)
 {
     const double multiply_adds = 5e7;
-    term_progress("making the references", -1);
-    tw_status status = trial_open(t, s->context, problem, s->opt->seed, multiply_adds);
-    char what[160];
-    snprintf(what, sizeof what,
-             "the operands and references of %" PRId64 " x %" PRId64 " x %" PRId64 " (m x n x k) in %s, %.3g GB",
-             problem->m, problem->n, problem->k, tw_lab_dtype_of(problem->dtype)->name, 1e-9 * trial_bytes(problem));
-    return status == TW_OK ? EXIT_OK : say_lab(status, what);
+    s->hooks->progress("making the references");
+    return trial_open(t, s->context, problem, s->seed, multiply_adds);
 }
 
-static const char *method_of(const session *s, const trial *t)
+static const char *method_of(const bench_setup *s, const trial *t)
 {
     if (t->batch > 0) return "tw_gemm_batched with host pointers, one item's share, operands rotated beyond the cache";
     if (t->host) return "tw_gemm with host pointers, operands rotated beyond the cache";
-    if (device_is_host(&s->device)) return "launch to completion with packing, operands rotated beyond the cache";
+    if (device_is_host(s->device)) return "launch to completion with packing, operands rotated beyond the cache";
     return "device events around the launch, operands resident on the device, rotated beyond the L2";
 }
 
-static void describe(const session *s, const trial *t, const row_wish *wish, record *r)
+static void describe(const bench_setup *s, const trial *t, const row_wish *wish, record *r)
 {
     const tw_problem *p = &t->problem;
     *r = record_blank();
-    r->engine = s->device.engine;
+    r->engine = s->device->engine;
     if (t->batch > 0) r->batch = t->batch;
-    r->device = s->device.name;
+    r->device = s->device->name;
     r->dtype = tw_lab_dtype_of(p->dtype)->name;
     r->m = p->m, r->n = p->n, r->k = p->k;
     r->lda = p->lda, r->ldb = p->ldb, r->ldc = p->ldc;
@@ -50,13 +40,13 @@ static void describe(const session *s, const trial *t, const row_wish *wish, rec
     r->align_a = r->align_b = r->align_c = SETS_ALIGN;
     r->method = method_of(s, t);
     r->verified = "no";
-    if (s->device.instruction_set[0] != '\0') r->instruction_set = s->device.instruction_set;
-    if (s->driver[0] != '\0' && !device_is_host(&s->device)) r->driver = s->driver;
+    if (s->device->instruction_set[0] != '\0') r->instruction_set = s->device->instruction_set;
+    if (s->driver[0] != '\0' && !device_is_host(s->device)) r->driver = s->driver;
     if (wish->kernel != NULL) r->kernel = wish->kernel->name, r->rung = wish->kernel->rung;
     if (wish->own != NULL) r->kernel = r->rung = wish->own->label;
 }
 
-static void describe_plan(const session *s, const row_wish *wish, row *out)
+static void describe_plan(const bench_setup *s, const row_wish *wish, row *out)
 {
     record *r = &out->record;
     const tw_lab_plan *p = &out->plan;
@@ -64,11 +54,11 @@ static void describe_plan(const session *s, const row_wish *wish, row *out)
     r->rung = out->plan.kernel->rung;
     if (wish->own != NULL) r->kernel = r->rung = wish->own->label;
     r->tile = out->plan.tile;
-    if (device_is_host(&s->device))
+    if (device_is_host(s->device))
         r->threads = p->threads;
     else
         r->block_threads = p->block_threads;
-    if (rung_is_rolled(p->kernel)) r->build = wish->default_build ? "default" : "rolled";
+    if (row_is_rolled(p->kernel)) r->build = wish->default_build ? "default" : "rolled";
     r->bytes_tile = (double)(p->block_m + p->block_n) * (double)p->block_k * tw_lab_dtype_of(p->kernel->dtype)->bytes;
     r->plan = out->plan.text;
     bool chosen = out->plan.kernel->default_tile > 0;
@@ -138,62 +128,54 @@ static void describe_launch(const tw_problem *p, const trial_timing *timing, row
         r->effective_gbps = (roofline_bytes_asked(p, p->k, p->k) + row_c_bytes(r)) / r->median_s * 1e-9;
 }
 
-static void progress(const row *r, const char *what)
+static void progress(const bench_setup *s, const row *r, const char *what)
 {
     char text[80];
     snprintf(text, sizeof text, "%s: %s", r->plan.kernel->name, what);
-    term_progress(text, -1);
+    s->hooks->progress(text);
 }
 
-static void keep_times(const session *s, const trial *t, roofs *limits, int tries, const trial_timing *timing, int sets,
-                       row *out)
+static void keep_times(const bench_setup *s, const trial *t, roofs *limits, int tries, const trial_timing *timing,
+                       int sets, row *out)
 {
     const measure_result *result = &timing->work.result;
     record *r = &out->record;
     r->samples = result->samples, r->repeats = result->repeats, r->sets = sets;
     r->min_s = result->min_s, r->median_s = result->median_s, r->p95_s = result->p95_s, r->max_s = result->max_s;
     out->turns = timing->work;
-    if (!t->host && !device_is_host(&s->device)) describe_launch(&t->problem, timing, out);
-    progress(out, "measuring the bounds");
+    if (!t->host && !device_is_host(s->device)) describe_launch(&t->problem, timing, out);
+    progress(s, out, "measuring the bounds");
     compare_fairly(t, limits, tries, out);
 }
 
 /* Time the rows in turns. judged_s: what the run took that was judged last. Where that is long it is the one row's
  * sample: more runs would say the same, minutes later. */
-static tw_status time_rows(const session *s, trial *t, roofs *limits, const row_wish *wish, trial_timing *timings,
+static tw_status time_rows(const bench_setup *s, trial *t, roofs *limits, const row_wish *wish, trial_timing *timings,
                            row **rows, int count, double judged_s)
 {
     const double long_s = 30;
-    measure_options how = {.samples = (int)s->opt->samples, .limit_s = wish->limit_s};
-    progress(rows[0], count > 1 ? "timing in turns" : "timing");
-    int tries = device_is_host(&s->device) ? 2 : 0; /* a CPU's clock and guests change from row to row */
+    measure_options how = {.samples = s->samples, .limit_s = wish->limit_s};
+    progress(s, rows[0], count > 1 ? "timing in turns" : "timing");
+    int tries = device_is_host(s->device) ? 2 : 0; /* a CPU's clock and guests change from row to row */
     roofs_peak(limits, t->problem.dtype, rows[0]->plan.threads > 0 ? rows[0]->plan.threads : 1, tries);
-    bool timed = device_is_host(&s->device) && count == 1 && judged_s >= long_s;
-    tw_status status = timed ? TW_OK : trial_time(t, timings, count, &s->device, &how);
+    bool timed = device_is_host(s->device) && count == 1 && judged_s >= long_s;
+    tw_status status = timed ? TW_OK : trial_time(t, timings, count, s->device, &how);
     if (timed) timings[0].work.result = measure_summary(&judged_s, 1, 1);
     for (int i = 0; status == TW_OK && i < count; i++)
         keep_times(s, t, limits, tries, &timings[i], timed ? 1 : t->sets, rows[i]);
     return status;
 }
 
-/* What broke down; of a reader's kernel, in which file. */
-static exit_code broke(const row_wish *wish, tw_status status, const char *what)
-{
-    if (wish->own != NULL && status == TW_DEVICE_FAILED)
-        return say(EXIT_RUN, "%s, launched like %s: %s", wish->own->source.file, wish->kernel->rung, tw_error_text());
-    return say_lab(status, what);
-}
-
 /* A reader's kernel is also judged where no edge of C is a whole number of tiles, rows and columns differ, and rows
  * have padding: a guard that is missing or asks the wrong way round shows there. */
-static tw_status judge_uneven(const session *s, const trial *t, const tw_lab_choice *choice, trial_verdict *verdict)
+static tw_status judge_uneven(const bench_setup *s, const trial *t, const tw_lab_choice *choice, trial_verdict *verdict)
 {
     enum { M = 45, N = 77, K = 33, APART = 100 };
     trial uneven;
     trial_verdict found;
     tw_problem p = tw_problem_make(t->problem.dtype, TW_N, TW_N, M, N, K);
     p.lda = p.ldb = p.ldc = APART;
-    tw_status status = trial_open(&uneven, t->context, &p, (uint64_t)s->opt->seed, 0);
+    tw_status status = trial_open(&uneven, t->context, &p, s->seed, 0);
     if (status != TW_OK) return status;
     status = trial_judge(&uneven, choice, &found);
     trial_close(&uneven);
@@ -203,17 +185,17 @@ static tw_status judge_uneven(const session *s, const trial *t, const tw_lab_cho
     return TW_OK;
 }
 
-static tw_lab_choice choice_of(const session *s, const trial *t, const row_wish *wish, const tw_batch *batch)
+static tw_lab_choice choice_of(const bench_setup *s, const trial *t, const row_wish *wish, const tw_batch *batch)
 {
     return (tw_lab_choice){.kernel = wish->kernel != NULL ? wish->kernel->name : NULL,
                            .tile = wish->tile,
-                           .threads = (int)s->opt->threads,
+                           .threads = s->threads,
                            .default_build = wish->default_build,
                            .source = wish->own != NULL ? &wish->own->source : NULL,
                            .batch = t->batch > 0 ? batch : NULL};
 }
 
-bool row_refused(const session *s, const trial *t, const row_wish *wish, row *out)
+bool row_refused(const bench_setup *s, const trial *t, const row_wish *wish, row *out)
 {
     const tw_batch batch = tw_batch_make(&t->problem, t->batch);
     const tw_lab_choice choice = choice_of(s, t, wish, &batch);
@@ -223,61 +205,58 @@ bool row_refused(const session *s, const trial *t, const row_wish *wish, row *ou
 }
 
 /* Refuse, or plan and judge: a row that passed is ROW_TIMED, though its times are still to be taken. */
-static exit_code judge_row(const session *s, trial *t, const row_wish *wish, const tw_lab_choice *choice,
+static tw_status judge_row(const bench_setup *s, trial *t, const row_wish *wish, const tw_lab_choice *choice,
                            double *judged_s, row *out)
 {
     trial_verdict verdict;
-    if (row_refused(s, t, wish, out)) return EXIT_OK;
+    if (row_refused(s, t, wish, out)) return TW_OK;
     describe_plan(s, wish, out);
-    progress(out, "verifying");
+    progress(s, out, "verifying");
     tw_status status = trial_judge(t, choice, &verdict);
     if (status == TW_OK && verdict.passed && wish->own != NULL && !wish->kernel->skinny)
         status = judge_uneven(s, t, choice, &verdict);
-    if (status != TW_OK) return broke(wish, status, "the check of this shape");
+    if (status != TW_OK) return status;
     out->record.verified = verdict.verified;
     out->record.error_ratio = verdict.error_ratio;
     out->outcome = verdict.passed ? ROW_TIMED : ROW_WRONG;
     *judged_s = verdict.seconds;
     snprintf(out->text, sizeof out->text, "%s", verdict.text);
-    return EXIT_OK;
+    return TW_OK;
 }
 
-exit_code row_run_turns(const session *s, trial *t, roofs *limits, const row_wish *wishes, int count, row *out)
+tw_status row_run(const bench_setup *s, trial *t, roofs *limits, const row_wish *wishes, int count, row *out,
+                  row_fault *fault)
 {
-    enum { MOST = 1 + OPT_LIST };
     const tw_batch batch = tw_batch_make(&t->problem, t->batch);
-    tw_lab_choice choices[MOST];
-    trial_timing timings[MOST];
-    row *rows[MOST];
+    tw_lab_choice choices[ROW_MOST];
+    trial_timing timings[ROW_MOST];
+    row *rows[ROW_MOST];
     const row_wish *last = wishes; /* of those that are timed */
     double judged_s = 0;
     int timed = 0;
     for (int i = 0; i < count; i++) {
         choices[i] = choice_of(s, t, &wishes[i], &batch);
-        if (wishes[i].own != NULL) guard_foreign(wishes[i].own->source.file);
-        exit_code code = judge_row(s, t, &wishes[i], &choices[i], &judged_s, &out[i]);
-        guard_foreign(NULL);
-        if (code != EXIT_OK) return code;
+        *fault = (row_fault){&wishes[i], "the check of this shape"};
+        if (wishes[i].own != NULL) s->hooks->foreign(wishes[i].own->source.file);
+        tw_status status = judge_row(s, t, &wishes[i], &choices[i], &judged_s, &out[i]);
+        s->hooks->foreign(NULL);
+        if (status != TW_OK) return status;
         if (out[i].outcome != ROW_TIMED) continue;
         timings[timed] = (trial_timing){.choice = &choices[i]};
         rows[timed++] = &out[i];
         last = &wishes[i];
     }
-    if (timed == 0) return EXIT_OK;
-    if (last->own != NULL) guard_foreign(timed > 2 ? "a file of --rung" : last->own->source.file);
+    if (timed == 0) return TW_OK;
+    *fault = (row_fault){last, "the operands of this shape"};
+    if (last->own != NULL) s->hooks->foreign(timed > 2 ? "a file of --rung" : last->own->source.file);
     tw_status status = time_rows(s, t, limits, wishes, timings, rows, timed, judged_s);
-    guard_foreign(NULL);
+    s->hooks->foreign(NULL);
     /* Where the first was not timed there is nothing to be beside. */
     for (int i = 0; i < timed && rows[0] != &out[0]; i++) rows[i]->turns.rounds = 0;
-    return status == TW_OK ? EXIT_OK : broke(last, status, "the operands of this shape");
+    return status;
 }
 
-exit_code row_run(const session *s, trial *t, roofs *limits, const row_wish *wish, row *out)
-{
-    return row_run_turns(s, t, limits, wish, 1, out);
-}
-
-exit_code row_builds(const session *s, const row_wish *wish)
+tw_status row_builds(const bench_setup *s, const row_wish *wish)
 {
     enum { SIDE = 32 };
     static const float zeros[2][SIDE * SIDE];
@@ -288,10 +267,10 @@ exit_code row_builds(const session *s, const row_wish *wish)
                                   .default_build = wish->default_build,
                                   .source = &wish->own->source};
     tw_lab_run *run = NULL;
-    if (tw_lab_fits(s->context, &choice, &p, NULL, 0) != 1) return EXIT_OK;
+    if (tw_lab_fits(s->context, &choice, &p, NULL, 0) != 1) return TW_OK;
     tw_status status = tw_lab_run_open(s->context, &choice, &p, zeros[0], zeros[1], c, &run);
     tw_lab_run_close(run);
-    return status == TW_OK ? EXIT_OK : broke(wish, status, "a kernel of --rung");
+    return status;
 }
 
 bool row_failed(const row *r) { return r->outcome == ROW_WRONG || r->outcome == ROW_IMPOSSIBLE; }
@@ -304,26 +283,7 @@ double row_c_bytes(const record *r)
     return (double)r->m * (double)r->n * element_of(type->result)->bytes;
 }
 
-bool row_has_numbers(FILE *text, const row *r)
+bool row_is_rolled(const tw_lab_kernel *kernel)
 {
-    term_paint paint = term_paint_for(text);
-    if (r->outcome == ROW_REFUSED) fprintf(text, "%srefused: %s%s\n", paint.faint, r->text, paint.plain);
-    if (r->outcome == ROW_WRONG) fprintf(text, "%sWRONG: %s%s\n", paint.bad, r->text, paint.plain);
-    return r->outcome >= ROW_IMPOSSIBLE;
-}
-
-void row_tell_busy(FILE *text, const busy_reading *from)
-{
-    const double disturbs = 0.05;
-    busy_reading to = busy_now();
-    double share = busy_share(from, &to);
-    if (share >= disturbs)
-        fprintf(text, "busy       other processes used %.0f %% of the processors meanwhile: times may be too long\n",
-                100 * share);
-}
-
-exit_code row_finish(session *s, const row *r)
-{
-    if (row_failed(r)) say(EXIT_CHECK, "%s: %s", r->record.kernel, r->text);
-    return session_record(s, &r->record);
+    return strcmp(kernel->engine, "cpu") != 0 && strncmp(kernel->rung, "r0", 2) == 0 && kernel->rung[2] <= '5';
 }

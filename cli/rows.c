@@ -1,0 +1,82 @@
+/* rows.c - see rows.h. */
+#include "rows.h"
+
+#include <inttypes.h>
+#include "../lab/bench/side.h"
+#include "hooks.h"
+#include "say.h"
+#include "term.h"
+
+_Static_assert((int)ROW_MOST > (int)OPT_LIST, "a rung and all files of --rung that are launched like it take turns");
+
+exit_code rows_trial(const session *s, const tw_problem *problem, trial *t)
+{
+    const bench_setup setup = setup_of(s);
+    tw_status status = row_trial(&setup, problem, t);
+    char what[160];
+    snprintf(what, sizeof what,
+             "the operands and references of %" PRId64 " x %" PRId64 " x %" PRId64 " (m x n x k) in %s, %.3g GB",
+             problem->m, problem->n, problem->k, tw_lab_dtype_of(problem->dtype)->name, 1e-9 * trial_bytes(problem));
+    return status == TW_OK ? EXIT_OK : say_lab(status, what);
+}
+
+/* What broke down; of a reader's kernel, in which file. */
+static exit_code broke(tw_status status, const row_fault *fault)
+{
+    const own_kernel *own = fault->wish->own;
+    if (status == TW_OK) return EXIT_OK;
+    if (own != NULL && status == TW_DEVICE_FAILED)
+        return say(EXIT_RUN, "%s, launched like %s: %s", own->source.file, fault->wish->kernel->rung, tw_error_text());
+    return say_lab(status, fault->what);
+}
+
+exit_code rows_run(const session *s, trial *t, roofs *limits, const row_wish *wishes, int count, row *out)
+{
+    const bench_setup setup = setup_of(s);
+    row_fault fault = {wishes, ""};
+    tw_status status = row_run(&setup, t, limits, wishes, count, out, &fault);
+    return broke(status, &fault);
+}
+
+exit_code rows_build(const session *s, const row_wish *wish)
+{
+    const bench_setup setup = setup_of(s);
+    return broke(row_builds(&setup, wish), &(row_fault){wish, "a kernel of --rung"});
+}
+
+exit_code rows_side(session *s, const tw_lab_kernel *kernel, int64_t k, int64_t most, double longest_s, int64_t *n)
+{
+    const bench_setup setup = setup_of(s);
+    double most_s;
+    tw_status status = side_choose(&setup, kernel, k, most, longest_s, n, &most_s);
+    if (*n < most)
+        fprintf(s->text,
+                "size       %" PRId64 ", not %" PRId64
+                ": there %s would need about %.3g s for one run; `ladder --size N` decides\n",
+                *n, most, kernel->rung, most_s);
+    return status == TW_OK ? EXIT_OK : say_lab(status, "a first timed run");
+}
+
+bool rows_have_numbers(FILE *text, const row *r)
+{
+    term_paint paint = term_paint_for(text);
+    if (r->outcome == ROW_REFUSED) fprintf(text, "%srefused: %s%s\n", paint.faint, r->text, paint.plain);
+    if (r->outcome == ROW_WRONG) fprintf(text, "%sWRONG: %s%s\n", paint.bad, r->text, paint.plain);
+    return r->outcome >= ROW_IMPOSSIBLE;
+}
+
+void rows_tell_busy(FILE *text, const busy_reading *from)
+{
+    const double disturbs = 0.05;
+    busy_reading to = busy_now();
+    double share = busy_share(from, &to);
+    if (share >= disturbs)
+        fprintf(text, "busy       other processes used %.0f %% of the processors meanwhile: times may be too long\n",
+                100 * share);
+}
+
+exit_code rows_finish(session *s, const row *r)
+{
+    if (row_failed(r)) say(EXIT_CHECK, "%s: %s", r->record.kernel, r->text);
+    return session_record(s, &r->record);
+}

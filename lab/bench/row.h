@@ -1,0 +1,65 @@
+/* row.h - one line of a bench or ladder: does the kernel fit, is it right, how fast is it, and how fast could it be? */
+#ifndef TILEWRIGHT_ROW_H
+#define TILEWRIGHT_ROW_H
+
+#include "../own.h"
+#include "../record.h"
+#include "roofs.h"
+#include "setup.h"
+#include "trial.h"
+
+typedef struct row_wish {
+    const tw_lab_kernel *kernel; /* NULL: the planner's */
+    const own_kernel *own;       /* not NULL: this text, launched like kernel */
+    int tile;                    /* 0: the row's own */
+    bool default_build;          /* let the compiler unroll the loops that the rung holds rolled */
+    double limit_s;              /* for the samples */
+} row_wish;
+
+typedef enum row_outcome {
+    ROW_REFUSED,    /* it does not fit: text says why; no failure */
+    ROW_WRONG,      /* it did not pass the oracles: no time was taken */
+    ROW_IMPOSSIBLE, /* the time beats what the machine can do: an error of measurement */
+    ROW_TIMED
+} row_outcome;
+
+typedef struct row {
+    row_outcome outcome;
+    record record;
+    tw_lab_plan plan;
+    char text[512];     /* why it was refused, is wrong or impossible; else "" */
+    measure_work turns; /* of a row that was timed: beside the first of row_run; rounds 0: that was not timed */
+} row;
+
+enum { ROW_MOST = 65 }; /* kernels that are sampled in turns */
+
+/* What broke down, where a call below fails: tw_error_text() has the library's sentence. */
+typedef struct row_fault {
+    const row_wish *wish;
+    const char *what; /* that there may have been no memory for */
+} row_fault;
+
+/* row_trial - trial_open for rows: references that cost little. */
+tw_status row_trial(const bench_setup *s, const tw_problem *problem, trial *t);
+
+/* row_refused - does the kernel refuse this problem, of which t needs no operands yet? Then the row is complete. */
+bool row_refused(const bench_setup *s, const trial *t, const row_wish *wish, row *out);
+
+/* row_run - several kernels on one problem: all are judged, then those that passed are sampled in turns. TW_OK and the
+ * rows, whatever their outcome. They must stay where they are: their records point into them, and to the setup's
+ * device and driver. */
+tw_status row_run(const bench_setup *s, trial *t, roofs *limits, const row_wish *wishes, int count, row *out,
+                  row_fault *fault);
+
+/* row_builds - can a reader's kernel be built and opened for this device? TW_OK, also where its rung refuses. */
+tw_status row_builds(const bench_setup *s, const row_wish *wish);
+
+bool row_failed(const row *r);       /* wrong or impossible */
+int row_threads(const row *r);       /* of the CPU, or of one block */
+double row_c_bytes(const record *r); /* of C itself, without padding */
+
+/* row_is_rolled - r01 to r05 of the engines that compile at run time hold their loops rolled, and have a default build
+ * beside. */
+bool row_is_rolled(const tw_lab_kernel *kernel);
+
+#endif
