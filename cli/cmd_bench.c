@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 #include "../lab/devices.h"
-#include "against.h"
-#include "cases.h"
+#include "bench_against.h"
+#include "case_list.h"
 #include "cmd.h"
 #include "hooks.h"
 #include "rows.h"

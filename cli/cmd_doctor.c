@@ -8,8 +8,8 @@
 #include <unistd.h>
 #include "../lab/cublas.h"
 #include "../lab/records.h"
-#include "against.h"
 #include "apart.h"
+#include "bench_against.h"
 #include "chosen.h"
 #include "cmd.h"
 #include "object.h"

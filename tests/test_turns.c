@@ -4,7 +4,7 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "../cli/against.h"
+#include "../cli/bench_against.h"
 #include "../cli/hooks.h"
 #include "tap.h"
 
@@ -45,20 +45,24 @@ static void pipes_case(void)
 static bool table_says(double peak_flops, double share, const char *says, const char *says_not)
 {
     static against g;
-    session s = {.text = tmpfile(), .device = {.engine = "cpu", .name = "a device"}};
+    static const tw_device device = {.engine = "cpu", .name = "a device"};
+    FILE *table = tmpfile();
     char text[2000] = "";
-    if (s.text == NULL) return false;
-    g = (against){
-        .s = &s, .count = 2, .threads = 1, .peak_flops = {peak_flops, 0}, .why_no_peak = "there was no memory"};
+    if (table == NULL) return false;
+    g = (against){.setup.device = &device,
+                  .count = 2,
+                  .threads = 1,
+                  .peak_flops = {peak_flops, 0},
+                  .why_no_peak = "there was no memory"};
     for (int i = 0; i < 2; i++)
         g.sides[i] = (side){.row = i ? peer_rows : NULL,
                             .name = i ? "peer" : "tilewright",
                             .share = {i ? share : share + 0.4, NAN},
                             .outcome = SIDE_TIMED};
-    against_print_sides(&g, TW_F32);
-    rewind(s.text);
-    text[fread(text, 1, sizeof text - 1, s.text)] = '\0';
-    fclose(s.text);
+    against_print_sides(table, &g, TW_F32);
+    rewind(table);
+    text[fread(text, 1, sizeof text - 1, table)] = '\0';
+    fclose(table);
     return strstr(text, says) != NULL && strstr(text, says_not) == NULL &&
            against_counts(&g.sides[1], TW_F32) == (peak_flops <= 0);
 }

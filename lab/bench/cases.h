@@ -1,28 +1,23 @@
-/* cases.h - the shapes that bench times, in classes: those of the command line, or a set's. The one table of sets
- * stands in cases.c. */
+/* cases.h - the shapes that are timed, in classes. The one table of them stands in cases.c. */
 #ifndef TILEWRIGHT_CASES_H
 #define TILEWRIGHT_CASES_H
 
-#include "opts.h"
 #include "tilewright.h"
 
 typedef struct bench_case {
     const char *group; /* its class: of rows that say one thing together */
     tw_op op_a, op_b;
-    shape p;
+    int64_t m, n, k;
     int64_t pad; /* elements between the rows of A, B and C */
 } bench_case;
 
-enum { MOST_CASES = 384, RANDOM_CASES = 200 };
+enum { RANDOM_CASES = 200 };
 
-typedef struct case_list {
-    int count;
-    bench_case items[MOST_CASES];
-} case_list;
+const bench_case *cases_at(int index); /* of the table; NULL beyond the last */
 
-/* cases_choose - what --shape, --size, --set, --pad and --transpose-a, --transpose-b ask for; or, after a sentence,
- * EXIT_USAGE. */
-exit_code cases_choose(const options *opt, case_list *out);
+/* cases_random - RANDOM_CASES of the class gpu-random, drawn from a seed: sides up to 4096 and k up to 65536, each
+ * evenly among its powers of two: small ones as often as large ones. */
+void cases_random(bench_case *out);
 
 tw_problem case_problem(const bench_case *c, tw_dtype dtype);
 

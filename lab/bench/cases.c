@@ -3,21 +3,15 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
-#include "say.h"
 
-#define NN(group, ...)                                                                                                 \
-    {                                                                                                                  \
-        group, TW_N, TW_N, { __VA_ARGS__ }                                                                             \
-    }
+/* clang-format off */
+#define NN(group, m, n, k) {group, TW_N, TW_N, m, n, k, 0}
 #define TURNED(group, n)                                                                                               \
-    {group, TW_N, TW_T, {n, n, n}}, {group, TW_T, TW_N, {n, n, n}},                                                    \
-    {                                                                                                                  \
-        group, TW_T, TW_T, { n, n, n }                                                                                 \
-    }
+    {group, TW_N, TW_T, n, n, n, 0}, {group, TW_T, TW_N, n, n, n, 0}, {group, TW_T, TW_T, n, n, n, 0}
 #define CUBE(group, n) NN(group, n, n, n)
+/* clang-format on */
 
-/* The classes of gpu-* are of a GPU's sizes, and "all" leaves them out. */
+/* The classes of gpu-* are of a GPU's sizes. */
 static const bench_case table[] = {
     CUBE("square", 512),
     CUBE("square", 768),
@@ -67,7 +61,7 @@ static const bench_case table[] = {
     TURNED("gpu-transposed", 4096),
     TURNED("gpu-transposed", 8192),
     NN("gpu-odd", 4095, 4097, 4099),
-    {"gpu-odd", TW_N, TW_N, {4096, 4096, 4096}, 1},
+    {"gpu-odd", TW_N, TW_N, 4096, 4096, 4096, 1},
     CUBE("gpu-small", 256),
     CUBE("gpu-small", 512),
     CUBE("gpu-small", 1024),
@@ -96,15 +90,12 @@ static const bench_case table[] = {
     NN("gpu-few", 128, 28672, 4096),
 };
 
-static void add(case_list *list, const char *group, const options *opt, shape p)
+const bench_case *cases_at(int index)
 {
-    list->items[list->count++] = (bench_case){group, opt->transpose_a ? TW_T : TW_N, opt->transpose_b ? TW_T : TW_N, p,
-                                              opt->pad};
+    return index >= 0 && (size_t)index < sizeof table / sizeof *table ? &table[index] : NULL;
 }
 
-/* Shapes drawn from a seed, sides up to 4096 and k up to 65536, each evenly among its powers of two: small ones as
- * often as large ones. */
-static void add_random(case_list *list, const options *opt)
+void cases_random(bench_case *out)
 {
     uint64_t state = 20261121;
     for (int i = 0; i < RANDOM_CASES; i++) {
@@ -115,57 +106,13 @@ static void add_random(case_list *list, const options *opt)
             state = state * 6364136223846793005u + 1442695040888963407u;
             side[s] = ((int64_t)1 << bits) + (int64_t)((state >> 33) % (((uint64_t)1 << bits) + 1));
         }
-        add(list, "gpu-random", opt, (shape){side[0], side[1], side[2]});
+        out[i] = (bench_case){"gpu-random", TW_N, TW_N, side[0], side[1], side[2], 0};
     }
-}
-
-static bool is_named(const name_list *names, const char *name)
-{
-    for (int i = 0; i < names->count; i++)
-        if (strcmp(names->items[i], name) == 0) return true;
-    return false;
-}
-
-/* The sets that were named, or square. */
-static bool is_wanted(const options *opt, const bench_case *c)
-{
-    if (opt->sets.count == 0) return strcmp(c->group, "square") == 0;
-    bool of_gpu = strncmp(c->group, "gpu-", 4) == 0;
-    for (int i = 0; i < opt->sets.count; i++)
-        if (strcmp(opt->sets.items[i], c->group) == 0 || (!of_gpu && strcmp(opt->sets.items[i], "all") == 0))
-            return true;
-    return false;
-}
-
-exit_code cases_choose(const options *opt, case_list *out)
-{
-    int ways = (opt->shapes.count > 0) + (opt->sizes.count > 0) + (opt->sets.count > 0);
-    bool turn = opt->transpose_a || opt->transpose_b;
-    out->count = 0;
-    if (ways > 1) return say(EXIT_USAGE, "--shape, --size and --set each name the shapes: give one of them");
-    for (int i = 0; i < opt->shapes.count; i++) add(out, "shapes", opt, opt->shapes.items[i]);
-    for (int i = 0; i < opt->sizes.count; i++)
-        add(out, "square", opt, (shape){opt->sizes.items[i], opt->sizes.items[i], opt->sizes.items[i]});
-    for (size_t i = 0; ways - (opt->sets.count > 0) == 0 && i < sizeof table / sizeof *table; i++) {
-        const bench_case *c = &table[i];
-        if (!is_wanted(opt, c)) continue;
-        if (turn && (c->op_a == TW_T || c->op_b == TW_T))
-            return say(
-                EXIT_USAGE,
-                "--set %s says itself what is transposed: neither --transpose-a nor --transpose-b can hold with it",
-                c->group);
-        add(out, c->group, opt, c->p);
-        bench_case *added = &out->items[out->count - 1];
-        if (!turn) added->op_a = c->op_a, added->op_b = c->op_b;
-        added->pad += c->pad;
-    }
-    if (is_named(&opt->sets, "gpu-random")) add_random(out, opt);
-    return EXIT_OK;
 }
 
 tw_problem case_problem(const bench_case *c, tw_dtype dtype)
 {
-    tw_problem p = tw_problem_make(dtype, c->op_a, c->op_b, c->p.m, c->p.n, c->p.k);
+    tw_problem p = tw_problem_make(dtype, c->op_a, c->op_b, c->m, c->n, c->k);
     p.lda += c->pad, p.ldb += c->pad, p.ldc += c->pad;
     return p;
 }

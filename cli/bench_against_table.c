@@ -1,25 +1,17 @@
-/* against_table.c - the tables of `bench --against`. */
-#include "against.h"
+/* bench_against_table.c - the tables of `bench --against`. */
+#include "bench_against.h"
 
 #include <math.h>
 #include "../lab/roofline.h"
 #include "term.h"
 
-int against_type(tw_dtype dtype) { return dtype == TW_F64; }
-
-bool against_counts(const side *x, tw_dtype dtype)
+void against_print_sides(FILE *text, const against *g, tw_dtype dtype)
 {
-    return x->row != NULL && x->outcome == SIDE_TIMED && !(x->share[against_type(dtype)] < AGAINST_LEAST_SHARE);
-}
-
-void against_print_sides(const against *g, tw_dtype dtype)
-{
-    FILE *text = g->s->text;
     term_number number;
     int type = against_type(dtype);
     bool busy = g->sides[0].share[type] < AGAINST_LEAST_SHARE; /* or our own product is bad here */
     term_progress_end();
-    fprintf(text, "against    %s, %s: %s, %d thread%s, ", g->s->device.engine, g->s->device.name,
+    fprintf(text, "against    %s, %s: %s, %d thread%s, ", g->setup.device->engine, g->setup.device->name,
             tw_lab_dtype_of(dtype)->name, g->threads, g->threads == 1 ? "" : "s");
     if (g->peak_flops[type] > 0)
         fprintf(text, "peak %s GFLOP/s of multiply-adds\n\n", term_gflops(g->peak_flops[type] / 1e9, number));
@@ -45,9 +37,8 @@ void against_print_sides(const against *g, tw_dtype dtype)
     }
 }
 
-void against_print_header(const against *g, const char *group, tw_dtype dtype)
+void against_print_header(FILE *text, const against *g, const char *group, tw_dtype dtype)
 {
-    FILE *text = g->s->text;
     fprintf(text, "\n%s, %s: GFLOP/s of medians; ratios: tilewright / best peer\n", group,
             tw_lab_dtype_of(dtype)->name);
     fprintf(text, "%-18s", "m x n x k");
@@ -68,13 +59,13 @@ static const side *fastest(const against *g, double (*seconds)(const side *))
     return found;
 }
 
-static void print_cell(const against *g, const side *x)
+static void print_cell(FILE *text, const against *g, const side *x)
 {
     term_number speed;
     if (x->outcome == SIDE_TIMED)
-        fprintf(g->s->text, " %10s", term_gflops(roofline_flops(&g->problem) / x->result.median_s / 1e9, speed));
+        fprintf(text, " %10s", term_gflops(roofline_flops(&g->problem) / x->result.median_s / 1e9, speed));
     else
-        fprintf(g->s->text, " %10s", x->outcome == SIDE_WRONG ? "WRONG" : x->outcome == SIDE_GONE ? "gone" : "-");
+        fprintf(text, " %10s", x->outcome == SIDE_WRONG ? "WRONG" : x->outcome == SIDE_GONE ? "gone" : "-");
 }
 
 void against_mean_add(against_mean *mean, double median, double best)
@@ -84,22 +75,22 @@ void against_mean_add(against_mean *mean, double median, double best)
     mean->log_best += log(best);
 }
 
-void against_print_case(const against *g, against_mean *group, against_mean *all)
+void against_print_case(FILE *text, const against *g, against_mean *group, against_mean *all)
 {
     const side *ours = &g->sides[0], *peer = fastest(g, median_s), *best = fastest(g, best_s);
     case_name name;
     term_progress_end();
-    fprintf(g->s->text, "%-18s", case_text(&g->problem, name));
+    fprintf(text, "%-18s", case_text(&g->problem, name));
     for (int i = 0; i < g->count; i++)
-        if (g->sides[i].met) print_cell(g, &g->sides[i]);
+        if (g->sides[i].met) print_cell(text, g, &g->sides[i]);
     if (ours->outcome != SIDE_TIMED || peer == NULL) {
-        fprintf(g->s->text, " | -\n");
+        fprintf(text, " | -\n");
         return;
     }
     double of_medians = median_s(peer) / median_s(ours), of_bests = best_s(best) / best_s(ours);
     against_mean_add(group, of_medians, of_bests);
     against_mean_add(all, of_medians, of_bests);
-    fprintf(g->s->text, " | %-9s %7.3f %7.3f\n", peer->name, of_medians, of_bests);
+    fprintf(text, " | %-9s %7.3f %7.3f\n", peer->name, of_medians, of_bests);
 }
 
 void against_print_mean(FILE *text, const char *what, const against_mean *mean)

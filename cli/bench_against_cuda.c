@@ -1,6 +1,6 @@
-/* against_cuda.c - `bench --engine cuda --against cublas`: Tilewright and cuBLASLt on one stream of one process, in
+/* bench_against_cuda.c - `bench --engine cuda --against cublas`: Tilewright and cuBLASLt on one stream of one process, in
  * turns, launch by launch. */
-#include "against.h"
+#include "bench_against.h"
 
 #include <math.h>
 #include <stdlib.h>

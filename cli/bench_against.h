@@ -1,0 +1,36 @@
+/* bench_against.h - `tilewright bench --against`: the words of lab/bench/against.h, and of the comparison with cuBLASLt. */
+#ifndef TILEWRIGHT_BENCH_AGAINST_H
+#define TILEWRIGHT_BENCH_AGAINST_H
+
+#include "../lab/bench/against.h"
+#include "case_list.h"
+#include "session.h"
+
+typedef char against_path[4096];
+
+/* against_bench - compare on each case in each type (f32, f64), print the tables, write the records. */
+exit_code against_bench(session *s, const case_list *cases, const name_list *dtypes);
+
+/* against_cuda_bench - the same on a CUDA device with cuBLASLt, in one process: bench_against_cuda.c. */
+exit_code against_cuda_bench(session *s, const case_list *cases, const name_list *dtypes);
+
+/* against_row - the row of a name of --against, for that engine; or, after a sentence, EXIT_USAGE. */
+exit_code against_row(const char *name, const char *engine, const peer_row **row);
+
+void against_folder(against_path out); /* of the peers */
+
+/* ---- the tables: bench_against_table.c ---- */
+
+/* Ratios of one class, or of all. */
+typedef struct against_mean {
+    int count;
+    double log_median, log_best;
+} against_mean;
+
+void against_print_sides(FILE *text, const against *g, tw_dtype dtype);
+void against_print_header(FILE *text, const against *g, const char *group, tw_dtype dtype);
+void against_print_case(FILE *text, const against *g, against_mean *group, against_mean *all);
+void against_mean_add(against_mean *mean, double median, double best);
+void against_print_mean(FILE *text, const char *what, const against_mean *mean);
+
+#endif

@@ -1,0 +1,316 @@
+/* against.c - see against.h. */
+#define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
+#include "against.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "../roofline.h"
+
+enum { MOST_TRIES = 5, USUAL_SAMPLES = 11, DEADLINE_S = 60 };
+/* LIMIT_S: see AGAINST_LEAST_SAMPLES; what a side may need beyond the deadline: a few runs at SLOWEST_FLOPS */
+static const double LIMIT_S = 30, SLOWEST_FLOPS = 2e9;
+
+int against_type(tw_dtype dtype) { return dtype == TW_F64; }
+
+bool against_counts(const side *x, tw_dtype dtype)
+{
+    return x->row != NULL && x->outcome == SIDE_TIMED && !(x->share[against_type(dtype)] < AGAINST_LEAST_SHARE);
+}
+
+static void tell(const against *g, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void tell(const against *g, const char *format, ...)
+{
+    char sentence[2048];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    g->setup.hooks->tell(sentence);
+}
+
+static tw_status no_memory(const against *g, const char *what)
+{
+    tell(g, "memory ran out: there is no room for %s", what);
+    return TW_NO_MEMORY;
+}
+
+static const char *dtype_name(const against *g) { return tw_lab_dtype_of(g->problem.dtype)->name; }
+
+/* ---- turns ---- */
+
+static bool here(const against *g, int i) { return g->processes[i].pid != 0; }
+
+/* It takes no further part, which a sentence says. */
+static void leave(against *g, int i, const char *why)
+{
+    side *x = &g->sides[i];
+    case_name name;
+    turns_end(&g->processes[i]);
+    x->outcome = SIDE_GONE;
+    snprintf(x->why, sizeof x->why, "%s", why);
+    if (g->problem.m > 0)
+        tell(g, "%s: at %s of %s it %s", x->name, case_text(&g->problem, name), dtype_name(g), why);
+    else
+        tell(g, "%s: it %s", x->name, why);
+}
+
+static void wait_for_quiet(against *g)
+{
+    for (int busy; (busy = turns_quiet(g->processes, g->count)) >= 0;)
+        leave(g, busy, "goes on using CPU time after its turn: its process was ended");
+}
+
+/* One turn of a side. false: it is gone, or its answer says why not. */
+static bool turn(against *g, int i, player_what what, player_answer *answer)
+{
+    player_order order = {what, g->problem, g->sets, g->sets.wanted};
+    char why[PEER_TEXT];
+    double most_flops = 3.0 * roofline_flops(&g->problem) * (what == PLAYER_SAMPLE ? g->sides[i].repeats : 1);
+    double deadline_s = (g->deadline_s > 0 ? g->deadline_s : DEADLINE_S) + most_flops / SLOWEST_FLOPS;
+    char doing[sizeof(case_name) + 32];
+    case_name name;
+    snprintf(doing, sizeof doing, "%s: %s", case_text(&g->problem, name), g->sides[i].name);
+    g->setup.hooks->progress(doing);
+    *answer = (player_answer){0};
+    wait_for_quiet(g);
+    if (!here(g, i)) return false;
+    bool answered = turns_ask(&g->processes[i], &order, sizeof order, answer, sizeof *answer, ceil(deadline_s), why,
+                              sizeof why);
+    if (!answered) leave(g, i, why);
+    return answered && answer->done;
+}
+
+/* ---- who takes part ---- */
+
+void against_need(against *g, const tw_problem *problem)
+{
+    operand_sets sets = sets_for(problem, 1, g->setup.device);
+    size_t bytes = (size_t)sets.wanted * sets.set_bytes;
+    if (bytes > g->bytes) g->bytes = bytes;
+}
+
+static tw_status add_side(against *g, const peer_row *row)
+{
+    side *x = &g->sides[g->count++];
+    *x = (side){.row = row, .name = row != NULL ? row->name : "tilewright", .share = {NAN, NAN}};
+    x->job = (player_job){row, g->folder, g->threads, g->memory};
+    x->times_s = calloc((size_t)g->samples, sizeof *x->times_s);
+    return x->times_s != NULL ? TW_OK : no_memory(g, "the samples");
+}
+
+static tw_status meet_all(against *g)
+{
+    for (int i = 0; i < g->count; i++) {
+        player_answer answer;
+        side *x = &g->sides[i];
+        if (turn(g, i, PLAYER_MEET, &answer))
+            x->met = true, memcpy(x->version, answer.text, PEER_TEXT), memcpy(x->choice, answer.choice, PEER_TEXT);
+        else if (here(g, i))
+            leave(g, i, answer.text);
+    }
+    if (!here(g, 0)) return TW_DEVICE_FAILED;
+    for (int i = 1; i < g->count; i++)
+        if (here(g, i)) return TW_OK;
+    return tell(g, "there is none of the libraries to compare with"), TW_NO_DEVICE;
+}
+
+tw_status against_begin(against *g, const peer_row *const peers[], int count)
+{
+    g->samples = g->setup.samples > 0 ? g->setup.samples : USUAL_SAMPLES;
+    g->threads = g->setup.threads > 0 ? g->setup.threads : (int)g->setup.device->threads;
+    g->memory = mmap(NULL, g->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (g->memory == MAP_FAILED) return no_memory(g, "the operands");
+    tw_status status = add_side(g, NULL);
+    for (int i = 0; status == TW_OK && i < count; i++) status = add_side(g, peers[i]);
+    if (status != TW_OK) return status;
+    for (int i = 0; i < g->count; i++)
+        if (!turns_start(g->setup.hooks, g->processes, i, player_play, &g->sides[i].job))
+            return tell(g, "no process for %s: %s", g->sides[i].name, strerror(errno)), TW_DEVICE_FAILED;
+    return meet_all(g);
+}
+
+void against_end(against *g)
+{
+    for (int i = 0; i < g->count; i++) {
+        turns_end(&g->processes[i]);
+        free(g->sides[i].times_s);
+    }
+    if (g->memory != NULL && g->memory != MAP_FAILED) munmap(g->memory, g->bytes);
+}
+
+/* ---- one case ---- */
+
+typedef struct judged {
+    against *g;
+    int i;
+} judged;
+
+/* The side's product of an oracle's operands, by way of the shared memory. */
+static tw_status multiply_there(void *job, const oracle *o, void *c)
+{
+    const judged *j = job;
+    against *g = j->g;
+    char *a = g->memory, *b = a + g->sets.a_bytes, *there = b + g->sets.b_bytes;
+    player_answer answer;
+    memcpy(a, o->a, oracle_a_bytes(o));
+    memcpy(b, o->b, oracle_b_bytes(o));
+    memcpy(there, c, oracle_c_bytes(o));
+    if (!turn(g, j->i, PLAYER_PRODUCT, &answer)) {
+        side *x = &g->sides[j->i];
+        if (here(g, j->i)) snprintf(x->why, sizeof x->why, "%s", answer.text), x->outcome = SIDE_REFUSED;
+        return TW_DEVICE_FAILED;
+    }
+    snprintf(g->sides[j->i].choice, PEER_TEXT, "%s", answer.choice);
+    memcpy(c, there, oracle_c_bytes(o));
+    return TW_OK;
+}
+
+/* TW_OK: the side's outcome says SIDE_TIMED where it may be timed now. */
+static tw_status judge(against *g, int i, const trial *t)
+{
+    side *x = &g->sides[i];
+    judged job = {g, i};
+    case_name name;
+    x->outcome = here(g, i) ? SIDE_TIMED : SIDE_GONE;
+    if (!here(g, i)) return TW_OK;
+    x->why[0] = '\0';
+    if (x->row != NULL && peer_refuses(x->row, &g->problem, g->threads, x->why, sizeof x->why)) {
+        x->outcome = SIDE_REFUSED;
+        return TW_OK;
+    }
+    tw_status status = trial_judge_other(t, multiply_there, &job, &x->verdict);
+    if (status == TW_NO_MEMORY) return no_memory(g, "the check");
+    if (status != TW_OK || x->verdict.passed) return TW_OK;
+    x->outcome = SIDE_WRONG;
+    tell(g, "%s: at %s of %s its product is wrong: %s", x->name, case_text(&g->problem, name), dtype_name(g),
+         x->verdict.text);
+    return TW_OK;
+}
+
+static void take_sample(against *g, int i, int at)
+{
+    side *x = &g->sides[i];
+    player_answer answer;
+    if (turn(g, i, PLAYER_SAMPLE, &answer))
+        x->times_s[at] = answer.seconds;
+    else if (here(g, i))
+        leave(g, i, answer.text);
+}
+
+static void take_samples(against *g, int samples)
+{
+    int taken = 0;
+    player_answer answer;
+    for (int i = 0; i < g->count; i++) {
+        side *x = &g->sides[i];
+        if (x->outcome != SIDE_TIMED) continue;
+        if (turn(g, i, PLAYER_READY, &answer))
+            x->repeats = answer.repeats, x->run_s = answer.seconds;
+        else if (here(g, i))
+            leave(g, i, answer.text);
+    }
+    for (double start_s = measure_now_s(); taken < samples; taken++) {
+        if (taken >= AGAINST_LEAST_SAMPLES && measure_now_s() - start_s > LIMIT_S) break;
+        for (int turns = 0; turns < g->count; turns++) { /* another one begins each round */
+            int i = (turns + taken) % g->count;
+            if (g->sides[i].outcome == SIDE_TIMED) take_sample(g, i, taken);
+        }
+    }
+    for (int i = 0; i < g->count; i++)
+        if (g->sides[i].outcome == SIDE_TIMED)
+            g->sides[i].result = measure_summary(g->sides[i].times_s, taken, g->sides[i].repeats);
+}
+
+tw_status against_judge(against *g, const tw_problem *problem, const trial *t)
+{
+    tw_status result = TW_OK;
+    g->problem = *problem;
+    g->sets = sets_for(problem, 1, g->setup.device);
+    for (int i = 0; i < g->count; i++) {
+        tw_status status = judge(g, i, t);
+        if (status != TW_OK) result = status;
+    }
+    return result;
+}
+
+tw_status against_time(against *g, int samples)
+{
+    sets_fill(&g->sets, &g->problem, 1, g->sets.wanted, g->memory);
+    take_samples(g, samples);
+    if (here(g, 0) && g->sides[0].outcome == SIDE_REFUSED) return tell(g, "%s", g->sides[0].why), TW_DEVICE_FAILED;
+    return here(g, 0) ? TW_OK : TW_DEVICE_FAILED;
+}
+
+/* ---- the peak ---- */
+
+void against_peak(against *g, tw_dtype dtype)
+{
+    player_answer answer;
+    double *best = &g->peak_flops[against_type(dtype)];
+    g->problem = tw_problem_make(dtype, TW_N, TW_N, 1, 1, 1);
+    bool measured = turn(g, 0, PLAYER_PEAK, &answer);
+    if (measured && answer.seconds > *best) *best = answer.seconds;
+    if (!measured) snprintf(g->why_no_peak, sizeof g->why_no_peak, "%s", answer.text);
+}
+
+/* The share of the peak that each reached at best. Who reached the least is left out of more samples; true: nobody is
+ * left. */
+static bool take_shares(against *g, tw_dtype dtype)
+{
+    int type = against_type(dtype);
+    bool reached = true;
+    for (int i = 0; i < g->count && g->peak_flops[type] > 0; i++) {
+        side *x = &g->sides[i];
+        if (x->outcome != SIDE_TIMED) continue;
+        double share = roofline_flops(&g->problem) / x->result.min_s / g->peak_flops[type];
+        if (!(share <= x->share[type])) x->share[type] = share;
+        if (x->share[type] < AGAINST_LEAST_SHARE)
+            reached = false;
+        else
+            x->outcome = SIDE_REFUSED;
+    }
+    return reached;
+}
+
+/* A share that is too small is a reason to measure again, before it is called so: a peer that took the wrong code for
+ * this processor is no measure of anything. */
+void against_shares(against *g, tw_dtype dtype)
+{
+    for (int again = 0; !take_shares(g, dtype) && again < MOST_TRIES; again++) take_samples(g, AGAINST_LEAST_SAMPLES);
+    if (g->peak_flops[against_type(dtype)] > 0) against_peak(g, dtype);
+}
+
+record against_record(const against *g, const side *x)
+{
+    const tw_problem *p = &g->problem;
+    record r = record_blank();
+    r.engine = g->setup.device->engine, r.device = g->setup.device->name;
+    r.library = x->name, r.library_version = x->version[0] != '\0' ? x->version : NULL;
+    r.kernel = x->choice[0] != '\0' ? x->choice : x->name;
+    r.dtype = tw_lab_dtype_of(p->dtype)->name;
+    r.m = p->m, r.n = p->n, r.k = p->k, r.lda = p->lda, r.ldb = p->ldb, r.ldc = p->ldc;
+    r.op_a = p->op_a == TW_N ? 'n' : 't', r.op_b = p->op_b == TW_N ? 'n' : 't';
+    r.alpha = p->alpha, r.beta = p->beta;
+    r.align_a = r.align_b = r.align_c = SETS_ALIGN;
+    r.method = g->threads > 1
+                   ? "calls with host pointers, a process for each library, in turns, operands rotated beyond the cache"
+                   : "calls with host pointers, CPU time of a process for each library, in turns, operands rotated "
+                     "beyond the cache";
+    r.threads = g->threads, r.sets = g->sets.wanted;
+    r.verified = x->outcome >= SIDE_WRONG ? x->verdict.verified : "no";
+    if (x->outcome < SIDE_TIMED) r.refused = x->why;
+    if (x->outcome == SIDE_TIMED) {
+        r.samples = x->result.samples, r.repeats = x->result.repeats;
+        r.min_s = x->result.min_s, r.median_s = x->result.median_s, r.p95_s = x->result.p95_s,
+        r.max_s = x->result.max_s;
+        r.error_ratio = x->verdict.error_ratio;
+        double peak = g->peak_flops[against_type(p->dtype)];
+        record_fill_bounds(&r, p, 0, 0, peak > 0 ? peak : NAN, NAN); /* what a library asks is not known */
+    }
+    return r;
+}

@@ -1,0 +1,86 @@
+/* against.h - Tilewright and other libraries on the same operands, each in a process of its own, in turns: first
+ * against_begin; for each type against_peak; for each case against_judge, then against_time. What fails is told by the
+ * hook `tell` at once; the status says what kind of failure it was. */
+#ifndef TILEWRIGHT_AGAINST_H
+#define TILEWRIGHT_AGAINST_H
+
+#include "../measure.h"
+#include "../record.h"
+#include "cases.h"
+#include "player.h"
+#include "setup.h"
+#include "trial.h"
+#include "turns.h"
+
+/* PEAK_SIDE: of the square at which peers are held against the peak, by AGAINST_LEAST_SAMPLES; of each other case there are at
+ * least as many, then no more once they have taken 30 s. */
+enum { MOST_SIDES = 16, PEAK_SIDE = 2048, AGAINST_LEAST_SAMPLES = 3 };
+
+/* What came of a side's present case. */
+typedef enum side_outcome {
+    SIDE_GONE,    /* its process is no more: why says so */
+    SIDE_REFUSED, /* it does not take such a problem: why says so */
+    SIDE_WRONG,   /* it did not pass the oracles, as the verdict says: no time was taken */
+    SIDE_TIMED
+} side_outcome;
+
+/* Side 0 is Tilewright itself. */
+typedef struct side {
+    const peer_row *row; /* NULL: Tilewright */
+    const char *name;
+    bool met; /* its library was opened */
+    player_job job;
+    char version[PEER_TEXT], choice[PEER_TEXT];
+    double share[2]; /* of the peak, by its best sample at 2048, in f32 and f64; NAN: not measured */
+    side_outcome outcome;
+    char why[PEER_TEXT + 64];
+    trial_verdict verdict;
+    int repeats;
+    double run_s, *times_s;
+    measure_result result;
+} side;
+
+typedef struct against {
+    bench_setup setup;
+    double deadline_s;  /* of an answer; 0: the usual */
+    const char *folder; /* of the peers */
+    int count, threads, samples;
+    side sides[MOST_SIDES];
+    turn_process processes[MOST_SIDES]; /* of the sides */
+    char *memory;                       /* shared by all */
+    size_t bytes;
+    tw_problem problem; /* the present case */
+    operand_sets sets;
+    double peak_flops[2]; /* of f32 and f64, with that many threads; 0: not measured, as why_no_peak says */
+    char why_no_peak[PEER_TEXT];
+} against;
+
+/* Below this share of the peak at 2048 a peer is not what it is elsewhere: it does not count as best. */
+#define AGAINST_LEAST_SHARE 0.8
+
+int against_type(tw_dtype dtype);                   /* 0: f32, 1: f64: the place in share and peak_flops */
+bool against_counts(const side *x, tw_dtype dtype); /* a peer that was timed and is not misconfigured */
+
+/* against_need - a case to come, of which the shared memory must hold the sets; before against_begin. */
+void against_need(against *g, const tw_problem *problem);
+
+/* against_begin - of zeroed values with setup, deadline_s and folder: start a process for Tilewright and for each of
+ * these peers. Nothing may be in a buffer that a library could write by ending its process with exit().
+ * TW_NO_DEVICE: there is none of the libraries. against_end is to be called in any case. */
+tw_status against_begin(against *g, const peer_row *const peers[], int count);
+void against_end(against *g);
+
+/* against_judge - the product of each side, by the oracles of a trial of this problem. */
+tw_status against_judge(against *g, const tw_problem *problem, const trial *t);
+
+/* against_time - sample in turns the sides that passed. */
+tw_status against_time(against *g, int samples);
+
+/* against_peak, against_shares - multiply-adds of this type at best, measured now; and what all sides reach of it in
+ * the present case, a square of PEAK_SIDE that was timed. */
+void against_peak(against *g, tw_dtype dtype);
+void against_shares(against *g, tw_dtype dtype);
+
+record against_record(const against *g, const side *x); /* of the present case; it points into both */
+
+#endif
