@@ -81,8 +81,7 @@ void against_folder(against_path out)
 
 /* ---- cases ---- */
 
-/* Of what was told already. */
-static exit_code code_of(tw_status status)
+exit_code against_code(tw_status status)
 {
     return status == TW_OK          ? EXIT_OK
            : status == TW_NO_MEMORY ? EXIT_MEMORY
@@ -99,7 +98,7 @@ static exit_code run_case(const session *s, against *g, const tw_problem *proble
     tw_status status = against_judge(g, problem, &t);
     trial_close(&t);
     if (status == TW_OK) status = against_time(g, samples);
-    return status == TW_OK && g->sides[0].outcome == SIDE_WRONG ? EXIT_CHECK : code_of(status);
+    return status == TW_OK && g->sides[0].outcome == SIDE_WRONG ? EXIT_CHECK : against_code(status);
 }
 
 static tw_problem square_of(tw_dtype dtype)
@@ -193,7 +192,7 @@ exit_code against_bench(session *s, const case_list *cases, const name_list *dty
     exit_code code = choose_peers(s, &peers);
     if (code == EXIT_OK) code = session_flush(s);
     if (code != EXIT_OK) return code;
-    code = code_of(against_begin(&g, peers.rows, peers.count));
+    code = against_code(against_begin(&g, peers.rows, peers.count));
     if (code == EXIT_OK) code = compare_all(s, &g, cases, dtypes);
     against_end(&g);
     return code;

@@ -1,4 +1,4 @@
-/* bench_against.h - `tilewright bench --against`: the words of lab/bench/against.h, and of the comparison with cuBLASLt. */
+/* bench_against.h - `tilewright bench --against`: the words of lab/bench/against.h and lab/bench/duel.h. */
 #ifndef TILEWRIGHT_BENCH_AGAINST_H
 #define TILEWRIGHT_BENCH_AGAINST_H
 
@@ -18,6 +18,8 @@ exit_code against_cuda_bench(session *s, const case_list *cases, const name_list
 exit_code against_row(const char *name, const char *engine, const peer_row **row);
 
 void against_folder(against_path out); /* of the peers */
+
+exit_code against_code(tw_status status); /* of a failure that was told already */
 
 /* ---- the tables: bench_against_table.c ---- */
 

@@ -1,4 +1,5 @@
-/* devices.h - what the makers publish of their devices, the rows of data/devices.def, and what measuring must know of one. */
+/* devices.h - what the makers publish of their devices, the rows of data/devices.def; and what measuring must know of
+ * one. */
 #ifndef TILEWRIGHT_DEVICES_H
 #define TILEWRIGHT_DEVICES_H
 

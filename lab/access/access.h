@@ -1,5 +1,5 @@
 /* access.h - which addresses the lanes of a warp touch in every load and store of a GPU rung, and what that costs on
- * each generation of devices. No GPU is needed: the rows of lab/access/access.def say where each lane goes, the rules below
+ * each generation of devices. No GPU is needed: the rows of access.def say where each lane goes, the rules below
  * say what comes of it, and totals are exact for any shape. tests/test_lanes.c holds the rows against the kernels' own
  * text.
  *

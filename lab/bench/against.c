@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,23 +21,6 @@ bool against_counts(const side *x, tw_dtype dtype)
     return x->row != NULL && x->outcome == SIDE_TIMED && !(x->share[against_type(dtype)] < AGAINST_LEAST_SHARE);
 }
 
-static void tell(const against *g, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void tell(const against *g, const char *format, ...)
-{
-    char sentence[2048];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(sentence, sizeof sentence, format, arguments);
-    va_end(arguments);
-    g->setup.hooks->tell(sentence);
-}
-
-static tw_status no_memory(const against *g, const char *what)
-{
-    tell(g, "memory ran out: there is no room for %s", what);
-    return TW_NO_MEMORY;
-}
-
 static const char *dtype_name(const against *g) { return tw_lab_dtype_of(g->problem.dtype)->name; }
 
 /* ---- turns ---- */
@@ -54,9 +36,10 @@ static void leave(against *g, int i, const char *why)
     x->outcome = SIDE_GONE;
     snprintf(x->why, sizeof x->why, "%s", why);
     if (g->problem.m > 0)
-        tell(g, "%s: at %s of %s it %s", x->name, case_text(&g->problem, name), dtype_name(g), why);
+        bench_tell(&g->setup, TW_OK, "%s: at %s of %s it %s", x->name, case_text(&g->problem, name), dtype_name(g),
+                   why);
     else
-        tell(g, "%s: it %s", x->name, why);
+        bench_tell(&g->setup, TW_OK, "%s: it %s", x->name, why);
 }
 
 static void wait_for_quiet(against *g)
@@ -100,7 +83,7 @@ static tw_status add_side(against *g, const peer_row *row)
     *x = (side){.row = row, .name = row != NULL ? row->name : "tilewright", .share = {NAN, NAN}};
     x->job = (player_job){row, g->folder, g->threads, g->memory};
     x->times_s = calloc((size_t)g->samples, sizeof *x->times_s);
-    return x->times_s != NULL ? TW_OK : no_memory(g, "the samples");
+    return x->times_s != NULL ? TW_OK : bench_no_memory(&g->setup, "the samples");
 }
 
 static tw_status meet_all(against *g)
@@ -116,7 +99,7 @@ static tw_status meet_all(against *g)
     if (!here(g, 0)) return TW_DEVICE_FAILED;
     for (int i = 1; i < g->count; i++)
         if (here(g, i)) return TW_OK;
-    return tell(g, "there is none of the libraries to compare with"), TW_NO_DEVICE;
+    return bench_tell(&g->setup, TW_NO_DEVICE, "there is none of the libraries to compare with");
 }
 
 tw_status against_begin(against *g, const peer_row *const peers[], int count)
@@ -124,13 +107,13 @@ tw_status against_begin(against *g, const peer_row *const peers[], int count)
     g->samples = g->setup.samples > 0 ? g->setup.samples : USUAL_SAMPLES;
     g->threads = g->setup.threads > 0 ? g->setup.threads : (int)g->setup.device->threads;
     g->memory = mmap(NULL, g->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (g->memory == MAP_FAILED) return no_memory(g, "the operands");
+    if (g->memory == MAP_FAILED) return bench_no_memory(&g->setup, "the operands");
     tw_status status = add_side(g, NULL);
     for (int i = 0; status == TW_OK && i < count; i++) status = add_side(g, peers[i]);
     if (status != TW_OK) return status;
     for (int i = 0; i < g->count; i++)
         if (!turns_start(g->setup.hooks, g->processes, i, player_play, &g->sides[i].job))
-            return tell(g, "no process for %s: %s", g->sides[i].name, strerror(errno)), TW_DEVICE_FAILED;
+            return bench_tell(&g->setup, TW_DEVICE_FAILED, "no process for %s: %s", g->sides[i].name, strerror(errno));
     return meet_all(g);
 }
 
@@ -184,11 +167,11 @@ static tw_status judge(against *g, int i, const trial *t)
         return TW_OK;
     }
     tw_status status = trial_judge_other(t, multiply_there, &job, &x->verdict);
-    if (status == TW_NO_MEMORY) return no_memory(g, "the check");
+    if (status == TW_NO_MEMORY) return bench_no_memory(&g->setup, "the check");
     if (status != TW_OK || x->verdict.passed) return TW_OK;
     x->outcome = SIDE_WRONG;
-    tell(g, "%s: at %s of %s its product is wrong: %s", x->name, case_text(&g->problem, name), dtype_name(g),
-         x->verdict.text);
+    bench_tell(&g->setup, TW_OK, "%s: at %s of %s its product is wrong: %s", x->name, case_text(&g->problem, name),
+               dtype_name(g), x->verdict.text);
     return TW_OK;
 }
 
@@ -242,7 +225,8 @@ tw_status against_time(against *g, int samples)
 {
     sets_fill(&g->sets, &g->problem, 1, g->sets.wanted, g->memory);
     take_samples(g, samples);
-    if (here(g, 0) && g->sides[0].outcome == SIDE_REFUSED) return tell(g, "%s", g->sides[0].why), TW_DEVICE_FAILED;
+    if (here(g, 0) && g->sides[0].outcome == SIDE_REFUSED)
+        return bench_tell(&g->setup, TW_DEVICE_FAILED, "%s", g->sides[0].why);
     return here(g, 0) ? TW_OK : TW_DEVICE_FAILED;
 }
 

@@ -12,8 +12,8 @@
 #include "trial.h"
 #include "turns.h"
 
-/* PEAK_SIDE: of the square at which peers are held against the peak, by AGAINST_LEAST_SAMPLES; of each other case there are at
- * least as many, then no more once they have taken 30 s. */
+/* PEAK_SIDE: of the square at which peers are held against the peak, by AGAINST_LEAST_SAMPLES; of each other case there
+ * are at least as many, then no more once they have taken 30 s. */
 enum { MOST_SIDES = 16, PEAK_SIDE = 2048, AGAINST_LEAST_SAMPLES = 3 };
 
 /* What came of a side's present case. */

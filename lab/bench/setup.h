@@ -1,4 +1,4 @@
-/* setup.h - what measuring is given by the program around it: the device, how to measure, and what to call meanwhile. */
+/* setup.h - what measuring is given by the program around it: the device, how to measure, what to call meanwhile. */
 #ifndef TILEWRIGHT_SETUP_H
 #define TILEWRIGHT_SETUP_H
 
@@ -20,5 +20,10 @@ typedef struct bench_setup {
     uint64_t seed;           /* of the operands that are judged */
     const bench_hooks *hooks;
 } bench_setup;
+
+/* bench_tell - a sentence by the hook `tell`; returns status, so that a function can end with `return bench_tell()`. */
+tw_status bench_tell(const bench_setup *s, tw_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+tw_status bench_no_memory(const bench_setup *s, const char *what);
 
 #endif

@@ -1,0 +1,366 @@
+/* duel.c - see duel.h. */
+#include "duel.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "../roofline.h"
+#include "batch.h"
+
+/* Samples of a case: once they have taken LIMIT_S no more than LEAST_SAMPLES. Each is of as many launches as last
+ * SAMPLE_S, at most MOST_REPEATS, and comes after one that is not timed, so that the stream never waits for the host.
+ * WARM_S of turns before them bring clock and power to where they stay, HOT_S where a launch is of HOT_FLOPS and more:
+ * after a long check on the host an H200 is back at 1980 MHz, from where such products need more than 0.5 s to the 1300
+ * to 1600 that its power allows. */
+enum { USUAL_SAMPLES = 21, LEAST_SAMPLES = 5, TRIAL_SAMPLES = 5, MOST_REPEATS = 1000 };
+static const double SAMPLE_S = 2e-4, WARM_S = 0.5, HOT_S = 2, HOT_FLOPS = 1e10, LIMIT_S = 20;
+
+static tw_status failed(const duel *g) { return bench_tell(&g->setup, TW_DEVICE_FAILED, "%s", g->cuda.why); }
+
+tw_status duel_begin(duel *g, const char *folder)
+{
+    static const char *const names[DUEL_SIDES] = {"tilewright", "cuBLASLt's heuristic", "cuBLASLt's best"};
+    g->samples = g->setup.samples > 0 ? g->setup.samples : USUAL_SAMPLES;
+    if (!cuda_open(&g->cuda, g->setup.device->index)) return bench_tell(&g->setup, TW_NO_DEVICE, "%s", g->cuda.why);
+    if (!cublas_open(&g->library, folder)) return bench_tell(&g->setup, TW_NO_DEVICE, "cublas: it %s", g->library.why);
+    clocks_open(g->cuda.bus);
+    for (int i = 0; i < DUEL_SIDES; i++) {
+        side *x = &g->sides[i];
+        x->name = names[i];
+        snprintf(x->version, sizeof x->version, "%s", i == OURS ? tw_version() : g->library.version);
+        x->times_s = calloc((size_t)g->samples, sizeof *x->times_s);
+        if (x->times_s == NULL) return bench_no_memory(&g->setup, "the samples");
+    }
+    if (cuda_allocate(&g->cuda, CUBLAS_WORKSPACE_BYTES, &g->peer_workspace)) return TW_OK;
+    return bench_tell(&g->setup, TW_NO_MEMORY, "there is no device memory for cuBLASLt's workspace: %s", g->cuda.why);
+}
+
+void duel_end(duel *g)
+{
+    for (int i = 0; i < DUEL_SIDES; i++) free(g->sides[i].times_s);
+    clocks_close();
+    cublas_close(&g->library);
+    cuda_release(&g->cuda, &g->peer_workspace);
+    cuda_close(&g->cuda);
+}
+
+void duel_peak(duel *g, tw_dtype dtype)
+{
+    if (tw_lab_peak_flops(g->setup.context, dtype, 1, 3, &g->peak_flops) != TW_OK) g->peak_flops = NAN;
+}
+
+/* ---- launches ---- */
+
+static int candidate_of(const duel *g, int i) { return i == BEST ? g->best : 0; }
+
+static void refuse(side *x, const char *why)
+{
+    x->outcome = SIDE_REFUSED;
+    snprintf(x->why, sizeof x->why, "%s", why);
+}
+
+/* One product of a set, on the stream. false: the side says why. */
+static bool launch(duel *g, int i, int candidate, int set)
+{
+    char *a = g->memory + (size_t)set * g->sets.set_bytes, *b = a + g->sets.a_bytes, *c = b + g->sets.b_bytes;
+    const tw_launch to = {
+        .size = sizeof to, .stream = g->cuda.stream, .workspace = g->workspace, .workspace_bytes = g->workspace_bytes};
+    const tw_batch batch = tw_batch_make(&g->problem, g->items);
+    if (i == OURS && !g->batched && tw_enqueue(g->setup.context, &g->problem, a, b, c, &to) == TW_OK) return true;
+    if (i == OURS && g->batched && tw_enqueue_batched(g->setup.context, &g->problem, &batch, a, b, c, &to) == TW_OK)
+        return true;
+    if (i != OURS && cublas_multiply(&g->library, candidate, a, b, c, g->peer_workspace, g->cuda.stream)) return true;
+    refuse(&g->sides[i], i == OURS ? tw_error_text() : g->library.why);
+    return false;
+}
+
+static int next_set(duel *g) { return g->warm ? 0 : (int)(g->launches++ % g->set_count); }
+
+/* Seconds of a launch, of so many one after the other. TW_OK and *seconds NAN: the side does not take it, and says
+ * why. */
+static tw_status sample(duel *g, int i, int candidate, int repeats, double *seconds)
+{
+    *seconds = NAN;
+    if (!launch(g, i, candidate, next_set(g))) return TW_OK;
+    if (!cuda_begin(&g->cuda)) return failed(g);
+    for (int n = 0; n < repeats; n++)
+        if (!launch(g, i, candidate, next_set(g))) return TW_OK;
+    if (!cuda_end(&g->cuda, seconds)) return failed(g);
+    *seconds /= repeats * (double)g->items;
+    return TW_OK;
+}
+
+/* How many launches last SAMPLE_S: the first that a kernel sees is slower than the next. */
+static tw_status count_repeats(duel *g, int i, int candidate, int *repeats)
+{
+    double seconds;
+    tw_status status = TW_OK;
+    *repeats = 1;
+    for (int turn = 0; turn < 2 && status == TW_OK; turn++) {
+        status = sample(g, i, candidate, *repeats, &seconds);
+        if (status != TW_OK || isnan(seconds)) return status;
+        seconds *= (double)g->items;
+        *repeats = seconds * MOST_REPEATS > SAMPLE_S ? (int)ceil(SAMPLE_S / seconds) : MOST_REPEATS;
+    }
+    return status;
+}
+
+/* ---- one case: memory, candidates ---- */
+
+static tw_status take_memory(duel *g, const tw_problem *host)
+{
+    g->sets = sets_beyond_l2(host, g->items, g->setup.device);
+    g->set_count = g->sets.wanted;
+    while (g->set_count >= 2 && !cuda_allocate(&g->cuda, (size_t)(g->set_count + 1) * g->sets.set_bytes, &g->memory))
+        g->set_count /= 2;
+    if (g->memory == NULL)
+        return bench_tell(&g->setup, TW_NO_MEMORY,
+                          "there is no device memory for two sets of operands and one more: %s", g->cuda.why);
+    if (g->workspace_bytes > 0 && !cuda_allocate(&g->cuda, (size_t)g->workspace_bytes, &g->workspace))
+        return bench_tell(&g->setup, TW_NO_MEMORY, "there is no device memory for the workspace of %lld bytes: %s",
+                          (long long)g->workspace_bytes, g->cuda.why);
+    return TW_OK;
+}
+
+static tw_status fill_memory(duel *g, const tw_problem *host)
+{
+    char *set = malloc(g->sets.set_bytes);
+    bool copied = true;
+    if (set == NULL) return bench_no_memory(&g->setup, "a set of operands");
+    sets_fill(&g->sets, host, g->items, 1, set);
+    for (int i = 0; copied && i < g->set_count; i++)
+        copied = cuda_up(&g->cuda, g->memory + (size_t)i * g->sets.set_bytes, set, g->sets.set_bytes);
+    free(set);
+    return copied ? TW_OK : failed(g);
+}
+
+tw_status duel_plan(duel *g, const tw_problem *host)
+{
+    side *x = &g->sides[OURS];
+    g->problem = *host;
+    g->problem.place_a = g->problem.place_b = g->problem.place_c = TW_DEVICE;
+    g->workspace_bytes = 0;
+    g->plan = (tw_lab_plan){0};
+    x->choice[0] = '\0';
+    tw_status status = tw_workspace_bytes(g->setup.context, &g->problem, &g->workspace_bytes);
+    const tw_batch batch = tw_batch_make(&g->problem, g->items);
+    if (status == TW_OK)
+        status = tw_lab_plan_of(g->setup.context, &(tw_lab_choice){.batch = g->batched ? &batch : NULL}, &g->problem,
+                                &g->plan);
+    if (status == TW_OK) snprintf(x->choice, sizeof x->choice, "%s", g->plan.kernel->name);
+    if (status == TW_OK)
+        status = g->batched ? tw_prepare_batched(g->setup.context, &g->problem, &batch)
+                            : tw_prepare(g->setup.context, &g->problem);
+    x->outcome = SIDE_TIMED;
+    if (status == TW_NO_KERNEL) refuse(x, tw_error_text());
+    return status == TW_NO_KERNEL ? TW_OK : status;
+}
+
+/* The fastest by the trials is the best now; the first where all have failed. false: all have. */
+static bool take_fastest(duel *g)
+{
+    side *x = &g->sides[BEST];
+    int fastest = 0;
+    for (int n = 1; n < g->library.count; n++)
+        if (g->trial_s[n] < g->trial_s[fastest]) fastest = n;
+    g->best = fastest;
+    g->best_is_heuristic = fastest == 0;
+    cublas_name(&g->library, fastest, x->choice);
+    x->outcome = g->best_is_heuristic ? SIDE_REFUSED : SIDE_TIMED;
+    return isfinite(g->trial_s[fastest]);
+}
+
+static double warm_s(const duel *g)
+{
+    return roofline_flops(&g->problem) * (double)g->items < HOT_FLOPS ? WARM_S : HOT_S;
+}
+
+/* Time the candidates in turns, the last TRIAL_SAMPLES of warm_s(): which is the fastest depends on how hot the device
+ * is. One that fails is passed over. */
+static tw_status try_candidates(duel *g)
+{
+    double times_s[CUBLAS_CANDIDATES][TRIAL_SAMPLES] = {{0}};
+    bool failed_before[CUBLAS_CANDIDATES] = {false};
+    int repeats[CUBLAS_CANDIDATES];
+    tw_status status = TW_OK;
+    for (int n = 0; status == TW_OK && n < g->library.count; n++) status = count_repeats(g, BEST, n, &repeats[n]);
+    int turn = 0;
+    for (double start_s = measure_now_s();
+         status == TW_OK && (turn < TRIAL_SAMPLES || measure_now_s() - start_s < warm_s(g)); turn++)
+        for (int n = 0; status == TW_OK && n < g->library.count; n++) {
+            status = failed_before[n] ? TW_OK : sample(g, BEST, n, repeats[n], &times_s[n][turn % TRIAL_SAMPLES]);
+            failed_before[n] |= isnan(times_s[n][turn % TRIAL_SAMPLES]);
+        }
+    for (int n = 0; status == TW_OK && n < g->library.count; n++)
+        g->trial_s[n] = failed_before[n] ? INFINITY : measure_summary(times_s[n], TRIAL_SAMPLES, repeats[n]).median_s;
+    return status;
+}
+
+static tw_status choose_peers(duel *g, const tw_problem *host)
+{
+    side *heuristic = &g->sides[HEURISTIC], *best = &g->sides[BEST];
+    heuristic->choice[0] = best->choice[0] = '\0';
+    heuristic->outcome = best->outcome = SIDE_TIMED;
+    g->best_is_heuristic = true;
+    if (!cublas_begin(&g->library, host, g->batched ? g->items : 0)) {
+        refuse(heuristic, g->library.why);
+        refuse(best, g->library.why);
+        return TW_OK;
+    }
+    tw_status status = try_candidates(g);
+    g->candidates = g->library.count;
+    cublas_name(&g->library, 0, heuristic->choice);
+    take_fastest(g);
+    return status;
+}
+
+/* ---- one case: judging, timing ---- */
+
+typedef struct judged {
+    duel *g;
+    int i;
+} judged;
+
+static tw_status multiply_there(void *job, const oracle *o, void *c)
+{
+    const judged *j = job;
+    duel *g = j->g;
+    char *a = g->memory + (size_t)g->set_count * g->sets.set_bytes, *b = a + g->sets.a_bytes,
+         *there = b + g->sets.b_bytes;
+    batch_operands all;
+    if (!batch_spread(o, g->items, c, &all)) return TW_NO_MEMORY;
+    bool done = cuda_up(&g->cuda, a, all.a, all.a_bytes) && cuda_up(&g->cuda, b, all.b, all.b_bytes) &&
+                cuda_up(&g->cuda, there, all.c, all.c_bytes) && launch(g, j->i, candidate_of(g, j->i), g->set_count) &&
+                cuda_down(&g->cuda, all.c, there, all.c_bytes);
+    if (done) memcpy(c, batch_to_judge(&o->problem, &all), all.item_bytes);
+    batch_free(&all);
+    return done ? TW_OK : TW_DEVICE_FAILED;
+}
+
+/* TW_OK: the outcome says SIDE_TIMED where it may be timed now. */
+static tw_status judge(duel *g, int i, const trial *t)
+{
+    side *x = &g->sides[i];
+    judged job = {g, i};
+    case_name name;
+    if (x->outcome != SIDE_TIMED) return TW_OK;
+    tw_status status = trial_judge_other(t, multiply_there, &job, &x->verdict);
+    if (status == TW_NO_MEMORY) return bench_no_memory(&g->setup, "the check");
+    if (x->outcome == SIDE_REFUSED) return TW_OK;
+    if (status != TW_OK) return failed(g);
+    if (x->verdict.passed) return TW_OK;
+    x->outcome = SIDE_WRONG;
+    return bench_tell(&g->setup, TW_OK, "%s: at %s of %s its product is wrong: %s", x->name,
+                      case_text(&g->problem, name), tw_lab_dtype_of(g->problem.dtype)->name, x->verdict.text);
+}
+
+/* Where the fastest candidate's product is wrong the next takes its place, while there is one. */
+static tw_status judge_fastest(duel *g, const trial *t)
+{
+    tw_status status = judge(g, BEST, t);
+    while (status == TW_OK && g->sides[g->best_is_heuristic ? HEURISTIC : BEST].outcome == SIDE_WRONG) {
+        int wrong = g->best;
+        double took_s = g->trial_s[wrong];
+        g->trial_s[wrong] = INFINITY;
+        if (take_fastest(g)) {
+            status = judge(g, BEST, t);
+            continue;
+        }
+        g->trial_s[wrong] = took_s; /* the last: it stays, and is wrong */
+        take_fastest(g);
+        if (!g->best_is_heuristic) g->sides[BEST].outcome = SIDE_WRONG;
+        break;
+    }
+    return status;
+}
+
+/* A sample of each side in turns, another one beginning each round; at < 0: not kept. */
+static tw_status take_round(duel *g, int round, int at)
+{
+    for (int turns = 0; turns < DUEL_SIDES; turns++) {
+        int i = (turns + round) % DUEL_SIDES;
+        side *x = &g->sides[i];
+        double seconds;
+        if (x->outcome != SIDE_TIMED) continue;
+        tw_status status = sample(g, i, candidate_of(g, i), x->repeats, &seconds);
+        if (status != TW_OK) return status;
+        if (at >= 0) x->times_s[at] = seconds;
+    }
+    return TW_OK;
+}
+
+static tw_status take_samples(duel *g)
+{
+    int taken = 0, round = 0;
+    tw_status status = TW_OK;
+    for (int i = 0; status == TW_OK && i < DUEL_SIDES; i++)
+        if (g->sides[i].outcome == SIDE_TIMED) status = count_repeats(g, i, candidate_of(g, i), &g->sides[i].repeats);
+    for (double start_s = measure_now_s(); status == TW_OK && measure_now_s() - start_s < warm_s(g); round++)
+        status = take_round(g, round, -1);
+    g->before = clocks_now();
+    for (double start_s = measure_now_s(); status == TW_OK && taken < g->samples; taken++, round++) {
+        if (taken >= LEAST_SAMPLES && measure_now_s() - start_s > LIMIT_S) break;
+        status = take_round(g, round, taken);
+    }
+    g->after = clocks_now();
+    for (int i = 0; i < DUEL_SIDES; i++)
+        if (g->sides[i].outcome == SIDE_TIMED)
+            g->sides[i].result = measure_summary(g->sides[i].times_s, taken, g->sides[i].repeats);
+    return status;
+}
+
+tw_status duel_run(duel *g, const tw_problem *host, const trial *t)
+{
+    tw_status status = take_memory(g, host);
+    if (status == TW_OK) status = fill_memory(g, host);
+    if (status == TW_OK) status = choose_peers(g, host);
+    for (int i = 0; status == TW_OK && i < DUEL_SIDES; i++) status = i == BEST ? judge_fastest(g, t) : judge(g, i, t);
+    return status == TW_OK ? take_samples(g) : status;
+}
+
+void duel_release(duel *g)
+{
+    cublas_end(&g->library);
+    cuda_release(&g->cuda, &g->workspace);
+    cuda_release(&g->cuda, &g->memory);
+}
+
+record duel_record(const duel *g, int i, duel_candidate text)
+{
+    const side *x = &g->sides[i];
+    const tw_problem *p = &g->problem;
+    record r = record_blank();
+    r.engine = g->setup.device->engine, r.device = g->setup.device->name;
+    r.library = i == OURS ? x->name : "cublas", r.library_version = x->version;
+    r.kernel = x->choice[0] != '\0' ? x->choice : NULL;
+    snprintf(text, sizeof(duel_candidate), "candidate %d of %d%s%s", candidate_of(g, i), g->candidates,
+             i == HEURISTIC ? ", the heuristic's" : "", i == BEST || g->best_is_heuristic ? ", the fastest" : "");
+    if (r.kernel != NULL) r.plan = i == OURS ? g->plan.text : text;
+    r.dtype = tw_lab_dtype_of(p->dtype)->name;
+    r.m = p->m, r.n = p->n, r.k = p->k, r.lda = p->lda, r.ldb = p->ldb, r.ldc = p->ldc;
+    r.op_a = p->op_a == TW_N ? 'n' : 't', r.op_b = p->op_b == TW_N ? 'n' : 't';
+    r.alpha = p->alpha, r.beta = p->beta;
+    r.align_a = r.align_b = r.align_c = SETS_ALIGN;
+    r.method = g->warm ? "device events around launches on one stream, behind one that is not timed, all "
+                         "libraries in turns, operands in place"
+                       : "device events around launches on one stream, behind one that is not timed, all "
+                         "libraries in turns, operands rotated beyond the L2";
+    r.instruction_set = g->setup.device->instruction_set, r.driver = g->setup.driver;
+    r.sets = g->set_count;
+    if (g->batched) r.batch = g->items;
+    r.verified = x->outcome >= SIDE_WRONG ? x->verdict.verified : "no";
+    if (x->outcome < SIDE_WRONG) r.refused = x->why;
+    r.sm_mhz_before = g->before.sm_mhz, r.power_w_before = g->before.power_w,
+    r.temperature_c_before = g->before.temperature_c;
+    r.sm_mhz_after = g->after.sm_mhz, r.power_w_after = g->after.power_w,
+    r.temperature_c_after = g->after.temperature_c;
+    if (x->outcome == SIDE_TIMED) {
+        r.samples = x->result.samples, r.repeats = x->result.repeats;
+        r.min_s = x->result.min_s, r.median_s = x->result.median_s, r.p95_s = x->result.p95_s,
+        r.max_s = x->result.max_s;
+        r.error_ratio = x->verdict.error_ratio;
+        record_fill_bounds(&r, p, 0, 0, g->peak_flops, NAN); /* what a library asks is not known */
+    }
+    return r;
+}
