@@ -16,12 +16,6 @@
 
 enum { SIZE = 4096, CONTEXT = 2 };
 
-void explain_heading(const explain *x, const char *text)
-{
-    term_paint paint = term_paint_for(x->s->text);
-    fprintf(x->s->text, "\n%s%s%s\n", paint.bold, text, paint.plain);
-}
-
 /* ---- which rung, which shape ---- */
 
 static bool is_engine(const char *wanted, const char *engine)

@@ -1,4 +1,4 @@
-/* test_access.c - the access model (lab/access/access.def) against the kernels: every address that a rung's own text touches,
+/* test_access.c - the access model (lab/access/access.def) against the kernels: every address that a rung touches,
  * on any shape, is the one that the model names, in its order; and the totals that the model derives in closed form are
  * those of counting every request.
  *

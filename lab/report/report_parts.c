@@ -28,28 +28,6 @@ static const char *small(double value, units_text out)
     return out;
 }
 
-const char *report_shape(const ladder *l, report_shape_text out)
-{
-    const size_t room = sizeof(report_shape_text);
-    int used = snprintf(out, room, "%" PRId64 " x %" PRId64 " x %" PRId64, l->m, l->n, l->k);
-    if (ladder_is_plain(l)) return out;
-    bool tight = l->lda == (l->op_a == 't' ? l->m : l->k) && l->ldb == (l->op_b == 't' ? l->k : l->n) && l->ldc == l->n;
-    if (l->op_a == 't' || l->op_b == 't')
-        used += snprintf(out + used, room - (size_t)used, " %s", l->op_a != 't' ? "NT" : l->op_b != 't' ? "TN" : "TT");
-    if (!tight && l->lda == l->ldb && l->ldb == l->ldc)
-        used += snprintf(out + used, room - (size_t)used, ", ld %" PRId64, l->lda);
-    else if (!tight)
-        used += snprintf(out + used, room - (size_t)used, ", ld %" PRId64 " %" PRId64 " %" PRId64, l->lda, l->ldb,
-                         l->ldc);
-    if (l->align_a != LADDER_ALIGN || l->align_b != LADDER_ALIGN || l->align_c != LADDER_ALIGN)
-        used += snprintf(out + used, room - (size_t)used, ", aligned to %" PRId64 " %" PRId64 " %" PRId64, l->align_a,
-                         l->align_b, l->align_c);
-    if (fabs(l->alpha - 1) > 0) used += snprintf(out + used, room - (size_t)used, ", alpha %g", l->alpha);
-    if (fabs(l->beta) > 0) used += snprintf(out + used, room - (size_t)used, ", beta %g", l->beta);
-    if (l->batch >= 0) snprintf(out + used, room - (size_t)used, ", batches of %" PRId64, l->batch);
-    return out;
-}
-
 /* ---- devices ---- */
 
 static void fact(FILE *out, const char *name, const char *text)

@@ -1,0 +1,104 @@
+/* report_shared.c - see report_shared.h. */
+#include "report_shared.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include "html.h"
+
+bool report_has_ladder(const report *r)
+{
+    for (int i = 0; i < r->ladders->machine_count; i++)
+        if (ladder_main(r->ladders, i) != NULL) return true;
+    return false;
+}
+
+bool report_has_libraries(const report *r)
+{
+    for (int i = 0; i < r->ladders->count; i++)
+        if (r->ladders->items[i].library) return true;
+    return false;
+}
+
+const char *report_engine_name(const char *engine)
+{
+    return strcmp(engine, "cpu") == 0      ? "CPU"
+           : strcmp(engine, "opencl") == 0 ? "OpenCL"
+           : strcmp(engine, "cuda") == 0   ? "CUDA"
+                                           : engine;
+}
+
+const char *report_device(const machine *x, report_device_text out)
+{
+    int used = snprintf(out, sizeof(report_device_text), "%.100s", x->device);
+    if (x->number > 0) snprintf(out + used, sizeof(report_device_text) - (size_t)used, " (%d)", x->number);
+    return out;
+}
+
+void report_machine_name(const report *r, int machine)
+{
+    const struct machine *x = &r->ladders->machines[machine];
+    html_say(r->out, "%t on %T", report_engine_name(x->engine), 80, x->device);
+    if (x->number > 0) html_say(r->out, " (%d)", x->number);
+}
+
+void report_table_begin(FILE *out, const char *label)
+{
+    html_say(out, "<div class=\"scroll\" role=\"group\" tabindex=\"0\" aria-label=\"%t\">\n<table>\n", label);
+}
+
+void report_table_end(FILE *out) { fputs("</tbody>\n</table>\n</div>\n", out); }
+
+void report_cell(FILE *out, const char *text) { html_say(out, "<td>%t</td>", text); }
+
+const char *report_speed(double gflops, units_text out)
+{
+    if (!(gflops >= 1000 && gflops < 1e9)) return units_gflops(gflops, out);
+    snprintf(out, UNITS_TEXT, "%.0f", gflops);
+    return out;
+}
+
+double report_peak(const ladder *l)
+{
+    double best = NAN;
+    for (int i = 0; i < l->count; i++) {
+        const record *r = &l->steps[i].row->r;
+        if (strcmp(r->dtype, l->wide ? "f64" : "f32") == 0 && r->peak_gflops > 0 && !(best >= r->peak_gflops))
+            best = r->peak_gflops;
+    }
+    return best;
+}
+
+double report_memory_gbps(const ladder *l)
+{
+    double best = NAN;
+    for (int i = 0; i < l->count; i++) {
+        const record *r = &l->steps[i].row->r;
+        double flops = 2 * (double)r->m * (double)r->n * (double)r->k,
+               gbps = r->no_cache_gflops * r->bytes_asked / flops;
+        if (isfinite(gbps) && gbps > 0 && !(best >= gbps)) best = gbps;
+    }
+    return best;
+}
+
+const char *report_shape(const ladder *l, report_shape_text out)
+{
+    const size_t room = sizeof(report_shape_text);
+    int used = snprintf(out, room, "%" PRId64 " x %" PRId64 " x %" PRId64, l->m, l->n, l->k);
+    if (ladder_is_plain(l)) return out;
+    bool tight = l->lda == (l->op_a == 't' ? l->m : l->k) && l->ldb == (l->op_b == 't' ? l->k : l->n) && l->ldc == l->n;
+    if (l->op_a == 't' || l->op_b == 't')
+        used += snprintf(out + used, room - (size_t)used, " %s", l->op_a != 't' ? "NT" : l->op_b != 't' ? "TN" : "TT");
+    if (!tight && l->lda == l->ldb && l->ldb == l->ldc)
+        used += snprintf(out + used, room - (size_t)used, ", ld %" PRId64, l->lda);
+    else if (!tight)
+        used += snprintf(out + used, room - (size_t)used, ", ld %" PRId64 " %" PRId64 " %" PRId64, l->lda, l->ldb,
+                         l->ldc);
+    if (l->align_a != LADDER_ALIGN || l->align_b != LADDER_ALIGN || l->align_c != LADDER_ALIGN)
+        used += snprintf(out + used, room - (size_t)used, ", aligned to %" PRId64 " %" PRId64 " %" PRId64, l->align_a,
+                         l->align_b, l->align_c);
+    if (fabs(l->alpha - 1) > 0) used += snprintf(out + used, room - (size_t)used, ", alpha %g", l->alpha);
+    if (fabs(l->beta) > 0) used += snprintf(out + used, room - (size_t)used, ", beta %g", l->beta);
+    if (l->batch >= 0) snprintf(out + used, room - (size_t)used, ", batches of %" PRId64, l->batch);
+    return out;
+}

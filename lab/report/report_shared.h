@@ -1,0 +1,33 @@
+/* report_shared.h - what the sections of a report share: the records that they tell of, names, tables, numbers. */
+#ifndef TILEWRIGHT_REPORT_SHARED_H
+#define TILEWRIGHT_REPORT_SHARED_H
+
+#include "../units.h"
+#include "ladders.h"
+
+typedef struct report {
+    FILE *out;
+    const records *all;
+    const ladders *ladders;
+    bool *no_memory; /* set by a section that had too little */
+} report;
+
+bool report_has_ladder(const report *r); /* has a machine a main one? */
+bool report_has_libraries(const report *r);
+const char *report_engine_name(const char *engine);
+typedef char report_device_text[120];
+/* "NVIDIA H200", cut; "NVIDIA H200 (2)" where there are several of the name. */
+const char *report_device(const machine *x, report_device_text out);
+void report_machine_name(const report *r, int machine); /* "CUDA on NVIDIA H200" */
+/* a frame that scrolls sideways; label: for those who do not see it */
+void report_table_begin(FILE *out, const char *label);
+void report_table_end(FILE *out);
+void report_cell(FILE *out, const char *text);           /* <td> */
+const char *report_speed(double gflops, units_text out); /* whole GFLOP/s where they are thousands; also GB/s */
+typedef char report_shape_text[300];
+const char *report_shape(const ladder *l, report_shape_text out); /* "4096 x 4096 x 4096 NT, ld 4097" */
+/* the largest measured peak of the ladder's type, GFLOP/s; NAN */
+double report_peak(const ladder *l);
+double report_memory_gbps(const ladder *l); /* bandwidth of memory, by the no-cache bounds; NAN */
+
+#endif
