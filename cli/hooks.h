@@ -1,5 +1,5 @@
-/* hooks.h - what this program hands to the measuring of lab/bench: its options as plain values, and what it does
- * meanwhile: progress, sentences, signals. */
+/* hooks.h - what this program hands to lab/bench: its options as plain values, and functions for progress, sentences
+ * and signals. */
 #ifndef TILEWRIGHT_HOOKS_H
 #define TILEWRIGHT_HOOKS_H
 

@@ -1,6 +1,6 @@
-/* against.h - Tilewright and other libraries on the same operands, each in a process of its own, in turns: first
- * against_begin; for each type against_peak; for each case against_judge, then against_time. What fails is told by the
- * hook `tell` at once; the status says what kind of failure it was. */
+/* against.h - compares Tilewright with other libraries on the same operands, each in a process of its own, interleaved.
+ * Call against_need for each case, then against_begin; for each type against_peak; for each case against_judge, then
+ * against_time. A failure is reported at once through the hook `tell`; the status says its kind. */
 #ifndef TILEWRIGHT_AGAINST_H
 #define TILEWRIGHT_AGAINST_H
 
@@ -61,26 +61,27 @@ typedef struct against {
 int against_type(tw_dtype dtype);                   /* 0: f32, 1: f64: the place in share and peak_flops */
 bool against_counts(const side *x, tw_dtype dtype); /* a peer that was timed and is not misconfigured */
 
-/* against_need - a case to come, of which the shared memory must hold the sets; before against_begin. */
+/* against_need - make the shared memory large enough for this case; before against_begin. */
 void against_need(against *g, const tw_problem *problem);
 
-/* against_begin - of zeroed values with setup, deadline_s and folder: start a process for Tilewright and for each of
- * these peers. Nothing may be in a buffer that a library could write by ending its process with exit().
- * TW_NO_DEVICE: there is none of the libraries. against_end is to be called in any case. */
+/* against_begin - start a process for Tilewright and one for each peer. The caller zeroes g and sets setup, deadline_s
+ * and folder, and flushes its streams: a library may end its process with exit(), which writes what they hold.
+ * TW_NO_DEVICE: none of the libraries is here. Call against_end in any case. */
 tw_status against_begin(against *g, const peer_row *const peers[], int count);
 void against_end(against *g);
 
-/* against_judge - the product of each side, by the oracles of a trial of this problem. */
+/* against_judge - judge each side's product by the trial's oracles. */
 tw_status against_judge(against *g, const tw_problem *problem, const trial *t);
 
-/* against_time - sample in turns the sides that passed. */
+/* against_time - time the sides that passed, interleaved. */
 tw_status against_time(against *g, int samples);
 
-/* against_peak, against_shares - multiply-adds of this type at best, measured now; and what all sides reach of it in
- * the present case, a square of PEAK_SIDE that was timed. */
+/* against_peak - measure the multiply-add peak of this type. against_shares - what each side reaches of it in the
+ * present case, a square of PEAK_SIDE that was timed. */
 void against_peak(against *g, tw_dtype dtype);
 void against_shares(against *g, tw_dtype dtype);
 
-record against_record(const against *g, const side *x); /* of the present case; it points into both */
+/* against_record - one side of the present case. The record points into g and x. */
+record against_record(const against *g, const side *x);
 
 #endif

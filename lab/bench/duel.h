@@ -1,6 +1,6 @@
-/* duel.h - Tilewright and cuBLASLt on one stream of one process, in turns, launch by launch: first duel_begin; for each
- * case duel_plan, duel_run, duel_release. What duel_begin and duel_run fail for is told by the hook `tell` at once; the
- * status says what kind of failure it was. */
+/* duel.h - compares Tilewright and cuBLASLt on one stream of one process, interleaved launch by launch. Call duel_begin
+ * first; for each case duel_plan, duel_run, duel_release. duel_begin and duel_run report a failure at once through the
+ * hook `tell`; the status says its kind. */
 #ifndef TILEWRIGHT_DUEL_H
 #define TILEWRIGHT_DUEL_H
 
@@ -34,14 +34,14 @@ typedef struct duel {
     clocks_reading before, after;
 } duel;
 
-/* duel_begin - of zeroed values with setup, warm, batched and items. duel_end is to be called in any case. */
+/* duel_begin - the caller zeroes g and sets setup, warm, batched and items. Call duel_end in any case. */
 tw_status duel_begin(duel *g, const char *folder);
 void duel_end(duel *g);
 
 void duel_peak(duel *g, tw_dtype dtype); /* measure peak_flops now; NAN where that fails */
 
-/* duel_plan - our kernel of a problem with host pointers. Where there is none its side says why, and others go on;
- * otherwise tw_error_text() says what failed. */
+/* duel_plan - pick and build our kernel for a problem. Where no kernel fits, our side says why and the others go on.
+ * Any other failure is a status, with its sentence in tw_error_text(). */
 tw_status duel_plan(duel *g, const tw_problem *host);
 
 /* duel_run - judge and time all sides on that problem. */
@@ -49,6 +49,7 @@ tw_status duel_run(duel *g, const tw_problem *host, const trial *t);
 void duel_release(duel *g); /* after each case, also one that failed */
 
 typedef char duel_candidate[64];
-record duel_record(const duel *g, int i, duel_candidate text); /* of the present case; it points into all of them */
+/* duel_record - side i of the present case. The record points into g and text. */
+record duel_record(const duel *g, int i, duel_candidate text);
 
 #endif

@@ -1,15 +1,15 @@
-/* setup.h - what measuring is given by the program around it: the device, how to measure, what to call meanwhile. */
+/* setup.h - what the program hands to lab/bench: the device, how to measure, and functions to call meanwhile. */
 #ifndef TILEWRIGHT_SETUP_H
 #define TILEWRIGHT_SETUP_H
 
 #include "tilewright.h"
 
 typedef struct bench_hooks {
-    void (*hold)(void), (*release)(void); /* put a stop from outside off, and no longer: around a fork */
-    void (*forked)(void);                 /* in the forked process: the program's signal handlers are not for it */
-    void (*progress)(const char *what);   /* what is going on now */
-    void (*tell)(const char *sentence);   /* what somebody should know though it goes on */
-    void (*foreign)(const char *file);    /* a reader's kernel of this file runs from now on; NULL: no more */
+    void (*hold)(void), (*release)(void); /* block signals that stop the program: around a fork */
+    void (*forked)(void);                 /* in the forked process: drop the program's signal handlers */
+    void (*progress)(const char *what);   /* show what is going on */
+    void (*tell)(const char *sentence);   /* print a sentence; the run may go on */
+    void (*foreign)(const char *file);    /* a user's kernel of this file runs from now on; NULL: no more */
 } bench_hooks;
 
 typedef struct bench_setup {
