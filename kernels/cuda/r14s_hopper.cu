@@ -5,11 +5,10 @@
  *           as high as C has rows, and wgmma takes it on its side: its 64 rows are 64 columns of C, its 16, 64 or 128
  *           columns the rows of C. With few columns the same, with A in the place of B.
  *
- *               tiles of C     | 0 | 1 | 2 | ...           fewer tiles than multiprocessors: the k of each is divided
- *               among `parts` blocks
- *               parts = 2:     | 0 | 2 | 4 |   B, k = 0    more: all tiles' k, end to end, in equal shares, one for
- *               each multiprocessor; a share ends with the
- *                              | 1 | 3 | 5 |   B, k = K-1  beginning of a tile and does that first, as in r14h
+ *           tiles of C | 0 | 1 | 2 | ...       fewer tiles than multiprocessors: `parts` blocks divide each tile's k
+ *           parts = 2  | 0 | 2 | 4 |  k = 0    more: all tiles' k, end to end, in equal shares, one for each
+ *                      | 1 | 3 | 5 |  k = K-1  multiprocessor; a share ends with the beginning of a tile and does that
+ *                                              first, as in r14h
  *
  *           Who does not come to the end of a tile's k leaves its sums in memory and raises a flag; who does adds them
  *           in the order of k.
