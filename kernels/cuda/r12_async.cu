@@ -39,7 +39,8 @@
 #include "wide.cuh"
 #include "hopper.cuh"
 
-enum { BM = 128, BN = 128, BK = 32, THREADS = 128, STAGES = 3, GROUP = 8 };
+enum { BM = ROW_M, BN = ROW_N, BK = ROW_K, THREADS = ROW_THREADS, STAGES = ROW_STAGES, GROUP = 8 };
+ASSUME(BM == 128 && BN == 128 && BK == 32 && THREADS == 128)
 
 struct stage {
     float a[BM][BK], b[BK][BN];

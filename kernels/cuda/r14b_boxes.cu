@@ -31,27 +31,25 @@
 #include "wide.cuh"
 #include "hopper.cuh"
 
-#ifndef KERNEL
-#define KERNEL  r14b_boxes
-#define WARP_N  64
-#define WARPS_N 2
-#define SLICES  6
-#endif
-
 /* Of a warp, in a block of WARPS_N side by side, each SLICES times. Its lanes stand LM x LN, each with TM x TN sums. */
 enum {
-    WM = 64,
-    WN = WARP_N,
+    BM = ROW_M,
+    BN = ROW_N,
+    BK = 16,
+    THREADS = ROW_THREADS,
+    WARPS = THREADS / 32,
+    WARPS_N = BN > 64 ? 2 : 1,
+    SLICES = WARPS / WARPS_N,
+    WM = BM,
+    WN = BN / WARPS_N,
     LM = WN == 64 ? 4 : 8,
     LN = 32 / LM,
     TM = WM / LM,
     TN = WN / LN,
-    BM = WM,
-    BN = WN * WARPS_N,
-    BK = 16,
-    HALF = 8
+    HALF = ROW_K
 };
-enum { WARPS = WARPS_N * SLICES, THREADS = 32 * WARPS, EACH = (BM * BN / 4 + THREADS - 1) / THREADS };
+ASSUME(BM == 64 && HALF == 8 && (WN == 64 || WN == 32))
+enum { EACH = (BM * BN / 4 + THREADS - 1) / THREADS };
 /* FULL: the loop leaves few registers */
 enum { A_ALONG = !OP_A, B_ALONG = OP_B, FULL = WN == 64, TURNS = FULL ? 1 : 2 };
 #include "parts.cuh"
@@ -172,9 +170,9 @@ static __device__ __forceinline__ void multiply(float (*sum)[TN], struct memory 
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    KERNEL(const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map, int m, int n, int k,
-           float alpha, float beta, float *__restrict__ c, long ldc, int parts, float4 *memory,
-           unsigned long long *flags, unsigned long long ticket)
+    r14b_boxes(const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map, int m, int n, int k,
+               float alpha, float beta, float *__restrict__ c, long ldc, int parts, float4 *memory,
+               unsigned long long *flags, unsigned long long ticket)
 {
     extern __shared__ __align__(1024) struct memory shared[];
     float sum[TM][TN] = {0};

@@ -66,23 +66,19 @@
 #include "hopper.cuh"
 #include "flags.cuh"
 
-#ifndef KERNEL
-#define KERNEL  r14h_hopper
-#define BLOCK_N 128
-#endif
-
 enum {
-    BM = 128,
-    BN = BLOCK_N,
-    BK = 16,
-    THREADS = BN,
+    BM = ROW_M,
+    BN = ROW_N,
+    BK = ROW_K,
+    THREADS = ROW_THREADS,
     BLOCKS = 384 / THREADS,
-    STAGES = 3,
+    STAGES = ROW_STAGES,
     GROUP = 8,
     NARROW = BN == BM ? 32 : 0,
     FASTER = 3,
     IN_LINES = !WIDE && BN == BM
 };
+ASSUME(BM == 128 && BK == 16 && THREADS == BN)
 
 struct ring {
     float a[STAGES][BK][BM], b[STAGES][BK][BN];
@@ -229,9 +225,9 @@ static __device__ __forceinline__ void multiply(float (*sum)[8], const int bands
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
-    KERNEL(const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map, int m, int n, int k,
-           float alpha, float beta, float *__restrict__ c, long ldc, int whole, int length, float *__restrict__ parts,
-           unsigned long long *flags, unsigned long long ticket)
+    r14h_hopper(const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map, int m, int n, int k,
+                float alpha, float beta, float *__restrict__ c, long ldc, int whole, int length,
+                float *__restrict__ parts, unsigned long long *flags, unsigned long long ticket)
 {
     extern __shared__ __align__(1024) struct ring ring[];
     int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, s = 0, phase = 0, steps = ceil_div(k, BK),

@@ -39,32 +39,20 @@
 #include "wide.cuh"
 #include "early.cuh"
 
-#ifndef KERNEL
-#define KERNEL       r14k_slices
-#define BLOCK_M      64
-#define BLOCK_N      32
-#define BLOCK_K      16
-#define LANES_M      8
-#define BLOCK_WARPS  8
-#define BLOCK_STAGES 3
-#define BLOCK_QUADS  4
-#define BLOCKS       1
-#endif
-
 /* A warp's lanes stand LM x LN, each with TM x TN sums. */
 enum {
-    BM = BLOCK_M,
-    BN = BLOCK_N,
-    BK = BLOCK_K,
+    BM = ROW_M,
+    BN = ROW_N,
+    BK = ROW_K,
     LM = LANES_M,
     LN = 32 / LM,
     TM = BM / LM,
     TN = BN / LN,
-    WARPS = BLOCK_WARPS,
-    THREADS = 32 * WARPS,
-    STAGES = BLOCK_STAGES
+    THREADS = ROW_THREADS,
+    WARPS = THREADS / 32,
+    STAGES = ROW_STAGES
 };
-enum { QUADS = BK / 4, UNROLL = BLOCK_QUADS, PAD = 4, EACH = (BM * BN / 4 + THREADS - 1) / THREADS };
+enum { QUADS = BK / 4, UNROLL = UNROLL_QUADS, PAD = 4, EACH = (BM * BN / 4 + THREADS - 1) / THREADS };
 
 /* A warp's ring, and then its sums. */
 union slice {
@@ -219,7 +207,7 @@ static __device__ __forceinline__ int with_of(const float *x, long ld)
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
-    KERNEL(PARAMETERS, int parts, float4 *memory, unsigned long long *flags, unsigned long long ticket)
+    r14k_slices(PARAMETERS, int parts, float4 *memory, unsigned long long *flags, unsigned long long ticket)
 {
     extern __shared__ __align__(16) union slice slices[];
     const bool a_along = !OP_A, b_along = OP_B;
