@@ -242,9 +242,10 @@ static void row_options(const kernel_row *row, char *text, size_t bytes)
 {
     const gpu_kernel *g = &row->gpu;
     if (g->traits & GPU_SQUARE) return;
-    snprintf(text, bytes, " -DROW_M=%d -DROW_N=%d -DROW_K=%d -DROW_THREADS=%d -DROW_STAGES=%d -DROW_BLOCKS=%d%s",
+    snprintf(text, bytes,
+             " -DROW_M=%d -DROW_N=%d -DROW_K=%d -DROW_THREADS=%d -DROW_STAGES=%d -DROW_BLOCKS=%d -DROW_BYTES=%d%s",
              (int)row->lab.tile_m, (int)row->lab.tile_n, (int)row->lab.tile_k, g->threads_x, g->stages, g->blocks_each,
-             g->defines != NULL ? g->defines : "");
+             g->dynamic_bytes, g->defines != NULL ? g->defines : "");
 }
 
 /* A GPU_DIVIDES row: so many parts of k as make some BLOCKS blocks, whatever the device, so that bits depend on the

@@ -121,13 +121,15 @@ TEXT
 |---|---|---|
 TEXT
     rows GPU_RUNG 'printf "| %s %s | %s | %s |\n", at(word[2], "opencl"), at(word[2], "cuda"), $2, $4'
-    rows CUDA_RUNG 'printf "| %s %s | %s | %s |\n", at(word[2], "cuda"), word[3], $2, $4'
+    rows CUDA_RUNG 'printf "| [%s](#%s-on-cuda) %s | %s | %s |\n", word[2], word[4], word[3], $2, $4'
     for rung in $(names GPU_RUNG); do
         section opencl "$rung" "kernels/opencl/$rung.cl"
         section cuda "$rung" "kernels/cuda/$rung.cu"
     done
     rows CUDA_TILE 'printf "| [%s_%sx%s](#%s_hopper-on-cuda) bf16, f16 | %s | %s |\n", word[2], word[3], word[4], word[2], $2, $4'
-    for rung in $(names CUDA_RUNG) r14w_hopper r14s_hopper; do section cuda "$rung" "kernels/cuda/$rung.cu"; done
+    for file in $(rows CUDA_RUNG 'print word[4]' | awk '!seen[$0]++') r14w_hopper r14s_hopper; do
+        section cuda "$file" "kernels/cuda/$file.cu"
+    done
 }
 
 readme() {

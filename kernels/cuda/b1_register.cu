@@ -50,6 +50,7 @@ ASSUME(BM == BN && THREADS == ROW_THREADS)
 struct stage {
     float a[A_ROWS * A_LD], b[B_ROWS * B_LD];
 };
+ASSUME(STAGES * sizeof(struct stage) <= ROW_BYTES)
 
 /* Which row (column) of its warp's tile is number e of a thread's; `along` threads share the edge. */
 static __device__ __forceinline__ int edge_of(bool along_k, int along, int thread, int e)

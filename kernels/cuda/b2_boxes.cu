@@ -58,6 +58,7 @@ struct ring {
 #endif
     barrier full[STAGES];
 };
+ASSUME(sizeof(struct ring) <= ROW_BYTES)
 
 /* Rows of 16 along k, swizzled by 64 bytes, become columns: thread i has row i of ROWS. */
 template <int ROWS> static __device__ __forceinline__ void turn(float *to, const float *from)

@@ -48,6 +48,7 @@ ASSUME(BM == BN && THREADS == ROW_THREADS)
 struct stage {
     element a[A_ROWS * A_LD], b[B_ROWS * B_LD];
 };
+ASSUME(STAGES * sizeof(struct stage) <= ROW_BYTES)
 
 /* c[0], c[1] <- alpha * x + beta * c, of which `count` are there. */
 static __device__ __forceinline__ void store2(float *c, int count, float alpha, const float *x, float beta)

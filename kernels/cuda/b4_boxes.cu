@@ -44,6 +44,7 @@ struct ring {
     float c[BN / 32][BM][32];
     barrier full[STAGES];
 };
+ASSUME(sizeof(struct ring) <= ROW_BYTES)
 
 /* Bytes into a tile of 8 elements whose line number is `line` and whose place in it is 8 * eighth; low: line % 8. */
 static __device__ __forceinline__ int place(int line, int eighth, int low)

@@ -50,6 +50,7 @@ struct ring {
     struct stage stage[STAGES];
     barrier full[STAGES], empty[STAGES];
 };
+ASSUME(sizeof(struct ring) == ROW_BYTES)
 
 /* One thread: block number `block` of A and B into its stage, once all warps have read what was there. */
 static __device__ __forceinline__ void fetch(struct ring *ring, const tensor_map *a_map, const tensor_map *b_map,

@@ -59,6 +59,7 @@ struct ring {
     struct stage stage[STAGES];
     barrier full[STAGES], empty[STAGES];
 };
+ASSUME(sizeof(struct ring) == ROW_BYTES)
 
 /* Tile number `tile`, taken down GROUP rows of tiles before the next column, as in r11. */
 static __device__ __forceinline__ void place(int tile, int tiles_m, int tiles_n, int *i0, int *j0)

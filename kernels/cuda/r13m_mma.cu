@@ -51,6 +51,7 @@ typedef unsigned short element; /* bf16 or f16: only carried */
 struct stage {
     element a[BM * BK], b[BN * BK];
 };
+ASSUME(STAGES * sizeof(struct stage) == ROW_BYTES)
 
 /* Where a chunk of 8 elements lies in a tile whose lines are ACROSS chunks long. */
 template <int ACROSS> static __device__ __forceinline__ int chunk_at(int line, int chunk)

@@ -46,6 +46,7 @@ typedef float tile_row[BM + PAD];
 struct stage {
     tile_row a[BK], b[BK];
 };
+ASSUME(STAGES * sizeof(struct stage) == ROW_BYTES)
 
 /* Read anew where it is wanted: what follows from it takes no register between. */
 static __device__ __forceinline__ int thread(void)

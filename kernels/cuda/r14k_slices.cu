@@ -33,6 +33,25 @@
  *           ceil(k / BLOCK_K).
  *           MEETS = 1: parts is 2, 4 or 8, the size of a cluster along x, memory and flags are not looked at, and
  *           dynamic shared memory has sizeof(struct meeting) = 4 BM * BN + 16 bytes more.
+ * TILES     r14k_slices, 64 x 32, is described above. The others differ in how lanes stand in the tile.
+ *           r14q_square, 64 x 64: 1024 cubed is 256 tiles, two for each of 128 multiprocessors, in blocks of 4 warps,
+ *           of which two fit at a time. 32 flop per byte asked of the L2. 16 x 8 sums per thread: 24 loads of 16 bytes
+ *           per 512 FMAs where A lies across k. H200, microseconds beside the best of cuBLASLt's eight: 1024 cubed 54.7
+ *           (55.6), A transposed 48.7 (54.2).
+ *           r14t_tall, 32 x 16: A with 4096 rows and columns times 16 columns must bring 67 MB for 0.5 GFLOP: memory
+ *           takes as long as half of all multiply-adds would. 128 tiles keep 132 multiprocessors busy with the whole of
+ *           k in each, so that nothing is left to add between blocks; steps of 32 bring lines of 128 bytes. 10.7 flop
+ *           per byte asked of the L2. 4 x 4 sums per thread: 8 loads of 16 bytes per 64 FMAs, which shared memory
+ *           serves at half of the FMAs' peak. H200, microseconds beside the best of cuBLASLt's eight: 4096 x 16 x 4096
+ *           21.5 (41.6), 256 cubed 4.5 (8.4), 128 cubed 3.7 (7.7).
+ *           r14f_flat, 16 x 32: r14t_tall on its side, with its numbers. H200: 16 x 4096 x 4096 21.3 microseconds
+ *           (43.3).
+ *           r14c_column, 32 x 4: Nothing of A is used twice: all that counts is how it is asked for. Steps of 64 bring
+ *           lines of 256 bytes, and 2 of the 3 stages of 8 warps, 147 KB for each multiprocessor, are on their way at
+ *           any time. H200: 16384 x 1 x 16384 244 microseconds, 4.4 TB/s (cuBLASLt's best of eight 245; with lines of
+ *           128 bytes 265).
+ *           r14r_row, 4 x 128: r14c_column on its side, with lines of 512 bytes where B lies as stored; the numbers are
+ *           those of r14c_column.
  * CHANGED   from r14_peak: who divides the work, and asynchronous copies.
  * SOURCE    PTX ISA (cp.async); parts of k in a block: NVIDIA: CUTLASS, 2017; lanes: maxas */
 #include "rung.cuh"
@@ -61,6 +80,7 @@ union slice {
     } stage[STAGES];
     float sums[BM][BN + PAD];
 };
+ASSUME(WARPS * sizeof(union slice) == ROW_BYTES)
 
 #include "parts.cuh"
 

@@ -26,11 +26,11 @@
  *           bf16.
  * HOST      block TILE_N or TILE_M, the longer, / 64 * 128 + 32; dynamic shared memory sizeof(struct ring). parts > 0:
  *           grid tiles * parts, of each tile's steps of 64 of k `length` for each block and what is left, at least 1,
- *           for the last. parts = 0: grid ceil(tiles * steps / length), k > 0. Where parts is not 1, memory has TILE_M
- *           * TILE_N floats for each block, aligned to 16 bytes, flags 8 bytes, which hold anything but `ticket`. Two
- *           tensor maps as r14w's, with L2 promotion 128 B; where the short operand lies along k, boxes of min(its edge
- *           of the tile, its lines) lines. It may be launched before what is ahead of it in the stream has ended
- *           (programmatic stream serialization).
+ *           for the last. parts = 0: grid ceil(tiles * steps / length), k > 0. Where parts is not 1, memory has
+ *           TILE_M * TILE_N floats for each block, aligned to 16 bytes, flags 8 bytes, which hold anything but
+ *           `ticket`. Two tensor maps as r14w's, with L2 promotion 128 B; where the short operand lies along k, boxes
+ *           of min(its edge of the tile, its lines) lines. It may be launched before what is ahead of it in the stream
+ *           has ended (programmatic stream serialization).
  * CHANGED   from r14w: the tile on its side, shares, what is asked of the copy engine; threads store C.
  * SOURCE    PTX ISA; shares: as r14h */
 #ifndef C_HALF
@@ -79,6 +79,7 @@ struct ring {
     struct stage stage[STAGES];
     barrier full[STAGES], empty[STAGES];
 };
+ASSUME(sizeof(struct ring) <= ROW_BYTES)
 
 /* Steps from ... to - 1 of a tile's k, and then `left` at the end of the tile before. */
 struct piece {

@@ -87,6 +87,7 @@ struct ring {
     element_c out[2][2][64][OUT_COLS]; /* of each warpgroup */
     barrier full[STAGES], empty[STAGES];
 };
+ASSUME(sizeof(struct ring) <= ROW_BYTES)
 
 /* Tile number `tile`, taken down GROUP rows of tiles before the next column, as in r11. */
 static __device__ __forceinline__ void place(int tile, int tall, int wide, int *i0, int *j0)
