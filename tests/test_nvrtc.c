@@ -538,7 +538,8 @@ static void narrow_case(void)
     if (!tap_case("r14h counts narrow tiles as the planner does")) return;
     for (const embedded_source *s = embedded_sources; s->file != NULL; s++)
         found = found || (strcmp(s->file, "cuda/r14h_hopper.cu") == 0 &&
-                          strstr(s->text, "NARROW = BN == BM ? 32 : 0, FASTER = 3,") != NULL);
+                          strstr(s->text, " NARROW = BN == BM ? 32 : 0,\n") != NULL &&
+                          strstr(s->text, " FASTER = 3,\n") != NULL);
     tap_result(found, "its NARROW and FASTER are not 32 in square tiles and 3");
 }
 
