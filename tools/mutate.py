@@ -137,8 +137,8 @@ COVERING = [
     (r"src/(plan|table|problem)", ["test_plans", *LOOPS, "test_threads", "test_blas", "test_random",
                                    "test_kernels --only opencl_f32_r14", "test_faults --only memory"]),
     (r"cpu/threads", ["test_threads", *LOOPS, "test_random"]),
-    (r"src/", [*LOOPS, "test_threads", "test_blas", "test_random", "test_kernels --only opencl_f32_r14",
-               "test_faults --only memory", "test_faults --only large", "test_batch --only opencl",
+    (r"src/", [*LOOPS, "test_threads", "test_blas", "test_random", "test_strides --only opencl",
+               "test_kernels --only opencl_f32_r14", "test_faults --only memory", "test_faults --only large", "test_batch --only opencl",
                "test_batch --full --only 'opencl: 65539'"]),
 ]
 
