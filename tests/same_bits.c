@@ -26,16 +26,10 @@ enum { OLD, NEW, LIBRARIES };
 /* ---- two libraries ---- */
 
 #define FUNCTIONS(F)                                                                                                   \
-<<<<<<< HEAD
     F(tw_open)                                                                                                         \
     F(tw_close) F(tw_error_text) F(tw_status_name) F(tw_gemm) F(tw_gemm_batched) F(tw_enqueue) F(tw_enqueue_batched)   \
         F(tw_workspace_bytes) F(tw_workspace_bytes_batched) F(tw_lab_kernel_at) F(tw_lab_run_open) F(tw_lab_run_once)  \
             F(tw_lab_run_fetch) F(tw_lab_run_close)
-=======
-    F(tw_open) F(tw_close) F(tw_error_text) F(tw_status_name) F(tw_gemm) F(tw_gemm_batched) F(tw_enqueue)              \
-    F(tw_enqueue_batched) F(tw_workspace_bytes) F(tw_workspace_bytes_batched) F(tw_lab_kernel_at) F(tw_lab_run_open)   \
-    F(tw_lab_run_once) F(tw_lab_run_fetch) F(tw_lab_run_close)
->>>>>>> harness
 
 typedef struct library {
 #define F(name) __typeof__(name) *name;
@@ -67,7 +61,6 @@ typedef union roomy_choice {
 /* What is handed over, and of the lab's structs, which do not begin with their size, what is used here. */
 #define SIZED(F) F(tw_problem) F(tw_batch) F(tw_options) F(tw_launch)
 #define PROBLEM(F)                                                                                                     \
-<<<<<<< HEAD
     F(dtype)                                                                                                           \
     F(dtype_c) F(op_a) F(op_b) F(place_a) F(place_b) F(place_c) F(m) F(n) F(k) F(lda) F(ldb) F(ldc) F(alpha) F(beta)   \
         F(align_a) F(align_b) F(align_c)
@@ -78,17 +71,6 @@ typedef union roomy_choice {
 #define KERNEL(F)                                                                                                      \
     F(name)                                                                                                            \
     F(engine) F(dtype) F(tile_m) F(tile_n) F(tile_k) F(default_tile) F(production) F(transposes) F(skinny) F(deep)
-=======
-    F(dtype) F(dtype_c) F(op_a) F(op_b) F(place_a) F(place_b) F(place_c) F(m) F(n) F(k) F(lda) F(ldb) F(ldc) F(alpha)  \
-    F(beta) F(align_a) F(align_b) F(align_c)
-#define BATCH(F) F(pointers) F(count) F(stride_a) F(stride_b) F(stride_c)
-#define OPTIONS(F) F(engine) F(instruction_set) F(threads)
-#define LAUNCH(F) F(stream) F(workspace) F(workspace_bytes)
-#define CHOICE(F) F(kernel) F(tile) F(threads)
-#define KERNEL(F)                                                                                                      \
-    F(name) F(engine) F(dtype) F(tile_m) F(tile_n) F(tile_k) F(default_tile) F(production) F(transposes) F(skinny)     \
-    F(deep)
->>>>>>> harness
 
 typedef struct member {
     const char *name;
@@ -97,7 +79,6 @@ typedef struct member {
 
 static void print_layout(void)
 {
-<<<<<<< HEAD
 #define WHOLE(type)          {#type, 0, sizeof(type)},
 #define MEMBER(type, member) {#type "." #member, offsetof(type, member), sizeof(((type *)0)->member)},
 #define OF_PROBLEM(x)        MEMBER(tw_problem, x)
@@ -106,16 +87,6 @@ static void print_layout(void)
 #define OF_LAUNCH(x)         MEMBER(tw_launch, x)
 #define OF_CHOICE(x)         MEMBER(tw_lab_choice, x)
 #define OF_KERNEL(x)         MEMBER(tw_lab_kernel, x)
-=======
-#define WHOLE(type) {#type, 0, sizeof(type)},
-#define MEMBER(type, member) {#type "." #member, offsetof(type, member), sizeof(((type *)0)->member)},
-#define OF_PROBLEM(x) MEMBER(tw_problem, x)
-#define OF_BATCH(x) MEMBER(tw_batch, x)
-#define OF_OPTIONS(x) MEMBER(tw_options, x)
-#define OF_LAUNCH(x) MEMBER(tw_launch, x)
-#define OF_CHOICE(x) MEMBER(tw_lab_choice, x)
-#define OF_KERNEL(x) MEMBER(tw_lab_kernel, x)
->>>>>>> harness
     static const member members[] = {SIZED(WHOLE) PROBLEM(OF_PROBLEM) BATCH(OF_BATCH) OPTIONS(OF_OPTIONS)
                                          LAUNCH(OF_LAUNCH) CHOICE(OF_CHOICE) KERNEL(OF_KERNEL)};
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
@@ -127,16 +98,10 @@ static void print_layout(void)
 /* ---- memory of CUDA's device ---- */
 
 #define DRIVER(F)                                                                                                      \
-<<<<<<< HEAD
     F(cuInit, (unsigned))                                                                                              \
     F(cuDeviceGet, (int *, int)) F(cuDevicePrimaryCtxRetain, (void **, int)) F(cuCtxSetCurrent, (void *))              \
         F(cuMemAlloc_v2, (uintptr_t *, size_t)) F(cuCtxSynchronize, (void))                                            \
             F(cuMemcpyHtoD_v2, (uintptr_t, const void *, size_t)) F(cuMemcpyDtoH_v2, (void *, uintptr_t, size_t))
-=======
-    F(cuInit, (unsigned)) F(cuDeviceGet, (int *, int)) F(cuDevicePrimaryCtxRetain, (void **, int))                     \
-    F(cuCtxSetCurrent, (void *)) F(cuMemAlloc_v2, (uintptr_t *, size_t)) F(cuCtxSynchronize, (void))                   \
-    F(cuMemcpyHtoD_v2, (uintptr_t, const void *, size_t)) F(cuMemcpyDtoH_v2, (void *, uintptr_t, size_t))
->>>>>>> harness
 
 static struct {
 #define F(name, parameters) int(*name) parameters;
@@ -154,13 +119,8 @@ static bool cuda_load(void)
     memcpy(&cu.name, &found, sizeof found);
     DRIVER(F)
 #undef F
-<<<<<<< HEAD
     return cu.cuInit(0) == 0 && cu.cuDeviceGet(&device, 0) == 0 && cu.cuDevicePrimaryCtxRetain(&context, device) == 0 &&
            cu.cuCtxSetCurrent(context) == 0;
-=======
-    return cu.cuInit(0) == 0 && cu.cuDeviceGet(&device, 0) == 0 &&
-           cu.cuDevicePrimaryCtxRetain(&context, device) == 0 && cu.cuCtxSetCurrent(context) == 0;
->>>>>>> harness
 }
 
 /* ---- engines ---- */
@@ -248,14 +208,7 @@ static uint64_t roll_bits(void)
     return x ^ x >> 31;
 }
 
-<<<<<<< HEAD
 static int64_t roll(int64_t sides) { return (int64_t)(roll_bits() % (uint64_t)sides); }
-=======
-static int64_t roll(int64_t sides)
-{
-    return (int64_t)(roll_bits() % (uint64_t)sides);
-}
->>>>>>> harness
 
 static int64_t prime_from(int64_t x)
 {
@@ -295,14 +248,7 @@ static int64_t length_up_to(int log2)
 }
 
 /* Elements of padding: none, such as leave addresses and rows at multiples of 16 bytes, or any. */
-<<<<<<< HEAD
 static int64_t roll_pad(int64_t kind) { return kind == 0 ? 0 : kind == 1 ? 16 * roll(3) : roll(20); }
-=======
-static int64_t roll_pad(int64_t kind)
-{
-    return kind == 0 ? 0 : kind == 1 ? 16 * roll(3) : roll(20);
-}
->>>>>>> harness
 
 typedef enum way { FORCED, HOST, DEVICE, STREAM, BARE, WAYS } way;
 static const char *const way_names[WAYS] = {"forced", "tw_gemm", "tw_gemm in device memory", "tw_enqueue",
@@ -315,11 +261,7 @@ typedef struct job {
     int tile, threads;
     int items;              /* of a batch; 0: none */
     bool by_address, one_a; /* one_a: all items have the same A */
-<<<<<<< HEAD
     bool again;             /* HOST: by a second call, which finds the plan of the first */
-=======
-    bool again;                 /* HOST: by a second call, which finds the plan of the first */
->>>>>>> harness
     int64_t crooked[3];     /* elements from a multiple of ALIGN bytes to A, B and C */
 } job;
 
@@ -478,14 +420,7 @@ static void fill(char *to, tw_dtype type, size_t bytes)
     }
 }
 
-<<<<<<< HEAD
 static size_t round_to(size_t x, size_t unit) { return (x + unit - 1) / unit * unit; }
-=======
-static size_t round_to(size_t x, size_t unit)
-{
-    return (x + unit - 1) / unit * unit;
-}
->>>>>>> harness
 
 static bool operands_make(const job *j, operands *o)
 {

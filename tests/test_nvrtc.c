@@ -11,12 +11,8 @@
  *   test_nvrtc --digests [ARCH]    a line for each of --full's kernels, by which two trees can be compared;
  *                                  ARCH: one of the three, "oldest" the first
  *
-<<<<<<< HEAD
  * NVRTC is found as the library finds it: TILEWRIGHT_NVRTC (tests/get_nvrtc.sh fetches one), a toolkit's, else all is
  * skipped. */
-=======
- * NVRTC is found as the library finds it: TILEWRIGHT_NVRTC (tests/get_nvrtc.sh fetches one), a toolkit's, else all is skipped. */
->>>>>>> harness
 #include "engines/cuda/cu_api.h"
 #include "engines/gpu.h"
 #include "former.h"
@@ -335,14 +331,13 @@ static bool asks_more(const kernel_row *row, const asked *a, int turn)
 static void name_variant(const kernel_row *row, const asked *a, char name[48])
 {
     char tile[16] = "", depth[16] = "";
-    if (row->lab.default_tile > 0) snprintf(tile, sizeof tile, "-tile%d", tiles[a->tile]);
+    if (row->gpu.traits & GPU_SQUARE) snprintf(tile, sizeof tile, "-tile%d", tiles[a->tile]);
     if (row->gpu.traits & GPU_SKINNY) snprintf(depth, sizeof depth, "-k%d", depths[a->depth]);
     snprintf(name, 48, "%c%c-%s%s%s%s%s%s%s", "nt"[a->op / 2], "nt"[a->op % 2], a -> narrow ? "narrow" : "wide", tile,
              depth, a->as_is ? "-as-is" : "", a->own_c ? "-own-c" : "", a->meets ? "-meets" : "",
              a->tall ? "-tall" : "");
 }
 
-<<<<<<< HEAD
 /* The options of every plan that this row can have on such a device. */
 static int options_of(const kernel_row *row, int sm, int turn, variant found[MOST_OPTIONS])
 {
@@ -354,56 +349,6 @@ static int options_of(const kernel_row *row, int sm, int turn, variant found[MOS
                           .tensor_maps = sm >= 90,
                           .local_bytes = 227 << 10,
                           .l2_bytes = 50 << 20,
-=======
-/* What the compiler is told for one of a row's plans, and a name for it, however options are spelled. */
-typedef struct variant {
-    char name[48], options[PLAN_OPTIONS_BYTES];
-} variant;
-
-/* A product by which a plan is asked for. */
-typedef struct asked {
-    int tile, depth, op; /* of tiles[], of depths[]; transposes */
-    bool narrow, as_is, own_c, meets, tall;
-} asked;
-
-enum { ASKED = 3 * 3 * 4 * 2 * 2 * 2 * 2 * 2 };
-static const int tiles[] = {16, 8, 32}, none[3], depths[] = {160, 16, 32};
-static bool digesting; /* for --digests */
-
-static asked asked_at(int i)
-{
-    return (asked){i % 3, i / 3 % 3, i / 9 % 4, i / 36 % 2, i / 72 % 2, i / 144 % 2, i / 288 % 2, i / 576};
-}
-
-/* Does this product bring options that no other brings? */
-static bool asks_more(const kernel_row *row, const asked *a, int turn)
-{
-    const int traits = row->gpu.traits;
-    if (digesting && a->as_is && row->lab.production) return false; /* which nobody but a test asks for */
-    if (!tap.full && a->op > 0 && (a->as_is || (a->tile + a->op) % 3 != 0)) return false; /* the covering set */
-    if (!tap.full && (traits & GPU_OWN_C) && a->own_c != (a->op + turn) % 2) return false;
-    if (!tap.full && (traits & GPU_OWN_C) && row->lab.dtype == TW_F16 && a->op % 3 != 0) return false;
-    if (row->lab.production && !a->meets && !covers(turn, a->op, a->narrow)) return false;
-    if (a->tall && (!tap.full || !(traits & GPU_STREAM))) return false;
-    return !a->meets || ((traits & GPU_SLICES) && (!a->narrow || tap.full || a->op == 1));
-}
-
-static void name_variant(const kernel_row *row, const asked *a, char name[48])
-{
-    char tile[16] = "", depth[16] = "";
-    if (row->gpu.traits & GPU_SQUARE) snprintf(tile, sizeof tile, "-tile%d", tiles[a->tile]);
-    if (row->gpu.traits & GPU_SKINNY) snprintf(depth, sizeof depth, "-k%d", depths[a->depth]);
-    snprintf(name, 48, "%c%c-%s%s%s%s%s%s%s", "nt"[a->op / 2], "nt"[a->op % 2], a->narrow ? "narrow" : "wide",
-             tile, depth, a->as_is ? "-as-is" : "", a->own_c ? "-own-c" : "", a->meets ? "-meets" : "",
-             a->tall ? "-tall" : "");
-}
-
-/* The options of every plan that this row can have on such a device. */
-static int options_of(const kernel_row *row, int sm, int turn, variant found[MOST_OPTIONS])
-{
-    device_facts facts = {.engine = "cuda", .threads = 1, .sm = sm, .most_threads = 1024, .multiprocessors = 132,
-                          .tensor_maps = sm >= 90, .local_bytes = 227 << 10, .l2_bytes = 50 << 20,
->>>>>>> harness
                           .largest_bytes = (int64_t)1 << 36};
     const int *const choices = row->lab.default_tile > 0 ? tiles : none;
     int count = 0;
@@ -585,12 +530,8 @@ static void own_case(const char *path, bool compiles)
     own_free(&own);
 }
 
-<<<<<<< HEAD
 /* The kernel counts a narrow tile's units as shares_case() of test_api has the planner count them: else blocks would
  * wait for ever, on a device. */
-=======
-/* The kernel counts a narrow tile's units as shares_case() of test_api has the planner count them: else blocks would wait for ever, on a device. */
->>>>>>> harness
 static void narrow_case(void)
 {
     bool found = false;
