@@ -161,10 +161,10 @@ void plan_text(const plan *plan, char *text, size_t bytes)
                  plan->strip_m, plan->strip_n, plan->kc, plan->task_m, plan->task_n, plan->threads,
                  plan->workspace_bytes);
     else if (plan->row->gpu.entry != NULL)
-        snprintf(text, bytes, "%s%s%s grid %" PRId64 "x%" PRId64 "%s threads %dx%d workspace %zu bytes %s",
+        snprintf(text, bytes, "%s%s%s grid %" PRId64 "x%" PRId64 "%s threads %dx%d workspace %zu bytes %.*s",
                  plan->row->lab.name, packing_text(&plan->pack_a, " turns A", " copies A"),
                  packing_text(&plan->pack_b, " turns B", " copies B"), plan->grid_x, plan->grid_y, shared,
-                 plan->threads_x, plan->threads_y, plan->workspace_bytes, plan->options);
+                 plan->threads_x, plan->threads_y, plan->workspace_bytes, plan->own_options, plan->options);
     else
         snprintf(text, bytes, "%s tile %d threads %d workspace %zu bytes", plan->row->lab.name, plan->tile,
                  plan->threads, plan->workspace_bytes);

@@ -6,7 +6,7 @@
 #include "problem.h"
 #include "table.h"
 
-enum { PLAN_OPTIONS_BYTES = 160 };
+enum { PLAN_OPTIONS_BYTES = 320 };
 
 enum { MOST_THREADS = 4096 }; /* that may be asked for, by whatever way */
 
@@ -61,9 +61,10 @@ typedef struct plan {
     /* on the device, before the kernel: B into the workspace, A behind it, so that B has one place for panels of any
      * height */
     packing pack_a, pack_b;
-    bool few_rows; /* a GPU_STREAM row: C's shorter edge lies along m */
-    shares shares; /* behind both, sums of parts of k */
-    char options[PLAN_OPTIONS_BYTES];
+    bool few_rows;                    /* a GPU_STREAM row: C's shorter edge lies along m */
+    shares shares;                    /* behind both, sums of parts of k */
+    char options[PLAN_OPTIONS_BYTES]; /* of the compiler: the plan's own, then what the text has of its row */
+    int own_options;                  /* bytes of the former */
     tw_lab_source source; /* what is compiled; text NULL: the file of that name that is part of the library */
 } plan;
 

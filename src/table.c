@@ -38,9 +38,6 @@ static const char *const level_names[CPU_LEVELS] = {"base", "avx2", "avx512", "a
 
 const char *cpu_level_name(cpu_level level) { return level_names[level]; }
 
-#define BYTES_f32 float
-#define BYTES_f64 double
-
 /* Declare every kernel, then list every row. A CPU rung is compiled once per dtype, or per dtype and instruction
  * set. */
 #if defined(__x86_64__)
@@ -49,19 +46,19 @@ const char *cpu_level_name(cpu_level level) { return level_names[level]; }
 #else
 #define EACH_LEVEL(row, type, ...) row(type, base, __VA_ARGS__)
 #endif
-#define CPU_RUNG(rung, edge, idea, source)          cpu_whole cpu_f32_##rung, cpu_f64_##rung;
-#define WIDE_NAME(type, isa, rung)                  cpu_whole cpu_##type##_##rung##_##isa;
-#define CPU_WIDE(rung, edge, threads, idea, source) EACH_LEVEL(WIDE_NAME, f32, rung) EACH_LEVEL(WIDE_NAME, f64, rung)
-#define CPU_PEAK(type, isa, mr, nr, kc, idea, source)                                                                  \
+#define CPU_RUNG(rung, ...)        cpu_whole cpu_f32_##rung, cpu_f64_##rung;
+#define WIDE_NAME(type, isa, rung) cpu_whole cpu_##type##_##rung##_##isa;
+#define CPU_WIDE(rung, ...)        EACH_LEVEL(WIDE_NAME, f32, rung) EACH_LEVEL(WIDE_NAME, f64, rung)
+#define CPU_PEAK(type, isa, ...)                                                                                       \
     cpu_micro cpu_##type##_r14_peak_##isa;                                                                             \
     cpu_near_all cpu_##type##_r14_peak_##isa##_near;                                                                   \
     cpu_vector cpu_##type##_line_##isa;                                                                                \
     cpu_probe cpu_##type##_probe_##isa;                                                                                \
     cpu_reader cpu_##type##_reader_##isa;
-#define CPU_DOT(type, isa, mr, nr, kc, form, idea, source)                                                             \
+#define CPU_DOT(type, isa, ...)                                                                                        \
     cpu_micro cpu_##type##_r14_peak_##isa;                                                                             \
     cpu_probe cpu_##type##_probe_##isa;
-#define CPU_TILES(type, mr, nr, kc, form, idea, source)                                                                \
+#define CPU_TILES(type, ...)                                                                                           \
     cpu_micro cpu_##type##_r13_matrix_amx;                                                                             \
     cpu_probe cpu_##type##_probe_amx;
 #define GPU_RUNG(...)
@@ -69,158 +66,77 @@ const char *cpu_level_name(cpu_level level) { return level_names[level]; }
 #define CUDA_TILE(...)
 #define CUDA_BATCH(...)
 #include "../kernels/kernels.def"
-#undef CPU_RUNG
-#undef CPU_WIDE
-#undef CPU_PEAK
-#undef CPU_DOT
-#undef CPU_TILES
-#undef GPU_RUNG
-#undef CUDA_RUNG
-#undef CUDA_TILE
-#undef CUDA_BATCH
 cpu_hook cpu_tiles_enter, cpu_tiles_leave;
 
-#define ID_f32 TW_F32
-#define ID_f64 TW_F64
-#define RUNG_ROW(type, step, function, isa, edge, shares, about, cited)                                                \
-    {.lab = {.name = #function,                                                                                        \
-             .engine = "cpu",                                                                                          \
-             .rung = #step,                                                                                            \
-             .dtype = ID_##type,                                                                                       \
-             .file = "cpu/" #step ".c",                                                                                \
-             .needs = #isa,                                                                                            \
-             .idea = about,                                                                                            \
-             .source = cited,                                                                                          \
-             .tile_m = edge,                                                                                           \
-             .tile_n = edge,                                                                                           \
-             .tile_k = edge,                                                                                           \
-             .default_tile = edge > 1 ? edge : 0,                                                                      \
-             .transposes = 1},                                                                                         \
+/* The fields of a row, see kernels.def. */
+#define BLOCK(edge)          TILE(edge, edge, edge), .lab.default_tile = (edge) > 1 ? (edge) : 0
+#define THREADED             .threaded = true
+#define TILE(m, n, k)        .lab.tile_m = m, .lab.tile_n = n, .lab.tile_k = k
+#define EDGE(edge)           .lab.default_tile = edge
+#define FORM(what)           .form = CPU_##what, .lab.flushes = CPU_##what == CPU_PAIRS || CPU_##what == CPU_TILE_PAIRS
+#define THREADS(x)           .gpu.threads_x = x, .gpu.threads_y = 1
+#define DEFINES(text)        .gpu.defines = " " #text
+#define STAGES(count)        .gpu.stages = count
+#define LOCAL_BYTES(bytes)   .lab.local_bytes = bytes, .gpu.static_bytes = bytes
+#define DYNAMIC_BYTES(bytes) .lab.local_bytes = bytes, .gpu.dynamic_bytes = bytes
+#define SM(version)          .lab.needs = "sm_" #version, .gpu.sm = version
+#define BOXES(a_rows, a_cols, b_rows, b_cols)                                                                          \
+    .gpu.a_box_rows = a_rows, .gpu.a_box_cols = a_cols, .gpu.b_box_rows = b_rows, .gpu.b_box_cols = b_cols
+#define BLOCKS(count)  .gpu.blocks_each = count
+#define SPEED(percent) .gpu.speed = percent
+#define PACE(...)      .gpu.pace = {__VA_ARGS__}
+#define ADDS(name)     .gpu.adds = #name
+#define TRAITS(set)                                                                                                    \
+    .gpu.traits = (set), .lab.transposes = ((set) & (GPU_NO_TRANSPOSE)) == 0,                                          \
+    .lab.skinny = ((set) & (GPU_SKINNY)) != 0, .lab.deep = ((set) & (GPU_DIVIDES)) != 0,                               \
+    .lab.production = ((set) & (GPU_PRODUCTION)) != 0
+#define IDEA(text)   .lab.idea = text
+#define SOURCE(text) .lab.source = text
+
+#define ID_f32  TW_F32
+#define ID_f64  TW_F64
+#define ID_f16  TW_F16
+#define ID_bf16 TW_BF16
+#define ID_i8   TW_I8
+#define LAB(owner, type, label, step, text)                                                                            \
+    .lab.name = label, .lab.engine = owner, .lab.rung = step, .lab.dtype = ID_##type, .lab.file = text
+
+#define RUNG_ROW(type, step, function, isa, ...)                                                                       \
+    {LAB("cpu", type, #function, #step, "cpu/" #step ".c"),                                                            \
+     .lab.needs = #isa,                                                                                                \
+     .lab.transposes = 1,                                                                                              \
      .level = CPU_##isa,                                                                                               \
      .whole = function,                                                                                                \
-     .threaded = shares},
-#define CPU_RUNG(step, edge, about, cited)                                                                             \
-    RUNG_ROW(f32, step, cpu_f32_##step, base, edge, 0, about, cited)                                                   \
-    RUNG_ROW(f64, step, cpu_f64_##step, base, edge, 0, about, cited)
+     __VA_ARGS__},
+#define CPU_RUNG(step, ...)                                                                                            \
+    RUNG_ROW(f32, step, cpu_f32_##step, base, __VA_ARGS__)                                                             \
+    RUNG_ROW(f64, step, cpu_f64_##step, base, __VA_ARGS__)
 #define WIDE_ROW(type, isa, step, ...) RUNG_ROW(type, step, cpu_##type##_##step##_##isa, isa, __VA_ARGS__)
 #define CPU_WIDE(...)                  EACH_LEVEL(WIDE_ROW, f32, __VA_ARGS__) EACH_LEVEL(WIDE_ROW, f64, __VA_ARGS__)
-#define PEAK_ROW(type, isa, mr, nr, kc, about, cited)                                                                  \
-    .lab = {.name = "cpu_" #type "_r14_peak_" #isa,                                                                    \
-            .engine = "cpu",                                                                                           \
-            .rung = "r14_peak",                                                                                        \
-            .dtype = ID_##type,                                                                                        \
-            .file = "cpu/r14_peak.c",                                                                                  \
-            .needs = #isa,                                                                                             \
-            .idea = about,                                                                                             \
-            .source = cited,                                                                                           \
-            .tile_m = mr,                                                                                              \
-            .tile_n = nr,                                                                                              \
-            .tile_k = kc,                                                                                              \
-            .production = 1,                                                                                           \
-            .transposes = 1},                                                                                          \
-    .level = CPU_##isa, .micro = cpu_##type##_r14_peak_##isa
-#define CPU_DOT(type, isa, mr, nr, kc, what, about, cited)                                                             \
-    {PEAK_ROW(type, isa, mr, nr, kc, about, cited), .lab.flushes = CPU_##what == CPU_PAIRS, .form = CPU_##what,        \
-     .probe = cpu_##type##_probe_##isa},
-#define CPU_TILES(type, mr, nr, kc, what, about, cited)                                                                \
-    {.lab = {.name = "cpu_" #type "_r13_matrix_amx",                                                                   \
-             .engine = "cpu",                                                                                          \
-             .rung = "r13_matrix",                                                                                     \
-             .dtype = ID_##type,                                                                                       \
-             .file = "cpu/r13_matrix.c",                                                                               \
-             .needs = "amx",                                                                                           \
-             .idea = about,                                                                                            \
-             .source = cited,                                                                                          \
-             .tile_m = mr,                                                                                             \
-             .tile_n = nr,                                                                                             \
-             .tile_k = kc,                                                                                             \
-             .production = 1,                                                                                          \
-             .transposes = 1,                                                                                          \
-             .flushes = CPU_##what == CPU_TILE_PAIRS},                                                                 \
-     .level = CPU_amx,                                                                                                 \
-     .micro = cpu_##type##_r13_matrix_amx,                                                                             \
-     .form = CPU_##what,                                                                                               \
-     .probe = cpu_##type##_probe_amx,                                                                                  \
-     .enter = cpu_tiles_enter,                                                                                         \
-     .leave = cpu_tiles_leave},
-#define CPU_PEAK(type, isa, mr, nr, kc, about, cited)                                                                  \
-    {PEAK_ROW(type, isa, mr, nr, kc, about, cited), .near = cpu_##type##_r14_peak_##isa##_near,                        \
-     .line = cpu_##type##_line_##isa, .probe = cpu_##type##_probe_##isa, .reader = cpu_##type##_reader_##isa},
-#define GPU_ROW(owner, ending, step, m, n, k, x, y, edge, traits_, bytes, about, cited)                                \
-    {.lab = {.name = #owner "_f32_" #step,                                                                             \
-             .engine = #owner,                                                                                         \
-             .rung = #step,                                                                                            \
-             .dtype = TW_F32,                                                                                          \
-             .file = #owner "/" #step ending,                                                                          \
-             .needs = "any",                                                                                           \
-             .idea = about,                                                                                            \
-             .source = cited,                                                                                          \
-             .tile_m = m,                                                                                              \
-             .tile_n = n,                                                                                              \
-             .tile_k = k,                                                                                              \
-             .default_tile = edge,                                                                                     \
-             .transposes = !((traits_)&GPU_NO_TRANSPOSE),                                                              \
-             .skinny = ((traits_)&GPU_SKINNY) != 0,                                                                    \
-             .local_bytes = bytes,                                                                                     \
-             .deep = ((traits_)&GPU_DIVIDES) != 0,                                                                     \
-             .production = ((traits_)&GPU_PRODUCTION) != 0},                                                           \
-     .gpu = {.entry = #step,                                                                                           \
-             .adds = (traits_)&GPU_DIVIDES ? #step "_add" : NULL,                                                      \
-             .threads_x = x,                                                                                           \
-             .threads_y = y,                                                                                           \
-             .traits = traits_,                                                                                        \
-             .static_bytes = bytes}},
+#define MICRO_ROW(type, step, isa)                                                                                     \
+    LAB("cpu", type, "cpu_" #type "_" #step "_" #isa, #step, "cpu/" #step ".c"),                                       \
+        .lab.needs = #isa, .lab.production = 1, .lab.transposes = 1, .level = CPU_##isa,                               \
+        .micro = cpu_##type##_##step##_##isa, .probe = cpu_##type##_probe_##isa
+#define CPU_DOT(type, isa, ...) {MICRO_ROW(type, r14_peak, isa), __VA_ARGS__},
+#define CPU_TILES(type, ...)                                                                                           \
+    {MICRO_ROW(type, r13_matrix, amx), .enter = cpu_tiles_enter, .leave = cpu_tiles_leave, __VA_ARGS__},
+#define CPU_PEAK(type, isa, ...)                                                                                       \
+    {MICRO_ROW(type, r14_peak, isa), .near = cpu_##type##_r14_peak_##isa##_near, .line = cpu_##type##_line_##isa,      \
+     .reader = cpu_##type##_reader_##isa, __VA_ARGS__},
+#define GPU_ROW(owner, ending, step, ...)                                                                              \
+    {LAB(#owner, f32, #owner "_f32_" #step, #step, #owner "/" #step ending), .lab.needs = "any", .gpu.entry = #step,   \
+     __VA_ARGS__},
 #define GPU_RUNG(step, ...) GPU_ROW(opencl, ".cl", step, __VA_ARGS__) GPU_ROW(cuda, ".cu", step, __VA_ARGS__)
-#define CUDA_RUNG(step, type, m, n, k, x, traits_, bytes, least_sm, boxes_, pace_, about, cited)                       \
-    {.lab = {.name = "cuda_" #type "_" #step,                                                                          \
-             .engine = "cuda",                                                                                         \
-             .rung = #step,                                                                                            \
-             .dtype = ID_##type,                                                                                       \
-             .file = "cuda/" #step ".cu",                                                                              \
-             .needs = "sm_" #least_sm,                                                                                 \
-             .idea = about,                                                                                            \
-             .source = cited,                                                                                          \
-             .tile_m = m,                                                                                              \
-             .tile_n = n,                                                                                              \
-             .tile_k = k,                                                                                              \
-             .transposes = !((traits_)&GPU_NO_TRANSPOSE),                                                              \
-             .local_bytes = bytes,                                                                                     \
-             .production = ((traits_)&GPU_PRODUCTION) != 0},                                                           \
-     .gpu = {#step, NULL, x, 1, traits_, 0, bytes, least_sm, NUMBERS boxes_, .pace = {NUMBERS pace_}}},
+#define CUDA_RUNG(step, type, text, ...)                                                                               \
+    {LAB("cuda", type, "cuda_" #type "_" #step, #step, "cuda/" #text ".cu"), .gpu.entry = #text, __VA_ARGS__},
+#define TYPED_TILE(type, step, m, n, ...)                                                                              \
+    {LAB("cuda", type, "cuda_" #type "_" #step "_" #m "x" #n, #step "_" #m "x" #n, "cuda/" #step "_hopper.cu"),        \
+     .gpu.entry = #step "_hopper", __VA_ARGS__},
 #define CUDA_TILE(...) TYPED_TILE(bf16, __VA_ARGS__) TYPED_TILE(f16, __VA_ARGS__)
-#define TYPED_TILE(type, step, m, n, x, bytes, about, cited)                                                           \
-    {.lab = {.name = "cuda_" #type "_" #step "_" #m "x" #n,                                                            \
-             .engine = "cuda",                                                                                         \
-             .rung = #step "_" #m "x" #n,                                                                              \
-             .dtype = ID_##type,                                                                                       \
-             .file = "cuda/" #step "_hopper.cu",                                                                       \
-             .needs = "sm_90",                                                                                         \
-             .idea = about,                                                                                            \
-             .source = cited,                                                                                          \
-             .tile_m = m,                                                                                              \
-             .tile_n = n,                                                                                              \
-             .tile_k = 64,                                                                                             \
-             .transposes = 1,                                                                                          \
-             .production = 1,                                                                                          \
-             .local_bytes = bytes},                                                                                    \
-     .gpu = {#step "_hopper", NULL, x, 1, TRAITS_##step, 0, bytes, 90, 64, 64, 64, 64}},
-#define NUMBERS(...) __VA_ARGS__
-#define ID_f16       TW_F16
-#define ID_bf16      TW_BF16
 #define CUDA_BATCH(...)
-#define ID_i8 TW_I8
 static const kernel_row kernels[] = {
 #include "../kernels/kernels.def"
 };
-#undef CPU_RUNG
-#undef CPU_WIDE
-#undef CPU_PEAK
-#undef CPU_DOT
-#undef CPU_TILES
-#undef GPU_RUNG
-#undef CUDA_RUNG
-#undef CUDA_TILE
-#undef CUDA_BATCH
 
 #define CPU_RUNG(...)
 #define CPU_WIDE(...)
@@ -230,31 +146,8 @@ static const kernel_row kernels[] = {
 #define GPU_RUNG(...)
 #define CUDA_RUNG(...)
 #define CUDA_TILE(...)
-#define CUDA_BATCH(step, type, edge, depth, x, blocks, percent, box, traits_, bytes, least_sm, about, cited)           \
-    {.lab = {.name = "cuda_" #type "_" #step "_" #edge,                                                                \
-             .engine = "cuda",                                                                                         \
-             .rung = #step,                                                                                            \
-             .dtype = ID_##type,                                                                                       \
-             .file = "cuda/" #step ".cu",                                                                              \
-             .needs = "sm_" #least_sm,                                                                                 \
-             .idea = about,                                                                                            \
-             .source = cited,                                                                                          \
-             .tile_m = edge,                                                                                           \
-             .tile_n = edge,                                                                                           \
-             .tile_k = depth,                                                                                          \
-             .default_tile = edge,                                                                                     \
-             .transposes = 1,                                                                                          \
-             .production = 1},                                                                                         \
-     .gpu = {.entry = #step,                                                                                           \
-             .threads_x = x,                                                                                           \
-             .threads_y = 1,                                                                                           \
-             .traits = traits_,                                                                                        \
-             .dynamic_bytes = bytes,                                                                                   \
-             .sm = least_sm,                                                                                           \
-             .a_box_cols = box,                                                                                        \
-             .b_box_cols = box,                                                                                        \
-             .blocks_each = blocks,                                                                                    \
-             .speed = percent}},
+#define CUDA_BATCH(step, type, edge, ...)                                                                              \
+    {LAB("cuda", type, "cuda_" #type "_" #step "_" #edge, #step, "cuda/" #step ".cu"), .gpu.entry = #step, __VA_ARGS__},
 static const kernel_row batches[] = {
 #include "../kernels/kernels.def"
 };

@@ -100,6 +100,8 @@ typedef struct gpu_kernel {
     const char *entry;
     const char *adds; /* GPU_DIVIDES: the entry of the kernel that follows; else NULL */
     int threads_x, threads_y;
+    int stages;          /* tiles under way at a time; 0: the text decides */
+    const char *defines; /* macros of the text's own, " -DNAME=number"; NULL: none */
     int traits;
     int static_bytes, dynamic_bytes; /* of shared (local) memory; static of GPU_SQUARE kernels for TILE = 32 */
     int sm;                          /* at least this (CUDA) */

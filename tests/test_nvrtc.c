@@ -407,6 +407,13 @@ static void file_case(const char *file, const char *arch, const char *options)
     compiled_free(&c);
 }
 
+/* Of the options what the plan chose: without what the text has of its row. */
+static int own_length(const char *options)
+{
+    const char *end = strstr(options, " -DROW_");
+    return end != NULL ? (int)(end - options) : (int)strlen(options);
+}
+
 static void compile_case(const kernel_row *row, const char *file, const char *arch, const variant *v)
 {
     const char *options = v->options;
@@ -414,7 +421,7 @@ static void compile_case(const kernel_row *row, const char *file, const char *ar
         file_case(file, arch, options);
         return;
     }
-    if (!tap_case("%s %s %s", row->lab.name, arch, options)) return;
+    if (!tap_case("%s %s %.*s", row->lab.name, arch, own_length(options), options)) return;
     compiled c = compile(gpu_source(row->lab.file), row->lab.file, arch, options);
     const char *log = c.log != NULL ? c.log : "";
     findings f = read_log(log);
@@ -435,6 +442,36 @@ static void compile_case(const kernel_row *row, const char *file, const char *ar
 }
 
 /* A kernel that is known to be bad, so that it is a real log in which the fault is found. */
+/* A row that says half the threads of what its text is for: the text must refuse. */
+static void wrong_row_case(const kernel_row *row, const char *arch, const char *options)
+{
+    char wrong[PLAN_OPTIONS_BYTES];
+    const char *threads = strstr(options, "-DROW_THREADS=");
+    if (threads == NULL || !tap_case("%s %s: a row of half the threads does not compile", row->lab.name, arch)) return;
+    const char *rest = strchr(threads, ' ');
+    snprintf(wrong, sizeof wrong, "%.*s-DROW_THREADS=%d%s", (int)(threads - options), options, row->gpu.threads_x / 2,
+             rest);
+    compiled c = compile(gpu_source(row->lab.file), row->lab.file, arch, wrong);
+    tap_result(c.error != 0 && c.log != NULL && strstr(c.log, "row in kernels.def") != NULL, "error %d: %.400s",
+               c.error, c.log != NULL ? c.log : "");
+    compiled_free(&c);
+}
+
+/* One row of each file. */
+static void wrong_row_cases(const char *arch)
+{
+    variant found[MOST_OPTIONS];
+    const int sm = atoi(arch + 3), rows = kernel_count();
+    const char *last = "";
+    for (int r = 0; r < rows || kernel_batch_at(r - rows) != NULL; r++) {
+        const kernel_row *row = r < rows ? kernel_at(r) : kernel_batch_at(r - rows);
+        if (strcmp(row->lab.engine, "cuda") != 0 || row->gpu.sm > sm || strcmp(row->lab.file, last) == 0) continue;
+        last = row->lab.file;
+        int count = r < rows ? options_of(row, sm, 0, found) : batch_options_of(row, sm, 0, found);
+        if (count > 0) wrong_row_case(row, arch, found[0].options);
+    }
+}
+
 static void bad_cases(bool knows_hopper)
 {
     static const char hungry[] = "extern \"C\" __global__ void hungry(float *p) { float x[96];\n#pragma unroll\n for "
@@ -451,10 +488,12 @@ static void bad_cases(bool knows_hopper)
         /* Its sums are touched while it runs. */
         const char *text = gpu_source("cuda/r13_matrix.cu"), *commit = strstr(text, "matrix_commit();");
         char *bad = malloc(strlen(text) + 64);
+        variant found[MOST_OPTIONS];
         compiled c = {.error = -1};
         if (commit != NULL) {
             sprintf(bad, "%.*s sum[3] += 1; %s", (int)(commit - text), text, commit);
-            c = compile(bad, "bad.cu", "sm_90a", "-DTILE=16 -DOP_A=0 -DOP_B=0 -DWIDE=1");
+            options_of(kernel_named("cuda_bf16_r13_matrix"), 90, 0, found);
+            c = compile(bad, "bad.cu", "sm_90a", found[0].options);
         }
         findings f = read_log(c.log != NULL ? c.log : "");
         tap_result(c.error == 0 && f.warning[0] != '\0', "error %d, no warning: %.400s", c.error,
@@ -665,6 +704,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < count; i++)
         if (atoi(archs[i] + 3) >= 80) binary_cases(archs[i]);
     bad_cases(knows_hopper);
+    wrong_row_cases(archs[count - 1]);
     own_case("kernels/cuda/r04_banks.cu", true);
     own_case("kernels/cuda/r10_register.cu", true);
     own_case("exercises/r01_naive.cu", false);

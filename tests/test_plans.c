@@ -212,7 +212,7 @@ static kind plan_of(int device, int64_t number, int *type, char text[LINE], char
     if (status != TW_OK)
         snprintf(text, LINE, "%s", tw_status_name(status));
     else
-        plan_line(&made, text), snprintf(options, PLAN_OPTIONS_BYTES, "%s", made.options);
+        plan_line(&made, text), snprintf(options, PLAN_OPTIONS_BYTES, "%.*s", made.own_options, made.options);
     return asked;
 }
 

@@ -9,12 +9,18 @@ shown='results/nvidia-h200/ladder-4096.jsonl results/nvidia-h200/ladder-cpu-4096
 new=$(mktemp -d "${TMPDIR:-/tmp}/tilewright-docs.XXXXXX")
 trap 'rm -rf "$new"' EXIT
 
-# rows MACRO AWK-PROGRAM - word[2], word[3] ... are the row's arguments up to the texts, $2 its idea, $4 its sources.
-rows() {
-    awk -F'"' "function at(rung, engine) { return sprintf(\"[%s](#%s-on-%s)\", rung, rung, engine) }
-        /^$1\\(/ { split(\$1, word, /[(,] */); $2 }" kernels/kernels.def
+# one_line - each row of the table on a line of its own, texts of several pieces in one
+one_line() {
+    awk '/^[A-Z_]+\(/ { row = "" } /^([A-Z]|    )/ { sub(/^ +/, ""); row = row (row ~ /,$/ ? " " : "") $0 }
+        /"\)\)$/ { gsub(/" *"/, "", row); print row }' kernels/kernels.def
 }
-names() { sed -n "s/^$1(\([a-z0-9_]*\),.*/\1/p" kernels/kernels.def | uniq; }
+
+# rows MACRO AWK-PROGRAM - word[2], word[3] ... are the row's words up to the texts, $2 its idea, $4 its sources.
+rows() {
+    one_line | awk -F'"' "function at(rung, engine) { return sprintf(\"[%s](#%s-on-%s)\", rung, rung, engine) }
+        /^$1\\(/ { split(\$1, word, /[(,)] */); $2 }"
+}
+names() { one_line | sed -n "s/^$1(\([a-z0-9_]*\),.*/\1/p" | uniq; }
 
 # section ENGINE RUNG FILE - the comment at the head of the file, without its stars
 section() {
@@ -100,9 +106,10 @@ that the processor has is chosen:
 | kernel | tile | depth of a panel | idea | sources |
 |---|---|---|---|---|
 TEXT
+    # behind the names stand TILE and its numbers
     rows 'CPU_(PEAK|DOT)' 'printf "| [cpu_%s_r14_peak_%s](#r14_peak-on-cpu) | %s x %s | %s | %s | %s |\n",
-        word[2], word[3], word[4], word[5], word[6], $2, $4'
-    rows CPU_TILES 'printf "| [cpu_%s_r13_matrix_amx](#r13_matrix-on-cpu) | %s x %s | %s | %s | %s |\n", word[2], word[3], word[4], word[5], $2, $4'
+        word[2], word[3], word[5], word[6], word[7], $2, $4'
+    rows CPU_TILES 'printf "| [cpu_%s_r13_matrix_amx](#r13_matrix-on-cpu) | %s x %s | %s | %s | %s |\n", word[2], word[4], word[5], word[6], $2, $4'
     for rung in $(names CPU_RUNG) $(names CPU_WIDE) r13_matrix r14_peak; do section cpu "$rung" "kernels/cpu/$rung.c"; done
 
     [ -n "$(names GPU_RUNG)" ] || return 0
@@ -114,13 +121,15 @@ TEXT
 |---|---|---|
 TEXT
     rows GPU_RUNG 'printf "| %s %s | %s | %s |\n", at(word[2], "opencl"), at(word[2], "cuda"), $2, $4'
-    rows CUDA_RUNG 'printf "| %s %s | %s | %s |\n", at(word[2], "cuda"), word[3], $2, $4'
+    rows CUDA_RUNG 'printf "| [%s](#%s-on-cuda) %s | %s | %s |\n", word[2], word[4], word[3], $2, $4'
     for rung in $(names GPU_RUNG); do
         section opencl "$rung" "kernels/opencl/$rung.cl"
         section cuda "$rung" "kernels/cuda/$rung.cu"
     done
     rows CUDA_TILE 'printf "| [%s_%sx%s](#%s_hopper-on-cuda) bf16, f16 | %s | %s |\n", word[2], word[3], word[4], word[2], $2, $4'
-    for rung in $(names CUDA_RUNG) r14w_hopper r14s_hopper; do section cuda "$rung" "kernels/cuda/$rung.cu"; done
+    for file in $(rows CUDA_RUNG 'print word[4]' | awk '!seen[$0]++') r14w_hopper r14s_hopper; do
+        section cuda "$file" "kernels/cuda/$file.cu"
+    done
 }
 
 readme() {

@@ -22,14 +22,17 @@
 #include "wide.cuh"
 #include "batch.cuh"
 
-#if TILE == 32
-enum { TM = 4, TN = 4, BK = 32, STAGES = 2, BLOCKS = 8 };
+#if ROW_M == 32
+enum { TM = 4, TN = 4 };
 #else
-enum { TM = 8, TN = 4, BK = 16, STAGES = 3, BLOCKS = 4 };
+enum { TM = 8, TN = 4 };
 #endif
 enum {
-    BM = TILE == 32 ? 32 : 64,
-    BN = BM,
+    BM = ROW_M,
+    BN = ROW_N,
+    BK = ROW_K,
+    STAGES = ROW_STAGES,
+    BLOCKS = ROW_BLOCKS,
     WARP_M = 8 * TM,
     WARP_N = 4 * TN,
     WARPS_N = BN / WARP_N,
@@ -42,10 +45,12 @@ enum {
     B_COLS = OP_B ? BK : BN,
     B_LD = OP_B ? BK + 4 : BN
 };
+ASSUME(BM == BN && THREADS == ROW_THREADS)
 
 struct stage {
     float a[A_ROWS * A_LD], b[B_ROWS * B_LD];
 };
+ASSUME(STAGES * sizeof(struct stage) <= ROW_BYTES)
 
 /* Which row (column) of its warp's tile is number e of a thread's; `along` threads share the edge. */
 static __device__ __forceinline__ int edge_of(bool along_k, int along, int thread, int e)

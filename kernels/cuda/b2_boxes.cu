@@ -37,15 +37,16 @@
 #include "boxes.cuh"
 
 enum {
-    BM = 128,
-    BN = 128,
-    BK = 16,
-    THREADS = 128,
+    BM = ROW_M,
+    BN = ROW_N,
+    BK = ROW_K,
+    THREADS = ROW_THREADS,
     TURNED = !OP_A + OP_B,
     STAGES = TURNED == 2 ? 2 : 3,
     BLOCKS = 3,
     CUT_AT = 96
 };
+ASSUME(BM == 128 && BN == 128 && BK == 16 && THREADS == 128)
 
 struct ring {
     float a[STAGES][BM * BK], b[STAGES][BK * BN];
@@ -57,6 +58,7 @@ struct ring {
 #endif
     barrier full[STAGES];
 };
+ASSUME(sizeof(struct ring) <= ROW_BYTES)
 
 /* Rows of 16 along k, swizzled by 64 bytes, become columns: thread i has row i of ROWS. */
 template <int ROWS> static __device__ __forceinline__ void turn(float *to, const float *from)

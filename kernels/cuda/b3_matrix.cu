@@ -21,19 +21,20 @@
 #include "batch.cuh"
 #include "blocks.cuh"
 
-#if TILE == 32
-enum { BM = 32, WARP_M = 16, BK = 32, BLOCKS = 8 };
-#elif TILE == 64
-enum { BM = 64, WARP_M = 32, BK = 64, BLOCKS = 4 };
+#if ROW_BLOCKS
+enum { BLOCKS = ROW_BLOCKS };
 #else
-enum { BM = 128, WARP_M = 64, BK = 64, BLOCKS = WIDE ? 2 : 1 }; /* element by element wants registers */
+enum { BLOCKS = WIDE ? 2 : 1 }; /* element by element wants registers */
 #endif
 enum {
-    BN = BM,
+    BM = ROW_M,
+    BN = ROW_N,
+    BK = ROW_K,
+    WARP_M = BM / 2,
     WARP_N = 32,
     WARPS_N = BN / WARP_N,
     THREADS = 32 * (BM / WARP_M) * WARPS_N,
-    STAGES = 2,
+    STAGES = ROW_STAGES,
     PAD = 8,
     A_ROWS = OP_A ? BK : BM,
     A_COLS = OP_A ? BM : BK,
@@ -42,10 +43,12 @@ enum {
     B_COLS = OP_B ? BK : BN,
     B_LD = B_COLS + PAD
 };
+ASSUME(BM == BN && THREADS == ROW_THREADS)
 
 struct stage {
     element a[A_ROWS * A_LD], b[B_ROWS * B_LD];
 };
+ASSUME(STAGES * sizeof(struct stage) <= ROW_BYTES)
 
 /* c[0], c[1] <- alpha * x + beta * c, of which `count` are there. */
 static __device__ __forceinline__ void store2(float *c, int count, float alpha, const float *x, float beta)

@@ -27,22 +27,24 @@
 #include "blocks.cuh"
 
 enum {
-    BM = 64,
-    BN = 64,
+    BM = ROW_M,
+    BN = ROW_N,
     WARP_M = 32,
     WARP_N = 32,
     WARPS_N = BN / WARP_N,
-    THREADS = 128,
-    BK = 64,
-    STAGES = 3,
-    BLOCKS = 3
+    THREADS = ROW_THREADS,
+    BK = ROW_K,
+    STAGES = ROW_STAGES,
+    BLOCKS = ROW_BLOCKS
 };
+ASSUME(BM == 64 && BN == 64 && BK == 64 && THREADS == 32 * (BM / WARP_M) * WARPS_N)
 
 struct ring {
     element a[STAGES][BM * BK], b[STAGES][BK * BN];
     float c[BN / 32][BM][32];
     barrier full[STAGES];
 };
+ASSUME(sizeof(struct ring) <= ROW_BYTES)
 
 /* Bytes into a tile of 8 elements whose line number is `line` and whose place in it is 8 * eighth; low: line % 8. */
 static __device__ __forceinline__ int place(int line, int eighth, int low)

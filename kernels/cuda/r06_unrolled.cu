@@ -13,7 +13,8 @@
  * SOURCE    document 000, loop unrolling. */
 #include "rung.cuh"
 
-enum { BM = 16, BN = 64, BK = 16, ROW = 20 };
+enum { BM = ROW_M, BN = ROW_N, BK = ROW_K, ROW = BM + 4 };
+ASSUME(BN == ROW_THREADS && BN % BK == 0)
 
 /* A column of A's tile times an element of B. */
 static __device__ __forceinline__ void outer(float *sum, const float *a_p, float b_pj)

@@ -14,7 +14,8 @@
  * SOURCE    document 001 (more work per thread), document 003 (thread coarsening). */
 #include "rung.cuh"
 
-enum { BM = 16, COLS = 4, THREADS = 64, BN = COLS * THREADS, BK = 16, ROW = 20, LOADS = BM * BK / THREADS };
+enum { BM = ROW_M, BN = ROW_N, BK = ROW_K, THREADS = ROW_THREADS, COLS = 4, ROW = BM + 4, LOADS = BM * BK / THREADS };
+ASSUME(BN == COLS * THREADS && THREADS % BK == 0)
 
 /* A column of A's tile times COLS elements of B; then to B's next row. */
 static __device__ __forceinline__ void outer(float sum[COLS][BM], const float *a_p, const float *b_p[COLS], long b_step)

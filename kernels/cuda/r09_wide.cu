@@ -16,7 +16,8 @@
 #include "rung.cuh"
 #include "wide.cuh"
 
-enum { BM = 16, THREADS = 64, BN = 4 * THREADS, BK = 16, ROW = 20 };
+enum { BM = ROW_M, BN = ROW_N, BK = ROW_K, THREADS = ROW_THREADS, ROW = BM + 4 };
+ASSUME(BN == 4 * THREADS && BM * BK == 4 * THREADS)
 
 /* A column of A's tile times four elements of B. */
 static __device__ __forceinline__ void outer(float sum[BM][4], const float *a_p, float4 b)

@@ -21,7 +21,16 @@
 #include "rung.cuh"
 #include "wide.cuh"
 
-enum { BM = 128, BN = 128, BK = 8, THREADS = 256, A_ROW = BM + 4, LOADS = BM * BK / 4 / THREADS, GROUP = 8 };
+enum {
+    BM = ROW_M,
+    BN = ROW_N,
+    BK = ROW_K,
+    THREADS = ROW_THREADS,
+    A_ROW = BM + 4,
+    LOADS = BM * BK / 4 / THREADS,
+    GROUP = 8
+};
+ASSUME(BM == 128 && BN == 128 && BM * BN == 64 * THREADS)
 
 extern "C" __global__ void __launch_bounds__(THREADS, 2) r11_warp(PARAMETERS)
 {

@@ -39,7 +39,8 @@
 #include "wide.cuh"
 #include "hopper.cuh"
 
-enum { BM = 128, BN = 128, BK = 32, THREADS = 128, STAGES = 3, GROUP = 8 };
+enum { BM = ROW_M, BN = ROW_N, BK = ROW_K, THREADS = ROW_THREADS, STAGES = ROW_STAGES, GROUP = 8 };
+ASSUME(BM == 128 && BN == 128 && BK == 32 && THREADS == 128)
 
 struct stage {
     float a[BM][BK], b[BK][BN];
@@ -49,6 +50,7 @@ struct ring {
     struct stage stage[STAGES];
     barrier full[STAGES], empty[STAGES];
 };
+ASSUME(sizeof(struct ring) == ROW_BYTES)
 
 /* One thread: block number `block` of A and B into its stage, once all warps have read what was there. */
 static __device__ __forceinline__ void fetch(struct ring *ring, const tensor_map *a_map, const tensor_map *b_map,

@@ -39,7 +39,17 @@
 #include "wide.cuh"
 #include "hopper.cuh"
 
-enum { BM = 128, BN = 256, BK = 64, LINE = 64, STAGES = 3, CONSUMERS = 256, THREADS = CONSUMERS + 128, GROUP = 16 };
+enum {
+    BM = ROW_M,
+    BN = ROW_N,
+    BK = ROW_K,
+    LINE = 64,
+    STAGES = ROW_STAGES,
+    THREADS = ROW_THREADS,
+    CONSUMERS = THREADS - 128,
+    GROUP = 16
+};
+ASSUME(BM == 128 && BN == 256 && BK == LINE && CONSUMERS == 256)
 
 struct stage {
     unsigned short a[BM][LINE], b[BN / LINE][BK][LINE];
@@ -49,6 +59,7 @@ struct ring {
     struct stage stage[STAGES];
     barrier full[STAGES], empty[STAGES];
 };
+ASSUME(sizeof(struct ring) == ROW_BYTES)
 
 /* Tile number `tile`, taken down GROUP rows of tiles before the next column, as in r11. */
 static __device__ __forceinline__ void place(int tile, int tiles_m, int tiles_n, int *i0, int *j0)

@@ -32,24 +32,26 @@
 #include "ampere.cuh"
 
 enum {
-    BM = 128,
-    BN = 128,
-    BK = 32,
+    BM = ROW_M,
+    BN = ROW_N,
+    BK = ROW_K,
     STEP = 16,
     CHUNK = 8,
     WM = 64,
     WN = 64,
     WARPS_N = BN / WN,
     THREADS = BM / WM * WARPS_N * 32,
-    STAGES = 3,
+    STAGES = ROW_STAGES,
     GROUP = 8
 };
+ASSUME(THREADS == ROW_THREADS)
 
 typedef unsigned short element; /* bf16 or f16: only carried */
 
 struct stage {
     element a[BM * BK], b[BN * BK];
 };
+ASSUME(STAGES * sizeof(struct stage) == ROW_BYTES)
 
 /* Where a chunk of 8 elements lies in a tile whose lines are ACROSS chunks long. */
 template <int ACROSS> static __device__ __forceinline__ int chunk_at(int line, int chunk)

@@ -38,13 +38,15 @@
 #define BLOCKS 2
 #endif
 
-enum { BM = 128, BN = 128, BK = 8, THREADS = 128, STAGES = 3, PAD = 4, GROUP = 8 };
+enum { BM = ROW_M, BN = ROW_N, BK = ROW_K, THREADS = ROW_THREADS, STAGES = ROW_STAGES, PAD = 4, GROUP = 8 };
+ASSUME(BM == 128 && BN == 128 && BK == 8 && THREADS == 128)
 
 typedef float tile_row[BM + PAD];
 
 struct stage {
     tile_row a[BK], b[BK];
 };
+ASSUME(STAGES * sizeof(struct stage) == ROW_BYTES)
 
 /* Read anew where it is wanted: what follows from it takes no register between. */
 static __device__ __forceinline__ int thread(void)

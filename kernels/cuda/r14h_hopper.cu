@@ -56,6 +56,14 @@
  *           outside, L2 promotion 256 B, box {128, 16}; addresses and strides multiples of 16 bytes:
  *               a_map: op(A) transposed, k x m: dims {m, k}
  *               b_map: op(B), k x n: dims {n, k}
+ * TILES     r14h_hopper, 128 x 128, is described above. No tile of another is narrow, and its C is stored by words
+ *           where its rows do not begin at 16 bytes.
+ *           r14n_hopper, 128 x 64: Tiles that C cuts to more than 32 rows and columns are computed whole. 3000 columns
+ *           are 24 tiles of 128, of which the last is filled by half; in tiles of 64 they are 47, 2 % less. A block has
+ *           two warps for four, and twice as many blocks are resident, so that the loop is nearly the same; only A's
+ *           tile serves half as many columns. 21 flop per byte asked. 168 registers, 64 threads, 3 stages of 12 KiB,
+ *           six blocks per multiprocessor. H200, A transposed, TFLOP/s, r14h and this: at 4096 55.4 and 55.0, at 3000
+ *           51.9 and 52.6, at 2048 52.3 and 51.1. The planner counts the padded area, and what storing C costs.
  * CHANGED   from r12: A's tile and the pass before, 16 x 8 sums for 8 x 16, three blocks for two, one barrier of all
  *           threads per tile for an empty barrier per stage; the last tiles in equal shares; narrow tiles; rows of C
  *           stored in whole.
@@ -66,28 +74,25 @@
 #include "hopper.cuh"
 #include "flags.cuh"
 
-#ifndef KERNEL
-#define KERNEL  r14h_hopper
-#define BLOCK_N 128
-#endif
-
 enum {
-    BM = 128,
-    BN = BLOCK_N,
-    BK = 16,
-    THREADS = BN,
+    BM = ROW_M,
+    BN = ROW_N,
+    BK = ROW_K,
+    THREADS = ROW_THREADS,
     BLOCKS = 384 / THREADS,
-    STAGES = 3,
+    STAGES = ROW_STAGES,
     GROUP = 8,
     NARROW = BN == BM ? 32 : 0,
     FASTER = 3,
     IN_LINES = !WIDE && BN == BM
 };
+ASSUME(BM == 128 && BK == 16 && THREADS == BN)
 
 struct ring {
     float a[STAGES][BK][BM], b[STAGES][BK][BN];
     barrier full[STAGES];
 };
+ASSUME(sizeof(struct ring) == ROW_BYTES)
 
 /* One thread: block number `block` of A and B into stage s, which nobody reads any more. */
 static __device__ __forceinline__ void fetch(struct ring *ring, const tensor_map *a_map, const tensor_map *b_map,
@@ -229,9 +234,9 @@ static __device__ __forceinline__ void multiply(float (*sum)[8], const int bands
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
-    KERNEL(const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map, int m, int n, int k,
-           float alpha, float beta, float *__restrict__ c, long ldc, int whole, int length, float *__restrict__ parts,
-           unsigned long long *flags, unsigned long long ticket)
+    r14h_hopper(const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map, int m, int n, int k,
+                float alpha, float beta, float *__restrict__ c, long ldc, int whole, int length,
+                float *__restrict__ parts, unsigned long long *flags, unsigned long long ticket)
 {
     extern __shared__ __align__(1024) struct ring ring[];
     int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, s = 0, phase = 0, steps = ceil_div(k, BK),

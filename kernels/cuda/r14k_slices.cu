@@ -33,38 +33,45 @@
  *           ceil(k / BLOCK_K).
  *           MEETS = 1: parts is 2, 4 or 8, the size of a cluster along x, memory and flags are not looked at, and
  *           dynamic shared memory has sizeof(struct meeting) = 4 BM * BN + 16 bytes more.
+ * TILES     r14k_slices, 64 x 32, is described above. The others differ in how lanes stand in the tile.
+ *           r14q_square, 64 x 64: 1024 cubed is 256 tiles, two for each of 128 multiprocessors, in blocks of 4 warps,
+ *           of which two fit at a time. 32 flop per byte asked of the L2. 16 x 8 sums per thread: 24 loads of 16 bytes
+ *           per 512 FMAs where A lies across k. H200, microseconds beside the best of cuBLASLt's eight: 1024 cubed 54.7
+ *           (55.6), A transposed 48.7 (54.2).
+ *           r14t_tall, 32 x 16: A with 4096 rows and columns times 16 columns must bring 67 MB for 0.5 GFLOP: memory
+ *           takes as long as half of all multiply-adds would. 128 tiles keep 132 multiprocessors busy with the whole of
+ *           k in each, so that nothing is left to add between blocks; steps of 32 bring lines of 128 bytes. 10.7 flop
+ *           per byte asked of the L2. 4 x 4 sums per thread: 8 loads of 16 bytes per 64 FMAs, which shared memory
+ *           serves at half of the FMAs' peak. H200, microseconds beside the best of cuBLASLt's eight: 4096 x 16 x 4096
+ *           21.5 (41.6), 256 cubed 4.5 (8.4), 128 cubed 3.7 (7.7).
+ *           r14f_flat, 16 x 32: r14t_tall on its side, with its numbers. H200: 16 x 4096 x 4096 21.3 microseconds
+ *           (43.3).
+ *           r14c_column, 32 x 4: Nothing of A is used twice: all that counts is how it is asked for. Steps of 64 bring
+ *           lines of 256 bytes, and 2 of the 3 stages of 8 warps, 147 KB for each multiprocessor, are on their way at
+ *           any time. H200: 16384 x 1 x 16384 244 microseconds, 4.4 TB/s (cuBLASLt's best of eight 245; with lines of
+ *           128 bytes 265).
+ *           r14r_row, 4 x 128: r14c_column on its side, with lines of 512 bytes where B lies as stored; the numbers are
+ *           those of r14c_column.
  * CHANGED   from r14_peak: who divides the work, and asynchronous copies.
  * SOURCE    PTX ISA (cp.async); parts of k in a block: NVIDIA: CUTLASS, 2017; lanes: maxas */
 #include "rung.cuh"
 #include "wide.cuh"
 #include "early.cuh"
 
-#ifndef KERNEL
-#define KERNEL       r14k_slices
-#define BLOCK_M      64
-#define BLOCK_N      32
-#define BLOCK_K      16
-#define LANES_M      8
-#define BLOCK_WARPS  8
-#define BLOCK_STAGES 3
-#define BLOCK_QUADS  4
-#define BLOCKS       1
-#endif
-
 /* A warp's lanes stand LM x LN, each with TM x TN sums. */
 enum {
-    BM = BLOCK_M,
-    BN = BLOCK_N,
-    BK = BLOCK_K,
+    BM = ROW_M,
+    BN = ROW_N,
+    BK = ROW_K,
     LM = LANES_M,
     LN = 32 / LM,
     TM = BM / LM,
     TN = BN / LN,
-    WARPS = BLOCK_WARPS,
-    THREADS = 32 * WARPS,
-    STAGES = BLOCK_STAGES
+    THREADS = ROW_THREADS,
+    WARPS = THREADS / 32,
+    STAGES = ROW_STAGES
 };
-enum { QUADS = BK / 4, UNROLL = BLOCK_QUADS, PAD = 4, EACH = (BM * BN / 4 + THREADS - 1) / THREADS };
+enum { QUADS = BK / 4, UNROLL = UNROLL_QUADS, PAD = 4, EACH = (BM * BN / 4 + THREADS - 1) / THREADS };
 
 /* A warp's ring, and then its sums. */
 union slice {
@@ -73,6 +80,7 @@ union slice {
     } stage[STAGES];
     float sums[BM][BN + PAD];
 };
+ASSUME(WARPS * sizeof(union slice) == ROW_BYTES)
 
 #include "parts.cuh"
 
@@ -219,7 +227,7 @@ static __device__ __forceinline__ int with_of(const float *x, long ld)
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
-    KERNEL(PARAMETERS, int parts, float4 *memory, unsigned long long *flags, unsigned long long ticket)
+    r14k_slices(PARAMETERS, int parts, float4 *memory, unsigned long long *flags, unsigned long long ticket)
 {
     extern __shared__ __align__(16) union slice slices[];
     const bool a_along = !OP_A, b_along = OP_B;

@@ -36,14 +36,7 @@
 #ifndef C_HALF
 #define C_HALF 0
 #endif
-#ifndef TILE_M
-#define TILE_M 16
-#define TILE_N 128
-#endif
 #include "rung.cuh"
-#ifndef FEW_ROWS
-#define FEW_ROWS (TILE_M < TILE_N)
-#endif
 #if FEW_ROWS
 #define MATRIX_N      TILE_M
 #define LONG          TILE_N
@@ -68,6 +61,7 @@ enum {
     THREADS = CONSUMERS + 32,
     SUMS = FEW / 2
 };
+ASSUME(BK == ROW_K && THREADS == ROW_THREADS && FEW + LONG == ROW_M + ROW_N)
 enum { X_TURNED = MATRIX_TURN_A, Y_TURNED = MATRIX_TURN_B, Y_LINES = Y_TURNED ? (FEW + 63) / 64 * 64 : FEW };
 #if C_HALF
 typedef unsigned short element_c;
@@ -85,6 +79,7 @@ struct ring {
     struct stage stage[STAGES];
     barrier full[STAGES], empty[STAGES];
 };
+ASSUME(sizeof(struct ring) <= ROW_BYTES)
 
 /* Steps from ... to - 1 of a tile's k, and then `left` at the end of the tile before. */
 struct piece {

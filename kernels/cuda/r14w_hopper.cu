@@ -27,12 +27,12 @@
  *           (docs/ACCURACY.md).
  * LIMITS    sm_90a only. m, n >= 1; a and b aligned to 16 bytes, lda and ldb multiples of 8 (others are packed before,
  *           pack.cu). WIDE = 1 promises c aligned to 16 bytes and rows of C a multiple of 16 bytes apart, less than
- *           2^40; WIDE = 0 takes any. Tiles + 2 grids < 2^31. TILE_M 64 or 128, TILE_N 64, 128 or 192. C_HALF = 1: C of
+ *           2^40; WIDE = 0 takes any. Tiles + 2 grids < 2^31. ROW_M 64 or 128, ROW_N 64, 128 or 192. C_HALF = 1: C of
  *           the operands' type, else f32. IN_F16 = 1: f16 for bf16.
  * HOST      any grid is right; best is the smallest with as few rounds as one block per multiprocessor, as r13. block
  *           384, dynamic shared memory sizeof(struct ring). Three tensor maps, rank 2, element strides 1, no
  *           interleave, zeros outside, swizzle 128 B, L2 promotion 256 B: A, B and C as they are stored, in boxes of 64
- *           rows and 128 bytes, but of TILE_M or TILE_N rows where A or B lies along k. C's is looked at only where
+ *           rows and 128 bytes, but of ROW_M or ROW_N rows where A or B lies along k. C's is looked at only where
  *           WIDE = 1 and beta = 0.
  *           It may be launched before what is ahead of it in the stream has ended (programmatic stream serialization).
  * CHANGED   from r13: transposes, turns, the way of C, tiles and their stages.
@@ -44,18 +44,11 @@
 #ifndef WIDE
 #define WIDE 1
 #endif
-#ifndef TILE_M
-#define TILE_M 128
-#define TILE_N 128
-#endif
 #ifndef GROUP
 #define GROUP 8
 #endif
-#ifndef STAGES
-#define STAGES (TILE_M + TILE_N > 256 ? 4 : TILE_M + TILE_N > 192 ? 6 : 8)
-#endif
 #include "rung.cuh"
-#define MATRIX_N      TILE_N
+#define MATRIX_N      ROW_N
 #define MATRIX_TURN_A OP_A
 #if OP_B
 #define MATRIX_TURN_B 0
@@ -64,7 +57,17 @@
 #endif
 #include "hopper.cuh"
 
-enum { BM = TILE_M, BN = TILE_N, BK = 64, LINE = 64, SLICES = BM / 64, CONSUMERS = 2 * 128, THREADS = CONSUMERS + 128 };
+enum {
+    BM = ROW_M,
+    BN = ROW_N,
+    BK = ROW_K,
+    LINE = 64,
+    SLICES = BM / 64,
+    STAGES = ROW_STAGES,
+    THREADS = ROW_THREADS,
+    CONSUMERS = 2 * 128
+};
+ASSUME(BK == LINE && THREADS == CONSUMERS + 128)
 /* a thread has a third of all at first, which is too few for such sums */
 enum { MOVES_REGISTERS = SLICES * BN / 2 >= 128 };
 enum { WITHIN = 1, TURN = 3 }; /* named barriers: of the threads of warpgroup 0 or 1; for warpgroup 0's or 1's turn */
@@ -84,6 +87,7 @@ struct ring {
     element_c out[2][2][64][OUT_COLS]; /* of each warpgroup */
     barrier full[STAGES], empty[STAGES];
 };
+ASSUME(sizeof(struct ring) <= ROW_BYTES)
 
 /* Tile number `tile`, taken down GROUP rows of tiles before the next column, as in r11. */
 static __device__ __forceinline__ void place(int tile, int tall, int wide, int *i0, int *j0)

@@ -37,6 +37,9 @@
 #endif
 #define UNROLLED _Pragma("unroll")
 
+/* What a kernel assumes of its row: one that says otherwise does not compile. */
+#define ASSUME(condition) static_assert(condition, "the kernel cannot be what its row in kernels.def says");
+
 #define PARAMETERS                                                                                                     \
     int m, int n, int k, float alpha, const float *__restrict__ a, long lda, const float *__restrict__ b, long ldb,    \
         float beta, float *__restrict__ c, long ldc

@@ -21,7 +21,8 @@
 #include "rung.clh"
 #include "wide.clh"
 
-enum { BM = 128, BN = 128, BK = 16, THREADS = 256, A_ROW = BM + 4, LOADS = BM * BK / 4 / THREADS };
+enum { BM = ROW_M, BN = ROW_N, BK = ROW_K, THREADS = ROW_THREADS, A_ROW = BM + 4, LOADS = BM * BK / 4 / THREADS };
+ASSUME(BM == 128 && BN == 128 && BM * BN == 64 * THREADS)
 
 __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void r10_register(PARAMETERS)
 {

@@ -14,7 +14,8 @@
 #include "rung.clh"
 #include "wide.clh"
 
-enum { BM = 128, BN = 128, BK = 8, THREADS = 256, PAD = 4, LOADS = BM * BK / 4 / THREADS, GROUP = 8 };
+enum { BM = ROW_M, BN = ROW_N, BK = ROW_K, THREADS = ROW_THREADS, PAD = 4, LOADS = BM * BK / 4 / THREADS, GROUP = 8 };
+ASSUME(BM == 128 && BN == 128 && BM * BN == 64 * THREADS)
 
 /* Where the four elements of load number e of a thread lie in a tile of 128 x BK: along k (turned) or along the
  * edge. */
