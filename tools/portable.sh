@@ -21,7 +21,7 @@ command -v objdump >/dev/null || fail "objdump is not here to tell which glibc t
 if [ -e "$folder" ] && ! [ -e "$folder/tests/programs" ] && [ -n "$(ls -A "$folder" 2>&1)" ]; then
     fail "$folder is there, and no such folder: expected a new name, an empty folder or one that was made before"
 fi
-mkdir -p "$folder/tests" "$folder/kernels" || exit 1
+mkdir -p "$folder/tests/support" "$folder/kernels" || exit 1
 
 # libraries FILE - the path of each shared library that it needs and glibc does not bring, as the loader finds it here.
 libraries() {
@@ -50,7 +50,7 @@ for name in $scripts; do
 done
 rm -rf "$folder/tilewright-kernels"
 [ ! -d "$build/tilewright-kernels" ] || cp -R "$build/tilewright-kernels" "$folder/" || exit 1
-cp tests/run.sh tests/times "$folder/tests/" && cp kernels/kernels.def "$folder/kernels/" && cp LICENSE "$folder/" || exit 1
+cp tests/run.sh tests/times "$folder/tests/" && cp tests/support/tap.sh tests/support/*.py "$folder/tests/support/" && cp kernels/kernels.def "$folder/kernels/" && cp LICENSE "$folder/" || exit 1
 
 for file in "$folder"/tilewright "$folder"/*.so* "$folder"/tests/test_*; do
     case $file in *.sh | *.py | *'*'*) continue ;; esac
