@@ -6,7 +6,7 @@
 
 #include "integers.h"
 #include "plan.h"
-#include "tap.h"
+#include "support/tap.h"
 #include "tilewright_lab.h"
 
 static float a[64], b[64], c[64];

@@ -5,9 +5,9 @@
 #include <math.h>
 #include <pthread.h>
 
-#include "cuda_caller.h"
+#include "support/cuda_caller.h"
 #include "element.h"
-#include "tap.h"
+#include "support/tap.h"
 #include "tilewright_lab.h"
 
 typedef enum form { ITEMS, SHARED_A, SHARED_B, SHARED_BOTH, BESIDE, POINTERS, FORMS } form;

@@ -7,9 +7,9 @@
 #include <math.h>
 
 #include "engines/opencl/cl_api.h"
-#include "host_kernel.h"
+#include "support/host_kernel.h"
 #include "oracle.h"
-#include "tap.h"
+#include "support/tap.h"
 
 enum {
     M = 37,

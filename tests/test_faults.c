@@ -24,12 +24,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cuda_caller.h"
+#include "support/cuda_caller.h"
 #include "engines/opencl/cl_api.h"
 #include "jit_cache.h"
 #include "sha256.h"
-#include "spaced.h"
-#include "tap.h"
+#include "support/spaced.h"
+#include "support/tap.h"
 #include "tilewright_lab.h"
 
 enum { NOBODY = 65534, OUTPUT = 16384, N = 24 };

@@ -23,7 +23,7 @@
 
 #include <cmocka.h>
 
-#include "guard.h"
+#include "support/guard.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -14,7 +14,7 @@
 #include "engines/gpu.h"
 #include "own.h"
 #include "plan.h"
-#include "tap.h"
+#include "support/tap.h"
 
 static const nvrtc_api *nvrtc;
 

@@ -11,7 +11,7 @@
 
 #include "element.h"
 #include "plan.h"
-#include "tap.h"
+#include "support/tap.h"
 
 enum { EACH = 2500, DEVICES = 8, TYPES = 6, KINDS = 4, LINE = 1024 };
 

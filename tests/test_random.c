@@ -17,11 +17,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cuda_caller.h"
+#include "support/cuda_caller.h"
 #include "oracle.h"
 #include "processors.h"
 #include "reference.h"
-#include "tap.h"
+#include "support/tap.h"
 
 enum { BAND = 512, MOST_ITEMS = 12, MOST_THREADS = 32, MOST_FAILURES = 8, HANG_S = 300, LINE = 320 };
 static const double WORK = 2e7;

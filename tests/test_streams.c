@@ -12,9 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cuda_caller.h"
+#include "support/cuda_caller.h"
 #include "element.h"
-#include "tap.h"
+#include "support/tap.h"
 #include "tilewright_lab.h"
 
 enum { GUARD = 512, MOST_OPERANDS = 3 };

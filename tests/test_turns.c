@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "../cli/against.h"
-#include "tap.h"
+#include "support/tap.h"
 
 enum { PROCESSES = 4 };
 
