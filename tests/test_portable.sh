@@ -19,7 +19,7 @@ made_and_moved() {
 
 # What glibc does not bring is in the folder, and the loader takes it from there.
 libraries_lie_beside() {
-    for program in "$moved/tilewright" "$moved"/tests/test_kernels "$moved"/tests/test_consumer "$moved"/tests/test_blas "$moved"/tests/test_lab; do
+    for program in "$moved/tilewright" "$moved"/tests/test_kernels "$moved"/tests/test_consumer "$moved"/tests/test_blas "$moved"/tests/test_lab_measure; do
         [ -x "$program" ] || continue
         bare ldd "$program" >"$work/ldd" || return 1
         ! grep 'not found' "$work/ldd" || return 1

@@ -224,7 +224,7 @@ class Workplace:
     def run(self, command, limit, log=None):
         """Exit status, None where it ran past its limit; what it wrote is in log."""
         build = str(self.build)
-        environment = dict(os.environ, CMOCKA_MESSAGE_OUTPUT="TAP", LC_ALL="C.UTF-8", TILEWRIGHT_SOURCE=str(self.tree),
+        environment = dict(os.environ, LC_ALL="C.UTF-8", TILEWRIGHT_SOURCE=str(self.tree),
                            TILEWRIGHT_BUILD=build, TILEWRIGHT=build + "/tilewright", XDG_CACHE_HOME=build + "/test-cache",
                            TILEWRIGHT_CACHE=build + "/test-kernels")
         with open(log or os.devnull, "wb") as out:
@@ -492,7 +492,7 @@ def main():
     parser.add_argument("--budget", type=float, default=10800, metavar="SECONDS", help="begin no fault after so long (10800); the same command goes on from the log")
     parser.add_argument("--selftest", action="store_true", help="also say what share `tilewright selftest` catches")
     parser.add_argument("--list", action="store_true", help="print the faults that there are to draw from, and plant none")
-    parser.add_argument("--prefix", help="where cmake finds cmocka and jansson (CMAKE_PREFIX_PATH)")
+    parser.add_argument("--prefix", help="where cmake finds jansson (CMAKE_PREFIX_PATH)")
     parser.add_argument("--folder", default="build/mutate", help="copies and log.jsonl (build/mutate)")
     parser.add_argument("--least-limit", type=float, default=30, metavar="SECONDS", help="a program that runs for so long and ten times what it takes hangs (30)")
     parser.add_argument("--root", default=".", help=argparse.SUPPRESS)
