@@ -433,8 +433,8 @@ static void file_cases(const char *arch)
     }
 }
 
-/* The kernel counts a narrow tile's units as shares_case() of test_api has the planner count them: else blocks would
- * wait for ever, on a device. */
+/* The kernel counts a narrow tile's units as shares_case() of test_plans_gpu has the planner count them: else blocks
+ * would wait for ever, on a device. */
 static void narrow_case(void)
 {
     bool found = false;

@@ -119,21 +119,22 @@ SPEED = r"prefetch|ask_|a_next|b_next|c_next|a_share|PER_THREAD|even_block|WANTE
 SAME_AT_EQUALITY = r"(\w+) < (\w+) \? \1 : \2\b|\bfor \([^;]*;[^;]* < [^;]*;[^;)]*\+= |\bt < ceil_div\(k, TILE\)"
 
 # The programs that cover a file: fast ones, and those likely to fail, first. {stem}: the file's name without its ending.
-LOOPS = ["test_strides --only cpu", "test_api", "test_batch --only cpu", "test_kernels --only every",
+API = ["test_api", "test_recalled", "test_bits", "test_plans_cpu", "test_plans_gpu"]
+LOOPS = ["test_strides --only cpu", *API, "test_batch --only cpu", "test_kernels --only every",
          *(f"test_kernels --only cpu_{row}" for row in ("f32_r14", "f64_r14", "i8", "bf16"))]
 PANELS = ["test_strides --only opencl",
           *(f"test_kernels --only opencl_f32_{rung}" for rung in ("r04_", "r14", "r10", "s3", "d1"))]
 COVERING = [
     (r"^src/toy", ["toy"]), # tests/test_mutate.py
-    (r"kernels/cpu/(r13|tiles)", ["test_tiles", "test_kernels --only r13", "test_api"]),
+    (r"kernels/cpu/(r13|tiles)", ["test_tiles", "test_kernels --only r13", *API]),
     (r"kernels/cpu/(r14|vec|cpu\.h)", LOOPS),
     (r"kernels/cpu/rung\.h", ["test_kernels --only cpu_f32_r0", "test_kernels --only cpu_f64_r0"]),
     (r"kernels/cpu/", ["test_kernels --only cpu_f32_{stem}", "test_kernels --only cpu_f64_{stem}"]),
     (r"kernels/opencl/.*\.cl$", ["test_kernels --only opencl_f32_{stem}", "test_strides --only opencl",
                                  "test_access --only opencl_f32_{stem}", "test_oclgrind --only {stem}"]),
     (r"kernels/opencl/|engines/opencl/", PANELS + ["test_batch --only opencl", "test_faults --only opencl"]),
-    (r"blas/", ["test_blas", "test_api"]),
-    (r"src/plan_gpu", ["test_plans", "test_api", "test_kernels --only opencl_f32_r14", "test_strides --only opencl"]),
+    (r"blas/", ["test_blas", *API]),
+    (r"src/plan_gpu", ["test_plans", *API, "test_kernels --only opencl_f32_r14", "test_strides --only opencl"]),
     (r"src/(plan|table|problem)", ["test_plans", *LOOPS, "test_threads", "test_blas", "test_random",
                                    "test_kernels --only opencl_f32_r14", "test_faults --only memory"]),
     (r"cpu/threads", ["test_threads", *LOOPS, "test_random"]),
