@@ -2,7 +2,7 @@
  * alignment and leading dimension between bytes that nobody may touch, several streams, threads and contexts, capture
  * and replay, with and without a workspace to pack operands into; memory that has run out, contexts that are lost,
  * forks; multiprocessors that others use. C has the very bits of the cpu engine's product. Skipped, and counted, where
- * there is no CUDA device. test_faults.c has what can be seen without one. */
+ * there is no CUDA device. test_faults_calls.c has what can be seen without one. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>

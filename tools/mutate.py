@@ -124,6 +124,7 @@ LOOPS = ["test_strides --only cpu", *API, "test_batch --only cpu", "test_kernels
          *(f"test_kernels --only cpu_{row}" for row in ("f32_r14", "f64_r14", "i8", "bf16"))]
 PANELS = ["test_strides --only opencl",
           *(f"test_kernels --only opencl_f32_{rung}" for rung in ("r04_", "r14", "r10", "s3", "d1"))]
+MEMORY = ["test_faults_memory", "test_faults --only memory", "test_faults_calls --only memory"]
 COVERING = [
     (r"^src/toy", ["toy"]), # tests/test_mutate.py
     (r"kernels/cpu/(r13|tiles)", ["test_tiles", "test_kernels --only r13", *API]),
@@ -132,14 +133,14 @@ COVERING = [
     (r"kernels/cpu/", ["test_kernels --only cpu_f32_{stem}", "test_kernels --only cpu_f64_{stem}"]),
     (r"kernels/opencl/.*\.cl$", ["test_kernels --only opencl_f32_{stem}", "test_strides --only opencl",
                                  "test_access --only opencl_f32_{stem}", "test_oclgrind --only {stem}"]),
-    (r"kernels/opencl/|engines/opencl/", PANELS + ["test_batch --only opencl", "test_faults --only opencl"]),
+    (r"kernels/opencl/|engines/opencl/", PANELS + ["test_batch --only opencl", *(f"test_faults{part} --only opencl" for part in ("", "_calls", "_cache"))]),
     (r"blas/", ["test_blas", *API]),
     (r"src/plan_gpu", ["test_plans", *API, "test_kernels --only opencl_f32_r14", "test_strides --only opencl"]),
     (r"src/(plan|table|problem)", ["test_plans", *LOOPS, "test_threads", "test_blas", "test_random",
-                                   "test_kernels --only opencl_f32_r14", "test_faults --only memory"]),
+                                   "test_kernels --only opencl_f32_r14", *MEMORY]),
     (r"cpu/threads", ["test_threads", *LOOPS, "test_random"]),
     (r"src/", [*LOOPS, "test_threads", "test_blas", "test_random", "test_kernels --only opencl_f32_r14",
-               "test_faults --only memory", "test_faults --only large", "test_batch --only opencl",
+               *MEMORY, "test_faults --only large", "test_faults_calls --only large", "test_batch --only opencl",
                "test_batch --full --only 'opencl: 65539'"]),
 ]
 
