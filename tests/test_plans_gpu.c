@@ -8,6 +8,17 @@
 
 static float a[64]; /* an address, of which nothing is read */
 
+static const device_facts sm_90 = {.engine = "cuda",
+                                   .threads = 1,
+                                   .copies = true,
+                                   .addresses = true,
+                                   .sm = 90,
+                                   .most_threads = 1024,
+                                   .multiprocessors = 132,
+                                   .tensor_maps = true,
+                                   .local_bytes = 227 << 10,
+                                   .largest_bytes = (int64_t)1 << 37};
+
 /* A made-up GPU with small blocks: what fits is asked of the tile that would be used, not of the row's own. */
 static void tile_case(const char *kernel, int64_t k, int tile, int most_threads, int64_t local_bytes,
                       const char *refusal)
@@ -89,16 +100,6 @@ static const tw_lab_choice r14h = {.kernel = "cuda_f32_r14h_hopper"};
 static void place_case(const char *what, const void *x, const void *y, const void *z, int64_t lda, int64_t ldb,
                        int64_t ldc, bool mapped, const char *wide)
 {
-    const device_facts sm_90 = {.engine = "cuda",
-                                .threads = 1,
-                                .copies = true,
-                                .addresses = true,
-                                .sm = 90,
-                                .most_threads = 1024,
-                                .multiprocessors = 132,
-                                .tensor_maps = true,
-                                .local_bytes = 227 << 10,
-                                .largest_bytes = (int64_t)1 << 37};
     tw_problem p, made = tw_problem_make(TW_F32, TW_N, TW_N, 200, 300, 100);
     char reason[200] = "";
     plan out = {0};
@@ -122,16 +123,7 @@ static void place_case(const char *what, const void *x, const void *y, const voi
 static void packing_case(tw_op op_a, tw_op op_b, int64_t lda, int64_t ldb, int64_t k, const char *expected,
                          int64_t bytes)
 {
-    device_facts sm_90 = {.engine = "cuda",
-                          .threads = 1,
-                          .copies = true,
-                          .addresses = true,
-                          .sm = 90,
-                          .most_threads = 1024,
-                          .multiprocessors = 132,
-                          .tensor_maps = true,
-                          .local_bytes = 227 << 10,
-                          .largest_bytes = (int64_t)1 << 37};
+    device_facts device = sm_90;
     static const _Alignas(256) float x[64] = {0};
     tw_problem p, made = tw_problem_make(TW_F32, op_a, op_b, 203, 300, k);
     char text[200] = "", found[40] = "";
@@ -139,13 +131,13 @@ static void packing_case(tw_op op_a, tw_op op_b, int64_t lda, int64_t ldb, int64
     if (!tap_case("packing %c%c lda %d ldb %d k %d", "nt"[op_a], "nt"[op_b], (int)lda, (int)ldb, (int)k)) return;
     made.place_a = made.place_b = made.place_c = TW_DEVICE;
     made.lda = lda, made.ldb = ldb;
-    bool planned = problem_load(&made, x, x, x, &p) == TW_OK && plan_find(&p, &sm_90, &r14h, &out) == TW_OK;
-    sm_90.no_workspace = true;
-    planned = planned && plan_find(&p, &sm_90, NULL, &bare) == TW_OK;
+    bool planned = problem_load(&made, x, x, x, &p) == TW_OK && plan_find(&p, &device, &r14h, &out) == TW_OK;
+    device.no_workspace = true;
+    planned = planned && plan_find(&p, &device, NULL, &bare) == TW_OK;
     if (planned) plan_text(&out, text, sizeof text), sscanf(text, "cuda_f32_r14h_hopper%39[ a-zA-Z] grid", found);
     tap_result(planned && strncmp(found, expected, strlen(expected)) == 0 &&
                    (int64_t)out.workspace_bytes - out.shares.bytes == bytes && bare.workspace_bytes == 0 &&
-                   bare.shares.count == 0 && (bytes > 0) == !kernel_fits(out.row, &p, &sm_90, 0, NULL, 0),
+                   bare.shares.count == 0 && (bytes > 0) == !kernel_fits(out.row, &p, &device, 0, NULL, 0),
                "%s, without: %s", planned ? text : tw_error_text(), planned ? bare.row->lab.name : "");
 }
 
@@ -154,16 +146,6 @@ static void packing_case(tw_op op_a, tw_op op_b, int64_t lda, int64_t ldb, int64
 static void shares_case(int64_t m, int64_t n, int64_t k, const char *kernel, int64_t whole, int64_t count,
                         int64_t length)
 {
-    const device_facts sm_90 = {.engine = "cuda",
-                                .threads = 1,
-                                .copies = true,
-                                .addresses = true,
-                                .sm = 90,
-                                .most_threads = 1024,
-                                .multiprocessors = 132,
-                                .tensor_maps = true,
-                                .local_bytes = 227 << 10,
-                                .largest_bytes = (int64_t)1 << 37};
     const tw_lab_choice choice = {.kernel = kernel};
     static const _Alignas(256) float x[64] = {0};
     tw_problem p, made = tw_problem_make(TW_F32, TW_T, TW_N, m, n, k);
@@ -191,16 +173,8 @@ static void shares_case(int64_t m, int64_t n, int64_t k, const char *kernel, int
 static void share_bytes_case(const char *kernel)
 {
     enum { MULTIPROCESSORS = 3, NAMED = 560000 };
-    const device_facts sm_90 = {.engine = "cuda",
-                                .threads = 1,
-                                .copies = true,
-                                .addresses = true,
-                                .sm = 90,
-                                .most_threads = 1024,
-                                .multiprocessors = MULTIPROCESSORS,
-                                .tensor_maps = true,
-                                .local_bytes = 227 << 10,
-                                .largest_bytes = (int64_t)1 << 37};
+    device_facts device = sm_90;
+    device.multiprocessors = MULTIPROCESSORS;
     const tw_lab_choice choice = {.kernel = kernel};
     bool planned = true;
     size_t most = 0;
@@ -212,7 +186,7 @@ static void share_bytes_case(const char *kernel)
                                                16 * steps);
                 plan out = {0};
                 p.dtype_c = TW_F32, p.align_a = p.align_b = p.align_c = 256;
-                planned = planned && plan_find(&p, &sm_90, &choice, &out) == TW_OK;
+                planned = planned && plan_find(&p, &device, &choice, &out) == TW_OK;
                 if (out.workspace_bytes > most) most = out.workspace_bytes;
             }
         }
@@ -223,22 +197,13 @@ static void share_bytes_case(const char *kernel)
 /* Which row the planner takes on 132 multiprocessors. */
 static void row_case(tw_op op_a, int64_t m, int64_t n, int64_t k, const char *expected)
 {
-    const device_facts sm_90 = {.engine = "cuda",
-                                .threads = 1,
-                                .copies = true,
-                                .addresses = true,
-                                .sm = 90,
-                                .most_threads = 1024,
-                                .multiprocessors = 132,
-                                .clusters = true,
-                                .tensor_maps = true,
-                                .local_bytes = 227 << 10,
-                                .largest_bytes = (int64_t)1 << 37};
+    device_facts device = sm_90;
+    device.clusters = true;
     tw_problem p = tw_problem_make(TW_F32, op_a, TW_N, m, n, k);
     plan out;
     if (!tap_case("the row of %c %d x %d x %d", "nt"[op_a], (int)m, (int)n, (int)k)) return;
     p.dtype_c = TW_F32, p.align_a = p.align_b = p.align_c = 256;
-    bool planned = plan_find(&p, &sm_90, NULL, &out) == TW_OK;
+    bool planned = plan_find(&p, &device, NULL, &out) == TW_OK;
     tap_result(planned && out.row == kernel_named(expected), "%s, expected %s",
                planned ? out.row->lab.name : tw_error_text(), expected);
 }
@@ -247,19 +212,10 @@ static void row_case(tw_op op_a, int64_t m, int64_t n, int64_t k, const char *ex
  * by memory. */
 static void cluster_case(const char *kernel, int64_t m, int64_t n, int64_t k, bool clusters, int64_t blocks, bool meets)
 {
-    const device_facts sm_90 = {.engine = "cuda",
-                                .threads = 1,
-                                .copies = true,
-                                .addresses = true,
-                                .sm = 90,
-                                .most_threads = 1024,
-                                .multiprocessors = 132,
-                                .clusters = clusters,
-                                .tensor_maps = true,
-                                .local_bytes = 227 << 10,
-                                .largest_bytes = (int64_t)1 << 37};
+    device_facts device = sm_90;
+    device.clusters = clusters;
     const tw_lab_choice choice = {.kernel = kernel};
-    device_facts bare = sm_90;
+    device_facts bare = device;
     tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, m, n, k);
     char text[256] = "";
     plan out = {0}, without = {0};
@@ -268,7 +224,7 @@ static void cluster_case(const char *kernel, int64_t m, int64_t n, int64_t k, bo
         return;
     p.dtype_c = TW_F32, p.align_a = p.align_b = p.align_c = 256;
     bare.no_workspace = true;
-    bool planned = plan_find(&p, &sm_90, &choice, &out) == TW_OK && plan_find(&p, &bare, &choice, &without) == TW_OK;
+    bool planned = plan_find(&p, &device, &choice, &out) == TW_OK && plan_find(&p, &bare, &choice, &without) == TW_OK;
     if (planned) plan_text(&out, text, sizeof text);
     int64_t tile_bytes = planned ? out.row->lab.tile_m * out.row->lab.tile_n * 4 : 0;
     bool told = strstr(out.options, "-DMEETS=1") != NULL && strstr(text, "in clusters") != NULL;
@@ -300,16 +256,6 @@ static void cluster_cases(void)
 static void matrix_case(tw_op op_a, tw_op op_b, int64_t m, int64_t n, int64_t k, int64_t pad, tw_dtype dtype_c,
                         const char *expected, int64_t bytes)
 {
-    const device_facts sm_90 = {.engine = "cuda",
-                                .threads = 1,
-                                .copies = true,
-                                .addresses = true,
-                                .sm = 90,
-                                .most_threads = 1024,
-                                .multiprocessors = 132,
-                                .tensor_maps = true,
-                                .local_bytes = 227 << 10,
-                                .largest_bytes = (int64_t)1 << 37};
     tw_problem p = tw_problem_make(TW_BF16, op_a, op_b, m, n, k);
     char text[256] = "";
     plan out;
@@ -358,15 +304,6 @@ static void matrix_cases(void)
 /* r14b turns what lies along k itself, A, B or both. */
 static void turns_case(void)
 {
-    const device_facts sm_90 = {.engine = "cuda",
-                                .copies = true,
-                                .addresses = true,
-                                .sm = 90,
-                                .most_threads = 1024,
-                                .multiprocessors = 132,
-                                .tensor_maps = true,
-                                .local_bytes = 227 << 10,
-                                .largest_bytes = (int64_t)1 << 37};
     for (int op = 0; op < 4; op++) {
         tw_problem p = tw_problem_make(TW_F32, (tw_op)(op / 2), (tw_op)(op % 2), 1024, 1024, 1024);
         plan out;
