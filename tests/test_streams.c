@@ -936,20 +936,14 @@ static void lost_case(bool callers)
 
 static void open_device(void)
 {
-    const char *missing;
-    cu_device device;
     tw_options options = {.size = sizeof options, .engine = "cuda"};
     const tw_options cpu = {.size = sizeof cpu, .engine = "cpu"};
     if (tw_open(&cpu, &judge) != TW_OK)
         snprintf(refusal, sizeof refusal, "no cpu engine to judge by: %.250s", tw_error_text());
     else if (tw_open(&options, &context) != TW_OK)
         snprintf(refusal, sizeof refusal, "no cuda device: %.250s", tw_error_text());
-    else if (!caller_load(&me, &missing))
-        snprintf(refusal, sizeof refusal, "this driver has no %s", missing), tw_close(context), context = NULL;
-    else if (me.cu->cuDeviceGet(&device, 0) != CU_SUCCESS ||
-             me.cu->cuDevicePrimaryCtxRetain(&primary, device) != CU_SUCCESS ||
-             me.cu->cuCtxPushCurrent_v2(primary) != CU_SUCCESS)
-        snprintf(refusal, sizeof refusal, "device 0 gives no primary context"), tw_close(context), context = NULL;
+    else if (!caller_enter(&me, &primary, refusal, sizeof refusal))
+        tw_close(context), context = NULL;
 }
 
 int main(int argc, char **argv)
