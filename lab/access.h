@@ -5,20 +5,16 @@
  *
  * The rules, each with its source:
  *   1.0, 1.1  a half-warp's request is one transaction of 64 bytes where lane i wants word i of 64 aligned bytes, else
- *   one of 32 bytes
- *             for each lane                                                    CUDA C Programming Guide 3.0, G.3.2.1;
- *             document 004
+ *             one of 32 bytes for each lane (CUDA C Programming Guide 3.0, G.3.2.1; document 004)
  *   1.2, 1.3  the 128-byte segments that a half-warp's lanes touch, each cut to its half or quarter where that holds
- *   all of it
- *                                                                              CUDA C Programming Guide 3.0, G.3.2.2
- *   2.x       a warp loads lines of 128 bytes; it stores sectors of 32         CUDA C Programming Guide 4.0, F.4.2
- *   since     a warp's request moves sectors of 32 bytes                       CUDA C Programming Guide, compute
- *   capability 5.x to 9.x
+ *             all of it (CUDA C Programming Guide 3.0, G.3.2.2)
+ *   2.x       a warp loads lines of 128 bytes; it stores sectors of 32 (CUDA C Programming Guide 4.0, F.4.2)
+ *   since     a warp's request moves sectors of 32 bytes (CUDA C Programming Guide, compute capability 5.x to 9.x)
  *   shared    1.x: a half-warp and 16 banks, each step serves one word to all that want it, and of the other banks one
- *   lane each
- *             (guide 3.0, G.3.3); since: a warp and 32 banks, all lanes that want one word are served together. Lanes
- *             of 16 bytes go by half-warps (measured on an H200: a broadcast takes 2 wavefronts; lanes that share with
- *             others than their half take fewer, and no row has such); on 1.x they are four accesses of a word */
+ *             lane each (guide 3.0, G.3.3); since: a warp and 32 banks, all lanes that want one word are served
+ *             together. Lanes of 16 bytes go by half-warps (measured on an H200: a broadcast takes 2 wavefronts; lanes
+ *             that share with others than their half take fewer, and no row has such); on 1.x they are four accesses of
+ *             a word */
 #ifndef TILEWRIGHT_ACCESS_H
 #define TILEWRIGHT_ACCESS_H
 

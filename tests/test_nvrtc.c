@@ -8,12 +8,17 @@
  *   the share of
  *                multiply-adds in the innermost loop
  *
+ *   test_nvrtc --digests [ARCH]    a line for each of --full's kernels, by which two trees can be compared;
+ *                                  ARCH: one of the three, "oldest" the first
+ *
  * NVRTC is found as the library finds it: TILEWRIGHT_NVRTC (tests/get_nvrtc.sh fetches one), a toolkit's, else all is
  * skipped. */
 #include "engines/cuda/cu_api.h"
 #include "engines/gpu.h"
+#include "former.h"
 #include "own.h"
 #include "plan.h"
+#include "sha256.h"
 #include "support/tap.h"
 
 static const nvrtc_api *nvrtc;
@@ -138,20 +143,37 @@ static uint64_t bytes_at(const unsigned char *from, int bytes)
     return value;
 }
 
-/* The section .text.<entry> of a cubin, which is an ELF file of 64 bits; count 0: not there. */
+/* A section of a cubin, which is an ELF file of 64 bits. bytes 0: it takes room in memory alone. */
+typedef struct section {
+    const char *name;
+    const unsigned char *at;
+    size_t bytes, room;
+} section;
+
+static int section_count(const compiled *c)
+{
+    return c->cubin != NULL && c->cubin_bytes >= 64 ? (int)bytes_at(c->cubin + 60, 2) : 0;
+}
+
+static section section_at(const compiled *c, int i)
+{
+    enum { NOBITS = 8 };
+    const unsigned char *elf = c->cubin, *table = elf + bytes_at(elf + 40, 8);
+    uint64_t size = bytes_at(elf + 58, 2), names = bytes_at(elf + 62, 2);
+    const unsigned char *header = table + (uint64_t)i * size, *strings = elf + bytes_at(table + names * size + 24, 8);
+    section found = {.name = (const char *)strings + bytes_at(header, 4), .room = bytes_at(header + 32, 8)};
+    if (bytes_at(header + 4, 4) != NOBITS) found.at = elf + bytes_at(header + 24, 8), found.bytes = found.room;
+    return found;
+}
+
+/* The section .text.<entry>; count 0: not there. */
 static code code_of(const compiled *c, const char *entry, int sm)
 {
     char wanted[64];
-    const unsigned char *elf = c->cubin;
     snprintf(wanted, sizeof wanted, ".text.%s", entry);
-    if (elf == NULL || c->cubin_bytes < 64) return (code){0};
-    uint64_t table = bytes_at(elf + 40, 8), size = bytes_at(elf + 58, 2), sections = bytes_at(elf + 60, 2),
-             names = bytes_at(elf + 62, 2);
-    const unsigned char *strings = elf + bytes_at(elf + table + names * size + 24, 8);
-    for (uint64_t i = 0; i < sections; i++) {
-        const unsigned char *section = elf + table + i * size;
-        if (strcmp((const char *)strings + bytes_at(section, 4), wanted) == 0)
-            return (code){elf + bytes_at(section + 24, 8), (int)(bytes_at(section + 32, 8) / 16), sm};
+    for (int i = 0; i < section_count(c); i++) {
+        section found = section_at(c, i);
+        if (strcmp(found.name, wanted) == 0) return (code){found.at, (int)(found.bytes / 16), sm};
     }
     return (code){0};
 }
@@ -273,10 +295,52 @@ static bool covers(int turn, int op, int narrow) { return tap.full || narrow == 
 
 static int turn_of(int row, int sm) { return (row + row / 2 + (sm == 80)) % 2; }
 
-/* The options of every plan that this row can have on such a device. */
-static int options_of(const kernel_row *row, int sm, int turn, char options[MOST_OPTIONS][PLAN_OPTIONS_BYTES])
+/* What the compiler is told for one of a row's plans, and a name for it, however options are spelled. */
+typedef struct variant {
+    char name[48], options[PLAN_OPTIONS_BYTES];
+} variant;
+
+/* A product by which a plan is asked for. */
+typedef struct asked {
+    int tile, depth, op; /* of tiles[], of depths[]; transposes */
+    bool narrow, as_is, own_c, meets, tall;
+} asked;
+
+enum { ASKED = 3 * 3 * 4 * 2 * 2 * 2 * 2 * 2 };
+static const int tiles[] = {16, 8, 32}, none[3], depths[] = {160, 16, 32};
+static bool digesting; /* for --digests */
+
+static asked asked_at(int i)
 {
-    static const int tiles[] = {16, 8, 32}, depths[] = {160, 16, 32};
+    return (asked){i % 3, i / 3 % 3, i / 9 % 4, i / 36 % 2, i / 72 % 2, i / 144 % 2, i / 288 % 2, i / 576};
+}
+
+/* Does this product bring options that no other brings? */
+static bool asks_more(const kernel_row *row, const asked *a, int turn)
+{
+    const int traits = row->gpu.traits;
+    if (digesting && a->as_is && row->lab.production) return false; /* which nobody but a test asks for */
+    if (!tap.full && a->op > 0 && (a->as_is || (a->tile + a->op) % 3 != 0)) return false; /* the covering set */
+    if (!tap.full && (traits & GPU_OWN_C) && a->own_c != (a->op + turn) % 2) return false;
+    if (!tap.full && (traits & GPU_OWN_C) && row->lab.dtype == TW_F16 && a->op % 3 != 0) return false;
+    if (row->lab.production && !a->meets && !covers(turn, a->op, a->narrow)) return false;
+    if (a->tall && (!tap.full || !(traits & GPU_STREAM))) return false;
+    return !a->meets || ((traits & GPU_SLICES) && (!a->narrow || tap.full || a->op == 1));
+}
+
+static void name_variant(const kernel_row *row, const asked *a, char name[48])
+{
+    char tile[16] = "", depth[16] = "";
+    if (row->gpu.traits & GPU_SQUARE) snprintf(tile, sizeof tile, "-tile%d", tiles[a->tile]);
+    if (row->gpu.traits & GPU_SKINNY) snprintf(depth, sizeof depth, "-k%d", depths[a->depth]);
+    snprintf(name, 48, "%c%c-%s%s%s%s%s%s%s", "nt"[a->op / 2], "nt"[a->op % 2], a -> narrow ? "narrow" : "wide", tile,
+             depth, a->as_is ? "-as-is" : "", a->own_c ? "-own-c" : "", a->meets ? "-meets" : "",
+             a->tall ? "-tall" : "");
+}
+
+/* The options of every plan that this row can have on such a device. */
+static int options_of(const kernel_row *row, int sm, int turn, variant found[MOST_OPTIONS])
+{
     device_facts facts = {.engine = "cuda",
                           .threads = 1,
                           .sm = sm,
@@ -286,45 +350,43 @@ static int options_of(const kernel_row *row, int sm, int turn, char options[MOST
                           .local_bytes = 227 << 10,
                           .l2_bytes = 50 << 20,
                           .largest_bytes = (int64_t)1 << 36};
+    const int *const choices = row->lab.default_tile > 0 ? tiles : none;
     int count = 0;
-    for (int variant = 0; variant < 3 * 3 * 4 * 2 * 2 * 2 * 2; variant++) {
-        int tile = variant % 3, depth = variant / 3 % 3, op = variant / 9 % 4, narrow = variant / 36 % 2,
-            as_is = variant / 72 % 2, own_c = variant / 144 % 2, meets = variant / 288;
-        tw_problem p = tw_problem_make(row->lab.dtype, (tw_op)(op / 2), (tw_op)(op % 2), meets ? 4 : 640,
-                                       meets ? 4 : 640, meets ? 1280 : depths[depth]);
-        tw_lab_choice choice = {
-            .kernel = row->lab.name, .tile = row->lab.default_tile > 0 ? tiles[tile] : 0, .default_build = as_is};
+    for (int i = 0; i < ASKED; i++) {
+        const asked a = asked_at(i);
+        const int64_t n = a.meets ? 4 : 640, m = a.tall ? 2 * n : n, k = a.meets ? 1280 : depths[a.depth];
+        tw_problem p = tw_problem_make(row->lab.dtype, (tw_op)(a.op / 2), (tw_op)(a.op % 2), m, n, k);
+        tw_lab_choice choice = {.kernel = row->lab.name, .tile = choices[a.tile], .default_build = a.as_is};
         plan made;
-        if (!tap.full && op > 0 && (as_is || (tile + op) % 3 != 0)) continue; /* the covering set */
-        if (!tap.full && (row->gpu.traits & GPU_OWN_C) &&
-            (own_c != (op + turn) % 2 || (p.dtype == TW_F16 && op % 3 != 0)))
-            continue;
-        if (row->lab.production && !meets && !covers(turn, op, narrow)) continue;
-        if (meets && (!(row->gpu.traits & GPU_SLICES) || (narrow && !tap.full && op != 1))) continue;
-        facts.clusters = meets && sm >= 90;
-        p.dtype_c = own_c ? p.dtype : dtype_find(p.dtype)->result;
-        p.align_a = p.align_b = p.align_c = narrow ? 4 : 256;
+        if (!asks_more(row, &a, turn)) continue;
+        facts.clusters = a.meets && sm >= 90;
+        p.dtype_c = a.own_c ? p.dtype : dtype_find(p.dtype)->result;
+        p.align_a = p.align_b = p.align_c = a.narrow ? 4 : 256;
         if (plan_find(&p, &facts, &choice, &made) != TW_OK) continue;
         bool seen = false;
-        for (int i = 0; i < count; i++) seen = seen || strcmp(options[i], made.options) == 0;
-        if (!seen && count < MOST_OPTIONS) strcpy(options[count++], made.options);
+        for (int j = 0; j < count; j++) seen = seen || strcmp(found[j].options, made.options) == 0;
+        if (seen || count == MOST_OPTIONS) continue;
+        name_variant(row, &a, found[count].name);
+        strcpy(found[count++].options, made.options);
     }
     return count;
 }
 
 /* Every transpose of a batch's kernel, with wide loads and without. */
-static int batch_options_of(const kernel_row *row, int sm, int turn, char options[MOST_OPTIONS][PLAN_OPTIONS_BYTES])
+static int batch_options_of(const kernel_row *row, int sm, int turn, variant found[MOST_OPTIONS])
 {
     int count = 0;
     const device_facts facts = {.engine = "cuda", .sm = sm, .multiprocessors = 1};
-    for (int variant = 0; variant < 8; variant++) {
-        tw_problem p = tw_problem_make(row->lab.dtype, (tw_op)(variant / 2 % 2), (tw_op)(variant % 2), 64, 64, 64);
+    for (int i = 0; i < 8; i++) {
+        const asked a = {.op = i % 4, .narrow = i / 4};
+        tw_problem p = tw_problem_make(row->lab.dtype, (tw_op)(a.op / 2), (tw_op)(a.op % 2), 64, 64, 64);
         plan made;
-        if (!covers(turn, variant % 4, variant / 4)) continue;
-        p.align_a = p.align_b = p.align_c = variant / 4 ? 4 : 256;
+        if (!covers(turn, a.op, a.narrow)) continue;
+        p.align_a = p.align_b = p.align_c = a.narrow ? 4 : 256;
         p.dtype_c = dtype_find(p.dtype)->result;
         plan_one_launch(&p, &facts, row, &made);
-        strcpy(options[count++], made.options);
+        name_variant(row, &a, found[count].name);
+        strcpy(found[count++].options, made.options);
     }
     return count;
 }
@@ -336,8 +398,22 @@ static bool sums_in_registers(const kernel_row *row)
     return starts(row->lab.rung, "r05") || starts(row->lab.rung, "r06") || starts(row->lab.rung, "r07");
 }
 
-static void compile_case(const kernel_row *row, const char *arch, const char *options)
+/* A file that no row of the table names. */
+static void file_case(const char *file, const char *arch, const char *options)
 {
+    if (!tap_case("%s %s %s", file, arch, options)) return;
+    compiled c = compile(gpu_source(file), file, arch, options);
+    tap_result(c.error == 0, "NVRTC's error %d: %.600s", c.error, c.log != NULL ? c.log : "");
+    compiled_free(&c);
+}
+
+static void compile_case(const kernel_row *row, const char *file, const char *arch, const variant *v)
+{
+    const char *options = v->options;
+    if (row == NULL) {
+        file_case(file, arch, options);
+        return;
+    }
     if (!tap_case("%s %s %s", row->lab.name, arch, options)) return;
     compiled c = compile(gpu_source(row->lab.file), row->lab.file, arch, options);
     const char *log = c.log != NULL ? c.log : "";
@@ -415,24 +491,6 @@ static void own_case(const char *path, bool compiles)
     own_free(&own);
 }
 
-static void file_cases(const char *arch)
-{
-    for (const embedded_source *s = embedded_sources; s->file != NULL; s++) {
-        bool in_table = false;
-        for (int i = 0; i < kernel_count(); i++) in_table = in_table || strcmp(kernel_at(i)->lab.file, s->file) == 0;
-        for (int i = 0; kernel_batch_at(i) != NULL; i++)
-            in_table = in_table || strcmp(kernel_batch_at(i)->lab.file, s->file) == 0;
-        bool packs = strcmp(s->file, "cuda/pack.cu") == 0;
-        for (int i = 0; i < (packs ? 2 : 1); i++) {
-            static const char *const ways[] = {"", "-DHALF=1"};
-            if (in_table || !starts(s->file, "cuda/") || !tap_case("%s %s %s", s->file, arch, ways[i])) continue;
-            compiled c = compile(s->text, s->file, arch, ways[i]);
-            tap_result(c.error == 0, "NVRTC's error %d: %.600s", c.error, c.log != NULL ? c.log : "");
-            compiled_free(&c);
-        }
-    }
-}
-
 /* The kernel counts a narrow tile's units as shares_case() of test_plans_gpu has the planner count them: else blocks
  * would wait for ever, on a device. */
 static void narrow_case(void)
@@ -441,53 +499,171 @@ static void narrow_case(void)
     if (!tap_case("r14h counts narrow tiles as the planner does")) return;
     for (const embedded_source *s = embedded_sources; s->file != NULL; s++)
         found = found || (strcmp(s->file, "cuda/r14h_hopper.cu") == 0 &&
-                          strstr(s->text, "NARROW = BN == BM ? 32 : 0, FASTER = 3,") != NULL);
+                          strstr(s->text, " NARROW = BN == BM ? 32 : 0,\n") != NULL &&
+                          strstr(s->text, " FASTER = 3,\n") != NULL);
     tap_result(found, "its NARROW and FASTER are not 32 in square tiles and 3");
+}
+
+/* ---- every kernel for an architecture ---- */
+
+/* row NULL: a file that no row names. */
+typedef void visitor(const kernel_row *row, const char *file, const char *arch, const variant *v);
+
+static void visit_file(const char *file, const char *arch, visitor *visit)
+{
+    static const variant plain = {.name = "plain"}, half = {"half", "-DHALF=1"};
+    for (int i = 0; i < kernel_count(); i++)
+        if (strcmp(kernel_at(i)->lab.file, file) == 0) return;
+    for (int i = 0; kernel_batch_at(i) != NULL; i++)
+        if (strcmp(kernel_batch_at(i)->lab.file, file) == 0) return;
+    visit(NULL, file, arch, &plain);
+    if (strcmp(file, "cuda/pack.cu") == 0) visit(NULL, file, arch, &half);
+}
+
+static void visit_all(const char *arch, visitor *visit)
+{
+    variant found[MOST_OPTIONS];
+    const int sm = atoi(arch + 3);
+    const bool covering = sm == 80 && !tap.full; /* rungs only where a log is judged */
+    for (int r = 0; r < kernel_count(); r++) {
+        const kernel_row *row = kernel_at(r);
+        if (row->gpu.entry == NULL || strcmp(row->lab.engine, "cuda") != 0 || row->gpu.sm > sm) continue;
+        if (covering && !row->lab.production && !sums_in_registers(row)) continue;
+        int count = options_of(row, sm, turn_of(r, sm), found);
+        for (int i = 0; i < count; i++) visit(row, row->lab.file, arch, &found[i]);
+    }
+    for (int r = 0; kernel_batch_at(r) != NULL; r++) {
+        const kernel_row *row = kernel_batch_at(r);
+        int count = row->gpu.sm <= sm ? batch_options_of(row, sm, turn_of(r, sm), found) : 0;
+        for (int i = 0; i < count; i++) visit(row, row->lab.file, arch, &found[i]);
+    }
+    for (const embedded_source *s = embedded_sources; s->file != NULL; s++)
+        if (starts(s->file, "cuda/")) visit_file(s->file, arch, visit);
+}
+
+/* ---- digests ---- */
+
+static int digests_failed;
+
+static int by_text(const void *x, const void *y) { return strcmp(x, y); }
+
+static bool is_code(const section *s) { return starts(s->name, ".text."); }
+
+/* Tables in constant memory, and what globals begin as. Bank 0 has the parameters. */
+static bool is_data(const section *s)
+{
+    return starts(s->name, ".nv.global.init") || (starts(s->name, ".nv.constant") && !starts(s->name, ".nv.constant0"));
+}
+
+/* Of the bytes of such sections alone, not of names or order; "-": there are none. */
+static size_t digest_of(const compiled *c, bool (*wanted)(const section *s), char hex[65])
+{
+    char each[16][65];
+    int count = 0;
+    size_t bytes = 0;
+    sha256 sum;
+    for (int i = 0; i < section_count(c); i++) {
+        section s = section_at(c, i);
+        if (!wanted(&s) || s.bytes == 0 || count == 16) continue;
+        sha256_init(&sum);
+        sha256_add(&sum, s.at, s.bytes);
+        sha256_hex(&sum, each[count++]);
+        bytes += s.bytes;
+    }
+    qsort(each, (size_t)count, sizeof each[0], by_text);
+    sha256_init(&sum);
+    for (int i = 0; i < count; i++) sha256_add(&sum, each[i], 64);
+    sha256_hex(&sum, hex);
+    if (count == 0) strcpy(hex, "-");
+    return bytes;
+}
+
+static size_t shared_bytes(const compiled *c)
+{
+    size_t most = 0;
+    for (int i = 0; i < section_count(c); i++) {
+        section s = section_at(c, i);
+        if (starts(s.name, ".nv.shared.") && s.room > most) most = s.room;
+    }
+    return most;
+}
+
+/* "ROW ARCH VARIANT CODE DATA code BYTES registers N shared BYTES spilled BYTES stack BYTES formerly ROW options ...":
+ * the first three name the kernel; options are told, and not to be compared. */
+static void print_digest(const kernel_row *row, const char *file, const char *arch, const variant *v)
+{
+    char code_hex[65], data_hex[65];
+    const char *const name = row != NULL ? row->lab.name : file;
+    compiled c = compile(gpu_source(file), file, arch, v->options);
+    if (c.error == 0 && c.cubin != NULL) {
+        findings f = read_log(c.log != NULL ? c.log : "");
+        size_t bytes = digest_of(&c, is_code, code_hex);
+        digest_of(&c, is_data, data_hex);
+        printf("%s %s %s %.32s %.32s code %zu registers %d shared %zu spilled %d stack %d formerly %s options %s\n",
+               name, arch, v->name, code_hex, data_hex, bytes, f.registers, shared_bytes(&c), f.spilled_bytes,
+               f.stack_bytes, former_name(name), v->options);
+    } else {
+        digests_failed++;
+        fprintf(stderr, "%s %s %s: NVRTC's error %d: %.600s\n", name, arch, v->options, c.error,
+                c.log != NULL ? c.log : "");
+    }
+    compiled_free(&c);
+}
+
+static int print_digests(char archs[][16], int count, const char *only)
+{
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    tap.full = true;
+    for (int i = 0; i < count; i++)
+        if (only == NULL || strcmp(only, i == 0 && starts(only, "o") ? "oldest" : archs[i]) == 0)
+            visit_all(archs[i], print_digest);
+    return digests_failed > 0;
+}
+
+/* ---- the program ---- */
+
+/* The oldest architecture that NVRTC knows, sm_80 and, where it knows it, sm_90a. */
+static int choose_archs(char archs[3][16])
+{
+    int known[128], all = 0, lowest = 80, count = 0;
+    bool knows_hopper = false;
+    if (nvrtc->nvrtcGetNumSupportedArchs(&all) != 0 || all > 128 || nvrtc->nvrtcGetSupportedArchs(known) != 0) all = 0;
+    for (int i = 0; i < all; i++) {
+        if (i == 0 || known[i] < lowest) lowest = known[i];
+        knows_hopper = knows_hopper || known[i] == 90;
+    }
+    if (lowest != 80) snprintf(archs[count++], 16, "sm_%d", lowest);
+    strcpy(archs[count++], "sm_80");
+    if (knows_hopper) strcpy(archs[count++], "sm_90a");
+    return count;
 }
 
 int main(int argc, char **argv)
 {
-    int count = 0, known[128], lowest = 0;
-    bool knows_hopper = false;
-    char archs[3][16] = {"", "sm_80", "sm_90a"}, options[MOST_OPTIONS][PLAN_OPTIONS_BYTES];
-    tap_start(argc, argv);
-    planted_cases();
-    narrow_case();
+    char archs[3][16];
+    digesting = argc > 1 && strcmp(argv[1], "--digests") == 0;
+    if (!digesting) {
+        tap_start(argc, argv);
+        planted_cases();
+        narrow_case();
+    }
     cu_api_load(); /* reads TILEWRIGHT_NVRTC; whether there is a driver does not matter */
     nvrtc = nvrtc_api_load();
+    if (nvrtc == NULL && digesting) {
+        fprintf(stderr, "%s\n", tw_error_text());
+        return 3;
+    }
     if (nvrtc == NULL) {
         if (tap_case("NVRTC compiles every CUDA kernel")) tap_skip(tw_error_text());
         return tap_finish();
     }
-    if (nvrtc->nvrtcGetNumSupportedArchs(&count) == 0 && count > 0 && count <= 128 &&
-        nvrtc->nvrtcGetSupportedArchs(known) == 0)
-        lowest = known[0];
-    for (int i = 0; i < count; i++) {
-        if (known[i] < lowest) lowest = known[i];
-        knows_hopper = knows_hopper || known[i] == 90;
-    }
-    snprintf(archs[0], sizeof archs[0], "sm_%d", lowest);
-    if (!tap.list) printf("# NVRTC %d.%d, from sm_%d\n", nvrtc->major, nvrtc->minor, lowest);
-    for (int i = lowest == 80; i < 2 + knows_hopper; i++) {
-        for (int r = 0; r < kernel_count(); r++) {
-            const kernel_row *row = kernel_at(r);
-            if (row->gpu.entry == NULL || strcmp(row->lab.engine, "cuda") != 0 || row->gpu.sm > atoi(archs[i] + 3))
-                continue;
-            /* the covering set: what a log is judged for */
-            if (i == 1 && !tap.full && !row->lab.production && !sums_in_registers(row)) continue;
-            int plans = options_of(row, atoi(archs[i] + 3), turn_of(r, atoi(archs[i] + 3)), options);
-            for (int o = 0; o < plans; o++) compile_case(row, archs[i], options[o]);
-        }
-        for (int r = 0; kernel_batch_at(r) != NULL; r++) {
-            const kernel_row *row = kernel_batch_at(r);
-            int plans = row->gpu.sm <= atoi(archs[i] + 3)
-                            ? batch_options_of(row, atoi(archs[i] + 3), turn_of(r, atoi(archs[i] + 3)), options)
-                            : 0;
-            for (int o = 0; o < plans; o++) compile_case(row, archs[i], options[o]);
-        }
-        file_cases(archs[i]);
-    }
-    for (int i = 1; i < 2 + knows_hopper; i++) binary_cases(archs[i]);
+    const int count = choose_archs(archs);
+    const bool knows_hopper = strcmp(archs[count - 1], "sm_90a") == 0;
+    if (digesting) return print_digests(archs, count, argv[2]);
+    if (!tap.list) printf("# NVRTC %d.%d, from %s\n", nvrtc->major, nvrtc->minor, archs[0]);
+    for (int i = 0; i < count; i++) visit_all(archs[i], compile_case);
+    for (int i = 0; i < count; i++)
+        if (atoi(archs[i] + 3) >= 80) binary_cases(archs[i]);
     bad_cases(knows_hopper);
     own_case("kernels/cuda/r04_banks.cu", true);
     own_case("kernels/cuda/r10_register.cu", true);

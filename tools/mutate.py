@@ -139,8 +139,9 @@ COVERING = [
     (r"src/(plan|table|problem)", ["test_plans", *LOOPS, "test_threads", "test_blas", "test_random",
                                    "test_kernels --only opencl_f32_r14", *MEMORY]),
     (r"cpu/threads", ["test_threads", *LOOPS, "test_random"]),
-    (r"src/", [*LOOPS, "test_threads", "test_blas", "test_random", "test_kernels --only opencl_f32_r14",
-               *MEMORY, "test_faults --only large", "test_faults_calls --only large", "test_batch --only opencl",
+    (r"src/", [*LOOPS, "test_threads", "test_blas", "test_random", "test_strides --only opencl",
+               "test_kernels --only opencl_f32_r14", *MEMORY, "test_faults --only large", "test_faults_calls --only large",
+               "test_batch --only opencl",
                "test_batch --full --only 'opencl: 65539'"]),
 ]
 

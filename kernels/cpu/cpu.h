@@ -8,8 +8,8 @@
 
 /* A whole product, as a rung of the ladder computes it:
  *
- *     c[i * ldc + j]  <-  alpha * sum over p of a[i * a_rs + p * a_cs] * b[p * b_rs + j * b_cs]  +  beta * c[i * ldc +
- *     j]
+ *     c[i * ldc + j]  <-  alpha * sum over p of a[i * a_rs + p * a_cs] * b[p * b_rs + j * b_cs]
+ *                         + beta * c[i * ldc + j]
  *
  * with op(A) m x k and op(B) k x n given by a row stride and a column stride each (a transpose swaps the two). beta ==
  * 0 means that c is not read; k may be 0. workspace: as many elements as plan_rung() of src/plan_cpu.c says, aligned to
@@ -118,8 +118,8 @@ typedef void cpu_hook(void);
 
 /* Outputs of a C that is one row or one column, the whole sum over k:
  *
- *     c[j * c_stride]  <-  alpha * sum over p of x[j * x_stride + p * x_k] * y[p * y_stride]  +  beta * c[j *
- *     c_stride],   j < count
+ *     c[j * c_stride]  <-  alpha * sum over p of x[j * x_stride + p * x_k] * y[p * y_stride]
+ *                          + beta * c[j * c_stride],   j < count
  *
  * x_stride or x_k is 1. beta == 0 means that c is not read; k may be 0, and then x and y are not read. */
 typedef struct cpu_line {

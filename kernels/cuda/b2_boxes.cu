@@ -19,8 +19,7 @@
  *           1000 products of 128 cubed). The 32 rows that are left of each come last, where the last whole tiles leave
  *           multiprocessors free:
  *
- *               blocks   0 ... cut: 96 rows | cut ... works: whole tiles | works ... works + cut: the 32 rows left of
- *               tile 0, 1, ...
+ *         blocks  0 ... cut: 96 rows | cut ... works: whole tiles | works ... works + cut: 32 rows left of tile 0, ...
  *
  * NUMBERS   16 x 8 sums per thread, 168 registers, 128 threads, 3 stages of 16 KiB (2 where both operands are turned)
  *           and two turned tiles of each: three blocks per multiprocessor. Turning is 4 loads and 16 stores for 2048

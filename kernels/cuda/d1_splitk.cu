@@ -5,12 +5,11 @@
  *           its own part of k and leaves that in memory. A second kernel, d1_splitk_add, adds what the blocks have
  *           left, part 0 first:
  *
- *                       k                              sums                          C
- *               .---------------.
- *             A |   |   |   |   |  m       .---.  .---.  .---.  .---.             .---.
- *               '---------------'    ->    | 0 |  | 1 |  | 2 |  | 3 |     ->      | C | <- alpha (0 + 1 + 2 + 3) + beta
- *               C
- *               parts 0   1   2   3        '---'  '---'  '---'  '---'             '---'
+ *                     k                              sums                          C
+ *             .---------------.
+ *           A |   |   |   |   |  m       .---.  .---.  .---.  .---.             .---.
+ *             '---------------'    ->    | 0 |  | 1 |  | 2 |  | 3 |     ->      | C | <- alpha (0 + 1 + 2 + 3) + beta C
+ *             parts 0   1   2   3        '---'  '---'  '---'  '---'             '---'
  *
  *           The parts are added in one order, whichever block ended first: the same bits every time. Added to C as they
  *           come (atomics) they would differ from run to run, since (a + b) + c is not a + (b + c) in floating point.

@@ -5,10 +5,8 @@
  *           the matrix included, while all compute. A ring of STAGES tiles lies between: full[s] opens when the bytes
  *           are there, empty[s] when all warps have read them.
  *
- *               thread 0   fetch 0  fetch 1 |  ...             fetch 2 |  ...             fetch 3 |  into the stage
- *               read a block ago
- *               4 warps        wait full[0] |  multiply 0, arrive at empty[0]  |  multiply 1, arrive at empty[1]  |
- *               ...
+ *         thread 0  fetch 0  fetch 1 |  ...          fetch 2 |  ...          fetch 3 |  into the stage read a block ago
+ *         4 warps       wait full[0] |  multiply 0, arrive empty[0]  |  multiply 1, arrive empty[1]  |  ...
  *
  *           The engine cannot transpose, so A's tile keeps its rows: 128 lines of 32 floats. A thread reads 16 bytes
  *           ALONG k, four steps for one row. Lanes stand in 8 rows, so that all would meet in the same 4 banks; the

@@ -4,20 +4,16 @@
  *           straight out of shared memory and adds to 64 x 256 sums in their registers, while the threads do something
  *           else. Nothing is left for threads to do but to keep it fed, so they divide the labour:
  *
- *               warpgroup 2    one thread: wait empty[s], fetch the next block of A and B into stage s           (24
- *               registers per thread)
- *               warpgroup 0    wait full[s], 4 wgmma on rows  0 ... 63 of the tile, the stage before is empty    (240
- *               registers)
- *               warpgroup 1    wait full[s], 4 wgmma on rows 64 ... 127                                          (240
- *               registers)
+ *         warpgroup 2  one thread: wait empty[s], fetch the next block of A and B into stage s         (24 registers)
+ *         warpgroup 0  wait full[s], 4 wgmma on rows  0 ... 63 of the tile, the stage before is empty  (240 registers)
+ *         warpgroup 1  wait full[s], 4 wgmma on rows 64 ... 127                                        (240 registers)
  *
  *           wgmma reads what the copy engine writes: lines of 128 bytes, 8 lines swizzled together. A's lines lie along
  *           k, as stored; B's along n, as stored too: the unit transposes. B's tile is four boxes of 64 columns, one
  *           after the other.
  *
- *               A 128 x 64      one box: line i = row i                      from 8 rows to the next 8: 1024 bytes
- *               B 64 x 256      4 boxes: line p = step p of 64 columns       from 8 steps to the next 8: 1024; from box
- *               to box: 8192
+ *           A 128 x 64  one box: line i = row i                 from 8 rows to the next 8: 1024 bytes
+ *           B 64 x 256  4 boxes: line p = step p of 64 columns  from 8 steps to the next 8: 1024; from box to box: 8192
  *
  *           A block stays and takes tile after tile, so that the next tile's operands come while this one's sums are
  *           stored.

@@ -10,12 +10,9 @@
  *               ldmatrix takes at a time, one
  *                                    of each of 8 lines, lie in 8 different groups of 4 banks:
  *
- *                   along the edge (16 chunks):  line 0   0 1 2 3 4 5 6 7 ...        along k (4 chunks):  lines 0, 1
- *                   0 1 2 3
- *                                                line 1   1 0 3 2 5 4 7 6 ...                             lines 2, 3
- *                                                1 0 3 2
- *                                                line 2   2 3 0 1 6 7 4 5 ...                             lines 4, 5
- *                                                2 3 0 1
+ *               along the edge (16 chunks):  line 0   0 1 2 3 4 5 6 7 ...     along k (4 chunks):  lines 0, 1   0 1 2 3
+ *                                            line 1   1 0 3 2 5 4 7 6 ...                          lines 2, 3   1 0 3 2
+ *                                            line 2   2 3 0 1 6 7 4 5 ...                          lines 4, 5   2 3 0 1
  *
  *           While a warp multiplies 16 steps the next 16 come into its registers, also across the end of a tile.
  *

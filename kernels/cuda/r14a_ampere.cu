@@ -6,11 +6,9 @@
  *           stride and address will do; what lies along the edge, in rows of whole 16 bytes, takes a fourth of the
  *           copies:
  *
- *               A as stored, B transposed     x[edge][p]     a warp copies 8 steps of k of 4 rows: 4 whole sectors,
- *               into 32 banks, since the
- *                                                            tile's rows are 132 words apart:  bank = 4 p + edge
- *               A transposed, B as stored     x[p][edge]     a warp copies 128 neighbours, 16 bytes each; or 32 of 4
- *               bytes
+ *         A as stored, B transposed  x[edge][p]  a warp copies 8 steps of 4 rows: 4 whole sectors, into 32 banks: the
+ *                                                tile's rows are 132 words apart:  bank = 4 p + edge
+ *         A transposed, B as stored  x[p][edge]  a warp copies 128 neighbours, 16 bytes each; or 32 of 4 bytes
  *
  *           Where fewer elements are there a copy brings zeros. The steps of k that do not fill a tile come first, so
  *           that no copy of the loop looks for the end of k.

@@ -5,11 +5,10 @@
  *           and each warp a sixth of k. A warp is its own customer of the copy engine: one lane asks for a box of A and
  *           one of B, all wait, and while they multiply the next boxes come:
  *
- *               warp 0     | k   0 ... 170 |    columns 0 ... 63          what r14k does in a few hundred instructions
- *               of copies per step is two here,
- *               warp 1     | k 171 ... 341 |                              and what ends within a box comes as zeros: no
- *               case for it ...
- *               warp 6     | k   0 ... 170 |    columns 64 ... 127
+ *         warp 0  | k   0 ... 170 |  columns 0 ... 63    what takes r14k hundreds of instructions is two here,
+ *         warp 1  | k 171 ... 341 |                      and what ends within a box comes as zeros: no case for it
+ *         ...
+ *         warp 6  | k   0 ... 170 |  columns 64 ... 127
  *
  *           Where an operand lies along k the engine cannot transpose; the warp turns its box on the way to the FMAs, 2
  *           x 4 words in a lane's registers: 8 loads of 16 bytes and 16 stores of 8 for 96 loads of the FMAs. The loop

@@ -7,10 +7,9 @@
  *           its words of A all lie in one bank. Here A's tile has rows along m, as B's has along n, and the FMAs go
  *           through a row of the 16 x 8 sums and back through the next, so that at the turn they share B's word:
  *
- *               i = 0    7 6 5 4 3 2 1 0         a[i] is shared along the row, b[j] alternates between the banks, and
- *               so does sum[i][j],
- *               i = 1    0 1 2 3 4 5 6 7         the other way round
- *               i = 2    7 6 5 4 ...
+ *         i = 0  7 6 5 4 3 2 1 0  a[i] is shared along the row, b[j] alternates between banks, so does sum[i][j],
+ *         i = 1  0 1 2 3 4 5 6 7  the other way round
+ *         i = 2  7 6 5 4 ...
  *
  *           The copy engine cannot transpose, so an operand that lies along k is turned by a pass of its own before
  *           (pack.cu), and one whose address or rows the engine does not take is copied by the same pass. All
@@ -23,10 +22,9 @@
  *           raises a flag; the one that comes to the end of the tile's k adds them to its own, in the order of k, and
  *           stores C:
  *
- *               tile      |  792                |  793                |  794
- *               share     |      0      |      1      |      2      |      3      |       0, 1: the beginning of 793
- *               first, then the end of 792:
- *                         |             |  adds 0     |  adds 1     |                     so nobody waits for long
+ *           tile   |  792            |  793            |  794
+ *           share  |     0     |     1     |     2     |     3     |   0, 1: the beginning of 793 first, then the
+ *                  |           |  adds 0   |  adds 1   |               end of 792: so nobody waits for long
  *
  *           A flag is raised to a number that no other call has, and lowered by who has seen it: nothing has to be
  *           cleared before. A block waits only for blocks that begin before it. The shares depend on the problem and on

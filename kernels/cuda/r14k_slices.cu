@@ -5,12 +5,10 @@
  *           over a part of k of its own. It copies what it multiplies, asynchronously, into a ring of its own, and
  *           waits for nobody; in the end the block adds its warps' sums, always in the same order:
  *
- *               warp 0     | k 0 ... 511     |          sums of warp 0  +  sums of warp 1  +  ...  +  sums of warp 7  =
- *               tile of C
- *               warp 1     | k 512 ... 1023  |
- *               ...                                     so that 8 warps are busy on a tile of 2048 elements, with as
- *               few words asked for
- *               warp 7     | k 3584 ... 4095 |          as if there were one
+ *         warp 0  | k 0 ... 511     |  sums of warp 0  +  sums of warp 1  +  ...  +  sums of warp 7  =  tile of C
+ *         warp 1  | k 512 ... 1023  |
+ *         ...                          so that 8 warps are busy on a tile of 2048 elements, with as few words asked for
+ *         warp 7  | k 3584 ... 4095 |  as if there were one
  *
  *           Where C has too few tiles for the device, k is divided among `parts` blocks too. Each but a tile's last
  *           leaves its sums in memory and raises a flag; the last of 8 adds theirs, and the last of all the eights',

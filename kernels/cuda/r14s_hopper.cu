@@ -5,11 +5,10 @@
  *           as high as C has rows, and wgmma takes it on its side: its 64 rows are 64 columns of C, its 16, 64 or 128
  *           columns the rows of C. With few columns the same, with A in the place of B.
  *
- *               tiles of C     | 0 | 1 | 2 | ...           fewer tiles than multiprocessors: the k of each is divided
- *               among `parts` blocks
- *               parts = 2:     | 0 | 2 | 4 |   B, k = 0    more: all tiles' k, end to end, in equal shares, one for
- *               each multiprocessor; a share ends with the
- *                              | 1 | 3 | 5 |   B, k = K-1  beginning of a tile and does that first, as in r14h
+ *           tiles of C | 0 | 1 | 2 | ...       fewer tiles than multiprocessors: `parts` blocks divide each tile's k
+ *           parts = 2  | 0 | 2 | 4 |  k = 0    more: all tiles' k, end to end, in equal shares, one for each
+ *                      | 1 | 3 | 5 |  k = K-1  multiprocessor; a share ends with the beginning of a tile and does that
+ *                                              first, as in r14h
  *
  *           Who does not come to the end of a tile's k leaves its sums in memory and raises a flag; who does adds them
  *           in the order of k.
@@ -27,11 +26,11 @@
  *           bf16.
  * HOST      block TILE_N or TILE_M, the longer, / 64 * 128 + 32; dynamic shared memory sizeof(struct ring). parts > 0:
  *           grid tiles * parts, of each tile's steps of 64 of k `length` for each block and what is left, at least 1,
- *           for the last. parts = 0: grid ceil(tiles * steps / length), k > 0. Where parts is not 1, memory has TILE_M
- *           * TILE_N floats for each block, aligned to 16 bytes, flags 8 bytes, which hold anything but `ticket`. Two
- *           tensor maps as r14w's, with L2 promotion 128 B; where the short operand lies along k, boxes of min(its edge
- *           of the tile, its lines) lines. It may be launched before what is ahead of it in the stream has ended
- *           (programmatic stream serialization).
+ *           for the last. parts = 0: grid ceil(tiles * steps / length), k > 0. Where parts is not 1, memory has
+ *           TILE_M * TILE_N floats for each block, aligned to 16 bytes, flags 8 bytes, which hold anything but
+ *           `ticket`. Two tensor maps as r14w's, with L2 promotion 128 B; where the short operand lies along k, boxes
+ *           of min(its edge of the tile, its lines) lines. It may be launched before what is ahead of it in the stream
+ *           has ended (programmatic stream serialization).
  * CHANGED   from r14w: the tile on its side, shares, what is asked of the copy engine; threads store C.
  * SOURCE    PTX ISA; shares: as r14h */
 #ifndef C_HALF

@@ -177,8 +177,8 @@ static __device__ __forceinline__ void write_lines(unsigned out, int row, int la
                           lane % 2 * 8,
                       alpha * x, alpha * y);
         }
+    }
 #endif
-}
 }
 
 /* A warpgroup's 64 x BN sums to C from row i0, column j0 on, by way of its two buffers, of which `*next` is the

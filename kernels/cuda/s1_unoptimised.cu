@@ -3,15 +3,14 @@
  * IDEA      C is the outer product of one column of tiles and one row of tiles. A block of T x T threads computes one
  *           tile of C, and each thread walks along a row of A's tile and a column of B's:
  *
- *                               B .---.---.---.
- *                                 |   | | |   |  T
- *               A .---.           '---'-|-'---'
- *                 |   |         C .---.-|-.---.
- *                 |---|           |   | | |   |        row i of the tile: T neighbours in x read the same word of A,
- *                 |===| - - - - - |- - -x |   |        T neighbouring words of B; each word of either tile is read T
- *                 times
- *                 |---|           |---|---|---|
- *                   T
+ *                            B .---.---.---.
+ *                              |   | | |   |  T
+ *            A .---.           '---'-|-'---'
+ *              |   |         C .---.-|-.---.
+ *              |---|           |   | | |   |        row i of the tile: T neighbours in x read the same word of A,
+ *              |===| - - - - - |- - -x |   |        T neighbouring words of B; each word of either tile is read T times
+ *              |---|           |---|---|---|
+ *                T
  *
  * NUMBERS   T = 16 (32): 2 T flops, 32 (64) loads and 1 store per thread: 132 (260) bytes asked per element of C. A
  *           warp's load of A: 2 sectors in 2 lines, 8 of 64 bytes used (1 sector, 4 of 32); of B: 2 sectors (4), all

@@ -3,12 +3,11 @@
  * IDEA      A work-group of T x T computes a T x T tile of C. For every T steps of k it loads one tile of A and one of
  *           B, then each element loaded is used T times:
  *
- *                 A  t->                     B  .---.          a_tile[ty][tx] = A(by*T + ty, t*T + tx)
- *             .---.---.---.---.                 | t |          b_tile[tx][ty] = B(t*T + tx, bx*T + ty)     <- one row
- *             each lane
- *             |   | t |   |   |      x          |---|
- *             '---'---'---'---'                 |   |          sum += a_tile[ty][p] * b_tile[p][tx]
- *                                               '---'
+ *             A  t->                     B  .---.      a_tile[ty][tx] = A(by*T + ty, t*T + tx)
+ *         .---.---.---.---.                 | t |      b_tile[tx][ty] = B(t*T + tx, bx*T + ty)     <- one row each lane
+ *         |   | t |   |   |      x          |---|
+ *         '---'---'---'---'                 |   |      sum += a_tile[ty][p] * b_tile[p][tx]
+ *                                           '---'
  *
  *           Work-items next to each other in x read elements of B that lie ldb apart: each its own 32-byte sector for 4
  *           bytes.

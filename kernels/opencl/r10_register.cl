@@ -3,13 +3,12 @@
  * IDEA      A sum in a register costs a word of A and a word of B for every step of k, unless its neighbours share
  *           them. A work-item that owns 8 x 8 elements of C needs 8 + 8 words for 64 FMAs:
  *
- *                            b: 4 words at tx*4, 4 at 64 + tx*4
- *                          .--------------.--------------.
- *             a: 4 words   |    4 x 4     |    4 x 4     |       4 local loads of 16 bytes
- *             at ty*4      |--------------|--------------|       64 FMAs
- *             4 words at   |    4 x 4     |    4 x 4     |
- *             64 + ty*4    '--------------'--------------'       (two halves, so that 8 lanes read 128 bytes side by
- *             side)
+ *                         b: 4 words at tx*4, 4 at 64 + tx*4
+ *                       .--------------.--------------.
+ *          a: 4 words   |    4 x 4     |    4 x 4     |       4 local loads of 16 bytes
+ *          at ty*4      |--------------|--------------|       64 FMAs
+ *          4 words at   |    4 x 4     |    4 x 4     |
+ *          64 + ty*4    '--------------'--------------'       (two halves, so that 8 lanes read 128 bytes side by side)
  *
  * NUMBERS   tile 128 x 128 x 16: 128*128 / (2 (128 + 128)) = 32 flop per byte asked. 4 local loads per 64 FMAs: at best
  *           94 % of the instructions are FMAs. 256 work-items, 64 sums each, 33,280 bytes of local memory. The CUDA

@@ -3,13 +3,12 @@
  * IDEA      A block's 128 x 128 tile is eight warps' 64 x 32 tiles; the lanes of a warp stand 8 x 4, so that together
  *           they want few different words of local memory:
  *
- *              block 128 x 128                     warp 64 x 32: lanes 8 x 4, each twice 4 rows and twice 4 columns
- *             .----.----.----.----.                .---.---.---.---. x 2
- *             | w0 | w1 | w2 | w3 |                | 0 | 2 | 4 | 6 |      a: 8 x 16 bytes, lanes l and l ^ 2 the same
- *             |----|----|----|----|                | 1 | 3 | 5 | 7 |      b: 4 x 16 bytes, lanes l and l ^ 1 the same
- *             | w4 | w5 | w6 | w7 |                | 8 | 10| 12| 14|      A 16-byte load is served in 2 wavefronts
- *             where such neighbours
- *             '----'----'----'----'            x 2 '---'---'---'---'      share it, and in 4 where they do not
+ *        block 128 x 128           warp 64 x 32: lanes 8 x 4, each twice 4 rows and twice 4 columns
+ *       .----.----.----.----.      .---.---.---.---. x 2
+ *       | w0 | w1 | w2 | w3 |      | 0 | 2 | 4 | 6 |      a: 8 x 16 bytes, lanes l and l ^ 2 the same
+ *       |----|----|----|----|      | 1 | 3 | 5 | 7 |      b: 4 x 16 bytes, lanes l and l ^ 1 the same
+ *       | w4 | w5 | w6 | w7 |      | 8 | 10| 12| 14|      A 16-byte load is served in 2 wavefronts where such lanes
+ *       '----'----'----'----'  x 2 '---'---'---'---'      share it, and in 4 where they do not
  *
  *           And blocks that run at the same time should share operands: they are numbered down GROUP rows of tiles
  *           before the next column, so that a wave of blocks covers a compact patch of C instead of a few whole rows.
