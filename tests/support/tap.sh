@@ -36,7 +36,7 @@ skip() { echo "$*" >"$tap/skip" && return 1; }
 need() { command -v "$1" >/dev/null || skip "$1 is not installed"; }
 
 # note TEXT - a line of the log, also where the case passes.
-note() { echo "# $*" >>"$tap/notes"; }
+note() { echo "# $*"; }
 
 # cached NAME - its value in CMake's cache of the build folder.
 cached() { sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt" 2>/dev/null; }
@@ -48,11 +48,12 @@ run_cases() {
     tap_number=0 tap_failed=0
     for tap_name in $tap_chosen; do
         tap_number=$((tap_number + 1))
-        rm -f "$tap/skip" "$tap/notes" && before_case || exit 1
+        rm -f "$tap/skip" && before_case || exit 1
         if [ -n "${1:-}" ]; then
             echo "ok $tap_number - $tap_name # SKIP $1"
         elif "$tap_name" >"$tap/output" 2>&1; then
             echo "ok $tap_number - $tap_name"
+            grep '^# ' "$tap/output"
         elif [ -e "$tap/skip" ]; then
             echo "ok $tap_number - $tap_name # SKIP $(cat "$tap/skip")"
         else
@@ -60,7 +61,6 @@ run_cases() {
             echo "not ok $tap_number - $tap_name"
             sed 's/^/# /' "$tap/output"
         fi
-        [ ! -e "$tap/notes" ] || cat "$tap/notes"
     done
     echo "1..$tap_number"
     [ $tap_failed -eq 0 ]
