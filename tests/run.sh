@@ -8,7 +8,7 @@
 #
 # FOLDER is a CMake build folder, or one of tools/portable.sh, whose tests/programs names the programs. NAME is what
 # its lines begin with, by default its own name and for build/ci nothing. Those behind the colon are run, or with a
-# minus all but those. A program prints TAP on stdout (cmocka does with CMOCKA_MESSAGE_OUTPUT=TAP), knows --list,
+# minus all but those. A program prints TAP on stdout, knows --list,
 # --full if it has more than its usual cases, and --part if tests/times says that it is run in parts. A crash, a case
 # without a result and a program without any count as failures; so does a run in which nothing ran. --only TEXT takes
 # the programs whose name, with what stands before it, contains TEXT; ARGUMENTs are handed to each program. --plan
@@ -82,7 +82,6 @@ fi
 
 limit=1800 # seconds that one program may take
 [ -n "$full" ] && limit=14400
-export CMOCKA_MESSAGE_OUTPUT=TAP
 export TILEWRIGHT_SOURCE="$here"
 clock() { read -r up _ </proc/uptime && echo "$up"; }
 
@@ -106,9 +105,8 @@ judge() {
     /^(not )?ok( |$)/ {
         results++
         explain = 0
-        if (match(tolower($0), / # *skip/)) { # cmocka: "not ok 2 # SKIP name", the reason is the line before
-            reason = substr($0, RSTART + RLENGTH + 1)
-            skip($1 == "not" ? (before == "" ? reason : before) : reason)
+        if (match(tolower($0), / # *skip/)) {
+            skip(substr($0, RSTART + RLENGTH + 1))
         } else if ($1 == "ok") {
             passed++
         } else {
@@ -116,14 +114,12 @@ judge() {
             explain = 12
             complain($0)
         }
-        before = ""
         next
     }
     /^Bail out!/ { failed++; complain($0); next }
     explain > 0 && /^#/ { explain--; complain("  " $0) }
     /ERROR: |WARNING: ThreadSanitizer|runtime error:/ { report = 12 }
     report > 0 { report--; complain($0) }
-    { before = $0 }
     END {
         if (planned > results) { failed += planned - results; complain(planned - results " of " planned " cases gave no result") }
         if (results > planned && plans > 0) { failed++; complain(results " results, " planned " planned") }

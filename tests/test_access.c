@@ -5,8 +5,8 @@
  * The text that the library holds is compiled as C and run on this machine (host_kernel.h) with every access seen. A
  * model that is changed must fail, which the last cases show. */
 #include "../lab/access/predict.h"
-#include "host_kernel.h"
-#include "tap.h"
+#include "support/host_kernel.h"
+#include "support/tap.h"
 
 #include <math.h>
 

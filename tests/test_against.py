@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -B
 """test_against.py - `tilewright bench --against` among fake libraries: one sentence for each fault, and the others go on. No speed is judged.
 
     test_against.py [--list] [--full] [--only TEXT]
@@ -10,18 +10,13 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 
-PROGRAM = os.environ.get("TILEWRIGHT", "build/tilewright")
-FOLDER = os.path.join(os.environ.get("TILEWRIGHT_BUILD", "build"), "tests", "fakes")
+from support.program import BUILD, PROGRAM, ROOT
+from support.tap import Skip, case, main
+
+FOLDER = os.path.join(BUILD, "tests", "fakes")
 FAKES = os.path.join(FOLDER, "peers")
-CASES = []
-
-
-def case(function):
-    CASES.append(function)
-    return function
 
 
 def bench(*words, peers=FAKES, **more):
@@ -43,7 +38,7 @@ def line(text, start):
 
 def patience():
     """Seconds for --deadline: long enough for the fakes that are right; under sanitizers they are many times slower."""
-    cache = open(os.path.join(os.environ.get("TILEWRIGHT_BUILD", "build"), "CMakeCache.txt")).read()
+    cache = open(os.path.join(BUILD, "CMakeCache.txt")).read()
     return "300" if re.search("^TILEWRIGHT_SANITIZE:[A-Z]+=.", cache, re.M) else "20"
 
 
@@ -271,11 +266,10 @@ def what_a_machine_lacks_for_cublas_is_said():
 def where_cublas_is_not_it_says_what_was_looked_for():
     listed = subprocess.run(["ldconfig", "-p"], capture_output=True, text=True, timeout=60).stdout
     if "libcublasLt.so.1" in listed or os.path.exists("/usr/local/cuda/lib64/libcublasLt.so"):
-        return "this machine has cuBLASLt"
+        raise Skip("this machine has cuBLASLt")
     done, written = duel("--size", "8", libraries=("cuda", "nvrtc"))
     assert done.returncode == 3 and "cublas: it was not found: neither " in done.stderr and "/cublas.so nor libcublasLt.so.13" in done.stderr, done
     assert "CUDA toolkit has it" in done.stderr and not written, done
-    return ""
 
 
 @case
@@ -310,35 +304,15 @@ def command_lines_that_make_no_sense():
 
 @case
 def every_row_of_the_table_can_be_fetched_and_is_named():
-    source = os.environ.get("TILEWRIGHT_SOURCE", ".")
-    names = re.findall(r'^PEER\("([a-z0-9]+)", "cpu"', open(os.path.join(source, "lab/peers.def")).read(), re.M)
-    script = open(os.path.join(source, "tools/peers.sh")).read()
+    names = re.findall(r'^PEER\("([a-z0-9]+)", "cpu"', open(os.path.join(ROOT, "lab/peers.def")).read(), re.M)
+    script = open(os.path.join(ROOT, "tools/peers.sh")).read()
     words = re.sub(r"[^a-z0-9]+", " ", bench("--help").stdout)
     assert len(names) >= 7, names
     for name in names:
         assert f"\nget_{name}() {{" in script and f" {name} " in words, name
-    fetched = subprocess.run(["./dev", "peers", "--help"], capture_output=True, text=True, timeout=60, cwd=source)
+    fetched = subprocess.run(["./dev", "peers", "--help"], capture_output=True, text=True, timeout=60, cwd=ROOT)
     assert fetched.returncode == 0 and "build/peers" in fetched.stdout, fetched
 
 
-def main(words):
-    only = words[words.index("--only") + 1] if "--only" in words else ""
-    chosen = [c for c in CASES if only in c.__name__]
-    if "--list" in words:
-        print("\n".join(c.__name__ for c in chosen))
-        return 0
-    failed = 0
-    print(f"1..{len(chosen)}", flush=True)
-    for number, c in enumerate(chosen, 1):
-        try:
-            reason = c()
-            print(f"ok {number} - {c.__name__}" + (f" # SKIP {reason}" if reason else ""), flush=True)
-        except Exception as error:
-            failed += 1
-            print(f"not ok {number} - {c.__name__}", flush=True)
-            print("\n".join("# " + x for x in f"{type(error).__name__}: {error}".splitlines()), flush=True)
-    return failed > 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main()

@@ -5,9 +5,9 @@
 #include <math.h>
 #include <pthread.h>
 
-#include "cuda_caller.h"
+#include "support/cuda_caller.h"
 #include "element.h"
-#include "tap.h"
+#include "support/tap.h"
 #include "tilewright_lab.h"
 
 typedef enum form { ITEMS, SHARED_A, SHARED_B, SHARED_BOTH, BESIDE, POINTERS, FORMS } form;
@@ -341,16 +341,11 @@ static char no_device[300];
 
 static void open_device(void)
 {
-    const char *missing;
-    cu_device device;
     cu_context primary;
     if (tw_open(&(tw_options){.size = sizeof(tw_options), .engine = "cuda"}, &cuda) != TW_OK)
         snprintf(no_device, sizeof no_device, "no cuda device: %.250s", tw_error_text());
-    else if (!caller_load(&me, &missing) || me.cu->cuDeviceGet(&device, 0) != CU_SUCCESS ||
-             me.cu->cuDevicePrimaryCtxRetain(&primary, device) != CU_SUCCESS ||
-             me.cu->cuCtxPushCurrent_v2(primary) != CU_SUCCESS)
-        snprintf(no_device, sizeof no_device, "device 0 gives no primary context, or the driver is too old"),
-            tw_close(cuda), cuda = NULL;
+    else if (!caller_enter(&me, &primary, no_device, sizeof no_device))
+        tw_close(cuda), cuda = NULL;
 }
 
 static double small(int64_t row, int64_t col, int64_t item, int which)

@@ -10,28 +10,12 @@
 # TILEWRIGHT_BUILD is the build folder, TILEWRIGHT_NVRTC a libnvrtc (else tests/get_nvrtc.sh looks for one).
 set -u
 
-root=${TILEWRIGHT_SOURCE:-$(cd "$(dirname "$0")/.." && pwd)}
-build=${TILEWRIGHT_BUILD:-$root/build}
 quick='comparison_finds_faults planted_bits_are_found'
 long='cubins_of_the_oldest_sm cubins_of_sm_80 cubins_of_sm_90a bits_of_cpu bits_of_opencl bits_of_cuda'
-cases=$quick list='' only=''
-while [ $# -gt 0 ]; do
-    case $1 in
-    --full) cases="$quick $long" ;;
-    --list) list=1 ;;
-    --only) only=${2:-} && shift ;;
-    esac
-    shift
-done
-# shellcheck disable=SC2086 # words on purpose
-[ -z "$list" ] || { printf '%s\n' $cases | grep -F -e "$only"; exit 0; }
-
-work=$(mktemp -d "${TMPDIR:-/tmp}/tilewright-before.XXXXXX") || exit 1
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT TERM
-
-skip() { echo "$1" >"$work/skip" && return 1; }
-setting() { sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt"; }
+cases=$quick
+case " $* " in *' --full '*) cases="$quick $long" ;; esac
+# shellcheck source=tests/support/tap.sh
+. "$(dirname "$0")/support/tap.sh"
 
 # ---- the tree of the commit ----
 
@@ -65,10 +49,10 @@ take_tree() {
 # Its library, with the compiler, the flags and the generator of this build.
 build_tree() {
     [ -e "$work/built" ] && return
-    [ -z "$(setting TILEWRIGHT_SANITIZE)" ] || skip "a build with sanitizers is not compared" || return 1
+    [ -z "$(cached TILEWRIGHT_SANITIZE)" ] || skip "a build with sanitizers is not compared" || return 1
     find_commit && take_tree || return 1
-    set -- -S "$tree" -B "$place/build" -G "$(setting CMAKE_GENERATOR)"
-    for option in CMAKE_BUILD_TYPE CMAKE_C_COMPILER CMAKE_C_FLAGS; do set -- "$@" "-D$option=$(setting $option)"; done
+    set -- -S "$tree" -B "$place/build" -G "$(cached CMAKE_GENERATOR)"
+    for option in CMAKE_BUILD_TYPE CMAKE_C_COMPILER CMAKE_C_FLAGS; do set -- "$@" "-D$option=$(cached $option)"; done
     cmake "$@" >"$work/log" 2>&1 &&
         cmake --build "$place/build" --target tilewright_shared test_nvrtc -j 2 >>"$work/log" 2>&1 && : >"$work/built"
     [ -e "$work/built" ] || { echo "commit $whole could not be built:" && tail -n 8 "$work/log" && return 1; }
@@ -131,7 +115,7 @@ cubins_of_sm_90a() { cubins_of sm_90a; }
 
 # Where members lie, by the headers of a tree and its own same_bits.
 layout_of() { # TREE
-    cc=$(setting CMAKE_C_COMPILER)
+    cc=$(cached CMAKE_C_COMPILER)
     "$cc" -std=c11 -D_POSIX_C_SOURCE=200809L -I "$1/include" "$1/tests/same_bits.c" -o "$work/layout" -ldl || return 1
     "$work/layout" --layout
 }
@@ -141,7 +125,7 @@ same() {
     status=0
     SAME_BITS_CACHE=$work/kernels "$build/tests/same_bits" "$@" >"$work/said" || status=$?
     [ $status -ne 3 ] || skip "$(tail -n 1 "$work/said")" || return 1
-    cat "$work/said"
+    sed '/^[a-z]*: .* differ,/s/^/# /' "$work/said" # told where it passes too
     return $status
 }
 
@@ -179,28 +163,11 @@ comparison_finds_faults() {
 
 # The library beside a copy that takes the oldest instructions alone, whose sums are rounded otherwise.
 planted_bits_are_found() {
-    [ -z "$(setting TILEWRIGHT_SANITIZE)" ] || skip "a build with sanitizers is not compared" || return 1
+    [ -z "$(cached TILEWRIGHT_SANITIZE)" ] || skip "a build with sanitizers is not compared" || return 1
     cp -L "$build/libtilewright.so" "$work/copy.so" || return 1
     ! "$build/tests/same_bits" cpu "$build/libtilewright.so" "$work/copy.so" base >"$work/said" &&
         grep -q '^cpu avx2, .*row [0-9]*, column [0-9]* of C: .* before, .* now$' "$work/said" && return
     cat "$work/said" && return 1
 }
 
-number=0 failed=0
-for name in $cases; do
-    case $name in *"$only"*) ;; *) continue ;; esac
-    number=$((number + 1))
-    rm -f "$work/skip"
-    if "$name" >"$work/output" 2>&1; then
-        echo "ok $number - $name"
-        sed -n '/^#/p; /^[a-z]*: .* differ,/s/^/# /p' "$work/output"
-    elif [ -e "$work/skip" ]; then
-        echo "ok $number - $name # SKIP $(cat "$work/skip")"
-    else
-        failed=$((failed + 1))
-        echo "not ok $number - $name"
-        sed 's/^/# /' "$work/output"
-    fi
-done
-echo "1..$number"
-[ $failed -eq 0 ]
+run_cases

@@ -4,25 +4,17 @@
 # every set of wrong arguments. Prints TAP; TILEWRIGHT_BUILD is the build folder; BLAS_TESTERS names another folder of testers.
 set -u
 
-build=${TILEWRIGHT_BUILD:-$(dirname "$0")/../build}
-build=$(cd "$build" && pwd) || exit 1
-source=$(cd "$(dirname "$0")/.." && pwd)
-compiler=$(sed -n 's/^CMAKE_C_COMPILER:[A-Z]*=//p' "$build/CMakeCache.txt" 2>/dev/null)
+cases='preload_is_used fortran_f32 fortran_f64 cblas_f32 cblas_f64 another_blas broken_sign broken_transpose broken_checks
+handlers_own handlers_cblas handlers_default scipy symlinked numpy_raises numpy_is_seen'
+# shellcheck source=tests/support/tap.sh
+. "$(dirname "$0")/support/tap.sh"
+compiler=$(cached CMAKE_C_COMPILER)
 ours=$build/libtilewright_blas.so
 testers=${BLAS_TESTERS:-$(dirname "$(ls -d /usr/lib/*/blas/xblat3s /usr/lib/blas/xblat3s 2>/dev/null | head -n 1)")}
 reference=$(ls /usr/lib/*/blas/libblas.so.3 /usr/lib/blas/libblas.so.3 2>/dev/null | head -n 1)
 
-cases='preload_is_used fortran_f32 fortran_f64 cblas_f32 cblas_f64 another_blas broken_sign broken_transpose broken_checks
-handlers_own handlers_cblas handlers_default scipy symlinked numpy_raises numpy_is_seen'
-# shellcheck disable=SC2086 # words on purpose
-case " $* " in *' --list '*) printf '%s\n' $cases && exit 0 ;; esac
-
-work=$(mktemp -d "${TMPDIR:-/tmp}/tilewright-blas.XXXXXX") || exit 1
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT TERM
 cd "$work" || exit 1
 
-skip() { echo "$*" >skip && return 1; }
 need_reference() { [ -n "$reference" ] || skip "libblas3 is not installed"; }
 need_testers() { need_reference && { [ -x "$testers/xscblat3" ] || skip "libblas-test is not installed"; }; }
 
@@ -77,7 +69,7 @@ another_blas() {
 # broken FAULT - each tester runs and does not pass a library with that fault before ours.
 broken() {
     need_testers || return 1
-    "$compiler" -shared -fPIC -O1 -DFAULT="$1" -I"$source/include" "$source/tests/blas/broken.c" -o "broken$1.so" -ldl || return 1
+    "$compiler" -shared -fPIC -O1 -DFAULT="$1" -I"$root/include" "$root/tests/blas/broken.c" -o "broken$1.so" -ldl || return 1
     for tester in 'fortran s' 'fortran d' 'cblas s' 'cblas d'; do
         # shellcheck disable=SC2086 # words on purpose
         $tester "$work/broken$1.so:$ours" >verdict && echo "$tester passes it" && return 1
@@ -92,7 +84,7 @@ broken_checks() { broken 3; }
 # same FLAGS ... - the reference's handlers and ours are told the same, but for a second blank behind the routine's name.
 same() {
     need_reference || return 1
-    "$compiler" -std=c11 -D_POSIX_C_SOURCE=200809L -rdynamic "$@" "$source/tests/blas/errors.c" -o errors -ldl || return 1
+    "$compiler" -std=c11 -D_POSIX_C_SOURCE=200809L -rdynamic "$@" "$root/tests/blas/errors.c" -o errors -ldl || return 1
     for library in "$reference" "$ours"; do
         ./errors "$library" >"told.$(basename "$library")" || { echo "$library: exit status $?" && return 1; }
     done
@@ -166,21 +158,4 @@ numpy_is_seen() {
         { cat printed lines && return 1; }
 }
 
-number=0 failed=0
-for each in $cases; do
-    number=$((number + 1))
-    rm -f "$work/skip"
-    if grep -q '^TILEWRIGHT_SANITIZE:[A-Z]*=.' "$build/CMakeCache.txt"; then
-        echo "ok $number - $each # SKIP a library with sanitizers cannot be preloaded"
-    elif "$each" >"$work/output" 2>&1; then
-        echo "ok $number - $each"
-    elif [ -e "$work/skip" ]; then
-        echo "ok $number - $each # SKIP $(cat "$work/skip")"
-    else
-        failed=$((failed + 1))
-        echo "not ok $number - $each"
-        sed 's/^/# /' "$work/output"
-    fi
-done
-echo "1..$number"
-[ $failed -eq 0 ]
+run_cases "$([ -z "$(cached TILEWRIGHT_SANITIZE)" ] || echo 'a library with sanitizers cannot be preloaded')"

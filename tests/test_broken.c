@@ -7,9 +7,9 @@
 #include <math.h>
 
 #include "engines/opencl/cl_api.h"
-#include "host_kernel.h"
+#include "support/host_kernel.h"
 #include "oracle.h"
-#include "tap.h"
+#include "support/tap.h"
 
 enum {
     M = 37,
@@ -77,7 +77,7 @@ static const fault faults[] = {
     {"the old C is not read though beta is 1", "*c = beta == 0 ?", "*c = beta == 1 ?", EXACT | BOUND, 1, 1},
     {"A is read though alpha is 0", "float sum = 0;", "float sum = 0 * A(i < m ? i : 0, 0);", EXACT | BOUND, 0, 2},
     {"k mod T is dropped (documents 000, 001, 003)", "ceil_div(k, TILE); t++", "k / TILE; t++", EXACT | BOUND, 1, 0},
-    {"C's stride is k (document 001)", "c[(long)(i) * ldc + (j)]", "c[(long)(i) * k + (j)]", EXACT | BOUND, 1, 0},
+    {"C's stride is k (document 001)", "c[(long)(i)*ldc + (j)]", "c[(long)(i)*k + (j)]", EXACT | BOUND, 1, 0},
     {"B's tile is that of by (document 000)", "j < n ? B(b_p, j)",
      "get_group_id(1) * TILE + tx < n ? B(b_p, get_group_id(1) * TILE + tx)", EXACT | BOUND, 1, 0},
     {"A and B change places", "fma(a_tile[ty][p], b_tile[p][tx], sum)", "fma(b_tile[ty][p], a_tile[p][tx], sum)",

@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -B
 """test_cli.py - the program `tilewright` as its users meet it: exit codes, sentences, products, records, no litter.
 
     test_cli.py [--list] [--full] [--only TEXT] [PROGRAM]
@@ -18,8 +18,10 @@ import signal
 import struct
 import subprocess
 import sys
-import tempfile
 import time
+
+from support.program import PROGRAM, bad, clean_environment, contents, engines, good, needs, records, run
+from support.tap import Skip, case, main
 
 try:
     import numpy
@@ -30,67 +32,6 @@ try:
     import scipy.sparse
 except ImportError:
     scipy = None
-
-PROGRAM = os.environ.get("TILEWRIGHT", "build/tilewright")
-CASES = []
-ENGINES = set()
-
-
-class Skip(Exception):
-    pass
-
-
-def case(function):
-    CASES.append(function)
-    return function
-
-
-# ---- running ----------------------------------------------------------------------------------------------------------
-
-def clean_environment(**extra):
-    """Compiled kernels are kept beside the program, not in the user's folder."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith("TILEWRIGHT_") and k not in ("OMP_NUM_THREADS", "NO_COLOR")}
-    return {**kept, "TILEWRIGHT_CACHE": os.path.join(os.path.dirname(PROGRAM), "test-kernels"), **extra}
-
-
-def run(*words, env=None, **more):
-    """The finished process of `tilewright WORDS`, its output as text."""
-    return subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True, timeout=120,
-                          env=clean_environment(**(env or {})), **more)
-
-
-def good(*words, **more):
-    done = run(*words, **more)
-    assert done.returncode == 0, f"{words}: exit {done.returncode}: {done.stderr}"
-    assert done.stderr == "", f"{words}: stderr has {done.stderr!r}"
-    return done
-
-
-def contents():
-    """Every name below the folder, with the bytes of small files and what links name."""
-    found = {}
-    for name in (os.path.join(folder, x) for folder, folders, files in os.walk(".") for x in folders + files):
-        found[name] = os.readlink(name) if os.path.islink(name) else None
-        if os.path.isfile(name) and os.access(name, os.R_OK) and os.path.getsize(name) < 1 << 20:
-            found[name] = open(name, "rb").read()
-    return found
-
-
-def bad(code, *words, says=(), env=None, command=None, writes=""):
-    """The call fails with this code, with one sentence that has these parts, prints nothing else, and changes no file but `writes`."""
-    before = contents()
-    done = run(*words, env=env)
-    done.stderr = re.sub(r"==\d+==WARNING: AddressSanitizer failed to allocate.*\n", "", done.stderr)
-    assert done.returncode == code, f"{words}: exit {done.returncode}, expected {code}: {done.stderr}"
-    prefix = f"tilewright: {command or words[0]}: " if command != "" else "tilewright: "
-    assert done.stderr.startswith(prefix), f"{words}: {done.stderr!r} does not start with {prefix!r}"
-    assert done.stderr.count("\n") == 1, f"{words}: not one line: {done.stderr!r}"
-    for part in [says] if isinstance(says, str) else says:
-        assert part in done.stderr, f"{words}: {part!r} is not in {done.stderr!r}"
-    after = contents()
-    assert all(before.get(name) == after.get(name) for name in {**before, **after} if name != f"./{writes}"), f"{words}: changed {[name for name in {**before, **after} if before.get(name) != after.get(name)]}"
-    return done
-
 
 # ---- files ------------------------------------------------------------------------------------------------------------
 
@@ -158,22 +99,6 @@ def pair(m=3, n=2, k=4, code="f8"):
     npy("A.npy", a, code)
     npy("B.npy", b, code)
     return a, b
-
-
-def records(text):
-    return [json.loads(line) for line in text.splitlines()]
-
-
-def engines():
-    """The engines that have a device here."""
-    if not ENGINES:
-        ENGINES.update(d["engine"] for d in records(run("devices", "--json", "-").stdout))
-    return ENGINES
-
-
-def needs(engine):
-    if engine not in engines():
-        raise Skip(f"no {engine} device is here")
 
 
 # ---- usage: exit code 2 -----------------------------------------------------------------------------------------------
@@ -1543,45 +1468,5 @@ def progress_and_colour_are_for_terminals():
     assert "\033[32m" in on_terminal(*verify) and "\033" not in on_terminal(*verify, NO_COLOR="1").replace("\r\033[K", "")
 
 
-# ---- the run ----------------------------------------------------------------------------------------------------------
-
-def judge(function):
-    """"ok", "skipped" or "not ok", and why."""
-    with tempfile.TemporaryDirectory(prefix="tilewright-cli.") as folder:
-        os.chdir(folder)
-        try:
-            function()
-            return "ok", ""
-        except Skip as reason:
-            return "skipped", str(reason)
-        except Exception as error:  # whatever it is, the other cases go on
-            return "not ok", f"{type(error).__name__}: {error}"
-        finally:
-            os.chdir("/")
-
-
-def main(words):
-    global PROGRAM
-    only = words[words.index("--only") + 1] if "--only" in words else ""
-    names = [w for w in words if not w.startswith("--") and w != only]
-    chosen = [c for c in CASES if only in c.__name__]
-    if "--list" in words:
-        print("\n".join(c.__name__ for c in chosen))
-        return 0
-    PROGRAM = os.path.abspath(names[0] if names else PROGRAM)
-    counts = {"ok": 0, "not ok": 0, "skipped": 0}
-    print(f"1..{len(chosen)}")
-    for number, function in enumerate(chosen, 1):
-        verdict, why = judge(function)
-        counts[verdict] += 1
-        skip = f" # SKIP {why}" if verdict == "skipped" else ""
-        print(f"{'not ok' if verdict == 'not ok' else 'ok'} {number} - {function.__name__}{skip}")
-        if verdict == "not ok":
-            print("# " + why.replace("\n", "\n# "))
-        sys.stdout.flush()
-    print(f"{counts['ok']} passed, {counts['not ok']} failed, {counts['skipped']} skipped")
-    return 1 if counts["not ok"] else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main()

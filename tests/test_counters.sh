@@ -3,23 +3,14 @@
 # program. Prints TAP.
 set -u
 
-root=${TILEWRIGHT_SOURCE:-$(cd "$(dirname "$0")/.." && pwd)}
 cases='reader every_rung one_rung no_permission no_ncu'
-# shellcheck disable=SC2086 # words on purpose
-case " $* " in *' --list '*) printf '%s\n' $cases && exit 0 ;; esac
-only=''
-while [ $# -gt 0 ]; do
-    [ "$1" = --only ] && only=${2:-} && shift
-    shift
-done
+# shellcheck source=tests/support/tap.sh
+. "$(dirname "$0")/support/tap.sh"
 
-work=$(mktemp -d "${TMPDIR:-/tmp}/tilewright-counters-test.XXXXXX") || exit 1
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT TERM
 mkdir "$work/bin" "$work/none"
 for tool in sh sed awk grep paste tr head tail mktemp rm mkdir cat cp wc dirname python3; do ln -s "$(command -v $tool)" "$work/none/$tool"; done
 printf '#!/bin/sh\necho "NVIDIA Fake 1"\n' >"$work/bin/nvidia-smi"
-tilewright=${TILEWRIGHT:-$root/build/tilewright}
+tilewright=${TILEWRIGHT:-$build/tilewright}
 # shellcheck disable=SC2016 # "$1" is the fake's own
 printf '#!/bin/sh\n[ "$1" != explain ] || exec "%s" "$@"\n' "$tilewright" >"$work/bin/program" # the model's own word, no launch
 # Knows an old counter alone where there are two; counts 8 sectors per request of each kernel, and one wavefront per instruction.
@@ -80,25 +71,9 @@ no_permission() {
 }
 
 no_ncu() {
-    [ -x /usr/local/cuda/bin/ncu ] || ls /opt/nvidia/nsight-compute/*/ncu >/dev/null 2>&1 && echo skip >"$work/skip" && return 1
+    [ -x /usr/local/cuda/bin/ncu ] || ls /opt/nvidia/nsight-compute/*/ncu >/dev/null 2>&1 && { skip 'ncu is installed here' || return 1; }
     PATH=$work/none "$root/tools/counters.sh" >"$work/said" 2>&1
     [ $? -eq 3 ] && grep -q 'a CUDA toolkit has it' "$work/said" || { cat "$work/said" && return 1; }
 }
 
-count=0 failed=0
-for name in $cases; do
-    case $name in *"$only"*) ;; *) continue ;; esac
-    count=$((count + 1))
-    rm -f "$work/skip"
-    if ! command -v python3 >/dev/null; then
-        echo "ok $count - $name # SKIP python3 is not installed"
-    elif "$name" >"$work/log" 2>&1; then
-        echo "ok $count - $name"
-    elif [ -e "$work/skip" ]; then
-        echo "ok $count - $name # SKIP ncu is installed here"
-    else
-        echo "not ok $count - $name" && sed 's/^/# /' "$work/log" && failed=1
-    fi
-done
-echo "1..$count"
-exit $failed
+run_cases "$(command -v python3 >/dev/null || echo 'python3 is not installed')"

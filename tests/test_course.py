@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -B
 """test_course.py - docs/COURSE.md as its reader meets it: every command of its fenced blocks at small sizes, with the lines and the exit status that
 it promises, its table of figures against the records, and what `ladder --rung FILE` must refuse or judge wrong.
 
@@ -10,25 +10,13 @@ PROGRAM is the path of the program ($TILEWRIGHT without it). Prints TAP. Needs n
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
 
-ROOT = os.path.abspath(os.environ.get("TILEWRIGHT_SOURCE", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")))
-PROGRAM = os.environ.get("TILEWRIGHT", "build/tilewright")
-BUILD = ""
+from support.program import BUILD, PROGRAM, ROOT, clean_environment
+from support.tap import CASES, Skip, case, main
+
 SMALL = 64  # of --size
-CASES = []
-
-
-class Skip(Exception):
-    pass
-
-
-def case(function):
-    CASES.append((function.__name__, function))
-    return function
 
 
 def page():
@@ -38,17 +26,12 @@ def page():
 
 # ---- running ----------------------------------------------------------------------------------------------------------
 
-def environment():
-    kept = {k: v for k, v in os.environ.items() if not k.startswith("TILEWRIGHT_") and k not in ("OMP_NUM_THREADS", "NO_COLOR")}
-    return {**kept, "TILEWRIGHT_CACHE": os.path.join(os.path.dirname(PROGRAM), "test-kernels")}
-
-
 def shell(command):
-    return subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=600, env=environment())
+    return subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=600, env=clean_environment())
 
 
 def run(*words):
-    return subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True, timeout=600, env=environment())
+    return subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True, timeout=600, env=clean_environment())
 
 
 def plain(text):
@@ -444,51 +427,8 @@ def a_page_of_a_file():
     assert "own:s9_&lt;b&gt;.cl" in text and "s9_<b>" not in text.split("<script")[0], "the label stands in the page as it is"
 
 
-# ---- main -------------------------------------------------------------------------------------------------------------
-
-def judge(function):
-    try:
-        function()
-        return "ok", ""
-    except Skip as why:
-        return "skipped", str(why)
-    except Exception as why:  # a failed assertion, a crash, a time-out
-        return "not ok", f"{type(why).__name__}: {why}"
-
-
-def main(words):
-    global PROGRAM, BUILD
-    if "--figures" in words:
-        print(figures(), end="")
-        return 0
-    only = words[words.index("--only") + 1] if "--only" in words else ""
-    names = [w for w in words if not w.startswith("--") and w != only]
-    PROGRAM = os.path.abspath(names[0] if names else PROGRAM)
-    BUILD = os.path.abspath(os.environ.get("TILEWRIGHT_BUILD", os.path.dirname(PROGRAM)))
-    add_commands()
-    chosen = [c for c in CASES if only in c[0]]
-    if "--list" in words:
-        print("\n".join(name for name, _ in chosen))
-        return 0
-    counts = {"ok": 0, "not ok": 0, "skipped": 0}
-    folder = tempfile.mkdtemp(prefix="tilewright-course.")
-    try:
-        os.chdir(folder)
-        prepare()
-        print(f"1..{len(chosen)}")
-        for count, (name, function) in enumerate(chosen, 1):
-            verdict, why = judge(function)
-            counts[verdict] += 1
-            print(f"{'not ok' if verdict == 'not ok' else 'ok'} {count} - {name.replace('#', '')}" + (f" # SKIP {why}" if verdict == "skipped" else ""))
-            if verdict == "not ok":
-                print("# " + why.replace("\n", "\n# "))
-            sys.stdout.flush()
-    finally:
-        os.chdir("/")
-        shutil.rmtree(folder)
-    print(f"{counts['ok']} passed, {counts['not ok']} failed, {counts['skipped']} skipped")
-    return 1 if counts["not ok"] else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    if "--figures" in sys.argv:
+        sys.exit(print(figures(), end=""))
+    add_commands()
+    main(prepare)

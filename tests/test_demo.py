@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -B
 """test_demo.py - what tools/demo.py says beside its table: NumPy's time counts only where its BLAS is a fair peer.
 
     test_demo.py [--list] [--only TEXT]
@@ -7,19 +7,14 @@ Prints TAP. Needs NumPy: without it all is skipped. Nothing here depends on the 
 """
 import importlib.util
 import os
-import sys
 import tempfile
+
+from support.tap import Skip, case, main
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 DEMO = os.path.join(FOLDER, "..", "tools", "demo.py")
-CASES = []
 FLOPS = 1e9  # a product of 1 s is 1 GFLOP/s
 OURS = {"seconds": [1.0, 1.1, 1.2], "threads": 2}
-
-
-def case(function):
-    CASES.append(function)
-    return function
 
 
 def peer(*seconds, kernels="SkylakeX", threads=2, reference=False):
@@ -87,35 +82,15 @@ def numpy_is_timed_in_a_process_of_its_own():
     assert found["name"] and isinstance(found["kernels"], str) and isinstance(found["reference"], bool), found
 
 
-def main(words):
+def prepare():
     global demo
-    only = words[words.index("--only") + 1] if "--only" in words else ""
-    chosen = [function for function in CASES if only in function.__name__]
-    if "--list" in words:
-        print("\n".join(function.__name__ for function in chosen))
-        return 0
+    spec = importlib.util.spec_from_file_location("demo", DEMO)
+    demo = importlib.util.module_from_spec(spec)
     try:
-        spec = importlib.util.spec_from_file_location("demo", DEMO)
-        demo = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(demo)
-        missing = None
     except ImportError as error:
-        missing = str(error)
-    failed = 0
-    print(f"1..{len(chosen)}")
-    for number, function in enumerate(chosen, 1):
-        if missing:
-            print(f"ok {number} - {function.__name__} # SKIP {missing}")
-            continue
-        try:
-            function()
-            print(f"ok {number} - {function.__name__}")
-        except Exception as error:  # whatever it is, the other cases go on
-            failed += 1
-            print(f"not ok {number} - {function.__name__}\n# {type(error).__name__}: {error}".replace("\n", "\n# ").replace("# # ", "# "))
-    return 1 if failed else 0
+        raise Skip(str(error)) from error
 
 
 if __name__ == "__main__":
-    sys.dont_write_bytecode = True
-    sys.exit(main(sys.argv[1:]))
+    main(prepare)

@@ -3,34 +3,25 @@
 # without a device is skipped with its own sentence. Prints TAP; TILEWRIGHT is the program.
 set -u
 
-program=${TILEWRIGHT:-$(dirname "$0")/../build/tilewright}
 cases='doctor devices selftest_cuda selftest_opencl'
-# shellcheck disable=SC2086 # words on purpose
-case " $* " in *' --list '*) printf '%s\n' $cases && exit 0 ;; esac
+# shellcheck source=tests/support/tap.sh
+. "$(dirname "$0")/support/tap.sh"
+program=${TILEWRIGHT:-$build/tilewright}
 
-work=$(mktemp -d "${TMPDIR:-/tmp}/tilewright-devices.XXXXXX") || exit 1
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT TERM
-
-number=0 failed=0
-for name in $cases; do
-    number=$((number + 1))
-    case $name in
-    selftest_*) "$program" selftest --engine "${name#*_}" >"$work/output" 2>&1 ;;
-    *) "$program" "$name" >"$work/output" 2>&1 ;;
-    esac
+# says WORD ... - runs the program; a self test with exit status 3 had no device and says so in its last line.
+says() {
+    "$program" "$@" >"$work/said" 2>&1
     status=$?
-    case $name:$status in
-    doctor:0 | devices:0) echo "ok $number - $name" && sed -n 's/^engine /# engine /p' "$work/output" ;;
-    selftest_*:0) echo "ok $number - $name: $(tail -n 1 "$work/output")" ;;
-    selftest_*:3) echo "ok $number - $name # SKIP $(tail -n 1 "$work/output")" ;;
-    *)
-        failed=$((failed + 1))
-        echo "not ok $number - $name"
-        echo "# exit status $status"
-        sed 's/^/# /' "$work/output"
-        ;;
-    esac
-done
-echo "1..$number"
-[ $failed -eq 0 ]
+    case $1:$status in selftest:3) skip "$(tail -n 1 "$work/said")" || return 1 ;; esac
+    [ $status -eq 0 ] || { echo "exit status $status" && cat "$work/said" && return 1; }
+}
+
+engines() { says "$1" && sed -n 's/^engine /engine /p' "$work/said" | while read -r line; do note "$line"; done; }
+doctor() { engines doctor; }
+devices() { engines devices; }
+
+selftest() { says selftest --engine "$1" && note "$(tail -n 1 "$work/said")"; }
+selftest_cuda() { selftest cuda; }
+selftest_opencl() { selftest opencl; }
+
+run_cases

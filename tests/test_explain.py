@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -B
 """test_explain.py - `tilewright explain`: every rung of every engine, the documents' numbers and pictures, what must be refused.
 
     test_explain.py [--list] [--only TEXT] [PROGRAM]
@@ -10,27 +10,14 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 
-PROGRAM = os.environ.get("TILEWRIGHT", "build/tilewright")
-ROOT = os.environ.get("TILEWRIGHT_SOURCE", os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-CASES = []
-
-
-class Skip(Exception):
-    pass
-
-
-def case(function):
-    CASES.append(function)
-    return function
+from support.program import PROGRAM, ROOT, clean_environment
+from support.tap import Skip, case, main
 
 
 def run(*words, env=None):
-    kept = {k: v for k, v in os.environ.items() if not k.startswith("TILEWRIGHT_")}
-    kept["TILEWRIGHT_CACHE"] = os.path.join(os.path.dirname(PROGRAM), "test-kernels")
-    return subprocess.run([PROGRAM, "explain", *map(str, words)], capture_output=True, text=True, timeout=300, env={**kept, **(env or {})})
+    return subprocess.run([PROGRAM, "explain", *map(str, words)], capture_output=True, text=True, timeout=300, env=clean_environment(**(env or {})))
 
 
 def text(*words, **more):
@@ -376,36 +363,5 @@ def what_is_missing_is_said():
     assert "In the binary" not in text("r04", "--gpu", "P100")
 
 
-def main():
-    global PROGRAM
-    words, only = sys.argv[1:], ""
-    if "--only" in words:
-        at = words.index("--only")
-        only = words[at + 1]
-        del words[at:at + 2]
-    if "--list" in words:
-        print("\n".join(x.__name__ for x in CASES))
-        return 0
-    words = [x for x in words if x not in ("--full", "--gpu")]
-    PROGRAM = words[0] if words else PROGRAM
-    passed = failed = skipped = count = 0
-    for function in CASES:
-        if only not in function.__name__:
-            continue
-        count += 1
-        try:
-            function()
-            passed += 1
-            print(f"ok {count} - {function.__name__}", flush=True)
-        except Skip as why:
-            skipped += 1
-            print(f"ok {count} - {function.__name__} # SKIP {why}", flush=True)
-        except Exception as why:  # a failed assertion, a crash, a time-out
-            failed += 1
-            print(f"not ok {count} - {function.__name__}\n# " + f"{type(why).__name__}: {why}".replace("\n", "\n# "), flush=True)
-    print(f"1..{count}\n{passed} passed, {failed} failed, {skipped} skipped")
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -3,29 +3,15 @@
 # executable; with gcc and clang; and the option that leaves it out. Prints TAP; TILEWRIGHT_BUILD is the build folder.
 set -u
 
-root=${TILEWRIGHT_SOURCE:-$(cd "$(dirname "$0")/.." && pwd)}
-build=${TILEWRIGHT_BUILD:-$root/build}
 cases='library program blas_library by_gcc by_clang switched_off'
-# shellcheck disable=SC2086 # words on purpose
-case " $* " in *' --list '*) printf '%s\n' $cases && exit 0 ;; esac
-only=''
-while [ $# -gt 0 ]; do
-    [ "$1" = --only ] && only=${2:-} && shift
-    shift
-done
-
-work=$(mktemp -d "${TMPDIR:-/tmp}/tilewright-hardening.XXXXXX") || exit 1
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT TERM
-
-skip() { echo "$1" >"$work/skip" && return 1; }
-need() { command -v "$1" >/dev/null || skip "$1 is not installed"; }
+# shellcheck source=tests/support/tap.sh
+. "$(dirname "$0")/support/tap.sh"
 
 # What readelf says of a file that was built.
 hardened() {
     need readelf || return 1
-    grep -q '^TILEWRIGHT_HARDENING:BOOL=ON' "$build/CMakeCache.txt" || skip "built with TILEWRIGHT_HARDENING off" || return 1
-    grep -q '^CMAKE_BUILD_TYPE:[A-Z]*=Release' "$build/CMakeCache.txt" || skip "no release build" || return 1
+    [ "$(cached TILEWRIGHT_HARDENING)" = ON ] || skip "built with TILEWRIGHT_HARDENING off" || return 1
+    [ "$(cached CMAKE_BUILD_TYPE)" = Release ] || skip "no release build" || return 1
     [ -e "$1" ] || { echo "$1 was not built" && return 1; }
     LC_ALL=C readelf -lW "$1" >"$work/segments" && LC_ALL=C readelf -dW "$1" >"$work/dynamic" && LC_ALL=C readelf --dyn-syms -W "$1" >"$work/symbols" || return 1
     grep -q ' GNU_RELRO ' "$work/segments" || { echo "$1: no RELRO" && return 1; }
@@ -43,7 +29,7 @@ blas_library() { hardened "$build/libtilewright_blas.so"; }
 # A build folder of its own, of which only the commands are made: are these flags among them?
 commands() { # COMPILER OPTION EXPECTED
     need "$1" || return 1
-    grep -q '^TILEWRIGHT_SANITIZE:[A-Z]*=.' "$build/CMakeCache.txt" && { skip "the compilers are asked by the build without sanitizers" || return 1; }
+    [ -z "$(cached TILEWRIGHT_SANITIZE)" ] || skip 'the compilers are asked by the build without sanitizers' || return 1
     CC=$1 cmake -G 'Unix Makefiles' -S "$root" -B "$work/$1" -DTILEWRIGHT_TESTS=OFF -DTILEWRIGHT_HARDENING="$2" || return 1
     for flag in -D_FORTIFY_SOURCE=2 -fstack-protector-strong; do
         found=$(grep -A1 '"command"' "$work/$1/compile_commands.json" | grep "/src/api.c" | grep -c -e " $flag ")
@@ -59,20 +45,4 @@ by_gcc() { commands gcc ON 1; }
 by_clang() { commands clang ON 1; }
 switched_off() { commands cc OFF 0; }
 
-number=0 failed=0
-for name in $cases; do
-    case $name in *"$only"*) ;; *) continue ;; esac
-    number=$((number + 1))
-    rm -f "$work/skip"
-    if "$name" >"$work/output" 2>&1; then
-        echo "ok $number - $name"
-    elif [ -e "$work/skip" ]; then
-        echo "ok $number - $name # SKIP $(cat "$work/skip")"
-    else
-        failed=$((failed + 1))
-        echo "not ok $number - $name"
-        sed 's/^/# /' "$work/output"
-    fi
-done
-echo "1..$number"
-[ $failed -eq 0 ]
+run_cases

@@ -3,22 +3,13 @@
 # Prints TAP; TILEWRIGHT_BUILD is the build folder. Built with sanitizers there is nothing to install: all is skipped.
 set -u
 
-build=${TILEWRIGHT_BUILD:-$(dirname "$0")/../build}
-build=$(cd "$build" && pwd) || exit 1
-source=$(cd "$(dirname "$0")" && pwd)
-compiler=$(sed -n 's/^CMAKE_C_COMPILER:[A-Z]*=//p' "$build/CMakeCache.txt" 2>/dev/null)
-libdir=$(sed -n 's/^CMAKE_INSTALL_LIBDIR:[A-Z]*=//p' "$build/CMakeCache.txt" 2>/dev/null)
-
 cases='staged_files pages_and_texts static_names header_stands_alone readme_examples pkg_config_shared pkg_config_static pkg_config_blas cmake_package program_runs_from_anywhere kernels_built_ahead'
-# shellcheck disable=SC2086 # words on purpose
-case " $* " in *' --list '*) printf '%s\n' $cases && exit 0 ;; esac
+in_order=1
+# shellcheck source=tests/support/tap.sh
+. "$(dirname "$0")/support/tap.sh"
 
-work=$(mktemp -d "${TMPDIR:-/tmp}/tilewright-install.XXXXXX") || exit 1
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT TERM
+compiler=$(cached CMAKE_C_COMPILER) libdir=$(cached CMAKE_INSTALL_LIBDIR)
 tree=$work/moved/opt
-
-need() { command -v "$1" >/dev/null || { echo "$1 is not installed" >"$work/skip" && return 1; }; }
 
 # DESTDIR stages; then the tree is moved, as a packager or a user of a tarball does.
 staged_files() {
@@ -35,11 +26,11 @@ staged_files() {
 
 # What a distribution's package has beside programs: a man page, a completion that bash finds by its name, the licence, the documents.
 pages_and_texts() {
-    [ -x "$tree/bin/tilewright" ] || { echo "the program was not built" >"$work/skip" && return 1; }
+    [ -x "$tree/bin/tilewright" ] || skip 'the program was not built' || return 1
     "$tree/bin/tilewright" help --man | cmp - "$tree/share/man/man1/tilewright.1" || return 1
     "$tree/bin/tilewright" help --completion | cmp - "$tree/share/bash-completion/completions/tilewright" || return 1
     for file in LICENSE README.md CHANGELOG.md docs; do
-        diff -r "$source/../$file" "$tree/share/doc/tilewright/$file" || return 1
+        diff -r "$root/$file" "$tree/share/doc/tilewright/$file" || return 1
     done
 }
 
@@ -62,10 +53,10 @@ header_stands_alone() {
 
 # Each C example of the README, by itself; those that are programs print what they say, the one with a stream on the fake driver.
 readme_examples() {
-    awk -v folder="$work" '/^```c$/ { inside = 1; number++; next } /^```/ { inside = 0 } inside { print > (folder "/readme" number ".c") }' "$source/../README.md"
+    awk -v folder="$work" '/^```c$/ { inside = 1; number++; next } /^```/ { inside = 0 } inside { print > (folder "/readme" number ".c") }' "$root/README.md"
     [ "$(grep -l 'int main' "$work"/readme*.c | wc -l)" -eq 2 ] || { echo "README.md has lost its programs in C" && return 1; }
     for example in "$work"/readme*.c; do
-        set -- "$compiler" -std=c99 -D_POSIX_C_SOURCE=200112L -Wall -Wextra -Wpedantic -Werror -I"$tree/include" -I"$source/consumer" "$example"
+        set -- "$compiler" -std=c99 -D_POSIX_C_SOURCE=200112L -Wall -Wextra -Wpedantic -Werror -I"$tree/include" -I"$root/tests/consumer" "$example"
         grep -q 'int main' "$example" || { "$@" -fsyntax-only || return 1 && continue; }
         "$@" -L"$tree/$libdir" -ltilewright -o "$work/example" || return 1
         LD_LIBRARY_PATH=$tree/$libdir:$build/tests/fakes/cuda TILEWRIGHT_NVRTC=$build/tests/fakes/nvrtc/libnvrtc.so.13 FAKE_CUDA='product=1 sm=75' TILEWRIGHT_CACHE=off "$work/example" >"$work/said" || return 1
@@ -78,14 +69,14 @@ flags() { PKG_CONFIG_PATH=$tree/$libdir/pkgconfig pkg-config "$@"; }
 pkg_config_shared() {
     need pkg-config || return 1
     # shellcheck disable=SC2046 # words on purpose
-    "$compiler" -std=c99 $(flags --cflags tilewright) "$source/consumer/consumer.c" -o "$work/shared" $(flags --libs tilewright) || return 1
+    "$compiler" -std=c99 $(flags --cflags tilewright) "$root/tests/consumer/consumer.c" -o "$work/shared" $(flags --libs tilewright) || return 1
     LD_LIBRARY_PATH=$tree/$libdir "$work/shared"
 }
 
 pkg_config_static() {
     need pkg-config || return 1
     # shellcheck disable=SC2046
-    "$compiler" -std=c99 $(flags --cflags tilewright) "$source/consumer/consumer.c" -o "$work/static" \
+    "$compiler" -std=c99 $(flags --cflags tilewright) "$root/tests/consumer/consumer.c" -o "$work/static" \
         "$tree/$libdir/libtilewright.a" $(flags --libs --static tilewright | tr ' ' '\n' | grep -v -e -ltilewright -e -L) || return 1
     "$work/static"
 }
@@ -94,25 +85,25 @@ pkg_config_static() {
 pkg_config_blas() {
     need pkg-config || return 1
     # shellcheck disable=SC2046
-    "$compiler" -std=c11 -D_POSIX_C_SOURCE=200809L $(flags --cflags tilewright_blas) "$source/blas/gemm.c" -o "$work/blas" \
+    "$compiler" -std=c11 -D_POSIX_C_SOURCE=200809L $(flags --cflags tilewright_blas) "$root/tests/blas/gemm.c" -o "$work/blas" \
         $(flags --libs tilewright_blas) -lm || return 1
     mkdir "$work/alone" && ln -s "$tree/$libdir/libtilewright_blas.so.0" "$work/alone/" || return 1
     LD_LIBRARY_PATH=$work/alone "$work/blas" --only wrong && LD_PRELOAD=$tree/$libdir/libtilewright_blas.so.0 "$work/blas" --only 8x8x8
 }
 
 cmake_package() {
-    cmake -S "$source/consumer" -B "$work/consumer" -DCMAKE_PREFIX_PATH="$tree" -DCMAKE_C_COMPILER="$compiler" &&
+    cmake -S "$root/tests/consumer" -B "$work/consumer" -DCMAKE_PREFIX_PATH="$tree" -DCMAKE_C_COMPILER="$compiler" &&
         cmake --build "$work/consumer" && "$work/consumer/with_shared" && "$work/consumer/with_static"
 }
 
 program_runs_from_anywhere() {
-    [ -x "$tree/bin/tilewright" ] || { echo "the program was not built" >"$work/skip" && return 1; }
+    [ -x "$tree/bin/tilewright" ] || skip 'the program was not built' || return 1
     (cd / && env -i "$tree/bin/tilewright" version)
 }
 
 # What ./dev build --gpu-cache made is installed with the rest, and found there by the program and by what lies among the libraries.
 kernels_built_ahead() {
-    [ -x "$tree/bin/tilewright" ] || { echo "the program was not built" >"$work/skip" && return 1; }
+    [ -x "$tree/bin/tilewright" ] || skip 'the program was not built' || return 1
     TILEWRIGHT_NVRTC=$build/tests/fakes/nvrtc/libnvrtc.so.13 "$build/tilewright_ahead" "$work/tilewright-kernels" >"$work/ahead" 2>&1 || { cat "$work/ahead" && return 1; }
     ! grep -L 'FAKE binary' "$work/tilewright-kernels"/*.bin | grep . || { echo "not compiled by the fake compiler" && return 1; } # the real one takes minutes
     sed "s|$build/tilewright-kernels|$work/tilewright-kernels|" "$build/cmake_install.cmake" >"$work/install.cmake" # not into the build itself
@@ -126,21 +117,4 @@ kernels_built_ahead() {
     done
 }
 
-number=0 failed=0
-for name in $cases; do
-    number=$((number + 1))
-    rm -f "$work/skip"
-    if grep -q '^TILEWRIGHT_SANITIZE:[A-Z]*=.' "$build/CMakeCache.txt"; then
-        echo "ok $number - $name # SKIP a build with sanitizers is not installed"
-    elif "$name" >"$work/output" 2>&1; then
-        echo "ok $number - $name"
-    elif [ -e "$work/skip" ]; then
-        echo "ok $number - $name # SKIP $(cat "$work/skip")"
-    else
-        failed=$((failed + 1))
-        echo "not ok $number - $name"
-        sed 's/^/# /' "$work/output"
-    fi
-done
-echo "1..$number"
-[ $failed -eq 0 ]
+run_cases "$([ -z "$(cached TILEWRIGHT_SANITIZE)" ] || echo 'a build with sanitizers is not installed')"

@@ -5,10 +5,10 @@
 #include <math.h>
 
 #include "element.h"
-#include "guard.h"
+#include "support/guard.h"
 #include "integers.h"
 #include "oracle.h"
-#include "tap.h"
+#include "support/tap.h"
 
 enum { ARENA_BYTES = 32 << 20 };
 static guard arena[3]; /* a, b, c */

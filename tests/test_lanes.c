@@ -17,8 +17,8 @@
  *     test_lanes FILE.cl [T]      the same figures of a reader's own kernel (lab/own.h), as they are */
 #include "../lab/access/access.h"
 #include "../lab/own.h"
-#include "host_kernel.h"
-#include "tap.h"
+#include "support/host_kernel.h"
+#include "support/tap.h"
 
 enum { WARP = ACCESS_WARP, HALF = 16, MOST_EVENTS = 2048, LD = 160 };
 

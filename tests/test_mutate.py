@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -B
 """test_mutate.py - the mutation gate on a source of a few lines: it finds faults, plants them, sees them caught, reports what slips with exit status 1, goes on from its
 log, and writes nothing outside its own folder.
 
@@ -10,13 +10,14 @@ import hashlib
 import json
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import tempfile
 
+from support.tap import case, main
+
+TOY = pathlib.Path("toy")  # in the folder of each case
 ROOT = pathlib.Path(os.environ.get("TILEWRIGHT_SOURCE", pathlib.Path(__file__).resolve().parent.parent))
-CASES = []
 
 LIBRARY = """#include <stdint.h>
 /* i < n in a comment is no fault, nor is "i < n" in a string. */
@@ -60,102 +61,75 @@ set_target_properties(toy PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR
 """
 
 
-def case(function):
-    CASES.append((function.__name__, function))
-    return function
-
-
-def toy(folder, library):
+def toy(library):
     for name, text in {"src/toy.c": library, "tests/toy.c": TEST, "CMakeLists.txt": BUILD}.items():
-        (folder / "toy" / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / "toy" / name).write_text(text)
+        (TOY / name).parent.mkdir(parents=True, exist_ok=True)
+        (TOY / name).write_text(text)
 
 
-def excuse(folder, *lines):
-    (folder / "toy" / "tools").mkdir(exist_ok=True)
-    (folder / "toy" / "tools" / "mutants.equivalent").write_text("".join("\t".join(line) + "\n" for line in lines))
+def excuse(*lines):
+    (TOY / "tools").mkdir(exist_ok=True)
+    (TOY / "tools" / "mutants.equivalent").write_text("".join("\t".join(line) + "\n" for line in lines))
 
 
-def gate(folder, *words):
-    return subprocess.run([sys.executable, ROOT / "tools/mutate.py", "--root", folder / "toy", "--folder", folder / "out", "--least-limit", "2", *words], capture_output=True, text=True, timeout=300, check=False)
+def gate(*words):
+    return subprocess.run([sys.executable, ROOT / "tools/mutate.py", "--root", TOY.resolve(), "--folder", pathlib.Path("out").resolve(), "--least-limit", "2", *words], capture_output=True, text=True, timeout=300, check=False)
 
 
-def state(folder):
-    return {str(p): hashlib.sha1(p.read_bytes()).hexdigest() for p in sorted((folder / "toy").rglob("*")) if p.is_file()}
+def state():
+    return {str(p): hashlib.sha1(p.read_bytes()).hexdigest() for p in sorted(TOY.rglob("*")) if p.is_file()}
 
 
 @case
-def all_are_caught(folder):
-    toy(folder, LIBRARY + SAME)
-    before = state(folder)
-    listed = gate(folder, "--list").stdout
-    assert "i <= n" in listed and "x[i]" in listed and "comment" not in listed and not (folder / "out/work-1").exists(), listed
-    assert gate(folder, "--list").stdout == listed
-    done = gate(folder, "--count", "12")
+def all_are_caught():
+    toy(LIBRARY + SAME)
+    before = state()
+    listed = gate("--list").stdout
+    assert "i <= n" in listed and "x[i]" in listed and "comment" not in listed and not pathlib.Path("out/work-1").exists(), listed
+    assert gate("--list").stdout == listed
+    done = gate("--count", "12")
     assert done.returncode == 0, done.stdout + done.stderr
     assert " 0 slipped" in done.stdout and "it hangs" in done.stdout and "by toy: not ok 1 - toy" in done.stdout, done.stdout
-    entries = [json.loads(line) for line in (folder / "out/log.jsonl").read_text().splitlines()]
+    entries = [json.loads(line) for line in pathlib.Path("out/log.jsonl").read_text().splitlines()]
     assert any(e.get("verdict") == "same object" and "sizeof" in e["before"] for e in entries), entries
-    assert state(folder) == before, "it wrote into the tree"
+    assert state() == before, "it wrote into the tree"
 
 
 @case
-def what_slips_is_told_and_can_be_argued(folder):
-    toy(folder, LIBRARY + UNSEEN)
-    done = gate(folder, "--only", "m /= 2", "--count", "1")
+def what_slips_is_told_and_can_be_argued():
+    toy(LIBRARY + UNSEEN)
+    done = gate("--only", "m /= 2", "--count", "1")
     assert done.returncode == 1 and "SLIPPED src/toy.c:" in done.stdout, done.stdout + done.stderr
     assert "- while (m > 3) m /= 2;" in done.stdout and "+ while (m >= 3) m /= 2;" in done.stdout, done.stdout
-    log = (folder / "out/log.jsonl").read_text()
-    again = gate(folder, "--only", "m /= 2", "--count", "1")
-    assert again.returncode == 1 and "building" not in again.stdout and (folder / "out/log.jsonl").read_text() == log, again.stdout
-    late = gate(folder, "--only", "x[i", "--budget", "0")
+    log = pathlib.Path("out/log.jsonl").read_text()
+    again = gate("--only", "m /= 2", "--count", "1")
+    assert again.returncode == 1 and "building" not in again.stdout and pathlib.Path("out/log.jsonl").read_text() == log, again.stdout
+    late = gate("--only", "x[i", "--budget", "0")
     assert late.returncode == 3 and "the same command goes on" in late.stdout, late.stdout + late.stderr
-    excuse(folder, ("src/toy.c", "bounds", "toy_unseen()", "nobody calls it"))
-    listed = gate(folder, "--list")
+    excuse(("src/toy.c", "bounds", "toy_unseen()", "nobody calls it"))
+    listed = gate("--list")
     assert "m /= 2" not in listed.stdout and "1 argued away" in listed.stdout, listed.stdout
-    excuse(folder, ("src/toy.c", "bounds", "no such line", "it was here once"))
-    assert "no fault is excused by" in gate(folder, "--list").stderr
-    excuse(folder, ("src/toy.c", "bounds"))
-    assert "expected path, class, piece and argument" in gate(folder, "--list").stderr
+    excuse(("src/toy.c", "bounds", "no such line", "it was here once"))
+    assert "no fault is excused by" in gate("--list").stderr
+    excuse(("src/toy.c", "bounds"))
+    assert "expected path, class, piece and argument" in gate("--list").stderr
 
 
 @case
-def programs_that_fail_by_themselves_judge_nothing(folder):
-    toy(folder, LIBRARY)
-    (folder / "toy/tests/toy.c").write_text(TEST.replace("301", "302"))
-    done = gate(folder, "--count", "3")
+def programs_that_fail_by_themselves_judge_nothing():
+    toy(LIBRARY)
+    (TOY / "tests/toy.c").write_text(TEST.replace("301", "302"))
+    done = gate("--count", "3")
     assert done.returncode == 3 and "left out: toy: exit status 1" in done.stdout and "no fault could be judged" in done.stdout, done.stdout
 
 
 @case
-def every_class_has_faults_in_this_tree(_):
+def every_class_has_faults_in_this_tree():
     done = subprocess.run([sys.executable, ROOT / "tools/mutate.py", "--root", ROOT, "--folder", tempfile.mkdtemp(), "--list"], capture_output=True, text=True, timeout=120, check=False)
     last = done.stdout.splitlines()[-1]
     counts = [int(word.split()[-1]) for word in last.split(":")[1].split(";")[0].split(",")]
     assert done.returncode == 0 and len(counts) == 13 and min(counts) >= 3 and sum(counts) >= 200, last + done.stderr
 
 
-def main():
-    words = sys.argv[1:]
-    only = words[words.index("--only") + 1] if "--only" in words else ""
-    chosen = [(name, function) for name, function in CASES if only in name]
-    if "--list" in words:
-        print("\n".join(name for name, _ in chosen))
-        return 0
-    failed = 0
-    for number, (name, function) in enumerate(chosen, 1):
-        folder = pathlib.Path(tempfile.mkdtemp(prefix="tilewright-mutate."))
-        try:
-            function(folder)
-            print(f"ok {number} - {name}", flush=True)
-        except (AssertionError, subprocess.TimeoutExpired) as fault:
-            failed += 1
-            print(f"not ok {number} - {name}\n# " + str(fault).replace("\n", "\n# "), flush=True)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-    print(f"1..{len(chosen)}")
-    return failed > 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

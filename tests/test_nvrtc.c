@@ -19,7 +19,7 @@
 #include "own.h"
 #include "plan.h"
 #include "sha256.h"
-#include "tap.h"
+#include "support/tap.h"
 
 static const nvrtc_api *nvrtc;
 
@@ -530,8 +530,8 @@ static void own_case(const char *path, bool compiles)
     own_free(&own);
 }
 
-/* The kernel counts a narrow tile's units as shares_case() of test_api has the planner count them: else blocks would
- * wait for ever, on a device. */
+/* The kernel counts a narrow tile's units as shares_case() of test_plans_gpu has the planner count them: else blocks
+ * would wait for ever, on a device. */
 static void narrow_case(void)
 {
     bool found = false;

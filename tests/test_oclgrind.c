@@ -13,7 +13,7 @@
 
 #include "engines/opencl/cl_api.h"
 #include "oracle.h"
-#include "tap.h"
+#include "support/tap.h"
 
 static char folder[] = "/tmp/tilewright-oclgrind.XXXXXX", log_path[64], icd_path[64];
 

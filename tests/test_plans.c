@@ -11,7 +11,8 @@
 
 #include "element.h"
 #include "plan.h"
-#include "tap.h"
+#include "support/die.h"
+#include "support/tap.h"
 
 enum { EACH = 2500, DEVICES = 8, TYPES = 6, KINDS = 4, LINE = 1024 };
 
@@ -93,12 +94,6 @@ static const struct {
                   {"bf16-bf16", TW_BF16, TW_BF16}, {"f16", TW_F16, TW_F32}, {"i8", TW_I8, TW_I32}};
 
 /* ---- a problem from its number ---- */
-
-typedef struct die {
-    uint64_t seed, thrown;
-} die;
-
-static int64_t roll(die *d, int64_t sides) { return (int64_t)(element_mix(d->seed, d->thrown++) % (uint64_t)sides); }
 
 /* Each power of two as likely as the next, up to 2^16; every fourth length is a multiple of 16, every fourth of those
  * one beside. */

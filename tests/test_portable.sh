@@ -3,28 +3,23 @@
 # nothing of the build folder; and what must be refused. Prints TAP; TILEWRIGHT_BUILD is the build folder.
 set -u
 
-build=${TILEWRIGHT_BUILD:-$(dirname "$0")/../build}
-build=$(cd "$build" && pwd) || exit 1
-source=$(cd "$(dirname "$0")/.." && pwd)
 cases='made_and_moved libraries_lie_beside program_runs gpu_cases_are_counted tests_fail_visibly refusals'
-# shellcheck disable=SC2086 # words on purpose
-case " $* " in *' --list '*) printf '%s\n' $cases && exit 0 ;; esac
+in_order=1
+# shellcheck source=tests/support/tap.sh
+. "$(dirname "$0")/support/tap.sh"
 
-work=$(mktemp -d "${TMPDIR:-/tmp}/tilewright-portable.XXXXXX") || exit 1
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT TERM
 moved=$work/else/where
 bare() { (cd / && env -i PATH=/usr/bin:/bin LD_LIBRARY_PATH= "$@"); }
 
 made_and_moved() {
-    "$source/tools/portable.sh" "$build" "$work/made" || return 1
+    "$root/tools/portable.sh" "$build" "$work/made" || return 1
     mkdir "$work/else" && mv "$work/made" "$moved" || return 1
-    "$source/tools/portable.sh" "$build" "$moved" # once more into its own
+    "$root/tools/portable.sh" "$build" "$moved" # once more into its own
 }
 
 # What glibc does not bring is in the folder, and the loader takes it from there.
 libraries_lie_beside() {
-    for program in "$moved/tilewright" "$moved"/tests/test_kernels "$moved"/tests/test_consumer "$moved"/tests/test_blas "$moved"/tests/test_lab; do
+    for program in "$moved/tilewright" "$moved"/tests/test_kernels "$moved"/tests/test_consumer "$moved"/tests/test_blas "$moved"/tests/test_lab_measure; do
         [ -x "$program" ] || continue
         bare ldd "$program" >"$work/ldd" || return 1
         ! grep 'not found' "$work/ldd" || return 1
@@ -63,24 +58,10 @@ refused() { # SAYS COMMAND ...
 
 refusals() {
     mkdir "$work/full" && touch "$work/full/mine" || return 1
-    refused 'is there, and no such folder' "$source/tools/portable.sh" "$build" "$work/full" && [ "$(ls "$work/full")" = mine ] || return 1
-    refused 'was not built' "$source/tools/portable.sh" "$work" "$work/new" && [ ! -e "$work/new" ] || return 1
-    refused '--portable goes with --gpu' "$source/dev" test --portable "$moved" || return 1
-    refused 'has no tests/programs' "$source/dev" test --gpu --portable "$work/full"
+    refused 'is there, and no such folder' "$root/tools/portable.sh" "$build" "$work/full" && [ "$(ls "$work/full")" = mine ] || return 1
+    refused 'was not built' "$root/tools/portable.sh" "$work" "$work/new" && [ ! -e "$work/new" ] || return 1
+    refused '--portable goes with --gpu' "$root/dev" test --portable "$moved" || return 1
+    refused 'has no tests/programs' "$root/dev" test --gpu --portable "$work/full"
 }
 
-number=0 failed=0
-for name in $cases; do
-    number=$((number + 1))
-    if grep -q '^TILEWRIGHT_SANITIZE:[A-Z]*=.' "$build/CMakeCache.txt"; then
-        echo "ok $number - $name # SKIP a build with sanitizers is not copied"
-    elif "$name" >"$work/output" 2>&1; then
-        echo "ok $number - $name"
-    else
-        failed=$((failed + 1))
-        echo "not ok $number - $name"
-        sed 's/^/# /' "$work/output"
-    fi
-done
-echo "1..$number"
-[ $failed -eq 0 ]
+run_cases "$([ -z "$(cached TILEWRIGHT_SANITIZE)" ] || echo 'a build with sanitizers is not copied')"

@@ -17,11 +17,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cuda_caller.h"
+#include "support/cuda_caller.h"
 #include "oracle.h"
 #include "processors.h"
 #include "reference.h"
-#include "tap.h"
+#include "support/die.h"
+#include "support/tap.h"
 
 enum { BAND = 512, MOST_ITEMS = 12, MOST_THREADS = 32, MOST_FAILURES = 8, HANG_S = 300, LINE = 320 };
 static const double WORK = 2e7;
@@ -61,12 +62,6 @@ typedef struct job {
     int64_t crooked[3], gap; /* elements from a multiple of 256 bytes to A, B and C; and between items */
     uint64_t seed;
 } job;
-
-typedef struct die {
-    uint64_t seed, thrown;
-} die;
-
-static int64_t roll(die *d, int64_t sides) { return (int64_t)(element_mix(d->seed, d->thrown++) % (uint64_t)sides); }
 
 static bool is_prime(int64_t x)
 {
@@ -617,13 +612,7 @@ static void engine_open(engine *e)
             e->types[e->type_count].dtype = p.dtype, e->types[e->type_count++].dtype_c = p.dtype_c;
         }
     if (e->type_count == 0) snprintf(e->refusal, sizeof e->refusal, "%s multiplies no type here", e->name);
-    cu_device device;
-    const char *missing;
-    if (strcmp(e->name, "cuda") != 0) return;
-    e->device = caller_load(&me, &missing) && me.cu->cuDeviceGet(&device, 0) == CU_SUCCESS &&
-                me.cu->cuDevicePrimaryCtxRetain(&all.primary, device) == CU_SUCCESS;
-    if (!e->device)
-        snprintf(e->refusal, sizeof e->refusal, "device 0 gives no primary context, or the driver is too old");
+    if (strcmp(e->name, "cuda") == 0) e->device = caller_open(&me, &all.primary, e->refusal, sizeof e->refusal);
 }
 
 /* Takes our own options out of the command line. */

@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/python3 -B
 """test_report.py - the page that `report` and `ladder --html` write: well formed, complete, self-contained, safe, the same for the same
 records; and hostile records refused by file, line and field.
 
@@ -11,14 +11,11 @@ import json
 import math
 import os
 import re
-import sys
 import xml.dom.minidom
 
-sys.dont_write_bytecode = True
-import test_cli as cli
-from test_cli import bad, case, good, needs, run, Skip
+from support.program import bad, good, needs, run
+from support.tap import Skip, case, main
 
-cli.CASES.clear()
 RESULTS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "results")
 VOID = {"meta", "link", "br", "hr", "img", "input"}
 READER = None
@@ -664,4 +661,4 @@ def the_page_appears_whole_or_not_at_all():
 
 
 if __name__ == "__main__":
-    sys.exit(cli.main(sys.argv[1:]))
+    main()

@@ -3,17 +3,13 @@
 # said meanwhile and at the end, what a share of the programs is, and what is built for it. Prints TAP.
 set -u
 
-source=$(cd "$(dirname "$0")/.." && pwd)
 cases='results_come_as_programs_end failures_are_repeated nothing_ran_is_a_failure status_has_an_estimate a_terminal_has_one_status_line
 longest_first times_of_all_programs_are_known shards_share_every_program_once parts_share_every_case_once shards_are_added_up what_is_not_asked_for_is_not_built'
-# shellcheck disable=SC2086 # words on purpose
-case " $* " in *' --list '*) printf '%s\n' $cases && exit 0 ;; esac
+# shellcheck source=tests/support/tap.sh
+. "$(dirname "$0")/support/tap.sh"
 
-work=$(mktemp -d "${TMPDIR:-/tmp}/tilewright-run.XXXXXX") || exit 1
-trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT TERM
-cd "$work" || exit 1
 unset COLUMNS
+before_case() { rm -rf "${work:?}"/* && cd "$work" || exit; }
 
 # program NAME SECONDS TEXT - one of the folder f: what it does, and how long it took last.
 program() {
@@ -23,7 +19,7 @@ program() {
     echo "$2" >"f/test-logs/$1.1of1.seconds"
 }
 passing='echo 1..1; echo "ok 1 - case"'
-run() { "$source/tests/run.sh" "$@"; }
+run() { "$root/tests/run.sh" "$@"; }
 
 # wait_for WHAT ... - until the command succeeds, at most 20 s.
 wait_for() {
@@ -73,9 +69,9 @@ status_has_an_estimate() {
 }
 
 a_terminal_has_one_status_line() {
-    command -v script >/dev/null || { echo "script is not installed" >skip && return 1; }
+    need script || return 1
     program slow 600 "while ! [ -e $work/go ]; do sleep 0.1; done; $passing" && program quick 1 "$passing"
-    TERM=xterm script -qefc "stty cols 60; exec $source/tests/run.sh --jobs 2 f" /dev/null >out </dev/null &
+    TERM=xterm script -qefc "stty cols 60; exec $root/tests/run.sh --jobs 2 f" /dev/null >out </dev/null &
     wait_for grep -q '1 of 2 programs, running f/slow' out || { touch go && wait && cat out && return 1; }
     touch go && wait
     sed 's/\r*$//; s/.*\r.\[K//' out >plain
@@ -97,9 +93,9 @@ suites='build/ci build/asan:-test_install,test_nvrtc build/tsan:test_api,test_ra
 
 # Each line of tests/times is of a program that there is.
 times_of_all_programs_are_known() {
-    sed 's/#.*//' "$source/tests/times" | while read -r name _; do
+    sed 's/#.*//' "$root/tests/times" | while read -r name _; do
         case ${name#*san/} in '' | ci/ | asan/ | tsan/ | test_consumer | test_blas) continue ;; esac
-        ls "$source/tests/${name#*san/}".* >/dev/null 2>&1 || { echo "tests/times: there is no $name" && exit 1; }
+        ls "$root/tests/${name#*san/}".* >/dev/null 2>&1 || { echo "tests/times: there is no $name" && exit 1; }
     done
 }
 
@@ -120,7 +116,7 @@ shards_share_every_program_once() {
 }
 
 parts_share_every_case_once() {
-    program=${TILEWRIGHT_BUILD:-$source/build}/tests/test_story
+    program=$build/tests/test_story
     "$program" --list | sort >all && [ -s all ] || return 1
     for part in 1/3 2/3 3/3; do "$program" --list --part $part >>parts && "$program" --part $part >>ran || return 1; done
     sort parts | diff all - && [ "$(grep -c '^ok ' ran)" -eq "$(wc -l <all)" ] || return 1
@@ -146,7 +142,7 @@ shards_are_added_up() {
 
 # ./dev in a tree of its own, where cmake only notes what it is asked for.
 what_is_not_asked_for_is_not_built() {
-    mkdir -p bin tree/tests && cp "$source/dev" tree/ && cp "$source/tests/run.sh" "$source/tests/times" tree/tests/ && touch tree/tests/CMakeLists.txt || return 1
+    mkdir -p bin tree/tests && cp "$root/dev" tree/ && cp "$root/tests/run.sh" "$root/tests/times" tree/tests/ && touch tree/tests/CMakeLists.txt || return 1
     for name in test_api.c test_story.c test_cli.py test_blas_reference.sh; do touch "tree/tests/$name"; done
     cat >bin/cmake <<'CMAKE'
 #!/bin/sh
@@ -170,19 +166,4 @@ CMAKE
     asks '--only api' 'ci test_api' && ! tree/dev test --no-install --only nothing >out 2>err && grep -q "name contains 'nothing'" err
 }
 
-number=0 failed=0
-for each in $cases; do
-    number=$((number + 1))
-    rm -rf "${work:?}"/* && cd "$work" || exit 1
-    if "$each" >"$work/output" 2>&1; then
-        echo "ok $number - $each"
-    elif [ -e "$work/skip" ]; then
-        echo "ok $number - $each # SKIP $(cat "$work/skip")"
-    else
-        failed=$((failed + 1))
-        echo "not ok $number - $each"
-        sed 's/^/# /' "$work/output"
-    fi
-done
-echo "1..$number"
-[ $failed -eq 0 ]
+run_cases

@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "tap.h"
+#include "support/tap.h"
 #include "tilewright_lab.h"
 
 enum { DOCUMENTED = 48 << 10, DRIVERS = 256 << 10, PAINT = 0x5a, SIDE = 180 };

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "report/story.h"
-#include "tap.h"
+#include "support/tap.h"
 
 #define NEED(condition, ...)                                                                                           \
     if (!(condition)) {                                                                                                \

@@ -2,7 +2,7 @@
  * alignment and leading dimension between bytes that nobody may touch, several streams, threads and contexts, capture
  * and replay, with and without a workspace to pack operands into; memory that has run out, contexts that are lost,
  * forks; multiprocessors that others use. C has the very bits of the cpu engine's product. Skipped, and counted, where
- * there is no CUDA device. test_faults.c has what can be seen without one. */
+ * there is no CUDA device. test_faults_calls.c has what can be seen without one. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
@@ -12,9 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cuda_caller.h"
+#include "support/cuda_caller.h"
 #include "element.h"
-#include "tap.h"
+#include "support/tap.h"
 #include "tilewright_lab.h"
 
 enum { GUARD = 512, MOST_OPERANDS = 3 };
@@ -936,20 +936,14 @@ static void lost_case(bool callers)
 
 static void open_device(void)
 {
-    const char *missing;
-    cu_device device;
     tw_options options = {.size = sizeof options, .engine = "cuda"};
     const tw_options cpu = {.size = sizeof cpu, .engine = "cpu"};
     if (tw_open(&cpu, &judge) != TW_OK)
         snprintf(refusal, sizeof refusal, "no cpu engine to judge by: %.250s", tw_error_text());
     else if (tw_open(&options, &context) != TW_OK)
         snprintf(refusal, sizeof refusal, "no cuda device: %.250s", tw_error_text());
-    else if (!caller_load(&me, &missing))
-        snprintf(refusal, sizeof refusal, "this driver has no %s", missing), tw_close(context), context = NULL;
-    else if (me.cu->cuDeviceGet(&device, 0) != CU_SUCCESS ||
-             me.cu->cuDevicePrimaryCtxRetain(&primary, device) != CU_SUCCESS ||
-             me.cu->cuCtxPushCurrent_v2(primary) != CU_SUCCESS)
-        snprintf(refusal, sizeof refusal, "device 0 gives no primary context"), tw_close(context), context = NULL;
+    else if (!caller_enter(&me, &primary, refusal, sizeof refusal))
+        tw_close(context), context = NULL;
 }
 
 int main(int argc, char **argv)

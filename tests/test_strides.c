@@ -5,8 +5,8 @@
 #include <inttypes.h>
 
 #include "far.h"
-#include "spaced.h"
-#include "tap.h"
+#include "support/spaced.h"
+#include "support/tap.h"
 #include "tilewright_lab.h"
 
 enum { M = 9, N = 7, K = 6 };

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "engines/cpu/cpu_engine.h"
-#include "tap.h"
+#include "support/tap.h"
 
 enum { N = 256, CALLERS = 6, ROUNDS = 8 }; /* N^3 multiply-adds are worth eight threads */
 

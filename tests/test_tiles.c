@@ -5,10 +5,10 @@
 #include <stdlib.h>
 
 #include "engines/cpu/cpu_engine.h"
-#include "guard.h"
+#include "support/guard.h"
 #include "oracle.h"
 #include "plan.h"
-#include "tap.h"
+#include "support/tap.h"
 
 cpu_micro tiles_bf16, tiles_i8;
 

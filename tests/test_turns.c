@@ -6,7 +6,7 @@
 
 #include "../cli/bench_against.h"
 #include "../cli/hooks.h"
-#include "tap.h"
+#include "support/tap.h"
 
 enum { PROCESSES = 4 };
 

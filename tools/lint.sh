@@ -68,7 +68,7 @@ formatted() {
 
 columns() { ! sources | LC_ALL=C.UTF-8 xargs grep -nE '.{121}'; }
 
-scripts() { shellcheck -S warning dev .ci/run tests/*.sh tools/*.sh; }
+scripts() { shellcheck -x -S warning dev .ci/run tests/*.sh tests/support/*.sh tools/*.sh; }
 
 check 'include rule' tools/check_includes.sh
 check 'clang-format' formatted

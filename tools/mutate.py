@@ -119,26 +119,29 @@ SPEED = r"prefetch|ask_|a_next|b_next|c_next|a_share|PER_THREAD|even_block|WANTE
 SAME_AT_EQUALITY = r"(\w+) < (\w+) \? \1 : \2\b|\bfor \([^;]*;[^;]* < [^;]*;[^;)]*\+= |\bt < ceil_div\(k, TILE\)"
 
 # The programs that cover a file: fast ones, and those likely to fail, first. {stem}: the file's name without its ending.
-LOOPS = ["test_strides --only cpu", "test_api", "test_batch --only cpu", "test_kernels --only every",
+API = ["test_api", "test_recalled", "test_bits", "test_plans_cpu", "test_plans_gpu"]
+LOOPS = ["test_strides --only cpu", *API, "test_batch --only cpu", "test_kernels --only every",
          *(f"test_kernels --only cpu_{row}" for row in ("f32_r14", "f64_r14", "i8", "bf16"))]
 PANELS = ["test_strides --only opencl",
           *(f"test_kernels --only opencl_f32_{rung}" for rung in ("r04_", "r14", "r10", "s3", "d1"))]
+MEMORY = ["test_faults_memory", "test_faults --only memory", "test_faults_calls --only memory"]
 COVERING = [
     (r"^src/toy", ["toy"]), # tests/test_mutate.py
-    (r"kernels/cpu/(r13|tiles)", ["test_tiles", "test_kernels --only r13", "test_api"]),
+    (r"kernels/cpu/(r13|tiles)", ["test_tiles", "test_kernels --only r13", *API]),
     (r"kernels/cpu/(r14|vec|cpu\.h)", LOOPS),
     (r"kernels/cpu/rung\.h", ["test_kernels --only cpu_f32_r0", "test_kernels --only cpu_f64_r0"]),
     (r"kernels/cpu/", ["test_kernels --only cpu_f32_{stem}", "test_kernels --only cpu_f64_{stem}"]),
     (r"kernels/opencl/.*\.cl$", ["test_kernels --only opencl_f32_{stem}", "test_strides --only opencl",
                                  "test_access --only opencl_f32_{stem}", "test_oclgrind --only {stem}"]),
-    (r"kernels/opencl/|engines/opencl/", PANELS + ["test_batch --only opencl", "test_faults --only opencl"]),
-    (r"blas/", ["test_blas", "test_api"]),
-    (r"src/plan_gpu", ["test_plans", "test_api", "test_kernels --only opencl_f32_r14", "test_strides --only opencl"]),
+    (r"kernels/opencl/|engines/opencl/", PANELS + ["test_batch --only opencl", *(f"test_faults{part} --only opencl" for part in ("", "_calls", "_cache"))]),
+    (r"blas/", ["test_blas", *API]),
+    (r"src/plan_gpu", ["test_plans", *API, "test_kernels --only opencl_f32_r14", "test_strides --only opencl"]),
     (r"src/(plan|table|problem)", ["test_plans", *LOOPS, "test_threads", "test_blas", "test_random",
-                                   "test_kernels --only opencl_f32_r14", "test_faults --only memory"]),
+                                   "test_kernels --only opencl_f32_r14", *MEMORY]),
     (r"cpu/threads", ["test_threads", *LOOPS, "test_random"]),
     (r"src/", [*LOOPS, "test_threads", "test_blas", "test_random", "test_strides --only opencl",
-               "test_kernels --only opencl_f32_r14", "test_faults --only memory", "test_faults --only large", "test_batch --only opencl",
+               "test_kernels --only opencl_f32_r14", *MEMORY, "test_faults --only large", "test_faults_calls --only large",
+               "test_batch --only opencl",
                "test_batch --full --only 'opencl: 65539'"]),
 ]
 
@@ -224,7 +227,7 @@ class Workplace:
     def run(self, command, limit, log=None):
         """Exit status, None where it ran past its limit; what it wrote is in log."""
         build = str(self.build)
-        environment = dict(os.environ, CMOCKA_MESSAGE_OUTPUT="TAP", LC_ALL="C.UTF-8", TILEWRIGHT_SOURCE=str(self.tree),
+        environment = dict(os.environ, LC_ALL="C.UTF-8", TILEWRIGHT_SOURCE=str(self.tree),
                            TILEWRIGHT_BUILD=build, TILEWRIGHT=build + "/tilewright", XDG_CACHE_HOME=build + "/test-cache",
                            TILEWRIGHT_CACHE=build + "/test-kernels")
         with open(log or os.devnull, "wb") as out:
@@ -492,7 +495,7 @@ def main():
     parser.add_argument("--budget", type=float, default=10800, metavar="SECONDS", help="begin no fault after so long (10800); the same command goes on from the log")
     parser.add_argument("--selftest", action="store_true", help="also say what share `tilewright selftest` catches")
     parser.add_argument("--list", action="store_true", help="print the faults that there are to draw from, and plant none")
-    parser.add_argument("--prefix", help="where cmake finds cmocka and jansson (CMAKE_PREFIX_PATH)")
+    parser.add_argument("--prefix", help="where cmake finds jansson (CMAKE_PREFIX_PATH)")
     parser.add_argument("--folder", default="build/mutate", help="copies and log.jsonl (build/mutate)")
     parser.add_argument("--least-limit", type=float, default=30, metavar="SECONDS", help="a program that runs for so long and ten times what it takes hangs (30)")
     parser.add_argument("--root", default=".", help=argparse.SUPPRESS)

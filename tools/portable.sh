@@ -10,7 +10,8 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 build=$1 folder=$2 newest=2.36
-programs='test_api test_blas test_consumer test_kernels test_lab test_random test_streams test_strides test_threads'
+programs='test_api test_bits test_blas test_consumer test_kernels test_lab_exact test_lab_measure test_lab_oracle test_lab_verify
+test_plans_cpu test_plans_gpu test_random test_recalled test_streams test_strides test_threads'
 scripts='test_devices.sh test_explain.py'
 
 fail() { echo "portable.sh: $*" >&2 && exit 1; }
@@ -21,7 +22,7 @@ command -v objdump >/dev/null || fail "objdump is not here to tell which glibc t
 if [ -e "$folder" ] && ! [ -e "$folder/tests/programs" ] && [ -n "$(ls -A "$folder" 2>&1)" ]; then
     fail "$folder is there, and no such folder: expected a new name, an empty folder or one that was made before"
 fi
-mkdir -p "$folder/tests" "$folder/kernels" || exit 1
+mkdir -p "$folder/tests/support" "$folder/kernels" || exit 1
 
 # libraries FILE - the path of each shared library that it needs and glibc does not bring, as the loader finds it here.
 libraries() {
@@ -40,7 +41,6 @@ take() {
 take "$build/tilewright" "$folder/"
 : >"$folder/tests/programs"
 for name in $programs; do
-    [ -x "$build/tests/$name" ] || { printf '%s\t-\t%s\n' "$name" "it was not built: cmocka was not found" >>"$folder/tests/programs" && continue; }
     take "$build/tests/$name" "$folder/tests/"
     printf '%s\t%s\n' "$name" "$name" >>"$folder/tests/programs"
 done
@@ -50,7 +50,7 @@ for name in $scripts; do
 done
 rm -rf "$folder/tilewright-kernels"
 [ ! -d "$build/tilewright-kernels" ] || cp -R "$build/tilewright-kernels" "$folder/" || exit 1
-cp tests/run.sh tests/times "$folder/tests/" && cp kernels/kernels.def "$folder/kernels/" && cp LICENSE "$folder/" || exit 1
+cp tests/run.sh tests/times "$folder/tests/" && cp tests/support/tap.sh tests/support/*.py "$folder/tests/support/" && cp kernels/kernels.def "$folder/kernels/" && cp LICENSE "$folder/" || exit 1
 
 for file in "$folder"/tilewright "$folder"/*.so* "$folder"/tests/test_*; do
     case $file in *.sh | *.py | *'*'*) continue ;; esac

@@ -1,6 +1,6 @@
 /* gemm.c - a program written for BLAS: linked against libtilewright_blas.so alone, with a cblas_xerbla of its own.
  * Operands are small integers, so that every sum is exact; what no product may read or write is NaN. */
-#include "../tap.h"
+#include "../support/tap.h"
 
 #include <tilewright_blas.h>
 

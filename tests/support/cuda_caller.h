@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "engines/cuda/cu_api.h"
@@ -46,6 +47,31 @@ static bool caller_load(caller *out, const char **missing)
     CALLER_FUNCTIONS(F)
 #undef F
     return true;
+}
+
+/* And the primary context of device 0, which the library uses too. False, and why. */
+static inline bool caller_open(caller *out, cu_context *primary, char *why, size_t bytes)
+{
+    const char *missing;
+    cu_device device;
+    if (!caller_load(out, &missing)) {
+        snprintf(why, bytes, "this driver has no %s", missing);
+        return false;
+    }
+    if (out->cu->cuDeviceGet(&device, 0) == CU_SUCCESS &&
+        out->cu->cuDevicePrimaryCtxRetain(primary, device) == CU_SUCCESS)
+        return true;
+    snprintf(why, bytes, "device 0 gives no primary context");
+    return false;
+}
+
+/* And makes it this thread's current one. */
+static inline bool caller_enter(caller *out, cu_context *primary, char *why, size_t bytes)
+{
+    if (!caller_open(out, primary, why, bytes)) return false;
+    if (out->cu->cuCtxPushCurrent_v2(*primary) == CU_SUCCESS) return true;
+    snprintf(why, bytes, "the primary context of device 0 cannot be made current");
+    return false;
 }
 
 #endif

@@ -1,6 +1,6 @@
 /* host_kernel.h - a GPU kernel's own text, compiled by the C compiler and run on this machine work-item by work-item,
- * so that each access to its operands and tiles is seen, whatever the text says. tests/host_shim.h holds the words that
- * are not C.
+ * so that each access to its operands and tiles is seen, whatever the text says. host_shim.h holds the words that are
+ * not C.
  *
  * The work-items of a group take turns at barriers, on stacks of their own. Kernels of the plain kind only: (m, n, k,
  * alpha, a, lda, b, ldb, beta, c, ldc), and no vector types in OpenCL C. CMake says what TESTS_FOLDER and COMPILER
@@ -110,7 +110,7 @@ static bool host_build(const plan *p, const char *text, host_kernel *out, char w
     snprintf(library, sizeof library, "%s/k.so", folder);
     snprintf(command, sizeof command,
              "'%s' -std=gnu11 -w -O0 -fPIC -fsanitize=thread -shared -nostdlib -Wl,-Bsymbolic -include "
-             "'%s/host_shim.h' %s %s '%s' -o '%s' 2>'%s/log'",
+             "'%s/support/host_shim.h' %s %s '%s' -o '%s' 2>'%s/log'",
              COMPILER, TESTS_FOLDER, cuda ? "-DHOST_CUDA" : "-DHOST_OPENCL", p->options, source, library, folder);
     char *c = host_replace(text, cuda ? "extern \"C\" " : "\n    __local ", cuda ? "" : "\n    HOST_TILE ", 0);
     bool built = host_write_text(source, c) && system(command) == 0 &&

@@ -1,5 +1,5 @@
 /* host_shim.h - the words of OpenCL C and CUDA C in terms of C, so that a kernel's own text can be compiled for this
- * machine and run one work-item at a time (tests/host_kernel.h). Compiled with -fsanitize=thread, which makes the
+ * machine and run one work-item at a time (host_kernel.h). Compiled with -fsanitize=thread, which makes the
  * compiler call __tsan_read4() and its like before every access to memory; they are defined here, and hand address and
  * size to the test. No sanitizer's library is linked.
  *

@@ -1,0 +1,74 @@
+"""program.py - the program under test as a script meets it: where it lies, what it is run with, how it may fail."""
+import json
+import os
+import re
+import subprocess
+
+from support.tap import Skip, options
+
+PROGRAM = os.path.abspath(options().program or os.environ.get("TILEWRIGHT", "build/tilewright"))
+BUILD = os.path.abspath(os.environ.get("TILEWRIGHT_BUILD", os.path.dirname(PROGRAM)))
+TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+ROOT = os.path.abspath(os.environ.get("TILEWRIGHT_SOURCE", os.path.dirname(TESTS)))
+ENGINES = set()
+
+
+def clean_environment(**extra):
+    """Compiled kernels are kept beside the program, not in the user's folder."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("TILEWRIGHT_") and k not in ("OMP_NUM_THREADS", "NO_COLOR")}
+    return {**kept, "TILEWRIGHT_CACHE": os.path.join(os.path.dirname(PROGRAM), "test-kernels"), **extra}
+
+
+def run(*words, env=None, **more):
+    """The finished process of `tilewright WORDS`, its output as text."""
+    return subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True, timeout=120,
+                          env=clean_environment(**(env or {})), **more)
+
+
+def good(*words, **more):
+    done = run(*words, **more)
+    assert done.returncode == 0, f"{words}: exit {done.returncode}: {done.stderr}"
+    assert done.stderr == "", f"{words}: stderr has {done.stderr!r}"
+    return done
+
+
+def contents():
+    """Every name below the folder, with the bytes of small files and what links name."""
+    found = {}
+    for name in (os.path.join(folder, x) for folder, folders, files in os.walk(".") for x in folders + files):
+        found[name] = os.readlink(name) if os.path.islink(name) else None
+        if os.path.isfile(name) and os.access(name, os.R_OK) and os.path.getsize(name) < 1 << 20:
+            found[name] = open(name, "rb").read()
+    return found
+
+
+def bad(code, *words, says=(), env=None, command=None, writes=""):
+    """The call fails with this code, with one sentence that has these parts, prints nothing else, and changes no file but `writes`."""
+    before = contents()
+    done = run(*words, env=env)
+    done.stderr = re.sub(r"==\d+==WARNING: AddressSanitizer failed to allocate.*\n", "", done.stderr)
+    assert done.returncode == code, f"{words}: exit {done.returncode}, expected {code}: {done.stderr}"
+    prefix = f"tilewright: {command or words[0]}: " if command != "" else "tilewright: "
+    assert done.stderr.startswith(prefix), f"{words}: {done.stderr!r} does not start with {prefix!r}"
+    assert done.stderr.count("\n") == 1, f"{words}: not one line: {done.stderr!r}"
+    for part in [says] if isinstance(says, str) else says:
+        assert part in done.stderr, f"{words}: {part!r} is not in {done.stderr!r}"
+    after = contents()
+    assert all(before.get(name) == after.get(name) for name in {**before, **after} if name != f"./{writes}"), f"{words}: changed {[name for name in {**before, **after} if before.get(name) != after.get(name)]}"
+    return done
+
+
+def records(text):
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def engines():
+    """The engines that have a device here."""
+    if not ENGINES:
+        ENGINES.update(d["engine"] for d in records(run("devices", "--json", "-").stdout))
+    return ENGINES
+
+
+def needs(engine):
+    if engine not in engines():
+        raise Skip(f"no {engine} device is here")

@@ -1,0 +1,90 @@
+"""tap.py - the cases of a test script: registers them, lists them, runs those asked for and prints TAP.
+
+    from support.tap import Skip, case, main
+
+    @case
+    def a_sentence(): ...       an exception fails the case, Skip("why") skips it
+
+    if __name__ == "__main__": main()
+
+A script knows --list, --only TEXT, and the path of the program `tilewright`; --full and --gpu change nothing. A script is
+run by `python3 -B`: nothing is written beside the sources.
+"""
+import argparse
+import os
+import sys
+import tempfile
+import traceback
+
+CASES = []  # name, function
+
+
+def options():
+    parser = argparse.ArgumentParser(allow_abbrev=False, add_help=False)
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--only", default="")
+    parser.add_argument("program", nargs="?")
+    return parser.parse_known_args()[0]
+
+
+class Skip(Exception):
+    pass
+
+
+def case(function):
+    CASES.append((function.__name__, function))
+    return function
+
+
+def judge(function):
+    """"ok", "skipped" or "not ok", and why."""
+    try:
+        function()
+        return "ok", ""
+    except Skip as reason:
+        return "skipped", str(reason)
+    except Exception as error:  # whatever it is, the other cases go on
+        said = f"{type(error).__name__}: {error}"
+        return "not ok", said if str(error) else said + "\n" + traceback.format_exc()
+
+
+def in_a_folder(function):
+    """The function's verdict in an empty folder, which is the working directory."""
+    with tempfile.TemporaryDirectory(prefix="tilewright-test.") as folder:
+        os.chdir(folder)
+        try:
+            return function()
+        finally:
+            os.chdir("/")
+
+
+def run(chosen, each):
+    counts = {"ok": 0, "not ok": 0, "skipped": 0}
+    print(f"1..{len(chosen)}", flush=True)
+    for number, (name, function) in enumerate(chosen, 1):
+        verdict, why = each(function)
+        counts[verdict] += 1
+        skip = f" # SKIP {why}" if verdict == "skipped" else ""
+        print(f"{'not ok' if verdict == 'not ok' else 'ok'} {number} - {name.replace('#', '')}{skip}")
+        if verdict == "not ok": print("# " + why.replace("\n", "\n# "))
+        sys.stdout.flush()
+    print(f"{counts['ok']} passed, {counts['not ok']} failed, {counts['skipped']} skipped")
+    return counts["not ok"] > 0
+
+
+def run_prepared(chosen, prepare):
+    try:
+        prepare()
+        return run(chosen, judge)
+    except Skip as reason:
+        why = str(reason)
+        return run(chosen, lambda _: ("skipped", why))
+
+
+def main(prepare=None):
+    """Each case runs in an empty folder of its own; or all in one that `prepare` filled, whose Skip skips them all."""
+    asked = options()
+    chosen = [(name, function) for name, function in CASES if asked.only in name]
+    if asked.list: sys.exit(print("\n".join(name for name, _ in chosen)))
+    if prepare: sys.exit(in_a_folder(lambda: run_prepared(chosen, prepare)))
+    sys.exit(run(chosen, lambda function: in_a_folder(lambda: judge(function))))

@@ -1,0 +1,380 @@
+/* test_bits.c - the bits of C depend on the problem alone, however operands are packed, turned and divided; scalars in
+ * full. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "integers.h"
+#include "plan.h"
+#include "support/expect.h"
+#include "support/tap.h"
+#include "tilewright_lab.h"
+
+static float a[64]; /* an address, of which nothing is read */
+
+/* dgemm with scalars that float cannot hold: in place, recalled, GEMV, packed and in a batch. */
+static void wide_scalar_cases(void)
+{
+    static const int64_t shapes[][3] = {{5, 6, 7}, {1, 30, 9}, {30, 1, 9}, {70, 80, 500}};
+    for (int i = 0; i < 4 * 4; i++) {
+        tw_problem p = tw_problem_make(TW_F64, (tw_op)(i / 2 % 2), (tw_op)(i % 2), shapes[i / 4][0], shapes[i / 4][1],
+                                       shapes[i / 4][2]);
+        p.alpha = -(0x1p24 + 1);
+        for (int adds = 0; adds < 2; adds++) {
+            integers x = {0}, y = {0};
+            p.beta = adds ? 0x1p25 + 3 : 0;
+            if (!tap_case("f64 %c%c %dx%dx%d: alpha 2^24 + 1, beta %g", "nt"[i / 2 % 2], "nt"[i % 2], (int)p.m,
+                          (int)p.n, (int)p.k, p.beta))
+                continue;
+            const tw_batch batch = tw_batch_make(&p, 3);
+            bool right = integers_make(&p, NULL, 3, &x) == TW_OK && integers_make(&p, &batch, 4, &y) == TW_OK;
+            char text[200] = "";
+            for (int again = 0; right && again < 2; again++) {
+                right = tw_dgemm(NULL, p.op_a, p.op_b, p.m, p.n, p.k, p.alpha, x.a, p.lda, x.b, p.ldb, p.beta, x.c,
+                                 p.ldc) == TW_OK &&
+                        integers_judge(&x, text, sizeof text);
+                right = right && tw_gemm_batched(NULL, &p, &batch, y.a, y.b, y.c) == TW_OK &&
+                        integers_judge(&y, text, sizeof text);
+            }
+            tap_result(right, "%s", text);
+            integers_free(&x), integers_free(&y);
+        }
+    }
+}
+
+/* One product of f64 with both operands transposed, and with copies of them that are not: the same bits, and nothing is
+ * written beside C, whose rows are padded. */
+static bool turned_agrees(tw_context *context, int64_t m, int64_t n, int64_t k, double beta)
+{
+    enum { PAD = 3 };
+    const int64_t ldc = n + PAD;
+    double *x = malloc((size_t)(m * k) * sizeof *x), *turned_x = malloc((size_t)(m * k) * sizeof *x),
+           *y = malloc((size_t)(k * n) * sizeof *y), *turned_y = malloc((size_t)(k * n) * sizeof *y),
+           *one = malloc((size_t)(m * ldc) * sizeof *one), *two = malloc((size_t)(m * ldc) * sizeof *two);
+    bool same = x != NULL && turned_x != NULL && y != NULL && turned_y != NULL && one != NULL && two != NULL;
+    for (int64_t i = 0; same && i < m; i++)
+        for (int64_t p = 0; p < k; p++)
+            x[i * k + p] = turned_x[p * m + i] = (double)((i * k + p) * 7919 % 1009) / 1009 - 0.5;
+    for (int64_t p = 0; same && p < k; p++)
+        for (int64_t j = 0; j < n; j++)
+            y[p * n + j] = turned_y[j * k + p] = (double)((p * n + j) * 104729 % 1013) / 1013 - 0.5;
+    for (int64_t i = 0; same && i < m * ldc; i++) one[i] = (double)(i % 31) - 15;
+    tw_problem p = tw_problem_make(TW_F64, TW_N, TW_N, m, n, k), q = tw_problem_make(TW_F64, TW_T, TW_T, m, n, k);
+    p.alpha = q.alpha = 1.25, p.beta = beta, p.ldc = q.ldc = ldc;
+    same = same && tw_gemm(context, &p, x, y, one) == TW_OK;
+    for (int again = 0; again < 2; again++) { /* a plan made for beta 0 is recalled for another */
+        q.beta = again ? beta : 0;
+        for (int64_t i = 0; same && i < m * ldc; i++) two[i] = (double)(i % 31) - 15;
+        same = same && tw_gemm(context, &q, turned_x, turned_y, two) == TW_OK;
+    }
+    same = same && memcmp(one, two, (size_t)(m * ldc) * sizeof *one) == 0;
+    free(x), free(turned_x), free(y), free(turned_y), free(one), free(two);
+    if (!same) printf("# %" PRId64 " x %" PRId64 " x %" PRId64 ", beta %g\n", m, n, k, beta);
+    return same;
+}
+
+/* Small ones, whose C is turned as it is stored, and others. */
+static void turned_cases(void)
+{
+    static const int64_t shapes[][3] = {{1, 1, 1},      {2, 3, 5},     {8, 8, 8},      {17, 16, 15},
+                                        {33, 47, 64},   {64, 65, 66},  {7, 400, 300},  {400, 7, 300},
+                                        {90, 20, 2000}, {100, 100, 8}, {300, 260, 200}};
+    for (int threads = 1; threads <= 3; threads += 2) {
+        tw_context *context = NULL;
+        bool same = tw_open(&(tw_options){.size = sizeof(tw_options), .engine = "cpu", .threads = threads}, &context) ==
+                    TW_OK;
+        for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+            for (int beta = 0; beta < 2; beta++)
+                same = same && turned_agrees(context, shapes[i][0], shapes[i][1], shapes[i][2], beta);
+        expect(threads == 1 ? "both operands transposed: the bits of neither, one thread"
+                            : "both operands transposed: the bits of neither, three threads",
+               same);
+        tw_close(context);
+    }
+    const device_facts facts = {
+        .engine = "cpu", .level = CPU_base, .threads = 1, .l1_bytes = 32768, .l2_bytes = 1048576};
+    tw_problem p, made = tw_problem_make(TW_F32, TW_T, TW_T, 64, 48, 80);
+    plan one, other;
+    bool planned = problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &one) == TW_OK;
+    made.beta = 1;
+    planned = planned && problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &other) == TW_OK;
+    expect("plans: C is turned where both are transposed and its old elements are not wanted",
+           planned && one.near.turned && one.near.m == 48 && !other.near.turned && !other.direct_b);
+}
+
+/* Products larger than any L2, of which the first rows, or the first columns, are computed again by themselves: those
+ * read B, or A, where it lies. Every element is one sum in the same order, so the bits are those of the whole. */
+static bool streams_agree(tw_context *context)
+{
+    enum { M = 1500, K = 1100, N = 1300 };
+    static const int few[] = {1, 2, 7, 8, 9, 33, 100};
+    float *x = malloc(M * K * sizeof *x), *y = malloc(K * N * sizeof *y), *old = malloc(M * N * sizeof *x),
+          *whole = malloc(M * N * sizeof *x), *part = malloc(M * N * sizeof *x);
+    bool same = x != NULL && y != NULL && old != NULL && whole != NULL && part != NULL;
+    for (int64_t i = 0; same && i < M * K; i++) x[i] = (float)(i * 7919 % 1009) / 1009 - 0.5f;
+    for (int64_t i = 0; same && i < K * N; i++) y[i] = (float)(i * 104729 % 1013) / 1013 - 0.5f;
+    for (int64_t i = 0; same && i < M * N; i++) old[i] = (float)(i % 31) - 15;
+    for (int beta = 0; same && beta < 2; beta++) {
+        tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, M, N, K);
+        p.alpha = 1.25, p.beta = beta;
+        memcpy(whole, old, M * N * sizeof *old);
+        same = tw_gemm(context, &p, x, y, whole) == TW_OK;
+        for (int t = 0; same && t < 14; t++) {
+            tw_problem q = p;
+            *(t < 7 ? &q.m : &q.n) = few[t % 7];
+            memcpy(part, old, M * N * sizeof *old);
+            same = tw_gemm(context, &q, x, y, part) == TW_OK;
+            for (int64_t i = 0; same && i < M; i++) {
+                int64_t made = i < q.m ? q.n : 0; /* the rest of C is left alone */
+                same = memcmp(part + i * N, whole + i * N, (size_t)made * sizeof *part) == 0 &&
+                       memcmp(part + i * N + made, old + i * N + made, (size_t)(N - made) * sizeof *part) == 0;
+            }
+        }
+    }
+    free(x), free(y), free(old), free(whole), free(part);
+    return same;
+}
+
+/* C is small and k long: read where they lie a part of k at a time, and the bits of a larger product, whose panels are
+ * others. */
+static bool deep_agrees(tw_context *context)
+{
+    enum { M = 30, FEW = 30, N = 200, K = 40000 };
+    float *x = malloc(M * K * sizeof *x), *y = malloc(K * N * sizeof *y), *whole = malloc(M * N * sizeof *x),
+          *part = malloc(M * N * sizeof *x);
+    bool same = x != NULL && y != NULL && whole != NULL && part != NULL;
+    for (int64_t i = 0; same && i < M * K; i++) x[i] = (float)(i * 7919 % 1009) / 1009 - 0.5f;
+    for (int64_t i = 0; same && i < K * N; i++) y[i] = (float)(i * 104729 % 1013) / 1013 - 0.5f;
+    for (int beta = 0; same && beta < 2; beta++) {
+        tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, M, N, K), q = p;
+        p.beta = q.beta = beta, q.n = FEW;
+        for (int64_t i = 0; i < M * N; i++) whole[i] = part[i] = (float)(i % 31) - 15;
+        same = tw_gemm(context, &p, x, y, whole) == TW_OK && tw_gemm(context, &q, x, y, part) == TW_OK;
+        for (int64_t i = 0; same && i < M * N; i++) same = part[i] == (i % N < FEW ? whole[i] : (float)(i % 31) - 15);
+    }
+    free(x), free(y), free(whole), free(part);
+    return same;
+}
+
+/* C of one row (or column) by each instruction set, beside the first row (column) of a C of two, which the micro-kernel
+ * computes: the same bits, or the same NaN, whatever is transposed or padded; the gaps of C are left alone. */
+static bool line_agrees(tw_context *context, tw_dtype dtype, bool row, tw_op op_a, tw_op op_b, int64_t count, int64_t k,
+                        int pad, double beta)
+{
+    enum { MOST = 5000 * 8 };
+    static double x[MOST], y[2 * MOST], line[2 * MOST], two[2 * MOST]; /* of either type */
+    bool wide = dtype == TW_F64;
+    tw_problem p = tw_problem_make(dtype, op_a, op_b, row ? 1 : count, row ? count : 1, k), q = p;
+    *(row ? &q.m : &q.n) = 2;
+    /* the vector lies with room for a second one beside it, both for one C and for two */
+    if (row)
+        p.lda = op_a == TW_N ? k + pad + 1 : 2 + pad, p.ldb += pad;
+    else
+        p.ldb = op_b == TW_N ? 2 + pad : k + pad + 1, p.lda += pad;
+    p.ldc = p.n + 1 + pad, p.beta = beta, p.alpha = -1.5;
+    q.lda = p.lda, q.ldb = p.ldb, q.ldc = p.ldc, q.beta = beta, q.alpha = p.alpha;
+    for (int64_t i = 0; i < MOST; i++) {
+        double v = i == 77 ? NAN : i == 1234 ? INFINITY : (double)(i * 7919 % 1009) / 1009 - 0.5;
+        if (wide)
+            x[i] = v;
+        else
+            ((float *)x)[i] = (float)v;
+    }
+    for (int64_t i = 0; i < 2 * MOST; i++) {
+        double v = (double)(i * 104729 % 1013) / 1013 - 0.5, old = (double)(i % 31) - 15;
+        if (wide)
+            y[i] = v, line[i] = two[i] = old;
+        else
+            ((float *)y)[i] = (float)v, ((float *)line)[i] = ((float *)two)[i] = (float)old;
+    }
+    if (tw_gemm(context, &p, row ? y : x, row ? x : y, line) != TW_OK ||
+        tw_gemm(context, &q, row ? y : x, row ? x : y, two) != TW_OK)
+        return false;
+    for (int64_t i = 0; i < (row ? 1 : count); i++)
+        for (int64_t j = 0; j < p.ldc; j++) {
+            int64_t at = i * p.ldc + j;
+            double found = wide ? line[at] : (double)((float *)line)[at],
+                   expected = wide ? two[at] : (double)((float *)two)[at];
+            if (j >= p.n) expected = (double)(at % 31) - 15;
+            if (!(found == expected || (isnan(found) && isnan(expected)))) return false;
+        }
+    return true;
+}
+
+static void line_cases(void)
+{
+    static const char *const sets[] = {"base", "avx2", "avx512"};
+    static const int64_t counts[] = {1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 61, 1000},
+                         ks[] = {0, 1, 2, 3, 7, 8, 9, 16, 17, 37};
+    for (int s = 0; s < 3; s++) {
+        tw_context *context = NULL;
+        bool same = true;
+        if (!tap_case("one row or one column with %s instructions: the bits of a larger product", sets[s])) continue;
+        if (tw_open(
+                &(tw_options){.size = sizeof(tw_options), .engine = "cpu", .threads = 2, .instruction_set = sets[s]},
+                &context) != TW_OK) {
+            tap_skip(tw_error_text());
+            continue;
+        }
+        for (int t = 0; same && t < 13 * 10 * 16; t++)
+            same = line_agrees(context, t & 1 ? TW_F64 : TW_F32, t & 2, (tw_op)(t >> 2 & 1), (tw_op)(t >> 3 & 1),
+                               counts[t / 16 % 13], ks[t / 16 / 13], t % 3, t % 5 ? 0.5 : 0);
+        /* two blocks of sums */
+        for (int t = 0; same && t < 4; t++)
+            same = line_agrees(context, TW_F32, t & 1, t & 1 ? TW_N : TW_T, TW_N, 4999, 7, t / 2, 0);
+        tap_result(same, "they differ");
+        tw_close(context);
+    }
+    enum { COUNT = 5003, K = 1201 };
+    float *x = malloc(COUNT * K * sizeof *x), *y = malloc(K * sizeof *y), *one = malloc(COUNT * sizeof *one),
+          *many = malloc(COUNT * sizeof *many);
+    bool same = x != NULL && y != NULL && one != NULL && many != NULL, divided = true;
+    for (int64_t i = 0; same && i < (int64_t)COUNT * K; i++) x[i] = (float)(i * 7919 % 1009) / 1009 - 0.5f;
+    for (int64_t i = 0; same && i < K; i++) y[i] = (float)(i * 104729 % 1013) / 1013 - 0.5f;
+    for (int t = 0; same && t < 4; t++) {
+        bool row = t & 1;
+        tw_op turned = t & 2 ? TW_T : TW_N;
+        tw_problem p = tw_problem_make(TW_F32, row ? TW_N : turned, row ? turned : TW_N, row ? 1 : COUNT,
+                                       row ? COUNT : 1, K);
+        for (int threads = 1; same && threads <= 3; threads++) {
+            tw_context *context = NULL;
+            tw_lab_plan made;
+            same = tw_open(&(tw_options){.size = sizeof(tw_options), .engine = "cpu", .threads = threads}, &context) ==
+                       TW_OK &&
+                   tw_gemm(context, &p, row ? y : x, row ? x : y, threads == 1 ? one : many) == TW_OK &&
+                   tw_lab_plan_of(context, NULL, &p, &made) == TW_OK;
+            divided = divided && same && made.threads == threads;
+            same = same && (threads == 1 || memcmp(one, many, COUNT * sizeof *one) == 0);
+            tw_close(context);
+        }
+    }
+    expect("bits of one row or column do not depend on threads", same);
+    expect("and they share its outputs", divided);
+    free(x), free(y), free(one), free(many);
+}
+
+/* The bits of C depend neither on whether operands are packed (rows 4 KiB apart are) nor on leading dimensions, for
+ * tiles whole and cut. */
+static void tier_cases(void)
+{
+    static const struct {
+        int64_t m, n, k;
+        tw_op op_a, op_b;
+        bool a, b; /* read where it lies */
+    } streams[] = {{8, 5000, 3000, TW_N, TW_N, true, true},     {8, 5000, 3000, TW_T, TW_N, false, true},
+                   {8, 5000, 3000, TW_N, TW_T, true, false},    {5000, 8, 3000, TW_N, TW_N, true, false},
+                   {5000, 8, 3000, TW_N, TW_T, true, false},    {5000, 8, 3000, TW_T, TW_N, false, false},
+                   {5000, 5000, 3000, TW_N, TW_N, true, false}, {5000, 5000, 3000, TW_T, TW_N, false, false},
+                   {30, 30, 40000, TW_N, TW_N, true, true},     {30, 30, 40000, TW_N, TW_T, true, false},
+                   {30, 30, 40000, TW_T, TW_N, false, true}};
+    enum { MOST = 129, APART = 1024 };
+    static float x[MOST * APART], y[MOST * APART], packed_x[MOST * MOST], packed_y[MOST * MOST], wide[MOST * APART],
+        narrow[MOST * MOST];
+    static const int lengths[] = {1, 7, 8, 9, 16, 47, 48, 49, 100, MOST};
+    const device_facts facts = {
+        .engine = "cpu", .level = CPU_base, .threads = 1, .l1_bytes = 32768, .l2_bytes = 1 << 20};
+    tw_context *context;
+    bool same = true, tiers = true, streamed = true;
+    for (int64_t i = 0; i < MOST * APART; i++)
+        x[i] = (float)(i * 7919 % 1009) / 1009 - 0.5f, y[i] = (float)(i * 104729 % 1013) / 1013 - 0.5f;
+    if (tw_open(&(tw_options){.size = sizeof(tw_options), .engine = "cpu", .threads = 1}, &context) != TW_OK)
+        same = false;
+    for (int t = 0; same && t < 10 * 10 * 10 * 2; t++) {
+        int m = lengths[t / 2 % 10], n = lengths[t / 20 % 10], k = lengths[t / 200];
+        tw_op op_a = t % 2 ? TW_T : TW_N;
+        int rows = op_a == TW_N ? m : k, cols = op_a == TW_N ? k : m;
+        for (int i = 0; i < rows; i++) memcpy(packed_x + i * cols, x + i * APART, (size_t)cols * sizeof *x);
+        for (int i = 0; i < k; i++) memcpy(packed_y + i * n, y + i * APART, (size_t)n * sizeof *y);
+        memset(wide, -1, sizeof wide), memset(narrow, -1, sizeof narrow);
+        tw_problem p = tw_problem_make(TW_F32, op_a, TW_N, m, n, k), q = p, loaded;
+        plan direct, packed;
+        q.lda = q.ldb = q.ldc = APART;
+        tiers = tiers && problem_load(&p, a, a, a, &loaded) == TW_OK &&
+                plan_find(&loaded, &facts, NULL, &direct) == TW_OK && direct.direct_a && direct.direct_b &&
+                direct.at_once && direct.threads == 1 && direct.workspace_bytes == 0 &&
+                problem_load(&q, a, a, a, &loaded) == TW_OK && plan_find(&loaded, &facts, NULL, &packed) == TW_OK &&
+                packed.direct_a == (m == 1 || n == 1) && packed.direct_b == packed.direct_a;
+        same = tw_gemm(context, &p, packed_x, packed_y, narrow) == TW_OK && tw_gemm(context, &q, x, y, wide) == TW_OK;
+        for (int i = 0; i < m; i++)
+            same = same && memcmp(narrow + i * n, wide + i * APART, (size_t)n * sizeof *wide) == 0;
+    }
+    expect("bits do not depend on few rows or columns being streamed", same && streams_agree(context));
+    expect("bits do not depend on a long k being read where it lies", same && deep_agrees(context));
+    tw_close(context);
+    for (size_t i = 0; i < sizeof streams / sizeof *streams; i++) {
+        tw_problem p = tw_problem_make(TW_F32, streams[i].op_a, streams[i].op_b, streams[i].m, streams[i].n,
+                                       streams[i].k),
+                   loaded;
+        plan made;
+        streamed = streamed && problem_load(&p, a, a, a, &loaded) == TW_OK &&
+                   plan_find(&loaded, &facts, NULL, &made) == TW_OK && made.direct_a == streams[i].a &&
+                   made.direct_b == streams[i].b;
+    }
+    expect("plans: A is read where it lies unless it is transposed, B when C has few rows, both when k is long",
+           streamed);
+    expect("plans: small operands are read where they lie, but not rows 4 KiB apart", tiers);
+    expect("bits do not depend on packing", same);
+}
+
+/* What is kept in words of several elements: the bits of C depend neither on leading dimensions, nor on where the sums
+ * of the first panels of k are kept (in C, or, where C is still needed, beside it), nor on the threads, nor on where C
+ * is cut into strips. */
+static void word_cases(void)
+{
+    enum { M = 70, N = 4200, K = 1700, APART = 3 };
+    static const char *const sets[] = {"base", "avx2", "avx512", "avx512_vnni", "avx512_bf16", "amx"};
+    for (int x = 0; x < 6 * 2; x++) {
+        tw_dtype dtype = x % 2 ? TW_I8 : TW_BF16;
+        tw_context *one = NULL, *two = NULL;
+        tw_options options = {.size = sizeof options, .engine = "cpu", .threads = 1, .instruction_set = sets[x / 2]};
+        if (!tap_case("%s with %s instructions: the same bits, however it is cut", x % 2 ? "i8" : "bf16", sets[x / 2]))
+            continue;
+        bool opened = tw_open(&options, &one) == TW_OK;
+        options.threads = 2;
+        if (!opened || tw_open(&options, &two) != TW_OK) {
+            tap_skip(tw_error_text());
+            tw_close(one);
+            continue;
+        }
+        size_t bytes = x % 2 ? 1 : 2;
+        tw_problem p = tw_problem_make(dtype, TW_N, TW_T, M, N, K), q = p;
+        q.lda += APART, q.ldb += APART, q.ldc += APART, q.beta = 1;
+        char *u = malloc((size_t)(M * p.lda) * bytes), *v = malloc((size_t)(N * p.ldb) * bytes),
+             *wide_u = malloc((size_t)(M * q.lda) * bytes), *wide_v = malloc((size_t)(N * q.ldb) * bytes);
+        float *narrow = malloc(M * N * sizeof *narrow), *wide = calloc((size_t)(M * q.ldc), sizeof *wide);
+        for (int64_t i = 0; i < M * K; i++) { /* of bf16 numbers of 0.5 to 2 and -0.5 to -2 */
+            uint16_t value = (uint16_t)(i * 7919 % 1009 * 131 % 256);
+            memcpy(u + (size_t)i * bytes,
+                   &(uint16_t){x % 2 ? value : (uint16_t)(0x3f00 | value >> 1 | (value & 1) << 15)}, bytes);
+        }
+        for (int64_t i = 0; i < N * K; i++) {
+            uint16_t value = (uint16_t)(i * 104729 % 1013 * 37 % 256);
+            memcpy(v + (size_t)i * bytes,
+                   &(uint16_t){x % 2 ? value : (uint16_t)(0x3f00 | value >> 1 | (value & 1) << 15)}, bytes);
+        }
+        for (int64_t i = 0; i < M; i++)
+            memcpy(wide_u + (size_t)(i * q.lda) * bytes, u + (size_t)(i * K) * bytes, K * bytes);
+        for (int64_t i = 0; i < N; i++)
+            memcpy(wide_v + (size_t)(i * q.ldb) * bytes, v + (size_t)(i * K) * bytes, K * bytes);
+        bool same = tw_gemm(one, &p, u, v, narrow) == TW_OK && tw_gemm(two, &q, wide_u, wide_v, wide) == TW_OK;
+        for (int64_t i = 0; same && i < M; i++) same = memcmp(narrow + i * N, wide + i * q.ldc, N * sizeof *wide) == 0;
+        p.n = 37, p.ldc = N; /* a part of C by itself */
+        same = same && tw_gemm(two, &p, u, v + (size_t)(1000 * K) * bytes, wide) == TW_OK;
+        for (int64_t i = 0; same && i < M; i++)
+            same = memcmp(narrow + i * N + 1000, wide + i * N, 37 * sizeof *wide) == 0;
+        tap_result(same, "they differ");
+        free(u), free(v), free(wide_u), free(wide_v), free(narrow), free(wide);
+        tw_close(one), tw_close(two);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    tap_start(argc, argv);
+    wide_scalar_cases();
+    tier_cases();
+    turned_cases();
+    line_cases();
+    word_cases();
+    return tap_finish();
+}

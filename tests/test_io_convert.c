@@ -1,0 +1,467 @@
+/* test_io_convert.c - types and their names, conversion that rounds once, and whether values fit exactly. */
+#define _XOPEN_SOURCE 700
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "support/folder.h"
+#include "support/io_parse.h"
+
+static void types_have_names(void)
+{
+    static const struct {
+        const char *name;
+        io_type type;
+        size_t bytes;
+    } rows[] = {{"f64", IO_F64, 8}, {"f32", IO_F32, 4}, {"f16", IO_F16, 2}, {"i8", IO_I8, 1},
+                {"i16", IO_I16, 2}, {"i32", IO_I32, 4}, {"i64", IO_I64, 8}, {"u8", IO_U8, 1},
+                {"u16", IO_U16, 2}, {"u32", IO_U32, 4}, {"u64", IO_U64, 8}, {"bf16", IO_BF16, 2}};
+    assert_int_equal(COUNT(rows), IO_TYPE_COUNT);
+    io_type type;
+    for (size_t r = 0; r < COUNT(rows); r++) {
+        assert_string_equal(io_type_name(rows[r].type), rows[r].name);
+        assert_int_equal(io_type_bytes(rows[r].type), rows[r].bytes);
+        assert_true(io_type_parse(rows[r].name, &type));
+        assert_int_equal(type, rows[r].type);
+    }
+    assert_false(io_type_parse("", &type) || io_type_parse("f", &type) || io_type_parse("F32", &type) ||
+                 io_type_parse("f320", &type) || io_type_parse("bf8", &type));
+    assert_int_equal(io_type_bytes(IO_TYPE_COUNT), 0);
+    assert_string_equal(io_type_name(IO_TYPE_COUNT), "?");
+}
+
+static void formats_follow_endings(void)
+{
+    static const struct {
+        const char *path;
+        io_format format;
+    } cases[] = {{"a.npy", IO_FORMAT_NPY},   {"A.NPY", IO_FORMAT_NPY},    {"x/y.z/a.mtx", IO_FORMAT_MTX},
+                 {"a.raw", IO_FORMAT_RAW},   {"a.Bin", IO_FORMAT_RAW},    {"a", IO_FORMAT_NONE},
+                 {"", IO_FORMAT_NONE},       {"a.npy/b", IO_FORMAT_NONE}, {"a.npy.gz", IO_FORMAT_NONE},
+                 {"a.npyx", IO_FORMAT_NONE}, {".npy", IO_FORMAT_NPY},     {"a.", IO_FORMAT_NONE}};
+    for (size_t c = 0; c < COUNT(cases); c++) assert_int_equal(io_format_of(cases[c].path), cases[c].format);
+}
+
+/* numpy.result_type of NumPy 1.24, in the order of IO_TYPES; bf16, which it has not, as f32 with all but itself. */
+static void result_types_are_numpys(void)
+{
+    enum { F64 = IO_F64, F32, F16, I8, I16, I32, I64, U8, U16, U32, U64, BF16 };
+    static const int table[IO_TYPE_COUNT][IO_TYPE_COUNT] = {
+        {F64, F64, F64, F64, F64, F64, F64, F64, F64, F64, F64, F64},
+        {F64, F32, F32, F32, F32, F64, F64, F32, F32, F64, F64, F32},
+        {F64, F32, F16, F16, F32, F64, F64, F16, F32, F64, F64, F32},
+        {F64, F32, F16, I8, I16, I32, I64, I16, I32, I64, F64, F32},
+        {F64, F32, F32, I16, I16, I32, I64, I16, I32, I64, F64, F32},
+        {F64, F64, F64, I32, I32, I32, I64, I32, I32, I64, F64, F64},
+        {F64, F64, F64, I64, I64, I64, I64, I64, I64, I64, F64, F64},
+        {F64, F32, F16, I16, I16, I32, I64, U8, U16, U32, U64, F32},
+        {F64, F32, F32, I32, I32, I32, I64, U16, U16, U32, U64, F32},
+        {F64, F64, F64, I64, I64, I64, I64, U32, U32, U32, U64, F64},
+        {F64, F64, F64, F64, F64, F64, F64, U64, U64, U64, U64, F64},
+        {F64, F32, F32, F32, F32, F64, F64, F32, F32, F64, F64, BF16},
+    };
+    for (int a = 0; a < IO_TYPE_COUNT; a++) {
+        for (int b = 0; b < IO_TYPE_COUNT; b++) assert_int_equal(io_result_type((io_type)a, (io_type)b), table[a][b]);
+    }
+}
+
+/* The value of a half by its definition. */
+static double half_value(unsigned bits)
+{
+    double sign = bits >> 15 ? -1 : 1;
+    int exponent = (int)(bits >> 10 & 31), fraction = (int)(bits & 1023);
+    if (exponent == 31) return fraction != 0 ? NAN : sign * INFINITY;
+    if (exponent == 0) return sign * ldexp(fraction, -24);
+    return sign * ldexp(1024 + fraction, exponent - 25);
+}
+
+static void every_half_is_read(void)
+{
+    static uint16_t halves[65536];
+    static float singles[65536];
+    static double doubles[65536];
+    for (int swapped = 0; swapped < 2; swapped++) {
+        for (unsigned b = 0; b < 65536; b++) halves[b] = (uint16_t)(swapped ? b >> 8 | b << 8 : b);
+        io_matrix m = {.type = IO_F16,
+                       .swapped = swapped,
+                       .rows = 256,
+                       .cols = 256,
+                       .row_stride = 256,
+                       .col_stride = 1,
+                       .data = halves};
+        io_convert(&m, IO_F32, singles);
+        io_convert(&m, IO_F64, doubles);
+        for (unsigned b = 0; b < 65536; b++) {
+            double expected = half_value(b);
+            if (isnan(expected)) {
+                assert_true(isnan(singles[b]) && isnan(doubles[b]));
+                continue;
+            }
+            if (doubles[b] != expected || singles[b] != (float)expected || signbit(doubles[b]) != signbit(expected))
+                fail_msg("half %04x is %.17g, expected %.17g", b, doubles[b], expected);
+        }
+    }
+}
+
+static io_matrix one(io_type type, const void *element)
+{
+    return (io_matrix){.type = type, .rows = 1, .cols = 1, .row_stride = 1, .col_stride = 1, .data = element};
+}
+
+static void conversion_rounds_once(void)
+{
+    static const int64_t above_tie = (INT64_C(1) << 60) + (INT64_C(1) << 36) + 1; /* through f64 it would be a tie */
+    static const int64_t tie = (INT64_C(1) << 53) + 1, lowest = INT64_MIN;
+    static const uint64_t highest = UINT64_MAX, above_tie_u = (UINT64_C(1) << 63) + (UINT64_C(1) << 39) + 1;
+    static const double large = 1e300, smaller = -1e300, tiny = 0x1p-149, half_tiny = 0x1p-150, ulp = 1 + 0x1p-24;
+    static const int32_t i32 = 16777217;
+    static const struct {
+        io_type type;
+        const void *element;
+        float single;
+        double exact;
+    } cases[] = {{IO_I64, &above_tie, 0x1.000002p60f, 0x1.000001p60},
+                 {IO_I64, &tie, 0x1p53f, 0x1p53},
+                 {IO_I64, &lowest, -0x1p63f, -0x1p63},
+                 {IO_U64, &highest, 0x1p64f, 0x1p64},
+                 {IO_U64, &above_tie_u, 0x1.000002p63f, 0x1.000001p63},
+                 {IO_F64, &large, INFINITY, 1e300},
+                 {IO_F64, &smaller, -INFINITY, -1e300},
+                 {IO_F64, &tiny, 0x1p-149f, 0x1p-149},
+                 {IO_F64, &half_tiny, 0, 0x1p-150},
+                 {IO_F64, &ulp, 1, 1 + 0x1p-24},
+                 {IO_I32, &i32, 16777216, 16777217}};
+    for (size_t c = 0; c < COUNT(cases); c++) {
+        io_matrix m = one(cases[c].type, cases[c].element);
+        float single;
+        double exact;
+        io_convert(&m, IO_F32, &single);
+        io_convert(&m, IO_F64, &exact);
+        if (single != cases[c].single || exact != cases[c].exact)
+            fail_msg("case %zu: %a and %a, expected %a and %a", c, (double)single, exact, (double)cases[c].single,
+                     cases[c].exact);
+    }
+}
+
+/* Any strides, any type: element (i, j) is 10 i + j. */
+static void conversion_follows_strides(void)
+{
+    enum { ROWS = 5, COLS = 40 }; /* more columns than one strip */
+    static const struct {
+        int64_t row_stride, col_stride;
+    } layouts[] = {{COLS, 1}, {1, ROWS}, {COLS + 3, 1}, {1, ROWS + 2}, {2 * COLS, 2}, {0, 1}, {1, 0}};
+    for (size_t l = 0; l < COUNT(layouts); l++) {
+        static int16_t data[1000];
+        static double doubles[ROWS * COLS];
+        static float singles[ROWS * COLS];
+        int64_t rs = layouts[l].row_stride, cs = layouts[l].col_stride;
+        for (int i = 0; i < ROWS; i++) {
+            for (int j = 0; j < COLS; j++) data[i * rs + j * cs] = (int16_t)((rs > 0 ? 10 * i : 0) + (cs > 0 ? j : 0));
+        }
+        io_matrix m = {.type = IO_I16, .rows = ROWS, .cols = COLS, .row_stride = rs, .col_stride = cs, .data = data};
+        io_convert(&m, IO_F64, doubles);
+        io_convert(&m, IO_F32, singles);
+        for (int i = 0; i < ROWS; i++) {
+            for (int j = 0; j < COLS; j++) {
+                int expected = (rs > 0 ? 10 * i : 0) + (cs > 0 ? j : 0);
+                assert_true(doubles[i * COLS + j] == expected && singles[i * COLS + j] == (float)expected);
+            }
+        }
+    }
+}
+
+/* ---- exactness ----------------------------------------------------------------------------------------- */
+
+/* Does the value fit? Of every stored type that can hold it, in both byte orders. */
+static void check_fit(io_type from, const void *element, io_type to, bool expected)
+{
+    unsigned char turned[8];
+    size_t size = io_type_bytes(from);
+    for (size_t b = 0; b < size; b++) turned[b] = ((const unsigned char *)element)[size - 1 - b];
+    io_matrix straight = one(from, element), swapped = one(from, turned);
+    swapped.swapped = true;
+    int64_t i = -1, j = -1;
+    char text[64] = "";
+    if (io_fits_exactly(&straight, to, &i, &j, text, sizeof text) != expected)
+        fail_msg("%s in %s (%s): expected %d", io_type_name(from), io_type_name(to), text, expected);
+    assert_int_equal(io_fits_exactly(&swapped, to, &i, &j, text, sizeof text), expected);
+    if (!expected) assert_true(i == 0 && j == 0 && text[0] != '\0');
+}
+
+/* bf16 as the upper half of an f32: read exactly, written rounded once to nearest even; integers go as they are; i32 is
+ * written to files. */
+static void bf16_and_integers_are_converted(void)
+{
+    static uint16_t halves[1 << 16], back[1 << 16];
+    static float singles[1 << 16];
+    for (int b = 0; b < 1 << 16; b++) halves[b] = (uint16_t)b;
+    io_matrix m = {.type = IO_BF16, .rows = 256, .cols = 256, .row_stride = 256, .col_stride = 1, .data = halves};
+    io_convert(&m, IO_F32, singles);
+    for (int b = 0; b < 1 << 16; b++) {
+        uint32_t bits;
+        memcpy(&bits, &singles[b], sizeof bits);
+        assert_true(isnan(singles[b]) ? (b & 0x7f80) == 0x7f80 && (b & 0x7f) != 0 : bits == (uint32_t)b << 16);
+    }
+    m.type = IO_F32, m.data = singles;
+    io_convert(&m, IO_BF16, back);
+    for (int b = 0; b < 1 << 16; b++) assert_true(back[b] == b || (isnan(singles[b]) && back[b] == (b | 0x40)));
+    static const struct {
+        double value;
+        uint16_t bits;
+    } rounded[] = {{1 + 0x1p-8, 0x3f80},
+                   {1 + 0x1p-8 + 0x1p-50, 0x3f81},
+                   {1 + 0x1.8p-7, 0x3f82},
+                   {-1 - 0x1p-8 - 0x1p-40, 0xbf81},
+                   {1 + 0x1p-8 - 0x1p-40, 0x3f80},
+                   {0x1.fep127, 0x7f7f},
+                   {0x1.ffp127, 0x7f80},
+                   {0x1.fefffffffp127, 0x7f7f},
+                   {1e300, 0x7f80},
+                   {0x1p-134, 0},
+                   {0x1.8p-134, 1},
+                   {-0x1p-133, 0x8001}};
+    for (size_t r = 0; r < COUNT(rounded); r++) {
+        io_matrix one = {
+            .type = IO_F64, .rows = 1, .cols = 1, .row_stride = 1, .col_stride = 1, .data = &rounded[r].value};
+        io_convert(&one, IO_BF16, back);
+        if (back[0] != rounded[r].bits)
+            fail_msg("%a is bf16 %04x, expected %04x", rounded[r].value, back[0], rounded[r].bits);
+        check_fit(IO_F64, &rounded[r].value, IO_BF16,
+                  fabs(rounded[r].value) == 0x1.fep127 || rounded[r].value == -0x1p-133);
+    }
+    /* just above the middle of two bf16 */
+    static const uint64_t large = (UINT64_C(1) << 63) + (UINT64_C(1) << 55) + 1;
+    io_matrix one = {.type = IO_U64, .rows = 1, .cols = 1, .row_stride = 1, .col_stride = 1, .data = &large};
+    io_convert(&one, IO_BF16, back);
+    assert_int_equal(back[0], 0x5f01);
+    static const int64_t whole[] = {-128, 127, 0, -1};
+    static const double real[] = {-128, 127, -0.0, -1};
+    int8_t bytes[4];
+    int32_t words[4];
+    for (int x = 0; x < 2; x++) {
+        io_matrix four = {.type = x ? IO_F64 : IO_I64,
+                          .rows = 2,
+                          .cols = 2,
+                          .row_stride = 2,
+                          .col_stride = 1,
+                          .data = x ? (const void *)real : whole};
+        io_convert(&four, IO_I8, bytes), io_convert(&four, IO_I32, words);
+        for (int e = 0; e < 4; e++) assert_true(bytes[e] == whole[e] && words[e] == whole[e]);
+    }
+    static const int32_t extremes[] = {INT32_MIN, INT32_MAX, 0, -7, 8, 9};
+    io_matrix written = {.type = IO_I32, .rows = 2, .cols = 3, .row_stride = 3, .col_stride = 1, .data = extremes};
+    static const char *const names[] = {"C.npy", "C.mtx", "C.raw"};
+    for (size_t f = 0; f < COUNT(names); f++) {
+        io_output output;
+        io_error error;
+        io_matrix read;
+        const io_raw_shape shape = {IO_I32, 2, 3};
+        assert_int_equal(io_output_open(&output, in_folder(names[f]), &error), IO_OK);
+        assert_int_equal(io_output_write(&output, io_format_of(names[f]), &written, &error), IO_OK);
+        assert_int_equal(io_output_commit(&output, &error), IO_OK);
+        assert_int_equal(io_read(in_folder(names[f]), &shape, &read, &error), IO_OK);
+        assert_true(read.rows == 2 && read.cols == 3 && (f == 1 || read.type == IO_I32));
+        int32_t got[6];
+        io_convert(&read, IO_I32, got);
+        assert_memory_equal(got, extremes, sizeof got);
+        io_free(&read);
+        remove(in_folder(names[f]));
+    }
+}
+
+static void reals_fit_or_not(void)
+{
+    enum { F32 = 1, F16 = 2, I8 = 4, I16 = 8, I32 = 16, I64 = 32, U8 = 64, U16 = 128, U32 = 256, U64 = 512 };
+    static const io_type bits[] = {IO_F32, IO_F16, IO_I8, IO_I16, IO_I32, IO_I64, IO_U8, IO_U16, IO_U32, IO_U64};
+    static const struct {
+        double value;
+        int fits;
+    } cases[] = {{0, 1023},
+                 {-0.0, 1023},
+                 {1, 1023},
+                 {-1, F32 | F16 | I8 | I16 | I32 | I64},
+                 {127, 1023},
+                 {128, 1023 - I8},
+                 {-128, F32 | F16 | I8 | I16 | I32 | I64},
+                 {-129, F32 | F16 | I16 | I32 | I64},
+                 {255, 1023 - I8},
+                 {256, 1023 - I8 - U8},
+                 {2048, 1023 - I8 - U8},
+                 {2049, 1023 - I8 - U8 - F16},
+                 {65504, F32 | F16 | I32 | I64 | U16 | U32 | U64},
+                 {65535, F32 | I32 | I64 | U16 | U32 | U64},
+                 {65520, F32 | I32 | I64 | U16 | U32 | U64},
+                 {65536, F32 | I32 | I64 | U32 | U64},
+                 {16777216, F32 | I32 | I64 | U32 | U64},
+                 {16777217, I32 | I64 | U32 | U64},
+                 {2147483647, I32 | I64 | U32 | U64},
+                 {2147483648, F32 | I64 | U32 | U64},
+                 {-2147483648.0, F32 | I32 | I64},
+                 {4294967295, I64 | U32 | U64},
+                 {4294967296, F32 | I64 | U64},
+                 {0x1p63, F32 | U64},
+                 {-0x1p63, F32 | I64},
+                 {0x1.fffffffffffffp62, I64 | U64},
+                 {0x1p64, F32},
+                 {0x1.fffffffffffffp63, U64},
+                 {-0x1.0000000000001p63, 0},
+                 {0.5, F32 | F16},
+                 {0.1, 0},
+                 {0x1p-14, F32 | F16},
+                 {0x1p-24, F32 | F16},
+                 {0x1.8p-24, F32},
+                 {0x1p-25, F32},
+                 {0x1.ff8p-15, F32 | F16},
+                 {0x1.ffcp-15, F32},
+                 {0x1.002p0, F32},
+                 {0x1.004p0, F32 | F16},
+                 {0x1p-149, F32},
+                 {0x1p-150, 0},
+                 {0x1.fffffep127, F32},
+                 {0x1p128, 0},
+                 {NAN, F32 | F16},
+                 {INFINITY, F32 | F16},
+                 {-INFINITY, F32 | F16},
+                 {1e300, 0}};
+    for (size_t c = 0; c < COUNT(cases); c++) {
+        check_fit(IO_F64, &cases[c].value, IO_F64, true);
+        for (size_t t = 0; t < COUNT(bits); t++) {
+            bool expected = cases[c].fits >> t & 1;
+            check_fit(IO_F64, &cases[c].value, bits[t], expected);
+            float single = (float)cases[c].value;
+            if ((double)single == cases[c].value) check_fit(IO_F32, &single, bits[t], expected);
+        }
+    }
+}
+
+static void every_half_fits_its_value(void)
+{
+    for (unsigned b = 0; b < 65536; b++) {
+        double value = half_value(b);
+        check_fit(IO_F64, &value, IO_F16, true);
+        double next = nextafter(value, 1e9);
+        if (isfinite(value)) check_fit(IO_F64, &next, IO_F16, false);
+    }
+}
+
+static void integers_fit_or_not(void)
+{
+    static const int64_t signed_values[] = {0,
+                                            1,
+                                            -1,
+                                            127,
+                                            128,
+                                            -128,
+                                            -129,
+                                            255,
+                                            256,
+                                            2047,
+                                            2049,
+                                            -2049,
+                                            32767,
+                                            32768,
+                                            -32768,
+                                            -32769,
+                                            65504,
+                                            65535,
+                                            65536,
+                                            65537,
+                                            16777216,
+                                            16777217,
+                                            -16777217,
+                                            INT32_MAX,
+                                            INT32_MIN,
+                                            INT64_C(2147483648),
+                                            INT64_C(-2147483649),
+                                            UINT32_MAX,
+                                            INT64_C(4294967296),
+                                            (INT64_C(1) << 53),
+                                            (INT64_C(1) << 53) + 1,
+                                            (INT64_C(1) << 53) + 2,
+                                            -(INT64_C(1) << 53) - 1,
+                                            INT64_MAX,
+                                            INT64_MIN,
+                                            INT64_MIN + 1};
+    static const struct {
+        io_type type;
+        int64_t low, high;
+    } ranges[] = {{IO_I8, INT8_MIN, INT8_MAX},    {IO_I16, INT16_MIN, INT16_MAX}, {IO_I32, INT32_MIN, INT32_MAX},
+                  {IO_I64, INT64_MIN, INT64_MAX}, {IO_U8, 0, UINT8_MAX},          {IO_U16, 0, UINT16_MAX},
+                  {IO_U32, 0, UINT32_MAX},        {IO_U64, 0, INT64_MAX}};
+    for (size_t c = 0; c < COUNT(signed_values); c++) {
+        int64_t value = signed_values[c];
+        for (size_t r = 0; r < COUNT(ranges); r++) {
+            bool fits = value >= ranges[r].low && value <= ranges[r].high;
+            check_fit(IO_I64, &value, ranges[r].type, fits);
+            if (value >= 0) check_fit(IO_U64, &value, ranges[r].type, fits);
+        }
+        /* a long double holds any 64-bit integer where it is wider than a double */
+        check_fit(IO_I64, &value, IO_F64, (long double)(double)value == (long double)value);
+        check_fit(IO_I64, &value, IO_F32, (long double)(float)value == (long double)value);
+        double real = (double)value;
+        bool half = fabs(real) <= 65504 && fmod(real, fabs(real) < 2048 ? 1 : fabs(real) < 4096 ? 2 : 32) == 0;
+        check_fit(IO_I64, &value, IO_F16, half);
+    }
+    static const uint64_t top = UINT64_MAX, high_bit = UINT64_C(1) << 63, lower = UINT64_MAX - 2047;
+    check_fit(IO_U64, &top, IO_U64, true);
+    check_fit(IO_U64, &top, IO_I64, false);
+    check_fit(IO_U64, &top, IO_F64, false);
+    check_fit(IO_U64, &high_bit, IO_I64, false);
+    check_fit(IO_U64, &high_bit, IO_F32, true);
+    check_fit(IO_U64, &lower, IO_F64, true);
+    check_fit(IO_U64, &lower, IO_F32, false);
+    /* the narrow types, all of their values */
+    for (int v = INT16_MIN; v <= UINT16_MAX; v++) {
+        int16_t i = (int16_t)v;
+        uint16_t u = (uint16_t)v;
+        if (v <= INT16_MAX) check_fit(IO_I16, &i, IO_I8, v >= -128 && v <= 127);
+        if (v <= INT16_MAX) check_fit(IO_I16, &i, IO_U16, v >= 0);
+        if (v >= 0) check_fit(IO_U16, &u, IO_I16, v <= INT16_MAX);
+        if (v >= 0) check_fit(IO_U16, &u, IO_U8, v <= 255);
+        if (v >= 0 && v <= 4096) check_fit(IO_U16, &u, IO_F16, v <= 2048 || v % 2 == 0);
+    }
+}
+
+static void the_first_offender_is_named(void)
+{
+    static const double data[2][3] = {{1, 0.1, 2}, {1e300, 4, -0.3}};
+    io_matrix m = {.type = IO_F64, .rows = 2, .cols = 3, .row_stride = 3, .col_stride = 1, .data = data};
+    io_matrix turned = {.type = IO_F64, .rows = 3, .cols = 2, .row_stride = 1, .col_stride = 3, .data = data};
+    int64_t i, j;
+    char text[64];
+    assert_false(io_fits_exactly(&m, IO_F32, &i, &j, text, sizeof text));
+    assert_true(i == 0 && j == 1);
+    assert_string_equal(text, "0.1");
+    assert_false(io_fits_exactly(&turned, IO_F32, &i, &j, text, sizeof text));
+    assert_true(i == 0 && j == 1);
+    assert_string_equal(text, "1e+300");
+    static const int64_t integer[2] = {5, INT64_MIN + 1};
+    io_matrix n = {.type = IO_I64, .rows = 2, .cols = 1, .row_stride = 1, .col_stride = 1, .data = integer};
+    assert_false(io_fits_exactly(&n, IO_F64, &i, &j, text, sizeof text));
+    assert_true(i == 1 && j == 0);
+    assert_string_equal(text, "-9223372036854775807");
+    static const float nan_value = NAN, negative = -INFINITY;
+    m = one(IO_F32, &nan_value);
+    assert_false(io_fits_exactly(&m, IO_I64, &i, &j, text, sizeof text));
+    assert_string_equal(text, "nan");
+    m = one(IO_F32, &negative);
+    assert_false(io_fits_exactly(&m, IO_U8, &i, &j, text, sizeof text));
+    assert_string_equal(text, "-inf");
+}
+
+static const check_case cases[] = {
+    CHECK_CASE(types_have_names),
+    CHECK_CASE(formats_follow_endings),
+    CHECK_CASE(result_types_are_numpys),
+    FOLDER_CASE(bf16_and_integers_are_converted),
+    CHECK_CASE(every_half_is_read),
+    CHECK_CASE(conversion_rounds_once),
+    CHECK_CASE(conversion_follows_strides),
+    CHECK_CASE(reals_fit_or_not),
+    CHECK_CASE(every_half_fits_its_value),
+    CHECK_CASE(integers_fit_or_not),
+    CHECK_CASE(the_first_offender_is_named),
+};
+
+CHECK_MAIN(cases)

@@ -1,0 +1,337 @@
+/* test_io_write.c - the writer: bytes as NumPy has them, failing disks, and no file that is half written. */
+#define _XOPEN_SOURCE 700
+#include <fcntl.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "support/folder.h"
+#include "support/io_parse.h"
+
+static void write_matrix(const char *path, io_format format, const io_matrix *m)
+{
+    io_output output;
+    io_error error;
+    if (io_output_open(&output, path, &error) != IO_OK || io_output_write(&output, format, m, &error) != IO_OK ||
+        io_output_commit(&output, &error) != IO_OK)
+        fail_msg("%s", error.text);
+    assert_string_equal(error.text, "");
+    assert_true(output.path == NULL && output.temp_path == NULL && output.fd == -1);
+    io_output_discard(&output);
+}
+
+static void npy_bytes_are_numpys(void)
+{
+    static const float data[6] = {1, 2, 3, 4, 5, 6};
+    char expected[129];
+    snprintf(expected, sizeof expected, "%-127s\n",
+             "\x93NUMPY\x01.\x76.{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }");
+    expected[7] = expected[9] = '\0';
+    io_matrix m = {.type = IO_F32, .rows = 2, .cols = 3, .row_stride = 3, .col_stride = 1, .data = data};
+    unsigned char bytes[256];
+    write_matrix(in_folder("C.npy"), IO_FORMAT_NPY, &m);
+    assert_int_equal(read_back(in_folder("C.npy"), bytes, sizeof bytes), 128 + 24);
+    assert_memory_equal(bytes, expected, 128);
+    for (int e = 0; e < 6; e++) {
+        unsigned char element[4];
+        put_value(element, IO_F32, false, e + 1);
+        assert_memory_equal(bytes + 128 + 4 * e, element, 4);
+    }
+}
+
+static void mtx_text_is_shortest(void)
+{
+    static const double data[2][6] = {
+        {0.1, 1, -0.0, 1e300, 5e-324, NAN},
+        {1.0 / 3, 100, 0x1.fffffffffffffp1023, -INFINITY, INFINITY, 123456789012345678.0}};
+    io_matrix m = {.type = IO_F64, .rows = 2, .cols = 6, .row_stride = 6, .col_stride = 1, .data = data};
+    char text[512] = "";
+    write_matrix(in_folder("C.mtx"), IO_FORMAT_MTX, &m);
+    read_back(in_folder("C.mtx"), text, sizeof text - 1);
+    assert_string_equal(text, ARRAY("2 "
+                                    "6\n0.1\n0.3333333333333333\n1\n100\n-0\n1.7976931348623157e+308\n1e+300\n-inf\n4."
+                                    "94065645841247e-324\ninf\nnan\n1.2345678901234568e+17\n"));
+    static const float single[3] = {0.1f, 1.0f / 3, 16777216};
+    m = (io_matrix){.type = IO_F32, .rows = 3, .cols = 1, .row_stride = 1, .col_stride = 1, .data = single};
+    memset(text, 0, sizeof text);
+    write_matrix(in_folder("C.mtx"), IO_FORMAT_MTX, &m);
+    read_back(in_folder("C.mtx"), text, sizeof text - 1);
+    assert_string_equal(text, ARRAY("3 1\n0.1\n0.33333334\n16777216\n"));
+}
+
+/* Numbers of all magnitudes, the same in every run. */
+static double noise(uint64_t *seed)
+{
+    *seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return ldexp((double)(int64_t)(*seed >> 11) / 0x1p52 - 1, (int)(*seed >> 5 & 127) - 64);
+}
+
+static void what_is_written_is_read(void)
+{
+    enum { ROWS = 150, COLS = 119 }; /* more than one block of output */
+    static const char *const names[] = {"C.npy", "C.mtx", "C.raw"};
+    static double doubles[2 * ROWS * COLS], back64[ROWS * COLS], want64[ROWS * COLS];
+    static float singles[2 * ROWS * COLS], back32[ROWS * COLS], want32[ROWS * COLS];
+    uint64_t seed = 1;
+    for (int e = 0; e < 2 * ROWS * COLS; e++) {
+        doubles[e] = noise(&seed);
+        singles[e] = (float)doubles[e];
+    }
+    static const int64_t strides[][2] = {{COLS, 1}, {1, ROWS}, {2 * COLS, 1}, {COLS * 2, 2}};
+    for (int variant = 0; variant < 16; variant++) {
+        bool single = variant & 1, swapped = variant & 2;
+        const int64_t *stride = strides[variant >> 2];
+        io_matrix m = {.type = single ? IO_F32 : IO_F64,
+                       .swapped = swapped,
+                       .rows = ROWS,
+                       .cols = COLS,
+                       .row_stride = stride[0],
+                       .col_stride = stride[1],
+                       .data = single ? (const void *)singles : (const void *)doubles};
+        io_convert(&m, IO_F64, want64);
+        io_convert(&m, IO_F32, want32);
+        for (size_t f = 0; f < COUNT(names); f++) {
+            io_raw_shape shape = {m.type, ROWS, COLS};
+            io_matrix r;
+            io_error error;
+            write_matrix(in_folder(names[f]), io_format_of(names[f]), &m);
+            if (io_read(in_folder(names[f]), &shape, &r, &error) != IO_OK) fail_msg("%s", error.text);
+            assert_int_equal(r.type, f == 1 ? IO_F64 : m.type);
+            io_convert(&r, IO_F64, back64);
+            io_convert(&r, IO_F32, back32);
+            bool same = true; /* swapped noise holds NaN too */
+            for (int e = 0; e < ROWS * COLS; e++) {
+                same = same && (back32[e] == want32[e] || (isnan(back32[e]) && isnan(want32[e])));
+                if (!single) same = same && (back64[e] == want64[e] || (isnan(back64[e]) && isnan(want64[e])));
+            }
+            if (!same) fail_msg("variant %d, %s", variant, names[f]);
+            io_free(&r);
+        }
+    }
+}
+
+/* One row that is longer than a block, and nothing at all. */
+static void odd_shapes_are_written(void)
+{
+    enum { LONG = 20001 };
+    static float data[LONG];
+    for (int e = 0; e < LONG; e++) data[e] = (float)e;
+    io_matrix m = {.type = IO_F32, .rows = 1, .cols = LONG, .row_stride = LONG, .col_stride = 1, .data = data}, r;
+    io_error error;
+    write_matrix(in_folder("C.npy"), IO_FORMAT_NPY, &m);
+    assert_int_equal(io_read(in_folder("C.npy"), NULL, &r, &error), IO_OK);
+    assert_memory_equal(r.data, data, sizeof data);
+    io_free(&r);
+    static const char *const names[] = {"E.npy", "E.mtx", "E.raw"};
+    for (size_t f = 0; f < COUNT(names); f++) {
+        io_matrix none = {.type = IO_F64, .rows = INT64_C(1) << 40, .cols = 0, .row_stride = 0, .col_stride = 1};
+        io_raw_shape shape = {IO_F64, INT64_C(1) << 40, 0};
+        write_matrix(in_folder(names[f]), io_format_of(names[f]), &none);
+        if (io_read(in_folder(names[f]), &shape, &r, &error) != IO_OK) fail_msg("%s", error.text);
+        assert_true(r.rows == none.rows && r.cols == 0);
+        io_free(&r);
+        none.cols = none.rows;
+        none.rows = 0;
+        write_matrix(in_folder(names[f]), io_format_of(names[f]), &none);
+    }
+}
+
+static const double one_value[1] = {7};
+static const io_matrix one_matrix = {
+    .type = IO_F64, .rows = 1, .cols = 1, .row_stride = 1, .col_stride = 1, .data = one_value};
+
+static void a_discarded_output_leaves_nothing(void)
+{
+    io_output output;
+    io_error error;
+    write_file(in_folder("C.npy"), "old", 3);
+    assert_int_equal(io_output_open(&output, in_folder("C.npy"), &error), IO_OK);
+    assert_int_equal(folder_entries(false), 2);
+    assert_int_equal(io_output_write(&output, IO_FORMAT_NPY, &one_matrix, &error), IO_OK);
+    /* what is not there yet can be read and judged under its other name */
+    io_matrix m;
+    assert_int_equal(io_read(output.temp_path, NULL, &m, &error), IO_OK);
+    io_free(&m);
+    assert_int_equal(io_format_of(output.temp_path), IO_FORMAT_NPY);
+    assert_true(strncmp(output.temp_path, folder, strlen(folder)) == 0);
+    assert_int_equal(output.temp_path[strlen(folder) + 1], '.');
+    io_output_discard(&output);
+    io_output_discard(&output);
+    assert_int_equal(folder_entries(false), 1);
+    char bytes[8];
+    assert_int_equal(read_back(in_folder("C.npy"), bytes, sizeof bytes), 3);
+    io_output never = {0};
+    int input = fcntl(0, F_GETFD);
+    io_output_discard(&never); /* closes no standard input */
+    assert_int_equal(fcntl(0, F_GETFD), input);
+}
+
+static void refuse_output(const char *path, const char *part)
+{
+    io_output output;
+    io_error error;
+    char name[400];
+    snprintf(name, sizeof name, "%s: ", path);
+    assert_int_equal(io_output_open(&output, path, &error), IO_CANNOT_WRITE);
+    check_sentence(&error, name, part);
+    assert_true(output.path == NULL && output.temp_path == NULL && output.fd == -1);
+    io_output_discard(&output);
+}
+
+static void bad_targets_are_refused(void)
+{
+    refuse_output("", "the name of a file is missing");
+    refuse_output(in_folder("x/"), "the name of a file is missing");
+    refuse_output(folder, "cannot be written: it is a directory, expected a regular file or none");
+    refuse_output("/dev/null", "cannot be written: it is a device, pipe or socket");
+    refuse_output("missing/C.npy", "cannot be written: the folder missing does not exist");
+    assert_int_equal(mkfifo(in_folder("fifo"), 0600), 0);
+    refuse_output(in_folder("fifo"), "it is a device, pipe or socket");
+    assert_int_equal(symlink("nowhere/C.npy", in_folder("dangling.npy")), 0);
+    refuse_output(in_folder("dangling.npy"), "/nowhere does not exist");
+    assert_int_equal(symlink("loop.npy", in_folder("loop.npy")), 0);
+    refuse_output(in_folder("loop.npy"), "cannot be written: Too many levels of symbolic links");
+    write_file(in_folder("file"), "", 0);
+    refuse_output(in_folder("file/C.npy"), "/file is not a folder");
+    assert_int_equal(folder_entries(false), 4);
+    if (geteuid() != 0) {
+        chmod(folder, 0500);
+        refuse_output(in_folder("C.npy"), "making a temporary file beside it failed: Permission denied");
+    }
+}
+
+static void bad_writes_are_refused(void)
+{
+    static const int16_t integer[1] = {1};
+    io_matrix m = {.type = IO_I16, .rows = 1, .cols = 1, .row_stride = 1, .col_stride = 1, .data = integer};
+    io_output output;
+    io_error error;
+    assert_int_equal(io_output_open(&output, in_folder("C.txt"), &error), IO_OK);
+    assert_int_equal(io_output_write(&output, IO_FORMAT_NPY, &m, &error), IO_CANNOT_WRITE);
+    check_sentence(&error, in_folder("C.txt"), "elements of i16 cannot be written, expected f32, f64 or i32");
+    assert_int_equal(io_output_write(&output, io_format_of("C.txt"), &one_matrix, &error), IO_CANNOT_WRITE);
+    check_sentence(&error, in_folder("C.txt"), "expected the ending .npy, .mtx, .raw or .bin");
+    io_output_discard(&output);
+    assert_int_equal(folder_entries(false), 0);
+}
+
+/* A disk that fills up: the old file stays, the temporary one goes. */
+static void a_full_disk_keeps_the_old_file(void)
+{
+    static double data[10000];
+    io_matrix m = {.type = IO_F64, .rows = 100, .cols = 100, .row_stride = 100, .col_stride = 1, .data = data};
+    struct rlimit before, small;
+    static const char *const names[] = {"C.npy", "C.mtx", "C.raw"};
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    for (size_t f = 0; f < COUNT(names); f++) {
+        write_file(in_folder(names[f]), "old", 3);
+        small = before;
+        small.rlim_cur = f == 1 ? 10 : 10000;
+        io_output output;
+        io_error error;
+        assert_int_equal(io_output_open(&output, in_folder(names[f]), &error), IO_OK);
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+        io_status status = io_output_write(&output, io_format_of(names[f]), &m, &error);
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+        assert_int_equal(status, IO_CANNOT_WRITE);
+        check_sentence(&error, in_folder(names[f]), "cannot be written: File too large");
+        io_output_discard(&output);
+        char bytes[8];
+        assert_int_equal(read_back(in_folder(names[f]), bytes, sizeof bytes), 3);
+        assert_int_equal(folder_entries(false), (int)f + 1);
+    }
+}
+
+/* The target becomes a folder before the rename; the file descriptor fails before the flush. */
+static void a_failed_commit_leaves_nothing(void)
+{
+    io_output output;
+    io_error error;
+    assert_int_equal(io_output_open(&output, in_folder("C.npy"), &error), IO_OK);
+    assert_int_equal(mkdir(in_folder("C.npy"), 0700), 0);
+    assert_int_equal(io_output_commit(&output, &error), IO_CANNOT_WRITE);
+    check_sentence(&error, in_folder("C.npy"), "the temporary file could not be renamed: Is a directory");
+    assert_int_equal(folder_entries(false), 1);
+    assert_int_equal(io_output_open(&output, in_folder("D.npy"), &error), IO_OK);
+    close(output.fd);
+    assert_int_equal(io_output_write(&output, IO_FORMAT_NPY, &one_matrix, &error), IO_CANNOT_WRITE);
+    check_sentence(&error, in_folder("D.npy"), "cannot be written: Bad file descriptor");
+    assert_int_equal(io_output_commit(&output, &error), IO_CANNOT_WRITE);
+    check_sentence(&error, in_folder("D.npy"), "cannot be written: Bad file descriptor");
+    assert_int_equal(folder_entries(false), 1);
+    assert_true(output.path == NULL && output.temp_path == NULL);
+}
+
+static mode_t mode_of(const char *path)
+{
+    struct stat s;
+    assert_int_equal(lstat(path, &s), 0);
+    return s.st_mode & (S_IFMT | 0777);
+}
+
+static void modes_and_links_are_kept(void)
+{
+    mode_t before = umask(027);
+    write_matrix(in_folder("C.npy"), IO_FORMAT_NPY, &one_matrix);
+    assert_int_equal(mode_of(in_folder("C.npy")), S_IFREG | 0640);
+    chmod(in_folder("C.npy"), 0604);
+    write_matrix(in_folder("C.npy"), IO_FORMAT_NPY, &one_matrix);
+    assert_int_equal(mode_of(in_folder("C.npy")), S_IFREG | 0604);
+    umask(before);
+    assert_int_equal(symlink("C.npy", in_folder("link.npy")), 0);
+    write_file(in_folder("C.npy"), "old", 3);
+    write_matrix(in_folder("link.npy"), IO_FORMAT_NPY, &one_matrix);
+    assert_int_equal(mode_of(in_folder("link.npy")) & S_IFMT, S_IFLNK);
+    unsigned char bytes[256];
+    assert_int_equal(read_back(in_folder("C.npy"), bytes, sizeof bytes), 136);
+    assert_int_equal(folder_entries(false), 2);
+    assert_int_equal(remove(in_folder("C.npy")), 0); /* a link that names nothing yet: what it names is made */
+    assert_int_equal(symlink("link.npy", in_folder("chain.npy")), 0);
+    write_matrix(in_folder("chain.npy"), IO_FORMAT_NPY, &one_matrix);
+    assert_int_equal(mode_of(in_folder("chain.npy")) & S_IFMT, S_IFLNK);
+    assert_int_equal(mode_of(in_folder("link.npy")) & S_IFMT, S_IFLNK);
+    assert_int_equal(mode_of(in_folder("C.npy")) & S_IFMT, S_IFREG);
+    assert_int_equal(folder_entries(false), 3);
+}
+
+/* A name as long as the system takes, and one without a folder. */
+static void long_and_bare_names_work(void)
+{
+    char name[256];
+    memset(name, 'n', 255);
+    name[255] = '\0';
+    memcpy(name + 251, ".npy", 4);
+    char path[400];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    write_matrix(path, IO_FORMAT_NPY, &one_matrix);
+    assert_int_equal(mode_of(path) & S_IFMT, S_IFREG);
+    remove(path);
+    char cwd[4096];
+    assert_non_null(getcwd(cwd, sizeof cwd));
+    assert_int_equal(chdir(folder), 0);
+    write_matrix("bare.npy", IO_FORMAT_NPY, &one_matrix);
+    assert_int_equal(chdir(cwd), 0);
+    assert_int_equal(mode_of(in_folder("bare.npy")) & S_IFMT, S_IFREG);
+    assert_int_equal(folder_entries(false), 1);
+}
+
+static const check_case cases[] = {
+    FOLDER_CASE(npy_bytes_are_numpys),
+    FOLDER_CASE(mtx_text_is_shortest),
+    FOLDER_CASE(what_is_written_is_read),
+    FOLDER_CASE(odd_shapes_are_written),
+    FOLDER_CASE(a_discarded_output_leaves_nothing),
+    FOLDER_CASE(bad_targets_are_refused),
+    FOLDER_CASE(bad_writes_are_refused),
+    FOLDER_CASE(a_full_disk_keeps_the_old_file),
+    FOLDER_CASE(a_failed_commit_leaves_nothing),
+    FOLDER_CASE(modes_and_links_are_kept),
+    FOLDER_CASE(long_and_bare_names_work),
+};
+
+CHECK_MAIN(cases)

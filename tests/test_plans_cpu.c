@@ -1,0 +1,221 @@
+/* test_plans_cpu.c - plans for made-up processors: blocks, what is packed, how threads divide a product; and a
+ * problem's text. */
+#include <inttypes.h>
+
+#include "plan.h"
+#include "support/expect.h"
+#include "support/tap.h"
+#include "tilewright_lab.h"
+
+static float a[64]; /* an address, of which nothing is read */
+
+/* Where rows of B begin within a line, B is packed on a processor with an L1 of 48 KiB, and only where many tiles read
+ * it, more of them where there are more threads. */
+static void split_cases(void)
+{
+    static const struct {
+        int64_t m, n, ldb, l1_bytes;
+        cpu_level level;
+        int threads;
+        double beta;
+        tw_dtype dtype;
+        bool packs;
+    } cases[] = {
+        {1000, 1000, 1000, 49152, CPU_avx512, 1, 0, TW_F32, true},
+        {1000, 1000, 1008, 49152, CPU_avx512, 1, 0, TW_F32, false},
+        {1000, 1000, 1000, 32768, CPU_avx512, 1, 0, TW_F32, false},
+        {1000, 1000, 1000, 49152, CPU_avx2, 1, 0, TW_F32, false},
+        {1000, 1000, 1000, 49152, CPU_avx512, 16, 0, TW_F32, true},
+        {1000, 1000, 1000, 49152, CPU_avx512, 1, 1, TW_F32, false},
+        {400, 1000, 1000, 49152, CPU_avx512, 1, 0, TW_F32, true},
+        {400, 1000, 1000, 49152, CPU_avx512, 16, 0, TW_F32, false},
+        {100, 1000, 1000, 49152, CPU_avx512, 1, 0, TW_F32, false},
+        {1000, 30, 33, 49152, CPU_avx512, 1, 0, TW_F32, false},
+        {1000, 300, 300, 49152, CPU_avx512, 1, 0, TW_F64, true},
+        {1000, 300, 304, 49152, CPU_avx512, 1, 0, TW_F64, false},
+    };
+    bool right = true;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const device_facts facts = {.engine = "cpu",
+                                    .level = cases[i].level,
+                                    .threads = cases[i].threads,
+                                    .l1_bytes = cases[i].l1_bytes,
+                                    .l2_bytes = 2097152};
+        tw_problem p, made = tw_problem_make(cases[i].dtype, TW_N, TW_N, cases[i].m, cases[i].n, 400);
+        plan one;
+        made.ldb = cases[i].ldb, made.beta = cases[i].beta;
+        if (problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &one) == TW_OK &&
+            one.direct_b == !cases[i].packs)
+            continue;
+        printf("# case %zu\n", i);
+        right = false;
+    }
+    expect("plans: B is packed where its rows split lines and a copy costs less", right);
+}
+
+/* Rows of B that are read at a time where C has few rows, and tasks that divide C's columns before its rows; sums
+ * wherever k is longer and C's old elements are wanted. */
+static void stream_cases(void)
+{
+    static const struct {
+        int64_t m, n, k, l1_bytes;
+        cpu_level level;
+        int threads;
+        double beta;
+        tw_dtype dtype;
+        int64_t piece;
+    } cases[] = {
+        {16, 4096, 4096, 49152, CPU_avx512, 1, 0, TW_F32, 32},   {16, 4096, 4096, 32768, CPU_avx512, 1, 0, TW_F32, 128},
+        {16, 4096, 4096, 32768, CPU_avx2, 2, 1, TW_F64, 128},    {4, 4096, 4096, 49152, CPU_avx512, 16, 0, TW_F64, 32},
+        {4, 4096, 4096, 32768, CPU_avx512, 1, 0, TW_F32, 8},     {4, 4096, 4096, 32768, CPU_avx512, 2, 0, TW_F32, 256},
+        {4, 4096, 4096, 32768, CPU_avx2, 1, 0, TW_F32, 256},     {64, 400, 8192, 49152, CPU_avx512, 1, 0, TW_F32, 80},
+        {16, 4096, 1000, 49152, CPU_avx512, 1, 1, TW_F32, 32},   {16, 100000, 200, 49152, CPU_avx512, 1, 0, TW_F32, 32},
+        {16, 100000, 199, 49152, CPU_avx512, 1, 1, TW_F32, 200}, {16, 100000, 0, 49152, CPU_avx512, 1, 1, TW_F32, 4},
+    };
+    bool right = true;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const device_facts facts = {.engine = "cpu",
+                                    .level = cases[i].level,
+                                    .threads = cases[i].threads,
+                                    .l1_bytes = cases[i].l1_bytes,
+                                    .l2_bytes = 1048576};
+        tw_problem p, made = tw_problem_make(cases[i].dtype, TW_N, TW_N, cases[i].m, cases[i].n, cases[i].k);
+        plan one;
+        made.beta = cases[i].beta;
+        bool planned = problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &one) == TW_OK &&
+                       one.streams_b && one.direct_b && one.piece == cases[i].piece;
+        planned = planned && one.kc >= one.piece && (one.sum_bytes > 0) == (p.beta != 0 && p.k > one.piece);
+        for (plan less = one;
+             planned &&
+             plan_shrink(&less);) /* without memory: sums wherever k has several pieces, and none longer than a panel */
+            planned = less.piece >= 1 && less.piece <= less.kc &&
+                      (less.sum_bytes > 0) == (p.beta != 0 && p.k > less.piece);
+        planned = planned &&
+                  (cases[i].threads == 1 ? one.task_n == one.strip_n : one.task_m >= p.m && one.task_n < one.strip_n);
+        if (planned) continue;
+        printf("# case %zu: piece %" PRId64 ", kc %" PRId64 ", tasks of %" PRId64 " x %" PRId64 "\n", i, one.piece,
+               one.kc, one.task_m, one.task_n);
+        right = false;
+    }
+    expect("plans: few rows of C read few rows of B at a time, along all columns of a task", right);
+    const device_facts facts = {
+        .engine = "cpu", .level = CPU_avx2, .threads = 1, .l1_bytes = 32768, .l2_bytes = 1048576};
+    tw_problem p, made = tw_problem_make(TW_F32, TW_N, TW_N, 64, 200000, 1);
+    plan one;
+    made.ldb = INT64_C(1) << 62; /* B has one row, so any distance will do */
+    expect("plans: and a distance of rows whose bytes no number holds",
+           problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &one) == TW_OK && one.streams_b);
+}
+
+/* Small products of several threads: rows divided, or, where there are few, columns; each part a product in place; of a
+ * turned one whole lines of C. */
+static void in_place_cases(void)
+{
+    static const struct {
+        int64_t m, n, k;
+        tw_op op;
+        int threads, wanted; /* of the device; of the plan */
+        int64_t least, most; /* tasks */
+    } cases[] = {
+        {128, 128, 128, TW_N, 4, 4, 8, 11}, {256, 256, 256, TW_N, 4, 4, 15, 16}, {4, 2000, 200, TW_N, 4, 4, 4, 8},
+        {88, 88, 88, TW_N, 4, 1, 1, 1},     {96, 96, 96, TW_N, 4, 2, 4, 4},      {100, 100, 100, TW_T, 2, 2, 3, 4},
+    };
+    bool right = true;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const device_facts facts = {
+            .engine = "cpu", .level = CPU_avx2, .threads = cases[i].threads, .l1_bytes = 32768, .l2_bytes = 1048576};
+        tw_problem p, made = tw_problem_make(TW_F32, cases[i].op, cases[i].op, cases[i].m, cases[i].n, cases[i].k);
+        plan one;
+        bool planned = problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &one) == TW_OK &&
+                       one.in_place && one.workspace_bytes == 0 && one.threads == cases[i].wanted;
+        const int64_t tasks = planned ? ceil_div(one.near.m, one.task_m) * ceil_div(one.near.n, one.task_n) : 0;
+        planned = planned && one.at_once == (one.threads == 1) && one.near.turned == (cases[i].op == TW_T) &&
+                  (one.threads == 1 || (tasks >= cases[i].least && tasks <= cases[i].most));
+        planned = planned && (!one.near.turned || one.task_m >= 16);
+        if (planned) continue;
+        printf("# case %zu: threads %d, %" PRId64 " tasks of %" PRId64 " x %" PRId64 "\n", i, one.threads, tasks,
+               one.task_m, one.task_n);
+        right = false;
+    }
+    expect("plans: small products of several threads are computed in place, part by part", right);
+}
+
+/* Plans over many shapes and made-up devices: blocks are multiples of the micro-tile, cover C, and fit the workspace
+ * stated. */
+static void plan_cases(void)
+{
+    static const int64_t lengths[] = {1, 5, 48, 333, 1000, 4097, 100000};
+    static const device_facts devices[] = {
+        {.engine = "cpu", .level = CPU_base, .threads = 1, .l1_bytes = 16384, .l2_bytes = 131072},
+        {.engine = "cpu", .level = CPU_avx2, .threads = 8, .l1_bytes = 32768, .l2_bytes = 524288, .l3_bytes = 33554432},
+        {.engine = "cpu",
+         .level = CPU_avx512,
+         .threads = 128,
+         .l1_bytes = 49152,
+         .l2_bytes = 2097152,
+         .l3_bytes = 268435456},
+    };
+    bool multiples = true, covers = true, threads = true, same = true, text_fits = true;
+    for (size_t d = 0; d < 3; d++)
+        for (int x = 0; x < 7 * 7 * 7 * 2; x++) {
+            tw_problem p, made = tw_problem_make(x % 2 ? TW_F32 : TW_F64, TW_N, TW_T, lengths[x / 2 % 7],
+                                                 lengths[x / 14 % 7], lengths[x / 98]);
+            made.beta = x % 3;
+            plan one, two;
+            char text[256];
+            if (problem_load(&made, a, a, a, &p) != TW_OK || plan_find(&p, &devices[d], NULL, &one) != TW_OK ||
+                plan_find(&p, &devices[d], NULL, &two) != TW_OK) {
+                covers = false;
+                continue;
+            }
+            int64_t mr = one.row->lab.tile_m, nr = one.row->lab.tile_n;
+            multiples = multiples && one.strip_m % mr == 0 && one.task_m % mr == 0 && one.strip_n % nr == 0 &&
+                        one.task_n % nr == 0;
+            bool line = p.m == 1 || p.n == 1; /* nothing is packed and k is not divided */
+            covers = covers && one.line == line &&
+                     (!line || (one.direct_a && one.direct_b && one.workspace_bytes == 0 && one.kc == p.k &&
+                                one.strip_m >= p.m && one.strip_n >= p.n));
+            covers = covers && one.task_m <= one.strip_m && one.task_n <= one.strip_n && one.kc >= 1 &&
+                     one.workspace_bytes == (one.packs_ahead ? 2 : 1) * (one.a_bytes + one.b_bytes) + one.sum_bytes &&
+                     (one.direct_a ||
+                      one.a_bytes >= (size_t)(one.strip_m * one.kc) * (size_t)tw_lab_dtype_of(p.dtype)->bytes) &&
+                     one.direct_a == (one.a_bytes == 0) && one.direct_b == line && (one.b_bytes > 0) == !line &&
+                     (p.beta == 0 || p.k <= one.kc || one.sum_bytes > 0);
+            threads = threads && one.threads >= 1 && one.threads <= devices[d].threads;
+            same = same && one.strip_m == two.strip_m && one.kc == two.kc && one.threads == two.threads &&
+                   one.row == two.row;
+            plan_text(&one, text, sizeof text);
+            text_fits = text_fits && strlen(text) < sizeof text - 1;
+        }
+    expect("plans: blocks are multiples of the micro-tile", multiples);
+    expect("plans: blocks cover C and fit their workspace", covers);
+    expect("plans: threads within the device's", threads);
+    expect("plans: the same problem has the same plan", same);
+    expect("plans: their text fits", text_fits);
+    split_cases();
+    stream_cases();
+    in_place_cases();
+    plan shared, alone;
+    tw_problem p, square = tw_problem_make(TW_F32, TW_N, TW_N, 1000, 1000, 1000);
+    bool planned = problem_load(&square, a, a, a, &p) == TW_OK &&
+                   plan_find(&p, &devices[2], &(tw_lab_choice){.kernel = "cpu_f32_r11_warp_base", .tile = 400},
+                             &shared) == TW_OK &&
+                   plan_find(&p, &devices[2], &(tw_lab_choice){.kernel = "cpu_f32_r10_register_base", .tile = 400},
+                             &alone) == TW_OK;
+    expect("plans: r11 has a thread and a workspace for each of its blocks, r10 one of each",
+           planned && shared.threads == 9 && alone.threads == 1 && shared.workspace_bytes == 9 * alone.workspace_bytes);
+    char text[PROBLEM_TEXT_BYTES];
+    p = tw_problem_make(TW_F32, TW_N, TW_T, 512, 512, 64);
+    problem_text(&p, text);
+    expect("a problem prints itself", strcmp(text, "f32 nt 512x512x64 alpha 1 beta 0") == 0);
+    p.ldc = 600;
+    problem_text(&p, text);
+    expect("and its padding", strcmp(text, "f32 nt 512x512x64 alpha 1 beta 0 ld 64,64,600") == 0);
+}
+
+int main(int argc, char **argv)
+{
+    tap_start(argc, argv);
+    plan_cases();
+    return tap_finish();
+}

@@ -1,0 +1,428 @@
+/* test_plans_gpu.c - plans for made-up GPUs: which kernel and tile, what is packed, how k and the tiles are divided,
+ * and into how much memory. */
+#include <fcntl.h>
+
+#include "plan.h"
+#include "support/tap.h"
+#include "tilewright_lab.h"
+
+static float a[64]; /* an address, of which nothing is read */
+
+static const device_facts sm_90 = {.engine = "cuda",
+                                   .threads = 1,
+                                   .copies = true,
+                                   .addresses = true,
+                                   .sm = 90,
+                                   .most_threads = 1024,
+                                   .multiprocessors = 132,
+                                   .tensor_maps = true,
+                                   .local_bytes = 227 << 10,
+                                   .largest_bytes = (int64_t)1 << 37};
+
+/* A made-up GPU with small blocks: what fits is asked of the tile that would be used, not of the row's own. */
+static void tile_case(const char *kernel, int64_t k, int tile, int most_threads, int64_t local_bytes,
+                      const char *refusal)
+{
+    device_facts device = {.engine = "opencl",
+                           .threads = 1,
+                           .most_threads = most_threads,
+                           .local_bytes = local_bytes,
+                           .largest_bytes = 1 << 30};
+    tw_problem p, made = tw_problem_make(TW_F32, TW_N, TW_N, 64, 64, k);
+    tw_lab_choice choice = {.kernel = kernel, .tile = tile};
+    char reason[160] = "";
+    plan out;
+    if (!tap_case("%s, k %d, tile %d: %d threads and %d bytes a block", kernel, (int)k, tile, most_threads,
+                  (int)local_bytes))
+        return;
+    bool loaded = problem_load(&made, a, a, a, &p) == TW_OK,
+         fits = kernel_fits(kernel_named(kernel), &p, &device, tile, reason, sizeof reason);
+    tw_status status = plan_find(&p, &device, &choice, &out);
+    tap_result(loaded && fits == (refusal == NULL) && (status == TW_OK) == fits &&
+                   (fits || (strstr(reason, refusal) && status == TW_NO_KERNEL)),
+               "fits %d, plan %s: %s", fits, tw_status_name(status), reason);
+}
+
+static void tile_cases(void)
+{
+    tile_case("opencl_f32_r04_banks", 64, 0, 256, 2048, NULL);
+    tile_case("opencl_f32_r04_banks", 64, 8, 64, 512, NULL);
+    tile_case("opencl_f32_r04_banks", 64, 32, 1024, 8192, NULL);
+    tile_case("opencl_f32_r04_banks", 64, 32, 256, 8192, "its blocks have 1024 threads, this device takes 256");
+    tile_case("opencl_f32_r04_banks", 64, 32, 1024, 8191, "it needs 8192 bytes of local memory, this device has 8191");
+    tile_case("opencl_f32_r04_banks", 64, 16, 255, 8192, "its blocks have 256 threads, this device takes 255");
+    tile_case("opencl_f32_s1_unoptimised", 32, 0, 256, 0, "its blocks have 1024 threads, this device takes 256");
+    tile_case("opencl_f32_s2_shared_a", 16, 0, 256, 1024, NULL);
+    tile_case("opencl_f32_s2_shared_a", 32, 0, 1024, 1024, "it needs 4096 bytes of local memory, this device has 1024");
+    tile_case("opencl_f32_r11_warp", 64, 0, 256, 16640, NULL);
+    tile_case("opencl_f32_r11_warp", 64, 0, 128, 16640, "its blocks have 256 threads, this device takes 128");
+}
+
+/* How k is divided among blocks: by the shape and the tile, whatever the device; one part where there is no memory. */
+static void deep_case(int64_t m, int64_t n, int64_t k, int tile, int64_t parts, int64_t length, int64_t bytes)
+{
+    const tw_lab_choice choice = {.kernel = "cuda_f32_d1_splitk", .tile = tile};
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, m, n, k);
+    p.dtype_c = TW_F32;
+    plan one = {0}, many = {0}, bare = {0};
+    device_facts cuda = {.engine = "cuda",
+                         .sm = 75,
+                         .most_threads = 1024,
+                         .multiprocessors = 1,
+                         .local_bytes = 48 << 10,
+                         .largest_bytes = (int64_t)1 << 37};
+    if (!tap_case("deep %dx%dx%d tile %d", (int)m, (int)n, (int)k, tile)) return;
+    bool planned = plan_find(&p, &cuda, &choice, &one) == TW_OK;
+    cuda.multiprocessors = 132;
+    planned = planned && plan_find(&p, &cuda, &choice, &many) == TW_OK;
+    cuda.no_workspace = true;
+    planned = planned && plan_find(&p, &cuda, &choice, &bare) == TW_OK;
+    tap_result(planned && memcmp(&one.shares, &many.shares, sizeof one.shares) == 0 && one.shares.parts == parts &&
+                   one.shares.length == length && (int64_t)one.workspace_bytes == bytes &&
+                   one.grid_x == parts * bare.grid_x && bare.shares.parts == 1 && bare.workspace_bytes == 0,
+               "%lld parts of %lld steps, %zu bytes, %s", (long long)one.shares.parts, (long long)one.shares.length,
+               one.workspace_bytes, planned ? "" : tw_error_text());
+}
+
+static void deep_cases(void)
+{
+    deep_case(64, 64, 65536, 16, 64, 64, 64 * 64 * 64 * 4);
+    deep_case(64, 64, 65536, 32, 256, 8, 256 * 64 * 64 * 4);
+    deep_case(40, 50, 5003, 0, 79, 4, 632064); /* 12 tiles, room for 85 parts: 313 steps by fours */
+    deep_case(40, 50, 20, 0, 2, 1, 16128);     /* no more parts than steps */
+    deep_case(4096, 4096, 4096, 0, 1, 0, 0);   /* tiles enough */
+    deep_case(5, 5, 0, 0, 1, 0, 0);
+}
+
+static const tw_lab_choice r14h = {.kernel = "cuda_f32_r14h_hopper"};
+
+/* On a made-up sm_90, which kernel device operands at these addresses, rows lda, ldb, ldc apart, would have. */
+static void place_case(const char *what, const void *x, const void *y, const void *z, int64_t lda, int64_t ldb,
+                       int64_t ldc, bool mapped, const char *wide)
+{
+    tw_problem p, made = tw_problem_make(TW_F32, TW_N, TW_N, 200, 300, 100);
+    char reason[200] = "";
+    plan out = {0};
+    if (!tap_case("device operands: %s", what)) return;
+    made.place_a = made.place_b = made.place_c = TW_DEVICE;
+    made.lda = lda, made.ldb = ldb, made.ldc = ldc;
+    bool planned = problem_load(&made, x, y, z, &p) == TW_OK && plan_find(&p, &sm_90, &r14h, &out) == TW_OK;
+    bool fits = planned && kernel_fits(kernel_named("cuda_f32_r12_async"), &p, &sm_90, 0, reason, sizeof reason);
+    bool chosen = planned && out.row == kernel_named("cuda_f32_r14h_hopper") && out.pack_a.needed && out.pack_a.turns &&
+                  !out.pack_b.turns;
+    tap_result(
+        chosen && fits == mapped && strstr(out.options, wide) != NULL &&
+            out.pack_b.needed == (ldb % 4 != 0 || (uintptr_t)y % 16 != 0) &&
+            (mapped ||
+             strstr(reason, "the copy engine needs addresses and rows of A and B in multiples of 16 bytes") != NULL),
+        "%s %s: %s", planned ? out.row->lab.name : tw_error_text(), out.options, reason);
+}
+
+/* What the production kernel of sm_90 packs, and into how much, by transposes and rows; without a workspace another
+ * kernel is chosen. */
+static void packing_case(tw_op op_a, tw_op op_b, int64_t lda, int64_t ldb, int64_t k, const char *expected,
+                         int64_t bytes)
+{
+    device_facts device = sm_90;
+    static const _Alignas(256) float x[64] = {0};
+    tw_problem p, made = tw_problem_make(TW_F32, op_a, op_b, 203, 300, k);
+    char text[200] = "", found[40] = "";
+    plan out, bare;
+    if (!tap_case("packing %c%c lda %d ldb %d k %d", "nt"[op_a], "nt"[op_b], (int)lda, (int)ldb, (int)k)) return;
+    made.place_a = made.place_b = made.place_c = TW_DEVICE;
+    made.lda = lda, made.ldb = ldb;
+    bool planned = problem_load(&made, x, x, x, &p) == TW_OK && plan_find(&p, &device, &r14h, &out) == TW_OK;
+    device.no_workspace = true;
+    planned = planned && plan_find(&p, &device, NULL, &bare) == TW_OK;
+    if (planned) plan_text(&out, text, sizeof text), sscanf(text, "cuda_f32_r14h_hopper%39[ a-zA-Z] grid", found);
+    tap_result(planned && strncmp(found, expected, strlen(expected)) == 0 &&
+                   (int64_t)out.workspace_bytes - out.shares.bytes == bytes && bare.workspace_bytes == 0 &&
+                   bare.shares.count == 0 && (bytes > 0) == !kernel_fits(out.row, &p, &device, 0, NULL, 0),
+               "%s, without: %s", planned ? text : tw_error_text(), planned ? bare.row->lab.name : "");
+}
+
+/* How the production kernel of sm_90 divides a product on 132 multiprocessors; the shares hold the tiles that are left,
+ * exactly. */
+static void shares_case(int64_t m, int64_t n, int64_t k, const char *kernel, int64_t whole, int64_t count,
+                        int64_t length)
+{
+    const tw_lab_choice choice = {.kernel = kernel};
+    static const _Alignas(256) float x[64] = {0};
+    tw_problem p, made = tw_problem_make(TW_F32, TW_T, TW_N, m, n, k);
+    plan out = {0};
+    if (!tap_case("shares of %s %dx%dx%d", kernel, (int)m, (int)n, (int)k)) return;
+    made.place_a = made.place_b = made.place_c = TW_DEVICE;
+    made.lda = (m + 3) / 4 * 4, made.ldb = (n + 3) / 4 * 4;
+    bool planned = problem_load(&made, x, x, x, &p) == TW_OK && plan_find(&p, &sm_90, &choice, &out) == TW_OK;
+    const shares *s = &out.shares;
+    int64_t tile_n = planned ? out.row->lab.tile_n : 1, steps = (k + 15) / 16,
+            tiles = (m + 127) / 128 * ((n + tile_n - 1) / tile_n);
+    /* a tile with at most 32 rows or columns in C takes a third */
+    int64_t wide = tile_n == 128 ? (m + 95) / 128 * ((n + 95) / 128) : tiles,
+            left = (wide - s->whole) * steps + (tiles - wide) * ((steps + 2) / 3);
+    bool exact = s->count * s->length >= left && (s->count - 1) * s->length < left && s->length < steps;
+    tap_result(planned && s->whole == whole && s->count == count && s->length == length &&
+                   out.grid_x == whole + count && (count > 0 ? exact && s->whole <= wide : s->whole == tiles) &&
+                   (int64_t)out.workspace_bytes == s->bytes && s->bytes >= count * (128 * tile_n * 4 + 8),
+               "whole %lld, %lld shares of %lld, %zu bytes %s", (long long)s->whole, (long long)s->count,
+               (long long)s->length, out.workspace_bytes, planned ? "" : tw_error_text());
+}
+
+/* Shares of few and of many tiles and steps take no more than what tw_workspace_bytes() names for each
+ * multiprocessor. */
+static void share_bytes_case(const char *kernel)
+{
+    enum { MULTIPROCESSORS = 3, NAMED = 560000 };
+    device_facts device = sm_90;
+    device.multiprocessors = MULTIPROCESSORS;
+    const tw_lab_choice choice = {.kernel = kernel};
+    bool planned = true;
+    size_t most = 0;
+    if (!tap_case("the most that shares of %s take", kernel)) return;
+    for (int64_t tiles = 1; tiles < 18; tiles++)
+        for (int64_t steps = 1; steps < 200; steps++) {
+            for (int narrow = 0; narrow < 2; narrow++) { /* of 64 columns, or of 32 rows */
+                tw_problem p = tw_problem_make(TW_F32, TW_T, TW_N, narrow ? 32 : 128 * tiles, narrow ? 384 * tiles : 64,
+                                               16 * steps);
+                plan out = {0};
+                p.dtype_c = TW_F32, p.align_a = p.align_b = p.align_c = 256;
+                planned = planned && plan_find(&p, &device, &choice, &out) == TW_OK;
+                if (out.workspace_bytes > most) most = out.workspace_bytes;
+            }
+        }
+    tap_result(planned && most > NAMED / 2 * MULTIPROCESSORS && most <= NAMED * MULTIPROCESSORS, "%zu bytes %s", most,
+               planned ? "" : tw_error_text());
+}
+
+/* Which row the planner takes on 132 multiprocessors. */
+static void row_case(tw_op op_a, int64_t m, int64_t n, int64_t k, const char *expected)
+{
+    device_facts device = sm_90;
+    device.clusters = true;
+    tw_problem p = tw_problem_make(TW_F32, op_a, TW_N, m, n, k);
+    plan out;
+    if (!tap_case("the row of %c %d x %d x %d", "nt"[op_a], (int)m, (int)n, (int)k)) return;
+    p.dtype_c = TW_F32, p.align_a = p.align_b = p.align_c = 256;
+    bool planned = plan_find(&p, &device, NULL, &out) == TW_OK;
+    tap_result(planned && out.row == kernel_named(expected), "%s, expected %s",
+               planned ? out.row->lab.name : tw_error_text(), expected);
+}
+
+/* So many blocks (-1: any number) divide k: those of a tile are a cluster, which needs no workspace, or their sums go
+ * by memory. */
+static void cluster_case(const char *kernel, int64_t m, int64_t n, int64_t k, bool clusters, int64_t blocks, bool meets)
+{
+    device_facts device = sm_90;
+    device.clusters = clusters;
+    const tw_lab_choice choice = {.kernel = kernel};
+    device_facts bare = device;
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, m, n, k);
+    char text[256] = "";
+    plan out = {0}, without = {0};
+    if (!tap_case("%s %s %dx%dx%d: parts of a tile %s", clusters ? "clusters," : "no clusters,", kernel, (int)m, (int)n,
+                  (int)k, meets ? "meet" : "go by memory"))
+        return;
+    p.dtype_c = TW_F32, p.align_a = p.align_b = p.align_c = 256;
+    bare.no_workspace = true;
+    bool planned = plan_find(&p, &device, &choice, &out) == TW_OK && plan_find(&p, &bare, &choice, &without) == TW_OK;
+    if (planned) plan_text(&out, text, sizeof text);
+    int64_t tile_bytes = planned ? out.row->lab.tile_m * out.row->lab.tile_n * 4 : 0;
+    bool told = strstr(out.options, "-DMEETS=1") != NULL && strstr(text, "in clusters") != NULL;
+    tap_result(planned && (blocks < 0 || out.shares.count == blocks) && out.shares.meets == meets && told == meets &&
+                   (out.workspace_bytes == 0) == (meets || blocks == 0) &&
+                   out.dynamic_bytes == out.row->gpu.dynamic_bytes + (meets ? (int)tile_bytes + 16 : 0) &&
+                   (!meets || without.shares.meets),
+               "%s, %d bytes shared, without workspace %lld blocks", planned ? text : tw_error_text(),
+               planned ? out.dynamic_bytes : 0, planned ? (long long)without.shares.count : 0);
+}
+
+static void cluster_cases(void)
+{
+    cluster_case("cuda_f32_r14f_flat", 16, 16, 1024, true, 4, true);
+    cluster_case("cuda_f32_r14f_flat", 16, 16, 1024, false, 4, false);
+    cluster_case("cuda_f32_r14t_tall", 200, 30, 4000, true, 14 * 8, true);
+    cluster_case("cuda_f32_r14k_slices", 474, 170, 288, true, 48 * 2, true);
+    cluster_case("cuda_f32_r14e_each", 128, 128, 128, true, 8 * 8, true);
+    /* two blocks on a multiprocessor, with room for what they send */
+    cluster_case("cuda_f32_r14q_square", 128, 128, 128, true, 4 * 2, true);
+    cluster_case("cuda_f32_r14f_flat", 32, 32, 32768, true, 2 * 66, false); /* more parts than a cluster has blocks */
+    cluster_case("cuda_f32_r14b_boxes", 64, 1024, 16384, true, 8 * 16, false);
+    cluster_case("cuda_f32_r14k_slices", 512, 512, 512, true, 0, false);
+    for (int i = 0; i < kernel_count(); i++) /* what tools/ahead.c builds for clusters */
+        if (kernel_at(i)->gpu.traits & GPU_SLICES) cluster_case(kernel_at(i)->lab.name, 4, 4, 1280, true, -1, true);
+}
+
+/* Which tile bf16 gets on sm_90, and what is packed, as the plan says it. */
+static void matrix_case(tw_op op_a, tw_op op_b, int64_t m, int64_t n, int64_t k, int64_t pad, tw_dtype dtype_c,
+                        const char *expected, int64_t bytes)
+{
+    tw_problem p = tw_problem_make(TW_BF16, op_a, op_b, m, n, k);
+    char text[256] = "";
+    plan out;
+    if (!tap_case("matrix units %c%c %dx%dx%d pad %d", "nt"[op_a], "nt"[op_b], (int)m, (int)n, (int)k, (int)pad))
+        return;
+    p.dtype_c = dtype_c, p.align_a = p.align_b = p.align_c = 256, p.lda += pad, p.ldb += pad;
+    bool planned = plan_find(&p, &sm_90, NULL, &out) == TW_OK;
+    if (planned) plan_text(&out, text, sizeof text);
+    tap_result(planned && strncmp(text, expected, strlen(expected)) == 0 && (int64_t)out.workspace_bytes == bytes &&
+                   strstr(out.options, dtype_c == TW_F32 ? "-DC_HALF=0" : "-DC_HALF=1") != NULL,
+               "%s, expected %s and %d bytes", planned ? text : tw_error_text(), expected, (int)bytes);
+}
+
+static void matrix_cases(void)
+{
+    matrix_case(TW_N, TW_N, 4096, 4096, 4096, 0, TW_F32, "cuda_bf16_r14w_128x128 grid 128x1", 0);
+    matrix_case(TW_T, TW_N, 4096, 4096, 4096, 0, TW_BF16, "cuda_bf16_r14w_128x128 grid 128x1", 0);
+    /* 384 tiles, 2.9 rounds; of 128 x 128 4.4 */
+    matrix_case(TW_N, TW_T, 3072, 3072, 3072, 0, TW_BF16, "cuda_bf16_r14w_128x192 grid 128x1", 0);
+    matrix_case(TW_T, TW_T, 768, 1536, 4096, 0, TW_F32, "cuda_bf16_r14w_64x192 grid 96x1", 0);
+    matrix_case(TW_N, TW_N, 1024, 1024, 1024, 0, TW_F32, "cuda_bf16_r14w_64x128 grid 128x1", 0);
+    matrix_case(TW_N, TW_N, 512, 512, 512, 0, TW_F32, "cuda_bf16_r14w_64x64 grid 64x1", 0);
+    matrix_case(TW_T, TW_N, 203, 304, 100, 0, TW_F32, "cuda_bf16_r14w_64x64 copies A grid", 100 * 256 * 2);
+    matrix_case(TW_N, TW_N, 1, 8192, 8192, 0, TW_F32, "cuda_bf16_r14s_16x64 grid 128x1 threads", 0);
+    matrix_case(TW_T, TW_N, 16, 8192, 8192, 0, TW_BF16, "cuda_bf16_r14s_16x64 grid 128x1 threads", 0);
+    matrix_case(TW_N, TW_T, 8192, 16, 8192, 0, TW_F32, "cuda_bf16_r14s_16x64 grid 128x1 threads", 0);
+    matrix_case(TW_N, TW_N, 16, 28672, 4096, 0, TW_F32,
+                "cuda_bf16_r14s_16x128 grid 132x1 (132 of them shares of 109 steps)", 132 * (16 * 128 * 4 + 8) + 224);
+    matrix_case(TW_N, TW_N, 64, 8192, 8192, 0, TW_F32, "cuda_bf16_r14s_64x64 grid 128x1 threads", 0);
+    matrix_case(TW_N, TW_T, 64, 28672, 4096, 0, TW_BF16, "cuda_bf16_r14s_64x128 grid 132x1 (132 of them",
+                132 * (64 * 128 * 4 + 8) + 224);
+    matrix_case(TW_N, TW_N, 128, 8192, 8192, 0, TW_F32, "cuda_bf16_r14s_128x64 grid 128x1 threads", 0);
+    matrix_case(TW_N, TW_N, 128, 28672, 4096, 0, TW_F32, "cuda_bf16_r14s_128x128 grid 132x1 (132 of them",
+                132 * (128 * 128 * 4 + 8) + 224);
+    matrix_case(TW_N, TW_N, 16, 1024, 8192, 0, TW_F32,
+                "cuda_bf16_r14s_16x64 grid 112x1 (112 of them shares of 19 steps)", 459776);
+    matrix_case(TW_N, TW_N, 64, 64, 65536, 0, TW_F32, "cuda_bf16_r14s_64x64 grid 16x1 (16 of them shares of 64 steps)",
+                262400);
+    matrix_case(TW_N, TW_N, 64, 64, 64, 0, TW_F32, "cuda_bf16_r14w_64x64 grid 1x1", 0);
+    matrix_case(TW_N, TW_N, 128, 512, 512, 0, TW_F32, "cuda_bf16_r14w_64x64 grid 16x1", 0);
+    matrix_case(TW_N, TW_N, 1, 512, 512, 0, TW_F32, "cuda_bf16_r14s_16x64 grid 8x1", 0);
+    matrix_case(TW_N, TW_T, 203, 300, 100, 1, TW_F32, "cuda_bf16_r14w_64x64 copies A copies B grid",
+                203 * 128 * 2 + 300 * 128 * 2);
+}
+
+/* r14b turns what lies along k itself, A, B or both. */
+static void turns_case(void)
+{
+    for (int op = 0; op < 4; op++) {
+        tw_problem p = tw_problem_make(TW_F32, (tw_op)(op / 2), (tw_op)(op % 2), 1024, 1024, 1024);
+        plan out;
+        if (!tap_case("1024 cubed %c%c is packed nowhere", "nt"[op / 2], "nt"[op % 2])) continue;
+        p.dtype_c = TW_F32, p.align_a = p.align_b = p.align_c = 256;
+        bool planned = plan_find(&p, &sm_90, NULL, &out) == TW_OK;
+        tap_result(planned && out.row == kernel_named("cuda_f32_r14b_boxes") && out.workspace_bytes == 0,
+                   "%s, %zu bytes", planned ? out.row->lab.name : tw_error_text(), planned ? out.workspace_bytes : 0);
+    }
+}
+
+/* A row that the model of slices weighs without its pace would be expected to take no time. */
+static void pace_case(void)
+{
+    if (!tap_case("every row of slices has its pace, of which a block that is always alone has one, and no other row"))
+        return;
+    const char *wrong = "";
+    for (int i = 0; i < kernel_count(); i++) {
+        const kernel_row *row = kernel_at(i);
+        const slice_pace *pace = &row->gpu.pace;
+        bool slices = row->gpu.traits & GPU_SLICES, paced = pace->alone > 0 && pace->share > 0 && pace->block > 0;
+        /* an H200's multiprocessor has room for a second block */
+        bool shares = 2 * row->gpu.dynamic_bytes <= 227 << 10;
+        if (slices != paced || (slices && !shares && pace->share != pace->alone)) wrong = row->lab.name;
+    }
+    tap_result(wrong[0] == '\0', "not so: %s", wrong);
+}
+
+static void packing_cases(void)
+{
+    pace_case();
+    cluster_cases();
+    turns_case();
+    matrix_cases();
+    share_bytes_case("cuda_f32_r14h_hopper");
+    share_bytes_case("cuda_f32_r14n_hopper");
+    share_bytes_case("cuda_f32_r14b_boxes");
+    shares_case(4096, 4096, 4096, "cuda_f32_r14h_hopper", 792, 396, 150);
+    shares_case(2048, 2048, 2048, "cuda_f32_r14h_hopper", 0, 395, 83);
+    shares_case(1024, 1024, 1024, "cuda_f32_r14h_hopper", 0, 256, 16);
+    shares_case(512, 512, 512, "cuda_f32_r14h_hopper", 0, 64, 8);
+    shares_case(512, 512, 512, "cuda_f32_r14n_hopper", 0, 128, 8);
+    shares_case(3000, 3000, 3000, "cuda_f32_r14n_hopper", 792, 790, 80);
+    shares_case(5001, 5001, 5001, "cuda_f32_r14h_hopper", 1188, 395, 285);
+    shares_case(5001, 5001, 5001, "cuda_f32_r14n_hopper", 3160, 0, 0);
+    shares_case(4095, 4097, 4099, "cuda_f32_r14h_hopper", 792, 395, 158);
+    shares_case(4097, 4095, 4099, "cuda_f32_r14h_hopper", 792, 395, 158);
+    shares_case(32, 100000, 4096, "cuda_f32_r14h_hopper", 782, 0, 0); /* narrow, six to a multiprocessor */
+    shares_case(32, 50688, 16384, "cuda_f32_r14h_hopper", 396, 0, 0); /* a share would be a tile */
+    shares_case(32, 25000, 16384, "cuda_f32_r14h_hopper", 0, 395, 170);
+    shares_case(161, 160, 4096, "cuda_f32_r14h_hopper", 0, 22, 32);
+    shares_case(8192, 8192, 8192, "cuda_f32_r14h_hopper", 3960, 396, 176);
+    shares_case(4224, 1536, 4096, "cuda_f32_r14h_hopper", 396, 0, 0);
+    shares_case(64, 64, 65536, "cuda_f32_r14n_hopper", 0, 16, 256);
+    shares_case(128, 128, 128, "cuda_f32_r14h_hopper", 1, 0, 0);
+    shares_case(128, 128, 16, "cuda_f32_r14h_hopper", 1, 0, 0);
+    shares_case(1, 1, 0, "cuda_f32_r14h_hopper", 1, 0, 0);
+    shares_case(1, 1, 1, "cuda_f32_r14h_hopper", 1, 0, 0);
+    row_case(TW_T, 4096, 4096, 4096, "cuda_f32_r14h_hopper"); /* 8 tiles for the busiest, or 16 of half the width */
+    /* of the last tiles only 8 rows and columns, which it spares */
+    row_case(TW_T, 5000, 5000, 5000, "cuda_f32_r14h_hopper");
+    row_case(TW_T, 5040, 5040, 5040, "cuda_f32_r14n_hopper"); /* padded to 5120 x 5120, or to 5056 columns */
+    row_case(TW_T, 2048, 2048, 2048, "cuda_f32_r14h_hopper"); /* one or two halves, which end no earlier */
+    row_case(TW_T, 180000, 180000, 1, "cuda_f32_r14h_hopper");
+    row_case(TW_N, 2048, 2048, 2048, "cuda_f32_r14h_hopper"); /* with A to be turned by a pass before */
+    row_case(TW_N, 3000, 3000, 3000, "cuda_f32_r14n_hopper");
+    row_case(TW_N, 4096, 4096, 4096, "cuda_f32_r14h_hopper");
+    row_case(TW_N, 64, 64, 64, "cuda_f32_r14f_flat");
+    row_case(TW_N, 256, 256, 256, "cuda_f32_r14f_flat");
+    row_case(TW_N, 512, 512, 512, "cuda_f32_r14k_slices");
+    row_case(TW_N, 1024, 1024, 1024, "cuda_f32_r14b_boxes");
+    row_case(TW_N, 1000, 1000, 1000, "cuda_f32_r14b_boxes");
+    row_case(TW_N, 500, 300, 700, "cuda_f32_r14e_each");
+    row_case(TW_N, 768, 768, 768, "cuda_f32_r14e_each");
+    row_case(TW_N, 64, 64, 65536, "cuda_f32_r14e_each");
+    row_case(TW_N, 733, 781, 957, "cuda_f32_r14e_each"); /* packing costs less than copies of 4 bytes */
+    row_case(TW_N, 958, 68, 3, "cuda_f32_r14k_slices");  /* and here more */
+    /* rows of C that do not begin at 16 bytes, in whole lines */
+    row_case(TW_N, 3933, 3674, 8, "cuda_f32_r14h_hopper");
+    /* r14c's two steps would be on one quarter of a multiprocessor */
+    row_case(TW_N, 1899, 1, 87, "cuda_f32_r14f_flat");
+    /* 17 tiles, of 7 blocks each; operands that are copied word by word */
+    row_case(TW_N, 522, 1, 18011, "cuda_f32_r14c_column");
+    /* of r14q's three blocks on a multiprocessor one would be alone; r14e is 4 % faster (docs/PERF-LOG.md) */
+    row_case(TW_N, 896, 896, 896, "cuda_f32_r14b_boxes");
+    row_case(TW_N, 300, 2000, 500, "cuda_f32_r14b_boxes");
+    row_case(TW_N, 0, 7, 5, "cuda_f32_r14f_flat");
+    row_case(TW_N, 4096, 16, 4096, "cuda_f32_r14t_tall");
+    row_case(TW_N, 16, 4096, 4096, "cuda_f32_r14f_flat");
+    row_case(TW_N, 16384, 1, 16384, "cuda_f32_r14c_column");
+    row_case(TW_T, 1, 16384, 16384, "cuda_f32_r14r_row");
+    packing_case(TW_T, TW_N, 204, 300, 100, " grid", 0);
+    packing_case(TW_T, TW_N, 203, 300, 100, " copies A", 100 * 204 * 4 + 64);
+    packing_case(TW_T, TW_N, 204, 301, 100, " copies B", 100 * 300 * 4 + 64);
+    packing_case(TW_N, TW_N, 100, 300, 100, " turns A", 100 * 204 * 4 + 64);
+    packing_case(TW_N, TW_T, 100, 100, 100, " turns A turns B", 100 * 204 * 4 + 64 + 100 * 300 * 4 + 64);
+    packing_case(TW_T, TW_T, 203, 101, 100, " copies A turns B", 100 * 204 * 4 + 64 + 100 * 300 * 4 + 64);
+    packing_case(TW_N, TW_T, 100, 100, 0, " grid", 0);
+}
+
+static void place_cases(void)
+{
+    static const _Alignas(256) float x[64] = {0};
+    place_case("even addresses and rows", x, x, x, 100, 300, 300, true, "-DWIDE=1");
+    place_case("C at an odd address", x, x, x + 1, 100, 300, 300, true, "-DWIDE=0");
+    place_case("C's rows odd", x, x, x, 100, 300, 301, true, "-DWIDE=0");
+    place_case("A at an odd address", x + 1, x, x, 100, 300, 300, false, "-DWIDE=1");
+    place_case("B at a multiple of 8 bytes", x, x + 2, x, 100, 300, 300, false, "-DWIDE=1");
+    place_case("A's rows odd", x, x, x, 101, 300, 300, false, "-DWIDE=1");
+    place_case("B's rows a multiple of 8 bytes", x, x, x, 100, 302, 300, false, "-DWIDE=1");
+    place_case("everything at 16 bytes", x + 4, x + 4, x + 4, 104, 304, 304, true, "-DWIDE=1");
+    packing_cases();
+}
+
+int main(int argc, char **argv)
+{
+    tap_start(argc, argv);
+    tile_cases();
+    deep_cases();
+    place_cases();
+    return tap_finish();
+}

@@ -1,0 +1,190 @@
+/* test_recalled.c - a product right after others that differ in one field, and plans that are kept: none is taken for
+ * another's. */
+#include "integers.h"
+#include "plan.h"
+#include "support/expect.h"
+#include "support/tap.h"
+#include "tilewright_lab.h"
+
+/* A product that is computed at once after another one of the same thread, which differs from it in one field. */
+typedef struct recalled {
+    const char *what;
+    int64_t m, n, k;
+    tw_op op_a, op_b;
+    double beta;
+    int threads;
+} recalled;
+
+enum { FIELDS = 12 };
+
+/* The problem with field number `field` changed, and nothing else. */
+static const char *change_field(tw_problem *p, int field)
+{
+    switch (field) {
+    case 0: p->m++; return "m";
+    case 1: p->n++; return "n";
+    case 2: p->k++; return "k";
+    case 3: p->lda++; return "lda";
+    case 4: p->ldb++; return "ldb";
+    case 5: p->ldc++; return "ldc";
+    case 6: p->op_a = p->op_a == TW_N ? TW_T : TW_N; return "op_a";
+    case 7: p->op_b = p->op_b == TW_N ? TW_T : TW_N; return "op_b";
+    case 8: p->alpha = p->dtype == TW_F64 ? 0x1p24 + 1 : 3; return "alpha";
+    case 9: p->beta = p->beta == 0 ? p->dtype == TW_F64 ? 0x1p25 + 3 : -2 : 0; return "beta";
+    case 10: p->dtype = p->dtype == TW_F64 ? TW_F32 : TW_F64; return "dtype";
+    default: p->dtype = TW_BF16; return "dtype, to bf16,"; /* whose C is of f32 too */
+    }
+}
+
+static bool computed_right(tw_context *context, integers *x)
+{
+    char text[200];
+    if (tw_gemm(context, &x->problem, x->a, x->b, x->c) != TW_OK) return false;
+    return integers_judge(x, text, sizeof text);
+}
+
+static void recalled_case(const recalled *r, tw_dtype dtype, tw_context *context)
+{
+    for (int field = 0; field < FIELDS; field++) {
+        /* Rows so far apart that the leading dimensions fit transposed operands too. */
+        tw_problem first = tw_problem_make(dtype, r->op_a, r->op_b, r->m, r->n, r->k), second;
+        first.lda = first.ldb = first.ldc = r->m + r->n + r->k + 1, first.beta = r->beta;
+        second = first;
+        const char *name = change_field(&second, field);
+        if (!tap_case("again: %s of %s, %s changed alone", r->what, tw_lab_dtype_of(dtype)->name, name)) continue;
+        integers x = {0}, y = {0};
+        bool right = integers_make(&first, NULL, 1, &x) == TW_OK && integers_make(&second, NULL, 2, &y) == TW_OK;
+        for (int i = 0; right && i < 3; i++)
+            right = computed_right(context, &x) && computed_right(context, &x) && computed_right(context, &y);
+        tap_result(right, "one was computed as the other: %s", tw_error_text());
+        integers_free(&x), integers_free(&y);
+    }
+}
+
+/* Two contexts on one thread, in turns: each has its own plan, whose kernel another processor's instructions round
+ * otherwise. */
+static void recalled_by_context(void)
+{
+    enum { SIDE = 9 };
+    const tw_options base = {.size = sizeof base, .engine = "cpu", .instruction_set = "base", .threads = 1},
+                     best = {.size = sizeof best, .engine = "cpu", .threads = 1};
+    tw_context *context[2] = {NULL, NULL};
+    float x[SIDE * SIDE], y[SIDE * SIDE], made[4][SIDE * SIDE];
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, SIDE, SIDE, SIDE),
+               other = tw_problem_make(TW_F32, TW_N, TW_N, 2, 2, 2);
+    if (!tap_case("again: another context of the same thread")) return;
+    bool right = tw_open(&base, &context[0]) == TW_OK && tw_open(&best, &context[1]) == TW_OK;
+    for (int i = 0; i < SIDE * SIDE; i++) x[i] = 1.0f / (float)(i + 3), y[i] = 1.0f / (float)(2 * i + 7);
+    for (int i = 0; i < 4; i++) /* the first of each behind another shape, whose plan is none for it */
+        right = right && (i > 1 || tw_gemm(context[i], &other, x, y, made[3]) == TW_OK) &&
+                tw_gemm(context[i % 2], &p, x, y, made[i]) == TW_OK;
+    right = right && memcmp(made[0], made[2], sizeof made[0]) == 0 && memcmp(made[1], made[3], sizeof made[1]) == 0;
+    bool differ = memcmp(made[0], made[1], sizeof made[0]) != 0;
+    tw_close(context[0]), tw_close(context[1]);
+    if (right && !differ)
+        tap_skip("all instructions of this processor round this product alike");
+    else
+        tap_result(right, "one was computed by the other's kernel");
+}
+
+/* In place, turned, as a line: by one thread, from the plan that it kept; and by two, whose plan is found again. */
+static void recalled_cases(void)
+{
+    static const recalled all[] = {
+        {"a small product", 9, 17, 11, TW_N, TW_N, 0, 1},
+        {"a small sum", 9, 17, 11, TW_N, TW_N, 1, 1},
+        {"a turned product", 9, 17, 11, TW_T, TW_T, 0, 1},
+        {"one row", 1, 40, 21, TW_N, TW_N, 0, 1},
+        {"one column", 40, 1, 21, TW_T, TW_N, 2, 1},
+        {"a product of two threads", 100, 90, 110, TW_N, TW_N, 0, 2},
+        {"a packed product of two threads", 100, 90, 110, TW_N, TW_T, 1, 2},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        tw_context *context = NULL;
+        const tw_options options = {.size = sizeof options, .engine = "cpu", .threads = all[i].threads};
+        if (tw_open(&options, &context) != TW_OK) expect("a context of some threads", false);
+        recalled_case(&all[i], TW_F32, context), recalled_case(&all[i], TW_F64, context);
+        tw_close(context);
+    }
+    recalled_by_context();
+}
+
+/* Is the plan for a context, which may be a kept one, what would be made without any? */
+static bool as_made_anew(const tw_problem *p, device_facts device, uint64_t context)
+{
+    char kept_text[256], made_text[256];
+    plan kept, made;
+    if (plan_find(p, &device, NULL, &made) != TW_OK) return false;
+    device.context = context;
+    if (plan_find(p, &device, NULL, &kept) != TW_OK) return false;
+    plan_text(&kept, kept_text, sizeof kept_text);
+    plan_text(&made, made_text, sizeof made_text);
+    return memcmp(&kept.problem, p, sizeof *p) == 0 && kept.row == made.row && kept.sum_bytes == made.sum_bytes &&
+           strcmp(kept_text, made_text) == 0 && strcmp(kept.options, made.options) == 0;
+}
+
+/* Every problem after every other, on every device after every other. */
+static void kept_plans(void)
+{
+    static const device_facts devices[] = {
+        {.engine = "cpu", .level = CPU_base, .threads = 4, .l1_bytes = 32768, .l2_bytes = 524288},
+        {.engine = "cpu", .level = CPU_avx2, .threads = 2, .l1_bytes = 32768, .l2_bytes = 524288},
+        {.engine = "cuda",
+         .threads = 1,
+         .copies = true,
+         .sm = 80,
+         .most_threads = 1024,
+         .multiprocessors = 108,
+         .local_bytes = 166912,
+         .largest_bytes = 1 << 30},
+        {.engine = "cuda",
+         .threads = 1,
+         .copies = true,
+         .sm = 80,
+         .most_threads = 1024,
+         .multiprocessors = 108,
+         .local_bytes = 166912,
+         .largest_bytes = 1 << 30,
+         .no_workspace = true}, /* of the same context as the last */
+    };
+    static const uint64_t contexts[] = {UINT64_MAX, UINT64_MAX - 1, UINT64_MAX - 2, UINT64_MAX - 2};
+    enum { PROBLEMS = 15 };
+    tw_problem base = tw_problem_make(TW_F32, TW_N, TW_N, 600, 512, 512), problems[PROBLEMS];
+    base.dtype_c = TW_F32, base.align_a = base.align_b = base.align_c = 256;
+    for (int i = 0; i < PROBLEMS; i++) problems[i] = base;
+    problems[1].m = 700, problems[2].n = 500, problems[3].k = 500, problems[4].lda = 513, problems[5].ldb = 514,
+    problems[6].ldc = 515;
+    problems[7].alpha = 3, problems[8].beta = 1, problems[9].op_a = TW_T, problems[9].lda = 600,
+    problems[10].op_b = TW_T;
+    problems[11].align_a = 4, problems[12].align_b = 4, problems[13].align_c = 4;
+    /* split-K: workspace */
+    problems[14] = tw_problem_make(TW_F32, TW_N, TW_N, 64, 64, 20000), problems[14].dtype_c = TW_F32;
+    bool same = true;
+    if (!tap_case("plans that are kept are those that would be made")) return;
+    for (int i = 0; i < PROBLEMS * PROBLEMS; i++)
+        for (int d = 0; d < 4 * 4; d++)
+            same = same && as_made_anew(&problems[i % PROBLEMS], devices[d % 4], contexts[d % 4]) &&
+                   as_made_anew(&problems[i / PROBLEMS], devices[d / 4], contexts[d / 4]);
+    const device_facts sm_90 = {.engine = "cuda",
+                                .threads = 1,
+                                .copies = true,
+                                .sm = 90,
+                                .most_threads = 1024,
+                                .multiprocessors = 132,
+                                .tensor_maps = true,
+                                .local_bytes = 227 << 10,
+                                .largest_bytes = 1 << 30};
+    for (int i = 0; i < 3; i++) { /* C in f32 and in the operands' type */
+        base.dtype = TW_BF16, base.dtype_c = i % 2 ? TW_BF16 : TW_F32;
+        same = same && as_made_anew(&base, sm_90, UINT64_MAX - 3);
+    }
+    tap_result(same, "one was another's");
+}
+
+int main(int argc, char **argv)
+{
+    tap_start(argc, argv);
+    recalled_cases();
+    kept_plans();
+    return tap_finish();
+}
