@@ -27,9 +27,11 @@ enum { OLD, NEW, LIBRARIES };
 
 #define FUNCTIONS(F)                                                                                                   \
     F(tw_open)                                                                                                         \
-    F(tw_close) F(tw_error_text) F(tw_status_name) F(tw_gemm) F(tw_gemm_batched) F(tw_enqueue) F(tw_enqueue_batched)   \
-        F(tw_workspace_bytes) F(tw_workspace_bytes_batched) F(tw_lab_kernel_at) F(tw_lab_run_open) F(tw_lab_run_once)  \
-            F(tw_lab_run_fetch) F(tw_lab_run_close)
+    F(tw_close)                                                                                                        \
+    F(tw_error_text)                                                                                                   \
+    F(tw_status_name) F(tw_gemm) F(tw_gemm_batched) F(tw_enqueue) F(tw_enqueue_batched) F(tw_workspace_bytes)          \
+        F(tw_workspace_bytes_batched) F(tw_lab_kernel_at) F(tw_lab_run_open) F(tw_lab_run_once) F(tw_lab_run_fetch)    \
+            F(tw_lab_run_close)
 
 typedef struct library {
 #define F(name) __typeof__(name) *name;
@@ -62,8 +64,10 @@ typedef union roomy_choice {
 #define SIZED(F) F(tw_problem) F(tw_batch) F(tw_options) F(tw_launch)
 #define PROBLEM(F)                                                                                                     \
     F(dtype)                                                                                                           \
-    F(dtype_c) F(op_a) F(op_b) F(place_a) F(place_b) F(place_c) F(m) F(n) F(k) F(lda) F(ldb) F(ldc) F(alpha) F(beta)   \
-        F(align_a) F(align_b) F(align_c)
+    F(dtype_c)                                                                                                         \
+    F(op_a)                                                                                                            \
+    F(op_b) F(place_a) F(place_b) F(place_c) F(m) F(n) F(k) F(lda) F(ldb) F(ldc) F(alpha) F(beta) F(align_a)           \
+        F(align_b) F(align_c)
 #define BATCH(F)   F(pointers) F(count) F(stride_a) F(stride_b) F(stride_c)
 #define OPTIONS(F) F(engine) F(instruction_set) F(threads)
 #define LAUNCH(F)  F(stream) F(workspace) F(workspace_bytes)
@@ -97,11 +101,17 @@ static void print_layout(void)
 
 /* ---- memory of CUDA's device ---- */
 
+/* clang-format off */
 #define DRIVER(F)                                                                                                      \
     F(cuInit, (unsigned))                                                                                              \
-    F(cuDeviceGet, (int *, int)) F(cuDevicePrimaryCtxRetain, (void **, int)) F(cuCtxSetCurrent, (void *))              \
-        F(cuMemAlloc_v2, (uintptr_t *, size_t)) F(cuCtxSynchronize, (void))                                            \
-            F(cuMemcpyHtoD_v2, (uintptr_t, const void *, size_t)) F(cuMemcpyDtoH_v2, (void *, uintptr_t, size_t))
+    F(cuDeviceGet, (int *, int))                                                                                       \
+    F(cuDevicePrimaryCtxRetain, (void **, int))                                                                        \
+    F(cuCtxSetCurrent, (void *))                                                                                       \
+    F(cuMemAlloc_v2, (uintptr_t *, size_t))                                                                            \
+    F(cuCtxSynchronize, (void))                                                                                        \
+    F(cuMemcpyHtoD_v2, (uintptr_t, const void *, size_t))                                                              \
+    F(cuMemcpyDtoH_v2, (void *, uintptr_t, size_t))
+/* clang-format on */
 
 static struct {
 #define F(name, parameters) int(*name) parameters;

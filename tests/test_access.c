@@ -605,7 +605,7 @@ int main(int argc, char **argv)
     changed_case("another word of A's tile", &(subject){kernel_named("cuda_f32_r04_banks"), 16, TW_N, TW_N,
                                                         "fmaf(a_tile[ty][p]", "fmaf(a_tile[p][ty]"});
     changed_case("rows of 21 words",
-                 &(subject){kernel_named("opencl_f32_r05_outer"), 16, TW_N, TW_N, "ROW = 20", "ROW = 21"});
+                 &(subject){kernel_named("opencl_f32_r05_outer"), 16, TW_N, TW_N, "ROW = BM + 4", "ROW = BM + 5"});
     changed_case("no clamp at the edge",
                  &(subject){kernel_named("cuda_f32_s2_shared_a"), 16, TW_N, TW_N, "j < n ? j : n - 1", "j"});
     changed_case("one load less", &(subject){kernel_named("cuda_f32_r07_prefetch"), 16, TW_N, TW_N, "next[e] = A(",

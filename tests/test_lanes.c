@@ -426,7 +426,7 @@ static void changed_cases(const char *engine)
         subject padded_store = {ROW("r03_coalesced"), tile, {"b_tile[TILE][TILE];"}, {"b_tile[TILE][TILE + 1];"}, NULL};
         changed_case("rows of T + 1 words", &padded_store, STORE_B_TILE, (degree){.wavefronts = tile == 16 ? 2 : 1});
     }
-    subject r05 = {ROW("r05_outer"), 16, {"ROW = 20"}, {"ROW = 16"}, NULL};
+    subject r05 = {ROW("r05_outer"), 16, {"ROW = BM + 4"}, {"ROW = BM"}, NULL};
     changed_case("rows of 16 words", &r05, STORE_A_TILE, (degree){.wavefronts = 8});
 #undef ROW
 }

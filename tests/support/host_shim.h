@@ -21,6 +21,7 @@ struct host_now {
     const char *tiles, *tiles_end; /* the arrays that the work-items of a group share */
 } host_now;
 
+#define static_assert _Static_assert
 #define QUIET __attribute__((no_sanitize("thread")))
 extern char __start_host_tiles[], __stop_host_tiles[];
 #define HOST_TILE static __attribute__((section("host_tiles")))
