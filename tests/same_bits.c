@@ -25,13 +25,12 @@ enum { OLD, NEW, LIBRARIES };
 
 /* ---- two libraries ---- */
 
+/* clang-format off */
 #define FUNCTIONS(F)                                                                                                   \
-    F(tw_open)                                                                                                         \
-    F(tw_close)                                                                                                        \
-    F(tw_error_text)                                                                                                   \
-    F(tw_status_name) F(tw_gemm) F(tw_gemm_batched) F(tw_enqueue) F(tw_enqueue_batched) F(tw_workspace_bytes)          \
-        F(tw_workspace_bytes_batched) F(tw_lab_kernel_at) F(tw_lab_run_open) F(tw_lab_run_once) F(tw_lab_run_fetch)    \
-            F(tw_lab_run_close)
+    F(tw_open) F(tw_close) F(tw_error_text) F(tw_status_name) F(tw_gemm) F(tw_gemm_batched) F(tw_enqueue)              \
+    F(tw_enqueue_batched) F(tw_workspace_bytes) F(tw_workspace_bytes_batched) F(tw_lab_kernel_at) F(tw_lab_run_open)   \
+    F(tw_lab_run_once) F(tw_lab_run_fetch) F(tw_lab_run_close)
+/* clang-format on */
 
 typedef struct library {
 #define F(name) __typeof__(name) *name;
@@ -62,12 +61,11 @@ typedef union roomy_choice {
 
 /* What is handed over, and of the lab's structs, which do not begin with their size, what is used here. */
 #define SIZED(F) F(tw_problem) F(tw_batch) F(tw_options) F(tw_launch)
+/* clang-format off */
 #define PROBLEM(F)                                                                                                     \
-    F(dtype)                                                                                                           \
-    F(dtype_c)                                                                                                         \
-    F(op_a)                                                                                                            \
-    F(op_b) F(place_a) F(place_b) F(place_c) F(m) F(n) F(k) F(lda) F(ldb) F(ldc) F(alpha) F(beta) F(align_a)           \
-        F(align_b) F(align_c)
+    F(dtype) F(dtype_c) F(op_a) F(op_b) F(place_a) F(place_b) F(place_c) F(m) F(n) F(k) F(lda) F(ldb) F(ldc) F(alpha)  \
+    F(beta) F(align_a) F(align_b) F(align_c)
+/* clang-format on */
 #define BATCH(F)   F(pointers) F(count) F(stride_a) F(stride_b) F(stride_c)
 #define OPTIONS(F) F(engine) F(instruction_set) F(threads)
 #define LAUNCH(F)  F(stream) F(workspace) F(workspace_bytes)
