@@ -21,7 +21,7 @@ def clean_environment(**extra):
 
 def run(*words, env=None, **more):
     """The finished process of `tilewright WORDS`, its output as text."""
-    return subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True, timeout=120,
+    return subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True, timeout=600,
                           env=clean_environment(**(env or {})), **more)
 
 
