@@ -560,6 +560,23 @@ static bool modelled(const kernel_row *row)
     return row->gpu.entry != NULL && access_open(&l, &row->lab, 0, &x, why, sizeof why);
 }
 
+/* A new rung gets rows in access.def, or a sentence that says why it has none. */
+static void spoken_of_case(void)
+{
+    access_launch l;
+    char why[WHY] = "";
+    const tw_problem x = tw_problem_make(TW_F32, TW_N, TW_N, 16, 16, 16);
+    const kernel_row *missing = NULL;
+    if (!tap_case("access.def speaks of every GPU rung")) return;
+    for (int i = 0; i < kernel_count() && missing == NULL; i++) {
+        const kernel_row *row = kernel_at(i);
+        const bool told = row->gpu.entry == NULL || access_open(&l, &row->lab, 0, &x, why, sizeof why) ||
+                          strstr(why, "nothing is said") == NULL;
+        if (!told) missing = row;
+    }
+    tap_result(missing == NULL, "%s: %s", missing != NULL ? missing->lab.name : "", why);
+}
+
 /* 2^31 rows of 2^30 words: the last byte has the number 2^63. */
 static void large_case(void)
 {
@@ -595,6 +612,7 @@ int main(int argc, char **argv)
             if (strcmp(row->lab.engine, "cuda") == 0) totals_case(row, tile, tile < 32 || tap.full);
         }
     }
+    spoken_of_case();
     rules_case();
     skinny_case();
     averages_case();
