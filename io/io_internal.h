@@ -22,6 +22,9 @@
 /* io_fail - write "NAME: sentence" into error, control characters replaced. Returns status. */
 io_status io_fail(io_error *error, io_status status, const char *name, const char *format, ...) IO_PRINTF;
 
+/* io_cannot_write - what failed, and what errno says of it. Returns IO_CANNOT_WRITE. */
+io_status io_cannot_write(const char *path, const char *what, io_error *error);
+
 /* io_quote - bytes of a file as text that may stand in a sentence: printable ASCII, any other byte as \xNN,
  * "..." where it was cut to fit size bytes (at least 8). */
 void io_quote(char *text, size_t size, const void *bytes, size_t count);

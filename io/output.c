@@ -12,11 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-static io_status cannot_write(const char *path, const char *what, io_error *error)
-{
-    return io_fail(error, IO_CANNOT_WRITE, path, "%s: %s", what, strerror(errno));
-}
-
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
 /* What a symbolic link holds, as a path from here. NULL: errno says why. */
@@ -64,7 +59,7 @@ io_status io_cannot_open(const char *path, io_error *error)
     }
     free(name);
     errno = number;
-    return status != IO_OK ? status : cannot_write(path, "cannot be written", error);
+    return status != IO_OK ? status : io_cannot_write(path, "cannot be written", error);
 }
 
 /* The file that will be replaced or made: path, or what a link leads to, so that the link stays. *mode is its mode,
@@ -117,7 +112,8 @@ static io_status make_temporary(io_output *output, const char *path, mode_t mode
     if (output->fd >= 0 && (mode == 0 || fchmod(output->fd, mode & 0777) == 0)) return IO_OK;
     io_status status = output->fd < 0 && errno == ENOENT
                            ? io_cannot_open(path, error)
-                           : cannot_write(path, "cannot be written: making a temporary file beside it failed", error);
+                           : io_cannot_write(path, "cannot be written: making a temporary file beside it failed",
+                                             error);
     if (output->fd < 0) free(temp_path);
     return status;
 }
@@ -138,43 +134,6 @@ io_status io_output_open(io_output *output, const char *path, io_error *error)
 }
 
 /* ---- writing ------------------------------------------------------------------------------------------- */
-
-io_status io_put(io_output *output, const void *bytes, size_t count, io_error *error)
-{
-    const char *from = bytes;
-    while (count > 0) {
-        ssize_t done = write(output->fd, from, count);
-        if (done < 0 && errno == EINTR) continue;
-        if (done < 0) return cannot_write(output->path, "cannot be written", error);
-        from += done;
-        count -= (size_t)done;
-    }
-    return IO_OK;
-}
-
-/* Rows go through a block of memory that stays in the cache. A view that claims the other byte order makes
- * io_convert swap. */
-io_status io_put_elements(io_output *output, const io_matrix *matrix, bool big_endian, io_error *error)
-{
-    _Alignas(8) char block[1 << 16];
-    if (matrix->rows == 0 || matrix->cols == 0) return IO_OK;
-    int64_t room = (int64_t)(sizeof block / io_type_bytes(matrix->type));
-    int64_t width = matrix->cols < room ? matrix->cols : room, height = room / width;
-    size_t step = io_type_bytes(matrix->type);
-    io_matrix part = *matrix;
-    part.swapped = matrix->swapped != (big_endian != io_host_is_big_endian());
-    for (int64_t i = 0; i < matrix->rows; i += part.rows) {
-        part.rows = matrix->rows - i < height ? matrix->rows - i : height;
-        for (int64_t j = 0; j < matrix->cols; j += part.cols) {
-            part.cols = matrix->cols - j < width ? matrix->cols - j : width;
-            part.data = (const char *)matrix->data + (size_t)(i * matrix->row_stride + j * matrix->col_stride) * step;
-            io_convert(&part, matrix->type, block);
-            io_status status = io_put(output, block, (size_t)(part.rows * part.cols) * step, error);
-            if (status != IO_OK) return status;
-        }
-    }
-    return IO_OK;
-}
 
 io_status io_output_write(io_output *output, io_format format, const io_matrix *matrix, io_error *error)
 {
@@ -198,13 +157,13 @@ io_status io_output_commit(io_output *output, io_error *error)
 {
     io_status status = IO_OK;
     error->text[0] = '\0';
-    if (fsync(output->fd) != 0) status = cannot_write(output->path, "cannot be written", error);
+    if (fsync(output->fd) != 0) status = io_cannot_write(output->path, "cannot be written", error);
     int fd = output->fd;
     output->fd = -1;
     if (close(fd) != 0 && errno != EINTR && status == IO_OK)
-        status = cannot_write(output->path, "cannot be written", error);
+        status = io_cannot_write(output->path, "cannot be written", error);
     if (status == IO_OK && rename(output->temp_path, output->path) != 0)
-        status = cannot_write(output->path, "the temporary file could not be renamed", error);
+        status = io_cannot_write(output->path, "the temporary file could not be renamed", error);
     if (status == IO_OK) {
         free(output->temp_path);
         output->temp_path = NULL;

@@ -117,11 +117,29 @@ tw_status plan_find(const tw_problem *problem, const device_facts *device, const
     return TW_OK;
 }
 
+/* On CUDA operands in device memory are one launch; but items at strides that fill the device by themselves follow each
+ * other in the kernel that is best for one. */
+static tw_status find_batch_cuda(const tw_problem *p, const tw_batch *batch, const device_facts *device, plan *out)
+{
+    char reason[160];
+    const kernel_row *row = plan_batch_row(p, batch, device, reason, sizeof reason);
+    bool by_item = !batch->pointers && (row == NULL || plan_batch_fills(p, device));
+    tw_status each = by_item ? plan_find(p, device, NULL, out) : TW_NO_KERNEL;
+    if (each == TW_OK || (row == NULL && !batch->pointers)) return each;
+    if (row == NULL) return fail(TW_NO_KERNEL, "no kernel takes a batch by address: %s", reason);
+    plan_one_launch(p, device, row, out);
+    return TW_OK;
+}
+
 tw_status plan_find_batch(const tw_problem *problem, const tw_batch *batch, const device_facts *device, plan *out)
 {
-    if (strcmp(device->engine, "cuda") == 0) return plan_batch_cuda(problem, batch, device, out);
+    if (strcmp(device->engine, "cuda") == 0) return find_batch_cuda(problem, batch, device, out);
     TRY(plan_find(problem, device, NULL, out));
-    return out->row->micro != NULL ? plan_batch_cpu(batch, device, out) : TW_OK;
+    if (out->row->micro == NULL) return TW_OK;
+    const bool together = plan_batch_shares(problem, batch, device);
+    if (!together && out->threads > 1) TRY(plan_find(problem, device, &(tw_lab_choice){.threads = 1}, out));
+    plan_batch_cpu(batch, device, together, out);
+    return TW_OK;
 }
 
 const plan *plan_recall(const tw_problem *user, uint64_t context)

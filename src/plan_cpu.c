@@ -272,14 +272,18 @@ void plan_rung(plan *plan, const device_facts *device, const tw_lab_choice *choi
 }
 
 /* How threads share a batch: its items, if they are as many as one item would have threads. */
-tw_status plan_batch_cpu(const tw_batch *batch, const device_facts *device, plan *out)
+bool plan_batch_shares(const tw_problem *p, const tw_batch *batch, const device_facts *device)
+{
+    return threads_for(p, device, 0, WORK_PER_WAITED_THREAD) > batch->count;
+}
+
+void plan_batch_cpu(const tw_batch *batch, const device_facts *device, bool together, plan *out)
 {
     const tw_problem p = out->problem;
     double work = (double)p.m * (double)p.n * (double)max_i64(p.k, 1) * (double)batch->count / WORK_PER_WAITED_THREAD;
     int threads = work < device->threads ? (work < 1 ? 1 : (int)work) : device->threads;
-    out->together = threads_for(&p, device, 0, WORK_PER_WAITED_THREAD) > batch->count;
-    if (!out->together && out->threads > 1) TRY(plan_find(&p, device, &(tw_lab_choice){.threads = 1}, out));
-    if (!out->together) out->threads = threads;
+    out->together = together;
+    if (!together) out->threads = threads;
     out->packs_ahead = false;
     count_workspace(out);
     int64_t unit = rows_together(out, dtype_find(p.dtype_c)->lab.bytes), panels = ceil_div(p.k, max_i64(out->kc, 1));
@@ -296,5 +300,4 @@ tw_status plan_batch_cpu(const tw_batch *batch, const device_facts *device, plan
                       (out->all_b_bytes > 0 ? out->b_bytes : 0);
     out->workspace_bytes = out->all_a_bytes + out->all_b_bytes +
                            (out->together ? 1 : (size_t)threads) * out->each_bytes;
-    return TW_OK;
 }

@@ -458,10 +458,8 @@ static bool takes_boxes(const kernel_row *row, const tw_problem *p, const tw_bat
     return !batch->pointers && near && few && p->k > 0 && p->n % 4 == 0 && kernel_is_wide(row, p);
 }
 
-/* The row for a batch in one launch, of rows that cost the same the later; NULL: none fits, and reason says why the
- * last of its type does not. */
-static const kernel_row *choose_batch_row(const tw_problem *p, const tw_batch *batch, const device_facts *device,
-                                          char *reason, size_t reason_bytes)
+const kernel_row *plan_batch_row(const tw_problem *p, const tw_batch *batch, const device_facts *device, char *reason,
+                                 size_t reason_bytes)
 {
     const kernel_row *best = NULL, *row;
     snprintf(reason, reason_bytes, "the %s engine has none for %s", device->engine, dtype_find(p->dtype)->lab.name);
@@ -485,17 +483,8 @@ void plan_one_launch(const tw_problem *problem, const device_facts *device, cons
     plan_gpu(out, device, &(tw_lab_choice){0});
 }
 
-/* On CUDA operands in device memory are one launch; but items at strides that fill the device by themselves follow each
- * other in the kernel that is best for one. */
-tw_status plan_batch_cuda(const tw_problem *p, const tw_batch *batch, const device_facts *device, plan *out)
+bool plan_batch_fills(const tw_problem *p, const device_facts *device)
 {
     const int64_t edge = 128;
-    char reason[160];
-    const kernel_row *row = choose_batch_row(p, batch, device, reason, sizeof reason);
-    bool fills = ceil_div(p->m, edge) * ceil_div(p->n, edge) >= 2 * (int64_t)device->multiprocessors;
-    tw_status each = !batch->pointers && (fills || row == NULL) ? plan_find(p, device, NULL, out) : TW_NO_KERNEL;
-    if (each == TW_OK || (row == NULL && !batch->pointers)) return each;
-    if (row == NULL) return fail(TW_NO_KERNEL, "no kernel takes a batch by address: %s", reason);
-    plan_one_launch(p, device, row, out);
-    return TW_OK;
+    return ceil_div(p->m, edge) * ceil_div(p->n, edge) >= 2 * (int64_t)device->multiprocessors;
 }

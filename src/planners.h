@@ -1,5 +1,5 @@
-/* planners.h - what plan.c asks of the planners of the CPU (plan_cpu.c) and of GPUs (plan_gpu.c), which for items of a
- * batch ask plan_find again. */
+/* planners.h - what plan.c asks of the planners of the CPU (plan_cpu.c) and of GPUs (plan_gpu.c), which never ask
+ * back. */
 #ifndef TILEWRIGHT_PLANNERS_H
 #define TILEWRIGHT_PLANNERS_H
 
@@ -14,9 +14,19 @@ void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choic
 /* plan_gpu_beats - is `one` of a GPU's rows better than `later`, which stands below it in the table? */
 bool plan_gpu_beats(const kernel_row *one, const kernel_row *later, const tw_problem *p, const device_facts *device);
 
-/* plan_batch_cpu - from the plan of one item, in *out, that of the batch. plan_batch_cuda - of one launch, or of items
- * one after the other. */
-tw_status plan_batch_cpu(const tw_batch *batch, const device_facts *device, plan *out);
-tw_status plan_batch_cuda(const tw_problem *p, const tw_batch *batch, const device_facts *device, plan *out);
+/* plan_batch_shares - do all threads of the CPU compute each item of this batch together? Else each computes items of
+ * its own. */
+bool plan_batch_shares(const tw_problem *p, const tw_batch *batch, const device_facts *device);
+
+/* plan_batch_cpu - from the plan of one item in *out, of all threads if together, else of one, that of the batch. */
+void plan_batch_cpu(const tw_batch *batch, const device_facts *device, bool together, plan *out);
+
+/* plan_batch_row - the row for a batch in one launch, of rows that cost the same the later; NULL: none fits, and reason
+ * says why the last of its type does not. */
+const kernel_row *plan_batch_row(const tw_problem *p, const tw_batch *batch, const device_facts *device, char *reason,
+                                 size_t reason_bytes);
+
+/* plan_batch_fills - does one item fill this GPU by itself? */
+bool plan_batch_fills(const tw_problem *p, const device_facts *device);
 
 #endif

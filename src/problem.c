@@ -1,8 +1,9 @@
 /* problem.c - checks, completes and prints problems. */
 #include "problem.h"
-#include "table.h"
+#include "dtypes.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 static tw_status check_extent(const char *name, int64_t value)

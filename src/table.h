@@ -1,18 +1,11 @@
-/* table.h - the kernels as rows of one table, the dtypes as rows of another, and the one predicate that says whether a
- * kernel applies. */
+/* table.h - the kernels as rows of one table, and the one predicate that says whether a kernel applies. */
 #ifndef TILEWRIGHT_TABLE_H
 #define TILEWRIGHT_TABLE_H
 
 #include <stdbool.h>
 #include "tilewright_lab.h"
+#include "dtypes.h"
 #include "../kernels/cpu/cpu.h"
-
-typedef struct dtype_row {
-    tw_lab_dtype lab;
-    tw_dtype result;
-} dtype_row;
-
-const dtype_row *dtype_find(tw_dtype dtype); /* NULL: no such dtype */
 
 /* Instruction-set levels of the CPU rows, each containing the one before. */
 typedef enum cpu_level {
