@@ -300,8 +300,8 @@ static int lanes_of(const instruction *x)
     return 1;
 }
 
-/* Does a loop of a processor's code multiply more often than it adds, fused or not? Such a loop scales: alpha * sum +
- * beta * C. */
+/* Does a loop of a processor's code multiply more often than it adds, fused or not? Such a loop scales:
+ * alpha * sum + beta * C. */
 static bool only_scales(const listing *l, const code_loop *loop)
 {
     int products = 0, sums = 0;

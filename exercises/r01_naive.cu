@@ -5,9 +5,9 @@
  * compiles this file, judges its product and sets it beside the ladder's own r01. As it stands the compiler names the
  * gaps. Fill them in:
  *
- *                j                    thread (tx, ty) of block (bx, by) owns C[by*T + ty, bx*T + tx], T = TILE, and
- *                walks along a row of
- *              . | .                  A and a column of B, k steps
+ *                j
+ *                |                    thread (tx, ty) of block (bx, by) owns C[by*T + ty, bx*T + tx],
+ *              . | .                  T = TILE, and walks along a row of A and a column of B, k steps
  *       k      . | .
  * i  ========> . v . -> C[i, j]
  *

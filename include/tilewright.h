@@ -99,9 +99,10 @@ typedef struct tw_device {
  * count     how many there are, also when that is more than capacity
  * Special   What cannot be used is left out, an engine or one OpenCL platform: after TW_OK tw_error_text() says which
  *           and why, and is "" where nothing was. TILEWRIGHT_CPU or TILEWRIGHT_THREADS with a wrong word is
- *           TW_BAD_ARGUMENT, as in tw_open(). The drivers of opencl and cuda run in the caller's process, here and in
- *           tw_open(): one that crashes takes it along. PoCL aborts where it gets no memory or no thread. A program
- *           near such limits asks in a process of its own, or opens "cpu", which has no driver [docs/decisions/0008].
+ *           TW_BAD_ARGUMENT, as in tw_open().
+ *           The drivers of opencl and cuda run in the caller's process, here and in tw_open(): one that crashes takes
+ *           it along. PoCL aborts where it gets no memory or no thread. A program near such limits asks in a process of
+ *           its own, or opens "cpu", which has no driver [docs/decisions/0008].
  * Returns   TW_OK, TW_BAD_ARGUMENT */
 TW_API tw_status tw_devices(tw_device *devices, int32_t capacity, int32_t *count);
 
@@ -114,10 +115,10 @@ typedef struct tw_options {
     /* CPU: these instructions at most, "base", "avx2", "avx512", "avx512_vnni", "avx512_bf16" or "amx"; TW_NO_DEVICE
      * where the processor lacks them. NULL: TILEWRIGHT_CPU, else all that it has */
     const char *instruction_set;
-    int32_t threads; /* 0 to 4096. 0: TILEWRIGHT_THREADS, else OMP_NUM_THREADS, else affinity mask and
-                                    cgroup quota (cpu; if the system refuses a thread, with fewer). cuda: that copy
-                                    large operands, at most 16; 0: 8, or fewer where affinity mask and cgroup quota
-                                    leave fewer processors */
+    /* 0 to 4096. 0: TILEWRIGHT_THREADS, else OMP_NUM_THREADS, else affinity mask and cgroup quota (cpu; if the system
+     * refuses a thread, with fewer). cuda: that copy large operands, at most 16; 0: 8, or fewer where affinity mask and
+     * cgroup quota leave fewer processors */
+    int32_t threads;
     /* CUDA: a CUcontext to work in, which stays its owner's; NULL: the device's primary one */
     void *device_context;
 } tw_options;
@@ -225,9 +226,9 @@ static inline tw_problem tw_problem_make(tw_dtype dtype, tw_op op_a, tw_op op_b,
  *           2^-23 f16 and bf16, whose matrix units cut off where f32 rounds), g(j) = j u / (1 - j u), alpha and beta as
  *           rounded:
  *             |C - exact| <= |alpha| g(k+2) sum|a||b| + g(2) |beta c0| + (max(1, |alpha|) k + 1) smallest subnormal
- *           [docs/ACCURACY.md; where (k+2) u > 1/2 read (1 + u)^j - 1 for g(j)] bf16: 2^-125 for the smallest
- *           subnormal, and what is subnormal in A and B (below 2^-126) may count as 0: processors with instructions for
- *           bf16 do both, others neither.
+ *           [docs/ACCURACY.md; where (k+2) u > 1/2 read (1 + u)^j - 1 for g(j)]
+ *           bf16: 2^-125 for the smallest subnormal, and what is subnormal in A and B (below 2^-126) may count as 0:
+ *           processors with instructions for bf16 do both, others neither.
  *           i8: none. C is the exact result modulo 2^32, from -2^31 to 2^31 - 1: with alpha 1 and beta 0 nothing wraps
  *           around up to k = 131071.
  *
@@ -274,8 +275,8 @@ static inline tw_batch tw_batch_make(const tw_problem *problem, int64_t count)
  *           align_a, align_b and align_c, 0 being 256: say 4 where an item may begin at any float, since a kernel that
  *           reads 16 bytes at a time would end the CUDA context.
  * a, b, c   strides: the first item's operands, A_i = a + i stride_a. Pointers: arrays of addresses, in host memory
- * with TW_HOST and in device
- *           memory with TW_DEVICE, where they cannot be checked; which items of C overlap is not checked either.
+ *           with TW_HOST and in device memory with TW_DEVICE, where they cannot be checked; which items of C overlap is
+ *           not checked either.
  *
  * Special   count, m or n 0         TW_OK, nothing read, nothing written; pointers may be NULL
  *           k == 0 or alpha == 0    a and b are not read and may be NULL, as arrays too
@@ -304,14 +305,15 @@ typedef struct tw_launch {
  * that waits for nothing.
  *
  * a, b, c   as in tw_gemm, with place_a, place_b and place_c TW_DEVICE. alpha and beta are taken now, the operands when
- * the stream comes to it.
+ *           the stream comes to it.
  * launch    may be NULL: the default stream, no workspace
  *
  * Special   m, n, k, alpha and beta as in tw_gemm: C <- beta * C happens on the stream too; with m or n 0 nothing is
- *           enqueued. In f32 the fastest kernels want B as k x n and A as k x m; in bf16 and f16 they take all
- *           transposes; all want addresses and rows that the copy engine (TMA) takes, multiples of 16 bytes. Other
- *           operands are turned or copied into the workspace first; without a workspace they have a slower kernel, from
- *           sm_80 on in bf16 and f16 too, where C is in f32. In f32 parts of sums lie there as well, which let the last
+ *           enqueued.
+ *           In f32 the fastest kernels want B as k x n and A as k x m; in bf16 and f16 they take all transposes; all
+ *           want addresses and rows that the copy engine (TMA) takes, multiples of 16 bytes. Other operands are turned
+ *           or copied into the workspace first; without a workspace they have a slower kernel, from sm_80 on in bf16
+ *           and f16 too, where C is in f32. In f32 parts of sums lie there as well, which let the last
  *           blocks end together: with a workspace a product is up to a sixth faster. What it holds before and after is
  *           of no matter, and nothing is cleared.
  *           A kernel of the caller's behind it that is launched with programmatic stream serialization must wait

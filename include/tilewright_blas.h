@@ -17,11 +17,11 @@
  *            with the number 0; C stays as it was. A wrong word in TILEWRIGHT_THREADS, TILEWRIGHT_CPU or
  *            TILEWRIGHT_VERBOSE is told once on stderr and ignored.
  * Handlers   xerbla_ and cblas_xerbla are not here: the program's own are called, or those of another BLAS that was
- *            loaded with the program. Where there are none a line on stderr is printed and the call returns. Numbers
- *            reach them as the reference passes them: xerbla_ those of the column-major call in Fortran, 1 to 13;
- *            cblas_xerbla, for calls from C where there is no xerbla_, one more. A row-major product is computed as the
- *            column-major one of the transposes, so there m and n (4, 5) and lda and ldb (9, 11) come exchanged; the
- *            line on stderr turns them back. An op that is none is number 2 for A, and for B 3, or 2 in row-major.
+ *            loaded with the program. Where there are none a line on stderr is printed and the call returns.
+ *            Numbers reach them as the reference passes them: xerbla_ those of the column-major call in Fortran, 1 to
+ *            13; cblas_xerbla, for calls from C where there is no xerbla_, one more. A row-major product is computed as
+ *            the column-major one of the transposes, so there m and n (4, 5) and lda and ldb (9, 11) come exchanged;
+ *            the line on stderr turns them back. An op that is none is number 2 for A, and for B 3, or 2 in row-major.
  * Threads    The library has a context and a pool of its own: a program that calls libtilewright.so too has two.
  * Lines      TILEWRIGHT_VERBOSE=1, read at the first product, prints a line on stderr for each: routine, ops, sizes,
  *            time and speed.

@@ -22,8 +22,9 @@ typedef enum oracle_kind { ORACLE_EXACT, ORACLE_BOUND } oracle_kind;
 typedef struct oracle {
     tw_problem problem;
     oracle_kind kind;
-    void *a, *b;    /* as stored, lda and ldb; the padding between rows is NaN, and so is all where A and B may not be
-                          read (alpha == 0 or k == 0). Each block of memory ends with its matrix's last element. */
+    /* as stored, lda and ldb; the padding between rows is NaN, and so is all where A and B may not be read (alpha == 0
+     * or k == 0). Each block of memory ends with its matrix's last element. */
+    void *a, *b;
     void *c0;       /* C before the call, ldc: data when beta != 0, NaN when beta == 0; padding is NaN */
     char text[160]; /* why oracle_make failed; else "" */
     /* private */

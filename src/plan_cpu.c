@@ -9,8 +9,8 @@ static const double LITTLE_PER_THREAD = 1048576.0; /* of those, in two tasks: mo
 
 enum { STRIP_M = 4096, STRIP_N = 4096, LEAST_LINE = 64, SUM_STRIP = 1024, WORKSPACE_ALIGN = 64, TASKS_PER_THREAD = 4 };
 
-/* Split `length` evenly into blocks of at most `most`, each a multiple of `unit`: 1000 in blocks of at most 384 is 3 x
- * 336. */
+/* Split `length` evenly into blocks of at most `most`, each a multiple of `unit`: 1000 in blocks of at most 384 is
+ * 3 x 336. */
 static int64_t even_block(int64_t length, int64_t most, int64_t unit)
 {
     int64_t blocks = max_i64(ceil_div(length, max_i64(most, unit)), 1);

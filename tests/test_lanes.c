@@ -6,10 +6,9 @@
  * warp. From its addresses follow
  *   sectors and lines   32 and 128 bytes of global memory
  *   wavefronts          passes through the 32 banks of shared memory: the most different words that one bank has to
- *   give
+ *                       give
  *   transactions        of a half-warp on compute capability 1.0 and 1.1 (64 bytes in order, else one each) and on 1.2
- *   and 1.3 (segments
- *                       of 128 bytes); conflicts in 16 banks
+ *                       and 1.3 (segments of 128 bytes); conflicts in 16 banks
  * and must be the degrees below, for every request. No subscript stands here: a kernel whose access changes fails,
  * which the last cases show with texts that were changed. The product is checked too, so that it is the kernel that
  * ran.

@@ -2,11 +2,9 @@
  * sm_80 and for sm_90a, with the options that the planner makes; then ptxas's words and the binary are read.
  *
  *   the log      no spills and no local memory in a production kernel (of others they are told); none of the warnings
- *   that say that wgmma waits for itself;
- *                the sums of r05 to r07 stay in registers
+ *                that say that wgmma waits for itself; the sums of r05 to r07 stay in registers
  *   the binary   r07: the loads of the next tile stand before the multiply-adds, its stores behind them; r05 and r06:
- *   the share of
- *                multiply-adds in the innermost loop
+ *                the share of multiply-adds in the innermost loop
  *
  *   test_nvrtc --digests [ARCH]    a line for each of --full's kernels, by which two trees can be compared;
  *                                  ARCH: one of the three, "oldest" the first

@@ -3,7 +3,7 @@
  * plan.
  *
  *   test_plans --dump        every plan, a line each: made before and after a change, the two files show by diff which
- *   plans moved
+ *                            plans moved
  *   test_plans --digests     what tests/plans.digest should hold, for a change that moves plans on purpose
  *
  * Options of the GPU compiler have digests of their own: another spelling of an option is no other plan. */

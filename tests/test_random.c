@@ -2,8 +2,8 @@
  * tiles, scalars, leading dimensions, crooked addresses and batches, in host memory and, on CUDA, in device memory by
  * every call. All processors make problems and judge products on one context at once.
  *
- *   test_random [--seed S] [--first N] [--count N] [--seconds T] ...       problems number N, N + 1, ... of seed S, so
- *   many of each engine, or for so long
+ *   test_random [--seed S] [--first N] [--count N] [--seconds T] ...
+ *       problems number N, N + 1, ... of seed S, so many of each engine, or for so long
  *
  * A problem follows from its number, its seed and the engine's types alone, and a failure prints what computes it
  * again. All elements are recomputed where that costs less than WORK; else rows are, and of all rows one weighted sum:

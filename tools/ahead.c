@@ -2,7 +2,7 @@
  * as files that the library finds by name on machines without NVRTC.
  *
  *     tilewright_ahead FOLDER      FOLDER is new or of this user alone (mode 700), as jit_cache.h has it; no GPU is
- *     needed */
+ *                                  needed */
 #define _GNU_SOURCE /* setenv */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,7 @@
 /* embed.c - build tool: kernel files as one C file of byte arrays.
  *
  *     embed OUTPUT.c ROOT FILE...            for compilers: each with the headers it includes put in place. FILE is
- *     below ROOT;
- *                                            #include "x" is looked for beside the file that includes it
+ *                                            below ROOT; #include "x" is looked for beside the file that includes it
  *     embed --plain OUTPUT.c ROOT FILE...    for readers: each as it stands
  *
  * #line directives keep the compilers' messages pointing at the files that people edit. */

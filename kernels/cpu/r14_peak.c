@@ -18,13 +18,13 @@
  *           Operands that are not packed are read where they lie: the same sums in the same order.
  *           At every step of k a line is asked for that tiles to come will read of A, and one that they will write of
  *           C. Once packed tiles have asked for all of C, MR steps are one piece of code: additions to addresses take
- *           the ports of multiply-adds on some processors. Small operands (KERNEL_near): rows and columns of C are
- *           divided evenly among as few tiles as there may be, since one of a row or of half a vector costs as much
- *           time as a larger one. Where both operands are transposed, the turned C is the product of B and A as they
- *           lie: a piece of it is computed beside C and turned in squares of registers as it is stored, which is less
- *           work than to pack both. bf16 and int8: panels hold words of two or four neighbours along k, and a
- *           multiply-add is an instruction that adds all their products (vec_step): 2 or 4 times the flops for the same
- *           loads.
+ *           the ports of multiply-adds on some processors.
+ *           Small operands (KERNEL_near): rows and columns of C are divided evenly among as few tiles as there may be,
+ *           since one of a row or of half a vector costs as much time as a larger one. Where both operands are
+ *           transposed, the turned C is the product of B and A as they lie: a piece of it is computed beside C and
+ *           turned in squares of registers as it is stored, which is less work than to pack both.
+ *           bf16 and int8: panels hold words of two or four neighbours along k, and a multiply-add is an instruction
+ *           that adds all their products (vec_step): 2 or 4 times the flops for the same loads.
  * LIMITS    NR a multiple of LANES, at most 3 of them; MR at most 8; 24 KiB on the stack for a piece of a turned C. The
  *           loops around it: src/engines/cpu/loops.c.
  * SOURCE    Goto, van de Geijn 2008; Van Zee, van de Geijn 2015. */

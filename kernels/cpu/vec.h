@@ -5,7 +5,7 @@
  * neighbours along k of one row of A or one column of B; vec_step(a, b, sum) adds the products of all of them. REAL is
  * then float or uint32_t, whose wrap-around is C's:
  *   DOT_BF16   two bf16: vdpbf16ps, sum <- a0 b0 + (a1 b1 + sum), each + rounded to nearest, what is subnormal on the
- *   way in or out taken as 0
+ *              way in or out taken as 0
  *   DOT_I16    two int16: vpmaddwd, or shifts and multiplications
  *   DOT_U8     four bytes, those of B unsigned and those of A signed: vpdpbusd */
 #ifndef TILEWRIGHT_VEC_H

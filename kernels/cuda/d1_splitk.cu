@@ -13,10 +13,10 @@
  *
  *           The parts are added in one order, whichever block ended first: the same bits every time. Added to C as they
  *           come (atomics) they would differ from run to run, since (a + b) + c is not a + (b + c) in floating point.
- * NUMBERS   the loads, stores and flops of r04, and 4 bytes written and read again for each element of C and part. 64 x
- *           64 x 65536 has 16 tiles of 16 x 16, and an H200 132 multiprocessors with room for 8 such blocks each: 16
- *           blocks of 4096 tiles of k each in r04, 1024 of 64 here. Two launches instead of one. CUDA there: 3.95 ms in
- *           r04, 136 us here.
+ * NUMBERS   the loads, stores and flops of r04, and 4 bytes written and read again for each element of C and part.
+ *           64 x 64 x 65536 has 16 tiles of 16 x 16, and an H200 132 multiprocessors with room for 8 such blocks each:
+ *           16 blocks of 4096 tiles of k each in r04, 1024 of 64 here. Two launches instead of one. CUDA there: 3.95 ms
+ *           in r04, 136 us here.
  * LIMITS    any m, n, k, ld and transposes; T = 8, 16, 32. As many parts as make some 1024 blocks, by the shape alone,
  *           so that no device changes a bit; no more than k has tiles. One part, and nothing to add, where C has more
  *           than 512 tiles by itself, or no memory for sums is given.

@@ -145,9 +145,9 @@ static __device__ __forceinline__ void threads_arrive(int which, int threads)
 /* How wgmma finds an operand in shared memory: address, two strides, swizzle, in units of 16 bytes. The operand is made
  * of lines of 128 bytes (64 neighbours as they lie in memory); 8 lines, from an address that is a multiple of 1024, are
  * swizzled together.
- *     lines along k (A as stored, B transposed):    eight = bytes from 8 rows to the next 8;         along is not used
- *     lines along n (B as stored; A transposed: m): eight = bytes from 8 steps of k to the next 8;   along = bytes from
- *     64 columns to the next 64 */
+ *     lines along k (A as stored, B transposed):    eight = bytes from 8 rows to the next 8; along is not used
+ *     lines along n (B as stored; A transposed: m): eight = bytes from 8 steps of k to the next 8;
+ *                                                   along = bytes from 64 columns to the next 64 */
 static __device__ __forceinline__ unsigned long long matrix_descriptor(const void *p, int eight, int along)
 {
     return 1ull << 62 | (unsigned long long)(eight >> 4) << 32 | (unsigned long long)(along >> 4) << 16 |

@@ -2,9 +2,8 @@
  *
  * IDEA      Store the tile straight and read it along its rows:
  *
- *             b_tile[ty][tx] = B(t*T + ty, bx*T + tx)          global: coalesced, as r03
- *             sum += a_tile[ty][p] * b_tile[p][tx]             shared: lanes next to each other, banks next to each
- *             other
+ *             b_tile[ty][tx] = B(t*T + ty, bx*T + tx)     global: coalesced, as r03
+ *             sum += a_tile[ty][p] * b_tile[p][tx]        shared: lanes next to each other, banks next to each other
  *
  *             banks  0 1 2 3 4 5 6 7 ...        one wavefront for the warp
  *                    * * * * * * * * ...

@@ -24,13 +24,13 @@
  *           Small integers are exact; worst error seen at k = 4099: 9.8 (bf16) and 11.7 (f16) times 2^-24 sum|a||b|.
  * LIMITS    sm_90a only. m, n >= 1. a and b aligned to 16 bytes, lda and ldb multiples of 8 (rules of the copy engine):
  *           operands that lie otherwise, or transposed, are packed by a pass of its own before (pack.cu). WIDE = 1
- *           promises c aligned to 16 bytes and ldc a multiple of 4; WIDE = 0 takes any. Tiles + grid < 2^31. IN_F16 =
- *           1: f16 for bf16.
- * HOST      any grid is right; best is the smallest with as few rounds as one block per multiprocessor: tiles = ceil(m
- *           / 128) ceil(n / 256), rounds = ceil(tiles / multiprocessors), grid = ceil(tiles / rounds) (1 % at 8192,
- *           where power limits). block 384, dynamic shared memory sizeof(struct ring) = 147504 bytes. Two tensor maps,
- *           rank 2, BFLOAT16 or FLOAT16, element strides 1, no interleave, zeros outside, swizzle 128 B, L2 promotion
- *           256 B:
+ *           promises c aligned to 16 bytes and ldc a multiple of 4; WIDE = 0 takes any. Tiles + grid < 2^31.
+ *           IN_F16 = 1: f16 for bf16.
+ * HOST      any grid is right; best is the smallest with as few rounds as one block per multiprocessor:
+ *           tiles = ceil(m / 128) ceil(n / 256), rounds = ceil(tiles / multiprocessors), grid = ceil(tiles / rounds)
+ *           (1 % at 8192, where power limits). block 384, dynamic shared memory sizeof(struct ring) = 147504 bytes. Two
+ *           tensor maps, rank 2, BFLOAT16 or FLOAT16, element strides 1, no interleave, zeros outside, swizzle 128 B,
+ *           L2 promotion 256 B:
  *               a_map: address a, dims {k, m}, stride {2 lda} bytes, box {64, 128}
  *               b_map: address b, dims {n, k}, stride {2 ldb} bytes, box {64, 64}
  * CHANGED   from r12: who multiplies, who fetches, and the tile; the ring is r12's.

@@ -7,8 +7,8 @@
  *
  *               128 x 128 of C       four warps, 64 x 64 each: 4 x 8 mma for 4 + 4 ldmatrix, at each 16 steps of k
  *               a line of a tile     chunks of 8 elements, in an order of the line's own, so that the 8 chunks that
- *               ldmatrix takes at a time, one
- *                                    of each of 8 lines, lie in 8 different groups of 4 banks:
+ *                                    ldmatrix takes at a time, one of each of 8 lines, lie in 8 different groups of 4
+ *                                    banks:
  *
  *               along the edge (16 chunks):  line 0   0 1 2 3 4 5 6 7 ...     along k (4 chunks):  lines 0, 1   0 1 2 3
  *                                            line 1   1 0 3 2 5 4 7 6 ...                          lines 2, 3   1 0 3 2
@@ -20,8 +20,8 @@
  *           multiprocessor, on sm_86 and sm_89 too. H200, bf16 at 4096, TFLOP/s: NN 325, TN 326, NT 340, TT 329 (cuBLAS
  *           13, by wgmma: 768, 762, 762, 768). Small integers are exact.
  * LIMITS    sm_80 and above. Any m, n >= 1, k, ld and transposes. An operand whose address or rows are not multiples of
- *           16 bytes is copied element by element through registers (54 to 60 TFLOP/s at 4097; cuBLAS 116 to 133). WIDE
- *           = 1 promises c aligned to 16 bytes and ldc a multiple of 4; WIDE = 0 takes any. Fewer than 2^31 tiles.
+ *           16 bytes is copied element by element through registers (54 to 60 TFLOP/s at 4097; cuBLAS 116 to 133).
+ *           WIDE = 1 promises c aligned to 16 bytes and ldc a multiple of 4; WIDE = 0 takes any. Fewer than 2^31 tiles.
  *           IN_F16 = 1: f16 for bf16.
  * HOST      grid ceil(m / 128) * ceil(n / 128), block 128, dynamic shared memory STAGES * sizeof(struct stage) = 49152
  *           bytes.

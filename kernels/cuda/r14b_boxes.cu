@@ -10,9 +10,9 @@
  *         ...
  *         warp 6  | k   0 ... 170 |  columns 64 ... 127
  *
- *           Where an operand lies along k the engine cannot transpose; the warp turns its box on the way to the FMAs, 2
- *           x 4 words in a lane's registers: 8 loads of 16 bytes and 16 stores of 8 for 96 loads of the FMAs. The loop
- *           is r14h's, and so is the order of FMAs.
+ *           Where an operand lies along k the engine cannot transpose; the warp turns its box on the way to the FMAs,
+ *           2 x 4 words in a lane's registers: 8 loads of 16 bytes and 16 stores of 8 for 96 loads of the FMAs. The
+ *           loop is r14h's, and so is the order of FMAs.
  *
  * NUMBERS   16 x 8 sums per thread, 168 registers, of which the loop leaves so few that to turn 4 x 4 words at a time
  *           would send some to memory and back: hence 2 x 4. 43 flop per byte asked of the L2 by a block's two warps of
@@ -20,9 +20,10 @@
  *           cubed 1.12.
  * LIMITS    sm_90 and above. m, n >= 1. WIDE = 1 promises c aligned to 16 bytes and ldc a multiple of 4; WIDE = 0 takes
  *           any. Fewer than 2^31 tiles.
- * HOST      grid ceil(m / BM) * ceil(n / BN) * parts, block THREADS, dynamic shared memory sizeof(struct memory) =
- *           196800 bytes. Parts and MEETS as in r14k, at most ceil(k / 8). Two tensor maps, rank 2, FLOAT32, element
- *           strides 1, no interleave, zeros outside; addresses and strides multiples of 16 bytes; A and B as stored:
+ * HOST      grid ceil(m / BM) * ceil(n / BN) * parts, block THREADS, dynamic shared memory
+ *           sizeof(struct memory) = 196800 bytes. Parts and MEETS as in r14k, at most ceil(k / 8). Two tensor maps,
+ *           rank 2, FLOAT32, element strides 1, no interleave, zeros outside; addresses and strides multiples of 16
+ *           bytes; A and B as stored:
  *               along k    box {16, 64 (B: WARP_N)} swizzled by 64 bytes
  *               else       box {64 (B: WARP_N), 16}, not swizzled
  * TILES     r14b_boxes, 64 x 128, is described above.

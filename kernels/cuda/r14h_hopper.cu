@@ -47,8 +47,8 @@
  *           compiler's choice of banks up to 8 %, two forms of storing sums in vectors 40 %.
  * LIMITS    sm_90 and above. m, n >= 1. Tiles but the first `whole` are in shares of `length` steps of 16 of k, at
  *           least 1 and at most those of one tile; a narrow tile has a third as many, rounded up. `whole` is either all
- *           tiles or at most those that are not narrow. WIDE = 1 promises c aligned to 16 bytes and ldc a multiple of
- *           4; WIDE = 0 takes any. Fewer than 2^31 tiles.
+ *           tiles or at most those that are not narrow.
+ *           WIDE = 1 promises c aligned to 16 bytes and ldc a multiple of 4; WIDE = 0 takes any. Fewer than 2^31 tiles.
  * HOST      tiles = ceil(m / 128) * ceil(n / 128), grid whole + ceil(steps of the other tiles, so counted, / length),
  *           block 128, dynamic shared memory sizeof(struct ring) = 49176 bytes. whole = tiles: no shares, parts and
  *           flags are not used; else parts has 128 * 128 floats for each share and flags 8 bytes, which hold anything

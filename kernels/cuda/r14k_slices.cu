@@ -23,8 +23,8 @@
  *
  * NUMBERS   64 x 32: 21 flop per byte asked of the L2, 8 x 8 sums per thread: 16 loads of 16 bytes per 256 FMAs. 8
  *           warps, 3 stages of 6 KiB for each: one block per multiprocessor. H200, microseconds beside the best of
- *           cuBLASLt's eight: 512 cubed 10.6 (14.4), TN 10.4 (14.3). Parts in a cluster, beside the same in memory: 474
- *           x 170 x 288, 2 parts, 7.6 (8.4); 100 x 100 x 1000, 8 parts, 5.6 (7.8).
+ *           cuBLASLt's eight: 512 cubed 10.6 (14.4), TN 10.4 (14.3). Parts in a cluster, beside the same in memory:
+ *           474 x 170 x 288, 2 parts, 7.6 (8.4); 100 x 100 x 1000, 8 parts, 5.6 (7.8).
  * LIMITS    sm_80 and above. m, n >= 1; any ld, address and transpose. Fewer than 2^31 tiles. Operands whose address
  *           and ld are multiples of 16 or 8 bytes are copied by so many, others word by word.
  * HOST      grid ceil(m / BM) * ceil(n / BN) * parts, block 32 WARPS, dynamic shared memory WARPS * sizeof(union slice)

@@ -18,8 +18,8 @@
  *           both are fetched before the kernel waits for the one ahead of it. The L2 may forget the long operand, of
  *           which nothing is read twice, first, and fetches 128 bytes of it at a time.
  * NUMBERS   16 x 64: 22 stages of 10 KiB on their way to each multiprocessor. H200, bf16, B k x n, microseconds (the
- *           memory alone takes 31.5 and 53.5): m = 1, 16, 64, 128 of n = k = 8192 32.6, 32.9, 34.0, 38.5; n = 28672, k
- *           = 4096 55.3, 55.6, 60.1, 68.3 (docs/PERF-LOG.md).
+ *           memory alone takes 31.5 and 53.5): m = 1, 16, 64, 128 of n = k = 8192 32.6, 32.9, 34.0, 38.5; n = 28672,
+ *           k = 4096 55.3, 55.6, 60.1, 68.3 (docs/PERF-LOG.md).
  * LIMITS    sm_90a only. m, n >= 1; a and b aligned to 16 bytes, lda and ldb multiples of 8 (others are packed before,
  *           pack.cu); c and ldc are any. Tiles and shares < 2^31. FEW_ROWS = 1: TILE_M is 16, 64 or 128, TILE_N 64 or
  *           128; FEW_ROWS = 0: the other way round. C_HALF = 1: C of the operands' type, else f32. IN_F16 = 1: f16 for
@@ -29,8 +29,8 @@
  *           for the last. parts = 0: grid ceil(tiles * steps / length), k > 0. Where parts is not 1, memory has
  *           TILE_M * TILE_N floats for each block, aligned to 16 bytes, flags 8 bytes, which hold anything but
  *           `ticket`. Two tensor maps as r14w's, with L2 promotion 128 B; where the short operand lies along k, boxes
- *           of min(its edge of the tile, its lines) lines. It may be launched before what is ahead of it in the stream
- *           has ended (programmatic stream serialization).
+ *           of min(its edge of the tile, its lines) lines.
+ *           It may be launched before what is ahead of it in the stream has ended (programmatic stream serialization).
  * CHANGED   from r14w: the tile on its side, shares, what is asked of the copy engine; threads store C.
  * SOURCE    PTX ISA; shares: as r14h */
 #ifndef C_HALF

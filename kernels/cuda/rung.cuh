@@ -1,8 +1,8 @@
 /* rung.cuh - the few words that the rungs of the CUDA ladder share.
  *
  * Every rung has the same parameters: C (m x n, rows ldc apart) <- alpha op(A) op(B) + beta C, row-major, m n k below
- * 2^31. The build defines OP_A and OP_B (0 as stored, 1 transposed) and TILE where a rung's tile edge may be chosen; a
- * file alone compiles with the defaults below. */
+ * 2^31. The build defines OP_A and OP_B (0 as stored, 1 transposed) and TILE where a rung's tile edge may be chosen,
+ * else the numbers of the row: ROW_M and so on (kernels.def). */
 #ifndef OP_A
 #define OP_A 0
 #endif

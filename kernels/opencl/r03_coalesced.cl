@@ -6,9 +6,8 @@
  *             b_tile[tx][ty] = B(t*T + ty, bx*T + tx)          global: T neighbours, coalesced
  *             sum += a_tile[ty][p] * b_tile[tx][p]             local: lanes T words apart, the same few banks
  *
- *             banks  0 . . . . 16 . . . .      T = 16: 16 lanes want 2 banks, 8 wavefronts; T = 32: 32 lanes want 1
- *             bank, 32 wavefronts
- *                    * . . . . *
+ *             banks  0 . . . . 16 . . . .      T = 16: 16 lanes want 2 banks, 8 wavefronts
+ *                    * . . . . *               T = 32: 32 lanes want 1 bank, 32 wavefronts
  *
  * NUMBERS   the flops, bytes, loads and barriers of r02. B's load: 4 sectors per warp. The store and now the loop
  *           conflict: degree 8 (T = 16) or 32 (T = 32), where local memory has 32 banks. In CUDA on an H200 this rung

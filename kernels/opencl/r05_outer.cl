@@ -15,8 +15,8 @@
  *           The other way round, a tile of A or B in the register file unshared, would let that operand's ratio fall to
  *           r01's: each of 64 work-items would load its own 16 x 16 tile of A, 64 times the bytes. Hence A shared, B
  *           streamed.
- * NUMBERS   16*64 / (2 (16 + 64)) = 6.4 flop per byte asked, against 4 for 16 x 16 tiles. Per work-item and tile: 4 +
- *           16 global loads, 4 local stores, 64 local loads of 16 bytes, 256 FMAs, 2 barriers. The tile lies [p][i]
+ * NUMBERS   16*64 / (2 (16 + 64)) = 6.4 flop per byte asked, against 4 for 16 x 16 tiles. Per work-item and tile:
+ *           4 + 16 global loads, 4 local stores, 64 local loads of 16 bytes, 256 FMAs, 2 barriers. The tile lies [p][i]
  *           with rows of 20 words, so that a column is four aligned 16-byte reads; its store has degree 2.
  * LIMITS    any m, n, k, ld and transposes; 64 work-items. Beyond an edge of C an element that is there is loaded and
  *           its sum not stored; the last tile is as deep as k leaves it: no guard stands in the inner loop.

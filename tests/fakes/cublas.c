@@ -2,9 +2,8 @@
  * shape.
  *
  *   FAKE_CUBLASLT  "candidates=3 wrong=1 tf32=2 us0=3000": so many candidates (default 3); the product of candidate 1
- *   has a wrong last element,
- *                  candidate 2 says that it rounds to TF32, and candidate 0 takes 3 ms (default: candidate i takes 1000
- *                  - 100 i us) */
+ *                  has a wrong last element, candidate 2 says that it rounds to TF32, and candidate 0 takes 3 ms
+ *                  (default: candidate i takes 1000 - 100 i us) */
 #include <dlfcn.h>
 #include <stdint.h>
 

@@ -4,7 +4,7 @@
  *   FAKES     "cuInit=100 cuMemAlloc_v2=2@3": these functions return these errors; @3: only their third call does
  *   FAKE_CRASH  "cuInit=11": this function ends the process by that signal; "cuInit=-3": with that exit status
  *   FAKE_LOG  a file that gets the name of every call that succeeded, one per line, and "failed" before those that were
- *   told to fail
+ *             told to fail
  *
  * No kernel is run, unless a fake says so: what a launch should have written stays as it was. */
 #ifndef TILEWRIGHT_FAKE_H

@@ -1,5 +1,5 @@
-/* shim.h - what a peer without a C function of its own is reached through: see call_shim in lab/peers.c. Row-major C =
- * op(A) op(B). */
+/* shim.h - what a peer without a C function of its own is reached through: see call_shim in lab/peers.c. Row-major
+ * C = op(A) op(B). */
 #ifndef TILEWRIGHT_SHIM_H
 #define TILEWRIGHT_SHIM_H
 

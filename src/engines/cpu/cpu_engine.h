@@ -39,15 +39,15 @@ void pool_flow(pool *p, int threads, pool_fn *fn, void *context);
 int team_threads(const team *t);
 void pause_briefly(void); /* in a loop that waits for another thread */
 
-/* team_for - called by every thread of a team with the same arguments: body(context, i) once for each i in 0 .. count -
- * 1, taken from a shared counter, then a barrier. */
+/* team_for - called by every thread of a team with the same arguments: body(context, i) once for each i in 0 ..
+ * count - 1, taken from a shared counter, then a barrier. */
 typedef void team_body(void *context, int64_t i);
 void team_for(team *t, int64_t count, team_body *body, void *context);
 
 /* team_flow - the same without a count and without a barrier between tasks that depend on each other: body(context, i,
  * team) once for each i from 0 on until it returns false, there being no task i. Tasks begin in their order. team_after
- * - called by a body: returns when the tasks first .. last, which stand before its own, have ended; none where last <
- * first. */
+ * - called by a body: returns when the tasks first .. last, which stand before its own, have ended; none where
+ * last < first. */
 typedef bool flow_body(void *context, int64_t i, team *team);
 void team_flow(team *t, flow_body *body, void *context);
 void team_after(team *t, int64_t first, int64_t last);

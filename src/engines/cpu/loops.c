@@ -3,8 +3,7 @@
  *     for each strip of C, strip_m x strip_n                        (loops 5 and 4: what the L3 should hold)
  *       for each panel of k, kc deep                                (loop 3)
  *         pack the strip's part of A and of B into panels           [tasks as well, among those of the panel before]
- *         for each task of task_m x task_n of the strip             [taken from a counter; it waits for what it reads,
- *         flow_task()]
+ *         for each task of task_m x task_n of the strip             [from a counter; flow_task() waits for its panels]
  *           for each mr rows of the task                            (loop 2: its sliver of A stays in the L1)
  *             for each nr columns                                   (loop 1: its block of B stays in the L2)
  *               micro-kernel: mr x nr sums += sliver of A x sliver of B
@@ -12,10 +11,10 @@
  * Where the operands are no larger than some times the L2 there is one panel, and what can be is read where it lies
  * (plan->direct_a, direct_b). A C of one row or one column (plan->line) has no loops here, only its outputs divided.
  * Where C has few rows (plan->streams_b) a task computes its panel in pieces of k, each with loop 1 outside of loop 2.
- * What is computed in place (plan->in_place) has no loops here either: near_flow(). Panels of bf16 and int8 hold other
- * words than their operands (cpu_form): k, where it counts what panels hold, counts steps. An element of C is one sum
- * over k in ascending order, kept unscaled until the last panel: its bits depend neither on the blocks nor on the
- * threads, in whatever floating-point environment the caller has.
+ * What is computed in place (plan->in_place) has no loops here either: near_flow().
+ * Panels of bf16 and int8 hold other words than their operands (cpu_form): k, where it counts what panels hold, counts
+ * steps. An element of C is one sum over k in ascending order, kept unscaled until the last panel: its bits depend
+ * neither on the blocks nor on the threads, in whatever floating-point environment the caller has.
  * Sources: Goto and van de Geijn 2008; Van Zee and van de Geijn 2015. */
 #include "cpu_engine.h"
 

@@ -3,8 +3,8 @@
  *
  * A panel is made in blocks of BLOCK steps: first each step is a row of `width` words side by side, by one of two ways,
  *
- *     lanes side by side in memory: `group` rows of them are woven into one      k side by side: what lies there are
- *     words already; squares are turned
+ *     lanes side by side in memory   `group` rows of them are woven into one
+ *     k side by side                 what lies there are words already; squares are turned
  *
  * then what the form wants beside them. Written for the compiler's own vectors: the baseline of any machine. */
 #include "cpu_engine.h"
