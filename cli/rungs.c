@@ -50,7 +50,7 @@ static bool wanted(const options *opt, const own_list *own, const tw_lab_kernel 
     for (int i = 0; own != NULL && i < own->count; i++)
         if (own->items[i].like == row) return true;
     if (opt->skinny && !row->skinny) return false;
-    /* and last what the planner takes */
+    /* r04 and the deep rungs; last comes what the planner takes */
     if (opt->rungs.count == 0 && opt->deep) return row->deep || rung_is_named("r04", row->rung);
     if (opt->rungs.count == 0) return opt->skinny == (row->skinny != 0) && !row->deep;
     for (int r = 0; r < opt->rungs.count; r++)
