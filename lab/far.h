@@ -1,5 +1,5 @@
 /* far.h - a product of small integers whose rows, or whose batch's items, lie more than 2^31 elements apart: an offset
- * cut to 32 bits meets what is not mapped, or another element. It takes gigabytes of addresses and next to no memory. */
+ * cut to 32 bits meets what is not mapped, or another element. It takes gigabytes of addresses, next to no memory. */
 #ifndef TILEWRIGHT_FAR_H
 #define TILEWRIGHT_FAR_H
 
