@@ -406,7 +406,6 @@ static void compile_case(const kernel_row *row, const char *file, const char *ar
     compiled_free(&c);
 }
 
-/* A kernel that is known to be bad, so that it is a real log in which the fault is found. */
 /* A rung without transposes, in tiles of 16 where it has a choice, for operands that are not aligned. */
 static compiled compile_rung(const char *rung, const char *arch)
 {
@@ -483,6 +482,7 @@ static void wrong_row_cases(const char *arch)
     }
 }
 
+/* Kernels that are known to be bad, so that it is a real log in which the fault is found. */
 static void bad_cases(bool knows_hopper)
 {
     static const char hungry[] = "extern \"C\" __global__ void hungry(float *p) { float x[96];\n#pragma unroll\n for "
