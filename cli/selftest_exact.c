@@ -30,13 +30,13 @@ static tw_problem problem_of(tw_dtype dtype, int op, int64_t m, int64_t n, int64
 static void judge(exact_tally *t, integers *x)
 {
     const tw_problem *p = &x->problem;
+    const char op_a = p->op_a == TW_N ? 'n' : 't', op_b = p->op_b == TW_N ? 'n' : 't';
     char text[200];
     t->products++;
     if (integers_judge(x, text, sizeof text)) return;
     t->failed = true;
     snprintf(t->text, sizeof t->text, "%s %c%c %" PRId64 "x%" PRId64 "x%" PRId64 " alpha %g beta %g: %s",
-             tw_lab_dtype_of(p->dtype)->name, "nt"[p->op_a], "nt"[p->op_b], p -> m, p -> n, p -> k, p -> alpha,
-             p -> beta, text);
+             tw_lab_dtype_of(p->dtype)->name, op_a, op_b, p->m, p->n, p->k, p->alpha, p->beta, text);
 }
 
 static tw_status run_kernel(exact_tally *t, const tw_lab_choice *choice, const tw_problem *p)

@@ -237,17 +237,6 @@ static shares stream_out(const kernel_row *row, const tw_problem *p, const devic
     return made;
 }
 
-/* What a kernel's text has of its row, see kernels.def. */
-static void row_options(const kernel_row *row, char *text, size_t bytes)
-{
-    const gpu_kernel *g = &row->gpu;
-    if (g->traits & GPU_SQUARE) return;
-    snprintf(text, bytes,
-             " -DROW_M=%d -DROW_N=%d -DROW_K=%d -DROW_THREADS=%d -DROW_STAGES=%d -DROW_BLOCKS=%d -DROW_BYTES=%d%s",
-             (int)row->lab.tile_m, (int)row->lab.tile_n, (int)row->lab.tile_k, g->threads_x, g->stages, g->blocks_each,
-             g->dynamic_bytes, g->defines != NULL ? g->defines : "");
-}
-
 /* A GPU_DIVIDES row: so many parts of k as make some BLOCKS blocks, whatever the device, so that bits depend on the
  * shape alone; one where there is no memory for their sums. */
 static shares divide(const plan *plan, const device_facts *device)
@@ -320,7 +309,7 @@ void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choic
         used += snprintf(plan->options + used, sizeof plan->options - (size_t)used, " -DFEW_ROWS=%d", plan->few_rows);
     if (plan->shares.meets) used += snprintf(plan->options + used, sizeof plan->options - (size_t)used, " -DMEETS=1");
     plan->own_options = used;
-    row_options(row, plan->options + used, sizeof plan->options - (size_t)used);
+    kernel_options(row, plan->options + used, sizeof plan->options - (size_t)used);
 }
 
 static double longest_share(const kernel_row *row, const tw_problem *p, const device_facts *device)

@@ -152,6 +152,9 @@ typedef struct packing {
 packing kernel_packing_a(const kernel_row *row, const tw_problem *problem);
 packing kernel_packing_b(const kernel_row *row, const tw_problem *problem);
 
+/* kernel_options - what a GPU kernel's text has of its row, see kernels.def: " -DNAME=number ...", or nothing. */
+void kernel_options(const kernel_row *row, char *text, size_t bytes);
+
 /* kernel_is_wide - do the operands' alignments let this GPU_WIDE row use 16-byte loads and stores? */
 bool kernel_is_wide(const kernel_row *row, const tw_problem *problem);
 

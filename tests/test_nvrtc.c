@@ -34,13 +34,13 @@ static compiled compile(const char *text, const char *name, const char *arch, co
 {
     compiled out = {0};
     char words[256], target[48];
-    const char *list[24] = {target, "--std=c++17", "--ptxas-options=-v"};
+    const char *list[40] = {target, "--std=c++17", "--ptxas-options=-v"};
     int count = 3;
     nvrtc_program program;
     size_t bytes = 0;
     snprintf(target, sizeof target, "--gpu-architecture=%s", arch);
     snprintf(words, sizeof words, "%s", options);
-    for (char *rest = words, *word; (word = strtok_r(rest, " ", &rest)) != NULL && count < 24;) list[count++] = word;
+    for (char *rest = words, *word; (word = strtok_r(rest, " ", &rest)) != NULL && count < 40;) list[count++] = word;
     out.error = nvrtc->nvrtcCreateProgram(&program, text, name, 0, NULL, NULL);
     if (out.error != 0) return out;
     out.error = nvrtc->nvrtcCompileProgram(program, count, list);

@@ -82,7 +82,8 @@ static tw_status add_side(against *g, const peer_row *row)
     side *x = &g->sides[g->count++];
     *x = (side){.row = row, .name = row != NULL ? row->name : "tilewright", .share = {NAN, NAN}};
     x->job = (player_job){row, g->folder, g->threads, g->memory};
-    x->times_s = calloc((size_t)g->samples, sizeof *x->times_s);
+    x->times_s = calloc((size_t)(g->samples > AGAINST_LEAST_SAMPLES ? g->samples : AGAINST_LEAST_SAMPLES),
+                        sizeof *x->times_s);
     return x->times_s != NULL ? TW_OK : bench_no_memory(&g->setup, "the samples");
 }
 

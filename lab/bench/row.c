@@ -219,7 +219,7 @@ static tw_status judge_row(const bench_setup *s, trial *t, const row_wish *wish,
     out->record.verified = verdict.verified;
     out->record.error_ratio = verdict.error_ratio;
     out->outcome = verdict.passed ? ROW_TIMED : ROW_WRONG;
-    *judged_s = verdict.seconds;
+    if (verdict.passed) *judged_s = verdict.seconds;
     snprintf(out->text, sizeof out->text, "%s", verdict.text);
     return TW_OK;
 }

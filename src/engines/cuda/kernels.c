@@ -47,7 +47,12 @@ bool kernels_ahead(const jit_cache *ahead, int sm)
         const struct ahead_arch *arch = &ahead_archs[i];
         if (sm < arch->from_sm || sm > arch->to_sm) continue;
         size_t bytes;
-        jit_key key = ahead_key(arch->name, arch->options, &arch->first);
+        char options[PLAN_OPTIONS_BYTES];
+        const kernel_row *row = kernel_named(arch->row);
+        const tw_lab_source first = {row->lab.file, row->gpu.entry, NULL};
+        const int own = snprintf(options, sizeof options, "%s", arch->options);
+        kernel_options(row, options + own, sizeof options - (size_t)own);
+        jit_key key = ahead_key(arch->name, options, &first);
         void *binary = jit_cache_get(ahead, &key, &bytes);
         bool there = binary != NULL;
         free(binary);
@@ -92,11 +97,11 @@ static tw_status compile_failed(const nvrtc_api *nvrtc, nvrtc_program program, c
 static tw_status compile(const nvrtc_api *nvrtc, const char *arch, const wanted *w, void **binary, size_t *bytes)
 {
     char options[PLAN_OPTIONS_BYTES], target[48];
-    const char *list[24] = {target, "--std=c++17"};
+    const char *list[40] = {target, "--std=c++17"};
     int count = 2;
     snprintf(target, sizeof target, "--gpu-architecture=%s", arch);
     snprintf(options, sizeof options, "%s", w->options);
-    for (char *rest = options, *word; (word = strtok_r(rest, " ", &rest)) != NULL && count < 24;) list[count++] = word;
+    for (char *rest = options, *word; (word = strtok_r(rest, " ", &rest)) != NULL && count < 40;) list[count++] = word;
     nvrtc_program program;
     if (nvrtc->nvrtcCreateProgram(&program, gpu_text(&w->source), w->source.file, 0, NULL, NULL) != 0)
         return fail(TW_BUILD_FAILED, "nvrtcCreateProgram failed for %s", w->source.file);
