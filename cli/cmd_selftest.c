@@ -103,7 +103,7 @@ static exit_code add_exact(subject *x, const exact_tally *t, tw_status status)
 {
     if (status != TW_OK) return say_lab(status, "a test");
     x->judged += t->products, x->failed = t->failed;
-    if (t->failed) snprintf(x->text, sizeof x->text, "%s", t->text);
+    if (t->failed || t->products == 0) snprintf(x->text, sizeof x->text, "%s", t->text);
     return EXIT_OK;
 }
 
