@@ -72,7 +72,7 @@ enum {
     STAGES = ROW_STAGES
 };
 enum { QUADS = BK / 4, UNROLL = UNROLL_QUADS, PAD = 4, EACH = (BM * BN / 4 + THREADS - 1) / THREADS };
-ASSUME(LM *LN == 32 && LM * TM == BM && LN * TN == BN)
+ASSUME(32 == LM * LN && LM * TM == BM && LN * TN == BN)
 ASSUME((TM < 4 || TM % 4 == 0) && (TN < 4 || TN % 4 == 0) && BK % 4 == 0)
 
 /* A warp's ring, and then its sums. */
