@@ -71,6 +71,13 @@ typedef struct scalars {
 static const scalars all_scalars[] = {{1, 0}, {1, 1}, {-2, 0}, {2, -1}, {0, 2}, {0, 0}, {-1, 4}};
 enum { SCALARS = sizeof all_scalars / sizeof *all_scalars };
 
+/* The i-th of them; for f64 in place of 2 and -1 two that float cannot hold. */
+static scalars scalars_at(int i, tw_dtype dtype)
+{
+    const scalars x = all_scalars[i % SCALARS];
+    return dtype == TW_F64 && x.beta == -1 ? (scalars){0x1p24 + 1, 0x1p25 + 3} : x;
+}
+
 static size_t stored_bytes(int64_t rows, int64_t cols, int64_t ld, int bytes)
 {
     return rows > 0 && cols > 0 ? (size_t)((rows - 1) * ld + cols) * (size_t)bytes : 0;
@@ -128,7 +135,8 @@ static void shape_case(const tw_lab_kernel *kernel, tw_op op_a, tw_op op_b, int6
         /* such a kernel packs what the engine does not take */
         if (!own_c || pad == 0 || variant >= ALIGNED) align_rows(kernel, variant, &p);
         if (own_c && pad == 0) p.ldc = (p.ldc + 7) / 8 * 8; /* and brings C back by the engine where that takes it */
-        p.alpha = all_scalars[pick / 2 % SCALARS].alpha, p.beta = all_scalars[pick / 2 % SCALARS].beta;
+        const scalars x = scalars_at(pick / 2, p.dtype);
+        p.alpha = x.alpha, p.beta = x.beta;
         if (kernel->skinny && p.alpha == 0) continue; /* then k counts as 0, which these refuse */
         if (own_c) p.dtype_c = (variant + i) % 2 ? p.dtype : 0;
         for (int kind = ORACLE_EXACT; passed && kind <= ORACLE_BOUND; kind++) {
