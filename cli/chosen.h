@@ -6,7 +6,7 @@
 
 enum { CHOSEN_TEXT = 400 };
 
-/* chosen_kernels - "f64 cpu_f64_r14_peak_avx512, i8 cpu_i8_r14_peak_avx512_vnni": for a large square without
+/* chosen_kernels - "f64 cpu_f64_gemm_simd_avx512, i8 cpu_i8_gemm_simd_avx512_vnni": for a large square without
  * transposes. */
 void chosen_kernels(tw_context *context, char text[CHOSEN_TEXT]);
 

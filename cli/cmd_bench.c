@@ -24,11 +24,9 @@ static exit_code choose_kernel(const options *opt, const tw_lab_kernel **out)
         return say(EXIT_USAGE, "--host times tw_gemm(), which chooses by itself: --kernel cannot hold with it");
     const char *names[512];
     int count = 0;
-    for (const tw_lab_kernel *k; count < 512 && (k = tw_lab_kernel_at(count)) != NULL; count++) {
-        names[count] = k->name;
-        if (strcmp(k->name, opt->kernel) == 0) *out = k;
-    }
+    *out = tw_lab_kernel_named(opt->kernel);
     if (*out != NULL) return EXIT_OK;
+    for (const tw_lab_kernel *k; count < 512 && (k = tw_lab_kernel_at(count)) != NULL; count++) names[count] = k->name;
     const char *closest = say_closest(opt->kernel, names, count);
     if (closest != NULL)
         return say(EXIT_USAGE, "--kernel %s: no such row of the table; did you mean %s?", opt->kernel, closest);

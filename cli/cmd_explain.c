@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../lab/bench/row.h"
+#include "../lab/named.h"
 #include "../lab/report/story.h"
 #include "../lab/roofline.h"
 #include "cmd.h"
@@ -44,7 +45,7 @@ static exit_code choose_rung(explain *x, const char *word)
     bool elsewhere = false;
     const tw_lab_kernel *row;
     for (int i = 0; (row = tw_lab_kernel_at(i)) != NULL; i++) {
-        bool named = rung_is_named(word, row->rung);
+        bool named = kernel_is_called(row, word);
         elsewhere = elsewhere || named;
         if (!is_engine(wanted, row->engine)) continue;
         size_t used = strlen(known);

@@ -18,7 +18,7 @@ static const double LIMIT_S = 1, LONGEST_S = 3;
 
 static const shape DEEP = {64, 64, 65536};
 
-enum { CPU_SIZE = 1024, GPU_SIZE = 4096, MOST_BARS = 1024, ROW_LABEL = 64 };
+enum { CPU_SIZE = 1024, GPU_SIZE = 4096, MOST_BARS = 1024, ROW_LABEL = 64, LEAST_WIDTH = 16 };
 
 typedef struct bar {
     char label[ROW_LABEL];
@@ -44,6 +44,7 @@ typedef struct ladder {
     int failed, tried, bars; /* tried: rows that were not refused */
     bar bar[MOST_BARS];
     int size;      /* its place in --size; 0 also where there is none */
+    int width;     /* columns of a rung's name */
     curves curves; /* speeds over the sizes of --size */
 } ladder;
 
@@ -55,6 +56,14 @@ static void keep_tiled(rung_list *rungs)
     for (int i = 0; i < rungs->count; i++)
         if (rungs->rows[i]->default_tile > 0) rungs->rows[kept++] = rungs->rows[i];
     rungs->count = kept;
+}
+
+static int width_of(const rung_list *rungs)
+{
+    int width = LEAST_WIDTH;
+    for (int i = 0; i < rungs->count; i++)
+        if ((int)strlen(rungs->rows[i]->rung) > width) width = (int)strlen(rungs->rows[i]->rung);
+    return width;
 }
 
 static exit_code check_own(const ladder *l, tw_dtype dtype)
@@ -82,10 +91,12 @@ static exit_code choose(ladder *l)
     l->problem = tw_problem_make(dtype, TW_N, TW_N, p.m, p.n, p.k);
     exit_code code = rungs_choose(l->s, &l->problem, &l->own, &l->rungs);
     if (code == EXIT_OK && opt->tiles.count > 0) keep_tiled(&l->rungs);
-    if (code == EXIT_OK && l->rungs.count == 0)
+    if (code == EXIT_OK && l->rungs.count == 0 && opt->tiles.count > 0)
         return say(EXIT_USAGE, "none of these rungs has a tile edge that --tile could choose");
-    if (code != EXIT_OK || opt->sizes.count + opt->shapes.count > 0 || opt->deep) return code;
-    code = rows_side(l->s, l->rungs.rows[0], 0, n, LONGEST_S, &n);
+    l->width = width_of(&l->rungs);
+    const tw_lab_kernel *slowest = l->rungs.count > 0 ? l->rungs.rows[0] : l->rungs.takes;
+    if (code != EXIT_OK || opt->sizes.count + opt->shapes.count > 0 || opt->deep || slowest == NULL) return code;
+    code = rows_side(l->s, slowest, 0, n, LONGEST_S, &n);
     l->problem = tw_problem_make(dtype, TW_N, TW_N, n, n, n);
     return code;
 }
@@ -121,8 +132,8 @@ static void print_header(const ladder *l)
     fprintf(text, "ladder     %s, C(%" PRId64 " x %" PRId64 ") = A B with k = %" PRId64 ", on %s: %s\n\n",
             tw_lab_dtype_of(l->problem.dtype)->name, l->problem.m, l->problem.n, l->problem.k, l->s->device.engine,
             l->s->device.name);
-    fprintf(text, "%-16s %4s %9s %10s %7s %8s %7s %8s %6s %8s %7s\n", "rung", "thr", "median", "min-max", "GFLOP/s",
-            "x before", "of peak", "asked", "flop/B", "no-cache", "bound");
+    fprintf(text, "%-*s %4s %9s %10s %7s %8s %7s %8s %6s %8s %7s\n", l->width, "rung", "thr", "median", "min-max",
+            "GFLOP/s", "x before", "of peak", "asked", "flop/B", "no-cache", "bound");
 }
 
 /* beside: of a file's own kernel, whose rung was sampled in turns with it. */
@@ -163,9 +174,12 @@ static void name_row(const ladder *l, const row *r, const row_wish *wish, char l
 {
     const tw_lab_kernel *kernel = wish->kernel;
     int64_t tile = r->plan.tile > 0 && wish->tile > 0 ? r->plan.tile : wish->tile; /* never more than the problem */
-    int used = snprintf(label, ROW_LABEL, "%s", wish->own != NULL ? wish->own->label : kernel->rung);
+    int used = snprintf(label, ROW_LABEL, "%s",
+                        wish->own != NULL    ? wish->own->label
+                        : wish->rung != NULL ? wish->rung
+                                             : kernel->rung);
     if (tile > 0) used += snprintf(label + used, ROW_LABEL - (size_t)used, " %" PRId64, tile);
-    if (kernel->dtype != l->problem.dtype)
+    if (kernel != NULL && kernel->dtype != l->problem.dtype)
         snprintf(label + used, ROW_LABEL - (size_t)used, " %s", tw_lab_dtype_of(kernel->dtype)->name);
 }
 
@@ -179,10 +193,11 @@ static exit_code finish_row(ladder *l, const row *r, const row_wish *wish)
     bool compared = strcmp(r->record.dtype, tw_lab_dtype_of(l->problem.dtype)->name) == 0;
     name_row(l, r, wish, label);
     term_progress_end();
-    fprintf(l->s->text, "%-16s ", default_build ? "  default build" : label);
+    fprintf(l->s->text, "%-*s ", l->width, default_build ? "  default build" : label);
     if (rows_have_numbers(l->s->text, r))
         print_numbers(l, r, compared ? time_before(l, p, r->record.rung) : (double)NAN, beside);
-    if (l->s->opt->deep && !default_build && r->outcome != ROW_REFUSED) fprintf(l->s->text, "  %s\n", r->plan.text);
+    if ((l->s->opt->deep || wish->kernel == NULL) && !default_build && r->outcome != ROW_REFUSED)
+        fprintf(l->s->text, "  %s\n", r->plan.text);
     l->failed += row_failed(r);
     l->tried += r->outcome != ROW_REFUSED;
     compared &= r->outcome == ROW_TIMED;
@@ -307,6 +322,16 @@ static exit_code run_typed(ladder *l, const tw_lab_kernel *kernel)
     return code;
 }
 
+/* What tw_gemm runs for this shape. */
+static exit_code run_planned(ladder *l)
+{
+    static row result;
+    const row_wish wish = {.rung = RUNG_PLANNED, .limit_s = LIMIT_S};
+    term_progress(wish.rung, -1);
+    exit_code code = rows_run(l->s, &l->trial, &l->limits, &wish, 1, &result);
+    return code == EXIT_OK ? finish_row(l, &result, &wish) : code;
+}
+
 /* A rung, and with it the files that are launched like it. */
 static exit_code run_step(ladder *l, const tw_lab_kernel *kernel)
 {
@@ -360,6 +385,7 @@ static exit_code climb(ladder *l)
     if (l->size > 0) fputc('\n', l->s->text);
     print_header(l);
     for (int i = 0; code == EXIT_OK && i < l->rungs.count; i++) code = run_step(l, l->rungs.rows[i]);
+    if (code == EXIT_OK && l->rungs.planned) code = run_planned(l);
     if (code != EXIT_OK || !has_bars(l)) return code;
     print_bars(l);
     print_fastest(l);

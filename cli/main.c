@@ -71,7 +71,7 @@ const command commands[] = {
      "Operands rotate through more memory than the caches hold. A wrong kernel gets no time. --against: one table per "
      "class of shapes, GFLOP/s of each library and the ratio to the best of them.",
      CMD_BENCH, 0, 0, cmd_bench},
-    {"ladder", "[OPTION]...", "run the rungs from three plain loops to the production kernel",
+    {"ladder", "[OPTION]...", "run the rungs from three plain loops to what tw_gemm runs",
      "  tilewright ladder\n"
      "  tilewright ladder --size 512 --rung r01,r04,r14\n"
      "  tilewright ladder --rung r02 --tile 1,2,4,8,16,32,64,128\n"
@@ -81,7 +81,8 @@ const command commands[] = {
      "  tilewright ladder --skinny\n"
      "  tilewright ladder --deep\n"
      "  tilewright ladder --rung exercises/r01_naive.cl\n",
-     "Each rung adds one idea to the rung before. Each is verified, then timed beside the bounds of the machine. On a "
+     "Each rung adds one idea to the rung before. Each is verified, then timed beside the bounds of the machine. The "
+     "last, r14, is what tw_gemm runs for this shape; the line below it is the plan. On a "
      "GPU r01 to r05 are timed in two builds: loops held rolled, and as the compiler would have them. --rung also "
      "takes a file of your own, .cl for opencl or .cu for cuda: one kernel with the parameters of "
      "kernels/opencl/rung.clh or kernels/cuda/rung.cuh. Its name says which rung it is launched like: r05_mine like "

@@ -58,6 +58,7 @@ const option_row option_rows[] = {
      1, LONGEST_SIDE, OPT_LIST},
     {"skinny", 0, OPT_FLAG, AT(skinny), CMD_LADDER,
      .help = "the ladder of thin matrices: A with 16 or 32 columns, effective bandwidth beside the published one"},
+    {"all", 0, OPT_FLAG, AT(all), CMD_LADDER, .help = "every production kernel too, with each of its tiles"},
     {"deep", 0, OPT_FLAG, AT(deep), CMD_LADDER,
      .help = "the ladder of a small C and a long k: a block for each tile, k divided among blocks, and what the "
              "planner takes (default shape: 64x64x65536)"},
@@ -81,7 +82,8 @@ const option_row option_rows[] = {
     {"verify", 0, OPT_FLAG, AT(verify), CMD_MULTIPLY,
      .help = "judge the written file before it gets its name; a failed check leaves no file"},
     {"rung", 0, OPT_NAMES, AT(rungs), CMD_LADDER, "R,...", NULL,
-     "only these rungs: r04 or r04_banks, or a file of your own, mine.cl or mine.cu", .list = OPT_LIST},
+     "only these: r04 or r04_banks; a production kernel, sgemm_simt; or a file of your own, mine.cl or mine.cu",
+     .list = OPT_LIST},
     {"tile", 0, OPT_WHOLES, AT(tiles), CMD_LADDER, "T,...", NULL, "sweep the tile edge of the rungs that have one", 1,
      1 << 20, OPT_LIST},
     {"tile", 0, OPT_WHOLES, AT(tiles), CMD_EXPLAIN, "T", NULL, "the tile edge of a rung that has one", 1, 1 << 20, 1},

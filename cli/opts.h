@@ -41,7 +41,7 @@ typedef struct options {
     int64_t device, threads, samples, deadline, pad, batch;
     uint64_t seed;
     real_option alpha, beta;
-    bool binary, tables, transpose_a, transpose_b, verify, host, skinny, explain_plan, warm, deep, append, force,
+    bool all, binary, tables, transpose_a, transpose_b, verify, host, skinny, explain_plan, warm, deep, append, force,
         verbose, quiet, help, man, completion;
     name_list engines, dtypes, rungs, against, sets;
     shape_list shapes;

@@ -2,13 +2,8 @@
 #include "rungs.h"
 
 #include <string.h>
+#include "../lab/named.h"
 #include "say.h"
-
-bool rung_is_named(const char *word, const char *rung)
-{
-    size_t length = strlen(word);
-    return strncmp(word, rung, length) == 0 && (rung[length] == '\0' || rung[length] == '_');
-}
 
 /* A rung that the problem's type lacks stands in the f32 ladder with its own: the matrix units'. */
 static bool in_ladder(const session *s, const tw_problem *p, const tw_lab_kernel *row)
@@ -27,10 +22,10 @@ static exit_code check_name(const session *s, const tw_problem *p, const char *w
 {
     const char *last = "";
     char known[1200] = "";
-    bool here = false, anywhere = false;
+    bool here = strcmp(word, RUNG_PLANNED) == 0, anywhere = here;
     const tw_lab_kernel *row;
     for (int i = 0; (row = tw_lab_kernel_at(i)) != NULL; i++) {
-        bool named = rung_is_named(word, row->rung);
+        bool named = kernel_is_called(row, word);
         anywhere |= named;
         if (!in_ladder(s, p, row)) continue;
         here |= named;
@@ -45,16 +40,23 @@ static exit_code check_name(const session *s, const tw_problem *p, const char *w
     return EXIT_OK;
 }
 
+static bool asked_for(const options *opt, const char *rung)
+{
+    for (int r = 0; r < opt->rungs.count; r++)
+        if (strcmp(opt->rungs.items[r], rung) == 0) return true;
+    return false;
+}
+
 static bool wanted(const options *opt, const own_list *own, const tw_lab_kernel *row)
 {
     for (int i = 0; own != NULL && i < own->count; i++)
         if (own->items[i].like == row) return true;
     if (opt->skinny && !row->skinny) return false;
-    /* r04 and the deep rungs; last comes what the planner takes */
-    if (opt->rungs.count == 0 && opt->deep) return row->deep || rung_is_named("r04", row->rung);
-    if (opt->rungs.count == 0) return opt->skinny == (row->skinny != 0) && !row->deep;
+    if (row->family && opt->all) return true;
+    if (opt->rungs.count == 0 && opt->deep) return row->deep || kernel_is_called(row, "r04");
+    if (opt->rungs.count == 0) return opt->skinny == (row->skinny != 0) && !row->deep && !row->family;
     for (int r = 0; r < opt->rungs.count; r++)
-        if (rung_is_named(opt->rungs.items[r], row->rung)) return true;
+        if (strcmp(opt->rungs.items[r], RUNG_PLANNED) != 0 && kernel_is_called(row, opt->rungs.items[r])) return true;
     return false;
 }
 
@@ -84,7 +86,9 @@ exit_code rungs_choose(session *s, const tw_problem *problem, const own_list *ow
             fprintf(s->text, "%-10s the %s engine does not compile it, %s does\n", own->items[i].label,
                     s->device.engine, own->items[i].like->engine);
     if (tw_lab_plan_of(s->context, NULL, problem, &plan) != TW_OK) plan.kernel = NULL;
-    out->count = 0;
+    *out = (rung_list){.takes = plan.kernel,
+                       .planned = !s->opt->skinny && s->opt->tiles.count == 0 &&
+                                  (s->opt->rungs.count == 0 || asked_for(s->opt, RUNG_PLANNED))};
     for (int i = 0; code == EXIT_OK && (row = tw_lab_kernel_at(i)) != NULL; i++) {
         if (!in_ladder(s, problem, row) || !wanted(s->opt, own, row)) continue;
         int at = 0;
@@ -94,9 +98,7 @@ exit_code rungs_choose(session *s, const tw_problem *problem, const own_list *ow
         else if (at < RUNGS_MOST)
             out->rows[out->count++] = row;
     }
-    if (code == EXIT_OK && s->opt->deep && s->opt->rungs.count == 0 && plan.kernel != NULL && out->count < RUNGS_MOST)
-        out->rows[out->count++] = plan.kernel;
-    if (code == EXIT_OK && out->count == 0)
+    if (code == EXIT_OK && out->count == 0 && !out->planned)
         return say(EXIT_DEVICE, "the %s engine has none of these rungs in %s", s->device.engine,
                    tw_lab_dtype_of(problem->dtype)->name);
     return code;

@@ -21,17 +21,19 @@ void rungs_free_own(own_list *own);
 typedef struct rung_list {
     int count;
     const tw_lab_kernel *rows[RUNGS_MOST];
+    bool planned;               /* behind them the last rung, RUNG_PLANNED */
+    const tw_lab_kernel *takes; /* which is this row here; NULL: the planner refuses */
 } rung_list;
+
+/* The ladder's last rung is no row of the table: it is what tw_gemm runs for the shape. */
+#define RUNG_PLANNED "r14"
 
 /* rungs_choose - one row per rung of the dtype (in an f32 ladder also rungs that f32 lacks, in their first type), in
  * the table's order: those of --rung, and those that files of the reader's own (NULL: none) are launched like, or all;
- * with --skinny only the thin ones, which come unasked only then. Of several rows (instruction sets) of a rung: the
- * planner's, else the last that fits, else the first, which will be refused with its reason. EXIT_DEVICE, after a
- * sentence, where this engine has none. */
+ * with --skinny only the thin ones, which come unasked only then; production kernels with --all, or by name. Of several
+ * rows (instruction sets) of a rung: the planner's, else the last that fits, else the first, which will be refused with
+ * its reason. EXIT_DEVICE, after a sentence, where this engine has none. */
 exit_code rungs_choose(session *s, const tw_problem *problem, const own_list *own, rung_list *out);
-
-/* rung_is_named - "r04" and "r04_banks" both name r04_banks; "r03" does not name r03t_transposed. */
-bool rung_is_named(const char *word, const char *rung);
 
 /* rung_is_variant - r03t and r04d are variants of r03 and r04. */
 bool rung_is_variant(const char *rung);

@@ -30,7 +30,7 @@
  *          thread. tw_devices() and GPU engines run their drivers' code, which takes more (PoCL 75 KiB): 256 KiB.
  *
  * To learn how a product is computed, read on in this order: src/api.c, src/plan.c, src/plan_cpu.c,
- * src/engines/cpu/engine.c, src/engines/cpu/loops.c, kernels/cpu/r14_peak.c. The last holds the line that multiplies.
+ * src/engines/cpu/engine.c, src/engines/cpu/loops.c, kernels/cpu/gemm_simd.c. The last holds the line that multiplies.
  */
 #ifndef TILEWRIGHT_H
 #define TILEWRIGHT_H

@@ -17,7 +17,9 @@ extern "C" {
 typedef struct tw_lab_kernel {
     const char *name;   /* "cpu_f32_r04_banks": unique */
     const char *engine; /* "cpu" */
-    const char *rung;   /* "r04_banks"; rows of one rung differ in dtype or instruction set */
+    /* "r04_banks", or of a production family "sgemm_tma_sm90_128x128"; rows of one rung differ in dtype or
+     * instruction set */
+    const char *rung;
     tw_dtype dtype;
     const char *file;           /* below kernels/ */
     const char *needs;          /* instruction set or architecture: "base", "avx2", "avx512_vnni", "sm_90" */
@@ -32,10 +34,14 @@ typedef struct tw_lab_kernel {
     int flushes;                /* 1: what is subnormal in A and B, and sums that are, count as 0 */
     /* of a GPU block's shared (local) memory; where the tile edge may be chosen, at an edge of 32 */
     int local_bytes;
+    int family; /* 1: a production kernel outside the ladder; of r01 to r13, d1 and s1 to s3 also some produce */
+    const char *formerly; /* what rung was before it got its name; NULL: it had no other */
 } tw_lab_kernel;
 
 TW_API int tw_lab_kernel_count(void);
 TW_API const tw_lab_kernel *tw_lab_kernel_at(int index); /* NULL when out of range */
+/* tw_lab_kernel_named - the row of this name, or whose name this was formerly; NULL: there is none. */
+TW_API const tw_lab_kernel *tw_lab_kernel_named(const char *name);
 
 /* The list of dtypes: rows of src/dtypes.def. */
 typedef struct tw_lab_dtype {
@@ -60,7 +66,7 @@ typedef struct tw_lab_source {
 /* A forced choice. kernel NULL: the planner chooses, and a GPU's copies of operands are packed as tw_gemm packs them; a
  * kernel that is forced sees the caller's leading dimensions, padding included. Zero in a number: the planner's own. */
 typedef struct tw_lab_choice {
-    const char *kernel; /* a name of the table */
+    const char *kernel; /* a name of the table, or a former one */
     int tile;           /* tile edge where the row lets it be chosen */
     int threads;        /* 0 to 4096 */
     int default_build;  /* GPU rungs r01 to r05: 1 leaves the loops that the rung holds rolled to the compiler */
@@ -77,7 +83,7 @@ typedef struct tw_lab_plan {
     int64_t workspace_bytes;
     int block_threads; /* GPU: of one block */
     char text[256];    /* the plan as one line */
-    char reason[240];  /* what a model expects of each row that was weighed; empty where another rule decides */
+    char reason[600];  /* what a model expects of each row that was weighed; empty where another rule decides */
 } tw_lab_plan;
 
 /* tw_lab_fits - may this kernel compute this problem on this device? 1 or 0; when 0, reason (if not NULL) says why,

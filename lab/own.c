@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "named.h"
 #include "report/story.h"
 
 enum { MOST_DEPTH = 8 };
@@ -151,12 +152,13 @@ static tw_status find_entry(const reading *in, char entry[OWN_ENTRY])
 /* The row of the engine whose rung begins like the kernel's name, up to the underscore; else r01's. */
 static const tw_lab_kernel *row_like(const char *engine, const char *entry)
 {
-    size_t length = strcspn(entry, "_");
+    char rung[OWN_ENTRY];
     const tw_lab_kernel *row, *first = NULL;
+    snprintf(rung, sizeof rung, "%.*s", (int)strcspn(entry, "_"), entry);
     for (int i = 0; (row = tw_lab_kernel_at(i)) != NULL; i++) {
         if (strcmp(row->engine, engine) != 0 || row->dtype != TW_F32) continue;
         if (first == NULL) first = row;
-        if (strncmp(row->rung, entry, length) == 0 && row->rung[length] == '_') return row;
+        if (kernel_is_called(row, rung)) return row;
     }
     return first;
 }
@@ -172,7 +174,9 @@ static const char *header_of(const char *engine, const char *line, const char *b
     if (sscanf(line, " # include \"%255[^\"\n]\"%n", name, &end) != 1 || end == 0 || (size_t)end > length) return NULL;
     if (bare != NULL && (bare[strspn(line, " \t")] != '#' || strspn(bare + end, " \t\r") < length - (size_t)end))
         return NULL;
-    snprintf(file, sizeof file, "%s/%s", engine, name);
+    const char *below = name; /* a copy of a rung includes "../rung.clh" */
+    while (strncmp(below, "../", 3) == 0) below += 3;
+    snprintf(file, sizeof file, "%s/%s", engine, below);
     for (const story_text *t = story_texts; t->file != NULL; t++)
         if (strcmp(t->file, file) == 0) return t->text;
     return NULL;

@@ -21,21 +21,25 @@ const char *cpu_level_name(cpu_level level) { return level_names[level]; }
 #define WIDE_NAME(type, isa, rung) cpu_whole cpu_##type##_##rung##_##isa;
 #define CPU_WIDE(rung, ...)        EACH_LEVEL(WIDE_NAME, f32, rung) EACH_LEVEL(WIDE_NAME, f64, rung)
 #define CPU_PEAK(type, isa, ...)                                                                                       \
-    cpu_micro cpu_##type##_r14_peak_##isa;                                                                             \
-    cpu_near_all cpu_##type##_r14_peak_##isa##_near;                                                                   \
-    cpu_vector cpu_##type##_line_##isa;                                                                                \
+    cpu_micro cpu_##type##_gemm_simd_##isa;                                                                            \
+    cpu_near_all cpu_##type##_gemm_simd_##isa##_near;                                                                  \
+    cpu_vector cpu_##type##_gemv_simd_##isa;                                                                           \
     cpu_probe cpu_##type##_probe_##isa;                                                                                \
     cpu_reader cpu_##type##_reader_##isa;
 #define CPU_DOT(type, isa, ...)                                                                                        \
-    cpu_micro cpu_##type##_r14_peak_##isa;                                                                             \
+    cpu_micro cpu_##type##_gemm_simd_##isa;                                                                            \
     cpu_probe cpu_##type##_probe_##isa;
 #define CPU_TILES(type, ...)                                                                                           \
     cpu_micro cpu_##type##_r13_matrix_amx;                                                                             \
     cpu_probe cpu_##type##_probe_amx;
 #define GPU_RUNG(...)
 #define CUDA_RUNG(...)
+#define CUDA_HALF_RUNG(...)
+#define GPU_TILE(...)
 #define CUDA_TILE(...)
+#define CUDA_HALF_TILE(...)
 #define CUDA_BATCH(...)
+#define CUDA_HALF_BATCH(...)
 #include "../kernels/kernels.def"
 cpu_hook cpu_tiles_enter, cpu_tiles_leave;
 
@@ -44,6 +48,7 @@ cpu_hook cpu_tiles_enter, cpu_tiles_leave;
 #define THREADED             .threaded = true
 #define TILE(m, n, k)        .lab.tile_m = m, .lab.tile_n = n, .lab.tile_k = k
 #define EDGE(edge)           .lab.default_tile = edge
+#define FORMERLY(name)       .lab.formerly = #name
 #define FORM(what)           .form = CPU_##what, .lab.flushes = CPU_##what == CPU_PAIRS || CPU_##what == CPU_TILE_PAIRS
 #define THREADS(x)           .gpu.threads_x = x, .gpu.threads_y = 1
 #define DEFINES(text)        .gpu.defines = " " #text
@@ -73,7 +78,7 @@ cpu_hook cpu_tiles_enter, cpu_tiles_leave;
     .lab.name = label, .lab.engine = owner, .lab.rung = step, .lab.dtype = ID_##type, .lab.file = text
 
 #define RUNG_ROW(type, step, function, isa, ...)                                                                       \
-    {LAB("cpu", type, #function, #step, "cpu/" #step ".c"),                                                            \
+    {LAB("cpu", type, #function, #step, "cpu/ladder/" #step ".c"),                                                     \
      .lab.needs = #isa,                                                                                                \
      .lab.transposes = 1,                                                                                              \
      .level = CPU_##isa,                                                                                               \
@@ -84,27 +89,35 @@ cpu_hook cpu_tiles_enter, cpu_tiles_leave;
     RUNG_ROW(f64, step, cpu_f64_##step, base, __VA_ARGS__)
 #define WIDE_ROW(type, isa, step, ...) RUNG_ROW(type, step, cpu_##type##_##step##_##isa, isa, __VA_ARGS__)
 #define CPU_WIDE(...)                  EACH_LEVEL(WIDE_ROW, f32, __VA_ARGS__) EACH_LEVEL(WIDE_ROW, f64, __VA_ARGS__)
-#define MICRO_ROW(type, step, isa)                                                                                     \
-    LAB("cpu", type, "cpu_" #type "_" #step "_" #isa, #step, "cpu/" #step ".c"),                                       \
+#define MICRO_ROW(type, step, isa, text)                                                                               \
+    LAB("cpu", type, "cpu_" #type "_" #step "_" #isa, #step, text),                                                    \
         .lab.needs = #isa, .lab.production = 1, .lab.transposes = 1, .level = CPU_##isa,                               \
         .micro = cpu_##type##_##step##_##isa, .probe = cpu_##type##_probe_##isa
-#define CPU_DOT(type, isa, ...) {MICRO_ROW(type, r14_peak, isa), __VA_ARGS__},
+#define SIMD_ROW(type, isa)     MICRO_ROW(type, gemm_simd, isa, "cpu/gemm_simd.c"), .lab.family = 1, FORMERLY(r14_peak)
+#define CPU_DOT(type, isa, ...) {SIMD_ROW(type, isa), __VA_ARGS__},
 #define CPU_TILES(type, ...)                                                                                           \
-    {MICRO_ROW(type, r13_matrix, amx), .enter = cpu_tiles_enter, .leave = cpu_tiles_leave, __VA_ARGS__},
-#define CPU_PEAK(type, isa, ...)                                                                                       \
-    {MICRO_ROW(type, r14_peak, isa), .near = cpu_##type##_r14_peak_##isa##_near, .line = cpu_##type##_line_##isa,      \
-     .reader = cpu_##type##_reader_##isa, __VA_ARGS__},
-#define GPU_ROW(owner, ending, step, ...)                                                                              \
-    {LAB(#owner, f32, #owner "_f32_" #step, #step, #owner "/" #step ending), .lab.needs = "any", .gpu.entry = #step,   \
+    {MICRO_ROW(type, r13_matrix, amx, "cpu/ladder/r13_matrix.c"), .enter = cpu_tiles_enter, .leave = cpu_tiles_leave,  \
      __VA_ARGS__},
-#define GPU_RUNG(step, ...) GPU_ROW(opencl, ".cl", step, __VA_ARGS__) GPU_ROW(cuda, ".cu", step, __VA_ARGS__)
-#define CUDA_RUNG(step, type, text, ...)                                                                               \
-    {LAB("cuda", type, "cuda_" #type "_" #step, #step, "cuda/" #text ".cu"), .gpu.entry = #text, __VA_ARGS__},
-#define TYPED_TILE(type, step, m, n, ...)                                                                              \
-    {LAB("cuda", type, "cuda_" #type "_" #step "_" #m "x" #n, #step "_" #m "x" #n, "cuda/" #step "_hopper.cu"),        \
-     .gpu.entry = #step "_hopper", __VA_ARGS__},
-#define CUDA_TILE(...) TYPED_TILE(bf16, __VA_ARGS__) TYPED_TILE(f16, __VA_ARGS__)
+#define CPU_PEAK(type, isa, ...)                                                                                       \
+    {SIMD_ROW(type, isa), .near = cpu_##type##_gemm_simd_##isa##_near, .line = cpu_##type##_gemv_simd_##isa,           \
+     .reader = cpu_##type##_reader_##isa, __VA_ARGS__},
+#define GPU_ROW(owner, type, step, text, ...)                                                                          \
+    {LAB(#owner, type, #owner "_" #type "_" #step, #step, #owner "/" text), __VA_ARGS__},
+#define GPU_RUNG(step, ...)                                                                                            \
+    GPU_ROW(opencl, f32, step, "ladder/" #step ".cl", .lab.needs = "any", .gpu.entry = #step, __VA_ARGS__)             \
+    GPU_ROW(cuda, f32, step, "ladder/" #step ".cu", .lab.needs = "any", .gpu.entry = #step, __VA_ARGS__)
+#define CUDA_RUNG(type, step, ...) GPU_ROW(cuda, type, step, "ladder/" #step ".cu", .gpu.entry = #step, __VA_ARGS__)
+#define CUDA_HALF_RUNG(...)        CUDA_RUNG(bf16, __VA_ARGS__) CUDA_RUNG(f16, __VA_ARGS__)
+#define FAMILY_ROW(owner, ending, type, file, m, n, k, ...)                                                            \
+    GPU_ROW(owner, type, file##_##m##x##n, #file ending, .lab.family = 1, .gpu.entry = #file, TILE(m, n, k),           \
+            __VA_ARGS__)
+#define GPU_TILE(...)                                                                                                  \
+    FAMILY_ROW(opencl, ".cl", f32, __VA_ARGS__, .lab.needs = "any")                                                    \
+    FAMILY_ROW(cuda, ".cu", f32, __VA_ARGS__, .lab.needs = "any")
+#define CUDA_TILE(...)      FAMILY_ROW(cuda, ".cu", __VA_ARGS__)
+#define CUDA_HALF_TILE(...) CUDA_TILE(bf16, __VA_ARGS__) CUDA_TILE(f16, __VA_ARGS__)
 #define CUDA_BATCH(...)
+#define CUDA_HALF_BATCH(...)
 static const kernel_row kernels[] = {
 #include "../kernels/kernels.def"
 };
@@ -116,9 +129,12 @@ static const kernel_row kernels[] = {
 #define CPU_TILES(...)
 #define GPU_RUNG(...)
 #define CUDA_RUNG(...)
+#define CUDA_HALF_RUNG(...)
+#define GPU_TILE(...)
 #define CUDA_TILE(...)
-#define CUDA_BATCH(step, type, edge, ...)                                                                              \
-    {LAB("cuda", type, "cuda_" #type "_" #step "_" #edge, #step, "cuda/" #step ".cu"), .gpu.entry = #step, __VA_ARGS__},
+#define CUDA_HALF_TILE(...)
+#define CUDA_BATCH(type, file, m, ...) FAMILY_ROW(cuda, ".cu", type, file, m, __VA_ARGS__, EDGE(m))
+#define CUDA_HALF_BATCH(...)           CUDA_BATCH(bf16, __VA_ARGS__) CUDA_BATCH(f16, __VA_ARGS__)
 static const kernel_row batches[] = {
 #include "../kernels/kernels.def"
 };
@@ -132,10 +148,19 @@ int kernel_count(void) { return (int)(sizeof kernels / sizeof *kernels); }
 
 const kernel_row *kernel_at(int index) { return index >= 0 && index < kernel_count() ? &kernels[index] : NULL; }
 
+/* Is this the row's name with its former rung in the place of its rung? */
+static bool was_named(const tw_lab_kernel *k, const char *name)
+{
+    if (k->formerly == NULL) return false;
+    const size_t before = (size_t)(strstr(k->name, k->rung) - k->name), length = strlen(k->formerly);
+    return strncmp(name, k->name, before) == 0 && strncmp(name + before, k->formerly, length) == 0 &&
+           strcmp(name + before + length, k->name + before + strlen(k->rung)) == 0;
+}
+
 const kernel_row *kernel_named(const char *name)
 {
     for (int i = 0; i < kernel_count(); i++)
-        if (strcmp(kernels[i].lab.name, name) == 0) return &kernels[i];
+        if (strcmp(kernels[i].lab.name, name) == 0 || was_named(&kernels[i].lab, name)) return &kernels[i];
     return NULL;
 }
 
@@ -160,6 +185,12 @@ void kernel_options(const kernel_row *row, char *text, size_t bytes)
 }
 
 int tw_lab_kernel_count(void) { return kernel_count(); }
+
+const tw_lab_kernel *tw_lab_kernel_named(const char *name)
+{
+    const kernel_row *row = name != NULL ? kernel_named(name) : NULL;
+    return row != NULL ? &row->lab : NULL;
+}
 
 const tw_lab_kernel *tw_lab_kernel_at(int index)
 {

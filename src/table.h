@@ -74,11 +74,11 @@ enum {
     GPU_WHOLE_EDGE = 2097152, /* an operand that lies along k comes in boxes of all of the tile's lines */
     /* `parts` blocks sum a tile, each its part of k, into a workspace; a kernel that follows adds them */
     GPU_DIVIDES = 1048576,
-    /* what the rows of CUDA_TILE are, by name */
+    /* what the rows of gemm_wgmma_sm90 and of gemm_swapab_sm90 are */
     GPU_MATRIX = GPU_WIDE | GPU_LINEAR_GRID | GPU_TENSOR_MAPS | GPU_PACKS | GPU_READS_BOTH | GPU_PERSISTENT |
                  GPU_THIS_SM | GPU_PRODUCTION | GPU_OWN_C | GPU_EARLY,
-    TRAITS_r14w = GPU_MATRIX | GPU_WHOLE_EDGE,
-    TRAITS_r14s = (GPU_MATRIX & ~(GPU_WIDE | GPU_PERSISTENT)) | GPU_STREAM
+    GPU_WGMMA = GPU_MATRIX | GPU_WHOLE_EDGE,
+    GPU_SWAPAB = (GPU_MATRIX & ~(GPU_WIDE | GPU_PERSISTENT)) | GPU_STREAM
 };
 
 /* What a GPU_SLICES row takes, fitted to random shapes on an H200 (docs/PERF-LOG.md). */
@@ -122,7 +122,7 @@ typedef struct kernel_row {
 
 int kernel_count(void);
 const kernel_row *kernel_at(int index);
-const kernel_row *kernel_named(const char *name); /* NULL: no such row */
+const kernel_row *kernel_named(const char *name); /* its name now or formerly; NULL: no such row */
 
 /* kernel_probed - the CPU's row with a probe of this type and the highest instruction set up to this one; NULL: none
  * multiplies the type. */

@@ -622,7 +622,8 @@ static const tw_lab_kernel *row_named(const library *l, const char *name)
 /* The old row that this one was. */
 static const tw_lab_kernel *former_row(const tw_lab_kernel *row)
 {
-    return row_named(&libraries[OLD], former_name(row->name));
+    char name[96];
+    return row_named(&libraries[OLD], former_name(row, name));
 }
 
 static void check_lost(const char *engine)
@@ -633,7 +634,7 @@ static void check_lost(const char *engine)
         for (int r = 0; !found && (row = libraries[NEW].tw_lab_kernel_at(r)) != NULL; r++)
             found = former_row(row) == old;
         if (found) continue;
-        printf("%s: no row is, or formerly was, that one (tests/former.h)\n", old->name);
+        printf("%s: no row is, or formerly was, that one\n", old->name);
         total.differences++;
     }
 }

@@ -166,7 +166,7 @@ def cublas_is_held_against_the_cuda_engine():
     assert row[2] == "1" and row[6:] == ["1", "|", "0.050", "0.050", "|", "1755", "652", "48"], row
     assert "geometric mean of 1, all classes and types: 0.050 of medians, 0.050 of bests" in done.stdout, done.stdout
     assert [(r["library"], r["library_version"]) for r in (first, best)] == [("cublas", "cuBLASLt 13.2.7")] * 2 and ours["library"] == "tilewright"
-    assert ours["kernel"] == "cuda_f32_r14_peak" and first["kernel"] == "algorithm 10, tile 20, stages 8, split-k 1", (ours, first)
+    assert ours["kernel"] == "cuda_f32_sgemm_simt_128x128" and first["kernel"] == "algorithm 10, tile 20, stages 8, split-k 1", (ours, first)
     assert first["plan"] == "candidate 0 of 3, the heuristic's" and best["plan"] == "candidate 1 of 3, the fastest", (first, best)
     for r, seconds, launches in ((ours, 1e-3, 1), (first, 8e-4, 1), (best, 5e-5, 4)):
         assert abs(r["median_s"] / seconds - 1) < 1e-3 and r["repeats"] == launches and r["samples"] == 5 and r["verified"] == "exact+bound", r
@@ -180,9 +180,9 @@ def cublas_is_held_against_the_cuda_engine():
 def operands_that_stay_and_plans_are_told():
     done, (ours, *_) = duel("--shape", "33x20x40", "--warm", "--explain-plan")
     assert done.returncode == 0 and ours["method"].endswith("operands in place"), (done, ours)
-    assert "  plan: cuda_f32_r14_peak grid 1x1" in done.stdout and "chosen by rule, not by a model" in done.stdout, done.stdout
+    assert "  plan: cuda_f32_sgemm_simt_128x128 grid 1x1" in done.stdout and "chosen by rule, not by a model" in done.stdout, done.stdout
     done, _ = duel("--shape", "33x20x40", "--explain-plan", cuda="sm=90")  # nothing is computed: wrong, but told
-    assert "  cycles expected: r14h_hopper " in done.stdout and ", r14k_slices " in done.stdout, done.stdout
+    assert "  cycles expected: sgemm_tma_sm90_128x128 " in done.stdout and ", sgemm_slicedk_sm80_64x32 " in done.stdout, done.stdout
 
 
 @case
@@ -190,7 +190,7 @@ def batches_are_held_against_cublas():
     done, (ours, first) = duel("--shape", "20x30x10", "--batch", "7", cuda="product=1 sm=80", FAKE_CUBLASLT="candidates=1 us0=700")
     row = line(done.stdout, "20x30x10").split()
     assert done.returncode == 0 and "batches of 7 at strides" in done.stdout and row[7:9] == ["0.700", "0.700"], done
-    assert ours["kernel"] == "cuda_f32_b1_register_32" and "b1_register" in ours["plan"], ours
+    assert ours["kernel"] == "cuda_f32_sgemm_batched_cpasync_sm80_32x32" and "sgemm_batched_cpasync_sm80" in ours["plan"], ours
     for r, seconds in ((ours, 1e-3 / 7), (first, 1e-4)):
         assert abs(r["median_s"] / seconds - 1) < 1e-3 and r["batch"] == 7 and r["verified"] == "exact+bound", r
     for shared, shape in ((0, "20x30x10"), (1, "3x30x10")):  # one item's A, or B, for all: what B's order depends on begins with item m

@@ -197,7 +197,7 @@ static void error_cases(void)
     choice.kernel = "cpu_f64_r01_naive";
     expect_failure("wrong dtype", tw_lab_run_open(NULL, &choice, &p, a, b, c, &run), TW_NO_KERNEL,
                    "it multiplies f64, the problem is f32");
-    choice = (tw_lab_choice){"cpu_f32_r14_peak_base", 5, 0};
+    choice = (tw_lab_choice){"cpu_f32_gemm_simd_base", 5, 0};
     expect_failure("no tile", tw_lab_plan_of(NULL, &choice, &p, &plan), TW_BAD_ARGUMENT, "has no tile to choose");
     choice = (tw_lab_choice){NULL, 0, -2};
     expect_failure("threads of a choice", tw_lab_plan_of(NULL, &choice, &p, &plan), TW_BAD_ARGUMENT, "threads -2");
@@ -351,7 +351,7 @@ static void context_cases(void)
     expect("open with base instructions", tw_open(&options, &context) == TW_OK &&
                                               tw_describe(context, &device) == TW_OK &&
                                               strcmp(device.instruction_set, "base") == 0 && device.threads == 3);
-    tw_lab_choice choice = {"cpu_f32_r14_peak_avx2", 0, 0};
+    tw_lab_choice choice = {"cpu_f32_gemm_simd_avx2", 0, 0};
     tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, 8, 8, 8);
     char reason[160] = "";
     if (kernel_named(choice.kernel) != NULL)

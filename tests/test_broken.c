@@ -1,4 +1,4 @@
-/* test_broken.c - a wrong kernel is caught: copies of opencl/r04_banks.cl, each broken in one way, against both
+/* test_broken.c - a wrong kernel is caught: copies of opencl/ladder/r04_banks.cl, each broken in one way, against both
  * oracles.
  *
  * A copy is the text of the kernel with one change. It runs on this machine, compiled as C (host_kernel.h), and on the
@@ -212,7 +212,7 @@ static bool judged_right(bool on_host, const fault *f, oracle_kind kind, char wh
     oracle o;
     x.dtype_c = TW_F32, x.lda = LDA, x.ldb = LDB, x.ldc = LDC, x.alpha = f->alpha, x.beta = f->beta,
     x.align_a = x.align_b = x.align_c = 4;
-    const char *original = gpu_source("opencl/r04_banks.cl");
+    const char *original = gpu_source("opencl/ladder/r04_banks.cl");
     char *text = f->from != NULL ? host_replace(original, f->from, f->to, 1) : strdup(original);
     snprintf(why, 512, "the text to be changed is not there");
     if (text == NULL || plan_find(&x, &device, &choice, &p) != TW_OK || oracle_make(&x, kind, 7, 0, &o) != TW_OK)

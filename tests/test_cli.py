@@ -1257,8 +1257,10 @@ def bench_and_ladder_tell_of_a_busy_machine():
 def ladder_runs_every_rung():
     done = good("ladder", "--size", "96", "--samples", "3", "--json", "r.json")
     rungs = [r["rung"] for r in records(open("r.json").read())]
-    assert rungs == sorted(set(rungs)) and rungs[0] == "r01_naive" and rungs[-1] == "r14_peak", rungs
+    assert rungs == sorted(set(rungs)) and rungs[0] == "r01_naive" and rungs[-1] == "r14", rungs
     assert all(f"\n{rung} " in done.stdout for rung in rungs) and "###" in done.stdout, done.stdout
+    planned = records(open("r.json").read())[-1]
+    assert "gemm_simd" in planned["kernel"] and f"\n  {planned['plan']}\n" in done.stdout, (planned, done.stdout)
     good("ladder", "--shape", "50x40x30", "--rung", "r01,r04_banks", "--dtype", "f64", "--samples", "3", "--json", "r.json")
     assert [r["kernel"] for r in records(open("r.json").read())] == ["cpu_f64_r01_naive", "cpu_f64_r04_banks"]
     good("ladder", "--size", "64", "--rung", "r02", "--tile", "1,2,16,64", "--samples", "3", "--json", "r.json")
@@ -1334,11 +1336,32 @@ def skinny_ladder():
 
 
 @case
+def production_kernels_by_name_and_all():
+    good("ladder", "--size", "64", "--samples", "1", "--rung", "r01,r14", "--all", "--json", "r.json")
+    assert [r["rung"] for r in records(open("r.json").read())] == ["r01_naive", "gemm_simd", "r14"]
+    good("ladder", "--size", "64", "--samples", "1", "--rung", "gemm_simd", "--json", "r.json")
+    assert [r["rung"] for r in records(open("r.json").read())] == ["gemm_simd"]
+
+
+@case
+def former_names():
+    """Scripts and records from before the production kernels had names."""
+    good("ladder", "--size", "64", "--samples", "1", "--rung", "r14_peak", "--json", "r.json")
+    assert [r["rung"] for r in records(open("r.json").read())] == ["gemm_simd"]
+    good("bench", "--shape", "9x8x7", "--samples", "1", "--kernel", "cpu_f32_r14_peak_base", "--json", "r.json")
+    assert [r["kernel"] for r in records(open("r.json").read())] == ["cpu_f32_gemm_simd_base"]
+    for former, name in (("r14h_hopper", "sgemm_tma_sm90_128x128"), ("r14n", "sgemm_tma_sm90_128x64"), ("r14w_64x192", "gemm_wgmma_sm90_64x192")):
+        assert good("explain", former).stdout.startswith(name + ", cuda,"), former
+    refused = run("bench", "--kernel", "cpu_f32_r14_peak_")
+    assert refused.returncode == 2 and "no such row" in refused.stderr, refused
+
+
+@case
 def deep_ladder():
     needs("opencl")
     done = good("ladder", "--engine", "opencl", "--deep", "--shape", "20x30x4000", "--samples", "3", "--json", "r.json")
     lines = [r for r in records(open("r.json").read()) if r["build"] != "default"]
-    assert [r["rung"] for r in lines] == ["r04_banks", "d1_splitk", "r14_peak"], lines
+    assert [r["rung"] for r in lines] == ["r04_banks", "d1_splitk", "r14"], lines
     assert all(r["verified"].startswith("exact+bound") and (r["m"], r["n"], r["k"]) == (20, 30, 4000) for r in lines), lines
     assert "grid 2x2 threads" in done.stdout and "grid 1000x1 (1000 of them shares of 1 steps)" in done.stdout, done.stdout
     plain = good("ladder", "--engine", "opencl", "--size", "16", "--samples", "3", "--json", "r.json")
@@ -1396,7 +1419,7 @@ def selftest_judges_every_kernel():
     assert re.search(r"\d+ passed, 0 failed", done.stdout) and "\033" not in done.stdout, done.stdout
     assert len(lines) == done.stdout.count("\n") - 1 and not any(r["verified"] == "WRONG" for r in lines)
     assert {r["kernel"] for r in lines if r["verified"] == "exact"} == {"plans", "recalled plans", "contexts", "batches", "far rows"}, lines
-    assert all(r["shapes"] > 100 for r in lines if r["kernel"] in ("plans", "recalled plans", "batches") or "r14_peak" in r["kernel"] and r["shapes"] > 0), lines
+    assert all(r["shapes"] > 100 for r in lines if r["kernel"] in ("plans", "recalled plans", "batches") or "gemm_simd" in r["kernel"] and r["shapes"] > 0), lines
     done = good("selftest", env={"TILEWRIGHT_CPU": "base"})
     assert "refused" in done.stdout or os.uname().machine != "x86_64", done.stdout
 

@@ -49,9 +49,10 @@ every_rung() { # 8 sectors is nobody's degree: OFF, and the exit status says so
     : >"$FAKE_NCU"
     run >"$work/printed" 2>"$work/said"
     [ $? -eq 1 ] || { cat "$work/printed" "$work/said" && return 1; }
-    rungs=$(cd "$root/kernels/cuda" && ls ./[rs]*_*.cu | wc -l)
-    for kernel in $(cd "$root/kernels/cuda" && ls ./[rs]*_*.cu); do
-        kernel=${kernel#./} && kernel=${kernel%.cu}
+    kernels=$(cd "$root/kernels/cuda" && ls ladder/[rs]*_*.cu ./*gemm_*.cu | grep -v batched)
+    rungs=$(echo "$kernels" | wc -l)
+    for kernel in $kernels; do
+        kernel=${kernel##*/} && kernel=${kernel%.cu}
         grep -q "^$kernel " "$FAKE_NCU" && grep -q "^$kernel " "$work/printed" || { echo "$kernel was not profiled" && return 1; }
     done
     [ "$(wc -l <"$work/records")" -ge "$rungs" ] && grep -q 'r02_tiled.* 16 .*8.000 (   10) OFF.*1.000 (    1)  ok.*1.000 (  4.5) OFF' "$work/printed" &&

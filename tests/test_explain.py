@@ -54,8 +54,8 @@ def line(output, start):
 def rungs(engine):
     """From the table of kernels, so that a new rung is tried too."""
     table = open(os.path.join(ROOT, "kernels", "kernels.def")).read()
-    rows = {"cpu": r"^CPU_(?:RUNG|WIDE)\((\w+)", "opencl": r"^GPU_RUNG\((\w+)", "cuda": r"^(?:GPU|CUDA)_RUNG\((\w+)"}[engine]
-    found = re.findall(rows, table, re.M) + (["r14_peak"] if engine == "cpu" else [])
+    rows = {"cpu": r"^CPU_(?:RUNG|WIDE)\((\w+)", "opencl": r"^GPU_(?:RUNG|TILE)\((\w+)", "cuda": r"^(?:GPU_RUNG|GPU_TILE|CUDA_RUNG\(\w+,|CUDA_HALF_RUNG|CUDA_TILE\(\w+,|CUDA_HALF_TILE)[( ]+(\w+)"}[engine]
+    found = re.findall(rows, table, re.M) + (["gemm_simd"] if engine == "cpu" else [])
     assert len(found) > 5, table
     return list(dict.fromkeys(found))
 
@@ -63,7 +63,8 @@ def rungs(engine):
 def every_rung(engine):
     for rung in rungs(engine):
         shown = text(rung, "--engine", engine, "--shape", "500x300x16", "--gpu", "GTX 280")
-        has(shown, f"{rung}, {engine}, ", "In pictures", "In numbers", "What one warp touches", "Where its bounds lie", "After compilation",
+        assert re.match(rf"{rung}(_\d+x\d+)?, {engine}, ", shown), shown
+        has(shown, "In pictures", "In numbers", "What one warp touches", "Where its bounds lie", "After compilation",
             "flop             2 m n k = 4800000")
         assert "NUMBERS " in shown or "IDEA " in shown, shown
 
@@ -185,7 +186,7 @@ def devices_of_the_documents():
 
 @case
 def what_does_not_fit_a_device_is_promised_no_speed():
-    for rung, gpu, why in (("r10", "8800 GT", "33280 bytes of shared memory in a block: too many, it has 16384"), ("r14", "GTX 280", "16896 bytes of shared memory"),
+    for rung, gpu, why in (("r10", "8800 GT", "33280 bytes of shared memory in a block: too many, it has 16384"), ("sgemm_simt", "GTX 280", "16896 bytes of shared memory"),
                            ("r12", "V100-PCIE", "98352 bytes of shared memory in a block: too many, it has 98304"), ("r12", "A100", "it needs sm_90, the device is of compute capability 8.0"),
                            ("r04 --tile 32", "8800 GT", "1024 threads")):
         words = [*rung.split(), "--gpu", gpu]
@@ -341,7 +342,7 @@ def code_of_this_processor():
         raise Skip("AddressSanitizer's checks stand between the instructions of the loop")
     if shutil.which("objdump") is None:
         raise Skip("objdump (binutils) is not installed")
-    record = json.loads(text("r14", "--engine", "cpu", "--binary", "--json", "-"))
+    record = json.loads(text("gemm_simd", "--engine", "cpu", "--binary", "--json", "-"))
     assert record["binary"] == "host" and 1 <= record["loop_multiply_adds"] < record["loop_instructions"], record
     for rung in rungs("cpu"):
         shown = binary(rung, "--engine", "cpu")

@@ -68,7 +68,7 @@ static const struct {
     {"C is scaled on the stream where k is 0", NULL, "scaled", TW_OK, "", NULL},
     {"nothing is enqueued where m is 0", NULL, "nothing", TW_OK, "", ""},
     {"a capture does not wait for a kernel to be built", NULL, "captured too early", TW_BUILD_FAILED,
-     "launch.stream is being captured and cuda/r14h_hopper.cu",
+     "launch.stream is being captured and cuda/sgemm_tma_sm90.cu",
      "cuCtxPushCurrent_v2 cuStreamIsCapturing cuCtxPopCurrent_v2"},
     {"addresses that the copy engine does not take have another kernel", NULL, "unaligned", TW_OK, "", NULL},
     {"rows that it does not take have another kernel", NULL, "unpadded", TW_OK, "", NULL},
@@ -79,7 +79,7 @@ static const struct {
     {"a batch by address too", NULL, "batch by address", TW_OK, "", ONE_EARLY},
     {"so are types whose items lie at odd addresses", NULL, "batch of halves", TW_OK, "", NULL},
     {"a capture does not wait for a batch's kernel to be built", NULL, "batch captured too early", TW_BUILD_FAILED,
-     "launch.stream is being captured and cuda/b1_register.cu",
+     "launch.stream is being captured and cuda/sgemm_batched_cpasync_sm80.cu",
      "cuCtxPushCurrent_v2 cuStreamIsCapturing cuCtxPopCurrent_v2"},
     {"large items of a batch follow each other", NULL, "batch of large items", TW_OK, "",
      "cuCtxPushCurrent_v2 cuTensorMapEncodeTiled cuTensorMapEncodeTiled cuLaunchKernelEx STREAM cuTensorMapEncodeTiled "

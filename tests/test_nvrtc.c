@@ -494,10 +494,10 @@ static void bad_cases(bool knows_hopper)
         tap_result(c.error == 0 && f.spilled_bytes > 0, "error %d, %d bytes spilled", c.error, f.spilled_bytes);
         compiled_free(&c);
     }
-    if (knows_hopper && gpu_source("cuda/r13_matrix.cu") != NULL &&
+    if (knows_hopper && gpu_source("cuda/ladder/r13_matrix.cu") != NULL &&
         tap_case("a kernel whose wgmma waits for itself is found out")) {
         /* Its sums are touched while it runs. */
-        const char *text = gpu_source("cuda/r13_matrix.cu"), *commit = strstr(text, "matrix_commit();");
+        const char *text = gpu_source("cuda/ladder/r13_matrix.cu"), *commit = strstr(text, "matrix_commit();");
         char *bad = malloc(strlen(text) + 64);
         variant found[MOST_OPTIONS];
         compiled c = {.error = -1};
@@ -546,9 +546,9 @@ static void own_case(const char *path, bool compiles)
 static void narrow_case(void)
 {
     bool found = false;
-    if (!tap_case("r14h counts narrow tiles as the planner does")) return;
+    if (!tap_case("sgemm_tma_sm90 counts narrow tiles as the planner does")) return;
     for (const embedded_source *s = embedded_sources; s->file != NULL; s++)
-        found = found || (strcmp(s->file, "cuda/r14h_hopper.cu") == 0 &&
+        found = found || (strcmp(s->file, "cuda/sgemm_tma_sm90.cu") == 0 &&
                           strstr(s->text, " NARROW = BN == BM ? 32 : 0,\n") != NULL &&
                           strstr(s->text, " FASTER = 3,\n") != NULL);
     tap_result(found, "its NARROW and FASTER are not 32 in square tiles and 3");
@@ -642,7 +642,7 @@ static size_t shared_bytes(const compiled *c)
  * the first three name the kernel; options are told, and not to be compared. */
 static void print_digest(const kernel_row *row, const char *file, const char *arch, const variant *v)
 {
-    char code_hex[65], data_hex[65];
+    char code_hex[65], data_hex[65], former[96];
     const char *const name = row != NULL ? row->lab.name : file;
     compiled c = compile(gpu_source(file), file, arch, v->options);
     if (c.error == 0 && c.cubin != NULL) {
@@ -651,7 +651,7 @@ static void print_digest(const kernel_row *row, const char *file, const char *ar
         digest_of(&c, is_data, data_hex);
         printf("%s %s %s %.32s %.32s code %zu registers %d shared %zu spilled %d stack %d formerly %s options %s\n",
                name, arch, v->name, code_hex, data_hex, bytes, f.registers, shared_bytes(&c), f.spilled_bytes,
-               f.stack_bytes, former_name(name), v->options);
+               f.stack_bytes, row != NULL ? former_name(&row->lab, former) : file, v->options);
     } else {
         digests_failed++;
         fprintf(stderr, "%s %s %s: NVRTC's error %d: %.600s\n", name, arch, v->options, c.error,
@@ -716,8 +716,8 @@ int main(int argc, char **argv)
         if (atoi(archs[i] + 3) >= 80) binary_cases(archs[i]);
     bad_cases(knows_hopper);
     wrong_row_cases(archs[count - 1]);
-    own_case("kernels/cuda/r04_banks.cu", true);
-    own_case("kernels/cuda/r10_register.cu", true);
+    own_case("kernels/cuda/ladder/r04_banks.cu", true);
+    own_case("kernels/cuda/ladder/r10_register.cu", true);
     own_case("exercises/r01_naive.cu", false);
     return tap_finish();
 }

@@ -10,6 +10,7 @@
 #include <inttypes.h>
 
 #include "element.h"
+#include "former.h"
 #include "plan.h"
 #include "support/die.h"
 #include "support/tap.h"
@@ -152,8 +153,9 @@ static int packing_line(char *text, size_t bytes, const packing *p)
 
 static void plan_line(const plan *x, char text[LINE])
 {
-    int used = snprintf(text, LINE, "%s tile %d threads %d workspace %zu", x->row->lab.name, x->tile, x->threads,
-                        x->workspace_bytes);
+    char name[96];
+    int used = snprintf(text, LINE, "%s tile %d threads %d workspace %zu", former_name(&x->row->lab, name), x->tile,
+                        x->threads, x->workspace_bytes);
     char *at = text + used;
     size_t room = (size_t)(LINE - used);
     if (x->row->gpu.entry == NULL) {

@@ -94,7 +94,7 @@ static void deep_cases(void)
     deep_case(5, 5, 0, 0, 1, 0, 0);
 }
 
-static const tw_lab_choice r14h = {.kernel = "cuda_f32_r14h_hopper"};
+static const tw_lab_choice sgemm_tma_sm90 = {.kernel = "cuda_f32_sgemm_tma_sm90_128x128"};
 
 /* On a made-up sm_90, which kernel device operands at these addresses, rows lda, ldb, ldc apart, would have. */
 static void place_case(const char *what, const void *x, const void *y, const void *z, int64_t lda, int64_t ldb,
@@ -106,10 +106,10 @@ static void place_case(const char *what, const void *x, const void *y, const voi
     if (!tap_case("device operands: %s", what)) return;
     made.place_a = made.place_b = made.place_c = TW_DEVICE;
     made.lda = lda, made.ldb = ldb, made.ldc = ldc;
-    bool planned = problem_load(&made, x, y, z, &p) == TW_OK && plan_find(&p, &sm_90, &r14h, &out) == TW_OK;
+    bool planned = problem_load(&made, x, y, z, &p) == TW_OK && plan_find(&p, &sm_90, &sgemm_tma_sm90, &out) == TW_OK;
     bool fits = planned && kernel_fits(kernel_named("cuda_f32_r12_async"), &p, &sm_90, 0, reason, sizeof reason);
-    bool chosen = planned && out.row == kernel_named("cuda_f32_r14h_hopper") && out.pack_a.needed && out.pack_a.turns &&
-                  !out.pack_b.turns;
+    bool chosen = planned && out.row == kernel_named("cuda_f32_sgemm_tma_sm90_128x128") && out.pack_a.needed &&
+                  out.pack_a.turns && !out.pack_b.turns;
     tap_result(
         chosen && fits == mapped && strstr(out.options, wide) != NULL &&
             out.pack_b.needed == (ldb % 4 != 0 || (uintptr_t)y % 16 != 0) &&
@@ -131,10 +131,11 @@ static void packing_case(tw_op op_a, tw_op op_b, int64_t lda, int64_t ldb, int64
     if (!tap_case("packing %c%c lda %d ldb %d k %d", "nt"[op_a], "nt"[op_b], (int)lda, (int)ldb, (int)k)) return;
     made.place_a = made.place_b = made.place_c = TW_DEVICE;
     made.lda = lda, made.ldb = ldb;
-    bool planned = problem_load(&made, x, x, x, &p) == TW_OK && plan_find(&p, &device, &r14h, &out) == TW_OK;
+    bool planned = problem_load(&made, x, x, x, &p) == TW_OK && plan_find(&p, &device, &sgemm_tma_sm90, &out) == TW_OK;
     device.no_workspace = true;
     planned = planned && plan_find(&p, &device, NULL, &bare) == TW_OK;
-    if (planned) plan_text(&out, text, sizeof text), sscanf(text, "cuda_f32_r14h_hopper%39[ a-zA-Z] grid", found);
+    if (planned)
+        plan_text(&out, text, sizeof text), sscanf(text, "cuda_f32_sgemm_tma_sm90_128x128%39[ a-zA-Z] grid", found);
     tap_result(planned && strncmp(found, expected, strlen(expected)) == 0 &&
                    (int64_t)out.workspace_bytes - out.shares.bytes == bytes && bare.workspace_bytes == 0 &&
                    bare.shares.count == 0 && (bytes > 0) == !kernel_fits(out.row, &p, &device, 0, NULL, 0),
@@ -238,16 +239,17 @@ static void cluster_case(const char *kernel, int64_t m, int64_t n, int64_t k, bo
 
 static void cluster_cases(void)
 {
-    cluster_case("cuda_f32_r14f_flat", 16, 16, 1024, true, 4, true);
-    cluster_case("cuda_f32_r14f_flat", 16, 16, 1024, false, 4, false);
-    cluster_case("cuda_f32_r14t_tall", 200, 30, 4000, true, 14 * 8, true);
-    cluster_case("cuda_f32_r14k_slices", 474, 170, 288, true, 48 * 2, true);
-    cluster_case("cuda_f32_r14e_each", 128, 128, 128, true, 8 * 8, true);
+    cluster_case("cuda_f32_sgemm_slicedk_sm80_16x32", 16, 16, 1024, true, 4, true);
+    cluster_case("cuda_f32_sgemm_slicedk_sm80_16x32", 16, 16, 1024, false, 4, false);
+    cluster_case("cuda_f32_sgemm_slicedk_sm80_32x16", 200, 30, 4000, true, 14 * 8, true);
+    cluster_case("cuda_f32_sgemm_slicedk_sm80_64x32", 474, 170, 288, true, 48 * 2, true);
+    cluster_case("cuda_f32_sgemm_slicedk_tma_sm90_64x32", 128, 128, 128, true, 8 * 8, true);
     /* two blocks on a multiprocessor, with room for what they send */
-    cluster_case("cuda_f32_r14q_square", 128, 128, 128, true, 4 * 2, true);
-    cluster_case("cuda_f32_r14f_flat", 32, 32, 32768, true, 2 * 66, false); /* more parts than a cluster has blocks */
-    cluster_case("cuda_f32_r14b_boxes", 64, 1024, 16384, true, 8 * 16, false);
-    cluster_case("cuda_f32_r14k_slices", 512, 512, 512, true, 0, false);
+    cluster_case("cuda_f32_sgemm_slicedk_sm80_64x64", 128, 128, 128, true, 4 * 2, true);
+    cluster_case("cuda_f32_sgemm_slicedk_sm80_16x32", 32, 32, 32768, true, 2 * 66,
+                 false); /* more parts than a cluster has blocks */
+    cluster_case("cuda_f32_sgemm_slicedk_tma_sm90_64x128", 64, 1024, 16384, true, 8 * 16, false);
+    cluster_case("cuda_f32_sgemm_slicedk_sm80_64x32", 512, 512, 512, true, 0, false);
     for (int i = 0; i < kernel_count(); i++) /* what tools/ahead.c builds for clusters */
         if (kernel_at(i)->gpu.traits & GPU_SLICES) cluster_case(kernel_at(i)->lab.name, 4, 4, 1280, true, -1, true);
 }
@@ -271,37 +273,38 @@ static void matrix_case(tw_op op_a, tw_op op_b, int64_t m, int64_t n, int64_t k,
 
 static void matrix_cases(void)
 {
-    matrix_case(TW_N, TW_N, 4096, 4096, 4096, 0, TW_F32, "cuda_bf16_r14w_128x128 grid 128x1", 0);
-    matrix_case(TW_T, TW_N, 4096, 4096, 4096, 0, TW_BF16, "cuda_bf16_r14w_128x128 grid 128x1", 0);
+    matrix_case(TW_N, TW_N, 4096, 4096, 4096, 0, TW_F32, "cuda_bf16_gemm_wgmma_sm90_128x128 grid 128x1", 0);
+    matrix_case(TW_T, TW_N, 4096, 4096, 4096, 0, TW_BF16, "cuda_bf16_gemm_wgmma_sm90_128x128 grid 128x1", 0);
     /* 384 tiles, 2.9 rounds; of 128 x 128 4.4 */
-    matrix_case(TW_N, TW_T, 3072, 3072, 3072, 0, TW_BF16, "cuda_bf16_r14w_128x192 grid 128x1", 0);
-    matrix_case(TW_T, TW_T, 768, 1536, 4096, 0, TW_F32, "cuda_bf16_r14w_64x192 grid 96x1", 0);
-    matrix_case(TW_N, TW_N, 1024, 1024, 1024, 0, TW_F32, "cuda_bf16_r14w_64x128 grid 128x1", 0);
-    matrix_case(TW_N, TW_N, 512, 512, 512, 0, TW_F32, "cuda_bf16_r14w_64x64 grid 64x1", 0);
-    matrix_case(TW_T, TW_N, 203, 304, 100, 0, TW_F32, "cuda_bf16_r14w_64x64 copies A grid", 100 * 256 * 2);
-    matrix_case(TW_N, TW_N, 1, 8192, 8192, 0, TW_F32, "cuda_bf16_r14s_16x64 grid 128x1 threads", 0);
-    matrix_case(TW_T, TW_N, 16, 8192, 8192, 0, TW_BF16, "cuda_bf16_r14s_16x64 grid 128x1 threads", 0);
-    matrix_case(TW_N, TW_T, 8192, 16, 8192, 0, TW_F32, "cuda_bf16_r14s_16x64 grid 128x1 threads", 0);
+    matrix_case(TW_N, TW_T, 3072, 3072, 3072, 0, TW_BF16, "cuda_bf16_gemm_wgmma_sm90_128x192 grid 128x1", 0);
+    matrix_case(TW_T, TW_T, 768, 1536, 4096, 0, TW_F32, "cuda_bf16_gemm_wgmma_sm90_64x192 grid 96x1", 0);
+    matrix_case(TW_N, TW_N, 1024, 1024, 1024, 0, TW_F32, "cuda_bf16_gemm_wgmma_sm90_64x128 grid 128x1", 0);
+    matrix_case(TW_N, TW_N, 512, 512, 512, 0, TW_F32, "cuda_bf16_gemm_wgmma_sm90_64x64 grid 64x1", 0);
+    matrix_case(TW_T, TW_N, 203, 304, 100, 0, TW_F32, "cuda_bf16_gemm_wgmma_sm90_64x64 copies A grid", 100 * 256 * 2);
+    matrix_case(TW_N, TW_N, 1, 8192, 8192, 0, TW_F32, "cuda_bf16_gemm_swapab_sm90_16x64 grid 128x1 threads", 0);
+    matrix_case(TW_T, TW_N, 16, 8192, 8192, 0, TW_BF16, "cuda_bf16_gemm_swapab_sm90_16x64 grid 128x1 threads", 0);
+    matrix_case(TW_N, TW_T, 8192, 16, 8192, 0, TW_F32, "cuda_bf16_gemm_swapab_sm90_16x64 grid 128x1 threads", 0);
     matrix_case(TW_N, TW_N, 16, 28672, 4096, 0, TW_F32,
-                "cuda_bf16_r14s_16x128 grid 132x1 (132 of them shares of 109 steps)", 132 * (16 * 128 * 4 + 8) + 224);
-    matrix_case(TW_N, TW_N, 64, 8192, 8192, 0, TW_F32, "cuda_bf16_r14s_64x64 grid 128x1 threads", 0);
-    matrix_case(TW_N, TW_T, 64, 28672, 4096, 0, TW_BF16, "cuda_bf16_r14s_64x128 grid 132x1 (132 of them",
+                "cuda_bf16_gemm_swapab_sm90_16x128 grid 132x1 (132 of them shares of 109 steps)",
+                132 * (16 * 128 * 4 + 8) + 224);
+    matrix_case(TW_N, TW_N, 64, 8192, 8192, 0, TW_F32, "cuda_bf16_gemm_swapab_sm90_64x64 grid 128x1 threads", 0);
+    matrix_case(TW_N, TW_T, 64, 28672, 4096, 0, TW_BF16, "cuda_bf16_gemm_swapab_sm90_64x128 grid 132x1 (132 of them",
                 132 * (64 * 128 * 4 + 8) + 224);
-    matrix_case(TW_N, TW_N, 128, 8192, 8192, 0, TW_F32, "cuda_bf16_r14s_128x64 grid 128x1 threads", 0);
-    matrix_case(TW_N, TW_N, 128, 28672, 4096, 0, TW_F32, "cuda_bf16_r14s_128x128 grid 132x1 (132 of them",
+    matrix_case(TW_N, TW_N, 128, 8192, 8192, 0, TW_F32, "cuda_bf16_gemm_swapab_sm90_128x64 grid 128x1 threads", 0);
+    matrix_case(TW_N, TW_N, 128, 28672, 4096, 0, TW_F32, "cuda_bf16_gemm_swapab_sm90_128x128 grid 132x1 (132 of them",
                 132 * (128 * 128 * 4 + 8) + 224);
     matrix_case(TW_N, TW_N, 16, 1024, 8192, 0, TW_F32,
-                "cuda_bf16_r14s_16x64 grid 112x1 (112 of them shares of 19 steps)", 459776);
-    matrix_case(TW_N, TW_N, 64, 64, 65536, 0, TW_F32, "cuda_bf16_r14s_64x64 grid 16x1 (16 of them shares of 64 steps)",
-                262400);
-    matrix_case(TW_N, TW_N, 64, 64, 64, 0, TW_F32, "cuda_bf16_r14w_64x64 grid 1x1", 0);
-    matrix_case(TW_N, TW_N, 128, 512, 512, 0, TW_F32, "cuda_bf16_r14w_64x64 grid 16x1", 0);
-    matrix_case(TW_N, TW_N, 1, 512, 512, 0, TW_F32, "cuda_bf16_r14s_16x64 grid 8x1", 0);
-    matrix_case(TW_N, TW_T, 203, 300, 100, 1, TW_F32, "cuda_bf16_r14w_64x64 copies A copies B grid",
+                "cuda_bf16_gemm_swapab_sm90_16x64 grid 112x1 (112 of them shares of 19 steps)", 459776);
+    matrix_case(TW_N, TW_N, 64, 64, 65536, 0, TW_F32,
+                "cuda_bf16_gemm_swapab_sm90_64x64 grid 16x1 (16 of them shares of 64 steps)", 262400);
+    matrix_case(TW_N, TW_N, 64, 64, 64, 0, TW_F32, "cuda_bf16_gemm_wgmma_sm90_64x64 grid 1x1", 0);
+    matrix_case(TW_N, TW_N, 128, 512, 512, 0, TW_F32, "cuda_bf16_gemm_wgmma_sm90_64x64 grid 16x1", 0);
+    matrix_case(TW_N, TW_N, 1, 512, 512, 0, TW_F32, "cuda_bf16_gemm_swapab_sm90_16x64 grid 8x1", 0);
+    matrix_case(TW_N, TW_T, 203, 300, 100, 1, TW_F32, "cuda_bf16_gemm_wgmma_sm90_64x64 copies A copies B grid",
                 203 * 128 * 2 + 300 * 128 * 2);
 }
 
-/* r14b turns what lies along k itself, A, B or both. */
+/* sgemm_slicedk_tma_sm90 turns what lies along k itself, A, B or both. */
 static void turns_case(void)
 {
     for (int op = 0; op < 4; op++) {
@@ -310,7 +313,8 @@ static void turns_case(void)
         if (!tap_case("1024 cubed %c%c is packed nowhere", "nt"[op / 2], "nt"[op % 2])) continue;
         p.dtype_c = TW_F32, p.align_a = p.align_b = p.align_c = 256;
         bool planned = plan_find(&p, &sm_90, NULL, &out) == TW_OK;
-        tap_result(planned && out.row == kernel_named("cuda_f32_r14b_boxes") && out.workspace_bytes == 0,
+        tap_result(planned && out.row == kernel_named("cuda_f32_sgemm_slicedk_tma_sm90_64x128") &&
+                       out.workspace_bytes == 0,
                    "%s, %zu bytes", planned ? out.row->lab.name : tw_error_text(), planned ? out.workspace_bytes : 0);
     }
 }
@@ -338,63 +342,66 @@ static void packing_cases(void)
     cluster_cases();
     turns_case();
     matrix_cases();
-    share_bytes_case("cuda_f32_r14h_hopper");
-    share_bytes_case("cuda_f32_r14n_hopper");
-    share_bytes_case("cuda_f32_r14b_boxes");
-    shares_case(4096, 4096, 4096, "cuda_f32_r14h_hopper", 792, 396, 150);
-    shares_case(2048, 2048, 2048, "cuda_f32_r14h_hopper", 0, 395, 83);
-    shares_case(1024, 1024, 1024, "cuda_f32_r14h_hopper", 0, 256, 16);
-    shares_case(512, 512, 512, "cuda_f32_r14h_hopper", 0, 64, 8);
-    shares_case(512, 512, 512, "cuda_f32_r14n_hopper", 0, 128, 8);
-    shares_case(3000, 3000, 3000, "cuda_f32_r14n_hopper", 792, 790, 80);
-    shares_case(5001, 5001, 5001, "cuda_f32_r14h_hopper", 1188, 395, 285);
-    shares_case(5001, 5001, 5001, "cuda_f32_r14n_hopper", 3160, 0, 0);
-    shares_case(4095, 4097, 4099, "cuda_f32_r14h_hopper", 792, 395, 158);
-    shares_case(4097, 4095, 4099, "cuda_f32_r14h_hopper", 792, 395, 158);
-    shares_case(32, 100000, 4096, "cuda_f32_r14h_hopper", 782, 0, 0); /* narrow, six to a multiprocessor */
-    shares_case(32, 50688, 16384, "cuda_f32_r14h_hopper", 396, 0, 0); /* a share would be a tile */
-    shares_case(32, 25000, 16384, "cuda_f32_r14h_hopper", 0, 395, 170);
-    shares_case(161, 160, 4096, "cuda_f32_r14h_hopper", 0, 22, 32);
-    shares_case(8192, 8192, 8192, "cuda_f32_r14h_hopper", 3960, 396, 176);
-    shares_case(4224, 1536, 4096, "cuda_f32_r14h_hopper", 396, 0, 0);
-    shares_case(64, 64, 65536, "cuda_f32_r14n_hopper", 0, 16, 256);
-    shares_case(128, 128, 128, "cuda_f32_r14h_hopper", 1, 0, 0);
-    shares_case(128, 128, 16, "cuda_f32_r14h_hopper", 1, 0, 0);
-    shares_case(1, 1, 0, "cuda_f32_r14h_hopper", 1, 0, 0);
-    shares_case(1, 1, 1, "cuda_f32_r14h_hopper", 1, 0, 0);
-    row_case(TW_T, 4096, 4096, 4096, "cuda_f32_r14h_hopper"); /* 8 tiles for the busiest, or 16 of half the width */
+    share_bytes_case("cuda_f32_sgemm_tma_sm90_128x128");
+    share_bytes_case("cuda_f32_sgemm_tma_sm90_128x64");
+    share_bytes_case("cuda_f32_sgemm_slicedk_tma_sm90_64x128");
+    shares_case(4096, 4096, 4096, "cuda_f32_sgemm_tma_sm90_128x128", 792, 396, 150);
+    shares_case(2048, 2048, 2048, "cuda_f32_sgemm_tma_sm90_128x128", 0, 395, 83);
+    shares_case(1024, 1024, 1024, "cuda_f32_sgemm_tma_sm90_128x128", 0, 256, 16);
+    shares_case(512, 512, 512, "cuda_f32_sgemm_tma_sm90_128x128", 0, 64, 8);
+    shares_case(512, 512, 512, "cuda_f32_sgemm_tma_sm90_128x64", 0, 128, 8);
+    shares_case(3000, 3000, 3000, "cuda_f32_sgemm_tma_sm90_128x64", 792, 790, 80);
+    shares_case(5001, 5001, 5001, "cuda_f32_sgemm_tma_sm90_128x128", 1188, 395, 285);
+    shares_case(5001, 5001, 5001, "cuda_f32_sgemm_tma_sm90_128x64", 3160, 0, 0);
+    shares_case(4095, 4097, 4099, "cuda_f32_sgemm_tma_sm90_128x128", 792, 395, 158);
+    shares_case(4097, 4095, 4099, "cuda_f32_sgemm_tma_sm90_128x128", 792, 395, 158);
+    shares_case(32, 100000, 4096, "cuda_f32_sgemm_tma_sm90_128x128", 782, 0, 0); /* narrow, six to a multiprocessor */
+    shares_case(32, 50688, 16384, "cuda_f32_sgemm_tma_sm90_128x128", 396, 0, 0); /* a share would be a tile */
+    shares_case(32, 25000, 16384, "cuda_f32_sgemm_tma_sm90_128x128", 0, 395, 170);
+    shares_case(161, 160, 4096, "cuda_f32_sgemm_tma_sm90_128x128", 0, 22, 32);
+    shares_case(8192, 8192, 8192, "cuda_f32_sgemm_tma_sm90_128x128", 3960, 396, 176);
+    shares_case(4224, 1536, 4096, "cuda_f32_sgemm_tma_sm90_128x128", 396, 0, 0);
+    shares_case(64, 64, 65536, "cuda_f32_sgemm_tma_sm90_128x64", 0, 16, 256);
+    shares_case(128, 128, 128, "cuda_f32_sgemm_tma_sm90_128x128", 1, 0, 0);
+    shares_case(128, 128, 16, "cuda_f32_sgemm_tma_sm90_128x128", 1, 0, 0);
+    shares_case(1, 1, 0, "cuda_f32_sgemm_tma_sm90_128x128", 1, 0, 0);
+    shares_case(1, 1, 1, "cuda_f32_sgemm_tma_sm90_128x128", 1, 0, 0);
+    row_case(TW_T, 4096, 4096, 4096,
+             "cuda_f32_sgemm_tma_sm90_128x128"); /* 8 tiles for the busiest, or 16 of half the width */
     /* of the last tiles only 8 rows and columns, which it spares */
-    row_case(TW_T, 5000, 5000, 5000, "cuda_f32_r14h_hopper");
-    row_case(TW_T, 5040, 5040, 5040, "cuda_f32_r14n_hopper"); /* padded to 5120 x 5120, or to 5056 columns */
-    row_case(TW_T, 2048, 2048, 2048, "cuda_f32_r14h_hopper"); /* one or two halves, which end no earlier */
-    row_case(TW_T, 180000, 180000, 1, "cuda_f32_r14h_hopper");
-    row_case(TW_N, 2048, 2048, 2048, "cuda_f32_r14h_hopper"); /* with A to be turned by a pass before */
-    row_case(TW_N, 3000, 3000, 3000, "cuda_f32_r14n_hopper");
-    row_case(TW_N, 4096, 4096, 4096, "cuda_f32_r14h_hopper");
-    row_case(TW_N, 64, 64, 64, "cuda_f32_r14f_flat");
-    row_case(TW_N, 256, 256, 256, "cuda_f32_r14f_flat");
-    row_case(TW_N, 512, 512, 512, "cuda_f32_r14k_slices");
-    row_case(TW_N, 1024, 1024, 1024, "cuda_f32_r14b_boxes");
-    row_case(TW_N, 1000, 1000, 1000, "cuda_f32_r14b_boxes");
-    row_case(TW_N, 500, 300, 700, "cuda_f32_r14e_each");
-    row_case(TW_N, 768, 768, 768, "cuda_f32_r14e_each");
-    row_case(TW_N, 64, 64, 65536, "cuda_f32_r14e_each");
-    row_case(TW_N, 733, 781, 957, "cuda_f32_r14e_each"); /* packing costs less than copies of 4 bytes */
-    row_case(TW_N, 958, 68, 3, "cuda_f32_r14k_slices");  /* and here more */
+    row_case(TW_T, 5000, 5000, 5000, "cuda_f32_sgemm_tma_sm90_128x128");
+    row_case(TW_T, 5040, 5040, 5040, "cuda_f32_sgemm_tma_sm90_128x64");  /* padded to 5120 x 5120, or to 5056 columns */
+    row_case(TW_T, 2048, 2048, 2048, "cuda_f32_sgemm_tma_sm90_128x128"); /* one or two halves, which end no earlier */
+    row_case(TW_T, 180000, 180000, 1, "cuda_f32_sgemm_tma_sm90_128x128");
+    row_case(TW_N, 2048, 2048, 2048, "cuda_f32_sgemm_tma_sm90_128x128"); /* with A to be turned by a pass before */
+    row_case(TW_N, 3000, 3000, 3000, "cuda_f32_sgemm_tma_sm90_128x64");
+    row_case(TW_N, 4096, 4096, 4096, "cuda_f32_sgemm_tma_sm90_128x128");
+    row_case(TW_N, 64, 64, 64, "cuda_f32_sgemm_slicedk_sm80_16x32");
+    row_case(TW_N, 256, 256, 256, "cuda_f32_sgemm_slicedk_sm80_16x32");
+    row_case(TW_N, 512, 512, 512, "cuda_f32_sgemm_slicedk_sm80_64x32");
+    row_case(TW_N, 1024, 1024, 1024, "cuda_f32_sgemm_slicedk_tma_sm90_64x128");
+    row_case(TW_N, 1000, 1000, 1000, "cuda_f32_sgemm_slicedk_tma_sm90_64x128");
+    row_case(TW_N, 500, 300, 700, "cuda_f32_sgemm_slicedk_tma_sm90_64x32");
+    row_case(TW_N, 768, 768, 768, "cuda_f32_sgemm_slicedk_tma_sm90_64x32");
+    row_case(TW_N, 64, 64, 65536, "cuda_f32_sgemm_slicedk_tma_sm90_64x32");
+    row_case(TW_N, 733, 781, 957,
+             "cuda_f32_sgemm_slicedk_tma_sm90_64x32");               /* packing costs less than copies of 4 bytes */
+    row_case(TW_N, 958, 68, 3, "cuda_f32_sgemm_slicedk_sm80_64x32"); /* and here more */
     /* rows of C that do not begin at 16 bytes, in whole lines */
-    row_case(TW_N, 3933, 3674, 8, "cuda_f32_r14h_hopper");
-    /* r14c's two steps would be on one quarter of a multiprocessor */
-    row_case(TW_N, 1899, 1, 87, "cuda_f32_r14f_flat");
+    row_case(TW_N, 3933, 3674, 8, "cuda_f32_sgemm_tma_sm90_128x128");
+    /* sgemm_slicedk_sm80_32x4's two steps would be on one quarter of a multiprocessor */
+    row_case(TW_N, 1899, 1, 87, "cuda_f32_sgemm_slicedk_sm80_16x32");
     /* 17 tiles, of 7 blocks each; operands that are copied word by word */
-    row_case(TW_N, 522, 1, 18011, "cuda_f32_r14c_column");
-    /* of r14q's three blocks on a multiprocessor one would be alone; r14e is 4 % faster (docs/PERF-LOG.md) */
-    row_case(TW_N, 896, 896, 896, "cuda_f32_r14b_boxes");
-    row_case(TW_N, 300, 2000, 500, "cuda_f32_r14b_boxes");
-    row_case(TW_N, 0, 7, 5, "cuda_f32_r14f_flat");
-    row_case(TW_N, 4096, 16, 4096, "cuda_f32_r14t_tall");
-    row_case(TW_N, 16, 4096, 4096, "cuda_f32_r14f_flat");
-    row_case(TW_N, 16384, 1, 16384, "cuda_f32_r14c_column");
-    row_case(TW_T, 1, 16384, 16384, "cuda_f32_r14r_row");
+    row_case(TW_N, 522, 1, 18011, "cuda_f32_sgemm_slicedk_sm80_32x4");
+    /* of sgemm_slicedk_sm80_64x64's three blocks on a multiprocessor one would be alone; sgemm_slicedk_tma_sm90_64x32
+     * is 4 % faster (docs/PERF-LOG.md) */
+    row_case(TW_N, 896, 896, 896, "cuda_f32_sgemm_slicedk_tma_sm90_64x128");
+    row_case(TW_N, 300, 2000, 500, "cuda_f32_sgemm_slicedk_tma_sm90_64x128");
+    row_case(TW_N, 0, 7, 5, "cuda_f32_sgemm_slicedk_sm80_16x32");
+    row_case(TW_N, 4096, 16, 4096, "cuda_f32_sgemm_slicedk_sm80_32x16");
+    row_case(TW_N, 16, 4096, 4096, "cuda_f32_sgemm_slicedk_sm80_16x32");
+    row_case(TW_N, 16384, 1, 16384, "cuda_f32_sgemm_slicedk_sm80_32x4");
+    row_case(TW_T, 1, 16384, 16384, "cuda_f32_sgemm_slicedk_sm80_4x128");
     packing_case(TW_T, TW_N, 204, 300, 100, " grid", 0);
     packing_case(TW_T, TW_N, 203, 300, 100, " copies A", 100 * 204 * 4 + 64);
     packing_case(TW_T, TW_N, 204, 301, 100, " copies B", 100 * 300 * 4 + 64);

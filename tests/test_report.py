@@ -152,6 +152,15 @@ def known(record):
     return {k: v for k, v in record.items() if v is not None}
 
 
+def called_now(record):
+    """A record's rung: a production kernel may have another name than when it was timed."""
+    if record["rung"] == "r14_peak" and record["engine"] == "cpu":
+        return "gemm_simd"
+    table = open(os.path.join(os.path.dirname(RESULTS), "kernels", "kernels.def")).read()
+    tile = re.search(rf"_TILE\((?:f32, )?(\w+), (\d+), (\d+), \d+, FORMERLY\({record['rung']}\)", table)
+    return "{}_{}x{}".format(*tile.groups()) if tile else record["rung"]
+
+
 def committed():
     """Files of records that lie in results/."""
     files = sorted(glob.glob(os.path.join(RESULTS, "*", "*.jsonl")))
@@ -221,7 +230,7 @@ def numbers_of_the_records_stand_in_the_tables():
     for record in map(json.loads, open(file)):
         if record["refused"]:
             continue
-        name = record["rung"] + ("" if record["dtype"] == "f32" else " " + record["dtype"])
+        name = called_now(record) + ("" if record["dtype"] == "f32" else " " + record["dtype"])
         speed = f"{record['gflops']:.0f}" if record["gflops"] >= 1000 else f"{record['gflops']:.1f}"
         found = [row for row in rows[name] if speed in row]
         assert found, f"{name}: {speed} GFLOP/s is in no table"
@@ -252,7 +261,7 @@ def every_rung_tells_its_story():
 @case
 def ladder_writes_the_page_of_its_run():
     done = good("ladder", "--size", 48, "--samples", 1, "--html", "ladder.html", "--json", "ladder.jsonl")
-    assert "r14_peak" in done.stdout
+    assert "\nr14 " in done.stdout
     page = check("ladder.html")
     written = [known(json.loads(line)) for line in open("ladder.jsonl")]
     embedded = [json.loads(line) for line in page.lines()]
@@ -412,7 +421,7 @@ def cublas_stands_where_its_records_say():
     assert cells["4096 x 4096 x 4096"]["cublas"] == last[4096] and cells["4096 x 4096 x 4096, ld 4097"]["cublas"] == last[4097], cells
     assert not {"cublas", "tilewright"} & set(ladder_rows(page)), "a library is no rung"
     summary = "".join(page.words).split("fastest is")[1:]
-    assert summary and all(words.split()[0][0] == "r" for words in summary), summary
+    assert summary and not {words.split()[0] for words in summary} & {"cublas", "tilewright"}, summary
     dots = [words for svg in page.svgs for words, *_ in svg["texts"]]
     assert "cublas" not in dots and "tilewright" not in dots, "a library is drawn among the rungs"
     bytes_asked = [json.loads(line)["bytes_asked"] for line in page.lines() if '"library":"cublas"' in line]
@@ -493,7 +502,7 @@ def the_no_cache_bound_is_cut_at_the_peak():
     table = next(t for t in page.tables if "No-cache GFLOP/s" in t["rows"][0])
     assert dict(zip(table["rows"][0], table["rows"][1]))["No-cache GFLOP/s"] == "1000", table
     done = good("ladder", "--size", 128, "--samples", 1, "--rung", "r04,r14", "--json", "x.jsonl")
-    rows = {line.split()[0]: line.split() for line in done.stdout.splitlines() if re.match(r"r\d\d_\w+ +\d+ ", line)}
+    rows = {line.split()[0]: line.split() for line in done.stdout.splitlines() if re.match(r"r\d\d\w* +\d+ ", line)}
     for record in map(json.loads, open("x.jsonl")):
         cell = float(rows[record["rung"]][-2])
         assert cell <= record["peak_gflops"] * 1.001, (rows, record)

@@ -52,20 +52,20 @@ r11 r11_warp -
 r12 r12_async -
 r13 r13_matrix -
 r13m r13m_mma -
-r14 r14_peak -
-r14a r14a_ampere -
-r14h r14h_hopper -
-r14w_128x128 r14w_hopper -
-r14s_16x128 r14s_hopper -
-r14n r14h_hopper -
-r14k r14k_slices -
-r14q r14k_slices -
-r14b r14b_boxes -
-r14e r14b_boxes -
-r14t r14k_slices -
-r14f r14k_slices -
-r14c r14k_slices -
-r14r r14k_slices -
+sgemm_simt sgemm_simt -
+sgemm_cpasync_sm80 sgemm_cpasync_sm80 -
+sgemm_tma_sm90_128x128 sgemm_tma_sm90 -
+sgemm_tma_sm90_128x64 sgemm_tma_sm90 -
+sgemm_slicedk_sm80_64x32 sgemm_slicedk_sm80 -
+sgemm_slicedk_sm80_64x64 sgemm_slicedk_sm80 -
+sgemm_slicedk_sm80_32x16 sgemm_slicedk_sm80 -
+sgemm_slicedk_sm80_16x32 sgemm_slicedk_sm80 -
+sgemm_slicedk_sm80_32x4 sgemm_slicedk_sm80 -
+sgemm_slicedk_sm80_4x128 sgemm_slicedk_sm80 -
+sgemm_slicedk_tma_sm90_64x128 sgemm_slicedk_tma_sm90 -
+sgemm_slicedk_tma_sm90_64x32 sgemm_slicedk_tma_sm90 -
+gemm_wgmma_sm90_128x128 gemm_wgmma_sm90 -
+gemm_swapab_sm90_16x128 gemm_swapab_sm90 -
 d1 d1_splitk t
 s1 s1_unoptimised k
 s2 s2_shared_a k
@@ -262,7 +262,7 @@ profile() {
 
 while read -r rung kernel kind; do
     case ",${rungs:-$rung}," in *",$rung,"* | *",$kernel,"*) ;; *) continue ;; esac
-    [ -e "$root/kernels/cuda/$kernel.cu" ] || continue
+    [ -e "$root/kernels/cuda/$kernel.cu" ] || [ -e "$root/kernels/cuda/ladder/$kernel.cu" ] || continue
     if [ "$kind" = - ]; then
         predict "$rung" "$rung-0" --shape "${size}x${size}x$size"
         profile "$rung" "$kernel" "$rung-0" --size "$size"

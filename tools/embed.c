@@ -1,7 +1,8 @@
 /* embed.c - build tool: kernel files as one C file of byte arrays.
  *
  *     embed OUTPUT.c ROOT FILE...            for compilers: each with the headers it includes put in place. FILE is
- *                                            below ROOT; #include "x" is looked for beside the file that includes it
+ *                                            below ROOT; #include "x" and "../x" are looked for beside the file that
+ *                                            includes it, and above that
  *     embed --plain OUTPUT.c ROOT FILE...    for readers: each as it stands
  *
  * #line directives keep the compilers' messages pointing at the files that people edit. */
@@ -30,6 +31,17 @@ static void stop(const char *what, const char *path)
 /* The name in a line `#include "name"`; 0 when the line is something else. */
 static int included(const char *line, char name[256]) { return sscanf(line, " # include \"%255[^\"]\"", name) == 1; }
 
+/* The path, below the root, of what a file includes by this name. */
+static void find_beside(const char *path, const char *name, char found[MOST_PATH])
+{
+    const char *slash = strrchr(path, '/');
+    int folder = slash != NULL ? (int)(slash - path) : 0;
+    for (; strncmp(name, "../", 3) == 0; name += 3)
+        while (folder > 0 && path[--folder] != '/') continue;
+    if (snprintf(found, MOST_PATH, "%.*s%s%s", folder, path, folder > 0 ? "/" : "", name) >= MOST_PATH)
+        stop("a path is too long", path);
+}
+
 static void put_file(const char *root, const char *path, int depth)
 {
     char whole[MOST_PATH], line[4096], name[256], beside[MOST_PATH], directive[MOST_PATH + 32];
@@ -43,9 +55,7 @@ static void put_file(const char *root, const char *path, int depth)
             put(line);
             continue;
         }
-        const char *slash = strrchr(path, '/');
-        int length = snprintf(beside, sizeof beside, "%.*s%s", slash ? (int)(slash - path + 1) : 0, path, name);
-        if (length >= (int)sizeof beside) stop("a path is too long", path);
+        find_beside(path, name, beside);
         put_file(root, beside, depth + 1);
         snprintf(directive, sizeof directive, "#line %d \"%s\"\n", number + 1, path);
         put(directive);

@@ -1,6 +1,7 @@
 #!/bin/sh
-# ladder_doc.sh - writes docs/LADDER.md: the rows of kernels/kernels.def, the comment at the head of each kernel's file, and the committed
-# records; docs/ladder.svg, the chart of those records; and the lines between the ladder's markers in README.md.
+# ladder_doc.sh - writes docs/LADDER.md and docs/KERNELS.md: the rungs, and the production kernels, by the rows of kernels/kernels.def, the
+# comment at the head of each kernel's file, and the committed records; docs/ladder.svg, the chart of those records; and the lines between
+# the ladder's markers in README.md.
 # With --check it writes nothing and fails if a file is not what it would write. $TILEWRIGHT: the program, which draws; default build/tilewright.
 set -eu
 cd "$(dirname "$0")/.."
@@ -82,9 +83,12 @@ Cited by number here, in the kernels and in the program's output:
 | S3.4 thread coarsening, less divergence | r08_coarsened, r04d_divergence |
 | S4.1, S4.2, S4.3 skinny products | s1_unoptimised, s2_shared_a, s3_shared_ab; `ladder --skinny` |
 
-Past the documents: d1_splitk, the deep flight's one rung (`ladder --deep`: 64 x 64 x 65536 by r04, by d1 and by what the planner takes; the plain ladder leaves it out), r11_warp, r12_async, r13_matrix, r14_peak, the production kernel, r14h_hopper, r14n_hopper, r14w and r14s, those of sm_90, and r14k, r14q, r14b, r14e, r14t, r14f, r14c and r14r, those for small and thin products. Refused where they do not apply, each with its
-reason: a rung for another type or architecture, transposes in r09 to r12 on a GPU, a k other than 16 or 32 in s1 to s3, rows that are
-no multiple of 16 bytes in r12. r13 of the CPU is its production kernel for bf16 and int8 where it has a matrix unit. It has no r08, r12 and s1 to s3; what r11 shares among warps it shares among threads.
+Past the documents: r11_warp, r12_async, r13_matrix; d1_splitk, the deep flight's one rung (`ladder --deep`: 64 x 64 x 65536 by r04, by
+d1 and by what the planner takes; the plain ladder leaves it out); and r14, which is no kernel of its own: it is what `tw_gemm` runs for
+the shape on that engine, one of the [production kernels](KERNELS.md), and the line below it says which. `ladder --all` adds them all.
+Refused where they do not apply, each with its reason: a rung for another type or architecture, transposes in r09 to r12 on a GPU, a k
+other than 16 or 32 in s1 to s3, rows that are no multiple of 16 bytes in r12. r13 of the CPU is its production kernel for bf16 and int8
+where it has a matrix unit. It has no r08, r12 and s1 to s3; what r11 shares among warps it shares among threads.
 
 ## Measured
 
@@ -100,19 +104,11 @@ TEXT
     rows 'CPU_(RUNG|WIDE)' 'printf "| %s | %s | %s |\n", at(word[2], "cpu"), $2, $4'
     cat <<'TEXT'
 
-r01 to r07 are compiled for the baseline of the architecture, r09 to r11 once per instruction set, as is the production kernel; the widest
-that the processor has is chosen:
-
-| kernel | tile | depth of a panel | idea | sources |
-|---|---|---|---|---|
+r01 to r07 are compiled for the baseline of the architecture, r09 to r11 once per instruction set, of which the widest that the processor
+has is chosen.
 TEXT
-    # behind the names stand TILE and its numbers
-    rows 'CPU_(PEAK|DOT)' 'printf "| [cpu_%s_r14_peak_%s](#r14_peak-on-cpu) | %s x %s | %s | %s | %s |\n",
-        word[2], word[3], word[5], word[6], word[7], $2, $4'
-    rows CPU_TILES 'printf "| [cpu_%s_r13_matrix_amx](#r13_matrix-on-cpu) | %s x %s | %s | %s | %s |\n", word[2], word[4], word[5], word[6], $2, $4'
-    for rung in $(names CPU_RUNG) $(names CPU_WIDE) r13_matrix r14_peak; do section cpu "$rung" "kernels/cpu/$rung.c"; done
-
-    [ -n "$(names GPU_RUNG)" ] || return 0
+    for rung in $(names CPU_RUNG) $(names CPU_WIDE); do section cpu "$rung" "kernels/cpu/ladder/$rung.c"; done
+    section cpu r13_matrix kernels/cpu/ladder/r13_matrix.c
     cat <<'TEXT'
 
 ## GPU: OpenCL and CUDA
@@ -121,13 +117,60 @@ TEXT
 |---|---|---|
 TEXT
     rows GPU_RUNG 'printf "| %s %s | %s | %s |\n", at(word[2], "opencl"), at(word[2], "cuda"), $2, $4'
-    rows CUDA_RUNG 'printf "| [%s](#%s-on-cuda) %s | %s | %s |\n", word[2], word[4], word[3], $2, $4'
+    rows CUDA_RUNG 'printf "| %s %s | %s | %s |\n", at(word[3], "cuda"), word[2], $2, $4'
+    rows CUDA_HALF_RUNG 'printf "| %s bf16, f16 | %s | %s |\n", at(word[2], "cuda"), $2, $4'
     for rung in $(names GPU_RUNG); do
-        section opencl "$rung" "kernels/opencl/$rung.cl"
-        section cuda "$rung" "kernels/cuda/$rung.cu"
+        section opencl "$rung" "kernels/opencl/ladder/$rung.cl"
+        section cuda "$rung" "kernels/cuda/ladder/$rung.cu"
     done
-    rows CUDA_TILE 'printf "| [%s_%sx%s](#%s_hopper-on-cuda) bf16, f16 | %s | %s |\n", word[2], word[3], word[4], word[2], $2, $4'
-    for file in $(rows CUDA_RUNG 'print word[4]' | awk '!seen[$0]++') r14w_hopper r14s_hopper; do
+    for rung in $(rows CUDA_RUNG 'print word[3]') $(names CUDA_HALF_RUNG); do section cuda "$rung" "kernels/cuda/ladder/$rung.cu"; done
+}
+
+# tiles MACRO TYPES FIRST - a row of the table for each tile of a family, whose name is the row's FIRST word
+tiles() {
+    rows "$1" "match(\$0, /FORMERLY\([a-z0-9_]*/)
+        printf \"| [%s_%sx%s](#%s-on-cuda) | %s | %s | %s | %s |\\n\", word[$3], word[$3 + 1], word[$3 + 2], word[$3], $2,
+            substr(\$0, RSTART + 9, RLENGTH - 9), \$2, \$4"
+}
+
+kernels() {
+    cat <<'TEXT'
+<!-- Made by ./dev docs from kernels/kernels.def and the files below kernels/: edit those. -->
+# The production kernels
+
+`tw_gemm` runs these; the planner picks one for each product. `tilewright ladder` shows its choice as r14, `ladder --all` times every one
+that fits, `bench --kernel NAME` one of them, and `explain NAME` tells what it does. A family is one file, named by operation, data path
+and architecture; each of its tiles is a row of kernels/kernels.def. Former names still work wherever a name is asked for.
+
+r13_matrix of the CPU (AMX) and r13m_mma (bf16 and f16 from sm_80 on) produce too: they stand in [the ladder](LADDER.md).
+
+## CPU
+
+gemm_simd, formerly r14_peak, is compiled once for each instruction set; the widest that the processor has is chosen. Where C is one row
+or one column, gemv_simd computes it.
+
+| kernel | tile | depth of a panel | idea | sources |
+|---|---|---|---|---|
+TEXT
+    # behind the names stand TILE and its numbers
+    rows 'CPU_(PEAK|DOT)' 'printf "| [cpu_%s_gemm_simd_%s](#gemm_simd-on-cpu) | %s x %s | %s | %s | %s |\n",
+        word[2], word[3], word[5], word[6], word[7], $2, $4'
+    rows CPU_TILES 'printf "| [cpu_%s_r13_matrix_amx](LADDER.md#r13_matrix-on-cpu) | %s x %s | %s | %s | %s |\n", word[2], word[4], word[5], word[6], $2, $4'
+    for file in gemm_simd gemv_simd; do section cpu "$file" "kernels/cpu/$file.c"; done
+    cat <<'TEXT'
+
+## GPU
+
+| kernel | types | formerly | idea | sources |
+|---|---|---|---|---|
+TEXT
+    tiles GPU_TILE '"f32"' 2
+    tiles CUDA_TILE 'word[2]' 3
+    tiles CUDA_HALF_TILE '"bf16, f16"' 2
+    tiles CUDA_BATCH 'word[2]' 3
+    tiles CUDA_HALF_BATCH '"bf16, f16"' 2
+    for file in $(names GPU_TILE); do section opencl "$file" "kernels/opencl/$file.cl"; done
+    for file in $(names GPU_TILE) $(rows 'CUDA_(TILE|BATCH)' 'print word[3]' | awk '!seen[$0]++') $(names 'CUDA_HALF_[TB][AI][A-Z]*'); do
         section cuda "$file" "kernels/cuda/$file.cu"
     done
 }
@@ -147,9 +190,10 @@ readme() {
 }
 measured docs/ "" >"$new/block.md"
 ladder >"$new/LADDER.md"
+kernels >"$new/KERNELS.md"
 readme >"$new/README.md" || { echo "README.md has lost the markers of its ladder" >&2 && exit 1; }
 stale=''
-for pair in LADDER.md:docs/LADDER.md ladder.svg:docs/ladder.svg README.md:README.md; do
+for pair in LADDER.md:docs/LADDER.md KERNELS.md:docs/KERNELS.md ladder.svg:docs/ladder.svg README.md:README.md; do
     cmp -s "$new/${pair%%:*}" "${pair#*:}" && continue
     stale="$stale ${pair#*:}"
     if [ "${1:-}" = --check ]; then diff -u "${pair#*:}" "$new/${pair%%:*}" || true; else cp "$new/${pair%%:*}" "${pair#*:}"; fi

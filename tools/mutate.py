@@ -30,7 +30,7 @@ LIBRARY = "tilewright_objects" # the target of all objects of src/ and kernels/
 C = r"\.[ch]$"
 CL = r"\.clh?$"
 CPU = r"^(src|kernels/cpu)/"
-FAR = r"^src/|kernels/cpu/(r14|cpu)" # rungs and OpenCL's devices see no operand of 2^31 elements here
+FAR = r"^src/|kernels/cpu/(gem|cpu)" # rungs and OpenCL's devices see no operand of 2^31 elements here
 NAME = r"(?:\w+(?:->|\.))?"
 VALUE = r"(?<![.\w>&])(?<!double )(?<!float )(?<!real )(?<!real \*)" # not where it is declared
 LOST = r"\1 - (\1 % 1024 == 1023)"
@@ -121,26 +121,26 @@ SAME_AT_EQUALITY = r"(\w+) < (\w+) \? \1 : \2\b|\bfor \([^;]*;[^;]* < [^;]*;[^;)
 # The programs that cover a file: fast ones, and those likely to fail, first. {stem}: the file's name without its ending.
 API = ["test_api", "test_recalled", "test_bits", "test_plans_cpu", "test_plans_gpu"]
 LOOPS = ["test_strides --only cpu", *API, "test_batch --only cpu", "test_kernels --only every",
-         *(f"test_kernels --only cpu_{row}" for row in ("f32_r14", "f64_r14", "i8", "bf16"))]
+         *(f"test_kernels --only cpu_{row}" for row in ("f32_gemm", "f64_gemm", "i8", "bf16"))]
 PANELS = ["test_strides --only opencl",
-          *(f"test_kernels --only opencl_f32_{rung}" for rung in ("r04_", "r14", "r10", "s3", "d1"))]
+          *(f"test_kernels --only opencl_f32_{rung}" for rung in ("r04_", "sgemm", "r10", "s3", "d1"))]
 MEMORY = ["test_faults_memory", "test_faults --only memory", "test_faults_calls --only memory"]
 COVERING = [
     (r"^src/toy", ["toy"]), # tests/test_mutate.py
-    (r"kernels/cpu/(r13|tiles)", ["test_tiles", "test_kernels --only r13", *API]),
-    (r"kernels/cpu/(r14|vec|cpu\.h)", LOOPS),
+    (r"kernels/cpu/(ladder/r13|tiles)", ["test_tiles", "test_kernels --only r13", *API]),
+    (r"kernels/cpu/(gem|vec|cpu\.h)", LOOPS),
     (r"kernels/cpu/rung\.h", ["test_kernels --only cpu_f32_r0", "test_kernels --only cpu_f64_r0"]),
     (r"kernels/cpu/", ["test_kernels --only cpu_f32_{stem}", "test_kernels --only cpu_f64_{stem}"]),
     (r"kernels/opencl/.*\.cl$", ["test_kernels --only opencl_f32_{stem}", "test_strides --only opencl",
                                  "test_access --only opencl_f32_{stem}", "test_oclgrind --only {stem}"]),
     (r"kernels/opencl/|engines/opencl/", PANELS + ["test_batch --only opencl", *(f"test_faults{part} --only opencl" for part in ("", "_calls", "_cache"))]),
     (r"blas/", ["test_blas", *API]),
-    (r"src/plan_gpu", ["test_plans", *API, "test_kernels --only opencl_f32_r14", "test_strides --only opencl"]),
+    (r"src/plan_gpu", ["test_plans", *API, "test_kernels --only opencl_f32_sgemm", "test_strides --only opencl"]),
     (r"src/(plan|table|problem)", ["test_plans", *LOOPS, "test_threads", "test_blas", "test_random",
-                                   "test_kernels --only opencl_f32_r14", *MEMORY]),
+                                   "test_kernels --only opencl_f32_sgemm", *MEMORY]),
     (r"cpu/threads", ["test_threads", *LOOPS, "test_random"]),
     (r"src/", [*LOOPS, "test_threads", "test_blas", "test_random", "test_strides --only opencl",
-               "test_kernels --only opencl_f32_r14", *MEMORY, "test_faults --only large", "test_faults_calls --only large",
+               "test_kernels --only opencl_f32_sgemm", *MEMORY, "test_faults --only large", "test_faults_calls --only large",
                "test_batch --only opencl",
                "test_batch --full --only 'opencl: 65539'"]),
 ]

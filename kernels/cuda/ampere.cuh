@@ -1,5 +1,6 @@
 /* ampere.cuh - the instructions of sm_80 and newer that CUDA C has no word for, each under a name of its own: copies
- * from global to shared memory that no register sees, and the matrix units of one warp. For r14a and r13m.
+ * from global to shared memory that no register sees, and the matrix units of one warp. For sgemm_cpasync_sm80 and
+ * r13m.
  *
  * A COPY is asked for and goes on beside the thread. What a thread has asked for since its last copies_commit() is a
  * group; COPIES_WAIT(n) returns once all but its n youngest groups have come. Others see them after a __syncthreads()

@@ -1,5 +1,5 @@
-/* blocks.cuh - the matrix units of sm_80 and above, warp by warp, for b3 and b4: operands are 8 x 8 blocks of
- * MATRIX_TYPE (rung.cuh).
+/* blocks.cuh - the matrix units of sm_80 and above, warp by warp, for gemm_batched_mma_sm80 and gemm_batched_tma_sm90:
+ * operands are 8 x 8 blocks of MATRIX_TYPE (rung.cuh).
  *
  * SOURCE    PTX ISA: ldmatrix, mma.sync m16n8k16 */
 typedef unsigned short element; /* its bits */

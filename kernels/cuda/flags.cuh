@@ -1,5 +1,5 @@
 /* flags.cuh - blocks that wait for what other blocks have left in memory: a flag holds the launch's ticket when it is
- * there. For r14h, r14s, and parts.cuh.
+ * there. For sgemm_tma_sm90, gemm_swapab_sm90, and parts.cuh.
  *
  * SOURCE    PTX ISA: memory consistency model */
 

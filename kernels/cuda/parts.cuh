@@ -1,5 +1,6 @@
-/* parts.cuh - sums of a tile whose k several blocks divide, added always in the same order. For r14k and r14b, after
- * their BM x BN tile, THREADS, and EACH: quads of neighbours that a thread has of it, ceil(BM * BN / 4 / THREADS).
+/* parts.cuh - sums of a tile whose k several blocks divide, added always in the same order. For sgemm_slicedk_sm80 and
+ * sgemm_slicedk_tma_sm90, after their BM x BN tile, THREADS, and EACH: quads of neighbours that a thread has of it,
+ * ceil(BM * BN / 4 / THREADS).
  *
  * By memory: all but the last leave their sums there and raise a flag, the last of GROUP adds theirs, and the last of
  * all the groups'. A block waits only for blocks that begin before it.

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include "../named.h"
 
 enum { HALF = ACCESS_WARP / 2, WORD = 4, SECTOR = 32, LINE = 128 };
 
@@ -238,7 +239,7 @@ static bool find_rows(access_launch *l, char *why, int why_bytes)
         if (names(table[i].rungs, l->kernel->rung)) l->row[l->rows++] = &table[i];
     if (l->rows > 0) return true;
     for (size_t i = 0; i < sizeof in_words / sizeof *in_words; i++)
-        if (strcmp(in_words[i].rung, l->kernel->rung) == 0) return refuse(why, why_bytes, in_words[i].sentence);
+        if (kernel_is_called(l->kernel, in_words[i].rung)) return refuse(why, why_bytes, in_words[i].sentence);
     return refuse(why, why_bytes, "nothing is said of this rung's addresses");
 }
 

@@ -43,6 +43,7 @@ static void describe(const bench_setup *s, const trial *t, const row_wish *wish,
     if (s->device->instruction_set[0] != '\0') r->instruction_set = s->device->instruction_set;
     if (s->driver[0] != '\0' && !device_is_host(s->device)) r->driver = s->driver;
     if (wish->kernel != NULL) r->kernel = wish->kernel->name, r->rung = wish->kernel->rung;
+    if (wish->rung != NULL) r->rung = wish->rung;
     if (wish->own != NULL) r->kernel = r->rung = wish->own->label;
 }
 
@@ -51,7 +52,7 @@ static void describe_plan(const bench_setup *s, const row_wish *wish, row *out)
     record *r = &out->record;
     const tw_lab_plan *p = &out->plan;
     r->kernel = out->plan.kernel->name;
-    r->rung = out->plan.kernel->rung;
+    r->rung = wish->rung != NULL ? wish->rung : out->plan.kernel->rung;
     if (wish->own != NULL) r->kernel = r->rung = wish->own->label;
     r->tile = out->plan.tile;
     if (device_is_host(s->device))

@@ -10,6 +10,7 @@
 
 typedef struct row_wish {
     const tw_lab_kernel *kernel; /* NULL: the planner's */
+    const char *rung;            /* not NULL: what the record calls it, in place of the kernel's */
     const own_kernel *own;       /* not NULL: this text, launched like kernel */
     int tile;                    /* 0: the row's own */
     bool default_build;          /* let the compiler unroll the loops that the rung holds rolled */

@@ -124,7 +124,7 @@ static void tick_text(double value, units_text out)
 
 /* ---- bars ---- */
 
-enum { BARS_LEFT = 128, BARS_RIGHT = WIDTH - 52, BAR_ROW = 22, BAR_BESIDE = 9, ARROW = 16 };
+enum { BARS_LEFT = 128, BARS_LEFT_MOST = WIDTH / 2, BARS_RIGHT = WIDTH - 52, BAR_ROW = 22, BAR_BESIDE = 9, ARROW = 16 };
 
 static double nice_above(double value)
 {
@@ -144,9 +144,9 @@ static void bar(FILE *out, const chart_bar *b, const axis *x, const unit *u, dou
     units_text speed, beside;
     double to = b->off ? x->from + ARROW : at(x, b->speed);
     bool has_beside = !isnan(b->beside);
-    text(out, "end", BARS_LEFT - 6, y + 13, (BARS_LEFT - 8) / LETTER, b->label);
+    text(out, "end", x->from - 6, y + 13, (int)((x->from - 8) / LETTER), b->label);
     if (isnan(b->speed)) {
-        text(out, "faint", BARS_LEFT + 4, y + 13, 40, "did not run");
+        text(out, "faint", x->from + 4, y + 13, 40, "did not run");
         return;
     }
     speed_text(u, b->speed, speed);
@@ -166,9 +166,10 @@ static void bar(FILE *out, const chart_bar *b, const axis *x, const unit *u, dou
 
 void chart_bars(FILE *out, const chart *about, const chart_bar *bars, int count, double ceiling)
 {
-    double largest = 0, y = about->alone ? 50 : 22, ticks[TICKS_MOST];
+    double largest = 0, left = BARS_LEFT, y = about->alone ? 50 : 22, ticks[TICKS_MOST];
     int rows = 0;
     for (int i = 0; i < count; i++) {
+        left = fmax(left, fmin(8 + LETTER * (double)strlen(bars[i].label), BARS_LEFT_MOST));
         if (!bars[i].off) largest = larger(larger(largest, bars[i].speed), bars[i].beside);
         rows += BAR_ROW + (isnan(bars[i].beside) ? 0 : BAR_BESIDE);
     }
@@ -180,7 +181,7 @@ void chart_bars(FILE *out, const chart *about, const chart_bar *bars, int count,
                                         : 1) /
                          u.gflops) *
                   u.gflops,
-              BARS_LEFT, BARS_RIGHT, false};
+              left, BARS_RIGHT, false};
     double bottom = y + rows + 4;
     begin(out, about, (int)bottom + 36);
     int tick_count = linear_ticks(x.last / u.gflops, ticks);

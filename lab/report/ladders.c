@@ -6,21 +6,40 @@
 #include <string.h>
 #include "story.h"
 
-const char *row_rung(const records_row *row)
+/* As the record says it. */
+static const char *own_rung(const records_row *row)
 {
     if (row->r.rung == NULL && row->r.library != NULL) return row->r.library;
     return row->r.rung != NULL ? row->r.rung : row->r.kernel;
 }
 
+static bool is_rung(const tw_lab_kernel *kernel, const char *rung)
+{
+    return strcmp(kernel->rung, rung) == 0 || (kernel->formerly != NULL && strcmp(kernel->formerly, rung) == 0);
+}
+
 const tw_lab_kernel *row_kernel(const records_row *row)
 {
-    const tw_lab_kernel *kernel, *same_rung = NULL;
-    for (int i = 0; (kernel = tw_lab_kernel_at(i)) != NULL; i++) {
-        if (row->r.kernel != NULL && strcmp(kernel->name, row->r.kernel) == 0) return kernel;
-        if (same_rung == NULL && strcmp(kernel->engine, row->r.engine) == 0 && strcmp(kernel->rung, row_rung(row)) == 0)
-            same_rung = kernel;
-    }
-    return same_rung;
+    const tw_lab_kernel *kernel = tw_lab_kernel_named(row->r.kernel);
+    if (kernel != NULL) return kernel;
+    for (int i = 0; (kernel = tw_lab_kernel_at(i)) != NULL; i++)
+        if (strcmp(kernel->engine, row->r.engine) == 0 && is_rung(kernel, own_rung(row))) return kernel;
+    return NULL;
+}
+
+const char *row_rung(const records_row *row)
+{
+    const tw_lab_kernel *kernel = row_kernel(row);
+    const char *rung = own_rung(row);
+    return kernel != NULL && is_rung(kernel, rung) ? kernel->rung : rung;
+}
+
+static bool is_numbered(const char *rung) { return rung[0] != '\0' && rung[1] >= '0' && rung[1] <= '9'; }
+
+int rung_compare(const char *a, const char *b)
+{
+    bool a_first = is_numbered(a), b_first = is_numbered(b);
+    return a_first != b_first ? (a_first ? -1 : 1) : strcmp(a, b);
 }
 
 bool row_timed(const records_row *row) { return !row->counted && row->r.refused == NULL && row->r.median_s > 0; }
@@ -100,7 +119,7 @@ static int compare_ladder(const entry *x, const entry *y)
 static int compare_step(const entry *x, const entry *y)
 {
     const record *a = &x->row->r, *b = &y->row->r;
-    int c = strcmp(row_rung(x->row), row_rung(y->row));
+    int c = rung_compare(row_rung(x->row), row_rung(y->row));
     if (c == 0) c = strcmp(a->dtype, b->dtype);
     if (c == 0) c = compare_int(a->tile, b->tile);
     if (c == 0) c = compare_int(a->threads, b->threads);

@@ -51,7 +51,9 @@ typedef struct ladders {
 tw_status ladders_sort(const records *all, ladders *out);
 void ladders_free(ladders *l);
 
-const char *row_rung(const records_row *row); /* its rung, else its library or kernel */
+const char *row_rung(const records_row *row); /* its rung, as it is called now, else its library or kernel */
+/* the order of two rungs, or of their labels, as by strcmp(): r01 to r14, then production kernels by name */
+int rung_compare(const char *a, const char *b);
 /* the row of the table; NULL: this program has no such rung */
 const tw_lab_kernel *row_kernel(const records_row *row);
 bool row_timed(const records_row *row);           /* it was verified and timed */

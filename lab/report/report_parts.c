@@ -177,7 +177,7 @@ void report_bars(const report *r)
     draw_bars(r, ladder_main(r->ladders, number), number, true);
 }
 
-/* The dots of a ladder, those of its own type; labels are "r04", "r02 32". cache: the largest bandwidth that was
+/* The dots of a ladder, those of its own type; labels are "r04", "r02 32", "sgemm_simt_128x128". cache: the largest bandwidth that was
  * measured above memory's. */
 static int make_dots(const ladder *l, chart_dot *dots, char (*names)[STEP_LABEL], chart_roofs *roofs)
 {
@@ -191,7 +191,11 @@ static int make_dots(const ladder *l, chart_dot *dots, char (*names)[STEP_LABEL]
         if (row_operand_bytes(l->steps[i].row) > 0) roofs->once = flops(d) / row_operand_bytes(l->steps[i].row);
         if (d->bandwidth_gbps > 1.1 * roofs->memory_gbps && !(roofs->cache_gbps >= d->bandwidth_gbps))
             roofs->cache_gbps = d->bandwidth_gbps;
-        snprintf(names[count], STEP_LABEL, "%.*s%s", (int)strcspn(label, "_"), label, tile != NULL ? tile : "");
+        const tw_lab_kernel *kernel = row_kernel(l->steps[i].row);
+        if (kernel != NULL && kernel->family)
+            snprintf(names[count], STEP_LABEL, "%s", label);
+        else
+            snprintf(names[count], STEP_LABEL, "%.*s%s", (int)strcspn(label, "_"), label, tile != NULL ? tile : "");
         dots[count] = (chart_dot){names[count], flops(d) / d->bytes_asked, d->gflops,
                                   row_no_cache_gflops(l->steps[i].row)};
         count++;
@@ -295,14 +299,15 @@ static const ladder_step *step_named(const ladder *l, const char *label)
     return NULL;
 }
 
-/* The label that comes after `last` in the main ladders of all machines; NULL: there is none. */
+/* The label that comes after `last` (NULL: the first) in the main ladders of all machines; NULL: there is none. */
 static const char *next_label(const ladders *l, const char *last)
 {
     const char *next = NULL;
     for (int i = 0; i < l->machine_count; i++) {
         const ladder *x = ladder_main(l, i);
         for (int s = 0; x != NULL && s < x->count; s++)
-            if (strcmp(x->steps[s].label, last) > 0 && (next == NULL || strcmp(x->steps[s].label, next) < 0))
+            if ((last == NULL || rung_compare(x->steps[s].label, last) > 0) &&
+                (next == NULL || rung_compare(x->steps[s].label, next) < 0))
                 next = x->steps[s].label;
     }
     return next;
@@ -330,7 +335,7 @@ static void compare_machines(const report *r)
         html_say(out, ", %t</th>", report_shape(x, shape));
     }
     fputs("</tr></thead>\n<tbody>\n", out);
-    for (const char *label = ""; (label = next_label(l, label)) != NULL;) {
+    for (const char *label = NULL; (label = next_label(l, label)) != NULL;) {
         html_say(out, "<tr><th scope=\"row\">%t</th>", label);
         for (int i = 0; i < l->machine_count; i++) {
             const ladder *x = ladder_main(l, i);
@@ -379,7 +384,7 @@ void report_markdown(const report *r)
     for (int i = 0; i < l->machine_count; i++)
         if (ladder_main(l, i) != NULL) fputs("---:|", out);
     fputs("\n", out);
-    for (const char *label = ""; (label = next_label(l, label)) != NULL;) {
+    for (const char *label = NULL; (label = next_label(l, label)) != NULL;) {
         const tw_lab_kernel *kernel = NULL;
         for (int i = 0; kernel == NULL && i < l->machine_count; i++) {
             const ladder_step *step = ladder_main(l, i) != NULL ? step_named(ladder_main(l, i), label) : NULL;
@@ -457,7 +462,7 @@ static void grid_add(grid *g, const ladder *l)
     g->ladders[g->columns++] = l;
     for (int s = 0; s < l->count; s++) {
         int row = 0;
-        while (row < g->rows && strcmp(g->labels[row], l->steps[s].label) < 0) row++;
+        while (row < g->rows && rung_compare(g->labels[row], l->steps[s].label) < 0) row++;
         if (!row_timed(l->steps[s].row) || (row < g->rows && strcmp(g->labels[row], l->steps[s].label) == 0)) continue;
         memmove(&g->labels[row + 1], &g->labels[row], (size_t)(g->rows - row) * sizeof *g->labels);
         memmove(&g->drawn[row + 1], &g->drawn[row], (size_t)(g->rows - row) * sizeof *g->drawn);

@@ -18,7 +18,7 @@
 static int by_rung(const void *a, const void *b)
 {
     const tw_lab_kernel *const *x = a, *const *y = b;
-    int c = strcmp((*x)->rung, (*y)->rung);
+    int c = rung_compare((*x)->rung, (*y)->rung);
     return c != 0 ? c : strcmp((*x)->engine, (*y)->engine);
 }
 
@@ -128,7 +128,8 @@ static void tell_numbers(const report *r, const char *rung)
     for (int i = 0; i < r->ladders->count; i++) {
         const ladder *l = &r->ladders->items[i];
         for (int s = 0; is_shown(r, l) && s < l->count; s++) {
-            if (strcmp(row_rung(l->steps[s].row), rung) != 0) continue;
+            const tw_lab_kernel *kernel = row_kernel(l->steps[s].row);
+            if (kernel == NULL || strcmp(kernel->rung, rung) != 0) continue;
             if (shown++ == 0) {
                 report_table_begin(out, "Before and after");
                 html_say(out,

@@ -2,8 +2,10 @@
 #include "story.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "../named.h"
 
 /* ---- the head comment ---- */
 
@@ -99,11 +101,10 @@ static const tw_lab_kernel *named_before(const story *s)
     const char *changed = story_part_text(s, "CHANGED");
     const tw_lab_kernel *row, *found = NULL;
     if (changed == NULL || strncmp(changed, "from ", 5) != 0) return NULL;
-    size_t length = strspn(changed + 5, "abcdefghijklmnopqrstuvwxyz0123456789");
+    char rung[64];
+    snprintf(rung, sizeof rung, "%.*s", (int)strspn(changed + 5, "abcdefghijklmnopqrstuvwxyz0123456789_"), changed + 5);
     for (int i = 0; (row = tw_lab_kernel_at(i)) != NULL; i++) {
-        if (strcmp(row->engine, s->kernel->engine) != 0 || strncmp(row->rung, changed + 5, length) != 0 ||
-            row->rung[length] != '_')
-            continue;
+        if (strcmp(row->engine, s->kernel->engine) != 0 || !kernel_is_called(row, rung)) continue;
         if (found == NULL || row->dtype == s->kernel->dtype) found = row;
     }
     return found;

@@ -2,8 +2,8 @@
  * Contexts are a stack of each thread; a stream belongs to the context it was made in, and FAKE_LOG gets "on" and its
  * address after each launch. While one is being captured, nothing is allocated, loaded, copied or waited for:
  * CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED. OLD: without its newest function. Events read a clock that each launch puts
- * forward by 1 ms (FAKE_CUDA "us=250": by 0.25). No kernel is run, but with "product=1" r14_peak, r14a_ampere and, in
- * tiles of "tile=32", b1_register: on the host, A and B as stored. */
+ * forward by 1 ms (FAKE_CUDA "us=250": by 0.25). No kernel is run, but with "product=1" sgemm_simt,
+ * sgemm_cpasync_sm80 and, in tiles of "tile=32", sgemm_batched_cpasync_sm80: on the host, A and B as stored. */
 #include <stdint.h>
 
 #include "engines/cuda/cu_api.h"
@@ -153,10 +153,10 @@ typedef void runs(void **arguments);
 static runs *runs_of(const char *name)
 {
     if (strcmp(name, "pack") == 0) return pack;
-    return !choice("product", 0)                                               ? NULL
-           : strcmp(name, "r14_peak") == 0 || strcmp(name, "r14a_ampere") == 0 ? multiply
-           : strcmp(name, "b1_register") == 0                                  ? multiply_batch
-                                                                               : NULL;
+    return !choice("product", 0)                                                        ? NULL
+           : strcmp(name, "sgemm_simt") == 0 || strcmp(name, "sgemm_cpasync_sm80") == 0 ? multiply
+           : strcmp(name, "sgemm_batched_cpasync_sm80") == 0                            ? multiply_batch
+                                                                                        : NULL;
 }
 
 CALL(cuInit, (unsigned flags), (void)flags)

@@ -66,4 +66,4 @@ static void tile_bf16(int sum, int a, int b)
 
 #define tiles_ordered() ((void)0)
 #define REAL_IS_DOUBLE  0
-#include "../../kernels/cpu/r13_matrix.c"
+#include "../../kernels/cpu/ladder/r13_matrix.c"

@@ -372,7 +372,7 @@ static int warp_of(engine *e)
     cl_kernel kernel;
     e->cl->clGetDeviceInfo(e->device, CL_DEVICE_EXTENSIONS, sizeof extensions - 1, extensions, NULL);
     if (strstr(extensions, "cl_nv_device_attribute_query") == NULL) return 0;
-    if (find_or_build(e, &(tw_lab_source){"opencl/s2_shared_a.cl", "s2_shared_a", NULL},
+    if (find_or_build(e, &(tw_lab_source){"opencl/ladder/s2_shared_a.cl", "s2_shared_a", NULL},
                       "-DTILE=32 -DOP_A=0 -DOP_B=0 -DWIDE=0 -DSUBGROUP_BARRIER=1", &kernel) != TW_OK)
         return 0;
     e->cl->clReleaseKernel(kernel);

@@ -1,0 +1,335 @@
+/* gemm_simd - the production micro-kernel of the CPU: an MR x NR tile of C in vector registers.
+ *
+ * IDEA      Every step of k multiplies one column of A by one row of B and adds the outer product to the tile:
+ *
+ *                          b[0]      b[1]      b[2]          NR / LANES loads
+ *                       .---------.---------.---------.
+ *              a[0] all | sum 0,0 | sum 0,1 | sum 0,2 |      MR broadcasts
+ *              a[1] all | sum 1,0 | sum 1,1 | sum 1,2 |      MR * NR / LANES multiply-adds,
+ *                ...    |   ...   |   ...   |   ...   |      each into a register of its own
+ *                       '---------'---------'---------'
+ *
+ *           With v = NR / LANES vectors it takes MR + v loads for MR * v multiply-adds, and MR * v independent chains
+ *           cover the latency of the multiply-add units. Packing put both operands in the order in which they are read
+ *           here.
+ * NUMBERS   AVX-512: 8 x 3 chains, 11 loads for 24 FMAs. AVX2: 6 x 2, 8 for 12. Baseline: 4 x 2, 6 for 8.
+ *           A tile that C cuts off has a copy of this code for its number of rows and vectors, the last vector behind a
+ *           mask, half a vector where that does: no flop of a row that is not there, and nothing outside is touched.
+ *           Operands that are not packed are read where they lie: the same sums in the same order.
+ *           At every step of k a line is asked for that tiles to come will read of A, and one that they will write of
+ *           C. Once packed tiles have asked for all of C, MR steps are one piece of code: additions to addresses take
+ *           the ports of multiply-adds on some processors.
+ *           Small operands (KERNEL_near): rows and columns of C are divided evenly among as few tiles as there may be,
+ *           since one of a row or of half a vector costs as much time as a larger one. Where both operands are
+ *           transposed, the turned C is the product of B and A as they lie: a piece of it is computed beside C and
+ *           turned in squares of registers as it is stored, which is less work than to pack both.
+ *           bf16 and int8: panels hold words of two or four neighbours along k, and a multiply-add is an instruction
+ *           that adds all their products (vec_step): 2 or 4 times the flops for the same loads.
+ * LIMITS    NR a multiple of LANES, at most 3 of them; MR at most 8; 24 KiB on the stack for a piece of a turned C. The
+ *           loops around it: src/engines/cpu/loops.c.
+ * SOURCE    Goto, van de Geijn 2008; Van Zee, van de Geijn 2015. */
+#include "rung.h"
+#include "vec.h"
+
+#if REAL_IS_INT
+#define real_of(x) ((real)(int64_t)(x)) /* of whole numbers, negative ones too */
+#else
+#define real_of(x) ((real)(x))
+#endif
+
+/* Columns are counted in units: half a vector where there are such. */
+enum { V = NR / LANES, UNIT = HAS_HALVES ? LANES / 2 : LANES, UNITS = NR / UNIT, SIZE = sizeof(real) };
+_Static_assert(NR % LANES == 0, "NR is a multiple of the vector's lanes");
+_Static_assert(MR <= 8 && UNITS <= 6, "there is a copy of the tile's code for each number of rows and units");
+
+#define ALWAYS static inline __attribute__((always_inline))
+
+/* What a tile's last vector holds of a row: all of it, or its first lanes. */
+ALWAYS vec load_at(const real *row, int v, bool cut, some last)
+{
+    return cut ? vec_load_some(row + v * LANES, last) : vec_load(row + v * LANES);
+}
+
+ALWAYS void store_at(real *row, int v, bool cut, some last, vec x)
+{
+    if (cut)
+        vec_store_some(row + v * LANES, last, x);
+    else
+        vec_store(row + v * LANES, x);
+}
+
+/* Where a tile stands in its operands; with two pointers into A, the addresses of 8 rows take fewer registers. */
+typedef struct feed {
+    const real *a_low, *a_high, *b;
+    int64_t a_rs, a_twice, a_thrice, b_next; /* strides; bytes from b to what is asked for of it, unless packed */
+} feed;
+
+/* One step of k: the outer product of `rows` elements of A and a row of B. */
+ALWAYS void step_of(const feed *f, const int rows, const int units, const bool cut, const bool packed, some last,
+                    vec sum[MR][V], half rest[MR])
+{
+    const int vectors = units * UNIT / LANES, end = cut ? vectors - 1 : vectors;
+    const bool halved = units * UNIT % LANES != 0;
+    vec row[V];
+    half row_rest;
+    UNROLLED(4)
+    for (int v = 0; v < vectors; v++) row[v] = load_at(f->b, v, !halved && v == end, last);
+    if (halved) row_rest = half_load_some(f->b + vectors * LANES, last);
+    if (!packed) {
+        UNROLLED(4)
+        for (int v = 0; v < vectors; v++)
+            __builtin_prefetch((const void *)((uintptr_t)f->b + (uintptr_t)f->b_next + (size_t)v * CPU_LINE_BYTES));
+    }
+    UNROLLED(8)
+    for (int i = 0; i < rows; i++) {
+        const real *at = packed ? f->a_low + i
+                                : (i < 4 ? f->a_low : f->a_high) + (i % 4 == 0   ? 0
+                                                                    : i % 4 == 1 ? f->a_rs
+                                                                    : i % 4 == 2 ? f->a_twice
+                                                                                 : f->a_thrice);
+        if (vectors == 0) { /* a broadcast of half the width is faster */
+            rest[i] = half_fma(half_all(*at), row_rest, rest[i]);
+            continue;
+        }
+        vec column = vec_all(*at);
+        UNROLLED(4)
+        for (int v = 0; v < vectors; v++)
+            sum[i][v] = vec_step(column, row[v], sum[i][v]); /* the line that multiplies */
+        if (halved) rest[i] = half_fma(half_of(column), row_rest, rest[i]);
+    }
+}
+
+/* The tile with its numbers of rows and of units as constants; cut: its last vector may not be whole; packed: see
+ * cpu.h. */
+ALWAYS void tile_of(const cpu_tile *t, const int rows, const int units, const bool cut, const bool packed)
+{
+    const int vectors = units * UNIT / LANES, end = cut ? vectors - 1 : vectors; /* this vector is masked */
+    /* half a vector more, and that one is masked, not `end` */
+    const bool halved = units * UNIT % LANES != 0;
+    const some last = cut || halved ? vec_first(t->cols - (halved ? vectors : vectors - 1) * LANES) : vec_first(0);
+    const real *a = t->a, *b = t->b, *sum_in = t->sum_in;
+    const int64_t a_rs = packed ? 1 : t->a_rs, a_cs = packed ? MR : t->a_cs, b_rs = packed ? NR : t->b_rs;
+    vec sum[MR][V];
+    half rest[MR];
+    UNROLLED(8)
+    for (int i = 0; i < rows; i++) {
+        UNROLLED(4)
+        for (int v = 0; v < vectors; v++) {
+            sum[i][v] = sum_in ? load_at(sum_in + i * t->sum_in_ld, v, !halved && v == end, last) : vec_all(0);
+            /* a panel's first step: -128 times each row's sum */
+            if (DOT == DOT_U8) sum[i][v] = vec_add(sum[i][v], vec_all(a[i]));
+        }
+        if (halved) rest[i] = sum_in ? half_load_some(sum_in + i * t->sum_in_ld + vectors * LANES, last) : half_all(0);
+    }
+    if (DOT == DOT_U8) a += MR;
+    real *out = t->sum_out != NULL ? t->sum_out : t->c;
+    const int64_t out_ld = t->sum_out != NULL ? t->sum_out_ld : t->ldc, a_next_step = t->a_next_step,
+                  c_step = out_ld * SIZE;
+    uintptr_t ask_a = t->a_next, ask_c = t->c_next;
+    int64_t c_lines = (units * UNIT * SIZE + CPU_LINE_BYTES - 1) / CPU_LINE_BYTES;
+    /* what there will be no steps for */
+    for (; c_lines * MR > t->k && c_lines > 1; c_lines--, ask_c += CPU_LINE_BYTES) {
+        UNROLLED(8)
+        for (int i = 0; i < MR; i++) __builtin_prefetch((const void *)(ask_c + (uintptr_t)(i * c_step)), 1);
+    }
+    feed f = {a, a + 4 * a_rs, b, a_rs, 2 * a_rs, 3 * a_rs, t->b_next};
+    for (int64_t k_left = t->k; k_left > 0; k_left -= MR) {
+        /* no line of C is left to be asked for: MR steps without anything to count */
+        if (packed && c_lines <= 0 && k_left >= MR) {
+            UNROLLED(8)
+            for (int p = 0; p < MR; p++, f.a_low += MR, f.b += NR, ask_a += (uintptr_t)a_next_step) {
+                __builtin_prefetch((const void *)ask_a);
+                step_of(&f, rows, units, cut, packed, last, sum, rest);
+            }
+            ask_a += (uintptr_t)t->a_next_back;
+            continue;
+        }
+        int64_t steps = smaller(MR, k_left);
+        ROLLED
+        do {
+            __builtin_prefetch((const void *)ask_a), __builtin_prefetch((const void *)ask_c, 1);
+            ask_a += (uintptr_t)a_next_step, ask_c += (uintptr_t)c_step;
+            step_of(&f, rows, units, cut, packed, last, sum, rest);
+            f.a_low += a_cs, f.a_high += a_cs, f.b += b_rs;
+        } while (--steps > 0);
+        ask_a += (uintptr_t)t->a_next_back, ask_c -= (uintptr_t)(MR * c_step);
+        ask_c += --c_lines > 0 ? CPU_LINE_BYTES : 0;
+    }
+    const vec alpha = vec_all(real_of(t->alpha)), beta = vec_all(real_of(t->beta));
+    const half half_alpha = half_all(real_of(t->alpha)), half_beta = half_all(real_of(t->beta));
+    /* known before C is written: it might be t, for all the compiler knows */
+    const bool ends = t->sum_out == NULL, reads_c = t->beta != 0;
+    UNROLLED(8)
+    for (int i = 0; i < rows; i++) {
+        real *at = out + i * out_ld;
+        UNROLLED(4)
+        for (int v = 0; v < vectors; v++) {
+            vec x = sum[i][v];
+            if (ends)
+                x = reads_c ? vec_fma(alpha, x, vec_mul(beta, load_at(at, v, !halved && v == end, last)))
+                            : vec_mul(alpha, x);
+            store_at(at, v, !halved && v == end, last, x);
+        }
+        if (halved) {
+            half x = rest[i];
+            if (ends)
+                x = reads_c ? half_fma(half_alpha, x, half_mul(half_beta, half_load_some(at + vectors * LANES, last)))
+                            : half_mul(half_alpha, x);
+            half_store_some(at + vectors * LANES, last, x);
+        }
+    }
+}
+
+#define TILE(r, u)                                                                                                     \
+    static __attribute__((noinline)) void tile_##r##_##u(const cpu_tile *t)                                            \
+    {                                                                                                                  \
+        if ((r) <= MR && (u) <= UNITS) tile_of(t, (r) <= MR ? (r) : MR, (u) <= UNITS ? (u) : UNITS, true, false);      \
+    }
+/* clang-format off */
+#define TILES(r)   TILE(r, 1) TILE(r, 2) TILE(r, 3) TILE(r, 4) TILE(r, 5) TILE(r, 6)
+#define OF_ROWS(r) {tile_##r##_1, tile_##r##_2, tile_##r##_3, tile_##r##_4, tile_##r##_5, tile_##r##_6}
+TILES(1) TILES(2) TILES(3) TILES(4) TILES(5) TILES(6) TILES(7) TILES(8)
+static cpu_micro *const cut_tiles[8][6] = {OF_ROWS(1), OF_ROWS(2), OF_ROWS(3), OF_ROWS(4),
+                                            OF_ROWS(5), OF_ROWS(6), OF_ROWS(7), OF_ROWS(8)};
+/* clang-format on */
+
+/* No row and no lane of it is missing. */
+#define WHOLE(v)                                                                                                       \
+    static __attribute__((noinline)) void whole_##v(const cpu_tile *t)                                                 \
+    {                                                                                                                  \
+        if ((v) <= V) tile_of(t, MR, ((v) <= V ? (v) : V) * LANES / UNIT, false, false);                               \
+    }
+/* clang-format off */
+WHOLE(1) WHOLE(2) WHOLE(3)
+static cpu_micro *const whole_tiles[] = {whole_1, whole_2, whole_3};
+/* clang-format on */
+
+ALWAYS void direct_tile(const cpu_tile *t)
+{
+    if (t->rows == MR && t->cols % LANES == 0)
+        whole_tiles[t->cols / LANES - 1](t);
+    else
+        cut_tiles[t->rows - 1][(t->cols - 1) / UNIT](t);
+}
+
+void KERNEL(const cpu_tile *t)
+{
+    if (t->packed && t->rows == MR && t->cols == NR)
+        tile_of(t, MR, UNITS, false, true);
+    else
+        direct_tile(t);
+}
+
+#if DOT == 0
+/* Ask for rows of an operand at once; rows that lie close together as one run. */
+ALWAYS void ask_for(const void *at, int64_t rows, int64_t ld_bytes, int64_t bytes, const bool writes)
+{
+    uintptr_t row = (uintptr_t)at;
+    if (ld_bytes < bytes + CPU_LINE_BYTES) bytes += (rows - 1) * ld_bytes, rows = 1;
+    for (int64_t i = 0; i < rows; i++, row += (uintptr_t)ld_bytes)
+        for (uintptr_t q = row; q < row + (uintptr_t)bytes; q += CPU_LINE_BYTES)
+            if (writes)
+                __builtin_prefetch((const void *)q, 1);
+            else
+                __builtin_prefetch((const void *)q, 0);
+}
+
+enum { TINY_BYTES = 3584, B_AHEAD = 8 }; /* by measurement, docs/PERF-LOG.md */
+
+#define JOIN(x, y)  JOIN_(x, y)
+#define JOIN_(x, y) x##y
+static void near_product(const cpu_near *x, double alpha, double beta, const void *a_all, const void *b_all,
+                         void *c_all)
+{
+    const int64_t m = x->m, n = x->n, k = x->k, a_rs = x->a_rs, a_cs = x->a_cs, b_rs = x->b_rs, ldc = x->ldc;
+    const real *a = a_all;
+    real *c = c_all;
+    cpu_tile t; /* each field of it set that is used, since clearing it takes longer than to fill it */
+    t.k = k, t.a_rs = a_rs, t.a_cs = a_cs, t.b_rs = b_rs, t.sum_in = t.sum_out = NULL, t.ldc = ldc, t.alpha = alpha,
+    t.beta = beta;
+    t.a = a, t.b = b_all, t.c = c, t.a_next = (uintptr_t)a, t.c_next = (uintptr_t)c, t.a_next_step = t.a_next_back = 0,
+    t.b_next = 0;
+    if (m <= MR && n <= NR) {
+        t.rows = m, t.cols = n;
+        direct_tile(&t);
+        return;
+    }
+    const int64_t high = (m + MR - 1) / MR, wide = (n + UNIT - 1) / UNIT, across = (wide + UNITS - 1) / UNITS;
+    const int64_t rows = high == 1 ? m : m / high, taller = m - rows * high, units = across == 1 ? wide : wide / across,
+                  wider = wide - units * across;
+    /* Each tile asks for its share of the next rows of A. */
+    const int64_t share = across == 1 ? MR * SIZE : (MR * SIZE + across - 1) / across,
+                  shares = (k + MR - 1) / MR * share;
+    if (a_cs == 1)
+        t.a_next_step = a_rs * SIZE, t.a_next_back = share - MR * a_rs * SIZE;
+    else
+        t.a_next_step = a_cs * SIZE;
+    if (high > 1 && a_cs == 1) { /* the first rows; of operands whose tiles take less time than the memory, all */
+        const bool tiny = m * k * SIZE <= TINY_BYTES;
+        ask_for(a, tiny ? m : rows, a_rs * SIZE, k * SIZE, false);
+        if (tiny) ask_for(c, m, ldc * SIZE, n * SIZE, true);
+    }
+    t.rows = rows + (taller > 0);
+    for (int64_t i = 0; i < high; i++) {
+        const int64_t r_next = i + 1 >= high ? 0 : rows + (i + 1 < taller);
+        t.a = a, t.b = b_all, t.c = c, t.a_next = (uintptr_t)(r_next > 0 ? a + t.rows * a_rs : a);
+        int64_t left = n;
+        for (int64_t j = 0; j < across; j++) {
+            const int64_t whole = (units + (j < wider)) * UNIT, cols = whole < left ? whole : left;
+            t.cols = cols, left -= cols;
+            t.c_next = (uintptr_t)(left > 0 ? (real *)t.c + cols : r_next > 0 ? c + t.rows * ldc : (real *)t.c);
+            t.b_next = left > 0 && i == 0 ? cols * SIZE : B_AHEAD * b_rs * SIZE; /* the first rows of tiles bring B */
+            direct_tile(&t);
+            t.a_next = a_cs == 1 && r_next > 0 ? t.a_next + (uintptr_t)shares : (uintptr_t)a;
+            t.b = (const real *)t.b + cols, t.c = (real *)t.c + cols;
+        }
+        a += t.rows * a_rs, c += t.rows * ldc;
+        t.rows = r_next;
+    }
+}
+
+/* Of a turned product so many rows at a time, whole tiles and whole squares, and columns, by what stays in the L1. */
+enum {
+    TURNED_ROWS = CPU_LINE_BYTES / SIZE % MR == 0 ? CPU_LINE_BYTES / SIZE : CPU_LINE_BYTES * 3 / 2 / SIZE,
+    TURNED_COLS = 24576 / SIZE / TURNED_ROWS
+};
+_Static_assert(TURNED_ROWS % LANES == 0 && TURNED_COLS % LANES == 0, "squares of LANES");
+
+/* rows x cols, TURNED_COLS apart, to c, where what was a row is a column. */
+static void store_turned(const real *from, int64_t rows, int64_t cols, real *c, int64_t ldc)
+{
+    for (int64_t j = 0; j < cols; j += LANES)
+        for (int64_t i = 0; i < rows; i += LANES) {
+            const int64_t lanes = smaller(LANES, rows - i), lines = smaller(LANES, cols - j);
+            vec square[LANES], made[LANES];
+            UNROLLED(16)
+            for (int q = 0; q < LANES; q++) square[q] = vec_load(from + (i + q) * TURNED_COLS + j);
+            vec_turn(square, made);
+            for (int q = 0; q < lines; q++)
+                store_at(c + (j + q) * ldc + i, 0, lanes < LANES, vec_first(lanes), made[q]);
+        }
+}
+
+/* Both operands transposed: the turned product has neither. */
+static void near_turned(const cpu_near *x, double alpha, const real *a, const real *b, real *c)
+{
+    real part[TURNED_ROWS * TURNED_COLS] __attribute__((aligned(64)));
+    cpu_near some = {.k = x->k, .a_rs = x->a_rs, .a_cs = x->a_cs, .b_rs = x->b_rs, .ldc = TURNED_COLS};
+    for (int64_t i = 0; i < x->m; i += TURNED_ROWS)
+        for (int64_t j = 0; j < x->n; j += TURNED_COLS) {
+            real *at = c + j * x->ldc + i;
+            some.m = smaller(TURNED_ROWS, x->m - i), some.n = smaller(TURNED_COLS, x->n - j);
+            ask_for(at, some.n, x->ldc * SIZE, some.m * SIZE, true);
+            near_product(&some, alpha, 0, a + i * x->a_rs, b + j, part);
+            store_turned(part, some.m, some.n, at, x->ldc);
+        }
+}
+
+void JOIN(KERNEL, _near)(const cpu_near *x, double alpha, double beta, const void *a, const void *b, void *c)
+{
+    if (x->turned)
+        near_turned(x, alpha, a, b, c);
+    else
+        near_product(x, alpha, beta, a, b, c);
+}
+#endif

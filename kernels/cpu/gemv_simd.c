@@ -1,0 +1,154 @@
+/* gemv_simd - the production kernel of the CPU where C is one row or one column: a matrix times a vector.
+ *
+ * IDEA      Every element of the matrix X is used once, so it is read once, in the order in which it lies, at the speed
+ *           of the memory; the sums of LANES outputs share a vector, and each is added up in the order of k, as in
+ *           gemm_simd: the same bits.
+ *
+ *           Outputs side by side              k side by side
+ *             sums [ . . . . . . . . ]          LANES rows of X, LANES steps of k:
+ *               += y[p]   * row p                 .-------.          .-------.
+ *               += y[p+1] * row p+1               | r o w |  turned  | s s s |   sum += y[p] * column p,
+ *               ...   ROWS at a time,             | r o w |    ->    | t t t |   one column after the other
+ *             sums stay in the L1                 '-------'          '-------'
+ *
+ * NUMBERS   2 flops for each element read: 8 bytes of memory a cycle and core allow 4 flops in f32, of some 64.
+ * LIMITS    BLOCK_BYTES of sums on the stack.
+ * SOURCE    Van Zee, van de Geijn 2015 (the fused axpyf and dotxf of BLIS); the turn is Eklundh's, 1972. */
+#include "rung.h"
+#include "vec.h"
+
+#define ALWAYS static inline __attribute__((always_inline))
+
+enum { BLOCK_BYTES = 16384, BLOCK = BLOCK_BYTES / (int)sizeof(real), ROWS = 8, AHEAD = 512, NEAR = 2 };
+
+ALWAYS vec load_at(const real *at, bool cut, some last) { return cut ? vec_load_some(at, last) : vec_load(at); }
+
+ALWAYS void store_at(real *at, bool cut, some last, vec x)
+{
+    if (cut)
+        vec_store_some(at, last, x);
+    else
+        vec_store(at, x);
+}
+
+/* c <- alpha * sum + beta * c for `count` outputs, in vectors whatever lies between them, so that all round alike. */
+static void blend_line(const cpu_line *t, int64_t from, const real *sums, int64_t count)
+{
+    const vec alpha = vec_all((real)t->alpha), beta = vec_all((real)t->beta);
+    real *c = (real *)t->c + from * t->c_stride;
+    for (int64_t j = 0; j < count; j += LANES) {
+        const int64_t lanes = smaller(LANES, count - j);
+        const some last = vec_first(lanes);
+        real old[LANES] = {0}, made[LANES];
+        vec x = vec_load_some(sums + j, last);
+        if (t->beta == 0) {
+            x = vec_mul(alpha, x);
+        } else {
+            for (int64_t i = 0; i < lanes; i++) old[i] = c[(j + i) * t->c_stride];
+            x = vec_fma(alpha, x, vec_mul(beta, vec_load_some(old, last)));
+        }
+        vec_store(made, x);
+        for (int64_t i = 0; i < lanes; i++) c[(j + i) * t->c_stride] = made[i];
+    }
+}
+
+/* One vector of sums over `rows` steps of k, which lie ld apart. */
+ALWAYS void sweep_at(real *sums, const real *x, int64_t ld, const vec *y, const int rows, bool cut, some last)
+{
+    vec sum = load_at(sums, cut, last);
+    UNROLLED(8)
+    for (int r = 0; r < rows; r++) sum = vec_fma(y[r], load_at(x + r * ld, cut, last), sum);
+    store_at(sums, cut, last, sum);
+}
+
+ALWAYS void sweep(real *sums, int64_t count, const real *x, int64_t ld, const real *y, int64_t y_stride, const int rows)
+{
+    vec all[ROWS];
+    UNROLLED(8)
+    for (int r = 0; r < rows; r++) all[r] = vec_all(y[r * y_stride]);
+    int64_t j = 0;
+    for (; j + LANES <= count; j += LANES) sweep_at(sums + j, x + j, ld, all, rows, false, vec_first(0));
+    if (j < count) sweep_at(sums + j, x + j, ld, all, rows, true, vec_first(count - j));
+}
+
+/* Outputs side by side: x_stride is 1. */
+static void sweep_line(const cpu_line *t)
+{
+    real sums[BLOCK];
+    for (int64_t from = 0; from < t->count; from += BLOCK) {
+        const int64_t count = smaller(BLOCK, t->count - from);
+        const real *x = (const real *)t->x + from, *y = t->y;
+        for (int64_t j = 0; j < count; j++) sums[j] = 0;
+        int64_t p = 0;
+        for (; p + ROWS <= t->k; p += ROWS)
+            sweep(sums, count, x + p * t->x_k, t->x_k, y + p * t->y_stride, t->y_stride, ROWS);
+        for (; p < t->k; p++) sweep(sums, count, x + p * t->x_k, t->x_k, y + p * t->y_stride, t->y_stride, 1);
+        blend_line(t, from, sums, count);
+    }
+}
+
+/* LANES rows from x on, k side by side, their sums over all of k. */
+ALWAYS vec turn_rows(const real *x, int64_t stride, const real *y, const int64_t y_stride, int64_t k)
+{
+    vec sum = vec_all(0), square[LANES], column[LANES];
+    int64_t p = 0;
+    for (; p + LANES <= k; p += LANES) {
+        const real *four = x + p;
+        UNROLLED(16)
+        for (int i = 0; i < LANES; i++) {
+            const real *row = four + i % 4 * stride;
+            if (i % 4 == 3) four += 4 * stride;
+            __builtin_prefetch((const void *)((uintptr_t)row + AHEAD), 0, NEAR);
+            square[i] = vec_load(row);
+        }
+        vec_turn(square, column);
+        UNROLLED(16)
+        for (int q = 0; q < LANES; q++) sum = vec_fma(column[q], vec_all(y[(p + q) * y_stride]), sum);
+    }
+    for (; p < k; p++) {
+        real step[LANES];
+        for (int i = 0; i < LANES; i++) step[i] = x[i * stride + p];
+        sum = vec_fma(vec_load(step), vec_all(y[p * y_stride]), sum);
+    }
+    return sum;
+}
+
+/* Fewer rows than lanes, element by element. */
+static vec few_rows(const cpu_line *t)
+{
+    const real *x = t->x, *y = t->y;
+    real step[LANES] = {0};
+    vec sum = vec_all(0);
+    for (int64_t p = 0; p < t->k; p++) {
+        for (int64_t i = 0; i < t->count; i++) step[i] = x[i * t->x_stride + p];
+        sum = vec_fma(vec_load(step), vec_all(y[p * t->y_stride]), sum);
+    }
+    return sum;
+}
+
+/* k side by side: x_k is 1. Where rows are left over, the last LANES are added up, and those that were before not
+ * stored again. */
+static void turn_line(const cpu_line *t)
+{
+    real sums[LANES];
+    if (t->count < LANES) {
+        vec_store(sums, few_rows(t));
+        blend_line(t, 0, sums, t->count);
+        return;
+    }
+    for (int64_t from = 0; from < t->count; from += LANES) {
+        const int64_t first = smaller(from, t->count - LANES);
+        const real *x = (const real *)t->x + first * t->x_stride, *y = t->y;
+        vec_store(sums, t->y_stride == 1 ? turn_rows(x, t->x_stride, y, 1, t->k)
+                                         : turn_rows(x, t->x_stride, y, t->y_stride, t->k));
+        blend_line(t, from, sums + (from - first), LANES - (from - first));
+    }
+}
+
+void KERNEL(const cpu_line *t)
+{
+    if (t->x_stride == 1)
+        sweep_line(t);
+    else
+        turn_line(t);
+}

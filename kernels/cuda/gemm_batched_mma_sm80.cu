@@ -1,0 +1,144 @@
+/* gemm_batched_mma_sm80 - batches of bf16 or f16 products, summed in f32, all in one launch.
+ *
+ * IDEA      sgemm_batched_cpasync_sm80's walk with the matrix units of sm_80 and above, where a warp multiplies 16 x 16
+ *           by 16 x 8. Their
+ *           operands are 8 x 8 blocks, which ldmatrix reads row by row as they lie, or turned: so each operand is
+ *           copied as it is stored, and one instruction or the other is the whole difference between the four
+ *           transposes.
+ *
+ *               as stored along k             16 bytes of a row = 8 steps of k                ldmatrix
+ *               stored along m or n           16 bytes of a row = 8 rows (columns) of C       ldmatrix.trans
+ *
+ * NUMBERS   TILE = 32: 64 threads, 16 x 32 per warp. TILE = 64: 128 threads, 32 x 32. TILE = 128: 256 threads, 64 x 32,
+ *           and a block for each tile, where the others have a few per multiprocessor that take tile after tile. Rows
+ *           in shared memory are 16 bytes longer than what is in them, so that the 8 rows of a block lie in different
+ *           banks. H200, batches of 1000 beside cuBLAS 13: docs/PERF-LOG.md.
+ * LIMITS    as sgemm_batched_cpasync_sm80; the sums are cut off where f32 rounds, as the matrix units do.
+ * HOST      as sgemm_batched_cpasync_sm80. -DIN_F16=1: f16.
+ * CHANGED   from sgemm_batched_cpasync_sm80: what multiplies, and how it reads.
+ * SOURCE    PTX ISA: ldmatrix, mma.sync m16n8k16 */
+#include "rung.cuh"
+#include "wide.cuh"
+#include "batch.cuh"
+#include "blocks.cuh"
+
+#if ROW_BLOCKS
+enum { BLOCKS = ROW_BLOCKS };
+#else
+enum { BLOCKS = WIDE ? 2 : 1 }; /* element by element wants registers */
+#endif
+enum {
+    BM = ROW_M,
+    BN = ROW_N,
+    BK = ROW_K,
+    WARP_M = BM / 2,
+    WARP_N = 32,
+    WARPS_N = BN / WARP_N,
+    THREADS = 32 * (BM / WARP_M) * WARPS_N,
+    STAGES = ROW_STAGES,
+    PAD = 8,
+    A_ROWS = OP_A ? BK : BM,
+    A_COLS = OP_A ? BM : BK,
+    A_LD = A_COLS + PAD,
+    B_ROWS = OP_B ? BN : BK,
+    B_COLS = OP_B ? BK : BN,
+    B_LD = B_COLS + PAD
+};
+ASSUME(BM == BN && THREADS == ROW_THREADS)
+
+struct stage {
+    element a[A_ROWS * A_LD], b[B_ROWS * B_LD];
+};
+ASSUME(STAGES * sizeof(struct stage) <= ROW_BYTES)
+
+/* c[0], c[1] <- alpha * x + beta * c, of which `count` are there. */
+static __device__ __forceinline__ void store2(float *c, int count, float alpha, const float *x, float beta)
+{
+    if (WIDE && count >= 2) {
+        float2 y = {0, 0};
+        if (beta != 0) y = *(const float2 *)c;
+        blend(&y.x, alpha, x[0], beta);
+        blend(&y.y, alpha, x[1], beta);
+        *(float2 *)c = y;
+        return;
+    }
+    if (count > 0) blend(&c[0], alpha, x[0], beta);
+    if (count > 1) blend(&c[1], alpha, x[1], beta);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemm_batched_mma_sm80(BATCH_PARAMETERS)
+{
+    extern __shared__ __align__(16) struct stage ring[];
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, low = lane % 8, q = lane / 8;
+    int tiles_n = ceil_div(n, BN), tiles = ceil_div(m, BM) * tiles_n, pieces = max(ceil_div(k, BK), 1);
+    int a_warp = warp / WARPS_N * WARP_M, b_warp = warp % WARPS_N * WARP_N;
+    /* the row that this lane says of 16 x 16 */
+    int a_edge = a_warp + q % 2 * 8 + (OP_A ? 0 : low), a_k = q / 2 * 8 + (OP_A ? low : 0);
+    int b_edge = b_warp + q / 2 * 8 + (OP_B ? low : 0), b_k = q % 2 * 8 + (OP_B ? 0 : low);
+    const element *a = 0, *b = 0; /* of the piece that is fetched next */
+    int next = blockIdx.x, piece = 0, i0 = 0, j0 = 0, s = 0;
+    auto fetch_next = [&](struct stage *to) {
+        if (next < works) {
+            if (piece == 0) {
+                i0 = next % tiles / tiles_n * BM, j0 = next % tiles % tiles_n * BN;
+                if (k > 0)
+                    a = item_of<const element>(a_items, pointers, stride_a, next / tiles) + (OP_A ? i0 : i0 * lda);
+                if (k > 0)
+                    b = item_of<const element>(b_items, pointers, stride_b, next / tiles) + (OP_B ? j0 * ldb : j0);
+            }
+            int p = piece * BK;
+            fetch<A_ROWS, A_COLS, A_LD, THREADS>(to->a, a, lda, OP_A ? k - p : m - i0, OP_A ? m - i0 : k - p);
+            fetch<B_ROWS, B_COLS, B_LD, THREADS>(to->b, b, ldb, OP_B ? n - j0 : k - p, OP_B ? k - p : n - j0);
+            a += OP_A ? BK * lda : BK, b += OP_B ? BK : BK * ldb;
+            if (++piece == pieces) piece = 0, next += gridDim.x;
+        }
+        copies_commit();
+    };
+    let_kernel_behind_begin();
+    wait_for_kernel_before();
+    for (int e = 0; e < STAGES - 1; e++) fetch_next(&ring[e]);
+    ROLLED
+    for (int work = blockIdx.x; work < works; work += gridDim.x) {
+        float sum[WARP_M / 16][WARP_N / 8][4] = {0};
+        ROLLED
+        for (int now = 0; now < pieces; now++, s = s + 1 == STAGES ? 0 : s + 1) {
+            COPIES_WAIT(STAGES - 2);
+            __syncthreads(); /* this piece is there for all, and all have read the one before */
+            fetch_next(&ring[s == 0 ? STAGES - 1 : s - 1]);
+            UNROLLED
+            for (int p = 0; p < BK; p += 16) {
+                unsigned a_p[WARP_M / 16][4], b_p[WARP_N / 16][4];
+                UNROLLED
+                for (int i = 0; i < WARP_M / 16; i++)
+                    load_blocks(
+                        a_p[i],
+                        at_shared(
+                            &ring[s].a[OP_A ? (p + a_k) * A_LD + a_edge + 16 * i : (a_edge + 16 * i) * A_LD + p + a_k]),
+                        OP_A);
+                UNROLLED
+                for (int j = 0; j < WARP_N / 16; j++)
+                    load_blocks(
+                        b_p[j],
+                        at_shared(
+                            &ring[s].b[OP_B ? (b_edge + 16 * j) * B_LD + p + b_k : (p + b_k) * B_LD + b_edge + 16 * j]),
+                        !OP_B);
+                UNROLLED
+                for (int i = 0; i < WARP_M / 16; i++) {
+                    UNROLLED
+                    for (int j = 0; j < WARP_N / 8; j++) multiply_blocks(sum[i][j], a_p[i], &b_p[j / 2][j % 2 * 2]);
+                }
+            }
+        }
+        float *c = item_of<float>(c_items, pointers, stride_c, work / tiles);
+        int c_i = work % tiles / tiles_n * BM + a_warp + lane / 4,
+            c_j = work % tiles % tiles_n * BN + b_warp + lane % 4 * 2;
+        UNROLLED
+        for (int i = 0; i < WARP_M / 8; i++) {
+            int row = c_i + 8 * i;
+            if (row >= m) continue;
+            UNROLLED
+            for (int j = 0; j < WARP_N / 8; j++)
+                store2(&C(row, c_j + 8 * j), n - c_j - 8 * j, alpha, &sum[i / 2][j][i % 2 * 2], beta);
+        }
+    }
+}

@@ -1,0 +1,140 @@
+/* gemm_batched_tma_sm90 - batches of bf16 or f16 products at strides, summed in f32: the copy engine of sm_90 brings
+ * the tiles and takes them away.
+ *
+ * IDEA      gemm_batched_mma_sm80's products are so quick that memory is all there is: half of what moves is C. Here
+ *           neither its loads nor
+ *           its stores are the threads' business. One thread asks for boxes, STAGES - 1 pieces of k ahead, across the
+ *           borders of items; C goes to shared memory, from where the copy engine takes it while the next item is
+ *           multiplied:
+ *
+ *               copy engine   in 4 | in 5 | in 6 | out 3 | in 7 | in 8 | out 4 ...
+ *               threads              mul 3  |      mul 4       |     mul 5
+ *
+ *           Lines of 128 bytes are swizzled over 8 lines, so that the 8 rows that ldmatrix reads at a time lie in
+ *           different banks, as do C's.
+ *
+ * NUMBERS   64 x 64 tiles, 128 threads of 32 x 32 per warp, 3 stages of 16 KiB and 16 KiB of C: three blocks per
+ *           multiprocessor. H200: docs/PERF-LOG.md.
+ * LIMITS    sm_90 and above. Addresses, ld and strides multiples of 16 bytes, n of 4 (the copy engine writes whole 16
+ *           bytes), k > 0. No arrays of addresses.
+ * HOST      at most 3 blocks per multiprocessor and works; dynamic shared memory sizeof(struct ring). Maps of rank 3 as
+ *           in sgemm_batched_tma_sm90, swizzled by 128 bytes: boxes {64 along k, 64 rows} or {64, 64 along k}; of C
+ *           {32, 64 rows}.
+ *           -DIN_F16=1: f16.
+ * CHANGED   from gemm_batched_mma_sm80: who copies.
+ * SOURCE    PTX ISA: cp.async.bulk.tensor and its swizzles, ldmatrix, mma.sync */
+#include "rung.cuh"
+#include "hopper.cuh"
+#include "boxes.cuh"
+#include "blocks.cuh"
+
+enum {
+    BM = ROW_M,
+    BN = ROW_N,
+    WARP_M = 32,
+    WARP_N = 32,
+    WARPS_N = BN / WARP_N,
+    THREADS = ROW_THREADS,
+    BK = ROW_K,
+    STAGES = ROW_STAGES,
+    BLOCKS = ROW_BLOCKS
+};
+ASSUME(BM == 64 && BN == 64 && BK == 64 && THREADS == 32 * (BM / WARP_M) * WARPS_N)
+
+struct ring {
+    element a[STAGES][BM * BK], b[STAGES][BK * BN];
+    float c[BN / 32][BM][32];
+    barrier full[STAGES];
+};
+ASSUME(sizeof(struct ring) <= ROW_BYTES)
+
+/* Bytes into a tile of 8 elements whose line number is `line` and whose place in it is 8 * eighth; low: line % 8. */
+static __device__ __forceinline__ int place(int line, int eighth, int low)
+{
+    return line * 128 + ((eighth ^ low) << 4);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemm_batched_tma_sm90(BOXES_PARAMETERS)
+{
+    extern __shared__ __align__(1024) struct ring ring[];
+    int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, low = lane % 8, q = lane / 8, s = 0, phase = 0,
+        fetched = 0;
+    int tiles_n = ceil_div(n, BN), tiles = ceil_div(m, BM) * tiles_n, pieces = max(ceil_div(k, BK), 1);
+    int a_warp = warp / WARPS_N * WARP_M, b_warp = warp % WARPS_N * WARP_N;
+    /* of the block that this lane's row is in */
+    int a_edge = a_warp + q % 2 * 8, a_k = q / 2 * 8, b_edge = b_warp + q / 2 * 8, b_k = q % 2 * 8;
+    auto fetch_next = [&](int to) {
+        int next = blockIdx.x + fetched / pieces * gridDim.x, p = fetched % pieces * BK;
+        fetched++;
+        if (tid != 0 || next >= works) return;
+        int item = next / tiles, i0 = next % tiles / tiles_n * BM, j0 = next % tiles % tiles_n * BN;
+        barrier_expect(&ring->full[to], 2 * (BM + BN) * BK);
+        fetch_box(ring->a[to], &a_map, OP_A ? i0 : p, OP_A ? p : i0, a_shared ? 0 : item, &ring->full[to]);
+        fetch_box(ring->b[to], &b_map, OP_B ? p : j0, OP_B ? j0 : p, b_shared ? 0 : item, &ring->full[to]);
+    };
+    if (tid == 0) {
+        for (int e = 0; e < STAGES; e++) barrier_init(&ring->full[e], 1);
+        barrier_init_done();
+    }
+    wait_for_kernel_before();
+    __syncthreads();
+    for (int e = 0; e < STAGES - 1; e++) fetch_next(e);
+    ROLLED
+    for (int work = blockIdx.x; work < works; work += gridDim.x) {
+        if (work + (int)gridDim.x >= works) let_kernel_behind_begin();
+        float sum[WARP_M / 16][WARP_N / 8][4] = {0};
+        ROLLED
+        for (int piece = 0; piece < pieces; piece++) {
+            barrier_wait(&ring->full[s], phase);
+            __syncthreads(); /* all have read the stage before */
+            fetch_next(s == 0 ? STAGES - 1 : s - 1);
+            unsigned a_tile = shared_address(ring->a[s]), b_tile = shared_address(ring->b[s]);
+            UNROLLED
+            for (int p = 0; p < BK; p += 16) {
+                unsigned a_p[WARP_M / 16][4], b_p[WARP_N / 16][4];
+                UNROLLED
+                for (int i = 0; i < WARP_M / 16; i++)
+                    load_blocks(a_p[i],
+                                a_tile + (OP_A ? place(p + a_k + low, (a_edge + 16 * i) / 8, low)
+                                               : place(a_edge + low + 16 * i, (p + a_k) / 8, low)),
+                                OP_A);
+                UNROLLED
+                for (int j = 0; j < WARP_N / 16; j++)
+                    load_blocks(b_p[j],
+                                b_tile + (OP_B ? place(b_edge + low + 16 * j, (p + b_k) / 8, low)
+                                               : place(p + b_k + low, (b_edge + 16 * j) / 8, low)),
+                                !OP_B);
+                UNROLLED
+                for (int i = 0; i < WARP_M / 16; i++) {
+                    UNROLLED
+                    for (int j = 0; j < WARP_N / 8; j++) multiply_blocks(sum[i][j], a_p[i], &b_p[j / 2][j % 2 * 2]);
+                }
+            }
+            if (++s == STAGES) s = 0, phase ^= 1;
+        }
+        float *c = c_items + stride_c * (work / tiles);
+        int c_i = work % tiles / tiles_n * BM, c_j = work % tiles % tiles_n * BN;
+        if (tid == 0) stores_wait();
+        __syncthreads(); /* the tile before has left */
+        UNROLLED
+        for (int i = 0; i < WARP_M / 8; i++) {
+            int row = a_warp + 8 * i + lane / 4;
+            UNROLLED
+            for (int j = 0; j < WARP_N / 8; j++) {
+                int col = 8 * j + lane % 4 * 2;
+                const float *x = &sum[i / 2][j][i % 2 * 2];
+                float2 y = {0, 0};
+                if (beta != 0 && c_i + row < m && c_j + b_warp + col < n)
+                    y = *(const float2 *)&C(c_i + row, c_j + b_warp + col);
+                blend(&y.x, alpha, x[0], beta);
+                blend(&y.y, alpha, x[1], beta);
+                *(float2 *)&ring->c[b_warp / 32][row][(col / 4 ^ row % 8) * 4 + col % 4] = y;
+            }
+        }
+        stores_seen();
+        __syncthreads();
+        if (tid == 0)
+            for (int e = 0; e < BN / 32; e++) store_box(&c_map, c_j + 32 * e, c_i, work / tiles, ring->c[e]);
+    }
+    if (tid == 0) stores_wait();
+}

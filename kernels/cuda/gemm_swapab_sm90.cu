@@ -1,0 +1,247 @@
+/* gemm_swapab_sm90 - the production kernel for bf16 and f16 on sm_90 where C has few rows, or few columns: the
+ * long operand streams through all multiprocessors.
+ *
+ * IDEA      With few rows of C, B is read once and hardly computed with: the memory decides. So the tile lies along n,
+ *           as high as C has rows, and wgmma takes it on its side: its 64 rows are 64 columns of C, its 16, 64 or 128
+ *           columns the rows of C. With few columns the same, with A in the place of B.
+ *
+ *           tiles of C | 0 | 1 | 2 | ...       fewer tiles than multiprocessors: `parts` blocks divide each tile's k
+ *           parts = 2  | 0 | 2 | 4 |  k = 0    more: all tiles' k, end to end, in equal shares, one for each
+ *                      | 1 | 3 | 5 |  k = K-1  multiprocessor; a share ends with the beginning of a tile and does that
+ *                                              first, as in sgemm_tma_sm90
+ *
+ *           Who does not come to the end of a tile's k leaves its sums in memory and raises a flag; who does adds them
+ *           in the order of k.
+ *
+ *           What is asked of the copy engine is worth more than how it is multiplied. Lines that a box asks for outside
+ *           the matrix cost it more than those within: the box of the short operand is as high as that is. The maps of
+ *           both are fetched before the kernel waits for the one ahead of it. The L2 may forget the long operand, of
+ *           which nothing is read twice, first, and fetches 128 bytes of it at a time.
+ * NUMBERS   16 x 64: 22 stages of 10 KiB on their way to each multiprocessor. H200, bf16, B k x n, microseconds (the
+ *           memory alone takes 31.5 and 53.5): m = 1, 16, 64, 128 of n = k = 8192 32.6, 32.9, 34.0, 38.5; n = 28672,
+ *           k = 4096 55.3, 55.6, 60.1, 68.3 (docs/PERF-LOG.md).
+ * LIMITS    sm_90a only. m, n >= 1; a and b aligned to 16 bytes, lda and ldb multiples of 8 (others are packed before,
+ *           pack.cu); c and ldc are any. Tiles and shares < 2^31. FEW_ROWS = 1: TILE_M is 16, 64 or 128, TILE_N 64 or
+ *           128; FEW_ROWS = 0: the other way round. C_HALF = 1: C of the operands' type, else f32. IN_F16 = 1: f16 for
+ *           bf16.
+ * HOST      block TILE_N or TILE_M, the longer, / 64 * 128 + 32; dynamic shared memory sizeof(struct ring). parts > 0:
+ *           grid tiles * parts, of each tile's steps of 64 of k `length` for each block and what is left, at least 1,
+ *           for the last. parts = 0: grid ceil(tiles * steps / length), k > 0. Where parts is not 1, memory has
+ *           TILE_M * TILE_N floats for each block, aligned to 16 bytes, flags 8 bytes, which hold anything but
+ *           `ticket`. Two tensor maps as gemm_wgmma_sm90's, with L2 promotion 128 B; where the short operand lies along
+ *           k, boxes
+ *           of min(its edge of the tile, its lines) lines.
+ *           It may be launched before what is ahead of it in the stream has ended (programmatic stream serialization).
+ * CHANGED   from gemm_wgmma_sm90: the tile on its side, shares, what is asked of the copy engine; threads store C.
+ * SOURCE    PTX ISA; shares: as sgemm_tma_sm90 */
+#ifndef C_HALF
+#define C_HALF 0
+#endif
+#include "rung.cuh"
+#if FEW_ROWS
+#define MATRIX_N      TILE_M
+#define LONG          TILE_N
+#define MATRIX_TURN_A (1 - OP_B)
+#define MATRIX_TURN_B OP_A
+#else
+#define MATRIX_N      TILE_N
+#define LONG          TILE_M
+#define MATRIX_TURN_A OP_A
+#define MATRIX_TURN_B (1 - OP_B)
+#endif
+#include "hopper.cuh"
+#include "flags.cuh"
+
+/* x is the operand along the long edge of the tile, y along the other. */
+enum {
+    FEW = MATRIX_N,
+    BK = 64,
+    LINE = 64,
+    GROUPS = LONG / 64,
+    CONSUMERS = GROUPS * 128,
+    THREADS = CONSUMERS + 32,
+    SUMS = FEW / 2
+};
+ASSUME(BK == ROW_K && THREADS == ROW_THREADS && FEW + LONG == ROW_M + ROW_N)
+enum { X_TURNED = MATRIX_TURN_A, Y_TURNED = MATRIX_TURN_B, Y_LINES = Y_TURNED ? (FEW + 63) / 64 * 64 : FEW };
+#if C_HALF
+typedef unsigned short element_c;
+#else
+typedef float element_c;
+#endif
+
+struct stage {
+    unsigned short x[GROUPS][64][LINE], y[Y_LINES][LINE];
+};
+
+enum { STAGES = (232448 - 512) / (int)sizeof(struct stage) };
+
+struct ring {
+    struct stage stage[STAGES];
+    barrier full[STAGES], empty[STAGES];
+};
+ASSUME(sizeof(struct ring) <= ROW_BYTES)
+
+/* Steps from ... to - 1 of a tile's k, and then `left` at the end of the tile before. */
+struct piece {
+    int tile, from, to, left;
+};
+
+static __device__ __forceinline__ struct piece piece_at(int tile, int to, int count)
+{
+    int from = max(0, to - count);
+    return {tile, from, to, count - (to - from)};
+}
+
+static __device__ __forceinline__ struct piece first_piece(int tiles, int steps, int parts, int length)
+{
+    int block = blockIdx.x;
+    if (parts > 0) {
+        int part = block % parts, from = part * length;
+        return {block / parts, from, part == parts - 1 ? steps : from + length, 0};
+    }
+    long begin = (long)block * length, end = min(begin + length, (long)tiles * steps), last = (end - 1) / steps;
+    return piece_at((int)last, (int)(end - last * steps), (int)(end - begin));
+}
+
+static __device__ __forceinline__ bool next_piece(struct piece *p, int steps)
+{
+    bool more = p->left > 0;
+    if (more) *p = piece_at(p->tile - 1, steps, p->left);
+    return more;
+}
+
+/* c <- alpha * sum + beta * c, if it is there */
+static __device__ __forceinline__ void put(element_c *c, bool there, float alpha, float sum, float beta)
+{
+    if (!there) return;
+#if C_HALF
+    float x = 0;
+#if IN_F16
+    if (beta != 0) asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(*c));
+#else
+    if (beta != 0) x = __uint_as_float((unsigned)*c << 16);
+#endif
+    blend(&x, alpha, sum, beta);
+    asm("cvt.rn." MATRIX_TYPE ".f32 %0, %1;" : "=h"(*c) : "f"(x));
+#else
+    blend(c, alpha, sum, beta);
+#endif
+}
+
+/* ---- parts of a tile's sums, by all consumers ---- */
+
+static __device__ __forceinline__ void leave_sums(const float *sum, float4 *part, unsigned long long *flag,
+                                                  unsigned long long ticket)
+{
+    UNROLLED
+    for (int e = 0; e < SUMS; e += 4)
+        __stcg(&part[e / 4 * CONSUMERS + threadIdx.x], make_float4(sum[e], sum[e + 1], sum[e + 2], sum[e + 3]));
+    threads_meet(1, CONSUMERS);
+    if (threadIdx.x == 0) flag_raise(flag, ticket);
+}
+
+/* Wait for the flags of blocks first ... here - 1; then add their sums, in their order. */
+static __device__ __forceinline__ void add_sums(float *sum, const float4 *memory, unsigned long long *flags,
+                                                unsigned long long ticket, int first, int here)
+{
+    enum { AT_ONCE = SUMS < 32 ? SUMS : 32 }; /* of registers for what is added */
+    for (int other = first + (int)threadIdx.x; other < here; other += CONSUMERS) flag_lower(flags, other, ticket);
+    threads_meet(1, CONSUMERS);
+    UNROLLED
+    for (int begin = 0; begin < SUMS; begin += AT_ONCE) {
+        ROLLED
+        for (int other = first; other < here; other++) {
+            UNROLLED
+            for (int e = begin; e < begin + AT_ONCE; e += 4) {
+                float4 y = __ldcg(&memory[(long)other * (LONG * FEW / 4) + e / 4 * CONSUMERS + threadIdx.x]);
+                sum[e] += y.x, sum[e + 1] += y.y, sum[e + 2] += y.z, sum[e + 3] += y.w;
+            }
+        }
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+    gemm_swapab_sm90(const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map, int m, int n,
+                     int k, float alpha, float beta, element_c *__restrict__ c, long ldc, int parts, int length,
+                     float4 *memory, unsigned long long *flags, unsigned long long ticket)
+{
+    extern __shared__ __align__(1024) struct ring ring[];
+    const tensor_map *x_map = FEW_ROWS ? &b_map : &a_map, *y_map = FEW_ROWS ? &a_map : &b_map;
+    int tid = threadIdx.x, lane = tid % 32, group = tid / 128, s = 0, phase = 0, steps = ceil_div(k, BK);
+    int few = FEW_ROWS ? m : n, many = FEW_ROWS ? n : m, tiles_few = ceil_div(few, FEW);
+    let_kernel_behind_begin();
+    if (tid == 32 && k > 0) map_ahead(x_map);
+    if (tid == 64 && k > 0) map_ahead(y_map);
+    if (tid == 0) {
+        for (int q = 0; q < STAGES; q++) barrier_init(&ring->full[q], 1), barrier_init(&ring->empty[q], CONSUMERS / 32);
+        barrier_init_done();
+    }
+    struct piece piece = first_piece(tiles_few * ceil_div(many, LONG), steps, parts, length);
+    wait_for_kernel_before();
+    __syncthreads(); /* all wait for the barriers */
+    if (tid >= CONSUMERS) {
+        int y_bytes = 128 * (Y_TURNED ? (int)Y_LINES : min(few, (int)FEW));
+        if (tid > CONSUMERS) return;
+        do {
+            int i0 = piece.tile / tiles_few * LONG, j0 = piece.tile % tiles_few * FEW;
+            ROLLED
+            for (int k0 = piece.from * BK; k0 < piece.to * BK; k0 += BK) {
+                struct stage *to = &ring->stage[s];
+                barrier_wait(&ring->empty[s], phase ^ 1); /* for the readers of this stage */
+                barrier_expect(&ring->full[s], (int)sizeof to->x + y_bytes);
+                UNROLLED
+                for (int q = 0; q < GROUPS; q++)
+                    copy_box_once(to->x[q], x_map, X_TURNED ? i0 + q * 64 : k0, X_TURNED ? k0 : i0 + q * 64,
+                                  &ring->full[s]);
+                UNROLLED
+                for (int q = 0; q < (Y_TURNED ? (int)Y_LINES : 1); q += 64)
+                    copy_box(to->y[q], y_map, Y_TURNED ? j0 + q : k0, Y_TURNED ? k0 : j0, &ring->full[s]);
+                if (++s == STAGES) s = 0, phase ^= 1;
+            }
+        } while (next_piece(&piece, steps));
+        return;
+    }
+    do {
+        float sum[SUMS];
+        int before = -1, here = blockIdx.x;
+        UNROLLED
+        for (int e = 0; e < SUMS; e++) sum[e] = 0;
+        ROLLED
+        for (int step = piece.from; step < piece.to; step++) {
+            barrier_wait(&ring->full[s], phase); /* for the copies of this stage */
+            unsigned long long x = matrix_descriptor(ring->stage[s].x[group], 8 * 128, 0);
+            unsigned long long y = matrix_descriptor(ring->stage[s].y, 8 * 128, 64 * 128);
+            matrix_begin();
+            UNROLLED
+            for (int p = 0; p < BK; p += 16)
+                matrix_multiply(sum, x + p * (X_TURNED ? 128 : 2) / 16, y + p * (Y_TURNED ? 128 : 2) / 16, 1);
+            matrix_commit();
+            MATRIX_WAIT(1);
+            if (before >= 0 && lane == 0) barrier_arrive(&ring->empty[before]); /* this warp has read it */
+            before = s;
+            if (++s == STAGES) s = 0, phase ^= 1;
+        }
+        MATRIX_WAIT(0);
+        matrix_end(sum);
+        if (before >= 0 && lane == 0) barrier_arrive(&ring->empty[before]);
+        if (piece.to < steps) {
+            leave_sums(sum, memory + (long)here * (LONG * FEW / 4), &flags[here], ticket);
+            continue;
+        }
+        if (piece.from > 0)
+            add_sums(sum, memory, flags, ticket,
+                     parts > 0 ? here - parts + 1 : (int)((long)piece.tile * steps / length), here);
+        int i = piece.tile / tiles_few * LONG + tid / 32 * 16 + lane / 4,
+            j = piece.tile % tiles_few * FEW + lane % 4 * 2;
+        const long to_i = FEW_ROWS ? 1 : ldc, to_j = FEW_ROWS ? ldc : 1;
+        element_c *at = c + i * to_i + j * to_j;
+        UNROLLED
+        for (int e = 0; e < SUMS; e += 4, j += 8, at += 8 * to_j) {
+            put(at, i < many && j < few, alpha, sum[e], beta);
+            put(at + to_j, i < many && j + 1 < few, alpha, sum[e + 1], beta);
+            put(at + 8 * to_i, i + 8 < many && j < few, alpha, sum[e + 2], beta);
+            put(at + 8 * to_i + to_j, i + 8 < many && j + 1 < few, alpha, sum[e + 3], beta);
+        }
+    } while (next_piece(&piece, steps));
+}

@@ -1,0 +1,34 @@
+/* r03t_transposed - variant of rung 3: B was transposed on the host, and its tile is stored straight.
+ *
+ * IDEA      With Bt (n x k) both operands are read along k, the same way:
+ *
+ *             a_tile[ty][tx] = A (by*T + ty, t*T + tx)         coalesced
+ *             b_tile[ty][tx] = Bt(bx*T + ty, t*T + tx)         coalesced, stored without a conflict
+ *             sum += a_tile[ty][p] * b_tile[tx][p]             lanes T words apart: the conflict of r03
+ *
+ * NUMBERS   as r03, but the store is clean. The transpose on the host is timed and shown apart.
+ * LIMITS    B as stored must be n x k (op_b = T); for another B the engine transposes on the host first. T = 8, 16, 32.
+ * CHANGED   from r03: B's subscripts and the store of the tile.
+ * SOURCE    document 000 ("transpose matrix B by CPU before offloading it"), document 001 ("transposing matrix B"). */
+#undef OP_B
+#define OP_B 1
+#include "../rung.cuh"
+
+extern "C" __global__ void __launch_bounds__(TILE *TILE) r03t_transposed(PARAMETERS)
+{
+    __shared__ float a_tile[TILE][TILE], b_tile[TILE][TILE];
+    int tx = threadIdx.x, ty = threadIdx.y;
+    int i = blockIdx.y * TILE + ty, j = blockIdx.x * TILE + tx, b_j = blockIdx.x * TILE + ty;
+    float sum = 0;
+    ROLLED
+    for (int t = 0; t < ceil_div(k, TILE); t++) {
+        int p_load = t * TILE + tx;
+        a_tile[ty][tx] = i < m && p_load < k ? A(i, p_load) : 0;
+        b_tile[ty][tx] = p_load < k && b_j < n ? B(p_load, b_j) : 0;
+        __syncthreads();
+        ROLLED
+        for (int p = 0; p < TILE; p++) sum = fmaf(a_tile[ty][p], b_tile[tx][p], sum);
+        __syncthreads();
+    }
+    if (i < m && j < n) blend(&C(i, j), alpha, sum, beta);
+}

@@ -1,0 +1,35 @@
+/* r04_banks - rung 4: the tile of B lies as it is read: no two lanes want one bank.
+ *
+ * IDEA      Store the tile straight and read it along its rows:
+ *
+ *             b_tile[ty][tx] = B(t*T + ty, bx*T + tx)     global: coalesced, as r03
+ *             sum += a_tile[ty][p] * b_tile[p][tx]        shared: lanes next to each other, banks next to each other
+ *
+ *             banks  0 1 2 3 4 5 6 7 ...        one wavefront for the warp
+ *                    * * * * * * * * ...
+ *
+ * NUMBERS   the flops, bytes, loads and barriers of r02 and r03; every access now 4 sectors or one wavefront.
+ * LIMITS    any m, n, k, ld and transposes; T = 8, 16, 32.
+ * CHANGED   from r03: two pairs of subscripts of b_tile swapped. (Rows of T + 1 words are the other cure, for a B that
+ *           comes transposed.)
+ * SOURCE    document 000, no bank conflicts; documents 001 and 003 start here. */
+#include "../rung.cuh"
+
+extern "C" __global__ void __launch_bounds__(TILE *TILE) r04_banks(PARAMETERS)
+{
+    __shared__ float a_tile[TILE][TILE], b_tile[TILE][TILE];
+    int tx = threadIdx.x, ty = threadIdx.y;
+    int i = blockIdx.y * TILE + ty, j = blockIdx.x * TILE + tx;
+    float sum = 0;
+    ROLLED
+    for (int t = 0; t < ceil_div(k, TILE); t++) {
+        int a_p = t * TILE + tx, b_p = t * TILE + ty;
+        a_tile[ty][tx] = i < m && a_p < k ? A(i, a_p) : 0;
+        b_tile[ty][tx] = b_p < k && j < n ? B(b_p, j) : 0;
+        __syncthreads();
+        ROLLED
+        for (int p = 0; p < TILE; p++) sum = fmaf(a_tile[ty][p], b_tile[p][tx], sum);
+        __syncthreads();
+    }
+    if (i < m && j < n) blend(&C(i, j), alpha, sum, beta);
+}

@@ -1,0 +1,312 @@
+/* sgemm_tma_sm90 - the production kernel for f32 on sm_90 and above: r12 with operands out of both banks of the
+ * register file.
+ *
+ * IDEA      The register file has two banks, even and odd registers, and each gives one word per cycle; an FMA wants
+ *           three words. One is kept from the FMA before where they share it (.reuse); the other two must be an even
+ *           and an odd one. So the order of FMAs and the places of sums decide. r12 reads A along k: at one step of k
+ *           its words of A all lie in one bank. Here A's tile has rows along m, as B's has along n, and the FMAs go
+ *           through a row of the 16 x 8 sums and back through the next, so that at the turn they share B's word:
+ *
+ *         i = 0  7 6 5 4 3 2 1 0  a[i] is shared along the row, b[j] alternates between banks, so does sum[i][j],
+ *         i = 1  0 1 2 3 4 5 6 7  the other way round
+ *         i = 2  7 6 5 4 ...
+ *
+ *           The copy engine cannot transpose, so an operand that lies along k is turned by a pass of its own before
+ *           (pack.cu), and one whose address or rows the engine does not take is copied by the same pass. All
+ *           transposes, strides and addresses end in one kernel.
+ *
+ *           As many tiles as fill all multiprocessors, again and again, are computed whole, a block each. The tiles
+ *           that are left would fill them in part and take as long, so their work, tile after tile and k from 0 to its
+ *           end, is cut into equal shares, one for each place that a block has on the device, or some for each tile,
+ *           whichever ends earlier. A share that begins or ends within a tile leaves its part of the sums in memory and
+ *           raises a flag; the one that comes to the end of the tile's k adds them to its own, in the order of k, and
+ *           stores C:
+ *
+ *           tile   |  792            |  793            |  794
+ *           share  |     0     |     1     |     2     |     3     |   0, 1: the beginning of 793 first, then the
+ *                  |           |  adds 0   |  adds 1   |               end of 792: so nobody waits for long
+ *
+ *           A flag is raised to a number that no other call has, and lowered by who has seen it: nothing has to be
+ *           cleared before. A block waits only for blocks that begin before it. The shares depend on the problem and on
+ *           the device, not on what else it does: the same sums in each run.
+ *
+ *           Of a tile that C cuts to 32 rows or fewer only 32 are computed, 32 x 32 by each warp, and of one that is
+ *           cut to 32 columns likewise, by warps that stand one below the other. 5001 rows and columns leave 9 to the
+ *           last tiles, which are 5 % of all. These narrow tiles come last in the order, and count a third in shares.
+ *
+ *           Where rows of C do not begin at 16 bytes, words of a thread would go to memory one by one, a line of the
+ *           memory's touched 8 times. So the sums pass through the stages, 32 rows at a time, and leave in whole rows.
+ *
+ * NUMBERS   32 flop per byte asked. Per thread and step of k: 6 loads of 16 bytes for 128 FMAs; 1024 of the 1086
+ *           instructions of the inner loop are FMAs, and they wait 75 cycles for a bank (WIDE = 0: 1080 and 62; r12:
+ *           1084 and 300). 168 registers, 128 threads, 3 stages of 16 KiB: three blocks per multiprocessor, which hide
+ *           each other's waits better than two with more registers do.
+ *           H200, TFLOP/s at 2048, 4096, 5001, 8192: 50.0, 53.8, 53.0, 55.1; A transposed, nothing to pack, 4096 and
+ *           8192 54.5, 55.5. Without shares, A transposed, 3000 and 5001 were 45.2 and 49.4 for 51.9 and 53.0.
+ *           Of 60 orders that were compiled and counted this one is the fastest where C is WIDE: small changes cost the
+ *           compiler's choice of banks up to 8 %, two forms of storing sums in vectors 40 %.
+ * LIMITS    sm_90 and above. m, n >= 1. Tiles but the first `whole` are in shares of `length` steps of 16 of k, at
+ *           least 1 and at most those of one tile; a narrow tile has a third as many, rounded up. `whole` is either all
+ *           tiles or at most those that are not narrow.
+ *           WIDE = 1 promises c aligned to 16 bytes and ldc a multiple of 4; WIDE = 0 takes any. Fewer than 2^31 tiles.
+ * HOST      tiles = ceil(m / 128) * ceil(n / 128), grid whole + ceil(steps of the other tiles, so counted, / length),
+ *           block 128, dynamic shared memory sizeof(struct ring) = 49176 bytes. whole = tiles: no shares, parts and
+ *           flags are not used; else parts has 128 * 128 floats for each share and flags 8 bytes, which hold anything
+ *           but `ticket`. Two tensor maps, rank 2, FLOAT32, element strides 1, no interleave, no swizzle, zeros
+ *           outside, L2 promotion 256 B, box {128, 16}; addresses and strides multiples of 16 bytes:
+ *               a_map: op(A) transposed, k x m: dims {m, k}
+ *               b_map: op(B), k x n: dims {n, k}
+ * TILES     sgemm_tma_sm90, 128 x 128, is described above. No tile of another is narrow, and its C is stored by words
+ *           where its rows do not begin at 16 bytes.
+ *           128 x 64: Tiles that C cuts to more than 32 rows and columns are computed whole. 3000 columns
+ *           are 24 tiles of 128, of which the last is filled by half; in tiles of 64 they are 47, 2 % less. A block has
+ *           two warps for four, and twice as many blocks are resident, so that the loop is nearly the same; only A's
+ *           tile serves half as many columns. 21 flop per byte asked. 168 registers, 64 threads, 3 stages of 12 KiB,
+ *           six blocks per multiprocessor. H200, A transposed, TFLOP/s, sgemm_tma_sm90 and this: at 4096 55.4 and 55.0,
+ *           at 3000
+ *           51.9 and 52.6, at 2048 52.3 and 51.1. The planner counts the padded area, and what storing C costs.
+ * CHANGED   from r12: A's tile and the pass before, 16 x 8 sums for 8 x 16, three blocks for two, one barrier of all
+ *           threads per tile for an empty barrier per stage; the last tiles in equal shares; narrow tiles; rows of C
+ *           stored in whole.
+ * SOURCE    PTX ISA; shares: Osama et al.: Stream-K, 2023; banks and reuse: maxas, and Jia et al.: Dissecting the
+ *           NVIDIA Volta GPU architecture via microbenchmarking, 2018 */
+#include "rung.cuh"
+#include "wide.cuh"
+#include "hopper.cuh"
+#include "flags.cuh"
+
+enum {
+    BM = ROW_M,
+    BN = ROW_N,
+    BK = ROW_K,
+    THREADS = ROW_THREADS,
+    BLOCKS = 384 / THREADS,
+    STAGES = ROW_STAGES,
+    GROUP = 8,
+    NARROW = BN == BM ? 32 : 0,
+    FASTER = 3,
+    IN_LINES = !WIDE && BN == BM
+};
+ASSUME(BM == 128 && BK == 16 && THREADS == BN)
+
+struct ring {
+    float a[STAGES][BK][BM], b[STAGES][BK][BN];
+    barrier full[STAGES];
+};
+ASSUME(sizeof(struct ring) == ROW_BYTES)
+
+/* One thread: block number `block` of A and B into stage s, which nobody reads any more. */
+static __device__ __forceinline__ void fetch(struct ring *ring, const tensor_map *a_map, const tensor_map *b_map,
+                                             int i0, int j0, int block, int s)
+{
+    barrier_expect(&ring->full[s], sizeof ring->a[s] + sizeof ring->b[s]);
+    copy_box(ring->a[s], a_map, i0, block * BK, &ring->full[s]);
+    copy_box(ring->b[s], b_map, j0, block * BK, &ring->full[s]);
+}
+
+/* Tiles along an edge of C, but for the last where at most NARROW of its rows or columns lie in C. */
+static __device__ __forceinline__ int wide_along(int edge, int tile) { return (edge + tile - 1 - NARROW) / tile; }
+
+/* Tile number `tile`: the wide ones are taken down GROUP rows of tiles before the next column, as in r11; then come the
+ * narrow ones on the right, then those below. */
+static __device__ __forceinline__ void place(int tile, int m, int n, int *i0, int *j0)
+{
+    int rows = wide_along(m, BM), columns = wide_along(n, BN), right = tile - rows * columns,
+        below = tile - rows * ceil_div(n, BN);
+    if (below >= 0) {
+        *i0 = rows * BM, *j0 = below * BN;
+    } else if (right >= 0) {
+        *i0 = right * BM, *j0 = columns * BN;
+    } else {
+        int group = tile / (GROUP * columns), high = min(GROUP, rows - group * GROUP),
+            in_group = tile % (GROUP * columns);
+        *i0 = (group * GROUP + in_group % high) * BM, *j0 = in_group / high * BN;
+    }
+}
+
+static __device__ __forceinline__ bool is_narrow(int tile, int wide) { return NARROW > 0 && tile >= wide; }
+
+/* What a tile's k is in units of work: its steps, or as many times FASTER of them. */
+static __device__ __forceinline__ int units_of(int tile, int wide, int steps)
+{
+    return is_narrow(tile, wide) ? ceil_div(steps, FASTER) : steps;
+}
+
+/* The units of the tiles from `whole` to before `tile`. */
+static __device__ __forceinline__ long units_before(int tile, int whole, int wide, int steps)
+{
+    return is_narrow(tile, wide) ? (long)(wide - whole) * steps + (long)(tile - wide) * ceil_div(steps, FASTER)
+                                 : (long)(tile - whole) * steps;
+}
+
+/* The tile that has unit number x of those. */
+static __device__ __forceinline__ int tile_of(long x, int whole, int wide, int steps)
+{
+    long narrow = x - (long)(wide - whole) * steps;
+    return NARROW > 0 && narrow >= 0 ? wide + (int)(narrow / ceil_div(steps, FASTER)) : whole + (int)(x / steps);
+}
+
+/* All threads: a part of a tile's sums is in memory for whoever waits for its flag. */
+static __device__ __forceinline__ void raise(unsigned long long *flag, unsigned long long ticket)
+{
+    __syncthreads();
+    if (threadIdx.x == 0) flag_raise(flag, ticket);
+}
+
+/* All threads: wait for that. */
+static __device__ __forceinline__ void lower(unsigned long long *flag, unsigned long long ticket)
+{
+    if (threadIdx.x == 0) flag_lower(flag, 0, ticket);
+    __syncthreads();
+}
+
+/* The words of a line of sums change places within quads and halves of 32, by lines, so that lanes that store together
+ * meet in no bank. */
+static __device__ __forceinline__ int swap_of(int line) { return line / 4 % 4 | line / 16 * 16; }
+
+/* The tile into rows of C that need not begin at 16 bytes: 32 lines at a time through the stages, in turns of two
+ * places, so that a row is stored as one. Word by word: vectors would tie the sums to registers of the compiler's worst
+ * choice. */
+static __device__ __forceinline__ void store_lines(struct ring *ring, float *c, long ldc, int rows, int cols,
+                                                   float alpha, float (*sum)[8], float beta)
+{
+    enum { LINES = 32 };
+    int col = threadIdx.x, lane = col % 32, a_at = (lane / 8 * 2 + lane % 2) * 4,
+        b_at = col / 32 * 32 + lane / 2 % 4 * 4, swap = swap_of(a_at);
+    UNROLLED
+    for (int band = 0; band < BM / LINES; band++) {
+        float *lines = ring->a[0][0] + band % 2 * (LINES * BN);
+        UNROLLED
+        for (int i = 0; i < 4; i++) {
+            UNROLLED
+            for (int j = 0; j < 8; j++)
+                lines[(a_at + i) * BN + (b_at + j / 4 * 16 + j % 4 ^ swap)] = sum[4 * band + i][j];
+        }
+        __syncthreads(); /* the lines are there, and those before the last have been read */
+        ROLLED
+        for (int quad = 0; quad < LINES / 4; quad++) {
+            const float *from = &lines[quad * 4 * BN + (col ^ swap_of(quad * 4))];
+            UNROLLED
+            for (int q = 0; q < 4; q++, rows--, c += ldc)
+                if (rows > 0 && col < cols) blend(&c[col], alpha, from[q * BN], beta);
+        }
+    }
+    copies_see_writes();
+    __syncthreads(); /* all have read the lines: the stages are the copy engine's again */
+}
+
+/* A tile's steps `from` ... `to` - 1 of k, of which each thread has 4 rows in each of so many bands of 32, beginning at
+ * a_at, and 2 quads of columns, beginning at b_at. */
+static __device__ __forceinline__ void multiply(float (*sum)[8], const int bands, struct ring *ring,
+                                                const tensor_map *a_map, const tensor_map *b_map, int i0, int j0,
+                                                int a_at, int b_at, int from, int to, int *stage, int *phase)
+{
+    if (threadIdx.x == 0)
+        for (int q = 0, t = *stage; q < STAGES && from + q < to; q++, t = t + 1 == STAGES ? 0 : t + 1)
+            fetch(ring, a_map, b_map, i0, j0, from + q, t);
+    ROLLED
+    for (int block = from; block < to; block++) {
+        const float *a_tile = &ring->a[*stage][0][a_at], *b_tile = &ring->b[*stage][0][b_at];
+        barrier_wait(&ring->full[*stage], *phase); /* for the copies of this stage */
+        ROLLED
+        for (int half = 0; half < 2; half++, a_tile += BK / 2 * BM, b_tile += BK / 2 * BN) {
+            UNROLLED
+            for (int p = 0; p < BK / 2; p++) {
+                float a_p[16], b_p[8];
+                UNROLLED
+                for (int i = 0; i < bands; i++) *(float4 *)&a_p[4 * i] = *(const float4 *)&a_tile[p * BM + 32 * i];
+                UNROLLED
+                for (int j = 0; j < 2; j++) *(float4 *)&b_p[4 * j] = *(const float4 *)&b_tile[p * BN + 16 * j];
+                UNROLLED
+                for (int r = 0; r < 4 * bands; r++) {
+                    UNROLLED
+                    for (int q = 0; q < 8; q++) {
+                        /* rows the way round that costs fewer banks, as counted */
+                        int i = IN_LINES ? 4 * bands - 1 - r : r, j = i % 2 ? q : 7 - q;
+                        sum[i][j] = fmaf(a_p[i], b_p[j], sum[i][j]);
+                    }
+                }
+            }
+        }
+        __syncthreads(); /* all have read the stage */
+        if (threadIdx.x == 0 && block + STAGES < to) fetch(ring, a_map, b_map, i0, j0, block + STAGES, *stage);
+        if (++*stage == STAGES) *stage = 0, *phase ^= 1;
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
+    sgemm_tma_sm90(const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map, int m, int n,
+                   int k, float alpha, float beta, float *__restrict__ c, long ldc, int whole, int length,
+                   float *__restrict__ parts, unsigned long long *flags, unsigned long long ticket)
+{
+    extern __shared__ __align__(1024) struct ring ring[];
+    int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, s = 0, phase = 0, steps = ceil_div(k, BK),
+        wide = wide_along(m, BM) * wide_along(n, BN);
+    if (tid == 0) {
+        for (int q = 0; q < STAGES; q++) barrier_init(&ring->full[q], 1);
+        barrier_init_done();
+    }
+    __syncthreads();
+    wait_for_kernel_before();
+    /* this block has `left` units, back from `end` in its last tile */
+    int share = blockIdx.x - whole, tile = blockIdx.x, end = units_of(tile, wide, steps), left = end;
+    if (share >= 0) {
+        long begin = (long)share * length,
+             until = min(begin + length, units_before(ceil_div(m, BM) * ceil_div(n, BN), whole, wide, steps));
+        tile = tile_of(until - 1, whole, wide, steps), end = until - units_before(tile, whole, wide, steps),
+        left = until - begin;
+    }
+    ROLLED
+    for (;; tile--, end = units_of(tile, wide, steps)) {
+        bool narrow = is_narrow(tile, wide);
+        int i0, j0, begin = max(end - left, 0), each = narrow ? FASTER : 1, from = begin * each,
+                    to = min(end * each, steps);
+        float sum[16][8] = {0};
+        left -= end - begin;
+        place(tile, m, n, &i0, &j0);
+        bool beside = narrow && i0 < wide_along(m, BM) * BM; /* a warp has 32 rows, else 32 columns */
+        int a_at = (lane / 8 * 2 + lane % 2) * 4 + (beside ? warp * 32 : 0),
+            b_at = lane / 2 % 4 * 4 + (beside ? 0 : warp * 32);
+        if (narrow)
+            multiply(sum, 1, ring, &a_map, &b_map, i0, j0, a_at, b_at, from, to, &s, &phase);
+        else
+            multiply(sum, 4, ring, &a_map, &b_map, i0, j0, a_at, b_at, from, to, &s, &phase);
+        if (to < steps) { /* word by word: vectors would tie the sums to registers of the compiler's worst choice */
+            float *part = parts + (long)share * (BM * BN) + tid;
+            UNROLLED
+            for (int e = 0; e < 128; e++) {
+                if (e == 32 && narrow) break;
+                part[e * THREADS] = sum[e / 8][e % 8];
+            }
+            raise(&flags[share], ticket);
+        } else {
+            if (from > 0) {
+                ROLLED
+                for (int other = units_before(tile, whole, wide, steps) / length; other < share; other++) {
+                    const volatile float *part = parts + (long)other * (BM * BN) + tid;
+                    lower(&flags[other], ticket);
+                    UNROLLED
+                    for (int e = 0; e < 128; e++) {
+                        if (e == 32 && narrow) break;
+                        sum[e / 8][e % 8] += part[e * THREADS];
+                    }
+                }
+            }
+            if (!IN_LINES || narrow) {
+                int rows = narrow ? min(m, i0 + a_at + 4) : m;
+                UNROLLED
+                for (int i = 0; i < (IN_LINES ? 4 : 16); i++) {
+                    int row = i0 + a_at + i / 4 * 32 + i % 4;
+                    if (row >= rows) continue;
+                    store4(&C(row, j0 + b_at), n - j0 - b_at, alpha, &sum[i][0], beta);
+                    store4(&C(row, j0 + b_at + 16), n - j0 - b_at - 16, alpha, &sum[i][4], beta);
+                }
+            } else {
+                /* again, so that nothing that follows from it takes registers from the loop */
+                place(tile, m, n, &i0, &j0);
+                store_lines(ring, &C(i0, j0), ldc, m - i0, n - j0, alpha, sum, beta);
+            }
+        }
+        if (left == 0) break;
+    }
+}

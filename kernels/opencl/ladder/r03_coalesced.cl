@@ -1,0 +1,38 @@
+/* r03_coalesced - rung 3: B is read along its rows; the tile is turned on the way into local memory.
+ *
+ * IDEA      Let the work-items that are neighbours in x read neighbours in a row of B. The tile is still stored turned,
+ *           so that it lies [n][k], and the loop reads a column of it:
+ *
+ *             b_tile[tx][ty] = B(t*T + ty, bx*T + tx)          global: T neighbours, coalesced
+ *             sum += a_tile[ty][p] * b_tile[tx][p]             local: lanes T words apart, the same few banks
+ *
+ *             banks  0 . . . . 16 . . . .      T = 16: 16 lanes want 2 banks, 8 wavefronts
+ *                    * . . . . *               T = 32: 32 lanes want 1 bank, 32 wavefronts
+ *
+ * NUMBERS   the flops, bytes, loads and barriers of r02. B's load: 4 sectors per warp. The store and now the loop
+ *           conflict: degree 8 (T = 16) or 32 (T = 32), where local memory has 32 banks. In CUDA on an H200 this rung
+ *           is slower than r02, by 2.3x and 7.3x: caches forgive the uncoalesced load, nothing forgives the conflict.
+ *           r04 takes it away. A CPU has no banks: there this rung only strides through its tile.
+ * LIMITS    any m, n, k, ld and transposes; T = 8, 16, 32.
+ * CHANGED   from r02: the two subscripts of B, and the two of the tile's read.
+ * SOURCE    document 000, coalescing. */
+#include "../rung.clh"
+
+__kernel __attribute__((reqd_work_group_size(TILE, TILE, 1))) void r03_coalesced(PARAMETERS)
+{
+    __local float a_tile[TILE][TILE], b_tile[TILE][TILE];
+    int tx = get_local_id(0), ty = get_local_id(1);
+    int i = get_group_id(1) * TILE + ty, j = get_group_id(0) * TILE + tx;
+    float sum = 0;
+    ROLLED
+    for (int t = 0; t < ceil_div(k, TILE); t++) {
+        int a_p = t * TILE + tx, b_p = t * TILE + ty;
+        a_tile[ty][tx] = i < m && a_p < k ? A(i, a_p) : 0;
+        b_tile[tx][ty] = b_p < k && j < n ? B(b_p, j) : 0;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        ROLLED
+        for (int p = 0; p < TILE; p++) sum = fma(a_tile[ty][p], b_tile[tx][p], sum);
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    if (i < m && j < n) blend(&C(i, j), alpha, sum, beta);
+}
