@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 
-from support.program import BUILD, PROGRAM, ROOT, clean_environment
+from support.program import BUILD, PROGRAM, ROOT, called_now, clean_environment
 from support.tap import CASES, Skip, case, main
 
 SMALL = 64  # of --size
@@ -144,7 +144,7 @@ def figures():
             continue
         other = next((x["gflops"] for x in ladder if x["rung"] == r["rung"] and x["build"] == "default"), None)
         c = counted.get(r["rung"], {})
-        name = r["rung"] + ("" if r["dtype"] == "f32" else " " + r["dtype"])
+        name = called_now(r) + ("" if r["dtype"] == "f32" else " " + r["dtype"])
         rows.append(f"| {name} | {r['gflops']:.0f} | {number(other, 0)} | {2 * r['m'] * r['n'] * r['k'] / r['bytes_asked']:.3g} | "
                     f"{number(c.get('sectors_per_load'), 1)} | {number(c.get('bank_degree_load'), 1)} | {number(c.get('bank_degree_store'), 1)} | "
                     f"{number(cpu.get(r['rung']), 1)} |")
@@ -234,8 +234,8 @@ def the_solution_is_r01():
 
 @case
 def the_solution_for_cuda_is_r01_too():
-    with open(os.path.join(ROOT, "kernels", "cuda", "r01_naive.cu"), encoding="utf-8") as file:
-        whole = code(file.read())
+    with open(os.path.join(ROOT, "kernels", "cuda", "ladder", "r01_naive.cu"), encoding="utf-8") as file:
+        whole = code(file.read().replace("../rung.cuh", "rung.cuh"))
     assert code(solution()[1]).replace(";intj=", ",j=") == whole, solution()[1]
 
 
@@ -340,13 +340,13 @@ def two_files_of_one_name_are_two_kernels():
 @case
 def a_copy_is_launched_like_the_rung_whose_name_it_bears():
     need_opencl()
-    with open(os.path.join(ROOT, "kernels", "opencl", "r05_outer.cl"), encoding="utf-8") as file:
+    with open(os.path.join(ROOT, "kernels", "opencl", "ladder", "r05_outer.cl"), encoding="utf-8") as file:
         text = file.read()
     for name in ("r05_outer", "r05_mine"):
         done = run("ladder", "--rung", write("copy.cl", text.replace("void r05_outer(", f"void {name}(")), "--size", 48)
         assert done.returncode == 0, done.stderr
         assert "launched like r05_outer" in done.stdout and re.search(r"^r05_outer ", done.stdout, re.M), done.stdout
-    with open(os.path.join(ROOT, "kernels", "opencl", "r04_banks.cl"), encoding="utf-8") as file:
+    with open(os.path.join(ROOT, "kernels", "opencl", "ladder", "r04_banks.cl"), encoding="utf-8") as file:
         write("swept.cl", file.read())
     done = run("ladder", "--rung", "swept.cl", "--tile", "8,32", "--size", 48)
     assert done.returncode == 0 and all(f"own:swept.cl {tile} " in done.stdout for tile in (8, 32)), done.stdout

@@ -13,7 +13,7 @@ import os
 import re
 import xml.dom.minidom
 
-from support.program import bad, good, needs, run
+from support.program import bad, called_now, good, needs, run
 from support.tap import Skip, case, main
 
 RESULTS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "results")
@@ -150,15 +150,6 @@ def check(path):
 
 def known(record):
     return {k: v for k, v in record.items() if v is not None}
-
-
-def called_now(record):
-    """A record's rung: a production kernel may have another name than when it was timed."""
-    if record["rung"] == "r14_peak" and record["engine"] == "cpu":
-        return "gemm_simd"
-    table = open(os.path.join(os.path.dirname(RESULTS), "kernels", "kernels.def")).read()
-    tile = re.search(rf"_TILE\((?:f32, )?(\w+), (\d+), (\d+), \d+, FORMERLY\({record['rung']}\)", table)
-    return "{}_{}x{}".format(*tile.groups()) if tile else record["rung"]
 
 
 def committed():

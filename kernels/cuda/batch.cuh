@@ -4,6 +4,7 @@
  * A work is one tile of one item's C; work w is tile w % tiles of item w / tiles. Block b takes works b, b + blocks,
  * ... and fetches ahead across their borders. A tile of an operand lies in shared memory as it is stored: rows along k
  * (A as stored, B transposed) or rows along m or n. */
+#include "ampere.cuh"
 #include "early.cuh"
 #ifndef WIDE
 #define WIDE 1
@@ -19,26 +20,6 @@ static __device__ __forceinline__ T *item_of(const void *items, int pointers, lo
 {
     return pointers ? ((T *const *)items)[item] : (T *)items + stride * item;
 }
-
-static __device__ __forceinline__ unsigned at_shared(const void *p) { return (unsigned)__cvta_generic_to_shared(p); }
-
-/* 16 bytes, or zeros (bytes = 0). Not fewer: they would count as a read of all 16 (compute-sanitizer). */
-static __device__ __forceinline__ void copy_16(void *to, const void *from, int bytes)
-{
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at_shared(to)), "l"(from), "r"(bytes)
-                 : "memory");
-}
-
-/* The same of 4 bytes. */
-static __device__ __forceinline__ void copy_4(void *to, const void *from, int bytes)
-{
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(at_shared(to)), "l"(from), "r"(bytes) : "memory");
-}
-
-static __device__ __forceinline__ void copies_commit(void) { asm volatile("cp.async.commit_group;" ::: "memory"); }
-
-/* Until at most PENDING committed groups are under way. */
-#define COPIES_WAIT(PENDING) asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory")
 
 /* Bring HEIGHT x WIDTH elements from `from`, of which rows x cols are there and the others 0, ld apart, into rows of
  * LD. All THREADS take part. WIDE = 1 promises addresses and ld in multiples of 16 bytes. */

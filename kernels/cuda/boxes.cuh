@@ -21,18 +21,6 @@ static __device__ __forceinline__ void store_box(const tensor_map *map, int x, i
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 
-/* Until the boxes that this thread stores have been read (they may still be on their way). */
-static __device__ __forceinline__ void stores_wait(void)
-{
-    asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
-}
-
-/* After plain stores to shared memory, before the copy engine reads them. */
-static __device__ __forceinline__ void stores_seen(void)
-{
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-}
-
 #define BOXES_PARAMETERS                                                                                               \
     const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map,                                \
         const __grid_constant__ tensor_map c_map, int m, int n, int k, float alpha, float beta,                        \

@@ -20,7 +20,8 @@
 #include "rung.cuh"
 #include "wide.cuh"
 #include "batch.cuh"
-#include "blocks.cuh"
+
+typedef unsigned short element; /* its bits */
 
 #if ROW_BLOCKS
 enum { BLOCKS = ROW_BLOCKS };
@@ -110,22 +111,22 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemm_batched_mma_s
                 unsigned a_p[WARP_M / 16][4], b_p[WARP_N / 16][4];
                 UNROLLED
                 for (int i = 0; i < WARP_M / 16; i++)
-                    load_blocks(
+                    matrix_load(
                         a_p[i],
-                        at_shared(
+                        shared_address(
                             &ring[s].a[OP_A ? (p + a_k) * A_LD + a_edge + 16 * i : (a_edge + 16 * i) * A_LD + p + a_k]),
                         OP_A);
                 UNROLLED
                 for (int j = 0; j < WARP_N / 16; j++)
-                    load_blocks(
+                    matrix_load(
                         b_p[j],
-                        at_shared(
+                        shared_address(
                             &ring[s].b[OP_B ? (b_edge + 16 * j) * B_LD + p + b_k : (p + b_k) * B_LD + b_edge + 16 * j]),
                         !OP_B);
                 UNROLLED
                 for (int i = 0; i < WARP_M / 16; i++) {
                     UNROLLED
-                    for (int j = 0; j < WARP_N / 8; j++) multiply_blocks(sum[i][j], a_p[i], &b_p[j / 2][j % 2 * 2]);
+                    for (int j = 0; j < WARP_N / 8; j++) warp_multiply(sum[i][j], a_p[i], &b_p[j / 2][j % 2 * 2]);
                 }
             }
         }

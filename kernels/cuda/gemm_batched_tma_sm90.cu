@@ -26,7 +26,9 @@
 #include "rung.cuh"
 #include "hopper.cuh"
 #include "boxes.cuh"
-#include "blocks.cuh"
+#include "ampere.cuh"
+
+typedef unsigned short element; /* its bits */
 
 enum {
     BM = ROW_M,
@@ -94,27 +96,27 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemm_batched_tma_s
                 unsigned a_p[WARP_M / 16][4], b_p[WARP_N / 16][4];
                 UNROLLED
                 for (int i = 0; i < WARP_M / 16; i++)
-                    load_blocks(a_p[i],
+                    matrix_load(a_p[i],
                                 a_tile + (OP_A ? place(p + a_k + low, (a_edge + 16 * i) / 8, low)
                                                : place(a_edge + low + 16 * i, (p + a_k) / 8, low)),
                                 OP_A);
                 UNROLLED
                 for (int j = 0; j < WARP_N / 16; j++)
-                    load_blocks(b_p[j],
+                    matrix_load(b_p[j],
                                 b_tile + (OP_B ? place(b_edge + low + 16 * j, (p + b_k) / 8, low)
                                                : place(p + b_k + low, (b_edge + 16 * j) / 8, low)),
                                 !OP_B);
                 UNROLLED
                 for (int i = 0; i < WARP_M / 16; i++) {
                     UNROLLED
-                    for (int j = 0; j < WARP_N / 8; j++) multiply_blocks(sum[i][j], a_p[i], &b_p[j / 2][j % 2 * 2]);
+                    for (int j = 0; j < WARP_N / 8; j++) warp_multiply(sum[i][j], a_p[i], &b_p[j / 2][j % 2 * 2]);
                 }
             }
             if (++s == STAGES) s = 0, phase ^= 1;
         }
         float *c = c_items + stride_c * (work / tiles);
         int c_i = work % tiles / tiles_n * BM, c_j = work % tiles % tiles_n * BN;
-        if (tid == 0) stores_wait();
+        if (tid == 0) COPIES_OUT_READ(0);
         __syncthreads(); /* the tile before has left */
         UNROLLED
         for (int i = 0; i < WARP_M / 8; i++) {
@@ -131,10 +133,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemm_batched_tma_s
                 *(float2 *)&ring->c[b_warp / 32][row][(col / 4 ^ row % 8) * 4 + col % 4] = y;
             }
         }
-        stores_seen();
+        copies_see_writes();
         __syncthreads();
         if (tid == 0)
             for (int e = 0; e < BN / 32; e++) store_box(&c_map, c_j + 32 * e, c_i, work / tiles, ring->c[e]);
     }
-    if (tid == 0) stores_wait();
+    if (tid == 0) COPIES_OUT_READ(0);
 }

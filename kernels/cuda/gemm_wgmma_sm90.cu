@@ -89,12 +89,7 @@ struct ring {
 };
 ASSUME(sizeof(struct ring) <= ROW_BYTES)
 
-/* Tile number `tile`, taken down GROUP rows of tiles before the next column, as in r11. */
-static __device__ __forceinline__ void place(int tile, int tall, int wide, int *i0, int *j0)
-{
-    int group = tile / (GROUP * wide), rows = min(GROUP, tall - group * GROUP), in_group = tile % (GROUP * wide);
-    *i0 = (group * GROUP + in_group % rows) * BM, *j0 = in_group / rows * BN;
-}
+#include "raster.cuh"
 
 /* ---- C ---- */
 
@@ -245,7 +240,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     if (blocks == 0) { /* no sums */
         wait_for_kernel_before();
         for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-            place(tile, tall, wide, &i0, &j0);
+            raster(tile, tall, wide, &i0, &j0);
             for (int e = tid; e < BM * BN; e += THREADS)
                 if (i0 + e / BN < m) put(&C(i0 + e / BN, j0 + e % BN), min(n - j0 - e % BN, 1), alpha, 0, 0, beta);
         }
@@ -261,7 +256,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     if (tid >= CONSUMERS) {
         if (MOVES_REGISTERS) REGISTERS_KEEP(24);
         for (int tile = blockIdx.x; tid == CONSUMERS && tile < tiles; tile += gridDim.x) {
-            place(tile, tall, wide, &i0, &j0);
+            raster(tile, tall, wide, &i0, &j0);
             ROLLED
             for (int block = 0; block < blocks; block++) {
                 struct stage *to = &ring->stage[s];
@@ -310,7 +305,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             for (int q = 0; q < SLICES; q++) matrix_end(sum[q]);
             if (lane == 0) barrier_arrive(&ring->empty[before]);
             go_round(&s, &phase, blocks);
-            place(tile, tall, wide, &i0, &j0);
+            raster(tile, tall, wide, &i0, &j0);
             /* The engine writes whole 16 bytes: a last column tile that ends within them is for hands. */
             int by_engine = WIDE && beta == 0 && (j0 + BN <= n || n % (16 / (int)sizeof(element_c)) == 0);
             UNROLLED

@@ -12,16 +12,12 @@
  *           setmaxnreg. */
 
 #include "early.cuh"
+#include "shared.cuh"
 
 typedef unsigned long long barrier;
 
 /* What cuTensorMapEncodeTiled writes on the host; a kernel takes it as const __grid_constant__. */
 struct __align__(64) tensor_map { unsigned long long v[16]; };
-
-static __device__ __forceinline__ unsigned shared_address(const void *p)
-{
-    return (unsigned)__cvta_generic_to_shared(p);
-}
 
 static __device__ __forceinline__ void barrier_init(barrier *bar, int arrivals)
 {

@@ -17,6 +17,7 @@
  *
  * SOURCE    PTX ISA: st.async, mapa, mbarrier, barrier.cluster */
 #include "flags.cuh"
+#include "shared.cuh"
 
 #ifndef MEETS
 #define MEETS 0
@@ -43,14 +44,14 @@ static __device__ __forceinline__ int first_quad(int part, int parts)
 static __device__ __forceinline__ unsigned address_at(const void *p, int part)
 {
     unsigned there;
-    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"((unsigned)__cvta_generic_to_shared(p)), "r"(part));
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(shared_address(p)), "r"(part));
     return there;
 }
 
 /* All threads, at the kernel's begin: who has begun may be sent to. */
 static __device__ __forceinline__ void meeting_begin(struct meeting *here)
 {
-    unsigned full = (unsigned)__cvta_generic_to_shared(&here->full);
+    unsigned full = shared_address(&here->full);
     if (threadIdx.x == 0) {
         asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(full) : "memory");
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
@@ -80,7 +81,7 @@ static __device__ __forceinline__ bool add_parts(float4 *x, struct meeting *here
         asm volatile(
             "{.reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], 0; selp.s32 %0, 1, 0, p;}"
             : "=r"(came)
-            : "r"((unsigned)__cvta_generic_to_shared(&here->full))
+            : "r"(shared_address(&here->full))
             : "memory");
     while (!came);
     UNROLLED

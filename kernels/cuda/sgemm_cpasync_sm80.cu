@@ -32,6 +32,7 @@
  * SOURCE    PTX ISA (cp.async); as sgemm_tma_sm90 */
 #include "rung.cuh"
 #include "wide.cuh"
+#define COPY_FROM(x) __cvta_generic_to_global(x)
 #include "ampere.cuh"
 
 /* Blocks per multiprocessor: for other architectures than sm_90 the compiler has no good order of 168 registers. */

@@ -58,6 +58,7 @@
  * SOURCE    PTX ISA (cp.async); parts of k in a block: NVIDIA: CUTLASS, 2017; lanes: maxas */
 #include "rung.cuh"
 #include "wide.cuh"
+#include "ampere.cuh"
 #include "early.cuh"
 
 /* A warp's lanes stand LM x LN, each with TM x TN sums. */
@@ -93,23 +94,20 @@ ASSUME(WARPS * sizeof(union slice) == ROW_BYTES)
 /* WITH neighbours, or as many zeros (count = 0). */
 template <int WITH> static __device__ __forceinline__ void copy(float *to, const float *from, int count)
 {
-    unsigned address = (unsigned)__cvta_generic_to_shared(to);
+    unsigned address = shared_address(to);
     int bytes = 4 * count;
     if (WITH == 4)
-        asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(address), "l"(from), "r"(bytes)
-                     : "memory");
+        COPY_16_OF_128(address, from, bytes);
     else if (WITH == 2)
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(address), "l"(from), "r"(bytes) : "memory");
+        COPY_8(address, from, bytes);
     else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(address), "l"(from), "r"(bytes) : "memory");
+        COPY_4(address, from, bytes);
 }
-
-static __device__ __forceinline__ void copies_end(void) { asm volatile("cp.async.commit_group;" ::: "memory"); }
 
 /* Until at most PENDING groups of this thread's copies are under way, and of its warp's. */
 template <int PENDING> static __device__ __forceinline__ void copies_wait(void)
 {
-    asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
+    COPIES_WAIT(PENDING);
     __syncwarp();
 }
 
@@ -257,7 +255,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
             fetch<BM, a_along>(mine->stage[next].a, a, lda, a_with, i0, m, ahead * BK, k, lane);
             fetch<BN, b_along>(mine->stage[next].b, b, ldb, b_with, j0, n, ahead * BK, k, lane);
         }
-        copies_end();
+        copies_commit();
         if (++next == STAGES) next = 0;
         if (step < begin) continue;
         const float *a_tile = mine->stage[s].a, *b_tile = mine->stage[s].b;

@@ -107,7 +107,9 @@ static __device__ __forceinline__ void fetch(struct ring *ring, const tensor_map
 /* Tiles along an edge of C, but for the last where at most NARROW of its rows or columns lie in C. */
 static __device__ __forceinline__ int wide_along(int edge, int tile) { return (edge + tile - 1 - NARROW) / tile; }
 
-/* Tile number `tile`: the wide ones are taken down GROUP rows of tiles before the next column, as in r11; then come the
+#include "raster.cuh"
+
+/* Tile number `tile`: the wide ones in the order of raster(); then come the
  * narrow ones on the right, then those below. */
 static __device__ __forceinline__ void place(int tile, int m, int n, int *i0, int *j0)
 {
@@ -118,9 +120,7 @@ static __device__ __forceinline__ void place(int tile, int m, int n, int *i0, in
     } else if (right >= 0) {
         *i0 = right * BM, *j0 = columns * BN;
     } else {
-        int group = tile / (GROUP * columns), high = min(GROUP, rows - group * GROUP),
-            in_group = tile % (GROUP * columns);
-        *i0 = (group * GROUP + in_group % high) * BM, *j0 = in_group / high * BN;
+        raster(tile, rows, columns, i0, j0);
     }
 }
 

@@ -30,6 +30,7 @@
  * SOURCE    PTX ISA (mma.sync, ldmatrix, cp.async); Kerr et al.: CUTLASS, 2017 */
 #include "../rung.cuh"
 #include "../wide.cuh"
+#define COPY_FROM(x) __cvta_generic_to_global(x)
 #include "../ampere.cuh"
 
 enum {
@@ -113,19 +114,25 @@ static __device__ __forceinline__ void load_step(unsigned (*a_p)[4], unsigned (*
     for (int i = 0; i < WM / 16; i++) {
         int i_tile = i_warp + i * 16;
         if (a_along_k)
-            matrix_load(a_p[i], &x->a[chunk_at<BK / CHUNK>(i_tile + lane % 16, p / CHUNK + lane / 16)]);
+            matrix_load(a_p[i], shared_address(&x->a[chunk_at<BK / CHUNK>(i_tile + lane % 16, p / CHUNK + lane / 16)]),
+                        false);
         else
-            matrix_load_turned(
-                a_p[i], &x->a[chunk_at<BM / CHUNK>(p + lane % 8 + lane / 16 * 8, i_tile / CHUNK + lane / 8 % 2)]);
+            matrix_load(a_p[i],
+                        shared_address(
+                            &x->a[chunk_at<BM / CHUNK>(p + lane % 8 + lane / 16 * 8, i_tile / CHUNK + lane / 8 % 2)]),
+                        true);
     }
     UNROLLED
     for (int j = 0; j < WN / 16; j++) {
         int j_tile = j_warp + j * 16;
         if (b_along_k)
             matrix_load(b_p[j],
-                        &x->b[chunk_at<BK / CHUNK>(j_tile + lane % 8 + lane / 16 * 8, p / CHUNK + lane / 8 % 2)]);
+                        shared_address(
+                            &x->b[chunk_at<BK / CHUNK>(j_tile + lane % 8 + lane / 16 * 8, p / CHUNK + lane / 8 % 2)]),
+                        false);
         else
-            matrix_load_turned(b_p[j], &x->b[chunk_at<BN / CHUNK>(p + lane % 16, j_tile / CHUNK + lane / 16)]);
+            matrix_load(b_p[j], shared_address(&x->b[chunk_at<BN / CHUNK>(p + lane % 16, j_tile / CHUNK + lane / 16)]),
+                        true);
     }
 }
 
@@ -190,7 +197,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
             UNROLLED
             for (int i = 0; i < WM / 16; i++) {
                 UNROLLED
-                for (int j = 0; j < WN / 8; j++) matrix_multiply(sum[i][j], a_p[step][i], &b_p[step][j / 2][j % 2 * 2]);
+                for (int j = 0; j < WN / 8; j++) warp_multiply(sum[i][j], a_p[step][i], &b_p[step][j / 2][j % 2 * 2]);
             }
         }
     }
