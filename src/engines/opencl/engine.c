@@ -1,39 +1,22 @@
 /* engine.c - OpenCL as an engine: the device's own memory, kernels compiled for it at first use and kept. */
 #define _GNU_SOURCE /* secure_getenv: a privileged program must not compile as its user says */
-#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "../../jit_cache.h"
 #include "../gpu.h"
-#include "cl_api.h"
+#include "opencl_engine.h"
 
 enum { MOST_DEVICES = 32 };
 
 /* One compiled program: a kernel's text with a plan's options. */
-typedef struct built {
+struct built {
     struct built *next;
     tw_lab_source source;
     char options[PLAN_OPTIONS_BYTES];
     cl_program program;
-} built;
-
-struct engine {
-    const cl_api *cl;
-    cl_device device;
-    cl_context context;
-    cl_queue queue, timed_queue; /* the second, which profiles, is made when a launch is to be timed */
-    int index;
-    int warp;           /* so many neighbouring work-items wait for each other alone; 0: only a whole group does */
-    pid_t pid;          /* that opened it: the driver's state does not survive a fork */
-    char identity[640]; /* platform, device and driver with their versions: part of every cache key */
-    char extra[256];    /* TILEWRIGHT_OPENCL_OPTIONS */
-    jit_cache *cache;   /* NULL: nothing is kept */
-    pthread_mutex_t building; /* guards the list below, the cache and the making of timed_queue */
-    built *built;
 };
 
 static tw_status cl_status(cl_int error)
@@ -44,16 +27,10 @@ static tw_status cl_status(cl_int error)
                : TW_DEVICE_FAILED;
 }
 
-static tw_status cl_fail(const char *call, cl_int error)
+tw_status cl_fail(const char *call, cl_int error)
 {
     return fail(cl_status(error), "%s failed with %s (%d)", call, cl_error_name(error), (int)error);
 }
-
-#define CL_TRY(call_name, call)                                                                                        \
-    do {                                                                                                               \
-        cl_int cl_error_ = (call);                                                                                     \
-        if (cl_error_ != CL_SUCCESS) return cl_fail(call_name, cl_error_);                                             \
-    } while (0)
 
 /* ---- devices, open, describe, facts ---- */
 
@@ -64,16 +41,16 @@ static void device_text(const cl_api *cl, cl_device device, cl_uint what, char *
     snprintf(text, bytes, "%.*s", (int)bytes - 1, whole);
 }
 
-static uint64_t device_number(const cl_api *cl, cl_device device, cl_uint what, size_t bytes)
+uint64_t cl_device_number(const cl_api *cl, cl_device device, cl_uint what, size_t bytes)
 {
     uint64_t number = 0; /* little endian: the bytes that are not written stay 0 */
     cl->clGetDeviceInfo(device, what, bytes, &number, NULL);
     return number;
 }
 
-static bool is_kind(const cl_api *cl, cl_device device, cl_bitfield kind)
+bool cl_is_kind(const cl_api *cl, cl_device device, cl_bitfield kind)
 {
-    return (device_number(cl, device, CL_DEVICE_TYPE, 8) & kind) != 0;
+    return (cl_device_number(cl, device, CL_DEVICE_TYPE, 8) & kind) != 0;
 }
 
 enum { SKIPPED_BYTES = 160 };
@@ -108,7 +85,7 @@ static tw_status list_devices(const cl_api *cl, cl_device *devices, int *count, 
     }
     for (int gpus = 1; gpus >= 0; gpus--)
         for (cl_uint i = 0; i < found; i++)
-            if (is_kind(cl, all[i], CL_DEVICE_TYPE_GPU_BIT) == gpus) devices[(*count)++] = all[i];
+            if (cl_is_kind(cl, all[i], CL_DEVICE_TYPE_GPU_BIT) == gpus) devices[(*count)++] = all[i];
     if (*count == 0)
         return fail(TW_NO_DEVICE,
                     "OpenCL has %u platform%s and no device. Debian's package pocl-opencl-icd makes the CPU one%s",
@@ -122,11 +99,11 @@ static void describe(const cl_api *cl, cl_device device, int index, tw_device *o
     device_text(cl, device, CL_DEVICE_NAME, out->name, sizeof out->name);
     device_text(cl, device, CL_DEVICE_VERSION, out->instruction_set, sizeof out->instruction_set);
     snprintf(out->threads_from, sizeof out->threads_from, "compute units");
-    out->threads = (int32_t)device_number(cl, device, CL_DEVICE_MAX_COMPUTE_UNITS, 4);
-    out->memory_bytes = (int64_t)device_number(cl, device, CL_DEVICE_GLOBAL_MEM_SIZE, 8);
+    out->threads = (int32_t)cl_device_number(cl, device, CL_DEVICE_MAX_COMPUTE_UNITS, 4);
+    out->memory_bytes = (int64_t)cl_device_number(cl, device, CL_DEVICE_GLOBAL_MEM_SIZE, 8);
     /* On GPUs drivers take this for one L1 or for the sum of all: not known. */
-    if (is_kind(cl, device, CL_DEVICE_TYPE_CPU_BIT))
-        out->l2_bytes = (int64_t)device_number(cl, device, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE, 8);
+    if (cl_is_kind(cl, device, CL_DEVICE_TYPE_CPU_BIT))
+        out->l2_bytes = (int64_t)cl_device_number(cl, device, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE, 8);
 }
 
 static tw_status cl_devices(tw_device *devices, int32_t capacity, int32_t *count)
@@ -235,9 +212,9 @@ static void cl_facts(const engine *e, device_facts *out)
         .threads = 1,
         .copies = true,
         .warp = e->warp,
-        .local_bytes = (int64_t)device_number(e->cl, e->device, CL_DEVICE_LOCAL_MEM_SIZE, 8),
-        .most_threads = (int)device_number(e->cl, e->device, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof(size_t)),
-        .largest_bytes = (int64_t)device_number(e->cl, e->device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, 8)};
+        .local_bytes = (int64_t)cl_device_number(e->cl, e->device, CL_DEVICE_LOCAL_MEM_SIZE, 8),
+        .most_threads = (int)cl_device_number(e->cl, e->device, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof(size_t)),
+        .largest_bytes = (int64_t)cl_device_number(e->cl, e->device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, 8)};
 }
 
 /* ---- prepare ---- */
@@ -307,8 +284,7 @@ static tw_status build(engine *e, const tw_lab_source *source, const char *plan_
     return TW_OK;
 }
 
-/* The program, built at first use, and a kernel object of it: one for each caller, since arguments belong to it. */
-static tw_status find_or_build(engine *e, const tw_lab_source *source, const char *options, cl_kernel *out)
+tw_status cl_find_or_build(engine *e, const tw_lab_source *source, const char *options, cl_kernel *out)
 {
     built *b;
     cl_int error;
@@ -343,7 +319,7 @@ static tw_status cl_code(engine *e, const plan *p, int sm, bool ptx, tw_lab_code
     cl_kernel kernel;
     cl_program program = NULL;
     (void)sm, (void)ptx;
-    TRY(find_or_build(e, &p->source, p->options, &kernel));
+    TRY(cl_find_or_build(e, &p->source, p->options, &kernel));
     e->cl->clReleaseKernel(kernel);
     pthread_mutex_lock(&e->building);
     for (const built *b = e->built; b != NULL && program == NULL; b = b->next)
@@ -372,11 +348,11 @@ static int warp_of(engine *e)
     cl_kernel kernel;
     e->cl->clGetDeviceInfo(e->device, CL_DEVICE_EXTENSIONS, sizeof extensions - 1, extensions, NULL);
     if (strstr(extensions, "cl_nv_device_attribute_query") == NULL) return 0;
-    if (find_or_build(e, &(tw_lab_source){"opencl/ladder/s2_shared_a.cl", "s2_shared_a", NULL},
-                      "-DTILE=32 -DOP_A=0 -DOP_B=0 -DWIDE=0 -DSUBGROUP_BARRIER=1", &kernel) != TW_OK)
+    if (cl_find_or_build(e, &(tw_lab_source){"opencl/ladder/s2_shared_a.cl", "s2_shared_a", NULL},
+                         "-DTILE=32 -DOP_A=0 -DOP_B=0 -DWIDE=0 -DSUBGROUP_BARRIER=1", &kernel) != TW_OK)
         return 0;
     e->cl->clReleaseKernel(kernel);
-    return (int)device_number(e->cl, e->device, CL_DEVICE_WARP_SIZE_NV, 4);
+    return (int)cl_device_number(e->cl, e->device, CL_DEVICE_WARP_SIZE_NV, 4);
 }
 
 static tw_status cl_open(const tw_options *options, bool despite, engine **out)
@@ -407,8 +383,8 @@ static tw_status cl_prepare(engine *e, const plan *p, runnable *out)
     cl_kernel kernel, add = NULL;
     if (e->pid != getpid())
         return fail(TW_NO_DEVICE, "this opencl context was opened before fork(): the child must open its own");
-    TRY(find_or_build(e, &p->source, p->options, &kernel));
-    tw_status status = adds.entry != NULL && p->shares.count > 0 ? find_or_build(e, &adds, p->options, &add) : TW_OK;
+    TRY(cl_find_or_build(e, &p->source, p->options, &kernel));
+    tw_status status = adds.entry != NULL && p->shares.count > 0 ? cl_find_or_build(e, &adds, p->options, &add) : TW_OK;
     if (status == TW_OK)
         *out = (runnable){.plan = p, .kernel = kernel, .add = add};
     else
@@ -462,7 +438,7 @@ static tw_status copy(engine *e, const operand *o, cl_memory memory, bool up)
     return TW_OK;
 }
 
-static tw_status cl_upload(engine *e, const operand *from, bool copies, buffer *out)
+tw_status cl_upload(engine *e, const operand *from, bool copies, buffer *out)
 {
     cl_int error;
     size_t bytes = gpu_span(from);
@@ -514,8 +490,7 @@ static tw_status set_arguments(engine *e, const runnable *r, cl_kernel kernel, c
     return TW_OK;
 }
 
-/* The queue for a launch: only a timed one wants profiling, which costs every launch something. */
-static tw_status queue_for(engine *e, bool timed, cl_queue *out)
+tw_status cl_queue_for(engine *e, bool timed, cl_queue *out)
 {
     cl_int error = CL_SUCCESS;
     *out = e->queue;
@@ -562,7 +537,7 @@ static tw_status cl_launch(engine *e, runnable *r, const buffer *a, const buffer
     if (r->begin != NULL) e->cl->clReleaseEvent(r->begin); /* of a launch of which only the first half was made */
     r->begin = NULL;
     if (p->problem.m == 0 || p->problem.n == 0) return TW_OK;
-    TRY(queue_for(e, r->timed, &queue));
+    TRY(cl_queue_for(e, r->timed, &queue));
     TRY(find_workspace(e, r));
     TRY(set_arguments(e, r, r->kernel, a, b, c));
     if (r->add != NULL) TRY(set_arguments(e, r, r->add, a, b, c));
@@ -577,8 +552,7 @@ static tw_status cl_launch(engine *e, runnable *r, const buffer *a, const buffer
     return TW_OK;
 }
 
-/* Wait for an event, take the time from the first one's begin (NULL: its own) if it is asked for, give it back. */
-static tw_status end_event(engine *e, cl_event first, cl_event event, double *seconds)
+tw_status cl_end_event(engine *e, cl_event first, cl_event event, double *seconds)
 {
     cl_ulong begin = 0, end = 0;
     cl_int error = e->cl->clWaitForEvents(1, &event);
@@ -598,7 +572,7 @@ static tw_status cl_wait(engine *e, runnable *r)
     cl_event event = r->event, first = r->begin;
     if (event == NULL) return TW_OK;
     r->event = r->begin = NULL;
-    tw_status status = end_event(e, first, event, r->timed ? &r->seconds : NULL);
+    tw_status status = cl_end_event(e, first, event, r->timed ? &r->seconds : NULL);
     if (first != NULL) e->cl->clReleaseEvent(first);
     return status;
 }
@@ -608,7 +582,7 @@ static tw_status cl_download(engine *e, const buffer *from, const operand *to)
     return gpu_span(to) == 0 ? TW_OK : copy(e, to, from->memory, false);
 }
 
-static void cl_release(engine *e, buffer *b)
+void cl_release(engine *e, buffer *b)
 {
     if (b->memory != NULL) e->cl->clReleaseMemObject(b->memory);
     b->memory = NULL;
@@ -623,139 +597,6 @@ static void cl_drop(engine *e, runnable *r)
     if (r->workspace != 0) e->cl->clReleaseMemObject((cl_memory)(uintptr_t)r->workspace);
     r->event = r->begin = r->kernel = r->add = NULL;
     r->workspace = 0;
-}
-
-/* ---- what this device can do at most ---- */
-
-enum { PROBE_THREADS = 256 };
-
-/* A probe of opencl/probe.cl whose arguments are set: the shortest of `tries` runs. */
-static tw_status least_seconds(engine *e, cl_kernel kernel, size_t groups, int tries, double *seconds)
-{
-    size_t local = PROBE_THREADS, global = groups * PROBE_THREADS;
-    double now = 0;
-    cl_queue queue;
-    TRY(queue_for(e, true, &queue));
-    *seconds = 0;
-    for (int i = 0; i <= tries; i++) { /* the first warms up */
-        cl_event event;
-        CL_TRY("clEnqueueNDRangeKernel",
-               e->cl->clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &global, &local, 0, NULL, &event));
-        TRY(end_event(e, NULL, event, &now));
-        if (i > 0 && (*seconds <= 0 || now < *seconds)) *seconds = now;
-    }
-    return TW_OK;
-}
-
-static size_t probe_groups(engine *e)
-{
-    uint64_t units = device_number(e->cl, e->device, CL_DEVICE_MAX_COMPUTE_UNITS, 4);
-    return 8 * (size_t)(units > 0 ? units : 1);
-}
-
-/* Rounds of a probe whose arguments begin with (sink, rounds): grown until a run takes 5 ms, since devices differ by a
- * factor of a thousand; then the shortest of `tries` runs. */
-static tw_status rounds_per_second(engine *e, cl_kernel kernel, cl_memory sink, int tries, double *rounds_per_s)
-{
-    double seconds = 0;
-    int rounds = 16;
-    CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, 0, sizeof sink, &sink));
-    while (seconds < 5e-3 && rounds < 1 << 24) {
-        rounds *= 4;
-        CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, 1, 4, &rounds));
-        TRY(least_seconds(e, kernel, probe_groups(e), 1, &seconds));
-    }
-    TRY(least_seconds(e, kernel, probe_groups(e), tries, &seconds));
-    *rounds_per_s = (double)rounds * PROBE_THREADS * (double)probe_groups(e) / seconds;
-    return TW_OK;
-}
-
-static tw_status run_fma(engine *e, cl_kernel kernel, cl_memory sink, int tries, double *flops_per_s)
-{
-    enum { CHAINS = 16, LANES = 8 };
-    float factor = 0.999f, addend = 0.001f;
-    double rounds_per_s;
-    CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, 2, 4, &factor));
-    CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, 3, 4, &addend));
-    TRY(rounds_per_second(e, kernel, sink, tries, &rounds_per_s));
-    *flops_per_s = 2.0 * CHAINS * LANES * rounds_per_s;
-    return TW_OK;
-}
-
-static tw_status run_shared(engine *e, cl_kernel kernel, cl_memory sink, int tries, double *bytes_per_s)
-{
-    enum { BYTES_EACH = 8 * 16 };
-    double rounds_per_s;
-    TRY(rounds_per_second(e, kernel, sink, tries, &rounds_per_s));
-    *bytes_per_s = BYTES_EACH * rounds_per_s;
-    return TW_OK;
-}
-
-/* Build an entry of opencl/probe.cl, give it a word to write into, run it. */
-static tw_status probe(engine *e, const char *entry, tw_status (*run)(engine *, cl_kernel, cl_memory, int, double *),
-                       int tries, double *per_s)
-{
-    cl_kernel kernel;
-    buffer sink;
-    TRY(find_or_build(e, &(tw_lab_source){"opencl/probe.cl", entry, NULL}, "", &kernel));
-    tw_status status = cl_upload(e, &(operand){.rows = 1, .cols = 1, .ld = 1, .element_bytes = 4}, false, &sink);
-    if (status == TW_OK) {
-        status = run(e, kernel, sink.memory, tries, per_s);
-        cl_release(e, &sink);
-    }
-    e->cl->clReleaseKernel(kernel);
-    return status;
-}
-
-static tw_status cl_peak_flops(engine *e, tw_dtype dtype, int threads, int tries, double *flops_per_s)
-{
-    (void)threads; /* the whole device */
-    if (dtype != TW_F32)
-        return fail(TW_NO_KERNEL, "the opencl engine has no probe for %s", dtype_find(dtype)->lab.name);
-    return probe(e, "probe_fma", run_fma, tries, flops_per_s);
-}
-
-static tw_status cl_shared_bandwidth(engine *e, int tries, double *bytes_per_s)
-{
-    return probe(e, "probe_shared", run_shared, tries, bytes_per_s);
-}
-
-static tw_status run_read(engine *e, cl_kernel kernel, cl_memory data, int64_t count, int tries, double *bytes_per_s)
-{
-    double seconds;
-    int rounds = (int)ceil_div(256 << 20, count * 16);
-    CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, 0, sizeof data, &data));
-    CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, 1, 4, &rounds));
-    CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, 2, sizeof data, &data));
-    CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, 3, 8, &count));
-    TRY(least_seconds(e, kernel, probe_groups(e), tries, &seconds));
-    *bytes_per_s = (double)count * 16 * rounds / seconds;
-    return TW_OK;
-}
-
-static tw_status cl_bandwidth(engine *e, int64_t bytes, int threads, int tries, double *bytes_per_s)
-{
-    cl_kernel kernel;
-    buffer data;
-    int64_t count = bytes / 16;
-    (void)threads;
-    bool cpu = is_kind(e->cl, e->device, CL_DEVICE_TYPE_CPU_BIT);
-    count = round_up(count, (int64_t)probe_groups(e) * PROBE_THREADS); /* every work-item as many */
-    TRY(find_or_build(e, &(tw_lab_source){"opencl/probe.cl", "probe_read", NULL}, cpu ? "-DRUNS=1" : "-DRUNS=0",
-                      &kernel));
-    void *zeros = calloc((size_t)count, 16);
-    tw_status status = zeros != NULL ? TW_OK
-                                     : fail(TW_NO_MEMORY, "no memory for a working set of %" PRId64 " bytes", bytes);
-    if (status == TW_OK)
-        status = cl_upload(e, &(operand){.host = zeros, .rows = 1, .cols = count, .ld = count, .element_bytes = 16},
-                           true, &data);
-    free(zeros);
-    if (status == TW_OK) {
-        status = run_read(e, kernel, data.memory, count, tries, bytes_per_s);
-        cl_release(e, &data);
-    }
-    e->cl->clReleaseKernel(kernel);
-    return status;
 }
 
 const engine_ops opencl_engine = {
