@@ -184,7 +184,7 @@ tw_status tw_enqueue(tw_context *context, const tw_problem *problem, const void 
 
 /* ---- batches ---- */
 
-/* Operands are copied to where they are computed: one item after the other. */
+/* One item after the other: where operands are copied to where they are computed, or memory is short. */
 static tw_status gemm_each(tw_context *context, const tw_problem *problem, const tw_problem *p, const tw_batch *batch,
                            const void *a, const void *b, void *c)
 {
@@ -201,7 +201,7 @@ static buffer operand_at(const tw_problem *p, const void *address)
     return p->place_c == TW_DEVICE ? buffer_on_device(address) : (buffer){.host = (void *)(uintptr_t)address};
 }
 
-/* *wanted: bytes of device memory for a workspace that there are none of; nothing was launched. */
+/* *wanted: bytes of memory for a workspace that there are none of; nothing was launched. */
 static tw_status gemm_planned(tw_context *context, const plan *made, const tw_batch *batch, const void *a,
                               const void *b, void *c, size_t *wanted)
 {
@@ -213,15 +213,15 @@ static tw_status gemm_planned(tw_context *context, const plan *made, const tw_ba
     const buffer operands[3] = {operand_at(p, a), operand_at(p, b), operand_at(p, c)};
     tw_status status = ops->launch(context->engine, &r, &operands[0], &operands[1], &operands[2]);
     if (status == TW_OK) status = ops->wait(context->engine, &r);
-    if (status == TW_NO_MEMORY && context->facts.copies && !r.launched) *wanted = made->workspace_bytes;
+    if (status == TW_NO_MEMORY && !r.launched) *wanted = made->workspace_bytes;
     ops->drop(context->engine, &r);
     return status;
 }
 
-/* Operands are computed where they lie; without device memory for a workspace by kernels that do without, if there
- * are. */
-static tw_status gemm_all(tw_context *context, const tw_problem *p, const tw_batch *batch, const void *a, const void *b,
-                          void *c)
+/* Operands are computed where they lie; without memory for a workspace one after the other on the host, on a device by
+ * kernels that do without, if there are. */
+static tw_status gemm_all(tw_context *context, const tw_problem *problem, const tw_problem *p, const tw_batch *batch,
+                          const void *a, const void *b, void *c)
 {
     device_facts facts = context->facts;
     plan made;
@@ -229,6 +229,7 @@ static tw_status gemm_all(tw_context *context, const tw_problem *p, const tw_bat
     TRY(plan_find_batch(p, batch, &facts, &made));
     tw_status status = gemm_planned(context, &made, batch, a, b, c, &wanted);
     if (wanted == 0) return status;
+    if (!facts.copies) return gemm_each(context, problem, p, batch, a, b, c);
     facts.no_workspace = true;
     if (plan_find_batch(p, batch, &facts, &made) != TW_OK) return fail_without(wanted);
     return gemm_planned(context, &made, batch, a, b, c, &wanted);
@@ -242,7 +243,7 @@ tw_status tw_gemm_batched(tw_context *context, const tw_problem *problem, const 
     TRY(api_settle_batch(&context, problem, batch, true, a, b, c, &p));
     if (batch->count == 0 || p.m == 0 || p.n == 0) return TW_OK;
     return context->facts.copies && p.place_c == TW_HOST ? gemm_each(context, problem, &p, batch, a, b, c)
-                                                         : gemm_all(context, &p, batch, a, b, c);
+                                                         : gemm_all(context, problem, &p, batch, a, b, c);
 }
 
 tw_status tw_enqueue_batched(tw_context *context, const tw_problem *problem, const tw_batch *batch, const void *a,

@@ -86,8 +86,9 @@ const plan *plan_recall(const tw_problem *user, uint64_t context);
 /* plan_reason - what a model expects of each production row that fits, where it decides between them: "cycles expected:
  * sgemm_slicedk_sm80_64x32 19000, ...". Else empty. */
 void plan_reason(const tw_problem *problem, const device_facts *device, char *text, size_t bytes);
-/* plan_shrink - the same product of a CPU's production kernel in smaller blocks, then, where B lies as rows, in none:
- * the same bits. False: it needs no workspace, or one of the smallest. */
+/* plan_shrink - for when there is no memory for a plan's workspace: the same product of a CPU's production kernel in
+ * smaller blocks, then, where B lies as rows, in none: the same bits. False: another kernel's, or it needs no
+ * workspace, or one of the smallest. */
 bool plan_shrink(plan *plan);
 
 /* plan_text - the plan as one line. */

@@ -237,7 +237,7 @@ bool plan_shrink(plan *plan)
     /* in less, A and B are packed so often that one may as well read them where they lie */
     enum { LEAST_BLOCKS = 256 << 10 };
     const int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n;
-    if (plan->workspace_bytes == 0) return false;
+    if (plan->row->micro == NULL || plan->workspace_bytes == 0) return false;
     if (plan->packs_ahead)
         plan->packs_ahead = false;
     else if (plan->row->form == CPU_PLAIN && plan->problem.op_b == TW_N && plan->workspace_bytes <= LEAST_BLOCKS)

@@ -90,11 +90,30 @@ tw_status run_begin(tw_lab_run *run, const tw_problem *h, const void *a, const v
     return TW_OK;
 }
 
+static tw_status launch(tw_lab_run *run)
+{
+    return run->context->ops->launch(run->context->engine, &run->runnable, &run->buffer[0], &run->buffer[1],
+                                     &run->buffer[2]);
+}
+
+/* There was no memory for a workspace: is there for that of smaller blocks? Not inlined, so that no other run pays for
+ * the second plan. */
+__attribute__((noinline)) static tw_status launch_smaller(tw_lab_run *run)
+{
+    plan smaller = run->plan;
+    tw_status status = TW_NO_MEMORY;
+    run->runnable.plan = &smaller;
+    while (status == TW_NO_MEMORY && plan_shrink(&smaller)) status = launch(run);
+    run->runnable.plan = &run->plan;
+    return status;
+}
+
 tw_status run_once(tw_lab_run *run)
 {
-    const engine_ops *ops = run->context->ops;
-    TRY(ops->launch(run->context->engine, &run->runnable, &run->buffer[0], &run->buffer[1], &run->buffer[2]));
-    return ops->wait(run->context->engine, &run->runnable);
+    tw_status status = launch(run);
+    if (status == TW_NO_MEMORY && !run->runnable.launched) status = launch_smaller(run);
+    TRY(status);
+    return run->context->ops->wait(run->context->engine, &run->runnable);
 }
 
 /* Rows of C in a panel, so that copying A and C costs little beside the work; 0: too little is copied to divide it.

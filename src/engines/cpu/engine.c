@@ -221,8 +221,7 @@ static void rung_team(void *context, team *team)
     work->plan->row->whole(&own);
 }
 
-static void run_rung_in(const plan *plan, const buffer *a, const buffer *b, const buffer *c, void *workspace,
-                        pool *pool)
+static void run_rung(const plan *plan, const buffer *a, const buffer *b, const buffer *c, void *workspace, pool *pool)
 {
     const tw_problem *p = &plan->problem;
     bool a_turned = p->op_a == TW_T, b_turned = p->op_b == TW_T;
@@ -247,76 +246,34 @@ static void run_rung_in(const plan *plan, const buffer *a, const buffer *b, cons
     pool_run(pool, plan->threads, rung_team, &work);
 }
 
-/* In the smallest blocks, for which there is room on the stack. */
-static tw_status run_on_stack(engine *e, const plan *p, const buffer *a, const buffer *b, const buffer *c)
+/* Without memory for the workspace: the smallest blocks of the five loops have room on the stack. Not inlined, so that
+ * no other call pays for it. */
+__attribute__((noinline)) static tw_status launch_on_stack(engine *e, const runnable *r, const buffer *a,
+                                                           const buffer *b, const buffer *c)
 {
     _Alignas(ALIGNMENT) char workspace[18 << 10]; /* 8 x 64 of A, 64 x 24 of B and 8 x 24 sums in f64 */
-    if (p->workspace_bytes > sizeof workspace)
-        return fail(TW_NO_MEMORY, "no memory for a workspace of %zu bytes, the smallest", p->workspace_bytes);
-    loops_run(p, a->host, b->host, c->host, workspace, e->pool);
-    return TW_OK;
-}
-
-/* The production kernel, in blocks for which there is memory. */
-static tw_status run_loops(engine *e, const plan *wanted, const buffer *a, const buffer *b, const buffer *c)
-{
-    void *workspace = wanted->workspace_bytes > 0 ? workspace_take(e, wanted->workspace_bytes) : NULL;
-    if (workspace != NULL || wanted->workspace_bytes == 0) {
-        loops_run(wanted, a->host, b->host, c->host, workspace, e->pool);
-        workspace_give(e, workspace);
-        return TW_OK;
-    }
-    plan smaller = *wanted;
-    while (workspace == NULL && plan_shrink(&smaller))
-        if (smaller.workspace_bytes > 0) workspace = workspace_take(e, smaller.workspace_bytes);
-    if (workspace == NULL) return run_on_stack(e, &smaller, a, b, c);
-    loops_run(&smaller, a->host, b->host, c->host, workspace, e->pool);
-    workspace_give(e, workspace);
-    return TW_OK;
-}
-
-static tw_status run_rung(engine *e, const plan *p, const buffer *a, const buffer *b, const buffer *c)
-{
-    void *workspace = NULL;
-    if (p->workspace_bytes > 0 && (workspace = workspace_take(e, p->workspace_bytes)) == NULL)
-        return fail(TW_NO_MEMORY, "no memory for a workspace of %zu bytes", p->workspace_bytes);
-    run_rung_in(p, a, b, c, workspace, e->pool);
-    workspace_give(e, workspace);
-    return TW_OK;
-}
-
-/* All items at once, or, where there is no memory for that, one after the other. */
-static tw_status run_batch(engine *e, const runnable *r, const buffer *a, const buffer *b, const buffer *c)
-{
     const plan *p = r->plan;
-    void *workspace = p->workspace_bytes > 0 ? workspace_take(e, p->workspace_bytes) : NULL;
-    if (workspace != NULL || p->workspace_bytes == 0) {
-        batch_run(p, r->batch, a->host, b->host, c->host, workspace, e->pool);
-        workspace_give(e, workspace);
-        return TW_OK;
-    }
-    const size_t bytes = (size_t)dtype_find(p->problem.dtype)->lab.bytes,
-                 c_bytes = (size_t)dtype_find(p->problem.dtype_c)->lab.bytes;
-    plan one = *p;
-    one.workspace_bytes = one.a_bytes + one.b_bytes + one.sum_bytes;
-    for (int64_t i = 0; i < r->batch->count; i++) {
-        buffer x = *a, y = *b, z = *c;
-        x.host = batch_item(r->batch, a->host, r->batch->stride_a, bytes, i);
-        y.host = batch_item(r->batch, b->host, r->batch->stride_b, bytes, i);
-        z.host = batch_item(r->batch, c->host, r->batch->stride_c, c_bytes, i);
-        TRY(run_loops(e, &one, &x, &y, &z));
-    }
+    if (r->batch != NULL || p->row->micro == NULL || p->workspace_bytes > sizeof workspace)
+        return fail(TW_NO_MEMORY, "no memory for a workspace of %zu bytes", p->workspace_bytes);
+    loops_run(p, a->host, b->host, c->host, workspace, e->pool);
     return TW_OK;
 }
 
 static tw_status cpu_launch(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
 {
     const plan *p = r->plan;
+    void *workspace = NULL;
     if (p->problem.m == 0 || p->problem.n == 0) return TW_OK;
     double begin = r->timed ? cpu_now_s() : 0;
-    TRY(r->batch != NULL        ? run_batch(e, r, a, b, c)
-        : p->row->micro != NULL ? run_loops(e, p, a, b, c)
-                                : run_rung(e, p, a, b, c));
+    if (p->workspace_bytes > 0 && (workspace = workspace_take(e, p->workspace_bytes)) == NULL)
+        TRY(launch_on_stack(e, r, a, b, c));
+    else if (r->batch != NULL)
+        batch_run(p, r->batch, a->host, b->host, c->host, workspace, e->pool);
+    else if (p->row->micro != NULL)
+        loops_run(p, a->host, b->host, c->host, workspace, e->pool);
+    else
+        run_rung(p, a, b, c, workspace, e->pool);
+    workspace_give(e, workspace);
     r->seconds = r->timed ? cpu_now_s() - begin : 0;
     return TW_OK;
 }
