@@ -315,12 +315,13 @@ static tw_status find_kernels(engine *e, runnable *r,
                               tw_status find(engine *, const wanted *, cu_stream, cu_function *))
 {
     const plan *p = r->plan;
-    const wanted whole = {p->source, p->options, p->dynamic_bytes}, packs = wanted_pack(p);
+    const gpu_plan *gpu = &p->gpu;
+    const wanted whole = {gpu->source, gpu->options, gpu->dynamic_bytes}, packs = wanted_pack(p);
     cu_function kernel = NULL, pack = NULL, add = NULL;
-    const wanted adds = {{p->source.file, p->row->gpu.adds, p->source.text}, p->options, 0};
+    const wanted adds = {{gpu->source.file, p->row->gpu.adds, gpu->source.text}, gpu->options, 0};
     TRY(find(e, &whole, r->stream, &kernel));
-    if (p->row->gpu.adds != NULL && p->shares.count > 0) TRY(find(e, &adds, r->stream, &add));
-    if (p->pack_a.needed || p->pack_b.needed) TRY(find(e, &packs, r->stream, &pack));
+    if (p->row->gpu.adds != NULL && gpu->shares.count > 0) TRY(find(e, &adds, r->stream, &add));
+    if (gpu->pack_a.needed || gpu->pack_b.needed) TRY(find(e, &packs, r->stream, &pack));
     r->kernel = kernel, r->pack = pack, r->add = add;
     return TW_OK;
 }
@@ -491,28 +492,31 @@ static tw_status launch_kernel(engine *e, const runnable *r, cu_function kernel,
 /* A GPU_SLICES row: so many blocks divide the k of a tile. */
 static int parts_each(const plan *p)
 {
-    return p->shares.count > 0
-               ? (int)(p->shares.count / (ceil_div(p->problem.m, p->block_m) * ceil_div(p->problem.n, p->block_n)))
-               : 1;
+    const gpu_plan *gpu = &p->gpu;
+    return gpu->shares.count > 0 ? (int)(gpu->shares.count /
+                                         (ceil_div(p->problem.m, gpu->block_m) * ceil_div(p->problem.n, gpu->block_n)))
+                                 : 1;
 }
 
 static tw_status launch_grid(engine *e, const runnable *r, int64_t width, int64_t height, void **arguments)
 {
     const plan *p = r->plan;
+    const gpu_plan *gpu = &p->gpu;
     const cu_launch_config config = {.grid_x = (unsigned)width,
                                      .grid_y = (unsigned)height,
                                      .grid_z = 1,
-                                     .block_x = (unsigned)p->threads_x,
-                                     .block_y = (unsigned)p->threads_y,
+                                     .block_x = (unsigned)gpu->threads_x,
+                                     .block_y = (unsigned)gpu->threads_y,
                                      .block_z = 1,
-                                     .dynamic_bytes = (unsigned)p->dynamic_bytes};
-    return launch_kernel(e, r, r->kernel, p->row->gpu.traits & GPU_EARLY, p->shares.meets ? parts_each(p) : 1, config,
+                                     .dynamic_bytes = (unsigned)gpu->dynamic_bytes};
+    return launch_kernel(e, r, r->kernel, p->row->gpu.traits & GPU_EARLY, gpu->shares.meets ? parts_each(p) : 1, config,
                          arguments);
 }
 
 static tw_status launch_mapped(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
 {
     const plan *p = r->plan;
+    const gpu_plan *gpu = &p->gpu;
     const tw_problem *x = &p->problem;
     const gpu_kernel *g = &p->row->gpu;
     const bool whole_edge = g->traits & GPU_WHOLE_EDGE;
@@ -524,10 +528,10 @@ static tw_status launch_mapped(engine *e, runnable *r, const buffer *a, const bu
     memset(&c_map, 0, sizeof c_map);
     if (x->k > 0) { /* with nothing to load the maps are not looked at */
         bool a_along = x->op_a == TW_N, b_along = x->op_b == TW_T;
-        TRY(encode_operand(e, p, &a_map, a->device, &p->pack_a, a_along, p->few_rows,
-                           whole_edge && a_along ? (int)p->block_m : g->a_box_rows, g->a_box_cols));
-        TRY(encode_operand(e, p, &b_map, b->device, &p->pack_b, b_along, !p->few_rows,
-                           whole_edge && b_along ? (int)p->block_n : g->b_box_rows, g->b_box_cols));
+        TRY(encode_operand(e, p, &a_map, a->device, &gpu->pack_a, a_along, gpu->few_rows,
+                           whole_edge && a_along ? (int)gpu->block_m : g->a_box_rows, g->a_box_cols));
+        TRY(encode_operand(e, p, &b_map, b->device, &gpu->pack_b, b_along, !gpu->few_rows,
+                           whole_edge && b_along ? (int)gpu->block_n : g->b_box_rows, g->b_box_cols));
     }
     if (maps_c)
         TRY(encode_map(e, x->dtype_c, &c_map, c->device, x->m, x->n, x->ldc, 64,
@@ -536,9 +540,9 @@ static tw_status launch_mapped(engine *e, runnable *r, const buffer *a, const bu
     float alpha = (float)x->alpha, beta = (float)x->beta;
     cu_pointer to = c->device;
     int64_t ldc = x->ldc;
-    int whole = (int)p->shares.whole, each = (int)p->shares.parts, length = (int)p->shares.length;
-    cu_pointer parts = r->workspace + (cu_pointer)(p->pack_a.bytes + p->pack_b.bytes);
-    cu_pointer flags = parts + (cu_pointer)(p->shares.count * p->block_m * p->block_n) * 4;
+    int whole = (int)gpu->shares.whole, each = (int)gpu->shares.parts, length = (int)gpu->shares.length;
+    cu_pointer parts = r->workspace + (cu_pointer)(gpu->pack_a.bytes + gpu->pack_b.bytes);
+    cu_pointer flags = parts + (cu_pointer)(gpu->shares.count * gpu->block_m * gpu->block_n) * 4;
     int count = parts_each(p);
     uint64_t ticket = next_ticket(e);
     /* a kernel takes as many as it has */
@@ -550,33 +554,35 @@ static tw_status launch_mapped(engine *e, runnable *r, const buffer *a, const bu
                        : g->traits & GPU_OWN_C  ? with_c
                        : g->traits & GPU_SLICES ? slices
                                                 : plain;
-    return launch_grid(e, r, p->grid_x, p->grid_y, arguments);
+    return launch_grid(e, r, gpu->grid_x, gpu->grid_y, arguments);
 }
 
 /* The y dimension of a grid ends at 65535: taller grids are launched in parts, each with its rows of A and C. */
 static tw_status launch_plain(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
 {
     const plan *p = r->plan;
+    const gpu_plan *gpu = &p->gpu;
     const tw_problem *x = &p->problem;
     int n = (int)x->n, k = (int)x->k;
-    int64_t lda = x->lda, ldb = p->turns_b ? max_i64(x->k, 1) : x->ldb, ldc = x->ldc;
+    int64_t lda = x->lda, ldb = gpu->turns_b ? max_i64(x->k, 1) : x->ldb, ldc = x->ldc;
     float alpha = (float)x->alpha, beta = (float)x->beta;
     int parts = parts_each(p);
-    cu_pointer memory = r->workspace, flags = memory + (cu_pointer)(p->shares.count * p->block_m * p->block_n) * 4;
+    cu_pointer memory = r->workspace,
+               flags = memory + (cu_pointer)(gpu->shares.count * gpu->block_m * gpu->block_n) * 4;
     uint64_t ticket = next_ticket(e);
-    for (int64_t y = 0; y < p->grid_y; y += MOST_GRID_Y) {
-        int64_t first = y * p->block_m;
+    for (int64_t y = 0; y < gpu->grid_y; y += MOST_GRID_Y) {
+        int64_t first = y * gpu->block_m;
         int m = (int)(x->m - first);
         cu_pointer a_part = a->device + (cu_pointer)(first * (x->op_a == TW_N ? lda : 1)) * 4, b_all = b->device;
         cu_pointer c_part = c->device + (cu_pointer)(first * ldc) * 4;
         void *arguments[] = {
             &m,    &n,      &k,   &alpha, &a_part, &lda,   &b_all, &ldb,
             &beta, &c_part, &ldc, &parts, &memory, &flags, &ticket}; /* a kernel takes as many as it has */
-        TRY(launch_grid(e, r, p->grid_x, min_i64(p->grid_y - y, MOST_GRID_Y), arguments));
+        TRY(launch_grid(e, r, gpu->grid_x, min_i64(gpu->grid_y - y, MOST_GRID_Y), arguments));
         if (r->add != NULL) {
             runnable adds = *r;
             adds.kernel = r->add;
-            TRY(launch_grid(e, &adds, p->grid_x / parts, 1, arguments));
+            TRY(launch_grid(e, &adds, gpu->grid_x / parts, 1, arguments));
         }
     }
     return TW_OK;
@@ -601,7 +607,7 @@ static tw_status launch_pack(engine *e, const runnable *r, buffer *a, buffer *b)
     enum { PACK_THREADS = 256 };
     const plan *p = r->plan;
     const tw_problem *x = &p->problem;
-    const packing *by_b = &p->pack_b, *by_a = &p->pack_a;
+    const packing *by_b = &p->gpu.pack_b, *by_a = &p->gpu.pack_a;
     packed first = {
         b->device,  x->ldb, r->workspace, by_b->ld, by_b->needed ? (int)problem_b_rows(x) : 0, (int)problem_b_cols(x),
         by_b->turns};
@@ -667,9 +673,10 @@ static tw_status launch_boxes(engine *e, runnable *r, const buffer from[3], int 
 {
     enum { C_LINE = 32 };
     const plan *p = r->plan;
+    const gpu_plan *gpu = &p->gpu;
     const tw_problem *x = &p->problem;
     const tw_batch *batch = r->batch;
-    int64_t edge = p->block_m, depth = p->row->lab.tile_k, line = p->row->gpu.a_box_cols;
+    int64_t edge = gpu->block_m, depth = p->row->lab.tile_k, line = p->row->gpu.a_box_cols;
     cu_tensor_map maps[3];
     TRY(encode_boxes(e, x->dtype, &maps[0], from[0].device, problem_a_rows(x), problem_a_cols(x), x->lda, items,
                      batch->stride_a, x->op_a == TW_N ? edge : depth, x->op_a == TW_N ? depth : line));
@@ -683,16 +690,17 @@ static tw_status launch_boxes(engine *e, runnable *r, const buffer from[3], int 
     cu_pointer c = from[2].device;
     void *arguments[] = {&maps[0], &maps[1], &maps[2], &m,        &n,     &k,        &alpha,
                          &beta,    &c,       &ldc,     &stride_c, &works, &a_shared, &b_shared};
-    return launch_grid(e, r, min_i64(works, p->grid_x) + (works > p->cut * 3 / 2 ? p->cut : 0), 1, arguments);
+    return launch_grid(e, r, min_i64(works, gpu->grid_x) + (works > gpu->cut * 3 / 2 ? gpu->cut : 0), 1, arguments);
 }
 
 /* A whole batch, or as much of it at a time as a kernel can count. */
 static tw_status launch_batch(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
 {
     const plan *p = r->plan;
+    const gpu_plan *gpu = &p->gpu;
     const tw_problem *x = &p->problem;
     const tw_batch *batch = r->batch;
-    int64_t tiles = ceil_div(x->m, p->block_m) * ceil_div(x->n, p->block_n), most = BATCH_MOST_TILES / tiles;
+    int64_t tiles = ceil_div(x->m, gpu->block_m) * ceil_div(x->n, gpu->block_n), most = BATCH_MOST_TILES / tiles;
     int m = (int)x->m, n = (int)x->n, k = (int)x->k, pointers = (int)batch->pointers;
     float alpha = (float)x->alpha, beta = (float)x->beta;
     for (int64_t first = 0; first < batch->count; first += most) {
@@ -722,7 +730,7 @@ static tw_status launch_batch(engine *e, runnable *r, const buffer *a, const buf
                              &stride_a,
                              &stride_b,
                              &stride_c};
-        TRY(launch_grid(e, r, min_i64(works, p->grid_x), 1, arguments));
+        TRY(launch_grid(e, r, min_i64(works, gpu->grid_x), 1, arguments));
     }
     return TW_OK;
 }
@@ -733,7 +741,7 @@ static tw_status launch_items(engine *e, runnable *r, const buffer *a, const buf
     const tw_batch *batch = r->batch;
     const tw_problem *x = &r->plan->problem;
     if (batch == NULL) return launch_all(e, r, *a, *b, c);
-    if (r->plan->one_launch) return launch_batch(e, r, a, b, c);
+    if (r->plan->gpu.one_launch) return launch_batch(e, r, a, b, c);
     for (int64_t i = 0; i < batch->count; i++) {
         const buffer to = address_of(batch, c, batch->stride_c, i, x->dtype_c);
         TRY(launch_all(e, r, address_of(batch, a, batch->stride_a, i, x->dtype),
@@ -792,7 +800,7 @@ static tw_status launch_panel(void *context, int panel)
     a.device += first * (cu_pointer)w->operands[0].device_ld * w->operands[0].element_bytes;
     c.device += first * (cu_pointer)w->operands[2].device_ld * w->operands[2].element_bytes;
     /* where the first panel has packed it */
-    if (panel > 0 && mine.pack_b.needed) mine.pack_b.needed = false, b.device = r.workspace;
+    if (panel > 0 && mine.gpu.pack_b.needed) mine.gpu.pack_b.needed = false, b.device = r.workspace;
     return launch(l->e, &r, &a, &b, &c);
 }
 
@@ -907,13 +915,14 @@ static void cuda_resources(engine *e, const runnable *r, tw_lab_resources *out)
 {
     int threads_each = cuda_attribute(e->cu, e->device, CU_ATTRIBUTE_THREADS_PER_MULTIPROCESSOR);
     const plan *p = r->plan;
-    int blocks = 0, threads = p->threads_x * p->threads_y;
+    const gpu_plan *gpu = &p->gpu;
+    int blocks = 0, threads = gpu->threads_x * gpu->threads_y;
     if (cuda_enter(e) != TW_OK) return;
     e->cu->cuFuncGetAttribute(&out->registers, CU_FUNCTION_REGISTERS, r->kernel);
     e->cu->cuFuncGetAttribute(&out->spill_bytes, CU_FUNCTION_LOCAL_BYTES, r->kernel);
     if (e->cu->cuFuncGetAttribute(&out->local_bytes, CU_FUNCTION_SHARED_BYTES, r->kernel) == CU_SUCCESS)
-        out->local_bytes += p->dynamic_bytes;
-    if (e->cu->cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, r->kernel, threads, (size_t)p->dynamic_bytes) ==
+        out->local_bytes += gpu->dynamic_bytes;
+    if (e->cu->cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, r->kernel, threads, (size_t)gpu->dynamic_bytes) ==
         CU_SUCCESS)
         out->occupancy = threads_each > 0 ? (double)(blocks * threads) / threads_each : -1;
     cuda_leave(e, TW_OK);

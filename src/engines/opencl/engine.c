@@ -315,22 +315,23 @@ tw_status cl_find_or_build(engine *e, const tw_lab_source *source, const char *o
 /* The driver's own binary of a program: PTX on NVIDIA's. */
 static tw_status cl_code(engine *e, const plan *p, int sm, bool ptx, tw_lab_code *out)
 {
+    const gpu_plan *gpu = &p->gpu;
     size_t bytes = 0;
     cl_kernel kernel;
     cl_program program = NULL;
     (void)sm, (void)ptx;
-    TRY(cl_find_or_build(e, &p->source, p->options, &kernel));
+    TRY(cl_find_or_build(e, &gpu->source, gpu->options, &kernel));
     e->cl->clReleaseKernel(kernel);
     pthread_mutex_lock(&e->building);
     for (const built *b = e->built; b != NULL && program == NULL; b = b->next)
-        if (gpu_same_text(&b->source, &p->source) && strcmp(b->options, p->options) == 0) program = b->program;
+        if (gpu_same_text(&b->source, &gpu->source) && strcmp(b->options, gpu->options) == 0) program = b->program;
     pthread_mutex_unlock(&e->building);
     cl_int error = e->cl->clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, NULL);
     unsigned char *binary = error == CL_SUCCESS && bytes > 0 ? calloc(1, bytes + 1) : NULL;
     if (binary != NULL) error = e->cl->clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL);
     if (binary == NULL || error != CL_SUCCESS) {
         free(binary);
-        return fail(TW_BUILD_FAILED, "the OpenCL driver gives no binary of %s: %s (%d)", p->source.file,
+        return fail(TW_BUILD_FAILED, "the OpenCL driver gives no binary of %s: %s (%d)", gpu->source.file,
                     cl_error_name(error), (int)error);
     }
     snprintf(out->form, sizeof out->form, "%s", strstr((const char *)binary, ".entry") != NULL ? "ptx" : "binary");
@@ -379,12 +380,14 @@ static tw_status cl_open(const tw_options *options, bool despite, engine **out)
 
 static tw_status cl_prepare(engine *e, const plan *p, runnable *out)
 {
-    const tw_lab_source adds = {p->source.file, p->row->gpu.adds, p->source.text};
+    const gpu_plan *gpu = &p->gpu;
+    const tw_lab_source adds = {gpu->source.file, p->row->gpu.adds, gpu->source.text};
     cl_kernel kernel, add = NULL;
     if (e->pid != getpid())
         return fail(TW_NO_DEVICE, "this opencl context was opened before fork(): the child must open its own");
-    TRY(cl_find_or_build(e, &p->source, p->options, &kernel));
-    tw_status status = adds.entry != NULL && p->shares.count > 0 ? cl_find_or_build(e, &adds, p->options, &add) : TW_OK;
+    TRY(cl_find_or_build(e, &gpu->source, gpu->options, &kernel));
+    tw_status status = adds.entry != NULL && gpu->shares.count > 0 ? cl_find_or_build(e, &adds, gpu->options, &add)
+                                                                   : TW_OK;
     if (status == TW_OK)
         *out = (runnable){.plan = p, .kernel = kernel, .add = add};
     else
@@ -464,9 +467,9 @@ static tw_status set_arguments(engine *e, const runnable *r, cl_kernel kernel, c
     const plan *p = r->plan;
     const tw_problem *x = &p->problem;
     int32_t m = (int32_t)x->m, n = (int32_t)x->n, k = (int32_t)x->k;
-    int64_t lda = x->lda, ldb = p->turns_b ? max_i64(x->k, 1) : x->ldb, ldc = x->ldc;
+    int64_t lda = x->lda, ldb = p->gpu.turns_b ? max_i64(x->k, 1) : x->ldb, ldc = x->ldc;
     float alpha = (float)x->alpha, beta = (float)x->beta;
-    int32_t parts = (int32_t)p->shares.parts;
+    int32_t parts = (int32_t)p->gpu.shares.parts;
     cl_memory sums = (cl_memory)(uintptr_t)r->workspace;
     const struct {
         size_t bytes;
@@ -522,7 +525,7 @@ static tw_status enqueue(engine *e, const runnable *r, cl_queue queue, cl_kernel
                          cl_event *event)
 {
     const plan *p = r->plan;
-    size_t local[2] = {(size_t)p->threads_x, (size_t)p->threads_y},
+    size_t local[2] = {(size_t)p->gpu.threads_x, (size_t)p->gpu.threads_y},
            global[2] = {(size_t)width * local[0], (size_t)height * local[1]};
     CL_TRY("clEnqueueNDRangeKernel",
            e->cl->clEnqueueNDRangeKernel(queue, kernel, 2, NULL, global, local, 0, NULL, event));
@@ -532,6 +535,7 @@ static tw_status enqueue(engine *e, const runnable *r, cl_queue queue, cl_kernel
 static tw_status cl_launch(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
 {
     const plan *p = r->plan;
+    const gpu_plan *gpu = &p->gpu;
     cl_event event = NULL;
     cl_queue queue;
     if (r->begin != NULL) e->cl->clReleaseEvent(r->begin); /* of a launch of which only the first half was made */
@@ -541,13 +545,13 @@ static tw_status cl_launch(engine *e, runnable *r, const buffer *a, const buffer
     TRY(find_workspace(e, r));
     TRY(set_arguments(e, r, r->kernel, a, b, c));
     if (r->add != NULL) TRY(set_arguments(e, r, r->add, a, b, c));
-    TRY(enqueue(e, r, queue, r->kernel, p->grid_x, p->grid_y, &event));
+    TRY(enqueue(e, r, queue, r->kernel, gpu->grid_x, gpu->grid_y, &event));
     r->launched = true;
     r->event = event;
     if (r->add == NULL) return TW_OK;
     r->begin = event;
     r->event = NULL;
-    TRY(enqueue(e, r, queue, r->add, p->grid_x / p->shares.parts, 1, &event));
+    TRY(enqueue(e, r, queue, r->add, gpu->grid_x / gpu->shares.parts, 1, &event));
     r->event = event;
     return TW_OK;
 }
