@@ -52,6 +52,16 @@ int cuda_attribute(const cu_api *cu, cu_device device, int what);
 tw_status cuda_take_lane(engine *e, runnable *r);
 void cuda_give_lane(engine *e, runnable *r);
 
+/* cuda_takes_attributes - can a kernel be launched with attributes, and that be recorded in a graph too (CUDA 12.3)?
+ * From sm_90 on, whose kernels then look for them. */
+bool cuda_takes_attributes(const engine *e);
+
+/* ---- launch.c ---- */
+
+/* cuda_launch_items - what r's plan packs, computes and adds, on r's stream; of a batch one item after the other, when
+ * the workspace is free again, or all at once. */
+tw_status cuda_launch_items(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c);
+
 /* ---- probe.c: as in engine_ops ---- */
 
 tw_status cuda_peak_flops(engine *e, tw_dtype dtype, int threads, int tries, double *flops_per_s);

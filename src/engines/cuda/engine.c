@@ -1,8 +1,6 @@
 /* engine.c - CUDA as an engine: the driver API. */
-#include <inttypes.h>
 #include <limits.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +12,7 @@
 #include "../gpu.h"
 #include "cuda_engine.h"
 
-enum { MOST_GRID_Y = 65535, COPYING_THREADS = 8, STAGED_LEAST_BYTES = 16 << 20 };
+enum { COPYING_THREADS = 8, STAGED_LEAST_BYTES = 16 << 20 };
 
 tw_status cuda_enter(engine *e)
 {
@@ -234,9 +232,7 @@ static tw_status cuda_open(const tw_options *options, bool despite, engine **out
 
 static void cuda_describe(const engine *e, tw_device *out) { describe(e->cu, e->device, e->index, out); }
 
-/* Can a kernel be launched with attributes, and that be recorded in a graph too (CUDA 12.3)? From sm_90 on, whose
- * kernels then look for them. */
-static bool takes_attributes(const engine *e)
+bool cuda_takes_attributes(const engine *e)
 {
     return e->early && e->cu->cuLaunchKernelEx != NULL && e->kernels.driver_version >= 12030;
 }
@@ -253,7 +249,7 @@ static void cuda_facts(const engine *e, device_facts *out)
         .sm = e->kernels.sm,
         .most_threads = 1024,
         .multiprocessors = cuda_attribute(e->cu, e->device, CU_ATTRIBUTE_MULTIPROCESSORS),
-        .clusters = takes_attributes(e) && kernels_clusters(),
+        .clusters = cuda_takes_attributes(e) && kernels_clusters(),
         .tensor_maps = e->kernels.sm >= 90 && e->cu->cuTensorMapEncodeTiled != NULL &&
                        (kernels_tensor_maps(e->kernels.sm) || kernels_ahead(e->kernels.ahead, e->kernels.sm)),
         .local_bytes = cuda_attribute(e->cu, e->device, CU_ATTRIBUTE_SHARED_OPTIN),
@@ -432,328 +428,10 @@ static tw_status cuda_upload(engine *e, const operand *from, bool copies, buffer
     return cuda_leave(e, upload(e, from, copies, out));
 }
 
-/* A map of a row-major matrix for the copy engine: boxes of box_rows x box_cols, zeros beyond the edges. */
-static tw_status encode_map(engine *e, tw_dtype dtype, cu_tensor_map *map, uint64_t address, int64_t rows, int64_t cols,
-                            int64_t ld, int box_rows, int box_cols, int swizzle, int promotion)
-{
-    uint64_t bytes = (uint64_t)dtype_find(dtype)->lab.bytes;
-    uint64_t dims[2] = {(uint64_t)cols, (uint64_t)rows}, strides[1] = {(uint64_t)ld * bytes};
-    uint32_t box[2] = {(uint32_t)box_cols, (uint32_t)box_rows}, ones[2] = {1, 1};
-    int type = dtype == TW_F32 ? CU_TENSOR_F32 : dtype == TW_F16 ? CU_TENSOR_F16 : CU_TENSOR_BF16;
-    cu_result error = e->cu->cuTensorMapEncodeTiled(map, type, 2, (void *)(uintptr_t)address, dims, strides, box, ones,
-                                                    0, swizzle, promotion, 0);
-    if (error == CU_SUCCESS) return TW_OK;
-    return fail(TW_DEVICE_FAILED,
-                "cuTensorMapEncodeTiled refused %" PRId64 " x %" PRId64 " elements %" PRId64
-                " apart in boxes of %d x %d: %s",
-                rows, cols, ld, box_rows, box_cols, cu_error_name(e->cu, error));
-}
-
-/* A's or B's map. Boxes of a GPU_SLICES row lie as the operand does, and are swizzled along k; of others they are where
- * their lines are 128 bytes. A GPU_STREAM row takes its short operand, where that lies along k, in boxes of as many
- * lines as it has: what lies outside costs the copy engine more than what is there. */
-static tw_status encode_operand(engine *e, const plan *p, cu_tensor_map *map, cu_pointer address, const packing *lies,
-                                bool along_k, bool is_short, int box_rows, int box_cols)
-{
-    const bool streams = p->row->gpu.traits & GPU_STREAM, slices = p->row->gpu.traits & GPU_SLICES,
-               turned = slices && along_k;
-    const bool whole_line = box_cols * dtype_find(p->problem.dtype)->lab.bytes == 128;
-    int swizzle = turned ? CU_TENSOR_SWIZZLE_64B : !slices && whole_line ? CU_TENSOR_SWIZZLE_128B : 0;
-    int rows = turned                           ? box_cols
-               : streams && is_short && along_k ? (int)min_i64(p->row->lab.tile_m, lies->rows)
-                                                : box_rows;
-    return encode_map(e, p->problem.dtype, map, address, lies->rows, lies->cols, lies->ld, rows,
-                      turned ? box_rows : box_cols, swizzle, streams ? CU_TENSOR_L2_128B : CU_TENSOR_L2_256B);
-}
-
-/* Never 0, which is what a flag is lowered to. */
-static uint64_t next_ticket(engine *e)
-{
-    uint64_t ticket = atomic_fetch_add_explicit(&e->ticket, 1, memory_order_relaxed);
-    return ticket != 0 ? ticket : atomic_fetch_add_explicit(&e->ticket, 1, memory_order_relaxed);
-}
-
-/* A kernel on r's stream: `early` before what is ahead of it there has ended, `cluster` blocks side by side as one,
- * where the device has that. */
-static tw_status launch_kernel(engine *e, const runnable *r, cu_function kernel, bool early, int cluster,
-                               cu_launch_config config, void **arguments)
-{
-    cu_launch_attribute attributes[] = {{.id = CU_LAUNCH_EARLY, .value.allowed = 1},
-                                        {.id = CU_LAUNCH_CLUSTER, .value.cluster = {(unsigned)cluster, 1, 1}}};
-    config.stream = r->stream, config.attributes = attributes, config.attribute_count = cluster > 1 ? 2 : 1;
-    if (early && takes_attributes(e))
-        CU_TRY(cuLaunchKernelEx, (&config, kernel, arguments, NULL));
-    else
-        CU_TRY(cuLaunchKernel, (kernel, config.grid_x, config.grid_y, config.grid_z, config.block_x, config.block_y,
-                                config.block_z, config.dynamic_bytes, config.stream, arguments, NULL));
-    return TW_OK;
-}
-
-/* A GPU_SLICES row: so many blocks divide the k of a tile. */
-static int parts_each(const plan *p)
-{
-    const gpu_plan *gpu = &p->gpu;
-    return gpu->shares.count > 0 ? (int)(gpu->shares.count /
-                                         (ceil_div(p->problem.m, gpu->block_m) * ceil_div(p->problem.n, gpu->block_n)))
-                                 : 1;
-}
-
-static tw_status launch_grid(engine *e, const runnable *r, int64_t width, int64_t height, void **arguments)
-{
-    const plan *p = r->plan;
-    const gpu_plan *gpu = &p->gpu;
-    const cu_launch_config config = {.grid_x = (unsigned)width,
-                                     .grid_y = (unsigned)height,
-                                     .grid_z = 1,
-                                     .block_x = (unsigned)gpu->threads_x,
-                                     .block_y = (unsigned)gpu->threads_y,
-                                     .block_z = 1,
-                                     .dynamic_bytes = (unsigned)gpu->dynamic_bytes};
-    return launch_kernel(e, r, r->kernel, p->row->gpu.traits & GPU_EARLY, gpu->shares.meets ? parts_each(p) : 1, config,
-                         arguments);
-}
-
-static tw_status launch_mapped(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
-{
-    const plan *p = r->plan;
-    const gpu_plan *gpu = &p->gpu;
-    const tw_problem *x = &p->problem;
-    const gpu_kernel *g = &p->row->gpu;
-    const bool whole_edge = g->traits & GPU_WHOLE_EDGE;
-    /* it leaves by the copy engine */
-    bool maps_c = (g->traits & GPU_OWN_C) && x->beta == 0 && kernel_is_wide(p->row, x);
-    cu_tensor_map a_map, b_map, c_map;
-    memset(&a_map, 0, sizeof a_map);
-    memset(&b_map, 0, sizeof b_map);
-    memset(&c_map, 0, sizeof c_map);
-    if (x->k > 0) { /* with nothing to load the maps are not looked at */
-        bool a_along = x->op_a == TW_N, b_along = x->op_b == TW_T;
-        TRY(encode_operand(e, p, &a_map, a->device, &gpu->pack_a, a_along, gpu->few_rows,
-                           whole_edge && a_along ? (int)gpu->block_m : g->a_box_rows, g->a_box_cols));
-        TRY(encode_operand(e, p, &b_map, b->device, &gpu->pack_b, b_along, !gpu->few_rows,
-                           whole_edge && b_along ? (int)gpu->block_n : g->b_box_rows, g->b_box_cols));
-    }
-    if (maps_c)
-        TRY(encode_map(e, x->dtype_c, &c_map, c->device, x->m, x->n, x->ldc, 64,
-                       128 / dtype_find(x->dtype_c)->lab.bytes, CU_TENSOR_SWIZZLE_128B, CU_TENSOR_L2_256B));
-    int m = (int)x->m, n = (int)x->n, k = (int)x->k;
-    float alpha = (float)x->alpha, beta = (float)x->beta;
-    cu_pointer to = c->device;
-    int64_t ldc = x->ldc;
-    int whole = (int)gpu->shares.whole, each = (int)gpu->shares.parts, length = (int)gpu->shares.length;
-    cu_pointer parts = r->workspace + (cu_pointer)(gpu->pack_a.bytes + gpu->pack_b.bytes);
-    cu_pointer flags = parts + (cu_pointer)(gpu->shares.count * gpu->block_m * gpu->block_n) * 4;
-    int count = parts_each(p);
-    uint64_t ticket = next_ticket(e);
-    /* a kernel takes as many as it has */
-    void *plain[] = {&a_map, &b_map, &m, &n, &k, &alpha, &beta, &to, &ldc, &whole, &length, &parts, &flags, &ticket};
-    void *with_c[] = {&a_map, &b_map, &c_map, &m, &n, &k, &alpha, &beta, &to, &ldc};
-    void *slices[] = {&a_map, &b_map, &m, &n, &k, &alpha, &beta, &to, &ldc, &count, &parts, &flags, &ticket};
-    void *stream[] = {&a_map, &b_map, &m, &n, &k, &alpha, &beta, &to, &ldc, &each, &length, &parts, &flags, &ticket};
-    void **arguments = g->traits & GPU_STREAM   ? stream
-                       : g->traits & GPU_OWN_C  ? with_c
-                       : g->traits & GPU_SLICES ? slices
-                                                : plain;
-    return launch_grid(e, r, gpu->grid_x, gpu->grid_y, arguments);
-}
-
-/* The y dimension of a grid ends at 65535: taller grids are launched in parts, each with its rows of A and C. */
-static tw_status launch_plain(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
-{
-    const plan *p = r->plan;
-    const gpu_plan *gpu = &p->gpu;
-    const tw_problem *x = &p->problem;
-    int n = (int)x->n, k = (int)x->k;
-    int64_t lda = x->lda, ldb = gpu->turns_b ? max_i64(x->k, 1) : x->ldb, ldc = x->ldc;
-    float alpha = (float)x->alpha, beta = (float)x->beta;
-    int parts = parts_each(p);
-    cu_pointer memory = r->workspace,
-               flags = memory + (cu_pointer)(gpu->shares.count * gpu->block_m * gpu->block_n) * 4;
-    uint64_t ticket = next_ticket(e);
-    for (int64_t y = 0; y < gpu->grid_y; y += MOST_GRID_Y) {
-        int64_t first = y * gpu->block_m;
-        int m = (int)(x->m - first);
-        cu_pointer a_part = a->device + (cu_pointer)(first * (x->op_a == TW_N ? lda : 1)) * 4, b_all = b->device;
-        cu_pointer c_part = c->device + (cu_pointer)(first * ldc) * 4;
-        void *arguments[] = {
-            &m,    &n,      &k,   &alpha, &a_part, &lda,   &b_all, &ldb,
-            &beta, &c_part, &ldc, &parts, &memory, &flags, &ticket}; /* a kernel takes as many as it has */
-        TRY(launch_grid(e, r, gpu->grid_x, min_i64(gpu->grid_y - y, MOST_GRID_Y), arguments));
-        if (r->add != NULL) {
-            runnable adds = *r;
-            adds.kernel = r->add;
-            TRY(launch_grid(e, &adds, gpu->grid_x / parts, 1, arguments));
-        }
-    }
-    return TW_OK;
-}
-
-/* What pack.cu is told of an operand: its struct operand. */
-typedef struct packed {
-    cu_pointer from;
-    int64_t ld;
-    cu_pointer to;
-    int64_t to_ld;
-    int32_t rows, cols, turns;
-} packed;
-
-_Static_assert(sizeof(packed) == 48 && offsetof(packed, rows) == 32, "as pack.cu lays out struct operand");
-
-static int64_t pack_tiles(const packed *o) { return ceil_div(o->rows, 64) * ceil_div(o->cols, 64); }
-
-/* Pack what the plan packs, B and then A, and look for it in the workspace from now on. */
-static tw_status launch_pack(engine *e, const runnable *r, buffer *a, buffer *b)
-{
-    enum { PACK_THREADS = 256 };
-    const plan *p = r->plan;
-    const tw_problem *x = &p->problem;
-    const packing *by_b = &p->gpu.pack_b, *by_a = &p->gpu.pack_a;
-    packed first = {
-        b->device,  x->ldb, r->workspace, by_b->ld, by_b->needed ? (int)problem_b_rows(x) : 0, (int)problem_b_cols(x),
-        by_b->turns};
-    packed second = {a->device,
-                     x->lda,
-                     r->workspace + (cu_pointer)by_b->bytes,
-                     by_a->ld,
-                     by_a->needed ? (int)problem_a_rows(x) : 0,
-                     (int)problem_a_cols(x),
-                     by_a->turns};
-    void *arguments[] = {&first, &second};
-    if (!by_a->needed && !by_b->needed) return TW_OK;
-    const cu_launch_config config = {.grid_x = (unsigned)(pack_tiles(&first) + pack_tiles(&second)),
-                                     .grid_y = 1,
-                                     .grid_z = 1,
-                                     .block_x = PACK_THREADS,
-                                     .block_y = 1,
-                                     .block_z = 1};
-    TRY(launch_kernel(e, r, r->pack, true, 1, config, arguments));
-    if (by_b->needed) b->device = first.to;
-    if (by_a->needed) a->device = second.to;
-    return TW_OK;
-}
-
-static tw_status launch_all(engine *e, runnable *r, buffer a, buffer b, const buffer *c)
-{
-    const plan *p = r->plan;
-    TRY(launch_pack(e, r, &a, &b));
-    return p->row->gpu.traits & GPU_TENSOR_MAPS ? launch_mapped(e, r, &a, &b, c) : launch_plain(e, r, &a, &b, c);
-}
-
-/* Where operand number i of a batch lies, or its address. */
-static buffer address_of(const tw_batch *batch, const buffer *first, int64_t stride, int64_t i, tw_dtype dtype)
-{
-    cu_pointer behind = batch->pointers ? (cu_pointer)i * sizeof(cu_pointer)
-                                        : (cu_pointer)(stride * i) * (cu_pointer)dtype_find(dtype)->lab.bytes;
-    return (buffer){.device = first->device + behind};
-}
-
-/* The same of `items` matrices that lie `stride` apart, one box of one of them at a time; boxes whose lines are 64 or
- * 128 bytes are swizzled so. One matrix for all has stride 0. */
-static tw_status encode_boxes(engine *e, tw_dtype dtype, cu_tensor_map *map, uint64_t address, int64_t rows,
-                              int64_t cols, int64_t ld, int64_t items, int64_t stride, int64_t box_rows,
-                              int64_t box_cols)
-{
-    uint64_t bytes = (uint64_t)dtype_find(dtype)->lab.bytes, line = (uint64_t)box_cols * bytes;
-    uint64_t dims[3] = {(uint64_t)cols, (uint64_t)rows, stride == 0 ? 1 : (uint64_t)items},
-             strides[2] = {(uint64_t)ld * bytes, (uint64_t)(stride == 0 ? ld : stride) * bytes};
-    uint32_t box[3] = {(uint32_t)box_cols, (uint32_t)box_rows, 1}, ones[3] = {1, 1, 1};
-    int type = dtype == TW_F32 ? CU_TENSOR_F32 : dtype == TW_F16 ? CU_TENSOR_F16 : CU_TENSOR_BF16;
-    int swizzle = line == 128 ? CU_TENSOR_SWIZZLE_128B : line == 64 ? CU_TENSOR_SWIZZLE_64B : 0;
-    cu_result error = e->cu->cuTensorMapEncodeTiled(map, type, 3, (void *)(uintptr_t)address, dims, strides, box, ones,
-                                                    0, swizzle, CU_TENSOR_L2_256B, 0);
-    if (error == CU_SUCCESS) return TW_OK;
-    return fail(TW_DEVICE_FAILED,
-                "cuTensorMapEncodeTiled refused %" PRId64 " items of %" PRId64 " x %" PRId64 " elements, rows %" PRId64
-                " and items %" PRId64 " apart, in boxes of %" PRId64 " x %" PRId64 ": %s",
-                items, rows, cols, ld, stride, box_rows, box_cols, cu_error_name(e->cu, error));
-}
-
-/* Items at strides by a row of the copy engine's. */
-static tw_status launch_boxes(engine *e, runnable *r, const buffer from[3], int works, int64_t items)
-{
-    enum { C_LINE = 32 };
-    const plan *p = r->plan;
-    const gpu_plan *gpu = &p->gpu;
-    const tw_problem *x = &p->problem;
-    const tw_batch *batch = r->batch;
-    int64_t edge = gpu->block_m, depth = p->row->lab.tile_k, line = p->row->gpu.a_box_cols;
-    cu_tensor_map maps[3];
-    TRY(encode_boxes(e, x->dtype, &maps[0], from[0].device, problem_a_rows(x), problem_a_cols(x), x->lda, items,
-                     batch->stride_a, x->op_a == TW_N ? edge : depth, x->op_a == TW_N ? depth : line));
-    TRY(encode_boxes(e, x->dtype, &maps[1], from[1].device, problem_b_rows(x), problem_b_cols(x), x->ldb, items,
-                     batch->stride_b, x->op_b == TW_N ? depth : edge, x->op_b == TW_N ? line : depth));
-    TRY(encode_boxes(e, x->dtype_c, &maps[2], from[2].device, x->m, x->n, x->ldc, items, batch->stride_c, edge,
-                     C_LINE));
-    int m = (int)x->m, n = (int)x->n, k = (int)x->k, a_shared = batch->stride_a == 0, b_shared = batch->stride_b == 0;
-    float alpha = (float)x->alpha, beta = (float)x->beta;
-    int64_t ldc = x->ldc, stride_c = batch->stride_c;
-    cu_pointer c = from[2].device;
-    void *arguments[] = {&maps[0], &maps[1], &maps[2], &m,        &n,     &k,        &alpha,
-                         &beta,    &c,       &ldc,     &stride_c, &works, &a_shared, &b_shared};
-    return launch_grid(e, r, min_i64(works, gpu->grid_x) + (works > gpu->cut * 3 / 2 ? gpu->cut : 0), 1, arguments);
-}
-
-/* A whole batch, or as much of it at a time as a kernel can count. */
-static tw_status launch_batch(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
-{
-    const plan *p = r->plan;
-    const gpu_plan *gpu = &p->gpu;
-    const tw_problem *x = &p->problem;
-    const tw_batch *batch = r->batch;
-    int64_t tiles = ceil_div(x->m, gpu->block_m) * ceil_div(x->n, gpu->block_n), most = BATCH_MOST_TILES / tiles;
-    int m = (int)x->m, n = (int)x->n, k = (int)x->k, pointers = (int)batch->pointers;
-    float alpha = (float)x->alpha, beta = (float)x->beta;
-    for (int64_t first = 0; first < batch->count; first += most) {
-        int works = (int)(min_i64(batch->count - first, most) * tiles);
-        buffer from[3] = {address_of(batch, a, batch->stride_a, first, x->dtype),
-                          address_of(batch, b, batch->stride_b, first, x->dtype),
-                          address_of(batch, c, batch->stride_c, first, x->dtype_c)};
-        if (p->row->gpu.traits & GPU_TENSOR_MAPS) {
-            TRY(launch_boxes(e, r, from, works, works / tiles));
-            continue;
-        }
-        int64_t lda = x->lda, ldb = x->ldb, ldc = x->ldc, stride_a = batch->stride_a, stride_b = batch->stride_b,
-                stride_c = batch->stride_c;
-        void *arguments[] = {&m,
-                             &n,
-                             &k,
-                             &alpha,
-                             &from[0].device,
-                             &lda,
-                             &from[1].device,
-                             &ldb,
-                             &beta,
-                             &from[2].device,
-                             &ldc,
-                             &works,
-                             &pointers,
-                             &stride_a,
-                             &stride_b,
-                             &stride_c};
-        TRY(launch_grid(e, r, min_i64(works, gpu->grid_x), 1, arguments));
-    }
-    return TW_OK;
-}
-
-/* The items of a batch one after the other: the workspace is free again when the next one begins. */
-static tw_status launch_items(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
-{
-    const tw_batch *batch = r->batch;
-    const tw_problem *x = &r->plan->problem;
-    if (batch == NULL) return launch_all(e, r, *a, *b, c);
-    if (r->plan->gpu.one_launch) return launch_batch(e, r, a, b, c);
-    for (int64_t i = 0; i < batch->count; i++) {
-        const buffer to = address_of(batch, c, batch->stride_c, i, x->dtype_c);
-        TRY(launch_all(e, r, address_of(batch, a, batch->stride_a, i, x->dtype),
-                       address_of(batch, b, batch->stride_b, i, x->dtype), &to));
-    }
-    return TW_OK;
-}
-
 static tw_status launch(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
 {
     if (r->timed) CU_TRY(cuEventRecord, (r->begin, r->stream));
-    TRY(launch_items(e, r, a, b, c));
+    TRY(cuda_launch_items(e, r, a, b, c));
     if (r->timed) CU_TRY(cuEventRecord, (r->event, r->stream));
     return TW_OK;
 }

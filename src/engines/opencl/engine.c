@@ -461,35 +461,52 @@ tw_status cl_upload(engine *e, const operand *from, bool copies, buffer *out)
     return status;
 }
 
+/* What every kernel is launched with, in the order of its parameters (rung.clh); parts and sums are a GPU_DIVIDES row's
+ * alone. */
+typedef struct arguments {
+    int32_t m, n, k;
+    float alpha;
+    cl_memory a;
+    int64_t lda;
+    cl_memory b;
+    int64_t ldb;
+    float beta;
+    cl_memory c;
+    int64_t ldc;
+    int32_t parts;
+    cl_memory sums;
+} arguments;
+
 static tw_status set_arguments(engine *e, const runnable *r, cl_kernel kernel, const buffer *a, const buffer *b,
                                const buffer *c)
 {
-    const plan *p = r->plan;
-    const tw_problem *x = &p->problem;
-    int32_t m = (int32_t)x->m, n = (int32_t)x->n, k = (int32_t)x->k;
-    int64_t lda = x->lda, ldb = p->gpu.turns_b ? max_i64(x->k, 1) : x->ldb, ldc = x->ldc;
-    float alpha = (float)x->alpha, beta = (float)x->beta;
-    int32_t parts = (int32_t)p->gpu.shares.parts;
-    cl_memory sums = (cl_memory)(uintptr_t)r->workspace;
+    const plan *plan = r->plan;
+    const tw_problem *p = &plan->problem;
+    const arguments x = {.m = (int32_t)p->m,
+                         .n = (int32_t)p->n,
+                         .k = (int32_t)p->k,
+                         .alpha = (float)p->alpha,
+                         .a = a->memory,
+                         .lda = p->lda,
+                         .b = b->memory,
+                         .ldb = plan->gpu.turns_b ? max_i64(p->k, 1) : p->ldb,
+                         .beta = (float)p->beta,
+                         .c = c->memory,
+                         .ldc = p->ldc,
+                         .parts = (int32_t)plan->gpu.shares.parts,
+                         .sums = (cl_memory)(uintptr_t)r->workspace};
+    /* clang-format off */
+#define ARGUMENT(name) {sizeof x.name, &x.name}
     const struct {
         size_t bytes;
         const void *value;
-    } arguments[] = {{4, &m},
-                     {4, &n},
-                     {4, &k},
-                     {4, &alpha},
-                     {sizeof a->memory, &a->memory},
-                     {8, &lda},
-                     {sizeof b->memory, &b->memory},
-                     {8, &ldb},
-                     {4, &beta},
-                     {sizeof c->memory, &c->memory},
-                     {8, &ldc},
-                     {4, &parts},
-                     {sizeof sums, &sums}};
-    cl_uint count = sizeof arguments / sizeof *arguments - (p->row->gpu.traits & GPU_DIVIDES ? 0 : 2);
+    } list[] = {ARGUMENT(m), ARGUMENT(n), ARGUMENT(k), ARGUMENT(alpha), ARGUMENT(a), ARGUMENT(lda), ARGUMENT(b),
+                ARGUMENT(ldb), ARGUMENT(beta), ARGUMENT(c), ARGUMENT(ldc), ARGUMENT(parts), ARGUMENT(sums)};
+#undef ARGUMENT
+    /* clang-format on */
+    const cl_uint count = sizeof list / sizeof *list - (plan->row->gpu.traits & GPU_DIVIDES ? 0 : 2);
     for (cl_uint i = 0; i < count; i++)
-        CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, i, arguments[i].bytes, arguments[i].value));
+        CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, i, list[i].bytes, list[i].value));
     return TW_OK;
 }
 
