@@ -29,7 +29,7 @@
  * STACK    A call of the cpu engine takes at most 48 KiB of the calling thread's stack: 64 KiB is large enough for a
  *          thread. tw_devices() and GPU engines run their drivers' code, which takes more (PoCL 75 KiB): 256 KiB.
  *
- * To learn how a product is computed, read on in this order: src/api.c, src/plan.c, src/plan_cpu.c,
+ * To learn how a product is computed, read on in this order: src/api.c, src/plan.c, src/plan_cpu.c, src/run.c,
  * src/engines/cpu/engine.c, src/engines/cpu/loops.c, kernels/cpu/gemm_simd.c. The last holds the line that multiplies.
  */
 #ifndef TILEWRIGHT_H

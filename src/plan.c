@@ -108,7 +108,7 @@ tw_status plan_find(const tw_problem *problem, const device_facts *device, const
     TRY(choose_row(problem, device, choice, &row));
     *out = (plan){.problem = *problem, .row = row};
     if (row->gpu.entry != NULL)
-        plan_gpu(out, device, choice);
+        out->gpu = (gpu_plan){0}, plan_gpu(out, device, choice);
     else if (row->micro != NULL)
         plan_loops(out, device, choice->threads);
     else
@@ -151,7 +151,7 @@ const plan *plan_recall(const tw_problem *user, uint64_t context)
                  (user->dtype_c == 0 || user->dtype_c == q->dtype_c) && user->op_a == q->op_a &&
                  user->op_b == q->op_b && user->place_a == q->place_a && user->place_b == q->place_b &&
                  user->place_c == q->place_c;
-    return alike && q->k > 0 && (!last.plan.near.turned || user->beta == 0) ? &last.plan : NULL;
+    return alike && q->k > 0 && (!last.plan.cpu.near.turned || user->beta == 0) ? &last.plan : NULL;
 }
 
 static const char *packing_text(const packing *p, const char *turns, const char *copies)
@@ -159,30 +159,36 @@ static const char *packing_text(const packing *p, const char *turns, const char 
     return !p->needed ? "" : p->turns ? turns : copies;
 }
 
+/* What a grid's blocks are, where they do not compute a tile each. */
+static void grid_text(const gpu_plan *p, char text[96])
+{
+    text[0] = '\0';
+    if (p->cut > 0) snprintf(text, 96, " (%" PRId64 " of more than %" PRId64 " in two parts)", p->cut, p->cut * 3 / 2);
+    if (p->shares.count > 0)
+        snprintf(text, 96, " (%" PRId64 " of them shares of %" PRId64 " steps%s)", p->shares.count, p->shares.length,
+                 p->shares.meets ? ", in clusters" : "");
+}
+
 void plan_text(const plan *plan, char *text, size_t bytes)
 {
-    char shared[96] = "";
-    if (plan->cut > 0)
-        snprintf(shared, sizeof shared, " (%" PRId64 " of more than %" PRId64 " in two parts)", plan->cut,
-                 plan->cut * 3 / 2);
-    if (plan->shares.count > 0)
-        snprintf(shared, sizeof shared, " (%" PRId64 " of them shares of %" PRId64 " steps%s)", plan->shares.count,
-                 plan->shares.length, plan->shares.meets ? ", in clusters" : "");
+    const cpu_plan *cpu = &plan->cpu;
+    const gpu_plan *gpu = &plan->gpu;
+    char grid[96] = "";
+    if (plan->row->gpu.entry != NULL) grid_text(gpu, grid);
     if (plan->row->micro != NULL)
         snprintf(text, bytes,
                  "%s%s%s%s strip %" PRId64 "x%" PRId64 "x%" PRId64 " task %" PRId64 "x%" PRId64
                  " threads %d workspace %zu bytes",
-                 plan->row->lab.name, plan->line ? " line" : "", plan->direct_a ? "" : " packs A",
-                 plan->near.turned ? " turns C"
-                 : plan->direct_b  ? ""
-                                   : " packs B",
-                 plan->strip_m, plan->strip_n, plan->kc, plan->task_m, plan->task_n, plan->threads,
-                 plan->workspace_bytes);
+                 plan->row->lab.name, cpu->line ? " line" : "", cpu->direct_a ? "" : " packs A",
+                 cpu->near.turned ? " turns C"
+                 : cpu->direct_b  ? ""
+                                  : " packs B",
+                 cpu->strip_m, cpu->strip_n, cpu->kc, cpu->task_m, cpu->task_n, plan->threads, plan->workspace_bytes);
     else if (plan->row->gpu.entry != NULL)
         snprintf(text, bytes, "%s%s%s grid %" PRId64 "x%" PRId64 "%s threads %dx%d workspace %zu bytes %.*s",
-                 plan->row->lab.name, packing_text(&plan->pack_a, " turns A", " copies A"),
-                 packing_text(&plan->pack_b, " turns B", " copies B"), plan->grid_x, plan->grid_y, shared,
-                 plan->threads_x, plan->threads_y, plan->workspace_bytes, plan->own_options, plan->options);
+                 plan->row->lab.name, packing_text(&gpu->pack_a, " turns A", " copies A"),
+                 packing_text(&gpu->pack_b, " turns B", " copies B"), gpu->grid_x, gpu->grid_y, grid, gpu->threads_x,
+                 gpu->threads_y, plan->workspace_bytes, gpu->own_options, gpu->options);
     else
         snprintf(text, bytes, "%s tile %d threads %d workspace %zu bytes", plan->row->lab.name, plan->tile,
                  plan->threads, plan->workspace_bytes);

@@ -24,12 +24,9 @@ typedef struct shares {
     bool meets;    /* GPU_SLICES: a tile's parts are one cluster of blocks, which add through its shared memory */
 } shares;
 
-typedef struct plan {
-    tw_problem problem;
-    const kernel_row *row;
-    int tile; /* edge of the blocks, for rows that let it be chosen */
-    int threads;
-    /* The CPU's five loops: C is computed in strips of strip_m x strip_n whose operands are packed kc deep; one task is
+/* How a CPU computes a product by a production kernel; a rung's is empty. */
+typedef struct cpu_plan {
+    /* The five loops: C is computed in strips of strip_m x strip_n whose operands are packed kc deep; one task is
      * task_m x task_n of it. All but kc are multiples of the micro-tile. */
     int64_t strip_m, strip_n, kc, task_m, task_n;
     /* where B streams, a task computes so many steps of k at a time in all of its part of C; else kc */
@@ -42,17 +39,18 @@ typedef struct plan {
     /* the next panel while this one is computed, into a second copy of the packed parts: by several threads */
     bool packs_ahead;
     bool in_place;                      /* one panel, nothing packed: each task is a product for the row's near */
-    bool at_once;                       /* that, or a line, by one thread: no tasks, no team, no workspace */
     cpu_near near;                      /* if in_place: what the kernel of the whole product is told of its shape */
     size_t a_bytes, b_bytes, sum_bytes; /* parts of the workspace, each rounded up to 64 bytes */
-    size_t workspace_bytes;
-    /* A batch on the CPU: all threads compute one item after the other (together), or each takes tasks: items, or
-     * part_m rows of them where they are computed at once. An operand that all items share is packed once, as a whole,
-     * in front of the workspaces of the threads. */
+    /* A batch: all threads compute one item after the other (together), or each takes tasks: items, or part_m rows of
+     * them where they are computed at once. An operand that all items share is packed once, as a whole, in front of the
+     * workspaces of the threads. */
     bool together;
     int64_t part_m;
     size_t all_a_bytes, all_b_bytes, each_bytes;
-    /* A GPU's launch: grid of blocks of threads; one block computes block_m x block_n; the compiler's -D options. */
+} cpu_plan;
+
+/* A GPU's launch: grid of blocks of threads; one block computes block_m x block_n; the compiler's -D options. */
+typedef struct gpu_plan {
     int64_t grid_x, grid_y, block_m, block_n;
     bool one_launch; /* of a whole batch, of at most grid_x blocks; else items are launched one after the other */
     int64_t cut;     /* so many of a batch's tiles are computed in two parts, where it has half as many again */
@@ -66,6 +64,19 @@ typedef struct plan {
     char options[PLAN_OPTIONS_BYTES]; /* of the compiler: the plan's own, then what the text has of its row */
     int own_options;                  /* bytes of the former */
     tw_lab_source source; /* what is compiled; text NULL: the file of that name that is part of the library */
+} gpu_plan;
+
+typedef struct plan {
+    tw_problem problem;
+    const kernel_row *row;
+    int tile;     /* edge of the blocks, for rows that let it be chosen */
+    int threads;  /* of the host */
+    bool at_once; /* the engine's compute() has all it needs: one thread, nothing packed, no workspace */
+    size_t workspace_bytes;
+    union { /* cpu where row->gpu.entry is NULL */
+        cpu_plan cpu;
+        gpu_plan gpu;
+    };
 } plan;
 
 /* plan_find - choose kernel, blocks and threads. Returns TW_OK; TW_NO_KERNEL with the reason of the last row refused;
@@ -86,8 +97,9 @@ const plan *plan_recall(const tw_problem *user, uint64_t context);
 /* plan_reason - what a model expects of each production row that fits, where it decides between them: "cycles expected:
  * sgemm_slicedk_sm80_64x32 19000, ...". Else empty. */
 void plan_reason(const tw_problem *problem, const device_facts *device, char *text, size_t bytes);
-/* plan_shrink - the same product of a CPU's production kernel in smaller blocks, then, where B lies as rows, in none:
- * the same bits. False: it needs no workspace, or one of the smallest. */
+/* plan_shrink - for when there is no memory for a plan's workspace: the same product of a CPU's production kernel in
+ * smaller blocks, then, where B lies as rows, in none: the same bits. False: another kernel's, or it needs no
+ * workspace, or one of the smallest. */
 bool plan_shrink(plan *plan);
 
 /* plan_text - the plan as one line. */

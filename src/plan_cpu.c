@@ -78,16 +78,17 @@ static bool fits_near(const tw_problem *p, const device_facts *device, int threa
 /* A matrix times a vector: one pass over the matrix, its outputs divided among the threads. */
 static void plan_line(plan *plan)
 {
+    cpu_plan *cpu = &plan->cpu;
     const tw_problem *p = &plan->problem;
     int64_t count = max_i64(p->m, p->n), tasks = plan->threads > 1 ? (int64_t)plan->threads * TASKS_PER_THREAD : 1;
-    plan->line = plan->direct_a = plan->direct_b = true;
+    cpu->line = cpu->direct_a = cpu->direct_b = true;
     plan->at_once = plan->threads == 1;
-    plan->kc = plan->piece = max_i64(p->k, 1);
-    plan->strip_m = round_up(p->m, plan->row->lab.tile_m), plan->strip_n = round_up(p->n, plan->row->lab.tile_n);
-    plan->task_m = p->m == 1 ? plan->strip_m
-                             : even_block(count, max_i64(ceil_div(count, tasks), LEAST_LINE), plan->row->lab.tile_m);
-    plan->task_n = p->m != 1 ? plan->strip_n
-                             : even_block(count, max_i64(ceil_div(count, tasks), LEAST_LINE), plan->row->lab.tile_n);
+    cpu->kc = cpu->piece = max_i64(p->k, 1);
+    cpu->strip_m = round_up(p->m, plan->row->lab.tile_m), cpu->strip_n = round_up(p->n, plan->row->lab.tile_n);
+    cpu->task_m = p->m == 1 ? cpu->strip_m
+                            : even_block(count, max_i64(ceil_div(count, tasks), LEAST_LINE), plan->row->lab.tile_m);
+    cpu->task_n = p->m != 1 ? cpu->strip_n
+                            : even_block(count, max_i64(ceil_div(count, tasks), LEAST_LINE), plan->row->lab.tile_n);
 }
 
 /* Rows of a B that streams which are read at a time; short ones share pages. For beta the sums of a short k would have
@@ -97,7 +98,7 @@ static int64_t stream_rows(const plan *plan, const device_facts *device, int64_t
 {
     const tw_problem *p = &plan->problem;
     const bool follows = device->l1_bytes > SMALL_L1;
-    if (p->beta != 0 && p->k <= STREAM_MOST) return plan->kc;
+    if (p->beta != 0 && p->k <= STREAM_MOST) return plan->cpu.kc;
     if (!follows && p->m <= plan->row->lab.tile_m)
         return plan->threads == 1 && device->level >= CPU_avx512 ? STREAM_FEW : STREAM_MOST;
     const int64_t pages = follows ? STREAM_PAGES_FOLLOWED : STREAM_PAGES;
@@ -107,23 +108,24 @@ static int64_t stream_rows(const plan *plan, const device_facts *device, int64_t
 /* Columns of a task: all of a strip's, or a part for each thread, and a second to even out. */
 static int64_t stream_columns(const plan *plan)
 {
-    return plan->threads == 1 ? plan->strip_n
-                              : max_i64(ceil_div(plan->strip_n, STREAM_TASKS * (int64_t)plan->threads),
+    return plan->threads == 1 ? plan->cpu.strip_n
+                              : max_i64(ceil_div(plan->cpu.strip_n, STREAM_TASKS * (int64_t)plan->threads),
                                         STREAM_WIDTH * plan->row->lab.tile_n);
 }
 
 /* Are sums kept beside C, whose old elements are wanted at the end? */
-static bool keeps_sums(const plan *plan) { return plan->problem.k > plan->piece && plan->problem.beta != 0; }
+static bool keeps_sums(const plan *plan) { return plan->problem.k > plan->cpu.piece && plan->problem.beta != 0; }
 
 /* What the blocks need. */
 static void count_workspace(plan *plan)
 {
+    cpu_plan *cpu = &plan->cpu;
     const tw_problem *p = &plan->problem;
     const size_t bytes = (size_t)dtype_find(p->dtype_c)->lab.bytes;
-    plan->a_bytes = plan->direct_a ? 0 : padded(plan->strip_m * cpu_form_a_steps(plan->row->form, plan->kc), bytes);
-    plan->b_bytes = plan->direct_b ? 0 : padded(plan->strip_n * cpu_form_steps(plan->row->form, plan->kc), bytes);
-    plan->sum_bytes = keeps_sums(plan) ? padded(plan->strip_m * plan->strip_n, bytes) : 0;
-    plan->workspace_bytes = (plan->packs_ahead ? 2 : 1) * (plan->a_bytes + plan->b_bytes) + plan->sum_bytes;
+    cpu->a_bytes = cpu->direct_a ? 0 : padded(cpu->strip_m * cpu_form_a_steps(plan->row->form, cpu->kc), bytes);
+    cpu->b_bytes = cpu->direct_b ? 0 : padded(cpu->strip_n * cpu_form_steps(plan->row->form, cpu->kc), bytes);
+    cpu->sum_bytes = keeps_sums(plan) ? padded(cpu->strip_m * cpu->strip_n, bytes) : 0;
+    plan->workspace_bytes = (cpu->packs_ahead ? 2 : 1) * (cpu->a_bytes + cpu->b_bytes) + cpu->sum_bytes;
 }
 
 /* Of a problem whose operands are both transposed: the transposed C as the product of B and A, as they lie. */
@@ -147,29 +149,30 @@ static bool turns_cheaply(const tw_problem *p, int64_t bytes)
  * whole lines of C or nearly. */
 static int64_t rows_together(const plan *plan, int64_t bytes)
 {
-    return round_up(plan->near.turned ? CPU_LINE_BYTES / bytes : 1, plan->row->lab.tile_m);
+    return round_up(plan->cpu.near.turned ? CPU_LINE_BYTES / bytes : 1, plan->row->lab.tile_m);
 }
 
 /* Small, and nothing is packed: one strip, and on one thread one task; on several, rows are divided, or where there are
  * few, columns. p: the plan's problem, or that turned. */
 static void plan_in_place(plan *plan, const tw_problem *p, bool turned, const device_facts *device, int64_t bytes)
 {
+    cpu_plan *cpu = &plan->cpu;
     const int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n;
-    plan->in_place = plan->direct_a = plan->direct_b = true;
-    plan->kc = plan->piece = max_i64(p->k, 1);
+    cpu->in_place = cpu->direct_a = cpu->direct_b = true;
+    cpu->kc = cpu->piece = max_i64(p->k, 1);
     plan->at_once = plan->threads == 1;
-    plan->near = (cpu_near){p->m,   p->n,   p->k,  p->op_a == TW_T ? 1 : p->lda, p->op_a == TW_T ? p->lda : 1,
-                            p->ldb, p->ldc, turned};
-    plan->strip_m = plan->task_m = round_up(p->m, mr), plan->strip_n = round_up(p->n, nr);
-    plan->task_n = even_block(p->n, device->l2_bytes / 2 / (plan->kc * bytes), nr);
+    cpu->near = (cpu_near){p->m,   p->n,   p->k,  p->op_a == TW_T ? 1 : p->lda, p->op_a == TW_T ? p->lda : 1,
+                           p->ldb, p->ldc, turned};
+    cpu->strip_m = cpu->task_m = round_up(p->m, mr), cpu->strip_n = round_up(p->n, nr);
+    cpu->task_n = even_block(p->n, device->l2_bytes / 2 / (cpu->kc * bytes), nr);
     if (plan->at_once) return;
     const int64_t each = (double)p->m * (double)p->n * (double)p->k * (double)bytes <
                                  4 * LITTLE_PER_THREAD * plan->threads
                              ? 2
                              : TASKS_PER_THREAD;
-    plan->task_m = even_block(p->m, ceil_div(p->m, each * plan->threads), rows_together(plan, bytes));
-    while (plan->task_n > nr && ceil_div(p->m, plan->task_m) * ceil_div(p->n, plan->task_n) < plan->threads)
-        plan->task_n = round_up(plan->task_n / 2, nr);
+    cpu->task_m = even_block(p->m, ceil_div(p->m, each * plan->threads), rows_together(plan, bytes));
+    while (cpu->task_n > nr && ceil_div(p->m, cpu->task_m) * ceil_div(p->n, cpu->task_n) < plan->threads)
+        cpu->task_n = round_up(cpu->task_n / 2, nr);
 }
 
 /* Blocks of the five loops, after Goto and van de Geijn: the packed block of B that one task uses (kc x task_n) takes
@@ -177,6 +180,7 @@ static void plan_in_place(plan *plan, const tw_problem *p, bool turned, const de
  * != 0 needs the old C until the end), they get a part of the workspace and strips are smaller. */
 void plan_loops(plan *plan, const device_facts *device, int wanted_threads)
 {
+    cpu_plan *cpu = &plan->cpu;
     const tw_problem *p = &plan->problem;
     int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n, bytes = dtype_find(p->dtype_c)->lab.bytes;
     /* can be read where it lies; else panels hold other words than the operands */
@@ -202,53 +206,54 @@ void plan_loops(plan *plan, const device_facts *device, int wanted_threads)
      * leave room in the L1 for the others', few where B is transposed and packed, too. */
     const bool short_k = near && (p->op_b == TW_N || p->k * bytes <= FEW_BYTES) &&
                          p->k * CPU_LINE_BYTES <= device->l1_bytes * 5 / 8;
-    plan->direct_a = deep || streams_a || (lies && (short_k || p->op_a == TW_N) && !rows_meet(p->lda, bytes));
-    plan->streams_b = lies && !near && !deep && !streams_a && p->op_b == TW_N && p->m <= STREAM_ROWS * mr;
-    plan->direct_b = deep || plan->streams_b || (near && !rows_meet(p->ldb, bytes) && p->op_b == TW_N);
-    plan->kc = near ? max_i64(p->k, 1)
-                    : even_block(p->k,
-                                 deep                           ? device->l2_bytes * 3 / 4 / ((p->m + p->n) * bytes)
-                                 : plan->streams_b || streams_a ? STREAM_KC
-                                                                : plan->row->lab.tile_k,
-                                 lies ? 4 : CPU_K_UNIT);
-    plan->piece = plan->streams_b ? even_block(plan->kc, stream_rows(plan, device, bytes), 4) : plan->kc;
-    const int64_t steps = cpu_form_steps(plan->row->form, plan->kc);
-    if (near && plan->direct_a && plan->direct_b) {
+    cpu->direct_a = deep || streams_a || (lies && (short_k || p->op_a == TW_N) && !rows_meet(p->lda, bytes));
+    cpu->streams_b = lies && !near && !deep && !streams_a && p->op_b == TW_N && p->m <= STREAM_ROWS * mr;
+    cpu->direct_b = deep || cpu->streams_b || (near && !rows_meet(p->ldb, bytes) && p->op_b == TW_N);
+    cpu->kc = near ? max_i64(p->k, 1)
+                   : even_block(p->k,
+                                deep                          ? device->l2_bytes * 3 / 4 / ((p->m + p->n) * bytes)
+                                : cpu->streams_b || streams_a ? STREAM_KC
+                                                              : plan->row->lab.tile_k,
+                                lies ? 4 : CPU_K_UNIT);
+    cpu->piece = cpu->streams_b ? even_block(cpu->kc, stream_rows(plan, device, bytes), 4) : cpu->kc;
+    const int64_t steps = cpu_form_steps(plan->row->form, cpu->kc);
+    if (near && cpu->direct_a && cpu->direct_b) {
         plan_in_place(plan, p, false, device, bytes);
         return;
     }
-    plan->strip_m = even_block(p->m, keeps_sums(plan) ? SUM_STRIP : STRIP_M, mr);
-    plan->strip_n = even_block(p->n, keeps_sums(plan) ? SUM_STRIP : STRIP_N, nr);
-    plan->task_n = even_block(plan->strip_n,
-                              plan->streams_b ? stream_columns(plan) : device->l2_bytes / 2 / (steps * bytes), nr);
+    cpu->strip_m = even_block(p->m, keeps_sums(plan) ? SUM_STRIP : STRIP_M, mr);
+    cpu->strip_n = even_block(p->n, keeps_sums(plan) ? SUM_STRIP : STRIP_N, nr);
+    cpu->task_n = even_block(cpu->strip_n,
+                             cpu->streams_b ? stream_columns(plan) : device->l2_bytes / 2 / (steps * bytes), nr);
     /* Tall ones read their block of B seldom; of those of several threads the last are waited for
      * (docs/PERF-LOG.md). */
-    plan->task_m = even_block(plan->strip_m, (plan->threads > 1 ? 12 : 24) * mr, mr);
-    while (plan->threads > 1 && plan->task_m > mr &&
-           ceil_div(plan->strip_m, plan->task_m) * ceil_div(plan->strip_n, plan->task_n) <
-               (plan->streams_b ? 1 : TASKS_PER_THREAD) * plan->threads)
-        plan->task_m = round_up(plan->task_m / 2, mr);
-    plan->packs_ahead = plan->threads > 1 && !(plan->direct_a && plan->direct_b);
+    cpu->task_m = even_block(cpu->strip_m, (plan->threads > 1 ? 12 : 24) * mr, mr);
+    while (plan->threads > 1 && cpu->task_m > mr &&
+           ceil_div(cpu->strip_m, cpu->task_m) * ceil_div(cpu->strip_n, cpu->task_n) <
+               (cpu->streams_b ? 1 : TASKS_PER_THREAD) * plan->threads)
+        cpu->task_m = round_up(cpu->task_m / 2, mr);
+    cpu->packs_ahead = plan->threads > 1 && !(cpu->direct_a && cpu->direct_b);
     count_workspace(plan);
 }
 
 bool plan_shrink(plan *plan)
 {
+    cpu_plan *cpu = &plan->cpu;
     /* in less, A and B are packed so often that one may as well read them where they lie */
     enum { LEAST_BLOCKS = 256 << 10 };
     const int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n;
-    if (plan->workspace_bytes == 0) return false;
-    if (plan->packs_ahead)
-        plan->packs_ahead = false;
+    if (plan->row->micro == NULL || plan->workspace_bytes == 0) return false;
+    if (cpu->packs_ahead)
+        cpu->packs_ahead = false;
     else if (plan->row->form == CPU_PLAIN && plan->problem.op_b == TW_N && plan->workspace_bytes <= LEAST_BLOCKS)
-        plan->direct_a = plan->direct_b = true, plan->kc = plan->piece = max_i64(plan->problem.k, 1);
-    else if (plan->strip_m > mr || plan->strip_n > nr)
-        plan->strip_m = round_up(plan->strip_m / 2, mr), plan->strip_n = round_up(plan->strip_n / 2, nr);
-    else if (plan->kc > CPU_K_UNIT)
-        plan->kc = CPU_K_UNIT, plan->piece = min_i64(plan->piece, plan->kc);
+        cpu->direct_a = cpu->direct_b = true, cpu->kc = cpu->piece = max_i64(plan->problem.k, 1);
+    else if (cpu->strip_m > mr || cpu->strip_n > nr)
+        cpu->strip_m = round_up(cpu->strip_m / 2, mr), cpu->strip_n = round_up(cpu->strip_n / 2, nr);
+    else if (cpu->kc > CPU_K_UNIT)
+        cpu->kc = CPU_K_UNIT, cpu->piece = min_i64(cpu->piece, cpu->kc);
     else
         return false;
-    plan->task_m = min_i64(plan->task_m, plan->strip_m), plan->task_n = min_i64(plan->task_n, plan->strip_n);
+    cpu->task_m = min_i64(cpu->task_m, cpu->strip_m), cpu->task_n = min_i64(cpu->task_n, cpu->strip_n);
     count_workspace(plan);
     return true;
 }
@@ -279,25 +284,26 @@ bool plan_batch_shares(const tw_problem *p, const tw_batch *batch, const device_
 
 void plan_batch_cpu(const tw_batch *batch, const device_facts *device, bool together, plan *out)
 {
+    cpu_plan *cpu = &out->cpu;
     const tw_problem p = out->problem;
     double work = (double)p.m * (double)p.n * (double)max_i64(p.k, 1) * (double)batch->count / WORK_PER_WAITED_THREAD;
     int threads = work < device->threads ? (work < 1 ? 1 : (int)work) : device->threads;
-    out->together = together;
+    cpu->together = together;
     if (!together) out->threads = threads;
-    out->packs_ahead = false;
+    cpu->packs_ahead = false;
     count_workspace(out);
-    int64_t unit = rows_together(out, dtype_find(p.dtype_c)->lab.bytes), panels = ceil_div(p.k, max_i64(out->kc, 1));
-    out->part_m = out->strip_m;
-    while (out->at_once && !out->line && out->part_m > unit &&
-           batch->count * ceil_div(out->near.m, out->part_m) < (int64_t)TASKS_PER_THREAD * threads)
-        out->part_m = round_up(out->part_m / 2, unit);
+    int64_t unit = rows_together(out, dtype_find(p.dtype_c)->lab.bytes), panels = ceil_div(p.k, max_i64(cpu->kc, 1));
+    cpu->part_m = cpu->strip_m;
+    while (out->at_once && !cpu->line && cpu->part_m > unit &&
+           batch->count * ceil_div(cpu->near.m, cpu->part_m) < (int64_t)TASKS_PER_THREAD * threads)
+        cpu->part_m = round_up(cpu->part_m / 2, unit);
     bool several = batch->count > 1 && !batch->pointers && p.k > 0;
     if (several && batch->stride_a == 0)
-        out->all_a_bytes = (size_t)(ceil_div(p.m, out->strip_m) * panels) * out->a_bytes;
+        cpu->all_a_bytes = (size_t)(ceil_div(p.m, cpu->strip_m) * panels) * cpu->a_bytes;
     if (several && batch->stride_b == 0)
-        out->all_b_bytes = (size_t)(ceil_div(p.n, out->strip_n) * panels) * out->b_bytes;
-    out->each_bytes = out->workspace_bytes - (out->all_a_bytes > 0 ? out->a_bytes : 0) -
-                      (out->all_b_bytes > 0 ? out->b_bytes : 0);
-    out->workspace_bytes = out->all_a_bytes + out->all_b_bytes +
-                           (out->together ? 1 : (size_t)threads) * out->each_bytes;
+        cpu->all_b_bytes = (size_t)(ceil_div(p.n, cpu->strip_n) * panels) * cpu->b_bytes;
+    cpu->each_bytes = out->workspace_bytes - (cpu->all_a_bytes > 0 ? cpu->a_bytes : 0) -
+                      (cpu->all_b_bytes > 0 ? cpu->b_bytes : 0);
+    out->workspace_bytes = cpu->all_a_bytes + cpu->all_b_bytes +
+                           (cpu->together ? 1 : (size_t)threads) * cpu->each_bytes;
 }

@@ -244,12 +244,12 @@ static shares divide(const plan *plan, const device_facts *device)
     enum { BLOCKS = 1024 };
     const tw_problem *p = &plan->problem;
     int64_t steps = max_i64(ceil_div(p->k, plan->tile), 1),
-            parts = device->no_workspace ? 1 : max_i64(min_i64(BLOCKS / max_i64(plan->grid_x, 1), steps), 1);
+            parts = device->no_workspace ? 1 : max_i64(min_i64(BLOCKS / max_i64(plan->gpu.grid_x, 1), steps), 1);
     int64_t length = ceil_div(steps, parts);
     parts = ceil_div(steps, length); /* none is empty */
-    if (parts == 1) return (shares){.whole = plan->grid_x, .parts = 1};
+    if (parts == 1) return (shares){.whole = plan->gpu.grid_x, .parts = 1};
     return (shares){.parts = parts,
-                    .count = plan->grid_x * parts,
+                    .count = plan->gpu.grid_x * parts,
                     .length = length,
                     .bytes = round_up(parts * p->m * p->n * 4, 256)};
 }
@@ -259,57 +259,58 @@ void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choic
 {
     const tw_problem *p = &plan->problem;
     const kernel_row *row = plan->row;
+    gpu_plan *gpu = &plan->gpu;
     bool square = row->gpu.traits & GPU_SQUARE;
     plan->threads = 1;
-    plan->source = choice->source != NULL ? *choice->source
-                                          : (tw_lab_source){.file = row->lab.file, .entry = row->gpu.entry};
+    gpu->source = choice->source != NULL ? *choice->source
+                                         : (tw_lab_source){.file = row->lab.file, .entry = row->gpu.entry};
     plan->tile = kernel_tile(row, p, choice->tile);
-    plan->few_rows = (row->gpu.traits & GPU_STREAM) && p->m <= p->n;
-    bool on_side = (row->gpu.traits & GPU_STREAM) && !plan->few_rows;
-    plan->block_m = square ? plan->tile : on_side ? row->lab.tile_n : row->lab.tile_m;
-    plan->block_n = square ? plan->tile : on_side ? row->lab.tile_m : row->lab.tile_n;
-    plan->threads_x = square ? plan->tile : row->gpu.threads_x;
-    plan->threads_y = square ? plan->tile : row->gpu.threads_y;
-    plan->grid_x = ceil_div(p->n, plan->block_n);
-    plan->grid_y = ceil_div(p->m, plan->block_m);
-    if (row->gpu.traits & GPU_LINEAR_GRID) plan->grid_x *= plan->grid_y, plan->grid_y = 1;
+    gpu->few_rows = (row->gpu.traits & GPU_STREAM) && p->m <= p->n;
+    bool on_side = (row->gpu.traits & GPU_STREAM) && !gpu->few_rows;
+    gpu->block_m = square ? plan->tile : on_side ? row->lab.tile_n : row->lab.tile_m;
+    gpu->block_n = square ? plan->tile : on_side ? row->lab.tile_m : row->lab.tile_n;
+    gpu->threads_x = square ? plan->tile : row->gpu.threads_x;
+    gpu->threads_y = square ? plan->tile : row->gpu.threads_y;
+    gpu->grid_x = ceil_div(p->n, gpu->block_n);
+    gpu->grid_y = ceil_div(p->m, gpu->block_m);
+    if (row->gpu.traits & GPU_LINEAR_GRID) gpu->grid_x *= gpu->grid_y, gpu->grid_y = 1;
     if (row->gpu.traits & GPU_PERSISTENT) /* as many blocks as take equally many tiles each */
-        plan->grid_x = ceil_div(plan->grid_x, max_i64(ceil_div(plan->grid_x, max_i64(device->multiprocessors, 1)), 1));
-    if (plan->one_launch)
-        plan->grid_x = row->gpu.blocks_each > 0 ? (int64_t)row->gpu.blocks_each * max_i64(device->multiprocessors, 1)
-                                                : INT32_MAX;
+        gpu->grid_x = ceil_div(gpu->grid_x, max_i64(ceil_div(gpu->grid_x, max_i64(device->multiprocessors, 1)), 1));
+    if (gpu->one_launch)
+        gpu->grid_x = row->gpu.blocks_each > 0 ? (int64_t)row->gpu.blocks_each * max_i64(device->multiprocessors, 1)
+                                               : INT32_MAX;
     /* b2: of three blocks on each */
-    if (plan->one_launch && (row->gpu.traits & GPU_TENSOR_MAPS) && row->gpu.blocks_each == 0)
-        plan->cut = 2 * max_i64(device->multiprocessors, 1);
-    plan->pack_a = kernel_packing_a(row, p);
-    plan->pack_b = kernel_packing_b(row, p);
+    if (gpu->one_launch && (row->gpu.traits & GPU_TENSOR_MAPS) && row->gpu.blocks_each == 0)
+        gpu->cut = 2 * max_i64(device->multiprocessors, 1);
+    gpu->pack_a = kernel_packing_a(row, p);
+    gpu->pack_b = kernel_packing_b(row, p);
     double longest;
-    if (row->gpu.traits & GPU_SHARES) plan->shares = share_out(row, p, device, &longest);
-    if (row->gpu.traits & GPU_SLICES) plan->shares = part_out(row, p, device, &longest);
-    if (row->gpu.traits & GPU_STREAM) plan->shares = stream_out(row, p, device, &longest);
-    if (row->gpu.traits & GPU_DIVIDES) plan->shares = divide(plan, device);
-    if (plan->shares.count > 0) plan->grid_x = plan->shares.whole + plan->shares.count;
-    plan->dynamic_bytes = row->gpu.dynamic_bytes + (plan->shares.meets ? (int)meeting_bytes(row) : 0);
-    plan->workspace_bytes = (size_t)(plan->pack_a.bytes + plan->pack_b.bytes + plan->shares.bytes);
-    plan->turns_b = (row->gpu.traits & GPU_TURNS_B) && p->op_b == TW_N;
+    if (row->gpu.traits & GPU_SHARES) gpu->shares = share_out(row, p, device, &longest);
+    if (row->gpu.traits & GPU_SLICES) gpu->shares = part_out(row, p, device, &longest);
+    if (row->gpu.traits & GPU_STREAM) gpu->shares = stream_out(row, p, device, &longest);
+    if (row->gpu.traits & GPU_DIVIDES) gpu->shares = divide(plan, device);
+    if (gpu->shares.count > 0) gpu->grid_x = gpu->shares.whole + gpu->shares.count;
+    gpu->dynamic_bytes = row->gpu.dynamic_bytes + (gpu->shares.meets ? (int)meeting_bytes(row) : 0);
+    plan->workspace_bytes = (size_t)(gpu->pack_a.bytes + gpu->pack_b.bytes + gpu->shares.bytes);
+    gpu->turns_b = (row->gpu.traits & GPU_TURNS_B) && p->op_b == TW_N;
     bool packs = (row->gpu.traits & (GPU_PACKS | GPU_READS_BOTH)) == GPU_PACKS; /* one form for all */
     bool row_in_warp = (row->gpu.traits & GPU_ROW_BARRIER) && device->warp > 0 && device->warp % plan->tile == 0;
-    int used = snprintf(plan->options, sizeof plan->options, "-DTILE=%d -DOP_A=%d -DOP_B=%d -DWIDE=%d%s%s%s",
+    int used = snprintf(gpu->options, sizeof gpu->options, "-DTILE=%d -DOP_A=%d -DOP_B=%d -DWIDE=%d%s%s%s",
                         plan->tile ? plan->tile : 16, packs ? (row->gpu.traits & GPU_READS_KM ? TW_T : TW_N) : p->op_a,
-                        packs           ? TW_N
-                        : plan->turns_b ? TW_T
-                                        : p->op_b,
+                        packs          ? TW_N
+                        : gpu->turns_b ? TW_T
+                                       : p->op_b,
                         kernel_is_wide(row, p), row_in_warp ? " -DSUBGROUP_BARRIER=1" : "",
                         p->dtype == TW_F16 ? " -DIN_F16=1" : "", choice->default_build ? " -DDEFAULT_BUILD" : "");
     if (row->gpu.traits & GPU_OWN_C)
-        used += snprintf(plan->options + used, sizeof plan->options - (size_t)used,
-                         " -DC_HALF=%d -DTILE_M=%d -DTILE_N=%d", p->dtype_c != TW_F32, (int)plan->block_m,
-                         (int)plan->block_n);
+        used += snprintf(gpu->options + used, sizeof gpu->options - (size_t)used,
+                         " -DC_HALF=%d -DTILE_M=%d -DTILE_N=%d", p->dtype_c != TW_F32, (int)gpu->block_m,
+                         (int)gpu->block_n);
     if (row->gpu.traits & GPU_STREAM)
-        used += snprintf(plan->options + used, sizeof plan->options - (size_t)used, " -DFEW_ROWS=%d", plan->few_rows);
-    if (plan->shares.meets) used += snprintf(plan->options + used, sizeof plan->options - (size_t)used, " -DMEETS=1");
-    plan->own_options = used;
-    kernel_options(row, plan->options + used, sizeof plan->options - (size_t)used);
+        used += snprintf(gpu->options + used, sizeof gpu->options - (size_t)used, " -DFEW_ROWS=%d", gpu->few_rows);
+    if (gpu->shares.meets) used += snprintf(gpu->options + used, sizeof gpu->options - (size_t)used, " -DMEETS=1");
+    gpu->own_options = used;
+    kernel_options(row, gpu->options + used, sizeof gpu->options - (size_t)used);
 }
 
 static double longest_share(const kernel_row *row, const tw_problem *p, const device_facts *device)
@@ -468,7 +469,7 @@ const kernel_row *plan_batch_row(const tw_problem *p, const tw_batch *batch, con
 
 void plan_one_launch(const tw_problem *problem, const device_facts *device, const kernel_row *row, plan *out)
 {
-    *out = (plan){.problem = *problem, .row = row, .one_launch = true};
+    *out = (plan){.problem = *problem, .row = row, .gpu = {.one_launch = true}};
     plan_gpu(out, device, &(tw_lab_choice){0});
 }
 

@@ -5,7 +5,7 @@
 
 #include "plan.h"
 
-/* plan_loops, plan_rung, plan_gpu - fill a plan that is zero but for problem and row, and one_launch: a production
+/* plan_loops, plan_rung, plan_gpu - fill a plan that is zero but for problem and row, and gpu.one_launch: a production
  * kernel's or a rung's on the CPU, a GPU's. */
 void plan_loops(plan *plan, const device_facts *device, int wanted_threads);
 void plan_rung(plan *plan, const device_facts *device, const tw_lab_choice *choice);

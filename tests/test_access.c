@@ -207,7 +207,7 @@ static bool compare_shape(const subject *s, host_kernel *kernel, const tw_proble
         snprintf(seen.why, WHY, "no model: %.200s", why);
         return false;
     }
-    if (p->turns_b) stored.ldb = x->k;
+    if (p->gpu.turns_b) stored.ldb = x->k;
     seen.a_bytes = 4 * elements(x->m, x->k, x->lda), seen.b_bytes = 4 * elements(x->k, x->n, stored.ldb),
     seen.c_bytes = 4 * elements(x->m, x->n, x->ldc);
     float *a = calloc(1, seen.a_bytes), *b = calloc(1, seen.b_bytes), *c = calloc(1, seen.c_bytes);
@@ -224,10 +224,10 @@ static bool compare_shape(const subject *s, host_kernel *kernel, const tw_proble
                     .ldc = x->ldc,
                     .note = see,
                     .after_block = compare_block};
-    kernel->grid = (host_place){(unsigned)p->grid_x, (unsigned)p->grid_y, 1};
+    kernel->grid = (host_place){(unsigned)p->gpu.grid_x, (unsigned)p->gpu.grid_y, 1};
     seen.kernel = kernel, seen.run = &run, seen.model = &model;
-    bool same_launch = model.grid_x == p->grid_x && model.grid_y == p->grid_y && model.block_x == p->threads_x &&
-                       model.block_y == p->threads_y;
+    bool same_launch = model.grid_x == p->gpu.grid_x && model.grid_y == p->gpu.grid_y &&
+                       model.block_x == p->gpu.threads_x && model.block_y == p->gpu.threads_y;
     if (same_launch)
         host_launch(kernel, &run);
     else

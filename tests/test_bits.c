@@ -99,7 +99,7 @@ static void turned_cases(void)
     made.beta = 1;
     planned = planned && problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &other) == TW_OK;
     expect("plans: C is turned where both are transposed and its old elements are not wanted",
-           planned && one.near.turned && one.near.m == 48 && !other.near.turned && !other.direct_b);
+           planned && one.cpu.near.turned && one.cpu.near.m == 48 && !other.cpu.near.turned && !other.cpu.direct_b);
 }
 
 /* Products larger than any L2, of which the first rows, or the first columns, are computed again by themselves: those
@@ -290,10 +290,10 @@ static void tier_cases(void)
         plan direct, packed;
         q.lda = q.ldb = q.ldc = APART;
         tiers = tiers && problem_load(&p, a, a, a, &loaded) == TW_OK &&
-                plan_find(&loaded, &facts, NULL, &direct) == TW_OK && direct.direct_a && direct.direct_b &&
+                plan_find(&loaded, &facts, NULL, &direct) == TW_OK && direct.cpu.direct_a && direct.cpu.direct_b &&
                 direct.at_once && direct.threads == 1 && direct.workspace_bytes == 0 &&
                 problem_load(&q, a, a, a, &loaded) == TW_OK && plan_find(&loaded, &facts, NULL, &packed) == TW_OK &&
-                packed.direct_a == (m == 1 || n == 1) && packed.direct_b == packed.direct_a;
+                packed.cpu.direct_a == (m == 1 || n == 1) && packed.cpu.direct_b == packed.cpu.direct_a;
         same = tw_gemm(context, &p, packed_x, packed_y, narrow) == TW_OK && tw_gemm(context, &q, x, y, wide) == TW_OK;
         for (int i = 0; i < m; i++)
             same = same && memcmp(narrow + i * n, wide + i * APART, (size_t)n * sizeof *wide) == 0;
@@ -307,8 +307,8 @@ static void tier_cases(void)
                    loaded;
         plan made;
         streamed = streamed && problem_load(&p, a, a, a, &loaded) == TW_OK &&
-                   plan_find(&loaded, &facts, NULL, &made) == TW_OK && made.direct_a == streams[i].a &&
-                   made.direct_b == streams[i].b;
+                   plan_find(&loaded, &facts, NULL, &made) == TW_OK && made.cpu.direct_a == streams[i].a &&
+                   made.cpu.direct_b == streams[i].b;
     }
     expect("plans: A is read where it lies unless it is transposed, B when C has few rows, both when k is long",
            streamed);

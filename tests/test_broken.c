@@ -116,7 +116,7 @@ static cl_kernel opencl_build(const plan *p, const char *text, char why[512])
 {
     char options[PLAN_OPTIONS_BYTES + 32];
     cl_int error;
-    snprintf(options, sizeof options, "-cl-std=CL1.2 %s", p->options);
+    snprintf(options, sizeof options, "-cl-std=CL1.2 %s", p->gpu.options);
     cl_program program = opencl.cl->clCreateProgramWithSource(opencl.context, 1, &text, NULL, &error);
     if (error == CL_SUCCESS) error = opencl.cl->clBuildProgram(program, 1, &opencl.device, options, NULL, NULL);
     snprintf(why, 512, "%s: %s", options, cl_error_name(error));
@@ -155,8 +155,8 @@ static bool opencl_run(const plan *p, const char *text, const host_run *r, const
                      {8, &ldc}};
     for (cl_uint i = 0; i < sizeof arguments / sizeof *arguments; i++)
         error |= cl->clSetKernelArg(kernel, i, arguments[i].bytes, arguments[i].value);
-    size_t local[2] = {(size_t)p->threads_x, (size_t)p->threads_y},
-           global[2] = {(size_t)p->grid_x * local[0], (size_t)p->grid_y * local[1]};
+    size_t local[2] = {(size_t)p->gpu.threads_x, (size_t)p->gpu.threads_y},
+           global[2] = {(size_t)p->gpu.grid_x * local[0], (size_t)p->gpu.grid_y * local[1]};
     error |= cl->clEnqueueNDRangeKernel(opencl.queue, kernel, 2, NULL, global, local, 0, NULL, NULL);
     error |= cl->clEnqueueReadBuffer(opencl.queue, memory[2], 1, 0, bytes[2], r->c, 0, NULL, NULL);
     for (int i = 0; i < 3; i++) cl->clReleaseMemObject(memory[i]);
@@ -222,8 +222,9 @@ static bool judged_right(bool on_host, const fault *f, oracle_kind kind, char wh
     if (f->bounds > 0) {
         oracle_poison(&o, right);
         ran = run_text(on_host, &p, original, &o, right, why);
-        size_t used = strlen(p.options);
-        snprintf(p.options + used, sizeof p.options - used, " -DDELTA=%.6ef", f->bounds * bound_there(&o, right, c));
+        size_t used = strlen(p.gpu.options);
+        snprintf(p.gpu.options + used, sizeof p.gpu.options - used, " -DDELTA=%.6ef",
+                 f->bounds * bound_there(&o, right, c));
         oracle_poison(&o, c);
     }
     ran = ran && run_text(on_host, &p, text, &o, c, why);

@@ -329,10 +329,10 @@ static int options_of(const kernel_row *row, int sm, int turn, variant found[MOS
         p.align_a = p.align_b = p.align_c = a.narrow ? 4 : 256;
         if (plan_find(&p, &facts, &choice, &made) != TW_OK) continue;
         bool seen = false;
-        for (int j = 0; j < count; j++) seen = seen || strcmp(found[j].options, made.options) == 0;
+        for (int j = 0; j < count; j++) seen = seen || strcmp(found[j].options, made.gpu.options) == 0;
         if (seen || count == MOST_OPTIONS) continue;
         name_variant(row, &a, found[count].name);
-        strcpy(found[count++].options, made.options);
+        strcpy(found[count++].options, made.gpu.options);
     }
     return count;
 }
@@ -351,7 +351,7 @@ static int batch_options_of(const kernel_row *row, int sm, int turn, variant fou
         p.dtype_c = dtype_find(p.dtype)->result;
         plan_one_launch(&p, &facts, row, &made);
         name_variant(row, &a, found[count].name);
-        strcpy(found[count++].options, made.options);
+        strcpy(found[count++].options, made.gpu.options);
     }
     return count;
 }

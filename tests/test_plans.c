@@ -164,21 +164,22 @@ static void plan_line(const plan *x, char text[LINE])
                  " direct %d%d streams %d line %d ahead %d place %d once %d near %" PRId64 " %" PRId64 " %" PRId64
                  " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %d bytes %zu %zu %zu batch %d %" PRId64
                  " %zu %zu %zu",
-                 x->strip_m, x->strip_n, x->kc, x->task_m, x->task_n, x->piece, x->direct_a, x->direct_b, x->streams_b,
-                 x->line, x->packs_ahead, x->in_place, x->at_once, x->near.m, x->near.n, x->near.k, x->near.a_rs,
-                 x->near.a_cs, x->near.b_rs, x->near.ldc, x->near.turned, x->a_bytes, x->b_bytes, x->sum_bytes,
-                 x->together, x->part_m, x->all_a_bytes, x->all_b_bytes, x->each_bytes);
+                 x->cpu.strip_m, x->cpu.strip_n, x->cpu.kc, x->cpu.task_m, x->cpu.task_n, x->cpu.piece, x->cpu.direct_a,
+                 x->cpu.direct_b, x->cpu.streams_b, x->cpu.line, x->cpu.packs_ahead, x->cpu.in_place, x->at_once,
+                 x->cpu.near.m, x->cpu.near.n, x->cpu.near.k, x->cpu.near.a_rs, x->cpu.near.a_cs, x->cpu.near.b_rs,
+                 x->cpu.near.ldc, x->cpu.near.turned, x->cpu.a_bytes, x->cpu.b_bytes, x->cpu.sum_bytes, x->cpu.together,
+                 x->cpu.part_m, x->cpu.all_a_bytes, x->cpu.all_b_bytes, x->cpu.each_bytes);
         return;
     }
-    used = snprintf(at, room,
-                    " grid %" PRId64 "x%" PRId64 " block %" PRId64 "x%" PRId64
-                    " of %dx%d shared %d once %d cut %" PRId64 " turns %d few %d shares %" PRId64 " %" PRId64
-                    " %" PRId64 " %" PRId64 " %" PRId64 " %d",
-                    x->grid_x, x->grid_y, x->block_m, x->block_n, x->threads_x, x->threads_y, x->dynamic_bytes,
-                    x->one_launch, x->cut, x->turns_b, x->few_rows, x->shares.whole, x->shares.count, x->shares.length,
-                    x->shares.bytes, x->shares.parts, x->shares.meets);
-    used += packing_line(at + used, room - (size_t)used, &x->pack_a);
-    packing_line(at + used, room - (size_t)used, &x->pack_b);
+    used = snprintf(
+        at, room,
+        " grid %" PRId64 "x%" PRId64 " block %" PRId64 "x%" PRId64 " of %dx%d shared %d once %d cut %" PRId64
+        " turns %d few %d shares %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %d",
+        x->gpu.grid_x, x->gpu.grid_y, x->gpu.block_m, x->gpu.block_n, x->gpu.threads_x, x->gpu.threads_y,
+        x->gpu.dynamic_bytes, x->gpu.one_launch, x->gpu.cut, x->gpu.turns_b, x->gpu.few_rows, x->gpu.shares.whole,
+        x->gpu.shares.count, x->gpu.shares.length, x->gpu.shares.bytes, x->gpu.shares.parts, x->gpu.shares.meets);
+    used += packing_line(at + used, room - (size_t)used, &x->gpu.pack_a);
+    packing_line(at + used, room - (size_t)used, &x->gpu.pack_b);
 }
 
 /* The plan of problem `number` of a device: as a line, the compiler's options in another. */
@@ -209,7 +210,9 @@ static kind plan_of(int device, int64_t number, int *type, char text[LINE], char
     if (status != TW_OK)
         snprintf(text, LINE, "%s", tw_status_name(status));
     else
-        plan_line(&made, text), snprintf(options, PLAN_OPTIONS_BYTES, "%.*s", made.own_options, made.options);
+        plan_line(&made, text);
+    if (status == TW_OK && made.row->gpu.entry != NULL)
+        snprintf(options, PLAN_OPTIONS_BYTES, "%.*s", made.gpu.own_options, made.gpu.options);
     return asked;
 }
 

@@ -45,7 +45,7 @@ static void split_cases(void)
         plan one;
         made.ldb = cases[i].ldb, made.beta = cases[i].beta;
         if (problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &one) == TW_OK &&
-            one.direct_b == !cases[i].packs)
+            one.cpu.direct_b == !cases[i].packs)
             continue;
         printf("# case %zu\n", i);
         right = false;
@@ -83,18 +83,19 @@ static void stream_cases(void)
         plan one;
         made.beta = cases[i].beta;
         bool planned = problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &one) == TW_OK &&
-                       one.streams_b && one.direct_b && one.piece == cases[i].piece;
-        planned = planned && one.kc >= one.piece && (one.sum_bytes > 0) == (p.beta != 0 && p.k > one.piece);
+                       one.cpu.streams_b && one.cpu.direct_b && one.cpu.piece == cases[i].piece;
+        planned = planned && one.cpu.kc >= one.cpu.piece &&
+                  (one.cpu.sum_bytes > 0) == (p.beta != 0 && p.k > one.cpu.piece);
         for (plan less = one;
              planned &&
              plan_shrink(&less);) /* without memory: sums wherever k has several pieces, and none longer than a panel */
-            planned = less.piece >= 1 && less.piece <= less.kc &&
-                      (less.sum_bytes > 0) == (p.beta != 0 && p.k > less.piece);
-        planned = planned &&
-                  (cases[i].threads == 1 ? one.task_n == one.strip_n : one.task_m >= p.m && one.task_n < one.strip_n);
+            planned = less.cpu.piece >= 1 && less.cpu.piece <= less.cpu.kc &&
+                      (less.cpu.sum_bytes > 0) == (p.beta != 0 && p.k > less.cpu.piece);
+        planned = planned && (cases[i].threads == 1 ? one.cpu.task_n == one.cpu.strip_n
+                                                    : one.cpu.task_m >= p.m && one.cpu.task_n < one.cpu.strip_n);
         if (planned) continue;
-        printf("# case %zu: piece %" PRId64 ", kc %" PRId64 ", tasks of %" PRId64 " x %" PRId64 "\n", i, one.piece,
-               one.kc, one.task_m, one.task_n);
+        printf("# case %zu: piece %" PRId64 ", kc %" PRId64 ", tasks of %" PRId64 " x %" PRId64 "\n", i, one.cpu.piece,
+               one.cpu.kc, one.cpu.task_m, one.cpu.task_n);
         right = false;
     }
     expect("plans: few rows of C read few rows of B at a time, along all columns of a task", right);
@@ -104,7 +105,8 @@ static void stream_cases(void)
     plan one;
     made.ldb = INT64_C(1) << 62; /* B has one row, so any distance will do */
     expect("plans: and a distance of rows whose bytes no number holds",
-           problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &one) == TW_OK && one.streams_b);
+           problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &one) == TW_OK &&
+               one.cpu.streams_b);
 }
 
 /* Small products of several threads: rows divided, or, where there are few, columns; each part a product in place; of a
@@ -127,14 +129,16 @@ static void in_place_cases(void)
         tw_problem p, made = tw_problem_make(TW_F32, cases[i].op, cases[i].op, cases[i].m, cases[i].n, cases[i].k);
         plan one;
         bool planned = problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &one) == TW_OK &&
-                       one.in_place && one.workspace_bytes == 0 && one.threads == cases[i].wanted;
-        const int64_t tasks = planned ? ceil_div(one.near.m, one.task_m) * ceil_div(one.near.n, one.task_n) : 0;
-        planned = planned && one.at_once == (one.threads == 1) && one.near.turned == (cases[i].op == TW_T) &&
+                       one.cpu.in_place && one.workspace_bytes == 0 && one.threads == cases[i].wanted;
+        const int64_t tasks = planned
+                                  ? ceil_div(one.cpu.near.m, one.cpu.task_m) * ceil_div(one.cpu.near.n, one.cpu.task_n)
+                                  : 0;
+        planned = planned && one.at_once == (one.threads == 1) && one.cpu.near.turned == (cases[i].op == TW_T) &&
                   (one.threads == 1 || (tasks >= cases[i].least && tasks <= cases[i].most));
-        planned = planned && (!one.near.turned || one.task_m >= 16);
+        planned = planned && (!one.cpu.near.turned || one.cpu.task_m >= 16);
         if (planned) continue;
         printf("# case %zu: threads %d, %" PRId64 " tasks of %" PRId64 " x %" PRId64 "\n", i, one.threads, tasks,
-               one.task_m, one.task_n);
+               one.cpu.task_m, one.cpu.task_n);
         right = false;
     }
     expect("plans: small products of several threads are computed in place, part by part", right);
@@ -169,21 +173,23 @@ static void plan_cases(void)
                 continue;
             }
             int64_t mr = one.row->lab.tile_m, nr = one.row->lab.tile_n;
-            multiples = multiples && one.strip_m % mr == 0 && one.task_m % mr == 0 && one.strip_n % nr == 0 &&
-                        one.task_n % nr == 0;
+            multiples = multiples && one.cpu.strip_m % mr == 0 && one.cpu.task_m % mr == 0 &&
+                        one.cpu.strip_n % nr == 0 && one.cpu.task_n % nr == 0;
             bool line = p.m == 1 || p.n == 1; /* nothing is packed and k is not divided */
-            covers = covers && one.line == line &&
-                     (!line || (one.direct_a && one.direct_b && one.workspace_bytes == 0 && one.kc == p.k &&
-                                one.strip_m >= p.m && one.strip_n >= p.n));
-            covers = covers && one.task_m <= one.strip_m && one.task_n <= one.strip_n && one.kc >= 1 &&
-                     one.workspace_bytes == (one.packs_ahead ? 2 : 1) * (one.a_bytes + one.b_bytes) + one.sum_bytes &&
-                     (one.direct_a ||
-                      one.a_bytes >= (size_t)(one.strip_m * one.kc) * (size_t)tw_lab_dtype_of(p.dtype)->bytes) &&
-                     one.direct_a == (one.a_bytes == 0) && one.direct_b == line && (one.b_bytes > 0) == !line &&
-                     (p.beta == 0 || p.k <= one.kc || one.sum_bytes > 0);
+            covers = covers && one.cpu.line == line &&
+                     (!line || (one.cpu.direct_a && one.cpu.direct_b && one.workspace_bytes == 0 && one.cpu.kc == p.k &&
+                                one.cpu.strip_m >= p.m && one.cpu.strip_n >= p.n));
+            covers = covers && one.cpu.task_m <= one.cpu.strip_m && one.cpu.task_n <= one.cpu.strip_n &&
+                     one.cpu.kc >= 1 &&
+                     one.workspace_bytes ==
+                         (one.cpu.packs_ahead ? 2 : 1) * (one.cpu.a_bytes + one.cpu.b_bytes) + one.cpu.sum_bytes &&
+                     (one.cpu.direct_a || one.cpu.a_bytes >= (size_t)(one.cpu.strip_m * one.cpu.kc) *
+                                                                 (size_t)tw_lab_dtype_of(p.dtype)->bytes) &&
+                     one.cpu.direct_a == (one.cpu.a_bytes == 0) && one.cpu.direct_b == line &&
+                     (one.cpu.b_bytes > 0) == !line && (p.beta == 0 || p.k <= one.cpu.kc || one.cpu.sum_bytes > 0);
             threads = threads && one.threads >= 1 && one.threads <= devices[d].threads;
-            same = same && one.strip_m == two.strip_m && one.kc == two.kc && one.threads == two.threads &&
-                   one.row == two.row;
+            same = same && one.cpu.strip_m == two.cpu.strip_m && one.cpu.kc == two.cpu.kc &&
+                   one.threads == two.threads && one.row == two.row;
             plan_text(&one, text, sizeof text);
             text_fits = text_fits && strlen(text) < sizeof text - 1;
         }

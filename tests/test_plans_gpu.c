@@ -77,11 +77,12 @@ static void deep_case(int64_t m, int64_t n, int64_t k, int tile, int64_t parts, 
     planned = planned && plan_find(&p, &cuda, &choice, &many) == TW_OK;
     cuda.no_workspace = true;
     planned = planned && plan_find(&p, &cuda, &choice, &bare) == TW_OK;
-    tap_result(planned && memcmp(&one.shares, &many.shares, sizeof one.shares) == 0 && one.shares.parts == parts &&
-                   one.shares.length == length && (int64_t)one.workspace_bytes == bytes &&
-                   one.grid_x == parts * bare.grid_x && bare.shares.parts == 1 && bare.workspace_bytes == 0,
-               "%lld parts of %lld steps, %zu bytes, %s", (long long)one.shares.parts, (long long)one.shares.length,
-               one.workspace_bytes, planned ? "" : tw_error_text());
+    tap_result(planned && memcmp(&one.gpu.shares, &many.gpu.shares, sizeof one.gpu.shares) == 0 &&
+                   one.gpu.shares.parts == parts && one.gpu.shares.length == length &&
+                   (int64_t)one.workspace_bytes == bytes && one.gpu.grid_x == parts * bare.gpu.grid_x &&
+                   bare.gpu.shares.parts == 1 && bare.workspace_bytes == 0,
+               "%lld parts of %lld steps, %zu bytes, %s", (long long)one.gpu.shares.parts,
+               (long long)one.gpu.shares.length, one.workspace_bytes, planned ? "" : tw_error_text());
 }
 
 static void deep_cases(void)
@@ -108,14 +109,14 @@ static void place_case(const char *what, const void *x, const void *y, const voi
     made.lda = lda, made.ldb = ldb, made.ldc = ldc;
     bool planned = problem_load(&made, x, y, z, &p) == TW_OK && plan_find(&p, &sm_90, &sgemm_tma_sm90, &out) == TW_OK;
     bool fits = planned && kernel_fits(kernel_named("cuda_f32_r12_async"), &p, &sm_90, 0, reason, sizeof reason);
-    bool chosen = planned && out.row == kernel_named("cuda_f32_sgemm_tma_sm90_128x128") && out.pack_a.needed &&
-                  out.pack_a.turns && !out.pack_b.turns;
+    bool chosen = planned && out.row == kernel_named("cuda_f32_sgemm_tma_sm90_128x128") && out.gpu.pack_a.needed &&
+                  out.gpu.pack_a.turns && !out.gpu.pack_b.turns;
     tap_result(
-        chosen && fits == mapped && strstr(out.options, wide) != NULL &&
-            out.pack_b.needed == (ldb % 4 != 0 || (uintptr_t)y % 16 != 0) &&
+        chosen && fits == mapped && strstr(out.gpu.options, wide) != NULL &&
+            out.gpu.pack_b.needed == (ldb % 4 != 0 || (uintptr_t)y % 16 != 0) &&
             (mapped ||
              strstr(reason, "the copy engine needs addresses and rows of A and B in multiples of 16 bytes") != NULL),
-        "%s %s: %s", planned ? out.row->lab.name : tw_error_text(), out.options, reason);
+        "%s %s: %s", planned ? out.row->lab.name : tw_error_text(), out.gpu.options, reason);
 }
 
 /* What the production kernel of sm_90 packs, and into how much, by transposes and rows; without a workspace another
@@ -137,8 +138,8 @@ static void packing_case(tw_op op_a, tw_op op_b, int64_t lda, int64_t ldb, int64
     if (planned)
         plan_text(&out, text, sizeof text), sscanf(text, "cuda_f32_sgemm_tma_sm90_128x128%39[ a-zA-Z] grid", found);
     tap_result(planned && strncmp(found, expected, strlen(expected)) == 0 &&
-                   (int64_t)out.workspace_bytes - out.shares.bytes == bytes && bare.workspace_bytes == 0 &&
-                   bare.shares.count == 0 && (bytes > 0) == !kernel_fits(out.row, &p, &device, 0, NULL, 0),
+                   (int64_t)out.workspace_bytes - out.gpu.shares.bytes == bytes && bare.workspace_bytes == 0 &&
+                   bare.gpu.shares.count == 0 && (bytes > 0) == !kernel_fits(out.row, &p, &device, 0, NULL, 0),
                "%s, without: %s", planned ? text : tw_error_text(), planned ? bare.row->lab.name : "");
 }
 
@@ -155,7 +156,7 @@ static void shares_case(int64_t m, int64_t n, int64_t k, const char *kernel, int
     made.place_a = made.place_b = made.place_c = TW_DEVICE;
     made.lda = (m + 3) / 4 * 4, made.ldb = (n + 3) / 4 * 4;
     bool planned = problem_load(&made, x, x, x, &p) == TW_OK && plan_find(&p, &sm_90, &choice, &out) == TW_OK;
-    const shares *s = &out.shares;
+    const shares *s = &out.gpu.shares;
     int64_t tile_n = planned ? out.row->lab.tile_n : 1, steps = (k + 15) / 16,
             tiles = (m + 127) / 128 * ((n + tile_n - 1) / tile_n);
     /* a tile with at most 32 rows or columns in C takes a third */
@@ -163,7 +164,7 @@ static void shares_case(int64_t m, int64_t n, int64_t k, const char *kernel, int
             left = (wide - s->whole) * steps + (tiles - wide) * ((steps + 2) / 3);
     bool exact = s->count * s->length >= left && (s->count - 1) * s->length < left && s->length < steps;
     tap_result(planned && s->whole == whole && s->count == count && s->length == length &&
-                   out.grid_x == whole + count && (count > 0 ? exact && s->whole <= wide : s->whole == tiles) &&
+                   out.gpu.grid_x == whole + count && (count > 0 ? exact && s->whole <= wide : s->whole == tiles) &&
                    (int64_t)out.workspace_bytes == s->bytes && s->bytes >= count * (128 * tile_n * 4 + 8),
                "whole %lld, %lld shares of %lld, %zu bytes %s", (long long)s->whole, (long long)s->count,
                (long long)s->length, out.workspace_bytes, planned ? "" : tw_error_text());
@@ -228,13 +229,13 @@ static void cluster_case(const char *kernel, int64_t m, int64_t n, int64_t k, bo
     bool planned = plan_find(&p, &device, &choice, &out) == TW_OK && plan_find(&p, &bare, &choice, &without) == TW_OK;
     if (planned) plan_text(&out, text, sizeof text);
     int64_t tile_bytes = planned ? out.row->lab.tile_m * out.row->lab.tile_n * 4 : 0;
-    bool told = strstr(out.options, "-DMEETS=1") != NULL && strstr(text, "in clusters") != NULL;
-    tap_result(planned && (blocks < 0 || out.shares.count == blocks) && out.shares.meets == meets && told == meets &&
-                   (out.workspace_bytes == 0) == (meets || blocks == 0) &&
-                   out.dynamic_bytes == out.row->gpu.dynamic_bytes + (meets ? (int)tile_bytes + 16 : 0) &&
-                   (!meets || without.shares.meets),
+    bool told = strstr(out.gpu.options, "-DMEETS=1") != NULL && strstr(text, "in clusters") != NULL;
+    tap_result(planned && (blocks < 0 || out.gpu.shares.count == blocks) && out.gpu.shares.meets == meets &&
+                   told == meets && (out.workspace_bytes == 0) == (meets || blocks == 0) &&
+                   out.gpu.dynamic_bytes == out.row->gpu.dynamic_bytes + (meets ? (int)tile_bytes + 16 : 0) &&
+                   (!meets || without.gpu.shares.meets),
                "%s, %d bytes shared, without workspace %lld blocks", planned ? text : tw_error_text(),
-               planned ? out.dynamic_bytes : 0, planned ? (long long)without.shares.count : 0);
+               planned ? out.gpu.dynamic_bytes : 0, planned ? (long long)without.gpu.shares.count : 0);
 }
 
 static void cluster_cases(void)
@@ -267,7 +268,7 @@ static void matrix_case(tw_op op_a, tw_op op_b, int64_t m, int64_t n, int64_t k,
     bool planned = plan_find(&p, &sm_90, NULL, &out) == TW_OK;
     if (planned) plan_text(&out, text, sizeof text);
     tap_result(planned && strncmp(text, expected, strlen(expected)) == 0 && (int64_t)out.workspace_bytes == bytes &&
-                   strstr(out.options, dtype_c == TW_F32 ? "-DC_HALF=0" : "-DC_HALF=1") != NULL,
+                   strstr(out.gpu.options, dtype_c == TW_F32 ? "-DC_HALF=0" : "-DC_HALF=1") != NULL,
                "%s, expected %s and %d bytes", planned ? text : tw_error_text(), expected, (int)bytes);
 }
 

@@ -119,8 +119,9 @@ static bool as_made_anew(const tw_problem *p, device_facts device, uint64_t cont
     if (plan_find(p, &device, NULL, &kept) != TW_OK) return false;
     plan_text(&kept, kept_text, sizeof kept_text);
     plan_text(&made, made_text, sizeof made_text);
-    return memcmp(&kept.problem, p, sizeof *p) == 0 && kept.row == made.row && kept.sum_bytes == made.sum_bytes &&
-           strcmp(kept_text, made_text) == 0 && strcmp(kept.options, made.options) == 0;
+    bool same = memcmp(&kept.problem, p, sizeof *p) == 0 && kept.row == made.row && strcmp(kept_text, made_text) == 0;
+    return same && (made.row->gpu.entry != NULL ? strcmp(kept.gpu.options, made.gpu.options) == 0
+                                                : kept.cpu.sum_bytes == made.cpu.sum_bytes);
 }
 
 /* Every problem after every other, on every device after every other. */

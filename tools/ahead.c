@@ -44,14 +44,14 @@ static tw_status keep(work *w, const struct ahead_arch *arch, const plan *p)
     tw_lab_code code = {.bytes = NULL};
     w->done++;
     if (w->into == NULL) return TW_OK;
-    show(w, p->source.entry, arch->name);
+    show(w, p->gpu.source.entry, arch->name);
     TRY(cuda_engine.code(NULL, p, arch->from_sm, false, &code));
     if (strcmp(code.target, arch->name) != 0) {
         free(code.bytes);
-        return fail(TW_BUILD_FAILED, "%s: this NVRTC compiles for %s, expected %s", p->source.entry, code.target,
+        return fail(TW_BUILD_FAILED, "%s: this NVRTC compiles for %s, expected %s", p->gpu.source.entry, code.target,
                     arch->name);
     }
-    jit_key key = ahead_key(arch->name, p->options, &p->source);
+    jit_key key = ahead_key(arch->name, p->gpu.options, &p->gpu.source);
     jit_cache_put(w->into, &key, code.bytes, (size_t)code.size);
     w->bytes += code.size;
     free(code.bytes);
@@ -84,9 +84,9 @@ static tw_status keep_row(work *w, const struct ahead_arch *arch, const kernel_r
         p.dtype_c = variant / 8 % 2 ? p.dtype : dtype_find(p.dtype)->result;
         p.align_a = p.align_b = p.align_c = variant / 4 % 2 ? 4 : 256;
         if (plan_find(&p, &facts, &choice, &made) != TW_OK) continue; /* not on this architecture */
-        for (int i = 0; i < known; i++) seen = seen || strcmp(done[i], made.options) == 0;
+        for (int i = 0; i < known; i++) seen = seen || strcmp(done[i], made.gpu.options) == 0;
         if (seen) continue;
-        strcpy(done[known++], made.options);
+        strcpy(done[known++], made.gpu.options);
         TRY(keep(w, arch, &made));
     }
     return TW_OK;
@@ -118,8 +118,8 @@ static tw_status keep_helpers(work *w, const struct ahead_arch *arch)
                    {"cuda/probe.cu", "probe_read", ""},
                    {"cuda/probe.cu", "probe_shared", ""}};
     for (size_t i = 0; i < sizeof helpers / sizeof *helpers; i++) {
-        plan p = {.source = {.file = helpers[i].file, .entry = helpers[i].entry}};
-        strcpy(p.options, helpers[i].options);
+        plan p = {.gpu.source = {.file = helpers[i].file, .entry = helpers[i].entry}};
+        strcpy(p.gpu.options, helpers[i].options);
         TRY(keep(w, arch, &p));
     }
     return TW_OK;

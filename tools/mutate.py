@@ -74,7 +74,7 @@ OPERATORS = [
     ("batch", r"engines/cpu|api\.c", r"\b(\w*->?)?batch->count\b", [r"(\g<0> - 1)", r"(\g<0> & 1023)"]),
     ("batch", r"cpu/batch\.c", r"\btask (/|%) w->parts", [r"(task & 1023) \1 w->parts", r"(task + 1) \1 w->parts"]),
     ("batch", r"cpu/batch\.c", r"\ball_a\b", ["all_b"]),
-    ("batch", r"cpu/batch\.c", r"\bplan->(together|line|at_once)\b", ["0", "1"]),
+    ("batch", r"cpu/batch\.c", r"\b(?:plan|cpu)->(together|line|at_once)\b", ["0", "1"]),
     ("offsets", FAR, r"\bint64_t (?=(?:ld[abc]?|\w*stride\w*|[abc]_rs|[abc]_cs|x_k|offset|apart|place|at)\b)", ["int32_t "]),
     ("offsets", FAR, r"\(size_t\)(?=\([^()]*(?:\bld|stride|_rs|_cs))", ["(int)"]),
     ("precision", C, r"\bdouble (?=\*?(?:alpha|beta|value)\b)", ["float "]),

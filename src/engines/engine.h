@@ -67,7 +67,7 @@ typedef struct engine_ops {
     void (*facts)(const engine *e, device_facts *out);
     tw_status (*prepare)(engine *e, const plan *p, runnable *out); /* out refers to p, which must stay */
     tw_status (*upload)(engine *e, const operand *from, bool copies, buffer *out);
-    /* may return early */
+    /* may return early. TW_NO_MEMORY without r->launched: for the plan's workspace, and C is untouched */
     tw_status (*launch)(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c);
     /* Compute a plan that is to be computed at once (plan.h), with these scalars for the plan's. NULL: there are no
      * such plans */

@@ -103,21 +103,21 @@ static bool host_build(const plan *p, const char *text, host_kernel *out, char w
 {
     char folder[] = "/tmp/tilewright-host.XXXXXX", source[64], library[64], command[1024];
     bool cuda = strcmp(p->row->lab.engine, "cuda") == 0;
-    *out = (host_kernel){.grid = {(unsigned)p->grid_x, (unsigned)p->grid_y, 1},
-                         .size = {(unsigned)p->threads_x, (unsigned)p->threads_y, 1}};
+    *out = (host_kernel){.grid = {(unsigned)p->gpu.grid_x, (unsigned)p->gpu.grid_y, 1},
+                         .size = {(unsigned)p->gpu.threads_x, (unsigned)p->gpu.threads_y, 1}};
     if (mkdtemp(folder) == NULL) return false;
     snprintf(source, sizeof source, "%s/k.c", folder);
     snprintf(library, sizeof library, "%s/k.so", folder);
     snprintf(command, sizeof command,
              "'%s' -std=gnu11 -w -O0 -fPIC -fsanitize=thread -shared -nostdlib -Wl,-Bsymbolic -include "
              "'%s/support/host_shim.h' %s %s '%s' -o '%s' 2>'%s/log'",
-             COMPILER, TESTS_FOLDER, cuda ? "-DHOST_CUDA" : "-DHOST_OPENCL", p->options, source, library, folder);
+             COMPILER, TESTS_FOLDER, cuda ? "-DHOST_CUDA" : "-DHOST_OPENCL", p->gpu.options, source, library, folder);
     char *c = host_replace(text, cuda ? "extern \"C\" " : "\n    __local ", cuda ? "" : "\n    HOST_TILE ", 0);
     bool built = host_write_text(source, c) && system(command) == 0 &&
                  (out->library = dlopen(library, RTLD_NOW | RTLD_LOCAL)) != NULL;
     free(c);
     if (built) {
-        *(void **)&out->entry = dlsym(out->library, p->source.entry);
+        *(void **)&out->entry = dlsym(out->library, p->gpu.source.entry);
         out->now = dlsym(out->library, "host_now");
         built = out->entry != NULL && out->now != NULL;
     }

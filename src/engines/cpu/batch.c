@@ -46,6 +46,7 @@ static void compute_item(void *context, team *team)
 static void compute_task(const batch_work *w, int64_t task, void *workspace)
 {
     const plan *plan = w->plan;
+    const cpu_plan *cpu = &plan->cpu;
     const tw_problem *p = &plan->problem;
     const void *a, *b;
     void *c;
@@ -54,11 +55,11 @@ static void compute_task(const batch_work *w, int64_t task, void *workspace)
         return;
     }
     item_of(w, task / w->parts, &a, &b, &c);
-    int64_t first = task % w->parts * plan->part_m;
-    if (plan->line)
+    int64_t first = task % w->parts * cpu->part_m;
+    if (cpu->line)
         loops_compute(plan, p->alpha, p->beta, a, b, c);
     else
-        loops_compute_rows(plan, p->alpha, p->beta, a, b, c, first, min_i64(first + plan->part_m, plan->near.m));
+        loops_compute_rows(plan, p->alpha, p->beta, a, b, c, first, min_i64(first + cpu->part_m, cpu->near.m));
 }
 
 /* Each thread takes tasks with a workspace of its own, or all compute item after item. */
@@ -66,15 +67,16 @@ static void work_team(void *context, team *team)
 {
     batch_work *w = context;
     const plan *plan = w->plan;
+    const cpu_plan *cpu = &plan->cpu;
     if (w->all_a != NULL) loops_pack_all(plan, true, w->a, w->all_a, team);
     if (w->all_b != NULL) loops_pack_all(plan, false, w->b, w->all_b, team);
-    for (int64_t i = 0; plan->together && i < w->batch->count; i++) {
+    for (int64_t i = 0; cpu->together && i < w->batch->count; i++) {
         own_item item = {w, i, w->workspaces};
         compute_item(&item, team);
     }
-    if (plan->together) return;
+    if (cpu->together) return;
     char *own = w->workspaces +
-                plan->each_bytes * (size_t)atomic_fetch_add_explicit(&w->threads, 1, memory_order_relaxed);
+                cpu->each_bytes * (size_t)atomic_fetch_add_explicit(&w->threads, 1, memory_order_relaxed);
     for (;;) {
         int64_t first = atomic_fetch_add_explicit(&w->next, w->most, memory_order_relaxed),
                 last = min_i64(first + w->most, w->tasks);
@@ -85,8 +87,8 @@ static void work_team(void *context, team *team)
 
 void batch_run(const plan *plan, const tw_batch *batch, const void *a, const void *b, void *c, void *workspace, pool *p)
 {
-    int64_t parts = plan->at_once && !plan->line ? ceil_div(plan->near.m, plan->part_m) : 1,
-            tasks = batch->count * parts;
+    const cpu_plan *cpu = &plan->cpu;
+    int64_t parts = plan->at_once && !cpu->line ? ceil_div(cpu->near.m, cpu->part_m) : 1, tasks = batch->count * parts;
     batch_work work = {.plan = plan,
                        .batch = batch,
                        .a = a,
@@ -97,8 +99,8 @@ void batch_run(const plan *plan, const tw_batch *batch, const void *a, const voi
                        .parts = parts,
                        .tasks = tasks,
                        .most = max_i64(tasks / ((int64_t)plan->threads * GRABS_PER_THREAD), 1)};
-    if (plan->all_a_bytes > 0) work.all_a = workspace;
-    if (plan->all_b_bytes > 0) work.all_b = (char *)workspace + plan->all_a_bytes;
-    work.workspaces = (char *)workspace + plan->all_a_bytes + plan->all_b_bytes;
+    if (cpu->all_a_bytes > 0) work.all_a = workspace;
+    if (cpu->all_b_bytes > 0) work.all_b = (char *)workspace + cpu->all_a_bytes;
+    work.workspaces = (char *)workspace + cpu->all_a_bytes + cpu->all_b_bytes;
     pool_run(p, plan->threads, work_team, &work);
 }

@@ -1,4 +1,5 @@
-/* cpu_engine.h - what the files of the CPU engine share: detection, the thread pool, packing, the five loops. */
+/* cpu_engine.h - what the files of the CPU engine share: detection, the thread pool, the engine, packing, the five
+ * loops, batches, probes. */
 #ifndef TILEWRIGHT_CPU_ENGINE_H
 #define TILEWRIGHT_CPU_ENGINE_H
 
@@ -52,6 +53,23 @@ typedef bool flow_body(void *context, int64_t i, team *team);
 void team_flow(team *t, flow_body *body, void *context);
 void team_after(team *t, int64_t first, int64_t last);
 
+/* ---- engine.c ---- */
+
+typedef struct workspace workspace; /* kept from call to call */
+
+enum { KEPT_WORKSPACES = 8 };
+
+struct engine {
+    cpu_level level;
+    cpu_caches caches;
+    int threads;
+    char threads_from[64], name[96];
+    pool *pool;
+    _Atomic(workspace *) kept[KEPT_WORKSPACES]; /* lock-free slots: nothing here can be held across a fork */
+};
+
+double cpu_now_s(void); /* by a clock that only advances */
+
 /* ---- pack.c ---- */
 
 /* pack_panels - copy `length` x k elements into panels of `width`: panel q, step p, lane i is source element
@@ -98,5 +116,10 @@ void loops_item(const plan *plan, const void *a, const void *b, void *c, void *a
 /* batch_run - all items of a batch. workspace: plan->workspace_bytes, 64-byte aligned. */
 void batch_run(const plan *plan, const tw_batch *batch, const void *a, const void *b, void *c, void *workspace,
                pool *p);
+
+/* ---- probe.c: as in engine_ops ---- */
+
+tw_status cpu_peak_flops(engine *e, tw_dtype dtype, int threads, int tries, double *flops_per_s);
+tw_status cpu_bandwidth(engine *e, int64_t bytes, int threads, int tries, double *bytes_per_s);
 
 #endif

@@ -3,8 +3,6 @@
 #include "cpu_engine.h"
 #include "../../processors.h"
 
-#include <inttypes.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,23 +10,9 @@
 #include <sys/mman.h>
 #include <time.h>
 
-enum { KEPT_WORKSPACES = 8, ALIGNMENT = 64, HUGE_PAGE = 2 << 20 };
+enum { ALIGNMENT = 64, HUGE_PAGE = 2 << 20 };
 
-/* A workspace is kept from call to call; each has its size in front of it. */
-typedef struct workspace {
-    size_t bytes;
-} workspace;
-
-struct engine {
-    cpu_level level;
-    cpu_caches caches;
-    int threads;
-    char threads_from[64], name[96];
-    pool *pool;
-    _Atomic(workspace *) kept[KEPT_WORKSPACES]; /* lock-free slots: nothing here can be held across a fork */
-};
-
-static double now_s(void)
+double cpu_now_s(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -168,6 +152,11 @@ static void cpu_facts(const engine *e, device_facts *out)
 
 /* ---- workspaces ---- */
 
+/* Each has its size in front of it. */
+struct workspace {
+    size_t bytes;
+};
+
 static void *workspace_take(engine *e, size_t bytes)
 {
     for (int i = 0; i < KEPT_WORKSPACES; i++) {
@@ -232,8 +221,7 @@ static void rung_team(void *context, team *team)
     work->plan->row->whole(&own);
 }
 
-static void run_rung_in(const plan *plan, const buffer *a, const buffer *b, const buffer *c, void *workspace,
-                        pool *pool)
+static void run_rung(const plan *plan, const buffer *a, const buffer *b, const buffer *c, void *workspace, pool *pool)
 {
     const tw_problem *p = &plan->problem;
     bool a_turned = p->op_a == TW_T, b_turned = p->op_b == TW_T;
@@ -258,77 +246,35 @@ static void run_rung_in(const plan *plan, const buffer *a, const buffer *b, cons
     pool_run(pool, plan->threads, rung_team, &work);
 }
 
-/* In the smallest blocks, for which there is room on the stack. */
-static tw_status run_on_stack(engine *e, const plan *p, const buffer *a, const buffer *b, const buffer *c)
+/* Without memory for the workspace: the smallest blocks of the five loops have room on the stack. Not inlined, so that
+ * no other call pays for it. */
+__attribute__((noinline)) static tw_status launch_on_stack(engine *e, const runnable *r, const buffer *a,
+                                                           const buffer *b, const buffer *c)
 {
     _Alignas(ALIGNMENT) char workspace[18 << 10]; /* 8 x 64 of A, 64 x 24 of B and 8 x 24 sums in f64 */
-    if (p->workspace_bytes > sizeof workspace)
-        return fail(TW_NO_MEMORY, "no memory for a workspace of %zu bytes, the smallest", p->workspace_bytes);
-    loops_run(p, a->host, b->host, c->host, workspace, e->pool);
-    return TW_OK;
-}
-
-/* The production kernel, in blocks for which there is memory. */
-static tw_status run_loops(engine *e, const plan *wanted, const buffer *a, const buffer *b, const buffer *c)
-{
-    void *workspace = wanted->workspace_bytes > 0 ? workspace_take(e, wanted->workspace_bytes) : NULL;
-    if (workspace != NULL || wanted->workspace_bytes == 0) {
-        loops_run(wanted, a->host, b->host, c->host, workspace, e->pool);
-        workspace_give(e, workspace);
-        return TW_OK;
-    }
-    plan smaller = *wanted;
-    while (workspace == NULL && plan_shrink(&smaller))
-        if (smaller.workspace_bytes > 0) workspace = workspace_take(e, smaller.workspace_bytes);
-    if (workspace == NULL) return run_on_stack(e, &smaller, a, b, c);
-    loops_run(&smaller, a->host, b->host, c->host, workspace, e->pool);
-    workspace_give(e, workspace);
-    return TW_OK;
-}
-
-static tw_status run_rung(engine *e, const plan *p, const buffer *a, const buffer *b, const buffer *c)
-{
-    void *workspace = NULL;
-    if (p->workspace_bytes > 0 && (workspace = workspace_take(e, p->workspace_bytes)) == NULL)
-        return fail(TW_NO_MEMORY, "no memory for a workspace of %zu bytes", p->workspace_bytes);
-    run_rung_in(p, a, b, c, workspace, e->pool);
-    workspace_give(e, workspace);
-    return TW_OK;
-}
-
-/* All items at once, or, where there is no memory for that, one after the other. */
-static tw_status run_batch(engine *e, const runnable *r, const buffer *a, const buffer *b, const buffer *c)
-{
     const plan *p = r->plan;
-    void *workspace = p->workspace_bytes > 0 ? workspace_take(e, p->workspace_bytes) : NULL;
-    if (workspace != NULL || p->workspace_bytes == 0) {
-        batch_run(p, r->batch, a->host, b->host, c->host, workspace, e->pool);
-        workspace_give(e, workspace);
-        return TW_OK;
-    }
-    const size_t bytes = (size_t)dtype_find(p->problem.dtype)->lab.bytes,
-                 c_bytes = (size_t)dtype_find(p->problem.dtype_c)->lab.bytes;
-    plan one = *p;
-    one.workspace_bytes = one.a_bytes + one.b_bytes + one.sum_bytes;
-    for (int64_t i = 0; i < r->batch->count; i++) {
-        buffer x = *a, y = *b, z = *c;
-        x.host = batch_item(r->batch, a->host, r->batch->stride_a, bytes, i);
-        y.host = batch_item(r->batch, b->host, r->batch->stride_b, bytes, i);
-        z.host = batch_item(r->batch, c->host, r->batch->stride_c, c_bytes, i);
-        TRY(run_loops(e, &one, &x, &y, &z));
-    }
+    if (r->batch != NULL || p->row->micro == NULL || p->workspace_bytes > sizeof workspace)
+        return fail(TW_NO_MEMORY, "no memory for a workspace of %zu bytes", p->workspace_bytes);
+    loops_run(p, a->host, b->host, c->host, workspace, e->pool);
     return TW_OK;
 }
 
 static tw_status cpu_launch(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
 {
     const plan *p = r->plan;
+    void *workspace = NULL;
     if (p->problem.m == 0 || p->problem.n == 0) return TW_OK;
-    double begin = r->timed ? now_s() : 0;
-    TRY(r->batch != NULL        ? run_batch(e, r, a, b, c)
-        : p->row->micro != NULL ? run_loops(e, p, a, b, c)
-                                : run_rung(e, p, a, b, c));
-    r->seconds = r->timed ? now_s() - begin : 0;
+    double begin = r->timed ? cpu_now_s() : 0;
+    if (p->workspace_bytes > 0 && (workspace = workspace_take(e, p->workspace_bytes)) == NULL)
+        TRY(launch_on_stack(e, r, a, b, c));
+    else if (r->batch != NULL)
+        batch_run(p, r->batch, a->host, b->host, c->host, workspace, e->pool);
+    else if (p->row->micro != NULL)
+        loops_run(p, a->host, b->host, c->host, workspace, e->pool);
+    else
+        run_rung(p, a, b, c, workspace, e->pool);
+    workspace_give(e, workspace);
+    r->seconds = r->timed ? cpu_now_s() - begin : 0;
     return TW_OK;
 }
 
@@ -352,127 +298,6 @@ static tw_status cpu_download(engine *e, const buffer *from, const operand *to)
 static void cpu_release(engine *e, buffer *b) { (void)e, (void)b; }
 
 static void cpu_drop(engine *e, runnable *r) { (void)e, (void)r; }
-
-/* ---- what this processor can do at most ---- */
-
-static _Atomic double probe_sink; /* results go here, so that no compiler drops the work */
-
-/* 20 ms per try; 2 threads wait some 4 ms, a slice of the scheduler, before they yield */
-enum { WINDOWS = 40, PIECES = 2, PAUSES = 200000 };
-static const double WINDOW_S = 0.0005;
-
-/* The threads of a team meet, compute pieces of `rounds` rounds of the probe for half a millisecond, meet again. A
- * window's rate is the sum of its threads', each from the common beginning to the end of its last piece, so that one
- * whose core is shared counts for what it does, as it would where tiles are taken from a counter; the best window
- * counts. Windows are short, since on a busy machine no long stretch has all threads computing; and a thread that waits
- * here does not sleep, since waking it would be part of the window. */
-typedef struct flops_work {
-    const kernel_row *row;
-    int64_t rounds;
-    double flops;              /* of them */
-    atomic_int arrived, met;   /* arrivals, meetings that all have come to */
-    atomic_llong kflops_per_s; /* of this window: the sum over its threads */
-    double met_s, flops_per_s; /* the last meeting; the best so far */
-} flops_work;
-
-static void meet(flops_work *work, int threads, int meeting)
-{
-    if (atomic_fetch_add_explicit(&work->arrived, 1, memory_order_acq_rel) == (meeting + 1) * threads - 1) {
-        double flops_per_s = 1e3 * (double)atomic_exchange_explicit(&work->kflops_per_s, 0, memory_order_relaxed);
-        if (flops_per_s > work->flops_per_s) work->flops_per_s = flops_per_s;
-        work->met_s = now_s();
-        atomic_store_explicit(&work->met, meeting + 1, memory_order_release);
-    }
-    for (int pauses = 0; atomic_load_explicit(&work->met, memory_order_acquire) <= meeting; pauses++) {
-        pause_briefly();
-        if (pauses >= PAUSES / threads) sched_yield();
-    }
-}
-
-static void flops_team(void *context, team *team)
-{
-    flops_work *work = context;
-    double sink;
-    for (int window = 0; window < WINDOWS; window++) {
-        meet(work, team_threads(team), window);
-        double begin = work->met_s, end = now_s(), flops = 0;
-        for (; end - begin < WINDOW_S; end = now_s()) {
-            work->row->probe(work->rounds, &sink);
-            flops += work->flops;
-        }
-        atomic_fetch_add_explicit(&work->kflops_per_s, (long long)(1e-3 * flops / (end - begin)), memory_order_relaxed);
-        atomic_store_explicit(&probe_sink, sink, memory_order_relaxed);
-    }
-    meet(work, team_threads(team), WINDOWS);
-}
-
-/* One measurement shared by a team: `parts` pieces of equal work, `rounds` times. */
-typedef struct read_work {
-    const kernel_row *row;
-    int64_t parts, rounds, part_bytes;
-    const char *data;
-} read_work;
-
-static void read_part(void *context, int64_t i)
-{
-    const read_work *work = context;
-    atomic_store_explicit(&probe_sink, work->row->reader(work->data + i * work->part_bytes, work->part_bytes),
-                          memory_order_relaxed);
-}
-
-static void read_team(void *context, team *team)
-{
-    const read_work *work = context;
-    for (int64_t round = 0; round < work->rounds; round++) team_for(team, work->parts, read_part, context);
-}
-
-/* The shortest of `tries` runs of the work by the team. */
-static double least_seconds(engine *e, int threads, int tries, read_work *work)
-{
-    double least = 0;
-    for (int i = 0; i < tries; i++) {
-        double begin = now_s();
-        pool_run(e->pool, threads, read_team, work);
-        double seconds = now_s() - begin;
-        if (i == 0 || seconds < least) least = seconds;
-    }
-    return least;
-}
-
-static tw_status cpu_peak_flops(engine *e, tw_dtype dtype, int threads, int tries, double *flops_per_s)
-{
-    flops_work work = {.row = kernel_probed(dtype, e->level), .rounds = 10000};
-    if (work.row == NULL) return fail(TW_NO_KERNEL, "the cpu engine has no probe for %s", dtype_find(dtype)->lab.name);
-    double sink, begin = now_s(), flops = work.row->probe(work.rounds, &sink), seconds = now_s() - begin + 1e-9;
-    work.flops_per_s = flops / seconds; /* what one thread does, more can do */
-    double scale = WINDOW_S / PIECES / seconds;
-    work.rounds = (int64_t)(10000 * scale) + 1;
-    work.flops = flops * (double)work.rounds / 10000;
-    for (int i = 0; i < tries; i++) {
-        atomic_store(&work.arrived, 0);
-        atomic_store(&work.met, 0);
-        atomic_store(&work.kflops_per_s, 0);
-        pool_run(e->pool, threads, flops_team, &work);
-    }
-    *flops_per_s = work.flops_per_s;
-    return TW_OK;
-}
-
-static tw_status cpu_bandwidth(engine *e, int64_t bytes, int threads, int tries, double *bytes_per_s)
-{
-    enum { UNIT = 1024, LEAST_PER_TRY = 64 << 20 };
-    read_work work = {.row = kernel_probed(TW_F64, e->level), .parts = threads == 1 ? 1 : 4 * threads};
-    work.part_bytes = round_up(ceil_div(bytes, work.parts), UNIT);
-    int64_t total = work.part_bytes * work.parts;
-    work.rounds = ceil_div(LEAST_PER_TRY, total);
-    char *data = aligned_alloc(ALIGNMENT, (size_t)total);
-    if (data == NULL) return fail(TW_NO_MEMORY, "no memory for a working set of %" PRId64 " bytes", total);
-    memset(data, 0, (size_t)total);
-    work.data = data;
-    *bytes_per_s = (double)total * (double)work.rounds / least_seconds(e, threads, tries, &work);
-    free(data);
-    return TW_OK;
-}
 
 static void cpu_close(engine *e)
 {

@@ -9,9 +9,9 @@
  *               micro-kernel: mr x nr sums += sliver of A x sliver of B
  *
  * Where the operands are no larger than some times the L2 there is one panel, and what can be is read where it lies
- * (plan->direct_a, direct_b). A C of one row or one column (plan->line) has no loops here, only its outputs divided.
- * Where C has few rows (plan->streams_b) a task computes its panel in pieces of k, each with loop 1 outside of loop 2.
- * What is computed in place (plan->in_place) has no loops here either: near_flow().
+ * (direct_a, direct_b of the plan). A C of one row or one column (line) has no loops here, only its outputs divided.
+ * Where C has few rows (streams_b) a task computes its panel in pieces of k, each with loop 1 outside of loop 2. What
+ * is computed in place (in_place) has no loops here either: near_flow().
  * Panels of bf16 and int8 hold other words than their operands (cpu_form): k, where it counts what panels hold, counts
  * steps. An element of C is one sum over k in ascending order, kept unscaled until the last panel: its bits depend
  * neither on the blocks nor on the threads, in whatever floating-point environment the caller has.
@@ -86,15 +86,15 @@ static void pack_b_task(void *context, int64_t task)
 static int64_t pack_a_tasks(const loops *l) { return pack_tasks(l, l->a_rs, l->rows, l->mr); }
 static int64_t pack_b_tasks(const loops *l) { return pack_tasks(l, l->b_cs, l->cols, l->nr); }
 
-static bool packs_a(const loops *l) { return !l->plan->direct_a && l->all_a == NULL; }
-static bool packs_b(const loops *l) { return !l->plan->direct_b && l->all_b == NULL; }
+static bool packs_a(const loops *l) { return !l->plan->cpu.direct_a && l->all_a == NULL; }
+static bool packs_b(const loops *l) { return !l->plan->cpu.direct_b && l->all_b == NULL; }
 
 /* Where a strip's panel of k lies in an operand that was packed as a whole, each in as much room as the plan has for
  * one. */
 static char *packed_before(const loops *l, char *all, int64_t strip, size_t room)
 {
     const plan *plan = l->plan;
-    return all + (size_t)(strip * ceil_div(plan->problem.k, plan->kc) + l->p0 / plan->kc) * room;
+    return all + (size_t)(strip * ceil_div(plan->problem.k, plan->cpu.kc) + l->p0 / plan->cpu.kc) * room;
 }
 
 /* B's panels first, then A's. */
@@ -118,11 +118,12 @@ typedef struct block {
 static block block_of(const loops *l, int64_t task)
 {
     const plan *plan = l->plan;
-    const int64_t tasks_m = ceil_div(l->rows, plan->task_m), ldc = plan->problem.ldc,
-                  sum_ld = plan->sum_bytes > 0 ? plan->strip_n : ldc;
-    block t = {.i_first = task % tasks_m * plan->task_m, .j_first = task / tasks_m * plan->task_n};
-    t.i_last = min_i64(t.i_first + plan->task_m, l->rows), t.j_last = min_i64(t.j_first + plan->task_n, l->cols);
-    const bool a_lies = plan->direct_a, b_lies = plan->direct_b, a_rows = a_lies && l->a_cs == 1;
+    const cpu_plan *cpu = &plan->cpu;
+    const int64_t tasks_m = ceil_div(l->rows, cpu->task_m), ldc = plan->problem.ldc,
+                  sum_ld = cpu->sum_bytes > 0 ? cpu->strip_n : ldc;
+    block t = {.i_first = task % tasks_m * cpu->task_m, .j_first = task / tasks_m * cpu->task_n};
+    t.i_last = min_i64(t.i_first + cpu->task_m, l->rows), t.j_last = min_i64(t.j_first + cpu->task_n, l->cols);
+    const bool a_lies = cpu->direct_a, b_lies = cpu->direct_b, a_rows = a_lies && l->a_cs == 1;
     t.tile = (cpu_tile){.k = l->steps,
                         .a_rs = a_lies ? l->a_rs : 1,
                         .a_cs = a_lies ? l->a_cs : l->mr,
@@ -136,7 +137,7 @@ static block block_of(const loops *l, int64_t task)
                         .beta = l->beta};
     /* Not where all of A stays near, where its rows would drive each other out of the cache, or where k is not what
      * lies side by side. */
-    if (plan->streams_b || (a_lies && (!a_rows || l->a_rs * l->bytes % 4096 == 0))) return t;
+    if (cpu->streams_b || (a_lies && (!a_rows || l->a_rs * l->bytes % 4096 == 0))) return t;
     const int64_t across = ceil_div(t.j_last - t.j_first, l->nr), steps = ceil_div(l->steps, l->mr);
     t.tile.a_next_step = a_lies ? l->a_rs * l->bytes : ceil_div(l->mr * l->bytes, across);
     t.tile.a_next_back = a_lies ? ceil_div(l->mr * l->bytes, across) - l->mr * t.tile.a_next_step : 0;
@@ -148,25 +149,26 @@ static block block_of(const loops *l, int64_t task)
 static void tile_at(const loops *l, block *t, int64_t i, int64_t j)
 {
     const plan *plan = l->plan;
+    const cpu_plan *cpu = &plan->cpu;
     const int64_t bytes = l->bytes;
     const bool right = j + l->nr < t->j_last, below = i + l->mr < t->i_last, ends = l->p0 + l->depth >= plan->problem.k;
     cpu_tile *tile = &t->tile;
     tile->rows = min_i64(l->mr, l->rows - i), tile->cols = min_i64(l->nr, l->cols - j);
-    tile->a = plan->direct_a ? l->a + ((l->i0 + i) * l->a_rs + l->p0 * l->a_cs) * bytes
-                             : l->packed_a + i * l->a_steps * bytes;
-    tile->b = plan->direct_b ? l->b + (l->p0 * l->b_rs + l->j0 + j) * bytes : l->packed_b + j * l->steps * bytes;
+    tile->a = cpu->direct_a ? l->a + ((l->i0 + i) * l->a_rs + l->p0 * l->a_cs) * bytes
+                            : l->packed_a + i * l->a_steps * bytes;
+    tile->b = cpu->direct_b ? l->b + (l->p0 * l->b_rs + l->j0 + j) * bytes : l->packed_b + j * l->steps * bytes;
     tile->c = l->c + ((l->i0 + i) * tile->ldc + l->j0 + j) * bytes;
-    char *sum = plan->sum_bytes > 0 ? l->sums + (i * plan->strip_n + j) * bytes : tile->c, *out = ends ? tile->c : sum;
+    char *sum = cpu->sum_bytes > 0 ? l->sums + (i * cpu->strip_n + j) * bytes : tile->c, *out = ends ? tile->c : sum;
     tile->sum_in = l->p0 > 0 ? sum : NULL, tile->sum_out = ends ? NULL : sum;
     /* Nothing beyond the task: it may be another thread's to write. */
     const int64_t down = l->mr * (ends ? tile->ldc : tile->sum_out_ld) * bytes;
-    const bool next = below || (right && !plan->streams_b);
+    const bool next = below || (right && !cpu->streams_b);
     tile->a_next = (uintptr_t)tile->a, tile->c_next = (uintptr_t)out;
     if (below && t->a_share > 0)
-        tile->a_next += (uintptr_t)(l->mr * (plan->direct_a ? l->a_rs : l->a_steps) * bytes +
+        tile->a_next += (uintptr_t)(l->mr * (cpu->direct_a ? l->a_rs : l->a_steps) * bytes +
                                     (j - t->j_first) / l->nr * t->a_share);
     if (next)
-        tile->c_next += (uintptr_t)(plan->streams_b ? down : right ? l->nr * bytes : down - (j - t->j_first) * bytes);
+        tile->c_next += (uintptr_t)(cpu->streams_b ? down : right ? l->nr * bytes : down - (j - t->j_first) * bytes);
     plan->row->micro(tile);
 }
 
@@ -176,7 +178,7 @@ static void stream_task(const loops *l, int64_t task)
     const int64_t end = l->p0 + l->depth;
     loops piece = *l;
     do {
-        piece.depth = piece.steps = min_i64(l->plan->piece, end - piece.p0);
+        piece.depth = piece.steps = min_i64(l->plan->cpu.piece, end - piece.p0);
         block t = block_of(&piece, task);
         for (int64_t j = t.j_first; j < t.j_last; j += l->nr)
             for (int64_t i = t.i_first; i < t.i_last; i += l->mr) tile_at(&piece, &t, i, j);
@@ -189,7 +191,7 @@ static void compute_task(void *context, int64_t task)
     const loops *l = context;
     const kernel_row *row = l->plan->row;
     if (row->enter != NULL) row->enter();
-    if (l->plan->streams_b) {
+    if (l->plan->cpu.streams_b) {
         stream_task(l, task);
     } else {
         block t = block_of(l, task);
@@ -205,7 +207,7 @@ static void line_task(void *context, int64_t task)
     const loops *l = context;
     const tw_problem *p = &l->plan->problem;
     bool row = p->m == 1;
-    int64_t count = row ? p->n : p->m, each = row ? l->plan->task_n : l->plan->task_m, first = task * each,
+    int64_t count = row ? p->n : p->m, each = row ? l->plan->cpu.task_n : l->plan->cpu.task_m, first = task * each,
             c_stride = row ? 1 : p->ldc;
     int64_t x_stride = row ? l->b_cs : l->a_rs;
     cpu_line line = {.count = min_i64(each, count - first),
@@ -226,7 +228,8 @@ static bool line_flow(void *context, int64_t i, team *team)
 {
     (void)team; /* no task waits for another */
     const plan *plan = ((const loops *)context)->plan;
-    if (i >= (plan->problem.m == 1 ? ceil_div(plan->problem.n, plan->task_n) : ceil_div(plan->problem.m, plan->task_m)))
+    if (i >= (plan->problem.m == 1 ? ceil_div(plan->problem.n, plan->cpu.task_n)
+                                   : ceil_div(plan->problem.m, plan->cpu.task_m)))
         return false;
     line_task(context, i);
     return true;
@@ -238,25 +241,25 @@ static void walk_line(void *context, team *team) { team_flow(team, line_flow, co
 static void begin_panel(loops *l, int buffer)
 {
     const plan *plan = l->plan;
+    const cpu_plan *cpu = &plan->cpu;
     const tw_problem *p = &plan->problem;
-    const size_t past = plan->packs_ahead ? (size_t)buffer * (plan->a_bytes + plan->b_bytes) : 0;
-    l->rows = min_i64(plan->strip_m, p->m - l->i0), l->cols = min_i64(plan->strip_n, p->n - l->j0);
-    l->depth = min_i64(plan->kc, p->k - l->p0);
+    const size_t past = cpu->packs_ahead ? (size_t)buffer * (cpu->a_bytes + cpu->b_bytes) : 0;
+    l->rows = min_i64(cpu->strip_m, p->m - l->i0), l->cols = min_i64(cpu->strip_n, p->n - l->j0);
+    l->depth = min_i64(cpu->kc, p->k - l->p0);
     l->steps = cpu_form_steps(plan->row->form, l->depth), l->a_steps = cpu_form_a_steps(plan->row->form, l->depth);
-    l->packed_a = l->all_a != NULL ? packed_before(l, l->all_a, l->i0 / plan->strip_m, plan->a_bytes)
-                                   : l->first_a + past;
-    l->packed_b = l->all_b != NULL ? packed_before(l, l->all_b, l->j0 / plan->strip_n, plan->b_bytes)
-                                   : l->first_b + past;
+    l->packed_a = l->all_a != NULL ? packed_before(l, l->all_a, l->i0 / cpu->strip_m, cpu->a_bytes) : l->first_a + past;
+    l->packed_b = l->all_b != NULL ? packed_before(l, l->all_b, l->j0 / cpu->strip_n, cpu->b_bytes) : l->first_b + past;
 }
 
 /* To the next panel of k, or the next strip, to be packed into the other copy; false: there is none. */
 static bool next_panel(loops *l, int buffer)
 {
     const plan *plan = l->plan;
+    const cpu_plan *cpu = &plan->cpu;
     const tw_problem *p = &plan->problem;
-    l->p0 += plan->kc;
-    if (l->p0 >= p->k) l->p0 = 0, l->i0 += plan->strip_m;
-    if (l->i0 >= p->m) l->i0 = 0, l->j0 += plan->strip_n;
+    l->p0 += cpu->kc;
+    if (l->p0 >= p->k) l->p0 = 0, l->i0 += cpu->strip_m;
+    if (l->i0 >= p->m) l->i0 = 0, l->j0 += cpu->strip_n;
     if (l->j0 >= p->n) return false;
     begin_panel(l, buffer);
     return true;
@@ -283,11 +286,12 @@ static int64_t end_of(const stage *s) { return s->first + s->tasks + s->packs; }
 static stage stage_after(const stage *s)
 {
     const plan *plan = s->now.plan;
+    const cpu_plan *cpu = &plan->cpu;
     stage after = {.now = s->next, .next = s->next, .first = end_of(s), .buffer = s->buffer ^ 1};
-    after.tasks = ceil_div(after.now.rows, plan->task_m) * ceil_div(after.now.cols, plan->task_n);
+    after.tasks = ceil_div(after.now.rows, cpu->task_m) * ceil_div(after.now.cols, cpu->task_n);
     after.more = next_panel(&after.next, after.buffer);
     after.packs = after.more ? packs_of(&after.next) : 0;
-    after.ahead = plan->packs_ahead ? after.tasks / 2 : after.tasks;
+    after.ahead = cpu->packs_ahead ? after.tasks / 2 : after.tasks;
     return after;
 }
 
@@ -310,7 +314,7 @@ static bool flow_task(void *context, int64_t i, team *team)
     const plan *plan = s->now.plan;
     const int64_t number = i - s->first, packs_before = before->first + before->ahead;
     if (number >= s->ahead && number < s->ahead + s->packs) {
-        if (plan->packs_ahead)
+        if (plan->cpu.packs_ahead)
             team_after(team, before->first, end_of(before) - 1);
         else
             team_after(team, s->first, s->first + s->tasks - 1);
@@ -323,7 +327,7 @@ static bool flow_task(void *context, int64_t i, team *team)
     w->packed = true;
     if (s->now.p0 > 0)
         team_after(team, same, same);
-    else if (plan->sum_bytes > 0)
+    else if (plan->cpu.sum_bytes > 0)
         team_after(team, before->first, end_of(before) - 1);
     compute_task(&w->at.now, task);
     return true;
@@ -364,9 +368,10 @@ static loops loops_of(const plan *plan, double alpha, double beta, const void *a
 static void near_part(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c, int64_t i,
                       int64_t last, int64_t j)
 {
+    const cpu_plan *cpu = &plan->cpu;
     const int64_t bytes = plan->problem.dtype == TW_F64 ? 8 : 4;
-    cpu_near part = plan->near;
-    part.m = last - i, part.n = min_i64(plan->task_n, plan->near.n - j);
+    cpu_near part = cpu->near;
+    part.m = last - i, part.n = min_i64(cpu->task_n, cpu->near.n - j);
     const char *of_m = part.turned ? b : a, *of_n = part.turned ? a : b;
     const int64_t place = part.turned ? j * part.ldc + i : i * part.ldc + j;
     plan->row->near(&part, alpha, beta, of_m + i * part.a_rs * bytes, of_n + j * bytes, (char *)c + place * bytes);
@@ -377,23 +382,25 @@ static bool near_flow(void *context, int64_t i, team *team)
     (void)team; /* no task waits for another */
     const loops *l = context;
     const plan *plan = l->plan;
-    const int64_t tasks_m = ceil_div(plan->near.m, plan->task_m), row = i % tasks_m * plan->task_m,
-                  column = i / tasks_m * plan->task_n;
-    if (column >= plan->near.n) return false;
-    near_part(plan, l->alpha, l->beta, l->a, l->b, l->c, row, min_i64(row + plan->task_m, plan->near.m), column);
+    const cpu_plan *cpu = &plan->cpu;
+    const int64_t tasks_m = ceil_div(cpu->near.m, cpu->task_m), row = i % tasks_m * cpu->task_m,
+                  column = i / tasks_m * cpu->task_n;
+    if (column >= cpu->near.n) return false;
+    near_part(plan, l->alpha, l->beta, l->a, l->b, l->c, row, min_i64(row + cpu->task_m, cpu->near.m), column);
     return true;
 }
 
 static void walk_near(void *context, team *team) { team_flow(team, near_flow, context); }
 
-static pool_fn *walk_of(const plan *plan) { return plan->line ? walk_line : plan->in_place ? walk_near : walk; }
+static pool_fn *walk_of(const plan *plan) { return plan->cpu.line ? walk_line : plan->cpu.in_place ? walk_near : walk; }
 
 /* Not inlined, as is compute_line(), so that the smallest products do not pay for their locals. */
 __attribute__((noinline)) void loops_compute_rows(const plan *plan, double alpha, double beta, const void *a,
                                                   const void *b, void *c, int64_t first, int64_t last)
 {
     /* so much of B stays in the L2 */
-    for (int64_t j = 0; j < plan->near.n; j += plan->task_n) near_part(plan, alpha, beta, a, b, c, first, last, j);
+    for (int64_t j = 0; j < plan->cpu.near.n; j += plan->cpu.task_n)
+        near_part(plan, alpha, beta, a, b, c, first, last, j);
 }
 
 __attribute__((noinline)) static void compute_line(const plan *plan, double alpha, double beta, const void *a,
@@ -405,25 +412,27 @@ __attribute__((noinline)) static void compute_line(const plan *plan, double alph
 
 void loops_compute(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c)
 {
-    if (plan->line) {
+    const cpu_plan *cpu = &plan->cpu;
+    if (cpu->line) {
         compute_line(plan, alpha, beta, a, b, c);
-    } else if (plan->near.n > plan->task_n || plan->near.turned) {
-        loops_compute_rows(plan, alpha, beta, a, b, c, 0, plan->near.m);
+    } else if (cpu->near.n > cpu->task_n || cpu->near.turned) {
+        loops_compute_rows(plan, alpha, beta, a, b, c, 0, cpu->near.m);
     } else {
-        plan->row->near(&plan->near, alpha, beta, a, b, c);
+        plan->row->near(&cpu->near, alpha, beta, a, b, c);
     }
 }
 
 void loops_pack_all(const plan *plan, bool of_a, const void *source, void *packed, team *team)
 {
+    const cpu_plan *cpu = &plan->cpu;
     const tw_problem *p = &plan->problem;
     loops l = loops_of(plan, p->alpha, p->beta, source, source, NULL);
-    int64_t length = of_a ? p->m : p->n, strip = of_a ? plan->strip_m : plan->strip_n;
+    int64_t length = of_a ? p->m : p->n, strip = of_a ? cpu->strip_m : cpu->strip_n;
     for (int64_t first = 0; first < length; first += strip)
-        for (l.p0 = 0; l.p0 < p->k; l.p0 += plan->kc) {
+        for (l.p0 = 0; l.p0 < p->k; l.p0 += cpu->kc) {
             l.i0 = l.j0 = first, l.rows = l.cols = min_i64(strip, length - first),
-            l.depth = min_i64(plan->kc, p->k - l.p0);
-            l.packed_a = l.packed_b = packed_before(&l, packed, first / strip, of_a ? plan->a_bytes : plan->b_bytes);
+            l.depth = min_i64(cpu->kc, p->k - l.p0);
+            l.packed_a = l.packed_b = packed_before(&l, packed, first / strip, of_a ? cpu->a_bytes : cpu->b_bytes);
             team_for(team, of_a ? pack_a_tasks(&l) : pack_b_tasks(&l), of_a ? pack_a_task : pack_b_task, &l);
         }
 }
@@ -434,8 +443,8 @@ void loops_item(const plan *plan, const void *a, const void *b, void *c, void *a
     loops l = loops_of(plan, plan->problem.alpha, plan->problem.beta, a, b, c);
     l.all_a = all_a, l.all_b = all_b;
     l.first_a = workspace;
-    l.first_b = l.first_a + (all_a != NULL ? 0 : plan->a_bytes);
-    l.sums = l.first_b + (all_b != NULL ? 0 : plan->b_bytes);
+    l.first_b = l.first_a + (all_a != NULL ? 0 : plan->cpu.a_bytes);
+    l.sums = l.first_b + (all_b != NULL ? 0 : plan->cpu.b_bytes);
     walk_of(plan)(&l, team);
 }
 
@@ -448,7 +457,7 @@ void loops_run(const plan *plan, const void *a, const void *b, void *c, void *wo
     }
     loops l = loops_of(plan, p->alpha, p->beta, a, b, c);
     l.first_a = workspace;
-    l.first_b = (char *)workspace + plan->a_bytes;
-    l.sums = (char *)workspace + plan->workspace_bytes - plan->sum_bytes;
+    l.first_b = (char *)workspace + plan->cpu.a_bytes;
+    l.sums = (char *)workspace + plan->workspace_bytes - plan->cpu.sum_bytes;
     pool_flow(pool, plan->threads, walk_of(plan), &l);
 }

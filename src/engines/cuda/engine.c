@@ -1,8 +1,6 @@
 /* engine.c - CUDA as an engine: the driver API. */
-#include <inttypes.h>
 #include <limits.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,43 +10,11 @@
 
 #include "../../processors.h"
 #include "../gpu.h"
-#include "kernels.h"
-#include "staging.h"
+#include "cuda_engine.h"
 
-enum { MOST_GRID_Y = 65535, COPYING_THREADS = 8, STAGED_LEAST_BYTES = 16 << 20 };
+enum { COPYING_THREADS = 8, STAGED_LEAST_BYTES = 16 << 20 };
 
-/* What a call launches into and takes its time with. */
-typedef struct lane {
-    cu_stream stream;
-    cu_event begin, end;
-} lane;
-
-enum { MOST_IDLE = 16 };
-
-struct engine {
-    const cu_api *cu;
-    cu_device device;
-    cu_context context;
-    bool adopted; /* the context is its caller's */
-    bool early;   /* GPU_EARLY kernels may be launched so */
-    int index;
-    pid_t pid; /* that opened it: the driver's state does not survive a fork */
-    kernels kernels;
-    pthread_mutex_t idling; /* guards the lanes that no call is using, kept for the next ones */
-    lane idle[MOST_IDLE];
-    int idle_count;
-    staging staging;
-    _Atomic uint64_t ticket; /* what a call raises its flags to, in memory that nobody has cleared */
-};
-
-#define CU_TRY(name, arguments)                                                                                        \
-    do {                                                                                                               \
-        cu_result cu_error_ = e->cu->name arguments;                                                                   \
-        if (cu_error_ != CU_SUCCESS) return cu_fail(e->cu, #name, cu_error_);                                          \
-    } while (0)
-
-/* Every call runs with the engine's context on top of the thread's stack. */
-static tw_status enter(engine *e)
+tw_status cuda_enter(engine *e)
 {
     if (e->pid != getpid())
         return fail(
@@ -58,7 +24,7 @@ static tw_status enter(engine *e)
     return TW_OK;
 }
 
-static tw_status leave(engine *e, tw_status status)
+tw_status cuda_leave(engine *e, tw_status status)
 {
     cu_context popped;
     e->cu->cuCtxPopCurrent_v2(&popped);
@@ -67,7 +33,7 @@ static tw_status leave(engine *e, tw_status status)
 
 /* ---- devices, open, describe, facts ---- */
 
-static int attribute(const cu_api *cu, cu_device device, int what)
+int cuda_attribute(const cu_api *cu, cu_device device, int what)
 {
     int value = 0;
     cu->cuDeviceGetAttribute(&value, what, device);
@@ -76,7 +42,7 @@ static int attribute(const cu_api *cu, cu_device device, int what)
 
 static int sm_of(const cu_api *cu, cu_device device)
 {
-    return 10 * attribute(cu, device, CU_ATTRIBUTE_MAJOR) + attribute(cu, device, CU_ATTRIBUTE_MINOR);
+    return 10 * cuda_attribute(cu, device, CU_ATTRIBUTE_MAJOR) + cuda_attribute(cu, device, CU_ATTRIBUTE_MINOR);
 }
 
 static void describe(const cu_api *cu, cu_device device, int index, tw_device *out)
@@ -87,9 +53,9 @@ static void describe(const cu_api *cu, cu_device device, int index, tw_device *o
     cu->cuDeviceTotalMem_v2(&bytes, device);
     snprintf(out->instruction_set, sizeof out->instruction_set, "sm_%d", sm_of(cu, device));
     snprintf(out->threads_from, sizeof out->threads_from, "multiprocessors");
-    out->threads = attribute(cu, device, CU_ATTRIBUTE_MULTIPROCESSORS);
+    out->threads = cuda_attribute(cu, device, CU_ATTRIBUTE_MULTIPROCESSORS);
     out->memory_bytes = (int64_t)bytes;
-    out->l2_bytes = attribute(cu, device, CU_ATTRIBUTE_L2_BYTES);
+    out->l2_bytes = cuda_attribute(cu, device, CU_ATTRIBUTE_L2_BYTES);
 }
 
 static tw_status device_count(const cu_api *cu, int *count)
@@ -174,11 +140,11 @@ static void destroy_lane(engine *e, lane *l)
 
 static void cuda_close(engine *e)
 {
-    bool current = e->context != NULL && enter(e) == TW_OK;
+    bool current = e->context != NULL && cuda_enter(e) == TW_OK;
     kernels_close(&e->kernels, current);
     while (current && e->idle_count > 0) destroy_lane(e, &e->idle[--e->idle_count]);
     staging_close(&e->staging, current);
-    if (current) leave(e, TW_OK);
+    if (current) cuda_leave(e, TW_OK);
     if (e->context != NULL && !e->adopted && e->pid == getpid()) e->cu->cuDevicePrimaryCtxRelease_v2(e->device);
     pthread_mutex_destroy(&e->idling);
     free(e);
@@ -195,8 +161,8 @@ static tw_status adopt(engine *e, const tw_options *options, int count)
 {
     cu_device device;
     e->context = options->device_context, e->adopted = true;
-    TRY(enter(e));
-    TRY(leave(e, find_device(e)));
+    TRY(cuda_enter(e));
+    TRY(cuda_leave(e, find_device(e)));
     for (e->index = 0; e->index < count; e->index++) {
         CU_TRY(cuDeviceGet, (&device, e->index));
         if (device == e->device) break;
@@ -266,9 +232,7 @@ static tw_status cuda_open(const tw_options *options, bool despite, engine **out
 
 static void cuda_describe(const engine *e, tw_device *out) { describe(e->cu, e->device, e->index, out); }
 
-/* Can a kernel be launched with attributes, and that be recorded in a graph too (CUDA 12.3)? From sm_90 on, whose
- * kernels then look for them. */
-static bool takes_attributes(const engine *e)
+bool cuda_takes_attributes(const engine *e)
 {
     return e->early && e->cu->cuLaunchKernelEx != NULL && e->kernels.driver_version >= 12030;
 }
@@ -284,12 +248,12 @@ static void cuda_facts(const engine *e, device_facts *out)
         .addresses = true,
         .sm = e->kernels.sm,
         .most_threads = 1024,
-        .multiprocessors = attribute(e->cu, e->device, CU_ATTRIBUTE_MULTIPROCESSORS),
-        .clusters = takes_attributes(e) && kernels_clusters(),
+        .multiprocessors = cuda_attribute(e->cu, e->device, CU_ATTRIBUTE_MULTIPROCESSORS),
+        .clusters = cuda_takes_attributes(e) && kernels_clusters(),
         .tensor_maps = e->kernels.sm >= 90 && e->cu->cuTensorMapEncodeTiled != NULL &&
                        (kernels_tensor_maps(e->kernels.sm) || kernels_ahead(e->kernels.ahead, e->kernels.sm)),
-        .local_bytes = attribute(e->cu, e->device, CU_ATTRIBUTE_SHARED_OPTIN),
-        .l2_bytes = attribute(e->cu, e->device, CU_ATTRIBUTE_L2_BYTES),
+        .local_bytes = cuda_attribute(e->cu, e->device, CU_ATTRIBUTE_SHARED_OPTIN),
+        .l2_bytes = cuda_attribute(e->cu, e->device, CU_ATTRIBUTE_L2_BYTES),
         .largest_bytes = (int64_t)bytes};
 }
 
@@ -308,8 +272,7 @@ static tw_status make_lane(engine *e, lane *l)
     return TW_OK;
 }
 
-/* One that is idle, else a new one. The engine's context is current. */
-static tw_status take_lane(engine *e, runnable *r)
+tw_status cuda_take_lane(engine *e, runnable *r)
 {
     lane l = {0};
     pthread_mutex_lock(&e->idling);
@@ -323,7 +286,7 @@ static tw_status take_lane(engine *e, runnable *r)
     return status;
 }
 
-static void give_lane(engine *e, runnable *r)
+void cuda_give_lane(engine *e, runnable *r)
 {
     lane l = {r->stream, r->begin, r->event};
     r->stream = r->begin = r->event = NULL;
@@ -332,9 +295,9 @@ static void give_lane(engine *e, runnable *r)
     bool kept = e->idle_count < MOST_IDLE;
     if (kept) e->idle[e->idle_count++] = l;
     pthread_mutex_unlock(&e->idling);
-    if (kept || enter(e) != TW_OK) return;
+    if (kept || cuda_enter(e) != TW_OK) return;
     destroy_lane(e, &l);
-    leave(e, TW_OK);
+    cuda_leave(e, TW_OK);
 }
 
 static wanted wanted_pack(const plan *p)
@@ -348,12 +311,13 @@ static tw_status find_kernels(engine *e, runnable *r,
                               tw_status find(engine *, const wanted *, cu_stream, cu_function *))
 {
     const plan *p = r->plan;
-    const wanted whole = {p->source, p->options, p->dynamic_bytes}, packs = wanted_pack(p);
+    const gpu_plan *gpu = &p->gpu;
+    const wanted whole = {gpu->source, gpu->options, gpu->dynamic_bytes}, packs = wanted_pack(p);
     cu_function kernel = NULL, pack = NULL, add = NULL;
-    const wanted adds = {{p->source.file, p->row->gpu.adds, p->source.text}, p->options, 0};
+    const wanted adds = {{gpu->source.file, p->row->gpu.adds, gpu->source.text}, gpu->options, 0};
     TRY(find(e, &whole, r->stream, &kernel));
-    if (p->row->gpu.adds != NULL && p->shares.count > 0) TRY(find(e, &adds, r->stream, &add));
-    if (p->pack_a.needed || p->pack_b.needed) TRY(find(e, &packs, r->stream, &pack));
+    if (p->row->gpu.adds != NULL && gpu->shares.count > 0) TRY(find(e, &adds, r->stream, &add));
+    if (gpu->pack_a.needed || gpu->pack_b.needed) TRY(find(e, &packs, r->stream, &pack));
     r->kernel = kernel, r->pack = pack, r->add = add;
     return TW_OK;
 }
@@ -367,10 +331,10 @@ static tw_status find_any(engine *e, const wanted *w, cu_stream stream, cu_funct
 static tw_status cuda_prepare(engine *e, const plan *p, runnable *out)
 {
     *out = (runnable){.plan = p};
-    TRY(enter(e));
+    TRY(cuda_enter(e));
     tw_status status = find_kernels(e, out, find_any);
-    if (status == TW_OK) status = take_lane(e, out);
-    return leave(e, status);
+    if (status == TW_OK) status = cuda_take_lane(e, out);
+    return cuda_leave(e, status);
 }
 
 /* ---- upload, launch, wait, download, release, drop ---- */
@@ -379,7 +343,7 @@ static tw_status cuda_prepare(engine *e, const plan *p, runnable *out)
 static tw_status copy_rows(engine *e, const operand *o, cu_pointer device, bool up)
 {
     /* beyond it a 2D copy is refused */
-    size_t most_pitch = (size_t)attribute(e->cu, e->device, CU_ATTRIBUTE_MAX_PITCH);
+    size_t most_pitch = (size_t)cuda_attribute(e->cu, e->device, CU_ATTRIBUTE_MAX_PITCH);
     size_t host_pitch = (size_t)o->ld * o->element_bytes, pitch = (size_t)o->device_ld * o->element_bytes,
            width = (size_t)o->cols * o->element_bytes;
     cu_copy_2d copy = {.src_type = up ? CU_MEMORY_HOST : CU_MEMORY_DEVICE,
@@ -460,325 +424,14 @@ static tw_status cuda_upload(engine *e, const operand *from, bool copies, buffer
 {
     *out = (buffer){0};
     if (gpu_span(from) == 0) return TW_OK;
-    TRY(enter(e));
-    return leave(e, upload(e, from, copies, out));
-}
-
-/* A map of a row-major matrix for the copy engine: boxes of box_rows x box_cols, zeros beyond the edges. */
-static tw_status encode_map(engine *e, tw_dtype dtype, cu_tensor_map *map, uint64_t address, int64_t rows, int64_t cols,
-                            int64_t ld, int box_rows, int box_cols, int swizzle, int promotion)
-{
-    uint64_t bytes = (uint64_t)dtype_find(dtype)->lab.bytes;
-    uint64_t dims[2] = {(uint64_t)cols, (uint64_t)rows}, strides[1] = {(uint64_t)ld * bytes};
-    uint32_t box[2] = {(uint32_t)box_cols, (uint32_t)box_rows}, ones[2] = {1, 1};
-    int type = dtype == TW_F32 ? CU_TENSOR_F32 : dtype == TW_F16 ? CU_TENSOR_F16 : CU_TENSOR_BF16;
-    cu_result error = e->cu->cuTensorMapEncodeTiled(map, type, 2, (void *)(uintptr_t)address, dims, strides, box, ones,
-                                                    0, swizzle, promotion, 0);
-    if (error == CU_SUCCESS) return TW_OK;
-    return fail(TW_DEVICE_FAILED,
-                "cuTensorMapEncodeTiled refused %" PRId64 " x %" PRId64 " elements %" PRId64
-                " apart in boxes of %d x %d: %s",
-                rows, cols, ld, box_rows, box_cols, cu_error_name(e->cu, error));
-}
-
-/* A's or B's map. Boxes of a GPU_SLICES row lie as the operand does, and are swizzled along k; of others they are where
- * their lines are 128 bytes. A GPU_STREAM row takes its short operand, where that lies along k, in boxes of as many
- * lines as it has: what lies outside costs the copy engine more than what is there. */
-static tw_status encode_operand(engine *e, const plan *p, cu_tensor_map *map, cu_pointer address, const packing *lies,
-                                bool along_k, bool is_short, int box_rows, int box_cols)
-{
-    const bool streams = p->row->gpu.traits & GPU_STREAM, slices = p->row->gpu.traits & GPU_SLICES,
-               turned = slices && along_k;
-    const bool whole_line = box_cols * dtype_find(p->problem.dtype)->lab.bytes == 128;
-    int swizzle = turned ? CU_TENSOR_SWIZZLE_64B : !slices && whole_line ? CU_TENSOR_SWIZZLE_128B : 0;
-    int rows = turned                           ? box_cols
-               : streams && is_short && along_k ? (int)min_i64(p->row->lab.tile_m, lies->rows)
-                                                : box_rows;
-    return encode_map(e, p->problem.dtype, map, address, lies->rows, lies->cols, lies->ld, rows,
-                      turned ? box_rows : box_cols, swizzle, streams ? CU_TENSOR_L2_128B : CU_TENSOR_L2_256B);
-}
-
-/* Never 0, which is what a flag is lowered to. */
-static uint64_t next_ticket(engine *e)
-{
-    uint64_t ticket = atomic_fetch_add_explicit(&e->ticket, 1, memory_order_relaxed);
-    return ticket != 0 ? ticket : atomic_fetch_add_explicit(&e->ticket, 1, memory_order_relaxed);
-}
-
-/* A kernel on r's stream: `early` before what is ahead of it there has ended, `cluster` blocks side by side as one,
- * where the device has that. */
-static tw_status launch_kernel(engine *e, const runnable *r, cu_function kernel, bool early, int cluster,
-                               cu_launch_config config, void **arguments)
-{
-    cu_launch_attribute attributes[] = {{.id = CU_LAUNCH_EARLY, .value.allowed = 1},
-                                        {.id = CU_LAUNCH_CLUSTER, .value.cluster = {(unsigned)cluster, 1, 1}}};
-    config.stream = r->stream, config.attributes = attributes, config.attribute_count = cluster > 1 ? 2 : 1;
-    if (early && takes_attributes(e))
-        CU_TRY(cuLaunchKernelEx, (&config, kernel, arguments, NULL));
-    else
-        CU_TRY(cuLaunchKernel, (kernel, config.grid_x, config.grid_y, config.grid_z, config.block_x, config.block_y,
-                                config.block_z, config.dynamic_bytes, config.stream, arguments, NULL));
-    return TW_OK;
-}
-
-/* A GPU_SLICES row: so many blocks divide the k of a tile. */
-static int parts_each(const plan *p)
-{
-    return p->shares.count > 0
-               ? (int)(p->shares.count / (ceil_div(p->problem.m, p->block_m) * ceil_div(p->problem.n, p->block_n)))
-               : 1;
-}
-
-static tw_status launch_grid(engine *e, const runnable *r, int64_t width, int64_t height, void **arguments)
-{
-    const plan *p = r->plan;
-    const cu_launch_config config = {.grid_x = (unsigned)width,
-                                     .grid_y = (unsigned)height,
-                                     .grid_z = 1,
-                                     .block_x = (unsigned)p->threads_x,
-                                     .block_y = (unsigned)p->threads_y,
-                                     .block_z = 1,
-                                     .dynamic_bytes = (unsigned)p->dynamic_bytes};
-    return launch_kernel(e, r, r->kernel, p->row->gpu.traits & GPU_EARLY, p->shares.meets ? parts_each(p) : 1, config,
-                         arguments);
-}
-
-static tw_status launch_mapped(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
-{
-    const plan *p = r->plan;
-    const tw_problem *x = &p->problem;
-    const gpu_kernel *g = &p->row->gpu;
-    const bool whole_edge = g->traits & GPU_WHOLE_EDGE;
-    /* it leaves by the copy engine */
-    bool maps_c = (g->traits & GPU_OWN_C) && x->beta == 0 && kernel_is_wide(p->row, x);
-    cu_tensor_map a_map, b_map, c_map;
-    memset(&a_map, 0, sizeof a_map);
-    memset(&b_map, 0, sizeof b_map);
-    memset(&c_map, 0, sizeof c_map);
-    if (x->k > 0) { /* with nothing to load the maps are not looked at */
-        bool a_along = x->op_a == TW_N, b_along = x->op_b == TW_T;
-        TRY(encode_operand(e, p, &a_map, a->device, &p->pack_a, a_along, p->few_rows,
-                           whole_edge && a_along ? (int)p->block_m : g->a_box_rows, g->a_box_cols));
-        TRY(encode_operand(e, p, &b_map, b->device, &p->pack_b, b_along, !p->few_rows,
-                           whole_edge && b_along ? (int)p->block_n : g->b_box_rows, g->b_box_cols));
-    }
-    if (maps_c)
-        TRY(encode_map(e, x->dtype_c, &c_map, c->device, x->m, x->n, x->ldc, 64,
-                       128 / dtype_find(x->dtype_c)->lab.bytes, CU_TENSOR_SWIZZLE_128B, CU_TENSOR_L2_256B));
-    int m = (int)x->m, n = (int)x->n, k = (int)x->k;
-    float alpha = (float)x->alpha, beta = (float)x->beta;
-    cu_pointer to = c->device;
-    int64_t ldc = x->ldc;
-    int whole = (int)p->shares.whole, each = (int)p->shares.parts, length = (int)p->shares.length;
-    cu_pointer parts = r->workspace + (cu_pointer)(p->pack_a.bytes + p->pack_b.bytes);
-    cu_pointer flags = parts + (cu_pointer)(p->shares.count * p->block_m * p->block_n) * 4;
-    int count = parts_each(p);
-    uint64_t ticket = next_ticket(e);
-    /* a kernel takes as many as it has */
-    void *plain[] = {&a_map, &b_map, &m, &n, &k, &alpha, &beta, &to, &ldc, &whole, &length, &parts, &flags, &ticket};
-    void *with_c[] = {&a_map, &b_map, &c_map, &m, &n, &k, &alpha, &beta, &to, &ldc};
-    void *slices[] = {&a_map, &b_map, &m, &n, &k, &alpha, &beta, &to, &ldc, &count, &parts, &flags, &ticket};
-    void *stream[] = {&a_map, &b_map, &m, &n, &k, &alpha, &beta, &to, &ldc, &each, &length, &parts, &flags, &ticket};
-    void **arguments = g->traits & GPU_STREAM   ? stream
-                       : g->traits & GPU_OWN_C  ? with_c
-                       : g->traits & GPU_SLICES ? slices
-                                                : plain;
-    return launch_grid(e, r, p->grid_x, p->grid_y, arguments);
-}
-
-/* The y dimension of a grid ends at 65535: taller grids are launched in parts, each with its rows of A and C. */
-static tw_status launch_plain(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
-{
-    const plan *p = r->plan;
-    const tw_problem *x = &p->problem;
-    int n = (int)x->n, k = (int)x->k;
-    int64_t lda = x->lda, ldb = p->turns_b ? max_i64(x->k, 1) : x->ldb, ldc = x->ldc;
-    float alpha = (float)x->alpha, beta = (float)x->beta;
-    int parts = parts_each(p);
-    cu_pointer memory = r->workspace, flags = memory + (cu_pointer)(p->shares.count * p->block_m * p->block_n) * 4;
-    uint64_t ticket = next_ticket(e);
-    for (int64_t y = 0; y < p->grid_y; y += MOST_GRID_Y) {
-        int64_t first = y * p->block_m;
-        int m = (int)(x->m - first);
-        cu_pointer a_part = a->device + (cu_pointer)(first * (x->op_a == TW_N ? lda : 1)) * 4, b_all = b->device;
-        cu_pointer c_part = c->device + (cu_pointer)(first * ldc) * 4;
-        void *arguments[] = {
-            &m,    &n,      &k,   &alpha, &a_part, &lda,   &b_all, &ldb,
-            &beta, &c_part, &ldc, &parts, &memory, &flags, &ticket}; /* a kernel takes as many as it has */
-        TRY(launch_grid(e, r, p->grid_x, min_i64(p->grid_y - y, MOST_GRID_Y), arguments));
-        if (r->add != NULL) {
-            runnable adds = *r;
-            adds.kernel = r->add;
-            TRY(launch_grid(e, &adds, p->grid_x / parts, 1, arguments));
-        }
-    }
-    return TW_OK;
-}
-
-/* What pack.cu is told of an operand: its struct operand. */
-typedef struct packed {
-    cu_pointer from;
-    int64_t ld;
-    cu_pointer to;
-    int64_t to_ld;
-    int32_t rows, cols, turns;
-} packed;
-
-_Static_assert(sizeof(packed) == 48 && offsetof(packed, rows) == 32, "as pack.cu lays out struct operand");
-
-static int64_t pack_tiles(const packed *o) { return ceil_div(o->rows, 64) * ceil_div(o->cols, 64); }
-
-/* Pack what the plan packs, B and then A, and look for it in the workspace from now on. */
-static tw_status launch_pack(engine *e, const runnable *r, buffer *a, buffer *b)
-{
-    enum { PACK_THREADS = 256 };
-    const plan *p = r->plan;
-    const tw_problem *x = &p->problem;
-    const packing *by_b = &p->pack_b, *by_a = &p->pack_a;
-    packed first = {
-        b->device,  x->ldb, r->workspace, by_b->ld, by_b->needed ? (int)problem_b_rows(x) : 0, (int)problem_b_cols(x),
-        by_b->turns};
-    packed second = {a->device,
-                     x->lda,
-                     r->workspace + (cu_pointer)by_b->bytes,
-                     by_a->ld,
-                     by_a->needed ? (int)problem_a_rows(x) : 0,
-                     (int)problem_a_cols(x),
-                     by_a->turns};
-    void *arguments[] = {&first, &second};
-    if (!by_a->needed && !by_b->needed) return TW_OK;
-    const cu_launch_config config = {.grid_x = (unsigned)(pack_tiles(&first) + pack_tiles(&second)),
-                                     .grid_y = 1,
-                                     .grid_z = 1,
-                                     .block_x = PACK_THREADS,
-                                     .block_y = 1,
-                                     .block_z = 1};
-    TRY(launch_kernel(e, r, r->pack, true, 1, config, arguments));
-    if (by_b->needed) b->device = first.to;
-    if (by_a->needed) a->device = second.to;
-    return TW_OK;
-}
-
-static tw_status launch_all(engine *e, runnable *r, buffer a, buffer b, const buffer *c)
-{
-    const plan *p = r->plan;
-    TRY(launch_pack(e, r, &a, &b));
-    return p->row->gpu.traits & GPU_TENSOR_MAPS ? launch_mapped(e, r, &a, &b, c) : launch_plain(e, r, &a, &b, c);
-}
-
-/* Where operand number i of a batch lies, or its address. */
-static buffer address_of(const tw_batch *batch, const buffer *first, int64_t stride, int64_t i, tw_dtype dtype)
-{
-    cu_pointer behind = batch->pointers ? (cu_pointer)i * sizeof(cu_pointer)
-                                        : (cu_pointer)(stride * i) * (cu_pointer)dtype_find(dtype)->lab.bytes;
-    return (buffer){.device = first->device + behind};
-}
-
-/* The same of `items` matrices that lie `stride` apart, one box of one of them at a time; boxes whose lines are 64 or
- * 128 bytes are swizzled so. One matrix for all has stride 0. */
-static tw_status encode_boxes(engine *e, tw_dtype dtype, cu_tensor_map *map, uint64_t address, int64_t rows,
-                              int64_t cols, int64_t ld, int64_t items, int64_t stride, int64_t box_rows,
-                              int64_t box_cols)
-{
-    uint64_t bytes = (uint64_t)dtype_find(dtype)->lab.bytes, line = (uint64_t)box_cols * bytes;
-    uint64_t dims[3] = {(uint64_t)cols, (uint64_t)rows, stride == 0 ? 1 : (uint64_t)items},
-             strides[2] = {(uint64_t)ld * bytes, (uint64_t)(stride == 0 ? ld : stride) * bytes};
-    uint32_t box[3] = {(uint32_t)box_cols, (uint32_t)box_rows, 1}, ones[3] = {1, 1, 1};
-    int type = dtype == TW_F32 ? CU_TENSOR_F32 : dtype == TW_F16 ? CU_TENSOR_F16 : CU_TENSOR_BF16;
-    int swizzle = line == 128 ? CU_TENSOR_SWIZZLE_128B : line == 64 ? CU_TENSOR_SWIZZLE_64B : 0;
-    cu_result error = e->cu->cuTensorMapEncodeTiled(map, type, 3, (void *)(uintptr_t)address, dims, strides, box, ones,
-                                                    0, swizzle, CU_TENSOR_L2_256B, 0);
-    if (error == CU_SUCCESS) return TW_OK;
-    return fail(TW_DEVICE_FAILED,
-                "cuTensorMapEncodeTiled refused %" PRId64 " items of %" PRId64 " x %" PRId64 " elements, rows %" PRId64
-                " and items %" PRId64 " apart, in boxes of %" PRId64 " x %" PRId64 ": %s",
-                items, rows, cols, ld, stride, box_rows, box_cols, cu_error_name(e->cu, error));
-}
-
-/* Items at strides by a row of the copy engine's. */
-static tw_status launch_boxes(engine *e, runnable *r, const buffer from[3], int works, int64_t items)
-{
-    enum { C_LINE = 32 };
-    const plan *p = r->plan;
-    const tw_problem *x = &p->problem;
-    const tw_batch *batch = r->batch;
-    int64_t edge = p->block_m, depth = p->row->lab.tile_k, line = p->row->gpu.a_box_cols;
-    cu_tensor_map maps[3];
-    TRY(encode_boxes(e, x->dtype, &maps[0], from[0].device, problem_a_rows(x), problem_a_cols(x), x->lda, items,
-                     batch->stride_a, x->op_a == TW_N ? edge : depth, x->op_a == TW_N ? depth : line));
-    TRY(encode_boxes(e, x->dtype, &maps[1], from[1].device, problem_b_rows(x), problem_b_cols(x), x->ldb, items,
-                     batch->stride_b, x->op_b == TW_N ? depth : edge, x->op_b == TW_N ? line : depth));
-    TRY(encode_boxes(e, x->dtype_c, &maps[2], from[2].device, x->m, x->n, x->ldc, items, batch->stride_c, edge,
-                     C_LINE));
-    int m = (int)x->m, n = (int)x->n, k = (int)x->k, a_shared = batch->stride_a == 0, b_shared = batch->stride_b == 0;
-    float alpha = (float)x->alpha, beta = (float)x->beta;
-    int64_t ldc = x->ldc, stride_c = batch->stride_c;
-    cu_pointer c = from[2].device;
-    void *arguments[] = {&maps[0], &maps[1], &maps[2], &m,        &n,     &k,        &alpha,
-                         &beta,    &c,       &ldc,     &stride_c, &works, &a_shared, &b_shared};
-    return launch_grid(e, r, min_i64(works, p->grid_x) + (works > p->cut * 3 / 2 ? p->cut : 0), 1, arguments);
-}
-
-/* A whole batch, or as much of it at a time as a kernel can count. */
-static tw_status launch_batch(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
-{
-    const plan *p = r->plan;
-    const tw_problem *x = &p->problem;
-    const tw_batch *batch = r->batch;
-    int64_t tiles = ceil_div(x->m, p->block_m) * ceil_div(x->n, p->block_n), most = BATCH_MOST_TILES / tiles;
-    int m = (int)x->m, n = (int)x->n, k = (int)x->k, pointers = (int)batch->pointers;
-    float alpha = (float)x->alpha, beta = (float)x->beta;
-    for (int64_t first = 0; first < batch->count; first += most) {
-        int works = (int)(min_i64(batch->count - first, most) * tiles);
-        buffer from[3] = {address_of(batch, a, batch->stride_a, first, x->dtype),
-                          address_of(batch, b, batch->stride_b, first, x->dtype),
-                          address_of(batch, c, batch->stride_c, first, x->dtype_c)};
-        if (p->row->gpu.traits & GPU_TENSOR_MAPS) {
-            TRY(launch_boxes(e, r, from, works, works / tiles));
-            continue;
-        }
-        int64_t lda = x->lda, ldb = x->ldb, ldc = x->ldc, stride_a = batch->stride_a, stride_b = batch->stride_b,
-                stride_c = batch->stride_c;
-        void *arguments[] = {&m,
-                             &n,
-                             &k,
-                             &alpha,
-                             &from[0].device,
-                             &lda,
-                             &from[1].device,
-                             &ldb,
-                             &beta,
-                             &from[2].device,
-                             &ldc,
-                             &works,
-                             &pointers,
-                             &stride_a,
-                             &stride_b,
-                             &stride_c};
-        TRY(launch_grid(e, r, min_i64(works, p->grid_x), 1, arguments));
-    }
-    return TW_OK;
-}
-
-/* The items of a batch one after the other: the workspace is free again when the next one begins. */
-static tw_status launch_items(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
-{
-    const tw_batch *batch = r->batch;
-    const tw_problem *x = &r->plan->problem;
-    if (batch == NULL) return launch_all(e, r, *a, *b, c);
-    if (r->plan->one_launch) return launch_batch(e, r, a, b, c);
-    for (int64_t i = 0; i < batch->count; i++) {
-        const buffer to = address_of(batch, c, batch->stride_c, i, x->dtype_c);
-        TRY(launch_all(e, r, address_of(batch, a, batch->stride_a, i, x->dtype),
-                       address_of(batch, b, batch->stride_b, i, x->dtype), &to));
-    }
-    return TW_OK;
+    TRY(cuda_enter(e));
+    return cuda_leave(e, upload(e, from, copies, out));
 }
 
 static tw_status launch(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
 {
     if (r->timed) CU_TRY(cuEventRecord, (r->begin, r->stream));
-    TRY(launch_items(e, r, a, b, c));
+    TRY(cuda_launch_items(e, r, a, b, c));
     if (r->timed) CU_TRY(cuEventRecord, (r->event, r->stream));
     return TW_OK;
 }
@@ -800,10 +453,10 @@ static tw_status find_workspace(engine *e, runnable *r, size_t bytes)
 static tw_status cuda_launch(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
 {
     if (r->plan->problem.m == 0 || r->plan->problem.n == 0) return TW_OK;
-    TRY(enter(e));
+    TRY(cuda_enter(e));
     tw_status status = find_workspace(e, r, r->plan->workspace_bytes);
     r->launched = status == TW_OK;
-    return leave(e, status == TW_OK ? launch(e, r, a, b, c) : status);
+    return cuda_leave(e, status == TW_OK ? launch(e, r, a, b, c) : status);
 }
 
 /* What launches of panels need. */
@@ -825,7 +478,7 @@ static tw_status launch_panel(void *context, int panel)
     a.device += first * (cu_pointer)w->operands[0].device_ld * w->operands[0].element_bytes;
     c.device += first * (cu_pointer)w->operands[2].device_ld * w->operands[2].element_bytes;
     /* where the first panel has packed it */
-    if (panel > 0 && mine.pack_b.needed) mine.pack_b.needed = false, b.device = r.workspace;
+    if (panel > 0 && mine.gpu.pack_b.needed) mine.gpu.pack_b.needed = false, b.device = r.workspace;
     return launch(l->e, &r, &a, &b, &c);
 }
 
@@ -852,12 +505,12 @@ static tw_status cuda_overlap(engine *e, runnable *r, const panels *w)
                                .stream = r->stream,
                                .launch = launch_panel,
                                .context = &context};
-    TRY(enter(e));
+    TRY(cuda_enter(e));
     tw_status status = find_workspace(e, r,
                                       w->part->workspace_bytes > w->last->workspace_bytes ? w->part->workspace_bytes
                                                                                           : w->last->workspace_bytes);
     r->launched = status == TW_OK;
-    return leave(e, status == TW_OK ? staging_run(&e->staging, e->context, &work) : status);
+    return cuda_leave(e, status == TW_OK ? staging_run(&e->staging, e->context, &work) : status);
 }
 
 /* A stream that is being captured records work and does none, and building is nothing to record. */
@@ -894,8 +547,8 @@ static tw_status check_owner(engine *e, cu_stream stream, tw_status status)
 static tw_status cuda_enqueue(engine *e, const plan *p, const tw_batch *batch, const tw_launch *to, const buffer *a,
                               const buffer *b, const buffer *c)
 {
-    TRY(enter(e));
-    return leave(e, check_owner(e, to->stream, enqueue(e, p, batch, to, a, b, c)));
+    TRY(cuda_enter(e));
+    return cuda_leave(e, check_owner(e, to->stream, enqueue(e, p, batch, to, a, b, c)));
 }
 
 static tw_status wait(engine *e, runnable *r)
@@ -910,148 +563,47 @@ static tw_status wait(engine *e, runnable *r)
 
 static tw_status cuda_wait(engine *e, runnable *r)
 {
-    TRY(enter(e));
-    return leave(e, wait(e, r));
+    TRY(cuda_enter(e));
+    return cuda_leave(e, wait(e, r));
 }
 
 static tw_status cuda_download(engine *e, const buffer *from, const operand *to)
 {
     if (gpu_span(to) == 0) return TW_OK;
-    TRY(enter(e));
-    return leave(e, copy(e, to, from->device, false));
+    TRY(cuda_enter(e));
+    return cuda_leave(e, copy(e, to, from->device, false));
 }
 
 static void cuda_release(engine *e, buffer *b)
 {
-    if (b->device == 0 || enter(e) != TW_OK) return;
+    if (b->device == 0 || cuda_enter(e) != TW_OK) return;
     e->cu->cuMemFree_v2(b->device);
     b->device = 0;
-    leave(e, TW_OK);
+    cuda_leave(e, TW_OK);
 }
 
 static void cuda_drop(engine *e, runnable *r)
 {
     buffer workspace = {.device = r->workspace};
-    give_lane(e, r);
+    cuda_give_lane(e, r);
     cuda_release(e, &workspace);
 }
 
 static void cuda_resources(engine *e, const runnable *r, tw_lab_resources *out)
 {
-    int threads_each = attribute(e->cu, e->device, CU_ATTRIBUTE_THREADS_PER_MULTIPROCESSOR);
+    int threads_each = cuda_attribute(e->cu, e->device, CU_ATTRIBUTE_THREADS_PER_MULTIPROCESSOR);
     const plan *p = r->plan;
-    int blocks = 0, threads = p->threads_x * p->threads_y;
-    if (enter(e) != TW_OK) return;
+    const gpu_plan *gpu = &p->gpu;
+    int blocks = 0, threads = gpu->threads_x * gpu->threads_y;
+    if (cuda_enter(e) != TW_OK) return;
     e->cu->cuFuncGetAttribute(&out->registers, CU_FUNCTION_REGISTERS, r->kernel);
     e->cu->cuFuncGetAttribute(&out->spill_bytes, CU_FUNCTION_LOCAL_BYTES, r->kernel);
     if (e->cu->cuFuncGetAttribute(&out->local_bytes, CU_FUNCTION_SHARED_BYTES, r->kernel) == CU_SUCCESS)
-        out->local_bytes += p->dynamic_bytes;
-    if (e->cu->cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, r->kernel, threads, (size_t)p->dynamic_bytes) ==
+        out->local_bytes += gpu->dynamic_bytes;
+    if (e->cu->cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, r->kernel, threads, (size_t)gpu->dynamic_bytes) ==
         CU_SUCCESS)
         out->occupancy = threads_each > 0 ? (double)(blocks * threads) / threads_each : -1;
-    leave(e, TW_OK);
-}
-
-/* ---- what this device can do at most ---- */
-
-/* A probe's launch: the entry of cuda/probe.cu with its arguments, timed by events; the shortest of `tries`. */
-static tw_status least_seconds(engine *e, const char *entry, unsigned blocks, void **arguments, int tries,
-                               double *seconds)
-{
-    enum { PROBE_THREADS = 256 };
-    const wanted w = {{"cuda/probe.cu", entry, NULL}, "", 0};
-    cu_function function;
-    runnable r = {0};
-    float milliseconds;
-    TRY(kernels_build(&e->kernels, &w, &function));
-    tw_status status = take_lane(e, &r);
-    *seconds = 0;
-    for (int i = 0; status == TW_OK && i <= tries; i++) { /* the first warms up */
-        cu_result error = e->cu->cuEventRecord(r.begin, r.stream);
-        if (error == CU_SUCCESS)
-            error = e->cu->cuLaunchKernel(function, blocks, 1, 1, PROBE_THREADS, 1, 1, 0, r.stream, arguments, NULL);
-        if (error == CU_SUCCESS) error = e->cu->cuEventRecord(r.event, r.stream);
-        if (error == CU_SUCCESS) error = e->cu->cuEventSynchronize(r.event);
-        if (error == CU_SUCCESS) error = e->cu->cuEventElapsedTime(&milliseconds, r.begin, r.event);
-        if (error != CU_SUCCESS)
-            status = cu_fail(e->cu, entry, error);
-        else if (i > 0 && (*seconds <= 0 || milliseconds < 1e3 * *seconds))
-            *seconds = 1e-3 * (double)milliseconds;
-    }
-    give_lane(e, &r);
-    return status;
-}
-
-static tw_status peak_flops(engine *e, tw_dtype dtype, int tries, double *flops_per_s)
-{
-    enum { CHAINS = 16, ROUNDS = 8192, BLOCKS_EACH = 8, PROBE_THREADS = 256 };
-    unsigned blocks = (unsigned)attribute(e->cu, e->device, CU_ATTRIBUTE_MULTIPROCESSORS) * BLOCKS_EACH;
-    cu_pointer sink;
-    int rounds = ROUNDS;
-    float factor = 0.999f, addend = 0.001f;
-    double seconds;
-    if (dtype != TW_F32) return fail(TW_NO_KERNEL, "the cuda engine has no probe for %s", dtype_find(dtype)->lab.name);
-    CU_TRY(cuMemAlloc_v2, (&sink, 4));
-    tw_status status = least_seconds(e, "probe_fma", blocks, (void *[]){&sink, &rounds, &factor, &addend}, tries,
-                                     &seconds);
-    e->cu->cuMemFree_v2(sink);
-    if (status == TW_OK) *flops_per_s = 2.0 * CHAINS * ROUNDS * PROBE_THREADS * blocks / seconds;
-    return status;
-}
-
-static tw_status cuda_peak_flops(engine *e, tw_dtype dtype, int threads, int tries, double *flops_per_s)
-{
-    (void)threads; /* the whole device */
-    TRY(enter(e));
-    return leave(e, peak_flops(e, dtype, tries, flops_per_s));
-}
-
-static tw_status bandwidth(engine *e, int64_t bytes, int tries, double *bytes_per_s)
-{
-    enum { BLOCKS_EACH = 8 };
-    const int64_t least_per_try = (int64_t)1 << 30;
-    unsigned blocks = (unsigned)attribute(e->cu, e->device, CU_ATTRIBUTE_MULTIPROCESSORS) * BLOCKS_EACH;
-    cu_pointer data;
-    int64_t count = bytes / 16;
-    int rounds = (int)ceil_div(least_per_try, count * 16);
-    double seconds;
-    cu_result error = e->cu->cuMemAlloc_v2(&data, (size_t)count * 16);
-    if (error != CU_SUCCESS)
-        return fail(TW_NO_MEMORY, "no device memory for a working set of %" PRId64 " bytes", bytes);
-    error = e->cu->cuMemsetD8_v2(data, 0, (size_t)count * 16);
-    tw_status status = error == CU_SUCCESS ? least_seconds(e, "probe_read", blocks,
-                                                           (void *[]){&data, &rounds, &data, &count}, tries, &seconds)
-                                           : cu_fail(e->cu, "cuMemsetD8", error);
-    e->cu->cuMemFree_v2(data);
-    if (status == TW_OK) *bytes_per_s = (double)count * 16 * rounds / seconds;
-    return status;
-}
-
-static tw_status cuda_bandwidth(engine *e, int64_t bytes, int threads, int tries, double *bytes_per_s)
-{
-    (void)threads;
-    TRY(enter(e));
-    return leave(e, bandwidth(e, bytes, tries, bytes_per_s));
-}
-
-static tw_status shared_bandwidth(engine *e, int tries, double *bytes_per_s)
-{
-    enum { ROUNDS = 4096, BYTES_EACH = 8 * 16, BLOCKS_EACH = 8, PROBE_THREADS = 256 };
-    unsigned blocks = (unsigned)attribute(e->cu, e->device, CU_ATTRIBUTE_MULTIPROCESSORS) * BLOCKS_EACH;
-    cu_pointer sink;
-    int rounds = ROUNDS;
-    double seconds;
-    CU_TRY(cuMemAlloc_v2, (&sink, 4));
-    tw_status status = least_seconds(e, "probe_shared", blocks, (void *[]){&sink, &rounds}, tries, &seconds);
-    e->cu->cuMemFree_v2(sink);
-    if (status == TW_OK) *bytes_per_s = (double)ROUNDS * BYTES_EACH * PROBE_THREADS * blocks / seconds;
-    return status;
-}
-
-static tw_status cuda_shared_bandwidth(engine *e, int tries, double *bytes_per_s)
-{
-    TRY(enter(e));
-    return leave(e, shared_bandwidth(e, tries, bytes_per_s));
+    cuda_leave(e, TW_OK);
 }
 
 const engine_ops cuda_engine = {

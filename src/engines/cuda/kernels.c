@@ -122,7 +122,7 @@ tw_status kernels_code(const plan *p, int sm, bool ptx, tw_lab_code *out)
 {
     char arch[24];
     size_t bytes = 0;
-    wanted w = {p->source, p->options, 0};
+    wanted w = {p->gpu.source, p->gpu.options, 0};
     const nvrtc_api *nvrtc = nvrtc_api_load();
     if (nvrtc == NULL) return TW_BUILD_FAILED;
     TRY(nvrtc_arch(nvrtc, sm, arch));

@@ -1,39 +1,22 @@
 /* engine.c - OpenCL as an engine: the device's own memory, kernels compiled for it at first use and kept. */
 #define _GNU_SOURCE /* secure_getenv: a privileged program must not compile as its user says */
-#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "../../jit_cache.h"
 #include "../gpu.h"
-#include "cl_api.h"
+#include "opencl_engine.h"
 
 enum { MOST_DEVICES = 32 };
 
 /* One compiled program: a kernel's text with a plan's options. */
-typedef struct built {
+struct built {
     struct built *next;
     tw_lab_source source;
     char options[PLAN_OPTIONS_BYTES];
     cl_program program;
-} built;
-
-struct engine {
-    const cl_api *cl;
-    cl_device device;
-    cl_context context;
-    cl_queue queue, timed_queue; /* the second, which profiles, is made when a launch is to be timed */
-    int index;
-    int warp;           /* so many neighbouring work-items wait for each other alone; 0: only a whole group does */
-    pid_t pid;          /* that opened it: the driver's state does not survive a fork */
-    char identity[640]; /* platform, device and driver with their versions: part of every cache key */
-    char extra[256];    /* TILEWRIGHT_OPENCL_OPTIONS */
-    jit_cache *cache;   /* NULL: nothing is kept */
-    pthread_mutex_t building; /* guards the list below, the cache and the making of timed_queue */
-    built *built;
 };
 
 static tw_status cl_status(cl_int error)
@@ -44,16 +27,10 @@ static tw_status cl_status(cl_int error)
                : TW_DEVICE_FAILED;
 }
 
-static tw_status cl_fail(const char *call, cl_int error)
+tw_status cl_fail(const char *call, cl_int error)
 {
     return fail(cl_status(error), "%s failed with %s (%d)", call, cl_error_name(error), (int)error);
 }
-
-#define CL_TRY(call_name, call)                                                                                        \
-    do {                                                                                                               \
-        cl_int cl_error_ = (call);                                                                                     \
-        if (cl_error_ != CL_SUCCESS) return cl_fail(call_name, cl_error_);                                             \
-    } while (0)
 
 /* ---- devices, open, describe, facts ---- */
 
@@ -64,16 +41,16 @@ static void device_text(const cl_api *cl, cl_device device, cl_uint what, char *
     snprintf(text, bytes, "%.*s", (int)bytes - 1, whole);
 }
 
-static uint64_t device_number(const cl_api *cl, cl_device device, cl_uint what, size_t bytes)
+uint64_t cl_device_number(const cl_api *cl, cl_device device, cl_uint what, size_t bytes)
 {
     uint64_t number = 0; /* little endian: the bytes that are not written stay 0 */
     cl->clGetDeviceInfo(device, what, bytes, &number, NULL);
     return number;
 }
 
-static bool is_kind(const cl_api *cl, cl_device device, cl_bitfield kind)
+bool cl_is_kind(const cl_api *cl, cl_device device, cl_bitfield kind)
 {
-    return (device_number(cl, device, CL_DEVICE_TYPE, 8) & kind) != 0;
+    return (cl_device_number(cl, device, CL_DEVICE_TYPE, 8) & kind) != 0;
 }
 
 enum { SKIPPED_BYTES = 160 };
@@ -108,7 +85,7 @@ static tw_status list_devices(const cl_api *cl, cl_device *devices, int *count, 
     }
     for (int gpus = 1; gpus >= 0; gpus--)
         for (cl_uint i = 0; i < found; i++)
-            if (is_kind(cl, all[i], CL_DEVICE_TYPE_GPU_BIT) == gpus) devices[(*count)++] = all[i];
+            if (cl_is_kind(cl, all[i], CL_DEVICE_TYPE_GPU_BIT) == gpus) devices[(*count)++] = all[i];
     if (*count == 0)
         return fail(TW_NO_DEVICE,
                     "OpenCL has %u platform%s and no device. Debian's package pocl-opencl-icd makes the CPU one%s",
@@ -122,11 +99,11 @@ static void describe(const cl_api *cl, cl_device device, int index, tw_device *o
     device_text(cl, device, CL_DEVICE_NAME, out->name, sizeof out->name);
     device_text(cl, device, CL_DEVICE_VERSION, out->instruction_set, sizeof out->instruction_set);
     snprintf(out->threads_from, sizeof out->threads_from, "compute units");
-    out->threads = (int32_t)device_number(cl, device, CL_DEVICE_MAX_COMPUTE_UNITS, 4);
-    out->memory_bytes = (int64_t)device_number(cl, device, CL_DEVICE_GLOBAL_MEM_SIZE, 8);
+    out->threads = (int32_t)cl_device_number(cl, device, CL_DEVICE_MAX_COMPUTE_UNITS, 4);
+    out->memory_bytes = (int64_t)cl_device_number(cl, device, CL_DEVICE_GLOBAL_MEM_SIZE, 8);
     /* On GPUs drivers take this for one L1 or for the sum of all: not known. */
-    if (is_kind(cl, device, CL_DEVICE_TYPE_CPU_BIT))
-        out->l2_bytes = (int64_t)device_number(cl, device, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE, 8);
+    if (cl_is_kind(cl, device, CL_DEVICE_TYPE_CPU_BIT))
+        out->l2_bytes = (int64_t)cl_device_number(cl, device, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE, 8);
 }
 
 static tw_status cl_devices(tw_device *devices, int32_t capacity, int32_t *count)
@@ -235,9 +212,9 @@ static void cl_facts(const engine *e, device_facts *out)
         .threads = 1,
         .copies = true,
         .warp = e->warp,
-        .local_bytes = (int64_t)device_number(e->cl, e->device, CL_DEVICE_LOCAL_MEM_SIZE, 8),
-        .most_threads = (int)device_number(e->cl, e->device, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof(size_t)),
-        .largest_bytes = (int64_t)device_number(e->cl, e->device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, 8)};
+        .local_bytes = (int64_t)cl_device_number(e->cl, e->device, CL_DEVICE_LOCAL_MEM_SIZE, 8),
+        .most_threads = (int)cl_device_number(e->cl, e->device, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof(size_t)),
+        .largest_bytes = (int64_t)cl_device_number(e->cl, e->device, CL_DEVICE_MAX_MEM_ALLOC_SIZE, 8)};
 }
 
 /* ---- prepare ---- */
@@ -307,8 +284,7 @@ static tw_status build(engine *e, const tw_lab_source *source, const char *plan_
     return TW_OK;
 }
 
-/* The program, built at first use, and a kernel object of it: one for each caller, since arguments belong to it. */
-static tw_status find_or_build(engine *e, const tw_lab_source *source, const char *options, cl_kernel *out)
+tw_status cl_find_or_build(engine *e, const tw_lab_source *source, const char *options, cl_kernel *out)
 {
     built *b;
     cl_int error;
@@ -339,22 +315,23 @@ static tw_status find_or_build(engine *e, const tw_lab_source *source, const cha
 /* The driver's own binary of a program: PTX on NVIDIA's. */
 static tw_status cl_code(engine *e, const plan *p, int sm, bool ptx, tw_lab_code *out)
 {
+    const gpu_plan *gpu = &p->gpu;
     size_t bytes = 0;
     cl_kernel kernel;
     cl_program program = NULL;
     (void)sm, (void)ptx;
-    TRY(find_or_build(e, &p->source, p->options, &kernel));
+    TRY(cl_find_or_build(e, &gpu->source, gpu->options, &kernel));
     e->cl->clReleaseKernel(kernel);
     pthread_mutex_lock(&e->building);
     for (const built *b = e->built; b != NULL && program == NULL; b = b->next)
-        if (gpu_same_text(&b->source, &p->source) && strcmp(b->options, p->options) == 0) program = b->program;
+        if (gpu_same_text(&b->source, &gpu->source) && strcmp(b->options, gpu->options) == 0) program = b->program;
     pthread_mutex_unlock(&e->building);
     cl_int error = e->cl->clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, NULL);
     unsigned char *binary = error == CL_SUCCESS && bytes > 0 ? calloc(1, bytes + 1) : NULL;
     if (binary != NULL) error = e->cl->clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL);
     if (binary == NULL || error != CL_SUCCESS) {
         free(binary);
-        return fail(TW_BUILD_FAILED, "the OpenCL driver gives no binary of %s: %s (%d)", p->source.file,
+        return fail(TW_BUILD_FAILED, "the OpenCL driver gives no binary of %s: %s (%d)", gpu->source.file,
                     cl_error_name(error), (int)error);
     }
     snprintf(out->form, sizeof out->form, "%s", strstr((const char *)binary, ".entry") != NULL ? "ptx" : "binary");
@@ -372,11 +349,11 @@ static int warp_of(engine *e)
     cl_kernel kernel;
     e->cl->clGetDeviceInfo(e->device, CL_DEVICE_EXTENSIONS, sizeof extensions - 1, extensions, NULL);
     if (strstr(extensions, "cl_nv_device_attribute_query") == NULL) return 0;
-    if (find_or_build(e, &(tw_lab_source){"opencl/ladder/s2_shared_a.cl", "s2_shared_a", NULL},
-                      "-DTILE=32 -DOP_A=0 -DOP_B=0 -DWIDE=0 -DSUBGROUP_BARRIER=1", &kernel) != TW_OK)
+    if (cl_find_or_build(e, &(tw_lab_source){"opencl/ladder/s2_shared_a.cl", "s2_shared_a", NULL},
+                         "-DTILE=32 -DOP_A=0 -DOP_B=0 -DWIDE=0 -DSUBGROUP_BARRIER=1", &kernel) != TW_OK)
         return 0;
     e->cl->clReleaseKernel(kernel);
-    return (int)device_number(e->cl, e->device, CL_DEVICE_WARP_SIZE_NV, 4);
+    return (int)cl_device_number(e->cl, e->device, CL_DEVICE_WARP_SIZE_NV, 4);
 }
 
 static tw_status cl_open(const tw_options *options, bool despite, engine **out)
@@ -403,12 +380,14 @@ static tw_status cl_open(const tw_options *options, bool despite, engine **out)
 
 static tw_status cl_prepare(engine *e, const plan *p, runnable *out)
 {
-    const tw_lab_source adds = {p->source.file, p->row->gpu.adds, p->source.text};
+    const gpu_plan *gpu = &p->gpu;
+    const tw_lab_source adds = {gpu->source.file, p->row->gpu.adds, gpu->source.text};
     cl_kernel kernel, add = NULL;
     if (e->pid != getpid())
         return fail(TW_NO_DEVICE, "this opencl context was opened before fork(): the child must open its own");
-    TRY(find_or_build(e, &p->source, p->options, &kernel));
-    tw_status status = adds.entry != NULL && p->shares.count > 0 ? find_or_build(e, &adds, p->options, &add) : TW_OK;
+    TRY(cl_find_or_build(e, &gpu->source, gpu->options, &kernel));
+    tw_status status = adds.entry != NULL && gpu->shares.count > 0 ? cl_find_or_build(e, &adds, gpu->options, &add)
+                                                                   : TW_OK;
     if (status == TW_OK)
         *out = (runnable){.plan = p, .kernel = kernel, .add = add};
     else
@@ -462,7 +441,7 @@ static tw_status copy(engine *e, const operand *o, cl_memory memory, bool up)
     return TW_OK;
 }
 
-static tw_status cl_upload(engine *e, const operand *from, bool copies, buffer *out)
+tw_status cl_upload(engine *e, const operand *from, bool copies, buffer *out)
 {
     cl_int error;
     size_t bytes = gpu_span(from);
@@ -482,40 +461,56 @@ static tw_status cl_upload(engine *e, const operand *from, bool copies, buffer *
     return status;
 }
 
+/* What every kernel is launched with, in the order of its parameters (rung.clh); parts and sums are a GPU_DIVIDES row's
+ * alone. */
+typedef struct arguments {
+    int32_t m, n, k;
+    float alpha;
+    cl_memory a;
+    int64_t lda;
+    cl_memory b;
+    int64_t ldb;
+    float beta;
+    cl_memory c;
+    int64_t ldc;
+    int32_t parts;
+    cl_memory sums;
+} arguments;
+
 static tw_status set_arguments(engine *e, const runnable *r, cl_kernel kernel, const buffer *a, const buffer *b,
                                const buffer *c)
 {
-    const plan *p = r->plan;
-    const tw_problem *x = &p->problem;
-    int32_t m = (int32_t)x->m, n = (int32_t)x->n, k = (int32_t)x->k;
-    int64_t lda = x->lda, ldb = p->turns_b ? max_i64(x->k, 1) : x->ldb, ldc = x->ldc;
-    float alpha = (float)x->alpha, beta = (float)x->beta;
-    int32_t parts = (int32_t)p->shares.parts;
-    cl_memory sums = (cl_memory)(uintptr_t)r->workspace;
+    const plan *plan = r->plan;
+    const tw_problem *p = &plan->problem;
+    const arguments x = {.m = (int32_t)p->m,
+                         .n = (int32_t)p->n,
+                         .k = (int32_t)p->k,
+                         .alpha = (float)p->alpha,
+                         .a = a->memory,
+                         .lda = p->lda,
+                         .b = b->memory,
+                         .ldb = plan->gpu.turns_b ? max_i64(p->k, 1) : p->ldb,
+                         .beta = (float)p->beta,
+                         .c = c->memory,
+                         .ldc = p->ldc,
+                         .parts = (int32_t)plan->gpu.shares.parts,
+                         .sums = (cl_memory)(uintptr_t)r->workspace};
+    /* clang-format off */
+#define ARGUMENT(name) {sizeof x.name, &x.name}
     const struct {
         size_t bytes;
         const void *value;
-    } arguments[] = {{4, &m},
-                     {4, &n},
-                     {4, &k},
-                     {4, &alpha},
-                     {sizeof a->memory, &a->memory},
-                     {8, &lda},
-                     {sizeof b->memory, &b->memory},
-                     {8, &ldb},
-                     {4, &beta},
-                     {sizeof c->memory, &c->memory},
-                     {8, &ldc},
-                     {4, &parts},
-                     {sizeof sums, &sums}};
-    cl_uint count = sizeof arguments / sizeof *arguments - (p->row->gpu.traits & GPU_DIVIDES ? 0 : 2);
+    } list[] = {ARGUMENT(m), ARGUMENT(n), ARGUMENT(k), ARGUMENT(alpha), ARGUMENT(a), ARGUMENT(lda), ARGUMENT(b),
+                ARGUMENT(ldb), ARGUMENT(beta), ARGUMENT(c), ARGUMENT(ldc), ARGUMENT(parts), ARGUMENT(sums)};
+#undef ARGUMENT
+    /* clang-format on */
+    const cl_uint count = sizeof list / sizeof *list - (plan->row->gpu.traits & GPU_DIVIDES ? 0 : 2);
     for (cl_uint i = 0; i < count; i++)
-        CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, i, arguments[i].bytes, arguments[i].value));
+        CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, i, list[i].bytes, list[i].value));
     return TW_OK;
 }
 
-/* The queue for a launch: only a timed one wants profiling, which costs every launch something. */
-static tw_status queue_for(engine *e, bool timed, cl_queue *out)
+tw_status cl_queue_for(engine *e, bool timed, cl_queue *out)
 {
     cl_int error = CL_SUCCESS;
     *out = e->queue;
@@ -547,7 +542,7 @@ static tw_status enqueue(engine *e, const runnable *r, cl_queue queue, cl_kernel
                          cl_event *event)
 {
     const plan *p = r->plan;
-    size_t local[2] = {(size_t)p->threads_x, (size_t)p->threads_y},
+    size_t local[2] = {(size_t)p->gpu.threads_x, (size_t)p->gpu.threads_y},
            global[2] = {(size_t)width * local[0], (size_t)height * local[1]};
     CL_TRY("clEnqueueNDRangeKernel",
            e->cl->clEnqueueNDRangeKernel(queue, kernel, 2, NULL, global, local, 0, NULL, event));
@@ -557,28 +552,28 @@ static tw_status enqueue(engine *e, const runnable *r, cl_queue queue, cl_kernel
 static tw_status cl_launch(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
 {
     const plan *p = r->plan;
+    const gpu_plan *gpu = &p->gpu;
     cl_event event = NULL;
     cl_queue queue;
     if (r->begin != NULL) e->cl->clReleaseEvent(r->begin); /* of a launch of which only the first half was made */
     r->begin = NULL;
     if (p->problem.m == 0 || p->problem.n == 0) return TW_OK;
-    TRY(queue_for(e, r->timed, &queue));
+    TRY(cl_queue_for(e, r->timed, &queue));
     TRY(find_workspace(e, r));
     TRY(set_arguments(e, r, r->kernel, a, b, c));
     if (r->add != NULL) TRY(set_arguments(e, r, r->add, a, b, c));
-    TRY(enqueue(e, r, queue, r->kernel, p->grid_x, p->grid_y, &event));
+    TRY(enqueue(e, r, queue, r->kernel, gpu->grid_x, gpu->grid_y, &event));
     r->launched = true;
     r->event = event;
     if (r->add == NULL) return TW_OK;
     r->begin = event;
     r->event = NULL;
-    TRY(enqueue(e, r, queue, r->add, p->grid_x / p->shares.parts, 1, &event));
+    TRY(enqueue(e, r, queue, r->add, gpu->grid_x / gpu->shares.parts, 1, &event));
     r->event = event;
     return TW_OK;
 }
 
-/* Wait for an event, take the time from the first one's begin (NULL: its own) if it is asked for, give it back. */
-static tw_status end_event(engine *e, cl_event first, cl_event event, double *seconds)
+tw_status cl_end_event(engine *e, cl_event first, cl_event event, double *seconds)
 {
     cl_ulong begin = 0, end = 0;
     cl_int error = e->cl->clWaitForEvents(1, &event);
@@ -598,7 +593,7 @@ static tw_status cl_wait(engine *e, runnable *r)
     cl_event event = r->event, first = r->begin;
     if (event == NULL) return TW_OK;
     r->event = r->begin = NULL;
-    tw_status status = end_event(e, first, event, r->timed ? &r->seconds : NULL);
+    tw_status status = cl_end_event(e, first, event, r->timed ? &r->seconds : NULL);
     if (first != NULL) e->cl->clReleaseEvent(first);
     return status;
 }
@@ -608,7 +603,7 @@ static tw_status cl_download(engine *e, const buffer *from, const operand *to)
     return gpu_span(to) == 0 ? TW_OK : copy(e, to, from->memory, false);
 }
 
-static void cl_release(engine *e, buffer *b)
+void cl_release(engine *e, buffer *b)
 {
     if (b->memory != NULL) e->cl->clReleaseMemObject(b->memory);
     b->memory = NULL;
@@ -623,139 +618,6 @@ static void cl_drop(engine *e, runnable *r)
     if (r->workspace != 0) e->cl->clReleaseMemObject((cl_memory)(uintptr_t)r->workspace);
     r->event = r->begin = r->kernel = r->add = NULL;
     r->workspace = 0;
-}
-
-/* ---- what this device can do at most ---- */
-
-enum { PROBE_THREADS = 256 };
-
-/* A probe of opencl/probe.cl whose arguments are set: the shortest of `tries` runs. */
-static tw_status least_seconds(engine *e, cl_kernel kernel, size_t groups, int tries, double *seconds)
-{
-    size_t local = PROBE_THREADS, global = groups * PROBE_THREADS;
-    double now = 0;
-    cl_queue queue;
-    TRY(queue_for(e, true, &queue));
-    *seconds = 0;
-    for (int i = 0; i <= tries; i++) { /* the first warms up */
-        cl_event event;
-        CL_TRY("clEnqueueNDRangeKernel",
-               e->cl->clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &global, &local, 0, NULL, &event));
-        TRY(end_event(e, NULL, event, &now));
-        if (i > 0 && (*seconds <= 0 || now < *seconds)) *seconds = now;
-    }
-    return TW_OK;
-}
-
-static size_t probe_groups(engine *e)
-{
-    uint64_t units = device_number(e->cl, e->device, CL_DEVICE_MAX_COMPUTE_UNITS, 4);
-    return 8 * (size_t)(units > 0 ? units : 1);
-}
-
-/* Rounds of a probe whose arguments begin with (sink, rounds): grown until a run takes 5 ms, since devices differ by a
- * factor of a thousand; then the shortest of `tries` runs. */
-static tw_status rounds_per_second(engine *e, cl_kernel kernel, cl_memory sink, int tries, double *rounds_per_s)
-{
-    double seconds = 0;
-    int rounds = 16;
-    CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, 0, sizeof sink, &sink));
-    while (seconds < 5e-3 && rounds < 1 << 24) {
-        rounds *= 4;
-        CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, 1, 4, &rounds));
-        TRY(least_seconds(e, kernel, probe_groups(e), 1, &seconds));
-    }
-    TRY(least_seconds(e, kernel, probe_groups(e), tries, &seconds));
-    *rounds_per_s = (double)rounds * PROBE_THREADS * (double)probe_groups(e) / seconds;
-    return TW_OK;
-}
-
-static tw_status run_fma(engine *e, cl_kernel kernel, cl_memory sink, int tries, double *flops_per_s)
-{
-    enum { CHAINS = 16, LANES = 8 };
-    float factor = 0.999f, addend = 0.001f;
-    double rounds_per_s;
-    CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, 2, 4, &factor));
-    CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, 3, 4, &addend));
-    TRY(rounds_per_second(e, kernel, sink, tries, &rounds_per_s));
-    *flops_per_s = 2.0 * CHAINS * LANES * rounds_per_s;
-    return TW_OK;
-}
-
-static tw_status run_shared(engine *e, cl_kernel kernel, cl_memory sink, int tries, double *bytes_per_s)
-{
-    enum { BYTES_EACH = 8 * 16 };
-    double rounds_per_s;
-    TRY(rounds_per_second(e, kernel, sink, tries, &rounds_per_s));
-    *bytes_per_s = BYTES_EACH * rounds_per_s;
-    return TW_OK;
-}
-
-/* Build an entry of opencl/probe.cl, give it a word to write into, run it. */
-static tw_status probe(engine *e, const char *entry, tw_status (*run)(engine *, cl_kernel, cl_memory, int, double *),
-                       int tries, double *per_s)
-{
-    cl_kernel kernel;
-    buffer sink;
-    TRY(find_or_build(e, &(tw_lab_source){"opencl/probe.cl", entry, NULL}, "", &kernel));
-    tw_status status = cl_upload(e, &(operand){.rows = 1, .cols = 1, .ld = 1, .element_bytes = 4}, false, &sink);
-    if (status == TW_OK) {
-        status = run(e, kernel, sink.memory, tries, per_s);
-        cl_release(e, &sink);
-    }
-    e->cl->clReleaseKernel(kernel);
-    return status;
-}
-
-static tw_status cl_peak_flops(engine *e, tw_dtype dtype, int threads, int tries, double *flops_per_s)
-{
-    (void)threads; /* the whole device */
-    if (dtype != TW_F32)
-        return fail(TW_NO_KERNEL, "the opencl engine has no probe for %s", dtype_find(dtype)->lab.name);
-    return probe(e, "probe_fma", run_fma, tries, flops_per_s);
-}
-
-static tw_status cl_shared_bandwidth(engine *e, int tries, double *bytes_per_s)
-{
-    return probe(e, "probe_shared", run_shared, tries, bytes_per_s);
-}
-
-static tw_status run_read(engine *e, cl_kernel kernel, cl_memory data, int64_t count, int tries, double *bytes_per_s)
-{
-    double seconds;
-    int rounds = (int)ceil_div(256 << 20, count * 16);
-    CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, 0, sizeof data, &data));
-    CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, 1, 4, &rounds));
-    CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, 2, sizeof data, &data));
-    CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, 3, 8, &count));
-    TRY(least_seconds(e, kernel, probe_groups(e), tries, &seconds));
-    *bytes_per_s = (double)count * 16 * rounds / seconds;
-    return TW_OK;
-}
-
-static tw_status cl_bandwidth(engine *e, int64_t bytes, int threads, int tries, double *bytes_per_s)
-{
-    cl_kernel kernel;
-    buffer data;
-    int64_t count = bytes / 16;
-    (void)threads;
-    bool cpu = is_kind(e->cl, e->device, CL_DEVICE_TYPE_CPU_BIT);
-    count = round_up(count, (int64_t)probe_groups(e) * PROBE_THREADS); /* every work-item as many */
-    TRY(find_or_build(e, &(tw_lab_source){"opencl/probe.cl", "probe_read", NULL}, cpu ? "-DRUNS=1" : "-DRUNS=0",
-                      &kernel));
-    void *zeros = calloc((size_t)count, 16);
-    tw_status status = zeros != NULL ? TW_OK
-                                     : fail(TW_NO_MEMORY, "no memory for a working set of %" PRId64 " bytes", bytes);
-    if (status == TW_OK)
-        status = cl_upload(e, &(operand){.host = zeros, .rows = 1, .cols = count, .ld = count, .element_bytes = 16},
-                           true, &data);
-    free(zeros);
-    if (status == TW_OK) {
-        status = run_read(e, kernel, data.memory, count, tries, bytes_per_s);
-        cl_release(e, &data);
-    }
-    e->cl->clReleaseKernel(kernel);
-    return status;
 }
 
 const engine_ops opencl_engine = {

@@ -1,0 +1,151 @@
+/* context.c - the library's version, its devices, and contexts: opened, found and closed. */
+#include "context.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const engine_ops *const engines[] = {&cpu_engine, &opencl_engine, &cuda_engine};
+
+enum { ENGINE_COUNT = sizeof engines / sizeof *engines };
+
+#define TEXT_OF(x)  TEXT_OF_(x)
+#define TEXT_OF_(x) #x
+
+const char *tw_version(void)
+{
+    return TEXT_OF(TW_VERSION_MAJOR) "." TEXT_OF(TW_VERSION_MINOR) "." TEXT_OF(TW_VERSION_PATCH);
+}
+
+/* ---- devices ---- */
+
+tw_status devices_check(const tw_device *devices, int32_t capacity, const int32_t *count)
+{
+    if (count == NULL) return fail(TW_BAD_ARGUMENT, "count is NULL");
+    if (capacity < 0 || (capacity > 0 && devices == NULL))
+        return fail(TW_BAD_ARGUMENT, "capacity is %d and devices is %s", (int)capacity, devices ? "given" : "NULL");
+    if (capacity > 0 && devices[0].size != sizeof *devices)
+        return fail(TW_BAD_ARGUMENT, "devices[0].size is %u, expected %zu", devices[0].size, sizeof *devices);
+    return TW_OK;
+}
+
+tw_status tw_devices(tw_device *devices, int32_t capacity, int32_t *count)
+{
+    HOLD_CANCELLATION;
+    TRY(devices_check(devices, capacity, count));
+    char skipped[400] = "";
+    *count = 0;
+    for (int i = 0; i < ENGINE_COUNT; i++) {
+        int32_t found = 0, room = capacity > *count ? capacity - *count : 0;
+        fail(TW_OK, "%s", "");
+        tw_status status = engines[i]->devices(room > 0 ? devices + *count : NULL, room, &found);
+        /* an environment variable is wrong: tw_open() would say so too */
+        if (status == TW_BAD_ARGUMENT) return status;
+        if (status == TW_OK) *count += found;
+        size_t used = strlen(skipped);
+        if (tw_error_text()[0] != '\0')
+            snprintf(skipped + used, sizeof skipped - used, "%s%s: %s", used > 0 ? "; " : "", engines[i]->name,
+                     tw_error_text());
+    }
+    fail(TW_OK, "%s", skipped);
+    return TW_OK;
+}
+
+const engine_ops *engine_at(int index) { return index >= 0 && index < ENGINE_COUNT ? engines[index] : NULL; }
+
+const engine_ops *engine_named(const char *name)
+{
+    /* the one that multiplies any shape of f64 and f32 without moving it */
+    if (name == NULL || strcmp(name, "auto") == 0) return &cpu_engine;
+    for (int i = 0; i < ENGINE_COUNT; i++)
+        if (strcmp(engines[i]->name, name) == 0) return engines[i];
+    return NULL;
+}
+
+/* ---- contexts ---- */
+
+tw_status context_open(const tw_options *options, bool despite, tw_context **context)
+{
+    static const tw_options defaults = {.size = sizeof defaults};
+    *context = NULL;
+    if (options == NULL) options = &defaults;
+    if (options->size != sizeof *options)
+        return fail(TW_BAD_ARGUMENT, "options.size is %u, expected %zu", options->size, sizeof *options);
+    if (options->threads < 0 || options->threads > MOST_THREADS)
+        return fail(TW_BAD_ARGUMENT, "options.threads is %d, expected 0 to %d", (int)options->threads, MOST_THREADS);
+    const engine_ops *ops = engine_named(options->engine);
+    if (ops == NULL)
+        return fail(TW_NO_DEVICE, "there is no engine named %s: there are cpu, opencl and cuda", options->engine);
+    if (options->device_context != NULL && ops->enqueue == NULL)
+        return fail(TW_BAD_ARGUMENT,
+                    "options.device_context is given, expected NULL: the %s engine works in none of its caller's",
+                    ops->name);
+    tw_context *made = calloc(1, sizeof *made);
+    if (made == NULL) return fail(TW_NO_MEMORY, "no memory for a context of %zu bytes", sizeof *made);
+    made->ops = ops;
+    tw_status status = ops->open(options, despite, &made->engine);
+    if (status != TW_OK) {
+        free(made);
+        return status;
+    }
+    ops->facts(made->engine, &made->facts);
+    static atomic_ullong opened;
+    made->facts.context = atomic_fetch_add_explicit(&opened, 1, memory_order_relaxed) + 1;
+    *context = made;
+    return TW_OK;
+}
+
+static _Thread_local char not_opened[512]; /* why this thread's last tw_open() failed; "" where it did not */
+
+tw_status tw_open(const tw_options *options, tw_context **context)
+{
+    HOLD_CANCELLATION;
+    if (context == NULL) return fail(TW_BAD_ARGUMENT, "context is NULL");
+    tw_status status = context_open(options, false, context);
+    snprintf(not_opened, sizeof not_opened, "%s", status == TW_OK ? "" : tw_error_text());
+    return status;
+}
+
+tw_status context_refuse_default(const tw_context *context)
+{
+    return fail(TW_NO_KERNEL,
+                "the operands are in device memory, the %s engine takes them from the host's only: the context is "
+                "NULL, the default one%s%s",
+                context->ops->name, not_opened[0] != '\0' ? "; this thread's last tw_open() failed: " : "", not_opened);
+}
+
+void tw_close(tw_context *context)
+{
+    HOLD_CANCELLATION;
+    if (context == NULL) return;
+    context->ops->close(context->engine);
+    free(context);
+}
+
+_Atomic(tw_context *) context_default;
+
+tw_status context_find(tw_context **context)
+{
+    if (*context != NULL) return TW_OK;
+    *context = atomic_load_explicit(&context_default, memory_order_acquire);
+    if (*context != NULL) return TW_OK;
+    tw_context *made, *expected = NULL;
+    TRY(context_open(NULL, false, &made));
+    if (atomic_compare_exchange_strong(&context_default, &expected, made)) {
+        *context = made;
+    } else {
+        tw_close(made);
+        *context = expected;
+    }
+    return TW_OK;
+}
+
+tw_status tw_describe(tw_context *context, tw_device *device)
+{
+    HOLD_CANCELLATION;
+    if (device == NULL || device->size != sizeof *device)
+        return fail(TW_BAD_ARGUMENT, "device is NULL or its size is not %zu", sizeof *device);
+    TRY(context_find(&context));
+    context->ops->describe(context->engine, device);
+    return TW_OK;
+}

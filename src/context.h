@@ -1,0 +1,56 @@
+/* context.h - a context, the engine behind it, and what every public call begins with. */
+#ifndef TILEWRIGHT_CONTEXT_H
+#define TILEWRIGHT_CONTEXT_H
+
+#include "engines/engine.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct tw_context {
+    const engine_ops *ops;
+    engine *engine;
+    device_facts facts;
+};
+
+/* A thread that is cancelled inside a call would leave locks held and other threads at work on its stack. So
+ * cancellation waits until the call returns. First line of every call that may wait, lock, open or compute. */
+#define HOLD_CANCELLATION                                                                                              \
+    __attribute__((unused, cleanup(restore_cancellation))) int cancel_state_ = disable_cancellation()
+
+static inline int disable_cancellation(void)
+{
+    int before = PTHREAD_CANCEL_ENABLE;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+    return before;
+}
+
+static inline void restore_cancellation(const int *before)
+{
+    int disabled;
+    pthread_setcancelstate(*before, &disabled);
+}
+
+/* engine_at, engine_named - an engine by its place in the list, or by its name, of which NULL and "auto" are the
+ * default's. NULL: there is none. */
+const engine_ops *engine_at(int index);
+const engine_ops *engine_named(const char *name);
+
+/* devices_check - can devices be listed there? */
+tw_status devices_check(const tw_device *devices, int32_t capacity, const int32_t *count);
+
+/* context_open - tw_open(). despite: as in engine_ops. */
+tw_status context_open(const tw_options *options, bool despite, tw_context **context);
+
+/* context_default - the process-wide context; NULL until a call asks for it. */
+extern _Atomic(tw_context *) context_default;
+
+/* context_find - *context NULL becomes the process-wide default. Two threads may open it at once; the second's is
+ * closed again. */
+tw_status context_find(tw_context **context);
+
+/* context_refuse_default - the sentence for device memory in a call whose context was NULL, which is also what a failed
+ * tw_open() leaves. */
+tw_status context_refuse_default(const tw_context *context);
+
+#endif

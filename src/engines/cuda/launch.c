@@ -1,0 +1,358 @@
+/* launch.c - what CUDA's kernels are launched with: maps for the copy engine, arguments by family, grids, batches. */
+#include "cuda_engine.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { MOST_GRID_Y = 65535 };
+
+/* A map of a row-major matrix for the copy engine: boxes of box_rows x box_cols, zeros beyond the edges. */
+static tw_status encode_map(engine *e, tw_dtype dtype, cu_tensor_map *map, uint64_t address, int64_t rows, int64_t cols,
+                            int64_t ld, int box_rows, int box_cols, int swizzle, int promotion)
+{
+    uint64_t bytes = (uint64_t)dtype_find(dtype)->lab.bytes;
+    uint64_t dims[2] = {(uint64_t)cols, (uint64_t)rows}, strides[1] = {(uint64_t)ld * bytes};
+    uint32_t box[2] = {(uint32_t)box_cols, (uint32_t)box_rows}, ones[2] = {1, 1};
+    int type = dtype == TW_F32 ? CU_TENSOR_F32 : dtype == TW_F16 ? CU_TENSOR_F16 : CU_TENSOR_BF16;
+    cu_result error = e->cu->cuTensorMapEncodeTiled(map, type, 2, (void *)(uintptr_t)address, dims, strides, box, ones,
+                                                    0, swizzle, promotion, 0);
+    if (error == CU_SUCCESS) return TW_OK;
+    return fail(TW_DEVICE_FAILED,
+                "cuTensorMapEncodeTiled refused %" PRId64 " x %" PRId64 " elements %" PRId64
+                " apart in boxes of %d x %d: %s",
+                rows, cols, ld, box_rows, box_cols, cu_error_name(e->cu, error));
+}
+
+/* A's or B's map. Boxes of a GPU_SLICES row lie as the operand does, and are swizzled along k; of others they are where
+ * their lines are 128 bytes. A GPU_STREAM row takes its short operand, where that lies along k, in boxes of as many
+ * lines as it has: what lies outside costs the copy engine more than what is there. */
+static tw_status encode_operand(engine *e, const plan *p, cu_tensor_map *map, cu_pointer address, const packing *lies,
+                                bool along_k, bool is_short, int box_rows, int box_cols)
+{
+    const bool streams = p->row->gpu.traits & GPU_STREAM, slices = p->row->gpu.traits & GPU_SLICES,
+               turned = slices && along_k;
+    const bool whole_line = box_cols * dtype_find(p->problem.dtype)->lab.bytes == 128;
+    int swizzle = turned ? CU_TENSOR_SWIZZLE_64B : !slices && whole_line ? CU_TENSOR_SWIZZLE_128B : 0;
+    int rows = turned                           ? box_cols
+               : streams && is_short && along_k ? (int)min_i64(p->row->lab.tile_m, lies->rows)
+                                                : box_rows;
+    return encode_map(e, p->problem.dtype, map, address, lies->rows, lies->cols, lies->ld, rows,
+                      turned ? box_rows : box_cols, swizzle, streams ? CU_TENSOR_L2_128B : CU_TENSOR_L2_256B);
+}
+
+/* Never 0, which is what a flag is lowered to. */
+static uint64_t next_ticket(engine *e)
+{
+    uint64_t ticket = atomic_fetch_add_explicit(&e->ticket, 1, memory_order_relaxed);
+    return ticket != 0 ? ticket : atomic_fetch_add_explicit(&e->ticket, 1, memory_order_relaxed);
+}
+
+/* A kernel on r's stream: `early` before what is ahead of it there has ended, `cluster` blocks side by side as one,
+ * where the device has that. */
+static tw_status launch_kernel(engine *e, const runnable *r, cu_function kernel, bool early, int cluster,
+                               cu_launch_config config, void **arguments)
+{
+    cu_launch_attribute attributes[] = {{.id = CU_LAUNCH_EARLY, .value.allowed = 1},
+                                        {.id = CU_LAUNCH_CLUSTER, .value.cluster = {(unsigned)cluster, 1, 1}}};
+    config.stream = r->stream, config.attributes = attributes, config.attribute_count = cluster > 1 ? 2 : 1;
+    if (early && cuda_takes_attributes(e))
+        CU_TRY(cuLaunchKernelEx, (&config, kernel, arguments, NULL));
+    else
+        CU_TRY(cuLaunchKernel, (kernel, config.grid_x, config.grid_y, config.grid_z, config.block_x, config.block_y,
+                                config.block_z, config.dynamic_bytes, config.stream, arguments, NULL));
+    return TW_OK;
+}
+
+/* A GPU_SLICES row: so many blocks divide the k of a tile. */
+static int parts_each(const plan *p)
+{
+    const gpu_plan *gpu = &p->gpu;
+    return gpu->shares.count > 0 ? (int)(gpu->shares.count /
+                                         (ceil_div(p->problem.m, gpu->block_m) * ceil_div(p->problem.n, gpu->block_n)))
+                                 : 1;
+}
+
+static tw_status launch_grid(engine *e, const runnable *r, int64_t width, int64_t height, void **arguments)
+{
+    const plan *p = r->plan;
+    const gpu_plan *gpu = &p->gpu;
+    const cu_launch_config config = {.grid_x = (unsigned)width,
+                                     .grid_y = (unsigned)height,
+                                     .grid_z = 1,
+                                     .block_x = (unsigned)gpu->threads_x,
+                                     .block_y = (unsigned)gpu->threads_y,
+                                     .block_z = 1,
+                                     .dynamic_bytes = (unsigned)gpu->dynamic_bytes};
+    return launch_kernel(e, r, r->kernel, p->row->gpu.traits & GPU_EARLY, gpu->shares.meets ? parts_each(p) : 1, config,
+                         arguments);
+}
+
+/* What a product's kernels are launched with. Each family takes some of it, in the order of its parameters. */
+typedef struct arguments {
+    int m, n, k;
+    float alpha, beta;
+    cu_pointer a, b, c;
+    int64_t lda, ldb, ldc;
+    int whole, each, length; /* whole, parts and length of the plan's shares */
+    int parts;               /* blocks that divide the k of a tile */
+    cu_pointer sums, flags;  /* where parts meet */
+    uint64_t ticket;         /* what they raise their flags to */
+} arguments;
+
+static arguments arguments_of(engine *e, const runnable *r, const buffer *a, const buffer *b, const buffer *c)
+{
+    const gpu_plan *gpu = &r->plan->gpu;
+    const tw_problem *p = &r->plan->problem;
+    arguments made = {.m = (int)p->m,
+                      .n = (int)p->n,
+                      .k = (int)p->k,
+                      .alpha = (float)p->alpha,
+                      .beta = (float)p->beta,
+                      .a = a->device,
+                      .b = b->device,
+                      .c = c->device,
+                      .lda = p->lda,
+                      .ldb = gpu->turns_b ? max_i64(p->k, 1) : p->ldb,
+                      .ldc = p->ldc,
+                      .whole = (int)gpu->shares.whole,
+                      .each = (int)gpu->shares.parts,
+                      .length = (int)gpu->shares.length,
+                      .parts = parts_each(r->plan),
+                      .sums = r->workspace + (cu_pointer)(gpu->pack_a.bytes + gpu->pack_b.bytes),
+                      .ticket = next_ticket(e)};
+    made.flags = made.sums + (cu_pointer)(gpu->shares.count * gpu->block_m * gpu->block_n) * 4;
+    return made;
+}
+
+/* The maps of A, B and C, each all 0 where no kernel looks at it: of operands with nothing to load, of a C that does
+ * not leave by the copy engine. */
+static tw_status encode_maps(engine *e, const plan *p, const buffer *a, const buffer *b, const buffer *c,
+                             cu_tensor_map maps[3])
+{
+    const gpu_plan *gpu = &p->gpu;
+    const tw_problem *x = &p->problem;
+    const gpu_kernel *g = &p->row->gpu;
+    const bool whole_edge = g->traits & GPU_WHOLE_EDGE, a_along = x->op_a == TW_N, b_along = x->op_b == TW_T;
+    memset(maps, 0, 3 * sizeof *maps);
+    if (x->k > 0) {
+        TRY(encode_operand(e, p, &maps[0], a->device, &gpu->pack_a, a_along, gpu->few_rows,
+                           whole_edge && a_along ? (int)gpu->block_m : g->a_box_rows, g->a_box_cols));
+        TRY(encode_operand(e, p, &maps[1], b->device, &gpu->pack_b, b_along, !gpu->few_rows,
+                           whole_edge && b_along ? (int)gpu->block_n : g->b_box_rows, g->b_box_cols));
+    }
+    if ((g->traits & GPU_OWN_C) && x->beta == 0 && kernel_is_wide(p->row, x))
+        TRY(encode_map(e, x->dtype_c, &maps[2], c->device, x->m, x->n, x->ldc, 64,
+                       128 / dtype_find(x->dtype_c)->lab.bytes, CU_TENSOR_SWIZZLE_128B, CU_TENSOR_L2_256B));
+    return TW_OK;
+}
+
+static tw_status launch_mapped(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
+{
+    const plan *p = r->plan;
+    const int traits = p->row->gpu.traits;
+    cu_tensor_map maps[3], *a_map = &maps[0], *b_map = &maps[1], *c_map = &maps[2];
+    TRY(encode_maps(e, p, a, b, c, maps));
+    arguments x = arguments_of(e, r, a, b, c);
+    /* a kernel takes as many as it has */
+    void *shares[] = {a_map, b_map,  &x.m,     &x.n,      &x.k,    &x.alpha, &x.beta,
+                      &x.c,  &x.ldc, &x.whole, &x.length, &x.sums, &x.flags, &x.ticket};
+    void *own_c[] = {a_map, b_map, c_map, &x.m, &x.n, &x.k, &x.alpha, &x.beta, &x.c, &x.ldc};
+    void *slices[] = {a_map, b_map,  &x.m,     &x.n,    &x.k,     &x.alpha, &x.beta,
+                      &x.c,  &x.ldc, &x.parts, &x.sums, &x.flags, &x.ticket};
+    void *stream[] = {a_map, b_map,  &x.m,    &x.n,      &x.k,    &x.alpha, &x.beta,
+                      &x.c,  &x.ldc, &x.each, &x.length, &x.sums, &x.flags, &x.ticket};
+    return launch_grid(e, r, p->gpu.grid_x, p->gpu.grid_y,
+                       traits & GPU_STREAM   ? stream
+                       : traits & GPU_OWN_C  ? own_c
+                       : traits & GPU_SLICES ? slices
+                                             : shares);
+}
+
+/* The y dimension of a grid ends at 65535: taller grids are launched in parts, each with its rows of A and C. */
+static tw_status launch_plain(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
+{
+    const gpu_plan *gpu = &r->plan->gpu;
+    const tw_problem *p = &r->plan->problem;
+    const arguments whole = arguments_of(e, r, a, b, c);
+    for (int64_t y = 0; y < gpu->grid_y; y += MOST_GRID_Y) {
+        int64_t first = y * gpu->block_m;
+        arguments x = whole;
+        x.m = (int)(p->m - first);
+        x.a += (cu_pointer)(first * (p->op_a == TW_N ? x.lda : 1)) * 4;
+        x.c += (cu_pointer)(first * x.ldc) * 4;
+        void *plain[] = {&x.m,    &x.n, &x.k,   &x.alpha, &x.a,    &x.lda,   &x.b,     &x.ldb,
+                         &x.beta, &x.c, &x.ldc, &x.parts, &x.sums, &x.flags, &x.ticket}; /* as above */
+        TRY(launch_grid(e, r, gpu->grid_x, min_i64(gpu->grid_y - y, MOST_GRID_Y), plain));
+        if (r->add != NULL) {
+            runnable adds = *r;
+            adds.kernel = r->add;
+            TRY(launch_grid(e, &adds, gpu->grid_x / x.parts, 1, plain));
+        }
+    }
+    return TW_OK;
+}
+
+/* What pack.cu is told of an operand: its struct operand. */
+typedef struct packed {
+    cu_pointer from;
+    int64_t ld;
+    cu_pointer to;
+    int64_t to_ld;
+    int32_t rows, cols, turns;
+} packed;
+
+_Static_assert(sizeof(packed) == 48 && offsetof(packed, rows) == 32, "as pack.cu lays out struct operand");
+
+static int64_t pack_tiles(const packed *o) { return ceil_div(o->rows, 64) * ceil_div(o->cols, 64); }
+
+/* Pack what the plan packs, B and then A, and look for it in the workspace from now on. */
+static tw_status launch_pack(engine *e, const runnable *r, buffer *a, buffer *b)
+{
+    enum { PACK_THREADS = 256 };
+    const plan *p = r->plan;
+    const tw_problem *x = &p->problem;
+    const packing *by_b = &p->gpu.pack_b, *by_a = &p->gpu.pack_a;
+    packed first = {
+        b->device,  x->ldb, r->workspace, by_b->ld, by_b->needed ? (int)problem_b_rows(x) : 0, (int)problem_b_cols(x),
+        by_b->turns};
+    packed second = {a->device,
+                     x->lda,
+                     r->workspace + (cu_pointer)by_b->bytes,
+                     by_a->ld,
+                     by_a->needed ? (int)problem_a_rows(x) : 0,
+                     (int)problem_a_cols(x),
+                     by_a->turns};
+    void *operands[] = {&first, &second};
+    if (!by_a->needed && !by_b->needed) return TW_OK;
+    const cu_launch_config config = {.grid_x = (unsigned)(pack_tiles(&first) + pack_tiles(&second)),
+                                     .grid_y = 1,
+                                     .grid_z = 1,
+                                     .block_x = PACK_THREADS,
+                                     .block_y = 1,
+                                     .block_z = 1};
+    TRY(launch_kernel(e, r, r->pack, true, 1, config, operands));
+    if (by_b->needed) b->device = first.to;
+    if (by_a->needed) a->device = second.to;
+    return TW_OK;
+}
+
+static tw_status launch_all(engine *e, runnable *r, buffer a, buffer b, const buffer *c)
+{
+    const plan *p = r->plan;
+    TRY(launch_pack(e, r, &a, &b));
+    return p->row->gpu.traits & GPU_TENSOR_MAPS ? launch_mapped(e, r, &a, &b, c) : launch_plain(e, r, &a, &b, c);
+}
+
+/* Where operand number i of a batch lies, or its address. */
+static buffer address_of(const tw_batch *batch, const buffer *first, int64_t stride, int64_t i, tw_dtype dtype)
+{
+    cu_pointer behind = batch->pointers ? (cu_pointer)i * sizeof(cu_pointer)
+                                        : (cu_pointer)(stride * i) * (cu_pointer)dtype_find(dtype)->lab.bytes;
+    return (buffer){.device = first->device + behind};
+}
+
+/* A map of `items` matrices that lie `stride` apart, one box of one of them at a time; boxes whose lines are 64 or
+ * 128 bytes are swizzled so. One matrix for all has stride 0. */
+static tw_status encode_boxes(engine *e, tw_dtype dtype, cu_tensor_map *map, uint64_t address, int64_t rows,
+                              int64_t cols, int64_t ld, int64_t items, int64_t stride, int64_t box_rows,
+                              int64_t box_cols)
+{
+    uint64_t bytes = (uint64_t)dtype_find(dtype)->lab.bytes, line = (uint64_t)box_cols * bytes;
+    uint64_t dims[3] = {(uint64_t)cols, (uint64_t)rows, stride == 0 ? 1 : (uint64_t)items},
+             strides[2] = {(uint64_t)ld * bytes, (uint64_t)(stride == 0 ? ld : stride) * bytes};
+    uint32_t box[3] = {(uint32_t)box_cols, (uint32_t)box_rows, 1}, ones[3] = {1, 1, 1};
+    int type = dtype == TW_F32 ? CU_TENSOR_F32 : dtype == TW_F16 ? CU_TENSOR_F16 : CU_TENSOR_BF16;
+    int swizzle = line == 128 ? CU_TENSOR_SWIZZLE_128B : line == 64 ? CU_TENSOR_SWIZZLE_64B : 0;
+    cu_result error = e->cu->cuTensorMapEncodeTiled(map, type, 3, (void *)(uintptr_t)address, dims, strides, box, ones,
+                                                    0, swizzle, CU_TENSOR_L2_256B, 0);
+    if (error == CU_SUCCESS) return TW_OK;
+    return fail(TW_DEVICE_FAILED,
+                "cuTensorMapEncodeTiled refused %" PRId64 " items of %" PRId64 " x %" PRId64 " elements, rows %" PRId64
+                " and items %" PRId64 " apart, in boxes of %" PRId64 " x %" PRId64 ": %s",
+                items, rows, cols, ld, stride, box_rows, box_cols, cu_error_name(e->cu, error));
+}
+
+/* What a batch's kernels are launched with: the first items, or arrays of addresses, and so many tiles of them. */
+typedef struct batch_arguments {
+    int m, n, k;
+    float alpha, beta;
+    cu_pointer a, b, c;
+    int64_t lda, ldb, ldc, stride_a, stride_b, stride_c;
+    int works, pointers, a_shared, b_shared;
+} batch_arguments;
+
+static batch_arguments batch_arguments_of(const tw_problem *p, const tw_batch *batch)
+{
+    return (batch_arguments){.m = (int)p->m,
+                             .n = (int)p->n,
+                             .k = (int)p->k,
+                             .alpha = (float)p->alpha,
+                             .beta = (float)p->beta,
+                             .lda = p->lda,
+                             .ldb = p->ldb,
+                             .ldc = p->ldc,
+                             .stride_a = batch->stride_a,
+                             .stride_b = batch->stride_b,
+                             .stride_c = batch->stride_c,
+                             .pointers = (int)batch->pointers,
+                             .a_shared = batch->stride_a == 0,
+                             .b_shared = batch->stride_b == 0};
+}
+
+/* Items at strides by a row of the copy engine's. */
+static tw_status launch_boxes(engine *e, runnable *r, batch_arguments *x, int64_t items)
+{
+    enum { C_LINE = 32 };
+    const plan *plan = r->plan;
+    const tw_problem *p = &plan->problem;
+    const int64_t edge = plan->gpu.block_m, depth = plan->row->lab.tile_k, line = plan->row->gpu.a_box_cols,
+                  cut = plan->gpu.cut;
+    cu_tensor_map maps[3];
+    TRY(encode_boxes(e, p->dtype, &maps[0], x->a, problem_a_rows(p), problem_a_cols(p), x->lda, items, x->stride_a,
+                     p->op_a == TW_N ? edge : depth, p->op_a == TW_N ? depth : line));
+    TRY(encode_boxes(e, p->dtype, &maps[1], x->b, problem_b_rows(p), problem_b_cols(p), x->ldb, items, x->stride_b,
+                     p->op_b == TW_N ? depth : edge, p->op_b == TW_N ? line : depth));
+    TRY(encode_boxes(e, p->dtype_c, &maps[2], x->c, p->m, p->n, x->ldc, items, x->stride_c, edge, C_LINE));
+    void *boxes[] = {&maps[0], &maps[1], &maps[2], &x->m,        &x->n,     &x->k,        &x->alpha,
+                     &x->beta, &x->c,    &x->ldc,  &x->stride_c, &x->works, &x->a_shared, &x->b_shared};
+    return launch_grid(e, r, min_i64(x->works, plan->gpu.grid_x) + (x->works > cut * 3 / 2 ? cut : 0), 1, boxes);
+}
+
+/* A whole batch, or as much of it at a time as a kernel can count. */
+static tw_status launch_batch(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
+{
+    const gpu_plan *gpu = &r->plan->gpu;
+    const tw_problem *p = &r->plan->problem;
+    const tw_batch *batch = r->batch;
+    const int64_t tiles = ceil_div(p->m, gpu->block_m) * ceil_div(p->n, gpu->block_n), most = BATCH_MOST_TILES / tiles;
+    batch_arguments x = batch_arguments_of(p, batch);
+    for (int64_t first = 0; first < batch->count; first += most) {
+        const int64_t items = min_i64(batch->count - first, most);
+        x.works = (int)(items * tiles);
+        x.a = address_of(batch, a, batch->stride_a, first, p->dtype).device;
+        x.b = address_of(batch, b, batch->stride_b, first, p->dtype).device;
+        x.c = address_of(batch, c, batch->stride_c, first, p->dtype_c).device;
+        if (r->plan->row->gpu.traits & GPU_TENSOR_MAPS) {
+            TRY(launch_boxes(e, r, &x, items));
+            continue;
+        }
+        void *plain[] = {&x.m,    &x.n, &x.k,   &x.alpha, &x.a,        &x.lda,      &x.b,        &x.ldb,
+                         &x.beta, &x.c, &x.ldc, &x.works, &x.pointers, &x.stride_a, &x.stride_b, &x.stride_c};
+        TRY(launch_grid(e, r, min_i64(x.works, gpu->grid_x), 1, plain));
+    }
+    return TW_OK;
+}
+
+tw_status cuda_launch_items(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
+{
+    const tw_batch *batch = r->batch;
+    const tw_problem *x = &r->plan->problem;
+    if (batch == NULL) return launch_all(e, r, *a, *b, c);
+    if (r->plan->gpu.one_launch) return launch_batch(e, r, a, b, c);
+    for (int64_t i = 0; i < batch->count; i++) {
+        const buffer to = address_of(batch, c, batch->stride_c, i, x->dtype_c);
+        TRY(launch_all(e, r, address_of(batch, a, batch->stride_a, i, x->dtype),
+                       address_of(batch, b, batch->stride_b, i, x->dtype), &to));
+    }
+    return TW_OK;
+}

@@ -1,0 +1,136 @@
+/* probe.c - what an OpenCL device can do at most: multiply-adds, bytes from its memory and from what a group shares. */
+#include "opencl_engine.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum { PROBE_THREADS = 256 };
+
+/* A probe of opencl/probe.cl whose arguments are set: the shortest of `tries` runs. */
+static tw_status least_seconds(engine *e, cl_kernel kernel, size_t groups, int tries, double *seconds)
+{
+    size_t local = PROBE_THREADS, global = groups * PROBE_THREADS;
+    double now = 0;
+    cl_queue queue;
+    TRY(cl_queue_for(e, true, &queue));
+    *seconds = 0;
+    for (int i = 0; i <= tries; i++) { /* the first warms up */
+        cl_event event;
+        CL_TRY("clEnqueueNDRangeKernel",
+               e->cl->clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &global, &local, 0, NULL, &event));
+        TRY(cl_end_event(e, NULL, event, &now));
+        if (i > 0 && (*seconds <= 0 || now < *seconds)) *seconds = now;
+    }
+    return TW_OK;
+}
+
+static size_t probe_groups(engine *e)
+{
+    uint64_t units = cl_device_number(e->cl, e->device, CL_DEVICE_MAX_COMPUTE_UNITS, 4);
+    return 8 * (size_t)(units > 0 ? units : 1);
+}
+
+/* Rounds of a probe whose arguments begin with (sink, rounds): grown until a run takes 5 ms, since devices differ by a
+ * factor of a thousand; then the shortest of `tries` runs. */
+static tw_status rounds_per_second(engine *e, cl_kernel kernel, cl_memory sink, int tries, double *rounds_per_s)
+{
+    double seconds = 0;
+    int rounds = 16;
+    CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, 0, sizeof sink, &sink));
+    while (seconds < 5e-3 && rounds < 1 << 24) {
+        rounds *= 4;
+        CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, 1, 4, &rounds));
+        TRY(least_seconds(e, kernel, probe_groups(e), 1, &seconds));
+    }
+    TRY(least_seconds(e, kernel, probe_groups(e), tries, &seconds));
+    *rounds_per_s = (double)rounds * PROBE_THREADS * (double)probe_groups(e) / seconds;
+    return TW_OK;
+}
+
+static tw_status run_fma(engine *e, cl_kernel kernel, cl_memory sink, int tries, double *flops_per_s)
+{
+    enum { CHAINS = 16, LANES = 8 };
+    float factor = 0.999f, addend = 0.001f;
+    double rounds_per_s;
+    CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, 2, 4, &factor));
+    CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, 3, 4, &addend));
+    TRY(rounds_per_second(e, kernel, sink, tries, &rounds_per_s));
+    *flops_per_s = 2.0 * CHAINS * LANES * rounds_per_s;
+    return TW_OK;
+}
+
+static tw_status run_shared(engine *e, cl_kernel kernel, cl_memory sink, int tries, double *bytes_per_s)
+{
+    enum { BYTES_EACH = 8 * 16 };
+    double rounds_per_s;
+    TRY(rounds_per_second(e, kernel, sink, tries, &rounds_per_s));
+    *bytes_per_s = BYTES_EACH * rounds_per_s;
+    return TW_OK;
+}
+
+/* Build an entry of opencl/probe.cl, give it a word to write into, run it. */
+static tw_status probe(engine *e, const char *entry, tw_status (*run)(engine *, cl_kernel, cl_memory, int, double *),
+                       int tries, double *per_s)
+{
+    cl_kernel kernel;
+    buffer sink;
+    TRY(cl_find_or_build(e, &(tw_lab_source){"opencl/probe.cl", entry, NULL}, "", &kernel));
+    tw_status status = cl_upload(e, &(operand){.rows = 1, .cols = 1, .ld = 1, .element_bytes = 4}, false, &sink);
+    if (status == TW_OK) {
+        status = run(e, kernel, sink.memory, tries, per_s);
+        cl_release(e, &sink);
+    }
+    e->cl->clReleaseKernel(kernel);
+    return status;
+}
+
+tw_status cl_peak_flops(engine *e, tw_dtype dtype, int threads, int tries, double *flops_per_s)
+{
+    (void)threads; /* the whole device */
+    if (dtype != TW_F32)
+        return fail(TW_NO_KERNEL, "the opencl engine has no probe for %s", dtype_find(dtype)->lab.name);
+    return probe(e, "probe_fma", run_fma, tries, flops_per_s);
+}
+
+tw_status cl_shared_bandwidth(engine *e, int tries, double *bytes_per_s)
+{
+    return probe(e, "probe_shared", run_shared, tries, bytes_per_s);
+}
+
+static tw_status run_read(engine *e, cl_kernel kernel, cl_memory data, int64_t count, int tries, double *bytes_per_s)
+{
+    double seconds;
+    int rounds = (int)ceil_div(256 << 20, count * 16);
+    CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, 0, sizeof data, &data));
+    CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, 1, 4, &rounds));
+    CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, 2, sizeof data, &data));
+    CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, 3, 8, &count));
+    TRY(least_seconds(e, kernel, probe_groups(e), tries, &seconds));
+    *bytes_per_s = (double)count * 16 * rounds / seconds;
+    return TW_OK;
+}
+
+tw_status cl_bandwidth(engine *e, int64_t bytes, int threads, int tries, double *bytes_per_s)
+{
+    cl_kernel kernel;
+    buffer data;
+    int64_t count = bytes / 16;
+    (void)threads;
+    bool cpu = cl_is_kind(e->cl, e->device, CL_DEVICE_TYPE_CPU_BIT);
+    count = round_up(count, (int64_t)probe_groups(e) * PROBE_THREADS); /* every work-item as many */
+    TRY(cl_find_or_build(e, &(tw_lab_source){"opencl/probe.cl", "probe_read", NULL}, cpu ? "-DRUNS=1" : "-DRUNS=0",
+                         &kernel));
+    void *zeros = calloc((size_t)count, 16);
+    tw_status status = zeros != NULL ? TW_OK
+                                     : fail(TW_NO_MEMORY, "no memory for a working set of %" PRId64 " bytes", bytes);
+    if (status == TW_OK)
+        status = cl_upload(e, &(operand){.host = zeros, .rows = 1, .cols = count, .ld = count, .element_bytes = 16},
+                           true, &data);
+    free(zeros);
+    if (status == TW_OK) {
+        status = run_read(e, kernel, data.memory, count, tries, bytes_per_s);
+        cl_release(e, &data);
+    }
+    e->cl->clReleaseKernel(kernel);
+    return status;
+}

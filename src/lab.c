@@ -1,0 +1,241 @@
+/* lab.c - the lab's calls: check, plan and run, each by itself, and what an engine tells of itself. */
+#include "api.h"
+#include "run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+int tw_lab_fits(tw_context *context, const tw_lab_choice *choice, const tw_problem *problem, char *reason,
+                int reason_bytes)
+{
+    HOLD_CANCELLATION;
+    const kernel_row *row = choice && choice->kernel ? kernel_named(choice->kernel) : NULL;
+    if (row == NULL) {
+        fail(TW_BAD_ARGUMENT, "no kernel is named %s", choice && choice->kernel ? choice->kernel : "NULL");
+        return -1;
+    }
+    if (problem == NULL || dtype_find(problem->dtype) == NULL) {
+        fail(TW_BAD_ARGUMENT, "the problem is NULL or of no known dtype");
+        return -1;
+    }
+    if (context_find(&context) != TW_OK) return -1;
+    tw_problem p = *problem;
+    if (p.dtype_c == 0) p.dtype_c = dtype_find(p.dtype)->result;
+    if (p.align_a == 0) p.align_a = 256; /* not known yet: suppose the best */
+    if (p.align_b == 0) p.align_b = 256;
+    if (p.align_c == 0) p.align_c = 256;
+    return kernel_fits(row, &p, &context->facts, choice->tile, reason, reason_bytes > 0 ? (size_t)reason_bytes : 0);
+}
+
+tw_status tw_lab_plan_of(tw_context *context, const tw_lab_choice *choice, const tw_problem *problem, tw_lab_plan *out)
+{
+    HOLD_CANCELLATION;
+    tw_problem host, p;
+    plan made;
+    if (out == NULL) return fail(TW_BAD_ARGUMENT, "plan is NULL");
+    bool batched = choice != NULL && choice->batch != NULL;
+    TRY(batched ? api_settle_batch(&context, problem, choice->batch, false, NULL, NULL, NULL, &p)
+                : api_settle_unseen(&context, choice, problem, &host, &p));
+    TRY(batched ? plan_find_batch(&p, choice->batch, &context->facts, &made)
+                : plan_find(&p, &context->facts, choice, &made));
+    *out = (tw_lab_plan){.kernel = &made.row->lab,
+                         .tile = made.tile,
+                         .threads = made.threads,
+                         .workspace_bytes = (int64_t)made.workspace_bytes};
+    bool loops = made.row->micro != NULL, gpu = made.row->gpu.entry != NULL;
+    out->block_threads = gpu ? made.gpu.threads_x * made.gpu.threads_y : 0;
+    int64_t edge = max_i64(made.tile, 1);
+    out->block_m = loops ? made.cpu.strip_m : gpu && made.row->lab.tile_m ? made.row->lab.tile_m : edge;
+    out->block_n = loops ? made.cpu.strip_n : gpu && made.row->lab.tile_n ? made.row->lab.tile_n : edge;
+    out->block_k = loops ? made.cpu.kc : gpu && made.row->lab.tile_k ? made.row->lab.tile_k : edge;
+    plan_text(&made, out->text, sizeof out->text);
+    if (!batched) plan_reason(&p, &context->facts, out->reason, sizeof out->reason);
+    return TW_OK;
+}
+
+tw_status tw_lab_run_open(tw_context *context, const tw_lab_choice *choice, const tw_problem *problem, const void *a,
+                          const void *b, void *c, tw_lab_run **run)
+{
+    HOLD_CANCELLATION;
+    if (run == NULL) return fail(TW_BAD_ARGUMENT, "run is NULL");
+    *run = NULL;
+    tw_problem host, p;
+    TRY(api_settle(&context, choice, problem, a, b, c, &host, &p));
+    tw_lab_run *made = calloc(1, sizeof *made);
+    if (made == NULL) return fail(TW_NO_MEMORY, "no memory for a run of %zu bytes", sizeof *made);
+    made->context = context;
+    made->whole = choice != NULL && choice->kernel != NULL;
+    made->brings_c = true;
+    tw_status status = plan_find(&p, &context->facts, choice, &made->plan);
+    if (status == TW_OK) status = run_begin(made, &host, a, b, c);
+    if (status != TW_OK) {
+        free(made);
+        return status;
+    }
+    made->runnable.timed = true;
+    *run = made;
+    return TW_OK;
+}
+
+tw_status tw_lab_run_once(tw_lab_run *run, double *seconds)
+{
+    HOLD_CANCELLATION;
+    if (run == NULL) return fail(TW_BAD_ARGUMENT, "run is NULL");
+    TRY(run_once(run));
+    if (seconds != NULL) *seconds = run->runnable.seconds;
+    return TW_OK;
+}
+
+tw_status tw_lab_run_fetch(tw_lab_run *run, void *c)
+{
+    HOLD_CANCELLATION;
+    if (run == NULL || c == NULL) return fail(TW_BAD_ARGUMENT, "run or c is NULL");
+    operand to = run->operand[2];
+    to.host = c;
+    return run->context->ops->download(run->context->engine, &run->buffer[2], &to);
+}
+
+void tw_lab_run_close(tw_lab_run *run)
+{
+    HOLD_CANCELLATION;
+    if (run == NULL) return;
+    run_end(run);
+    free(run);
+}
+
+double tw_lab_run_prepare_s(const tw_lab_run *run) { return run != NULL ? run->prepare_s : 0; }
+
+void tw_lab_run_resources(const tw_lab_run *run, tw_lab_resources *out)
+{
+    HOLD_CANCELLATION;
+    *out = (tw_lab_resources){-1, -1, -1, -1};
+    if (run != NULL && run->context->ops->resources != NULL)
+        run->context->ops->resources(run->context->engine, &run->runnable, out);
+}
+
+/* A device that takes every CUDA row of its compute capability: for compiling without one. */
+static device_facts any_cuda(int sm)
+{
+    return (device_facts){.engine = "cuda",
+                          .threads = 1,
+                          .copies = true,
+                          .addresses = true,
+                          .sm = sm,
+                          .most_threads = 1024,
+                          .multiprocessors = 1,
+                          .tensor_maps = sm >= 90,
+                          .local_bytes = 227 << 10,
+                          .largest_bytes = INT64_MAX};
+}
+
+tw_status tw_lab_code_make(tw_context *context, const tw_lab_choice *choice, const tw_problem *problem, int sm, int ptx,
+                           tw_lab_code *out)
+{
+    HOLD_CANCELLATION;
+    tw_problem host, p;
+    plan made;
+    if (out == NULL) return fail(TW_BAD_ARGUMENT, "code is NULL");
+    *out = (tw_lab_code){.size = 0};
+    if (context != NULL) {
+        TRY(api_settle_unseen(&context, choice, problem, &host, &p));
+        TRY(plan_find(&p, &context->facts, choice, &made));
+        if (context->ops->code == NULL)
+            return fail(TW_NO_KERNEL, "%s is not compiled at run time: its code is the library's own",
+                        made.row->lab.name);
+        return context->ops->code(context->engine, &made, sm, ptx != 0, out);
+    }
+    device_facts facts = any_cuda(sm);
+    if (choice == NULL || choice->kernel == NULL || problem == NULL)
+        return fail(TW_BAD_ARGUMENT, "without a device, a kernel and a problem must be named");
+    TRY(problem_load(problem, api_stand_in(problem->align_a), api_stand_in(problem->align_b),
+                     api_stand_in(problem->align_c), &p));
+    TRY(plan_find(&p, &facts, choice, &made));
+    return cuda_engine.code(NULL, &made, sm, ptx != 0, out);
+}
+
+void tw_lab_code_free(tw_lab_code *code)
+{
+    if (code != NULL) free(code->bytes);
+    if (code != NULL) *code = (tw_lab_code){.size = 0};
+}
+
+tw_status tw_lab_open_despite(tw_context **context)
+{
+    HOLD_CANCELLATION;
+    if (context == NULL) return fail(TW_BAD_ARGUMENT, "context is NULL");
+    return context_open(NULL, true, context);
+}
+
+const char *tw_lab_engine_at(int index)
+{
+    const engine_ops *ops = engine_at(index);
+    return ops != NULL ? ops->name : NULL;
+}
+
+int tw_lab_engine_state(const char *engine, char *text, int text_bytes)
+{
+    HOLD_CANCELLATION;
+    const engine_ops *ops = engine != NULL ? engine_named(engine) : NULL;
+    int32_t count = 0;
+    if (ops == NULL) return -1;
+    tw_status status = ops->devices(NULL, 0, &count);
+    if (text == NULL || text_bytes < 1) return status == TW_OK;
+    if (status != TW_OK)
+        snprintf(text, (size_t)text_bytes, "%s", tw_error_text());
+    else
+        ops->state(text, (size_t)text_bytes);
+    return status == TW_OK;
+}
+
+tw_status tw_lab_engine_devices(const char *engine, tw_device *devices, int32_t capacity, int32_t *count)
+{
+    HOLD_CANCELLATION;
+    const engine_ops *ops = engine != NULL ? engine_named(engine) : NULL;
+    if (ops == NULL) return fail(TW_NO_DEVICE, "there is no engine named %s", engine != NULL ? engine : "(NULL)");
+    TRY(devices_check(devices, capacity, count));
+    return ops->devices(devices, capacity, count);
+}
+
+int tw_lab_compiler_state(const char *engine, char *text, int text_bytes)
+{
+    HOLD_CANCELLATION;
+    const engine_ops *ops = engine != NULL ? engine_named(engine) : NULL;
+    if (ops == NULL || ops->compiler == NULL || text == NULL || text_bytes < 1) return -1;
+    tw_status status = ops->compiler(text, (size_t)text_bytes);
+    if (status != TW_OK) snprintf(text, (size_t)text_bytes, "%s", tw_error_text());
+    return status == TW_OK;
+}
+
+tw_status tw_lab_peak_flops(tw_context *context, tw_dtype dtype, int threads, int tries, double *flops_per_s)
+{
+    HOLD_CANCELLATION;
+    if (flops_per_s == NULL || threads < 1 || threads > MOST_THREADS || tries < 1 || dtype_find(dtype) == NULL)
+        return fail(TW_BAD_ARGUMENT,
+                    "dtype %d, threads %d, tries %d: expected a dtype, 1 to %d threads and at least 1 try", (int)dtype,
+                    threads, tries, MOST_THREADS);
+    TRY(context_find(&context));
+    return context->ops->peak_flops(context->engine, dtype, threads, tries, flops_per_s);
+}
+
+tw_status tw_lab_bandwidth(tw_context *context, int64_t bytes, int threads, int tries, double *bytes_per_s)
+{
+    HOLD_CANCELLATION;
+    if (bytes_per_s == NULL || threads < 1 || threads > MOST_THREADS || tries < 1 || bytes < 4096)
+        return fail(
+            TW_BAD_ARGUMENT,
+            "bytes %lld, threads %d, tries %d: expected at least 4096 bytes, 1 to %d threads and at least 1 try",
+            (long long)bytes, threads, tries, MOST_THREADS);
+    TRY(context_find(&context));
+    return context->ops->bandwidth(context->engine, bytes, threads, tries, bytes_per_s);
+}
+
+tw_status tw_lab_shared_bandwidth(tw_context *context, int tries, double *bytes_per_s)
+{
+    HOLD_CANCELLATION;
+    if (bytes_per_s == NULL || tries < 1)
+        return fail(TW_BAD_ARGUMENT, "tries %d: expected at least 1, and where to put the result", tries);
+    TRY(context_find(&context));
+    if (context->ops->shared_bandwidth == NULL)
+        return fail(TW_NO_KERNEL, "the %s engine has no memory that blocks share", context->ops->name);
+    return context->ops->shared_bandwidth(context->engine, tries, bytes_per_s);
+}
