@@ -1,10 +1,9 @@
 /* gemm_batched_mma_sm80 - batches of bf16 or f16 products, summed in f32, all in one launch.
  *
  * IDEA      sgemm_batched_cpasync_sm80's walk with the matrix units of sm_80 and above, where a warp multiplies 16 x 16
- *           by 16 x 8. Their
- *           operands are 8 x 8 blocks, which ldmatrix reads row by row as they lie, or turned: so each operand is
- *           copied as it is stored, and one instruction or the other is the whole difference between the four
- *           transposes.
+ *           by 16 x 8. Their operands are 8 x 8 blocks, which ldmatrix reads row by row as they lie, or turned: so each
+ *           operand is copied as it is stored, and one instruction or the other is the whole difference between the
+ *           four transposes.
  *
  *               as stored along k             16 bytes of a row = 8 steps of k                ldmatrix
  *               stored along m or n           16 bytes of a row = 8 rows (columns) of C       ldmatrix.trans

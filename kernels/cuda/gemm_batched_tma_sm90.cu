@@ -2,10 +2,9 @@
  * the tiles and takes them away.
  *
  * IDEA      gemm_batched_mma_sm80's products are so quick that memory is all there is: half of what moves is C. Here
- *           neither its loads nor
- *           its stores are the threads' business. One thread asks for boxes, STAGES - 1 pieces of k ahead, across the
- *           borders of items; C goes to shared memory, from where the copy engine takes it while the next item is
- *           multiplied:
+ *           neither its loads nor its stores are the threads' business. One thread asks for boxes, STAGES - 1 pieces of
+ *           k ahead, across the borders of items; C goes to shared memory, from where the copy engine takes it while
+ *           the next item is multiplied:
  *
  *               copy engine   in 4 | in 5 | in 6 | out 3 | in 7 | in 8 | out 4 ...
  *               threads              mul 3  |      mul 4       |     mul 5
@@ -19,8 +18,7 @@
  *           bytes), k > 0. No arrays of addresses.
  * HOST      at most 3 blocks per multiprocessor and works; dynamic shared memory sizeof(struct ring). Maps of rank 3 as
  *           in sgemm_batched_tma_sm90, swizzled by 128 bytes: boxes {64 along k, 64 rows} or {64, 64 along k}; of C
- *           {32, 64 rows}.
- *           -DIN_F16=1: f16.
+ *           {32, 64 rows}. -DIN_F16=1: f16.
  * CHANGED   from gemm_batched_mma_sm80: who copies.
  * SOURCE    PTX ISA: cp.async.bulk.tensor and its swizzles, ldmatrix, mma.sync */
 #include "rung.cuh"

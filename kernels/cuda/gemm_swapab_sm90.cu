@@ -29,8 +29,7 @@
  *           for the last. parts = 0: grid ceil(tiles * steps / length), k > 0. Where parts is not 1, memory has
  *           TILE_M * TILE_N floats for each block, aligned to 16 bytes, flags 8 bytes, which hold anything but
  *           `ticket`. Two tensor maps as gemm_wgmma_sm90's, with L2 promotion 128 B; where the short operand lies along
- *           k, boxes
- *           of min(its edge of the tile, its lines) lines.
+ *           k, boxes of min(its edge of the tile, its lines) lines.
  *           It may be launched before what is ahead of it in the stream has ended (programmatic stream serialization).
  * CHANGED   from gemm_wgmma_sm90: the tile on its side, shares, what is asked of the copy engine; threads store C.
  * SOURCE    PTX ISA; shares: as sgemm_tma_sm90 */

@@ -2,11 +2,9 @@
  * brings.
  *
  * IDEA      sgemm_batched_cpasync_sm80's batches with the loop of sgemm_tma_sm90, a block for each tile. A batch at
- *           strides is one tensor of
- *           three
- *           dimensions, so that one thread asks for a tile, as r12 does. What lies along k comes as it lies, and the
- *           threads turn it: thread i reads row i, 16 words, and writes it as column i of the tile that is multiplied,
- *           while those after it are on their way:
+ *           strides is one tensor of three dimensions, so that one thread asks for a tile, as r12 does. What lies along
+ *           k comes as it lies, and the threads turn it: thread i reads row i, 16 words, and writes it as column i of
+ *           the tile that is multiplied, while those after it are on their way:
  *
  *               box, 128 rows of 16 along k        each thread a row            tile, 16 steps of 128
  *               . . . .                                                         . . . . . . . .

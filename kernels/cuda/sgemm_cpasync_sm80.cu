@@ -2,11 +2,10 @@
  * own threads.
  *
  * IDEA      sgemm_tma_sm90's tiles, sums and order of FMAs, but without a copy engine for them: every thread asks for
- *           its part of
- *           the next tiles by cp.async, which goes from global to shared memory and passes no register. A copy of 4
- *           bytes can be put anywhere. So an operand that lies along k is turned on its way, word by word, and any
- *           stride and address will do; what lies along the edge, in rows of whole 16 bytes, takes a fourth of the
- *           copies:
+ *           its part of the next tiles by cp.async, which goes from global to shared memory and passes no register. A
+ *           copy of 4 bytes can be put anywhere. So an operand that lies along k is turned on its way, word by word,
+ *           and any stride and address will do; what lies along the edge, in rows of whole 16 bytes, takes a fourth of
+ *           the copies:
  *
  *         A as stored, B transposed  x[edge][p]  a warp copies 8 steps of 4 rows: 4 whole sectors, into 32 banks: the
  *                                                tile's rows are 132 words apart:  bank = 4 p + edge
@@ -22,8 +21,7 @@
  * NUMBERS   32 flop per byte asked. 168 registers, 128 threads, 3 stages of 8.25 KiB: three blocks per multiprocessor,
  *           on sm_86 and sm_89 too. Of the instructions of the loop 1024 of 1189 are FMAs. H200, TFLOP/s at 4096: NN
  *           49.2, TN 50.4, NT 47.5, TT 48.4 (sgemm_simt, NN: 44.7; cuBLAS 13: 51.1, 51.7, 49.3, 48.5); at 4097, rows
- *           4099
- *           apart: NN 42.5, NT 42.8, TN 42.9 (sgemm_simt, NN: 37.9; cuBLAS 42.3, 42.3, 46.8).
+ *           4099 apart: NN 42.5, NT 42.8, TN 42.9 (sgemm_simt, NN: 37.9; cuBLAS 42.3, 42.3, 46.8).
  * LIMITS    sm_80 and above. Any m, n >= 1, k, ld and transposes. WIDE = 1 as in r09; WIDE = 0 looks itself which of A
  *           and B has whole 16 bytes, which costs 4 % where both have. Fewer than 2^31 tiles.
  * HOST      grid ceil(m / 128) * ceil(n / 128), block 128, dynamic shared memory STAGES * sizeof(struct stage) = 25344

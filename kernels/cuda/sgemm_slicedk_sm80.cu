@@ -14,9 +14,8 @@
  *           Where C has too few tiles for the device, k is divided among `parts` blocks too. Each but a tile's last
  *           leaves its sums in memory and raises a flag; the last of 8 adds theirs, and the last of all the eights',
  *           always in the same order. As in sgemm_tma_sm90 a flag is raised to a number that no other call has and
- *           lowered by who
- *           has seen it, and a block waits only for blocks that begin before it. On sm_90 parts that fit there as a
- *           cluster add through its shared memory (MEETS = 1, parts.cuh).
+ *           lowered by who has seen it, and a block waits only for blocks that begin before it. On sm_90 parts that fit
+ *           there as a cluster add through its shared memory (MEETS = 1, parts.cuh).
  *
  *           Operands are copied as they lie, 16 bytes at a time where that is allowed: no transpose, stride or address
  *           needs a pass before. Where an operand lies along k a thread reads 4 steps of a line at once; quad q of line

@@ -31,8 +31,7 @@
  *           64 x 32: 500 x 300 x 700 is 80 tiles of 64 x 32. 12 warps for each: what begins at once ends at
  *           once, and no second tile follows on the multiprocessor. 8 x 8 sums per thread: 4 loads of 16 bytes per 64
  *           FMAs. H200, microseconds beside the best of cuBLASLt's eight: 500 x 300 x 700 13.1 (15.1),
- *           sgemm_slicedk_sm80 17.4; 512
- *           cubed 9.8 (15.0), sgemm_slicedk_sm80 9.9.
+ *           sgemm_slicedk_sm80 17.4; 512 cubed 9.8 (15.0), sgemm_slicedk_sm80 9.9.
  * CHANGED   from sgemm_slicedk_sm80: who copies; the tile; operands along k are turned.
  * SOURCE    PTX ISA: cp.async.bulk.tensor and its swizzles; parts of k in a block: NVIDIA: CUTLASS, 2017 */
 #include "rung.cuh"

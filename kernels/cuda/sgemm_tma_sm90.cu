@@ -63,8 +63,7 @@
  *           two warps for four, and twice as many blocks are resident, so that the loop is nearly the same; only A's
  *           tile serves half as many columns. 21 flop per byte asked. 168 registers, 64 threads, 3 stages of 12 KiB,
  *           six blocks per multiprocessor. H200, A transposed, TFLOP/s, sgemm_tma_sm90 and this: at 4096 55.4 and 55.0,
- *           at 3000
- *           51.9 and 52.6, at 2048 52.3 and 51.1. The planner counts the padded area, and what storing C costs.
+ *           at 3000 51.9 and 52.6, at 2048 52.3 and 51.1. The planner counts the padded area, and what storing C costs.
  * CHANGED   from r12: A's tile and the pass before, 16 x 8 sums for 8 x 16, three blocks for two, one barrier of all
  *           threads per tile for an empty barrier per stage; the last tiles in equal shares; narrow tiles; rows of C
  *           stored in whole.
@@ -109,8 +108,8 @@ static __device__ __forceinline__ int wide_along(int edge, int tile) { return (e
 
 #include "raster.cuh"
 
-/* Tile number `tile`: the wide ones in the order of raster(); then come the
- * narrow ones on the right, then those below. */
+/* Tile number `tile`: the wide ones in the order of raster(); then come the narrow ones on the right, then those
+ * below. */
 static __device__ __forceinline__ void place(int tile, int m, int n, int *i0, int *j0)
 {
     int rows = wide_along(m, BM), columns = wide_along(n, BN), right = tile - rows * columns,

@@ -2,9 +2,9 @@
  *
  * IDEA      mma.sync multiplies 16 x 16 of A by 16 x 8 of B out of registers, for one warp. So operands go from memory
  *           to shared memory, by cp.async as in sgemm_cpasync_sm80, and from there to registers by ldmatrix, which
- *           gives each lane
- *           the elements that mma wants of it. ldmatrix turns squares of 8 x 8 on its way: a tile of A or B may lie in
- *           shared memory as it does in memory, along k or along the edge, and all transposes are read in place.
+ *           gives each lane the elements that mma wants of it. ldmatrix turns squares of 8 x 8 on its way: a tile of A
+ *           or B may lie in shared memory as it does in memory, along k or along the edge, and all transposes are read
+ *           in place.
  *
  *               128 x 128 of C       four warps, 64 x 64 each: 4 x 8 mma for 4 + 4 ldmatrix, at each 16 steps of k
  *               a line of a tile     chunks of 8 elements, in an order of the line's own, so that the 8 chunks that
