@@ -426,9 +426,24 @@ static void place_cases(void)
     packing_cases();
 }
 
+/* What a row hands to its text has room behind the plan's own options, of which there are OWN_MOST bytes at most. */
+static void options_cases(void)
+{
+    enum { OWN_MOST = 160 };
+    char text[1024];
+    for (int i = 0; i < kernel_count(); i++) {
+        const kernel_row *row = kernel_at(i);
+        if (row->gpu.entry == NULL || !tap_case("options of %s", row->lab.name)) continue;
+        text[0] = '\0';
+        kernel_options(row, text, sizeof text);
+        tap_result(strlen(text) + OWN_MOST < PLAN_OPTIONS_BYTES, "%zu bytes:%s", strlen(text), text);
+    }
+}
+
 int main(int argc, char **argv)
 {
     tap_start(argc, argv);
+    options_cases();
     tile_cases();
     deep_cases();
     place_cases();

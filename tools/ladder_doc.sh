@@ -16,6 +16,11 @@ one_line() {
         /"\)\)$/ { gsub(/" *"/, "", row); print row }' kernels/kernels.def
 }
 
+[ "$(one_line | wc -l)" -eq "$(grep -c '^[A-Z_]*(' kernels/kernels.def)" ] || {
+    echo "kernels.def: a row does not end with the text of SOURCE, or has none" >&2
+    exit 1
+}
+
 # rows MACRO AWK-PROGRAM - word[2], word[3] ... are the row's words up to the texts, $2 its idea, $4 its sources.
 rows() {
     one_line | awk -F'"' "function at(rung, engine) { return sprintf(\"[%s](#%s-on-%s)\", rung, rung, engine) }
