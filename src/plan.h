@@ -6,7 +6,7 @@
 #include "problem.h"
 #include "table.h"
 
-enum { PLAN_OPTIONS_BYTES = 320 };
+enum { PLAN_OPTIONS_BYTES = 352 };
 
 enum { MOST_THREADS = 4096 }; /* that may be asked for, by whatever way */
 

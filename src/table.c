@@ -178,10 +178,14 @@ void kernel_options(const kernel_row *row, char *text, size_t bytes)
 {
     const gpu_kernel *g = &row->gpu;
     if (g->traits & GPU_SQUARE) return;
-    snprintf(text, bytes,
-             " -DROW_M=%d -DROW_N=%d -DROW_K=%d -DROW_THREADS=%d -DROW_STAGES=%d -DROW_BLOCKS=%d -DROW_BYTES=%d%s",
-             (int)row->lab.tile_m, (int)row->lab.tile_n, (int)row->lab.tile_k, g->threads_x, g->stages, g->blocks_each,
-             g->dynamic_bytes, g->defines != NULL ? g->defines : "");
+    int used = snprintf(
+        text, bytes,
+        " -DROW_M=%d -DROW_N=%d -DROW_K=%d -DROW_THREADS=%d -DROW_STAGES=%d -DROW_BLOCKS=%d -DROW_BYTES=%d%s",
+        (int)row->lab.tile_m, (int)row->lab.tile_n, (int)row->lab.tile_k, g->threads_x, g->stages, g->blocks_each,
+        g->dynamic_bytes, g->defines != NULL ? g->defines : "");
+    if (g->traits & GPU_TENSOR_MAPS)
+        snprintf(text + used, bytes - (size_t)used, " -DROW_BOXES=%d,%d,%d,%d", g->a_box_rows, g->a_box_cols,
+                 g->b_box_rows, g->b_box_cols);
 }
 
 int tw_lab_kernel_count(void) { return kernel_count(); }

@@ -452,15 +452,15 @@ static void binary_cases(const char *arch)
     }
 }
 
-/* A row that says half the threads of what its text is for: the text must refuse. */
-static void wrong_row_case(const kernel_row *row, const char *arch, const char *options)
+/* A row that says something else than what its text is for, behind this macro: the text must refuse. */
+static void wrong_row_case(const kernel_row *row, const char *arch, const char *options, const char *what,
+                           const char *macro, const char *instead)
 {
-    char wrong[PLAN_OPTIONS_BYTES];
-    const char *threads = strstr(options, "-DROW_THREADS=");
-    if (threads == NULL || !tap_case("%s %s: a row of half the threads does not compile", row->lab.name, arch)) return;
-    const char *rest = strchr(threads, ' ');
-    snprintf(wrong, sizeof wrong, "%.*s-DROW_THREADS=%d%s", (int)(threads - options), options, row->gpu.threads_x / 2,
-             rest);
+    char wrong[PLAN_OPTIONS_BYTES + 32];
+    const char *begin = strstr(options, macro);
+    if (begin == NULL || !tap_case("%s %s: a row of %s does not compile", row->lab.name, arch, what)) return;
+    const char *rest = begin + strcspn(begin, " ");
+    snprintf(wrong, sizeof wrong, "%.*s%s%s%s", (int)(begin - options), options, macro, instead, rest);
     compiled c = compile(gpu_source(row->lab.file), row->lab.file, arch, wrong);
     tap_result(c.error != 0 && c.log != NULL && strstr(c.log, "row in kernels.def") != NULL, "error %d: %.400s",
                c.error, c.log != NULL ? c.log : "");
@@ -478,7 +478,13 @@ static void wrong_row_cases(const char *arch)
         if (strcmp(row->lab.engine, "cuda") != 0 || row->gpu.sm > sm || strcmp(row->lab.file, last) == 0) continue;
         last = row->lab.file;
         int count = r < rows ? options_of(row, sm, 0, found) : batch_options_of(row, sm, 0, found);
-        if (count > 0) wrong_row_case(row, arch, found[0].options);
+        if (count == 0) continue;
+        char half[16], boxes[64];
+        snprintf(half, sizeof half, "%d", row->gpu.threads_x / 2);
+        snprintf(boxes, sizeof boxes, "%d,%d,%d,%d", row->gpu.a_box_rows, row->gpu.a_box_cols, row->gpu.b_box_rows,
+                 row->gpu.b_box_cols / 2);
+        wrong_row_case(row, arch, found[0].options, "half the threads", "-DROW_THREADS=", half);
+        wrong_row_case(row, arch, found[0].options, "half as wide boxes", "-DROW_BOXES=", boxes);
     }
 }
 

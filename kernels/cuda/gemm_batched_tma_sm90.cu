@@ -47,6 +47,7 @@ struct ring {
     barrier full[STAGES];
 };
 ASSUME(sizeof(struct ring) <= ROW_BYTES)
+ASSUME_BOXES(0, BM, 0, BN)
 
 /* Bytes into a tile of 8 elements whose line number is `line` and whose place in it is 8 * eighth; low: line % 8. */
 static __device__ __forceinline__ int place(int line, int eighth, int low)

@@ -80,6 +80,7 @@ struct ring {
     barrier full[STAGES], empty[STAGES];
 };
 ASSUME(sizeof(struct ring) <= ROW_BYTES)
+ASSUME_BOXES(LINE, LINE, LINE, LINE)
 
 /* Steps from ... to - 1 of a tile's k, and then `left` at the end of the tile before. */
 struct piece {

@@ -88,6 +88,7 @@ struct ring {
     barrier full[STAGES], empty[STAGES];
 };
 ASSUME(sizeof(struct ring) <= ROW_BYTES)
+ASSUME_BOXES(LINE, LINE, LINE, LINE)
 
 #include "raster.cuh"
 

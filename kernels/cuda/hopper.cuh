@@ -14,6 +14,14 @@
 #include "early.cuh"
 #include "shared.cuh"
 
+/* The boxes of A and of B, rows and columns of each, for which a kernel's copies are written: those of its row. */
+static __device__ constexpr bool boxes_are(int a_rows, int a_cols, int b_rows, int b_cols, int a_rows_here,
+                                           int a_cols_here, int b_rows_here, int b_cols_here)
+{
+    return a_rows == a_rows_here && a_cols == a_cols_here && b_rows == b_rows_here && b_cols == b_cols_here;
+}
+#define ASSUME_BOXES(...) ASSUME(boxes_are(ROW_BOXES, __VA_ARGS__))
+
 typedef unsigned long long barrier;
 
 /* What cuTensorMapEncodeTiled writes on the host; a kernel takes it as const __grid_constant__. */

@@ -60,6 +60,7 @@ struct ring {
     barrier full[STAGES];
 };
 ASSUME(sizeof(struct ring) <= ROW_BYTES)
+ASSUME_BOXES(0, BM, 0, BN)
 
 /* Rows of 16 along k, swizzled by 64 bytes, become columns: thread i has row i of ROWS. */
 template <int ROWS> static __device__ __forceinline__ void turn(float *to, const float *from)

@@ -56,6 +56,7 @@ enum {
     HALF = ROW_K
 };
 ASSUME(BM == 64 && HALF == 8 && (WN == 64 || WN == 32))
+ASSUME_BOXES(BK, WM, BK, WN)
 enum { EACH = (BM * BN / 4 + THREADS - 1) / THREADS };
 /* FULL: the loop leaves few registers */
 enum { A_ALONG = !OP_A, B_ALONG = OP_B, FULL = WN == 64, TURNS = FULL ? 1 : 2 };

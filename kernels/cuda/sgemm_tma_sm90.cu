@@ -93,6 +93,7 @@ struct ring {
     barrier full[STAGES];
 };
 ASSUME(sizeof(struct ring) == ROW_BYTES)
+ASSUME_BOXES(BK, BM, BK, BN)
 
 /* One thread: block number `block` of A and B into stage s, which nobody reads any more. */
 static __device__ __forceinline__ void fetch(struct ring *ring, const tensor_map *a_map, const tensor_map *b_map,

@@ -51,6 +51,7 @@ struct ring {
     barrier full[STAGES], empty[STAGES];
 };
 ASSUME(sizeof(struct ring) == ROW_BYTES)
+ASSUME_BOXES(BM, BK, BK, BN)
 
 /* One thread: block number `block` of A and B into its stage, once all warps have read what was there. */
 static __device__ __forceinline__ void fetch(struct ring *ring, const tensor_map *a_map, const tensor_map *b_map,

@@ -60,6 +60,7 @@ struct ring {
     barrier full[STAGES], empty[STAGES];
 };
 ASSUME(sizeof(struct ring) == ROW_BYTES)
+ASSUME_BOXES(BM, BK, BK, LINE)
 
 /* Tile number `tile`, taken down GROUP rows of tiles before the next column, as in r11. */
 static __device__ __forceinline__ void place(int tile, int tiles_m, int tiles_n, int *i0, int *j0)
