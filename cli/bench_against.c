@@ -182,7 +182,7 @@ exit_code against_bench(session *s, const case_list *cases, const name_list *dty
 {
     static against g;
     peer_list peers = {0};
-    static against_path folder; /* as long as g */
+    static against_path folder; /* g, which is static, points to it */
     for (int d = 0; d < dtypes->count; d++)
         if (strcmp(dtypes->items[d], "f32") != 0 && strcmp(dtypes->items[d], "f64") != 0)
             return say(EXIT_USAGE, "--against compares f32 and f64, not %s", dtypes->items[d]);

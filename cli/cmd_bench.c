@@ -52,7 +52,7 @@ static void print_header(const session *s)
     fprintf(text, "bench      %s, %s", s->device.engine, s->device.name);
     if (s->opt->batch > 0) fprintf(text, ", batches of %" PRId64 ", of which one product is told", s->opt->batch);
     fprintf(text, "\n\n");
-    fprintf(text, "%-5s %-15s %-23s %4s %9s %10s %7s %7s %8s  %s\n", "dtype", "m x n x k", "kernel", "thr", "median",
+    fprintf(text, "%-5s %-15s %-34s %4s %9s %10s %7s %7s %8s  %s\n", "dtype", "m x n x k", "kernel", "thr", "median",
             "min-max", "GFLOP/s", "of peak", "of bound", "verified");
 }
 
@@ -65,7 +65,7 @@ static void print_row(FILE *text, const row *r)
     case_name name;
     term_number median, span, speed, of_peak, of_bound;
     term_progress_end();
-    fprintf(text, "%-5s %-15s %-23s ", d->dtype, case_text(&p, name), d->kernel != NULL ? d->kernel : "-");
+    fprintf(text, "%-5s %-15s %-34s ", d->dtype, case_text(&p, name), d->kernel != NULL ? d->kernel : "-");
     if (rows_have_numbers(text, r))
         fprintf(text, "%4d %9s %10s %7s %7s %8s  %s\n", row_threads(r), term_seconds(d->median_s, median),
                 term_span(d->min_s, d->max_s, d->median_s, span), term_gflops(d->gflops, speed),

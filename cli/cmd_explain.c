@@ -294,6 +294,9 @@ exit_code cmd_explain(session *s)
     if (code == EXIT_OK) code = choose_element(&x);
     if (code == EXIT_OK) code = choose_blocks(&x);
     if (code == EXIT_OK) code = choose_gpu(&x);
+    if (code == EXIT_OK && strcmp(s->opt->operands[0], RUNG_PLANNED) == 0)
+        fprintf(s->text, "%s is what tw_gemm runs for a shape: `ladder` names it; this is one of the kernels.\n\n",
+                RUNG_PLANNED);
     if (code == EXIT_OK) code = print_story(&x);
     if (code != EXIT_OK) return code;
     explain_pictures(&x);

@@ -55,7 +55,7 @@ static void keep_tiled(rung_list *rungs)
     int kept = 0;
     for (int i = 0; i < rungs->count; i++)
         if (rungs->rows[i]->default_tile > 0) rungs->rows[kept++] = rungs->rows[i];
-    rungs->count = kept;
+    rungs->count = kept, rungs->planned = false;
 }
 
 static int width_of(const rung_list *rungs)
@@ -112,10 +112,11 @@ static double time_before(const ladder *l, const pace *p, const char *rung)
     return varies ? p->earlier_s : p->last_s;
 }
 
-static void note_time(ladder *l, pace *p, const record *d, const own_kernel *own)
+/* Production kernels are compared with the last rung, all of them. */
+static void note_time(ladder *l, pace *p, const record *d, const row_wish *wish)
 {
-    bool sweeps = l->s->opt->tiles.count > 0;
-    if (!sweeps && (own != NULL || rung_is_variant(d->rung))) return;
+    bool sweeps = l->s->opt->tiles.count > 0, family = wish->kernel != NULL && wish->kernel->family;
+    if (!sweeps && (wish->own != NULL || family || rung_is_variant(d->rung))) return;
     p->earlier_s = p->last_s;
     p->last_s = d->median_s;
     snprintf(p->rung, sizeof p->rung, "%.3s", d->rung);
@@ -175,9 +176,9 @@ static void name_row(const ladder *l, const row *r, const row_wish *wish, char l
     const tw_lab_kernel *kernel = wish->kernel;
     int64_t tile = r->plan.tile > 0 && wish->tile > 0 ? r->plan.tile : wish->tile; /* never more than the problem */
     int used = snprintf(label, ROW_LABEL, "%s",
-                        wish->own != NULL    ? wish->own->label
-                        : wish->rung != NULL ? wish->rung
-                                             : kernel->rung);
+                        wish->own != NULL ? wish->own->label
+                        : kernel != NULL  ? kernel->rung
+                                          : wish->rung);
     if (tile > 0) used += snprintf(label + used, ROW_LABEL - (size_t)used, " %" PRId64, tile);
     if (kernel != NULL && kernel->dtype != l->problem.dtype)
         snprintf(label + used, ROW_LABEL - (size_t)used, " %s", tw_lab_dtype_of(kernel->dtype)->name);
@@ -201,7 +202,7 @@ static exit_code finish_row(ladder *l, const row *r, const row_wish *wish)
     l->failed += row_failed(r);
     l->tried += r->outcome != ROW_REFUSED;
     compared &= r->outcome == ROW_TIMED;
-    if (compared) note_time(l, p, &r->record, wish->own);
+    if (compared) note_time(l, p, &r->record, wish);
     if (wish->own != NULL && (beside || !default_build)) print_turns(l, r, wish->kernel, beside);
     if (r->record.prepare_s > 0 && !default_build)
         fprintf(l->s->text, "  and before it the host transposed B in %s\n",
@@ -226,11 +227,11 @@ static const bar *fastest(const ladder *l)
 static void print_bars(const ladder *l)
 {
     FILE *text = l->s->text;
-    int width = term_width() - 34;
+    const int label = l->width > 20 ? l->width : 20, width = term_width() - 14 - label;
     fprintf(text, "\n");
     for (int i = 0; i < l->bars; i++) {
         term_number speed;
-        fprintf(text, "%-20s %9s  ", l->bar[i].label, term_gflops(l->bar[i].gflops, speed));
+        fprintf(text, "%-*s %9s  ", label, l->bar[i].label, term_gflops(l->bar[i].gflops, speed));
         term_bar(text, l->bar[i].gflops, fastest(l)->gflops, width < 10 ? 10 : width);
         fprintf(text, "\n");
     }
@@ -271,7 +272,9 @@ static void print_notes(const ladder *l)
         fprintf(text, "thr        threads of one block\n"
                       "x before   over the rung before, in the same build; a variant (r03t, r04d) over the rung before "
                       "the\n           one that it varies. r01 to r05 hold their loops rolled, so that each shows its "
-                      "one idea;\n           the default build leaves them to the compiler\n");
+                      "one idea;\n           the default build leaves them to the compiler. r14 and production kernels "
+                      "over the last "
+                      "rung\n");
     print_peaks(l);
     fprintf(text, "min-max    of the samples, in the median's unit\n"
                   "asked      bytes of A and B that the rung asks of memory; flop/B is the documents' "
@@ -467,5 +470,7 @@ exit_code cmd_ladder(session *s)
             return say(EXIT_USAGE, "--skinny takes no file: name %s without it, with --shape", opt->rungs.items[i]);
     if (opt->skinny && opt->sizes.count > 1) return say(EXIT_USAGE, "--skinny takes one --size, the side of C");
     if (opt->deep && opt->skinny) return say(EXIT_USAGE, "--deep and --skinny are two ladders: give one");
+    if (opt->all && (opt->skinny || opt->tiles.count > 0))
+        return say(EXIT_USAGE, "--all adds production kernels: they are not of --skinny, and have no edge for --tile");
     return opt->html != NULL ? climb_to_page(s) : climb_all(s);
 }

@@ -27,9 +27,18 @@ static char letter(int curve)
     return letters[curve % (int)(sizeof letters - 1)];
 }
 
+/* Columns of the longest label. */
+static int width_of(const curves *c)
+{
+    int width = 20;
+    for (int i = 0; i < c->count; i++)
+        if ((int)strlen(c->items[i].label) > width) width = (int)strlen(c->items[i].label);
+    return width;
+}
+
 static void print_sizes(FILE *out, const curves *c, const char *first)
 {
-    fprintf(out, "%-22s", first);
+    fprintf(out, "%-*s", 2 + width_of(c), first);
     for (int s = 0; s < c->sizes->count; s++) fprintf(out, "%*" PRId64, COLUMN, c->sizes->items[s]);
     fputc('\n', out);
 }
@@ -38,7 +47,7 @@ static void print_table(FILE *out, const curves *c)
 {
     print_sizes(out, c, "GFLOP/s");
     for (int i = 0; i < c->count; i++) {
-        fprintf(out, "%c %-20s", letter(i), c->items[i].label);
+        fprintf(out, "%c %-*s", letter(i), width_of(c), c->items[i].label);
         for (int s = 0; s < c->sizes->count; s++) {
             term_number speed;
             fprintf(out, "%*s", COLUMN, term_gflops(c->items[i].gflops[s], speed));
@@ -57,7 +66,7 @@ static int line_of(double gflops, double least, double most)
 static void print_line(FILE *out, const curves *c, int line, double least, double most)
 {
     term_number speed;
-    fprintf(out, "%20s |", term_gflops(most * pow(least / most, line / (double)(LINES - 1)), speed));
+    fprintf(out, "%*s |", width_of(c), term_gflops(most * pow(least / most, line / (double)(LINES - 1)), speed));
     for (int s = 0; s < c->sizes->count; s++) {
         char here[COLUMN] = "";
         int count = 0;

@@ -98,7 +98,8 @@ static bool pocl_source_of(const explain *x, bool default_build, source *out)
     char symbol[128], tool[TOOL_PATH], file[TOOL_PATH];
     size_t bytes = 0;
     if (make_code(x, default_build, false, &code) != TW_OK) return lacks(out, tw_error_text());
-    snprintf(symbol, sizeof symbol, "_pocl_kernel_%s_workgroup", x->kernel->rung);
+    const char *name = strrchr(x->kernel->file, '/') + 1; /* the entry is called as its file */
+    snprintf(symbol, sizeof symbol, "_pocl_kernel_%.*s_workgroup", (int)strcspn(name, "."), name);
     const unsigned char *object = find_object(&code, symbol, &bytes);
     bool found = tool_find("objdump", tool);
     if (object != NULL && found && tool_file(object, bytes, file)) {
@@ -174,7 +175,7 @@ static void print_document(const explain *x, const code_loop *loop)
 {
     FILE *text = x->s->text;
     bool host = strcmp(x->kernel->engine, "cpu") == 0,
-         outer = strncmp(x->kernel->rung, "r05", 3) >= 0 && !x->kernel->skinny;
+         outer = x->kernel->family || (strncmp(x->kernel->rung, "r05", 3) >= 0 && !x->kernel->skinny);
     fprintf(text, "useful     %d of %d instructions = %.1f %%; document 000: %s\n", loop->of[CODE_FMA], loop->total,
             100.0 * loop->of[CODE_FMA] / loop->total,
             outer ? "1 of 1 (outer product: the multiply-add takes one operand from shared memory)"

@@ -199,7 +199,7 @@ static void owner(const explain *x)
 
 void explain_pictures(const explain *x)
 {
-    int rung = (x->kernel->rung[1] - '0') * 10 + x->kernel->rung[2] - '0';
+    int rung = x->kernel->family ? 0 : (x->kernel->rung[1] - '0') * 10 + x->kernel->rung[2] - '0';
     bool host = strcmp(x->kernel->engine, "cpu") == 0;
     explain_heading(x, "In pictures");
     if (x->kernel->skinny)

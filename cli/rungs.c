@@ -33,7 +33,7 @@ static exit_code check_name(const session *s, const tw_problem *p, const char *w
         if (strcmp(last, row->rung) != 0) snprintf(known + used, sizeof known - used, " %s", row->rung);
         last = row->rung;
     }
-    if (!anywhere) return say(EXIT_USAGE, "--rung %s: no such rung; there are:%s", word, known);
+    if (!anywhere) return say(EXIT_USAGE, "--rung %s: no such rung; there are:%s " RUNG_PLANNED, word, known);
     if (!here)
         fprintf(s->text, "%-10s the %s engine has no such rung in %s\n", word, s->device.engine,
                 tw_lab_dtype_of(p->dtype)->name);
@@ -87,8 +87,7 @@ exit_code rungs_choose(session *s, const tw_problem *problem, const own_list *ow
                     s->device.engine, own->items[i].like->engine);
     if (tw_lab_plan_of(s->context, NULL, problem, &plan) != TW_OK) plan.kernel = NULL;
     *out = (rung_list){.takes = plan.kernel,
-                       .planned = !s->opt->skinny && s->opt->tiles.count == 0 &&
-                                  (s->opt->rungs.count == 0 || asked_for(s->opt, RUNG_PLANNED))};
+                       .planned = !s->opt->skinny && (s->opt->rungs.count == 0 || asked_for(s->opt, RUNG_PLANNED))};
     for (int i = 0; code == EXIT_OK && (row = tw_lab_kernel_at(i)) != NULL; i++) {
         if (!in_ladder(s, problem, row) || !wanted(s->opt, own, row)) continue;
         int at = 0;
@@ -98,7 +97,7 @@ exit_code rungs_choose(session *s, const tw_problem *problem, const own_list *ow
         else if (at < RUNGS_MOST)
             out->rows[out->count++] = row;
     }
-    if (code == EXIT_OK && out->count == 0 && !out->planned)
+    if (code == EXIT_OK && out->count == 0 && (!out->planned || out->takes == NULL))
         return say(EXIT_DEVICE, "the %s engine has none of these rungs in %s", s->device.engine,
                    tw_lab_dtype_of(problem->dtype)->name);
     return code;

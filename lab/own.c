@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "named.h"
 #include "report/story.h"
 
 enum { MOST_DEPTH = 8 };
@@ -149,16 +148,30 @@ static tw_status find_entry(const reading *in, char entry[OWN_ENTRY])
     return read_entry(in, kernel, entry);
 }
 
-/* The row of the engine whose rung begins like the kernel's name, up to the underscore; else r01's. */
+/* Does this begin like the kernel's name, up to the underscore? */
+static bool shares_word(const char *rung, const char *entry)
+{
+    size_t length = strcspn(entry, "_");
+    return rung != NULL && strncmp(rung, entry, length) == 0 && rung[length] == '_';
+}
+
+/* Is the kernel named like this family, sgemm_simt of sgemm_simt_128x128, and maybe more? */
+static bool is_of_family(const char *rung, const char *entry)
+{
+    size_t length = (size_t)(strrchr(rung, '_') - rung);
+    return strncmp(rung, entry, length) == 0 && (entry[length] == '\0' || entry[length] == '_');
+}
+
+/* The row of the engine whose rung, now or formerly, the kernel's name means: r05_mine means r05_outer; else r01's. */
 static const tw_lab_kernel *row_like(const char *engine, const char *entry)
 {
-    char rung[OWN_ENTRY];
     const tw_lab_kernel *row, *first = NULL;
-    snprintf(rung, sizeof rung, "%.*s", (int)strcspn(entry, "_"), entry);
     for (int i = 0; (row = tw_lab_kernel_at(i)) != NULL; i++) {
         if (strcmp(row->engine, engine) != 0 || row->dtype != TW_F32) continue;
         if (first == NULL) first = row;
-        if (kernel_is_called(row, rung)) return row;
+        if (row->family ? is_of_family(row->rung, entry) || shares_word(row->formerly, entry)
+                        : shares_word(row->rung, entry))
+            return row;
     }
     return first;
 }

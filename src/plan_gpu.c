@@ -279,7 +279,7 @@ void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choic
     if (gpu->one_launch)
         gpu->grid_x = row->gpu.blocks_each > 0 ? (int64_t)row->gpu.blocks_each * max_i64(device->multiprocessors, 1)
                                                : INT32_MAX;
-    /* b2: of three blocks on each */
+    /* sgemm_batched_tma_sm90: of three blocks on each */
     if (gpu->one_launch && (row->gpu.traits & GPU_TENSOR_MAPS) && row->gpu.blocks_each == 0)
         gpu->cut = 2 * max_i64(device->multiprocessors, 1);
     gpu->pack_a = kernel_packing_a(row, p);
@@ -443,7 +443,7 @@ static bool takes_boxes(const kernel_row *row, const tw_problem *p, const tw_bat
     const int64_t most_stride = ((int64_t)1 << 40) / 8;
     bool near = batch->stride_a < most_stride && batch->stride_b < most_stride && batch->stride_c < most_stride &&
                 p->ldc < most_stride;
-    /* of b4's 64 x 64, which read A and B more often than b3's; measured */
+    /* of gemm_batched_tma_sm90's 64 x 64, which read A and B more often than gemm_batched_mma_sm80's; measured */
     bool few = p->dtype == TW_F32 || ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n) <= 4;
     return !batch->pointers && near && few && p->k > 0 && p->n % 4 == 0 && kernel_is_wide(row, p);
 }

@@ -49,7 +49,7 @@ every_rung() { # 8 sectors is nobody's degree: OFF, and the exit status says so
     : >"$FAKE_NCU"
     run >"$work/printed" 2>"$work/said"
     [ $? -eq 1 ] || { cat "$work/printed" "$work/said" && return 1; }
-    kernels=$(cd "$root/kernels/cuda" && ls ladder/[rs]*_*.cu ./*gemm_*.cu | grep -v batched)
+    kernels=$(cd "$root/kernels/cuda" && ls ladder/[rs]*_*.cu sgemm_[!b]*.cu gemm_[!b]*.cu)
     rungs=$(echo "$kernels" | wc -l)
     for kernel in $kernels; do
         kernel=${kernel##*/} && kernel=${kernel%.cu}

@@ -346,6 +346,13 @@ def a_copy_is_launched_like_the_rung_whose_name_it_bears():
         done = run("ladder", "--rung", write("copy.cl", text.replace("void r05_outer(", f"void {name}(")), "--size", 48)
         assert done.returncode == 0, done.stderr
         assert "launched like r05_outer" in done.stdout and re.search(r"^r05_outer ", done.stdout, re.M), done.stdout
+    with open(os.path.join(ROOT, "kernels", "opencl", "sgemm_simt.cl"), encoding="utf-8") as file:
+        text = file.read()
+    for name, like in (("sgemm_simt", "sgemm_simt_128x128"), ("sgemm_simt_mine", "sgemm_simt_128x128"), ("r14_mine", "sgemm_simt_128x128")):
+        done = run("ladder", "--rung", write("copy.cl", text.replace("void sgemm_simt(", f"void {name}(")), "--size", 48)
+        assert done.returncode == 0 and f"launched like {like}" in done.stdout, (name, done.stdout, done.stderr)
+    done = run("ladder", "--rung", write("mine.cl", solution()[0].replace("void r01_naive(", "void sgemm(")), "--size", 48)
+    assert done.returncode == 0 and "launched like r01_naive" in done.stdout, (done.stdout, done.stderr)
     with open(os.path.join(ROOT, "kernels", "opencl", "ladder", "r04_banks.cl"), encoding="utf-8") as file:
         write("swept.cl", file.read())
     done = run("ladder", "--rung", "swept.cl", "--tile", "8,32", "--size", 48)

@@ -346,7 +346,7 @@ def code_of_this_processor():
     assert record["binary"] == "host" and 1 <= record["loop_multiply_adds"] < record["loop_instructions"], record
     for rung in rungs("cpu"):
         shown = binary(rung, "--engine", "cpu")
-        has(shown, "by objdump", "  * ", "document 000: 1 of ")
+        has(shown, "by objdump", "  * ", "document 000: 1 of 1 " if rung == "gemm_simd" else "document 000: 1 of ")
 
 
 @case

@@ -260,6 +260,10 @@ profile() {
     [ -n "$keep" ] && cp "$work/csv/$name.csv" "$work/$name.out" "$keep"
 }
 
+for wanted in $(echo "$rungs" | tr , ' '); do
+    awk -v wanted="$wanted" '$1 == wanted || $2 == wanted { found = 1 } END { exit !found }' "$work/rungs" ||
+        { say "--rung $wanted: no such rung; there are: $(awk '{ printf "%s ", $1 }' "$work/rungs")" && exit 2; }
+done
 while read -r rung kernel kind; do
     case ",${rungs:-$rung}," in *",$rung,"* | *",$kernel,"*) ;; *) continue ;; esac
     [ -e "$root/kernels/cuda/$kernel.cu" ] || [ -e "$root/kernels/cuda/ladder/$kernel.cu" ] || continue

@@ -144,8 +144,9 @@ kernels() {
 # The production kernels
 
 `tw_gemm` runs these; the planner picks one for each product. `tilewright ladder` shows its choice as r14, `ladder --all` times every one
-that fits, `bench --kernel NAME` one of them, and `explain NAME` tells what it does. A family is one file, named by operation, data path
-and architecture; each of its tiles is a row of kernels/kernels.def. Former names still work wherever a name is asked for.
+that fits, `ladder --rung NAME` or `bench --kernel cuda_f32_NAME` one of them, and `explain NAME` tells what it does. A family is one
+file, named by operation, data path and architecture; each of its tiles is a row of kernels/kernels.def. Former names still work in
+their place.
 
 r13_matrix of the CPU (AMX) and r13m_mma (bf16 and f16 from sm_80 on) produce too: they stand in [the ladder](LADDER.md).
 

@@ -177,8 +177,8 @@ void report_bars(const report *r)
     draw_bars(r, ladder_main(r->ladders, number), number, true);
 }
 
-/* The dots of a ladder, those of its own type; labels are "r04", "r02 32", "sgemm_simt_128x128". cache: the largest bandwidth that was
- * measured above memory's. */
+/* The dots of a ladder, those of its own type; labels are "r04", "r02 32", "sgemm_simt_128x128". cache: the largest
+ * bandwidth that was measured above memory's. */
 static int make_dots(const ladder *l, chart_dot *dots, char (*names)[STEP_LABEL], chart_roofs *roofs)
 {
     int count = 0;

@@ -201,9 +201,13 @@ tw_status report_stories(const report *r)
 
 /* ---- traffic ---- */
 
-/* The latest counters of a step: same device, rung and shape, and its tile where the counted launch had one. */
-static const records_row *counters_of(const report *r, const record *d, const char *rung)
+/* The latest counters of a step: same device, rung and shape, and its tile where the counted launch had one. r14 has
+ * those of the kernel that it was. */
+static const records_row *counters_of(const report *r, const ladder_step *step)
 {
+    const record *d = &step->row->r;
+    const tw_lab_kernel *kernel = row_kernel(step->row);
+    const char *rung = kernel != NULL ? kernel->rung : row_rung(step->row);
     const records_row *found = NULL;
     for (int i = 0; i < r->all->count; i++) {
         const records_row *row = &r->all->rows[i];
@@ -240,7 +244,7 @@ static void traffic_row(const report *r, const ladder_step *step, bool counted)
 {
     FILE *out = r->out;
     const record *d = &step->row->r;
-    const records_row *row = counters_of(r, d, row_rung(step->row));
+    const records_row *row = counters_of(r, step);
     record none = record_blank();
     counters c;
 #define NUMBER(name) c.name = row != NULL ? row->c.name : (double)NAN;
@@ -280,8 +284,7 @@ static void traffic_table(const report *r, const ladder *l)
                     {"FMA pipe used", true}};
     FILE *out = r->out;
     bool counted = false;
-    for (int i = 0; i < l->count; i++)
-        counted |= counters_of(r, &l->steps[i].row->r, row_rung(l->steps[i].row)) != NULL;
+    for (int i = 0; i < l->count; i++) counted |= counters_of(r, &l->steps[i]) != NULL;
     report_table_begin(out, "Traffic");
     fputs("<caption>", out);
     report_machine_name(r, l->machine);

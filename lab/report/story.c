@@ -95,7 +95,7 @@ static void take_apart(story *s)
     end_text(&g);
 }
 
-/* The row of the same engine, and type where there is one, whose rung begins with the word behind "from ". */
+/* The first row of the same engine, and type where there is one, that the word behind "from " names. */
 static const tw_lab_kernel *named_before(const story *s)
 {
     const char *changed = story_part_text(s, "CHANGED");
@@ -105,7 +105,8 @@ static const tw_lab_kernel *named_before(const story *s)
     snprintf(rung, sizeof rung, "%.*s", (int)strspn(changed + 5, "abcdefghijklmnopqrstuvwxyz0123456789_"), changed + 5);
     for (int i = 0; (row = tw_lab_kernel_at(i)) != NULL; i++) {
         if (strcmp(row->engine, s->kernel->engine) != 0 || !kernel_is_called(row, rung)) continue;
-        if (found == NULL || row->dtype == s->kernel->dtype) found = row;
+        if (row->dtype == s->kernel->dtype) return row;
+        if (found == NULL) found = row;
     }
     return found;
 }
