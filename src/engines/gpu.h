@@ -12,8 +12,8 @@ typedef struct embedded_source {
 } embedded_source;
 extern const embedded_source embedded_sources[];
 
-/* gpu_source - the text of a kernel file, "cuda/ladder/r01_naive.cu". The table of kernels and the build read the same list,
- * so that it is there. */
+/* gpu_source - the text of a kernel file, "cuda/ladder/r01_naive.cu". The table of kernels and the build read the same
+ * list, so that it is there. */
 static inline const char *gpu_source(const char *file)
 {
     const embedded_source *s = embedded_sources;
