@@ -273,8 +273,7 @@ static void print_notes(const ladder *l)
                       "x before   over the rung before, in the same build; a variant (r03t, r04d) over the rung before "
                       "the\n           one that it varies. r01 to r05 hold their loops rolled, so that each shows its "
                       "one idea;\n           the default build leaves them to the compiler. r14 and production kernels "
-                      "over the last "
-                      "rung\n");
+                      "are\n           compared with the last rung\n");
     print_peaks(l);
     fprintf(text, "min-max    of the samples, in the median's unit\n"
                   "asked      bytes of A and B that the rung asks of memory; flop/B is the documents' "
