@@ -1,9 +1,9 @@
-/* batch.cuh - what the kernels of whole batches share: their parameters, where an item lies, the walk of blocks over
- * tiles, tiles copied to shared memory while others are multiplied.
+/* batch.cuh - what the kernels of whole batches share: their parameters, the address of an item, the walk of persistent
+ * blocks over tiles, and copies to shared memory that overlap with the FMAs.
  *
  * A work is one tile of one item's C; work w is tile w % tiles of item w / tiles. Block b takes works b, b + blocks,
- * ... and fetches ahead across their borders. A tile of an operand lies in shared memory as it is stored: rows along k
- * (A as stored, B transposed) or rows along m or n. */
+ * ... and prefetches across their borders. A tile of an operand lies in shared memory as it is stored: K-major (A as
+ * stored, B transposed) or MN-major. */
 #include "ampere.cuh"
 #include "early.cuh"
 #ifndef WIDE

@@ -1,6 +1,6 @@
-/* boxes.cuh - batches at strides through the copy engine of sm_90: an operand of all items is one tensor of three
- * dimensions, the third the item, and a tile of an item one box of it. What lies outside an item comes as zeros, and is
- * not written. After hopper.cuh.
+/* boxes.cuh - TMA copies of batches at strides: an operand of all items is one tensor of three dimensions, the third
+ * the item, and a tile of an item is one box. Loads fill with zeros outside an item; stores write nothing there. After
+ * hopper.cuh.
  *
  * SOURCE    PTX ISA: cp.async.bulk.tensor, its swizzles */
 

@@ -1,6 +1,5 @@
-/* early.cuh - one kernel after the other: from sm_90 on, launched so that it may (GPU_EARLY), a kernel begins while the
- * one before it in the stream still runs (programmatic stream serialization). Launched otherwise, or on older devices,
- * these do nothing.
+/* early.cuh - programmatic dependent launch (PDL): from sm_90 on a kernel launched with it (GPU_EARLY) may begin while
+ * the one before it in the stream still runs. Launched otherwise, or on older devices, these functions do nothing.
  *
  * SOURCE    PTX ISA: griddepcontrol */
 

@@ -1,5 +1,5 @@
-/* flags.cuh - blocks that wait for what other blocks have left in memory: a flag holds the launch's ticket when it is
- * there. For sgemm_tma_sm90, gemm_swapab_sm90, and parts.cuh.
+/* flags.cuh - flags in global memory, by which a block waits for what other blocks have stored: a flag that holds the
+ * launch's ticket is signalled. For sgemm_tma_sm90, gemm_swapab_sm90, and parts.cuh.
  *
  * SOURCE    PTX ISA: memory consistency model */
 

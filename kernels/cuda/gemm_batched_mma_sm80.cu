@@ -1,20 +1,20 @@
-/* gemm_batched_mma_sm80 - batches of bf16 or f16 products, summed in f32, all in one launch.
+/* gemm_batched_mma_sm80 - batches of bf16 or f16 products, summed in f32, in one launch.
  *
- * IDEA      sgemm_batched_cpasync_sm80's walk with the matrix units of sm_80 and above, where a warp multiplies 16 x 16
- *           by 16 x 8. Their operands are 8 x 8 blocks, which ldmatrix reads row by row as they lie, or turned: so each
- *           operand is copied as it is stored, and one instruction or the other is the whole difference between the
+ * IDEA      sgemm_batched_cpasync_sm80's persistent blocks with the tensor cores of sm_80 and above: a warp multiplies
+ *           16 x 16 by 16 x 8. The operands of mma are 8 x 8 blocks, which ldmatrix loads row by row as they lie, or
+ *           transposed. So each operand is copied as it is stored, and the choice between two instructions makes all
  *           four transposes.
  *
- *               as stored along k             16 bytes of a row = 8 steps of k                ldmatrix
- *               stored along m or n           16 bytes of a row = 8 rows (columns) of C       ldmatrix.trans
+ *               K-major     16 bytes of a row = 8 steps of k                ldmatrix
+ *               MN-major    16 bytes of a row = 8 rows (columns) of C       ldmatrix.trans
  *
  * NUMBERS   TILE = 32: 64 threads, 16 x 32 per warp. TILE = 64: 128 threads, 32 x 32. TILE = 128: 256 threads, 64 x 32,
- *           and a block for each tile, where the others have a few per multiprocessor that take tile after tile. Rows
- *           in shared memory are 16 bytes longer than what is in them, so that the 8 rows of a block lie in different
- *           banks. H200, batches of 1000 beside cuBLAS 13: docs/PERF-LOG.md.
- * LIMITS    as sgemm_batched_cpasync_sm80; the sums are cut off where f32 rounds, as the matrix units do.
+ *           and a block for each tile; the smaller tiles have a few persistent blocks per multiprocessor. Rows in
+ *           shared memory are padded by 16 bytes, so that the 8 rows of a block lie in different banks. H200, batches
+ *           of 1000 beside cuBLAS 13: docs/PERF-LOG.md.
+ * LIMITS    as sgemm_batched_cpasync_sm80. The tensor cores truncate sums where f32 rounds.
  * HOST      as sgemm_batched_cpasync_sm80. -DIN_F16=1: f16.
- * CHANGED   from sgemm_batched_cpasync_sm80: what multiplies, and how it reads.
+ * CHANGED   from sgemm_batched_cpasync_sm80: mma for FMAs, and the loads of its operands.
  * SOURCE    PTX ISA: ldmatrix, mma.sync m16n8k16 */
 #include "rung.cuh"
 #include "wide.cuh"

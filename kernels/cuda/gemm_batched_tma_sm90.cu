@@ -1,25 +1,23 @@
-/* gemm_batched_tma_sm90 - batches of bf16 or f16 products at strides, summed in f32: the copy engine of sm_90 brings
- * the tiles and takes them away.
+/* gemm_batched_tma_sm90 - batches of bf16 or f16 products at strides, summed in f32: TMA loads the tiles and stores C.
  *
- * IDEA      gemm_batched_mma_sm80's products are so quick that memory is all there is: half of what moves is C. Here
- *           neither its loads nor its stores are the threads' business. One thread asks for boxes, STAGES - 1 pieces of
- *           k ahead, across the borders of items; C goes to shared memory, from where the copy engine takes it while
- *           the next item is multiplied:
+ * IDEA      gemm_batched_mma_sm80's products are so quick that only memory counts, and half of its traffic is C. Here
+ *           no thread waits for loads or stores. One thread asks for boxes STAGES - 1 steps ahead, across the borders
+ *           of items. C goes to shared memory, from where TMA stores it while the next item is multiplied:
  *
- *               copy engine   in 4 | in 5 | in 6 | out 3 | in 7 | in 8 | out 4 ...
- *               threads              mul 3  |      mul 4       |     mul 5
+ *               TMA       in 4 | in 5 | in 6 | out 3 | in 7 | in 8 | out 4 ...
+ *               threads          mul 3  |      mul 4       |     mul 5
  *
  *           Lines of 128 bytes are swizzled over 8 lines, so that the 8 rows that ldmatrix reads at a time lie in
- *           different banks, as do C's.
+ *           different banks, and those of C too.
  *
  * NUMBERS   64 x 64 tiles, 128 threads of 32 x 32 per warp, 3 stages of 16 KiB and 16 KiB of C: three blocks per
  *           multiprocessor. H200: docs/PERF-LOG.md.
- * LIMITS    sm_90 and above. Addresses, ld and strides multiples of 16 bytes, n of 4 (the copy engine writes whole 16
- *           bytes), k > 0. No arrays of addresses.
+ * LIMITS    sm_90 and above. Addresses, ld and strides multiples of 16 bytes, n of 4 (TMA stores whole 16 bytes), k >
+ *           0. No arrays of addresses.
  * HOST      at most 3 blocks per multiprocessor and works; dynamic shared memory sizeof(struct ring). Maps of rank 3 as
  *           in sgemm_batched_tma_sm90, swizzled by 128 bytes: boxes {64 along k, 64 rows} or {64, 64 along k}; of C
  *           {32, 64 rows}. -DIN_F16=1: f16.
- * CHANGED   from gemm_batched_mma_sm80: who copies.
+ * CHANGED   from gemm_batched_mma_sm80: TMA copies.
  * SOURCE    PTX ISA: cp.async.bulk.tensor and its swizzles, ldmatrix, mma.sync */
 #include "rung.cuh"
 #include "hopper.cuh"

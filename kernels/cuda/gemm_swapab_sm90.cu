@@ -1,38 +1,39 @@
-/* gemm_swapab_sm90 - the production kernel for bf16 and f16 on sm_90 where C has few rows, or few columns: the
- * long operand streams through all multiprocessors.
+/* gemm_swapab_sm90 - the production kernel for bf16 and f16 on sm_90 where C has few rows, or few columns: operands
+ * swapped (swap-AB), the long operand streamed once through all multiprocessors.
  *
- * IDEA      With few rows of C, B is read once and hardly computed with: the memory decides. So the tile lies along n,
- *           as high as C has rows, and wgmma takes it on its side: its 64 rows are 64 columns of C, its 16, 64 or 128
- *           columns the rows of C. With few columns the same, with A in the place of B.
+ * IDEA      With few rows of C, B is read once and hardly reused: memory decides. So the tile lies along n, as high as
+ *           C has rows, and wgmma computes it transposed: its 64 rows are 64 columns of C, and its 16, 64 or 128
+ *           columns are the rows of C. With few columns A takes the place of B.
  *
- *           tiles of C | 0 | 1 | 2 | ...       fewer tiles than multiprocessors: `parts` blocks divide each tile's k
- *           parts = 2  | 0 | 2 | 4 |  k = 0    more: all tiles' k, end to end, in equal shares, one for each
- *                      | 1 | 3 | 5 |  k = K-1  multiprocessor; a share ends with the beginning of a tile and does that
- *                                              first, as in sgemm_tma_sm90
+ *           tiles of C | 0 | 1 | 2 | ...       fewer tiles than multiprocessors: split-K, `parts` blocks for each tile
+ *           parts = 2  | 0 | 2 | 4 |  k = 0    more: stream-K. All tiles' k, end to end, is cut into equal runs, one
+ *           for
+ *                      | 1 | 3 | 5 |  k = K-1  each multiprocessor; a run ends with the beginning of a tile and does
+ *                                              that first, as in sgemm_tma_sm90
  *
- *           Who does not come to the end of a tile's k leaves its sums in memory and raises a flag; who does adds them
- *           in the order of k.
+ *           A block that does not reach the end of a tile's k stores its partial sums in the workspace and signals a
+ *           flag. The one that reaches it adds them in the order of k.
  *
- *           What is asked of the copy engine is worth more than how it is multiplied. Lines that a box asks for outside
- *           the matrix cost it more than those within: the box of the short operand is as high as that is. The maps of
- *           both are fetched before the kernel waits for the one ahead of it. The L2 may forget the long operand, of
- *           which nothing is read twice, first, and fetches 128 bytes of it at a time.
- * NUMBERS   16 x 64: 22 stages of 10 KiB on their way to each multiprocessor. H200, bf16, B k x n, microseconds (the
- *           memory alone takes 31.5 and 53.5): m = 1, 16, 64, 128 of n = k = 8192 32.6, 32.9, 34.0, 38.5; n = 28672,
- *           k = 4096 55.3, 55.6, 60.1, 68.3 (docs/PERF-LOG.md).
- * LIMITS    sm_90a only. m, n >= 1; a and b aligned to 16 bytes, lda and ldb multiples of 8 (others are packed before,
- *           pack.cu); c and ldc are any. Tiles and shares < 2^31. FEW_ROWS = 1: TILE_M is 16, 64 or 128, TILE_N 64 or
- *           128; FEW_ROWS = 0: the other way round. C_HALF = 1: C of the operands' type, else f32. IN_F16 = 1: f16 for
- *           bf16.
- * HOST      block TILE_N or TILE_M, the longer, / 64 * 128 + 32; dynamic shared memory sizeof(struct ring). parts > 0:
- *           grid tiles * parts, of each tile's steps of 64 of k `length` for each block and what is left, at least 1,
- *           for the last. parts = 0: grid ceil(tiles * steps / length), k > 0. Where parts is not 1, memory has
- *           TILE_M * TILE_N floats for each block, aligned to 16 bytes, flags 8 bytes, which hold anything but
- *           `ticket`. Two tensor maps as gemm_wgmma_sm90's, with L2 promotion 128 B; where the short operand lies along
- *           k, boxes of min(its edge of the tile, its lines) lines.
- *           It may be launched before what is ahead of it in the stream has ended (programmatic stream serialization).
- * CHANGED   from gemm_wgmma_sm90: the tile on its side, shares, what is asked of the copy engine; threads store C.
- * SOURCE    PTX ISA; shares: as sgemm_tma_sm90 */
+ *           The TMA traffic matters more than the multiplication. Lines of a box that lie outside the matrix cost TMA
+ *           more than lines within, so the short operand's box is only as high as the operand. Both tensor maps are
+ *           prefetched before the kernel waits for the one ahead of it (PDL). The long operand is read once: the L2 may
+ *           evict it first, and fetches 128 bytes of it at a time.
+ * NUMBERS   16 x 64: 22 stages of 10 KiB in flight for each multiprocessor. H200, bf16, B k x n, microseconds (the time
+ *           of the memory alone is 31.5 and 53.5): m = 1, 16, 64, 128 of n = k = 8192 32.6, 32.9, 34.0, 38.5; n =
+ *           28672, k = 4096 55.3, 55.6, 60.1, 68.3 (docs/PERF-LOG.md).
+ * LIMITS    sm_90a only. m, n >= 1; a and b aligned to 16 bytes, lda and ldb multiples of 8 (pack.cu copies others
+ *           first); c and ldc are any. Tiles and runs < 2^31. FEW_ROWS = 1: TILE_M is 16, 64 or 128, TILE_N 64 or 128;
+ *           FEW_ROWS = 0: the other way round. C_HALF = 1: C of the operands' type, else f32. IN_F16 = 1: f16 instead
+ *           of bf16.
+ * HOST      block TILE_N or TILE_M, the longer, / 64 * 128 + 32; dynamic shared memory sizeof(struct ring).
+ *           parts > 0 (split-K): grid tiles * parts; each block has `length` of the tile's steps of 64 of k, the last
+ *           block what is left, at least 1. parts = 0 (stream-K): grid ceil(tiles * steps / length), k > 0. Where parts
+ *           is not 1, memory has TILE_M * TILE_N floats for each block, aligned to 16 bytes, and flags 8 bytes for
+ *           each, of any content but `ticket`. Two tensor maps as gemm_wgmma_sm90's, with L2 promotion 128 B; where the
+ *           short operand is K-major, boxes of min(its edge of the tile, its lines) lines. May be launched with PDL
+ *           (programmatic stream serialization).
+ * CHANGED   from gemm_wgmma_sm90: operands swapped, split-K and stream-K, the TMA traffic; threads store C.
+ * SOURCE    PTX ISA; stream-K: as sgemm_tma_sm90 */
 #ifndef C_HALF
 #define C_HALF 0
 #endif

@@ -1,43 +1,41 @@
-/* gemm_wgmma_sm90 - the production kernel for bf16 and f16 on sm_90: r13 for all transposes, with C in f32 or in the
- * operands' type, in tiles of several sizes.
+/* gemm_wgmma_sm90 - the production kernel for bf16 and f16 on sm_90: r13 for all transposes, warp-specialised and
+ * ping-pong, with C in f32 or in the operands' type, in tiles of several sizes.
  *
- * IDEA      wgmma takes either operand with its lines along k or along its edge, so nothing is transposed: what is
- *           stored the other way comes in boxes of the same lines of 64 elements, and another bit stands in the
- *           instruction.
+ * IDEA      wgmma reads either operand K-major or MN-major from shared memory, so nothing is transposed. An MN-major
+ *           operand comes in boxes of the same lines of 64 elements, and one bit of the instruction differs.
  *
  *               A m x k   box: the tile's rows of 64 k   A k x m (transposed)   boxes: 64 steps of k of 64 rows
  *               B k x n   boxes: 64 steps of 64 columns  B n x k (transposed)   box: the tile's columns of 64 k
  *
- *           Two warpgroups compute whole tiles in turns: while one stores its tile, the other has the matrix units to
- *           itself, and the copies of its first stages have come meanwhile. r13's two share each tile, and store at the
- *           same time.
+ *           One warp issues the TMA copies. Two consumer warpgroups compute whole tiles in ping-pong: while one is in
+ *           its epilogue, the other has the tensor cores to itself, and its first stages have already arrived. r13's
+ *           two warpgroups share each tile, and store at the same time.
  *
  *               warpgroup 0   | multiply 0 | store 0 |  wait   | multiply 2 | store 2 | ...
  *               warpgroup 1   |    wait    | multiply 1        | store 1    | multiply 3
  *               copies        | 0   | 1           | 2          | 3 ...
  *
- *           C goes back as A and B came. A warpgroup writes 64 lines of 128 bytes of its sums into shared memory,
- *           swizzled, so that no two lanes meet in a bank, one thread hands them to the copy engine, and the next 64
- *           lines go into the other of two buffers meanwhile. The engine leaves out what lies outside of C. Where the
- *           engine does not take C (beta, odd rows or addresses, a last column within 16 bytes, all of which it would
- *           write), threads store their sums themselves, two neighbours at a time.
- * NUMBERS   128 x 128: 64 flop per byte asked, 6 stages of 32 KiB and 32 KiB for C, 384 threads, 24 and 240 registers:
- *           one block per multiprocessor. H200, bf16, C in f32, ratio to two warpgroups that share tiles of 128 x 256,
- *           in one run: 2048 1.07, 4096 1.05, 8192 1.03; in tiles of 128 x 192, 3072 1.03. f32 sums round toward zero
- *           (docs/ACCURACY.md).
- * LIMITS    sm_90a only. m, n >= 1; a and b aligned to 16 bytes, lda and ldb multiples of 8 (others are packed before,
- *           pack.cu). WIDE = 1 promises c aligned to 16 bytes and rows of C a multiple of 16 bytes apart, less than
- *           2^40; WIDE = 0 takes any. Tiles + 2 grids < 2^31. ROW_M 64 or 128, ROW_N 64, 128 or 192. C_HALF = 1: C of
- *           the operands' type, else f32. IN_F16 = 1: f16 for bf16.
- * HOST      any grid is right; best is the smallest with as few rounds as one block per multiprocessor, as r13. block
- *           384, dynamic shared memory sizeof(struct ring). Three tensor maps, rank 2, element strides 1, no
+ *           Epilogue: C leaves by TMA as A and B came. A warpgroup writes 64 lines of 128 bytes of its sums into shared
+ *           memory, swizzled, so that no two lanes meet in a bank; one thread starts the store, and the next 64 lines
+ *           go into the other of two buffers meanwhile. TMA drops what lies outside of C. Where TMA cannot store C
+ *           (beta not 0, rows or addresses not in multiples of 16 bytes, or a last column within 16 bytes, all of which
+ *           it would write), threads store their sums themselves, two neighbours at a time.
+ * NUMBERS   128 x 128: 64 flop/byte, 6 stages of 32 KiB and 32 KiB for C, 384 threads, 24 and 240 registers: one block
+ *           per multiprocessor. H200, bf16, C in f32, speed relative to two warpgroups that share tiles of 128 x 256,
+ *           in one run: 2048 1.07, 4096 1.05, 8192 1.03; in tiles of 128 x 192, 3072 1.03. The tensor cores round f32
+ *           sums toward zero (docs/ACCURACY.md).
+ * LIMITS    sm_90a only. m, n >= 1; a and b aligned to 16 bytes, lda and ldb multiples of 8 (pack.cu copies others
+ *           first). WIDE = 1 promises c aligned to 16 bytes and rows of C a multiple of 16 bytes apart, less than 2^40;
+ *           WIDE = 0 takes any. Tiles + 2 grids < 2^31. ROW_M 64 or 128, ROW_N 64, 128 or 192. C_HALF = 1: C of the
+ *           operands' type, else f32. IN_F16 = 1: f16 instead of bf16.
+ * HOST      Any grid is correct. Best is the smallest that needs as few waves as one block per multiprocessor, as in
+ *           r13. block 384, dynamic shared memory sizeof(struct ring). Three tensor maps, rank 2, element strides 1, no
  *           interleave, zeros outside, swizzle 128 B, L2 promotion 256 B: A, B and C as they are stored, in boxes of 64
- *           rows and 128 bytes, but of ROW_M or ROW_N rows where A or B lies along k. C's is looked at only where
- *           WIDE = 1 and beta = 0.
- *           It may be launched before what is ahead of it in the stream has ended (programmatic stream serialization).
- * CHANGED   from r13: transposes, turns, the way of C, tiles and their stages.
- * SOURCE    PTX ISA (matrix descriptors, stmatrix, cp.async.bulk.tensor); Thakkar et al.: CUTLASS 3, 2023 (the turns,
- *           which it calls pingpong) */
+ *           rows and 128 bytes; where A or B is K-major, of ROW_M or ROW_N rows. C's map is read only where WIDE = 1
+ *           and beta = 0. May be launched with PDL (programmatic stream serialization).
+ * CHANGED   from r13: transposes, ping-pong, the epilogue by TMA, the tiles and their stages.
+ * SOURCE    PTX ISA (matrix descriptors, stmatrix, cp.async.bulk.tensor); Thakkar et al.: CUTLASS 3, 2023 (ping-pong)
+ */
 #ifndef C_HALF
 #define C_HALF 0
 #endif

@@ -1,16 +1,16 @@
-/* pack - operands on their way to kernels that the copy engine feeds: exchanged, or only in rows of whole 16 bytes; one
- * of them, or both in one launch.
+/* pack - the relayout pass before kernels that load by TMA: transposes an operand, or copies it into rows of whole 16
+ * bytes; one operand, or both in one launch.
  *
- * to (cols x rows where it turns, else rows x cols; rows to_ld apart) <- from (rows x cols, rows ld apart). A block
- * takes 64 x 64: each thread reads four times four neighbours, and writes likewise; between lies a tile whose rows are
- * 65 words apart (33 in types of 2 bytes), so that what lanes write and read by rows and by columns lies in many banks.
+ * to (transposed: cols x rows, else rows x cols; rows to_ld apart) <- from (rows x cols, rows ld apart). A block takes
+ * 64 x 64: each thread reads four times four neighbours, and writes likewise. Between lies a tile whose rows are 65
+ * words apart (33 in types of 2 bytes), so that accesses by rows and by columns spread over many banks.
  *
- * NUMBERS   8 bytes moved per element: at 4096 x 4096 134 MB in 34 us, of an H200's 2.5 ms for the product. 32
- *           registers: eight blocks per multiprocessor, which take all of 2048 x 2048 at once.
+ * NUMBERS   8 bytes moved per element: at 4096 x 4096 134 MB in 34 us; the product takes an H200 2.5 ms. 32 registers:
+ *           eight blocks per multiprocessor, which take all of 2048 x 2048 at once.
  * LIMITS    any rows, cols, ld and from; to aligned to 16 bytes, to_ld a multiple of 16 bytes, whose gap may be
  *           written; fewer than 2^31 blocks.
  * HOST      grid ceil(rows / 64) * ceil(cols / 64) of both, block 256; rows = 0 where there is no second. From sm_90 on
- *           it may be launched early. */
+ *           it may be launched with PDL. */
 #include "early.cuh"
 
 #ifndef HALF

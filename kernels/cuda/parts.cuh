@@ -1,16 +1,16 @@
-/* parts.cuh - sums of a tile whose k several blocks divide, added always in the same order. For sgemm_slicedk_sm80 and
- * sgemm_slicedk_tma_sm90, after their BM x BN tile, THREADS, and EACH: quads of neighbours that a thread has of it,
- * ceil(BM * BN / 4 / THREADS).
+/* parts.cuh - the fix-up of split-K: adds the partial sums of a tile whose k several blocks divide, always in the same
+ * order. For sgemm_slicedk_sm80 and sgemm_slicedk_tma_sm90. Include it after their BM x BN tile, THREADS, and EACH: the
+ * quads (4 neighbours) of the tile that a thread holds, ceil(BM * BN / 4 / THREADS).
  *
- * By memory: all but the last leave their sums there and raise a flag, the last of GROUP adds theirs, and the last of
- * all the groups'. A block waits only for blocks that begin before it.
+ * Through global memory: every block but the last stores its sums there and signals a flag. The last of each GROUP adds
+ * the group's, and the last of all adds those of the groups. A block waits only for blocks that begin before it.
  *
  *     part      0   1   ...   7  |  8   9   ...   15  |  16   17
  *     adds                  0-6  |             8 - 14  |       16, then 7 and 15: the tile
  *
- * MEETS = 1, from sm_90 on: a tile's parts, 2, 4 or 8, are one cluster, whose blocks run at the same time. Each has an
- * equal share of the tile to add, and sends the others theirs into their shared memory, which tells them when all has
- * come. No block has anything left to send to one that has ended.
+ * MEETS = 1, cluster reduction, from sm_90 on: a tile's 2, 4 or 8 blocks are one cluster and run at the same time. Each
+ * adds an equal part of the tile. It sends the others their parts into their shared memory (DSMEM), where an mbarrier
+ * counts what has come. A block that has ended is sent nothing.
  *
  *     part      0            1            2            3
  *     adds      rows 0-15    rows 16-31   rows 32-47   rows 48-63, of parts 0, 1, 2, 3

@@ -1,6 +1,6 @@
-/* raster.cuh - the order of tiles that keeps the L2 warm, as in r11: down GROUP rows of tiles before the next column.
- * For sgemm_tma_sm90 and gemm_wgmma_sm90. sgemm_simt and sgemm_cpasync_sm80 have it in their own text, by which the
- * compiler's code for them was chosen. */
+/* raster.cuh - rasterisation: the order of tiles that keeps the L2 warm, as in r11: down GROUP rows of tiles before the
+ * next column. For sgemm_tma_sm90 and gemm_wgmma_sm90. sgemm_simt and sgemm_cpasync_sm80 have it in their own text, for
+ * which the compiler's best code was chosen. */
 
 /* Where tile number `tile` of tiles_m x tiles_n begins. After BM, BN and GROUP. */
 static __device__ __forceinline__ void raster(int tile, int tiles_m, int tiles_n, int *i0, int *j0)

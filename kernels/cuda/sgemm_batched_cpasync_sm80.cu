@@ -1,20 +1,20 @@
-/* sgemm_batched_cpasync_sm80 - batches of small f32 products, all in one launch.
+/* sgemm_batched_cpasync_sm80 - batches of small f32 products in one launch of persistent blocks.
  *
- * IDEA      A small product is gone before a launch of its own has begun, and a block's first loads have nothing to
- *           hide behind. So one launch has all of them, many blocks share a multiprocessor, and while a block
- *           multiplies one piece of k the next ones are on their way, also those of the next item:
+ * IDEA      A small product takes less time than its launch, and a block's first loads have nothing to overlap with. So
+ *           one launch computes all items. Many blocks share a multiprocessor, and while a block multiplies one step of
+ *           k the next ones are in flight, those of the next item too:
  *
- *               item    3 3 3 3 | 7 7 7 7 | 11 ...         copies of 16 bytes, STAGES - 1 pieces ahead
+ *               item    3 3 3 3 | 7 7 7 7 | 11 ...         copies of 16 bytes, STAGES - 1 steps ahead
  *               item      3 3 3 3 | 7 7 7 7 | 11 ...       FMAs
  *
- *           Threads hold TM x TN sums. An operand that lies along k is read along k, 16 bytes being 4 steps of it;
- *           there the rows of neighbouring threads are neighbours, so that 8 of them, 4 words beyond a multiple of 16
- *           apart, lie in different banks.
+ *           Threads hold TM x TN sums. A K-major operand is read along k, 16 bytes being 4 steps. The rows of
+ *           neighbouring threads are then neighbours; they are a multiple of 16 words plus 4 apart, so that 8 of them
+ *           lie in different banks.
  *
- * NUMBERS   TILE = 32: 64 threads, 4 x 4 sums, k in pieces of 32. TILE = 64: 128 threads, 8 x 4 sums, pieces of 16 in 3
+ * NUMBERS   TILE = 32: 64 threads, 4 x 4 sums, k in steps of 32. TILE = 64: 128 threads, 8 x 4 sums, steps of 16 in 3
  *           stages, 4 blocks per multiprocessor. H200, batches of 1000 beside cuBLAS 13: docs/PERF-LOG.md.
  * LIMITS    sm_80 and above. Any m, n, k, ld, strides and transposes; WIDE = 1 promises that addresses, ld and strides
- *           are multiples of 16 bytes. An element is one sum over k in ascending order, wherever its item stands.
+ *           are multiples of 16 bytes. An element is one sum over k in ascending order, whatever its item's index.
  * HOST      one dimension of blocks, at most works = count * ceil(m / TILE) * ceil(n / TILE); dynamic shared memory
  *           STAGES * sizeof(struct stage).
  * SOURCE    PTX ISA: cp.async; Volkov, Demmel 2008 */

@@ -1,36 +1,33 @@
-/* sgemm_batched_tma_sm90 - batches of f32 products at strides in tiles of 128 x 128, which the copy engine of sm_90
- * brings.
+/* sgemm_batched_tma_sm90 - batches of f32 products at strides in tiles of 128 x 128, loaded by TMA.
  *
- * IDEA      sgemm_batched_cpasync_sm80's batches with the loop of sgemm_tma_sm90, a block for each tile. A batch at
- *           strides is one tensor of three dimensions, so that one thread asks for a tile, as r12 does. What lies along
- *           k comes as it lies, and the threads turn it: thread i reads row i, 16 words, and writes it as column i of
- *           the tile that is multiplied, while those after it are on their way:
+ * IDEA      sgemm_batched_cpasync_sm80's batches with the main loop of sgemm_tma_sm90, a block for each tile. A batch
+ *           at strides is one tensor of three dimensions, so one thread asks for a tile, as r12 does. A K-major operand
+ *           comes as it lies, and the threads transpose it: thread i reads row i, 16 words, and writes it as column i
+ *           of the tile that is multiplied, while the next tiles are in flight:
  *
  *               box, 128 rows of 16 along k        each thread a row            tile, 16 steps of 128
  *               . . . .                                                         . . . . . . . .
  *               # # # #    4 loads of 16 bytes    ->    16 stores, side by side  . # . . . . . .
  *               . . . .                                                         . # . . . . . .
  *
- *           The rows' 16-byte words change places by rows (swizzled by 64 bytes), so that 8 neighbours read from
- *           different banks.
+ *           The rows' 16-byte words are swizzled by 64 bytes, so that 8 neighbours read from different banks.
  *
- *           Blocks that begin together load, multiply and store together: memory waits while they multiply, and they
- *           wait while they store. So the first tiles, `cut` of them, are computed in two parts: their blocks have only
- *           96 rows, are done with them while others multiply, and the multiprocessor goes on out of step (1 to 2 % of
- *           1000 products of 128 cubed). The 32 rows that are left of each come last, where the last whole tiles leave
- *           multiprocessors free:
+ *           Blocks that begin together load, multiply and store together: memory idles while they multiply, and they
+ *           wait while they store. So the blocks of the first `cut` tiles compute only 96 rows, end while others still
+ *           multiply, and the multiprocessor stays out of step from then on (1 to 2 % of 1000 products of 128 cubed).
+ *           The 32 rows that are left of each come last, when the last whole tiles leave multiprocessors free:
  *
  *         blocks  0 ... cut: 96 rows | cut ... works: whole tiles | works ... works + cut: 32 rows left of tile 0, ...
  *
- * NUMBERS   16 x 8 sums per thread, 168 registers, 128 threads, 3 stages of 16 KiB (2 where both operands are turned)
- *           and two turned tiles of each: three blocks per multiprocessor. Turning is 4 loads and 16 stores for 2048
- *           FMAs. H200: docs/PERF-LOG.md.
+ * NUMBERS   16 x 8 sums per thread, 168 registers, 128 threads, 3 stages of 16 KiB (2 where both operands are
+ *           transposed) and two transposed tiles of each: three blocks per multiprocessor. Transposing is 4 loads and
+ *           16 stores for 2048 FMAs. H200: docs/PERF-LOG.md.
  * LIMITS    sm_90 and above. Addresses, ld and strides multiples of 16 bytes, n of 4, k > 0. No arrays of addresses. An
- *           element is one sum over k in ascending order, wherever its item stands.
+ *           element is one sum over k in ascending order, whatever its item's index.
  * HOST      one dimension of works + cut blocks, works = count * ceil(m / 128) * ceil(n / 128), 0 <= cut <= works;
  *           dynamic shared memory sizeof(struct ring). Maps of rank 3, the third dimension the item, or 1 of a shared
  *           operand: boxes {16 along k, 128 rows} swizzled by 64 bytes, or {128, 16 along k} not swizzled.
- * CHANGED   from sgemm_tma_sm90: items, the third dimension, turning in the kernel for a pass before it.
+ * CHANGED   from sgemm_tma_sm90: items as the third dimension, transposing in the kernel instead of a pass before it.
  * SOURCE    as sgemm_tma_sm90; PTX ISA: swizzles of cp.async.bulk.tensor */
 #include "rung.cuh"
 #include "wide.cuh"

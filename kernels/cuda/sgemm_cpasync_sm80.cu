@@ -1,32 +1,30 @@
-/* sgemm_cpasync_sm80 - the production kernel for f32 from sm_80 on, where nothing is packed: sgemm_tma_sm90 fed by its
- * own threads.
+/* sgemm_cpasync_sm80 - the production kernel for f32 from sm_80 on, where nothing is packed: sgemm_tma_sm90 fed by
+ * cp.async.
  *
- * IDEA      sgemm_tma_sm90's tiles, sums and order of FMAs, but without a copy engine for them: every thread asks for
- *           its part of the next tiles by cp.async, which goes from global to shared memory and passes no register. A
- *           copy of 4 bytes can be put anywhere. So an operand that lies along k is turned on its way, word by word,
- *           and any stride and address will do; what lies along the edge, in rows of whole 16 bytes, takes a fourth of
- *           the copies:
+ * IDEA      sgemm_tma_sm90's tiles, sums and order of FMAs without TMA: every thread copies its part of the next tiles
+ *           by cp.async, from global to shared memory without a register between. A copy of 4 bytes can go anywhere. So
+ *           a K-major operand is transposed while it is copied, word by word, from any stride and address; an MN-major
+ *           one in rows of whole 16 bytes takes a fourth of the copies:
  *
  *         A as stored, B transposed  x[edge][p]  a warp copies 8 steps of 4 rows: 4 whole sectors, into 32 banks: the
  *                                                tile's rows are 132 words apart:  bank = 4 p + edge
  *         A transposed, B as stored  x[p][edge]  a warp copies 128 neighbours, 16 bytes each; or 32 of 4 bytes
  *
- *           Where fewer elements are there a copy brings zeros. The steps of k that do not fill a tile come first, so
- *           that no copy of the loop looks for the end of k.
+ *           Beyond an edge a copy writes zeros. The steps of k that do not fill a tile come first, so that no copy of
+ *           the main loop checks for the end of k.
  *
- *           128 sums, 24 operands and what a loop needs fill the 168 registers that three blocks leave. So nothing of
- *           the copies is kept between tiles: addresses are made anew from the thread's number, which is read where it
- *           is wanted.
+ *           128 sums, 24 operands and the loop's variables fill the 168 registers that three blocks leave. So no
+ *           address is kept between tiles: each is recomputed from the thread's index, which is read again.
  *
- * NUMBERS   32 flop per byte asked. 168 registers, 128 threads, 3 stages of 8.25 KiB: three blocks per multiprocessor,
- *           on sm_86 and sm_89 too. Of the instructions of the loop 1024 of 1189 are FMAs. H200, TFLOP/s at 4096: NN
- *           49.2, TN 50.4, NT 47.5, TT 48.4 (sgemm_simt, NN: 44.7; cuBLAS 13: 51.1, 51.7, 49.3, 48.5); at 4097, rows
- *           4099 apart: NN 42.5, NT 42.8, TN 42.9 (sgemm_simt, NN: 37.9; cuBLAS 42.3, 42.3, 46.8).
- * LIMITS    sm_80 and above. Any m, n >= 1, k, ld and transposes. WIDE = 1 as in r09; WIDE = 0 looks itself which of A
- *           and B has whole 16 bytes, which costs 4 % where both have. Fewer than 2^31 tiles.
+ * NUMBERS   32 flop/byte. 168 registers, 128 threads, 3 stages of 8.25 KiB: three blocks per multiprocessor, on sm_86
+ *           and sm_89 too. Of the main loop's instructions 1024 of 1189 are FMAs. H200, TFLOP/s at 4096: NN 49.2, TN
+ *           50.4, NT 47.5, TT 48.4 (sgemm_simt, NN: 44.7; cuBLAS 13: 51.1, 51.7, 49.3, 48.5); at 4097, rows 4099 apart:
+ *           NN 42.5, NT 42.8, TN 42.9 (sgemm_simt, NN: 37.9; cuBLAS 42.3, 42.3, 46.8).
+ * LIMITS    sm_80 and above. Any m, n >= 1, k, ld and transposes. WIDE = 1 as in r09. WIDE = 0 checks in the kernel
+ *           which of A and B has rows of whole 16 bytes, which costs 4 % where both have. Fewer than 2^31 tiles.
  * HOST      grid ceil(m / 128) * ceil(n / 128), block 128, dynamic shared memory STAGES * sizeof(struct stage) = 25344
  *           bytes.
- * CHANGED   from sgemm_tma_sm90: who copies, what is turned on the way, and that a tile is 8 deep.
+ * CHANGED   from sgemm_tma_sm90: cp.async for TMA, transposing while copying, and a tile that is 8 deep.
  * SOURCE    PTX ISA (cp.async); as sgemm_tma_sm90 */
 #include "rung.cuh"
 #include "wide.cuh"

@@ -1,13 +1,12 @@
-/* sgemm_simt - the production kernel for f32: r11 for all transposes.
+/* sgemm_simt - the production kernel for f32 on any GPU: r11 for all transposes.
  *
- * IDEA      Whichever way an operand is stored, its tile ends as [k][m] or [k][n] in shared memory. Where neighbours in
- *           memory are neighbours in m or n, four of them are copied as they are; where they are neighbours in k, they
- *           are turned on the way:
+ * IDEA      However an operand is stored, its tile becomes MN-major, [k][m] or [k][n], in shared memory. Of an MN-major
+ *           operand four neighbours are copied at a time; of a K-major one four neighbours are transposed on the way:
  *
  *             A as stored (m x k), B transposed (n x k)       4 along k     ->  4 stores of one word each
  *             A transposed (k x m), B as stored (k x n)       4 along m, n  ->  1 store of 16 bytes
  *
- * NUMBERS   those of r11.
+ * NUMBERS   as r11.
  * LIMITS    any m, n, k, ld and transposes. WIDE = 1 as in r09.
  * CHANGED   from r11: fetch and keep, one for both operands.
  * SOURCE    as r11. */

@@ -1,60 +1,57 @@
-/* sgemm_slicedk_sm80 - the production kernel for small, thin and deep f32 products: k divided among the warps of a
- * block.
+/* sgemm_slicedk_sm80 - the production kernel for small, thin and deep f32 products: sliced-K, k divided among the warps
+ * of a block.
  *
- * IDEA      Tiles of 128 x 128 leave most of a GPU idle where C is small, and smaller ones ask for too much where
- *           barriers hold all warps together. Here each warp computes the whole tile of the block, 64 x 32 or thinner,
- *           over a part of k of its own. It copies what it multiplies, asynchronously, into a ring of its own, and
- *           waits for nobody; in the end the block adds its warps' sums, always in the same order:
+ * IDEA      Tiles of 128 x 128 leave most of a GPU idle where C is small. Smaller tiles load too much for their FMAs,
+ *           and barriers hold all warps together. Here each warp computes the block's whole tile, 64 x 32 or thinner,
+ *           over its own slice of k. It copies its operands asynchronously into a ring of its own and waits for no
+ *           other warp. In the epilogue the block adds its warps' sums, always in the same order:
  *
  *         warp 0  | k 0 ... 511     |  sums of warp 0  +  sums of warp 1  +  ...  +  sums of warp 7  =  tile of C
  *         warp 1  | k 512 ... 1023  |
- *         ...                          so that 8 warps are busy on a tile of 2048 elements, with as few words asked for
- *         warp 7  | k 3584 ... 4095 |  as if there were one
+ *         ...                          8 warps are busy on a tile of 2048 elements, and ask for no more words than one
+ *         warp 7  | k 3584 ... 4095 |  warp would
  *
- *           Where C has too few tiles for the device, k is divided among `parts` blocks too. Each but a tile's last
- *           leaves its sums in memory and raises a flag; the last of 8 adds theirs, and the last of all the eights',
- *           always in the same order. As in sgemm_tma_sm90 a flag is raised to a number that no other call has and
- *           lowered by who has seen it, and a block waits only for blocks that begin before it. On sm_90 parts that fit
- *           there as a cluster add through its shared memory (MEETS = 1, parts.cuh).
+ *           Where C has too few tiles for the device, split-K divides k among `parts` blocks too. Every block but a
+ *           tile's last stores its partial sums in the workspace and signals a flag. The last of each group of 8 adds
+ *           the group's sums, and the last block of all adds those of the groups, always in the same order. As in
+ *           sgemm_tma_sm90 a flag is signalled with a number that no other launch uses and reset by the block that
+ *           waited for it, and a block waits only for blocks that begin before it. On sm_90 the blocks of a tile that
+ *           fit into a cluster add through distributed shared memory instead (MEETS = 1, parts.cuh).
  *
- *           Operands are copied as they lie, 16 bytes at a time where that is allowed: no transpose, stride or address
- *           needs a pass before. Where an operand lies along k a thread reads 4 steps of a line at once; quad q of line
- *           r lies at place q ^ r in groups of 8 lines, so that 8 lanes in 8 lines meet 8 different groups of banks.
- *           Where it lies across k, it reads 4 lines of a step.
+ *           Operands are copied in place, 16 bytes at a time where alignment allows: no transpose, stride or address
+ *           needs a packing pass. From a K-major operand a thread reads 4 steps of a line at once. Swizzle: quad q of
+ *           line r is stored at q ^ r within groups of 8 lines, so that 8 lanes in 8 lines read from 8 different groups
+ *           of banks. From an MN-major operand it reads 4 lines of a step.
  *
- * NUMBERS   64 x 32: 21 flop per byte asked of the L2, 8 x 8 sums per thread: 16 loads of 16 bytes per 256 FMAs. 8
- *           warps, 3 stages of 6 KiB for each: one block per multiprocessor. H200, microseconds beside the best of
- *           cuBLASLt's eight: 512 cubed 10.6 (14.4), TN 10.4 (14.3). Parts in a cluster, beside the same in memory:
+ * NUMBERS   64 x 32: 21 flop/byte of the L2, 8 x 8 sums per thread: 16 loads of 16 bytes per 256 FMAs. 8 warps, 3
+ *           stages of 6 KiB for each: one block per multiprocessor. H200, microseconds (in brackets the best of
+ *           cuBLASLt's eight): 512 cubed 10.6 (14.4), TN 10.4 (14.3). Cluster reduction (in brackets: through memory):
  *           474 x 170 x 288, 2 parts, 7.6 (8.4); 100 x 100 x 1000, 8 parts, 5.6 (7.8).
  * LIMITS    sm_80 and above. m, n >= 1; any ld, address and transpose. Fewer than 2^31 tiles. Operands whose address
- *           and ld are multiples of 16 or 8 bytes are copied by so many, others word by word.
+ *           and ld are multiples of 16 or 8 bytes are copied by as many, others word by word.
  * HOST      grid ceil(m / BM) * ceil(n / BN) * parts, block 32 WARPS, dynamic shared memory WARPS * sizeof(union slice)
- *           = 147456 bytes. parts > 1: so many times the grid, a tile's blocks side by side; memory has BM * BN floats
- *           for each block, aligned to 16 bytes, flags 8 bytes, which hold anything but `ticket`; parts is at most
+ *           = 147456 bytes. parts > 1: a tile's blocks are neighbours in the grid; memory has BM * BN floats for each
+ *           block, aligned to 16 bytes, and flags 8 bytes for each, of any content but `ticket`; parts is at most
  *           ceil(k / BLOCK_K).
- *           MEETS = 1: parts is 2, 4 or 8, the size of a cluster along x, memory and flags are not looked at, and
- *           dynamic shared memory has sizeof(struct meeting) = 4 BM * BN + 16 bytes more.
- * TILES     sgemm_slicedk_sm80, 64 x 32, is described above. The others differ in how lanes stand in the tile.
- *           64 x 64: 1024 cubed is 256 tiles, two for each of 128 multiprocessors, in blocks of 4 warps,
- *           of which two fit at a time. 32 flop per byte asked of the L2. 16 x 8 sums per thread: 24 loads of 16 bytes
- *           per 512 FMAs where A lies across k. H200, microseconds beside the best of cuBLASLt's eight: 1024 cubed 54.7
- *           (55.6), A transposed 48.7 (54.2).
- *           32 x 16: A with 4096 rows and columns times 16 columns must bring 67 MB for 0.5 GFLOP: memory
- *           takes as long as half of all multiply-adds would. 128 tiles keep 132 multiprocessors busy with the whole of
- *           k in each, so that nothing is left to add between blocks; steps of 32 bring lines of 128 bytes. 10.7 flop
- *           per byte asked of the L2. 4 x 4 sums per thread: 8 loads of 16 bytes per 64 FMAs, which shared memory
- *           serves at half of the FMAs' peak. H200, microseconds beside the best of cuBLASLt's eight: 4096 x 16 x 4096
- *           21.5 (41.6), 256 cubed 4.5 (8.4), 128 cubed 3.7 (7.7).
- *           16 x 32: 32 x 16 on its side, with its numbers. H200: 16 x 4096 x 4096 21.3 microseconds
- *           (43.3).
- *           32 x 4: Nothing of A is used twice: all that counts is how it is asked for. Steps of 64 bring
- *           lines of 256 bytes, and 2 of the 3 stages of 8 warps, 147 KB for each multiprocessor, are on their way at
- *           any time. H200: 16384 x 1 x 16384 244 microseconds, 4.4 TB/s (cuBLASLt's best of eight 245; with lines of
- *           128 bytes 265).
- *           4 x 128: 32 x 4 on its side, with lines of 512 bytes where B lies as stored; the numbers are
- *           those of 32 x 4.
- * CHANGED   from sgemm_simt: who divides the work, and asynchronous copies.
- * SOURCE    PTX ISA (cp.async); parts of k in a block: NVIDIA: CUTLASS, 2017; lanes: maxas */
+ *           MEETS = 1: parts is 2, 4 or 8, the size of a cluster along x; memory and flags are not used; dynamic shared
+ *           memory is sizeof(struct meeting) = 4 BM * BN + 16 bytes larger.
+ * TILES     sgemm_slicedk_sm80, 64 x 32, is described above. The others differ in how the lanes divide the tile.
+ *           64 x 64: 1024 cubed is 256 tiles, two for each of 128 multiprocessors, in blocks of 4 warps, two of which
+ *           are resident. 32 flop/byte of the L2. 16 x 8 sums per thread: 24 loads of 16 bytes per 512 FMAs where A is
+ *           MN-major. H200, microseconds (cuBLASLt's best of eight): 1024 cubed 54.7 (55.6), A transposed 48.7 (54.2).
+ *           32 x 16: A with 4096 rows and columns times 16 columns must load 67 MB for 0.5 GFLOP: memory takes half as
+ *           long as all multiply-adds would. 128 tiles keep 132 multiprocessors busy, each with the whole of k, so that
+ *           no sums are added between blocks; steps of 32 load lines of 128 bytes. 10.7 flop/byte of the L2. 4 x 4 sums
+ *           per thread: 8 loads of 16 bytes per 64 FMAs; shared memory delivers them at half of the FMA peak. H200,
+ *           microseconds (cuBLASLt's best of eight): 4096 x 16 x 4096 21.5 (41.6), 256 cubed 4.5 (8.4), 128 cubed 3.7
+ *           (7.7).
+ *           16 x 32: 32 x 16 transposed, with its numbers. H200: 16 x 4096 x 4096 21.3 microseconds (43.3).
+ *           32 x 4: nothing of A is used twice, so only the pattern of the loads counts. Steps of 64 load lines of 256
+ *           bytes, and 2 of the 3 stages of 8 warps, 147 KB for each multiprocessor, are in flight at any time. H200:
+ *           16384 x 1 x 16384 244 microseconds, 4.4 TB/s (cuBLASLt's best of eight 245; with lines of 128 bytes 265).
+ *           4 x 128: 32 x 4 transposed, with its numbers, and lines of 512 bytes where B is not transposed.
+ * CHANGED   from sgemm_simt: sliced-K and split-K, asynchronous copies.
+ * SOURCE    PTX ISA (cp.async); sliced-K: NVIDIA: CUTLASS, 2017; lanes: maxas */
 #include "rung.cuh"
 #include "wide.cuh"
 #include "ampere.cuh"

@@ -1,39 +1,37 @@
 /* sgemm_slicedk_tma_sm90 - the production kernel for f32 products that are too small for sgemm_tma_sm90:
- * sgemm_slicedk_sm80's parts of k, brought by the copy engine.
+ * sgemm_slicedk_sm80 with TMA copies.
  *
- * IDEA      1024 cubed is 128 tiles of 64 x 128, one for each multiprocessor, and 12 warps there: two halves of a tile,
- *           and each warp a sixth of k. A warp is its own customer of the copy engine: one lane asks for a box of A and
- *           one of B, all wait, and while they multiply the next boxes come:
+ * IDEA      1024 cubed is 128 tiles of 64 x 128, one for each multiprocessor, with 12 warps on it: two halves of a
+ *           tile, and six slices of k. Each warp issues its own TMA copies: one lane asks for a box of A and one of B,
+ *           the warp waits, and the next boxes come while it multiplies:
  *
- *         warp 0  | k   0 ... 170 |  columns 0 ... 63    what takes cp.async hundreds of instructions is two here,
- *         warp 1  | k 171 ... 341 |                      and what ends within a box comes as zeros: no case for it
+ *         warp 0  | k   0 ... 170 |  columns 0 ... 63    two instructions copy what takes hundreds of cp.async, and
+ *         warp 1  | k 171 ... 341 |                      TMA fills with zeros beyond an edge: no case for it
  *         ...
  *         warp 6  | k   0 ... 170 |  columns 64 ... 127
  *
- *           Where an operand lies along k the engine cannot transpose; the warp turns its box on the way to the FMAs,
- *           2 x 4 words in a lane's registers: 8 loads of 16 bytes and 16 stores of 8 for 96 loads of the FMAs. The
- *           loop is sgemm_tma_sm90's, and so is the order of FMAs.
+ *           TMA cannot transpose. The warp transposes the box of a K-major operand on the way to the FMAs, 2 x 4 words
+ *           in a lane's registers: 8 loads of 16 bytes and 16 stores of 8 for 96 loads of the FMAs. The main loop and
+ *           the order of the FMAs are sgemm_tma_sm90's.
  *
- * NUMBERS   16 x 8 sums per thread, 168 registers, of which the loop leaves so few that to turn 4 x 4 words at a time
- *           would send some to memory and back: hence 2 x 4. 43 flop per byte asked of the L2 by a block's two warps of
- *           the same k. H200, ratio to the better of cuBLASLt's two: 1024 cubed 1.13, TN 1.16, NT 1.05, TT 1.11; 1000
- *           cubed 1.12.
+ * NUMBERS   16 x 8 sums per thread, 168 registers. The main loop leaves so few that transposing 4 x 4 words at a time
+ *           would spill: hence 2 x 4. 43 flop/byte of the L2, for a block's two warps of the same k. H200, speed
+ *           relative to the better of cuBLASLt's two: 1024 cubed 1.13, TN 1.16, NT 1.05, TT 1.11; 1000 cubed 1.12.
  * LIMITS    sm_90 and above. m, n >= 1. WIDE = 1 promises c aligned to 16 bytes and ldc a multiple of 4; WIDE = 0 takes
  *           any. Fewer than 2^31 tiles.
  * HOST      grid ceil(m / BM) * ceil(n / BN) * parts, block THREADS, dynamic shared memory
- *           sizeof(struct memory) = 196800 bytes. Parts and MEETS as in sgemm_slicedk_sm80, at most ceil(k / 8). Two
- *           tensor maps,
- *           rank 2, FLOAT32, element strides 1, no interleave, zeros outside; addresses and strides multiples of 16
- *           bytes; A and B as stored:
- *               along k    box {16, 64 (B: WARP_N)} swizzled by 64 bytes
- *               else       box {64 (B: WARP_N), 16}, not swizzled
+ *           sizeof(struct memory) = 196800 bytes. parts and MEETS as in sgemm_slicedk_sm80, at most ceil(k / 8). Two
+ *           tensor maps, rank 2, FLOAT32, element strides 1, no interleave, zeros outside; addresses and strides
+ *           multiples of 16 bytes; A and B as stored:
+ *               K-major    box {16, 64 (B: WARP_N)} swizzled by 64 bytes
+ *               MN-major   box {64 (B: WARP_N), 16}, not swizzled
  * TILES     sgemm_slicedk_tma_sm90, 64 x 128, is described above.
- *           64 x 32: 500 x 300 x 700 is 80 tiles of 64 x 32. 12 warps for each: what begins at once ends at
- *           once, and no second tile follows on the multiprocessor. 8 x 8 sums per thread: 4 loads of 16 bytes per 64
- *           FMAs. H200, microseconds beside the best of cuBLASLt's eight: 500 x 300 x 700 13.1 (15.1),
- *           sgemm_slicedk_sm80 17.4; 512 cubed 9.8 (15.0), sgemm_slicedk_sm80 9.9.
- * CHANGED   from sgemm_slicedk_sm80: who copies; the tile; operands along k are turned.
- * SOURCE    PTX ISA: cp.async.bulk.tensor and its swizzles; parts of k in a block: NVIDIA: CUTLASS, 2017 */
+ *           64 x 32: 500 x 300 x 700 is 80 tiles of 64 x 32, 12 warps for each. They begin and end together, and no
+ *           second tile follows on the multiprocessor. 8 x 8 sums per thread: 4 loads of 16 bytes per 64 FMAs. H200,
+ *           microseconds (cuBLASLt's best of eight): 500 x 300 x 700 13.1 (15.1), sgemm_slicedk_sm80 17.4; 512 cubed
+ *           9.8 (15.0), sgemm_slicedk_sm80 9.9.
+ * CHANGED   from sgemm_slicedk_sm80: TMA copies; the tile; K-major operands are transposed.
+ * SOURCE    PTX ISA: cp.async.bulk.tensor and its swizzles; sliced-K: NVIDIA: CUTLASS, 2017 */
 #include "rung.cuh"
 #include "wide.cuh"
 #include "hopper.cuh"

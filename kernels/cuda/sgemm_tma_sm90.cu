@@ -1,74 +1,77 @@
-/* sgemm_tma_sm90 - the production kernel for f32 on sm_90 and above: r12 with operands out of both banks of the
- * register file.
+/* sgemm_tma_sm90 - the production kernel for f32 on sm_90 and above: r12's TMA pipeline, with operands taken from both
+ * banks of the register file, and stream-K for the last tiles.
  *
- * IDEA      The register file has two banks, even and odd registers, and each gives one word per cycle; an FMA wants
- *           three words. One is kept from the FMA before where they share it (.reuse); the other two must be an even
- *           and an odd one. So the order of FMAs and the places of sums decide. r12 reads A along k: at one step of k
- *           its words of A all lie in one bank. Here A's tile has rows along m, as B's has along n, and the FMAs go
- *           through a row of the 16 x 8 sums and back through the next, so that at the turn they share B's word:
+ * IDEA      The register file has two banks, even and odd registers. Each delivers one word per cycle, and an FMA reads
+ *           three words. One comes from the operand cache if the FMA before read it too (.reuse); of the other two, one
+ *           must be in an even register and one in an odd. So the order of the FMAs and the registers of the sums
+ *           decide the speed. r12 keeps A's tile K-major: in one step of k all its words of A lie in one bank. Here
+ *           both tiles are MN-major. The FMAs run through a row of the 16 x 8 sums and back through the next, so that
+ *           two FMAs in a row share B's word where the direction changes:
  *
- *         i = 0  7 6 5 4 3 2 1 0  a[i] is shared along the row, b[j] alternates between banks, so does sum[i][j],
- *         i = 1  0 1 2 3 4 5 6 7  the other way round
+ *         i = 0  7 6 5 4 3 2 1 0  a[i] is shared along the row; b[j] and sum[i][j] alternate between the banks,
+ *         i = 1  0 1 2 3 4 5 6 7  one even where the other is odd
  *         i = 2  7 6 5 4 ...
  *
- *           The copy engine cannot transpose, so an operand that lies along k is turned by a pass of its own before
- *           (pack.cu), and one whose address or rows the engine does not take is copied by the same pass. All
- *           transposes, strides and addresses end in one kernel.
+ *           TMA cannot transpose. So pack.cu first transposes an operand that is stored K-major, and copies one whose
+ *           address or rows TMA does not take. All transposes, strides and addresses end in one kernel.
  *
- *           As many tiles as fill all multiprocessors, again and again, are computed whole, a block each. The tiles
- *           that are left would fill them in part and take as long, so their work, tile after tile and k from 0 to its
- *           end, is cut into equal shares, one for each place that a block has on the device, or some for each tile,
- *           whichever ends earlier. A share that begins or ends within a tile leaves its part of the sums in memory and
- *           raises a flag; the one that comes to the end of the tile's k adds them to its own, in the order of k, and
- *           stores C:
+ *           Full waves of tiles are computed whole, one block per tile. The tiles of the last wave would occupy only a
+ *           part of the device and take as long, so they are computed by stream-K: their steps of k, tile after tile,
+ *           are cut into equal runs ("shares"), one for each resident block, or a few for each tile, whichever ends
+ *           earlier. A run that begins or ends within a tile stores its partial sums in the workspace and signals a
+ *           flag. The run that reaches the end of the tile's k does the fix-up: it adds the partial sums to its own, in
+ *           the order of k, and stores C:
  *
  *           tile   |  792            |  793            |  794
  *           share  |     0     |     1     |     2     |     3     |   0, 1: the beginning of 793 first, then the
- *                  |           |  adds 0   |  adds 1   |               end of 792: so nobody waits for long
+ *                  |           |  adds 0   |  adds 1   |               end of 792, so that no run waits long
  *
- *           A flag is raised to a number that no other call has, and lowered by who has seen it: nothing has to be
- *           cleared before. A block waits only for blocks that begin before it. The shares depend on the problem and on
- *           the device, not on what else it does: the same sums in each run.
+ *           A flag is signalled with a number that no other launch uses, and reset by the block that waited for it: the
+ *           host never clears it. A block waits only for blocks that begin before it. The runs depend on the problem
+ *           and the device alone, so every launch adds the same sums in the same order.
  *
- *           Of a tile that C cuts to 32 rows or fewer only 32 are computed, 32 x 32 by each warp, and of one that is
- *           cut to 32 columns likewise, by warps that stand one below the other. 5001 rows and columns leave 9 to the
- *           last tiles, which are 5 % of all. These narrow tiles come last in the order, and count a third in shares.
+ *           Residue: an edge tile with 32 rows or fewer in C computes only 32 rows, 32 x 32 for each warp; one with 32
+ *           columns or fewer likewise, with the warps below each other. 5001 rows and columns leave 9 for the last
+ *           tiles, which are 5 % of all. These narrow tiles come last, and count a third in the runs of stream-K.
  *
- *           Where rows of C do not begin at 16 bytes, words of a thread would go to memory one by one, a line of the
- *           memory's touched 8 times. So the sums pass through the stages, 32 rows at a time, and leave in whole rows.
+ *           Epilogue: where rows of C do not begin at multiples of 16 bytes, each thread would store single words and
+ *           touch each memory line 8 times. So the sums pass through the shared-memory stages, 32 rows at a time, and
+ *           whole rows are stored.
  *
- * NUMBERS   32 flop per byte asked. Per thread and step of k: 6 loads of 16 bytes for 128 FMAs; 1024 of the 1086
- *           instructions of the inner loop are FMAs, and they wait 75 cycles for a bank (WIDE = 0: 1080 and 62; r12:
- *           1084 and 300). 168 registers, 128 threads, 3 stages of 16 KiB: three blocks per multiprocessor, which hide
- *           each other's waits better than two with more registers do.
+ * NUMBERS   Arithmetic intensity 32 flop/byte. Per thread and step of k: 6 loads of 16 bytes for 128 FMAs; 1024 of the
+ *           1086 instructions of the main loop are FMAs, and they wait 75 cycles for a bank (WIDE = 0: 1080 and 62;
+ *           r12: 1084 and 300). 168 registers, 128 threads, 3 stages of 16 KiB: three blocks per multiprocessor, which
+ *           hide each other's latency better than two with more registers.
  *           H200, TFLOP/s at 2048, 4096, 5001, 8192: 50.0, 53.8, 53.0, 55.1; A transposed, nothing to pack, 4096 and
- *           8192 54.5, 55.5. Without shares, A transposed, 3000 and 5001 were 45.2 and 49.4 for 51.9 and 53.0.
- *           Of 60 orders that were compiled and counted this one is the fastest where C is WIDE: small changes cost the
- *           compiler's choice of banks up to 8 %, two forms of storing sums in vectors 40 %.
- * LIMITS    sm_90 and above. m, n >= 1. Tiles but the first `whole` are in shares of `length` steps of 16 of k, at
- *           least 1 and at most those of one tile; a narrow tile has a third as many, rounded up. `whole` is either all
- *           tiles or at most those that are not narrow.
- *           WIDE = 1 promises c aligned to 16 bytes and ldc a multiple of 4; WIDE = 0 takes any. Fewer than 2^31 tiles.
+ *           8192: 54.5, 55.5. Without stream-K, A transposed, 3000 and 5001 were 45.2 and 49.4 instead of 51.9 and
+ *           53.0. Of 60 orders of FMAs that were compiled and compared, this one is the fastest where C is WIDE: small
+ *           changes to the text change the compiler's choice of banks and cost up to 8 %; two ways to store sums as
+ *           vectors cost 40 %.
+ * LIMITS    sm_90 and above. m, n >= 1. The first `whole` tiles are computed whole; the others in runs of `length`
+ *           steps of 16 of k, at least 1 and at most the steps of one tile. A narrow tile has a third as many steps,
+ *           rounded up. `whole` is the number of all tiles, or at most that of the tiles that are not narrow.
+ *           WIDE = 1 (128-bit stores) promises c aligned to 16 bytes and ldc a multiple of 4; WIDE = 0 takes any. Fewer
+ *           than 2^31 tiles.
  * HOST      tiles = ceil(m / 128) * ceil(n / 128), grid whole + ceil(steps of the other tiles, so counted, / length),
- *           block 128, dynamic shared memory sizeof(struct ring) = 49176 bytes. whole = tiles: no shares, parts and
- *           flags are not used; else parts has 128 * 128 floats for each share and flags 8 bytes, which hold anything
- *           but `ticket`. Two tensor maps, rank 2, FLOAT32, element strides 1, no interleave, no swizzle, zeros
+ *           block 128, dynamic shared memory sizeof(struct ring) = 49176 bytes. whole = tiles: no stream-K; parts and
+ *           flags are not used. Otherwise parts has 128 * 128 floats for each run, and flags 8 bytes for each, of any
+ *           content but `ticket`. Two tensor maps, rank 2, FLOAT32, element strides 1, no interleave, no swizzle, zeros
  *           outside, L2 promotion 256 B, box {128, 16}; addresses and strides multiples of 16 bytes:
  *               a_map: op(A) transposed, k x m: dims {m, k}
  *               b_map: op(B), k x n: dims {n, k}
- * TILES     sgemm_tma_sm90, 128 x 128, is described above. No tile of another is narrow, and its C is stored by words
- *           where its rows do not begin at 16 bytes.
- *           128 x 64: Tiles that C cuts to more than 32 rows and columns are computed whole. 3000 columns
- *           are 24 tiles of 128, of which the last is filled by half; in tiles of 64 they are 47, 2 % less. A block has
- *           two warps for four, and twice as many blocks are resident, so that the loop is nearly the same; only A's
- *           tile serves half as many columns. 21 flop per byte asked. 168 registers, 64 threads, 3 stages of 12 KiB,
- *           six blocks per multiprocessor. H200, A transposed, TFLOP/s, sgemm_tma_sm90 and this: at 4096 55.4 and 55.0,
- *           at 3000 51.9 and 52.6, at 2048 52.3 and 51.1. The planner counts the padded area, and what storing C costs.
- * CHANGED   from r12: A's tile and the pass before, 16 x 8 sums for 8 x 16, three blocks for two, one barrier of all
- *           threads per tile for an empty barrier per stage; the last tiles in equal shares; narrow tiles; rows of C
- *           stored in whole.
- * SOURCE    PTX ISA; shares: Osama et al.: Stream-K, 2023; banks and reuse: maxas, and Jia et al.: Dissecting the
- *           NVIDIA Volta GPU architecture via microbenchmarking, 2018 */
+ * TILES     sgemm_tma_sm90, 128 x 128, is described above.
+ *           128 x 64: where more than 32 columns of an edge tile lie in C, it is computed whole: 3000 columns are 24
+ *           tiles of 128, the last of which is half filled, or 47 tiles of 64, 2 % less work. A block has two warps
+ *           instead of four, and twice as many blocks are resident, so the main loop is nearly the same; but A's tile
+ *           serves half as many columns. This tile has no residue, and stores C word by word where its rows do not
+ *           begin at multiples of 16 bytes. 21 flop/byte. 168 registers, 64 threads, 3 stages of 12 KiB, six blocks per
+ *           multiprocessor. H200, A transposed, TFLOP/s, 128 x 128 and this: at 4096 55.4 and 55.0, at 3000 51.9 and
+ *           52.6, at 2048 52.3 and 51.1. The cost model counts the padded area, and the time to store C.
+ * CHANGED   from r12: both tiles MN-major after a packing pass, 16 x 8 sums instead of 8 x 16, three blocks instead of
+ *           two, one barrier of all threads per tile instead of an empty barrier per stage; stream-K; residue; an
+ *           epilogue by rows.
+ * SOURCE    PTX ISA; Osama et al.: Stream-K, 2023; banks and reuse: maxas, and Jia et al.: Dissecting the NVIDIA Volta
+ *           GPU architecture via microbenchmarking, 2018 */
 #include "rung.cuh"
 #include "wide.cuh"
 #include "hopper.cuh"
