@@ -1,7 +1,9 @@
 """program.py - the program under test as a script meets it: where it lies, what it is run with, how it may fail."""
 import json
 import os
+import pty
 import re
+import select
 import subprocess
 
 from support.tap import Skip, options
@@ -81,3 +83,27 @@ def engines():
 def needs(engine):
     if engine not in engines():
         raise Skip(f"no {engine} device is here")
+
+
+def sanitized():
+    cache = os.path.join(os.path.dirname(PROGRAM), "CMakeCache.txt")
+    return os.path.exists(cache) and re.search(r"^TILEWRIGHT_SANITIZE:.*=.", open(cache, encoding="utf-8").read(), re.M) is not None
+
+
+def on_terminal(*words, **env):
+    """What a terminal shows of the program."""
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.execve(PROGRAM, [PROGRAM, *words], clean_environment(TERM="xterm", **env))
+    shown = b""
+    while select.select([fd], [], [], 60)[0]:
+        try:
+            part = os.read(fd, 65536)
+        except OSError:
+            break
+        if not part:
+            break
+        shown += part
+    os.close(fd)
+    os.waitpid(pid, 0)
+    return shown.decode()

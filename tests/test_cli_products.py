@@ -1,0 +1,401 @@
+#!/usr/bin/python3 -B
+"""test_cli_products.py - what `tilewright multiply` computes and `verify` finds: types, formats, special values, wrong elements.
+
+    test_cli_products.py [--list] [--full] [--only TEXT] [PROGRAM]
+
+PROGRAM is the path of the program ($TILEWRIGHT without it). Prints TAP. Needs nothing but Python 3; cases that compare with
+NumPy or SciPy are skipped, and counted, without them.
+"""
+import array
+import json
+import os
+import random
+import re
+import struct
+import subprocess
+
+from support.matrices import CODES, integers, npy, npy_header, pair, product, read_mtx, read_npy, transpose
+from support.program import PROGRAM, bad, good, on_terminal, records, run
+from support.tap import Skip, case, main
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+try:
+    import scipy.io
+    import scipy.sparse
+except ImportError:
+    scipy = None
+
+# ---- products ---------------------------------------------------------------------------------------------------------
+
+SHAPES = [(1, 1, 1), (1, 1, 7), (7, 7, 1), (3, 5, 4), (17, 33, 65), (64, 64, 64), (1, 100, 50), (100, 1, 50), (33, 17, 130)]
+
+
+@case
+def products_of_small_integers_are_exact():
+    for m, n, k in SHAPES:
+        for code in ("f4", "f8"):
+            a, b = pair(m, n, k, code)
+            good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--verify")
+            assert read_npy("C.npy") == (f"<{code}", (m, n), product(a, b)), (m, n, k, code)
+
+
+@case
+def transposes_alpha_beta():
+    for ta in (False, True):
+        for tb in (False, True):
+            a, b, c0 = integers(9, 20, 1), integers(20, 13, 2), integers(9, 13, 3)
+            npy("A.npy", transpose(a) if ta else a, "f4")
+            npy("B.npy", transpose(b) if tb else b, "f4", fortran=True)
+            npy("D.npy", c0, "f4", fortran=tb)
+            flags = ["--transpose-a"] * ta + ["--transpose-b"] * tb
+            good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--alpha", "2", "--beta", "-3", "--add", "D.npy", "--verify", *flags)
+            expected = [[2 * x - 3 * y for x, y in zip(p, q)] for p, q in zip(product(a, b), c0)]
+            assert read_npy("C.npy")[2] == expected, (ta, tb)
+            good("verify", "A.npy", "B.npy", "C.npy", "--alpha", "2", "--beta", "-3", "--add", "D.npy", *flags)
+
+
+@case
+def every_element_type_order_and_byte_order():
+    a, b = integers(5, 6, 1, 0, 9), integers(6, 4, 2, 0, 9)
+    for code in CODES:
+        for order in "<>":
+            for fortran in (False, True):
+                npy("A.npy", a, code, order, fortran)
+                npy("B.npy", b, "f4" if code != "f8" else "f8")
+                good("multiply", "A.npy", "B.npy", "-o", "C.npy")
+                wide = code in ("f8", "i4", "u4", "i8", "u8")
+                assert read_npy("C.npy") == ("<f8" if wide else "<f4", (5, 4), product(a, b)), (code, order, fortran)
+
+
+@case
+def integers_are_computed_in_what_holds_them():
+    for largest, descr in ((2 ** 24, "<f4"), (2 ** 24 + 1, "<f8"), (2 ** 53 - 1, "<f8"), (2 ** 53, "<f4")):
+        npy("A.npy", [[largest]], "i8")
+        npy("B.npy", [[1]], "u1")
+        good("multiply", "A.npy", "B.npy", "-o", "C.npy")
+        assert read_npy("C.npy") == (descr, (1, 1), [[largest]]), largest
+    for code in ("i1", "i2", "i4", "u4"):
+        npy("B.npy", integers(4, 2, 2, 0, 9), code)
+        npy("A.npy", integers(3, 4, 1, 0, 9), code)
+        good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--verify")
+        assert read_npy("C.npy") == ("<f4", (3, 2), product(integers(3, 4, 1, 0, 9), integers(4, 2, 2, 0, 9))), code
+
+
+@case
+def int8_gives_int32_modulo_2_to_the_32():
+    a, b, c0 = integers(7, 40, 1, -128, 127), integers(40, 9, 2, -128, 127), integers(7, 9, 3, -2 ** 31, 2 ** 31 - 1)
+    wrapped = lambda x: (x + 2 ** 31) % 2 ** 32 - 2 ** 31
+    npy("A.npy", a, "i1")
+    npy("B.npy", b, "f8", fortran=True)  # any type that holds such numbers
+    npy("C0.npy", c0, "i4")
+    good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--dtype", "i8", "--verify")
+    assert read_npy("C.npy") == ("<i4", (7, 9), product(a, b))
+    words = ["--dtype", "i8", "--alpha", "-3", "--beta", "100000001", "--add", "C0.npy"]
+    good("multiply", "A.npy", "B.npy", "-o", "C.npy", *words, "--verify")
+    expected = [[wrapped(-3 * x + 100000001 * y) for x, y in zip(*rows)] for rows in zip(product(a, b), c0)]
+    assert read_npy("C.npy") == ("<i4", (7, 9), expected)
+    good("verify", "A.npy", "B.npy", "C.npy", *words)
+    expected[3][4] ^= 1
+    npy("wrong.npy", expected, "i4")
+    done = run("verify", "A.npy", "B.npy", "wrong.npy", *words)
+    assert done.returncode == 1 and "C[3, 4] is" in done.stderr, done.stderr
+    for name in ("A", "B"):
+        array.array("b", [int(x) for row in (a if name == "A" else b) for x in row]).tofile(open(f"{name}.raw", "wb"))
+    good("multiply", "A.raw", "B.raw", "-o", "C.mtx", "--dtype", "i8", "--shape", "7x9x40", "--verify")
+    assert open("C.mtx").read().startswith("%%MatrixMarket matrix array integer general\n7 9\n" + f"{product(a, b)[0][0]}\n")
+    good("multiply", "A.raw", "B.raw", "-o", "C.raw", "--dtype", "i8", "--shape", "7x9x40")
+    good("verify", "A.raw", "B.raw", "C.raw", "--dtype", "i8", "--shape", "7x9x40")
+    npy("B.npy", [[128] * 2] * 40, "i2")
+    bad(6, "multiply", "A.npy", "B.npy", "-o", "D.npy", "--dtype", "i8", says=["B.npy", "[0, 0] is 128", "-128 to 127"])
+    npy("B.npy", [[0.5] * 2] * 40)
+    bad(6, "multiply", "A.npy", "B.npy", "-o", "D.npy", "--dtype", "i8", says=["B.npy", "[0, 0] is 0.5"])
+
+
+@case
+def bf16_rounds_operands_and_gives_f32():
+    a, b = integers(7, 33, 1, -128, 128), integers(33, 9, 2, -128, 128)
+    npy("A.npy", a)
+    npy("B.npy", b, "i2")
+    good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--dtype", "bf16", "--verify")
+    assert read_npy("C.npy") == ("<f4", (7, 9), product(a, b))
+    good("verify", "A.npy", "B.npy", "C.npy", "--dtype", "bf16")
+    for name, rows in (("A", a), ("B", b)):
+        array.array("H", [struct.unpack("<I", struct.pack("<f", x))[0] >> 16 for row in rows for x in row]).tofile(open(f"{name}.raw", "wb"))
+    good("multiply", "A.raw", "B.raw", "-o", "C.raw", "--dtype", "bf16", "--shape", "7x9x33", "--verify")
+    assert list(array.array("f", open("C.raw", "rb").read())) == [x for row in product(a, b) for x in row]
+    npy("A.npy", [[1 + 2 ** -8, 1 + 3 * 2 ** -8, 1 + 2 ** -8 + 2 ** -20]])
+    npy("B.npy", [[1, 0, 0], [0, 1, 0], [0, 0, 1]], "u1")
+    good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--dtype", "bf16", "--verify")
+    assert read_npy("C.npy")[2] == [[1, 1 + 2 ** -6, 1 + 2 ** -7]]
+
+
+@case
+def three_formats_agree():
+    a, b = integers(4, 5, 1), integers(5, 3, 2)
+    expected = product(a, b)
+    npy("A.npy", a)
+    for ending in ("raw", "bin"):
+        array.array("d", [x for row in b for x in row]).tofile(open(f"B.{ending}", "wb"))
+        good("multiply", "A.npy", f"B.{ending}", "--shape", "4x3x5", "--dtype", "f64", "-o", "C.mtx", "--verify")
+        assert read_mtx("C.mtx") == expected
+    good("multiply", "A.npy", "B.raw", "--shape", "4x3x5", "--dtype", "f64", "-o", "C.raw", "--verify")
+    assert list(array.array("d", open("C.raw", "rb").read())) == [x for row in expected for x in row]
+    open("B.mtx", "w").write("%%MatrixMarket matrix coordinate integer general\n5 3 15\n" +
+                             "".join(f"{i + 1} {j + 1} {b[i][j]}\n" for i in range(5) for j in range(3)))
+    good("multiply", "A.npy", "B.mtx", "-o", "C.NPY")
+    assert read_npy("C.NPY")[2] == expected
+    array.array("h", [x for row in transpose(a) for x in row]).tofile(open("A.raw", "wb"))
+    good("multiply", "A.raw", "B.npy", "--shape", "4x3x5", "--dtype", "i16", "--transpose-a", "-o", "C.npy") \
+        if npy("B.npy", b, "i2") is None else None
+    assert read_npy("C.npy")[2] == expected
+
+
+@case
+def empty_operands():
+    for m, n, k in ((0, 3, 5), (3, 0, 5), (3, 2, 0), (0, 0, 0)):
+        npy("A.npy", [[1.0] * k] * m, cols=k)
+        npy("B.npy", [[1.0] * n] * k, cols=n)
+        for name in ("C.npy", "C.mtx", "C.raw"):
+            good("multiply", "A.npy", "B.npy", "-o", name, "--verify")
+        assert read_npy("C.npy")[1:] == ((m, n), [[0.0] * n] * m), (m, n, k)
+        good("verify", "A.npy", "B.npy", "C.npy")
+        assert os.path.getsize("C.raw") == 8 * m * n
+        good("verify", "A.npy", "B.npy", "C.raw", "--shape", f"{m}x{n}x{k}", "--dtype", "f64")
+
+
+@case
+def nan_and_infinity_propagate():
+    npy("A.npy", [[1.0, float("inf")], [0.0, 2.0]])
+    npy("B.npy", [[float("nan"), 1.0], [1.0, 1.0]])
+    good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--verify")
+    (a, b), (c, d) = read_npy("C.npy")[2]
+    assert a != a and b == float("inf") and c != c and d == 2
+    npy("A.npy", [[1.0]])
+    npy("B.npy", [[1.0]])
+    npy("D.npy", [[float("nan")]])
+    good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--beta", "0", "--add", "D.npy")
+    assert read_npy("C.npy")[2] == [[1.0]]
+
+
+@case
+def an_output_may_replace_an_input():
+    a, b = pair(30, 30, 30)
+    good("multiply", "A.npy", "B.npy", "-o", "A.npy", "--verify")
+    assert read_npy("A.npy")[2] == product(a, b)
+    c0 = read_npy("A.npy")[2]
+    good("multiply", "B.npy", "B.npy", "-o", "A.npy", "--beta", "1", "--add", "A.npy")
+    assert read_npy("A.npy")[2] == [[x + y for x, y in zip(p, q)] for p, q in zip(product(b, b), c0)]
+    assert sorted(os.listdir(".")) == ["A.npy", "B.npy"]
+
+
+@case
+def standard_input_is_a_file_too():
+    a, b = pair()
+    done = subprocess.run([PROGRAM, "multiply", "-", "B.npy", "-o", "C.npy"], stdin=open("A.npy", "rb"), capture_output=True)
+    assert done.returncode == 0 and read_npy("C.npy")[2] == product(a, b), done
+    done = subprocess.run(f"cat A.npy | {PROGRAM} multiply - B.npy -o C.npy", shell=True, capture_output=True)
+    assert done.returncode == 0 and read_npy("C.npy")[2] == product(a, b), done
+
+
+@case
+def names_after_two_dashes_are_operands():
+    a, b = pair()
+    os.rename("A.npy", "-A.npy")
+    good("multiply", "-o", "C.npy", "--", "-A.npy", "B.npy")
+    assert read_npy("C.npy")[2] == product(a, b)
+
+
+# ---- against NumPy and SciPy ------------------------------------------------------------------------------------------
+
+def agree(a, b, *words):
+    """Save, multiply, compare with NumPy within the bound of any order of summation."""
+    numpy.save("A.npy", a)
+    numpy.save("B.npy", b)
+    good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--verify", *words)
+    c = numpy.load("C.npy")
+    expected = a.astype(numpy.float64) @ b.astype(numpy.float64)
+    assert c.dtype == numpy.result_type(a, b) and c.shape == expected.shape, (c.dtype, c.shape)
+    u = 2.0 ** -24 if c.dtype == numpy.float32 else 2.0 ** -53
+    bound = (2 * a.shape[1] + 4) * u * (abs(a).astype(numpy.float64) @ abs(b).astype(numpy.float64))
+    assert (abs(c - expected) <= bound).all(), (a.shape, b.shape, c.dtype)
+    good("verify", "A.npy", "B.npy", "C.npy", *words)
+    return c
+
+
+@case
+def agrees_with_numpy():
+    if numpy is None:
+        raise Skip("NumPy is not installed")
+    draw = numpy.random.default_rng(1)
+    for dtype in (numpy.float32, numpy.float64):
+        for m, n, k in ((1, 1, 1), (7, 7, 1), (1, 1, 7), (0, 3, 5), (129, 65, 300), (1000, 1023, 777)):
+            a, b = draw.standard_normal((m, k)).astype(dtype), draw.standard_normal((k, n)).astype(dtype)
+            agree(a, b)
+        a, b = draw.standard_normal((120, 90)).astype(dtype), draw.standard_normal((90, 70)).astype(dtype)
+        agree(numpy.asfortranarray(a), b)
+        agree(a, numpy.asfortranarray(b))
+        agree(numpy.asfortranarray(a), numpy.asfortranarray(b))
+        agree(a, draw.standard_normal((70, 90)).astype(dtype).T)
+        agree(draw.standard_normal((90, 120)).astype(dtype).T, b)
+        agree(a[::2, ::3], b[::3, 1::2])
+    agree(draw.standard_normal((30, 20)).astype(numpy.float32), draw.standard_normal((20, 10)))
+
+
+@case
+def agrees_with_scipy_matrix_market():
+    if scipy is None or numpy is None:
+        raise Skip("SciPy is not installed")
+    draw = numpy.random.default_rng(2)
+    a = draw.standard_normal((40, 30))
+    sparse = scipy.sparse.random(30, 50, 0.2, random_state=3)
+    half = draw.standard_normal((30, 30))
+    for b in (sparse, half + half.T, draw.integers(-9, 9, (30, 8))):
+        scipy.io.mmwrite("A.mtx", a)
+        scipy.io.mmwrite("B.mtx", b)
+        good("multiply", "A.mtx", "B.mtx", "-o", "C.mtx", "--verify")
+        dense = b.toarray() if scipy.sparse.issparse(b) else b
+        assert numpy.allclose(scipy.io.mmread("C.mtx"), a @ dense, rtol=1e-13, atol=1e-13)
+        good("verify", "A.mtx", "B.mtx", "C.mtx")
+
+
+# ---- verify -----------------------------------------------------------------------------------------------------------
+
+def spoil(change):
+    """A right C.npy with one element changed at a random place: verify must name it."""
+    draw = random.Random(7)
+    m, n, k = 60, 50, 70
+    a = [[draw.uniform(-1, 1) for _ in range(k)] for _ in range(m)]
+    b = [[draw.uniform(-1, 1) for _ in range(n)] for _ in range(k)]
+    npy("A.npy", a)
+    npy("B.npy", b)
+    good("multiply", "A.npy", "B.npy", "-o", "C.npy")
+    for _ in range(4):
+        rows = read_npy("C.npy")[2]
+        i, j = draw.randrange(m), draw.randrange(n)
+        row_sum = sum(abs(x) * sum(map(abs, b[p])) for p, x in enumerate(a[i]))
+        change(rows, i, j, 10 * (k + 3) * 2.0 ** -53 * row_sum)
+        npy("W.npy", rows)
+        done = run("verify", "A.npy", "B.npy", "W.npy", "--json", "-")
+        assert done.returncode == 1, (i, j, done.stderr)
+        assert "tilewright: verify: W.npy: " in done.stderr, done.stderr
+        verdict = json.loads(done.stdout)
+        assert verdict["passed"] is False and verdict["row"] == i, (i, j, verdict)
+        yield i, j, verdict
+
+
+@case
+def verify_sees_a_moved_element():
+    def move(rows, i, j, size):
+        rows[i][j] += size
+    for i, j, verdict in spoil(move):
+        assert verdict["col"] == j, (i, j, verdict)
+
+
+@case
+def verify_sees_nan_and_infinity():
+    for value in ("nan", "inf", "-inf"):
+        def poison(rows, i, j, size):
+            rows[i][j] = float(value)
+        for i, j, verdict in spoil(poison):
+            assert verdict["col"] == j, (i, j, verdict)
+
+
+@case
+def verify_sees_swapped_elements():
+    def swap(rows, i, j, size):
+        other = max(range(len(rows[i])), key=lambda q: abs(rows[i][q] - rows[i][j]))
+        rows[i][j], rows[i][other] = rows[i][other], rows[i][j]
+    for _ in spoil(swap):
+        pass
+
+
+@case
+def verify_says_what_it_can_see():
+    pair()
+    good("multiply", "A.npy", "B.npy", "-o", "C.npy")
+    out = good("verify", "A.npy", "B.npy", "C.npy", "--verbose").stdout
+    for part in ("passed", "rows", "elements", "Certain to see", "Cannot be seen"):
+        assert part in out, out
+
+
+@case
+def verify_says_what_it_found():
+    pair(30, 20, 10)
+    good("multiply", "A.npy", "B.npy", "-o", "C.npy")
+    verify = "verify", "A.npy", "B.npy", "C.npy"
+    assert re.fullmatch(r"C\.npy is the product: each of its 600 elements was judged\.\n"
+                        r"The largest error is 0 of its bound, at C\[\d+, \d+\]\.\n", good(*verify).stdout), good(*verify).stdout
+    assert good(*verify, "-q").stdout == "" and "Certain to see" in good(*verify, "-v").stdout
+    rows = read_npy("C.npy")[2]
+    rows[3][4] += 1
+    npy("C.npy", rows)
+    done = run(*verify)
+    assert done.returncode == 1 and done.stdout.startswith("C.npy is not the product: a fault shows in 1 of its 30 rows.\nThe worst is C[3, 4]: "), done
+    assert run(*verify, "-q").stdout == ""
+    pair(80, 70, 3)
+    good("multiply", "A.npy", "B.npy", "-o", "C.npy")
+    out = good(*verify).stdout
+    found = re.match(r"C\.npy is the product: its 5600 elements were checked by rows with 32 random vectors, (\d+) of them one by one\.\n", out)
+    assert found and 4096 <= int(found[1]) < 5600, out
+
+
+@case
+def nan_in_c_is_told():
+    """A NaN that the operands make is right, and still worth a warning."""
+    npy("A.npy", [[float("nan"), 1.0], [1.0, 1.0]])
+    npy("B.npy", [[1.0, 2.0], [3.0, 4.0]])
+    for code in ("f4", "f8"):
+        npy("B.npy", [[1.0, 2.0], [3.0, 4.0]], code)
+        npy("A.npy", [[1.0, 1.0], [1.0, float("nan")]], code)
+        assert good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--verify").stdout.endswith(" GFLOP/s, verified, 2 NaN\n")
+        done = run("verify", "A.npy", "B.npy", "C.npy", "--json", "v.json")
+        assert done.returncode == 0 and done.stderr == "tilewright: verify: warning: C.npy holds 2 NaN, the first at C[1, 0]\n", done
+        assert records(open("v.json").read())[0]["nan_elements"] == 2
+        good("verify", "A.npy", "B.npy", "C.npy", "--quiet")
+    npy("W.npy", [[float("nan"), 6.0], [4.0, 6.0]], "f8")
+    npy("A.npy", [[1.0, 1.0], [1.0, 1.0]])
+    done = run("verify", "A.npy", "B.npy", "W.npy")
+    assert done.returncode == 1 and "warning: W.npy holds 1 NaN, the first at C[0, 0]" in done.stderr, done
+
+
+@case
+def multiply_says_one_line():
+    pair()
+    line = r"C\.npy: 3 x 2 f64, [0-9.e-]+ [num]?s, [0-9.e-]+ GFLOP/s, %sverified\n"
+    multiply = "multiply", "A.npy", "B.npy", "-o", "C.npy"
+    assert re.fullmatch(line % "not ", good(*multiply).stdout), good(*multiply).stdout
+    assert re.fullmatch(line % "", good(*multiply, "--verify").stdout)
+    for word in ("-q", "--quiet"):
+        assert good(*multiply, word, "--verify").stdout == ""
+    for word in ("-v", "--verbose"):
+        out = good(*multiply, word, "--verify").stdout
+        assert all(re.search(part, out, re.M) for part in ("^A  .*in place", "^kernel  ", "^check  .*passed", "^time  .*check ", line % "")), out
+    bad(2, *multiply, "-q", "-v", says="give one")
+    done = run(*multiply, "-q", "--json", "-")
+    assert done.stderr == "" and len(records(done.stdout)) == 1, done
+    bad(6, "multiply", "A.npy", "none.npy", "-o", "C.npy", "-q", says="none.npy: ")
+    assert on_terminal(*multiply, "-q") == ""
+
+
+@case
+def a_check_that_is_not_complete_is_no_success():
+    """Infinities all over A: the classes of all elements of C cost more than the check may."""
+    n = 600
+    for name, value in (("A", float("inf")), ("B", 1.0), ("C", float("inf"))):
+        with open(f"{name}.npy", "wb") as file:
+            file.write(npy_header("<f4", (n, n)) + array.array("f", [value]).tobytes() * (n * n))
+    open("verdict", "w").close()
+    done = bad(1, "verify", "A.npy", "B.npy", "C.npy", "--json", "verdict", says="no fault was found, but", writes="verdict")
+    assert re.fullmatch(r"C.npy could not be checked whole: \d+ of its 360000 elements are left, no fault was found in the others\.\n"
+                        r"The largest error is 0 of its bound, at C\[\d+, \d+\]\.\n", done.stdout), done.stdout
+    with open("verdict") as file:
+        verdict = json.load(file)
+    assert verdict["passed"] and verdict["unchecked"] > 0, verdict
+    bad(1, "multiply", "A.npy", "B.npy", "-o", "D.npy", "--verify", says="no fault was found, but")
+
+
+if __name__ == "__main__":
+    main()
