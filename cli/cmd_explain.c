@@ -84,7 +84,7 @@ static exit_code choose_shape(explain *x)
     return EXIT_OK;
 }
 
-/* Document 000's C(3,11), or what a smaller C has nearest to it. */
+/* The C(3,11) that 5kk73 draws, or the element of a smaller C that is nearest to it. */
 static exit_code choose_element(explain *x)
 {
     const number_list *asked = &x->s->opt->element;
@@ -273,7 +273,7 @@ static void write_object(const explain *x)
     object_end(&o);
 }
 
-/* The documents' tables have shapes and devices of their own. */
+/* The tables of the course documents have shapes and devices of their own. */
 static exit_code tables(session *s)
 {
     const options *o = s->opt;
