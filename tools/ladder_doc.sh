@@ -70,7 +70,7 @@ other_words() {
             text = ""
         }
         FNR == 1 { sentences(); first = FILENAME == ARGV[1]; part = label = "" }
-        /^[A-Z]+ / { sentences(); end(); part = label = $1; sub(/^[A-Z]+/, ""); $0 = sprintf("%*s%s", length(part), "", $0) }
+        /^[A-Z]+ / { sentences(); end(); part = label = $1; sub(/^[A-Z]+/, ""); $0 = substr("          ", 1, length(part)) $0 }
         /^          [^ ]/ { text = text (text != "" ? " " : "") substr($0, 11); next }
         { sentences() }
         part != "" && /[^ ]/ { keep($0, 0) }
