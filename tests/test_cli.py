@@ -1436,7 +1436,9 @@ def help_comes_from_the_tables():
     assert len(names) >= 9, names
     for name in names:
         text = good(name, "--help").stdout
-        assert text.startswith("EXAMPLES\n") and f"tilewright {name}" in text, text
+        assert text.startswith(f"tilewright {name} - "), text
+        places = [text.index(f"\n{part}\n") for part in ("USAGE", "OPTIONS", "EXAMPLES")]
+        assert places == sorted(places) and f"\n  tilewright {name}" in text[places[2]:] or name == "selftest", text
         assert good("help", name).stdout == text == good(name, "-h").stdout
     assert good("--help").stdout == good("help").stdout
     assert good("--version").stdout == good("version").stdout
