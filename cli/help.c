@@ -48,15 +48,15 @@ static void option_name(const option_row *row, char *out, size_t size)
 }
 
 /* Words of text in lines of 80 columns, or COLUMNS, each line behind indent spaces; column is where the cursor
- * stands. A line break of the text stays one. */
+ * stands. A line break of the text stays one; the lines of an item "- ..." go on behind its dash. */
 static void wrap(FILE *out, const char *text, int indent, int column)
 {
-    const int width = term_width_within(80);
+    const int width = term_width_within(80), margin = indent;
     while (*text != '\0') {
         if (*text == '\n') {
-            fprintf(out, "\n%*s", text[1] != '\n' ? indent : 0, "");
-            column = indent;
             text++;
+            fprintf(out, "\n%*s", *text != '\n' ? margin : 0, "");
+            column = indent = margin;
             continue;
         }
         int length = (int)strcspn(text, " \n");
@@ -65,6 +65,10 @@ static void wrap(FILE *out, const char *text, int indent, int column)
             column = indent;
         }
         column += fprintf(out, "%s%.*s", column > indent ? " " : "", length, text);
+        if (length == 1 && *text == '-' && column == margin + 1) {
+            fputc(' ', out);
+            column = indent = margin + 2;
+        }
         text += length + (text[length] == ' ');
     }
     fputc('\n', out);
@@ -145,6 +149,21 @@ static void troff(FILE *out, const char *text)
     }
 }
 
+/* The same of paragraphs: a line break stays one. */
+static void troff_text(FILE *out, const char *text)
+{
+    while (*text != '\0') {
+        char line[800];
+        int length = (int)strcspn(text, "\n");
+        snprintf(line, sizeof line, "%.*s", length, text);
+        troff(out, line);
+        text += length;
+        if (text[0] == '\n') fputs(text[1] == '\n' ? "\n.PP\n" : "\n.br\n", out);
+        text += (text[0] == '\n') + (text[0] == '\n' && text[1] == '\n');
+    }
+    fputc('\n', out);
+}
+
 static void troff_line(FILE *out, const char *request, const char *text)
 {
     fprintf(out, "%s", request);
@@ -157,7 +176,7 @@ static void man_command(FILE *out, const command *cmd)
     char synopsis[400];
     snprintf(synopsis, sizeof synopsis, "tilewright %s %s", cmd->name, cmd->arguments);
     troff_line(out, ".SS ", synopsis);
-    troff_line(out, "", cmd->details);
+    troff_text(out, cmd->details);
     for (const option_row *row = option_rows; row->name != NULL; row++) {
         char name[80];
         if (!shown(row, cmd)) continue;
@@ -182,7 +201,8 @@ void help_man(FILE *out)
         fprintf(out, ".TP\n.B %d\n", exit_rows[i].code);
         troff_line(out, "", exit_rows[i].meaning);
     }
-    troff_line(out, ".SH ENVIRONMENT\n", environment);
+    fputs(".SH ENVIRONMENT\n", out);
+    troff_text(out, environment);
 }
 
 /* ---- completion ---- */
