@@ -31,7 +31,7 @@ void apart_begin(apart *x, apart_work *work, void *job, size_t answer_bytes, dou
     for (x->begun = 0; x->begun < x->count; x->begun++)
         if (!is_here(x->begun) && !turns_start(&program_hooks, x->processes, x->begun, serve, x))
             snprintf(x->why[x->begun], APART_WHY,
-                     "the driver of the %s engine is not asked: no process could be started for it: %s",
+                     "the driver of the %s engine was not queried: no process could be started for it: %s",
                      tw_lab_engine_at(x->begun), strerror(errno));
 }
 

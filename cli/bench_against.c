@@ -31,13 +31,12 @@ exit_code against_row(const char *name, const char *engine, const peer_row **row
     if (*row == NULL) {
         const char *closest = say_closest(name, names, count);
         if (closest != NULL) return say(EXIT_USAGE, "--against %s: no such library; did you mean %s?", name, closest);
-        return say(EXIT_USAGE,
-                   "--against %s: no such library; there are all, and one by one those of lab/peers.def, such as %s",
-                   name, names[0]);
+        return say(EXIT_USAGE, "--against %s: no such library; give all, or names in lab/peers.def such as %s", name,
+                   names[0]);
     }
     if (strcmp((*row)->engine, engine) != 0)
-        return say(EXIT_USAGE, "--against %s: it is compared with the %s engine, not with %s", name, (*row)->engine,
-                   engine);
+        return say(EXIT_USAGE, "--against %s: this library is compared with the %s engine, not with %s", name,
+                   (*row)->engine, engine);
     return EXIT_OK;
 }
 
@@ -163,7 +162,7 @@ static exit_code compare_all(session *s, against *g, const case_list *cases, con
     fputc('\n', s->text);
     against_print_mean(s->text, "all classes and types", &all);
     if (result == EXIT_OK && all.count == 0)
-        return say(EXIT_DEVICE, "no product could be compared: no peer that counts was timed");
+        return say(EXIT_DEVICE, "no product could be compared: no well-configured library was timed");
     return result;
 }
 

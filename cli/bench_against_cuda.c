@@ -26,10 +26,10 @@ static double ratio(const duel *g, bool of_bests)
 static void print_header(FILE *text, const duel *g, const char *group)
 {
     fprintf(text,
-            "\n%s, %s: GFLOP/s of medians; ratios: tilewright / the better of cuBLASLt's two; launches in a sample of "
-            "tilewright; clock, power and temperature after the samples\n",
+            "\n%s, %s: GFLOP/s of medians; ratios: tilewright / the faster of cuBLASLt's two; launches: per sample of "
+            "tilewright; clock, power and temperature: after the samples\n",
             group, tw_lab_dtype_of(g->problem.dtype)->name);
-    if (g->batched) fprintf(text, "batches of %lld at strides, by tw_enqueue_batched()\n", (long long)g->items);
+    if (g->batched) fprintf(text, "batches of %lld at fixed strides, by tw_enqueue_batched()\n", (long long)g->items);
     fprintf(text, "%-20s %8s %10s %10s %10s %9s | %7s %7s | %6s %5s %4s\n", "m x n x k", "launches", "tilewright",
             "heuristic", "best of 8", "candidate", "medians", "bests", "SM MHz", "W", "C");
 }
@@ -81,7 +81,7 @@ static void print_case(const session *s, const duel *g, against_mean *group, aga
     fputc('\n', text);
     if (s->opt->explain_plan)
         fprintf(text, "  plan: %s\n  %s\n", g->plan.text,
-                g->plan.reason[0] != '\0' ? g->plan.reason : "chosen by rule, not by a model");
+                g->plan.reason[0] != '\0' ? g->plan.reason : "chosen by a rule, not by the cost model");
     for (int i = 0; i < DUEL_SIDES; i++)
         if (g->sides[i].outcome == SIDE_REFUSED && !(i == BEST && g->best_is_heuristic))
             fprintf(text, "  %s: %s\n", g->sides[i].name, g->sides[i].why);
@@ -172,7 +172,7 @@ static exit_code compare_all(session *s, duel *g, const case_list *cases, const 
     fputc('\n', s->text);
     against_print_mean(s->text, "all classes and types", &all);
     if (result == EXIT_OK && all.count == 0)
-        return say(EXIT_DEVICE, "no product could be compared: none of both sides was timed");
+        return say(EXIT_DEVICE, "no product could be compared: neither tilewright nor cuBLASLt was timed");
     return result;
 }
 
@@ -182,10 +182,9 @@ static exit_code check_names(const session *s)
     const peer_row *row;
     exit_code code = EXIT_OK;
     if (s->opt->host)
-        return say(EXIT_USAGE, "--against cublas compares products of device memory: --host cannot hold with it");
+        return say(EXIT_USAGE, "--host does not work with --against cublas, which compares products in device memory");
     if (s->opt->deadline > 0)
-        return say(EXIT_USAGE, "--deadline is of libraries in processes of their own: with cublas, which is called in "
-                               "this one, it cannot hold");
+        return say(EXIT_USAGE, "--deadline does not work with --against cublas, which runs in this process");
     if (named->count == 1 && strcmp(named->items[0], "all") == 0) return EXIT_OK;
     for (int i = 0; code == EXIT_OK && i < named->count; i++)
         code = against_row(named->items[i], s->device.engine, &row);

@@ -16,9 +16,9 @@ void against_print_sides(FILE *text, const against *g, tw_dtype dtype)
     if (g->peak_flops[type] > 0)
         fprintf(text, "peak %s GFLOP/s of multiply-adds\n\n", term_gflops(g->peak_flops[type] / 1e9, number));
     else
-        fprintf(text, "the peak could not be measured (%s): nobody is held against %.0f %% of it\n\n", g->why_no_peak,
-                100 * AGAINST_LEAST_SHARE);
-    fprintf(text, "%-10s %-34s %-24s %s\n", "library", "version", "code it chose", "of peak at 2048");
+        fprintf(text, "the peak could not be measured (%s): no library is checked against %.0f %% of it\n\n",
+                g->why_no_peak, 100 * AGAINST_LEAST_SHARE);
+    fprintf(text, "%-10s %-34s %-24s %s\n", "library", "version", "its kernels", "of peak at 2048");
     for (int i = 0; i < g->count; i++) {
         const side *x = &g->sides[i];
         fprintf(text, "%-10s %-34s %-24s ", x->name, x->version[0] != '\0' ? x->version : "-",
@@ -30,8 +30,8 @@ void against_print_sides(FILE *text, const against *g, tw_dtype dtype)
         else if (x->share[type] < AGAINST_LEAST_SHARE)
             fprintf(text, "%s  below %.0f %%%s\n", term_percent(x->share[type], number), 100 * AGAINST_LEAST_SHARE,
                     x->row == NULL ? ": is the machine busy?"
-                    : busy         ? ": misconfigured, or the machine is busy; does not count as best"
-                                   : ": misconfigured, does not count as best");
+                    : busy         ? ": misconfigured, or the machine is busy; left out of the ratios"
+                                   : ": misconfigured; left out of the ratios");
         else
             fprintf(text, "%s\n", term_percent(x->share[type], number));
     }
@@ -39,12 +39,12 @@ void against_print_sides(FILE *text, const against *g, tw_dtype dtype)
 
 void against_print_header(FILE *text, const against *g, const char *group, tw_dtype dtype)
 {
-    fprintf(text, "\n%s, %s: GFLOP/s of medians; ratios: tilewright / best peer\n", group,
+    fprintf(text, "\n%s, %s: GFLOP/s of medians; ratios: tilewright / best library\n", group,
             tw_lab_dtype_of(dtype)->name);
     fprintf(text, "%-18s", "m x n x k");
     for (int i = 0; i < g->count; i++)
         if (g->sides[i].met) fprintf(text, " %10s", g->sides[i].name);
-    fprintf(text, " | %-9s %7s %7s\n", "best peer", "medians", "bests");
+    fprintf(text, " | %-9s %7s %7s\n", "best", "medians", "bests");
 }
 
 static double median_s(const side *x) { return x->result.median_s; }

@@ -20,16 +20,15 @@ static void tell_sight(session *s, const verify_report *r, const char *name)
     term_paint paint = term_paint_for(s->text);
     const char *verdict = !r->passed ? "FAILED" : r->unchecked > 0 ? "NOT COMPLETE" : "passed";
     fprintf(s->text, "check      %s%s%s %s\n", whole(r) ? paint.good : paint.bad, verdict, paint.plain, name);
-    fprintf(
-        s->text,
-        "  rows     %d random sign vectors, residuals up to %.2g of their row's bound. Certain to see: one element\n"
-        "           wrong by more than twice its row's bound (at most %.3g). Several wrong elements of a row escape\n"
-        "           with probability 2^-%d.\n",
-        r->vectors, r->row_ratio, 2 * r->worst_row_bound, r->vectors);
+    fprintf(s->text,
+            "  rows     %d random sign vectors, residuals up to %.2g of their row's bound. Always found: one element\n"
+            "           wrong by more than twice its row's bound (at most %.3g). Several wrong elements in a row are\n"
+            "           missed with probability 2^-%d.\n",
+            r->vectors, r->row_ratio, 2 * r->worst_row_bound, r->vectors);
     fprintf(s->text,
             "  elements %" PRId64
-            " judged one by one, errors up to %.2g of their bound. Certain to see: each error beyond its own\n"
-            "           bound (at most %.3g) in these. Cannot be seen: errors between the two bounds in the others.\n",
+            " checked one by one, errors up to %.2g of their bound. Always found in these: an error beyond the\n"
+            "           element's bound (at most %.3g). Not found in the others: errors between the two bounds.\n",
             r->elements, r->element_ratio, r->worst_element_bound);
     if (r->unchecked > 0) fprintf(s->text, "  UNCHECKED %" PRId64 ": %s\n", r->unchecked, r->text);
     if (r->row >= 0 && r->col >= 0)
@@ -45,18 +44,19 @@ static void tell_verdict(session *s, const tw_problem *p, const verify_report *r
     int64_t all = p->m * p->n;
     fprintf(text, "%s %s%s%s: ", name, whole(r) ? paint.good : paint.bad,
             !r->passed         ? "is not the product"
-            : r->unchecked > 0 ? "could not be checked whole"
+            : r->unchecked > 0 ? "could not be checked completely"
                                : "is the product",
             paint.plain);
     if (!r->passed)
-        fprintf(text, "a fault shows in %" PRId64 " of its %" PRId64 " rows.", r->failed_rows, p->m);
+        fprintf(text, "%" PRId64 " of its %" PRId64 " rows %s wrong.", r->failed_rows, p->m,
+                r->failed_rows == 1 ? "is" : "are");
     else if (r->unchecked > 0)
-        fprintf(text, "%" PRId64 " of its %" PRId64 " elements are left, no fault was found in the others.",
+        fprintf(text, "%" PRId64 " of its %" PRId64 " elements are unchecked; no fault was found in the others.",
                 r->unchecked, all);
     else if (all == 0)
         fprintf(text, "it has no elements.");
     else if (r->elements >= all)
-        fprintf(text, "each of its %" PRId64 " elements was judged.", all);
+        fprintf(text, "each of its %" PRId64 " elements was checked.", all);
     else
         fprintf(text,
                 "its %" PRId64 " elements were checked by rows with %d random vectors, %" PRId64 " of them one by one.",

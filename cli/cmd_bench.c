@@ -18,31 +18,27 @@ static exit_code choose_kernel(const options *opt, const tw_lab_kernel **out)
     *out = NULL;
     if (opt->kernel == NULL) return EXIT_OK;
     if (opt->batch > 0)
-        return say(EXIT_USAGE,
-                   "--batch times tw_gemm_batched(), which chooses by itself: --kernel cannot hold with it");
-    if (opt->host)
-        return say(EXIT_USAGE, "--host times tw_gemm(), which chooses by itself: --kernel cannot hold with it");
+        return say(EXIT_USAGE, "--kernel does not work with --batch, which times the choice of tw_gemm_batched()");
+    if (opt->host) return say(EXIT_USAGE, "--kernel does not work with --host, which times the choice of tw_gemm()");
     const char *names[512];
     int count = 0;
     *out = tw_lab_kernel_named(opt->kernel);
     if (*out != NULL) return EXIT_OK;
     for (const tw_lab_kernel *k; count < 512 && (k = tw_lab_kernel_at(count)) != NULL; count++) names[count] = k->name;
     const char *closest = say_closest(opt->kernel, names, count);
-    if (closest != NULL)
-        return say(EXIT_USAGE, "--kernel %s: no such row of the table; did you mean %s?", opt->kernel, closest);
-    return say(EXIT_USAGE, "--kernel %s: no such row of the table; its names look like %s", opt->kernel, names[0]);
+    if (closest != NULL) return say(EXIT_USAGE, "--kernel %s: no such kernel; did you mean %s?", opt->kernel, closest);
+    return say(EXIT_USAGE, "--kernel %s: no such kernel; names look like %s", opt->kernel, names[0]);
 }
 
 /* What --against goes with: it runs what a user calls, tw_gemm(), which chooses by itself. */
 static exit_code check_against(const options *opt)
 {
     if (opt->against.count == 0)
-        return opt->warm ? say(EXIT_USAGE, "--warm is of --against cublas, which is not given")
-               : opt->deadline > 0
-                   ? say(EXIT_USAGE, "--deadline is one of the libraries of --against, which is not given")
-                   : EXIT_OK;
+        return opt->warm           ? say(EXIT_USAGE, "--warm needs --against cublas")
+               : opt->deadline > 0 ? say(EXIT_USAGE, "--deadline needs --against")
+                                   : EXIT_OK;
     if (opt->kernel != NULL)
-        return say(EXIT_USAGE, "--against times tw_gemm(), which chooses by itself: --kernel cannot hold with it");
+        return say(EXIT_USAGE, "--kernel does not work with --against, which times the choice of tw_gemm()");
     return EXIT_OK;
 }
 
@@ -50,7 +46,7 @@ static void print_header(const session *s)
 {
     FILE *text = s->text;
     fprintf(text, "bench      %s, %s", s->device.engine, s->device.name);
-    if (s->opt->batch > 0) fprintf(text, ", batches of %" PRId64 ", of which one product is told", s->opt->batch);
+    if (s->opt->batch > 0) fprintf(text, ", batches of %" PRId64 ", times per product", s->opt->batch);
     fprintf(text, "\n\n");
     fprintf(text, "%-5s %-15s %-34s %4s %9s %10s %7s %7s %8s  %s\n", "dtype", "m x n x k", "kernel", "thr", "median",
             "min-max", "GFLOP/s", "of peak", "of bound", "verified");
@@ -94,7 +90,7 @@ static exit_code print_plan(session *s, const tw_lab_kernel *kernel, const tw_pr
     if (status != TW_OK && status != TW_NO_KERNEL) return say_tw(status);
     fprintf(s->text, "  plan: %s\n", status == TW_OK ? plan.text : tw_error_text());
     if (status == TW_OK)
-        fprintf(s->text, "  %s\n", plan.reason[0] != '\0' ? plan.reason : "chosen by rule, not by a model");
+        fprintf(s->text, "  %s\n", plan.reason[0] != '\0' ? plan.reason : "chosen by a rule, not by the cost model");
     return EXIT_OK;
 }
 
@@ -147,11 +143,10 @@ static exit_code bench_engine(session *s, void *job)
     tally count = {0};
     exit_code code = EXIT_OK;
     if (s->opt->warm && strcmp(s->device.engine, "cuda") != 0)
-        return say(EXIT_USAGE, "--warm is of --against cublas, engine cuda's; this is %s", s->device.engine);
+        return say(EXIT_USAGE, "--warm needs --engine cuda --against cublas; this engine is %s", s->device.engine);
     bool cuda = strcmp(s->device.engine, "cuda") == 0;
     if (s->opt->against.count > 0 && s->opt->batch > 0 && !cuda)
-        return say(EXIT_USAGE,
-                   "--batch can be compared with --engine cuda --against cublas alone, here the engine is %s",
+        return say(EXIT_USAGE, "--batch with --against needs --engine cuda --against cublas; this engine is %s",
                    s->device.engine);
     if (s->opt->against.count > 0) {
         code = cuda ? against_cuda_bench(s, &b->cases, &b->dtypes) : against_bench(s, &b->cases, &b->dtypes);

@@ -59,7 +59,7 @@ static void print_device(FILE *text, const tw_device *d)
     fprintf(text, "%s %" PRId32 "%*s%s\n", d->engine, d->index, 9 - (int)strlen(d->engine), "", d->name);
     if (device_is_host(d))
         fprintf(text, "  code     %s, %s\n  threads  %" PRId32 ", from %s\n", d->instruction_set,
-                limited ? "because TILEWRIGHT_CPU says so" : "the best that processor and system offer", d->threads,
+                limited ? "limited by TILEWRIGHT_CPU" : "the best that processor and system support", d->threads,
                 d->threads_from);
     else if (d->instruction_set[0] != '\0')
         fprintf(text, "  code     %s\n", d->instruction_set);
@@ -81,8 +81,7 @@ static void print_ceilings(FILE *text, const ceilings *c, const published_device
             term_gflops(c->memory_gbps, memory), c->memory_bytes / 1024, term_gflops(c->cache_gbps, cache),
             c->cache_bytes / 1024);
     if (!isnan(c->shared_gbps))
-        fprintf(text, "           %s GB/s from the memory that a block's threads share\n",
-                term_gflops(c->shared_gbps, memory));
+        fprintf(text, "           %s GB/s from shared memory\n", term_gflops(c->shared_gbps, memory));
     if (p == NULL)
         fprintf(text, "  published: none known\n");
     else
@@ -153,7 +152,7 @@ static exit_code tell_engine(session *s, apart *engines, int i, int32_t *all)
     /* a variable of the environment */
     if (lives && list.status == TW_BAD_ARGUMENT) return say(EXIT_USAGE, "%s", list.sentence);
     fprintf(s->text, "%-10s %s%s\n", tw_lab_engine_at(i),
-            lives ? "" : "asked for its devices: ", lives ? list.state : engines->why[i]);
+            lives ? "" : "listing its devices failed: ", lives ? list.state : engines->why[i]);
     *all += list.count;
     for (int d = 0; lives && d < list.count && code == EXIT_OK; d++) {
         const tw_device *device = &list.devices[d];

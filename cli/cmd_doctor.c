@@ -105,8 +105,8 @@ static void tell_reports(doctor *d)
         fact(d, "report", "reads records, with jansson");
     else
         fact(d, "report",
-             "left out of this build: jansson, which reads records, was not found; Debian: libjansson-dev. `ladder "
-             "--html` needs none");
+             "not in this build, which found no jansson to read records; Debian: libjansson-dev. `ladder "
+             "--html` works without it");
 }
 
 static void tell_system(doctor *d)
@@ -171,7 +171,7 @@ static void tell_engines(doctor *d)
         char name[32];
         bool lives = apart_ask(&d->engines, i, STATE, &x);
         snprintf(name, sizeof name, "engine %s", engine);
-        if (!lives) snprintf(x.state, sizeof x.state, "asked for its devices: %s", d->engines.why[i]);
+        if (!lives) snprintf(x.state, sizeof x.state, "listing its devices failed: %s", d->engines.why[i]);
         fact(d, name, "%s", x.state);
         d->found[i].usable = lives && x.usable == 1;
         d->found[i].unready = !lives || (x.usable == 1 ? strncmp(x.state, "ready", 5) != 0 : driver_is_there(engine));
@@ -235,7 +235,7 @@ static void tell_environment(doctor *d)
     const char *openmp = getenv("OMP_NUM_THREADS"), *from = d->s->device.threads_from;
     if (openmp != NULL && openmp[0] != '\0' && strcmp(from, "OMP_NUM_THREADS") != 0 &&
         strcmp(from, "TILEWRIGHT_THREADS") != 0)
-        advise(d, "OMP_NUM_THREADS is passed over: it is no whole number from 1 to 4096, alone or before a comma");
+        advise(d, "OMP_NUM_THREADS is ignored: it is not a whole number from 1 to 4096, alone or before a comma");
 }
 
 static void ask(void *session_of, const char *engine, int order, void *out)
@@ -259,9 +259,9 @@ static exit_code test_engine(doctor *d, int i)
     bool lives = apart_ask(&d->engines, i, SELF_TEST, &x);
     snprintf(name, sizeof name, "self test %s", tw_lab_engine_at(i));
     if (!lives)
-        fact(d, name, "broke down: %s", d->engines.why[i]);
+        fact(d, name, "failed: %s", d->engines.why[i]);
     else if (x.code != EXIT_OK)
-        fact(d, name, "broke down: %s", x.failure);
+        fact(d, name, "failed: %s", x.failure);
     else
         fact(d, name, "%d kernels and calls passed, %d failed, %d do not fit this device", x.count.passed,
              x.count.failed, x.count.refused);
@@ -291,7 +291,7 @@ exit_code cmd_doctor(session *s)
             if (tested == EXIT_OK || of == EXIT_CHECK) tested = of;
         }
         if (d.advice == 0)
-            fact(&d, "advice", "none: the cpu engine lacks nothing; the lines above say what the others lack");
+            fact(&d, "advice", "none: the cpu engine lacks nothing; the lines above show what other engines lack");
         object_end(&d.out);
         s->json_lines = true;
     }

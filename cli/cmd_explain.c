@@ -72,7 +72,7 @@ static exit_code choose_shape(explain *x)
     if (k->skinny && (p.k != 16 && p.k != 32))
         return say(EXIT_USAGE, "%s: k must be 16 or 32, found %" PRId64, k->rung, p.k);
     if (k->skinny && tile > 0 && tile != p.k)
-        return say(EXIT_USAGE, "--tile: the tile of a thin product is its k, %" PRId64, p.k);
+        return say(EXIT_USAGE, "--tile: the tile of a skinny product is its k, %" PRId64, p.k);
     bool host = strcmp(k->engine, "cpu") == 0;
     if (!host && tile > 0 && tile != 8 && tile != 16 && tile != 32)
         return say(EXIT_USAGE, "--tile: found %" PRId64 ", a GPU rung takes 8, 16 or 32", tile);
@@ -84,7 +84,7 @@ static exit_code choose_shape(explain *x)
     return EXIT_OK;
 }
 
-/* Document 000's C(3,11), or what a smaller C has nearest to it. */
+/* The C(3,11) that 5kk73 draws, or the element of a smaller C that is nearest to it. */
 static exit_code choose_element(explain *x)
 {
     const number_list *asked = &x->s->opt->element;
@@ -123,7 +123,7 @@ static exit_code choose_gpu(explain *x)
         size_t used = strlen(known);
         snprintf(known + used, sizeof known - used, "%s %s", i > 0 ? "," : "", devices_name(devices_at(i), name));
     }
-    return say(EXIT_USAGE, "--gpu %s: nothing is published of it here; there are:%s", model, known);
+    return say(EXIT_USAGE, "--gpu %s: no published figures of it are here; there are:%s", model, known);
 }
 
 /* ---- the rung's own words ---- */
@@ -191,8 +191,7 @@ static void print_resources(const explain *x)
     explain_heading(x, "After compilation");
     int has = tw_lab_engine_state(k->engine, state, sizeof state);
     if (strcmp(k->engine, "cpu") == 0) {
-        fprintf(text, "machine code for %s; a CPU's compiler deals out registers by itself: --binary shows the loop\n",
-                k->needs);
+        fprintf(text, "machine code for %s; --binary shows which registers the loop uses\n", k->needs);
         return;
     }
     if (has != 1 || session_open_device(x->s, k->engine) != EXIT_OK) {
@@ -273,13 +272,13 @@ static void write_object(const explain *x)
     object_end(&o);
 }
 
-/* The documents' tables have shapes and devices of their own. */
+/* The tables of the course documents have shapes and devices of their own. */
 static exit_code tables(session *s)
 {
     const options *o = s->opt;
     if (o->operand_count > 0) return say(EXIT_USAGE, "--tables takes no rung");
     if (o->engines.count + o->shapes.count + o->tiles.count + o->element.count > 0 || o->gpu != NULL || o->binary)
-        return say(EXIT_USAGE, "--tables goes with --json alone: the options of a rung say nothing to it");
+        return say(EXIT_USAGE, "--tables works only with --json: other options belong to a rung");
     return explain_tables(s);
 }
 
@@ -288,7 +287,7 @@ exit_code cmd_explain(session *s)
     explain x = {.s = s};
     if (s->opt->tables) return tables(s);
     if (s->opt->operand_count == 0)
-        return say(EXIT_USAGE, "found no rung: `tilewright explain r04`, or --tables for the documents' own");
+        return say(EXIT_USAGE, "found no rung: give one, as in `tilewright explain r04`, or --tables");
     exit_code code = choose_rung(&x, s->opt->operands[0]);
     if (code == EXIT_OK) code = choose_shape(&x);
     if (code == EXIT_OK) code = choose_element(&x);

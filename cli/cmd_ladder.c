@@ -162,11 +162,11 @@ static void print_turns(const ladder *l, const row *r, const tw_lab_kernel *like
 {
     const measure_work *w = &r->turns;
     fprintf(l->s->text, "  launched like %s", like->rung);
-    const char *verdict = !measure_tells(w)    ? "too few turns to tell: "
+    const char *verdict = !measure_tells(w)    ? "too few rounds to tell: "
                           : measure_differs(w) ? ""
                                                : "no clear difference: ";
     if (beside)
-        fprintf(l->s->text, ": %s%.3g times its speed, %.3g to %.3g in the middle two thirds of %d turns", verdict,
+        fprintf(l->s->text, ": %s%.3g times its speed, %.3g to %.3g in the middle two thirds of %d rounds", verdict,
                 w->speed, w->low_speed, w->high_speed, w->rounds);
     fputc('\n', l->s->text);
 }
@@ -205,8 +205,7 @@ static exit_code finish_row(ladder *l, const row *r, const row_wish *wish)
     if (compared) note_time(l, p, &r->record, wish);
     if (wish->own != NULL && (beside || !default_build)) print_turns(l, r, wish->kernel, beside);
     if (r->record.prepare_s > 0 && !default_build)
-        fprintf(l->s->text, "  and before it the host transposed B in %s\n",
-                term_seconds(r->record.prepare_s, prepare));
+        fprintf(l->s->text, "  before it, the host transposed B in %s\n", term_seconds(r->record.prepare_s, prepare));
     if (compared && !default_build) curves_note(&l->curves, label, l->size, r->record.gflops);
     if (compared && !default_build && l->bars < MOST_BARS) {
         bar *b = &l->bar[l->bars++];
@@ -254,13 +253,14 @@ static void print_fastest(const ladder *l)
 static void print_peaks(const ladder *l)
 {
     bool host = device_is_host(&l->s->device);
-    fprintf(l->s->text, "of peak    of the multiply-add peak of %s, measured in this run:",
+    fprintf(l->s->text, "of peak    share of the multiply-add peak of %s, measured in this run:",
             host ? "the row's own threads" : "the device");
     for (const roof *p = l->limits.peaks; p->threads != 0; p++) {
         term_number speed;
         if (isnan(p->best)) continue;
         fprintf(l->s->text, "%s %s GFLOP/s", p == l->limits.peaks ? "" : ",", term_gflops(p->best / 1e9, speed));
         if (host) fprintf(l->s->text, " on %d thread%s", p->threads, p->threads == 1 ? "" : "s");
+        if (p->what != (int)l->problem.dtype) fprintf(l->s->text, " in %s", tw_lab_dtype_of((tw_dtype)p->what)->name);
     }
     fprintf(l->s->text, "\n");
 }
@@ -269,18 +269,18 @@ static void print_notes(const ladder *l)
 {
     FILE *text = l->s->text;
     if (!device_is_host(&l->s->device))
-        fprintf(text, "thr        threads of one block\n"
-                      "x before   over the rung before, in the same build; a variant (r03t, r04d) over the rung before "
-                      "the\n           one that it varies. r01 to r05 hold their loops rolled, so that each shows its "
-                      "one idea;\n           the default build leaves them to the compiler. r14 and production kernels "
-                      "are\n           compared with the last rung\n");
+        fprintf(text,
+                "thr        threads per block\n"
+                "x before   speed over that of the rung before, in the same build. A variant (r03t, r04d) is "
+                "compared\n           with the rung before the one that it varies, r14 and production kernels with "
+                "the last rung.\n           r01 to r05 are built with compiler unrolling off; `default build` has "
+                "it on\n");
     print_peaks(l);
-    fprintf(text, "min-max    of the samples, in the median's unit\n"
-                  "asked      bytes of A and B that the rung asks of memory; flop/B is the documents' "
-                  "computation-to-memory ratio\n"
-                  "no-cache   GFLOP/s that flop/B allows at memory's bandwidth, at most the peak: caches may beat "
-                  "it\nbound      GFLOP/s that the peak, and moving each operand once, allow: nothing may beat "
-                  "it\nEach row was verified before it was timed.\n");
+    fprintf(text, "min-max    shortest and longest sample, in the median's unit\n"
+                  "asked      bytes of A and B that the rung asks of memory; flop/B: flop per byte asked\n"
+                  "no-cache   GFLOP/s at that flop/B and memory's bandwidth, at most the peak; caches may beat it\n"
+                  "bound      GFLOP/s of the roofline: at most the peak, each operand moved once; nothing may beat it\n"
+                  "Each row was verified before it was timed.\n");
 }
 
 /* ---- running ---- */
@@ -461,15 +461,16 @@ exit_code cmd_ladder(session *s)
 {
     const options *opt = s->opt;
     if (opt->sizes.count > 0 && opt->shapes.count > 0)
-        return say(EXIT_USAGE, "--size and --shape each name the shape: give one");
+        return say(EXIT_USAGE, "--size and --shape exclude each other: give one");
     if (opt->skinny && opt->tiles.count > 0)
-        return say(EXIT_USAGE, "--tile does not hold with --skinny: the tile of a thin product is its k, 16 or 32");
+        return say(EXIT_USAGE, "--tile does not work with --skinny: the tile of a skinny product is its k, 16 or 32");
     for (int i = 0; opt->skinny && i < opt->rungs.count; i++)
         if (own_is_path(opt->rungs.items[i]))
-            return say(EXIT_USAGE, "--skinny takes no file: name %s without it, with --shape", opt->rungs.items[i]);
+            return say(EXIT_USAGE, "--skinny takes no file: time %s with --shape instead", opt->rungs.items[i]);
     if (opt->skinny && opt->sizes.count > 1) return say(EXIT_USAGE, "--skinny takes one --size, the side of C");
-    if (opt->deep && opt->skinny) return say(EXIT_USAGE, "--deep and --skinny are two ladders: give one");
+    if (opt->deep && opt->skinny) return say(EXIT_USAGE, "--deep and --skinny exclude each other: give one");
     if (opt->all && (opt->skinny || opt->tiles.count > 0))
-        return say(EXIT_USAGE, "--all adds production kernels: they are not of --skinny, and have no edge for --tile");
+        return say(EXIT_USAGE, "--all does not work with --skinny or --tile: production kernels have no skinny form "
+                               "and no edge to choose");
     return opt->html != NULL ? climb_to_page(s) : climb_all(s);
 }

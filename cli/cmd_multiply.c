@@ -171,7 +171,7 @@ static void tell_times(job *j)
 {
     FILE *text = j->s->text;
     term_number read_, compute_, write_, check;
-    if (!j->s->opt->verify) fprintf(text, "check      none: --verify judges the result\n");
+    if (!j->s->opt->verify) fprintf(text, "check      none: --verify checks the result\n");
     fprintf(text, "time       read %s, compute %s, write %s", term_seconds(j->read_s, read_),
             term_seconds(j->compute_s, compute_), term_seconds(j->write_s, write_));
     if (j->s->opt->verify) fprintf(text, ", check %s", term_seconds(j->check_s, check));

@@ -90,7 +90,7 @@ void curves_print(FILE *out, const curves *c)
     if (c->sizes->count < 2 || !(least > 0) || !(most > 0)) return;
     fprintf(
         out,
-        "\nsizes      the documents' steps are tuned for one size: where letters change places, another is better\n\n");
+        "\nsizes      the rungs are tuned for one size: where two letters change places, the other rung is faster\n\n");
     print_table(out, c);
     fputc('\n', out);
     for (int line = 0; line < LINES; line++) print_line(out, c, line, least, most);

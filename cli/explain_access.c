@@ -111,7 +111,7 @@ static void print_costs(const explain *x)
         fprintf(text, "Devices of 1.x take 512 threads in a block: this tile is too large for them.\n");
 }
 
-/* Document 000: in column-major languages the problem is the other way around. */
+/* 5kk73: in column-major languages the problem is the other way around. */
 static void print_orders(const explain *x)
 {
     FILE *text = x->s->text;

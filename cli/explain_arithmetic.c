@@ -35,7 +35,7 @@ void explain_arithmetic(const explain *x)
     fprintf(text, "flop per byte    2 bm bn / (%.0f (bm + bn)) = %.4g; with the store of C %.5g\n", size, flops / asked,
             flops / (asked + c_bytes));
     fprintf(text,
-            "flop per word    %.4g (document 003: naive 1, tiles of r r, each word once %.6g; with the writes of C "
+            "flop per word    %.4g (Ruiz 2024: naive 1, tiles of r r, each word once %.6g; with the writes of C "
             "%.5g%s)\n",
             flops / asked * size, flops / (m * k + k * n), flops / (m * k + k * n + mn),
             p->m == p->n && p->n == p->k ? ": n and 2n/3" : "");
@@ -44,7 +44,7 @@ void explain_arithmetic(const explain *x)
     if (x->kernel->skinny)
         fprintf(text,
                 "effective        4 (m T n/T + T n m/T + m n) = %.0f bytes, m/T and n/T rounded up: 12 m n where whole "
-                "(document 004, inferred)\n",
+                "(inferred from NVIDIA Best Practices)\n",
                 roofline_bytes_asked(p, x->tile, x->tile) + 4 * mn);
 }
 

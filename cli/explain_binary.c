@@ -1,6 +1,6 @@
-/* explain_binary.c - document 000's look into the binary: the inner loop as the machine has it, its multiply-adds
- * marked, and the mix of its instructions. SASS where a disassembler of CUDA is, else PTX; of the CPU's rungs and
- * PoCL's kernels this machine's own code. */
+/* explain_binary.c - a look into the binary, as 5kk73 takes one: the inner loop as the machine has it, its
+ * multiply-adds marked, and the mix of its instructions. SASS where a disassembler of CUDA is, else PTX; of the CPU's
+ * rungs and PoCL's kernels this machine's own code. */
 #define _POSIX_C_SOURCE 200809L
 #include <inttypes.h>
 #include <stdio.h>
@@ -170,13 +170,13 @@ static void print_mix(FILE *text, const code_loop *loop)
                     listing_class_text((listing_class)c));
 }
 
-/* What document 000 found in its binary, and why today's is another. */
+/* What 5kk73 found in its binary, and why today's is another. */
 static void print_document(const explain *x, const code_loop *loop)
 {
     FILE *text = x->s->text;
     bool host = strcmp(x->kernel->engine, "cpu") == 0,
          outer = x->kernel->family || (strncmp(x->kernel->rung, "r05", 3) >= 0 && !x->kernel->skinny);
-    fprintf(text, "useful     %d of %d instructions = %.1f %%; document 000: %s\n", loop->of[CODE_FMA], loop->total,
+    fprintf(text, "useful     %d of %d instructions = %.1f %%; 5kk73: %s\n", loop->of[CODE_FMA], loop->total,
             100.0 * loop->of[CODE_FMA] / loop->total,
             outer ? "1 of 1 (outer product: the multiply-add takes one operand from shared memory)"
                   : "1 of 2 (inner product: mov, then mad with one operand from shared memory)");

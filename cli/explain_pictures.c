@@ -10,7 +10,7 @@ static int64_t lower(int64_t x, int64_t y) { return x < y ? x : y; }
 
 /* ---- one element ---- */
 
-/* Document 000, C(3,11) in red, its row in blue, its column in green; the 16 x 16 corner that holds the element. */
+/* 5kk73: C(3,11) in red, its row in blue, its column in green; the 16 x 16 corner that holds the element. */
 static void footprint(const explain *x)
 {
     FILE *text = x->s->text;
@@ -35,7 +35,7 @@ static void footprint(const explain *x)
     }
 }
 
-/* Document 002: P(1,5) written out. */
+/* ECE569: P(1,5) written out. */
 static void written_out(const explain *x)
 {
     FILE *text = x->s->text;
@@ -77,7 +77,7 @@ static void four_tiles(FILE *text, int64_t t, int row, int col)
     }
 }
 
-/* Documents 000 (32 x 32 in four tiles of 16 x 16, two iterations) and 003 (the 2 x 2 block product). */
+/* 5kk73 (32 x 32 in four tiles of 16 x 16, two iterations) and Ruiz 2024 (the 2 x 2 block product). */
 static void tiles(const explain *x)
 {
     FILE *text = x->s->text;
@@ -140,8 +140,8 @@ static void outer(const explain *x)
 
 /* ---- the skinny product ---- */
 
-/* Document 004's figures: A one column of tiles, B one row, C their outer product; and the half-warp that makes one row
- * of a tile. */
+/* The figures of NVIDIA Best Practices: A one column of tiles, B one row, C their outer product; and the
+ * half-warp that makes one row of a tile. */
 static void skinny(const explain *x)
 {
     FILE *text = x->s->text;

@@ -1,5 +1,5 @@
-/* explain_tables.c - `tilewright explain --tables`: the documents' own tables, predicted beside published, and measured
- * where a GPU or an OpenCL device is. */
+/* explain_tables.c - `tilewright explain --tables`: the tables of the course documents, predicted beside published,
+ * and measured where a GPU or an OpenCL device is. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static void title(const session *s, const char *text)
     fprintf(s->text, "%s%s%s\n", paint.bold, text, paint.plain);
 }
 
-/* ---- document 004 ---- */
+/* ---- NVIDIA Best Practices ---- */
 
 /* Effective bandwidths of the device that is open, at a side that takes it no longer than a moment; NAN where a rung
  * does not run. */
@@ -73,7 +73,8 @@ static void write_skinny(session *s, const char *rung, const char *device, doubl
 static void print_skinny(session *s, const double measured[SKINNY], int64_t side)
 {
     FILE *text = s->text;
-    title(s, "Document 004, table 1: effective bandwidth of C(m x n) = A(m x 16) B(16 x n), GB/s at 4096 x 4096");
+    title(s,
+          "NVIDIA Best Practices, table 1: effective bandwidth of C(m x n) = A(m x 16) B(16 x n), GB/s at 4096 x 4096");
     fprintf(text, "%-16s", "");
     for (int d = 0; d < DEVICES; d++) fprintf(text, " | %-38s", published[d].device);
     fprintf(text, " | present\n%-16s", "");
@@ -117,7 +118,7 @@ static void print_skinny(session *s, const double measured[SKINNY], int64_t side
                   "its two tiles and writes its tile once; the document does not say which bytes it counts\n\n");
 }
 
-/* ---- documents 000, 002, 003 ---- */
+/* ---- 5kk73, ECE569, Ruiz 2024 ---- */
 
 /* What the present device reaches; NAN where it could not be measured. */
 typedef struct present {
@@ -166,7 +167,7 @@ static void print_ratio(session *s, const char *what, const char *formula, int b
 
 static void print_ratios(session *s, const present *here)
 {
-    title(s, "Document 000: computation-to-memory ratio at 4096 x 4096 x 4096, and bound_asked (GFLOP/s, no cache) "
+    title(s, "5kk73: computation-to-memory ratio at 4096 x 4096 x 4096, and bound_asked (GFLOP/s, no cache) "
              "where it leads");
     fprintf(s->text, "%-16s %-12s %14s %7s | %8s %8s %8s %8s %8s | %8s\n", "", "flop/byte", "bytes asked", "",
             "8800 GT", "8800 GTX", "GTX 280", "P100", "H200", "present");
@@ -186,7 +187,7 @@ static void print_peak_share(session *s, const present *here)
 {
     const published_device *d = devices_model("P100");
     const double counted_gbps = 720, counted_gflops = 9300, bytes_per_flop = 4;
-    title(s, "Document 002: how far from peak is the product with global memory alone?");
+    title(s, "ECE569: how far from peak is the product with global memory alone?");
     fprintf(s->text, "2 reads of 4 bytes for a multiply and an add: %.0f bytes per flop\n", bytes_per_flop);
     fprintf(s->text, "%-24s %8s %9s   %s\n", "", "GB/s", "peak", "GFLOP/s allowed");
     fprintf(s->text, "%-24s %8.0f %9.0f   %.0f of %.0f = %.2f %%  (published)\n", "P100 as it counts", counted_gbps,
@@ -228,7 +229,7 @@ static void print_intensity(session *s, const char *what, const char *formula, c
 static void print_intensities(session *s)
 {
     tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, 10000, 10000, 10000);
-    title(s, "Document 003: compute intensity, flop per element moved, at its n = 10000 with r = 100, over the whole "
+    title(s, "Ruiz 2024: compute intensity, flop per element moved, at its n = 10000 with r = 100, over the whole "
              "matrix");
     fprintf(s->text, "%-32s %-16s %22s %10s\n", "", "", "elements moved", "intensity");
     print_intensity(s, "naive", "1", &p, roofline_bytes_asked(&p, 1, 1) / 4, false);
@@ -236,7 +237,7 @@ static void print_intensities(session *s)
     print_intensity(s, "optimal", "n", &p, roofline_bytes_asked(&p, p.m, p.n) / 4, false);
     print_intensity(s, "optimal, with the writes of C", "2n/3", &p, roofline_compulsory_bytes(&p) / 4, true);
     fprintf(s->text,
-            "The document's 100 and 10000 times hold while memory is the bottleneck: no further than peak / (bandwidth "
+            "Its 100 and 10000 times hold while memory is the bottleneck: no further than peak / (bandwidth "
             "per element), which is %.0f\nflop per element on a P100. Flop per byte is a quarter of it. The curve over "
             "r on this CPU: `ladder --rung r02 --tile 1,2,4,...`\n",
             9300.0 / (720.0 / 4));

@@ -229,7 +229,7 @@ static exit_code check_kind(const named *x)
     int number = errno;
     if (fd >= 0) close(fd);
     if (count < 0)
-        return say(EXIT_OUTPUT, "%s%s: holds what cannot be read (%s): give another name, or --force to replace it",
+        return say(EXIT_OUTPUT, "%s%s: its contents cannot be read (%s): give another name, or --force to replace it",
                    x->option, x->path, strerror(number));
     bytes[count] = '\0';
     if (access(x->path, W_OK) != 0)

@@ -11,26 +11,30 @@ typedef struct exit_row {
 } exit_row;
 
 static const exit_row exit_rows[] = {
-    {EXIT_OK, "all is well"},
-    {EXIT_CHECK, "a check failed: a product is wrong, or a measurement cannot be true"},
+    {EXIT_OK, "success"},
+    {EXIT_CHECK, "a check failed: a product is wrong, or a measurement is impossible"},
     {EXIT_USAGE, "the command line is wrong"},
     {EXIT_DEVICE, "no usable device, or no kernel that fits"},
-    {EXIT_BUILD, "a kernel could not be compiled for the device"},
-    {EXIT_MEMORY, "memory ran out"},
-    {EXIT_INPUT, "an input file is bad, or the operands do not fit together"},
+    {EXIT_BUILD, "a kernel did not compile for the device"},
+    {EXIT_MEMORY, "out of memory"},
+    {EXIT_INPUT, "an input file is bad, or the shapes of the operands do not match"},
     {EXIT_OUTPUT, "an output could not be written"},
     {EXIT_RUN, "the device or its driver failed while running"},
     {EXIT_INTERRUPTED, "interrupted"},
-    {EXIT_PIPE, "the reader of standard output went away, as head does; nothing is said"},
+    {EXIT_PIPE, "the reader of standard output ended, as `head` does; no message is printed"},
 };
 
 enum { EXIT_ROWS = sizeof exit_rows / sizeof *exit_rows };
 
 static const char environment[] =
-    "TILEWRIGHT_CPU (base, avx2, avx512, avx512_vnni, avx512_bf16, amx: these instructions at most, an error where the "
-    "processor lacks them), TILEWRIGHT_THREADS, OMP_NUM_THREADS, TILEWRIGHT_CACHE (folder of compiled kernels; off: "
-    "none), TILEWRIGHT_NVRTC (file of the CUDA compiler), TILEWRIGHT_OPENCL_OPTIONS, NO_COLOR, COLUMNS (the width of "
-    "the help)";
+    "TILEWRIGHT_CPU: the instruction set to use at most: base, avx2, avx512, avx512_vnni, avx512_bf16 or amx. It is an "
+    "error if the processor lacks it.\n"
+    "TILEWRIGHT_THREADS, OMP_NUM_THREADS: the number of threads.\n"
+    "TILEWRIGHT_CACHE: the folder for compiled kernels; off: none.\n"
+    "TILEWRIGHT_NVRTC: the file of the CUDA compiler.\n"
+    "TILEWRIGHT_OPENCL_OPTIONS: more options for the OpenCL compiler.\n"
+    "NO_COLOR: no colours.\n"
+    "COLUMNS: the width of the help.";
 
 static bool shown(const option_row *row, const command *cmd) { return (row->commands & cmd->bit) && row->help != NULL; }
 
@@ -44,17 +48,27 @@ static void option_name(const option_row *row, char *out, size_t size)
 }
 
 /* Words of text in lines of 80 columns, or COLUMNS, each line behind indent spaces; column is where the cursor
- * stands. */
+ * stands. A line break of the text stays one; the lines of an item "- ..." go on behind its dash. */
 static void wrap(FILE *out, const char *text, int indent, int column)
 {
-    const int width = term_width_within(80);
+    const int width = term_width_within(80), margin = indent;
     while (*text != '\0') {
-        int length = (int)strcspn(text, " ");
+        if (*text == '\n') {
+            text++;
+            fprintf(out, "\n%*s", *text != '\n' ? margin : 0, "");
+            column = indent = margin;
+            continue;
+        }
+        int length = (int)strcspn(text, " \n");
         if (column > indent && column + 1 + length > width) {
             fprintf(out, "\n%*s", indent, "");
             column = indent;
         }
         column += fprintf(out, "%s%.*s", column > indent ? " " : "", length, text);
+        if (length == 1 && *text == '-' && column == margin + 1) {
+            fputc(' ', out);
+            column = indent = margin + 2;
+        }
         text += length + (text[length] == ' ');
     }
     fputc('\n', out);
@@ -91,16 +105,16 @@ static void wrap_option(FILE *out, const option_row *row)
 
 void help_overview(FILE *out)
 {
-    fprintf(out, "EXAMPLES\n"
+    wrap(out, "Tilewright multiplies matrices and shows where the time goes.", 0, 0);
+    fprintf(out, "\nUSAGE\n  tilewright COMMAND [OPTION]... [FILE]...\n\nCOMMANDS\n");
+    for (const command *c = commands; c->name != NULL; c++)
+        fprintf(out, "  %-10s ", c->name), wrap(out, c->summary, 13, 13);
+    fprintf(out, "\n`tilewright help COMMAND` describes one of them.\n\n"
+                 "EXAMPLES\n"
                  "  tilewright multiply A.npy B.npy -o C.npy --verify\n"
                  "  tilewright ladder\n"
                  "  tilewright bench --set square --dtype f32,f64\n\n"
-                 "USAGE\n  tilewright COMMAND [OPTION]... [FILE]...\n\n");
-    wrap(out, "Tilewright multiplies matrices and shows where the time goes.", 0, 0);
-    fprintf(out, "\nCOMMANDS\n");
-    for (const command *c = commands; c->name != NULL; c++)
-        fprintf(out, "  %-10s ", c->name), wrap(out, c->summary, 13, 13);
-    fprintf(out, "\n`tilewright COMMAND --help` explains one of them.\n\nEXIT STATUS\n");
+                 "EXIT STATUS\n");
     for (int i = 0; i < EXIT_ROWS; i++)
         fprintf(out, "  %3d  ", exit_rows[i].code), wrap(out, exit_rows[i].meaning, 7, 7);
     fprintf(out, "\nENVIRONMENT\n  ");
@@ -109,13 +123,16 @@ void help_overview(FILE *out)
 
 void help_command(FILE *out, const command *cmd)
 {
-    fprintf(out, "EXAMPLES\n");
-    put_examples(out, cmd->examples);
-    fprintf(out, "\nUSAGE\n  tilewright %s %s\n\n", cmd->name, cmd->arguments);
+    char title[200];
+    snprintf(title, sizeof title, "tilewright %s - %s", cmd->name, cmd->summary);
+    wrap(out, title, 0, 0);
+    fputc('\n', out);
     wrap(out, cmd->details, 0, 0);
-    fprintf(out, "\nOPTIONS\n");
+    fprintf(out, "\nUSAGE\n  tilewright %s %s\n\nOPTIONS\n", cmd->name, cmd->arguments);
     for (const option_row *row = option_rows; row->name != NULL; row++)
         if (shown(row, cmd)) wrap_option(out, row);
+    fprintf(out, "\nEXAMPLES\n");
+    put_examples(out, cmd->examples);
 }
 
 /* ---- man page ---- */
@@ -132,6 +149,21 @@ static void troff(FILE *out, const char *text)
     }
 }
 
+/* The same of paragraphs: a line break stays one. */
+static void troff_text(FILE *out, const char *text)
+{
+    while (*text != '\0') {
+        char line[800];
+        int length = (int)strcspn(text, "\n");
+        snprintf(line, sizeof line, "%.*s", length, text);
+        troff(out, line);
+        text += length;
+        if (text[0] == '\n') fputs(text[1] == '\n' ? "\n.PP\n" : "\n.br\n", out);
+        text += (text[0] == '\n') + (text[0] == '\n' && text[1] == '\n');
+    }
+    fputc('\n', out);
+}
+
 static void troff_line(FILE *out, const char *request, const char *text)
 {
     fprintf(out, "%s", request);
@@ -144,7 +176,7 @@ static void man_command(FILE *out, const command *cmd)
     char synopsis[400];
     snprintf(synopsis, sizeof synopsis, "tilewright %s %s", cmd->name, cmd->arguments);
     troff_line(out, ".SS ", synopsis);
-    troff_line(out, "", cmd->details);
+    troff_text(out, cmd->details);
     for (const option_row *row = option_rows; row->name != NULL; row++) {
         char name[80];
         if (!shown(row, cmd)) continue;
@@ -169,7 +201,8 @@ void help_man(FILE *out)
         fprintf(out, ".TP\n.B %d\n", exit_rows[i].code);
         troff_line(out, "", exit_rows[i].meaning);
     }
-    troff_line(out, ".SH ENVIRONMENT\n", environment);
+    fputs(".SH ENVIRONMENT\n", out);
+    troff_text(out, environment);
 }
 
 /* ---- completion ---- */

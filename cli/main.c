@@ -44,22 +44,24 @@ static exit_code cmd_help(session *s)
 }
 
 const command commands[] = {
-    {"multiply", "A B -o C [OPTION]...", "multiply two matrix files into a third",
+    {"multiply", "A B -o C [OPTION]...", "multiply two matrix files",
      "  tilewright multiply A.npy B.npy -o C.npy\n"
      "  tilewright multiply A.npy A.npy --transpose-b -o gram.npy --verify\n"
      "  tilewright multiply A.raw B.raw --shape 1000x777x1023 --dtype f32 -o C.mtx\n"
      "  tilewright multiply A.npy B.npy --alpha 2 --beta -1 --add C0.npy -o C.npy\n",
-     "C = alpha op(A) op(B) + beta C0. Files are .npy, Matrix Market (.mtx) or raw (.raw, .bin: elements in row "
-     "order, shape and type from --shape and --dtype); an operand '-' is standard input. The output appears whole or "
-     "not at all, also in the place of an operand; where it is a link, what the link names is written. One line tells "
-     "the shape, the time of the product and the speed.",
+     "Computes C = alpha op(A) op(B) + beta C0, writes C to a file and prints the shape, the time of the product and "
+     "the speed.\n\n"
+     "Files are .npy, Matrix Market (.mtx) or raw (.raw, .bin). A raw file holds the elements row by row; --shape and "
+     "--dtype give its shape and type. The operand '-' is standard input.\n\n"
+     "The output file appears whole or not at all. It may have the name of an operand. If it is a link, the file "
+     "behind the link is written.",
      CMD_MULTIPLY, 2, 2, cmd_multiply},
-    {"verify", "A B C [OPTION]...", "judge somebody's product C = A B by an independent check",
+    {"verify", "A B C [OPTION]...", "check a product C = A B that any program computed",
      "  tilewright verify A.npy B.npy C.npy\n"
      "  tilewright verify A.npy B.npy C.npy --transpose-a --alpha 2\n",
-     "Residuals of random vectors in higher precision, then single elements recomputed against the bound that the "
-     "arithmetic guarantees. Exit status 1 when C is not the product; the worst element is named. A NaN in C is warned "
-     "of. An operand '-' is standard input.",
+     "Checks each row of C with random vectors in higher precision, then recomputes single elements. An error may be "
+     "as large as the rounding of the arithmetic allows. If C is not the product, the exit status is 1 and the worst "
+     "element is named. A NaN in C brings a warning. The operand '-' is standard input.",
      CMD_VERIFY, 3, 3, cmd_verify},
     {"bench", "[OPTION]...", "time products, each verified first",
      "  tilewright bench\n"
@@ -67,11 +69,13 @@ const command commands[] = {
      "  tilewright bench --size 2048 --threads 1\n"
      "  tilewright bench --against all --set odd --threads 1\n"
      "  tilewright bench --engine cuda --against cublas --set gpu-square,gpu-odd --json records.jsonl\n",
-     "One line per shape: median time, GFLOP/s and the share of the multiply-add peak measured in the same run. "
-     "Operands rotate through more memory than the caches hold. A wrong kernel gets no time. --against: one table per "
-     "class of shapes, GFLOP/s of each library and the ratio to the best of them.",
+     "Prints a line for each shape: median time, GFLOP/s, and the share of the multiply-add peak measured in the same "
+     "run. The operands rotate through more memory than the caches hold. A kernel whose product is wrong gets no "
+     "time.\n\n"
+     "--against prints a table for each class of shapes: the GFLOP/s of each library, and the ratio to the best of "
+     "them.",
      CMD_BENCH, 0, 0, cmd_bench},
-    {"ladder", "[OPTION]...", "run the rungs from three plain loops to what tw_gemm runs",
+    {"ladder", "[OPTION]...", "verify and time the rungs, from three plain loops to tw_gemm's own kernel",
      "  tilewright ladder\n"
      "  tilewright ladder --size 512 --rung r01,r04,r14\n"
      "  tilewright ladder --rung r02 --tile 1,2,4,8,16,32,64,128\n"
@@ -82,59 +86,67 @@ const command commands[] = {
      "  tilewright ladder --deep\n"
      "  tilewright ladder --rung exercises/r01_naive.cl\n",
      "Each rung adds one idea to the rung before. Each is verified, then timed beside the bounds of the machine. The "
-     "last, r14, is what tw_gemm runs for this shape; the line below it is the plan. On a "
-     "GPU r01 to r05 are timed in two builds: loops held rolled, and as the compiler would have them. --rung also "
-     "takes a file of your own, .cl for opencl or .cu for cuda: one kernel with the parameters of "
-     "kernels/opencl/rung.clh or kernels/cuda/rung.cuh. Its name says which rung it is launched like: r05_mine like "
-     "r05, any other like r01. It is compiled as it stands, judged as every rung is, and set beside that rung; it runs "
-     "with your rights. A rung that does not fit is refused, with the reason, and is no failure; where all of an "
-     "engine's are, the status is 3.",
+     "last one, r14, is the kernel that tw_gemm runs for this shape; the line below it is the plan. On a GPU r01 to "
+     "r05 are built twice: with compiler unrolling off, and with the compiler's defaults.\n\n"
+     "--rung also takes a file of your own: .cl for opencl, .cu for cuda. It holds one kernel with the parameters of "
+     "kernels/opencl/rung.clh or kernels/cuda/rung.cuh. Its name selects the launch: r05_mine is launched like r05, "
+     "any other name like r01. The file is compiled unchanged, verified like a rung, and compared with the rung it is "
+     "launched like. It runs with your rights.\n\n"
+     "A rung that does not fit the shape, type or device is refused with the reason; that is no failure. If every "
+     "rung of an engine is refused, the exit status is 3.",
      CMD_LADDER, 0, 0, cmd_ladder},
-    {"explain", "RUNG [OPTION]...", "what a rung does and why: idea, picture, accesses, bounds, machine code",
+    {"explain", "RUNG [OPTION]...", "describe a rung: idea, picture, accesses, bounds, machine code",
      "  tilewright explain r04\n"
      "  tilewright explain r01 --element 1,5\n"
      "  tilewright explain r02 --gpu \"GTX 280\" --tile 32\n"
      "  tilewright explain r05 --engine opencl --binary\n"
      "  tilewright explain --tables\n",
-     "No GPU is needed. The idea and the change from the rung before; the documents' pictures for one element of C; "
-     "flop and bytes as formulas and in numbers; which sectors and banks each lane of a warp touches, by rows and by "
-     "columns, on each generation of devices; two bounds (bound_asked, which caches may beat, and bound, which nothing "
-     "may) on the documents' devices and the present one; what the compiler made of it. --tables: the documents' own "
-     "tables, predicted beside published.",
+     "Needs no GPU. Shows:\n"
+     "- the idea, and what changed from the rung before\n"
+     "- the pictures of the course documents for one element of C\n"
+     "- flop and bytes, as formulas and in numbers\n"
+     "- the sectors and banks that each lane of a warp touches, by rows and by columns, on each generation of devices\n"
+     "- two bounds, on the devices of the course documents and on this one: caches may beat bound_asked, nothing may "
+     "beat bound\n"
+     "- registers, shared memory and occupancy after compilation\n\n"
+     "--tables shows the tables of the course documents instead.",
      CMD_EXPLAIN, 0, 1, cmd_explain},
-    {"report", "RECORDS... -o FILE.html", "make one page of HTML out of records",
+    {"report", "RECORDS... -o FILE.html", "make one HTML page from records",
      "  tilewright report records.jsonl -o report.html\n"
      "  tilewright report results/nvidia-h200/*.jsonl mine.jsonl -o both.html\n"
      "  tilewright report records.jsonl -o bars.svg\n",
-     "RECORDS are files that --json of ladder and bench wrote, on any machine, pages that hold their records, and "
-     "counters of ./dev counters; '-' is standard input. The page needs no network and no script: charts, rooflines, "
-     "tables, every rung's story with its code, and the records themselves. The same records give the same page. A "
-     "FILE that ends in .svg gets the bars of the first machine alone, one in .md the table of the rungs.",
+     "RECORDS are files that `ladder --json` or `bench --json` wrote on any machine, pages that hold such records, and "
+     "counters of `./dev counters`. '-' is standard input.\n\n"
+     "The page has charts, rooflines, tables, the description and code of each rung, and the records. It needs no "
+     "network and no script. The same records give the same page. If FILE ends in .svg it gets only the bar chart of "
+     "the first machine; if it ends in .md, only the table of the rungs.",
      CMD_REPORT, 1, OPT_LIST, cmd_report},
     {"devices", "[OPTION]...", "list the devices that can compute",
      "  tilewright devices\n"
      "  tilewright devices --json -\n",
-     "What each engine runs with or lacks; instruction set, threads or multiprocessors, caches, memory; multiply-add "
-     "peak and bandwidths, measured now, beside the published ones. A driver that crashes is reported; the exit status "
-     "is then 8.",
+     "Prints what each engine runs with or lacks. For each device: instruction set, threads or multiprocessors, caches "
+     "and memory, then the multiply-add peak and the bandwidths, measured now, beside the published ones. If a driver "
+     "crashes, that is reported and the exit status is 8.",
      CMD_DEVICES, 0, 0, cmd_devices},
-    {"doctor", "[OPTION]...", "what matters on this machine, what is missing and how to get it",
+    {"doctor", "[OPTION]...", "check this machine: what matters, what is missing and how to get it",
      "  tilewright doctor\n",
-     "Prints facts for a bug report and runs a quick self test. A driver that crashes is reported; the exit status is "
-     "then 8.",
+     "Prints the facts that a bug report needs, and runs a quick self test. If a driver crashes, that is reported and "
+     "the exit status is 8.",
      CMD_DOCTOR, 0, 0, cmd_doctor},
-    {"selftest", "[OPTION]...", "judge every kernel that fits this machine on a handful of shapes",
+    {"selftest", "[OPTION]...", "check every kernel that fits this machine, on a few shapes",
      "  tilewright selftest\n"
      "  tilewright selftest --engine cpu,opencl\n"
      "  TILEWRIGHT_CPU=avx2 tilewright selftest\n",
-     "Each kernel against two oracles: exact (small integers, no bit may differ) and bound (random operands). On the "
-     "CPU also, exactly: production kernels at every remainder of their tiles, plans, recalled plans, batches of more "
-     "than 65,536 items, and rows 2^31 elements apart.",
+     "Checks each kernel with two oracles: exact (small integers, no bit may differ) and bound (random operands). On "
+     "the CPU it also checks exactly: every remainder of the production kernels' tiles, plans, recalled plans, batches "
+     "of more than 65,536 items, and rows 2^31 elements apart.",
      CMD_SELFTEST, 0, 0, cmd_selftest},
     {"version", "[OPTION]...", "print the version", "  tilewright version\n",
      "Prints the version of the library and the program.", CMD_VERSION, 0, 0, cmd_version},
-    {"help", "[COMMAND]", "explain a command", "  tilewright help multiply\n", "Prints help.", CMD_HELP, 0, 1,
-     cmd_help},
+    {"help", "[COMMAND]", "describe a command", "  tilewright help multiply\n",
+     "Describes a command and its options. Without COMMAND it lists the commands, exit statuses and environment "
+     "variables.",
+     CMD_HELP, 0, 1, cmd_help},
     {0},
 };
 

@@ -52,7 +52,7 @@ exit_code rows_side(session *s, const tw_lab_kernel *kernel, int64_t k, int64_t 
     if (*n < most)
         fprintf(s->text,
                 "size       %" PRId64 ", not %" PRId64
-                ": there %s would need about %.3g s for one run; `ladder --size N` decides\n",
+                ", where one run of %s takes about %.3g s; `ladder --size N` selects the size\n",
                 *n, most, kernel->rung, most_s);
     return status == TW_OK ? EXIT_OK : say_lab(status, "a first timed run");
 }

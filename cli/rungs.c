@@ -83,7 +83,7 @@ exit_code rungs_choose(session *s, const tw_problem *problem, const own_list *ow
         if (!own_is_path(s->opt->rungs.items[r])) code = check_name(s, problem, s->opt->rungs.items[r]);
     for (int i = 0; code == EXIT_OK && own != NULL && i < own->count; i++)
         if (strcmp(own->items[i].like->engine, s->device.engine) != 0)
-            fprintf(s->text, "%-10s the %s engine does not compile it, %s does\n", own->items[i].label,
+            fprintf(s->text, "%-10s not for the %s engine: its language is that of %s\n", own->items[i].label,
                     s->device.engine, own->items[i].like->engine);
     if (tw_lab_plan_of(s->context, NULL, problem, &plan) != TW_OK) plan.kernel = NULL;
     *out = (rung_list){.takes = plan.kernel,

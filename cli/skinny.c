@@ -1,5 +1,5 @@
-/* skinny.c - C(m x n) = A(m x T) B(T x n) with T = 16 as document 004 prints it and 32 as it notes, each rung verified,
- * timed and set beside the published bandwidths. */
+/* skinny.c - C(m x n) = A(m x T) B(T x n) with T = 16 as NVIDIA Best Practices prints it and 32 as it notes, each
+ * rung verified, timed and set beside the published bandwidths. */
 #include "skinny.h"
 
 #include <inttypes.h>
@@ -113,12 +113,12 @@ static void print_notes(skinny *k)
     fprintf(
         k->s->text,
         "\neffective  4 (m T ceil(n/T) + T n ceil(m/T) + m n) bytes / time, 12 per element of C: each block reads its "
-        "two tiles\n           and writes its own once. The document does not say what it counts; no other natural "
-        "count fits its figures.\n           Caches serve the repeated tiles today, so that it may exceed the "
-        "bandwidth of memory, here %s GB/s of\n           reads measured. The document does not give its m and n "
-        "either: what can be compared is the ratios\nasked      what the rung's loads and stores ask for: for T = 16 "
+        "two tiles\n           and writes its own once. The guide does not say what it counts; no other natural "
+        "count fits its figures.\n           Caches serve the repeated tiles today, so it may exceed the "
+        "bandwidth of memory, here %s GB/s of\n           reads measured. The guide does not give its m and n "
+        "either, so compare the ratios\nasked      bytes that the rung's loads and stores ask for: for T = 16 "
         "132, 72 and 12 bytes per element of C, for T = 32 260,\n           136 and 12\ncompulsory each element of A, "
-        "B and C once\npublished  document 004, table 1, T = 16\nEach row was verified before it was timed.\n",
+        "B and C once\npublished  NVIDIA Best Practices, table 1, T = 16\nEach row was verified before it was timed.\n",
         gbps_text(roofs_memory_bandwidth(&k->limits, 1, 0) * 1e-9, bandwidth));
 }
 

@@ -1,5 +1,5 @@
-/* skinny.h - `tilewright ladder --skinny`: document 004's thin matrices, s1 to s3, and its table of effective
- * bandwidths. */
+/* skinny.h - `tilewright ladder --skinny`: the thin matrices of NVIDIA Best Practices, s1 to s3, and its table of
+ * effective bandwidths. */
 #ifndef TILEWRIGHT_SKINNY_H
 #define TILEWRIGHT_SKINNY_H
 

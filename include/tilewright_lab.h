@@ -24,7 +24,7 @@ typedef struct tw_lab_kernel {
     const char *file;           /* below kernels/ */
     const char *needs;          /* instruction set or architecture: "base", "avx2", "avx512_vnni", "sm_90" */
     const char *idea;           /* one line */
-    const char *source;         /* rows of the course documents, and papers */
+    const char *source;         /* the papers and course documents that it follows */
     int tile_m, tile_n, tile_k; /* the tile of a thread or a block; 0: none */
     int default_tile;           /* > 0: the tile edge may be chosen (tw_lab_choice.tile), and this is its default */
     int production;             /* 1: tw_gemm may choose it; 0: it teaches */

@@ -231,7 +231,7 @@ static bool is_trusted(int fd, const char *path, mode_t kind, char *why, size_t 
     if (fd < 0 || fstat(fd, &info) != 0)
         wrong = strerror(errno);
     else if ((info.st_mode & S_IFMT) != kind)
-        wrong = "is no plain file";
+        wrong = "is not a regular file";
     else if (info.st_uid != geteuid() && info.st_uid != 0)
         wrong = "belongs neither to this user nor to root";
     else if ((info.st_mode & 022) != 0)

@@ -2,7 +2,7 @@
 #ifndef TILEWRIGHT_PUBLISHED_H
 #define TILEWRIGHT_PUBLISHED_H
 
-/* Document 004, table 1: effective GB/s of s1, s2, s3 at a width of 16. */
+/* NVIDIA Best Practices, table 1: effective GB/s of s1, s2, s3 at a width of 16. */
 enum { PUBLISHED_DEVICES = 2, PUBLISHED_RUNGS = 3, PUBLISHED_WIDTH = 16 };
 static const struct published_gbps {
     const char *device;

@@ -353,9 +353,9 @@ static bool open_square(access_launch *l, const char *name, int tile, int64_t k,
     return access_open(l, &kernel_named(name)->lab, tile, &x, why, WHY);
 }
 
-/* Bytes that s1 to s3 move per element of C on document 004's devices; its effective bandwidths, each predicted from
- * the devices' published figures: all in their order, five within a factor of 1.5. The sixth, s1 on the 8800 GTX, is
- * 1.64 times too high: what 16 transactions of one address cost there beyond their bytes was not published. */
+/* Bytes that s1 to s3 move per element of C on the devices of NVIDIA Best Practices; its effective bandwidths, each
+ * predicted from the devices' published figures: all in their order, five within a factor of 1.5. The sixth, s1 on the
+ * 8800 GTX, is 1.64 times too high: what 16 transactions of one address cost there beyond their bytes was not published. */
 static const char *skinny_wrong(const char *model, const double per_element[3], const double published[3],
                                 const double factor[3], char why[WHY])
 {
@@ -379,12 +379,12 @@ static const char *skinny_wrong(const char *model, const double per_element[3], 
 static void skinny_case(void)
 {
     char why[WHY] = "";
-    if (tap_case("document 004 on a GTX 280")) {
+    if (tap_case("NVIDIA Best Practices on a GTX 280")) {
         const char *wrong = skinny_wrong("GTX 280", (double[]){100, 72, 12}, (double[]){8.7, 14.3, 29.7},
                                          (double[]){1.5, 1.5, 1.5}, why);
         tap_result(wrong == NULL, "%s", wrong);
     }
-    if (tap_case("document 004 on an 8800 GTX")) {
+    if (tap_case("NVIDIA Best Practices on an 8800 GTX")) {
         const char *wrong = skinny_wrong("8800 GTX", (double[]){580, 72, 12}, (double[]){0.7, 8.2, 15.7},
                                          (double[]){1.65, 1.5, 1.5}, why);
         tap_result(wrong == NULL, "%s", wrong);
@@ -433,7 +433,7 @@ static void averages_case(void)
     tap_result(true, "%s", "");
 }
 
-/* Document 000's 1/4 and b/4, 6.4 for 16 x 64; document 002's 180 of 9300, here of the data sheet's 732 GB/s. */
+/* 5kk73's 1/4 and b/4, 6.4 for 16 x 64; ECE569's 180 of 9300, here of the data sheet's 732 GB/s. */
 static void ratios_case(void)
 {
     static const struct {

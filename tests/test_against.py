@@ -100,7 +100,7 @@ def a_missing_library_is_named():
         done = bench("--against", "eigen", "--size", "16", peers=folder)
         assert done.returncode == 3 and done.stdout == "", done
         assert f"eigen: it was not found: neither {folder}/eigen.so" in done.stderr and "./dev peers" in done.stderr, done
-        assert "there is none of the libraries to compare with" in done.stderr, done
+        assert "none of the libraries to compare with is here" in done.stderr, done
         with open(os.path.join(folder, "eigen.so"), "w") as stream:
             stream.write("not a library\n")
         done = bench("--against", "eigen", "--size", "16", peers=folder)
@@ -180,7 +180,7 @@ def cublas_is_held_against_the_cuda_engine():
 def operands_that_stay_and_plans_are_told():
     done, (ours, *_) = duel("--shape", "33x20x40", "--warm", "--explain-plan")
     assert done.returncode == 0 and ours["method"].endswith("operands in place"), (done, ours)
-    assert "  plan: cuda_f32_sgemm_simt_128x128 grid 1x1" in done.stdout and "chosen by rule, not by a model" in done.stdout, done.stdout
+    assert "  plan: cuda_f32_sgemm_simt_128x128 grid 1x1" in done.stdout and "chosen by a rule, not by the cost model" in done.stdout, done.stdout
     done, _ = duel("--shape", "33x20x40", "--explain-plan", cuda="sm=90")  # nothing is computed: wrong, but told
     assert "  cycles expected: sgemm_tma_sm90_128x128 " in done.stdout and ", sgemm_slicedk_sm80_64x32 " in done.stdout, done.stdout
 
@@ -227,7 +227,7 @@ def a_wrong_product_on_the_device_gets_no_time():
     done, (ours, first, best) = duel("--size", "8", FAKE_CUBLASLT="wrong=0 us0=500")
     assert first["verified"] == "WRONG" and first["median_s"] is None and best["plan"] == "candidate 2 of 3, the fastest" and best["median_s"] > 0, (first, best)
     done, (ours, first) = duel("--size", "8", FAKE_CUBLASLT="wrong=0 candidates=1")
-    assert first["verified"] == "WRONG" and done.returncode == 3 and "none of both sides was timed" in done.stderr, (first, done)
+    assert first["verified"] == "WRONG" and done.returncode == 3 and "neither tilewright nor cuBLASLt was timed" in done.stderr, (first, done)
 
 
 @case
@@ -288,18 +288,18 @@ def sets_of_a_gpu_and_padding():
 
 @case
 def command_lines_that_make_no_sense():
-    for against, words, says in (("cublas", ("--deadline", "3"), "--deadline is of libraries in processes of their own"), ("cublas", ("--host",), "--host cannot hold with it"),
+    for against, words, says in (("cublas", ("--deadline", "3"), "--deadline does not work with --against cublas"), ("cublas", ("--host",), "--host does not work with"),
                                  ("openblas", (), "it is compared with the cpu engine, not with cuda"), ("cublas,cublas", (), "names cublas twice")):
         done, _ = duel("--size", "8", *words, against=against)
         assert done.returncode == 2 and says in done.stderr, (against, words, done)
     refused("--against", "cublas", says="it is compared with the cuda engine, not with cpu")
-    refused("--against", "openblas", "--warm", says="--warm is of --against cublas, engine cuda's; this is cpu")
-    refused("--warm", says="--warm is of --against cublas, which is not given")
+    refused("--against", "openblas", "--warm", says="--warm needs --engine cuda --against cublas; this engine is cpu")
+    refused("--warm", says="--warm needs --against cublas")
     refused("--against", "openblass", says="did you mean openblas?")
     refused("--against", "openblas,eigen,openblas", says="names openblas twice")
-    refused("--against", "openblas", "--kernel", "cpu_f32_r01_naive", says="--kernel cannot hold with it")
+    refused("--against", "openblas", "--kernel", "cpu_f32_r01_naive", says="--kernel does not work with --against")
     refused("--against", "openblas", "--dtype", "bf16", says="f32 and f64, not bf16")
-    refused("--deadline", "3", says="--against, which is not given")
+    refused("--deadline", "3", says="--deadline needs --against")
 
 
 @case

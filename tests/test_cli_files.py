@@ -322,7 +322,7 @@ def files_that_may_not_be_read_are_kept():
         drop = lambda: (os.chmod(".", 0o777), os.setgroups([]), os.setgid(65534), os.setuid(65534))
         if subprocess.run(["test", "-x", PROGRAM], preexec_fn=drop).returncode != 0:
             raise Skip("another user cannot run the program here")
-    for name, says in (("r.json", "holds what cannot be read"), ("fixed.json", "may not be written")):
+    for name, says in (("r.json", "its contents cannot be read"), ("fixed.json", "may not be written")):
         done = run("version", "--json", name, preexec_fn=drop)
         assert done.returncode == 7 and f"{name}: {says} (Permission denied)" in done.stderr, done
     assert sorted(os.listdir(".")) == ["A.npy", "B.npy", "fixed.json", "r.json"]

@@ -317,7 +317,7 @@ def verify_says_what_it_can_see():
     pair()
     good("multiply", "A.npy", "B.npy", "-o", "C.npy")
     out = good("verify", "A.npy", "B.npy", "C.npy", "--verbose").stdout
-    for part in ("passed", "rows", "elements", "Certain to see", "Cannot be seen"):
+    for part in ("passed", "rows", "elements", "Always found", "Not found"):
         assert part in out, out
 
 
@@ -326,14 +326,14 @@ def verify_says_what_it_found():
     pair(30, 20, 10)
     good("multiply", "A.npy", "B.npy", "-o", "C.npy")
     verify = "verify", "A.npy", "B.npy", "C.npy"
-    assert re.fullmatch(r"C\.npy is the product: each of its 600 elements was judged\.\n"
+    assert re.fullmatch(r"C\.npy is the product: each of its 600 elements was checked\.\n"
                         r"The largest error is 0 of its bound, at C\[\d+, \d+\]\.\n", good(*verify).stdout), good(*verify).stdout
-    assert good(*verify, "-q").stdout == "" and "Certain to see" in good(*verify, "-v").stdout
+    assert good(*verify, "-q").stdout == "" and "Always found" in good(*verify, "-v").stdout
     rows = read_npy("C.npy")[2]
     rows[3][4] += 1
     npy("C.npy", rows)
     done = run(*verify)
-    assert done.returncode == 1 and done.stdout.startswith("C.npy is not the product: a fault shows in 1 of its 30 rows.\nThe worst is C[3, 4]: "), done
+    assert done.returncode == 1 and done.stdout.startswith("C.npy is not the product: 1 of its 30 rows is wrong.\nThe worst is C[3, 4]: "), done
     assert run(*verify, "-q").stdout == ""
     pair(80, 70, 3)
     good("multiply", "A.npy", "B.npy", "-o", "C.npy")
@@ -389,7 +389,7 @@ def a_check_that_is_not_complete_is_no_success():
             file.write(npy_header("<f4", (n, n)) + array.array("f", [value]).tobytes() * (n * n))
     open("verdict", "w").close()
     done = bad(1, "verify", "A.npy", "B.npy", "C.npy", "--json", "verdict", says="no fault was found, but", writes="verdict")
-    assert re.fullmatch(r"C.npy could not be checked whole: \d+ of its 360000 elements are left, no fault was found in the others\.\n"
+    assert re.fullmatch(r"C.npy could not be checked completely: \d+ of its 360000 elements are unchecked; no fault was found in the others\.\n"
                         r"The largest error is 0 of its bound, at C\[\d+, \d+\]\.\n", done.stdout), done.stdout
     with open("verdict") as file:
         verdict = json.load(file)

@@ -243,7 +243,7 @@ def the_solution_for_cuda_is_r01_too():
 def a_file_and_its_rung_are_timed_in_turns():
     """What multiplies by nothing twenty times more is slower whatever else the machine does; a copy is told with its spread."""
     need_opencl()
-    text, told = solution()[0], r"launched like r01_naive: (no clear difference: )?(\S+) times its speed, (\S+) to (\S+) in the middle two thirds of (\d+) turns"
+    text, told = solution()[0], r"launched like r01_naive: (no clear difference: )?(\S+) times its speed, (\S+) to (\S+) in the middle two thirds of (\d+) rounds"
     loop = re.search(r"for \(int p = 0; p < k; p\+\+\) sum = [^;]+;", text)[0]
     write("copy.cl", text)
     write("slow.cl", text.replace(loop, "for (int again = 0; again < 20; again++) for (int p = 0; p < k; p++) sum = fma(A(i, p), again == 0 ? B(p, j) : 0.0f, sum);"))

@@ -297,7 +297,7 @@ def binary(*words, tools=None, **env):
 def sass_by_a_disassembler():
     cat = shutil.which("cat")
     shown = binary("r04", "--engine", "cuda", tools={"nvdisasm": f"#!/bin/sh\n[ $# = 2 ] && [ -s \"$2\" ] && {cat} <<'END'\n{SASS}END\n"}, TILEWRIGHT_NVRTC=nvrtc())
-    has(shown, "SASS of sm_90", "the innermost loop that multiplies, 5 instructions", "  * FFMA R4, R13, R14, R4", "useful     1 of 5 instructions = 20.0 %; document 000: 1 of 2",
+    has(shown, "SASS of sm_90", "the innermost loop that multiplies, 5 instructions", "  * FFMA R4, R13, R14, R4", "useful     1 of 5 instructions = 20.0 %; 5kk73: 1 of 2",
         "default    the compiler, left to itself: 1 of 5 = 20.0 %")
     assert re.search(r"^ +2 +40.0 %  loads from shared memory$", shown, re.M) and "FFMA R5" not in shown and "LDG" not in shown, shown
 
@@ -309,7 +309,7 @@ def ptx_where_no_disassembler_is():
         raise Skip("/usr/local/cuda/bin/nvdisasm is here")
     for tools in {}, {"nvdisasm": "#!/bin/sh\nexit 1\n"}, {"nvdisasm": "#!/bin/sh\nkill -9 $$\n"}:
         shown = binary("r05", "--engine", "cuda", tools=tools, TILEWRIGHT_NVRTC=found)
-        has(shown, "PTX for compute_90", "* fma.rn.f32", "document 000: 1 of 1")
+        has(shown, "PTX for compute_90", "* fma.rn.f32", "5kk73: 1 of 1")
         assert shown.startswith("In the binary\nPTX") and re.search(r"^useful     16 of \d+ instructions", shown, re.M), shown
     assert re.search(r"^useful     256 of \d+ ", binary("r06", "--engine", "cuda", tools={}, TILEWRIGHT_NVRTC=found), re.M)
     has(binary("r13", "--engine", "cuda", tools={}, TILEWRIGHT_NVRTC=found), "* wgmma.mma_async")
@@ -346,7 +346,7 @@ def code_of_this_processor():
     assert record["binary"] == "host" and 1 <= record["loop_multiply_adds"] < record["loop_instructions"], record
     for rung in rungs("cpu"):
         shown = binary(rung, "--engine", "cpu")
-        has(shown, "by objdump", "  * ", "document 000: 1 of 1 " if rung == "gemm_simd" else "document 000: 1 of ")
+        has(shown, "by objdump", "  * ", "5kk73: 1 of 1 " if rung == "gemm_simd" else "5kk73: 1 of ")
 
 
 @case

@@ -257,7 +257,7 @@ static bool look(const subject *s, plan *p, summary found[ACCESS_KINDS], char wh
     tw_lab_choice choice = {
         .kernel = s->row->lab.name, .tile = s->row->lab.default_tile > 0 ? s->tile : 0, .source = s->source};
     x.dtype_c = TW_F32, x.align_a = x.align_b = x.align_c = 256;
-    if (!s->row->lab.skinny) x.lda = LD; /* document 004's A is T wide */
+    if (!s->row->lab.skinny) x.lda = LD; /* the A of NVIDIA Best Practices is T wide */
     x.ldb = x.ldc = 640;
     if (plan_find(&x, &facts, &choice, p) != TW_OK) {
         snprintf(why, 256, "%.250s", tw_error_text());

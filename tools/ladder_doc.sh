@@ -23,18 +23,85 @@ one_line() {
 
 # rows MACRO AWK-PROGRAM - word[2], word[3] ... are the row's words up to the texts, $2 its idea, $4 its sources.
 rows() {
-    one_line | awk -F'"' "function at(rung, engine) { return sprintf(\"[%s](#%s-on-%s)\", rung, rung, engine) }
-        /^$1\\(/ { split(\$1, word, /[(,)] */); $2 }"
+    one_line | awk -F'"' "/^$1\\(/ { split(\$1, word, /[(,)] */); $2 }"
 }
-names() { one_line | sed -n "s/^$1(\([a-z0-9_]*\),.*/\1/p" | uniq; }
+names() { one_line | sed -n "s/^$1(\([a-z0-9_]*\),.*/\1/p" | awk '!seen[$0]++'; }
 
-# section ENGINE RUNG FILE - the comment at the head of the file, without its stars
-section() {
-    printf '\n### %s on %s\n\n[%s](../%s)\n\n```text\n' "$2" "$1" "$3" "$3"
+# head_of FILE - the comment at the head of the file, without its stars
+head_of() {
     awk 'NR == 1 && !/^\/\*/ { exit }
         { last = /\*\/ *$/; sub(/^( \*|\/\*) ?/, ""); sub(/ *(\*\/)? *$/, ""); print }
-        last { exit }' "$3"
-    printf '```\n'
+        last { exit }' "$1"
+}
+
+fence() { printf '```text\n' && cat && printf '```\n'; }
+
+# other_words CUDA-HEAD OPENCL-HEAD - the sentences and the lines of pictures that OpenCL's head alone has, below their labels. Words that each
+# language has for the same thing do not count.
+other_words() {
+    awk '
+        function plain(text) {
+            gsub(/ +/, " ", text); sub(/^ /, "", text); text = tolower(text)
+            gsub(/work-item/, "thread", text); gsub(/lanes/, "threads", text); gsub(/work-group|group/, "block", text)
+            gsub(/local/, "shared", text); gsub(/\.clh/, ".cuh", text); gsub(/blockidx\.x/, "the block'"'"'s x", text)
+            gsub(/barrier\(clk_shared_mem_fence\)/, "__syncthreads()", text); gsub(/ threads/, "", text)
+            return text
+        }
+        function fill(text,    count, words, line, i) { # in lines of 116, behind the label or ten blanks
+            count = split(text, words, " ")
+            line = sprintf("%-9s", label); label = ""
+            for (i = 1; i <= count; i++) {
+                if (length(line " " words[i]) > 116) { print line; line = sprintf("%-9s", "") }
+                line = line " " words[i]
+            }
+            print line
+        }
+        function keep(text, prose) {
+            if (first) known[part, plain(text)] = 1
+            else if (!((part, plain(text)) in known)) {
+                if (prose) new = new (new != "" ? " " : "") text
+                else { end(); print label != "" ? sprintf("%-9s", label) substr(text, 10) : text; label = "" }
+            }
+        }
+        function end() { if (new != "") fill(new); new = "" }
+        function sentences() {
+            while (match(text, /[.] [A-Za-z(]/)) { keep(substr(text, 1, RSTART), 1); text = substr(text, RSTART + 2) }
+            if (text != "") keep(text, 1)
+            text = ""
+        }
+        FNR == 1 { sentences(); first = FILENAME == ARGV[1]; part = label = "" }
+        /^[A-Z]+ / { sentences(); end(); part = label = $1; sub(/^[A-Z]+/, ""); $0 = substr("          ", 1, length(part)) $0 }
+        /^          [^ ]/ { text = text (text != "" ? " " : "") substr($0, 11); next }
+        { sentences() }
+        part != "" && /[^ ]/ { keep($0, 0) }
+        END { sentences(); end() }' "$1" "$2"
+}
+
+# on_the_cpu FILE - the counterpart in short: its title, NUMBERS, CHANGED and SOURCE; a production kernel's head is whole
+on_the_cpu() {
+    head_of "$1" >"$new/cpu"
+    grep -q ' - rung ' "$new/cpu" || { printf '\nOn the CPU:\n\n' && fence <"$new/cpu" && return; }
+    printf '\nOn the CPU: %s\n\n' "$(awk '!NF { exit } { print }' "$new/cpu" | sed '1s/.* - rung [0-9]*: //')"
+    awk '/^[A-Z]/ { shown = /^(NUMBERS|CHANGED|SOURCE) / } /^[a-z]/ { shown = 0 } shown' "$new/cpu" | fence
+}
+
+# section NAME FOLDER - a rung or a family once: CUDA's head, what differs in OpenCL, the CPU's counterpart. Where there is no CUDA, the CPU's head.
+section() {
+    printf '\n### %s\n\n' "$1"
+    cuda=kernels/cuda/$2$1.cu opencl=kernels/opencl/$2$1.cl cpu=kernels/cpu/$2$1.c links=''
+    for file in "CUDA $cuda" "OpenCL $opencl" "CPU $cpu"; do
+        [ ! -f "${file#* }" ] || links="$links, [${file%% *}](../${file#* })"
+    done
+    printf '%s\n\n' "${links#, }"
+    if [ ! -f "$cuda" ]; then head_of "$cpu" | fence && return; fi
+    head_of "$cuda" >"$new/cuda"
+    fence <"$new/cuda"
+    if [ -f "$opencl" ]; then
+        head_of "$opencl" >"$new/opencl"
+        other_words "$new/cuda" "$new/opencl" >"$new/other"
+        [ ! -s "$new/other" ] || { printf '\nIn OpenCL:\n\n' && fence <"$new/other"; }
+    fi
+    [ ! -f "$cpu" ] || on_the_cpu "$cpu"
 }
 
 # measured FOLDER - chart and table of the committed records; FOLDER/ stands before names that are not in the file's own folder
@@ -55,86 +122,105 @@ ladder() {
 <!-- Made by ./dev docs from kernels/kernels.def, the files below kernels/ and records below results/: edit those. -->
 # The ladder
 
-Each rung is one idea more than the rung before. `tilewright ladder` verifies and times them on this machine.
+Each rung adds one idea to the rung before. `tilewright ladder` verifies and times the rungs on this machine. `tilewright explain r04`
+describes one of them, with pictures, counts and bounds.
 
-## The documents
+## The course documents
 
-Cited by number here, in the kernels and in the program's output:
+The ladder follows five documents. The kernels and the program cite them so:
 
-| number | document |
+| cited as | document |
 |---|---|
-| 000 | "The Matrix Multiplication Example", a course page (5kk73, version of 2013): a tuned product on a GeForce 8800 GT, step by step |
-| 001 | Hotbingsoo, "Accelerating Matrix Multiplication Using GPU", 2021: naive and tiled kernels in OpenCL |
-| 002 | ECE569, module 21, "Matrix Multiplication": a lecture, with a P100's bound |
-| 003 | Tomas Ruiz, "How Does Tiling Speed Up Matrix Multiplications on GPUs?", 2024 |
-| 004 | "Shared Memory in Matrix Multiplication (C = AB)": thin products on a GTX 280 and an 8800 GTX, with effective bandwidths |
+| 5kk73 | "The Matrix Multiplication Example", a page of the course 5kk73 (2013): a product optimised step by step on a GeForce 8800 GT |
+| Hotbingsoo 2021 | Hotbingsoo, "Accelerating Matrix Multiplication Using GPU", 2021: naive and tiled kernels in OpenCL |
+| ECE569 | ECE569, module 21, "Matrix Multiplication": a lecture with a bound for the P100 |
+| Ruiz 2024 | Tomas Ruiz, "How Does Tiling Speed Up Matrix Multiplications on GPUs?", 2024 |
+| NVIDIA Best Practices | "Shared Memory in Matrix Multiplication (C = AB)", from NVIDIA's CUDA C Best Practices Guide: thin products on a GTX 280 and an 8800 GTX, with effective bandwidths |
 
-## What the documents ask for, and what answers
+In the records of `explain --tables --json` the field `document` counts them in this order, from 000 to 004.
 
-| document's row | answer |
-|---|---|
-| S0.1 triple loop on the CPU | r01_naive, engine cpu |
-| S0.2 one thread per element, S1.1 the same in OpenCL, S2.1 any width | r01_naive, engines opencl and cuda |
-| S2.3 the kernel as an exercise with gaps | `tilewright ladder --rung exercises/r01_naive.cl` (or `.cu`), which both oracles judge; [COURSE.md](COURSE.md) leads through it |
-| S0.3 tiles in shared memory, B uncoalesced | r02_tiled, opencl and cuda |
-| S0.4 coalesced, in conflict | r03_coalesced, and r03t_transposed with B turned on the host |
-| S0.5 no bank conflicts, S1.2 and S3.3 tiles in local and shared memory | r04_banks, opencl and cuda |
-| S0.6 outer product | r05_outer |
-| S0.7 unrolling | r06_unrolled |
-| S0.8 prefetching | r07_prefetch |
-| S1.3 more work per thread, transposed B, wide loads, registers in two dimensions, prefetching, any size | r08_coarsened, r03t_transposed, r09_wide and r10_register (also on the CPU), r07_prefetch; every rung takes any size |
-| S1.3 device-specific loads | r12_async (tensor memory accelerator, cuda) |
-| S3.2 tiles on the CPU, block r | r02_tiled, engine cpu; `ladder --rung r02 --tile 1,2,4,...` |
-| S3.4 thread coarsening, less divergence | r08_coarsened, r04d_divergence |
-| S4.1, S4.2, S4.3 skinny products | s1_unoptimised, s2_shared_a, s3_shared_ab; `ladder --skinny` |
+## What the documents describe, and where it is here
 
-Past the documents: r11_warp, r12_async, r13_matrix; d1_splitk, the deep flight's one rung (`ladder --deep`: 64 x 64 x 65536 by r04, by
-d1 and by what the planner takes; the plain ladder leaves it out); and r14, which is no kernel of its own: it is what `tw_gemm` runs for
-the shape on that engine, one of the [production kernels](KERNELS.md), and the line below it says which. `ladder --all` adds them all.
-Refused where they do not apply, each with its reason: a rung for another type or architecture, transposes in r09 to r12 on a GPU, a k
-other than 16 or 32 in s1 to s3, rows that are no multiple of 16 bytes in r12. r13 of the CPU is its production kernel for bf16 and int8
-where it has a matrix unit. It has no r08, r12 and s1 to s3; what r11 shares among warps it shares among threads.
+| document | topic | here |
+|---|---|---|
+| 5kk73 | triple loop on the CPU | [r01_naive](#r01_naive), engine cpu |
+| 5kk73, Hotbingsoo, ECE569 | one thread per element; in OpenCL; any width | [r01_naive](#r01_naive), engines opencl and cuda |
+| ECE569 | the kernel as an exercise with gaps | `tilewright ladder --rung exercises/r01_naive.cl` (or `.cu`); [COURSE.md](COURSE.md) leads through it |
+| 5kk73 | tiles in shared memory, B uncoalesced | [r02_tiled](#r02_tiled) |
+| 5kk73 | coalesced, with bank conflicts | [r03_coalesced](#r03_coalesced); [r03t_transposed](#r03t_transposed) with B transposed on the host |
+| 5kk73, Hotbingsoo, Ruiz | no bank conflicts, tiles in local or shared memory | [r04_banks](#r04_banks) |
+| 5kk73 | outer product | [r05_outer](#r05_outer) |
+| 5kk73 | unrolling | [r06_unrolled](#r06_unrolled) |
+| 5kk73, Hotbingsoo | prefetching | [r07_prefetch](#r07_prefetch) |
+| Hotbingsoo, Ruiz | more work per thread (thread coarsening) | [r08_coarsened](#r08_coarsened) |
+| Hotbingsoo | transposed B | [r03t_transposed](#r03t_transposed) |
+| Hotbingsoo | wide loads | [r09_wide](#r09_wide), also on the CPU |
+| Hotbingsoo | register blocking in two dimensions | [r10_register](#r10_register), also on the CPU |
+| Hotbingsoo | any size | every rung |
+| Hotbingsoo | device-specific loads | [r12_async](#r12_async): tensor memory accelerator (TMA), cuda |
+| Ruiz | tiles on the CPU, block r | [r02_tiled](#r02_tiled), engine cpu; `ladder --rung r02 --tile 1,2,4,...` |
+| Ruiz | less divergence | [r04d_divergence](#r04d_divergence) |
+| NVIDIA Best Practices | skinny products | [s1_unoptimised](#s1_unoptimised), [s2_shared_a](#s2_shared_a), [s3_shared_ab](#s3_shared_ab); `ladder --skinny` |
+
+## What the documents do not have
+
+- r11_warp, r12_async and r13_matrix go on where the documents end.
+- d1_splitk (split-K) is for a small C and a long k. Only `ladder --deep` runs it: it times 64 x 64 x 65536 by r04, by d1 and by the
+  planner's choice.
+- r14 has no file of its own. It is the [production kernel](KERNELS.md) that `tw_gemm` runs for the shape; the line below it names the
+  kernel. `ladder --all` times every production kernel too.
+
+The program refuses a rung that does not apply, and says why:
+
+- another type or architecture
+- transposes, in r09 to r12 on a GPU
+- k other than 16 or 32, in s1 to s3
+- rows that are not a multiple of 16 bytes, in r12
+
+The CPU has no r08, no r12 and no s1 to s3. Its r11 divides the work among threads where a GPU divides it among warps. Its r13 is the
+production kernel for bf16 and int8 on processors with a matrix unit.
 
 ## Measured
 
+![Speed of each rung](ladder.svg)
+
 TEXT
-    measured '' ../
+    cat "$new/table.md"
     cat <<'TEXT'
 
-## CPU
+Median GFLOP/s. In brackets: r01 to r05 with compiler unrolling, which is off otherwise. bf16 is another type, so its speed is no step
+from the row above. On the CPU r02 to r10 use one thread. Every row was verified before it was timed. The records are in
+[results](../results/). `tilewright report` makes a page of them, and `tilewright ladder --html FILE` one of your machine.
 
-| rung | idea | sources |
+## The rungs
+
+| rung | idea on a GPU | on the CPU |
 |---|---|---|
 TEXT
-    rows 'CPU_(RUNG|WIDE)' 'printf "| %s | %s | %s |\n", at(word[2], "cpu"), $2, $4'
+    rows 'CPU_(RUNG|WIDE)' 'printf "%s|%s\n", word[2], $2' >"$new/cpu_ideas"
+    rows CPU_TILES 'printf "r13_matrix|%s\n", $2' | uniq >>"$new/cpu_ideas"
+    idea='printf "| [%s](#%s)%s | %s |", rung, rung, types, $2; while ((getline line < cpu) > 0) if (index(line, rung "|") == 1) {
+        printf " %s", substr(line, length(rung) + 2) } close(cpu); print " |"'
+    idea="cpu = \"$new/cpu_ideas\"; $idea"
+    rows GPU_RUNG "rung = word[2]; types = \"\"; if (rung ~ /^r/) { $idea }"
+    rows CUDA_RUNG "rung = word[3]; types = \" (\" word[2] \")\"; $idea"
+    rows CUDA_HALF_RUNG "rung = word[2]; types = \" (bf16, f16)\"; $idea"
+    rows GPU_RUNG "rung = word[2]; types = \"\"; if (rung !~ /^r/) { $idea }"
     cat <<'TEXT'
 
-r01 to r07 are compiled for the baseline of the architecture, r09 to r11 once per instruction set, of which the widest that the processor
-has is chosen.
+Each section below shows the CUDA kernel, then what differs in OpenCL, then the CPU's counterpart in short. All of the latter is in
+`tilewright explain r05 --engine cpu`. On the CPU r01 to r07 are compiled for the baseline of the architecture. r09 to r11 are compiled
+for each instruction set, and the widest that the processor has is chosen.
 TEXT
-    for rung in $(names CPU_RUNG) $(names CPU_WIDE); do section cpu "$rung" "kernels/cpu/ladder/$rung.c"; done
-    section cpu r13_matrix kernels/cpu/ladder/r13_matrix.c
-    cat <<'TEXT'
-
-## GPU: OpenCL and CUDA
-
-| rung | idea | sources |
-|---|---|---|
-TEXT
-    rows GPU_RUNG 'printf "| %s %s | %s | %s |\n", at(word[2], "opencl"), at(word[2], "cuda"), $2, $4'
-    rows CUDA_RUNG 'printf "| %s %s | %s | %s |\n", at(word[3], "cuda"), word[2], $2, $4'
-    rows CUDA_HALF_RUNG 'printf "| %s bf16, f16 | %s | %s |\n", at(word[2], "cuda"), $2, $4'
-    for rung in $(names GPU_RUNG); do
-        section opencl "$rung" "kernels/opencl/ladder/$rung.cl"
-        section cuda "$rung" "kernels/cuda/ladder/$rung.cu"
+    for rung in $(names GPU_RUNG | grep '^r') $(rows CUDA_RUNG 'print word[3]') $(names CUDA_HALF_RUNG) $(names GPU_RUNG | grep -v '^r'); do
+        section "$rung" ladder/
     done
-    for rung in $(rows CUDA_RUNG 'print word[3]') $(names CUDA_HALF_RUNG); do section cuda "$rung" "kernels/cuda/ladder/$rung.cu"; done
 }
 
 # tiles MACRO TYPES FIRST - a row of the table for each tile of a family, whose name is the row's FIRST word
 tiles() {
     rows "$1" "match(\$0, /FORMERLY\([a-z0-9_]*/)
-        printf \"| [%s_%sx%s](#%s-on-cuda) | %s | %s | %s | %s |\\n\", word[$3], word[$3 + 1], word[$3 + 2], word[$3], $2,
+        printf \"| [%s_%sx%s](#%s) | %s | %s | %s | %s |\\n\", word[$3], word[$3 + 1], word[$3 + 2], word[$3], $2,
             substr(\$0, RSTART + 9, RLENGTH - 9), \$2, \$4"
 }
 
@@ -143,26 +229,31 @@ kernels() {
 <!-- Made by ./dev docs from kernels/kernels.def and the files below kernels/: edit those. -->
 # The production kernels
 
-`tw_gemm` runs these; the planner picks one for each product. `tilewright ladder` shows its choice as r14, `ladder --all` times every one
-that fits, `ladder --rung NAME` or `bench --kernel cuda_f32_NAME` one of them, and `explain NAME` tells what it does. A family is one
-file, named by operation, data path and architecture; each of its tiles is a row of kernels/kernels.def. Former names still work in
-their place.
+`tw_gemm` runs these kernels. The planner picks one for each product.
 
-r13_matrix of the CPU (AMX) and r13m_mma (bf16 and f16 from sm_80 on) produce too: they stand in [the ladder](LADDER.md).
+- `tilewright ladder` shows its choice as r14, and `ladder --all` times every kernel that fits.
+- `ladder --rung NAME` and `bench --kernel cuda_f32_NAME` time one kernel.
+- `explain NAME` describes one kernel.
+
+A family is one file, named by operation, data path and architecture. Each of its tiles is a row of kernels/kernels.def. The commands
+take former names too.
+
+Two rungs are production kernels as well, so [the ladder](LADDER.md) describes them: [r13_matrix](LADDER.md#r13_matrix) of the CPU (AMX),
+and [r13m_mma](LADDER.md#r13m_mma) for bf16 and f16 from sm_80 on.
 
 ## CPU
 
-gemm_simd, formerly r14_peak, is compiled once for each instruction set; the widest that the processor has is chosen. Where C is one row
-or one column, gemv_simd computes it.
+gemm_simd, formerly r14_peak, is compiled for each instruction set. The widest that the processor has is chosen. gemv_simd computes a C
+of one row or one column.
 
 | kernel | tile | depth of a panel | idea | sources |
 |---|---|---|---|---|
 TEXT
     # behind the names stand TILE and its numbers
-    rows 'CPU_(PEAK|DOT)' 'printf "| [cpu_%s_gemm_simd_%s](#gemm_simd-on-cpu) | %s x %s | %s | %s | %s |\n",
+    rows 'CPU_(PEAK|DOT)' 'printf "| [cpu_%s_gemm_simd_%s](#gemm_simd) | %s x %s | %s | %s | %s |\n",
         word[2], word[3], word[5], word[6], word[7], $2, $4'
-    rows CPU_TILES 'printf "| [cpu_%s_r13_matrix_amx](LADDER.md#r13_matrix-on-cpu) | %s x %s | %s | %s | %s |\n", word[2], word[4], word[5], word[6], $2, $4'
-    for file in gemm_simd gemv_simd; do section cpu "$file" "kernels/cpu/$file.c"; done
+    rows CPU_TILES 'printf "| [cpu_%s_r13_matrix_amx](LADDER.md#r13_matrix) | %s x %s | %s | %s | %s |\n", word[2], word[4], word[5], word[6], $2, $4'
+    for file in gemm_simd gemv_simd; do section "$file" ''; done
     cat <<'TEXT'
 
 ## GPU
@@ -175,9 +266,8 @@ TEXT
     tiles CUDA_HALF_TILE '"bf16, f16"' 2
     tiles CUDA_BATCH 'word[2]' 3
     tiles CUDA_HALF_BATCH '"bf16, f16"' 2
-    for file in $(names GPU_TILE); do section opencl "$file" "kernels/opencl/$file.cl"; done
     for file in $(names GPU_TILE) $(rows 'CUDA_(TILE|BATCH)' 'print word[3]' | awk '!seen[$0]++') $(names 'CUDA_HALF_[TB][AI][A-Z]*'); do
-        section cuda "$file" "kernels/cuda/$file.cu"
+        section "$file" ''
     done
 }
 

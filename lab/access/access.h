@@ -5,7 +5,7 @@
  *
  * The rules, each with its source:
  *   1.0, 1.1  a half-warp's request is one transaction of 64 bytes where lane i wants word i of 64 aligned bytes, else
- *             one of 32 bytes for each lane (CUDA C Programming Guide 3.0, G.3.2.1; document 004)
+ *             one of 32 bytes for each lane (CUDA C Programming Guide 3.0, G.3.2.1; NVIDIA Best Practices)
  *   1.2, 1.3  the 128-byte segments that a half-warp's lanes touch, each cut to its half or quarter where that holds
  *             all of it (CUDA C Programming Guide 3.0, G.3.2.2)
  *   2.x       a warp loads lines of 128 bytes; it stores sectors of 32 (CUDA C Programming Guide 4.0, F.4.2)

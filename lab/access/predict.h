@@ -34,7 +34,8 @@ prediction predict_on(const access_launch *l, const published_device *d);
 bool predict_fits(const tw_lab_kernel *kernel, int tile, int threads, const published_device *d, char *why,
                   size_t why_bytes);
 
-/* predict_effective_gbps - document 004's: each block reads its two tiles and writes its tile once, over that time. */
+/* predict_effective_gbps - as NVIDIA Best Practices counts: each block reads its two tiles and writes its tile once,
+ * over that time. */
 double predict_effective_gbps(const access_launch *l, double seconds);
 
 #endif

@@ -45,7 +45,7 @@ static void leave(against *g, int i, const char *why)
 static void wait_for_quiet(against *g)
 {
     for (int busy; (busy = turns_quiet(g->processes, g->count)) >= 0;)
-        leave(g, busy, "goes on using CPU time after its turn: its process was ended");
+        leave(g, busy, "used CPU time after its turn: its process was ended");
 }
 
 /* One turn of a side. false: it is gone, or its answer says why not. */
@@ -100,7 +100,7 @@ static tw_status meet_all(against *g)
     if (!here(g, 0)) return TW_DEVICE_FAILED;
     for (int i = 1; i < g->count; i++)
         if (here(g, i)) return TW_OK;
-    return bench_tell(&g->setup, TW_NO_DEVICE, "there is none of the libraries to compare with");
+    return bench_tell(&g->setup, TW_NO_DEVICE, "none of the libraries to compare with is here");
 }
 
 tw_status against_begin(against *g, const peer_row *const peers[], int count)

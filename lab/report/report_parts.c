@@ -125,7 +125,7 @@ static double speed_of(const records_row *row)
     return row != NULL && row_timed(row) && row->r.gflops > 0 ? row->r.gflops : (double)NAN;
 }
 
-/* "Document 000's figure" where it is one: square, 4096. */
+/* The figure of 5kk73 has this shape. */
 static bool is_figure(const ladder *l) { return l->m == 4096 && l->n == 4096 && l->k == 4096; }
 
 static void draw_bars(const report *r, const ladder *l, int number, bool alone)
@@ -163,7 +163,7 @@ static void bars_figure(const report *r, const ladder *l, int number)
     fputs("<figure>\n", r->out);
     draw_bars(r, l, number, false);
     html_say(r->out, "<figcaption>%h%h%hThe table below has the numbers.</figcaption>\n</figure>\n",
-             is_figure(l) ? "Document 000's figure: every step at 4096 x 4096. " : "",
+             is_figure(l) ? "As in 5kk73: every step at 4096 x 4096. " : "",
              hollow ? "Solid: r01 to r05 with their loops held rolled, so that each step shows its one idea. Hollow: "
                       "the same in the compiler's own unrolling. "
                     : "",
@@ -224,7 +224,7 @@ static void draw_roofline(const report *r, const ladder *l, int number)
             r->out,
             "<figcaption>Thick: the measured roofs, memory's bandwidth and the multiply-add peak%h. Thin, at each dot: "
             "the documents' bound, its bytes asked at memory's bandwidth; a dot above it has a cache to thank. "
-            "Roofline: Williams, Waterman, Patterson, 2009 (document 003's reference).</figcaption>\n</figure>\n",
+            "Roofline: Williams, Waterman, Patterson, 2009 (cited by Ruiz 2024).</figcaption>\n</figure>\n",
             isnan(roofs.cache_gbps) ? "" : "; dashed: the bandwidth of a working set of this size");
     }
     *r->no_memory |= !room;
@@ -534,7 +534,7 @@ static void draw_curves(const report *r, const grid *g, int number, bool wide)
     if (count > 0) {
         fputs("<figure>\n", r->out);
         *r->no_memory |= !chart_curves(r->out, &about, sizes, columns, curves, count);
-        fputs("<figcaption>Document 000 tuned its steps at 4096 and says that they could be sub-optimal at other "
+        fputs("<figcaption>5kk73 tuned its steps at 4096 and says that they could be sub-optimal at other "
               "sizes: where curves cross, they are.</figcaption>\n</figure>\n",
               r->out);
     }
@@ -707,7 +707,8 @@ void report_skinny(const report *r)
             shown++;
         }
     if (shown > 0)
-        fputs("<p>Document 004: A has 16 columns, B 16 rows. Effective bandwidth counts 12 bytes per element of C: "
+        fputs("<p>NVIDIA Best Practices: A has 16 columns, B 16 rows. Effective bandwidth counts 12 bytes per element "
+              "of C: "
               "each block reads its two tiles and writes its own once. The document does not say what it counts, and "
               "no other natural count fits its figures; it does not give its m and n either, so that the steps between "
               "rungs are what can be compared. Caches serve the repeated tiles today: the figure may exceed the "

@@ -8,7 +8,7 @@ void report_devices(const report *r);   /* a card for each machine */
 void report_charts(const report *r);    /* bars and rooflines of the main ladders, and their tables */
 void report_sizes(const report *r);     /* curves over sizes; all other shapes */
 void report_libraries(const report *r); /* libraries beside each other, over shapes; nothing where there are none */
-void report_skinny(const report *r);    /* document 004's table */
+void report_skinny(const report *r);    /* the table of NVIDIA Best Practices */
 tw_status report_stories(const report *r);
 void report_traffic(const report *r); /* what is asked, predicted and counted */
 void report_method(const report *r);

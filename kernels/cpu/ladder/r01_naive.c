@@ -12,7 +12,7 @@
  * NUMBERS   2 k flops and 2 k elements read per element of C: 1 flop per element, 1/4 flop per byte in f32.
  *           B's column is read with a stride of ldb: every element from another cache line.
  * LIMITS    any m, n, k, strides and transposes.
- * SOURCE    documents 000, 002 and 003, with the accumulator set to 0 before it is used. */
+ * SOURCE    5kk73, ECE569 and Ruiz 2024, with the accumulator set to 0 before it is used. */
 #include "../rung.h"
 
 void KERNEL(const cpu_problem *x)

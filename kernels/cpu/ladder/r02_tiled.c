@@ -15,7 +15,7 @@
  *           operand once if the cache holds it all. The inner loop still walks down B's columns with a stride of ldb.
  * LIMITS    any m, n, k, strides and transposes; 1 <= r.
  * CHANGED   from r01: three loops over blocks around the three loops, and a block of sums.
- * SOURCE    document 003, with blocks that the edges cut off. */
+ * SOURCE    Ruiz 2024, with blocks that the edges cut off. */
 #include "../rung.h"
 
 /* sums[rows x cols] += A block x B block, depth deep. */

@@ -12,7 +12,7 @@
  *           stores it.
  * LIMITS    any m, n, k, strides and transposes; the stride is 1 where op_b = N.
  * CHANGED   from r02: the order of two loops in multiply_block.
- * SOURCE    document 000's coalescing, on a CPU: the spatial locality of a cache line. */
+ * SOURCE    5kk73's coalescing, on a CPU: the spatial locality of a cache line. */
 #include "../rung.h"
 
 /* sums[rows x cols] += A block x B block, depth deep. */

@@ -13,7 +13,7 @@
  *           straightened on the way: the inner loop always has stride 1.
  * LIMITS    any m, n, k, strides and transposes.
  * CHANGED   from r03: copy_block, and multiply_block reads the copies.
- * SOURCE    Goto, van de Geijn 2008, section 4.2; document 000's conflict-free tile is the same cure on a GPU. */
+ * SOURCE    Goto, van de Geijn 2008, section 4.2; 5kk73's conflict-free tile is the same cure on a GPU. */
 #include "../rung.h"
 
 /* packed[rows x cols] <- a block of a matrix with strides rs and cs. */

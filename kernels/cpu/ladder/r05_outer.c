@@ -12,7 +12,7 @@
  * NUMBERS   MR = 4, NR = 8 (f32) or 4 (f64). f32: 12 loads for 32 multiply-adds, where r04 has 64 loads and 32 stores.
  * LIMITS    any m, n, k, strides and transposes; edges are filled with zeros in the panels.
  * CHANGED   from r04: blocks packed as panels, multiply_tile.
- * SOURCE    document 000, computation optimisation; Volkov, Demmel 2008. Document 000 also weighs keeping a tile
+ * SOURCE    5kk73, computation optimisation; Volkov, Demmel 2008. 5kk73 also weighs keeping a tile
  *           unshared in registers instead: its operand would fall back to r01's ratio. */
 #include "../rung.h"
 

@@ -9,7 +9,7 @@
  * NUMBERS   overhead per step falls to an eighth. The sums are the same registers: unrolling k needs none beyond r05's.
  * LIMITS    those of r05.
  * CHANGED   from r05: one line, the pragma of the k loop.
- * SOURCE    document 000, loop unrolling. */
+ * SOURCE    5kk73, loop unrolling. */
 #include "../rung.h"
 
 enum { MR = 4, NR = 32 / sizeof(real) }; /* 8 sums of 16 bytes, 2 vectors of b, 1 of a: within 16 vector registers */

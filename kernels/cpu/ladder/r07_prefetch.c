@@ -13,7 +13,7 @@
  *           ends.
  * LIMITS    those of r06. The last pair asks for nothing. A prefetch never faults.
  * CHANGED   from r06: ask_for_share, and one call of it per tile.
- * SOURCE    document 000, prefetching: two tiles, the next one loaded during the accumulation. */
+ * SOURCE    5kk73, prefetching: two tiles, the next one loaded during the accumulation. */
 #include "../rung.h"
 
 enum { MR = 4, NR = 32 / sizeof(real) }; /* 8 sums of 16 bytes, 2 vectors of b, 1 of a: within 16 vector registers */

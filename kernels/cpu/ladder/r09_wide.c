@@ -16,7 +16,7 @@
  *           time in f32. The baseline's row gains 4 to 6 %.
  * LIMITS    those of r07. Baseline vectors are GCC's own, multiplied and added with two roundings.
  * CHANGED   from r07: multiply_tile in the words of vec.h, and NR.
- * SOURCE    document 001, wider loads. */
+ * SOURCE    Hotbingsoo 2021, wider loads. */
 #include "../rung.h"
 #include "../vec.h"
 

@@ -20,7 +20,7 @@
  * LIMITS    those of r09.
  * CHANGED   from r09: MR, the edge of the blocks, the height of the block of sums, copy_panels without a test per
  *           element.
- * SOURCE    document 001, register blocking in two dimensions and incomplete tiles; Volkov, Demmel 2008. */
+ * SOURCE    Hotbingsoo 2021, register blocking in two dimensions and incomplete tiles; Volkov, Demmel 2008. */
 #include "../rung.h"
 #include "../vec.h"
 

@@ -11,7 +11,7 @@
  * NUMBERS   2 k flops and 2 k loads per thread: 1/4 flop per byte asked. A warp's load of A is 1 word per row of the
  *           block, its load of B 4 sectors (T = 32) or 2 sectors used twice (T = 16).
  * LIMITS    any m, n, k, ld and transposes; blocks of 8 x 8, 16 x 16 or 32 x 32 threads.
- * SOURCE    documents 000, 001 and 002, with the accumulator set, C's own stride, and guarded edges. */
+ * SOURCE    5kk73, Hotbingsoo 2021 and ECE569, with the accumulator set, C's own stride, and guarded edges. */
 #include "../rung.cuh"
 
 extern "C" __global__ void __launch_bounds__(TILE *TILE) r01_naive(PARAMETERS)

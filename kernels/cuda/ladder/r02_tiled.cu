@@ -17,7 +17,7 @@
  *           is requests, not DRAM traffic.
  * LIMITS    any m, n, k, ld and transposes (OP_B turns the load around: then it is coalesced); T = 8, 16, 32.
  * CHANGED   from r01: the tile loop, two tiles, two barriers.
- * SOURCE    document 000, its tiled kernel, with B's column taken from blockIdx.x. */
+ * SOURCE    5kk73, its tiled kernel, with B's column taken from blockIdx.x. */
 #include "../rung.cuh"
 
 extern "C" __global__ void __launch_bounds__(TILE *TILE) r02_tiled(PARAMETERS)

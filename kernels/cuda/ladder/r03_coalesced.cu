@@ -14,7 +14,7 @@
  *           caches forgive the uncoalesced load, nothing forgives the conflict. r04 takes it away.
  * LIMITS    any m, n, k, ld and transposes; T = 8, 16, 32.
  * CHANGED   from r02: the two subscripts of B, and the two of the tile's read.
- * SOURCE    document 000, coalescing. */
+ * SOURCE    5kk73, coalescing. */
 #include "../rung.cuh"
 
 extern "C" __global__ void __launch_bounds__(TILE *TILE) r03_coalesced(PARAMETERS)

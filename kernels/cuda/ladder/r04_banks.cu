@@ -12,7 +12,7 @@
  * LIMITS    any m, n, k, ld and transposes; T = 8, 16, 32.
  * CHANGED   from r03: two pairs of subscripts of b_tile swapped. (Rows of T + 1 words are the other cure, for a B that
  *           comes transposed.)
- * SOURCE    document 000, no bank conflicts; documents 001 and 003 start here. */
+ * SOURCE    5kk73, no bank conflicts; Hotbingsoo 2021 and Ruiz 2024 start here. */
 #include "../rung.cuh"
 
 extern "C" __global__ void __launch_bounds__(TILE *TILE) r04_banks(PARAMETERS)

@@ -14,7 +14,7 @@
  * NUMBERS   as r04, less two compares and a select per load.
  * LIMITS    those of r04.
  * CHANGED   from r04: the tile step is a function of `guarded`, called with a constant.
- * SOURCE    document 003's reference to the book: less control divergence. */
+ * SOURCE    Ruiz's reference to the book: less control divergence. */
 #include "../rung.cuh"
 
 typedef float tile_row[TILE];

@@ -22,7 +22,7 @@
  * LIMITS    any m, n, k, ld and transposes; 64 threads. Beyond an edge of C an element that is there is loaded and its
  *           sum not stored; the last tile is as deep as k leaves it: no guard stands in the inner loop.
  * CHANGED   from r04: the block's shape, b in a register, sum[16]; the k loop stays rolled.
- * SOURCE    document 000, computation optimisation (Volkov, Demmel 2008). */
+ * SOURCE    5kk73, computation optimisation (Volkov, Demmel 2008). */
 #include "../rung.cuh"
 
 enum { BM = ROW_M, BN = ROW_N, BK = ROW_K, ROW = BM + 4 };

@@ -7,10 +7,10 @@
  *             r06:  b b b b b fma b fma fma b fma ... fma
  *
  * NUMBERS   as r05; loads overlap and the instructions around the FMAs go: 256 FMAs of about 450 instructions a tile on
- *           sm_90, 40 registers as in r05: document 000's claim that unrolling does not use more of them holds there.
+ *           sm_90, 40 registers as in r05: 5kk73's claim that unrolling does not use more of them holds there.
  * LIMITS    those of r05.
  * CHANGED   from r05: the loop over p of a whole tile is unrolled; a last, shallower tile keeps r05's.
- * SOURCE    document 000, loop unrolling. */
+ * SOURCE    5kk73, loop unrolling. */
 #include "../rung.cuh"
 
 enum { BM = ROW_M, BN = ROW_N, BK = ROW_K, ROW = BM + 4 };

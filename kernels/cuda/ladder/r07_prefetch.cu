@@ -11,12 +11,12 @@
  *           One barrier is enough: all reads of a tile end before the barrier that comes before its next write. B is
  *           not prefetched: it never was in shared memory. The last round loads its own tile again instead of asking
  *           whether there is a next one: a load inside an `if` is moved down to its use by the compiler, and then
- *           nothing overlaps. (A load followed at once by its store into shared memory, as the document writes it,
+ *           nothing overlaps. (A load followed at once by its store into shared memory, as 5kk73 writes it,
  *           waits before the FMAs too.)
  * NUMBERS   as r06, 1 barrier per tile instead of 2, twice the shared memory.
  * LIMITS    those of r06.
  * CHANGED   from r06: two tiles, next[4], one barrier.
- * SOURCE    document 000, prefetching. */
+ * SOURCE    5kk73, prefetching. */
 #include "../rung.cuh"
 
 enum { BM = ROW_M, BN = ROW_N, BK = ROW_K, ROW = BM + 4, LOADS = BM * BK / BN };

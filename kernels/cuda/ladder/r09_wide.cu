@@ -12,7 +12,7 @@
  *           to 16 bytes and lda, ldb, ldc multiples of 4; otherwise, and at the edges, the same four elements are taken
  *           one by one (wide.cuh): each block decides once a tile.
  * CHANGED   from r08: load4, store4 in place of the loops over q; the tile is stored at the head of the loop.
- * SOURCE    document 001 (wider loads). */
+ * SOURCE    Hotbingsoo 2021 (wider loads). */
 #include "../rung.cuh"
 #include "../wide.cuh"
 

@@ -14,7 +14,7 @@
  *           best 94 % of the instructions are FMAs. 256 threads, 64 sums each, 33,280 bytes of shared memory.
  * LIMITS    any m, n, k and ld, no transposes. WIDE = 1 as in r09. Tiles that C cuts off are filled with zeros.
  * CHANGED   from r09: B's tile in shared memory too, the thread's block 8 x 8 instead of 16 x 4.
- * SOURCE    document 001 (2D register blocking, incomplete tiles); Volkov, Demmel 2008. */
+ * SOURCE    Hotbingsoo 2021 (2D register blocking, incomplete tiles); Volkov, Demmel 2008. */
 #include "../rung.cuh"
 #include "../wide.cuh"
 

@@ -20,7 +20,7 @@
  * LIMITS    k = T, and only then: T = 16 or 32 is a constant. Any m, n, ld and transposes (the degrees are those of
  *           none).
  * CHANGED   from r01: k is a constant.
- * SOURCE    document 004, unoptimised matrix multiplication, with m, strides and guarded edges. */
+ * SOURCE    NVIDIA Best Practices, unoptimised matrix multiplication, with m, strides and guarded edges. */
 #include "../rung.cuh"
 
 extern "C" __global__ void __launch_bounds__(TILE *TILE) s1_unoptimised(PARAMETERS)

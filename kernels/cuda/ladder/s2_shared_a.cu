@@ -15,8 +15,8 @@
  * LIMITS    k = T, and only then; T = 16 or 32. Any m, n, ld and transposes. No thread leaves before the barrier: those
  *           beyond an edge take zeros of A, and a column of B that is there. Block x is the fast index and T wide.
  * CHANGED   from s1: a_tile, the barrier, no early return.
- * SOURCE    document 004, shared memory for A. It has no barrier and relies on half-warps in lock step: not promised
- *           since compute capability 7.0. */
+ * SOURCE    NVIDIA Best Practices, shared memory for A. It has no barrier and relies on half-warps in lock step: not
+ *           promised since compute capability 7.0. */
 #include "../rung.cuh"
 
 extern "C" __global__ void __launch_bounds__(TILE *TILE) s2_shared_a(PARAMETERS)

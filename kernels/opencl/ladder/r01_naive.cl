@@ -12,7 +12,7 @@
  *           warp's load of A is 1 word per row of the group, its load of B 4 sectors (T = 32) or 2 sectors used twice
  *           (T = 16).
  * LIMITS    any m, n, k, ld and transposes; work-groups of 8 x 8, 16 x 16 or 32 x 32.
- * SOURCE    documents 000, 001 and 002, with the accumulator set, C's own stride, and guarded edges. */
+ * SOURCE    5kk73, Hotbingsoo 2021 and ECE569, with the accumulator set, C's own stride, and guarded edges. */
 #include "../rung.clh"
 
 __kernel __attribute__((reqd_work_group_size(TILE, TILE, 1))) void r01_naive(PARAMETERS)

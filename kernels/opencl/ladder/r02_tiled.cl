@@ -17,7 +17,7 @@
  *           is requests, not DRAM traffic.
  * LIMITS    any m, n, k, ld and transposes (OP_B turns the load around: then it is coalesced); T = 8, 16, 32.
  * CHANGED   from r01: the tile loop, two tiles, two barriers.
- * SOURCE    document 000, its tiled kernel, with B's column taken from the group's x. */
+ * SOURCE    5kk73, its tiled kernel, with B's column taken from the group's x. */
 #include "../rung.clh"
 
 __kernel __attribute__((reqd_work_group_size(TILE, TILE, 1))) void r02_tiled(PARAMETERS)

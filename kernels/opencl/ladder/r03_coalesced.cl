@@ -15,7 +15,7 @@
  *           r04 takes it away. A CPU has no banks: there this rung only strides through its tile.
  * LIMITS    any m, n, k, ld and transposes; T = 8, 16, 32.
  * CHANGED   from r02: the two subscripts of B, and the two of the tile's read.
- * SOURCE    document 000, coalescing. */
+ * SOURCE    5kk73, coalescing. */
 #include "../rung.clh"
 
 __kernel __attribute__((reqd_work_group_size(TILE, TILE, 1))) void r03_coalesced(PARAMETERS)

@@ -9,7 +9,7 @@
  * NUMBERS   as r03, but the store is clean. The transpose on the host is timed and shown apart.
  * LIMITS    B as stored must be n x k (op_b = T); for another B the engine transposes on the host first. T = 8, 16, 32.
  * CHANGED   from r03: B's subscripts and the store of the tile.
- * SOURCE    document 000 ("transpose matrix B by CPU before offloading it"), document 001 ("transposing matrix B"). */
+ * SOURCE    5kk73 ("transpose matrix B by CPU before offloading it"), Hotbingsoo 2021 ("transposing matrix B"). */
 #undef OP_B
 #define OP_B 1
 #include "../rung.clh"

@@ -15,7 +15,7 @@
  * LIMITS    those of r04.
  * CHANGED   from r04: the tile step is a function of `guarded`, called with a constant. Local arrays are declared in
  *           the kernel, as OpenCL C 1.2 wants it, and handed down.
- * SOURCE    document 003's reference to the book: less control divergence. */
+ * SOURCE    Ruiz's reference to the book: less control divergence. */
 #include "../rung.clh"
 
 typedef float tile_row[TILE];

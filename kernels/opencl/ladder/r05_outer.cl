@@ -23,7 +23,7 @@
  *           sum[] is private memory that must stay in registers: every index of it is a constant once its loop is
  *           unrolled.
  * CHANGED   from r04: the group's shape, b in a register, sum[16]; the k loop stays rolled.
- * SOURCE    document 000, computation optimisation (Volkov, Demmel 2008). */
+ * SOURCE    5kk73, computation optimisation (Volkov, Demmel 2008). */
 #include "../rung.clh"
 
 enum { BM = ROW_M, BN = ROW_N, BK = ROW_K, ROW = BM + 4 };

@@ -6,11 +6,11 @@
  *             r05:  b  fma x 16  count branch | b  fma x 16  count branch | ...
  *             r06:  b b b ... fma x 16  b  fma x 16  b  fma x 16 ...
  *
- * NUMBERS   as r05; loads overlap and the instructions around the FMAs go. Document 000 says that unrolling does not
+ * NUMBERS   as r05; loads overlap and the instructions around the FMAs go. 5kk73 says that unrolling does not
  *           use more registers; the record holds both counts of each device.
  * LIMITS    those of r05.
  * CHANGED   from r05: the loop over p of a whole tile is unrolled; a last, shallower tile keeps r05's.
- * SOURCE    document 000, loop unrolling. */
+ * SOURCE    5kk73, loop unrolling. */
 #include "../rung.clh"
 
 enum { BM = ROW_M, BN = ROW_N, BK = ROW_K, ROW = BM + 4 };

@@ -12,7 +12,7 @@
  *           in CUDA, 1.18 in OpenCL.
  * LIMITS    those of r07.
  * CHANGED   from r07: the loops over q, a pointer into B for each.
- * SOURCE    document 001 (more work per thread), document 003 (thread coarsening). */
+ * SOURCE    Hotbingsoo 2021 (more work per thread), Ruiz 2024 (thread coarsening). */
 #include "../rung.clh"
 
 enum { BM = ROW_M, BN = ROW_N, BK = ROW_K, THREADS = ROW_THREADS, COLS = 4, ROW = BM + 4, LOADS = BM * BK / THREADS };

@@ -13,7 +13,7 @@
  *           to 16 bytes and lda, ldb, ldc multiples of 4; otherwise, and at the edges, the same four elements are taken
  *           one by one (wide.clh): each group decides once a tile.
  * CHANGED   from r08: load4, store4 in place of the loops over q; the next tile is stored at the head of the loop.
- * SOURCE    document 001 (wider loads). */
+ * SOURCE    Hotbingsoo 2021 (wider loads). */
 #include "../rung.clh"
 #include "../wide.clh"
 

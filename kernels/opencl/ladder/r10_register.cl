@@ -17,7 +17,7 @@
  * LIMITS    any m, n, k and ld, no transposes. WIDE = 1 as in r09. Tiles that C cuts off are filled with zeros. Needs a
  *           device with 33,280 bytes of local memory and work-groups of 256.
  * CHANGED   from r09: B's tile in local memory too, the work-item's block 8 x 8 instead of 16 x 4.
- * SOURCE    document 001 (2D register blocking, incomplete tiles); Volkov, Demmel 2008. */
+ * SOURCE    Hotbingsoo 2021 (2D register blocking, incomplete tiles); Volkov, Demmel 2008. */
 #include "../rung.clh"
 #include "../wide.clh"
 

@@ -20,7 +20,7 @@
  * LIMITS    k = T, and only then: T = 16 or 32 is a constant. Any m, n, ld and transposes (the degrees are those of
  *           none).
  * CHANGED   from r01: k is a constant.
- * SOURCE    document 004, unoptimised matrix multiplication, with m, strides and guarded edges. */
+ * SOURCE    NVIDIA Best Practices, unoptimised matrix multiplication, with m, strides and guarded edges. */
 #include "../rung.clh"
 
 __kernel __attribute__((reqd_work_group_size(TILE, TILE, 1))) void s1_unoptimised(PARAMETERS)

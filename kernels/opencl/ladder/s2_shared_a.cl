@@ -20,8 +20,8 @@
  *           those beyond an edge take zeros of A, and a column of B that is there.
  *           SUBGROUP_BARRIER = 1 needs sub-groups of at least T work-items that are neighbours in x.
  * CHANGED   from s1: a_tile, the barrier, no early return.
- * SOURCE    document 004, shared memory for A. It has no barrier and relies on half-warps in lock step: not promised
- *           since compute capability 7.0. */
+ * SOURCE    NVIDIA Best Practices, shared memory for A. It has no barrier and relies on half-warps in lock step: not
+ *           promised since compute capability 7.0. */
 #include "../rung.clh"
 
 #ifndef SUBGROUP_BARRIER

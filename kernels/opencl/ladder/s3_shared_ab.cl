@@ -14,7 +14,7 @@
  *           s2.
  * LIMITS    k = T, and only then; T = 16 or 32. Any m, n, ld and transposes.
  * CHANGED   from s2: b_tile; the barrier is the group's.
- * SOURCE    document 004, shared memory for A and B. */
+ * SOURCE    NVIDIA Best Practices, shared memory for A and B. */
 #include "../rung.clh"
 
 __kernel __attribute__((reqd_work_group_size(TILE, TILE, 1))) void s3_shared_ab(PARAMETERS)
