@@ -219,7 +219,7 @@ def what_must_be_refused():
     refused("r01", "r02", says="found 2 operands")
     refused("r01", "--tables", says="--tables takes no rung")
     for words in ["--gpu", "H200"], ["--shape", "8x8x8"], ["--tile", 16], ["--element", "1,1"], ["--binary"], ["--engine", "cpu"]:
-        refused("--tables", *words, says="--tables goes with --json alone")
+        refused("--tables", *words, says="--tables works only with --json")
     refused("r01", "--gpu", "Voodoo 2", says=["Voodoo 2", "GeForce 8800 GT,"])
     refused("r01", "--gpu", "", says="--gpu")
     refused("r01", "--gpu", "%s%n", says="%s%n")

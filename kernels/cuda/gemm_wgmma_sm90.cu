@@ -34,8 +34,7 @@
  *           rows and 128 bytes; where A or B is K-major, of ROW_M or ROW_N rows. C's map is read only where WIDE = 1
  *           and beta = 0. May be launched with PDL (programmatic stream serialization).
  * CHANGED   from r13: transposes, ping-pong, the epilogue by TMA, the tiles and their stages.
- * SOURCE    PTX ISA (matrix descriptors, stmatrix, cp.async.bulk.tensor); Thakkar et al.: CUTLASS 3, 2023 (ping-pong)
- */
+ * SOURCE    PTX ISA (matrix descriptors, stmatrix, cp.async.bulk.tensor); ping-pong: Thakkar et al.: CUTLASS 3, 2023 */
 #ifndef C_HALF
 #define C_HALF 0
 #endif
