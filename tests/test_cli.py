@@ -390,7 +390,7 @@ def former_names():
         refused = run("ladder", *words)
         assert refused.returncode == 2 and says in refused.stderr, refused
     refused = run("bench", "--kernel", "cpu_f32_r14_peak_")
-    assert refused.returncode == 2 and "no such row" in refused.stderr, refused
+    assert refused.returncode == 2 and "no such kernel" in refused.stderr, refused
 
 
 @case
