@@ -355,7 +355,8 @@ static bool open_square(access_launch *l, const char *name, int tile, int64_t k,
 
 /* Bytes that s1 to s3 move per element of C on the devices of NVIDIA Best Practices; its effective bandwidths, each
  * predicted from the devices' published figures: all in their order, five within a factor of 1.5. The sixth, s1 on the
- * 8800 GTX, is 1.64 times too high: what 16 transactions of one address cost there beyond their bytes was not published. */
+ * 8800 GTX, is 1.64 times too high: what 16 transactions of one address cost there beyond their bytes was not
+ * published. */
 static const char *skinny_wrong(const char *model, const double per_element[3], const double published[3],
                                 const double factor[3], char why[WHY])
 {

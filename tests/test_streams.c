@@ -1,6 +1,6 @@
-/* test_streams.c - streams, contexts, threads and graphs in their caller's hands, on a CUDA device: products in turns on
- * several streams, chains of them, capture and replay, with and without a workspace to pack operands into; contexts that
- * are lost, forks. C has the very bits of the cpu engine's product. Skipped, and counted, where there is no CUDA device.
+/* test_streams.c - streams, contexts, threads and graphs in their caller's hands, on a CUDA device: products on several
+ * streams, chains of them, capture and replay, with and without a workspace to pack operands into; contexts that are
+ * lost, forks. C has the very bits of the cpu engine's product. Skipped, and counted, where there is no CUDA device.
  * test_faults_calls.c has what can be seen without one. */
 #include <pthread.h>
 #include <sched.h>
