@@ -193,10 +193,10 @@ def doctor_tells_every_variable_that_is_read():
         if any(not a.startswith('"') for a in arguments):
             indirect.add(os.path.relpath(path, root))
     assert indirect == {"cli/cmd_doctor.c"}, indirect
-    facts, readme = doctor(TILEWRIGHT_KERNELS="/nowhere", TILEWRIGHT_PEERS="/none", TMPDIR="/tmp"), open(os.path.join(root, "README.md")).read()
+    facts, page = doctor(TILEWRIGHT_KERNELS="/nowhere", TILEWRIGHT_PEERS="/none", TMPDIR="/tmp"), open(os.path.join(root, "docs", "REFERENCE.md")).read()
     assert {name for name in facts if name.isupper()} == read and len(read) >= 14, read ^ {name for name in facts if name.isupper()}
     assert [facts["TILEWRIGHT_KERNELS"], facts["TILEWRIGHT_PEERS"], facts["TILEWRIGHT_NVRTC"]] == ["/nowhere", "/none", "not set"], facts
-    assert not [name for name in read if f"`{name}`" not in readme], "README.md does not name them all"
+    assert not [name for name in read if f"`{name}`" not in page], "docs/REFERENCE.md does not name them all"
 
 
 @case

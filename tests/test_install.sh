@@ -51,11 +51,11 @@ header_stands_alone() {
     done
 }
 
-# Each C example of the README, by itself; those that are programs print what they say, the one with a stream on the fake driver.
+# Each C example of README and GUIDE, by itself; those that are programs print what they say, the one with a stream on the fake driver.
 readme_examples() {
-    awk -v folder="$work" '/^```c$/ { inside = 1; number++; next } /^```/ { inside = 0 } inside { print > (folder "/readme" number ".c") }' "$root/README.md"
-    [ "$(grep -l 'int main' "$work"/readme*.c | wc -l)" -eq 2 ] || { echo "README.md has lost its programs in C" && return 1; }
-    for example in "$work"/readme*.c; do
+    awk -v folder="$work" '/^```c$/ { inside = 1; number++; next } /^```/ { inside = 0 } inside { print > (folder "/page" number ".c") }' "$root/README.md" "$root/docs/GUIDE.md"
+    [ "$(grep -l 'int main' "$work"/page*.c | wc -l)" -eq 2 ] || { echo "README.md and GUIDE.md have lost their programs in C" && return 1; }
+    for example in "$work"/page*.c; do
         set -- "$compiler" -std=c99 -D_POSIX_C_SOURCE=200112L -Wall -Wextra -Wpedantic -Werror -I"$tree/include" -I"$root/tests/consumer" "$example"
         grep -q 'int main' "$example" || { "$@" -fsyntax-only || return 1 && continue; }
         "$@" -L"$tree/$libdir" -ltilewright -o "$work/example" || return 1

@@ -1,7 +1,6 @@
 #!/bin/sh
 # ladder_doc.sh - writes docs/LADDER.md and docs/KERNELS.md: the rungs, and the production kernels, by the rows of kernels/kernels.def, the
-# comment at the head of each kernel's file, and the committed records; docs/ladder.svg, the chart of those records; and the lines between
-# the ladder's markers in README.md.
+# comment at the head of each kernel's file, and the committed records; and docs/ladder.svg, the chart of those records.
 # With --check it writes nothing and fails if a file is not what it would write. $TILEWRIGHT: the program, which draws; default build/tilewright.
 set -eu
 cd "$(dirname "$0")/.."
@@ -102,19 +101,6 @@ section() {
         [ ! -s "$new/other" ] || { printf '\nIn OpenCL:\n\n' && fence <"$new/other"; }
     fi
     [ ! -f "$cpu" ] || on_the_cpu "$cpu"
-}
-
-# measured FOLDER - chart and table of the committed records; FOLDER/ stands before names that are not in the file's own folder
-measured() {
-    printf '![Speed of each rung](%sladder.svg)\n\n' "$1"
-    cat "$new/table.md"
-    cat <<TEXT
-
-GFLOP/s, medians; in brackets r01 to r05 as the compiler unrolls them, which otherwise hold their loops rolled, so that each shows its one
-idea. bf16 stands apart: it is another type. The CPU's rungs are counterparts of these ideas, r02 to r10 on one thread. Each row was
-verified before it was timed. Records: ${2}results/; \`tilewright report\` makes a page of them, \`tilewright ladder --html FILE\` one
-of your machine.
-TEXT
 }
 
 ladder() {
@@ -271,25 +257,15 @@ TEXT
     done
 }
 
-readme() {
-    awk -v block="$new/block.md" '
-        /^<!-- ladder: / { print; while ((getline line < block) > 0) print line; skip = 1; found = 1 }
-        /^<!-- end of the ladder -->/ { skip = 0 }
-        !skip
-        END { if (!found) exit 1 }' README.md
-}
-
 # shellcheck disable=SC2086 # words on purpose
 "$program" report $shown -o "$new/ladder.svg" >/dev/null && "$program" report $shown -o "$new/table.md" >/dev/null || {
     echo "$program, which draws the chart, is missing or was built without jansson: ./dev build makes it" >&2
     exit 1
 }
-measured docs/ "" >"$new/block.md"
 ladder >"$new/LADDER.md"
 kernels >"$new/KERNELS.md"
-readme >"$new/README.md" || { echo "README.md has lost the markers of its ladder" >&2 && exit 1; }
 stale=''
-for pair in LADDER.md:docs/LADDER.md KERNELS.md:docs/KERNELS.md ladder.svg:docs/ladder.svg README.md:README.md; do
+for pair in LADDER.md:docs/LADDER.md KERNELS.md:docs/KERNELS.md ladder.svg:docs/ladder.svg; do
     cmp -s "$new/${pair%%:*}" "${pair#*:}" && continue
     stale="$stale ${pair#*:}"
     if [ "${1:-}" = --check ]; then diff -u "${pair#*:}" "$new/${pair%%:*}" || true; else cp "$new/${pair%%:*}" "${pair#*:}"; fi
