@@ -2,8 +2,8 @@
 #include "planners.h"
 
 /* Below this many multiply-adds of 4 bytes per thread another thread costs more than it gains: they take some 5 to 7 us
- * on wide vectors (docs/PERF-LOG.md); and where it is waited for even if it wakes late (batches, rungs), or other types
- * take less time. */
+ * on wide vectors (docs/perf/cpu-threads.md#no-waiting-for-threads); and where it is waited for even if it wakes late
+ * (batches, rungs), or other types take less time. */
 static const double WORK_PER_THREAD = 393216.0, WORK_PER_WAITED_THREAD = 2097152.0;
 static const double LITTLE_PER_THREAD = 1048576.0; /* of those, in two tasks: more are too short */
 
@@ -32,22 +32,22 @@ static size_t padded(int64_t elements, size_t element_bytes)
 /* C of few rows: B is read once, where it lies, so many of its rows at a time (stream_rows) along all of a task's
  * columns, so that the same pages and the prefetched lines to the right serve until the next ones; copying it would
  * cost as much as the product. C of few columns: the same of A, STREAM_KC of its columns. In tiles, columns and pages;
- * by measurement, docs/PERF-LOG.md. */
+ * by measurement, docs/perf/cpu-skinny.md#few-rows. */
 enum { STREAM_ROWS = 16, STREAM_COLS = 4, STREAM_KC = 1024, STREAM_TASKS = 2, STREAM_WIDTH = 2 };
 enum { STREAM_FEW = 8, STREAM_PAGES_FOLLOWED = 32, STREAM_PAGES = 128, STREAM_MOST = 256, PAGE = 4096 };
 enum { SMALL_L1 = 32768 };                    /* a larger one tells the kinds of cores that were measured apart */
-enum { SPLIT_ROWS = 28, SPLIT_COLS = 4 };     /* in tiles; by measurement, docs/PERF-LOG.md */
-enum { TURN_BYTES = 196608, TURN_SHARE = 4 }; /* by measurement, docs/PERF-LOG.md */
-/* of k of a transposed A that is read where it lies though B is packed; by measurement, docs/PERF-LOG.md */
+enum { SPLIT_ROWS = 28, SPLIT_COLS = 4 };     /* in tiles; docs/perf/cpu-packing.md#row-by-row */
+enum { TURN_BYTES = 196608, TURN_SHARE = 4 }; /* docs/perf/cpu-threads.md#two-threads-on-small */
+/* of k of a transposed A that is read in place though B is packed; docs/perf/cpu-threads.md#two-threads-on-small */
 enum { FEW_BYTES = 384 };
 
 /* Rows a multiple of 4 KiB apart meet in the same few sets of the cache. */
 static bool rows_meet(int64_t ld, int64_t bytes) { return ld % (PAGE / bytes) == 0; }
 
-/* Would many tiles read rows of B that begin within a line, and so two lines for a vector, on a processor where a copy
- * of B costs less? Of those measured (docs/PERF-LOG.md) the one that has two units of 512 bits does, and its L1 of 48
- * KiB is what tells it here from one that computes such vectors in halves. Measured where C is not read, on one thread,
- * two and sixteen, of which more want more rows. */
+/* Would many tiles read rows of B that are not cache-line aligned, and so two lines for a vector, on a processor where a
+ * copy of B costs less? Of those measured (docs/perf/cpu-packing.md#row-by-row) the one that has two units of 512 bits
+ * does, and its L1 of 48 KiB tells it here from one that computes such vectors in halves. Measured where C is not read,
+ * on one thread, two and sixteen, of which more want more rows. */
 static bool splits_lines(const tw_problem *p, const device_facts *device, int threads, int64_t mr, int64_t nr,
                          int64_t bytes)
 {
@@ -59,9 +59,10 @@ static bool splits_lines(const tw_problem *p, const device_facts *device, int th
 }
 
 /* Are A, B and C together no larger than three times the L2, or six times where C has more than few rows and A's lie
- * side by side, by measurement (docs/PERF-LOG.md)? Then there is one panel, and an operand is packed only where it must
- * be. Not where C is more than one tile high and what its tiles read again (a tile's width of B, its rows of A and the
- * next ones, which are asked for) takes more than half of the L2, or long rows of A meet: A would be packed whole. */
+ * side by side (docs/perf/cpu-packing.md#strips-of-b)? Then there is one panel, and an operand is packed only where it
+ * must be. Not where C is more than one tile high and what its tiles read again (a tile's width of B, its rows of A and
+ * the next ones, which are prefetched) takes more than half of the L2, or long rows of A meet: A would be packed
+ * whole. */
 static bool fits_near(const tw_problem *p, const device_facts *device, int threads, int64_t mr, int64_t nr,
                       int64_t bytes)
 {
@@ -226,7 +227,7 @@ void plan_loops(plan *plan, const device_facts *device, int wanted_threads)
     cpu->task_n = even_block(cpu->strip_n,
                              cpu->streams_b ? stream_columns(plan) : device->l2_bytes / 2 / (steps * bytes), nr);
     /* Tall ones read their block of B seldom; of those of several threads the last are waited for
-     * (docs/PERF-LOG.md). */
+     * (docs/perf/cpu-threads.md#packing-among-tasks). */
     cpu->task_m = even_block(cpu->strip_m, (plan->threads > 1 ? 12 : 24) * mr, mr);
     while (plan->threads > 1 && cpu->task_m > mr &&
            ceil_div(cpu->strip_m, cpu->task_m) * ceil_div(cpu->strip_n, cpu->task_n) <

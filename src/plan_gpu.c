@@ -6,7 +6,8 @@
 #include <stdio.h>
 
 /* A GPU_SHARES row: 12 warps have room on each multiprocessor. So many of its blocks on one compute an element of C
- * each in this time, in elements at full speed; speeds of fewer warps were measured on an H200 (docs/PERF-LOG.md). */
+ * each in this time, in elements at full speed; speeds of fewer warps were measured on an H200
+ * (docs/perf/cublaslt.md#packing-counted). */
 static double time_of(const kernel_row *row, int64_t blocks)
 {
     static const double speed[] = {1, 0.39, 0.78, 0.75, 0.945, 0.97}; /* of 2 warps more each */
@@ -185,7 +186,7 @@ static shares part_out(const kernel_row *row, const tw_problem *p, const device_
 /* A GPU_STREAM row: each tile's k in so many blocks as end soonest; or, where there are more tiles than
  * multiprocessors, equal shares of all of them. *cycles: memory brings the long operand once, the L2 both, a
  * multiprocessor takes so many bytes; a block that follows another begins anew, and parts of a tile meet. Numbers of an
- * H200 (docs/PERF-LOG.md). */
+ * H200 (docs/perf/gemm-swapab.md#streaming). */
 static shares stream_out(const kernel_row *row, const tw_problem *p, const device_facts *device, double *cycles)
 {
     enum {
@@ -324,7 +325,7 @@ static double longest_share(const kernel_row *row, const tw_problem *p, const de
  * work and its copies come in, which overlap to half; copies share what the L2 gives, and lines that do not begin at
  * multiples of 128 bytes cost four times as much. Two warpgroups take tiles in turns: one stores while the other
  * multiplies, until the last. Tiles with more sums multiply a little slower. Numbers fitted to an H200
- * (docs/PERF-LOG.md). */
+ * (docs/perf/gemm-wgmma.md#c-by-tma). */
 static double longest_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device)
 {
     enum { MULTIPLIES = 2048, L2_BYTES = 9500, STORED_BYTES = 11, PER_TILE = 1300, LINE = 128, ACROSS_LINES = 4 };
@@ -375,7 +376,7 @@ static double storing_each(const kernel_row *row, const tw_problem *p)
 /* What a product takes on this row, in cycles of a multiprocessor: the launch, the pass that packs, then the longer of
  * what multiplying takes and what memory takes to bring the operands; rows of the large ones store C at the end, and
  * their LAUNCH is that of their many instructions too, which come from memory. Measured on an H200
- * (docs/PERF-LOG.md). */
+ * (docs/perf/planner.md#quarters). */
 static double cycles_of(const kernel_row *row, const tw_problem *p, const device_facts *device)
 {
     enum { LAUNCH = 4200, EARLY = 2300, PASS = 4000, SHARES_PASS = 10000, BLOCK = 1500, FMAS = 128, MEMORY_BYTES = 19 };

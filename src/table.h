@@ -81,7 +81,7 @@ enum {
     GPU_SWAPAB = (GPU_MATRIX & ~(GPU_WIDE | GPU_PERSISTENT)) | GPU_STREAM
 };
 
-/* What a GPU_SLICES row takes, fitted to random shapes on an H200 (docs/PERF-LOG.md). */
+/* What a GPU_SLICES row takes, fitted to random shapes on an H200 (docs/perf/planner.md). */
 typedef struct slice_pace {
     double alone, share; /* of the peak while it multiplies: a block alone on its multiprocessor, and others */
     /* cycles of a multiprocessor for each copy by a thread, or for each line of the first boxes */

@@ -77,7 +77,7 @@ def links_of(page):
 
 
 def links_of_the_code():
-    """Comments and messages name a page as docs/NAME.md, with an anchor where one is meant."""
+    """Comments and messages name a page by its path below docs, with an anchor where one is meant."""
     wrong = []
     for name in tracked("*.c", "*.h", "*.cl", "*.clh", "*.cu", "*.cuh", "*.def", "*.py", "*.sh", "dev", "CMakeLists.txt"):
         for target in re.findall(r"docs/[\w/.-]+\.md(?:#[\w-]+)?", read(name)):

@@ -395,7 +395,7 @@ static void packing_cases(void)
     /* 17 tiles, of 7 blocks each; operands that are copied word by word */
     row_case(TW_N, 522, 1, 18011, "cuda_f32_sgemm_slicedk_sm80_32x4");
     /* of sgemm_slicedk_sm80_64x64's three blocks on a multiprocessor one would be alone; sgemm_slicedk_tma_sm90_64x32
-     * is 4 % faster (docs/PERF-LOG.md) */
+     * is 4 % faster (docs/perf/planner.md#clusters-and-copies) */
     row_case(TW_N, 896, 896, 896, "cuda_f32_sgemm_slicedk_tma_sm90_64x128");
     row_case(TW_N, 300, 2000, 500, "cuda_f32_sgemm_slicedk_tma_sm90_64x128");
     row_case(TW_N, 0, 7, 5, "cuda_f32_sgemm_slicedk_sm80_16x32");

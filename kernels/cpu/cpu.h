@@ -51,7 +51,7 @@ enum { CPU_LINE_BYTES = 64 };
  * and by a_next_back more after every mr steps, and, until it has asked for all of it, for one of the tile of C at
  * c_next, its rows as far apart as those that this one writes; where b is not packed, also for what lies b_next bytes
  * behind the present row of it. All at once they would take every buffer that the loads of the present tile need
- * (docs/PERF-LOG.md). What need not be asked for is this tile's own, which is near. */
+ * (docs/perf/cpu-packing.md#even-prefetch). What need not be asked for is this tile's own, which is near. */
 typedef struct cpu_tile {
     int64_t rows, cols, k;
     const void *a, *b;

@@ -234,7 +234,7 @@ ALWAYS void ask_for(const void *at, int64_t rows, int64_t ld_bytes, int64_t byte
                 __builtin_prefetch((const void *)q, 0);
 }
 
-enum { TINY_BYTES = 3584, B_AHEAD = 8 }; /* by measurement, docs/PERF-LOG.md */
+enum { TINY_BYTES = 3584, B_AHEAD = 8 }; /* docs/perf/cpu-small.md#even-tiles */
 
 #define JOIN(x, y)  JOIN_(x, y)
 #define JOIN_(x, y) x##y

@@ -11,7 +11,7 @@
  * NUMBERS   TILE = 32: 64 threads, 16 x 32 per warp. TILE = 64: 128 threads, 32 x 32. TILE = 128: 256 threads, 64 x 32,
  *           and a block for each tile; the smaller tiles have a few persistent blocks per multiprocessor. Rows in
  *           shared memory are padded by 16 bytes, so that the 8 rows of a block lie in different banks. H200, batches
- *           of 1000 beside cuBLAS 13: docs/PERF-LOG.md.
+ *           of 1000 beside cuBLAS 13: docs/perf/batches.md.
  * LIMITS    as sgemm_batched_cpasync_sm80. The tensor cores truncate sums where f32 rounds.
  * HOST      as sgemm_batched_cpasync_sm80. -DIN_F16=1: f16.
  * CHANGED   from sgemm_batched_cpasync_sm80: mma for FMAs, and the loads of its operands.

@@ -11,7 +11,7 @@
  *           different banks, and those of C too.
  *
  * NUMBERS   64 x 64 tiles, 128 threads of 32 x 32 per warp, 3 stages of 16 KiB and 16 KiB of C: three blocks per
- *           multiprocessor. H200: docs/PERF-LOG.md.
+ *           multiprocessor. H200: docs/perf/batches.md.
  * LIMITS    sm_90 and above. Addresses, ld and strides multiples of 16 bytes, n of 4 (TMA stores whole 16 bytes), k >
  *           0. No arrays of addresses.
  * HOST      at most 3 blocks per multiprocessor and works; dynamic shared memory sizeof(struct ring). Maps of rank 3 as

@@ -20,7 +20,7 @@
  *           evict it first, and fetches 128 bytes of it at a time.
  * NUMBERS   16 x 64: 22 stages of 10 KiB in flight for each multiprocessor. H200, bf16, B k x n, microseconds (the time
  *           of the memory alone is 31.5 and 53.5): m = 1, 16, 64, 128 of n = k = 8192 32.6, 32.9, 34.0, 38.5; n =
- *           28672, k = 4096 55.3, 55.6, 60.1, 68.3 (docs/PERF-LOG.md).
+ *           28672, k = 4096 55.3, 55.6, 60.1, 68.3 (docs/perf/gemm-swapab.md).
  * LIMITS    sm_90a only. m, n >= 1; a and b aligned to 16 bytes, lda and ldb multiples of 8 (pack.cu copies others
  *           first); c and ldc are any. Tiles and runs < 2^31. FEW_ROWS = 1: TILE_M is 16, 64 or 128, TILE_N 64 or 128;
  *           FEW_ROWS = 0: the other way round. C_HALF = 1: C of the operands' type, else f32. IN_F16 = 1: f16 instead

@@ -12,7 +12,7 @@
  *           lie in different banks.
  *
  * NUMBERS   TILE = 32: 64 threads, 4 x 4 sums, k in steps of 32. TILE = 64: 128 threads, 8 x 4 sums, steps of 16 in 3
- *           stages, 4 blocks per multiprocessor. H200, batches of 1000 beside cuBLAS 13: docs/PERF-LOG.md.
+ *           stages, 4 blocks per multiprocessor. H200, batches of 1000 beside cuBLAS 13: docs/perf/batches.md.
  * LIMITS    sm_80 and above. Any m, n, k, ld, strides and transposes; WIDE = 1 promises that addresses, ld and strides
  *           are multiples of 16 bytes. An element is one sum over k in ascending order, whatever its item's index.
  * HOST      one dimension of blocks, at most works = count * ceil(m / TILE) * ceil(n / TILE); dynamic shared memory

@@ -21,7 +21,7 @@
  *
  * NUMBERS   16 x 8 sums per thread, 168 registers, 128 threads, 3 stages of 16 KiB (2 where both operands are
  *           transposed) and two transposed tiles of each: three blocks per multiprocessor. Transposing is 4 loads and
- *           16 stores for 2048 FMAs. H200: docs/PERF-LOG.md.
+ *           16 stores for 2048 FMAs. H200: docs/perf/batches.md#f32-128.
  * LIMITS    sm_90 and above. Addresses, ld and strides multiples of 16 bytes, n of 4, k > 0. No arrays of addresses. An
  *           element is one sum over k in ascending order, whatever its item's index.
  * HOST      one dimension of works + cut blocks, works = count * ceil(m / 128) * ceil(n / 128), 0 <= cut <= works;

@@ -15,7 +15,7 @@
  * NUMBERS   A product takes 16 cycles, 1024 flop a cycle in bf16 and 2048 in int8: 16 and 32 times what two ports of
  *           AVX-512 do in f32. Four loads of 1 KiB in 64 cycles, which the L2 must deliver: panels are 2 KiB deep. Half
  *           as deep, A's part would stay in the L1, but C be brought from memory and taken back twice as often, which
- *           costs more (docs/PERF-LOG.md).
+ *           costs more (docs/perf/cpu-bf16-int8.md).
  *           Sums of bf16: of each block of 32 along k the even and the odd products each add up in f32 from 0, then the
  *           two, then what was before; what is subnormal counts as 0 (Intel SDM 2, TDPBF16PS).
  * LIMITS    MR and NR are 32. Rows and columns beyond C are zeros of the panels; their sums go no further than the

@@ -79,7 +79,7 @@ static inline void copy_piece(char *to, const char *from, int64_t bytes)
     }
 }
 
-/* more are more streams of lines to write than a processor follows; by measurement, docs/PERF-LOG.md */
+/* more are more streams of lines to write than a processor follows; docs/perf/cpu-packing.md#row-by-row */
 enum { PANELS_AT_ONCE = 32 };
 
 void pack_steps(size_t element_bytes, void *packed, const void *source, int64_t k_stride, int64_t length, int64_t k,

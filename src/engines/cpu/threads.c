@@ -219,7 +219,7 @@ static void crew_grow(crew *crew, int wanted)
 }
 
 /* Wake so many sleepers, whoever they are. One after the other costs the caller a call of the system each, but leaves
- * the rest asleep: by measurement worth it up to half of them (docs/PERF-LOG.md). */
+ * the rest asleep: by measurement worth it up to half of them (docs/perf/cpu-threads.md#waking). */
 static void wake(crew *crew, int threads)
 {
     if (2 * threads > crew->workers)
