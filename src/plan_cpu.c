@@ -44,8 +44,8 @@ enum { FEW_BYTES = 384 };
 /* Rows a multiple of 4 KiB apart meet in the same few sets of the cache. */
 static bool rows_meet(int64_t ld, int64_t bytes) { return ld % (PAGE / bytes) == 0; }
 
-/* Would many tiles read rows of B that are not cache-line aligned, and so two lines for a vector, on a processor where a
- * copy of B costs less? Of those measured (docs/perf/cpu-packing.md#row-by-row) the one that has two units of 512 bits
+/* Would many tiles read rows of B that are not cache-line aligned, and so two lines for a vector, on a processor where
+ * a copy of B costs less? Of those measured (docs/perf/cpu-packing.md#row-by-row) the one that has two units of 512 bits
  * does, and its L1 of 48 KiB tells it here from one that computes such vectors in halves. Measured where C is not read,
  * on one thread, two and sixteen, of which more want more rows. */
 static bool splits_lines(const tw_problem *p, const device_facts *device, int threads, int64_t mr, int64_t nr,
