@@ -2,10 +2,10 @@
 #include "planners.h"
 
 /* Below this many multiply-adds of 4 bytes per thread another thread costs more than it gains: they take some 5 to 7 us
- * on wide vectors (docs/perf/cpu-threads.md#no-waiting-for-threads); and where it is waited for even if it wakes late
- * (batches, rungs), or other types take less time. */
+ * on wide vectors (docs/perf/cpu-threads.md#no-waiting-for-threads). More for calls that wait for threads that wake
+ * late (batches, rungs), and for types that take less time. */
 static const double WORK_PER_THREAD = 393216.0, WORK_PER_WAITED_THREAD = 2097152.0;
-static const double LITTLE_PER_THREAD = 1048576.0; /* of those, in two tasks: more are too short */
+static const double LITTLE_PER_THREAD = 1048576.0; /* of those, in two tasks: more tasks would be too short */
 
 enum { STRIP_M = 4096, STRIP_N = 4096, LEAST_LINE = 64, SUM_STRIP = 1024, WORKSPACE_ALIGN = 64, TASKS_PER_THREAD = 4 };
 
@@ -29,25 +29,25 @@ static size_t padded(int64_t elements, size_t element_bytes)
     return (size_t)round_up(elements * (int64_t)element_bytes, WORKSPACE_ALIGN);
 }
 
-/* C of few rows: B is read once, where it lies, so many of its rows at a time (stream_rows) along all of a task's
- * columns, so that the same pages and the prefetched lines to the right serve until the next ones; copying it would
- * cost as much as the product. C of few columns: the same of A, STREAM_KC of its columns. In tiles, columns and pages;
- * by measurement, docs/perf/cpu-skinny.md#few-rows. */
+/* Small-m products: B is read once, in place, a few rows at a time (stream_rows) along all columns of a task, so that
+ * the same pages and the prefetched lines to the right serve until the next rows; copying B would cost as much as the
+ * product. Small-n: the same for A, STREAM_KC of its columns. In tiles, columns and pages
+ * (docs/perf/cpu-skinny.md#few-rows). */
 enum { STREAM_ROWS = 16, STREAM_COLS = 4, STREAM_KC = 1024, STREAM_TASKS = 2, STREAM_WIDTH = 2 };
 enum { STREAM_FEW = 8, STREAM_PAGES_FOLLOWED = 32, STREAM_PAGES = 128, STREAM_MOST = 256, PAGE = 4096 };
-enum { SMALL_L1 = 32768 };                    /* a larger one tells the kinds of cores that were measured apart */
+enum { SMALL_L1 = 32768 };                    /* the kinds of cores that were measured differ in it */
 enum { SPLIT_ROWS = 28, SPLIT_COLS = 4 };     /* in tiles; docs/perf/cpu-packing.md#row-by-row */
 enum { TURN_BYTES = 196608, TURN_SHARE = 4 }; /* docs/perf/cpu-threads.md#two-threads-on-small */
 /* of k of a transposed A that is read in place though B is packed; docs/perf/cpu-threads.md#two-threads-on-small */
 enum { FEW_BYTES = 384 };
 
-/* Rows a multiple of 4 KiB apart meet in the same few sets of the cache. */
+/* Rows a multiple of 4 KiB apart fall into the same few sets of the cache. */
 static bool rows_meet(int64_t ld, int64_t bytes) { return ld % (PAGE / bytes) == 0; }
 
-/* Would many tiles read rows of B that are not cache-line aligned, and so two lines for a vector, on a processor where
- * a copy of B costs less? Of those measured (docs/perf/cpu-packing.md#row-by-row) the one that has two units of 512 bits
- * does, and its L1 of 48 KiB tells it here from one that computes such vectors in halves. Measured where C is not read,
- * on one thread, two and sixteen, of which more want more rows. */
+/* Whether many tiles would read rows of B that are not cache-line aligned, and so two lines for a vector, on a
+ * processor where a copy of B costs less. Of those measured (docs/perf/cpu-packing.md#row-by-row) that is the one with
+ * two units of 512 bits; here its L1 of 48 KiB tells it from one that computes such vectors in halves. Measured where C
+ * is not read, on one thread, two and sixteen; more threads need more rows. */
 static bool splits_lines(const tw_problem *p, const device_facts *device, int threads, int64_t mr, int64_t nr,
                          int64_t bytes)
 {
@@ -58,11 +58,11 @@ static bool splits_lines(const tw_problem *p, const device_facts *device, int th
     return fast && many && p->op_a == TW_N && p->op_b == TW_N && p->beta == 0 && p->ldb % (CPU_LINE_BYTES / bytes) != 0;
 }
 
-/* Are A, B and C together no larger than three times the L2, or six times where C has more than few rows and A's lie
- * side by side (docs/perf/cpu-packing.md#strips-of-b)? Then there is one panel, and an operand is packed only where it
- * must be. Not where C is more than one tile high and what its tiles read again (a tile's width of B, its rows of A and
- * the next ones, which are prefetched) takes more than half of the L2, or long rows of A meet: A would be packed
- * whole. */
+/* Whether the product is computed unpacked: A, B and C together are at most three times the L2, or six times where C
+ * has more than few rows and the rows of A are not transposed (docs/perf/cpu-packing.md#strips-of-b). Then there is one
+ * panel, and an operand is packed only where it must be. Not where C is more than one tile high and what its tiles read
+ * again (a tile's width of B, its rows of A and the next ones, which are prefetched) takes more than half of the L2, or
+ * long rows of A fall into the same sets: A would be packed whole. */
 static bool fits_near(const tw_problem *p, const device_facts *device, int threads, int64_t mr, int64_t nr,
                       int64_t bytes)
 {
@@ -76,7 +76,7 @@ static bool fits_near(const tw_problem *p, const device_facts *device, int threa
     return whole <= (tall ? 6 : 3) * (double)device->l2_bytes;
 }
 
-/* A matrix times a vector: one pass over the matrix, its outputs divided among the threads. */
+/* GEMV: one pass over the matrix, its outputs divided among the threads. */
 static void plan_line(plan *plan)
 {
     cpu_plan *cpu = &plan->cpu;
@@ -92,9 +92,10 @@ static void plan_line(plan *plan)
                             : even_block(count, max_i64(ceil_div(count, tasks), LEAST_LINE), plan->row->lab.tile_n);
 }
 
-/* Rows of a B that streams which are read at a time; short ones share pages. For beta the sums of a short k would have
- * to be kept elsewhere. A core with an L1 of more than 32 KiB (of those measured, Intel's, whose prefetchers seem to
- * follow 32 pages) wants few; others fewer still where C is one tile high and the vectors wide, else many. */
+/* Rows of B that a small-m product reads at a time; short rows share pages. With beta the partial sums of a short k
+ * would have to be kept elsewhere. A core with an L1 of more than 32 KiB (of those measured, Intel's, whose prefetchers
+ * seem to follow 32 pages) wants few; others want fewer still where C is one tile high and the vectors wide, else
+ * many. */
 static int64_t stream_rows(const plan *plan, const device_facts *device, int64_t bytes)
 {
     const tw_problem *p = &plan->problem;
@@ -106,7 +107,7 @@ static int64_t stream_rows(const plan *plan, const device_facts *device, int64_t
     return min_i64(max_i64(pages * PAGE / bytes / p->ldb, pages), STREAM_MOST);
 }
 
-/* Columns of a task: all of a strip's, or a part for each thread, and a second to even out. */
+/* Columns of a task: all of a macro-block's, or two tasks for each thread, to even out. */
 static int64_t stream_columns(const plan *plan)
 {
     return plan->threads == 1 ? plan->cpu.strip_n
@@ -114,10 +115,10 @@ static int64_t stream_columns(const plan *plan)
                                         STREAM_WIDTH * plan->row->lab.tile_n);
 }
 
-/* Are sums kept beside C, whose old elements are wanted at the end? */
+/* Whether partial sums are kept beside C, whose old elements are needed at the end. */
 static bool keeps_sums(const plan *plan) { return plan->problem.k > plan->cpu.piece && plan->problem.beta != 0; }
 
-/* What the blocks need. */
+/* The workspace of the blocks. */
 static void count_workspace(plan *plan)
 {
     cpu_plan *cpu = &plan->cpu;
@@ -129,7 +130,7 @@ static void count_workspace(plan *plan)
     plan->workspace_bytes = (cpu->packs_ahead ? 2 : 1) * (cpu->a_bytes + cpu->b_bytes) + cpu->sum_bytes;
 }
 
-/* Of a problem whose operands are both transposed: the transposed C as the product of B and A, as they lie. */
+/* A problem whose operands are both transposed, as the transposed C = B A of the operands in place. */
 static tw_problem turned_problem(const tw_problem *p)
 {
     tw_problem turned = *p;
@@ -137,7 +138,8 @@ static tw_problem turned_problem(const tw_problem *p)
     return turned;
 }
 
-/* Both transposed: is it less work to turn C than to pack A and B? Where all are small, or C much smaller than they. */
+/* Both operands transposed: whether it is less work to transpose C than to pack A and B. So where all are small, or C
+ * is much smaller than they. */
 static bool turns_cheaply(const tw_problem *p, int64_t bytes)
 {
     if (p->op_a != TW_T || p->op_b != TW_T || p->beta != 0 || rows_meet(p->lda, bytes) || rows_meet(p->ldb, bytes))
@@ -146,15 +148,15 @@ static bool turns_cheaply(const tw_problem *p, int64_t bytes)
     return packed >= ((packed + turned) * (double)bytes <= TURN_BYTES ? 1 : TURN_SHARE) * turned;
 }
 
-/* Rows of a product in place are divided in so many: whole tiles, and of a turned one, whose rows are C's columns,
- * whole lines of C or nearly. */
+/* Rows of an unpacked product are divided in multiples of this: whole tiles; where C is computed transposed, whose rows
+ * are columns of C, whole cache lines of C or nearly. */
 static int64_t rows_together(const plan *plan, int64_t bytes)
 {
     return round_up(plan->cpu.near.turned ? CPU_LINE_BYTES / bytes : 1, plan->row->lab.tile_m);
 }
 
-/* Small, and nothing is packed: one strip, and on one thread one task; on several, rows are divided, or where there are
- * few, columns. p: the plan's problem, or that turned. */
+/* Nothing is packed: one macro-block, and on one thread one task; on several threads rows are divided, or where there
+ * are few, columns. p: the problem of the plan, or that transposed. */
 static void plan_in_place(plan *plan, const tw_problem *p, bool turned, const device_facts *device, int64_t bytes)
 {
     cpu_plan *cpu = &plan->cpu;
@@ -178,13 +180,13 @@ static void plan_in_place(plan *plan, const tw_problem *p, bool turned, const de
 
 /* Blocks of the five loops, after Goto and van de Geijn: the packed block of B that one task uses (kc x task_n) takes
  * half of the L2, a sliver of A (mr x kc) lies in the L1. Partial sums over k live in C itself; where they cannot (beta
- * != 0 needs the old C until the end), they get a part of the workspace and strips are smaller. */
+ * != 0 needs the old C until the end), they get a part of the workspace and macro-blocks are smaller. */
 void plan_loops(plan *plan, const device_facts *device, int wanted_threads)
 {
     cpu_plan *cpu = &plan->cpu;
     const tw_problem *p = &plan->problem;
     int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n, bytes = dtype_find(p->dtype_c)->lab.bytes;
-    /* can be read where it lies; else panels hold other words than the operands */
+    /* operands can be read in place; else panels hold other words than the operands */
     bool lies = plan->row->form == CPU_PLAIN;
     plan->threads = threads_for(p, device, wanted_threads,
                                 lies ? WORK_PER_THREAD * 4 / (double)bytes : WORK_PER_WAITED_THREAD);
@@ -198,13 +200,13 @@ void plan_loops(plan *plan, const device_facts *device, int wanted_threads)
         return;
     }
     const bool near = lies && fits_near(p, device, plan->threads, mr, nr, bytes);
-    /* C is small and k long: both operands are used so seldom that neither is worth a copy; panels of both take three
+    /* A small C and a long k: both operands are used so seldom that neither is worth a copy. Panels of both take three
      * quarters of the L2. */
     const bool deep = lies && !near && p->op_a == TW_N && p->op_b == TW_N && p->m <= STREAM_ROWS * mr &&
                       p->n <= STREAM_COLS * nr && !rows_meet(p->ldb, bytes);
     bool streams_a = lies && !near && !deep && p->op_a == TW_N && p->n <= STREAM_COLS * nr;
-    /* Its rows are as good as slivers, and not copied. Transposed, each step of k is a line of its own: so many as
-     * leave room in the L1 for the others', few where B is transposed and packed, too. */
+    /* Rows of A are as good as packed slivers, and not copied. Transposed, each step of k is a cache line of its own:
+     * as many as leave room in the L1 for the other operands, few where B is transposed and packed, too. */
     const bool short_k = near && (p->op_b == TW_N || p->k * bytes <= FEW_BYTES) &&
                          p->k * CPU_LINE_BYTES <= device->l1_bytes * 5 / 8;
     cpu->direct_a = deep || streams_a || (lies && (short_k || p->op_a == TW_N) && !rows_meet(p->lda, bytes));
@@ -226,7 +228,7 @@ void plan_loops(plan *plan, const device_facts *device, int wanted_threads)
     cpu->strip_n = even_block(p->n, keeps_sums(plan) ? SUM_STRIP : STRIP_N, nr);
     cpu->task_n = even_block(cpu->strip_n,
                              cpu->streams_b ? stream_columns(plan) : device->l2_bytes / 2 / (steps * bytes), nr);
-    /* Tall ones read their block of B seldom; of those of several threads the last are waited for
+    /* Tall tasks read their block of B seldom; with several threads the last tasks are waited for
      * (docs/perf/cpu-threads.md#packing-among-tasks). */
     cpu->task_m = even_block(cpu->strip_m, (plan->threads > 1 ? 12 : 24) * mr, mr);
     while (plan->threads > 1 && cpu->task_m > mr &&

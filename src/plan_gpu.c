@@ -1,35 +1,35 @@
-/* plan_gpu.c - a GPU's launch: the grid, shares of k, and models of time that choose between kernels. Pure, as
+/* plan_gpu.c - a GPU launch: the grid, stream-K and split-K, and the cost models that choose between kernels. Pure, as
  * plan.c. */
 #include "planners.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-/* A GPU_SHARES row: 12 warps have room on each multiprocessor. So many of its blocks on one compute an element of C
- * each in this time, in elements at full speed; speeds of fewer warps were measured on an H200
+/* A GPU_SHARES row: 12 warps are resident on each multiprocessor. The time in which this many of its blocks on one
+ * compute an element of C each, in elements at full speed. Speeds of fewer warps were measured on an H200
  * (docs/perf/cublaslt.md#packing-counted). */
 static double time_of(const kernel_row *row, int64_t blocks)
 {
-    static const double speed[] = {1, 0.39, 0.78, 0.75, 0.945, 0.97}; /* of 2 warps more each */
+    static const double speed[] = {1, 0.39, 0.78, 0.75, 0.945, 0.97}; /* of 2, 4, 6 ... warps */
     int64_t room = 12 * 32 / row->gpu.threads_x, rest = blocks % room;
     return (double)(blocks - rest) + (double)rest / speed[rest * row->gpu.threads_x / 64];
 }
 
 enum { NARROW = 32, NARROW_STEPS = 3 };
 
-/* Tiles of a GPU_SHARES row of which more than NARROW rows and columns lie in C. Of the others a square row's kernel
- * computes only a quarter, NARROW_STEPS steps of k in the time of one. */
+/* Tiles of a GPU_SHARES row with more than NARROW rows and columns in C. Of the others (the residue) the kernel of a
+ * square row computes only a quarter: NARROW_STEPS steps of k in the time of one. */
 static int64_t wide_tiles(const kernel_row *row, const tw_problem *p)
 {
     int64_t spared = row->lab.tile_m == row->lab.tile_n ? NARROW : 0;
     return ceil_div(max_i64(p->m - spared, 0), row->lab.tile_m) * ceil_div(max_i64(p->n - spared, 0), row->lab.tile_n);
 }
 
-/* Tiles that fill the device once, or several times, are computed whole; those left over, and all narrow ones, are cut
- * into shares where that ends earlier: as many as there is room for, or equal parts of each tile. The last share of a
- * tile adds the others' parts one after the other, each of which takes about as long as a step of a full
- * multiprocessor; parts must be written and a second tile begun: OTHERS. *longest: how long the one with most to do
- * takes, in elements of C at full speed. */
+/* Stream-K. Full waves of tiles are computed whole. The tiles of the last wave, and all narrow ones, are cut into equal
+ * runs of k if that ends earlier: as many as there is room for, or equal parts of each tile. The last run of a tile
+ * adds the partial sums of the others one after the other; each takes about as long as a step of a full multiprocessor,
+ * and OTHERS more steps go to storing them and to beginning a second tile. *longest: how long the busiest run takes, in
+ * elements of C at full speed. */
 static shares share_out(const kernel_row *row, const tw_problem *p, const device_facts *device, double *longest)
 {
     enum { MOST_PARTS = 16, OTHERS = 2, MOST_BYTES = 560000 };
@@ -50,7 +50,7 @@ static shares share_out(const kernel_row *row, const tw_problem *p, const device
                 bytes = round_up(count * (row->lab.tile_m * row->lab.tile_n * 4 + 8), 256);
         double time = ((double)length * time_of(row, ceil_div(count, multiprocessors)) + (double)(adds * each)) /
                       (double)steps;
-        bool divides = wide > whole || length % units != 0; /* else a share is so many whole tiles */
+        bool divides = wide > whole || length % units != 0; /* else a run is a number of whole tiles */
         if (length >= steps || !divides || bytes > MOST_BYTES * multiprocessors || time >= tail) continue;
         tail = time;
         made = (shares){whole, count, length, bytes};
@@ -61,25 +61,24 @@ static shares share_out(const kernel_row *row, const tw_problem *p, const device
 
 static double longer(double x, double y) { return x > y ? x : y; }
 
-/* Of a GPU_SLICES row: how many warps divide the k of a tile, which are all where nothing says what a warp's part of it
- * is. */
+/* A GPU_SLICES row: how many warps divide the k of a tile; all of them where the row has no boxes. */
 static int64_t slices_of(const kernel_row *row)
 {
     int64_t warp_area = (int64_t)row->gpu.a_box_cols * row->gpu.b_box_cols, warps = row->gpu.threads_x / 32;
     return warp_area > 0 ? warps * warp_area / (row->lab.tile_m * row->lab.tile_n) : warps;
 }
 
-/* So many words of an operand are copied by threads in the time of a pace's copy; fitted. Copies of 4, 2 or 1 words, by
- * where rows begin; and of 4 with a look at each, as where lines lie side by side, C cuts a tile within 4 of them and
- * all operands lie in whole 16 bytes. Of others such tiles, and the last steps where k ends within them, are copied by
- * words, which is not counted. */
+/* How many words of an operand threads copy in the time of one copy of the cost model; fitted. Rows that begin at 16, 8
+ * or 4 bytes are copied by 4, 2 or 1 words. Where lines lie side by side, all operands lie in whole 16 bytes, and an
+ * edge tile ends within 4 words, copies of 4 words check each word. Not counted: other such edge tiles, and the last
+ * steps where k ends within 4 words, are copied by words. */
 static double words_each(bool wide, int64_t beside, unsigned align, int64_t ld)
 {
     bool quads = align % 16 == 0 && ld % 4 == 0, pairs = align % 8 == 0 && ld % 2 == 0;
     return wide && beside % 4 != 0 ? 5.6 : quads ? 16 : pairs ? 8.5 : 3.3;
 }
 
-/* What copies for a step of k of a tile cost, in those. */
+/* Copies for a step of k of a tile, in those units. */
 static double copies_each(const kernel_row *row, const tw_problem *p)
 {
     bool wide = kernel_is_wide(row, p);
@@ -87,8 +86,8 @@ static double copies_each(const kernel_row *row, const tw_problem *p)
            (double)row->lab.tile_n / words_each(wide, p->op_b == TW_N ? p->n : 0, p->align_b, p->ldb);
 }
 
-/* Of a GPU_SLICES row that the copy engine feeds: lines of the boxes that so many slices of a block ask for at once
- * when it begins; later ones come while they multiply. */
+/* A GPU_SLICES row that loads by TMA: lines of the boxes that this many slices of a block ask for when it begins; later
+ * boxes come while they multiply. */
 static double lines_first(const kernel_row *row, const tw_problem *p, int64_t slices)
 {
     const gpu_kernel *g = &row->gpu;
@@ -97,11 +96,11 @@ static double lines_first(const kernel_row *row, const tw_problem *p, int64_t sl
     return (double)(slices * (row->lab.tile_n / g->b_box_cols) * (a_lines + b_lines));
 }
 
-enum { QUARTERS = 4 }; /* of a multiprocessor, each of which begins the instructions of every fourth warp */
+enum { QUARTERS = 4 }; /* sub-partitions of a multiprocessor, each of which issues for every fourth warp */
 
-/* Steps of k that the busiest quarter's warps copy, at most two warps: of 8 the last and the fourth; where k is parted,
- * within one. Of what is left when all warps have equally many steps, the last warp has one, and the fourth too where
- * it is 2 or more, but for 3 in a block that has all of k. */
+/* Steps of k that the warps of the busiest sub-partition copy, at most two warps: of 8 the last and the fourth; with
+ * split-K, within one part. If the steps left after an even division are 1, the last warp has it; if 2 or more, the
+ * fourth has one too, except for 3 in a block that has all of k. */
 static int64_t steps_of_quarter(int64_t steps, int64_t parts, int64_t warps)
 {
     int64_t each = steps / (parts * warps), left = steps % (parts * warps);
@@ -110,13 +109,13 @@ static int64_t steps_of_quarter(int64_t steps, int64_t parts, int64_t warps)
     return each * 2 + (left > 0) + both;
 }
 
-/* Of a GPU_SLICES row: what a block of a cluster has beside: a tile's worth of sums that the others send, and a barrier
- * (kernels/cuda/parts.cuh). */
+/* A GPU_SLICES row: what cluster reduction adds to a block's shared memory: a tile's worth of sums that the others
+ * send, and a barrier (kernels/cuda/parts.cuh). */
 static int64_t meeting_bytes(const kernel_row *row) { return row->lab.tile_m * row->lab.tile_n * 4 + 16; }
 
-/* Can so many parts of each tile be a cluster, all of them at a time? Of an H200's 132 multiprocessors clusters of 2
- * can have all, of 4 and of 8 blocks 120 (cuOccupancyMaxActiveClusters: 66, 30, 15), since a cluster lies within a
- * group of 16 or 18, or less. */
+/* Whether the blocks of each tile can be clusters that are all resident at a time. Of the 132 multiprocessors of an
+ * H200 clusters of 2 can have all, of 4 and of 8 blocks 120 (cuOccupancyMaxActiveClusters: 66, 30, 15), since a cluster
+ * lies within a group of 16 or 18, or less. */
 static bool may_meet(const kernel_row *row, const device_facts *device, int64_t tiles, int64_t parts, int64_t room)
 {
     if (!device->clusters || (parts != 2 && parts != 4 && parts != 8)) return false;
@@ -124,10 +123,10 @@ static bool may_meet(const kernel_row *row, const device_facts *device, int64_t 
            tiles * parts <= room * device->multiprocessors * (parts == 2 ? 11 : 10) / 11;
 }
 
-/* A GPU_SLICES row: so many parts of k in blocks of their own, one for each, as end soonest. *cycles: how long the
- * busiest multiprocessor copies and multiplies, as long as its longest warp, or all ask the L2, with the adding of
- * parts: in a cluster at once; else each is written, waited for and read, by groups of 8 and then once more, and longer
- * where it comes in a later round. */
+/* Split-K of a GPU_SLICES row: pick the number of blocks per tile with the lowest estimated time. *cycles: how long the
+ * busiest multiprocessor copies and multiplies, as long as its longest warp, or the L2 delivers; then the fix-up: in a
+ * cluster at once, else partial sums are stored, waited for and read, by groups of 8 and then once more, and longer
+ * where a block comes in a later wave. */
 static shares part_out(const kernel_row *row, const tw_problem *p, const device_facts *device, double *cycles)
 {
     enum {
@@ -183,10 +182,10 @@ static shares part_out(const kernel_row *row, const tw_problem *p, const device_
     return made;
 }
 
-/* A GPU_STREAM row: each tile's k in so many blocks as end soonest; or, where there are more tiles than
- * multiprocessors, equal shares of all of them. *cycles: memory brings the long operand once, the L2 both, a
- * multiprocessor takes so many bytes; a block that follows another begins anew, and parts of a tile meet. Numbers of an
- * H200 (docs/perf/gemm-swapab.md#streaming). */
+/* Swap-AB: split-K with the number of blocks per tile that ends soonest; or, where there are more tiles than
+ * multiprocessors, stream-K over all of them. *cycles: memory delivers the long operand once, the L2 both, and a
+ * multiprocessor takes a limited number of bytes a cycle; each further block begins anew, and partial sums are added.
+ * Numbers of an H200 (docs/perf/gemm-swapab.md#streaming). */
 static shares stream_out(const kernel_row *row, const tw_problem *p, const device_facts *device, double *cycles)
 {
     enum {
@@ -224,7 +223,7 @@ static shares stream_out(const kernel_row *row, const tw_problem *p, const devic
                 blocks = parts > 0 ? tiles * each : ceil_div(tiles * steps, length),
                 rounds = ceil_div(blocks, multiprocessors);
         double step = longer(own, (x_bytes + y_bytes) * (double)ceil_div(blocks, rounds) / L2_BYTES) + PER_STEP;
-        /* blocks that are not at the same steps at a time, and ask for short lines */
+        /* blocks at different steps ask for short lines */
         double scattered = parts == 0 && row->lab.tile_n * bytes < LINE ? 1.1 : 1;
         double time = longer((double)(rounds * length) * step + PER_TILE, memory * scattered) +
                       (double)(rounds - 1) * PER_ROUND + store;
@@ -238,8 +237,8 @@ static shares stream_out(const kernel_row *row, const tw_problem *p, const devic
     return made;
 }
 
-/* A GPU_DIVIDES row: so many parts of k as make some BLOCKS blocks, whatever the device, so that bits depend on the
- * shape alone; one where there is no memory for their sums. */
+/* A GPU_DIVIDES row: split k so that there are about BLOCKS blocks, whatever the device, so that the bits depend on the
+ * shape alone; not at all where there is no memory for the partial sums. */
 static shares divide(const plan *plan, const device_facts *device)
 {
     enum { BLOCKS = 1024 };
@@ -255,7 +254,7 @@ static shares divide(const plan *plan, const device_facts *device)
                     .bytes = round_up(parts * p->m * p->n * 4, 256)};
 }
 
-/* A GPU's launch: one block of threads for each block of C, the compiler told what is constant. */
+/* A GPU launch: one block of threads for each block of C; the compiler is told what is constant. */
 void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choice)
 {
     const tw_problem *p = &plan->problem;
@@ -275,12 +274,12 @@ void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choic
     gpu->grid_x = ceil_div(p->n, gpu->block_n);
     gpu->grid_y = ceil_div(p->m, gpu->block_m);
     if (row->gpu.traits & GPU_LINEAR_GRID) gpu->grid_x *= gpu->grid_y, gpu->grid_y = 1;
-    if (row->gpu.traits & GPU_PERSISTENT) /* as many blocks as take equally many tiles each */
+    if (row->gpu.traits & GPU_PERSISTENT) /* the fewest blocks that need as few waves */
         gpu->grid_x = ceil_div(gpu->grid_x, max_i64(ceil_div(gpu->grid_x, max_i64(device->multiprocessors, 1)), 1));
     if (gpu->one_launch)
         gpu->grid_x = row->gpu.blocks_each > 0 ? (int64_t)row->gpu.blocks_each * max_i64(device->multiprocessors, 1)
                                                : INT32_MAX;
-    /* sgemm_batched_tma_sm90: of three blocks on each */
+    /* sgemm_batched_tma_sm90: two of the three blocks on each multiprocessor */
     if (gpu->one_launch && (row->gpu.traits & GPU_TENSOR_MAPS) && row->gpu.blocks_each == 0)
         gpu->cut = 2 * max_i64(device->multiprocessors, 1);
     gpu->pack_a = kernel_packing_a(row, p);
@@ -294,7 +293,7 @@ void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choic
     gpu->dynamic_bytes = row->gpu.dynamic_bytes + (gpu->shares.meets ? (int)meeting_bytes(row) : 0);
     plan->workspace_bytes = (size_t)(gpu->pack_a.bytes + gpu->pack_b.bytes + gpu->shares.bytes);
     gpu->turns_b = (row->gpu.traits & GPU_TURNS_B) && p->op_b == TW_N;
-    bool packs = (row->gpu.traits & (GPU_PACKS | GPU_READS_BOTH)) == GPU_PACKS; /* one form for all */
+    bool packs = (row->gpu.traits & (GPU_PACKS | GPU_READS_BOTH)) == GPU_PACKS; /* one layout for all */
     bool row_in_warp = (row->gpu.traits & GPU_ROW_BARRIER) && device->warp > 0 && device->warp % plan->tile == 0;
     int used = snprintf(gpu->options, sizeof gpu->options, "-DTILE=%d -DOP_A=%d -DOP_B=%d -DWIDE=%d%s%s%s",
                         plan->tile ? plan->tile : 16, packs ? (row->gpu.traits & GPU_READS_KM ? TW_T : TW_N) : p->op_a,
@@ -321,11 +320,10 @@ static double longest_share(const kernel_row *row, const tw_problem *p, const de
     return longest;
 }
 
-/* How long the multiprocessor with most tiles of a GPU_OWN_C row takes, in cycles. For each block of k its matrix units
- * work and its copies come in, which overlap to half; copies share what the L2 gives, and lines that do not begin at
- * multiples of 128 bytes cost four times as much. Two warpgroups take tiles in turns: one stores while the other
- * multiplies, until the last. Tiles with more sums multiply a little slower. Numbers fitted to an H200
- * (docs/perf/gemm-wgmma.md#c-by-tma). */
+/* The cycles of the busiest multiprocessor of a GPU_OWN_C row. For each block of k its tensor cores work and its copies
+ * arrive; these overlap to half. Copies share the bandwidth of the L2, and lines that do not begin at multiples of 128
+ * bytes cost four times as much. Two warpgroups ping-pong: one stores while the other multiplies, until the last. Tiles
+ * with more sums multiply a little slower. Numbers fitted to an H200 (docs/perf/gemm-wgmma.md#c-by-tma). */
 static double longest_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device)
 {
     enum { MULTIPLIES = 2048, L2_BYTES = 9500, STORED_BYTES = 11, PER_TILE = 1300, LINE = 128, ACROSS_LINES = 4 };
@@ -341,12 +339,12 @@ static double longest_cycles(const kernel_row *row, const tw_problem *p, const d
     double block = units > copies ? units + copies / 2 : copies + units / 2;
     double multiply = (double)blocks * block + PER_TILE, store = m * n * c_bytes / STORED_BYTES,
            last = (double)(rounds > 1 ? rounds : 0) / 2;
-    /* what is stored takes longer where k is small */
+    /* storing takes longer than multiplying where k is small */
     return longer((double)rounds * multiply + store, last * (multiply + store));
 }
 
-/* The same of GPU_STREAM rows and others. Lines that a box of the others asks for outside the matrix take the copy
- * engine some time each, and they keep the memory a little less busy. */
+/* The same for GPU_STREAM rows and others. Each box line outside the matrix costs the others some TMA time, and they
+ * keep the memory a little less busy. */
 static double half_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device)
 {
     enum { MEMORY_BYTES = 16, PER_LINE_OUTSIDE = 4 };
@@ -363,20 +361,19 @@ static double half_cycles(const kernel_row *row, const tw_problem *p, const devi
     return longer(cycles, memory);
 }
 
-/* Is C so thin that one tile of this GPU_STREAM row is as high as all of it? Others are for wider tiles. */
+/* Whether one tile of this GPU_STREAM row is as high as all of C. Otherwise wider tiles are better. */
 static bool is_thin_for(const kernel_row *row, const tw_problem *p) { return min_i64(p->m, p->n) <= row->lab.tile_m; }
 
-/* Of a GPU_SHARES row, in cycles of a multiprocessor: an element of C on its way to memory, by quads, in whole lines by
- * way of shared memory, or by words. */
+/* A GPU_SHARES row: cycles of a multiprocessor to store an element of C, by 4 words, by whole rows through shared
+ * memory, or by single words. */
 static double storing_each(const kernel_row *row, const tw_problem *p)
 {
     return kernel_is_wide(row, p) ? 0.6 : row->lab.tile_m == row->lab.tile_n ? 0.36 : 1.55;
 }
 
-/* What a product takes on this row, in cycles of a multiprocessor: the launch, the pass that packs, then the longer of
- * what multiplying takes and what memory takes to bring the operands; rows of the large ones store C at the end, and
- * their LAUNCH is that of their many instructions too, which come from memory. Measured on an H200
- * (docs/perf/planner.md#quarters). */
+/* The cost model: cycles of a multiprocessor for this product on this row. The launch, the packing pass, then the
+ * longer of multiplying and of loading the operands from memory. GPU_SHARES rows store C at the end; their LAUNCH
+ * includes fetching their many instructions from memory. Measured on an H200 (docs/perf/planner.md#quarters). */
 static double cycles_of(const kernel_row *row, const tw_problem *p, const device_facts *device)
 {
     enum { LAUNCH = 4200, EARLY = 2300, PASS = 4000, SHARES_PASS = 10000, BLOCK = 1500, FMAS = 128, MEMORY_BYTES = 19 };
@@ -398,9 +395,9 @@ static double cycles_of(const kernel_row *row, const tw_problem *p, const device
            longer(multiply, bytes / (double)(MEMORY_BYTES * multiprocessors));
 }
 
-/* The later in the table is the better; but none beats one that the copy engine feeds, and of tiles of several sizes
- * later ones must end earlier by more than that is known. Rows that divide k are for what leaves others idle: the model
- * decides. */
+/* Whether `one` is better than `later`, a later row of the table. Cost models decide between thin and wide swap-AB
+ * tiles, between tiles of one family (a later tile of GPU_SHARES must win by 0.5 %), and wherever k can be divided.
+ * Otherwise the later row is better, unless only `one` loads by TMA. */
 bool plan_gpu_beats(const kernel_row *one, const kernel_row *later, const tw_problem *p, const device_facts *device)
 {
     if (later->gpu.traits & GPU_STREAM)
@@ -430,21 +427,22 @@ void plan_reason(const tw_problem *problem, const device_facts *device, char *te
     }
 }
 
-/* A batch in one launch: elements of C that the tiles cover, by how fast they are. */
+/* The cost of a batch in one launch: elements of C that the tiles cover, over the speed of the row. */
 static double batch_cost(const kernel_row *row, const tw_problem *p)
 {
     int64_t tile = row->lab.tile_m;
     return (double)(ceil_div(p->m, tile) * ceil_div(p->n, tile) * tile * tile) / row->gpu.speed;
 }
 
-/* May the copy engine have the items as the third dimension of a tensor, and write C, of which it writes whole 16
- * bytes? */
+/* Whether TMA can address the items as the third dimension of a tensor, and store C, of which it writes whole 16
+ * bytes. */
 static bool takes_boxes(const kernel_row *row, const tw_problem *p, const tw_batch *batch)
 {
     const int64_t most_stride = ((int64_t)1 << 40) / 8;
     bool near = batch->stride_a < most_stride && batch->stride_b < most_stride && batch->stride_c < most_stride &&
                 p->ldc < most_stride;
-    /* of gemm_batched_tma_sm90's 64 x 64, which read A and B more often than gemm_batched_mma_sm80's; measured */
+    /* few tiles an item: the 64 x 64 tiles of gemm_batched_tma_sm90 read A and B more often than those of
+     * gemm_batched_mma_sm80; measured */
     bool few = p->dtype == TW_F32 || ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n) <= 4;
     return !batch->pointers && near && few && p->k > 0 && p->n % 4 == 0 && kernel_is_wide(row, p);
 }

@@ -32,8 +32,7 @@ static __device__ __forceinline__ void barrier_init(barrier *bar, int arrivals)
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(bar)), "r"(arrivals) : "memory");
 }
 
-/* After the last barrier_init, before __syncthreads() and the first copy: the copy engine must see the barriers
- * ready. */
+/* After the last barrier_init, before __syncthreads() and the first copy: TMA must see the barriers initialised. */
 static __device__ __forceinline__ void barrier_init_done(void)
 {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
@@ -45,7 +44,7 @@ static __device__ __forceinline__ void barrier_arrive(barrier *bar)
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(bar)) : "memory");
 }
 
-/* Arrives, and announces bytes that copies will bring. */
+/* Arrives, and announces the bytes of the copies to come. */
 static __device__ __forceinline__ void barrier_expect(barrier *bar, int bytes)
 {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(bar)), "r"(bytes)
@@ -63,8 +62,8 @@ static __device__ __forceinline__ void barrier_wait(barrier *bar, int parity)
     while (!ended);
 }
 
-/* One thread asks for one box of a matrix; the box begins at column x of row y. What lies outside the matrix comes as
- * zeros, and counts. */
+/* One thread starts the copy of one box, which begins at column x of row y. What lies outside the matrix is filled with
+ * zeros, and counts as bytes. */
 static __device__ __forceinline__ void copy_box(void *to, const tensor_map *map, int x, int y, barrier *bar)
 {
     asm volatile(
@@ -74,7 +73,7 @@ static __device__ __forceinline__ void copy_box(void *to, const tensor_map *map,
         : "memory");
 }
 
-/* The same of what nobody will read again: the L2 may forget it first. */
+/* The same for data that is read once: the L2 may evict it first. */
 static __device__ __forceinline__ void copy_box_once(void *to, const tensor_map *map, int x, int y, barrier *bar)
 {
     asm volatile("{.reg .b64 policy; createpolicy.fractional.L2::evict_first.b64 policy;"
@@ -84,7 +83,7 @@ static __device__ __forceinline__ void copy_box_once(void *to, const tensor_map 
                  : "memory");
 }
 
-/* A thread has the map fetched that copies will ask for. */
+/* Prefetches the tensor map of copies to come. */
 static __device__ __forceinline__ void map_ahead(const tensor_map *map)
 {
     asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
@@ -106,14 +105,14 @@ static __device__ __forceinline__ void store_two(unsigned at, float x, float y)
     asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(at), "f"(x), "f"(y) : "memory");
 }
 
-/* What this thread has written into shared memory is there for the copy engine. */
+/* Makes what this thread wrote into shared memory visible to TMA. */
 static __device__ __forceinline__ void copies_see_writes(void)
 {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-/* One thread brings a box back; what lies outside the matrix is left out. A group of its own, of which this thread
- * alone can wait for the end. Where the L2 has too little room, these lines leave it first. */
+/* One thread stores a box; what lies outside the matrix is left out. The store is a group of its own, and only this
+ * thread can wait for it. The L2 evicts these lines first. */
 static __device__ __forceinline__ void copy_box_out(const tensor_map *map, int x, int y, const void *from)
 {
     unsigned long long leaves_first;
