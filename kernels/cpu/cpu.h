@@ -26,8 +26,8 @@ typedef struct cpu_problem {
     atomic_llong *next_block;
 } cpu_problem;
 
-/* The longest edge of a rung's register tile: blocks are packed in whole tiles, so they may be that much less 1
- * longer. */
+/* The longest edge of a rung's register tile: blocks are packed in whole tiles, so they may be longer by that less
+ * 1. */
 enum { CPU_LONGEST_REGISTER_TILE = 32 };
 
 typedef void cpu_whole(const cpu_problem *problem);
@@ -59,7 +59,7 @@ typedef struct cpu_tile {
     bool packed;
     const void *sum_in;
     void *sum_out, *c;
-    uintptr_t a_next, c_next; /* no pointers: they may lie outside of the operands */
+    uintptr_t a_next, c_next; /* not pointers, since they may lie outside the operands */
     int64_t a_next_step, a_next_back, b_next;
     int64_t sum_in_ld, sum_out_ld, ldc;
     double alpha, beta;
@@ -67,18 +67,17 @@ typedef struct cpu_tile {
 
 typedef void cpu_micro(const cpu_tile *tile);
 
-/* A product whose operands are read where they lie and are near, in one panel; strides as in cpu_tile, m and n at least
- * 1. */
+/* An unpacked product: operands are read in place, in one panel. Strides as in cpu_tile; m and n at least 1. */
 typedef struct cpu_near {
     int64_t m, n, k, a_rs, a_cs, b_rs, ldc;
-    bool turned; /* C is n x m, each element stored in its turned place; beta is 0 */
+    bool turned; /* C is computed transposed, n x m, and stored transposed; beta is 0 */
 } cpu_near;
 
 typedef void cpu_near_all(const cpu_near *shape, double alpha, double beta, const void *a, const void *b, void *c);
 
-/* What panels hold. But for CPU_PLAIN operands are always packed, in words of 4 bytes, each the next `group` elements
- * along k of one row of A or column of B, zeros beyond the end; a step of the micro-kernel is one word, and cpu_tile's
- * k counts steps. */
+/* The packed layout. Except for CPU_PLAIN, operands are always packed, in words of 4 bytes, each the next `group`
+ * elements along k of one row of A or column of B, zeros beyond the end; a step of the micro-kernel is one word, and
+ * cpu_tile's k counts steps. */
 typedef enum cpu_form {
     CPU_PLAIN,   /* elements as they are */
     CPU_WIDENED, /* one bf16 as a float */
@@ -86,7 +85,7 @@ typedef enum cpu_form {
     CPU_I16,     /* two int8 as int16 */
     /* four int8, those of B plus 128; before A's first step stands one of -128 times the sum of each row */
     CPU_U8,
-    /* two bf16, and steps in whole blocks of 16; in A's blocks 16 words of a row lie side by side, then those of the
+    /* two bf16, steps in whole blocks of 16; in the blocks of A 16 words of a row lie side by side, then those of the
      * next */
     CPU_TILE_PAIRS,
     CPU_TILE_QUADS, /* the same of four int8 */
@@ -101,7 +100,7 @@ static inline int64_t cpu_form_group(cpu_form form)
                                                                             : 1;
 }
 
-/* Steps of a panel k deep; A's have one more where its sums stand first. */
+/* Steps of a panel k deep; panels of A have one more where their sums stand first. */
 static inline int64_t cpu_form_steps(cpu_form form, int64_t k)
 {
     int64_t steps = (k + cpu_form_group(form) - 1) / cpu_form_group(form);
@@ -109,11 +108,11 @@ static inline int64_t cpu_form_steps(cpu_form form, int64_t k)
 }
 static inline int64_t cpu_form_a_steps(cpu_form form, int64_t k) { return cpu_form_steps(form, k) + (form == CPU_U8); }
 
-/* Panels of k are whole numbers of this many elements, but for the last: every form's words and blocks divide it, so
- * that no sum depends on where k is cut. */
+/* Every panel but the last is a multiple of this many elements deep: the words and blocks of every layout divide it, so
+ * no sum depends on where k is divided. */
 enum { CPU_K_UNIT = 64 };
 
-/* What a thread does before and after it calls a micro-kernel that asks for it. */
+/* Called by a thread before and after the micro-kernels of rows that ask for it. */
 typedef void cpu_hook(void);
 
 /* Outputs of a C that is one row or one column, the whole sum over k:
@@ -132,7 +131,7 @@ typedef struct cpu_line {
 
 typedef void cpu_vector(const cpu_line *line);
 
-/* A register-only loop of independent multiply-adds, `rounds` times: the ceiling of the micro-kernel. Returns the flops
+/* A register-only loop of independent multiply-adds, `rounds` times: the peak of the micro-kernel. Returns the flops
  * done; *sink takes the result so that the compiler cannot drop the work. */
 typedef double cpu_probe(int64_t rounds, double *sink);
 

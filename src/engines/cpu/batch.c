@@ -11,7 +11,8 @@ typedef struct batch_work {
     const void *a, *b;
     void *c;
     char *all_a, *all_b, *workspaces;
-    /* of an element of A and B, of C; tasks of an item, of all, that a thread takes at a time */
+    /* bytes of an element of A and B, and of C; tasks of an item, and of all items; tasks that a thread takes at a
+     * time */
     int64_t bytes, c_bytes, parts, tasks, most;
     atomic_int threads;
     atomic_llong next;
@@ -26,7 +27,7 @@ static void item_of(const batch_work *w, int64_t i, const void **a, const void *
     *c = batch_item(w->batch, w->c, w->batch->stride_c, (size_t)w->c_bytes, i);
 }
 
-/* An item's workspace, for the one thread that computes it. */
+/* Computes an item on one thread, with its workspace. */
 typedef struct own_item {
     const batch_work *work;
     int64_t item;

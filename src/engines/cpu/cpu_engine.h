@@ -26,29 +26,27 @@ typedef struct team team; /* the threads that work on one call */
 tw_status pool_open(pool **out);
 void pool_close(pool *p);
 
-/* pool_run - call fn(context, team) on up to `threads` threads, the caller's among them, and return when all are done.
- * Fewer run where the pool is serving another caller (or this one, further up), or where no more threads can be had: fn
- * must be right for any number. */
+/* pool_run - calls fn(context, team) on up to `threads` threads, the caller among them, and returns when all are done.
+ * Fewer run where the pool serves another caller (or this one, further up), or where the system gives no more threads:
+ * fn must be right for any number. */
 typedef void pool_fn(void *context, team *team);
 void pool_run(pool *p, int threads, pool_fn *fn, void *context);
 
-/* pool_flow - the same for an fn that does nothing but one team_flow(): a thread that has not woken by the time that
- * there is no task left is not waited for: a call that is over before another thread could help costs little more than
- * to wake them. */
+/* pool_flow - the same for an fn that is a single team_flow(). A thread that wakes when no task is left is not waited
+ * for, so a call that is over before another thread could help costs little more than to wake them. */
 void pool_flow(pool *p, int threads, pool_fn *fn, void *context);
 
 int team_threads(const team *t);
 void pause_briefly(void); /* in a loop that waits for another thread */
 
-/* team_for - called by every thread of a team with the same arguments: body(context, i) once for each i in 0 ..
- * count - 1, taken from a shared counter, then a barrier. */
+/* team_for - called by every thread of a team with the same arguments: calls body(context, i) once for each i in 0 ..
+ * count - 1, taken from a shared counter, then waits at a barrier. */
 typedef void team_body(void *context, int64_t i);
 void team_for(team *t, int64_t count, team_body *body, void *context);
 
-/* team_flow - the same without a count and without a barrier between tasks that depend on each other: body(context, i,
- * team) once for each i from 0 on until it returns false, there being no task i. Tasks begin in their order. team_after
- * - called by a body: returns when the tasks first .. last, which stand before its own, have ended; none where
- * last < first. */
+/* team_flow - runs tasks that depend on each other, without a barrier between them: calls body(context, i, team) once
+ * for each i from 0 on until it returns false, there being no task i. Tasks begin in order. team_after - called by a
+ * body: returns when the tasks first .. last, all before its own, have ended; none where last < first. */
 typedef bool flow_body(void *context, int64_t i, team *team);
 void team_flow(team *t, flow_body *body, void *context);
 void team_after(team *t, int64_t first, int64_t last);
@@ -65,28 +63,27 @@ struct engine {
     int threads;
     char threads_from[64], name[96];
     pool *pool;
-    _Atomic(workspace *) kept[KEPT_WORKSPACES]; /* lock-free slots: nothing here can be held across a fork */
+    _Atomic(workspace *) kept[KEPT_WORKSPACES]; /* lock-free slots, which a fork cannot leave locked */
 };
 
 double cpu_now_s(void); /* by a clock that only advances */
 
 /* ---- pack.c ---- */
 
-/* pack_panels - copy `length` x k elements into panels of `width`: panel q, step p, lane i is source element
- * (q * width + i) * stride + p * k_stride; lanes beyond length are 0. Only panels first .. last - 1. */
+/* pack_panels - copies `length` x k elements into panels of `width`: panel q, step p, lane i is source element (q *
+ * width + i) * stride + p * k_stride; lanes beyond length are 0. Only panels first .. last - 1. */
 void pack_panels(size_t element_bytes, void *packed, const void *source, int64_t stride, int64_t k_stride,
                  int64_t length, int64_t k, int64_t width, int64_t first, int64_t last);
 
-/* pack_steps - the same of lanes that lie side by side, stride 1, and only steps first .. last - 1 of all panels: each
- * row of the source is read front to back, as much of it as some panels take, and the same of the next one is asked
- * for. */
+/* pack_steps - the same for an MN-major operand (stride 1), and only steps first .. last - 1 of all panels: each row of
+ * the source is read front to back, as much of it as some panels take, and the next row is prefetched. */
 void pack_steps(size_t element_bytes, void *packed, const void *source, int64_t k_stride, int64_t length, int64_t k,
                 int64_t width, int64_t first, int64_t last);
 
 /* ---- pack_words.c ---- */
 
-/* pack_words - the same into panels of words, for a row of that form: bytes is of a source element, k the elements of a
- * panel; of_b: B's panels. */
+/* pack_words - the same into panels of words, for a row of that layout. bytes: of a source element; k: elements of a
+ * panel; of_b: panels of B. */
 void pack_words(cpu_form form, bool of_b, void *packed, const void *source, int64_t stride, int64_t k_stride,
                 int64_t length, int64_t k, int64_t width, int64_t first, int64_t last);
 
@@ -95,19 +92,19 @@ void pack_words(cpu_form form, bool of_b, void *packed, const void *source, int6
 /* loops_run - the five loops of the production kernel. workspace: plan->workspace_bytes, 64-byte aligned. */
 void loops_run(const plan *plan, const void *a, const void *b, void *c, void *workspace, pool *p);
 
-/* loops_compute - the same of a plan to be computed at once, with these scalars. */
+/* loops_compute - the same for a plan that is computed at once, with these scalars. */
 void loops_compute(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c);
 
-/* loops_compute_rows - rows first .. last - 1 of that; first is a multiple of the micro-tile's. Not of a line. */
+/* loops_compute_rows - rows first .. last - 1 of that; first is a multiple of the rows of the micro-tile. Not for
+ * GEMV. */
 void loops_compute_rows(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c,
                         int64_t first, int64_t last);
 
-/* loops_pack_all - by every thread of a team: all of A, or of B, packed as the items of a batch that share it find
- * it. */
+/* loops_pack_all - called by every thread of a team: packs all of A, or of B, for a batch whose items share it. */
 void loops_pack_all(const plan *plan, bool of_a, const void *source, void *packed, team *team);
 
-/* loops_item - by every thread of a team: one item of a batch. all_a, all_b: what loops_pack_all packed, NULL: nothing.
- * workspace: plan->each_bytes. */
+/* loops_item - called by every thread of a team: computes one item of a batch. all_a, all_b: what loops_pack_all
+ * packed; NULL: nothing. workspace: plan->each_bytes. */
 void loops_item(const plan *plan, const void *a, const void *b, void *c, void *all_a, void *all_b, void *workspace,
                 team *team);
 

@@ -21,10 +21,11 @@ double cpu_now_s(void)
 
 /* ---- devices, open, describe, facts ---- */
 
-/* An empty environment variable is none. */
+/* An empty environment variable counts as not set. */
 static const char *unless_empty(const char *text) { return text != NULL && text[0] != '\0' ? text : NULL; }
 
-/* The whole number of 1 to MOST_THREADS that the text (NULL: none) is, up to this character if it is there; 0: none. */
+/* The whole number from 1 to MOST_THREADS in the text (NULL: none), up to this character if it is there; 0: no such
+ * number. */
 static int threads_in(const char *text, char until)
 {
     if (text == NULL) return 0;
@@ -33,8 +34,8 @@ static int threads_in(const char *text, char until)
     return end != text && (*end == '\0' || *end == until) && value >= 1 && value <= MOST_THREADS ? (int)value : 0;
 }
 
-/* A wrong word in our own variable is an error, and the threads are then those without it; in OpenMP's, which may be a
- * list of which the first number counts, it is OpenMP's business. */
+/* An invalid TILEWRIGHT_THREADS is an error, and the threads are then those without it. An invalid OMP_NUM_THREADS,
+ * which may be a list whose first number counts, is ignored. */
 static tw_status choose_threads(engine *e, int wanted)
 {
     tw_status status = TW_OK;
@@ -56,7 +57,8 @@ static tw_status choose_threads(engine *e, int wanted)
     return status;
 }
 
-/* The level to use: what the processor has, also after an error, or less where the caller or TILEWRIGHT_CPU says so. */
+/* The instruction set to use: the widest of the processor, also after an error, or less where the caller or
+ * TILEWRIGHT_CPU says so. */
 static tw_status choose_level(const char *wanted, const char *wanted_by, cpu_level has, cpu_level *out)
 {
     *out = has;
@@ -141,7 +143,7 @@ static tw_status cpu_open(const tw_options *options, bool despite, engine **out)
 
 static void cpu_facts(const engine *e, device_facts *out)
 {
-    /* Where the system does not tell, assume the smallest caches of the last fifteen years. */
+    /* If the system does not tell, assume the smallest caches of the last fifteen years. */
     *out = (device_facts){.engine = "cpu",
                           .level = e->level,
                           .threads = e->threads,
@@ -152,7 +154,7 @@ static void cpu_facts(const engine *e, device_facts *out)
 
 /* ---- workspaces ---- */
 
-/* Each has its size in front of it. */
+/* Each is preceded by its size. */
 struct workspace {
     size_t bytes;
 };
@@ -170,7 +172,7 @@ static void *workspace_take(engine *e, size_t bytes)
     workspace *w = aligned_alloc(unit, whole);
     if (w == NULL) return NULL;
 #ifdef MADV_HUGEPAGE
-    /* fewer pages to look up; a system without them refuses, and nothing is lost */
+    /* fewer TLB misses; a system without huge pages refuses, and nothing is lost */
     if (unit == HUGE_PAGE) madvise(w, whole, MADV_HUGEPAGE);
 #endif
     w->bytes = bytes;
@@ -204,7 +206,7 @@ static tw_status cpu_upload(engine *e, const operand *from, bool copies, buffer 
     return TW_OK;
 }
 
-/* A rung's product, and what is left of its workspace for the threads still to come. */
+/* The product of a rung, and what is left of its workspace for the threads to come. */
 typedef struct rung_work {
     const plan *plan;
     cpu_problem problem;
@@ -246,7 +248,7 @@ static void run_rung(const plan *plan, const buffer *a, const buffer *b, const b
     pool_run(pool, plan->threads, rung_team, &work);
 }
 
-/* Without memory for the workspace: the smallest blocks of the five loops have room on the stack. Not inlined, so that
+/* If there is no memory for a workspace, the smallest blocks of the five loops fit on the stack. Not inlined, so that
  * no other call pays for it. */
 __attribute__((noinline)) static tw_status launch_on_stack(engine *e, const runnable *r, const buffer *a,
                                                            const buffer *b, const buffer *c)

@@ -21,18 +21,19 @@
 typedef struct loops {
     const plan *plan;
     const char *a, *b;
-    char *c, *first_a, *first_b, *packed_a, *packed_b, *sums; /* of packed parts the first copy, and this panel's */
-    char *all_a, *all_b; /* a whole operand packed before; NULL: it is packed as the loops need it */
+    char *c, *first_a, *first_b, *packed_a, *packed_b,
+        *sums;           /* packed panels: the first buffer, and the one of this panel */
+    char *all_a, *all_b; /* a whole operand packed before; NULL: the loops pack it as they need it */
     int64_t a_rs, a_cs, b_rs, b_cs;
-    int64_t mr, nr, bytes, source_bytes; /* of an element of C, of sums and of panels; of A and B */
+    int64_t mr, nr, bytes, source_bytes; /* of an element of C, of sums and of panels; of an element of A and B */
     double alpha, beta;
-    /* where the loops stand */
-    int64_t i0, j0, p0, rows, cols, depth, steps, a_steps; /* this strip and panel */
+    /* position of the loops */
+    int64_t i0, j0, p0, rows, cols, depth, steps, a_steps; /* this macro-block and panel */
 } loops;
 
-/* Steps of k that lie side by side are packed panel by panel. Lanes that do are packed some steps of k at a time, along
- * all panels: rows of the source are read front to back (pack_steps), which the processor's own prefetchers follow; one
- * panel of each row after the other they do not. */
+/* A K-major operand is packed panel by panel. An MN-major one is packed some steps of k at a time, along all panels:
+ * rows of the source are read front to back (pack_steps), which hardware prefetchers follow; they do not follow one
+ * panel of each row after the other. */
 enum { PANELS_PER_TASK = 4, PACKS_PER_THREAD = 2, STEPS_PER_TASK = 8, LANES_PER_TASK = 8192 };
 
 /* Steps of one task: enough of short rows to be worth a task. */
@@ -89,8 +90,8 @@ static int64_t pack_b_tasks(const loops *l) { return pack_tasks(l, l->b_cs, l->c
 static bool packs_a(const loops *l) { return !l->plan->cpu.direct_a && l->all_a == NULL; }
 static bool packs_b(const loops *l) { return !l->plan->cpu.direct_b && l->all_b == NULL; }
 
-/* Where a strip's panel of k lies in an operand that was packed as a whole, each in as much room as the plan has for
- * one. */
+/* Where the panel of a macro-block lies in an operand that was packed as a whole, each with the room that the plan has
+ * for one. */
 static char *packed_before(const loops *l, char *all, int64_t strip, size_t room)
 {
     const plan *plan = l->plan;
@@ -108,8 +109,8 @@ static void pack_task(void *context, int64_t task)
         pack_a_task(context, task - of_b);
 }
 
-/* A task's part of the strip; bytes of the next mr rows' A, as they lie at its first step, that each tile asks for, 0:
- * none; what its tiles have in common. */
+/* A task's part of the macro-block; bytes of the next mr rows of A, at its first step, that each tile prefetches (0:
+ * none); and what its tiles have in common. */
 typedef struct block {
     int64_t i_first, i_last, j_first, j_last, a_share;
     cpu_tile tile;
@@ -135,8 +136,7 @@ static block block_of(const loops *l, int64_t task)
                         .ldc = ldc,
                         .alpha = l->alpha,
                         .beta = l->beta};
-    /* Not where all of A stays near, where its rows would drive each other out of the cache, or where k is not what
-     * lies side by side. */
+    /* Not where all of A stays in the cache, where its rows would evict each other, or where A is not K-major. */
     if (cpu->streams_b || (a_lies && (!a_rows || l->a_rs * l->bytes % 4096 == 0))) return t;
     const int64_t across = ceil_div(t.j_last - t.j_first, l->nr), steps = ceil_div(l->steps, l->mr);
     t.tile.a_next_step = a_lies ? l->a_rs * l->bytes : ceil_div(l->mr * l->bytes, across);
@@ -145,7 +145,7 @@ static block block_of(const loops *l, int64_t task)
     return t;
 }
 
-/* The micro-kernel at row i, column j of the strip. */
+/* The micro-kernel at row i, column j of the macro-block. */
 static void tile_at(const loops *l, block *t, int64_t i, int64_t j)
 {
     const plan *plan = l->plan;
@@ -160,7 +160,7 @@ static void tile_at(const loops *l, block *t, int64_t i, int64_t j)
     tile->c = l->c + ((l->i0 + i) * tile->ldc + l->j0 + j) * bytes;
     char *sum = cpu->sum_bytes > 0 ? l->sums + (i * cpu->strip_n + j) * bytes : tile->c, *out = ends ? tile->c : sum;
     tile->sum_in = l->p0 > 0 ? sum : NULL, tile->sum_out = ends ? NULL : sum;
-    /* Nothing beyond the task: it may be another thread's to write. */
+    /* Prefetches nothing beyond the task, which another thread may write. */
     const int64_t down = l->mr * (ends ? tile->ldc : tile->sum_out_ld) * bytes;
     const bool next = below || (right && !cpu->streams_b);
     tile->a_next = (uintptr_t)tile->a, tile->c_next = (uintptr_t)out;
@@ -172,7 +172,7 @@ static void tile_at(const loops *l, block *t, int64_t i, int64_t j)
     plan->row->micro(tile);
 }
 
-/* A task whose B streams: a piece of k after the other, each along all of its columns. */
+/* A task of a small-m product: one piece of k after the other, each along all of its columns. */
 static void stream_task(const loops *l, int64_t task)
 {
     const int64_t end = l->p0 + l->depth;
@@ -237,7 +237,7 @@ static bool line_flow(void *context, int64_t i, team *team)
 
 static void walk_line(void *context, team *team) { team_flow(team, line_flow, context); }
 
-/* This strip and panel begin. buffer: which copy of the packed parts is theirs. */
+/* Begins this macro-block and panel. buffer: its packed copy. */
 static void begin_panel(loops *l, int buffer)
 {
     const plan *plan = l->plan;
@@ -251,7 +251,7 @@ static void begin_panel(loops *l, int buffer)
     l->packed_b = l->all_b != NULL ? packed_before(l, l->all_b, l->j0 / cpu->strip_n, cpu->b_bytes) : l->first_b + past;
 }
 
-/* To the next panel of k, or the next strip, to be packed into the other copy; false: there is none. */
+/* Goes to the next panel of k, or the next macro-block, to be packed into the other buffer; false: there is none. */
 static bool next_panel(loops *l, int buffer)
 {
     const plan *plan = l->plan;
@@ -265,8 +265,8 @@ static bool next_panel(loops *l, int buffer)
     return true;
 }
 
-/* A panel's tasks and, among them, the packing of the next: numbers first to first + tasks + packs - 1 of the flow,
- * from first + ahead on the packing. */
+/* The tasks of a panel and, among them, the packing of the next: numbers first to first + tasks + packs - 1, the
+ * packing from first + ahead on. */
 typedef struct stage {
     loops now, next;
     bool more; /* there is a next panel */
@@ -281,8 +281,8 @@ static int64_t packs_of(const loops *l)
 
 static int64_t end_of(const stage *s) { return s->first + s->tasks + s->packs; }
 
-/* Packing into the other copy begins when half of the tasks have: those of the panel before, which used that copy, have
- * ended by then but for a few. */
+/* Packing into the other buffer begins when half of the tasks have begun: almost all tasks of the panel before, which
+ * used that buffer, have ended by then. */
 static stage stage_after(const stage *s)
 {
     const plan *plan = s->now.plan;
@@ -295,14 +295,14 @@ static stage stage_after(const stage *s)
     return after;
 }
 
-/* Where one thread stands in the flow. */
+/* The position of one thread among the tasks. */
 typedef struct walker {
     stage before, at;
     bool packed; /* what `at` reads, as this thread has seen */
 } walker;
 
-/* Task i of the flow, once what it needs is there: for packing, that nobody reads any more what lies where it writes;
- * for a part of C, both operands and the sums of the panel before, or the room for its own. */
+/* Runs task i once its inputs are there. Packing waits until no task reads the buffer that it overwrites; computing
+ * waits for both packed operands and for the sums of the panel before, or for room for its own. */
 static bool flow_task(void *context, int64_t i, team *team)
 {
     walker *w = context;
@@ -333,7 +333,7 @@ static bool flow_task(void *context, int64_t i, team *team)
     return true;
 }
 
-/* Every thread of the team walks the same loops; only the tasks are shared out. At least one panel: with k = 0 the
+/* Every thread of the team walks the same loops; only the tasks are divided. At least one panel: with k = 0 the
  * micro-kernel scales C by beta, and A and B may be NULL. The stage before the first panel packs it. */
 static void walk(void *context, team *team)
 {
@@ -364,7 +364,8 @@ static loops loops_of(const plan *plan, double alpha, double beta, const void *a
                    .source_bytes = dtype_find(p->dtype)->lab.bytes};
 }
 
-/* Rows i .. last - 1 of task_n columns from j on, of a plan in place; of a turned product B has the rows. */
+/* Rows i .. last - 1 of task_n columns from j on, of an unpacked plan; where C is computed transposed, B has the
+ * rows. */
 static void near_part(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c, int64_t i,
                       int64_t last, int64_t j)
 {

@@ -6,8 +6,8 @@
 typedef float four __attribute__((vector_size(16)));
 typedef double two __attribute__((vector_size(16)));
 
-/* A square of 16-byte vectors turned: rows of the source, `stride` apart, become columns of the panel, whose rows are
- * `width` apart. */
+/* Transposes a square of 16-byte vectors: rows of the source, `stride` apart, become columns of the panel, whose rows
+ * are `width` apart. */
 enum { EDGE_4 = 4, EDGE_8 = 2 };
 
 static inline void turn_4(float *packed, int64_t width, const float *source, int64_t stride)
@@ -32,8 +32,8 @@ static inline void turn_8(double *packed, int64_t width, const double *source, i
     for (int p = 0; p < 2; p++) memcpy(packed + p * width, &out[p], sizeof out[p]);
 }
 
-/* One panel, elements of type T of `size` bytes. Where k lies side by side squares are turned, whose lines stay near
- * until their other elements are asked for. */
+/* Packs one panel of elements of type T of `size` bytes. A K-major operand is transposed by squares, whose cache lines
+ * stay in the cache until their other elements are read. */
 #define PACK_PANEL(T, size)                                                                                            \
     static void pack_panel_##size(T *packed, const T *source, int64_t stride, int64_t k_stride, int64_t lanes,         \
                                   int64_t k, int64_t width)                                                            \
@@ -65,7 +65,7 @@ void pack_panels(size_t element_bytes, void *packed, const void *source, int64_t
     }
 }
 
-/* memcpy() of what panels are wide: the call would take longer than the copy. */
+/* memcpy() of the width of a panel: a call would take longer than the copy. */
 static inline void copy_piece(char *to, const char *from, int64_t bytes)
 {
     switch (bytes) {
@@ -79,7 +79,7 @@ static inline void copy_piece(char *to, const char *from, int64_t bytes)
     }
 }
 
-/* more are more streams of lines to write than a processor follows; docs/perf/cpu-packing.md#row-by-row */
+/* a processor does not follow more streams of writes; docs/perf/cpu-packing.md#row-by-row */
 enum { PANELS_AT_ONCE = 32 };
 
 void pack_steps(size_t element_bytes, void *packed, const void *source, int64_t k_stride, int64_t length, int64_t k,
@@ -87,7 +87,7 @@ void pack_steps(size_t element_bytes, void *packed, const void *source, int64_t 
 {
     const int64_t row = length * (int64_t)element_bytes, piece = width * (int64_t)element_bytes,
                   most = PANELS_AT_ONCE * piece;
-    /* of one row any stride may be said; it is not gone */
+    /* the stride of a single row has no meaning */
     const uintptr_t to_next = (uintptr_t)k_stride * element_bytes;
     for (int64_t part = 0; part < row; part += most) {
         const int64_t end = min_i64(part + most, row);

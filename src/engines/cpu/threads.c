@@ -53,7 +53,7 @@ void pause_briefly(void)
 #endif
 }
 
-/* Wait until the value differs from `old`; returns it. */
+/* Waits until the value differs from `old`; returns it. */
 static unsigned signal_wait(signal_count *s, unsigned old)
 {
     for (int i = 0; i < SPINS; i++) {
@@ -68,9 +68,8 @@ static unsigned signal_wait(signal_count *s, unsigned old)
     return now;
 }
 
-/* Which task of a flow a thread works on, in a line of its own: 0 none; 1 + the task; or -1 - n: it is about to take
- * one, or just took it, and that is n or a later one. This is stored before the counter of tasks is advanced, so
- * whoever holds a later task sees it. */
+/* The task that a thread works on, in a cache line of its own: 0 none; 1 + the task; or -1 - n: it is taking task n or
+ * a later one. It is stored before the counter of tasks advances, so whoever holds a later task sees it. */
 typedef struct place {
     atomic_llong task;
     char apart[64 - sizeof(atomic_llong)];
@@ -78,17 +77,17 @@ typedef struct place {
 
 struct team {
     int threads;
-    bool late;           /* threads may come while the others work, or not at all: no barriers */
+    bool late;           /* threads may join late, or not at all: no barriers */
     atomic_int arrived;  /* at the barrier */
     atomic_llong next;   /* the next task */
     signal_count passed; /* barriers passed */
-    place *places;       /* of a flow: one for each thread */
-    atomic_int placed;   /* threads that have one */
-    atomic_int sleepers; /* that wait for a thread to leave its task */
-    signal_count moved;  /* changes of places while there were sleepers */
+    place *places;       /* of tasks: one slot for each thread */
+    atomic_int placed;   /* threads that have a slot */
+    atomic_int sleepers; /* threads that wait for another to leave its task */
+    signal_count moved;  /* changes of slots while threads slept */
 };
 
-/* Rounding, and what becomes of subnormals: each thread's own, inherited when it is created. */
+/* The floating-point environment (rounding, subnormals): each thread has its own, inherited when it is created. */
 #if defined(__x86_64__)
 typedef struct float_env {
     unsigned mxcsr;
@@ -113,28 +112,28 @@ static void float_env_read(float_env *e) { fegetenv(e); }
 static void float_env_adopt(const float_env *e) { fesetenv(e); }
 #endif
 
-/* How many forks lie between this process and the first that used a pool. A process id may come again, and _Fork()
- * calls no handlers to count it: together they tell. */
+/* Forks between this process and the first that used a pool. A process id may be reused, and _Fork() calls no handlers
+ * to count it: together they tell. */
 static atomic_uint forks;
 
 static void count_fork(void) { atomic_fetch_add_explicit(&forks, 1, memory_order_relaxed); }
 
 static void watch_forks(void) { pthread_atfork(NULL, NULL, count_fork); }
 
-/* What a pool is in one process. */
+/* The pool of one process. */
 typedef struct crew {
     unsigned forks;
     pid_t pid;
     atomic_flag busy;
-    int workers; /* threads started, the caller's not among them */
+    int workers; /* threads started, without the caller */
     pthread_t thread[MOST_WORKERS];
-    signal_count call; /* calls begun; its lock guards fn, context, floats, what the team is, and vacant */
+    signal_count call; /* calls begun; its lock guards fn, context, floats, the team, and vacant */
     pool_fn *fn;       /* NULL: end the thread */
     void *context;
     float_env floats; /* the caller's */
     team team;
-    int vacant; /* places of a team that may be late which nobody has taken */
-    /* threads that have not finished this call, the caller too; of those that may be late who has joined */
+    int vacant; /* free slots of a team whose threads may join late */
+    /* threads that have not finished this call, with the caller; of a team that may be late, those that joined */
     atomic_int running;
     signal_count done; /* calls that all workers finished */
     place places[MOST_WORKERS + 1];
@@ -195,8 +194,8 @@ static crew *crew_new(void)
     return made;
 }
 
-/* Start workers until there are `wanted`; as many as the system gives. The program's signals are its own threads'
- * business: blocked here. */
+/* Starts workers until there are `wanted`, or as many as the system gives. Signals belong to the program's own threads:
+ * blocked here. */
 static void crew_grow(crew *crew, int wanted)
 {
     /* these belong to the thread that causes them */
@@ -218,8 +217,8 @@ static void crew_grow(crew *crew, int wanted)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-/* Wake so many sleepers, whoever they are. One after the other costs the caller a call of the system each, but leaves
- * the rest asleep: by measurement worth it up to half of them (docs/perf/cpu-threads.md#waking). */
+/* Wakes this many sleepers. One after the other costs the caller a system call each, but leaves the rest asleep: faster
+ * up to half of them (docs/perf/cpu-threads.md#waking). */
 static void wake(crew *crew, int threads)
 {
     if (2 * threads > crew->workers)
@@ -228,8 +227,8 @@ static void wake(crew *crew, int threads)
         for (int i = 0; i < threads; i++) pthread_cond_signal(&crew->call.changed);
 }
 
-/* What a call is and that it has begun change under one lock: a worker that was not in the last call and wakes late
- * must not see the one without the other. */
+/* A call and the count of calls begun change under one lock: a worker that missed the last call and wakes late must not
+ * see one without the other. */
 static void crew_call(crew *crew, int threads, bool late, pool_fn *fn, void *context)
 {
     pthread_mutex_lock(&crew->call.lock);
@@ -246,7 +245,8 @@ static void crew_call(crew *crew, int threads, bool late, pool_fn *fn, void *con
     wake(crew, late ? threads - 1 : crew->workers);
 }
 
-/* The caller has done its part: nobody joins any more, and who has is waited for. done: crew->done before the call. */
+/* The caller has done its part: no thread joins any more, and those that joined are waited for. done: crew->done before
+ * the call. */
 static void crew_finish(crew *crew, unsigned done)
 {
     pthread_mutex_lock(&crew->call.lock);
@@ -284,14 +284,14 @@ void pool_close(pool *p)
     free(p);
 }
 
-/* This process's crew, made at first use; NULL without memory. */
+/* The pool of this process, made at first use; NULL without memory. */
 static crew *pool_crew(pool *p)
 {
     crew *found = atomic_load_explicit(&p->crew, memory_order_acquire);
     if (found != NULL && is_ours(found)) return found;
     crew *made = crew_new();
     if (made == NULL) return NULL;
-    /* after fork the parent's crew is left as it is */
+    /* after a fork the pool of the parent is left as it is */
     if (atomic_compare_exchange_strong(&p->crew, &found, made)) return made;
     crew_free(made);
     return found;
@@ -350,8 +350,8 @@ void team_for(team *t, int64_t count, team_body *body, void *context)
     team_barrier(t);
 }
 
-/* Places, the counter of tasks and that of sleepers are written and read in one order that all threads agree on
- * (sequential consistency): of a sleeper and the thread that leaves the task he waits for, one sees the other. */
+/* Slots, the counter of tasks and that of sleepers are accessed in one order that all threads agree on (sequential
+ * consistency): of a sleeper and the thread that leaves the task he waits for, one sees the other. */
 static void move_to(team *t, place *p, long long task)
 {
     atomic_store(&p->task, task);
@@ -376,7 +376,7 @@ static void wait_until_left(team *t, place *p, int64_t first, int64_t last)
     atomic_fetch_sub(&t->sleepers, 1);
 }
 
-/* They have all been taken, since the caller's stands behind them: so they have ended unless someone works on them. */
+/* All of these tasks have been taken, since the caller's comes after them: each has ended unless a slot holds it. */
 void team_after(team *t, int64_t first, int64_t last)
 {
     if (t->threads == 1 || first > last) return;
@@ -392,7 +392,7 @@ void team_flow(team *t, flow_body *body, void *context)
     }
     place *own = &t->places[atomic_fetch_add(&t->placed, 1)];
     for (bool more = true; more;) {
-        atomic_store(&own->task, -1 - atomic_load(&t->next)); /* who sleeps is woken by what follows */
+        atomic_store(&own->task, -1 - atomic_load(&t->next)); /* what follows wakes the sleepers */
         const int64_t task = atomic_fetch_add(&t->next, 1);
         move_to(t, own, 1 + task);
         more = body(context, task, t);

@@ -9,7 +9,7 @@
 #include "kernels.h"
 #include "staging.h"
 
-/* What a call launches into and takes its time with. */
+/* The stream of a call, and the events that time it. */
 typedef struct lane {
     cu_stream stream;
     cu_event begin, end;
@@ -22,15 +22,15 @@ struct engine {
     cu_device device;
     cu_context context;
     bool adopted; /* the context is its caller's */
-    bool early;   /* GPU_EARLY kernels may be launched so */
+    bool early;   /* GPU_EARLY kernels are launched with PDL */
     int index;
-    pid_t pid; /* that opened it: the driver's state does not survive a fork */
+    pid_t pid; /* the process that opened it: the state of the driver does not survive a fork */
     kernels kernels;
-    pthread_mutex_t idling; /* guards the lanes that no call is using, kept for the next ones */
+    pthread_mutex_t idling; /* guards the idle lanes, kept for the next calls */
     lane idle[MOST_IDLE];
     int idle_count;
     staging staging;
-    _Atomic uint64_t ticket; /* what a call raises its flags to, in memory that nobody has cleared */
+    _Atomic uint64_t ticket; /* the next value that signals flags, which nobody clears */
 };
 
 #define CU_TRY(name, arguments)                                                                                        \
@@ -41,25 +41,25 @@ struct engine {
 
 /* ---- engine.c ---- */
 
-/* cuda_enter, cuda_leave - every call runs with the engine's context on top of the thread's stack. cuda_leave gives the
- * status back. */
+/* cuda_enter, cuda_leave - push the context of the engine for a call, and pop it. cuda_leave returns the status that it
+ * gets. */
 tw_status cuda_enter(engine *e);
 tw_status cuda_leave(engine *e, tw_status status);
 
 int cuda_attribute(const cu_api *cu, cu_device device, int what);
 
-/* cuda_take_lane - one that is idle, else a new one, for r. The engine's context is current. */
+/* cuda_take_lane - gives r an idle lane, else a new one. The context of the engine is current. */
 tw_status cuda_take_lane(engine *e, runnable *r);
 void cuda_give_lane(engine *e, runnable *r);
 
-/* cuda_takes_attributes - can a kernel be launched with attributes, and that be recorded in a graph too (CUDA 12.3)?
- * From sm_90 on, whose kernels then look for them. */
+/* cuda_takes_attributes - whether kernels can be launched with attributes that a graph records too (CUDA 12.3, sm_90
+ * on). */
 bool cuda_takes_attributes(const engine *e);
 
 /* ---- launch.c ---- */
 
-/* cuda_launch_items - what r's plan packs, computes and adds, on r's stream; of a batch one item after the other, when
- * the workspace is free again, or all at once. */
+/* cuda_launch_items - launches what r's plan packs, computes and adds, on r's stream; of a batch one item after the
+ * other, once the workspace is free again, or all at once. */
 tw_status cuda_launch_items(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c);
 
 /* ---- probe.c: as in engine_ops ---- */

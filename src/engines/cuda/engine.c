@@ -120,7 +120,7 @@ static void cuda_state(char *text, size_t bytes)
     jit_cache_close(ahead);
 }
 
-/* Which compiler there is and for what, whether or not there is a device. */
+/* The compiler that was found, and its newest architecture, whether or not there is a device. */
 static tw_status cuda_compiler(char *text, size_t bytes)
 {
     int least, most;
@@ -156,7 +156,7 @@ static tw_status find_device(engine *e)
     return TW_OK;
 }
 
-/* Work in a context of the caller's, on the device that it has. */
+/* Adopts the context of the caller, and takes its device. */
 static tw_status adopt(engine *e, const tw_options *options, int count)
 {
     cu_device device;
@@ -193,7 +193,7 @@ static tw_status open_device(engine *e, const tw_options *options)
     return TW_OK;
 }
 
-/* Where an engine's tickets begin: nowhere near another's, or anything else that memory may hold. */
+/* The first ticket of an engine: far from those of others, and from anything else that memory may hold. */
 static uint64_t first_ticket(const engine *e)
 {
     uint64_t ticket;
@@ -205,7 +205,7 @@ static uint64_t first_ticket(const engine *e)
 
 static tw_status cuda_open(const tw_options *options, bool despite, engine **out)
 {
-    (void)despite; /* no word is refused */
+    (void)despite; /* no variable is refused */
     const cu_api *cu = cu_api_load();
     if (cu == NULL) return TW_NO_DEVICE;
     engine *made = calloc(1, sizeof *made);
@@ -224,7 +224,7 @@ static tw_status cuda_open(const tw_options *options, bool despite, engine **out
         cuda_close(made);
         return status;
     }
-    /* else its kernels do not wait for what is ahead of them */
+    /* else its kernels do not wait for those ahead of them */
     made->early = made->kernels.sm >= 90 && (nvrtc_api_load() == NULL || kernels_tensor_maps(made->kernels.sm));
     *out = made;
     return TW_OK;
@@ -306,7 +306,7 @@ static wanted wanted_pack(const plan *p)
         {"cuda/pack.cu", "pack", NULL}, dtype_find(p->problem.dtype)->lab.bytes == 2 ? "-DHALF=1" : "-DHALF=0", 0};
 }
 
-/* The plan's kernels, by `find`: one that builds what is missing, or one that says why it does not. */
+/* The kernels of a plan, by `find`: a function that builds what is missing, or one that refuses. */
 static tw_status find_kernels(engine *e, runnable *r,
                               tw_status find(engine *, const wanted *, cu_stream, cu_function *))
 {
@@ -339,7 +339,7 @@ static tw_status cuda_prepare(engine *e, const plan *p, runnable *out)
 
 /* ---- upload, launch, wait, download, release, drop ---- */
 
-/* Rows of an operand between host and device, each with padding of its own that is left alone. */
+/* Copies rows of an operand between host and device, each with its own padding, which is left alone. */
 static tw_status copy_rows(engine *e, const operand *o, cu_pointer device, bool up)
 {
     /* beyond it a 2D copy is refused */
@@ -370,7 +370,7 @@ static tw_status copy_rows(engine *e, const operand *o, cu_pointer device, bool 
     return TW_OK;
 }
 
-/* Rows of an operand, from `first` on, as a copy of some panel. */
+/* Rows of an operand from `first` on, as a copy for a panel. */
 static staged rows_staged(const operand *o, cu_pointer device, int64_t first, int64_t rows, bool up, int panel)
 {
     size_t host_pitch = (size_t)o->ld * o->element_bytes, pitch = (size_t)o->device_ld * o->element_bytes;
@@ -391,8 +391,8 @@ static tw_status copy_staged(engine *e, const operand *o, cu_pointer device, boo
     return staging_run(&e->staging, e->context, &(staging_work){.copies = &what, .count = 1});
 }
 
-/* An operand between host and device: a large one by several threads through pinned memory, which a small one does not
- * pay. */
+/* Copies an operand between host and device: a large one by several threads through pinned memory, which does not pay
+ * for a small one. */
 static tw_status copy(engine *e, const operand *o, cu_pointer device, bool up)
 {
     if (gpu_span(o) >= STAGED_LEAST_BYTES) return copy_staged(e, o, device, up);
@@ -436,7 +436,7 @@ static tw_status launch(engine *e, runnable *r, const buffer *a, const buffer *b
     return TW_OK;
 }
 
-/* A workspace of the engine's own, at the first launch that needs one. */
+/* Takes a workspace of the engine's own at the first launch that needs one. */
 static tw_status find_workspace(engine *e, runnable *r, size_t bytes)
 {
     cu_pointer memory;
@@ -459,7 +459,7 @@ static tw_status cuda_launch(engine *e, runnable *r, const buffer *a, const buff
     return cuda_leave(e, status == TW_OK ? launch(e, r, a, b, c) : status);
 }
 
-/* What launches of panels need. */
+/* For the launches of panels. */
 typedef struct panel_launch {
     engine *e;
     const runnable *r;
@@ -482,8 +482,8 @@ static tw_status launch_panel(void *context, int panel)
     return launch(l->e, &r, &a, &b, &c);
 }
 
-/* Up in the order of need: B and the first rows of A, then the next; rows of C come down one panel behind, so that both
- * directions are busy. */
+/* Uploads in the order of need: B and the first rows of A, then the next; rows of C are downloaded one panel behind, so
+ * that both directions are busy. */
 static tw_status cuda_overlap(engine *e, runnable *r, const panels *w)
 {
     staged copies[1 + 3 * MOST_PANELS];
@@ -513,7 +513,7 @@ static tw_status cuda_overlap(engine *e, runnable *r, const panels *w)
     return cuda_leave(e, status == TW_OK ? staging_run(&e->staging, e->context, &work) : status);
 }
 
-/* A stream that is being captured records work and does none, and building is nothing to record. */
+/* A stream that is being captured records work and runs none; compiling cannot be recorded. */
 static tw_status find_or_build_for(engine *e, const wanted *w, cu_stream stream, cu_function *out)
 {
     int capturing = CU_CAPTURE_NONE;
@@ -535,7 +535,7 @@ static tw_status enqueue(engine *e, const plan *p, const tw_batch *batch, const 
     return launch(e, &r, a, b, c);
 }
 
-/* The sentence for what the driver says of a stream that is not of this CUDA context: that some handle is not valid. */
+/* The error text for a stream of another CUDA context, of which the driver only says that a handle is not valid. */
 static tw_status check_owner(engine *e, cu_stream stream, tw_status status)
 {
     cu_context owner = e->context;

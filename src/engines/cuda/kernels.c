@@ -61,8 +61,7 @@ bool kernels_ahead(const jit_cache *ahead, int sm)
     return false;
 }
 
-/* Copies through tensor maps came with CUDA 12 and sm_90: an older NVRTC has not got the instructions, one that does
- * not know sm_90 not the architecture. */
+/* TMA came with CUDA 12 and sm_90: an older NVRTC lacks the instructions, or the architecture. */
 bool kernels_tensor_maps(int sm)
 {
     char arch[24];
@@ -93,7 +92,7 @@ static tw_status compile_failed(const nvrtc_api *nvrtc, nvrtc_program program, c
                 log[0] != '\0' ? "\n" : "", log);
 }
 
-/* Compile to a cubin, or to PTX where only an older architecture is known. *binary is for free(). */
+/* Compiles to a cubin, or to PTX where NVRTC knows only an older architecture. *binary is for free(). */
 static tw_status compile(const nvrtc_api *nvrtc, const char *arch, const wanted *w, void **binary, size_t *bytes)
 {
     char options[PLAN_OPTIONS_BYTES], target[48];
@@ -153,7 +152,7 @@ static tw_status load_function(kernels *k, built *made, int dynamic_bytes, const
     return status;
 }
 
-/* From those built ahead; TW_NO_KERNEL where it is not among them. */
+/* Takes a kernel that was built ahead; TW_NO_KERNEL: there is none. */
 static tw_status load_ahead(kernels *k, built *made, const wanted *w)
 {
     for (int i = 0; i < AHEAD_ARCHS; i++) {
@@ -169,7 +168,7 @@ static tw_status load_ahead(kernels *k, built *made, const wanted *w)
     return TW_NO_KERNEL;
 }
 
-/* Built ahead, or from the cache, if it can be had there and loads; otherwise compiled and kept. */
+/* Takes a kernel that was built ahead, or from the cache, if it loads; otherwise compiles and keeps it. */
 static tw_status build(kernels *k, built *made, const wanted *w)
 {
     char arch[24], versions[96], why[300];
@@ -178,7 +177,7 @@ static tw_status build(kernels *k, built *made, const wanted *w)
     if (ahead == TW_OK || ahead == TW_NO_MEMORY) return ahead;
     snprintf(why, sizeof why, "%s", tw_error_text());
     const nvrtc_api *nvrtc = nvrtc_api_load();
-    /* it was there, and the driver would not have it */
+    /* the driver refuses what was cached */
     if (nvrtc == NULL) return ahead == TW_NO_KERNEL ? TW_BUILD_FAILED : fail(ahead, "%s", why);
     TRY(nvrtc_arch(nvrtc, k->sm, arch));
     snprintf(versions, sizeof versions, "driver %d nvrtc %d.%d %s", k->driver_version, nvrtc->major, nvrtc->minor,
@@ -206,7 +205,7 @@ cu_function kernels_find(kernels *k, const wanted *w)
     return NULL;
 }
 
-/* Build it and add it to the list. The lock is held. */
+/* Builds the kernel and adds it to the list. The lock is held. */
 static tw_status add_built(kernels *k, const wanted *w)
 {
     built *b = calloc(1, sizeof *b);

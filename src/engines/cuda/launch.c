@@ -1,4 +1,4 @@
-/* launch.c - what CUDA's kernels are launched with: maps for the copy engine, arguments by family, grids, batches. */
+/* launch.c - launches CUDA kernels: tensor maps for TMA, arguments by family, grids, batches. */
 #include "cuda_engine.h"
 
 #include <inttypes.h>
@@ -6,7 +6,7 @@
 
 enum { MOST_GRID_Y = 65535 };
 
-/* A map of a row-major matrix for the copy engine: boxes of box_rows x box_cols, zeros beyond the edges. */
+/* A tensor map of a row-major matrix: boxes of box_rows x box_cols, zeros beyond the edges. */
 static tw_status encode_map(engine *e, tw_dtype dtype, cu_tensor_map *map, uint64_t address, int64_t rows, int64_t cols,
                             int64_t ld, int box_rows, int box_cols, int swizzle, int promotion)
 {
@@ -23,9 +23,9 @@ static tw_status encode_map(engine *e, tw_dtype dtype, cu_tensor_map *map, uint6
                 rows, cols, ld, box_rows, box_cols, cu_error_name(e->cu, error));
 }
 
-/* A's or B's map. Boxes of a GPU_SLICES row lie as the operand does, and are swizzled along k; of others they are where
- * their lines are 128 bytes. A GPU_STREAM row takes its short operand, where that lies along k, in boxes of as many
- * lines as it has: what lies outside costs the copy engine more than what is there. */
+/* The tensor map of A or B. Boxes of a GPU_SLICES row have the layout of the operand, and are swizzled if it is
+ * K-major; others are swizzled where their lines are 128 bytes. A GPU_STREAM row takes a K-major short operand in boxes
+ * of as many lines as it has: lines outside cost TMA more than lines within. */
 static tw_status encode_operand(engine *e, const plan *p, cu_tensor_map *map, cu_pointer address, const packing *lies,
                                 bool along_k, bool is_short, int box_rows, int box_cols)
 {
@@ -40,15 +40,14 @@ static tw_status encode_operand(engine *e, const plan *p, cu_tensor_map *map, cu
                       turned ? box_rows : box_cols, swizzle, streams ? CU_TENSOR_L2_128B : CU_TENSOR_L2_256B);
 }
 
-/* Never 0, which is what a flag is lowered to. */
+/* Never 0, to which a flag is reset. */
 static uint64_t next_ticket(engine *e)
 {
     uint64_t ticket = atomic_fetch_add_explicit(&e->ticket, 1, memory_order_relaxed);
     return ticket != 0 ? ticket : atomic_fetch_add_explicit(&e->ticket, 1, memory_order_relaxed);
 }
 
-/* A kernel on r's stream: `early` before what is ahead of it there has ended, `cluster` blocks side by side as one,
- * where the device has that. */
+/* Launches a kernel on r's stream: `early` by PDL, `cluster` blocks as a cluster, where the device can. */
 static tw_status launch_kernel(engine *e, const runnable *r, cu_function kernel, bool early, int cluster,
                                cu_launch_config config, void **arguments)
 {
@@ -63,7 +62,7 @@ static tw_status launch_kernel(engine *e, const runnable *r, cu_function kernel,
     return TW_OK;
 }
 
-/* A GPU_SLICES row: so many blocks divide the k of a tile. */
+/* A GPU_SLICES row: blocks that divide the k of a tile. */
 static int parts_each(const plan *p)
 {
     const gpu_plan *gpu = &p->gpu;
@@ -87,7 +86,7 @@ static tw_status launch_grid(engine *e, const runnable *r, int64_t width, int64_
                          arguments);
 }
 
-/* What a product's kernels are launched with. Each family takes some of it, in the order of its parameters. */
+/* The arguments of a product's kernels. Each family takes some of them, in the order of its parameters. */
 typedef struct arguments {
     int m, n, k;
     float alpha, beta;
@@ -95,8 +94,8 @@ typedef struct arguments {
     int64_t lda, ldb, ldc;
     int whole, each, length; /* whole, parts and length of the plan's shares */
     int parts;               /* blocks that divide the k of a tile */
-    cu_pointer sums, flags;  /* where parts meet */
-    uint64_t ticket;         /* what they raise their flags to */
+    cu_pointer sums, flags;  /* of the partial sums */
+    uint64_t ticket;         /* the value that signals a flag of this launch */
 } arguments;
 
 static arguments arguments_of(engine *e, const runnable *r, const buffer *a, const buffer *b, const buffer *c)
@@ -124,8 +123,8 @@ static arguments arguments_of(engine *e, const runnable *r, const buffer *a, con
     return made;
 }
 
-/* The maps of A, B and C, each all 0 where no kernel looks at it: of operands with nothing to load, of a C that does
- * not leave by the copy engine. */
+/* The tensor maps of A, B and C, each all 0 where no kernel reads it: operands with nothing to load, a C that is not
+ * stored by TMA. */
 static tw_status encode_maps(engine *e, const plan *p, const buffer *a, const buffer *b, const buffer *c,
                              cu_tensor_map maps[3])
 {
@@ -168,7 +167,7 @@ static tw_status launch_mapped(engine *e, runnable *r, const buffer *a, const bu
                                              : shares);
 }
 
-/* The y dimension of a grid ends at 65535: taller grids are launched in parts, each with its rows of A and C. */
+/* The y dimension of a grid is at most 65535: taller grids are launched in parts, each with its rows of A and C. */
 static tw_status launch_plain(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
 {
     const gpu_plan *gpu = &r->plan->gpu;
@@ -192,7 +191,7 @@ static tw_status launch_plain(engine *e, runnable *r, const buffer *a, const buf
     return TW_OK;
 }
 
-/* What pack.cu is told of an operand: its struct operand. */
+/* An operand as pack.cu describes it: its struct operand. */
 typedef struct packed {
     cu_pointer from;
     int64_t ld;
@@ -205,7 +204,7 @@ _Static_assert(sizeof(packed) == 48 && offsetof(packed, rows) == 32, "as pack.cu
 
 static int64_t pack_tiles(const packed *o) { return ceil_div(o->rows, 64) * ceil_div(o->cols, 64); }
 
-/* Pack what the plan packs, B and then A, and look for it in the workspace from now on. */
+/* Packs what the plan packs, B and then A; from then on they are read in the workspace. */
 static tw_status launch_pack(engine *e, const runnable *r, buffer *a, buffer *b)
 {
     enum { PACK_THREADS = 256 };
@@ -243,7 +242,7 @@ static tw_status launch_all(engine *e, runnable *r, buffer a, buffer b, const bu
     return p->row->gpu.traits & GPU_TENSOR_MAPS ? launch_mapped(e, r, &a, &b, c) : launch_plain(e, r, &a, &b, c);
 }
 
-/* Where operand number i of a batch lies, or its address. */
+/* The address of operand number i of a batch, or of the array of its addresses. */
 static buffer address_of(const tw_batch *batch, const buffer *first, int64_t stride, int64_t i, tw_dtype dtype)
 {
     cu_pointer behind = batch->pointers ? (cu_pointer)i * sizeof(cu_pointer)
@@ -251,8 +250,8 @@ static buffer address_of(const tw_batch *batch, const buffer *first, int64_t str
     return (buffer){.device = first->device + behind};
 }
 
-/* A map of `items` matrices that lie `stride` apart, one box of one of them at a time; boxes whose lines are 64 or
- * 128 bytes are swizzled so. One matrix for all has stride 0. */
+/* A tensor map of `items` matrices that lie `stride` apart, one box of one item at a time; boxes whose lines are 64 or
+ * 128 bytes are swizzled by as many. A matrix that all items share has stride 0. */
 static tw_status encode_boxes(engine *e, tw_dtype dtype, cu_tensor_map *map, uint64_t address, int64_t rows,
                               int64_t cols, int64_t ld, int64_t items, int64_t stride, int64_t box_rows,
                               int64_t box_cols)
@@ -272,7 +271,7 @@ static tw_status encode_boxes(engine *e, tw_dtype dtype, cu_tensor_map *map, uin
                 items, rows, cols, ld, stride, box_rows, box_cols, cu_error_name(e->cu, error));
 }
 
-/* What a batch's kernels are launched with: the first items, or arrays of addresses, and so many tiles of them. */
+/* The arguments of a batch's kernels: the first items, or arrays of addresses, and the number of tiles. */
 typedef struct batch_arguments {
     int m, n, k;
     float alpha, beta;
@@ -299,7 +298,7 @@ static batch_arguments batch_arguments_of(const tw_problem *p, const tw_batch *b
                              .b_shared = batch->stride_b == 0};
 }
 
-/* Items at strides by a row of the copy engine's. */
+/* Items at strides by a row that loads by TMA. */
 static tw_status launch_boxes(engine *e, runnable *r, batch_arguments *x, int64_t items)
 {
     enum { C_LINE = 32 };
@@ -318,7 +317,7 @@ static tw_status launch_boxes(engine *e, runnable *r, batch_arguments *x, int64_
     return launch_grid(e, r, min_i64(x->works, plan->gpu.grid_x) + (x->works > cut * 3 / 2 ? cut : 0), 1, boxes);
 }
 
-/* A whole batch, or as much of it at a time as a kernel can count. */
+/* A whole batch, or as many items at a time as a kernel can count. */
 static tw_status launch_batch(engine *e, runnable *r, const buffer *a, const buffer *b, const buffer *c)
 {
     const gpu_plan *gpu = &r->plan->gpu;

@@ -21,7 +21,7 @@
 
 enum { PIECE_BYTES = 2 << 20, STREAM_NON_BLOCKING = 1, EVENT_NO_TIMING = 2 };
 
-/* A call that is under way. */
+/* One call. */
 typedef struct job {
     staging *s;
     cu_context context;
@@ -80,7 +80,7 @@ static void copy_rows(const piece *p, char *pinned)
     }
 }
 
-/* Keep the first failure, whose sentence is this thread's; the other threads stop at their next piece. */
+/* Keeps the first failure, whose sentence is in this thread; the other threads stop at their next piece. */
 static bool keep(job *j, tw_status status)
 {
     if (status != TW_OK && !atomic_exchange(&j->failed, true)) {
@@ -111,7 +111,7 @@ static bool take(job *j, piece *p)
 
 /* ---- panels ---- */
 
-/* A piece is on its way up: the work's stream will wait for it. Launch what now can be. */
+/* A piece is being uploaded: the work stream will wait for it. Launches every panel that is now complete. */
 static bool depart(job *j, int panel, cu_event there)
 {
     const staging_work *w = j->work;
@@ -128,8 +128,8 @@ static bool depart(job *j, int panel, cu_event there)
     return right;
 }
 
-/* Let the stream wait until the panel is made. All that the panel needs was taken before, by threads that wait for no
- * later panel. */
+/* Makes the stream wait until the panel is computed. All that the panel needs was taken before, by threads that wait
+ * for no later panel. */
 static bool await(job *j, int panel, cu_stream stream)
 {
     if (j->work->panels == 0) return true;
@@ -154,7 +154,7 @@ static bool begin(job *j, const copier *c, int half, const piece *p)
            WORKED(cuEventRecord, (c->done[half], c->stream));
 }
 
-/* Wait until the device is done with this half of the pinned memory; take out what has come down. */
+/* Waits until the device is done with this half of the pinned memory; copies out what was downloaded. */
 static bool end(job *j, const copier *c, int half, piece *p)
 {
     if (p->rows == 0) return true;
@@ -219,8 +219,8 @@ static void give_copier(staging *s, copier *c)
     if (!kept) destroy_copier(s->cu, c);
 }
 
-/* The stream is waited for whatever has failed, since pinned memory goes to the next call; and those who wait for a
- * panel are told. */
+/* The stream is synchronised even after a failure, since the next call reuses the pinned memory; threads that wait for
+ * a panel are woken. */
 static void carry(job *j, copier *c)
 {
     carry_pieces(j, c);
@@ -231,7 +231,7 @@ static void carry(job *j, copier *c)
     pthread_mutex_unlock(&j->lock);
 }
 
-/* A thread that cannot begin has taken no piece: nobody waits for it, the others carry on. */
+/* A thread that cannot start has taken no piece: the others carry on without it. */
 static void *carry_in_thread(void *argument)
 {
     job *j = argument;
@@ -244,7 +244,7 @@ static void *carry_in_thread(void *argument)
     return NULL;
 }
 
-/* Signals are the program's own threads' business, but for the faults, which belong to the thread that causes them. */
+/* Signals belong to the program's own threads; faults belong to the thread that causes them. */
 static int start_threads(job *j, pthread_t *threads, int count)
 {
     static const int own_faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
@@ -260,7 +260,7 @@ static int start_threads(job *j, pthread_t *threads, int count)
 
 /* ---- */
 
-/* What the caller's own thread needs is taken before any piece is: without it nothing has been written. */
+/* Memory for the calling thread is taken before any piece: if there is none, nothing has been written. */
 static void carry_all(job *j, int64_t pieces)
 {
     pthread_t threads[MOST_COPIERS];

@@ -11,8 +11,8 @@
 
 enum { MOST_COPIERS = 16 };
 
-/* One matrix between host and device: rows of `width` bytes, each side with rows of its own distance. What goes up is
- * needed by a panel of work, what comes down is made by one. */
+/* One matrix between host and device: rows of `width` bytes; each side has its own distance between rows. A panel of
+ * work needs what is uploaded, or makes what is downloaded. */
 typedef struct staged {
     char *host;
     cu_pointer device;
@@ -22,8 +22,8 @@ typedef struct staged {
     int panel;
 } staged;
 
-/* Copies in the order in which they begin, and `panels` launches on a stream between them; a launch comes when all that
- * its panel and those before need is on its way. */
+/* Copies in the order in which they begin, and `panels` launches on a stream between them; a panel is launched once all
+ * that it and those before need is being copied. */
 typedef struct staging_work {
     const staged *copies;
     int count, panels;
@@ -32,7 +32,8 @@ typedef struct staging_work {
     void *context;
 } staging_work;
 
-/* What one thread copies with: two pieces of pinned memory in turns, and when the device is done with each. */
+/* What one thread copies with: two alternating pieces of pinned memory, and events that tell when the device is done
+ * with each. */
 typedef struct copier {
     cu_stream stream;
     cu_event done[2];
@@ -42,18 +43,18 @@ typedef struct copier {
 typedef struct staging {
     const cu_api *cu;
     int threads;
-    pthread_mutex_t idling; /* guards the copiers that no call is using, kept for the next ones */
+    pthread_mutex_t idling; /* guards the idle copiers, kept for the next calls */
     copier idle[MOST_COPIERS];
     int idle_count;
 } staging;
 
-/* staging_open - threads: as many as may copy, at most MOST_COPIERS; nothing is made before it is used. */
+/* staging_open - threads: the most that may copy, up to MOST_COPIERS; nothing is made before it is used. */
 void staging_open(staging *s, const cu_api *cu, int threads);
-/* staging_close - the context is current, or `current` is false and only what is the host's is given up. */
+/* staging_close - the context is current; or `current` is false, and only host memory is freed. */
 void staging_close(staging *s, bool current);
 
-/* staging_run - copy, launch, and wait for what comes down. The padding on the host is neither read nor written; on the
- * device the padding between rows may be. The context is the current one. */
+/* staging_run - copies, launches, and waits for the downloads. The padding on the host is neither read nor written; on
+ * the device the padding between rows may be. The context is current. */
 tw_status staging_run(staging *s, cu_context context, const staging_work *work);
 
 #endif
