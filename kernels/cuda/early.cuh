@@ -3,7 +3,7 @@
  *
  * SOURCE    PTX ISA: griddepcontrol */
 
-/* Until the kernel before has ended and what it has written is there. Every thread calls it before it touches
+/* Waits until the kernel before has ended and its stores are visible. Every thread calls it before it touches
  * memory. */
 static __device__ __forceinline__ void wait_for_kernel_before(void)
 {
@@ -12,7 +12,7 @@ static __device__ __forceinline__ void wait_for_kernel_before(void)
 #endif
 }
 
-/* When all blocks have said so, or ended, the kernel behind may begin where there is room. */
+/* Trigger: once all blocks have called this or ended, the next kernel may begin where there is room. */
 static __device__ __forceinline__ void let_kernel_behind_begin(void)
 {
 #if __CUDA_ARCH__ >= 900

@@ -3,14 +3,14 @@
  *
  * SOURCE    PTX ISA: memory consistency model */
 
-/* One thread, after a barrier of those that have written: it is there. */
+/* Signal: one thread, after a barrier of the threads that stored. Releases what they stored. */
 static __device__ __forceinline__ void flag_raise(unsigned long long *flag, unsigned long long ticket)
 {
     asm volatile("fence.acq_rel.gpu; st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(flag), "l"(ticket) : "memory");
 }
 
-/* One thread, before a barrier of those that will read: wait for that, and lower flag number `other`, so that the same
- * ticket may come again (a graph that is launched twice). */
+/* Wait and reset: one thread, before a barrier of the threads that will read. Acquires what was stored, then resets
+ * flag number `other`, so that the same ticket may come again (a graph that is launched twice). */
 static __device__ __forceinline__ void flag_lower(unsigned long long *flags, int other, unsigned long long ticket)
 {
     unsigned long long seen;

@@ -83,7 +83,7 @@ struct ring {
 ASSUME(sizeof(struct ring) <= ROW_BYTES)
 ASSUME_BOXES(LINE, LINE, LINE, LINE)
 
-/* Steps from ... to - 1 of a tile's k, and then `left` at the end of the tile before. */
+/* Steps from ... to - 1 of the k of a tile, and then `left` steps at the end of the tile before. */
 struct piece {
     int tile, from, to, left;
 };
@@ -112,7 +112,7 @@ static __device__ __forceinline__ bool next_piece(struct piece *p, int steps)
     return more;
 }
 
-/* c <- alpha * sum + beta * c, if it is there */
+/* c <- alpha * sum + beta * c, if it lies in C */
 static __device__ __forceinline__ void put(element_c *c, bool there, float alpha, float sum, float beta)
 {
     if (!there) return;
@@ -130,7 +130,7 @@ static __device__ __forceinline__ void put(element_c *c, bool there, float alpha
 #endif
 }
 
-/* ---- parts of a tile's sums, by all consumers ---- */
+/* ---- partial sums, by all consumers ---- */
 
 static __device__ __forceinline__ void leave_sums(const float *sum, float4 *part, unsigned long long *flag,
                                                   unsigned long long ticket)
@@ -142,11 +142,11 @@ static __device__ __forceinline__ void leave_sums(const float *sum, float4 *part
     if (threadIdx.x == 0) flag_raise(flag, ticket);
 }
 
-/* Wait for the flags of blocks first ... here - 1; then add their sums, in their order. */
+/* Fix-up: waits for the flags of blocks first ... here - 1, then adds their sums, in order. */
 static __device__ __forceinline__ void add_sums(float *sum, const float4 *memory, unsigned long long *flags,
                                                 unsigned long long ticket, int first, int here)
 {
-    enum { AT_ONCE = SUMS < 32 ? SUMS : 32 }; /* of registers for what is added */
+    enum { AT_ONCE = SUMS < 32 ? SUMS : 32 }; /* registers for the sums of another block */
     for (int other = first + (int)threadIdx.x; other < here; other += CONSUMERS) flag_lower(flags, other, ticket);
     threads_meet(1, CONSUMERS);
     UNROLLED

@@ -65,9 +65,12 @@ enum {
     CONSUMERS = 2 * 128
 };
 ASSUME(BK == LINE && THREADS == CONSUMERS + 128)
-/* a thread has a third of all at first, which is too few for such sums */
+/* at first each thread has a third of the registers, too few for these sums */
 enum { MOVES_REGISTERS = SLICES * BN / 2 >= 128 };
-enum { WITHIN = 1, TURN = 3 }; /* named barriers: of the threads of warpgroup 0 or 1; for warpgroup 0's or 1's turn */
+enum {
+    WITHIN = 1,
+    TURN = 3
+}; /* named barriers: of the threads of warpgroup 0 or 1; for the turn of warpgroup 0 or 1 */
 #if C_HALF
 typedef unsigned short element_c;
 #else
@@ -112,7 +115,7 @@ static __device__ __forceinline__ float float_of(unsigned short x)
 }
 #endif
 
-/* c[0], c[1] <- alpha * (x, y) + beta * c, of which `count` are there. */
+/* c[0], c[1] <- alpha * (x, y) + beta * c, of which `count` lie in C. */
 static __device__ __forceinline__ void put(element_c *c, int count, float alpha, float x, float y, float beta)
 {
 #if C_HALF
@@ -148,8 +151,8 @@ static __device__ __forceinline__ void put(element_c *c, int count, float alpha,
 #endif
 }
 
-/* A warp's 16 lines of OUT_COLS sums, from row `row` of the buffer on: 16 bytes number q of a line lie at number q ^
- * (line % 8), as the copy engine reads. */
+/* Writes 16 lines of OUT_COLS sums of a warp, from row `row` of the buffer on, swizzled as TMA reads them: 16 bytes
+ * number q of a line lie at number q ^ (line % 8). */
 static __device__ __forceinline__ void write_lines(unsigned out, int row, int lane, float alpha, const float *sum)
 {
 #if C_HALF
@@ -162,7 +165,7 @@ static __device__ __forceinline__ void write_lines(unsigned out, int row, int la
         store_four(out + (row + lane % 16) * 128 + ((q + lane / 16) ^ lane % 8) * 16, pairs);
     }
 #else
-    /* lines in turns take other columns, so that the 16 lanes that store at once meet in no bank */
+    /* alternate lines take other columns, so that the 16 lanes that store at once meet in no bank */
     int line = lane / 4, odd = line % 2;
     UNROLLED
     for (int q = 0; q < 4; q++) {
@@ -178,8 +181,8 @@ static __device__ __forceinline__ void write_lines(unsigned out, int row, int la
 #endif
 }
 
-/* A warpgroup's 64 x BN sums to C from row i0, column j0 on, by way of its two buffers, of which `*next` is the
- * next. */
+/* Epilogue by TMA: the 64 x BN sums of a warpgroup to C from row i0, column j0 on, through its two buffers; `*next` is
+ * the next. */
 static __device__ __forceinline__ void store_by_engine(struct ring *ring, int group, int *next, const tensor_map *c_map,
                                                        int i0, int j0, float alpha, const float *sum)
 {
@@ -187,7 +190,7 @@ static __device__ __forceinline__ void store_by_engine(struct ring *ring, int gr
     UNROLLED
     for (int j = 0; j < BN; j += OUT_COLS, *next ^= 1) {
         element_c(*out)[OUT_COLS] = ring->out[group][*next];
-        /* the engine has read the buffer; only the thread that asked it can wait for that */
+        /* TMA has read the buffer; only the thread that started the store can wait for that */
         if (tid == 0) COPIES_OUT_READ(1);
         threads_meet(WITHIN + group, 128); /* all wait for that thread */
         write_lines(shared_address(out), tid / 32 * 16, tid % 32, alpha, &sum[j / 2]);
@@ -197,7 +200,7 @@ static __device__ __forceinline__ void store_by_engine(struct ring *ring, int gr
     }
 }
 
-/* The same by the threads themselves. */
+/* Epilogue by the threads themselves. */
 static __device__ __forceinline__ void store_by_hand(element_c *c, long ldc, int i0, int j0, int m, int n, float alpha,
                                                      const float *sum, float beta)
 {
@@ -211,14 +214,14 @@ static __device__ __forceinline__ void store_by_hand(element_c *c, long ldc, int
 
 /* ---- A and B ---- */
 
-/* A box of a stage, at `edge` along the edge and `k` along k. */
+/* Starts the copy of a box of a stage, at `edge` along m or n and at `k`. */
 static __device__ __forceinline__ void fetch(void *to, const tensor_map *map, int k_in_lines, int edge, int k,
                                              barrier *full)
 {
     copy_box(to, map, k_in_lines ? k : edge, k_in_lines ? edge : k, full);
 }
 
-/* `blocks` stages further round the ring; a phase is odd or even. */
+/* Advances `blocks` stages in the ring; a phase is odd or even. */
 static __device__ __forceinline__ void go_round(int *s, int *phase, int blocks)
 {
     int at = *s + blocks % (2 * STAGES);
@@ -276,7 +279,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         if (group == 1) go_round(&s, &phase, blocks), threads_arrive(TURN, CONSUMERS); /* warpgroup 0 begins */
         for (int tile = blockIdx.x + group * (int)gridDim.x; tile < tiles; tile += 2 * gridDim.x) {
             int before = 0;
-            /* for the other warpgroup, which has gone through its stages: none is more than one round behind */
+            /* wait for the turn: the other warpgroup has gone through its stages, so neither is more than one round
+             * behind */
             threads_meet(TURN + group, CONSUMERS);
             ROLLED
             for (int block = 0; block < blocks; block++) {
@@ -304,7 +308,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             if (lane == 0) barrier_arrive(&ring->empty[before]);
             go_round(&s, &phase, blocks);
             raster(tile, tall, wide, &i0, &j0);
-            /* The engine writes whole 16 bytes: a last column tile that ends within them is for hands. */
+            /* TMA writes whole 16 bytes: threads store a last column tile that ends within them. */
             int by_engine = WIDE && beta == 0 && (j0 + BN <= n || n % (16 / (int)sizeof(element_c)) == 0);
             UNROLLED
             for (int q = 0; q < SLICES; q++)
@@ -313,6 +317,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 else
                     store_by_hand(c, ldc, i0 + q * 64, j0, m, n, alpha, sum[q], beta);
         }
-        if (WIDE && tid % 128 == 0) COPIES_OUT_DONE(); /* the engine still reads this block's memory */
+        if (WIDE && tid % 128 == 0) COPIES_OUT_DONE(); /* TMA still reads this block's memory */
     }
 }

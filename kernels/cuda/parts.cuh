@@ -25,13 +25,13 @@
 
 enum { GROUP = 8, TILE_QUADS = BM * BN / 4 };
 
-/* In shared memory: what the parts have sent of this block's share, part by part. */
+/* In shared memory: what the blocks of the cluster have sent for this block's part, block by block. */
 struct meeting {
     float4 sent[TILE_QUADS];
     unsigned long long full;
 };
 
-/* Quads of the tile that a part stores: so many, from the first on. */
+/* Quads of the tile that a block stores, and the first of them. */
 static __device__ __forceinline__ int quads_of_part(int parts) { return MEETS ? TILE_QUADS / parts : TILE_QUADS; }
 
 static __device__ __forceinline__ int first_quad(int part, int parts)
@@ -48,7 +48,7 @@ static __device__ __forceinline__ unsigned address_at(const void *p, int part)
     return there;
 }
 
-/* All threads, at the kernel's begin: who has begun may be sent to. */
+/* All threads, at the start: a block that has begun may be sent to. */
 static __device__ __forceinline__ void meeting_begin(struct meeting *here)
 {
     unsigned full = shared_address(&here->full);
@@ -62,7 +62,7 @@ static __device__ __forceinline__ void meeting_begin(struct meeting *here)
     asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }
 
-/* All threads: x becomes the sum of all parts, of quads first_quad() + threadIdx.x, and THREADS on. */
+/* All threads: x becomes the sum of all blocks, for the quads first_quad() + threadIdx.x, and each THREADS further. */
 static __device__ __forceinline__ bool add_parts(float4 *x, struct meeting *here, int, int part, int parts, float4 *,
                                                  unsigned long long *, unsigned long long)
 {
@@ -101,14 +101,14 @@ static __device__ __forceinline__ bool add_parts(float4 *x, struct meeting *here
 
 static __device__ __forceinline__ void meeting_begin(struct meeting *) {}
 
-/* All threads: this block's part of a tile is in memory for whoever waits for its flag. */
+/* All threads: the partial sums of this block are stored; signal the flag. */
 static __device__ __forceinline__ void raise(unsigned long long *flag, unsigned long long ticket)
 {
     __syncthreads();
     if (threadIdx.x == 0) flag_raise(flag, ticket);
 }
 
-/* All threads: wait for the flags first, first + by, ... below `end`; then add those parts to x, in their order. */
+/* All threads: wait for the flags first, first + by, ... below `end`; then add those partial sums to x, in order. */
 static __device__ __forceinline__ void gather(float4 *x, const float4 *memory, unsigned long long *flags,
                                               unsigned long long ticket, int first, int by, int end)
 {
@@ -133,8 +133,8 @@ static __device__ __forceinline__ void keep(const float4 *x, float4 *memory)
         if (threadIdx.x + i * THREADS < TILE_QUADS) __stcg(&memory[threadIdx.x + i * THREADS], x[i]);
 }
 
-/* A tile's part number `part`: true where x has become the sum of all, of quads first_quad() + threadIdx.x, and THREADS
- * on. */
+/* For block number `part` of a tile: true if x has become the sum of all, for the quads first_quad() + threadIdx.x, and
+ * each THREADS further. */
 static __device__ __forceinline__ bool add_parts(float4 *x, struct meeting *, int tile, int part, int parts,
                                                  float4 *memory, unsigned long long *flags, unsigned long long ticket)
 {

@@ -57,7 +57,7 @@
 #include "ampere.cuh"
 #include "early.cuh"
 
-/* A warp's lanes stand LM x LN, each with TM x TN sums. */
+/* The lanes of a warp are arranged LM x LN, each with TM x TN sums. */
 enum {
     BM = ROW_M,
     BN = ROW_N,
@@ -74,7 +74,7 @@ enum { QUADS = BK / 4, UNROLL = UNROLL_QUADS, PAD = 4, EACH = (BM * BN / 4 + THR
 ASSUME(32 == LM * LN && LM * TM == BM && LN * TN == BN)
 ASSUME((TM < 4 || TM % 4 == 0) && (TN < 4 || TN % 4 == 0) && BK % 4 == 0)
 
-/* A warp's ring, and then its sums. */
+/* The ring of a warp, and in the epilogue its sums. */
 union slice {
     struct {
         float a[BM * BK], b[BN * BK];
@@ -87,7 +87,7 @@ ASSUME(WARPS * sizeof(union slice) == ROW_BYTES)
 
 /* ---- from memory to shared memory ---- */
 
-/* WITH neighbours, or as many zeros (count = 0). */
+/* Copies WITH neighbours, or as many zeros (count = 0). */
 template <int WITH> static __device__ __forceinline__ void copy(float *to, const float *from, int count)
 {
     unsigned address = shared_address(to);
@@ -100,15 +100,14 @@ template <int WITH> static __device__ __forceinline__ void copy(float *to, const
         COPY_4(address, from, bytes);
 }
 
-/* Until at most PENDING groups of this thread's copies are under way, and of its warp's. */
+/* Waits until at most PENDING groups of copies of this thread, and of its warp, are in flight. */
 template <int PENDING> static __device__ __forceinline__ void copies_wait(void)
 {
     COPIES_WAIT(PENDING);
     __syncwarp();
 }
 
-/* Where a line that lies along k has its quads: exchange(x + y) is exchange(x) ^ exchange(y) while no bit is in
- * both. */
+/* Swizzle: where a K-major line has its quads. exchange(x + y) is exchange(x) ^ exchange(y) while no bit is in both. */
 static __device__ __forceinline__ constexpr int exchange(int line)
 {
     return QUADS < 8 ? line / (8 / QUADS) % QUADS : line % 8;
@@ -119,15 +118,15 @@ static __device__ __forceinline__ int place(int line, int p)
     return line * BK + (p / 4 ^ exchange(line)) * 4 + p % 4;
 }
 
-/* from += by, one after the other: computed ahead of the loop, the addresses of all rounds would take more registers
- * than there are. */
+/* from += by, step by step: computed ahead of the loop, the addresses of all rounds would take more registers than
+ * there are. */
 static __device__ __forceinline__ void advance(const float **from, long by)
 {
     asm volatile("add.s64 %0, %0, %1;" : "+l"(*from) : "l"(4 * by));
 }
 
-/* EDGE lines and BK steps of k, WITH neighbours at a time: x is the first. CUT: lines beyond `lines` are left as they
- * are, for sums that nobody stores. */
+/* Copies EDGE lines and BK steps of k, WITH neighbours at a time; x is the first. CUT: lines beyond `lines` are left as
+ * they are, for sums that are never stored. */
 template <int EDGE, bool ALONG, int WITH, bool CUT>
 static __device__ __forceinline__ void fetch_steps(float *to, const float *x, long ld, int lines, int lane)
 {
@@ -149,7 +148,7 @@ static __device__ __forceinline__ void fetch_steps(float *to, const float *x, lo
     }
 }
 
-/* The same of what may end within it: zeros beyond `lines` and `steps`. */
+/* The same where an operand may end within it: zeros beyond `lines` and `steps`. */
 template <int EDGE, bool ALONG, int WITH>
 static __device__ __forceinline__ void fetch_cut(float *to, const float *x, long ld, int lines, int steps, int lane)
 {
@@ -162,18 +161,18 @@ static __device__ __forceinline__ void fetch_cut(float *to, const float *x, long
         const float *from = left > 0 ? x + (ALONG ? line * ld + p : p * ld + line) : x;
         if (left % WITH == 0)
             copy<WITH>(at, from, left);
-        else /* 16 bytes that are there in part count as a read of all (compute-sanitizer) */
+        else /* a copy of 16 bytes reads all of them, also beyond the operand (compute-sanitizer) */
             ROLLED for (int q = 0; q < WITH; q++) copy<1>(at + q, q < left ? from + q : from, q < left);
     }
 }
 
-/* `with` neighbours may be copied at a time; WIDE: four, of both operands. */
+/* Copies `with` neighbours at a time; WIDE: four, of both operands. */
 template <int EDGE, bool ALONG>
 static __device__ __forceinline__ void fetch(float *to, const float *x, long ld, int with, int line, int lines, int p,
                                              int k, int lane)
 {
     const float *from = x + (ALONG ? line * ld + p : p * ld + line);
-    /* ends of lines that lie side by side */
+    /* MN-major lines that end within */
     int left = lines - line, even = ALONG || left >= EDGE || left % 4 == 0 ? 4 : left % 4;
     if (WIDE && left >= EDGE && p + BK <= k)
         fetch_steps<EDGE, ALONG, 4, false>(to, from, ld, left, lane);
@@ -189,14 +188,14 @@ static __device__ __forceinline__ void fetch(float *to, const float *x, long ld,
 
 /* ---- from shared memory to registers ---- */
 
-/* Where line i of a lane's T stands in the tile's edge: across k up to four are neighbours. */
+/* Where line i of a lane's T lies in the tile: of an MN-major operand up to four are neighbours. */
 template <bool ALONG, int LANES, int T> static __device__ __forceinline__ int edge(int lane, int i)
 {
     constexpr int WITH = T < 4 ? T : 4;
     return ALONG ? lane + LANES * i : i / WITH * WITH * LANES + WITH * lane + i % WITH;
 }
 
-/* Four steps of k of a lane's T lines that lie along k; `first` is the place of the first one. */
+/* Loads four steps of k of the T lines of a lane from a K-major operand; `first` is the place of the first one. */
 template <int LANES, int T>
 static __device__ __forceinline__ void load_quad(float (*x)[T], const float *tile, int first, int q)
 {
@@ -207,7 +206,7 @@ static __device__ __forceinline__ void load_quad(float (*x)[T], const float *til
     }
 }
 
-/* One step of lines that lie across k. */
+/* Loads one step of an MN-major operand. */
 template <int EDGE, int LANES, int T>
 static __device__ __forceinline__ void load_step(float *x, const float *tile, int lane, int p)
 {
@@ -218,7 +217,7 @@ static __device__ __forceinline__ void load_step(float *x, const float *tile, in
     for (int i = 0; T < 4 && i < T; i++) x[i] = tile[p * EDGE + edge<false, LANES, T>(lane, i)];
 }
 
-/* So many neighbours of an operand lie between addresses that a copy takes, whichever row they are of. */
+/* How many neighbours a copy takes, so that its addresses are aligned in every row. */
 static __device__ __forceinline__ int with_of(const float *x, long ld)
 {
     return ((size_t)x | 4 * ld) % 16 == 0 ? 4 : ((size_t)x | 4 * ld) % 8 == 0 ? 2 : 1;
@@ -268,7 +267,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
                 for (int i = 0; i < TM; i++) {
                     UNROLLED
                     for (int e = 0; e < TN; e++) {
-                        int j = i % 2 ? e : TN - 1 - e; /* there and back, as in sgemm_tma_sm90 */
+                        int j = i % 2 ? e : TN - 1 - e; /* back and forth, as in sgemm_tma_sm90 */
                         sum[i][j] = fmaf(a_q[p][i], b_q[p][j], sum[i][j]);
                     }
                 }

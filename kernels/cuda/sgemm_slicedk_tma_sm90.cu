@@ -36,7 +36,7 @@
 #include "wide.cuh"
 #include "hopper.cuh"
 
-/* Of a warp, in a block of WARPS_N side by side, each SLICES times. Its lanes stand LM x LN, each with TM x TN sums. */
+/* Warps: WARPS_N side by side, SLICES along k. The lanes of a warp are arranged LM x LN, each with TM x TN sums. */
 enum {
     BM = ROW_M,
     BN = ROW_N,
@@ -56,11 +56,12 @@ enum {
 ASSUME(BM == 64 && HALF == 8 && (WN == 64 || WN == 32))
 ASSUME_BOXES(BK, WM, BK, WN)
 enum { EACH = (BM * BN / 4 + THREADS - 1) / THREADS };
-/* FULL: the loop leaves few registers */
+/* FULL: the main loop leaves few registers */
 enum { A_ALONG = !OP_A, B_ALONG = OP_B, FULL = WN == 64, TURNS = FULL ? 1 : 2 };
 #include "parts.cuh"
 
-/* A warp's boxes, two of each operand: in turns, or one as it comes and one turned. Then its sums. */
+/* The boxes of a warp, two of each operand: alternating, or one as it comes and one transposed. In the epilogue its
+ * sums. */
 union slice {
     struct {
         float a[2][BK * WM], b[2][BK * WN];
@@ -74,9 +75,9 @@ struct memory {
 };
 ASSUME(sizeof(struct memory) == ROW_BYTES)
 
-/* A box of EDGE lines of BK steps along k, its quads swapped by the copy engine, becomes BK lines along the edge, in
- * which line l of the box stands at place l % (EDGE / 4) * 4 + l / (EDGE / 4). A lane has ONCE x 4 words at a time;
- * lanes that load or store together meet in no bank. */
+/* Transposes a box of EDGE K-major lines of BK steps, its quads swizzled by TMA, into BK lines along the edge, in which
+ * line l of the box lies at l % (EDGE / 4) * 4 + l / (EDGE / 4). A lane holds ONCE x 4 words at a time; lanes that load
+ * or store together meet in no bank. */
 template <int EDGE> static __device__ __forceinline__ void turn(float *to, const float *from, int lane)
 {
     constexpr int LINES = EDGE / 4, ONCE = FULL ? 2 : 4;
@@ -108,15 +109,15 @@ static __device__ __forceinline__ int m_lane_of(int lane)
 
 static __device__ __forceinline__ int n_lane_of(int lane) { return LM == 8 ? lane / 2 % 4 : lane / 8 * 2 + lane % 2; }
 
-/* The words of a line of sums change places by lines, so that lanes that store together meet in no bank: by quads where
- * their columns are apart, else within a quad (and by halves of 32 words). */
+/* Swizzle of a line of sums, so that lanes that store together meet in no bank: by quads where their columns are apart,
+ * else within a quad (and by halves of 32 words). */
 static __device__ __forceinline__ int swap_of(int m_lane)
 {
     if (B_ALONG) return LM == 4 ? m_lane * 8 : m_lane % 2 * 16 + m_lane / 2 * 4;
     return LM == 4 ? m_lane : m_lane % 4 + m_lane / 4 * 16;
 }
 
-/* The sums of this warp's 64 x WN over its part of k. */
+/* The main loop: the 64 x WN sums of this warp over its slice of k. */
 static __device__ __forceinline__ void multiply(float (*sum)[TN], struct memory *memory, const tensor_map *a_map,
                                                 const tensor_map *b_map, int n, int k, int parts)
 {
@@ -147,10 +148,10 @@ static __device__ __forceinline__ void multiply(float (*sum)[TN], struct memory 
     for (; left > 0; left -= 2, p += BK) {
         const float *a_tile = mine->a[A_ALONG ? 1 : s] + 4 * m_lane, *b_tile = mine->b[B_ALONG ? 1 : s] + 4 * n_lane;
         barrier_wait(&full[s], phase);
-        if (A_ALONG || B_ALONG) __syncwarp(); /* all have read what was turned before */
+        if (A_ALONG || B_ALONG) __syncwarp(); /* all have read what was transposed before */
         if (A_ALONG) turn<WM>(mine->a[1], mine->a[0], lane);
         if (B_ALONG) turn<WN>(mine->b[1], mine->b[0], lane);
-        __syncwarp(); /* all have read the step before, or turned this one */
+        __syncwarp(); /* all have read the step before, or transposed this one */
         if (lane == 0 && left > 2) fetch(p + BK, s ^ 1);
         ROLLED
         for (int half = 0; half < min(left, 2); half++, a_tile += HALF * WM, b_tile += HALF * WN) {
@@ -165,7 +166,7 @@ static __device__ __forceinline__ void multiply(float (*sum)[TN], struct memory 
                 for (int i = 0; i < TM; i++) {
                     UNROLLED
                     for (int e = 0; e < TN; e++) {
-                        int j = i % 2 ? e : TN - 1 - e; /* there and back, as in sgemm_tma_sm90 */
+                        int j = i % 2 ? e : TN - 1 - e; /* back and forth, as in sgemm_tma_sm90 */
                         sum[i][j] = fmaf(a_q[i], b_q[j], sum[i][j]);
                     }
                 }
@@ -186,11 +187,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     struct meeting *meeting = (struct meeting *)&shared[1];
     meeting_begin(meeting);
     multiply(sum, shared, &a_map, &b_map, n, k, parts);
-    int tid; /* read anew, so that nothing that follows from it takes registers from the loop */
+    int tid; /* read again, so that nothing derived from it occupies registers in the main loop */
     asm volatile("mov.u32 %0, %%tid.x;" : "=r"(tid));
     int m_lane = m_lane_of(tid % 32), n_lane = n_lane_of(tid % 32), tiles_n = ceil_div(n, BN),
         tile = blockIdx.x / parts, part = blockIdx.x % parts;
-    UNROLLED /* word by word: vectors would tie the sums to registers of the compiler's worst choice */
+    UNROLLED /* word by word: vectors would tie the sums to the worst registers */
         for (int i = 0; i < TM; i++)
     {
         float *line = &shared->slice[tid / 32].sums[(4 * (m_lane + i / 4 * LM) + i % 4) * WN];

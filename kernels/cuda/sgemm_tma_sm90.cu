@@ -98,7 +98,7 @@ struct ring {
 ASSUME(sizeof(struct ring) == ROW_BYTES)
 ASSUME_BOXES(BK, BM, BK, BN)
 
-/* One thread: block number `block` of A and B into stage s, which nobody reads any more. */
+/* One thread starts the copies of block number `block` of A and B into stage s, which is free. */
 static __device__ __forceinline__ void fetch(struct ring *ring, const tensor_map *a_map, const tensor_map *b_map,
                                              int i0, int j0, int block, int s)
 {
@@ -107,13 +107,13 @@ static __device__ __forceinline__ void fetch(struct ring *ring, const tensor_map
     copy_box(ring->b[s], b_map, j0, block * BK, &ring->full[s]);
 }
 
-/* Tiles along an edge of C, but for the last where at most NARROW of its rows or columns lie in C. */
+/* Tiles along an edge of C, without the last if at most NARROW of its rows or columns lie in C. */
 static __device__ __forceinline__ int wide_along(int edge, int tile) { return (edge + tile - 1 - NARROW) / tile; }
 
 #include "raster.cuh"
 
-/* Tile number `tile`: the wide ones in the order of raster(); then come the narrow ones on the right, then those
- * below. */
+/* The origin of tile number `tile`: first the wide tiles in the order of raster(), then the narrow ones on the right,
+ * then those below. */
 static __device__ __forceinline__ void place(int tile, int m, int n, int *i0, int *j0)
 {
     int rows = wide_along(m, BM), columns = wide_along(n, BN), right = tile - rows * columns,
@@ -129,7 +129,7 @@ static __device__ __forceinline__ void place(int tile, int m, int n, int *i0, in
 
 static __device__ __forceinline__ bool is_narrow(int tile, int wide) { return NARROW > 0 && tile >= wide; }
 
-/* What a tile's k is in units of work: its steps, or as many times FASTER of them. */
+/* The units of work of a tile's k: its steps, or a FASTER-th of them. */
 static __device__ __forceinline__ int units_of(int tile, int wide, int steps)
 {
     return is_narrow(tile, wide) ? ceil_div(steps, FASTER) : steps;
@@ -149,27 +149,27 @@ static __device__ __forceinline__ int tile_of(long x, int whole, int wide, int s
     return NARROW > 0 && narrow >= 0 ? wide + (int)(narrow / ceil_div(steps, FASTER)) : whole + (int)(x / steps);
 }
 
-/* All threads: a part of a tile's sums is in memory for whoever waits for its flag. */
+/* All threads: partial sums are stored; signal the flag. */
 static __device__ __forceinline__ void raise(unsigned long long *flag, unsigned long long ticket)
 {
     __syncthreads();
     if (threadIdx.x == 0) flag_raise(flag, ticket);
 }
 
-/* All threads: wait for that. */
+/* All threads: wait for the flag and reset it. */
 static __device__ __forceinline__ void lower(unsigned long long *flag, unsigned long long ticket)
 {
     if (threadIdx.x == 0) flag_lower(flag, 0, ticket);
     __syncthreads();
 }
 
-/* The words of a line of sums change places within quads and halves of 32, by lines, so that lanes that store together
+/* Swizzle: the words of a line of sums change places within quads and halves of 32, so that lanes that store together
  * meet in no bank. */
 static __device__ __forceinline__ int swap_of(int line) { return line / 4 % 4 | line / 16 * 16; }
 
-/* The tile into rows of C that need not begin at 16 bytes: 32 lines at a time through the stages, in turns of two
- * places, so that a row is stored as one. Word by word: vectors would tie the sums to registers of the compiler's worst
- * choice. */
+/* Epilogue for rows of C that need not begin at multiples of 16 bytes: 32 lines at a time go through the stages, into
+ * two alternating buffers, so that each row is stored as one. Word by word: vectors would tie the sums to the worst
+ * registers. */
 static __device__ __forceinline__ void store_lines(struct ring *ring, float *c, long ldc, int rows, int cols,
                                                    float alpha, float (*sum)[8], float beta)
 {
@@ -185,7 +185,7 @@ static __device__ __forceinline__ void store_lines(struct ring *ring, float *c, 
             for (int j = 0; j < 8; j++)
                 lines[(a_at + i) * BN + (b_at + j / 4 * 16 + j % 4 ^ swap)] = sum[4 * band + i][j];
         }
-        __syncthreads(); /* the lines are there, and those before the last have been read */
+        __syncthreads(); /* the lines are written, and those before the last have been read */
         ROLLED
         for (int quad = 0; quad < LINES / 4; quad++) {
             const float *from = &lines[quad * 4 * BN + (col ^ swap_of(quad * 4))];
@@ -195,11 +195,11 @@ static __device__ __forceinline__ void store_lines(struct ring *ring, float *c, 
         }
     }
     copies_see_writes();
-    __syncthreads(); /* all have read the lines: the stages are the copy engine's again */
+    __syncthreads(); /* all have read the lines: TMA may write the stages again */
 }
 
-/* A tile's steps `from` ... `to` - 1 of k, of which each thread has 4 rows in each of so many bands of 32, beginning at
- * a_at, and 2 quads of columns, beginning at b_at. */
+/* Main loop: steps `from` ... `to` - 1 of k of a tile. Each thread has 4 rows in each of `bands` bands of 32, beginning
+ * at a_at, and 2 quads of columns, beginning at b_at. */
 static __device__ __forceinline__ void multiply(float (*sum)[8], const int bands, struct ring *ring,
                                                 const tensor_map *a_map, const tensor_map *b_map, int i0, int j0,
                                                 int a_at, int b_at, int from, int to, int *stage, int *phase)
@@ -224,7 +224,7 @@ static __device__ __forceinline__ void multiply(float (*sum)[8], const int bands
                 for (int r = 0; r < 4 * bands; r++) {
                     UNROLLED
                     for (int q = 0; q < 8; q++) {
-                        /* rows the way round that costs fewer banks, as counted */
+                        /* the order of rows with fewer bank conflicts, as counted */
                         int i = IN_LINES ? 4 * bands - 1 - r : r, j = i % 2 ? q : 7 - q;
                         sum[i][j] = fmaf(a_p[i], b_p[j], sum[i][j]);
                     }
@@ -267,14 +267,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         float sum[16][8] = {0};
         left -= end - begin;
         place(tile, m, n, &i0, &j0);
-        bool beside = narrow && i0 < wide_along(m, BM) * BM; /* a warp has 32 rows, else 32 columns */
+        bool beside = narrow && i0 < wide_along(m, BM) * BM; /* each warp has 32 rows; otherwise 32 columns */
         int a_at = (lane / 8 * 2 + lane % 2) * 4 + (beside ? warp * 32 : 0),
             b_at = lane / 2 % 4 * 4 + (beside ? 0 : warp * 32);
         if (narrow)
             multiply(sum, 1, ring, &a_map, &b_map, i0, j0, a_at, b_at, from, to, &s, &phase);
         else
             multiply(sum, 4, ring, &a_map, &b_map, i0, j0, a_at, b_at, from, to, &s, &phase);
-        if (to < steps) { /* word by word: vectors would tie the sums to registers of the compiler's worst choice */
+        if (to < steps) { /* word by word: vectors would tie the sums to the worst registers */
             float *part = parts + (long)share * (BM * BN) + tid;
             UNROLLED
             for (int e = 0; e < 128; e++) {
@@ -305,7 +305,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
                     store4(&C(row, j0 + b_at + 16), n - j0 - b_at - 16, alpha, &sum[i][4], beta);
                 }
             } else {
-                /* again, so that nothing that follows from it takes registers from the loop */
+                /* read again, so that nothing derived from it occupies registers in the main loop */
                 place(tile, m, n, &i0, &j0);
                 store_lines(ring, &C(i0, j0), ldc, m - i0, n - j0, alpha, sum, beta);
             }

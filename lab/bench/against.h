@@ -12,15 +12,15 @@
 #include "trial.h"
 #include "turns.h"
 
-/* PEAK_SIDE: of the square at which peers are held against the peak, by AGAINST_LEAST_SAMPLES; of each other case there
- * are at least as many, then no more once they have taken 30 s. */
+/* PEAK_SIDE: side of the square at which libraries are checked against the peak, by AGAINST_LEAST_SAMPLES; other cases
+ * get at least as many samples, and no more once they have taken 30 s. */
 enum { MOST_SIDES = 16, PEAK_SIDE = 2048, AGAINST_LEAST_SAMPLES = 3 };
 
-/* What came of a side's present case. */
+/* The outcome of a side in the present case. */
 typedef enum side_outcome {
-    SIDE_GONE,    /* its process is no more: why says so */
-    SIDE_REFUSED, /* it does not take such a problem: why says so */
-    SIDE_WRONG,   /* it did not pass the oracles, as the verdict says: no time was taken */
+    SIDE_GONE,    /* its process has ended; why says how */
+    SIDE_REFUSED, /* it does not take this problem; why says why not */
+    SIDE_WRONG,   /* its product is wrong, as the verdict says: not timed */
     SIDE_TIMED
 } side_outcome;
 
@@ -31,7 +31,7 @@ typedef struct side {
     bool met; /* its library was opened */
     player_job job;
     char version[PEER_TEXT], choice[PEER_TEXT];
-    double share[2]; /* of the peak, by its best sample at 2048, in f32 and f64; NAN: not measured */
+    double share[2]; /* share of the peak, by its best sample at 2048, in f32 and f64; NAN: not measured */
     side_outcome outcome;
     char why[PEER_TEXT + 64];
     trial_verdict verdict;
@@ -55,13 +55,13 @@ typedef struct against {
     char why_no_peak[PEER_TEXT];
 } against;
 
-/* Below this share of the peak at 2048 a peer is not what it is elsewhere: it does not count as best. */
+/* Below this share of the peak at 2048 a library is misconfigured: it does not count as best. */
 #define AGAINST_LEAST_SHARE 0.8
 
-int against_type(tw_dtype dtype);                   /* 0: f32, 1: f64: the place in share and peak_flops */
-bool against_counts(const side *x, tw_dtype dtype); /* a peer that was timed and is not misconfigured */
+int against_type(tw_dtype dtype);                   /* index in share and peak_flops: 0 f32, 1 f64 */
+bool against_counts(const side *x, tw_dtype dtype); /* whether the library was timed and is not misconfigured */
 
-/* against_need - make the shared memory large enough for this case; before against_begin. */
+/* against_need - makes the shared memory large enough for this case; before against_begin. */
 void against_need(against *g, const tw_problem *problem);
 
 /* against_begin - start a process for Tilewright and one for each peer. The caller zeroes g and sets setup, deadline_s

@@ -5,7 +5,7 @@
 #include "tilewright.h"
 
 typedef struct bench_case {
-    const char *group; /* its class: of rows that say one thing together */
+    const char *group; /* its class: cases with one geometric mean */
     tw_op op_a, op_b;
     int64_t m, n, k;
     int64_t pad; /* elements between the rows of A, B and C */
@@ -13,10 +13,10 @@ typedef struct bench_case {
 
 enum { RANDOM_CASES = 200 };
 
-const bench_case *cases_at(int index); /* of the table; NULL beyond the last */
+const bench_case *cases_at(int index); /* a case of the table; NULL beyond the last */
 
-/* cases_random - RANDOM_CASES of the class gpu-random, drawn from a seed: sides up to 4096 and k up to 65536, each
- * evenly among its powers of two: small ones as often as large ones. */
+/* cases_random - draws RANDOM_CASES cases of the class gpu-random from a seed: sides up to 4096 and k up to 65536, each
+ * power of two as likely as the next. */
 void cases_random(bench_case *out);
 
 tw_problem case_problem(const bench_case *c, tw_dtype dtype);

@@ -1,5 +1,5 @@
-/* player.h - what each process of a comparison does in its turns: Tilewright's product or a peer's, once to be judged,
- * then timed. */
+/* player.h - a worker process of a comparison: computes Tilewright's product or a library's, once to be judged, then
+ * timed. */
 #ifndef TILEWRIGHT_PLAYER_H
 #define TILEWRIGHT_PLAYER_H
 

@@ -1,5 +1,5 @@
-/* roofs.h - what this machine can do at best: multiply-add peaks and bandwidths, measured again and again during a run.
- * The best that was seen counts. */
+/* roofs.h - the ceilings of this machine, multiply-add peaks and bandwidths, measured again and again during a run. The
+ * best counts. */
 #ifndef TILEWRIGHT_ROOFS_H
 #define TILEWRIGHT_ROOFS_H
 
@@ -15,7 +15,7 @@ enum { ROOFS_MOST = 256 };
 
 typedef struct roofs {
     tw_context *context;
-    int64_t memory_set; /* bytes of a working set that no cache holds */
+    int64_t memory_set; /* bytes of a working set that exceeds every cache */
     roof peaks[16], bandwidths[ROOFS_MOST];
 } roofs;
 

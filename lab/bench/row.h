@@ -1,4 +1,5 @@
-/* row.h - one line of a bench or ladder: does the kernel fit, is it right, how fast is it, and how fast could it be? */
+/* row.h - one row of bench or ladder: whether the kernel fits, whether it is right, how fast it is, and how fast it
+ * could be. */
 #ifndef TILEWRIGHT_ROW_H
 #define TILEWRIGHT_ROW_H
 
@@ -10,7 +11,7 @@
 
 typedef struct row_wish {
     const tw_lab_kernel *kernel; /* NULL: the planner's */
-    const char *rung;            /* not NULL: what the record calls it, in place of the kernel's */
+    const char *rung;            /* not NULL: the name in the record, instead of the kernel's */
     const own_kernel *own;       /* not NULL: this text, launched like kernel */
     int tile;                    /* 0: the row's own */
     bool default_build;          /* let the compiler unroll the loops that the rung holds rolled */
@@ -19,8 +20,8 @@ typedef struct row_wish {
 
 typedef enum row_outcome {
     ROW_REFUSED,    /* it does not fit: text says why; no failure */
-    ROW_WRONG,      /* it did not pass the oracles: no time was taken */
-    ROW_IMPOSSIBLE, /* the time beats what the machine can do: an error of measurement */
+    ROW_WRONG,      /* it failed an oracle: not timed */
+    ROW_IMPOSSIBLE, /* faster than the machine can be: an error of measurement */
     ROW_TIMED
 } row_outcome;
 
@@ -32,7 +33,7 @@ typedef struct row {
     measure_work turns; /* of a row that was timed: beside the first of row_run; rounds 0: that was not timed */
 } row;
 
-enum { ROW_MOST = 65 }; /* kernels that are sampled in turns */
+enum { ROW_MOST = 65 }; /* kernels that are timed interleaved */
 
 /* What broke down, where a call below fails: tw_error_text() has the library's sentence. */
 typedef struct row_fault {
@@ -46,13 +47,13 @@ tw_status row_trial(const bench_setup *s, const tw_problem *problem, trial *t);
 /* row_refused - does the kernel refuse this problem, of which t needs no operands yet? Then the row is complete. */
 bool row_refused(const bench_setup *s, const trial *t, const row_wish *wish, row *out);
 
-/* row_run - several kernels on one problem: all are judged, then those that passed are sampled in turns. TW_OK and the
- * rows, whatever their outcome. They must stay where they are: their records point into them, and to the setup's
- * device and driver. */
+/* row_run - runs several kernels on one problem: judges all, then times those that passed, interleaved. TW_OK and the
+ * rows, whatever their outcome. They must stay where they are: their records point into them, and to the device and
+ * driver of the setup. */
 tw_status row_run(const bench_setup *s, trial *t, roofs *limits, const row_wish *wishes, int count, row *out,
                   row_fault *fault);
 
-/* row_builds - can a reader's kernel be built and opened for this device? TW_OK, also where its rung refuses. */
+/* row_builds - whether a user kernel can be compiled and opened for this device. TW_OK also where its rung refuses. */
 tw_status row_builds(const bench_setup *s, const row_wish *wish);
 
 bool row_failed(const row *r);       /* wrong or impossible */

@@ -1,4 +1,4 @@
-/* sets.h - operands to time with: as many equal sets, at other places, as a cache does not hold. */
+/* sets.h - operands to time with: so many equal sets, one after the other, that they exceed the caches. */
 #ifndef TILEWRIGHT_SETS_H
 #define TILEWRIGHT_SETS_H
 
@@ -6,7 +6,7 @@
 
 typedef struct operand_sets {
     size_t a_bytes, b_bytes, set_bytes; /* a set is a, b and c, each from a multiple of SETS_ALIGN on */
-    int wanted; /* as many as twice the last-level cache needs, and one more; a quarter of the memory at most */
+    int wanted; /* enough to fill the last-level cache twice, and one more; a quarter of the memory at most */
 } operand_sets;
 
 enum { SETS_ALIGN = 256 };

@@ -1,4 +1,4 @@
-/* side.h - how large a square may be when nobody said. */
+/* side.h - the default size of a square product. */
 #ifndef TILEWRIGHT_SIDE_H
 #define TILEWRIGHT_SIDE_H
 

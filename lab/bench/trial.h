@@ -1,5 +1,5 @@
-/* trial.h - one problem, made ready to judge and to time any kernel on it: operands, two oracles, and sets of operands
- * that together are larger than the caches. */
+/* trial.h - one problem with all that is needed to judge and time kernels on it: operands, two oracles, and sets of
+ * operands that together exceed the caches. */
 #ifndef TILEWRIGHT_TRIAL_H
 #define TILEWRIGHT_TRIAL_H
 
@@ -45,7 +45,7 @@ tw_status trial_judge(const trial *t, const tw_lab_choice *choice, trial_verdict
 typedef tw_status trial_multiply(void *job, const oracle *o, void *c);
 tw_status trial_judge_other(const trial *t, trial_multiply *multiply, void *job, trial_verdict *verdict);
 
-/* One kernel of those that are timed in turns. */
+/* One of several kernels that are timed interleaved. */
 typedef struct trial_timing {
     const tw_lab_choice *choice;
     measure_work work;          /* its context is ours */
@@ -53,8 +53,8 @@ typedef struct trial_timing {
     double prepare_s;           /* that the host spent before it */
 } trial_timing;
 
-/* trial_time - median and the rest over rotated operand sets, which are made at the first call: twice the last-level
- * cache and one more, fewer where memory is short. Several kernels are sampled in turns. */
+/* trial_time - median and the other statistics over rotated operand sets, which are made at the first call: twice the
+ * last-level cache and one more, fewer where memory is short. Several kernels are interleaved. */
 tw_status trial_time(trial *t, trial_timing *timings, int count, const tw_device *device, const measure_options *how);
 
 #endif

@@ -1,5 +1,5 @@
-/* turns.h - processes that work in turns: each is forked from this one, gets orders through a pipe and answers through
- * another, and may crash or hang without harm to the others. */
+/* turns.h - worker processes whose work is interleaved: each is forked from this one, gets orders through a pipe,
+ * answers through another, and may crash or hang without harm to the others. */
 #ifndef TILEWRIGHT_TURNS_H
 #define TILEWRIGHT_TURNS_H
 
@@ -17,8 +17,8 @@ typedef struct turn_process {
     double used_s;  /* of that when it was last looked at */
 } turn_process;
 
-/* What a forked process does: take orders with turns_take from `orders` until there are no more, answer each with
- * turns_give. */
+/* The body of a worker process: takes orders with turns_take from `orders` until there are no more, and answers each
+ * with turns_give. */
 typedef void turn_body(void *job, int orders, int answers);
 
 /* turns_start - fork process number i, which does body(job) and has no end of the pipes of those before it. Must come
@@ -28,13 +28,13 @@ bool turns_start(const bench_hooks *hooks, turn_process *processes, int i, turn_
 bool turns_take(int orders, void *order, size_t bytes);
 bool turns_give(int answers, const void *answer, size_t bytes);
 
-/* turns_ask - an order and its answer. false: the process crashed, or was ended since it did not answer in time; why
- * says which. */
+/* turns_ask - sends an order and gets its answer. false: the process crashed, or was ended because it did not answer in
+ * time; why says which. */
 bool turns_ask(turn_process *p, const void *order, size_t order_bytes, void *answer, size_t answer_bytes,
                double deadline_s, char *why, size_t size);
 
-/* turns_quiet - wait until none of the processes has used CPU time for 20 ms, nor wants any. -1; or after 5 s the
- * number of one that still does. */
+/* turns_quiet - waits until none of the processes has used CPU time for 20 ms, nor is runnable. -1; or after 5 s the
+ * number of one that still works. */
 int turns_quiet(turn_process *processes, int count);
 
 void turns_end(turn_process *p); /* nothing happens where there is none */
