@@ -7,8 +7,7 @@
 
 /* ---- check ---- */
 
-/* The leading dimension of a copy without the host's padding: whole rows of 16 bytes, as wide loads and the copy engine
- * want them. */
+/* The leading dimension of a copy without the host's padding: whole rows of 16 bytes, for 128-bit loads and TMA. */
 static int64_t packed_ld(int64_t rows, int64_t cols, int64_t ld, tw_dtype dtype)
 {
     return rows > 0 && cols > 0 ? round_up(cols, 16 / dtype_find(dtype)->lab.bytes) : ld;

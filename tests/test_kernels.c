@@ -47,8 +47,8 @@ static tw_context *context_or_skip(const tw_lab_kernel *kernel, const tw_problem
 
 enum { ALIGNED = 1000 }; /* a variant of shape_case from here on: whatever kernel it is */
 
-/* Rows of A and B in multiples of 16 bytes, where the copy engine wants them so: production kernels take any. ALIGNED:
- * rows of C too. */
+/* Rows of A and B in multiples of 16 bytes, where TMA needs them: production kernels take any. ALIGNED: rows of C
+ * too. */
 static void align_rows(const tw_lab_kernel *kernel, int variant, tw_problem *p)
 {
     if (variant < ALIGNED && (strncmp(kernel->needs, "sm_", 3) != 0 || kernel->production)) return;

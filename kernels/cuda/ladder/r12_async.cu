@@ -1,17 +1,17 @@
-/* r12_async - rung 12: the tensor memory accelerator (TMA) brings the tiles; threads only multiply.
+/* r12_async - rung 12: the tensor memory accelerator (TMA) loads the tiles; threads only multiply.
  *
  * IDEA      In r11 every thread computes addresses, tests edges, loads, transposes and stores, for every tile. Here one
- *           thread says "this box of A, that box of B", and the copy engine writes them to shared memory, zeros outside
- *           the matrix included, while all compute. A ring of STAGES tiles lies between: full[s] opens when the bytes
- *           are there, empty[s] when all warps have read them.
+ *           thread asks for a box of A and a box of B, and TMA writes them to shared memory, with zeros outside the
+ *           matrix, while all threads compute. A ring of STAGES tiles lies between: full[s] opens when the bytes are
+ *           there, empty[s] when all warps have read them.
  *
  *         thread 0  fetch 0  fetch 1 |  ...          fetch 2 |  ...          fetch 3 |  into the stage read a block ago
  *         4 warps       wait full[0] |  multiply 0, arrive empty[0]  |  multiply 1, arrive empty[1]  |  ...
  *
- *           The engine cannot transpose, so A's tile keeps its rows: 128 lines of 32 floats. A thread reads 16 bytes
- *           ALONG k, four steps for one row. Lanes stand in 8 rows, so that all would meet in the same 4 banks; the
- *           engine's 128-byte swizzle puts the 16 bytes number q of line r at place q ^ (r % 8), and the 8 lanes meet
- *           in 8 different places:
+ *           TMA cannot transpose, so A's tile stays K-major: 128 lines of 32 floats. A thread reads 16 bytes ALONG k,
+ *           four steps for one row. The lanes of a warp read 8 rows, which would all meet in the same 4 banks; TMA's
+ *           128-byte swizzle puts the 16 bytes number q of line r at place q ^ (r % 8), and the 8 lanes read from 8
+ *           different places:
  *
  *               line 0 | 0 1 2 3 4 5 6 7        lanes want q = 0:  line 0 place 0, line 1 place 1, line 2 place 2 ...
  *               line 1 | 1 0 3 2 5 4 7 6        a thread's own lines are 8 apart: one XOR per 4 steps of k serves all
@@ -26,7 +26,7 @@
  *           most of what is missing waits at dispatch (14 % of the samples): the register file gives one operand of
  *           each of its two banks per cycle, an FMA has three.
  * LIMITS    sm_90 and above. m, n >= 1, no transposes. a and b aligned to 16 bytes, lda and ldb multiples of 4 (rules
- *           of the copy engine). WIDE = 1 promises c aligned to 16 bytes and ldc a multiple of 4; WIDE = 0 takes any.
+ *           of TMA). WIDE = 1 promises c aligned to 16 bytes and ldc a multiple of 4; WIDE = 0 takes any.
  *           Fewer than 2^31 tiles.
  * HOST      grid ceil(m / 128) * ceil(n / 128), block 128, dynamic shared memory sizeof(struct ring) = 98352 bytes. Two
  *           tensor maps, rank 2, FLOAT32, element strides 1, no interleave, zeros outside, L2 promotion 256 B:

@@ -2,31 +2,30 @@
  *
  * IDEA      A wgmma is one instruction of 128 threads (a warpgroup) that multiplies 64 x 16 of A by 16 x 256 of B
  *           straight out of shared memory and adds to 64 x 256 sums in their registers, while the threads do something
- *           else. Nothing is left for threads to do but to keep it fed, so they divide the labour:
+ *           else. The threads only have to keep it fed, so the kernel is warp-specialised:
  *
  *         warpgroup 2  one thread: wait empty[s], fetch the next block of A and B into stage s         (24 registers)
  *         warpgroup 0  wait full[s], 4 wgmma on rows  0 ... 63 of the tile, the stage before is empty  (240 registers)
  *         warpgroup 1  wait full[s], 4 wgmma on rows 64 ... 127                                        (240 registers)
  *
- *           wgmma reads what the copy engine writes: lines of 128 bytes, 8 lines swizzled together. A's lines lie along
- *           k, as stored; B's along n, as stored too: the unit transposes. B's tile is four boxes of 64 columns, one
- *           after the other.
+ *           wgmma reads what TMA writes: lines of 128 bytes, 8 lines swizzled together. A is K-major, as stored; B is
+ *           MN-major, as stored too: wgmma reads either. B's tile is four boxes of 64 columns, one after the other.
  *
  *           A 128 x 64  one box: line i = row i                 from 8 rows to the next 8: 1024 bytes
  *           B 64 x 256  4 boxes: line p = step p of 64 columns  from 8 steps to the next 8: 1024; from box to box: 8192
  *
- *           A block stays and takes tile after tile, so that the next tile's operands come while this one's sums are
- *           stored.
+ *           Blocks are persistent: each takes tile after tile, so that the next tile's operands arrive while this one's
+ *           sums are stored.
  * NUMBERS   tile 128 x 256: 85 flop per byte asked. 384 threads, 168 registers on entry, then 24 and 240; 3 stages of
  *           48 KiB: one block per multiprocessor. H200, bf16: 731 to 746 TFLOP/s at 4096, 786 to 807 at 8192, more
  *           after a pause (cuBLAS, C in bf16: 751 and 790); 660 and 680 when run on end, where the power limit holds
  *           the clock down (cuBLAS 723 at 8192). f16: 718 and 770.
  *           Small integers are exact; worst error seen at k = 4099: 9.8 (bf16) and 11.7 (f16) times 2^-24 sum|a||b|.
- * LIMITS    sm_90a only. m, n >= 1. a and b aligned to 16 bytes, lda and ldb multiples of 8 (rules of the copy engine):
- *           operands that lie otherwise, or transposed, are packed by a pass of its own before (pack.cu). WIDE = 1
+ * LIMITS    sm_90a only. m, n >= 1. a and b aligned to 16 bytes, lda and ldb multiples of 8 (rules of TMA): pack.cu
+ *           first packs operands that lie otherwise, or are transposed. WIDE = 1
  *           promises c aligned to 16 bytes and ldc a multiple of 4; WIDE = 0 takes any. Tiles + grid < 2^31.
  *           IN_F16 = 1: f16 for bf16.
- * HOST      any grid is right; best is the smallest with as few rounds as one block per multiprocessor:
+ * HOST      any grid is correct; best is the smallest with as few waves as one block per multiprocessor:
  *           tiles = ceil(m / 128) ceil(n / 256), rounds = ceil(tiles / multiprocessors), grid = ceil(tiles / rounds)
  *           (1 % at 8192, where power limits). block 384, dynamic shared memory sizeof(struct ring) = 147504 bytes. Two
  *           tensor maps, rank 2, BFLOAT16 or FLOAT16, element strides 1, no interleave, zeros outside, swizzle 128 B,
