@@ -84,7 +84,7 @@ enum {
     GPU_SWAPAB = (GPU_MATRIX & ~(GPU_WIDE | GPU_PERSISTENT)) | GPU_STREAM
 };
 
-/* Cost coefficients of a GPU_SLICES row, fitted to random shapes on an H200 (docs/perf/planner.md). */
+/* Cost coefficients of a GPU_SLICES row, fitted to random shapes on an H200 (docs/perf/planner.md#fit-a-new-row). */
 typedef struct slice_pace {
     double alone, share; /* of the peak in the main loop: a block alone on its multiprocessor, and several */
     /* cycles of a multiprocessor for each copy by a thread, or for each line of the first TMA boxes */
