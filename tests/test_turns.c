@@ -71,9 +71,9 @@ static void table_case(void)
 {
     if (!tap_case("a peak that could not be measured is told, and nobody is held against it")) return;
     bool known = table_says(1e11, 0.5, "50", "could not be measured");
-    bool unknown = table_says(0, NAN,
-                              "the peak could not be measured (there was no memory): no library is checked against 80 % of it",
-                              "below 80 %");
+    bool unknown = table_says(
+        0, NAN, "the peak could not be measured (there was no memory): no library is checked against 80 % of it",
+        "below 80 %");
     tap_result(known && unknown, "the table %s", known ? "says nothing of it" : "is wrong where the peak is known");
 }
 
