@@ -45,8 +45,8 @@ tw_status tw_lab_plan_of(tw_context *context, const tw_lab_choice *choice, const
     bool loops = made.row->micro != NULL, gpu = made.row->gpu.entry != NULL;
     out->block_threads = gpu ? made.gpu.threads_x * made.gpu.threads_y : 0;
     int64_t edge = max_i64(made.tile, 1);
-    out->block_m = loops ? made.cpu.strip_m : gpu && made.row->lab.tile_m ? made.row->lab.tile_m : edge;
-    out->block_n = loops ? made.cpu.strip_n : gpu && made.row->lab.tile_n ? made.row->lab.tile_n : edge;
+    out->block_m = loops ? made.cpu.macro_m : gpu && made.row->lab.tile_m ? made.row->lab.tile_m : edge;
+    out->block_n = loops ? made.cpu.macro_n : gpu && made.row->lab.tile_n ? made.row->lab.tile_n : edge;
     out->block_k = loops ? made.cpu.kc : gpu && made.row->lab.tile_k ? made.row->lab.tile_k : edge;
     plan_text(&made, out->text, sizeof out->text);
     if (!batched) plan_reason(&p, &context->facts, out->reason, sizeof out->reason);

@@ -14,8 +14,7 @@ static tw_status check_source(const kernel_row *row, const tw_lab_source *source
     if (source == NULL) return TW_OK;
     if (source->file == NULL || source->entry == NULL || source->text == NULL)
         return fail(TW_BAD_ARGUMENT, "the file, the entry or the text of a kernel's source is NULL");
-    if (row == NULL || row->gpu.entry == NULL ||
-        (row->gpu.traits & (GPU_TENSOR_MAPS | GPU_SLICES | GPU_EARLY | GPU_DIVIDES)))
+    if (row == NULL || row->gpu.entry == NULL || (row->gpu.traits & (GPU_TMA | GPU_SLICED_K | GPU_PDL | GPU_SPLIT_K)))
         return fail(TW_BAD_ARGUMENT, "%s is to be launched like %s, which takes no other text", source->file,
                     row != NULL ? row->lab.name : "the planner's choice");
     return TW_OK;
@@ -151,12 +150,12 @@ const plan *plan_recall(const tw_problem *user, uint64_t context)
                  (user->dtype_c == 0 || user->dtype_c == q->dtype_c) && user->op_a == q->op_a &&
                  user->op_b == q->op_b && user->place_a == q->place_a && user->place_b == q->place_b &&
                  user->place_c == q->place_c;
-    return alike && q->k > 0 && (!last.plan.cpu.near.turned || user->beta == 0) ? &last.plan : NULL;
+    return alike && q->k > 0 && (!last.plan.cpu.unpacked_shape.transposed || user->beta == 0) ? &last.plan : NULL;
 }
 
-static const char *packing_text(const packing *p, const char *turns, const char *copies)
+static const char *packing_text(const packing *p, const char *transposes, const char *copies)
 {
-    return !p->needed ? "" : p->turns ? turns : copies;
+    return !p->needed ? "" : p->transposes ? transposes : copies;
 }
 
 /* What a grid's blocks are, where they do not compute a tile each. */
@@ -164,9 +163,9 @@ static void grid_text(const gpu_plan *p, char text[96])
 {
     text[0] = '\0';
     if (p->cut > 0) snprintf(text, 96, " (%" PRId64 " of more than %" PRId64 " in two parts)", p->cut, p->cut * 3 / 2);
-    if (p->shares.count > 0)
-        snprintf(text, 96, " (%" PRId64 " of them shares of %" PRId64 " steps%s)", p->shares.count, p->shares.length,
-                 p->shares.meets ? ", in clusters" : "");
+    if (p->k_split.count > 0)
+        snprintf(text, 96, " (%" PRId64 " of them shares of %" PRId64 " steps%s)", p->k_split.count, p->k_split.length,
+                 p->k_split.by_cluster ? ", in clusters" : "");
 }
 
 void plan_text(const plan *plan, char *text, size_t bytes)
@@ -179,11 +178,11 @@ void plan_text(const plan *plan, char *text, size_t bytes)
         snprintf(text, bytes,
                  "%s%s%s%s strip %" PRId64 "x%" PRId64 "x%" PRId64 " task %" PRId64 "x%" PRId64
                  " threads %d workspace %zu bytes",
-                 plan->row->lab.name, cpu->line ? " line" : "", cpu->direct_a ? "" : " packs A",
-                 cpu->near.turned ? " turns C"
-                 : cpu->direct_b  ? ""
-                                  : " packs B",
-                 cpu->strip_m, cpu->strip_n, cpu->kc, cpu->task_m, cpu->task_n, plan->threads, plan->workspace_bytes);
+                 plan->row->lab.name, cpu->gemv ? " line" : "", cpu->direct_a ? "" : " packs A",
+                 cpu->unpacked_shape.transposed ? " turns C"
+                 : cpu->direct_b                ? ""
+                                                : " packs B",
+                 cpu->macro_m, cpu->macro_n, cpu->kc, cpu->task_m, cpu->task_n, plan->threads, plan->workspace_bytes);
     else if (plan->row->gpu.entry != NULL)
         snprintf(text, bytes, "%s%s%s grid %" PRId64 "x%" PRId64 "%s threads %dx%d workspace %zu bytes %.*s",
                  plan->row->lab.name, packing_text(&gpu->pack_a, " turns A", " copies A"),

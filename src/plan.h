@@ -13,33 +13,32 @@ enum { MOST_THREADS = 4096 }; /* most threads that a caller, a variable or an op
 /* Most tiles of a batch in one launch: a block steps beyond the last tile by up to as many again, in 32 bits. */
 enum { BATCH_MOST_TILES = 1 << 30 };
 
-/* How blocks divide k. GPU_SHARES (stream-K): `whole` blocks compute a tile each, `count` a run of `length` steps of
- * tile_k, of a narrow tile three times as many. GPU_STREAM: `parts` blocks have `length` steps of each tile, the last
- * what is left; parts = 0: stream-K, `length` steps of all tiles laid end to end. GPU_DIVIDES (split-K): `parts` blocks
- * share each tile. */
-typedef struct shares {
+/* How blocks divide k. GPU_STREAM_K: `whole` blocks compute a tile each, `count` a run of `length` steps of tile_k, of
+ * a residue three times as many. GPU_SWAP_AB: `splits` blocks have `length` steps of each tile, the last what is left;
+ * splits = 0: stream-K, `length` steps of all tiles laid end to end. GPU_SPLIT_K: `splits` blocks share each tile. */
+typedef struct k_split {
     int64_t whole, count, length;
-    int64_t bytes; /* of partial sums and flags, a multiple of 256 */
-    int64_t parts; /* GPU_STREAM, GPU_DIVIDES */
-    bool meets;    /* GPU_SLICES: cluster reduction through distributed shared memory, not the workspace */
-} shares;
+    int64_t bytes;   /* of partial sums and flags, a multiple of 256 */
+    int64_t splits;  /* GPU_SWAP_AB, GPU_SPLIT_K */
+    bool by_cluster; /* GPU_SLICED_K: cluster reduction through distributed shared memory, not the workspace */
+} k_split;
 
 /* How a CPU computes a product by a production kernel; a rung's is empty. */
 typedef struct cpu_plan {
-    /* The five loops: C is computed in macro-blocks of strip_m x strip_n, whose operands are packed kc deep; a task is
+    /* The five loops: C is computed in macro-blocks of macro_m x macro_n, whose operands are packed kc deep; a task is
      * task_m x task_n of one. All but kc are multiples of the micro-tile. */
-    int64_t strip_m, strip_n, kc, task_m, task_n;
-    /* streams_b: a task computes this many steps of k at a time over all of its part of C; else kc */
-    int64_t piece;
+    int64_t macro_m, macro_n, kc, task_m, task_n;
+    /* small_m: a task computes this many steps of k at a time over all of its part of C; else kc */
+    int64_t k_step;
     bool direct_a, direct_b; /* read in place, not packed */
     /* C has few rows: all of them use a panel of B's columns while it is in the cache */
-    bool streams_b;
+    bool small_m;
     /* GEMV: C is one row or one column; a task computes task_m x task_n of it over the whole of k */
-    bool line;
+    bool gemv;
     /* several threads pack the next panel while this one is computed, into a second buffer */
     bool packs_ahead;
-    bool in_place;                      /* unpacked: one panel, and each task is a product for the row's near */
-    cpu_near near;                      /* if in_place: the shape for the kernel of the whole product */
+    bool unpacked;                      /* one panel, and each task is a product for the row's unpacked() */
+    cpu_unpacked unpacked_shape;        /* if unpacked: of the whole product */
     size_t a_bytes, b_bytes, sum_bytes; /* of the workspace, each rounded up to 64 bytes */
     /* A batch: all threads compute one item after the other (together), or each takes tasks: items, or part_m rows of
      * items that are computed at once. An operand that all items share is packed once, as a whole, before the
@@ -55,12 +54,12 @@ typedef struct gpu_plan {
     bool one_launch; /* of a whole batch, of at most grid_x blocks; else items are launched one after the other */
     int64_t cut;     /* tiles of a batch that are computed in two parts, if it has half as many again */
     int threads_x, threads_y, dynamic_bytes; /* of a block: threads, shared (local) memory */
-    bool turns_b;                            /* B is transposed on the host before the upload */
+    bool transposes_b;                       /* B is transposed on the host before the upload */
     /* packed on the device before the kernel: B at the start of the workspace, A behind it, so that B stays in place
      * for panels of any height */
     packing pack_a, pack_b;
-    bool few_rows;                    /* a GPU_STREAM row: the shorter edge of C is m */
-    shares shares;                    /* partial sums, behind both in the workspace */
+    bool few_rows;                    /* a GPU_SWAP_AB row: the shorter edge of C is m */
+    k_split k_split;                  /* partial sums, behind both in the workspace */
     char options[PLAN_OPTIONS_BYTES]; /* for the compiler: the plan's own options, then those of its row */
     int own_options;                  /* bytes of the former */
     tw_lab_source source;             /* the text to compile; text NULL: the file of that name in the library */

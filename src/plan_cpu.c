@@ -7,7 +7,7 @@
 static const double WORK_PER_THREAD = 393216.0, WORK_PER_WAITED_THREAD = 2097152.0;
 static const double LITTLE_PER_THREAD = 1048576.0; /* of those, in two tasks: more tasks would be too short */
 
-enum { STRIP_M = 4096, STRIP_N = 4096, LEAST_LINE = 64, SUM_STRIP = 1024, WORKSPACE_ALIGN = 64, TASKS_PER_THREAD = 4 };
+enum { MACRO_M = 4096, MACRO_N = 4096, LEAST_GEMV = 64, SUM_MACRO = 1024, WORKSPACE_ALIGN = 64, TASKS_PER_THREAD = 4 };
 
 /* Split `length` evenly into blocks of at most `most`, each a multiple of `unit`: 1000 in blocks of at most 384 is
  * 3 x 336. */
@@ -29,20 +29,20 @@ static size_t padded(int64_t elements, size_t element_bytes)
     return (size_t)round_up(elements * (int64_t)element_bytes, WORKSPACE_ALIGN);
 }
 
-/* Small-m products: B is read once, in place, a few rows at a time (stream_rows) along all columns of a task, so that
+/* Small-m products: B is read once, in place, a few rows at a time (small_m_rows) along all columns of a task, so that
  * the same pages and the prefetched lines to the right serve until the next rows; copying B would cost as much as the
- * product. Small-n: the same for A, STREAM_KC of its columns. In tiles, columns and pages
+ * product. Small-n: the same for A, SMALL_M_KC of its columns. In tiles, columns and pages
  * (docs/perf/cpu-skinny.md#few-rows). */
-enum { STREAM_ROWS = 16, STREAM_COLS = 4, STREAM_KC = 1024, STREAM_TASKS = 2, STREAM_WIDTH = 2 };
-enum { STREAM_FEW = 8, STREAM_PAGES_FOLLOWED = 32, STREAM_PAGES = 128, STREAM_MOST = 256, PAGE = 4096 };
-enum { SMALL_L1 = 32768 };                    /* the kinds of cores that were measured differ in it */
-enum { SPLIT_ROWS = 28, SPLIT_COLS = 4 };     /* in tiles; docs/perf/cpu-packing.md#row-by-row */
-enum { TURN_BYTES = 196608, TURN_SHARE = 4 }; /* docs/perf/cpu-threads.md#two-threads-on-small */
+enum { SMALL_M_TILES = 16, SMALL_N_TILES = 4, SMALL_M_KC = 1024, SMALL_M_TASKS = 2, SMALL_M_WIDTH = 2 };
+enum { FEWEST_ROWS_OF_B = 8, PAGES_FOLLOWED = 32, PAGES_OF_B = 128, MOST_ROWS_OF_B = 256, PAGE = 4096 };
+enum { SMALL_L1 = 32768 };                              /* the kinds of cores that were measured differ in it */
+enum { SPLIT_ROWS = 28, SPLIT_COLS = 4 };               /* in tiles; docs/perf/cpu-packing.md#row-by-row */
+enum { TRANSPOSE_BYTES = 196608, TRANSPOSE_RATIO = 4 }; /* docs/perf/cpu-threads.md#two-threads-on-small */
 /* of k of a transposed A that is read in place though B is packed; docs/perf/cpu-threads.md#two-threads-on-small */
 enum { FEW_BYTES = 384 };
 
 /* Rows a multiple of 4 KiB apart fall into the same few sets of the cache. */
-static bool rows_meet(int64_t ld, int64_t bytes) { return ld % (PAGE / bytes) == 0; }
+static bool rows_conflict(int64_t ld, int64_t bytes) { return ld % (PAGE / bytes) == 0; }
 
 /* Whether many tiles would read rows of B that are not cache-line aligned, and so two lines for a vector, on a
  * processor where a copy of B costs less. Of those measured (docs/perf/cpu-packing.md#row-by-row) that is the one with
@@ -63,12 +63,13 @@ static bool splits_lines(const tw_problem *p, const device_facts *device, int th
  * panel, and an operand is packed only where it must be. Not where C is more than one tile high and what its tiles read
  * again (a tile's width of B, its rows of A and the next ones, which are prefetched) takes more than half of the L2, or
  * long rows of A fall into the same sets: A would be packed whole. */
-static bool fits_near(const tw_problem *p, const device_facts *device, int threads, int64_t mr, int64_t nr,
-                      int64_t bytes)
+static bool fits_unpacked(const tw_problem *p, const device_facts *device, int threads, int64_t mr, int64_t nr,
+                          int64_t bytes)
 {
-    const bool tall = p->op_a == TW_N && p->m > STREAM_ROWS * mr,
-               long_rows_meet = p->op_a == TW_N && p->k * bytes >= 4096 && rows_meet(p->lda, bytes);
-    if (p->m > mr && (long_rows_meet || 2 * (double)p->k * (double)((2 * mr + nr) * bytes) > (double)device->l2_bytes))
+    const bool tall = p->op_a == TW_N && p->m > SMALL_M_TILES * mr,
+               long_rows_conflict = p->op_a == TW_N && p->k * bytes >= 4096 && rows_conflict(p->lda, bytes);
+    if (p->m > mr &&
+        (long_rows_conflict || 2 * (double)p->k * (double)((2 * mr + nr) * bytes) > (double)device->l2_bytes))
         return false;
     if (splits_lines(p, device, threads, mr, nr, bytes)) return false;
     const double whole = ((double)p->m * (double)p->k + (double)p->k * (double)p->n + (double)p->m * (double)p->n) *
@@ -77,46 +78,46 @@ static bool fits_near(const tw_problem *p, const device_facts *device, int threa
 }
 
 /* GEMV: one pass over the matrix, its outputs divided among the threads. */
-static void plan_line(plan *plan)
+static void plan_gemv(plan *plan)
 {
     cpu_plan *cpu = &plan->cpu;
     const tw_problem *p = &plan->problem;
     int64_t count = max_i64(p->m, p->n), tasks = plan->threads > 1 ? (int64_t)plan->threads * TASKS_PER_THREAD : 1;
-    cpu->line = cpu->direct_a = cpu->direct_b = true;
+    cpu->gemv = cpu->direct_a = cpu->direct_b = true;
     plan->at_once = plan->threads == 1;
-    cpu->kc = cpu->piece = max_i64(p->k, 1);
-    cpu->strip_m = round_up(p->m, plan->row->lab.tile_m), cpu->strip_n = round_up(p->n, plan->row->lab.tile_n);
-    cpu->task_m = p->m == 1 ? cpu->strip_m
-                            : even_block(count, max_i64(ceil_div(count, tasks), LEAST_LINE), plan->row->lab.tile_m);
-    cpu->task_n = p->m != 1 ? cpu->strip_n
-                            : even_block(count, max_i64(ceil_div(count, tasks), LEAST_LINE), plan->row->lab.tile_n);
+    cpu->kc = cpu->k_step = max_i64(p->k, 1);
+    cpu->macro_m = round_up(p->m, plan->row->lab.tile_m), cpu->macro_n = round_up(p->n, plan->row->lab.tile_n);
+    cpu->task_m = p->m == 1 ? cpu->macro_m
+                            : even_block(count, max_i64(ceil_div(count, tasks), LEAST_GEMV), plan->row->lab.tile_m);
+    cpu->task_n = p->m != 1 ? cpu->macro_n
+                            : even_block(count, max_i64(ceil_div(count, tasks), LEAST_GEMV), plan->row->lab.tile_n);
 }
 
 /* Rows of B that a small-m product reads at a time; short rows share pages. With beta the partial sums of a short k
  * would have to be kept elsewhere. A core with an L1 of more than 32 KiB (of those measured, Intel's, whose prefetchers
  * seem to follow 32 pages) wants few; others want fewer still where C is one tile high and the vectors wide, else
  * many. */
-static int64_t stream_rows(const plan *plan, const device_facts *device, int64_t bytes)
+static int64_t small_m_rows(const plan *plan, const device_facts *device, int64_t bytes)
 {
     const tw_problem *p = &plan->problem;
     const bool follows = device->l1_bytes > SMALL_L1;
-    if (p->beta != 0 && p->k <= STREAM_MOST) return plan->cpu.kc;
+    if (p->beta != 0 && p->k <= MOST_ROWS_OF_B) return plan->cpu.kc;
     if (!follows && p->m <= plan->row->lab.tile_m)
-        return plan->threads == 1 && device->level >= CPU_avx512 ? STREAM_FEW : STREAM_MOST;
-    const int64_t pages = follows ? STREAM_PAGES_FOLLOWED : STREAM_PAGES;
-    return min_i64(max_i64(pages * PAGE / bytes / p->ldb, pages), STREAM_MOST);
+        return plan->threads == 1 && device->level >= CPU_avx512 ? FEWEST_ROWS_OF_B : MOST_ROWS_OF_B;
+    const int64_t pages = follows ? PAGES_FOLLOWED : PAGES_OF_B;
+    return min_i64(max_i64(pages * PAGE / bytes / p->ldb, pages), MOST_ROWS_OF_B);
 }
 
 /* Columns of a task: all of a macro-block's, or two tasks for each thread, to even out. */
-static int64_t stream_columns(const plan *plan)
+static int64_t small_m_columns(const plan *plan)
 {
-    return plan->threads == 1 ? plan->cpu.strip_n
-                              : max_i64(ceil_div(plan->cpu.strip_n, STREAM_TASKS * (int64_t)plan->threads),
-                                        STREAM_WIDTH * plan->row->lab.tile_n);
+    return plan->threads == 1 ? plan->cpu.macro_n
+                              : max_i64(ceil_div(plan->cpu.macro_n, SMALL_M_TASKS * (int64_t)plan->threads),
+                                        SMALL_M_WIDTH * plan->row->lab.tile_n);
 }
 
 /* Whether partial sums are kept beside C, whose old elements are needed at the end. */
-static bool keeps_sums(const plan *plan) { return plan->problem.k > plan->cpu.piece && plan->problem.beta != 0; }
+static bool keeps_sums(const plan *plan) { return plan->problem.k > plan->cpu.k_step && plan->problem.beta != 0; }
 
 /* The workspace of the blocks. */
 static void count_workspace(plan *plan)
@@ -124,49 +125,51 @@ static void count_workspace(plan *plan)
     cpu_plan *cpu = &plan->cpu;
     const tw_problem *p = &plan->problem;
     const size_t bytes = (size_t)dtype_find(p->dtype_c)->lab.bytes;
-    cpu->a_bytes = cpu->direct_a ? 0 : padded(cpu->strip_m * cpu_form_a_steps(plan->row->form, cpu->kc), bytes);
-    cpu->b_bytes = cpu->direct_b ? 0 : padded(cpu->strip_n * cpu_form_steps(plan->row->form, cpu->kc), bytes);
-    cpu->sum_bytes = keeps_sums(plan) ? padded(cpu->strip_m * cpu->strip_n, bytes) : 0;
+    cpu->a_bytes = cpu->direct_a ? 0 : padded(cpu->macro_m * cpu_layout_a_steps(plan->row->layout, cpu->kc), bytes);
+    cpu->b_bytes = cpu->direct_b ? 0 : padded(cpu->macro_n * cpu_layout_steps(plan->row->layout, cpu->kc), bytes);
+    cpu->sum_bytes = keeps_sums(plan) ? padded(cpu->macro_m * cpu->macro_n, bytes) : 0;
     plan->workspace_bytes = (cpu->packs_ahead ? 2 : 1) * (cpu->a_bytes + cpu->b_bytes) + cpu->sum_bytes;
 }
 
 /* A problem whose operands are both transposed, as the transposed C = B A of the operands in place. */
-static tw_problem turned_problem(const tw_problem *p)
+static tw_problem transposed_problem(const tw_problem *p)
 {
-    tw_problem turned = *p;
-    turned.m = p->n, turned.n = p->m, turned.op_a = turned.op_b = TW_N, turned.lda = p->ldb, turned.ldb = p->lda;
-    return turned;
+    tw_problem transposed = *p;
+    transposed.m = p->n, transposed.n = p->m, transposed.op_a = transposed.op_b = TW_N, transposed.lda = p->ldb,
+    transposed.ldb = p->lda;
+    return transposed;
 }
 
 /* Both operands transposed: whether it is less work to transpose C than to pack A and B. So where all are small, or C
  * is much smaller than they. */
-static bool turns_cheaply(const tw_problem *p, int64_t bytes)
+static bool transposes_cheaply(const tw_problem *p, int64_t bytes)
 {
-    if (p->op_a != TW_T || p->op_b != TW_T || p->beta != 0 || rows_meet(p->lda, bytes) || rows_meet(p->ldb, bytes))
+    if (p->op_a != TW_T || p->op_b != TW_T || p->beta != 0 || rows_conflict(p->lda, bytes) ||
+        rows_conflict(p->ldb, bytes))
         return false;
-    const double packed = (double)p->k * ((double)p->m + (double)p->n), turned = (double)p->m * (double)p->n;
-    return packed >= ((packed + turned) * (double)bytes <= TURN_BYTES ? 1 : TURN_SHARE) * turned;
+    const double packed = (double)p->k * ((double)p->m + (double)p->n), transposed = (double)p->m * (double)p->n;
+    return packed >= ((packed + transposed) * (double)bytes <= TRANSPOSE_BYTES ? 1 : TRANSPOSE_RATIO) * transposed;
 }
 
 /* Rows of an unpacked product are divided in multiples of this: whole tiles; where C is computed transposed, whose rows
  * are columns of C, whole cache lines of C or nearly. */
 static int64_t rows_together(const plan *plan, int64_t bytes)
 {
-    return round_up(plan->cpu.near.turned ? CPU_LINE_BYTES / bytes : 1, plan->row->lab.tile_m);
+    return round_up(plan->cpu.unpacked_shape.transposed ? CPU_LINE_BYTES / bytes : 1, plan->row->lab.tile_m);
 }
 
 /* Nothing is packed: one macro-block, and on one thread one task; on several threads rows are divided, or where there
  * are few, columns. p: the problem of the plan, or that transposed. */
-static void plan_in_place(plan *plan, const tw_problem *p, bool turned, const device_facts *device, int64_t bytes)
+static void plan_unpacked(plan *plan, const tw_problem *p, bool transposed, const device_facts *device, int64_t bytes)
 {
     cpu_plan *cpu = &plan->cpu;
     const int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n;
-    cpu->in_place = cpu->direct_a = cpu->direct_b = true;
-    cpu->kc = cpu->piece = max_i64(p->k, 1);
+    cpu->unpacked = cpu->direct_a = cpu->direct_b = true;
+    cpu->kc = cpu->k_step = max_i64(p->k, 1);
     plan->at_once = plan->threads == 1;
-    cpu->near = (cpu_near){p->m,   p->n,   p->k,  p->op_a == TW_T ? 1 : p->lda, p->op_a == TW_T ? p->lda : 1,
-                           p->ldb, p->ldc, turned};
-    cpu->strip_m = cpu->task_m = round_up(p->m, mr), cpu->strip_n = round_up(p->n, nr);
+    cpu->unpacked_shape = (cpu_unpacked){
+        p->m, p->n, p->k, p->op_a == TW_T ? 1 : p->lda, p->op_a == TW_T ? p->lda : 1, p->ldb, p->ldc, transposed};
+    cpu->macro_m = cpu->task_m = round_up(p->m, mr), cpu->macro_n = round_up(p->n, nr);
     cpu->task_n = even_block(p->n, device->l2_bytes / 2 / (cpu->kc * bytes), nr);
     if (plan->at_once) return;
     const int64_t each = (double)p->m * (double)p->n * (double)p->k * (double)bytes <
@@ -187,53 +190,53 @@ void plan_loops(plan *plan, const device_facts *device, int wanted_threads)
     const tw_problem *p = &plan->problem;
     int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n, bytes = dtype_find(p->dtype_c)->lab.bytes;
     /* operands can be read in place; else panels hold other words than the operands */
-    bool lies = plan->row->form == CPU_PLAIN;
+    bool lies = plan->row->layout == CPU_PLAIN;
     plan->threads = threads_for(p, device, wanted_threads,
                                 lies ? WORK_PER_THREAD * 4 / (double)bytes : WORK_PER_WAITED_THREAD);
-    if ((p->m == 1 || p->n == 1) && plan->row->line != NULL) {
-        plan_line(plan);
+    if ((p->m == 1 || p->n == 1) && plan->row->gemv != NULL) {
+        plan_gemv(plan);
         return;
     }
-    const tw_problem turned = turned_problem(p);
-    if (lies && turns_cheaply(p, bytes) && fits_near(&turned, device, plan->threads, mr, nr, bytes)) {
-        plan_in_place(plan, &turned, true, device, bytes);
+    const tw_problem transposed = transposed_problem(p);
+    if (lies && transposes_cheaply(p, bytes) && fits_unpacked(&transposed, device, plan->threads, mr, nr, bytes)) {
+        plan_unpacked(plan, &transposed, true, device, bytes);
         return;
     }
-    const bool near = lies && fits_near(p, device, plan->threads, mr, nr, bytes);
+    const bool unpacked = lies && fits_unpacked(p, device, plan->threads, mr, nr, bytes);
     /* A small C and a long k: both operands are used so seldom that neither is worth a copy. Panels of both take three
      * quarters of the L2. */
-    const bool deep = lies && !near && p->op_a == TW_N && p->op_b == TW_N && p->m <= STREAM_ROWS * mr &&
-                      p->n <= STREAM_COLS * nr && !rows_meet(p->ldb, bytes);
-    bool streams_a = lies && !near && !deep && p->op_a == TW_N && p->n <= STREAM_COLS * nr;
+    const bool deep = lies && !unpacked && p->op_a == TW_N && p->op_b == TW_N && p->m <= SMALL_M_TILES * mr &&
+                      p->n <= SMALL_N_TILES * nr && !rows_conflict(p->ldb, bytes);
+    bool small_n = lies && !unpacked && !deep && p->op_a == TW_N && p->n <= SMALL_N_TILES * nr;
     /* Rows of A are as good as packed slivers, and not copied. Transposed, each step of k is a cache line of its own:
      * as many as leave room in the L1 for the other operands, few where B is transposed and packed, too. */
-    const bool short_k = near && (p->op_b == TW_N || p->k * bytes <= FEW_BYTES) &&
+    const bool short_k = unpacked && (p->op_b == TW_N || p->k * bytes <= FEW_BYTES) &&
                          p->k * CPU_LINE_BYTES <= device->l1_bytes * 5 / 8;
-    cpu->direct_a = deep || streams_a || (lies && (short_k || p->op_a == TW_N) && !rows_meet(p->lda, bytes));
-    cpu->streams_b = lies && !near && !deep && !streams_a && p->op_b == TW_N && p->m <= STREAM_ROWS * mr;
-    cpu->direct_b = deep || cpu->streams_b || (near && !rows_meet(p->ldb, bytes) && p->op_b == TW_N);
-    cpu->kc = near ? max_i64(p->k, 1)
-                   : even_block(p->k,
-                                deep                          ? device->l2_bytes * 3 / 4 / ((p->m + p->n) * bytes)
-                                : cpu->streams_b || streams_a ? STREAM_KC
+    cpu->direct_a = deep || small_n || (lies && (short_k || p->op_a == TW_N) && !rows_conflict(p->lda, bytes));
+    cpu->small_m = lies && !unpacked && !deep && !small_n && p->op_b == TW_N && p->m <= SMALL_M_TILES * mr;
+    cpu->direct_b = deep || cpu->small_m || (unpacked && !rows_conflict(p->ldb, bytes) && p->op_b == TW_N);
+    cpu->kc = unpacked ? max_i64(p->k, 1)
+                       : even_block(p->k,
+                                    deep                      ? device->l2_bytes * 3 / 4 / ((p->m + p->n) * bytes)
+                                    : cpu->small_m || small_n ? SMALL_M_KC
                                                               : plan->row->lab.tile_k,
-                                lies ? 4 : CPU_K_UNIT);
-    cpu->piece = cpu->streams_b ? even_block(cpu->kc, stream_rows(plan, device, bytes), 4) : cpu->kc;
-    const int64_t steps = cpu_form_steps(plan->row->form, cpu->kc);
-    if (near && cpu->direct_a && cpu->direct_b) {
-        plan_in_place(plan, p, false, device, bytes);
+                                    lies ? 4 : CPU_K_UNIT);
+    cpu->k_step = cpu->small_m ? even_block(cpu->kc, small_m_rows(plan, device, bytes), 4) : cpu->kc;
+    const int64_t steps = cpu_layout_steps(plan->row->layout, cpu->kc);
+    if (unpacked && cpu->direct_a && cpu->direct_b) {
+        plan_unpacked(plan, p, false, device, bytes);
         return;
     }
-    cpu->strip_m = even_block(p->m, keeps_sums(plan) ? SUM_STRIP : STRIP_M, mr);
-    cpu->strip_n = even_block(p->n, keeps_sums(plan) ? SUM_STRIP : STRIP_N, nr);
-    cpu->task_n = even_block(cpu->strip_n,
-                             cpu->streams_b ? stream_columns(plan) : device->l2_bytes / 2 / (steps * bytes), nr);
+    cpu->macro_m = even_block(p->m, keeps_sums(plan) ? SUM_MACRO : MACRO_M, mr);
+    cpu->macro_n = even_block(p->n, keeps_sums(plan) ? SUM_MACRO : MACRO_N, nr);
+    cpu->task_n = even_block(cpu->macro_n,
+                             cpu->small_m ? small_m_columns(plan) : device->l2_bytes / 2 / (steps * bytes), nr);
     /* Tall tasks read their block of B seldom; with several threads the last tasks are waited for
      * (docs/perf/cpu-threads.md#packing-among-tasks). */
-    cpu->task_m = even_block(cpu->strip_m, (plan->threads > 1 ? 12 : 24) * mr, mr);
+    cpu->task_m = even_block(cpu->macro_m, (plan->threads > 1 ? 12 : 24) * mr, mr);
     while (plan->threads > 1 && cpu->task_m > mr &&
-           ceil_div(cpu->strip_m, cpu->task_m) * ceil_div(cpu->strip_n, cpu->task_n) <
-               (cpu->streams_b ? 1 : TASKS_PER_THREAD) * plan->threads)
+           ceil_div(cpu->macro_m, cpu->task_m) * ceil_div(cpu->macro_n, cpu->task_n) <
+               (cpu->small_m ? 1 : TASKS_PER_THREAD) * plan->threads)
         cpu->task_m = round_up(cpu->task_m / 2, mr);
     cpu->packs_ahead = plan->threads > 1 && !(cpu->direct_a && cpu->direct_b);
     count_workspace(plan);
@@ -248,15 +251,15 @@ bool plan_shrink(plan *plan)
     if (plan->row->micro == NULL || plan->workspace_bytes == 0) return false;
     if (cpu->packs_ahead)
         cpu->packs_ahead = false;
-    else if (plan->row->form == CPU_PLAIN && plan->problem.op_b == TW_N && plan->workspace_bytes <= LEAST_BLOCKS)
-        cpu->direct_a = cpu->direct_b = true, cpu->kc = cpu->piece = max_i64(plan->problem.k, 1);
-    else if (cpu->strip_m > mr || cpu->strip_n > nr)
-        cpu->strip_m = round_up(cpu->strip_m / 2, mr), cpu->strip_n = round_up(cpu->strip_n / 2, nr);
+    else if (plan->row->layout == CPU_PLAIN && plan->problem.op_b == TW_N && plan->workspace_bytes <= LEAST_BLOCKS)
+        cpu->direct_a = cpu->direct_b = true, cpu->kc = cpu->k_step = max_i64(plan->problem.k, 1);
+    else if (cpu->macro_m > mr || cpu->macro_n > nr)
+        cpu->macro_m = round_up(cpu->macro_m / 2, mr), cpu->macro_n = round_up(cpu->macro_n / 2, nr);
     else if (cpu->kc > CPU_K_UNIT)
-        cpu->kc = CPU_K_UNIT, cpu->piece = min_i64(cpu->piece, cpu->kc);
+        cpu->kc = CPU_K_UNIT, cpu->k_step = min_i64(cpu->k_step, cpu->kc);
     else
         return false;
-    cpu->task_m = min_i64(cpu->task_m, cpu->strip_m), cpu->task_n = min_i64(cpu->task_n, cpu->strip_n);
+    cpu->task_m = min_i64(cpu->task_m, cpu->macro_m), cpu->task_n = min_i64(cpu->task_n, cpu->macro_n);
     count_workspace(plan);
     return true;
 }
@@ -296,15 +299,15 @@ void plan_batch_cpu(const tw_batch *batch, const device_facts *device, bool toge
     cpu->packs_ahead = false;
     count_workspace(out);
     int64_t unit = rows_together(out, dtype_find(p.dtype_c)->lab.bytes), panels = ceil_div(p.k, max_i64(cpu->kc, 1));
-    cpu->part_m = cpu->strip_m;
-    while (out->at_once && !cpu->line && cpu->part_m > unit &&
-           batch->count * ceil_div(cpu->near.m, cpu->part_m) < (int64_t)TASKS_PER_THREAD * threads)
+    cpu->part_m = cpu->macro_m;
+    while (out->at_once && !cpu->gemv && cpu->part_m > unit &&
+           batch->count * ceil_div(cpu->unpacked_shape.m, cpu->part_m) < (int64_t)TASKS_PER_THREAD * threads)
         cpu->part_m = round_up(cpu->part_m / 2, unit);
     bool several = batch->count > 1 && !batch->pointers && p.k > 0;
     if (several && batch->stride_a == 0)
-        cpu->all_a_bytes = (size_t)(ceil_div(p.m, cpu->strip_m) * panels) * cpu->a_bytes;
+        cpu->all_a_bytes = (size_t)(ceil_div(p.m, cpu->macro_m) * panels) * cpu->a_bytes;
     if (several && batch->stride_b == 0)
-        cpu->all_b_bytes = (size_t)(ceil_div(p.n, cpu->strip_n) * panels) * cpu->b_bytes;
+        cpu->all_b_bytes = (size_t)(ceil_div(p.n, cpu->macro_n) * panels) * cpu->b_bytes;
     cpu->each_bytes = out->workspace_bytes - (cpu->all_a_bytes > 0 ? cpu->a_bytes : 0) -
                       (cpu->all_b_bytes > 0 ? cpu->b_bytes : 0);
     out->workspace_bytes = cpu->all_a_bytes + cpu->all_b_bytes +

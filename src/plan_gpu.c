@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* A GPU_SHARES row: 12 warps are resident on each multiprocessor. The time in which this many of its blocks on one
+/* A GPU_STREAM_K row: 12 warps are resident on each multiprocessor. The time in which this many of its blocks on one
  * compute an element of C each, in elements at full speed. Speeds of fewer warps were measured on an H200
  * (docs/perf/cublaslt.md#packing-counted). */
 static double time_of(const kernel_row *row, int64_t blocks)
@@ -15,37 +15,37 @@ static double time_of(const kernel_row *row, int64_t blocks)
     return (double)(blocks - rest) + (double)rest / speed[rest * row->gpu.threads_x / 64];
 }
 
-enum { NARROW = 32, NARROW_STEPS = 3 };
+enum { RESIDUE = 32, RESIDUE_STEPS = 3 };
 
-/* Tiles of a GPU_SHARES row with more than NARROW rows and columns in C. Of the others (the residue) the kernel of a
- * square row computes only a quarter: NARROW_STEPS steps of k in the time of one. */
+/* Tiles of a GPU_STREAM_K row with more than RESIDUE rows and columns in C. Of the others (the residue) the kernel of a
+ * square row computes only a quarter: RESIDUE_STEPS steps of k in the time of one. */
 static int64_t wide_tiles(const kernel_row *row, const tw_problem *p)
 {
-    int64_t spared = row->lab.tile_m == row->lab.tile_n ? NARROW : 0;
+    int64_t spared = row->lab.tile_m == row->lab.tile_n ? RESIDUE : 0;
     return ceil_div(max_i64(p->m - spared, 0), row->lab.tile_m) * ceil_div(max_i64(p->n - spared, 0), row->lab.tile_n);
 }
 
-/* Stream-K. Full waves of tiles are computed whole. The tiles of the last wave, and all narrow ones, are cut into equal
- * runs of k if that ends earlier: as many as there is room for, or equal parts of each tile. The last run of a tile
+/* Stream-K. Full waves of tiles are computed whole. The tiles of the last wave, and all residues, are cut into equal
+ * runs of k if that ends earlier: as many as there is room for, or equal runs of each tile. The last run of a tile
  * adds the partial sums of the others one after the other; each takes about as long as a step of a full multiprocessor,
  * and OTHERS more steps go to storing them and to beginning a second tile. *longest: how long the busiest run takes, in
  * elements of C at full speed. */
-static shares share_out(const kernel_row *row, const tw_problem *p, const device_facts *device, double *longest)
+static k_split choose_stream_k(const kernel_row *row, const tw_problem *p, const device_facts *device, double *longest)
 {
-    enum { MOST_PARTS = 16, OTHERS = 2, MOST_BYTES = 560000 };
+    enum { MOST_SPLITS = 16, OTHERS = 2, MOST_BYTES = 560000 };
     int64_t multiprocessors = max_i64(device->multiprocessors, 1), each = 12 * 32 / row->gpu.threads_x,
             room = each * multiprocessors;
     int64_t tiles = ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n),
             steps = max_i64(ceil_div(p->k, row->lab.tile_k), 1), wide = wide_tiles(row, p);
-    int64_t whole = wide - wide % room, narrow = tiles - wide, units = ceil_div(steps, NARROW_STEPS),
-            left = (wide - whole) * steps + narrow * units;
+    int64_t whole = wide - wide % room, residues = tiles - wide, units = ceil_div(steps, RESIDUE_STEPS),
+            left = (wide - whole) * steps + residues * units;
     double area = (double)row->lab.tile_m * (double)row->lab.tile_n;
     double tail = time_of(row, ceil_div(wide - whole, multiprocessors)) +
-                  (double)ceil_div(narrow, multiprocessors) / NARROW_STEPS;
-    shares made = {.whole = tiles};
+                  (double)ceil_div(residues, multiprocessors) / RESIDUE_STEPS;
+    k_split made = {.whole = tiles};
     bool may = !device->no_workspace && left > 0;
-    for (int64_t parts = 1; may && parts <= MOST_PARTS; parts++) {
-        int64_t length = parts == 1 ? ceil_div(left, room) : ceil_div(steps, parts), count = ceil_div(left, length);
+    for (int64_t splits = 1; may && splits <= MOST_SPLITS; splits++) {
+        int64_t length = splits == 1 ? ceil_div(left, room) : ceil_div(steps, splits), count = ceil_div(left, length);
         int64_t adds = ceil_div(steps, length) - 1 + (steps % length != 0) + OTHERS,
                 bytes = round_up(count * (row->lab.tile_m * row->lab.tile_n * 4 + 8), 256);
         double time = ((double)length * time_of(row, ceil_div(count, multiprocessors)) + (double)(adds * each)) /
@@ -53,7 +53,7 @@ static shares share_out(const kernel_row *row, const tw_problem *p, const device
         bool divides = wide > whole || length % units != 0; /* else a run is a number of whole tiles */
         if (length >= steps || !divides || bytes > MOST_BYTES * multiprocessors || time >= tail) continue;
         tail = time;
-        made = (shares){whole, count, length, bytes};
+        made = (k_split){whole, count, length, bytes};
     }
     *longest = ((double)(whole / multiprocessors) + tail) * area;
     return made;
@@ -61,8 +61,8 @@ static shares share_out(const kernel_row *row, const tw_problem *p, const device
 
 static double longer(double x, double y) { return x > y ? x : y; }
 
-/* A GPU_SLICES row: how many warps divide the k of a tile; all of them where the row has no boxes. */
-static int64_t slices_of(const kernel_row *row)
+/* A GPU_SLICED_K row: how many warps divide the k of a tile; all of them where the row has no boxes. */
+static int64_t warps_along_k(const kernel_row *row)
 {
     int64_t warp_area = (int64_t)row->gpu.a_box_cols * row->gpu.b_box_cols, warps = row->gpu.threads_x / 32;
     return warp_area > 0 ? warps * warp_area / (row->lab.tile_m * row->lab.tile_n) : warps;
@@ -86,53 +86,53 @@ static double copies_each(const kernel_row *row, const tw_problem *p)
            (double)row->lab.tile_n / words_each(wide, p->op_b == TW_N ? p->n : 0, p->align_b, p->ldb);
 }
 
-/* A GPU_SLICES row that loads by TMA: lines of the boxes that this many slices of a block ask for when it begins; later
- * boxes come while they multiply. */
-static double lines_first(const kernel_row *row, const tw_problem *p, int64_t slices)
+/* A GPU_SLICED_K row that loads by TMA: lines of the boxes that this many warps of a block
+ * ask for when it begins; later boxes come while they multiply. */
+static double lines_first(const kernel_row *row, const tw_problem *p, int64_t warps)
 {
     const gpu_kernel *g = &row->gpu;
     int64_t a_lines = p->op_a == TW_N ? min_i64(p->m, g->a_box_cols) : g->a_box_rows,
             b_lines = p->op_b == TW_T ? min_i64(p->n, g->b_box_cols) : g->b_box_rows;
-    return (double)(slices * (row->lab.tile_n / g->b_box_cols) * (a_lines + b_lines));
+    return (double)(warps * (row->lab.tile_n / g->b_box_cols) * (a_lines + b_lines));
 }
 
 enum { QUARTERS = 4 }; /* sub-partitions of a multiprocessor, each of which issues for every fourth warp */
 
 /* Steps of k that the warps of the busiest sub-partition copy, at most two warps: of 8 the last and the fourth; with
- * split-K, within one part. If the steps left after an even division are 1, the last warp has it; if 2 or more, the
- * fourth has one too, except for 3 in a block that has all of k. */
-static int64_t steps_of_quarter(int64_t steps, int64_t parts, int64_t warps)
+ * split-K, within one block's k. If the steps left after an even division are 1, the last warp has it; if 2 or more,
+ * the fourth has one too, except for 3 in a block that has all of k. */
+static int64_t steps_of_quarter(int64_t steps, int64_t splits, int64_t warps)
 {
-    int64_t each = steps / (parts * warps), left = steps % (parts * warps);
+    int64_t each = steps / (splits * warps), left = steps % (splits * warps);
     if (warps <= QUARTERS) return each + (left > 0);
-    bool both = left * QUARTERS >= parts * warps && !(parts == 1 && left == 3);
+    bool both = left * QUARTERS >= splits * warps && !(splits == 1 && left == 3);
     return each * 2 + (left > 0) + both;
 }
 
-/* A GPU_SLICES row: what cluster reduction adds to a block's shared memory: a tile's worth of sums that the others
+/* A GPU_SLICED_K row: what cluster reduction adds to a block's shared memory: a tile's worth of sums that the others
  * send, and a barrier (kernels/cuda/parts.cuh). */
-static int64_t meeting_bytes(const kernel_row *row) { return row->lab.tile_m * row->lab.tile_n * 4 + 16; }
+static int64_t cluster_bytes(const kernel_row *row) { return row->lab.tile_m * row->lab.tile_n * 4 + 16; }
 
 /* Whether the blocks of each tile can be clusters that are all resident at a time. Of the 132 multiprocessors of an
  * H200 clusters of 2 can have all, of 4 and of 8 blocks 120 (cuOccupancyMaxActiveClusters: 66, 30, 15), since a cluster
  * lies within a group of 16 or 18, or less. */
-static bool may_meet(const kernel_row *row, const device_facts *device, int64_t tiles, int64_t parts, int64_t room)
+static bool cluster_fits(const kernel_row *row, const device_facts *device, int64_t tiles, int64_t splits, int64_t room)
 {
-    if (!device->clusters || (parts != 2 && parts != 4 && parts != 8)) return false;
-    return room * (row->gpu.dynamic_bytes + meeting_bytes(row)) <= device->local_bytes &&
-           tiles * parts <= room * device->multiprocessors * (parts == 2 ? 11 : 10) / 11;
+    if (!device->clusters || (splits != 2 && splits != 4 && splits != 8)) return false;
+    return room * (row->gpu.dynamic_bytes + cluster_bytes(row)) <= device->local_bytes &&
+           tiles * splits <= room * device->multiprocessors * (splits == 2 ? 11 : 10) / 11;
 }
 
-/* Split-K of a GPU_SLICES row: pick the number of blocks per tile with the lowest estimated time. *cycles: how long the
- * busiest multiprocessor copies and multiplies, as long as its longest warp, or the L2 delivers; then the fix-up: in a
- * cluster at once, else partial sums are stored, waited for and read, by groups of 8 and then once more, and longer
- * where a block comes in a later wave. */
-static shares part_out(const kernel_row *row, const tw_problem *p, const device_facts *device, double *cycles)
+/* Split-K of a GPU_SLICED_K row: pick the number of blocks per tile with the lowest estimated time. *cycles: how long
+ * the busiest multiprocessor copies and multiplies, as long as its longest warp, or the L2 delivers; then the fix-up:
+ * in a cluster at once, else partial sums are stored, waited for and read, by groups of 8 and then once more, and
+ * longer where a block comes in a later wave. */
+static k_split choose_split_k(const kernel_row *row, const tw_problem *p, const device_facts *device, double *cycles)
 {
     enum {
         FMAS = 128,
         L2_BYTES = 30,
-        MEETING = 620,
+        CLUSTER_REDUCE = 620,
         ADDING = 3140,
         LATER = 1020,
         ADDED_BYTES = 28,
@@ -141,43 +141,45 @@ static shares part_out(const kernel_row *row, const tw_problem *p, const device_
         MOST_TRIED = 8,
         MOST_BYTES = 500000
     };
-    int64_t multiprocessors = max_i64(device->multiprocessors, 1), warps = slices_of(row),
+    int64_t multiprocessors = max_i64(device->multiprocessors, 1), warps = warps_along_k(row),
             room = max_i64(device->local_bytes / row->gpu.dynamic_bytes, 1);
     int64_t tiles = max_i64(ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n), 1),
             steps = max_i64(ceil_div(p->k, row->lab.tile_k), 1);
     double area = (double)row->lab.tile_m * (double)row->lab.tile_n,
            edges = (double)row->lab.tile_m + (double)row->lab.tile_n, bytes = dtype_find(p->dtype)->lab.bytes;
-    const slice_pace *pace = &row->gpu.pace;
-    shares made = {.whole = tiles};
+    const slicedk_cost *cost = &row->gpu.cost;
+    k_split made = {.whole = tiles};
     *cycles = 0;
     for (int64_t tried = 1; tried <= MOST_TRIED + MOST_ROUNDS * room; tried++) {
-        int64_t parts = tried <= MOST_TRIED ? tried : (tried - MOST_TRIED) * multiprocessors / tiles;
-        bool meets = may_meet(row, device, tiles, parts, room);
-        if (parts > steps || parts < 1 ||
-            (parts > 1 && !meets &&
-             (device->no_workspace || (double)(tiles * parts) * area * 4 > MOST_BYTES * (double)multiprocessors)))
+        int64_t splits = tried <= MOST_TRIED ? tried : (tried - MOST_TRIED) * multiprocessors / tiles;
+        bool by_cluster = cluster_fits(row, device, tiles, splits, room);
+        if (splits > steps || splits < 1 ||
+            (splits > 1 && !by_cluster &&
+             (device->no_workspace || (double)(tiles * splits) * area * 4 > MOST_BYTES * (double)multiprocessors)))
             continue;
-        int64_t each = ceil_div(tiles * parts, multiprocessors), length = ceil_div(steps, parts);
+        int64_t each = ceil_div(tiles * splits, multiprocessors), length = ceil_div(steps, splits);
         int64_t alone = room > 1 ? each % room : each,
-                copied_k = steps_of_quarter(steps, parts, warps) * QUARTERS * row->lab.tile_k;
-        double copies = row->gpu.traits & GPU_TENSOR_MAPS ? lines_first(row, p, min_i64(length, warps))
-                                                          : (double)copied_k * copies_each(row, p);
+                copied_k = steps_of_quarter(steps, splits, warps) * QUARTERS * row->lab.tile_k;
+        double copies = row->gpu.traits & GPU_TMA ? lines_first(row, p, min_i64(length, warps))
+                                                  : (double)copied_k * copies_each(row, p);
         double fmas = (double)(round_up(length, warps) * row->lab.tile_k) * area / FMAS;
-        double multiply = fmas * ((double)(each - alone) / pace->share + (double)alone / pace->alone) +
-                          (double)each * (copies * pace->copy + pace->block);
+        double multiply = fmas * ((double)(each - alone) / cost->share + (double)alone / cost->alone) +
+                          (double)each * (copies * cost->copy + cost->block);
         double ask = (double)(tiles * steps * row->lab.tile_k) * edges * bytes / (double)(L2_BYTES * multiprocessors);
-        double add = parts == 1 ? 0
-                     : meets    ? MEETING
-                                : (parts > GROUP ? 2 : 1) * ADDING + (double)((each - 1) * LATER) +
-                                   (double)(each * (min_i64(parts, GROUP) + parts / GROUP)) * area * 4 / ADDED_BYTES;
+        double add = splits == 1 ? 0
+                     : by_cluster
+                         ? CLUSTER_REDUCE
+                         : (splits > GROUP ? 2 : 1) * ADDING + (double)((each - 1) * LATER) +
+                               (double)(each * (min_i64(splits, GROUP) + splits / GROUP)) * area * 4 / ADDED_BYTES;
         double time = longer(multiply, ask) + add;
         if (*cycles > 0 && time >= *cycles) continue;
         *cycles = time;
-        made = (shares){tiles, 0, 0, 0};
-        if (parts > 1)
-            made = (shares){0, tiles * parts, length,
-                            meets ? 0 : round_up(tiles * parts * (row->lab.tile_m * row->lab.tile_n * 4 + 8), 256),
-                            .meets = meets};
+        made = (k_split){tiles, 0, 0, 0};
+        if (splits > 1)
+            made = (k_split){0, tiles * splits, length,
+                             by_cluster ? 0
+                                        : round_up(tiles * splits * (row->lab.tile_m * row->lab.tile_n * 4 + 8), 256),
+                             .by_cluster = by_cluster};
     }
     return made;
 }
@@ -186,7 +188,7 @@ static shares part_out(const kernel_row *row, const tw_problem *p, const device_
  * multiprocessors, stream-K over all of them. *cycles: memory delivers the long operand once, the L2 both, and a
  * multiprocessor takes a limited number of bytes a cycle; each further block begins anew, and partial sums are added.
  * Numbers of an H200 (docs/perf/gemm-swapab.md#streaming). */
-static shares stream_out(const kernel_row *row, const tw_problem *p, const device_facts *device, double *cycles)
+static k_split choose_swap_ab(const kernel_row *row, const tw_problem *p, const device_facts *device, double *cycles)
 {
     enum {
         MULTIPLIES = 2048,
@@ -197,10 +199,10 @@ static shares stream_out(const kernel_row *row, const tw_problem *p, const devic
         PER_TILE = 1500,
         PER_ROUND = 6000,
         LINE = 256,
-        MEETING = 3000,
+        CLUSTER_REDUCE = 3000,
         ADDING = 20,
         STORED_BYTES = 10,
-        MOST_PARTS = 64
+        MOST_SPLITS = 64
     };
     int64_t multiprocessors = max_i64(device->multiprocessors, 1), few = min_i64(p->m, p->n),
             many = max_i64(p->m, p->n), bytes = dtype_find(p->dtype)->lab.bytes;
@@ -212,46 +214,46 @@ static shares stream_out(const kernel_row *row, const tw_problem *p, const devic
                         x_bytes / EACH_BYTES);
     double memory = (double)many * (double)p->k * (double)bytes / (double)(MEMORY_BYTES * multiprocessors);
     double store = (double)(high * row->lab.tile_n * dtype_find(p->dtype_c)->lab.bytes) / STORED_BYTES;
-    shares made = {0};
-    for (int64_t parts = 0; parts <= MOST_PARTS; parts++) {
-        if (device->no_workspace ? parts != 1
-            : parts == 0         ? tiles <= multiprocessors || p->k == 0
-                                 : parts > 1 && (parts > steps || parts * tiles > multiprocessors))
+    k_split made = {0};
+    for (int64_t splits = 0; splits <= MOST_SPLITS; splits++) {
+        if (device->no_workspace ? splits != 1
+            : splits == 0        ? tiles <= multiprocessors || p->k == 0
+                                 : splits > 1 && (splits > steps || splits * tiles > multiprocessors))
             continue;
-        int64_t length = parts > 0 ? ceil_div(steps, parts) : ceil_div(tiles * steps, multiprocessors);
-        int64_t each = parts > 0 ? ceil_div(steps, length) : 0,
-                blocks = parts > 0 ? tiles * each : ceil_div(tiles * steps, length),
+        int64_t length = splits > 0 ? ceil_div(steps, splits) : ceil_div(tiles * steps, multiprocessors);
+        int64_t each = splits > 0 ? ceil_div(steps, length) : 0,
+                blocks = splits > 0 ? tiles * each : ceil_div(tiles * steps, length),
                 rounds = ceil_div(blocks, multiprocessors);
         double step = longer(own, (x_bytes + y_bytes) * (double)ceil_div(blocks, rounds) / L2_BYTES) + PER_STEP;
         /* blocks at different steps ask for short lines */
-        double scattered = parts == 0 && row->lab.tile_n * bytes < LINE ? 1.1 : 1;
+        double scattered = splits == 0 && row->lab.tile_n * bytes < LINE ? 1.1 : 1;
         double time = longer((double)(rounds * length) * step + PER_TILE, memory * scattered) +
                       (double)(rounds - 1) * PER_ROUND + store;
-        if (each != 1) time += MEETING + (double)(max_i64(each - 1, 1) * row->lab.tile_m) * ADDING;
+        if (each != 1) time += CLUSTER_REDUCE + (double)(max_i64(each - 1, 1) * row->lab.tile_m) * ADDING;
         if (made.length > 0 && time >= *cycles) continue;
         *cycles = time;
-        made = (shares){
-            .parts = each, .length = length, .whole = each == 1 ? tiles : 0, .count = each == 1 ? 0 : blocks};
+        made = (k_split){
+            .splits = each, .length = length, .whole = each == 1 ? tiles : 0, .count = each == 1 ? 0 : blocks};
     }
     made.bytes = round_up(made.count * ((int64_t)row->lab.tile_m * row->lab.tile_n * 4 + 8), 256);
     return made;
 }
 
-/* A GPU_DIVIDES row: split k so that there are about BLOCKS blocks, whatever the device, so that the bits depend on the
+/* A GPU_SPLIT_K row: split k so that there are about BLOCKS blocks, whatever the device, so that the bits depend on the
  * shape alone; not at all where there is no memory for the partial sums. */
-static shares divide(const plan *plan, const device_facts *device)
+static k_split split_k_by_shape(const plan *plan, const device_facts *device)
 {
     enum { BLOCKS = 1024 };
     const tw_problem *p = &plan->problem;
     int64_t steps = max_i64(ceil_div(p->k, plan->tile), 1),
-            parts = device->no_workspace ? 1 : max_i64(min_i64(BLOCKS / max_i64(plan->gpu.grid_x, 1), steps), 1);
-    int64_t length = ceil_div(steps, parts);
-    parts = ceil_div(steps, length); /* none is empty */
-    if (parts == 1) return (shares){.whole = plan->gpu.grid_x, .parts = 1};
-    return (shares){.parts = parts,
-                    .count = plan->gpu.grid_x * parts,
-                    .length = length,
-                    .bytes = round_up(parts * p->m * p->n * 4, 256)};
+            splits = device->no_workspace ? 1 : max_i64(min_i64(BLOCKS / max_i64(plan->gpu.grid_x, 1), steps), 1);
+    int64_t length = ceil_div(steps, splits);
+    splits = ceil_div(steps, length); /* none is empty */
+    if (splits == 1) return (k_split){.whole = plan->gpu.grid_x, .splits = 1};
+    return (k_split){.splits = splits,
+                     .count = plan->gpu.grid_x * splits,
+                     .length = length,
+                     .bytes = round_up(splits * p->m * p->n * 4, 256)};
 }
 
 /* A GPU launch: one block of threads for each block of C; the compiler is told what is constant. */
@@ -265,10 +267,10 @@ void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choic
     gpu->source = choice->source != NULL ? *choice->source
                                          : (tw_lab_source){.file = row->lab.file, .entry = row->gpu.entry};
     plan->tile = kernel_tile(row, p, choice->tile);
-    gpu->few_rows = (row->gpu.traits & GPU_STREAM) && p->m <= p->n;
-    bool on_side = (row->gpu.traits & GPU_STREAM) && !gpu->few_rows;
-    gpu->block_m = square ? plan->tile : on_side ? row->lab.tile_n : row->lab.tile_m;
-    gpu->block_n = square ? plan->tile : on_side ? row->lab.tile_m : row->lab.tile_n;
+    gpu->few_rows = (row->gpu.traits & GPU_SWAP_AB) && p->m <= p->n;
+    bool long_m = (row->gpu.traits & GPU_SWAP_AB) && !gpu->few_rows;
+    gpu->block_m = square ? plan->tile : long_m ? row->lab.tile_n : row->lab.tile_m;
+    gpu->block_n = square ? plan->tile : long_m ? row->lab.tile_m : row->lab.tile_n;
     gpu->threads_x = square ? plan->tile : row->gpu.threads_x;
     gpu->threads_y = square ? plan->tile : row->gpu.threads_y;
     gpu->grid_x = ceil_div(p->n, gpu->block_n);
@@ -280,43 +282,44 @@ void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choic
         gpu->grid_x = row->gpu.blocks_each > 0 ? (int64_t)row->gpu.blocks_each * max_i64(device->multiprocessors, 1)
                                                : INT32_MAX;
     /* sgemm_batched_tma_sm90: two of the three blocks on each multiprocessor */
-    if (gpu->one_launch && (row->gpu.traits & GPU_TENSOR_MAPS) && row->gpu.blocks_each == 0)
+    if (gpu->one_launch && (row->gpu.traits & GPU_TMA) && row->gpu.blocks_each == 0)
         gpu->cut = 2 * max_i64(device->multiprocessors, 1);
     gpu->pack_a = kernel_packing_a(row, p);
     gpu->pack_b = kernel_packing_b(row, p);
     double longest;
-    if (row->gpu.traits & GPU_SHARES) gpu->shares = share_out(row, p, device, &longest);
-    if (row->gpu.traits & GPU_SLICES) gpu->shares = part_out(row, p, device, &longest);
-    if (row->gpu.traits & GPU_STREAM) gpu->shares = stream_out(row, p, device, &longest);
-    if (row->gpu.traits & GPU_DIVIDES) gpu->shares = divide(plan, device);
-    if (gpu->shares.count > 0) gpu->grid_x = gpu->shares.whole + gpu->shares.count;
-    gpu->dynamic_bytes = row->gpu.dynamic_bytes + (gpu->shares.meets ? (int)meeting_bytes(row) : 0);
-    plan->workspace_bytes = (size_t)(gpu->pack_a.bytes + gpu->pack_b.bytes + gpu->shares.bytes);
-    gpu->turns_b = (row->gpu.traits & GPU_TURNS_B) && p->op_b == TW_N;
+    if (row->gpu.traits & GPU_STREAM_K) gpu->k_split = choose_stream_k(row, p, device, &longest);
+    if (row->gpu.traits & GPU_SLICED_K) gpu->k_split = choose_split_k(row, p, device, &longest);
+    if (row->gpu.traits & GPU_SWAP_AB) gpu->k_split = choose_swap_ab(row, p, device, &longest);
+    if (row->gpu.traits & GPU_SPLIT_K) gpu->k_split = split_k_by_shape(plan, device);
+    if (gpu->k_split.count > 0) gpu->grid_x = gpu->k_split.whole + gpu->k_split.count;
+    gpu->dynamic_bytes = row->gpu.dynamic_bytes + (gpu->k_split.by_cluster ? (int)cluster_bytes(row) : 0);
+    plan->workspace_bytes = (size_t)(gpu->pack_a.bytes + gpu->pack_b.bytes + gpu->k_split.bytes);
+    gpu->transposes_b = (row->gpu.traits & GPU_TRANSPOSES_B) && p->op_b == TW_N;
     bool packs = (row->gpu.traits & (GPU_PACKS | GPU_READS_BOTH)) == GPU_PACKS; /* one layout for all */
     bool row_in_warp = (row->gpu.traits & GPU_ROW_BARRIER) && device->warp > 0 && device->warp % plan->tile == 0;
     int used = snprintf(gpu->options, sizeof gpu->options, "-DTILE=%d -DOP_A=%d -DOP_B=%d -DWIDE=%d%s%s%s",
                         plan->tile ? plan->tile : 16, packs ? (row->gpu.traits & GPU_READS_KM ? TW_T : TW_N) : p->op_a,
-                        packs          ? TW_N
-                        : gpu->turns_b ? TW_T
-                                       : p->op_b,
+                        packs               ? TW_N
+                        : gpu->transposes_b ? TW_T
+                                            : p->op_b,
                         kernel_is_wide(row, p), row_in_warp ? " -DSUBGROUP_BARRIER=1" : "",
                         p->dtype == TW_F16 ? " -DIN_F16=1" : "", choice->default_build ? " -DDEFAULT_BUILD" : "");
     if (row->gpu.traits & GPU_OWN_C)
         used += snprintf(gpu->options + used, sizeof gpu->options - (size_t)used,
                          " -DC_HALF=%d -DTILE_M=%d -DTILE_N=%d", p->dtype_c != TW_F32, (int)gpu->block_m,
                          (int)gpu->block_n);
-    if (row->gpu.traits & GPU_STREAM)
+    if (row->gpu.traits & GPU_SWAP_AB)
         used += snprintf(gpu->options + used, sizeof gpu->options - (size_t)used, " -DFEW_ROWS=%d", gpu->few_rows);
-    if (gpu->shares.meets) used += snprintf(gpu->options + used, sizeof gpu->options - (size_t)used, " -DMEETS=1");
+    if (gpu->k_split.by_cluster)
+        used += snprintf(gpu->options + used, sizeof gpu->options - (size_t)used, " -DMEETS=1");
     gpu->own_options = used;
     kernel_options(row, gpu->options + used, sizeof gpu->options - (size_t)used);
 }
 
-static double longest_share(const kernel_row *row, const tw_problem *p, const device_facts *device)
+static double longest_run(const kernel_row *row, const tw_problem *p, const device_facts *device)
 {
     double longest;
-    share_out(row, p, device, &longest);
+    choose_stream_k(row, p, device, &longest);
     return longest;
 }
 
@@ -324,7 +327,7 @@ static double longest_share(const kernel_row *row, const tw_problem *p, const de
  * arrive; these overlap to half. Copies share the bandwidth of the L2, and lines that do not begin at multiples of 128
  * bytes cost four times as much. Two warpgroups ping-pong: one stores while the other multiplies, until the last. Tiles
  * with more sums multiply a little slower. Numbers fitted to an H200 (docs/perf/gemm-wgmma.md#c-by-tma). */
-static double longest_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device)
+static double wgmma_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device)
 {
     enum { MULTIPLIES = 2048, L2_BYTES = 9500, STORED_BYTES = 11, PER_TILE = 1300, LINE = 128, ACROSS_LINES = 4 };
     double m = row->lab.tile_m, n = row->lab.tile_n, k = row->lab.tile_k, bytes = dtype_find(p->dtype)->lab.bytes,
@@ -343,28 +346,28 @@ static double longest_cycles(const kernel_row *row, const tw_problem *p, const d
     return longer((double)rounds * multiply + store, last * (multiply + store));
 }
 
-/* The same for GPU_STREAM rows and others. Each box line outside the matrix costs the others some TMA time, and they
+/* The same for GPU_SWAP_AB rows and others. Each box line outside the matrix costs the others some TMA time, and they
  * keep the memory a little less busy. */
-static double half_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device)
+static double two_byte_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device)
 {
     enum { MEMORY_BYTES = 16, PER_LINE_OUTSIDE = 4 };
     double cycles, memory = (double)max_i64(p->m, p->n) * (double)p->k * dtype_find(p->dtype)->lab.bytes /
                             (double)(MEMORY_BYTES * max_i64(device->multiprocessors, 1));
-    if (row->gpu.traits & GPU_STREAM) {
-        stream_out(row, p, device, &cycles);
+    if (row->gpu.traits & GPU_SWAP_AB) {
+        choose_swap_ab(row, p, device, &cycles);
         return cycles;
     }
     int64_t a_outside = p->op_a == TW_N ? max_i64(row->lab.tile_m - p->m, 0) : 0,
             b_outside = p->op_b == TW_T ? max_i64(row->lab.tile_n - p->n, 0) : 0;
-    cycles = longest_cycles(row, p, device) +
+    cycles = wgmma_cycles(row, p, device) +
              (double)((a_outside + b_outside) * ceil_div(p->k, row->lab.tile_k) * PER_LINE_OUTSIDE);
     return longer(cycles, memory);
 }
 
-/* Whether one tile of this GPU_STREAM row is as high as all of C. Otherwise wider tiles are better. */
+/* Whether one tile of this GPU_SWAP_AB row is as high as all of C. Otherwise wider tiles are better. */
 static bool is_thin_for(const kernel_row *row, const tw_problem *p) { return min_i64(p->m, p->n) <= row->lab.tile_m; }
 
-/* A GPU_SHARES row: cycles of a multiprocessor to store an element of C, by 4 words, by whole rows through shared
+/* A GPU_STREAM_K row: cycles of a multiprocessor to store an element of C, by 4 words, by whole rows through shared
  * memory, or by single words. */
 static double storing_each(const kernel_row *row, const tw_problem *p)
 {
@@ -372,12 +375,20 @@ static double storing_each(const kernel_row *row, const tw_problem *p)
 }
 
 /* The cost model: cycles of a multiprocessor for this product on this row. The launch, the packing pass, then the
- * longer of multiplying and of loading the operands from memory. GPU_SHARES rows store C at the end; their LAUNCH
+ * longer of multiplying and of loading the operands from memory. GPU_STREAM_K rows store C at the end; their LAUNCH
  * includes fetching their many instructions from memory. Measured on an H200 (docs/perf/planner.md#quarters). */
-static double cycles_of(const kernel_row *row, const tw_problem *p, const device_facts *device)
+static double estimate_cycles(const kernel_row *row, const tw_problem *p, const device_facts *device)
 {
-    enum { LAUNCH = 4200, EARLY = 2300, PASS = 4000, SHARES_PASS = 10000, BLOCK = 1500, FMAS = 128, MEMORY_BYTES = 19 };
-    const bool slices = row->gpu.traits & GPU_SLICES, shared = row->gpu.traits & GPU_SHARES;
+    enum {
+        LAUNCH = 4200,
+        PDL_LAUNCH = 2300,
+        PASS = 4000,
+        STREAM_K_PASS = 10000,
+        BLOCK = 1500,
+        FMAS = 128,
+        MEMORY_BYTES = 19
+    };
+    const bool sliced_k = row->gpu.traits & GPU_SLICED_K, shared = row->gpu.traits & GPU_STREAM_K;
     int64_t multiprocessors = max_i64(device->multiprocessors, 1),
             tiles = ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n);
     packing pack_a = kernel_packing_a(row, p), pack_b = kernel_packing_b(row, p);
@@ -385,30 +396,30 @@ static double cycles_of(const kernel_row *row, const tw_problem *p, const device
     double multiply = (double)ceil_div(tiles, multiprocessors) *
                       ((double)(row->lab.tile_m * row->lab.tile_n) * k / (FMAS * share) + BLOCK);
     if (shared)
-        multiply = longest_share(row, p, device) * k / (0.87 * FMAS) +
+        multiply = longest_run(row, p, device) * k / (0.87 * FMAS) +
                    (double)p->m * (double)p->n * storing_each(row, p) / (double)multiprocessors;
-    if (slices) part_out(row, p, device, &multiply);
+    if (sliced_k) choose_split_k(row, p, device, &multiply);
     double bytes = ((double)p->m * k + k * (double)p->n + (double)p->m * (double)p->n) *
                    dtype_find(p->dtype)->lab.bytes;
-    return (slices ? EARLY : LAUNCH) + (pack_a.needed || pack_b.needed) * (shared ? SHARES_PASS : PASS) +
+    return (sliced_k ? PDL_LAUNCH : LAUNCH) + (pack_a.needed || pack_b.needed) * (shared ? STREAM_K_PASS : PASS) +
            2.0 * (double)(pack_a.bytes + pack_b.bytes) / (double)(MEMORY_BYTES * multiprocessors) +
            longer(multiply, bytes / (double)(MEMORY_BYTES * multiprocessors));
 }
 
 /* Whether `one` is better than `later`, a later row of the table. Cost models decide between thin and wide swap-AB
- * tiles, between tiles of one family (a later tile of GPU_SHARES must win by 0.5 %), and wherever k can be divided.
+ * tiles, between tiles of one family (a later tile of GPU_STREAM_K must win by 0.5 %), and wherever k can be divided.
  * Otherwise the later row is better, unless only `one` loads by TMA. */
 bool plan_gpu_beats(const kernel_row *one, const kernel_row *later, const tw_problem *p, const device_facts *device)
 {
-    if (later->gpu.traits & GPU_STREAM)
-        return !is_thin_for(later, p) || half_cycles(one, p, device) <= half_cycles(later, p, device);
+    if (later->gpu.traits & GPU_SWAP_AB)
+        return !is_thin_for(later, p) || two_byte_cycles(one, p, device) <= two_byte_cycles(later, p, device);
     if (one->gpu.traits & later->gpu.traits & GPU_OWN_C)
-        return longest_cycles(one, p, device) <= longest_cycles(later, p, device);
-    if (one->gpu.traits & later->gpu.traits & GPU_SHARES)
-        return cycles_of(one, p, device) <= 1.005 * cycles_of(later, p, device);
-    if ((one->gpu.traits | later->gpu.traits) & GPU_SLICES)
-        return cycles_of(one, p, device) <= cycles_of(later, p, device);
-    return (one->gpu.traits & GPU_TENSOR_MAPS) && !(later->gpu.traits & GPU_TENSOR_MAPS);
+        return wgmma_cycles(one, p, device) <= wgmma_cycles(later, p, device);
+    if (one->gpu.traits & later->gpu.traits & GPU_STREAM_K)
+        return estimate_cycles(one, p, device) <= 1.005 * estimate_cycles(later, p, device);
+    if ((one->gpu.traits | later->gpu.traits) & GPU_SLICED_K)
+        return estimate_cycles(one, p, device) <= estimate_cycles(later, p, device);
+    return (one->gpu.traits & GPU_TMA) && !(later->gpu.traits & GPU_TMA);
 }
 
 void plan_reason(const tw_problem *problem, const device_facts *device, char *text, size_t bytes)
@@ -418,10 +429,10 @@ void plan_reason(const tw_problem *problem, const device_facts *device, char *te
     for (int i = 0; i < kernel_count(); i++) {
         const kernel_row *row = kernel_at(i);
         bool half = row->gpu.traits & GPU_OWN_C, weighed = row->gpu.entry != NULL && row->lab.production &&
-                                                           (half || (row->gpu.traits & (GPU_SHARES | GPU_SLICES)));
+                                                           (half || (row->gpu.traits & (GPU_STREAM_K | GPU_SLICED_K)));
         if (!weighed || !kernel_fits(row, problem, device, 0, NULL, 0) || used >= bytes) continue;
-        if ((row->gpu.traits & GPU_STREAM) && !is_thin_for(row, problem)) continue;
-        double cycles = half ? half_cycles(row, problem, device) : cycles_of(row, problem, device);
+        if ((row->gpu.traits & GPU_SWAP_AB) && !is_thin_for(row, problem)) continue;
+        double cycles = half ? two_byte_cycles(row, problem, device) : estimate_cycles(row, problem, device);
         used += (size_t)snprintf(text + used, bytes - used, "%s%s %.0f", used == 0 ? "cycles expected: " : ", ",
                                  row->lab.rung, cycles);
     }
@@ -453,8 +464,7 @@ const kernel_row *plan_batch_row(const tw_problem *p, const tw_batch *batch, con
     const kernel_row *best = NULL, *row;
     snprintf(reason, reason_bytes, "the %s engine has none for %s", device->engine, dtype_find(p->dtype)->lab.name);
     for (int i = 0; (row = kernel_batch_at(i)) != NULL; i++) {
-        if (row->lab.dtype != p->dtype || ((row->gpu.traits & GPU_TENSOR_MAPS) && !takes_boxes(row, p, batch)))
-            continue;
+        if (row->lab.dtype != p->dtype || ((row->gpu.traits & GPU_TMA) && !takes_boxes(row, p, batch))) continue;
         if (!kernel_fits(row, p, device, 0, reason, reason_bytes)) continue;
         int64_t tiles = ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n);
         if (tiles > BATCH_MOST_TILES)

@@ -45,7 +45,7 @@ static void *turned(const operand *o)
 }
 
 /* Upload B transposed, for kernels that read it as n x k; the host's time is noted. */
-static tw_status upload_turned(tw_lab_run *run, const operand *b, buffer *out)
+static tw_status upload_transposed(tw_lab_run *run, const operand *b, buffer *out)
 {
     double begin = now_s();
     operand copy = {.host = turned(b),
@@ -79,9 +79,9 @@ tw_status run_begin(tw_lab_run *run, const tw_problem *h, const void *a, const v
     for (; run->uploaded < 3; run->uploaded++) {
         int i = run->uploaded;
         bool copies = !run->overlaps && (i < 2 ? p->k > 0 : p->beta != 0 || run->brings_c);
-        bool turns = i == 1 && copies && run->context->facts.copies && run->plan.gpu.turns_b;
-        tw_status status = turns ? upload_turned(run, &run->operand[1], &run->buffer[1])
-                                 : ops->upload(run->context->engine, &run->operand[i], copies, &run->buffer[i]);
+        bool transposes = i == 1 && copies && run->context->facts.copies && run->plan.gpu.transposes_b;
+        tw_status status = transposes ? upload_transposed(run, &run->operand[1], &run->buffer[1])
+                                      : ops->upload(run->context->engine, &run->operand[i], copies, &run->buffer[i]);
         if (status != TW_OK) {
             run_end(run);
             return status;
@@ -133,7 +133,7 @@ static bool plan_panels(const tw_lab_run *run, int64_t rows, plan part[2])
     const plan *whole = &run->plan;
     const tw_lab_choice same = {.kernel = whole->row->lab.name};
     device_facts facts = run->context->facts;
-    facts.clusters = whole->gpu.shares.meets;
+    facts.clusters = whole->gpu.k_split.by_cluster;
     for (int i = 0; i < 2; i++) {
         tw_problem p = whole->problem;
         p.m = i == 0 ? rows : p.m - (ceil_div(p.m, rows) - 1) * rows;

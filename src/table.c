@@ -22,8 +22,8 @@ const char *cpu_level_name(cpu_level level) { return level_names[level]; }
 #define CPU_WIDE(rung, ...)        EACH_LEVEL(WIDE_NAME, f32, rung) EACH_LEVEL(WIDE_NAME, f64, rung)
 #define CPU_PEAK(type, isa, ...)                                                                                       \
     cpu_micro cpu_##type##_gemm_simd_##isa;                                                                            \
-    cpu_near_all cpu_##type##_gemm_simd_##isa##_near;                                                                  \
-    cpu_vector cpu_##type##_gemv_simd_##isa;                                                                           \
+    cpu_unpacked_product cpu_##type##_gemm_simd_##isa##_unpacked;                                                      \
+    cpu_gemv_kernel cpu_##type##_gemv_simd_##isa;                                                                      \
     cpu_probe cpu_##type##_probe_##isa;                                                                                \
     cpu_reader cpu_##type##_reader_##isa;
 #define CPU_DOT(type, isa, ...)                                                                                        \
@@ -49,7 +49,7 @@ cpu_hook cpu_tiles_enter, cpu_tiles_leave;
 #define TILE(m, n, k)        .lab.tile_m = m, .lab.tile_n = n, .lab.tile_k = k
 #define EDGE(edge)           .lab.default_tile = edge
 #define FORMERLY(name)       .lab.formerly = #name
-#define FORM(what)           .form = CPU_##what, .lab.flushes = CPU_##what == CPU_PAIRS || CPU_##what == CPU_TILE_PAIRS
+#define LAYOUT(what)         .layout = CPU_##what, .lab.flushes = CPU_##what == CPU_PAIRS || CPU_##what == CPU_TILE_PAIRS
 #define THREADS(x)           .gpu.threads_x = x, .gpu.threads_y = 1
 #define DEFINES(text)        .gpu.defines = " " #text
 #define STAGES(count)        .gpu.stages = count
@@ -60,11 +60,11 @@ cpu_hook cpu_tiles_enter, cpu_tiles_leave;
     .gpu.a_box_rows = a_rows, .gpu.a_box_cols = a_cols, .gpu.b_box_rows = b_rows, .gpu.b_box_cols = b_cols
 #define BLOCKS(count)  .gpu.blocks_each = count
 #define SPEED(percent) .gpu.speed = percent
-#define PACE(...)      .gpu.pace = {__VA_ARGS__}
+#define COST(...)      .gpu.cost = {__VA_ARGS__}
 #define ADDS(name)     .gpu.adds = #name
 #define TRAITS(set)                                                                                                    \
     .gpu.traits = (set), .lab.transposes = ((set) & (GPU_NO_TRANSPOSE)) == 0,                                          \
-    .lab.skinny = ((set) & (GPU_SKINNY)) != 0, .lab.deep = ((set) & (GPU_DIVIDES)) != 0,                               \
+    .lab.skinny = ((set) & (GPU_SKINNY)) != 0, .lab.deep = ((set) & (GPU_SPLIT_K)) != 0,                               \
     .lab.production = ((set) & (GPU_PRODUCTION)) != 0
 #define IDEA(text)   .lab.idea = text
 #define SOURCE(text) .lab.source = text
@@ -99,7 +99,7 @@ cpu_hook cpu_tiles_enter, cpu_tiles_leave;
     {MICRO_ROW(type, r13_matrix, amx, "cpu/ladder/r13_matrix.c"), .enter = cpu_tiles_enter, .leave = cpu_tiles_leave,  \
      __VA_ARGS__},
 #define CPU_PEAK(type, isa, ...)                                                                                       \
-    {SIMD_ROW(type, isa), .near = cpu_##type##_gemm_simd_##isa##_near, .line = cpu_##type##_gemv_simd_##isa,           \
+    {SIMD_ROW(type, isa), .unpacked = cpu_##type##_gemm_simd_##isa##_unpacked, .gemv = cpu_##type##_gemv_simd_##isa,   \
      .reader = cpu_##type##_reader_##isa, __VA_ARGS__},
 #define GPU_ROW(owner, type, step, text, ...)                                                                          \
     {LAB(#owner, type, #owner "_" #type "_" #step, #step, #owner "/" text), __VA_ARGS__},
@@ -183,7 +183,7 @@ void kernel_options(const kernel_row *row, char *text, size_t bytes)
         " -DROW_M=%d -DROW_N=%d -DROW_K=%d -DROW_THREADS=%d -DROW_STAGES=%d -DROW_BLOCKS=%d -DROW_BYTES=%d%s",
         (int)row->lab.tile_m, (int)row->lab.tile_n, (int)row->lab.tile_k, g->threads_x, g->stages, g->blocks_each,
         g->dynamic_bytes, g->defines != NULL ? g->defines : "");
-    if (g->traits & GPU_TENSOR_MAPS)
+    if (g->traits & GPU_TMA)
         snprintf(text + used, bytes - (size_t)used, " -DROW_BOXES=%d,%d,%d,%d", g->a_box_rows, g->a_box_cols,
                  g->b_box_rows, g->b_box_cols);
 }
@@ -223,14 +223,16 @@ bool kernel_is_wide(const kernel_row *row, const tw_problem *problem)
 }
 
 /* stored_rows x stored_cols is what the caller has, exchanged what the row reads where it reads the other form. */
-static packing packing_of(const kernel_row *row, const tw_problem *p, bool turns, int64_t stored_rows,
+static packing packing_of(const kernel_row *row, const tw_problem *p, bool transposes, int64_t stored_rows,
                           int64_t stored_cols, uint32_t align, int64_t ld)
 {
     int64_t bytes = dtype_find(p->dtype)->lab.bytes;
-    packing made = {
-        .turns = turns, .rows = turns ? stored_cols : stored_rows, .cols = turns ? stored_rows : stored_cols, .ld = ld};
+    packing made = {.transposes = transposes,
+                    .rows = transposes ? stored_cols : stored_rows,
+                    .cols = transposes ? stored_rows : stored_cols,
+                    .ld = ld};
     made.needed = (row->gpu.traits & GPU_PACKS) != 0 && p->k > 0 &&
-                  (turns || !rows_of_16(align, ld, (int)bytes) || ld >= MOST_MAP_STRIDE / bytes);
+                  (transposes || !rows_of_16(align, ld, (int)bytes) || ld >= MOST_MAP_STRIDE / bytes);
     if (!made.needed) return made;
     /* rows of whole lines come faster than of whole 16 bytes */
     made.ld = round_up(made.cols, (row->gpu.traits & GPU_READS_BOTH ? 128 : 16) / bytes);
@@ -238,18 +240,21 @@ static packing packing_of(const kernel_row *row, const tw_problem *p, bool turns
     return made;
 }
 
-static bool turns_some(const kernel_row *row) { return (row->gpu.traits & (GPU_PACKS | GPU_READS_BOTH)) == GPU_PACKS; }
+static bool transposes_some(const kernel_row *row)
+{
+    return (row->gpu.traits & (GPU_PACKS | GPU_READS_BOTH)) == GPU_PACKS;
+}
 
 packing kernel_packing_a(const kernel_row *row, const tw_problem *p)
 {
-    bool turns = turns_some(row) && p->op_a == (row->gpu.traits & GPU_READS_KM ? TW_N : TW_T);
-    return packing_of(row, p, turns, problem_a_rows(p), problem_a_cols(p), p->align_a, p->lda);
+    bool transposes = transposes_some(row) && p->op_a == (row->gpu.traits & GPU_READS_KM ? TW_N : TW_T);
+    return packing_of(row, p, transposes, problem_a_rows(p), problem_a_cols(p), p->align_a, p->lda);
 }
 
 packing kernel_packing_b(const kernel_row *row, const tw_problem *p)
 {
-    bool turns = turns_some(row) && p->op_b == TW_T;
-    return packing_of(row, p, turns, problem_b_rows(p), problem_b_cols(p), p->align_b, p->ldb);
+    bool transposes = transposes_some(row) && p->op_b == TW_T;
+    return packing_of(row, p, transposes, problem_b_rows(p), problem_b_cols(p), p->align_b, p->ldb);
 }
 
 /* From the first byte to the last of an operand that problem_load() has found addressable. */
@@ -275,7 +280,7 @@ static bool gpu_fits(const kernel_row *row, const tw_problem *p, const device_fa
         return false;
     }
     int bytes = dtype_find(p->dtype)->lab.bytes, c_bytes = dtype_find(p->dtype_c)->lab.bytes;
-    bool square = g->traits & GPU_SQUARE, maps = (g->traits & GPU_TENSOR_MAPS) && !(g->traits & GPU_PACKS);
+    bool square = g->traits & GPU_SQUARE, maps = (g->traits & GPU_TMA) && !(g->traits & GPU_PACKS);
     int64_t tile = kernel_tile(row, p, forced_tile), threads = square ? tile * tile : g->threads_x * g->threads_y;
     int64_t local = square ? g->static_bytes * tile * tile / (32 * 32) : g->static_bytes + g->dynamic_bytes,
             largest = span_bytes(problem_a_rows(p), problem_a_cols(p), p->lda, bytes);
@@ -287,7 +292,7 @@ static bool gpu_fits(const kernel_row *row, const tw_problem *p, const device_fa
     if (g->sm > device->sm || ((g->traits & GPU_THIS_SM) && g->sm != device->sm))
         snprintf(reason, size, "it needs sm_%d%s, this device is sm_%d", g->sm,
                  g->traits & GPU_THIS_SM ? " and no other" : "", device->sm);
-    else if ((g->traits & GPU_TENSOR_MAPS) && !device->tensor_maps)
+    else if ((g->traits & GPU_TMA) && !device->tensor_maps)
         snprintf(reason, size,
                  "it needs tensor maps: the driver and NVRTC of CUDA 12 or later, which know sm_90, are not both here");
     else if (maps && p->k > 0 && !aligned_16(p, bytes))
@@ -303,7 +308,7 @@ static bool gpu_fits(const kernel_row *row, const tw_problem *p, const device_fa
                  p->op_a == TW_N   ? "B"
                  : p->op_b == TW_N ? "A"
                                    : "both");
-    else if ((g->traits & GPU_TURNS_B) && p->op_b == TW_N && p->place_b == TW_DEVICE)
+    else if ((g->traits & GPU_TRANSPOSES_B) && p->op_b == TW_N && p->place_b == TW_DEVICE)
         snprintf(reason, size, "it wants B transposed on the host, here B is in device memory");
     else if ((g->traits & GPU_SKINNY) && p->m > 0 && p->n > 0 && p->k != 16 && p->k != 32)
         snprintf(reason, size, "it multiplies m x 16 by 16 x n, or 32, the problem's k is %lld", (long long)p->k);

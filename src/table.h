@@ -48,9 +48,9 @@ enum {
     GPU_SQUARE = 1,         /* block and tile are TILE x TILE, TILE = 8, 16 or 32 */
     GPU_WIDE = 2,           /* -DWIDE=1 where a, b, c are aligned to 16 bytes and lda, ldb, ldc multiples of 4 */
     GPU_NO_TRANSPOSE = 4,   /* A and B as stored only */
-    GPU_TURNS_B = 8,        /* reads B as n x k: a B that is stored as k x n is transposed on the host first */
+    GPU_TRANSPOSES_B = 8,   /* reads B as n x k: a B that is stored as k x n is transposed on the host first */
     GPU_LINEAR_GRID = 16,   /* one dimension of blocks; the kernel rasterises them itself */
-    GPU_TENSOR_MAPS = 32,   /* A and B are loaded by TMA */
+    GPU_TMA = 32,           /* A and B are loaded by TMA */
     GPU_SKINNY = 64,        /* k is TILE, 16 or 32 */
     GPU_PRODUCTION = 128,   /* tw_gemm may choose it */
     GPU_PERSISTENT = 256,   /* persistent: one block per multiprocessor takes tile after tile */
@@ -62,65 +62,65 @@ enum {
     GPU_READS_KM = 4096, /* the same, but A as k x m */
     /* stream-K: the tiles of the last wave are cut along k into equal runs, whose partial sums are added in the
      * workspace */
-    GPU_SHARES = 8192,
+    GPU_STREAM_K = 8192,
     /* as GPU_PACKS, but reads A and B stored or transposed: packs them only where their rows are not of whole 16
      * bytes */
     GPU_READS_BOTH = 16384,
-    GPU_OWN_C = 32768,  /* C in f32, or in the operands' type (-DC_HALF=1) */
-    GPU_SLICES = 65536, /* sliced-K: the warps of a block divide k; split-K too where C has few tiles */
+    GPU_OWN_C = 32768,    /* C in f32, or in the operands' type (-DC_HALF=1) */
+    GPU_SLICED_K = 65536, /* sliced-K: the warps of a block divide k; split-K too where C has few tiles */
     /* PDL: may be launched before the kernel ahead of it in the stream has ended; every block waits for that itself */
-    GPU_EARLY = 131072,
+    GPU_PDL = 131072,
     /* swap-AB: tile_m is for the shorter edge of C, tile_n for the longer (-DFEW_ROWS says which is which); split-K or
      * stream-K where C has few tiles */
-    GPU_STREAM = 262144,
+    GPU_SWAP_AB = 262144,
     GPU_WHOLE_EDGE = 2097152, /* one TMA box holds all lines of a K-major operand's tile */
-    /* split-K: `parts` blocks sum a tile, each over its part of k, into the workspace; a second kernel adds the partial
-     * sums */
-    GPU_DIVIDES = 1048576,
+    /* split-K: `splits` blocks sum a tile, each over its part of k, into the workspace; a second kernel adds the
+     * partial sums */
+    GPU_SPLIT_K = 1048576,
     /* what the rows of gemm_wgmma_sm90 and of gemm_swapab_sm90 are */
-    GPU_MATRIX = GPU_WIDE | GPU_LINEAR_GRID | GPU_TENSOR_MAPS | GPU_PACKS | GPU_READS_BOTH | GPU_PERSISTENT |
-                 GPU_THIS_SM | GPU_PRODUCTION | GPU_OWN_C | GPU_EARLY,
-    GPU_WGMMA = GPU_MATRIX | GPU_WHOLE_EDGE,
-    GPU_SWAPAB = (GPU_MATRIX & ~(GPU_WIDE | GPU_PERSISTENT)) | GPU_STREAM
+    GPU_MATRIX_ROW = GPU_WIDE | GPU_LINEAR_GRID | GPU_TMA | GPU_PACKS | GPU_READS_BOTH | GPU_PERSISTENT | GPU_THIS_SM |
+                     GPU_PRODUCTION | GPU_OWN_C | GPU_PDL,
+    GPU_WGMMA_ROW = GPU_MATRIX_ROW | GPU_WHOLE_EDGE,
+    GPU_SWAP_AB_ROW = (GPU_MATRIX_ROW & ~(GPU_WIDE | GPU_PERSISTENT)) | GPU_SWAP_AB
 };
 
-/* Cost coefficients of a GPU_SLICES row, fitted to random shapes on an H200 (docs/perf/planner.md#fit-a-new-row). */
-typedef struct slice_pace {
+/* Cost coefficients of a GPU_SLICED_K row, fitted to random shapes on an H200 (docs/perf/planner.md#fit-a-new-row). */
+typedef struct slicedk_cost {
     double alone, share; /* of the peak in the main loop: a block alone on its multiprocessor, and several */
     /* cycles of a multiprocessor for each copy by a thread, or for each line of the first TMA boxes */
     double copy;
     double block; /* further cycles of a block */
-} slice_pace;
+} slicedk_cost;
 
 typedef struct gpu_kernel {
     const char *entry;
-    const char *adds; /* GPU_DIVIDES: the entry of the kernel that adds the partial sums; else NULL */
+    const char *adds; /* GPU_SPLIT_K: the entry of the kernel that adds the partial sums; else NULL */
     int threads_x, threads_y;
     int stages;          /* pipeline stages; 0: the text decides */
     const char *defines; /* further macros for the text, " -DNAME=number"; NULL: none */
     int traits;
     int static_bytes, dynamic_bytes; /* of shared (local) memory; static of GPU_SQUARE kernels for TILE = 32 */
     int sm;                          /* at least this (CUDA) */
-    int a_box_rows, a_box_cols, b_box_rows, b_box_cols; /* GPU_TENSOR_MAPS: the TMA boxes */
+    int a_box_rows, a_box_cols, b_box_rows, b_box_cols; /* GPU_TMA: the TMA boxes */
     /* batches: persistent blocks per multiprocessor; 0: a block for each tile */
     int blocks_each;
     int speed; /* batches: percent of the fastest kernel of its type */
-    slice_pace pace;
+    slicedk_cost cost;
 } gpu_kernel;
 
 typedef struct kernel_row {
     tw_lab_kernel lab;
     gpu_kernel gpu;
     cpu_level level;
-    cpu_whole *whole;        /* a rung computes the whole product */
-    bool threaded;           /* the call's threads share the blocks */
-    cpu_micro *micro;        /* the micro-kernel, for src/engines/cpu/loops.c */
-    cpu_form form;           /* packed layout of the panels that it reads */
-    cpu_hook *enter, *leave; /* around calls of micro; NULL: nothing */
-    cpu_near_all *near;      /* a whole product of unpacked operands; NULL: it has none */
-    cpu_vector *line;        /* GEMV: C is one row or one column; NULL: it has none */
-    cpu_probe *probe;        /* a register-only loop of the same multiply-adds */
-    cpu_reader *reader;      /* a loop of the same loads */
+    cpu_whole *whole;               /* a rung computes the whole product */
+    bool threaded;                  /* the call's threads share the blocks */
+    cpu_micro *micro;               /* the micro-kernel, for src/engines/cpu/loops.c */
+    cpu_layout layout;              /* packed layout of the panels that it reads */
+    cpu_hook *enter, *leave;        /* around calls of micro; NULL: nothing */
+    cpu_unpacked_product *unpacked; /* a whole product of unpacked operands; NULL: it has none */
+    cpu_gemv_kernel *gemv;          /* GEMV: C is one row or one column; NULL: it has none */
+    cpu_probe *probe;               /* a register-only loop of the same multiply-adds */
+    cpu_reader *reader;             /* a loop of the same loads */
 } kernel_row;
 
 int kernel_count(void);
@@ -145,7 +145,7 @@ bool kernel_fits(const kernel_row *row, const tw_problem *problem, const device_
 
 /* How a GPU row reads an operand: rows x cols, ld apart. A GPU_PACKS row may need a packed copy. */
 typedef struct packing {
-    bool needed, turns; /* needs a packed copy; which is transposed */
+    bool needed, transposes; /* needs a packed copy; which is transposed */
     int64_t rows, cols, ld;
     int64_t bytes; /* of the copy, a multiple of 256 */
 } packing;

@@ -207,7 +207,7 @@ static bool compare_shape(const subject *s, host_kernel *kernel, const tw_proble
         snprintf(seen.why, WHY, "no model: %.200s", why);
         return false;
     }
-    if (p->gpu.turns_b) stored.ldb = x->k;
+    if (p->gpu.transposes_b) stored.ldb = x->k;
     seen.a_bytes = 4 * elements(x->m, x->k, x->lda), seen.b_bytes = 4 * elements(x->k, x->n, stored.ldb),
     seen.c_bytes = 4 * elements(x->m, x->n, x->ldc);
     float *a = calloc(1, seen.a_bytes), *b = calloc(1, seen.b_bytes), *c = calloc(1, seen.c_bytes);

@@ -99,7 +99,7 @@ static void turned_cases(void)
     made.beta = 1;
     planned = planned && problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &other) == TW_OK;
     expect("plans: C is turned where both are transposed and its old elements are not wanted",
-           planned && one.cpu.near.turned && one.cpu.near.m == 48 && !other.cpu.near.turned && !other.cpu.direct_b);
+           planned && one.cpu.unpacked_shape.transposed && one.cpu.unpacked_shape.m == 48 && !other.cpu.unpacked_shape.transposed && !other.cpu.direct_b);
 }
 
 /* Products larger than any L2, of which the first rows, or the first columns, are computed again by themselves: those

@@ -263,7 +263,7 @@ static bool look(const subject *s, plan *p, summary found[ACCESS_KINDS], char wh
         snprintf(why, 256, "%.250s", tw_error_text());
         return false;
     }
-    if (p->gpu.turns_b) x.ldb = LD;
+    if (p->gpu.transposes_b) x.ldb = LD;
     /* rows and columns differ: a swap shows */
     for (int i = 0; i < LD * LD; i++) a[i] = (float)-(1 + (i * 7 + i / LD) % 5);
     for (int i = 0; i < 4 * LD * LD; i++) b[i] = (float)(1 + i * 11 % 7);
@@ -299,7 +299,7 @@ static bool look(const subject *s, plan *p, summary found[ACCESS_KINDS], char wh
         for (int j = 0; right && j < x.n; j++) {
             float sum = 0;
             for (int q = 0; q < k; q++)
-                sum += a[i * x.lda + q] * (p->gpu.turns_b ? b[j * x.ldb + q] : b[q * x.ldb + j]);
+                sum += a[i * x.lda + q] * (p->gpu.transposes_b ? b[j * x.ldb + q] : b[q * x.ldb + j]);
             right = c[i * x.ldc + j] == sum;
             if (!right) snprintf(why, 256, "C[%d, %d] is %g, expected %g", i, j, c[i * x.ldc + j], sum);
         }

@@ -289,8 +289,8 @@ static bool asks_more(const kernel_row *row, const asked *a, int turn)
     if (!tap.full && (traits & GPU_OWN_C) && a->own_c != (a->op + turn) % 2) return false;
     if (!tap.full && (traits & GPU_OWN_C) && row->lab.dtype == TW_F16 && a->op % 3 != 0) return false;
     if (row->lab.production && !a->meets && !covers(turn, a->op, a->narrow)) return false;
-    if (a->tall && (!tap.full || !(traits & GPU_STREAM))) return false;
-    return !a->meets || ((traits & GPU_SLICES) && (!a->narrow || tap.full || a->op == 1));
+    if (a->tall && (!tap.full || !(traits & GPU_SWAP_AB))) return false;
+    return !a->meets || ((traits & GPU_SLICED_K) && (!a->narrow || tap.full || a->op == 1));
 }
 
 static void name_variant(const kernel_row *row, const asked *a, char name[48])

@@ -147,7 +147,7 @@ static const char *draw_row(die *d, const char *engine, tw_dtype dtype)
 
 static int packing_line(char *text, size_t bytes, const packing *p)
 {
-    return snprintf(text, bytes, " (%d %d %" PRId64 "x%" PRId64 " %" PRId64 " %" PRId64 ")", p->needed, p->turns,
+    return snprintf(text, bytes, " (%d %d %" PRId64 "x%" PRId64 " %" PRId64 " %" PRId64 ")", p->needed, p->transposes,
                     p->rows, p->cols, p->ld, p->bytes);
 }
 
@@ -159,25 +159,27 @@ static void plan_line(const plan *x, char text[LINE])
     char *at = text + used;
     size_t room = (size_t)(LINE - used);
     if (x->row->gpu.entry == NULL) {
-        snprintf(at, room,
-                 " strip %" PRId64 "x%" PRId64 " kc %" PRId64 " task %" PRId64 "x%" PRId64 " piece %" PRId64
-                 " direct %d%d streams %d line %d ahead %d place %d once %d near %" PRId64 " %" PRId64 " %" PRId64
-                 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %d bytes %zu %zu %zu batch %d %" PRId64
-                 " %zu %zu %zu",
-                 x->cpu.strip_m, x->cpu.strip_n, x->cpu.kc, x->cpu.task_m, x->cpu.task_n, x->cpu.piece, x->cpu.direct_a,
-                 x->cpu.direct_b, x->cpu.streams_b, x->cpu.line, x->cpu.packs_ahead, x->cpu.in_place, x->at_once,
-                 x->cpu.near.m, x->cpu.near.n, x->cpu.near.k, x->cpu.near.a_rs, x->cpu.near.a_cs, x->cpu.near.b_rs,
-                 x->cpu.near.ldc, x->cpu.near.turned, x->cpu.a_bytes, x->cpu.b_bytes, x->cpu.sum_bytes, x->cpu.together,
-                 x->cpu.part_m, x->cpu.all_a_bytes, x->cpu.all_b_bytes, x->cpu.each_bytes);
+        snprintf(
+            at, room,
+            " strip %" PRId64 "x%" PRId64 " kc %" PRId64 " task %" PRId64 "x%" PRId64 " piece %" PRId64
+            " direct %d%d streams %d line %d ahead %d place %d once %d near %" PRId64 " %" PRId64 " %" PRId64
+            " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %d bytes %zu %zu %zu batch %d %" PRId64 " %zu %zu %zu",
+            x->cpu.macro_m, x->cpu.macro_n, x->cpu.kc, x->cpu.task_m, x->cpu.task_n, x->cpu.k_step, x->cpu.direct_a,
+            x->cpu.direct_b, x->cpu.small_m, x->cpu.gemv, x->cpu.packs_ahead, x->cpu.unpacked, x->at_once,
+            x->cpu.unpacked_shape.m, x->cpu.unpacked_shape.n, x->cpu.unpacked_shape.k, x->cpu.unpacked_shape.a_rs,
+            x->cpu.unpacked_shape.a_cs, x->cpu.unpacked_shape.b_rs, x->cpu.unpacked_shape.ldc,
+            x->cpu.unpacked_shape.transposed, x->cpu.a_bytes, x->cpu.b_bytes, x->cpu.sum_bytes, x->cpu.together,
+            x->cpu.part_m, x->cpu.all_a_bytes, x->cpu.all_b_bytes, x->cpu.each_bytes);
         return;
     }
-    used = snprintf(
-        at, room,
-        " grid %" PRId64 "x%" PRId64 " block %" PRId64 "x%" PRId64 " of %dx%d shared %d once %d cut %" PRId64
-        " turns %d few %d shares %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %d",
-        x->gpu.grid_x, x->gpu.grid_y, x->gpu.block_m, x->gpu.block_n, x->gpu.threads_x, x->gpu.threads_y,
-        x->gpu.dynamic_bytes, x->gpu.one_launch, x->gpu.cut, x->gpu.turns_b, x->gpu.few_rows, x->gpu.shares.whole,
-        x->gpu.shares.count, x->gpu.shares.length, x->gpu.shares.bytes, x->gpu.shares.parts, x->gpu.shares.meets);
+    used = snprintf(at, room,
+                    " grid %" PRId64 "x%" PRId64 " block %" PRId64 "x%" PRId64
+                    " of %dx%d shared %d once %d cut %" PRId64 " turns %d few %d shares %" PRId64 " %" PRId64
+                    " %" PRId64 " %" PRId64 " %" PRId64 " %d",
+                    x->gpu.grid_x, x->gpu.grid_y, x->gpu.block_m, x->gpu.block_n, x->gpu.threads_x, x->gpu.threads_y,
+                    x->gpu.dynamic_bytes, x->gpu.one_launch, x->gpu.cut, x->gpu.transposes_b, x->gpu.few_rows,
+                    x->gpu.k_split.whole, x->gpu.k_split.count, x->gpu.k_split.length, x->gpu.k_split.bytes,
+                    x->gpu.k_split.splits, x->gpu.k_split.by_cluster);
     used += packing_line(at + used, room - (size_t)used, &x->gpu.pack_a);
     packing_line(at + used, room - (size_t)used, &x->gpu.pack_b);
 }
@@ -300,7 +302,7 @@ static void far_batches(void)
         if (far > 0) *(far == 1 ? &batch.stride_a : far == 2 ? &batch.stride_b : &batch.stride_c) = apart;
         tw_status status = problem_load(&user, (void *)256, (void *)256, (void *)256, &p);
         if (status == TW_OK) status = plan_find_batch(&p, &batch, h200, &made);
-        bool boxes = status == TW_OK && (made.row->gpu.traits & GPU_TENSOR_MAPS);
+        bool boxes = status == TW_OK && (made.row->gpu.traits & GPU_TMA);
         tap_result(status == TW_OK && boxes == (far == 0), "%s",
                    status == TW_OK ? made.row->lab.name : tw_error_text());
     }

@@ -63,7 +63,7 @@ static void stream_cases(void)
         int threads;
         double beta;
         tw_dtype dtype;
-        int64_t piece;
+        int64_t k_step;
     } cases[] = {
         {16, 4096, 4096, 49152, CPU_avx512, 1, 0, TW_F32, 32},   {16, 4096, 4096, 32768, CPU_avx512, 1, 0, TW_F32, 128},
         {16, 4096, 4096, 32768, CPU_avx2, 2, 1, TW_F64, 128},    {4, 4096, 4096, 49152, CPU_avx512, 16, 0, TW_F64, 32},
@@ -83,18 +83,18 @@ static void stream_cases(void)
         plan one;
         made.beta = cases[i].beta;
         bool planned = problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &one) == TW_OK &&
-                       one.cpu.streams_b && one.cpu.direct_b && one.cpu.piece == cases[i].piece;
-        planned = planned && one.cpu.kc >= one.cpu.piece &&
-                  (one.cpu.sum_bytes > 0) == (p.beta != 0 && p.k > one.cpu.piece);
+                       one.cpu.small_m && one.cpu.direct_b && one.cpu.k_step == cases[i].k_step;
+        planned = planned && one.cpu.kc >= one.cpu.k_step &&
+                  (one.cpu.sum_bytes > 0) == (p.beta != 0 && p.k > one.cpu.k_step);
         for (plan less = one;
              planned &&
              plan_shrink(&less);) /* without memory: sums wherever k has several pieces, and none longer than a panel */
-            planned = less.cpu.piece >= 1 && less.cpu.piece <= less.cpu.kc &&
-                      (less.cpu.sum_bytes > 0) == (p.beta != 0 && p.k > less.cpu.piece);
-        planned = planned && (cases[i].threads == 1 ? one.cpu.task_n == one.cpu.strip_n
-                                                    : one.cpu.task_m >= p.m && one.cpu.task_n < one.cpu.strip_n);
+            planned = less.cpu.k_step >= 1 && less.cpu.k_step <= less.cpu.kc &&
+                      (less.cpu.sum_bytes > 0) == (p.beta != 0 && p.k > less.cpu.k_step);
+        planned = planned && (cases[i].threads == 1 ? one.cpu.task_n == one.cpu.macro_n
+                                                    : one.cpu.task_m >= p.m && one.cpu.task_n < one.cpu.macro_n);
         if (planned) continue;
-        printf("# case %zu: piece %" PRId64 ", kc %" PRId64 ", tasks of %" PRId64 " x %" PRId64 "\n", i, one.cpu.piece,
+        printf("# case %zu: piece %" PRId64 ", kc %" PRId64 ", tasks of %" PRId64 " x %" PRId64 "\n", i, one.cpu.k_step,
                one.cpu.kc, one.cpu.task_m, one.cpu.task_n);
         right = false;
     }
@@ -105,8 +105,7 @@ static void stream_cases(void)
     plan one;
     made.ldb = INT64_C(1) << 62; /* B has one row, so any distance will do */
     expect("plans: and a distance of rows whose bytes no number holds",
-           problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &one) == TW_OK &&
-               one.cpu.streams_b);
+           problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &one) == TW_OK && one.cpu.small_m);
 }
 
 /* Small products of several threads: rows divided, or, where there are few, columns; each part a product in place; of a
@@ -129,13 +128,14 @@ static void in_place_cases(void)
         tw_problem p, made = tw_problem_make(TW_F32, cases[i].op, cases[i].op, cases[i].m, cases[i].n, cases[i].k);
         plan one;
         bool planned = problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &one) == TW_OK &&
-                       one.cpu.in_place && one.workspace_bytes == 0 && one.threads == cases[i].wanted;
-        const int64_t tasks = planned
-                                  ? ceil_div(one.cpu.near.m, one.cpu.task_m) * ceil_div(one.cpu.near.n, one.cpu.task_n)
-                                  : 0;
-        planned = planned && one.at_once == (one.threads == 1) && one.cpu.near.turned == (cases[i].op == TW_T) &&
+                       one.cpu.unpacked && one.workspace_bytes == 0 && one.threads == cases[i].wanted;
+        const int64_t tasks = planned ? ceil_div(one.cpu.unpacked_shape.m, one.cpu.task_m) *
+                                            ceil_div(one.cpu.unpacked_shape.n, one.cpu.task_n)
+                                      : 0;
+        planned = planned && one.at_once == (one.threads == 1) &&
+                  one.cpu.unpacked_shape.transposed == (cases[i].op == TW_T) &&
                   (one.threads == 1 || (tasks >= cases[i].least && tasks <= cases[i].most));
-        planned = planned && (!one.cpu.near.turned || one.cpu.task_m >= 16);
+        planned = planned && (!one.cpu.unpacked_shape.transposed || one.cpu.task_m >= 16);
         if (planned) continue;
         printf("# case %zu: threads %d, %" PRId64 " tasks of %" PRId64 " x %" PRId64 "\n", i, one.threads, tasks,
                one.cpu.task_m, one.cpu.task_n);
@@ -173,22 +173,22 @@ static void plan_cases(void)
                 continue;
             }
             int64_t mr = one.row->lab.tile_m, nr = one.row->lab.tile_n;
-            multiples = multiples && one.cpu.strip_m % mr == 0 && one.cpu.task_m % mr == 0 &&
-                        one.cpu.strip_n % nr == 0 && one.cpu.task_n % nr == 0;
-            bool line = p.m == 1 || p.n == 1; /* nothing is packed and k is not divided */
-            covers = covers && one.cpu.line == line &&
-                     (!line || (one.cpu.direct_a && one.cpu.direct_b && one.workspace_bytes == 0 && one.cpu.kc == p.k &&
-                                one.cpu.strip_m >= p.m && one.cpu.strip_n >= p.n));
-            covers = covers && one.cpu.task_m <= one.cpu.strip_m && one.cpu.task_n <= one.cpu.strip_n &&
+            multiples = multiples && one.cpu.macro_m % mr == 0 && one.cpu.task_m % mr == 0 &&
+                        one.cpu.macro_n % nr == 0 && one.cpu.task_n % nr == 0;
+            bool gemv = p.m == 1 || p.n == 1; /* nothing is packed and k is not divided */
+            covers = covers && one.cpu.gemv == gemv &&
+                     (!gemv || (one.cpu.direct_a && one.cpu.direct_b && one.workspace_bytes == 0 && one.cpu.kc == p.k &&
+                                one.cpu.macro_m >= p.m && one.cpu.macro_n >= p.n));
+            covers = covers && one.cpu.task_m <= one.cpu.macro_m && one.cpu.task_n <= one.cpu.macro_n &&
                      one.cpu.kc >= 1 &&
                      one.workspace_bytes ==
                          (one.cpu.packs_ahead ? 2 : 1) * (one.cpu.a_bytes + one.cpu.b_bytes) + one.cpu.sum_bytes &&
-                     (one.cpu.direct_a || one.cpu.a_bytes >= (size_t)(one.cpu.strip_m * one.cpu.kc) *
+                     (one.cpu.direct_a || one.cpu.a_bytes >= (size_t)(one.cpu.macro_m * one.cpu.kc) *
                                                                  (size_t)tw_lab_dtype_of(p.dtype)->bytes) &&
-                     one.cpu.direct_a == (one.cpu.a_bytes == 0) && one.cpu.direct_b == line &&
-                     (one.cpu.b_bytes > 0) == !line && (p.beta == 0 || p.k <= one.cpu.kc || one.cpu.sum_bytes > 0);
+                     one.cpu.direct_a == (one.cpu.a_bytes == 0) && one.cpu.direct_b == gemv &&
+                     (one.cpu.b_bytes > 0) == !gemv && (p.beta == 0 || p.k <= one.cpu.kc || one.cpu.sum_bytes > 0);
             threads = threads && one.threads >= 1 && one.threads <= devices[d].threads;
-            same = same && one.cpu.strip_m == two.cpu.strip_m && one.cpu.kc == two.cpu.kc &&
+            same = same && one.cpu.macro_m == two.cpu.macro_m && one.cpu.kc == two.cpu.kc &&
                    one.threads == two.threads && one.row == two.row;
             plan_text(&one, text, sizeof text);
             text_fits = text_fits && strlen(text) < sizeof text - 1;

@@ -59,7 +59,7 @@ static void tile_cases(void)
 }
 
 /* How k is divided among blocks: by the shape and the tile, whatever the device; one part where there is no memory. */
-static void deep_case(int64_t m, int64_t n, int64_t k, int tile, int64_t parts, int64_t length, int64_t bytes)
+static void deep_case(int64_t m, int64_t n, int64_t k, int tile, int64_t splits, int64_t length, int64_t bytes)
 {
     const tw_lab_choice choice = {.kernel = "cuda_f32_d1_splitk", .tile = tile};
     tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, m, n, k);
@@ -77,12 +77,12 @@ static void deep_case(int64_t m, int64_t n, int64_t k, int tile, int64_t parts, 
     planned = planned && plan_find(&p, &cuda, &choice, &many) == TW_OK;
     cuda.no_workspace = true;
     planned = planned && plan_find(&p, &cuda, &choice, &bare) == TW_OK;
-    tap_result(planned && memcmp(&one.gpu.shares, &many.gpu.shares, sizeof one.gpu.shares) == 0 &&
-                   one.gpu.shares.parts == parts && one.gpu.shares.length == length &&
-                   (int64_t)one.workspace_bytes == bytes && one.gpu.grid_x == parts * bare.gpu.grid_x &&
-                   bare.gpu.shares.parts == 1 && bare.workspace_bytes == 0,
-               "%lld parts of %lld steps, %zu bytes, %s", (long long)one.gpu.shares.parts,
-               (long long)one.gpu.shares.length, one.workspace_bytes, planned ? "" : tw_error_text());
+    tap_result(planned && memcmp(&one.gpu.k_split, &many.gpu.k_split, sizeof one.gpu.k_split) == 0 &&
+                   one.gpu.k_split.splits == splits && one.gpu.k_split.length == length &&
+                   (int64_t)one.workspace_bytes == bytes && one.gpu.grid_x == splits * bare.gpu.grid_x &&
+                   bare.gpu.k_split.splits == 1 && bare.workspace_bytes == 0,
+               "%lld parts of %lld steps, %zu bytes, %s", (long long)one.gpu.k_split.splits,
+               (long long)one.gpu.k_split.length, one.workspace_bytes, planned ? "" : tw_error_text());
 }
 
 static void deep_cases(void)
@@ -110,7 +110,7 @@ static void place_case(const char *what, const void *x, const void *y, const voi
     bool planned = problem_load(&made, x, y, z, &p) == TW_OK && plan_find(&p, &sm_90, &sgemm_tma_sm90, &out) == TW_OK;
     bool fits = planned && kernel_fits(kernel_named("cuda_f32_r12_async"), &p, &sm_90, 0, reason, sizeof reason);
     bool chosen = planned && out.row == kernel_named("cuda_f32_sgemm_tma_sm90_128x128") && out.gpu.pack_a.needed &&
-                  out.gpu.pack_a.turns && !out.gpu.pack_b.turns;
+                  out.gpu.pack_a.transposes && !out.gpu.pack_b.transposes;
     tap_result(
         chosen && fits == mapped && strstr(out.gpu.options, wide) != NULL &&
             out.gpu.pack_b.needed == (ldb % 4 != 0 || (uintptr_t)y % 16 != 0) &&
@@ -138,8 +138,8 @@ static void packing_case(tw_op op_a, tw_op op_b, int64_t lda, int64_t ldb, int64
     if (planned)
         plan_text(&out, text, sizeof text), sscanf(text, "cuda_f32_sgemm_tma_sm90_128x128%39[ a-zA-Z] grid", found);
     tap_result(planned && strncmp(found, expected, strlen(expected)) == 0 &&
-                   (int64_t)out.workspace_bytes - out.gpu.shares.bytes == bytes && bare.workspace_bytes == 0 &&
-                   bare.gpu.shares.count == 0 && (bytes > 0) == !kernel_fits(out.row, &p, &device, 0, NULL, 0),
+                   (int64_t)out.workspace_bytes - out.gpu.k_split.bytes == bytes && bare.workspace_bytes == 0 &&
+                   bare.gpu.k_split.count == 0 && (bytes > 0) == !kernel_fits(out.row, &p, &device, 0, NULL, 0),
                "%s, without: %s", planned ? text : tw_error_text(), planned ? bare.row->lab.name : "");
 }
 
@@ -156,7 +156,7 @@ static void shares_case(int64_t m, int64_t n, int64_t k, const char *kernel, int
     made.place_a = made.place_b = made.place_c = TW_DEVICE;
     made.lda = (m + 3) / 4 * 4, made.ldb = (n + 3) / 4 * 4;
     bool planned = problem_load(&made, x, x, x, &p) == TW_OK && plan_find(&p, &sm_90, &choice, &out) == TW_OK;
-    const shares *s = &out.gpu.shares;
+    const k_split *s = &out.gpu.k_split;
     int64_t tile_n = planned ? out.row->lab.tile_n : 1, steps = (k + 15) / 16,
             tiles = (m + 127) / 128 * ((n + tile_n - 1) / tile_n);
     /* a tile with at most 32 rows or columns in C takes a third */
@@ -212,7 +212,8 @@ static void row_case(tw_op op_a, int64_t m, int64_t n, int64_t k, const char *ex
 
 /* So many blocks (-1: any number) divide k: those of a tile are a cluster, which needs no workspace, or their sums go
  * by memory. */
-static void cluster_case(const char *kernel, int64_t m, int64_t n, int64_t k, bool clusters, int64_t blocks, bool meets)
+static void cluster_case(const char *kernel, int64_t m, int64_t n, int64_t k, bool clusters, int64_t blocks,
+                         bool by_cluster)
 {
     device_facts device = sm_90;
     device.clusters = clusters;
@@ -222,7 +223,7 @@ static void cluster_case(const char *kernel, int64_t m, int64_t n, int64_t k, bo
     char text[256] = "";
     plan out = {0}, without = {0};
     if (!tap_case("%s %s %dx%dx%d: parts of a tile %s", clusters ? "clusters," : "no clusters,", kernel, (int)m, (int)n,
-                  (int)k, meets ? "meet" : "go by memory"))
+                  (int)k, by_cluster ? "meet" : "go by memory"))
         return;
     p.dtype_c = TW_F32, p.align_a = p.align_b = p.align_c = 256;
     bare.no_workspace = true;
@@ -230,12 +231,12 @@ static void cluster_case(const char *kernel, int64_t m, int64_t n, int64_t k, bo
     if (planned) plan_text(&out, text, sizeof text);
     int64_t tile_bytes = planned ? out.row->lab.tile_m * out.row->lab.tile_n * 4 : 0;
     bool told = strstr(out.gpu.options, "-DMEETS=1") != NULL && strstr(text, "in clusters") != NULL;
-    tap_result(planned && (blocks < 0 || out.gpu.shares.count == blocks) && out.gpu.shares.meets == meets &&
-                   told == meets && (out.workspace_bytes == 0) == (meets || blocks == 0) &&
-                   out.gpu.dynamic_bytes == out.row->gpu.dynamic_bytes + (meets ? (int)tile_bytes + 16 : 0) &&
-                   (!meets || without.gpu.shares.meets),
+    tap_result(planned && (blocks < 0 || out.gpu.k_split.count == blocks) && out.gpu.k_split.by_cluster == by_cluster &&
+                   told == by_cluster && (out.workspace_bytes == 0) == (by_cluster || blocks == 0) &&
+                   out.gpu.dynamic_bytes == out.row->gpu.dynamic_bytes + (by_cluster ? (int)tile_bytes + 16 : 0) &&
+                   (!by_cluster || without.gpu.k_split.by_cluster),
                "%s, %d bytes shared, without workspace %lld blocks", planned ? text : tw_error_text(),
-               planned ? out.gpu.dynamic_bytes : 0, planned ? (long long)without.gpu.shares.count : 0);
+               planned ? out.gpu.dynamic_bytes : 0, planned ? (long long)without.gpu.k_split.count : 0);
 }
 
 static void cluster_cases(void)
@@ -252,7 +253,7 @@ static void cluster_cases(void)
     cluster_case("cuda_f32_sgemm_slicedk_tma_sm90_64x128", 64, 1024, 16384, true, 8 * 16, false);
     cluster_case("cuda_f32_sgemm_slicedk_sm80_64x32", 512, 512, 512, true, 0, false);
     for (int i = 0; i < kernel_count(); i++) /* what tools/ahead.c builds for clusters */
-        if (kernel_at(i)->gpu.traits & GPU_SLICES) cluster_case(kernel_at(i)->lab.name, 4, 4, 1280, true, -1, true);
+        if (kernel_at(i)->gpu.traits & GPU_SLICED_K) cluster_case(kernel_at(i)->lab.name, 4, 4, 1280, true, -1, true);
 }
 
 /* Which tile bf16 gets on sm_90, and what is packed, as the plan says it. */
@@ -321,25 +322,25 @@ static void turns_case(void)
 }
 
 /* A row that the model of slices weighs without its pace would be expected to take no time. */
-static void pace_case(void)
+static void cost_case(void)
 {
     if (!tap_case("every row of slices has its pace, of which a block that is always alone has one, and no other row"))
         return;
     const char *wrong = "";
     for (int i = 0; i < kernel_count(); i++) {
         const kernel_row *row = kernel_at(i);
-        const slice_pace *pace = &row->gpu.pace;
-        bool slices = row->gpu.traits & GPU_SLICES, paced = pace->alone > 0 && pace->share > 0 && pace->block > 0;
+        const slicedk_cost *cost = &row->gpu.cost;
+        bool slices = row->gpu.traits & GPU_SLICED_K, costed = cost->alone > 0 && cost->share > 0 && cost->block > 0;
         /* an H200's multiprocessor has room for a second block */
-        bool shares = 2 * row->gpu.dynamic_bytes <= 227 << 10;
-        if (slices != paced || (slices && !shares && pace->share != pace->alone)) wrong = row->lab.name;
+        bool two_fit = 2 * row->gpu.dynamic_bytes <= 227 << 10;
+        if (slices != costed || (slices && !two_fit && cost->share != cost->alone)) wrong = row->lab.name;
     }
     tap_result(wrong[0] == '\0', "not so: %s", wrong);
 }
 
 static void packing_cases(void)
 {
-    pace_case();
+    cost_case();
     cluster_cases();
     turns_case();
     matrix_cases();

@@ -177,12 +177,12 @@ static bool grid_task(void *context, int64_t i, team *team)
     return true;
 }
 
-static void grid_team(void *context, team *team) { team_flow(team, grid_task, context); }
+static void grid_team(void *context, team *team) { team_tasks(team, grid_task, context); }
 
-static bool flows_in_order(pool *p, int threads, bool late)
+static bool tasks_in_order(pool *p, int threads, bool late)
 {
     grid g = {.value = {0}};
-    (late ? pool_flow : pool_run)(p, threads, grid_team, &g);
+    (late ? pool_run_tasks : pool_run)(p, threads, grid_team, &g);
     bool right = atomic_load(&g.early) == 0;
     for (int i = 0; i < ROWS * WIDTH; i++) right = right && g.value[i] == 1 + i / WIDTH;
     return right;
@@ -204,7 +204,7 @@ static bool brief_task(void *context, int64_t i, team *team)
     return i < b->tasks;
 }
 
-static void brief_team(void *context, team *team) { team_flow(team, brief_task, context); }
+static void brief_team(void *context, team *team) { team_tasks(team, brief_task, context); }
 
 static bool nobody_comes_late(pool *p)
 {
@@ -213,7 +213,7 @@ static bool nobody_comes_late(pool *p)
     bool right = calls != NULL;
     for (int i = 0; right && i < CALLS; i++) {
         calls[i].tasks = i % 3;
-        pool_flow(p, 2 + i % 4, brief_team, &calls[i]);
+        pool_run_tasks(p, 2 + i % 4, brief_team, &calls[i]);
         atomic_store(&calls[i].over, 1);
         for (int turn = 0; turn < i % 500; turn++) pause_briefly();
     }
@@ -473,7 +473,7 @@ int main(int argc, char **argv)
         expect("teams of changing size", all);
     }
     if (tap_case("a flow's tasks find those before them ended, for 1 to 9 threads")) {
-        for (int i = 0; i < 180; i++) all = all && flows_in_order(p, 1 + i % 9, i % 2 == 0);
+        for (int i = 0; i < 180; i++) all = all && tasks_in_order(p, 1 + i % 9, i % 2 == 0);
         expect("the order of a flow", all);
     }
     CASE("no thread begins a call that is over", nobody_comes_late(p));

@@ -47,11 +47,11 @@ enum { CPU_LINE_BYTES = 64 };
  * that is NULL (the last panel), written as c <- alpha * sum + beta * c; beta == 0 means c is not read. Each has its
  * row stride.
  *
- * While it is computed it asks at every step of k for a line at a_next, which goes on by a_next_step bytes each step
- * and by a_next_back more after every mr steps, and, until it has asked for all of it, for one of the tile of C at
- * c_next, its rows as far apart as those that this one writes; where b is not packed, also for what lies b_next bytes
- * behind the present row of it. All at once they would take every buffer that the loads of the present tile need
- * (docs/perf/cpu-packing.md#even-prefetch). What need not be asked for is this tile's own, which is near. */
+ * Every step of k prefetches a line at a_next, which advances by a_next_step bytes each step and by a_next_back more
+ * after every mr steps, and, until all of it has been prefetched, a line of the tile of C at c_next, whose rows are as
+ * far apart as those that this tile writes. If b is not packed, it also prefetches b_next bytes behind b's present row.
+ * Prefetched all at once they would take every buffer that the loads of the present tile need
+ * (docs/perf/cpu-packing.md#even-prefetch). If nothing is to be prefetched, these are this tile's own addresses. */
 typedef struct cpu_tile {
     int64_t rows, cols, k;
     const void *a, *b;
@@ -68,17 +68,18 @@ typedef struct cpu_tile {
 typedef void cpu_micro(const cpu_tile *tile);
 
 /* An unpacked product: operands are read in place, in one panel. Strides as in cpu_tile; m and n at least 1. */
-typedef struct cpu_near {
+typedef struct cpu_unpacked {
     int64_t m, n, k, a_rs, a_cs, b_rs, ldc;
-    bool turned; /* C is computed transposed, n x m, and stored transposed; beta is 0 */
-} cpu_near;
+    bool transposed; /* C is computed transposed, n x m, and stored transposed; beta is 0 */
+} cpu_unpacked;
 
-typedef void cpu_near_all(const cpu_near *shape, double alpha, double beta, const void *a, const void *b, void *c);
+typedef void cpu_unpacked_product(const cpu_unpacked *shape, double alpha, double beta, const void *a, const void *b,
+                                  void *c);
 
 /* The packed layout. Except for CPU_PLAIN, operands are always packed, in words of 4 bytes, each the next `group`
  * elements along k of one row of A or column of B, zeros beyond the end; a step of the micro-kernel is one word, and
  * cpu_tile's k counts steps. */
-typedef enum cpu_form {
+typedef enum cpu_layout {
     CPU_PLAIN,   /* elements as they are */
     CPU_WIDENED, /* one bf16 as a float */
     CPU_PAIRS,   /* two bf16 */
@@ -89,24 +90,27 @@ typedef enum cpu_form {
      * next */
     CPU_TILE_PAIRS,
     CPU_TILE_QUADS, /* the same of four int8 */
-} cpu_form;
+} cpu_layout;
 
-static inline bool cpu_form_tiles(cpu_form form) { return form == CPU_TILE_PAIRS || form == CPU_TILE_QUADS; }
+static inline bool cpu_layout_tiles(cpu_layout layout) { return layout == CPU_TILE_PAIRS || layout == CPU_TILE_QUADS; }
 
-static inline int64_t cpu_form_group(cpu_form form)
+static inline int64_t cpu_layout_group(cpu_layout layout)
 {
-    return form == CPU_U8 || form == CPU_TILE_QUADS                         ? 4
-           : form == CPU_PAIRS || form == CPU_I16 || form == CPU_TILE_PAIRS ? 2
-                                                                            : 1;
+    return layout == CPU_U8 || layout == CPU_TILE_QUADS                           ? 4
+           : layout == CPU_PAIRS || layout == CPU_I16 || layout == CPU_TILE_PAIRS ? 2
+                                                                                  : 1;
 }
 
 /* Steps of a panel k deep; panels of A have one more where their sums stand first. */
-static inline int64_t cpu_form_steps(cpu_form form, int64_t k)
+static inline int64_t cpu_layout_steps(cpu_layout layout, int64_t k)
 {
-    int64_t steps = (k + cpu_form_group(form) - 1) / cpu_form_group(form);
-    return cpu_form_tiles(form) ? (steps + 15) / 16 * 16 : steps;
+    int64_t steps = (k + cpu_layout_group(layout) - 1) / cpu_layout_group(layout);
+    return cpu_layout_tiles(layout) ? (steps + 15) / 16 * 16 : steps;
 }
-static inline int64_t cpu_form_a_steps(cpu_form form, int64_t k) { return cpu_form_steps(form, k) + (form == CPU_U8); }
+static inline int64_t cpu_layout_a_steps(cpu_layout layout, int64_t k)
+{
+    return cpu_layout_steps(layout, k) + (layout == CPU_U8);
+}
 
 /* Every panel but the last is a multiple of this many elements deep: the words and blocks of every layout divide it, so
  * no sum depends on where k is divided. */
@@ -121,15 +125,15 @@ typedef void cpu_hook(void);
  *                          + beta * c[j * c_stride],   j < count
  *
  * x_stride or x_k is 1. beta == 0 means that c is not read; k may be 0, and then x and y are not read. */
-typedef struct cpu_line {
+typedef struct cpu_gemv {
     int64_t count, k;
     const void *x, *y;
     void *c;
     int64_t x_stride, x_k, y_stride, c_stride;
     double alpha, beta;
-} cpu_line;
+} cpu_gemv;
 
-typedef void cpu_vector(const cpu_line *line);
+typedef void cpu_gemv_kernel(const cpu_gemv *line);
 
 /* A register-only loop of independent multiply-adds, `rounds` times: the peak of the micro-kernel. Returns the flops
  * done; *sink takes the result so that the compiler cannot drop the work. */

@@ -13,20 +13,20 @@
  *           cover the latency of the multiply-add units. Packing put both operands in the order in which they are read
  *           here.
  * NUMBERS   AVX-512: 8 x 3 chains, 11 loads for 24 FMAs. AVX2: 6 x 2, 8 for 12. Baseline: 4 x 2, 6 for 8.
- *           A tile that C cuts off has a copy of this code for its number of rows and vectors, the last vector behind a
- *           mask, half a vector where that does: no flop of a row that is not there, and nothing outside is touched.
- *           Operands that are not packed are read where they lie: the same sums in the same order.
- *           At every step of k a line is asked for that tiles to come will read of A, and one that they will write of
- *           C. Once packed tiles have asked for all of C, MR steps are one piece of code: additions to addresses take
- *           the ports of multiply-adds on some processors.
- *           Small operands (KERNEL_near): rows and columns of C are divided evenly among as few tiles as there may be,
- *           since one of a row or of half a vector costs as much time as a larger one. Where both operands are
- *           transposed, the turned C is the product of B and A as they lie: a piece of it is computed beside C and
- *           turned in squares of registers as it is stored, which is less work than to pack both.
- *           bf16 and int8: panels hold words of two or four neighbours along k, and a multiply-add is an instruction
- *           that adds all their products (vec_step): 2 or 4 times the flops for the same loads.
- * LIMITS    NR a multiple of LANES, at most 3 of them; MR at most 8; 24 KiB on the stack for a piece of a turned C. The
- *           loops around it: src/engines/cpu/loops.c.
+ *           Edge tiles: a copy of this code for each number of rows and vectors. The last vector is masked, or is half
+ *           a vector where that suffices. Missing rows cost no flops, and nothing outside C is touched.
+ *           Unpacked operands are read in place: the same sums in the same order.
+ *           Every step of k prefetches a cache line of A and one of C for the next tiles. Once packed tiles have
+ *           prefetched all of C, MR steps are one block of code: on some processors address arithmetic takes the ports
+ *           of multiply-adds.
+ *           Small operands (KERNEL_unpacked): C is divided evenly among as few tiles as possible, since a tile of one
+ *           row or of half a vector takes as long as a larger one. If both operands are transposed, C^T = B A needs no
+ *           transpose of either: a block of it is computed beside C and transposed in registers as it is stored, which
+ *           is less work than to pack both.
+ *           bf16 and int8: panels hold words of two or four neighbours along k, and one instruction multiplies and adds
+ *           them all (vec_step): 2 or 4 times the flops for the same loads.
+ * LIMITS    NR a multiple of LANES, at most 3 of them; MR at most 8; 24 KiB on the stack for a block of C^T. The loops
+ *           around it: src/engines/cpu/loops.c.
  * SOURCE    Goto, van de Geijn 2008; Van Zee, van de Geijn 2015. */
 #include "rung.h"
 #include "vec.h"
@@ -61,7 +61,7 @@ ALWAYS void store_at(real *row, int v, bool cut, some last, vec x)
 /* Where a tile stands in its operands; with two pointers into A, the addresses of 8 rows take fewer registers. */
 typedef struct feed {
     const real *a_low, *a_high, *b;
-    int64_t a_rs, a_twice, a_thrice, b_next; /* strides; bytes from b to what is asked for of it, unless packed */
+    int64_t a_rs, a_twice, a_thrice, b_next; /* strides; bytes from b to what is prefetched of it, unless packed */
 } feed;
 
 /* One step of k: the outer product of `rows` elements of A and a row of B. */
@@ -127,14 +127,14 @@ ALWAYS void tile_of(const cpu_tile *t, const int rows, const int units, const bo
                   c_step = out_ld * SIZE;
     uintptr_t ask_a = t->a_next, ask_c = t->c_next;
     int64_t c_lines = (units * UNIT * SIZE + CPU_LINE_BYTES - 1) / CPU_LINE_BYTES;
-    /* what there will be no steps for */
+    /* lines that there will be no steps for */
     for (; c_lines * MR > t->k && c_lines > 1; c_lines--, ask_c += CPU_LINE_BYTES) {
         UNROLLED(8)
         for (int i = 0; i < MR; i++) __builtin_prefetch((const void *)(ask_c + (uintptr_t)(i * c_step)), 1);
     }
     feed f = {a, a + 4 * a_rs, b, a_rs, 2 * a_rs, 3 * a_rs, t->b_next};
     for (int64_t k_left = t->k; k_left > 0; k_left -= MR) {
-        /* no line of C is left to be asked for: MR steps without anything to count */
+        /* all of C has been prefetched: MR steps without anything to count */
         if (packed && c_lines <= 0 && k_left >= MR) {
             UNROLLED(8)
             for (int p = 0; p < MR; p++, f.a_low += MR, f.b += NR, ask_a += (uintptr_t)a_next_step) {
@@ -189,7 +189,7 @@ ALWAYS void tile_of(const cpu_tile *t, const int rows, const int units, const bo
 #define TILES(r)   TILE(r, 1) TILE(r, 2) TILE(r, 3) TILE(r, 4) TILE(r, 5) TILE(r, 6)
 #define OF_ROWS(r) {tile_##r##_1, tile_##r##_2, tile_##r##_3, tile_##r##_4, tile_##r##_5, tile_##r##_6}
 TILES(1) TILES(2) TILES(3) TILES(4) TILES(5) TILES(6) TILES(7) TILES(8)
-static cpu_micro *const cut_tiles[8][6] = {OF_ROWS(1), OF_ROWS(2), OF_ROWS(3), OF_ROWS(4),
+static cpu_micro *const edge_tiles[8][6] = {OF_ROWS(1), OF_ROWS(2), OF_ROWS(3), OF_ROWS(4),
                                             OF_ROWS(5), OF_ROWS(6), OF_ROWS(7), OF_ROWS(8)};
 /* clang-format on */
 
@@ -209,7 +209,7 @@ ALWAYS void direct_tile(const cpu_tile *t)
     if (t->rows == MR && t->cols % LANES == 0)
         whole_tiles[t->cols / LANES - 1](t);
     else
-        cut_tiles[t->rows - 1][(t->cols - 1) / UNIT](t);
+        edge_tiles[t->rows - 1][(t->cols - 1) / UNIT](t);
 }
 
 void KERNEL(const cpu_tile *t)
@@ -221,7 +221,7 @@ void KERNEL(const cpu_tile *t)
 }
 
 #if DOT == 0
-/* Ask for rows of an operand at once; rows that lie close together as one run. */
+/* Prefetch rows of an operand at once; rows that lie close together as one run. */
 ALWAYS void ask_for(const void *at, int64_t rows, int64_t ld_bytes, int64_t bytes, const bool writes)
 {
     uintptr_t row = (uintptr_t)at;
@@ -238,8 +238,8 @@ enum { TINY_BYTES = 3584, B_AHEAD = 8 }; /* docs/perf/cpu-small.md#even-tiles */
 
 #define JOIN(x, y)  JOIN_(x, y)
 #define JOIN_(x, y) x##y
-static void near_product(const cpu_near *x, double alpha, double beta, const void *a_all, const void *b_all,
-                         void *c_all)
+static void unpacked_product(const cpu_unpacked *x, double alpha, double beta, const void *a_all, const void *b_all,
+                             void *c_all)
 {
     const int64_t m = x->m, n = x->n, k = x->k, a_rs = x->a_rs, a_cs = x->a_cs, b_rs = x->b_rs, ldc = x->ldc;
     const real *a = a_all;
@@ -257,11 +257,11 @@ static void near_product(const cpu_near *x, double alpha, double beta, const voi
     const int64_t high = (m + MR - 1) / MR, wide = (n + UNIT - 1) / UNIT, across = (wide + UNITS - 1) / UNITS;
     const int64_t rows = high == 1 ? m : m / high, taller = m - rows * high, units = across == 1 ? wide : wide / across,
                   wider = wide - units * across;
-    /* Each tile asks for its share of the next rows of A. */
-    const int64_t share = across == 1 ? MR * SIZE : (MR * SIZE + across - 1) / across,
-                  shares = (k + MR - 1) / MR * share;
+    /* Each tile prefetches an equal part of the next rows of A. */
+    const int64_t a_bytes = across == 1 ? MR * SIZE : (MR * SIZE + across - 1) / across,
+                  a_bytes_all = (k + MR - 1) / MR * a_bytes;
     if (a_cs == 1)
-        t.a_next_step = a_rs * SIZE, t.a_next_back = share - MR * a_rs * SIZE;
+        t.a_next_step = a_rs * SIZE, t.a_next_back = a_bytes - MR * a_rs * SIZE;
     else
         t.a_next_step = a_cs * SIZE;
     if (high > 1 && a_cs == 1) { /* the first rows; of operands whose tiles take less time than the memory, all */
@@ -280,7 +280,7 @@ static void near_product(const cpu_near *x, double alpha, double beta, const voi
             t.c_next = (uintptr_t)(left > 0 ? (real *)t.c + cols : r_next > 0 ? c + t.rows * ldc : (real *)t.c);
             t.b_next = left > 0 && i == 0 ? cols * SIZE : B_AHEAD * b_rs * SIZE; /* the first rows of tiles bring B */
             direct_tile(&t);
-            t.a_next = a_cs == 1 && r_next > 0 ? t.a_next + (uintptr_t)shares : (uintptr_t)a;
+            t.a_next = a_cs == 1 && r_next > 0 ? t.a_next + (uintptr_t)a_bytes_all : (uintptr_t)a;
             t.b = (const real *)t.b + cols, t.c = (real *)t.c + cols;
         }
         a += t.rows * a_rs, c += t.rows * ldc;
@@ -288,48 +288,48 @@ static void near_product(const cpu_near *x, double alpha, double beta, const voi
     }
 }
 
-/* Of a turned product so many rows at a time, whole tiles and whole squares, and columns, by what stays in the L1. */
+/* The block of C^T that is computed at a time: whole tiles and whole squares, small enough for the L1. */
 enum {
-    TURNED_ROWS = CPU_LINE_BYTES / SIZE % MR == 0 ? CPU_LINE_BYTES / SIZE : CPU_LINE_BYTES * 3 / 2 / SIZE,
-    TURNED_COLS = 24576 / SIZE / TURNED_ROWS
+    TRANSPOSED_ROWS = CPU_LINE_BYTES / SIZE % MR == 0 ? CPU_LINE_BYTES / SIZE : CPU_LINE_BYTES * 3 / 2 / SIZE,
+    TRANSPOSED_COLS = 24576 / SIZE / TRANSPOSED_ROWS
 };
-_Static_assert(TURNED_ROWS % LANES == 0 && TURNED_COLS % LANES == 0, "squares of LANES");
+_Static_assert(TRANSPOSED_ROWS % LANES == 0 && TRANSPOSED_COLS % LANES == 0, "squares of LANES");
 
-/* rows x cols, TURNED_COLS apart, to c, where what was a row is a column. */
-static void store_turned(const real *from, int64_t rows, int64_t cols, real *c, int64_t ldc)
+/* c <- the transpose of rows x cols elements, whose rows are TRANSPOSED_COLS apart. */
+static void store_transposed(const real *from, int64_t rows, int64_t cols, real *c, int64_t ldc)
 {
     for (int64_t j = 0; j < cols; j += LANES)
         for (int64_t i = 0; i < rows; i += LANES) {
             const int64_t lanes = smaller(LANES, rows - i), lines = smaller(LANES, cols - j);
             vec square[LANES], made[LANES];
             UNROLLED(16)
-            for (int q = 0; q < LANES; q++) square[q] = vec_load(from + (i + q) * TURNED_COLS + j);
-            vec_turn(square, made);
+            for (int q = 0; q < LANES; q++) square[q] = vec_load(from + (i + q) * TRANSPOSED_COLS + j);
+            vec_transpose(square, made);
             for (int q = 0; q < lines; q++)
                 store_at(c + (j + q) * ldc + i, 0, lanes < LANES, vec_first(lanes), made[q]);
         }
 }
 
-/* Both operands transposed: the turned product has neither. */
-static void near_turned(const cpu_near *x, double alpha, const real *a, const real *b, real *c)
+/* Both operands transposed: C^T = B A. */
+static void unpacked_transposed(const cpu_unpacked *x, double alpha, const real *a, const real *b, real *c)
 {
-    real part[TURNED_ROWS * TURNED_COLS] __attribute__((aligned(64)));
-    cpu_near some = {.k = x->k, .a_rs = x->a_rs, .a_cs = x->a_cs, .b_rs = x->b_rs, .ldc = TURNED_COLS};
-    for (int64_t i = 0; i < x->m; i += TURNED_ROWS)
-        for (int64_t j = 0; j < x->n; j += TURNED_COLS) {
+    real part[TRANSPOSED_ROWS * TRANSPOSED_COLS] __attribute__((aligned(64)));
+    cpu_unpacked some = {.k = x->k, .a_rs = x->a_rs, .a_cs = x->a_cs, .b_rs = x->b_rs, .ldc = TRANSPOSED_COLS};
+    for (int64_t i = 0; i < x->m; i += TRANSPOSED_ROWS)
+        for (int64_t j = 0; j < x->n; j += TRANSPOSED_COLS) {
             real *at = c + j * x->ldc + i;
-            some.m = smaller(TURNED_ROWS, x->m - i), some.n = smaller(TURNED_COLS, x->n - j);
+            some.m = smaller(TRANSPOSED_ROWS, x->m - i), some.n = smaller(TRANSPOSED_COLS, x->n - j);
             ask_for(at, some.n, x->ldc * SIZE, some.m * SIZE, true);
-            near_product(&some, alpha, 0, a + i * x->a_rs, b + j, part);
-            store_turned(part, some.m, some.n, at, x->ldc);
+            unpacked_product(&some, alpha, 0, a + i * x->a_rs, b + j, part);
+            store_transposed(part, some.m, some.n, at, x->ldc);
         }
 }
 
-void JOIN(KERNEL, _near)(const cpu_near *x, double alpha, double beta, const void *a, const void *b, void *c)
+void JOIN(KERNEL, _unpacked)(const cpu_unpacked *x, double alpha, double beta, const void *a, const void *b, void *c)
 {
-    if (x->turned)
-        near_turned(x, alpha, a, b, c);
+    if (x->transposed)
+        unpacked_transposed(x, alpha, a, b, c);
     else
-        near_product(x, alpha, beta, a, b, c);
+        unpacked_product(x, alpha, beta, a, b, c);
 }
 #endif

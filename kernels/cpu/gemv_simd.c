@@ -7,13 +7,13 @@
  *           Outputs side by side              k side by side
  *             sums [ . . . . . . . . ]          LANES rows of X, LANES steps of k:
  *               += y[p]   * row p                 .-------.          .-------.
- *               += y[p+1] * row p+1               | r o w |  turned  | s s s |   sum += y[p] * column p,
+ *               += y[p+1] * row p+1               | r o w |  transp. | s s s |   sum += y[p] * column p,
  *               ...   ROWS at a time,             | r o w |    ->    | t t t |   one column after the other
  *             sums stay in the L1                 '-------'          '-------'
  *
  * NUMBERS   2 flops for each element read: 8 bytes of memory a cycle and core allow 4 flops in f32, of some 64.
  * LIMITS    BLOCK_BYTES of sums on the stack.
- * SOURCE    Van Zee, van de Geijn 2015 (the fused axpyf and dotxf of BLIS); the turn is Eklundh's, 1972. */
+ * SOURCE    Van Zee, van de Geijn 2015 (the fused axpyf and dotxf of BLIS); the transpose is Eklundh's, 1972. */
 #include "rung.h"
 #include "vec.h"
 
@@ -32,7 +32,7 @@ ALWAYS void store_at(real *at, bool cut, some last, vec x)
 }
 
 /* c <- alpha * sum + beta * c for `count` outputs, in vectors whatever lies between them, so that all round alike. */
-static void blend_line(const cpu_line *t, int64_t from, const real *sums, int64_t count)
+static void blend_outputs(const cpu_gemv *t, int64_t from, const real *sums, int64_t count)
 {
     const vec alpha = vec_all((real)t->alpha), beta = vec_all((real)t->beta);
     real *c = (real *)t->c + from * t->c_stride;
@@ -72,7 +72,7 @@ ALWAYS void sweep(real *sums, int64_t count, const real *x, int64_t ld, const re
 }
 
 /* Outputs side by side: x_stride is 1. */
-static void sweep_line(const cpu_line *t)
+static void sum_mn_major(const cpu_gemv *t)
 {
     real sums[BLOCK];
     for (int64_t from = 0; from < t->count; from += BLOCK) {
@@ -83,12 +83,12 @@ static void sweep_line(const cpu_line *t)
         for (; p + ROWS <= t->k; p += ROWS)
             sweep(sums, count, x + p * t->x_k, t->x_k, y + p * t->y_stride, t->y_stride, ROWS);
         for (; p < t->k; p++) sweep(sums, count, x + p * t->x_k, t->x_k, y + p * t->y_stride, t->y_stride, 1);
-        blend_line(t, from, sums, count);
+        blend_outputs(t, from, sums, count);
     }
 }
 
 /* LANES rows from x on, k side by side, their sums over all of k. */
-ALWAYS vec turn_rows(const real *x, int64_t stride, const real *y, const int64_t y_stride, int64_t k)
+ALWAYS vec transposed_sums(const real *x, int64_t stride, const real *y, const int64_t y_stride, int64_t k)
 {
     vec sum = vec_all(0), square[LANES], column[LANES];
     int64_t p = 0;
@@ -101,7 +101,7 @@ ALWAYS vec turn_rows(const real *x, int64_t stride, const real *y, const int64_t
             __builtin_prefetch((const void *)((uintptr_t)row + AHEAD), 0, NEAR);
             square[i] = vec_load(row);
         }
-        vec_turn(square, column);
+        vec_transpose(square, column);
         UNROLLED(16)
         for (int q = 0; q < LANES; q++) sum = vec_fma(column[q], vec_all(y[(p + q) * y_stride]), sum);
     }
@@ -114,7 +114,7 @@ ALWAYS vec turn_rows(const real *x, int64_t stride, const real *y, const int64_t
 }
 
 /* Fewer rows than lanes, element by element. */
-static vec few_rows(const cpu_line *t)
+static vec few_rows(const cpu_gemv *t)
 {
     const real *x = t->x, *y = t->y;
     real step[LANES] = {0};
@@ -128,27 +128,27 @@ static vec few_rows(const cpu_line *t)
 
 /* k side by side: x_k is 1. Where rows are left over, the last LANES are added up, and those that were before not
  * stored again. */
-static void turn_line(const cpu_line *t)
+static void sum_k_major(const cpu_gemv *t)
 {
     real sums[LANES];
     if (t->count < LANES) {
         vec_store(sums, few_rows(t));
-        blend_line(t, 0, sums, t->count);
+        blend_outputs(t, 0, sums, t->count);
         return;
     }
     for (int64_t from = 0; from < t->count; from += LANES) {
         const int64_t first = smaller(from, t->count - LANES);
         const real *x = (const real *)t->x + first * t->x_stride, *y = t->y;
-        vec_store(sums, t->y_stride == 1 ? turn_rows(x, t->x_stride, y, 1, t->k)
-                                         : turn_rows(x, t->x_stride, y, t->y_stride, t->k));
-        blend_line(t, from, sums + (from - first), LANES - (from - first));
+        vec_store(sums, t->y_stride == 1 ? transposed_sums(x, t->x_stride, y, 1, t->k)
+                                         : transposed_sums(x, t->x_stride, y, t->y_stride, t->k));
+        blend_outputs(t, from, sums + (from - first), LANES - (from - first));
     }
 }
 
-void KERNEL(const cpu_line *t)
+void KERNEL(const cpu_gemv *t)
 {
     if (t->x_stride == 1)
-        sweep_line(t);
+        sum_mn_major(t);
     else
-        turn_line(t);
+        sum_k_major(t);
 }

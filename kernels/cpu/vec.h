@@ -221,9 +221,9 @@ typedef vec half;
 #define vec_high_pairs(a, b) __builtin_shufflevector(a, b, 2, 3, 6, 7)
 #endif
 
-/* vec_turn - lane j of from[i] becomes lane i of to[j], for LANES vectors: first within blocks of 16 bytes, then the
- * blocks themselves. */
-static inline __attribute__((always_inline, unused)) void vec_turn(const vec *from, vec *to)
+/* vec_transpose - lane j of from[i] becomes lane i of to[j], for LANES vectors: first within blocks of 16 bytes, then
+ * the blocks themselves. */
+static inline __attribute__((always_inline, unused)) void vec_transpose(const vec *from, vec *to)
 {
     enum { EDGE = 16 / sizeof(REAL), BLOCKS = LANES / EDGE };
 #if defined(__AVX2__) && defined(__FMA__)

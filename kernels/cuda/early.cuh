@@ -1,4 +1,4 @@
-/* early.cuh - programmatic dependent launch (PDL): from sm_90 on a kernel launched with it (GPU_EARLY) may begin while
+/* early.cuh - programmatic dependent launch (PDL): from sm_90 on a kernel launched with it (GPU_PDL) may begin while
  * the one before it in the stream still runs. Launched otherwise, or on older devices, these functions do nothing.
  *
  * SOURCE    PTX ISA: griddepcontrol */

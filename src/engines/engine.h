@@ -25,7 +25,7 @@ typedef struct runnable {
     double seconds;
     void *kernel, *stream, *begin, *event; /* the driver's own, of the engines that have one */
     void *pack;                            /* the kernel that packs operands before, where the plan says so */
-    /* the kernel that adds a GPU_DIVIDES row's parts behind it, where there are some */
+    /* the kernel that adds a GPU_SPLIT_K row's partial sums, where there are some */
     void *add;
     uint64_t workspace; /* on the device: an address, or the driver's handle */
     /* NULL: one product; else buffers hold the first item's operands, or arrays of addresses */

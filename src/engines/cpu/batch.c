@@ -28,15 +28,15 @@ static void item_of(const batch_work *w, int64_t i, const void **a, const void *
 }
 
 /* Computes an item on one thread, with its workspace. */
-typedef struct own_item {
+typedef struct thread_item {
     const batch_work *work;
     int64_t item;
     void *workspace;
-} own_item;
+} thread_item;
 
 static void compute_item(void *context, team *team)
 {
-    const own_item *own = context;
+    const thread_item *own = context;
     const batch_work *w = own->work;
     const void *a, *b;
     void *c;
@@ -52,15 +52,16 @@ static void compute_task(const batch_work *w, int64_t task, void *workspace)
     const void *a, *b;
     void *c;
     if (!plan->at_once) {
-        pool_run(NULL, 1, compute_item, &(own_item){w, task, workspace});
+        pool_run(NULL, 1, compute_item, &(thread_item){w, task, workspace});
         return;
     }
     item_of(w, task / w->parts, &a, &b, &c);
     int64_t first = task % w->parts * cpu->part_m;
-    if (cpu->line)
+    if (cpu->gemv)
         loops_compute(plan, p->alpha, p->beta, a, b, c);
     else
-        loops_compute_rows(plan, p->alpha, p->beta, a, b, c, first, min_i64(first + cpu->part_m, cpu->near.m));
+        loops_compute_rows(plan, p->alpha, p->beta, a, b, c, first,
+                           min_i64(first + cpu->part_m, cpu->unpacked_shape.m));
 }
 
 /* Each thread takes tasks with a workspace of its own, or all compute item after item. */
@@ -72,7 +73,7 @@ static void work_team(void *context, team *team)
     if (w->all_a != NULL) loops_pack_all(plan, true, w->a, w->all_a, team);
     if (w->all_b != NULL) loops_pack_all(plan, false, w->b, w->all_b, team);
     for (int64_t i = 0; cpu->together && i < w->batch->count; i++) {
-        own_item item = {w, i, w->workspaces};
+        thread_item item = {w, i, w->workspaces};
         compute_item(&item, team);
     }
     if (cpu->together) return;
@@ -89,7 +90,8 @@ static void work_team(void *context, team *team)
 void batch_run(const plan *plan, const tw_batch *batch, const void *a, const void *b, void *c, void *workspace, pool *p)
 {
     const cpu_plan *cpu = &plan->cpu;
-    int64_t parts = plan->at_once && !cpu->line ? ceil_div(cpu->near.m, cpu->part_m) : 1, tasks = batch->count * parts;
+    int64_t parts = plan->at_once && !cpu->gemv ? ceil_div(cpu->unpacked_shape.m, cpu->part_m) : 1,
+            tasks = batch->count * parts;
     batch_work work = {.plan = plan,
                        .batch = batch,
                        .a = a,

@@ -32,9 +32,9 @@ void pool_close(pool *p);
 typedef void pool_fn(void *context, team *team);
 void pool_run(pool *p, int threads, pool_fn *fn, void *context);
 
-/* pool_flow - the same for an fn that is a single team_flow(). A thread that wakes when no task is left is not waited
- * for, so a call that is over before another thread could help costs little more than to wake them. */
-void pool_flow(pool *p, int threads, pool_fn *fn, void *context);
+/* pool_run_tasks - the same for an fn that is a single team_tasks(). A thread that wakes when no task is left is not
+ * waited for, so a call that is over before another thread could help costs little more than to wake them. */
+void pool_run_tasks(pool *p, int threads, pool_fn *fn, void *context);
 
 int team_threads(const team *t);
 void pause_briefly(void); /* in a loop that waits for another thread */
@@ -44,11 +44,11 @@ void pause_briefly(void); /* in a loop that waits for another thread */
 typedef void team_body(void *context, int64_t i);
 void team_for(team *t, int64_t count, team_body *body, void *context);
 
-/* team_flow - runs tasks that depend on each other, without a barrier between them: calls body(context, i, team) once
+/* team_tasks - runs tasks that depend on each other, without a barrier between them: calls body(context, i, team) once
  * for each i from 0 on until it returns false, there being no task i. Tasks begin in order. team_after - called by a
  * body: returns when the tasks first .. last, all before its own, have ended; none where last < first. */
-typedef bool flow_body(void *context, int64_t i, team *team);
-void team_flow(team *t, flow_body *body, void *context);
+typedef bool task_body(void *context, int64_t i, team *team);
+void team_tasks(team *t, task_body *body, void *context);
 void team_after(team *t, int64_t first, int64_t last);
 
 /* ---- engine.c ---- */
@@ -84,7 +84,7 @@ void pack_steps(size_t element_bytes, void *packed, const void *source, int64_t 
 
 /* pack_words - the same into panels of words, for a row of that layout. bytes: of a source element; k: elements of a
  * panel; of_b: panels of B. */
-void pack_words(cpu_form form, bool of_b, void *packed, const void *source, int64_t stride, int64_t k_stride,
+void pack_words(cpu_layout layout, bool of_b, void *packed, const void *source, int64_t stride, int64_t k_stride,
                 int64_t length, int64_t k, int64_t width, int64_t first, int64_t last);
 
 /* ---- loops.c ---- */

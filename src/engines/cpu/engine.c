@@ -226,7 +226,7 @@ static void rung_team(void *context, team *team)
 static void run_rung(const plan *plan, const buffer *a, const buffer *b, const buffer *c, void *workspace, pool *pool)
 {
     const tw_problem *p = &plan->problem;
-    bool a_turned = p->op_a == TW_T, b_turned = p->op_b == TW_T;
+    bool a_transposed = p->op_a == TW_T, b_transposed = p->op_b == TW_T;
     atomic_llong next_block = 0;
     cpu_problem x = {.m = p->m,
                      .n = p->n,
@@ -234,10 +234,10 @@ static void run_rung(const plan *plan, const buffer *a, const buffer *b, const b
                      .a = a->host,
                      .b = b->host,
                      .c = c->host,
-                     .a_rs = a_turned ? 1 : p->lda,
-                     .a_cs = a_turned ? p->lda : 1,
-                     .b_rs = b_turned ? 1 : p->ldb,
-                     .b_cs = b_turned ? p->ldb : 1,
+                     .a_rs = a_transposed ? 1 : p->lda,
+                     .a_cs = a_transposed ? p->lda : 1,
+                     .b_rs = b_transposed ? 1 : p->ldb,
+                     .b_cs = b_transposed ? p->ldb : 1,
                      .ldc = p->ldc,
                      .alpha = p->alpha,
                      .beta = p->beta,

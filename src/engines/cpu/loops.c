@@ -1,21 +1,20 @@
 /* loops.c - the five loops around the micro-kernel, written once for every CPU and dtype.
  *
- *     for each strip of C, strip_m x strip_n                        (loops 5 and 4: what the L3 should hold)
+ *     for each macro-block of C, macro_m x macro_n                  (loops 5 and 4: what the L3 should hold)
  *       for each panel of k, kc deep                                (loop 3)
- *         pack the strip's part of A and of B into panels           [tasks as well, among those of the panel before]
- *         for each task of task_m x task_n of the strip             [from a counter; flow_task() waits for its panels]
+ *         pack its part of A and of B into panels                   [tasks as well, among those of the panel before]
+ *         for each task of task_m x task_n of the macro-block       [from a counter; run_task() waits for its panels]
  *           for each mr rows of the task                            (loop 2: its sliver of A stays in the L1)
  *             for each nr columns                                   (loop 1: its block of B stays in the L2)
  *               micro-kernel: mr x nr sums += sliver of A x sliver of B
  *
- * Where the operands are no larger than some times the L2 there is one panel, and what can be is read where it lies
- * (direct_a, direct_b of the plan). A C of one row or one column (line) has no loops here, only its outputs divided.
- * Where C has few rows (streams_b) a task computes its panel in pieces of k, each with loop 1 outside of loop 2. What
- * is computed in place (in_place) has no loops here either: near_flow().
- * Panels of bf16 and int8 hold other words than their operands (cpu_form): k, where it counts what panels hold, counts
- * steps. An element of C is one sum over k in ascending order, kept unscaled until the last panel: its bits depend
- * neither on the blocks nor on the threads, in whatever floating-point environment the caller has.
- * Sources: Goto and van de Geijn 2008; Van Zee and van de Geijn 2015. */
+ * If the operands are no larger than a few times the L2, there is one panel, and operands are read in place where that
+ * is possible (direct_a, direct_b of the plan). Small-m products (small_m): a task computes its panel in steps of k,
+ * each with loop 1 outside of loop 2. GEMV (run_gemv_task) and the unpacked path (run_unpacked_task) have no loops
+ * here: only their outputs are divided. Panels of bf16 and int8 hold other words than their operands (cpu_layout): a k
+ * that counts what panels hold counts steps. An element of C is one sum over k in ascending order, kept unscaled until
+ * the last panel: its bits depend neither on the blocks nor on the threads, in whatever floating-point environment the
+ * caller has. Sources: Goto and van de Geijn 2008; Van Zee and van de Geijn 2015. */
 #include "cpu_engine.h"
 
 typedef struct loops {
@@ -39,7 +38,7 @@ enum { PANELS_PER_TASK = 4, PACKS_PER_THREAD = 2, STEPS_PER_TASK = 8, LANES_PER_
 /* Steps of one task: enough of short rows to be worth a task. */
 static int64_t steps_of(int64_t length) { return max_i64(STEPS_PER_TASK, LANES_PER_TASK / length); }
 
-static bool by_steps(const loops *l, int64_t stride) { return stride == 1 && l->plan->row->form == CPU_PLAIN; }
+static bool by_steps(const loops *l, int64_t stride) { return stride == 1 && l->plan->row->layout == CPU_PLAIN; }
 
 /* Panels of one task: fewer where threads would have none. */
 static int64_t panels_of(const loops *l, int64_t length, int64_t width)
@@ -64,8 +63,8 @@ static void pack_some(const loops *l, bool of_b, void *packed, const void *sourc
     }
     int64_t panels = panels_of(l, length, width), first = task * panels,
             last = min_i64(first + panels, ceil_div(length, width));
-    if (l->plan->row->form != CPU_PLAIN)
-        pack_words(l->plan->row->form, of_b, packed, source, stride, k_stride, length, l->depth, width, first, last);
+    if (l->plan->row->layout != CPU_PLAIN)
+        pack_words(l->plan->row->layout, of_b, packed, source, stride, k_stride, length, l->depth, width, first, last);
     else
         pack_panels(bytes, packed, source, stride, k_stride, length, l->depth, width, first, last);
 }
@@ -92,10 +91,10 @@ static bool packs_b(const loops *l) { return !l->plan->cpu.direct_b && l->all_b 
 
 /* Where the panel of a macro-block lies in an operand that was packed as a whole, each with the room that the plan has
  * for one. */
-static char *packed_before(const loops *l, char *all, int64_t strip, size_t room)
+static char *packed_before(const loops *l, char *all, int64_t macro_block, size_t room)
 {
     const plan *plan = l->plan;
-    return all + (size_t)(strip * ceil_div(plan->problem.k, plan->cpu.kc) + l->p0 / plan->cpu.kc) * room;
+    return all + (size_t)(macro_block * ceil_div(plan->problem.k, plan->cpu.kc) + l->p0 / plan->cpu.kc) * room;
 }
 
 /* B's panels first, then A's. */
@@ -112,7 +111,7 @@ static void pack_task(void *context, int64_t task)
 /* A task's part of the macro-block; bytes of the next mr rows of A, at its first step, that each tile prefetches (0:
  * none); and what its tiles have in common. */
 typedef struct block {
-    int64_t i_first, i_last, j_first, j_last, a_share;
+    int64_t i_first, i_last, j_first, j_last, a_next_bytes;
     cpu_tile tile;
 } block;
 
@@ -121,7 +120,7 @@ static block block_of(const loops *l, int64_t task)
     const plan *plan = l->plan;
     const cpu_plan *cpu = &plan->cpu;
     const int64_t tasks_m = ceil_div(l->rows, cpu->task_m), ldc = plan->problem.ldc,
-                  sum_ld = cpu->sum_bytes > 0 ? cpu->strip_n : ldc;
+                  sum_ld = cpu->sum_bytes > 0 ? cpu->macro_n : ldc;
     block t = {.i_first = task % tasks_m * cpu->task_m, .j_first = task / tasks_m * cpu->task_n};
     t.i_last = min_i64(t.i_first + cpu->task_m, l->rows), t.j_last = min_i64(t.j_first + cpu->task_n, l->cols);
     const bool a_lies = cpu->direct_a, b_lies = cpu->direct_b, a_rows = a_lies && l->a_cs == 1;
@@ -137,11 +136,11 @@ static block block_of(const loops *l, int64_t task)
                         .alpha = l->alpha,
                         .beta = l->beta};
     /* Not where all of A stays in the cache, where its rows would evict each other, or where A is not K-major. */
-    if (cpu->streams_b || (a_lies && (!a_rows || l->a_rs * l->bytes % 4096 == 0))) return t;
+    if (cpu->small_m || (a_lies && (!a_rows || l->a_rs * l->bytes % 4096 == 0))) return t;
     const int64_t across = ceil_div(t.j_last - t.j_first, l->nr), steps = ceil_div(l->steps, l->mr);
     t.tile.a_next_step = a_lies ? l->a_rs * l->bytes : ceil_div(l->mr * l->bytes, across);
     t.tile.a_next_back = a_lies ? ceil_div(l->mr * l->bytes, across) - l->mr * t.tile.a_next_step : 0;
-    t.a_share = steps * (l->mr * t.tile.a_next_step + t.tile.a_next_back);
+    t.a_next_bytes = steps * (l->mr * t.tile.a_next_step + t.tile.a_next_back);
     return t;
 }
 
@@ -158,32 +157,32 @@ static void tile_at(const loops *l, block *t, int64_t i, int64_t j)
                             : l->packed_a + i * l->a_steps * bytes;
     tile->b = cpu->direct_b ? l->b + (l->p0 * l->b_rs + l->j0 + j) * bytes : l->packed_b + j * l->steps * bytes;
     tile->c = l->c + ((l->i0 + i) * tile->ldc + l->j0 + j) * bytes;
-    char *sum = cpu->sum_bytes > 0 ? l->sums + (i * cpu->strip_n + j) * bytes : tile->c, *out = ends ? tile->c : sum;
+    char *sum = cpu->sum_bytes > 0 ? l->sums + (i * cpu->macro_n + j) * bytes : tile->c, *out = ends ? tile->c : sum;
     tile->sum_in = l->p0 > 0 ? sum : NULL, tile->sum_out = ends ? NULL : sum;
     /* Prefetches nothing beyond the task, which another thread may write. */
     const int64_t down = l->mr * (ends ? tile->ldc : tile->sum_out_ld) * bytes;
-    const bool next = below || (right && !cpu->streams_b);
+    const bool next = below || (right && !cpu->small_m);
     tile->a_next = (uintptr_t)tile->a, tile->c_next = (uintptr_t)out;
-    if (below && t->a_share > 0)
+    if (below && t->a_next_bytes > 0)
         tile->a_next += (uintptr_t)(l->mr * (cpu->direct_a ? l->a_rs : l->a_steps) * bytes +
-                                    (j - t->j_first) / l->nr * t->a_share);
+                                    (j - t->j_first) / l->nr * t->a_next_bytes);
     if (next)
-        tile->c_next += (uintptr_t)(cpu->streams_b ? down : right ? l->nr * bytes : down - (j - t->j_first) * bytes);
+        tile->c_next += (uintptr_t)(cpu->small_m ? down : right ? l->nr * bytes : down - (j - t->j_first) * bytes);
     plan->row->micro(tile);
 }
 
-/* A task of a small-m product: one piece of k after the other, each along all of its columns. */
-static void stream_task(const loops *l, int64_t task)
+/* A task of a small-m product: one step of k_step after the other, each along all of its columns. */
+static void small_m_task(const loops *l, int64_t task)
 {
     const int64_t end = l->p0 + l->depth;
-    loops piece = *l;
+    loops step = *l;
     do {
-        piece.depth = piece.steps = min_i64(l->plan->cpu.piece, end - piece.p0);
-        block t = block_of(&piece, task);
+        step.depth = step.steps = min_i64(l->plan->cpu.k_step, end - step.p0);
+        block t = block_of(&step, task);
         for (int64_t j = t.j_first; j < t.j_last; j += l->nr)
-            for (int64_t i = t.i_first; i < t.i_last; i += l->mr) tile_at(&piece, &t, i, j);
-        piece.p0 += piece.depth, piece.packed_a += piece.depth * l->mr * l->bytes;
-    } while (piece.p0 < end);
+            for (int64_t i = t.i_first; i < t.i_last; i += l->mr) tile_at(&step, &t, i, j);
+        step.p0 += step.depth, step.packed_a += step.depth * l->mr * l->bytes;
+    } while (step.p0 < end);
 }
 
 static void compute_task(void *context, int64_t task)
@@ -191,8 +190,8 @@ static void compute_task(void *context, int64_t task)
     const loops *l = context;
     const kernel_row *row = l->plan->row;
     if (row->enter != NULL) row->enter();
-    if (l->plan->cpu.streams_b) {
-        stream_task(l, task);
+    if (l->plan->cpu.small_m) {
+        small_m_task(l, task);
     } else {
         block t = block_of(l, task);
         for (int64_t i = t.i_first; i < t.i_last; i += l->mr)
@@ -202,7 +201,7 @@ static void compute_task(void *context, int64_t task)
 }
 
 /* Outputs first .. last - 1 of a C that is one row (x is B, y is A) or one column (x is A, y is B). */
-static void line_task(void *context, int64_t task)
+static void gemv_task(void *context, int64_t task)
 {
     const loops *l = context;
     const tw_problem *p = &l->plan->problem;
@@ -210,7 +209,7 @@ static void line_task(void *context, int64_t task)
     int64_t count = row ? p->n : p->m, each = row ? l->plan->cpu.task_n : l->plan->cpu.task_m, first = task * each,
             c_stride = row ? 1 : p->ldc;
     int64_t x_stride = row ? l->b_cs : l->a_rs;
-    cpu_line line = {.count = min_i64(each, count - first),
+    cpu_gemv gemv = {.count = min_i64(each, count - first),
                      .k = p->k,
                      .x = (row ? l->b : l->a) + first * x_stride * l->bytes,
                      .y = row ? l->a : l->b,
@@ -221,21 +220,21 @@ static void line_task(void *context, int64_t task)
                      .c_stride = c_stride,
                      .alpha = l->alpha,
                      .beta = l->beta};
-    l->plan->row->line(&line);
+    l->plan->row->gemv(&gemv);
 }
 
-static bool line_flow(void *context, int64_t i, team *team)
+static bool run_gemv_task(void *context, int64_t i, team *team)
 {
     (void)team; /* no task waits for another */
     const plan *plan = ((const loops *)context)->plan;
     if (i >= (plan->problem.m == 1 ? ceil_div(plan->problem.n, plan->cpu.task_n)
                                    : ceil_div(plan->problem.m, plan->cpu.task_m)))
         return false;
-    line_task(context, i);
+    gemv_task(context, i);
     return true;
 }
 
-static void walk_line(void *context, team *team) { team_flow(team, line_flow, context); }
+static void walk_gemv(void *context, team *team) { team_tasks(team, run_gemv_task, context); }
 
 /* Begins this macro-block and panel. buffer: its packed copy. */
 static void begin_panel(loops *l, int buffer)
@@ -244,11 +243,12 @@ static void begin_panel(loops *l, int buffer)
     const cpu_plan *cpu = &plan->cpu;
     const tw_problem *p = &plan->problem;
     const size_t past = cpu->packs_ahead ? (size_t)buffer * (cpu->a_bytes + cpu->b_bytes) : 0;
-    l->rows = min_i64(cpu->strip_m, p->m - l->i0), l->cols = min_i64(cpu->strip_n, p->n - l->j0);
+    l->rows = min_i64(cpu->macro_m, p->m - l->i0), l->cols = min_i64(cpu->macro_n, p->n - l->j0);
     l->depth = min_i64(cpu->kc, p->k - l->p0);
-    l->steps = cpu_form_steps(plan->row->form, l->depth), l->a_steps = cpu_form_a_steps(plan->row->form, l->depth);
-    l->packed_a = l->all_a != NULL ? packed_before(l, l->all_a, l->i0 / cpu->strip_m, cpu->a_bytes) : l->first_a + past;
-    l->packed_b = l->all_b != NULL ? packed_before(l, l->all_b, l->j0 / cpu->strip_n, cpu->b_bytes) : l->first_b + past;
+    l->steps = cpu_layout_steps(plan->row->layout, l->depth),
+    l->a_steps = cpu_layout_a_steps(plan->row->layout, l->depth);
+    l->packed_a = l->all_a != NULL ? packed_before(l, l->all_a, l->i0 / cpu->macro_m, cpu->a_bytes) : l->first_a + past;
+    l->packed_b = l->all_b != NULL ? packed_before(l, l->all_b, l->j0 / cpu->macro_n, cpu->b_bytes) : l->first_b + past;
 }
 
 /* Goes to the next panel of k, or the next macro-block, to be packed into the other buffer; false: there is none. */
@@ -258,8 +258,8 @@ static bool next_panel(loops *l, int buffer)
     const cpu_plan *cpu = &plan->cpu;
     const tw_problem *p = &plan->problem;
     l->p0 += cpu->kc;
-    if (l->p0 >= p->k) l->p0 = 0, l->i0 += cpu->strip_m;
-    if (l->i0 >= p->m) l->i0 = 0, l->j0 += cpu->strip_n;
+    if (l->p0 >= p->k) l->p0 = 0, l->i0 += cpu->macro_m;
+    if (l->i0 >= p->m) l->i0 = 0, l->j0 += cpu->macro_n;
     if (l->j0 >= p->n) return false;
     begin_panel(l, buffer);
     return true;
@@ -303,7 +303,7 @@ typedef struct walker {
 
 /* Runs task i once its inputs are there. Packing waits until no task reads the buffer that it overwrites; computing
  * waits for both packed operands and for the sums of the panel before, or for room for its own. */
-static bool flow_task(void *context, int64_t i, team *team)
+static bool run_task(void *context, int64_t i, team *team)
 {
     walker *w = context;
     for (; i >= end_of(&w->at); w->at = stage_after(&w->before)) {
@@ -341,23 +341,23 @@ static void walk(void *context, team *team)
     begin_panel(&w.at.now, 0);
     w.at.next = w.at.now;
     w.at.packs = packs_of(&w.at.next);
-    team_flow(team, flow_task, &w);
+    team_tasks(team, run_task, &w);
 }
 
 static loops loops_of(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c)
 {
     const tw_problem *p = &plan->problem;
-    bool a_turned = p->op_a == TW_T, b_turned = p->op_b == TW_T;
+    bool a_transposed = p->op_a == TW_T, b_transposed = p->op_b == TW_T;
     return (loops){.plan = plan,
                    .a = a,
                    .b = b,
                    .c = c,
                    .alpha = alpha,
                    .beta = beta,
-                   .a_rs = a_turned ? 1 : p->lda,
-                   .a_cs = a_turned ? p->lda : 1,
-                   .b_rs = b_turned ? 1 : p->ldb,
-                   .b_cs = b_turned ? p->ldb : 1,
+                   .a_rs = a_transposed ? 1 : p->lda,
+                   .a_cs = a_transposed ? p->lda : 1,
+                   .b_rs = b_transposed ? 1 : p->ldb,
+                   .b_cs = b_transposed ? p->ldb : 1,
                    .mr = plan->row->lab.tile_m,
                    .nr = plan->row->lab.tile_n,
                    .bytes = p->dtype == TW_F64 ? 8 : 4,
@@ -366,60 +366,64 @@ static loops loops_of(const plan *plan, double alpha, double beta, const void *a
 
 /* Rows i .. last - 1 of task_n columns from j on, of an unpacked plan; where C is computed transposed, B has the
  * rows. */
-static void near_part(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c, int64_t i,
-                      int64_t last, int64_t j)
+static void unpacked_part(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c, int64_t i,
+                          int64_t last, int64_t j)
 {
     const cpu_plan *cpu = &plan->cpu;
     const int64_t bytes = plan->problem.dtype == TW_F64 ? 8 : 4;
-    cpu_near part = cpu->near;
-    part.m = last - i, part.n = min_i64(cpu->task_n, cpu->near.n - j);
-    const char *of_m = part.turned ? b : a, *of_n = part.turned ? a : b;
-    const int64_t place = part.turned ? j * part.ldc + i : i * part.ldc + j;
-    plan->row->near(&part, alpha, beta, of_m + i * part.a_rs * bytes, of_n + j * bytes, (char *)c + place * bytes);
+    cpu_unpacked part = cpu->unpacked_shape;
+    part.m = last - i, part.n = min_i64(cpu->task_n, cpu->unpacked_shape.n - j);
+    const char *of_m = part.transposed ? b : a, *of_n = part.transposed ? a : b;
+    const int64_t offset = part.transposed ? j * part.ldc + i : i * part.ldc + j;
+    plan->row->unpacked(&part, alpha, beta, of_m + i * part.a_rs * bytes, of_n + j * bytes, (char *)c + offset * bytes);
 }
 
-static bool near_flow(void *context, int64_t i, team *team)
+static bool run_unpacked_task(void *context, int64_t i, team *team)
 {
     (void)team; /* no task waits for another */
     const loops *l = context;
     const plan *plan = l->plan;
     const cpu_plan *cpu = &plan->cpu;
-    const int64_t tasks_m = ceil_div(cpu->near.m, cpu->task_m), row = i % tasks_m * cpu->task_m,
+    const int64_t tasks_m = ceil_div(cpu->unpacked_shape.m, cpu->task_m), row = i % tasks_m * cpu->task_m,
                   column = i / tasks_m * cpu->task_n;
-    if (column >= cpu->near.n) return false;
-    near_part(plan, l->alpha, l->beta, l->a, l->b, l->c, row, min_i64(row + cpu->task_m, cpu->near.m), column);
+    if (column >= cpu->unpacked_shape.n) return false;
+    unpacked_part(plan, l->alpha, l->beta, l->a, l->b, l->c, row, min_i64(row + cpu->task_m, cpu->unpacked_shape.m),
+                  column);
     return true;
 }
 
-static void walk_near(void *context, team *team) { team_flow(team, near_flow, context); }
+static void walk_unpacked(void *context, team *team) { team_tasks(team, run_unpacked_task, context); }
 
-static pool_fn *walk_of(const plan *plan) { return plan->cpu.line ? walk_line : plan->cpu.in_place ? walk_near : walk; }
+static pool_fn *walk_of(const plan *plan)
+{
+    return plan->cpu.gemv ? walk_gemv : plan->cpu.unpacked ? walk_unpacked : walk;
+}
 
-/* Not inlined, as is compute_line(), so that the smallest products do not pay for their locals. */
+/* Not inlined, as is compute_gemv(), so that the smallest products do not pay for their locals. */
 __attribute__((noinline)) void loops_compute_rows(const plan *plan, double alpha, double beta, const void *a,
                                                   const void *b, void *c, int64_t first, int64_t last)
 {
     /* so much of B stays in the L2 */
-    for (int64_t j = 0; j < plan->cpu.near.n; j += plan->cpu.task_n)
-        near_part(plan, alpha, beta, a, b, c, first, last, j);
+    for (int64_t j = 0; j < plan->cpu.unpacked_shape.n; j += plan->cpu.task_n)
+        unpacked_part(plan, alpha, beta, a, b, c, first, last, j);
 }
 
-__attribute__((noinline)) static void compute_line(const plan *plan, double alpha, double beta, const void *a,
+__attribute__((noinline)) static void compute_gemv(const plan *plan, double alpha, double beta, const void *a,
                                                    const void *b, void *c)
 {
     loops l = loops_of(plan, alpha, beta, a, b, c);
-    line_task(&l, 0);
+    gemv_task(&l, 0);
 }
 
 void loops_compute(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c)
 {
     const cpu_plan *cpu = &plan->cpu;
-    if (cpu->line) {
-        compute_line(plan, alpha, beta, a, b, c);
-    } else if (cpu->near.n > cpu->task_n || cpu->near.turned) {
-        loops_compute_rows(plan, alpha, beta, a, b, c, 0, cpu->near.m);
+    if (cpu->gemv) {
+        compute_gemv(plan, alpha, beta, a, b, c);
+    } else if (cpu->unpacked_shape.n > cpu->task_n || cpu->unpacked_shape.transposed) {
+        loops_compute_rows(plan, alpha, beta, a, b, c, 0, cpu->unpacked_shape.m);
     } else {
-        plan->row->near(&cpu->near, alpha, beta, a, b, c);
+        plan->row->unpacked(&cpu->unpacked_shape, alpha, beta, a, b, c);
     }
 }
 
@@ -428,12 +432,12 @@ void loops_pack_all(const plan *plan, bool of_a, const void *source, void *packe
     const cpu_plan *cpu = &plan->cpu;
     const tw_problem *p = &plan->problem;
     loops l = loops_of(plan, p->alpha, p->beta, source, source, NULL);
-    int64_t length = of_a ? p->m : p->n, strip = of_a ? cpu->strip_m : cpu->strip_n;
-    for (int64_t first = 0; first < length; first += strip)
+    int64_t length = of_a ? p->m : p->n, edge = of_a ? cpu->macro_m : cpu->macro_n;
+    for (int64_t first = 0; first < length; first += edge)
         for (l.p0 = 0; l.p0 < p->k; l.p0 += cpu->kc) {
-            l.i0 = l.j0 = first, l.rows = l.cols = min_i64(strip, length - first),
+            l.i0 = l.j0 = first, l.rows = l.cols = min_i64(edge, length - first),
             l.depth = min_i64(cpu->kc, p->k - l.p0);
-            l.packed_a = l.packed_b = packed_before(&l, packed, first / strip, of_a ? cpu->a_bytes : cpu->b_bytes);
+            l.packed_a = l.packed_b = packed_before(&l, packed, first / edge, of_a ? cpu->a_bytes : cpu->b_bytes);
             team_for(team, of_a ? pack_a_tasks(&l) : pack_b_tasks(&l), of_a ? pack_a_task : pack_b_task, &l);
         }
 }
@@ -460,5 +464,5 @@ void loops_run(const plan *plan, const void *a, const void *b, void *c, void *wo
     l.first_a = workspace;
     l.first_b = (char *)workspace + plan->cpu.a_bytes;
     l.sums = (char *)workspace + plan->workspace_bytes - plan->cpu.sum_bytes;
-    pool_flow(pool, plan->threads, walk_of(plan), &l);
+    pool_run_tasks(pool, plan->threads, walk_of(plan), &l);
 }

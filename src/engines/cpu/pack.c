@@ -1,4 +1,4 @@
-/* pack.c - copies strips of A and B into panels that the micro-kernel reads front to back. */
+/* pack.c - copies parts of A and B into panels that the micro-kernel reads front to back. */
 #include "cpu_engine.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ typedef double two __attribute__((vector_size(16)));
  * are `width` apart. */
 enum { EDGE_4 = 4, EDGE_8 = 2 };
 
-static inline void turn_4(float *packed, int64_t width, const float *source, int64_t stride)
+static inline void transpose_4(float *packed, int64_t width, const float *source, int64_t stride)
 {
     four r[4], lo[2], hi[2];
     for (int i = 0; i < 4; i++) memcpy(&r[i], source + i * stride, sizeof r[i]);
@@ -24,7 +24,7 @@ static inline void turn_4(float *packed, int64_t width, const float *source, int
     for (int p = 0; p < 4; p++) memcpy(packed + p * width, &out[p], sizeof out[p]);
 }
 
-static inline void turn_8(double *packed, int64_t width, const double *source, int64_t stride)
+static inline void transpose_8(double *packed, int64_t width, const double *source, int64_t stride)
 {
     two r[2];
     for (int i = 0; i < 2; i++) memcpy(&r[i], source + i * stride, sizeof r[i]);
@@ -39,12 +39,12 @@ static inline void turn_8(double *packed, int64_t width, const double *source, i
                                   int64_t k, int64_t width)                                                            \
     {                                                                                                                  \
         enum { EDGE = EDGE_##size };                                                                                   \
-        int64_t turned_lanes = k_stride == 1 ? lanes / EDGE * EDGE : 0, turned_k = k / EDGE * EDGE;                    \
-        for (int64_t p = 0; p < turned_k; p += EDGE)                                                                   \
-            for (int64_t i = 0; i < turned_lanes; i += EDGE)                                                           \
-                turn_##size(packed + p * width + i, width, source + i * stride + p, stride);                           \
+        int64_t square_lanes = k_stride == 1 ? lanes / EDGE * EDGE : 0, square_k = k / EDGE * EDGE;                    \
+        for (int64_t p = 0; p < square_k; p += EDGE)                                                                   \
+            for (int64_t i = 0; i < square_lanes; i += EDGE)                                                           \
+                transpose_##size(packed + p * width + i, width, source + i * stride + p, stride);                      \
         for (int64_t p = 0; p < k; p++, packed += width) {                                                             \
-            for (int64_t i = p < turned_k ? turned_lanes : 0; i < lanes; i++)                                          \
+            for (int64_t i = p < square_k ? square_lanes : 0; i < lanes; i++)                                          \
                 packed[i] = source[i * stride + p * k_stride];                                                         \
             for (int64_t i = lanes; i < width; i++) packed[i] = 0;                                                     \
         }                                                                                                              \
@@ -66,7 +66,7 @@ void pack_panels(size_t element_bytes, void *packed, const void *source, int64_t
 }
 
 /* memcpy() of the width of a panel: a call would take longer than the copy. */
-static inline void copy_piece(char *to, const char *from, int64_t bytes)
+static inline void copy_row(char *to, const char *from, int64_t bytes)
 {
     switch (bytes) {
     case 192: memcpy(to, from, 192); break;
@@ -85,21 +85,21 @@ enum { PANELS_AT_ONCE = 32 };
 void pack_steps(size_t element_bytes, void *packed, const void *source, int64_t k_stride, int64_t length, int64_t k,
                 int64_t width, int64_t first, int64_t last)
 {
-    const int64_t row = length * (int64_t)element_bytes, piece = width * (int64_t)element_bytes,
-                  most = PANELS_AT_ONCE * piece;
+    const int64_t row = length * (int64_t)element_bytes, panel_bytes = width * (int64_t)element_bytes,
+                  most = PANELS_AT_ONCE * panel_bytes;
     /* the stride of a single row has no meaning */
     const uintptr_t to_next = (uintptr_t)k_stride * element_bytes;
     for (int64_t part = 0; part < row; part += most) {
         const int64_t end = min_i64(part + most, row);
         for (int64_t p = first; p < last; p++) {
             const char *from = (const char *)source + (uintptr_t)p * to_next;
-            char *to = (char *)packed + p * piece;
-            for (int64_t at = part; at < end; at += piece) {
-                const int64_t bytes = min_i64(piece, end - at);
+            char *to = (char *)packed + p * panel_bytes;
+            for (int64_t at = part; at < end; at += panel_bytes) {
+                const int64_t bytes = min_i64(panel_bytes, end - at);
                 for (int64_t line = at; line < at + bytes; line += CPU_LINE_BYTES)
                     __builtin_prefetch((const void *)((uintptr_t)from + to_next + (uintptr_t)line), 0, 2);
-                copy_piece(to + at * k, from + at, bytes);
-                if (bytes < piece) memset(to + at * k + bytes, 0, (size_t)(piece - bytes));
+                copy_row(to + at * k, from + at, bytes);
+                if (bytes < panel_bytes) memset(to + at * k + bytes, 0, (size_t)(panel_bytes - bytes));
             }
         }
     }

@@ -4,9 +4,9 @@
  * A panel is made in blocks of BLOCK steps: first each step is a row of `width` words side by side, by one of two ways,
  *
  *     lanes side by side in memory   `group` rows of them are woven into one
- *     k side by side                 what lies there are words already; squares are turned
+ *     k side by side                 what lies there are words already; squares are transposed
  *
- * then what the form wants beside them. Written for the compiler's own vectors: the baseline of any machine. */
+ * then what the layout adds to them. Written for the compiler's own vectors: the baseline of any machine. */
 #include "cpu_engine.h"
 
 #include <string.h>
@@ -16,17 +16,17 @@ enum { BLOCK = 64, TILE = 16, MOST_WIDTH = 64, EDGE = 4 };
 typedef uint32_t words4 __attribute__((vector_size(16)));
 
 /* What a panel is made from: lane i, element p at source + i * stride + p * k_stride; strides are in bytes. */
-typedef struct strip {
+typedef struct source_panel {
     const char *source;
     int64_t stride, k_stride, lanes, k;
     int64_t bytes, group, width;
-    cpu_form form;
+    cpu_layout layout;
     bool of_b;
-} strip;
+} source_panel;
 
-static inline uint32_t word_of(cpu_form form, const uint32_t element[4])
+static inline uint32_t word_of(cpu_layout layout, const uint32_t element[4])
 {
-    switch (form) {
+    switch (layout) {
     case CPU_WIDENED: return element[0] << 16;
     case CPU_PAIRS:
     case CPU_TILE_PAIRS: return element[0] | element[1] << 16;
@@ -36,20 +36,20 @@ static inline uint32_t word_of(cpu_form form, const uint32_t element[4])
 }
 
 /* `group` rows of elements of type T, of which those beyond k are zeros, woven into a row of words. */
-#define WEAVE(T, form)                                                                                                 \
+#define WEAVE(T, layout)                                                                                               \
     do {                                                                                                               \
         static const T zeros[MOST_WIDTH];                                                                              \
         const T *row[4] = {zeros, zeros, zeros, zeros};                                                                \
         for (int64_t q = 0; q < s->group && p + q < s->k; q++)                                                         \
             row[q] = (const T *)(const void *)(s->source + (p + q) * s->k_stride);                                     \
         for (int64_t i = 0; i < s->lanes; i++)                                                                         \
-            to[i] = word_of(form, (const uint32_t[4]){row[0][i], row[1][i], row[2][i], row[3][i]});                    \
+            to[i] = word_of(layout, (const uint32_t[4]){row[0][i], row[1][i], row[2][i], row[3][i]});                  \
     } while (0)
 
-static void weave(const strip *s, int64_t step, uint32_t *restrict to)
+static void weave(const source_panel *s, int64_t step, uint32_t *restrict to)
 {
     const int64_t p = step * s->group;
-    switch (s->form) {
+    switch (s->layout) {
     case CPU_WIDENED: WEAVE(uint16_t, CPU_WIDENED); break;
     case CPU_PAIRS:
     case CPU_TILE_PAIRS: WEAVE(uint16_t, CPU_PAIRS); break;
@@ -59,18 +59,18 @@ static void weave(const strip *s, int64_t step, uint32_t *restrict to)
 }
 
 /* One word, element by element: at edges, and where elements are widened. */
-static uint32_t word_at(const strip *s, int64_t lane, int64_t step)
+static uint32_t word_at(const source_panel *s, int64_t lane, int64_t step)
 {
     uint32_t element[4] = {0};
     for (int64_t q = 0, p = step * s->group; q < s->group && p < s->k; q++, p++) {
         const char *at = s->source + lane * s->stride + p * s->k_stride;
         element[q] = s->bytes == 2 ? *(const uint16_t *)(const void *)at : *(const uint8_t *)at;
     }
-    return word_of(s->form, element);
+    return word_of(s->layout, element);
 }
 
-/* Four words of each of four lanes, turned. */
-static inline void turn(const char *from, int64_t stride, uint32_t *to, int64_t width)
+/* Four words of each of four lanes, transposed. */
+static inline void transpose(const char *from, int64_t stride, uint32_t *to, int64_t width)
 {
     words4 r[4], lo[2], hi[2];
     for (int i = 0; i < 4; i++) memcpy(&r[i], from + i * stride, sizeof r[i]);
@@ -85,14 +85,14 @@ static inline void turn(const char *from, int64_t stride, uint32_t *to, int64_t 
 }
 
 /* Steps first .. first + count - 1 of lanes whose elements along k lie side by side. */
-static void turn_block(const strip *s, int64_t first, int64_t count, uint32_t *to)
+static void transpose_block(const source_panel *s, int64_t first, int64_t count, uint32_t *to)
 {
-    bool words = s->form != CPU_WIDENED && s->form != CPU_I16;
+    bool words = s->layout != CPU_WIDENED && s->layout != CPU_I16;
     int64_t whole = words ? min_i64(count, s->k / s->group - first) / EDGE * EDGE : 0, lanes = s->lanes / EDGE * EDGE;
     for (int64_t i = 0; i < lanes; i += EDGE)
         for (int64_t q = 0; q < whole; q += EDGE)
-            turn(s->source + i * s->stride + (first + q) * s->group * s->k_stride, s->stride, to + q * s->width + i,
-                 s->width);
+            transpose(s->source + i * s->stride + (first + q) * s->group * s->k_stride, s->stride,
+                      to + q * s->width + i, s->width);
     for (int64_t q = 0; q < count; q++)
         for (int64_t i = q < whole ? lanes : 0; i < s->lanes; i++) to[q * s->width + i] = word_at(s, i, first + q);
 }
@@ -107,17 +107,18 @@ static void subtract_bytes(uint32_t *sums, const uint32_t *words, int64_t count)
 }
 
 /* Steps first .. first + count - 1 as rows of words, lanes beyond the last of them 0. */
-static void make_rows(const strip *s, int64_t first, int64_t count, uint32_t *rows)
+static void make_rows(const source_panel *s, int64_t first, int64_t count, uint32_t *rows)
 {
     if (s->lanes < s->width) memset(rows, 0, (size_t)(count * s->width) * sizeof *rows);
     if (s->k_stride == s->bytes && s->stride != s->bytes)
-        turn_block(s, first, count, rows);
+        transpose_block(s, first, count, rows);
     else
         for (int64_t q = 0; q < count; q++) weave(s, first + q, rows + q * s->width);
 }
 
-/* A's blocks of tiles: TILE words of each lane side by side. What lies so is copied, else rows are made and turned. */
-static void pack_tiles(const strip *s, int64_t first, int64_t count, uint32_t *panel)
+/* A's blocks of tiles: TILE words of each lane side by side. What lies so is copied; else rows are made and transposed.
+ * */
+static void pack_tiles(const source_panel *s, int64_t first, int64_t count, uint32_t *panel)
 {
     for (int64_t q = first; q < first + count; q += TILE) {
         uint32_t *tile = panel + q * s->width, rows[TILE * MOST_WIDTH];
@@ -130,42 +131,42 @@ static void pack_tiles(const strip *s, int64_t first, int64_t count, uint32_t *p
         make_rows(s, q, TILE, rows);
         for (int64_t i = 0; i < s->width; i += EDGE)
             for (int64_t p = 0; p < TILE; p += EDGE)
-                turn((const char *)(rows + p * s->width + i), s->width * (int64_t)sizeof *rows, tile + i * TILE + p,
-                     TILE);
+                transpose((const char *)(rows + p * s->width + i), s->width * (int64_t)sizeof *rows,
+                          tile + i * TILE + p, TILE);
     }
 }
 
 /* Steps first .. first + count - 1 of a panel, whose own steps begin at `panel`, after its sums if it has any. */
-static void pack_block(const strip *s, int64_t first, int64_t count, uint32_t *panel)
+static void pack_block(const source_panel *s, int64_t first, int64_t count, uint32_t *panel)
 {
-    bool sums = s->form == CPU_U8 && !s->of_b;
+    bool sums = s->layout == CPU_U8 && !s->of_b;
     uint32_t *block = panel + (first + sums) * s->width;
-    if (cpu_form_tiles(s->form) && !s->of_b) {
+    if (cpu_layout_tiles(s->layout) && !s->of_b) {
         pack_tiles(s, first, count, panel);
         return;
     }
     make_rows(s, first, count, block);
     if (sums && first == 0) memset(panel, 0, (size_t)s->width * sizeof *panel);
     for (int64_t q = 0; sums && q < count; q++) subtract_bytes(panel, block + q * s->width, s->width);
-    if (s->form == CPU_U8 && s->of_b)
+    if (s->layout == CPU_U8 && s->of_b)
         for (int64_t i = 0; i < count * s->width; i++) block[i] ^= UINT32_C(0x80808080);
 }
 
 /* Block by block, and in each block panel by panel: rows of the source are read along. */
-void pack_words(cpu_form form, bool of_b, void *packed, const void *source, int64_t stride, int64_t k_stride,
+void pack_words(cpu_layout layout, bool of_b, void *packed, const void *source, int64_t stride, int64_t k_stride,
                 int64_t length, int64_t k, int64_t width, int64_t first, int64_t last)
 {
-    int64_t bytes = form == CPU_WIDENED || form == CPU_PAIRS || form == CPU_TILE_PAIRS ? 2 : 1,
-            steps = cpu_form_steps(form, k);
-    int64_t panel_words = (of_b ? steps : cpu_form_a_steps(form, k)) * width;
-    strip s = {.stride = stride * bytes,
-               .k_stride = k_stride * bytes,
-               .k = k,
-               .group = cpu_form_group(form),
-               .width = width,
-               .form = form,
-               .of_b = of_b,
-               .bytes = bytes};
+    int64_t bytes = layout == CPU_WIDENED || layout == CPU_PAIRS || layout == CPU_TILE_PAIRS ? 2 : 1,
+            steps = cpu_layout_steps(layout, k);
+    int64_t panel_words = (of_b ? steps : cpu_layout_a_steps(layout, k)) * width;
+    source_panel s = {.stride = stride * bytes,
+                      .k_stride = k_stride * bytes,
+                      .k = k,
+                      .group = cpu_layout_group(layout),
+                      .width = width,
+                      .layout = layout,
+                      .of_b = of_b,
+                      .bytes = bytes};
     for (int64_t step = 0; step < steps; step += BLOCK)
         for (int64_t panel = first; panel < last; panel++) {
             s.source = (const char *)source + panel * width * s.stride;

@@ -70,21 +70,21 @@ static unsigned signal_wait(signal_count *s, unsigned old)
 
 /* The task that a thread works on, in a cache line of its own: 0 none; 1 + the task; or -1 - n: it is taking task n or
  * a later one. It is stored before the counter of tasks advances, so whoever holds a later task sees it. */
-typedef struct place {
+typedef struct slot {
     atomic_llong task;
     char apart[64 - sizeof(atomic_llong)];
-} place;
+} slot;
 
 struct team {
     int threads;
-    bool late;           /* threads may join late, or not at all: no barriers */
-    atomic_int arrived;  /* at the barrier */
-    atomic_llong next;   /* the next task */
-    signal_count passed; /* barriers passed */
-    place *places;       /* of tasks: one slot for each thread */
-    atomic_int placed;   /* threads that have a slot */
-    atomic_int sleepers; /* threads that wait for another to leave its task */
-    signal_count moved;  /* changes of slots while threads slept */
+    bool late;              /* threads may join late, or not at all: no barriers */
+    atomic_int arrived;     /* at the barrier */
+    atomic_llong next;      /* the next task */
+    signal_count passed;    /* barriers passed */
+    slot *slots;            /* of tasks: one slot for each thread */
+    atomic_int slots_taken; /* threads that have a slot */
+    atomic_int sleepers;    /* threads that wait for another to leave its task */
+    signal_count moved;     /* changes of slots while threads slept */
 };
 
 /* The floating-point environment (rounding, subnormals): each thread has its own, inherited when it is created. */
@@ -121,7 +121,7 @@ static void count_fork(void) { atomic_fetch_add_explicit(&forks, 1, memory_order
 static void watch_forks(void) { pthread_atfork(NULL, NULL, count_fork); }
 
 /* The pool of one process. */
-typedef struct crew {
+typedef struct process_pool {
     unsigned forks;
     pid_t pid;
     atomic_flag busy;
@@ -136,15 +136,15 @@ typedef struct crew {
     /* threads that have not finished this call, with the caller; of a team that may be late, those that joined */
     atomic_int running;
     signal_count done; /* calls that all workers finished */
-    place places[MOST_WORKERS + 1];
-} crew;
+    slot slots[MOST_WORKERS + 1];
+} process_pool;
 
 struct pool {
-    _Atomic(crew *) crew;
+    _Atomic(process_pool *) of_process;
 };
 
 typedef struct start {
-    crew *crew;
+    process_pool *pool;
     int index; /* from 1: the caller is 0 */
     unsigned calls_seen;
 } start;
@@ -153,33 +153,33 @@ static void *worker_main(void *argument)
 {
     start self = *(start *)argument;
     free(argument);
-    crew *crew = self.crew;
+    process_pool *pool = self.pool;
     for (unsigned seen = self.calls_seen;;) {
-        seen = signal_wait(&crew->call, seen);
-        pthread_mutex_lock(&crew->call.lock);
-        seen = atomic_load_explicit(&crew->call.value, memory_order_relaxed);
-        bool called = crew->team.late ? crew->vacant > 0 : self.index < crew->team.threads;
-        pool_fn *fn = crew->fn;
-        const float_env floats = crew->floats;
-        if (called && crew->team.late)
-            crew->vacant--, atomic_fetch_add_explicit(&crew->running, 1, memory_order_relaxed);
-        pthread_mutex_unlock(&crew->call.lock);
+        seen = signal_wait(&pool->call, seen);
+        pthread_mutex_lock(&pool->call.lock);
+        seen = atomic_load_explicit(&pool->call.value, memory_order_relaxed);
+        bool called = pool->team.late ? pool->vacant > 0 : self.index < pool->team.threads;
+        pool_fn *fn = pool->fn;
+        const float_env floats = pool->floats;
+        if (called && pool->team.late)
+            pool->vacant--, atomic_fetch_add_explicit(&pool->running, 1, memory_order_relaxed);
+        pthread_mutex_unlock(&pool->call.lock);
         if (fn == NULL) return NULL;
         if (!called) continue;
         float_env_adopt(&floats);
-        fn(crew->context, &crew->team);
-        if (atomic_fetch_sub_explicit(&crew->running, 1, memory_order_acq_rel) == 1) signal_advance(&crew->done);
+        fn(pool->context, &pool->team);
+        if (atomic_fetch_sub_explicit(&pool->running, 1, memory_order_acq_rel) == 1) signal_advance(&pool->done);
     }
 }
 
-static bool is_ours(const crew *crew)
+static bool is_ours(const process_pool *pool)
 {
-    return crew->forks == atomic_load_explicit(&forks, memory_order_relaxed) && crew->pid == getpid();
+    return pool->forks == atomic_load_explicit(&forks, memory_order_relaxed) && pool->pid == getpid();
 }
 
-static crew *crew_new(void)
+static process_pool *pool_new(void)
 {
-    crew *made = calloc(1, sizeof *made);
+    process_pool *made = calloc(1, sizeof *made);
     if (made == NULL) return NULL;
     static pthread_once_t watched = PTHREAD_ONCE_INIT;
     pthread_once(&watched, watch_forks);
@@ -190,128 +190,128 @@ static crew *crew_new(void)
     signal_init(&made->done);
     signal_init(&made->team.passed);
     signal_init(&made->team.moved);
-    made->team.places = made->places;
+    made->team.slots = made->slots;
     return made;
 }
 
 /* Starts workers until there are `wanted`, or as many as the system gives. Signals belong to the program's own threads:
  * blocked here. */
-static void crew_grow(crew *crew, int wanted)
+static void pool_grow(process_pool *pool, int wanted)
 {
     /* these belong to the thread that causes them */
-    static const int own_faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
+    static const int thread_faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
     sigset_t all, before;
     sigfillset(&all);
-    for (size_t i = 0; i < sizeof own_faults / sizeof *own_faults; i++) sigdelset(&all, own_faults[i]);
+    for (size_t i = 0; i < sizeof thread_faults / sizeof *thread_faults; i++) sigdelset(&all, thread_faults[i]);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    while (crew->workers < wanted && crew->workers < MOST_WORKERS) {
+    while (pool->workers < wanted && pool->workers < MOST_WORKERS) {
         start *self = malloc(sizeof *self);
         if (self == NULL) break;
-        *self = (start){crew, crew->workers + 1, atomic_load_explicit(&crew->call.value, memory_order_relaxed)};
-        if (pthread_create(&crew->thread[crew->workers], NULL, worker_main, self) != 0) {
+        *self = (start){pool, pool->workers + 1, atomic_load_explicit(&pool->call.value, memory_order_relaxed)};
+        if (pthread_create(&pool->thread[pool->workers], NULL, worker_main, self) != 0) {
             free(self);
             break;
         }
-        crew->workers++;
+        pool->workers++;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 /* Wakes this many sleepers. One after the other costs the caller a system call each, but leaves the rest asleep: faster
  * up to half of them (docs/perf/cpu-threads.md#waking). */
-static void wake(crew *crew, int threads)
+static void wake(process_pool *pool, int threads)
 {
-    if (2 * threads > crew->workers)
-        pthread_cond_broadcast(&crew->call.changed);
+    if (2 * threads > pool->workers)
+        pthread_cond_broadcast(&pool->call.changed);
     else
-        for (int i = 0; i < threads; i++) pthread_cond_signal(&crew->call.changed);
+        for (int i = 0; i < threads; i++) pthread_cond_signal(&pool->call.changed);
 }
 
 /* A call and the count of calls begun change under one lock: a worker that missed the last call and wakes late must not
  * see one without the other. */
-static void crew_call(crew *crew, int threads, bool late, pool_fn *fn, void *context)
+static void pool_call(process_pool *pool, int threads, bool late, pool_fn *fn, void *context)
 {
-    pthread_mutex_lock(&crew->call.lock);
-    crew->fn = fn;
-    crew->context = context;
-    float_env_read(&crew->floats);
-    crew->team.threads = threads;
-    crew->team.late = late, crew->vacant = threads - 1;
-    atomic_store_explicit(&crew->team.next, 0, memory_order_relaxed);
-    atomic_store_explicit(&crew->team.placed, 0, memory_order_relaxed);
-    atomic_store_explicit(&crew->running, late ? 1 : threads, memory_order_relaxed);
-    atomic_fetch_add_explicit(&crew->call.value, 1, memory_order_release);
-    pthread_mutex_unlock(&crew->call.lock);
-    wake(crew, late ? threads - 1 : crew->workers);
+    pthread_mutex_lock(&pool->call.lock);
+    pool->fn = fn;
+    pool->context = context;
+    float_env_read(&pool->floats);
+    pool->team.threads = threads;
+    pool->team.late = late, pool->vacant = threads - 1;
+    atomic_store_explicit(&pool->team.next, 0, memory_order_relaxed);
+    atomic_store_explicit(&pool->team.slots_taken, 0, memory_order_relaxed);
+    atomic_store_explicit(&pool->running, late ? 1 : threads, memory_order_relaxed);
+    atomic_fetch_add_explicit(&pool->call.value, 1, memory_order_release);
+    pthread_mutex_unlock(&pool->call.lock);
+    wake(pool, late ? threads - 1 : pool->workers);
 }
 
 /* The caller has done its part: no thread joins any more, and those that joined are waited for. done: crew->done before
  * the call. */
-static void crew_finish(crew *crew, unsigned done)
+static void pool_finish(process_pool *pool, unsigned done)
 {
-    pthread_mutex_lock(&crew->call.lock);
-    crew->vacant = 0;
-    pthread_mutex_unlock(&crew->call.lock);
-    if (atomic_fetch_sub_explicit(&crew->running, 1, memory_order_acq_rel) != 1) signal_wait(&crew->done, done);
+    pthread_mutex_lock(&pool->call.lock);
+    pool->vacant = 0;
+    pthread_mutex_unlock(&pool->call.lock);
+    if (atomic_fetch_sub_explicit(&pool->running, 1, memory_order_acq_rel) != 1) signal_wait(&pool->done, done);
 }
 
-static void crew_free(crew *crew)
+static void pool_free(process_pool *pool)
 {
-    if (is_ours(crew)) { /* a forked child has only the memory, not the threads */
-        crew_call(crew, 1, false, NULL, NULL);
-        for (int i = 0; i < crew->workers; i++) pthread_join(crew->thread[i], NULL);
-        signal_destroy(&crew->call);
-        signal_destroy(&crew->done);
-        signal_destroy(&crew->team.passed);
-        signal_destroy(&crew->team.moved);
+    if (is_ours(pool)) { /* a forked child has only the memory, not the threads */
+        pool_call(pool, 1, false, NULL, NULL);
+        for (int i = 0; i < pool->workers; i++) pthread_join(pool->thread[i], NULL);
+        signal_destroy(&pool->call);
+        signal_destroy(&pool->done);
+        signal_destroy(&pool->team.passed);
+        signal_destroy(&pool->team.moved);
     }
-    free(crew);
+    free(pool);
 }
 
 tw_status pool_open(pool **out)
 {
     pool *made = malloc(sizeof *made);
     if (made == NULL) return fail(TW_NO_MEMORY, "no memory for a thread pool of %zu bytes", sizeof *made);
-    atomic_init(&made->crew, NULL);
+    atomic_init(&made->of_process, NULL);
     *out = made;
     return TW_OK;
 }
 
 void pool_close(pool *p)
 {
-    crew *crew = atomic_load(&p->crew);
-    if (crew != NULL) crew_free(crew);
+    process_pool *pool = atomic_load(&p->of_process);
+    if (pool != NULL) pool_free(pool);
     free(p);
 }
 
 /* The pool of this process, made at first use; NULL without memory. */
-static crew *pool_crew(pool *p)
+static process_pool *pool_of_process(pool *p)
 {
-    crew *found = atomic_load_explicit(&p->crew, memory_order_acquire);
+    process_pool *found = atomic_load_explicit(&p->of_process, memory_order_acquire);
     if (found != NULL && is_ours(found)) return found;
-    crew *made = crew_new();
+    process_pool *made = pool_new();
     if (made == NULL) return NULL;
     /* after a fork the pool of the parent is left as it is */
-    if (atomic_compare_exchange_strong(&p->crew, &found, made)) return made;
-    crew_free(made);
+    if (atomic_compare_exchange_strong(&p->of_process, &found, made)) return made;
+    pool_free(made);
     return found;
 }
 
 static void run_team(pool *p, int threads, bool late, pool_fn *fn, void *context)
 {
-    crew *crew = threads > 1 ? pool_crew(p) : NULL;
-    if (crew != NULL && !atomic_flag_test_and_set_explicit(&crew->busy, memory_order_acquire)) {
-        crew_grow(crew, threads - 1);
-        if (threads > crew->workers + 1) threads = crew->workers + 1;
+    process_pool *pool = threads > 1 ? pool_of_process(p) : NULL;
+    if (pool != NULL && !atomic_flag_test_and_set_explicit(&pool->busy, memory_order_acquire)) {
+        pool_grow(pool, threads - 1);
+        if (threads > pool->workers + 1) threads = pool->workers + 1;
         if (threads > 1) {
-            unsigned done = atomic_load_explicit(&crew->done.value, memory_order_relaxed);
-            crew_call(crew, threads, late, fn, context);
-            fn(context, &crew->team);
-            crew_finish(crew, done);
-            atomic_flag_clear_explicit(&crew->busy, memory_order_release);
+            unsigned done = atomic_load_explicit(&pool->done.value, memory_order_relaxed);
+            pool_call(pool, threads, late, fn, context);
+            fn(context, &pool->team);
+            pool_finish(pool, done);
+            atomic_flag_clear_explicit(&pool->busy, memory_order_release);
             return;
         }
-        atomic_flag_clear_explicit(&crew->busy, memory_order_release);
+        atomic_flag_clear_explicit(&pool->busy, memory_order_release);
     }
     team alone = {.threads = 1};
     fn(context, &alone);
@@ -319,7 +319,7 @@ static void run_team(pool *p, int threads, bool late, pool_fn *fn, void *context
 
 void pool_run(pool *p, int threads, pool_fn *fn, void *context) { run_team(p, threads, false, fn, context); }
 
-void pool_flow(pool *p, int threads, pool_fn *fn, void *context) { run_team(p, threads, true, fn, context); }
+void pool_run_tasks(pool *p, int threads, pool_fn *fn, void *context) { run_team(p, threads, true, fn, context); }
 
 int team_threads(const team *t) { return t->threads; }
 
@@ -333,7 +333,7 @@ static void team_barrier(team *t)
     if (atomic_fetch_add_explicit(&t->arrived, 1, memory_order_acq_rel) == t->threads - 1) {
         atomic_store_explicit(&t->arrived, 0, memory_order_relaxed);
         atomic_store_explicit(&t->next, 0, memory_order_relaxed);
-        atomic_store_explicit(&t->placed, 0, memory_order_relaxed);
+        atomic_store_explicit(&t->slots_taken, 0, memory_order_relaxed);
         signal_advance(&t->passed);
     } else {
         signal_wait(&t->passed, passed);
@@ -352,19 +352,19 @@ void team_for(team *t, int64_t count, team_body *body, void *context)
 
 /* Slots, the counter of tasks and that of sleepers are accessed in one order that all threads agree on (sequential
  * consistency): of a sleeper and the thread that leaves the task he waits for, one sees the other. */
-static void move_to(team *t, place *p, long long task)
+static void move_to(team *t, slot *p, long long task)
 {
     atomic_store(&p->task, task);
     if (atomic_load(&t->sleepers) > 0) signal_advance(&t->moved);
 }
 
-static bool may_work_on(place *p, int64_t first, int64_t last)
+static bool may_work_on(slot *p, int64_t first, int64_t last)
 {
     const long long task = atomic_load(&p->task);
     return task < 0 ? -1 - task <= last : task > first && task <= last + 1;
 }
 
-static void wait_until_left(team *t, place *p, int64_t first, int64_t last)
+static void wait_until_left(team *t, slot *p, int64_t first, int64_t last)
 {
     for (int i = 0; i < SPINS; i++) {
         if (!may_work_on(p, first, last)) return;
@@ -380,23 +380,23 @@ static void wait_until_left(team *t, place *p, int64_t first, int64_t last)
 void team_after(team *t, int64_t first, int64_t last)
 {
     if (t->threads == 1 || first > last) return;
-    for (int i = 0; i < t->threads; i++) wait_until_left(t, &t->places[i], first, last);
+    for (int i = 0; i < t->threads; i++) wait_until_left(t, &t->slots[i], first, last);
 }
 
-void team_flow(team *t, flow_body *body, void *context)
+void team_tasks(team *t, task_body *body, void *context)
 {
     if (t->threads == 1) {
         for (int64_t i = 0; body(context, i, t); i++)
             ;
         return;
     }
-    place *own = &t->places[atomic_fetch_add(&t->placed, 1)];
+    slot *mine = &t->slots[atomic_fetch_add(&t->slots_taken, 1)];
     for (bool more = true; more;) {
-        atomic_store(&own->task, -1 - atomic_load(&t->next)); /* what follows wakes the sleepers */
+        atomic_store(&mine->task, -1 - atomic_load(&t->next)); /* what follows wakes the sleepers */
         const int64_t task = atomic_fetch_add(&t->next, 1);
-        move_to(t, own, 1 + task);
+        move_to(t, mine, 1 + task);
         more = body(context, task, t);
     }
-    move_to(t, own, 0);
+    move_to(t, mine, 0);
     if (!t->late) team_barrier(t);
 }

@@ -22,7 +22,7 @@ struct engine {
     cu_device device;
     cu_context context;
     bool adopted; /* the context is its caller's */
-    bool early;   /* GPU_EARLY kernels are launched with PDL */
+    bool early;   /* GPU_PDL kernels are launched with PDL */
     int index;
     pid_t pid; /* the process that opened it: the state of the driver does not survive a fork */
     kernels kernels;

@@ -316,7 +316,7 @@ static tw_status find_kernels(engine *e, runnable *r,
     cu_function kernel = NULL, pack = NULL, add = NULL;
     const wanted adds = {{gpu->source.file, p->row->gpu.adds, gpu->source.text}, gpu->options, 0};
     TRY(find(e, &whole, r->stream, &kernel));
-    if (p->row->gpu.adds != NULL && gpu->shares.count > 0) TRY(find(e, &adds, r->stream, &add));
+    if (p->row->gpu.adds != NULL && gpu->k_split.count > 0) TRY(find(e, &adds, r->stream, &add));
     if (gpu->pack_a.needed || gpu->pack_b.needed) TRY(find(e, &packs, r->stream, &pack));
     r->kernel = kernel, r->pack = pack, r->add = add;
     return TW_OK;

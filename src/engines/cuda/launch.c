@@ -23,21 +23,21 @@ static tw_status encode_map(engine *e, tw_dtype dtype, cu_tensor_map *map, uint6
                 rows, cols, ld, box_rows, box_cols, cu_error_name(e->cu, error));
 }
 
-/* The tensor map of A or B. Boxes of a GPU_SLICES row have the layout of the operand, and are swizzled if it is
- * K-major; others are swizzled where their lines are 128 bytes. A GPU_STREAM row takes a K-major short operand in boxes
- * of as many lines as it has: lines outside cost TMA more than lines within. */
+/* The tensor map of A or B. Boxes of a GPU_SLICED_K row have the layout of the operand, and are swizzled if it is
+ * K-major; others are swizzled where their lines are 128 bytes. A GPU_SWAP_AB row takes a K-major short operand in
+ * boxes of as many lines as it has: lines outside cost TMA more than lines within. */
 static tw_status encode_operand(engine *e, const plan *p, cu_tensor_map *map, cu_pointer address, const packing *lies,
                                 bool along_k, bool is_short, int box_rows, int box_cols)
 {
-    const bool streams = p->row->gpu.traits & GPU_STREAM, slices = p->row->gpu.traits & GPU_SLICES,
-               turned = slices && along_k;
+    const bool swap_ab = p->row->gpu.traits & GPU_SWAP_AB, sliced_k = p->row->gpu.traits & GPU_SLICED_K,
+               transposed = sliced_k && along_k;
     const bool whole_line = box_cols * dtype_find(p->problem.dtype)->lab.bytes == 128;
-    int swizzle = turned ? CU_TENSOR_SWIZZLE_64B : !slices && whole_line ? CU_TENSOR_SWIZZLE_128B : 0;
-    int rows = turned                           ? box_cols
-               : streams && is_short && along_k ? (int)min_i64(p->row->lab.tile_m, lies->rows)
+    int swizzle = transposed ? CU_TENSOR_SWIZZLE_64B : !sliced_k && whole_line ? CU_TENSOR_SWIZZLE_128B : 0;
+    int rows = transposed                       ? box_cols
+               : swap_ab && is_short && along_k ? (int)min_i64(p->row->lab.tile_m, lies->rows)
                                                 : box_rows;
     return encode_map(e, p->problem.dtype, map, address, lies->rows, lies->cols, lies->ld, rows,
-                      turned ? box_rows : box_cols, swizzle, streams ? CU_TENSOR_L2_128B : CU_TENSOR_L2_256B);
+                      transposed ? box_rows : box_cols, swizzle, swap_ab ? CU_TENSOR_L2_128B : CU_TENSOR_L2_256B);
 }
 
 /* Never 0, to which a flag is reset. */
@@ -62,13 +62,13 @@ static tw_status launch_kernel(engine *e, const runnable *r, cu_function kernel,
     return TW_OK;
 }
 
-/* A GPU_SLICES row: blocks that divide the k of a tile. */
-static int parts_each(const plan *p)
+/* A GPU_SLICED_K row: blocks that divide the k of a tile. */
+static int splits_each(const plan *p)
 {
     const gpu_plan *gpu = &p->gpu;
-    return gpu->shares.count > 0 ? (int)(gpu->shares.count /
-                                         (ceil_div(p->problem.m, gpu->block_m) * ceil_div(p->problem.n, gpu->block_n)))
-                                 : 1;
+    return gpu->k_split.count > 0 ? (int)(gpu->k_split.count /
+                                          (ceil_div(p->problem.m, gpu->block_m) * ceil_div(p->problem.n, gpu->block_n)))
+                                  : 1;
 }
 
 static tw_status launch_grid(engine *e, const runnable *r, int64_t width, int64_t height, void **arguments)
@@ -82,8 +82,8 @@ static tw_status launch_grid(engine *e, const runnable *r, int64_t width, int64_
                                      .block_y = (unsigned)gpu->threads_y,
                                      .block_z = 1,
                                      .dynamic_bytes = (unsigned)gpu->dynamic_bytes};
-    return launch_kernel(e, r, r->kernel, p->row->gpu.traits & GPU_EARLY, gpu->shares.meets ? parts_each(p) : 1, config,
-                         arguments);
+    return launch_kernel(e, r, r->kernel, p->row->gpu.traits & GPU_PDL, gpu->k_split.by_cluster ? splits_each(p) : 1,
+                         config, arguments);
 }
 
 /* The arguments of a product's kernels. Each family takes some of them, in the order of its parameters. */
@@ -92,8 +92,8 @@ typedef struct arguments {
     float alpha, beta;
     cu_pointer a, b, c;
     int64_t lda, ldb, ldc;
-    int whole, each, length; /* whole, parts and length of the plan's shares */
-    int parts;               /* blocks that divide the k of a tile */
+    int whole, each, length; /* whole, splits and length of the plan's k_split */
+    int splits;              /* blocks that divide the k of a tile */
     cu_pointer sums, flags;  /* of the partial sums */
     uint64_t ticket;         /* the value that signals a flag of this launch */
 } arguments;
@@ -111,15 +111,15 @@ static arguments arguments_of(engine *e, const runnable *r, const buffer *a, con
                       .b = b->device,
                       .c = c->device,
                       .lda = p->lda,
-                      .ldb = gpu->turns_b ? max_i64(p->k, 1) : p->ldb,
+                      .ldb = gpu->transposes_b ? max_i64(p->k, 1) : p->ldb,
                       .ldc = p->ldc,
-                      .whole = (int)gpu->shares.whole,
-                      .each = (int)gpu->shares.parts,
-                      .length = (int)gpu->shares.length,
-                      .parts = parts_each(r->plan),
+                      .whole = (int)gpu->k_split.whole,
+                      .each = (int)gpu->k_split.splits,
+                      .length = (int)gpu->k_split.length,
+                      .splits = splits_each(r->plan),
                       .sums = r->workspace + (cu_pointer)(gpu->pack_a.bytes + gpu->pack_b.bytes),
                       .ticket = next_ticket(e)};
-    made.flags = made.sums + (cu_pointer)(gpu->shares.count * gpu->block_m * gpu->block_n) * 4;
+    made.flags = made.sums + (cu_pointer)(gpu->k_split.count * gpu->block_m * gpu->block_n) * 4;
     return made;
 }
 
@@ -153,18 +153,18 @@ static tw_status launch_mapped(engine *e, runnable *r, const buffer *a, const bu
     TRY(encode_maps(e, p, a, b, c, maps));
     arguments x = arguments_of(e, r, a, b, c);
     /* a kernel takes as many as it has */
-    void *shares[] = {a_map, b_map,  &x.m,     &x.n,      &x.k,    &x.alpha, &x.beta,
-                      &x.c,  &x.ldc, &x.whole, &x.length, &x.sums, &x.flags, &x.ticket};
+    void *stream_k[] = {a_map, b_map,  &x.m,     &x.n,      &x.k,    &x.alpha, &x.beta,
+                        &x.c,  &x.ldc, &x.whole, &x.length, &x.sums, &x.flags, &x.ticket};
     void *own_c[] = {a_map, b_map, c_map, &x.m, &x.n, &x.k, &x.alpha, &x.beta, &x.c, &x.ldc};
-    void *slices[] = {a_map, b_map,  &x.m,     &x.n,    &x.k,     &x.alpha, &x.beta,
-                      &x.c,  &x.ldc, &x.parts, &x.sums, &x.flags, &x.ticket};
-    void *stream[] = {a_map, b_map,  &x.m,    &x.n,      &x.k,    &x.alpha, &x.beta,
-                      &x.c,  &x.ldc, &x.each, &x.length, &x.sums, &x.flags, &x.ticket};
+    void *sliced_k[] = {a_map, b_map,  &x.m,      &x.n,    &x.k,     &x.alpha, &x.beta,
+                        &x.c,  &x.ldc, &x.splits, &x.sums, &x.flags, &x.ticket};
+    void *swap_ab[] = {a_map, b_map,  &x.m,    &x.n,      &x.k,    &x.alpha, &x.beta,
+                       &x.c,  &x.ldc, &x.each, &x.length, &x.sums, &x.flags, &x.ticket};
     return launch_grid(e, r, p->gpu.grid_x, p->gpu.grid_y,
-                       traits & GPU_STREAM   ? stream
-                       : traits & GPU_OWN_C  ? own_c
-                       : traits & GPU_SLICES ? slices
-                                             : shares);
+                       traits & GPU_SWAP_AB    ? swap_ab
+                       : traits & GPU_OWN_C    ? own_c
+                       : traits & GPU_SLICED_K ? sliced_k
+                                               : stream_k);
 }
 
 /* The y dimension of a grid is at most 65535: taller grids are launched in parts, each with its rows of A and C. */
@@ -179,13 +179,13 @@ static tw_status launch_plain(engine *e, runnable *r, const buffer *a, const buf
         x.m = (int)(p->m - first);
         x.a += (cu_pointer)(first * (p->op_a == TW_N ? x.lda : 1)) * 4;
         x.c += (cu_pointer)(first * x.ldc) * 4;
-        void *plain[] = {&x.m,    &x.n, &x.k,   &x.alpha, &x.a,    &x.lda,   &x.b,     &x.ldb,
-                         &x.beta, &x.c, &x.ldc, &x.parts, &x.sums, &x.flags, &x.ticket}; /* as above */
+        void *plain[] = {&x.m,    &x.n, &x.k,   &x.alpha,  &x.a,    &x.lda,   &x.b,     &x.ldb,
+                         &x.beta, &x.c, &x.ldc, &x.splits, &x.sums, &x.flags, &x.ticket}; /* as above */
         TRY(launch_grid(e, r, gpu->grid_x, min_i64(gpu->grid_y - y, MOST_GRID_Y), plain));
         if (r->add != NULL) {
             runnable adds = *r;
             adds.kernel = r->add;
-            TRY(launch_grid(e, &adds, gpu->grid_x / x.parts, 1, plain));
+            TRY(launch_grid(e, &adds, gpu->grid_x / x.splits, 1, plain));
         }
     }
     return TW_OK;
@@ -197,7 +197,7 @@ typedef struct packed {
     int64_t ld;
     cu_pointer to;
     int64_t to_ld;
-    int32_t rows, cols, turns;
+    int32_t rows, cols, transposes;
 } packed;
 
 _Static_assert(sizeof(packed) == 48 && offsetof(packed, rows) == 32, "as pack.cu lays out struct operand");
@@ -211,16 +211,20 @@ static tw_status launch_pack(engine *e, const runnable *r, buffer *a, buffer *b)
     const plan *p = r->plan;
     const tw_problem *x = &p->problem;
     const packing *by_b = &p->gpu.pack_b, *by_a = &p->gpu.pack_a;
-    packed first = {
-        b->device,  x->ldb, r->workspace, by_b->ld, by_b->needed ? (int)problem_b_rows(x) : 0, (int)problem_b_cols(x),
-        by_b->turns};
+    packed first = {b->device,
+                    x->ldb,
+                    r->workspace,
+                    by_b->ld,
+                    by_b->needed ? (int)problem_b_rows(x) : 0,
+                    (int)problem_b_cols(x),
+                    by_b->transposes};
     packed second = {a->device,
                      x->lda,
                      r->workspace + (cu_pointer)by_b->bytes,
                      by_a->ld,
                      by_a->needed ? (int)problem_a_rows(x) : 0,
                      (int)problem_a_cols(x),
-                     by_a->turns};
+                     by_a->transposes};
     void *operands[] = {&first, &second};
     if (!by_a->needed && !by_b->needed) return TW_OK;
     const cu_launch_config config = {.grid_x = (unsigned)(pack_tiles(&first) + pack_tiles(&second)),
@@ -239,7 +243,7 @@ static tw_status launch_all(engine *e, runnable *r, buffer a, buffer b, const bu
 {
     const plan *p = r->plan;
     TRY(launch_pack(e, r, &a, &b));
-    return p->row->gpu.traits & GPU_TENSOR_MAPS ? launch_mapped(e, r, &a, &b, c) : launch_plain(e, r, &a, &b, c);
+    return p->row->gpu.traits & GPU_TMA ? launch_mapped(e, r, &a, &b, c) : launch_plain(e, r, &a, &b, c);
 }
 
 /* The address of operand number i of a batch, or of the array of its addresses. */
@@ -331,7 +335,7 @@ static tw_status launch_batch(engine *e, runnable *r, const buffer *a, const buf
         x.a = address_of(batch, a, batch->stride_a, first, p->dtype).device;
         x.b = address_of(batch, b, batch->stride_b, first, p->dtype).device;
         x.c = address_of(batch, c, batch->stride_c, first, p->dtype_c).device;
-        if (r->plan->row->gpu.traits & GPU_TENSOR_MAPS) {
+        if (r->plan->row->gpu.traits & GPU_TMA) {
             TRY(launch_boxes(e, r, &x, items));
             continue;
         }

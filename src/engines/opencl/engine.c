@@ -386,8 +386,8 @@ static tw_status cl_prepare(engine *e, const plan *p, runnable *out)
     if (e->pid != getpid())
         return fail(TW_NO_DEVICE, "this opencl context was opened before fork(): the child must open its own");
     TRY(cl_find_or_build(e, &gpu->source, gpu->options, &kernel));
-    tw_status status = adds.entry != NULL && gpu->shares.count > 0 ? cl_find_or_build(e, &adds, gpu->options, &add)
-                                                                   : TW_OK;
+    tw_status status = adds.entry != NULL && gpu->k_split.count > 0 ? cl_find_or_build(e, &adds, gpu->options, &add)
+                                                                    : TW_OK;
     if (status == TW_OK)
         *out = (runnable){.plan = p, .kernel = kernel, .add = add};
     else
@@ -461,8 +461,8 @@ tw_status cl_upload(engine *e, const operand *from, bool copies, buffer *out)
     return status;
 }
 
-/* What every kernel is launched with, in the order of its parameters (rung.clh); parts and sums are a GPU_DIVIDES row's
- * alone. */
+/* What every kernel is launched with, in the order of its parameters (rung.clh); splits and sums are a GPU_SPLIT_K
+ * row's alone. */
 typedef struct arguments {
     int32_t m, n, k;
     float alpha;
@@ -473,7 +473,7 @@ typedef struct arguments {
     float beta;
     cl_memory c;
     int64_t ldc;
-    int32_t parts;
+    int32_t splits;
     cl_memory sums;
 } arguments;
 
@@ -489,11 +489,11 @@ static tw_status set_arguments(engine *e, const runnable *r, cl_kernel kernel, c
                          .a = a->memory,
                          .lda = p->lda,
                          .b = b->memory,
-                         .ldb = plan->gpu.turns_b ? max_i64(p->k, 1) : p->ldb,
+                         .ldb = plan->gpu.transposes_b ? max_i64(p->k, 1) : p->ldb,
                          .beta = (float)p->beta,
                          .c = c->memory,
                          .ldc = p->ldc,
-                         .parts = (int32_t)plan->gpu.shares.parts,
+                         .splits = (int32_t)plan->gpu.k_split.splits,
                          .sums = (cl_memory)(uintptr_t)r->workspace};
     /* clang-format off */
 #define ARGUMENT(name) {sizeof x.name, &x.name}
@@ -501,10 +501,10 @@ static tw_status set_arguments(engine *e, const runnable *r, cl_kernel kernel, c
         size_t bytes;
         const void *value;
     } list[] = {ARGUMENT(m), ARGUMENT(n), ARGUMENT(k), ARGUMENT(alpha), ARGUMENT(a), ARGUMENT(lda), ARGUMENT(b),
-                ARGUMENT(ldb), ARGUMENT(beta), ARGUMENT(c), ARGUMENT(ldc), ARGUMENT(parts), ARGUMENT(sums)};
+                ARGUMENT(ldb), ARGUMENT(beta), ARGUMENT(c), ARGUMENT(ldc), ARGUMENT(splits), ARGUMENT(sums)};
 #undef ARGUMENT
     /* clang-format on */
-    const cl_uint count = sizeof list / sizeof *list - (plan->row->gpu.traits & GPU_DIVIDES ? 0 : 2);
+    const cl_uint count = sizeof list / sizeof *list - (plan->row->gpu.traits & GPU_SPLIT_K ? 0 : 2);
     for (cl_uint i = 0; i < count; i++)
         CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, i, list[i].bytes, list[i].value));
     return TW_OK;
@@ -568,7 +568,7 @@ static tw_status cl_launch(engine *e, runnable *r, const buffer *a, const buffer
     if (r->add == NULL) return TW_OK;
     r->begin = event;
     r->event = NULL;
-    TRY(enqueue(e, r, queue, r->add, gpu->grid_x / gpu->shares.parts, 1, &event));
+    TRY(enqueue(e, r, queue, r->add, gpu->grid_x / gpu->k_split.splits, 1, &event));
     r->event = event;
     return TW_OK;
 }
