@@ -164,7 +164,7 @@ static void grid_text(const gpu_plan *p, char text[96])
     text[0] = '\0';
     if (p->cut > 0) snprintf(text, 96, " (%" PRId64 " of more than %" PRId64 " in two parts)", p->cut, p->cut * 3 / 2);
     if (p->k_split.count > 0)
-        snprintf(text, 96, " (%" PRId64 " of them shares of %" PRId64 " steps%s)", p->k_split.count, p->k_split.length,
+        snprintf(text, 96, " (%" PRId64 " of them runs of %" PRId64 " steps%s)", p->k_split.count, p->k_split.length,
                  p->k_split.by_cluster ? ", in clusters" : "");
 }
 
@@ -176,18 +176,18 @@ void plan_text(const plan *plan, char *text, size_t bytes)
     if (plan->row->gpu.entry != NULL) grid_text(gpu, grid);
     if (plan->row->micro != NULL)
         snprintf(text, bytes,
-                 "%s%s%s%s strip %" PRId64 "x%" PRId64 "x%" PRId64 " task %" PRId64 "x%" PRId64
+                 "%s%s%s%s macro-block %" PRId64 "x%" PRId64 "x%" PRId64 " task %" PRId64 "x%" PRId64
                  " threads %d workspace %zu bytes",
-                 plan->row->lab.name, cpu->gemv ? " line" : "", cpu->direct_a ? "" : " packs A",
-                 cpu->unpacked_shape.transposed ? " turns C"
+                 plan->row->lab.name, cpu->gemv ? " GEMV" : "", cpu->direct_a ? "" : " packs A",
+                 cpu->unpacked_shape.transposed ? " computes C transposed"
                  : cpu->direct_b                ? ""
                                                 : " packs B",
                  cpu->macro_m, cpu->macro_n, cpu->kc, cpu->task_m, cpu->task_n, plan->threads, plan->workspace_bytes);
     else if (plan->row->gpu.entry != NULL)
         snprintf(text, bytes, "%s%s%s grid %" PRId64 "x%" PRId64 "%s threads %dx%d workspace %zu bytes %.*s",
-                 plan->row->lab.name, packing_text(&gpu->pack_a, " turns A", " copies A"),
-                 packing_text(&gpu->pack_b, " turns B", " copies B"), gpu->grid_x, gpu->grid_y, grid, gpu->threads_x,
-                 gpu->threads_y, plan->workspace_bytes, gpu->own_options, gpu->options);
+                 plan->row->lab.name, packing_text(&gpu->pack_a, " transposes A", " copies A"),
+                 packing_text(&gpu->pack_b, " transposes B", " copies B"), gpu->grid_x, gpu->grid_y, grid,
+                 gpu->threads_x, gpu->threads_y, plan->workspace_bytes, gpu->own_options, gpu->options);
     else
         snprintf(text, bytes, "%s tile %d threads %d workspace %zu bytes", plan->row->lab.name, plan->tile,
                  plan->threads, plan->workspace_bytes);

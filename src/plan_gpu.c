@@ -110,7 +110,7 @@ static int64_t steps_of_quarter(int64_t steps, int64_t splits, int64_t warps)
 }
 
 /* A GPU_SLICED_K row: what cluster reduction adds to a block's shared memory: a tile's worth of sums that the others
- * send, and a barrier (kernels/cuda/parts.cuh). */
+ * send, and a barrier (kernels/cuda/splitk.cuh). */
 static int64_t cluster_bytes(const kernel_row *row) { return row->lab.tile_m * row->lab.tile_n * 4 + 16; }
 
 /* Whether the blocks of each tile can be clusters that are all resident at a time. Of the 132 multiprocessors of an
@@ -311,7 +311,7 @@ void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choic
     if (row->gpu.traits & GPU_SWAP_AB)
         used += snprintf(gpu->options + used, sizeof gpu->options - (size_t)used, " -DFEW_ROWS=%d", gpu->few_rows);
     if (gpu->k_split.by_cluster)
-        used += snprintf(gpu->options + used, sizeof gpu->options - (size_t)used, " -DMEETS=1");
+        used += snprintf(gpu->options + used, sizeof gpu->options - (size_t)used, " -DCLUSTER_REDUCE=1");
     gpu->own_options = used;
     kernel_options(row, gpu->options + used, sizeof gpu->options - (size_t)used);
 }

@@ -400,7 +400,7 @@ def deep_ladder():
     lines = [r for r in records(open("r.json").read()) if r["build"] != "default"]
     assert [r["rung"] for r in lines] == ["r04_banks", "d1_splitk", "r14"], lines
     assert all(r["verified"].startswith("exact+bound") and (r["m"], r["n"], r["k"]) == (20, 30, 4000) for r in lines), lines
-    assert "grid 2x2 threads" in done.stdout and "grid 1000x1 (1000 of them shares of 1 steps)" in done.stdout, done.stdout
+    assert "grid 2x2 threads" in done.stdout and "grid 1000x1 (1000 of them runs of 1 steps)" in done.stdout, done.stdout
     plain = good("ladder", "--engine", "opencl", "--size", "16", "--samples", "3", "--json", "r.json")
     assert not any(r["rung"].startswith("d") for r in records(open("r.json").read())), plain.stdout
     bad(2, "ladder", "--deep", "--skinny", says=["--deep and --skinny"])

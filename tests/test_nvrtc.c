@@ -555,9 +555,9 @@ static void narrow_case(void)
     if (!tap_case("sgemm_tma_sm90 counts narrow tiles as the planner does")) return;
     for (const embedded_source *s = embedded_sources; s->file != NULL; s++)
         found = found || (strcmp(s->file, "cuda/sgemm_tma_sm90.cu") == 0 &&
-                          strstr(s->text, " NARROW = BN == BM ? 32 : 0,\n") != NULL &&
+                          strstr(s->text, " RESIDUE = BN == BM ? 32 : 0,\n") != NULL &&
                           strstr(s->text, " FASTER = 3,\n") != NULL);
-    tap_result(found, "its NARROW and FASTER are not 32 in square tiles and 3");
+    tap_result(found, "its RESIDUE and FASTER are not 32 in square tiles and 3");
 }
 
 /* ---- every kernel for an architecture ---- */

@@ -230,7 +230,7 @@ static void cluster_case(const char *kernel, int64_t m, int64_t n, int64_t k, bo
     bool planned = plan_find(&p, &device, &choice, &out) == TW_OK && plan_find(&p, &bare, &choice, &without) == TW_OK;
     if (planned) plan_text(&out, text, sizeof text);
     int64_t tile_bytes = planned ? out.row->lab.tile_m * out.row->lab.tile_n * 4 : 0;
-    bool told = strstr(out.gpu.options, "-DMEETS=1") != NULL && strstr(text, "in clusters") != NULL;
+    bool told = strstr(out.gpu.options, "-DCLUSTER_REDUCE=1") != NULL && strstr(text, "in clusters") != NULL;
     tap_result(planned && (blocks < 0 || out.gpu.k_split.count == blocks) && out.gpu.k_split.by_cluster == by_cluster &&
                    told == by_cluster && (out.workspace_bytes == 0) == (by_cluster || blocks == 0) &&
                    out.gpu.dynamic_bytes == out.row->gpu.dynamic_bytes + (by_cluster ? (int)tile_bytes + 16 : 0) &&
@@ -287,7 +287,7 @@ static void matrix_cases(void)
     matrix_case(TW_T, TW_N, 16, 8192, 8192, 0, TW_BF16, "cuda_bf16_gemm_swapab_sm90_16x64 grid 128x1 threads", 0);
     matrix_case(TW_N, TW_T, 8192, 16, 8192, 0, TW_F32, "cuda_bf16_gemm_swapab_sm90_16x64 grid 128x1 threads", 0);
     matrix_case(TW_N, TW_N, 16, 28672, 4096, 0, TW_F32,
-                "cuda_bf16_gemm_swapab_sm90_16x128 grid 132x1 (132 of them shares of 109 steps)",
+                "cuda_bf16_gemm_swapab_sm90_16x128 grid 132x1 (132 of them runs of 109 steps)",
                 132 * (16 * 128 * 4 + 8) + 224);
     matrix_case(TW_N, TW_N, 64, 8192, 8192, 0, TW_F32, "cuda_bf16_gemm_swapab_sm90_64x64 grid 128x1 threads", 0);
     matrix_case(TW_N, TW_T, 64, 28672, 4096, 0, TW_BF16, "cuda_bf16_gemm_swapab_sm90_64x128 grid 132x1 (132 of them",
@@ -296,9 +296,9 @@ static void matrix_cases(void)
     matrix_case(TW_N, TW_N, 128, 28672, 4096, 0, TW_F32, "cuda_bf16_gemm_swapab_sm90_128x128 grid 132x1 (132 of them",
                 132 * (128 * 128 * 4 + 8) + 224);
     matrix_case(TW_N, TW_N, 16, 1024, 8192, 0, TW_F32,
-                "cuda_bf16_gemm_swapab_sm90_16x64 grid 112x1 (112 of them shares of 19 steps)", 459776);
+                "cuda_bf16_gemm_swapab_sm90_16x64 grid 112x1 (112 of them runs of 19 steps)", 459776);
     matrix_case(TW_N, TW_N, 64, 64, 65536, 0, TW_F32,
-                "cuda_bf16_gemm_swapab_sm90_64x64 grid 16x1 (16 of them shares of 64 steps)", 262400);
+                "cuda_bf16_gemm_swapab_sm90_64x64 grid 16x1 (16 of them runs of 64 steps)", 262400);
     matrix_case(TW_N, TW_N, 64, 64, 64, 0, TW_F32, "cuda_bf16_gemm_wgmma_sm90_64x64 grid 1x1", 0);
     matrix_case(TW_N, TW_N, 128, 512, 512, 0, TW_F32, "cuda_bf16_gemm_wgmma_sm90_64x64 grid 16x1", 0);
     matrix_case(TW_N, TW_N, 1, 512, 512, 0, TW_F32, "cuda_bf16_gemm_swapab_sm90_16x64 grid 8x1", 0);
@@ -407,9 +407,9 @@ static void packing_cases(void)
     packing_case(TW_T, TW_N, 204, 300, 100, " grid", 0);
     packing_case(TW_T, TW_N, 203, 300, 100, " copies A", 100 * 204 * 4 + 64);
     packing_case(TW_T, TW_N, 204, 301, 100, " copies B", 100 * 300 * 4 + 64);
-    packing_case(TW_N, TW_N, 100, 300, 100, " turns A", 100 * 204 * 4 + 64);
-    packing_case(TW_N, TW_T, 100, 100, 100, " turns A turns B", 100 * 204 * 4 + 64 + 100 * 300 * 4 + 64);
-    packing_case(TW_T, TW_T, 203, 101, 100, " copies A turns B", 100 * 204 * 4 + 64 + 100 * 300 * 4 + 64);
+    packing_case(TW_N, TW_N, 100, 300, 100, " transposes A", 100 * 204 * 4 + 64);
+    packing_case(TW_N, TW_T, 100, 100, 100, " transposes A transposes B", 100 * 204 * 4 + 64 + 100 * 300 * 4 + 64);
+    packing_case(TW_T, TW_T, 203, 101, 100, " copies A transposes B", 100 * 204 * 4 + 64 + 100 * 300 * 4 + 64);
     packing_case(TW_N, TW_T, 100, 100, 0, " grid", 0);
 }
 

@@ -5,7 +5,7 @@
  * ... and prefetches across their borders. A tile of an operand lies in shared memory as it is stored: K-major (A as
  * stored, B transposed) or MN-major. */
 #include "ampere.cuh"
-#include "early.cuh"
+#include "pdl.cuh"
 #ifndef WIDE
 #define WIDE 1
 #endif

@@ -94,8 +94,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemm_batched_mma_s
         }
         copies_commit();
     };
-    let_kernel_behind_begin();
-    wait_for_kernel_before();
+    pdl_trigger();
+    pdl_wait();
     for (int e = 0; e < STAGES - 1; e++) fetch_next(&ring[e]);
     ROLLED
     for (int work = blockIdx.x; work < works; work += gridDim.x) {

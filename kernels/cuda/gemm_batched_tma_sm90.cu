@@ -75,12 +75,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemm_batched_tma_s
         for (int e = 0; e < STAGES; e++) barrier_init(&ring->full[e], 1);
         barrier_init_done();
     }
-    wait_for_kernel_before();
+    pdl_wait();
     __syncthreads();
     for (int e = 0; e < STAGES - 1; e++) fetch_next(e);
     ROLLED
     for (int work = blockIdx.x; work < works; work += gridDim.x) {
-        if (work + (int)gridDim.x >= works) let_kernel_behind_begin();
+        if (work + (int)gridDim.x >= works) pdl_trigger();
         float sum[WARP_M / 16][WARP_N / 8][4] = {0};
         ROLLED
         for (int piece = 0; piece < pieces; piece++) {
@@ -113,7 +113,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemm_batched_tma_s
         }
         float *c = c_items + stride_c * (work / tiles);
         int c_i = work % tiles / tiles_n * BM, c_j = work % tiles % tiles_n * BN;
-        if (tid == 0) COPIES_OUT_READ(0);
+        if (tid == 0) TMA_STORES_READ(0);
         __syncthreads(); /* the tile before has left */
         UNROLLED
         for (int i = 0; i < WARP_M / 8; i++) {
@@ -130,10 +130,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemm_batched_tma_s
                 *(float2 *)&ring->c[b_warp / 32][row][(col / 4 ^ row % 8) * 4 + col % 4] = y;
             }
         }
-        copies_see_writes();
+        tma_fence();
         __syncthreads();
         if (tid == 0)
             for (int e = 0; e < BN / 32; e++) store_box(&c_map, c_j + 32 * e, c_i, work / tiles, ring->c[e]);
     }
-    if (tid == 0) COPIES_OUT_READ(0);
+    if (tid == 0) TMA_STORES_READ(0);
 }

@@ -5,11 +5,10 @@
  *           C has rows, and wgmma computes it transposed: its 64 rows are 64 columns of C, and its 16, 64 or 128
  *           columns are the rows of C. With few columns A takes the place of B.
  *
- *           tiles of C | 0 | 1 | 2 | ...       fewer tiles than multiprocessors: split-K, `parts` blocks for each tile
- *           parts = 2  | 0 | 2 | 4 |  k = 0    more: stream-K. All tiles' k, end to end, is cut into equal runs, one
- *           for
- *                      | 1 | 3 | 5 |  k = K-1  each multiprocessor; a run ends with the beginning of a tile and does
- *                                              that first, as in sgemm_tma_sm90
+ *           tiles of C | 0 | 1 | 2 | ...       fewer tiles than multiprocessors: split-K, `splits` blocks for a tile
+ *           splits = 2 | 0 | 2 | 4 |  k = 0    more: stream-K. All tiles' k, end to end, is cut into equal runs, one
+ *                      | 1 | 3 | 5 |  k = K-1  for each multiprocessor; a run ends with the beginning of a tile and
+ *                                              does that first, as in sgemm_tma_sm90
  *
  *           A block that does not reach the end of a tile's k stores its partial sums in the workspace and signals a
  *           flag. The one that reaches it adds them in the order of k.
@@ -26,11 +25,11 @@
  *           FEW_ROWS = 0: the other way round. C_HALF = 1: C of the operands' type, else f32. IN_F16 = 1: f16 instead
  *           of bf16.
  * HOST      block TILE_N or TILE_M, the longer, / 64 * 128 + 32; dynamic shared memory sizeof(struct ring).
- *           parts > 0 (split-K): grid tiles * parts; each block has `length` of the tile's steps of 64 of k, the last
- *           block what is left, at least 1. parts = 0 (stream-K): grid ceil(tiles * steps / length), k > 0. Where parts
- *           is not 1, memory has TILE_M * TILE_N floats for each block, aligned to 16 bytes, and flags 8 bytes for
- *           each, of any content but `ticket`. Two tensor maps as gemm_wgmma_sm90's, with L2 promotion 128 B; where the
- *           short operand is K-major, boxes of min(its edge of the tile, its lines) lines. May be launched with PDL
+ *           splits > 0 (split-K): grid tiles * splits; each block has `length` of the tile's steps of 64 of k, the last
+ *           block what is left, at least 1. splits = 0 (stream-K): grid ceil(tiles * steps / length), k > 0. Where
+ *           splits is not 1, memory has TILE_M * TILE_N floats for each block, aligned to 16 bytes, and flags 8 bytes
+ *           for each, of any content but `epoch`. Two tensor maps as gemm_wgmma_sm90's, with L2 promotion 128 B; where
+ *           the short operand is K-major, boxes of min(its edge of the tile, its lines) lines. May be launched with PDL
  *           (programmatic stream serialization).
  * CHANGED   from gemm_wgmma_sm90: operands swapped, split-K and stream-K, the TMA traffic; threads store C.
  * SOURCE    PTX ISA; stream-K: as sgemm_tma_sm90 */
@@ -39,15 +38,15 @@
 #endif
 #include "rung.cuh"
 #if FEW_ROWS
-#define MATRIX_N      TILE_M
-#define LONG          TILE_N
-#define MATRIX_TURN_A (1 - OP_B)
-#define MATRIX_TURN_B OP_A
+#define MATRIX_N          TILE_M
+#define LONG              TILE_N
+#define MATRIX_MN_MAJOR_A (1 - OP_B)
+#define MATRIX_MN_MAJOR_B OP_A
 #else
-#define MATRIX_N      TILE_N
-#define LONG          TILE_M
-#define MATRIX_TURN_A OP_A
-#define MATRIX_TURN_B (1 - OP_B)
+#define MATRIX_N          TILE_N
+#define LONG              TILE_M
+#define MATRIX_MN_MAJOR_A OP_A
+#define MATRIX_MN_MAJOR_B (1 - OP_B)
 #endif
 #include "hopper.cuh"
 #include "flags.cuh"
@@ -63,7 +62,11 @@ enum {
     SUMS = FEW / 2
 };
 ASSUME(BK == ROW_K && THREADS == ROW_THREADS && FEW + LONG == ROW_M + ROW_N)
-enum { X_TURNED = MATRIX_TURN_A, Y_TURNED = MATRIX_TURN_B, Y_LINES = Y_TURNED ? (FEW + 63) / 64 * 64 : FEW };
+enum {
+    X_MN_MAJOR = MATRIX_MN_MAJOR_A,
+    Y_MN_MAJOR = MATRIX_MN_MAJOR_B,
+    Y_LINES = Y_MN_MAJOR ? (FEW + 63) / 64 * 64 : FEW
+};
 #if C_HALF
 typedef unsigned short element_c;
 #else
@@ -84,31 +87,31 @@ ASSUME(sizeof(struct ring) <= ROW_BYTES)
 ASSUME_BOXES(LINE, LINE, LINE, LINE)
 
 /* Steps from ... to - 1 of the k of a tile, and then `left` steps at the end of the tile before. */
-struct piece {
+struct k_range {
     int tile, from, to, left;
 };
 
-static __device__ __forceinline__ struct piece piece_at(int tile, int to, int count)
+static __device__ __forceinline__ struct k_range k_range_at(int tile, int to, int count)
 {
     int from = max(0, to - count);
     return {tile, from, to, count - (to - from)};
 }
 
-static __device__ __forceinline__ struct piece first_piece(int tiles, int steps, int parts, int length)
+static __device__ __forceinline__ struct k_range first_k_range(int tiles, int steps, int splits, int length)
 {
     int block = blockIdx.x;
-    if (parts > 0) {
-        int part = block % parts, from = part * length;
-        return {block / parts, from, part == parts - 1 ? steps : from + length, 0};
+    if (splits > 0) {
+        int split = block % splits, from = split * length;
+        return {block / splits, from, split == splits - 1 ? steps : from + length, 0};
     }
     long begin = (long)block * length, end = min(begin + length, (long)tiles * steps), last = (end - 1) / steps;
-    return piece_at((int)last, (int)(end - last * steps), (int)(end - begin));
+    return k_range_at((int)last, (int)(end - last * steps), (int)(end - begin));
 }
 
-static __device__ __forceinline__ bool next_piece(struct piece *p, int steps)
+static __device__ __forceinline__ bool next_k_range(struct k_range *p, int steps)
 {
     bool more = p->left > 0;
-    if (more) *p = piece_at(p->tile - 1, steps, p->left);
+    if (more) *p = k_range_at(p->tile - 1, steps, p->left);
     return more;
 }
 
@@ -132,23 +135,24 @@ static __device__ __forceinline__ void put(element_c *c, bool there, float alpha
 
 /* ---- partial sums, by all consumers ---- */
 
-static __device__ __forceinline__ void leave_sums(const float *sum, float4 *part, unsigned long long *flag,
-                                                  unsigned long long ticket)
+static __device__ __forceinline__ void store_partials(const float *sum, float4 *partials, unsigned long long *flag,
+                                                      unsigned long long epoch)
 {
     UNROLLED
     for (int e = 0; e < SUMS; e += 4)
-        __stcg(&part[e / 4 * CONSUMERS + threadIdx.x], make_float4(sum[e], sum[e + 1], sum[e + 2], sum[e + 3]));
-    threads_meet(1, CONSUMERS);
-    if (threadIdx.x == 0) flag_raise(flag, ticket);
+        __stcg(&partials[e / 4 * CONSUMERS + threadIdx.x], make_float4(sum[e], sum[e + 1], sum[e + 2], sum[e + 3]));
+    named_barrier_sync(1, CONSUMERS);
+    if (threadIdx.x == 0) flag_signal(flag, epoch);
 }
 
 /* Fix-up: waits for the flags of blocks first ... here - 1, then adds their sums, in order. */
-static __device__ __forceinline__ void add_sums(float *sum, const float4 *memory, unsigned long long *flags,
-                                                unsigned long long ticket, int first, int here)
+static __device__ __forceinline__ void fix_up(float *sum, const float4 *memory, unsigned long long *flags,
+                                              unsigned long long epoch, int first, int here)
 {
     enum { AT_ONCE = SUMS < 32 ? SUMS : 32 }; /* registers for the sums of another block */
-    for (int other = first + (int)threadIdx.x; other < here; other += CONSUMERS) flag_lower(flags, other, ticket);
-    threads_meet(1, CONSUMERS);
+    for (int other = first + (int)threadIdx.x; other < here; other += CONSUMERS)
+        flag_wait_and_reset(flags, other, epoch);
+    named_barrier_sync(1, CONSUMERS);
     UNROLLED
     for (int begin = 0; begin < SUMS; begin += AT_ONCE) {
         ROLLED
@@ -164,43 +168,43 @@ static __device__ __forceinline__ void add_sums(float *sum, const float4 *memory
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     gemm_swapab_sm90(const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map, int m, int n,
-                     int k, float alpha, float beta, element_c *__restrict__ c, long ldc, int parts, int length,
-                     float4 *memory, unsigned long long *flags, unsigned long long ticket)
+                     int k, float alpha, float beta, element_c *__restrict__ c, long ldc, int splits, int length,
+                     float4 *memory, unsigned long long *flags, unsigned long long epoch)
 {
     extern __shared__ __align__(1024) struct ring ring[];
     const tensor_map *x_map = FEW_ROWS ? &b_map : &a_map, *y_map = FEW_ROWS ? &a_map : &b_map;
     int tid = threadIdx.x, lane = tid % 32, group = tid / 128, s = 0, phase = 0, steps = ceil_div(k, BK);
     int few = FEW_ROWS ? m : n, many = FEW_ROWS ? n : m, tiles_few = ceil_div(few, FEW);
-    let_kernel_behind_begin();
-    if (tid == 32 && k > 0) map_ahead(x_map);
-    if (tid == 64 && k > 0) map_ahead(y_map);
+    pdl_trigger();
+    if (tid == 32 && k > 0) prefetch_map(x_map);
+    if (tid == 64 && k > 0) prefetch_map(y_map);
     if (tid == 0) {
         for (int q = 0; q < STAGES; q++) barrier_init(&ring->full[q], 1), barrier_init(&ring->empty[q], CONSUMERS / 32);
         barrier_init_done();
     }
-    struct piece piece = first_piece(tiles_few * ceil_div(many, LONG), steps, parts, length);
-    wait_for_kernel_before();
+    struct k_range k_range = first_k_range(tiles_few * ceil_div(many, LONG), steps, splits, length);
+    pdl_wait();
     __syncthreads(); /* all wait for the barriers */
     if (tid >= CONSUMERS) {
-        int y_bytes = 128 * (Y_TURNED ? (int)Y_LINES : min(few, (int)FEW));
+        int y_bytes = 128 * (Y_MN_MAJOR ? (int)Y_LINES : min(few, (int)FEW));
         if (tid > CONSUMERS) return;
         do {
-            int i0 = piece.tile / tiles_few * LONG, j0 = piece.tile % tiles_few * FEW;
+            int i0 = k_range.tile / tiles_few * LONG, j0 = k_range.tile % tiles_few * FEW;
             ROLLED
-            for (int k0 = piece.from * BK; k0 < piece.to * BK; k0 += BK) {
+            for (int k0 = k_range.from * BK; k0 < k_range.to * BK; k0 += BK) {
                 struct stage *to = &ring->stage[s];
                 barrier_wait(&ring->empty[s], phase ^ 1); /* for the readers of this stage */
                 barrier_expect(&ring->full[s], (int)sizeof to->x + y_bytes);
                 UNROLLED
                 for (int q = 0; q < GROUPS; q++)
-                    copy_box_once(to->x[q], x_map, X_TURNED ? i0 + q * 64 : k0, X_TURNED ? k0 : i0 + q * 64,
+                    tma_load_once(to->x[q], x_map, X_MN_MAJOR ? i0 + q * 64 : k0, X_MN_MAJOR ? k0 : i0 + q * 64,
                                   &ring->full[s]);
                 UNROLLED
-                for (int q = 0; q < (Y_TURNED ? (int)Y_LINES : 1); q += 64)
-                    copy_box(to->y[q], y_map, Y_TURNED ? j0 + q : k0, Y_TURNED ? k0 : j0, &ring->full[s]);
+                for (int q = 0; q < (Y_MN_MAJOR ? (int)Y_LINES : 1); q += 64)
+                    tma_load(to->y[q], y_map, Y_MN_MAJOR ? j0 + q : k0, Y_MN_MAJOR ? k0 : j0, &ring->full[s]);
                 if (++s == STAGES) s = 0, phase ^= 1;
             }
-        } while (next_piece(&piece, steps));
+        } while (next_k_range(&k_range, steps));
         return;
     }
     do {
@@ -209,14 +213,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         UNROLLED
         for (int e = 0; e < SUMS; e++) sum[e] = 0;
         ROLLED
-        for (int step = piece.from; step < piece.to; step++) {
+        for (int step = k_range.from; step < k_range.to; step++) {
             barrier_wait(&ring->full[s], phase); /* for the copies of this stage */
             unsigned long long x = matrix_descriptor(ring->stage[s].x[group], 8 * 128, 0);
             unsigned long long y = matrix_descriptor(ring->stage[s].y, 8 * 128, 64 * 128);
             matrix_begin();
             UNROLLED
             for (int p = 0; p < BK; p += 16)
-                matrix_multiply(sum, x + p * (X_TURNED ? 128 : 2) / 16, y + p * (Y_TURNED ? 128 : 2) / 16, 1);
+                matrix_multiply(sum, x + p * (X_MN_MAJOR ? 128 : 2) / 16, y + p * (Y_MN_MAJOR ? 128 : 2) / 16, 1);
             matrix_commit();
             MATRIX_WAIT(1);
             if (before >= 0 && lane == 0) barrier_arrive(&ring->empty[before]); /* this warp has read it */
@@ -226,15 +230,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         MATRIX_WAIT(0);
         matrix_end(sum);
         if (before >= 0 && lane == 0) barrier_arrive(&ring->empty[before]);
-        if (piece.to < steps) {
-            leave_sums(sum, memory + (long)here * (LONG * FEW / 4), &flags[here], ticket);
+        if (k_range.to < steps) {
+            store_partials(sum, memory + (long)here * (LONG * FEW / 4), &flags[here], epoch);
             continue;
         }
-        if (piece.from > 0)
-            add_sums(sum, memory, flags, ticket,
-                     parts > 0 ? here - parts + 1 : (int)((long)piece.tile * steps / length), here);
-        int i = piece.tile / tiles_few * LONG + tid / 32 * 16 + lane / 4,
-            j = piece.tile % tiles_few * FEW + lane % 4 * 2;
+        if (k_range.from > 0)
+            fix_up(sum, memory, flags, epoch,
+                   splits > 0 ? here - splits + 1 : (int)((long)k_range.tile * steps / length), here);
+        int i = k_range.tile / tiles_few * LONG + tid / 32 * 16 + lane / 4,
+            j = k_range.tile % tiles_few * FEW + lane % 4 * 2;
         const long to_i = FEW_ROWS ? 1 : ldc, to_j = FEW_ROWS ? ldc : 1;
         element_c *at = c + i * to_i + j * to_j;
         UNROLLED
@@ -244,5 +248,5 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             put(at + 8 * to_i, i + 8 < many && j < few, alpha, sum[e + 2], beta);
             put(at + 8 * to_i + to_j, i + 8 < many && j + 1 < few, alpha, sum[e + 3], beta);
         }
-    } while (next_piece(&piece, steps));
+    } while (next_k_range(&k_range, steps));
 }

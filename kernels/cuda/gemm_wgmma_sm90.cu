@@ -41,16 +41,16 @@
 #ifndef WIDE
 #define WIDE 1
 #endif
-#ifndef GROUP
-#define GROUP 8
+#ifndef GROUP_M
+#define GROUP_M 8
 #endif
 #include "rung.cuh"
-#define MATRIX_N      ROW_N
-#define MATRIX_TURN_A OP_A
+#define MATRIX_N          ROW_N
+#define MATRIX_MN_MAJOR_A OP_A
 #if OP_B
-#define MATRIX_TURN_B 0
+#define MATRIX_MN_MAJOR_B 0
 #else
-#define MATRIX_TURN_B 1
+#define MATRIX_MN_MAJOR_B 1
 #endif
 #include "hopper.cuh"
 
@@ -59,17 +59,17 @@ enum {
     BN = ROW_N,
     BK = ROW_K,
     LINE = 64,
-    SLICES = BM / 64,
+    SUBTILES = BM / 64,
     STAGES = ROW_STAGES,
     THREADS = ROW_THREADS,
     CONSUMERS = 2 * 128
 };
 ASSUME(BK == LINE && THREADS == CONSUMERS + 128)
 /* at first each thread has a third of the registers, too few for these sums */
-enum { MOVES_REGISTERS = SLICES * BN / 2 >= 128 };
+enum { MOVES_REGISTERS = SUBTILES * BN / 2 >= 128 };
 enum {
     WITHIN = 1,
-    TURN = 3
+    MAIN_LOOP = 3
 }; /* named barriers: of the threads of warpgroup 0 or 1; for the turn of warpgroup 0 or 1 */
 #if C_HALF
 typedef unsigned short element_c;
@@ -79,7 +79,7 @@ typedef float element_c;
 enum { OUT_COLS = 128 / sizeof(element_c) };
 
 struct stage {
-    unsigned short a[SLICES][64][LINE], b[BN / 64][64][LINE];
+    unsigned short a[SUBTILES][64][LINE], b[BN / 64][64][LINE];
 };
 
 struct ring {
@@ -153,7 +153,7 @@ static __device__ __forceinline__ void put(element_c *c, int count, float alpha,
 
 /* Writes 16 lines of OUT_COLS sums of a warp, from row `row` of the buffer on, swizzled as TMA reads them: 16 bytes
  * number q of a line lie at number q ^ (line % 8). */
-static __device__ __forceinline__ void write_lines(unsigned out, int row, int lane, float alpha, const float *sum)
+static __device__ __forceinline__ void stage_rows(unsigned out, int row, int lane, float alpha, const float *sum)
 {
 #if C_HALF
     UNROLLED
@@ -183,7 +183,7 @@ static __device__ __forceinline__ void write_lines(unsigned out, int row, int la
 
 /* Epilogue by TMA: the 64 x BN sums of a warpgroup to C from row i0, column j0 on, through its two buffers; `*next` is
  * the next. */
-static __device__ __forceinline__ void store_by_engine(struct ring *ring, int group, int *next, const tensor_map *c_map,
+static __device__ __forceinline__ void epilogue_by_tma(struct ring *ring, int group, int *next, const tensor_map *c_map,
                                                        int i0, int j0, float alpha, const float *sum)
 {
     int tid = threadIdx.x % 128;
@@ -191,18 +191,18 @@ static __device__ __forceinline__ void store_by_engine(struct ring *ring, int gr
     for (int j = 0; j < BN; j += OUT_COLS, *next ^= 1) {
         element_c(*out)[OUT_COLS] = ring->out[group][*next];
         /* TMA has read the buffer; only the thread that started the store can wait for that */
-        if (tid == 0) COPIES_OUT_READ(1);
-        threads_meet(WITHIN + group, 128); /* all wait for that thread */
-        write_lines(shared_address(out), tid / 32 * 16, tid % 32, alpha, &sum[j / 2]);
-        copies_see_writes();
-        threads_meet(WITHIN + group, 128); /* that thread waits for all: the lines are written */
-        if (tid == 0) copy_box_out(c_map, j0 + j, i0, out);
+        if (tid == 0) TMA_STORES_READ(1);
+        named_barrier_sync(WITHIN + group, 128); /* all wait for that thread */
+        stage_rows(shared_address(out), tid / 32 * 16, tid % 32, alpha, &sum[j / 2]);
+        tma_fence();
+        named_barrier_sync(WITHIN + group, 128); /* that thread waits for all: the lines are written */
+        if (tid == 0) tma_store(c_map, j0 + j, i0, out);
     }
 }
 
 /* Epilogue by the threads themselves. */
-static __device__ __forceinline__ void store_by_hand(element_c *c, long ldc, int i0, int j0, int m, int n, float alpha,
-                                                     const float *sum, float beta)
+static __device__ __forceinline__ void epilogue_by_threads(element_c *c, long ldc, int i0, int j0, int m, int n,
+                                                           float alpha, const float *sum, float beta)
 {
     int lane = threadIdx.x % 32, row = i0 + threadIdx.x % 128 / 32 * 16 + lane / 4, col = j0 + lane % 4 * 2;
     UNROLLED
@@ -215,10 +215,10 @@ static __device__ __forceinline__ void store_by_hand(element_c *c, long ldc, int
 /* ---- A and B ---- */
 
 /* Starts the copy of a box of a stage, at `edge` along m or n and at `k`. */
-static __device__ __forceinline__ void fetch(void *to, const tensor_map *map, int k_in_lines, int edge, int k,
+static __device__ __forceinline__ void fetch(void *to, const tensor_map *map, int k_major, int edge, int k,
                                              barrier *full)
 {
-    copy_box(to, map, k_in_lines ? k : edge, k_in_lines ? edge : k, full);
+    tma_load(to, map, k_major ? k : edge, k_major ? edge : k, full);
 }
 
 /* Advances `blocks` stages in the ring; a phase is odd or even. */
@@ -237,9 +237,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     extern __shared__ __align__(1024) struct ring ring[];
     int tid = threadIdx.x, lane = tid % 32, group = tid / 128, s = 0, phase = 0, blocks = ceil_div(k, BK), i0, j0;
     int tall = ceil_div(m, BM), wide = ceil_div(n, BN), tiles = tall * wide;
-    let_kernel_behind_begin();
+    pdl_trigger();
     if (blocks == 0) { /* no sums */
-        wait_for_kernel_before();
+        pdl_wait();
         for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
             raster(tile, tall, wide, &i0, &j0);
             for (int e = tid; e < BM * BN; e += THREADS)
@@ -251,8 +251,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         for (int q = 0; q < STAGES; q++) barrier_init(&ring->full[q], 1), barrier_init(&ring->empty[q], 4);
         barrier_init_done();
     }
-    if (tid == CONSUMERS) map_ahead(&a_map), map_ahead(&b_map);
-    wait_for_kernel_before();
+    if (tid == CONSUMERS) prefetch_map(&a_map), prefetch_map(&b_map);
+    pdl_wait();
     __syncthreads(); /* all wait for the barriers */
     if (tid >= CONSUMERS) {
         if (MOVES_REGISTERS) REGISTERS_KEEP(24);
@@ -264,7 +264,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 barrier_wait(&ring->empty[s], phase ^ 1); /* for the readers of this stage */
                 barrier_expect(&ring->full[s], sizeof(struct stage));
                 UNROLLED
-                for (int q = 0; q < (OP_A ? SLICES : 1); q++)
+                for (int q = 0; q < (OP_A ? SUBTILES : 1); q++)
                     fetch(to->a[q], &a_map, !OP_A, i0 + q * 64, block * BK, &ring->full[s]);
                 UNROLLED
                 for (int q = 0; q < (OP_B ? 1 : BN / 64); q++)
@@ -274,14 +274,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         }
     } else {
         if (MOVES_REGISTERS) REGISTERS_TAKE(240);
-        float sum[SLICES][BN / 2]; /* set by wgmma alone, as in r13 */
+        float sum[SUBTILES][BN / 2]; /* set by wgmma alone, as in r13 */
         int next = 0;
-        if (group == 1) go_round(&s, &phase, blocks), threads_arrive(TURN, CONSUMERS); /* warpgroup 0 begins */
+        if (group == 1)
+            go_round(&s, &phase, blocks), named_barrier_arrive(MAIN_LOOP, CONSUMERS); /* warpgroup 0 begins */
         for (int tile = blockIdx.x + group * (int)gridDim.x; tile < tiles; tile += 2 * gridDim.x) {
             int before = 0;
             /* wait for the turn: the other warpgroup has gone through its stages, so neither is more than one round
              * behind */
-            threads_meet(TURN + group, CONSUMERS);
+            named_barrier_sync(MAIN_LOOP + group, CONSUMERS);
             ROLLED
             for (int block = 0; block < blocks; block++) {
                 barrier_wait(&ring->full[s], phase); /* for the copies of this stage */
@@ -291,7 +292,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 UNROLLED
                 for (int p = 0; p < BK; p += 16) {
                     UNROLLED
-                    for (int q = 0; q < SLICES; q++)
+                    for (int q = 0; q < SUBTILES; q++)
                         matrix_multiply(sum[q], a + (q * 64 * 128 + p * (OP_A ? 128 : 2)) / 16,
                                         b + p * (OP_B ? 2 : 128) / 16, block | p);
                 }
@@ -301,22 +302,22 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 before = s;
                 if (++s == STAGES) s = 0, phase ^= 1;
             }
-            threads_arrive(TURN + (group ^ 1), CONSUMERS);
+            named_barrier_arrive(MAIN_LOOP + (group ^ 1), CONSUMERS);
             MATRIX_WAIT(0);
             UNROLLED
-            for (int q = 0; q < SLICES; q++) matrix_end(sum[q]);
+            for (int q = 0; q < SUBTILES; q++) matrix_end(sum[q]);
             if (lane == 0) barrier_arrive(&ring->empty[before]);
             go_round(&s, &phase, blocks);
             raster(tile, tall, wide, &i0, &j0);
             /* TMA writes whole 16 bytes: threads store a last column tile that ends within them. */
-            int by_engine = WIDE && beta == 0 && (j0 + BN <= n || n % (16 / (int)sizeof(element_c)) == 0);
+            int by_tma = WIDE && beta == 0 && (j0 + BN <= n || n % (16 / (int)sizeof(element_c)) == 0);
             UNROLLED
-            for (int q = 0; q < SLICES; q++)
-                if (by_engine)
-                    store_by_engine(ring, group, &next, &c_map, i0 + q * 64, j0, alpha, sum[q]);
+            for (int q = 0; q < SUBTILES; q++)
+                if (by_tma)
+                    epilogue_by_tma(ring, group, &next, &c_map, i0 + q * 64, j0, alpha, sum[q]);
                 else
-                    store_by_hand(c, ldc, i0 + q * 64, j0, m, n, alpha, sum[q], beta);
+                    epilogue_by_threads(c, ldc, i0 + q * 64, j0, m, n, alpha, sum[q], beta);
         }
-        if (WIDE && tid % 128 == 0) COPIES_OUT_DONE(); /* TMA still reads this block's memory */
+        if (WIDE && tid % 128 == 0) TMA_STORES_DONE(); /* TMA still reads this block's memory */
     }
 }

@@ -11,7 +11,7 @@
  * SOURCE    PTX ISA 8.0 and above: mbarrier, cp.async.bulk.tensor, wgmma.mma_async and its matrix descriptor,
  *           setmaxnreg. */
 
-#include "early.cuh"
+#include "pdl.cuh"
 #include "shared.cuh"
 
 /* The boxes of A and of B, rows and columns of each, for which a kernel's copies are written: those of its row. */
@@ -64,7 +64,7 @@ static __device__ __forceinline__ void barrier_wait(barrier *bar, int parity)
 
 /* One thread starts the copy of one box, which begins at column x of row y. What lies outside the matrix is filled with
  * zeros, and counts as bytes. */
-static __device__ __forceinline__ void copy_box(void *to, const tensor_map *map, int x, int y, barrier *bar)
+static __device__ __forceinline__ void tma_load(void *to, const tensor_map *map, int x, int y, barrier *bar)
 {
     asm volatile(
         "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(
@@ -74,7 +74,7 @@ static __device__ __forceinline__ void copy_box(void *to, const tensor_map *map,
 }
 
 /* The same for data that is read once: the L2 may evict it first. */
-static __device__ __forceinline__ void copy_box_once(void *to, const tensor_map *map, int x, int y, barrier *bar)
+static __device__ __forceinline__ void tma_load_once(void *to, const tensor_map *map, int x, int y, barrier *bar)
 {
     asm volatile("{.reg .b64 policy; createpolicy.fractional.L2::evict_first.b64 policy;"
                  "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], "
@@ -84,7 +84,7 @@ static __device__ __forceinline__ void copy_box_once(void *to, const tensor_map 
 }
 
 /* Prefetches the tensor map of copies to come. */
-static __device__ __forceinline__ void map_ahead(const tensor_map *map)
+static __device__ __forceinline__ void prefetch_map(const tensor_map *map)
 {
     asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
@@ -106,14 +106,11 @@ static __device__ __forceinline__ void store_two(unsigned at, float x, float y)
 }
 
 /* Makes what this thread wrote into shared memory visible to TMA. */
-static __device__ __forceinline__ void copies_see_writes(void)
-{
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-}
+static __device__ __forceinline__ void tma_fence(void) { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
 /* One thread stores a box; what lies outside the matrix is left out. The store is a group of its own, and only this
  * thread can wait for it. The L2 evicts these lines first. */
-static __device__ __forceinline__ void copy_box_out(const tensor_map *map, int x, int y, const void *from)
+static __device__ __forceinline__ void tma_store(const tensor_map *map, int x, int y, const void *from)
 {
     unsigned long long leaves_first;
     asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(leaves_first));
@@ -125,17 +122,17 @@ static __device__ __forceinline__ void copy_box_out(const tensor_map *map, int x
 }
 
 /* Until at most PENDING of this thread's boxes are still to be read from shared memory; until all are written. */
-#define COPIES_OUT_READ(PENDING) asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(PENDING) : "memory")
-#define COPIES_OUT_DONE()        asm volatile("cp.async.bulk.wait_group 0;" ::: "memory")
+#define TMA_STORES_READ(PENDING) asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(PENDING) : "memory")
+#define TMA_STORES_DONE()        asm volatile("cp.async.bulk.wait_group 0;" ::: "memory")
 
 /* So many threads, of whole warps, that name the same barrier (1 to 15) wait for each other. */
-static __device__ __forceinline__ void threads_meet(int which, int threads)
+static __device__ __forceinline__ void named_barrier_sync(int which, int threads)
 {
     asm volatile("bar.sync %0, %1;" ::"r"(which), "r"(threads) : "memory");
 }
 
 /* The same without waiting: counts as arrived for those that wait. */
-static __device__ __forceinline__ void threads_arrive(int which, int threads)
+static __device__ __forceinline__ void named_barrier_arrive(int which, int threads)
 {
     asm volatile("bar.arrive %0, %1;" ::"r"(which), "r"(threads) : "memory");
 }
@@ -169,11 +166,11 @@ static __device__ __forceinline__ void matrix_commit(void)
 #define MATRIX_WAIT(PENDING) asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory")
 
 /* sum (64 x MATRIX_N in a warpgroup, MATRIX_N / 2 in a thread) <- a b + (add ? sum : 0), for 16 steps of k. a's lines
- * lie along k, along m where MATRIX_TURN_A is 1; b's along n, along k where MATRIX_TURN_B is 0. */
+ * lie along k, along m where MATRIX_MN_MAJOR_A is 1; b's along n, along k where MATRIX_MN_MAJOR_B is 0. */
 #ifndef MATRIX_N
-#define MATRIX_N      256
-#define MATRIX_TURN_A 0
-#define MATRIX_TURN_B 1
+#define MATRIX_N          256
+#define MATRIX_MN_MAJOR_A 0
+#define MATRIX_MN_MAJOR_B 1
 #endif
 #define SUM_4(i) "+f"(sum[i]), "+f"(sum[i + 1]), "+f"(sum[i + 2]), "+f"(sum[i + 3])
 #define SUM_32(i)                                                                                                      \
@@ -210,7 +207,7 @@ static __device__ __forceinline__ void matrix_multiply(float *sum, unsigned long
     asm volatile("{.reg .pred p; setp.ne.s32 p, " ADD ", 0;"                                                           \
                  "wgmma.mma_async.sync.aligned.m64n" MATRIX_TEXT(                                                      \
                      MATRIX_N) "k16.f32." MATRIX_TYPE "." MATRIX_TYPE " {" NAMES "}, " A_AT ", " B_AT                  \
-                               ", p, 1, 1, " MATRIX_TEXT(MATRIX_TURN_A) ", " MATRIX_TEXT(MATRIX_TURN_B) ";}"           \
+                               ", p, 1, 1, " MATRIX_TEXT(MATRIX_MN_MAJOR_A) ", " MATRIX_TEXT(MATRIX_MN_MAJOR_B) ";}"   \
                  : __VA_ARGS__                                                                                         \
                  : "l"(a), "l"(b), "r"(add));
     MATRIX_ASM(MULTIPLY)

@@ -11,7 +11,7 @@
  *           written; fewer than 2^31 blocks.
  * HOST      grid ceil(rows / 64) * ceil(cols / 64) of both, block 256; rows = 0 where there is no second. From sm_90 on
  *           it may be launched with PDL. */
-#include "early.cuh"
+#include "pdl.cuh"
 
 #ifndef HALF
 #define HALF 0
@@ -42,14 +42,14 @@ struct operand {
     long ld;
     element *to;
     long to_ld;
-    int rows, cols, turns;
+    int rows, cols, transposes;
 };
 
 static __device__ __forceinline__ int tiles_along(int edge) { return edge / TILE + (edge % TILE != 0); }
 
 /* One tile of an operand. */
 static __device__ __forceinline__ void carry(element (*tile)[WIDTH], const struct operand *o, int block,
-                                             const bool turns)
+                                             const bool transposes)
 {
     int wide = tiles_along(o->cols), i0 = block / wide * TILE, j0 = block % wide * TILE;
     int x = threadIdx.x % (TILE / 4) * 4, y = threadIdx.x / (TILE / 4);
@@ -65,14 +65,14 @@ static __device__ __forceinline__ void carry(element (*tile)[WIDTH], const struc
 #pragma unroll
         for (int q = 0; q < 4; q++) tile[y + e * LINES][x + q] = taken[e].v[q];
     __syncthreads();
-    int lines = turns ? o->cols - j0 : o->rows - i0, length = turns ? o->rows - i0 : o->cols - j0;
-    element *out = turns ? o->to + (long)j0 * o->to_ld + i0 : o->to + (long)i0 * o->to_ld + j0;
+    int lines = transposes ? o->cols - j0 : o->rows - i0, length = transposes ? o->rows - i0 : o->cols - j0;
+    element *out = transposes ? o->to + (long)j0 * o->to_ld + i0 : o->to + (long)i0 * o->to_ld + j0;
 #pragma unroll
     for (int e = 0; e < EACH; e++) {
         int i = y + e * LINES;
         struct four x4;
 #pragma unroll
-        for (int q = 0; q < 4; q++) x4.v[q] = turns ? tile[x + q][i] : tile[i][x + q];
+        for (int q = 0; q < 4; q++) x4.v[q] = transposes ? tile[x + q][i] : tile[i][x + q];
         if (i < lines && x < length) *(struct four *)&out[(long)i * o->to_ld + x] = x4;
     }
 }
@@ -84,8 +84,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 8)
     int block = blockIdx.x, before = tiles_along(first.rows) * tiles_along(first.cols);
     const struct operand *o = block < before ? &first : &second;
     if (block >= before) block -= before;
-    wait_for_kernel_before();
-    if (o->turns)
+    pdl_wait();
+    if (o->transposes)
         carry(tile, o, block, true);
     else
         carry(tile, o, block, false);

@@ -97,8 +97,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) sgemm_batched_cpas
         }
         copies_commit();
     };
-    let_kernel_behind_begin();
-    wait_for_kernel_before();
+    pdl_trigger();
+    pdl_wait();
     for (int q = 0; q < STAGES - 1; q++) fetch_next(&ring[q]);
     ROLLED
     for (int work = blockIdx.x; work < works; work += gridDim.x) {

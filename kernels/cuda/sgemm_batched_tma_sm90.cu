@@ -158,8 +158,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) sgemm_batched_tma_
         for (int q = 0; q < STAGES; q++) barrier_init(&ring->full[q], 1);
         barrier_init_done();
     }
-    let_kernel_behind_begin();
-    wait_for_kernel_before();
+    pdl_trigger();
+    pdl_wait();
     __syncthreads();
 #define TAKE(BANDS)                                                                                                    \
     multiply<BANDS>(ring, &a_map, &b_map, m, n, k, alpha, beta, c_items + stride_c * item, ldc, i0, j0,                \

@@ -38,7 +38,7 @@
 #define BLOCKS 2
 #endif
 
-enum { BM = ROW_M, BN = ROW_N, BK = ROW_K, THREADS = ROW_THREADS, STAGES = ROW_STAGES, PAD = 4, GROUP = 8 };
+enum { BM = ROW_M, BN = ROW_N, BK = ROW_K, THREADS = ROW_THREADS, STAGES = ROW_STAGES, PAD = 4, GROUP_M = 8 };
 ASSUME(BM == 128 && BN == 128 && BK == 8 && THREADS == 128)
 
 typedef float tile_row[BM + PAD];
@@ -98,9 +98,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) sgemm_cpasync_sm80
     extern __shared__ __align__(16) struct stage ring[];
     int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, blocks = ceil_div(k, BK), first = k - (blocks - 1) * BK,
         now = 0, to = STAGES - 1;
-    int tiles_m = ceil_div(m, BM), tiles_n = ceil_div(n, BN), group = blockIdx.x / (GROUP * tiles_n);
-    int rows = min(GROUP, tiles_m - group * GROUP), in_group = blockIdx.x % (GROUP * tiles_n);
-    int i0 = (group * GROUP + in_group % rows) * BM, j0 = in_group / rows * BN;
+    int tiles_m = ceil_div(m, BM), tiles_n = ceil_div(n, BN), group = blockIdx.x / (GROUP_M * tiles_n);
+    int rows = min(GROUP_M, tiles_m - group * GROUP_M), in_group = blockIdx.x % (GROUP_M * tiles_n);
+    int i0 = (group * GROUP_M + in_group % rows) * BM, j0 = in_group / rows * BN;
     int a_at = (lane / 8 * 2 + lane % 2) * 4, b_at = warp * 32 + lane / 2 % 4 * 4;
     const bool a_turned = !OP_A, b_turned = OP_B;
     float sum[16][8] = {0};

@@ -20,7 +20,7 @@
 #define BLOCKS 1
 #endif
 
-enum { BM = ROW_M, BN = ROW_N, BK = ROW_K, THREADS = ROW_THREADS, PAD = 4, LOADS = BM * BK / 4 / THREADS, GROUP = 8 };
+enum { BM = ROW_M, BN = ROW_N, BK = ROW_K, THREADS = ROW_THREADS, PAD = 4, LOADS = BM * BK / 4 / THREADS, GROUP_M = 8 };
 ASSUME(BM == 128 && BN == 128 && BM * BN == 64 * THREADS)
 
 /* Where the four elements of load number e of a thread lie in a tile of 128 x BK: along k (turned) or along the
@@ -59,9 +59,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) sgemm_simt(PARAMET
 {
     __shared__ __align__(16) tile_row a_tile[2][BK], b_tile[2][BK];
     int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, now = 0;
-    int tiles_m = ceil_div(m, BM), tiles_n = ceil_div(n, BN), group = blockIdx.x / (GROUP * tiles_n);
-    int rows = min(GROUP, tiles_m - group * GROUP), in_group = blockIdx.x % (GROUP * tiles_n);
-    int i0 = (group * GROUP + in_group % rows) * BM, j0 = in_group / rows * BN;
+    int tiles_m = ceil_div(m, BM), tiles_n = ceil_div(n, BN), group = blockIdx.x / (GROUP_M * tiles_n);
+    int rows = min(GROUP_M, tiles_m - group * GROUP_M), in_group = blockIdx.x % (GROUP_M * tiles_n);
+    int i0 = (group * GROUP_M + in_group % rows) * BM, j0 = in_group / rows * BN;
     int a_at = warp / 4 * 64 + (lane / 8 * 2 + lane % 2) * 4, b_at = warp % 4 * 32 + lane / 2 % 4 * 4;
     const bool a_turned = !OP_A, b_turned = OP_B;
     float sum[8][8] = {0};

@@ -11,12 +11,12 @@
  *         ...                          8 warps are busy on a tile of 2048 elements, and ask for no more words than one
  *         warp 7  | k 3584 ... 4095 |  warp would
  *
- *           Where C has too few tiles for the device, split-K divides k among `parts` blocks too. Every block but a
+ *           Where C has too few tiles for the device, split-K divides k among `splits` blocks too. Every block but a
  *           tile's last stores its partial sums in the workspace and signals a flag. The last of each group of 8 adds
  *           the group's sums, and the last block of all adds those of the groups, always in the same order. As in
  *           sgemm_tma_sm90 a flag is signalled with a number that no other launch uses and reset by the block that
  *           waited for it, and a block waits only for blocks that begin before it. On sm_90 the blocks of a tile that
- *           fit into a cluster add through distributed shared memory instead (MEETS = 1, parts.cuh).
+ *           fit into a cluster add through distributed shared memory instead (CLUSTER_REDUCE = 1, splitk.cuh).
  *
  *           Operands are copied in place, 16 bytes at a time where alignment allows: no transpose, stride or address
  *           needs a packing pass. From a K-major operand a thread reads 4 steps of a line at once. Swizzle: quad q of
@@ -26,15 +26,16 @@
  * NUMBERS   64 x 32: 21 flop/byte of the L2, 8 x 8 sums per thread: 16 loads of 16 bytes per 256 FMAs. 8 warps, 3
  *           stages of 6 KiB for each: one block per multiprocessor. H200, microseconds (in brackets the best of
  *           cuBLASLt's eight): 512 cubed 10.6 (14.4), TN 10.4 (14.3). Cluster reduction (in brackets: through memory):
- *           474 x 170 x 288, 2 parts, 7.6 (8.4); 100 x 100 x 1000, 8 parts, 5.6 (7.8).
+ *           474 x 170 x 288, 2 splits, 7.6 (8.4); 100 x 100 x 1000, 8 splits, 5.6 (7.8).
  * LIMITS    sm_80 and above. m, n >= 1; any ld, address and transpose. Fewer than 2^31 tiles. Operands whose address
  *           and ld are multiples of 16 or 8 bytes are copied by as many, others word by word.
- * HOST      grid ceil(m / BM) * ceil(n / BN) * parts, block 32 WARPS, dynamic shared memory WARPS * sizeof(union slice)
- *           = 147456 bytes. parts > 1: a tile's blocks are neighbours in the grid; memory has BM * BN floats for each
- *           block, aligned to 16 bytes, and flags 8 bytes for each, of any content but `ticket`; parts is at most
+ * HOST      grid ceil(m / BM) * ceil(n / BN) * splits, block 32 WARPS, dynamic shared memory WARPS * sizeof(union
+ * slice)
+ *           = 147456 bytes. splits > 1: a tile's blocks are neighbours in the grid; memory has BM * BN floats for each
+ *           block, aligned to 16 bytes, and flags 8 bytes for each, of any content but `epoch`; splits is at most
  *           ceil(k / BLOCK_K).
- *           MEETS = 1: parts is 2, 4 or 8, the size of a cluster along x; memory and flags are not used; dynamic shared
- *           memory is sizeof(struct meeting) = 4 BM * BN + 16 bytes larger.
+ *           CLUSTER_REDUCE = 1: splits is 2, 4 or 8, the size of a cluster along x; memory and flags are not used;
+ *           dynamic shared memory is sizeof(struct cluster_sums) = 4 BM * BN + 16 bytes larger.
  * TILES     sgemm_slicedk_sm80, 64 x 32, is described above. The others differ in how the lanes divide the tile.
  *           64 x 64: 1024 cubed is 256 tiles, two for each of 128 multiprocessors, in blocks of 4 warps, two of which
  *           are resident. 32 flop/byte of the L2. 16 x 8 sums per thread: 24 loads of 16 bytes per 512 FMAs where A is
@@ -55,7 +56,7 @@
 #include "rung.cuh"
 #include "wide.cuh"
 #include "ampere.cuh"
-#include "early.cuh"
+#include "pdl.cuh"
 
 /* The lanes of a warp are arranged LM x LN, each with TM x TN sums. */
 enum {
@@ -83,7 +84,7 @@ union slice {
 };
 ASSUME(WARPS * sizeof(union slice) == ROW_BYTES)
 
-#include "parts.cuh"
+#include "splitk.cuh"
 
 /* ---- from memory to shared memory ---- */
 
@@ -113,7 +114,7 @@ static __device__ __forceinline__ constexpr int exchange(int line)
     return QUADS < 8 ? line / (8 / QUADS) % QUADS : line % 8;
 }
 
-static __device__ __forceinline__ int place(int line, int p)
+static __device__ __forceinline__ int word_at(int line, int p)
 {
     return line * BK + (p / 4 ^ exchange(line)) * 4 + p % 4;
 }
@@ -133,15 +134,15 @@ static __device__ __forceinline__ void fetch_steps(float *to, const float *x, lo
     /* pieces of WITH */
     constexpr int WIDTH = (ALONG ? BK : EDGE) / WITH, HEIGHT = ALONG ? EDGE : BK, SPAN = WIDTH < 32 ? WIDTH : 32,
                   ROWS = 32 / SPAN;
-    int row = lane / SPAN, piece = lane % SPAN, first = ALONG ? place(row, WITH * piece) : (row * WIDTH + piece) * WITH;
-    const float *from = x + row * ld + WITH * piece;
+    int row = lane / SPAN, part = lane % SPAN, first = ALONG ? word_at(row, WITH * part) : (row * WIDTH + part) * WITH;
+    const float *from = x + row * ld + WITH * part;
     if (ROWS > HEIGHT && row >= HEIGHT) return;
     UNROLLED
     for (int i = 0; i < HEIGHT; i += ROWS) {
         if (i > 0) advance(&from, ROWS * ld);
         UNROLLED
         for (int j = 0; j < WIDTH; j += SPAN)
-            if (!CUT || (ALONG ? row + i : WITH * (piece + j)) < lines)
+            if (!CUT || (ALONG ? row + i : WITH * (part + j)) < lines)
                 copy<WITH>(
                     to + (ALONG ? (first ^ (exchange(i) ^ j * WITH / 4) * 4) + i * BK : first + (i * WIDTH + j) * WITH),
                     from + WITH * j, WITH);
@@ -157,7 +158,7 @@ static __device__ __forceinline__ void fetch_cut(float *to, const float *x, long
     {
         int line = ALONG ? e / WIDTH : e % WIDTH, p = ALONG ? e % WIDTH : e / WIDTH;
         int left = line < lines && p < steps ? min(WITH, ALONG ? steps - p : lines - line) : 0;
-        float *at = to + (ALONG ? place(line, p) : e);
+        float *at = to + (ALONG ? word_at(line, p) : e);
         const float *from = left > 0 ? x + (ALONG ? line * ld + p : p * ld + line) : x;
         if (left % WITH == 0)
             copy<WITH>(at, from, left);
@@ -224,25 +225,26 @@ static __device__ __forceinline__ int with_of(const float *x, long ld)
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
-    sgemm_slicedk_sm80(PARAMETERS, int parts, float4 *memory, unsigned long long *flags, unsigned long long ticket)
+    sgemm_slicedk_sm80(PARAMETERS, int splits, float4 *memory, unsigned long long *flags, unsigned long long epoch)
 {
     extern __shared__ __align__(16) union slice slices[];
     const bool a_along = !OP_A, b_along = OP_B;
-    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, tiles_n = ceil_div(n, BN), tile = blockIdx.x / parts,
-        part = blockIdx.x % parts;
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, tiles_n = ceil_div(n, BN), tile = blockIdx.x / splits,
+        split = blockIdx.x % splits;
     int i0 = tile / tiles_n * BM, j0 = tile % tiles_n * BN;
     /* neighbours share what they load */
     int m_lane = LM == 8 ? lane / 8 * 2 + lane % 2 : LM == 4 ? lane / 2 % 4 : lane % LM;
     int n_lane = LM == 8 ? lane / 2 % 4 : LM == 4 ? lane / 8 * 2 + lane % 2 : lane / LM;
-    int steps = ceil_div(k, BK), slice = part * WARPS + warp;
-    int begin = (int)((long)steps * slice / (parts * WARPS)), end = (int)((long)steps * (slice + 1) / (parts * WARPS));
+    int steps = ceil_div(k, BK), slice = split * WARPS + warp;
+    int begin = (int)((long)steps * slice / (splits * WARPS)),
+        end = (int)((long)steps * (slice + 1) / (splits * WARPS));
     int a_with = WIDE ? 4 : with_of(a, lda), b_with = WIDE ? 4 : with_of(b, ldb);
     union slice *mine = &slices[warp];
-    struct meeting *meeting = (struct meeting *)&slices[WARPS];
+    struct cluster_sums *cluster_sums = (struct cluster_sums *)&slices[WARPS];
     float sum[TM][TN] = {0};
-    meeting_begin(meeting);
-    let_kernel_behind_begin();
-    wait_for_kernel_before();
+    cluster_begin(cluster_sums);
+    pdl_trigger();
+    pdl_wait();
     ROLLED
     for (int ahead = begin, step = begin - STAGES + 1, s = 0, next = 0; step < end; step++, ahead++) {
         copies_wait<STAGES - 2>();
@@ -257,8 +259,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         _Pragma("unroll UNROLL") for (int q = 0; q < QUADS; q++)
         {
             __align__(16) float a_q[4][TM], b_q[4][TN];
-            if (a_along) load_quad<LM, TM>(a_q, a_tile, place(m_lane, 0), q);
-            if (b_along) load_quad<LN, TN>(b_q, b_tile, place(n_lane, 0), q);
+            if (a_along) load_quad<LM, TM>(a_q, a_tile, word_at(m_lane, 0), q);
+            if (b_along) load_quad<LN, TN>(b_q, b_tile, word_at(n_lane, 0), q);
             UNROLLED
             for (int p = 0; p < 4; p++) {
                 if (!a_along) load_step<BM, LM, TM>(a_q[p], a_tile, m_lane, 4 * q + p);
@@ -301,12 +303,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
             x[i].x += y.x, x[i].y += y.y, x[i].z += y.z, x[i].w += y.w;
         }
     }
-    if (!add_parts(x, meeting, tile, part, parts, memory, flags, ticket)) return;
+    if (!fix_up(x, cluster_sums, tile, split, splits, memory, flags, epoch)) return;
     UNROLLED
     for (int i = 0; i < EACH; i++) {
-        int own = threadIdx.x + i * THREADS, e = own + first_quad(part, parts), row = e / (BN / 4),
+        int own = threadIdx.x + i * THREADS, e = own + first_quad(split, splits), row = e / (BN / 4),
             col = e % (BN / 4) * 4;
-        if (own < quads_of_part(parts) && i0 + row < m)
+        if (own < quads_of_split(splits) && i0 + row < m)
             store4(&C(i0 + row, j0 + col), n - j0 - col, alpha, &x[i].x, beta);
     }
 }

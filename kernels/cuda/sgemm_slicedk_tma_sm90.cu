@@ -19,10 +19,10 @@
  *           relative to the better of cuBLASLt's two: 1024 cubed 1.13, TN 1.16, NT 1.05, TT 1.11; 1000 cubed 1.12.
  * LIMITS    sm_90 and above. m, n >= 1. WIDE = 1 promises c aligned to 16 bytes and ldc a multiple of 4; WIDE = 0 takes
  *           any. Fewer than 2^31 tiles.
- * HOST      grid ceil(m / BM) * ceil(n / BN) * parts, block THREADS, dynamic shared memory
- *           sizeof(struct memory) = 196800 bytes. parts and MEETS as in sgemm_slicedk_sm80, at most ceil(k / 8). Two
- *           tensor maps, rank 2, FLOAT32, element strides 1, no interleave, zeros outside; addresses and strides
- *           multiples of 16 bytes; A and B as stored:
+ * HOST      grid ceil(m / BM) * ceil(n / BN) * splits, block THREADS, dynamic shared memory
+ *           sizeof(struct memory) = 196800 bytes. splits and CLUSTER_REDUCE as in sgemm_slicedk_sm80, at most ceil(k /
+ *           8). Two tensor maps, rank 2, FLOAT32, element strides 1, no interleave, zeros outside; addresses and
+ *           strides multiples of 16 bytes; A and B as stored:
  *               K-major    box {16, 64 (B: WARP_N)} swizzled by 64 bytes
  *               MN-major   box {64 (B: WARP_N), 16}, not swizzled
  * TILES     sgemm_slicedk_tma_sm90, 64 x 128, is described above.
@@ -57,8 +57,8 @@ ASSUME(BM == 64 && HALF == 8 && (WN == 64 || WN == 32))
 ASSUME_BOXES(BK, WM, BK, WN)
 enum { EACH = (BM * BN / 4 + THREADS - 1) / THREADS };
 /* FULL: the main loop leaves few registers */
-enum { A_ALONG = !OP_A, B_ALONG = OP_B, FULL = WN == 64, TURNS = FULL ? 1 : 2 };
-#include "parts.cuh"
+enum { A_ALONG = !OP_A, B_ALONG = OP_B, FULL = WN == 64, UNROLL_TRANSPOSE = FULL ? 1 : 2 };
+#include "splitk.cuh"
 
 /* The boxes of a warp, two of each operand: alternating, or one as it comes and one transposed. In the epilogue its
  * sums. */
@@ -78,7 +78,7 @@ ASSUME(sizeof(struct memory) == ROW_BYTES)
 /* Transposes a box of EDGE K-major lines of BK steps, its quads swizzled by TMA, into BK lines along the edge, in which
  * line l of the box lies at l % (EDGE / 4) * 4 + l / (EDGE / 4). A lane holds ONCE x 4 words at a time; lanes that load
  * or store together meet in no bank. */
-template <int EDGE> static __device__ __forceinline__ void turn(float *to, const float *from, int lane)
+template <int EDGE> static __device__ __forceinline__ void transpose(float *to, const float *from, int lane)
 {
     constexpr int LINES = EDGE / 4, ONCE = FULL ? 2 : 4;
     struct __align__(4 * ONCE) words { float v[ONCE]; };
@@ -118,30 +118,30 @@ static __device__ __forceinline__ int swap_of(int m_lane)
 }
 
 /* The main loop: the 64 x WN sums of this warp over its slice of k. */
-static __device__ __forceinline__ void multiply(float (*sum)[TN], struct memory *memory, const tensor_map *a_map,
-                                                const tensor_map *b_map, int n, int k, int parts)
+static __device__ __forceinline__ void main_loop(float (*sum)[TN], struct memory *memory, const tensor_map *a_map,
+                                                 const tensor_map *b_map, int n, int k, int splits)
 {
-    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, tiles_n = ceil_div(n, BN), tile = blockIdx.x / parts, s = 0,
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, tiles_n = ceil_div(n, BN), tile = blockIdx.x / splits, s = 0,
         phase = 0;
     int i0 = tile / tiles_n * BM, j0 = tile % tiles_n * BN + warp / SLICES * WN, m_lane = m_lane_of(lane),
         n_lane = n_lane_of(lane);
-    int halves = ceil_div(k, HALF), number = blockIdx.x % parts * SLICES + warp % SLICES;
-    int first = (int)((long)halves * number / (parts * SLICES)),
-        left = (int)((long)halves * (number + 1) / (parts * SLICES)) - first, p = first * HALF;
+    int halves = ceil_div(k, HALF), number = blockIdx.x % splits * SLICES + warp % SLICES;
+    int first = (int)((long)halves * number / (splits * SLICES)),
+        left = (int)((long)halves * (number + 1) / (splits * SLICES)) - first, p = first * HALF;
     union slice *mine = &memory->slice[warp];
     barrier *full = memory->full[warp];
     auto fetch = [&](int from, int to) {
         barrier_expect(&full[to], sizeof mine->a[0] + sizeof mine->b[0]);
-        copy_box(mine->a[A_ALONG ? 0 : to], a_map, A_ALONG ? from : i0, A_ALONG ? i0 : from, &full[to]);
-        copy_box(mine->b[B_ALONG ? 0 : to], b_map, B_ALONG ? from : j0, B_ALONG ? j0 : from, &full[to]);
+        tma_load(mine->a[A_ALONG ? 0 : to], a_map, A_ALONG ? from : i0, A_ALONG ? i0 : from, &full[to]);
+        tma_load(mine->b[B_ALONG ? 0 : to], b_map, B_ALONG ? from : j0, B_ALONG ? j0 : from, &full[to]);
     };
-    let_kernel_behind_begin();
+    pdl_trigger();
     if (lane == 0 && left > 0) {
-        map_ahead(a_map), map_ahead(b_map);
+        prefetch_map(a_map), prefetch_map(b_map);
         barrier_init(&full[0], 1), barrier_init(&full[1], 1);
         barrier_init_done();
     }
-    wait_for_kernel_before();
+    pdl_wait();
     if (lane == 0 && left > 0) fetch(p, 0);
     __syncwarp(); /* the barriers are ready for all */
     ROLLED
@@ -149,8 +149,8 @@ static __device__ __forceinline__ void multiply(float (*sum)[TN], struct memory 
         const float *a_tile = mine->a[A_ALONG ? 1 : s] + 4 * m_lane, *b_tile = mine->b[B_ALONG ? 1 : s] + 4 * n_lane;
         barrier_wait(&full[s], phase);
         if (A_ALONG || B_ALONG) __syncwarp(); /* all have read what was transposed before */
-        if (A_ALONG) turn<WM>(mine->a[1], mine->a[0], lane);
-        if (B_ALONG) turn<WN>(mine->b[1], mine->b[0], lane);
+        if (A_ALONG) transpose<WM>(mine->a[1], mine->a[0], lane);
+        if (B_ALONG) transpose<WN>(mine->b[1], mine->b[0], lane);
         __syncwarp(); /* all have read the step before, or transposed this one */
         if (lane == 0 && left > 2) fetch(p + BK, s ^ 1);
         ROLLED
@@ -179,18 +179,18 @@ static __device__ __forceinline__ void multiply(float (*sum)[TN], struct memory 
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     sgemm_slicedk_tma_sm90(const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map, int m,
-                           int n, int k, float alpha, float beta, float *__restrict__ c, long ldc, int parts,
-                           float4 *memory, unsigned long long *flags, unsigned long long ticket)
+                           int n, int k, float alpha, float beta, float *__restrict__ c, long ldc, int splits,
+                           float4 *memory, unsigned long long *flags, unsigned long long epoch)
 {
     extern __shared__ __align__(1024) struct memory shared[];
     float sum[TM][TN] = {0};
-    struct meeting *meeting = (struct meeting *)&shared[1];
-    meeting_begin(meeting);
-    multiply(sum, shared, &a_map, &b_map, n, k, parts);
+    struct cluster_sums *cluster_sums = (struct cluster_sums *)&shared[1];
+    cluster_begin(cluster_sums);
+    main_loop(sum, shared, &a_map, &b_map, n, k, splits);
     int tid; /* read again, so that nothing derived from it occupies registers in the main loop */
     asm volatile("mov.u32 %0, %%tid.x;" : "=r"(tid));
     int m_lane = m_lane_of(tid % 32), n_lane = n_lane_of(tid % 32), tiles_n = ceil_div(n, BN),
-        tile = blockIdx.x / parts, part = blockIdx.x % parts;
+        tile = blockIdx.x / splits, split = blockIdx.x % splits;
     UNROLLED /* word by word: vectors would tie the sums to the worst registers */
         for (int i = 0; i < TM; i++)
     {
@@ -215,12 +215,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         if (swap & 1) x[i] = make_float4(x[i].y, x[i].x, x[i].w, x[i].z);
         if (swap & 2) x[i] = make_float4(x[i].z, x[i].w, x[i].x, x[i].y);
     }
-    if (!add_parts(x, meeting, tile, part, parts, memory, flags, ticket)) return;
+    if (!fix_up(x, cluster_sums, tile, split, splits, memory, flags, epoch)) return;
     UNROLLED
     for (int i = 0; i < EACH; i++) {
-        int own = tid + i * THREADS, e = own + first_quad(part, parts), place = e / (BN / 4),
+        int own = tid + i * THREADS, e = own + first_quad(split, splits), line = e / (BN / 4),
             col = tile % tiles_n * BN + e % (BN / 4) * 4;
-        int row = tile / tiles_n * BM + (A_ALONG ? place / 4 + place % 4 * (WM / 4) : place);
-        if (own < quads_of_part(parts) && row < m) store4(&C(row, col), n - col, alpha, &x[i].x, beta);
+        int row = tile / tiles_n * BM + (A_ALONG ? line / 4 + line % 4 * (WM / 4) : line);
+        if (own < quads_of_split(splits) && row < m) store4(&C(row, col), n - col, alpha, &x[i].x, beta);
     }
 }

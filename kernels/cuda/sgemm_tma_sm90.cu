@@ -17,13 +17,13 @@
  *
  *           Full waves of tiles are computed whole, one block per tile. The tiles of the last wave would occupy only a
  *           part of the device and take as long, so they are computed by stream-K: their steps of k, tile after tile,
- *           are cut into equal runs ("shares"), one for each resident block, or a few for each tile, whichever ends
+ *           are cut into equal runs, one for each resident block, or a few for each tile, whichever ends
  *           earlier. A run that begins or ends within a tile stores its partial sums in the workspace and signals a
  *           flag. The run that reaches the end of the tile's k does the fix-up: it adds the partial sums to its own, in
  *           the order of k, and stores C:
  *
  *           tile   |  792            |  793            |  794
- *           share  |     0     |     1     |     2     |     3     |   0, 1: the beginning of 793 first, then the
+ *           run    |     0     |     1     |     2     |     3     |   0, 1: the beginning of 793 first, then the
  *                  |           |  adds 0   |  adds 1   |               end of 792, so that no run waits long
  *
  *           A flag is signalled with a number that no other launch uses, and reset by the block that waited for it: the
@@ -32,7 +32,7 @@
  *
  *           Residue: an edge tile with 32 rows or fewer in C computes only 32 rows, 32 x 32 for each warp; one with 32
  *           columns or fewer likewise, with the warps below each other. 5001 rows and columns leave 9 for the last
- *           tiles, which are 5 % of all. These narrow tiles come last, and count a third in the runs of stream-K.
+ *           tiles, which are 5 % of all. Residues come last, and count a third in the runs of stream-K.
  *
  *           Epilogue: where rows of C do not begin at multiples of 16 bytes, each thread would store single words and
  *           touch each memory line 8 times. So the sums pass through the shared-memory stages, 32 rows at a time, and
@@ -48,15 +48,15 @@
  *           changes to the text change the compiler's choice of banks and cost up to 8 %; two ways to store sums as
  *           vectors cost 40 %.
  * LIMITS    sm_90 and above. m, n >= 1. The first `whole` tiles are computed whole; the others in runs of `length`
- *           steps of 16 of k, at least 1 and at most the steps of one tile. A narrow tile has a third as many steps,
- *           rounded up. `whole` is the number of all tiles, or at most that of the tiles that are not narrow.
+ *           steps of 16 of k, at least 1 and at most the steps of one tile. A residue has a third as many steps,
+ *           rounded up. `whole` is the number of all tiles, or at most that of the tiles that are not residues.
  *           WIDE = 1 (128-bit stores) promises c aligned to 16 bytes and ldc a multiple of 4; WIDE = 0 takes any. Fewer
  *           than 2^31 tiles.
  * HOST      tiles = ceil(m / 128) * ceil(n / 128), grid whole + ceil(steps of the other tiles, so counted, / length),
- *           block 128, dynamic shared memory sizeof(struct ring) = 49176 bytes. whole = tiles: no stream-K; parts and
- *           flags are not used. Otherwise parts has 128 * 128 floats for each run, and flags 8 bytes for each, of any
- *           content but `ticket`. Two tensor maps, rank 2, FLOAT32, element strides 1, no interleave, no swizzle, zeros
- *           outside, L2 promotion 256 B, box {128, 16}; addresses and strides multiples of 16 bytes:
+ *           block 128, dynamic shared memory sizeof(struct ring) = 49176 bytes. whole = tiles: no stream-K; partials
+ *           and flags are not used. Otherwise partials has 128 * 128 floats for each run, and flags 8 bytes for each,
+ *           of any content but `epoch`. Two tensor maps, rank 2, FLOAT32, element strides 1, no interleave, no swizzle,
+ *           zeros outside, L2 promotion 256 B, box {128, 16}; addresses and strides multiples of 16 bytes:
  *               a_map: op(A) transposed, k x m: dims {m, k}
  *               b_map: op(B), k x n: dims {n, k}
  * TILES     sgemm_tma_sm90, 128 x 128, is described above.
@@ -84,10 +84,10 @@ enum {
     THREADS = ROW_THREADS,
     BLOCKS = 384 / THREADS,
     STAGES = ROW_STAGES,
-    GROUP = 8,
-    NARROW = BN == BM ? 32 : 0,
+    GROUP_M = 8,
+    RESIDUE = BN == BM ? 32 : 0,
     FASTER = 3,
-    IN_LINES = !WIDE && BN == BM
+    BY_ROWS = !WIDE && BN == BM
 };
 ASSUME(BM == 128 && BK == 16 && THREADS == BN)
 
@@ -103,18 +103,18 @@ static __device__ __forceinline__ void fetch(struct ring *ring, const tensor_map
                                              int i0, int j0, int block, int s)
 {
     barrier_expect(&ring->full[s], sizeof ring->a[s] + sizeof ring->b[s]);
-    copy_box(ring->a[s], a_map, i0, block * BK, &ring->full[s]);
-    copy_box(ring->b[s], b_map, j0, block * BK, &ring->full[s]);
+    tma_load(ring->a[s], a_map, i0, block * BK, &ring->full[s]);
+    tma_load(ring->b[s], b_map, j0, block * BK, &ring->full[s]);
 }
 
-/* Tiles along an edge of C, without the last if at most NARROW of its rows or columns lie in C. */
-static __device__ __forceinline__ int wide_along(int edge, int tile) { return (edge + tile - 1 - NARROW) / tile; }
+/* Tiles along an edge of C, without the last if at most RESIDUE of its rows or columns lie in C. */
+static __device__ __forceinline__ int wide_along(int edge, int tile) { return (edge + tile - 1 - RESIDUE) / tile; }
 
 #include "raster.cuh"
 
-/* The origin of tile number `tile`: first the wide tiles in the order of raster(), then the narrow ones on the right,
+/* The origin of tile number `tile`: first the wide tiles in the order of raster(), then the residues on the right,
  * then those below. */
-static __device__ __forceinline__ void place(int tile, int m, int n, int *i0, int *j0)
+static __device__ __forceinline__ void tile_origin(int tile, int m, int n, int *i0, int *j0)
 {
     int rows = wide_along(m, BM), columns = wide_along(n, BN), right = tile - rows * columns,
         below = tile - rows * ceil_div(n, BN);
@@ -127,39 +127,39 @@ static __device__ __forceinline__ void place(int tile, int m, int n, int *i0, in
     }
 }
 
-static __device__ __forceinline__ bool is_narrow(int tile, int wide) { return NARROW > 0 && tile >= wide; }
+static __device__ __forceinline__ bool is_residue(int tile, int wide) { return RESIDUE > 0 && tile >= wide; }
 
 /* The units of work of a tile's k: its steps, or a FASTER-th of them. */
 static __device__ __forceinline__ int units_of(int tile, int wide, int steps)
 {
-    return is_narrow(tile, wide) ? ceil_div(steps, FASTER) : steps;
+    return is_residue(tile, wide) ? ceil_div(steps, FASTER) : steps;
 }
 
 /* The units of the tiles from `whole` to before `tile`. */
 static __device__ __forceinline__ long units_before(int tile, int whole, int wide, int steps)
 {
-    return is_narrow(tile, wide) ? (long)(wide - whole) * steps + (long)(tile - wide) * ceil_div(steps, FASTER)
-                                 : (long)(tile - whole) * steps;
+    return is_residue(tile, wide) ? (long)(wide - whole) * steps + (long)(tile - wide) * ceil_div(steps, FASTER)
+                                  : (long)(tile - whole) * steps;
 }
 
 /* The tile that has unit number x of those. */
 static __device__ __forceinline__ int tile_of(long x, int whole, int wide, int steps)
 {
-    long narrow = x - (long)(wide - whole) * steps;
-    return NARROW > 0 && narrow >= 0 ? wide + (int)(narrow / ceil_div(steps, FASTER)) : whole + (int)(x / steps);
+    long residue = x - (long)(wide - whole) * steps;
+    return RESIDUE > 0 && residue >= 0 ? wide + (int)(residue / ceil_div(steps, FASTER)) : whole + (int)(x / steps);
 }
 
 /* All threads: partial sums are stored; signal the flag. */
-static __device__ __forceinline__ void raise(unsigned long long *flag, unsigned long long ticket)
+static __device__ __forceinline__ void signal_flag(unsigned long long *flag, unsigned long long epoch)
 {
     __syncthreads();
-    if (threadIdx.x == 0) flag_raise(flag, ticket);
+    if (threadIdx.x == 0) flag_signal(flag, epoch);
 }
 
 /* All threads: wait for the flag and reset it. */
-static __device__ __forceinline__ void lower(unsigned long long *flag, unsigned long long ticket)
+static __device__ __forceinline__ void wait_for_flag(unsigned long long *flag, unsigned long long epoch)
 {
-    if (threadIdx.x == 0) flag_lower(flag, 0, ticket);
+    if (threadIdx.x == 0) flag_wait_and_reset(flag, 0, epoch);
     __syncthreads();
 }
 
@@ -170,8 +170,8 @@ static __device__ __forceinline__ int swap_of(int line) { return line / 4 % 4 | 
 /* Epilogue for rows of C that need not begin at multiples of 16 bytes: 32 lines at a time go through the stages, into
  * two alternating buffers, so that each row is stored as one. Word by word: vectors would tie the sums to the worst
  * registers. */
-static __device__ __forceinline__ void store_lines(struct ring *ring, float *c, long ldc, int rows, int cols,
-                                                   float alpha, float (*sum)[8], float beta)
+static __device__ __forceinline__ void epilogue_rows(struct ring *ring, float *c, long ldc, int rows, int cols,
+                                                     float alpha, float (*sum)[8], float beta)
 {
     enum { LINES = 32 };
     int col = threadIdx.x, lane = col % 32, a_at = (lane / 8 * 2 + lane % 2) * 4,
@@ -194,15 +194,15 @@ static __device__ __forceinline__ void store_lines(struct ring *ring, float *c, 
                 if (rows > 0 && col < cols) blend(&c[col], alpha, from[q * BN], beta);
         }
     }
-    copies_see_writes();
+    tma_fence();
     __syncthreads(); /* all have read the lines: TMA may write the stages again */
 }
 
 /* Main loop: steps `from` ... `to` - 1 of k of a tile. Each thread has 4 rows in each of `bands` bands of 32, beginning
  * at a_at, and 2 quads of columns, beginning at b_at. */
-static __device__ __forceinline__ void multiply(float (*sum)[8], const int bands, struct ring *ring,
-                                                const tensor_map *a_map, const tensor_map *b_map, int i0, int j0,
-                                                int a_at, int b_at, int from, int to, int *stage, int *phase)
+static __device__ __forceinline__ void main_loop(float (*sum)[8], const int bands, struct ring *ring,
+                                                 const tensor_map *a_map, const tensor_map *b_map, int i0, int j0,
+                                                 int a_at, int b_at, int from, int to, int *stage, int *phase)
 {
     if (threadIdx.x == 0)
         for (int q = 0, t = *stage; q < STAGES && from + q < to; q++, t = t + 1 == STAGES ? 0 : t + 1)
@@ -225,7 +225,7 @@ static __device__ __forceinline__ void multiply(float (*sum)[8], const int bands
                     UNROLLED
                     for (int q = 0; q < 8; q++) {
                         /* the order of rows with fewer bank conflicts, as counted */
-                        int i = IN_LINES ? 4 * bands - 1 - r : r, j = i % 2 ? q : 7 - q;
+                        int i = BY_ROWS ? 4 * bands - 1 - r : r, j = i % 2 ? q : 7 - q;
                         sum[i][j] = fmaf(a_p[i], b_p[j], sum[i][j]);
                     }
                 }
@@ -240,7 +240,7 @@ static __device__ __forceinline__ void multiply(float (*sum)[8], const int bands
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     sgemm_tma_sm90(const __grid_constant__ tensor_map a_map, const __grid_constant__ tensor_map b_map, int m, int n,
                    int k, float alpha, float beta, float *__restrict__ c, long ldc, int whole, int length,
-                   float *__restrict__ parts, unsigned long long *flags, unsigned long long ticket)
+                   float *__restrict__ partials, unsigned long long *flags, unsigned long long epoch)
 {
     extern __shared__ __align__(1024) struct ring ring[];
     int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, s = 0, phase = 0, steps = ceil_div(k, BK),
@@ -250,55 +250,55 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         barrier_init_done();
     }
     __syncthreads();
-    wait_for_kernel_before();
+    pdl_wait();
     /* this block has `left` units, back from `end` in its last tile */
-    int share = blockIdx.x - whole, tile = blockIdx.x, end = units_of(tile, wide, steps), left = end;
-    if (share >= 0) {
-        long begin = (long)share * length,
+    int run = blockIdx.x - whole, tile = blockIdx.x, end = units_of(tile, wide, steps), left = end;
+    if (run >= 0) {
+        long begin = (long)run * length,
              until = min(begin + length, units_before(ceil_div(m, BM) * ceil_div(n, BN), whole, wide, steps));
         tile = tile_of(until - 1, whole, wide, steps), end = until - units_before(tile, whole, wide, steps),
         left = until - begin;
     }
     ROLLED
     for (;; tile--, end = units_of(tile, wide, steps)) {
-        bool narrow = is_narrow(tile, wide);
-        int i0, j0, begin = max(end - left, 0), each = narrow ? FASTER : 1, from = begin * each,
+        bool residue = is_residue(tile, wide);
+        int i0, j0, begin = max(end - left, 0), each = residue ? FASTER : 1, from = begin * each,
                     to = min(end * each, steps);
         float sum[16][8] = {0};
         left -= end - begin;
-        place(tile, m, n, &i0, &j0);
-        bool beside = narrow && i0 < wide_along(m, BM) * BM; /* each warp has 32 rows; otherwise 32 columns */
+        tile_origin(tile, m, n, &i0, &j0);
+        bool beside = residue && i0 < wide_along(m, BM) * BM; /* each warp has 32 rows; otherwise 32 columns */
         int a_at = (lane / 8 * 2 + lane % 2) * 4 + (beside ? warp * 32 : 0),
             b_at = lane / 2 % 4 * 4 + (beside ? 0 : warp * 32);
-        if (narrow)
-            multiply(sum, 1, ring, &a_map, &b_map, i0, j0, a_at, b_at, from, to, &s, &phase);
+        if (residue)
+            main_loop(sum, 1, ring, &a_map, &b_map, i0, j0, a_at, b_at, from, to, &s, &phase);
         else
-            multiply(sum, 4, ring, &a_map, &b_map, i0, j0, a_at, b_at, from, to, &s, &phase);
+            main_loop(sum, 4, ring, &a_map, &b_map, i0, j0, a_at, b_at, from, to, &s, &phase);
         if (to < steps) { /* word by word: vectors would tie the sums to the worst registers */
-            float *part = parts + (long)share * (BM * BN) + tid;
+            float *partial = partials + (long)run * (BM * BN) + tid;
             UNROLLED
             for (int e = 0; e < 128; e++) {
-                if (e == 32 && narrow) break;
-                part[e * THREADS] = sum[e / 8][e % 8];
+                if (e == 32 && residue) break;
+                partial[e * THREADS] = sum[e / 8][e % 8];
             }
-            raise(&flags[share], ticket);
+            signal_flag(&flags[run], epoch);
         } else {
             if (from > 0) {
                 ROLLED
-                for (int other = units_before(tile, whole, wide, steps) / length; other < share; other++) {
-                    const volatile float *part = parts + (long)other * (BM * BN) + tid;
-                    lower(&flags[other], ticket);
+                for (int other = units_before(tile, whole, wide, steps) / length; other < run; other++) {
+                    const volatile float *partial = partials + (long)other * (BM * BN) + tid;
+                    wait_for_flag(&flags[other], epoch);
                     UNROLLED
                     for (int e = 0; e < 128; e++) {
-                        if (e == 32 && narrow) break;
-                        sum[e / 8][e % 8] += part[e * THREADS];
+                        if (e == 32 && residue) break;
+                        sum[e / 8][e % 8] += partial[e * THREADS];
                     }
                 }
             }
-            if (!IN_LINES || narrow) {
-                int rows = narrow ? min(m, i0 + a_at + 4) : m;
+            if (!BY_ROWS || residue) {
+                int rows = residue ? min(m, i0 + a_at + 4) : m;
                 UNROLLED
-                for (int i = 0; i < (IN_LINES ? 4 : 16); i++) {
+                for (int i = 0; i < (BY_ROWS ? 4 : 16); i++) {
                     int row = i0 + a_at + i / 4 * 32 + i % 4;
                     if (row >= rows) continue;
                     store4(&C(row, j0 + b_at), n - j0 - b_at, alpha, &sum[i][0], beta);
@@ -306,8 +306,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
                 }
             } else {
                 /* read again, so that nothing derived from it occupies registers in the main loop */
-                place(tile, m, n, &i0, &j0);
-                store_lines(ring, &C(i0, j0), ldc, m - i0, n - j0, alpha, sum, beta);
+                tile_origin(tile, m, n, &i0, &j0);
+                epilogue_rows(ring, &C(i0, j0), ldc, m - i0, n - j0, alpha, sum, beta);
             }
         }
         if (left == 0) break;

@@ -14,7 +14,7 @@
 #include "rung.clh"
 #include "wide.clh"
 
-enum { BM = ROW_M, BN = ROW_N, BK = ROW_K, THREADS = ROW_THREADS, PAD = 4, LOADS = BM * BK / 4 / THREADS, GROUP = 8 };
+enum { BM = ROW_M, BN = ROW_N, BK = ROW_K, THREADS = ROW_THREADS, PAD = 4, LOADS = BM * BK / 4 / THREADS, GROUP_M = 8 };
 ASSUME(BM == 128 && BN == 128 && BM * BN == 64 * THREADS)
 
 /* Where the four elements of load number e of a thread lie in a tile of 128 x BK: along k (turned) or along the
@@ -54,9 +54,9 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void sgemm_simt(PA
 {
     __local __attribute__((aligned(16))) tile_row a_tile[2][BK], b_tile[2][BK];
     int tid = get_local_id(0), lane = tid % 32, warp = tid / 32, now = 0;
-    int tiles_m = ceil_div(m, BM), tiles_n = ceil_div(n, BN), group = get_group_id(0) / (GROUP * tiles_n);
-    int rows = min((int)GROUP, tiles_m - group * GROUP), in_group = get_group_id(0) % (GROUP * tiles_n);
-    int i0 = (group * GROUP + in_group % rows) * BM, j0 = in_group / rows * BN;
+    int tiles_m = ceil_div(m, BM), tiles_n = ceil_div(n, BN), group = get_group_id(0) / (GROUP_M * tiles_n);
+    int rows = min((int)GROUP_M, tiles_m - group * GROUP_M), in_group = get_group_id(0) % (GROUP_M * tiles_n);
+    int i0 = (group * GROUP_M + in_group % rows) * BM, j0 = in_group / rows * BN;
     int a_at = warp / 4 * 64 + (lane / 8 * 2 + lane % 2) * 4, b_at = warp % 4 * 32 + lane / 2 % 4 * 4;
     const bool a_turned = !OP_A, b_turned = OP_B;
     float sum[8][8] = {0};

@@ -221,7 +221,7 @@ CALL(cuLaunchKernel,
      if (*(runs **)(void *)f != NULL)(*(runs **)(void *)f)(a))
 CALL(cuLaunchKernelEx, (const cu_launch_config *c, cu_function f, void **a, void **extra), (void)extra;
      if (c->stream != NULL && c->stream->context != current()) return NO_SUCH_HANDLE;
-     if (c->attribute_count < 1 || c->attribute_count > 2 || c->attributes->id != CU_LAUNCH_EARLY) return 1;
+     if (c->attribute_count < 1 || c->attribute_count > 2 || c->attributes->id != CU_LAUNCH_PDL) return 1;
      if (c->attribute_count == 2 &&
          (c->attributes[1].id != CU_LAUNCH_CLUSTER || c->attributes[1].value.cluster[0] < 2 ||
           c->grid_x % c->attributes[1].value.cluster[0] != 0)) return 1;

@@ -10,7 +10,7 @@
  *       | w4 | w5 | w6 | w7 |      | 8 | 10| 12| 14|      A 16-byte load is served in 2 wavefronts where such lanes
  *       '----'----'----'----'  x 2 '---'---'---'---'      share it, and in 4 where they do not
  *
- *           And blocks that run at the same time should share operands: they are numbered down GROUP rows of tiles
+ *           And blocks that run at the same time should share operands: they are numbered down GROUP_M rows of tiles
  *           before the next column, so that a wave of blocks covers a compact patch of C instead of a few whole rows.
  * NUMBERS   32 flop per byte asked of the L2; 4 shared loads per 64 FMAs as in r10. Tiles are 8 deep: with 16 the
  *           compiler spills 56 bytes. On an H200 at 4096 it is nearly level with r10 (1.02): there neither the banks
@@ -28,7 +28,7 @@ enum {
     THREADS = ROW_THREADS,
     A_ROW = BM + 4,
     LOADS = BM * BK / 4 / THREADS,
-    GROUP = 8
+    GROUP_M = 8
 };
 ASSUME(BM == 128 && BN == 128 && BM * BN == 64 * THREADS)
 
@@ -36,9 +36,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) r11_warp(PARAMETERS)
 {
     __shared__ __align__(16) float a_tile[2][BK][A_ROW], b_tile[2][BK][BN];
     int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, now = 0;
-    int tiles_m = ceil_div(m, BM), tiles_n = ceil_div(n, BN), group = blockIdx.x / (GROUP * tiles_n);
-    int rows = min(GROUP, tiles_m - group * GROUP), in_group = blockIdx.x % (GROUP * tiles_n);
-    int i0 = (group * GROUP + in_group % rows) * BM, j0 = in_group / rows * BN;
+    int tiles_m = ceil_div(m, BM), tiles_n = ceil_div(n, BN), group = blockIdx.x / (GROUP_M * tiles_n);
+    int rows = min(GROUP_M, tiles_m - group * GROUP_M), in_group = blockIdx.x % (GROUP_M * tiles_n);
+    int i0 = (group * GROUP_M + in_group % rows) * BM, j0 = in_group / rows * BN;
     int a_at = warp / 4 * 64 + (lane / 8 * 2 + lane % 2) * 4, b_at = warp % 4 * 32 + lane / 2 % 4 * 4;
     float sum[8][8] = {0};
     float4 a_next[LOADS], b_next[LOADS];

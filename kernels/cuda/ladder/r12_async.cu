@@ -39,7 +39,7 @@
 #include "../wide.cuh"
 #include "../hopper.cuh"
 
-enum { BM = ROW_M, BN = ROW_N, BK = ROW_K, THREADS = ROW_THREADS, STAGES = ROW_STAGES, GROUP = 8 };
+enum { BM = ROW_M, BN = ROW_N, BK = ROW_K, THREADS = ROW_THREADS, STAGES = ROW_STAGES, GROUP_M = 8 };
 ASSUME(BM == 128 && BN == 128 && BK == 32 && THREADS == 128)
 
 struct stage {
@@ -60,8 +60,8 @@ static __device__ __forceinline__ void fetch(struct ring *ring, const tensor_map
     int s = block % STAGES;
     barrier_wait(&ring->empty[s], block / STAGES % 2 ^ 1);
     barrier_expect(&ring->full[s], sizeof(struct stage));
-    copy_box(ring->stage[s].a, a_map, block * BK, i0, &ring->full[s]);
-    copy_box(ring->stage[s].b, b_map, j0, block * BK, &ring->full[s]);
+    tma_load(ring->stage[s].a, a_map, block * BK, i0, &ring->full[s]);
+    tma_load(ring->stage[s].b, b_map, j0, block * BK, &ring->full[s]);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 2)
@@ -71,9 +71,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
     extern __shared__ __align__(1024) struct ring ring[];
     int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, s = 0, phase = 0, blocks = ceil_div(k, BK);
     int tiles_m = ceil_div(m, BM), tiles_n = ceil_div(n, BN);
-    int group = blockIdx.x / (GROUP * tiles_n), rows = min(GROUP, tiles_m - group * GROUP),
-        in_group = blockIdx.x % (GROUP * tiles_n);
-    int i0 = (group * GROUP + in_group % rows) * BM, j0 = in_group / rows * BN;
+    int group = blockIdx.x / (GROUP_M * tiles_n), rows = min(GROUP_M, tiles_m - group * GROUP_M),
+        in_group = blockIdx.x % (GROUP_M * tiles_n);
+    int i0 = (group * GROUP_M + in_group % rows) * BM, j0 = in_group / rows * BN;
     int x = lane / 8 * 2 + lane % 2, a_at = warp / 2 * 64 + x, b_at = warp % 2 * 64 + lane / 2 % 4 * 4;
     float sum[8][16] = {0};
     if (tid == 0) {

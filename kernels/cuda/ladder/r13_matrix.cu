@@ -46,7 +46,7 @@ enum {
     STAGES = ROW_STAGES,
     THREADS = ROW_THREADS,
     CONSUMERS = THREADS - 128,
-    GROUP = 16
+    GROUP_M = 16
 };
 ASSUME(BM == 128 && BN == 256 && BK == LINE && CONSUMERS == 256)
 
@@ -61,12 +61,12 @@ struct ring {
 ASSUME(sizeof(struct ring) == ROW_BYTES)
 ASSUME_BOXES(BM, BK, BK, LINE)
 
-/* Tile number `tile`, taken down GROUP rows of tiles before the next column, as in r11. */
+/* Tile number `tile`, taken down GROUP_M rows of tiles before the next column, as in r11. */
 static __device__ __forceinline__ void place(int tile, int tiles_m, int tiles_n, int *i0, int *j0)
 {
-    int group = tile / (GROUP * tiles_n), rows = min(GROUP, tiles_m - group * GROUP),
-        in_group = tile % (GROUP * tiles_n);
-    *i0 = (group * GROUP + in_group % rows) * BM, *j0 = in_group / rows * BN;
+    int group = tile / (GROUP_M * tiles_n), rows = min(GROUP_M, tiles_m - group * GROUP_M),
+        in_group = tile % (GROUP_M * tiles_n);
+    *i0 = (group * GROUP_M + in_group % rows) * BM, *j0 = in_group / rows * BN;
 }
 
 /* A thread holds, of every 8 columns, 2 in row r and the same 2 in row r + 8. Two neighbouring lanes trade, so that the
@@ -97,9 +97,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             for (int block = 0; block < blocks; block++) {
                 barrier_wait(&ring->empty[s], phase ^ 1);
                 barrier_expect(&ring->full[s], sizeof(struct stage));
-                copy_box(ring->stage[s].a, &a_map, block * BK, i0, &ring->full[s]);
+                tma_load(ring->stage[s].a, &a_map, block * BK, i0, &ring->full[s]);
                 for (int q = 0; q < BN / LINE; q++)
-                    copy_box(ring->stage[s].b[q], &b_map, j0 + q * LINE, block * BK, &ring->full[s]);
+                    tma_load(ring->stage[s].b[q], &b_map, j0 + q * LINE, block * BK, &ring->full[s]);
                 if (++s == STAGES) s = 0, phase ^= 1;
             }
         }

@@ -44,7 +44,7 @@ enum {
     WARPS_N = BN / WN,
     THREADS = BM / WM * WARPS_N * 32,
     STAGES = ROW_STAGES,
-    GROUP = 8
+    GROUP_M = 8
 };
 ASSUME(THREADS == ROW_THREADS)
 
@@ -157,9 +157,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
     extern __shared__ __align__(128) struct stage ring[];
     const bool a_along_k = !OP_A, b_along_k = OP_B;
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, blocks = ceil_div(k, BK), now = 0, to = STAGES - 1;
-    int tiles_m = ceil_div(m, BM), tiles_n = ceil_div(n, BN), group = blockIdx.x / (GROUP * tiles_n);
-    int rows = min(GROUP, tiles_m - group * GROUP), in_group = blockIdx.x % (GROUP * tiles_n);
-    int i0 = (group * GROUP + in_group % rows) * BM, j0 = in_group / rows * BN, i_warp = warp / WARPS_N * WM,
+    int tiles_m = ceil_div(m, BM), tiles_n = ceil_div(n, BN), group = blockIdx.x / (GROUP_M * tiles_n);
+    int rows = min(GROUP_M, tiles_m - group * GROUP_M), in_group = blockIdx.x % (GROUP_M * tiles_n);
+    int i0 = (group * GROUP_M + in_group % rows) * BM, j0 = in_group / rows * BN, i_warp = warp / WARPS_N * WM,
         j_warp = warp % WARPS_N * WN;
     bool a_wide = in_16(a, lda), b_wide = in_16(b, ldb);
     float sum[WM / 16][WN / 8][4] = {0};

@@ -10,7 +10,7 @@
  *       | w4 | w5 | w6 | w7 |      | 8 | 10| 12| 14|      A 16-byte load is served in 2 wavefronts where such lanes
  *       '----'----'----'----'  x 2 '---'---'---'---'      share it, and in 4 where they do not
  *
- *           And blocks that run at the same time should share operands: they are numbered down GROUP rows of tiles
+ *           And blocks that run at the same time should share operands: they are numbered down GROUP_M rows of tiles
  *           before the next column, so that a wave of blocks covers a compact patch of C instead of a few whole rows.
  * NUMBERS   32 flop per byte asked of the L2; 4 local loads per 64 FMAs as in r10. Tiles are 8 deep: with 16 the
  *           compiler spills 56 bytes. On an H200 at 4096 0.95 times r10: there neither the banks nor the L2 are the
@@ -28,7 +28,7 @@ enum {
     THREADS = ROW_THREADS,
     A_ROW = BM + 4,
     LOADS = BM * BK / 4 / THREADS,
-    GROUP = 8
+    GROUP_M = 8
 };
 ASSUME(BM == 128 && BN == 128 && BM * BN == 64 * THREADS)
 
@@ -36,9 +36,9 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void r11_warp(PARA
 {
     __local __attribute__((aligned(16))) float a_tile[2][BK][A_ROW], b_tile[2][BK][BN];
     int tid = get_local_id(0), lane = tid % 32, warp = tid / 32, now = 0;
-    int tiles_m = ceil_div(m, BM), tiles_n = ceil_div(n, BN), group = get_group_id(0) / (GROUP * tiles_n);
-    int rows = min((int)GROUP, tiles_m - group * GROUP), in_group = get_group_id(0) % (GROUP * tiles_n);
-    int i0 = (group * GROUP + in_group % rows) * BM, j0 = in_group / rows * BN;
+    int tiles_m = ceil_div(m, BM), tiles_n = ceil_div(n, BN), group = get_group_id(0) / (GROUP_M * tiles_n);
+    int rows = min((int)GROUP_M, tiles_m - group * GROUP_M), in_group = get_group_id(0) % (GROUP_M * tiles_n);
+    int i0 = (group * GROUP_M + in_group % rows) * BM, j0 = in_group / rows * BN;
     int a_at = warp / 4 * 64 + (lane / 8 * 2 + lane % 2) * 4, b_at = warp % 4 * 32 + lane / 2 % 4 * 4;
     float sum[8][8] = {0};
     float4 a_next[LOADS], b_next[LOADS];

@@ -71,7 +71,7 @@ enum {
     CU_TENSOR_L2_256B = 3,
     CU_CAPTURE_NONE = 0,
     CU_LAUNCH_CLUSTER = 4, /* ..._CLUSTER_DIMENSION */
-    CU_LAUNCH_EARLY = 6    /* ..._PROGRAMMATIC_STREAM_SERIALIZATION */
+    CU_LAUNCH_PDL = 6      /* ..._PROGRAMMATIC_STREAM_SERIALIZATION */
 };
 
 #define CU_FUNCTIONS(F)                                                                                                \
@@ -125,7 +125,7 @@ typedef struct cu_launch_attribute {
     char unused[4];
     union {
         char bytes[64];
-        int allowed;         /* CU_LAUNCH_EARLY */
+        int allowed;         /* CU_LAUNCH_PDL */
         unsigned cluster[3]; /* CU_LAUNCH_CLUSTER: blocks along x, y, z */
     } value;
 } cu_launch_attribute;

@@ -22,7 +22,7 @@ struct engine {
     cu_device device;
     cu_context context;
     bool adopted; /* the context is its caller's */
-    bool early;   /* GPU_PDL kernels are launched with PDL */
+    bool pdl;     /* GPU_PDL kernels are launched with PDL */
     int index;
     pid_t pid; /* the process that opened it: the state of the driver does not survive a fork */
     kernels kernels;
@@ -30,7 +30,7 @@ struct engine {
     lane idle[MOST_IDLE];
     int idle_count;
     staging staging;
-    _Atomic uint64_t ticket; /* the next value that signals flags, which nobody clears */
+    _Atomic uint64_t epoch; /* the next value that signals flags, which nobody clears */
 };
 
 #define CU_TRY(name, arguments)                                                                                        \

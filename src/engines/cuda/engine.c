@@ -193,11 +193,11 @@ static tw_status open_device(engine *e, const tw_options *options)
     return TW_OK;
 }
 
-/* The first ticket of an engine: far from those of others, and from anything else that memory may hold. */
-static uint64_t first_ticket(const engine *e)
+/* The first epoch of an engine: far from those of others, and from anything else that memory may hold. */
+static uint64_t first_epoch(const engine *e)
 {
-    uint64_t ticket;
-    if (getrandom(&ticket, sizeof ticket, 0) == (ssize_t)sizeof ticket) return ticket;
+    uint64_t epoch;
+    if (getrandom(&epoch, sizeof epoch, 0) == (ssize_t)sizeof epoch) return epoch;
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return ((uint64_t)t.tv_nsec << 32 ^ (uint64_t)t.tv_sec ^ (uint64_t)(uintptr_t)e) * 0x9e3779b97f4a7c15u;
@@ -213,7 +213,7 @@ static tw_status cuda_open(const tw_options *options, bool despite, engine **out
     made->cu = cu;
     made->pid = getpid();
     pthread_mutex_init(&made->idling, NULL);
-    made->ticket = first_ticket(made);
+    made->epoch = first_epoch(made);
     kernels_open(&made->kernels, cu);
     char from[64];
     staging_open(&made->staging, cu,
@@ -225,7 +225,7 @@ static tw_status cuda_open(const tw_options *options, bool despite, engine **out
         return status;
     }
     /* else its kernels do not wait for those ahead of them */
-    made->early = made->kernels.sm >= 90 && (nvrtc_api_load() == NULL || kernels_tensor_maps(made->kernels.sm));
+    made->pdl = made->kernels.sm >= 90 && (nvrtc_api_load() == NULL || kernels_tensor_maps(made->kernels.sm));
     *out = made;
     return TW_OK;
 }
@@ -234,7 +234,7 @@ static void cuda_describe(const engine *e, tw_device *out) { describe(e->cu, e->
 
 bool cuda_takes_attributes(const engine *e)
 {
-    return e->early && e->cu->cuLaunchKernelEx != NULL && e->kernels.driver_version >= 12030;
+    return e->pdl && e->cu->cuLaunchKernelEx != NULL && e->kernels.driver_version >= 12030;
 }
 
 static void cuda_facts(const engine *e, device_facts *out)

@@ -41,20 +41,20 @@ static tw_status encode_operand(engine *e, const plan *p, cu_tensor_map *map, cu
 }
 
 /* Never 0, to which a flag is reset. */
-static uint64_t next_ticket(engine *e)
+static uint64_t next_epoch(engine *e)
 {
-    uint64_t ticket = atomic_fetch_add_explicit(&e->ticket, 1, memory_order_relaxed);
-    return ticket != 0 ? ticket : atomic_fetch_add_explicit(&e->ticket, 1, memory_order_relaxed);
+    uint64_t epoch = atomic_fetch_add_explicit(&e->epoch, 1, memory_order_relaxed);
+    return epoch != 0 ? epoch : atomic_fetch_add_explicit(&e->epoch, 1, memory_order_relaxed);
 }
 
 /* Launches a kernel on r's stream: `early` by PDL, `cluster` blocks as a cluster, where the device can. */
-static tw_status launch_kernel(engine *e, const runnable *r, cu_function kernel, bool early, int cluster,
+static tw_status launch_kernel(engine *e, const runnable *r, cu_function kernel, bool pdl, int cluster,
                                cu_launch_config config, void **arguments)
 {
-    cu_launch_attribute attributes[] = {{.id = CU_LAUNCH_EARLY, .value.allowed = 1},
+    cu_launch_attribute attributes[] = {{.id = CU_LAUNCH_PDL, .value.allowed = 1},
                                         {.id = CU_LAUNCH_CLUSTER, .value.cluster = {(unsigned)cluster, 1, 1}}};
     config.stream = r->stream, config.attributes = attributes, config.attribute_count = cluster > 1 ? 2 : 1;
-    if (early && cuda_takes_attributes(e))
+    if (pdl && cuda_takes_attributes(e))
         CU_TRY(cuLaunchKernelEx, (&config, kernel, arguments, NULL));
     else
         CU_TRY(cuLaunchKernel, (kernel, config.grid_x, config.grid_y, config.grid_z, config.block_x, config.block_y,
@@ -95,7 +95,7 @@ typedef struct arguments {
     int whole, each, length; /* whole, splits and length of the plan's k_split */
     int splits;              /* blocks that divide the k of a tile */
     cu_pointer sums, flags;  /* of the partial sums */
-    uint64_t ticket;         /* the value that signals a flag of this launch */
+    uint64_t epoch;          /* the value that signals a flag of this launch */
 } arguments;
 
 static arguments arguments_of(engine *e, const runnable *r, const buffer *a, const buffer *b, const buffer *c)
@@ -118,7 +118,7 @@ static arguments arguments_of(engine *e, const runnable *r, const buffer *a, con
                       .length = (int)gpu->k_split.length,
                       .splits = splits_each(r->plan),
                       .sums = r->workspace + (cu_pointer)(gpu->pack_a.bytes + gpu->pack_b.bytes),
-                      .ticket = next_ticket(e)};
+                      .epoch = next_epoch(e)};
     made.flags = made.sums + (cu_pointer)(gpu->k_split.count * gpu->block_m * gpu->block_n) * 4;
     return made;
 }
@@ -154,12 +154,12 @@ static tw_status launch_mapped(engine *e, runnable *r, const buffer *a, const bu
     arguments x = arguments_of(e, r, a, b, c);
     /* a kernel takes as many as it has */
     void *stream_k[] = {a_map, b_map,  &x.m,     &x.n,      &x.k,    &x.alpha, &x.beta,
-                        &x.c,  &x.ldc, &x.whole, &x.length, &x.sums, &x.flags, &x.ticket};
+                        &x.c,  &x.ldc, &x.whole, &x.length, &x.sums, &x.flags, &x.epoch};
     void *own_c[] = {a_map, b_map, c_map, &x.m, &x.n, &x.k, &x.alpha, &x.beta, &x.c, &x.ldc};
     void *sliced_k[] = {a_map, b_map,  &x.m,      &x.n,    &x.k,     &x.alpha, &x.beta,
-                        &x.c,  &x.ldc, &x.splits, &x.sums, &x.flags, &x.ticket};
+                        &x.c,  &x.ldc, &x.splits, &x.sums, &x.flags, &x.epoch};
     void *swap_ab[] = {a_map, b_map,  &x.m,    &x.n,      &x.k,    &x.alpha, &x.beta,
-                       &x.c,  &x.ldc, &x.each, &x.length, &x.sums, &x.flags, &x.ticket};
+                       &x.c,  &x.ldc, &x.each, &x.length, &x.sums, &x.flags, &x.epoch};
     return launch_grid(e, r, p->gpu.grid_x, p->gpu.grid_y,
                        traits & GPU_SWAP_AB    ? swap_ab
                        : traits & GPU_OWN_C    ? own_c
@@ -179,8 +179,8 @@ static tw_status launch_plain(engine *e, runnable *r, const buffer *a, const buf
         x.m = (int)(p->m - first);
         x.a += (cu_pointer)(first * (p->op_a == TW_N ? x.lda : 1)) * 4;
         x.c += (cu_pointer)(first * x.ldc) * 4;
-        void *plain[] = {&x.m,    &x.n, &x.k,   &x.alpha,  &x.a,    &x.lda,   &x.b,     &x.ldb,
-                         &x.beta, &x.c, &x.ldc, &x.splits, &x.sums, &x.flags, &x.ticket}; /* as above */
+        void *plain[] = {&x.m,    &x.n, &x.k,   &x.alpha,  &x.a,    &x.lda,   &x.b,    &x.ldb,
+                         &x.beta, &x.c, &x.ldc, &x.splits, &x.sums, &x.flags, &x.epoch}; /* as above */
         TRY(launch_grid(e, r, gpu->grid_x, min_i64(gpu->grid_y - y, MOST_GRID_Y), plain));
         if (r->add != NULL) {
             runnable adds = *r;

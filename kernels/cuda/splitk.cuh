@@ -1,55 +1,58 @@
-/* parts.cuh - the fix-up of split-K: adds the partial sums of a tile whose k several blocks divide, always in the same
+/* splitk.cuh - the fix-up of split-K: adds the partial sums of a tile whose k several blocks divide, always in the same
  * order. For sgemm_slicedk_sm80 and sgemm_slicedk_tma_sm90. Include it after their BM x BN tile, THREADS, and EACH: the
  * quads (4 neighbours) of the tile that a thread holds, ceil(BM * BN / 4 / THREADS).
  *
  * Through global memory: every block but the last stores its sums there and signals a flag. The last of each GROUP adds
  * the group's, and the last of all adds those of the groups. A block waits only for blocks that begin before it.
  *
- *     part      0   1   ...   7  |  8   9   ...   15  |  16   17
+ *     split     0   1   ...   7  |  8   9   ...   15  |  16   17
  *     adds                  0-6  |             8 - 14  |       16, then 7 and 15: the tile
  *
- * MEETS = 1, cluster reduction, from sm_90 on: a tile's 2, 4 or 8 blocks are one cluster and run at the same time. Each
- * adds an equal part of the tile. It sends the others their parts into their shared memory (DSMEM), where an mbarrier
- * counts what has come. A block that has ended is sent nothing.
+ * CLUSTER_REDUCE = 1, cluster reduction, from sm_90 on: a tile's 2, 4 or 8 blocks are one cluster and run at the same
+ * time. Each adds an equal part of the tile. It sends the others their parts into their shared memory (DSMEM), where an
+ * mbarrier counts what has come. A block that has ended is sent nothing.
  *
- *     part      0            1            2            3
- *     adds      rows 0-15    rows 16-31   rows 32-47   rows 48-63, of parts 0, 1, 2, 3
+ *     split     0            1            2            3
+ *     adds      rows 0-15    rows 16-31   rows 32-47   rows 48-63, of splits 0, 1, 2, 3
  *
  * SOURCE    PTX ISA: st.async, mapa, mbarrier, barrier.cluster */
 #include "flags.cuh"
 #include "shared.cuh"
 
-#ifndef MEETS
-#define MEETS 0
+#ifndef CLUSTER_REDUCE
+#define CLUSTER_REDUCE 0
 #endif
 
 enum { GROUP = 8, TILE_QUADS = BM * BN / 4 };
 
 /* In shared memory: what the blocks of the cluster have sent for this block's part, block by block. */
-struct meeting {
+struct cluster_sums {
     float4 sent[TILE_QUADS];
     unsigned long long full;
 };
 
 /* Quads of the tile that a block stores, and the first of them. */
-static __device__ __forceinline__ int quads_of_part(int parts) { return MEETS ? TILE_QUADS / parts : TILE_QUADS; }
-
-static __device__ __forceinline__ int first_quad(int part, int parts)
+static __device__ __forceinline__ int quads_of_split(int splits)
 {
-    return MEETS ? part * quads_of_part(parts) : 0;
+    return CLUSTER_REDUCE ? TILE_QUADS / splits : TILE_QUADS;
 }
 
-#if MEETS
+static __device__ __forceinline__ int first_quad(int split, int splits)
+{
+    return CLUSTER_REDUCE ? split * quads_of_split(splits) : 0;
+}
 
-static __device__ __forceinline__ unsigned address_at(const void *p, int part)
+#if CLUSTER_REDUCE
+
+static __device__ __forceinline__ unsigned address_at(const void *p, int split)
 {
     unsigned there;
-    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(shared_address(p)), "r"(part));
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(shared_address(p)), "r"(split));
     return there;
 }
 
 /* All threads, at the start: a block that has begun may be sent to. */
-static __device__ __forceinline__ void meeting_begin(struct meeting *here)
+static __device__ __forceinline__ void cluster_begin(struct cluster_sums *here)
 {
     unsigned full = shared_address(&here->full);
     if (threadIdx.x == 0) {
@@ -63,17 +66,17 @@ static __device__ __forceinline__ void meeting_begin(struct meeting *here)
 }
 
 /* All threads: x becomes the sum of all blocks, for the quads first_quad() + threadIdx.x, and each THREADS further. */
-static __device__ __forceinline__ bool add_parts(float4 *x, struct meeting *here, int, int part, int parts, float4 *,
-                                                 unsigned long long *, unsigned long long)
+static __device__ __forceinline__ bool fix_up(float4 *x, struct cluster_sums *here, int, int split, int splits,
+                                              float4 *, unsigned long long *, unsigned long long)
 {
-    int share = quads_of_part(parts), came;
+    int quads = quads_of_split(splits), came;
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
     UNROLLED
     for (int i = 0; i < EACH; i++) {
-        int e = threadIdx.x + i * THREADS, to = e / share;
+        int e = threadIdx.x + i * THREADS, to = e / quads;
         if (e >= TILE_QUADS) break;
         asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(
-                         address_at(&here->sent[part * share + e % share], to)),
+                         address_at(&here->sent[split * quads + e % quads], to)),
                      "f"(x[i].x), "f"(x[i].y), "f"(x[i].z), "f"(x[i].w), "r"(address_at(&here->full, to))
                      : "memory");
     }
@@ -87,11 +90,11 @@ static __device__ __forceinline__ bool add_parts(float4 *x, struct meeting *here
     UNROLLED
     for (int i = 0; i < EACH; i++) {
         int e = threadIdx.x + i * THREADS;
-        if (e >= share) break;
+        if (e >= quads) break;
         x[i] = here->sent[e];
         ROLLED
-        for (int from = 1; from < parts; from++) {
-            float4 y = here->sent[from * share + e];
+        for (int from = 1; from < splits; from++) {
+            float4 y = here->sent[from * quads + e];
             x[i].x += y.x, x[i].y += y.y, x[i].z += y.z, x[i].w += y.w;
         }
     }
@@ -99,21 +102,21 @@ static __device__ __forceinline__ bool add_parts(float4 *x, struct meeting *here
 }
 #else
 
-static __device__ __forceinline__ void meeting_begin(struct meeting *) {}
+static __device__ __forceinline__ void cluster_begin(struct cluster_sums *) {}
 
 /* All threads: the partial sums of this block are stored; signal the flag. */
-static __device__ __forceinline__ void raise(unsigned long long *flag, unsigned long long ticket)
+static __device__ __forceinline__ void signal_flag(unsigned long long *flag, unsigned long long epoch)
 {
     __syncthreads();
-    if (threadIdx.x == 0) flag_raise(flag, ticket);
+    if (threadIdx.x == 0) flag_signal(flag, epoch);
 }
 
 /* All threads: wait for the flags first, first + by, ... below `end`; then add those partial sums to x, in order. */
 static __device__ __forceinline__ void gather(float4 *x, const float4 *memory, unsigned long long *flags,
-                                              unsigned long long ticket, int first, int by, int end)
+                                              unsigned long long epoch, int first, int by, int end)
 {
     for (int other = first + (int)threadIdx.x * by; other < end; other += THREADS * by)
-        flag_lower(flags, other, ticket);
+        flag_wait_and_reset(flags, other, epoch);
     __syncthreads();
     _Pragma("unroll 4") for (int other = first; other < end; other += by)
     {
@@ -133,22 +136,22 @@ static __device__ __forceinline__ void keep(const float4 *x, float4 *memory)
         if (threadIdx.x + i * THREADS < TILE_QUADS) __stcg(&memory[threadIdx.x + i * THREADS], x[i]);
 }
 
-/* For block number `part` of a tile: true if x has become the sum of all, for the quads first_quad() + threadIdx.x, and
- * each THREADS further. */
-static __device__ __forceinline__ bool add_parts(float4 *x, struct meeting *, int tile, int part, int parts,
-                                                 float4 *memory, unsigned long long *flags, unsigned long long ticket)
+/* For block number `split` of a tile: true if x has become the sum of all, for the quads first_quad() + threadIdx.x,
+ * and each THREADS further. */
+static __device__ __forceinline__ bool fix_up(float4 *x, struct cluster_sums *, int tile, int split, int splits,
+                                              float4 *memory, unsigned long long *flags, unsigned long long epoch)
 {
-    if (parts == 1) return true;
-    float4 *tile_memory = memory + (long)tile * parts * TILE_QUADS;
-    unsigned long long *tile_flags = flags + (long)tile * parts;
-    int group = part / GROUP * GROUP, last = min(group + GROUP, parts) - 1;
-    if (part == last) gather(x, tile_memory, tile_flags, ticket, group, 1, part);
-    if (part == parts - 1) {
-        gather(x, tile_memory, tile_flags, ticket, GROUP - 1, GROUP, group);
+    if (splits == 1) return true;
+    float4 *tile_memory = memory + (long)tile * splits * TILE_QUADS;
+    unsigned long long *tile_flags = flags + (long)tile * splits;
+    int group = split / GROUP * GROUP, last = min(group + GROUP, splits) - 1;
+    if (split == last) gather(x, tile_memory, tile_flags, epoch, group, 1, split);
+    if (split == splits - 1) {
+        gather(x, tile_memory, tile_flags, epoch, GROUP - 1, GROUP, group);
         return true;
     }
-    keep(x, tile_memory + (long)part * TILE_QUADS);
-    raise(&tile_flags[part], ticket);
+    keep(x, tile_memory + (long)split * TILE_QUADS);
+    signal_flag(&tile_flags[split], epoch);
     return false;
 }
 #endif

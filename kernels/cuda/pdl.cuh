@@ -1,11 +1,11 @@
-/* early.cuh - programmatic dependent launch (PDL): from sm_90 on a kernel launched with it (GPU_PDL) may begin while
+/* pdl.cuh - programmatic dependent launch (PDL): from sm_90 on a kernel launched with it (GPU_PDL) may begin while
  * the one before it in the stream still runs. Launched otherwise, or on older devices, these functions do nothing.
  *
  * SOURCE    PTX ISA: griddepcontrol */
 
 /* Waits until the kernel before has ended and its stores are visible. Every thread calls it before it touches
  * memory. */
-static __device__ __forceinline__ void wait_for_kernel_before(void)
+static __device__ __forceinline__ void pdl_wait(void)
 {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
@@ -13,7 +13,7 @@ static __device__ __forceinline__ void wait_for_kernel_before(void)
 }
 
 /* Trigger: once all blocks have called this or ended, the next kernel may begin where there is room. */
-static __device__ __forceinline__ void let_kernel_behind_begin(void)
+static __device__ __forceinline__ void pdl_trigger(void)
 {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
