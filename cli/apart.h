@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include "../lab/bench/turns.h"
+#include "../lab/bench/workers.h"
 
 /* Answer an order to an engine into `answer`, which is zeroed before. */
 typedef void apart_work(void *job, const char *engine, int order, void *answer);
@@ -18,7 +18,7 @@ typedef struct apart {
     size_t bytes; /* of an answer */
     double patience_s;
     int count, begun;
-    turn_process processes[APART_ENGINES];
+    worker_process processes[APART_ENGINES];
     char why[APART_ENGINES][APART_WHY]; /* of tw_lab_engine_at(i): "", or in a sentence how its process ended */
 } apart;
 

@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include "hooks.h"
 #include "rows.h"
-#include "say.h"
+#include "diag.h"
 
 /* ---- who takes part ---- */
 
@@ -17,7 +17,7 @@ typedef struct peer_list {
 
 static exit_code add_peer(peer_list *peers, const peer_row *row)
 {
-    if (peers->count == MOST_SIDES - 1) return say(EXIT_USAGE, "--against: %d libraries at most", MOST_SIDES - 1);
+    if (peers->count == MOST_SIDES - 1) return diag(EXIT_USAGE, "--against: %d libraries at most", MOST_SIDES - 1);
     peers->rows[peers->count++] = row;
     return EXIT_OK;
 }
@@ -29,14 +29,14 @@ exit_code against_row(const char *name, const char *engine, const peer_row **row
     *row = peer_named(name);
     for (const peer_row *r = peer_rows; r->name != NULL && count < MOST_SIDES; r++) names[count++] = r->name;
     if (*row == NULL) {
-        const char *closest = say_closest(name, names, count);
-        if (closest != NULL) return say(EXIT_USAGE, "--against %s: no such library; did you mean %s?", name, closest);
-        return say(EXIT_USAGE, "--against %s: no such library; give all, or names in lab/peers.def such as %s", name,
-                   names[0]);
+        const char *closest = diag_closest(name, names, count);
+        if (closest != NULL) return diag(EXIT_USAGE, "--against %s: no such library; did you mean %s?", name, closest);
+        return diag(EXIT_USAGE, "--against %s: no such library; give all, or names in lab/peers.def such as %s", name,
+                    names[0]);
     }
     if (strcmp((*row)->engine, engine) != 0)
-        return say(EXIT_USAGE, "--against %s: this library is compared with the %s engine, not with %s", name,
-                   (*row)->engine, engine);
+        return diag(EXIT_USAGE, "--against %s: this library is compared with the %s engine, not with %s", name,
+                    (*row)->engine, engine);
     return EXIT_OK;
 }
 
@@ -45,7 +45,7 @@ static exit_code add_named(peer_list *peers, const char *name, const char *engin
     const peer_row *row;
     exit_code code = against_row(name, engine, &row);
     for (int i = 0; code == EXIT_OK && i < peers->count; i++)
-        if (peers->rows[i] == row) return say(EXIT_USAGE, "--against names %s twice", name);
+        if (peers->rows[i] == row) return diag(EXIT_USAGE, "--against names %s twice", name);
     return code == EXIT_OK ? add_peer(peers, row) : code;
 }
 
@@ -59,7 +59,7 @@ static exit_code choose_peers(const session *s, peer_list *peers)
     for (int i = 0; code == EXIT_OK && !all && i < named->count; i++)
         code = add_named(peers, named->items[i], s->device.engine);
     if (code == EXIT_OK && peers->count == 0)
-        return say(EXIT_USAGE, "--against: no library is compared with the %s engine", s->device.engine);
+        return diag(EXIT_USAGE, "--against: no library is compared with the %s engine", s->device.engine);
     return code;
 }
 
@@ -162,7 +162,7 @@ static exit_code compare_all(session *s, against *g, const case_list *cases, con
     fputc('\n', s->text);
     against_print_mean(s->text, "all classes and types", &all);
     if (result == EXIT_OK && all.count == 0)
-        return say(EXIT_DEVICE, "no product could be compared: no well-configured library was timed");
+        return diag(EXIT_DEVICE, "no product could be compared: no well-configured library was timed");
     return result;
 }
 
@@ -184,7 +184,7 @@ exit_code against_bench(session *s, const case_list *cases, const name_list *dty
     static against_path folder; /* g, which is static, points to it */
     for (int d = 0; d < dtypes->count; d++)
         if (strcmp(dtypes->items[d], "f32") != 0 && strcmp(dtypes->items[d], "f64") != 0)
-            return say(EXIT_USAGE, "--against compares f32 and f64, not %s", dtypes->items[d]);
+            return diag(EXIT_USAGE, "--against compares f32 and f64, not %s", dtypes->items[d]);
     against_folder(folder);
     g = (against){.setup = setup_of(s), .deadline_s = (double)s->opt->deadline, .folder = folder};
     count_bytes(&g, cases, dtypes);

@@ -1,4 +1,4 @@
-/* bench_against.h - `tilewright bench --against`: the words of lab/bench/against.h and lab/bench/duel.h. */
+/* bench_against.h - `tilewright bench --against`: the words of lab/bench/against.h and lab/bench/compare.h. */
 #ifndef TILEWRIGHT_BENCH_AGAINST_H
 #define TILEWRIGHT_BENCH_AGAINST_H
 

@@ -1,29 +1,29 @@
-/* bench_against_cuda.c - `bench --engine cuda --against cublas`: the words of lab/bench/duel.h. */
+/* bench_against_cuda.c - `bench --engine cuda --against cublas`: the words of lab/bench/compare.h. */
 #include "bench_against.h"
 
 #include <math.h>
 #include <string.h>
-#include "../lab/bench/duel.h"
+#include "../lab/bench/compare.h"
 #include "../lab/roofline.h"
 #include "hooks.h"
 #include "rows.h"
-#include "say.h"
+#include "diag.h"
 #include "term.h"
 
 /* ---- what is told of it ---- */
 
 static bool is_timed(const side *x) { return x->outcome == SIDE_TIMED; }
 
-static double ratio(const duel *g, bool of_bests)
+static double ratio(const comparison *g, bool of_bests)
 {
     double peer_s = INFINITY, ours_s = of_bests ? g->sides[OURS].result.min_s : g->sides[OURS].result.median_s;
-    for (int i = HEURISTIC; i < DUEL_SIDES; i++)
+    for (int i = HEURISTIC; i < COMPARE_SIDES; i++)
         if (is_timed(&g->sides[i]))
             peer_s = fmin(peer_s, of_bests ? g->sides[i].result.min_s : g->sides[i].result.median_s);
     return peer_s / ours_s;
 }
 
-static void print_header(FILE *text, const duel *g, const char *group)
+static void print_header(FILE *text, const comparison *g, const char *group)
 {
     fprintf(text,
             "\n%s, %s: GFLOP/s of medians; ratios: tilewright / the faster of cuBLASLt's two; launches: per sample of "
@@ -34,7 +34,7 @@ static void print_header(FILE *text, const duel *g, const char *group)
             "heuristic", "best of 8", "candidate", "medians", "bests", "SM MHz", "W", "C");
 }
 
-static void print_speed(FILE *text, const duel *g, const side *x)
+static void print_speed(FILE *text, const comparison *g, const side *x)
 {
     term_number speed;
     if (is_timed(x))
@@ -51,7 +51,7 @@ static void print_reading(FILE *text, double value, int width)
         fprintf(text, " %*.0f", width, value);
 }
 
-static void print_case(const session *s, const duel *g, against_mean *group, against_mean *all)
+static void print_case(const session *s, const comparison *g, against_mean *group, against_mean *all)
 {
     FILE *text = s->text;
     const side *best = &g->sides[g->best_is_heuristic ? HEURISTIC : BEST];
@@ -82,23 +82,23 @@ static void print_case(const session *s, const duel *g, against_mean *group, aga
     if (s->opt->explain_plan)
         fprintf(text, "  plan: %s\n  %s\n", g->plan.text,
                 g->plan.reason[0] != '\0' ? g->plan.reason : "chosen by a rule, not by the cost model");
-    for (int i = 0; i < DUEL_SIDES; i++)
+    for (int i = 0; i < COMPARE_SIDES; i++)
         if (g->sides[i].outcome == SIDE_REFUSED && !(i == BEST && g->best_is_heuristic))
             fprintf(text, "  %s: %s\n", g->sides[i].name, g->sides[i].why);
 }
 
-static exit_code write_record(session *s, const duel *g, int i)
+static exit_code write_record(session *s, const comparison *g, int i)
 {
-    duel_candidate candidate;
-    const record r = duel_record(g, i, candidate);
+    compare_candidate candidate;
+    const record r = compare_record(g, i, candidate);
     return session_record(s, &r);
 }
 
-static exit_code tell_case(session *s, const duel *g, against_mean *group, against_mean *all)
+static exit_code tell_case(session *s, const comparison *g, against_mean *group, against_mean *all)
 {
     exit_code code = EXIT_OK;
     print_case(s, g, group, all);
-    for (int i = 0; code == EXIT_OK && i < DUEL_SIDES; i++)
+    for (int i = 0; code == EXIT_OK && i < COMPARE_SIDES; i++)
         if (i != BEST || !g->best_is_heuristic) code = write_record(s, g, i);
     return code;
 }
@@ -106,7 +106,7 @@ static exit_code tell_case(session *s, const duel *g, against_mean *group, again
 /* ---- all cases ---- */
 
 /* Judge and time all sides on a problem. A wrong product of Tilewright's own is EXIT_CHECK, after all were timed. */
-static exit_code run_case(const session *s, duel *g, const tw_problem *host)
+static exit_code run_case(const session *s, comparison *g, const tw_problem *host)
 {
     trial t;
     char doing[sizeof(case_name) + 16];
@@ -115,14 +115,14 @@ static exit_code run_case(const session *s, duel *g, const tw_problem *host)
     if (code != EXIT_OK) return code;
     snprintf(doing, sizeof doing, "%s: in turns", case_text(host, name));
     term_progress(doing, -1);
-    tw_status status = duel_plan(g, host);
-    code = status == TW_OK ? against_code(duel_run(g, host, &t)) : say_tw(status);
-    duel_release(g);
+    tw_status status = compare_plan(g, host);
+    code = status == TW_OK ? against_code(compare_run(g, host, &t)) : diag_tw(status);
+    compare_release(g);
     trial_close(&t);
     return code == EXIT_OK && g->sides[OURS].outcome == SIDE_WRONG ? EXIT_CHECK : code;
 }
 
-static exit_code compare_class(session *s, duel *g, const case_list *cases, int first, int end, tw_dtype dtype,
+static exit_code compare_class(session *s, comparison *g, const case_list *cases, int first, int end, tw_dtype dtype,
                                against_mean *all)
 {
     against_mean mean = {0};
@@ -140,10 +140,10 @@ static exit_code compare_class(session *s, duel *g, const case_list *cases, int 
     return result;
 }
 
-static void print_begin(FILE *text, duel *g, tw_dtype dtype)
+static void print_begin(FILE *text, comparison *g, tw_dtype dtype)
 {
     term_number speed;
-    duel_peak(g, dtype);
+    compare_peak(g, dtype);
     fprintf(text, "against    %s, %s: %s of %s", g->setup.device->engine, g->setup.device->name, g->library.version,
             tw_lab_dtype_of(dtype)->name);
     if (!isnan(g->peak_flops))
@@ -151,7 +151,7 @@ static void print_begin(FILE *text, duel *g, tw_dtype dtype)
     fputc('\n', text);
 }
 
-static exit_code compare_all(session *s, duel *g, const case_list *cases, const name_list *dtypes)
+static exit_code compare_all(session *s, comparison *g, const case_list *cases, const name_list *dtypes)
 {
     against_mean all = {0};
     exit_code result = EXIT_OK;
@@ -172,7 +172,7 @@ static exit_code compare_all(session *s, duel *g, const case_list *cases, const 
     fputc('\n', s->text);
     against_print_mean(s->text, "all classes and types", &all);
     if (result == EXIT_OK && all.count == 0)
-        return say(EXIT_DEVICE, "no product could be compared: neither tilewright nor cuBLASLt was timed");
+        return diag(EXIT_DEVICE, "no product could be compared: neither tilewright nor cuBLASLt was timed");
     return result;
 }
 
@@ -182,28 +182,28 @@ static exit_code check_names(const session *s)
     const peer_row *row;
     exit_code code = EXIT_OK;
     if (s->opt->host)
-        return say(EXIT_USAGE, "--host does not work with --against cublas, which compares products in device memory");
+        return diag(EXIT_USAGE, "--host does not work with --against cublas, which compares products in device memory");
     if (s->opt->deadline > 0)
-        return say(EXIT_USAGE, "--deadline does not work with --against cublas, which runs in this process");
+        return diag(EXIT_USAGE, "--deadline does not work with --against cublas, which runs in this process");
     if (named->count == 1 && strcmp(named->items[0], "all") == 0) return EXIT_OK;
     for (int i = 0; code == EXIT_OK && i < named->count; i++)
         code = against_row(named->items[i], s->device.engine, &row);
-    return code == EXIT_OK && named->count > 1 ? say(EXIT_USAGE, "--against names %s twice", named->items[0]) : code;
+    return code == EXIT_OK && named->count > 1 ? diag(EXIT_USAGE, "--against names %s twice", named->items[0]) : code;
 }
 
 exit_code against_cuda_bench(session *s, const case_list *cases, const name_list *dtypes)
 {
-    static duel g;
+    static comparison g;
     against_path folder;
-    g = (duel){.setup = setup_of(s),
-               .warm = s->opt->warm,
-               .batched = s->opt->batch > 0,
-               .items = s->opt->batch > 0 ? s->opt->batch : 1};
+    g = (comparison){.setup = setup_of(s),
+                     .warm = s->opt->warm,
+                     .batched = s->opt->batch > 0,
+                     .items = s->opt->batch > 0 ? s->opt->batch : 1};
     exit_code code = check_names(s);
     if (code != EXIT_OK) return code;
     against_folder(folder);
-    code = against_code(duel_begin(&g, folder));
+    code = against_code(compare_begin(&g, folder));
     if (code == EXIT_OK) code = compare_all(s, &g, cases, dtypes);
-    duel_end(&g);
+    compare_end(&g);
     return code;
 }

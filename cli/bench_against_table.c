@@ -43,7 +43,7 @@ void against_print_header(FILE *text, const against *g, const char *group, tw_dt
             tw_lab_dtype_of(dtype)->name);
     fprintf(text, "%-18s", "m x n x k");
     for (int i = 0; i < g->count; i++)
-        if (g->sides[i].met) fprintf(text, " %10s", g->sides[i].name);
+        if (g->sides[i].opened) fprintf(text, " %10s", g->sides[i].name);
     fprintf(text, " | %-9s %7s %7s\n", "best", "medians", "bests");
 }
 
@@ -82,7 +82,7 @@ void against_print_case(FILE *text, const against *g, against_mean *group, again
     term_progress_end();
     fprintf(text, "%-18s", case_text(&g->problem, name));
     for (int i = 0; i < g->count; i++)
-        if (g->sides[i].met) print_cell(text, g, &g->sides[i]);
+        if (g->sides[i].opened) print_cell(text, g, &g->sides[i]);
     if (ours->outcome != SIDE_TIMED || peer == NULL) {
         fprintf(text, " | -\n");
         return;

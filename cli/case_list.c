@@ -2,7 +2,7 @@
 #include "case_list.h"
 
 #include <string.h>
-#include "say.h"
+#include "diag.h"
 
 /* A case with what the command line asks for beside its own. */
 static void add(case_list *list, const options *opt, const bench_case *c)
@@ -37,7 +37,7 @@ exit_code cases_choose(const options *opt, case_list *out)
     int ways = (opt->shapes.count > 0) + (opt->sizes.count > 0) + (opt->sets.count > 0);
     bool turn = opt->transpose_a || opt->transpose_b;
     out->count = 0;
-    if (ways > 1) return say(EXIT_USAGE, "--shape, --size and --set exclude each other: give one");
+    if (ways > 1) return diag(EXIT_USAGE, "--shape, --size and --set exclude each other: give one");
     for (int i = 0; i < opt->shapes.count; i++) {
         const shape *p = &opt->shapes.items[i];
         add(out, opt, &(bench_case){.group = "shapes", .m = p->m, .n = p->n, .k = p->k});
@@ -50,8 +50,8 @@ exit_code cases_choose(const options *opt, case_list *out)
     for (int i = 0; ways - (opt->sets.count > 0) == 0 && (c = cases_at(i)) != NULL; i++) {
         if (!is_wanted(opt, c)) continue;
         if (turn && (c->op_a == TW_T || c->op_b == TW_T))
-            return say(EXIT_USAGE, "--set %s has transposes of its own: leave out --transpose-a and --transpose-b",
-                       c->group);
+            return diag(EXIT_USAGE, "--set %s has transposes of its own: leave out --transpose-a and --transpose-b",
+                        c->group);
         add(out, opt, c);
     }
     if (is_named(&opt->sets, "gpu-random")) {

@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include "say.h"
+#include "diag.h"
 #include "term.h"
 
 static void show_progress(void *context, double fraction)
@@ -101,9 +101,9 @@ exit_code check_product(session *s, operands *o, const void *c, const char *name
     term_progress("checking", -1);
     tw_status status = verify_product(&o->problem, o->a, o->b, c0, c, &wanted, report);
     term_progress_end();
-    if (status != TW_OK) return say_lab(status, "the check");
+    if (status != TW_OK) return diag_lab(status, "the check");
     if (s->opt->command->bit == CMD_VERIFY && !s->opt->quiet)
-        tell_verdict(s, &o->problem, report, say_name(name, tamed));
-    if (s->opt->verbose) tell_sight(s, report, say_name(name, tamed));
-    return whole(report) ? EXIT_OK : say(EXIT_CHECK, "%s: %s", name, report->text);
+        tell_verdict(s, &o->problem, report, diag_name(name, tamed));
+    if (s->opt->verbose) tell_sight(s, report, diag_name(name, tamed));
+    return whole(report) ? EXIT_OK : diag(EXIT_CHECK, "%s: %s", name, report->text);
 }

@@ -8,7 +8,7 @@
 #include "cmd.h"
 #include "hooks.h"
 #include "rows.h"
-#include "say.h"
+#include "diag.h"
 #include "term.h"
 
 static const double LIMIT_S = 2; /* of samples per row */
@@ -18,27 +18,27 @@ static exit_code choose_kernel(const options *opt, const tw_lab_kernel **out)
     *out = NULL;
     if (opt->kernel == NULL) return EXIT_OK;
     if (opt->batch > 0)
-        return say(EXIT_USAGE, "--kernel does not work with --batch, which times the choice of tw_gemm_batched()");
-    if (opt->host) return say(EXIT_USAGE, "--kernel does not work with --host, which times the choice of tw_gemm()");
+        return diag(EXIT_USAGE, "--kernel does not work with --batch, which times the choice of tw_gemm_batched()");
+    if (opt->host) return diag(EXIT_USAGE, "--kernel does not work with --host, which times the choice of tw_gemm()");
     const char *names[512];
     int count = 0;
     *out = tw_lab_kernel_named(opt->kernel);
     if (*out != NULL) return EXIT_OK;
     for (const tw_lab_kernel *k; count < 512 && (k = tw_lab_kernel_at(count)) != NULL; count++) names[count] = k->name;
-    const char *closest = say_closest(opt->kernel, names, count);
-    if (closest != NULL) return say(EXIT_USAGE, "--kernel %s: no such kernel; did you mean %s?", opt->kernel, closest);
-    return say(EXIT_USAGE, "--kernel %s: no such kernel; names look like %s", opt->kernel, names[0]);
+    const char *closest = diag_closest(opt->kernel, names, count);
+    if (closest != NULL) return diag(EXIT_USAGE, "--kernel %s: no such kernel; did you mean %s?", opt->kernel, closest);
+    return diag(EXIT_USAGE, "--kernel %s: no such kernel; names look like %s", opt->kernel, names[0]);
 }
 
 /* What --against goes with: it runs what a user calls, tw_gemm(), which chooses by itself. */
 static exit_code check_against(const options *opt)
 {
     if (opt->against.count == 0)
-        return opt->warm           ? say(EXIT_USAGE, "--warm needs --against cublas")
-               : opt->deadline > 0 ? say(EXIT_USAGE, "--deadline needs --against")
+        return opt->warm           ? diag(EXIT_USAGE, "--warm needs --against cublas")
+               : opt->deadline > 0 ? diag(EXIT_USAGE, "--deadline needs --against")
                                    : EXIT_OK;
     if (opt->kernel != NULL)
-        return say(EXIT_USAGE, "--kernel does not work with --against, which times the choice of tw_gemm()");
+        return diag(EXIT_USAGE, "--kernel does not work with --against, which times the choice of tw_gemm()");
     return EXIT_OK;
 }
 
@@ -87,7 +87,7 @@ static exit_code print_plan(session *s, const tw_lab_kernel *kernel, const tw_pr
     tw_lab_plan plan;
     tw_lab_choice choice = {.kernel = kernel != NULL ? kernel->name : NULL};
     tw_status status = tw_lab_plan_of(s->context, &choice, problem, &plan);
-    if (status != TW_OK && status != TW_NO_KERNEL) return say_tw(status);
+    if (status != TW_OK && status != TW_NO_KERNEL) return diag_tw(status);
     fprintf(s->text, "  plan: %s\n", status == TW_OK ? plan.text : tw_error_text());
     if (status == TW_OK)
         fprintf(s->text, "  %s\n", plan.reason[0] != '\0' ? plan.reason : "chosen by a rule, not by the cost model");
@@ -143,11 +143,11 @@ static exit_code bench_engine(session *s, void *job)
     tally count = {0};
     exit_code code = EXIT_OK;
     if (s->opt->warm && strcmp(s->device.engine, "cuda") != 0)
-        return say(EXIT_USAGE, "--warm needs --engine cuda --against cublas; this engine is %s", s->device.engine);
+        return diag(EXIT_USAGE, "--warm needs --engine cuda --against cublas; this engine is %s", s->device.engine);
     bool cuda = strcmp(s->device.engine, "cuda") == 0;
     if (s->opt->against.count > 0 && s->opt->batch > 0 && !cuda)
-        return say(EXIT_USAGE, "--batch with --against needs --engine cuda --against cublas; this engine is %s",
-                   s->device.engine);
+        return diag(EXIT_USAGE, "--batch with --against needs --engine cuda --against cublas; this engine is %s",
+                    s->device.engine);
     if (s->opt->against.count > 0) {
         code = cuda ? against_cuda_bench(s, &b->cases, &b->dtypes) : against_bench(s, &b->cases, &b->dtypes);
         if (code == EXIT_OK || code == EXIT_CHECK) rows_tell_busy(s->text, &begun);
@@ -164,7 +164,7 @@ static exit_code bench_engine(session *s, void *job)
     print_peaks(s, &limits);
     rows_tell_busy(s->text, &begun);
     if (count.failed > 0) return EXIT_CHECK;
-    if (count.timed == 0) return say(EXIT_DEVICE, "no row could be timed: %d refused", count.refused);
+    if (count.timed == 0) return diag(EXIT_DEVICE, "no row could be timed: %d refused", count.refused);
     return EXIT_OK;
 }
 

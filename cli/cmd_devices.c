@@ -10,7 +10,7 @@
 #include "chosen.h"
 #include "cmd.h"
 #include "object.h"
-#include "say.h"
+#include "diag.h"
 #include "term.h"
 
 enum { MOST = 64, STATE = 600, SHARED_TRIES = 3 };
@@ -42,7 +42,7 @@ static ceilings measure(const tw_device *d)
             c.shared_gbps = shared * 1e-9;
         tw_close(context);
     }
-    if (isnan(c.peak_gflops)) say_tw(TW_DEVICE_FAILED);
+    if (isnan(c.peak_gflops)) diag_tw(TW_DEVICE_FAILED);
     term_progress_end();
     return c;
 }
@@ -150,7 +150,7 @@ static exit_code tell_engine(session *s, apart *engines, int i, int32_t *all)
     exit_code code = EXIT_OK;
     bool lives = apart_ask(engines, i, LIST, &list);
     /* a variable of the environment */
-    if (lives && list.status == TW_BAD_ARGUMENT) return say(EXIT_USAGE, "%s", list.sentence);
+    if (lives && list.status == TW_BAD_ARGUMENT) return diag(EXIT_USAGE, "%s", list.sentence);
     fprintf(s->text, "%-10s %s%s\n", tw_lab_engine_at(i),
             lives ? "" : "listing its devices failed: ", lives ? list.state : engines->why[i]);
     *all += list.count;
@@ -183,5 +183,5 @@ exit_code cmd_devices(session *s)
     }
     apart_end(&engines);
     if (code == EXIT_OK) code = driver;
-    return code == EXIT_OK && all == 0 ? say(EXIT_DEVICE, "no device was found") : code;
+    return code == EXIT_OK && all == 0 ? diag(EXIT_DEVICE, "no device was found") : code;
 }

@@ -13,7 +13,7 @@
 #include "chosen.h"
 #include "cmd.h"
 #include "object.h"
-#include "say.h"
+#include "diag.h"
 #include "selftest.h"
 #include "term.h"
 

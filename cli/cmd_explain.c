@@ -12,7 +12,7 @@
 #include "explain.h"
 #include "object.h"
 #include "rungs.h"
-#include "say.h"
+#include "diag.h"
 #include "term.h"
 
 enum { SIZE = 4096, CONTEXT = 2 };
@@ -56,8 +56,8 @@ static exit_code choose_rung(explain *x, const char *word)
         if (rank > best || (rank >= 0 && rank == best && strcmp(row->engine, "cpu") == 0)) best = rank, x->kernel = row;
     }
     if (x->kernel != NULL) return EXIT_OK;
-    if (elsewhere) return say(EXIT_USAGE, "%s: the %s engine has no such rung; it has:%s", word, wanted, known);
-    return say(EXIT_USAGE, "%s: no such rung; there are:%s", word, known);
+    if (elsewhere) return diag(EXIT_USAGE, "%s: the %s engine has no such rung; it has:%s", word, wanted, known);
+    return diag(EXIT_USAGE, "%s: no such rung; there are:%s", word, known);
 }
 
 static exit_code choose_shape(explain *x)
@@ -68,14 +68,14 @@ static exit_code choose_shape(explain *x)
     shape p = {SIZE, SIZE, k->skinny ? tile > 0 ? tile : 16 : SIZE};
     if (opt->shapes.count > 0) p = opt->shapes.items[0];
     x->problem = tw_problem_make(k->dtype, TW_N, TW_N, p.m, p.n, p.k);
-    if (tile > 0 && k->default_tile == 0) return say(EXIT_USAGE, "--tile: %s has no tile edge to choose", k->rung);
+    if (tile > 0 && k->default_tile == 0) return diag(EXIT_USAGE, "--tile: %s has no tile edge to choose", k->rung);
     if (k->skinny && (p.k != 16 && p.k != 32))
-        return say(EXIT_USAGE, "%s: k must be 16 or 32, found %" PRId64, k->rung, p.k);
+        return diag(EXIT_USAGE, "%s: k must be 16 or 32, found %" PRId64, k->rung, p.k);
     if (k->skinny && tile > 0 && tile != p.k)
-        return say(EXIT_USAGE, "--tile: the tile of a skinny product is its k, %" PRId64, p.k);
+        return diag(EXIT_USAGE, "--tile: the tile of a skinny product is its k, %" PRId64, p.k);
     bool host = strcmp(k->engine, "cpu") == 0;
     if (!host && tile > 0 && tile != 8 && tile != 16 && tile != 32)
-        return say(EXIT_USAGE, "--tile: found %" PRId64 ", a GPU rung takes 8, 16 or 32", tile);
+        return diag(EXIT_USAGE, "--tile: found %" PRId64 ", a GPU rung takes 8, 16 or 32", tile);
     x->tile = k->skinny ? (int)p.k : tile > 0 ? (int)tile : k->default_tile;
     x->block_m = k->tile_m > 0 ? k->tile_m : x->tile, x->block_n = k->tile_n > 0 ? k->tile_n : x->tile;
     x->block_k = k->tile_k > 0 ? k->tile_k : x->tile;
@@ -91,11 +91,11 @@ static exit_code choose_element(explain *x)
     int64_t m = x->problem.m, n = x->problem.n;
     x->i = m > 3 ? 3 : m - 1, x->j = n > 11 ? 11 : n - 1;
     if (asked->count == 0) return EXIT_OK;
-    if (asked->count == 1) return say(EXIT_USAGE, "--element: found one number, expected row and column such as 3,11");
+    if (asked->count == 1) return diag(EXIT_USAGE, "--element: found one number, expected row and column such as 3,11");
     x->i = asked->items[0], x->j = asked->items[1];
     if (x->i < m && x->j < n) return EXIT_OK;
-    return say(EXIT_USAGE, "--element %" PRId64 ",%" PRId64 " lies outside C, which is %" PRId64 " x %" PRId64, x->i,
-               x->j, m, n);
+    return diag(EXIT_USAGE, "--element %" PRId64 ",%" PRId64 " lies outside C, which is %" PRId64 " x %" PRId64, x->i,
+                x->j, m, n);
 }
 
 /* The CPU's blocks are the planner's. */
@@ -109,7 +109,7 @@ static exit_code choose_blocks(explain *x)
     if (code != EXIT_OK) return code;
     tw_status status = tw_lab_plan_of(x->s->context, &choice, &x->problem, &plan);
     if (status == TW_NO_KERNEL) return EXIT_OK; /* of another processor: the row's own blocks */
-    if (status != TW_OK) return say_tw(status);
+    if (status != TW_OK) return diag_tw(status);
     x->block_m = plan.block_m, x->block_n = plan.block_n, x->block_k = plan.block_k, x->tile = plan.tile;
     return EXIT_OK;
 }
@@ -123,7 +123,7 @@ static exit_code choose_gpu(explain *x)
         size_t used = strlen(known);
         snprintf(known + used, sizeof known - used, "%s %s", i > 0 ? "," : "", devices_name(devices_at(i), name));
     }
-    return say(EXIT_USAGE, "--gpu %s: no published figures of it are here; there are:%s", model, known);
+    return diag(EXIT_USAGE, "--gpu %s: no published figures of it are here; there are:%s", model, known);
 }
 
 /* ---- the rung's own words ---- */
@@ -172,7 +172,7 @@ static exit_code print_story(const explain *x)
     fprintf(x->s->text, "%s%s%s, %s, %s: %s\n          %s\n", paint.bold, k->rung, paint.plain, k->engine,
             tw_lab_dtype_of(k->dtype)->name, k->idea, k->file);
     tw_status status = story_tell(k, &told);
-    if (status != TW_OK) return say_lab(status, "the text of the kernel");
+    if (status != TW_OK) return diag_lab(status, "the text of the kernel");
     fputc('\n', x->s->text);
     for (int i = 0; i < told.part_count; i++) print_lines(x->s->text, told.parts[i].label, told.parts[i].text);
     print_changes(x, &told);
@@ -276,9 +276,9 @@ static void write_object(const explain *x)
 static exit_code tables(session *s)
 {
     const options *o = s->opt;
-    if (o->operand_count > 0) return say(EXIT_USAGE, "--tables takes no rung");
+    if (o->operand_count > 0) return diag(EXIT_USAGE, "--tables takes no rung");
     if (o->engines.count + o->shapes.count + o->tiles.count + o->element.count > 0 || o->gpu != NULL || o->binary)
-        return say(EXIT_USAGE, "--tables works only with --json: other options belong to a rung");
+        return diag(EXIT_USAGE, "--tables works only with --json: other options belong to a rung");
     return explain_tables(s);
 }
 
@@ -287,7 +287,7 @@ exit_code cmd_explain(session *s)
     explain x = {.s = s};
     if (s->opt->tables) return tables(s);
     if (s->opt->operand_count == 0)
-        return say(EXIT_USAGE, "found no rung: give one, as in `tilewright explain r04`, or --tables");
+        return diag(EXIT_USAGE, "found no rung: give one, as in `tilewright explain r04`, or --tables");
     exit_code code = choose_rung(&x, s->opt->operands[0]);
     if (code == EXIT_OK) code = choose_shape(&x);
     if (code == EXIT_OK) code = choose_element(&x);

@@ -9,7 +9,7 @@
 #include "page.h"
 #include "rows.h"
 #include "rungs.h"
-#include "say.h"
+#include "diag.h"
 #include "skinny.h"
 #include "term.h"
 
@@ -35,7 +35,7 @@ typedef struct ladder {
     session *s;
     tw_problem problem;
     rung_list rungs;
-    own_list own; /* files among the rungs */
+    user_kernels user; /* files among the rungs */
     trial trial;
     roofs limits;
     pace rolled, by_default;
@@ -66,15 +66,16 @@ static int width_of(const rung_list *rungs)
     return width;
 }
 
-static exit_code check_own(const ladder *l, tw_dtype dtype)
+static exit_code check_user_kernel(const ladder *l, tw_dtype dtype)
 {
-    for (int i = 0; i < l->own.count; i++) {
-        const own_kernel *own = &l->own.items[i];
+    for (int i = 0; i < l->user.count; i++) {
+        const user_kernel *user = &l->user.items[i];
         if (dtype != TW_F32)
-            return say(EXIT_USAGE, "--dtype %s: %s is a kernel of f32", tw_lab_dtype_of(dtype)->name, own->source.file);
-        if (l->s->opt->tiles.count > 0 && own->like->default_tile == 0)
-            return say(EXIT_USAGE, "--tile: %s is launched like %s, which has no tile edge to choose", own->source.file,
-                       own->like->rung);
+            return diag(EXIT_USAGE, "--dtype %s: %s is a kernel of f32", tw_lab_dtype_of(dtype)->name,
+                        user->source.file);
+        if (l->s->opt->tiles.count > 0 && user->like->default_tile == 0)
+            return diag(EXIT_USAGE, "--tile: %s is launched like %s, which has no tile edge to choose",
+                        user->source.file, user->like->rung);
     }
     return EXIT_OK;
 }
@@ -89,10 +90,10 @@ static exit_code choose(ladder *l)
               : opt->deep && opt->sizes.count == 0 ? DEEP
                                                    : (shape){n, n, n};
     l->problem = tw_problem_make(dtype, TW_N, TW_N, p.m, p.n, p.k);
-    exit_code code = rungs_choose(l->s, &l->problem, &l->own, &l->rungs);
+    exit_code code = rungs_choose(l->s, &l->problem, &l->user, &l->rungs);
     if (code == EXIT_OK && opt->tiles.count > 0) keep_tiled(&l->rungs);
     if (code == EXIT_OK && l->rungs.count == 0 && opt->tiles.count > 0)
-        return say(EXIT_USAGE, "none of these rungs has a tile edge that --tile could choose");
+        return diag(EXIT_USAGE, "none of these rungs has a tile edge that --tile could choose");
     l->width = width_of(&l->rungs);
     const tw_lab_kernel *slowest = l->rungs.count > 0 ? l->rungs.rows[0] : l->rungs.takes;
     if (code != EXIT_OK || opt->sizes.count + opt->shapes.count > 0 || opt->deep || slowest == NULL) return code;
@@ -116,7 +117,7 @@ static double time_before(const ladder *l, const pace *p, const char *rung)
 static void note_time(ladder *l, pace *p, const record *d, const row_wish *wish)
 {
     bool sweeps = l->s->opt->tiles.count > 0, family = wish->kernel != NULL && wish->kernel->family;
-    if (!sweeps && (wish->own != NULL || family || rung_is_variant(d->rung))) return;
+    if (!sweeps && (wish->user != NULL || family || rung_is_variant(d->rung))) return;
     p->earlier_s = p->last_s;
     p->last_s = d->median_s;
     snprintf(p->rung, sizeof p->rung, "%.3s", d->rung);
@@ -176,9 +177,9 @@ static void name_row(const ladder *l, const row *r, const row_wish *wish, char l
     const tw_lab_kernel *kernel = wish->kernel;
     int64_t tile = r->plan.tile > 0 && wish->tile > 0 ? r->plan.tile : wish->tile; /* never more than the problem */
     int used = snprintf(label, ROW_LABEL, "%s",
-                        wish->own != NULL ? wish->own->label
-                        : kernel != NULL  ? kernel->rung
-                                          : wish->rung);
+                        wish->user != NULL ? wish->user->label
+                        : kernel != NULL   ? kernel->rung
+                                           : wish->rung);
     if (tile > 0) used += snprintf(label + used, ROW_LABEL - (size_t)used, " %" PRId64, tile);
     if (kernel != NULL && kernel->dtype != l->problem.dtype)
         snprintf(label + used, ROW_LABEL - (size_t)used, " %s", tw_lab_dtype_of(kernel->dtype)->name);
@@ -189,7 +190,7 @@ static exit_code finish_row(ladder *l, const row *r, const row_wish *wish)
     char label[ROW_LABEL];
     term_number prepare;
     bool default_build = wish->default_build,
-         beside = wish->own != NULL && r->outcome >= ROW_IMPOSSIBLE && r->turns.rounds > 0;
+         beside = wish->user != NULL && r->outcome >= ROW_IMPOSSIBLE && r->turns.rounds > 0;
     pace *p = default_build ? &l->by_default : &l->rolled;
     bool compared = strcmp(r->record.dtype, tw_lab_dtype_of(l->problem.dtype)->name) == 0;
     name_row(l, r, wish, label);
@@ -203,7 +204,7 @@ static exit_code finish_row(ladder *l, const row *r, const row_wish *wish)
     l->tried += r->outcome != ROW_REFUSED;
     compared &= r->outcome == ROW_TIMED;
     if (compared) note_time(l, p, &r->record, wish);
-    if (wish->own != NULL && (beside || !default_build)) print_turns(l, r, wish->kernel, beside);
+    if (wish->user != NULL && (beside || !default_build)) print_turns(l, r, wish->kernel, beside);
     if (r->record.prepare_s > 0 && !default_build)
         fprintf(l->s->text, "  before it, the host transposed B in %s\n", term_seconds(r->record.prepare_s, prepare));
     if (compared && !default_build) curves_note(&l->curves, label, l->size, r->record.gflops);
@@ -294,8 +295,8 @@ static exit_code run_builds(ladder *l, trial *t, row_wish wish)
     row_wish wishes[MOST] = {wish};
     int count = 1, builds = 0;
     exit_code code = EXIT_OK;
-    for (int i = 0; i < l->own.count; i++)
-        if (l->own.items[i].like == kernel) wishes[count] = wish, wishes[count++].own = &l->own.items[i];
+    for (int i = 0; i < l->user.count; i++)
+        if (l->user.items[i].like == kernel) wishes[count] = wish, wishes[count++].user = &l->user.items[i];
     term_progress(kernel->rung, -1);
     for (int wanted = row_is_rolled(kernel) ? 2 : 1; code == EXIT_OK && builds < wanted; builds += code == EXIT_OK) {
         for (int i = 0; i < count; i++) wishes[i].default_build = builds == 1;
@@ -351,17 +352,17 @@ static exit_code run_step(ladder *l, const tw_lab_kernel *kernel)
 }
 
 /* Each file in each of its builds, before anything is timed. */
-static exit_code build_own(const ladder *l)
+static exit_code build_user_kernel(const ladder *l)
 {
     const number_list *tiles = &l->s->opt->tiles;
     exit_code code = EXIT_OK;
-    for (int i = 0; code == EXIT_OK && i < l->own.count; i++) {
-        const own_kernel *own = &l->own.items[i];
-        if (strcmp(own->like->engine, l->s->device.engine) != 0) continue;
+    for (int i = 0; code == EXIT_OK && i < l->user.count; i++) {
+        const user_kernel *user = &l->user.items[i];
+        if (strcmp(user->like->engine, l->s->device.engine) != 0) continue;
         for (int n = 0; code == EXIT_OK && n < (tiles->count > 0 ? tiles->count : 1); n++)
-            for (int build = 0; code == EXIT_OK && build < (row_is_rolled(own->like) ? 2 : 1); build++)
-                code = rows_build(l->s, &(row_wish){.kernel = own->like,
-                                                    .own = own,
+            for (int build = 0; code == EXIT_OK && build < (row_is_rolled(user->like) ? 2 : 1); build++)
+                code = rows_build(l->s, &(row_wish){.kernel = user->like,
+                                                    .user = user,
                                                     .tile = tiles->count > 0 ? (int)tiles->items[n] : 0,
                                                     .default_build = build == 1});
     }
@@ -408,18 +409,18 @@ static exit_code ladder_engine(session *s, void *job)
 {
     ladder *l = job;
     exit_code code = EXIT_OK;
-    *l = (ladder){.s = s, .own = l->own, .curves.sizes = &s->opt->sizes};
+    *l = (ladder){.s = s, .user = l->user, .curves.sizes = &s->opt->sizes};
     const busy_reading begun = busy_now();
     roofs_begin(&l->limits, s->context, &s->device);
-    code = check_own(l, session_dtype(s));
-    if (code == EXIT_OK) code = build_own(l);
+    code = check_user_kernel(l, session_dtype(s));
+    if (code == EXIT_OK) code = build_user_kernel(l);
     for (l->size = 0; code == EXIT_OK && (l->size == 0 || l->size < s->opt->sizes.count); l->size++)
         code = climb_size(l);
     if (code != EXIT_OK) return code;
     curves_print(s->text, &l->curves);
     print_notes(l);
     rows_tell_busy(s->text, &begun);
-    if (l->tried == 0) return say(EXIT_DEVICE, "no rung could be timed: all were refused");
+    if (l->tried == 0) return diag(EXIT_DEVICE, "no rung could be timed: all were refused");
     return l->failed > 0 ? EXIT_CHECK : EXIT_OK;
 }
 
@@ -427,15 +428,15 @@ static exit_code climb_all(session *s)
 {
     static ladder l;
     if (s->opt->skinny) return skinny_ladders(s);
-    exit_code code = rungs_read_own(s->opt, &l.own);
+    exit_code code = rungs_read_user(s->opt, &l.user);
     if (code == EXIT_OK)
         code = session_each_engine(s,
-                                   l.own.count > 0 ? l.own.items[0].like->engine
-                                   : s->opt->deep  ? session_gpu()
-                                                   : "auto",
+                                   l.user.count > 0 ? l.user.items[0].like->engine
+                                   : s->opt->deep   ? session_gpu()
+                                                    : "auto",
                                    ladder_engine, &l);
     session_close_device(s); /* which knows the files' texts */
-    rungs_free_own(&l.own);
+    rungs_free_user(&l.user);
     return code;
 }
 
@@ -461,16 +462,16 @@ exit_code cmd_ladder(session *s)
 {
     const options *opt = s->opt;
     if (opt->sizes.count > 0 && opt->shapes.count > 0)
-        return say(EXIT_USAGE, "--size and --shape exclude each other: give one");
+        return diag(EXIT_USAGE, "--size and --shape exclude each other: give one");
     if (opt->skinny && opt->tiles.count > 0)
-        return say(EXIT_USAGE, "--tile does not work with --skinny: the tile of a skinny product is its k, 16 or 32");
+        return diag(EXIT_USAGE, "--tile does not work with --skinny: the tile of a skinny product is its k, 16 or 32");
     for (int i = 0; opt->skinny && i < opt->rungs.count; i++)
-        if (own_is_path(opt->rungs.items[i]))
-            return say(EXIT_USAGE, "--skinny takes no file: time %s with --shape instead", opt->rungs.items[i]);
-    if (opt->skinny && opt->sizes.count > 1) return say(EXIT_USAGE, "--skinny takes one --size, the side of C");
-    if (opt->deep && opt->skinny) return say(EXIT_USAGE, "--deep and --skinny exclude each other: give one");
+        if (user_kernel_is_path(opt->rungs.items[i]))
+            return diag(EXIT_USAGE, "--skinny takes no file: time %s with --shape instead", opt->rungs.items[i]);
+    if (opt->skinny && opt->sizes.count > 1) return diag(EXIT_USAGE, "--skinny takes one --size, the side of C");
+    if (opt->deep && opt->skinny) return diag(EXIT_USAGE, "--deep and --skinny exclude each other: give one");
     if (opt->all && (opt->skinny || opt->tiles.count > 0))
-        return say(EXIT_USAGE, "--all does not work with --skinny or --tile: production kernels have no skinny form "
-                               "and no edge to choose");
+        return diag(EXIT_USAGE, "--all does not work with --skinny or --tile: production kernels have no skinny form "
+                                "and no edge to choose");
     return opt->html != NULL ? climb_to_page(s) : climb_all(s);
 }

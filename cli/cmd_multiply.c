@@ -15,7 +15,7 @@
 #include "cmd.h"
 #include "files.h"
 #include "guard.h"
-#include "say.h"
+#include "diag.h"
 #include "term.h"
 
 typedef struct job {
@@ -33,10 +33,10 @@ typedef struct job {
 
 static exit_code check_options(const options *opt, io_format *format)
 {
-    if (opt->output == NULL) return say(EXIT_USAGE, "-o FILE is missing: where C is to be written");
+    if (opt->output == NULL) return diag(EXIT_USAGE, "-o FILE is missing: where C is to be written");
     *format = io_format_of(opt->output);
     if (*format == IO_FORMAT_NONE)
-        return say(EXIT_USAGE, "-o %s: the ending names no format, expected .npy, .mtx, .raw or .bin", opt->output);
+        return diag(EXIT_USAGE, "-o %s: the ending names no format, expected .npy, .mtx, .raw or .bin", opt->output);
     return operands_check_options(opt);
 }
 
@@ -48,7 +48,7 @@ static exit_code open_output(job *j)
     io_status status = io_output_open(&j->out, j->s->opt->output, &error);
     if (status == IO_OK) guard_output(j->out.temp_path);
     guard_release();
-    return status == IO_OK ? EXIT_OK : say_io(status, &error);
+    return status == IO_OK ? EXIT_OK : diag_io(status, &error);
 }
 
 static exit_code make_result(job *j)
@@ -56,8 +56,8 @@ static exit_code make_result(job *j)
     const tw_problem *p = &j->in.problem;
     j->c = memory_for(p->m, p->n, io_type_bytes(j->in.type_c));
     if (j->c == NULL)
-        return say(EXIT_MEMORY, "memory ran out: there is no room for C, %" PRId64 " x %" PRId64 " elements of %s",
-                   p->m, p->n, io_type_name(j->in.type_c));
+        return diag(EXIT_MEMORY, "memory ran out: there is no room for C, %" PRId64 " x %" PRId64 " elements of %s",
+                    p->m, p->n, io_type_name(j->in.type_c));
     if (j->in.each[OPERAND_ADD].path != NULL) io_convert(&j->in.each[OPERAND_ADD].matrix, j->in.type_c, j->c);
     return EXIT_OK;
 }
@@ -68,7 +68,7 @@ static exit_code compute(job *j)
     term_progress("multiplying", -1);
     tw_status status = tw_gemm(j->s->context, &j->in.problem, j->in.a, j->in.b, j->c);
     j->compute_s = measure_now_s() - start_s;
-    return status == TW_OK ? EXIT_OK : say_tw(status);
+    return status == TW_OK ? EXIT_OK : diag_tw(status);
 }
 
 static exit_code write_result(job *j)
@@ -80,7 +80,7 @@ static exit_code write_result(job *j)
     term_progress("writing", -1);
     io_status status = io_output_write(&j->out, j->format, &c, &error);
     j->write_s = measure_now_s() - start_s;
-    return status == IO_OK ? EXIT_OK : say_io(status, &error);
+    return status == IO_OK ? EXIT_OK : diag_io(status, &error);
 }
 
 /* ---- --verify: judge the bytes of the temporary file, not the memory that they were written from ---- */
@@ -116,7 +116,7 @@ static exit_code judge_bytes(job *j, const void *bytes, size_t count)
     const void *c = NULL;
     io_error error;
     io_status status = parse(j, bytes, count, &written.matrix, &error);
-    if (status != IO_OK) return say_io(IO_CANNOT_WRITE, &error);
+    if (status != IO_OK) return diag_io(IO_CANNOT_WRITE, &error);
     exit_code code = operand_dense(&written, j->in.type_c, &c);
     if (code == EXIT_OK) code = check_product(j->s, &j->in, c, written.path, &j->report);
     if (code == EXIT_OK) j->nans = check_nans(&j->in, c, NULL, &j->infinite);
@@ -132,7 +132,7 @@ static exit_code judge(job *j)
     double start_s = measure_now_s();
     if (!j->s->opt->verify) return EXIT_OK;
     map_temporary(j, &bytes, &count);
-    if (bytes == NULL) return say(EXIT_OUTPUT, "%s: cannot be read back: %s", j->s->opt->output, strerror(errno));
+    if (bytes == NULL) return diag(EXIT_OUTPUT, "%s: cannot be read back: %s", j->s->opt->output, strerror(errno));
     int watch = guard_watch(bytes, count, j->s->opt->output);
     exit_code code = judge_bytes(j, bytes, count);
     guard_unwatch(watch);
@@ -150,7 +150,7 @@ static exit_code finish_output(job *j)
     io_status status = io_output_commit(&j->out, &error);
     guard_output(NULL);
     j->write_s += measure_now_s() - start_s;
-    return status == IO_OK ? EXIT_OK : say_io(status, &error);
+    return status == IO_OK ? EXIT_OK : diag_io(status, &error);
 }
 
 /* ---- telling ---- */
@@ -162,7 +162,7 @@ static void tell_plan(job *j)
     tame_name name;
     if (!j->s->opt->verbose) return;
     operands_tell(&j->in, text);
-    fprintf(text, "C          %s  %" PRId64 " x %" PRId64 " %s\n", say_name(j->s->opt->output, name), j->in.problem.m,
+    fprintf(text, "C          %s  %" PRId64 " x %" PRId64 " %s\n", diag_name(j->s->opt->output, name), j->in.problem.m,
             j->in.problem.n, io_type_name(j->in.type_c));
     if (j->planned) fprintf(text, "kernel     %s\n", j->plan.text);
 }
@@ -188,8 +188,8 @@ static exit_code tell_result(job *j)
     term_progress_end();
     if (j->s->opt->quiet) return EXIT_OK;
     if (j->s->opt->verbose) tell_times(j);
-    fprintf(text, "%s: %" PRId64 " x %" PRId64 " %s, %s, %s GFLOP/s, %s", say_name(j->s->opt->output, name), p->m, p->n,
-            io_type_name(j->in.type_c), term_seconds(j->compute_s, time),
+    fprintf(text, "%s: %" PRId64 " x %" PRId64 " %s, %s, %s GFLOP/s, %s", diag_name(j->s->opt->output, name), p->m,
+            p->n, io_type_name(j->in.type_c), term_seconds(j->compute_s, time),
             term_gflops(roofline_flops(p) / j->compute_s / 1e9, speed),
             j->s->opt->verify ? "verified" : "not verified");
     if (j->nans > 0) fprintf(text, ", %" PRId64 " NaN", j->nans);

@@ -2,7 +2,7 @@
 #include "cmd.h"
 #include "files.h"
 #include "page.h"
-#include "say.h"
+#include "diag.h"
 
 static exit_code read_all(const options *opt, records *all)
 {
@@ -13,7 +13,7 @@ static exit_code read_all(const options *opt, records *all)
     char error[1500];
     for (int i = 0; i < opt->operand_count; i++) {
         records_status status = records_read(files_input(opt->operands[i]), all, error, sizeof error);
-        if (status != RECORDS_OK) return say(codes[status], "%s", error);
+        if (status != RECORDS_OK) return diag(codes[status], "%s", error);
     }
     return EXIT_OK;
 }
@@ -23,11 +23,11 @@ exit_code cmd_report(session *s)
     page p = {0};
     records all = {0};
     tame_name name;
-    if (s->opt->output == NULL) return say(EXIT_USAGE, "-o FILE is missing: where is the page to be written?");
+    if (s->opt->output == NULL) return diag(EXIT_USAGE, "-o FILE is missing: where is the page to be written?");
     exit_code code = read_all(s->opt, &all);
     if (code == EXIT_OK) code = page_open(&p, s->opt->output);
     if (code == EXIT_OK) code = page_write(&p, &all);
-    if (code == EXIT_OK) fprintf(s->text, "%s: made of %d records\n", say_name(s->opt->output, name), all.count);
+    if (code == EXIT_OK) fprintf(s->text, "%s: made of %d records\n", diag_name(s->opt->output, name), all.count);
     page_discard(&p);
     records_free(&all);
     return code;

@@ -7,7 +7,7 @@
 #include "../lab/element.h"
 #include "cmd.h"
 #include "object.h"
-#include "say.h"
+#include "diag.h"
 #include "selftest.h"
 #include "selftest_exact.h"
 #include "term.h"
@@ -55,10 +55,10 @@ static exit_code judge_case(session *s, const selftest_case *c, subject *x)
     tw_lab_choice choice = {.kernel = x->kernel->name, .threads = (int)s->opt->threads};
     if (tw_lab_fits(s->context, &choice, &p, x->text, (int)sizeof x->text) != 1) return EXIT_OK;
     tw_status status = trial_open(&t, s->context, &p, s->opt->seed, 0);
-    if (status != TW_OK) return say_lab(status, "the references of a test");
+    if (status != TW_OK) return diag_lab(status, "the references of a test");
     status = trial_judge(&t, &choice, &verdict);
     trial_close(&t);
-    if (status != TW_OK) return say_lab(status, "a test");
+    if (status != TW_OK) return diag_lab(status, "a test");
     x->judged++;
     x->worst_ratio = fmax(x->worst_ratio, verdict.error_ratio);
     if (verdict.passed) return EXIT_OK;
@@ -70,7 +70,7 @@ static exit_code judge_case(session *s, const selftest_case *c, subject *x)
 static void write_subject(session *s, const subject *x)
 {
     object o = object_begin(s->json);
-    object_text(&o, "command", say_command_name());
+    object_text(&o, "command", diag_command_name());
     object_text(&o, "kernel", x->name);
     object_text(&o, "verified",
                 x->failed           ? "WRONG"
@@ -101,7 +101,7 @@ static void print_subject(session *s, const subject *x)
 
 static exit_code add_exact(subject *x, const exact_tally *t, tw_status status)
 {
-    if (status != TW_OK) return say_lab(status, "a test");
+    if (status != TW_OK) return diag_lab(status, "a test");
     x->judged += t->products, x->failed = t->failed;
     if (t->failed || t->products == 0) snprintf(x->text, sizeof x->text, "%s", t->text);
     return EXIT_OK;
@@ -148,7 +148,7 @@ static exit_code tell_subject(session *s, const subject *x, bool lines, selftest
     count->passed += !x->failed && x->judged > 0;
     if (lines || x->failed) print_subject(s, x);
     if (lines) write_subject(s, x);
-    if (x->failed) say(EXIT_CHECK, "%s: %s", x->name, x->text);
+    if (x->failed) diag(EXIT_CHECK, "%s: %s", x->name, x->text);
     return session_flush(s);
 }
 
@@ -183,7 +183,7 @@ static exit_code selftest_engine(session *s, void *job)
     fprintf(s->text, "%d passed, %d failed, %d refused, on %s: %s%s%s\n", count.passed, count.failed, count.refused,
             s->device.engine, s->device.name, s->device.instruction_set[0] != '\0' ? ", " : "",
             s->device.instruction_set);
-    if (count.passed == 0 && count.failed == 0) return say(EXIT_DEVICE, "no kernel of the table fits this device");
+    if (count.passed == 0 && count.failed == 0) return diag(EXIT_DEVICE, "no kernel of the table fits this device");
     return count.failed > 0 ? EXIT_CHECK : EXIT_OK;
 }
 

@@ -3,7 +3,7 @@
 #include "check.h"
 #include "cmd.h"
 #include "object.h"
-#include "say.h"
+#include "diag.h"
 
 static void write_report(session *s, const operands *o, const verify_report *r, int64_t nans)
 {
@@ -39,8 +39,8 @@ static int64_t warn_of_nans(const session *s, const operands *o, const void *c)
 {
     int64_t first = 0, infinite, found = check_nans(o, c, &first, &infinite), n = o->problem.n;
     if (found > 0 && !s->opt->quiet)
-        say(EXIT_OK, "warning: %s holds %" PRId64 " NaN, the first at C[%" PRId64 ", %" PRId64 "]",
-            o->each[OPERAND_C].path, found, first / n, first % n);
+        diag(EXIT_OK, "warning: %s holds %" PRId64 " NaN, the first at C[%" PRId64 ", %" PRId64 "]",
+             o->each[OPERAND_C].path, found, first / n, first % n);
     return found;
 }
 

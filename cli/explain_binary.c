@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include "explain.h"
 #include "listing.h"
-#include "say.h"
+#include "diag.h"
 #include "term.h"
 #include "tool.h"
 

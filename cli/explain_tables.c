@@ -9,7 +9,7 @@
 #include "explain.h"
 #include "object.h"
 #include "rows.h"
-#include "say.h"
+#include "diag.h"
 #include "term.h"
 
 enum { SIDE = 4096, SKINNY = PUBLISHED_RUNGS, DEVICES = PUBLISHED_DEVICES, TILE = PUBLISHED_WIDTH };
@@ -49,7 +49,7 @@ static exit_code measure_skinny(session *s, double gbps[SKINNY], int64_t *side)
         row_wish wish = {.kernel = row_of(s->device.engine, skinny_rungs[i]), .limit_s = 0.5};
         code = rows_run(s, &t, &limits, &wish, 1, &result);
         gbps[i] = result.outcome == ROW_TIMED ? result.record.effective_gbps : (double)NAN;
-        if (code == EXIT_OK && row_failed(&result)) code = say(EXIT_CHECK, "%s: %s", wish.kernel->name, result.text);
+        if (code == EXIT_OK && row_failed(&result)) code = diag(EXIT_CHECK, "%s: %s", wish.kernel->name, result.text);
     }
     trial_close(&t);
     term_progress_end();

@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "../io/io.h"
-#include "../lab/own.h"
+#include "../lab/user_kernel.h"
 #include "../lab/report/report.h"
-#include "say.h"
+#include "diag.h"
 
 /* ---- what a file holds ---- */
 
@@ -178,7 +178,7 @@ static void collect(name_set *all, const options *opt)
     for (int i = 0; reads && i < opt->operand_count; i++)
         add(all, "", files_input(opt->operands[i]), false, KIND_EMPTY);
     for (int i = 0; i < opt->rungs.count; i++)
-        if (own_is_path(opt->rungs.items[i])) add(all, "--rung ", opt->rungs.items[i], false, KIND_EMPTY);
+        if (user_kernel_is_path(opt->rungs.items[i])) add(all, "--rung ", opt->rungs.items[i], false, KIND_EMPTY);
     add(all, "--add ", files_input(opt->add), false, KIND_EMPTY);
     /* it is refused for that */
     bool no_format = command == CMD_MULTIPLY && opt->output != NULL && io_format_of(opt->output) == IO_FORMAT_NONE;
@@ -195,18 +195,18 @@ static exit_code check_pair(const named *a, const named *b, int command)
 {
     if (!b->writes || !same(a, b)) return EXIT_OK;
     if (a->writes)
-        return say(EXIT_USAGE, "%s%s and %s%s name the same file: each output needs its own", a->option, a->path,
-                   b->option, b->path);
+        return diag(EXIT_USAGE, "%s%s and %s%s name the same file: each output needs its own", a->option, a->path,
+                    b->option, b->path);
     if (command == CMD_MULTIPLY && strcmp(b->option, "-o ") == 0)
         return EXIT_OK; /* C in the place of an operand, when all is computed */
-    return say(EXIT_USAGE, "%s%s names the same file as %s%s, which is read and would be lost: give another name",
-               b->option, b->path, a->option, a->path);
+    return diag(EXIT_USAGE, "%s%s names the same file as %s%s, which is read and would be lost: give another name",
+                b->option, b->path, a->option, a->path);
 }
 
 static exit_code check_disk(const named *x)
 {
     return x->writes && x->exists && S_ISBLK(x->found.st_mode)
-               ? say(EXIT_OUTPUT, "%s%s: is a disk, expected a regular file or none", x->option, x->path)
+               ? diag(EXIT_OUTPUT, "%s%s: is a disk, expected a regular file or none", x->option, x->path)
                : EXIT_OK;
 }
 
@@ -216,7 +216,7 @@ static exit_code check_stream(const named *x, int fd, const char *name)
     named stream = {.exists = true};
     stream.known = fstat(fd, &stream.found) == 0 && S_ISREG(stream.found.st_mode);
     return x->writes && same(x, &stream)
-               ? say(EXIT_USAGE, "%s%s is the file that %s goes to: give another name", x->option, x->path, name)
+               ? diag(EXIT_USAGE, "%s%s is the file that %s goes to: give another name", x->option, x->path, name)
                : EXIT_OK;
 }
 
@@ -229,18 +229,18 @@ static exit_code check_kind(const named *x)
     int number = errno;
     if (fd >= 0) close(fd);
     if (count < 0)
-        return say(EXIT_OUTPUT, "%s%s: its contents cannot be read (%s): give another name, or --force to replace it",
-                   x->option, x->path, strerror(number));
+        return diag(EXIT_OUTPUT, "%s%s: its contents cannot be read (%s): give another name, or --force to replace it",
+                    x->option, x->path, strerror(number));
     bytes[count] = '\0';
     if (access(x->path, W_OK) != 0)
-        return say(EXIT_OUTPUT, "%s%s: may not be written (%s): give another name, or --force to replace it", x->option,
-                   x->path, strerror(errno));
+        return diag(EXIT_OUTPUT, "%s%s: may not be written (%s): give another name, or --force to replace it",
+                    x->option, x->path, strerror(errno));
     kind held = kind_of(bytes, (size_t)count);
     /* forced: lines are appended */
     if (held == x->kind || held == KIND_EMPTY || (forced && held == KIND_FOREIGN)) return EXIT_OK;
-    return say(EXIT_OUTPUT, "%s%s: holds %s, expected %s: give another name%s", x->option, x->path, kind_names[held],
-               x->kind == KIND_BYTES ? "a raw matrix" : kind_names[x->kind],
-               appends && x->kind == KIND_JSON ? "" : ", or --force to replace it");
+    return diag(EXIT_OUTPUT, "%s%s: holds %s, expected %s: give another name%s", x->option, x->path, kind_names[held],
+                x->kind == KIND_BYTES ? "a raw matrix" : kind_names[x->kind],
+                appends && x->kind == KIND_JSON ? "" : ", or --force to replace it");
 }
 
 static exit_code check_all(const name_set *all, const options *opt)
@@ -265,10 +265,10 @@ static exit_code check_dashes(options *opt)
     const char *page = opt->html != NULL ? opt->html : opt->command->bit == CMD_REPORT ? opt->output : NULL;
     int dashes = opt->add != NULL && strcmp(opt->add, "-") == 0;
     for (int i = 0; i < opt->operand_count; i++) dashes += strcmp(opt->operands[i], "-") == 0;
-    if (dashes > 1) return say(EXIT_USAGE, "'-' stands for standard input, which can be read once: give it once");
+    if (dashes > 1) return diag(EXIT_USAGE, "'-' stands for standard input, which can be read once: give it once");
     if (page != NULL && strcmp(page, "-") == 0)
-        return say(EXIT_USAGE,
-                   "a page is written to a file: '-' is standard output for --json alone; ./- names a file");
+        return diag(EXIT_USAGE,
+                    "a page is written to a file: '-' is standard output for --json alone; ./- names a file");
     for (size_t i = 0; opt->json != NULL && i < sizeof stdout_names / sizeof *stdout_names; i++)
         if (strcmp(opt->json, stdout_names[i]) == 0) opt->json = "-";
     return EXIT_OK;

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "exit.h"
-#include "say.h"
+#include "diag.h"
 #include "term.h"
 
 typedef struct watched {
@@ -186,7 +186,7 @@ int guard_watch(const void *start, size_t bytes, const char *path)
 {
     for (int i = 0; i < MOST_WATCHED; i++) {
         if (watches[i].end != watches[i].start) continue;
-        const char *command = say_command_name();
+        const char *command = diag_command_name();
         snprintf(watches[i].sentence, sizeof watches[i].sentence,
                  "tilewright: %s: %.300s: the file became shorter, or failed to be read, while it was in use\n",
                  command != NULL ? command : "", path);

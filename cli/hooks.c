@@ -2,12 +2,12 @@
 #include "hooks.h"
 
 #include "guard.h"
-#include "say.h"
+#include "diag.h"
 #include "term.h"
 
 static void progress(const char *what) { term_progress(what, -1); }
 
-static void tell(const char *sentence) { say(EXIT_OK, "%s", sentence); }
+static void tell(const char *sentence) { diag(EXIT_OK, "%s", sentence); }
 
 const bench_hooks program_hooks = {guard_hold, guard_release, guard_leave, progress, tell, guard_foreign};
 

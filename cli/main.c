@@ -6,7 +6,7 @@
 #include "guard.h"
 #include "help.h"
 #include "object.h"
-#include "say.h"
+#include "diag.h"
 
 static exit_code cmd_version(session *s)
 {
@@ -22,9 +22,9 @@ static exit_code unknown_command(const char *name)
     const char *names[16], *closest;
     int count = 0;
     for (const command *c = commands; c->name != NULL; c++) names[count++] = c->name;
-    closest = say_closest(name, names, count);
-    if (closest != NULL) return say(EXIT_USAGE, "unknown command '%s'; did you mean %s?", name, closest);
-    return say(EXIT_USAGE, "unknown command '%s'; `tilewright help` lists them", name);
+    closest = diag_closest(name, names, count);
+    if (closest != NULL) return diag(EXIT_USAGE, "unknown command '%s'; did you mean %s?", name, closest);
+    return diag(EXIT_USAGE, "unknown command '%s'; `tilewright help` lists them", name);
 }
 
 static exit_code cmd_help(session *s)
@@ -178,7 +178,7 @@ static exit_code start(int argc, char **argv)
     }
     const command *cmd = command_named(command_word(argv[1]));
     if (cmd == NULL) return unknown_command(argv[1]);
-    say_command(cmd->name);
+    diag_command(cmd->name);
     exit_code code = options_parse(cmd, argc - 1, argv + 1, &opt);
     if (code == EXIT_OK && !opt.help) code = files_check(&opt);
     return code == EXIT_OK ? run(cmd, &opt) : code;

@@ -9,7 +9,7 @@
 #include "../lab/element.h"
 #include "files.h"
 #include "guard.h"
-#include "say.h"
+#include "diag.h"
 #include "term.h"
 
 /* ---- small things ---- */
@@ -37,9 +37,10 @@ static bool type_option(const options *opt, io_type *type)
 
 exit_code operands_check_options(const options *opt)
 {
-    if (opt->verbose && opt->quiet) return say(EXIT_USAGE, "--verbose and --quiet: give one");
-    if (opt->beta.given && opt->add == NULL) return say(EXIT_USAGE, "--beta needs --add C0, the matrix that it scales");
-    if (opt->add != NULL && !opt->beta.given) return say(EXIT_USAGE, "--add needs --beta X, what C0 is multiplied by");
+    if (opt->verbose && opt->quiet) return diag(EXIT_USAGE, "--verbose and --quiet: give one");
+    if (opt->beta.given && opt->add == NULL)
+        return diag(EXIT_USAGE, "--beta needs --add C0, the matrix that it scales");
+    if (opt->add != NULL && !opt->beta.given) return diag(EXIT_USAGE, "--add needs --beta X, what C0 is multiplied by");
     return EXIT_OK;
 }
 
@@ -66,13 +67,13 @@ static exit_code read_one(const options *opt, operands *o, operand_role role)
     io_error error;
     tame_name tamed;
     if (io_format_of(x->path) == IO_FORMAT_RAW && raw.rows < 0)
-        return say(EXIT_USAGE, "%s: a raw file does not say its shape and type: give --shape MxNxK and --dtype T",
-                   x->path);
-    term_progress(say_name(x->path, tamed), -1);
+        return diag(EXIT_USAGE, "%s: a raw file does not say its shape and type: give --shape MxNxK and --dtype T",
+                    x->path);
+    term_progress(diag_name(x->path, tamed), -1);
     int reading = guard_watch(NULL, PTRDIFF_MAX, x->path);
     io_status status = io_read(x->path, raw.rows >= 0 ? &raw : NULL, &x->matrix, &error);
     guard_unwatch(reading);
-    if (status != IO_OK) return say_io(status, &error);
+    if (status != IO_OK) return diag_io(status, &error);
     if (x->matrix.mapped_bytes > 0) x->watch = guard_watch(x->matrix.memory, x->matrix.mapped_bytes, x->path);
     return EXIT_OK;
 }
@@ -97,9 +98,9 @@ static exit_code check_result_shape(const operand *x, int64_t m, int64_t n)
 {
     const io_matrix *c = &x->matrix;
     if (x->path == NULL || (c->rows == m && c->cols == n)) return EXIT_OK;
-    return say(EXIT_INPUT,
-               "%s: is %" PRId64 " x %" PRId64 ", expected %" PRId64 " x %" PRId64 ", the shape of the product",
-               x->path, c->rows, c->cols, m, n);
+    return diag(EXIT_INPUT,
+                "%s: is %" PRId64 " x %" PRId64 ", expected %" PRId64 " x %" PRId64 ", the shape of the product",
+                x->path, c->rows, c->cols, m, n);
 }
 
 static exit_code check_shapes(const options *opt, operands *o, int64_t *m, int64_t *n, int64_t *k)
@@ -110,17 +111,17 @@ static exit_code check_shapes(const options *opt, operands *o, int64_t *m, int64
     *k = opt->transpose_a ? a->matrix.rows : a->matrix.cols;
     *n = opt->transpose_b ? b->matrix.rows : b->matrix.cols;
     if (*k != b_rows)
-        return say(EXIT_INPUT,
-                   "%s is %" PRId64 " x %" PRId64 "%s and %s is %" PRId64 " x %" PRId64
-                   "%s: the columns of the first, %" PRId64 ", and the rows of the second, %" PRId64 ", must be equal",
-                   a->path, a->matrix.rows, a->matrix.cols, opt->transpose_a ? ", transposed," : "", b->path,
-                   b->matrix.rows, b->matrix.cols, opt->transpose_b ? ", transposed" : "", *k, b_rows);
+        return diag(EXIT_INPUT,
+                    "%s is %" PRId64 " x %" PRId64 "%s and %s is %" PRId64 " x %" PRId64
+                    "%s: the columns of the first, %" PRId64 ", and the rows of the second, %" PRId64 ", must be equal",
+                    a->path, a->matrix.rows, a->matrix.cols, opt->transpose_a ? ", transposed," : "", b->path,
+                    b->matrix.rows, b->matrix.cols, opt->transpose_b ? ", transposed" : "", *k, b_rows);
     const shape *told = opt->shapes.count > 0 ? &opt->shapes.items[0] : NULL;
     if (told != NULL && (told->m != *m || told->n != *n || told->k != *k))
-        return say(EXIT_USAGE,
-                   "--shape %" PRId64 "x%" PRId64 "x%" PRId64 ": the operands are %" PRId64 "x%" PRId64 "x%" PRId64
-                   " (m x n x k)",
-                   told->m, told->n, told->k, *m, *n, *k);
+        return diag(EXIT_USAGE,
+                    "--shape %" PRId64 "x%" PRId64 "x%" PRId64 ": the operands are %" PRId64 "x%" PRId64 "x%" PRId64
+                    " (m x n x k)",
+                    told->m, told->n, told->k, *m, *n, *k);
     exit_code code = check_result_shape(&o->each[OPERAND_ADD], *m, *n);
     return code == EXIT_OK ? check_result_shape(&o->each[OPERAND_C], *m, *n) : code;
 }
@@ -156,16 +157,16 @@ static exit_code choose_type(const options *opt, operands *o)
     const char *path;
     if (type_option(opt, &o->type) && multiplied(o->type)) {
         if (o->type != IO_I8 || fits(o, o->type, &i, &j, value, sizeof value, &path)) return EXIT_OK;
-        return say(
+        return diag(
             EXIT_INPUT,
             "%s: element [%" PRId64 ", %" PRId64
             "] is %s, expected whole numbers: i8 holds those of -128 to 127, and a C of i32 those of -2^31 to 2^31 - 1",
             path, i, j, value);
     }
     if (opt->dtypes.count > 0 && opt->shapes.count == 0)
-        return say(EXIT_USAGE,
-                   "--dtype %s: expected f32, f64, bf16 or i8; other types can only name the elements of raw files",
-                   opt->dtypes.items[0]);
+        return diag(EXIT_USAGE,
+                    "--dtype %s: expected f32, f64, bf16 or i8; other types can only name the elements of raw files",
+                    opt->dtypes.items[0]);
     o->type = c->path != NULL ? c->matrix.type : common_type(o);
     if (c->path != NULL && computable(o->type)) return EXIT_OK;
     if (computable(o->type) && fits(o, o->type, &i, &j, value, sizeof value, &path)) return EXIT_OK;
@@ -173,10 +174,10 @@ static exit_code choose_type(const options *opt, operands *o)
         o->type = raised[t];
         if (fits(o, o->type, &i, &j, value, sizeof value, &path)) return EXIT_OK;
     }
-    return say(EXIT_INPUT,
-               "%s: element [%" PRId64 ", %" PRId64 "] is %s, which neither f32 nor f64 holds exactly; --dtype f64 "
-               "rounds it",
-               path, i, j, value);
+    return diag(EXIT_INPUT,
+                "%s: element [%" PRId64 ", %" PRId64 "] is %s, which neither f32 nor f64 holds exactly; --dtype f64 "
+                "rounds it",
+                path, i, j, value);
 }
 
 /* ---- placing ---- */
@@ -189,7 +190,7 @@ exit_code operand_dense(operand *x, io_type type, const void **data)
     if (s->type == type && !s->swapped && in_order) return EXIT_OK;
     if (x->block == NULL) {
         x->block = memory_for(s->rows, s->cols, io_type_bytes(type));
-        if (x->block == NULL) return say_no_memory(x->path);
+        if (x->block == NULL) return diag_no_memory(x->path);
         io_convert(s, type, x->block);
     }
     *data = x->block;
@@ -220,12 +221,12 @@ static exit_code check_factor(const char *name, real_option factor, io_type type
 {
     if (type == IO_I8 &&
         !(factor.value >= INT32_MIN && factor.value <= INT32_MAX && factor.value == floor(factor.value)))
-        return say(EXIT_USAGE, "--%s: found %g, expected a whole number from -2^31 to 2^31 - 1 with --dtype i8", name,
-                   factor.value);
+        return diag(EXIT_USAGE, "--%s: found %g, expected a whole number from -2^31 to 2^31 - 1 with --dtype i8", name,
+                    factor.value);
     if ((type != IO_F32 && type != IO_BF16) || !isfinite(factor.value) || fabs(factor.value) <= (double)FLT_MAX)
         return EXIT_OK;
-    return say(EXIT_USAGE, "--%s: found %g, expected at most %g, the largest f32; --dtype f64 computes in f64", name,
-               factor.value, (double)FLT_MAX);
+    return diag(EXIT_USAGE, "--%s: found %g, expected at most %g, the largest f32; --dtype f64 computes in f64", name,
+                factor.value, (double)FLT_MAX);
 }
 
 static exit_code make_problem(const options *opt, operands *o, int64_t m, int64_t n, int64_t k)
@@ -269,7 +270,7 @@ static void tell_one(const operand *x, const char *name, io_type type, FILE *tex
     const io_matrix *s = &x->matrix;
     tame_name path;
     bool by_cols = s->row_stride == 1 && s->rows > 1 && s->cols > 1;
-    fprintf(text, "%-10s %s  %" PRId64 " x %" PRId64 " %s%s%s", name, say_name(x->path, path), s->rows, s->cols,
+    fprintf(text, "%-10s %s  %" PRId64 " x %" PRId64 " %s%s%s", name, diag_name(x->path, path), s->rows, s->cols,
             io_type_name(s->type), by_cols ? ", column-major" : "", s->swapped ? ", other byte order" : "");
     if (x->block != NULL)
         fprintf(text, ", converted to %s by rows\n", io_type_name(type));

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include "say.h"
+#include "diag.h"
 
 enum {
     RUNS = CMD_BENCH | CMD_LADDER,
@@ -259,36 +259,36 @@ static exit_code refuse_unknown(const command *cmd, const getopt_table *t, char 
     char name[64];
     const char *word = argv[optind - 1];
     if (optopt >= FIRST)
-        return say(EXIT_USAGE, "--%s takes no value, found '%s'", option_rows[optopt - FIRST].name, word);
+        return diag(EXIT_USAGE, "--%s takes no value, found '%s'", option_rows[optopt - FIRST].name, word);
     if (optopt != 0)
-        return say(EXIT_USAGE, "unknown option '-%c'; `tilewright %s --help` lists them", optopt, cmd->name);
+        return diag(EXIT_USAGE, "unknown option '-%c'; `tilewright %s --help` lists them", optopt, cmd->name);
     snprintf(name, sizeof name, "%.*s", (int)strcspn(word + 2, "="), word + 2);
     for (int i = 0, found = 0; i < t->count; i++)
         if (strncmp(t->names[i], name, strlen(name)) == 0 && ++found > 1)
-            return say(EXIT_USAGE, "'--%s' could be --%s or another option: write it out", name, t->names[i]);
-    const char *closest = say_closest(name, t->names, t->count);
-    if (closest != NULL) return say(EXIT_USAGE, "unknown option '--%s'; did you mean --%s?", name, closest);
-    return say(EXIT_USAGE, "unknown option '--%s'; `tilewright %s --help` lists them", name, cmd->name);
+            return diag(EXIT_USAGE, "'--%s' could be --%s or another option: write it out", name, t->names[i]);
+    const char *closest = diag_closest(name, t->names, t->count);
+    if (closest != NULL) return diag(EXIT_USAGE, "unknown option '--%s'; did you mean --%s?", name, closest);
+    return diag(EXIT_USAGE, "unknown option '--%s'; `tilewright %s --help` lists them", name, cmd->name);
 }
 
 static exit_code refuse_value(const option_row *row, const char *found)
 {
     char wants[200];
     option_wants(row, wants, sizeof wants);
-    if (found == NULL) return say(EXIT_USAGE, "--%s needs a value: %s", row->name, wants);
-    return say(EXIT_USAGE, "--%s: found '%s', expected %s", row->name, found, wants);
+    if (found == NULL) return diag(EXIT_USAGE, "--%s needs a value: %s", row->name, wants);
+    return diag(EXIT_USAGE, "--%s: found '%s', expected %s", row->name, found, wants);
 }
 
 static exit_code read_operands(const command *cmd, int argc, char **argv, options *out)
 {
     int found = argc - optind;
     if (found < cmd->least_operands || found > cmd->most_operands)
-        return say(EXIT_USAGE,
-                   "found %d operand%s, expected %s%d: tilewright %s %s; `tilewright help %s` says what they are",
-                   found, found == 1 ? "" : "s",
-                   found < cmd->least_operands && cmd->most_operands > cmd->least_operands ? "at least " : "",
-                   found < cmd->least_operands ? cmd->least_operands : cmd->most_operands, cmd->name, cmd->arguments,
-                   cmd->name);
+        return diag(EXIT_USAGE,
+                    "found %d operand%s, expected %s%d: tilewright %s %s; `tilewright help %s` says what they are",
+                    found, found == 1 ? "" : "s",
+                    found < cmd->least_operands && cmd->most_operands > cmd->least_operands ? "at least " : "",
+                    found < cmd->least_operands ? cmd->least_operands : cmd->most_operands, cmd->name, cmd->arguments,
+                    cmd->name);
     for (int i = 0; i < found; i++) out->operands[out->operand_count++] = argv[optind + i];
     return EXIT_OK;
 }
@@ -307,8 +307,8 @@ exit_code options_parse(const command *cmd, int argc, char **argv, options *out)
         if (value == ':') return refuse_value(row, NULL);
         for (int i = 0; row->kind != OPT_FLAG && i < count; i++)
             if (given[i] == row)
-                return say(EXIT_USAGE, "--%s is given twice: give it once%s", row->name,
-                           row->list > 1 ? ", its values with commas between them" : "");
+                return diag(EXIT_USAGE, "--%s is given twice: give it once%s", row->name,
+                            row->list > 1 ? ", its values with commas between them" : "");
         if (row->kind != OPT_FLAG) given[count++] = row;
         if (!read_value(row, optarg, out)) return refuse_value(row, optarg);
     }

@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include "files.h"
 #include "guard.h"
-#include "say.h"
+#include "diag.h"
 
 exit_code page_open(page *p, const char *path)
 {
@@ -19,7 +19,7 @@ exit_code page_open(page *p, const char *path)
     io_status status = io_output_open(&p->file, path, &error);
     if (status == IO_OK) guard_output(p->file.temp_path);
     guard_release();
-    return status == IO_OK ? EXIT_OK : say_io(status, &error);
+    return status == IO_OK ? EXIT_OK : diag_io(status, &error);
 }
 
 static exit_code print(page *p, const records *all)
@@ -28,16 +28,16 @@ static exit_code print(page *p, const records *all)
     FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
     if (out == NULL) {
         if (fd >= 0) close(fd);
-        return say(EXIT_OUTPUT, "%s: cannot be written: %s", p->file.path, strerror(errno));
+        return diag(EXIT_OUTPUT, "%s: cannot be written: %s", p->file.path, strerror(errno));
     }
     char why[300];
     tw_status status = report_write(out, all, p->form, why, sizeof why);
     bool written = fflush(out) == 0 && !ferror(out);
     int number = errno;
     if (fclose(out) != 0 && written) written = false, number = errno;
-    if (status == TW_NO_MEMORY) return say_no_memory("the report");
-    if (status != TW_OK) return say(EXIT_INPUT, "%s", why);
-    return written ? EXIT_OK : say(EXIT_OUTPUT, "%s: cannot be written: %s", p->file.path, strerror(number));
+    if (status == TW_NO_MEMORY) return diag_no_memory("the report");
+    if (status != TW_OK) return diag(EXIT_INPUT, "%s", why);
+    return written ? EXIT_OK : diag(EXIT_OUTPUT, "%s: cannot be written: %s", p->file.path, strerror(number));
 }
 
 exit_code page_write(page *p, const records *all)
@@ -47,7 +47,7 @@ exit_code page_write(page *p, const records *all)
     if (code == EXIT_OK) code = files_recheck(p->path);
     if (code == EXIT_OK) {
         io_status status = io_output_commit(&p->file, &error);
-        if (status != IO_OK) code = say_io(status, &error);
+        if (status != IO_OK) code = diag_io(status, &error);
     }
     page_discard(p);
     return code;

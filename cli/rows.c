@@ -2,9 +2,9 @@
 #include "rows.h"
 
 #include <inttypes.h>
-#include "../lab/bench/side.h"
+#include "../lab/bench/default_size.h"
 #include "hooks.h"
-#include "say.h"
+#include "diag.h"
 #include "term.h"
 
 _Static_assert((int)ROW_MOST > (int)OPT_LIST, "a rung and all files of --rung that are launched like it take turns");
@@ -17,17 +17,18 @@ exit_code rows_trial(const session *s, const tw_problem *problem, trial *t)
     snprintf(what, sizeof what,
              "the operands and references of %" PRId64 " x %" PRId64 " x %" PRId64 " (m x n x k) in %s, %.3g GB",
              problem->m, problem->n, problem->k, tw_lab_dtype_of(problem->dtype)->name, 1e-9 * trial_bytes(problem));
-    return status == TW_OK ? EXIT_OK : say_lab(status, what);
+    return status == TW_OK ? EXIT_OK : diag_lab(status, what);
 }
 
 /* What broke down; of a reader's kernel, in which file. */
 static exit_code broke(tw_status status, const row_fault *fault)
 {
-    const own_kernel *own = fault->wish->own;
+    const user_kernel *user = fault->wish->user;
     if (status == TW_OK) return EXIT_OK;
-    if (own != NULL && status == TW_DEVICE_FAILED)
-        return say(EXIT_RUN, "%s, launched like %s: %s", own->source.file, fault->wish->kernel->rung, tw_error_text());
-    return say_lab(status, fault->what);
+    if (user != NULL && status == TW_DEVICE_FAILED)
+        return diag(EXIT_RUN, "%s, launched like %s: %s", user->source.file, fault->wish->kernel->rung,
+                    tw_error_text());
+    return diag_lab(status, fault->what);
 }
 
 exit_code rows_run(const session *s, trial *t, roofs *limits, const row_wish *wishes, int count, row *out)
@@ -48,13 +49,13 @@ exit_code rows_side(session *s, const tw_lab_kernel *kernel, int64_t k, int64_t 
 {
     const bench_setup setup = setup_of(s);
     double most_s;
-    tw_status status = side_choose(&setup, kernel, k, most, longest_s, n, &most_s);
+    tw_status status = default_size(&setup, kernel, k, most, longest_s, n, &most_s);
     if (*n < most)
         fprintf(s->text,
                 "size       %" PRId64 ", not %" PRId64
                 ", where one run of %s takes about %.3g s; `ladder --size N` selects the size\n",
                 *n, most, kernel->rung, most_s);
-    return status == TW_OK ? EXIT_OK : say_lab(status, "a first timed run");
+    return status == TW_OK ? EXIT_OK : diag_lab(status, "a first timed run");
 }
 
 bool rows_have_numbers(FILE *text, const row *r)
@@ -77,6 +78,6 @@ void rows_tell_busy(FILE *text, const busy_reading *from)
 
 exit_code rows_finish(session *s, const row *r)
 {
-    if (row_failed(r)) say(EXIT_CHECK, "%s: %s", r->record.kernel, r->text);
+    if (row_failed(r)) diag(EXIT_CHECK, "%s: %s", r->record.kernel, r->text);
     return session_record(s, &r->record);
 }

@@ -11,7 +11,7 @@ exit_code rows_trial(const session *s, const tw_problem *problem, trial *t);
 exit_code rows_run(const session *s, trial *t, roofs *limits, const row_wish *wishes, int count, row *out);
 exit_code rows_build(const session *s, const row_wish *wish);
 
-/* rows_side - side_choose(), and a line of text where the side is smaller than `most`. */
+/* rows_side - default_size(), and a line of text where the side is smaller than `most`. */
 exit_code rows_side(session *s, const tw_lab_kernel *kernel, int64_t k, int64_t most, double longest_s, int64_t *n);
 
 /* rows_have_numbers - false: the row was refused or is wrong, and the rest of its line now says why. */

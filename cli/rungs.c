@@ -3,7 +3,7 @@
 
 #include <string.h>
 #include "../lab/named.h"
-#include "say.h"
+#include "diag.h"
 
 /* A rung that the problem's type lacks stands in the f32 ladder with its own: the matrix units'. */
 static bool in_ladder(const session *s, const tw_problem *p, const tw_lab_kernel *row)
@@ -33,7 +33,7 @@ static exit_code check_name(const session *s, const tw_problem *p, const char *w
         if (strcmp(last, row->rung) != 0) snprintf(known + used, sizeof known - used, " %s", row->rung);
         last = row->rung;
     }
-    if (!anywhere) return say(EXIT_USAGE, "--rung %s: no such rung; there are:%s " RUNG_PLANNED, word, known);
+    if (!anywhere) return diag(EXIT_USAGE, "--rung %s: no such rung; there are:%s " RUNG_PLANNED, word, known);
     if (!here)
         fprintf(s->text, "%-10s the %s engine has no such rung in %s\n", word, s->device.engine,
                 tw_lab_dtype_of(p->dtype)->name);
@@ -47,10 +47,10 @@ static bool asked_for(const options *opt, const char *rung)
     return false;
 }
 
-static bool wanted(const options *opt, const own_list *own, const tw_lab_kernel *row)
+static bool wanted(const options *opt, const user_kernels *user, const tw_lab_kernel *row)
 {
-    for (int i = 0; own != NULL && i < own->count; i++)
-        if (own->items[i].like == row) return true;
+    for (int i = 0; user != NULL && i < user->count; i++)
+        if (user->items[i].like == row) return true;
     if (opt->skinny && !row->skinny) return false;
     if (row->family && opt->all) return true;
     if (opt->rungs.count == 0 && opt->deep) return row->deep || kernel_is_called(row, "r04");
@@ -74,22 +74,22 @@ static const tw_lab_kernel *better(session *s, const tw_problem *p, const tw_lab
     return row == planned || fits(s, p, row) ? row : old;
 }
 
-exit_code rungs_choose(session *s, const tw_problem *problem, const own_list *own, rung_list *out)
+exit_code rungs_choose(session *s, const tw_problem *problem, const user_kernels *user, rung_list *out)
 {
     tw_lab_plan plan = {0};
     const tw_lab_kernel *row;
     exit_code code = EXIT_OK;
     for (int r = 0; code == EXIT_OK && r < s->opt->rungs.count; r++)
-        if (!own_is_path(s->opt->rungs.items[r])) code = check_name(s, problem, s->opt->rungs.items[r]);
-    for (int i = 0; code == EXIT_OK && own != NULL && i < own->count; i++)
-        if (strcmp(own->items[i].like->engine, s->device.engine) != 0)
-            fprintf(s->text, "%-10s not for the %s engine: its language is that of %s\n", own->items[i].label,
-                    s->device.engine, own->items[i].like->engine);
+        if (!user_kernel_is_path(s->opt->rungs.items[r])) code = check_name(s, problem, s->opt->rungs.items[r]);
+    for (int i = 0; code == EXIT_OK && user != NULL && i < user->count; i++)
+        if (strcmp(user->items[i].like->engine, s->device.engine) != 0)
+            fprintf(s->text, "%-10s not for the %s engine: its language is that of %s\n", user->items[i].label,
+                    s->device.engine, user->items[i].like->engine);
     if (tw_lab_plan_of(s->context, NULL, problem, &plan) != TW_OK) plan.kernel = NULL;
     *out = (rung_list){.takes = plan.kernel,
                        .planned = !s->opt->skinny && (s->opt->rungs.count == 0 || asked_for(s->opt, RUNG_PLANNED))};
     for (int i = 0; code == EXIT_OK && (row = tw_lab_kernel_at(i)) != NULL; i++) {
-        if (!in_ladder(s, problem, row) || !wanted(s->opt, own, row)) continue;
+        if (!in_ladder(s, problem, row) || !wanted(s->opt, user, row)) continue;
         int at = 0;
         while (at < out->count && strcmp(out->rows[at]->rung, row->rung) != 0) at++;
         if (at < out->count)
@@ -98,28 +98,28 @@ exit_code rungs_choose(session *s, const tw_problem *problem, const own_list *ow
             out->rows[out->count++] = row;
     }
     if (code == EXIT_OK && out->count == 0 && (!out->planned || out->takes == NULL))
-        return say(EXIT_DEVICE, "the %s engine has none of these rungs in %s", s->device.engine,
-                   tw_lab_dtype_of(problem->dtype)->name);
+        return diag(EXIT_DEVICE, "the %s engine has none of these rungs in %s", s->device.engine,
+                    tw_lab_dtype_of(problem->dtype)->name);
     return code;
 }
 
-exit_code rungs_read_own(const options *opt, own_list *own)
+exit_code rungs_read_user(const options *opt, user_kernels *user)
 {
     char why[512];
-    own->count = 0;
+    user->count = 0;
     for (int r = 0; r < opt->rungs.count; r++) {
-        if (!own_is_path(opt->rungs.items[r])) continue;
-        tw_status status = own_read(opt->rungs.items[r], &own->items[own->count], why, (int)sizeof why);
-        if (status == TW_NO_MEMORY) return say_no_memory("a kernel's text");
-        if (status != TW_OK) return say(EXIT_INPUT, "%s", why);
-        own->count++;
+        if (!user_kernel_is_path(opt->rungs.items[r])) continue;
+        tw_status status = user_kernel_read(opt->rungs.items[r], &user->items[user->count], why, (int)sizeof why);
+        if (status == TW_NO_MEMORY) return diag_no_memory("a kernel's text");
+        if (status != TW_OK) return diag(EXIT_INPUT, "%s", why);
+        user->count++;
     }
     return EXIT_OK;
 }
 
-void rungs_free_own(own_list *own)
+void rungs_free_user(user_kernels *user)
 {
-    while (own->count > 0) own_free(&own->items[--own->count]);
+    while (user->count > 0) user_kernel_free(&user->items[--user->count]);
 }
 
 bool rung_is_variant(const char *rung) { return rung[0] == 'r' && strcspn(rung, "_") > 3; }

@@ -2,21 +2,21 @@
 #ifndef TILEWRIGHT_RUNGS_H
 #define TILEWRIGHT_RUNGS_H
 
-#include "../lab/own.h"
+#include "../lab/user_kernel.h"
 #include "session.h"
 
 enum { RUNGS_MOST = 64 };
 
 /* The files among the words of --rung. */
-typedef struct own_list {
+typedef struct user_kernels {
     int count;
-    own_kernel items[OPT_LIST];
-} own_list;
+    user_kernel items[OPT_LIST];
+} user_kernels;
 
-/* rungs_read_own - read them all. EXIT_OK, or EXIT_INPUT after a sentence; own_list is to be freed in any case. They
- * must stay until the context is closed. */
-exit_code rungs_read_own(const options *opt, own_list *own);
-void rungs_free_own(own_list *own);
+/* rungs_read_user - read them all. EXIT_OK, or EXIT_INPUT after a sentence; user_kernels is to be freed in any case.
+ * They must stay until the context is closed. */
+exit_code rungs_read_user(const options *opt, user_kernels *user);
+void rungs_free_user(user_kernels *user);
 
 typedef struct rung_list {
     int count;
@@ -33,7 +33,7 @@ typedef struct rung_list {
  * with --skinny only the thin ones, which come unasked only then; production kernels with --all, or by name. Of several
  * rows (instruction sets) of a rung: the planner's, else the last that fits, else the first, which will be refused with
  * its reason. EXIT_DEVICE, after a sentence, where this engine has none. */
-exit_code rungs_choose(session *s, const tw_problem *problem, const own_list *own, rung_list *out);
+exit_code rungs_choose(session *s, const tw_problem *problem, const user_kernels *user, rung_list *out);
 
 /* rung_is_variant - r03t and r04d are variants of r03 and r04. */
 bool rung_is_variant(const char *rung);

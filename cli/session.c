@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include "files.h"
 #include "guard.h"
-#include "say.h"
+#include "diag.h"
 #include "term.h"
 
 /* A file is replaced when all is written; a pipe or device cannot be replaced and is written as it stands. */
@@ -43,7 +43,7 @@ static exit_code open_appended(session *s, const char *path)
     io_error error;
     bool cut = is_cut(path);
     s->json = fopen(path, "a");
-    if (s->json == NULL) return say_io(io_cannot_open(path, &error), &error);
+    if (s->json == NULL) return diag_io(io_cannot_open(path, &error), &error);
     whole_lines(s->json);
     if (cut) fputc('\n', s->json);
     return EXIT_OK;
@@ -56,17 +56,17 @@ static exit_code open_replaced(session *s, const char *path)
     io_status status = io_output_open(&s->json_file, path, &error);
     if (status == IO_OK) guard_json(s->json_file.temp_path, s->json_file.path);
     guard_release();
-    if (status != IO_OK) return say_io(status, &error);
+    if (status != IO_OK) return diag_io(status, &error);
     int fd = dup(s->json_file.fd);
     if (fd >= 0) s->json = fdopen(fd, "w");
     whole_lines(s->json);
-    return s->json != NULL ? EXIT_OK : say(EXIT_OUTPUT, "--json %s: cannot be written: %s", path, strerror(errno));
+    return s->json != NULL ? EXIT_OK : diag(EXIT_OUTPUT, "--json %s: cannot be written: %s", path, strerror(errno));
 }
 
 static exit_code open_json(session *s)
 {
     const char *path = s->opt->json;
-    if (path == NULL && s->opt->append) return say(EXIT_USAGE, "--append needs --json FILE");
+    if (path == NULL && s->opt->append) return diag(EXIT_USAGE, "--append needs --json FILE");
     if (path == NULL) return EXIT_OK;
     if (strcmp(path, "-") == 0) {
         s->json = stdout;
@@ -75,7 +75,7 @@ static exit_code open_json(session *s)
     }
     if (replaceable(path)) return s->opt->append ? open_appended(s, path) : open_replaced(s, path);
     s->json = fopen(path, "w");
-    return s->json != NULL ? EXIT_OK : say(EXIT_OUTPUT, "--json %s: cannot be written: %s", path, strerror(errno));
+    return s->json != NULL ? EXIT_OK : diag(EXIT_OUTPUT, "--json %s: cannot be written: %s", path, strerror(errno));
 }
 
 exit_code session_begin(session *s, const options *opt)
@@ -111,7 +111,7 @@ exit_code session_open_device(session *s, const char *engine)
     tw_status status = tw_open(&wanted, &s->context);
     if (status == TW_OK) status = tw_describe(s->context, &s->device);
     if (status == TW_OK) name_driver(s);
-    return status == TW_OK ? EXIT_OK : say_tw(status);
+    return status == TW_OK ? EXIT_OK : diag_tw(status);
 }
 
 const char *session_gpu(void) { return tw_lab_engine_state("cuda", NULL, 0) == 1 ? "cuda" : "opencl"; }
@@ -121,7 +121,7 @@ exit_code session_each_engine(session *s, const char *otherwise, exit_code (*run
     const name_list *engines = &s->opt->engines;
     exit_code result = EXIT_OK;
     if (engines->count > 1 && s->opt->device > 0)
-        return say(EXIT_USAGE, "--device %d counts within one engine: name one with --engine", (int)s->opt->device);
+        return diag(EXIT_USAGE, "--device %d counts within one engine: name one with --engine", (int)s->opt->device);
     for (int i = 0; i == 0 || i < engines->count; i++) {
         exit_code code = session_open_device(s, engines->count > 0 ? engines->items[i] : otherwise);
         if (i > 0 && code == EXIT_OK) fputc('\n', s->text);
@@ -140,7 +140,7 @@ tw_dtype session_dtype(const session *s)
 static exit_code flush_stream(FILE *stream, const char *name)
 {
     if (stream == NULL || (fflush(stream) == 0 && !ferror(stream))) return EXIT_OK;
-    return say(EXIT_OUTPUT, "%s: could not be written: %s", name, strerror(errno));
+    return diag(EXIT_OUTPUT, "%s: could not be written: %s", name, strerror(errno));
 }
 
 exit_code session_flush(session *s)
@@ -158,7 +158,7 @@ exit_code session_record(session *s, const record *r)
         s->json_lines = true;
     }
     if (s->kept != NULL && records_add(s->kept, r, NULL, NULL) != TW_OK)
-        return say_no_memory("the records of the page");
+        return diag_no_memory("the records of the page");
     return session_flush(s);
 }
 
@@ -168,7 +168,7 @@ static exit_code close_json(session *s, exit_code code)
     bool keep = (s->json_lines || code == EXIT_OK) && (s->json == NULL || !ferror(s->json));
     if (s->json != NULL && s->json != stdout && fclose(s->json) != 0) {
         keep = false;
-        code = say(EXIT_OUTPUT, "%s: could not be written: %s", s->opt->json, strerror(errno));
+        code = diag(EXIT_OUTPUT, "%s: could not be written: %s", s->opt->json, strerror(errno));
     }
     if (s->json_file.path == NULL) return code;
     exit_code other = keep ? files_recheck(s->opt->json) : EXIT_OK;
@@ -179,7 +179,7 @@ static exit_code close_json(session *s, exit_code code)
     else
         io_output_discard(&s->json_file);
     guard_json(NULL, NULL);
-    return status == IO_OK ? code : say_io(status, &error);
+    return status == IO_OK ? code : diag_io(status, &error);
 }
 
 exit_code session_end(session *s, exit_code code)

@@ -9,7 +9,7 @@
 #include "../lab/published.h"
 #include "rows.h"
 #include "rungs.h"
-#include "say.h"
+#include "diag.h"
 #include "term.h"
 
 /* Seconds of samples per row; seconds that one run of the slowest rung may take. */
@@ -155,7 +155,7 @@ static exit_code skinny_engine(session *s, void *job)
     print_ratios(k);
     print_notes(k);
     rows_tell_busy(s->text, &begun);
-    if (k->tried == 0) return say(EXIT_DEVICE, "no rung could be timed: all were refused");
+    if (k->tried == 0) return diag(EXIT_DEVICE, "no rung could be timed: all were refused");
     return k->failed > 0 ? EXIT_CHECK : EXIT_OK;
 }
 

@@ -115,7 +115,7 @@ static void compare(measure_work *w, const sampled *first, const sampled *x, dou
     w->low_speed = speeds[x->count / 6], w->high_speed = speeds[x->count - 1 - x->count / 6]; /* sorted now */
 }
 
-tw_status measure_turns(measure_once *once, measure_work *works, int count, const measure_options *options)
+tw_status measure_interleaved(measure_once *once, measure_work *works, int count, const measure_options *options)
 {
     measure_options o = {0};
     for (int i = 0; i < count; i++) works[i] = (measure_work){.context = works[i].context};
@@ -145,7 +145,7 @@ tw_status measure_turns(measure_once *once, measure_work *works, int count, cons
 tw_status measure_run(measure_once *once, void *context, const measure_options *options, measure_result *result)
 {
     measure_work work = {.context = context};
-    tw_status status = measure_turns(once, &work, 1, options);
+    tw_status status = measure_interleaved(once, &work, 1, options);
     *result = work.result;
     return status;
 }

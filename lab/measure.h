@@ -35,10 +35,10 @@ typedef struct measure_work {
     double speed, low_speed, high_speed;
 } measure_work;
 
-/* measure_turns - samples of each in turns, another one beginning each round, so that what slows the machine slows all
- * alike: at least 5 rounds (or options->samples, if fewer). limit_s is each one's. Of one kind alone it is
+/* measure_interleaved - samples of each in turns, another one beginning each round, so that what slows the machine
+ * slows all alike: at least 5 rounds (or options->samples, if fewer). limit_s is each one's. Of one kind alone it is
  * measure_run. */
-tw_status measure_turns(measure_once *once, measure_work *works, int count, const measure_options *options);
+tw_status measure_interleaved(measure_once *once, measure_work *works, int count, const measure_options *options);
 
 /* measure_differs - is this work's speed another than the first one's? Not where the spread holds 1, where the median
  * is within 2 %, as clocks wobble, nor where there were fewer than 5 rounds. */

@@ -115,12 +115,13 @@ static tw_status work_in_turn(void *context, int set, double *seconds)
 }
 
 /* Two equal kinds of work on a machine that slows down: one after the other they would look different. */
-static void test_turns_of_measure(void)
+static void test_interleaved_measure(void)
 {
     char log[200] = "";
     in_turn a = {'a', log, 1}, b = {'b', log, 1}, c = {'c', log, 0.5};
     measure_work works[] = {{.context = &a}, {.context = &b}, {.context = &c}};
-    assert_int_equal(measure_turns(work_in_turn, works, 3, &(measure_options){.samples = 7, .limit_s = 100}), TW_OK);
+    assert_int_equal(measure_interleaved(work_in_turn, works, 3, &(measure_options){.samples = 7, .limit_s = 100}),
+                     TW_OK);
     /* warm-up and repeats of each; then rounds, another one first each time */
     assert_string_equal(log, "aabbcc"
                              "abcbcacab"
@@ -132,13 +133,14 @@ static void test_turns_of_measure(void)
     assert_false(measure_differs(&works[1]));
     assert_true(works[2].speed > 1.5 && measure_differs(&works[2]));
     memset(log, 0, sizeof log);
-    assert_int_equal(measure_turns(work_in_turn, works, 2, &(measure_options){.samples = 50, .limit_s = 1e-9}), TW_OK);
+    assert_int_equal(measure_interleaved(work_in_turn, works, 2, &(measure_options){.samples = 50, .limit_s = 1e-9}),
+                     TW_OK);
     assert_int_equal(works[0].rounds, 5); /* never fewer than 5, */
-    assert_int_equal(measure_turns(work_in_turn, works + 1, 2, &(measure_options){.samples = 4, .limit_s = 1e-9}),
+    assert_int_equal(measure_interleaved(work_in_turn, works + 1, 2, &(measure_options){.samples = 4, .limit_s = 1e-9}),
                      TW_OK);
     /* unless fewer were wanted, which say nothing */
     assert_true(works[2].rounds == 4 && works[2].speed > 1.5 && !measure_differs(&works[2]));
-    assert_int_equal(measure_turns(work_in_turn, works, 0, NULL), TW_BAD_ARGUMENT);
+    assert_int_equal(measure_interleaved(work_in_turn, works, 0, NULL), TW_BAD_ARGUMENT);
 
     static const struct {
         double speed, low, high;
@@ -345,8 +347,8 @@ static void test_record(void)
 }
 
 static const check_case cases[] = {
-    CHECK_CASE(test_measure),  CHECK_CASE(test_turns_of_measure), CHECK_CASE(test_spread), CHECK_CASE(test_busy),
-    CHECK_CASE(test_roofline), CHECK_CASE(test_json_values),      CHECK_CASE(test_record),
+    CHECK_CASE(test_measure),  CHECK_CASE(test_interleaved_measure), CHECK_CASE(test_spread), CHECK_CASE(test_busy),
+    CHECK_CASE(test_roofline), CHECK_CASE(test_json_values),         CHECK_CASE(test_record),
 };
 
 CHECK_MAIN(cases)

@@ -13,9 +13,9 @@
  * which the last cases show with texts that were changed. The product is checked too, so that it is the kernel that
  * ran.
  *
- *     test_lanes FILE.cl [T]      the same figures of a reader's own kernel (lab/own.h), as they are */
+ *     test_lanes FILE.cl [T]      the same figures of a reader's own kernel (lab/user_kernel.h), as they are */
 #include "../lab/access/access.h"
-#include "../lab/own.h"
+#include "../lab/user_kernel.h"
 #include "support/host_kernel.h"
 #include "support/tap.h"
 
@@ -445,11 +445,11 @@ static void print_summary(access_kind kind, const summary *s)
 
 static int print_own(const char *path, int tile)
 {
-    own_kernel own;
+    user_kernel own;
     char why[512] = "";
     summary found[ACCESS_KINDS];
     plan p;
-    tw_status status = own_read(path, &own, why, (int)sizeof why);
+    tw_status status = user_kernel_read(path, &own, why, (int)sizeof why);
     if (status != TW_OK) return fprintf(stderr, "%s\n", status == TW_NO_MEMORY ? "memory ran out" : why), 6;
     subject s = {.row = kernel_named(own.like->name), .tile = tile, .source = &own.source};
     bool looked = host_why_not() == NULL ? look(&s, &p, found, why)
@@ -466,13 +466,14 @@ static int print_own(const char *path, int tile)
                "conflicts in 16 banks\n",
                host.barriers[0]);
     }
-    own_free(&own);
+    user_kernel_free(&own);
     return looked ? 0 : 1;
 }
 
 int main(int argc, char **argv)
 {
-    if (argc > 1 && own_is_path(argv[1])) return print_own(argv[1], argc > 2 ? (atoi(argv[2]) == 32 ? 32 : 16) : 16);
+    if (argc > 1 && user_kernel_is_path(argv[1]))
+        return print_own(argv[1], argc > 2 ? (atoi(argv[2]) == 32 ? 32 : 16) : 16);
     tap_start(argc, argv);
     for (int i = 0; i < kernel_count(); i++) {
         const kernel_row *row = kernel_at(i);

@@ -14,7 +14,7 @@
 #include "engines/cuda/cu_api.h"
 #include "engines/gpu.h"
 #include "former.h"
-#include "own.h"
+#include "user_kernel.h"
 #include "plan.h"
 #include "sha256.h"
 #include "support/tap.h"
@@ -524,12 +524,12 @@ static void bad_cases(bool knows_hopper)
  * NVRTC in its own lines. */
 static void own_case(const char *path, bool compiles)
 {
-    own_kernel own;
+    user_kernel own;
     tw_lab_code code;
     char why[512] = "", whole[1024];
     if (!tap_case("own %s", path)) return;
     snprintf(whole, sizeof whole, "%s/../%s", TESTS_FOLDER, path);
-    if (own_read(whole, &own, why, (int)sizeof why) != TW_OK) {
+    if (user_kernel_read(whole, &own, why, (int)sizeof why) != TW_OK) {
         tap_result(false, "%s", why);
         return;
     }
@@ -544,7 +544,7 @@ static void own_case(const char *path, bool compiles)
                        strstr(tw_error_text(), "GAP_1") != NULL,
                    "%s", tw_error_text());
     tw_lab_code_free(&code);
-    own_free(&own);
+    user_kernel_free(&own);
 }
 
 /* The kernel counts a narrow tile's units as shares_case() of test_plans_gpu has the planner count them: else blocks

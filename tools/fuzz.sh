@@ -30,7 +30,7 @@ for target in $targets; do
     dictionary=''
     [ -e "fuzz/$target.dict" ] && dictionary=-dict=fuzz/$target.dict
     sources='io/*.c'
-    if [ "$target" = records ] || [ "$target" = own ]; then # all of lab/, which needs the library and the kernels' texts
+    if [ "$target" = records ] || [ "$target" = user_kernel ]; then # all of lab/, which needs the library and the kernels' texts
         cmake -S . -B build/fuzz/library -DTILEWRIGHT_TESTS=OFF >build/fuzz/library.log 2>&1 &&
             cmake --build build/fuzz/library --target tilewright_static tilewright_lab >>build/fuzz/library.log 2>&1 ||
             { cat build/fuzz/library.log && exit 1; }

@@ -28,11 +28,11 @@ static const char *dtype_name(const against *g) { return tw_lab_dtype_of(g->prob
 static bool here(const against *g, int i) { return g->processes[i].pid != 0; }
 
 /* It takes no further part, which a sentence says. */
-static void leave(against *g, int i, const char *why)
+static void drop(against *g, int i, const char *why)
 {
     side *x = &g->sides[i];
     case_name name;
-    turns_end(&g->processes[i]);
+    worker_end(&g->processes[i]);
     x->outcome = SIDE_GONE;
     snprintf(x->why, sizeof x->why, "%s", why);
     if (g->problem.m > 0)
@@ -44,27 +44,27 @@ static void leave(against *g, int i, const char *why)
 
 static void wait_for_quiet(against *g)
 {
-    for (int busy; (busy = turns_quiet(g->processes, g->count)) >= 0;)
-        leave(g, busy, "used CPU time after its turn: its process was ended");
+    for (int busy; (busy = workers_quiet(g->processes, g->count)) >= 0;)
+        drop(g, busy, "used CPU time after its turn: its process was ended");
 }
 
 /* One turn of a side. false: it is gone, or its answer says why not. */
-static bool turn(against *g, int i, player_what what, player_answer *answer)
+static bool turn(against *g, int i, work_kind what, work_answer *answer)
 {
-    player_order order = {what, g->problem, g->sets, g->sets.wanted};
+    work_order order = {what, g->problem, g->sets, g->sets.wanted};
     char why[PEER_TEXT];
-    double most_flops = 3.0 * roofline_flops(&g->problem) * (what == PLAYER_SAMPLE ? g->sides[i].repeats : 1);
+    double most_flops = 3.0 * roofline_flops(&g->problem) * (what == WORK_SAMPLE ? g->sides[i].repeats : 1);
     double deadline_s = (g->deadline_s > 0 ? g->deadline_s : DEADLINE_S) + most_flops / SLOWEST_FLOPS;
     char doing[sizeof(case_name) + 32];
     case_name name;
     snprintf(doing, sizeof doing, "%s: %s", case_text(&g->problem, name), g->sides[i].name);
     g->setup.hooks->progress(doing);
-    *answer = (player_answer){0};
+    *answer = (work_answer){0};
     wait_for_quiet(g);
     if (!here(g, i)) return false;
-    bool answered = turns_ask(&g->processes[i], &order, sizeof order, answer, sizeof *answer, ceil(deadline_s), why,
-                              sizeof why);
-    if (!answered) leave(g, i, why);
+    bool answered = worker_ask(&g->processes[i], &order, sizeof order, answer, sizeof *answer, ceil(deadline_s), why,
+                               sizeof why);
+    if (!answered) drop(g, i, why);
     return answered && answer->done;
 }
 
@@ -81,21 +81,21 @@ static tw_status add_side(against *g, const peer_row *row)
 {
     side *x = &g->sides[g->count++];
     *x = (side){.row = row, .name = row != NULL ? row->name : "tilewright", .share = {NAN, NAN}};
-    x->job = (player_job){row, g->folder, g->threads, g->memory};
+    x->job = (worker_job){row, g->folder, g->threads, g->memory};
     x->times_s = calloc((size_t)(g->samples > AGAINST_LEAST_SAMPLES ? g->samples : AGAINST_LEAST_SAMPLES),
                         sizeof *x->times_s);
     return x->times_s != NULL ? TW_OK : bench_no_memory(&g->setup, "the samples");
 }
 
-static tw_status meet_all(against *g)
+static tw_status open_all(against *g)
 {
     for (int i = 0; i < g->count; i++) {
-        player_answer answer;
+        work_answer answer;
         side *x = &g->sides[i];
-        if (turn(g, i, PLAYER_MEET, &answer))
-            x->met = true, memcpy(x->version, answer.text, PEER_TEXT), memcpy(x->choice, answer.choice, PEER_TEXT);
+        if (turn(g, i, WORK_OPEN, &answer))
+            x->opened = true, memcpy(x->version, answer.text, PEER_TEXT), memcpy(x->choice, answer.choice, PEER_TEXT);
         else if (here(g, i))
-            leave(g, i, answer.text);
+            drop(g, i, answer.text);
     }
     if (!here(g, 0)) return TW_DEVICE_FAILED;
     for (int i = 1; i < g->count; i++)
@@ -113,15 +113,15 @@ tw_status against_begin(against *g, const peer_row *const peers[], int count)
     for (int i = 0; status == TW_OK && i < count; i++) status = add_side(g, peers[i]);
     if (status != TW_OK) return status;
     for (int i = 0; i < g->count; i++)
-        if (!turns_start(g->setup.hooks, g->processes, i, player_play, &g->sides[i].job))
+        if (!worker_start(g->setup.hooks, g->processes, i, worker_work, &g->sides[i].job))
             return bench_tell(&g->setup, TW_DEVICE_FAILED, "no process for %s: %s", g->sides[i].name, strerror(errno));
-    return meet_all(g);
+    return open_all(g);
 }
 
 void against_end(against *g)
 {
     for (int i = 0; i < g->count; i++) {
-        turns_end(&g->processes[i]);
+        worker_end(&g->processes[i]);
         free(g->sides[i].times_s);
     }
     if (g->memory != NULL && g->memory != MAP_FAILED) munmap(g->memory, g->bytes);
@@ -140,11 +140,11 @@ static tw_status multiply_there(void *job, const oracle *o, void *c)
     const judged *j = job;
     against *g = j->g;
     char *a = g->memory, *b = a + g->sets.a_bytes, *there = b + g->sets.b_bytes;
-    player_answer answer;
+    work_answer answer;
     memcpy(a, o->a, oracle_a_bytes(o));
     memcpy(b, o->b, oracle_b_bytes(o));
     memcpy(there, c, oracle_c_bytes(o));
-    if (!turn(g, j->i, PLAYER_PRODUCT, &answer)) {
+    if (!turn(g, j->i, WORK_PRODUCT, &answer)) {
         side *x = &g->sides[j->i];
         if (here(g, j->i)) snprintf(x->why, sizeof x->why, "%s", answer.text), x->outcome = SIDE_REFUSED;
         return TW_DEVICE_FAILED;
@@ -179,24 +179,24 @@ static tw_status judge(against *g, int i, const trial *t)
 static void take_sample(against *g, int i, int at)
 {
     side *x = &g->sides[i];
-    player_answer answer;
-    if (turn(g, i, PLAYER_SAMPLE, &answer))
+    work_answer answer;
+    if (turn(g, i, WORK_SAMPLE, &answer))
         x->times_s[at] = answer.seconds;
     else if (here(g, i))
-        leave(g, i, answer.text);
+        drop(g, i, answer.text);
 }
 
 static void take_samples(against *g, int samples)
 {
     int taken = 0;
-    player_answer answer;
+    work_answer answer;
     for (int i = 0; i < g->count; i++) {
         side *x = &g->sides[i];
         if (x->outcome != SIDE_TIMED) continue;
-        if (turn(g, i, PLAYER_READY, &answer))
+        if (turn(g, i, WORK_READY, &answer))
             x->repeats = answer.repeats, x->run_s = answer.seconds;
         else if (here(g, i))
-            leave(g, i, answer.text);
+            drop(g, i, answer.text);
     }
     for (double start_s = measure_now_s(); taken < samples; taken++) {
         if (taken >= AGAINST_LEAST_SAMPLES && measure_now_s() - start_s > LIMIT_S) break;
@@ -235,10 +235,10 @@ tw_status against_time(against *g, int samples)
 
 void against_peak(against *g, tw_dtype dtype)
 {
-    player_answer answer;
+    work_answer answer;
     double *best = &g->peak_flops[against_type(dtype)];
     g->problem = tw_problem_make(dtype, TW_N, TW_N, 1, 1, 1);
-    bool measured = turn(g, 0, PLAYER_PEAK, &answer);
+    bool measured = turn(g, 0, WORK_PEAK, &answer);
     if (measured && answer.seconds > *best) *best = answer.seconds;
     if (!measured) snprintf(g->why_no_peak, sizeof g->why_no_peak, "%s", answer.text);
 }

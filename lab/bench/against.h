@@ -7,10 +7,10 @@
 #include "../measure.h"
 #include "../record.h"
 #include "cases.h"
-#include "player.h"
+#include "library_worker.h"
 #include "setup.h"
 #include "trial.h"
-#include "turns.h"
+#include "workers.h"
 
 /* PEAK_SIDE: side of the square at which libraries are checked against the peak, by AGAINST_LEAST_SAMPLES; other cases
  * get at least as many samples, and no more once they have taken 30 s. */
@@ -28,8 +28,8 @@ typedef enum side_outcome {
 typedef struct side {
     const peer_row *row; /* NULL: Tilewright */
     const char *name;
-    bool met; /* its library was opened */
-    player_job job;
+    bool opened; /* its library was opened */
+    worker_job job;
     char version[PEER_TEXT], choice[PEER_TEXT];
     double share[2]; /* share of the peak, by its best sample at 2048, in f32 and f64; NAN: not measured */
     side_outcome outcome;
@@ -46,8 +46,8 @@ typedef struct against {
     const char *folder; /* of the peers */
     int count, threads, samples;
     side sides[MOST_SIDES];
-    turn_process processes[MOST_SIDES]; /* of the sides */
-    char *memory;                       /* shared by all */
+    worker_process processes[MOST_SIDES]; /* of the sides */
+    char *memory;                         /* shared by all */
     size_t bytes;
     tw_problem problem; /* the present case */
     operand_sets sets;

@@ -44,7 +44,7 @@ static void describe(const bench_setup *s, const trial *t, const row_wish *wish,
     if (s->driver[0] != '\0' && !device_is_host(s->device)) r->driver = s->driver;
     if (wish->kernel != NULL) r->kernel = wish->kernel->name, r->rung = wish->kernel->rung;
     if (wish->rung != NULL) r->rung = wish->rung;
-    if (wish->own != NULL) r->kernel = r->rung = wish->own->label;
+    if (wish->user != NULL) r->kernel = r->rung = wish->user->label;
 }
 
 static void describe_plan(const bench_setup *s, const row_wish *wish, row *out)
@@ -53,7 +53,7 @@ static void describe_plan(const bench_setup *s, const row_wish *wish, row *out)
     const tw_lab_plan *p = &out->plan;
     r->kernel = out->plan.kernel->name;
     r->rung = wish->rung != NULL ? wish->rung : out->plan.kernel->rung;
-    if (wish->own != NULL) r->kernel = r->rung = wish->own->label;
+    if (wish->user != NULL) r->kernel = r->rung = wish->user->label;
     r->tile = out->plan.tile;
     if (device_is_host(s->device))
         r->threads = p->threads;
@@ -192,7 +192,7 @@ static tw_lab_choice choice_of(const bench_setup *s, const trial *t, const row_w
                            .tile = wish->tile,
                            .threads = s->threads,
                            .default_build = wish->default_build,
-                           .source = wish->own != NULL ? &wish->own->source : NULL,
+                           .source = wish->user != NULL ? &wish->user->source : NULL,
                            .batch = t->batch > 0 ? batch : NULL};
 }
 
@@ -214,7 +214,7 @@ static tw_status judge_row(const bench_setup *s, trial *t, const row_wish *wish,
     describe_plan(s, wish, out);
     progress(s, out, "verifying");
     tw_status status = trial_judge(t, choice, &verdict);
-    if (status == TW_OK && verdict.passed && wish->own != NULL && !wish->kernel->skinny)
+    if (status == TW_OK && verdict.passed && wish->user != NULL && !wish->kernel->skinny)
         status = judge_uneven(s, t, choice, &verdict);
     if (status != TW_OK) return status;
     out->record.verified = verdict.verified;
@@ -238,7 +238,7 @@ tw_status row_run(const bench_setup *s, trial *t, roofs *limits, const row_wish 
     for (int i = 0; i < count; i++) {
         choices[i] = choice_of(s, t, &wishes[i], &batch);
         *fault = (row_fault){&wishes[i], "the check of this shape"};
-        if (wishes[i].own != NULL) s->hooks->foreign(wishes[i].own->source.file);
+        if (wishes[i].user != NULL) s->hooks->foreign(wishes[i].user->source.file);
         tw_status status = judge_row(s, t, &wishes[i], &choices[i], &judged_s, &out[i]);
         s->hooks->foreign(NULL);
         if (status != TW_OK) return status;
@@ -249,7 +249,7 @@ tw_status row_run(const bench_setup *s, trial *t, roofs *limits, const row_wish 
     }
     if (timed == 0) return TW_OK;
     *fault = (row_fault){last, "the operands of this shape"};
-    if (last->own != NULL) s->hooks->foreign(timed > 2 ? "a file of --rung" : last->own->source.file);
+    if (last->user != NULL) s->hooks->foreign(timed > 2 ? "a file of --rung" : last->user->source.file);
     tw_status status = time_rows(s, t, limits, wishes, timings, rows, timed, judged_s);
     s->hooks->foreign(NULL);
     /* Where the first was not timed there is nothing to be beside. */
@@ -266,7 +266,7 @@ tw_status row_builds(const bench_setup *s, const row_wish *wish)
     const tw_lab_choice choice = {.kernel = wish->kernel->name,
                                   .tile = wish->tile,
                                   .default_build = wish->default_build,
-                                  .source = &wish->own->source};
+                                  .source = &wish->user->source};
     tw_lab_run *run = NULL;
     if (tw_lab_fits(s->context, &choice, &p, NULL, 0) != 1) return TW_OK;
     tw_status status = tw_lab_run_open(s->context, &choice, &p, zeros[0], zeros[1], c, &run);

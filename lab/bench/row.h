@@ -3,7 +3,7 @@
 #ifndef TILEWRIGHT_ROW_H
 #define TILEWRIGHT_ROW_H
 
-#include "../own.h"
+#include "../user_kernel.h"
 #include "../record.h"
 #include "roofs.h"
 #include "setup.h"
@@ -12,7 +12,7 @@
 typedef struct row_wish {
     const tw_lab_kernel *kernel; /* NULL: the planner's */
     const char *rung;            /* not NULL: the name in the record, instead of the kernel's */
-    const own_kernel *own;       /* not NULL: this text, launched like kernel */
+    const user_kernel *user;     /* not NULL: this text, launched like kernel */
     int tile;                    /* 0: the row's own */
     bool default_build;          /* let the compiler unroll the loops that the rung holds rolled */
     double limit_s;              /* for the samples */

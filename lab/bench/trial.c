@@ -232,7 +232,7 @@ tw_status trial_time(trial *t, trial_timing *timings, int count, const tw_device
         tw_lab_run_resources(runners[i * wanted].run, &timings[i].resources);
         timings[i].prepare_s = tw_lab_run_prepare_s(runners[i * wanted].run);
     }
-    if (status == TW_OK) status = measure_turns(once, works, count, &rotated);
+    if (status == TW_OK) status = measure_interleaved(once, works, count, &rotated);
     for (int i = 0; status == TW_OK && i < count; i++) {
         timings[i].work = works[i];
         if (t->batch > 0) timings[i].work.result = per_item(&works[i].result, t->batch);

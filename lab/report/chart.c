@@ -32,14 +32,15 @@ const char chart_style[] =
 
 static void begin(FILE *out, const chart *c, int height)
 {
-    html_say(out, "<svg class=\"chart\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%t\"", WIDTH, height, c->title);
+    html_print(out, "<svg class=\"chart\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%t\"", WIDTH, height,
+               c->title);
     if (c->alone)
         fprintf(out, " xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\"", WIDTH * 3 / 2, height * 3 / 2);
-    html_say(out, ">\n<title>%t</title>\n<desc>%t</desc>\n", c->title, c->description);
+    html_print(out, ">\n<title>%t</title>\n<desc>%t</desc>\n", c->title, c->description);
     if (!c->alone) return;
     fprintf(out, "<style>\n%s</style>\n<rect width=\"%d\" height=\"%d\" style=\"fill:var(--paper)\"/>\n", chart_style,
             WIDTH, height);
-    html_say(out, "<text x=\"8\" y=\"18\" style=\"font-size:13px;font-weight:600\">%t</text>\n", c->title);
+    html_print(out, "<text x=\"8\" y=\"18\" style=\"font-size:13px;font-weight:600\">%t</text>\n", c->title);
 }
 
 static void end(FILE *out) { fputs("</svg>\n", out); }
@@ -365,8 +366,8 @@ void chart_roofline(FILE *out, const chart *about, const chart_roofs *roofs, con
         fprintf(out, "<circle class=\"dot\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"><title>", at(&x, dots[i].intensity),
                 at(&y, dots[i].speed));
         units_text speed, intensity;
-        html_say(out, "%t: %t GFLOP/s at %t flop per byte</title></circle>\n", dots[i].label,
-                 units_gflops(dots[i].speed, speed), units_number(dots[i].intensity, intensity));
+        html_print(out, "%t: %t GFLOP/s at %t flop per byte</title></circle>\n", dots[i].label,
+                   units_gflops(dots[i].speed, speed), units_number(dots[i].intensity, intensity));
     }
     end(out);
 }

@@ -90,7 +90,7 @@ void html_json(FILE *out, const char *json)
     }
 }
 
-void html_say(FILE *out, const char *format, ...)
+void html_print(FILE *out, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);

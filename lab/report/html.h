@@ -14,8 +14,8 @@ void html_text_most(FILE *out, const char *text, int most);
 /* html_json - JSON inside a script element: no character of it can end the element. */
 void html_json(FILE *out, const char *json);
 
-/* html_say - print with four conversions: %t a text, %T a text of at most so many characters (an int comes before it),
- * %h markup as it stands, %d an int; %% is a percent sign. */
-void html_say(FILE *out, const char *format, ...);
+/* html_print - print with four conversions: %t a text, %T a text of at most so many characters (an int comes before
+ * it), %h markup as it stands, %d an int; %% is a percent sign. */
+void html_print(FILE *out, const char *format, ...);
 
 #endif

@@ -75,18 +75,19 @@ static void tell_summary(const report *r)
         report_shape_text shape;
         fputs("<li>", r->out);
         report_machine_name(r, i);
-        html_say(r->out, ", %t: fastest is <strong>%t</strong> with <strong>%t GFLOP/s</strong>",
-                 report_shape(l, shape), best->label, report_speed(best->row->r.gflops, speed));
+        html_print(r->out, ", %t: fastest is <strong>%t</strong> with <strong>%t GFLOP/s</strong>",
+                   report_shape(l, shape), best->label, report_speed(best->row->r.gflops, speed));
         if (isfinite(report_peak(l)))
-            html_say(r->out, ", %t of the measured multiply-add peak",
-                     units_percent(best->row->r.gflops / report_peak(l), share));
+            html_print(r->out, ", %t of the measured multiply-add peak",
+                       units_percent(best->row->r.gflops / report_peak(l), share));
         const ladder_step *first = &l->steps[0];
         if (first != best && strncmp(first->label, "r01_", 4) == 0 && row_timed(first->row)) {
             const records_row *naive = first->by_default != NULL && row_timed(first->by_default) ? first->by_default
                                                                                                  : first->row;
             units_text factor;
-            html_say(r->out, ", %t times r01_naive%h", units_factor(naive->r.median_s / best->row->r.median_s, factor),
-                     naive == first->by_default ? " in its default build" : "");
+            html_print(r->out, ", %t times r01_naive%h",
+                       units_factor(naive->r.median_s / best->row->r.median_s, factor),
+                       naive == first->by_default ? " in its default build" : "");
         }
         fputs("</li>\n", r->out);
     }
@@ -100,11 +101,11 @@ static void begin_page(const report *r)
           "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"generator\" "
           "content=\"tilewright\">\n<title>Tilewright: the ladder",
           out);
-    if (r->ladders->machine_count > 0) html_say(out, " on %T", 60, r->ladders->machines[0].device);
-    html_say(out,
-             "</title>\n<style>\n%h%h</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#devices\">To the "
-             "content</a>\n<header>\n",
-             style, chart_style);
+    if (r->ladders->machine_count > 0) html_print(out, " on %T", 60, r->ladders->machines[0].device);
+    html_print(out,
+               "</title>\n<style>\n%h%h</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#devices\">To the "
+               "content</a>\n<header>\n",
+               style, chart_style);
     fputs("<h1>The ladder of matrix multiplication</h1>\n<p>C = A B, from three plain loops to the kernel that "
           "production calls use: every step verified against an error bound, timed, and set beside what the machine "
           "allows. Speeds count 2 m n k flop.</p>\n",
@@ -124,19 +125,20 @@ static void end_page(const report *r)
 {
     FILE *out = r->out;
     fputs("<section id=\"records\" aria-labelledby=\"records-h\">\n<h2 id=\"records-h\">The records</h2>\n", out);
-    html_say(out,
-             "<p>The %d records of which this page was made are part of it, one JSON object per line without the "
-             "unknown fields: the text of the element <code>script id=\"tilewright-records\"</code>. <code>tilewright "
-             "report FILE.html -o AGAIN.html</code> reads them back and makes this page again; <code>sed -n "
-             "'/^&lt;script id=/,/^&lt;.script/{/^{/p}' FILE.html &gt; records.jsonl</code> takes them out.</p>\n",
-             r->all->count);
+    html_print(
+        out,
+        "<p>The %d records of which this page was made are part of it, one JSON object per line without the "
+        "unknown fields: the text of the element <code>script id=\"tilewright-records\"</code>. <code>tilewright "
+        "report FILE.html -o AGAIN.html</code> reads them back and makes this page again; <code>sed -n "
+        "'/^&lt;script id=/,/^&lt;.script/{/^{/p}' FILE.html &gt; records.jsonl</code> takes them out.</p>\n",
+        r->all->count);
     fputs(RECORDS_ELEMENT "\n", out);
     for (int i = 0; i < r->all->count; i++) {
         html_json(out, r->all->rows[i].line);
         fputc('\n', out);
     }
     fputs("</script>\n", out);
-    html_say(
+    html_print(
         out,
         "</section>\n</main>\n<footer>\n<p class=\"faint\">Made by tilewright %t. A number never travels alone: each "
         "record holds problem, kernel, device, method, times, error and versions.</p>\n</footer>\n</body>\n</html>\n",

@@ -32,7 +32,7 @@ static const char *small(double value, units_text out)
 
 static void fact(FILE *out, const char *name, const char *text)
 {
-    if (text != NULL && text[0] != '\0') html_say(out, "<dt>%h</dt><dd>%t</dd>\n", name, text);
+    if (text != NULL && text[0] != '\0') html_print(out, "<dt>%h</dt><dd>%t</dd>\n", name, text);
 }
 
 /* The largest of a field over a machine's records of one type. */
@@ -59,7 +59,7 @@ static void tell_ceilings(const report *r, int number, const published_device *p
         int used = snprintf(words, sizeof words, "%s GFLOP/s measured", report_speed(peak, text));
         if (p != NULL && i == 0)
             snprintf(words + used, sizeof words - (size_t)used, ", %.5g published", p->peak_gflops);
-        html_say(r->out, "<dt>Multiply-adds, %h</dt><dd>%t</dd>\n", dtypes[i], words);
+        html_print(r->out, "<dt>Multiply-adds, %h</dt><dd>%t</dd>\n", dtypes[i], words);
     }
     double gbps = l != NULL ? report_memory_gbps(l) : (double)NAN;
     if (isnan(gbps)) return;
@@ -100,7 +100,7 @@ static void card(const report *r, int number)
     if (first != NULL && strcmp(first, last) == 0)
         fact(r->out, "Measured", first);
     else if (first != NULL)
-        html_say(r->out, "<dt>Measured</dt><dd>%t to %t</dd>\n", first, last);
+        html_print(r->out, "<dt>Measured</dt><dd>%t to %t</dd>\n", first, last);
     fputs("</dl>\n</article>\n", r->out);
 }
 
@@ -162,12 +162,12 @@ static void bars_figure(const report *r, const ladder *l, int number)
     }
     fputs("<figure>\n", r->out);
     draw_bars(r, l, number, false);
-    html_say(r->out, "<figcaption>%h%h%hThe table below has the numbers.</figcaption>\n</figure>\n",
-             is_figure(l) ? "As in 5kk73: every step at 4096 x 4096. " : "",
-             hollow ? "Solid: r01 to r05 with their loops held rolled, so that each step shows its one idea. Hollow: "
-                      "the same in the compiler's own unrolling. "
-                    : "",
-             own && other ? "An arrow: another type of element, which neither the axis nor the peak is for. " : "");
+    html_print(r->out, "<figcaption>%h%h%hThe table below has the numbers.</figcaption>\n</figure>\n",
+               is_figure(l) ? "As in 5kk73: every step at 4096 x 4096. " : "",
+               hollow ? "Solid: r01 to r05 with their loops held rolled, so that each step shows its one idea. Hollow: "
+                        "the same in the compiler's own unrolling. "
+                      : "",
+               own && other ? "An arrow: another type of element, which neither the axis nor the peak is for. " : "");
 }
 
 void report_bars(const report *r)
@@ -220,7 +220,7 @@ static void draw_roofline(const report *r, const ladder *l, int number)
     if (count > 0) {
         fputs("<figure>\n", r->out);
         chart_roofline(r->out, &about, &roofs, dots, count);
-        html_say(
+        html_print(
             r->out,
             "<figcaption>Thick: the measured roofs, memory's bandwidth and the multiply-add peak%h. Thin, at each dot: "
             "the documents' bound, its bytes asked at memory's bandwidth; a dot above it has a cache to thank. "
@@ -237,11 +237,11 @@ static void table_row(const report *r, const ladder *l, const ladder_step *step,
     FILE *out = r->out;
     const record *d = &row->r;
     units_text t;
-    html_say(out, "<tr><th scope=\"row\">%t%h</th>", step->label, second ? ", default build" : "");
+    html_print(out, "<tr><th scope=\"row\">%t%h</th>", step->label, second ? ", default build" : "");
     if (!row_timed(row)) {
         bool wrong = d->verified != NULL && strcmp(d->verified, "WRONG") == 0;
-        html_say(out, "<td class=\"words%h\" colspan=\"14\">%h%t</td></tr>\n", wrong ? " wrong" : "",
-                 wrong ? "WRONG: no time was taken " : "refused: ", d->refused != NULL ? d->refused : "");
+        html_print(out, "<td class=\"words%h\" colspan=\"14\">%h%t</td></tr>\n", wrong ? " wrong" : "",
+                   wrong ? "WRONG: no time was taken " : "refused: ", d->refused != NULL ? d->refused : "");
         return;
     }
     const ladder_step *before = ladder_before(l, step);
@@ -276,15 +276,15 @@ static void ladder_table(const report *r, const ladder *l, int number)
     report_table_begin(out, label);
     fputs("<caption>", out);
     report_machine_name(r, number);
-    html_say(out, ", %t, %h.</caption>\n", report_shape(l, shape), l->wide ? "f64" : "f32");
-    html_say(out,
-             "<thead><tr><th scope=\"col\">Rung</th><th scope=\"col\">%h</th><th scope=\"col\">Median</th><th "
-             "scope=\"col\">GFLOP/s</th><th scope=\"col\">Over the rung before</th><th scope=\"col\">Of peak</th><th "
-             "scope=\"col\">Bytes asked</th><th scope=\"col\">Flop per byte</th><th scope=\"col\">No-cache "
-             "GFLOP/s</th><th scope=\"col\">Bound GFLOP/s</th><th scope=\"col\">Of bound</th><th "
-             "scope=\"col\">Registers</th><th scope=\"col\">Spilled bytes</th><th scope=\"col\">Occupancy</th><th "
-             "scope=\"col\">Error</th></tr></thead>\n<tbody>\n",
-             strcmp(r->ladders->machines[number].engine, "cpu") == 0 ? "Threads" : "Threads of a block");
+    html_print(out, ", %t, %h.</caption>\n", report_shape(l, shape), l->wide ? "f64" : "f32");
+    html_print(out,
+               "<thead><tr><th scope=\"col\">Rung</th><th scope=\"col\">%h</th><th scope=\"col\">Median</th><th "
+               "scope=\"col\">GFLOP/s</th><th scope=\"col\">Over the rung before</th><th scope=\"col\">Of peak</th><th "
+               "scope=\"col\">Bytes asked</th><th scope=\"col\">Flop per byte</th><th scope=\"col\">No-cache "
+               "GFLOP/s</th><th scope=\"col\">Bound GFLOP/s</th><th scope=\"col\">Of bound</th><th "
+               "scope=\"col\">Registers</th><th scope=\"col\">Spilled bytes</th><th scope=\"col\">Occupancy</th><th "
+               "scope=\"col\">Error</th></tr></thead>\n<tbody>\n",
+               strcmp(r->ladders->machines[number].engine, "cpu") == 0 ? "Threads" : "Threads of a block");
     for (int i = 0; i < l->count; i++) {
         table_row(r, l, &l->steps[i], l->steps[i].row, false);
         if (l->steps[i].by_default != NULL) table_row(r, l, &l->steps[i], l->steps[i].by_default, true);
@@ -332,11 +332,11 @@ static void compare_machines(const report *r)
         if (x == NULL) continue;
         fputs("<th scope=\"col\">", out);
         report_machine_name(r, i);
-        html_say(out, ", %t</th>", report_shape(x, shape));
+        html_print(out, ", %t</th>", report_shape(x, shape));
     }
     fputs("</tr></thead>\n<tbody>\n", out);
     for (const char *label = NULL; (label = next_label(l, label)) != NULL;) {
-        html_say(out, "<tr><th scope=\"row\">%t</th>", label);
+        html_print(out, "<tr><th scope=\"row\">%t</th>", label);
         for (int i = 0; i < l->machine_count; i++) {
             const ladder *x = ladder_main(l, i);
             const ladder_step *step = x != NULL ? step_named(x, label) : NULL;
@@ -549,16 +549,16 @@ static void grid_table(const report *r, const grid *g, int number, bool wide)
     report_table_begin(out, "Speeds over shapes");
     fputs("<caption>GFLOP/s, ", out);
     report_machine_name(r, number);
-    html_say(out, ", %h.</caption>\n<thead><tr><th scope=\"col\">Rung</th>", wide ? "f64" : "f32");
+    html_print(out, ", %h.</caption>\n<thead><tr><th scope=\"col\">Rung</th>", wide ? "f64" : "f32");
     for (int c = 0; c < g->columns; c++) {
         const ladder *l = g->ladders[c];
         report_shape_text shape;
         snprintf(shape, sizeof shape, "%" PRId64, l->m);
-        html_say(out, "<th scope=\"col\">%t</th>", is_plain_square(l) ? shape : report_shape(l, shape));
+        html_print(out, "<th scope=\"col\">%t</th>", is_plain_square(l) ? shape : report_shape(l, shape));
     }
     fputs("</tr></thead>\n<tbody>\n", out);
     for (int row = 0; row < g->rows; row++) {
-        html_say(out, "<tr><th scope=\"row\">%t</th>", g->labels[row]);
+        html_print(out, "<tr><th scope=\"row\">%t</th>", g->labels[row]);
         for (int c = 0; c < g->columns; c++) {
             units_text t;
             report_cell(out, report_speed(g->speeds[row * g->columns + c], t));
@@ -582,7 +582,7 @@ void report_sizes(const report *r)
             shown++;
             fputs("<h3>", r->out);
             report_machine_name(r, number);
-            html_say(r->out, ", %h%h</h3>\n", wide ? "f64" : "f32", square ? "" : ", other shapes");
+            html_print(r->out, ", %h%h</h3>\n", wide ? "f64" : "f32", square ? "" : ", other shapes");
             if (square) draw_curves(r, &g, number, wide);
             grid_table(r, &g, number, wide);
         }
@@ -622,15 +622,15 @@ static void library_table(const report *r, int number, bool wide)
     report_table_begin(out, "Libraries over shapes");
     fputs("<caption>GFLOP/s, ", out);
     report_machine_name(r, number);
-    html_say(out, ", %h where no other type is named.</caption>\n<thead><tr><th scope=\"col\">Product</th>",
-             wide ? "f64" : "f32");
+    html_print(out, ", %h where no other type is named.</caption>\n<thead><tr><th scope=\"col\">Product</th>",
+               wide ? "f64" : "f32");
     for (const char *label = ""; (label = next_library(l, number, wide, label)) != NULL;)
-        html_say(out, "<th scope=\"col\">%t</th>", label);
+        html_print(out, "<th scope=\"col\">%t</th>", label);
     fputs("</tr></thead>\n<tbody>\n", out);
     for (int i = 0; i < l->count; i++) {
         report_shape_text shape;
         if (!is_of_libraries(&l->items[i], number, wide)) continue;
-        html_say(out, "<tr><th scope=\"row\">%t</th>", report_shape(&l->items[i], shape));
+        html_print(out, "<tr><th scope=\"row\">%t</th>", report_shape(&l->items[i], shape));
         for (const char *label = ""; (label = next_library(l, number, wide, label)) != NULL;) {
             const ladder_step *step = step_named(&l->items[i], label);
             units_text t;
@@ -661,22 +661,22 @@ static void skinny_table(const report *r, const ladder *l)
     report_table_begin(out, "Thin matrices");
     fputs("<caption>", out);
     report_machine_name(r, l->machine);
-    html_say(
+    html_print(
         out,
         ", %t.</caption>\n<thead><tr><th scope=\"col\">Rung</th><th scope=\"col\">Median</th><th "
         "scope=\"col\">GFLOP/s</th><th scope=\"col\">Effective GB/s</th><th scope=\"col\">Over the rung before</th>",
         report_shape(l, shape));
     for (int p = 0; p < PUBLISHED_DEVICES; p++)
-        html_say(out, "<th scope=\"col\">%t GB/s, published</th><th scope=\"col\">step</th>", published[p].device);
+        html_print(out, "<th scope=\"col\">%t GB/s, published</th><th scope=\"col\">step</th>", published[p].device);
     fputs("</tr></thead>\n<tbody>\n", out);
     for (int i = 0; i < l->count; i++) {
         const records_row *row = l->steps[i].row;
         int place = row_rung(row)[1] - '1';
         units_text t;
-        html_say(out, "<tr><th scope=\"row\">%t</th>", l->steps[i].label);
+        html_print(out, "<tr><th scope=\"row\">%t</th>", l->steps[i].label);
         if (!row_timed(row)) {
-            html_say(out, "<td class=\"words\" colspan=\"8\">refused: %t</td></tr>\n",
-                     row->r.refused != NULL ? row->r.refused : row->r.verified);
+            html_print(out, "<td class=\"words\" colspan=\"8\">refused: %t</td></tr>\n",
+                       row->r.refused != NULL ? row->r.refused : row->r.verified);
             continue;
         }
         const ladder_step *before = ladder_before(l, &l->steps[i]);
@@ -745,11 +745,11 @@ void report_method(const report *r)
             if (d->samples > 0 && d->samples < least) least = d->samples;
             if (d->samples > most) most = d->samples;
         }
-        html_say(out, "<li>%d records: %t", count, last);
+        html_print(out, "<li>%d records: %t", count, last);
         if (most > 0 && least == most)
-            html_say(out, "; median of %d samples", (int)most);
+            html_print(out, "; median of %d samples", (int)most);
         else if (most > 0)
-            html_say(out, "; median of %d to %d samples", (int)least, (int)most);
+            html_print(out, "; median of %d to %d samples", (int)least, (int)most);
         fputs("</li>\n", out);
     }
     fputs("<li>Before it is timed, each kernel passes two oracles. Exact: operands are small integers whose product is "
@@ -761,8 +761,8 @@ void report_method(const report *r)
           "and reads of a working set. A share above 1.02 of the bound fails the run.</li>\n",
           out);
     if (r->ladders->superseded > 0)
-        html_say(out, "<li>%d records were superseded by later ones of the same kind, and are not shown.</li>\n",
-                 r->ladders->superseded);
+        html_print(out, "<li>%d records were superseded by later ones of the same kind, and are not shown.</li>\n",
+                   r->ladders->superseded);
     fputs("</ul>\n", out);
     int verified = 0, timed = 0;
     for (int i = 0; i < r->all->count; i++) {
@@ -771,5 +771,5 @@ void report_method(const report *r)
         verified += d->verified != NULL &&
                     (strncmp(d->verified, "exact", 5) == 0 || strncmp(d->verified, "bound", 5) == 0);
     }
-    html_say(out, "<p>%d of %d timed records passed their oracles.</p>\n</section>\n", verified, timed);
+    html_print(out, "<p>%d of %d timed records passed their oracles.</p>\n</section>\n", verified, timed);
 }

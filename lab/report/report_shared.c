@@ -38,18 +38,18 @@ const char *report_device(const machine *x, report_device_text out)
 void report_machine_name(const report *r, int machine)
 {
     const struct machine *x = &r->ladders->machines[machine];
-    html_say(r->out, "%t on %T", report_engine_name(x->engine), 80, x->device);
-    if (x->number > 0) html_say(r->out, " (%d)", x->number);
+    html_print(r->out, "%t on %T", report_engine_name(x->engine), 80, x->device);
+    if (x->number > 0) html_print(r->out, " (%d)", x->number);
 }
 
 void report_table_begin(FILE *out, const char *label)
 {
-    html_say(out, "<div class=\"scroll\" role=\"group\" tabindex=\"0\" aria-label=\"%t\">\n<table>\n", label);
+    html_print(out, "<div class=\"scroll\" role=\"group\" tabindex=\"0\" aria-label=\"%t\">\n<table>\n", label);
 }
 
 void report_table_end(FILE *out) { fputs("</tbody>\n</table>\n</div>\n", out); }
 
-void report_cell(FILE *out, const char *text) { html_say(out, "<td>%t</td>", text); }
+void report_cell(FILE *out, const char *text) { html_print(out, "<td>%t</td>", text); }
 
 const char *report_speed(double gflops, units_text out)
 {

@@ -54,15 +54,15 @@ static void tell_parts(FILE *out, const story *s)
 {
     const char *idea = story_part_text(s, "IDEA");
     if (idea != NULL)
-        html_say(out, "<pre role=\"group\" tabindex=\"0\" aria-label=\"The idea of %t\">%t</pre>\n", s->kernel->rung,
-                 idea);
+        html_print(out, "<pre role=\"group\" tabindex=\"0\" aria-label=\"The idea of %t\">%t</pre>\n", s->kernel->rung,
+                   idea);
     fputs("<dl>\n", out);
     for (int i = 0; i < s->part_count; i++) {
         const char *label = s->parts[i].label;
         if (strcmp(label, "IDEA") == 0) continue;
         fprintf(out, "<dt>%c", label[0]);
         for (const char *c = label + 1; *c != '\0'; c++) fputc(*c - 'A' + 'a', out);
-        html_say(out, "</dt><dd>%t</dd>\n", s->parts[i].text);
+        html_print(out, "</dt><dd>%t</dd>\n", s->parts[i].text);
     }
     fputs("</dl>\n", out);
 }
@@ -71,10 +71,10 @@ static void tell_code(FILE *out, const story *s, const story_diff *d)
 {
     fputs("<details><summary>", out);
     if (s->before != NULL)
-        html_say(out, "%t: %d lines new, %d gone since %t", s->kernel->file, d->added, d->removed, s->before->rung);
+        html_print(out, "%t: %d lines new, %d gone since %t", s->kernel->file, d->added, d->removed, s->before->rung);
     else
-        html_say(out, "%t: the code, %d lines", s->kernel->file, d->count);
-    html_say(out, "</summary>\n<pre role=\"group\" tabindex=\"0\" aria-label=\"Code of %t\">", s->kernel->file);
+        html_print(out, "%t: the code, %d lines", s->kernel->file, d->count);
+    html_print(out, "</summary>\n<pre role=\"group\" tabindex=\"0\" aria-label=\"Code of %t\">", s->kernel->file);
     for (int i = 0; i < d->count; i++) {
         const story_line *line = &d->lines[i];
         bool marked = s->before != NULL && line->kind != ' ';
@@ -97,11 +97,11 @@ static void number_row(const report *r, const ladder *l, const ladder_step *step
     units_text t;
     fputs("<tr><th scope=\"row\">", out);
     report_machine_name(r, l->machine);
-    html_say(out, "%t%t</th>", strchr(step->label, ' ') != NULL ? "," : "",
-             strchr(step->label, ' ') != NULL ? strchr(step->label, ' ') : "");
+    html_print(out, "%t%t</th>", strchr(step->label, ' ') != NULL ? "," : "",
+               strchr(step->label, ' ') != NULL ? strchr(step->label, ' ') : "");
     if (!row_timed(step->row)) {
-        html_say(out, "<td class=\"words\" colspan=\"6\">%h%t</td></tr>\n",
-                 d->refused != NULL ? "refused: " : "not timed: ", d->refused != NULL ? d->refused : d->verified);
+        html_print(out, "<td class=\"words\" colspan=\"6\">%h%t</td></tr>\n",
+                   d->refused != NULL ? "refused: " : "not timed: ", d->refused != NULL ? d->refused : d->verified);
         return;
     }
     report_cell(out, report_speed(compared ? before->row->r.gflops : (double)NAN, t));
@@ -132,12 +132,12 @@ static void tell_numbers(const report *r, const char *rung)
             if (kernel == NULL || strcmp(kernel->rung, rung) != 0) continue;
             if (shown++ == 0) {
                 report_table_begin(out, "Before and after");
-                html_say(out,
-                         "<caption>%t before and after, GFLOP/s and bytes asked.</caption>\n<thead><tr><th "
-                         "scope=\"col\">Machine</th><th scope=\"col\">Rung before</th><th scope=\"col\">This "
-                         "rung</th><th scope=\"col\">Times</th><th scope=\"col\">Default build</th><th "
-                         "scope=\"col\">Asked before</th><th scope=\"col\">Asked</th></tr></thead>\n<tbody>\n",
-                         rung);
+                html_print(out,
+                           "<caption>%t before and after, GFLOP/s and bytes asked.</caption>\n<thead><tr><th "
+                           "scope=\"col\">Machine</th><th scope=\"col\">Rung before</th><th scope=\"col\">This "
+                           "rung</th><th scope=\"col\">Times</th><th scope=\"col\">Default build</th><th "
+                           "scope=\"col\">Asked before</th><th scope=\"col\">Asked</th></tr></thead>\n<tbody>\n",
+                           rung);
             }
             number_row(r, l, &l->steps[s]);
         }
@@ -151,7 +151,7 @@ static bool is_host(const tw_lab_kernel *kernel) { return strcmp(kernel->engine,
 static tw_status tell_kernels(FILE *out, const tw_lab_kernel *const *kernels, int count)
 {
     tw_status status = TW_OK;
-    html_say(out, "<h4>%h: %t</h4>\n", is_host(kernels[0]) ? "On the CPU" : "On GPUs", kernels[0]->idea);
+    html_print(out, "<h4>%h: %t</h4>\n", is_host(kernels[0]) ? "On the CPU" : "On GPUs", kernels[0]->idea);
     for (int i = 0; status == TW_OK && i < count; i++) {
         story s;
         story_diff d = {0};
@@ -170,8 +170,8 @@ static tw_status tell_rung(const report *r, const tw_lab_kernel *const *kernels,
 {
     FILE *out = r->out;
     tw_status status = TW_OK;
-    html_say(out, "<article class=\"story\" aria-labelledby=\"rung-%d\">\n<h3 id=\"rung-%d\">%t</h3>\n", number, number,
-             kernels[0]->rung);
+    html_print(out, "<article class=\"story\" aria-labelledby=\"rung-%d\">\n<h3 id=\"rung-%d\">%t</h3>\n", number,
+               number, kernels[0]->rung);
     tell_numbers(r, kernels[0]->rung);
     for (int first = 0, last; status == TW_OK && first < count; first = last) {
         for (last = first + 1; last < count && is_host(kernels[last]) == is_host(kernels[first]);) last++;
@@ -254,7 +254,7 @@ static void traffic_row(const report *r, const ladder_step *step, bool counted)
     predict_degrees p = {c.sectors_per_load_predicted, c.bank_degree_load_predicted, c.bank_degree_store_predicted};
     predict(step, &p);
     units_text t;
-    html_say(out, "<tr><th scope=\"row\">%t</th>", step->label);
+    html_print(out, "<tr><th scope=\"row\">%t</th>", step->label);
     report_cell(out, units_bytes(d->bytes_asked, t));
     report_cell(out, units_bytes(row_operand_bytes(step->row), t));
     cell_if(out, counted, units_bytes(c.dram_read_bytes, t));
@@ -290,7 +290,7 @@ static void traffic_table(const report *r, const ladder *l)
     report_machine_name(r, l->machine);
     fprintf(out, ", k = %" PRId64 ".</caption>\n<thead><tr>", l->k);
     for (size_t i = 0; i < sizeof headings / sizeof *headings; i++)
-        if (counted || !headings[i].counted) html_say(out, "<th scope=\"col\">%h</th>", headings[i].text);
+        if (counted || !headings[i].counted) html_print(out, "<th scope=\"col\">%h</th>", headings[i].text);
     fputs("</tr></thead>\n<tbody>\n", out);
     for (int i = 0; i < l->count; i++)
         if (row_timed(l->steps[i].row)) traffic_row(r, &l->steps[i], counted);
@@ -316,7 +316,7 @@ void report_traffic(const report *r)
           "instructions of a kind; a dash says that there is no model, or no such access. ",
           r->out);
     if (counted > 0)
-        html_say(r->out, "%d records hold what the hardware counted.</p>\n", counted);
+        html_print(r->out, "%d records hold what the hardware counted.</p>\n", counted);
     else
         fputs(
             "The records hold no hardware counters; <code>./dev counters</code> makes them with Nsight Compute.</p>\n",

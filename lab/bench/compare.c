@@ -1,5 +1,5 @@
-/* duel.c - see duel.h. */
-#include "duel.h"
+/* compare.c - see compare.h. */
+#include "compare.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -16,16 +16,16 @@
 enum { USUAL_SAMPLES = 21, LEAST_SAMPLES = 5, TRIAL_SAMPLES = 5, MOST_REPEATS = 1000 };
 static const double SAMPLE_S = 2e-4, WARM_S = 0.5, HOT_S = 2, HOT_FLOPS = 1e10, LIMIT_S = 20;
 
-static tw_status failed(const duel *g) { return bench_tell(&g->setup, TW_DEVICE_FAILED, "%s", g->cuda.why); }
+static tw_status failed(const comparison *g) { return bench_tell(&g->setup, TW_DEVICE_FAILED, "%s", g->cuda.why); }
 
-tw_status duel_begin(duel *g, const char *folder)
+tw_status compare_begin(comparison *g, const char *folder)
 {
-    static const char *const names[DUEL_SIDES] = {"tilewright", "cuBLASLt's heuristic", "cuBLASLt's best"};
+    static const char *const names[COMPARE_SIDES] = {"tilewright", "cuBLASLt's heuristic", "cuBLASLt's best"};
     g->samples = g->setup.samples > 0 ? g->setup.samples : USUAL_SAMPLES;
     if (!cuda_open(&g->cuda, g->setup.device->index)) return bench_tell(&g->setup, TW_NO_DEVICE, "%s", g->cuda.why);
     if (!cublas_open(&g->library, folder)) return bench_tell(&g->setup, TW_NO_DEVICE, "cublas: it %s", g->library.why);
     clocks_open(g->cuda.bus);
-    for (int i = 0; i < DUEL_SIDES; i++) {
+    for (int i = 0; i < COMPARE_SIDES; i++) {
         side *x = &g->sides[i];
         x->name = names[i];
         snprintf(x->version, sizeof x->version, "%s", i == OURS ? tw_version() : g->library.version);
@@ -36,23 +36,23 @@ tw_status duel_begin(duel *g, const char *folder)
     return bench_tell(&g->setup, TW_NO_MEMORY, "there is no device memory for cuBLASLt's workspace: %s", g->cuda.why);
 }
 
-void duel_end(duel *g)
+void compare_end(comparison *g)
 {
-    for (int i = 0; i < DUEL_SIDES; i++) free(g->sides[i].times_s);
+    for (int i = 0; i < COMPARE_SIDES; i++) free(g->sides[i].times_s);
     clocks_close();
     cublas_close(&g->library);
     cuda_release(&g->cuda, &g->peer_workspace);
     cuda_close(&g->cuda);
 }
 
-void duel_peak(duel *g, tw_dtype dtype)
+void compare_peak(comparison *g, tw_dtype dtype)
 {
     if (tw_lab_peak_flops(g->setup.context, dtype, 1, 3, &g->peak_flops) != TW_OK) g->peak_flops = NAN;
 }
 
 /* ---- launches ---- */
 
-static int candidate_of(const duel *g, int i) { return i == BEST ? g->best : 0; }
+static int candidate_of(const comparison *g, int i) { return i == BEST ? g->best : 0; }
 
 static void refuse(side *x, const char *why)
 {
@@ -61,7 +61,7 @@ static void refuse(side *x, const char *why)
 }
 
 /* One product of a set, on the stream. false: the side says why. */
-static bool launch(duel *g, int i, int candidate, int set)
+static bool launch(comparison *g, int i, int candidate, int set)
 {
     char *a = g->memory + (size_t)set * g->sets.set_bytes, *b = a + g->sets.a_bytes, *c = b + g->sets.b_bytes;
     const tw_launch to = {
@@ -75,11 +75,11 @@ static bool launch(duel *g, int i, int candidate, int set)
     return false;
 }
 
-static int next_set(duel *g) { return g->warm ? 0 : (int)(g->launches++ % g->set_count); }
+static int next_set(comparison *g) { return g->warm ? 0 : (int)(g->launches++ % g->set_count); }
 
 /* Seconds of a launch, of so many one after the other. TW_OK and *seconds NAN: the side does not take it, and says
  * why. */
-static tw_status sample(duel *g, int i, int candidate, int repeats, double *seconds)
+static tw_status sample(comparison *g, int i, int candidate, int repeats, double *seconds)
 {
     *seconds = NAN;
     if (!launch(g, i, candidate, next_set(g))) return TW_OK;
@@ -92,7 +92,7 @@ static tw_status sample(duel *g, int i, int candidate, int repeats, double *seco
 }
 
 /* How many launches last SAMPLE_S: the first that a kernel sees is slower than the next. */
-static tw_status count_repeats(duel *g, int i, int candidate, int *repeats)
+static tw_status count_repeats(comparison *g, int i, int candidate, int *repeats)
 {
     double seconds;
     tw_status status = TW_OK;
@@ -108,7 +108,7 @@ static tw_status count_repeats(duel *g, int i, int candidate, int *repeats)
 
 /* ---- one case: memory, candidates ---- */
 
-static tw_status take_memory(duel *g, const tw_problem *host)
+static tw_status take_memory(comparison *g, const tw_problem *host)
 {
     g->sets = sets_beyond_l2(host, g->items, g->setup.device);
     g->set_count = g->sets.wanted;
@@ -123,7 +123,7 @@ static tw_status take_memory(duel *g, const tw_problem *host)
     return TW_OK;
 }
 
-static tw_status fill_memory(duel *g, const tw_problem *host)
+static tw_status fill_memory(comparison *g, const tw_problem *host)
 {
     char *set = malloc(g->sets.set_bytes);
     bool copied = true;
@@ -135,7 +135,7 @@ static tw_status fill_memory(duel *g, const tw_problem *host)
     return copied ? TW_OK : failed(g);
 }
 
-tw_status duel_plan(duel *g, const tw_problem *host)
+tw_status compare_plan(comparison *g, const tw_problem *host)
 {
     side *x = &g->sides[OURS];
     g->problem = *host;
@@ -158,7 +158,7 @@ tw_status duel_plan(duel *g, const tw_problem *host)
 }
 
 /* The fastest by the trials is the best now; the first where all have failed. false: all have. */
-static bool take_fastest(duel *g)
+static bool take_fastest(comparison *g)
 {
     side *x = &g->sides[BEST];
     int fastest = 0;
@@ -171,14 +171,14 @@ static bool take_fastest(duel *g)
     return isfinite(g->trial_s[fastest]);
 }
 
-static double warm_s(const duel *g)
+static double warm_s(const comparison *g)
 {
     return roofline_flops(&g->problem) * (double)g->items < HOT_FLOPS ? WARM_S : HOT_S;
 }
 
 /* Time the candidates in turns, the last TRIAL_SAMPLES of warm_s(): which is the fastest depends on how hot the device
  * is. One that fails is passed over. */
-static tw_status try_candidates(duel *g)
+static tw_status try_candidates(comparison *g)
 {
     double times_s[CUBLAS_CANDIDATES][TRIAL_SAMPLES] = {{0}};
     bool failed_before[CUBLAS_CANDIDATES] = {false};
@@ -197,7 +197,7 @@ static tw_status try_candidates(duel *g)
     return status;
 }
 
-static tw_status choose_peers(duel *g, const tw_problem *host)
+static tw_status choose_peers(comparison *g, const tw_problem *host)
 {
     side *heuristic = &g->sides[HEURISTIC], *best = &g->sides[BEST];
     heuristic->choice[0] = best->choice[0] = '\0';
@@ -218,14 +218,14 @@ static tw_status choose_peers(duel *g, const tw_problem *host)
 /* ---- one case: judging, timing ---- */
 
 typedef struct judged {
-    duel *g;
+    comparison *g;
     int i;
 } judged;
 
 static tw_status multiply_there(void *job, const oracle *o, void *c)
 {
     const judged *j = job;
-    duel *g = j->g;
+    comparison *g = j->g;
     char *a = g->memory + (size_t)g->set_count * g->sets.set_bytes, *b = a + g->sets.a_bytes,
          *there = b + g->sets.b_bytes;
     batch_operands all;
@@ -239,7 +239,7 @@ static tw_status multiply_there(void *job, const oracle *o, void *c)
 }
 
 /* TW_OK: the outcome says SIDE_TIMED where it may be timed now. */
-static tw_status judge(duel *g, int i, const trial *t)
+static tw_status judge(comparison *g, int i, const trial *t)
 {
     side *x = &g->sides[i];
     judged job = {g, i};
@@ -256,7 +256,7 @@ static tw_status judge(duel *g, int i, const trial *t)
 }
 
 /* Where the fastest candidate's product is wrong the next takes its place, while there is one. */
-static tw_status judge_fastest(duel *g, const trial *t)
+static tw_status judge_fastest(comparison *g, const trial *t)
 {
     tw_status status = judge(g, BEST, t);
     while (status == TW_OK && g->sides[g->best_is_heuristic ? HEURISTIC : BEST].outcome == SIDE_WRONG) {
@@ -276,10 +276,10 @@ static tw_status judge_fastest(duel *g, const trial *t)
 }
 
 /* A sample of each side in turns, another one beginning each round; at < 0: not kept. */
-static tw_status take_round(duel *g, int round, int at)
+static tw_status take_round(comparison *g, int round, int at)
 {
-    for (int turns = 0; turns < DUEL_SIDES; turns++) {
-        int i = (turns + round) % DUEL_SIDES;
+    for (int turns = 0; turns < COMPARE_SIDES; turns++) {
+        int i = (turns + round) % COMPARE_SIDES;
         side *x = &g->sides[i];
         double seconds;
         if (x->outcome != SIDE_TIMED) continue;
@@ -290,11 +290,11 @@ static tw_status take_round(duel *g, int round, int at)
     return TW_OK;
 }
 
-static tw_status take_samples(duel *g)
+static tw_status take_samples(comparison *g)
 {
     int taken = 0, round = 0;
     tw_status status = TW_OK;
-    for (int i = 0; status == TW_OK && i < DUEL_SIDES; i++)
+    for (int i = 0; status == TW_OK && i < COMPARE_SIDES; i++)
         if (g->sides[i].outcome == SIDE_TIMED) status = count_repeats(g, i, candidate_of(g, i), &g->sides[i].repeats);
     for (double start_s = measure_now_s(); status == TW_OK && measure_now_s() - start_s < warm_s(g); round++)
         status = take_round(g, round, -1);
@@ -304,29 +304,30 @@ static tw_status take_samples(duel *g)
         status = take_round(g, round, taken);
     }
     g->after = clocks_now();
-    for (int i = 0; i < DUEL_SIDES; i++)
+    for (int i = 0; i < COMPARE_SIDES; i++)
         if (g->sides[i].outcome == SIDE_TIMED)
             g->sides[i].result = measure_summary(g->sides[i].times_s, taken, g->sides[i].repeats);
     return status;
 }
 
-tw_status duel_run(duel *g, const tw_problem *host, const trial *t)
+tw_status compare_run(comparison *g, const tw_problem *host, const trial *t)
 {
     tw_status status = take_memory(g, host);
     if (status == TW_OK) status = fill_memory(g, host);
     if (status == TW_OK) status = choose_peers(g, host);
-    for (int i = 0; status == TW_OK && i < DUEL_SIDES; i++) status = i == BEST ? judge_fastest(g, t) : judge(g, i, t);
+    for (int i = 0; status == TW_OK && i < COMPARE_SIDES; i++)
+        status = i == BEST ? judge_fastest(g, t) : judge(g, i, t);
     return status == TW_OK ? take_samples(g) : status;
 }
 
-void duel_release(duel *g)
+void compare_release(comparison *g)
 {
     cublas_end(&g->library);
     cuda_release(&g->cuda, &g->workspace);
     cuda_release(&g->cuda, &g->memory);
 }
 
-record duel_record(const duel *g, int i, duel_candidate text)
+record compare_record(const comparison *g, int i, compare_candidate text)
 {
     const side *x = &g->sides[i];
     const tw_problem *p = &g->problem;
@@ -334,7 +335,7 @@ record duel_record(const duel *g, int i, duel_candidate text)
     r.engine = g->setup.device->engine, r.device = g->setup.device->name;
     r.library = i == OURS ? x->name : "cublas", r.library_version = x->version;
     r.kernel = x->choice[0] != '\0' ? x->choice : NULL;
-    snprintf(text, sizeof(duel_candidate), "candidate %d of %d%s%s", candidate_of(g, i), g->candidates,
+    snprintf(text, sizeof(compare_candidate), "candidate %d of %d%s%s", candidate_of(g, i), g->candidates,
              i == HEURISTIC ? ", the heuristic's" : "", i == BEST || g->best_is_heuristic ? ", the fastest" : "");
     if (r.kernel != NULL) r.plan = i == OURS ? g->plan.text : text;
     r.dtype = tw_lab_dtype_of(p->dtype)->name;

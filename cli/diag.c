@@ -1,5 +1,5 @@
-/* say.c - sentences on stderr, and the one place where a status becomes an exit code. */
-#include "say.h"
+/* diag.c - sentences on stderr, and the one place where a status becomes an exit code. */
+#include "diag.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,9 +8,9 @@
 
 static const char *command_name;
 
-void say_command(const char *name) { command_name = name; }
+void diag_command(const char *name) { command_name = name; }
 
-const char *say_command_name(void) { return command_name; }
+const char *diag_command_name(void) { return command_name; }
 
 static void tame(char *text)
 {
@@ -18,14 +18,14 @@ static void tame(char *text)
         if ((unsigned char)*c < ' ' || *c == 127) *c = '?';
 }
 
-const char *say_name(const char *name, tame_name out)
+const char *diag_name(const char *name, tame_name out)
 {
     snprintf(out, sizeof(tame_name), "%s", name);
     tame(out);
     return out;
 }
 
-exit_code say(exit_code code, const char *format, ...)
+exit_code diag(exit_code code, const char *format, ...)
 {
     char sentence[2048];
     va_list arguments;
@@ -43,7 +43,7 @@ exit_code say(exit_code code, const char *format, ...)
 }
 
 /* A compiler's log, line by line behind the sentence. */
-static void say_log(const char *log)
+static void diag_log(const char *log)
 {
     for (; *log != '\0'; log++) {
         bool begins = log[-1] == '\n';
@@ -53,7 +53,7 @@ static void say_log(const char *log)
     if (log[-1] != '\n') fputc('\n', stderr);
 }
 
-exit_code say_tw(tw_status status)
+exit_code diag_tw(tw_status status)
 {
     static const exit_code codes[] = {
         [TW_OK] = EXIT_OK,
@@ -66,12 +66,12 @@ exit_code say_tw(tw_status status)
     };
     const char *text = tw_error_text(), *log = strchr(text, '\n');
     if (text[0] == '\0') text = tw_status_text(status);
-    say(codes[status], "%.*s", log != NULL ? (int)(log - text) : (int)strlen(text), text);
-    if (log != NULL && log[1] != '\0') say_log(log + 1);
+    diag(codes[status], "%.*s", log != NULL ? (int)(log - text) : (int)strlen(text), text);
+    if (log != NULL && log[1] != '\0') diag_log(log + 1);
     return codes[status];
 }
 
-exit_code say_io(io_status status, const io_error *error)
+exit_code diag_io(io_status status, const io_error *error)
 {
     static const exit_code codes[] = {
         [IO_OK] = EXIT_OK,
@@ -79,14 +79,17 @@ exit_code say_io(io_status status, const io_error *error)
         [IO_NO_MEMORY] = EXIT_MEMORY,
         [IO_CANNOT_WRITE] = EXIT_OUTPUT,
     };
-    return say(codes[status], "%s", error->text);
+    return diag(codes[status], "%s", error->text);
 }
 
-exit_code say_no_memory(const char *what) { return say(EXIT_MEMORY, "memory ran out: there is no room for %s", what); }
-
-exit_code say_lab(tw_status status, const char *what)
+exit_code diag_no_memory(const char *what)
 {
-    return status == TW_NO_MEMORY ? say_no_memory(what) : say_tw(status);
+    return diag(EXIT_MEMORY, "memory ran out: there is no room for %s", what);
+}
+
+exit_code diag_lab(tw_status status, const char *what)
+{
+    return status == TW_NO_MEMORY ? diag_no_memory(what) : diag_tw(status);
 }
 
 /* Levenshtein's distance, one row of the table at a time. */
@@ -109,7 +112,7 @@ static int distance(const char *a, const char *b)
     return row[width];
 }
 
-const char *say_closest(const char *word, const char *const words[], int count)
+const char *diag_closest(const char *word, const char *const words[], int count)
 {
     const char *best = NULL;
     int least = (int)strlen(word) / 3 + 2;

@@ -1,5 +1,5 @@
-/* side.c - times a small product and scales it up. */
-#include "side.h"
+/* default_size.c - times a small product and scales it up. */
+#include "default_size.h"
 
 #include <math.h>
 #include "trial.h"
@@ -25,8 +25,8 @@ static tw_status probe(const bench_setup *s, const tw_lab_kernel *kernel, int64_
     return status;
 }
 
-tw_status side_choose(const bench_setup *s, const tw_lab_kernel *kernel, int64_t k, int64_t most, double longest_s,
-                      int64_t *n, double *most_s)
+tw_status default_size(const bench_setup *s, const tw_lab_kernel *kernel, int64_t k, int64_t most, double longest_s,
+                       int64_t *n, double *most_s)
 {
     double probe_s, power = k > 0 ? 2 : 3;
     tw_status status = probe(s, kernel, k, &probe_s);

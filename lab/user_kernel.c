@@ -1,6 +1,6 @@
-/* own.c - see own.h. */
+/* user_kernel.c - see user_kernel.h. */
 #define _POSIX_C_SOURCE 200809L
-#include "own.h"
+#include "user_kernel.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -39,7 +39,7 @@ static bool ends_with(const char *word, const char *ending)
     return length > tail && strcmp(word + length - tail, ending) == 0;
 }
 
-bool own_is_path(const char *word)
+bool user_kernel_is_path(const char *word)
 {
     return strchr(word, '/') != NULL || ends_with(word, ".cl") || ends_with(word, ".cu");
 }
@@ -49,7 +49,8 @@ bool own_is_path(const char *word)
 static tw_status check_text(const reading *in, size_t bytes)
 {
     if (bytes == 0) return refuse(in, "is empty, expected a kernel");
-    if (bytes > OWN_MOST_BYTES) return refuse(in, "is longer than the %d bytes that a kernel may have", OWN_MOST_BYTES);
+    if (bytes > USER_KERNEL_MOST_BYTES)
+        return refuse(in, "is longer than the %d bytes that a kernel may have", USER_KERNEL_MOST_BYTES);
     if (strlen(in->text) < bytes) return refuse(in, "byte %zu is 0, expected the text of a kernel", strlen(in->text));
     return TW_OK;
 }
@@ -115,7 +116,7 @@ static int line_of(const reading *in, const char *at)
 }
 
 /* The kernel's name stands behind `void` and attributes such as __launch_bounds__(256); behind it (PARAMETERS). */
-static tw_status read_entry(const reading *in, const char *kernel, char entry[OWN_ENTRY])
+static tw_status read_entry(const reading *in, const char *kernel, char entry[USER_KERNEL_ENTRY])
 {
     size_t length;
     const char *at = find_word(kernel, "void");
@@ -126,10 +127,10 @@ static tw_status read_entry(const reading *in, const char *kernel, char entry[OW
         if (length < 2 || strncmp(at, "__", 2) != 0) break;
         at = skip_blank(at + length);
     }
-    if (length == 0 || length >= OWN_ENTRY || isdigit((unsigned char)*at))
+    if (length == 0 || length >= USER_KERNEL_ENTRY || isdigit((unsigned char)*at))
         return refuse(in, "line %d: found no name of at most %d letters behind the kernel's `void`", line_of(in, at),
-                      OWN_ENTRY - 1);
-    snprintf(entry, OWN_ENTRY, "%.*s", (int)length, at);
+                      USER_KERNEL_ENTRY - 1);
+    snprintf(entry, USER_KERNEL_ENTRY, "%.*s", (int)length, at);
     const char *open = skip_blank(at + length), *word = skip_blank(open + (*open == '('));
     bool same = *open == '(' && find_word(word, "PARAMETERS") == word &&
                 *skip_blank(word + strlen("PARAMETERS")) == ')';
@@ -138,7 +139,7 @@ static tw_status read_entry(const reading *in, const char *kernel, char entry[OW
                          line_of(in, at), entry, entry);
 }
 
-static tw_status find_entry(const reading *in, char entry[OWN_ENTRY])
+static tw_status find_entry(const reading *in, char entry[USER_KERNEL_ENTRY])
 {
     const char *mark = strcmp(in->engine, "cuda") == 0 ? "__global__" : "__kernel", *kernel = find_word(in->bare, mark);
     if (kernel == NULL) return refuse(in, "found no kernel: no function is marked %s", mark);
@@ -227,7 +228,7 @@ static void put_text(FILE *out, const char *engine, const char *file, const char
     }
 }
 
-static tw_status make_source(const reading *in, own_kernel *out)
+static tw_status make_source(const reading *in, user_kernel *out)
 {
     size_t bytes;
     FILE *stream = open_memstream(&out->memory, &bytes);
@@ -243,15 +244,15 @@ static tw_status make_source(const reading *in, own_kernel *out)
 }
 
 /* The file's own name, in letters that every table and record can hold. */
-static void make_label(const char *path, char label[OWN_LABEL])
+static void make_label(const char *path, char label[USER_KERNEL_LABEL])
 {
     const char *slash = strrchr(path, '/');
-    snprintf(label, OWN_LABEL, "own:%s", slash != NULL ? slash + 1 : path);
+    snprintf(label, USER_KERNEL_LABEL, "own:%s", slash != NULL ? slash + 1 : path);
     for (char *c = label; *c != '\0'; c++)
         if ((unsigned char)*c <= ' ' || (unsigned char)*c > 126) *c = '?';
 }
 
-static tw_status make_own(reading *in, size_t bytes, own_kernel *out)
+static tw_status make_kernel(reading *in, size_t bytes, user_kernel *out)
 {
     if (!ends_with(in->path, ".cl") && !ends_with(in->path, ".cu"))
         return refuse(in, "the ending of a kernel's file names its language, expected .cl or .cu");
@@ -265,35 +266,35 @@ static tw_status make_own(reading *in, size_t bytes, own_kernel *out)
     return make_source(in, out);
 }
 
-tw_status own_make(const char *path, const char *text, size_t bytes, own_kernel *out, char *why, int why_bytes)
+tw_status user_kernel_make(const char *path, const char *text, size_t bytes, user_kernel *out, char *why, int why_bytes)
 {
     reading in = {.path = path, .text = text, .why = why, .why_bytes = (size_t)why_bytes};
-    *out = (own_kernel){0};
-    tw_status status = make_own(&in, bytes, out);
+    *out = (user_kernel){0};
+    tw_status status = make_kernel(&in, bytes, out);
     free(in.bare);
-    if (status != TW_OK) *out = (own_kernel){0};
+    if (status != TW_OK) *out = (user_kernel){0};
     return status;
 }
 
-tw_status own_read(const char *path, own_kernel *out, char *why, int why_bytes)
+tw_status user_kernel_read(const char *path, user_kernel *out, char *why, int why_bytes)
 {
     reading in = {.path = path, .why = why, .why_bytes = (size_t)why_bytes};
-    *out = (own_kernel){0};
+    *out = (user_kernel){0};
     FILE *file = fopen(path, "rb");
     if (file == NULL) return refuse(&in, "cannot be opened: %s", strerror(errno));
-    char *text = calloc(1, OWN_MOST_BYTES + 2);
-    size_t bytes = text != NULL ? fread(text, 1, OWN_MOST_BYTES + 1, file) : 0;
+    char *text = calloc(1, USER_KERNEL_MOST_BYTES + 2);
+    size_t bytes = text != NULL ? fread(text, 1, USER_KERNEL_MOST_BYTES + 1, file) : 0;
     int failed = ferror(file) ? errno : 0;
     fclose(file);
     tw_status status = text == NULL  ? TW_NO_MEMORY
                        : failed != 0 ? refuse(&in, "cannot be read: %s", strerror(failed))
-                                     : own_make(path, text, bytes, out, why, why_bytes);
+                                     : user_kernel_make(path, text, bytes, out, why, why_bytes);
     free(text);
     return status;
 }
 
-void own_free(own_kernel *own)
+void user_kernel_free(user_kernel *user)
 {
-    free(own->memory);
-    *own = (own_kernel){0};
+    free(user->memory);
+    *user = (user_kernel){0};
 }

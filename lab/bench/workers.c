@@ -1,6 +1,6 @@
-/* turns.c - see turns.h. */
+/* workers.c - see workers.h. */
 #define _DEFAULT_SOURCE
-#include "turns.h"
+#include "workers.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -25,7 +25,7 @@ static void close_all(int fds[4])
 }
 
 /* What the library of such a process prints is no result: it goes where errors go. */
-static void be_forked(const bench_hooks *hooks, turn_body *body, void *job, int orders, int answers)
+static void be_forked(const bench_hooks *hooks, worker_body *body, void *job, int orders, int answers)
 {
     hooks->forked();
     hooks->release();
@@ -37,11 +37,11 @@ static void be_forked(const bench_hooks *hooks, turn_body *body, void *job, int 
     _exit(0);
 }
 
-bool turns_start(const bench_hooks *hooks, turn_process *processes, int i, turn_body *body, void *job)
+bool worker_start(const bench_hooks *hooks, worker_process *processes, int i, worker_body *body, void *job)
 {
-    turn_process *p = &processes[i];
+    worker_process *p = &processes[i];
     int fds[4] = {-1, -1, -1, -1};
-    *p = (turn_process){0};
+    *p = (worker_process){0};
     if (pipe(fds) != 0 || pipe(fds + 2) != 0) {
         close_all(fds);
         return false;
@@ -63,12 +63,12 @@ bool turns_start(const bench_hooks *hooks, turn_process *processes, int i, turn_
     }
     close(fds[0]);
     close(fds[3]);
-    *p = (turn_process){.pid = pid, .to = fds[1], .from = fds[2]};
+    *p = (worker_process){.pid = pid, .to = fds[1], .from = fds[2]};
     p->has_clock = clock_getcpuclockid(pid, &p->cpu) == 0;
     return true;
 }
 
-bool turns_take(int orders, void *order, size_t bytes)
+bool worker_take(int orders, void *order, size_t bytes)
 {
     char *at = order;
     while (bytes > 0) {
@@ -80,7 +80,7 @@ bool turns_take(int orders, void *order, size_t bytes)
     return true;
 }
 
-bool turns_give(int answers, const void *answer, size_t bytes)
+bool worker_give(int answers, const void *answer, size_t bytes)
 {
     const char *at = answer;
     while (bytes > 0) {
@@ -92,14 +92,14 @@ bool turns_give(int answers, const void *answer, size_t bytes)
     return true;
 }
 
-static void forget(turn_process *p)
+static void forget(worker_process *p)
 {
     close(p->to);
     close(p->from);
     p->pid = 0;
 }
 
-void turns_end(turn_process *p)
+void worker_end(worker_process *p)
 {
     if (p->pid == 0) return;
     kill(p->pid, SIGKILL);
@@ -108,7 +108,7 @@ void turns_end(turn_process *p)
 }
 
 /* It closed its pipe: it is about to end, or has, which another signal does not change. */
-static void say_end(turn_process *p, char *why, size_t size)
+static void tell_end(worker_process *p, char *why, size_t size)
 {
     int status = 0;
     kill(p->pid, SIGKILL);
@@ -120,13 +120,13 @@ static void say_end(turn_process *p, char *why, size_t size)
     forget(p);
 }
 
-bool turns_ask(turn_process *p, const void *order, size_t order_bytes, void *answer, size_t answer_bytes,
-               double deadline_s, char *why, size_t size)
+bool worker_ask(worker_process *p, const void *order, size_t order_bytes, void *answer, size_t answer_bytes,
+                double deadline_s, char *why, size_t size)
 {
     char *at = answer;
     double until_s = measure_now_s() + deadline_s;
-    if (!turns_give(p->to, order, order_bytes)) {
-        say_end(p, why, size);
+    if (!worker_give(p->to, order, order_bytes)) {
+        tell_end(p, why, size);
         return false;
     }
     while (answer_bytes > 0) {
@@ -135,14 +135,14 @@ bool turns_ask(turn_process *p, const void *order, size_t order_bytes, void *ans
         int ready = left_s > 0 ? poll(&wait, 1, left_s < 1e3 ? (int)(left_s * 1e3) + 1 : 1000000) : 0;
         if ((ready < 0 && errno == EINTR) || (ready == 0 && measure_now_s() < until_s)) continue;
         if (ready <= 0) {
-            turns_end(p);
+            worker_end(p);
             snprintf(why, size, "did not answer within %g s: its process was ended", deadline_s);
             return false;
         }
         ssize_t got = read(p->from, at, answer_bytes);
         if (got < 0 && errno == EINTR) continue;
         if (got <= 0) {
-            say_end(p, why, size);
+            tell_end(p, why, size);
             return false;
         }
         at += got, answer_bytes -= (size_t)got;
@@ -150,7 +150,7 @@ bool turns_ask(turn_process *p, const void *order, size_t order_bytes, void *ans
     return true;
 }
 
-static bool has_worked(turn_process *p)
+static bool has_worked(worker_process *p)
 {
     struct timespec used;
     if (p->pid == 0 || !p->has_clock || clock_gettime(p->cpu, &used) != 0) return false;
@@ -162,7 +162,7 @@ static bool has_worked(turn_process *p)
 
 /* Does a thread of it want the processor, though others may have kept it from that? By /proc; where there is none CPU
  * time alone must do. */
-static bool wants_cpu(const turn_process *p)
+static bool wants_cpu(const worker_process *p)
 {
     char path[64], text[512];
     bool wants = false;
@@ -180,7 +180,7 @@ static bool wants_cpu(const turn_process *p)
     return wants;
 }
 
-int turns_quiet(turn_process *processes, int count)
+int workers_quiet(worker_process *processes, int count)
 {
     const struct timespec pause = {.tv_nsec = (long)(QUIET_S * 1e9)};
     double start_s = measure_now_s();

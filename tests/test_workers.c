@@ -1,5 +1,5 @@
-/* test_turns.c - the processes that take turns in `bench --against`: each has its own pipes and no end of the others';
- * and what the table of the sides says where the peak is not known. */
+/* test_workers.c - the processes that take turns in `bench --against`: each has its own pipes and no end of the
+ * others'; and what the table of the sides says where the peak is not known. */
 #include <fcntl.h>
 #include <math.h>
 #include <unistd.h>
@@ -15,29 +15,30 @@ static void look(void *job, int orders, int answers)
 {
     int fd;
     (void)job;
-    while (turns_take(orders, &fd, sizeof fd)) {
+    while (worker_take(orders, &fd, sizeof fd)) {
         int open = fcntl(fd, F_GETFD) >= 0;
-        if (!turns_give(answers, &open, sizeof open)) return;
+        if (!worker_give(answers, &open, sizeof open)) return;
     }
 }
 
 static void pipes_case(void)
 {
-    turn_process processes[PROCESSES];
+    worker_process processes[PROCESSES];
     char why[200] = "";
     int open = 0, wrong = 0, own = 0;
     if (!tap_case("a process has no end of the pipes of those before it")) return;
     for (int i = 0; i < PROCESSES; i++)
-        if (!turns_start(&program_hooks, processes, i, look, NULL)) wrong++;
+        if (!worker_start(&program_hooks, processes, i, look, NULL)) wrong++;
     for (int i = 0; i < PROCESSES; i++)
         for (int before = 0; before < i; before++)
             for (int end = 0; end < 2; end++) {
                 int fd = end ? processes[before].from : processes[before].to;
-                if (!turns_ask(&processes[i], &fd, sizeof fd, &open, sizeof open, 20, why, sizeof why) || open) wrong++;
+                if (!worker_ask(&processes[i], &fd, sizeof fd, &open, sizeof open, 20, why, sizeof why) || open)
+                    wrong++;
             }
     int standard = STDERR_FILENO; /* which is open there: the question is understood */
-    bool told = turns_ask(&processes[0], &standard, sizeof standard, &own, sizeof own, 20, why, sizeof why) && own;
-    for (int i = 0; i < PROCESSES; i++) turns_end(&processes[i]);
+    bool told = worker_ask(&processes[0], &standard, sizeof standard, &own, sizeof own, 20, why, sizeof why) && own;
+    for (int i = 0; i < PROCESSES; i++) worker_end(&processes[i]);
     tap_result(wrong == 0 && told, "%d ends are open in another process, or it did not answer: %s", wrong, why);
 }
 

@@ -1,31 +1,31 @@
-/* player.c - see player.h. */
-#include "player.h"
+/* library_worker.c - see library_worker.h. */
+#include "library_worker.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 #include "../measure.h"
-#include "turns.h"
+#include "workers.h"
 
 /* A sample lasts so long at least; before it, runs that wake caches, clock and threads, unless one run alone takes
  * longer than that. */
 static const double SAMPLE_S = 1e-3, WAKE_S = 2e-3, LONG_S = 0.05;
 
-typedef struct player {
-    const player_job *job;
+typedef struct library_worker {
+    const worker_job *job;
     tw_context *context; /* of Tilewright's own */
     peer peer;
-    player_order order; /* the present one */
+    work_order order; /* the present one */
     int64_t runs;
     int repeats;
     double run_s;
-} player;
+} library_worker;
 
 /* One product of a set; false, and why is in the answer. */
-static bool multiply(player *x, int set, player_answer *answer)
+static bool multiply(library_worker *x, int set, work_answer *answer)
 {
-    const player_order *o = &x->order;
+    const work_order *o = &x->order;
     char *a = x->job->memory + (size_t)set * o->sets.set_bytes, *b = a + o->sets.a_bytes, *c = b + o->sets.b_bytes;
     if (x->job->row == NULL) {
         if (tw_gemm(x->context, &o->problem, a, b, c) == TW_OK) return true;
@@ -37,14 +37,14 @@ static bool multiply(player *x, int set, player_answer *answer)
     return status == 0;
 }
 
-static double clock_s(const player *x)
+static double clock_s(const library_worker *x)
 {
     struct timespec used;
     if (x->job->threads > 1 || clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used) != 0) return measure_now_s();
     return (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
 }
 
-static bool run(player *x, int repeats, double *seconds, player_answer *answer)
+static bool run(library_worker *x, int repeats, double *seconds, work_answer *answer)
 {
     double start_s = clock_s(x);
     for (int i = 0; i < repeats; i++)
@@ -53,7 +53,7 @@ static bool run(player *x, int repeats, double *seconds, player_answer *answer)
     return true;
 }
 
-static void meet(player *x, player_answer *answer)
+static void open_library(library_worker *x, work_answer *answer)
 {
     const tw_options wanted = {.size = sizeof wanted, .engine = "cpu", .threads = x->job->threads};
     if (x->job->row != NULL) {
@@ -66,7 +66,7 @@ static void meet(player *x, player_answer *answer)
     snprintf(answer->text, sizeof answer->text, "%s", answer->done ? tw_version() : tw_error_text());
 }
 
-static void product(player *x, player_answer *answer)
+static void product(library_worker *x, work_answer *answer)
 {
     const tw_lab_choice choice = {.threads = x->job->threads};
     tw_lab_plan plan;
@@ -79,7 +79,7 @@ static void product(player *x, player_answer *answer)
 }
 
 /* Make the pages of the shared memory known to this process. */
-static void touch(const player *x)
+static void touch(const library_worker *x)
 {
     const size_t page = 4096, bytes = (size_t)x->order.count * x->order.sets.set_bytes;
     volatile char *at = x->job->memory;
@@ -89,7 +89,7 @@ static void touch(const player *x)
     }
 }
 
-static void ready(player *x, player_answer *answer)
+static void ready(library_worker *x, work_answer *answer)
 {
     double seconds = 0;
     touch(x);
@@ -106,7 +106,7 @@ static void ready(player *x, player_answer *answer)
     answer->seconds = x->run_s;
 }
 
-static void sample(player *x, player_answer *answer)
+static void sample(library_worker *x, work_answer *answer)
 {
     double woken_s = 0, seconds = 0;
     answer->done = true;
@@ -118,24 +118,24 @@ static void sample(player *x, player_answer *answer)
     answer->seconds = seconds / x->repeats;
 }
 
-static void peak(player *x, player_answer *answer)
+static void peak(library_worker *x, work_answer *answer)
 {
     answer->done = tw_lab_peak_flops(x->context, x->order.problem.dtype, x->job->threads, 3, &answer->seconds) == TW_OK;
     if (!answer->done) snprintf(answer->text, sizeof answer->text, "%s", tw_error_text());
 }
 
-void player_play(void *job, int orders, int answers)
+void worker_work(void *job, int orders, int answers)
 {
-    static void (*const plays[])(player *, player_answer *) = {[PLAYER_MEET] = meet,
-                                                               [PLAYER_PRODUCT] = product,
-                                                               [PLAYER_READY] = ready,
-                                                               [PLAYER_SAMPLE] = sample,
-                                                               [PLAYER_PEAK] = peak};
-    static player x;
+    static void (*const works[])(library_worker *, work_answer *) = {[WORK_OPEN] = open_library,
+                                                                     [WORK_PRODUCT] = product,
+                                                                     [WORK_READY] = ready,
+                                                                     [WORK_SAMPLE] = sample,
+                                                                     [WORK_PEAK] = peak};
+    static library_worker x;
     x.job = job;
-    while (turns_take(orders, &x.order, sizeof x.order)) {
-        player_answer answer = {0};
-        plays[x.order.what](&x, &answer);
-        if (!turns_give(answers, &answer, sizeof answer)) return;
+    while (worker_take(orders, &x.order, sizeof x.order)) {
+        work_answer answer = {0};
+        works[x.order.what](&x, &answer);
+        if (!worker_give(answers, &answer, sizeof answer)) return;
     }
 }

@@ -1,0 +1,28 @@
+/* diag.h - sentences on stderr: "tilewright: multiply: A.npy: ...", one line each, whatever a file name holds. */
+#ifndef TILEWRIGHT_DIAG_H
+#define TILEWRIGHT_DIAG_H
+
+#include "../io/io.h"
+#include "exit.h"
+#include "tilewright.h"
+
+void diag_command(const char *name); /* which command the sentences name; it must stay */
+const char *diag_command_name(void);
+
+/* say - print a sentence; returns code, so that a function can end with `return say(...)`. */
+exit_code diag(exit_code code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* the library's last sentence, its status as an exit code */
+exit_code diag_tw(tw_status status);
+exit_code diag_io(io_status status, const io_error *error); /* a file's sentence likewise */
+exit_code diag_no_memory(const char *what);
+exit_code diag_lab(tw_status status,
+                   const char *what); /* of lab/, which leaves no sentence when memory for `what` ran out */
+
+/* diag_name - the name of a file as it may stand on a terminal: control characters replaced, a long one cut. */
+typedef char tame_name[256];
+const char *diag_name(const char *name, tame_name out);
+
+/* diag_closest - the word of a list that `word` was probably meant to be, or NULL: for "did you mean". */
+const char *diag_closest(const char *word, const char *const words[], int count);
+
+#endif
