@@ -124,9 +124,10 @@ static tw_status multiply_aligned(tw_context *context, const tw_problem *p, cons
     tw_problem q = *p;
     const void *at_c = c;
     void *copy[3] = {NULL, NULL, NULL};
-    bool turns_a = p->op_a == TW_T, turns_b = p->op_b == TW_T;
-    bool fits = (!reads(p) || (align(p, &a, turns_a ? p->k : p->m, turns_a ? p->m : p->k, &q.lda, true, &copy[0]) &&
-                               align(p, &b, turns_b ? p->n : p->k, turns_b ? p->k : p->n, &q.ldb, true, &copy[1]))) &&
+    bool transposes_a = p->op_a == TW_T, transposes_b = p->op_b == TW_T;
+    bool fits = (!reads(p) ||
+                 (align(p, &a, transposes_a ? p->k : p->m, transposes_a ? p->m : p->k, &q.lda, true, &copy[0]) &&
+                  align(p, &b, transposes_b ? p->n : p->k, transposes_b ? p->k : p->n, &q.ldb, true, &copy[1]))) &&
                 align(p, &at_c, p->m, p->n, &q.ldc, p->beta != 0, &copy[2]);
     tw_status status = fits ? tw_gemm(context, &q, a, b, copy[2] != NULL ? copy[2] : c) : TW_NO_MEMORY;
     if (status == TW_OK && copy[2] != NULL) copy_rows(c, p->ldc, copy[2], p->n, p->m, p->n, bytes_of(p));

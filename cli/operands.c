@@ -52,11 +52,11 @@ static io_raw_shape raw_shape(const options *opt, operand_role role)
     io_raw_shape raw = {.rows = -1};
     if (opt->shapes.count == 0 || !type_option(opt, &raw.type)) return raw;
     shape p = opt->shapes.items[0];
-    bool turned = (role == OPERAND_A && opt->transpose_a) || (role == OPERAND_B && opt->transpose_b);
+    bool transposed = (role == OPERAND_A && opt->transpose_a) || (role == OPERAND_B && opt->transpose_b);
     int64_t rows = role == OPERAND_B ? p.k : p.m, cols = role == OPERAND_A ? p.k : p.n;
     if (role == OPERAND_ADD || role == OPERAND_C) raw.type = type_of_c(raw.type);
-    raw.rows = turned ? cols : rows;
-    raw.cols = turned ? rows : cols;
+    raw.rows = transposed ? cols : rows;
+    raw.cols = transposed ? rows : cols;
     return raw;
 }
 
@@ -198,19 +198,19 @@ exit_code operand_dense(operand *x, io_type type, const void **data)
 }
 
 /* A view whose rows or columns are contiguous is used in place: contiguous columns are the transpose, row by row. */
-static exit_code place(operand *x, io_type type, bool turned, const void **data, tw_op *op, int64_t *ld)
+static exit_code place(operand *x, io_type type, bool transposed, const void **data, tw_op *op, int64_t *ld)
 {
     const io_matrix *s = &x->matrix;
     bool own = s->type == type && !s->swapped;
     bool by_rows = (s->col_stride == 1 || s->cols <= 1) && (s->row_stride >= s->cols || s->rows <= 1);
     bool by_cols = (s->row_stride == 1 || s->rows <= 1) && (s->col_stride >= s->rows || s->cols <= 1);
-    *op = turned ? TW_T : TW_N;
+    *op = transposed ? TW_T : TW_N;
     *ld = s->cols > 1 ? s->cols : 1;
     *data = s->data;
     if (own && by_rows && s->rows > 1 && s->row_stride > *ld) *ld = s->row_stride;
     if (own && by_rows) return EXIT_OK;
     if (!own || !by_cols) return operand_dense(x, type, data);
-    *op = turned ? TW_N : TW_T;
+    *op = transposed ? TW_N : TW_T;
     *ld = s->rows > 1 ? s->rows : 1;
     if (s->cols > 1 && s->col_stride > *ld) *ld = s->col_stride;
     return EXIT_OK;

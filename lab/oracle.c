@@ -62,9 +62,9 @@ static int64_t exact_integer_limit(const product *x, int exact_bits)
     return low;
 }
 
-/* Fill one operand, stored as rows x cols. Its element (i, j), turned where the op turns it, is number i * width + j of
- * its stream; limit 0: uniform in (-1, 1), else integers. What may not be read is NaN. */
-static tw_status fill(const element *type, void *base, int64_t rows, int64_t cols, int64_t ld, bool turned,
+/* Fill one operand, stored as rows x cols. Its element (i, j), transposed where the op transposes it, is number i *
+ * width + j of its stream; limit 0: uniform in (-1, 1), else integers. What may not be read is NaN. */
+static tw_status fill(const element *type, void *base, int64_t rows, int64_t cols, int64_t ld, bool transposed,
                       element_owner owner, uint64_t seed, int64_t limit, bool readable)
 {
     if (rows == 0 || cols == 0) {
@@ -76,7 +76,7 @@ static tw_status fill(const element *type, void *base, int64_t rows, int64_t col
     seed = element_mix(seed, (uint64_t)owner);
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t c = 0; c < cols && readable; c++) {
-            uint64_t index = turned ? (uint64_t)(c * rows + r) : (uint64_t)(r * cols + c);
+            uint64_t index = transposed ? (uint64_t)(c * rows + r) : (uint64_t)(r * cols + c);
             values[c] = limit > 0 ? element_integer(limit, seed, index) : element_uniform(type, seed, index);
         }
         if (readable)
@@ -223,16 +223,16 @@ tw_status oracle_make(const tw_problem *problem, oracle_kind kind, uint64_t seed
                  (long long)p->k, x.alpha, x.beta, exact_bits);
         return refuse(out, TW_BAD_ARGUMENT, why);
     }
-    bool turn_a = p->op_a == TW_T, turn_b = p->op_b == TW_T;
-    int64_t a_rows = turn_a ? p->k : p->m, a_cols = turn_a ? p->m : p->k;
-    int64_t b_rows = turn_b ? p->n : p->k, b_cols = turn_b ? p->k : p->n;
+    bool transpose_a = p->op_a == TW_T, transpose_b = p->op_b == TW_T;
+    int64_t a_rows = transpose_a ? p->k : p->m, a_cols = transpose_a ? p->m : p->k;
+    int64_t b_rows = transpose_b ? p->n : p->k, b_cols = transpose_b ? p->k : p->n;
     const element *type = x.type, *type_c = x.type_c;
     out->a = allocate(element_span(type, a_rows, a_cols, p->lda), (size_t)type->bytes);
     out->b = allocate(element_span(type, b_rows, b_cols, p->ldb), (size_t)type->bytes);
     out->c0 = allocate(element_span(type_c, p->m, p->n, p->ldc), (size_t)type_c->bytes);
     if (out->a == NULL || out->b == NULL || out->c0 == NULL ||
-        fill(type, out->a, a_rows, a_cols, p->lda, turn_a, OWNER_A, seed, limit, x.reads_ab) != TW_OK ||
-        fill(type, out->b, b_rows, b_cols, p->ldb, turn_b, OWNER_B, seed, limit, x.reads_ab) != TW_OK ||
+        fill(type, out->a, a_rows, a_cols, p->lda, transpose_a, OWNER_A, seed, limit, x.reads_ab) != TW_OK ||
+        fill(type, out->b, b_rows, b_cols, p->ldb, transpose_b, OWNER_B, seed, limit, x.reads_ab) != TW_OK ||
         fill(type_c, out->c0, p->m, p->n, p->ldc, false, OWNER_C, seed, limit, x.reads_c0) != TW_OK ||
         product_make(problem, out->a, out->b, out->c0, &x) != TW_OK ||
         (p->m > 0 && p->n > 0 && make_reference(&x, out, seed, max_work) != TW_OK))
@@ -343,7 +343,7 @@ static void judge_row_one_by_one(judging *j, int64_t row, const double *found, d
     int64_t k = x->problem.k;
     if (x->reads_ab) view_load(x->a, row, 1, 0, k, a, k);
     for (int64_t col = 0; col < x->problem.n; col++) {
-        if (x->reads_ab) view_load(view_turned(x->b), col, 1, 0, k, b, k);
+        if (x->reads_ab) view_load(view_transposed(x->b), col, 1, 0, k, b, k);
         exact_verdict e = exact_judge(x, a, b, x->reads_c0 ? view_at(x->c0, row, col) : 0, found[col]);
         note(j, row, col, found[col], e.expected, e.bound, e.passed && e.ratio > 1 ? 1 : e.ratio);
     }

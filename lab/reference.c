@@ -21,7 +21,7 @@ double view_at(view v, int64_t i, int64_t j)
     return value;
 }
 
-view view_turned(view v) { return (view){v.type, v.base, v.col, v.row}; }
+view view_transposed(view v) { return (view){v.type, v.base, v.col, v.row}; }
 
 void view_load(view v, int64_t i0, int64_t rows, int64_t j0, int64_t cols, double *out, int64_t ld)
 {

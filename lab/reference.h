@@ -13,7 +13,7 @@ typedef struct view {
 } view;
 
 double view_at(view v, int64_t i, int64_t j);
-view view_turned(view v); /* its transpose */
+view view_transposed(view v); /* its transpose */
 /* view_load - out[(i - i0) * ld + j - j0] = element (i, j), for rows x cols of them; memory is read along its rows. */
 void view_load(view v, int64_t i0, int64_t rows, int64_t j0, int64_t cols, double *out, int64_t ld);
 

@@ -81,7 +81,7 @@ static bool judge_element(check *v, int64_t row, int64_t col)
 {
     if (v->x.reads_ab) {
         view_load(v->x.a, row, 1, 0, v->k, v->a_row, v->k);
-        view_load(view_turned(v->x.b), col, 1, 0, v->k, v->b_col, v->k);
+        view_load(view_transposed(v->x.b), col, 1, 0, v->k, v->b_col, v->k);
     }
     return judge_with(v, row, col, v->a_row, v->b_col);
 }
@@ -116,7 +116,7 @@ static void judge_rows(check *v, const int64_t *rows, int64_t count)
                 }
                 if (x->reads_ab && !loaded) view_load(x->a, row, 1, 0, v->k, v->a_row, v->k);
                 loaded = true;
-                if (x->reads_ab) view_load(view_turned(x->b), j, 1, 0, v->k, v->b_col, v->k);
+                if (x->reads_ab) view_load(view_transposed(x->b), j, 1, 0, v->k, v->b_col, v->k);
                 judge_with(v, row, j, v->a_row, v->b_col);
             }
         }
@@ -396,7 +396,7 @@ static void judge_row_classes(check *v, int64_t row)
 static void judge_column_classes(check *v, int64_t col)
 {
     double *sums = v->class_sums;
-    view at = view_turned(v->x.a);
+    view at = view_transposed(v->x.a);
     bool nan = v->col_flags[col] & HAS_NAN;
     for (int64_t i = 0; i < v->m; i++) sums[i] = nan ? (double)NAN : 0;
     for (int64_t p = 0; p < v->k && !nan; p++) {

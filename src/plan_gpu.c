@@ -86,8 +86,8 @@ static double copies_each(const kernel_row *row, const tw_problem *p)
            (double)row->lab.tile_n / words_each(wide, p->op_b == TW_N ? p->n : 0, p->align_b, p->ldb);
 }
 
-/* A GPU_SLICED_K row that loads by TMA: lines of the boxes that this many warps of a block
- * ask for when it begins; later boxes come while they multiply. */
+/* A GPU_SLICED_K row that loads by TMA: lines of the boxes that this many warps of a block load when it begins; later
+ * boxes come while they multiply. */
 static double lines_first(const kernel_row *row, const tw_problem *p, int64_t warps)
 {
     const gpu_kernel *g = &row->gpu;

@@ -33,7 +33,7 @@ static double now_s(void)
 }
 
 /* A copy of an operand with rows and columns exchanged and no padding. NULL without memory. */
-static void *turned(const operand *o)
+static void *transposed(const operand *o)
 {
     size_t bytes = o->element_bytes;
     char *copy = malloc((size_t)(o->rows * o->cols) * bytes + 1);
@@ -48,7 +48,7 @@ static void *turned(const operand *o)
 static tw_status upload_transposed(tw_lab_run *run, const operand *b, buffer *out)
 {
     double begin = now_s();
-    operand copy = {.host = turned(b),
+    operand copy = {.host = transposed(b),
                     .rows = b->cols,
                     .cols = b->rows,
                     .ld = b->rows,

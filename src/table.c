@@ -297,11 +297,11 @@ static bool gpu_fits(const kernel_row *row, const tw_problem *p, const device_fa
                  "it needs tensor maps: the driver and NVRTC of CUDA 12 or later, which know sm_90, are not both here");
     else if (maps && p->k > 0 && !aligned_16(p, bytes))
         snprintf(reason, size,
-                 "the copy engine needs addresses and rows of A and B in multiples of 16 bytes, here lda is %lld and "
+                 "TMA needs addresses and rows of A and B in multiples of 16 bytes, here lda is %lld and "
                  "ldb %lld, a is aligned to %u and b to %u bytes",
                  (long long)p->lda, (long long)p->ldb, p->align_a, p->align_b);
     else if (maps && (p->lda >= MOST_MAP_STRIDE / bytes || p->ldb >= MOST_MAP_STRIDE / bytes))
-        snprintf(reason, size, "the copy engine takes rows less than 2^40 bytes apart, here lda is %lld and ldb %lld",
+        snprintf(reason, size, "TMA takes rows less than 2^40 bytes apart, here lda is %lld and ldb %lld",
                  (long long)p->lda, (long long)p->ldb);
     else if ((g->traits & GPU_NO_TRANSPOSE) && (p->op_a != TW_N || p->op_b != TW_N))
         snprintf(reason, size, "it reads A and B as stored, the problem transposes %s",

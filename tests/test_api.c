@@ -43,7 +43,7 @@ static void negative_m(tw_problem *p) { p->m = -1; }
 static void negative_n(tw_problem *p) { p->n = -2; }
 static void negative_k(tw_problem *p) { p->k = INT64_MIN; }
 static void small_lda(tw_problem *p) { p->lda = 4; }
-static void small_lda_turned(tw_problem *p) { p->op_a = TW_T, p->lda = 2; }
+static void small_lda_transposed(tw_problem *p) { p->op_a = TW_T, p->lda = 2; }
 static void small_ldb(tw_problem *p) { p->ldb = 3; }
 static void small_ldc(tw_problem *p) { p->ldc = 3; }
 static void zero_ldc(tw_problem *p) { p->n = 0, p->ldb = 1, p->ldc = 0; }
@@ -70,7 +70,7 @@ static void error_cases(void)
     expect_failure("n", with(negative_n), TW_BAD_ARGUMENT, "n is -2");
     expect_failure("k", with(negative_k), TW_BAD_ARGUMENT, "k is -9223372036854775808");
     expect_failure("lda", with(small_lda), TW_BAD_ARGUMENT, "lda is 4, expected at least 5");
-    expect_failure("lda transposed", with(small_lda_turned), TW_BAD_ARGUMENT, "lda is 2, expected at least 3");
+    expect_failure("lda transposed", with(small_lda_transposed), TW_BAD_ARGUMENT, "lda is 2, expected at least 3");
     expect_failure("ldb", with(small_ldb), TW_BAD_ARGUMENT, "ldb is 3, expected at least 4");
     expect_failure("ldc", with(small_ldc), TW_BAD_ARGUMENT, "ldc is 3, expected at least 4");
     expect_failure("ldc 0", with(zero_ldc), TW_BAD_ARGUMENT, "ldc is 0, expected at least 1");

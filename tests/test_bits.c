@@ -1,5 +1,5 @@
-/* test_bits.c - the bits of C depend on the problem alone, however operands are packed, turned and divided; scalars in
- * full. */
+/* test_bits.c - the bits of C depend on the problem alone, however operands are packed, transposed and divided; scalars
+ * in full. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -44,20 +44,20 @@ static void wide_scalar_cases(void)
 
 /* One product of f64 with both operands transposed, and with copies of them that are not: the same bits, and nothing is
  * written beside C, whose rows are padded. */
-static bool turned_agrees(tw_context *context, int64_t m, int64_t n, int64_t k, double beta)
+static bool transposed_agrees(tw_context *context, int64_t m, int64_t n, int64_t k, double beta)
 {
     enum { PAD = 3 };
     const int64_t ldc = n + PAD;
-    double *x = malloc((size_t)(m * k) * sizeof *x), *turned_x = malloc((size_t)(m * k) * sizeof *x),
-           *y = malloc((size_t)(k * n) * sizeof *y), *turned_y = malloc((size_t)(k * n) * sizeof *y),
+    double *x = malloc((size_t)(m * k) * sizeof *x), *transposed_x = malloc((size_t)(m * k) * sizeof *x),
+           *y = malloc((size_t)(k * n) * sizeof *y), *transposed_y = malloc((size_t)(k * n) * sizeof *y),
            *one = malloc((size_t)(m * ldc) * sizeof *one), *two = malloc((size_t)(m * ldc) * sizeof *two);
-    bool same = x != NULL && turned_x != NULL && y != NULL && turned_y != NULL && one != NULL && two != NULL;
+    bool same = x != NULL && transposed_x != NULL && y != NULL && transposed_y != NULL && one != NULL && two != NULL;
     for (int64_t i = 0; same && i < m; i++)
         for (int64_t p = 0; p < k; p++)
-            x[i * k + p] = turned_x[p * m + i] = (double)((i * k + p) * 7919 % 1009) / 1009 - 0.5;
+            x[i * k + p] = transposed_x[p * m + i] = (double)((i * k + p) * 7919 % 1009) / 1009 - 0.5;
     for (int64_t p = 0; same && p < k; p++)
         for (int64_t j = 0; j < n; j++)
-            y[p * n + j] = turned_y[j * k + p] = (double)((p * n + j) * 104729 % 1013) / 1013 - 0.5;
+            y[p * n + j] = transposed_y[j * k + p] = (double)((p * n + j) * 104729 % 1013) / 1013 - 0.5;
     for (int64_t i = 0; same && i < m * ldc; i++) one[i] = (double)(i % 31) - 15;
     tw_problem p = tw_problem_make(TW_F64, TW_N, TW_N, m, n, k), q = tw_problem_make(TW_F64, TW_T, TW_T, m, n, k);
     p.alpha = q.alpha = 1.25, p.beta = beta, p.ldc = q.ldc = ldc;
@@ -65,16 +65,16 @@ static bool turned_agrees(tw_context *context, int64_t m, int64_t n, int64_t k, 
     for (int again = 0; again < 2; again++) { /* a plan made for beta 0 is recalled for another */
         q.beta = again ? beta : 0;
         for (int64_t i = 0; same && i < m * ldc; i++) two[i] = (double)(i % 31) - 15;
-        same = same && tw_gemm(context, &q, turned_x, turned_y, two) == TW_OK;
+        same = same && tw_gemm(context, &q, transposed_x, transposed_y, two) == TW_OK;
     }
     same = same && memcmp(one, two, (size_t)(m * ldc) * sizeof *one) == 0;
-    free(x), free(turned_x), free(y), free(turned_y), free(one), free(two);
+    free(x), free(transposed_x), free(y), free(transposed_y), free(one), free(two);
     if (!same) printf("# %" PRId64 " x %" PRId64 " x %" PRId64 ", beta %g\n", m, n, k, beta);
     return same;
 }
 
-/* Small ones, whose C is turned as it is stored, and others. */
-static void turned_cases(void)
+/* Small ones, whose C is transposed as it is stored, and others. */
+static void transposed_cases(void)
 {
     static const int64_t shapes[][3] = {{1, 1, 1},      {2, 3, 5},     {8, 8, 8},      {17, 16, 15},
                                         {33, 47, 64},   {64, 65, 66},  {7, 400, 300},  {400, 7, 300},
@@ -85,7 +85,7 @@ static void turned_cases(void)
                     TW_OK;
         for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
             for (int beta = 0; beta < 2; beta++)
-                same = same && turned_agrees(context, shapes[i][0], shapes[i][1], shapes[i][2], beta);
+                same = same && transposed_agrees(context, shapes[i][0], shapes[i][1], shapes[i][2], beta);
         expect(threads == 1 ? "both operands transposed: the bits of neither, one thread"
                             : "both operands transposed: the bits of neither, three threads",
                same);
@@ -98,13 +98,14 @@ static void turned_cases(void)
     bool planned = problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &one) == TW_OK;
     made.beta = 1;
     planned = planned && problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &other) == TW_OK;
-    expect("plans: C is turned where both are transposed and its old elements are not wanted",
-           planned && one.cpu.unpacked_shape.transposed && one.cpu.unpacked_shape.m == 48 && !other.cpu.unpacked_shape.transposed && !other.cpu.direct_b);
+    expect("plans: C is transposed where both are transposed and its old elements are not wanted",
+           planned && one.cpu.unpacked_shape.transposed && one.cpu.unpacked_shape.m == 48 &&
+               !other.cpu.unpacked_shape.transposed && !other.cpu.direct_b);
 }
 
 /* Products larger than any L2, of which the first rows, or the first columns, are computed again by themselves: those
  * read B, or A, where it lies. Every element is one sum in the same order, so the bits are those of the whole. */
-static bool streams_agree(tw_context *context)
+static bool small_m_agrees(tw_context *context)
 {
     enum { M = 1500, K = 1100, N = 1300 };
     static const int few[] = {1, 2, 7, 8, 9, 33, 100};
@@ -233,8 +234,8 @@ static void line_cases(void)
     for (int64_t i = 0; same && i < K; i++) y[i] = (float)(i * 104729 % 1013) / 1013 - 0.5f;
     for (int t = 0; same && t < 4; t++) {
         bool row = t & 1;
-        tw_op turned = t & 2 ? TW_T : TW_N;
-        tw_problem p = tw_problem_make(TW_F32, row ? TW_N : turned, row ? turned : TW_N, row ? 1 : COUNT,
+        tw_op transposed = t & 2 ? TW_T : TW_N;
+        tw_problem p = tw_problem_make(TW_F32, row ? TW_N : transposed, row ? transposed : TW_N, row ? 1 : COUNT,
                                        row ? COUNT : 1, K);
         for (int threads = 1; same && threads <= 3; threads++) {
             tw_context *context = NULL;
@@ -274,7 +275,7 @@ static void tier_cases(void)
     const device_facts facts = {
         .engine = "cpu", .level = CPU_base, .threads = 1, .l1_bytes = 32768, .l2_bytes = 1 << 20};
     tw_context *context;
-    bool same = true, tiers = true, streamed = true;
+    bool same = true, tiers = true, small_m = true;
     for (int64_t i = 0; i < MOST * APART; i++)
         x[i] = (float)(i * 7919 % 1009) / 1009 - 0.5f, y[i] = (float)(i * 104729 % 1013) / 1013 - 0.5f;
     if (tw_open(&(tw_options){.size = sizeof(tw_options), .engine = "cpu", .threads = 1}, &context) != TW_OK)
@@ -298,7 +299,7 @@ static void tier_cases(void)
         for (int i = 0; i < m; i++)
             same = same && memcmp(narrow + i * n, wide + i * APART, (size_t)n * sizeof *wide) == 0;
     }
-    expect("bits do not depend on few rows or columns being streamed", same && streams_agree(context));
+    expect("bits do not depend on few rows or columns being streamed", same && small_m_agrees(context));
     expect("bits do not depend on a long k being read where it lies", same && deep_agrees(context));
     tw_close(context);
     for (size_t i = 0; i < sizeof streams / sizeof *streams; i++) {
@@ -306,12 +307,12 @@ static void tier_cases(void)
                                        streams[i].k),
                    loaded;
         plan made;
-        streamed = streamed && problem_load(&p, a, a, a, &loaded) == TW_OK &&
-                   plan_find(&loaded, &facts, NULL, &made) == TW_OK && made.cpu.direct_a == streams[i].a &&
-                   made.cpu.direct_b == streams[i].b;
+        small_m = small_m && problem_load(&p, a, a, a, &loaded) == TW_OK &&
+                  plan_find(&loaded, &facts, NULL, &made) == TW_OK && made.cpu.direct_a == streams[i].a &&
+                  made.cpu.direct_b == streams[i].b;
     }
     expect("plans: A is read where it lies unless it is transposed, B when C has few rows, both when k is long",
-           streamed);
+           small_m);
     expect("plans: small operands are read where they lie, but not rows 4 KiB apart", tiers);
     expect("bits do not depend on packing", same);
 }
@@ -373,7 +374,7 @@ int main(int argc, char **argv)
     tap_start(argc, argv);
     wide_scalar_cases();
     tier_cases();
-    turned_cases();
+    transposed_cases();
     line_cases();
     word_cases();
     return tap_finish();

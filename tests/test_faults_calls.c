@@ -29,7 +29,7 @@ static void section(const char *what, const char *stream, char out[512])
     if (log != NULL) fclose(log);
 }
 
-#define TURNED                                                                                                         \
+#define TRANSPOSED                                                                                                     \
     "cuCtxPushCurrent_v2 cuLaunchKernelEx STREAM packs b packs a cuTensorMapEncodeTiled cuTensorMapEncodeTiled "       \
     "cuLaunchKernelEx STREAM cuCtxPopCurrent_v2"
 #define COPIED                                                                                                         \
@@ -50,8 +50,8 @@ static const struct {
     {"the same with a workspace", NULL, "with a workspace", TW_OK, "", MAPPED},
     {"a workspace that is too small", NULL, "workspace too small", TW_BAD_ARGUMENT,
      "launch.workspace_bytes is 64, expected at least 2097152", ""},
-    {"operands that lie along k are turned on the stream before", NULL, "turned", TW_OK, "", TURNED},
-    {"rows that the copy engine does not take are copied before", NULL, "copied", TW_OK, "", COPIED},
+    {"operands that lie along k are transposed on the stream before", NULL, "turned", TW_OK, "", TRANSPOSED},
+    {"rows that TMA does not take are copied before", NULL, "copied", TW_OK, "", COPIED},
     {"by a driver before 12.3 none is launched early", "FAKE_CUDA=multiprocessors=1 driver=12020", "turned", TW_OK, "",
      "cuCtxPushCurrent_v2 cuLaunchKernel STREAM packs b packs a cuTensorMapEncodeTiled cuTensorMapEncodeTiled "
      "cuLaunchKernel STREAM cuCtxPopCurrent_v2"},
@@ -70,7 +70,7 @@ static const struct {
     {"a capture does not wait for a kernel to be built", NULL, "captured too early", TW_BUILD_FAILED,
      "launch.stream is being captured and cuda/sgemm_tma_sm90.cu",
      "cuCtxPushCurrent_v2 cuStreamIsCapturing cuCtxPopCurrent_v2"},
-    {"addresses that the copy engine does not take have another kernel", NULL, "unaligned", TW_OK, "", NULL},
+    {"addresses that TMA does not take have another kernel", NULL, "unaligned", TW_OK, "", NULL},
     {"rows that it does not take have another kernel", NULL, "unpadded", TW_OK, "", NULL},
     {"they have another kernel in bf16 too", NULL, "odd half", TW_OK, "", NULL},
     {"C in bf16 has none, and is refused", NULL, "own c", TW_NO_KERNEL,
@@ -114,7 +114,7 @@ static const struct {
     {"a workspace at an odd address", NULL, "workspace not aligned", TW_BAD_ARGUMENT,
      "launch.workspace is not aligned to 256 bytes", ""},
     {"host memory on a stream", NULL, "host memory", TW_BAD_ARGUMENT, "are TW_HOST, expected TW_DEVICE", ""},
-    {"a rung that turns B on the host", NULL, "forced", TW_NO_KERNEL,
+    {"a rung that transposes B on the host", NULL, "forced", TW_NO_KERNEL,
      "it wants B transposed on the host, here B is in device memory", NULL},
     {"the context's device is not the one that is named", NULL, "another device", TW_BAD_ARGUMENT,
      "options.device is 3, but options.device_context is of device 0", NULL},
@@ -251,7 +251,7 @@ static int logged_of_panels(const char *line)
 }
 
 /* 2001 rows are 8 panels of 256 and what is left: each is launched once all its pieces are on their way, each piece is
- * waited for by the work's stream, its rows of A are turned first, and C comes back. What fails on the way ends the
+ * waited for by the work's stream, its rows of A are transposed first, and C comes back. What fails on the way ends the
  * call, whichever thread meets it. */
 static void panel_cases(void)
 {

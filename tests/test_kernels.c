@@ -218,7 +218,7 @@ static void ring_cases(const tw_lab_kernel *kernel)
 /* All rows at 16 bytes, tiles that C cuts: by multiples of 4, one piece of 16 bytes and several, and by others; a step
  * of k for a warp, which k cuts for one; and where a row divides k many steps for each, of parts that meet in a cluster
  * or by memory. A copy of too much shows under compute-sanitizer alone. */
-static void cut_cases(const tw_lab_kernel *kernel)
+static void edge_cases(const tw_lab_kernel *kernel)
 {
     if (!kernel->production || strncmp(kernel->needs, "sm_", 3) != 0) return;
     for (int op = 0; op < 4; op++)
@@ -351,7 +351,7 @@ static void wrap_case(const tw_lab_kernel *kernel)
 
 /* Sums on sm_90's matrix units are those that docs/ACCURACY.md derives the bound from: 1 and then, in the same step of
  * 16 or the next, what rounding to nearest would see. Each row of A against its own column of B. */
-static void cut_off_case(const tw_lab_kernel *kernel)
+static void edge_case(const tw_lab_kernel *kernel)
 {
     enum { N = 8, K = 32 };
     static const struct {
@@ -396,7 +396,7 @@ static void special_cases(const tw_lab_kernel *kernel)
     special_case(kernel, "inf against inf", INFINITY, -INFINITY, 0.5);
     special_case(kernel, "zero against inf", INFINITY, 0, -INFINITY);
     denormal_case(kernel);
-    cut_off_case(kernel);
+    edge_case(kernel);
 }
 
 /* The bits of C are the same for any number of threads, and from run to run; blocks that can be chosen are small, so
@@ -508,7 +508,7 @@ static void depth_cases(const tw_lab_kernel *kernel)
         if (context == NULL) continue;
         bool passed = true;
         for (int i = 0; passed && i < count; i++) {
-            const bool adds = i % 2 != x % 2; /* else a turned C is one of the ways */
+            const bool adds = i % 2 != x % 2; /* else a transposed C is one of the ways */
             integers o;
             p = tw_problem_make(kernel->dtype, p.op_a, p.op_b, m, n, depths[i]);
             p.lda += i % 3, p.ldb += i % 3, p.ldc += i % 2;
@@ -536,7 +536,7 @@ int main(int argc, char **argv)
         if (tap.gpu && strcmp(kernel->engine, "cpu") == 0) continue;
         shape_cases(kernel);
         ring_cases(kernel);
-        cut_cases(kernel);
+        edge_cases(kernel);
         remainder_cases(kernel);
         tile_cases(kernel);
         depth_cases(kernel);

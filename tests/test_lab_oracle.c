@@ -25,12 +25,13 @@ static void test_operands(void)
     for (int d = 0; d < COUNT_OF(dtypes); d++)
         for (int kind = 0; kind < 2; kind++) {
             tw_problem p = padded(dtypes[d], 0, 33, 33, 33, 3, 1, 1), q = padded(dtypes[d], 3, 33, 33, 33, 0, 1, 1);
-            oracle o, turned, other;
+            oracle o, transposed, other;
             make(&p, (oracle_kind)kind, 5, 0, &o);
-            make(&q, (oracle_kind)kind, 5, 0, &turned);
+            make(&q, (oracle_kind)kind, 5, 0, &transposed);
             make(&q, (oracle_kind)kind, 6, 0, &other);
             view a = {element_of(p.dtype), o.a, p.lda, 1}, b = {element_of(p.dtype), o.b, p.ldb, 1};
-            view a_t = {element_of(p.dtype), turned.a, 1, q.lda}, a_other = {element_of(p.dtype), other.a, 1, q.lda};
+            view a_t = {element_of(p.dtype), transposed.a, 1, q.lda},
+                 a_other = {element_of(p.dtype), other.a, 1, q.lda};
             int symmetric = 0, same_as_b = 0, same_as_other = 0;
             for (int64_t i = 0; i < 33; i++)
                 for (int64_t j = 0; j < 33; j++) {
@@ -50,7 +51,7 @@ static void test_operands(void)
             for (int64_t i = 0; i + 1 < 33; i++)
                 for (int64_t j = 33; j < p.ldc; j++) assert_true(isnan(get(&p, o.c0, i, j)));
             assert_true(!isnan(get(&p, o.c0, 32, 32)));
-            oracle_free(&o), oracle_free(&turned), oracle_free(&other);
+            oracle_free(&o), oracle_free(&transposed), oracle_free(&other);
 
             p.beta = 0;
             p.alpha = 0;

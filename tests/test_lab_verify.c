@@ -222,7 +222,7 @@ static void test_verify_uneven_rows(void)
             product x;
             double a[K], b[K];
             assert_int_equal(product_make(p, g.o.a, g.o.b, NULL, &x), TW_OK);
-            view_load(x.a, i, 1, 0, K, a, K), view_load(view_turned(x.b), 3, 1, 0, K, b, K);
+            view_load(x.a, i, 1, 0, K, a, K), view_load(view_transposed(x.b), 3, 1, 0, K, b, K);
             value = get(p, g.c, i, 3);
             put(p, g.c, i, 3, value + 2 * exact_judge(&x, a, b, 0, value).bound);
             r = verify(&g, 0, 1);
@@ -248,7 +248,7 @@ static void test_bounds_agree(void)
             for (int64_t j = 0; j < N; j++) {
                 double a[K], b[K], c0 = get(&p, o.c0, i, j), mass = 0, reference = o.reference[i * N + j];
                 view_load(x.a, i, 1, 0, K, a, K);
-                view_load(view_turned(x.b), j, 1, 0, K, b, K);
+                view_load(view_transposed(x.b), j, 1, 0, K, b, K);
                 for (int q = 0; q < K; q++) mass += fabs(a[q] * b[q]);
                 double bound = 1.75 * (K + 2) * u / (1 - (K + 2) * u) * mass + 2 * u / (1 - 2 * u) * fabs(x.beta * c0);
                 exact_verdict e = exact_judge(&x, a, b, c0, reference);

@@ -258,7 +258,7 @@ enum { MOST_OPTIONS = 64 };
  * other half. */
 static bool covers(int turn, int op, int narrow) { return tap.full || narrow == (op / 2 + op + turn) % 2; }
 
-static int turn_of(int row, int sm) { return (row + row / 2 + (sm == 80)) % 2; }
+static int round_of(int row, int sm) { return (row + row / 2 + (sm == 80)) % 2; }
 
 /* What the compiler is told for one of a row's plans, and a name for it, however options are spelled. */
 typedef struct variant {
@@ -585,12 +585,12 @@ static void visit_all(const char *arch, visitor *visit)
         const kernel_row *row = kernel_at(r);
         if (row->gpu.entry == NULL || strcmp(row->lab.engine, "cuda") != 0 || row->gpu.sm > sm) continue;
         if (covering && !row->lab.production && !sums_in_registers(row)) continue;
-        int count = options_of(row, sm, turn_of(r, sm), found);
+        int count = options_of(row, sm, round_of(r, sm), found);
         for (int i = 0; i < count; i++) visit(row, row->lab.file, arch, &found[i]);
     }
     for (int r = 0; kernel_batch_at(r) != NULL; r++) {
         const kernel_row *row = kernel_batch_at(r);
-        int count = row->gpu.sm <= sm ? batch_options_of(row, sm, turn_of(r, sm), found) : 0;
+        int count = row->gpu.sm <= sm ? batch_options_of(row, sm, round_of(r, sm), found) : 0;
         for (int i = 0; i < count; i++) visit(row, row->lab.file, arch, &found[i]);
     }
     for (const embedded_source *s = embedded_sources; s->file != NULL; s++)

@@ -55,7 +55,7 @@ static void split_cases(void)
 
 /* Rows of B that are read at a time where C has few rows, and tasks that divide C's columns before its rows; sums
  * wherever k is longer and C's old elements are wanted. */
-static void stream_cases(void)
+static void small_m_cases(void)
 {
     static const struct {
         int64_t m, n, k, l1_bytes;
@@ -109,8 +109,8 @@ static void stream_cases(void)
 }
 
 /* Small products of several threads: rows divided, or, where there are few, columns; each part a product in place; of a
- * turned one whole lines of C. */
-static void in_place_cases(void)
+ * transposed one whole lines of C. */
+static void unpacked_cases(void)
 {
     static const struct {
         int64_t m, n, k;
@@ -199,8 +199,8 @@ static void plan_cases(void)
     expect("plans: the same problem has the same plan", same);
     expect("plans: their text fits", text_fits);
     split_cases();
-    stream_cases();
-    in_place_cases();
+    small_m_cases();
+    unpacked_cases();
     plan shared, alone;
     tw_problem p, square = tw_problem_make(TW_F32, TW_N, TW_N, 1000, 1000, 1000);
     bool planned = problem_load(&square, a, a, a, &p) == TW_OK &&

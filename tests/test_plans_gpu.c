@@ -114,8 +114,7 @@ static void place_case(const char *what, const void *x, const void *y, const voi
     tap_result(
         chosen && fits == mapped && strstr(out.gpu.options, wide) != NULL &&
             out.gpu.pack_b.needed == (ldb % 4 != 0 || (uintptr_t)y % 16 != 0) &&
-            (mapped ||
-             strstr(reason, "the copy engine needs addresses and rows of A and B in multiples of 16 bytes") != NULL),
+            (mapped || strstr(reason, "TMA needs addresses and rows of A and B in multiples of 16 bytes") != NULL),
         "%s %s: %s", planned ? out.row->lab.name : tw_error_text(), out.gpu.options, reason);
 }
 
@@ -145,8 +144,8 @@ static void packing_case(tw_op op_a, tw_op op_b, int64_t lda, int64_t ldb, int64
 
 /* How the production kernel of sm_90 divides a product on 132 multiprocessors; the shares hold the tiles that are left,
  * exactly. */
-static void shares_case(int64_t m, int64_t n, int64_t k, const char *kernel, int64_t whole, int64_t count,
-                        int64_t length)
+static void stream_k_case(int64_t m, int64_t n, int64_t k, const char *kernel, int64_t whole, int64_t count,
+                          int64_t length)
 {
     const tw_lab_choice choice = {.kernel = kernel};
     static const _Alignas(256) float x[64] = {0};
@@ -172,7 +171,7 @@ static void shares_case(int64_t m, int64_t n, int64_t k, const char *kernel, int
 
 /* Shares of few and of many tiles and steps take no more than what tw_workspace_bytes() names for each
  * multiprocessor. */
-static void share_bytes_case(const char *kernel)
+static void stream_k_bytes_case(const char *kernel)
 {
     enum { MULTIPROCESSORS = 3, NAMED = 560000 };
     device_facts device = sm_90;
@@ -306,8 +305,8 @@ static void matrix_cases(void)
                 203 * 128 * 2 + 300 * 128 * 2);
 }
 
-/* sgemm_slicedk_tma_sm90 turns what lies along k itself, A, B or both. */
-static void turns_case(void)
+/* sgemm_slicedk_tma_sm90 transposes what lies along k itself, A, B or both. */
+static void transposes_case(void)
 {
     for (int op = 0; op < 4; op++) {
         tw_problem p = tw_problem_make(TW_F32, (tw_op)(op / 2), (tw_op)(op % 2), 1024, 1024, 1024);
@@ -342,32 +341,32 @@ static void packing_cases(void)
 {
     cost_case();
     cluster_cases();
-    turns_case();
+    transposes_case();
     matrix_cases();
-    share_bytes_case("cuda_f32_sgemm_tma_sm90_128x128");
-    share_bytes_case("cuda_f32_sgemm_tma_sm90_128x64");
-    share_bytes_case("cuda_f32_sgemm_slicedk_tma_sm90_64x128");
-    shares_case(4096, 4096, 4096, "cuda_f32_sgemm_tma_sm90_128x128", 792, 396, 150);
-    shares_case(2048, 2048, 2048, "cuda_f32_sgemm_tma_sm90_128x128", 0, 395, 83);
-    shares_case(1024, 1024, 1024, "cuda_f32_sgemm_tma_sm90_128x128", 0, 256, 16);
-    shares_case(512, 512, 512, "cuda_f32_sgemm_tma_sm90_128x128", 0, 64, 8);
-    shares_case(512, 512, 512, "cuda_f32_sgemm_tma_sm90_128x64", 0, 128, 8);
-    shares_case(3000, 3000, 3000, "cuda_f32_sgemm_tma_sm90_128x64", 792, 790, 80);
-    shares_case(5001, 5001, 5001, "cuda_f32_sgemm_tma_sm90_128x128", 1188, 395, 285);
-    shares_case(5001, 5001, 5001, "cuda_f32_sgemm_tma_sm90_128x64", 3160, 0, 0);
-    shares_case(4095, 4097, 4099, "cuda_f32_sgemm_tma_sm90_128x128", 792, 395, 158);
-    shares_case(4097, 4095, 4099, "cuda_f32_sgemm_tma_sm90_128x128", 792, 395, 158);
-    shares_case(32, 100000, 4096, "cuda_f32_sgemm_tma_sm90_128x128", 782, 0, 0); /* narrow, six to a multiprocessor */
-    shares_case(32, 50688, 16384, "cuda_f32_sgemm_tma_sm90_128x128", 396, 0, 0); /* a share would be a tile */
-    shares_case(32, 25000, 16384, "cuda_f32_sgemm_tma_sm90_128x128", 0, 395, 170);
-    shares_case(161, 160, 4096, "cuda_f32_sgemm_tma_sm90_128x128", 0, 22, 32);
-    shares_case(8192, 8192, 8192, "cuda_f32_sgemm_tma_sm90_128x128", 3960, 396, 176);
-    shares_case(4224, 1536, 4096, "cuda_f32_sgemm_tma_sm90_128x128", 396, 0, 0);
-    shares_case(64, 64, 65536, "cuda_f32_sgemm_tma_sm90_128x64", 0, 16, 256);
-    shares_case(128, 128, 128, "cuda_f32_sgemm_tma_sm90_128x128", 1, 0, 0);
-    shares_case(128, 128, 16, "cuda_f32_sgemm_tma_sm90_128x128", 1, 0, 0);
-    shares_case(1, 1, 0, "cuda_f32_sgemm_tma_sm90_128x128", 1, 0, 0);
-    shares_case(1, 1, 1, "cuda_f32_sgemm_tma_sm90_128x128", 1, 0, 0);
+    stream_k_bytes_case("cuda_f32_sgemm_tma_sm90_128x128");
+    stream_k_bytes_case("cuda_f32_sgemm_tma_sm90_128x64");
+    stream_k_bytes_case("cuda_f32_sgemm_slicedk_tma_sm90_64x128");
+    stream_k_case(4096, 4096, 4096, "cuda_f32_sgemm_tma_sm90_128x128", 792, 396, 150);
+    stream_k_case(2048, 2048, 2048, "cuda_f32_sgemm_tma_sm90_128x128", 0, 395, 83);
+    stream_k_case(1024, 1024, 1024, "cuda_f32_sgemm_tma_sm90_128x128", 0, 256, 16);
+    stream_k_case(512, 512, 512, "cuda_f32_sgemm_tma_sm90_128x128", 0, 64, 8);
+    stream_k_case(512, 512, 512, "cuda_f32_sgemm_tma_sm90_128x64", 0, 128, 8);
+    stream_k_case(3000, 3000, 3000, "cuda_f32_sgemm_tma_sm90_128x64", 792, 790, 80);
+    stream_k_case(5001, 5001, 5001, "cuda_f32_sgemm_tma_sm90_128x128", 1188, 395, 285);
+    stream_k_case(5001, 5001, 5001, "cuda_f32_sgemm_tma_sm90_128x64", 3160, 0, 0);
+    stream_k_case(4095, 4097, 4099, "cuda_f32_sgemm_tma_sm90_128x128", 792, 395, 158);
+    stream_k_case(4097, 4095, 4099, "cuda_f32_sgemm_tma_sm90_128x128", 792, 395, 158);
+    stream_k_case(32, 100000, 4096, "cuda_f32_sgemm_tma_sm90_128x128", 782, 0, 0); /* narrow, six to a multiprocessor */
+    stream_k_case(32, 50688, 16384, "cuda_f32_sgemm_tma_sm90_128x128", 396, 0, 0); /* a share would be a tile */
+    stream_k_case(32, 25000, 16384, "cuda_f32_sgemm_tma_sm90_128x128", 0, 395, 170);
+    stream_k_case(161, 160, 4096, "cuda_f32_sgemm_tma_sm90_128x128", 0, 22, 32);
+    stream_k_case(8192, 8192, 8192, "cuda_f32_sgemm_tma_sm90_128x128", 3960, 396, 176);
+    stream_k_case(4224, 1536, 4096, "cuda_f32_sgemm_tma_sm90_128x128", 396, 0, 0);
+    stream_k_case(64, 64, 65536, "cuda_f32_sgemm_tma_sm90_128x64", 0, 16, 256);
+    stream_k_case(128, 128, 128, "cuda_f32_sgemm_tma_sm90_128x128", 1, 0, 0);
+    stream_k_case(128, 128, 16, "cuda_f32_sgemm_tma_sm90_128x128", 1, 0, 0);
+    stream_k_case(1, 1, 0, "cuda_f32_sgemm_tma_sm90_128x128", 1, 0, 0);
+    stream_k_case(1, 1, 1, "cuda_f32_sgemm_tma_sm90_128x128", 1, 0, 0);
     row_case(TW_T, 4096, 4096, 4096,
              "cuda_f32_sgemm_tma_sm90_128x128"); /* 8 tiles for the busiest, or 16 of half the width */
     /* of the last tiles only 8 rows and columns, which it spares */
@@ -375,7 +374,7 @@ static void packing_cases(void)
     row_case(TW_T, 5040, 5040, 5040, "cuda_f32_sgemm_tma_sm90_128x64");  /* padded to 5120 x 5120, or to 5056 columns */
     row_case(TW_T, 2048, 2048, 2048, "cuda_f32_sgemm_tma_sm90_128x128"); /* one or two halves, which end no earlier */
     row_case(TW_T, 180000, 180000, 1, "cuda_f32_sgemm_tma_sm90_128x128");
-    row_case(TW_N, 2048, 2048, 2048, "cuda_f32_sgemm_tma_sm90_128x128"); /* with A to be turned by a pass before */
+    row_case(TW_N, 2048, 2048, 2048, "cuda_f32_sgemm_tma_sm90_128x128"); /* with A to be transposed by a pass before */
     row_case(TW_N, 3000, 3000, 3000, "cuda_f32_sgemm_tma_sm90_128x64");
     row_case(TW_N, 4096, 4096, 4096, "cuda_f32_sgemm_tma_sm90_128x128");
     row_case(TW_N, 64, 64, 64, "cuda_f32_sgemm_slicedk_sm80_16x32");

@@ -87,13 +87,13 @@ static void recalled_by_context(void)
         tap_result(right, "one was computed by the other's kernel");
 }
 
-/* In place, turned, as a line: by one thread, from the plan that it kept; and by two, whose plan is found again. */
+/* Unpacked, transposed, GEMV: by one thread, from the plan that it kept; and by two, whose plan is found again. */
 static void recalled_cases(void)
 {
     static const recalled all[] = {
         {"a small product", 9, 17, 11, TW_N, TW_N, 0, 1},
         {"a small sum", 9, 17, 11, TW_N, TW_N, 1, 1},
-        {"a turned product", 9, 17, 11, TW_T, TW_T, 0, 1},
+        {"a transposed product", 9, 17, 11, TW_T, TW_T, 0, 1},
         {"one row", 1, 40, 21, TW_N, TW_N, 0, 1},
         {"one column", 40, 1, 21, TW_T, TW_N, 2, 1},
         {"a product of two threads", 100, 90, 110, TW_N, TW_N, 0, 2},

@@ -74,8 +74,8 @@ OPERATORS = [
     ("batch", r"engines/cpu|api\.c", r"\b(\w*->?)?batch->count\b", [r"(\g<0> - 1)", r"(\g<0> & 1023)"]),
     ("batch", r"cpu/batch\.c", r"\btask (/|%) w->parts", [r"(task & 1023) \1 w->parts", r"(task + 1) \1 w->parts"]),
     ("batch", r"cpu/batch\.c", r"\ball_a\b", ["all_b"]),
-    ("batch", r"cpu/batch\.c", r"\b(?:plan|cpu)->(together|line|at_once)\b", ["0", "1"]),
-    ("offsets", FAR, r"\bint64_t (?=(?:ld[abc]?|\w*stride\w*|[abc]_rs|[abc]_cs|x_k|offset|apart|place|at)\b)", ["int32_t "]),
+    ("batch", r"cpu/batch\.c", r"\b(?:plan|cpu)->(together|gemv|at_once)\b", ["0", "1"]),
+    ("offsets", FAR, r"\bint64_t (?=(?:ld[abc]?|\w*stride\w*|[abc]_rs|[abc]_cs|x_k|offset|apart|at)\b)", ["int32_t "]),
     ("offsets", FAR, r"\(size_t\)(?=\([^()]*(?:\bld|stride|_rs|_cs))", ["(int)"]),
     ("precision", C, r"\bdouble (?=\*?(?:alpha|beta|value)\b)", ["float "]),
     ("precision", C, r"\(real\)|\breal_of(?=\()|\(double\)(?=\*?\(?\w*(?:alpha|beta|value))", ["(float)"]),
@@ -87,7 +87,7 @@ OPERATORS = [
     ("transposes", "", r"\bTW_T\b", ["TW_N"]),
     ("transposes", "", r"\bop_a\b", ["op_b"]),
     ("transposes", "", r"\bop_b\b", ["op_a"]),
-    ("transposes", "", r"(?<![.\w>])(" + NAME + r"\w*turned)\b(?= [?&|)])", [r"!\1"]),
+    ("transposes", "", r"(?<![.\w>])(" + NAME + r"\w*transposed)\b(?= [?&|)])", [r"!\1"]),
     ("transposes", CL, r"\bOP_[AB](?= \?|;|,)", [r"!\g<0>"]),
     ("nan", C, r"\bmemset\([^;]*, 0, [^;]*\);", [";"]),
     ("nan", C, r"\bpacked\[i\] = 0;", [";"]),
@@ -112,7 +112,7 @@ LEFT_OUT = r"/cuda/|/probe|sha256|jit_cache|processors|error\.|detect|/dl\.c|_ap
 # Declarations, which would not compile; only their types are changed.
 DECLARES = r"^\s*(?:static |inline |const |typedef |extern )*(?:\w+_t|int|long|void|float|double|real|char|bool|call|tw_\w+|CBLAS_\w+) \**\w+(?:, \**\w+)*;|^(?:static |inline |typedef |ALWAYS |const )*\w+ \**\w+\([^;={}]*(?:[;,)]|$)"
 # Lines that decide speed alone: prefetches and block sizes.
-SPEED = r"prefetch|ask_|a_next|b_next|c_next|a_share|PER_THREAD|even_block|WANTED|AHEAD|snprintf|static_assert|_Static_assert|fail\("
+SPEED = r"prefetch|ask_|a_next|b_next|c_next|PER_THREAD|even_block|WANTED|AHEAD|snprintf|static_assert|_Static_assert|fail\("
 
 # Where equality changes nothing: the smaller of two; a loop over blocks, or guarded tiles of k, for one that is empty.
 # Nor does a lost step of k = 1023 there: no block begins with it.

@@ -45,14 +45,14 @@ _Static_assert(MR <= 8 && UNITS <= 6, "there is a copy of the tile's code for ea
 #define ALWAYS static inline __attribute__((always_inline))
 
 /* What a tile's last vector holds of a row: all of it, or its first lanes. */
-ALWAYS vec load_at(const real *row, int v, bool cut, some last)
+ALWAYS vec load_at(const real *row, int v, bool masked, some last)
 {
-    return cut ? vec_load_some(row + v * LANES, last) : vec_load(row + v * LANES);
+    return masked ? vec_load_some(row + v * LANES, last) : vec_load(row + v * LANES);
 }
 
-ALWAYS void store_at(real *row, int v, bool cut, some last, vec x)
+ALWAYS void store_at(real *row, int v, bool masked, some last, vec x)
 {
-    if (cut)
+    if (masked)
         vec_store_some(row + v * LANES, last, x);
     else
         vec_store(row + v * LANES, x);
@@ -65,10 +65,10 @@ typedef struct feed {
 } feed;
 
 /* One step of k: the outer product of `rows` elements of A and a row of B. */
-ALWAYS void step_of(const feed *f, const int rows, const int units, const bool cut, const bool packed, some last,
+ALWAYS void step_of(const feed *f, const int rows, const int units, const bool masked, const bool packed, some last,
                     vec sum[MR][V], half rest[MR])
 {
-    const int vectors = units * UNIT / LANES, end = cut ? vectors - 1 : vectors;
+    const int vectors = units * UNIT / LANES, end = masked ? vectors - 1 : vectors;
     const bool halved = units * UNIT % LANES != 0;
     vec row[V];
     half row_rest;
@@ -101,12 +101,12 @@ ALWAYS void step_of(const feed *f, const int rows, const int units, const bool c
 
 /* The tile with its numbers of rows and of units as constants; cut: its last vector may not be whole; packed: see
  * cpu.h. */
-ALWAYS void tile_of(const cpu_tile *t, const int rows, const int units, const bool cut, const bool packed)
+ALWAYS void tile_of(const cpu_tile *t, const int rows, const int units, const bool masked, const bool packed)
 {
-    const int vectors = units * UNIT / LANES, end = cut ? vectors - 1 : vectors; /* this vector is masked */
+    const int vectors = units * UNIT / LANES, end = masked ? vectors - 1 : vectors; /* this vector is masked */
     /* half a vector more, and that one is masked, not `end` */
     const bool halved = units * UNIT % LANES != 0;
-    const some last = cut || halved ? vec_first(t->cols - (halved ? vectors : vectors - 1) * LANES) : vec_first(0);
+    const some last = masked || halved ? vec_first(t->cols - (halved ? vectors : vectors - 1) * LANES) : vec_first(0);
     const real *a = t->a, *b = t->b, *sum_in = t->sum_in;
     const int64_t a_rs = packed ? 1 : t->a_rs, a_cs = packed ? MR : t->a_cs, b_rs = packed ? NR : t->b_rs;
     vec sum[MR][V];
@@ -139,7 +139,7 @@ ALWAYS void tile_of(const cpu_tile *t, const int rows, const int units, const bo
             UNROLLED(8)
             for (int p = 0; p < MR; p++, f.a_low += MR, f.b += NR, ask_a += (uintptr_t)a_next_step) {
                 __builtin_prefetch((const void *)ask_a);
-                step_of(&f, rows, units, cut, packed, last, sum, rest);
+                step_of(&f, rows, units, masked, packed, last, sum, rest);
             }
             ask_a += (uintptr_t)t->a_next_back;
             continue;
@@ -149,7 +149,7 @@ ALWAYS void tile_of(const cpu_tile *t, const int rows, const int units, const bo
         do {
             __builtin_prefetch((const void *)ask_a), __builtin_prefetch((const void *)ask_c, 1);
             ask_a += (uintptr_t)a_next_step, ask_c += (uintptr_t)c_step;
-            step_of(&f, rows, units, cut, packed, last, sum, rest);
+            step_of(&f, rows, units, masked, packed, last, sum, rest);
             f.a_low += a_cs, f.a_high += a_cs, f.b += b_rs;
         } while (--steps > 0);
         ask_a += (uintptr_t)t->a_next_back, ask_c -= (uintptr_t)(MR * c_step);

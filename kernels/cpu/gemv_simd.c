@@ -21,11 +21,11 @@
 
 enum { BLOCK_BYTES = 16384, BLOCK = BLOCK_BYTES / (int)sizeof(real), ROWS = 8, AHEAD = 512, NEAR = 2 };
 
-ALWAYS vec load_at(const real *at, bool cut, some last) { return cut ? vec_load_some(at, last) : vec_load(at); }
+ALWAYS vec load_at(const real *at, bool masked, some last) { return masked ? vec_load_some(at, last) : vec_load(at); }
 
-ALWAYS void store_at(real *at, bool cut, some last, vec x)
+ALWAYS void store_at(real *at, bool masked, some last, vec x)
 {
-    if (cut)
+    if (masked)
         vec_store_some(at, last, x);
     else
         vec_store(at, x);
@@ -53,12 +53,12 @@ static void blend_outputs(const cpu_gemv *t, int64_t from, const real *sums, int
 }
 
 /* One vector of sums over `rows` steps of k, which lie ld apart. */
-ALWAYS void sweep_at(real *sums, const real *x, int64_t ld, const vec *y, const int rows, bool cut, some last)
+ALWAYS void sweep_at(real *sums, const real *x, int64_t ld, const vec *y, const int rows, bool masked, some last)
 {
-    vec sum = load_at(sums, cut, last);
+    vec sum = load_at(sums, masked, last);
     UNROLLED(8)
-    for (int r = 0; r < rows; r++) sum = vec_fma(y[r], load_at(x + r * ld, cut, last), sum);
-    store_at(sums, cut, last, sum);
+    for (int r = 0; r < rows; r++) sum = vec_fma(y[r], load_at(x + r * ld, masked, last), sum);
+    store_at(sums, masked, last, sum);
 }
 
 ALWAYS void sweep(real *sums, int64_t count, const real *x, int64_t ld, const real *y, int64_t y_stride, const int rows)

@@ -40,11 +40,11 @@ static __device__ __forceinline__ void copies_commit(void) { asm volatile("cp.as
 #define COPIES_WAIT(YOUNGEST) asm volatile("cp.async.wait_group %0;" ::"n"(YOUNGEST) : "memory")
 
 /* MATRICES of 8 x 8 elements of 2 bytes, four at a time: lane l gives the address of 8 neighbours, line l % 8 of matrix
- * l / 8. Of each matrix a lane gets two neighbours of line l / 4, l % 4 pairs from its begin; turned, two of column
+ * l / 8. Of each matrix a lane gets two neighbours of line l / 4, l % 4 pairs from its begin; transposed, two of column
  * l / 4, one below the other. */
-static __device__ __forceinline__ void matrix_load(unsigned *four, unsigned line, bool turned)
+static __device__ __forceinline__ void matrix_load(unsigned *four, unsigned line, bool transposed)
 {
-    if (turned)
+    if (transposed)
         asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                      : "=r"(four[0]), "=r"(four[1]), "=r"(four[2]), "=r"(four[3])
                      : "r"(line)
@@ -56,8 +56,9 @@ static __device__ __forceinline__ void matrix_load(unsigned *four, unsigned line
                      : "memory");
 }
 
-/* sum (16 x 8) <- a (16 x 16: matrices above, below, right above, right below) b (16 x 8: above, below, each turned)
- * + sum, by one warp. A lane holds sums of row l / 4, columns l % 4 * 2 and the next, and the same of row l / 4 + 8. */
+/* sum (16 x 8) <- a (16 x 16: matrices above, below, right above, right below) b (16 x 8: above, below, each
+ * transposed) + sum, by one warp. A lane holds sums of row l / 4, columns l % 4 * 2 and the next, and the same of row l
+ * / 4 + 8. */
 static __device__ __forceinline__ void warp_multiply(float *sum, const unsigned *a, const unsigned *b)
 {
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." MATRIX_TYPE "." MATRIX_TYPE

@@ -39,8 +39,8 @@ enum {
     BN = ROW_N,
     BK = ROW_K,
     THREADS = ROW_THREADS,
-    TURNED = !OP_A + OP_B,
-    STAGES = TURNED == 2 ? 2 : 3,
+    TRANSPOSED = !OP_A + OP_B,
+    STAGES = TRANSPOSED == 2 ? 2 : 3,
     BLOCKS = 3,
     CUT_AT = 96
 };
@@ -49,10 +49,10 @@ ASSUME(BM == 128 && BN == 128 && BK == 16 && THREADS == 128)
 struct ring {
     float a[STAGES][BM * BK], b[STAGES][BK * BN];
 #if !OP_A
-    float a_turned[2][BK * BM];
+    float a_transposed[2][BK * BM];
 #endif
 #if OP_B
-    float b_turned[2][BK * BN];
+    float b_transposed[2][BK * BN];
 #endif
     barrier full[STAGES];
 };
@@ -98,13 +98,13 @@ static __device__ __forceinline__ void multiply(struct ring *ring, const tensor_
         const float *a_tile = ring->a[s], *b_tile = ring->b[s];
         barrier_wait(&ring->full[s], phase);
 #if !OP_A
-        turn<32 * BANDS>(ring->a_turned[t], a_tile), a_tile = ring->a_turned[t];
+        turn<32 * BANDS>(ring->a_transposed[t], a_tile), a_tile = ring->a_transposed[t];
 #endif
 #if OP_B
-        turn<BN>(ring->b_turned[t], b_tile), b_tile = ring->b_turned[t];
+        turn<BN>(ring->b_transposed[t], b_tile), b_tile = ring->b_transposed[t];
 #endif
         a_tile += a_at, b_tile += b_at;
-        __syncthreads(); /* the tile is turned, and all have read the one before */
+        __syncthreads(); /* the tile is transposed, and all have read the one before */
         fetch_next(s == 0 ? STAGES - 1 : s - 1);
         ROLLED
         for (int half = 0; half < 2; half++, a_tile += BK / 2 * A_LD, b_tile += BK / 2 * BN) {

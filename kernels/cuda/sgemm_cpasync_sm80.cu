@@ -62,13 +62,13 @@ static __device__ __forceinline__ bool in_16(const float *x, long ld)
     return ((unsigned long long)x % 16 | ld % 4) == 0;
 }
 
-/* The thread's copies of a tile of an operand whose element (edge, p) lies at x[edge * ld + p] (turned) or x[p * ld +
- * edge]: 128 x BK elements from edge0 and p0 on, of which edges - edge0 and `depth` are there. */
-static __device__ __forceinline__ void fetch(const bool turned, tile_row *tile, const float *x, long ld, int edge0,
+/* The thread's copies of a tile of an operand whose element (edge, p) lies at x[edge * ld + p] (transposed) or x[p * ld
+ * + edge]: 128 x BK elements from edge0 and p0 on, of which edges - edge0 and `depth` are there. */
+static __device__ __forceinline__ void fetch(const bool transposed, tile_row *tile, const float *x, long ld, int edge0,
                                              int edges, int p0, int depth)
 {
     int tid = thread();
-    if (turned) {
+    if (transposed) {
         int edge = tid / BK, p = tid % BK, left = depth == BK || p < depth ? edges - edge0 - edge : 0;
         const float *from = x + (long)(edge0 + edge) * ld + (p0 + p);
         UNROLLED
@@ -102,13 +102,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) sgemm_cpasync_sm80
     int rows = min(GROUP_M, tiles_m - group * GROUP_M), in_group = blockIdx.x % (GROUP_M * tiles_n);
     int i0 = (group * GROUP_M + in_group % rows) * BM, j0 = in_group / rows * BN;
     int a_at = (lane / 8 * 2 + lane % 2) * 4, b_at = warp * 32 + lane / 2 % 4 * 4;
-    const bool a_turned = !OP_A, b_turned = OP_B;
+    const bool a_transposed = !OP_A, b_transposed = OP_B;
     float sum[16][8] = {0};
     for (int q = 0; q < STAGES - 1; q++) {
         if (q < blocks) {
             int p0 = q > 0 ? first + (q - 1) * BK : 0, depth = q > 0 ? BK : first;
-            fetch(a_turned, ring[q].a, a, lda, i0, m, p0, depth);
-            fetch(b_turned, ring[q].b, b, ldb, j0, n, p0, depth);
+            fetch(a_transposed, ring[q].a, a, lda, i0, m, p0, depth);
+            fetch(b_transposed, ring[q].b, b, ldb, j0, n, p0, depth);
         }
         copies_commit();
     }
@@ -118,8 +118,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) sgemm_cpasync_sm80
         __syncthreads(); /* this stage has come for all, and all have read the one before */
         if (block + STAGES - 1 < blocks) {
             int p0 = first + (block + STAGES - 2) * BK;
-            fetch(a_turned, ring[to].a, a, lda, i0, m, p0, BK);
-            fetch(b_turned, ring[to].b, b, ldb, j0, n, p0, BK);
+            fetch(a_transposed, ring[to].a, a, lda, i0, m, p0, BK);
+            fetch(b_transposed, ring[to].b, b, ldb, j0, n, p0, BK);
         }
         copies_commit();
         const float *a_tile = &ring[now].a[0][a_at], *b_tile = &ring[now].b[0][b_at];

@@ -23,33 +23,33 @@
 enum { BM = ROW_M, BN = ROW_N, BK = ROW_K, THREADS = ROW_THREADS, PAD = 4, LOADS = BM * BK / 4 / THREADS, GROUP_M = 8 };
 ASSUME(BM == 128 && BN == 128 && BM * BN == 64 * THREADS)
 
-/* Where the four elements of load number e of a thread lie in a tile of 128 x BK: along k (turned) or along the
+/* Where the four elements of load number e of a thread lie in a tile of 128 x BK: along k (transposed) or along the
  * edge. */
-static __device__ __forceinline__ int edge_at(const bool turned, int e)
+static __device__ __forceinline__ int edge_at(const bool transposed, int e)
 {
     int at = threadIdx.x + e * THREADS;
-    return turned ? at / (BK / 4) : at % (BM / 4) * 4;
+    return transposed ? at / (BK / 4) : at % (BM / 4) * 4;
 }
 
-static __device__ __forceinline__ int k_at(const bool turned, int e)
+static __device__ __forceinline__ int k_at(const bool transposed, int e)
 {
     int at = threadIdx.x + e * THREADS;
-    return turned ? at % (BK / 4) * 4 : at / (BM / 4);
+    return transposed ? at % (BK / 4) * 4 : at / (BM / 4);
 }
 
-/* Four elements of an operand whose element (edge, p) lies at x[edge * ld + p] (turned) or x[p * ld + edge]. */
-static __device__ __forceinline__ float4 fetch(const bool turned, const float *x, long ld, int edge, int p, int edges,
-                                               int k)
+/* Four elements of an operand whose element (edge, p) lies at x[edge * ld + p] (transposed) or x[p * ld + edge]. */
+static __device__ __forceinline__ float4 fetch(const bool transposed, const float *x, long ld, int edge, int p,
+                                               int edges, int k)
 {
-    if (turned) return load4(x + (long)edge * ld + p, edge < edges ? k - p : 0);
+    if (transposed) return load4(x + (long)edge * ld + p, edge < edges ? k - p : 0);
     return load4(x + (long)p * ld + edge, p < k ? edges - edge : 0);
 }
 
 typedef float tile_row[BM + PAD];
 
-static __device__ __forceinline__ void keep(const bool turned, tile_row *tile, int edge, int p, float4 x)
+static __device__ __forceinline__ void keep(const bool transposed, tile_row *tile, int edge, int p, float4 x)
 {
-    if (turned)
+    if (transposed)
         tile[p][edge] = x.x, tile[p + 1][edge] = x.y, tile[p + 2][edge] = x.z, tile[p + 3][edge] = x.w;
     else
         *(float4 *)&tile[p][edge] = x;
@@ -63,15 +63,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) sgemm_simt(PARAMET
     int rows = min(GROUP_M, tiles_m - group * GROUP_M), in_group = blockIdx.x % (GROUP_M * tiles_n);
     int i0 = (group * GROUP_M + in_group % rows) * BM, j0 = in_group / rows * BN;
     int a_at = warp / 4 * 64 + (lane / 8 * 2 + lane % 2) * 4, b_at = warp % 4 * 32 + lane / 2 % 4 * 4;
-    const bool a_turned = !OP_A, b_turned = OP_B;
+    const bool a_transposed = !OP_A, b_transposed = OP_B;
     float sum[8][8] = {0};
     float4 a_next[LOADS], b_next[LOADS];
     ROLLED
     for (int p0 = -BK; p0 < k; p0 += BK) {
         UNROLLED
         for (int e = 0; e < LOADS; e++) {
-            a_next[e] = fetch(a_turned, a, lda, i0 + edge_at(a_turned, e), p0 + BK + k_at(a_turned, e), m, k);
-            b_next[e] = fetch(b_turned, b, ldb, j0 + edge_at(b_turned, e), p0 + BK + k_at(b_turned, e), n, k);
+            a_next[e] = fetch(a_transposed, a, lda, i0 + edge_at(a_transposed, e), p0 + BK + k_at(a_transposed, e), m,
+                              k);
+            b_next[e] = fetch(b_transposed, b, ldb, j0 + edge_at(b_transposed, e), p0 + BK + k_at(b_transposed, e), n,
+                              k);
         }
         if (p0 >= 0) {
             UNROLLED
@@ -91,8 +93,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) sgemm_simt(PARAMET
         }
         UNROLLED
         for (int e = 0; e < LOADS; e++) {
-            keep(a_turned, a_tile[now], edge_at(a_turned, e), k_at(a_turned, e), a_next[e]);
-            keep(b_turned, b_tile[now], edge_at(b_turned, e), k_at(b_turned, e), b_next[e]);
+            keep(a_transposed, a_tile[now], edge_at(a_transposed, e), k_at(a_transposed, e), a_next[e]);
+            keep(b_transposed, b_tile[now], edge_at(b_transposed, e), k_at(b_transposed, e), b_next[e]);
         }
         __syncthreads();
     }

@@ -128,7 +128,7 @@ static __device__ __forceinline__ void advance(const float **from, long by)
 
 /* Copies EDGE lines and BK steps of k, WITH neighbours at a time; x is the first. CUT: lines beyond `lines` are left as
  * they are, for sums that are never stored. */
-template <int EDGE, bool ALONG, int WITH, bool CUT>
+template <int EDGE, bool ALONG, int WITH, bool EDGE_TILE>
 static __device__ __forceinline__ void fetch_steps(float *to, const float *x, long ld, int lines, int lane)
 {
     /* pieces of WITH */
@@ -142,7 +142,7 @@ static __device__ __forceinline__ void fetch_steps(float *to, const float *x, lo
         if (i > 0) advance(&from, ROWS * ld);
         UNROLLED
         for (int j = 0; j < WIDTH; j += SPAN)
-            if (!CUT || (ALONG ? row + i : WITH * (part + j)) < lines)
+            if (!EDGE_TILE || (ALONG ? row + i : WITH * (part + j)) < lines)
                 copy<WITH>(
                     to + (ALONG ? (first ^ (exchange(i) ^ j * WITH / 4) * 4) + i * BK : first + (i * WIDTH + j) * WITH),
                     from + WITH * j, WITH);
@@ -151,7 +151,7 @@ static __device__ __forceinline__ void fetch_steps(float *to, const float *x, lo
 
 /* The same where an operand may end within it: zeros beyond `lines` and `steps`. */
 template <int EDGE, bool ALONG, int WITH>
-static __device__ __forceinline__ void fetch_cut(float *to, const float *x, long ld, int lines, int steps, int lane)
+static __device__ __forceinline__ void fetch_edge(float *to, const float *x, long ld, int lines, int steps, int lane)
 {
     constexpr int WIDTH = ALONG ? BK : EDGE;
     _Pragma("unroll 4") for (int e = lane * WITH; e < EDGE * BK; e += 32 * WITH)
@@ -178,7 +178,7 @@ static __device__ __forceinline__ void fetch(float *to, const float *x, long ld,
     if (WIDE && left >= EDGE && p + BK <= k)
         fetch_steps<EDGE, ALONG, 4, false>(to, from, ld, left, lane);
     else if (p + BK > k || (WIDE && even != 4))
-        fetch_cut<EDGE, ALONG, WIDE ? 4 : 1>(to, from, ld, left, k - p, lane);
+        fetch_edge<EDGE, ALONG, WIDE ? 4 : 1>(to, from, ld, left, k - p, lane);
     else if (WIDE || (with == 4 && even == 4))
         fetch_steps<EDGE, ALONG, 4, true>(to, from, ld, left, lane);
     else if (with >= 2 && even % 2 == 0)

@@ -263,8 +263,8 @@ bool access_open(access_launch *out, const tw_lab_kernel *kernel, int tile, cons
                          .lda = p->lda,
                          .ldb = p->ldb,
                          .ldc = p->ldc,
-                         .turned_a = p->op_a == TW_T,
-                         .turned_b = p->op_b == TW_T};
+                         .transposed_a = p->op_a == TW_T,
+                         .transposed_b = p->op_b == TW_T};
     if (strcmp(kernel->engine, "cpu") == 0) return refuse(why, why_bytes, "a CPU has no warps and no banks");
     if (p->m < 1 || p->n < 1 || p->k < 1) return refuse(why, why_bytes, "a product without elements touches nothing");
     if (!addressable(p->m, p->k, p->lda) || !addressable(p->k, p->n, p->ldb) || !addressable(p->m, p->n, p->ldc))
@@ -277,7 +277,7 @@ bool access_open(access_launch *out, const tw_lab_kernel *kernel, int tile, cons
     if (l->tile < 0 || l->tile > 32 || (l->tile > 0 && ACCESS_WARP % l->tile != 0))
         return refuse(why, why_bytes, "the tile's edge must divide 32");
     /* the host transposed it */
-    if (strcmp(kernel->rung, "r03t_transposed") == 0 && !l->turned_b) l->turned_b = true, l->ldb = l->k;
+    if (strcmp(kernel->rung, "r03t_transposed") == 0 && !l->transposed_b) l->transposed_b = true, l->ldb = l->k;
     l->block_x = l->tile > 0 ? l->tile : 64;
     l->block_y = l->tile > 0 ? l->tile : 1;
     l->block_m = l->tile > 0 ? l->tile : kernel->tile_m;
@@ -303,9 +303,9 @@ static int64_t address_of(const access_launch *l, const access_row *row, const p
     int64_t where[2];
     *there = row->at(l, v, thread % l->block_x, thread / l->block_x, where);
     if (!access_is_global(row->kind)) return WORD * where[0];
-    bool turned = (row->kind == LOAD_A && l->turned_a) || (row->kind == LOAD_B && l->turned_b);
+    bool transposed = (row->kind == LOAD_A && l->transposed_a) || (row->kind == LOAD_B && l->transposed_b);
     int64_t ld = row->kind == LOAD_A ? l->lda : row->kind == LOAD_B ? l->ldb : l->ldc;
-    return WORD * (turned ? where[1] * ld + where[0] : where[0] * ld + where[1]);
+    return WORD * (transposed ? where[1] * ld + where[0] : where[0] * ld + where[1]);
 }
 
 void access_lanes(const access_launch *l, const access_row *row, const access_place *v, int warp,

@@ -83,11 +83,11 @@ typedef struct access_row {
 struct access_launch {
     const tw_lab_kernel *kernel;
     int64_t m, n, k, lda, ldb, ldc;
-    bool turned_a, turned_b;       /* A or B lies transposed */
-    int tile;                      /* T; 0 where the rung has none */
-    int block_x, block_y;          /* threads */
-    int block_m, block_n, block_k; /* of C that a block owns, and the depth of a tile */
-    int64_t grid_x, grid_y, tiles; /* blocks; tiles of k */
+    bool transposed_a, transposed_b; /* A or B lies transposed */
+    int tile;                        /* T; 0 where the rung has none */
+    int block_x, block_y;            /* threads */
+    int block_m, block_n, block_k;   /* of C that a block owns, and the depth of a tile */
+    int64_t grid_x, grid_y, tiles;   /* blocks; tiles of k */
     int rows;
     const access_row *row[ACCESS_MOST_ROWS];
 };

@@ -113,7 +113,7 @@ tw_status against_begin(against *g, const peer_row *const peers[], int count)
     for (int i = 0; status == TW_OK && i < count; i++) status = add_side(g, peers[i]);
     if (status != TW_OK) return status;
     for (int i = 0; i < g->count; i++)
-        if (!worker_start(g->setup.hooks, g->processes, i, worker_work, &g->sides[i].job))
+        if (!worker_start(g->setup.hooks, g->processes, i, library_worker_run, &g->sides[i].job))
             return bench_tell(&g->setup, TW_DEVICE_FAILED, "no process for %s: %s", g->sides[i].name, strerror(errno));
     return open_all(g);
 }

@@ -6,7 +6,7 @@
 
 /* clang-format off */
 #define NN(group, m, n, k) {group, TW_N, TW_N, m, n, k, 0}
-#define TURNED(group, n)                                                                                               \
+#define TRANSPOSED(group, n)                                                                                               \
     {group, TW_N, TW_T, n, n, n, 0}, {group, TW_T, TW_N, n, n, n, 0}, {group, TW_T, TW_T, n, n, n, 0}
 #define CUBE(group, n) NN(group, n, n, n)
 /* clang-format on */
@@ -49,17 +49,17 @@ static const bench_case table[] = {
     NN("skinny", 20000, 64, 64),
     NN("skinny", 1, 4096, 4096),
     NN("skinny", 4096, 1, 4096),
-    TURNED("transposed", 64),
-    TURNED("transposed", 256),
-    TURNED("transposed", 1000),
-    TURNED("transposed", 2048),
+    TRANSPOSED("transposed", 64),
+    TRANSPOSED("transposed", 256),
+    TRANSPOSED("transposed", 1000),
+    TRANSPOSED("transposed", 2048),
     CUBE("gpu-square", 2048),
     CUBE("gpu-square", 3000),
     CUBE("gpu-square", 4096),
     CUBE("gpu-square", 5001),
     CUBE("gpu-square", 8192),
-    TURNED("gpu-transposed", 4096),
-    TURNED("gpu-transposed", 8192),
+    TRANSPOSED("gpu-transposed", 4096),
+    TRANSPOSED("gpu-transposed", 8192),
     NN("gpu-odd", 4095, 4097, 4099),
     {"gpu-odd", TW_N, TW_N, 4096, 4096, 4096, 1},
     CUBE("gpu-small", 256),
@@ -78,8 +78,8 @@ static const bench_case table[] = {
     CUBE("gpu-half", 8192),
     NN("gpu-half", 5120, 4096, 14336),
     NN("gpu-half", 16384, 1024, 8192),
-    TURNED("gpu-half", 4096),
-    TURNED("gpu-half", 8192),
+    TRANSPOSED("gpu-half", 4096),
+    TRANSPOSED("gpu-half", 8192),
     NN("gpu-few", 1, 8192, 8192),
     NN("gpu-few", 16, 8192, 8192),
     NN("gpu-few", 64, 8192, 8192),

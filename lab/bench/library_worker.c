@@ -124,7 +124,7 @@ static void peak(library_worker *x, work_answer *answer)
     if (!answer->done) snprintf(answer->text, sizeof answer->text, "%s", tw_error_text());
 }
 
-void worker_work(void *job, int orders, int answers)
+void library_worker_run(void *job, int orders, int answers)
 {
     static void (*const works[])(library_worker *, work_answer *) = {[WORK_OPEN] = open_library,
                                                                      [WORK_PRODUCT] = product,

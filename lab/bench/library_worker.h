@@ -39,6 +39,6 @@ typedef struct worker_job {
     char *memory; /* the sets, shared by all processes */
 } worker_job;
 
-void worker_work(void *job, int orders, int answers); /* a worker_body of a worker_job */
+void library_worker_run(void *job, int orders, int answers); /* a worker_body of a worker_job */
 
 #endif

@@ -159,9 +159,9 @@ static bool product(bool is_f32, way way, char op_a, char op_b, const int size[3
                     int padding, char why[160])
 {
     int m = size[0], n = size[1], k = size[2];
-    bool turns_a = !strchr("Nn", op_a), turns_b = !strchr("Nn", op_b), reads = alpha != 0 && k > 0;
-    matrix a = matrix_new(is_f32, way == C_ROWS, turns_a ? k : m, turns_a ? m : k, padding);
-    matrix b = matrix_new(is_f32, way == C_ROWS, turns_b ? n : k, turns_b ? k : n, 2 * padding);
+    bool transposes_a = !strchr("Nn", op_a), transposes_b = !strchr("Nn", op_b), reads = alpha != 0 && k > 0;
+    matrix a = matrix_new(is_f32, way == C_ROWS, transposes_a ? k : m, transposes_a ? m : k, padding);
+    matrix b = matrix_new(is_f32, way == C_ROWS, transposes_b ? n : k, transposes_b ? k : n, 2 * padding);
     matrix c = matrix_new(is_f32, way == C_ROWS, m, n, 3 * padding),
            before = matrix_new(is_f32, way == C_ROWS, m, n, 3 * padding);
     double *expected = calloc((size_t)m * (size_t)n + 1, sizeof *expected);
@@ -173,7 +173,7 @@ static bool product(bool is_f32, way way, char op_a, char op_b, const int size[3
         for (int j = 0; j < n; j++) {
             double sum = 0;
             for (int p = 0; reads && p < k; p++)
-                sum += (turns_a ? get(&a, p, i) : get(&a, i, p)) * (turns_b ? get(&b, j, p) : get(&b, p, j));
+                sum += (transposes_a ? get(&a, p, i) : get(&a, i, p)) * (transposes_b ? get(&b, j, p) : get(&b, p, j));
             expected[i * n + j] = (reads ? alpha * sum : 0) + (beta != 0 ? beta * get(&c, i, j) : 0);
         }
     heard.calls = 0;

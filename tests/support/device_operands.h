@@ -115,9 +115,11 @@ static inline bool operands_make(operands *o, const tw_problem *p, const size_t 
     o->problem = *p;
     o->launch.size = sizeof o->launch;
     o->problem.place_a = o->problem.place_b = o->problem.place_c = TW_DEVICE;
-    bool a_turned = p->op_a == TW_T, b_turned = p->op_b == TW_T;
-    bool made = matrix_make(&o->x[0], a_turned ? p->k : p->m, a_turned ? p->m : p->k, p->lda, p->dtype, offset[0], 0) &&
-                matrix_make(&o->x[1], b_turned ? p->n : p->k, b_turned ? p->k : p->n, p->ldb, p->dtype, offset[1], 1) &&
+    bool a_transposed = p->op_a == TW_T, b_transposed = p->op_b == TW_T;
+    bool made = matrix_make(&o->x[0], a_transposed ? p->k : p->m, a_transposed ? p->m : p->k, p->lda, p->dtype,
+                            offset[0], 0) &&
+                matrix_make(&o->x[1], b_transposed ? p->n : p->k, b_transposed ? p->k : p->n, p->ldb, p->dtype,
+                            offset[1], 1) &&
                 matrix_make(&o->x[2], p->m, p->n, p->ldc, element_of(p->dtype)->result, offset[2],
                             p->beta != 0 ? 2 : -1);
     o->problem.align_a = alignment(at(&o->x[0])), o->problem.align_b = alignment(at(&o->x[1])),
