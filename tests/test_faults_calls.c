@@ -131,7 +131,7 @@ static const struct {
     {"a context that is not one", "FAKES=cuCtxGetDevice=201", "open", TW_DEVICE_FAILED, "cuCtxGetDevice failed", NULL},
 };
 
-static void stream_cases(void)
+static void device_cases(void)
 {
     outcome o;
     char text[1024], stream[1024], calls[512];
@@ -372,7 +372,7 @@ static void spare_cases(void)
 int main(int argc, char **argv)
 {
     if (!faults_start(argc, argv)) return 1;
-    stream_cases();
+    device_cases();
     call_cases();
     panel_cases();
     for (int keeps = 0; keeps <= 1; keeps++) {

@@ -547,7 +547,7 @@ static void own_case(const char *path, bool compiles)
     user_kernel_free(&own);
 }
 
-/* The kernel counts a narrow tile's units as shares_case() of test_plans_gpu has the planner count them: else blocks
+/* The kernel counts a narrow tile's units as stream_k_case() of test_plans_gpu has the planner count them: else blocks
  * would wait for ever, on a device. */
 static void narrow_case(void)
 {

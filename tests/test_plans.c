@@ -151,7 +151,7 @@ static int packing_line(char *text, size_t bytes, const packing *p)
                     p->rows, p->cols, p->ld, p->bytes);
 }
 
-static void plan_line(const plan *x, char text[LINE])
+static void plan_as_line(const plan *x, char text[LINE])
 {
     char name[96];
     int used = snprintf(text, LINE, "%s tile %d threads %d workspace %zu", former_name(&x->row->lab, name), x->tile,
@@ -212,7 +212,7 @@ static kind plan_of(int device, int64_t number, int *type, char text[LINE], char
     if (status != TW_OK)
         snprintf(text, LINE, "%s", tw_status_name(status));
     else
-        plan_line(&made, text);
+        plan_as_line(&made, text);
     if (status == TW_OK && made.row->gpu.entry != NULL)
         snprintf(options, PLAN_OPTIONS_BYTES, "%.*s", made.gpu.own_options, made.gpu.options);
     return asked;

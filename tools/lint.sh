@@ -68,11 +68,19 @@ formatted() {
 
 columns() { ! sources | LC_ALL=C.UTF-8 xargs grep -nE '.{121}'; }
 
+# Names that became the field's: tools/retired.names, decision 0012. Records, decisions and the change log are history.
+retired() {
+    sed '/^#/d; s/ .*//' tools/retired.names |
+        git grep -nwF -f - -- . ':!results' ':!data' ':!docs/decisions' ':!CHANGELOG.md' ':!tools/retired.names'
+    [ $? -eq 1 ]
+}
+
 scripts() { shellcheck -x -S warning dev .ci/run tests/*.sh tests/support/*.sh tools/*.sh; }
 
 check 'include rule' tools/check_includes.sh
 check 'clang-format' formatted
 check 'no line over 120 columns' columns
+check 'no retired name' retired
 check 'the library does not print, end the process or read the environment' no_calls
 check 'gcc -Wall -Wextra -Wpedantic -Wshadow -Wconversion' build build/lint-gcc gcc -DTILEWRIGHT_TESTS=OFF -DCMAKE_C_FLAGS=-Wconversion
 check 'generated docs are fresh' env TILEWRIGHT=build/lint-gcc/tilewright tools/ladder_doc.sh --check

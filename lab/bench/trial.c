@@ -173,13 +173,13 @@ static tw_status make_sets(trial *t, const tw_device *device)
 {
     int64_t items = t->batch > 0 ? t->batch : 1;
     t->layout = sets_for(&t->problem, items, device);
-    bool in_place = t->host || device_is_host(device);
+    bool direct = t->host || device_is_host(device);
     t->sets = t->layout.wanted;
-    t->host_sets = in_place ? t->sets : 1;
+    t->host_sets = direct ? t->sets : 1;
     while (t->host_sets > 0 && (t->memory = malloc((size_t)t->host_sets * t->layout.set_bytes + SETS_ALIGN)) == NULL)
         t->host_sets /= 2;
     if (t->memory == NULL) return TW_NO_MEMORY;
-    if (in_place) t->sets = t->host_sets;
+    if (direct) t->sets = t->host_sets;
     sets_fill(&t->layout, &t->problem, items, t->host_sets, set_of(t, 0));
     return TW_OK;
 }

@@ -247,11 +247,11 @@ static void *carry_in_thread(void *argument)
 /* Signals belong to the program's own threads; faults belong to the thread that causes them. */
 static int start_threads(job *j, pthread_t *threads, int count)
 {
-    static const int own_faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
+    static const int thread_faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
     sigset_t all, before;
     int started = 0;
     sigfillset(&all);
-    for (size_t i = 0; i < sizeof own_faults / sizeof *own_faults; i++) sigdelset(&all, own_faults[i]);
+    for (size_t i = 0; i < sizeof thread_faults / sizeof *thread_faults; i++) sigdelset(&all, thread_faults[i]);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     while (started < count && pthread_create(&threads[started], NULL, carry_in_thread, j) == 0) started++;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
