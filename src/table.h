@@ -86,7 +86,7 @@ enum {
 
 /* Cost coefficients of a GPU_SLICED_K row, fitted to random shapes on an H200 (docs/perf/planner.md#fit-a-new-row). */
 typedef struct slicedk_cost {
-    double alone, share; /* of the peak in the main loop: a block alone on its multiprocessor, and several */
+    double alone, share; /* of the peak in the mainloop: a block alone on its multiprocessor, and several */
     /* cycles of a multiprocessor for each copy by a thread, or for each line of the first TMA boxes */
     double copy;
     double block; /* further cycles of a block */

@@ -155,6 +155,7 @@ ALWAYS void tile_of(const cpu_tile *t, const int rows, const int units, const bo
         ask_a += (uintptr_t)t->a_next_back, ask_c -= (uintptr_t)(MR * c_step);
         ask_c += --c_lines > 0 ? CPU_LINE_BYTES : 0;
     }
+    /* epilogue */
     const vec alpha = vec_all(real_of(t->alpha)), beta = vec_all(real_of(t->beta));
     const half half_alpha = half_all(real_of(t->alpha)), half_beta = half_all(real_of(t->beta));
     /* known before C is written: it might be t, for all the compiler knows */

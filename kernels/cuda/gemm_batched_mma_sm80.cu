@@ -100,8 +100,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemm_batched_mma_s
     ROLLED
     for (int work = blockIdx.x; work < works; work += gridDim.x) {
         float sum[WARP_M / 16][WARP_N / 8][4] = {0};
-        ROLLED
-        for (int now = 0; now < pieces; now++, s = s + 1 == STAGES ? 0 : s + 1) {
+        ROLLED /* mainloop */
+            for (int now = 0; now < pieces; now++, s = s + 1 == STAGES ? 0 : s + 1)
+        {
             COPIES_WAIT(STAGES - 2);
             __syncthreads(); /* this piece is there for all, and all have read the one before */
             fetch_next(&ring[s == 0 ? STAGES - 1 : s - 1]);
@@ -129,6 +130,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemm_batched_mma_s
                 }
             }
         }
+        /* epilogue */
         float *c = item_of<float>(c_items, pointers, stride_c, work / tiles);
         int c_i = work % tiles / tiles_n * BM + a_warp + lane / 4,
             c_j = work % tiles % tiles_n * BN + b_warp + lane % 4 * 2;

@@ -82,8 +82,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemm_batched_tma_s
     for (int work = blockIdx.x; work < works; work += gridDim.x) {
         if (work + (int)gridDim.x >= works) pdl_trigger();
         float sum[WARP_M / 16][WARP_N / 8][4] = {0};
-        ROLLED
-        for (int piece = 0; piece < pieces; piece++) {
+        ROLLED /* mainloop */
+            for (int piece = 0; piece < pieces; piece++)
+        {
             barrier_wait(&ring->full[s], phase);
             __syncthreads(); /* all have read the stage before */
             fetch_next(s == 0 ? STAGES - 1 : s - 1);
@@ -111,6 +112,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) gemm_batched_tma_s
             }
             if (++s == STAGES) s = 0, phase ^= 1;
         }
+        /* epilogue: through shared memory, by TMA */
         float *c = c_items + stride_c * (work / tiles);
         int c_i = work % tiles / tiles_n * BM, c_j = work % tiles % tiles_n * BN;
         if (tid == 0) TMA_STORES_READ(0);

@@ -212,8 +212,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         int before = -1, here = blockIdx.x;
         UNROLLED
         for (int e = 0; e < SUMS; e++) sum[e] = 0;
-        ROLLED
-        for (int step = k_range.from; step < k_range.to; step++) {
+        ROLLED /* mainloop */
+            for (int step = k_range.from; step < k_range.to; step++)
+        {
             barrier_wait(&ring->full[s], phase); /* for the copies of this stage */
             unsigned long long x = matrix_descriptor(ring->stage[s].x[group], 8 * 128, 0);
             unsigned long long y = matrix_descriptor(ring->stage[s].y, 8 * 128, 64 * 128);
@@ -237,6 +238,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         if (k_range.from > 0)
             fix_up(sum, memory, flags, epoch,
                    splits > 0 ? here - splits + 1 : (int)((long)k_range.tile * steps / length), here);
+        /* epilogue */
         int i = k_range.tile / tiles_few * LONG + tid / 32 * 16 + lane / 4,
             j = k_range.tile % tiles_few * FEW + lane % 4 * 2;
         const long to_i = FEW_ROWS ? 1 : ldc, to_j = FEW_ROWS ? ldc : 1;

@@ -69,7 +69,7 @@ ASSUME(BK == LINE && THREADS == CONSUMERS + 128)
 enum { MOVES_REGISTERS = SUBTILES * BN / 2 >= 128 };
 enum {
     WITHIN = 1,
-    MAIN_LOOP = 3
+    MAINLOOP = 3
 }; /* named barriers: of the threads of warpgroup 0 or 1; for the turn of warpgroup 0 or 1 */
 #if C_HALF
 typedef unsigned short element_c;
@@ -277,12 +277,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         float sum[SUBTILES][BN / 2]; /* set by wgmma alone, as in r13 */
         int next = 0;
         if (group == 1)
-            go_round(&s, &phase, blocks), named_barrier_arrive(MAIN_LOOP, CONSUMERS); /* warpgroup 0 begins */
+            go_round(&s, &phase, blocks), named_barrier_arrive(MAINLOOP, CONSUMERS); /* warpgroup 0 begins */
         for (int tile = blockIdx.x + group * (int)gridDim.x; tile < tiles; tile += 2 * gridDim.x) {
             int before = 0;
             /* wait for the turn: the other warpgroup has gone through its stages, so neither is more than one round
              * behind */
-            named_barrier_sync(MAIN_LOOP + group, CONSUMERS);
+            named_barrier_sync(MAINLOOP + group, CONSUMERS);
             ROLLED
             for (int block = 0; block < blocks; block++) {
                 barrier_wait(&ring->full[s], phase); /* for the copies of this stage */
@@ -302,7 +302,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 before = s;
                 if (++s == STAGES) s = 0, phase ^= 1;
             }
-            named_barrier_arrive(MAIN_LOOP + (group ^ 1), CONSUMERS);
+            named_barrier_arrive(MAINLOOP + (group ^ 1), CONSUMERS);
             MATRIX_WAIT(0);
             UNROLLED
             for (int q = 0; q < SUBTILES; q++) matrix_end(sum[q]);

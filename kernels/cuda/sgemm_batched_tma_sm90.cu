@@ -1,6 +1,6 @@
 /* sgemm_batched_tma_sm90 - batches of f32 products at strides in tiles of 128 x 128, loaded by TMA.
  *
- * IDEA      sgemm_batched_cpasync_sm80's batches with the main loop of sgemm_tma_sm90, a block for each tile. A batch
+ * IDEA      sgemm_batched_cpasync_sm80's batches with the mainloop of sgemm_tma_sm90, a block for each tile. A batch
  *           at strides is one tensor of three dimensions, so one thread asks for a tile, as r12 does. A K-major operand
  *           comes as it lies, and the threads transpose it: thread i reads row i, 16 words, and writes it as column i
  *           of the tile that is multiplied, while the next tiles are in flight:

@@ -11,13 +11,13 @@
  *         A transposed, B as stored  x[p][edge]  a warp copies 128 neighbours, 16 bytes each; or 32 of 4 bytes
  *
  *           Beyond an edge a copy writes zeros. The steps of k that do not fill a tile come first, so that no copy of
- *           the main loop checks for the end of k.
+ *           the mainloop checks for the end of k.
  *
  *           128 sums, 24 operands and the loop's variables fill the 168 registers that three blocks leave. So no
  *           address is kept between tiles: each is recomputed from the thread's index, which is read again.
  *
  * NUMBERS   32 flop/byte. 168 registers, 128 threads, 3 stages of 8.25 KiB: three blocks per multiprocessor, on sm_86
- *           and sm_89 too. Of the main loop's instructions 1024 of 1189 are FMAs. H200, TFLOP/s at 4096: NN 49.2, TN
+ *           and sm_89 too. Of the mainloop's instructions 1024 of 1189 are FMAs. H200, TFLOP/s at 4096: NN 49.2, TN
  *           50.4, NT 47.5, TT 48.4 (sgemm_simt, NN: 44.7; cuBLAS 13: 51.1, 51.7, 49.3, 48.5); at 4097, rows 4099 apart:
  *           NN 42.5, NT 42.8, TN 42.9 (sgemm_simt, NN: 37.9; cuBLAS 42.3, 42.3, 46.8).
  * LIMITS    sm_80 and above. Any m, n >= 1, k, ld and transposes. WIDE = 1 as in r09. WIDE = 0 checks in the kernel
@@ -98,12 +98,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) sgemm_cpasync_sm80
     extern __shared__ __align__(16) struct stage ring[];
     int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, blocks = ceil_div(k, BK), first = k - (blocks - 1) * BK,
         now = 0, to = STAGES - 1;
+    /* rasterisation: down GROUP_M rows of tiles before the next column, as in r11 */
     int tiles_m = ceil_div(m, BM), tiles_n = ceil_div(n, BN), group = blockIdx.x / (GROUP_M * tiles_n);
     int rows = min(GROUP_M, tiles_m - group * GROUP_M), in_group = blockIdx.x % (GROUP_M * tiles_n);
     int i0 = (group * GROUP_M + in_group % rows) * BM, j0 = in_group / rows * BN;
     int a_at = (lane / 8 * 2 + lane % 2) * 4, b_at = warp * 32 + lane / 2 % 4 * 4;
     const bool a_transposed = !OP_A, b_transposed = OP_B;
     float sum[16][8] = {0};
+    /* prologue: the copies of the first stages */
     for (int q = 0; q < STAGES - 1; q++) {
         if (q < blocks) {
             int p0 = q > 0 ? first + (q - 1) * BK : 0, depth = q > 0 ? BK : first;
@@ -112,8 +114,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) sgemm_cpasync_sm80
         }
         copies_commit();
     }
-    ROLLED
-    for (int block = 0; block < blocks; block++) {
+    ROLLED /* mainloop */
+        for (int block = 0; block < blocks; block++)
+    {
         COPIES_WAIT(STAGES - 2);
         __syncthreads(); /* this stage has come for all, and all have read the one before */
         if (block + STAGES - 1 < blocks) {
@@ -142,8 +145,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) sgemm_cpasync_sm80
         to = now;
         if (++now == STAGES) now = 0;
     }
-    UNROLLED
-    for (int i = 0; i < 16; i++) {
+    UNROLLED /* epilogue */
+        for (int i = 0; i < 16; i++)
+    {
         int row = i0 + a_at + i / 4 * 32 + i % 4;
         if (row >= m) continue;
         store4(&C(row, j0 + b_at), n - j0 - b_at, alpha, &sum[i][0], beta);

@@ -59,6 +59,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) sgemm_simt(PARAMET
 {
     __shared__ __align__(16) tile_row a_tile[2][BK], b_tile[2][BK];
     int tid = threadIdx.x, lane = tid % 32, warp = tid / 32, now = 0;
+    /* rasterisation: down GROUP_M rows of tiles before the next column, as in r11 */
     int tiles_m = ceil_div(m, BM), tiles_n = ceil_div(n, BN), group = blockIdx.x / (GROUP_M * tiles_n);
     int rows = min(GROUP_M, tiles_m - group * GROUP_M), in_group = blockIdx.x % (GROUP_M * tiles_n);
     int i0 = (group * GROUP_M + in_group % rows) * BM, j0 = in_group / rows * BN;
@@ -66,8 +67,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) sgemm_simt(PARAMET
     const bool a_transposed = !OP_A, b_transposed = OP_B;
     float sum[8][8] = {0};
     float4 a_next[LOADS], b_next[LOADS];
-    ROLLED
-    for (int p0 = -BK; p0 < k; p0 += BK) {
+    ROLLED /* mainloop */
+        for (int p0 = -BK; p0 < k; p0 += BK)
+    {
         UNROLLED
         for (int e = 0; e < LOADS; e++) {
             a_next[e] = fetch(a_transposed, a, lda, i0 + edge_at(a_transposed, e), p0 + BK + k_at(a_transposed, e), m,
@@ -98,8 +100,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) sgemm_simt(PARAMET
         }
         __syncthreads();
     }
-    UNROLLED
-    for (int i = 0; i < 8; i++) {
+    UNROLLED /* epilogue */
+        for (int i = 0; i < 8; i++)
+    {
         int row = i0 + a_at + i / 4 * 32 + i % 4;
         if (row >= m) continue;
         store4(&C(row, j0 + b_at), n - j0 - b_at, alpha, &sum[i][0], beta);

@@ -11,10 +11,10 @@
  *         warp 6  | k   0 ... 170 |  columns 64 ... 127
  *
  *           TMA cannot transpose. The warp transposes the box of a K-major operand on the way to the FMAs, 2 x 4 words
- *           in a lane's registers: 8 loads of 16 bytes and 16 stores of 8 for 96 loads of the FMAs. The main loop and
+ *           in a lane's registers: 8 loads of 16 bytes and 16 stores of 8 for 96 loads of the FMAs. The mainloop and
  *           the order of the FMAs are sgemm_tma_sm90's.
  *
- * NUMBERS   16 x 8 sums per thread, 168 registers. The main loop leaves so few that transposing 4 x 4 words at a time
+ * NUMBERS   16 x 8 sums per thread, 168 registers. The mainloop leaves so few that transposing 4 x 4 words at a time
  *           would spill: hence 2 x 4. 43 flop/byte of the L2, for a block's two warps of the same k. H200, speed
  *           relative to the better of cuBLASLt's two: 1024 cubed 1.13, TN 1.16, NT 1.05, TT 1.11; 1000 cubed 1.12.
  * LIMITS    sm_90 and above. m, n >= 1. WIDE = 1 promises c aligned to 16 bytes and ldc a multiple of 4; WIDE = 0 takes
@@ -56,7 +56,7 @@ enum {
 ASSUME(BM == 64 && HALF == 8 && (WN == 64 || WN == 32))
 ASSUME_BOXES(BK, WM, BK, WN)
 enum { EACH = (BM * BN / 4 + THREADS - 1) / THREADS };
-/* FULL: the main loop leaves few registers */
+/* FULL: the mainloop leaves few registers */
 enum { A_ALONG = !OP_A, B_ALONG = OP_B, FULL = WN == 64, UNROLL_TRANSPOSE = FULL ? 1 : 2 };
 #include "splitk.cuh"
 
@@ -117,9 +117,9 @@ static __device__ __forceinline__ int swap_of(int m_lane)
     return LM == 4 ? m_lane : m_lane % 4 + m_lane / 4 * 16;
 }
 
-/* The main loop: the 64 x WN sums of this warp over its slice of k. */
-static __device__ __forceinline__ void main_loop(float (*sum)[TN], struct memory *memory, const tensor_map *a_map,
-                                                 const tensor_map *b_map, int n, int k, int splits)
+/* The mainloop: the 64 x WN sums of this warp over its slice of k. */
+static __device__ __forceinline__ void mainloop(float (*sum)[TN], struct memory *memory, const tensor_map *a_map,
+                                                const tensor_map *b_map, int n, int k, int splits)
 {
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, tiles_n = ceil_div(n, BN), tile = blockIdx.x / splits, s = 0,
         phase = 0;
@@ -186,8 +186,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     float sum[TM][TN] = {0};
     struct cluster_sums *cluster_sums = (struct cluster_sums *)&shared[1];
     cluster_begin(cluster_sums);
-    main_loop(sum, shared, &a_map, &b_map, n, k, splits);
-    int tid; /* read again, so that nothing derived from it occupies registers in the main loop */
+    mainloop(sum, shared, &a_map, &b_map, n, k, splits);
+    int tid; /* read again, so that nothing derived from it occupies registers in the mainloop */
     asm volatile("mov.u32 %0, %%tid.x;" : "=r"(tid));
     int m_lane = m_lane_of(tid % 32), n_lane = n_lane_of(tid % 32), tiles_n = ceil_div(n, BN),
         tile = blockIdx.x / splits, split = blockIdx.x % splits;

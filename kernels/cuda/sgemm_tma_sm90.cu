@@ -39,7 +39,7 @@
  *           whole rows are stored.
  *
  * NUMBERS   Arithmetic intensity 32 flop/byte. Per thread and step of k: 6 loads of 16 bytes for 128 FMAs; 1024 of the
- *           1086 instructions of the main loop are FMAs, and they wait 75 cycles for a bank (WIDE = 0: 1080 and 62;
+ *           1086 instructions of the mainloop are FMAs, and they wait 75 cycles for a bank (WIDE = 0: 1080 and 62;
  *           r12: 1084 and 300). 168 registers, 128 threads, 3 stages of 16 KiB: three blocks per multiprocessor, which
  *           hide each other's latency better than two with more registers.
  *           H200, TFLOP/s at 2048, 4096, 5001, 8192: 50.0, 53.8, 53.0, 55.1; A transposed, nothing to pack, 4096 and
@@ -62,7 +62,7 @@
  * TILES     sgemm_tma_sm90, 128 x 128, is described above.
  *           128 x 64: where more than 32 columns of an edge tile lie in C, it is computed whole: 3000 columns are 24
  *           tiles of 128, the last of which is half filled, or 47 tiles of 64, 2 % less work. A block has two warps
- *           instead of four, and twice as many blocks are resident, so the main loop is nearly the same; but A's tile
+ *           instead of four, and twice as many blocks are resident, so the mainloop is nearly the same; but A's tile
  *           serves half as many columns. This tile has no residue, and stores C word by word where its rows do not
  *           begin at multiples of 16 bytes. 21 flop/byte. 168 registers, 64 threads, 3 stages of 12 KiB, six blocks per
  *           multiprocessor. H200, A transposed, TFLOP/s, 128 x 128 and this: at 4096 55.4 and 55.0, at 3000 51.9 and
@@ -198,11 +198,11 @@ static __device__ __forceinline__ void epilogue_rows(struct ring *ring, float *c
     __syncthreads(); /* all have read the lines: TMA may write the stages again */
 }
 
-/* Main loop: steps `from` ... `to` - 1 of k of a tile. Each thread has 4 rows in each of `bands` bands of 32, beginning
+/* Mainloop: steps `from` ... `to` - 1 of k of a tile. Each thread has 4 rows in each of `bands` bands of 32, beginning
  * at a_at, and 2 quads of columns, beginning at b_at. */
-static __device__ __forceinline__ void main_loop(float (*sum)[8], const int bands, struct ring *ring,
-                                                 const tensor_map *a_map, const tensor_map *b_map, int i0, int j0,
-                                                 int a_at, int b_at, int from, int to, int *stage, int *phase)
+static __device__ __forceinline__ void mainloop(float (*sum)[8], const int bands, struct ring *ring,
+                                                const tensor_map *a_map, const tensor_map *b_map, int i0, int j0,
+                                                int a_at, int b_at, int from, int to, int *stage, int *phase)
 {
     if (threadIdx.x == 0)
         for (int q = 0, t = *stage; q < STAGES && from + q < to; q++, t = t + 1 == STAGES ? 0 : t + 1)
@@ -271,9 +271,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         int a_at = (lane / 8 * 2 + lane % 2) * 4 + (beside ? warp * 32 : 0),
             b_at = lane / 2 % 4 * 4 + (beside ? 0 : warp * 32);
         if (residue)
-            main_loop(sum, 1, ring, &a_map, &b_map, i0, j0, a_at, b_at, from, to, &s, &phase);
+            mainloop(sum, 1, ring, &a_map, &b_map, i0, j0, a_at, b_at, from, to, &s, &phase);
         else
-            main_loop(sum, 4, ring, &a_map, &b_map, i0, j0, a_at, b_at, from, to, &s, &phase);
+            mainloop(sum, 4, ring, &a_map, &b_map, i0, j0, a_at, b_at, from, to, &s, &phase);
         if (to < steps) { /* word by word: vectors would tie the sums to the worst registers */
             float *partial = partials + (long)run * (BM * BN) + tid;
             UNROLLED
@@ -305,7 +305,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
                     store4(&C(row, j0 + b_at + 16), n - j0 - b_at - 16, alpha, &sum[i][4], beta);
                 }
             } else {
-                /* read again, so that nothing derived from it occupies registers in the main loop */
+                /* read again, so that nothing derived from it occupies registers in the mainloop */
                 tile_origin(tile, m, n, &i0, &j0);
                 epilogue_rows(ring, &C(i0, j0), ldc, m - i0, n - j0, alpha, sum, beta);
             }

@@ -54,6 +54,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void sgemm_simt(PA
 {
     __local __attribute__((aligned(16))) tile_row a_tile[2][BK], b_tile[2][BK];
     int tid = get_local_id(0), lane = tid % 32, warp = tid / 32, now = 0;
+    /* rasterisation: down GROUP_M rows of tiles before the next column, as in r11 */
     int tiles_m = ceil_div(m, BM), tiles_n = ceil_div(n, BN), group = get_group_id(0) / (GROUP_M * tiles_n);
     int rows = min((int)GROUP_M, tiles_m - group * GROUP_M), in_group = get_group_id(0) % (GROUP_M * tiles_n);
     int i0 = (group * GROUP_M + in_group % rows) * BM, j0 = in_group / rows * BN;
@@ -61,8 +62,9 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void sgemm_simt(PA
     const bool a_transposed = !OP_A, b_transposed = OP_B;
     float sum[8][8] = {0};
     float4 a_next[LOADS], b_next[LOADS];
-    ROLLED
-    for (int p0 = -BK; p0 < k; p0 += BK) {
+    ROLLED /* mainloop */
+        for (int p0 = -BK; p0 < k; p0 += BK)
+    {
         UNROLLED
         for (int e = 0; e < LOADS; e++) {
             a_next[e] = fetch(a_transposed, a, lda, i0 + edge_at(a_transposed, e), p0 + BK + k_at(a_transposed, e), m,
@@ -93,8 +95,9 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void sgemm_simt(PA
         }
         barrier(CLK_LOCAL_MEM_FENCE);
     }
-    UNROLLED
-    for (int i = 0; i < 8; i++) {
+    UNROLLED /* epilogue */
+        for (int i = 0; i < 8; i++)
+    {
         int row = i0 + a_at + i / 4 * 32 + i % 4;
         if (row >= m) continue;
         store4(&C(row, j0 + b_at), n - j0 - b_at, alpha, &sum[i][0], beta);

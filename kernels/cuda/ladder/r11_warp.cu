@@ -10,8 +10,9 @@
  *       | w4 | w5 | w6 | w7 |      | 8 | 10| 12| 14|      A 16-byte load is served in 2 wavefronts where such lanes
  *       '----'----'----'----'  x 2 '---'---'---'---'      share it, and in 4 where they do not
  *
- *           And blocks that run at the same time should share operands: they are numbered down GROUP_M rows of tiles
- *           before the next column, so that a wave of blocks covers a compact patch of C instead of a few whole rows.
+ *           And blocks that run at the same time should share operands (rasterisation): they are numbered down
+ *           GROUP_M rows of tiles before the next column, so that a wave of blocks covers a compact patch of C instead
+ *           of a few whole rows.
  * NUMBERS   32 flop per byte asked of the L2; 4 shared loads per 64 FMAs as in r10. Tiles are 8 deep: with 16 the
  *           compiler spills 56 bytes. On an H200 at 4096 it is nearly level with r10 (1.02): there neither the banks
  *           nor the L2 are the limit.

@@ -1,4 +1,4 @@
-/* d1_splitk - deep rung 1: k is divided among blocks, so that a C of few tiles keeps the whole device busy.
+/* d1_splitk - deep rung 1, split-K: k is divided among blocks, so that a C of few tiles keeps the whole device busy.
  *
  * IDEA      r04 has a block for each tile of C. Where C is small and k long that is a handful of blocks, each with a
  *           very long loop, and most multiprocessors have nothing to do. Here `parts` blocks share a tile: each sums
