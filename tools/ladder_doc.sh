@@ -91,7 +91,7 @@ section() {
     for file in "CUDA $cuda" "OpenCL $opencl" "CPU $cpu"; do
         [ ! -f "${file#* }" ] || links="$links, [${file%% *}](../${file#* })"
     done
-    printf '%s\n\n' "${links#, }"
+    printf '%s\n' "${links#, }" | fold -s -w 120 | sed 's/ $//' && echo
     if [ ! -f "$cuda" ]; then head_of "$cpu" | fence && return; fi
     head_of "$cuda" >"$new/cuda"
     fence <"$new/cuda"
@@ -108,8 +108,8 @@ ladder() {
 <!-- Made by ./dev docs from kernels/kernels.def, the files below kernels/ and records below results/: edit those. -->
 # The ladder
 
-Each rung adds one idea to the rung before. `tilewright ladder` verifies and times the rungs on this machine. `tilewright explain r04`
-describes one of them, with pictures, counts and bounds.
+Each rung adds one idea to the rung before. `tilewright ladder` verifies and times the rungs on this machine.
+`tilewright explain r04` describes one of them, with pictures, counts and bounds.
 
 ## The course documents
 
@@ -151,10 +151,10 @@ In the records of `explain --tables --json` the field `document` counts them in 
 ## What the documents do not have
 
 - r11_warp, r12_async and r13_matrix go on where the documents end.
-- d1_splitk (split-K) is for a small C and a long k. Only `ladder --deep` runs it: it times 64 x 64 x 65536 by r04, by d1 and by the
-  planner's choice.
-- r14 has no file of its own. It is the [production kernel](KERNELS.md) that `tw_gemm` runs for the shape; the line below it names the
-  kernel. `ladder --all` times every production kernel too.
+- d1_splitk (split-K) is for a small C and a long k. Only `ladder --deep` runs it: it times 64 x 64 x 65536 by r04, by
+  d1 and by the planner's choice.
+- r14 has no file of its own. It is the [production kernel](KERNELS.md) that `tw_gemm` runs for the shape; the line
+  below it names the kernel. `ladder --all` times every production kernel too.
 
 The program refuses a rung that does not apply, and says why:
 
@@ -163,8 +163,8 @@ The program refuses a rung that does not apply, and says why:
 - k other than 16 or 32, in s1 to s3
 - rows that are not a multiple of 16 bytes, in r12
 
-The CPU has no r08, no r12 and no s1 to s3. Its r11 divides the work among threads where a GPU divides it among warps. Its r13 is the
-production kernel for bf16 and int8 on processors with a matrix unit.
+The CPU has no r08, no r12 and no s1 to s3. Its r11 divides the work among threads where a GPU divides it among warps.
+Its r13 is the production kernel for bf16 and int8 on processors with a matrix unit.
 
 ## Measured
 
@@ -174,9 +174,10 @@ TEXT
     cat "$new/table.md"
     cat <<'TEXT'
 
-Median GFLOP/s. In brackets: r01 to r05 with compiler unrolling, which is off otherwise. bf16 is another type, so its speed is no step
-from the row above. On the CPU r02 to r10 use one thread. Every row was verified before it was timed. The records are in
-[results](../results/). `tilewright report` makes a page of them, and `tilewright ladder --html FILE` one of your machine.
+Median GFLOP/s. In brackets: r01 to r05 with compiler unrolling, which is off otherwise. bf16 is another type, so its
+speed is no step from the row above. On the CPU r02 to r10 use one thread. Every row was verified before it was timed.
+The records are in [results](../results/). `tilewright report` makes a page of them, and `tilewright ladder --html FILE`
+one of your machine.
 
 ## The rungs
 
@@ -194,9 +195,9 @@ TEXT
     rows GPU_RUNG "rung = word[2]; types = \"\"; if (rung !~ /^r/) { $idea }"
     cat <<'TEXT'
 
-Each section below shows the CUDA kernel, then what differs in OpenCL, then the CPU's counterpart in short. All of the latter is in
-`tilewright explain r05 --engine cpu`. On the CPU r01 to r07 are compiled for the baseline of the architecture. r09 to r11 are compiled
-for each instruction set, and the widest that the processor has is chosen.
+Each section below shows the CUDA kernel, then what differs in OpenCL, then the CPU's counterpart in short. All of the
+latter is in `tilewright explain r05 --engine cpu`. On the CPU r01 to r07 are compiled for the baseline of the
+architecture. r09 to r11 are compiled for each instruction set, and the widest that the processor has is chosen.
 TEXT
     for rung in $(names GPU_RUNG | grep '^r') $(rows CUDA_RUNG 'print word[3]') $(names CUDA_HALF_RUNG) $(names GPU_RUNG | grep -v '^r'); do
         section "$rung" ladder/
@@ -221,16 +222,16 @@ kernels() {
 - `ladder --rung NAME` and `bench --kernel cuda_f32_NAME` time one kernel.
 - `explain NAME` describes one kernel.
 
-A family is one file, named by operation, data path and architecture. Each of its tiles is a row of kernels/kernels.def. The commands
-take former names too.
+A family is one file, named by operation, data path and architecture. Each of its tiles is a row of kernels/kernels.def.
+The commands take former names too.
 
-Two rungs are production kernels as well, so [the ladder](LADDER.md) describes them: [r13_matrix](LADDER.md#r13_matrix) of the CPU (AMX),
-and [r13m_mma](LADDER.md#r13m_mma) for bf16 and f16 from sm_80 on.
+Two rungs are production kernels as well, so [the ladder](LADDER.md) describes them: [r13_matrix](LADDER.md#r13_matrix)
+of the CPU (AMX), and [r13m_mma](LADDER.md#r13m_mma) for bf16 and f16 from sm_80 on.
 
 ## CPU
 
-gemm_simd, formerly r14_peak, is compiled for each instruction set. The widest that the processor has is chosen. gemv_simd computes a C
-of one row or one column.
+gemm_simd, formerly r14_peak, is compiled for each instruction set. The widest that the processor has is chosen.
+gemv_simd computes a C of one row or one column.
 
 | kernel | tile | depth of a panel | idea | sources |
 |---|---|---|---|---|
