@@ -83,7 +83,7 @@ template <int EDGE> static __device__ __forceinline__ void transpose(float *to, 
     constexpr int LINES = EDGE / 4, ONCE = FULL ? 2 : 4;
     struct __align__(4 * ONCE) words { float v[ONCE]; };
     int r = lane % LINES, swap = FULL ? lane / 8 % 2 * 2 : 0;
-    _Pragma("unroll TURNS") for (int q = lane / LINES; q < BK / 4; q += 32 / LINES)
+    _Pragma("unroll UNROLL_TRANSPOSE") for (int q = lane / LINES; q < BK / 4; q += 32 / LINES)
     {
         UNROLLED
         for (int e = 0; e < 4; e += ONCE) {
