@@ -112,7 +112,7 @@ LEFT_OUT = r"/cuda/|/probe|sha256|jit_cache|processors|error\.|detect|/dl\.c|_ap
 # Declarations, which would not compile; only their types are changed.
 DECLARES = r"^\s*(?:static |inline |const |typedef |extern )*(?:\w+_t|int|long|void|float|double|real|char|bool|call|tw_\w+|CBLAS_\w+) \**\w+(?:, \**\w+)*;|^(?:static |inline |typedef |ALWAYS |const )*\w+ \**\w+\([^;={}]*(?:[;,)]|$)"
 # Lines that decide speed alone: prefetches and block sizes.
-SPEED = r"prefetch|ask_|a_next|b_next|c_next|PER_THREAD|even_block|WANTED|AHEAD|snprintf|static_assert|_Static_assert|fail\("
+SPEED = r"prefetch|\bat_[ac]\b|a_next|b_next|c_next|PER_THREAD|even_block|WANTED|AHEAD|snprintf|static_assert|_Static_assert|fail\("
 
 # Where equality changes nothing: the smaller of two; a loop over blocks, or guarded tiles of k, for one that is empty.
 # Nor does a lost step of k = 1023 there: no block begins with it.

@@ -125,35 +125,35 @@ ALWAYS void tile_of(const cpu_tile *t, const int rows, const int units, const bo
     real *out = t->sum_out != NULL ? t->sum_out : t->c;
     const int64_t out_ld = t->sum_out != NULL ? t->sum_out_ld : t->ldc, a_next_step = t->a_next_step,
                   c_step = out_ld * SIZE;
-    uintptr_t ask_a = t->a_next, ask_c = t->c_next;
+    uintptr_t at_a = t->a_next, at_c = t->c_next;
     int64_t c_lines = (units * UNIT * SIZE + CPU_LINE_BYTES - 1) / CPU_LINE_BYTES;
     /* lines that there will be no steps for */
-    for (; c_lines * MR > t->k && c_lines > 1; c_lines--, ask_c += CPU_LINE_BYTES) {
+    for (; c_lines * MR > t->k && c_lines > 1; c_lines--, at_c += CPU_LINE_BYTES) {
         UNROLLED(8)
-        for (int i = 0; i < MR; i++) __builtin_prefetch((const void *)(ask_c + (uintptr_t)(i * c_step)), 1);
+        for (int i = 0; i < MR; i++) __builtin_prefetch((const void *)(at_c + (uintptr_t)(i * c_step)), 1);
     }
     feed f = {a, a + 4 * a_rs, b, a_rs, 2 * a_rs, 3 * a_rs, t->b_next};
     for (int64_t k_left = t->k; k_left > 0; k_left -= MR) {
         /* all of C has been prefetched: MR steps without anything to count */
         if (packed && c_lines <= 0 && k_left >= MR) {
             UNROLLED(8)
-            for (int p = 0; p < MR; p++, f.a_low += MR, f.b += NR, ask_a += (uintptr_t)a_next_step) {
-                __builtin_prefetch((const void *)ask_a);
+            for (int p = 0; p < MR; p++, f.a_low += MR, f.b += NR, at_a += (uintptr_t)a_next_step) {
+                __builtin_prefetch((const void *)at_a);
                 step_of(&f, rows, units, masked, packed, last, sum, rest);
             }
-            ask_a += (uintptr_t)t->a_next_back;
+            at_a += (uintptr_t)t->a_next_back;
             continue;
         }
         int64_t steps = smaller(MR, k_left);
         ROLLED
         do {
-            __builtin_prefetch((const void *)ask_a), __builtin_prefetch((const void *)ask_c, 1);
-            ask_a += (uintptr_t)a_next_step, ask_c += (uintptr_t)c_step;
+            __builtin_prefetch((const void *)at_a), __builtin_prefetch((const void *)at_c, 1);
+            at_a += (uintptr_t)a_next_step, at_c += (uintptr_t)c_step;
             step_of(&f, rows, units, masked, packed, last, sum, rest);
             f.a_low += a_cs, f.a_high += a_cs, f.b += b_rs;
         } while (--steps > 0);
-        ask_a += (uintptr_t)t->a_next_back, ask_c -= (uintptr_t)(MR * c_step);
-        ask_c += --c_lines > 0 ? CPU_LINE_BYTES : 0;
+        at_a += (uintptr_t)t->a_next_back, at_c -= (uintptr_t)(MR * c_step);
+        at_c += --c_lines > 0 ? CPU_LINE_BYTES : 0;
     }
     /* epilogue */
     const vec alpha = vec_all(real_of(t->alpha)), beta = vec_all(real_of(t->beta));
@@ -223,7 +223,7 @@ void KERNEL(const cpu_tile *t)
 
 #if DOT == 0
 /* Prefetch rows of an operand at once; rows that lie close together as one run. */
-ALWAYS void ask_for(const void *at, int64_t rows, int64_t ld_bytes, int64_t bytes, const bool writes)
+ALWAYS void prefetch_rows(const void *at, int64_t rows, int64_t ld_bytes, int64_t bytes, const bool writes)
 {
     uintptr_t row = (uintptr_t)at;
     if (ld_bytes < bytes + CPU_LINE_BYTES) bytes += (rows - 1) * ld_bytes, rows = 1;
@@ -267,8 +267,8 @@ static void unpacked_product(const cpu_unpacked *x, double alpha, double beta, c
         t.a_next_step = a_cs * SIZE;
     if (high > 1 && a_cs == 1) { /* the first rows; of operands whose tiles take less time than the memory, all */
         const bool tiny = m * k * SIZE <= TINY_BYTES;
-        ask_for(a, tiny ? m : rows, a_rs * SIZE, k * SIZE, false);
-        if (tiny) ask_for(c, m, ldc * SIZE, n * SIZE, true);
+        prefetch_rows(a, tiny ? m : rows, a_rs * SIZE, k * SIZE, false);
+        if (tiny) prefetch_rows(c, m, ldc * SIZE, n * SIZE, true);
     }
     t.rows = rows + (taller > 0);
     for (int64_t i = 0; i < high; i++) {
@@ -320,7 +320,7 @@ static void unpacked_transposed(const cpu_unpacked *x, double alpha, const real 
         for (int64_t j = 0; j < x->n; j += TRANSPOSED_COLS) {
             real *at = c + j * x->ldc + i;
             some.m = smaller(TRANSPOSED_ROWS, x->m - i), some.n = smaller(TRANSPOSED_COLS, x->n - j);
-            ask_for(at, some.n, x->ldc * SIZE, some.m * SIZE, true);
+            prefetch_rows(at, some.n, x->ldc * SIZE, some.m * SIZE, true);
             unpacked_product(&some, alpha, 0, a + i * x->a_rs, b + j, part);
             store_transposed(part, some.m, some.n, at, x->ldc);
         }

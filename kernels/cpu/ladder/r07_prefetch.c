@@ -1,18 +1,18 @@
-/* r07_prefetch - rung 7: the next pair of blocks is asked for while this one is multiplied.
+/* r07_prefetch - rung 7: the next pair of blocks is prefetched while this one is multiplied.
  *
  * IDEA      r06 copies a pair of blocks, waiting for memory, then multiplies, leaving memory idle. Here every tile of
- *           the multiplication also asks for its share of the next pair's rows, so that the next copy finds them in the
+ *           the multiplication also prefetches a part of the next pair's rows, so that the next copy finds them in the
  *           cache:
  *
  *             r06   [copy 0]####### [copy 1]####### [copy 2]#######          # multiply
  *             r07   [copy 0]####### [1]####### [2]#######
- *                           ask for 1  ask for 2
+ *                           prefetch 1 prefetch 2
  *
  * NUMBERS   2 r rows of r elements per pair of blocks; no flop and no byte more is needed, they only come earlier. It
  *           gains what the hardware's own prefetchers leave: they see the rows of a block too late, and stop at page
  *           ends.
- * LIMITS    those of r06. The last pair asks for nothing. A prefetch never faults.
- * CHANGED   from r06: ask_for_share, and one call of it per tile.
+ * LIMITS    those of r06. The last pair prefetches nothing. A prefetch never faults.
+ * CHANGED   from r06: prefetch_part, and one call of it per tile.
  * SOURCE    5kk73, prefetching: two tiles, the next one loaded during the accumulation. */
 #include "../rung.h"
 
@@ -57,7 +57,7 @@ static runs runs_of(const real *first, int64_t rs, int64_t cs, int64_t rows, int
 }
 
 /* Ask for runs t, t + tiles, ... of the next A block and the next B block behind it. */
-static inline void ask_for_share(const runs *next_a, const runs *next_b, int64_t t, int64_t tiles)
+static inline void prefetch_part(const runs *next_a, const runs *next_b, int64_t t, int64_t tiles)
 {
     enum { LINE = 64 / sizeof(real) };
     for (; t < next_a->count + next_b->count; t += tiles) {
@@ -74,7 +74,7 @@ static void multiply_block(const runs *next_a, const runs *next_b, const real *a
     for (int64_t i = 0; i < panels(rows, MR); i++)
         for (int64_t j = 0; j < panels(cols, NR); j++) {
             multiply_tile(a + i * MR * depth, b + j * NR * depth, sums + i * MR * ld + j * NR, ld, depth);
-            ask_for_share(next_a, next_b, i * panels(cols, NR) + j, panels(rows, MR) * panels(cols, NR));
+            prefetch_part(next_a, next_b, i * panels(cols, NR) + j, panels(rows, MR) * panels(cols, NR));
         }
 }
 

@@ -64,7 +64,7 @@ static runs runs_of(const real *first, int64_t rs, int64_t cs, int64_t rows, int
 }
 
 /* Ask for runs t, t + tiles, ... of the next A block and the next B block behind it. */
-static inline void ask_for_share(const runs *next_a, const runs *next_b, int64_t t, int64_t tiles)
+static inline void prefetch_part(const runs *next_a, const runs *next_b, int64_t t, int64_t tiles)
 {
     enum { LINE = 64 / sizeof(real) };
     for (; t < next_a->count + next_b->count; t += tiles) {
@@ -81,7 +81,7 @@ static void multiply_block(const runs *next_a, const runs *next_b, const real *a
     for (int64_t i = 0; i < panels(rows, MR); i++)
         for (int64_t j = 0; j < panels(cols, NR); j++) {
             multiply_tile(a + i * MR * depth, b + j * NR * depth, sums + i * MR * ld + j * NR, ld, depth);
-            ask_for_share(next_a, next_b, i * panels(cols, NR) + j, panels(rows, MR) * panels(cols, NR));
+            prefetch_part(next_a, next_b, i * panels(cols, NR) + j, panels(rows, MR) * panels(cols, NR));
         }
 }
 
