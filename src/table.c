@@ -49,7 +49,8 @@ cpu_hook cpu_tiles_enter, cpu_tiles_leave;
 #define TILE(m, n, k)        .lab.tile_m = m, .lab.tile_n = n, .lab.tile_k = k
 #define EDGE(edge)           .lab.default_tile = edge
 #define FORMERLY(name)       .lab.formerly = #name
-#define LAYOUT(what)         .layout = CPU_##what, .lab.flushes = CPU_##what == CPU_PAIRS || CPU_##what == CPU_TILE_PAIRS
+#define FLUSHES(what)        ((what) == CPU_PAIRS || (what) == CPU_TILE_PAIRS)
+#define LAYOUT(what)         .layout = CPU_##what, .lab.flushes = FLUSHES(CPU_##what)
 #define THREADS(x)           .gpu.threads_x = x, .gpu.threads_y = 1
 #define DEFINES(text)        .gpu.defines = " " #text
 #define STAGES(count)        .gpu.stages = count

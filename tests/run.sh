@@ -238,7 +238,7 @@ run_program() {
     rm -f "$sanitizer".*
     # Reports go to files of their own: stderr is the program's, and a test may expect what it says.
     # The thread-local memory of libraries that are loaded later is not looked at: LeakSanitizer reads a wrong address and length for libOpenCL's (GCC 12) and crashes.
-    # Nor is the use of locals after their function's return: GCC 13.3 puts them where they are not aligned for AVX-512 (GCC's PR 110027), which crashes.
+    # Nor is the use of locals after their function's return: GCC 13.3 then places the locals of AVX-512 code unaligned, which crashes.
     export ASAN_OPTIONS="allocator_may_return_null=1:detect_stack_use_after_return=0:intercept_tls_get_addr=0:exitcode=99:log_path=$sanitizer"
     export UBSAN_OPTIONS="print_stacktrace=1:exitcode=99:log_path=$sanitizer"
     export TSAN_OPTIONS="halt_on_error=1:exitcode=99:log_path=$sanitizer"

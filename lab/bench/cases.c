@@ -6,7 +6,7 @@
 
 /* clang-format off */
 #define NN(group, m, n, k) {group, TW_N, TW_N, m, n, k, 0}
-#define TRANSPOSED(group, n)                                                                                               \
+#define TRANSPOSED(group, n)                                                                                           \
     {group, TW_N, TW_T, n, n, n, 0}, {group, TW_T, TW_N, n, n, n, 0}, {group, TW_T, TW_T, n, n, n, 0}
 #define CUBE(group, n) NN(group, n, n, n)
 /* clang-format on */
