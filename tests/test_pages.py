@@ -93,6 +93,17 @@ def fields_are_explained():
     assert not [name for name in fields if f"`{name}`" not in read("docs/REFERENCE.md")], [name for name in fields if f"`{name}`" not in read("docs/REFERENCE.md")]
 
 
+def the_reference_is_whole():
+    """Each command of the help, exit status of cli/exit.h and variable that the code reads stands in the reference."""
+    reference = read("docs/REFERENCE.md")
+    listed = re.findall(r"^  (\w+)  ", run("help").stdout.split("COMMANDS\n")[1].split("\n\n")[0], re.M)
+    code = " ".join(read(name) for name in tracked("src/*.c", "cli/*.c", "lab/*.c", "blas/*.c"))
+    wanted = [f"`{word}`" for word in listed + sorted(set(re.findall(r'"(TILEWRIGHT_[A-Z_]+)"', code)))]
+    wanted += [f"| {number} |" for number in re.findall(r"^    EXIT_\w+ = (\d+)", read("cli/exit.h"), re.M)]
+    assert len(wanted) > 25, wanted
+    assert not [each for each in wanted if each not in reference], [each for each in wanted if each not in reference]
+
+
 def pages_are_short():
     assert read("README.md").count("\n") < 150, "README.md: under 150 lines; the rest belongs to docs/GUIDE.md and docs/REFERENCE.md"
 
@@ -173,6 +184,7 @@ def all_commands(page):
 CASES.append(("the_code_names_pages_that_are_there", links_of_the_code))
 CASES.append(("the_readme_is_short", pages_are_short))
 CASES.append(("the_reference_has_every_field_of_a_record", fields_are_explained))
+CASES.append(("the_reference_has_every_command_exit_status_and_variable", the_reference_is_whole))
 for each in pages():
     CASES.append((f"links of {each}", lambda page=each: links_of(page)))
     if os.path.basename(each) != "COURSE.md" and next(commands(each), None):
