@@ -30,7 +30,7 @@ static exit_code choose_kernel(const options *opt, const tw_lab_kernel **out)
     return diag(EXIT_USAGE, "--kernel %s: no such kernel; names look like %s", opt->kernel, names[0]);
 }
 
-/* What --against goes with: it runs what a user calls, tw_gemm(), which chooses by itself. */
+/* The options that --against allows: it calls tw_gemm() as a user does, and tw_gemm() chooses the kernel. */
 static exit_code check_against(const options *opt)
 {
     if (opt->against.count == 0)

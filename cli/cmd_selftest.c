@@ -123,7 +123,7 @@ static exit_code run_kernel(session *s, subject *x)
     return add_exact(x, &t, status);
 }
 
-/* What the CPU engine's calls do around its kernels. */
+/* Checks of the CPU engine's code around its kernels. */
 static const struct {
     const char *name;
     tw_status (*run)(exact_tally *);

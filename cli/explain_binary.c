@@ -17,7 +17,7 @@ enum { SHOWN = 700, LONGEST = 110, ANY_SM = 90 };
 
 /* ---- code, as text ---- */
 
-/* What was found: text for free(), its form, the function to look in, and where it came from; or why there is none. */
+/* The listing: its text for free(), its form, the function to look in and its source; or why there is none. */
 typedef struct source {
     char *text;
     listing_form form;

@@ -146,8 +146,8 @@ static io_type common_type(const operands *o)
     return type;
 }
 
-/* --dtype; else C's own type where somebody's C is judged; else the common type of the operands, and where that cannot
- * be computed in, or does not hold a large integer, the first of f32 and f64 that holds every value. */
+/* --dtype; else the type of the C that `verify` judges; else the common type of the operands. If no kernel computes in
+ * that type, or it does not hold a large integer: the first of f32 and f64 that holds every value. */
 static exit_code choose_type(const options *opt, operands *o)
 {
     static const io_type raised[] = {IO_F32, IO_F64};

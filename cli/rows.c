@@ -20,7 +20,7 @@ exit_code rows_trial(const session *s, const tw_problem *problem, trial *t)
     return status == TW_OK ? EXIT_OK : diag_lab(status, what);
 }
 
-/* What broke down; of a reader's kernel, in which file. */
+/* Tells the failure; of a user kernel with its file. */
 static exit_code broke(tw_status status, const row_fault *fault)
 {
     const user_kernel *user = fault->wish->user;

@@ -163,8 +163,8 @@ static io_status take_int64(reader *r, const char *expected, int64_t *out)
     return IO_OK;
 }
 
-/* What strtod may see: decimal digits with a point and an exponent, or the words for infinity and NaN. strtod
- * alone would take hexadecimal and nan(...) too. */
+/* Only these tokens go to strtod: decimal digits with a point and an exponent, or the words for infinity and NaN.
+ * strtod alone would take hexadecimal and nan(...) too. */
 static bool is_real(token t)
 {
     if (t.count > 0 && (t.text[0] == '-' || t.text[0] == '+')) t = (token){t.text + 1, t.count - 1};

@@ -133,7 +133,7 @@ static io_status refuse_dtype(const scanner *s, slice dtype, const char *what)
                    "the dtype is %s%s, expected one of f8 f4 f2 i8 i4 i2 i1 u8 u4 u2 u1", text, what);
 }
 
-/* What a letter of NumPy stands for, in brackets; nothing where it stands for nothing. */
+/* The meaning of a type letter of NumPy, in brackets; an unknown letter has none. */
 static const char *dtype_kind(char letter)
 {
     static const struct {

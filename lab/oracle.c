@@ -189,7 +189,7 @@ static tw_status make_reference(const product *x, oracle *o, uint64_t seed, doub
     return status;
 }
 
-/* What no element of C exceeds in size, with integers up to `limit`, or with values below 1. */
+/* A bound on |C|, with integers up to `limit`, or with values below 1. */
 static double largest_result(const product *x, oracle_kind kind, int64_t limit)
 {
     double size = kind == ORACLE_EXACT ? (double)limit : 1;

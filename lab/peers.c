@@ -223,7 +223,8 @@ static void set_variables(const char *words, int threads)
     }
 }
 
-/* What is opened here runs: it belongs to this user or to root, and nobody else can write it. fd: what lies at path. */
+/* A library that is opened runs. So it must belong to this user or root, and nobody else may write it. fd: the open
+ * file at path. */
 static bool is_trusted(int fd, const char *path, mode_t kind, char *why, size_t size)
 {
     struct stat info;

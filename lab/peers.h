@@ -48,7 +48,7 @@ bool peer_open(const peer_row *row, const char *folder, int threads, peer *out, 
 /* peer_multiply - C = op(A) op(B). 0, or the library's own status. */
 int peer_multiply(const peer *p, const tw_problem *problem, const void *a, const void *b, void *c);
 
-/* What the library says of itself; "" where it says nothing. Of the choice some say nothing before a first product. */
+/* The library's own words on its version and the code it chose; "": none. Some name the code after a first product. */
 void peer_version(const peer *p, char text[PEER_TEXT]);
 void peer_choice(const peer *p, char text[PEER_TEXT]);
 

@@ -12,7 +12,7 @@
 
 enum { MOST_DEPTH = 8 };
 
-/* What is being read, and where to say what is wrong with it. */
+/* The file being read, and the place for an error's sentence. */
 typedef struct reading {
     const char *path, *engine;
     const char *text;

@@ -33,7 +33,7 @@ typedef struct jit_key {
 } jit_key;
 jit_key jit_key_of(int count, const char *const *pieces); /* the library's version is added to it */
 
-/* What the folder's files may take together. Beyond it those go that were not used for longest, until a quarter is
+/* Limit on the bytes of the folder's files. Beyond it the least recently used files are removed until a quarter is
  * free. */
 #define JIT_CACHE_MOST_BYTES ((int64_t)256 << 20)
 

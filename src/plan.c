@@ -70,8 +70,8 @@ static tw_status choose_row(const tw_problem *problem, const device_facts *devic
     return choice->kernel == NULL ? check_tile(best, choice->tile) : TW_OK;
 }
 
-/* What this thread planned last for a context, since programs ask for one shape again and again: finding the row and
- * the blocks costs more than a product of 8 x 8 x 8. */
+/* This thread's last plan, since programs multiply one shape again and again: finding the row and the blocks costs more
+ * than a product of 8 x 8 x 8. */
 static _Thread_local struct {
     uint64_t context; /* device_facts.context; 0: nothing yet */
     bool no_workspace;
@@ -158,7 +158,7 @@ static const char *packing_text(const packing *p, const char *transposes, const 
     return !p->needed ? "" : p->transposes ? transposes : copies;
 }
 
-/* What a grid's blocks are, where they do not compute a tile each. */
+/* How the grid's blocks divide the work, where they do not compute a tile each. */
 static void grid_text(const gpu_plan *p, char text[96])
 {
     text[0] = '\0';

@@ -4,7 +4,7 @@
 
 #include "context.h"
 
-/* What tw_gemm makes, uses once and drops, and the lab keeps. */
+/* A planned product with its buffers: tw_gemm makes, uses and drops it; the lab keeps it. */
 struct tw_lab_run {
     tw_context *context;
     plan plan;

@@ -185,8 +185,8 @@ typedef vec half;
 #endif
 
 #if !REAL_IS_INT
-/* What exchanging rows and columns takes: of each 16 bytes of two vectors the low or the high elements in turns (f32
- * also pairs of them), and of whole blocks of 16 bytes the even or the odd ones of both. */
+/* The shuffles of a transpose: of each 16 bytes of two vectors the low or the high elements, interleaved (f32 also in
+ * pairs), and of whole blocks of 16 bytes the even or the odd ones of both. */
 #if defined(__AVX512F__) && REAL_IS_DOUBLE
 #define vec_low(a, b)  _mm512_unpacklo_pd(a, b)
 #define vec_high(a, b) _mm512_unpackhi_pd(a, b)

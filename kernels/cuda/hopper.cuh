@@ -125,7 +125,7 @@ static __device__ __forceinline__ void tma_store(const tensor_map *map, int x, i
 #define TMA_STORES_READ(PENDING) asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(PENDING) : "memory")
 #define TMA_STORES_DONE()        asm volatile("cp.async.bulk.wait_group 0;" ::: "memory")
 
-/* So many threads, of whole warps, that name the same barrier (1 to 15) wait for each other. */
+/* Named barrier: `threads` threads, whole warps, that name the same barrier (1 to 15) wait for each other. */
 static __device__ __forceinline__ void named_barrier_sync(int which, int threads)
 {
     asm volatile("bar.sync %0, %1;" ::"r"(which), "r"(threads) : "memory");

@@ -116,8 +116,8 @@ static void compare_fairly(const trial *t, roofs *limits, int tries, row *out)
              100 * out->record.fraction_of_bound, out->record.bound_gflops);
 }
 
-/* What the compiler made of the kernel, what the host did before, and of thin matrices the bandwidth as NVIDIA
- * Best Practices counts it: each k x k block of C reads its two tiles and writes its own once. */
+/* The kernel's resources, the host's passes before it, and for thin products the bandwidth as NVIDIA Best Practices
+ * counts it: each k x k block of C reads its two tiles and writes its own once. */
 static void describe_launch(const tw_problem *p, const trial_timing *timing, row *out)
 {
     const tw_lab_resources *x = &timing->resources;

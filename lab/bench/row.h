@@ -35,7 +35,7 @@ typedef struct row {
 
 enum { ROW_MOST = 65 }; /* kernels that are timed interleaved */
 
-/* What broke down, where a call below fails: tw_error_text() has the library's sentence. */
+/* Where a call below fails: its row, and what memory was for. tw_error_text() has the library's sentence. */
 typedef struct row_fault {
     const row_wish *wish;
     const char *what; /* that there may have been no memory for */

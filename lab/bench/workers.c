@@ -24,7 +24,7 @@ static void close_all(int fds[4])
         if (fds[i] >= 0) close(fds[i]);
 }
 
-/* What the library of such a process prints is no result: it goes where errors go. */
+/* A library's own output is no result: stdout of the process goes to stderr. */
 static void be_forked(const bench_hooks *hooks, worker_body *body, void *job, int orders, int answers)
 {
     hooks->forked();

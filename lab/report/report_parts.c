@@ -437,7 +437,7 @@ void report_charts(const report *r)
 
 /* ---- sizes ---- */
 
-/* What the ladders of one machine and width have between them: sizes as columns, labels as rows. */
+/* The ladders of one machine and width as a table: sizes as columns, labels as rows. */
 typedef struct grid {
     int columns, rows;
     const ladder **ladders; /* one per column */

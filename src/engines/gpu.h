@@ -21,10 +21,10 @@ static inline const char *gpu_source(const char *file)
     return s->text;
 }
 
-/* What is kept of a compiler's log: room in the thread's sentence is left for the rest. */
+/* Bytes of a compiler's log that are kept; the rest of the thread's sentence needs room too. */
 enum { BUILD_LOG_BYTES = 3600 };
 
-/* gpu_text - what the compiler is given. */
+/* gpu_text - the text for the compiler. */
 static inline const char *gpu_text(const tw_lab_source *source)
 {
     return source->text != NULL ? source->text : gpu_source(source->file);

@@ -97,7 +97,7 @@ static void transpose_block(const source_panel *s, int64_t first, int64_t count,
         for (int64_t i = q < whole ? lanes : 0; i < s->lanes; i++) to[q * s->width + i] = word_at(s, i, first + q);
 }
 
-/* What the product takes B's 128 too many for: from each row's sum of CPU_U8 take 128 times its elements. */
+/* CPU_U8 adds 128 to B's elements. To make up for it, subtract 128 times each row's elements of A from its sum. */
 static void subtract_bytes(uint32_t *sums, const uint32_t *words, int64_t count)
 {
     for (int64_t i = 0; i < count; i++)
