@@ -3,7 +3,7 @@
 # Prints TAP; TILEWRIGHT_BUILD is the build folder. Built with sanitizers there is nothing to install: all is skipped.
 set -u
 
-cases='staged_files pages_and_texts static_names header_stands_alone readme_examples pkg_config_shared pkg_config_static pkg_config_blas cmake_package program_runs_from_anywhere kernels_built_ahead'
+cases='staged_files pages_and_texts static_names header_stands_alone readme_examples examples_by_make examples_by_cmake pkg_config_shared pkg_config_static pkg_config_blas cmake_package program_runs_from_anywhere kernels_built_ahead'
 in_order=1
 # shellcheck source=tests/support/tap.sh
 . "$(dirname "$0")/support/tap.sh"
@@ -29,7 +29,7 @@ pages_and_texts() {
     [ -x "$tree/bin/tilewright" ] || skip 'the program was not built' || return 1
     "$tree/bin/tilewright" help --man | cmp - "$tree/share/man/man1/tilewright.1" || return 1
     "$tree/bin/tilewright" help --completion | cmp - "$tree/share/bash-completion/completions/tilewright" || return 1
-    for file in LICENSE README.md CHANGELOG.md docs; do
+    for file in LICENSE README.md CHANGELOG.md docs examples; do
         diff -r "$root/$file" "$tree/share/doc/tilewright/$file" || return 1
     done
 }
@@ -62,6 +62,31 @@ readme_examples() {
         LD_LIBRARY_PATH=$tree/$libdir:$build/tests/fakes/cuda TILEWRIGHT_NVRTC=$build/tests/fakes/nvrtc/libnvrtc.so.13 FAKE_CUDA='product=1 sm=75' TILEWRIGHT_CACHE=off "$work/example" >"$work/said" || return 1
         printf '4 5\n10 11\n' | diff - "$work/said" || { echo "printed by $example" && return 1; }
     done
+}
+
+# Each program of examples/ that lies in a folder prints what its first comment says.
+examples_print() { # FOLDER
+    for example in "$root"/examples/*.c "$root"/examples/*.cpp "$root"/examples/*.f90; do
+        name=$(basename "$example") && name=${name%.c} name=${name%.f90} && name=$(echo "$name" | sed 's/\.cpp$/_cpp/')
+        [ -x "$1/$name" ] || { [ "$name" = blas ] && note 'blas.f90 is not built: there is no Fortran compiler' && continue; }
+        awk '/Prints$/ { inside = 1; next } inside && sub(/^[ *!]*    /, "") { ended = /\*\/$/; sub(/ *\*\/$/, ""); print; if (!ended) next } inside { exit }' "$example" >"$work/promised"
+        [ -s "$work/promised" ] || { echo "$example does not say what it prints" && return 1; }
+        LD_LIBRARY_PATH=$tree/$libdir "$1/$name" | diff "$work/promised" - || { echo "printed by $name" && return 1; }
+    done
+}
+
+examples_by_make() {
+    need pkg-config && need make && need c++ || return 1
+    cp -r "$root/examples" "$work/examples" && programs=all
+    command -v gfortran >/dev/null || programs='product batch product_cpp'
+    # shellcheck disable=SC2086 # words on purpose
+    PKG_CONFIG_PATH=$tree/$libdir/pkgconfig make -C "$work/examples" CC="$compiler" CFLAGS='-Wall -Wextra -Wpedantic -Werror' CXXFLAGS='-Wall -Wextra -Werror' $programs &&
+        examples_print "$work/examples"
+}
+
+examples_by_cmake() {
+    need c++ || return 1
+    cmake -S "$root/examples" -B "$work/built" -DCMAKE_PREFIX_PATH="$tree" -DCMAKE_C_COMPILER="$compiler" && cmake --build "$work/built" && examples_print "$work/built"
 }
 
 flags() { PKG_CONFIG_PATH=$tree/$libdir/pkgconfig pkg-config "$@"; }

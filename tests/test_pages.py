@@ -36,8 +36,8 @@ def read(name):
 
 
 def pages():
-    return [os.path.relpath(os.path.join(folder, name), ROOT) for top in (".", "docs") for folder, _, names in os.walk(os.path.join(ROOT, top))
-            for name in sorted(names) if name.endswith(".md") and (top == "docs" or os.path.samefile(folder, ROOT))]
+    return [os.path.relpath(os.path.join(folder, name), ROOT) for top in (".", "docs", "examples") for folder, _, names in os.walk(os.path.join(ROOT, top))
+            for name in sorted(names) if name.endswith(".md") and (top != "." or os.path.samefile(folder, ROOT))]
 
 
 def prose(text):
