@@ -29,7 +29,7 @@ pages_and_texts() {
     [ -x "$tree/bin/tilewright" ] || skip 'the program was not built' || return 1
     "$tree/bin/tilewright" help --man | cmp - "$tree/share/man/man1/tilewright.1" || return 1
     "$tree/bin/tilewright" help --completion | cmp - "$tree/share/bash-completion/completions/tilewright" || return 1
-    for file in LICENSE README.md CHANGELOG.md docs examples; do
+    for file in LICENSE README.md CHANGELOG.md SECURITY.md docs examples; do
         diff -r "$root/$file" "$tree/share/doc/tilewright/$file" || return 1
     done
 }
