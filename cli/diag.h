@@ -9,7 +9,7 @@
 void diag_command(const char *name); /* which command the sentences name; it must stay */
 const char *diag_command_name(void);
 
-/* diag - print a sentence; returns code, so that a function can end with `return say(...)`. */
+/* diag - print a sentence; returns code, so that a function can end with `return diag(...)`. */
 exit_code diag(exit_code code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* the library's last sentence, its status as an exit code */
 exit_code diag_tw(tw_status status);

@@ -99,7 +99,7 @@ ALWAYS void step_of(const feed *f, const int rows, const int units, const bool m
     }
 }
 
-/* The tile with its numbers of rows and of units as constants; cut: its last vector may not be whole; packed: see
+/* The tile with its numbers of rows and of units as constants; masked: its last vector may not be whole; packed: see
  * cpu.h. */
 ALWAYS void tile_of(const cpu_tile *t, const int rows, const int units, const bool masked, const bool packed)
 {

@@ -29,11 +29,10 @@
  *           474 x 170 x 288, 2 splits, 7.6 (8.4); 100 x 100 x 1000, 8 splits, 5.6 (7.8).
  * LIMITS    sm_80 and above. m, n >= 1; any ld, address and transpose. Fewer than 2^31 tiles. Operands whose address
  *           and ld are multiples of 16 or 8 bytes are copied by as many, others word by word.
- * HOST      grid ceil(m / BM) * ceil(n / BN) * splits, block 32 WARPS, dynamic shared memory WARPS * sizeof(union
- * slice)
- *           = 147456 bytes. splits > 1: a tile's blocks are neighbours in the grid; memory has BM * BN floats for each
- *           block, aligned to 16 bytes, and flags 8 bytes for each, of any content but `epoch`; splits is at most
- *           ceil(k / BLOCK_K).
+ * HOST      grid ceil(m / BM) * ceil(n / BN) * splits, block 32 WARPS, dynamic shared memory
+ *           WARPS * sizeof(union slice) = 147456 bytes. splits > 1: a tile's blocks are neighbours in the grid; memory
+ *           has BM * BN floats for each block, aligned to 16 bytes, and flags 8 bytes for each, of any content but
+ *           `epoch`; splits is at most ceil(k / BLOCK_K).
  *           CLUSTER_REDUCE = 1: splits is 2, 4 or 8, the size of a cluster along x; memory and flags are not used;
  *           dynamic shared memory is sizeof(struct cluster_sums) = 4 BM * BN + 16 bytes larger.
  * TILES     sgemm_slicedk_sm80, 64 x 32, is described above. The others differ in how the lanes divide the tile.

@@ -1,8 +1,7 @@
 /* r03_coalesced - rung 3: B is read along its rows; the tile is transposed on the way into shared memory.
  *
- * IDEA      Let the lanes that are neighbours in x read neighbours in a row of B. The tile is still stored transposed,
- * so
- *           that it lies [n][k], and the loop reads a column of it:
+ * IDEA      Let the lanes that are neighbours in x read neighbours in a row of B. The tile is still transposed: it
+ *           lies [n][k], and the loop reads a column of it:
  *
  *             b_tile[tx][ty] = B(t*T + ty, bx*T + tx)          global: T neighbours, coalesced
  *             sum += a_tile[ty][p] * b_tile[tx][p]             shared: lanes T words apart, the same few banks

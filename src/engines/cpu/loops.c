@@ -12,9 +12,12 @@
  * is possible (direct_a, direct_b of the plan). Small-m products (small_m): a task computes its panel in steps of k,
  * each with loop 1 outside of loop 2. GEMV (run_gemv_task) and the unpacked path (run_unpacked_task) have no loops
  * here: only their outputs are divided. Panels of bf16 and int8 hold other words than their operands (cpu_layout): a k
- * that counts what panels hold counts steps. An element of C is one sum over k in ascending order, kept unscaled until
- * the last panel: its bits depend neither on the blocks nor on the threads, in whatever floating-point environment the
- * caller has. Sources: Goto and van de Geijn 2008; Van Zee and van de Geijn 2015. */
+ * that counts what panels hold counts steps.
+ *
+ * An element of C is one sum over k in ascending order, kept unscaled until the last panel: its bits depend neither on
+ * the blocks nor on the threads, in whatever floating-point environment the caller has.
+ *
+ * Sources: Goto and van de Geijn 2008; Van Zee and van de Geijn 2015. */
 #include "cpu_engine.h"
 
 typedef struct loops {

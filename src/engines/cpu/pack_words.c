@@ -116,8 +116,8 @@ static void make_rows(const source_panel *s, int64_t first, int64_t count, uint3
         for (int64_t q = 0; q < count; q++) weave(s, first + q, rows + q * s->width);
 }
 
-/* A's blocks of tiles: TILE words of each lane side by side. What lies so is copied; else rows are made and transposed.
- * */
+/* A's blocks of tiles: TILE words of each lane side by side. Words that lie so are copied; else rows are made and
+ * transposed. */
 static void pack_tiles(const source_panel *s, int64_t first, int64_t count, uint32_t *panel)
 {
     for (int64_t q = first; q < first + count; q += TILE) {
