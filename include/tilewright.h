@@ -16,8 +16,9 @@
  *          More words: docs/GLOSSARY.md.
  * UNITS    Lengths and leading dimensions count elements. A name with another unit ends in it: _bytes, _s, _flops,
  *          _gbps.
- * STRUCTS  begin with their size, which must equal the library's. Before version 1.0, recompile your program for each
- *          minor version.
+ * STRUCTS  begin with their size: set it to sizeof, or use tw_problem_make() and tw_batch_make(). Later versions add
+ *          fields at the end. Fields that an older program's smaller struct lacks count as 0. A newer program's larger
+ *          struct is accepted if the fields that the library does not know are 0.
  * ERRORS   A call that can fail returns a tw_status. tw_error_text() then explains the calling thread's last failure
  *          in one sentence. The library never prints, exits or aborts. It reads the environment only in tw_open() and
  *          tw_devices().
@@ -83,7 +84,7 @@ TW_API const char *tw_error_text(void);
 /* ---- devices and contexts -------------------------------------------------------------------------------------- */
 
 typedef struct tw_device {
-    uint32_t size;   /* sizeof(tw_device), set by the caller */
+    uint32_t size;   /* sizeof(tw_device), set by the caller; fields that the library lacks become 0 */
     int32_t index;   /* within its engine, from 0 */
     char engine[16]; /* "cpu", "opencl", "cuda" */
     char name[96];   /* the maker's name of the device */
@@ -98,14 +99,15 @@ typedef struct tw_device {
 
 /* tw_devices - describe the devices that tw_open() would open in this process.
  *
- * devices   room for `capacity` descriptions, devices[0].size set; may be NULL when capacity is 0
+ * devices   room for `capacity` descriptions, devices[0].size set and devices of that size; may be NULL when capacity
+ *           is 0
  * count     how many there are, even when that is more than capacity
  * Special   An engine or OpenCL platform that cannot be used is left out. After TW_OK tw_error_text() says which and
  *           why; "": none was. An invalid TILEWRIGHT_CPU or TILEWRIGHT_THREADS is TW_BAD_ARGUMENT, as in tw_open().
  *           The drivers of opencl and cuda run in the caller's process, here and in tw_open(): a driver that crashes
  *           takes the process with it. PoCL aborts when it cannot get memory or a thread. Near such limits, call this
  *           in a process of its own, or open "cpu", which has no driver [docs/decisions/0008].
- * Returns   TW_OK, TW_BAD_ARGUMENT */
+ * Returns   TW_OK, TW_BAD_ARGUMENT, TW_NO_MEMORY (only where the size is not this library's) */
 TW_API tw_status tw_devices(tw_device *devices, int32_t capacity, int32_t *count);
 
 typedef struct tw_context tw_context;
@@ -123,6 +125,12 @@ typedef struct tw_options {
     int32_t threads;
     /* CUDA: the CUcontext to work in; its owner keeps it. NULL: the device's primary context */
     void *device_context;
+    /* Reserved for features to come; anything but 0 and NULL is refused. */
+    uint32_t flags;
+    int32_t device_count;   /* several devices: the length of `devices` */
+    const int32_t *devices; /* several devices: their indices */
+    void *device_id;        /* OpenCL: the cl_device_id of device_context, a cl_context */
+    int64_t memory_bytes;   /* most memory for matrices and workspaces */
 } tw_options;
 
 /* tw_open - make a context on one device. options may be NULL: the cpu engine with all its threads.
@@ -163,7 +171,14 @@ typedef enum tw_dtype {
     TW_I32 = 6 /* signed 32-bit integers: only as the type of C, with A and B in TW_I8 */
 } tw_dtype;
 
-typedef enum tw_op { TW_N = 0, TW_T = 1 } tw_op;
+typedef enum tw_op {
+    TW_N = 0, /* as stored */
+    TW_T = 1, /* transposed */
+    TW_C = 2, /* conjugated and transposed: for complex types, of which there are none yet, so refused */
+    TW_R = 3  /* conjugated, not transposed: likewise */
+} tw_op;
+
+typedef struct tw_epilogue tw_epilogue; /* what follows the product; none is defined yet */
 
 typedef enum tw_place {
     TW_HOST = 0, /* ordinary memory of this process */
@@ -188,7 +203,15 @@ typedef struct tw_problem {
     /* largest power of two up to 256 that divides the address. Calls that get the addresses compute it themselves.
      * Calls without addresses read it here; 0 means 256, the smallest alignment of CUDA's allocations */
     uint32_t align_a, align_b, align_c;
-    uint32_t reserved;
+    uint32_t reserved; /* not read */
+    tw_dtype dtype_b;  /* of B; 0: dtype, and no other is accepted yet */
+    /* Reserved for features to come; anything but 0 and NULL is refused. */
+    uint32_t flags;
+    uint32_t accuracy;                       /* the arithmetic; 0: dtype's own, whose error bound tw_gemm() states */
+    uint32_t scale_kind;                     /* how scale_a, scale_b and scale_c lie */
+    double alpha_imaginary, beta_imaginary;  /* of complex types */
+    const void *scale_a, *scale_b, *scale_c; /* factors of fp8 operands, where these lie */
+    const tw_epilogue *epilogue;
 } tw_problem;
 
 /* tw_problem_make - the problem C = op(A) op(B) on host operands without padding between rows. */
@@ -292,13 +315,20 @@ TW_API tw_status tw_gemm_batched(tw_context *context, const tw_problem *problem,
 
 /* The stream and the workspace of a tw_enqueue(). */
 typedef struct tw_launch {
-    uint32_t size; /* sizeof(tw_launch) */
-    uint32_t reserved;
+    uint32_t size;     /* sizeof(tw_launch) */
+    uint32_t reserved; /* not read */
     /* a CUstream (or cudaStream_t) of the context's CUDA context; NULL: its default stream */
     void *stream;
     /* device memory, aligned to 256 bytes, not used by other streams until the product is done; NULL: none */
     void *workspace;
     int64_t workspace_bytes; /* at least what tw_workspace_bytes() says; 0 with NULL */
+    /* Reserved for features to come; anything but 0 and NULL is refused. */
+    uint32_t flags;
+    uint32_t wait_count;                  /* OpenCL: the length of wait_list */
+    void *const *wait_list;               /* OpenCL: cl_events that the product waits for */
+    void *queue;                          /* OpenCL: the cl_command_queue */
+    void **event;                         /* OpenCL: receives the cl_event of the product */
+    int64_t offset_a, offset_b, offset_c; /* OpenCL: elements from the start of a buffer */
 } tw_launch;
 
 /* tw_enqueue - put one multiplication on the caller's stream and return: an asynchronous tw_gemm for operands in device

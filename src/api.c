@@ -1,9 +1,12 @@
 /* api.c - the public calls: check the problem, find a plan, let an engine run it. Nothing else. */
 #include "api.h"
 #include "run.h"
+#include "sized.h"
 
 #include <stdatomic.h>
 #include <string.h>
+
+enum { BATCH_FIRST_BYTES = sizeof(tw_batch) }; /* of the first layout */
 
 /* ---- check ---- */
 
@@ -35,9 +38,10 @@ void *api_stand_in(uint32_t align) { return (void *)(uintptr_t)(align != 0 ? ali
 tw_status api_settle_unseen(tw_context **context, const tw_lab_choice *choice, const tw_problem *user, tw_problem *host,
                             tw_problem *device)
 {
-    if (user == NULL) return api_settle(context, choice, NULL, NULL, NULL, NULL, host, device);
-    return api_settle(context, choice, user, api_stand_in(user->align_a), api_stand_in(user->align_b),
-                      api_stand_in(user->align_c), host, device);
+    tw_problem p;
+    TRY(problem_take(user, &p));
+    return api_settle(context, choice, &p, api_stand_in(p.align_a), api_stand_in(p.align_b), api_stand_in(p.align_c),
+                      host, device);
 }
 
 static uint32_t common_align(uint32_t align, int64_t stride, tw_dtype dtype)
@@ -46,13 +50,12 @@ static uint32_t common_align(uint32_t align, int64_t stride, tw_dtype dtype)
     return (uint32_t)(bits & (~bits + 1));
 }
 
-tw_status api_settle_batch(tw_context **context, const tw_problem *user, const tw_batch *batch, bool seen,
-                           const void *a, const void *b, const void *c, tw_problem *p)
+tw_status api_settle_batch(tw_context **context, const tw_problem *user, const tw_batch *user_batch, bool seen,
+                           const void *a, const void *b, const void *c, tw_problem *p, tw_batch *batch)
 {
     tw_problem host;
-    if (batch == NULL) return fail(TW_BAD_ARGUMENT, "batch is NULL");
-    if (batch->size != sizeof *batch)
-        return fail(TW_BAD_ARGUMENT, "batch.size is %u, expected %zu", batch->size, sizeof *batch);
+    if (user_batch == NULL) return fail(TW_BAD_ARGUMENT, "batch is NULL");
+    TRY(sized_load("batch", user_batch, BATCH_FIRST_BYTES, batch, sizeof *batch));
     bool first = seen && !batch->pointers && batch->count > 0; /* a, b and c are the first item's */
     TRY(first ? api_settle(context, NULL, user, a, b, c, &host, p) : api_settle_unseen(context, NULL, user, &host, p));
     TRY(batch_check(batch, &host));
@@ -76,10 +79,21 @@ static tw_status check_streams(const tw_context *context, const tw_problem *p)
     return TW_OK;
 }
 
-static tw_status check_launch(const tw_launch *launch)
+/* A copy of the user's launch, whatever its size, in which reserved fields are 0. NULL: the default stream. */
+static tw_status take_launch(const tw_launch *user, tw_launch *launch)
 {
-    if (launch->size != sizeof *launch)
-        return fail(TW_BAD_ARGUMENT, "launch.size is %u, expected %zu", launch->size, sizeof *launch);
+    *launch = (tw_launch){.size = sizeof *launch};
+    if (user == NULL) return TW_OK;
+    TRY(sized_load("launch", user, offsetof(tw_launch, flags), launch, sizeof *launch));
+    const reserved_field fields[] = {{"flags", launch->flags != 0},
+                                     {"wait_count", launch->wait_count != 0},
+                                     {"wait_list", launch->wait_list != NULL},
+                                     {"queue", launch->queue != NULL},
+                                     {"event", launch->event != NULL},
+                                     {"offset_a", launch->offset_a != 0},
+                                     {"offset_b", launch->offset_b != 0},
+                                     {"offset_c", launch->offset_c != 0}};
+    TRY(sized_refuse("launch", sizeof fields / sizeof *fields, fields));
     if (launch->workspace_bytes < 0 || (launch->workspace == NULL) != (launch->workspace_bytes == 0))
         return fail(TW_BAD_ARGUMENT, "launch.workspace_bytes is %lld and launch.workspace is %s",
                     (long long)launch->workspace_bytes, launch->workspace ? "given" : "NULL");
@@ -167,18 +181,17 @@ tw_status tw_enqueue(tw_context *context, const tw_problem *problem, const void 
                      const tw_launch *launch)
 {
     HOLD_CANCELLATION;
-    static const tw_launch plain = {.size = sizeof plain};
     tw_problem host, p;
+    tw_launch to;
     plan made;
-    if (launch == NULL) launch = &plain;
     TRY(api_settle(&context, NULL, problem, a, b, c, &host, &p));
     TRY(check_streams(context, &p));
-    TRY(check_launch(launch));
+    TRY(take_launch(launch, &to));
     if (p.m == 0 || p.n == 0) return TW_OK;
     device_facts facts = context->facts;
-    facts.no_workspace = launch->workspace == NULL;
+    facts.no_workspace = to.workspace == NULL;
     TRY(plan_find(&p, &facts, NULL, &made));
-    return enqueue(context, &made, NULL, launch, a, b, c);
+    return enqueue(context, &made, NULL, &to, a, b, c);
 }
 
 /* ---- batches ---- */
@@ -239,30 +252,31 @@ tw_status tw_gemm_batched(tw_context *context, const tw_problem *problem, const 
 {
     HOLD_CANCELLATION;
     tw_problem p;
-    TRY(api_settle_batch(&context, problem, batch, true, a, b, c, &p));
-    if (batch->count == 0 || p.m == 0 || p.n == 0) return TW_OK;
-    return context->facts.copies && p.place_c == TW_HOST ? gemm_each(context, problem, &p, batch, a, b, c)
-                                                         : gemm_all(context, problem, &p, batch, a, b, c);
+    tw_batch items;
+    TRY(api_settle_batch(&context, problem, batch, true, a, b, c, &p, &items));
+    if (items.count == 0 || p.m == 0 || p.n == 0) return TW_OK;
+    return context->facts.copies && p.place_c == TW_HOST ? gemm_each(context, problem, &p, &items, a, b, c)
+                                                         : gemm_all(context, problem, &p, &items, a, b, c);
 }
 
 tw_status tw_enqueue_batched(tw_context *context, const tw_problem *problem, const tw_batch *batch, const void *a,
                              const void *b, void *c, const tw_launch *launch)
 {
     HOLD_CANCELLATION;
-    static const tw_launch plain = {.size = sizeof plain};
     tw_problem p;
+    tw_batch items;
+    tw_launch to;
     plan made;
-    if (launch == NULL) launch = &plain;
-    TRY(api_settle_batch(&context, problem, batch, true, a, b, c, &p));
+    TRY(api_settle_batch(&context, problem, batch, true, a, b, c, &p, &items));
     TRY(check_streams(context, &p));
-    TRY(check_launch(launch));
-    if (batch->count == 0 || p.m == 0 || p.n == 0) return TW_OK;
+    TRY(take_launch(launch, &to));
+    if (items.count == 0 || p.m == 0 || p.n == 0) return TW_OK;
     device_facts facts = context->facts;
-    facts.no_workspace = launch->workspace == NULL;
-    TRY(plan_find_batch(&p, batch, &facts, &made));
+    facts.no_workspace = to.workspace == NULL;
+    TRY(plan_find_batch(&p, &items, &facts, &made));
     facts.no_workspace = true;
-    if ((uint64_t)launch->workspace_bytes < made.workspace_bytes) TRY(plan_find_batch(&p, batch, &facts, &made));
-    return enqueue(context, &made, batch, launch, a, b, c);
+    if ((uint64_t)to.workspace_bytes < made.workspace_bytes) TRY(plan_find_batch(&p, &items, &facts, &made));
+    return enqueue(context, &made, &items, &to, a, b, c);
 }
 
 /* ---- kernels built before they are needed ---- */
@@ -285,11 +299,12 @@ tw_status tw_workspace_bytes_batched(tw_context *context, const tw_problem *prob
 {
     HOLD_CANCELLATION;
     tw_problem p;
+    tw_batch items;
     plan made = {.workspace_bytes = 0};
     if (bytes == NULL) return fail(TW_BAD_ARGUMENT, "bytes is NULL");
-    TRY(api_settle_batch(&context, problem, batch, false, NULL, NULL, NULL, &p));
+    TRY(api_settle_batch(&context, problem, batch, false, NULL, NULL, NULL, &p, &items));
     TRY(check_streams(context, &p));
-    if (batch->count > 0 && p.m > 0 && p.n > 0) TRY(plan_find_batch(&p, batch, &context->facts, &made));
+    if (items.count > 0 && p.m > 0 && p.n > 0) TRY(plan_find_batch(&p, &items, &context->facts, &made));
     *bytes = (int64_t)made.workspace_bytes;
     return TW_OK;
 }
@@ -326,28 +341,26 @@ tw_status tw_prepare_batched(tw_context *context, const tw_problem *problem, con
 {
     HOLD_CANCELLATION;
     tw_problem p;
-    TRY(api_settle_batch(&context, problem, batch, false, NULL, NULL, NULL, &p));
-    if (batch->count == 0) return TW_OK;
+    tw_batch items;
+    TRY(api_settle_batch(&context, problem, batch, false, NULL, NULL, NULL, &p, &items));
+    if (items.count == 0) return TW_OK;
     bool each = context->facts.copies && p.place_c == TW_HOST; /* one item after the other */
-    return prepare(context, &p, each ? NULL : batch);
+    return prepare(context, &p, each ? NULL : &items);
 }
 
 static tw_status gemm_simple(tw_context *context, tw_dtype dtype, tw_op op_a, tw_op op_b, int64_t m, int64_t n,
                              int64_t k, double alpha, const void *a, int64_t lda, const void *b, int64_t ldb,
                              double beta, void *c, int64_t ldc)
 {
-    const tw_problem p = {.size = sizeof p,
-                          .dtype = dtype,
-                          .op_a = op_a,
-                          .op_b = op_b,
-                          .m = m,
-                          .n = n,
-                          .k = k,
-                          .lda = lda,
-                          .ldb = ldb,
-                          .ldc = ldc,
-                          .alpha = alpha,
-                          .beta = beta};
+    tw_problem p; /* of the first layout: what lies beyond is neither cleared here nor looked at for a tiny product */
+    p.size = PROBLEM_FIRST_BYTES;
+    p.dtype = dtype, p.dtype_c = (tw_dtype)0;
+    p.op_a = op_a, p.op_b = op_b;
+    p.place_a = p.place_b = p.place_c = TW_HOST;
+    p.m = m, p.n = n, p.k = k;
+    p.lda = lda, p.ldb = ldb, p.ldc = ldc;
+    p.alpha = alpha, p.beta = beta;
+    p.align_a = p.align_b = p.align_c = p.reserved = 0;
     return tw_gemm(context, &p, a, b, c);
 }
 

@@ -14,10 +14,10 @@ tw_status api_settle(tw_context **context, const tw_lab_choice *choice, const tw
 tw_status api_settle_unseen(tw_context **context, const tw_lab_choice *choice, const tw_problem *user, tw_problem *host,
                             tw_problem *device);
 
-/* api_settle_batch - the same of a batch: what is planned is an item, aligned as all of them are. seen: a, b and c are
- * the caller's. */
-tw_status api_settle_batch(tw_context **context, const tw_problem *user, const tw_batch *batch, bool seen,
-                           const void *a, const void *b, const void *c, tw_problem *p);
+/* api_settle_batch - the same of a batch, which is taken from user_batch: what is planned is an item, aligned as all of
+ * them are. seen: a, b and c are the caller's. */
+tw_status api_settle_batch(tw_context **context, const tw_problem *user, const tw_batch *user_batch, bool seen,
+                           const void *a, const void *b, const void *c, tw_problem *p, tw_batch *batch);
 
 /* api_stand_in - where no operand is at hand, an address that passes for one: aligned as the problem says. */
 void *api_stand_in(uint32_t align);

@@ -1,5 +1,6 @@
 /* context.c - the library's version, its devices, and contexts: opened, found and closed. */
 #include "context.h"
+#include "sized.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,8 @@
 static const engine_ops *const engines[] = {&cpu_engine, &opencl_engine, &cuda_engine};
 
 enum { ENGINE_COUNT = sizeof engines / sizeof *engines };
+
+enum { DEVICE_FIRST_BYTES = sizeof(tw_device) }; /* of the first layout */
 
 #define TEXT_OF(x)  TEXT_OF_(x)
 #define TEXT_OF_(x) #x
@@ -24,15 +27,12 @@ tw_status devices_check(const tw_device *devices, int32_t capacity, const int32_
     if (count == NULL) return fail(TW_BAD_ARGUMENT, "count is NULL");
     if (capacity < 0 || (capacity > 0 && devices == NULL))
         return fail(TW_BAD_ARGUMENT, "capacity is %d and devices is %s", (int)capacity, devices ? "given" : "NULL");
-    if (capacity > 0 && devices[0].size != sizeof *devices)
-        return fail(TW_BAD_ARGUMENT, "devices[0].size is %u, expected %zu", devices[0].size, sizeof *devices);
-    return TW_OK;
+    return capacity > 0 ? sized_check("devices[0]", devices[0].size, DEVICE_FIRST_BYTES) : TW_OK;
 }
 
-tw_status tw_devices(tw_device *devices, int32_t capacity, int32_t *count)
+/* devices have this library's own size. */
+static tw_status list_devices(tw_device *devices, int32_t capacity, int32_t *count)
 {
-    HOLD_CANCELLATION;
-    TRY(devices_check(devices, capacity, count));
     char skipped[400] = "";
     *count = 0;
     for (int i = 0; i < ENGINE_COUNT; i++) {
@@ -51,6 +51,32 @@ tw_status tw_devices(tw_device *devices, int32_t capacity, int32_t *count)
     return TW_OK;
 }
 
+/* devices are of another size than this library's: list them apart, then copy. */
+static tw_status list_resized(tw_device *devices, int32_t capacity, int32_t *count)
+{
+    const uint32_t size = devices[0].size;
+    TRY(list_devices(NULL, 0, count));
+    if (capacity > *count) capacity = *count;
+    tw_device *own = calloc((size_t)capacity + 1, sizeof *own);
+    if (own == NULL) return fail(TW_NO_MEMORY, "no memory for a list of %d devices", (int)capacity);
+    tw_status status = list_devices(own, capacity, count);
+    for (int32_t i = 0; status == TW_OK && i < capacity && i < *count; i++) {
+        char *user = (char *)devices + (size_t)i * size;
+        memcpy(user, &size, sizeof size);
+        sized_store(&own[i], sizeof *own, user);
+    }
+    free(own);
+    return status;
+}
+
+tw_status tw_devices(tw_device *devices, int32_t capacity, int32_t *count)
+{
+    HOLD_CANCELLATION;
+    TRY(devices_check(devices, capacity, count));
+    return capacity > 0 && devices[0].size != sizeof *devices ? list_resized(devices, capacity, count)
+                                                              : list_devices(devices, capacity, count);
+}
+
 const engine_ops *engine_at(int index) { return index >= 0 && index < ENGINE_COUNT ? engines[index] : NULL; }
 
 const engine_ops *engine_named(const char *name)
@@ -64,26 +90,38 @@ const engine_ops *engine_named(const char *name)
 
 /* ---- contexts ---- */
 
-tw_status context_open(const tw_options *options, bool despite, tw_context **context)
+/* A copy of the user's options, whatever their size, in which reserved fields are 0. */
+static tw_status take_options(const tw_options *user, tw_options *own)
 {
-    static const tw_options defaults = {.size = sizeof defaults};
+    *own = (tw_options){.size = sizeof *own};
+    if (user == NULL) return TW_OK;
+    TRY(sized_load("options", user, offsetof(tw_options, flags), own, sizeof *own));
+    const reserved_field fields[] = {{"flags", own->flags != 0},
+                                     {"device_count", own->device_count != 0},
+                                     {"devices", own->devices != NULL},
+                                     {"device_id", own->device_id != NULL},
+                                     {"memory_bytes", own->memory_bytes != 0}};
+    return sized_refuse("options", sizeof fields / sizeof *fields, fields);
+}
+
+tw_status context_open(const tw_options *user, bool despite, tw_context **context)
+{
+    tw_options options;
     *context = NULL;
-    if (options == NULL) options = &defaults;
-    if (options->size != sizeof *options)
-        return fail(TW_BAD_ARGUMENT, "options.size is %u, expected %zu", options->size, sizeof *options);
-    if (options->threads < 0 || options->threads > MOST_THREADS)
-        return fail(TW_BAD_ARGUMENT, "options.threads is %d, expected 0 to %d", (int)options->threads, MOST_THREADS);
-    const engine_ops *ops = engine_named(options->engine);
+    TRY(take_options(user, &options));
+    if (options.threads < 0 || options.threads > MOST_THREADS)
+        return fail(TW_BAD_ARGUMENT, "options.threads is %d, expected 0 to %d", (int)options.threads, MOST_THREADS);
+    const engine_ops *ops = engine_named(options.engine);
     if (ops == NULL)
-        return fail(TW_NO_DEVICE, "there is no engine named %s: there are cpu, opencl and cuda", options->engine);
-    if (options->device_context != NULL && ops->enqueue == NULL)
+        return fail(TW_NO_DEVICE, "there is no engine named %s: there are cpu, opencl and cuda", options.engine);
+    if (options.device_context != NULL && ops->enqueue == NULL)
         return fail(TW_BAD_ARGUMENT,
                     "options.device_context is given, expected NULL: the %s engine works in none of its caller's",
                     ops->name);
     tw_context *made = calloc(1, sizeof *made);
     if (made == NULL) return fail(TW_NO_MEMORY, "no memory for a context of %zu bytes", sizeof *made);
     made->ops = ops;
-    tw_status status = ops->open(options, despite, &made->engine);
+    tw_status status = ops->open(&options, despite, &made->engine);
     if (status != TW_OK) {
         free(made);
         return status;
@@ -143,9 +181,11 @@ tw_status context_find(tw_context **context)
 tw_status tw_describe(tw_context *context, tw_device *device)
 {
     HOLD_CANCELLATION;
-    if (device == NULL || device->size != sizeof *device)
-        return fail(TW_BAD_ARGUMENT, "device is NULL or its size is not %zu", sizeof *device);
+    tw_device own;
+    if (device == NULL) return fail(TW_BAD_ARGUMENT, "device is NULL");
+    TRY(sized_check("device", device->size, DEVICE_FIRST_BYTES));
     TRY(context_find(&context));
-    context->ops->describe(context->engine, device);
+    context->ops->describe(context->engine, &own);
+    sized_store(&own, sizeof own, device);
     return TW_OK;
 }

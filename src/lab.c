@@ -31,13 +31,13 @@ tw_status tw_lab_plan_of(tw_context *context, const tw_lab_choice *choice, const
 {
     HOLD_CANCELLATION;
     tw_problem host, p;
+    tw_batch batch;
     plan made;
     if (out == NULL) return fail(TW_BAD_ARGUMENT, "plan is NULL");
     bool batched = choice != NULL && choice->batch != NULL;
-    TRY(batched ? api_settle_batch(&context, problem, choice->batch, false, NULL, NULL, NULL, &p)
+    TRY(batched ? api_settle_batch(&context, problem, choice->batch, false, NULL, NULL, NULL, &p, &batch)
                 : api_settle_unseen(&context, choice, problem, &host, &p));
-    TRY(batched ? plan_find_batch(&p, choice->batch, &context->facts, &made)
-                : plan_find(&p, &context->facts, choice, &made));
+    TRY(batched ? plan_find_batch(&p, &batch, &context->facts, &made) : plan_find(&p, &context->facts, choice, &made));
     *out = (tw_lab_plan){.kernel = &made.row->lab,
                          .tile = made.tile,
                          .threads = made.threads,
@@ -193,6 +193,8 @@ tw_status tw_lab_engine_devices(const char *engine, tw_device *devices, int32_t 
     const engine_ops *ops = engine != NULL ? engine_named(engine) : NULL;
     if (ops == NULL) return fail(TW_NO_DEVICE, "there is no engine named %s", engine != NULL ? engine : "(NULL)");
     TRY(devices_check(devices, capacity, count));
+    if (capacity > 0 && devices[0].size != sizeof *devices)
+        return fail(TW_BAD_ARGUMENT, "devices[0].size is %u, expected %zu", devices[0].size, sizeof *devices);
     return ops->devices(devices, capacity, count);
 }
 

@@ -1,10 +1,13 @@
 /* problem.c - checks, completes and prints problems. */
 #include "problem.h"
 #include "dtypes.h"
+#include "sized.h"
 
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdio.h>
+
+_Static_assert((sizeof(tw_problem) - PROBLEM_FIRST_BYTES) % sizeof(uint64_t) == 0,
+               "problem_is_plain() looks at whole words");
 
 static tw_status check_extent(const char *name, int64_t value)
 {
@@ -12,20 +15,26 @@ static tw_status check_extent(const char *name, int64_t value)
     return TW_OK;
 }
 
-/* Does the span of rows x cols elements end within PTRDIFF_MAX bytes? Lengths below 2^28 are not divided, which would
- * cost a tenth of a tiny product: 2^56 elements of 8 bytes are fewer. */
+/* No processor addresses as much, and what kernels reckon with, a few rows at a time, is far from overflow. */
+static const int64_t MOST_SPAN_BYTES = (int64_t)1 << 57;
+
+enum { SHORT_BITS = 27 };
+
+/* Does an operand of rows x cols elements span at most so much? Lengths below 2^27 are not divided, which would cost a
+ * tenth of a tiny product: 2^54 elements of 8 bytes span no more. */
 static bool addressable(int64_t rows, int64_t cols, int64_t ld, size_t element_bytes)
 {
-    if ((rows | cols | ld) >> 28 == 0 || rows == 0 || cols == 0) return true;
-    int64_t most = PTRDIFF_MAX / (int64_t)element_bytes;
+    if ((rows | cols | ld) >> SHORT_BITS == 0 || rows == 0 || cols == 0) return true;
+    int64_t most = MOST_SPAN_BYTES / (int64_t)element_bytes;
     return cols <= most && rows - 1 <= (most - cols) / ld;
 }
 
-/* One operand as stored: rows x cols, ld elements apart. needed: the product really touches it. */
-static tw_status check_operand(const char *name, const void *pointer, int64_t rows, int64_t cols, int64_t ld,
+/* One operand as stored: rows x cols, *ld_in_use elements apart, which becomes the least where it is long and there is
+ * no second row. needed: the product really touches it. */
+static tw_status check_operand(const char *name, const void *pointer, int64_t rows, int64_t cols, int64_t *ld_in_use,
                                size_t element_bytes, int needed)
 {
-    int64_t least = max_i64(cols, 1);
+    const int64_t least = max_i64(cols, 1), ld = *ld_in_use;
     if (ld < least)
         return fail(TW_BAD_ARGUMENT,
                     "ld%s is %" PRId64 ", expected at least %" PRId64 ", the stored columns of %s (%" PRId64
@@ -40,6 +49,7 @@ static tw_status check_operand(const char *name, const void *pointer, int64_t ro
         return fail(TW_BAD_ARGUMENT, "%s is NULL, expected %" PRId64 " x %" PRId64 " elements", name, rows, cols);
     if (needed && (uintptr_t)pointer % element_bytes != 0)
         return fail(TW_BAD_ARGUMENT, "%s is not aligned to one element of %zu bytes", name, element_bytes);
+    if (rows < 2 && ld >> SHORT_BITS != 0) *ld_in_use = least;
     return TW_OK;
 }
 
@@ -59,13 +69,37 @@ static tw_status load_scalar(const char *name, tw_dtype accumulator, double *val
                 *value);
 }
 
-tw_status problem_load(const tw_problem *user, const void *a, const void *b, const void *c, tw_problem *out)
+/* Fields that nothing is computed with yet. */
+static tw_status check_reserved(const tw_problem *p)
+{
+    const reserved_field fields[] = {{"flags", p->flags != 0},
+                                     {"accuracy", p->accuracy != 0},
+                                     {"scale_kind", p->scale_kind != 0},
+                                     {"alpha_imaginary", p->alpha_imaginary != 0},
+                                     {"beta_imaginary", p->beta_imaginary != 0},
+                                     {"scale_a", p->scale_a != NULL},
+                                     {"scale_b", p->scale_b != NULL},
+                                     {"scale_c", p->scale_c != NULL},
+                                     {"epilogue", p->epilogue != NULL}};
+    if (p->dtype_b != 0 && p->dtype_b != p->dtype)
+        return fail(TW_BAD_ARGUMENT, "dtype_b is %d, expected 0 or dtype, %d", (int)p->dtype_b, (int)p->dtype);
+    return sized_refuse("problem", sizeof fields / sizeof *fields, fields);
+}
+
+tw_status problem_take(const tw_problem *user, tw_problem *p)
 {
     if (user == NULL) return fail(TW_BAD_ARGUMENT, "problem is NULL");
-    if (user->size != sizeof *user)
-        return fail(TW_BAD_ARGUMENT, "problem.size is %u, expected %zu: make problems with tw_problem_make()",
-                    user->size, sizeof *user);
-    tw_problem p = *user;
+    if (user->size == sizeof *user)
+        *p = *user;
+    else
+        TRY(sized_load("problem", user, PROBLEM_FIRST_BYTES, p, sizeof *p));
+    return problem_is_plain(p) ? TW_OK : check_reserved(p);
+}
+
+tw_status problem_load(const tw_problem *user, const void *a, const void *b, const void *c, tw_problem *out)
+{
+    tw_problem p;
+    TRY(problem_take(user, &p));
     const dtype_row *dtype = dtype_find(p.dtype);
     if (dtype == NULL) return fail(TW_BAD_ARGUMENT, "dtype is %d, which is no tw_dtype of this library", (int)p.dtype);
     if (p.dtype_c == 0) p.dtype_c = dtype->result;
@@ -90,9 +124,9 @@ tw_status problem_load(const tw_problem *user, const void *a, const void *b, con
     TRY(load_scalar("beta", dtype->result, &p.beta));
     int writes = p.m > 0 && p.n > 0, reads = writes && p.k > 0 && p.alpha != 0;
     size_t bytes = (size_t)dtype->lab.bytes;
-    TRY(check_operand("a", a, problem_a_rows(&p), problem_a_cols(&p), p.lda, bytes, reads));
-    TRY(check_operand("b", b, problem_b_rows(&p), problem_b_cols(&p), p.ldb, bytes, reads));
-    TRY(check_operand("c", c, p.m, p.n, p.ldc, (size_t)dtype_find(p.dtype_c)->lab.bytes, writes));
+    TRY(check_operand("a", a, problem_a_rows(&p), problem_a_cols(&p), &p.lda, bytes, reads));
+    TRY(check_operand("b", b, problem_b_rows(&p), problem_b_cols(&p), &p.ldb, bytes, reads));
+    TRY(check_operand("c", c, p.m, p.n, &p.ldc, (size_t)dtype_find(p.dtype_c)->lab.bytes, writes));
     if (!reads) p.k = 0, p.alpha = 0;
     p.align_a = alignment_of(a), p.align_b = alignment_of(b), p.align_c = alignment_of(c);
     *out = p;
@@ -106,7 +140,7 @@ static tw_status check_stride(const char *name, const tw_batch *batch, int64_t s
 {
     if (stride < 0) return fail(TW_BAD_ARGUMENT, "batch.stride_%s is %" PRId64 ", expected 0 or more", name, stride);
     if (rows == 0 || cols == 0 || batch->count < 2 || stride == 0) return TW_OK;
-    int64_t most = PTRDIFF_MAX / (int64_t)element_bytes - ((rows - 1) * ld + cols);
+    int64_t most = MOST_SPAN_BYTES / (int64_t)element_bytes - ((rows - 1) * ld + cols);
     if (stride > most / (batch->count - 1))
         return fail(TW_BAD_ARGUMENT,
                     "%s spans more bytes than this machine can address: %" PRId64 " items %" PRId64

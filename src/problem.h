@@ -4,7 +4,27 @@
 
 #include "error.h"
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
 enum { PROBLEM_TEXT_BYTES = 160 };
+
+enum { PROBLEM_FIRST_BYTES = offsetof(tw_problem, dtype_b) }; /* sizeof(tw_problem) of the first layout */
+
+/* problem_is_plain - is the size known, and every field 0 that the first layout did not have? */
+static inline bool problem_is_plain(const tw_problem *user)
+{
+    if (user->size == PROBLEM_FIRST_BYTES) return true;
+    if (user->size != sizeof *user) return false;
+    uint64_t words[(sizeof *user - PROBLEM_FIRST_BYTES) / sizeof(uint64_t)], set = 0;
+    memcpy(words, (const char *)user + PROBLEM_FIRST_BYTES, sizeof words);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) set |= words[i];
+    return set == 0;
+}
+
+/* problem_take - copy the caller's problem, whatever its size; TW_BAD_ARGUMENT where a reserved field is set. */
+tw_status problem_take(const tw_problem *user, tw_problem *p);
 
 /* problem_load - take the caller's problem, check every argument against its pointers (a sentence names the first that
  * is wrong), fill in what is derived: dtype_c, alignments, k = 0 and alpha = 0 wherever either is 0. */

@@ -188,7 +188,8 @@ static void error_cases(void)
     tw_device device = {0};
     int32_t count;
     expect_failure("device.size", tw_devices(&device, 1, &count), TW_BAD_ARGUMENT, "devices[0].size is 0");
-    expect_failure("describe size", tw_describe(NULL, &device), TW_BAD_ARGUMENT, "its size is not");
+    expect_failure("describe size", tw_describe(NULL, &device), TW_BAD_ARGUMENT, "device.size is 0");
+    expect_failure("describe NULL", tw_describe(NULL, NULL), TW_BAD_ARGUMENT, "device is NULL");
 
     tw_lab_choice choice = {"cpu_f32_r99", 0, 0};
     tw_lab_run *run;
@@ -263,6 +264,15 @@ static void special_cases(void)
     expect("m = 0 with NULL everywhere", tw_gemm(NULL, &p, NULL, NULL, NULL) == TW_OK);
     p = tw_problem_make(TW_F32, TW_T, TW_T, 8, 0, 8);
     expect("n = 0 with NULL everywhere", tw_gemm(NULL, &p, NULL, NULL, NULL) == TW_OK);
+    for (int i = 0; i < 64; i++) a[i] = b[i] = 1, c[i] = NAN;
+    p = tw_problem_make(TW_F32, TW_N, TW_N, 1, 5, 1);
+    p.lda = p.ldb = p.ldc = INT64_MAX;
+    expect("leading dimensions of single rows may be anything",
+           tw_gemm(NULL, &p, a, b, c) == TW_OK && all_are(c, 5, 1) && isnan(c[5]));
+    p = tw_problem_make(TW_F32, TW_N, TW_N, 3, 5, 1);
+    p.ldb = INT64_MAX;
+    for (int i = 0; i < 64; i++) c[i] = NAN;
+    expect("so may that of B where k is 1", tw_gemm(NULL, &p, a, b, c) == TW_OK && all_are(c, 15, 1) && isnan(c[15]));
     p = tw_problem_make(TW_F32, TW_N, TW_N, INT64_MAX, 0, 0);
     expect("huge m with nothing in it", tw_gemm(NULL, &p, NULL, NULL, NULL) == TW_OK);
     p = tw_problem_make(TW_F32, TW_N, TW_N, 8, 8, 8);

@@ -3,7 +3,7 @@
 # Prints TAP; TILEWRIGHT_BUILD is the build folder. Built with sanitizers there is nothing to install: all is skipped.
 set -u
 
-cases='staged_files pages_and_texts static_names header_stands_alone readme_examples examples_by_make examples_by_cmake pkg_config_shared pkg_config_static pkg_config_blas cmake_package program_runs_from_anywhere kernels_built_ahead'
+cases='staged_files pages_and_texts static_names header_stands_alone old_program readme_examples examples_by_make examples_by_cmake pkg_config_shared pkg_config_static pkg_config_blas cmake_package program_runs_from_anywhere kernels_built_ahead'
 in_order=1
 # shellcheck source=tests/support/tap.sh
 . "$(dirname "$0")/support/tap.sh"
@@ -49,6 +49,12 @@ header_stands_alone() {
         command -v c++ >/dev/null || continue
         c++ -x c++ -std=c++11 -Wall -Wextra -Werror -fsyntax-only -I"$tree/include" "$work/header.c" || return 1
     done
+}
+
+# A program built with an old header runs on this library.
+old_program() {
+    "$compiler" -std=c99 -Wall -Wextra -Wpedantic -Werror -I"$root/tests/abi" "$root/tests/abi/program.c" -L"$tree/$libdir" -ltilewright -o "$work/old_program" || return 1
+    LD_LIBRARY_PATH=$tree/$libdir "$work/old_program"
 }
 
 # Each C example of README and GUIDE, by itself; those that are programs print what they say, the one with a stream on the fake driver.

@@ -1,5 +1,6 @@
 /* faulty_streams.c - `faulty streams` uses CUDA itself and gives the library its context, stream and memory (the
  * fake's is the host's), and prints what it met. */
+#include <stddef.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -151,7 +152,13 @@ static void use_streams(tw_context *context, const caller *me, cu_stream stream,
     enqueue("foreign", context, &p, x, &launch);
     launch.stream = stream, launch.size = 8;
     enqueue("launch of no size", context, &p, x, &launch);
-    launch.size = sizeof launch, launch.workspace_bytes = 256;
+    launch.size = offsetof(tw_launch, flags), launch.queue = x; /* no part of the first layout */
+    enqueue("launch of the first size", context, &p, x, &launch);
+    launch.size = sizeof launch;
+    enqueue("launch with a queue", context, &p, x, &launch);
+    launch.queue = NULL, launch.offset_c = 1;
+    enqueue("launch with an offset", context, &p, x, &launch);
+    launch.offset_c = 0, launch.workspace_bytes = 256;
     enqueue("workspace of NULL", context, &p, x, &launch);
     launch.workspace = x + 1;
     enqueue("workspace not aligned", context, &p, x, &launch);

@@ -1,0 +1,368 @@
+/* tilewright.h - dense matrix multiplication: one call, any shape.
+ *
+ *     C  <-  alpha * op(A) * op(B)  +  beta * C
+ *
+ *              k                    n                    n
+ *          .-------.            .-------.            .-------.
+ *        m | op(A) |    x     k | op(B) |    ->    m |   C   |
+ *          '-------'            '-------'            '-------'
+ *
+ * WORDS    m, n, k   rows of C, columns of C, length of each dot product
+ *          op(X)     X as stored (TW_N) or transposed (TW_T)
+ *          ld        leading dimension: elements from one stored row to the next. Storage is row-major. A
+ *                    column-major matrix is the same memory with the other op.
+ *          engine    the code that drives one kind of device: "cpu", "opencl" or "cuda"
+ *          kernel    one row of kernels/kernels.def
+ *          More words: docs/GLOSSARY.md.
+ * UNITS    Lengths and leading dimensions count elements. A name with another unit ends in it: _bytes, _s, _flops,
+ *          _gbps.
+ * STRUCTS  begin with their size, which must equal the library's. Before version 1.0, recompile your program for each
+ *          minor version.
+ * ERRORS   A call that can fail returns a tw_status. tw_error_text() then explains the calling thread's last failure
+ *          in one sentence. The library never prints, exits or aborts. It reads the environment only in tw_open() and
+ *          tw_devices().
+ * THREADS  A context may be used by any number of threads at once. A NULL context is one process-wide default, opened
+ *          at its first use. After fork() or _Fork() both processes may go on using contexts of the cpu engine. A
+ *          driver's state does not survive a fork: the child must open GPU contexts of its own, and CUDA works in the
+ *          child only if the parent had neither used it nor listed its devices. A thread that is cancelled inside a
+ *          call ends when the call returns.
+ * FLOATS   All threads of a call of the cpu engine compute in the caller's floating-point environment (rounding,
+ *          subnormals). Exception flags that worker threads raise do not reach the caller.
+ * STACK    A call of the cpu engine needs at most 48 KiB of the calling thread's stack, so 64 KiB is enough for a
+ *          thread. tw_devices() and the GPU engines run driver code, which needs more (PoCL 75 KiB): use 256 KiB.
+ *
+ * To learn how a product is computed, read on in this order: src/api.c, src/plan.c, src/plan_cpu.c, src/run.c,
+ * src/engines/cpu/engine.c, src/engines/cpu/loops.c, kernels/cpu/gemm_simd.c. The last holds the line that multiplies.
+ */
+#ifndef TILEWRIGHT_H
+#define TILEWRIGHT_H
+
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TW_VERSION_MAJOR 0
+#define TW_VERSION_MINOR 1
+#define TW_VERSION_PATCH 0
+
+#if defined(__GNUC__)
+#define TW_API __attribute__((visibility("default")))
+#else
+#define TW_API
+#endif
+
+/* tw_version - the version of the loaded library, "0.1.0". The macros above give the version of this header. */
+TW_API const char *tw_version(void);
+
+/* ---- status ---------------------------------------------------------------------------------------------------- */
+
+typedef enum tw_status {
+    TW_OK = 0,
+    TW_BAD_ARGUMENT = 1, /* a size, leading dimension, pointer, op, dtype or option is not valid: nothing written */
+    TW_NO_DEVICE = 2,    /* the named engine or device is not usable here: nothing written */
+    TW_NO_KERNEL = 3,    /* no kernel fits this problem on this device: nothing written */
+    TW_BUILD_FAILED = 4, /* a kernel could not be compiled for the device: nothing written */
+    TW_NO_MEMORY = 5,    /* host or device memory ran out */
+    TW_DEVICE_FAILED = 6 /* the device or its driver failed while running: C is undefined */
+} tw_status;
+
+/* tw_status_name - the status by name, "TW_NO_MEMORY"; tw_status_text - what it means in general. Both return "unknown
+ * status" for any other value. */
+TW_API const char *tw_status_name(tw_status status);
+TW_API const char *tw_status_text(tw_status status);
+
+/* tw_error_text - one sentence about the calling thread's last failed call. It names the argument, what was found and
+ * what was expected. Where a kernel does not compile, the compiler's log follows on lines of its own. "" if no call
+ * failed. Valid until the thread's next call that can fail. Read it only after a failure: a successful call may leave
+ * the text of a fallback that failed. (tw_devices() alone defines what it leaves after TW_OK.) */
+TW_API const char *tw_error_text(void);
+
+/* ---- devices and contexts -------------------------------------------------------------------------------------- */
+
+typedef struct tw_device {
+    uint32_t size;   /* sizeof(tw_device), set by the caller */
+    int32_t index;   /* within its engine, from 0 */
+    char engine[16]; /* "cpu", "opencl", "cuda" */
+    char name[96];   /* the maker's name of the device */
+    /* the planner chooses kernels by it: "avx512_bf16", "avx2", "base"; "OpenCL 3.0 ..."; "sm_90" */
+    char instruction_set[32];
+    char threads_from[64]; /* where the default thread count comes from, in words */
+    int32_t threads;       /* a call uses at most these by default; on a GPU its compute units or multiprocessors */
+    int32_t reserved;
+    int64_t memory_bytes; /* the device's own memory; 0: unknown, as for the caches below */
+    int64_t l1_bytes, l2_bytes, l3_bytes;
+} tw_device;
+
+/* tw_devices - describe the devices that tw_open() would open in this process.
+ *
+ * devices   room for `capacity` descriptions, devices[0].size set; may be NULL when capacity is 0
+ * count     how many there are, even when that is more than capacity
+ * Special   An engine or OpenCL platform that cannot be used is left out. After TW_OK tw_error_text() says which and
+ *           why; "": none was. An invalid TILEWRIGHT_CPU or TILEWRIGHT_THREADS is TW_BAD_ARGUMENT, as in tw_open().
+ *           The drivers of opencl and cuda run in the caller's process, here and in tw_open(): a driver that crashes
+ *           takes the process with it. PoCL aborts when it cannot get memory or a thread. Near such limits, call this
+ *           in a process of its own, or open "cpu", which has no driver [docs/decisions/0008].
+ * Returns   TW_OK, TW_BAD_ARGUMENT */
+TW_API tw_status tw_devices(tw_device *devices, int32_t capacity, int32_t *count);
+
+typedef struct tw_context tw_context;
+
+typedef struct tw_options {
+    uint32_t size;      /* sizeof(tw_options) */
+    int32_t device;     /* index within the engine */
+    const char *engine; /* "cpu", "opencl", "cuda"; NULL or "auto": cpu */
+    /* CPU: the widest instructions to use, "base", "avx2", "avx512", "avx512_vnni", "avx512_bf16" or "amx";
+     * TW_NO_DEVICE if the processor lacks them. NULL: TILEWRIGHT_CPU, else the widest that the processor has */
+    const char *instruction_set;
+    /* 0 to 4096. cpu: the most that a call uses; fewer if the system refuses a thread. 0: TILEWRIGHT_THREADS, else
+     * OMP_NUM_THREADS, else affinity mask and cgroup quota. cuda: threads that copy large operands, at most 16; 0: 8,
+     * or fewer where affinity mask and cgroup quota leave fewer processors */
+    int32_t threads;
+    /* CUDA: the CUcontext to work in; its owner keeps it. NULL: the device's primary context */
+    void *device_context;
+} tw_options;
+
+/* tw_open - make a context on one device. options may be NULL: the cpu engine with all its threads.
+ *
+ * Special   A named device that is missing is an error, never replaced by another; tw_error_text() says why. Check the
+ *           status: *context is then NULL, and the other calls take NULL for the process-wide default, a context of the
+ *           cpu engine. That one computes operands in host memory. It refuses operands in device memory, with the
+ *           sentence of the tw_open() that failed.
+ *           device_context must live until tw_close(), which unloads the kernels and leaves the context itself. It
+ *           decides the device; options.device must be 0 or that device. The primary context is the one of CUDA's
+ *           runtime API: a program that uses cudaMalloc() and cudaStreamCreate() needs no device_context.
+ *           Environment, read here and in tw_devices() and nowhere else: TILEWRIGHT_CPU, TILEWRIGHT_THREADS,
+ *           OMP_NUM_THREADS (cpu); TILEWRIGHT_CACHE, XDG_CACHE_HOME, HOME (where compiled kernels are kept),
+ *           TILEWRIGHT_OPENCL_OPTIONS (added to the OpenCL compiler's), TILEWRIGHT_NVRTC (library file of CUDA's
+ *           run-time compiler), TILEWRIGHT_KERNELS (folder of CUDA kernels built ahead). A setuid program ignores those
+ *           that name a file, a folder or compiler options.
+ * Returns   TW_OK and *context (give it to tw_close), TW_BAD_ARGUMENT, TW_NO_DEVICE, TW_NO_MEMORY and *context NULL */
+TW_API tw_status tw_open(const tw_options *options, tw_context **context);
+
+/* tw_close - end a context. No thread and no stream may still use it: a kernel that tw_enqueue() put on a stream and
+ * that still runs would lose its code. NULL does nothing. */
+TW_API void tw_close(tw_context *context);
+
+/* tw_describe - describe the device of a context (device->size set). Returns TW_OK, TW_BAD_ARGUMENT. */
+TW_API tw_status tw_describe(tw_context *context, tw_device *device);
+
+/* ---- multiplication -------------------------------------------------------------------------------------------- */
+
+typedef enum tw_dtype {
+    TW_F64 = 1, /* IEEE double, accumulated in f64 */
+    TW_F32 = 2, /* IEEE single, accumulated in f32 */
+    /* IEEE half, accumulated in f32. CUDA sm_90: C in f32 or f16. CUDA from sm_80 on: C in f32 */
+    TW_F16 = 3,
+    /* bfloat16, the upper half of an IEEE single, accumulated in f32. CUDA sm_90: C in f32 or bf16. CUDA from sm_80 on,
+     * and CPU: C in f32 */
+    TW_BF16 = 4,
+    TW_I8 = 5, /* signed 8-bit integers, C in TW_I32: CPU only */
+    TW_I32 = 6 /* signed 32-bit integers: only as the type of C, with A and B in TW_I8 */
+} tw_dtype;
+
+typedef enum tw_op { TW_N = 0, TW_T = 1 } tw_op;
+
+typedef enum tw_place {
+    TW_HOST = 0, /* ordinary memory of this process */
+    /* memory that the device reads in place. CUDA: device, managed or mapped memory */
+    TW_DEVICE = 1
+} tw_place;
+
+/* One multiplication as a plain value, to be copied, printed, compared and logged. Fill it with tw_problem_make(), then
+ * change what differs. */
+typedef struct tw_problem {
+    uint32_t size;  /* sizeof(tw_problem) */
+    tw_dtype dtype; /* of A and B */
+    /* of C; 0: the result type of dtype (f64: f64; i8: i32; the others: f32). f16 and bf16: f32 or dtype itself,
+     * rounded once, to nearest */
+    tw_dtype dtype_c;
+    tw_op op_a, op_b;
+    tw_place place_a, place_b, place_c; /* all three TW_HOST, or all three TW_DEVICE (cuda) */
+    int64_t m, n, k;                    /* >= 0; on GPUs at most 2147482623 */
+    int64_t lda, ldb, ldc; /* >= stored columns and >= 1: lda >= (op_a == TW_N ? k : m), ldb likewise, ldc >= n */
+    /* each rounded once to the accumulator's type; with i8 whole numbers from -2^31 to 2^31 - 1 */
+    double alpha, beta;
+    /* largest power of two up to 256 that divides the address. Calls that get the addresses compute it themselves.
+     * Calls without addresses read it here; 0 means 256, the smallest alignment of CUDA's allocations */
+    uint32_t align_a, align_b, align_c;
+    uint32_t reserved;
+} tw_problem;
+
+/* tw_problem_make - the problem C = op(A) op(B) on host operands without padding between rows. */
+static inline tw_problem tw_problem_make(tw_dtype dtype, tw_op op_a, tw_op op_b, int64_t m, int64_t n, int64_t k)
+{
+    tw_problem p;
+    memset(&p, 0, sizeof p);
+    p.size = (uint32_t)sizeof p;
+    p.dtype = dtype, p.op_a = op_a, p.op_b = op_b;
+    p.m = m, p.n = n, p.k = k;
+    p.lda = op_a == TW_N ? k : m, p.ldb = op_b == TW_N ? n : k, p.ldc = n;
+    if (p.lda < 1) p.lda = 1;
+    if (p.ldb < 1) p.ldb = 1;
+    if (p.ldc < 1) p.ldc = 1;
+    p.alpha = 1;
+    return p;
+}
+
+/* tw_gemm - compute one multiplication on the context's device, wait for it, return.
+ *
+ *     C[m, n]  <-  alpha * op(A)[m, k] * op(B)[k, n]  +  beta * C[m, n]
+ *
+ * a, b, c   aligned to one element; a and b may overlap each other; c must not overlap them (not checked).
+ *           Only the m x n elements of C are written; the gap between n and ldc stays as it was.
+ *           With TW_DEVICE they are device addresses that no other stream may be using. If the kernel needs packed
+ *           operands, the call allocates a workspace and frees it, or does without where memory is short.
+ *           tw_enqueue() never allocates.
+ *
+ * Special   m == 0 or n == 0        TW_OK, nothing read, nothing written; pointers may be NULL
+ *           k == 0 or alpha == 0    C <- beta * C; A and B are not read and may be NULL
+ *           beta == 0               C is not read: NaN in the old C cannot survive
+ *           otherwise               NaN and infinities propagate as IEEE 754 says
+ *
+ * Error     element by element, where nothing overflows: with u the accumulator's unit roundoff (2^-24 f32, 2^-53 f64;
+ *           2^-23 f16 and bf16, whose matrix units truncate where f32 rounds), g(j) = j u / (1 - j u), alpha and beta
+ *           as rounded:
+ *             |C - exact| <= |alpha| g(k+2) sum|a||b| + g(2) |beta c0| + (max(1, |alpha|) k + 1) smallest subnormal
+ *           [docs/ACCURACY.md; where (k+2) u > 1/2 read (1 + u)^j - 1 for g(j)]
+ *           bf16: read 2^-125 for the smallest subnormal, and subnormals of A and B (below 2^-126) may count as 0.
+ *           Processors with bf16 instructions do both, others neither.
+ *           i8: no error. C is the exact result modulo 2^32, from -2^31 to 2^31 - 1. With alpha 1 and beta 0 nothing
+ *           wraps around up to k = 131071.
+ *
+ * Cost      2 m n k flops; at least (m k + k n + m n) elements moved, m n more when beta != 0.
+ *
+ * Returns   TW_OK
+ *           TW_BAD_ARGUMENT, TW_NO_KERNEL                 C untouched
+ *           TW_NO_MEMORY, TW_BUILD_FAILED, TW_NO_DEVICE   C untouched
+ *           TW_DEVICE_FAILED                              C undefined
+ *
+ * Sources   Dongarra, Du Croz, Hammarling, Duff: A set of level 3 BLAS, 1990. Goto, van de Geijn: Anatomy of
+ *           high-performance matrix multiplication, 2008. Higham: Accuracy and stability, 2002, section 3.5. */
+TW_API tw_status tw_gemm(tw_context *context, const tw_problem *problem, const void *a, const void *b, void *c);
+
+/* Many products of one shape, each with its own operands: how many, and where they lie. */
+typedef struct tw_batch {
+    uint32_t size; /* sizeof(tw_batch) */
+    /* 0: items lie at strides from the first. 1: a, b and c are arrays of `count` addresses of items; strides are 0 */
+    uint32_t pointers;
+    int64_t count; /* >= 0 */
+    /* >= 0: elements from the start of one item to the start of the next. stride_a or stride_b 0: all items share the
+     * operand. Items of C must not overlap: stride_c >= (m - 1) ldc + n, or they lie side by side in rows of ldc */
+    int64_t stride_a, stride_b, stride_c;
+} tw_batch;
+
+/* tw_batch_make - a batch whose items lie one after the other, each as whole rows of lda, ldb and ldc elements. */
+static inline tw_batch tw_batch_make(const tw_problem *problem, int64_t count)
+{
+    tw_batch batch;
+    memset(&batch, 0, sizeof batch);
+    batch.size = (uint32_t)sizeof batch;
+    batch.count = count;
+    batch.stride_a = (problem->op_a == TW_N ? problem->m : problem->k) * problem->lda;
+    batch.stride_b = (problem->op_b == TW_N ? problem->k : problem->n) * problem->ldb;
+    batch.stride_c = problem->m * problem->ldc;
+    return batch;
+}
+
+/* tw_gemm_batched - compute all products of a batch on the context's device, wait for them, return.
+ *
+ *     C_i[m, n]  <-  alpha * op(A_i)[m, k] * op(B_i)[k, n]  +  beta * C_i[m, n],   0 <= i < count
+ *
+ * problem   holds for every item. With arrays of addresses in device memory, every address must be a multiple of
+ *           align_a, align_b and align_c; 0 means 256. Set 4 where an item may begin at any float: a kernel that reads
+ *           16 bytes at a time from another address ends the CUDA context.
+ * a, b, c   strides: the first item's operands, A_i = a + i stride_a. Pointers: arrays of addresses, in host memory
+ *           with TW_HOST and in device memory with TW_DEVICE. Not checked: addresses in device memory, and whether
+ *           items of C at addresses overlap.
+ *
+ * Special   count, m or n 0         TW_OK, nothing read, nothing written; pointers may be NULL
+ *           k == 0 or alpha == 0    a and b are not read and may be NULL, as arrays too
+ *           The bits of an item depend neither on its index in the batch nor on count. On the cpu they equal tw_gemm's.
+ *
+ * Cost      cpu: the threads divide the items among them, or the tiles of an item where items are few; an operand with
+ *           stride 0 is packed once. cuda: one launch for operands in device memory, but one launch per item for large
+ *           items at strides. Operands in host memory, and opencl: one item after the other.
+ *
+ * Returns   as tw_gemm; after TW_NO_MEMORY and TW_DEVICE_FAILED all of C is undefined */
+TW_API tw_status tw_gemm_batched(tw_context *context, const tw_problem *problem, const tw_batch *batch, const void *a,
+                                 const void *b, void *c);
+
+/* The stream and the workspace of a tw_enqueue(). */
+typedef struct tw_launch {
+    uint32_t size; /* sizeof(tw_launch) */
+    uint32_t reserved;
+    /* a CUstream (or cudaStream_t) of the context's CUDA context; NULL: its default stream */
+    void *stream;
+    /* device memory, aligned to 256 bytes, not used by other streams until the product is done; NULL: none */
+    void *workspace;
+    int64_t workspace_bytes; /* at least what tw_workspace_bytes() says; 0 with NULL */
+} tw_launch;
+
+/* tw_enqueue - put one multiplication on the caller's stream and return: an asynchronous tw_gemm for operands in device
+ * memory.
+ *
+ * a, b, c   as in tw_gemm, with place_a, place_b and place_c TW_DEVICE. alpha and beta are read now, the operands when
+ *           the stream reaches the product.
+ * launch    may be NULL: the default stream, no workspace
+ *
+ * Special   m, n, k, alpha and beta as in tw_gemm: C <- beta * C happens on the stream too; with m or n 0 nothing is
+ *           enqueued.
+ *           In f32 the fastest kernels read B as k x n and A as k x m; in bf16 and f16 they read any transpose. All of
+ *           them load by TMA, which needs addresses and rows that are multiples of 16 bytes. Other operands are
+ *           transposed or copied into the workspace first. Without a workspace a slower kernel reads them in place; in
+ *           bf16 and f16 that needs C in f32 (sm_80 on). In f32 the workspace also holds the partial sums of stream-K,
+ *           which makes a product up to a sixth faster. It need not be cleared, and its content afterwards has no
+ *           meaning.
+ *           Our kernels trigger programmatic dependent launch (PDL). A kernel of the caller's that follows with
+ *           programmatic stream serialization must wait (griddepcontrol.wait, cudaGridDependencySynchronize) before it
+ *           reads C.
+ *
+ * Cost      Allocates nothing, copies nothing to or from the host, waits for nothing. The first call that needs a
+ *           kernel compiles it; tw_prepare() does that ahead. While the stream is being captured into a graph, a kernel
+ *           that is not compiled yet is refused; everything else can be captured.
+ *
+ * Returns   TW_OK: enqueued. If the kernel fails while it runs, the stream's next call reports it
+ *           TW_BAD_ARGUMENT (also a stream of another CUDA context, a workspace that is too small), TW_NO_KERNEL,
+ *           TW_BUILD_FAILED (also a kernel not built before a capture), TW_NO_DEVICE (after fork())    nothing enqueued
+ *           TW_NO_MEMORY, TW_DEVICE_FAILED (also where an earlier kernel has ended the CUDA context)   C undefined */
+TW_API tw_status tw_enqueue(tw_context *context, const tw_problem *problem, const void *a, const void *b, void *c,
+                            const tw_launch *launch);
+
+/* tw_enqueue_batched - put a batch on the caller's stream: an asynchronous tw_gemm_batched for operands, and arrays of
+ * addresses, in device memory. Only large items use a workspace (tw_workspace_bytes_batched()); one that is too small
+ * counts as none. All else as in tw_enqueue. */
+TW_API tw_status tw_enqueue_batched(tw_context *context, const tw_problem *problem, const tw_batch *batch,
+                                    const void *a, const void *b, void *c, const tw_launch *launch);
+
+/* tw_workspace_bytes - the device memory that tw_enqueue() wants from its caller for this problem (TW_DEVICE; reads
+ * align_a, align_b, align_c). 0: nothing is packed and no partial sums are kept. At most 4 (k + 31) (m + n + 62) + 512
+ * in f32, and 560,000 for each multiprocessor. Returns TW_OK, TW_BAD_ARGUMENT, TW_NO_KERNEL. */
+TW_API tw_status tw_workspace_bytes(tw_context *context, const tw_problem *problem, int64_t *bytes);
+
+/* tw_workspace_bytes_batched - the same for tw_enqueue_batched(): 0 where the batch is one launch, else what one item
+ * wants. */
+TW_API tw_status tw_workspace_bytes_batched(tw_context *context, const tw_problem *problem, const tw_batch *batch,
+                                            int64_t *bytes);
+
+/* tw_prepare - compile the kernels of a problem now, with and without a workspace, so that no later tw_gemm or
+ * tw_enqueue has to. Every field of the problem counts, align_a, align_b and align_c too; of alpha and beta only
+ * whether they are 0. Returns what tw_gemm would; computes nothing. */
+TW_API tw_status tw_prepare(tw_context *context, const tw_problem *problem);
+
+/* tw_prepare_batched - tw_prepare for a batch. */
+TW_API tw_status tw_prepare_batched(tw_context *context, const tw_problem *problem, const tw_batch *batch);
+
+/* tw_sgemm, tw_dgemm - tw_gemm for the everyday case: float and double in host memory, row-major. */
+TW_API tw_status tw_sgemm(tw_context *context, tw_op op_a, tw_op op_b, int64_t m, int64_t n, int64_t k, float alpha,
+                          const float *a, int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc);
+TW_API tw_status tw_dgemm(tw_context *context, tw_op op_a, tw_op op_b, int64_t m, int64_t n, int64_t k, double alpha,
+                          const double *a, int64_t lda, const double *b, int64_t ldb, double beta, double *c,
+                          int64_t ldc);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
