@@ -37,11 +37,13 @@ tw_status batch_check(const tw_batch *batch, const tw_problem *p);
 tw_status batch_check_addresses(const tw_batch *batch, const tw_problem *p, const void *a, const void *b,
                                 const void *c);
 
-/* batch_item - the address of operand number i of a batch of elements of that many bytes. */
+/* batch_item - the address of operand number i of a batch of elements of that many bytes; the stride of an operand that
+ * is not read may be anything. */
 static inline void *batch_item(const tw_batch *batch, const void *items, int64_t stride, size_t bytes, int64_t i)
 {
     if (items == NULL) return NULL;
-    return batch->pointers ? ((void *const *)items)[i] : (char *)(uintptr_t)items + (size_t)(stride * i) * bytes;
+    return batch->pointers ? ((void *const *)items)[i]
+                           : (void *)((uintptr_t)items + (size_t)stride * (size_t)i * bytes);
 }
 
 /* problem_text - "f32 nt 512x512x64 alpha 1 beta 0", leading dimensions where they are padded. */

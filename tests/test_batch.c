@@ -291,6 +291,11 @@ static void error_cases(void)
     p = tw_problem_make(TW_F32, TW_N, TW_N, 4, 8, 0), p.beta = 2;
     batch = (tw_batch){.size = sizeof batch, .count = 2, .stride_c = 32};
     expect_call("k 0: C is scaled", tw_gemm_batched(NULL, &p, &batch, NULL, NULL, c), TW_OK, "", 14);
+    batch.count = 6, batch.stride_a = INT64_MAX / 3, batch.stride_b = INT64_MAX, batch.stride_c = 0, p.m = 0;
+    expect_call("strides of operands that are not read", tw_gemm_batched(NULL, &p, &batch, a, b, c), TW_OK, "", 14);
+    p.m = 1, p.n = 1, batch.stride_c = 1, p.beta = 1;
+    expect_call("the same where C is", tw_gemm_batched(NULL, &p, &batch, a, b, c), TW_OK, "", 14);
+    p.m = 4, p.n = 8;
     p.beta = 0.5, p.k = 3, p.lda = 3, p.alpha = 0;
     void *halves[2] = {c + 32, c};
     batch = (tw_batch){.size = sizeof batch, .pointers = 1, .count = 2};

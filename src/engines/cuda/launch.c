@@ -250,7 +250,7 @@ static tw_status launch_all(engine *e, runnable *r, buffer a, buffer b, const bu
 static buffer address_of(const tw_batch *batch, const buffer *first, int64_t stride, int64_t i, tw_dtype dtype)
 {
     cu_pointer behind = batch->pointers ? (cu_pointer)i * sizeof(cu_pointer)
-                                        : (cu_pointer)(stride * i) * (cu_pointer)dtype_find(dtype)->lab.bytes;
+                                        : (cu_pointer)stride * (cu_pointer)i * (cu_pointer)dtype_find(dtype)->lab.bytes;
     return (buffer){.device = first->device + behind};
 }
 
