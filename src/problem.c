@@ -29,8 +29,8 @@ static bool addressable(int64_t rows, int64_t cols, int64_t ld, size_t element_b
     return cols <= most && rows - 1 <= (most - cols) / ld;
 }
 
-/* One operand as stored: rows x cols, *ld_in_use elements apart, which becomes the least where it is long and there is
- * no second row. needed: the product really touches it. */
+/* One operand as stored: rows x cols, *ld_in_use elements apart, which becomes the least where it is long and leads to
+ * no element. needed: the product really touches it. */
 static tw_status check_operand(const char *name, const void *pointer, int64_t rows, int64_t cols, int64_t *ld_in_use,
                                size_t element_bytes, int needed)
 {
@@ -49,7 +49,7 @@ static tw_status check_operand(const char *name, const void *pointer, int64_t ro
         return fail(TW_BAD_ARGUMENT, "%s is NULL, expected %" PRId64 " x %" PRId64 " elements", name, rows, cols);
     if (needed && (uintptr_t)pointer % element_bytes != 0)
         return fail(TW_BAD_ARGUMENT, "%s is not aligned to one element of %zu bytes", name, element_bytes);
-    if (rows < 2 && ld >> SHORT_BITS != 0) *ld_in_use = least;
+    if ((rows < 2 || cols == 0) && ld >> SHORT_BITS != 0) *ld_in_use = least;
     return TW_OK;
 }
 

@@ -273,6 +273,10 @@ static void special_cases(void)
     p.ldb = INT64_MAX;
     for (int i = 0; i < 64; i++) c[i] = NAN;
     expect("so may that of B where k is 1", tw_gemm(NULL, &p, a, b, c) == TW_OK && all_are(c, 15, 1) && isnan(c[15]));
+    p = tw_problem_make(TW_F32, TW_N, TW_N, 8, 8, 0);
+    p.lda = INT64_MAX, p.beta = 2;
+    for (int i = 0; i < 64; i++) c[i] = 1;
+    expect("and that of A where k is 0", tw_gemm(NULL, &p, a, b, c) == TW_OK && all_are(c, 64, 2));
     p = tw_problem_make(TW_F32, TW_N, TW_N, INT64_MAX, 0, 0);
     expect("huge m with nothing in it", tw_gemm(NULL, &p, NULL, NULL, NULL) == TW_OK);
     p = tw_problem_make(TW_F32, TW_N, TW_N, 8, 8, 8);
