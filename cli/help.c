@@ -27,8 +27,8 @@ static const exit_row exit_rows[] = {
 enum { EXIT_ROWS = sizeof exit_rows / sizeof *exit_rows };
 
 static const char environment[] =
-    "TILEWRIGHT_CPU: the instruction set to use at most: base, avx2, avx512, avx512_vnni, avx512_bf16 or amx. It is an "
-    "error if the processor lacks it.\n"
+    "TILEWRIGHT_CPU: the instruction set to use at most: base, avx2, avx512, avx512_vnni, avx512_bf16 or amx, "
+    "on arm64 base or neon. It is an error if the processor lacks it.\n"
     "TILEWRIGHT_THREADS, OMP_NUM_THREADS: the number of threads.\n"
     "TILEWRIGHT_CACHE: the folder for compiled kernels; off: none.\n"
     "TILEWRIGHT_NVRTC: the file of the CUDA compiler.\n"

@@ -7,10 +7,10 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -199,11 +199,12 @@ jit_cache *jit_cache_open(void)
 static void folder_beside_us(jit_cache *cache)
 {
     static const char *const places[] = {"tilewright-kernels", LIBRARIES_FROM_PROGRAMS "/tilewright-kernels"};
-    Dl_info us;
-    struct link_map *map = NULL;
-    if (dladdr1((void *)(uintptr_t)jit_cache_open_ahead, &us, (void **)&map, RTLD_DL_LINKMAP) == 0 || map == NULL)
-        return;
-    char *path = realpath(map->l_name[0] != '\0' ? map->l_name : "/proc/self/exe", NULL),
+    Dl_info us, program;
+    const bool in_program = dladdr((void *)(uintptr_t)jit_cache_open_ahead, &us) == 0 || /* linked statically */
+                            (dladdr((void *)(uintptr_t)getauxval(AT_PHDR), &program) != 0 &&
+                             us.dli_fbase == program.dli_fbase);
+    /* for the program dli_fname is what it was called by */
+    char *path = realpath(in_program ? "/proc/self/exe" : us.dli_fname, NULL),
          *slash = path != NULL ? strrchr(path, '/') : NULL;
     for (size_t i = 0; slash != NULL && cache->folder[0] == '\0' && i < sizeof places / sizeof *places; i++) {
         char place[4200]; /* realpath() gives 4095 at most */

@@ -5,7 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const level_names[CPU_LEVELS] = {"base", "avx2", "avx512", "avx512_vnni", "avx512_bf16", "amx"};
+static const char *const level_names[CPU_LEVELS] = {"base",
+#if defined(__aarch64__)
+                                                    "neon",
+#endif
+                                                    "avx2", "avx512", "avx512_vnni", "avx512_bf16", "amx"};
 
 const char *cpu_level_name(cpu_level level) { return level_names[level]; }
 

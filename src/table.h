@@ -7,9 +7,13 @@
 #include "dtypes.h"
 #include "../kernels/cpu/cpu.h"
 
-/* Instruction-set levels of the CPU rows, each containing the one before. */
+/* Instruction-set levels of the CPU rows, each containing the one before. On AArch64 no processor has more than
+ * neon. */
 typedef enum cpu_level {
     CPU_base,
+#if defined(__aarch64__)
+    CPU_neon,
+#endif
     CPU_avx2,
     CPU_avx512,
     CPU_avx512_vnni,

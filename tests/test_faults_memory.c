@@ -1,7 +1,9 @@
 /* test_faults_memory.c - products of the CPU while memory runs out: the same bits with less of it, or with none. */
+#include "support/aligned.h"
+#include "support/tap.h"
+
 #include <stdatomic.h>
 
-#include "support/tap.h"
 #include "tilewright_lab.h"
 
 static atomic_size_t most_bytes = SIZE_MAX; /* that the library gets at a time */
@@ -10,8 +12,7 @@ static atomic_int refusals;
 /* In place of the system's, for the library in this program. */
 void *aligned_alloc(size_t alignment, size_t bytes)
 {
-    void *memory;
-    if (bytes <= atomic_load(&most_bytes)) return posix_memalign(&memory, alignment, bytes) == 0 ? memory : NULL;
+    if (bytes <= atomic_load(&most_bytes)) return system_aligned_alloc(alignment, bytes);
     atomic_fetch_add(&refusals, 1);
     return NULL;
 }

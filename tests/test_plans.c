@@ -260,6 +260,7 @@ static void print_digests(void)
     }
 }
 
+#if defined(__x86_64__)
 /* A case for each line of the file, and one for what it lacks. */
 static void compare(FILE *file)
 {
@@ -286,6 +287,7 @@ static void compare(FILE *file)
     if (tap_case("plans.digest holds every plan"))
         tap_result(expected == made, "it holds %d, %d were made", expected, made);
 }
+#endif
 
 /* Items 2^40 bytes apart are beyond what a tensor map holds: another row must take the batch. */
 static void far_batches(void)
@@ -323,9 +325,9 @@ int main(int argc, char **argv)
     }
     compare(file);
     fclose(file);
-    far_batches();
 #else
     if (tap_case("plans")) tap_skip("the digests are of x86-64's rows");
 #endif
+    far_batches();
     return tap_finish();
 }

@@ -438,10 +438,16 @@ static void expect(const char *what, bool holds) { tap_result(holds, "%s does no
 #define LIMITED(what, holds) CHILD(what, holds)
 #endif
 
+#if defined(__GLIBC__)
+#if __GLIBC_PREREQ(2, 34)
+#define HAS_BARE_FORK
+#endif
+#endif
+
 /* _Fork() calls no handlers: the child must notice by itself that the pool that its parent used is not its own. */
 static void bare_fork_cases(tw_context *context)
 {
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
+#if defined(HAS_BARE_FORK)
     CHILD("a child of _Fork() multiplies", multiply_batch(context) && child_by(_Fork, one_call, context));
     CHILD("a child of _Fork() multiplies a batch", multiply_batch(context) && child_by(_Fork, multiply_batch, context));
     CHILD("a child of _Fork() closes the context it used",

@@ -75,6 +75,8 @@ retired() {
     [ $? -eq 1 ]
 }
 
+fresh_docs() { tools/api_doc.sh --check && TILEWRIGHT=build/lint-gcc/tilewright tools/ladder_doc.sh --check; }
+
 scripts() { shellcheck -x -S warning dev .ci/run tests/*.sh tests/support/*.sh tools/*.sh; }
 
 check 'include rule' tools/check_includes.sh
@@ -83,7 +85,7 @@ check 'no line over 120 columns' columns
 check 'no retired name' retired
 check 'the library does not print, end the process or read the environment' no_calls
 check 'gcc -Wall -Wextra -Wpedantic -Wshadow -Wconversion' build build/lint-gcc gcc -DTILEWRIGHT_TESTS=OFF -DCMAKE_C_FLAGS=-Wconversion
-check 'generated docs are fresh' env TILEWRIGHT=build/lint-gcc/tilewright tools/ladder_doc.sh --check
+check 'generated docs are fresh' fresh_docs
 check 'clang -Wall -Wextra -Wpedantic -Wshadow, tests too' build build/lint-clang clang
 check 'no fast-math' no_fast_math
 check 'exported symbols' symbols

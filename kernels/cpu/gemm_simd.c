@@ -12,7 +12,7 @@
  *           With v = NR / LANES vectors it takes MR + v loads for MR * v multiply-adds, and MR * v independent chains
  *           cover the latency of the multiply-add units. Packing put both operands in the order in which they are read
  *           here.
- * NUMBERS   AVX-512: 8 x 3 chains, 11 loads for 24 FMAs. AVX2: 6 x 2, 8 for 12. Baseline: 4 x 2, 6 for 8.
+ * NUMBERS   AVX-512 and NEON: 8 x 3 chains, 11 loads for 24 FMAs. AVX2: 6 x 2, 8 for 12. Baseline: 4 x 2, 6 for 8.
  *           Edge tiles: a copy of this code for each number of rows and vectors. The last vector is masked, or is half
  *           a vector where that suffices. Missing rows cost no flops, and nothing outside C is touched.
  *           Unpacked operands are read in place: the same sums in the same order.

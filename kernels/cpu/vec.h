@@ -1,5 +1,5 @@
 /* vec.h - one vocabulary for vectors of REAL: load, store, broadcast, multiply-add, in AVX-512, AVX2 with FMA, or the
- * 16-byte vectors that GCC and clang make of any machine. The build's -m flags choose.
+ * 16-byte vectors that GCC and clang make of any machine, on AArch64 with NEON's FMA. The build's -m flags choose.
  *
  * Where DOT is not 0, REAL is what sums and C are made of, and panels hold words of 4 bytes, each with DOT_GROUP
  * neighbours along k of one row of A or one column of B; vec_step(a, b, sum) adds the products of all of them. REAL is
@@ -118,6 +118,9 @@ typedef __m256 vec;
 
 #else
 #include <string.h>
+#if defined(__aarch64__)
+#include <arm_neon.h>
+#endif
 typedef REAL vec __attribute__((vector_size(16)));
 typedef int some; /* how many of the first lanes of a vector */
 static inline vec vec_load(const REAL *p)
@@ -139,7 +142,13 @@ static inline vec vec_all(REAL x) { return x - (vec){0}; }
 #if !REAL_IS_INT
 static inline vec vec_add(vec a, vec b) { return a + b; }
 static inline vec vec_mul(vec a, vec b) { return a * b; }
-static inline vec vec_fma(vec a, vec b, vec c) { return a * b + c; } /* two roundings where the machine has no FMA */
+#if defined(__aarch64__) && REAL_IS_DOUBLE
+static inline vec vec_fma(vec a, vec b, vec c) { return vfmaq_f64(c, a, b); }
+#elif defined(__aarch64__)
+static inline vec vec_fma(vec a, vec b, vec c) { return vfmaq_f32(c, a, b); }
+#else
+static inline vec vec_fma(vec a, vec b, vec c) { return a * b + c; } /* two roundings */
+#endif
 #else
 typedef int32_t vec_signed __attribute__((vector_size(16)));
 static inline vec vec_low_half(vec a) { return (vec)((vec_signed)(a << 16) >> 16); }

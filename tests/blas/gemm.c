@@ -1,5 +1,6 @@
 /* gemm.c - a program written for BLAS: linked against libtilewright_blas.so alone, with a cblas_xerbla of its own.
  * Operands are small integers, so that every sum is exact; what no product may read or write is NaN. */
+#include "../support/aligned.h"
 #include "../support/tap.h"
 
 #include <tilewright_blas.h>
@@ -36,8 +37,7 @@ static int refused;
 
 void *aligned_alloc(size_t alignment, size_t bytes)
 {
-    void *memory = NULL;
-    if (!no_memory && posix_memalign(&memory, alignment, bytes) == 0) return memory;
+    if (!no_memory) return system_aligned_alloc(alignment, bytes);
     refused += no_memory;
     errno = ENOMEM; /* glibc looks */
     return NULL;
@@ -46,9 +46,9 @@ void *aligned_alloc(size_t alignment, size_t bytes)
 #ifndef __SANITIZE_THREAD__ /* which needs its own before it can begin */
 void *calloc(size_t count, size_t bytes)
 {
-    void *memory = NULL;
     bool fits = bytes == 0 || count <= SIZE_MAX / bytes;
-    if (!no_memory && fits && posix_memalign(&memory, 64, count * bytes) == 0) return memset(memory, 0, count * bytes);
+    void *memory = !no_memory && fits ? system_aligned_alloc(64, (count * bytes + 63) / 64 * 64) : NULL;
+    if (memory != NULL) return memset(memory, 0, count * bytes);
     refused += no_memory;
     errno = ENOMEM;
     return NULL;

@@ -1,4 +1,4 @@
-/* cuda_runtime_api.h - a stand-in for CUDA's: what README.md's example calls of it, for the fake driver, whose device
+/* cuda_runtime_api.h - a stand-in for CUDA's: what examples/stream.c calls of it, for the fake driver, whose device
  * memory is the host's. */
 #ifndef TILEWRIGHT_CUDA_RUNTIME_API_H
 #define TILEWRIGHT_CUDA_RUNTIME_API_H

@@ -64,6 +64,8 @@ cpu_level detect_level(void)
     uint32_t avx512 = bit_AVX512F | bit_AVX512DQ | bit_AVX512BW | bit_AVX512VL;
     return (b7 & avx512) == avx512 && (state & OPMASK_ZMM) == OPMASK_ZMM ? level_of_products(c7, d7, state) : CPU_avx2;
 }
+#elif defined(__aarch64__)
+cpu_level detect_level(void) { return CPU_neon; } /* part of the architecture */
 #else
 cpu_level detect_level(void) { return CPU_base; }
 #endif

@@ -71,8 +71,12 @@ static tw_status choose_level(const char *wanted, const char *wanted_by, cpu_lev
         *out = level;
         return TW_OK;
     }
+#if defined(__aarch64__)
+    return fail(TW_BAD_ARGUMENT, "%s is %s, expected base or neon", wanted_by, wanted);
+#else
     return fail(TW_BAD_ARGUMENT, "%s is %s, expected base, avx2, avx512, avx512_vnni, avx512_bf16 or amx", wanted_by,
                 wanted);
+#endif
 }
 
 static tw_status engine_settings(const tw_options *options, bool despite, engine *e)
