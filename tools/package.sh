@@ -51,14 +51,19 @@ source=$work/tilewright-$version
 # ---- the .deb packages: tools/package/debian is the folder debian/ of their source, but for the version ----
 revision=$version-0upstream1 # older than the 0.1.0-1 that Debian itself would make, which then replaces it
 debian_folder() {
+    next=${version%%.*}.$(($(echo "$version" | cut -d . -f 2) + 1)) # the minor version that may break the ABI
     year=$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y)
     cp -R "$source/tools/package/debian" "$source/debian" || return 1
     for file in control copyright libtilewright0.symbols; do
-        sed "s/@VERSION@/$revision/; s/@UPSTREAM@/$version/; s/@MAINTAINER@/$maintainer/; s/@YEAR@/$year/g" \
+        sed "s/@VERSION@/$revision/
+            s/@UPSTREAM@/$version/; s/@NEXT@/$next/; s/@MAINTAINER@/$maintainer/; s/@YEAR@/$year/g" \
             "$source/debian/$file.in" >"$source/debian/$file" &&
             rm "$source/debian/$file.in" || return 1
     done
-    if ! [ -e "$source/python/tilewright" ]; then
+    if [ -e "$source/python/tilewright" ]; then
+        echo "debian/tmp/dist-info/* usr/lib/python3/dist-packages/tilewright-$version.dist-info" \
+            >>"$source/debian/python3-tilewright.install" || return 1
+    else
         rm "$source/debian/python3-tilewright.install" || return 1
         sed -i '/^Package: python3-tilewright$/,$d' "$source/debian/control" || return 1
     fi
