@@ -4,11 +4,12 @@
 # packages of the first stay for the second, and to begin with there are no lists of packages, as in Docker's images.
 # Run as root; needs debootstrap, git and the network.
 #
-#   tools/fresh_debian.sh [--worktree] [FOLDER [COMMAND ...]]
+#   tools/fresh_debian.sh [--worktree | --files FILES] [FOLDER [COMMAND ...]]
 #
 # FOLDER       where it is made, default /tmp/tilewright-fresh; FOLDER/base is kept for the next run, FOLDER/root made anew
 # COMMAND      run in the clone in place of "./dev demo" and "./dev test", each a word: 'test --only io'
 # --worktree   clone the files as they lie here, not what is committed
+# --files      clone nothing: the folder FILES is there as /srv/files, and COMMAND runs in it, not in ./dev
 #
 # MIRROR in the environment chooses the Debian mirror. Nothing but /proc, /dev and /sys (to read) is shared with the machine outside, in a
 # mount namespace of its own that ends with the script.
@@ -21,6 +22,7 @@ if [ "${1:-}" = --inside ]; then # in the new namespaces, as root of FOLDER's ma
     mount -t sysfs -o ro sysfs "$root/sys" # PoCL ends the process where it cannot read the machine's memory there
     exec env -i HOME=/root TERM=dumb PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
         ${http_proxy:+http_proxy="$http_proxy"} chroot "$root" /bin/sh -c '
+        if [ -e /srv/files ]; then cd /srv/files && exec "$@"; fi
         cd /root && git clone --quiet /srv/tilewright.git tilewright && cd tilewright || exit 1
         failed=0
         for words in "$@"; do
@@ -34,6 +36,7 @@ fi
 
 here=$(cd "$(dirname "$0")/.." && pwd)
 worktree='' && [ "${1:-}" = --worktree ] && worktree=1 && shift
+files='' && [ "${1:-}" = --files ] && files=$2 && shift 2
 folder=${1:-/tmp/tilewright-fresh}
 [ $# -gt 0 ] && shift
 [ $# -gt 0 ] || set -- demo test
@@ -50,7 +53,10 @@ if ! [ -e "$folder/base/.made" ]; then
 fi
 rm -rf --one-file-system "$folder/root"
 cp -a "$folder/base" "$folder/root"
-if [ -n "$worktree" ]; then
+if [ -n "$files" ]; then
+    cp -R "$files" "$folder/root/srv/files"
+    exec unshare --mount --pid --fork --kill-child "$0" --inside "$folder/root" "$@"
+elif [ -n "$worktree" ]; then
     copy=$folder/worktree && rm -rf "$copy" && mkdir "$copy"
     (cd "$here" && git ls-files -z -co --exclude-standard | xargs -0 ls -d 2>/dev/null | tar -cf - -T -) | tar -xf - -C "$copy"
     git -C "$copy" init --quiet -b main

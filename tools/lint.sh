@@ -34,7 +34,7 @@ no_fast_math() {
 # build FOLDER COMPILER ARGUMENT ...
 build() {
     folder=$1 compiler=$2 && shift 2
-    { [ -e "$folder/CMakeCache.txt" ] || CC=$compiler cmake -S . -B "$folder" -DTILEWRIGHT_WERROR=ON "$@"; } &&
+    CC=$compiler cmake -S . -B "$folder" -DTILEWRIGHT_WERROR=ON "$@" &&
         cmake --build "$folder" -j "$jobs"
 }
 
@@ -84,7 +84,10 @@ check 'clang-format' formatted
 check 'no line over 120 columns' columns
 check 'no retired name' retired
 check 'the library does not print, end the process or read the environment' no_calls
-check 'gcc -Wall -Wextra -Wpedantic -Wshadow -Wconversion' build build/lint-gcc gcc -DTILEWRIGHT_TESTS=OFF -DCMAKE_C_FLAGS=-Wconversion
+check 'gcc -Wall -Wextra -Wpedantic -Wshadow -Wconversion' build build/lint-gcc gcc -DTILEWRIGHT_TESTS=OFF \
+    -DCMAKE_C_FLAGS="-Wconversion -g -ffile-prefix-map=$PWD=."
+check 'one version' tools/version.sh --check build/lint-gcc/tilewright
+check 'the ABI of the last release' tools/abi.py compare build/lint-gcc
 check 'generated docs are fresh' fresh_docs
 check 'clang -Wall -Wextra -Wpedantic -Wshadow, tests too' build build/lint-clang clang
 check 'no fast-math' no_fast_math

@@ -1,0 +1,161 @@
+#!/bin/sh
+# test_packages.sh - what ./dev package makes and refuses, and that one version number stands everywhere. With --full it
+# makes the packages twice, in two folders, and looks into them. Prints TAP.
+set -u
+
+quick='one_version other_versions_are_found refusals'
+long='made_twice byte_equal contents dependencies program_runs archive_is_the_commit checksums sbom_names_every_file'
+long="$long lintian_is_content"
+cases=$quick
+case " $* " in *' --full '*) cases="$quick $long" ;; esac
+in_order=1
+# shellcheck source=tests/support/tap.sh
+. "$(dirname "$0")/support/tap.sh"
+
+one_version() { "$root/tools/version.sh" --check; }
+
+# found CHANGE FILE - a version that sed changed in a copy of what has one.
+found() {
+    copy=$work/copy && rm -rf "$copy" && mkdir -p "$copy/tests" "$copy/src" || return 1
+    cp -R "$root/tools" "$root/include" "$root/examples" "$copy/" || return 1
+    cp "$root/CMakeLists.txt" "$root/CHANGELOG.md" "$copy/" && cp "$root/src/tilewright.map" "$copy/src/" || return 1
+    cp -R "$root/tests/consumer" "$copy/tests/" || return 1
+    "$copy/tools/version.sh" --check || return 1
+    sed -i "$1" "$copy/$2" && ! cmp -s "$root/$2" "$copy/$2" || { echo "$1 changes nothing in $2" && return 1; }
+    ! "$copy/tools/version.sh" --check || { echo "$1 in $2 was not found" && return 1; }
+}
+
+other_versions_are_found() {
+    found 's/^\(project(tilewright VERSION\) [0-9.]*/\1 7.8.9/' CMakeLists.txt &&
+        found 's/^\(#define TW_VERSION_PATCH\) .*/\1 77/' include/tilewright.h &&
+        found 's/\(tw_version - .*"\)[0-9.]*"/\17.8.9"/' include/tilewright.h &&
+        found '0,/^## [0-9.]*/s//## 7.8.9/' CHANGELOG.md &&
+        found 's/^TILEWRIGHT_[0-9.]* {/TILEWRIGHT_7.8 {/' src/tilewright.map &&
+        found 's/find_package(tilewright [0-9.]*/find_package(tilewright 7.8/' examples/CMakeLists.txt &&
+        found 's/^Package: libtilewright[0-9]*/Package: libtilewright7/' tools/package/debian/control.in
+}
+
+refused() { # SAYS COMMAND ...
+    says=$1 && shift
+    ! "$@" >"$work/said" 2>&1 || { echo "$*: was not refused" && return 1; }
+    grep -qF -- "$says" "$work/said" || { cat "$work/said" && return 1; }
+}
+
+refusals() {
+    mkdir "$work/full" && touch "$work/full/mine" || return 1
+    refused 'package takes one folder' "$root/dev" package --no-install a b || return 1
+    refused "./dev package knows no '--fast'" "$root/dev" package --fast || return 1
+    cp -R "$root/tools" "$work/tools" || return 1
+    refused 'is no clone' env GIT_CEILING_DIRECTORIES="$work" "$work/tools/package.sh" "$work/new" || return 1
+    [ ! -e "$work/new" ] || { echo "a folder was made" && return 1; }
+    in_a_clone || return 1
+    refused 'is there, and no such folder' "$root/tools/package.sh" "$work/full" && [ "$(ls "$work/full")" = mine ]
+}
+
+# ---- with --full ----
+
+in_a_clone() {
+    need git || return 1
+    [ "$(git -C "$root" rev-parse --show-toplevel 2>/dev/null)" = "$root" ] || skip 'the tree is no clone'
+}
+
+# Another folder, another mask, other flags in the environment.
+made_twice() {
+    in_a_clone && need xz || return 1
+    (umask 022 && "$root/tools/package.sh" "$work/one") || return 1
+    git clone --quiet "$root" "$work/a clone elsewhere" || return 1
+    git -C "$work/a clone elsewhere" checkout --quiet "$(git -C "$root" rev-parse HEAD)" || return 1
+    (umask 077 && CFLAGS=-O1 TZ=Asia/Tokyo LC_ALL=C "$work/a clone elsewhere/tools/package.sh" "$work/two")
+}
+made() { [ -e "$work/two/SHA256SUMS" ] || skip 'no packages were made'; }
+debs() {
+    made || return 1
+    ls "$work"/one/*.deb >/dev/null 2>&1 || skip 'no .deb packages were made'
+}
+one() { ls "$work/one/$1"_*.deb; }
+
+byte_equal() { made && diff -r "$work/one" "$work/two"; }
+
+# has PACKAGE NAME ... - names are patterns of grep, from the beginning to the end, below /.
+has() {
+    package=$1 && shift
+    dpkg-deb -c "$(one "$package")" | sed 's/ -> .*//; s/.* \.//' >"$work/names" || return 1
+    for name in "$@"; do
+        grep -qx -- "$name" "$work/names" || { echo "$package has no $name" && cat "$work/names" && return 1; }
+    done
+}
+
+contents() {
+    debs || return 1
+    lib="/usr/lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)" doc=/usr/share/doc
+    has libtilewright0 "$lib/libtilewright.so.0" "$lib/libtilewright.so.0.[0-9.]*" "$lib/libtilewright_blas.so.0" \
+        "$doc/libtilewright0/copyright" "$doc/libtilewright0/changelog.Debian.gz" || return 1
+    ! grep -e '\.h$' -e '\.a$' -e '\.so$' -e /bin/ "$work/names" || return 1
+    has libtilewright-dev "$lib/libtilewright.so" "$lib/libtilewright.a" "$lib/libtilewright_blas.so" \
+        /usr/include/tilewright.h "$lib/pkgconfig/tilewright.pc" "$lib/cmake/tilewright/tilewright-config.cmake" \
+        "$doc/libtilewright-dev/copyright" "$doc/libtilewright-dev/examples/product.c" || return 1
+    has tilewright /usr/bin/tilewright /usr/share/man/man1/tilewright.1.gz "$doc/tilewright/copyright" \
+        /usr/share/bash-completion/completions/tilewright "$doc/tilewright/changelog.gz" \
+        "$doc/tilewright/docs/GUIDE.md" || return 1
+    ! grep -e '\.so' -e '\.h$' "$work/names" || return 1
+    [ ! -e "$root/python/tilewright" ] ||
+        has python3-tilewright /usr/lib/python3/dist-packages/tilewright/__init__.py || return 1
+    for deb in "$work"/one/*.deb; do
+        dpkg-deb -c "$deb" | awk '$2 != "root/root" { print; bad = 1 } END { exit bad }' ||
+            { echo "$deb: not root's" && return 1; }
+        dpkg-deb --fsys-tarfile "$deb" | tar -xO >"$work/bytes" || return 1
+        ! grep -c -e "$work" -e "$root/" "$work/bytes" || { echo "$deb names a folder of the build" && return 1; }
+    done
+}
+
+# says PACKAGE FIELD PATTERN
+says() {
+    value=$(dpkg-deb -f "$(one "$1")" "$2")
+    echo "$value" | grep -qE -- "$3" || { echo "$1: $2 is '$value', expected $3" && return 1; }
+}
+
+dependencies() {
+    debs || return 1
+    version=$("$root/tools/version.sh")
+    says libtilewright0 Depends '^libc6 \(>= 2\.[0-9]+\)$' && says libtilewright0 Multi-Arch same || return 1
+    says libtilewright0 Version "^$version-" || return 1
+    says libtilewright-dev Depends "libtilewright0 \(= $version-" || return 1
+    says tilewright Static-Built-Using 'jansson' || return 1
+    mkdir "$work/control" && dpkg-deb -e "$(one libtilewright0)" "$work/control" || return 1
+    cat "$work/control/symbols"
+    grep -q 'ldconfig$' "$work/control/triggers" && grep -q libtilewright.so "$work/control/md5sums" || return 1
+    grep -q '^ tw_gemm@TILEWRIGHT_0.1 ' "$work/control/symbols" || return 1
+    grep -q '^ tw_lab_fits@TILEWRIGHT_LAB .* 1$' "$work/control/symbols" # 1: of this very version alone
+}
+
+program_runs() {
+    debs || return 1
+    dpkg-deb -x "$(one tilewright)" "$work/root" && (cd / && env -i "$work/root/usr/bin/tilewright" version)
+}
+
+archive_is_the_commit() {
+    made || return 1
+    mkdir "$work/source" && tar -xf "$work"/one/tilewright-*.tar.xz -C "$work/source" --strip-components=1 || return 1
+    (cd "$work/source" && find . -type f -o -type l | sed 's|^\./||' | LC_ALL=C sort) >"$work/archived"
+    git -C "$root" -c core.quotePath=off ls-tree -r --name-only HEAD | LC_ALL=C sort >"$work/committed"
+    diff "$work/committed" "$work/archived" || return 1
+    times=$(find "$work/source" -mindepth 1 -printf '%Ts\n' | sort -u)
+    [ "$times" = "$(git -C "$root" log -1 --format=%ct)" ] || { echo "times: $times" && return 1; }
+}
+
+checksums() {
+    made && (cd "$work/one" && sha256sum -c --quiet SHA256SUMS) || return 1
+    [ "$(find "$work/one" -type f | wc -l)" -eq $(($(wc -l <"$work/one/SHA256SUMS") + 1)) ]
+}
+
+sbom_names_every_file() {
+    made || return 1
+    "$root/tools/package/check_sbom.py" "$work/one"
+}
+
+lintian_is_content() {
+    debs && need lintian || return 1
+    lintian --allow-root --fail-on error,warning "$work"/one/*.deb
+}
+
+run_cases

@@ -1,0 +1,218 @@
+#!/bin/sh
+# release_check.sh - checks a release: all that stands between the last commit and those who install it. Runs the steps
+# below on a clean clone and prints a table. Exit status 1 if a step failed.
+#
+#   tools/release_check.sh [--only STEP,...] [--skip STEP,...] [--folder FOLDER] [--list | --help]
+#
+#   --only    these steps alone
+#   --skip    all but these; the table says that they were skipped
+#   --folder  where it works, default build/release; logs are in FOLDER/logs, packages in FOLDER/one
+#   --list    the steps and what each does
+#
+# Some steps need root, the network, or Debian's packages debootstrap, lintian and abigail-tools. A step that cannot run
+# fails: skip it by name.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+root=$(pwd -P)
+
+steps() {
+    cat <<'STEPS'
+version : one version number everywhere, and the change log has the day of this release
+clone   : a clean clone of the last commit
+demo    : ./dev demo there
+lint    : ./dev lint there
+test    : ./dev test there
+abi     : the libraries' ABI beside that of the last release, by abidiff
+package : ./dev package in two clones, compared byte by byte
+lintian : Debian's checks of the .deb packages
+sbom    : the SBOM names all files with their digests, and is valid SPDX 2.3
+debian  : the .deb packages on an empty Debian 12: installed, used, purged, nothing left
+wheel   : the wheel in an empty virtual environment
+mutate  : the mutation gate: 60 planted faults, up to three hours
+STEPS
+}
+fail() { echo "release_check.sh: $*" >&2 && exit 2; }
+
+only='' skip='' folder=build/release
+known() { # STEP,... - each is one
+    for name in $(echo "$1" | tr , ' '); do
+        steps | grep -q "^$name *:" || fail "there is no step '$name': tools/release_check.sh --list"
+    done
+}
+while [ $# -gt 0 ]; do
+    case $1 in
+    --only) known "${2:-}" && only=$only,${2:?--only needs a step}, && shift ;;
+    --skip) known "${2:-}" && skip=$skip,${2:?--skip needs a step}, && shift ;;
+    --folder) folder=${2:?--folder needs a folder} && shift ;;
+    --list)
+        steps
+        exit 0
+        ;;
+    --help | -h)
+        sed -n '2,/^set/{/^set/!s/^# \{0,1\}//p}' tools/release_check.sh
+        steps
+        exit 0
+        ;;
+    *) fail "no such option: $1" ;;
+    esac
+    shift
+done
+
+commit=$(git rev-parse HEAD) || fail 'this tree is no clone'
+version=$(tools/version.sh) || exit 2
+mkdir -p "$folder/logs" && folder=$(cd "$folder" && pwd -P) || exit 2
+# What an earlier run left of another commit.
+if [ "$(cat "$folder/commit" 2>/dev/null)" != "$commit" ]; then
+    rm -rf "$folder/clone" "$folder/two clones" "$folder/one" "$folder/two" && echo "$commit" >"$folder/commit"
+fi
+export CI=true
+
+figure() { echo "$*" >"$folder/figure"; } # what the table says beside the verdict
+
+# ---- what steps share ----
+
+clean_clone() { # FOLDER
+    [ ! -e "$1" ] || return 0
+    git clone --quiet "$root" "$1" && git -C "$1" -c advice.detachedHead=false checkout --quiet "$commit"
+}
+clone() { clean_clone "$folder/clone"; }
+
+packages() {
+    clone && clean_clone "$folder/two clones/tilewright" || return 1
+    [ -e "$folder/one/SHA256SUMS" ] || (umask 022 && "$folder/clone/dev" package "$folder/one")
+}
+
+environment() { # FOLDER - a virtual environment, empty
+    rm -rf "$1" && "$python" -m venv "$1" && "$1/bin/pip" install --quiet --upgrade pip
+}
+python=/usr/bin/python3
+[ -x "$python" ] || python=python3
+"$python" -c 'import venv, ensurepip' 2>/dev/null || python=python3 # Debian's may lack them
+
+# ---- the steps ----
+
+step_version() {
+    tools/version.sh --check || return 1
+    heading=$(grep -m 1 '^## ' CHANGELOG.md)
+    figure "$version; CHANGELOG: ${heading#\#\# }"
+    echo "$heading" | grep -qE "^## $version - 20[0-9]{2}-[0-9]{2}-[0-9]{2}$" ||
+        { echo "CHANGELOG.md: found '$heading', expected '## $version - YYYY-MM-DD'" && return 1; }
+}
+
+step_clone() {
+    rm -rf "$folder/clone" && clone && [ -z "$(git -C "$folder/clone" status --porcelain)" ] || return 1
+    changed=$(git status --porcelain | wc -l)
+    figure "$(echo "$commit" | cut -c 1-12), $(git ls-files | wc -l) files"
+    [ "$changed" -eq 0 ] || { git status --short && echo 'these changes are not committed' && return 1; }
+}
+
+step_demo() { clone && "$folder/clone/dev" demo && figure 'exit status 0'; }
+
+step_lint() {
+    clone && "$folder/clone/dev" lint || return 1
+    figure "$(grep -c '^ok ' "$folder/logs/lint.log") checks"
+}
+
+step_test() {
+    clone && "$folder/clone/dev" test
+    status=$?
+    figure "$(tail -n 1 "$folder/logs/test.log")"
+    [ $status -eq 0 ] && [ -z "$(git -C "$folder/clone" status --porcelain)" ]
+}
+
+step_abi() {
+    clone && cd "$folder/clone" || return 1
+    CC=gcc cmake -S . -B build/abi -DTILEWRIGHT_TESTS=OFF -DCMAKE_C_FLAGS="-g -ffile-prefix-map=$PWD=." || return 1
+    cmake --build build/abi -j "$(nproc)" --target tilewright_shared tilewright_blas || return 1
+    tools/abi.py compare build/abi || return 1
+    figure "$(grep -ho "<elf-symbol name='[^']*'" abi/*.abi | grep -vc tw_lab_) symbols of the baseline unchanged"
+}
+
+step_package() {
+    rm -rf "$folder/one" "$folder/two" "$folder/two clones" && packages || return 1
+    # Another place, mask and time zone, other flags in the environment.
+    (cd "$folder/two clones/tilewright" && umask 077 &&
+        CFLAGS=-O1 TZ=Asia/Tokyo LC_ALL=C ./dev package "$folder/two") ||
+        return 1
+    diff -r "$folder/one" "$folder/two" || return 1
+    figure "$(wc -l <"$folder/one/SHA256SUMS") files, $(du -sk "$folder/one" | cut -f 1) KiB, byte-equal"
+    grep -q '\.deb$' "$folder/one/SHA256SUMS"
+}
+
+step_lintian() {
+    packages && lintian --allow-root -I --fail-on error,warning,info "$folder"/one/*.deb || return 1
+    tags=$(lintian --allow-root -I -E --pedantic "$folder"/one/*.deb | grep -c '^[EWIPX]:')
+    figure "$(ls "$folder"/one/*.deb | wc -l) packages, $tags tags with -I -E --pedantic"
+}
+
+step_sbom() {
+    packages && tools/package/check_sbom.py "$folder/one" || return 1
+    environment "$folder/spdx" && "$folder/spdx/bin/pip" install --quiet spdx-tools || return 1
+    "$folder/spdx/bin/pyspdxtools" -i "$folder/one/tilewright-$version.spdx.json" --version SPDX-2.3 || return 1
+    figure "$(grep '^[0-9]* packages with' "$folder/logs/sbom.log"), valid by spdx-tools"
+}
+
+step_debian() {
+    packages && rm -rf "$folder/debs" && mkdir "$folder/debs" || return 1
+    cp "$folder"/one/*.deb "$root/tools/package/check_debs.sh" "$folder/debs/" || return 1
+    tools/fresh_debian.sh --files "$folder/debs" "$folder/debian" ./check_debs.sh || return 1
+    rm -rf --one-file-system "$folder/debian/root"
+    figure "$(sed -n 's/^ok: \(installed\|purged\)/\1/p' "$folder/logs/debian.log" | sed "2,\$s/^/; /" | tr -d "\n")"
+}
+
+step_wheel() {
+    packages || return 1
+    [ -e "$root/tools/wheel.sh" ] || { figure 'there is no tools/wheel.sh' && return 3; }
+    wheel=$(ls "$folder"/one/*.whl) && environment "$folder/wheel" || return 1
+    "$folder/wheel/bin/pip" install --quiet "$wheel" || return 1
+    (cd / && env -i HOME="$folder" "$folder/wheel/bin/python" - <<'PYTHON') || return 1
+import numpy as np, tilewright
+a, b = np.random.rand(100, 77), np.random.rand(77, 102)
+assert np.allclose(tilewright.matmul(a, b), a @ b)
+PYTHON
+    said=$(cd / && env -i "$folder/wheel/bin/python" -m tilewright version | head -n 1)
+    [ "$said" = "tilewright $version" ] || { echo "python -m tilewright version: $said" && return 1; }
+    figure "$(basename "$wheel"): matmul, program"
+}
+
+step_mutate() {
+    clone && "$folder/clone/dev" mutate --seed "$(date +%Y%m%d)" --selftest
+    status=$?
+    figure "$(tail -n 1 "$folder/logs/mutate.log")"
+    return $status
+}
+
+# ---- the table ----
+
+failed=0
+: >"$folder/table"
+for name in $(steps | cut -d : -f 1); do
+    case $only, in , | *",$name,"*) ;; *) continue ;; esac
+    rm -f "$folder/figure"
+    case $skip, in
+    *",$name,"*) verdict=skipped seconds=- ;;
+    *)
+        echo "$name: $(steps | sed -n "s/^$name *: //p")" >&2
+        start=$(date +%s)
+        ("step_$name") >"$folder/logs/$name.log" 2>&1 </dev/null
+        case $? in
+        0) verdict=ok ;;
+        3) verdict='left out' ;;
+        *)
+            verdict=FAIL failed=$((failed + 1))
+            tail -n 25 "$folder/logs/$name.log" | sed 's/^/    /' >&2
+            echo "    the whole log: $folder/logs/$name.log" >&2
+            ;;
+        esac
+        seconds=$(($(date +%s) - start))
+        ;;
+    esac
+    [ -e "$folder/figure" ] || figure "$(steps | sed -n "s/^$name *: //p")"
+    printf '%-8s  %-8s %6s s  %s\n' "$name" "$verdict" "$seconds" "$(cat "$folder/figure")" >>"$folder/table"
+done
+[ -s "$folder/table" ] || fail 'no step is left'
+echo "Tilewright $version, commit $(echo "$commit" | cut -c 1-12)"
+cat "$folder/table"
+ok=$(grep -c '^[a-z]* *ok ' "$folder/table")
+echo "$ok steps ok, $failed failed, $(($(wc -l <"$folder/table") - ok - failed)) not run"
+[ $failed -eq 0 ]

@@ -1,0 +1,45 @@
+#!/bin/sh
+# version.sh - the version, which CMakeLists.txt alone decides: prints it. With --check it compares all that repeats it.
+#
+#   tools/version.sh [--check [PROGRAM]]      PROGRAM: a built tilewright, which is asked too
+set -u
+cd "$(dirname "$0")/.." || exit 1
+
+version=$(sed -n 's/^project(tilewright VERSION \([0-9][0-9]*\.[0-9][0-9]*\.[0-9][0-9]*\) .*/\1/p' CMakeLists.txt)
+[ -n "$version" ] || { echo "version.sh: CMakeLists.txt has no project(tilewright VERSION x.y.z ...)" >&2 && exit 1; }
+[ "${1:-}" = --check ] || { echo "$version" && exit 0; }
+
+wrong=0
+same() { # WHERE FOUND EXPECTED
+    [ "$2" = "$3" ] && return
+    echo "$1: found '$2', expected '$3' (CMakeLists.txt has $version)"
+    wrong=1
+}
+macro() { sed -n "s/^#define TW_VERSION_$1 //p" include/tilewright.h; }
+minor=${version%.*} series=${version%%.*}
+
+same 'TW_VERSION_* of include/tilewright.h' "$(macro MAJOR).$(macro MINOR).$(macro PATCH)" "$version"
+same 'the comment of tw_version() in include/tilewright.h' \
+    "$(sed -n 's/.*tw_version - .*"\([0-9.]*\)".*/\1/p' include/tilewright.h)" "$version"
+same 'the first heading of CHANGELOG.md' "$(sed -n 's/^## \([0-9.]*\) .*/\1/p' CHANGELOG.md | head -n 1)" "$version"
+same 'the newest node of src/tilewright.map' \
+    "$(sed -n 's/^TILEWRIGHT_\([0-9][0-9.]*\) {/\1/p' src/tilewright.map | sort -V | tail -n 1)" "$minor"
+for file in examples/CMakeLists.txt tests/consumer/CMakeLists.txt; do
+    asked=$(sed -n 's/.*find_package(tilewright \([0-9.]*\).*/\1/p' "$file")
+    [ -z "$asked" ] || same "find_package() of $file" "$asked" "$minor"
+done
+# Until 1.0 the SONAME counts breaks of the ABI by itself.
+soversion=$(sed -n 's/.*SOVERSION \([0-9]*\).*/\1/p' CMakeLists.txt | sort -u)
+[ "$series" -eq 0 ] || same 'SOVERSION' "$soversion" "$series"
+same "the library's package in tools/package/debian/control.in" \
+    "$(sed -n 's/^Package: libtilewright\([0-9].*\)/\1/p' tools/package/debian/control.in)" "$soversion"
+if [ -e python/pyproject.toml ]; then
+    python=$(sed -n 's/^version *= *"\(.*\)"/\1/p' python/pyproject.toml)
+    [ -z "$python" ] || same 'python/pyproject.toml' "$python" "$version" # without one it asks this script
+fi
+if [ -e python/tilewright/__init__.py ]; then
+    python=$(sed -n 's/^__version__ *= *"\(.*\)"/\1/p' python/tilewright/__init__.py)
+    [ -z "$python" ] || same '__version__ of python/tilewright/__init__.py' "$python" "$version"
+fi
+[ -z "${2:-}" ] || same "$2 version" "$("$2" version | sed -n '1s/^tilewright //p')" "$version"
+exit $wrong
