@@ -17,7 +17,7 @@ __all__ = ["matmul", "Plan"]
 logger = logging.getLogger("tilewright")
 _debugging = logger.isEnabledFor
 _empty, _ndarray, _buffer, _gemm = np.empty, np.ndarray, c_char.from_buffer, lib.tw_gemm
-_gemm_batched = lib.tw_gemm_batched
+_gemm_batched, _may_share = lib.tw_gemm_batched, np.may_share_memory
 
 # (shapes, strides, types, scalars) of calls that were seen -> what to do. Each entry is immutable, a lookup takes no
 # lock, and losing an entry to another thread costs that thread a microsecond.
@@ -35,6 +35,11 @@ class Recipe:
         self.context, self.problem, self.batch = context, problem, batch
         self.shape, self.dtype, self.contiguous = shape, dtype, contiguous
         self.at_problem, self.at_batch = addressof(problem), None if batch is None else addressof(batch)
+
+    def takes(self, out: Any, a: Any, b: Any) -> bool:
+        """Whether the result may go straight to the caller's array."""
+        return (type(out) is _ndarray and out.shape == self.shape and out.dtype == self.dtype and
+                out.flags.carray and not _may_share(out, a) and not _may_share(out, b))
 
     def run(self, a: Any, b: Any, c: Any) -> int:
         """Computes, and returns the status. An array lends its address fastest as a buffer. Only a writable one whose
@@ -92,23 +97,26 @@ def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: float = 1, beta: Optional
     Returns   an array of the operands' own kind. On CUDA it is computed on the stream and not waited for.
     Raises    ValueError (shapes), TypeError (types), and the subclasses of tilewright.Error
     """
-    if c is None and out is None and type(a) is _ndarray and type(b) is _ndarray:
+    if c is None and type(a) is _ndarray and type(b) is _ndarray:
         try:
             recipe = _recipes.get((a.shape, a.strides, a.dtype, b.shape, b.strides, b.dtype, alpha, beta, dtype,
                                    engine))
         except TypeError:  # an alpha that cannot be hashed
             recipe = None
         if recipe is not None and not _debugging(10):
-            result = _empty(recipe.shape, recipe.dtype)
-            if not recipe.run(a, b, result):
-                return result
+            if out is None:
+                result = _empty(recipe.shape, recipe.dtype)
+                if not recipe.run(a, b, result):
+                    return result
+            elif recipe.takes(out, a, b) and not recipe.run(a, b, out):
+                return out
     return _matmul(a, b, c, alpha, beta, out, dtype, engine, stream)
 
 
 def _matmul(a: Any, b: Any, c: Any, alpha: float, beta: Optional[float], out: Any, dtype: Any,
             engine: Optional[str], stream: Any) -> Any:
     key = None
-    if c is None and out is None and alpha == alpha and type(a) is _ndarray and type(b) is _ndarray:
+    if c is None and type(a) is _ndarray and type(b) is _ndarray:
         key = (a.shape, a.strides, a.dtype, b.shape, b.strides, b.dtype, alpha, beta, dtype, engine)
     alpha, beta = scalars(c, alpha, beta)
     for operand in (a, b, c, out):
@@ -226,8 +234,8 @@ def on_host(a: Any, b: Any, c: Any, alpha: float, beta: float, out: Any, dtype: 
     # On the CPU, and in batches, bfloat16 and float16 are rounded here, once, from float32.
     computed = "float32" if result in ("bfloat16", "float16") and (name != "cuda" or len(shape) > 2) else result
     target = out
-    if (out is None or computed != result or element_strides(out) is None or np.may_share_memory(out, a) or
-            np.may_share_memory(out, b)):
+    if (out is None or computed != result or element_strides(out) is None or _may_share(out, a) or
+            _may_share(out, b)):
         target = np.empty(shape, named(computed))
     if beta != 0 and c is not target:
         c = np.asarray(c)
@@ -242,16 +250,25 @@ def on_host(a: Any, b: Any, c: Any, alpha: float, beta: float, out: Any, dtype: 
             np.multiply(target, target.dtype.type(beta), out=target)
     elif target.size:
         recipe = compute(a, b, target, operands, computed, alpha, beta, name, device)
-        if key is not None and recipe is not None and shape and given_a is a and given_b is b and computed == result:
-            if len(_recipes) >= RECIPES:
-                _recipes.clear()
-            _recipes[key] = recipe
+        if (key is not None and recipe is not None and shape and given_a is a and given_b is b and
+                computed == result and target.flags.c_contiguous and (dtype is not None or out is None or
+                                                                      result == RESULTS[operands][0])):
+            remember(key, recipe)
     if out is None:
         out = target if computed == result else target.astype(named(result))
         return out if shape else out[()]
     if target is not out:
         np.copyto(out, target, casting="unsafe")
     return out
+
+
+def remember(key: Any, recipe: Recipe) -> None:
+    if len(_recipes) >= RECIPES:
+        _recipes.clear()
+    try:
+        _recipes[key] = recipe
+    except TypeError:  # an alpha that cannot be hashed
+        pass
 
 
 def compute(a: Any, b: Any, c: Any, operands: str, result: str, alpha: float, beta: float, engine: str,
@@ -377,10 +394,8 @@ class Plan:
                 if not recipe.run(a, b, out):
                     return out
                 out = None
-            elif (type(out) is _ndarray and out.shape == recipe.shape and out.dtype == recipe.dtype and
-                  out.flags.carray and not np.may_share_memory(out, a) and not np.may_share_memory(out, b)):
-                if not recipe.run(a, b, out):
-                    return out
+            elif recipe.takes(out, a, b) and not recipe.run(a, b, out):
+                return out
         elif (layout_of(a), layout_of(b)) != self._like:
             self._refuse(a, b)
         if (c is not None) != self._with_c:
