@@ -18,6 +18,7 @@ from typing import Any, ContextManager, Dict, List, Optional, Tuple
 import numpy as np
 
 from . import _library, _matmul
+from ._errors import raise_for
 from ._layout import Call, NeedsCopy, at_strides, plan, product_shape
 from ._library import BYTES, DEVICE, RESULTS, Batch, Launch, Problem, done, lib
 
@@ -265,7 +266,7 @@ def wait_for(theirs: int, ours: int, device: int) -> None:
     def call(name: str, *arguments: Any) -> None:
         status = getattr(cuda, name)(*arguments)
         if status:
-            _library.raise_for(6, f"{name} failed with {status} while a stream was to wait for another")
+            raise_for(6, f"{name} failed with {status} while a stream was to wait for another")
 
     call("cuDevicePrimaryCtxRetain", byref(context), c_int32(device))
     try:
@@ -335,6 +336,17 @@ def prepare(a: Any, b: Any, c: Any, alpha: float, beta: float, out: Any, dtype: 
 
 # ---- host memory ----
 
+NUMPY = tuple(map(int, np.__version__.split(".")[:2]))
+
+
+class Writable:
+    """An array's memory, to be written."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+        self.__array_interface__ = {**array.__array_interface__, "data": (_matmul.address(array), False)}
+
+
 def host_view(x: Any, name: str) -> Any:
     """A NumPy array of the same memory."""
     if x is None or isinstance(x, np.ndarray):
@@ -349,7 +361,9 @@ def host_view(x: Any, name: str) -> Any:
         return x.detach().numpy()
     if hasattr(x, "__dlpack__"):
         try:
-            return np.from_dlpack(x)
+            found = np.from_dlpack(x)
+            # NumPy before 2.1 takes all for read-only: DLPack could not say it then.
+            return np.asarray(Writable(found)) if name == "out" and NUMPY < (2, 1) else found
         except (BufferError, RuntimeError):  # a type that NumPy does not know
             pass
     return np.asarray(x)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ctypes
 import logging
+import os
 from ctypes import addressof, byref, c_char
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
@@ -41,23 +42,23 @@ class Recipe:
         return (type(out) is _ndarray and out.shape == self.shape and out.dtype == self.dtype and
                 out.flags.carray and not _may_share(out, a) and not _may_share(out, b))
 
-    def run(self, a: Any, b: Any, c: Any) -> int:
+    def run(self, a: Any, b: Any, c: Any) -> Any:
         """Computes, and returns the status. An array lends its address fastest as a buffer. Only a writable one whose
         rows lie one after the other does so."""
         if self.contiguous:
             try:
                 if self.at_batch is None:
                     return _gemm(self.context, self.at_problem, byref(_buffer(a)), byref(_buffer(b)),
-                                 byref(_buffer(c)))  # type: ignore[no-any-return]
+                                 byref(_buffer(c)))
                 return _gemm_batched(self.context, self.at_problem, self.at_batch, byref(_buffer(a)),
-                                     byref(_buffer(b)), byref(_buffer(c)))  # type: ignore[no-any-return]
+                                     byref(_buffer(b)), byref(_buffer(c)))
             except (TypeError, ValueError, BufferError):
                 pass
         if self.at_batch is None:
             return _gemm(self.context, self.at_problem, address(a), address(b),
-                         address(c))  # type: ignore[no-any-return]
+                         address(c))
         return _gemm_batched(self.context, self.at_problem, self.at_batch, address(a), address(b),
-                             address(c))  # type: ignore[no-any-return]
+                             address(c))
 
 
 def _forget() -> None:
@@ -65,7 +66,7 @@ def _forget() -> None:
 
 
 # A context of a GPU, of which recipes hold the handle, is of no use after a fork.
-_library.os.register_at_fork(after_in_child=_forget)
+os.register_at_fork(after_in_child=_forget)
 
 
 def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: float = 1, beta: Optional[float] = None, out: Any = None,
@@ -155,17 +156,17 @@ def named(name: str) -> "np.dtype[Any]":
             import ml_dtypes
         except ImportError:
             raise TypeError("NumPy has no bfloat16 of its own: install ml_dtypes") from None
-        return np.dtype(ml_dtypes.bfloat16)
-    return np.dtype(name)
+        name = ml_dtypes.bfloat16
+    found: "np.dtype[Any]" = np.dtype(name)
+    return found
 
 
 def type_name(dtype: Any) -> Optional[str]:
     """A type argument as a name: NumPy's types, their names, and those of PyTorch."""
-    if dtype is None or isinstance(dtype, str):
-        return dtype
-    if str(dtype).startswith("torch."):
-        return str(dtype)[6:]
-    return np.dtype(dtype).name
+    if dtype is None:
+        return None
+    text = str(dtype)
+    return text[6:] if text.startswith("torch.") else text if text in CODES else str(np.dtype(dtype).name)
 
 
 def choose_types(a: str, b: str, wanted: Optional[str], c: Optional[str] = None) -> Tuple[str, str]:
