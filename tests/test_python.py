@@ -3,10 +3,11 @@
 
     test_python.py [--list] [--full] [--only TEXT] [PROGRAM]
 
-PROGRAM is the path of the program ($TILEWRIGHT without it); its library lies beside it. Prints TAP. Needs NumPy: without it all is skipped.
-Products are compared with exact integers, or judged by the bound of tw_gemm, element by element. CUDA's arrays are those of
-support/fake_arrays.py on the fake driver; python/tests/gpu_check.py is for a real one.
+PROGRAM is the path of the program ($TILEWRIGHT without it); its library lies beside it. Prints TAP. Without NumPy all
+is skipped. Products are compared with exact integers, or judged by the bound of tw_gemm, element by element. CUDA's arrays
+are those of support/fake_arrays.py on the fake driver; python/tests/gpu_check.py is for a real one.
 """
+
 import ctypes
 import doctest
 import importlib
@@ -64,7 +65,7 @@ def judge(c, a, b, alpha=1.0, beta=0.0, c0=None, rounded=0.0):
     k, unit = a.shape[-1], 2.0 ** {"float64": -53, "float32": -24, "bfloat16": -23}[a.dtype.name]
     want, size = alpha * np.matmul(*wide), abs(alpha) * np.matmul(*map(np.abs, wide))
     grow = (k + 2) * unit / (1 - (k + 2) * unit)
-    bound = grow * size + (k + 1) * 2.0 ** (-1074 if unit == 2.0 ** -53 else -125)
+    bound = grow * size + (k + 1) * 2.0 ** (-1074 if unit == 2.0**-53 else -125)
     if c0 is not None:
         want = want + beta * c0.astype(np.longdouble)
         bound = bound + 2 * unit / (1 - 2 * unit) * np.abs(beta * c0.astype(np.longdouble))
@@ -106,25 +107,39 @@ class Heard(logging.Handler):
 
 def python(text, status=0, words=(), **environment):
     """A fresh interpreter with this program; what it prints."""
-    environment = {"PYTHONPATH": PACKAGE + os.pathsep + os.path.join(ROOT, "tests"), "TILEWRIGHT_LIBRARY": LIBRARY,
-                   **environment}
-    done = subprocess.run([sys.executable, "-B", "-c", text, *words], capture_output=True, text=True, timeout=120,
-                          env=clean_environment(**{k: v for k, v in environment.items() if v is not None}))
+    environment = {
+        "PYTHONPATH": PACKAGE + os.pathsep + os.path.join(ROOT, "tests"),
+        "TILEWRIGHT_LIBRARY": LIBRARY,
+        **environment,
+    }
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", text, *words],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=clean_environment(**{k: v for k, v in environment.items() if v is not None}),
+    )
     assert done.returncode == status, f"exit status {done.returncode}: {done.stdout}{done.stderr}"
     return done.stdout if status == 0 else done.stderr
 
 
 def on_fake_cuda(text, **environment):
     """The same, with the fake driver and the fake compiler of CUDA; what the driver saw."""
-    python("import numpy as np, tilewright as tw, support.fake_arrays as fake\n"
-           "from support.fake_arrays import Exchange, Interface, CupyArray, Tensor\n"
-           "def small(*shape): return np.random.default_rng(sum(shape)).integers(-8, 9, shape).astype(np.float32)\n" +
-           text, LD_LIBRARY_PATH=os.path.join(FAKES, "cuda"), FAKE_LOG=os.path.abspath("log"), TILEWRIGHT_CACHE="off",
-           TILEWRIGHT_NVRTC=os.path.join(FAKES, "nvrtc", "libnvrtc.so.13"), **{"FAKE_CUDA": "product=1 sm=75", **environment})
+    python(
+        "import numpy as np, tilewright as tw, support.fake_arrays as fake\n"
+        "from support.fake_arrays import Exchange, Interface, CupyArray, Tensor\n"
+        "def small(*shape): return np.random.default_rng(sum(shape)).integers(-8, 9, shape).astype(np.float32)\n"
+        + text,
+        LD_LIBRARY_PATH=os.path.join(FAKES, "cuda"),
+        FAKE_LOG=os.path.abspath("log"),
+        TILEWRIGHT_CACHE="off",
+        TILEWRIGHT_NVRTC=os.path.join(FAKES, "nvrtc", "libnvrtc.so.13"),
+        **{"FAKE_CUDA": "product=1 sm=75", **environment},
+    )
     return open("log", encoding="utf-8").read().splitlines() if os.path.exists("log") else []
 
 
-# ---- products of NumPy arrays -------------------------------------------------------------------------------------------
+# ---- products of NumPy arrays -------------------------------------------------------------------------------------
 
 SHAPES = [(1, 1, 1), (2, 3, 4), (17, 33, 65), (64, 64, 64), (1, 100, 37), (100, 1, 37), (129, 66, 300)]
 
@@ -145,10 +160,11 @@ def laid_out(x):
     fixed = x.copy()
     fixed.flags.writeable = False
     yield fixed
-    shifted = np.zeros(x.nbytes + 8, np.uint8)[1:x.nbytes + 1].view(x.dtype).reshape(x.shape)
+    shifted = np.zeros(x.nbytes + 8, np.uint8)[1 : x.nbytes + 1].view(x.dtype).reshape(x.shape)
     shifted[...] = x
     yield shifted
-    if x.itemsize > 1: yield x.astype(x.dtype.newbyteorder())
+    if x.itemsize > 1:
+        yield x.astype(x.dtype.newbyteorder())
 
 
 @case
@@ -157,7 +173,11 @@ def exact_products_of_every_type_and_layout():
         for m, n, k in SHAPES:
             a, b = integers((m, k), dtype), integers((k, n), dtype)
             want = exact(a, b)
-            forms = list(itertools.product(laid_out(a), laid_out(b))) if (m, n, k) == (17, 33, 65) or FULL else zip(laid_out(a), laid_out(b))
+            forms = (
+                list(itertools.product(laid_out(a), laid_out(b)))
+                if (m, n, k) == (17, 33, 65) or FULL
+                else zip(laid_out(a), laid_out(b))
+            )
             for x, y in forms:
                 for _ in range(2):  # the long way, then the recipe
                     c = tw.matmul(x, y)
@@ -188,15 +208,18 @@ def the_bound_finds_a_wrong_product():
 def int8_is_exact_modulo_2_to_the_32():
     a, b = np.full((3, 140000), -128, np.int8), np.full((140000, 2), -128, np.int8)
     c = tw.matmul(a, b)
-    want = (140000 * 16384 + 2 ** 31) % 2 ** 32 - 2 ** 31
+    want = (140000 * 16384 + 2**31) % 2**32 - 2**31
     assert c.dtype == np.int32 and (c == want).all(), (c, want)
-    assert np.array_equal(tw.matmul(a[:, :9], b[:9], np.eye(3, 2, dtype=np.int32), alpha=-2, beta=7),
-                          -2 * exact(a[:, :9], b[:9]) + 7 * np.eye(3, 2))
+    assert np.array_equal(
+        tw.matmul(a[:, :9], b[:9], np.eye(3, 2, dtype=np.int32), alpha=-2, beta=7),
+        -2 * exact(a[:, :9], b[:9]) + 7 * np.eye(3, 2),
+    )
 
 
 @case
 def bfloat16_sums_in_float32():
-    if ml_dtypes is None: raise Skip("ml_dtypes is not installed")
+    if ml_dtypes is None:
+        raise Skip("ml_dtypes is not installed")
     b16 = np.dtype(ml_dtypes.bfloat16)
     for m, n, k in SHAPES:
         a, b = integers((m, k), b16), integers((k, n), b16)
@@ -239,7 +262,7 @@ def shapes_and_batches_as_numpy_has_them():
 
         def operand(core):
             own = rng.integers(0, depth + 1) if len(core) == 2 else 0
-            shape = tuple(rng.choice([1, side]) for side in sides[depth - own:]) + core
+            shape = tuple(rng.choice([1, side]) for side in sides[depth - own :]) + core
             return random_view(integers(shape, "f8" if number % 2 else "f4"))
 
         a = operand((m, k) if rng.random() < 0.8 else (k,))
@@ -252,7 +275,12 @@ def shapes_and_batches_as_numpy_has_them():
             continue
         for _ in range(2):
             got = tw.matmul(a, b)
-            assert type(got) is type(want) and got.dtype == want.dtype and np.array_equal(got, want), (a.shape, a.strides, b.shape, b.strides)
+            assert type(got) is type(want) and got.dtype == want.dtype and np.array_equal(got, want), (
+                a.shape,
+                a.strides,
+                b.shape,
+                b.strides,
+            )
         out = random_view(np.full(want.shape, np.nan, want.dtype)) if want.ndim else None
         if out is not None:
             assert tw.matmul(a, b, out=out) is out and np.array_equal(out, want), (a.strides, b.strides, out.strides)
@@ -268,11 +296,23 @@ def what_can_be_read_in_place_is_not_copied():
     big = integers((40, 50), "f8")
     stack = integers((4, 3, 20, 30), "f8")
     fortran = np.zeros((20, 30), order="F")
-    in_place = [(big[3:23, 5:35], big[5:35, 1:]), (big[::2, :30], big[:30]), (big.T[:, 7:], big[7:, 1:33]),
-                (big[:, 3], big), (big.T, big[:, 3]), (stack, stack[0, 0].T), (stack[:, ::2], stack[0, 0].T),
-                (stack[::-1], stack.swapaxes(-1, -2)), (np.broadcast_to(big[:5, :6], (3, 5, 6)), big[:6, :7])]
-    copied = [(big[:, ::2], big[:25], "a"), (big[::-1], big.T, "a"), (big, big.T[:, ::-1], "b"),
-              (np.broadcast_to(big[0, 0], (20, 30)), big[:30, :20], "a")]
+    in_place = [
+        (big[3:23, 5:35], big[5:35, 1:]),
+        (big[::2, :30], big[:30]),
+        (big.T[:, 7:], big[7:, 1:33]),
+        (big[:, 3], big),
+        (big.T, big[:, 3]),
+        (stack, stack[0, 0].T),
+        (stack[:, ::2], stack[0, 0].T),
+        (stack[::-1], stack.swapaxes(-1, -2)),
+        (np.broadcast_to(big[:5, :6], (3, 5, 6)), big[:6, :7]),
+    ]
+    copied = [
+        (big[:, ::2], big[:25], "a"),
+        (big[::-1], big.T, "a"),
+        (big, big.T[:, ::-1], "b"),
+        (np.broadcast_to(big[0, 0], (20, 30)), big[:30, :20], "a"),
+    ]
     with Heard() as heard:
         for a, b in in_place:
             assert np.array_equal(tw.matmul(a, b), a @ b)
@@ -356,7 +396,7 @@ def types_are_named_where_there_is_no_product():
     assert tw.matmul(f.astype("f4"), f).dtype == np.float64
     assert tw.matmul(f, f, dtype=np.float32).dtype == np.float32
     assert tw.matmul(f.astype("f4"), f.astype("f4"), dtype="float64").dtype == np.float64
-    assert tw.matmul([[1., 2.]], [[3.], [4.]]).tolist() == [[11.]]
+    assert tw.matmul([[1.0, 2.0]], [[3.0], [4.0]]).tolist() == [[11.0]]
 
 
 @case
@@ -365,13 +405,21 @@ def shapes_are_named_where_they_do_not_fit():
     refuses(ValueError, lambda: tw.matmul(f((2, 3)), f((4, 5))), "(2, 3)", "(4, 5)", "3", "4")
     refuses(ValueError, lambda: tw.matmul(f((2, 2, 3)), f((3, 3, 5))), "(2, 2, 3)", "(3, 3, 5)", "broadcast")
     refuses(ValueError, lambda: tw.matmul(np.float64(2), f((4, 5))), "a has no dimensions")
-    refuses(ValueError, lambda: tw.matmul(f((4, 5)), np.array(2.)), "b has no dimensions")
+    refuses(ValueError, lambda: tw.matmul(f((4, 5)), np.array(2.0)), "b has no dimensions")
     refuses(ValueError, lambda: tw.matmul(f(3), f(4)), "(3,)", "(4,)")
 
 
 @case
 def empty_products():
-    for a, b in [((0, 3), (3, 4)), ((3, 4), (4, 0)), ((3, 0), (0, 4)), ((0,), (0,)), ((0, 2, 3), (3, 4)), ((5, 2, 0), (0, 4)), ((0, 0), (0, 0))]:
+    for a, b in [
+        ((0, 3), (3, 4)),
+        ((3, 4), (4, 0)),
+        ((3, 0), (0, 4)),
+        ((0,), (0,)),
+        ((0, 2, 3), (3, 4)),
+        ((5, 2, 0), (0, 4)),
+        ((0, 0), (0, 0)),
+    ]:
         for order in "CF":
             got, want = tw.matmul(np.ones(a, order=order), np.ones(b, order=order)), np.matmul(np.ones(a), np.ones(b))
             assert np.shape(got) == np.shape(want) and np.array_equal(got, want), (a, b)
@@ -398,19 +446,32 @@ def plans():
     refuses(TypeError, lambda: tw.Plan(a, b.astype(int)), "int64")
     added = tw.Plan(a, b, out, beta=3)
     assert np.array_equal(added(a, b, out), a @ b + 3 * out)
-    for x, y in [(a[::-1], b), (np.asfortranarray(a), b), (np.ones((3, 20, 30)), b), (np.ones((2, 3, 20, 30))[:, ::2], np.ones((2, 1, 30, 4))),
-                 (a[0], b[:, 0]), (a[:0], b), (a.astype("i1"), b.astype("i1"))]:
+    for x, y in [
+        (a[::-1], b),
+        (np.asfortranarray(a), b),
+        (np.ones((3, 20, 30)), b),
+        (np.ones((2, 3, 20, 30))[:, ::2], np.ones((2, 1, 30, 4))),
+        (a[0], b[:, 0]),
+        (a[:0], b),
+        (a.astype("i1"), b.astype("i1")),
+    ]:
         assert np.array_equal(tw.Plan(x, y)(x, y), x @ y if x.dtype != np.int8 else exact(x, y))
 
 
 @case
 def four_threads_at_once():
-    jobs = [(integers((m, k), dtype), integers((k, n), dtype)) for dtype in ("f8", "f4", "i1") for m, n, k in [(60, 70, 80), (8, 8, 8), (1, 300, 200), (150, 150, 150)]] * 10
+    jobs = [
+        (integers((m, k), dtype), integers((k, n), dtype))
+        for dtype in ("f8", "f4", "i1")
+        for m, n, k in [(60, 70, 80), (8, 8, 8), (1, 300, 200), (150, 150, 150)]
+    ] * 10
     tw._matmul._recipes.clear()
     with ThreadPool(4) as pool:
         for (a, b), c in zip(jobs, pool.map(lambda job: tw.matmul(*job), jobs, chunksize=1)):
             assert np.array_equal(c, exact(a, b))
-        failures = pool.map(lambda i: str(refuses(ValueError, lambda: tw.matmul(np.ones((2, i + 3)), np.ones((2, 2))))), range(40))
+        failures = pool.map(
+            lambda i: str(refuses(ValueError, lambda: tw.matmul(np.ones((2, i + 3)), np.ones((2, 2))))), range(40)
+        )
         assert all(f"(2, {i + 3})" in said for i, said in enumerate(failures))
 
 
@@ -426,7 +487,8 @@ def the_interpreter_runs_on_during_a_product():
 
     worker = threading.Thread(target=product)
     worker.start()
-    while worker.is_alive(): steps.append(time.monotonic())
+    while worker.is_alive():
+        steps.append(time.monotonic())
     quarter = (ends[1] - ends[0]) / 4
     assert any(ends[0] + quarter < step < ends[1] - quarter for step in steps), (len(steps), ends)
 
@@ -443,16 +505,19 @@ def a_child_after_fork_multiplies():
 
 @case
 def recipes_do_not_pile_up():
-    for n in range(1, 60): tw.matmul(np.ones((1, n)), np.ones((n, 1)))
+    for n in range(1, 60):
+        tw.matmul(np.ones((1, n)), np.ones((n, 1)))
     old, tw._matmul.RECIPES = tw._matmul.RECIPES, 50
     try:
-        for n in range(1, 200): assert tw.matmul(np.ones((2, n)), np.ones((n, 1)), alpha=float("nan") if n % 3 == 0 else 1).shape == (2, 1)
+        for n in range(1, 200):
+            assert tw.matmul(np.ones((2, n)), np.ones((n, 1)), alpha=float("nan") if n % 3 == 0 else 1).shape == (2, 1)
         assert len(tw._matmul._recipes) <= 60
     finally:
         tw._matmul.RECIPES = old
 
 
-# ---- errors, logging, lookup ----------------------------------------------------------------------------------------------
+# ---- errors, logging, lookup --------------------------------------------------------------------------------------
+
 
 @case
 def errors_have_the_librarys_sentence_and_a_kind():
@@ -463,10 +528,17 @@ def errors_have_the_librarys_sentence_and_a_kind():
     refuses(tw.BadArgument, lambda: tw.matmul(a.astype("i1"), a.astype("i1"), alpha=0.5), "alpha")
     for kind, also in ((tw.OutOfMemory, MemoryError), (tw.BadArgument, ValueError), (tw.DeviceFailed, RuntimeError)):
         assert issubclass(kind, also) and issubclass(kind, tw.Error)
-    said = python("import numpy as np, tilewright as tw\ntw.matmul(np.ones((2, 2)), np.ones((2, 2)), engine='cuda')", status=1,
-                  LD_LIBRARY_PATH=os.path.join(FAKES, "broken"))
+    said = python(
+        "import numpy as np, tilewright as tw\ntw.matmul(np.ones((2, 2)), np.ones((2, 2)), engine='cuda')",
+        status=1,
+        LD_LIBRARY_PATH=os.path.join(FAKES, "broken"),
+    )
     assert "tilewright._errors.NoDevice" in said and "CUDA" in said, said
-    said = python("import numpy as np, tilewright as tw\ntw.matmul(np.ones((2, 2)), np.ones((2, 2)))", status=1, TILEWRIGHT_CPU="mmx")
+    said = python(
+        "import numpy as np, tilewright as tw\ntw.matmul(np.ones((2, 2)), np.ones((2, 2)))",
+        status=1,
+        TILEWRIGHT_CPU="mmx",
+    )
     assert "mmx" in said, said
 
 
@@ -474,7 +546,8 @@ def errors_have_the_librarys_sentence_and_a_kind():
 def choices_are_logged():
     a = np.ones((20, 20))
     with Heard() as heard:
-        for _ in range(2): tw.matmul(a, a.T, alpha=3)
+        for _ in range(2):
+            tw.matmul(a, a.T, alpha=3)
     assert len(heard.lines) == 2 and "float64 -> float64, NT, m 20 n 20 k 20" in heard.lines[1], heard.lines
     assert re.search(r"cpu_f64_gemm_simd_\w+: .*threads", heard.lines[1]), heard.lines
     heard.lines.clear()
@@ -487,35 +560,50 @@ def the_library_is_looked_for_and_checked():
     load = "import tilewright; print(tilewright._library.FILE)"
     assert python(load).strip() == LIBRARY
     said = python(load, status=1, TILEWRIGHT_LIBRARY="/nowhere/lib.so")
-    assert "ImportError" in said and "/nowhere/lib.so: no such file" in said and "TILEWRIGHT_LIBRARY names it" in said, said
+    assert (
+        "ImportError" in said and "/nowhere/lib.so: no such file" in said and "TILEWRIGHT_LIBRARY names it" in said
+    ), said
     said = python(load, status=1, TILEWRIGHT_LIBRARY="libc.so.6")
     assert "libc.so.6 is not Tilewright's library" in said, said
     compiler = shutil.which("cc") or shutil.which("gcc")
-    if compiler is None: raise Skip("no C compiler")
+    if compiler is None:
+        raise Skip("no C compiler")
     open("old.c", "w").write('const char *tw_version(void) { return "9.9.9"; }\n')
     subprocess.run([compiler, "-shared", "-fPIC", "old.c", "-o", "old.so"], check=True)
     said = python(load, status=1, TILEWRIGHT_LIBRARY=os.path.abspath("old.so"))
     assert "old.so is version 9.9.9" in said and f"needs {tw.__version__.rsplit('.', 1)[0]}.x" in said, said
     os.makedirs("alone/tilewright")
     for name in os.listdir(os.path.join(PACKAGE, "tilewright")):
-        if name.endswith(".py"): shutil.copy(os.path.join(PACKAGE, "tilewright", name), "alone/tilewright")
+        if name.endswith(".py"):
+            shutil.copy(os.path.join(PACKAGE, "tilewright", name), "alone/tilewright")
     said = python(load, status=1, TILEWRIGHT_LIBRARY=None, PYTHONPATH=os.path.abspath("alone"))
-    assert "lib/libtilewright.so.0: no such file" in said and "libtilewright.so.0: cannot open" in said and "TILEWRIGHT_LIBRARY" in said, said
+    assert (
+        "lib/libtilewright.so.0: no such file" in said
+        and "libtilewright.so.0: cannot open" in said
+        and "TILEWRIGHT_LIBRARY" in said
+    ), said
 
 
 @case
 def structs_are_those_of_the_header():
-    """Size and offset of each declared field, as the compiler has them. A field that the header has beyond ours is allowed."""
+    """Size and offset of each declared field, as the compiler has them. The header may have fields beyond ours."""
     compiler = shutil.which("cc") or shutil.which("gcc")
-    if compiler is None: raise Skip("no C compiler")
+    if compiler is None:
+        raise Skip("no C compiler")
     structs, lines, ours = {**_library.STRUCTS, **_plans.STRUCTS}, [], []
     for name, layout in structs.items():
         for field, kind in layout._fields_:
-            lines.append(f'printf("{name}.{field} %zu %zu\\n", offsetof({name}, {field}), sizeof((({name} *)0)->{field}));')
+            lines.append(
+                f'printf("{name}.{field} %zu %zu\\n", offsetof({name}, {field}), sizeof((({name} *)0)->{field}));'
+            )
             ours.append(f"{name}.{field} {getattr(layout, field).offset} {ctypes.sizeof(kind)}")
         lines.append(f'printf("{name} fits %d\\n", sizeof({name}) >= {ctypes.sizeof(layout)});')
         ours.append(f"{name} fits 1")
-    open("layout.c", "w").write("#include <stddef.h>\n#include <stdio.h>\n#include <tilewright_lab.h>\nint main(void)\n{\n" + "\n".join(lines) + "\nreturn 0;\n}\n")
+    open("layout.c", "w").write(
+        "#include <stddef.h>\n#include <stdio.h>\n#include <tilewright_lab.h>\nint main(void)\n{\n"
+        + "\n".join(lines)
+        + "\nreturn 0;\n}\n"
+    )
     subprocess.run([compiler, "-std=c11", "-I", os.path.join(ROOT, "include"), "layout.c", "-o", "layout"], check=True)
     said = subprocess.run(["./layout"], check=True, capture_output=True, text=True).stdout.splitlines()
     assert said == ours, [pair for pair in zip(said, ours) if pair[0] != pair[1]]
@@ -526,7 +614,11 @@ def structs_are_those_of_the_header():
     for kind in (tw.BadArgument, tw.NoDevice, tw.NoKernel, tw.BuildFailed, tw.OutOfMemory, tw.DeviceFailed):
         assert f" = {kind.status}" in header
     declared = set(re.findall(r"^TW_API [\w ]+\*?(tw_\w+)\(", header, re.M))
-    used = set(re.findall(r"\b(tw_[a-z_]+)\b", open(os.path.join(PACKAGE, "tilewright", "_library.py"), encoding="utf-8").read()))
+    used = set(
+        re.findall(
+            r"\b(tw_[a-z_]+)\b", open(os.path.join(PACKAGE, "tilewright", "_library.py"), encoding="utf-8").read()
+        )
+    )
     assert used - set(structs) - {"tw_dtype"} <= declared, used - declared
 
 
@@ -544,20 +636,37 @@ def docstrings_are_true():
 @case
 def types_are_checked_by_mypy():
     program = [sys.executable, "-m", "mypy"] if importlib.util.find_spec("mypy") else [shutil.which("mypy") or ""]
-    if program == [""]: raise Skip("mypy is not installed")
-    done = subprocess.run([*program, "--cache-dir", "cache", "--config-file", os.path.join(PACKAGE, "pyproject.toml"), os.path.join(PACKAGE, "tilewright")],
-                          capture_output=True, text=True, timeout=300)
+    if program == [""]:
+        raise Skip("mypy is not installed")
+    done = subprocess.run(
+        [
+            *program,
+            "--cache-dir",
+            "cache",
+            "--config-file",
+            os.path.join(PACKAGE, "pyproject.toml"),
+            os.path.join(PACKAGE, "tilewright"),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert os.path.exists(os.path.join(PACKAGE, "tilewright", "py.typed"))
 
 
-# ---- the program ------------------------------------------------------------------------------------------------------------
+# ---- the program --------------------------------------------------------------------------------------------------
+
 
 @case
 def records_of_the_program():
     assert tw._lab.program() == PROGRAM or os.environ.get("TILEWRIGHT"), tw._lab.program()
     found = tw.ladder(size=48, rung=["r01", "r04"], samples=1, threads=1, dtype="f32", engine=None, all=False)
-    assert [record["rung"] for record in found] == ["r01_naive", "r04_banks"] and isinstance(found, list) and found[0]["m"] == 48
+    assert (
+        [record["rung"] for record in found] == ["r01_naive", "r04_banks"]
+        and isinstance(found, list)
+        and found[0]["m"] == 48
+    )
     assert all(record["verified"] == "exact+bound" for record in found)
     chart = found._repr_svg_()
     if subprocess.run([PROGRAM, "report", "none", "-o", "none.svg"], capture_output=True).returncode != 2:
@@ -566,50 +675,97 @@ def records_of_the_program():
     assert tw.bench(shape="20x30x40", samples=1, threads=1)[0]["n"] == 30
     refuses(ValueError, lambda: tw.ladder(sise=3), "unknown option '--sise'")
     refuses(ValueError, lambda: tw.explain("r99"), "r99")
-    said = python("import tilewright\ntilewright.ladder(engine='cuda', size=32)", status=1, LD_LIBRARY_PATH=os.path.join(FAKES, "broken"))
+    said = python(
+        "import tilewright\ntilewright.ladder(engine='cuda', size=32)",
+        status=1,
+        LD_LIBRARY_PATH=os.path.join(FAKES, "broken"),
+    )
     assert "NoDevice" in said, said
 
 
 @case
 def python_m_is_the_program():
-    done = subprocess.run([sys.executable, "-B", "-m", "tilewright", "version"], capture_output=True, text=True, env=clean_environment(PYTHONPATH=PACKAGE, TILEWRIGHT_LIBRARY=LIBRARY))
-    assert (done.returncode, done.stdout) == (0, subprocess.run([PROGRAM, "version"], capture_output=True, text=True).stdout), done
-    done = subprocess.run([sys.executable, "-B", "-m", "tilewright", "xyzzy"], capture_output=True, text=True, env=clean_environment(PYTHONPATH=PACKAGE, TILEWRIGHT_LIBRARY=LIBRARY))
+    done = subprocess.run(
+        [sys.executable, "-B", "-m", "tilewright", "version"],
+        capture_output=True,
+        text=True,
+        env=clean_environment(PYTHONPATH=PACKAGE, TILEWRIGHT_LIBRARY=LIBRARY),
+    )
+    assert (done.returncode, done.stdout) == (
+        0,
+        subprocess.run([PROGRAM, "version"], capture_output=True, text=True).stdout,
+    ), done
+    done = subprocess.run(
+        [sys.executable, "-B", "-m", "tilewright", "xyzzy"],
+        capture_output=True,
+        text=True,
+        env=clean_environment(PYTHONPATH=PACKAGE, TILEWRIGHT_LIBRARY=LIBRARY),
+    )
     assert done.returncode == 2 and "unknown command" in done.stderr
 
 
-# ---- the wheel --------------------------------------------------------------------------------------------------------------
+# ---- the wheel ----------------------------------------------------------------------------------------------------
+
 
 @case
 def a_wheel_has_all_that_it_needs():
     """One of this build's files, by the backend alone; unpacked, it finds its own library and program."""
     os.mkdir("twice")
-    names = [subprocess.run([sys.executable, "-B", os.path.join(PACKAGE, "backend.py"), folder, BUILD, "linux_x86_64"], check=True, capture_output=True, text=True,
-                            env={**os.environ, "SOURCE_DATE_EPOCH": "1700000000"}).stdout.strip() for folder in (".", "twice")]
+    names = [
+        subprocess.run(
+            [sys.executable, "-B", os.path.join(PACKAGE, "backend.py"), folder, BUILD, "linux_x86_64"],
+            check=True,
+            capture_output=True,
+            text=True,
+            env={**os.environ, "SOURCE_DATE_EPOCH": "1700000000"},
+        ).stdout.strip()
+        for folder in (".", "twice")
+    ]
     assert names == [f"tilewright-{tw.__version__}-py3-none-linux_x86_64.whl"] * 2
     assert open(names[0], "rb").read() == open(os.path.join("twice", names[1]), "rb").read()
     with zipfile.ZipFile(names[0]) as wheel:
-        listed = [line.split(",")[0] for line in wheel.read(f"tilewright-{tw.__version__}.dist-info/RECORD").decode().splitlines()]
-        assert sorted(listed) == sorted(wheel.namelist()) and {entry.date_time for entry in wheel.infolist()} == {(2023, 11, 14, 22, 13, 20)}
+        listed = [
+            line.split(",")[0]
+            for line in wheel.read(f"tilewright-{tw.__version__}.dist-info/RECORD").decode().splitlines()
+        ]
+        assert sorted(listed) == sorted(wheel.namelist()) and {entry.date_time for entry in wheel.infolist()} == {
+            (2023, 11, 14, 22, 13, 20)
+        }
         wheel.extractall("site")
     os.chmod("site/tilewright/bin/tilewright", 0o755)
-    said = python("import tilewright as tw, numpy as np\nprint(tw.__version__, tw._library.FILE, tw._lab.program(), tw.matmul(np.eye(2), np.eye(2)).tolist())",
-                  TILEWRIGHT_LIBRARY=None, PYTHONPATH=os.path.abspath("site"))
+    said = python(
+        "import tilewright as tw, numpy as np\n"
+        "print(tw.__version__, tw._library.FILE, tw._lab.program(), tw.matmul(np.eye(2), np.eye(2)).tolist())",
+        TILEWRIGHT_LIBRARY=None,
+        PYTHONPATH=os.path.abspath("site"),
+    )
     site = os.path.realpath("site")
-    assert said.split(" ", 3) == [tw.__version__, f"{site}/tilewright/lib/libtilewright.so.0", f"{site}/tilewright/bin/tilewright", "[[1.0, 0.0], [0.0, 1.0]]\n"], said
+    assert said.split(" ", 3) == [
+        tw.__version__,
+        f"{site}/tilewright/lib/libtilewright.so.0",
+        f"{site}/tilewright/bin/tilewright",
+        "[[1.0, 0.0], [0.0, 1.0]]\n",
+    ], said
 
 
 @case
 def the_manylinux_wheel_is_reproducible():
     """--full: tools/wheel.sh twice, in two build folders."""
-    if not FULL: raise Skip("two builds take minutes: --full")
+    if not FULL:
+        raise Skip("two builds take minutes: --full")
     for number in ("1", "2"):
-        subprocess.run([os.path.join(ROOT, "tools", "wheel.sh"), "out" + number, "build" + number], check=True, capture_output=True, cwd=os.getcwd())
+        subprocess.run(
+            [os.path.join(ROOT, "tools", "wheel.sh"), "out" + number, "build" + number],
+            check=True,
+            capture_output=True,
+            cwd=os.getcwd(),
+        )
     name = f"tilewright-{tw.__version__}-py3-none-manylinux_2_28_x86_64.whl"
     assert open(os.path.join("out1", name), "rb").read() == open(os.path.join("out2", name), "rb").read()
 
 
-# ---- other libraries' arrays --------------------------------------------------------------------------------------------------
+# ---- other libraries' arrays --------------------------------------------------------------------------------------
+
 
 @case
 def host_arrays_of_other_libraries():
@@ -637,7 +793,8 @@ c = tw.matmul(Tensor(a, cuda=False), Tensor(b, cuda=False))
 assert type(c) is Tensor and not c.is_cuda and np.array_equal(c.np, a @ b)
 out = Tensor(np.zeros((5, 7), np.float32), cuda=False)
 assert tw.matmul(Tensor(a, cuda=False), Tensor(b, cuda=False), out=out) is out and np.array_equal(out.np, a @ b)
-for bad in (lambda: tw.matmul(Tensor(a, False, True), Tensor(b, False)), lambda: tw.matmul(Tensor(a), Tensor(b, False))):
+for bad in (lambda: tw.matmul(Tensor(a, False, True), Tensor(b, False)),
+            lambda: tw.matmul(Tensor(a), Tensor(b, False))):
     try: bad()
     except TypeError as error: assert "gradient" in str(error) or "the host's" in str(error)
     else: raise AssertionError
@@ -658,11 +815,16 @@ for bad, kind, says in ((lambda: tw.matmul(Interface(a), Interface(b)), TypeErro
                         (lambda: tw.matmul(Interface(a), b, out=Interface(c)), TypeError, "b in the host's"),
                         (lambda: tw.matmul(Interface(a), Interface(b[:5]), out=Interface(c)), ValueError, "(5, 6)"),
                         (lambda: tw.matmul(Interface(a), Interface(b), out=Interface(c[:4])), ValueError, "(4, 7)"),
-                        (lambda: tw.matmul(Interface(a), Interface(b), Interface(c), out=Interface(c.copy())), TypeError, "c must be `out`"),
-                        (lambda: tw.matmul(Interface(a), Interface(b), out=Interface(c), engine="cpu"), ValueError, "CUDA's memory"),
-                        (lambda: tw.matmul(Interface(a[:, ::2]), Interface(b[::2]), out=Interface(c)), ValueError, "copy it"),
-                        (lambda: tw.matmul(Interface(a), Interface(b), out=Interface(np.broadcast_to(c[0], (5, 7)))), ValueError, "read-only"),
-                        (lambda: tw.matmul(Interface(a.astype('f8')), Interface(b.astype('f8')), out=Interface(c.astype('f8'))), tw.NoKernel, "f64")):
+                        (lambda: tw.matmul(Interface(a), Interface(b), Interface(c), out=Interface(c.copy())), TypeError,
+                         "c must be `out`"),
+                        (lambda: tw.matmul(Interface(a), Interface(b), out=Interface(c), engine="cpu"), ValueError,
+                         "CUDA's memory"),
+                        (lambda: tw.matmul(Interface(a[:, ::2]), Interface(b[::2]), out=Interface(c)), ValueError,
+                         "copy it"),
+                        (lambda: tw.matmul(Interface(a), Interface(b), out=Interface(np.broadcast_to(c[0], (5, 7)))),
+                         ValueError, "read-only"),
+                        (lambda: tw.matmul(*(Interface(x.astype("f8")) for x in (a, b)), out=Interface(c.astype("f8"))),
+                         tw.NoKernel, "f64")):
     try: bad()
     except kind as error: assert says in str(error), error
     else: raise AssertionError(says)
@@ -682,7 +844,11 @@ tw.matmul(Interface(a, theirs), Interface(b), out=Interface(c), stream=ours)
 """)
     mark = len(seen) - seen[::-1].index("cuDeviceGetCount")
     assert "cuStreamWaitEvent" not in seen[:mark] and "cuStreamWaitEvent" in seen[mark:], seen
-    assert seen.index("cuEventRecord", mark) < seen.index("cuStreamWaitEvent", mark) < next(i for i in range(mark, len(seen)) if seen[i].startswith("on ")), seen
+    assert (
+        seen.index("cuEventRecord", mark)
+        < seen.index("cuStreamWaitEvent", mark)
+        < next(i for i in range(mark, len(seen)) if seen[i].startswith("on "))
+    ), seen
     assert len({line for line in seen if line.startswith("on ")}) == 2
 
 
@@ -696,11 +862,14 @@ for make, name, using in ((CupyArray, "cupy", fake.CupyStream), (Tensor, "torch"
 def cupy_and_torch_arrays_on_their_current_stream():
     seen = on_fake_cuda(LIBRARIES + """
     with using(side):
-        for a, b in ((small(5, 6), small(6, 7)), (small(5, 6)[:, 1:4], small(7, 8)[2:5, 1:]), (small(6), small(6, 7)), (small(5, 6), small(6)), (small(6), small(6)),
-                     (small(9, 12)[::2, ::3], small(4, 3)), (small(3, 5, 6), small(6, 7)), (small(3, 5, 6), small(3, 6, 7)), (small(2, 3, 5, 6)[:, ::2], small(2, 1, 6, 7)),
+        for a, b in ((small(5, 6), small(6, 7)), (small(5, 6)[:, 1:4], small(7, 8)[2:5, 1:]), (small(6), small(6, 7)),
+                     (small(5, 6), small(6)), (small(6), small(6)), (small(9, 12)[::2, ::3], small(4, 3)),
+                     (small(3, 5, 6), small(6, 7)), (small(3, 5, 6), small(3, 6, 7)),
+                     (small(2, 3, 5, 6)[:, ::2], small(2, 1, 6, 7)),
                      (small(5, 0), small(0, 7)), (small(0, 6), small(6, 7))):
             c = tw.matmul(make(a), make(b))
-            assert type(c) is make and c.np.dtype == np.float32 and np.array_equal(c.np, a @ b), (name, a.shape, b.shape)
+            assert type(c) is make and c.np.dtype == np.float32, name
+            assert np.array_equal(c.np, a @ b), (name, a.shape, b.shape)
         a, b = small(5, 6), small(6, 7)
         for c0 in (small(5, 7), small(7)):
             assert np.array_equal(tw.matmul(make(a), make(b), make(c0), beta=0).np, a @ b)
@@ -726,18 +895,23 @@ def cupy_and_torch_arrays_on_their_current_stream():
 @case
 def workspaces_come_from_the_callers_allocator():
     """A shape whose kernel wants a workspace: a B across k on sm_90, with rows that TMA cannot read."""
-    seen = on_fake_cuda(LIBRARIES + """
+    seen = on_fake_cuda(
+        LIBRARIES + """
     with using(side):
         a, b = np.ones((1024, 1023), np.float32), np.ones((1023, 1024), np.float32)
         tw.matmul(make(a), make(b))  # warm
         fake.allocated.clear()
         fake.driver.cuDeviceGetCount(fake.ctypes.byref(fake.ctypes.c_int()))
         tw.matmul(make(a), make(b))
-        assert [size for library, size, place in fake.allocated][0] == 4 << 20 and len(fake.allocated) == 2, fake.allocated
+        assert fake.allocated[0][1] == 4 << 20 and len(fake.allocated) == 2, fake.allocated
         assert fake.allocated[1][1] > 1 << 20 and fake.allocated[1][2] == side, fake.allocated
-""", FAKE_CUDA="sm=90")
+""",
+        FAKE_CUDA="sm=90",
+    )
     mark = seen.index("cuDeviceGetCount", seen.index("cuLaunchKernelEx") if "cuLaunchKernelEx" in seen else 0)
-    assert not {"cuMemAlloc_v2", "cuStreamSynchronize", "cuMemFree_v2"} & set(seen[mark:mark + 8]), seen[mark:mark + 8]
+    assert not {"cuMemAlloc_v2", "cuStreamSynchronize", "cuMemFree_v2"} & set(seen[mark : mark + 8]), seen[
+        mark : mark + 8
+    ]
 
 
 @case
@@ -778,10 +952,15 @@ else: raise AssertionError
 
 
 if __name__ == "__main__":
-    why = "" if set(sys.argv) & {"--list"} else "Python cannot load a library built with sanitizers" if sanitized() else str(missing) if tw is None else ""
+    why = (
+        ""
+        if set(sys.argv) & {"--list"}
+        else "Python cannot load a library built with sanitizers" if sanitized() else str(missing) if tw is None else ""
+    )
 
     def skipped():
         raise Skip(why)
 
-    if why: CASES[:] = [(name, skipped) for name, _ in CASES]
+    if why:
+        CASES[:] = [(name, skipped) for name, _ in CASES]
     main()

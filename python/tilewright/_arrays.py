@@ -541,8 +541,8 @@ def tell(known: Prepared, operands: str, result: str, device: int, context: Opti
     from . import _plans
 
     call = known.call
-    logger.debug("cuda:%d %s -> %s, %s%s, m %d n %d k %d lda %d ldb %d ldc %d, batch %d, launches %d, workspace %d bytes%s: "
-                 "%s", device, operands, result, "NT"[call.op_a], "NT"[call.op_b], call.m, call.n, call.k, call.lda,
-                 call.ldb, call.ldc, known.batch.count if known.batch else 1, len(known.offsets),
+    logger.debug("cuda:%d %s -> %s, %s%s, m %d n %d k %d lda %d ldb %d ldc %d, batch %d, launches %d, workspace %d "
+                 "bytes%s: %s", device, operands, result, "NT"[call.op_a], "NT"[call.op_b], call.m, call.n, call.k,
+                 call.lda, call.ldb, call.ldc, known.batch.count if known.batch else 1, len(known.offsets),
                  known.workspace_bytes, ", as the transpose of C" if call.swapped else "",
                  _plans.text(context, known.problem, known.batch))

@@ -115,7 +115,7 @@ def bench(**options: Any) -> Records:
 
 
 def explain(kernel: str, **options: Any) -> Records:
-    """What one rung or kernel does, in numbers: `tilewright explain`. `python -m tilewright explain r04` has the pictures.
+    """What one rung or kernel does, in numbers: `tilewright explain`. `python -m tilewright explain r04` has pictures.
 
     >>> import tilewright
     >>> tilewright.explain("r04")[0]["flop_per_byte"]

@@ -300,7 +300,7 @@ def compute(a: Any, b: Any, c: Any, operands: str, result: str, alpha: float, be
         columns = (2, 1, 3) if call.swapped else (1, 2, 3)
         lists = [addresses(x, call, column) for x, column in zip((a, b, c), columns)]
         batch = Batch(size=ctypes.sizeof(Batch), pointers=1, count=len(lists[0]))
-    contiguous = a.flags.c_contiguous and b.flags.c_contiguous and c.flags.c_contiguous
+    contiguous = a.flags.carray and b.flags.carray and c.flags.carray and operands != "bfloat16"
     recipe = Recipe(_library.context(engine, device), problem, batch, c.shape, c.dtype, contiguous)
     if _debugging(logging.DEBUG):
         tell(call, operands, result, engine, device, recipe, copied)
@@ -323,6 +323,10 @@ def stride_batch(call: Call) -> Batch:
 
 
 def address(x: "np.ndarray[Any, Any]") -> int:
+    """Where the first element lies. A buffer lends it in half the time, if the array is writable and has no gaps."""
+    flags = x.flags
+    if flags.writeable and flags.forc and x.size and x.dtype.kind != "V":
+        return addressof(_buffer(x if flags.c_contiguous else x.T))
     return x.__array_interface__["data"][0]  # type: ignore[no-any-return]
 
 
@@ -338,9 +342,9 @@ def tell(call: Call, operands: str, result: str, engine: str, device: int, recip
     """What was chosen, for logging."""
     from . import _plans
 
-    logger.debug("%s:%d %s -> %s, %s%s, m %d n %d k %d lda %d ldb %d ldc %d, alpha %g beta %g, batch %d%s%s: %s", engine,
-                 device, operands, result, "NT"[call.op_a], "NT"[call.op_b], call.m, call.n, call.k, call.lda, call.ldb,
-                 call.ldc, recipe.problem.alpha, recipe.problem.beta, recipe.batch.count if recipe.batch else 1,
+    logger.debug("%s:%d %s -> %s, %s%s, m %d n %d k %d lda %d ldb %d ldc %d, alpha %g beta %g, batch %d%s%s: %s",
+                 engine, device, operands, result, "NT"[call.op_a], "NT"[call.op_b], call.m, call.n, call.k, call.lda,
+                 call.ldb, call.ldc, recipe.problem.alpha, recipe.problem.beta, recipe.batch.count if recipe.batch else 1,
                  ", as the transpose of C" if call.swapped else "", f", copied {' '.join(copied)}" if copied else "",
                  _plans.text(recipe.context, recipe.problem, recipe.batch))
 
@@ -436,7 +440,7 @@ def prepare(a: Any, b: Any, c: Any, alpha: float, beta: float, dtype: Any,
         return result, None
     problem, batch = fill(call, operands, result, alpha, beta, HOST), stride_batch(call) if call.batch else None
     recipe = Recipe(_library.context(name, device), problem, batch, shape, named(result),
-                    a.flags.c_contiguous and b.flags.c_contiguous)
+                    a.flags.carray and b.flags.carray and operands != "bfloat16")
     if batch is None:
         done(lib.tw_prepare(recipe.context, recipe.at_problem))
     else:

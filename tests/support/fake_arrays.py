@@ -1,8 +1,8 @@
-"""fake_arrays.py - arrays as PyTorch, CuPy and others show them, in the memory of the fake CUDA driver, which is the host's.
+"""fake_arrays.py - arrays as PyTorch, CuPy and others show them, in the fake CUDA driver's memory, which is the host's.
 
     import support.fake_arrays as fake      makes the modules torch and cupy, with what python/tilewright asks of them
 
-`fake.stream()` is a stream of the fake driver. Each allocation is noted in `fake.allocated`, as (library, bytes, stream).
+`fake.stream()` is a stream of the fake driver. Each allocation is noted in `fake.allocated`: library, bytes, stream.
 """
 import ctypes
 import sys
@@ -195,7 +195,7 @@ torch.Tensor = Tensor
 torch.from_numpy = lambda array: Tensor(array, cuda=False)
 torch.empty = lambda shape, dtype, device: Tensor(memory("torch", shape, dtype.name))
 torch.is_grad_enabled = lambda: True
-torch.cuda = types.SimpleNamespace(current_stream=lambda device: TorchStream(current["torch"]), current_device=lambda: 0,
-                                   Stream=TorchStream, ExternalStream=TorchStream,
-                                   stream=lambda stream: Using("torch", stream.cuda_stream))
+torch.cuda = types.SimpleNamespace(
+    current_stream=lambda device: TorchStream(current["torch"]), current_device=lambda: 0, Stream=TorchStream,
+    ExternalStream=TorchStream, stream=lambda stream: Using("torch", stream.cuda_stream))
 sys.modules["torch"], sys.modules["cupy"] = torch, cupy
