@@ -4,8 +4,8 @@
     test_python.py [--list] [--full] [--only TEXT] [PROGRAM]
 
 PROGRAM is the path of the program ($TILEWRIGHT without it); its library lies beside it. Prints TAP. Without NumPy all
-is skipped. Products are compared with exact integers, or judged by the bound of tw_gemm, element by element. CUDA's arrays
-are those of support/fake_arrays.py on the fake driver; python/tests/gpu_check.py is for a real one.
+is skipped. Products are compared with exact integers, or judged by the bound of tw_gemm, element by element. CUDA's
+arrays are those of support/fake_arrays.py on the fake driver; python/tests/gpu_check.py is for a real one.
 """
 
 import ctypes
@@ -634,6 +634,21 @@ def docstrings_are_true():
 
 
 @case
+def pages_have_examples_that_run():
+    """Each fence of Python in the pages, in order and in one interpreter; those for a GPU are compiled."""
+    tried = 0
+    for page in ("README.md", "docs/GUIDE.md", "python/README.md"):
+        text = open(os.path.join(ROOT, page), encoding="utf-8").read()
+        names = {}
+        for fence in re.findall(r"^```python\n(.*?)^```", text, re.M | re.S):
+            code = compile(fence, page, "exec")
+            if "import torch" not in fence and "import logging" not in fence:
+                exec(code, names)
+                tried += 1
+    assert tried >= 3, tried
+
+
+@case
 def types_are_checked_by_mypy():
     program = [sys.executable, "-m", "mypy"] if importlib.util.find_spec("mypy") else [shutil.which("mypy") or ""]
     if program == [""]:
@@ -815,8 +830,8 @@ for bad, kind, says in ((lambda: tw.matmul(Interface(a), Interface(b)), TypeErro
                         (lambda: tw.matmul(Interface(a), b, out=Interface(c)), TypeError, "b in the host's"),
                         (lambda: tw.matmul(Interface(a), Interface(b[:5]), out=Interface(c)), ValueError, "(5, 6)"),
                         (lambda: tw.matmul(Interface(a), Interface(b), out=Interface(c[:4])), ValueError, "(4, 7)"),
-                        (lambda: tw.matmul(Interface(a), Interface(b), Interface(c), out=Interface(c.copy())), TypeError,
-                         "c must be `out`"),
+                        (lambda: tw.matmul(Interface(a), Interface(b), Interface(c), out=Interface(c.copy())),
+                         TypeError, "c must be `out`"),
                         (lambda: tw.matmul(Interface(a), Interface(b), out=Interface(c), engine="cpu"), ValueError,
                          "CUDA's memory"),
                         (lambda: tw.matmul(Interface(a[:, ::2]), Interface(b[::2]), out=Interface(c)), ValueError,

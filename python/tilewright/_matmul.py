@@ -322,7 +322,7 @@ def stride_batch(call: Call) -> Batch:
     return Batch(size=ctypes.sizeof(Batch), count=count, stride_a=stride_a, stride_b=stride_b, stride_c=stride_c)
 
 
-def address(x: "np.ndarray[Any, Any]") -> int:
+def address(x: Any) -> int:
     """Where the first element lies. A buffer lends it in half the time, if the array is writable and has no gaps."""
     flags = x.flags
     if flags.writeable and flags.forc and x.size and x.dtype.kind != "V":
@@ -344,7 +344,8 @@ def tell(call: Call, operands: str, result: str, engine: str, device: int, recip
 
     logger.debug("%s:%d %s -> %s, %s%s, m %d n %d k %d lda %d ldb %d ldc %d, alpha %g beta %g, batch %d%s%s: %s",
                  engine, device, operands, result, "NT"[call.op_a], "NT"[call.op_b], call.m, call.n, call.k, call.lda,
-                 call.ldb, call.ldc, recipe.problem.alpha, recipe.problem.beta, recipe.batch.count if recipe.batch else 1,
+                 call.ldb, call.ldc, recipe.problem.alpha, recipe.problem.beta,
+                 recipe.batch.count if recipe.batch else 1,
                  ", as the transpose of C" if call.swapped else "", f", copied {' '.join(copied)}" if copied else "",
                  _plans.text(recipe.context, recipe.problem, recipe.batch))
 
