@@ -826,6 +826,14 @@ for kind in (Interface, Exchange):
 c[...] = 0
 tw.matmul(Interface(a), Interface(b), out=Interface(c), stream=fake.stream())
 assert np.array_equal(c, a @ b)
+tw._arrays._prepared.clear()
+whole, stack = fake.memory("", (5, 8), np.float32), fake.memory("", (3, 5, 6), np.float32)
+whole[:, 1:7], stack[...] = a, a
+tw.matmul(Interface(whole[:, 1:7]), Interface(b), out=Interface(c))
+tw.matmul(Interface(stack[::-1]), Interface(b), out=Interface(np.zeros((3, 5, 7), np.float32)))
+problems = [each.problem for each in tw._arrays._prepared.values()]
+assert problems[0].align_a == 4 and problems[1].align_a == 8, [each.align_a for each in problems]
+assert np.array_equal(c, a @ b)
 for bad, kind, says in ((lambda: tw.matmul(Interface(a), Interface(b)), TypeError, "give matmul an `out`"),
                         (lambda: tw.matmul(Interface(a), b, out=Interface(c)), TypeError, "b in the host's"),
                         (lambda: tw.matmul(Interface(a), Interface(b[:5]), out=Interface(c)), ValueError, "(5, 6)"),
@@ -844,7 +852,7 @@ for bad, kind, says in ((lambda: tw.matmul(Interface(a), Interface(b)), TypeErro
     except kind as error: assert says in str(error), error
     else: raise AssertionError(says)
 """)
-    assert sum(line.startswith("on ") for line in seen) == 3, seen
+    assert sum(line.startswith("on ") for line in seen) == 7, seen
     assert len({line for line in seen if line.startswith("on ")}) == 2, seen  # the default stream, and the given one
 
 

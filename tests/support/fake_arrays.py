@@ -37,7 +37,7 @@ class Using:
 
 def memory(library, shape, dtype):
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
-    allocated.append((library, size, current[library]))
+    allocated.append((library, size, current.get(library)))
     whole = np.zeros(size + 512, np.uint8)
     skip = -whole.__array_interface__["data"][0] % 256
     return whole[skip:skip + size].view(dtype).reshape(shape)
