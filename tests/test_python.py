@@ -141,7 +141,7 @@ def on_fake_cuda(text, **environment):
 
 # ---- products of NumPy arrays -------------------------------------------------------------------------------------
 
-SHAPES = [(1, 1, 1), (2, 3, 4), (17, 33, 65), (64, 64, 64), (1, 100, 37), (100, 1, 37), (129, 66, 300)]
+SHAPES = [(1, 1, 1), (2, 3, 4), (17, 33, 65), (64, 64, 64), (20, 20, 20), (1, 100, 37), (100, 1, 37), (129, 66, 300)]
 
 
 def laid_out(x):
@@ -175,7 +175,7 @@ def exact_products_of_every_type_and_layout():
             want = exact(a, b)
             forms = (
                 list(itertools.product(laid_out(a), laid_out(b)))
-                if (m, n, k) == (17, 33, 65) or FULL
+                if (m, n, k) in ((17, 33, 65), (20, 20, 20)) or FULL
                 else zip(laid_out(a), laid_out(b))
             )
             for x, y in forms:
@@ -312,6 +312,7 @@ def what_can_be_read_in_place_is_not_copied():
         (big[::-1], big.T, "a"),
         (big, big.T[:, ::-1], "b"),
         (np.broadcast_to(big[0, 0], (20, 30)), big[:30, :20], "a"),
+        (np.lib.stride_tricks.sliding_window_view(big[0], 30), big[:30, :20], "a"),
     ]
     with Heard() as heard:
         for a, b in in_place:
@@ -324,6 +325,10 @@ def what_can_be_read_in_place_is_not_copied():
         assert "as the transpose of C" in heard.lines[-1] and "copied" not in heard.lines[-1]
         tw.matmul(stack, stack[0, 0].T)  # a stack times a matrix is one tall product
         assert "m 240 n 20 k 30" in heard.lines[-1] and "batch 1" in heard.lines[-1], heard.lines[-1]
+        tw.matmul(stack, stack.swapaxes(-1, -2))
+        assert "batch 12:" in heard.lines[-1], heard.lines[-1]  # at strides
+        tw.matmul(stack[:, ::2], stack[:, ::-2].swapaxes(-1, -2))
+        assert "batch 8, by address" in heard.lines[-1], heard.lines[-1]
 
 
 @case
@@ -898,6 +903,12 @@ def cupy_and_torch_arrays_on_their_current_stream():
             assert np.array_equal(tw.matmul(make(a), make(b), make(c0), beta=0).np, a @ b)
         out = make(np.full((5, 7), np.nan, np.float32))
         assert tw.matmul(make(a), make(b), out=out) is out and np.array_equal(out.np, a @ b)
+        spread, turned = np.zeros((10, 14), np.float32)[::2, ::2], np.zeros((7, 5), np.float32).T
+        tw.matmul(make(a), make(b), out=make(spread))
+        assert np.array_equal(spread, a @ b), name
+        # All three by columns: the fake multiplies operands as stored, which the product of the transposes has.
+        tw.matmul(make(np.asfortranarray(a)), make(np.asfortranarray(b)), out=make(turned))
+        assert np.array_equal(turned, a @ b), name
         square, kept = small(6, 6), small(6, 6)
         tw.matmul(make(square), make(square), out=make(square))
         assert np.array_equal(square, kept @ kept)

@@ -6,8 +6,8 @@
 # glibc keeps every old version of a symbol, but the linker takes the newest: pthread_create@GLIBC_2.34. So FOLDER gets
 # libc.so.6 and libm.so.6 without content, in which each function of this machine's glibc stands in its newest version
 # up to the given one, and one that came later does not stand at all: to use it is an error of the linker. What moved
-# into libc.so.6 in 2.34 was in libpthread.so.0 and libdl.so.2 before; both are named as needed, and are everywhere. The compiler is the
-# machine's own, so the machine code is that of every other build. x86-64 alone.
+# into libc.so.6 in 2.34 was in libpthread.so.0 and libdl.so.2 before; both are named as needed, and are everywhere. The
+# compiler is the machine's own, so the machine code is that of every other build. x86-64 alone.
 set -eu
 
 folder=${1:?the folder} newest=${2:?the version of glibc}
@@ -32,7 +32,8 @@ stub() {
             count++
             object = type[name] == "OBJECT"
             print (object ? ".bss\n.balign 32" : ".text")
-            printf "s%d: .skip %d\n.type s%d, %s\n.size s%d, %d\n.globl s%d\n", count, object && size[name] ? size[name] : 1, count, object ? "@object" : "@function", count, size[name], count
+            printf "s%d: .skip %d\n.globl s%d\n", count, object && size[name] ? size[name] : 1, count
+            printf ".type s%d, %s\n.size s%d, %d\n", count, object ? "@object" : "@function", count, size[name]
             printf ".symver s%d, %s@@GLIBC_%s, remove\n", count, name, best[name]
         }
         for (version in nodes) print "GLIBC_" version " { };" >map

@@ -3,16 +3,16 @@
 #
 #   tools/wheel.sh FOLDER [BUILD]      writes FOLDER/tilewright-VERSION-py3-none-manylinux_2_28_x86_64.whl, prints its name
 #
-# BUILD, by default build/wheel, is a CMake build folder of its own. The same sources and compiler give the same bytes, wherever the tree and
-# BUILD lie; SOURCE_DATE_EPOCH (else the last commit's time) is the date of all files inside. Fetches nothing.
+# BUILD, by default build/wheel, is a CMake build folder of its own. The same sources and compiler give the same bytes,
+# wherever the tree and BUILD lie; SOURCE_DATE_EPOCH (else the last commit's time) is the date of all files inside.
+# Fetches nothing.
 set -eu
 
 folder=${1:?usage: tools/wheel.sh FOLDER [BUILD]}
-mkdir -p "$folder" && folder=$(cd "$folder" && pwd)
-cd "$(dirname "$0")/.."
-build=${2:-build/wheel}
-mkdir -p "$build" && build=$(cd "$build" && pwd)
-root=$(pwd) glibc=2.28
+root=$(cd "$(dirname "$0")/.." && pwd) glibc=2.28
+build=${2:-$root/build/wheel}
+mkdir -p "$folder" "$build" && folder=$(cd "$folder" && pwd) && build=$(cd "$build" && pwd)
+cd "$root"
 python=/usr/bin/python3
 [ -x "$python" ] || python=python3
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 1609459200)}

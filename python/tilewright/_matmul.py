@@ -140,7 +140,8 @@ def scalars(c: Any, alpha: Any, beta: Any) -> Tuple[float, float]:
 
 def elsewhere(operand: Any) -> Optional[Callable[..., Any]]:
     """What multiplies an operand that is no NumPy array and does not become one; None if it does."""
-    if hasattr(operand, "__cuda_array_interface__") or hasattr(operand, "__dlpack_device__"):
+    # In this order: a tensor that requires a gradient refuses to show the second with an error.
+    if hasattr(operand, "__dlpack_device__") or hasattr(operand, "__cuda_array_interface__"):
         from . import _arrays
 
         return _arrays.matmul
@@ -342,10 +343,11 @@ def tell(call: Call, operands: str, result: str, engine: str, device: int, recip
     """What was chosen, for logging."""
     from . import _plans
 
-    logger.debug("%s:%d %s -> %s, %s%s, m %d n %d k %d lda %d ldb %d ldc %d, alpha %g beta %g, batch %d%s%s: %s",
+    logger.debug("%s:%d %s -> %s, %s%s, m %d n %d k %d lda %d ldb %d ldc %d, alpha %g beta %g, batch %d%s%s%s: %s",
                  engine, device, operands, result, "NT"[call.op_a], "NT"[call.op_b], call.m, call.n, call.k, call.lda,
                  call.ldb, call.ldc, recipe.problem.alpha, recipe.problem.beta,
                  recipe.batch.count if recipe.batch else 1,
+                 ", by address" if recipe.batch and recipe.batch.pointers else "",
                  ", as the transpose of C" if call.swapped else "", f", copied {' '.join(copied)}" if copied else "",
                  _plans.text(recipe.context, recipe.problem, recipe.batch))
 
