@@ -982,6 +982,9 @@ assert np.array_equal(tw.matmul(a, b, engine="cuda:0", alpha=1), a @ b)
 try: tw.matmul(a, b, engine="cuda:7")
 except tw.NoDevice as error: assert "7" in str(error)
 else: raise AssertionError
+child = tw._library.os.fork()  # opens a context of its own: the parent's is of no use to it
+if child == 0: tw._library.os._exit(0 if np.array_equal(tw.matmul(a, b, engine="cuda"), a @ b) else 1)
+assert tw._library.os.waitpid(child, 0)[1] == 0
 """)
 
 

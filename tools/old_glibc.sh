@@ -17,7 +17,8 @@ mkdir -p "$folder" && folder=$(cd "$folder" && pwd)
 
 # stub LIBRARY - FOLDER/LIBRARY with the names of the machine's, none newer.
 stub() {
-    readelf -W --dyn-syms "$($compiler -print-file-name="$1")" | LC_ALL=C awk -v newest="$newest" -v map="$folder/$1.map" '
+    readelf -W --dyn-syms "$($compiler -print-file-name="$1")" |
+        LC_ALL=C awk -v newest="$newest" -v map="$folder/$1.map" '
     function number(version,    part) { split(version, part, "."); return part[1] * 1000000 + part[2] * 1000 + part[3] }
     BEGIN { limit = number(newest) }
     $7 != "UND" && $8 ~ /@+GLIBC_[0-9.]+$/ {

@@ -1,7 +1,7 @@
 #!/bin/sh
 # wheel.sh - builds the Python wheel, with the libraries and the program inside, for any x86-64 Linux with glibc 2.28.
 #
-#   tools/wheel.sh FOLDER [BUILD]      writes FOLDER/tilewright-VERSION-py3-none-manylinux_2_28_x86_64.whl, prints its name
+#   tools/wheel.sh FOLDER [BUILD]      writes a tilewright-VERSION-...whl into FOLDER and prints its name
 #
 # BUILD, by default build/wheel, is a CMake build folder of its own. The same sources and compiler give the same bytes,
 # wherever the tree and BUILD lie; SOURCE_DATE_EPOCH (else the last commit's time) is the date of all files inside.
