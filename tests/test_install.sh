@@ -3,7 +3,7 @@
 # Prints TAP; TILEWRIGHT_BUILD is the build folder. Built with sanitizers there is nothing to install: all is skipped.
 set -u
 
-cases='staged_files pages_and_texts static_names header_stands_alone old_program readme_examples examples_by_make examples_by_cmake pkg_config_shared pkg_config_static pkg_config_blas cmake_package program_runs_from_anywhere kernels_built_ahead'
+cases='staged_files pages_and_texts static_names header_stands_alone old_program readme_examples examples_by_make examples_by_cmake example_in_python pkg_config_shared pkg_config_static pkg_config_blas cmake_package program_runs_from_anywhere kernels_built_ahead'
 in_order=1
 # shellcheck source=tests/support/tap.sh
 . "$(dirname "$0")/support/tap.sh"
@@ -98,6 +98,14 @@ examples_by_make() {
 examples_by_cmake() {
     need c++ || return 1
     cmake -S "$root/examples" -B "$work/built" -DCMAKE_PREFIX_PATH="$tree" -DCMAKE_C_COMPILER="$compiler" && cmake --build "$work/built" && examples_print "$work/built"
+}
+
+example_in_python() {
+    python=/usr/bin/python3
+    "$python" -c 'import numpy' 2>/dev/null || skip "Debian's NumPy is not here" || return 1
+    sed -n '/^Prints$/,/^"""/s/^    //p' "$root/examples/product.py" >"$work/promised"
+    [ -s "$work/promised" ] || { echo 'product.py does not say what it prints' && return 1; }
+    PYTHONPATH=$root/python TILEWRIGHT_LIBRARY=$tree/$libdir/libtilewright.so.0 "$python" -B "$root/examples/product.py" | diff "$work/promised" -
 }
 
 flags() { PKG_CONFIG_PATH=$tree/$libdir/pkgconfig pkg-config "$@"; }

@@ -1,0 +1,96 @@
+"""backend.py - makes the wheel: PEP 517's hooks for pip, and a command for tools/wheel.sh.
+
+    python backend.py FOLDER BUILD TAG
+
+BUILD has libtilewright.so.0, libtilewright_blas.so.0 and the program tilewright. The same files give the same bytes:
+names are sorted, and all have the date SOURCE_DATE_EPOCH. pip takes the build folder build/ beside this one, made by
+./dev build; such a wheel is for this machine's system alone.
+"""
+import base64
+import hashlib
+import os
+import re
+import sys
+import time
+import zipfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(HERE)
+BINARIES = {"lib/libtilewright.so.0": 0o755, "lib/libtilewright_blas.so.0": 0o755, "bin/tilewright": 0o755}
+
+
+def read(name):
+    with open(os.path.join(ROOT, name), encoding="utf-8") as file:
+        return file.read()
+
+
+def version():
+    return re.search(r"^project\(tilewright VERSION ([0-9.]+)", read("CMakeLists.txt"), re.M)[1]
+
+
+def field(name):
+    """A plain string or list of strings of pyproject.toml: Python 3.9 has no reader of its own."""
+    value = re.search(rf"^{name} = (\[.*?\]|\".*?\")$", read("python/pyproject.toml"), re.M | re.S)[1]
+    return re.findall(r'"(.*?)"', value) if value[0] == "[" else value[1:-1]
+
+
+def metadata():
+    lines = ["Metadata-Version: 2.4", "Name: tilewright", f"Version: {version()}", f"Summary: {field('description')}",
+             f"License-Expression: {field('license')}", "License-File: LICENSE",
+             f"Requires-Python: {field('requires-python')}", *(f"Classifier: {each}" for each in field("classifiers")),
+             *(f"Requires-Dist: {each}" for each in field("dependencies")), "Provides-Extra: bfloat16",
+             *(f'Requires-Dist: {each}; extra == "bfloat16"' for each in field("bfloat16")),
+             "Description-Content-Type: text/markdown"]
+    return "\n".join(lines) + "\n\n" + read("python/README.md")
+
+
+def contents(build, tag):
+    """(name in the wheel, bytes, mode), the record left out."""
+    package = os.path.join(HERE, "tilewright")
+    for name in sorted(os.listdir(package)):
+        if name.endswith((".py", ".pyi")) or name == "py.typed":
+            yield f"tilewright/{name}", open(os.path.join(package, name), "rb").read(), 0o644
+    for name, mode in BINARIES.items():
+        file = os.path.join(build, os.path.basename(name))
+        if not os.path.exists(file):
+            sys.exit(f"{file} is missing: build it with ./dev build, or make a wheel with tools/wheel.sh")
+        yield f"tilewright/{name}", open(file, "rb").read(), mode
+    info = f"tilewright-{version()}.dist-info"
+    yield f"{info}/METADATA", metadata().encode(), 0o644
+    yield f"{info}/WHEEL", (f"Wheel-Version: 1.0\nGenerator: tilewright\nRoot-Is-Purelib: false\n"
+                            f"Tag: py3-none-{tag}\n").encode(), 0o644
+    yield f"{info}/entry_points.txt", b"[console_scripts]\ntilewright = tilewright.__main__:main\n", 0o644
+    yield f"{info}/licenses/LICENSE", read("LICENSE").encode(), 0o644
+
+
+def make(folder, build, tag):
+    """Writes the wheel and returns its name. It appears whole or not at all."""
+    date = time.gmtime(max(int(os.environ.get("SOURCE_DATE_EPOCH") or 1609459200), 315532800))[:6]
+    name, record = f"tilewright-{version()}-py3-none-{tag}.whl", []
+    file = os.path.join(folder, name)
+    with zipfile.ZipFile(file + ".part", "w") as wheel:
+        def add(path, data, mode):
+            entry = zipfile.ZipInfo(path, date)
+            entry.external_attr, entry.create_system = (0o100000 | mode) << 16, 3
+            wheel.writestr(entry, data, zipfile.ZIP_DEFLATED, 9)
+
+        for path, data, mode in sorted(contents(build, tag)):
+            add(path, data, mode)
+            digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+            record.append(f"{path},sha256={digest},{len(data)}")
+        path = f"tilewright-{version()}.dist-info/RECORD"
+        add(path, "\n".join([*record, f"{path},,"]).encode() + b"\n", 0o644)
+    os.replace(file + ".part", file)
+    return name
+
+
+def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+    return make(wheel_directory, os.path.join(ROOT, "build"), f"linux_{os.uname().machine}")
+
+
+def build_sdist(sdist_directory, config_settings=None):
+    raise NotImplementedError("the source of the package is the whole tree: there is no sdist of python/ alone")
+
+
+if __name__ == "__main__":
+    print(make(*sys.argv[1:4]))

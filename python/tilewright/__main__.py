@@ -1,0 +1,17 @@
+"""python -m tilewright: the program `tilewright`, in this process's place."""
+import os
+import sys
+from typing import NoReturn
+
+from ._lab import program
+
+
+def main() -> NoReturn:
+    try:
+        os.execv(program(), ["tilewright", *sys.argv[1:]])
+    except OSError as error:
+        sys.exit(f"tilewright: {error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,548 @@
+"""Products of arrays that are not NumPy's: PyTorch's, CuPy's, and what speaks __cuda_array_interface__ or DLPack.
+
+No library is imported here: who has an array of one has imported it. A family knows how to look at its library's
+arrays, on which stream they are computed, and how to get memory in that stream's order from the library's own
+allocator; so nothing is waited for, and a stream that is captured into a CUDA graph takes the product too.
+"""
+from __future__ import annotations
+
+import ctypes
+import logging
+import sys
+from contextlib import ExitStack, nullcontext
+from ctypes import (POINTER, Structure, byref, c_int32, c_int64, c_uint8, c_uint16, c_uint64, c_void_p,
+                    py_object)
+from dataclasses import dataclass
+from typing import Any, ContextManager, Dict, List, Optional, Tuple
+
+import numpy as np
+
+from . import _library, _matmul
+from ._errors import raise_for
+from ._layout import Call, NeedsCopy, at_strides, plan, product_shape
+from ._library import BYTES, DEVICE, RESULTS, Batch, Launch, Problem, done, lib
+
+__all__: List[str] = []
+
+logger = logging.getLogger("tilewright")
+Ints = Tuple[int, ...]
+
+
+@dataclass
+class View:
+    """An array as the library needs to know it; strides count elements."""
+
+    array: Any
+    address: int
+    shape: Ints
+    strides: Ints
+    dtype: str
+    device: int
+    writable: bool = True
+    stream: Optional[int] = None  # on which its owner says that it is computed
+    keeps: Any = None
+
+    def span(self) -> Tuple[int, int]:
+        """The bytes from its first to its last element."""
+        low = sum((n - 1) * s for n, s in zip(self.shape, self.strides) if s < 0)
+        high = sum((n - 1) * s for n, s in zip(self.shape, self.strides) if s > 0)
+        size = BYTES.get(self.dtype, 1)
+        return self.address + low * size, self.address + (high + 1) * size
+
+    def overlaps(self, other: "View") -> bool:
+        mine, theirs = self.span(), other.span()
+        return 0 not in self.shape and 0 not in other.shape and mine[0] < theirs[1] and theirs[0] < mine[1]
+
+
+# ---- families ----
+
+class Torch:
+    """PyTorch tensors in CUDA's memory."""
+
+    def __init__(self) -> None:
+        self.torch: Any = sys.modules["torch"]
+
+    def view(self, x: Any, name: str) -> View:
+        if x.layout != self.torch.strided:
+            raise TypeError(f"{name} is a {x.layout} tensor, expected a dense one: to_dense() makes one")
+        if x.requires_grad and self.torch.is_grad_enabled():
+            raise TypeError(f"{name} requires a gradient, and matmul computes none: detach() it, or call matmul under "
+                            "torch.no_grad()")
+        if x.is_neg():
+            x = x.resolve_neg()
+        return View(x, x.data_ptr(), tuple(x.shape), tuple(x.stride()), str(x.dtype)[6:], x.get_device())
+
+    def stream(self, given: Any, device: int, views: List[View]) -> Tuple[int, ContextManager[Any]]:
+        if given is None:
+            found = self.torch.cuda.current_stream(device)
+            if self.torch.cuda.current_device() == device:
+                return found.cuda_stream, nullcontext()
+        else:
+            found = given if isinstance(given, self.torch.cuda.Stream) else None
+            if found is None:
+                found = self.torch.cuda.ExternalStream(stream_handle(given), device=device)
+        return found.cuda_stream, self.torch.cuda.stream(found)
+
+    def empty(self, shape: Ints, dtype: str, device: int) -> View:
+        made = self.torch.empty(shape, dtype=getattr(self.torch, dtype), device=f"cuda:{device}")
+        return View(made, made.data_ptr(), shape, made.stride(), dtype, device)
+
+    def converted(self, x: View, dtype: str) -> View:
+        return self.view(x.array.to(getattr(self.torch, dtype)), "")
+
+    def contiguous(self, x: View) -> View:
+        return self.view(x.array.clone(memory_format=self.torch.contiguous_format), "")
+
+    def assign(self, to: View, value: Any) -> None:
+        to.array.copy_(value.array if isinstance(value, View) else value)
+
+
+class Cupy:
+    """CuPy arrays."""
+
+    def __init__(self) -> None:
+        self.cupy: Any = sys.modules["cupy"]
+
+    def view(self, x: Any, name: str) -> View:
+        size, flags = x.dtype.itemsize, x.flags
+        if any(stride % size for stride in x.strides) or x.data.ptr % size:
+            x = x.copy()
+        return View(x, x.data.ptr, tuple(x.shape), tuple(stride // size for stride in x.strides), x.dtype.name,
+                    x.device.id, getattr(flags, "writeable", True))
+
+    def stream(self, given: Any, device: int, views: List[View]) -> Tuple[int, ContextManager[Any]]:
+        stack = ExitStack()
+        stack.enter_context(self.cupy.cuda.Device(device))
+        if given is None:
+            return self.cupy.cuda.get_current_stream().ptr, stack
+        handle = stream_handle(given)
+        stack.enter_context(given if hasattr(given, "__enter__") and hasattr(given, "ptr")
+                            else self.cupy.cuda.ExternalStream(handle))
+        return handle, stack
+
+    def empty(self, shape: Ints, dtype: str, device: int) -> View:
+        return self.view(self.cupy.empty(shape, np.uint8 if dtype == "uint8" else _matmul.named(dtype)), "")
+
+    def converted(self, x: View, dtype: str) -> View:
+        return self.view(x.array.astype(_matmul.named(dtype)), "")
+
+    def contiguous(self, x: View) -> View:
+        return self.view(x.array.copy(order="C"), "")
+
+    def assign(self, to: View, value: Any) -> None:
+        to.array[...] = value.array if isinstance(value, View) else value
+
+
+class Foreign:
+    """Arrays of other libraries on CUDA, by their interfaces. The result needs an `out`: nobody says how to make an
+    array of theirs."""
+
+    def view(self, x: Any, name: str) -> View:
+        found = from_interface(x) or from_dlpack(x)
+        if found is None:
+            raise TypeError(f"{name} is {type(x).__name__}, whose type of element has no product")
+        return found
+
+    def stream(self, given: Any, device: int, views: List[View]) -> Tuple[int, ContextManager[Any]]:
+        theirs = [view.stream for view in views if view.stream is not None]
+        handle = stream_handle(given) if given is not None else theirs[0] if theirs else 0
+        for other in theirs:
+            if other != handle:
+                wait_for(other, handle, device)
+        return handle, nullcontext()
+
+    def empty(self, shape: Ints, dtype: str, device: int) -> View:
+        if dtype == "uint8":  # a workspace, without which slower kernels do
+            return View(None, 0, shape, (1,), dtype, device)
+        raise TypeError("the operands come from a library that is neither PyTorch nor CuPy: give matmul an `out` of "
+                        "the result's shape and type that does not overlap them")
+
+    def converted(self, x: View, dtype: str) -> View:
+        raise TypeError(f"an operand is {x.dtype}: convert it to {dtype}")
+
+    def contiguous(self, x: View) -> View:
+        raise ValueError(f"an operand of shape {x.shape} has strides {x.strides}, of which neither of the last two is "
+                         "1: copy it")
+
+    def assign(self, to: View, value: Any) -> None:
+        raise TypeError("c must be `out` too, where the operands come from a library that is neither PyTorch nor CuPy")
+
+
+def stream_handle(given: Any) -> int:
+    """A CUstream of a number or of a library's stream. 1 is the legacy default stream, as 0 is."""
+    for name in ("cuda_stream", "ptr", "handle"):
+        if hasattr(given, name):
+            given = getattr(given, name)
+            given = getattr(given, "value", given)
+            break
+    else:
+        if hasattr(given, "__cuda_stream__"):
+            given = given.__cuda_stream__()[1]
+    try:
+        handle = int(given or 0)
+    except TypeError:
+        raise TypeError(f"stream is {type(given).__name__}, expected a stream or its address") from None
+    return 0 if handle == 1 else handle
+
+
+# ---- interfaces ----
+
+TYPES = {"<f8": "float64", "<f4": "float32", "<f2": "float16", "|i1": "int8", "<i4": "int32"}
+DL_TYPES = {(2, 64): "float64", (2, 32): "float32", (2, 16): "float16", (4, 16): "bfloat16", (0, 8): "int8",
+            (0, 32): "int32"}
+
+
+def from_interface(x: Any) -> Optional[View]:
+    """By __cuda_array_interface__; None where there is none, or its type of element is none of ours."""
+    said = getattr(x, "__cuda_array_interface__", None)
+    if said is None or said["typestr"] not in TYPES or said.get("mask") is not None:
+        return None
+    dtype, shape = TYPES[said["typestr"]], tuple(said["shape"])
+    strides = said.get("strides")
+    if strides is None:
+        counts = contiguous_strides(shape)
+    elif any(stride % BYTES[dtype] for stride in strides):
+        raise ValueError(f"strides {strides} of a {dtype} array are not multiples of {BYTES[dtype]} bytes: copy it")
+    else:
+        counts = tuple(stride // BYTES[dtype] for stride in strides)
+    address, read_only = said["data"]
+    stream = said.get("stream")
+    return View(x, address or 0, shape, counts, dtype, device_of(x), not read_only,
+                None if stream is None else stream_handle(stream))
+
+
+def contiguous_strides(shape: Ints) -> Ints:
+    strides, step = [], 1
+    for n in reversed(shape):
+        strides.append(step)
+        step *= n
+    return tuple(reversed(strides))
+
+
+class DLTensor(Structure):
+    _fields_ = [("data", c_void_p), ("device_type", c_int32), ("device_id", c_int32), ("ndim", c_int32),
+                ("code", c_uint8), ("bits", c_uint8), ("lanes", c_uint16), ("shape", POINTER(c_int64)),
+                ("strides", POINTER(c_int64)), ("byte_offset", c_uint64)]
+
+
+_pointer_of = ctypes.PYFUNCTYPE(c_void_p, py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
+
+
+def from_dlpack(x: Any) -> Optional[View]:
+    """By DLPack. The capsule is borrowed: it stays with the view, and gives the memory back when it dies."""
+    if not hasattr(x, "__dlpack__"):
+        return None
+    capsule = x.__dlpack__(stream=1)  # what they did is then before what comes on the default stream
+    tensor = ctypes.cast(_pointer_of(capsule, b"dltensor"), POINTER(DLTensor)).contents
+    dtype = DL_TYPES.get((tensor.code, tensor.bits)) if tensor.lanes == 1 else None
+    if dtype is None:
+        return None
+    shape = tuple(tensor.shape[:tensor.ndim])
+    strides = tuple(tensor.strides[:tensor.ndim]) if tensor.strides else contiguous_strides(shape)
+    return View(x, (tensor.data or 0) + tensor.byte_offset, shape, strides, dtype, tensor.device_id, True, 0, capsule)
+
+
+def device_of(x: Any) -> int:
+    if hasattr(x, "__dlpack_device__"):
+        return int(x.__dlpack_device__()[1])
+    ordinal = c_int32(0)  # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL is 9
+    said = x.__cuda_array_interface__["data"][0]
+    if said:
+        try:
+            driver().cuPointerGetAttribute(byref(ordinal), 9, c_uint64(said))
+        except (OSError, AttributeError):
+            pass
+    return ordinal.value
+
+
+def driver() -> Any:
+    return ctypes.CDLL("libcuda.so.1")
+
+
+def wait_for(theirs: int, ours: int, device: int) -> None:
+    """Lets our stream wait, on the device, for what another has been given."""
+    cuda, context, event = driver(), c_void_p(), c_void_p()
+
+    def call(name: str, *arguments: Any) -> None:
+        status = getattr(cuda, name)(*arguments)
+        if status:
+            raise_for(6, f"{name} failed with {status} while a stream was to wait for another")
+
+    call("cuDevicePrimaryCtxRetain", byref(context), c_int32(device))
+    try:
+        call("cuCtxPushCurrent_v2", context)
+        try:
+            call("cuEventCreate", byref(event), 2)  # without timing
+            try:
+                call("cuEventRecord", event, c_void_p(theirs))
+                call("cuStreamWaitEvent", c_void_p(ours), event, 0)
+            finally:
+                cuda.cuEventDestroy_v2(event)
+        finally:
+            cuda.cuCtxPopCurrent_v2(byref(context))
+    finally:
+        cuda.cuDevicePrimaryCtxRelease_v2(c_int32(device))
+
+
+# ---- which family ----
+
+def library_of(x: Any) -> str:
+    return type(x).__module__.partition(".")[0]
+
+
+def is_torch(x: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(x, torch.Tensor)
+
+
+def on_cuda(x: Any) -> bool:
+    if is_torch(x):
+        return bool(x.is_cuda)
+    if hasattr(x, "__dlpack_device__"):
+        return int(x.__dlpack_device__()[0]) in (2, 13)  # device memory of CUDA, and its managed memory
+    return hasattr(x, "__cuda_array_interface__")
+
+
+def family_of(arrays: List[Any]) -> Any:
+    for x in arrays:
+        if is_torch(x):
+            return Torch()
+    for x in arrays:
+        if library_of(x) == "cupy" and "cupy" in sys.modules:
+            return Cupy()
+    return Foreign()
+
+
+def matmul(a: Any, b: Any, c: Any, alpha: float, beta: float, out: Any, dtype: Any, engine: Optional[str],
+           stream: Any) -> Any:
+    there = {name: on_cuda(x) for name, x in (("a", a), ("b", b), ("c", c), ("out", out)) if x is not None}
+    if not any(there.values()):
+        if stream is not None:
+            raise TypeError("stream is given, but the operands lie in host memory: their products are waited for")
+        return on_host(a, b, c, alpha, beta, out, dtype, engine)
+    if not all(there.values()):
+        raise TypeError(f"{' and '.join(x for x in there if there[x])} lie in CUDA's memory, "
+                        f"{' and '.join(x for x in there if not there[x])} in the host's: copy them to one place")
+    return on_device(a, b, c, alpha, beta, out, dtype, engine, stream, True)[0]
+
+
+def prepare(a: Any, b: Any, c: Any, alpha: float, beta: float, out: Any, dtype: Any, engine: Optional[str],
+            stream: Any) -> str:
+    """The type of the result; compiles what it needs and computes nothing."""
+    if on_cuda(a) and on_cuda(b):
+        return on_device(a, b, c, alpha, beta, out, dtype, engine, stream, False)[1]
+    return _matmul.prepare(host_view(a, "a"), host_view(b, "b"), c, alpha, beta, dtype, engine)[0]
+
+
+# ---- host memory ----
+
+NUMPY = tuple(map(int, np.__version__.split(".")[:2]))
+
+
+class Writable:
+    """An array's memory, to be written."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+        self.__array_interface__ = {**array.__array_interface__, "data": (_matmul.address(array), False)}
+
+
+def host_view(x: Any, name: str) -> Any:
+    """A NumPy array of the same memory."""
+    if x is None or isinstance(x, np.ndarray):
+        return x
+    if is_torch(x):
+        torch = sys.modules["torch"]
+        if x.requires_grad and torch.is_grad_enabled():
+            raise TypeError(f"{name} requires a gradient, and matmul computes none: detach() it, or call matmul under "
+                            "torch.no_grad()")
+        if x.dtype == torch.bfloat16:
+            return x.detach().view(torch.int16).numpy().view(_matmul.named("bfloat16"))
+        return x.detach().numpy()
+    if hasattr(x, "__dlpack__"):
+        try:
+            found = np.from_dlpack(x)
+            # NumPy before 2.1 takes all for read-only: DLPack could not say it then.
+            return np.asarray(Writable(found)) if name == "out" and NUMPY < (2, 1) else found
+        except (BufferError, RuntimeError):  # a type that NumPy does not know
+            pass
+    return np.asarray(x)
+
+
+def on_host(a: Any, b: Any, c: Any, alpha: float, beta: float, out: Any, dtype: Any, engine: Optional[str]) -> Any:
+    first = next(x for x in (a, b, c, out) if x is not None and not isinstance(x, (np.ndarray, np.generic)))
+    views = [host_view(x, name) for x, name in ((a, "a"), (b, "b"), (c, "c"), (out, "out"))]
+    made = _matmul.on_host(views[0], views[1], views[2], alpha, beta, views[3], dtype, None, engine)
+    if out is not None:
+        return out
+    if is_torch(first):
+        torch = sys.modules["torch"]
+        made = np.asarray(made)
+        if made.dtype.name == "bfloat16":
+            return torch.from_numpy(made.view(np.int16)).view(torch.bfloat16)
+        return torch.from_numpy(made)
+    if hasattr(first, "__array_namespace__"):
+        namespace = first.__array_namespace__()
+        return (namespace.from_dlpack if hasattr(namespace, "from_dlpack") else namespace.asarray)(np.asarray(made))
+    return made
+
+
+# ---- CUDA ----
+
+@dataclass
+class Prepared:
+    """What of a product doesn't depend on addresses beyond their alignment."""
+
+    call: Call
+    problem: Problem
+    batch: Optional[Batch]
+    offsets: List[Ints]  # in elements, of each enqueued item from the first address of A, B and C
+    workspace_bytes: int
+
+
+_prepared: Dict[Any, Prepared] = {}
+
+
+def alignment(address: int) -> int:
+    """The largest power of two up to 256 that divides an address."""
+    return min(address & -address or 256, 256)
+
+
+def on_device(a: Any, b: Any, c: Any, alpha: float, beta: float, out: Any, dtype: Any, engine: Optional[str],
+              stream: Any, launch: bool) -> Tuple[Any, str]:
+    """The product of arrays in CUDA's memory, and its type. Without launch it only compiles."""
+    family = family_of([x for x in (a, b, c, out) if x is not None])
+    if engine is not None and engine.partition(":")[0] != "cuda":
+        raise ValueError(f"engine is {engine!r}, but the operands lie in CUDA's memory")
+    first, second = family.view(a, "a"), family.view(b, "b")
+    to = family.view(out, "out") if out is not None else None
+    third = to if c is out else family.view(c, "c") if c is not None and beta != 0 else None
+    views = [view for view in (first, second, to, third) if view is not None]
+    device = first.device
+    if any(view.device != device for view in views):
+        raise ValueError(f"the operands lie on the devices {', '.join(str(view.device) for view in views)} of CUDA: "
+                         "copy them to one")
+    shape = product_shape(first.shape, second.shape)
+    wanted = _matmul.type_name(dtype)
+    if wanted is None and to is not None and to.dtype in RESULTS.get(first.dtype, ()) and first.dtype == second.dtype:
+        wanted = to.dtype
+    operands, result = _matmul.choose_types(first.dtype, second.dtype, wanted)
+    if to is not None:
+        _matmul.check_out(shape, to.shape, result, to.dtype, to.writable)
+    handle, current = family.stream(stream, device, views)
+    with current:
+        if first.dtype != operands:
+            first = family.converted(first, operands)
+        if second.dtype != operands:
+            second = family.converted(second, operands)
+        # A batch has C in the accumulator's type.
+        computed = "float32" if result in ("bfloat16", "float16") and len(shape) > 2 else result
+        target = to
+        if (to is None or computed != result or to.overlaps(first) or to.overlaps(second) or
+                third is not None and third is not to and to.overlaps(third)):
+            target = family.empty(shape, computed, device)
+        assert target is not None
+        if third is not None and third is not target and launch:
+            try:
+                family.assign(target, third)
+            except (RuntimeError, ValueError):
+                raise ValueError(f"c has the shape {third.shape}, which cannot be broadcast to {shape}") from None
+        if 0 not in shape:
+            enqueue(family, first, second, target, operands, computed, alpha, beta, device, handle, launch)
+        if target is to:
+            return out, result
+        if to is not None:
+            if launch:
+                family.assign(to, target)
+            return out, result
+        return (target if computed == result else family.converted(target, result)).array, result
+
+
+def enqueue(family: Any, a: View, b: View, c: View, operands: str, result: str, alpha: float, beta: float,
+            device: int, stream: int, launch: bool) -> None:
+    """c <- alpha a @ b + beta c on a stream."""
+    key = (a.shape, a.strides, alignment(a.address), b.shape, b.strides, alignment(b.address), c.shape, c.strides,
+           alignment(c.address), operands, result, alpha, beta, device)
+    known = _prepared.get(key)
+    context = _library.context("cuda", device)
+    if known is None or not launch:
+        a_strides, b_strides = a.strides, b.strides
+        if a.shape[-1] == 0:  # strides of what is empty mean nothing
+            a_strides = (0,) * (len(a.shape) - 2) + (1, 1)[-len(a.shape):]
+            b_strides = (0,) * (len(b.shape) - 2) + (b.shape[-1], 1)[-len(b.shape):]
+        try:
+            call = plan(a.shape, a_strides, b.shape, b_strides, c.shape, c.strides)
+        except NeedsCopy as which:
+            if which.args[0] == 0:
+                a = family.contiguous(a)
+            elif which.args[0] == 1:
+                b = family.contiguous(b)
+            else:
+                whole = family.contiguous(c)
+                enqueue(family, a, b, whole, operands, result, alpha, beta, device, stream, launch)
+                if launch:
+                    family.assign(c, whole)
+                return
+            enqueue(family, a, b, c, operands, result, alpha, beta, device, stream, launch)
+            return
+        known = prepared(call, a, b, c, operands, result, alpha, beta, context)
+        if len(_prepared) >= _matmul.RECIPES:
+            _prepared.clear()
+        _prepared[key] = known
+        if logger.isEnabledFor(logging.DEBUG):
+            tell(known, operands, result, device, context)
+    if not launch:
+        if known.batch is None:
+            done(lib.tw_prepare(context, byref(known.problem)))
+        else:
+            done(lib.tw_prepare_batched(context, byref(known.problem), byref(known.batch)))
+        return
+    to = Launch(size=ctypes.sizeof(Launch), stream=stream or None)
+    workspace = None
+    if known.workspace_bytes:
+        workspace = family.empty((known.workspace_bytes,), "uint8", device)
+        if workspace.address:
+            to.workspace, to.workspace_bytes = workspace.address, known.workspace_bytes
+    at, sizes = (a.address, b.address, c.address), (BYTES[operands], BYTES[operands], BYTES[result])
+    if known.call.swapped:
+        at = (at[1], at[0], at[2])
+    for item in known.offsets:
+        first, second, third = (x + offset * size for x, offset, size in zip(at, item, sizes))
+        if known.batch is None:
+            done(lib.tw_enqueue(context, byref(known.problem), first, second, third, byref(to)))
+        else:
+            done(lib.tw_enqueue_batched(context, byref(known.problem), byref(known.batch), first, second, third,
+                                        byref(to)))
+
+
+def prepared(call: Call, a: View, b: View, c: View, operands: str, result: str, alpha: float, beta: float,
+             context: Optional[int]) -> Prepared:
+    problem = _matmul.fill(call, operands, result, alpha, beta, DEVICE)
+    inner = Call(**{**call.__dict__, "batch": call.batch[-1:]})
+    batch = _matmul.stride_batch(inner) if at_strides(inner) else None
+    items: List[Ints] = [(0, 0, 0)]
+    for count, x, y, z in call.batch[:-1] if batch is not None else call.batch:
+        items = [(p + i * x, q + i * y, r + i * z) for p, q, r in items for i in range(count)]
+    first, second = (b, a) if call.swapped else (a, b)
+    sizes = BYTES[operands], BYTES[operands], BYTES[result]
+    # What every item's address is a multiple of.
+    problem.align_a, problem.align_b, problem.align_c = (
+        min(alignment(view.address), *(alignment(item[i] * size) for item in items))
+        for i, (view, size) in enumerate(zip((first, second, c), sizes)))
+    bytes_wanted = c_int64(0)
+    if batch is None:
+        done(lib.tw_workspace_bytes(context, byref(problem), byref(bytes_wanted)))
+    else:
+        done(lib.tw_workspace_bytes_batched(context, byref(problem), byref(batch), byref(bytes_wanted)))
+    return Prepared(call, problem, batch, items, bytes_wanted.value)
+
+
+def tell(known: Prepared, operands: str, result: str, device: int, context: Optional[int]) -> None:
+    from . import _plans
+
+    call = known.call
+    logger.debug("cuda:%d %s -> %s, %s%s, m %d n %d k %d lda %d ldb %d ldc %d, batch %d, launches %d, workspace %d "
+                 "bytes%s: %s", device, operands, result, "NT"[call.op_a], "NT"[call.op_b], call.m, call.n, call.k,
+                 call.lda, call.ldb, call.ldc, known.batch.count if known.batch else 1, len(known.offsets),
+                 known.workspace_bytes, ", as the transpose of C" if call.swapped else "",
+                 _plans.text(context, known.problem, known.batch))

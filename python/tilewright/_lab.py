@@ -1,0 +1,124 @@
+"""devices, ladder, bench and explain: the records of the program `tilewright`, as dictionaries."""
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from typing import Any, Dict, List, Optional
+
+from ._errors import BuildFailed, CheckFailed, DeviceFailed, Error, NoDevice, OutOfMemory
+from ._library import FILE, candidates
+
+__all__ = ["Records", "bench", "devices", "explain", "ladder"]
+
+# Exit statuses of the program.
+_failures = {1: CheckFailed, 3: NoDevice, 4: BuildFailed, 5: OutOfMemory, 8: DeviceFailed}
+
+
+def program() -> str:
+    """The file of the program `tilewright`: beside the library that TILEWRIGHT_LIBRARY names, the wheel's own, a source
+    tree's, or one on the PATH."""
+    beside = []
+    if os.environ.get("TILEWRIGHT_LIBRARY"):
+        folder = os.path.dirname(os.path.abspath(FILE))
+        beside = [os.path.join(folder, "tilewright"), os.path.join(os.path.dirname(folder), "bin", "tilewright")]
+    for file in beside + candidates("tilewright", "bin"):
+        if os.path.isfile(file) and os.access(file, os.X_OK):
+            return file
+    found = shutil.which("tilewright")
+    if found is None or _is_script(found):
+        raise FileNotFoundError("the program tilewright was not found: it is in no wheel here, in no build/ and not on "
+                                "the PATH")
+    return found
+
+
+def _is_script(file: str) -> bool:
+    """Whether this is the wheel's own launcher, which would come back here."""
+    with open(file, "rb") as opened:
+        return opened.read(2) == b"#!"
+
+
+class Records(List[Dict[str, Any]]):
+    """A list of records, one dictionary each, whose fields docs/REFERENCE.md explains. pandas.DataFrame takes it.
+    Jupyter shows its chart."""
+
+    def _repr_svg_(self) -> Optional[str]:
+        """The chart of `tilewright report`; None where these records have none."""
+        with tempfile.TemporaryDirectory(prefix="tilewright.") as folder:
+            records, chart = os.path.join(folder, "records.jsonl"), os.path.join(folder, "chart.svg")
+            with open(records, "w", encoding="utf-8") as file:
+                file.writelines(json.dumps(each) + "\n" for each in self)
+            try:
+                subprocess.run([program(), "report", records, "-o", chart], check=True, capture_output=True)
+                with open(chart, encoding="utf-8") as file:
+                    return file.read()
+            except (OSError, subprocess.CalledProcessError):
+                return None
+
+
+def words(options: Dict[str, Any]) -> List[str]:
+    """Options of the command line: html_file=1 is --html-file 1, True an option alone, a list has commas."""
+    found = []
+    for name, value in options.items():
+        if value is None or value is False:
+            continue
+        found.append("--" + name.replace("_", "-"))
+        if value is not True:
+            found.append(",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value))
+    return found
+
+
+def run(command: str, arguments: List[str], options: Dict[str, Any]) -> Records:
+    """The records that a command of the program writes. Its errors are exceptions with its sentence."""
+    ended = subprocess.run([program(), command, *arguments, *words(options), "--json", "-"], stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, text=True, errors="replace")
+    if ended.returncode == 0:
+        return Records(json.loads(line) for line in ended.stdout.splitlines())
+    said = re.findall(rf"^tilewright: (?:{command}: )?(.*)", ended.stderr, re.M)
+    sentence = said[-1] if said else ended.stderr.strip() or f"tilewright {command} ended with {ended.returncode}"
+    if ended.returncode == 2:
+        raise ValueError(sentence)
+    raise _failures.get(ended.returncode, Error)(sentence)
+
+
+def devices() -> Records:
+    """The devices here, with their measured peaks and bandwidths: `tilewright devices`.
+
+    >>> import tilewright
+    >>> [device["engine"] for device in tilewright.devices()][0]
+    'cpu'
+    """
+    return run("devices", [], {})
+
+
+def ladder(**options: Any) -> Records:
+    """The ladder's rungs, verified and timed: `tilewright ladder`, whose options are keywords here.
+
+    >>> import tilewright
+    >>> [record["rung"] for record in tilewright.ladder(size=64, rung=["r01", "r04"], samples=1, threads=1)]
+    ['r01_naive', 'r04_banks']
+    """
+    return run("ladder", [], options)
+
+
+def bench(**options: Any) -> Records:
+    """Products, verified and timed: `tilewright bench`, whose options are keywords here.
+
+    >>> import tilewright
+    >>> tilewright.bench(size=64, dtype="f64", samples=1, threads=1)[0]["verified"]
+    'exact+bound'
+    """
+    return run("bench", [], options)
+
+
+def explain(kernel: str, **options: Any) -> Records:
+    """What one rung or kernel does, in numbers: `tilewright explain`. `python -m tilewright explain r04` has pictures.
+
+    >>> import tilewright
+    >>> tilewright.explain("r04")[0]["flop_per_byte"]
+    4
+    """
+    return run("explain", [kernel], options)

@@ -1,0 +1,214 @@
+"""Finds and loads libtilewright.so.0, and declares what include/tilewright.h declares.
+
+Nothing here changes after import but the table of open contexts, which has a lock of its own: free-threaded
+interpreters need no more.
+"""
+from __future__ import annotations
+
+import ctypes
+import glob
+import importlib.util
+import os
+import re
+import threading
+from ctypes import (POINTER, Structure, c_char, c_char_p, c_double, c_int, c_int32, c_int64, c_uint32,
+                    c_void_p)
+from typing import Dict, List, Optional, Tuple
+
+from ._errors import raise_for
+
+__all__: List[str] = []
+
+SONAME = "libtilewright.so.0"
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+
+
+# ---- the structs, each with its size first: the library takes a caller's older, shorter layout ----
+
+class Device(Structure):
+    _fields_ = [("size", c_uint32), ("index", c_int32), ("engine", c_char * 16), ("name", c_char * 96),
+                ("instruction_set", c_char * 32), ("threads_from", c_char * 64), ("threads", c_int32),
+                ("reserved", c_int32), ("memory_bytes", c_int64), ("l1_bytes", c_int64), ("l2_bytes", c_int64),
+                ("l3_bytes", c_int64)]
+
+
+class Options(Structure):
+    _fields_ = [("size", c_uint32), ("device", c_int32), ("engine", c_char_p), ("instruction_set", c_char_p),
+                ("threads", c_int32), ("device_context", c_void_p)]
+
+
+class Problem(Structure):
+    _fields_ = [("size", c_uint32), ("dtype", c_int), ("dtype_c", c_int), ("op_a", c_int), ("op_b", c_int),
+                ("place_a", c_int), ("place_b", c_int), ("place_c", c_int), ("m", c_int64), ("n", c_int64),
+                ("k", c_int64), ("lda", c_int64), ("ldb", c_int64), ("ldc", c_int64), ("alpha", c_double),
+                ("beta", c_double), ("align_a", c_uint32), ("align_b", c_uint32), ("align_c", c_uint32),
+                ("reserved", c_uint32)]
+
+
+class Batch(Structure):
+    _fields_ = [("size", c_uint32), ("pointers", c_uint32), ("count", c_int64), ("stride_a", c_int64),
+                ("stride_b", c_int64), ("stride_c", c_int64)]
+
+
+class Launch(Structure):
+    _fields_ = [("size", c_uint32), ("reserved", c_uint32), ("stream", c_void_p), ("workspace", c_void_p),
+                ("workspace_bytes", c_int64)]
+
+
+STRUCTS = {"tw_device": Device, "tw_options": Options, "tw_problem": Problem, "tw_batch": Batch, "tw_launch": Launch}
+
+# tw_dtype by NumPy's names, and the types of C that go with each: the first is the default.
+CODES = {"float64": 1, "float32": 2, "float16": 3, "bfloat16": 4, "int8": 5, "int32": 6}
+RESULTS = {"float64": ("float64",), "float32": ("float32",), "float16": ("float32", "float16"),
+           "bfloat16": ("float32", "bfloat16"), "int8": ("int32",)}
+BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "int8": 1, "int32": 4}
+HOST, DEVICE = 0, 1
+
+
+# ---- the file ----
+
+def checkout() -> Optional[str]:
+    """The source tree in which this package lies, or None."""
+    root = os.path.dirname(os.path.dirname(FOLDER))
+    return root if os.path.exists(os.path.join(root, "include", "tilewright.h")) else None
+
+
+def package_version() -> str:
+    """The version of this package: what the wheel was built as; in a source tree CMakeLists.txt's."""
+    root = checkout()
+    if root is None:
+        from importlib.metadata import version
+
+        return version("tilewright")
+    with open(os.path.join(root, "CMakeLists.txt"), encoding="utf-8") as file:
+        found = re.search(r"^project\(tilewright VERSION ([0-9.]+)", file.read(), re.M)
+    if found is None:
+        raise ImportError(f"{root}/CMakeLists.txt: no line project(tilewright VERSION ...)")
+    return found[1]
+
+
+def candidates(name: str, inside: str) -> List[str]:
+    """Files of this name: the wheel's own, and a source tree's."""
+    root = checkout()
+    return [os.path.join(FOLDER, inside, name)] + ([os.path.join(root, "build", name)] if root else [])
+
+
+def load() -> Tuple[ctypes.CDLL, str]:
+    """The library and its file name. ImportError says what was tried."""
+    named = os.environ.get("TILEWRIGHT_LIBRARY")
+    tried = []
+    for name in [named] if named else candidates(SONAME, "lib") + [SONAME]:
+        if os.sep in name and not os.path.exists(name):
+            tried.append(f"{name}: no such file")
+            continue
+        try:
+            return check(ctypes.CDLL(name), name), name
+        except OSError as error:
+            tried.append(str(error) if name in str(error) else f"{name}: {error}")
+    how = "TILEWRIGHT_LIBRARY names it" if named else "Build it (./dev build), or set TILEWRIGHT_LIBRARY to its file"
+    raise ImportError(f"tilewright found no {SONAME}. Tried: {'; '.join(tried)}. {how}.")
+
+
+def check(library: ctypes.CDLL, name: str) -> ctypes.CDLL:
+    """Refuses what is not the library, or one of another minor version: before 1.0 its structs may differ."""
+    try:
+        library.tw_version.restype = c_char_p
+        found, wanted = library.tw_version().decode(), package_version()
+    except AttributeError:
+        raise ImportError(f"{name} is not Tilewright's library: it has no tw_version") from None
+    if found.split(".")[:2] != wanted.split(".")[:2]:
+        raise ImportError(f"{name} is version {found}; this package, {wanted}, needs {wanted.rsplit('.', 1)[0]}.x")
+    return library
+
+
+lib, FILE = load()
+__version__ = package_version()
+
+_context_and_problem = [c_void_p, c_void_p]
+_operands = [c_void_p, c_void_p, c_void_p]
+for _name, _types in {
+        "tw_devices": [c_void_p, c_int32, POINTER(c_int32)],
+        "tw_open": [c_void_p, POINTER(c_void_p)],
+        "tw_close": [c_void_p],
+        "tw_describe": [c_void_p, c_void_p],
+        "tw_gemm": _context_and_problem + _operands,
+        "tw_gemm_batched": _context_and_problem + [c_void_p] + _operands,
+        "tw_enqueue": _context_and_problem + _operands + [c_void_p],
+        "tw_enqueue_batched": _context_and_problem + [c_void_p] + _operands + [c_void_p],
+        "tw_workspace_bytes": _context_and_problem + [POINTER(c_int64)],
+        "tw_workspace_bytes_batched": _context_and_problem + [c_void_p, POINTER(c_int64)],
+        "tw_prepare": _context_and_problem,
+        "tw_prepare_batched": _context_and_problem + [c_void_p]}.items():
+    getattr(lib, _name).argtypes = _types
+    getattr(lib, _name).restype = c_int
+lib.tw_close.restype = None
+lib.tw_error_text.restype = c_char_p
+
+
+def done(status: int) -> None:
+    """Raises for any status but TW_OK, with the library's sentence. Call it in the thread of the failed call."""
+    if status:
+        raise_for(status, lib.tw_error_text().decode(errors="replace"))
+
+
+# ---- contexts: one for each engine and device, opened at first use, open until the process ends ----
+
+_contexts: Dict[Tuple[str, int], int] = {}
+_lock = threading.Lock()
+
+
+def after_fork() -> None:
+    """A driver's state does not survive a fork, and another thread may have held the lock."""
+    global _lock
+    _lock = threading.Lock()
+    _contexts.clear()
+
+
+os.register_at_fork(after_in_child=after_fork)
+
+
+def engine_and_device(engine: Optional[str]) -> Tuple[str, int]:
+    """"cuda:1" as ("cuda", 1); None is the cpu."""
+    name, colon, index = (engine or "cpu").partition(":")
+    if colon and not index.isdigit():
+        raise ValueError(f"engine is {engine!r}, expected a name such as 'cuda', or a name and a device as 'cuda:1'")
+    return ("cpu" if name == "auto" else name), int(index or 0)
+
+
+def context(engine: str, device: int) -> Optional[int]:
+    """The handle of a context; None, the library's default, for the cpu."""
+    if engine == "cpu" and device == 0:
+        return None
+    handle = _contexts.get((engine, device))
+    if handle is None:
+        with _lock:
+            handle = _contexts.get((engine, device))
+            if handle is None:
+                if engine == "cuda":
+                    load_nvrtc()
+                options = Options(size=ctypes.sizeof(Options), device=device, engine=engine.encode())
+                made = c_void_p()
+                done(lib.tw_open(ctypes.byref(options), ctypes.byref(made)))
+                handle = _contexts[engine, device] = made.value or 0
+    return handle
+
+
+def load_nvrtc() -> None:
+    """Loads CUDA's compiler from PyPI's packages, which PyTorch and CuPy bring: the library then finds it by its
+    name. The system's, and the one that TILEWRIGHT_NVRTC names, go first."""
+    if os.environ.get("TILEWRIGHT_NVRTC"):
+        return
+    for version in (13, 12):
+        try:
+            ctypes.CDLL(f"libnvrtc.so.{version}")
+            return
+        except OSError:
+            pass
+    spec = importlib.util.find_spec("nvidia")
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        for file in sorted(glob.glob(os.path.join(folder, "*", "lib", "libnvrtc.so.1[23]")), reverse=True):
+            try:
+                ctypes.CDLL(file)
+                return
+            except OSError:
+                pass

@@ -1,0 +1,451 @@
+"""matmul and Plan: products of NumPy arrays, and the way to those of other libraries."""
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+from ctypes import addressof, byref, c_char
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+import numpy as np
+
+from . import _library
+from ._layout import Call, NeedsCopy, at_strides, plan, product_shape
+from ._library import BYTES, CODES, HOST, RESULTS, Batch, Problem, done, lib
+
+__all__ = ["matmul", "Plan"]
+
+logger = logging.getLogger("tilewright")
+_debugging = logger.isEnabledFor
+_empty, _ndarray, _buffer, _gemm = np.empty, np.ndarray, c_char.from_buffer, lib.tw_gemm
+_gemm_batched, _may_share = lib.tw_gemm_batched, np.may_share_memory
+
+# (shapes, strides, types, scalars) of calls that were seen -> what to do. Each entry is immutable, a lookup takes no
+# lock, and losing an entry to another thread costs that thread a microsecond.
+_recipes: Dict[Any, "Recipe"] = {}
+RECIPES = 1024
+
+
+class Recipe:
+    """A product of host operands that are read in place, with everything that doesn't depend on their addresses."""
+
+    __slots__ = ("context", "problem", "batch", "shape", "dtype", "contiguous", "at_problem", "at_batch")
+
+    def __init__(self, context: Optional[int], problem: Problem, batch: Optional[Batch], shape: Tuple[int, ...],
+                 dtype: "np.dtype[Any]", contiguous: bool) -> None:
+        self.context, self.problem, self.batch = context, problem, batch
+        self.shape, self.dtype, self.contiguous = shape, dtype, contiguous
+        self.at_problem, self.at_batch = addressof(problem), None if batch is None else addressof(batch)
+
+    def takes(self, out: Any, a: Any, b: Any) -> bool:
+        """Whether the result may go straight to the caller's array."""
+        return (type(out) is _ndarray and out.shape == self.shape and out.dtype == self.dtype and
+                out.flags.carray and not _may_share(out, a) and not _may_share(out, b))
+
+    def run(self, a: Any, b: Any, c: Any) -> Any:
+        """Computes, and returns the status. An array lends its address fastest as a buffer. Only a writable one whose
+        rows lie one after the other does so."""
+        if self.contiguous:
+            try:
+                if self.at_batch is None:
+                    return _gemm(self.context, self.at_problem, byref(_buffer(a)), byref(_buffer(b)),
+                                 byref(_buffer(c)))
+                return _gemm_batched(self.context, self.at_problem, self.at_batch, byref(_buffer(a)),
+                                     byref(_buffer(b)), byref(_buffer(c)))
+            except (TypeError, ValueError, BufferError):
+                pass
+        if self.at_batch is None:
+            return _gemm(self.context, self.at_problem, address(a), address(b),
+                         address(c))
+        return _gemm_batched(self.context, self.at_problem, self.at_batch, address(a), address(b),
+                             address(c))
+
+
+def _forget() -> None:
+    _recipes.clear()
+
+
+# A context of a GPU, of which recipes hold the handle, is of no use after a fork.
+os.register_at_fork(after_in_child=_forget)
+
+
+def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: float = 1, beta: Optional[float] = None, out: Any = None,
+           dtype: Any = None, engine: Optional[str] = None, stream: Any = None) -> Any:
+    """alpha a @ b + beta c, by np.matmul's rules for shapes.
+
+    >>> import numpy as np, tilewright
+    >>> tilewright.matmul(np.array([[1., 2.], [3., 4.]]), np.array([1., 1.]))
+    array([3., 7.])
+    >>> tilewright.matmul(np.ones((2, 3), np.int8), np.ones((3, 2), np.int8), np.eye(2, dtype=np.int32))
+    array([[4, 3],
+           [3, 4]], dtype=int32)
+
+    a, b      NumPy arrays, or what makes one; PyTorch tensors, CuPy arrays and others that speak
+              __cuda_array_interface__ or DLPack, on the CPU or on CUDA. Vectors, matrices, and stacks of matrices that
+              broadcast. float64, float32, bfloat16, float16 (CUDA only), int8. Two float types become the wider one.
+    c         added to the product, broadcast to its shape. It's not changed, unless it is `out` too.
+    alpha     scales the product; beta scales c: 1 if c is given. With beta 0, c is not read.
+    out       where the result goes: an array of the result's shape and type. It may overlap the operands.
+    dtype     type of the result. Without it float64 and float32 stay, int8 gives int32, and bfloat16 and float16 give
+              float32, the type of their sums. If the operands' type can't have this result, they are converted to it.
+    engine    of host arrays: "cpu" (the default), "cuda" or "opencl", with a device as "cuda:1"
+    stream    of CUDA arrays: a stream of their library, or its address. Default: their library's current stream
+
+    Operands are read in place if rows or columns are contiguous: transposed, padded, sliced and broadcast arrays are
+    not copied. Others, as those with a negative stride in a matrix, are.
+
+    Error     |result - exact| <= |alpha| g(k+2) |a||b| + ..., element by element: tw_gemm in tilewright.h
+    Returns   an array of the operands' own kind. On CUDA it is computed on the stream and not waited for.
+    Raises    ValueError (shapes), TypeError (types), and the subclasses of tilewright.Error
+    """
+    if c is None and type(a) is _ndarray and type(b) is _ndarray:
+        try:
+            recipe = _recipes.get((a.shape, a.strides, a.dtype, b.shape, b.strides, b.dtype, alpha, beta, dtype,
+                                   engine))
+        except TypeError:  # an alpha that cannot be hashed
+            recipe = None
+        if recipe is not None and not _debugging(10):
+            if out is None:
+                result = _empty(recipe.shape, recipe.dtype)
+                if not recipe.run(a, b, result):
+                    return result
+            elif recipe.takes(out, a, b) and not recipe.run(a, b, out):
+                return out
+    return _matmul(a, b, c, alpha, beta, out, dtype, engine, stream)
+
+
+def _matmul(a: Any, b: Any, c: Any, alpha: float, beta: Optional[float], out: Any, dtype: Any,
+            engine: Optional[str], stream: Any) -> Any:
+    key = None
+    if c is None and type(a) is _ndarray and type(b) is _ndarray:
+        key = (a.shape, a.strides, a.dtype, b.shape, b.strides, b.dtype, alpha, beta, dtype, engine)
+    alpha, beta = scalars(c, alpha, beta)
+    for operand in (a, b, c, out):
+        if operand is not None and not isinstance(operand, _ndarray):
+            other = elsewhere(operand)
+            if other is not None:
+                return other(a, b, c, alpha, beta, out, dtype, engine, stream)
+    if stream is not None:
+        raise TypeError("stream is given, but the operands lie in host memory: their products are waited for")
+    return on_host(a, b, c, alpha, beta, out, dtype, key, engine)
+
+
+def scalars(c: Any, alpha: Any, beta: Any) -> Tuple[float, float]:
+    if beta is None:
+        return float(alpha), 0.0 if c is None else 1.0
+    if c is None and beta != 0:
+        raise ValueError(f"beta is {beta}, but there is no c that it could scale")
+    return float(alpha), float(beta)
+
+
+def elsewhere(operand: Any) -> Optional[Callable[..., Any]]:
+    """What multiplies an operand that is no NumPy array and does not become one; None if it does."""
+    # In this order: a tensor that requires a gradient refuses to show the second with an error.
+    if hasattr(operand, "__dlpack_device__") or hasattr(operand, "__cuda_array_interface__"):
+        from . import _arrays
+
+        return _arrays.matmul
+    return None
+
+
+# ---- NumPy ----
+
+def named(name: str) -> "np.dtype[Any]":
+    """NumPy's type of this name; bfloat16 is ml_dtypes'."""
+    if name == "bfloat16":
+        try:
+            import ml_dtypes
+        except ImportError:
+            raise TypeError("NumPy has no bfloat16 of its own: install ml_dtypes") from None
+        name = ml_dtypes.bfloat16
+    found: "np.dtype[Any]" = np.dtype(name)
+    return found
+
+
+def type_name(dtype: Any) -> Optional[str]:
+    """A type argument as a name: NumPy's types, their names, and those of PyTorch."""
+    if dtype is None:
+        return None
+    text = str(dtype)
+    return text[6:] if text.startswith("torch.") else text if text in CODES else str(np.dtype(dtype).name)
+
+
+def choose_types(a: str, b: str, wanted: Optional[str], c: Optional[str] = None) -> Tuple[str, str]:
+    """(the operands' type, the result's) for types by name. TypeError names what there is no product of."""
+    for operand, name in (("a", a), ("b", b)):
+        if name not in RESULTS:
+            raise TypeError(f"{operand} is {name}; there are products of float64, float32, bfloat16, float16 and int8: "
+                            "convert it with astype()")
+    operands = a
+    if a != b:
+        if "int8" in (a, b):
+            raise TypeError(f"a is {a} and b is {b}: convert one of them")
+        operands = "float32" if {a, b} == {"float16", "bfloat16"} else a if BYTES[a] > BYTES[b] else b
+    if wanted is None:
+        return operands, RESULTS[operands][0]
+    if wanted in RESULTS[operands]:
+        return operands, wanted
+    if wanted in ("float64", "float32", "bfloat16", "float16"):
+        return wanted, wanted
+    raise TypeError(f"the result cannot be {wanted}: products of {operands} are {' or '.join(RESULTS[operands])}")
+
+
+def check_out(shape: Tuple[int, ...], found: Tuple[int, ...], dtype: str, found_dtype: str, writable: bool) -> None:
+    if found != shape:
+        raise ValueError(f"out has the shape {found}, expected {shape}")
+    if found_dtype != dtype:
+        raise TypeError(f"out is {found_dtype}, expected {dtype}")
+    if not writable:
+        raise ValueError("out is read-only")
+
+
+def element_strides(x: "np.ndarray[Any, Any]") -> Optional[Tuple[int, ...]]:
+    """Strides in elements. None if the library cannot read the array where it lies: odd addresses, other byte order."""
+    size = x.itemsize
+    strides = tuple(stride // size for stride in x.strides)
+    if not x.flags.aligned or not x.dtype.isnative or any(stride % size for stride in x.strides):
+        return None
+    return strides
+
+
+def usable(x: Any, dtype: "np.dtype[Any]") -> "np.ndarray[Any, Any]":
+    """The array as it is, or a copy that the library can read."""
+    return x if x.dtype == dtype and element_strides(x) is not None else np.array(x, dtype=dtype, order="C")
+
+
+def on_host(a: Any, b: Any, c: Any, alpha: float, beta: float, out: Any, dtype: Any, key: Any,
+            engine: Optional[str]) -> Any:
+    """The product of NumPy arrays, by the long way; with a key it leaves a recipe where the short one can follow."""
+    name, device = _library.engine_and_device(engine)
+    given_a, given_b = a, b = np.asarray(a), np.asarray(b)
+    shape = product_shape(a.shape, b.shape)
+    wanted = type_name(dtype)
+    if wanted is None and out is not None and a.dtype == b.dtype:
+        wanted = getattr(out, "dtype", a.dtype).name
+        wanted = wanted if wanted in RESULTS.get(a.dtype.name, ()) else None
+    operands, result = choose_types(a.dtype.name, b.dtype.name, wanted)
+    if operands == "float16" and name != "cuda":
+        raise TypeError(f"float16 is multiplied on CUDA only, and the engine is {name}: convert a and b to float32 "
+                        "with astype(), which is exact")
+    if out is not None:
+        if not isinstance(out, _ndarray):
+            raise TypeError(f"out is {type(out).__name__}, expected an array")
+        check_out(shape, out.shape, result, out.dtype.name, out.flags.writeable)
+    a, b = usable(a, named(operands)), usable(b, named(operands))
+
+    # On the CPU, and in batches, bfloat16 and float16 are rounded here, once, from float32.
+    computed = "float32" if result in ("bfloat16", "float16") and (name != "cuda" or len(shape) > 2) else result
+    target = out
+    if (out is None or computed != result or element_strides(out) is None or _may_share(out, a) or
+            _may_share(out, b)):
+        target = np.empty(shape, named(computed))
+    if beta != 0 and c is not target:
+        c = np.asarray(c)
+        try:
+            np.copyto(target, c, casting="same_kind")
+        except ValueError:
+            raise ValueError(f"c has the shape {c.shape}, which cannot be broadcast to {shape}") from None
+    if target.size and a.shape[-1] == 0:  # strides of what is empty mean nothing
+        if beta == 0:
+            target[...] = 0
+        elif beta != 1:
+            np.multiply(target, target.dtype.type(beta), out=target)
+    elif target.size:
+        recipe = compute(a, b, target, operands, computed, alpha, beta, name, device)
+        if (key is not None and recipe is not None and shape and given_a is a and given_b is b and
+                computed == result and target.flags.c_contiguous and (dtype is not None or out is None or
+                                                                      result == RESULTS[operands][0])):
+            remember(key, recipe)
+    if out is None:
+        out = target if computed == result else target.astype(named(result))
+        return out if shape else out[()]
+    if target is not out:
+        np.copyto(out, target, casting="unsafe")
+    return out
+
+
+def remember(key: Any, recipe: Recipe) -> None:
+    if len(_recipes) >= RECIPES:
+        _recipes.clear()
+    try:
+        _recipes[key] = recipe
+    except TypeError:  # an alpha that cannot be hashed
+        pass
+
+
+def compute(a: Any, b: Any, c: Any, operands: str, result: str, alpha: float, beta: float, engine: str,
+            device: int) -> Optional[Recipe]:
+    """c <- alpha a @ b + beta c. Returns a recipe if all three were read in place and at strides."""
+    copied: List[str] = []
+    while True:
+        try:
+            call = plan(a.shape, element_strides(a) or (), b.shape, element_strides(b) or (), c.shape,
+                        element_strides(c) or ())
+            break
+        except NeedsCopy as which:
+            copied.append("abc"[which.args[0]])
+            if copied[-1] == "a":
+                a = np.array(a, order="C")
+            elif copied[-1] == "b":
+                b = np.array(b, order="C")
+            else:
+                whole = np.array(c, order="C")
+                compute(a, b, whole, operands, result, alpha, beta, engine, device)
+                np.copyto(c, whole)
+                return None
+    problem, batch = fill(call, operands, result, alpha, beta, HOST), None
+    lists = None
+    if at_strides(call):
+        batch = stride_batch(call)
+    elif call.batch:
+        columns = (2, 1, 3) if call.swapped else (1, 2, 3)
+        lists = [addresses(x, call, column) for x, column in zip((a, b, c), columns)]
+        batch = Batch(size=ctypes.sizeof(Batch), pointers=1, count=len(lists[0]))
+    contiguous = a.flags.carray and b.flags.carray and c.flags.carray and operands != "bfloat16"
+    recipe = Recipe(_library.context(engine, device), problem, batch, c.shape, c.dtype, contiguous)
+    if _debugging(logging.DEBUG):
+        tell(call, operands, result, engine, device, recipe, copied)
+    first, second, third = lists or (a, b, c)
+    if call.swapped:
+        first, second = second, first
+    done(recipe.run(first, second, third))
+    return None if lists or call.swapped or copied else recipe
+
+
+def fill(call: Call, operands: str, result: str, alpha: float, beta: float, place: int) -> Problem:
+    return Problem(size=ctypes.sizeof(Problem), dtype=CODES[operands], dtype_c=CODES[result], op_a=call.op_a,
+                   op_b=call.op_b, place_a=place, place_b=place, place_c=place, m=call.m, n=call.n, k=call.k,
+                   lda=call.lda, ldb=call.ldb, ldc=call.ldc, alpha=alpha, beta=beta)
+
+
+def stride_batch(call: Call) -> Batch:
+    count, stride_a, stride_b, stride_c = call.batch[0]
+    return Batch(size=ctypes.sizeof(Batch), count=count, stride_a=stride_a, stride_b=stride_b, stride_c=stride_c)
+
+
+def address(x: Any) -> int:
+    """Where the first element lies. A buffer lends it in half the time, if the array is writable and has no gaps."""
+    flags = x.flags
+    if flags.writeable and flags.forc and x.size and x.dtype.kind != "V":
+        return addressof(_buffer(x if flags.c_contiguous else x.T))
+    return x.__array_interface__["data"][0]  # type: ignore[no-any-return]
+
+
+def addresses(x: "np.ndarray[Any, Any]", call: Call, column: int) -> "np.ndarray[Any, Any]":
+    """The address of each item of a batch of any strides."""
+    found = np.array([address(x)], np.int64)
+    for row in call.batch:
+        found = (found[:, None] + np.arange(row[0], dtype=np.int64) * (row[column] * x.itemsize)).reshape(-1)
+    return found
+
+
+def tell(call: Call, operands: str, result: str, engine: str, device: int, recipe: Recipe, copied: List[str]) -> None:
+    """What was chosen, for logging."""
+    from . import _plans
+
+    logger.debug("%s:%d %s -> %s, %s%s, m %d n %d k %d lda %d ldb %d ldc %d, alpha %g beta %g, batch %d%s%s%s: %s",
+                 engine, device, operands, result, "NT"[call.op_a], "NT"[call.op_b], call.m, call.n, call.k, call.lda,
+                 call.ldb, call.ldc, recipe.problem.alpha, recipe.problem.beta,
+                 recipe.batch.count if recipe.batch else 1,
+                 ", by address" if recipe.batch and recipe.batch.pointers else "",
+                 ", as the transpose of C" if call.swapped else "", f", copied {' '.join(copied)}" if copied else "",
+                 _plans.text(recipe.context, recipe.problem, recipe.batch))
+
+
+class Plan:
+    """A product that is planned once and computed often.
+
+    >>> import numpy as np, tilewright
+    >>> a, b = np.ones((2, 3)), np.ones((3, 2))
+    >>> product = tilewright.Plan(a, b)
+    >>> product(a, b)
+    array([[3., 3.],
+           [3., 3.]])
+    >>> product
+    <tilewright.Plan (2, 3) @ (3, 2) -> (2, 2) float64>
+
+    a, b, c   arrays of the shapes, strides and types that later calls will have; their values are not read
+    others    as in matmul
+
+    On CUDA it compiles the kernels that the product needs, with and without a workspace: the first call can then
+    be captured into a CUDA graph already.
+    """
+
+    def __init__(self, a: Any, b: Any, /, c: Any = None, *, alpha: float = 1, beta: Optional[float] = None,
+                 out: Any = None, dtype: Any = None, engine: Optional[str] = None, stream: Any = None) -> None:
+        self._given = alpha, beta, dtype, engine
+        self._with_c, self._recipe = c is not None, None
+        self._like = layout_of(a), layout_of(b)
+        self._shapes = tuple(a.shape), tuple(b.shape)
+        self.shape = product_shape(*self._shapes)
+        scaled = scalars(c, alpha, beta)
+        other = next(filter(None, (elsewhere(x) for x in (a, b) if not isinstance(x, _ndarray))), None)
+        if other is None:
+            self.dtype, self._recipe = prepare(a, b, c, *scaled, dtype, engine)
+        else:
+            from . import _arrays
+
+            self.dtype = _arrays.prepare(a, b, c, *scaled, out, dtype, engine, stream)
+
+    def __repr__(self) -> str:
+        a, b = self._shapes
+        return f"<tilewright.Plan {a} @ {b} -> {self.shape} {self.dtype}>"
+
+    def __call__(self, a: Any, b: Any, /, c: Any = None, *, out: Any = None, stream: Any = None) -> Any:
+        """The planned product of these arrays. ValueError if they are not laid out as the planned ones."""
+        recipe = self._recipe
+        if recipe is not None and type(a) is _ndarray and type(b) is _ndarray and c is None and not _debugging(10):
+            if ((a.shape, a.strides, a.dtype), (b.shape, b.strides, b.dtype)) != self._like:
+                self._refuse(a, b)
+            if out is None:
+                out = _empty(recipe.shape, recipe.dtype)
+                if not recipe.run(a, b, out):
+                    return out
+                out = None
+            elif recipe.takes(out, a, b) and not recipe.run(a, b, out):
+                return out
+        elif (layout_of(a), layout_of(b)) != self._like:
+            self._refuse(a, b)
+        if (c is not None) != self._with_c:
+            raise ValueError("the product was planned " + ("with a c" if self._with_c else "without c"))
+        alpha, beta, dtype, engine = self._given
+        return _matmul(a, b, c, alpha, beta, out, dtype, engine, stream)
+
+    def _refuse(self, a: Any, b: Any) -> None:
+        raise ValueError(f"a and b are {layout_of(a)} and {layout_of(b)}; planned were {self._like[0]} and "
+                         f"{self._like[1]} (shape, strides, type)")
+
+
+def layout_of(x: Any) -> Tuple[Any, ...]:
+    if isinstance(x, _ndarray):
+        return x.shape, x.strides, x.dtype
+    strides = x.stride() if callable(getattr(x, "stride", None)) else getattr(x, "strides", None)
+    return tuple(x.shape), tuple(strides) if strides else None, str(x.dtype)
+
+
+def prepare(a: Any, b: Any, c: Any, alpha: float, beta: float, dtype: Any,
+            engine: Optional[str]) -> Tuple[str, Optional[Recipe]]:
+    """The result's type, and the recipe of host operands if they are read in place. Computes nothing."""
+    name, device = _library.engine_and_device(engine)
+    operands, result = choose_types(a.dtype.name, b.dtype.name, type_name(dtype))
+    if operands == "float16" and name != "cuda":
+        raise TypeError(f"float16 is multiplied on CUDA only, and the engine is {name}")
+    shape, strides_a, strides_b = product_shape(a.shape, b.shape), element_strides(a), element_strides(b)
+    if (c is not None or not shape or 0 in shape or a.shape[-1] == 0 or strides_a is None or strides_b is None or
+            a.dtype != named(operands) or b.dtype != named(operands) or result in ("bfloat16", "float16")):
+        return result, None
+    c_strides = tuple(int(np.prod(shape[i + 1:])) for i in range(len(shape)))
+    try:
+        call = plan(a.shape, strides_a, b.shape, strides_b, shape, c_strides)
+    except NeedsCopy:
+        return result, None
+    if call.batch and not at_strides(call):
+        return result, None
+    problem, batch = fill(call, operands, result, alpha, beta, HOST), stride_batch(call) if call.batch else None
+    recipe = Recipe(_library.context(name, device), problem, batch, shape, named(result),
+                    a.flags.carray and b.flags.carray and operands != "bfloat16")
+    if batch is None:
+        done(lib.tw_prepare(recipe.context, recipe.at_problem))
+    else:
+        done(lib.tw_prepare_batched(recipe.context, recipe.at_problem, recipe.at_batch))
+    return result, recipe

@@ -1,0 +1,1003 @@
+#!/usr/bin/python3 -B
+"""test_python.py - the package python/tilewright as its users meet it.
+
+    test_python.py [--list] [--full] [--only TEXT] [PROGRAM]
+
+PROGRAM is the path of the program ($TILEWRIGHT without it); its library lies beside it. Prints TAP. Without NumPy all
+is skipped. Products are compared with exact integers, or judged by the bound of tw_gemm, element by element. CUDA's
+arrays are those of support/fake_arrays.py on the fake driver; python/tests/gpu_check.py is for a real one.
+"""
+
+import ctypes
+import doctest
+import importlib
+import itertools
+import logging
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+import zipfile
+from multiprocessing.pool import ThreadPool
+
+from support.program import BUILD, PROGRAM, ROOT, clean_environment, sanitized
+from support.tap import CASES, Skip, case, main
+
+FULL = "--full" in sys.argv
+LIBRARY = os.path.join(BUILD, "libtilewright.so.0")
+PACKAGE = os.path.join(ROOT, "python")
+FAKES = os.path.join(BUILD, "tests", "fakes")
+if not (set(sys.argv) & {"--list"}):
+    os.environ.update(TILEWRIGHT_LIBRARY=LIBRARY)
+    for unwanted in ("TILEWRIGHT_CPU", "TILEWRIGHT_THREADS"):
+        os.environ.pop(unwanted, None)
+    sys.path.insert(0, PACKAGE)
+    try:
+        import numpy as np
+        import tilewright as tw
+        from tilewright import _layout, _library, _plans
+    except ImportError as error:
+        missing = error
+        tw = None
+    else:
+        rng = np.random.default_rng(1)
+try:
+    import ml_dtypes
+except ImportError:
+    ml_dtypes = None
+
+
+def integers(shape, dtype, most=8):
+    """Small whole numbers, whose products of up to 2^16 terms are exact in every type."""
+    return rng.integers(-most, most + 1, shape).astype(dtype)
+
+
+def exact(a, b):
+    return np.matmul(a.astype(np.int64), b.astype(np.int64))
+
+
+def judge(c, a, b, alpha=1.0, beta=0.0, c0=None, rounded=0.0):
+    """By the bound of tw_gemm, in long double. `rounded`: of a result narrower than the sums."""
+    wide = [x.astype(np.longdouble) for x in (a, b)]
+    k, unit = a.shape[-1], 2.0 ** {"float64": -53, "float32": -24, "bfloat16": -23}[a.dtype.name]
+    want, size = alpha * np.matmul(*wide), abs(alpha) * np.matmul(*map(np.abs, wide))
+    grow = (k + 2) * unit / (1 - (k + 2) * unit)
+    bound = grow * size + (k + 1) * 2.0 ** (-1074 if unit == 2.0**-53 else -125)
+    if c0 is not None:
+        want = want + beta * c0.astype(np.longdouble)
+        bound = bound + 2 * unit / (1 - 2 * unit) * np.abs(beta * c0.astype(np.longdouble))
+    bound = bound + rounded * np.abs(want)
+    error = np.abs(c.astype(np.longdouble) - want)
+    assert (error <= bound).all(), f"{(~(error <= bound)).sum()} of {error.size} elements are wrong"
+
+
+def refuses(kind, call, *parts):
+    """The call raises this kind, and its sentence has these parts."""
+    try:
+        call()
+    except kind as error:
+        for part in parts:
+            assert part in str(error), f"{part!r} is not in {str(error)!r}"
+        return error
+    raise AssertionError(f"expected {kind.__name__}")
+
+
+class Heard(logging.Handler):
+    """What the package logs inside the block."""
+
+    def __enter__(self):
+        self.lines = []
+        logger = logging.getLogger("tilewright")
+        logger.addHandler(self)
+        logger.setLevel(logging.DEBUG)
+        logger.propagate = False
+        return self
+
+    def emit(self, record):
+        self.lines.append(record.getMessage())
+
+    def __exit__(self, *_):
+        logger = logging.getLogger("tilewright")
+        logger.removeHandler(self)
+        logger.setLevel(logging.NOTSET)
+
+
+def python(text, status=0, words=(), **environment):
+    """A fresh interpreter with this program; what it prints."""
+    environment = {
+        "PYTHONPATH": PACKAGE + os.pathsep + os.path.join(ROOT, "tests"),
+        "TILEWRIGHT_LIBRARY": LIBRARY,
+        **environment,
+    }
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", text, *words],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=clean_environment(**{k: v for k, v in environment.items() if v is not None}),
+    )
+    assert done.returncode == status, f"exit status {done.returncode}: {done.stdout}{done.stderr}"
+    return done.stdout if status == 0 else done.stderr
+
+
+def on_fake_cuda(text, **environment):
+    """The same, with the fake driver and the fake compiler of CUDA; what the driver saw."""
+    python(
+        "import numpy as np, tilewright as tw, support.fake_arrays as fake\n"
+        "from support.fake_arrays import Exchange, Interface, CupyArray, Tensor\n"
+        "def small(*shape): return np.random.default_rng(sum(shape)).integers(-8, 9, shape).astype(np.float32)\n"
+        + text,
+        LD_LIBRARY_PATH=os.path.join(FAKES, "cuda"),
+        FAKE_LOG=os.path.abspath("log"),
+        TILEWRIGHT_CACHE="off",
+        TILEWRIGHT_NVRTC=os.path.join(FAKES, "nvrtc", "libnvrtc.so.13"),
+        **{"FAKE_CUDA": "product=1 sm=75", **environment},
+    )
+    return open("log", encoding="utf-8").read().splitlines() if os.path.exists("log") else []
+
+
+# ---- products of NumPy arrays -------------------------------------------------------------------------------------
+
+SHAPES = [(1, 1, 1), (2, 3, 4), (17, 33, 65), (64, 64, 64), (20, 20, 20), (1, 100, 37), (100, 1, 37), (129, 66, 300)]
+
+
+def laid_out(x):
+    """The same values in memory of many forms, with the number of forms that the library must copy."""
+    yield x
+    yield np.asfortranarray(x)
+    yield np.ascontiguousarray(x.T).T
+    padded = np.full((x.shape[0], x.shape[1] + 3), 99, x.dtype)
+    padded[:, 1:-2] = x
+    yield padded[:, 1:-2]
+    turned = np.full((x.shape[1], x.shape[0] + 5), 99, x.dtype)
+    turned[:, 5:] = x.T
+    yield turned[:, 5:].T
+    yield np.repeat(np.repeat(x, 2, 0), 3, 1)[::2, ::3]
+    yield x[::-1, ::-1].copy()[::-1, ::-1]
+    fixed = x.copy()
+    fixed.flags.writeable = False
+    yield fixed
+    shifted = np.zeros(x.nbytes + 8, np.uint8)[1 : x.nbytes + 1].view(x.dtype).reshape(x.shape)
+    shifted[...] = x
+    yield shifted
+    if x.itemsize > 1:
+        yield x.astype(x.dtype.newbyteorder())
+
+
+@case
+def exact_products_of_every_type_and_layout():
+    for dtype, result in (("f8", "f8"), ("f4", "f4"), ("i1", "i4")):
+        for m, n, k in SHAPES:
+            a, b = integers((m, k), dtype), integers((k, n), dtype)
+            want = exact(a, b)
+            forms = (
+                list(itertools.product(laid_out(a), laid_out(b)))
+                if (m, n, k) in ((17, 33, 65), (20, 20, 20)) or FULL
+                else zip(laid_out(a), laid_out(b))
+            )
+            for x, y in forms:
+                for _ in range(2):  # the long way, then the recipe
+                    c = tw.matmul(x, y)
+                    assert type(c) is np.ndarray and c.dtype == np.dtype(result) and c.flags.c_contiguous
+                    assert np.array_equal(c, want), (dtype, m, n, k, x.strides, y.strides)
+
+
+@case
+def random_products_are_within_the_bound():
+    for dtype in ("f8", "f4"):
+        for m, n, k in SHAPES + [(60, 50, 700)]:
+            a, b = (rng.standard_normal(shape).astype(dtype) for shape in ((m, k), (k, n)))
+            judge(tw.matmul(a, b), a, b)
+            judge(tw.matmul(a.T.copy().T, b.T.copy().T, alpha=-1.25), a, b, -1.25)
+            c0 = rng.standard_normal((m, n)).astype(dtype)
+            judge(tw.matmul(a, b, c0, alpha=0.5, beta=3), a, b, 0.5, 3.0, c0)
+
+
+@case
+def the_bound_finds_a_wrong_product():
+    a, b = rng.standard_normal((40, 50)), rng.standard_normal((50, 30))
+    c = tw.matmul(a, b)
+    c[7, 9] *= 1 + 1e-12
+    refuses(AssertionError, lambda: judge(c, a, b), "1 of 1200")
+
+
+@case
+def int8_is_exact_modulo_2_to_the_32():
+    a, b = np.full((3, 140000), -128, np.int8), np.full((140000, 2), -128, np.int8)
+    c = tw.matmul(a, b)
+    want = (140000 * 16384 + 2**31) % 2**32 - 2**31
+    assert c.dtype == np.int32 and (c == want).all(), (c, want)
+    assert np.array_equal(
+        tw.matmul(a[:, :9], b[:9], np.eye(3, 2, dtype=np.int32), alpha=-2, beta=7),
+        -2 * exact(a[:, :9], b[:9]) + 7 * np.eye(3, 2),
+    )
+
+
+@case
+def bfloat16_sums_in_float32():
+    if ml_dtypes is None:
+        raise Skip("ml_dtypes is not installed")
+    b16 = np.dtype(ml_dtypes.bfloat16)
+    for m, n, k in SHAPES:
+        a, b = integers((m, k), b16), integers((k, n), b16)
+        for x, y in zip(laid_out(a), laid_out(b)):
+            c = tw.matmul(x, y)
+            assert c.dtype == np.float32 and np.array_equal(c, exact(a, b)), (m, n, k)
+        a, b = rng.standard_normal((m, k)).astype(b16), rng.standard_normal((k, n)).astype(b16)
+        judge(tw.matmul(a, b), a, b)
+        own = tw.matmul(a, b, dtype=b16)
+        assert own.dtype == b16 and np.array_equal(own, tw.matmul(a, b).astype(b16))  # rounded once
+        out = np.zeros((m, n), b16)
+        assert tw.matmul(a, b, out=out) is out and np.array_equal(out, own)
+        assert np.array_equal(tw.matmul(a, b, dtype="bfloat16"), own)
+        judge(tw.matmul(a, b.astype(np.float32)), a.astype(np.float32), b.astype(np.float32))
+
+
+def random_view(x):
+    """An equal array, its axes in another order in memory, perhaps spread out or backwards along one."""
+    order = rng.permutation(x.ndim)
+    x = np.ascontiguousarray(x.transpose(order)).transpose(np.argsort(order))
+    if x.ndim and rng.random() < 0.5:
+        axis, forms = rng.integers(x.ndim), (slice(None, None, 2), slice(None, None, -1), slice(1, -1))
+        form = forms[rng.integers(3)]
+        shape = list(x.shape)
+        shape[axis] = {0: 2 * shape[axis], 1: shape[axis], 2: shape[axis] + 2}[forms.index(form)]
+        big = np.full(shape, 77, x.dtype)
+        view = big[(slice(None),) * axis + (form,)]
+        view[...] = x
+        return view
+    return x
+
+
+@case
+def shapes_and_batches_as_numpy_has_them():
+    """Vectors, stacks that broadcast, strides of every kind, result given or not: np.matmul says what comes out."""
+    refused = 0
+    for number in range(20000 if FULL else 1500):
+        depth = rng.integers(0, 4)
+        sides, (m, k, n) = rng.integers(1, 4, depth), rng.integers(0, 6, 3)
+
+        def operand(core):
+            own = rng.integers(0, depth + 1) if len(core) == 2 else 0
+            shape = tuple(rng.choice([1, side]) for side in sides[depth - own :]) + core
+            return random_view(integers(shape, "f8" if number % 2 else "f4"))
+
+        a = operand((m, k) if rng.random() < 0.8 else (k,))
+        b = operand((k + (rng.random() < 0.03), n) if rng.random() < 0.8 else (k,))
+        try:
+            want = np.matmul(a, b)
+        except ValueError:
+            refused += 1
+            refuses(ValueError, lambda: tw.matmul(a, b), str(a.shape), str(b.shape))
+            continue
+        for _ in range(2):
+            got = tw.matmul(a, b)
+            assert type(got) is type(want) and got.dtype == want.dtype and np.array_equal(got, want), (
+                a.shape,
+                a.strides,
+                b.shape,
+                b.strides,
+            )
+        out = random_view(np.full(want.shape, np.nan, want.dtype)) if want.ndim else None
+        if out is not None:
+            assert tw.matmul(a, b, out=out) is out and np.array_equal(out, want), (a.strides, b.strides, out.strides)
+            old = integers(want.shape, want.dtype)
+            out[...] = old
+            tw.matmul(a, b, out, alpha=2, beta=-3, out=out)
+            assert np.array_equal(out, 2 * want - 3 * old), (a.strides, b.strides, out.strides)
+    assert refused > 5
+
+
+@case
+def what_can_be_read_in_place_is_not_copied():
+    big = integers((40, 50), "f8")
+    stack = integers((4, 3, 20, 30), "f8")
+    fortran = np.zeros((20, 30), order="F")
+    in_place = [
+        (big[3:23, 5:35], big[5:35, 1:]),
+        (big[::2, :30], big[:30]),
+        (big.T[:, 7:], big[7:, 1:33]),
+        (big[:, 3], big),
+        (big.T, big[:, 3]),
+        (stack, stack[0, 0].T),
+        (stack[:, ::2], stack[0, 0].T),
+        (stack[::-1], stack.swapaxes(-1, -2)),
+        (np.broadcast_to(big[:5, :6], (3, 5, 6)), big[:6, :7]),
+    ]
+    copied = [
+        (big[:, ::2], big[:25], "a"),
+        (big[::-1], big.T, "a"),
+        (big, big.T[:, ::-1], "b"),
+        (np.broadcast_to(big[0, 0], (20, 30)), big[:30, :20], "a"),
+        (np.lib.stride_tricks.sliding_window_view(big[0], 30), big[:30, :20], "a"),
+    ]
+    with Heard() as heard:
+        for a, b in in_place:
+            assert np.array_equal(tw.matmul(a, b), a @ b)
+            assert "copied" not in heard.lines[-1], (a.shape, a.strides, b.shape, b.strides)
+        for a, b, which in copied:
+            assert np.array_equal(tw.matmul(a, b), a @ b)
+            assert f", copied {which}" in heard.lines[-1], heard.lines[-1]
+        tw.matmul(big[:20], big[:30].T, out=fortran)
+        assert "as the transpose of C" in heard.lines[-1] and "copied" not in heard.lines[-1]
+        tw.matmul(stack, stack[0, 0].T)  # a stack times a matrix is one tall product
+        assert "m 240 n 20 k 30" in heard.lines[-1] and "batch 1" in heard.lines[-1], heard.lines[-1]
+        tw.matmul(stack, stack.swapaxes(-1, -2))
+        assert "batch 12:" in heard.lines[-1], heard.lines[-1]  # at strides
+        tw.matmul(stack[:, ::2], stack[:, ::-2].swapaxes(-1, -2))
+        assert "batch 8, by address" in heard.lines[-1], heard.lines[-1]
+
+
+@case
+def nothing_is_read_where_beta_is_0():
+    a, b = integers((30, 20), "f8"), integers((20, 10), "f8")
+    nan = np.full((30, 10), np.nan)
+    assert np.array_equal(tw.matmul(a, b, out=nan), a @ b)
+    nan[...] = np.nan
+    assert np.array_equal(tw.matmul(a, b, nan, beta=0), a @ b) and np.isnan(nan).all()
+    assert np.array_equal(tw.matmul(a, b, nan, beta=0, out=nan), a @ b)
+    a[3, 4] = np.nan
+    assert np.isnan(tw.matmul(a, b)[3]).all() and not np.isnan(tw.matmul(a, b)[4:]).any()
+    assert (tw.matmul(a, b, np.ones((30, 10)), alpha=0) == 1).all()  # nor A with alpha 0
+    nan[...] = np.nan
+    assert (tw.matmul(a[:, :0], b[:0], out=nan) == 0).all()
+
+
+@case
+def c_is_added_and_kept():
+    a, b, c = integers((4, 3, 5), "f8"), integers((5, 6), "f8"), integers((3, 6), "f8")
+    kept = c.copy()
+    for c0 in (c, c[1], c[:, :1], c.T.copy().T, c[::-1], np.float64(3)):
+        assert np.array_equal(tw.matmul(a, b, c0, beta=2), a @ b + 2 * c0)
+    assert np.array_equal(c, kept) and np.array_equal(tw.matmul(a, b, c), a @ b + c)
+    out = np.zeros((4, 3, 6))
+    assert tw.matmul(a, b, c, out=out) is out and np.array_equal(out, a @ b + c)
+    refuses(ValueError, lambda: tw.matmul(a, b, c[:2]), "(2, 6)", "(4, 3, 6)")
+    refuses(ValueError, lambda: tw.matmul(a, b, beta=1), "beta is 1")
+    refuses(TypeError, lambda: tw.matmul(a.astype("f4"), b.astype("f4"), c.astype(complex)))
+    assert np.array_equal(tw.matmul(a[:, :, :0], b[:0], c, beta=-1.5), np.broadcast_to(-1.5 * c, (4, 3, 6)))
+
+
+@case
+def out_may_overlap_and_must_fit():
+    x = integers((30, 30), "f8")
+    want = x @ x
+    whole = x.copy()
+    assert tw.matmul(whole, whole, out=whole) is whole and np.array_equal(whole, want)
+    whole = np.concatenate([x, x])
+    tw.matmul(whole[:30], whole[:30], out=whole[7:37])
+    assert np.array_equal(whole[7:37], want) and np.array_equal(whole[:7], x[:7])
+    whole = x.copy()
+    tw.matmul(whole, whole, whole.T, out=whole)
+    assert np.array_equal(whole, want + x.T)
+    tw.matmul(x, x)  # the recipe must look too
+    whole = x.copy()
+    tw.matmul(whole, whole, out=whole)
+    assert np.array_equal(whole, want)
+    refuses(ValueError, lambda: tw.matmul(x, x, out=np.zeros((30, 31))), "(30, 31)", "(30, 30)")
+    refuses(TypeError, lambda: tw.matmul(x, x, out=np.zeros((30, 30), "f4")), "out is float32, expected float64")
+    refuses(TypeError, lambda: tw.matmul(x, x, out=[[0]]), "out is list")
+    whole.flags.writeable = False
+    refuses(ValueError, lambda: tw.matmul(x, x, out=whole), "read-only")
+    assert np.array_equal(whole, want)
+    swapped = np.zeros((30, 30), np.dtype("f8").newbyteorder())
+    assert np.array_equal(tw.matmul(x, x, out=swapped), want)
+
+
+@case
+def types_are_named_where_there_is_no_product():
+    i, f = np.ones((2, 2), int), np.ones((2, 2))
+    refuses(TypeError, lambda: tw.matmul(i, f), "a is int64", "float64, float32, bfloat16, float16 and int8")
+    refuses(TypeError, lambda: tw.matmul(f, f > 0), "b is bool")
+    refuses(TypeError, lambda: tw.matmul(f.astype(complex), f), "complex128")
+    refuses(TypeError, lambda: tw.matmul(f.astype("i1"), f), "a is int8 and b is float64")
+    refuses(TypeError, lambda: tw.matmul(f.astype("f2"), f.astype("f2")), "float16", "CUDA only", "float32")
+    refuses(TypeError, lambda: tw.matmul(f, f, dtype="i4"), "int32", "float64")
+    refuses(TypeError, lambda: tw.matmul(f, f, dtype="no such type"))
+    refuses(TypeError, lambda: tw.matmul(f, f, stream=3), "host memory")
+    assert tw.matmul(f.astype("f4"), f).dtype == np.float64
+    assert tw.matmul(f, f, dtype=np.float32).dtype == np.float32
+    assert tw.matmul(f.astype("f4"), f.astype("f4"), dtype="float64").dtype == np.float64
+    assert tw.matmul([[1.0, 2.0]], [[3.0], [4.0]]).tolist() == [[11.0]]
+
+
+@case
+def shapes_are_named_where_they_do_not_fit():
+    f = np.ones
+    refuses(ValueError, lambda: tw.matmul(f((2, 3)), f((4, 5))), "(2, 3)", "(4, 5)", "3", "4")
+    refuses(ValueError, lambda: tw.matmul(f((2, 2, 3)), f((3, 3, 5))), "(2, 2, 3)", "(3, 3, 5)", "broadcast")
+    refuses(ValueError, lambda: tw.matmul(np.float64(2), f((4, 5))), "a has no dimensions")
+    refuses(ValueError, lambda: tw.matmul(f((4, 5)), np.array(2.0)), "b has no dimensions")
+    refuses(ValueError, lambda: tw.matmul(f(3), f(4)), "(3,)", "(4,)")
+
+
+@case
+def empty_products():
+    for a, b in [
+        ((0, 3), (3, 4)),
+        ((3, 4), (4, 0)),
+        ((3, 0), (0, 4)),
+        ((0,), (0,)),
+        ((0, 2, 3), (3, 4)),
+        ((5, 2, 0), (0, 4)),
+        ((0, 0), (0, 0)),
+    ]:
+        for order in "CF":
+            got, want = tw.matmul(np.ones(a, order=order), np.ones(b, order=order)), np.matmul(np.ones(a), np.ones(b))
+            assert np.shape(got) == np.shape(want) and np.array_equal(got, want), (a, b)
+
+
+@case
+def plans():
+    a, b = integers((20, 30), "f8"), integers((30, 10), "f8")
+    product = tw.Plan(a, b, alpha=2)
+    assert product.shape == (20, 10) and product.dtype == "float64" and "(20, 30) @ (30, 10)" in repr(product)
+    for _ in range(3):
+        a, b = integers((20, 30), "f8"), integers((30, 10), "f8")
+        assert np.array_equal(product(a, b), 2 * a @ b)
+        out = np.full((20, 10), np.nan)
+        assert product(a, b, out=out) is out and np.array_equal(out, 2 * a @ b)
+    square = integers((30, 30), "f8")
+    overlap, kept = tw.Plan(square, square), square.copy()
+    overlap(square, square, out=square)
+    assert np.array_equal(square, kept @ kept)
+    refuses(ValueError, lambda: product(a[:9], b), "(9, 30)", "planned were")
+    refuses(ValueError, lambda: product(a, np.asfortranarray(b)), "planned were")
+    refuses(ValueError, lambda: product(a, b, a), "planned without c")
+    refuses(ValueError, lambda: tw.Plan(a, a), "do not fit")
+    refuses(TypeError, lambda: tw.Plan(a, b.astype(int)), "int64")
+    added = tw.Plan(a, b, out, beta=3)
+    assert np.array_equal(added(a, b, out), a @ b + 3 * out)
+    for x, y in [
+        (a[::-1], b),
+        (np.asfortranarray(a), b),
+        (np.ones((3, 20, 30)), b),
+        (np.ones((2, 3, 20, 30))[:, ::2], np.ones((2, 1, 30, 4))),
+        (a[0], b[:, 0]),
+        (a[:0], b),
+        (a.astype("i1"), b.astype("i1")),
+    ]:
+        assert np.array_equal(tw.Plan(x, y)(x, y), x @ y if x.dtype != np.int8 else exact(x, y))
+
+
+@case
+def four_threads_at_once():
+    jobs = [
+        (integers((m, k), dtype), integers((k, n), dtype))
+        for dtype in ("f8", "f4", "i1")
+        for m, n, k in [(60, 70, 80), (8, 8, 8), (1, 300, 200), (150, 150, 150)]
+    ] * 10
+    tw._matmul._recipes.clear()
+    with ThreadPool(4) as pool:
+        for (a, b), c in zip(jobs, pool.map(lambda job: tw.matmul(*job), jobs, chunksize=1)):
+            assert np.array_equal(c, exact(a, b))
+        failures = pool.map(
+            lambda i: str(refuses(ValueError, lambda: tw.matmul(np.ones((2, i + 3)), np.ones((2, 2))))), range(40)
+        )
+        assert all(f"(2, {i + 3})" in said for i, said in enumerate(failures))
+
+
+@case
+def the_interpreter_runs_on_during_a_product():
+    """Python steps of another thread fall into the middle half of the product's time."""
+    a, steps, ends = np.ones((1000, 1000)), [], []
+
+    def product():
+        begin = time.monotonic()
+        tw.matmul(a, a)
+        ends.extend((begin, time.monotonic()))
+
+    worker = threading.Thread(target=product)
+    worker.start()
+    while worker.is_alive():
+        steps.append(time.monotonic())
+    quarter = (ends[1] - ends[0]) / 4
+    assert any(ends[0] + quarter < step < ends[1] - quarter for step in steps), (len(steps), ends)
+
+
+@case
+def a_child_after_fork_multiplies():
+    a = integers((200, 200), "f8")
+    want = tw.matmul(a, a)
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if np.array_equal(tw.matmul(a, a), want) and np.array_equal(tw.matmul(a, a.T), a @ a.T) else 1)
+    assert os.waitpid(child, 0)[1] == 0 and np.array_equal(tw.matmul(a, a), want)
+
+
+@case
+def recipes_do_not_pile_up():
+    for n in range(1, 60):
+        tw.matmul(np.ones((1, n)), np.ones((n, 1)))
+    old, tw._matmul.RECIPES = tw._matmul.RECIPES, 50
+    try:
+        for n in range(1, 200):
+            assert tw.matmul(np.ones((2, n)), np.ones((n, 1)), alpha=float("nan") if n % 3 == 0 else 1).shape == (2, 1)
+        assert len(tw._matmul._recipes) <= 60
+    finally:
+        tw._matmul.RECIPES = old
+
+
+# ---- errors, logging, lookup --------------------------------------------------------------------------------------
+
+
+@case
+def errors_have_the_librarys_sentence_and_a_kind():
+    a = np.ones((2, 2))
+    error = refuses(tw.NoDevice, lambda: tw.matmul(a, a, engine="abacus"), "there is no engine named abacus")
+    assert error.status == 2 and isinstance(error, tw.Error)
+    refuses(ValueError, lambda: tw.matmul(a, a, engine="cuda:x"), "cuda:x")
+    refuses(tw.BadArgument, lambda: tw.matmul(a.astype("i1"), a.astype("i1"), alpha=0.5), "alpha")
+    for kind, also in ((tw.OutOfMemory, MemoryError), (tw.BadArgument, ValueError), (tw.DeviceFailed, RuntimeError)):
+        assert issubclass(kind, also) and issubclass(kind, tw.Error)
+    said = python(
+        "import numpy as np, tilewright as tw\ntw.matmul(np.ones((2, 2)), np.ones((2, 2)), engine='cuda')",
+        status=1,
+        LD_LIBRARY_PATH=os.path.join(FAKES, "broken"),
+    )
+    assert "tilewright._errors.NoDevice" in said and "CUDA" in said, said
+    said = python(
+        "import numpy as np, tilewright as tw\ntw.matmul(np.ones((2, 2)), np.ones((2, 2)))",
+        status=1,
+        TILEWRIGHT_CPU="mmx",
+    )
+    assert "mmx" in said, said
+
+
+@case
+def choices_are_logged():
+    a = np.ones((20, 20))
+    with Heard() as heard:
+        for _ in range(2):
+            tw.matmul(a, a.T, alpha=3)
+    assert len(heard.lines) == 2 and "float64 -> float64, NT, m 20 n 20 k 20" in heard.lines[1], heard.lines
+    assert re.search(r"cpu_f64_gemm_simd_\w+: .*threads", heard.lines[1]), heard.lines
+    heard.lines.clear()
+    tw.matmul(a, a)
+    assert not heard.lines
+
+
+@case
+def the_library_is_looked_for_and_checked():
+    load = "import tilewright; print(tilewright._library.FILE)"
+    assert python(load).strip() == LIBRARY
+    said = python(load, status=1, TILEWRIGHT_LIBRARY="/nowhere/lib.so")
+    assert (
+        "ImportError" in said and "/nowhere/lib.so: no such file" in said and "TILEWRIGHT_LIBRARY names it" in said
+    ), said
+    said = python(load, status=1, TILEWRIGHT_LIBRARY="libc.so.6")
+    assert "libc.so.6 is not Tilewright's library" in said, said
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        raise Skip("no C compiler")
+    open("old.c", "w").write('const char *tw_version(void) { return "9.9.9"; }\n')
+    subprocess.run([compiler, "-shared", "-fPIC", "old.c", "-o", "old.so"], check=True)
+    said = python(load, status=1, TILEWRIGHT_LIBRARY=os.path.abspath("old.so"))
+    assert "old.so is version 9.9.9" in said and f"needs {tw.__version__.rsplit('.', 1)[0]}.x" in said, said
+    os.makedirs("alone/tilewright")
+    for name in os.listdir(os.path.join(PACKAGE, "tilewright")):
+        if name.endswith(".py"):
+            shutil.copy(os.path.join(PACKAGE, "tilewright", name), "alone/tilewright")
+    said = python(load, status=1, TILEWRIGHT_LIBRARY=None, PYTHONPATH=os.path.abspath("alone"))
+    assert (
+        "lib/libtilewright.so.0: no such file" in said
+        and "libtilewright.so.0: cannot open" in said
+        and "TILEWRIGHT_LIBRARY" in said
+    ), said
+
+
+@case
+def structs_are_those_of_the_header():
+    """Size and offset of each declared field, as the compiler has them. The header may have fields beyond ours."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        raise Skip("no C compiler")
+    structs, lines, ours = {**_library.STRUCTS, **_plans.STRUCTS}, [], []
+    for name, layout in structs.items():
+        for field, kind in layout._fields_:
+            lines.append(
+                f'printf("{name}.{field} %zu %zu\\n", offsetof({name}, {field}), sizeof((({name} *)0)->{field}));'
+            )
+            ours.append(f"{name}.{field} {getattr(layout, field).offset} {ctypes.sizeof(kind)}")
+        lines.append(f'printf("{name} fits %d\\n", sizeof({name}) >= {ctypes.sizeof(layout)});')
+        ours.append(f"{name} fits 1")
+    open("layout.c", "w").write(
+        "#include <stddef.h>\n#include <stdio.h>\n#include <tilewright_lab.h>\nint main(void)\n{\n"
+        + "\n".join(lines)
+        + "\nreturn 0;\n}\n"
+    )
+    subprocess.run([compiler, "-std=c11", "-I", os.path.join(ROOT, "include"), "layout.c", "-o", "layout"], check=True)
+    said = subprocess.run(["./layout"], check=True, capture_output=True, text=True).stdout.splitlines()
+    assert said == ours, [pair for pair in zip(said, ours) if pair[0] != pair[1]]
+    header = open(os.path.join(ROOT, "include", "tilewright.h"), encoding="utf-8").read()
+    for name, code in _library.CODES.items():
+        short = name.replace("float", "F").replace("bF", "BF").replace("int", "I")
+        assert re.search(rf"\bTW_{short} = {code}\b", header), name
+    for kind in (tw.BadArgument, tw.NoDevice, tw.NoKernel, tw.BuildFailed, tw.OutOfMemory, tw.DeviceFailed):
+        assert f" = {kind.status}" in header
+    declared = set(re.findall(r"^TW_API [\w ]+\*?(tw_\w+)\(", header, re.M))
+    used = set(
+        re.findall(
+            r"\b(tw_[a-z_]+)\b", open(os.path.join(PACKAGE, "tilewright", "_library.py"), encoding="utf-8").read()
+        )
+    )
+    assert used - set(structs) - {"tw_dtype"} <= declared, used - declared
+
+
+@case
+def docstrings_are_true():
+    tried = 0
+    for name in ("", "._matmul", "._lab"):
+        module = importlib.import_module("tilewright" + name)
+        result = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE, report=True)
+        assert result.failed == 0, f"{name}: {result.failed} examples fail"
+        tried += result.attempted
+    assert tried > 12, tried
+
+
+@case
+def pages_have_examples_that_run():
+    """Each fence of Python in the pages, in order and in one interpreter; those for a GPU are compiled."""
+    tried = 0
+    for page in ("README.md", "docs/GUIDE.md", "python/README.md"):
+        text = open(os.path.join(ROOT, page), encoding="utf-8").read()
+        names = {}
+        for fence in re.findall(r"^```python\n(.*?)^```", text, re.M | re.S):
+            code = compile(fence, page, "exec")
+            if "import torch" not in fence and "import logging" not in fence:
+                exec(code, names)
+                tried += 1
+    assert tried >= 3, tried
+
+
+@case
+def types_are_checked_by_mypy():
+    program = [sys.executable, "-m", "mypy"] if importlib.util.find_spec("mypy") else [shutil.which("mypy") or ""]
+    if program == [""]:
+        raise Skip("mypy is not installed")
+    done = subprocess.run(
+        [
+            *program,
+            "--cache-dir",
+            "cache",
+            "--config-file",
+            os.path.join(PACKAGE, "pyproject.toml"),
+            os.path.join(PACKAGE, "tilewright"),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert os.path.exists(os.path.join(PACKAGE, "tilewright", "py.typed"))
+
+
+# ---- the program --------------------------------------------------------------------------------------------------
+
+
+@case
+def records_of_the_program():
+    assert tw._lab.program() == PROGRAM or os.environ.get("TILEWRIGHT"), tw._lab.program()
+    found = tw.ladder(size=48, rung=["r01", "r04"], samples=1, threads=1, dtype="f32", engine=None, all=False)
+    assert (
+        [record["rung"] for record in found] == ["r01_naive", "r04_banks"]
+        and isinstance(found, list)
+        and found[0]["m"] == 48
+    )
+    assert all(record["verified"] == "exact+bound" for record in found)
+    chart = found._repr_svg_()
+    if subprocess.run([PROGRAM, "report", "none", "-o", "none.svg"], capture_output=True).returncode != 2:
+        assert chart.startswith("<svg") and "r04" in chart, chart
+    assert tw.Records()._repr_svg_() is None
+    assert tw.bench(shape="20x30x40", samples=1, threads=1)[0]["n"] == 30
+    refuses(ValueError, lambda: tw.ladder(sise=3), "unknown option '--sise'")
+    refuses(ValueError, lambda: tw.explain("r99"), "r99")
+    said = python(
+        "import tilewright\ntilewright.ladder(engine='cuda', size=32)",
+        status=1,
+        LD_LIBRARY_PATH=os.path.join(FAKES, "broken"),
+    )
+    assert "NoDevice" in said, said
+
+
+@case
+def python_m_is_the_program():
+    done = subprocess.run(
+        [sys.executable, "-B", "-m", "tilewright", "version"],
+        capture_output=True,
+        text=True,
+        env=clean_environment(PYTHONPATH=PACKAGE, TILEWRIGHT_LIBRARY=LIBRARY),
+    )
+    assert (done.returncode, done.stdout) == (
+        0,
+        subprocess.run([PROGRAM, "version"], capture_output=True, text=True).stdout,
+    ), done
+    done = subprocess.run(
+        [sys.executable, "-B", "-m", "tilewright", "xyzzy"],
+        capture_output=True,
+        text=True,
+        env=clean_environment(PYTHONPATH=PACKAGE, TILEWRIGHT_LIBRARY=LIBRARY),
+    )
+    assert done.returncode == 2 and "unknown command" in done.stderr
+
+
+# ---- the wheel ----------------------------------------------------------------------------------------------------
+
+
+@case
+def a_wheel_has_all_that_it_needs():
+    """One of this build's files, by the backend alone; unpacked, it finds its own library and program."""
+    os.mkdir("twice")
+    names = [
+        subprocess.run(
+            [sys.executable, "-B", os.path.join(PACKAGE, "backend.py"), folder, BUILD, "linux_x86_64"],
+            check=True,
+            capture_output=True,
+            text=True,
+            env={**os.environ, "SOURCE_DATE_EPOCH": "1700000000"},
+        ).stdout.strip()
+        for folder in (".", "twice")
+    ]
+    assert names == [f"tilewright-{tw.__version__}-py3-none-linux_x86_64.whl"] * 2
+    assert open(names[0], "rb").read() == open(os.path.join("twice", names[1]), "rb").read()
+    with zipfile.ZipFile(names[0]) as wheel:
+        listed = [
+            line.split(",")[0]
+            for line in wheel.read(f"tilewright-{tw.__version__}.dist-info/RECORD").decode().splitlines()
+        ]
+        assert sorted(listed) == sorted(wheel.namelist()) and {entry.date_time for entry in wheel.infolist()} == {
+            (2023, 11, 14, 22, 13, 20)
+        }
+        wheel.extractall("site")
+    os.chmod("site/tilewright/bin/tilewright", 0o755)
+    said = python(
+        "import tilewright as tw, numpy as np\n"
+        "print(tw.__version__, tw._library.FILE, tw._lab.program(), tw.matmul(np.eye(2), np.eye(2)).tolist())",
+        TILEWRIGHT_LIBRARY=None,
+        PYTHONPATH=os.path.abspath("site"),
+    )
+    site = os.path.realpath("site")
+    assert said.split(" ", 3) == [
+        tw.__version__,
+        f"{site}/tilewright/lib/libtilewright.so.0",
+        f"{site}/tilewright/bin/tilewright",
+        "[[1.0, 0.0], [0.0, 1.0]]\n",
+    ], said
+
+
+@case
+def the_manylinux_wheel_is_reproducible():
+    """--full: tools/wheel.sh twice, in two build folders."""
+    if not FULL:
+        raise Skip("two builds take minutes: --full")
+    for number in ("1", "2"):
+        subprocess.run(
+            [os.path.join(ROOT, "tools", "wheel.sh"), "out" + number, "build" + number],
+            check=True,
+            capture_output=True,
+            cwd=os.getcwd(),
+        )
+    name = f"tilewright-{tw.__version__}-py3-none-manylinux_2_28_x86_64.whl"
+    assert open(os.path.join("out1", name), "rb").read() == open(os.path.join("out2", name), "rb").read()
+
+
+# ---- other libraries' arrays --------------------------------------------------------------------------------------
+
+
+@case
+def host_arrays_of_other_libraries():
+    python("""
+import sys, types, numpy as np, tilewright as tw
+class Array:  # as the array API standard has it
+    def __init__(self, x): self.x, self.shape, self.dtype = x, x.shape, x.dtype
+    def __dlpack__(self, **more): return self.x.__dlpack__(**more)
+    def __dlpack_device__(self): return self.x.__dlpack_device__()
+    def __array_namespace__(self): return types.SimpleNamespace(from_dlpack=lambda y: Array(np.from_dlpack(y)))
+a, b = np.arange(12.).reshape(3, 4), np.arange(8.).reshape(4, 2)
+c = tw.matmul(Array(a), Array(b), Array(np.ones((3, 2))))
+assert type(c) is Array and np.array_equal(c.x, a @ b + 1)
+out = Array(np.zeros((3, 2)))
+assert tw.matmul(Array(a), b, out=out) is out and np.array_equal(out.x, a @ b)
+assert np.array_equal(tw.Plan(Array(a), b)(Array(a), b).x, a @ b)
+""")
+
+
+@case
+def torch_tensors_of_the_host():
+    on_fake_cuda("""
+a, b = small(5, 6), small(6, 7)
+c = tw.matmul(Tensor(a, cuda=False), Tensor(b, cuda=False))
+assert type(c) is Tensor and not c.is_cuda and np.array_equal(c.np, a @ b)
+out = Tensor(np.zeros((5, 7), np.float32), cuda=False)
+assert tw.matmul(Tensor(a, cuda=False), Tensor(b, cuda=False), out=out) is out and np.array_equal(out.np, a @ b)
+for bad in (lambda: tw.matmul(Tensor(a, False, True), Tensor(b, False)),
+            lambda: tw.matmul(Tensor(a), Tensor(b, False))):
+    try: bad()
+    except TypeError as error: assert "gradient" in str(error) or "the host's" in str(error)
+    else: raise AssertionError
+""")
+
+
+@case
+def foreign_arrays_on_cuda():
+    seen = on_fake_cuda("""
+a, b, c = small(5, 6), small(6, 7), np.zeros((5, 7), np.float32)
+for kind in (Interface, Exchange):
+    out, c[...] = kind(c), 0
+    assert tw.matmul(kind(a), kind(b), out=out) is out and np.array_equal(c, a @ b)
+c[...] = 0
+tw.matmul(Interface(a), Interface(b), out=Interface(c), stream=fake.stream())
+assert np.array_equal(c, a @ b)
+tw._arrays._prepared.clear()
+whole, stack = fake.memory("", (5, 8), np.float32), fake.memory("", (3, 5, 6), np.float32)
+whole[:, 1:7], stack[...] = a, a
+tw.matmul(Interface(whole[:, 1:7]), Interface(b), out=Interface(c))
+tw.matmul(Interface(stack[::-1]), Interface(b), out=Interface(np.zeros((3, 5, 7), np.float32)))
+problems = [each.problem for each in tw._arrays._prepared.values()]
+assert problems[0].align_a == 4 and problems[1].align_a == 8, [each.align_a for each in problems]
+assert np.array_equal(c, a @ b)
+for bad, kind, says in ((lambda: tw.matmul(Interface(a), Interface(b)), TypeError, "give matmul an `out`"),
+                        (lambda: tw.matmul(Interface(a), b, out=Interface(c)), TypeError, "b in the host's"),
+                        (lambda: tw.matmul(Interface(a), Interface(b[:5]), out=Interface(c)), ValueError, "(5, 6)"),
+                        (lambda: tw.matmul(Interface(a), Interface(b), out=Interface(c[:4])), ValueError, "(4, 7)"),
+                        (lambda: tw.matmul(Interface(a), Interface(b), Interface(c), out=Interface(c.copy())),
+                         TypeError, "c must be `out`"),
+                        (lambda: tw.matmul(Interface(a), Interface(b), out=Interface(c), engine="cpu"), ValueError,
+                         "CUDA's memory"),
+                        (lambda: tw.matmul(Interface(a[:, ::2]), Interface(b[::2]), out=Interface(c)), ValueError,
+                         "copy it"),
+                        (lambda: tw.matmul(Interface(a), Interface(b), out=Interface(np.broadcast_to(c[0], (5, 7)))),
+                         ValueError, "read-only"),
+                        (lambda: tw.matmul(*(Interface(x.astype("f8")) for x in (a, b)), out=Interface(c.astype("f8"))),
+                         tw.NoKernel, "f64")):
+    try: bad()
+    except kind as error: assert says in str(error), error
+    else: raise AssertionError(says)
+""")
+    assert sum(line.startswith("on ") for line in seen) == 7, seen
+    assert len({line for line in seen if line.startswith("on ")}) == 2, seen  # the default stream, and the given one
+
+
+@case
+def a_stream_key_is_waited_for():
+    seen = on_fake_cuda("""
+a, b, c = small(5, 6), small(6, 7), np.zeros((5, 7), np.float32)
+theirs, ours = fake.stream(), fake.stream()
+tw.matmul(Interface(a, theirs), Interface(b, theirs), out=Interface(c))
+fake.driver.cuDeviceGetCount(fake.ctypes.byref(fake.ctypes.c_int()))  # a mark in the log
+tw.matmul(Interface(a, theirs), Interface(b), out=Interface(c), stream=ours)
+""")
+    mark = len(seen) - seen[::-1].index("cuDeviceGetCount")
+    assert "cuStreamWaitEvent" not in seen[:mark] and "cuStreamWaitEvent" in seen[mark:], seen
+    assert (
+        seen.index("cuEventRecord", mark)
+        < seen.index("cuStreamWaitEvent", mark)
+        < next(i for i in range(mark, len(seen)) if seen[i].startswith("on "))
+    ), seen
+    assert len({line for line in seen if line.startswith("on ")}) == 2
+
+
+LIBRARIES = """
+for make, name, using in ((CupyArray, "cupy", fake.CupyStream), (Tensor, "torch", lambda s: fake.Using("torch", s))):
+    side = fake.stream()
+"""
+
+
+@case
+def cupy_and_torch_arrays_on_their_current_stream():
+    seen = on_fake_cuda(LIBRARIES + """
+    with using(side):
+        for a, b in ((small(5, 6), small(6, 7)), (small(5, 6)[:, 1:4], small(7, 8)[2:5, 1:]), (small(6), small(6, 7)),
+                     (small(5, 6), small(6)), (small(6), small(6)), (small(9, 12)[::2, ::3], small(4, 3)),
+                     (small(3, 5, 6), small(6, 7)), (small(3, 5, 6), small(3, 6, 7)),
+                     (small(2, 3, 5, 6)[:, ::2], small(2, 1, 6, 7)),
+                     (small(5, 0), small(0, 7)), (small(0, 6), small(6, 7))):
+            c = tw.matmul(make(a), make(b))
+            assert type(c) is make and c.np.dtype == np.float32, name
+            assert np.array_equal(c.np, a @ b), (name, a.shape, b.shape)
+        a, b = small(5, 6), small(6, 7)
+        for c0 in (small(5, 7), small(7)):
+            assert np.array_equal(tw.matmul(make(a), make(b), make(c0), beta=0).np, a @ b)
+        out = make(np.full((5, 7), np.nan, np.float32))
+        assert tw.matmul(make(a), make(b), out=out) is out and np.array_equal(out.np, a @ b)
+        spread, turned = np.zeros((10, 14), np.float32)[::2, ::2], np.zeros((7, 5), np.float32).T
+        tw.matmul(make(a), make(b), out=make(spread))
+        assert np.array_equal(spread, a @ b), name
+        # All three by columns: the fake multiplies operands as stored, which the product of the transposes has.
+        tw.matmul(make(np.asfortranarray(a)), make(np.asfortranarray(b)), out=make(turned))
+        assert np.array_equal(turned, a @ b), name
+        square, kept = small(6, 6), small(6, 6)
+        tw.matmul(make(square), make(square), out=make(square))
+        assert np.array_equal(square, kept @ kept)
+        try: tw.matmul(make(a), make(b), make(small(4, 7)))
+        except ValueError as error: assert "(4, 7)" in str(error), error
+        else: raise AssertionError
+        assert all(place == side for library, size, place in fake.allocated if library == name), fake.allocated
+        fake.allocated.clear()
+    tw.matmul(make(a), make(b), stream=side)
+    tw.matmul(make(a), make(b), stream=fake.torch.cuda.ExternalStream(side))
+    assert {place for library, size, place in fake.allocated} == {side}
+    fake.allocated.clear()
+    assert fake.current[name] == 0
+""")
+    assert len({line for line in seen if line.startswith("on ")}) == 2 and "on (nil)" not in seen, set(seen)
+
+
+@case
+def workspaces_come_from_the_callers_allocator():
+    """A shape whose kernel wants a workspace: a B across k on sm_90, with rows that TMA cannot read."""
+    seen = on_fake_cuda(
+        LIBRARIES + """
+    with using(side):
+        a, b = np.ones((1024, 1023), np.float32), np.ones((1023, 1024), np.float32)
+        tw.matmul(make(a), make(b))  # warm
+        fake.allocated.clear()
+        fake.driver.cuDeviceGetCount(fake.ctypes.byref(fake.ctypes.c_int()))
+        tw.matmul(make(a), make(b))
+        assert fake.allocated[0][1] == 4 << 20 and len(fake.allocated) == 2, fake.allocated
+        assert fake.allocated[1][1] > 1 << 20 and fake.allocated[1][2] == side, fake.allocated
+""",
+        FAKE_CUDA="sm=90",
+    )
+    mark = seen.index("cuDeviceGetCount", seen.index("cuLaunchKernelEx") if "cuLaunchKernelEx" in seen else 0)
+    assert not {"cuMemAlloc_v2", "cuStreamSynchronize", "cuMemFree_v2"} & set(seen[mark : mark + 8]), seen[
+        mark : mark + 8
+    ]
+
+
+@case
+def a_graph_takes_the_product_after_a_plan():
+    on_fake_cuda(LIBRARIES + """
+    begin, end, graph = fake.driver.cuStreamBeginCapture_v2, fake.driver.cuStreamEndCapture, fake.ctypes.c_void_p()
+    with using(side):
+        a, b = small(5, 6), small(6, 7 + (name == "torch"))
+        handle = fake.ctypes.c_void_p(side)
+        if name == "torch":  # a kernel that is not compiled cannot be captured, and says so
+            assert begin(handle, 0) == 0
+            x, y = np.ones((3000, 40), np.float32), np.ones((40, 3000), np.float32)
+            try: tw.matmul(make(x), make(x.T))
+            except tw.BuildFailed as error: assert "captur" in str(error), error
+            else: raise AssertionError("a kernel was compiled during a capture")
+            assert end(handle, fake.ctypes.byref(graph)) == 0
+        plan = tw.Plan(make(a), make(b))
+        assert begin(handle, 0) == 0
+        c = plan(make(a), make(b))
+        assert end(handle, fake.ctypes.byref(graph)) == 0
+        assert type(c) is make and np.array_equal(c.np, a @ b)
+        try: plan(make(a[:4]), make(b))
+        except ValueError as error: assert "planned were" in str(error)
+        else: raise AssertionError
+""")
+
+
+@case
+def host_arrays_on_the_cuda_engine():
+    on_fake_cuda("""
+a, b = small(5, 6), small(6, 7)
+for _ in range(2): assert np.array_equal(tw.matmul(a, b, engine="cuda"), a @ b)
+assert np.array_equal(tw.matmul(a, b, engine="cuda:0", alpha=1), a @ b)
+try: tw.matmul(a, b, engine="cuda:7")
+except tw.NoDevice as error: assert "7" in str(error)
+else: raise AssertionError
+child = tw._library.os.fork()  # opens a context of its own: the parent's is of no use to it
+if child == 0: tw._library.os._exit(0 if np.array_equal(tw.matmul(a, b, engine="cuda"), a @ b) else 1)
+assert tw._library.os.waitpid(child, 0)[1] == 0
+""")
+
+
+if __name__ == "__main__":
+    why = (
+        ""
+        if set(sys.argv) & {"--list"}
+        else "Python cannot load a library built with sanitizers" if sanitized() else str(missing) if tw is None else ""
+    )
+
+    def skipped():
+        raise Skip(why)
+
+    if why:
+        CASES[:] = [(name, skipped) for name, _ in CASES]
+    main()

@@ -1,0 +1,40 @@
+#!/bin/sh
+# wheel.sh - builds the Python wheel, with the libraries and the program inside, for any x86-64 Linux with glibc 2.28.
+#
+#   tools/wheel.sh FOLDER [BUILD]      writes a tilewright-VERSION-...whl into FOLDER and prints its name
+#
+# BUILD, by default build/wheel, is a CMake build folder of its own. The same sources and compiler give the same bytes,
+# wherever the tree and BUILD lie; SOURCE_DATE_EPOCH (else the last commit's time) is the date of all files inside.
+# Fetches nothing.
+set -eu
+
+folder=${1:?usage: tools/wheel.sh FOLDER [BUILD]}
+root=$(cd "$(dirname "$0")/.." && pwd) glibc=2.28
+build=${2:-$root/build/wheel}
+mkdir -p "$folder" "$build" && folder=$(cd "$folder" && pwd) && build=$(cd "$build" && pwd)
+cd "$root"
+python=/usr/bin/python3
+[ -x "$python" ] || python=python3
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 1609459200)}
+export SOURCE_DATE_EPOCH CC=gcc LC_ALL=C
+
+tools/old_glibc.sh "$build/glibc-$glibc" "$glibc"
+link="$(cat "$build/glibc-$glibc/link") -s"
+generator='' && ! command -v ninja >/dev/null || generator='-G Ninja'
+[ ! -e "$build/CMakeCache.txt" ] || generator=''
+# shellcheck disable=SC2086 # words, or none
+{
+    cmake -S . -B "$build" $generator -DCMAKE_BUILD_TYPE=Release -DTILEWRIGHT_TESTS=OFF \
+        -DCMAKE_C_FLAGS="-ffile-prefix-map=$build=build -ffile-prefix-map=$root=." \
+        -DCMAKE_EXE_LINKER_FLAGS="$link" -DCMAKE_SHARED_LINKER_FLAGS="$link"
+    cmake --build "$build" -j "$(nproc)" --target tilewright tilewright_shared tilewright_blas
+} >"$build/log" 2>&1 || { cat "$build/log" >&2 && echo "wheel.sh: the build failed" >&2 && exit 1; }
+
+for file in libtilewright.so.0 libtilewright_blas.so.0 tilewright; do
+    objdump -T "$build/$file" | grep -oE 'GLIBC_[0-9.]+' | sort -uV | tail -n 1 | {
+        read -r newest
+        [ "$(printf '%s\nGLIBC_%s\n' "$newest" "$glibc" | sort -V | tail -n 1)" = "GLIBC_$glibc" ] ||
+            { echo "wheel.sh: $file needs $newest, expected GLIBC_$glibc at most" >&2 && exit 1; }
+    }
+done
+exec "$python" -B python/backend.py "$folder" "$build" "manylinux_$(echo $glibc | tr . _)_x86_64"
