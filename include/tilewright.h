@@ -116,8 +116,9 @@ typedef struct tw_options {
     uint32_t size;      /* sizeof(tw_options) */
     int32_t device;     /* index within the engine */
     const char *engine; /* "cpu", "opencl", "cuda"; NULL or "auto": cpu */
-    /* CPU: the widest instructions to use, "base", "avx2", "avx512", "avx512_vnni", "avx512_bf16" or "amx";
-     * TW_NO_DEVICE if the processor lacks them. NULL: TILEWRIGHT_CPU, else the widest that the processor has */
+    /* CPU: the widest instructions to use, "base", "avx2", "avx512", "avx512_vnni", "avx512_bf16" or "amx", on arm64
+     * "base" or "neon"; TW_NO_DEVICE if the processor lacks them. NULL: TILEWRIGHT_CPU, else the widest that the
+     * processor has */
     const char *instruction_set;
     /* 0 to 4096. cpu: the most that a call uses; fewer if the system refuses a thread. 0: TILEWRIGHT_THREADS, else
      * OMP_NUM_THREADS, else affinity mask and cgroup quota. cuda: threads that copy large operands, at most 16; 0: 8,
@@ -178,7 +179,8 @@ typedef enum tw_op {
     TW_R = 3  /* conjugated, not transposed: likewise */
 } tw_op;
 
-typedef struct tw_epilogue tw_epilogue; /* what follows the product; none is defined yet */
+/* tw_epilogue - what is computed with C in the same pass. None is defined yet: pass NULL. */
+typedef struct tw_epilogue tw_epilogue;
 
 typedef enum tw_place {
     TW_HOST = 0, /* ordinary memory of this process */
