@@ -194,7 +194,8 @@ static void drop(operand *x, bool by_address, bool made)
 
 static char *item(const operand *x, bool by_address, int64_t i)
 {
-    return by_address ? x->items[i] : x->all + (size_t)(i * x->stride) * x->element;
+    /* of an operand that is not read the stride may be anything */
+    return by_address ? x->items[i] : (char *)((uintptr_t)x->all + (size_t)i * (size_t)x->stride * x->element);
 }
 
 static char *element(const operand *x, char *base, int64_t row, int64_t col)
