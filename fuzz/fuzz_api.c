@@ -51,8 +51,8 @@ static uint64_t odd_number(void)
     case 0: return 0;
     case 1: return UINT64_MAX;
     case 2: return (uint64_t)INT64_MAX;
-    case 3: return (uint64_t)1 << kind / 8 % 64;
-    case 4: return ((uint64_t)1 << kind / 8 % 64) - 1;
+    case 3: return (uint64_t)1 << byte() % 64;
+    case 4: return ((uint64_t)1 << byte() % 64) - 1;
     case 5: return kind / 8;
     case 6: return byte();
     default: return word();
@@ -63,13 +63,14 @@ static uint64_t odd_number(void)
 static void overwrite(void *value, size_t bytes)
 {
     for (int count = byte() % 4; count > 0; count--) {
-        const size_t width = byte() & 1 ? 8 : 4, at = 4 + byte() % ((bytes - 4) / width) * width;
+        const size_t width = byte() & 1 ? 8 : 4, at = width + byte() % ((bytes - width) / width) * width;
         const uint64_t number = odd_number();
         if (at + width <= bytes) memcpy((char *)value + at, &number, width);
     }
 }
 
-/* resized - a copy of the struct in memory of its own, of a size that may be odd. known: what the library will see. */
+/* resized - a copy of the struct in memory of its own, of a size that may be odd; the struct itself becomes what the
+ * library will see of it. */
 static void *resized(void *value, size_t bytes)
 {
     const uint8_t kind = byte();

@@ -224,7 +224,7 @@ static inline tw_problem tw_problem_make(tw_dtype dtype, tw_op op_a, tw_op op_b,
     p.size = (uint32_t)sizeof p;
     p.dtype = dtype, p.op_a = op_a, p.op_b = op_b;
     p.m = m, p.n = n, p.k = k;
-    p.lda = op_a == TW_N ? k : m, p.ldb = op_b == TW_N ? n : k, p.ldc = n;
+    p.lda = op_a == TW_N || op_a == TW_R ? k : m, p.ldb = op_b == TW_N || op_b == TW_R ? n : k, p.ldc = n;
     if (p.lda < 1) p.lda = 1;
     if (p.ldb < 1) p.ldb = 1;
     if (p.ldc < 1) p.ldc = 1;
@@ -286,8 +286,8 @@ static inline tw_batch tw_batch_make(const tw_problem *problem, int64_t count)
     memset(&batch, 0, sizeof batch);
     batch.size = (uint32_t)sizeof batch;
     batch.count = count;
-    batch.stride_a = (problem->op_a == TW_N ? problem->m : problem->k) * problem->lda;
-    batch.stride_b = (problem->op_b == TW_N ? problem->k : problem->n) * problem->ldb;
+    batch.stride_a = (problem->op_a == TW_N || problem->op_a == TW_R ? problem->m : problem->k) * problem->lda;
+    batch.stride_b = (problem->op_b == TW_N || problem->op_b == TW_R ? problem->k : problem->n) * problem->ldb;
     batch.stride_c = problem->m * problem->ldc;
     return batch;
 }

@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { BATCH_FIRST_BYTES = sizeof(tw_batch) }; /* of the first layout */
+enum { BATCH_FIRST_BYTES = offsetof(tw_batch, stride_c) + sizeof(int64_t) }; /* of the first layout */
 
 /* ---- check ---- */
 
@@ -185,8 +185,8 @@ tw_status tw_enqueue(tw_context *context, const tw_problem *problem, const void 
     tw_launch to;
     plan made;
     TRY(api_settle(&context, NULL, problem, a, b, c, &host, &p));
-    TRY(check_streams(context, &p));
     TRY(take_launch(launch, &to));
+    TRY(check_streams(context, &p));
     if (p.m == 0 || p.n == 0) return TW_OK;
     device_facts facts = context->facts;
     facts.no_workspace = to.workspace == NULL;
@@ -268,8 +268,8 @@ tw_status tw_enqueue_batched(tw_context *context, const tw_problem *problem, con
     tw_launch to;
     plan made;
     TRY(api_settle_batch(&context, problem, batch, true, a, b, c, &p, &items));
-    TRY(check_streams(context, &p));
     TRY(take_launch(launch, &to));
+    TRY(check_streams(context, &p));
     if (items.count == 0 || p.m == 0 || p.n == 0) return TW_OK;
     device_facts facts = context->facts;
     facts.no_workspace = to.workspace == NULL;

@@ -10,7 +10,7 @@ static const engine_ops *const engines[] = {&cpu_engine, &opencl_engine, &cuda_e
 
 enum { ENGINE_COUNT = sizeof engines / sizeof *engines };
 
-enum { DEVICE_FIRST_BYTES = sizeof(tw_device) }; /* of the first layout */
+enum { DEVICE_FIRST_BYTES = offsetof(tw_device, l3_bytes) + sizeof(int64_t) }; /* of the first layout */
 
 #define TEXT_OF(x)  TEXT_OF_(x)
 #define TEXT_OF_(x) #x

@@ -397,7 +397,13 @@ def types_are_named_where_there_is_no_product():
     refuses(TypeError, lambda: tw.matmul(f.astype("f2"), f.astype("f2")), "float16", "CUDA only", "float32")
     refuses(TypeError, lambda: tw.matmul(f, f, dtype="i4"), "int32", "float64")
     refuses(TypeError, lambda: tw.matmul(f, f, dtype="no such type"))
-    refuses(TypeError, lambda: tw.matmul(f, f, stream=3), "host memory")
+    for x in (f, np.ones((7, 7))):  # seen before, and not
+        tw.matmul(x, x)
+        refuses(TypeError, lambda: tw.matmul(x, x, stream=3), "host memory")
+        refuses(TypeError, lambda: tw.Plan(x, x)(x, x, stream=3), "host memory")
+    empty = np.ones((2, 0), np.int8)
+    refuses(tw.BadArgument, lambda: tw.matmul(empty, empty.T, np.ones((2, 2), np.int32), beta=0.5), "a whole number")
+    refuses(ValueError, lambda: tw.matmul(f, f, engine="cuda:4294967296"), "expected a name such as 'cuda'")
     assert tw.matmul(f.astype("f4"), f).dtype == np.float64
     assert tw.matmul(f, f, dtype=np.float32).dtype == np.float32
     assert tw.matmul(f.astype("f4"), f.astype("f4"), dtype="float64").dtype == np.float64

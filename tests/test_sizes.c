@@ -55,6 +55,16 @@ static tw_status call_batch(void *batch)
     return tw_gemm_batched(NULL, &p, batch, a, b, c);
 }
 
+/* Launches are checked before the cpu engine says that it has no streams. */
+static tw_status call_launch(void *launch)
+{
+    const tw_problem p = tw_problem_make(TW_F64, TW_N, TW_N, 2, 2, 3);
+    const tw_status status = tw_enqueue(NULL, &p, a, b, c, launch);
+    const bool taken = status == TW_BAD_ARGUMENT && strstr(tw_error_text(), "no streams") != NULL;
+    tw_problem again = p;
+    return taken ? call_problem(&again) : status;
+}
+
 static tw_status call_options(void *options)
 {
     tw_context *context = NULL;
@@ -223,15 +233,17 @@ int main(int argc, char **argv)
     const tw_problem p = tw_problem_make(TW_F64, TW_N, TW_N, 2, 2, 3);
     const tw_batch batch = {.size = sizeof batch, .count = 1};
     const tw_options options = {.size = sizeof options, .engine = "cpu", .threads = 1};
+    const tw_launch launch = {.size = sizeof launch};
     const tw_device device = {.size = sizeof device};
     const sized all[] = {
         {"problem", sizeof p, offsetof(tw_problem, dtype_b), call_problem, &p},
         {"batch", sizeof batch, sizeof batch, call_batch, &batch},
+        {"launch", sizeof launch, offsetof(tw_launch, flags), call_launch, &launch},
         {"options", sizeof options, offsetof(tw_options, flags), call_options, &options},
         {"device", sizeof device, sizeof device, call_describe, &device},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) sizes_of(&all[i]);
-    for (size_t i = 0; i < 3; i++) unknown_fields_of(&all[i]);
+    for (size_t i = 0; i < 4; i++) unknown_fields_of(&all[i]);
     unseen();
     devices();
     reserved();

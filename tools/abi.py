@@ -8,9 +8,8 @@ LIBRARIES  a build folder, compiled with -g
 ABI        the folder of the baseline and of what is passed over, default abi
 HEADERS    what is public, default include
 
-Additions pass: functions, enumerators, fields behind the old end of a struct that begins with its size, and a name for
-a field `reserved`. Anything else that changed fails with abidiff's report: exit status 1. Status 2: nothing was
-compared.
+Additions pass: functions, enumerators, and fields behind the old end of a struct that begins with its size. Anything
+else that changed fails with abidiff's report: exit status 1. Status 2: nothing was compared.
 
 abidiff 2.2 has a suppression for fields at the end (has_data_member_inserted_at), which hides every other change of
 that struct too. So what was added is cut from the new ABI's description first, and abidiff sees the rest.
@@ -73,16 +72,8 @@ def structs(tree):
             yield struct.get("name"), struct
 
 
-def variables(struct):
-    """(offset, description) of each field."""
-    return [
-        (int(member.get("layout-offset-in-bits")), member.find("var-decl"))
-        for member in struct.findall("data-member")
-    ]
-
-
 def cut_additions(old, new):
-    """From `new` fields behind the old end of a struct, names of what was reserved, and new enumerators."""
+    """From `new` fields behind the old end of a struct, and new enumerators."""
     before = dict(structs(old))
     for name, struct in structs(new):
         if name not in before:
@@ -95,12 +86,6 @@ def cut_additions(old, new):
             struct.remove(member)
         if behind:
             struct.set("size-in-bits", str(end))
-        reserved = {
-            offset: field for offset, field in variables(before[name]) if field.get("name").startswith("reserved")
-        }
-        for offset, field in variables(struct):
-            if offset in reserved and field.get("type-id") == reserved[offset].get("type-id"):
-                field.set("name", reserved[offset].get("name"))
     known = {
         enum.get("name"): {each.get("name") for each in enum.findall("enumerator")} for enum in old.iter("enum-decl")
     }

@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.." || exit 1
 fail() { echo "package.sh: $*" >&2 && exit 1; }
 say() { echo "$*" >&2; }
 
-folder=$1
+folder=${1:?usage: tools/package.sh FOLDER, which is taken from the root of the tree}
 [ "$(git rev-parse --show-toplevel 2>/dev/null)" = "$(pwd -P)" ] || \
     fail "this tree is no clone: packages are made of a commit"
 if [ -e "$folder" ] && ! [ -e "$folder/SHA256SUMS" ] && [ -n "$(ls -A "$folder" 2>&1)" ]; then

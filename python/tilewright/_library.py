@@ -110,7 +110,7 @@ def load() -> Tuple[ctypes.CDLL, str]:
 
 
 def check(library: ctypes.CDLL, name: str) -> ctypes.CDLL:
-    """Refuses what is not the library, or one of another minor version: before 1.0 its structs may differ."""
+    """Refuses what is not the library, or one of another minor version, with which this package was not tested."""
     try:
         library.tw_version.restype = c_char_p
         found, wanted = library.tw_version().decode(), package_version()
@@ -170,7 +170,7 @@ os.register_at_fork(after_in_child=after_fork)
 def engine_and_device(engine: Optional[str]) -> Tuple[str, int]:
     """"cuda:1" as ("cuda", 1); None is the cpu."""
     name, colon, index = (engine or "cpu").partition(":")
-    if colon and not index.isdigit():
+    if colon and not re.fullmatch("[0-9]{1,9}", index):
         raise ValueError(f"engine is {engine!r}, expected a name such as 'cuda', or a name and a device as 'cuda:1'")
     return ("cpu" if name == "auto" else name), int(index or 0)
 

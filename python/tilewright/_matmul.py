@@ -10,6 +10,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 import numpy as np
 
 from . import _library
+from ._errors import BadArgument
 from ._layout import Call, NeedsCopy, at_strides, plan, product_shape
 from ._library import BYTES, CODES, HOST, RESULTS, Batch, Problem, done, lib
 
@@ -98,7 +99,7 @@ def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: float = 1, beta: Optional
     Returns   an array of the operands' own kind. On CUDA it is computed on the stream and not waited for.
     Raises    ValueError (shapes), TypeError (types), and the subclasses of tilewright.Error
     """
-    if c is None and type(a) is _ndarray and type(b) is _ndarray:
+    if c is None and stream is None and type(a) is _ndarray and type(b) is _ndarray:
         try:
             recipe = _recipes.get((a.shape, a.strides, a.dtype, b.shape, b.strides, b.dtype, alpha, beta, dtype,
                                    engine))
@@ -246,6 +247,8 @@ def on_host(a: Any, b: Any, c: Any, alpha: float, beta: float, out: Any, dtype: 
         except ValueError:
             raise ValueError(f"c has the shape {c.shape}, which cannot be broadcast to {shape}") from None
     if target.size and a.shape[-1] == 0:  # strides of what is empty mean nothing
+        if target.dtype == np.int32 and not (beta == beta // 1 and -2**31 <= beta < 2**31):
+            raise BadArgument(f"beta is {beta:g}, expected a whole number from -2^31 to 2^31 - 1: C is of integers")
         if beta == 0:
             target[...] = 0
         elif beta != 1:
@@ -394,7 +397,8 @@ class Plan:
     def __call__(self, a: Any, b: Any, /, c: Any = None, *, out: Any = None, stream: Any = None) -> Any:
         """The planned product of these arrays. ValueError if they are not laid out as the planned ones."""
         recipe = self._recipe
-        if recipe is not None and type(a) is _ndarray and type(b) is _ndarray and c is None and not _debugging(10):
+        if (recipe is not None and type(a) is _ndarray and type(b) is _ndarray and c is None and stream is None and
+                not _debugging(10)):
             if ((a.shape, a.strides, a.dtype), (b.shape, b.strides, b.dtype)) != self._like:
                 self._refuse(a, b)
             if out is None:
