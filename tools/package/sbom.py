@@ -185,7 +185,7 @@ def main(version, commit, folder, output):
             document.relate(this, "GENERATED_FROM", source)
     build_tools(document, source)
 
-    sums = "".join(each["checksumValue"] for package in document.packages for each in package.get("checksums", []))
+    facts = json.dumps([document.packages, document.relations])  # another document has another namespace
     name = f"tilewright-{version}"
     when = datetime.datetime.fromtimestamp(int(os.environ["SOURCE_DATE_EPOCH"]), datetime.timezone.utc)
     said = {
@@ -193,7 +193,7 @@ def main(version, commit, folder, output):
         "dataLicense": "CC0-1.0",
         "SPDXID": "SPDXRef-DOCUMENT",
         "name": name,
-        "documentNamespace": f"https://spdx.org/spdxdocs/{name}-{hashlib.sha256(sums.encode()).hexdigest()}",
+        "documentNamespace": f"https://spdx.org/spdxdocs/{name}-{hashlib.sha256(facts.encode()).hexdigest()}",
         "creationInfo": {"created": when.strftime("%Y-%m-%dT%H:%M:%SZ"), "creators": ["Tool: tools/package/sbom.py"]},
         "packages": document.packages,
         "files": document.files,
