@@ -15,10 +15,13 @@ static guard page;
 static const double a[2 * 3] = {1, 2, 3, 4, 5, 6}, b[3 * 2] = {1, 0, 0, 1, 1, 1};
 static double c[2 * 2];
 
+/* Room for a struct, aligned as structs are, that ends where the page does or less than 8 bytes before. */
+static void *place_bytes(size_t bytes) { return guard_place(&page, (bytes + 7) / 8 * 8, true); }
+
 /* A copy of `known` bytes, of which the first `bytes` count or which is `bytes` long: it ends where the page does. */
 static void *place(const void *from, size_t known, size_t bytes)
 {
-    char *at = guard_place(&page, bytes, true);
+    char *at = place_bytes(bytes);
     const uint32_t size = (uint32_t)bytes;
     memset(at, 0, bytes);
     memcpy(at, from, bytes < known ? bytes : known);
@@ -129,7 +132,7 @@ static void unknown_fields_of(const sized *s)
 static void unseen(void)
 {
     int64_t bytes;
-    uint32_t *at = guard_place(&page, 4, true);
+    uint32_t *at = place_bytes(4);
     *at = 8;
     expect("a problem of 8 bytes is not prepared", refused(tw_prepare(NULL, (tw_problem *)(void *)at), "size is 8"));
     expect("and no workspace is named",
