@@ -8,7 +8,8 @@
  *   same_bits --layout               where members lie in the structs that are handed to both libraries
  *
  * Both libraries must lay those structs out as the headers do with which this program was compiled: --layout, compiled
- * with the one tree's headers and with the other's, has to print the same. */
+ * with the one tree's headers and with the other's, has to print the same. Structs that begin with their size may be
+ * smaller in OLD: SAME_BITS_SIZES in the environment is what OLD takes of SIZED's, in that order. */
 #include <dlfcn.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -40,6 +41,12 @@ typedef struct library {
 } library;
 
 static library libraries[LIBRARIES];
+
+/* What both libraries take. */
+static struct {
+    unsigned problem, batch, options, launch;
+} sizes = {sizeof(tw_problem), sizeof(tw_batch), sizeof(tw_options), sizeof(tw_launch)};
+
 static const char *const words[LIBRARIES] = {"before", "now"};
 
 static void library_load(library *l, const char *path)
@@ -179,7 +186,7 @@ static double now_s(void)
 static bool open_both(const char *engine, const char *set, int threads, char why[512])
 {
     tw_options options = {
-        .size = sizeof options, .engine = engine, .instruction_set = set[0] != '\0' ? set : NULL, .threads = threads};
+        .size = sizes.options, .engine = engine, .instruction_set = set[0] != '\0' ? set : NULL, .threads = threads};
     const char *cache = getenv("SAME_BITS_CACHE");
     int opened = 0;
     for (int i = 0; i < LIBRARIES; i++) {
@@ -287,6 +294,7 @@ static void lay_out(job *j)
 {
     static const double alphas[] = {1, 1, 1, 1, -1, 2.5, 0.3, 0}, betas[] = {0, 0, 0, 1, -1, 0.7};
     tw_problem *p = &j->p;
+    p->size = sizes.problem;
     p->alpha = alphas[roll(8)], p->beta = betas[roll(6)];
     if (p->dtype == TW_I8) p->alpha = (double)(int)(2 * p->alpha), p->beta = (double)(int)(3 * p->beta);
     const int64_t kind = roll(4);
@@ -479,6 +487,7 @@ static tw_status compute_forced(const library *l, const job *j, const operands *
 static tw_batch batch_of(const job *j)
 {
     tw_batch batch = tw_batch_make(&j->p, j->items);
+    batch.size = sizes.batch;
     batch.pointers = j->by_address;
     if (j->one_a) batch.stride_a = 0;
     if (j->by_address) batch.stride_a = batch.stride_b = batch.stride_c = 0;
@@ -488,7 +497,7 @@ static tw_batch batch_of(const job *j)
 static tw_status compute(const library *l, const job *j, const operands *o, const char *row)
 {
     const tw_batch batch = batch_of(j);
-    tw_launch launch = {.size = sizeof launch};
+    tw_launch launch = {.size = sizes.launch};
     void *x[3];
     tw_status status = TW_OK;
     if (j->way == FORCED) return compute_forced(l, j, o, row);
@@ -716,6 +725,9 @@ int main(int argc, char **argv)
     if (argc == 2 && strcmp(argv[1], "--layout") == 0) return print_layout(), 0;
     for (int i = 0; (argc == 4 || argc == 5) && i < 3; i++)
         if (strcmp(engines[i].name, argv[1]) == 0) e = &engines[i];
+    const char *taken = getenv("SAME_BITS_SIZES");
+    if (taken != NULL && sscanf(taken, "%u %u %u %u", &sizes.problem, &sizes.batch, &sizes.options, &sizes.launch) != 4)
+        return fprintf(stderr, "same_bits: SAME_BITS_SIZES: expected four numbers, found '%s'\n", taken), 2;
     if (e == NULL) return fprintf(stderr, "usage: same_bits cpu|opencl|cuda OLD NEW [SET] | --layout\n"), 2;
     for (int i = 0; i < LIBRARIES; i++) library_load(&libraries[i], argv[2 + i]);
     new_set = argv[4];

@@ -10,7 +10,7 @@
 # TILEWRIGHT_BUILD is the build folder, TILEWRIGHT_NVRTC a libnvrtc (else tests/get_nvrtc.sh looks for one).
 set -u
 
-quick='comparison_finds_faults planted_bits_are_found'
+quick='comparison_finds_faults moved_members_are_found planted_bits_are_found'
 long='cubins_of_the_oldest_sm cubins_of_sm_80 cubins_of_sm_90a bits_of_cpu bits_of_opencl bits_of_cuda'
 cases=$quick
 case " $* " in *' --full '*) cases="$quick $long" ;; esac
@@ -131,14 +131,25 @@ same() {
     return $status
 }
 
+# compare_layouts BEFORE NOW - all members lie where they lay, though one may have got another name; a struct that begins
+# with its size may have grown. Prints what its size was.
+compare_layouts() {
+    awk '
+    { name = $1; $1 = "" }
+    FNR == NR { before[++count] = $0; bytes[count] = $4; next }
+    name !~ /^tw_[a-z]*$/ { moved = moved || $0 != before[FNR]; next }
+    { print bytes[FNR]; moved = moved || $4 < bytes[FNR] }
+    END { exit (moved || FNR != count) }' "$1" "$2"
+}
+
 bits_of() { # ENGINE
     build_tree || return 1
     layout_of "$tree" >"$work/before" && layout_of "$root" >"$work/now" || return 1
-    cut -d ' ' -f 2- "$work/before" >"$work/places" # a member may have got another name
-    if ! cut -d ' ' -f 2- "$work/now" | cmp -s - "$work/places"; then
+    if ! compare_layouts "$work/before" "$work/now" >"$work/sizes"; then
         echo "structs are laid out differently: same_bits cannot use both libraries" && diff "$work/before" "$work/now"
         return 1
     fi
+    SAME_BITS_SIZES=$(tr '\n' ' ' <"$work/sizes") && export SAME_BITS_SIZES
     same "$1" "$place/build/libtilewright.so" "$build/libtilewright.so"
 }
 
@@ -161,6 +172,14 @@ comparison_finds_faults() {
     ! compare_digests "$work/b" "$work/a" >"$work/told" || return 1
     grep -q '^c sm_80 nn-wide: is compiled no more' "$work/told" || return 1
     : >"$work/none" && ! compare_digests "$work/none" "$work/none" >"$work/told"
+}
+
+# A struct may grow and a member be renamed; nothing may move, and no struct shrink.
+moved_members_are_found() {
+    layout() { printf '%s\n' "tw_problem at 0, $1 bytes" "tw_problem.$2 at $3, 8 bytes" 'types 1 2'; }
+    layout 112 alpha 80 >"$work/a" && layout 176 scale 80 >"$work/b" && layout 176 alpha 88 >"$work/c"
+    compare_layouts "$work/a" "$work/b" >"$work/told" && grep -qx 112 "$work/told" || return 1
+    ! compare_layouts "$work/a" "$work/c" >"$work/told" && ! compare_layouts "$work/b" "$work/a" >"$work/told"
 }
 
 # The library beside a copy that takes the oldest instructions alone, whose sums are rounded otherwise.
