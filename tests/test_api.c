@@ -290,6 +290,15 @@ static void special_cases(void)
     double x[2] = {3, 4}, y[2] = {5, 6}, z[1] = {1};
     expect("dgemm: 3 * 5 + 4 * 6 + 1",
            tw_dgemm(NULL, TW_N, TW_N, 1, 1, 2, 1, x, 2, y, 1, 1, z, 1) == TW_OK && z[0] == 40);
+    /* 2 x 2 each, padded: 1 2; 3 4 by 5 6; 7 8 is 19 22; 43 50 */
+    double x3[] = {1, 2, NAN, 3, 4}, y4[] = {5, 6, NAN, NAN, 7, 8}, z5[] = {0, 0, -1, -1, -1, 0, 0};
+    float u3[] = {1, 2, NAN, 3, 4}, v4[] = {5, 6, NAN, NAN, 7, 8}, w5[] = {0, 0, -1, -1, -1, 0, 0};
+    const double right[] = {19, 22, -1, -1, -1, 43, 50};
+    bool f64 = tw_dgemm(NULL, TW_N, TW_N, 2, 2, 2, 1, x3, 3, y4, 4, 0, z5, 5) == TW_OK, f32;
+    f32 = tw_sgemm(NULL, TW_N, TW_N, 2, 2, 2, 1, u3, 3, v4, 4, 0, w5, 5) == TW_OK;
+    for (int i = 0; i < 7; i++) f64 = f64 && z5[i] == right[i], f32 = f32 && (double)w5[i] == right[i];
+    expect("dgemm: each operand has its own leading dimension", f64);
+    expect("sgemm: each operand has its own leading dimension", f32);
     expect("A may be B", tw_sgemm(NULL, TW_N, TW_T, 8, 8, 8, 1, a, 8, a, 8, 0, c, 8) == TW_OK && all_are(c, 64, 8));
     expect("alpha is rounded to f32 once",
            tw_sgemm(NULL, TW_N, TW_N, 1, 1, 1, 0.1f, a, 1, b, 1, 0, c, 1) == TW_OK && c[0] == 0.1f);

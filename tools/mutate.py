@@ -133,7 +133,7 @@ COVERING = [
     (r"kernels/cpu/", ["test_kernels --only cpu_f32_{stem}", "test_kernels --only cpu_f64_{stem}"]),
     (r"kernels/opencl/.*\.cl$", ["test_kernels --only opencl_f32_{stem}", "test_strides --only opencl",
                                  "test_access --only opencl_f32_{stem}", "test_oclgrind --only {stem}"]),
-    (r"kernels/opencl/|engines/opencl/", PANELS + ["test_batch --only opencl", *(f"test_faults{part} --only opencl" for part in ("", "_calls", "_cache"))]),
+    (r"kernels/opencl/|engines/opencl/", PANELS + ["test_sizes", "test_batch --only opencl", *(f"test_faults{part} --only opencl" for part in ("", "_calls", "_cache"))]),
     (r"blas/", ["test_blas", *API]),
     (r"src/plan_gpu", ["test_plans", *API, "test_kernels --only opencl_f32_sgemm", "test_strides --only opencl"]),
     (r"src/(plan|table|problem)", ["test_plans", *LOOPS, "test_threads", "test_blas", "test_random",
