@@ -16,6 +16,9 @@ import tempfile
 
 from support.tap import case, main
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tools"))
+import mutate
+
 TOY = pathlib.Path("toy")  # in the folder of each case
 ROOT = pathlib.Path(os.environ.get("TILEWRIGHT_SOURCE", pathlib.Path(__file__).resolve().parent.parent))
 
@@ -129,6 +132,16 @@ def every_class_has_faults_in_this_tree():
     last = done.stdout.splitlines()[-1]
     counts = [int(word.split()[-1]) for word in last.split(":")[1].split(";")[0].split(",")]
     assert done.returncode == 0 and len(counts) == 13 and min(counts) >= 3 and sum(counts) >= 200, last + done.stderr
+
+
+@case
+def a_draw_is_nearly_the_same_when_a_fault_is_argued_away():
+    faults = [mutate.Fault("bounds", "src/toy.c", line, "f", f"i < n{line}", f"i <= n{line}") for line in range(200)]
+    drawn = lambda some, seed: {slot[1][0].before for slot in mutate.draw(some, 40, seed)}
+    first = drawn(faults, 1)
+    again = drawn([f for f in faults if f.before != min(first)], 1)
+    assert len(first) == 40 and len(first & again) == 39, (first, again)
+    assert len(first & drawn(faults, 2)) < 20
 
 
 if __name__ == "__main__":

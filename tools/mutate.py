@@ -12,7 +12,6 @@ import hashlib
 import json
 import os
 import pathlib
-import random
 import re
 import shlex
 import shutil
@@ -203,13 +202,21 @@ def read_rules(file):
 
 
 def draw(faults, count, seed):
-    """Slots: each a class and the faults tried for it in turn, until one counts. Classes take turns."""
-    by_class = {kind: [f for f in faults if f.kind == kind] for kind in CLASSES}
+    """Slots: each a class and the faults tried for it in turn, until one counts. Classes take turns. A fault's place
+    follows from the seed and itself, so that a draw is nearly the same again when what slipped has been mended."""
+    place = lambda fault: hashlib.sha1(f"{seed} {fault.path} {fault.before} {fault.after}".encode()).digest()
+    by_class = {kind: sorted((f for f in faults if f.kind == kind), key=place) for kind in CLASSES}
     kinds = [kind for kind in CLASSES if by_class[kind]]
-    for kind in kinds: random.Random(f"{seed} {kind}").shuffle(by_class[kind])
     turns = [kinds[i % len(kinds)] for i in range(count)] if kinds else []
     slots = [(kind, by_class[kind][turns[:i].count(kind)::turns.count(kind)]) for i, kind in enumerate(turns)]
     return [slot for slot in slots if slot[1]]
+
+
+def shows_in_a_product(entry):
+    """Of what was judged, what `tilewright selftest` could see here: plans alone, lists of devices and barriers do not
+    show, and it does not call the BLAS."""
+    looks_inside = re.match(r"test_(plans|recalled|faults|sizes|access|oclgrind)", entry["by"] or "")
+    return entry["verdict"] == "caught" and not looks_inside and not entry["path"].startswith("blas/")
 
 
 def covering(path):
@@ -462,10 +469,10 @@ class Gate:
             if of_kind: say(f"{kind:11} {len(of_kind):3} planted {sum(e['verdict'] == 'caught' for e in of_kind):3} caught")
         for by in sorted({e["by"] for e in entries if e["by"]}):
             say(f"caught by {by}: {sum(e['by'] == by for e in entries)}")
-        tested = [e["selftest"] for e in entries if e.get("selftest") is not None and not e["path"].startswith("blas/")]
+        tested = [e["selftest"] for e in entries if e.get("selftest") is not None and shows_in_a_product(e)]
         if tested:
             share = 100 * sum(tested) // len(tested)
-            say(f"selftest caught {sum(tested)} of {len(tested)} in kernels, planner, loops and batches, {share} %")
+            say(f"selftest caught {sum(tested)} of {len(tested)} that show in a product, {share} %")
         for e in slipped: say(f"SLIPPED {e['path']}:{e['line']} {e['class']}\n    - {e['before']}\n    + {e['after']}")
         tried = len({e["id"] for e in self.known.values()} | {e["id"] for e in entries})
         say(f"{len(entries)} planted, {len(entries) - len(slipped)} caught, {len(slipped)} slipped, {wanted - len(entries)} to go; "
