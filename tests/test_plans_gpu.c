@@ -58,6 +58,27 @@ static void tile_cases(void)
     tile_case("opencl_f32_r11_warp", 64, 0, 128, 16640, "its blocks have 256 threads, this device takes 128");
 }
 
+/* An operand in the host's memory spans its padding. */
+static void span_case(char operand, int64_t lda, int64_t ldb, int64_t ldc)
+{
+    tw_problem p, made = tw_problem_make(TW_F32, TW_N, TW_N, 2, 2, 2);
+    const kernel_row *row = kernel_named("cuda_f32_r04_banks");
+    char reason[200] = "";
+    if (!tap_case("rows of %c 2^36 elements apart: two span more than 2^37 bytes", operand)) return;
+    made.lda = lda, made.ldb = ldb, made.ldc = ldc;
+    bool refused = problem_load(&made, a, a, a, &p) == TW_OK && !kernel_fits(row, &p, &sm_90, 0, reason, sizeof reason);
+    tap_result(refused && strstr(reason, "an operand of 274877906952 bytes is larger than this device's 137438953472"),
+               "%s", reason);
+}
+
+static void span_cases(void)
+{
+    const int64_t far = (int64_t)1 << 36;
+    span_case('A', far, 2, 2);
+    span_case('B', 2, far, 2);
+    span_case('C', 2, 2, far);
+}
+
 /* How k is divided among blocks: by the shape and the tile, whatever the device; one part where there is no memory. */
 static void deep_case(int64_t m, int64_t n, int64_t k, int tile, int64_t splits, int64_t length, int64_t bytes)
 {
@@ -445,6 +466,7 @@ int main(int argc, char **argv)
     tap_start(argc, argv);
     options_cases();
     tile_cases();
+    span_cases();
     deep_cases();
     place_cases();
     return tap_finish();

@@ -292,7 +292,9 @@ class Workplace:
         shutil.copy2(self.folder / "original", self.tree / fault.path)
         for kept, state in self.before.items():
             path = self.build / kept.relative_to(self.kept)
-            if not path.exists() or (path.stat().st_mtime_ns, path.stat().st_size) != state: shutil.copy2(kept, path)
+            if path.exists() and (path.stat().st_mtime_ns, path.stat().st_size) == state: continue
+            path.unlink(missing_ok=True) # a program that still ends cannot be written to
+            shutil.copy2(kept, path)
 
     def differs(self):
         """Does an object, or a text that becomes part of the library, differ from what it was?"""
