@@ -20,6 +20,7 @@ export SOURCE_DATE_EPOCH CC=gcc LC_ALL=C
 
 tools/old_glibc.sh "$build/glibc-$glibc" "$glibc"
 link="$(cat "$build/glibc-$glibc/link") -s"
+echo "wheel.sh: building the libraries, about a minute; log: $build/log" >&2
 generator='' && ! command -v ninja >/dev/null || generator='-G Ninja'
 [ ! -e "$build/CMakeCache.txt" ] || generator=''
 # shellcheck disable=SC2086 # words, or none
@@ -27,7 +28,7 @@ generator='' && ! command -v ninja >/dev/null || generator='-G Ninja'
     cmake -S . -B "$build" $generator -DCMAKE_BUILD_TYPE=Release -DTILEWRIGHT_TESTS=OFF \
         -DCMAKE_C_FLAGS="-ffile-prefix-map=$build=build -ffile-prefix-map=$root=." \
         -DCMAKE_EXE_LINKER_FLAGS="$link" -DCMAKE_SHARED_LINKER_FLAGS="$link"
-    cmake --build "$build" -j "$(nproc)" --target tilewright tilewright_shared tilewright_blas
+    cmake --build "$build" -j "${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}" --target tilewright tilewright_shared tilewright_blas
 } >"$build/log" 2>&1 || { cat "$build/log" >&2 && echo "wheel.sh: the build failed" >&2 && exit 1; }
 
 for file in libtilewright.so.0 libtilewright_blas.so.0 tilewright; do

@@ -1,5 +1,6 @@
 """python -m tilewright: the program `tilewright`, in this process's place."""
 import os
+import signal
 import sys
 from typing import NoReturn
 
@@ -7,6 +8,8 @@ from ._lab import program
 
 
 def main() -> NoReturn:
+    for name in ("SIGPIPE", "SIGXFSZ"):  # which Python ignores, and the program would inherit that
+        signal.signal(getattr(signal, name), signal.SIG_DFL)
     try:
         os.execv(program(), ["tilewright", *sys.argv[1:]])
     except OSError as error:

@@ -42,8 +42,8 @@ def _is_script(file: str) -> bool:
 
 
 class Records(List[Dict[str, Any]]):
-    """A list of records, one dictionary each, whose fields docs/REFERENCE.md explains. pandas.DataFrame takes it.
-    Jupyter shows its chart."""
+    """A list of records, one dictionary each, whose fields docs/REFERENCE.md explains. pandas.DataFrame takes it, and
+    Jupyter shows its chart. Elsewhere: for r in records: print(r["kernel"], r["gflops"], r["verified"])."""
 
     def _repr_svg_(self) -> Optional[str]:
         """The chart of `tilewright report`; None where these records have none."""
@@ -62,6 +62,8 @@ class Records(List[Dict[str, Any]]):
 def words(options: Dict[str, Any]) -> List[str]:
     """Options of the command line: html_file=1 is --html-file 1, True an option alone, a list has commas."""
     found = []
+    if "json" in options:
+        raise TypeError("json is no option here: the records are returned")
     for name, value in options.items():
         if value is None or value is False:
             continue
@@ -78,7 +80,8 @@ def run(command: str, arguments: List[str], options: Dict[str, Any]) -> Records:
     if ended.returncode == 0:
         return Records(json.loads(line) for line in ended.stdout.splitlines())
     said = re.findall(rf"^tilewright: (?:{command}: )?(.*)", ended.stderr, re.M)
-    sentence = said[-1] if said else ended.stderr.strip() or f"tilewright {command} ended with {ended.returncode}"
+    said += re.findall(r'"refused": *"([^"]*)"', ended.stdout)[:1]  # why a row could not be timed
+    sentence = ": ".join(said[-2:]) if said and '"refused"' in ended.stdout else said[-1] if said else ended.stderr.strip() or f"tilewright {command} ended with {ended.returncode}"
     if ended.returncode == 2:
         raise ValueError(sentence)
     raise _failures.get(ended.returncode, Error)(sentence)
@@ -95,7 +98,8 @@ def devices() -> Records:
 
 
 def ladder(**options: Any) -> Records:
-    """The ladder's rungs, verified and timed: `tilewright ladder`, whose options are keywords here.
+    """The ladder's rungs, verified and timed: `tilewright ladder`, whose options are keywords here: --transpose-b is
+    transpose_b=True, and a list is joined by commas. `python -m tilewright help ladder` has them all.
 
     >>> import tilewright
     >>> [record["rung"] for record in tilewright.ladder(size=64, rung=["r01", "r04"], samples=1, threads=1)]
@@ -105,7 +109,8 @@ def ladder(**options: Any) -> Records:
 
 
 def bench(**options: Any) -> Records:
-    """Products, verified and timed: `tilewright bench`, whose options are keywords here.
+    """Products, verified and timed: `tilewright bench`, whose options are keywords here, as ladder()'s are. The types
+    are the program's: dtype="f64". `python -m tilewright help bench` has them all.
 
     >>> import tilewright
     >>> tilewright.bench(size=64, dtype="f64", samples=1, threads=1)[0]["verified"]

@@ -105,8 +105,10 @@ def load() -> Tuple[ctypes.CDLL, str]:
             return check(ctypes.CDLL(name), name), name
         except OSError as error:
             tried.append(str(error) if name in str(error) else f"{name}: {error}")
-    how = "TILEWRIGHT_LIBRARY names it" if named else "Build it (./dev build), or set TILEWRIGHT_LIBRARY to its file"
-    raise ImportError(f"tilewright found no {SONAME}. Tried: {'; '.join(tried)}. {how}.")
+    if named:
+        raise ImportError(f"TILEWRIGHT_LIBRARY is {named}, expected the file of {SONAME}: {'; '.join(tried)}")
+    raise ImportError(f"tilewright found no {SONAME}. Tried: {'; '.join(tried)}. Build it (./dev build), or set "
+                      "TILEWRIGHT_LIBRARY to its file.")
 
 
 def check(library: ctypes.CDLL, name: str) -> ctypes.CDLL:
@@ -168,7 +170,9 @@ os.register_at_fork(after_in_child=after_fork)
 
 
 def engine_and_device(engine: Optional[str]) -> Tuple[str, int]:
-    """"cuda:1" as ("cuda", 1); None is the cpu."""
+    """"cuda:1" as ("cuda", 1); None and "auto" are the cpu."""
+    if not isinstance(engine or "", str):
+        raise TypeError(f"engine is {engine!r}, expected 'cpu', 'cuda' or 'opencl', or one with a device as 'cuda:1'")
     name, colon, index = (engine or "cpu").partition(":")
     if colon and not re.fullmatch("[0-9]{1,9}", index):
         raise ValueError(f"engine is {engine!r}, expected a name such as 'cuda', or a name and a device as 'cuda:1'")

@@ -84,9 +84,10 @@ def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: float = 1, beta: Optional
     a, b      NumPy arrays, or what makes one; PyTorch tensors, CuPy arrays and others that speak
               __cuda_array_interface__ or DLPack, on the CPU or on CUDA. Vectors, matrices, and stacks of matrices that
               broadcast. float64, float32, bfloat16, float16 (CUDA only), int8. Two float types become the wider one.
-    c         added to the product, broadcast to its shape. It's not changed, unless it is `out` too.
+    c         added to the product, broadcast to its shape. It is converted to the result's type first and does not widen
+              it: float64 is rounded to float32, int64 wraps around to int32. Not changed, unless it is `out` too.
     alpha     scales the product; beta scales c: 1 if c is given. With beta 0, c is not read.
-    out       where the result goes: an array of the result's shape and type. It may overlap the operands.
+    out       where the result goes: an array of the result's shape and type. It may overlap the operands, but not itself.
     dtype     type of the result. Without it float64 and float32 stay, int8 gives int32, and bfloat16 and float16 give
               float32, the type of their sums. If the operands' type can't have this result, they are converted to it.
     engine    of host arrays: "cpu" (the default), "cuda" or "opencl", with a device as "cuda:1"
@@ -95,9 +96,11 @@ def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: float = 1, beta: Optional
     Operands are read in place if rows or columns are contiguous: transposed, padded, sliced and broadcast arrays are
     not copied. Others, as those with a negative stride in a matrix, are.
 
-    Error     |result - exact| <= |alpha| g(k+2) |a||b| + ..., element by element: tw_gemm in tilewright.h
+    Threads   the processor's cores, or TILEWRIGHT_THREADS in the environment, which the first product reads.
+    Error     |result - exact| <= |alpha| g(k+2) |a||b| + ..., element by element, with g(j) = j u / (1 - j u) and u the
+              unit roundoff of the sums: tw_gemm in tilewright.h has all of it
     Returns   an array of the operands' own kind. On CUDA it is computed on the stream and not waited for.
-    Raises    ValueError (shapes), TypeError (types), and the subclasses of tilewright.Error
+    Raises    ValueError (shapes) and TypeError (types); what the library refuses is a subclass of tilewright.Error
     """
     if c is None and stream is None and type(a) is _ndarray and type(b) is _ndarray:
         try:
@@ -133,10 +136,17 @@ def _matmul(a: Any, b: Any, c: Any, alpha: float, beta: Optional[float], out: An
 
 def scalars(c: Any, alpha: Any, beta: Any) -> Tuple[float, float]:
     if beta is None:
-        return float(alpha), 0.0 if c is None else 1.0
+        return number("alpha", alpha), 0.0 if c is None else 1.0
     if c is None and beta != 0:
         raise ValueError(f"beta is {beta}, but there is no c that it could scale")
-    return float(alpha), float(beta)
+    return number("alpha", alpha), number("beta", beta)
+
+
+def number(name: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} is {value!r}, expected a number") from None
 
 
 def elsewhere(operand: Any) -> Optional[Callable[..., Any]]:
@@ -150,6 +160,12 @@ def elsewhere(operand: Any) -> Optional[Callable[..., Any]]:
 
 
 # ---- NumPy ----
+
+def array(name: str, x: Any) -> "np.ndarray[Any, Any]":
+    if x is None or isinstance(x, (str, bytes)):
+        raise TypeError(f"{name} is {type(x).__name__}, expected an array")
+    return np.asarray(x)
+
 
 def named(name: str) -> "np.dtype[Any]":
     """NumPy's type of this name; bfloat16 is ml_dtypes'."""
@@ -168,7 +184,12 @@ def type_name(dtype: Any) -> Optional[str]:
     if dtype is None:
         return None
     text = str(dtype)
-    return text[6:] if text.startswith("torch.") else text if text in CODES else str(np.dtype(dtype).name)
+    if text.startswith("torch."):
+        return text[6:]
+    try:
+        return text if text in CODES else str(np.dtype(dtype).name)
+    except TypeError:
+        raise TypeError(f"dtype is {dtype!r}, expected one of {', '.join(CODES)}") from None
 
 
 def choose_types(a: str, b: str, wanted: Optional[str], c: Optional[str] = None) -> Tuple[str, str]:
@@ -188,7 +209,8 @@ def choose_types(a: str, b: str, wanted: Optional[str], c: Optional[str] = None)
         return operands, wanted
     if wanted in ("float64", "float32", "bfloat16", "float16"):
         return wanted, wanted
-    raise TypeError(f"the result cannot be {wanted}: products of {operands} are {' or '.join(RESULTS[operands])}")
+    can = dict.fromkeys(RESULTS[operands] + (() if operands == "int8" else ("float64", "float32", "bfloat16", "float16")))
+    raise TypeError(f"the result cannot be {wanted}: products of {operands} are {' or '.join(can)}")
 
 
 def check_out(shape: Tuple[int, ...], found: Tuple[int, ...], dtype: str, found_dtype: str, writable: bool) -> None:
@@ -198,6 +220,15 @@ def check_out(shape: Tuple[int, ...], found: Tuple[int, ...], dtype: str, found_
         raise TypeError(f"out is {found_dtype}, expected {dtype}")
     if not writable:
         raise ValueError("out is read-only")
+
+
+def check_engine(operands: str, engine: str, a: Any, b: Any) -> None:
+    if operands != "float16" or engine == "cuda":
+        return
+    given = "float16" in (a.dtype.name, b.dtype.name)
+    raise TypeError(f"float16 is multiplied on CUDA only, and the engine is {engine}: " +
+                    ("convert a and b to float32 with astype(), which is exact" if given else
+                     "ask for dtype='float32' and convert the result with astype()"))
 
 
 def element_strides(x: "np.ndarray[Any, Any]") -> Optional[Tuple[int, ...]]:
@@ -218,16 +249,14 @@ def on_host(a: Any, b: Any, c: Any, alpha: float, beta: float, out: Any, dtype: 
             engine: Optional[str]) -> Any:
     """The product of NumPy arrays, by the long way; with a key it leaves a recipe where the short one can follow."""
     name, device = _library.engine_and_device(engine)
-    given_a, given_b = a, b = np.asarray(a), np.asarray(b)
+    given_a, given_b = a, b = array("a", a), array("b", b)
     shape = product_shape(a.shape, b.shape)
     wanted = type_name(dtype)
     if wanted is None and out is not None and a.dtype == b.dtype:
         wanted = getattr(out, "dtype", a.dtype).name
         wanted = wanted if wanted in RESULTS.get(a.dtype.name, ()) else None
     operands, result = choose_types(a.dtype.name, b.dtype.name, wanted)
-    if operands == "float16" and name != "cuda":
-        raise TypeError(f"float16 is multiplied on CUDA only, and the engine is {name}: convert a and b to float32 "
-                        "with astype(), which is exact")
+    check_engine(operands, name, a, b)
     if out is not None:
         if not isinstance(out, _ndarray):
             raise TypeError(f"out is {type(out).__name__}, expected an array")
@@ -368,7 +397,7 @@ class Plan:
     <tilewright.Plan (2, 3) @ (3, 2) -> (2, 2) float64>
 
     a, b, c   arrays of the shapes, strides and types that later calls will have; their values are not read
-    others    as in matmul
+    others    as in matmul. Alpha, beta, dtype and engine are fixed here; a call takes a, b, c, out and stream.
 
     On CUDA it compiles the kernels that the product needs, with and without a workspace: the first call can then
     be captured into a CUDA graph already.
@@ -416,11 +445,15 @@ class Plan:
         return _matmul(a, b, c, alpha, beta, out, dtype, engine, stream)
 
     def _refuse(self, a: Any, b: Any) -> None:
-        raise ValueError(f"a and b are {layout_of(a)} and {layout_of(b)}; planned were {self._like[0]} and "
-                         f"{self._like[1]} (shape, strides, type)")
+        differ = [f"{name} has the {what} {found}, planned was {planned}"
+                  for name, layout, like in zip("ab", (layout_of(a), layout_of(b)), self._like)
+                  for what, found, planned in zip(("shape", "strides", "type"), layout, like) if found != planned]
+        raise ValueError("; ".join(differ) + ": plan again, or pass arrays like the planned ones")
 
 
 def layout_of(x: Any) -> Tuple[Any, ...]:
+    if not hasattr(x, "shape") or not hasattr(x, "dtype"):
+        raise TypeError(f"{type(x).__name__} is no array, and a plan is made of arrays")
     if isinstance(x, _ndarray):
         return x.shape, x.strides, x.dtype
     strides = x.stride() if callable(getattr(x, "stride", None)) else getattr(x, "strides", None)
@@ -432,8 +465,7 @@ def prepare(a: Any, b: Any, c: Any, alpha: float, beta: float, dtype: Any,
     """The result's type, and the recipe of host operands if they are read in place. Computes nothing."""
     name, device = _library.engine_and_device(engine)
     operands, result = choose_types(a.dtype.name, b.dtype.name, type_name(dtype))
-    if operands == "float16" and name != "cuda":
-        raise TypeError(f"float16 is multiplied on CUDA only, and the engine is {name}")
+    check_engine(operands, name, a, b)
     shape, strides_a, strides_b = product_shape(a.shape, b.shape), element_strides(a), element_strides(b)
     if (c is not None or not shape or 0 in shape or a.shape[-1] == 0 or strides_a is None or strides_b is None or
             a.dtype != named(operands) or b.dtype != named(operands) or result in ("bfloat16", "float16")):
