@@ -118,7 +118,7 @@ SPEED = r"prefetch|\bat_[ac]\b|a_next|b_next|c_next|PER_THREAD|even_block|WANTED
 SAME_AT_EQUALITY = r"(\w+) < (\w+) \? \1 : \2\b|\bfor \([^;]*;[^;]* < [^;]*;[^;)]*\+= |\bt < ceil_div\(k, TILE\)"
 
 # The programs that cover a file: fast ones, and those likely to fail, first. {stem}: the file's name without its ending.
-API = ["test_api", "test_recalled", "test_bits", "test_plans_cpu", "test_plans_gpu"]
+API = ["test_api", "test_sizes", "test_recalled", "test_bits", "test_plans_cpu", "test_plans_gpu"]
 LOOPS = ["test_strides --only cpu", *API, "test_batch --only cpu", "test_kernels --only every",
          *(f"test_kernels --only cpu_{row}" for row in ("f32_gemm", "f64_gemm", "i8", "bf16"))]
 PANELS = ["test_strides --only opencl",
