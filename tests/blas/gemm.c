@@ -188,7 +188,7 @@ static bool product(bool is_f32, way way, char op_a, char op_b, const int size[3
 static void products(void)
 {
     static const int sizes[][3] = {{1, 1, 1},    {8, 8, 8},       {5, 7, 3}, {17, 33, 65}, {31, 50, 1023}, {300, 1, 2},
-                                   {1, 300, 40}, {150, 140, 130}, {0, 5, 3}, {5, 0, 3},    {0, 0, 0},     {5, 4, 0}};
+                                   {1, 300, 40}, {150, 140, 130}, {0, 5, 3}, {5, 0, 3},    {0, 0, 0},      {5, 4, 0}};
     static const double scalars[][2] = {{1, 0}, {1, 1}, {-2, 0.5}, {0.5, 3}, {0, 0}, {0, 1}, {0, 2}};
     static const char ops[] = "NnTtCc";
     for (int is_f32 = 0; is_f32 < 2; is_f32++)
