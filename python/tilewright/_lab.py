@@ -80,8 +80,10 @@ def run(command: str, arguments: List[str], options: Dict[str, Any]) -> Records:
     if ended.returncode == 0:
         return Records(json.loads(line) for line in ended.stdout.splitlines())
     said = re.findall(rf"^tilewright: (?:{command}: )?(.*)", ended.stderr, re.M)
-    said += re.findall(r'"refused": *"([^"]*)"', ended.stdout)[:1]  # why a row could not be timed
-    sentence = ": ".join(said[-2:]) if said and '"refused"' in ended.stdout else said[-1] if said else ended.stderr.strip() or f"tilewright {command} ended with {ended.returncode}"
+    reason = re.findall(r'"refused": *"([^"]*)"', ended.stdout)  # why a row could not be timed
+    sentence = said[-1] if said else ended.stderr.strip() or f"tilewright {command} ended with {ended.returncode}"
+    if reason:
+        sentence += f": {reason[0]}"
     if ended.returncode == 2:
         raise ValueError(sentence)
     raise _failures.get(ended.returncode, Error)(sentence)

@@ -84,10 +84,11 @@ def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: float = 1, beta: Optional
     a, b      NumPy arrays, or what makes one; PyTorch tensors, CuPy arrays and others that speak
               __cuda_array_interface__ or DLPack, on the CPU or on CUDA. Vectors, matrices, and stacks of matrices that
               broadcast. float64, float32, bfloat16, float16 (CUDA only), int8. Two float types become the wider one.
-    c         added to the product, broadcast to its shape. It is converted to the result's type first and does not widen
-              it: float64 is rounded to float32, int64 wraps around to int32. Not changed, unless it is `out` too.
+    c         added to the product, broadcast to its shape. It is converted to the result's type first and does not
+              widen it: float64 is rounded to float32, int64 wraps around to int32. Not changed, unless it is `out` too.
     alpha     scales the product; beta scales c: 1 if c is given. With beta 0, c is not read.
-    out       where the result goes: an array of the result's shape and type. It may overlap the operands, but not itself.
+    out       where the result goes: an array of the result's shape and type. It may overlap the operands, but not
+              itself.
     dtype     type of the result. Without it float64 and float32 stay, int8 gives int32, and bfloat16 and float16 give
               float32, the type of their sums. If the operands' type can't have this result, they are converted to it.
     engine    of host arrays: "cpu" (the default), "cuda" or "opencl", with a device as "cuda:1"
@@ -209,7 +210,8 @@ def choose_types(a: str, b: str, wanted: Optional[str], c: Optional[str] = None)
         return operands, wanted
     if wanted in ("float64", "float32", "bfloat16", "float16"):
         return wanted, wanted
-    can = dict.fromkeys(RESULTS[operands] + (() if operands == "int8" else ("float64", "float32", "bfloat16", "float16")))
+    floats = () if operands == "int8" else ("float64", "float32", "bfloat16", "float16")
+    can = dict.fromkeys(RESULTS[operands] + floats)
     raise TypeError(f"the result cannot be {wanted}: products of {operands} are {' or '.join(can)}")
 
 
