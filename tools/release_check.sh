@@ -61,7 +61,7 @@ done
 commit=$(git rev-parse HEAD) || fail 'this tree is no clone'
 version=$(tools/version.sh) || exit 2
 if [ -e "$folder" ] && ! [ -e "$folder/commit" ] && [ -n "$(ls -A "$folder" 2>&1)" ]; then
-    fail "$folder is there, and no such folder: expected a new name, an empty folder or one of an earlier run"
+    fail "$folder is not of an earlier run: expected a new name, an empty folder or one that this script made"
 fi
 mkdir -p "$folder/logs" && folder=$(cd "$folder" && pwd -P) || exit 2
 # What an earlier run left of another commit.
