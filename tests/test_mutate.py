@@ -124,6 +124,15 @@ def programs_that_fail_by_themselves_judge_nothing():
     (TOY / "tests/toy.c").write_text(TEST.replace("301", "302"))
     done = gate("--count", "3")
     assert done.returncode == 3 and "left out: toy: exit status 1" in done.stdout and "no fault could be judged" in done.stdout, done.stdout
+    assert "not judged, as toy cannot run here: 3 faults\n" in done.stdout, done.stdout
+
+
+@case
+def a_fault_that_one_program_alone_can_show_begins_with_it():
+    first = lambda path, kind: mutate.covering(path, kind)[0]
+    assert first("kernels/opencl/ladder/r05_outer.cl", "barriers") == "test_oclgrind --only r05_outer"
+    assert first("kernels/opencl/ladder/r05_outer.cl", "masks") == "test_kernels --only opencl_f32_r05_outer"
+    assert first("src/engines/cpu/pack_words.c", "nan") == "test_tiles"
 
 
 @case

@@ -117,7 +117,8 @@ SPEED = r"prefetch|\bat_[ac]\b|a_next|b_next|c_next|PER_THREAD|even_block|WANTED
 # Nor does a lost step of k = 1023 there: no block begins with it.
 SAME_AT_EQUALITY = r"(\w+) < (\w+) \? \1 : \2\b|\bfor \([^;]*;[^;]* < [^;]*;[^;)]*\+= |\bt < ceil_div\(k, TILE\)"
 
-# The programs that cover a file: fast ones, and those likely to fail, first. {stem}: the file's name without its ending.
+# The programs that cover a fault, by its file and class: fast ones, and those likely to fail, first. Where the first cannot
+# run, the fault is not judged. {stem}: the file's name without its ending.
 API = ["test_api", "test_sizes", "test_recalled", "test_bits", "test_plans_cpu", "test_plans_gpu"]
 LOOPS = ["test_strides --only cpu", *API, "test_batch --only cpu", "test_kernels --only every",
          *(f"test_kernels --only cpu_{row}" for row in ("f32_gemm", "f64_gemm", "i8", "bf16"))]
@@ -130,13 +131,15 @@ COVERING = [
     (r"kernels/cpu/(gem|vec|cpu\.h)", LOOPS),
     (r"kernels/cpu/rung\.h", ["test_kernels --only cpu_f32_r0", "test_kernels --only cpu_f64_r0"]),
     (r"kernels/cpu/", ["test_kernels --only cpu_f32_{stem}", "test_kernels --only cpu_f64_{stem}"]),
-    (r"kernels/opencl/.*\.cl$", ["test_kernels --only opencl_f32_{stem}", "test_strides --only opencl",
-                                 "test_access --only opencl_f32_{stem}", "test_oclgrind --only {stem}"]),
+    (r"kernels/opencl/.* barriers$", ["test_oclgrind --only {stem}", "test_kernels --only opencl_f32_{stem}"]),
+    (r"kernels/opencl/.*\.cl ", ["test_kernels --only opencl_f32_{stem}", "test_strides --only opencl",
+                                "test_access --only opencl_f32_{stem}", "test_oclgrind --only {stem}"]),
     (r"kernels/opencl/|engines/opencl/", PANELS + ["test_sizes", "test_batch --only opencl", *(f"test_faults{part} --only opencl" for part in ("", "_calls", "_cache"))]),
     (r"blas/", ["test_blas", *API]),
     (r"src/plan_gpu", ["test_plans", *API, "test_kernels --only opencl_f32_sgemm", "test_strides --only opencl"]),
     (r"src/(plan|table|problem)", ["test_plans", *LOOPS, "test_threads", "test_blas", "test_random",
                                    "test_kernels --only opencl_f32_sgemm", *MEMORY]),
+    (r"cpu/pack_words", ["test_tiles", *LOOPS]), # most layouts need AVX-512 or AMX
     (r"cpu/threads", ["test_threads", *LOOPS, "test_random"]),
     (r"src/", [*LOOPS, "test_threads", "test_blas", "test_random", "test_strides --only opencl",
                "test_kernels --only opencl_f32_sgemm", *MEMORY, "test_faults --only large", "test_faults_calls --only large",
@@ -219,8 +222,8 @@ def shows_in_a_product(entry):
     return entry["verdict"] == "caught" and not looks_inside and not entry["path"].startswith("blas/")
 
 
-def covering(path):
-    commands = next((commands for sought, commands in COVERING if re.search(sought, path)), [])
+def covering(path, kind):
+    commands = next((commands for sought, commands in COVERING if re.search(sought, f"{path} {kind}")), [])
     return [command.format(stem=pathlib.Path(path).stem) for command in commands]
 
 
@@ -335,6 +338,7 @@ class Gate:
     def __init__(self, root, options):
         self.root, self.options, self.lock, self.measuring = root, options, threading.Lock(), collections.defaultdict(threading.Lock)
         self.begin, self.spent = time.monotonic(), 0 # slots without a fault that counts
+        self.left_out = collections.Counter() # faults by the program without which they are not judged
         self.out = pathlib.Path(options.folder).resolve()
         self.out.mkdir(parents=True, exist_ok=True)
         self.files = files_of(root)
@@ -394,7 +398,7 @@ class Gate:
             if workplace.make(library) != 0: return dict(entry, verdict="does not compile")
             if not workplace.differs(): return dict(entry, verdict="same object")
             entry["verdict"], entry["by"], entry["why"] = "slipped", None, None
-            for command in covering(fault.path):
+            for command in covering(fault.path, fault.kind):
                 if not self.commands[command]["passes"]: continue
                 name = command.split()[0]
                 if workplace.make(name) != 0: return dict(entry, verdict="does not compile")
@@ -430,9 +434,11 @@ class Gate:
                     if self.over(): return None
                     if workplace is None:
                         with self.lock: workplace = workplaces.pop()
-                    commands = covering(fault.path)
+                    commands = covering(fault.path, fault.kind)
                     self.measure(workplace, commands)
-                    if not self.commands[commands[0]]["passes"]: continue # the main program for this file is not here: nothing to judge by
+                    if not self.commands[commands[0]]["passes"]:
+                        self.left_out[commands[0]] += 1
+                        continue
                     entry = self.write(self.judge(workplace, fault))
                 if not counts(entry): continue
                 by = f"    by {entry['by']}: {entry['why']}\n" if entry["verdict"] == "caught" else ""
@@ -446,10 +452,10 @@ class Gate:
 
     def run(self):
         open_slots = [s for s in self.slots if not any(counts(self.known.get(f.id)) for f in s[1][1])]
-        paths = {f.path for _, (_, candidates) in self.slots for f in candidates}
-        targets = {LIBRARY} | {command.split()[0] for path in paths for command in covering(path)}
+        paths = {(f.path, f.kind) for _, (_, candidates) in self.slots for f in candidates}
+        targets = {LIBRARY} | {command.split()[0] for path in paths for command in covering(*path)}
         if self.options.selftest: targets.add("tilewright")
-        if any(path.startswith("blas/") for path in paths): targets.add("tilewright_blas")
+        if any(path.startswith("blas/") for path, _ in paths): targets.add("tilewright_blas")
         jobs = min(self.options.jobs, max(len(open_slots), 1))
         workplaces = [Workplace(self.root, self.files, self.out / f"work-{i + 1}", self.options, targets) for i in range(jobs)]
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
@@ -475,6 +481,8 @@ class Gate:
         if tested:
             share = 100 * sum(tested) // len(tested)
             say(f"selftest caught {sum(tested)} of {len(tested)} that show in a product, {share} %")
+        for command, count in sorted(self.left_out.items()):
+            say(f"not judged, as {command} cannot run here: {count} fault{'s' * (count > 1)}")
         for e in slipped: say(f"SLIPPED {e['path']}:{e['line']} {e['class']}\n    - {e['before']}\n    + {e['after']}")
         tried = len({e["id"] for e in self.known.values()} | {e["id"] for e in entries})
         say(f"{len(entries)} planted, {len(entries) - len(slipped)} caught, {len(slipped)} slipped, {wanted - len(entries)} to go; "
