@@ -29,7 +29,7 @@ other_versions_are_found() {
     found 's/^\(project(tilewright VERSION\) [0-9.]*/\1 7.8.9/' CMakeLists.txt &&
         found 's/^\(#define TW_VERSION_PATCH\) .*/\1 77/' include/tilewright.h &&
         found 's/\(tw_version - .*"\)[0-9.]*"/\17.8.9"/' include/tilewright.h &&
-        found '0,/^## [0-9.]*/s//## 7.8.9/' CHANGELOG.md &&
+        found '0,/^## [0-9][0-9.]*/s//## 7.8.9/' CHANGELOG.md &&
         found 's/^TILEWRIGHT_[0-9.]* {/TILEWRIGHT_7.8 {/' src/tilewright.map &&
         found 's/find_package(tilewright [0-9.]*/find_package(tilewright 7.8/' examples/CMakeLists.txt &&
         found 's/^Package: libtilewright[0-9]*/Package: libtilewright7/' tools/package/debian/control.in
