@@ -35,7 +35,8 @@ int main(int argc, char **argv)
 {
     static const int64_t ms[] = {1, 15, 16, 17, 31, 32, 33, 100}, ns[] = {1, 16, 17, 32, 33, 61, 64, 130},
                          ks[] = {0, 1, 2, 3, 15, 31, 32, 33, 63, 64, 65, 127, 513, 1100};
-    static const double scalars[][2] = {{1, 0}, {1, 1}, {-2, 3}, {0, 2}};
+    /* no float holds 2^24 + 1 */
+    static const double scalars[][2] = {{1, 0}, {1, 1}, {-2, 3}, {0, 2}}, wide[2] = {16777217, -16777219};
     pool *pool = NULL;
     tap_start(argc, argv);
     guard arena = guard_make(1 << 20);
@@ -54,6 +55,7 @@ int main(int argc, char **argv)
         tw_problem p = tw_problem_make(dtype, (tw_op)(variant / 2 % 2), (tw_op)(variant % 2), m, n, k);
         p.lda += variant % 3, p.ldb += variant % 5, p.ldc += variant % 2 * 7;
         p.alpha = scalars[variant % 4][0], p.beta = scalars[variant % 4][1];
+        if (dtype == TW_I8 && k <= 65 && variant % 4 == 2) p.alpha = wide[0], p.beta = wide[1];
         bool passed = true;
         oracle_verdict verdict = {.passed = true};
         for (int kind = ORACLE_EXACT; passed && kind <= ORACLE_BOUND; kind++) {
