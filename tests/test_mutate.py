@@ -132,7 +132,7 @@ def a_fault_that_one_program_alone_can_show_begins_with_it():
     first = lambda path, kind: mutate.covering(path, kind)[0]
     assert first("kernels/opencl/ladder/r05_outer.cl", "barriers") == "test_oclgrind --only r05_outer"
     assert first("kernels/opencl/ladder/r05_outer.cl", "masks") == "test_kernels --only opencl_f32_r05_outer"
-    assert first("src/engines/cpu/pack_words.c", "nan") == "test_kernels --only r13"
+    assert first("src/engines/cpu/pack_words.c", "nan") == "test_tiles"
 
 
 @case

@@ -34,7 +34,7 @@ static bool multiply(const oracle *o, void *c, pool *pool)
 int main(int argc, char **argv)
 {
     static const int64_t ms[] = {1, 15, 16, 17, 31, 32, 33, 100}, ns[] = {1, 16, 17, 32, 33, 61, 64, 130},
-                         ks[] = {0, 1, 2, 3, 15, 31, 32, 33, 63, 64, 65, 127, 513, 1100};
+                         ks[] = {0, 1, 2, 3, 15, 31, 32, 33, 63, 64, 65, 127, 1023, 1100};
     /* no float holds 2^24 + 1 */
     static const double scalars[][2] = {{1, 0}, {1, 1}, {-2, 3}, {0, 2}}, wide[2] = {16777217, -16777219};
     pool *pool = NULL;

@@ -139,7 +139,7 @@ COVERING = [
     (r"src/plan_gpu", ["test_plans", *API, "test_kernels --only opencl_f32_sgemm", "test_strides --only opencl"]),
     (r"src/(plan|table|problem)", ["test_plans", *LOOPS, "test_threads", "test_blas", "test_random",
                                    "test_kernels --only opencl_f32_sgemm", *MEMORY]),
-    (r"cpu/pack_words", ["test_kernels --only r13", *LOOPS]), # most layouts and the deepest panels need AMX
+    (r"cpu/pack_words", ["test_tiles", *LOOPS]), # which has the layouts and the deep panels of AMX
     (r"cpu/threads", ["test_threads", *LOOPS, "test_random"]),
     (r"src/", [*LOOPS, "test_threads", "test_blas", "test_random", "test_strides --only opencl",
                "test_kernels --only opencl_f32_sgemm", *MEMORY, "test_faults --only large", "test_faults_calls --only large",
