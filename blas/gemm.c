@@ -39,7 +39,7 @@ static inline void multiply(const call *x)
 {
     int wrong = first_wrong(x);
     if (wrong > 0) {
-        blas_report(x->caller, wrong);
+        blas_report(x->caller, wrong, NULL);
         return;
     }
     if (x->m == 0 || x->n == 0 || ((x->alpha == 0 || x->k == 0) && x->beta == 1)) return;

@@ -135,8 +135,8 @@ static tw_status multiply_aligned(tw_context *context, const tw_problem *p, cons
     return status;
 }
 
-/* False: tw_error_text() says why. A NULL operand comes to tw_gemm() as it is. */
-static bool multiply(const tw_problem *p, const void *a, const void *b, void *c)
+/* A NULL operand comes to tw_gemm() as it is. */
+bool blas_multiply(const tw_problem *p, const void *a, const void *b, void *c)
 {
     tw_context *context = context_of_calls();
     bool missing = c == NULL || (reads(p) && (a == NULL || b == NULL)),
@@ -157,32 +157,44 @@ static double now_s(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+double blas_start(void)
+{
+    context_of_calls(); /* not part of the time */
+    return atomic_load(&verbose) ? now_s() : 0;
+}
+
+void blas_finish(const blas_caller *caller, const char *failed, double start_s, double flops, const char *said)
+{
+    const double seconds = start_s > 0 ? now_s() - start_s : 0;
+    const bool slow = seconds >= 1e-3;
+    if (failed != NULL)
+        blas_report(caller, 0, failed);
+    else if (start_s > 0)
+        fprintf(stderr, "tilewright: %s%s %s: %.3g %s, %.3g GFLOP/s\n",
+                caller->from_c ? caller->c_name : caller->c_name + strlen("cblas_"),
+                !caller->from_c     ? "_"
+                : caller->row_major ? " row-major"
+                                    : " column-major",
+                said, seconds * (slow ? 1e3 : 1e6), slow ? "ms" : "us", seconds > 0 ? flops / seconds / 1e9 : 0);
+}
+
 /* In the caller's terms: p is a column-major call's product of the transposes. */
-static void print_line(const blas_caller *caller, const tw_problem *p, double seconds)
+static void describe(const blas_caller *caller, const tw_problem *p, char *text, size_t bytes)
 {
     bool rows = caller->row_major;
-    const char *name = caller->from_c ? caller->c_name : caller->c_name + strlen("cblas_");
     char op_a = (rows ? p->op_a : p->op_b) == TW_N ? 'N' : 'T', op_b = (rows ? p->op_b : p->op_a) == TW_N ? 'N' : 'T';
-    double flops = 2 * (double)p->m * (double)p->n * (double)p->k;
-    bool slow = seconds >= 1e-3;
-    fprintf(stderr,
-            "tilewright: %s%s %c%c m %lld n %lld k %lld lda %lld ldb %lld ldc %lld alpha %g beta %g: %.3g %s, %.3g "
-            "GFLOP/s\n",
-            name,
-            !caller->from_c ? "_"
-            : rows          ? " row-major"
-                            : " column-major",
-            op_a, op_b, (long long)(rows ? p->m : p->n), (long long)(rows ? p->n : p->m), (long long)p->k,
-            (long long)(rows ? p->lda : p->ldb), (long long)(rows ? p->ldb : p->lda), (long long)p->ldc, p->alpha,
-            p->beta, seconds * (slow ? 1e3 : 1e6), slow ? "ms" : "us", seconds > 0 ? flops / seconds / 1e9 : 0);
+    snprintf(text, bytes, "%c%c m %lld n %lld k %lld lda %lld ldb %lld ldc %lld alpha %g beta %g", op_a, op_b,
+             (long long)(rows ? p->m : p->n), (long long)(rows ? p->n : p->m), (long long)p->k,
+             (long long)(rows ? p->lda : p->ldb), (long long)(rows ? p->ldb : p->lda), (long long)p->ldc, p->alpha,
+             p->beta);
 }
 
 void blas_product(const blas_caller *caller, const tw_problem *p, const void *a, const void *b, void *c)
 {
-    context_of_calls(); /* not part of the time */
-    double start_s = now_s();
-    if (!multiply(p, a, b, c))
-        blas_report(caller, 0);
-    else if (atomic_load(&verbose))
-        print_line(caller, p, now_s() - start_s);
+    char said[300] = "";
+    double start_s = blas_start();
+    bool computed = blas_multiply(p, a, b, c);
+    if (start_s > 0) describe(caller, p, said, sizeof said);
+    blas_finish(caller, computed ? NULL : tw_error_text(), start_s, 2 * (double)p->m * (double)p->n * (double)p->k,
+                said);
 }

@@ -11,6 +11,15 @@
 /* The context of products of which nothing is printed; NULL before the first product, and where all are. */
 extern _Atomic(tw_context *) blas_quiet_context;
 
+/* blas_multiply - a product that is not computed at once, row-major: in a context whatever the environment holds, with
+ * operands at any addresses, without memory slower. False: tw_error_text() says why. */
+bool blas_multiply(const tw_problem *p, const void *a, const void *b, void *c);
+
+/* blas_start - the time, where calls are printed; else 0. blas_finish - prints the call that began then: "cblas_dgemm
+ * row-major" and `said`; failed: reports the call, with that sentence. */
+double blas_start(void);
+void blas_finish(const blas_caller *caller, const char *failed, double start_s, double flops, const char *said);
+
 /* One product, row-major. What even this cannot compute, a pointer that is NULL, is reported as number 0. */
 void blas_product(const blas_caller *caller, const tw_problem *p, const void *a, const void *b, void *c);
 

@@ -4,6 +4,7 @@
 #include <tilewright.h>
 
 #include <stdio.h>
+#include <string.h>
 
 /* Handlers of the program or of another BLAS, which the linker finds outside of this library. It exports none: a
  * preloaded one would take the place of those that other libraries call, such as NumPy's, which raises. NULL: none. */
@@ -46,17 +47,18 @@ static void report_to_c(const blas_caller *caller, int number, const char *sente
 static void report_to_fortran(const blas_caller *caller, int number, const char *sentence)
 {
     if (number == 0)
-        fprintf(stderr, "%.5s did nothing: %s", caller->fortran_name, sentence); /* for which xerbla_ has no argument */
+        fprintf(stderr, "%.*s did nothing: %s", (int)strcspn(caller->fortran_name, " "), caller->fortran_name,
+                sentence); /* for which xerbla_ has no argument */
     if (xerbla_ != NULL)
-        xerbla_(caller->fortran_name, &number, FORTRAN_NAME);
+        xerbla_(caller->fortran_name, &number, strlen(caller->fortran_name));
     else if (number > 0)
         fprintf(stderr, " ** On entry to %s parameter number %2d had an illegal value\n", caller->fortran_name, number);
 }
 
-void blas_report(const blas_caller *caller, int number)
+void blas_report(const blas_caller *caller, int number, const char *why)
 {
     char sentence[500] = "";
-    if (number == 0) snprintf(sentence, sizeof sentence, "%s\n", tw_error_text());
+    if (number == 0) snprintf(sentence, sizeof sentence, "%s\n", why);
     tell_reference(caller->from_c, caller->row_major);
     if (caller->from_c && (xerbla_ == NULL || number == 0))
         report_to_c(caller, number > 0 ? number + 1 : 0, sentence);

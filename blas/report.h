@@ -7,16 +7,13 @@
 
 #include <stdbool.h>
 
-enum { FORTRAN_NAME = 6 }; /* characters, with blanks behind */
-
 typedef struct blas_caller {
-    const char *fortran_name, *c_name; /* "SGEMM ", "cblas_sgemm" */
+    const char *fortran_name, *c_name; /* "SGEMM " of at least six characters, "cblas_sgemm" */
     bool from_c, row_major;
 } blas_caller;
 
-/* Through xerbla_: argument `number` of the Fortran call is wrong; 0: tw_gemm() failed, and tw_error_text() says
- * why. */
-void blas_report(const blas_caller *caller, int number);
+/* Through xerbla_: argument `number` of the Fortran call is wrong; 0: nothing was computed, and `why` says why. */
+void blas_report(const blas_caller *caller, int number, const char *why);
 
 /* Through cblas_xerbla: argument `number` of the C call is a setting that does not exist. */
 void blas_report_setting(const blas_caller *caller, int number, const char *what, int found);

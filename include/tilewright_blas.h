@@ -37,13 +37,41 @@ extern "C" {
 #ifndef CBLAS_H
 typedef enum CBLAS_LAYOUT { CblasRowMajor = 101, CblasColMajor = 102 } CBLAS_LAYOUT;
 typedef enum CBLAS_TRANSPOSE { CblasNoTrans = 111, CblasTrans = 112, CblasConjTrans = 113 } CBLAS_TRANSPOSE;
+typedef enum CBLAS_UPLO { CblasUpper = 121, CblasLower = 122 } CBLAS_UPLO;
+typedef enum CBLAS_DIAG { CblasNonUnit = 131, CblasUnit = 132 } CBLAS_DIAG;
+typedef enum CBLAS_SIDE { CblasLeft = 141, CblasRight = 142 } CBLAS_SIDE;
 
 void cblas_sgemm(CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, int m, int n, int k, float alpha,
                  const float *a, int lda, const float *b, int ldb, float beta, float *c, int ldc);
 void cblas_dgemm(CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, int m, int n, int k, double alpha,
                  const double *a, int lda, const double *b, int ldb, double beta, double *c, int ldc);
+void cblas_ssymm(CBLAS_LAYOUT layout, CBLAS_SIDE side, CBLAS_UPLO uplo, int m, int n, float alpha, const float *a,
+                 int lda, const float *b, int ldb, float beta, float *c, int ldc);
+void cblas_ssyrk(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op, int n, int k, float alpha, const float *a,
+                 int lda, float beta, float *c, int ldc);
+void cblas_ssyr2k(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op, int n, int k, float alpha, const float *a,
+                  int lda, const float *b, int ldb, float beta, float *c, int ldc);
+void cblas_strmm(CBLAS_LAYOUT layout, CBLAS_SIDE side, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op_a, CBLAS_DIAG diag, int m,
+                 int n, float alpha, const float *a, int lda, float *b, int ldb);
+void cblas_strsm(CBLAS_LAYOUT layout, CBLAS_SIDE side, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op_a, CBLAS_DIAG diag, int m,
+                 int n, float alpha, const float *a, int lda, float *b, int ldb);
+void cblas_dsymm(CBLAS_LAYOUT layout, CBLAS_SIDE side, CBLAS_UPLO uplo, int m, int n, double alpha, const double *a,
+                 int lda, const double *b, int ldb, double beta, double *c, int ldc);
+void cblas_dsyrk(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op, int n, int k, double alpha, const double *a,
+                 int lda, double beta, double *c, int ldc);
+void cblas_dsyr2k(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op, int n, int k, double alpha, const double *a,
+                  int lda, const double *b, int ldb, double beta, double *c, int ldc);
+void cblas_dtrmm(CBLAS_LAYOUT layout, CBLAS_SIDE side, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op_a, CBLAS_DIAG diag, int m,
+                 int n, double alpha, const double *a, int lda, double *b, int ldb);
+void cblas_dtrsm(CBLAS_LAYOUT layout, CBLAS_SIDE side, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op_a, CBLAS_DIAG diag, int m,
+                 int n, double alpha, const double *a, int lda, double *b, int ldb);
 extern void cblas_xerbla(int number, const char *routine, const char *format, ...); /* the program's, if it has one */
 #endif
+/* Not in every cblas.h: reference BLAS 3.12.1 and later have it. */
+void cblas_sgemmtr(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, int n, int k,
+                   float alpha, const float *a, int lda, const float *b, int ldb, float beta, float *c, int ldc);
+void cblas_dgemmtr(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, int n, int k,
+                   double alpha, const double *a, int lda, const double *b, int ldb, double beta, double *c, int ldc);
 
 /* For Fortran, column-major: op is one of N n T t C c. Compilers append the lengths of character arguments; they are
  * not read. The handler's name has no NUL at its end, so its length is passed. */
@@ -53,6 +81,32 @@ void sgemm_(const char *op_a, const char *op_b, const int *m, const int *n, cons
 void dgemm_(const char *op_a, const char *op_b, const int *m, const int *n, const int *k, const double *alpha,
             const double *a, const int *lda, const double *b, const int *ldb, const double *beta, double *c,
             const int *ldc);
+void ssymm_(const char *side, const char *uplo, const int *m, const int *n, const float *alpha, const float *a,
+            const int *lda, const float *b, const int *ldb, const float *beta, float *c, const int *ldc);
+void ssyrk_(const char *uplo, const char *op, const int *n, const int *k, const float *alpha, const float *a,
+            const int *lda, const float *beta, float *c, const int *ldc);
+void ssyr2k_(const char *uplo, const char *op, const int *n, const int *k, const float *alpha, const float *a,
+             const int *lda, const float *b, const int *ldb, const float *beta, float *c, const int *ldc);
+void sgemmtr_(const char *uplo, const char *op_a, const char *op_b, const int *n, const int *k, const float *alpha,
+              const float *a, const int *lda, const float *b, const int *ldb, const float *beta, float *c,
+              const int *ldc);
+void strmm_(const char *side, const char *uplo, const char *op_a, const char *diag, const int *m, const int *n,
+            const float *alpha, const float *a, const int *lda, float *b, const int *ldb);
+void strsm_(const char *side, const char *uplo, const char *op_a, const char *diag, const int *m, const int *n,
+            const float *alpha, const float *a, const int *lda, float *b, const int *ldb);
+void dsymm_(const char *side, const char *uplo, const int *m, const int *n, const double *alpha, const double *a,
+            const int *lda, const double *b, const int *ldb, const double *beta, double *c, const int *ldc);
+void dsyrk_(const char *uplo, const char *op, const int *n, const int *k, const double *alpha, const double *a,
+            const int *lda, const double *beta, double *c, const int *ldc);
+void dsyr2k_(const char *uplo, const char *op, const int *n, const int *k, const double *alpha, const double *a,
+             const int *lda, const double *b, const int *ldb, const double *beta, double *c, const int *ldc);
+void dgemmtr_(const char *uplo, const char *op_a, const char *op_b, const int *n, const int *k, const double *alpha,
+              const double *a, const int *lda, const double *b, const int *ldb, const double *beta, double *c,
+              const int *ldc);
+void dtrmm_(const char *side, const char *uplo, const char *op_a, const char *diag, const int *m, const int *n,
+            const double *alpha, const double *a, const int *lda, double *b, const int *ldb);
+void dtrsm_(const char *side, const char *uplo, const char *op_a, const char *diag, const int *m, const int *n,
+            const double *alpha, const double *a, const int *lda, double *b, const int *ldb);
 extern void xerbla_(const char *routine, const int *number, size_t routine_length); /* the program's, if it has one */
 
 #ifdef __cplusplus

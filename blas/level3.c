@@ -1,0 +1,386 @@
+/* level3.c - symm, syrk, syr2k, trmm, trsm and gemmtr of s and d under the names of CBLAS and Fortran: arguments checked
+ * as the reference BLAS does, and brought to the forms of blocks.h. */
+#include "blocks.h"
+#include "product.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { NONE = -1 }; /* a setting that does not exist */
+enum { LEFT, RIGHT };
+enum { UPPER, LOWER };
+enum { NON_UNIT, UNIT };
+
+/* One call. Which settings and operands a routine has stands in its row of `routines`. */
+typedef struct call {
+    const blas_caller *caller;
+    tw_dtype dtype;
+    int side, uplo, op_a, op_b, diag; /* LEFT ..., TW_N or TW_T, or NONE */
+    int m, n, k;                      /* those that the routine has */
+    int lda, ldb, ldc;
+    double alpha, beta;
+    const void *a, *b;
+    void *c; /* of trmm and trsm: what the BLAS calls B */
+} call;
+
+typedef struct routine {
+    bool side, uplo, op_a, op_b, diag, m, k, b, c;
+    bool (*compute)(const call *);
+    double (*flops)(const call *);
+} routine;
+
+static int at_least_1(int value) { return value > 1 ? value : 1; }
+
+/* ---- what is computed ---- */
+
+static matrix columns(const void *at, int64_t rows, int64_t cols, int ld)
+{
+    return (matrix){(char *)(uintptr_t)at, rows, cols, ld, true};
+}
+
+static matrix flip_if(bool flips, matrix x) { return flips ? blas_flip(x) : x; }
+
+/* On the right, the transposes: C^T = A B^T. */
+static bool compute_symm(const call *x)
+{
+    const int order = x->side == LEFT ? x->m : x->n;
+    const matrix a = columns(x->a, order, order, x->lda), b = columns(x->b, x->m, x->n, x->ldb),
+                 c = columns(x->c, x->m, x->n, x->ldc);
+    return blas_symmetric(x->dtype, x->alpha, flip_if(x->uplo == UPPER, a), flip_if(x->side == RIGHT, b), x->beta,
+                          flip_if(x->side == RIGHT, c));
+}
+
+/* The operand as n x k. */
+static matrix tall(const call *x, const void *at, int ld)
+{
+    return x->op_a == TW_N ? columns(at, x->n, x->k, ld) : blas_flip(columns(at, x->k, x->n, ld));
+}
+
+static matrix lower_c(const call *x) { return flip_if(x->uplo == UPPER, columns(x->c, x->n, x->n, x->ldc)); }
+
+static bool compute_syrk(const call *x)
+{
+    const matrix a = tall(x, x->a, x->lda);
+    return blas_rank(x->dtype, x->alpha, a, blas_flip(a), NULL, NULL, x->beta, lower_c(x));
+}
+
+static bool compute_syr2k(const call *x)
+{
+    const matrix a = tall(x, x->a, x->lda), b = tall(x, x->b, x->ldb), a_flipped = blas_flip(a);
+    return blas_rank(x->dtype, x->alpha, a, blas_flip(b), &b, &a_flipped, x->beta, lower_c(x));
+}
+
+/* The upper triangle as the lower one of C^T = B^T A^T. */
+static bool compute_gemmtr(const call *x)
+{
+    const matrix a = tall(x, x->a, x->lda),
+                 b = x->op_b == TW_N ? columns(x->b, x->k, x->n, x->ldb) : blas_flip(columns(x->b, x->n, x->k, x->ldb));
+    return x->uplo == LOWER
+               ? blas_rank(x->dtype, x->alpha, a, b, NULL, NULL, x->beta, lower_c(x))
+               : blas_rank(x->dtype, x->alpha, blas_flip(b), blas_flip(a), NULL, NULL, x->beta, lower_c(x));
+}
+
+/* On the right, the transposes: B^T = op(A)^T B^T. */
+static bool compute_triangular(const call *x, bool solves)
+{
+    const int order = x->side == LEFT ? x->m : x->n;
+    const bool flips = (x->op_a == TW_T) != (x->side == RIGHT);
+    const triangle t = {flip_if(flips, columns(x->a, order, order, x->lda)), (x->uplo == LOWER) != flips,
+                        x->diag == UNIT};
+    return blas_triangular(x->dtype, x->alpha, t, solves, flip_if(x->side == RIGHT, columns(x->c, x->m, x->n, x->ldc)));
+}
+
+static bool compute_trmm(const call *x) { return compute_triangular(x, false); }
+static bool compute_trsm(const call *x) { return compute_triangular(x, true); }
+
+/* The usual counts, LAPACK working note 41. */
+static double flops_symm(const call *x) { return 2.0 * x->m * x->n * (x->side == LEFT ? x->m : x->n); }
+static double flops_rank(const call *x) { return (double)x->n * (x->n + 1.0) * x->k; }
+static double flops_rank2(const call *x) { return 2 * flops_rank(x); }
+static double flops_triangular(const call *x) { return flops_symm(x) / 2; }
+
+/* clang-format off */
+static const routine
+    symm   = {.side = true, .uplo = true, .m = true, .b = true, .c = true, .compute = compute_symm, .flops = flops_symm},
+    syrk   = {.uplo = true, .op_a = true, .k = true, .c = true, .compute = compute_syrk, .flops = flops_rank},
+    syr2k  = {.uplo = true, .op_a = true, .k = true, .b = true, .c = true, .compute = compute_syr2k, .flops = flops_rank2},
+    gemmtr = {.uplo = true, .op_a = true, .op_b = true, .k = true, .b = true, .c = true, .compute = compute_gemmtr, .flops = flops_rank},
+    trmm   = {.side = true, .uplo = true, .op_a = true, .diag = true, .m = true, .compute = compute_trmm, .flops = flops_triangular},
+    trsm   = {.side = true, .uplo = true, .op_a = true, .diag = true, .m = true, .compute = compute_trsm, .flops = flops_triangular};
+/* clang-format on */
+
+/* ---- checks ---- */
+
+/* Stored rows, column-major. */
+static int rows_of_a(const routine *r, const call *x)
+{
+    return r->side ? (x->side == LEFT ? x->m : x->n) : x->op_a == TW_N ? x->n : x->k;
+}
+static int rows_of_b(const routine *r, const call *x)
+{
+    return r->m ? x->m : (r->op_b ? x->op_b == TW_T : x->op_a == TW_N) ? x->n : x->k;
+}
+static int rows_of_c(const routine *r, const call *x) { return r->m ? x->m : x->n; }
+
+/* The number of the first wrong argument of the Fortran call; 0: none. All routines have theirs in one order: settings,
+ * sizes, alpha, A, lda, B, ldb, beta, C, ldc; those with one operand beside A call it B. */
+static int first_wrong(const routine *r, const call *x)
+{
+    int at = 0;
+    if (r->side && ++at && x->side == NONE) return at;
+    if (r->uplo && ++at && x->uplo == NONE) return at;
+    if (r->op_a && ++at && x->op_a == NONE) return at;
+    if (r->op_b && ++at && x->op_b == NONE) return at;
+    if (r->diag && ++at && x->diag == NONE) return at;
+    if (r->m && ++at && x->m < 0) return at;
+    if (++at && x->n < 0) return at;
+    if (r->k && ++at && x->k < 0) return at;
+    at += 3;
+    if (x->lda < at_least_1(rows_of_a(r, x))) return at;
+    if (r->b && (at += 2) && x->ldb < at_least_1(rows_of_b(r, x))) return at;
+    at += r->c ? 3 : 2;
+    return x->ldc < at_least_1(rows_of_c(r, x)) ? at : 0;
+}
+
+static bool changes_nothing(const routine *r, const call *x)
+{
+    const bool reads = x->alpha != 0 && (!r->k || x->k > 0);
+    return (r->m && x->m == 0) || x->n == 0 || (r->c && !reads && x->beta == 1);
+}
+
+/* The call as it was made. */
+static void describe(const routine *r, const call *x, char *text, size_t bytes)
+{
+    size_t used = 0;
+    text[0] = '\0';
+#define ADD(there, ...)                                                                                                \
+    if ((there) && used < bytes) used += (size_t)snprintf(text + used, bytes - used, __VA_ARGS__)
+    ADD(r->side, "%c", "LR"[x->side]);
+    ADD(r->uplo, "%c", "UL"[x->uplo]);
+    ADD(r->op_a, "%c", "NT"[x->op_a == TW_T]);
+    ADD(r->op_b, "%c", "NT"[x->op_b == TW_T]);
+    ADD(r->diag, "%c", "NU"[x->diag]);
+    ADD(r->m, " m %d", x->m);
+    ADD(true, " n %d", x->n);
+    ADD(r->k, " k %d", x->k);
+    ADD(true, " lda %d", x->lda);
+    ADD(r->b, " ldb %d", x->ldb);
+    ADD(true, " ld%c %d alpha %g", r->c ? 'c' : 'b', x->ldc, x->alpha);
+    ADD(r->c, " beta %g", x->beta);
+#undef ADD
+}
+
+/* x in Fortran's terms; made: as it was made, NULL: the same. */
+static void run(const routine *r, const call *x, const call *made)
+{
+    const int wrong = first_wrong(r, x);
+    if (wrong > 0) {
+        blas_report(x->caller, wrong, NULL);
+        return;
+    }
+    if (changes_nothing(r, x)) return;
+    const bool reads = x->alpha != 0 && (!r->k || x->k > 0);
+    char said[300] = "";
+    const double start_s = blas_start();
+    const char *failed = x->c == NULL                    ? "the result's address is NULL"
+                         : reads && x->a == NULL         ? "a is NULL"
+                         : reads && r->b && x->b == NULL ? "b is NULL"
+                         : !r->compute(x)                ? tw_error_text()
+                                                         : NULL;
+    if (start_s > 0) describe(r, made != NULL ? made : x, said, sizeof said);
+    blas_finish(x->caller, failed, start_s, r->flops(x), said);
+}
+
+/* ---- Fortran's settings ---- */
+
+/* 0 or 1: the letter is the first or the second of `letters`, or its small one; 'C' of a real matrix is 'T'. */
+static int setting(const char *letter, const char *letters)
+{
+    const int upper = *letter >= 'a' && *letter <= 'z' ? *letter - 'a' + 'A' : *letter,
+              found = upper == 'C' && letters[1] == 'T' ? 'T' : upper;
+    return found == letters[0] ? 0 : found == letters[1] ? 1 : NONE;
+}
+
+static int op_of(const char *letter)
+{
+    const int found = setting(letter, "NT");
+    return found == NONE ? NONE : found == 0 ? TW_N : TW_T;
+}
+
+/* ---- CBLAS's settings ---- */
+
+static int from(int found, int first, int second) { return found == first ? 0 : found == second ? 1 : NONE; }
+
+static int op_from(int op)
+{
+    return op == CblasNoTrans ? TW_N : op == CblasTrans || op == CblasConjTrans ? TW_T : NONE;
+}
+
+static int other(int setting) { return 1 - setting; }
+static int other_op(int op) { return op == TW_N ? TW_T : TW_N; }
+
+#define EXCHANGE(type, x, y)                                                                                           \
+    do {                                                                                                               \
+        type kept_ = x;                                                                                                \
+        x = y, y = kept_;                                                                                              \
+    } while (0)
+
+/* The column-major call on the same memory, which holds the transposes. */
+static call of_columns(const routine *r, call x)
+{
+    if (r->side) x.side = other(x.side);
+    x.uplo = other(x.uplo);
+    if (r->m) EXCHANGE(int, x.m, x.n);
+    if (r->op_b) {
+        EXCHANGE(int, x.op_a, x.op_b);
+        EXCHANGE(int, x.lda, x.ldb);
+        EXCHANGE(const void *, x.a, x.b);
+    } else if (r->k) {
+        x.op_a = other_op(x.op_a);
+    }
+    return x;
+}
+
+typedef struct settings {
+    int layout, side, uplo, op_a, op_b, diag; /* as the caller gave them */
+} settings;
+
+static void run_from_c(const routine *r, const blas_caller callers[2], const settings *s, call *x)
+{
+    const bool rows = s->layout == CblasRowMajor;
+    int at = 1;
+    x->caller = &callers[rows];
+    x->side = from(s->side, CblasLeft, CblasRight), x->uplo = from(s->uplo, CblasUpper, CblasLower);
+    x->op_a = op_from(s->op_a), x->op_b = op_from(s->op_b), x->diag = from(s->diag, CblasNonUnit, CblasUnit);
+    if (!rows && s->layout != CblasColMajor) {
+        blas_report_setting(x->caller, 1, "layout", s->layout);
+        return;
+    }
+    const struct {
+        bool there;
+        int found, setting;
+        const char *name;
+    } given[] = {{r->side, x->side, s->side, "Side"},
+                 {r->uplo, x->uplo, s->uplo, "Uplo"},
+                 {r->op_a, x->op_a, s->op_a, r->diag || r->op_b ? "TransA" : "Trans"},
+                 {r->op_b, x->op_b, s->op_b, "TransB"},
+                 {r->diag, x->diag, s->diag, "Diag"}};
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
+        if (given[i].there && ++at && given[i].found == NONE) {
+            blas_report_setting(x->caller, at, given[i].name, given[i].setting);
+            return;
+        }
+    const call mapped = rows ? of_columns(r, *x) : *x;
+    run(r, &mapped, x);
+}
+
+/* ---- names ---- */
+
+/* clang-format off */
+#define SYMM(real, type, upper, lower, c_entry)                                                                        \
+    void lower##_(const char *side, const char *uplo, const int *m, const int *n, const real *alpha, const real *a,    \
+                  const int *lda, const real *b, const int *ldb, const real *beta, real *c, const int *ldc)            \
+    {                                                                                                                  \
+        static const blas_caller caller = {upper, "cblas_" #lower, false, false};                                      \
+        run(&symm, &(call){.caller = &caller, .dtype = type, .side = setting(side, "LR"), .uplo = setting(uplo, "UL"), \
+                           .m = *m, .n = *n, .lda = *lda, .ldb = *ldb, .ldc = *ldc, .alpha = (double)*alpha,           \
+                           .beta = (double)*beta, .a = a, .b = b, .c = c}, NULL);                                      \
+    }                                                                                                                  \
+    void c_entry(CBLAS_LAYOUT layout, CBLAS_SIDE side, CBLAS_UPLO uplo, int m, int n, real alpha, const real *a,       \
+                 int lda, const real *b, int ldb, real beta, real *c, int ldc)                                         \
+    {                                                                                                                  \
+        CALLERS_OF(upper, #c_entry);                                                                                   \
+        run_from_c(&symm, callers, &(settings){.layout = (int)layout, .side = (int)side, .uplo = (int)uplo},           \
+                   &(call){.dtype = type, .m = m, .n = n, .lda = lda, .ldb = ldb, .ldc = ldc, .alpha = (double)alpha,  \
+                           .beta = (double)beta, .a = a, .b = b, .c = c});                                             \
+    }
+
+#define SYRK(real, type, upper, lower, c_entry)                                                                        \
+    void lower##_(const char *uplo, const char *op, const int *n, const int *k, const real *alpha, const real *a,      \
+                  const int *lda, const real *beta, real *c, const int *ldc)                                           \
+    {                                                                                                                  \
+        static const blas_caller caller = {upper, "cblas_" #lower, false, false};                                      \
+        run(&syrk, &(call){.caller = &caller, .dtype = type, .uplo = setting(uplo, "UL"), .op_a = op_of(op), .n = *n,  \
+                           .k = *k, .lda = *lda, .ldc = *ldc, .alpha = (double)*alpha, .beta = (double)*beta, .a = a,  \
+                           .c = c}, NULL);                                                                             \
+    }                                                                                                                  \
+    void c_entry(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op, int n, int k, real alpha, const real *a,    \
+                 int lda, real beta, real *c, int ldc)                                                                 \
+    {                                                                                                                  \
+        CALLERS_OF(upper, #c_entry);                                                                                   \
+        run_from_c(&syrk, callers, &(settings){.layout = (int)layout, .uplo = (int)uplo, .op_a = (int)op},             \
+                   &(call){.dtype = type, .n = n, .k = k, .lda = lda, .ldc = ldc, .alpha = (double)alpha,              \
+                           .beta = (double)beta, .a = a, .c = c});                                                     \
+    }
+
+#define SYR2K(real, type, upper, lower, c_entry)                                                                       \
+    void lower##_(const char *uplo, const char *op, const int *n, const int *k, const real *alpha, const real *a,      \
+                  const int *lda, const real *b, const int *ldb, const real *beta, real *c, const int *ldc)            \
+    {                                                                                                                  \
+        static const blas_caller caller = {upper, "cblas_" #lower, false, false};                                      \
+        run(&syr2k, &(call){.caller = &caller, .dtype = type, .uplo = setting(uplo, "UL"), .op_a = op_of(op), .n = *n, \
+                            .k = *k, .lda = *lda, .ldb = *ldb, .ldc = *ldc, .alpha = (double)*alpha,                   \
+                            .beta = (double)*beta, .a = a, .b = b, .c = c}, NULL);                                     \
+    }                                                                                                                  \
+    void c_entry(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op, int n, int k, real alpha, const real *a,    \
+                 int lda, const real *b, int ldb, real beta, real *c, int ldc)                                         \
+    {                                                                                                                  \
+        CALLERS_OF(upper, #c_entry);                                                                                   \
+        run_from_c(&syr2k, callers, &(settings){.layout = (int)layout, .uplo = (int)uplo, .op_a = (int)op},            \
+                   &(call){.dtype = type, .n = n, .k = k, .lda = lda, .ldb = ldb, .ldc = ldc, .alpha = (double)alpha,  \
+                           .beta = (double)beta, .a = a, .b = b, .c = c});                                             \
+    }
+
+#define GEMMTR(real, type, upper, lower, c_entry)                                                                      \
+    void lower##_(const char *uplo, const char *op_a, const char *op_b, const int *n, const int *k, const real *alpha, \
+                  const real *a, const int *lda, const real *b, const int *ldb, const real *beta, real *c,             \
+                  const int *ldc)                                                                                      \
+    {                                                                                                                  \
+        static const blas_caller caller = {upper, "cblas_" #lower, false, false};                                      \
+        run(&gemmtr, &(call){.caller = &caller, .dtype = type, .uplo = setting(uplo, "UL"), .op_a = op_of(op_a),       \
+                             .op_b = op_of(op_b), .n = *n, .k = *k, .lda = *lda, .ldb = *ldb, .ldc = *ldc,             \
+                             .alpha = (double)*alpha, .beta = (double)*beta, .a = a, .b = b, .c = c}, NULL);           \
+    }                                                                                                                  \
+    void c_entry(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, int n, int k,       \
+                 real alpha, const real *a, int lda, const real *b, int ldb, real beta, real *c, int ldc)              \
+    {                                                                                                                  \
+        CALLERS_OF(upper, #c_entry);                                                                                   \
+        run_from_c(&gemmtr, callers,                                                                                   \
+                   &(settings){.layout = (int)layout, .uplo = (int)uplo, .op_a = (int)op_a, .op_b = (int)op_b},        \
+                   &(call){.dtype = type, .n = n, .k = k, .lda = lda, .ldb = ldb, .ldc = ldc, .alpha = (double)alpha,  \
+                           .beta = (double)beta, .a = a, .b = b, .c = c});                                             \
+    }
+
+#define TRIANGULAR(routine, real, type, upper, lower, c_entry)                                                         \
+    void lower##_(const char *side, const char *uplo, const char *op, const char *diag, const int *m, const int *n,    \
+                  const real *alpha, const real *a, const int *lda, real *b, const int *ldb)                           \
+    {                                                                                                                  \
+        static const blas_caller caller = {upper, "cblas_" #lower, false, false};                                      \
+        run(&routine, &(call){.caller = &caller, .dtype = type, .side = setting(side, "LR"),                           \
+                              .uplo = setting(uplo, "UL"), .op_a = op_of(op), .diag = setting(diag, "NU"), .m = *m,    \
+                              .n = *n, .lda = *lda, .ldc = *ldb, .alpha = (double)*alpha, .a = a, .c = b}, NULL);      \
+    }                                                                                                                  \
+    void c_entry(CBLAS_LAYOUT layout, CBLAS_SIDE side, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op, CBLAS_DIAG diag, int m,    \
+                 int n, real alpha, const real *a, int lda, real *b, int ldb)                                          \
+    {                                                                                                                  \
+        CALLERS_OF(upper, #c_entry);                                                                                   \
+        run_from_c(&routine, callers,                                                                                  \
+                   &(settings){.layout = (int)layout, .side = (int)side, .uplo = (int)uplo, .op_a = (int)op,           \
+                               .diag = (int)diag},                                                                     \
+                   &(call){.dtype = type, .m = m, .n = n, .lda = lda, .ldc = ldb, .alpha = (double)alpha, .a = a,      \
+                           .c = b});                                                                                   \
+    }
+
+#define CALLERS_OF(upper, c_name) static const blas_caller callers[] = {{upper, c_name, true, false}, {upper, c_name, true, true}}
+
+#define ENTRIES(real, type, S, s)                                                                                      \
+    SYMM(real, type, #S "SYMM ", s##symm, cblas_##s##symm)                                                             \
+    SYRK(real, type, #S "SYRK ", s##syrk, cblas_##s##syrk)                                                             \
+    SYR2K(real, type, #S "SYR2K", s##syr2k, cblas_##s##syr2k)                                                          \
+    GEMMTR(real, type, #S "GEMMTR", s##gemmtr, cblas_##s##gemmtr)                                                      \
+    TRIANGULAR(trmm, real, type, #S "TRMM ", s##trmm, cblas_##s##trmm)                                                 \
+    TRIANGULAR(trsm, real, type, #S "TRSM ", s##trsm, cblas_##s##trsm)
+/* clang-format on */
+
+ENTRIES(float, TW_F32, S, s)
+ENTRIES(double, TW_F64, D, d)
