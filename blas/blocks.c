@@ -1,12 +1,14 @@
 /* blocks.c - level 3 by halves: a symmetric or triangular matrix is cut into two diagonal blocks and the block between
  * them, which is a product for the five loops; small diagonal blocks are computed here. Almost all flops are gemm's.
  *
- *         lower T        b <- T b           b <- T^-1 b             c <- A b, A symmetric      c <- a b, lower triangle
+ *         lower T          b <- T b           b <- T^-1 b           c <- A b, A symmetric
  *     .-----.-----.
- *     | T11 |     |      b2 <- T22 b2       b1 <- T11^-1 b1         c1 <- A11 b1 + A21' b2     c11 <- a1 b1
- *     |-----+-----|      b2 += T21 b1       b2 -= T21 b1            c2 <- A21 b1 + A22 b2      c21 <- a2 b1
- *     | T21 | T22 |      b1 <- T11 b1       b2 <- T22^-1 b2                                    c22 <- a2 b2
+ *     | T11 |     |        b2 <- T22 b2       b1 <- T11^-1 b1       c1 <- A11 b1 + A21' b2
+ *     |-----+-----|        b2 += T21 b1       b2 -= T21 b1          c2 <- A21 b1 + A22 b2
+ *     | T21 | T22 |        b1 <- T11 b1       b2 <- T22^-1 b2
  *     '-----'-----'
+ *
+ * A triangle of C is one product: its tiles beyond the diagonal are left out (TW_LOWER).
  *
  * Sources: Kagstrom, Ling, Van Loan: GEMM-based level 3 BLAS, 1998. Elmroth, Gustavson, Jonsson, Kagstrom: Recursive
  * blocked algorithms, 2004. */
@@ -19,14 +21,22 @@
 #include <string.h>
 
 enum {
-    EDGE = 16,       /* of a triangle's smallest block: its flops are slow, and EDGE / n of all */
-    COLUMNS = 64,    /* of B at a time there */
-    RANK_EDGE = 32,  /* of C's smallest diagonal block, of which half is computed for nothing */
-    FULL_EDGE = 384, /* of a symmetric matrix's smallest diagonal block, which is copied whole */
+    EDGE = 48,       /* of a triangle's smallest block: EDGE / n of all flops are computed there */
+    COLUMNS = 32,    /* of B at a time there */
+    HIGH = 6,        /* rows of it */
+    FULL_EDGE = 512, /* of a symmetric matrix's smallest diagonal block, which is copied whole */
     LITTLE_EDGE = 32 /* the same where there is no memory */
 };
 
 #define ALWAYS static inline __attribute__((always_inline))
+
+/* A copy of the text for each. */
+#define FOUR_WAYS(leaf_of)                                                                                             \
+    solves     ? t->lower ? leaf_of(leaf, m, true, true, alpha) : leaf_of(leaf, m, true, false, alpha)                 \
+        : t->lower ? leaf_of(leaf, m, false, true, alpha)                                                              \
+               : leaf_of(leaf, m, false, false, alpha)
+
+#define UNROLLED _Pragma("GCC unroll 8")
 
 #define JOIN_(x, y) x##y
 #define JOIN(x, y)  JOIN_(x, y)
@@ -48,6 +58,7 @@ typedef struct work {
     double alpha;
     char *full; /* room for full_edge x full_edge elements */
     int64_t full_edge;
+    uint32_t flags; /* which triangle of c: TW_LOWER, or 0: all */
     bool failed;
 } work;
 
@@ -65,8 +76,10 @@ static int64_t half_of(int64_t n, int64_t edge) { return (n + 2 * edge - 1) / (2
 /* c <- alpha a b + beta c */
 static void multiply(work *w, double alpha, matrix a, matrix b, double beta, matrix c)
 {
+    uint32_t flags = w->flags;
     if (w->failed || c.rows == 0 || c.cols == 0) return;
     if (c.by_columns) {
+        if (flags != 0) flags = TW_UPPER;
         const matrix of_rows = blas_flip(b);
         b = blas_flip(a), a = of_rows, c = blas_flip(c);
     }
@@ -74,7 +87,7 @@ static void multiply(work *w, double alpha, matrix a, matrix b, double beta, mat
     if (alpha != 0)
         p.op_a = a.by_columns ? TW_T : TW_N, p.op_b = b.by_columns ? TW_T : TW_N, p.k = a.cols, p.lda = a.ld,
         p.ldb = b.ld;
-    p.ldc = c.ld, p.alpha = alpha, p.beta = beta;
+    p.ldc = c.ld, p.alpha = alpha, p.beta = beta, p.flags = flags;
     w->failed = !blas_multiply(&p, a.at, b.at, c.at);
 }
 
@@ -104,7 +117,7 @@ static void symmetric(work *w, matrix lower, matrix b, double beta, matrix c)
 bool blas_symmetric(tw_dtype dtype, double alpha, matrix lower, matrix b, double beta, matrix c)
 {
     double little[LITTLE_EDGE * LITTLE_EDGE] __attribute__((aligned(64)));
-    work w = {dtype, alpha, (char *)little, LITTLE_EDGE, false};
+    work w = {.dtype = dtype, .alpha = alpha, .full = (char *)little, .full_edge = LITTLE_EDGE};
     const int64_t edge = lower.rows < FULL_EDGE ? lower.rows : FULL_EDGE;
     char *room = NULL;
     if (alpha == 0) {
@@ -120,47 +133,10 @@ bool blas_symmetric(tw_dtype dtype, double alpha, matrix lower, matrix b, double
 
 /* ---- rank updates ---- */
 
-typedef struct pair {
-    matrix a, b, a2, b2;
-    bool two;
-} pair;
-
-/* Rows i .. i + rows - 1 of a, columns j .. j + cols - 1 of b. */
-static void multiply_pair(work *w, const pair *x, int64_t i, int64_t rows, int64_t j, int64_t cols, double alpha,
-                          double beta, matrix c)
+bool blas_rank(tw_dtype dtype, double alpha, matrix a, matrix b, double beta, matrix c)
 {
-    multiply(w, alpha, part(w, &x->a, i, 0, rows, x->a.cols), part(w, &x->b, 0, j, x->b.rows, cols), beta, c);
-    if (x->two)
-        multiply(w, alpha, part(w, &x->a2, i, 0, rows, x->a2.cols), part(w, &x->b2, 0, j, x->b2.rows, cols), 1, c);
-}
-
-/* first: where c, a diagonal block, begins in the whole. */
-static void rank_lower(work *w, const pair *x, int64_t first, double beta, matrix c)
-{
-    const int64_t n = c.rows;
-    if (n <= RANK_EDGE) {
-        double sums[RANK_EDGE * RANK_EDGE] __attribute__((aligned(64)));
-        multiply_pair(w, x, first, n, first, n, w->alpha, 0, (matrix){(char *)sums, n, n, n, false});
-        if (w->failed) return;
-        if (w->dtype == TW_F64)
-            blend_lower_f64(sums, beta, &c);
-        else
-            blend_lower_f32((float *)(void *)sums, beta, &c);
-        return;
-    }
-    const int64_t h = half_of(n, RANK_EDGE);
-    rank_lower(w, x, first, beta, part(w, &c, 0, 0, h, h));
-    multiply_pair(w, x, first + h, n - h, first, h, w->alpha, beta, part(w, &c, h, 0, n - h, h));
-    rank_lower(w, x, first + h, beta, part(w, &c, h, h, n - h, n - h));
-}
-
-bool blas_rank(tw_dtype dtype, double alpha, matrix a, matrix b, const matrix *a2, const matrix *b2, double beta,
-               matrix c)
-{
-    work w = {.dtype = dtype, .alpha = alpha};
-    pair x = {.a = a, .b = b, .two = a2 != NULL};
-    if (x.two) x.a2 = *a2, x.b2 = *b2;
-    rank_lower(&w, &x, 0, beta, c);
+    work w = {.dtype = dtype, .flags = TW_LOWER};
+    multiply(&w, alpha, a, b, beta, c);
     return !w.failed;
 }
 

@@ -29,9 +29,8 @@ static inline matrix blas_flip(matrix x) { return (matrix){x.at, x.cols, x.rows,
 /* blas_symmetric - c <- alpha A b + beta c, with A symmetric. */
 bool blas_symmetric(tw_dtype dtype, double alpha, matrix lower, matrix b, double beta, matrix c);
 
-/* blas_rank - the lower triangle of c <- alpha (a b + a2 b2) + beta c, with a n x k and b k x n; a2 NULL: without. */
-bool blas_rank(tw_dtype dtype, double alpha, matrix a, matrix b, const matrix *a2, const matrix *b2, double beta,
-               matrix c);
+/* blas_rank - the lower triangle of c <- alpha a b + beta c, with a n x k and b k x n. */
+bool blas_rank(tw_dtype dtype, double alpha, matrix a, matrix b, double beta, matrix c);
 
 /* blas_triangular - b <- alpha T b; solves: b <- alpha T^-1 b. */
 bool blas_triangular(tw_dtype dtype, double alpha, triangle t, bool solves, matrix b);

@@ -6,38 +6,61 @@
  * product rounded before it is added: the bits are the same with any instructions. What is zero in T is not multiplied,
  * so that no NaN of one row of B comes into another that does not depend on it. */
 
-typedef real NAMED(wide) __attribute__((vector_size(64)));
+typedef real NAMED(wide) __attribute__((vector_size(32)));
 
 typedef struct NAMED(leaf) {
     real t[EDGE][EDGE];
-    NAMED(wide) x[EDGE][COLUMNS * sizeof(real) / 64];
+    NAMED(wide) x[EDGE][COLUMNS * sizeof(real) / 32];
 } NAMED(leaf);
 
-enum { NAMED(LANES) = 64 / sizeof(real), NAMED(VECTORS) = COLUMNS / NAMED(LANES), NAMED(AT_ONCE) = 4 };
-_Static_assert((int)NAMED(VECTORS) % (int)NAMED(AT_ONCE) == 0, "a strip is whole groups of vectors");
+enum { NAMED(LANES) = 32 / sizeof(real), NAMED(VECTORS) = COLUMNS / NAMED(LANES) };
 
-/* x <- T^-1 x (solves), or alpha T x. */
-ALWAYS void NAMED(leaf_of)(NAMED(leaf) * leaf, const triangle *t, int m, bool solves, real alpha)
+/* x <- T^-1 x (solves), or alpha T x, HIGH rows and one vector of columns at a time: the sums in registers over all
+ * rows outside of the HIGH x HIGH triangle at the diagonal, then that triangle. Rows from m on hold no numbers that
+ * matter. */
+ALWAYS void NAMED(leaf_of)(NAMED(leaf) * leaf, int m, const bool solves, const bool lower, real alpha)
 {
-    for (int step = 0; step < m; step++) {
+    const int blocks = (m + HIGH - 1) / HIGH;
+    for (int step = 0; step < blocks; step++) {
         /* a solve begins with the row that depends on no other, a product with that on which no other depends */
-        const int i = t->lower == solves ? step : m - 1 - step, first = t->lower ? 0 : i + 1, last = t->lower ? i : m;
-        const real diagonal = t->unit ? 1 : leaf->t[i][i], inverse = 1 / diagonal;
-        const bool divides = solves && !isnormal(inverse);
-        for (int v = 0; v < (int)NAMED(VECTORS); v += NAMED(AT_ONCE)) {
-            NAMED(wide) sum[NAMED(AT_ONCE)];
-            for (int w = 0; w < (int)NAMED(AT_ONCE); w++) sum[w] = leaf->x[i][v + w];
-            if (!solves && !t->unit)
-                for (int w = 0; w < (int)NAMED(AT_ONCE); w++) sum[w] *= diagonal;
+        const int i0 = (lower == solves ? step : blocks - 1 - step) * HIGH, first = lower ? 0 : i0 + HIGH,
+                  last = lower ? i0 : m;
+        real inverse[HIGH];
+        for (int i = 0; i < HIGH; i++) inverse[i] = 1 / leaf->t[i0 + i][i0 + i];
+        for (int v = 0; v < (int)NAMED(VECTORS); v += 2) {
+            NAMED(wide) sum[HIGH][2];
+            UNROLLED
+            for (int i = 0; i < HIGH; i++) sum[i][0] = sum[i][1] = (NAMED(wide)){0};
             for (int p = first; p < last; p++) {
-                const real factor = solves ? -leaf->t[i][p] : leaf->t[i][p];
-                for (int w = 0; w < (int)NAMED(AT_ONCE); w++) sum[w] += factor * leaf->x[p][v + w];
+                const NAMED(wide) left = leaf->x[p][v], right = leaf->x[p][v + 1];
+                UNROLLED
+                for (int i = 0; i < HIGH; i++) {
+                    const real factor = leaf->t[i0 + i][p];
+                    sum[i][0] += factor * left, sum[i][1] += factor * right;
+                }
             }
-            for (int w = 0; w < (int)NAMED(AT_ONCE); w++)
-                leaf->x[i][v + w] = !solves   ? alpha * sum[w]
-                                    : divides ? sum[w] / diagonal
-                                    : t->unit ? sum[w]
-                                              : sum[w] * inverse;
+            NAMED(wide) x[HIGH][2];
+            UNROLLED
+            for (int i = 0; i < HIGH; i++) x[i][0] = leaf->x[i0 + i][v], x[i][1] = leaf->x[i0 + i][v + 1];
+            UNROLLED
+            for (int order = 0; order < HIGH; order++) {
+                const int i = lower == solves ? order : HIGH - 1 - order;
+                const real diagonal = leaf->t[i0 + i][i0 + i];
+                UNROLLED
+                for (int w = 0; w < 2; w++) {
+                    UNROLLED
+                    for (int q = lower ? 0 : i + 1; q < (lower ? i : HIGH); q++)
+                        sum[i][w] += leaf->t[i0 + i][i0 + q] * x[q][w];
+                    if (!solves)
+                        x[i][w] = alpha * (diagonal * x[i][w] + sum[i][w]);
+                    else if (isnormal(inverse[i]))
+                        x[i][w] = (x[i][w] - sum[i][w]) * inverse[i];
+                    else
+                        x[i][w] = (x[i][w] - sum[i][w]) / diagonal;
+                }
+            }
+            UNROLLED
+            for (int i = 0; i < HIGH; i++) leaf->x[i0 + i][v] = x[i][0], leaf->x[i0 + i][v + 1] = x[i][1];
         }
     }
 }
@@ -45,18 +68,18 @@ ALWAYS void NAMED(leaf_of)(NAMED(leaf) * leaf, const triangle *t, int m, bool so
 /* The same text for the vectors that there are. */
 static void NAMED(leaf_base)(NAMED(leaf) * leaf, const triangle *t, int m, bool solves, real alpha)
 {
-    NAMED(leaf_of)(leaf, t, m, solves, alpha);
+    FOUR_WAYS(NAMED(leaf_of));
 }
 #ifdef __x86_64__
-__attribute__((target("avx2"))) static void NAMED(leaf_avx2)(NAMED(leaf) * leaf, const triangle *t, int m, bool solves,
-                                                             real alpha)
+__attribute__((target("avx2,fma"))) static void NAMED(leaf_avx2)(NAMED(leaf) * leaf, const triangle *t, int m,
+                                                                 bool solves, real alpha)
 {
-    NAMED(leaf_of)(leaf, t, m, solves, alpha);
+    FOUR_WAYS(NAMED(leaf_of));
 }
 __attribute__((target("avx512f"))) static void NAMED(leaf_avx512)(NAMED(leaf) * leaf, const triangle *t, int m,
                                                                   bool solves, real alpha)
 {
-    NAMED(leaf_of)(leaf, t, m, solves, alpha);
+    FOUR_WAYS(NAMED(leaf_of));
 }
 #endif
 
@@ -78,13 +101,17 @@ static void NAMED(triangle_leaf)(const triangle *t, bool solves, double scale, c
     const int m = (int)b->rows;
     const real alpha = (real)scale;
     NAMED(leaf) leaf;
+    memset(leaf.x, 0, sizeof leaf.x);
+    memset(leaf.t, 0, sizeof leaf.t);
     for (int i = 0; i < m; i++)
         for (int p = t->lower ? 0 : i + t->unit; p < (t->lower ? i + !t->unit : m); p++)
             leaf.t[i][p] = NAMED(get)(&t->part, i, p);
+    for (int i = 0; i < EDGE; i++)
+        if (t->unit || i >= m) leaf.t[i][i] = 1;
     for (int64_t j0 = 0; j0 < b->cols; j0 += COLUMNS) {
         const int cols = b->cols - j0 < COLUMNS ? (int)(b->cols - j0) : COLUMNS;
         real *const strip = (real *)leaf.x;
-        if (cols < COLUMNS) memset(leaf.x, 0, sizeof leaf.x);
+        if (cols < COLUMNS && j0 > 0) memset(leaf.x, 0, sizeof leaf.x);
         if (b->by_columns)
             for (int j = 0; j < cols; j++)
                 for (int i = 0; i < m; i++) strip[i * COLUMNS + j] = NAMED(get)(b, i, j0 + j);
@@ -98,7 +125,7 @@ static void NAMED(triangle_leaf)(const triangle *t, bool solves, double scale, c
 #ifdef __x86_64__
         if (__builtin_cpu_supports("avx512f"))
             NAMED(leaf_avx512)(&leaf, t, m, solves, alpha);
-        else if (__builtin_cpu_supports("avx2"))
+        else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
             NAMED(leaf_avx2)(&leaf, t, m, solves, alpha);
         else
 #endif
@@ -116,16 +143,11 @@ static void NAMED(triangle_leaf)(const triangle *t, bool solves, double scale, c
 /* full <- all of a symmetric matrix of which the lower triangle is there. */
 static void NAMED(expand)(const matrix *lower, real *full)
 {
+    enum { SQUARE = 32 }; /* both ways of it stay in the L1 */
     const int64_t n = lower->rows;
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j <= i; j++) full[i * n + j] = full[j * n + i] = NAMED(get)(lower, i, j);
-}
-
-/* The lower triangle of c <- sums + beta c; beta == 0: c is not read. */
-static void NAMED(blend_lower)(const real *sums, double scale, const matrix *c)
-{
-    const real beta = (real)scale;
-    for (int64_t i = 0; i < c->rows; i++)
-        for (int64_t j = 0; j <= i; j++)
-            NAMED(put)(c, i, j, sums[i * c->rows + j] + (beta != 0 ? beta * NAMED(get)(c, i, j) : 0));
+    for (int64_t i0 = 0; i0 < n; i0 += SQUARE)
+        for (int64_t j0 = 0; j0 <= i0; j0 += SQUARE)
+            for (int64_t j = j0; j < j0 + SQUARE && j < n; j++)
+                for (int64_t i = j > i0 ? j : i0; i < i0 + SQUARE && i < n; i++)
+                    full[i * n + j] = full[j * n + i] = NAMED(get)(lower, i, j);
 }

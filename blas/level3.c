@@ -61,13 +61,14 @@ static matrix lower_c(const call *x) { return flip_if(x->uplo == UPPER, columns(
 static bool compute_syrk(const call *x)
 {
     const matrix a = tall(x, x->a, x->lda);
-    return blas_rank(x->dtype, x->alpha, a, blas_flip(a), NULL, NULL, x->beta, lower_c(x));
+    return blas_rank(x->dtype, x->alpha, a, blas_flip(a), x->beta, lower_c(x));
 }
 
 static bool compute_syr2k(const call *x)
 {
-    const matrix a = tall(x, x->a, x->lda), b = tall(x, x->b, x->ldb), a_flipped = blas_flip(a);
-    return blas_rank(x->dtype, x->alpha, a, blas_flip(b), &b, &a_flipped, x->beta, lower_c(x));
+    const matrix a = tall(x, x->a, x->lda), b = tall(x, x->b, x->ldb);
+    return blas_rank(x->dtype, x->alpha, a, blas_flip(b), x->beta, lower_c(x)) &&
+           (x->alpha == 0 || x->k == 0 || blas_rank(x->dtype, x->alpha, b, blas_flip(a), 1, lower_c(x)));
 }
 
 /* The upper triangle as the lower one of C^T = B^T A^T. */
@@ -75,9 +76,8 @@ static bool compute_gemmtr(const call *x)
 {
     const matrix a = tall(x, x->a, x->lda),
                  b = x->op_b == TW_N ? columns(x->b, x->k, x->n, x->ldb) : blas_flip(columns(x->b, x->n, x->k, x->ldb));
-    return x->uplo == LOWER
-               ? blas_rank(x->dtype, x->alpha, a, b, NULL, NULL, x->beta, lower_c(x))
-               : blas_rank(x->dtype, x->alpha, blas_flip(b), blas_flip(a), NULL, NULL, x->beta, lower_c(x));
+    return x->uplo == LOWER ? blas_rank(x->dtype, x->alpha, a, b, x->beta, lower_c(x))
+                            : blas_rank(x->dtype, x->alpha, blas_flip(b), blas_flip(a), x->beta, lower_c(x));
 }
 
 /* On the right, the transposes: B^T = op(A)^T B^T. */

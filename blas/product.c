@@ -73,11 +73,19 @@ static void set_element(const tw_problem *p, void *x, int64_t at, double value)
     }
 }
 
+/* The columns of row i of C that are computed: *first .. *last - 1. */
+static void columns_of(const tw_problem *p, int64_t i, int64_t *first, int64_t *last)
+{
+    *first = p->flags == TW_UPPER ? i : 0, *last = p->flags == TW_LOWER ? i + 1 : p->n;
+}
+
 /* Needs no memory and no context, and is slow. f32 is summed in f64, no worse than tw_gemm's bound. */
 static void multiply_plainly(const tw_problem *p, const void *a, const void *b, void *c)
 {
+    int64_t first, last;
     for (int64_t i = 0; i < p->m; i++)
-        for (int64_t j = 0; j < p->n; j++) {
+        for (columns_of(p, i, &first, &last); first < last; first++) {
+            const int64_t j = first;
             double sum = 0, before = p->beta != 0 ? p->beta * element(p, c, i * p->ldc + j) : 0;
             for (int64_t l = 0; reads(p) && l < p->k; l++)
                 sum += element(p, a, p->op_a == TW_N ? i * p->lda + l : l * p->lda + i) *
@@ -130,7 +138,12 @@ static tw_status multiply_aligned(tw_context *context, const tw_problem *p, cons
                   align(p, &b, transposes_b ? p->n : p->k, transposes_b ? p->k : p->n, &q.ldb, true, &copy[1]))) &&
                 align(p, &at_c, p->m, p->n, &q.ldc, p->beta != 0, &copy[2]);
     tw_status status = fits ? tw_gemm(context, &q, a, b, copy[2] != NULL ? copy[2] : c) : TW_NO_MEMORY;
-    if (status == TW_OK && copy[2] != NULL) copy_rows(c, p->ldc, copy[2], p->n, p->m, p->n, bytes_of(p));
+    for (int64_t i = 0; status == TW_OK && copy[2] != NULL && i < p->m; i++) {
+        int64_t first, last;
+        columns_of(p, i, &first, &last);
+        copy_rows((char *)c + (size_t)(i * p->ldc + first) * bytes_of(p), p->ldc,
+                  (char *)copy[2] + (size_t)(i * p->n + first) * bytes_of(p), p->n, 1, last - first, bytes_of(p));
+    }
     for (int i = 0; i < 3; i++) free(copy[i]);
     return status;
 }
@@ -189,9 +202,13 @@ static void describe(const blas_caller *caller, const tw_problem *p, char *text,
              p->beta);
 }
 
-void blas_product(const blas_caller *caller, const tw_problem *p, const void *a, const void *b, void *c)
+void blas_product(const blas_caller *caller, const tw_problem *first, const void *a, const void *b, void *c)
 {
     char said[300] = "";
+    tw_problem whole, *p = &whole;
+    memset(p, 0, sizeof *p);
+    memcpy(p, first, first->size); /* of the first layout: no more of it is set */
+    p->size = sizeof *p;
     double start_s = blas_start();
     bool computed = blas_multiply(p, a, b, c);
     if (start_s > 0) describe(caller, p, said, sizeof said);

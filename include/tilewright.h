@@ -188,6 +188,12 @@ typedef enum tw_place {
     TW_DEVICE = 1
 } tw_place;
 
+/* What of a square C is computed; the other elements are neither read nor written. f32 and f64 on the cpu. */
+typedef enum tw_flags {
+    TW_LOWER = 1, /* elements (i, j) with j <= i */
+    TW_UPPER = 2  /* elements (i, j) with j >= i */
+} tw_flags;
+
 /* One multiplication as a plain value, to be copied, printed, compared and logged. Fill it with tw_problem_make(), then
  * change what differs. */
 typedef struct tw_problem {
@@ -207,8 +213,8 @@ typedef struct tw_problem {
     uint32_t align_a, align_b, align_c;
     uint32_t reserved; /* not read */
     tw_dtype dtype_b;  /* of B; 0: dtype, and no other is accepted yet */
+    uint32_t flags;    /* of tw_flags */
     /* Reserved for features to come; anything but 0 and NULL is refused. */
-    uint32_t flags;
     uint32_t accuracy;                       /* the arithmetic; 0: dtype's own, whose error bound tw_gemm() states */
     uint32_t scale_kind;                     /* how scale_a, scale_b and scale_c lie */
     double alpha_imaginary, beta_imaginary;  /* of complex types */

@@ -116,8 +116,12 @@ static int64_t small_m_columns(const plan *plan)
                                         SMALL_M_WIDTH * plan->row->lab.tile_n);
 }
 
-/* Whether partial sums are kept beside C, whose old elements are needed at the end. */
-static bool keeps_sums(const plan *plan) { return plan->problem.k > plan->cpu.k_step && plan->problem.beta != 0; }
+/* Whether partial sums are kept beside C: its old elements are needed at the end, or tiles at its diagonal have elements
+ * that are not to be written. */
+static bool keeps_sums(const plan *plan)
+{
+    return plan->problem.k > plan->cpu.k_step && (plan->problem.beta != 0 || plan->problem.flags != 0);
+}
 
 /* The workspace of the blocks. */
 static void count_workspace(plan *plan)
@@ -191,6 +195,7 @@ void plan_loops(plan *plan, const device_facts *device, int wanted_threads)
     int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n, bytes = dtype_find(p->dtype_c)->lab.bytes;
     /* operands can be read in place; else panels hold other words than the operands */
     bool lies = plan->row->layout == CPU_PLAIN;
+    const bool all_of_c = p->flags == 0; /* all of C is computed; of a triangle by packed tiles */
     plan->threads = threads_for(p, device, wanted_threads,
                                 lies ? WORK_PER_THREAD * 4 / (double)bytes : WORK_PER_WAITED_THREAD);
     if ((p->m == 1 || p->n == 1) && plan->row->gemv != NULL) {
@@ -198,22 +203,24 @@ void plan_loops(plan *plan, const device_facts *device, int wanted_threads)
         return;
     }
     const tw_problem transposed = transposed_problem(p);
-    if (lies && transposes_cheaply(p, bytes) && fits_unpacked(&transposed, device, plan->threads, mr, nr, bytes)) {
+    if (lies && all_of_c && transposes_cheaply(p, bytes) &&
+        fits_unpacked(&transposed, device, plan->threads, mr, nr, bytes)) {
         plan_unpacked(plan, &transposed, true, device, bytes);
         return;
     }
-    const bool unpacked = lies && fits_unpacked(p, device, plan->threads, mr, nr, bytes);
+    const bool unpacked = lies && all_of_c && fits_unpacked(p, device, plan->threads, mr, nr, bytes);
     /* A small C and a long k: both operands are used so seldom that neither is worth a copy. Panels of both take three
      * quarters of the L2. */
-    const bool deep = lies && !unpacked && p->op_a == TW_N && p->op_b == TW_N && p->m <= SMALL_M_TILES * mr &&
-                      p->n <= SMALL_N_TILES * nr && !rows_conflict(p->ldb, bytes);
-    bool small_n = lies && !unpacked && !deep && p->op_a == TW_N && p->n <= SMALL_N_TILES * nr;
+    const bool deep = lies && all_of_c && !unpacked && p->op_a == TW_N && p->op_b == TW_N &&
+                      p->m <= SMALL_M_TILES * mr && p->n <= SMALL_N_TILES * nr && !rows_conflict(p->ldb, bytes);
+    bool small_n = lies && all_of_c && !unpacked && !deep && p->op_a == TW_N && p->n <= SMALL_N_TILES * nr;
     /* Rows of A are as good as packed slivers, and not copied. Transposed, each step of k is a cache line of its own:
      * as many as leave room in the L1 for the other operands, few where B is transposed and packed, too. */
     const bool short_k = unpacked && (p->op_b == TW_N || p->k * bytes <= FEW_BYTES) &&
                          p->k * CPU_LINE_BYTES <= device->l1_bytes * 5 / 8;
     cpu->direct_a = deep || small_n || (lies && (short_k || p->op_a == TW_N) && !rows_conflict(p->lda, bytes));
-    cpu->small_m = lies && !unpacked && !deep && !small_n && p->op_b == TW_N && p->m <= SMALL_M_TILES * mr;
+    cpu->small_m = lies && all_of_c && !unpacked && !deep && !small_n && p->op_b == TW_N &&
+                   p->m <= SMALL_M_TILES * mr && !(rows_conflict(p->ldb, bytes) && p->n * bytes < PAGE);
     cpu->direct_b = deep || cpu->small_m || (unpacked && !rows_conflict(p->ldb, bytes) && p->op_b == TW_N);
     cpu->kc = unpacked ? max_i64(p->k, 1)
                        : even_block(p->k,

@@ -72,8 +72,7 @@ static tw_status load_scalar(const char *name, tw_dtype accumulator, double *val
 /* Fields that nothing is computed with yet. */
 static tw_status check_reserved(const tw_problem *p)
 {
-    const reserved_field fields[] = {{"flags", p->flags != 0},
-                                     {"accuracy", p->accuracy != 0},
+    const reserved_field fields[] = {{"accuracy", p->accuracy != 0},
                                      {"scale_kind", p->scale_kind != 0},
                                      {"alpha_imaginary", p->alpha_imaginary != 0},
                                      {"beta_imaginary", p->beta_imaginary != 0},
@@ -84,6 +83,16 @@ static tw_status check_reserved(const tw_problem *p)
     if (p->dtype_b != 0 && p->dtype_b != p->dtype)
         return fail(TW_BAD_ARGUMENT, "dtype_b is %d, expected 0 or dtype, %d", (int)p->dtype_b, (int)p->dtype);
     return sized_refuse("problem", sizeof fields / sizeof *fields, fields);
+}
+
+static tw_status check_flags(const tw_problem *p)
+{
+    if (p->flags != TW_LOWER && p->flags != TW_UPPER)
+        return fail(TW_BAD_ARGUMENT, "flags is %u, expected 0, TW_LOWER (%d) or TW_UPPER (%d)", p->flags, (int)TW_LOWER,
+                    (int)TW_UPPER);
+    if (p->m == p->n) return TW_OK;
+    return fail(TW_BAD_ARGUMENT, "m is %" PRId64 " and n %" PRId64 ", expected the same: a square C has triangles",
+                p->m, p->n);
 }
 
 tw_status problem_take(const tw_problem *user, tw_problem *p)
@@ -120,6 +129,7 @@ tw_status problem_load(const tw_problem *user, const void *a, const void *b, con
     TRY(check_extent("m", p.m));
     TRY(check_extent("n", p.n));
     TRY(check_extent("k", p.k));
+    if (p.flags != 0) TRY(check_flags(&p));
     TRY(load_scalar("alpha", dtype->result, &p.alpha)); /* which is the accumulator's type */
     TRY(load_scalar("beta", dtype->result, &p.beta));
     int writes = p.m > 0 && p.n > 0, reads = writes && p.k > 0 && p.alpha != 0;

@@ -351,6 +351,8 @@ bool kernel_fits(const kernel_row *row, const tw_problem *problem, const device_
     else if (problem->dtype_c != dtype_find(problem->dtype)->result && !(row->gpu.traits & GPU_OWN_C))
         snprintf(reason, reason_bytes, "it gives C in %s, the problem wants %s",
                  dtype_find(dtype_find(problem->dtype)->result)->lab.name, dtype_find(problem->dtype_c)->lab.name);
+    else if (problem->flags != 0 && (row->micro == NULL || row->layout != CPU_PLAIN))
+        snprintf(reason, reason_bytes, "it computes all of C, the problem wants a triangle");
     else if (problem->place_c == TW_DEVICE && !device->addresses)
         snprintf(reason, reason_bytes,
                  "the operands are in device memory, the %s engine takes them from the host's only", device->engine);

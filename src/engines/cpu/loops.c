@@ -20,6 +20,8 @@
  * Sources: Goto and van de Geijn 2008; Van Zee and van de Geijn 2015. */
 #include "cpu_engine.h"
 
+#include <string.h>
+
 typedef struct loops {
     const plan *plan;
     const char *a, *b;
@@ -147,6 +149,40 @@ static block block_of(const loops *l, int64_t task)
     return t;
 }
 
+/* Where the tile lies that computes these rows and columns of C, of whose elements a triangle is wanted. */
+typedef enum part { OUTSIDE, ACROSS, INSIDE } part;
+
+static part part_of(uint32_t flags, int64_t row, int64_t rows, int64_t column, int64_t columns)
+{
+    const bool lower = flags == TW_LOWER;
+    const int64_t first = lower ? row : column, last = (lower ? row + rows : column + columns) - 1, /* of the longer */
+        from = lower ? column : row, to = (lower ? column + columns : row + rows) - 1;
+    return to <= first ? INSIDE : from <= last ? ACROSS : OUTSIDE;
+}
+
+/* The last panel of a tile across the diagonal: computed beside C, since only the elements of the triangle are read and
+ * written. The same steps, so the same bits. */
+static void tile_across(const loops *l, const cpu_tile *tile, int64_t row, int64_t column)
+{
+    enum { MOST_BYTES = 8 * 3 * 64 };
+    char own[MOST_BYTES] __attribute__((aligned(64)));
+    const int64_t bytes = l->bytes;
+    const bool lower = l->plan->problem.flags == TW_LOWER;
+    cpu_tile beside = *tile;
+    memset(own, 0, sizeof own);
+    beside.c = own, beside.ldc = l->nr, beside.c_next = (uintptr_t)own;
+    for (int stores = 0; stores < 2; stores++) {
+        for (int64_t i = 0; i < tile->rows; i++) {
+            const int64_t diagonal = row + i - column, first = lower ? 0 : max_i64(diagonal, 0),
+                          last = lower ? min_i64(diagonal + 1, tile->cols) : tile->cols;
+            char *at_c = (char *)tile->c + (i * tile->ldc + first) * bytes, *at = own + (i * l->nr + first) * bytes;
+            if (last > first && (stores || tile->beta != 0))
+                memcpy(stores ? at_c : at, stores ? at : at_c, (size_t)((last - first) * bytes));
+        }
+        if (!stores) l->plan->row->micro(&beside);
+    }
+}
+
 /* The micro-kernel at row i, column j of the macro-block. */
 static void tile_at(const loops *l, block *t, int64_t i, int64_t j)
 {
@@ -156,6 +192,9 @@ static void tile_at(const loops *l, block *t, int64_t i, int64_t j)
     const bool right = j + l->nr < t->j_last, below = i + l->mr < t->i_last, ends = l->p0 + l->depth >= plan->problem.k;
     cpu_tile *tile = &t->tile;
     tile->rows = min_i64(l->mr, l->rows - i), tile->cols = min_i64(l->nr, l->cols - j);
+    const uint32_t flags = plan->problem.flags;
+    const part where = flags == 0 ? INSIDE : part_of(flags, l->i0 + i, tile->rows, l->j0 + j, tile->cols);
+    if (where == OUTSIDE) return;
     tile->a = cpu->direct_a ? l->a + ((l->i0 + i) * l->a_rs + l->p0 * l->a_cs) * bytes
                             : l->packed_a + i * l->a_steps * bytes;
     tile->b = cpu->direct_b ? l->b + (l->p0 * l->b_rs + l->j0 + j) * bytes : l->packed_b + j * l->steps * bytes;
@@ -171,7 +210,10 @@ static void tile_at(const loops *l, block *t, int64_t i, int64_t j)
                                     (j - t->j_first) / l->nr * t->a_next_bytes);
     if (next)
         tile->c_next += (uintptr_t)(cpu->small_m ? down : right ? l->nr * bytes : down - (j - t->j_first) * bytes);
-    plan->row->micro(tile);
+    if (where == ACROSS && ends)
+        tile_across(l, tile, l->i0 + i, l->j0 + j);
+    else
+        plan->row->micro(tile);
 }
 
 /* A task of a small-m product: one step of k_step after the other, each along all of its columns. */
@@ -263,6 +305,11 @@ static bool next_panel(loops *l, int buffer)
     l->p0 += cpu->kc;
     if (l->p0 >= p->k) l->p0 = 0, l->i0 += cpu->macro_m;
     if (l->i0 >= p->m) l->i0 = 0, l->j0 += cpu->macro_n;
+    while (p->flags != 0 && l->j0 < p->n &&
+           part_of(p->flags, l->i0, cpu->macro_m, l->j0, cpu->macro_n) == OUTSIDE) { /* only where it is begun anew */
+        l->i0 += cpu->macro_m;
+        if (l->i0 >= p->m) l->i0 = 0, l->j0 += cpu->macro_n;
+    }
     if (l->j0 >= p->n) return false;
     begin_panel(l, buffer);
     return true;
