@@ -125,7 +125,7 @@ static inline void multiply_from_c(const blas_caller *caller, CBLAS_LAYOUT layou
                  const real *a, int lda, const real *b, int ldb, real beta, real *c, int ldc)                          \
     {                                                                                                                  \
         static const blas_caller callers[] = {{fortran_name, c_name, true, false},                                     \
-                                              {fortran_name, c_name, true, true}};                                     \
+                                              {fortran_name, c_name, true, true, {4, 5, 9, 11}}};                      \
         call x = {NULL, dtype_, NO_OP, NO_OP, m, n, k, lda, ldb, ldc, (double)alpha, (double)beta, a, b, c};           \
         multiply_from_c(&callers[layout == CblasRowMajor], layout, op_a, op_b, &x);                                    \
     }

@@ -48,7 +48,6 @@ ALWAYS void NAMED(leaf_of)(NAMED(leaf) * leaf, int m, const bool solves, const b
                 const real diagonal = leaf->t[i0 + i][i0 + i];
                 UNROLLED
                 for (int w = 0; w < 2; w++) {
-                    UNROLLED
                     for (int q = lower ? 0 : i + 1; q < (lower ? i : HIGH); q++)
                         sum[i][w] += leaf->t[i0 + i][i0 + q] * x[q][w];
                     if (!solves)

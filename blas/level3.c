@@ -1,5 +1,5 @@
-/* level3.c - symm, syrk, syr2k, trmm, trsm and gemmtr of s and d under the names of CBLAS and Fortran: arguments checked
- * as the reference BLAS does, and brought to the forms of blocks.h. */
+/* level3.c - symm, syrk, syr2k, gemmtr, trmm and trsm of s and d under the names of CBLAS and Fortran: arguments
+ * checked as the reference BLAS does, and brought to the forms of blocks.h. */
 #include "blocks.h"
 #include "product.h"
 
@@ -101,12 +101,18 @@ static double flops_triangular(const call *x) { return flops_symm(x) / 2; }
 
 /* clang-format off */
 static const routine
-    symm   = {.side = true, .uplo = true, .m = true, .b = true, .c = true, .compute = compute_symm, .flops = flops_symm},
-    syrk   = {.uplo = true, .op_a = true, .k = true, .c = true, .compute = compute_syrk, .flops = flops_rank},
-    syr2k  = {.uplo = true, .op_a = true, .k = true, .b = true, .c = true, .compute = compute_syr2k, .flops = flops_rank2},
-    gemmtr = {.uplo = true, .op_a = true, .op_b = true, .k = true, .b = true, .c = true, .compute = compute_gemmtr, .flops = flops_rank},
-    trmm   = {.side = true, .uplo = true, .op_a = true, .diag = true, .m = true, .compute = compute_trmm, .flops = flops_triangular},
-    trsm   = {.side = true, .uplo = true, .op_a = true, .diag = true, .m = true, .compute = compute_trsm, .flops = flops_triangular};
+    symm   = {.side = true, .uplo = true, .m = true, .b = true, .c = true,
+              .compute = compute_symm, .flops = flops_symm},
+    syrk   = {.uplo = true, .op_a = true, .k = true, .c = true,
+              .compute = compute_syrk, .flops = flops_rank},
+    syr2k  = {.uplo = true, .op_a = true, .k = true, .b = true, .c = true,
+              .compute = compute_syr2k, .flops = flops_rank2},
+    gemmtr = {.uplo = true, .op_a = true, .op_b = true, .k = true, .b = true, .c = true,
+              .compute = compute_gemmtr, .flops = flops_rank},
+    trmm   = {.side = true, .uplo = true, .op_a = true, .diag = true, .m = true,
+              .compute = compute_trmm, .flops = flops_triangular},
+    trsm   = {.side = true, .uplo = true, .op_a = true, .diag = true, .m = true,
+              .compute = compute_trsm, .flops = flops_triangular};
 /* clang-format on */
 
 /* ---- checks ---- */
@@ -267,7 +273,8 @@ static void run_from_c(const routine *r, const blas_caller callers[2], const set
                  {r->diag, x->diag, s->diag, "Diag"}};
     for (size_t i = 0; i < sizeof given / sizeof *given; i++)
         if (given[i].there && ++at && given[i].found == NONE) {
-            blas_report_setting(x->caller, at, given[i].name, given[i].setting);
+            const bool is_3 = rows && i == 1 && r->k && !r->op_b; /* to the reference */
+            blas_report_setting(x->caller, is_3 ? 3 : at, given[i].name, given[i].setting);
             return;
         }
     const call mapped = rows ? of_columns(r, *x) : *x;
@@ -289,7 +296,7 @@ static void run_from_c(const routine *r, const blas_caller callers[2], const set
     void c_entry(CBLAS_LAYOUT layout, CBLAS_SIDE side, CBLAS_UPLO uplo, int m, int n, real alpha, const real *a,       \
                  int lda, const real *b, int ldb, real beta, real *c, int ldc)                                         \
     {                                                                                                                  \
-        CALLERS_OF(upper, #c_entry);                                                                                   \
+        CALLERS_OF(upper, #c_entry, 4, 5);                                                                             \
         run_from_c(&symm, callers, &(settings){.layout = (int)layout, .side = (int)side, .uplo = (int)uplo},           \
                    &(call){.dtype = type, .m = m, .n = n, .lda = lda, .ldb = ldb, .ldc = ldc, .alpha = (double)alpha,  \
                            .beta = (double)beta, .a = a, .b = b, .c = c});                                             \
@@ -307,7 +314,7 @@ static void run_from_c(const routine *r, const blas_caller callers[2], const set
     void c_entry(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op, int n, int k, real alpha, const real *a,    \
                  int lda, real beta, real *c, int ldc)                                                                 \
     {                                                                                                                  \
-        CALLERS_OF(upper, #c_entry);                                                                                   \
+        CALLERS_OF(upper, #c_entry, 0);                                                                                \
         run_from_c(&syrk, callers, &(settings){.layout = (int)layout, .uplo = (int)uplo, .op_a = (int)op},             \
                    &(call){.dtype = type, .n = n, .k = k, .lda = lda, .ldc = ldc, .alpha = (double)alpha,              \
                            .beta = (double)beta, .a = a, .c = c});                                                     \
@@ -325,7 +332,7 @@ static void run_from_c(const routine *r, const blas_caller callers[2], const set
     void c_entry(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op, int n, int k, real alpha, const real *a,    \
                  int lda, const real *b, int ldb, real beta, real *c, int ldc)                                         \
     {                                                                                                                  \
-        CALLERS_OF(upper, #c_entry);                                                                                   \
+        CALLERS_OF(upper, #c_entry, 0);                                                                                \
         run_from_c(&syr2k, callers, &(settings){.layout = (int)layout, .uplo = (int)uplo, .op_a = (int)op},            \
                    &(call){.dtype = type, .n = n, .k = k, .lda = lda, .ldb = ldb, .ldc = ldc, .alpha = (double)alpha,  \
                            .beta = (double)beta, .a = a, .b = b, .c = c});                                             \
@@ -344,7 +351,7 @@ static void run_from_c(const routine *r, const blas_caller callers[2], const set
     void c_entry(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, int n, int k,       \
                  real alpha, const real *a, int lda, const real *b, int ldb, real beta, real *c, int ldc)              \
     {                                                                                                                  \
-        CALLERS_OF(upper, #c_entry);                                                                                   \
+        CALLERS_OF(upper, #c_entry, 9, 11);                                                                            \
         run_from_c(&gemmtr, callers,                                                                                   \
                    &(settings){.layout = (int)layout, .uplo = (int)uplo, .op_a = (int)op_a, .op_b = (int)op_b},        \
                    &(call){.dtype = type, .n = n, .k = k, .lda = lda, .ldb = ldb, .ldc = ldc, .alpha = (double)alpha,  \
@@ -363,7 +370,7 @@ static void run_from_c(const routine *r, const blas_caller callers[2], const set
     void c_entry(CBLAS_LAYOUT layout, CBLAS_SIDE side, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op, CBLAS_DIAG diag, int m,    \
                  int n, real alpha, const real *a, int lda, real *b, int ldb)                                          \
     {                                                                                                                  \
-        CALLERS_OF(upper, #c_entry);                                                                                   \
+        CALLERS_OF(upper, #c_entry, 6, 7);                                                                             \
         run_from_c(&routine, callers,                                                                                  \
                    &(settings){.layout = (int)layout, .side = (int)side, .uplo = (int)uplo, .op_a = (int)op,           \
                                .diag = (int)diag},                                                                     \
@@ -371,7 +378,8 @@ static void run_from_c(const routine *r, const blas_caller callers[2], const set
                            .c = b});                                                                                   \
     }
 
-#define CALLERS_OF(upper, c_name) static const blas_caller callers[] = {{upper, c_name, true, false}, {upper, c_name, true, true}}
+#define CALLERS_OF(upper, c_name, ...)                                                                                 \
+    static const blas_caller callers[] = {{upper, c_name, true, false}, {upper, c_name, true, true, {__VA_ARGS__}}}
 
 #define ENTRIES(real, type, S, s)                                                                                      \
     SYMM(real, type, #S "SYMM ", s##symm, cblas_##s##symm)                                                             \

@@ -21,15 +21,11 @@ static void tell_reference(bool from_c, bool row_major)
 }
 
 /* The number that the C call gives to what is argument `number` of the column-major call. */
-static int number_in_rows(int number)
+static int number_in_rows(const blas_caller *caller, int number)
 {
-    switch (number) {
-    case 4: return 5;
-    case 5: return 4;
-    case 9: return 11;
-    case 11: return 9;
-    default: return number;
-    }
+    for (int i = 0; i < (int)sizeof caller->exchanged; i++)
+        if (caller->exchanged[i] == number) return caller->exchanged[i ^ 1];
+    return number;
 }
 
 /* Argument `number` of a C call; 0: none, and the sentence says what it is. */
@@ -39,7 +35,7 @@ static void report_to_c(const blas_caller *caller, int number, const char *sente
         cblas_xerbla(number, caller->c_name, "%s", sentence);
     else if (number > 0)
         fprintf(stderr, "Parameter %d to routine %s was incorrect\n%s",
-                caller->row_major ? number_in_rows(number) : number, caller->c_name, sentence);
+                caller->row_major ? number_in_rows(caller, number) : number, caller->c_name, sentence);
     else
         fprintf(stderr, "%s did nothing: %s", caller->c_name, sentence);
 }

@@ -10,6 +10,8 @@
 typedef struct blas_caller {
     const char *fortran_name, *c_name; /* "SGEMM " of at least six characters, "cblas_sgemm" */
     bool from_c, row_major;
+    /* numbers of the C call's arguments in pairs: a row-major call has one in the other's place; 0: no more */
+    unsigned char exchanged[4];
 } blas_caller;
 
 /* Through xerbla_: argument `number` of the Fortran call is wrong; 0: nothing was computed, and `why` says why. */

@@ -1,10 +1,10 @@
 #!/bin/sh
 # test_blas_reference.sh - libtilewright_blas.so in the place of the reference BLAS: its level-3 testers (Debian's libblas-test) with it preloaded,
-# gemm's rows, error exits too; that they fail three broken libraries; and that both libraries tell a program's handlers the same of
+# error exits too; that they fail three broken libraries; and that both libraries tell a program's handlers the same of
 # every set of wrong arguments. Prints TAP; TILEWRIGHT_BUILD is the build folder; BLAS_TESTERS names another folder of testers.
 set -u
 
-cases='preload_is_used fortran_f32 fortran_f64 cblas_f32 cblas_f64 another_blas broken_sign broken_transpose broken_checks
+cases='preload_is_used fortran_f32 fortran_f64 fortran_blocks cblas_f32 cblas_f64 another_blas broken_sign broken_transpose broken_checks
 handlers_own handlers_cblas handlers_default scipy symlinked numpy_raises numpy_is_seen'
 # shellcheck source=tests/support/tap.sh
 . "$(dirname "$0")/support/tap.sh"
@@ -21,6 +21,8 @@ need_testers() { need_reference && { [ -x "$testers/xscblat3" ] || skip "libblas
 # tester PRELOAD NAME - beneath the preload the reference, whichever library the system has as its libblas.so.3: another has not all names.
 tester() { LD_LIBRARY_PATH=${reference%/*}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} LD_PRELOAD=$1 timeout 300 "$testers/$2"; }
 
+level3='gemm symm trmm trsm syrk syr2k'
+
 # judge NAME LINES FILE - of routine NAME as many lines as that say that it passed, and none says anything else.
 judge() {
     passed=$(grep -c "^ *$1 *PASSED THE " "$3")
@@ -29,21 +31,18 @@ judge() {
     echo "$1: $passed of $2 sets passed: $wrong" && return 1
 }
 
-# fortran PREFIX PRELOAD, cblas PREFIX PRELOAD - the tester of one type, all routines but gemm switched off.
+# fortran PREFIX PRELOAD [SIZES], cblas PREFIX PRELOAD - the tester of one type, each routine of it.
 fortran() {
-    name=$(echo "$1" | tr sd SD)GEMM
-    sed "s/^$name  *T/$name F/; s/^\([SD][A-Z0-9]*  *\)T PUT F/\1F PUT F/; s/^$name F/$name  T/" "$testers/${1}blat3.in" >in
+    sed "s/^0 1 2 3 5 9 /${3:-0 1 2 3 5 9}/" "$testers/${1}blat3.in" >in
     rm -f "${1}blat3.out"
     tester "$2" "xblat3$1" <in >out 2>&1
     cat "${1}blat3.out" >>out || return 1
-    judge "$name" 2 out
+    for routine in $level3; do judge "$(echo "$1$routine" | tr a-z A-Z)" 2 out || return 1; done
 }
 
 cblas() {
-    name=cblas_${1}gemm
-    sed "/^$name /!s/^\(cblas_[a-z0-9]*  *\)T PUT F/\1F PUT F/" "$testers/${1}in3" >in
-    tester "$2" "x${1}cblat3" <in >out 2>&1
-    judge "$name" 3 out
+    tester "$2" "x${1}cblat3" <"$testers/${1}in3" >out 2>&1
+    for routine in $level3; do judge "cblas_$1$routine" 3 out || return 1; done
 }
 
 preload_is_used() {
@@ -56,6 +55,8 @@ preload_is_used() {
 
 fortran_f32() { need_testers && fortran s "$ours"; }
 fortran_f64() { need_testers && fortran d "$ours"; }
+# Beyond the blocks that are computed at once.
+fortran_blocks() { need_testers && fortran s "$ours" '1 17 33 49 65 2 ' && fortran d "$ours" '1 17 33 49 65 2 '; }
 cblas_f32() { need_testers && cblas s "$ours"; }
 cblas_f64() { need_testers && cblas d "$ours"; }
 

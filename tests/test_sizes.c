@@ -203,7 +203,6 @@ static void devices(void)
 static void reserved(void)
 {
     static float one = 1;
-    PROBLEM(flags, 1);
     PROBLEM(accuracy, 1);
     PROBLEM(scale_kind, UINT32_MAX);
     PROBLEM(alpha_imaginary, 0.5);

@@ -1,7 +1,7 @@
-/* errors.c - calls sgemm and dgemm of a BLAS library with every set of wrong arguments and prints what its handlers are
- * told, one line each: two libraries agree where the output is the same. tests/test_blas_reference.sh compiles it with
- * -DOWN_XERBLA and -DOWN_CBLAS_XERBLA, with the second alone, and with neither: then each call is made by a process of
- * its own, since the reference's handler ends it.
+/* errors.c - calls sgemm, dgemm and the f64 rest of level 3 of a BLAS library with sets of wrong arguments and prints
+ * what its handlers are told, one line each: two libraries agree where the output is the same.
+ * tests/test_blas_reference.sh compiles it with -DOWN_XERBLA and -DOWN_CBLAS_XERBLA, with the second alone, and with
+ * neither: then each call is made by a process of its own, since the reference's handler ends it.
  *
  * errors LIBRARY */
 #include <dlfcn.h>
@@ -102,6 +102,95 @@ static void try_each(int layout, int op_a, int op_b, int is_f32)
         }
 }
 
+/* ---- the rest of level 3, f64: one argument wrong, or two ---- */
+
+enum { SIDE = 1, UPLO = 2, OP = 4, DIAG = 8, M = 16, N = 32, K = 64, LDA = 128, LDB = 256, LDC = 512, ALL = 1024 };
+typedef struct routine {
+    const char *name;
+    int has; /* bits of its arguments */
+} routine;
+static const routine routines[] = {{"symm", SIDE | UPLO | M | N | LDA | LDB | LDC},
+                                   {"syrk", UPLO | OP | N | K | LDA | LDC},
+                                   {"syr2k", UPLO | OP | N | K | LDA | LDB | LDC},
+                                   {"trmm", SIDE | UPLO | OP | DIAG | M | N | LDA | LDB},
+                                   {"trsm", SIDE | UPLO | OP | DIAG | M | N | LDA | LDB}};
+
+/* layout 0: Fortran. bad: bits of what is wrong. On the left, 3 x 3 by 3 x 4; a is 4 x 5. */
+static void make_level3(void *handle, int layout, const routine *r, int bad)
+{
+    static double x[64];
+    double one = 1;
+    char name[32];
+    const int rows = layout == 101, ranks = r->has & K, side = bad & SIDE ? 140 : 141, uplo = bad & UPLO ? 120 : 121,
+              op = bad & OP ? 110 : 111, diag = bad & DIAG ? 130 : 131, m = bad & M ? -1 : 3, n = bad & N ? -1 : 4,
+              k = bad & K ? -1 : 5, lda = (ranks ? (rows ? 5 : 4) : 3) - !!(bad & LDA),
+              ldb = (ranks  ? (rows ? 5 : 4)
+                     : rows ? 4
+                            : 3) -
+                    !!(bad & LDB),
+              ldc = (rows || ranks ? 4 : 3) - !!(bad & LDC);
+    const char l_side = bad & SIDE ? 'X' : 'l', l_uplo = bad & UPLO ? 'X' : 'u', l_op = bad & OP ? 'X' : 'n',
+               l_diag = bad & DIAG ? 'X' : 'n';
+    union {
+        void *at;
+        void (*f_symm)(const char *, const char *, const int *, const int *, const double *, const double *,
+                       const int *, const double *, const int *, const double *, double *, const int *, size_t, size_t);
+        void (*f_syrk)(const char *, const char *, const int *, const int *, const double *, const double *,
+                       const int *, const double *, double *, const int *, size_t, size_t);
+        void (*f_tr)(const char *, const char *, const char *, const char *, const int *, const int *, const double *,
+                     const double *, const int *, double *, const int *, size_t, size_t, size_t, size_t);
+        void (*symm)(int, int, int, int, int, double, const double *, int, const double *, int, double, double *, int);
+        void (*syrk)(int, int, int, int, int, double, const double *, int, double, double *, int);
+        void (*tr)(int, int, int, int, int, int, int, double, const double *, int, double *, int);
+    } call;
+    snprintf(name, sizeof name, layout == 0 ? "d%s_" : "cblas_d%s", r->name);
+    call.at = dlsym(handle, name);
+    if (call.at == NULL)
+        printf(" there is no %s", name);
+    else if (strcmp(r->name, "symm") == 0 && layout == 0)
+        call.f_symm(&l_side, &l_uplo, &m, &n, &one, x, &lda, x, &ldb, &one, x, &ldc, 1, 1);
+    else if (strcmp(r->name, "symm") == 0)
+        call.symm(layout, side, uplo, m, n, 1, x, lda, x, ldb, 1, x, ldc);
+    else if (strcmp(r->name, "syrk") == 0 && layout == 0)
+        call.f_syrk(&l_uplo, &l_op, &n, &k, &one, x, &lda, &one, x, &ldc, 1, 1);
+    else if (strcmp(r->name, "syrk") == 0)
+        call.syrk(layout, uplo, op, n, k, 1, x, lda, 1, x, ldc);
+    else if (strcmp(r->name, "syr2k") == 0 && layout == 0)
+        call.f_symm(&l_uplo, &l_op, &n, &k, &one, x, &lda, x, &ldb, &one, x, &ldc, 1, 1);
+    else if (strcmp(r->name, "syr2k") == 0)
+        call.symm(layout, uplo, op, n, k, 1, x, lda, x, ldb, 1, x, ldc);
+    else if (layout == 0)
+        call.f_tr(&l_side, &l_uplo, &l_op, &l_diag, &m, &n, &one, x, &lda, x, &ldb, 1, 1, 1, 1);
+    else
+        call.tr(layout, side, uplo, op, diag, m, n, 1, x, lda, x, ldb);
+}
+
+static void try_level3(void *handle, int layout, const routine *r, int bad)
+{
+    printf("%s %d %d:", r->name, layout, bad);
+    fflush(stdout);
+#ifdef OWN_CBLAS_XERBLA
+    make_level3(handle, layout, r, bad);
+#else
+    if (fork() == 0) {
+        dup2(STDOUT_FILENO, STDERR_FILENO);
+        make_level3(handle, layout, r, bad);
+        _exit(0);
+    }
+    wait(NULL);
+#endif
+    printf("\n");
+}
+
+static void try_all_level3(void *handle, int layout)
+{
+    for (size_t r = 0; r < sizeof routines / sizeof *routines; r++)
+        for (int one = 1; one < ALL; one *= 2)
+            for (int other = 1; other <= one; other *= 2)
+                if ((one | other | routines[r].has) == routines[r].has)
+                    try_level3(handle, layout, &routines[r], one | other);
+}
+
 int main(int argc, char **argv)
 {
     static const int layouts[] = {101, 102, 100}, ops[] = {111, 112, 113, 110};
@@ -120,11 +209,13 @@ int main(int argc, char **argv)
     for (int pair = 0; pair < 2 * 7 * 7; pair++) try_each(0, letters[pair / 2 % 7], letters[pair / 14], pair % 2);
     for (int pair = 0; pair < 2 * 3 * 4 * 4; pair++)
         try_each(layouts[pair / 32], ops[pair / 2 % 4], ops[pair / 8 % 4], pair % 2);
+    try_all_level3(handle, 0);
 #else
     (void)letters;
     for (int layout = 0; layout < 3; layout++)
         for (int op = 0; op < 4; op += 3)
             try_each(layouts[layout], 111, ops[op], layout % 2), try_each(layouts[layout], ops[op], 111, layout % 2);
 #endif
+    for (int layout = 0; layout < 3; layout++) try_all_level3(handle, layouts[layout]);
     return 0;
 }
