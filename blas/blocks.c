@@ -24,6 +24,7 @@ enum {
     EDGE = 48,       /* of a triangle's smallest block: EDGE / n of all flops are computed there */
     COLUMNS = 32,    /* of B at a time there */
     HIGH = 6,        /* rows of it */
+    PLAIN = 64,      /* elements of B, or multiply-adds of a rank update, that are not worth more */
     FULL_EDGE = 512, /* of a symmetric matrix's smallest diagonal block, which is copied whole */
     LITTLE_EDGE = 32 /* the same where there is no memory */
 };
@@ -136,6 +137,13 @@ bool blas_symmetric(tw_dtype dtype, double alpha, matrix lower, matrix b, double
 bool blas_rank(tw_dtype dtype, double alpha, matrix a, matrix b, double beta, matrix c)
 {
     work w = {.dtype = dtype, .flags = TW_LOWER};
+    if (c.rows <= PLAIN && c.rows * c.rows * a.cols <= 2 * PLAIN) {
+        if (dtype == TW_F64)
+            rank_plainly_f64(alpha, &a, &b, beta, &c);
+        else
+            rank_plainly_f32(alpha, &a, &b, beta, &c);
+        return true;
+    }
     multiply(&w, alpha, a, b, beta, c);
     return !w.failed;
 }

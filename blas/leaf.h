@@ -95,32 +95,65 @@ static inline void NAMED(put)(const matrix *x, int64_t i, int64_t j, real value)
     memcpy(x->at + (x->by_columns ? j * x->ld + i : i * x->ld + j) * (int64_t)sizeof value, &value, sizeof value);
 }
 
-static void NAMED(triangle_leaf)(const triangle *t, bool solves, double scale, const matrix *b)
+/* The same without copies, one element after the other. */
+static void NAMED(triangle_plainly)(const triangle *t, bool solves, real alpha, const matrix *b)
+{
+    const int64_t m = b->rows;
+    for (int64_t j = 0; j < b->cols; j++)
+        for (int64_t step = 0; step < m; step++) {
+            const int64_t i = t->lower == solves ? step : m - 1 - step;
+            const real diagonal = t->unit ? 1 : NAMED(get)(&t->part, i, i), x = NAMED(get)(b, i, j);
+            real sum = 0;
+            for (int64_t p = t->lower ? 0 : i + 1; p < (t->lower ? i : m); p++)
+                sum += NAMED(get)(&t->part, i, p) * NAMED(get)(b, p, j);
+            NAMED(put)(b, i, j, solves ? (alpha * x - sum) / diagonal : alpha * (diagonal * x + sum));
+        }
+}
+
+/* A strip of b, columns j0 to j0 + cols - 1, to x or back; beyond its last column x holds zeros. */
+static void NAMED(copy_strip)(const matrix *b, int64_t j0, int cols, NAMED(leaf) * leaf, bool back)
 {
     const int m = (int)b->rows;
+    const size_t bytes = (size_t)cols * sizeof(real);
+    for (int j = 0; b->by_columns && j < cols; j++)
+        for (int i = 0; i < m; i++) {
+            real *const at = (real *)leaf->x[i] + j;
+            if (back)
+                NAMED(put)(b, i, j0 + j, *at);
+            else
+                *at = NAMED(get)(b, i, j0 + j);
+        }
+    for (int i = 0; !b->by_columns && i < m; i++) {
+        char *const at = b->at + (i * b->ld + j0) * (int64_t)sizeof(real);
+        memcpy(back ? at : (char *)leaf->x[i], back ? (char *)leaf->x[i] : at, bytes);
+    }
+    for (int i = 0; !back && cols < COLUMNS && i < m; i++)
+        memset((real *)leaf->x[i] + cols, 0, sizeof leaf->x[i] - bytes);
+}
+
+static void NAMED(triangle_leaf)(const triangle *t, bool solves, double scale, const matrix *b)
+{
+    const int m = (int)b->rows, padded = (m + HIGH - 1) / HIGH * HIGH;
     const real alpha = (real)scale;
     NAMED(leaf) leaf;
-    memset(leaf.x, 0, sizeof leaf.x);
-    memset(leaf.t, 0, sizeof leaf.t);
+    if (m * b->cols <= PLAIN) {
+        NAMED(triangle_plainly)(t, solves, alpha, b);
+        return;
+    }
     for (int i = 0; i < m; i++)
-        for (int p = t->lower ? 0 : i + t->unit; p < (t->lower ? i + !t->unit : m); p++)
-            leaf.t[i][p] = NAMED(get)(&t->part, i, p);
-    for (int i = 0; i < EDGE; i++)
-        if (t->unit || i >= m) leaf.t[i][i] = 1;
+        for (int p = t->lower ? 0 : i + 1; p < (t->lower ? i : m); p++) leaf.t[i][p] = NAMED(get)(&t->part, i, p);
+    /* rows and columns up to whole blocks: of the unit matrix, and of zeros */
+    for (int i = 0; i < padded; i++) {
+        leaf.t[i][i] = i >= m || t->unit ? 1 : NAMED(get)(&t->part, i, i);
+        for (int p = i < m ? m : 0; p < padded; p++)
+            if (p != i) leaf.t[i][p] = 0;
+        if (i >= m) memset(leaf.x[i], 0, sizeof leaf.x[i]);
+    }
     for (int64_t j0 = 0; j0 < b->cols; j0 += COLUMNS) {
         const int cols = b->cols - j0 < COLUMNS ? (int)(b->cols - j0) : COLUMNS;
-        real *const strip = (real *)leaf.x;
-        if (cols < COLUMNS && j0 > 0) memset(leaf.x, 0, sizeof leaf.x);
-        if (b->by_columns)
-            for (int j = 0; j < cols; j++)
-                for (int i = 0; i < m; i++) strip[i * COLUMNS + j] = NAMED(get)(b, i, j0 + j);
-        else
-            for (int i = 0; i < m; i++)
-                memcpy(strip + i * COLUMNS, b->at + (i * b->ld + j0) * (int64_t)sizeof(real),
-                       (size_t)cols * sizeof(real));
-        if (solves && alpha != 1)
-            for (int i = 0; i < m; i++)
-                for (int v = 0; v < (int)NAMED(VECTORS); v++) leaf.x[i][v] *= alpha;
+        NAMED(copy_strip)(b, j0, cols, &leaf, false);
+        for (int i = 0; solves && alpha != 1 && i < m; i++)
+            for (int v = 0; v < (int)NAMED(VECTORS); v++) leaf.x[i][v] *= alpha;
 #ifdef __x86_64__
         if (__builtin_cpu_supports("avx512f"))
             NAMED(leaf_avx512)(&leaf, t, m, solves, alpha);
@@ -129,14 +162,19 @@ static void NAMED(triangle_leaf)(const triangle *t, bool solves, double scale, c
         else
 #endif
             NAMED(leaf_base)(&leaf, t, m, solves, alpha);
-        if (b->by_columns)
-            for (int j = 0; j < cols; j++)
-                for (int i = 0; i < m; i++) NAMED(put)(b, i, j0 + j, strip[i * COLUMNS + j]);
-        else
-            for (int i = 0; i < m; i++)
-                memcpy(b->at + (i * b->ld + j0) * (int64_t)sizeof(real), strip + i * COLUMNS,
-                       (size_t)cols * sizeof(real));
+        NAMED(copy_strip)(b, j0, cols, &leaf, true);
     }
+}
+
+/* The lower triangle of c <- alpha a b + beta c, one element after the other; beta == 0: c is not read. */
+static void NAMED(rank_plainly)(double alpha, const matrix *a, const matrix *b, double beta, const matrix *c)
+{
+    for (int64_t i = 0; i < c->rows; i++)
+        for (int64_t j = 0; j <= i; j++) {
+            real sum = 0;
+            for (int64_t p = 0; alpha != 0 && p < a->cols; p++) sum += NAMED(get)(a, i, p) * NAMED(get)(b, p, j);
+            NAMED(put)(c, i, j, (real)alpha * sum + (beta != 0 ? (real)beta * NAMED(get)(c, i, j) : 0));
+        }
 }
 
 /* full <- all of a symmetric matrix of which the lower triangle is there. */

@@ -82,12 +82,14 @@ broken_sign() { broken 1; }
 broken_transpose() { broken 2; }
 broken_checks() { broken 3; }
 
-# same FLAGS ... - the reference's handlers and ours are told the same, but for a second blank behind the routine's name.
+# same FLAGS ... - the reference's handlers and ours are told the same, but for a second blank behind the routine's name; and the
+# reference calls trmm's op TransA in columns and Trans in rows.
 same() {
     need_reference || return 1
     "$compiler" -std=c11 -D_POSIX_C_SOURCE=200809L -rdynamic "$@" "$root/tests/blas/errors.c" -o errors -ldl || return 1
     for library in "$reference" "$ours"; do
-        ./errors "$library" >"told.$(basename "$library")" || { echo "$library: exit status $?" && return 1; }
+        ./errors "$library" >told || { echo "$library: exit status $?" && return 1; }
+        sed 's/Illegal Trans /Illegal TransA /' told >"told.$(basename "$library")"
     done
     [ "$(grep -c ': *[a-zA-Z]' "told.$(basename "$reference")")" -gt 300 ] || { echo "too few errors were told" && return 1; }
     diff -b "told.$(basename "$reference")" told.libtilewright_blas.so >differences || { head -n 8 differences && return 1; }
