@@ -46,7 +46,7 @@ extern "C" {
 #endif
 
 #define TW_VERSION_MAJOR 0
-#define TW_VERSION_MINOR 1
+#define TW_VERSION_MINOR 2
 #define TW_VERSION_PATCH 0
 
 #if defined(__GNUC__)
@@ -55,7 +55,7 @@ extern "C" {
 #define TW_API
 #endif
 
-/* tw_version - the version of the loaded library, "0.1.0". The macros above give the version of this header. */
+/* tw_version - the version of the loaded library, "0.2.0". The macros above give the version of this header. */
 TW_API const char *tw_version(void);
 
 /* ---- status ---------------------------------------------------------------------------------------------------- */
@@ -251,6 +251,8 @@ static inline tw_problem tw_problem_make(tw_dtype dtype, tw_op op_a, tw_op op_b,
  * Special   m == 0 or n == 0        TW_OK, nothing read, nothing written; pointers may be NULL
  *           k == 0 or alpha == 0    C <- beta * C; A and B are not read and may be NULL
  *           beta == 0               C is not read: NaN in the old C cannot survive
+ *           flags                   TW_LOWER, TW_UPPER: only that triangle of C is read and written, with the bits of
+ *                                   the whole product; half of the flops
  *           otherwise               NaN and infinities propagate as IEEE 754 says
  *
  * Error     element by element, where nothing overflows: with u the accumulator's unit roundoff (2^-24 f32, 2^-53 f64;

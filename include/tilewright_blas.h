@@ -1,6 +1,12 @@
-/* tilewright_blas.h - the BLAS names of libtilewright_blas.so: sgemm and dgemm, for C and for Fortran.
+/* tilewright_blas.h - the BLAS names of libtilewright_blas.so: level 3 of s and d, for C and for Fortran.
  *
- *     C  <-  alpha * op(A) * op(B)  +  beta * C        op(A) m x k, op(B) k x n, C m x n
+ *     gemm    C  <-  alpha * op(A) * op(B)  +  beta * C        op(A) m x k, op(B) k x n, C m x n
+ *     gemmtr  the same of a triangle of C, n x n
+ *     symm    C  <-  alpha * A * B  +  beta * C, or B * A      A symmetric, one triangle of it read
+ *     syrk    C  <-  alpha * op(A) * op(A)^T  +  beta * C      a triangle of C
+ *     syr2k   C  <-  alpha * (op(A) * op(B)^T  +  op(B) * op(A)^T)  +  beta * C
+ *     trmm    B  <-  alpha * op(A) * B, or B * op(A)           A triangular, with a diagonal of ones if it is unit
+ *     trsm    B  <-  alpha * op(A)^-1 * B, or B * op(A)^-1     the same; a zero on the diagonal is divided by
  *
  * Any cblas.h will do instead: the names and types are the same. To include both, include that one first. Sizes are int
  * (LP64). The library is self-contained. The number of threads is TILEWRIGHT_THREADS, else OMP_NUM_THREADS.
@@ -8,7 +14,8 @@
  * Arguments  are checked in the order of the reference BLAS. The first wrong one is reported to a handler by its number
  *            there, and C stays as it was.
  * Special    m == 0 or n == 0, or (alpha == 0 or k == 0) and beta == 1: nothing is read or written.
- *            beta == 0: C is not read. alpha == 0 or k == 0: A and B are not read.
+ *            beta == 0: C is not read. alpha == 0 or k == 0: A and B are not read; trmm and trsm then set B to 0.
+ *            What is not named of A and C, the other triangle and a unit diagonal, is neither read nor written.
  *            Operands that are not aligned to one element are copied. Where memory is short a product is computed
  *            without it, slower.
  * Failures   BLAS has no status. A NULL operand, for which BLAS has no number, goes to the same handlers as number 0;
@@ -19,7 +26,10 @@
  *            They get the reference's numbers: xerbla_ 1 to 13, of the column-major call in Fortran; cblas_xerbla, for
  *            calls from C where there is no xerbla_, one more. A row-major product is computed as the column-major
  *            product of the transposes, so m and n (4, 5) and lda and ldb (9, 11) come exchanged; the line on stderr
- *            names them as the caller does. An invalid op is number 2 for A; for B it is 3, in row-major 2.
+ *            names them as the caller does. An invalid op is number 2 for A; for B it is 3, in row-major 2. Of syrk and
+ *            syr2k an invalid uplo is 2, in row-major 3.
+ * Error      gemm's bound (tilewright.h) for all but trsm; of trsm, X's columns x: |op(A) x - alpha b| <=
+ *            g(2 n) |op(A)| |x| [Higham 2002, section 8.1].
  * Threads    The library has its own context and thread pool; a program that also uses libtilewright.so has two.
  * Verbose    With TILEWRIGHT_VERBOSE=1, read at the first product, each product prints a line on stderr: routine, ops,
  *            sizes, time and speed.
