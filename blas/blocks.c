@@ -117,8 +117,11 @@ static void symmetric(work *w, matrix lower, matrix b, double beta, matrix c)
 
 bool blas_symmetric(tw_dtype dtype, double alpha, matrix lower, matrix b, double beta, matrix c)
 {
-    double little[LITTLE_EDGE * LITTLE_EDGE] __attribute__((aligned(64)));
-    work w = {.dtype = dtype, .alpha = alpha, .full = (char *)little, .full_edge = LITTLE_EDGE};
+    union {
+        double wide[LITTLE_EDGE * LITTLE_EDGE];
+        float narrow[LITTLE_EDGE * LITTLE_EDGE];
+    } little __attribute__((aligned(64)));
+    work w = {.dtype = dtype, .alpha = alpha, .full = (char *)&little, .full_edge = LITTLE_EDGE};
     const int64_t edge = lower.rows < FULL_EDGE ? lower.rows : FULL_EDGE;
     char *room = NULL;
     if (alpha == 0) {
@@ -137,6 +140,7 @@ bool blas_symmetric(tw_dtype dtype, double alpha, matrix lower, matrix b, double
 bool blas_rank(tw_dtype dtype, double alpha, matrix a, matrix b, double beta, matrix c)
 {
     work w = {.dtype = dtype, .flags = TW_LOWER};
+    if (a.cols == 0) alpha = 0;
     if (c.rows <= PLAIN && c.rows * c.rows * a.cols <= 2 * PLAIN) {
         if (dtype == TW_F64)
             rank_plainly_f64(alpha, &a, &b, beta, &c);

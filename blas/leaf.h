@@ -110,7 +110,7 @@ static void NAMED(triangle_plainly)(const triangle *t, bool solves, real alpha, 
         }
 }
 
-/* A strip of b, columns j0 to j0 + cols - 1, to x or back; beyond its last column x holds zeros. */
+/* A strip of b, columns j0 to j0 + cols - 1, to x or back; beyond its last column and row x holds zeros. */
 static void NAMED(copy_strip)(const matrix *b, int64_t j0, int cols, NAMED(leaf) * leaf, bool back)
 {
     const int m = (int)b->rows;
@@ -127,6 +127,7 @@ static void NAMED(copy_strip)(const matrix *b, int64_t j0, int cols, NAMED(leaf)
         char *const at = b->at + (i * b->ld + j0) * (int64_t)sizeof(real);
         memcpy(back ? at : (char *)leaf->x[i], back ? (char *)leaf->x[i] : at, bytes);
     }
+    for (int i = m; !back && i % HIGH != 0; i++) memset(leaf->x[i], 0, sizeof leaf->x[i]);
     for (int i = 0; !back && cols < COLUMNS && i < m; i++)
         memset((real *)leaf->x[i] + cols, 0, sizeof leaf->x[i] - bytes);
 }
@@ -147,7 +148,6 @@ static void NAMED(triangle_leaf)(const triangle *t, bool solves, double scale, c
         leaf.t[i][i] = i >= m || t->unit ? 1 : NAMED(get)(&t->part, i, i);
         for (int p = i < m ? m : 0; p < padded; p++)
             if (p != i) leaf.t[i][p] = 0;
-        if (i >= m) memset(leaf.x[i], 0, sizeof leaf.x[i]);
     }
     for (int64_t j0 = 0; j0 < b->cols; j0 += COLUMNS) {
         const int cols = b->cols - j0 < COLUMNS ? (int)(b->cols - j0) : COLUMNS;
@@ -173,7 +173,8 @@ static void NAMED(rank_plainly)(double alpha, const matrix *a, const matrix *b, 
         for (int64_t j = 0; j <= i; j++) {
             real sum = 0;
             for (int64_t p = 0; alpha != 0 && p < a->cols; p++) sum += NAMED(get)(a, i, p) * NAMED(get)(b, p, j);
-            NAMED(put)(c, i, j, (real)alpha * sum + (beta != 0 ? (real)beta * NAMED(get)(c, i, j) : 0));
+            NAMED(put)
+            (c, i, j, (alpha != 0 ? (real)alpha * sum : 0) + (beta != 0 ? (real)beta * NAMED(get)(c, i, j) : 0));
         }
 }
 

@@ -75,14 +75,12 @@ void cblas_dtrmm(CBLAS_LAYOUT layout, CBLAS_SIDE side, CBLAS_UPLO uplo, CBLAS_TR
                  int n, double alpha, const double *a, int lda, double *b, int ldb);
 void cblas_dtrsm(CBLAS_LAYOUT layout, CBLAS_SIDE side, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op_a, CBLAS_DIAG diag, int m,
                  int n, double alpha, const double *a, int lda, double *b, int ldb);
-extern void cblas_xerbla(int number, const char *routine, const char *format, ...); /* the program's, if it has one */
-#endif
-/* Not in every cblas.h: reference BLAS 3.12.1 and later have it. */
 void cblas_sgemmtr(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, int n, int k,
                    float alpha, const float *a, int lda, const float *b, int ldb, float beta, float *c, int ldc);
 void cblas_dgemmtr(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, int n, int k,
                    double alpha, const double *a, int lda, const double *b, int ldb, double beta, double *c, int ldc);
-
+extern void cblas_xerbla(int number, const char *routine, const char *format, ...); /* the program's, if it has one */
+#endif
 /* For Fortran, column-major: op is one of N n T t C c. Compilers append the lengths of character arguments; they are
  * not read. The handler's name has no NUL at its end, so its length is passed. */
 void sgemm_(const char *op_a, const char *op_b, const int *m, const int *n, const int *k, const float *alpha,

@@ -58,7 +58,7 @@ static bool same_bits(tw_context *context, tw_dtype dtype, int op, int64_t n, in
 static void triangles(void)
 {
     static const int64_t sizes[][2] = {{1, 1},   {5, 9},     {6, 6},     {8, 8},     {24, 30}, {49, 100},
-                                       {97, 33}, {130, 700}, {257, 900}, {1100, 40}, {40, 0}};
+                                       {97, 33}, {130, 700}, {257, 900}, {1100, 900}, {40, 0}};
     for (int threads = 1; threads <= 2; threads++) {
         tw_context *context = NULL;
         if (!tap.list &&

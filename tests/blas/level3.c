@@ -297,6 +297,31 @@ static void special_values(void)
         for (int i = 0; i < N * N; i++) wrong += isnan(b[i]) != (i % N == 7 && i / N >= 60);
         tap_result(wrong == 0, "%d elements", wrong);
     }
+    if (tap_case("infinite_alpha_reaches_all_columns_alike")) {
+        static double ones[25], many[5 * 64];
+        int wrong = 0;
+        for (int i = 0; i < 25; i++) ones[i] = 1;
+        for (int i = 0; i < 5 * 64; i++) many[i] = 1;
+        cblas_dtrmm(CblasColMajor, CblasLeft, CblasUpper, CblasNoTrans, CblasNonUnit, 5, 64, (double)INFINITY, ones, 5,
+                    many, 5);
+        for (int i = 0; i < 5 * 64; i++) wrong += !isinf(many[i]);
+        tap_result(wrong == 0, "%d elements", wrong);
+    }
+    if (tap_case("without_k_alpha_is_not_used")) {
+        double c[4] = {1, 2, 3, 4};
+        cblas_dsyrk(CblasColMajor, CblasLower, CblasNoTrans, 2, 0, (double)NAN, NULL, 2, 2, c, 2);
+        tap_result(c[0] == 2 && c[1] == 4 && c[2] == 3 && c[3] == 8, "%g %g %g %g", c[0], c[1], c[2], c[3]);
+    }
+    for (int n = 1; n <= 40; n += 39) { /* one element, and blocks of vectors */
+        static double diagonal[64], x[8 * 40];
+        int wrong = 0;
+        if (!tap_case("a_diagonal_whose_inverse_overflows_is_divided_by_%d", n)) continue;
+        for (int i = 0; i < 64; i++) diagonal[i] = i % 9 == 0 ? 0x1p-1070 : 0;
+        for (int i = 0; i < 8 * 40; i++) x[i] = 0x1p-1069;
+        cblas_dtrsm(CblasColMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, 8, n, 1, diagonal, 8, x, 8);
+        for (int i = 0; i < 8 * n; i++) wrong += x[i] != 2;
+        tap_result(wrong == 0, "%d elements", wrong);
+    }
     if (tap_case("a_diagonal_whose_inverse_overflows_is_divided_by")) {
         double tiny = 0x1p-1070, x = 0x1p-1069;
         float tiny_f32 = 0x1p-140f, x_f32 = 0x1p-139f;
