@@ -1,5 +1,6 @@
 /* blocks.c - level 3 by halves: a symmetric or triangular matrix is cut into two diagonal blocks and the block between
- * them, which is a product for the five loops; small diagonal blocks are computed here. Almost all flops are gemm's.
+ * them, which is a product for the five loops; small diagonal blocks have kernels of their own (kernels/cpu/
+ * triangle_simd.c). Almost all flops are gemm's.
  *
  *         lower T          b <- T b           b <- T^-1 b           c <- A b, A symmetric
  *     .-----.-----.
@@ -16,40 +17,29 @@
 
 #include "product.h"
 
-#include <math.h>
+#include <tilewright_lab.h>
+
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    EDGE = 48,       /* of a triangle's smallest block: EDGE / n of all flops are computed there */
-    COLUMNS = 32,    /* of B at a time there */
-    HIGH = 6,        /* rows of it */
-    PLAIN = 64,      /* elements of B, or multiply-adds of a rank update, that are not worth more */
-    FULL_EDGE = 512, /* of a symmetric matrix's smallest diagonal block, which is copied whole */
-    LITTLE_EDGE = 32 /* the same where there is no memory */
+    PLAIN = 64,       /* elements of B, or multiply-adds of a rank update, that are not worth more than plain loops */
+    FULL_EDGE = 512,  /* of a symmetric matrix's smallest diagonal block, which is copied whole */
+    LITTLE_EDGE = 32, /* the same where there is no memory */
+    EDGE = TW_LAB_TRIANGLE_EDGE /* of a triangle's smallest block: EDGE / n of all flops are computed there */
 };
-
-#define ALWAYS static inline __attribute__((always_inline))
-
-/* A copy of the text for each. */
-#define FOUR_WAYS(leaf_of)                                                                                             \
-    solves     ? t->lower ? leaf_of(leaf, m, true, true, alpha) : leaf_of(leaf, m, true, false, alpha)                 \
-        : t->lower ? leaf_of(leaf, m, false, true, alpha)                                                              \
-               : leaf_of(leaf, m, false, false, alpha)
-
-#define UNROLLED _Pragma("GCC unroll 8")
 
 #define JOIN_(x, y) x##y
 #define JOIN(x, y)  JOIN_(x, y)
 
 #define NAMED(name) JOIN(name, _f32)
 #define real        float
-#include "leaf.h"
+#include "plain.h"
 #undef NAMED
 #undef real
 #define NAMED(name) JOIN(name, _f64)
 #define real        double
-#include "leaf.h"
+#include "plain.h"
 #undef NAMED
 #undef real
 
@@ -159,6 +149,32 @@ static triangle corner(const work *w, const triangle *t, int64_t at, int64_t n)
     return (triangle){part(w, &t->part, at, at, n, n), t->lower, t->unit};
 }
 
+static int64_t row_stride(const matrix *x) { return x->by_columns ? 1 : x->ld; }
+static int64_t column_stride(const matrix *x) { return x->by_columns ? x->ld : 1; }
+
+static void diagonal_block(const work *w, const triangle *t, bool solves, double alpha, const matrix *b)
+{
+    tw_context *context = b->rows * b->cols > PLAIN ? blas_context() : NULL;
+    const tw_lab_triangle block = {.dtype = w->dtype,
+                                   .lower = t->lower,
+                                   .unit = t->unit,
+                                   .solves = solves,
+                                   .m = b->rows,
+                                   .n = b->cols,
+                                   .t = t->part.at,
+                                   .b = b->at,
+                                   .t_rs = row_stride(&t->part),
+                                   .t_cs = column_stride(&t->part),
+                                   .b_rs = row_stride(b),
+                                   .b_cs = column_stride(b),
+                                   .alpha = alpha};
+    if (context != NULL && tw_lab_triangle_compute(context, &block) == TW_OK) return;
+    if (w->dtype == TW_F64)
+        triangle_plainly_f64(t, solves, alpha, b);
+    else
+        triangle_plainly_f32(t, solves, (float)alpha, b);
+}
+
 /* b <- alpha T b, or alpha T^-1 b. `early` is the half of b that is right first, `late` the other: of a solve that from
  * which `late` follows, of a product that which needs `late` as it was. */
 static void triangular(work *w, const triangle *t, bool solves, double alpha, matrix b)
@@ -166,10 +182,7 @@ static void triangular(work *w, const triangle *t, bool solves, double alpha, ma
     const int64_t m = b.rows;
     if (w->failed) return;
     if (m <= EDGE) {
-        if (w->dtype == TW_F64)
-            triangle_leaf_f64(t, solves, alpha, &b);
-        else
-            triangle_leaf_f32(t, solves, alpha, &b);
+        diagonal_block(w, t, solves, alpha, &b);
         return;
     }
     const int64_t h = half_of(m, EDGE), rest = m - h;

@@ -1,12 +1,11 @@
 /* gemm.c - sgemm and dgemm under the names of CBLAS and Fortran: arguments checked as the reference BLAS does, the
  * product by tw_gemm(). */
+#include "arguments.h"
 #include "product.h"
 
 #include <stddef.h>
 
-enum { NO_OP = -1 };
-
-/* One call in Fortran's terms: matrices are column-major, ops are TW_N, TW_T or NO_OP. The functions that pass it on
+/* One call in Fortran's terms: matrices are column-major, ops are TW_N, TW_T or NONE. The functions that pass it on
  * are inlined into the entries and nobody else sees it, so that it lives in registers: stored and loaded again it took
  * a sixth of an 8 x 8 x 8 product. */
 typedef struct call {
@@ -18,13 +17,11 @@ typedef struct call {
     void *c;
 } call;
 
-static int at_least_1(int value) { return value > 1 ? value : 1; }
-
 /* The number of the first wrong argument of the Fortran call, in the reference's order; 0: none. */
 static inline int first_wrong(const call *x)
 {
-    if (x->op_a == NO_OP) return 1;
-    if (x->op_b == NO_OP) return 2;
+    if (x->op_a == NONE) return 1;
+    if (x->op_b == NONE) return 2;
     if (x->m < 0) return 3;
     if (x->n < 0) return 4;
     if (x->k < 0) return 5;
@@ -59,46 +56,22 @@ static inline void multiply(const call *x)
         blas_product(x->caller, &p, x->b, x->a, x->c);
 }
 
-static int op_of_letter(const char *letter)
-{
-    switch (*letter) {
-    case 'N':
-    case 'n': return TW_N;
-    case 'T':
-    case 't':
-    case 'C':
-    case 'c': return TW_T;
-    default: return NO_OP;
-    }
-}
-
-static int op_of_number(CBLAS_TRANSPOSE op)
-{
-    return op == CblasNoTrans ? TW_N : op == CblasTrans || op == CblasConjTrans ? TW_T : NO_OP;
-}
-
-#define EXCHANGE(type, x, y)                                                                                           \
-    do {                                                                                                               \
-        type kept_ = x;                                                                                                \
-        x = y, y = kept_;                                                                                              \
-    } while (0)
-
 /* x holds the C call's sizes and operands as they were given; a row-major C = A B is the column-major C^T = B^T A^T. */
 static inline void multiply_from_c(const blas_caller *caller, CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a,
                                    CBLAS_TRANSPOSE op_b, call *x)
 {
     bool rows = layout == CblasRowMajor;
     x->caller = caller;
-    x->op_a = op_of_number(op_a), x->op_b = op_of_number(op_b);
+    x->op_a = op_of_number((int)op_a), x->op_b = op_of_number((int)op_b);
     if (!rows && layout != CblasColMajor) {
         blas_report_setting(caller, 1, "layout", (int)layout);
         return;
     }
-    if (x->op_a == NO_OP) {
+    if (x->op_a == NONE) {
         blas_report_setting(caller, 2, "TransA", (int)op_a);
         return;
     }
-    if (x->op_b == NO_OP) {
+    if (x->op_b == NONE) {
         blas_report_setting(caller, rows ? 2 : 3, "TransB", (int)op_b); /* the reference's numbers */
         return;
     }
@@ -117,8 +90,8 @@ static inline void multiply_from_c(const blas_caller *caller, CBLAS_LAYOUT layou
                  const int *ldc)                                                                                       \
     {                                                                                                                  \
         static const blas_caller caller = {fortran_name, c_name, false, false};                                        \
-        call x = {&caller, dtype_, op_of_letter(op_a), op_of_letter(op_b), *m, *n, *k, *lda,                           \
-                  *ldb,    *ldc,   (double)*alpha,     (double)*beta,      a,  b,  c};                                 \
+        call x = {&caller, dtype_, op_of_letter(*op_a), op_of_letter(*op_b), *m, *n, *k, *lda,                         \
+                  *ldb,    *ldc,   (double)*alpha,      (double)*beta,       a,  b,  c};                               \
         multiply(&x);                                                                                                  \
     }                                                                                                                  \
     void c_entry(CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, int m, int n, int k, real alpha,     \
@@ -126,7 +99,7 @@ static inline void multiply_from_c(const blas_caller *caller, CBLAS_LAYOUT layou
     {                                                                                                                  \
         static const blas_caller callers[] = {{fortran_name, c_name, true, false},                                     \
                                               {fortran_name, c_name, true, true, {4, 5, 9, 11}}};                      \
-        call x = {NULL, dtype_, NO_OP, NO_OP, m, n, k, lda, ldb, ldc, (double)alpha, (double)beta, a, b, c};           \
+        call x = {NULL, dtype_, NONE, NONE, m, n, k, lda, ldb, ldc, (double)alpha, (double)beta, a, b, c};             \
         multiply_from_c(&callers[layout == CblasRowMajor], layout, op_a, op_b, &x);                                    \
     }
 

@@ -1,12 +1,12 @@
 /* level3.c - symm, syrk, syr2k, gemmtr, trmm and trsm of s and d under the names of CBLAS and Fortran: arguments
  * checked as the reference BLAS does, and brought to the forms of blocks.h. */
+#include "arguments.h"
 #include "blocks.h"
 #include "product.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { NONE = -1 }; /* a setting that does not exist */
 enum { LEFT, RIGHT };
 enum { UPPER, LOWER };
 enum { NON_UNIT, UNIT };
@@ -28,8 +28,6 @@ typedef struct routine {
     bool (*compute)(const call *);
     double (*flops)(const call *);
 } routine;
-
-static int at_least_1(int value) { return value > 1 ? value : 1; }
 
 /* ---- what is computed ---- */
 
@@ -199,37 +197,19 @@ static void run(const routine *r, const call *x, const call *made)
 
 /* ---- Fortran's settings ---- */
 
-/* 0 or 1: the letter is the first or the second of `letters`, or its small one; 'C' of a real matrix is 'T'. */
+/* 0 or 1: the letter is the first or the second of `letters`, or its small one. */
 static int setting(const char *letter, const char *letters)
 {
-    const int upper = *letter >= 'a' && *letter <= 'z' ? *letter - 'a' + 'A' : *letter,
-              found = upper == 'C' && letters[1] == 'T' ? 'T' : upper;
-    return found == letters[0] ? 0 : found == letters[1] ? 1 : NONE;
-}
-
-static int op_of(const char *letter)
-{
-    const int found = setting(letter, "NT");
-    return found == NONE ? NONE : found == 0 ? TW_N : TW_T;
+    const int upper = *letter >= 'a' && *letter <= 'z' ? *letter - 'a' + 'A' : *letter;
+    return upper == letters[0] ? 0 : upper == letters[1] ? 1 : NONE;
 }
 
 /* ---- CBLAS's settings ---- */
 
 static int from(int found, int first, int second) { return found == first ? 0 : found == second ? 1 : NONE; }
 
-static int op_from(int op)
-{
-    return op == CblasNoTrans ? TW_N : op == CblasTrans || op == CblasConjTrans ? TW_T : NONE;
-}
-
 static int other(int setting) { return 1 - setting; }
 static int other_op(int op) { return op == TW_N ? TW_T : TW_N; }
-
-#define EXCHANGE(type, x, y)                                                                                           \
-    do {                                                                                                               \
-        type kept_ = x;                                                                                                \
-        x = y, y = kept_;                                                                                              \
-    } while (0)
 
 /* The column-major call on the same memory, which holds the transposes. */
 static call of_columns(const routine *r, call x)
@@ -257,7 +237,7 @@ static void run_from_c(const routine *r, const blas_caller callers[2], const set
     int at = 1;
     x->caller = &callers[rows];
     x->side = from(s->side, CblasLeft, CblasRight), x->uplo = from(s->uplo, CblasUpper, CblasLower);
-    x->op_a = op_from(s->op_a), x->op_b = op_from(s->op_b), x->diag = from(s->diag, CblasNonUnit, CblasUnit);
+    x->op_a = op_of_number(s->op_a), x->op_b = op_of_number(s->op_b), x->diag = from(s->diag, CblasNonUnit, CblasUnit);
     if (!rows && s->layout != CblasColMajor) {
         blas_report_setting(x->caller, 1, "layout", s->layout);
         return;
@@ -307,7 +287,7 @@ static void run_from_c(const routine *r, const blas_caller callers[2], const set
                   const int *lda, const real *beta, real *c, const int *ldc)                                           \
     {                                                                                                                  \
         static const blas_caller caller = {upper, "cblas_" #lower, false, false};                                      \
-        run(&syrk, &(call){.caller = &caller, .dtype = type, .uplo = setting(uplo, "UL"), .op_a = op_of(op), .n = *n,  \
+        run(&syrk, &(call){.caller = &caller, .dtype = type, .uplo = setting(uplo, "UL"), .op_a = op_of_letter(*op), .n = *n,  \
                            .k = *k, .lda = *lda, .ldc = *ldc, .alpha = (double)*alpha, .beta = (double)*beta, .a = a,  \
                            .c = c}, NULL);                                                                             \
     }                                                                                                                  \
@@ -325,7 +305,7 @@ static void run_from_c(const routine *r, const blas_caller callers[2], const set
                   const int *lda, const real *b, const int *ldb, const real *beta, real *c, const int *ldc)            \
     {                                                                                                                  \
         static const blas_caller caller = {upper, "cblas_" #lower, false, false};                                      \
-        run(&syr2k, &(call){.caller = &caller, .dtype = type, .uplo = setting(uplo, "UL"), .op_a = op_of(op), .n = *n, \
+        run(&syr2k, &(call){.caller = &caller, .dtype = type, .uplo = setting(uplo, "UL"), .op_a = op_of_letter(*op), .n = *n, \
                             .k = *k, .lda = *lda, .ldb = *ldb, .ldc = *ldc, .alpha = (double)*alpha,                   \
                             .beta = (double)*beta, .a = a, .b = b, .c = c}, NULL);                                     \
     }                                                                                                                  \
@@ -344,8 +324,8 @@ static void run_from_c(const routine *r, const blas_caller callers[2], const set
                   const int *ldc)                                                                                      \
     {                                                                                                                  \
         static const blas_caller caller = {upper, "cblas_" #lower, false, false};                                      \
-        run(&gemmtr, &(call){.caller = &caller, .dtype = type, .uplo = setting(uplo, "UL"), .op_a = op_of(op_a),       \
-                             .op_b = op_of(op_b), .n = *n, .k = *k, .lda = *lda, .ldb = *ldb, .ldc = *ldc,             \
+        run(&gemmtr, &(call){.caller = &caller, .dtype = type, .uplo = setting(uplo, "UL"), .op_a = op_of_letter(*op_a),       \
+                             .op_b = op_of_letter(*op_b), .n = *n, .k = *k, .lda = *lda, .ldb = *ldb, .ldc = *ldc,             \
                              .alpha = (double)*alpha, .beta = (double)*beta, .a = a, .b = b, .c = c}, NULL);           \
     }                                                                                                                  \
     void c_entry(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, int n, int k,       \
@@ -364,7 +344,7 @@ static void run_from_c(const routine *r, const blas_caller callers[2], const set
     {                                                                                                                  \
         static const blas_caller caller = {upper, "cblas_" #lower, false, false};                                      \
         run(&routine, &(call){.caller = &caller, .dtype = type, .side = setting(side, "LR"),                           \
-                              .uplo = setting(uplo, "UL"), .op_a = op_of(op), .diag = setting(diag, "NU"), .m = *m,    \
+                              .uplo = setting(uplo, "UL"), .op_a = op_of_letter(*op), .diag = setting(diag, "NU"), .m = *m,    \
                               .n = *n, .lda = *lda, .ldc = *ldb, .alpha = (double)*alpha, .a = a, .c = b}, NULL);      \
     }                                                                                                                  \
     void c_entry(CBLAS_LAYOUT layout, CBLAS_SIDE side, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op, CBLAS_DIAG diag, int m,    \

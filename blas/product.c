@@ -28,8 +28,8 @@ static bool wants_lines(void)
     return false;
 }
 
-/* NULL without memory for one. Of threads that come at once the first tells what is wrong in the environment. */
-static tw_context *context_of_calls(void)
+/* Of threads that come at once the first tells what is wrong in the environment. */
+tw_context *blas_context(void)
 {
     tw_context *made, *context = atomic_load(&opened);
     if (context != NULL) return context;
@@ -151,7 +151,7 @@ static tw_status multiply_aligned(tw_context *context, const tw_problem *p, cons
 /* A NULL operand comes to tw_gemm() as it is. */
 bool blas_multiply(const tw_problem *p, const void *a, const void *b, void *c)
 {
-    tw_context *context = context_of_calls();
+    tw_context *context = blas_context();
     bool missing = c == NULL || (reads(p) && (a == NULL || b == NULL)),
          copies = misaligned(p, c) || (reads(p) && (misaligned(p, a) || misaligned(p, b)));
     tw_status status = context == NULL && !missing ? TW_NO_MEMORY
@@ -172,7 +172,7 @@ static double now_s(void)
 
 double blas_start(void)
 {
-    context_of_calls(); /* not part of the time */
+    blas_context(); /* not part of the time */
     return atomic_load(&verbose) ? now_s() : 0;
 }
 

@@ -11,6 +11,9 @@
 /* The context of products of which nothing is printed; NULL before the first product, and where all are. */
 extern _Atomic(tw_context *) blas_quiet_context;
 
+/* blas_context - the context of all products, opened by the first; NULL: no memory. */
+tw_context *blas_context(void);
+
 /* blas_multiply - a product that is not computed at once, row-major: in a context whatever the environment holds, with
  * operands at any addresses, without memory slower. False: tw_error_text() says why. */
 bool blas_multiply(const tw_problem *p, const void *a, const void *b, void *c);

@@ -208,6 +208,20 @@ int tw_lab_compiler_state(const char *engine, char *text, int text_bytes)
     return status == TW_OK;
 }
 
+tw_status tw_lab_triangle_compute(tw_context *context, const tw_lab_triangle *x)
+{
+    HOLD_CANCELLATION;
+    if (x == NULL || (x->dtype != TW_F32 && x->dtype != TW_F64) || x->m < 0 || x->m > TW_LAB_TRIANGLE_EDGE ||
+        x->n < 0 || (x->b_rs != 1 && x->b_cs != 1) || (x->m > 0 && x->n > 0 && (x->t == NULL || x->b == NULL)))
+        return fail(TW_BAD_ARGUMENT, "the block is not one of f32 or f64 with at most %d rows, and b_rs or b_cs 1",
+                    TW_LAB_TRIANGLE_EDGE);
+    if (x->m == 0 || x->n == 0) return TW_OK;
+    TRY(context_find(&context));
+    if (context->ops->triangle == NULL)
+        return fail(TW_NO_KERNEL, "the %s engine computes no triangular blocks", context->ops->name);
+    return context->ops->triangle(context->engine, x);
+}
+
 tw_status tw_lab_peak_flops(tw_context *context, tw_dtype dtype, int threads, int tries, double *flops_per_s)
 {
     HOLD_CANCELLATION;

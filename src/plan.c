@@ -176,12 +176,15 @@ void plan_text(const plan *plan, char *text, size_t bytes)
     if (plan->row->gpu.entry != NULL) grid_text(gpu, grid);
     if (plan->row->micro != NULL)
         snprintf(text, bytes,
-                 "%s%s%s%s macro-block %" PRId64 "x%" PRId64 "x%" PRId64 " task %" PRId64 "x%" PRId64
+                 "%s%s%s%s%s macro-block %" PRId64 "x%" PRId64 "x%" PRId64 " task %" PRId64 "x%" PRId64
                  " threads %d workspace %zu bytes",
                  plan->row->lab.name, cpu->gemv ? " GEMV" : "", cpu->direct_a ? "" : " packs A",
                  cpu->unpacked_shape.transposed ? " computes C transposed"
                  : cpu->direct_b                ? ""
                                                 : " packs B",
+                 plan->problem.flags == 0          ? ""
+                 : plan->problem.flags == TW_LOWER ? " lower triangle"
+                                                   : " upper triangle",
                  cpu->macro_m, cpu->macro_n, cpu->kc, cpu->task_m, cpu->task_n, plan->threads, plan->workspace_bytes);
     else if (plan->row->gpu.entry != NULL)
         snprintf(text, bytes, "%s%s%s grid %" PRId64 "x%" PRId64 "%s threads %dx%d workspace %zu bytes %.*s",

@@ -20,6 +20,7 @@ static int64_t even_block(int64_t length, int64_t most, int64_t unit)
 static int threads_for(const tw_problem *p, const device_facts *device, int wanted, double work_per_thread)
 {
     double most = (double)p->m * (double)p->n * (double)max_i64(p->k, 1) / work_per_thread;
+    if (p->flags != 0) most /= 2; /* a triangle of C */
     int threads = wanted > 0 ? wanted : device->threads;
     return most < threads ? (most < 1 ? 1 : (int)most) : threads;
 }

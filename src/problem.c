@@ -224,15 +224,3 @@ tw_status batch_check(const tw_batch *batch, const tw_problem *p)
     TRY(check_stride("c", batch, batch->stride_c, p->m, p->n, p->ldc, (size_t)dtype_find(p->dtype_c)->lab.bytes));
     return p->m > 0 && p->n > 0 ? check_apart(batch, p) : TW_OK;
 }
-
-void problem_text(const tw_problem *p, char text[PROBLEM_TEXT_BYTES])
-{
-    const dtype_row *dtype = dtype_find(p->dtype);
-    int used = snprintf(text, PROBLEM_TEXT_BYTES, "%s %c%c %" PRId64 "x%" PRId64 "x%" PRId64 " alpha %g beta %g",
-                        dtype ? dtype->lab.name : "?", p->op_a == TW_N ? 'n' : 't', p->op_b == TW_N ? 'n' : 't', p->m,
-                        p->n, p->k, p->alpha, p->beta);
-    if (p->lda != max_i64(problem_a_cols(p), 1) || p->ldb != max_i64(problem_b_cols(p), 1) ||
-        p->ldc != max_i64(p->n, 1))
-        snprintf(text + used, (size_t)(PROBLEM_TEXT_BYTES - used), " ld %" PRId64 ",%" PRId64 ",%" PRId64, p->lda,
-                 p->ldb, p->ldc);
-}

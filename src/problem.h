@@ -8,8 +8,6 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { PROBLEM_TEXT_BYTES = 160 };
-
 enum { PROBLEM_FIRST_BYTES = offsetof(tw_problem, dtype_b) }; /* sizeof(tw_problem) of the first layout */
 
 /* problem_is_plain - is the size known, and every field 0 that the first layout did not have? */
@@ -45,9 +43,6 @@ static inline void *batch_item(const tw_batch *batch, const void *items, int64_t
     return batch->pointers ? ((void *const *)items)[i]
                            : (void *)((uintptr_t)items + (size_t)stride * (size_t)i * bytes);
 }
-
-/* problem_text - "f32 nt 512x512x64 alpha 1 beta 0", leading dimensions where they are padded. */
-void problem_text(const tw_problem *p, char text[PROBLEM_TEXT_BYTES]);
 
 static inline int64_t problem_a_rows(const tw_problem *p) { return p->op_a == TW_N ? p->m : p->k; }
 static inline int64_t problem_a_cols(const tw_problem *p) { return p->op_a == TW_N ? p->k : p->m; }

@@ -28,6 +28,7 @@ const char *cpu_level_name(cpu_level level) { return level_names[level]; }
     cpu_micro cpu_##type##_gemm_simd_##isa;                                                                            \
     cpu_unpacked_product cpu_##type##_gemm_simd_##isa##_unpacked;                                                      \
     cpu_gemv_kernel cpu_##type##_gemv_simd_##isa;                                                                      \
+    cpu_triangle_kernel cpu_##type##_triangle_simd_##isa;                                                              \
     cpu_probe cpu_##type##_probe_##isa;                                                                                \
     cpu_reader cpu_##type##_reader_##isa;
 #define CPU_DOT(type, isa, ...)                                                                                        \
@@ -104,8 +105,12 @@ cpu_hook cpu_tiles_enter, cpu_tiles_leave;
     {MICRO_ROW(type, r13_matrix, amx, "cpu/ladder/r13_matrix.c"), .enter = cpu_tiles_enter, .leave = cpu_tiles_leave,  \
      __VA_ARGS__},
 #define CPU_PEAK(type, isa, ...)                                                                                       \
-    {SIMD_ROW(type, isa), .unpacked = cpu_##type##_gemm_simd_##isa##_unpacked, .gemv = cpu_##type##_gemv_simd_##isa,   \
-     .reader = cpu_##type##_reader_##isa, __VA_ARGS__},
+    {SIMD_ROW(type, isa),                                                                                              \
+     .unpacked = cpu_##type##_gemm_simd_##isa##_unpacked,                                                              \
+     .gemv = cpu_##type##_gemv_simd_##isa,                                                                             \
+     .triangle = cpu_##type##_triangle_simd_##isa,                                                                     \
+     .reader = cpu_##type##_reader_##isa,                                                                              \
+     __VA_ARGS__},
 #define GPU_ROW(owner, type, step, text, ...)                                                                          \
     {LAB(#owner, type, #owner "_" #type "_" #step, #step, #owner "/" text), __VA_ARGS__},
 #define GPU_RUNG(step, ...)                                                                                            \

@@ -108,6 +108,38 @@ static void small_m_cases(void)
            problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &one) == TW_OK && one.cpu.small_m);
 }
 
+/* Few rows of C, rows of B that lie a multiple of a page apart and take less than one: B is packed. */
+static void conflicting_rows(void)
+{
+    const device_facts facts = {
+        .engine = "cpu", .level = CPU_avx2, .threads = 1, .l1_bytes = 32768, .l2_bytes = 1048576};
+    bool right = true;
+    for (int64_t n = 64; n <= 4096; n *= 8)
+        for (int64_t ldb = 4096; ldb <= 4104; ldb += 8) {
+            tw_problem p, made = tw_problem_make(TW_F64, TW_N, TW_N, 64, n, 2048);
+            plan one;
+            made.ldb = ldb;
+            const bool packs = n * 8 < 4096 && ldb == 4096;
+            right = right && problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &one) == TW_OK &&
+                    one.cpu.direct_b == !packs;
+        }
+    expect("plans: short rows of B that share cache sets are packed", right);
+}
+
+/* A triangle of C is half the work, so it takes half the threads, and packed tiles. */
+static void triangles(void)
+{
+    const device_facts facts = {
+        .engine = "cpu", .level = CPU_avx2, .threads = 100, .l1_bytes = 32768, .l2_bytes = 1048576};
+    tw_problem p, made = tw_problem_make(TW_F64, TW_N, TW_T, 256, 256, 256);
+    plan whole, part;
+    bool planned = problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &whole) == TW_OK;
+    made.flags = TW_LOWER;
+    planned = planned && problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &part) == TW_OK;
+    expect("plans: a triangle takes half the threads",
+           planned && whole.threads > 1 && (part.threads == whole.threads / 2) && !part.cpu.unpacked);
+}
+
 /* Small products of several threads: rows divided, or, where there are few, columns; each part a product in place; of a
  * transposed one whole lines of C. */
 static void unpacked_cases(void)
@@ -200,6 +232,8 @@ static void plan_cases(void)
     expect("plans: their text fits", text_fits);
     split_cases();
     small_m_cases();
+    conflicting_rows();
+    triangles();
     unpacked_cases();
     plan shared, alone;
     tw_problem p, square = tw_problem_make(TW_F32, TW_N, TW_N, 1000, 1000, 1000);
@@ -210,13 +244,6 @@ static void plan_cases(void)
                              &alone) == TW_OK;
     expect("plans: r11 has a thread and a workspace for each of its blocks, r10 one of each",
            planned && shared.threads == 9 && alone.threads == 1 && shared.workspace_bytes == 9 * alone.workspace_bytes);
-    char text[PROBLEM_TEXT_BYTES];
-    p = tw_problem_make(TW_F32, TW_N, TW_T, 512, 512, 64);
-    problem_text(&p, text);
-    expect("a problem prints itself", strcmp(text, "f32 nt 512x512x64 alpha 1 beta 0") == 0);
-    p.ldc = 600;
-    problem_text(&p, text);
-    expect("and its padding", strcmp(text, "f32 nt 512x512x64 alpha 1 beta 0 ld 64,64,600") == 0);
 }
 
 int main(int argc, char **argv)

@@ -461,6 +461,19 @@ static void options_cases(void)
     }
 }
 
+static void triangle(const char *engine, tw_dtype dtype, uint32_t flags)
+{
+    static const _Alignas(256) float x[64 * 64] = {0};
+    device_facts device = sm_90;
+    tw_problem p, made = tw_problem_make(dtype, TW_N, TW_N, 64, 64, 64);
+    plan out;
+    if (!tap_case("no triangle of C on %s, dtype %d, flags %u", engine, (int)dtype, flags)) return;
+    device.engine = engine, made.flags = flags;
+    tap_result(problem_load(&made, x, x, x, &p) == TW_OK && plan_find(&p, &device, NULL, &out) == TW_NO_KERNEL &&
+                   strstr(tw_error_text(), "it computes all of C, the problem wants a triangle") != NULL,
+               "%s", tw_error_text());
+}
+
 int main(int argc, char **argv)
 {
     tap_start(argc, argv);
@@ -469,5 +482,10 @@ int main(int argc, char **argv)
     span_cases();
     deep_cases();
     place_cases();
+    for (uint32_t flags = TW_LOWER; flags <= TW_UPPER; flags++) {
+        triangle("opencl", TW_F32, flags);
+        triangle("cuda", TW_F32, flags);
+        triangle("cuda", TW_F16, flags);
+    }
     return tap_finish();
 }

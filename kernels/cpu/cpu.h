@@ -67,6 +67,8 @@ typedef struct cpu_tile {
 
 typedef void cpu_micro(const cpu_tile *tile);
 
+enum { CPU_MOST_TILE_BYTES = 2048 }; /* mr x nr elements of C of any micro-kernel that reads CPU_PLAIN panels */
+
 /* An unpacked product: operands are read in place, in one panel. Strides as in cpu_tile; m and n at least 1. */
 typedef struct cpu_unpacked {
     int64_t m, n, k, a_rs, a_cs, b_rs, ldc;
@@ -134,6 +136,26 @@ typedef struct cpu_gemv {
 } cpu_gemv;
 
 typedef void cpu_gemv_kernel(const cpu_gemv *line);
+
+/* A diagonal block of a triangular matrix T:
+ *
+ *     b  <-  alpha * T b, or, where it solves, alpha * T^-1 b
+ *
+ * T is m x m, 1 <= m <= CPU_TRIANGLE_EDGE, element (i, p) at t[i * t_rs + p * t_cs]; b is m x n, element (i, j) at
+ * b[i * b_rs + j * b_cs], b_rs or b_cs is 1. Neither need be aligned. T's other triangle is not read, nor, where it is
+ * unit, its diagonal, which then is 1. */
+enum { CPU_TRIANGLE_EDGE = 48 };
+
+typedef struct cpu_triangle {
+    int64_t m, n;
+    const void *t;
+    void *b;
+    int64_t t_rs, t_cs, b_rs, b_cs;
+    double alpha;
+    bool lower, unit, solves;
+} cpu_triangle;
+
+typedef void cpu_triangle_kernel(const cpu_triangle *block);
 
 /* A register-only loop of independent multiply-adds, `rounds` times: the peak of the micro-kernel. Returns the flops
  * done; *sink takes the result so that the compiler cannot drop the work. */

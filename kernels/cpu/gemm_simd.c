@@ -40,6 +40,7 @@
 /* Columns are counted in units: half a vector where there are such. */
 enum { V = NR / LANES, UNIT = HAS_HALVES ? LANES / 2 : LANES, UNITS = NR / UNIT, SIZE = sizeof(real) };
 _Static_assert(NR % LANES == 0, "NR is a multiple of the vector's lanes");
+_Static_assert(MR *NR *(int)sizeof(REAL) <= CPU_MOST_TILE_BYTES, "a tile may be computed beside C");
 _Static_assert(MR <= 8 && UNITS <= 6, "there is a copy of the tile's code for each number of rows and units");
 
 #define ALWAYS static inline __attribute__((always_inline))

@@ -1,12 +1,12 @@
 /* gemm.c - a program written for BLAS: linked against libtilewright_blas.so alone, with a cblas_xerbla of its own.
  * Operands are small integers, so that every sum is exact; what no product may read or write is NaN. */
-#include "../support/aligned.h"
+#include "no_memory.h" /* first */
+
 #include "../support/tap.h"
 #include "matrix.h"
 
 #include <tilewright_blas.h>
 
-#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -30,31 +30,6 @@ void cblas_xerbla(int number, const char *routine, const char *format, ...)
     vsnprintf(heard.text, sizeof heard.text, format, arguments);
     va_end(arguments);
 }
-
-/* ---- memory that can run out ---- */
-
-static bool no_memory;
-static int refused;
-
-void *aligned_alloc(size_t alignment, size_t bytes)
-{
-    if (!no_memory) return system_aligned_alloc(alignment, bytes);
-    refused += no_memory;
-    errno = ENOMEM; /* glibc looks */
-    return NULL;
-}
-
-#ifndef __SANITIZE_THREAD__ /* which needs its own before it can begin */
-void *calloc(size_t count, size_t bytes)
-{
-    bool fits = bytes == 0 || count <= SIZE_MAX / bytes;
-    void *memory = !no_memory && fits ? system_aligned_alloc(64, (count * bytes + 63) / 64 * 64) : NULL;
-    if (memory != NULL) return memset(memory, 0, count * bytes);
-    refused += no_memory;
-    errno = ENOMEM;
-    return NULL;
-}
-#endif
 
 /* ---- products ---- */
 

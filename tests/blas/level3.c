@@ -1,5 +1,7 @@
 /* level3.c - symm, syrk, syr2k, gemmtr, trmm and trsm of libtilewright_blas.so, by every name, side, triangle and op:
  * exact on small integers. Of a triangle that is not named, and of a unit diagonal, all is NaN, and stays as it was. */
+#include "no_memory.h" /* first */
+
 #include "../support/tap.h"
 #include "matrix.h"
 
@@ -100,12 +102,17 @@ static dense dense_new(int rows, int cols)
 
 static double *of(const dense *x, int i, int j) { return &x->at[(size_t)i * (size_t)x->cols + (size_t)j]; }
 
-/* op(X) of a whole operand. */
-static dense opened(const matrix *x, bool transposes)
+/* op(X) of a whole operand, as a part of `to` that begins at row i0, column j0. */
+static void open_into(const dense *to, int i0, int j0, const matrix *x, bool transposes)
 {
-    dense all = transposes ? dense_new(x->cols, x->rows) : dense_new(x->rows, x->cols);
-    for (int i = 0; i < all.rows; i++)
-        for (int j = 0; j < all.cols; j++) *of(&all, i, j) = transposes ? get(x, j, i) : get(x, i, j);
+    for (int i = 0; i < x->rows; i++)
+        for (int j = 0; j < x->cols; j++) *of(to, i0 + (transposes ? j : i), j0 + (transposes ? i : j)) = get(x, i, j);
+}
+
+static dense opened(const matrix *x)
+{
+    const dense all = dense_new(x->rows, x->cols);
+    open_into(&all, 0, 0, x, false);
     return all;
 }
 
@@ -125,159 +132,248 @@ static dense whole(const call *x, const matrix *a)
     return all;
 }
 
-static void add_product(dense *sum, double alpha, const dense *a, const dense *b, bool transposes_b)
+/* The product that the call is: left times right. other: what a symmetric or triangular matrix is multiplied with. */
+static void factors(const call *x, const matrix *a, const matrix *b, const matrix *other, dense *left, dense *right)
 {
-    for (int i = 0; i < sum->rows; i++)
-        for (int p = 0; p < a->cols; p++)
-            for (int j = 0; j < sum->cols; j++)
-                *of(sum, i, j) += alpha * *of(a, i, p) * (transposes_b ? *of(b, j, p) : *of(b, p, j));
+    if (!rank(x)) {
+        const dense square = whole(x, a), rest = opened(other);
+        *left = x->side == 'L' ? square : rest, *right = x->side == 'L' ? rest : square;
+        return;
+    }
+    const bool two = x->routine == SYR2K, transposes = x->op_a != 'N';
+    *left = dense_new(x->n, two ? 2 * x->k : x->k), *right = dense_new(two ? 2 * x->k : x->k, x->n);
+    open_into(left, 0, 0, a, transposes);
+    open_into(right, 0, 0, x->routine == SYRK ? a : b, x->routine == GEMMTR ? x->op_b != 'N' : !transposes);
+    if (!two) return;
+    open_into(left, 0, x->k, b, transposes);
+    open_into(right, x->k, 0, a, !transposes);
 }
 
-/* Integers from -4 to 4 where the routine reads; the diagonal of a solve 1, -1, 2 or -2. */
-static void fill_triangle(const call *x, matrix *a)
+static dense product(double alpha, const dense *left, const dense *right)
+{
+    const dense sum = dense_new(left->rows, right->cols);
+    for (int i = 0; i < sum.rows; i++)
+        for (int p = 0; p < left->cols; p++)
+            for (int j = 0; j < sum.cols; j++) *of(&sum, i, j) += alpha * *of(left, i, p) * *of(right, p, j);
+    return sum;
+}
+
+/* How far row i, column j of left times right may be from what came out: the bounds of tilewright_blas.h. `made` is
+ * alpha times the product plus beta times `old`, of a solve the product that is `old` times alpha. */
+static bool is_near(const call *x, bool is_f32, const dense *left, const dense *right, int i, int j, double made,
+                    double old)
+{
+    const long double u = is_f32 ? 0x1p-24L : 0x1p-53L, alpha = (long double)x->alpha, beta = (long double)x->beta;
+    const int order = x->side == 'L' ? x->m : x->n, steps = left->cols;
+    int blocks = 1;
+    for (int q = order; q > 32; q = (q + 1) / 2) blocks++;
+    const int roundings = triangular(x)  ? 2 * order + 1
+                          : symmetric(x) ? order + 2 + blocks
+                                         : x->k + (x->routine == SYR2K ? 3 : 2),
+              of_old = triangular(x)         ? roundings
+                       : symmetric(x)        ? 1 + blocks
+                       : x->routine == SYR2K ? 3
+                                             : 2;
+    long double sum = 0, size = 0;
+    for (int p = 0; p < steps; p++) {
+        const long double term = (long double)*of(left, i, p) * (long double)*of(right, p, j);
+        sum += term, size += fabsl(term);
+    }
+    const long double g = roundings * u / (1 - roundings * u), g_old = of_old * u / (1 - of_old * u),
+                      slack = 1 + 0x1p-10L; /* of the sums here */
+    if (x->routine == TRSM)
+        return fabsl(sum - alpha * (long double)old) <= slack * g * (size + fabsl(alpha * (long double)old));
+    const long double from_old = triangular(x) || x->beta == 0 ? 0 : beta * (long double)old;
+    return fabsl((long double)made - (alpha * sum + from_old)) <=
+           slack * (g * fabsl(alpha) * size + g_old * fabsl(from_old));
+}
+
+/* Integers from -4 to 4 where the routine reads; the diagonal of a solve 1, -1, 2 or -2. random: anything from -1 to 1,
+ * and small beside the diagonal of a solve. */
+static void fill_triangle(const call *x, matrix *a, bool random)
 {
     matrix all = matrix_new(a->is_f32, a->by_rows, a->rows, a->cols, 0);
-    fill(&all, 1);
+    (random ? fill_random : fill)(&all, 1);
     for (int i = 0; i < a->rows; i++)
         for (int j = 0; j < a->cols; j++) {
             double value = get(&all, i, j);
-            if (x->routine == TRSM)
-                value = i == j ? (i % 2 ? -1 : 1) * (1 + i / 2 % 2) : value > 2 ? 1 : value < -2 ? -1 : 0;
+            if (x->routine == TRSM && i == j)
+                value = (i % 2 ? -1 : 1) * (1 + i / 2 % 2);
+            else if (x->routine == TRSM)
+                value = random ? value / 8 : value > 2 ? 1 : value < -2 ? -1 : 0;
             if (inside(x->uplo, i, j) && !(i == j && triangular(x) && x->diag == 'U')) put(a, i, j, value);
         }
     free(all.data);
 }
 
-/* The call judged. */
-static bool right(const call *x, bool is_f32, int padding, size_t off, char why[160])
+/* How a call is judged. */
+typedef struct way_of_judging {
+    bool is_f32, random, without_memory;
+    int padding;
+    size_t off; /* bytes that operands lie beside their alignment */
+} judging;
+
+static void call_moved(const call *x, const judging *how, matrix *a, matrix *b, matrix *c)
 {
-    const bool rows = x->way == C_ROWS, reads = x->alpha != 0 && (!rank(x) || x->k > 0), transposes = x->op_a != 'N';
+    matrix *const moved[] = {a, b, c};
+    for (int i = 0; i < 3; i++)
+        memmove((char *)moved[i]->data + how->off, moved[i]->data, moved[i]->bytes),
+            moved[i]->data = (char *)moved[i]->data + how->off;
+    heard.calls = 0;
+    no_memory = how->without_memory;
+    make(x, a, b, c);
+    no_memory = false;
+    for (int i = 0; i < 3; i++)
+        moved[i]->data = (char *)moved[i]->data - how->off,
+        memmove(moved[i]->data, (char *)moved[i]->data + how->off, moved[i]->bytes);
+}
+
+/* The call judged. */
+static bool right(const call *x, const judging *how, char why[160])
+{
+    const bool rows = x->way == C_ROWS, reads = x->alpha != 0 && (!rank(x) || x->k > 0), transposes = x->op_a != 'N',
+               is_f32 = how->is_f32;
     const int order = x->side == 'L' ? x->m : x->n, height = rank(x) ? x->n : x->m;
-    matrix a = rank(x) ? matrix_new(is_f32, rows, transposes ? x->k : x->n, transposes ? x->n : x->k, padding)
-                       : matrix_new(is_f32, rows, order, order, padding);
+    const size_t bytes = is_f32 ? 4 : 8;
+    matrix a = rank(x) ? matrix_new(is_f32, rows, transposes ? x->k : x->n, transposes ? x->n : x->k, how->padding)
+                       : matrix_new(is_f32, rows, order, order, how->padding);
     const bool b_flips = x->routine == GEMMTR ? x->op_b == 'N' : transposes;
-    matrix b = rank(x) ? matrix_new(is_f32, rows, b_flips ? x->k : x->n, b_flips ? x->n : x->k, 2 * padding)
-                       : matrix_new(is_f32, rows, x->m, x->n, 2 * padding);
-    matrix c = matrix_new(is_f32, rows, height, x->n, 3 * padding), kept;
-    dense expected = dense_new(height, x->n), old;
-    if (reads) {
-        if (rank(x))
-            fill(&a, 1);
-        else
-            fill_triangle(x, &a);
-        fill(&b, 2);
-    }
-    if (triangular(x) ? x->alpha != 0 : x->beta != 0)
+    matrix b = rank(x) ? matrix_new(is_f32, rows, b_flips ? x->k : x->n, b_flips ? x->n : x->k, 2 * how->padding)
+                       : matrix_new(is_f32, rows, x->m, x->n, 2 * how->padding);
+    matrix c = matrix_new(is_f32, rows, height, x->n, 3 * how->padding), kept = c;
+    if (reads && rank(x)) (how->random ? fill_random : fill)(&a, 1);
+    if (reads && !rank(x)) fill_triangle(x, &a, how->random);
+    if (reads) (how->random ? fill_random : fill)(&b, 2);
+    if (triangular(x) ? x->alpha != 0 : x->beta != 0) {
+        matrix all = matrix_new(is_f32, rows, height, x->n, 0);
+        (how->random ? fill_random : fill)(&all, 3);
         for (int i = 0; i < height; i++)
             for (int j = 0; j < x->n; j++)
-                if (!rank(x) || inside(x->uplo, i, j)) put(&c, i, j, (i * 5 + j * 3) % 7 - 3);
-    old = opened(&c, false);
-    if (reads && rank(x)) {
-        const dense first = opened(&a, transposes),
-                    second = opened(&b, x->routine == GEMMTR ? x->op_b != 'N' : transposes);
-        if (x->routine == GEMMTR)
-            add_product(&expected, x->alpha, &first, &second, false);
-        else
-            add_product(&expected, x->alpha, &first, x->routine == SYRK ? &first : &second, true);
-        if (x->routine == SYR2K) add_product(&expected, x->alpha, &second, &first, true);
-        free(first.at), free(second.at);
-    } else if (reads) {
-        const dense left = whole(x, &a), right = triangular(x) ? old : opened(&b, false);
-        if (x->side == 'L')
-            add_product(&expected, x->routine == TRSM ? 1 / x->alpha : x->alpha, &left, &right, false);
-        else
-            add_product(&expected, x->routine == TRSM ? 1 / x->alpha : x->alpha, &right, &left, false);
-        if (x->routine == TRSM) { /* the product is what is given, and what comes out the old one */
-            for (int i = 0; i < height; i++)
-                for (int j = 0; j < x->n; j++)
-                    put(&c, i, j, *of(&expected, i, j)), *of(&expected, i, j) = *of(&old, i, j);
-        }
-        free(left.at);
-        if (!triangular(x)) free(right.at);
+                if (!rank(x) || inside(x->uplo, i, j)) put(&c, i, j, get(&all, i, j));
+        free(all.data);
     }
-    for (int i = 0; !triangular(x) && x->beta != 0 && i < height; i++)
-        for (int j = 0; j < x->n; j++) *of(&expected, i, j) += x->beta * *of(&old, i, j);
-    kept = c, kept.data = malloc(c.bytes + 8);
+    dense old = opened(&c), left = dense_new(height, 0), right = dense_new(0, x->n);
+    if (reads) free(left.at), free(right.at), factors(x, &a, &b, triangular(x) ? &c : &b, &left, &right);
+    dense expected = product(x->routine == TRSM ? 1 / x->alpha : x->alpha, &left, &right);
+    for (int i = 0; i < height; i++)
+        for (int j = 0; j < x->n; j++) {
+            double *at = of(&expected, i, j);
+            if (x->routine == TRSM && reads && !how->random)
+                put(&c, i, j, *at), *at = *of(&old, i, j); /* the product is given, and its old factor comes out */
+            else if (!triangular(x) && x->beta != 0)
+                *at += x->beta * *of(&old, i, j);
+        }
+    kept.data = malloc(c.bytes + 8);
     if (kept.data == NULL) exit(5);
     memcpy(kept.data, c.data, c.bytes);
-    matrix *const moved[] = {&a, &b, &c};
-    for (int i = 0; i < 3; i++)
-        memmove((char *)moved[i]->data + off, moved[i]->data, moved[i]->bytes),
-            moved[i]->data = (char *)moved[i]->data + off;
-    heard.calls = 0;
-    make(x, &a, &b, &c);
-    for (int i = 0; i < 3; i++)
-        moved[i]->data = (char *)moved[i]->data - off,
-        memmove(moved[i]->data, (char *)moved[i]->data + off, moved[i]->bytes);
+    call_moved(x, how, &a, &b, &c);
     bool good = heard.calls == 0;
     if (!good) snprintf(why, 160, "the handler was told: %s, %d", heard.routine, heard.number);
+    if (good && x->routine == TRSM && how->random)
+        free(left.at), free(right.at), factors(x, &a, &b, &c, &left, &right); /* with what came out */
     for (int i = 0; good && i < height; i++)
         for (int j = 0; good && j < x->n; j++) {
             if (rank(x) && !inside(x->uplo, i, j)) continue;
-            good = get(&c, i, j) == *of(&expected, i, j);
-            if (!good)
-                snprintf(why, 160, "element %d, %d is %g, expected %g", i, j, get(&c, i, j), *of(&expected, i, j));
-            memcpy((char *)c.data + place(&c, i, j) * (is_f32 ? 4 : 8),
-                   (char *)kept.data + place(&c, i, j) * (is_f32 ? 4 : 8), is_f32 ? 4 : 8);
+            const double made = get(&c, i, j), wanted = *of(&expected, i, j);
+            good = how->random ? is_near(x, is_f32, &left, &right, i, j, made, *of(&old, i, j)) : made == wanted;
+            if (!good) snprintf(why, 160, "element %d, %d is %g, expected %g", i, j, made, wanted);
+            memcpy((char *)c.data + place(&c, i, j) * bytes, (char *)kept.data + place(&c, i, j) * bytes, bytes);
         }
     if (good && memcmp(c.data, kept.data, c.bytes) != 0)
         good = false, snprintf(why, 160, "what is not to be written was written");
     if (!good)
         snprintf(why + strlen(why), 160 - strlen(why), " (%c%c%c%c%c, alpha %g, beta %g, padding %d, %zu bytes off)",
-                 x->side, x->uplo, x->op_a, x->op_b, x->diag, x->alpha, x->beta, padding, off);
-    free(a.data), free(b.data), free(c.data), free(kept.data), free(expected.at), free(old.at);
+                 x->side, x->uplo, x->op_a, x->op_b, x->diag, x->alpha, x->beta, how->padding, how->off);
+    free(a.data), free(b.data), free(c.data), free(kept.data);
+    free(expected.at), free(old.at), free(left.at), free(right.at);
     return good;
 }
 
 /* Every setting that the routine has. */
-static bool right_in_all(call x, bool is_f32, int padding, size_t off, char why[160])
+static bool right_in_all(call x, judging how, char why[160])
 {
     for (int bits = 0; bits < 32; bits++) {
         const bool fixed = (bits & 1 && rank(&x)) || (bits & 4 && symmetric(&x)) || (bits & 8 && x.routine != GEMMTR) ||
                            (bits & 16 && !triangular(&x));
         x.side = "LR"[bits & 1], x.uplo = "UL"[bits >> 1 & 1], x.op_a = "NT"[bits >> 2 & 1],
         x.op_b = "NT"[bits >> 3 & 1], x.diag = "NU"[bits >> 4];
-        if (!fixed && !right(&x, is_f32, padding, off, why)) return false;
+        if (!fixed && !right(&x, &how, why)) return false;
     }
     return true;
 }
 
-static void products(void)
+static void products(routine r)
 {
     static const int sizes[][3] = {{1, 1, 1},     {5, 3, 7},    {16, 17, 33}, {47, 50, 5}, {49, 33, 40}, {97, 130, 300},
                                    {130, 65, 12}, {7, 260, 70}, {0, 4, 3},    {4, 0, 3},   {4, 5, 0}};
     static const double scalars[][2] = {{1, 0}, {-2, 1}, {0.5, -2}, {0, 0}, {0, 1}, {0, 2}};
-    for (int r = 0; r < ROUTINES; r++)
-        for (int is_f32 = 0; is_f32 < 2; is_f32++)
-            for (way way = FORTRAN; way < WAYS; way++)
-                for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
-                    char why[160] = "";
-                    bool good = true;
-                    if (!tap_case("%s_%s_%s_%dx%dx%d", names[r], is_f32 ? "f32" : "f64", way_names[way], sizes[s][0],
-                                  sizes[s][1], sizes[s][2]))
-                        continue;
-                    for (size_t v = 0; good && v < sizeof scalars / sizeof *scalars; v++)
-                        good = right_in_all((call){.routine = (routine)r,
-                                                   .way = way,
-                                                   .m = sizes[s][0],
-                                                   .n = sizes[s][1],
-                                                   .k = sizes[s][2],
-                                                   .alpha = scalars[v][0],
-                                                   .beta = scalars[v][1]},
-                                            is_f32, v % 2 ? 3 : 0, 0, why);
-                    tap_result(good, "%s", why);
-                }
-    for (int r = 0; r < ROUTINES; r++) {
+    for (int is_f32 = 0; is_f32 < 2; is_f32++)
+        for (way way = FORTRAN; way < WAYS; way++)
+            for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+                char why[160] = "";
+                bool good = true;
+                if (!tap_case("%s_%s_%s_%dx%dx%d", names[r], is_f32 ? "f32" : "f64", way_names[way], sizes[s][0],
+                              sizes[s][1], sizes[s][2]))
+                    continue;
+                for (size_t v = 0; good && v < sizeof scalars / sizeof *scalars; v++)
+                    good = right_in_all((call){r, way, 0, 0, 0, 0, 0, sizes[s][0], sizes[s][1], sizes[s][2],
+                                               scalars[v][0], scalars[v][1]},
+                                        (judging){.is_f32 = is_f32, .padding = v % 2 ? 3 : 0}, why);
+                tap_result(good, "%s", why);
+            }
+}
+
+/* Random data, odd addresses, no memory. */
+static void other_ways(routine r)
+{
+    char why[160] = "";
+    if (tap_case("%s_at_odd_addresses", names[r])) {
+        call x = {.routine = r, .way = C_COLUMNS, .m = 50, .n = 33, .k = 20, .alpha = 2, .beta = -1};
+        bool good = right_in_all(x, (judging){.is_f32 = true, .padding = 1, .off = 1}, why);
+        x.way = C_ROWS, x.beta = 0;
+        good = good && right_in_all(x, (judging){.padding = 1, .off = 3}, why);
+        tap_result(good, "%s", why);
+    }
+    for (int is_f32 = 0; is_f32 < 2; is_f32++) {
+        if (tap_case("%s_%s_of_random_numbers", names[r], is_f32 ? "f32" : "f64")) {
+            call x = {.routine = r, .way = C_ROWS, .m = 130, .n = 65, .k = 300, .alpha = 0.7, .beta = -1.3};
+            if (is_f32) x.alpha = (double)0.7f, x.beta = (double)-1.3f;
+            bool good = right_in_all(x, (judging){.is_f32 = is_f32, .random = true}, why);
+            x.way = C_COLUMNS, x.m = 7, x.n = 260, x.k = 3;
+            good = good && right_in_all(x, (judging){.is_f32 = is_f32, .random = true, .padding = 2}, why);
+            tap_result(good, "%s", why);
+        }
+        if (tap_case("%s_%s_without_memory", names[r], is_f32 ? "f32" : "f64")) {
+            call x = {.routine = r, .way = C_COLUMNS, .m = 97, .n = 130, .k = 300, .alpha = -2, .beta = 0.5};
+            tap_result(
+                right_in_all(x, (judging){.is_f32 = is_f32, .without_memory = true}, why) &&
+                    right_in_all(x, (judging){.is_f32 = is_f32, .without_memory = true, .padding = 1, .off = 1}, why),
+                "%s", why);
+        }
+    }
+}
+
+/* A symmetric matrix that is cut into several blocks. */
+static void large_symmetric(void)
+{
+    for (int rows = 17; rows <= 1100; rows += 1083) {
         char why[160] = "";
-        if (!tap_case("%s_at_odd_addresses", names[r])) continue;
-        tap_result(
-            right_in_all(
-                (call){.routine = (routine)r, .way = C_COLUMNS, .m = 50, .n = 33, .k = 20, .alpha = 2, .beta = -1},
-                true, 1, 1, why) &&
-                right_in_all(
-                    (call){.routine = (routine)r, .way = C_ROWS, .m = 50, .n = 33, .k = 20, .alpha = 2, .beta = 0},
-                    false, 1, 3, why),
-            "%s", why);
+        if (!tap_case("symm_of_order_1100_on_the_%s", rows == 17 ? "right" : "left")) continue;
+        const call x = {.routine = SYMM,
+                        .side = rows == 17 ? 'R' : 'L',
+                        .uplo = 'L',
+                        .op_a = 'N',
+                        .op_b = 'N',
+                        .diag = 'N',
+                        .m = rows,
+                        .n = rows == 17 ? 1100 : 17,
+                        .alpha = 2,
+                        .beta = 1};
+        call upper = x;
+        upper.uplo = 'U';
+        tap_result(right(&x, &(judging){0}, why) && right(&upper, &(judging){.padding = 1}, why) &&
+                       right(&x, &(judging){.random = true}, why),
+                   "%s", why);
     }
 }
 
@@ -348,7 +444,8 @@ static void special_values(void)
 int main(int argc, char **argv)
 {
     tap_start(argc, argv);
-    products();
+    for (routine r = SYMM; r < ROUTINES; r++) products(r), other_ways(r);
+    large_symmetric();
     special_values();
     return tap_finish();
 }

@@ -59,6 +59,16 @@ static inline void fill(matrix *x, unsigned seed)
         }
 }
 
+/* Numbers from -1 to 1. */
+static inline void fill_random(matrix *x, unsigned seed)
+{
+    for (int i = 0; i < x->rows; i++)
+        for (int j = 0; j < x->cols; j++) {
+            seed = seed * 1664525u + 1013904223u;
+            put(x, i, j, (double)(seed >> 8) / 0x1p23 - 1);
+        }
+}
+
 static inline CBLAS_TRANSPOSE number_of(char op)
 {
     return strchr("Nn", op) ? CblasNoTrans : strchr("Tt", op) ? CblasTrans : CblasConjTrans;

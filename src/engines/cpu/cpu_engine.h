@@ -63,6 +63,7 @@ struct engine {
     int threads;
     char threads_from[64], name[96];
     pool *pool;
+    cpu_triangle_kernel *triangle_f32, *triangle_f64;
     _Atomic(workspace *) kept[KEPT_WORKSPACES]; /* lock-free slots, which a fork cannot leave locked */
 };
 

@@ -136,6 +136,8 @@ static tw_status cpu_open(const tw_options *options, bool despite, engine **out)
     engine *made = calloc(1, sizeof *made);
     if (made == NULL) return fail(TW_NO_MEMORY, "no memory for the cpu engine of %zu bytes", sizeof *made);
     tw_status status = engine_settings(options, despite, made);
+    made->triangle_f32 = kernel_probed(TW_F32, made->level)->triangle;
+    made->triangle_f64 = kernel_probed(TW_F64, made->level)->triangle;
     if (status == TW_OK) status = pool_open(&made->pool);
     if (status != TW_OK) {
         free(made);
@@ -154,6 +156,25 @@ static void cpu_facts(const engine *e, device_facts *out)
                           .l1_bytes = e->caches.l1_bytes ? e->caches.l1_bytes : 32768,
                           .l2_bytes = e->caches.l2_bytes ? e->caches.l2_bytes : 262144,
                           .l3_bytes = e->caches.l3_bytes};
+}
+
+_Static_assert((int)TW_LAB_TRIANGLE_EDGE == (int)CPU_TRIANGLE_EDGE, "the kernel's");
+
+static tw_status cpu_triangle_compute(engine *e, const tw_lab_triangle *x)
+{
+    (x->dtype == TW_F64 ? e->triangle_f64 : e->triangle_f32)(&(cpu_triangle){.m = x->m,
+                                                                             .n = x->n,
+                                                                             .t = x->t,
+                                                                             .b = x->b,
+                                                                             .t_rs = x->t_rs,
+                                                                             .t_cs = x->t_cs,
+                                                                             .b_rs = x->b_rs,
+                                                                             .b_cs = x->b_cs,
+                                                                             .alpha = x->alpha,
+                                                                             .lower = x->lower,
+                                                                             .unit = x->unit,
+                                                                             .solves = x->solves});
+    return TW_OK;
 }
 
 /* ---- workspaces ---- */
@@ -327,6 +348,7 @@ const engine_ops cpu_engine = {
     .download = cpu_download,
     .release = cpu_release,
     .drop = cpu_drop,
+    .triangle = cpu_triangle_compute,
     .peak_flops = cpu_peak_flops,
     .bandwidth = cpu_bandwidth,
     .close = cpu_close,

@@ -149,23 +149,21 @@ static block block_of(const loops *l, int64_t task)
     return t;
 }
 
-/* Where the tile lies that computes these rows and columns of C, of whose elements a triangle is wanted. */
+/* Where the elements of C at these rows and columns lie: none, some or all of them in the triangle that is wanted. */
 typedef enum part { OUTSIDE, ACROSS, INSIDE } part;
 
 static part part_of(uint32_t flags, int64_t row, int64_t rows, int64_t column, int64_t columns)
 {
-    const bool lower = flags == TW_LOWER;
-    const int64_t first = lower ? row : column, last = (lower ? row + rows : column + columns) - 1, /* of the longer */
-        from = lower ? column : row, to = (lower ? column + columns : row + rows) - 1;
-    return to <= first ? INSIDE : from <= last ? ACROSS : OUTSIDE;
+    if (flags == TW_UPPER) return part_of(TW_LOWER, column, columns, row, rows); /* of the transpose */
+    if (column + columns - 1 <= row) return INSIDE;
+    return column <= row + rows - 1 ? ACROSS : OUTSIDE;
 }
 
 /* The last panel of a tile across the diagonal: computed beside C, since only the elements of the triangle are read and
  * written. The same steps, so the same bits. */
 static void tile_across(const loops *l, const cpu_tile *tile, int64_t row, int64_t column)
 {
-    enum { MOST_BYTES = 8 * 3 * 64 };
-    char own[MOST_BYTES] __attribute__((aligned(64)));
+    char own[CPU_MOST_TILE_BYTES] __attribute__((aligned(64)));
     const int64_t bytes = l->bytes;
     const bool lower = l->plan->problem.flags == TW_LOWER;
     cpu_tile beside = *tile;
@@ -305,8 +303,8 @@ static bool next_panel(loops *l, int buffer)
     l->p0 += cpu->kc;
     if (l->p0 >= p->k) l->p0 = 0, l->i0 += cpu->macro_m;
     if (l->i0 >= p->m) l->i0 = 0, l->j0 += cpu->macro_n;
-    while (p->flags != 0 && l->j0 < p->n &&
-           part_of(p->flags, l->i0, cpu->macro_m, l->j0, cpu->macro_n) == OUTSIDE) { /* only where it is begun anew */
+    /* past macro-blocks outside of the triangle; one that is begun is none */
+    while (p->flags != 0 && l->j0 < p->n && part_of(p->flags, l->i0, cpu->macro_m, l->j0, cpu->macro_n) == OUTSIDE) {
         l->i0 += cpu->macro_m;
         if (l->i0 >= p->m) l->i0 = 0, l->j0 += cpu->macro_n;
     }
