@@ -23,13 +23,19 @@
  *            stderr and ignored.
  * Handlers   The library defines neither xerbla_ nor cblas_xerbla. It calls the program's, or those of another BLAS
  *            that was loaded with the program. If there are none it prints a line on stderr, and the call returns.
- *            They get the reference's numbers: xerbla_ 1 to 13, of the column-major call in Fortran; cblas_xerbla, for
- *            calls from C where there is no xerbla_, one more. A row-major product is computed as the column-major
- *            product of the transposes, so m and n (4, 5) and lda and ldb (9, 11) come exchanged; the line on stderr
- *            names them as the caller does. An invalid op is number 2 for A; for B it is 3, in row-major 2. Of syrk and
- *            syr2k an invalid uplo is 2, in row-major 3.
- * Error      gemm's bound (tilewright.h) for all but trsm; of trsm, X's columns x: |op(A) x - alpha b| <=
- *            g(2 n) |op(A)| |x| [Higham 2002, section 8.1].
+ *            They get the reference's numbers: xerbla_ that of the column-major call in Fortran, from 1; cblas_xerbla,
+ *            for calls from C where there is no xerbla_, one more. A row-major call is computed as the column-major
+ *            one on the transposes, whose arguments are numbered: m and n come exchanged (gemm, symm, trmm, trsm), and
+ *            lda and ldb (gemm, gemmtr). The line on stderr names them as the caller does. Two settings of row-major
+ *            calls have other numbers, as in the reference: gemm's op of B 2, uplo of syrk and syr2k 3.
+ * Error      u, g() and S as in tilewright.h, nothing subnormal or infinite; q: the order of A; d: 1 where q <= 32, and
+ *            1 more for each doubling of 32 until it reaches q. Why: docs/ACCURACY.md.
+ *              gemm, gemmtr, syrk   |alpha| g(k+2) S + g(2) |beta c0|
+ *              syr2k                |alpha| g(k+3) S + g(3) |beta c0|, S of both products
+ *              symm                 |alpha| g(q+2+d) S + g(1+d) |beta c0|
+ *              trmm                 |alpha| g(2q+1) S
+ *              trsm                 each column x: |op(A) x - alpha b| <= g(2q+1) (|op(A)| |x| + |alpha b|); on the
+ *                                   right the same of rows
  * Threads    The library has its own context and thread pool; a program that also uses libtilewright.so has two.
  * Verbose    With TILEWRIGHT_VERBOSE=1, read at the first product, each product prints a line on stderr: routine, ops,
  *            sizes, time and speed.

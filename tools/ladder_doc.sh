@@ -231,7 +231,7 @@ of the CPU (AMX), and [r13m_mma](LADDER.md#r13m_mma) for bf16 and f16 from sm_80
 ## CPU
 
 gemm_simd, formerly r14_peak, is compiled for each instruction set. The widest that the processor has is chosen.
-gemv_simd computes a C of one row or one column.
+gemv_simd computes a C of one row or one column, triangle_simd the diagonal blocks of trmm and trsm.
 
 | kernel | tile | depth of a panel | idea | sources |
 |---|---|---|---|---|
@@ -240,7 +240,7 @@ TEXT
     rows 'CPU_(PEAK|DOT)' 'printf "| [cpu_%s_gemm_simd_%s](#gemm_simd) | %s x %s | %s | %s | %s |\n",
         word[2], word[3], word[5], word[6], word[7], $2, $4'
     rows CPU_TILES 'printf "| [cpu_%s_r13_matrix_amx](LADDER.md#r13_matrix) | %s x %s | %s | %s | %s |\n", word[2], word[4], word[5], word[6], $2, $4'
-    for file in gemm_simd gemv_simd; do section "$file" ''; done
+    for file in gemm_simd gemv_simd triangle_simd; do section "$file" ''; done
     cat <<'TEXT'
 
 ## GPU

@@ -15,8 +15,8 @@
  *           whole blocks, with the unit matrix behind its last row.
  *
  * NUMBERS   m flops for each element of B that is copied there and back; m is 48 at most.
- * LIMITS    What is zero in T is never multiplied, so that a NaN stays in the rows that depend on it. A diagonal whose
- *           reciprocal is not a normal number divides, any other multiplies by it.
+ * LIMITS    The zeros of the other triangle are never multiplied, so that a NaN of B stays in the rows that depend on
+ *           it. A diagonal element whose reciprocal is not a normal number divides; any other multiplies by it.
  * SOURCE    Goto, van de Geijn: High-performance implementation of the level-3 BLAS, 2008 (the packed trsm kernel). */
 #include "rung.h"
 #include "vec.h"
