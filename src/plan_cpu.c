@@ -41,6 +41,7 @@ enum { SPLIT_ROWS = 28, SPLIT_COLS = 4 };               /* in tiles; docs/perf/c
 enum { TRANSPOSE_BYTES = 196608, TRANSPOSE_RATIO = 4 }; /* docs/perf/cpu-threads.md#two-threads-on-small */
 /* of k of a transposed A that is read in place though B is packed; docs/perf/cpu-threads.md#two-threads-on-small */
 enum { FEW_BYTES = 384 };
+enum { LEAST_COPIED = 192 }; /* rows of A and columns of B; docs/perf/cpu-packing.md#avx2 */
 
 /* Rows a multiple of 4 KiB apart fall into the same few sets of the cache. */
 static bool rows_conflict(int64_t ld, int64_t bytes) { return ld % (PAGE / bytes) == 0; }
@@ -76,6 +77,14 @@ static bool fits_unpacked(const tw_problem *p, const device_facts *device, int t
     const double whole = ((double)p->m * (double)p->k + (double)p->k * (double)p->n + (double)p->m * (double)p->n) *
                          (double)bytes;
     return whole <= (tall ? 6 : 3) * (double)device->l2_bytes;
+}
+
+/* Whether copies of A and B pay, though the operands could be read in place. AVX2's tile in place loads as often as it
+ * multiplies, which is all that two loads a cycle allow; that of panels loads two thirds of it
+ * (docs/perf/cpu-packing.md#avx2). Wider vectors load less for each flop. */
+static bool copies_pay(const tw_problem *p, const device_facts *device)
+{
+    return device->level == CPU_avx2 && p->m >= LEAST_COPIED && p->n >= LEAST_COPIED;
 }
 
 /* GEMV: one pass over the matrix, its outputs divided among the threads. */
@@ -187,8 +196,8 @@ static void plan_unpacked(plan *plan, const tw_problem *p, bool transposed, cons
 }
 
 /* Blocks of the five loops, after Goto and van de Geijn: the packed block of B that one task uses (kc x task_n) takes
- * half of the L2, a sliver of A (mr x kc) lies in the L1. Partial sums over k live in C itself; where they cannot (beta
- * != 0 needs the old C until the end), they get a part of the workspace and macro-blocks are smaller. */
+ * half of the L2, a sliver of A (mr x kc) lies in the L1. Partial sums over k live in C itself; where they cannot
+ * (keeps_sums), they get a part of the workspace and macro-blocks are smaller. */
 void plan_loops(plan *plan, const device_facts *device, int wanted_threads)
 {
     cpu_plan *cpu = &plan->cpu;
@@ -196,7 +205,8 @@ void plan_loops(plan *plan, const device_facts *device, int wanted_threads)
     int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n, bytes = dtype_find(p->dtype_c)->lab.bytes;
     /* operands can be read in place; else panels hold other words than the operands */
     bool lies = plan->row->layout == CPU_PLAIN;
-    const bool all_of_c = p->flags == 0; /* all of C is computed; of a triangle by packed tiles */
+    /* not a triangle of C, whose tiles the five loops leave out */
+    const bool in_place = lies && p->flags == 0 && !copies_pay(p, device);
     plan->threads = threads_for(p, device, wanted_threads,
                                 lies ? WORK_PER_THREAD * 4 / (double)bytes : WORK_PER_WAITED_THREAD);
     if ((p->m == 1 || p->n == 1) && plan->row->gemv != NULL) {
@@ -204,24 +214,24 @@ void plan_loops(plan *plan, const device_facts *device, int wanted_threads)
         return;
     }
     const tw_problem transposed = transposed_problem(p);
-    if (lies && all_of_c && transposes_cheaply(p, bytes) &&
-        fits_unpacked(&transposed, device, plan->threads, mr, nr, bytes)) {
+    if (in_place && transposes_cheaply(p, bytes) && fits_unpacked(&transposed, device, plan->threads, mr, nr, bytes)) {
         plan_unpacked(plan, &transposed, true, device, bytes);
         return;
     }
-    const bool unpacked = lies && all_of_c && fits_unpacked(p, device, plan->threads, mr, nr, bytes);
+    const bool unpacked = in_place && fits_unpacked(p, device, plan->threads, mr, nr, bytes);
     /* A small C and a long k: both operands are used so seldom that neither is worth a copy. Panels of both take three
      * quarters of the L2. */
-    const bool deep = lies && all_of_c && !unpacked && p->op_a == TW_N && p->op_b == TW_N &&
-                      p->m <= SMALL_M_TILES * mr && p->n <= SMALL_N_TILES * nr && !rows_conflict(p->ldb, bytes);
-    bool small_n = lies && all_of_c && !unpacked && !deep && p->op_a == TW_N && p->n <= SMALL_N_TILES * nr;
+    const bool deep = in_place && !unpacked && p->op_a == TW_N && p->op_b == TW_N && p->m <= SMALL_M_TILES * mr &&
+                      p->n <= SMALL_N_TILES * nr && !rows_conflict(p->ldb, bytes);
+    bool small_n = in_place && !unpacked && !deep && p->op_a == TW_N && p->n <= SMALL_N_TILES * nr;
     /* Rows of A are as good as packed slivers, and not copied. Transposed, each step of k is a cache line of its own:
      * as many as leave room in the L1 for the other operands, few where B is transposed and packed, too. */
     const bool short_k = unpacked && (p->op_b == TW_N || p->k * bytes <= FEW_BYTES) &&
                          p->k * CPU_LINE_BYTES <= device->l1_bytes * 5 / 8;
-    cpu->direct_a = deep || small_n || (lies && (short_k || p->op_a == TW_N) && !rows_conflict(p->lda, bytes));
-    cpu->small_m = lies && all_of_c && !unpacked && !deep && !small_n && p->op_b == TW_N &&
-                   p->m <= SMALL_M_TILES * mr && !(rows_conflict(p->ldb, bytes) && p->n * bytes < PAGE);
+    cpu->direct_a = deep || small_n ||
+                    (lies && !copies_pay(p, device) && (short_k || p->op_a == TW_N) && !rows_conflict(p->lda, bytes));
+    cpu->small_m = in_place && !unpacked && !deep && !small_n && p->op_b == TW_N && p->m <= SMALL_M_TILES * mr &&
+                   !(rows_conflict(p->ldb, bytes) && p->n * bytes < PAGE);
     cpu->direct_b = deep || cpu->small_m || (unpacked && !rows_conflict(p->ldb, bytes) && p->op_b == TW_N);
     cpu->kc = unpacked ? max_i64(p->k, 1)
                        : even_block(p->k,

@@ -24,7 +24,7 @@ static void split_cases(void)
         {1000, 1000, 1000, 49152, CPU_avx512, 1, 0, TW_F32, true},
         {1000, 1000, 1008, 49152, CPU_avx512, 1, 0, TW_F32, false},
         {1000, 1000, 1000, 32768, CPU_avx512, 1, 0, TW_F32, false},
-        {1000, 1000, 1000, 49152, CPU_avx2, 1, 0, TW_F32, false},
+        {1000, 180, 181, 49152, CPU_avx2, 1, 0, TW_F32, false},
         {1000, 1000, 1000, 49152, CPU_avx512, 16, 0, TW_F32, true},
         {1000, 1000, 1000, 49152, CPU_avx512, 1, 1, TW_F32, false},
         {400, 1000, 1000, 49152, CPU_avx512, 1, 0, TW_F32, true},
@@ -126,7 +126,26 @@ static void conflicting_rows(void)
     expect("plans: short rows of B that share cache sets are packed", right);
 }
 
-/* A triangle of C is half the work, so it takes half the threads, and packed tiles. */
+/* With AVX2, and no wider, large operands are packed though they fit the caches. */
+static void copied_operands(void)
+{
+    bool right = true;
+    for (cpu_level level = CPU_avx2; level <= CPU_avx512; level++)
+        for (int64_t edge = 191; edge <= 192; edge++)
+            for (int of_m = 0; of_m < 2; of_m++) {
+                const device_facts facts = {
+                    .engine = "cpu", .level = level, .threads = 1, .l1_bytes = 32768, .l2_bytes = 1048576};
+                tw_problem p, made = tw_problem_make(TW_F32, TW_N, TW_N, of_m ? edge : 300, of_m ? 300 : edge, 200);
+                plan one;
+                const bool copies = level == CPU_avx2 && edge == 192;
+                right = right && problem_load(&made, a, a, a, &p) == TW_OK &&
+                        plan_find(&p, &facts, NULL, &one) == TW_OK && one.cpu.unpacked == !copies &&
+                        one.cpu.direct_a == !copies && one.cpu.direct_b == !copies;
+            }
+    expect("plans: AVX2 packs both operands from 192 rows and columns on", right);
+}
+
+/* A triangle of C is half the work, so it takes half the threads. */
 static void triangles(void)
 {
     const device_facts facts = {
@@ -150,8 +169,8 @@ static void unpacked_cases(void)
         int threads, wanted; /* of the device; of the plan */
         int64_t least, most; /* tasks */
     } cases[] = {
-        {128, 128, 128, TW_N, 4, 4, 8, 11}, {256, 256, 256, TW_N, 4, 4, 15, 16}, {4, 2000, 200, TW_N, 4, 4, 4, 8},
-        {88, 88, 88, TW_N, 4, 1, 1, 1},     {96, 96, 96, TW_N, 4, 2, 4, 4},      {100, 100, 100, TW_T, 2, 2, 3, 4},
+        {128, 128, 128, TW_N, 4, 4, 8, 11}, {180, 180, 180, TW_N, 4, 4, 15, 16}, {4, 2000, 200, TW_N, 4, 4, 4, 8},
+        {88, 88, 88, TW_N, 4, 1, 1, 1},     {96, 96, 96, TW_N, 4, 2, 4, 4},     {100, 100, 100, TW_T, 2, 2, 3, 4},
     };
     bool right = true;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -233,6 +252,7 @@ static void plan_cases(void)
     split_cases();
     small_m_cases();
     conflicting_rows();
+    copied_operands();
     triangles();
     unpacked_cases();
     plan shared, alone;

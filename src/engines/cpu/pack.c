@@ -24,6 +24,16 @@ static inline void transpose_4(float *packed, int64_t width, const float *source
     for (int p = 0; p < 4; p++) memcpy(packed + p * width, &out[p], sizeof out[p]);
 }
 
+/* Two rows of four: a panel of 6 lanes has a pair beside its square. */
+static inline void transpose_pair(float *packed, int64_t width, const float *source, int64_t stride)
+{
+    four r[2];
+    for (int i = 0; i < 2; i++) memcpy(&r[i], source + i * stride, sizeof r[i]);
+    const four out[2] = {__builtin_shufflevector(r[0], r[1], 0, 4, 1, 5),
+                         __builtin_shufflevector(r[0], r[1], 2, 6, 3, 7)};
+    for (int p = 0; p < 4; p++) memcpy(packed + p * width, (const float *)&out[p / 2] + p % 2 * 2, 2 * sizeof *packed);
+}
+
 static inline void transpose_8(double *packed, int64_t width, const double *source, int64_t stride)
 {
     two r[2];
@@ -40,9 +50,15 @@ static inline void transpose_8(double *packed, int64_t width, const double *sour
     {                                                                                                                  \
         enum { EDGE = EDGE_##size };                                                                                   \
         int64_t square_lanes = k_stride == 1 ? lanes / EDGE * EDGE : 0, square_k = k / EDGE * EDGE;                    \
-        for (int64_t p = 0; p < square_k; p += EDGE)                                                                   \
+        const bool pair = size == 4 && k_stride == 1 && lanes - square_lanes >= 2;                                     \
+        for (int64_t p = 0; p < square_k; p += EDGE) {                                                                 \
             for (int64_t i = 0; i < square_lanes; i += EDGE)                                                           \
                 transpose_##size(packed + p * width + i, width, source + i * stride + p, stride);                      \
+            if (pair)                                                                                                  \
+                transpose_pair((float *)(packed + p * width + square_lanes), width,                                    \
+                               (const float *)(source + square_lanes * stride + p), stride);                           \
+        }                                                                                                              \
+        if (pair) square_lanes += 2;                                                                                   \
         for (int64_t p = 0; p < k; p++, packed += width) {                                                             \
             for (int64_t i = p < square_k ? square_lanes : 0; i < lanes; i++)                                          \
                 packed[i] = source[i * stride + p * k_stride];                                                         \
