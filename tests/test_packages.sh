@@ -16,9 +16,10 @@ one_version() { "$root/tools/version.sh" --check; }
 
 # found CHANGE FILE - a version that sed changed in a copy of what has one.
 found() {
-    copy=$work/copy && rm -rf "$copy" && mkdir -p "$copy/tests" "$copy/src" || return 1
+    copy=$work/copy && rm -rf "$copy" && mkdir -p "$copy/tests" "$copy/src" "$copy/docs" || return 1
     cp -R "$root/tools" "$root/include" "$root/examples" "$copy/" || return 1
     cp "$root/CMakeLists.txt" "$root/CHANGELOG.md" "$copy/" && cp "$root/src/tilewright.map" "$copy/src/" || return 1
+    cp "$root/docs/GUIDE.md" "$copy/docs/" || return 1
     cp -R "$root/tests/consumer" "$copy/tests/" || return 1
     "$copy/tools/version.sh" --check || return 1
     sed -i "$1" "$copy/$2" && ! cmp -s "$root/$2" "$copy/$2" || { echo "$1 changes nothing in $2" && return 1; }
@@ -32,6 +33,7 @@ other_versions_are_found() {
         found '0,/^## [0-9][0-9.]*/s//## 7.8.9/' CHANGELOG.md &&
         found 's/^TILEWRIGHT_[0-9.]* {/TILEWRIGHT_7.8 {/' src/tilewright.map &&
         found 's/find_package(tilewright [0-9.]*/find_package(tilewright 7.8/' examples/CMakeLists.txt &&
+        found 's/find_package(tilewright [0-9.]*/find_package(tilewright 7.8/' docs/GUIDE.md &&
         found 's/^Package: libtilewright[0-9]*/Package: libtilewright7/' tools/package/debian/control.in
 }
 

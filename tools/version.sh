@@ -22,9 +22,10 @@ same 'TW_VERSION_* of include/tilewright.h' "$(macro MAJOR).$(macro MINOR).$(mac
 same 'the comment of tw_version() in include/tilewright.h' \
     "$(sed -n 's/.*tw_version - .*"\([0-9.]*\)".*/\1/p' include/tilewright.h)" "$version"
 same 'the first heading of CHANGELOG.md' "$(sed -n 's/^## \([0-9.]*\) .*/\1/p' CHANGELOG.md | head -n 1)" "$version"
-same 'the newest node of src/tilewright.map' \
-    "$(sed -n 's/^TILEWRIGHT_\([0-9][0-9.]*\) {/\1/p' src/tilewright.map | sort -V | tail -n 1)" "$minor"
-for file in examples/CMakeLists.txt tests/consumer/CMakeLists.txt; do
+# A minor release without new functions has no node.
+node=$(sed -n 's/^TILEWRIGHT_\([0-9][0-9.]*\) {/\1/p' src/tilewright.map | sort -V | tail -n 1)
+same 'the newest of the version and the nodes of src/tilewright.map' "$(printf '%s\n' "$node" "$minor" | sort -V | tail -n 1)" "$minor"
+for file in examples/CMakeLists.txt tests/consumer/CMakeLists.txt docs/GUIDE.md; do
     asked=$(sed -n 's/.*find_package(tilewright \([0-9.]*\).*/\1/p' "$file")
     [ -z "$asked" ] || same "find_package() of $file" "$asked" "$minor"
 done
