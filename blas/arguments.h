@@ -10,9 +10,9 @@ enum { NONE = -1 }; /* a setting that does not exist */
 static inline int at_least_1(int value) { return value > 1 ? value : 1; }
 
 /* TW_N, TW_T or NONE; the conjugate transpose of a real matrix is its transpose. */
-static inline int op_of_letter(char letter)
+static inline int op_of(const char *letter)
 {
-    switch (letter) {
+    switch (*letter) {
     case 'N':
     case 'n': return TW_N;
     case 'T':
@@ -23,7 +23,7 @@ static inline int op_of_letter(char letter)
     }
 }
 
-static inline int op_of_number(int op)
+static inline int op_from(int op)
 {
     return op == CblasNoTrans ? TW_N : op == CblasTrans || op == CblasConjTrans ? TW_T : NONE;
 }

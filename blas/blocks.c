@@ -1,6 +1,6 @@
 /* blocks.c - level 3 by halves: a symmetric or triangular matrix is cut into two diagonal blocks and the block between
  * them, which is a product for the five loops; small diagonal blocks have kernels of their own (kernels/cpu/
- * triangle_simd.c). Almost all flops are gemm's.
+ * triangle_simd.c). The larger the matrix, the more of the flops are gemm's.
  *
  *         lower T          b <- T b           b <- T^-1 b           c <- A b, A symmetric
  *     .-----.-----.
@@ -23,10 +23,11 @@
 #include <string.h>
 
 enum {
-    PLAIN = 64,       /* elements of B, or multiply-adds of a rank update, that are not worth more than plain loops */
+    PLAIN = 64,       /* elements of B, or multiply-adds of a rank update's triangle, not worth more than plain loops */
     FULL_EDGE = 512,  /* of a symmetric matrix's smallest diagonal block, which is copied whole */
     LITTLE_EDGE = 32, /* the same where there is no memory */
-    EDGE = TW_LAB_TRIANGLE_EDGE /* of a triangle's smallest block: EDGE / n of all flops are computed there */
+    EDGE = TW_LAB_TRIANGLE_EDGE, /* of a triangle's smallest block */
+    CUT = 24                     /* multiples of which a triangle is cut at */
 };
 
 #define JOIN_(x, y) x##y
@@ -47,7 +48,7 @@ enum {
 typedef struct work {
     tw_dtype dtype;
     double alpha;
-    char *full; /* room for full_edge x full_edge elements */
+    char *full; /* room for full_edge rows, full_ld(full_edge) elements apart */
     int64_t full_edge;
     uint32_t flags; /* which triangle of c: TW_LOWER, or 0: all */
     bool failed;
@@ -61,7 +62,10 @@ static matrix part(const work *w, const matrix *x, int64_t i, int64_t j, int64_t
     return (matrix){x->at + at * bytes_of(w->dtype), rows, cols, x->ld, x->by_columns};
 }
 
-/* Where n > edge is cut: a multiple of the edge. */
+/* Such that rows do not fall into the same sets of a cache. */
+static int64_t full_ld(int64_t n) { return (n + 31) / 32 * 32 + 16; }
+
+/* Where n is cut: about the middle, a multiple of the edge. */
 static int64_t half_of(int64_t n, int64_t edge) { return (n + 2 * edge - 1) / (2 * edge) * edge; }
 
 /* c <- alpha a b + beta c */
@@ -89,10 +93,10 @@ static void symmetric(work *w, matrix lower, matrix b, double beta, matrix c)
     const int64_t m = lower.rows;
     if (m <= w->full_edge) {
         if (w->dtype == TW_F64)
-            expand_f64(&lower, (double *)(void *)w->full);
+            expand_f64(&lower, (double *)(void *)w->full, full_ld(m));
         else
-            expand_f32(&lower, (float *)(void *)w->full);
-        multiply(w, w->alpha, (matrix){w->full, m, m, m, c.by_columns}, b, beta, c);
+            expand_f32(&lower, (float *)(void *)w->full, full_ld(m));
+        multiply(w, w->alpha, (matrix){w->full, m, m, full_ld(m), c.by_columns}, b, beta, c);
         return;
     }
     const int64_t h = half_of(m, LITTLE_EDGE), rest = m - h;
@@ -108,8 +112,8 @@ static void symmetric(work *w, matrix lower, matrix b, double beta, matrix c)
 bool blas_symmetric(tw_dtype dtype, double alpha, matrix lower, matrix b, double beta, matrix c)
 {
     union {
-        double wide[LITTLE_EDGE * LITTLE_EDGE];
-        float narrow[LITTLE_EDGE * LITTLE_EDGE];
+        double wide[LITTLE_EDGE * (LITTLE_EDGE + 16)];
+        float narrow[LITTLE_EDGE * (LITTLE_EDGE + 16)];
     } little __attribute__((aligned(64)));
     work w = {.dtype = dtype, .alpha = alpha, .full = (char *)&little, .full_edge = LITTLE_EDGE};
     const int64_t edge = lower.rows < FULL_EDGE ? lower.rows : FULL_EDGE;
@@ -118,7 +122,7 @@ bool blas_symmetric(tw_dtype dtype, double alpha, matrix lower, matrix b, double
         multiply(&w, 0, lower, b, beta, c);
         return !w.failed;
     }
-    if (edge > LITTLE_EDGE) room = aligned_alloc(64, (size_t)((edge * edge * bytes_of(dtype) + 63) / 64 * 64));
+    if (edge > LITTLE_EDGE) room = aligned_alloc(64, (size_t)((edge * full_ld(edge) * bytes_of(dtype) + 63) / 64 * 64));
     if (room != NULL) w.full = room, w.full_edge = edge;
     symmetric(&w, lower, b, beta, c);
     free(room);
@@ -185,7 +189,7 @@ static void triangular(work *w, const triangle *t, bool solves, double alpha, ma
         diagonal_block(w, t, solves, alpha, &b);
         return;
     }
-    const int64_t h = half_of(m, EDGE), rest = m - h;
+    const int64_t h = half_of(m, CUT), rest = m - h;
     const bool first_is_early = t->lower == solves;
     const triangle t1 = corner(w, t, 0, h), t2 = corner(w, t, h, rest);
     const matrix b1 = part(w, &b, 0, 0, h, b.cols), b2 = part(w, &b, h, 0, rest, b.cols),

@@ -62,7 +62,7 @@ static inline void multiply_from_c(const blas_caller *caller, CBLAS_LAYOUT layou
 {
     bool rows = layout == CblasRowMajor;
     x->caller = caller;
-    x->op_a = op_of_number((int)op_a), x->op_b = op_of_number((int)op_b);
+    x->op_a = op_from((int)op_a), x->op_b = op_from((int)op_b);
     if (!rows && layout != CblasColMajor) {
         blas_report_setting(caller, 1, "layout", (int)layout);
         return;
@@ -90,8 +90,8 @@ static inline void multiply_from_c(const blas_caller *caller, CBLAS_LAYOUT layou
                  const int *ldc)                                                                                       \
     {                                                                                                                  \
         static const blas_caller caller = {fortran_name, c_name, false, false};                                        \
-        call x = {&caller, dtype_, op_of_letter(*op_a), op_of_letter(*op_b), *m, *n, *k, *lda,                         \
-                  *ldb,    *ldc,   (double)*alpha,      (double)*beta,       a,  b,  c};                               \
+        call x = {&caller, dtype_, op_of(op_a),    op_of(op_b),   *m, *n, *k, *lda,                                    \
+                  *ldb,    *ldc,   (double)*alpha, (double)*beta, a,  b,  c};                                          \
         multiply(&x);                                                                                                  \
     }                                                                                                                  \
     void c_entry(CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, int m, int n, int k, real alpha,     \

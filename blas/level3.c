@@ -146,10 +146,11 @@ static int first_wrong(const routine *r, const call *x)
     return x->ldc < at_least_1(rows_of_c(r, x)) ? at : 0;
 }
 
+static bool reads(const routine *r, const call *x) { return x->alpha != 0 && (!r->k || x->k > 0); }
+
 static bool changes_nothing(const routine *r, const call *x)
 {
-    const bool reads = x->alpha != 0 && (!r->k || x->k > 0);
-    return (r->m && x->m == 0) || x->n == 0 || (r->c && !reads && x->beta == 1);
+    return (r->m && x->m == 0) || x->n == 0 || (r->c && !reads(r, x) && x->beta == 1);
 }
 
 /* The call as it was made. */
@@ -183,14 +184,13 @@ static void run(const routine *r, const call *x, const call *made)
         return;
     }
     if (changes_nothing(r, x)) return;
-    const bool reads = x->alpha != 0 && (!r->k || x->k > 0);
     char said[300] = "";
     const double start_s = blas_start();
-    const char *failed = x->c == NULL                    ? "the result's address is NULL"
-                         : reads && x->a == NULL         ? "a is NULL"
-                         : reads && r->b && x->b == NULL ? "b is NULL"
-                         : !r->compute(x)                ? tw_error_text()
-                                                         : NULL;
+    const char *failed = x->c == NULL                          ? "the result's address is NULL"
+                         : reads(r, x) && x->a == NULL         ? "a is NULL"
+                         : reads(r, x) && r->b && x->b == NULL ? "b is NULL"
+                         : !r->compute(x)                      ? tw_error_text()
+                                                               : NULL;
     if (start_s > 0) describe(r, made != NULL ? made : x, said, sizeof said);
     blas_finish(x->caller, failed, start_s, r->flops(x), said);
 }
@@ -237,7 +237,7 @@ static void run_from_c(const routine *r, const blas_caller callers[2], const set
     int at = 1;
     x->caller = &callers[rows];
     x->side = from(s->side, CblasLeft, CblasRight), x->uplo = from(s->uplo, CblasUpper, CblasLower);
-    x->op_a = op_of_number(s->op_a), x->op_b = op_of_number(s->op_b), x->diag = from(s->diag, CblasNonUnit, CblasUnit);
+    x->op_a = op_from(s->op_a), x->op_b = op_from(s->op_b), x->diag = from(s->diag, CblasNonUnit, CblasUnit);
     if (!rows && s->layout != CblasColMajor) {
         blas_report_setting(x->caller, 1, "layout", s->layout);
         return;
@@ -287,7 +287,7 @@ static void run_from_c(const routine *r, const blas_caller callers[2], const set
                   const int *lda, const real *beta, real *c, const int *ldc)                                           \
     {                                                                                                                  \
         static const blas_caller caller = {upper, "cblas_" #lower, false, false};                                      \
-        run(&syrk, &(call){.caller = &caller, .dtype = type, .uplo = setting(uplo, "UL"), .op_a = op_of_letter(*op), .n = *n,  \
+        run(&syrk, &(call){.caller = &caller, .dtype = type, .uplo = setting(uplo, "UL"), .op_a = op_of(op), .n = *n,  \
                            .k = *k, .lda = *lda, .ldc = *ldc, .alpha = (double)*alpha, .beta = (double)*beta, .a = a,  \
                            .c = c}, NULL);                                                                             \
     }                                                                                                                  \
@@ -305,7 +305,7 @@ static void run_from_c(const routine *r, const blas_caller callers[2], const set
                   const int *lda, const real *b, const int *ldb, const real *beta, real *c, const int *ldc)            \
     {                                                                                                                  \
         static const blas_caller caller = {upper, "cblas_" #lower, false, false};                                      \
-        run(&syr2k, &(call){.caller = &caller, .dtype = type, .uplo = setting(uplo, "UL"), .op_a = op_of_letter(*op), .n = *n, \
+        run(&syr2k, &(call){.caller = &caller, .dtype = type, .uplo = setting(uplo, "UL"), .op_a = op_of(op), .n = *n, \
                             .k = *k, .lda = *lda, .ldb = *ldb, .ldc = *ldc, .alpha = (double)*alpha,                   \
                             .beta = (double)*beta, .a = a, .b = b, .c = c}, NULL);                                     \
     }                                                                                                                  \
@@ -324,8 +324,8 @@ static void run_from_c(const routine *r, const blas_caller callers[2], const set
                   const int *ldc)                                                                                      \
     {                                                                                                                  \
         static const blas_caller caller = {upper, "cblas_" #lower, false, false};                                      \
-        run(&gemmtr, &(call){.caller = &caller, .dtype = type, .uplo = setting(uplo, "UL"), .op_a = op_of_letter(*op_a),       \
-                             .op_b = op_of_letter(*op_b), .n = *n, .k = *k, .lda = *lda, .ldb = *ldb, .ldc = *ldc,             \
+        run(&gemmtr, &(call){.caller = &caller, .dtype = type, .uplo = setting(uplo, "UL"), .op_a = op_of(op_a),       \
+                             .op_b = op_of(op_b), .n = *n, .k = *k, .lda = *lda, .ldb = *ldb, .ldc = *ldc,             \
                              .alpha = (double)*alpha, .beta = (double)*beta, .a = a, .b = b, .c = c}, NULL);           \
     }                                                                                                                  \
     void c_entry(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, int n, int k,       \
@@ -344,7 +344,7 @@ static void run_from_c(const routine *r, const blas_caller callers[2], const set
     {                                                                                                                  \
         static const blas_caller caller = {upper, "cblas_" #lower, false, false};                                      \
         run(&routine, &(call){.caller = &caller, .dtype = type, .side = setting(side, "LR"),                           \
-                              .uplo = setting(uplo, "UL"), .op_a = op_of_letter(*op), .diag = setting(diag, "NU"), .m = *m,    \
+                              .uplo = setting(uplo, "UL"), .op_a = op_of(op), .diag = setting(diag, "NU"), .m = *m,    \
                               .n = *n, .lda = *lda, .ldc = *ldb, .alpha = (double)*alpha, .a = a, .c = b}, NULL);      \
     }                                                                                                                  \
     void c_entry(CBLAS_LAYOUT layout, CBLAS_SIDE side, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op, CBLAS_DIAG diag, int m,    \

@@ -41,14 +41,14 @@ static void NAMED(rank_plainly)(double alpha, const matrix *a, const matrix *b, 
         }
 }
 
-/* full <- all of a symmetric matrix of which the lower triangle is there. */
-static void NAMED(expand)(const matrix *lower, real *full)
+/* full, whose rows are ld apart, <- all of a symmetric matrix of which the lower triangle is there. */
+static void NAMED(expand)(const matrix *lower, real *full, int64_t ld)
 {
-    enum { SQUARE = 32 }; /* both ways of it stay in the L1 */
+    enum { SQUARE = 16 }; /* both ways of it stay in the L1 */
     const int64_t n = lower->rows;
     for (int64_t i0 = 0; i0 < n; i0 += SQUARE)
         for (int64_t j0 = 0; j0 <= i0; j0 += SQUARE)
             for (int64_t j = j0; j < j0 + SQUARE && j < n; j++)
                 for (int64_t i = j > i0 ? j : i0; i < i0 + SQUARE && i < n; i++)
-                    full[i * n + j] = full[j * n + i] = NAMED(get)(lower, i, j);
+                    full[i * ld + j] = full[j * ld + i] = NAMED(get)(lower, i, j);
 }

@@ -82,16 +82,17 @@ static void columns_of(const tw_problem *p, int64_t i, int64_t *first, int64_t *
 /* Needs no memory and no context, and is slow. f32 is summed in f64, no worse than tw_gemm's bound. */
 static void multiply_plainly(const tw_problem *p, const void *a, const void *b, void *c)
 {
-    int64_t first, last;
-    for (int64_t i = 0; i < p->m; i++)
-        for (columns_of(p, i, &first, &last); first < last; first++) {
-            const int64_t j = first;
+    for (int64_t i = 0; i < p->m; i++) {
+        int64_t first, last;
+        columns_of(p, i, &first, &last);
+        for (int64_t j = first; j < last; j++) {
             double sum = 0, before = p->beta != 0 ? p->beta * element(p, c, i * p->ldc + j) : 0;
             for (int64_t l = 0; reads(p) && l < p->k; l++)
                 sum += element(p, a, p->op_a == TW_N ? i * p->lda + l : l * p->lda + i) *
                        element(p, b, p->op_b == TW_N ? l * p->ldb + j : j * p->ldb + l);
             set_element(p, c, i * p->ldc + j, (reads(p) ? p->alpha * sum : 0) + before);
         }
+    }
 }
 
 static bool misaligned(const tw_problem *p, const void *x) { return (uintptr_t)x % bytes_of(p) != 0; }
@@ -115,35 +116,44 @@ static void *room_for(const tw_problem *p, int64_t rows, int64_t cols)
 
 /* Puts an operand, rows x cols, where tw_gemm() takes it: where it lies, or, if that is misaligned, in a copy, *copy.
  * False: no memory. */
-static bool align(const tw_problem *p, const void **x, int64_t rows, int64_t cols, int64_t *ld, bool read, void **copy)
+static bool align(const tw_problem *p, const void **x, int64_t rows, int64_t cols, int64_t *ld, void **copy)
 {
     *copy = NULL;
     if (!misaligned(p, *x)) return true;
     *copy = room_for(p, rows, cols);
     if (*copy == NULL) return false;
-    if (read) copy_rows(*copy, cols, *x, *ld, rows, cols, bytes_of(p));
+    copy_rows(*copy, cols, *x, *ld, rows, cols, bytes_of(p));
     *x = *copy, *ld = cols;
     return true;
+}
+
+/* The computed elements of C to its copy, whose rows are n apart, or back. */
+static void copy_c(const tw_problem *p, void *c, void *copy, bool back)
+{
+    for (int64_t i = 0; i < p->m; i++) {
+        int64_t first, last;
+        columns_of(p, i, &first, &last);
+        char *at_c = (char *)c + (size_t)(i * p->ldc + first) * bytes_of(p),
+             *at_copy = (char *)copy + (size_t)(i * p->n + first) * bytes_of(p);
+        memcpy(back ? at_c : at_copy, back ? at_copy : at_c, (size_t)(last - first) * bytes_of(p));
+    }
 }
 
 /* tw_gemm() by aligned copies. */
 static tw_status multiply_aligned(tw_context *context, const tw_problem *p, const void *a, const void *b, void *c)
 {
     tw_problem q = *p;
-    const void *at_c = c;
-    void *copy[3] = {NULL, NULL, NULL};
+    void *copy[3] = {NULL, NULL, NULL}, *at_c = c;
     bool transposes_a = p->op_a == TW_T, transposes_b = p->op_b == TW_T;
-    bool fits = (!reads(p) ||
-                 (align(p, &a, transposes_a ? p->k : p->m, transposes_a ? p->m : p->k, &q.lda, true, &copy[0]) &&
-                  align(p, &b, transposes_b ? p->n : p->k, transposes_b ? p->k : p->n, &q.ldb, true, &copy[1]))) &&
-                align(p, &at_c, p->m, p->n, &q.ldc, p->beta != 0, &copy[2]);
-    tw_status status = fits ? tw_gemm(context, &q, a, b, copy[2] != NULL ? copy[2] : c) : TW_NO_MEMORY;
-    for (int64_t i = 0; status == TW_OK && copy[2] != NULL && i < p->m; i++) {
-        int64_t first, last;
-        columns_of(p, i, &first, &last);
-        copy_rows((char *)c + (size_t)(i * p->ldc + first) * bytes_of(p), p->ldc,
-                  (char *)copy[2] + (size_t)(i * p->n + first) * bytes_of(p), p->n, 1, last - first, bytes_of(p));
+    bool fits = !reads(p) || (align(p, &a, transposes_a ? p->k : p->m, transposes_a ? p->m : p->k, &q.lda, &copy[0]) &&
+                              align(p, &b, transposes_b ? p->n : p->k, transposes_b ? p->k : p->n, &q.ldb, &copy[1]));
+    if (misaligned(p, c)) {
+        at_c = copy[2] = room_for(p, p->m, p->n), q.ldc = p->n;
+        fits = fits && at_c != NULL;
+        if (fits && p->beta != 0) copy_c(p, c, at_c, false);
     }
+    const tw_status status = fits ? tw_gemm(context, &q, a, b, at_c) : TW_NO_MEMORY;
+    if (status == TW_OK && copy[2] != NULL) copy_c(p, c, at_c, true);
     for (int i = 0; i < 3; i++) free(copy[i]);
     return status;
 }

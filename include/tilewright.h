@@ -252,7 +252,8 @@ static inline tw_problem tw_problem_make(tw_dtype dtype, tw_op op_a, tw_op op_b,
  *           k == 0 or alpha == 0    C <- beta * C; A and B are not read and may be NULL
  *           beta == 0               C is not read: NaN in the old C cannot survive
  *           flags                   TW_LOWER, TW_UPPER: only that triangle of C is read and written, with the bits of
- *                                   the whole product; half of the flops
+ *                                   the whole product, by about half of its flops. Elements near the diagonal that
+ *                                   are not wanted may raise floating-point exceptions
  *           otherwise               NaN and infinities propagate as IEEE 754 says
  *
  * Error     element by element, where nothing overflows: with u the accumulator's unit roundoff (2^-24 f32, 2^-53 f64;

@@ -28,8 +28,8 @@
  *            one on the transposes, whose arguments are numbered: m and n come exchanged (gemm, symm, trmm, trsm), and
  *            lda and ldb (gemm, gemmtr). The line on stderr names them as the caller does. Two settings of row-major
  *            calls have other numbers, as in the reference: gemm's op of B 2, uplo of syrk and syr2k 3.
- * Error      u, g() and S as in tilewright.h, nothing subnormal or infinite; q: the order of A; d: 1 where q <= 32, and
- *            1 more for each doubling of 32 until it reaches q. Why: docs/ACCURACY.md.
+ * Error      u, g() and S as in tilewright.h, where no sum is subnormal or overflows, even before alpha; q: the order of
+ *            A; d: 1 where q <= 32, and 1 more for each doubling of 32 until it reaches q. Why: docs/ACCURACY.md.
  *              gemm, gemmtr, syrk   |alpha| g(k+2) S + g(2) |beta c0|
  *              syr2k                |alpha| g(k+3) S + g(3) |beta c0|, S of both products
  *              symm                 |alpha| g(q+2+d) S + g(1+d) |beta c0|

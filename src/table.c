@@ -28,7 +28,7 @@ const char *cpu_level_name(cpu_level level) { return level_names[level]; }
     cpu_micro cpu_##type##_gemm_simd_##isa;                                                                            \
     cpu_unpacked_product cpu_##type##_gemm_simd_##isa##_unpacked;                                                      \
     cpu_gemv_kernel cpu_##type##_gemv_simd_##isa;                                                                      \
-    cpu_triangle_kernel cpu_##type##_triangle_simd_##isa;                                                              \
+    cpu_triangle_kernel cpu_##type##_triangle_simd_##isa, cpu_##type##_triangle_simd_##isa##_pack;                     \
     cpu_probe cpu_##type##_probe_##isa;                                                                                \
     cpu_reader cpu_##type##_reader_##isa;
 #define CPU_DOT(type, isa, ...)                                                                                        \
@@ -109,6 +109,7 @@ cpu_hook cpu_tiles_enter, cpu_tiles_leave;
      .unpacked = cpu_##type##_gemm_simd_##isa##_unpacked,                                                              \
      .gemv = cpu_##type##_gemv_simd_##isa,                                                                             \
      .triangle = cpu_##type##_triangle_simd_##isa,                                                                     \
+     .triangle_pack = cpu_##type##_triangle_simd_##isa##_pack,                                                         \
      .reader = cpu_##type##_reader_##isa,                                                                              \
      __VA_ARGS__},
 #define GPU_ROW(owner, type, step, text, ...)                                                                          \

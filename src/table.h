@@ -123,9 +123,10 @@ typedef struct kernel_row {
     cpu_hook *enter, *leave;        /* around calls of micro; NULL: nothing */
     cpu_unpacked_product *unpacked; /* a whole product of unpacked operands; NULL: it has none */
     cpu_gemv_kernel *gemv;          /* GEMV: C is one row or one column; NULL: it has none */
-    cpu_triangle_kernel *triangle;  /* diagonal blocks of trmm and trsm; NULL: it has none */
-    cpu_probe *probe;               /* a register-only loop of the same multiply-adds */
-    cpu_reader *reader;             /* a loop of the same loads */
+    /* diagonal blocks of trmm and trsm, and their packing; NULL: it has none */
+    cpu_triangle_kernel *triangle, *triangle_pack;
+    cpu_probe *probe;   /* a register-only loop of the same multiply-adds */
+    cpu_reader *reader; /* a loop of the same loads */
 } kernel_row;
 
 int kernel_count(void);

@@ -47,9 +47,13 @@ cblas() {
 
 preload_is_used() {
     need_testers || return 1
-    for name in xblat3s:sgemm_ xblat3d:dgemm_ xscblat3:cblas_sgemm xdcblat3:cblas_dgemm; do
+    for name in xblat3s:s@_ xblat3d:d@_ xscblat3:cblas_s@ xdcblat3:cblas_d@; do
         (export LD_BIND_NOW=1 LD_DEBUG=bindings && tester "$ours" "${name%:*}") </dev/null 2>&1 |
-            grep -F "binding file $testers/${name%:*} " | grep -F " to $ours " | grep -qF "\`${name#*:}'" || { echo "$name is not ours" && return 1; }
+            grep -F "binding file $testers/${name%:*} " | grep -F " to $ours " >bound
+        for routine in $level3; do
+            symbol=$(echo "${name#*:}" | sed "s/@/$routine/")
+            grep -qF "\`$symbol'" bound || { echo "${name%:*}: $symbol is not ours" && return 1; }
+        done
     done
 }
 

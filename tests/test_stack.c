@@ -65,6 +65,22 @@ static void multiply_batch(const work *w)
     last_status = tw_gemm_batched(w->context, &w->problem, &batch, a, b, c);
 }
 
+/* A diagonal block of trmm as high as there are. */
+static void multiply_block(const work *w)
+{
+    const tw_lab_triangle block = {.dtype = w->problem.dtype,
+                                   .m = TW_LAB_TRIANGLE_EDGE,
+                                   .n = SIDE,
+                                   .t = a,
+                                   .b = c,
+                                   .t_rs = SIDE,
+                                   .t_cs = 1,
+                                   .b_rs = SIDE,
+                                   .b_cs = 1,
+                                   .alpha = 1};
+    last_status = tw_lab_triangle_compute(w->context, &block);
+}
+
 static void *run(void *argument)
 {
     unsigned char here;
@@ -117,16 +133,21 @@ static void products_case(const char *level, int threads, bool starved)
         return;
     }
     atomic_store(&no_memory, starved);
-    for (int i = 0; opened == TW_OK && i < 4 * 6 * 16; i++) {
-        const int64_t *shape = shapes[i / 16 % 6];
-        w.problem = tw_problem_make(dtypes[i / 96], (tw_op)(i & 1), (tw_op)(i >> 1 & 1), shape[0], shape[1], shape[2]);
+    for (int i = 0; opened == TW_OK && i < 4 * 6 * 32; i++) {
+        const int64_t *shape = shapes[i / 32 % 6];
+        w.problem = tw_problem_make(dtypes[i / 192], (tw_op)(i & 1), (tw_op)(i >> 1 & 1), shape[0], shape[1], shape[2]);
+        if (i & 16) { /* triangles */
+            if (i / 192 > 1 || shape[0] != shape[1]) continue;
+            w.problem.flags = TW_LOWER;
+        }
         w.problem.beta = i & 4 ? 2 : 0;
-        w.call = i & 8 ? multiply_batch : multiply;
+        w.call = i & 8 ? multiply_batch : i % 32 == 16 && !starved ? multiply_block : multiply;
         const size_t bytes = painted_over(&w, DOCUMENTED);
         if (bytes <= most) continue;
         most = bytes;
-        snprintf(worst, sizeof worst, "%s %c%c %dx%dx%d beta %g%s", tw_lab_dtype_of(w.problem.dtype)->name, "nt"[i & 1],
-                 "nt"[i >> 1 & 1], (int)shape[0], (int)shape[1], (int)shape[2], w.problem.beta, i & 8 ? " batch" : "");
+        snprintf(worst, sizeof worst, "%s %c%c %dx%dx%d beta %g%s%s", tw_lab_dtype_of(w.problem.dtype)->name,
+                 "nt"[i & 1], "nt"[i >> 1 & 1], (int)shape[0], (int)shape[1], (int)shape[2], w.problem.beta,
+                 i & 8 ? " batch" : "", i & 16 ? " triangle" : "");
     }
     atomic_store(&no_memory, false);
     tw_close(w.context);

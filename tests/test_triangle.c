@@ -1,9 +1,12 @@
 /* test_triangle.c - a triangle of C (TW_LOWER, TW_UPPER) has the bits of the whole product, and the rest of C is
- * neither read nor written; what cannot compute one says so. */
+ * neither read nor written; what cannot compute one says so. The diagonal blocks of trmm and trsm, with each instruction
+ * set. */
 #include "support/expect.h"
 #include "support/tap.h"
 #include "tilewright_lab.h"
 
+#include <fenv.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,7 +60,7 @@ static bool same_bits(tw_context *context, tw_dtype dtype, int op, int64_t n, in
 
 static void triangles(void)
 {
-    static const int64_t sizes[][2] = {{1, 1},   {5, 9},     {6, 6},     {8, 8},     {24, 30}, {49, 100},
+    static const int64_t sizes[][2] = {{1, 1},   {5, 9},     {6, 6},     {8, 8},      {24, 30}, {49, 100},
                                        {97, 33}, {130, 700}, {257, 900}, {1100, 900}, {40, 0}};
     for (int threads = 1; threads <= 2; threads++) {
         tw_context *context = NULL;
@@ -138,11 +141,164 @@ static void refusals(void)
            whole && part && tw_gemm(NULL, &p, a, a, c) == TW_OK && c[3] == 4);
 }
 
+/* ---- diagonal blocks ---- */
+
+static const char *const levels[] = {"base", "neon", "avx2", "avx512"};
+
+static double value_at(tw_dtype dtype, const void *x, int64_t at)
+{
+    return dtype == TW_F64 ? ((const double *)x)[at] : (double)((const float *)x)[at];
+}
+
+static void set_value(tw_dtype dtype, void *x, int64_t at, double value)
+{
+    if (dtype == TW_F64)
+        ((double *)x)[at] = value;
+    else
+        ((float *)x)[at] = (float)value;
+}
+
+/* Judges the block against its own residual in long double: alpha b and T b are as near as 2m + 1 roundings allow. What
+ * is not to be read is NaN, and what is not to be written stays. */
+static bool right_block(tw_context *context, tw_lab_triangle x, bool by_columns, char why[160])
+{
+    enum { EDGE = TW_LAB_TRIANGLE_EDGE + 3, WIDE = 203 };
+    static double room_t[EDGE * EDGE], room_b[EDGE * WIDE], room_old[EDGE * WIDE];
+    const long double u = x.dtype == TW_F64 ? 0x1p-53L : 0x1p-24L;
+    const size_t bytes = (size_t)(EDGE * (x.n + 3)) * sizeof(double);
+    unsigned seed = 7;
+    memset(room_t, 0xff, sizeof room_t), memset(room_b, 0xff, bytes);
+    x.t = room_t, x.b = room_b;
+    x.t_rs = by_columns ? 1 : EDGE, x.t_cs = by_columns ? EDGE : 1, x.b_rs = by_columns ? 1 : x.n + 3,
+    x.b_cs = by_columns ? EDGE : 1;
+    for (int64_t i = 0; i < x.m; i++) {
+        for (int64_t p = 0; p < x.m; p++) {
+            seed = seed * 1664525u + 1013904223u;
+            const double value = (double)(seed >> 8) / 0x1p23 - 1;
+            if (i == p ? !x.unit : x.lower == (p < i))
+                set_value(x.dtype, room_t, i * x.t_rs + p * x.t_cs, i == p ? value + (value < 0 ? -1 : 1) : value / 8);
+        }
+        for (int64_t j = 0; j < x.n; j++) {
+            seed = seed * 1664525u + 1013904223u;
+            set_value(x.dtype, room_b, i * x.b_rs + j * x.b_cs, (double)(seed >> 8) / 0x1p23 - 1);
+        }
+    }
+    memcpy(room_old, room_b, bytes);
+    bool right = tw_lab_triangle_compute(context, &x) == TW_OK;
+    if (!right) snprintf(why, 160, "%.150s", tw_error_text());
+    for (int64_t i = 0; right && i < x.m; i++)
+        for (int64_t j = 0; right && j < x.n; j++) {
+            const void *factor = x.solves ? room_b : room_old, *given = x.solves ? room_old : room_b;
+            long double sum = 0, size = 0, alpha = (long double)x.alpha;
+            for (int64_t p = x.lower ? 0 : i; p <= (x.lower ? i : x.m - 1); p++) {
+                const double t = i == p && x.unit ? 1 : value_at(x.dtype, room_t, i * x.t_rs + p * x.t_cs);
+                const long double term = (long double)t *
+                                         (long double)value_at(x.dtype, factor, p * x.b_rs + j * x.b_cs);
+                sum += term, size += fabsl(term);
+            }
+            const long double there = (long double)value_at(x.dtype, given, i * x.b_rs + j * x.b_cs),
+                              off = x.solves ? fabsl(sum - alpha * there) : fabsl(there - alpha * sum),
+                              wide = x.solves ? size + fabsl(alpha * there) : fabsl(alpha) * size;
+            right = off <= (2 * (long double)x.m + 2) * u * wide;
+            if (!right) snprintf(why, 160, "row %d, column %d is off by %Lg", (int)i, (int)j, off);
+        }
+    for (int64_t i = 0; right && i < x.m; i++)
+        for (int64_t j = 0; j < x.n; j++)
+            set_value(x.dtype, room_b, i * x.b_rs + j * x.b_cs, value_at(x.dtype, room_old, i * x.b_rs + j * x.b_cs));
+    if (right && memcmp(room_b, room_old, bytes) != 0)
+        right = false, snprintf(why, 160, "what is not to be written was written");
+    if (!right)
+        snprintf(why + strlen(why), 160 - strlen(why), " (%s%s%s %dx%d%s)", x.solves ? "solves " : "",
+                 x.lower ? "lower" : "upper", x.unit ? " unit" : "", (int)x.m, (int)x.n, by_columns ? " columns" : "");
+    return right;
+}
+
+static tw_context *open_with(const char *level, int threads)
+{
+    tw_context *context = NULL;
+    const tw_options options = {.size = sizeof options, .engine = "cpu", .instruction_set = level, .threads = threads};
+    if (tw_open(&options, &context) == TW_OK) return context;
+    tap_skip(tw_error_text());
+    return NULL;
+}
+
+static void blocks(void)
+{
+    static const int64_t ms[] = {1, 5, 6, 7, 13, 48, 100, 264}, ns[] = {1, 7, 31, 32, 33, 70};
+    for (size_t l = 0; l < 2 * sizeof levels / sizeof *levels; l++)
+        for (int threads = 1; threads <= 3; threads += 2) {
+            const tw_dtype dtype = l % 2 ? TW_F64 : TW_F32;
+            char why[160] = "";
+            bool right = true;
+            if (!tap_case("diagonal blocks, %s %s, %d threads", levels[l / 2], l % 2 ? "f64" : "f32", threads))
+                continue;
+            tw_context *context = open_with(levels[l / 2], threads);
+            if (context == NULL) continue;
+            for (int x = 0; right && x < 16 * 8 * 7; x++) {
+                tw_lab_triangle block = {.dtype = dtype,
+                                         .lower = x & 1,
+                                         .unit = x >> 1 & 1,
+                                         .solves = x >> 2 & 1,
+                                         .alpha = x % 3 ? 1 : -0.75};
+                block.m = ms[x / 16 % 8], block.n = x / 128 < 6 ? ns[x / 128] : 200;
+                if (block.m < 264 ? block.n == 200 : block.n != 200 && block.n != 7) continue; /* takes long */
+                right = right_block(context, block, x >> 3 & 1, why);
+            }
+            tw_close(context);
+            tap_result(right, "%s", why);
+        }
+}
+
+/* No floating-point exception but those of the elements that are wanted. */
+static void exceptions(void)
+{
+    enum { M = 48, N = 33 };
+    static double t[M * M], b[M * N];
+    for (size_t l = 0; l < sizeof levels / sizeof *levels; l++)
+        for (int solves = 0; solves < 2; solves++) {
+            if (!tap_case("exceptions of %s, %s", solves ? "a solve" : "a product", levels[l])) continue;
+            tw_context *context = open_with(levels[l], 1);
+            if (context == NULL) continue;
+            for (int i = 0; i < M * M; i++) t[i] = i % M != i / M ? 1 : solves ? 0x1p-1030 : 0;
+            for (int i = 0; i < M * N; i++) b[i] = !solves;
+            if (solves)
+                b[(M - 1) * N] = 0x1p-1030; /* a quotient of 1, though the reciprocal is infinite */
+            else
+                t[(M - 1) * M] = (double)INFINITY;
+            const tw_lab_triangle x = {TW_F64, 1, 0, solves, M, N, t, b, M, 1, N, 1, 1};
+            feclearexcept(FE_ALL_EXCEPT);
+            const bool computed = tw_lab_triangle_compute(context, &x) == TW_OK;
+            const int raised = fetestexcept(FE_DIVBYZERO | FE_OVERFLOW | FE_INVALID);
+            tw_close(context);
+            tap_result(computed && raised == 0, "computed %d, raised %d", computed, raised);
+        }
+}
+
+static void refused_blocks(void)
+{
+    static double t[16], b[16];
+    tw_lab_triangle x = {TW_F64, 1, 0, 0, 4, 4, t, b, 4, 1, 4, 1, 1};
+    expect("a block", tw_lab_triangle_compute(NULL, &x) == TW_OK);
+    x.m = TW_LAB_TRIANGLE_EDGE + 1;
+    expect("a block that is too high", tw_lab_triangle_compute(NULL, &x) == TW_BAD_ARGUMENT);
+    x.m = 4, x.dtype = TW_I8;
+    expect("a block of integers", tw_lab_triangle_compute(NULL, &x) == TW_BAD_ARGUMENT);
+    x.dtype = TW_F64, x.b_cs = 2;
+    expect("a block whose elements lie nowhere side by side", tw_lab_triangle_compute(NULL, &x) == TW_BAD_ARGUMENT);
+    x.b_cs = 1, x.b = NULL;
+    expect("a block without b", tw_lab_triangle_compute(NULL, &x) == TW_BAD_ARGUMENT);
+    x.n = 0;
+    expect("a block without columns", tw_lab_triangle_compute(NULL, &x) == TW_OK);
+}
+
 int main(int argc, char **argv)
 {
     tap_start(argc, argv);
     triangles();
     batches();
     refusals();
+    blocks();
+    exceptions();
+    refused_blocks();
     return tap_finish();
 }

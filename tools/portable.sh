@@ -10,7 +10,7 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 build=$1 folder=$2 newest=2.36
-programs='test_api test_bits test_blas test_consumer test_kernels test_lab_exact test_lab_measure test_lab_oracle test_lab_verify
+programs='test_api test_bits test_blas test_consumer test_kernels test_level3 test_lab_exact test_lab_measure test_lab_oracle test_lab_verify
 test_plans_cpu test_plans_gpu test_random test_recalled test_streams test_device_memory test_strides test_threads'
 scripts='test_devices.sh test_explain.py'
 

@@ -143,19 +143,26 @@ typedef void cpu_gemv_kernel(const cpu_gemv *line);
  *
  * T is m x m, 1 <= m <= CPU_TRIANGLE_EDGE, element (i, p) at t[i * t_rs + p * t_cs]; b is m x n, element (i, j) at
  * b[i * b_rs + j * b_cs], b_rs or b_cs is 1. Neither need be aligned. T's other triangle is not read, nor, where it is
- * unit, its diagonal, which then is 1. */
-enum { CPU_TRIANGLE_EDGE = 48 };
+ * unit, its diagonal, which then is 1. packed: cpu_triangle_elements(m) elements, aligned to 64 bytes, which the kernel's
+ * first part fills from T and its second reads, for any columns of b. */
+enum { CPU_TRIANGLE_EDGE = 264, CPU_TRIANGLE_HIGH = 6 };
 
 typedef struct cpu_triangle {
     int64_t m, n;
     const void *t;
-    void *b;
+    void *b, *packed;
     int64_t t_rs, t_cs, b_rs, b_cs;
     double alpha;
     bool lower, unit, solves;
 } cpu_triangle;
 
 typedef void cpu_triangle_kernel(const cpu_triangle *block);
+
+static inline int64_t cpu_triangle_elements(int64_t m)
+{
+    const int64_t padded = (m + CPU_TRIANGLE_HIGH - 1) / CPU_TRIANGLE_HIGH * CPU_TRIANGLE_HIGH;
+    return padded * (padded + CPU_TRIANGLE_HIGH) / 2 + padded;
+}
 
 /* A register-only loop of independent multiply-adds, `rounds` times: the peak of the micro-kernel. Returns the flops
  * done; *sink takes the result so that the compiler cannot drop the work. */

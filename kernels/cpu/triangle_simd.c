@@ -1,8 +1,8 @@
 /* triangle_simd - the production kernel of the CPU for the diagonal blocks of a triangular matrix: trmm and trsm.
  *
- * IDEA      B <- T B and B <- T^-1 B differ from a product in that rows of B depend on each other. In blocks of HIGH
- *           rows most of the work does not: rows outside of the block are multiplied and added in registers, two vectors
- *           of columns at a time, and only a HIGH x HIGH triangle is left that goes row by row.
+ * IDEA      B <- T B and B <- T^-1 B differ from a product: rows of B depend on each other. HIGH of them are computed
+ *           together. Rows outside of these are multiplied and added in registers, two vectors of columns at a time.
+ *           Only a HIGH x HIGH triangle is left, which goes row by row.
  *
  *                 T (lower)          B
  *             .-----.--.--.      .---------.
@@ -11,29 +11,40 @@
  *             | -sum   |\ |      |  b b b  |     x = (b + sum) / t
  *             '--------'--'      '---------'
  *
- *           T and a strip of B are copied first: rows of the strip are whole vectors whichever way B lies, and T has
- *           whole blocks, with the unit matrix behind its last row.
+ *           T is packed in slivers of HIGH rows, each as long as its rows, behind its last row the unit matrix. B is
+ *           computed in strips, which are copied there and back: rows of a strip are whole vectors whichever way B lies.
  *
- * NUMBERS   m flops for each element of B that is copied there and back; m is 48 at most.
- * LIMITS    The zeros of the other triangle are never multiplied, so that a NaN of B stays in the rows that depend on
- *           it. A diagonal element whose reciprocal is not a normal number divides; any other multiplies by it.
+ * NUMBERS   m flops for each element of B that is copied there and back; m is 264 at most.
+ * LIMITS    STRIP_BYTES on the stack. The zeros of the other triangle are never multiplied, so that a NaN of B stays in
+ *           the rows that depend on it. A diagonal element whose reciprocal is not a normal number divides; any other
+ *           multiplies by it.
  * SOURCE    Goto, van de Geijn: High-performance implementation of the level-3 BLAS, 2008 (the packed trsm kernel). */
 #include "rung.h"
 #include "vec.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
 #define ALWAYS static inline __attribute__((always_inline))
 
-enum { EDGE = CPU_TRIANGLE_EDGE, COLUMNS = 32, HIGH = 6, WIDE = 2 };
+enum { EDGE = CPU_TRIANGLE_EDGE, HIGH = CPU_TRIANGLE_HIGH, WIDE = 2, ROW_BYTES = 128, STRIP_BYTES = EDGE * ROW_BYTES };
+enum { COLUMNS = ROW_BYTES / (int)sizeof(real) };
 _Static_assert(EDGE % HIGH == 0 && COLUMNS % (WIDE * LANES) == 0, "whole blocks");
 
-/* T as whole blocks, for a solve with the other sign off the diagonal, and a strip of B. */
-typedef struct block {
-    real t[EDGE][EDGE], inverse[EDGE]; /* of the diagonal; 0: divide */
-    real x[EDGE][COLUMNS] __attribute__((aligned(64)));
-} block;
+typedef real strip[EDGE][COLUMNS] __attribute__((aligned(64)));
+
+static int64_t padded(int64_t m) { return (m + HIGH - 1) / HIGH * HIGH; }
+
+/* The sliver of rows i0 to i0 + HIGH - 1: columns 0 to i0 + HIGH - 1 of a lower T, i0 to the last of an upper one, of
+ * each the HIGH elements side by side; of a solve with the other sign off the diagonal. */
+static real *sliver(const cpu_triangle *p, int64_t i0)
+{
+    return (real *)p->packed + (p->lower ? i0 * (i0 + HIGH) / 2 : i0 * padded(p->m) - i0 * (i0 - HIGH) / 2);
+}
+
+/* Reciprocals of the diagonal, for a solve; 0: divide. */
+static real *inverses(const cpu_triangle *p) { return (real *)p->packed + padded(p->m) * (padded(p->m) + HIGH) / 2; }
 
 /* Element (i, j) of a matrix at any address. */
 static inline real element(const void *at, int64_t i, int64_t rs, int64_t j, int64_t cs)
@@ -43,126 +54,169 @@ static inline real element(const void *at, int64_t i, int64_t rs, int64_t j, int
     return value;
 }
 
-static void copy_triangle(const cpu_triangle *p, block *to)
+/* Whether 1 / x is a normal number; found without dividing, which might raise a floating-point exception. */
+static bool is_inverted(real x)
 {
-    const int64_t m = p->m, padded = (m + HIGH - 1) / HIGH * HIGH;
-    for (int64_t i = 0; i < padded; i++) {
-        const int64_t first = p->lower ? 0 : i + 1, last = p->lower ? i : m;
-        memset(to->t[i], 0, sizeof to->t[i]);
-        for (int64_t q = first; i < m && q < last; q++) {
-            const real value = element(p->t, i, p->t_rs, q, p->t_cs);
-            to->t[i][q] = p->solves ? -value : value;
+    const real least = REAL_IS_DOUBLE ? (real)DBL_MIN : (real)FLT_MIN;
+    return isnormal(x) && fabs((double)x) <= 1 / (double)least;
+}
+
+/* Element (i, q) of a sliver. */
+static real packed_element(const cpu_triangle *p, int64_t i, int64_t q)
+{
+    if (i == q) return i >= p->m || p->unit ? 1 : element(p->t, i, p->t_rs, i, p->t_cs);
+    if (i >= p->m || q >= p->m || p->lower != (q < i)) return 0;
+    const real value = element(p->t, i, p->t_rs, q, p->t_cs);
+    return p->solves ? -value : value;
+}
+
+static void pack(const cpu_triangle *p)
+{
+    const int64_t rows = padded(p->m);
+    const real sign = p->solves ? -1 : 1;
+    for (int64_t i0 = 0; i0 < rows; i0 += HIGH) {
+        const int64_t first = p->lower ? 0 : i0, last = p->lower ? i0 + HIGH : rows;
+        real *to = sliver(p, i0);
+        for (int64_t q = first; q < last; q++, to += HIGH) {
+            const bool plain = i0 + HIGH <= p->m && q < p->m && (q < i0 || q >= i0 + HIGH);
+            UNROLLED(6)
+            for (int64_t i = 0; i < HIGH; i++)
+                to[i] = plain ? sign * element(p->t, i0 + i, p->t_rs, q, p->t_cs) : packed_element(p, i0 + i, q);
         }
-        const real diagonal = i >= m || p->unit ? 1 : element(p->t, i, p->t_rs, i, p->t_cs);
-        to->t[i][i] = diagonal;
-        to->inverse[i] = isnormal(1 / diagonal) ? 1 / diagonal : 0;
+        for (int64_t i = i0; i < i0 + HIGH; i++) {
+            const real diagonal = packed_element(p, i, i);
+            inverses(p)[i] = p->solves && is_inverted(diagonal) ? 1 / diagonal : 0;
+        }
     }
 }
 
-/* Columns j to j + cols - 1 of B to the strip; behind them and behind the last row it holds zeros. */
-static void copy_strip(const cpu_triangle *p, int64_t j, int64_t cols, block *to)
+/* Columns j to j + cols - 1 of a B that lies by columns, to the strip or back, by squares of vectors. */
+ALWAYS void transpose_strip(const cpu_triangle *p, int64_t j, int64_t cols, strip x, const bool back)
+{
+    const int64_t size = sizeof(real), whole_cols = cols / LANES * LANES, whole_rows = p->m / LANES * LANES;
+    char *const b = (char *)p->b + j * p->b_cs * size;
+    vec in[LANES], out[LANES];
+    for (int64_t q = 0; q < whole_cols; q += LANES)
+        for (int64_t i = 0; i < whole_rows; i += LANES) {
+            UNROLLED(16)
+            for (int v = 0; v < (int)LANES; v++)
+                memcpy(&in[v], back ? (char *)&x[i + v][q] : b + (i + (q + v) * p->b_cs) * size, sizeof *in);
+            vec_transpose(in, out);
+            UNROLLED(16)
+            for (int v = 0; v < (int)LANES; v++)
+                memcpy(back ? b + (i + (q + v) * p->b_cs) * size : (char *)&x[i + v][q], &out[v], sizeof *in);
+        }
+    for (int64_t q = 0; q < cols; q++)
+        for (int64_t i = q < whole_cols ? whole_rows : 0; i < p->m; i++) {
+            char *const at = b + (i + q * p->b_cs) * size;
+            memcpy(back ? at : (char *)&x[i][q], back ? (char *)&x[i][q] : at, sizeof(real));
+        }
+}
+
+/* Columns j to j + cols - 1 of B to the strip, and more to a multiple of WIDE vectors, which repeat the last: lanes of
+ * zeros might raise exceptions that B does not. Rows behind the last are 0. */
+static void copy_strip(const cpu_triangle *p, int64_t j, int64_t cols, strip to)
 {
     const int64_t m = p->m;
-    for (int64_t i = 0; i < m; i++) {
-        if (cols < COLUMNS) memset(to->x[i], 0, sizeof to->x[i]);
-        if (p->b_cs == 1)
-            memcpy(to->x[i], (char *)p->b + (i * p->b_rs + j) * (int64_t)sizeof(real), (size_t)cols * sizeof(real));
-    }
-    for (int64_t q = 0; p->b_cs != 1 && q < cols; q++)
-        for (int64_t i = 0; i < m; i++) to->x[i][q] = element(p->b, i, p->b_rs, j + q, p->b_cs);
-    for (int64_t i = m; i % HIGH != 0; i++) memset(to->x[i], 0, sizeof to->x[i]);
+    if (p->b_cs != 1) transpose_strip(p, j, cols, to, false);
+    for (int64_t i = 0; p->b_cs == 1 && i < m; i++)
+        memcpy(to[i], (char *)p->b + (i * p->b_rs + j) * (int64_t)sizeof(real), (size_t)cols * sizeof(real));
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t q = cols; q % (WIDE * LANES) != 0; q++) to[i][q] = to[i][cols - 1];
+    for (int64_t i = m; i % HIGH != 0; i++) memset(to[i], 0, sizeof *to);
 }
 
-static void copy_back(const cpu_triangle *p, int64_t j, int64_t cols, const block *from)
+static void copy_back(const cpu_triangle *p, int64_t j, int64_t cols, strip from)
 {
     char *b = p->b;
+    if (p->b_cs != 1) transpose_strip(p, j, cols, from, true);
     for (int64_t i = 0; p->b_cs == 1 && i < p->m; i++)
-        memcpy(b + (i * p->b_rs + j) * (int64_t)sizeof(real), from->x[i], (size_t)cols * sizeof(real));
-    for (int64_t q = 0; p->b_cs != 1 && q < cols; q++)
-        for (int64_t i = 0; i < p->m; i++)
-            memcpy(b + (i * p->b_rs + (j + q) * p->b_cs) * (int64_t)sizeof(real), &from->x[i][q], sizeof(real));
+        memcpy(b + (i * p->b_rs + j) * (int64_t)sizeof(real), from[i], (size_t)cols * sizeof(real));
 }
 
-/* Rows i0 to i0 + HIGH - 1 of the strip, of which rows first to last - 1 are multiplied as they are. */
-ALWAYS void rows_at(block *s, int64_t i0, int64_t first, int64_t last, const bool solves, const bool lower, real scale)
+/* Rows i0 to i0 + HIGH - 1 of the strip. */
+ALWAYS void rows_at(const cpu_triangle *p, strip x, int64_t cols, int64_t i0, const bool solves, const bool lower)
 {
-    for (int64_t j = 0; j < COLUMNS; j += WIDE * LANES) {
-        vec x[HIGH][WIDE], sum[HIGH][WIDE];
+    const vec alpha = vec_all((real)p->alpha);
+    const real *const inverse = inverses(p) + i0, *const triangle = sliver(p, i0) + (lower ? i0 * HIGH : 0);
+    const int64_t first = lower ? 0 : i0 + HIGH, last = lower ? i0 : p->m; /* rows that are multiplied as they are */
+    for (int64_t j = 0; j < cols; j += WIDE * LANES) {
+        const real *factors = lower ? sliver(p, i0) : triangle + HIGH * HIGH;
+        vec own[HIGH][WIDE], sum[HIGH][WIDE];
         UNROLLED(6)
         for (int i = 0; i < HIGH; i++) {
             UNROLLED(2)
-            for (int w = 0; w < WIDE; w++) sum[i][w] = vec_all(0);
+            for (int w = 0; w < WIDE; w++) sum[i][w] = vec_all((real)-0.0); /* x + -0 is x */
         }
-        for (int64_t p = first; p < last; p++) {
-            const vec left = vec_load(&s->x[p][j]), right = vec_load(&s->x[p][j + LANES]);
+        for (int64_t q = first; q < last; q++, factors += HIGH) {
+            const vec left = vec_load(&x[q][j]), right = vec_load(&x[q][j + LANES]);
             UNROLLED(6)
             for (int i = 0; i < HIGH; i++) {
-                const vec factor = vec_all(s->t[i0 + i][p]);
+                const vec factor = vec_all(factors[i]);
                 sum[i][0] = vec_fma(factor, left, sum[i][0]), sum[i][1] = vec_fma(factor, right, sum[i][1]);
             }
         }
         UNROLLED(6)
         for (int i = 0; i < HIGH; i++) {
             UNROLLED(2)
-            for (int w = 0; w < WIDE; w++) x[i][w] = vec_load(&s->x[i0 + i][j + w * LANES]);
+            for (int w = 0; w < WIDE; w++) own[i][w] = vec_load(&x[i0 + i][j + w * LANES]);
         }
         /* A solve begins with the row that depends on no other, a product with the one on which no other depends. */
         UNROLLED(6)
         for (int step = 0; step < HIGH; step++) {
             const int i = lower == solves ? step : HIGH - 1 - step;
-            const real diagonal = s->t[i0 + i][i0 + i], inverse = s->inverse[i0 + i];
             UNROLLED(2)
             for (int w = 0; w < WIDE; w++) {
+                const vec diagonal = vec_all(triangle[i * HIGH + i]);
                 vec value = sum[i][w];
                 UNROLLED(6)
                 for (int q = 0; q < HIGH; q++)
-                    if (lower ? q < i : q > i) value = vec_fma(vec_all(s->t[i0 + i][i0 + q]), x[q][w], value);
+                    if (lower ? q < i : q > i) value = vec_fma(vec_all(triangle[q * HIGH + i]), own[q][w], value);
                 if (!solves)
-                    x[i][w] = vec_mul(vec_all(scale), vec_fma(vec_all(diagonal), x[i][w], value));
-                else if (inverse != 0)
-                    x[i][w] = vec_mul(vec_all(inverse), vec_add(x[i][w], value));
+                    own[i][w] = vec_mul(alpha, vec_fma(diagonal, own[i][w], value));
+                else if (inverse[i] != 0)
+                    own[i][w] = vec_mul(vec_all(inverse[i]), vec_add(own[i][w], value));
                 else
-                    x[i][w] = vec_add(x[i][w], value) / vec_all(diagonal);
-                vec_store(&s->x[i0 + i][j + w * LANES], x[i][w]);
+                    own[i][w] = vec_add(own[i][w], value) / diagonal;
+                vec_store(&x[i0 + i][j + w * LANES], own[i][w]);
             }
         }
     }
 }
 
-/* The strip, block of rows after block of rows. */
-ALWAYS void strip(block *s, int64_t m, const bool solves, const bool lower, real alpha)
+/* The strip, HIGH rows after HIGH rows. */
+ALWAYS void rows_of(const cpu_triangle *p, strip x, int64_t cols, const bool solves, const bool lower)
 {
-    const int64_t blocks = (m + HIGH - 1) / HIGH;
-    for (int64_t step = 0; step < blocks; step++) {
-        const int64_t i0 = (lower == solves ? step : blocks - 1 - step) * HIGH;
-        rows_at(s, i0, lower ? 0 : i0 + HIGH, lower ? i0 : m, solves, lower, alpha);
-    }
+    const int64_t last = padded(p->m) - HIGH;
+    for (int64_t i0 = 0; i0 <= last; i0 += HIGH) rows_at(p, x, cols, lower == solves ? i0 : last - i0, solves, lower);
 }
 
-static void scale(block *s, int64_t m, real alpha)
+static void scale(const cpu_triangle *p, strip x, int64_t cols)
 {
-    for (int64_t i = 0; i < m; i++)
-        for (int64_t j = 0; j < COLUMNS; j += LANES)
-            vec_store(&s->x[i][j], vec_mul(vec_all(alpha), vec_load(&s->x[i][j])));
+    for (int64_t i = 0; i < p->m; i++)
+        for (int64_t j = 0; j < cols; j += LANES)
+            vec_store(&x[i][j], vec_mul(vec_all((real)p->alpha), vec_load(&x[i][j])));
 }
+
+#define JOIN(x, y)  JOIN_(x, y)
+#define JOIN_(x, y) x##y
+void JOIN(KERNEL, _pack)(const cpu_triangle *p) { pack(p); }
 
 void KERNEL(const cpu_triangle *p)
 {
-    const real alpha = (real)p->alpha;
-    block s;
-    copy_triangle(p, &s);
+    strip x;
     for (int64_t j = 0; j < p->n; j += COLUMNS) {
         const int64_t cols = smaller(COLUMNS, p->n - j);
-        copy_strip(p, j, cols, &s);
-        if (p->solves && alpha != 1) scale(&s, p->m, alpha);
+        copy_strip(p, j, cols, x);
+        if (p->solves && p->alpha != 1) scale(p, x, cols);
         if (p->solves && p->lower)
-            strip(&s, p->m, true, true, alpha);
+            rows_of(p, x, cols, true, true);
         else if (p->solves)
-            strip(&s, p->m, true, false, alpha);
+            rows_of(p, x, cols, true, false);
         else if (p->lower)
-            strip(&s, p->m, false, true, alpha);
+            rows_of(p, x, cols, false, true);
         else
-            strip(&s, p->m, false, false, alpha);
-        copy_back(p, j, cols, &s);
+            rows_of(p, x, cols, false, false);
+        copy_back(p, j, cols, x);
     }
 }

@@ -115,21 +115,33 @@ static const routine routines[] = {{"symm", SIDE | UPLO | M | N | LDA | LDB | LD
                                    {"trmm", SIDE | UPLO | OP | DIAG | M | N | LDA | LDB},
                                    {"trsm", SIDE | UPLO | OP | DIAG | M | N | LDA | LDB}};
 
-/* layout 0: Fortran. bad: bits of what is wrong. On the left, 3 x 3 by 3 x 4; a is 4 x 5. */
-static void make_level3(void *handle, int layout, const routine *r, int bad)
+/* layout 0: Fortran. bad: bits of what is wrong. variant: bits of the right side, a transpose, and m, n, k of 0. Else m,
+ * n, k are 3, 4, 5. */
+static void make_level3(void *handle, int layout, const routine *r, int bad, int variant)
 {
     static double x[64];
     double one = 1;
     char name[32];
-    const int rows = layout == 101, ranks = r->has & K, side = bad & SIDE ? 140 : 141, uplo = bad & UPLO ? 120 : 121,
-              op = bad & OP ? 110 : 111, diag = bad & DIAG ? 130 : 131, m = bad & M ? -1 : 3, n = bad & N ? -1 : 4,
-              k = bad & K ? -1 : 5, lda = (ranks ? (rows ? 5 : 4) : 3) - !!(bad & LDA),
-              ldb = (ranks  ? (rows ? 5 : 4)
-                     : rows ? 4
-                            : 3) -
-                    !!(bad & LDB),
-              ldc = (rows || ranks ? 4 : 3) - !!(bad & LDC);
-    const char l_side = bad & SIDE ? 'X' : 'l', l_uplo = bad & UPLO ? 'X' : 'u', l_op = bad & OP ? 'X' : 'n',
+    const int rows = layout == 101, ranks = r->has & K, right = variant & 1, transposes = variant & 2,
+              side = bad & SIDE ? 140 : 141 + right, uplo = bad & UPLO ? 120 : 121,
+              op = bad & OP ? 110 : 111 + !!transposes, diag = bad & DIAG ? 130 : 131, m0 = variant & 4 ? 0 : 3,
+              n0 = variant & 8 ? 0 : 4, k0 = variant & 16 ? 0 : 5, m = bad & M ? -1 : m0, n = bad & N ? -1 : n0,
+              k = bad & K ? -1 : k0,
+              tall = ranks   ? (!transposes == rows ? k0 : n0)
+                     : right ? n0
+                             : m0,
+              wide = ranks  ? tall
+                     : rows ? n0
+                            : m0,
+              high = rows || ranks ? n0 : m0, lda = (tall > 1 ? tall : 1) - !!(bad & LDA),
+              ldb = (wide > 1 ? wide : 1) - !!(bad & LDB), ldc = (high > 1 ? high : 1) - !!(bad & LDC);
+    const char l_side = bad & SIDE ? 'X'
+                        : right    ? 'R'
+                                   : 'l',
+               l_uplo = bad & UPLO ? 'X' : 'u',
+               l_op = bad & OP     ? 'X'
+                      : transposes ? 'c'
+                                   : 'n',
                l_diag = bad & DIAG ? 'X' : 'n';
     union {
         void *at;
@@ -165,16 +177,16 @@ static void make_level3(void *handle, int layout, const routine *r, int bad)
         call.tr(layout, side, uplo, op, diag, m, n, 1, x, lda, x, ldb);
 }
 
-static void try_level3(void *handle, int layout, const routine *r, int bad)
+static void try_level3(void *handle, int layout, const routine *r, int bad, int variant)
 {
-    printf("%s %d %d:", r->name, layout, bad);
+    printf("%s %d %d %d:", r->name, layout, bad, variant);
     fflush(stdout);
 #ifdef OWN_CBLAS_XERBLA
-    make_level3(handle, layout, r, bad);
+    make_level3(handle, layout, r, bad, variant);
 #else
     if (fork() == 0) {
         dup2(STDOUT_FILENO, STDERR_FILENO);
-        make_level3(handle, layout, r, bad);
+        make_level3(handle, layout, r, bad, variant);
         _exit(0);
     }
     wait(NULL);
@@ -187,8 +199,9 @@ static void try_all_level3(void *handle, int layout)
     for (size_t r = 0; r < sizeof routines / sizeof *routines; r++)
         for (int one = 1; one < ALL; one *= 2)
             for (int other = 1; other <= one; other *= 2)
-                if ((one | other | routines[r].has) == routines[r].has)
-                    try_level3(handle, layout, &routines[r], one | other);
+                for (int variant = 0; variant < (other == one ? 32 : 4); variant++)
+                    if ((one | other | routines[r].has) == routines[r].has)
+                        try_level3(handle, layout, &routines[r], one | other, variant);
 }
 
 int main(int argc, char **argv)

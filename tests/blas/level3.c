@@ -7,6 +7,9 @@
 
 #include <math.h>
 #include <stdint.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* ---- the program's own handler ---- */
 
@@ -153,8 +156,11 @@ static dense product(double alpha, const dense *left, const dense *right)
 {
     const dense sum = dense_new(left->rows, right->cols);
     for (int i = 0; i < sum.rows; i++)
-        for (int p = 0; p < left->cols; p++)
-            for (int j = 0; j < sum.cols; j++) *of(&sum, i, j) += alpha * *of(left, i, p) * *of(right, p, j);
+        for (int p = 0; p < left->cols; p++) {
+            const double factor = alpha * *of(left, i, p), *restrict row = of(right, p, 0);
+            double *restrict to = of(&sum, i, 0);
+            for (int j = 0; j < sum.cols; j++) to[j] += factor * row[j];
+        }
     return sum;
 }
 
@@ -305,7 +311,7 @@ static bool right_in_all(call x, judging how, char why[160])
 static void products(routine r)
 {
     static const int sizes[][3] = {{1, 1, 1},     {5, 3, 7},    {16, 17, 33}, {47, 50, 5}, {49, 33, 40}, {97, 130, 300},
-                                   {130, 65, 12}, {7, 260, 70}, {0, 4, 3},    {4, 0, 3},   {4, 5, 0}};
+                                   {290, 65, 12}, {7, 290, 70}, {0, 4, 3},    {4, 0, 3},   {4, 5, 0}};
     static const double scalars[][2] = {{1, 0}, {-2, 1}, {0.5, -2}, {0, 0}, {0, 1}, {0, 2}};
     for (int is_f32 = 0; is_f32 < 2; is_f32++)
         for (way way = FORTRAN; way < WAYS; way++)
@@ -315,7 +321,7 @@ static void products(routine r)
                 if (!tap_case("%s_%s_%s_%dx%dx%d", names[r], is_f32 ? "f32" : "f64", way_names[way], sizes[s][0],
                               sizes[s][1], sizes[s][2]))
                     continue;
-                for (size_t v = 0; good && v < sizeof scalars / sizeof *scalars; v++)
+                for (size_t v = 0; good && v < (sizes[s][1] > 60 ? 2 : sizeof scalars / sizeof *scalars); v++)
                     good = right_in_all((call){r, way, 0, 0, 0, 0, 0, sizes[s][0], sizes[s][1], sizes[s][2],
                                                scalars[v][0], scalars[v][1]},
                                         (judging){.is_f32 = is_f32, .padding = v % 2 ? 3 : 0}, why);
@@ -353,27 +359,28 @@ static void other_ways(routine r)
     }
 }
 
-/* A symmetric matrix that is cut into several blocks. */
-static void large_symmetric(void)
+/* A symmetric or triangular matrix that is cut into many blocks. */
+static void large(routine r)
 {
-    for (int rows = 17; rows <= 1100; rows += 1083) {
+    for (int right_side = 0; right_side < 2; right_side++) {
         char why[160] = "";
-        if (!tap_case("symm_of_order_1100_on_the_%s", rows == 17 ? "right" : "left")) continue;
-        const call x = {.routine = SYMM,
-                        .side = rows == 17 ? 'R' : 'L',
-                        .uplo = 'L',
-                        .op_a = 'N',
-                        .op_b = 'N',
-                        .diag = 'N',
-                        .m = rows,
-                        .n = rows == 17 ? 1100 : 17,
-                        .alpha = 2,
-                        .beta = 1};
-        call upper = x;
-        upper.uplo = 'U';
-        tap_result(right(&x, &(judging){0}, why) && right(&upper, &(judging){.padding = 1}, why) &&
-                       right(&x, &(judging){.random = true}, why),
-                   "%s", why);
+        if (!tap_case("%s_of_order_1100_on_the_%s", names[r], right_side ? "right" : "left")) continue;
+        call x = {.routine = r,
+                  .side = "LR"[right_side],
+                  .uplo = 'L',
+                  .op_a = 'N',
+                  .op_b = 'N',
+                  .diag = 'N',
+                  .m = right_side ? 17 : 1100,
+                  .n = right_side ? 1100 : 17,
+                  .alpha = 2,
+                  .beta = 1};
+        bool good = true;
+        for (int upper = 0; good && upper < 2; upper++) {
+            x.uplo = "LU"[upper];
+            good = right(&x, &(judging){.padding = upper}, why) && right(&x, &(judging){.random = true}, why);
+        }
+        tap_result(good, "%s", why);
     }
 }
 
@@ -431,21 +438,129 @@ static void special_values(void)
         tap_result(isinf(x), "%g", x);
     }
     if (tap_case("null_operands_are_told")) {
-        double x[4] = {1, 2, 3, 4};
-        heard.calls = 0;
+        double x[4] = {1, 2, 3, 4}, kept[4] = {1, 2, 3, 4};
+        memset(&heard, 0, sizeof heard);
         cblas_dtrmm(CblasColMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, 2, 2, 1, NULL, 2, x, 2);
+        const int first = heard.number;
         cblas_dsyrk(CblasColMajor, CblasLower, CblasNoTrans, 2, 2, 1, x, 2, 0, NULL, 2);
+        const int second = heard.number;
         cblas_dsymm(CblasColMajor, CblasLeft, CblasLower, 2, 2, 1, x, 2, NULL, 2, 0, x, 2);
-        tap_result(heard.calls == 3 && heard.number == 0 && x[3] == 4, "%d calls, the last for argument %d",
-                   heard.calls, heard.number);
+        tap_result(heard.calls == 3 && first == 0 && second == 0 && heard.number == 0 && memcmp(x, kept, 32) == 0,
+                   "%d calls, for arguments %d, %d, %d", heard.calls, first, second, heard.number);
+    }
+}
+
+/* ---- memory, threads, arguments ---- */
+
+/* Pages of columns of C that a triangle does not touch cannot be read, with C aligned and not. */
+static void other_triangle_is_not_read(void)
+{
+    enum { N = 1200, ELEMENTS = N * N };
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = (ELEMENTS * sizeof(double) + 2 * page) / page * page;
+    for (size_t off = 0; off < 2; off++) {
+        if (!tap_case("the_other_triangle_is_not_read%s", off ? "_at_odd_addresses" : "")) continue;
+        char *room = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *c = room + off;
+        double *a = calloc(N * 4, sizeof *a), made;
+        if (room == MAP_FAILED || a == NULL) exit(5);
+        for (int i = 0; i < N * 4; i++) a[i] = 1;
+        /* the lower part of column 0, but its first page and what shares one with column 1 */
+        const size_t guarded = N * sizeof(double) / page * page - page;
+        mprotect(room + page, guarded, PROT_NONE);
+        cblas_dsyrk(CblasColMajor, CblasUpper, CblasNoTrans, N, 4, 1, a, N, 1, (double *)(void *)c, N);
+        memcpy(&made, c + (N * sizeof(double)), sizeof made);
+        tap_result(made == 4, "element 0, 1 is %g", made); /* or it was killed by a signal */
+        munmap(room, bytes);
+        free(a);
+    }
+}
+
+static unsigned hash_of(const double *x, int count)
+{
+    unsigned hash = 2166136261u;
+    for (size_t i = 0; i < (size_t)count * sizeof *x; i++) hash = (hash ^ ((const unsigned char *)x)[i]) * 16777619u;
+    return hash;
+}
+
+/* The hash of what each routine makes of the same numbers, in a process of its own with so many threads. */
+static bool hashes_with(const char *threads, unsigned out[4])
+{
+    enum { N = 500 };
+    static double a[N * N], b[N * N], c[N * N];
+    int ends[2];
+    fflush(stdout);
+    if (pipe(ends) != 0) exit(5);
+    const pid_t child = fork();
+    if (child == 0) {
+        setenv("TILEWRIGHT_THREADS", threads, 1);
+        for (int i = 0; i < N * N; i++)
+            a[i] = (i * 7 % 101 - 50) / 64.0 + (i % (N + 1) == 0 ? 30 : 0), b[i] = i % 13 / 3.0;
+        cblas_dtrsm(CblasRowMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, N, N, 1, a, N, b, N);
+        out[0] = hash_of(b, N * N);
+        cblas_dtrmm(CblasRowMajor, CblasRight, CblasUpper, CblasTrans, CblasNonUnit, N, N, 1, a, N, b, N);
+        out[1] = hash_of(b, N * N);
+        cblas_dsymm(CblasRowMajor, CblasLeft, CblasUpper, N, N, 0.3, a, N, b, N, 0, c, N);
+        out[2] = hash_of(c, N * N);
+        cblas_dsyrk(CblasRowMajor, CblasLower, CblasTrans, N, N, 0.3, a, N, 0.7, c, N);
+        out[3] = hash_of(c, N * N);
+        _exit(write(ends[1], out, 4 * sizeof *out) != 4 * sizeof *out);
+    }
+    close(ends[1]);
+    const bool got = read(ends[0], out, 4 * sizeof *out) == 4 * sizeof *out;
+    close(ends[0]);
+    waitpid(child, NULL, 0);
+    return got;
+}
+
+/* Before any other call: the first opens the context. */
+static void bits_of_threads(void)
+{
+    unsigned one[4], three[4];
+    if (!tap_case("bits_do_not_depend_on_the_number_of_threads")) return;
+    const bool got = hashes_with("1", one) && hashes_with("3", three);
+    tap_result(got && memcmp(one, three, sizeof one) == 0, "trsm %d, trmm %d, symm %d, syrk %d", one[0] == three[0],
+               one[1] == three[1], one[2] == three[2], one[3] == three[3]);
+}
+
+/* gemmtr's numbers, which Debian's reference cannot be asked for: those of LAPACK 3.12.1. */
+static void wrong_arguments(void)
+{
+    static const struct {
+        int layout, uplo, op_a, op_b, n, k, lda, ldb, ldc, number; /* of cblas_xerbla */
+    } cases[] = {
+        {100, 121, 111, 111, 2, 3, 3, 3, 3, 1},  {102, 120, 111, 111, 2, 3, 3, 3, 3, 2},
+        {102, 121, 110, 111, 2, 3, 3, 3, 3, 3},  {102, 121, 111, 110, 2, 3, 3, 3, 3, 4},
+        {102, 121, 111, 111, -1, 3, 3, 3, 3, 5}, {102, 121, 111, 111, 2, -1, 3, 3, 3, 6},
+        {102, 121, 111, 111, 2, 3, 1, 3, 3, 9},  {102, 121, 111, 111, 2, 3, 3, 2, 3, 11},
+        {102, 121, 111, 111, 2, 3, 3, 3, 1, 14}, {102, 121, 112, 112, 2, 3, 3, 1, 3, 11},
+        {101, 121, 111, 111, 2, 3, 2, 3, 3, 11}, {101, 121, 111, 111, 2, 3, 3, 1, 3, 9},
+        {101, 121, 111, 111, 2, 3, 3, 3, 1, 14}, {101, 121, 112, 112, 2, 3, 1, 3, 3, 11},
+    };
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
+        double x[9] = {0};
+        float y[9] = {0};
+        memset(&heard, 0, sizeof heard);
+        if (!tap_case("%cgemmtr_wrong_argument_%zu", "ds"[i % 2], i / 2)) continue;
+#define CALL(name, at)                                                                                                 \
+    name((CBLAS_LAYOUT)cases[i / 2].layout, (CBLAS_UPLO)cases[i / 2].uplo, (CBLAS_TRANSPOSE)cases[i / 2].op_a,         \
+         (CBLAS_TRANSPOSE)cases[i / 2].op_b, cases[i / 2].n, cases[i / 2].k, 1, at, cases[i / 2].lda, at,              \
+         cases[i / 2].ldb, 0, at, cases[i / 2].ldc)
+        if (i % 2)
+            CALL(cblas_sgemmtr, y);
+        else
+            CALL(cblas_dgemmtr, x);
+        tap_result(heard.calls == 1 && heard.number == cases[i / 2].number, "%d calls, number %d, expected %d",
+                   heard.calls, heard.number, cases[i / 2].number);
     }
 }
 
 int main(int argc, char **argv)
 {
     tap_start(argc, argv);
+    bits_of_threads();
     for (routine r = SYMM; r < ROUTINES; r++) products(r), other_ways(r);
-    large_symmetric();
+    large(SYMM), large(TRMM), large(TRSM);
+    other_triangle_is_not_read();
+    wrong_arguments();
     special_values();
     return tap_finish();
 }

@@ -63,9 +63,13 @@ struct engine {
     int threads;
     char threads_from[64], name[96];
     pool *pool;
-    cpu_triangle_kernel *triangle_f32, *triangle_f64;
+    const kernel_row *triangles[2];             /* of f32 and f64 */
     _Atomic(workspace *) kept[KEPT_WORKSPACES]; /* lock-free slots, which a fork cannot leave locked */
 };
+
+/* cpu_take - memory aligned to 64 bytes, which the engine keeps once it has been given back; NULL: there is none. */
+void *cpu_take(engine *e, size_t bytes);
+void cpu_give(engine *e, void *memory); /* NULL is fine */
 
 double cpu_now_s(void); /* by a clock that only advances */
 
@@ -114,6 +118,10 @@ void loops_item(const plan *plan, const void *a, const void *b, void *c, void *a
 /* batch_run - all items of a batch. workspace: plan->workspace_bytes, 64-byte aligned. */
 void batch_run(const plan *plan, const tw_batch *batch, const void *a, const void *b, void *c, void *workspace,
                pool *p);
+
+/* ---- triangle.c: as in engine_ops ---- */
+
+tw_status cpu_triangle_compute(engine *e, const tw_lab_triangle *block);
 
 /* ---- probe.c: as in engine_ops ---- */
 

@@ -136,13 +136,13 @@ static tw_status cpu_open(const tw_options *options, bool despite, engine **out)
     engine *made = calloc(1, sizeof *made);
     if (made == NULL) return fail(TW_NO_MEMORY, "no memory for the cpu engine of %zu bytes", sizeof *made);
     tw_status status = engine_settings(options, despite, made);
-    made->triangle_f32 = kernel_probed(TW_F32, made->level)->triangle;
-    made->triangle_f64 = kernel_probed(TW_F64, made->level)->triangle;
     if (status == TW_OK) status = pool_open(&made->pool);
     if (status != TW_OK) {
         free(made);
         return status;
     }
+    made->triangles[0] = kernel_probed(TW_F32, made->level);
+    made->triangles[1] = kernel_probed(TW_F64, made->level);
     *out = made;
     return TW_OK;
 }
@@ -158,25 +158,6 @@ static void cpu_facts(const engine *e, device_facts *out)
                           .l3_bytes = e->caches.l3_bytes};
 }
 
-_Static_assert((int)TW_LAB_TRIANGLE_EDGE == (int)CPU_TRIANGLE_EDGE, "the kernel's");
-
-static tw_status cpu_triangle_compute(engine *e, const tw_lab_triangle *x)
-{
-    (x->dtype == TW_F64 ? e->triangle_f64 : e->triangle_f32)(&(cpu_triangle){.m = x->m,
-                                                                             .n = x->n,
-                                                                             .t = x->t,
-                                                                             .b = x->b,
-                                                                             .t_rs = x->t_rs,
-                                                                             .t_cs = x->t_cs,
-                                                                             .b_rs = x->b_rs,
-                                                                             .b_cs = x->b_cs,
-                                                                             .alpha = x->alpha,
-                                                                             .lower = x->lower,
-                                                                             .unit = x->unit,
-                                                                             .solves = x->solves});
-    return TW_OK;
-}
-
 /* ---- workspaces ---- */
 
 /* Each is preceded by its size. */
@@ -184,7 +165,7 @@ struct workspace {
     size_t bytes;
 };
 
-static void *workspace_take(engine *e, size_t bytes)
+void *cpu_take(engine *e, size_t bytes)
 {
     for (int i = 0; i < KEPT_WORKSPACES; i++) {
         workspace *w = atomic_exchange(&e->kept[i], NULL);
@@ -204,7 +185,7 @@ static void *workspace_take(engine *e, size_t bytes)
     return (char *)w + ALIGNMENT;
 }
 
-static void workspace_give(engine *e, void *memory)
+void cpu_give(engine *e, void *memory)
 {
     if (memory == NULL) return;
     workspace *w = (workspace *)((char *)memory - ALIGNMENT);
@@ -292,7 +273,7 @@ static tw_status cpu_launch(engine *e, runnable *r, const buffer *a, const buffe
     void *workspace = NULL;
     if (p->problem.m == 0 || p->problem.n == 0) return TW_OK;
     double begin = r->timed ? cpu_now_s() : 0;
-    if (p->workspace_bytes > 0 && (workspace = workspace_take(e, p->workspace_bytes)) == NULL)
+    if (p->workspace_bytes > 0 && (workspace = cpu_take(e, p->workspace_bytes)) == NULL)
         TRY(launch_on_stack(e, r, a, b, c));
     else if (r->batch != NULL)
         batch_run(p, r->batch, a->host, b->host, c->host, workspace, e->pool);
@@ -300,7 +281,7 @@ static tw_status cpu_launch(engine *e, runnable *r, const buffer *a, const buffe
         loops_run(p, a->host, b->host, c->host, workspace, e->pool);
     else
         run_rung(p, a, b, c, workspace, e->pool);
-    workspace_give(e, workspace);
+    cpu_give(e, workspace);
     r->seconds = r->timed ? cpu_now_s() - begin : 0;
     return TW_OK;
 }
