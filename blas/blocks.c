@@ -62,11 +62,11 @@ static matrix part(const work *w, const matrix *x, int64_t i, int64_t j, int64_t
     return (matrix){x->at + at * bytes_of(w->dtype), rows, cols, x->ld, x->by_columns};
 }
 
-/* Such that rows do not fall into the same sets of a cache. */
+/* How far apart rows of a copy lie: an odd multiple of 16 elements, so that they do not share sets of a cache. */
 static int64_t full_ld(int64_t n) { return (n + 31) / 32 * 32 + 16; }
 
-/* Where n is cut: about the middle, a multiple of the edge. */
-static int64_t half_of(int64_t n, int64_t edge) { return (n + 2 * edge - 1) / (2 * edge) * edge; }
+/* Where n is cut: about the middle, at a multiple of step. */
+static int64_t half_of(int64_t n, int64_t step) { return (n + 2 * step - 1) / (2 * step) * step; }
 
 /* c <- alpha a b + beta c */
 static void multiply(work *w, double alpha, matrix a, matrix b, double beta, matrix c)
@@ -78,11 +78,9 @@ static void multiply(work *w, double alpha, matrix a, matrix b, double beta, mat
         const matrix of_rows = blas_flip(b);
         b = blas_flip(a), a = of_rows, c = blas_flip(c);
     }
-    tw_problem p = tw_problem_make(w->dtype, TW_N, TW_N, c.rows, c.cols, 0);
-    if (alpha != 0)
-        p.op_a = a.by_columns ? TW_T : TW_N, p.op_b = b.by_columns ? TW_T : TW_N, p.k = a.cols, p.lda = a.ld,
-        p.ldb = b.ld;
-    p.ldc = c.ld, p.alpha = alpha, p.beta = beta, p.flags = flags;
+    tw_problem p = tw_problem_make(w->dtype, a.by_columns ? TW_T : TW_N, b.by_columns ? TW_T : TW_N, c.rows, c.cols,
+                                   a.cols);
+    p.lda = a.ld, p.ldb = b.ld, p.ldc = c.ld, p.alpha = alpha, p.beta = beta, p.flags = flags;
     w->failed = !blas_multiply(&p, a.at, b.at, c.at);
 }
 
@@ -135,6 +133,7 @@ bool blas_rank(tw_dtype dtype, double alpha, matrix a, matrix b, double beta, ma
 {
     work w = {.dtype = dtype, .flags = TW_LOWER};
     if (a.cols == 0) alpha = 0;
+    if (alpha == 0) a.cols = b.rows = 0;
     if (c.rows <= PLAIN && c.rows * c.rows * a.cols <= 2 * PLAIN) {
         if (dtype == TW_F64)
             rank_plainly_f64(alpha, &a, &b, beta, &c);

@@ -35,9 +35,9 @@ static void NAMED(rank_plainly)(double alpha, const matrix *a, const matrix *b, 
     for (int64_t i = 0; i < c->rows; i++)
         for (int64_t j = 0; j <= i; j++) {
             real sum = 0;
-            for (int64_t p = 0; alpha != 0 && p < a->cols; p++) sum += NAMED(get)(a, i, p) * NAMED(get)(b, p, j);
-            NAMED(put)
-            (c, i, j, (alpha != 0 ? (real)alpha * sum : 0) + (beta != 0 ? (real)beta * NAMED(get)(c, i, j) : 0));
+            for (int64_t p = 0; p < a->cols; p++) sum += NAMED(get)(a, i, p) * NAMED(get)(b, p, j);
+            const real old = beta != 0 ? (real)beta * NAMED(get)(c, i, j) : 0;
+            NAMED(put)(c, i, j, (real)alpha * sum + old);
         }
 }
 

@@ -41,7 +41,8 @@ enum { SPLIT_ROWS = 28, SPLIT_COLS = 4 };               /* in tiles; docs/perf/c
 enum { TRANSPOSE_BYTES = 196608, TRANSPOSE_RATIO = 4 }; /* docs/perf/cpu-threads.md#two-threads-on-small */
 /* of k of a transposed A that is read in place though B is packed; docs/perf/cpu-threads.md#two-threads-on-small */
 enum { FEW_BYTES = 384 };
-enum { LEAST_COPIED = 192 }; /* rows of A and columns of B; docs/perf/cpu-packing.md#avx2 */
+/* rows of A and columns of B, and steps of k; docs/perf/cpu-packing.md#avx2 */
+enum { LEAST_COPIED = 192, LEAST_DEPTH = 32 };
 
 /* Rows a multiple of 4 KiB apart fall into the same few sets of the cache. */
 static bool rows_conflict(int64_t ld, int64_t bytes) { return ld % (PAGE / bytes) == 0; }
@@ -79,12 +80,12 @@ static bool fits_unpacked(const tw_problem *p, const device_facts *device, int t
     return whole <= (tall ? 6 : 3) * (double)device->l2_bytes;
 }
 
-/* Whether copies of A and B pay, though the operands could be read in place. AVX2's tile in place loads as often as it
- * multiplies, which is all that two loads a cycle allow; that of panels loads two thirds of it
- * (docs/perf/cpu-packing.md#avx2). Wider vectors load less for each flop. */
+/* Whether copies of A and B pay, though the operands could be read in place. AVX2's tile in place has 12 loads and
+ * prefetches for 12 multiply-adds, all that two a cycle allow; that of panels has 9 (docs/perf/cpu-packing.md#avx2).
+ * Wider vectors load less for each flop. */
 static bool copies_pay(const tw_problem *p, const device_facts *device)
 {
-    return device->level == CPU_avx2 && p->m >= LEAST_COPIED && p->n >= LEAST_COPIED;
+    return device->level == CPU_avx2 && p->m >= LEAST_COPIED && p->n >= LEAST_COPIED && p->k >= LEAST_DEPTH;
 }
 
 /* GEMV: one pass over the matrix, its outputs divided among the threads. */
@@ -205,7 +206,7 @@ void plan_loops(plan *plan, const device_facts *device, int wanted_threads)
     int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n, bytes = dtype_find(p->dtype_c)->lab.bytes;
     /* operands can be read in place; else panels hold other words than the operands */
     bool lies = plan->row->layout == CPU_PLAIN;
-    /* not a triangle of C, whose tiles the five loops leave out */
+    /* nor a triangle of C, of which the five loops leave out tiles */
     const bool in_place = lies && p->flags == 0 && !copies_pay(p, device);
     plan->threads = threads_for(p, device, wanted_threads,
                                 lies ? WORK_PER_THREAD * 4 / (double)bytes : WORK_PER_WAITED_THREAD);

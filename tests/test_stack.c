@@ -65,20 +65,24 @@ static void multiply_batch(const work *w)
     last_status = tw_gemm_batched(w->context, &w->problem, &batch, a, b, c);
 }
 
-/* A diagonal block of trmm as high as there are. */
-static void multiply_block(const work *w)
+/* Diagonal blocks as high as there are, of a product and a solve, b by rows and by columns. */
+static void multiply_blocks(const work *w)
 {
-    const tw_lab_triangle block = {.dtype = w->problem.dtype,
-                                   .m = TW_LAB_TRIANGLE_EDGE,
-                                   .n = SIDE,
-                                   .t = a,
-                                   .b = c,
-                                   .t_rs = SIDE,
-                                   .t_cs = 1,
-                                   .b_rs = SIDE,
-                                   .b_cs = 1,
-                                   .alpha = 1};
-    last_status = tw_lab_triangle_compute(w->context, &block);
+    static double t[TW_LAB_TRIANGLE_EDGE * TW_LAB_TRIANGLE_EDGE], x[TW_LAB_TRIANGLE_EDGE * TW_LAB_TRIANGLE_EDGE];
+    tw_lab_triangle block = {.dtype = w->problem.dtype,
+                             .m = TW_LAB_TRIANGLE_EDGE,
+                             .n = TW_LAB_TRIANGLE_EDGE,
+                             .t = t,
+                             .b = x,
+                             .t_rs = TW_LAB_TRIANGLE_EDGE,
+                             .t_cs = 1,
+                             .alpha = 1};
+    last_status = TW_OK;
+    for (int i = 0; i < 8 && last_status == TW_OK; i++) {
+        block.solves = i & 1, block.lower = i >> 1 & 1;
+        block.b_rs = i & 4 ? 1 : TW_LAB_TRIANGLE_EDGE, block.b_cs = i & 4 ? TW_LAB_TRIANGLE_EDGE : 1;
+        last_status = tw_lab_triangle_compute(w->context, &block);
+    }
 }
 
 static void *run(void *argument)
@@ -141,7 +145,7 @@ static void products_case(const char *level, int threads, bool starved)
             w.problem.flags = TW_LOWER;
         }
         w.problem.beta = i & 4 ? 2 : 0;
-        w.call = i & 8 ? multiply_batch : i % 32 == 16 && !starved ? multiply_block : multiply;
+        w.call = i & 8 ? multiply_batch : i % 32 == 16 && !starved ? multiply_blocks : multiply;
         const size_t bytes = painted_over(&w, DOCUMENTED);
         if (bytes <= most) continue;
         most = bytes;

@@ -143,9 +143,12 @@ typedef void cpu_gemv_kernel(const cpu_gemv *line);
  *
  * T is m x m, 1 <= m <= CPU_TRIANGLE_EDGE, element (i, p) at t[i * t_rs + p * t_cs]; b is m x n, element (i, j) at
  * b[i * b_rs + j * b_cs], b_rs or b_cs is 1. Neither need be aligned. T's other triangle is not read, nor, where it is
- * unit, its diagonal, which then is 1. packed: cpu_triangle_elements(m) elements, aligned to 64 bytes, which the kernel's
- * first part fills from T and its second reads, for any columns of b. */
-enum { CPU_TRIANGLE_EDGE = 264, CPU_TRIANGLE_HIGH = 6 };
+ * unit, its diagonal, which then is 1.
+ *
+ * The kernel's function _pack fills `packed` (cpu_triangle_elements(m) elements, aligned to 64 bytes) from T: its
+ * slivers, then the reciprocals of its diagonal. The kernel itself reads `packed` for any columns of b. It computes them
+ * in strips of CPU_TRIANGLE_ROW_BYTES each row. */
+enum { CPU_TRIANGLE_EDGE = 264, CPU_TRIANGLE_HIGH = 6, CPU_TRIANGLE_ROW_BYTES = 128 };
 
 typedef struct cpu_triangle {
     int64_t m, n;
@@ -158,6 +161,7 @@ typedef struct cpu_triangle {
 
 typedef void cpu_triangle_kernel(const cpu_triangle *block);
 
+/* Elements of `packed`. */
 static inline int64_t cpu_triangle_elements(int64_t m)
 {
     const int64_t padded = (m + CPU_TRIANGLE_HIGH - 1) / CPU_TRIANGLE_HIGH * CPU_TRIANGLE_HIGH;

@@ -4,18 +4,18 @@
  *           together. Rows outside of these are multiplied and added in registers, two vectors of columns at a time.
  *           Only a HIGH x HIGH triangle is left, which goes row by row.
  *
- *                 T (lower)          B
+ *             T (lower), solved        B
  *             .-----.--.--.      .---------.
  *             | done   |  |      |  x x x  |     sum = - (rows of T) (rows of B that are done),   as in gemm_simd
  *             |--------.--|      |---------|     then, row by row in the HIGH x HIGH triangle:
  *             | -sum   |\ |      |  b b b  |     x = (b + sum) / t
  *             '--------'--'      '---------'
  *
- *           T is packed in slivers of HIGH rows, each as long as its rows, behind its last row the unit matrix. B is
- *           computed in strips, which are copied there and back: rows of a strip are whole vectors whichever way B lies.
+ *           T is packed in slivers of HIGH rows. A sliver holds the columns that its rows have. B is computed in strips,
+ *           which are copied there and back: rows of a strip are whole vectors whichever way B lies.
  *
  * NUMBERS   m flops for each element of B that is copied there and back; m is 264 at most.
- * LIMITS    STRIP_BYTES on the stack. The zeros of the other triangle are never multiplied, so that a NaN of B stays in
+ * LIMITS    33 KiB on the stack, a strip. The zeros of the other triangle are never multiplied, so that a NaN of B stays in
  *           the rows that depend on it. A diagonal element whose reciprocal is not a normal number divides; any other
  *           multiplies by it.
  * SOURCE    Goto, van de Geijn: High-performance implementation of the level-3 BLAS, 2008 (the packed trsm kernel). */
@@ -28,8 +28,8 @@
 
 #define ALWAYS static inline __attribute__((always_inline))
 
-enum { EDGE = CPU_TRIANGLE_EDGE, HIGH = CPU_TRIANGLE_HIGH, WIDE = 2, ROW_BYTES = 128, STRIP_BYTES = EDGE * ROW_BYTES };
-enum { COLUMNS = ROW_BYTES / (int)sizeof(real) };
+enum { EDGE = CPU_TRIANGLE_EDGE, HIGH = CPU_TRIANGLE_HIGH, WIDE = 2 };
+enum { COLUMNS = CPU_TRIANGLE_ROW_BYTES / (int)sizeof(real) };
 _Static_assert(EDGE % HIGH == 0 && COLUMNS % (WIDE * LANES) == 0, "whole blocks");
 
 typedef real strip[EDGE][COLUMNS] __attribute__((aligned(64)));
@@ -114,7 +114,7 @@ ALWAYS void transpose_strip(const cpu_triangle *p, int64_t j, int64_t cols, stri
 }
 
 /* Columns j to j + cols - 1 of B to the strip, and more to a multiple of WIDE vectors, which repeat the last: lanes of
- * zeros might raise exceptions that B does not. Rows behind the last are 0. */
+ * zeros might raise exceptions that B does not. */
 static void copy_strip(const cpu_triangle *p, int64_t j, int64_t cols, strip to)
 {
     const int64_t m = p->m;
@@ -123,7 +123,6 @@ static void copy_strip(const cpu_triangle *p, int64_t j, int64_t cols, strip to)
         memcpy(to[i], (char *)p->b + (i * p->b_rs + j) * (int64_t)sizeof(real), (size_t)cols * sizeof(real));
     for (int64_t i = 0; i < m; i++)
         for (int64_t q = cols; q % (WIDE * LANES) != 0; q++) to[i][q] = to[i][cols - 1];
-    for (int64_t i = m; i % HIGH != 0; i++) memset(to[i], 0, sizeof *to);
 }
 
 static void copy_back(const cpu_triangle *p, int64_t j, int64_t cols, strip from)
@@ -134,9 +133,11 @@ static void copy_back(const cpu_triangle *p, int64_t j, int64_t cols, strip from
         memcpy(b + (i * p->b_rs + j) * (int64_t)sizeof(real), from[i], (size_t)cols * sizeof(real));
 }
 
-/* Rows i0 to i0 + HIGH - 1 of the strip. */
-ALWAYS void rows_at(const cpu_triangle *p, strip x, int64_t cols, int64_t i0, const bool solves, const bool lower)
+/* Rows i0 to i0 + HIGH - 1 of the strip, or, unless `whole`, those up to the last. */
+ALWAYS void rows_at(const cpu_triangle *p, strip x, int64_t cols, int64_t i0, const bool whole, const bool solves,
+                    const bool lower)
 {
+    const int high = whole ? HIGH : (int)(p->m - i0);
     const vec alpha = vec_all((real)p->alpha);
     const real *const inverse = inverses(p) + i0, *const triangle = sliver(p, i0) + (lower ? i0 * HIGH : 0);
     const int64_t first = lower ? 0 : i0 + HIGH, last = lower ? i0 : p->m; /* rows that are multiplied as they are */
@@ -152,6 +153,7 @@ ALWAYS void rows_at(const cpu_triangle *p, strip x, int64_t cols, int64_t i0, co
             const vec left = vec_load(&x[q][j]), right = vec_load(&x[q][j + LANES]);
             UNROLLED(6)
             for (int i = 0; i < HIGH; i++) {
+                if (!whole && i >= high) continue;
                 const vec factor = vec_all(factors[i]);
                 sum[i][0] = vec_fma(factor, left, sum[i][0]), sum[i][1] = vec_fma(factor, right, sum[i][1]);
             }
@@ -159,19 +161,21 @@ ALWAYS void rows_at(const cpu_triangle *p, strip x, int64_t cols, int64_t i0, co
         UNROLLED(6)
         for (int i = 0; i < HIGH; i++) {
             UNROLLED(2)
-            for (int w = 0; w < WIDE; w++) own[i][w] = vec_load(&x[i0 + i][j + w * LANES]);
+            for (int w = 0; w < WIDE; w++) own[i][w] = vec_load(&x[whole || i < high ? i0 + i : i0][j + w * LANES]);
         }
         /* A solve begins with the row that depends on no other, a product with the one on which no other depends. */
         UNROLLED(6)
         for (int step = 0; step < HIGH; step++) {
             const int i = lower == solves ? step : HIGH - 1 - step;
+            if (!whole && i >= high) continue;
             UNROLLED(2)
             for (int w = 0; w < WIDE; w++) {
                 const vec diagonal = vec_all(triangle[i * HIGH + i]);
                 vec value = sum[i][w];
                 UNROLLED(6)
                 for (int q = 0; q < HIGH; q++)
-                    if (lower ? q < i : q > i) value = vec_fma(vec_all(triangle[q * HIGH + i]), own[q][w], value);
+                    if ((lower ? q < i : q > i) && (whole || q < high))
+                        value = vec_fma(vec_all(triangle[q * HIGH + i]), own[q][w], value);
                 if (!solves)
                     own[i][w] = vec_mul(alpha, vec_fma(diagonal, own[i][w], value));
                 else if (inverse[i] != 0)
@@ -188,7 +192,13 @@ ALWAYS void rows_at(const cpu_triangle *p, strip x, int64_t cols, int64_t i0, co
 ALWAYS void rows_of(const cpu_triangle *p, strip x, int64_t cols, const bool solves, const bool lower)
 {
     const int64_t last = padded(p->m) - HIGH;
-    for (int64_t i0 = 0; i0 <= last; i0 += HIGH) rows_at(p, x, cols, lower == solves ? i0 : last - i0, solves, lower);
+    for (int64_t at = 0; at <= last; at += HIGH) {
+        const int64_t i0 = lower == solves ? at : last - at;
+        if (i0 + HIGH <= p->m)
+            rows_at(p, x, cols, i0, true, solves, lower);
+        else
+            rows_at(p, x, cols, i0, false, solves, lower);
+    }
 }
 
 static void scale(const cpu_triangle *p, strip x, int64_t cols)

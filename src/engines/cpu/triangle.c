@@ -5,6 +5,7 @@
 /* Columns of a task, whole strips of the kernel; multiply-adds worth a thread. */
 enum { COLUMNS = 64, WORK_PER_THREAD = 393216 };
 
+_Static_assert(COLUMNS *(int)sizeof(float) % CPU_TRIANGLE_ROW_BYTES == 0, "whole strips");
 _Static_assert((int)TW_LAB_TRIANGLE_EDGE == (int)CPU_TRIANGLE_EDGE, "the kernel's");
 
 typedef struct work {
@@ -45,8 +46,8 @@ tw_status cpu_triangle_compute(engine *e, const tw_lab_triangle *x)
                         .solves = x->solves},
               .column_bytes = x->b_cs * bytes};
     if (w.block.packed == NULL) return fail(TW_NO_MEMORY, "no memory for a triangle of %d rows", (int)x->m);
-    const double work = (double)x->m * (double)x->m / 2 * (double)x->n / WORK_PER_THREAD;
-    const int threads = work < e->threads ? (int)work : e->threads;
+    const double worth = (double)x->m * (double)x->m / 2 * (double)x->n / WORK_PER_THREAD;
+    const int threads = worth < e->threads ? (int)worth : e->threads;
     w.row->triangle_pack(&w.block);
     if (threads > 1 && x->n > COLUMNS)
         pool_run_tasks(e->pool, threads, walk, &w);
