@@ -184,14 +184,15 @@ static void run(const routine *r, const call *x, const call *made)
         return;
     }
     if (changes_nothing(r, x)) return;
+    const call *given = made != NULL ? made : x;
     char said[300] = "";
     const double start_s = blas_start();
-    const char *failed = x->c == NULL                          ? "the result's address is NULL"
-                         : reads(r, x) && x->a == NULL         ? "a is NULL"
-                         : reads(r, x) && r->b && x->b == NULL ? "b is NULL"
-                         : !r->compute(x)                      ? tw_error_text()
-                                                               : NULL;
-    if (start_s > 0) describe(r, made != NULL ? made : x, said, sizeof said);
+    const char *failed = given->c == NULL                          ? (r->c ? "c is NULL" : "b is NULL")
+                         : reads(r, x) && given->a == NULL         ? "a is NULL"
+                         : reads(r, x) && r->b && given->b == NULL ? "b is NULL"
+                         : !r->compute(x)                          ? tw_error_text()
+                                                                   : NULL;
+    if (start_s > 0) describe(r, given, said, sizeof said);
     blas_finish(x->caller, failed, start_s, r->flops(x), said);
 }
 

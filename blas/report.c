@@ -37,14 +37,12 @@ static void report_to_c(const blas_caller *caller, int number, const char *sente
         fprintf(stderr, "Parameter %d to routine %s was incorrect\n%s",
                 caller->row_major ? number_in_rows(caller, number) : number, caller->c_name, sentence);
     else
-        fprintf(stderr, "%s did nothing: %s", caller->c_name, sentence);
+        fputs(sentence, stderr);
 }
 
 static void report_to_fortran(const blas_caller *caller, int number, const char *sentence)
 {
-    if (number == 0)
-        fprintf(stderr, "%.*s did nothing: %s", (int)strcspn(caller->fortran_name, " "), caller->fortran_name,
-                sentence); /* for which xerbla_ has no argument */
+    if (number == 0) fputs(sentence, stderr); /* for which xerbla_ has no argument */
     if (xerbla_ != NULL)
         xerbla_(caller->fortran_name, &number, strlen(caller->fortran_name));
     else if (number > 0)
@@ -54,7 +52,8 @@ static void report_to_fortran(const blas_caller *caller, int number, const char 
 void blas_report(const blas_caller *caller, int number, const char *why)
 {
     char sentence[500] = "";
-    if (number == 0) snprintf(sentence, sizeof sentence, "%s\n", why);
+    const char *name = caller->from_c ? caller->c_name : caller->fortran_name;
+    if (number == 0) snprintf(sentence, sizeof sentence, "%.*s did nothing: %s\n", (int)strcspn(name, " "), name, why);
     tell_reference(caller->from_c, caller->row_major);
     if (caller->from_c && (xerbla_ == NULL || number == 0))
         report_to_c(caller, number > 0 ? number + 1 : 0, sentence);

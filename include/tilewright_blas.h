@@ -1,4 +1,5 @@
-/* tilewright_blas.h - the BLAS names of libtilewright_blas.so: level 3 of s and d, for C and for Fortran.
+/* tilewright_blas.h - the BLAS names of libtilewright_blas.so: the products of matrices (level 3) in single and double
+ * precision (s and d), for C and for Fortran.
  *
  *     gemm    C  <-  alpha * op(A) * op(B)  +  beta * C        op(A) m x k, op(B) k x n, C m x n
  *     gemmtr  the same of a triangle of C, n x n
@@ -8,8 +9,9 @@
  *     trmm    B  <-  alpha * op(A) * B, or B * op(A)           A triangular, with a diagonal of ones if it is unit
  *     trsm    B  <-  alpha * op(A)^-1 * B, or B * op(A)^-1     the same; a zero on the diagonal is divided by
  *
- * Any cblas.h will do instead: the names and types are the same. To include both, include that one first. Sizes are int
- * (LP64). The library is self-contained. The number of threads is TILEWRIGHT_THREADS, else OMP_NUM_THREADS.
+ * Any cblas.h will do instead: the names and types are the same; those before LAPACK 3.12.1 lack gemmtr. To include
+ * both, include that one first; it has to define CBLAS_H. Sizes are int (LP64). The library is self-contained. The
+ * number of threads is TILEWRIGHT_THREADS, else OMP_NUM_THREADS.
  *
  * Arguments  are checked in the order of the reference BLAS. The first wrong one is reported to a handler by its number
  *            there, and C stays as it was.
@@ -18,18 +20,21 @@
  *            What is not named of A and C, the other triangle and a unit diagonal, is neither read nor written.
  *            Operands that are not aligned to one element are copied. Where memory is short a product is computed
  *            without it, slower.
- * Failures   BLAS has no status. A NULL operand, for which BLAS has no number, goes to the same handlers as number 0;
- *            C stays as it was. An invalid TILEWRIGHT_THREADS, TILEWRIGHT_CPU or TILEWRIGHT_VERBOSE is reported once on
- *            stderr and ignored.
+ * Failures   BLAS has no status. C stays as it was after a wrong argument and after a NULL operand, for which BLAS has
+ *            no number; it is reported as number 0. An invalid TILEWRIGHT_THREADS, TILEWRIGHT_CPU or TILEWRIGHT_VERBOSE
+ *            is reported once on stderr and ignored.
  * Handlers   The library defines neither xerbla_ nor cblas_xerbla. It calls the program's, or those of another BLAS
- *            that was loaded with the program. If there are none it prints a line on stderr, and the call returns.
- *            They get the reference's numbers: xerbla_ that of the column-major call in Fortran, from 1; cblas_xerbla,
- *            for calls from C where there is no xerbla_, one more. A row-major call is computed as the column-major
- *            one on the transposes, whose arguments are numbered: m and n come exchanged (gemm, symm, trmm, trsm), and
- *            lda and ldb (gemm, gemmtr). The line on stderr names them as the caller does. Two settings of row-major
- *            calls have other numbers, as in the reference: gemm's op of B 2, uplo of syrk and syr2k 3.
- * Error      u, g() and S as in tilewright.h, where no sum is subnormal or overflows, even before alpha; q: the order of
- *            A; d: 1 where q <= 32, and 1 more for each doubling of 32 until it reaches q. Why: docs/ACCURACY.md.
+ *            that was loaded with the program, which may end it: Debian's cblas_xerbla exits with status 255. Calls
+ *            from Fortran go to xerbla_. Of calls from C a wrong layout, side, uplo, op or diag and a NULL operand go
+ *            to cblas_xerbla; a wrong size or leading dimension goes to xerbla_ if there is one, else to cblas_xerbla.
+ *            Where that handler is missing, a line is printed on stderr and the call returns.
+ * Numbers    are the reference's. xerbla_ gets that of the Fortran call, from 1; cblas_xerbla one more. A row-major
+ *            call is checked as the column-major call on the transposes, so it comes with the numbers of that: m and n
+ *            exchanged (gemm, symm, trmm, trsm; n is checked first), lda and ldb exchanged (gemm, gemmtr). The line on
+ *            stderr has the caller's own numbers. In row-major calls a wrong op of gemm's B is 2 and a wrong uplo of
+ *            syrk and syr2k 3, on stderr too.
+ * Error      u, g() and S as in tilewright.h, where no sum is subnormal or overflows, even before alpha; q: the order
+ *            of A; d: 1 where q <= 32, and 1 more for each doubling of 32 until it reaches q. Why: docs/ACCURACY.md.
  *              gemm, gemmtr, syrk   |alpha| g(k+2) S + g(2) |beta c0|
  *              syr2k                |alpha| g(k+3) S + g(3) |beta c0|, S of both products
  *              symm                 |alpha| g(q+2+d) S + g(1+d) |beta c0|
@@ -37,8 +42,8 @@
  *              trsm                 each column x: |op(A) x - alpha b| <= g(2q+1) (|op(A)| |x| + |alpha b|); on the
  *                                   right the same of rows
  * Threads    The library has its own context and thread pool; a program that also uses libtilewright.so has two.
- * Verbose    With TILEWRIGHT_VERBOSE=1, read at the first product, each product prints a line on stderr: routine, ops,
- *            sizes, time and speed.
+ * Verbose    With TILEWRIGHT_VERBOSE=1, read at the first call, each call prints a line on stderr: the routine, its
+ *            letters in Fortran's order (side, uplo, op, diag), sizes, time and speed.
  * Sources    Dongarra, Du Croz, Hammarling, Duff: A set of level 3 BLAS, 1990. Blackford et al.: An updated set of
  *            BLAS, 2002. */
 #ifndef TILEWRIGHT_BLAS_H

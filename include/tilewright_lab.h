@@ -139,11 +139,11 @@ TW_API void tw_lab_code_free(tw_lab_code *code); /* a zeroed one is fine */
  * TW_NO_MEMORY. */
 TW_API tw_status tw_lab_open_despite(tw_context **context);
 
-/* tw_lab_triangle_compute - b <- alpha T b, or, where it solves, alpha T^-1 b: a diagonal block of trmm or trsm. T is m x m, element (i, p) at t[i * t_rs + p * t_cs]; its other triangle is not read, nor, where it
- * is unit, its diagonal, which then is 1. b is m x n, element (i, j) at b[i * b_rs + j * b_cs]; b_rs or b_cs is 1.
- * Operands need no alignment. context NULL: as in tw_gemm(). Returns TW_OK, TW_BAD_ARGUMENT (m over
- * TW_LAB_TRIANGLE_EDGE, a dtype other than TW_F32 and TW_F64), TW_NO_MEMORY, TW_NO_KERNEL on a GPU
- * engine. */
+/* tw_lab_triangle_compute - b <- alpha T b, or, where it solves, alpha T^-1 b: a diagonal block of trmm or trsm. T is
+ * m x m, element (i, p) at t[i * t_rs + p * t_cs]; its other triangle is not read, nor, where it is unit, its diagonal,
+ * which then is 1. b is m x n, element (i, j) at b[i * b_rs + j * b_cs]; b_rs or b_cs is 1. Operands need no alignment.
+ * context NULL: as in tw_gemm(). Returns TW_OK, TW_BAD_ARGUMENT (m over TW_LAB_TRIANGLE_EDGE, a dtype other than TW_F32
+ * and TW_F64), TW_NO_MEMORY, TW_NO_KERNEL on a GPU engine. */
 enum { TW_LAB_TRIANGLE_EDGE = 264 };
 
 typedef struct tw_lab_triangle {

@@ -1,6 +1,6 @@
 /* test_triangle.c - a triangle of C (TW_LOWER, TW_UPPER) has the bits of the whole product, and the rest of C is
- * neither read nor written; what cannot compute one says so. The diagonal blocks of trmm and trsm, with each instruction
- * set. */
+ * neither read nor written; what cannot compute one says so. The diagonal blocks of trmm and trsm, with each
+ * instruction set. */
 #include "support/expect.h"
 #include "support/tap.h"
 #include "tilewright_lab.h"

@@ -3,10 +3,10 @@
 
     tools/level3_bench.py PEER [--ours LIBRARY] [--sizes N,...] [--threads T] [--turns T]
 
-PEER is a shared library with CBLAS names, plain or with the prefix scipy_ (./dev peers fetches OpenBLAS and MKL). Prints,
-for each routine, type and size, the median rate of both in GFLOP/s, and the median and quartiles of the quotients of
-neighbouring turns: above 1 ours is faster. Matrices are n x n, random, column-major, the triangle lower, not transposed.
-Needs NumPy. Let nothing else run beside it.
+PEER is a shared library with CBLAS names, plain or with the prefix scipy_ (./dev peers fetches OpenBLAS and MKL).
+Prints, for each routine, type and size, the median rate of both in GFLOP/s, and the median and quartiles of the
+quotients of neighbouring turns: above 1 ours is faster. Matrices are n x n, random, column-major, the triangle lower,
+not transposed. Needs NumPy. Let nothing else run beside it.
 """
 import argparse
 import ctypes
@@ -67,7 +67,8 @@ def compare(numpy, libraries, kind, n, threads, turns):
         quotients = sorted(theirs / ours for ours, theirs in zip(*seconds))
         low, middle, high = statistics.quantiles(quotients, n=4)
         rates = [flops / statistics.median(s) / 1e9 for s in seconds]
-        print(f"{letter}{routine:6} {n:5}  {rates[0]:8.2f} {rates[1]:8.2f}   {middle:.3f}  {low:.3f} .. {high:.3f}", flush=True)
+        ratio = f"{middle:.3f}  {low:.3f} .. {high:.3f}"
+        print(f"{letter}{routine:6} {n:5}  {rates[0]:8.2f} {rates[1]:8.2f}   {ratio}", flush=True)
 
 
 def main():

@@ -146,8 +146,8 @@ typedef void cpu_gemv_kernel(const cpu_gemv *line);
  * unit, its diagonal, which then is 1.
  *
  * The kernel's function _pack fills `packed` (cpu_triangle_elements(m) elements, aligned to 64 bytes) from T: its
- * slivers, then the reciprocals of its diagonal. The kernel itself reads `packed` for any columns of b. It computes them
- * in strips of CPU_TRIANGLE_ROW_BYTES each row. */
+ * slivers, then the reciprocals of its diagonal. The kernel itself reads `packed` for any columns of b. It computes
+ * them in strips of CPU_TRIANGLE_ROW_BYTES each row. */
 enum { CPU_TRIANGLE_EDGE = 264, CPU_TRIANGLE_HIGH = 6, CPU_TRIANGLE_ROW_BYTES = 128 };
 
 typedef struct cpu_triangle {

@@ -11,13 +11,13 @@
  *             | -sum   |\ |      |  b b b  |     x = (b + sum) / t
  *             '--------'--'      '---------'
  *
- *           T is packed in slivers of HIGH rows. A sliver holds the columns that its rows have. B is computed in strips,
- *           which are copied there and back: rows of a strip are whole vectors whichever way B lies.
+ *           T is packed in slivers of HIGH rows. A sliver holds the columns that its rows have. B is computed in
+ *           strips, which are copied there and back: rows of a strip are whole vectors whichever way B lies.
  *
  * NUMBERS   m flops for each element of B that is copied there and back; m is 264 at most.
- * LIMITS    33 KiB on the stack, a strip. The zeros of the other triangle are never multiplied, so that a NaN of B stays in
- *           the rows that depend on it. A diagonal element whose reciprocal is not a normal number divides; any other
- *           multiplies by it.
+ * LIMITS    33 KiB on the stack, a strip. The zeros of the other triangle are never multiplied, so that a NaN of B
+ *           stays in the rows that depend on it. A diagonal element whose reciprocal is not a normal number divides;
+ *           any other multiplies by it.
  * SOURCE    Goto, van de Geijn: High-performance implementation of the level-3 BLAS, 2008 (the packed trsm kernel). */
 #include "rung.h"
 #include "vec.h"

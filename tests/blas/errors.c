@@ -115,8 +115,8 @@ static const routine routines[] = {{"symm", SIDE | UPLO | M | N | LDA | LDB | LD
                                    {"trmm", SIDE | UPLO | OP | DIAG | M | N | LDA | LDB},
                                    {"trsm", SIDE | UPLO | OP | DIAG | M | N | LDA | LDB}};
 
-/* layout 0: Fortran. bad: bits of what is wrong. variant: bits of the right side, a transpose, and m, n, k of 0. Else m,
- * n, k are 3, 4, 5. */
+/* layout 0: Fortran. bad: bits of what is wrong. variant: bits of the right side, a transpose, and m, n, k of 0. Else
+ * m, n, k are 3, 4, 5. */
 static void make_level3(void *handle, int layout, const routine *r, int bad, int variant)
 {
     static double x[64];

@@ -258,6 +258,26 @@ static void wrong_settings(void)
     }
 }
 
+static int two_wrong_letters(void)
+{
+    const int two = 2;
+    const double one = 1;
+    double x[4] = {0};
+    dgemm_("X", "N", &two, &two, &two, &one, x, &two, x, &two, &one, x, &two);
+    dgemm_("N", "X", &two, &two, &two, &one, x, &two, x, &two, &one, x, &two);
+    return 0;
+}
+
+static void wrong_letters(void)
+{
+    static const char told[] = " ** On entry to DGEMM  parameter number  1 had an illegal value\n"
+                               " ** On entry to DGEMM  parameter number  2 had an illegal value\n";
+    char said[SAID];
+    if (!tap_case("wrong_letters_are_told")) return;
+    const int status = run_with("TILEWRIGHT_THREADS", "1", two_wrong_letters, said);
+    tap_result(status == 0 && strcmp(said, told) == 0, "status %d, said: %s", status, said);
+}
+
 static int three_calls(void)
 {
     const int m = 2, n = 3, k = 1, ld = 4;
@@ -404,6 +424,7 @@ int main(int argc, char **argv)
 {
     tap_start(argc, argv);
     wrong_settings();
+    wrong_letters();
     verbosity();
     no_memory_for_a_context();
     products();
