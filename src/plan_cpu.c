@@ -127,8 +127,8 @@ static int64_t small_m_columns(const plan *plan)
                                         SMALL_M_WIDTH * plan->row->lab.tile_n);
 }
 
-/* Whether partial sums are kept beside C: its old elements are needed at the end, or tiles at its diagonal have elements
- * that are not to be written. */
+/* Whether partial sums are kept beside C: its old elements are needed at the end, or tiles at its diagonal have
+ * elements that are not to be written. */
 static bool keeps_sums(const plan *plan)
 {
     return plan->problem.k > plan->cpu.k_step && (plan->problem.beta != 0 || plan->problem.flags != 0);

@@ -24,14 +24,15 @@ static inline void transpose_4(float *packed, int64_t width, const float *source
     for (int p = 0; p < 4; p++) memcpy(packed + p * width, &out[p], sizeof out[p]);
 }
 
-/* Two rows of four: a panel of 6 lanes has a pair beside its square. */
-static inline void transpose_pair(float *packed, int64_t width, const float *source, int64_t stride)
+/* Two rows of four floats: a panel of 6 lanes has a pair beside its square. */
+static inline void transpose_pair(void *packed, int64_t width, const void *source, int64_t stride)
 {
     four r[2];
-    for (int i = 0; i < 2; i++) memcpy(&r[i], source + i * stride, sizeof r[i]);
+    for (int i = 0; i < 2; i++) memcpy(&r[i], (const float *)source + i * stride, sizeof r[i]);
     const four out[2] = {__builtin_shufflevector(r[0], r[1], 0, 4, 1, 5),
                          __builtin_shufflevector(r[0], r[1], 2, 6, 3, 7)};
-    for (int p = 0; p < 4; p++) memcpy(packed + p * width, (const float *)&out[p / 2] + p % 2 * 2, 2 * sizeof *packed);
+    for (int p = 0; p < 4; p++)
+        memcpy((float *)packed + p * width, (const float *)&out[p / 2] + p % 2 * 2, 2 * sizeof(float));
 }
 
 static inline void transpose_8(double *packed, int64_t width, const double *source, int64_t stride)
@@ -55,8 +56,7 @@ static inline void transpose_8(double *packed, int64_t width, const double *sour
             for (int64_t i = 0; i < square_lanes; i += EDGE)                                                           \
                 transpose_##size(packed + p * width + i, width, source + i * stride + p, stride);                      \
             if (pair)                                                                                                  \
-                transpose_pair((float *)(packed + p * width + square_lanes), width,                                    \
-                               (const float *)(source + square_lanes * stride + p), stride);                           \
+                transpose_pair(packed + p * width + square_lanes, width, source + square_lanes * stride + p, stride);  \
         }                                                                                                              \
         if (pair) square_lanes += 2;                                                                                   \
         for (int64_t p = 0; p < k; p++, packed += width) {                                                             \
