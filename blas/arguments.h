@@ -1,13 +1,34 @@
-/* arguments.h - what all routines have in common in reading their arguments. */
+/* arguments.h - what all routines have in common: their integers, their names, and how they read settings. */
 #ifndef TILEWRIGHT_BLAS_ARGUMENTS_H
 #define TILEWRIGHT_BLAS_ARGUMENTS_H
 
+/* The entries are compiled twice: with sizes of 32 bits, and as names with 64_ at their end, of 64. */
+#ifndef BLAS_WIDE
+#define BLAS_WIDE 0
+#endif
+
 #include <tilewright.h>
 #include <tilewright_blas.h>
+#if BLAS_WIDE
+#include <tilewright_blas64.h>
+#endif
+
+#if BLAS_WIDE
+typedef int64_t integer;
+#define FORTRAN_NAME(name) name##_64_
+#define C_NAME(name)       cblas_##name##64_
+#else
+typedef int integer;
+#define FORTRAN_NAME(name) name##_
+#define C_NAME(name)       cblas_##name
+#endif
+
+#define STRING(name)  STRING_(name)
+#define STRING_(name) #name
 
 enum { NONE = -1 }; /* a setting that does not exist */
 
-static inline int at_least_1(int value) { return value > 1 ? value : 1; }
+static inline integer at_least_1(integer value) { return value > 1 ? value : 1; }
 
 /* TW_N, TW_T or NONE; the conjugate transpose of a real matrix is its transpose. */
 static inline int op_of(const char *letter)

@@ -2,6 +2,7 @@
  * product by tw_gemm(). */
 #include "arguments.h"
 #include "product.h"
+#include "spellings.h"
 
 #include <stddef.h>
 
@@ -11,7 +12,8 @@
 typedef struct call {
     const blas_caller *caller;
     tw_dtype dtype;
-    int op_a, op_b, m, n, k, lda, ldb, ldc;
+    int op_a, op_b;
+    integer m, n, k, lda, ldb, ldc;
     double alpha, beta;
     const void *a, *b;
     void *c;
@@ -77,31 +79,36 @@ static inline void multiply_from_c(const blas_caller *caller, CBLAS_LAYOUT layou
     }
     if (rows) {
         EXCHANGE(int, x->op_a, x->op_b);
-        EXCHANGE(int, x->m, x->n);
-        EXCHANGE(int, x->lda, x->ldb);
+        EXCHANGE(integer, x->m, x->n);
+        EXCHANGE(integer, x->lda, x->ldb);
         EXCHANGE(const void *, x->a, x->b);
     }
     multiply(x);
 }
 
-#define ENTRIES(real, dtype_, fortran_name, c_name, fortran, c_entry)                                                  \
-    void fortran(const char *op_a, const char *op_b, const int *m, const int *n, const int *k, const real *alpha,      \
-                 const real *a, const int *lda, const real *b, const int *ldb, const real *beta, real *c,              \
-                 const int *ldc)                                                                                       \
+#define ENTRIES(real, dtype_, fortran_name, name)                                                                      \
+    void FORTRAN_NAME(name)(const char *op_a, const char *op_b, const integer *m, const integer *n, const integer *k,  \
+                            const real *alpha, const real *a, const integer *lda, const real *b, const integer *ldb,   \
+                            const real *beta, real *c, const integer *ldc)                                             \
     {                                                                                                                  \
-        static const blas_caller caller = {fortran_name, c_name, false, false};                                        \
+        static const blas_caller caller = {fortran_name, STRING(FORTRAN_NAME(name)), false, false, BLAS_WIDE};         \
         call x = {&caller, dtype_, op_of(op_a),    op_of(op_b),   *m, *n, *k, *lda,                                    \
                   *ldb,    *ldc,   (double)*alpha, (double)*beta, a,  b,  c};                                          \
         multiply(&x);                                                                                                  \
     }                                                                                                                  \
-    void c_entry(CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, int m, int n, int k, real alpha,     \
-                 const real *a, int lda, const real *b, int ldb, real beta, real *c, int ldc)                          \
+    void C_NAME(name)(CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, integer m, integer n,           \
+                      integer k, real alpha, const real *a, integer lda, const real *b, integer ldb, real beta,        \
+                      real *c, integer ldc)                                                                            \
     {                                                                                                                  \
-        static const blas_caller callers[] = {{fortran_name, c_name, true, false},                                     \
-                                              {fortran_name, c_name, true, true, {4, 5, 9, 11}}};                      \
+        static const blas_caller callers[] = {                                                                         \
+            {fortran_name, STRING(C_NAME(name)), true, false, BLAS_WIDE},                                              \
+            {fortran_name, STRING(C_NAME(name)), true, true, BLAS_WIDE, {4, 5, 9, 11}}};                               \
         call x = {NULL, dtype_, NONE, NONE, m, n, k, lda, ldb, ldc, (double)alpha, (double)beta, a, b, c};             \
         multiply_from_c(&callers[layout == CblasRowMajor], layout, op_a, op_b, &x);                                    \
     }
 
-ENTRIES(float, TW_F32, "SGEMM ", "cblas_sgemm", sgemm_, cblas_sgemm)
-ENTRIES(double, TW_F64, "DGEMM ", "cblas_dgemm", dgemm_, cblas_dgemm)
+ENTRIES(float, TW_F32, "SGEMM ", sgemm)
+ENTRIES(double, TW_F64, "DGEMM ", dgemm)
+
+SPELL(sgemm);
+SPELL(dgemm);

@@ -3,6 +3,7 @@
 #include "arguments.h"
 #include "blocks.h"
 #include "product.h"
+#include "spellings.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -16,8 +17,8 @@ typedef struct call {
     const blas_caller *caller;
     tw_dtype dtype;
     int side, uplo, op_a, op_b, diag; /* LEFT ..., TW_N or TW_T, or NONE */
-    int m, n, k;                      /* those that the routine has */
-    int lda, ldb, ldc;
+    integer m, n, k;                  /* those that the routine has */
+    integer lda, ldb, ldc;
     double alpha, beta;
     const void *a, *b;
     void *c; /* of trmm and trsm: what the BLAS calls B */
@@ -31,7 +32,7 @@ typedef struct routine {
 
 /* ---- what is computed ---- */
 
-static matrix columns(const void *at, int64_t rows, int64_t cols, int ld)
+static matrix columns(const void *at, int64_t rows, int64_t cols, integer ld)
 {
     return (matrix){(char *)(uintptr_t)at, rows, cols, ld, true};
 }
@@ -41,7 +42,7 @@ static matrix flip_if(bool flips, matrix x) { return flips ? blas_flip(x) : x; }
 /* On the right, the transposes: C^T = A B^T. */
 static bool compute_symm(const call *x)
 {
-    const int order = x->side == LEFT ? x->m : x->n;
+    const integer order = x->side == LEFT ? x->m : x->n;
     const matrix a = columns(x->a, order, order, x->lda), b = columns(x->b, x->m, x->n, x->ldb),
                  c = columns(x->c, x->m, x->n, x->ldc);
     return blas_symmetric(x->dtype, x->alpha, flip_if(x->uplo == UPPER, a), flip_if(x->side == RIGHT, b), x->beta,
@@ -49,7 +50,7 @@ static bool compute_symm(const call *x)
 }
 
 /* The operand as n x k. */
-static matrix tall(const call *x, const void *at, int ld)
+static matrix tall(const call *x, const void *at, integer ld)
 {
     return x->op_a == TW_N ? columns(at, x->n, x->k, ld) : blas_flip(columns(at, x->k, x->n, ld));
 }
@@ -81,7 +82,7 @@ static bool compute_gemmtr(const call *x)
 /* On the right, the transposes: B^T = op(A)^T B^T. */
 static bool compute_triangular(const call *x, bool solves)
 {
-    const int order = x->side == LEFT ? x->m : x->n;
+    const integer order = x->side == LEFT ? x->m : x->n;
     const bool flips = (x->op_a == TW_T) != (x->side == RIGHT);
     const triangle t = {flip_if(flips, columns(x->a, order, order, x->lda)), (x->uplo == LOWER) != flips,
                         x->diag == UNIT};
@@ -92,8 +93,11 @@ static bool compute_trmm(const call *x) { return compute_triangular(x, false); }
 static bool compute_trsm(const call *x) { return compute_triangular(x, true); }
 
 /* The usual counts, LAPACK working note 41. */
-static double flops_symm(const call *x) { return 2.0 * x->m * x->n * (x->side == LEFT ? x->m : x->n); }
-static double flops_rank(const call *x) { return (double)x->n * (x->n + 1.0) * x->k; }
+static double flops_symm(const call *x)
+{
+    return 2 * (double)x->m * (double)x->n * (double)(x->side == LEFT ? x->m : x->n);
+}
+static double flops_rank(const call *x) { return (double)x->n * ((double)x->n + 1) * (double)x->k; }
 static double flops_rank2(const call *x) { return 2 * flops_rank(x); }
 static double flops_triangular(const call *x) { return flops_symm(x) / 2; }
 
@@ -116,15 +120,15 @@ static const routine
 /* ---- checks ---- */
 
 /* Stored rows, column-major. */
-static int rows_of_a(const routine *r, const call *x)
+static integer rows_of_a(const routine *r, const call *x)
 {
     return r->side ? (x->side == LEFT ? x->m : x->n) : x->op_a == TW_N ? x->n : x->k;
 }
-static int rows_of_b(const routine *r, const call *x)
+static integer rows_of_b(const routine *r, const call *x)
 {
     return r->m ? x->m : (r->op_b ? x->op_b == TW_T : x->op_a == TW_N) ? x->n : x->k;
 }
-static int rows_of_c(const routine *r, const call *x) { return r->m ? x->m : x->n; }
+static integer rows_of_c(const routine *r, const call *x) { return r->m ? x->m : x->n; }
 
 /* The number of the first wrong argument of the Fortran call; 0: none. All routines have theirs in one order: settings,
  * sizes, alpha, A, lda, B, ldb, beta, C, ldc; those with one operand beside A call it B. */
@@ -165,12 +169,12 @@ static void describe(const routine *r, const call *x, char *text, size_t bytes)
     ADD(r->op_a, "%c", "NT"[x->op_a == TW_T]);
     ADD(r->op_b, "%c", "NT"[x->op_b == TW_T]);
     ADD(r->diag, "%c", "NU"[x->diag]);
-    ADD(r->m, " m %d", x->m);
-    ADD(true, " n %d", x->n);
-    ADD(r->k, " k %d", x->k);
-    ADD(true, " lda %d", x->lda);
-    ADD(r->b, " ldb %d", x->ldb);
-    ADD(true, " ld%c %d alpha %g", r->c ? 'c' : 'b', x->ldc, x->alpha);
+    ADD(r->m, " m %lld", (long long)x->m);
+    ADD(true, " n %lld", (long long)x->n);
+    ADD(r->k, " k %lld", (long long)x->k);
+    ADD(true, " lda %lld", (long long)x->lda);
+    ADD(r->b, " ldb %lld", (long long)x->ldb);
+    ADD(true, " ld%c %lld alpha %g", r->c ? 'c' : 'b', (long long)x->ldc, x->alpha);
     ADD(r->c, " beta %g", x->beta);
 #undef ADD
 }
@@ -217,10 +221,10 @@ static call of_columns(const routine *r, call x)
 {
     if (r->side) x.side = other(x.side);
     x.uplo = other(x.uplo);
-    if (r->m) EXCHANGE(int, x.m, x.n);
+    if (r->m) EXCHANGE(integer, x.m, x.n);
     if (r->op_b) {
         EXCHANGE(int, x.op_a, x.op_b);
-        EXCHANGE(int, x.lda, x.ldb);
+        EXCHANGE(integer, x.lda, x.ldb);
         EXCHANGE(const void *, x.a, x.b);
     } else if (r->k) {
         x.op_a = other_op(x.op_a);
@@ -265,93 +269,97 @@ static void run_from_c(const routine *r, const blas_caller callers[2], const set
 /* ---- names ---- */
 
 /* clang-format off */
-#define SYMM(real, type, upper, lower, c_entry)                                                                        \
-    void lower##_(const char *side, const char *uplo, const int *m, const int *n, const real *alpha, const real *a,    \
-                  const int *lda, const real *b, const int *ldb, const real *beta, real *c, const int *ldc)            \
+#define SYMM(real, type, upper, lower)                                                                                 \
+    void FORTRAN_NAME(lower)(const char *side, const char *uplo, const integer *m, const integer *n,                   \
+                             const real *alpha, const real *a, const integer *lda, const real *b, const integer *ldb,  \
+                             const real *beta, real *c, const integer *ldc)                                            \
     {                                                                                                                  \
-        static const blas_caller caller = {upper, "cblas_" #lower, false, false};                                      \
+        static const blas_caller caller = {upper, STRING(FORTRAN_NAME(lower)), false, false, BLAS_WIDE};               \
         run(&symm, &(call){.caller = &caller, .dtype = type, .side = setting(side, "LR"), .uplo = setting(uplo, "UL"), \
                            .m = *m, .n = *n, .lda = *lda, .ldb = *ldb, .ldc = *ldc, .alpha = (double)*alpha,           \
                            .beta = (double)*beta, .a = a, .b = b, .c = c}, NULL);                                      \
     }                                                                                                                  \
-    void c_entry(CBLAS_LAYOUT layout, CBLAS_SIDE side, CBLAS_UPLO uplo, int m, int n, real alpha, const real *a,       \
-                 int lda, const real *b, int ldb, real beta, real *c, int ldc)                                         \
+    void C_NAME(lower)(CBLAS_LAYOUT layout, CBLAS_SIDE side, CBLAS_UPLO uplo, integer m, integer n, real alpha,        \
+                       const real *a, integer lda, const real *b, integer ldb, real beta, real *c, integer ldc)        \
     {                                                                                                                  \
-        CALLERS_OF(upper, #c_entry, 4, 5);                                                                             \
+        CALLERS_OF(upper, STRING(C_NAME(lower)), 4, 5);                                                                \
         run_from_c(&symm, callers, &(settings){.layout = (int)layout, .side = (int)side, .uplo = (int)uplo},           \
                    &(call){.dtype = type, .m = m, .n = n, .lda = lda, .ldb = ldb, .ldc = ldc, .alpha = (double)alpha,  \
                            .beta = (double)beta, .a = a, .b = b, .c = c});                                             \
     }
 
-#define SYRK(real, type, upper, lower, c_entry)                                                                        \
-    void lower##_(const char *uplo, const char *op, const int *n, const int *k, const real *alpha, const real *a,      \
-                  const int *lda, const real *beta, real *c, const int *ldc)                                           \
+#define SYRK(real, type, upper, lower)                                                                                 \
+    void FORTRAN_NAME(lower)(const char *uplo, const char *op, const integer *n, const integer *k, const real *alpha,  \
+                             const real *a, const integer *lda, const real *beta, real *c, const integer *ldc)         \
     {                                                                                                                  \
-        static const blas_caller caller = {upper, "cblas_" #lower, false, false};                                      \
+        static const blas_caller caller = {upper, STRING(FORTRAN_NAME(lower)), false, false, BLAS_WIDE};               \
         run(&syrk, &(call){.caller = &caller, .dtype = type, .uplo = setting(uplo, "UL"), .op_a = op_of(op), .n = *n,  \
                            .k = *k, .lda = *lda, .ldc = *ldc, .alpha = (double)*alpha, .beta = (double)*beta, .a = a,  \
                            .c = c}, NULL);                                                                             \
     }                                                                                                                  \
-    void c_entry(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op, int n, int k, real alpha, const real *a,    \
-                 int lda, real beta, real *c, int ldc)                                                                 \
+    void C_NAME(lower)(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op, integer n, integer k, real alpha,     \
+                       const real *a, integer lda, real beta, real *c, integer ldc)                                    \
     {                                                                                                                  \
-        CALLERS_OF(upper, #c_entry, 0);                                                                                \
+        CALLERS_OF(upper, STRING(C_NAME(lower)), 0);                                                                   \
         run_from_c(&syrk, callers, &(settings){.layout = (int)layout, .uplo = (int)uplo, .op_a = (int)op},             \
                    &(call){.dtype = type, .n = n, .k = k, .lda = lda, .ldc = ldc, .alpha = (double)alpha,              \
                            .beta = (double)beta, .a = a, .c = c});                                                     \
     }
 
-#define SYR2K(real, type, upper, lower, c_entry)                                                                       \
-    void lower##_(const char *uplo, const char *op, const int *n, const int *k, const real *alpha, const real *a,      \
-                  const int *lda, const real *b, const int *ldb, const real *beta, real *c, const int *ldc)            \
+#define SYR2K(real, type, upper, lower)                                                                                \
+    void FORTRAN_NAME(lower)(const char *uplo, const char *op, const integer *n, const integer *k, const real *alpha,  \
+                             const real *a, const integer *lda, const real *b, const integer *ldb, const real *beta,   \
+                             real *c, const integer *ldc)                                                              \
     {                                                                                                                  \
-        static const blas_caller caller = {upper, "cblas_" #lower, false, false};                                      \
+        static const blas_caller caller = {upper, STRING(FORTRAN_NAME(lower)), false, false, BLAS_WIDE};               \
         run(&syr2k, &(call){.caller = &caller, .dtype = type, .uplo = setting(uplo, "UL"), .op_a = op_of(op), .n = *n, \
                             .k = *k, .lda = *lda, .ldb = *ldb, .ldc = *ldc, .alpha = (double)*alpha,                   \
                             .beta = (double)*beta, .a = a, .b = b, .c = c}, NULL);                                     \
     }                                                                                                                  \
-    void c_entry(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op, int n, int k, real alpha, const real *a,    \
-                 int lda, const real *b, int ldb, real beta, real *c, int ldc)                                         \
+    void C_NAME(lower)(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op, integer n, integer k, real alpha,     \
+                       const real *a, integer lda, const real *b, integer ldb, real beta, real *c, integer ldc)        \
     {                                                                                                                  \
-        CALLERS_OF(upper, #c_entry, 0);                                                                                \
+        CALLERS_OF(upper, STRING(C_NAME(lower)), 0);                                                                   \
         run_from_c(&syr2k, callers, &(settings){.layout = (int)layout, .uplo = (int)uplo, .op_a = (int)op},            \
                    &(call){.dtype = type, .n = n, .k = k, .lda = lda, .ldb = ldb, .ldc = ldc, .alpha = (double)alpha,  \
                            .beta = (double)beta, .a = a, .b = b, .c = c});                                             \
     }
 
-#define GEMMTR(real, type, upper, lower, c_entry)                                                                      \
-    void lower##_(const char *uplo, const char *op_a, const char *op_b, const int *n, const int *k, const real *alpha, \
-                  const real *a, const int *lda, const real *b, const int *ldb, const real *beta, real *c,             \
-                  const int *ldc)                                                                                      \
+#define GEMMTR(real, type, upper, lower)                                                                               \
+    void FORTRAN_NAME(lower)(const char *uplo, const char *op_a, const char *op_b, const integer *n,                   \
+                             const integer *k, const real *alpha, const real *a, const integer *lda, const real *b,    \
+                             const integer *ldb, const real *beta, real *c, const integer *ldc)                        \
     {                                                                                                                  \
-        static const blas_caller caller = {upper, "cblas_" #lower, false, false};                                      \
+        static const blas_caller caller = {upper, STRING(FORTRAN_NAME(lower)), false, false, BLAS_WIDE};               \
         run(&gemmtr, &(call){.caller = &caller, .dtype = type, .uplo = setting(uplo, "UL"), .op_a = op_of(op_a),       \
                              .op_b = op_of(op_b), .n = *n, .k = *k, .lda = *lda, .ldb = *ldb, .ldc = *ldc,             \
                              .alpha = (double)*alpha, .beta = (double)*beta, .a = a, .b = b, .c = c}, NULL);           \
     }                                                                                                                  \
-    void c_entry(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, int n, int k,       \
-                 real alpha, const real *a, int lda, const real *b, int ldb, real beta, real *c, int ldc)              \
+    void C_NAME(lower)(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, integer n,    \
+                       integer k, real alpha, const real *a, integer lda, const real *b, integer ldb, real beta,       \
+                       real *c, integer ldc)                                                                           \
     {                                                                                                                  \
-        CALLERS_OF(upper, #c_entry, 9, 11);                                                                            \
+        CALLERS_OF(upper, STRING(C_NAME(lower)), 9, 11);                                                               \
         run_from_c(&gemmtr, callers,                                                                                   \
                    &(settings){.layout = (int)layout, .uplo = (int)uplo, .op_a = (int)op_a, .op_b = (int)op_b},        \
                    &(call){.dtype = type, .n = n, .k = k, .lda = lda, .ldb = ldb, .ldc = ldc, .alpha = (double)alpha,  \
                            .beta = (double)beta, .a = a, .b = b, .c = c});                                             \
     }
 
-#define TRIANGULAR(routine, real, type, upper, lower, c_entry)                                                         \
-    void lower##_(const char *side, const char *uplo, const char *op, const char *diag, const int *m, const int *n,    \
-                  const real *alpha, const real *a, const int *lda, real *b, const int *ldb)                           \
+#define TRIANGULAR(routine, real, type, upper, lower)                                                                  \
+    void FORTRAN_NAME(lower)(const char *side, const char *uplo, const char *op, const char *diag, const integer *m,   \
+                             const integer *n, const real *alpha, const real *a, const integer *lda, real *b,          \
+                             const integer *ldb)                                                                       \
     {                                                                                                                  \
-        static const blas_caller caller = {upper, "cblas_" #lower, false, false};                                      \
+        static const blas_caller caller = {upper, STRING(FORTRAN_NAME(lower)), false, false, BLAS_WIDE};               \
         run(&routine, &(call){.caller = &caller, .dtype = type, .side = setting(side, "LR"),                           \
                               .uplo = setting(uplo, "UL"), .op_a = op_of(op), .diag = setting(diag, "NU"), .m = *m,    \
                               .n = *n, .lda = *lda, .ldc = *ldb, .alpha = (double)*alpha, .a = a, .c = b}, NULL);      \
     }                                                                                                                  \
-    void c_entry(CBLAS_LAYOUT layout, CBLAS_SIDE side, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op, CBLAS_DIAG diag, int m,    \
-                 int n, real alpha, const real *a, int lda, real *b, int ldb)                                          \
+    void C_NAME(lower)(CBLAS_LAYOUT layout, CBLAS_SIDE side, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op, CBLAS_DIAG diag,     \
+                       integer m, integer n, real alpha, const real *a, integer lda, real *b, integer ldb)             \
     {                                                                                                                  \
-        CALLERS_OF(upper, #c_entry, 6, 7);                                                                             \
+        CALLERS_OF(upper, STRING(C_NAME(lower)), 6, 7);                                                                \
         run_from_c(&routine, callers,                                                                                  \
                    &(settings){.layout = (int)layout, .side = (int)side, .uplo = (int)uplo, .op_a = (int)op,           \
                                .diag = (int)diag},                                                                     \
@@ -360,16 +368,27 @@ static void run_from_c(const routine *r, const blas_caller callers[2], const set
     }
 
 #define CALLERS_OF(upper, c_name, ...)                                                                                 \
-    static const blas_caller callers[] = {{upper, c_name, true, false}, {upper, c_name, true, true, {__VA_ARGS__}}}
+    static const blas_caller callers[] = {{upper, c_name, true, false, BLAS_WIDE},                                     \
+                                          {upper, c_name, true, true, BLAS_WIDE, {__VA_ARGS__}}}
 
 #define ENTRIES(real, type, S, s)                                                                                      \
-    SYMM(real, type, #S "SYMM ", s##symm, cblas_##s##symm)                                                             \
-    SYRK(real, type, #S "SYRK ", s##syrk, cblas_##s##syrk)                                                             \
-    SYR2K(real, type, #S "SYR2K", s##syr2k, cblas_##s##syr2k)                                                          \
-    GEMMTR(real, type, #S "GEMMTR", s##gemmtr, cblas_##s##gemmtr)                                                      \
-    TRIANGULAR(trmm, real, type, #S "TRMM ", s##trmm, cblas_##s##trmm)                                                 \
-    TRIANGULAR(trsm, real, type, #S "TRSM ", s##trsm, cblas_##s##trsm)
+    SYMM(real, type, #S "SYMM ", s##symm)                                                                              \
+    SYRK(real, type, #S "SYRK ", s##syrk)                                                                              \
+    SYR2K(real, type, #S "SYR2K", s##syr2k)                                                                            \
+    GEMMTR(real, type, #S "GEMMTR", s##gemmtr)                                                                         \
+    TRIANGULAR(trmm, real, type, #S "TRMM ", s##trmm)                                                                  \
+    TRIANGULAR(trsm, real, type, #S "TRSM ", s##trsm)
 /* clang-format on */
+
+#define SPELL_ALL(s)                                                                                                   \
+    SPELL(s##symm);                                                                                                    \
+    SPELL(s##syrk);                                                                                                    \
+    SPELL(s##syr2k);                                                                                                   \
+    SPELL(s##gemmtr);                                                                                                  \
+    SPELL(s##trmm);                                                                                                    \
+    SPELL(s##trsm)
 
 ENTRIES(float, TW_F32, S, s)
 ENTRIES(double, TW_F64, D, d)
+SPELL_ALL(s);
+SPELL_ALL(d);

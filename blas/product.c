@@ -193,9 +193,8 @@ void blas_finish(const blas_caller *caller, const char *failed, double start_s, 
     if (failed != NULL)
         blas_report(caller, 0, failed);
     else if (start_s > 0)
-        fprintf(stderr, "tilewright: %s%s %s: %.3g %s, %.3g GFLOP/s\n",
-                caller->from_c ? caller->c_name : caller->c_name + strlen("cblas_"),
-                !caller->from_c     ? "_"
+        fprintf(stderr, "tilewright: %s%s %s: %.3g %s, %.3g GFLOP/s\n", caller->entry,
+                !caller->from_c     ? ""
                 : caller->row_major ? " row-major"
                                     : " column-major",
                 said, seconds * (slow ? 1e3 : 1e6), slow ? "ms" : "us", seconds > 0 ? flops / seconds / 1e9 : 0);

@@ -3,13 +3,16 @@
 
 #include <tilewright.h>
 
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 /* Handlers of the program or of another BLAS, which the linker finds outside of this library. It exports none: a
  * preloaded one would take the place of those that other libraries call, such as NumPy's, which raises. NULL: none. */
 void xerbla_(const char *routine, const int *number, size_t routine_length) __attribute__((weak));
+void xerbla_64_(const char *routine, const int64_t *number, size_t routine_length) __attribute__((weak));
 void cblas_xerbla(int number, const char *routine, const char *format, ...) __attribute__((weak));
+void cblas_xerbla64_(int64_t number, const char *routine, const char *format, ...) __attribute__((weak));
 
 /* What a reference CBLAS that is loaded too tells its handlers by, as its own routines do. */
 extern int CBLAS_CallFromC __attribute__((weak)), RowMajorStrg __attribute__((weak));
@@ -31,11 +34,13 @@ static int number_in_rows(const blas_caller *caller, int number)
 /* Argument `number` of a C call; 0: none, and the sentence says what it is. */
 static void report_to_c(const blas_caller *caller, int number, const char *sentence)
 {
-    if (cblas_xerbla != NULL)
-        cblas_xerbla(number, caller->c_name, "%s", sentence);
+    if (caller->wide && cblas_xerbla64_ != NULL)
+        cblas_xerbla64_(number, caller->entry, "%s", sentence);
+    else if (!caller->wide && cblas_xerbla != NULL)
+        cblas_xerbla(number, caller->entry, "%s", sentence);
     else if (number > 0)
         fprintf(stderr, "Parameter %d to routine %s was incorrect\n%s",
-                caller->row_major ? number_in_rows(caller, number) : number, caller->c_name, sentence);
+                caller->row_major ? number_in_rows(caller, number) : number, caller->entry, sentence);
     else
         fputs(sentence, stderr);
 }
@@ -43,7 +48,10 @@ static void report_to_c(const blas_caller *caller, int number, const char *sente
 static void report_to_fortran(const blas_caller *caller, int number, const char *sentence)
 {
     if (number == 0) fputs(sentence, stderr); /* for which xerbla_ has no argument */
-    if (xerbla_ != NULL)
+    const int64_t wide_number = number;
+    if (caller->wide && xerbla_64_ != NULL)
+        xerbla_64_(caller->fortran_name, &wide_number, strlen(caller->fortran_name));
+    else if (!caller->wide && xerbla_ != NULL)
         xerbla_(caller->fortran_name, &number, strlen(caller->fortran_name));
     else if (number > 0)
         fprintf(stderr, " ** On entry to %s parameter number %2d had an illegal value\n", caller->fortran_name, number);
@@ -52,10 +60,11 @@ static void report_to_fortran(const blas_caller *caller, int number, const char 
 void blas_report(const blas_caller *caller, int number, const char *why)
 {
     char sentence[500] = "";
-    const char *name = caller->from_c ? caller->c_name : caller->fortran_name;
+    const char *name = caller->from_c ? caller->entry : caller->fortran_name;
     if (number == 0) snprintf(sentence, sizeof sentence, "%.*s did nothing: %s\n", (int)strcspn(name, " "), name, why);
     tell_reference(caller->from_c, caller->row_major);
-    if (caller->from_c && (xerbla_ == NULL || number == 0))
+    const bool told_as_fortran = caller->wide ? xerbla_64_ != NULL : xerbla_ != NULL;
+    if (caller->from_c && (!told_as_fortran || number == 0))
         report_to_c(caller, number > 0 ? number + 1 : 0, sentence);
     else
         report_to_fortran(caller, number, sentence);

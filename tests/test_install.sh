@@ -16,7 +16,7 @@ staged_files() {
     DESTDIR=$work/stage cmake --install "$build" --prefix /usr/local || return 1
     mkdir -p "$work/moved" && mv "$work/stage/usr/local" "$tree" || return 1
     [ -z "$(find "$work/stage" -type f)" ] || { echo "files outside the prefix" && return 1; }
-    for file in include/tilewright.h include/tilewright_lab.h include/tilewright_blas.h "$libdir/libtilewright.so" "$libdir/libtilewright.so.0" \
+    for file in include/tilewright.h include/tilewright_lab.h include/tilewright_blas.h include/tilewright_blas64.h "$libdir/libtilewright.so" "$libdir/libtilewright.so.0" \
         "$libdir/libtilewright.a" "$libdir/pkgconfig/tilewright.pc" "$libdir/libtilewright_blas.so.0" "$libdir/pkgconfig/tilewright_blas.pc" \
         "$libdir/cmake/tilewright/tilewright-config.cmake"; do
         [ -e "$tree/$file" ] || { echo "$file is missing" && return 1; }
@@ -43,7 +43,7 @@ static_names() {
 }
 
 header_stands_alone() {
-    for header in tilewright.h tilewright_lab.h tilewright_blas.h; do
+    for header in tilewright.h tilewright_lab.h tilewright_blas.h tilewright_blas64.h; do
         echo "#include <$header>" >"$work/header.c"
         "$compiler" -std=c99 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -I"$tree/include" "$work/header.c" || return 1
         command -v c++ >/dev/null || continue

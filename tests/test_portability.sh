@@ -21,7 +21,7 @@ other_systems_are_refused() {
 }
 
 emulator=''
-programs='test_api test_bits test_kernels test_plans_cpu test_consumer test_blas test_level3 test_triangle'
+programs='test_api test_bits test_kernels test_plans_cpu test_consumer test_blas test_level3 test_names64 test_triangle'
 
 # made NAME COMPILER ARGUMENT ... - the program and the tests in $work/NAME
 made() {

@@ -48,7 +48,12 @@ symbols() {
         sed -n 's/^TW_API.*[ *]\(tw_lab_[a-z0-9_]*\)(.*/\1@@TILEWRIGHT_LAB/p' include/tilewright_lab.h
     } | sort >build/lint-gcc/declared
     diff build/lint-gcc/declared build/lint-gcc/exported || return 1
-    sed -n 's/^void \([a-z0-9_]*\)(.*/\1/p' include/tilewright_blas.h | sort >build/lint-gcc/declared
+    # and the spellings of blas/spellings.h
+    {
+        sed -n 's/^void \([a-z0-9_]*\)(.*/\1/p' include/tilewright_blas.h | sed 'p; s/^/scipy_/'
+        sed -n 's/^void \([a-z0-9_]*\)(.*/\1/p' include/tilewright_blas64.h |
+            sed 'p; s/.*/scipy_&/p; s/^scipy_//; /^cblas/!s/_$//; /^cblas/s/64_$/_64/'
+    } | sort >build/lint-gcc/declared
     nm -D --defined-only --with-symbol-versions build/lint-gcc/libtilewright_blas.so | awk '{ print $3 }' | sort | diff build/lint-gcc/declared -
 }
 

@@ -1,0 +1,95 @@
+/* tilewright_blas64.h - the names of libtilewright_blas.so with sizes of 64 bits (ILP64), as OpenBLAS and Julia spell
+ * them: the names of tilewright_blas.h, which says what they do, with 64_ at the end.
+ *
+ * Handlers   xerbla_64_ (const char *, const int64_t *, size_t) and cblas_xerbla64_ (int64_t, const char *,
+ *            const char *, ...), the program's or another BLAS's, in place of xerbla_ and cblas_xerbla.
+ * Spellings  of the same functions, not declared here: cblas_dgemm_64, dgemm_64 (MKL, the reference CBLAS) and
+ *            scipy_cblas_dgemm64_, scipy_dgemm_64_ (the OpenBLAS in NumPy's packages). With sizes of 32 bits there are
+ *            scipy_cblas_dgemm and scipy_dgemm_ (in SciPy's). */
+#ifndef TILEWRIGHT_BLAS64_H
+#define TILEWRIGHT_BLAS64_H
+
+#include <tilewright_blas.h>
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+void cblas_sgemm64_(CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, int64_t m, int64_t n, int64_t k,
+                    float alpha, const float *a, int64_t lda, const float *b, int64_t ldb, float beta, float *c,
+                    int64_t ldc);
+void cblas_dgemm64_(CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, int64_t m, int64_t n, int64_t k,
+                    double alpha, const double *a, int64_t lda, const double *b, int64_t ldb, double beta, double *c,
+                    int64_t ldc);
+void cblas_ssymm64_(CBLAS_LAYOUT layout, CBLAS_SIDE side, CBLAS_UPLO uplo, int64_t m, int64_t n, float alpha,
+                    const float *a, int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc);
+void cblas_ssyrk64_(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op, int64_t n, int64_t k, float alpha,
+                    const float *a, int64_t lda, float beta, float *c, int64_t ldc);
+void cblas_ssyr2k64_(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op, int64_t n, int64_t k, float alpha,
+                     const float *a, int64_t lda, const float *b, int64_t ldb, float beta, float *c, int64_t ldc);
+void cblas_strmm64_(CBLAS_LAYOUT layout, CBLAS_SIDE side, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op_a, CBLAS_DIAG diag,
+                    int64_t m, int64_t n, float alpha, const float *a, int64_t lda, float *b, int64_t ldb);
+void cblas_strsm64_(CBLAS_LAYOUT layout, CBLAS_SIDE side, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op_a, CBLAS_DIAG diag,
+                    int64_t m, int64_t n, float alpha, const float *a, int64_t lda, float *b, int64_t ldb);
+void cblas_dsymm64_(CBLAS_LAYOUT layout, CBLAS_SIDE side, CBLAS_UPLO uplo, int64_t m, int64_t n, double alpha,
+                    const double *a, int64_t lda, const double *b, int64_t ldb, double beta, double *c, int64_t ldc);
+void cblas_dsyrk64_(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op, int64_t n, int64_t k, double alpha,
+                    const double *a, int64_t lda, double beta, double *c, int64_t ldc);
+void cblas_dsyr2k64_(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op, int64_t n, int64_t k, double alpha,
+                     const double *a, int64_t lda, const double *b, int64_t ldb, double beta, double *c, int64_t ldc);
+void cblas_dtrmm64_(CBLAS_LAYOUT layout, CBLAS_SIDE side, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op_a, CBLAS_DIAG diag,
+                    int64_t m, int64_t n, double alpha, const double *a, int64_t lda, double *b, int64_t ldb);
+void cblas_dtrsm64_(CBLAS_LAYOUT layout, CBLAS_SIDE side, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op_a, CBLAS_DIAG diag,
+                    int64_t m, int64_t n, double alpha, const double *a, int64_t lda, double *b, int64_t ldb);
+void cblas_sgemmtr64_(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, int64_t n,
+                      int64_t k, float alpha, const float *a, int64_t lda, const float *b, int64_t ldb, float beta,
+                      float *c, int64_t ldc);
+void cblas_dgemmtr64_(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, int64_t n,
+                      int64_t k, double alpha, const double *a, int64_t lda, const double *b, int64_t ldb, double beta,
+                      double *c, int64_t ldc);
+void sgemm_64_(const char *op_a, const char *op_b, const int64_t *m, const int64_t *n, const int64_t *k,
+               const float *alpha, const float *a, const int64_t *lda, const float *b, const int64_t *ldb,
+               const float *beta, float *c, const int64_t *ldc);
+void dgemm_64_(const char *op_a, const char *op_b, const int64_t *m, const int64_t *n, const int64_t *k,
+               const double *alpha, const double *a, const int64_t *lda, const double *b, const int64_t *ldb,
+               const double *beta, double *c, const int64_t *ldc);
+void ssymm_64_(const char *side, const char *uplo, const int64_t *m, const int64_t *n, const float *alpha,
+               const float *a, const int64_t *lda, const float *b, const int64_t *ldb, const float *beta, float *c,
+               const int64_t *ldc);
+void ssyrk_64_(const char *uplo, const char *op, const int64_t *n, const int64_t *k, const float *alpha, const float *a,
+               const int64_t *lda, const float *beta, float *c, const int64_t *ldc);
+void ssyr2k_64_(const char *uplo, const char *op, const int64_t *n, const int64_t *k, const float *alpha,
+                const float *a, const int64_t *lda, const float *b, const int64_t *ldb, const float *beta, float *c,
+                const int64_t *ldc);
+void sgemmtr_64_(const char *uplo, const char *op_a, const char *op_b, const int64_t *n, const int64_t *k,
+                 const float *alpha, const float *a, const int64_t *lda, const float *b, const int64_t *ldb,
+                 const float *beta, float *c, const int64_t *ldc);
+void strmm_64_(const char *side, const char *uplo, const char *op_a, const char *diag, const int64_t *m,
+               const int64_t *n, const float *alpha, const float *a, const int64_t *lda, float *b, const int64_t *ldb);
+void strsm_64_(const char *side, const char *uplo, const char *op_a, const char *diag, const int64_t *m,
+               const int64_t *n, const float *alpha, const float *a, const int64_t *lda, float *b, const int64_t *ldb);
+void dsymm_64_(const char *side, const char *uplo, const int64_t *m, const int64_t *n, const double *alpha,
+               const double *a, const int64_t *lda, const double *b, const int64_t *ldb, const double *beta, double *c,
+               const int64_t *ldc);
+void dsyrk_64_(const char *uplo, const char *op, const int64_t *n, const int64_t *k, const double *alpha,
+               const double *a, const int64_t *lda, const double *beta, double *c, const int64_t *ldc);
+void dsyr2k_64_(const char *uplo, const char *op, const int64_t *n, const int64_t *k, const double *alpha,
+                const double *a, const int64_t *lda, const double *b, const int64_t *ldb, const double *beta, double *c,
+                const int64_t *ldc);
+void dgemmtr_64_(const char *uplo, const char *op_a, const char *op_b, const int64_t *n, const int64_t *k,
+                 const double *alpha, const double *a, const int64_t *lda, const double *b, const int64_t *ldb,
+                 const double *beta, double *c, const int64_t *ldc);
+void dtrmm_64_(const char *side, const char *uplo, const char *op_a, const char *diag, const int64_t *m,
+               const int64_t *n, const double *alpha, const double *a, const int64_t *lda, double *b,
+               const int64_t *ldb);
+void dtrsm_64_(const char *side, const char *uplo, const char *op_a, const char *diag, const int64_t *m,
+               const int64_t *n, const double *alpha, const double *a, const int64_t *lda, double *b,
+               const int64_t *ldb);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
