@@ -344,6 +344,11 @@ static void other_ways(routine r)
         good = good && right_in_all(x, (judging){.padding = 1, .off = 3}, why);
         tap_result(good, "%s", why);
     }
+    for (way way = FORTRAN; way < WAYS; way++) {
+        if (!tap_case("%s_scalars_that_no_float_holds_%s", names[r], way_names[way])) continue;
+        const call x = {.routine = r, .way = way, .m = 5, .n = 3, .k = 4, .alpha = 1 + 0x1p-30, .beta = 1 + 0x1p-31};
+        tap_result(right_in_all(x, (judging){.random = true}, why), "%s", why);
+    }
     for (int is_f32 = 0; is_f32 < 2; is_f32++) {
         if (tap_case("%s_%s_of_random_numbers", names[r], is_f32 ? "f32" : "f64")) {
             call x = {.routine = r, .way = C_ROWS, .m = 130, .n = 65, .k = 300, .alpha = 0.7, .beta = -1.3};
@@ -434,6 +439,19 @@ static void special_values(void)
         double zero = 0, x = 3;
         cblas_dtrsm(CblasColMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, 1, 1, 1, &zero, 1, &x, 1);
         tap_result(isinf(x), "%g", x);
+    }
+    if (tap_case("null_operands_are_not_read_where_alpha_is_0")) {
+        double c[5][4];
+        for (int i = 0; i < 20; i++) c[i / 4][i % 4] = 1;
+        heard.calls = 0;
+        cblas_dsymm(CblasColMajor, CblasLeft, CblasLower, 2, 2, 0, NULL, 2, NULL, 2, 2, c[0], 2);
+        cblas_dsyrk(CblasColMajor, CblasLower, CblasNoTrans, 2, 3, 0, NULL, 2, 2, c[1], 2);
+        cblas_dsyr2k(CblasColMajor, CblasLower, CblasNoTrans, 2, 3, 0, NULL, 2, NULL, 2, 2, c[2], 2);
+        cblas_dtrmm(CblasColMajor, CblasLeft, CblasLower, CblasNoTrans, CblasUnit, 2, 2, 0, NULL, 2, c[3], 2);
+        cblas_dtrsm(CblasColMajor, CblasLeft, CblasLower, CblasNoTrans, CblasUnit, 2, 2, 0, NULL, 2, c[4], 2);
+        static const double made[5][4] = {{2, 2, 2, 2}, {2, 2, 1, 2}, {2, 2, 1, 2}, {0, 0, 0, 0}, {0, 0, 0, 0}};
+        tap_result(heard.calls == 0 && memcmp(c, made, sizeof c) == 0, "%d calls of the handler, or other elements",
+                   heard.calls);
     }
     if (tap_case("null_operands_are_told")) {
         double x[4] = {1, 2, 3, 4}, kept[4] = {1, 2, 3, 4};
