@@ -59,7 +59,7 @@ preload_is_used() {
 
 fortran_f32() { need_testers && fortran s "$ours"; }
 fortran_f64() { need_testers && fortran d "$ours"; }
-# Beyond the blocks that are computed at once.
+# Sizes beside whole slivers, strips and vectors. The testers take no more than 65.
 fortran_blocks() { need_testers && fortran s "$ours" '1 17 33 49 65 2 ' && fortran d "$ours" '1 17 33 49 65 2 '; }
 cblas_f32() { need_testers && cblas s "$ours"; }
 cblas_f64() { need_testers && cblas d "$ours"; }

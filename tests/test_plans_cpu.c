@@ -171,7 +171,7 @@ static void unpacked_cases(void)
         int threads, wanted; /* of the device; of the plan */
         int64_t least, most; /* tasks */
     } cases[] = {
-        {128, 128, 128, TW_N, 4, 4, 8, 11}, {180, 180, 180, TW_N, 4, 4, 15, 16}, {4, 2000, 200, TW_N, 4, 4, 4, 8},
+        {128, 128, 128, TW_N, 4, 4, 8, 11}, {180, 180, 180, TW_N, 4, 4, 12, 16}, {4, 2000, 200, TW_N, 4, 4, 4, 8},
         {88, 88, 88, TW_N, 4, 1, 1, 1},     {96, 96, 96, TW_N, 4, 2, 4, 4},      {100, 100, 100, TW_T, 2, 2, 3, 4},
     };
     bool right = true;

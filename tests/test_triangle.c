@@ -200,7 +200,7 @@ static bool right_block(tw_context *context, tw_lab_triangle x, bool by_columns,
             const long double there = (long double)value_at(x.dtype, given, i * x.b_rs + j * x.b_cs),
                               off = x.solves ? fabsl(sum - alpha * there) : fabsl(there - alpha * sum),
                               wide = x.solves ? size + fabsl(alpha * there) : fabsl(alpha) * size;
-            right = off <= (2 * (long double)x.m + 2) * u * wide;
+            right = off <= (2 * (long double)x.m + 2) * u * wide; /* more than g(2m+1), with the sums here */
             if (!right) snprintf(why, 160, "row %d, column %d is off by %Lg", (int)i, (int)j, off);
         }
     for (int64_t i = 0; right && i < x.m; i++)

@@ -161,12 +161,16 @@ typedef struct cpu_triangle {
 
 typedef void cpu_triangle_kernel(const cpu_triangle *block);
 
-/* Elements of `packed`. */
-static inline int64_t cpu_triangle_elements(int64_t m)
+/* Rows in whole slivers; elements of all slivers; elements of `packed`. */
+static inline int64_t cpu_triangle_rows(int64_t m)
 {
-    const int64_t padded = (m + CPU_TRIANGLE_HIGH - 1) / CPU_TRIANGLE_HIGH * CPU_TRIANGLE_HIGH;
-    return padded * (padded + CPU_TRIANGLE_HIGH) / 2 + padded;
+    return (m + CPU_TRIANGLE_HIGH - 1) / CPU_TRIANGLE_HIGH * CPU_TRIANGLE_HIGH;
 }
+static inline int64_t cpu_triangle_slivers(int64_t m)
+{
+    return cpu_triangle_rows(m) * (cpu_triangle_rows(m) + CPU_TRIANGLE_HIGH) / 2;
+}
+static inline int64_t cpu_triangle_elements(int64_t m) { return cpu_triangle_slivers(m) + cpu_triangle_rows(m); }
 
 /* A register-only loop of independent multiply-adds, `rounds` times: the peak of the micro-kernel. Returns the flops
  * done; *sink takes the result so that the compiler cannot drop the work. */

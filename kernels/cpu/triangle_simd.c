@@ -34,17 +34,15 @@ _Static_assert(EDGE % HIGH == 0 && COLUMNS % (WIDE * LANES) == 0, "whole blocks"
 
 typedef real strip[EDGE][COLUMNS] __attribute__((aligned(64)));
 
-static int64_t padded(int64_t m) { return (m + HIGH - 1) / HIGH * HIGH; }
-
 /* The sliver of rows i0 to i0 + HIGH - 1: columns 0 to i0 + HIGH - 1 of a lower T, i0 to the last of an upper one, of
  * each the HIGH elements side by side; of a solve with the other sign off the diagonal. */
 static real *sliver(const cpu_triangle *p, int64_t i0)
 {
-    return (real *)p->packed + (p->lower ? i0 * (i0 + HIGH) / 2 : i0 * padded(p->m) - i0 * (i0 - HIGH) / 2);
+    return (real *)p->packed + (p->lower ? i0 * (i0 + HIGH) / 2 : i0 * cpu_triangle_rows(p->m) - i0 * (i0 - HIGH) / 2);
 }
 
 /* Reciprocals of the diagonal, for a solve; 0: divide. */
-static real *inverses(const cpu_triangle *p) { return (real *)p->packed + padded(p->m) * (padded(p->m) + HIGH) / 2; }
+static real *inverses(const cpu_triangle *p) { return (real *)p->packed + cpu_triangle_slivers(p->m); }
 
 /* Element (i, j) of a matrix at any address. */
 static inline real element(const void *at, int64_t i, int64_t rs, int64_t j, int64_t cs)
@@ -72,7 +70,7 @@ static real packed_element(const cpu_triangle *p, int64_t i, int64_t q)
 
 static void pack(const cpu_triangle *p)
 {
-    const int64_t rows = padded(p->m);
+    const int64_t rows = cpu_triangle_rows(p->m);
     const real sign = p->solves ? -1 : 1;
     for (int64_t i0 = 0; i0 < rows; i0 += HIGH) {
         const int64_t first = p->lower ? 0 : i0, last = p->lower ? i0 + HIGH : rows;
@@ -191,7 +189,7 @@ ALWAYS void rows_at(const cpu_triangle *p, strip x, int64_t cols, int64_t i0, co
 /* The strip, HIGH rows after HIGH rows. */
 ALWAYS void rows_of(const cpu_triangle *p, strip x, int64_t cols, const bool solves, const bool lower)
 {
-    const int64_t last = padded(p->m) - HIGH;
+    const int64_t last = cpu_triangle_rows(p->m) - HIGH;
     for (int64_t at = 0; at <= last; at += HIGH) {
         const int64_t i0 = lower == solves ? at : last - at;
         if (i0 + HIGH <= p->m)

@@ -4,33 +4,15 @@
 
 #include "../support/tap.h"
 #include "child.h"
+#include "heard.h"
 #include "matrix.h"
 
 #include <tilewright_blas.h>
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-/* ---- the program's own handler ---- */
-
-static struct {
-    int calls, number;
-    char routine[40], text[300];
-} heard;
-
-void cblas_xerbla(int number, const char *routine, const char *format, ...)
-{
-    va_list arguments;
-    heard.calls++;
-    heard.number = number;
-    snprintf(heard.routine, sizeof heard.routine, "%s", routine);
-    va_start(arguments, format);
-    vsnprintf(heard.text, sizeof heard.text, format, arguments);
-    va_end(arguments);
-}
 
 /* ---- products ---- */
 

@@ -4,29 +4,12 @@
 
 #include "../support/tap.h"
 #include "child.h"
+#include "heard.h"
 #include "matrix.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <sys/mman.h>
-
-/* ---- the program's own handler ---- */
-
-static struct {
-    int calls, number;
-    char routine[40], text[100];
-} heard;
-
-void cblas_xerbla(int number, const char *routine, const char *format, ...)
-{
-    va_list arguments;
-    heard.calls++, heard.number = number;
-    snprintf(heard.routine, sizeof heard.routine, "%s", routine);
-    va_start(arguments, format);
-    vsnprintf(heard.text, sizeof heard.text, format, arguments);
-    va_end(arguments);
-}
 
 /* ---- one call ---- */
 
@@ -188,8 +171,10 @@ static bool is_near(const call *x, bool is_f32, const dense *left, const dense *
         const long double term = (long double)*of(left, i, p) * (long double)*of(right, p, j);
         sum += term, size += fabsl(term);
     }
-    const long double g = roundings * u / (1 - roundings * u), g_old = of_old * u / (1 - of_old * u),
-                      slack = 1 + 0x1p-10L; /* of the sums here */
+    const long double
+        g = roundings * u / (1 - roundings * u),
+        g_old = of_old * u / (1 - of_old * u),
+        slack = 1 + 0x1p-10L; /* the sums here round as often, by 2^-11 of u at most (long double has 64 bits) */
     if (x->routine == TRSM)
         return fabsl(sum - alpha * (long double)old) <= slack * g * (size + fabsl(alpha * (long double)old));
     const long double from_old = triangular(x) || x->beta == 0 ? 0 : beta * (long double)old;

@@ -15,7 +15,7 @@ static int refused; /* requests */
 void *aligned_alloc(size_t alignment, size_t bytes)
 {
     if (!no_memory) return system_aligned_alloc(alignment, bytes);
-    refused += no_memory;
+    refused++;
     errno = ENOMEM; /* glibc looks */
     return NULL;
 }
