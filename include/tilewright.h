@@ -168,14 +168,18 @@ typedef enum tw_dtype {
     /* bfloat16, the upper half of an IEEE single, accumulated in f32. CUDA sm_90: C in f32 or bf16. CUDA from sm_80 on,
      * and CPU: C in f32 */
     TW_BF16 = 4,
-    TW_I8 = 5, /* signed 8-bit integers, C in TW_I32: CPU only */
-    TW_I32 = 6 /* signed 32-bit integers: only as the type of C, with A and B in TW_I8 */
+    TW_I8 = 5,  /* signed 8-bit integers, C in TW_I32: CPU only */
+    TW_I32 = 6, /* signed 32-bit integers: only as the type of C, with A and B in TW_I8 */
+    /* complex: the real part, then the imaginary part, as C's float _Complex and NumPy's complex64; accumulated in f32.
+     * CPU only, as is TW_CF64 */
+    TW_CF32 = 7,
+    TW_CF64 = 8 /* the same of two doubles, NumPy's complex128, accumulated in f64 */
 } tw_dtype;
 
 typedef enum tw_op {
     TW_N = 0, /* as stored */
     TW_T = 1, /* transposed */
-    TW_C = 2, /* conjugated and transposed: for complex types, of which there are none yet, so refused */
+    TW_C = 2, /* conjugated and transposed: complex types only */
     TW_R = 3  /* conjugated, not transposed: likewise */
 } tw_op;
 
@@ -188,7 +192,8 @@ typedef enum tw_place {
     TW_DEVICE = 1
 } tw_place;
 
-/* What of a square C is computed; the other elements are neither read nor written. f32 and f64 on the cpu. */
+/* What of a square C is computed; the other elements are neither read nor written. f32, f64, cf32 and cf64 on the
+ * cpu. */
 typedef enum tw_flags {
     TW_LOWER = 1, /* elements (i, j) with j <= i */
     TW_UPPER = 2  /* elements (i, j) with j >= i */
@@ -205,8 +210,10 @@ typedef struct tw_problem {
     tw_op op_a, op_b;
     tw_place place_a, place_b, place_c; /* all three TW_HOST, or all three TW_DEVICE (cuda) */
     int64_t m, n, k;                    /* >= 0; on GPUs at most 2147482623 */
-    int64_t lda, ldb, ldc; /* >= stored columns and >= 1: lda >= (op_a == TW_N ? k : m), ldb likewise, ldc >= n */
-    /* each rounded once to the accumulator's type; with i8 whole numbers from -2^31 to 2^31 - 1 */
+    /* >= stored columns and >= 1: lda >= (op_a is TW_N or TW_R ? k : m), ldb likewise, ldc >= n */
+    int64_t lda, ldb, ldc;
+    /* each rounded once to the accumulator's type; with i8 whole numbers from -2^31 to 2^31 - 1. Of complex types the
+     * real parts */
     double alpha, beta;
     /* largest power of two up to 256 that divides the address. Calls that get the addresses compute it themselves.
      * Calls without addresses read it here; 0 means 256, the smallest alignment of CUDA's allocations */
@@ -215,9 +222,11 @@ typedef struct tw_problem {
     tw_dtype dtype_b;  /* of B; 0: dtype, and no other is accepted yet */
     uint32_t flags;    /* of tw_flags */
     /* Reserved for features to come; anything but 0 and NULL is refused. */
-    uint32_t accuracy;                       /* the arithmetic; 0: dtype's own, whose error bound tw_gemm() states */
-    uint32_t scale_kind;                     /* how scale_a, scale_b and scale_c lie */
-    double alpha_imaginary, beta_imaginary;  /* of complex types */
+    uint32_t accuracy;   /* the arithmetic; 0: dtype's own, whose error bound tw_gemm() states */
+    uint32_t scale_kind; /* how scale_a, scale_b and scale_c lie */
+    /* of complex types: the imaginary parts of alpha and beta, rounded as these are. Else 0 */
+    double alpha_imaginary, beta_imaginary;
+    /* Reserved, as above. */
     const void *scale_a, *scale_b, *scale_c; /* factors of fp8 operands, where these lie */
     const tw_epilogue *epilogue;
 } tw_problem;
@@ -242,7 +251,8 @@ static inline tw_problem tw_problem_make(tw_dtype dtype, tw_op op_a, tw_op op_b,
  *
  *     C[m, n]  <-  alpha * op(A)[m, k] * op(B)[k, n]  +  beta * C[m, n]
  *
- * a, b, c   aligned to one element; a and b may overlap each other; c must not overlap them (not checked).
+ * a, b, c   aligned to one element, of complex types to one part of it; a and b may overlap each other; c must not
+ *           overlap them (not checked).
  *           Only the m x n elements of C are written; the gap between n and ldc stays as it was.
  *           With TW_DEVICE they are device addresses that no other stream may be using. If the kernel needs packed
  *           operands, the call allocates a workspace and frees it, or does without where memory is short.
@@ -263,10 +273,16 @@ static inline tw_problem tw_problem_make(tw_dtype dtype, tw_op op_a, tw_op op_b,
  *           [docs/ACCURACY.md; where (k+2) u > 1/2 read (1 + u)^j - 1 for g(j)]
  *           bf16: read 2^-125 for the smallest subnormal, and subnormals of A and B (below 2^-126) may count as 0.
  *           Processors with bf16 instructions do both, others neither.
+ *           cf32, cf64: of the real and of the imaginary part, each a real sum of 2 k products ar br and -ai bi, or ar bi
+ *           and ai br:
+ *             |part - exact| <= g(2k+3) (alpha's terms) + g(3) (beta's terms) + subnormals as above, for 2 k
+ *           where alpha's terms are, with S that sum of magnitudes and S' the other part's, |alpha_r| S + |alpha_i| S',
+ *           and beta's |beta_r c_r| + |beta_i c_i|, or |beta_r c_i| + |beta_i c_r|. A scalar without an imaginary part
+ *           multiplies both parts as a real number: infinities stay what they are.
  *           i8: no error. C is the exact result modulo 2^32, from -2^31 to 2^31 - 1. With alpha 1 and beta 0 nothing
  *           wraps around up to k = 131071.
  *
- * Cost      2 m n k flops; at least (m k + k n + m n) elements moved, m n more when beta != 0.
+ * Cost      2 m n k flops, of complex types 8 m n k; at least (m k + k n + m n) elements moved, m n more when beta != 0.
  *
  * Returns   TW_OK
  *           TW_BAD_ARGUMENT, TW_NO_KERNEL                 C untouched

@@ -51,6 +51,7 @@ typedef struct tw_lab_dtype {
     double unit_roundoff; /* of the accumulator: 2^-24 */
     double smallest;      /* smallest positive subnormal of the accumulator */
     int exact_bits;       /* integers up to 2^exact_bits are exact in accumulator and output */
+    int parts;            /* 2: complex, real and imaginary part side by side; else 1 */
 } tw_lab_dtype;
 
 TW_API const tw_lab_dtype *tw_lab_dtype_of(tw_dtype dtype); /* NULL: no such dtype */

@@ -4,8 +4,8 @@
 #include <string.h>
 
 static const dtype_row dtypes[] = {
-#define DTYPE(dtype, name, bytes, result, unit_roundoff, smallest, exact_bits)                                         \
-    {{dtype, name, bytes, unit_roundoff, smallest, exact_bits}, result},
+#define DTYPE(dtype, name, bytes, parts, result, unit_roundoff, smallest, exact_bits)                                  \
+    {{dtype, name, bytes, unit_roundoff, smallest, exact_bits, parts}, result},
 #include "dtypes.def"
 #undef DTYPE
 };

@@ -31,6 +31,7 @@ typedef struct cpu_plan {
     /* small_m: a task computes this many steps of k at a time over all of its part of C; else kc */
     int64_t k_step;
     bool direct_a, direct_b; /* read in place, not packed */
+    bool by_columns;         /* a transposed B is read in place, a column at a time: where memory is short */
     /* C has few rows: all of them use a panel of B's columns while it is in the cache */
     bool small_m;
     /* GEMV: C is one row or one column; a task computes task_m x task_n of it over the whole of k */

@@ -58,7 +58,8 @@ static bool splits_lines(const tw_problem *p, const device_facts *device, int th
     const bool fast = device->level >= CPU_avx512 && device->l1_bytes > SMALL_L1 &&
                       (threads > 1 || device->threads == 1);
     const bool many = p->m > SPLIT_ROWS * min_i64(threads, 4) * mr && p->n > SPLIT_COLS * nr;
-    return fast && many && p->op_a == TW_N && p->op_b == TW_N && p->beta == 0 && p->ldb % (CPU_LINE_BYTES / bytes) != 0;
+    return fast && many && !op_transposes(p->op_a) && !op_transposes(p->op_b) && !problem_reads_c(p) &&
+           p->ldb % (CPU_LINE_BYTES / bytes) != 0;
 }
 
 /* Whether the product is computed unpacked: A, B and C together are at most three times the L2, or six times where C
@@ -69,8 +70,8 @@ static bool splits_lines(const tw_problem *p, const device_facts *device, int th
 static bool fits_unpacked(const tw_problem *p, const device_facts *device, int threads, int64_t mr, int64_t nr,
                           int64_t bytes)
 {
-    const bool tall = p->op_a == TW_N && p->m > SMALL_M_TILES * mr,
-               long_rows_conflict = p->op_a == TW_N && p->k * bytes >= 4096 && rows_conflict(p->lda, bytes);
+    const bool rows_of_a = !op_transposes(p->op_a), tall = rows_of_a && p->m > SMALL_M_TILES * mr,
+               long_rows_conflict = rows_of_a && p->k * bytes >= 4096 && rows_conflict(p->lda, bytes);
     if (p->m > mr &&
         (long_rows_conflict || 2 * (double)p->k * (double)((2 * mr + nr) * bytes) > (double)device->l2_bytes))
         return false;
@@ -131,7 +132,7 @@ static int64_t small_m_columns(const plan *plan)
  * elements that are not to be written. */
 static bool keeps_sums(const plan *plan)
 {
-    return plan->problem.k > plan->cpu.k_step && (plan->problem.beta != 0 || plan->problem.flags != 0);
+    return plan->problem.k > plan->cpu.k_step && (problem_reads_c(&plan->problem) || plan->problem.flags != 0);
 }
 
 /* The workspace of the blocks. */
@@ -159,7 +160,7 @@ static tw_problem transposed_problem(const tw_problem *p)
  * is much smaller than they. */
 static bool transposes_cheaply(const tw_problem *p, int64_t bytes)
 {
-    if (p->op_a != TW_T || p->op_b != TW_T || p->beta != 0 || rows_conflict(p->lda, bytes) ||
+    if (problem_is_complex(p) || p->op_a != TW_T || p->op_b != TW_T || p->beta != 0 || rows_conflict(p->lda, bytes) ||
         rows_conflict(p->ldb, bytes))
         return false;
     const double packed = (double)p->k * ((double)p->m + (double)p->n), transposed = (double)p->m * (double)p->n;
@@ -179,14 +180,15 @@ static void plan_unpacked(plan *plan, const tw_problem *p, bool transposed, cons
 {
     cpu_plan *cpu = &plan->cpu;
     const int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n;
+    const bool a_transposed = op_transposes(p->op_a);
     cpu->unpacked = cpu->direct_a = cpu->direct_b = true;
     cpu->kc = cpu->k_step = max_i64(p->k, 1);
-    plan->at_once = plan->threads == 1;
+    plan->at_once = plan->threads == 1 && !problem_is_complex(p); /* compute() gets two real scalars */
     cpu->unpacked_shape = (cpu_unpacked){
-        p->m, p->n, p->k, p->op_a == TW_T ? 1 : p->lda, p->op_a == TW_T ? p->lda : 1, p->ldb, p->ldc, transposed};
+        p->m, p->n, p->k, a_transposed ? 1 : p->lda, a_transposed ? p->lda : 1, p->ldb, p->ldc, transposed};
     cpu->macro_m = cpu->task_m = round_up(p->m, mr), cpu->macro_n = round_up(p->n, nr);
     cpu->task_n = even_block(p->n, device->l2_bytes / 2 / (cpu->kc * bytes), nr);
-    if (plan->at_once) return;
+    if (plan->threads == 1) return;
     const int64_t each = (double)p->m * (double)p->n * (double)p->k * (double)bytes <
                                  4 * LITTLE_PER_THREAD * plan->threads
                              ? 2
@@ -206,10 +208,14 @@ void plan_loops(plan *plan, const device_facts *device, int wanted_threads)
     int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n, bytes = dtype_find(p->dtype_c)->lab.bytes;
     /* operands can be read in place; else panels hold other words than the operands */
     bool lies = plan->row->layout == CPU_PLAIN;
+    const bool complex = problem_is_complex(p), a_transposed = op_transposes(p->op_a),
+               b_transposed = op_transposes(p->op_b);
     /* nor a triangle of C, of which the five loops leave out tiles */
     const bool in_place = lies && p->flags == 0 && !copies_pay(p, device);
+    /* a complex multiply-add is four */
     plan->threads = threads_for(p, device, wanted_threads,
-                                lies ? WORK_PER_THREAD * 4 / (double)bytes : WORK_PER_WAITED_THREAD);
+                                lies ? WORK_PER_THREAD * 4 / (double)(complex ? 2 * bytes : bytes)
+                                     : WORK_PER_WAITED_THREAD);
     if ((p->m == 1 || p->n == 1) && plan->row->gemv != NULL) {
         plan_gemv(plan);
         return;
@@ -219,21 +225,23 @@ void plan_loops(plan *plan, const device_facts *device, int wanted_threads)
         plan_unpacked(plan, &transposed, true, device, bytes);
         return;
     }
-    const bool unpacked = in_place && fits_unpacked(p, device, plan->threads, mr, nr, bytes);
+    const bool unpacked = in_place && fits_unpacked(p, device, plan->threads, mr, nr, bytes) &&
+                          !(complex && p->k > plan->row->lab.tile_k);
     /* A small C and a long k: both operands are used so seldom that neither is worth a copy. Panels of both take three
      * quarters of the L2. */
-    const bool deep = in_place && !unpacked && p->op_a == TW_N && p->op_b == TW_N && p->m <= SMALL_M_TILES * mr &&
-                      p->n <= SMALL_N_TILES * nr && !rows_conflict(p->ldb, bytes);
-    bool small_n = in_place && !unpacked && !deep && p->op_a == TW_N && p->n <= SMALL_N_TILES * nr;
+    const bool deep = in_place && !unpacked && !complex && !a_transposed && !b_transposed &&
+                      p->m <= SMALL_M_TILES * mr && p->n <= SMALL_N_TILES * nr && !rows_conflict(p->ldb, bytes);
+    bool small_n = in_place && !unpacked && !complex && !deep && !a_transposed && p->n <= SMALL_N_TILES * nr;
     /* Rows of A are as good as packed slivers, and not copied. Transposed, each step of k is a cache line of its own:
      * as many as leave room in the L1 for the other operands, few where B is transposed and packed, too. */
-    const bool short_k = unpacked && (p->op_b == TW_N || p->k * bytes <= FEW_BYTES) &&
+    const bool short_k = unpacked && (!b_transposed || p->k * bytes <= FEW_BYTES) &&
                          p->k * CPU_LINE_BYTES <= device->l1_bytes * 5 / 8;
     cpu->direct_a = deep || small_n ||
-                    (lies && !copies_pay(p, device) && (short_k || p->op_a == TW_N) && !rows_conflict(p->lda, bytes));
-    cpu->small_m = in_place && !unpacked && !deep && !small_n && p->op_b == TW_N && p->m <= SMALL_M_TILES * mr &&
-                   !(rows_conflict(p->ldb, bytes) && p->n * bytes < PAGE);
-    cpu->direct_b = deep || cpu->small_m || (unpacked && !rows_conflict(p->ldb, bytes) && p->op_b == TW_N);
+                    (lies && !copies_pay(p, device) && (short_k || !a_transposed) && !rows_conflict(p->lda, bytes));
+    cpu->small_m = in_place && !unpacked && !complex && !deep && !small_n && !b_transposed &&
+                   p->m <= SMALL_M_TILES * mr && !(rows_conflict(p->ldb, bytes) && p->n * bytes < PAGE);
+    cpu->direct_b = deep || cpu->small_m || (unpacked && !rows_conflict(p->ldb, bytes) && !b_transposed);
+    /* of complex types the same for each problem of this k: their sums depend on where k is divided */
     cpu->kc = unpacked ? max_i64(p->k, 1)
                        : even_block(p->k,
                                     deep                      ? device->l2_bytes * 3 / 4 / ((p->m + p->n) * bytes)
@@ -267,14 +275,18 @@ bool plan_shrink(plan *plan)
     /* in less, A and B are packed so often that one may as well read them where they lie */
     enum { LEAST_BLOCKS = 256 << 10 };
     const int64_t mr = plan->row->lab.tile_m, nr = plan->row->lab.tile_n;
+    const bool complex = problem_is_complex(&plan->problem), b_transposed = op_transposes(plan->problem.op_b),
+               packs = !(cpu->direct_a && cpu->direct_b);
     if (plan->row->micro == NULL || plan->workspace_bytes == 0) return false;
     if (cpu->packs_ahead)
         cpu->packs_ahead = false;
-    else if (plan->row->layout == CPU_PLAIN && plan->problem.op_b == TW_N && plan->workspace_bytes <= LEAST_BLOCKS)
+    else if (complex && packs && plan->workspace_bytes <= LEAST_BLOCKS) /* k is divided as before */
+        cpu->direct_a = cpu->direct_b = true, cpu->by_columns = b_transposed;
+    else if (plan->row->layout == CPU_PLAIN && packs && !b_transposed && plan->workspace_bytes <= LEAST_BLOCKS)
         cpu->direct_a = cpu->direct_b = true, cpu->kc = cpu->k_step = max_i64(plan->problem.k, 1);
     else if (cpu->macro_m > mr || cpu->macro_n > nr)
         cpu->macro_m = round_up(cpu->macro_m / 2, mr), cpu->macro_n = round_up(cpu->macro_n / 2, nr);
-    else if (cpu->kc > CPU_K_UNIT)
+    else if (!complex && cpu->kc > CPU_K_UNIT)
         cpu->kc = CPU_K_UNIT, cpu->k_step = min_i64(cpu->k_step, cpu->kc);
     else
         return false;

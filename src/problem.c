@@ -29,11 +29,26 @@ static bool addressable(int64_t rows, int64_t cols, int64_t ld, size_t element_b
     return cols <= most && rows - 1 <= (most - cols) / ld;
 }
 
+/* Of an element, of complex types of its real part. A power of two. */
+static int alignment_needed(const tw_lab_dtype *dtype) { return dtype->bytes >> (dtype->parts - 1); }
+
+static bool aligned(const void *pointer, const tw_lab_dtype *dtype)
+{
+    return ((uintptr_t)pointer & (uintptr_t)(alignment_needed(dtype) - 1)) == 0;
+}
+
+static tw_status fail_aligned(const char *name, const tw_lab_dtype *dtype)
+{
+    return fail(TW_BAD_ARGUMENT, "%s is not aligned to one %s of %d bytes", name,
+                dtype->parts == 2 ? "real part" : "element", alignment_needed(dtype));
+}
+
 /* One operand as stored: rows x cols, *ld_in_use elements apart, which becomes the least where it is long and leads to
  * no element. needed: the product really touches it. */
 static tw_status check_operand(const char *name, const void *pointer, int64_t rows, int64_t cols, int64_t *ld_in_use,
-                               size_t element_bytes, int needed)
+                               const tw_lab_dtype *dtype, int needed)
 {
+    const size_t element_bytes = (size_t)dtype->bytes;
     const int64_t least = max_i64(cols, 1), ld = *ld_in_use;
     if (ld < least)
         return fail(TW_BAD_ARGUMENT,
@@ -47,8 +62,7 @@ static tw_status check_operand(const char *name, const void *pointer, int64_t ro
                     name, rows, ld, element_bytes);
     if (needed && rows > 0 && cols > 0 && pointer == NULL)
         return fail(TW_BAD_ARGUMENT, "%s is NULL, expected %" PRId64 " x %" PRId64 " elements", name, rows, cols);
-    if (needed && (uintptr_t)pointer % element_bytes != 0)
-        return fail(TW_BAD_ARGUMENT, "%s is not aligned to one element of %zu bytes", name, element_bytes);
+    if (needed && !aligned(pointer, dtype)) return fail_aligned(name, dtype);
     if ((rows < 2 || cols == 0) && ld >> SHORT_BITS != 0) *ld_in_use = least;
     return TW_OK;
 }
@@ -62,20 +76,36 @@ static uint32_t alignment_of(const void *pointer)
 /* alpha and beta in the accumulator's type: rounded to it, but integers must be whole numbers of their type. */
 static tw_status load_scalar(const char *name, tw_dtype accumulator, double *value)
 {
-    if (accumulator == TW_F32) *value = (double)(float)*value;
+    if (accumulator == TW_F32 || accumulator == TW_CF32) *value = (double)(float)*value;
     if (accumulator != TW_I32 || (*value >= INT32_MIN && *value <= INT32_MAX && *value == (double)(int32_t)*value))
         return TW_OK;
     return fail(TW_BAD_ARGUMENT, "%s is %g, expected a whole number from -2^31 to 2^31 - 1: C is of integers", name,
                 *value);
 }
 
+static void load_imaginary(tw_problem *p)
+{
+    if (p->dtype == TW_CF64) return;
+    p->alpha_imaginary = (double)(float)p->alpha_imaginary, p->beta_imaginary = (double)(float)p->beta_imaginary;
+}
+
+static tw_status check_op(const char *name, tw_op op, const dtype_row *dtype)
+{
+    if (op == TW_N || op == TW_T) return TW_OK;
+    if (dtype->lab.parts == 2)
+        return op_conjugates(op) ? TW_OK
+                                 : fail(TW_BAD_ARGUMENT, "%s is %d, expected TW_N, TW_T, TW_C or TW_R", name, (int)op);
+    return fail(TW_BAD_ARGUMENT, "%s is %d, expected TW_N or TW_T", name, (int)op);
+}
+
 /* Fields that nothing is computed with yet. */
 static tw_status check_reserved(const tw_problem *p)
 {
+    const bool real = !problem_is_complex(p);
     const reserved_field fields[] = {{"accuracy", p->accuracy != 0},
                                      {"scale_kind", p->scale_kind != 0},
-                                     {"alpha_imaginary", p->alpha_imaginary != 0},
-                                     {"beta_imaginary", p->beta_imaginary != 0},
+                                     {"alpha_imaginary", real && p->alpha_imaginary != 0},
+                                     {"beta_imaginary", real && p->beta_imaginary != 0},
                                      {"scale_a", p->scale_a != NULL},
                                      {"scale_b", p->scale_b != NULL},
                                      {"scale_c", p->scale_c != NULL},
@@ -118,10 +148,8 @@ tw_status problem_load(const tw_problem *user, const void *a, const void *b, con
                           (int)p.dtype_c, (int)dtype->result, (int)p.dtype, dtype->lab.name)
                    : fail(TW_BAD_ARGUMENT, "dtype_c is %d, expected 0 or %d: %s operands give that type",
                           (int)p.dtype_c, (int)dtype->result, dtype->lab.name);
-    if (p.op_a != TW_N && p.op_a != TW_T)
-        return fail(TW_BAD_ARGUMENT, "op_a is %d, expected TW_N or TW_T", (int)p.op_a);
-    if (p.op_b != TW_N && p.op_b != TW_T)
-        return fail(TW_BAD_ARGUMENT, "op_b is %d, expected TW_N or TW_T", (int)p.op_b);
+    TRY(check_op("op_a", p.op_a, dtype));
+    TRY(check_op("op_b", p.op_b, dtype));
     if ((p.place_c != TW_HOST && p.place_c != TW_DEVICE) || p.place_a != p.place_c || p.place_b != p.place_c)
         return fail(TW_BAD_ARGUMENT,
                     "place_a, place_b, place_c are %d, %d, %d, expected all TW_HOST (%d) or all TW_DEVICE (%d)",
@@ -132,12 +160,12 @@ tw_status problem_load(const tw_problem *user, const void *a, const void *b, con
     if (p.flags != 0) TRY(check_flags(&p));
     TRY(load_scalar("alpha", dtype->result, &p.alpha)); /* which is the accumulator's type */
     TRY(load_scalar("beta", dtype->result, &p.beta));
-    int writes = p.m > 0 && p.n > 0, reads = writes && p.k > 0 && p.alpha != 0;
-    size_t bytes = (size_t)dtype->lab.bytes;
-    TRY(check_operand("a", a, problem_a_rows(&p), problem_a_cols(&p), &p.lda, bytes, reads));
-    TRY(check_operand("b", b, problem_b_rows(&p), problem_b_cols(&p), &p.ldb, bytes, reads));
-    TRY(check_operand("c", c, p.m, p.n, &p.ldc, (size_t)dtype_find(p.dtype_c)->lab.bytes, writes));
-    if (!reads) p.k = 0, p.alpha = 0;
+    if (dtype->lab.parts == 2) load_imaginary(&p);
+    int writes = p.m > 0 && p.n > 0, reads = writes && p.k > 0 && (p.alpha != 0 || p.alpha_imaginary != 0);
+    TRY(check_operand("a", a, problem_a_rows(&p), problem_a_cols(&p), &p.lda, &dtype->lab, reads));
+    TRY(check_operand("b", b, problem_b_rows(&p), problem_b_cols(&p), &p.ldb, &dtype->lab, reads));
+    TRY(check_operand("c", c, p.m, p.n, &p.ldc, &dtype_find(p.dtype_c)->lab, writes));
+    if (!reads) p.k = 0, p.alpha = 0, p.alpha_imaginary = 0;
     p.align_a = alignment_of(a), p.align_b = alignment_of(b), p.align_c = alignment_of(c);
     *out = p;
     return TW_OK;
@@ -172,7 +200,8 @@ static tw_status check_apart(const tw_batch *batch, const tw_problem *p)
 }
 
 /* One array of addresses; what lies in device memory cannot be looked at. */
-static tw_status check_addresses(const char *name, int64_t count, bool host, const void *items, size_t element_bytes)
+static tw_status check_addresses(const char *name, int64_t count, bool host, const void *items,
+                                 const tw_lab_dtype *dtype)
 {
     if (items == NULL)
         return fail(TW_BAD_ARGUMENT, "%s is NULL, expected an array of %" PRId64 " addresses", name, count);
@@ -181,9 +210,11 @@ static tw_status check_addresses(const char *name, int64_t count, bool host, con
     for (int64_t i = 0; host && i < count; i++) {
         const void *item = ((void *const *)items)[i];
         if (item == NULL) return fail(TW_BAD_ARGUMENT, "%s[%" PRId64 "] is NULL", name, i);
-        if ((uintptr_t)item % element_bytes != 0)
-            return fail(TW_BAD_ARGUMENT, "%s[%" PRId64 "] is not aligned to one element of %zu bytes", name, i,
-                        element_bytes);
+        if (!aligned(item, dtype)) {
+            char item_name[32];
+            snprintf(item_name, sizeof item_name, "%s[%" PRId64 "]", name, i);
+            return fail_aligned(item_name, dtype);
+        }
     }
     return TW_OK;
 }
@@ -192,12 +223,12 @@ tw_status batch_check_addresses(const tw_batch *batch, const tw_problem *p, cons
 {
     bool writes = p->m > 0 && p->n > 0 && batch->count > 0, reads = writes && p->k > 0;
     bool host = p->place_c == TW_HOST;
-    size_t bytes = (size_t)dtype_find(p->dtype)->lab.bytes, c_bytes = (size_t)dtype_find(p->dtype_c)->lab.bytes;
+    const tw_lab_dtype *dtype = &dtype_find(p->dtype)->lab;
     if (reads) {
-        TRY(check_addresses("a", batch->count, host, a, bytes));
-        TRY(check_addresses("b", batch->count, host, b, bytes));
+        TRY(check_addresses("a", batch->count, host, a, dtype));
+        TRY(check_addresses("b", batch->count, host, b, dtype));
     }
-    return writes ? check_addresses("c", batch->count, host, c, c_bytes) : TW_OK;
+    return writes ? check_addresses("c", batch->count, host, c, &dtype_find(p->dtype_c)->lab) : TW_OK;
 }
 
 static tw_status check_pointers(const tw_batch *batch)

@@ -44,10 +44,18 @@ static inline void *batch_item(const tw_batch *batch, const void *items, int64_t
                            : (void *)((uintptr_t)items + (size_t)stride * (size_t)i * bytes);
 }
 
-static inline int64_t problem_a_rows(const tw_problem *p) { return p->op_a == TW_N ? p->m : p->k; }
-static inline int64_t problem_a_cols(const tw_problem *p) { return p->op_a == TW_N ? p->k : p->m; }
-static inline int64_t problem_b_rows(const tw_problem *p) { return p->op_b == TW_N ? p->k : p->n; }
-static inline int64_t problem_b_cols(const tw_problem *p) { return p->op_b == TW_N ? p->n : p->k; }
+static inline bool op_transposes(tw_op op) { return op == TW_T || op == TW_C; }
+static inline bool op_conjugates(tw_op op) { return op == TW_C || op == TW_R; }
+
+static inline int64_t problem_a_rows(const tw_problem *p) { return op_transposes(p->op_a) ? p->k : p->m; }
+static inline int64_t problem_a_cols(const tw_problem *p) { return op_transposes(p->op_a) ? p->m : p->k; }
+static inline int64_t problem_b_rows(const tw_problem *p) { return op_transposes(p->op_b) ? p->n : p->k; }
+static inline int64_t problem_b_cols(const tw_problem *p) { return op_transposes(p->op_b) ? p->k : p->n; }
+
+static inline bool problem_is_complex(const tw_problem *p) { return p->dtype == TW_CF32 || p->dtype == TW_CF64; }
+
+/* Is beta anything but 0, and so C read? */
+static inline bool problem_reads_c(const tw_problem *p) { return p->beta != 0 || p->beta_imaginary != 0; }
 
 static inline int64_t ceil_div(int64_t x, int64_t y) { return x / y + (x % y != 0); }
 static inline int64_t round_up(int64_t x, int64_t y) { return ceil_div(x, y) * y; }

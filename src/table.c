@@ -31,6 +31,9 @@ const char *cpu_level_name(cpu_level level) { return level_names[level]; }
     cpu_triangle_kernel cpu_##type##_triangle_simd_##isa, cpu_##type##_triangle_simd_##isa##_pack;                     \
     cpu_probe cpu_##type##_probe_##isa;                                                                                \
     cpu_reader cpu_##type##_reader_##isa;
+#define CPU_COMPLEX(type, part, isa, ...)                                                                              \
+    cpu_micro cpu_##type##_gemm_simd_##isa;                                                                            \
+    cpu_unpacked_product cpu_##type##_gemm_simd_##isa##_unpacked;
 #define CPU_DOT(type, isa, ...)                                                                                        \
     cpu_micro cpu_##type##_gemm_simd_##isa;                                                                            \
     cpu_probe cpu_##type##_probe_##isa;
@@ -80,6 +83,8 @@ cpu_hook cpu_tiles_enter, cpu_tiles_leave;
 #define ID_f16  TW_F16
 #define ID_bf16 TW_BF16
 #define ID_i8   TW_I8
+#define ID_cf32 TW_CF32
+#define ID_cf64 TW_CF64
 #define LAB(owner, type, label, step, text)                                                                            \
     .lab.name = label, .lab.engine = owner, .lab.rung = step, .lab.dtype = ID_##type, .lab.file = text
 
@@ -95,17 +100,21 @@ cpu_hook cpu_tiles_enter, cpu_tiles_leave;
     RUNG_ROW(f64, step, cpu_f64_##step, base, __VA_ARGS__)
 #define WIDE_ROW(type, isa, step, ...) RUNG_ROW(type, step, cpu_##type##_##step##_##isa, isa, __VA_ARGS__)
 #define CPU_WIDE(...)                  EACH_LEVEL(WIDE_ROW, f32, __VA_ARGS__) EACH_LEVEL(WIDE_ROW, f64, __VA_ARGS__)
-#define MICRO_ROW(type, step, isa, text)                                                                               \
+#define MICRO_ROW(type, step, isa, text, probed)                                                                       \
     LAB("cpu", type, "cpu_" #type "_" #step "_" #isa, #step, text),                                                    \
         .lab.needs = #isa, .lab.production = 1, .lab.transposes = 1, .level = CPU_##isa,                               \
-        .micro = cpu_##type##_##step##_##isa, .probe = cpu_##type##_probe_##isa
-#define SIMD_ROW(type, isa)     MICRO_ROW(type, gemm_simd, isa, "cpu/gemm_simd.c"), .lab.family = 1, FORMERLY(r14_peak)
-#define CPU_DOT(type, isa, ...) {SIMD_ROW(type, isa), __VA_ARGS__},
+        .micro = cpu_##type##_##step##_##isa, .probe = cpu_##probed##_probe_##isa
+#define SIMD_ROW(type, isa, probed)                                                                                    \
+    MICRO_ROW(type, gemm_simd, isa, "cpu/gemm_simd.c", probed), .lab.family = 1
+#define CPU_COMPLEX(type, part, isa, ...)                                                                              \
+    {SIMD_ROW(type, isa, part), .unpacked = cpu_##type##_gemm_simd_##isa##_unpacked, __VA_ARGS__},
+#define CPU_DOT(type, isa, ...) {SIMD_ROW(type, isa, type), FORMERLY(r14_peak), __VA_ARGS__},
 #define CPU_TILES(type, ...)                                                                                           \
-    {MICRO_ROW(type, r13_matrix, amx, "cpu/ladder/r13_matrix.c"), .enter = cpu_tiles_enter, .leave = cpu_tiles_leave,  \
+    {MICRO_ROW(type, r13_matrix, amx, "cpu/ladder/r13_matrix.c", type), .enter = cpu_tiles_enter, .leave = cpu_tiles_leave,  \
      __VA_ARGS__},
 #define CPU_PEAK(type, isa, ...)                                                                                       \
-    {SIMD_ROW(type, isa),                                                                                              \
+    {SIMD_ROW(type, isa, type),                                                                                        \
+     FORMERLY(r14_peak),                                                                                               \
      .unpacked = cpu_##type##_gemm_simd_##isa##_unpacked,                                                              \
      .gemv = cpu_##type##_gemv_simd_##isa,                                                                             \
      .triangle = cpu_##type##_triangle_simd_##isa,                                                                     \
@@ -136,6 +145,7 @@ static const kernel_row kernels[] = {
 #define CPU_RUNG(...)
 #define CPU_WIDE(...)
 #define CPU_PEAK(...)
+#define CPU_COMPLEX(...)
 #define CPU_DOT(...)
 #define CPU_TILES(...)
 #define GPU_RUNG(...)

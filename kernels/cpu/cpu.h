@@ -34,6 +34,12 @@ typedef void cpu_whole(const cpu_problem *problem);
 
 enum { CPU_LINE_BYTES = 64 };
 
+/* Of complex types alone: the imaginary parts of the scalars, and which operands are conjugated. */
+typedef struct cpu_complex {
+    double alpha, beta;
+    bool conjugates_a, conjugates_b;
+} cpu_complex;
+
 /* One tile of C, at most mr x nr, for one panel of k, the innermost step of the production kernel:
  *
  *         cols                          cols
@@ -63,6 +69,7 @@ typedef struct cpu_tile {
     int64_t a_next_step, a_next_back, b_next;
     int64_t sum_in_ld, sum_out_ld, ldc;
     double alpha, beta;
+    cpu_complex complex; /* complex types */
 } cpu_tile;
 
 typedef void cpu_micro(const cpu_tile *tile);
@@ -73,6 +80,7 @@ enum { CPU_MOST_TILE_BYTES = 2048 }; /* mr x nr elements of C of any micro-kerne
 typedef struct cpu_unpacked {
     int64_t m, n, k, a_rs, a_cs, b_rs, ldc;
     bool transposed; /* C is computed transposed, n x m, and stored transposed; beta is 0 */
+    cpu_complex complex;
 } cpu_unpacked;
 
 typedef void cpu_unpacked_product(const cpu_unpacked *shape, double alpha, double beta, const void *a, const void *b,

@@ -23,6 +23,10 @@
  *           row or of half a vector takes as long as a larger one. If both operands are transposed, C^T = B A needs no
  *           transpose of either: a block of it is computed beside C and transposed in registers as it is stored, which
  *           is less work than to pack both.
+ *           Complex (PARTS 2): the columns of a row of B are its real and imaginary parts side by side, the rows of a
+ *           column of A likewise, so that the tile above computes re(a) b and im(a) b of MR / 2 rows of C, by as many
+ *           multiply-adds as four real products. At the end of a panel each two rows become one: re(a) b + i im(a) b,
+ *           a swap of neighbours and a multiply-add by +-1. Conjugated operands change these signs and nothing else.
  *           bf16 and int8: panels hold words of two or four neighbours along k, and one instruction multiplies and adds
  *           them all (vec_step): 2 or 4 times the flops for the same loads.
  * LIMITS    NR a multiple of LANES, at most 3 of them; MR at most 8; 24 KiB on the stack for a block of C^T. The loops
@@ -37,10 +41,19 @@
 #define real_of(x) ((real)(x))
 #endif
 
-/* Columns are counted in units: half a vector where there are such. */
-enum { V = NR / LANES, UNIT = HAS_HALVES ? LANES / 2 : LANES, UNITS = NR / UNIT, SIZE = sizeof(real) };
+#ifndef PARTS
+#define PARTS 1
+#endif
+
+/* Columns of real numbers are counted in units: half a vector where there are such. An element of C has PARTS rows of
+ * sums in a tile, and as many columns. */
+enum { V = NR / LANES, UNIT = HAS_HALVES ? LANES / 2 : LANES, UNITS = NR / UNIT };
+typedef struct element {
+    real part[PARTS];
+} element;
+enum { SIZE = sizeof(element), TILE_ROWS = MR / PARTS, TILE_COLS = NR / PARTS, UNIT_COLS = UNIT / PARTS };
 _Static_assert(NR % LANES == 0, "NR is a multiple of the vector's lanes");
-_Static_assert(MR *NR *(int)sizeof(REAL) <= CPU_MOST_TILE_BYTES, "a tile may be computed beside C");
+_Static_assert(TILE_ROWS *TILE_COLS *SIZE <= CPU_MOST_TILE_BYTES, "a tile may be computed beside C");
 _Static_assert(MR <= 8 && UNITS <= 6, "there is a copy of the tile's code for each number of rows and units");
 
 #define ALWAYS static inline __attribute__((always_inline))
@@ -59,11 +72,22 @@ ALWAYS void store_at(real *row, int v, bool masked, some last, vec x)
         vec_store(row + v * LANES, x);
 }
 
-/* Where a tile stands in its operands; with two pointers into A, the addresses of 8 rows take fewer registers. */
+/* Where a tile stands in its operands, in real numbers; with two pointers into A, the addresses of 8 rows take fewer registers. */
 typedef struct feed {
     const real *a_low, *a_high, *b;
     int64_t a_rs, a_twice, a_thrice, b_next; /* strides; bytes from b to what is prefetched of it, unless packed */
 } feed;
+
+/* Row i of a column of A that is read in place. */
+ALWAYS const real *a_at(const feed *f, const int i)
+{
+    const int row = i / PARTS, of_four = row % 4;
+    return (row < 4 ? f->a_low : f->a_high) + i % PARTS +
+           (of_four == 0   ? 0
+            : of_four == 1 ? f->a_rs
+            : of_four == 2 ? f->a_twice
+                           : f->a_thrice);
+}
 
 /* One step of k: the outer product of `rows` elements of A and a row of B. */
 ALWAYS void step_of(const feed *f, const int rows, const int units, const bool masked, const bool packed, some last,
@@ -83,11 +107,7 @@ ALWAYS void step_of(const feed *f, const int rows, const int units, const bool m
     }
     UNROLLED(8)
     for (int i = 0; i < rows; i++) {
-        const real *at = packed ? f->a_low + i
-                                : (i < 4 ? f->a_low : f->a_high) + (i % 4 == 0   ? 0
-                                                                    : i % 4 == 1 ? f->a_rs
-                                                                    : i % 4 == 2 ? f->a_twice
-                                                                                 : f->a_thrice);
+        const real *at = packed ? f->a_low + i : a_at(f, i);
         if (vectors == 0) { /* a broadcast of half the width is faster */
             rest[i] = half_fma(half_all(*at), row_rest, rest[i]);
             continue;
@@ -100,63 +120,71 @@ ALWAYS void step_of(const feed *f, const int rows, const int units, const bool m
     }
 }
 
-/* The tile with its numbers of rows and of units as constants; masked: its last vector may not be whole; packed: see
- * cpu.h. */
-ALWAYS void tile_of(const cpu_tile *t, const int rows, const int units, const bool masked, const bool packed)
+#if PARTS == 2
+/* What the two rows of sums of a row of C are multiplied with as they are merged; neighbours are real and imaginary
+ * part. */
+typedef struct signs {
+    vec of_real, of_imaginary;
+} signs;
+
+ALWAYS vec alternating(real even, real odd) { return vec_low(vec_all(even), vec_all(odd)); }
+
+ALWAYS signs signs_of(const cpu_complex *x)
 {
-    const int vectors = units * UNIT / LANES, end = masked ? vectors - 1 : vectors; /* this vector is masked */
-    /* half a vector more, and that one is masked, not `end` */
-    const bool halved = units * UNIT % LANES != 0;
-    const some last = masked || halved ? vec_first(t->cols - (halved ? vectors : vectors - 1) * LANES) : vec_first(0);
-    const real *a = t->a, *b = t->b, *sum_in = t->sum_in;
-    const int64_t a_rs = packed ? 1 : t->a_rs, a_cs = packed ? MR : t->a_cs, b_rs = packed ? NR : t->b_rs;
-    vec sum[MR][V];
-    half rest[MR];
+    const real a = x->conjugates_a ? -1 : 1, b = x->conjugates_b ? -1 : 1;
+    return (signs){alternating(1, b), alternating(-a * b, a)};
+}
+
+/* Merges the sums of row i of the tile; from_real is re(a) b, from_imaginary im(a) b. */
+ALWAYS vec merged(signs s, vec from_real, vec from_imaginary)
+{
+    return vec_fma(vec_swap(from_imaginary), s.of_imaginary, vec_mul(from_real, s.of_real));
+}
+
+/* The epilogue: stores sums that go on, or C. A scalar without an imaginary part multiplies as a real number, so that
+ * no infinity becomes NaN. */
+ALWAYS void store_tile(const cpu_tile *t, const int rows, const int units, const bool masked, some last, vec sum[MR][V],
+                       half rest[MR])
+{
+    const int vectors = units * UNIT / LANES;
+    const bool ends = t->sum_out == NULL, turns = t->complex.alpha != 0, c_turns = t->complex.beta != 0,
+               reads_c = t->beta != 0 || c_turns;
+    const int64_t out_ld = PARTS * (ends ? t->ldc : t->sum_out_ld);
+    real *out = ends ? t->c : t->sum_out;
+    const signs s = signs_of(&t->complex);
+    const real alpha_i = real_of(t->complex.alpha), beta_i = real_of(t->complex.beta);
+    const vec alpha = vec_all(real_of(t->alpha)), beta = vec_all(real_of(t->beta)),
+              turn = alternating(-alpha_i, alpha_i), c_turn = alternating(-beta_i, beta_i);
     UNROLLED(8)
-    for (int i = 0; i < rows; i++) {
+    for (int i = 0; i < rows; i += 2) {
         UNROLLED(4)
         for (int v = 0; v < vectors; v++) {
-            sum[i][v] = sum_in ? load_at(sum_in + i * t->sum_in_ld, v, !halved && v == end, last) : vec_all(0);
-            /* a panel's first step: -128 times each row's sum */
-            if (DOT == DOT_U8) sum[i][v] = vec_add(sum[i][v], vec_all(a[i]));
-        }
-        if (halved) rest[i] = sum_in ? half_load_some(sum_in + i * t->sum_in_ld + vectors * LANES, last) : half_all(0);
-    }
-    if (DOT == DOT_U8) a += MR;
-    real *out = t->sum_out != NULL ? t->sum_out : t->c;
-    const int64_t out_ld = t->sum_out != NULL ? t->sum_out_ld : t->ldc, a_next_step = t->a_next_step,
-                  c_step = out_ld * SIZE;
-    uintptr_t at_a = t->a_next, at_c = t->c_next;
-    int64_t c_lines = (units * UNIT * SIZE + CPU_LINE_BYTES - 1) / CPU_LINE_BYTES;
-    /* lines that there will be no steps for */
-    for (; c_lines * MR > t->k && c_lines > 1; c_lines--, at_c += CPU_LINE_BYTES) {
-        UNROLLED(8)
-        for (int i = 0; i < MR; i++) __builtin_prefetch((const void *)(at_c + (uintptr_t)(i * c_step)), 1);
-    }
-    feed f = {a, a + 4 * a_rs, b, a_rs, 2 * a_rs, 3 * a_rs, t->b_next};
-    for (int64_t k_left = t->k; k_left > 0; k_left -= MR) {
-        /* all of C has been prefetched: MR steps without anything to count */
-        if (packed && c_lines <= 0 && k_left >= MR) {
-            UNROLLED(8)
-            for (int p = 0; p < MR; p++, f.a_low += MR, f.b += NR, at_a += (uintptr_t)a_next_step) {
-                __builtin_prefetch((const void *)at_a);
-                step_of(&f, rows, units, masked, packed, last, sum, rest);
+            real *at = out + i / 2 * out_ld;
+            const bool some_of_it = masked && v == vectors - 1;
+            vec x = merged(s, sum[i][v], sum[i + 1][v]), y = x;
+            if (ends && reads_c) {
+                const vec c = load_at(at, v, some_of_it, last);
+                y = vec_mul(beta, c);
+                if (c_turns) y = vec_fma(vec_swap(c), c_turn, y);
+                y = vec_fma(alpha, x, y);
+            } else if (ends) {
+                y = vec_mul(alpha, x);
             }
-            at_a += (uintptr_t)t->a_next_back;
-            continue;
+            if (ends && turns) y = vec_fma(vec_swap(x), turn, y);
+            store_at(at, v, some_of_it, last, y);
         }
-        int64_t steps = smaller(MR, k_left);
-        ROLLED
-        do {
-            __builtin_prefetch((const void *)at_a), __builtin_prefetch((const void *)at_c, 1);
-            at_a += (uintptr_t)a_next_step, at_c += (uintptr_t)c_step;
-            step_of(&f, rows, units, masked, packed, last, sum, rest);
-            f.a_low += a_cs, f.a_high += a_cs, f.b += b_rs;
-        } while (--steps > 0);
-        at_a += (uintptr_t)t->a_next_back, at_c -= (uintptr_t)(MR * c_step);
-        at_c += --c_lines > 0 ? CPU_LINE_BYTES : 0;
     }
-    /* epilogue */
+    (void)rest;
+}
+#else
+/* The epilogue: stores sums that go on, or C. */
+ALWAYS void store_tile(const cpu_tile *t, const int rows, const int units, const bool masked, some last, vec sum[MR][V],
+                       half rest[MR])
+{
+    const int vectors = units * UNIT / LANES, end = masked ? vectors - 1 : vectors;
+    const bool halved = units * UNIT % LANES != 0;
+    real *out = t->sum_out != NULL ? t->sum_out : t->c;
+    const int64_t out_ld = t->sum_out != NULL ? t->sum_out_ld : t->ldc;
     const vec alpha = vec_all(real_of(t->alpha)), beta = vec_all(real_of(t->beta));
     const half half_alpha = half_all(real_of(t->alpha)), half_beta = half_all(real_of(t->beta));
     /* known before C is written: it might be t, for all the compiler knows */
@@ -181,11 +209,76 @@ ALWAYS void tile_of(const cpu_tile *t, const int rows, const int units, const bo
         }
     }
 }
+#endif
+
+/* The tile with its numbers of rows and of units as constants; masked: its last vector may not be whole; packed: see
+ * cpu.h. */
+ALWAYS void tile_of(const cpu_tile *t, const int rows, const int units, const bool masked, const bool packed)
+{
+    const int vectors = units * UNIT / LANES, end = masked ? vectors - 1 : vectors; /* this vector is masked */
+    /* half a vector more, and that one is masked, not `end` */
+    const bool halved = units * UNIT % LANES != 0;
+    const some last = masked || halved ? vec_first(t->cols * PARTS - (halved ? vectors : vectors - 1) * LANES)
+                                       : vec_first(0);
+    const real *a = t->a, *b = t->b, *sum_in = t->sum_in;
+    const int64_t a_rs = packed ? 1 : t->a_rs * PARTS, a_cs = packed ? MR : t->a_cs * PARTS,
+                  b_rs = packed ? NR : t->b_rs * PARTS;
+    vec sum[MR][V];
+    half rest[MR];
+    UNROLLED(8)
+    for (int i = 0; i < rows; i++) {
+        UNROLLED(4)
+        for (int v = 0; v < vectors; v++) {
+            sum[i][v] = sum_in && i % PARTS == 0 ? load_at(sum_in + i * t->sum_in_ld, v, !halved && v == end, last)
+                                                 : vec_all(0);
+#if PARTS == 2
+            if (sum_in && i % 2 == 0) sum[i][v] = vec_mul(sum[i][v], signs_of(&t->complex).of_real);
+#endif
+            /* a panel's first step: -128 times each row's sum */
+            if (DOT == DOT_U8) sum[i][v] = vec_add(sum[i][v], vec_all(a[i]));
+        }
+        if (halved) rest[i] = sum_in ? half_load_some(sum_in + i * t->sum_in_ld + vectors * LANES, last) : half_all(0);
+    }
+    if (DOT == DOT_U8) a += MR;
+    const int64_t a_next_step = t->a_next_step, c_step = (t->sum_out != NULL ? t->sum_out_ld : t->ldc) * SIZE;
+    uintptr_t at_a = t->a_next, at_c = t->c_next;
+    int64_t c_lines = (units * UNIT * (int64_t)sizeof(real) + CPU_LINE_BYTES - 1) / CPU_LINE_BYTES;
+    /* lines that there will be no steps for */
+    for (; c_lines * TILE_ROWS > t->k && c_lines > 1; c_lines--, at_c += CPU_LINE_BYTES) {
+        UNROLLED(8)
+        for (int i = 0; i < TILE_ROWS; i++) __builtin_prefetch((const void *)(at_c + (uintptr_t)(i * c_step)), 1);
+    }
+    feed f = {a, a + 4 * a_rs, b, a_rs, 2 * a_rs, 3 * a_rs, t->b_next};
+    for (int64_t k_left = t->k; k_left > 0; k_left -= TILE_ROWS) {
+        /* all of C has been prefetched: some steps without anything to count */
+        if (packed && c_lines <= 0 && k_left >= TILE_ROWS) {
+            UNROLLED(8)
+            for (int p = 0; p < TILE_ROWS; p++, f.a_low += MR, f.b += NR, at_a += (uintptr_t)a_next_step) {
+                __builtin_prefetch((const void *)at_a);
+                step_of(&f, rows, units, masked, packed, last, sum, rest);
+            }
+            at_a += (uintptr_t)t->a_next_back;
+            continue;
+        }
+        int64_t steps = smaller(TILE_ROWS, k_left);
+        ROLLED
+        do {
+            __builtin_prefetch((const void *)at_a), __builtin_prefetch((const void *)at_c, 1);
+            at_a += (uintptr_t)a_next_step, at_c += (uintptr_t)c_step;
+            step_of(&f, rows, units, masked, packed, last, sum, rest);
+            f.a_low += a_cs, f.a_high += a_cs, f.b += b_rs;
+        } while (--steps > 0);
+        at_a += (uintptr_t)t->a_next_back, at_c -= (uintptr_t)(TILE_ROWS * c_step);
+        at_c += --c_lines > 0 ? CPU_LINE_BYTES : 0;
+    }
+    store_tile(t, rows, units, masked, last, sum, rest);
+}
 
 #define TILE(r, u)                                                                                                     \
     static __attribute__((noinline)) void tile_##r##_##u(const cpu_tile *t)                                            \
     {                                                                                                                  \
-        if ((r) <= MR && (u) <= UNITS) tile_of(t, (r) <= MR ? (r) : MR, (u) <= UNITS ? (u) : UNITS, true, false);      \
+        if ((r) <= MR && (r) % PARTS == 0 && (u) <= UNITS)                                                             \
+            tile_of(t, (r) <= MR ? (r) : MR, (u) <= UNITS ? (u) : UNITS, true, false);                                 \
     }
 /* clang-format off */
 #define TILES(r)   TILE(r, 1) TILE(r, 2) TILE(r, 3) TILE(r, 4) TILE(r, 5) TILE(r, 6)
@@ -208,15 +301,15 @@ static cpu_micro *const whole_tiles[] = {whole_1, whole_2, whole_3};
 
 ALWAYS void direct_tile(const cpu_tile *t)
 {
-    if (t->rows == MR && t->cols % LANES == 0)
-        whole_tiles[t->cols / LANES - 1](t);
+    if (t->rows == TILE_ROWS && t->cols * PARTS % LANES == 0)
+        whole_tiles[t->cols * PARTS / LANES - 1](t);
     else
-        edge_tiles[t->rows - 1][(t->cols - 1) / UNIT](t);
+        edge_tiles[t->rows * PARTS - 1][(t->cols * PARTS - 1) / UNIT](t);
 }
 
 void KERNEL(const cpu_tile *t)
 {
-    if (t->packed && t->rows == MR && t->cols == NR)
+    if (t->packed && t->rows == TILE_ROWS && t->cols == TILE_COLS)
         tile_of(t, MR, UNITS, false, true);
     else
         direct_tile(t);
@@ -244,26 +337,28 @@ static void unpacked_product(const cpu_unpacked *x, double alpha, double beta, c
                              void *c_all)
 {
     const int64_t m = x->m, n = x->n, k = x->k, a_rs = x->a_rs, a_cs = x->a_cs, b_rs = x->b_rs, ldc = x->ldc;
-    const real *a = a_all;
-    real *c = c_all;
+    const element *a = a_all;
+    element *c = c_all;
     cpu_tile t; /* each field of it set that is used, since clearing it takes longer than to fill it */
     t.k = k, t.a_rs = a_rs, t.a_cs = a_cs, t.b_rs = b_rs, t.sum_in = t.sum_out = NULL, t.ldc = ldc, t.alpha = alpha,
     t.beta = beta;
+    if (PARTS == 2) t.complex = x->complex;
     t.a = a, t.b = b_all, t.c = c, t.a_next = (uintptr_t)a, t.c_next = (uintptr_t)c, t.a_next_step = t.a_next_back = 0,
     t.b_next = 0;
-    if (m <= MR && n <= NR) {
+    if (m <= TILE_ROWS && n <= TILE_COLS) {
         t.rows = m, t.cols = n;
         direct_tile(&t);
         return;
     }
-    const int64_t high = (m + MR - 1) / MR, wide = (n + UNIT - 1) / UNIT, across = (wide + UNITS - 1) / UNITS;
+    const int64_t high = (m + TILE_ROWS - 1) / TILE_ROWS, wide = (n + UNIT_COLS - 1) / UNIT_COLS,
+                  across = (wide + UNITS - 1) / UNITS;
     const int64_t rows = high == 1 ? m : m / high, taller = m - rows * high, units = across == 1 ? wide : wide / across,
                   wider = wide - units * across;
     /* Each tile prefetches an equal part of the next rows of A. */
-    const int64_t a_bytes = across == 1 ? MR * SIZE : (MR * SIZE + across - 1) / across,
-                  a_bytes_all = (k + MR - 1) / MR * a_bytes;
+    const int64_t a_bytes = across == 1 ? TILE_ROWS * SIZE : (TILE_ROWS * SIZE + across - 1) / across,
+                  a_bytes_all = (k + TILE_ROWS - 1) / TILE_ROWS * a_bytes;
     if (a_cs == 1)
-        t.a_next_step = a_rs * SIZE, t.a_next_back = a_bytes - MR * a_rs * SIZE;
+        t.a_next_step = a_rs * SIZE, t.a_next_back = a_bytes - TILE_ROWS * a_rs * SIZE;
     else
         t.a_next_step = a_cs * SIZE;
     if (high > 1 && a_cs == 1) { /* the first rows; of operands whose tiles take less time than the memory, all */
@@ -277,19 +372,20 @@ static void unpacked_product(const cpu_unpacked *x, double alpha, double beta, c
         t.a = a, t.b = b_all, t.c = c, t.a_next = (uintptr_t)(r_next > 0 ? a + t.rows * a_rs : a);
         int64_t left = n;
         for (int64_t j = 0; j < across; j++) {
-            const int64_t whole = (units + (j < wider)) * UNIT, cols = whole < left ? whole : left;
+            const int64_t whole = (units + (j < wider)) * UNIT_COLS, cols = whole < left ? whole : left;
             t.cols = cols, left -= cols;
-            t.c_next = (uintptr_t)(left > 0 ? (real *)t.c + cols : r_next > 0 ? c + t.rows * ldc : (real *)t.c);
+            t.c_next = (uintptr_t)(left > 0 ? (element *)t.c + cols : r_next > 0 ? c + t.rows * ldc : (element *)t.c);
             t.b_next = left > 0 && i == 0 ? cols * SIZE : B_AHEAD * b_rs * SIZE; /* the first rows of tiles bring B */
             direct_tile(&t);
             t.a_next = a_cs == 1 && r_next > 0 ? t.a_next + (uintptr_t)a_bytes_all : (uintptr_t)a;
-            t.b = (const real *)t.b + cols, t.c = (real *)t.c + cols;
+            t.b = (const element *)t.b + cols, t.c = (element *)t.c + cols;
         }
         a += t.rows * a_rs, c += t.rows * ldc;
         t.rows = r_next;
     }
 }
 
+#if PARTS == 1
 /* The block of C^T that is computed at a time: whole tiles and whole squares, small enough for the L1. */
 enum {
     TRANSPOSED_ROWS = CPU_LINE_BYTES / SIZE % MR == 0 ? CPU_LINE_BYTES / SIZE : CPU_LINE_BYTES * 3 / 2 / SIZE,
@@ -327,11 +423,16 @@ static void unpacked_transposed(const cpu_unpacked *x, double alpha, const real 
         }
 }
 
+#endif
+
 void JOIN(KERNEL, _unpacked)(const cpu_unpacked *x, double alpha, double beta, const void *a, const void *b, void *c)
 {
-    if (x->transposed)
+#if PARTS == 1
+    if (x->transposed) {
         unpacked_transposed(x, alpha, a, b, c);
-    else
-        unpacked_product(x, alpha, beta, a, b, c);
+        return;
+    }
+#endif
+    unpacked_product(x, alpha, beta, a, b, c);
 }
 #endif

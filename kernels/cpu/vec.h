@@ -178,7 +178,7 @@ enum {
 
 /* Vectors of half the lanes: where wide ones are computed in two halves, or on two of three units, a row's end in one
  * costs half as much. Others have none. */
-#if defined(half_fma) && DOT == 0
+#if defined(half_fma) && DOT == 0 && !(defined(PARTS) && PARTS == 2)
 enum { HAS_HALVES = 1 };
 #else
 enum { HAS_HALVES = 0 };
@@ -195,12 +195,13 @@ typedef vec half;
 
 #if !REAL_IS_INT
 /* The shuffles of a transpose: of each 16 bytes of two vectors the low or the high elements, interleaved (f32 also in
- * pairs), and of whole blocks of 16 bytes the even or the odd ones of both. */
+ * pairs), and of whole blocks of 16 bytes the even or the odd ones of both. vec_swap: of neighbours in one vector. */
 #if defined(__AVX512F__) && REAL_IS_DOUBLE
 #define vec_low(a, b)  _mm512_unpacklo_pd(a, b)
 #define vec_high(a, b) _mm512_unpackhi_pd(a, b)
 #define vec_even(a, b) _mm512_shuffle_f64x2(a, b, 0x88)
 #define vec_odd(a, b)  _mm512_shuffle_f64x2(a, b, 0xdd)
+#define vec_swap(a)    _mm512_permute_pd(a, 0x55)
 #elif defined(__AVX512F__)
 #define vec_low(a, b)        _mm512_unpacklo_ps(a, b)
 #define vec_high(a, b)       _mm512_unpackhi_ps(a, b)
@@ -208,11 +209,13 @@ typedef vec half;
 #define vec_high_pairs(a, b) _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(a), _mm512_castps_pd(b)))
 #define vec_even(a, b)       _mm512_shuffle_f32x4(a, b, 0x88)
 #define vec_odd(a, b)        _mm512_shuffle_f32x4(a, b, 0xdd)
+#define vec_swap(a)          _mm512_permute_ps(a, 0xb1)
 #elif defined(__AVX2__) && defined(__FMA__) && REAL_IS_DOUBLE
 #define vec_low(a, b)  _mm256_unpacklo_pd(a, b)
 #define vec_high(a, b) _mm256_unpackhi_pd(a, b)
 #define vec_even(a, b) _mm256_permute2f128_pd(a, b, 0x20)
 #define vec_odd(a, b)  _mm256_permute2f128_pd(a, b, 0x31)
+#define vec_swap(a)    _mm256_permute_pd(a, 0x5)
 #elif defined(__AVX2__) && defined(__FMA__)
 #define vec_low(a, b)        _mm256_unpacklo_ps(a, b)
 #define vec_high(a, b)       _mm256_unpackhi_ps(a, b)
@@ -220,14 +223,17 @@ typedef vec half;
 #define vec_high_pairs(a, b) _mm256_castpd_ps(_mm256_unpackhi_pd(_mm256_castps_pd(a), _mm256_castps_pd(b)))
 #define vec_even(a, b)       _mm256_permute2f128_ps(a, b, 0x20)
 #define vec_odd(a, b)        _mm256_permute2f128_ps(a, b, 0x31)
+#define vec_swap(a)          _mm256_permute_ps(a, 0xb1)
 #elif REAL_IS_DOUBLE
 #define vec_low(a, b)  __builtin_shufflevector(a, b, 0, 2)
 #define vec_high(a, b) __builtin_shufflevector(a, b, 1, 3)
+#define vec_swap(a)    __builtin_shufflevector(a, a, 1, 0)
 #else
 #define vec_low(a, b)        __builtin_shufflevector(a, b, 0, 4, 1, 5)
 #define vec_high(a, b)       __builtin_shufflevector(a, b, 2, 6, 3, 7)
 #define vec_low_pairs(a, b)  __builtin_shufflevector(a, b, 0, 1, 4, 5)
 #define vec_high_pairs(a, b) __builtin_shufflevector(a, b, 2, 3, 6, 7)
+#define vec_swap(a)          __builtin_shufflevector(a, a, 1, 0, 3, 2)
 #endif
 
 /* vec_transpose - lane j of from[i] becomes lane i of to[j], for LANES vectors: first within blocks of 16 bytes, then

@@ -232,7 +232,7 @@ static void rung_team(void *context, team *team)
 static void run_rung(const plan *plan, const buffer *a, const buffer *b, const buffer *c, void *workspace, pool *pool)
 {
     const tw_problem *p = &plan->problem;
-    bool a_transposed = p->op_a == TW_T, b_transposed = p->op_b == TW_T;
+    bool a_transposed = p->op_a == TW_T, b_transposed = p->op_b == TW_T; /* no rung is of a complex type */
     atomic_llong next_block = 0;
     cpu_problem x = {.m = p->m,
                      .n = p->n,

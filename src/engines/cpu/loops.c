@@ -31,6 +31,7 @@ typedef struct loops {
     int64_t a_rs, a_cs, b_rs, b_cs;
     int64_t mr, nr, bytes, source_bytes; /* of an element of C, of sums and of panels; of an element of A and B */
     double alpha, beta;
+    cpu_complex complex;
     /* position of the loops */
     int64_t i0, j0, p0, rows, cols, depth, steps, a_steps; /* this macro-block and panel */
 } loops;
@@ -139,7 +140,8 @@ static block block_of(const loops *l, int64_t task)
                         .sum_out_ld = sum_ld,
                         .ldc = ldc,
                         .alpha = l->alpha,
-                        .beta = l->beta};
+                        .beta = l->beta,
+                        .complex = l->complex};
     /* Not where all of A stays in the cache, where its rows would evict each other, or where A is not K-major. */
     if (cpu->small_m || (a_lies && (!a_rows || l->a_rs * l->bytes % 4096 == 0))) return t;
     const int64_t across = ceil_div(t.j_last - t.j_first, l->nr), steps = ceil_div(l->steps, l->mr);
@@ -174,7 +176,7 @@ static void tile_across(const loops *l, const cpu_tile *tile, int64_t row, int64
             const int64_t diagonal = row + i - column, first = lower ? 0 : max_i64(diagonal, 0),
                           last = lower ? min_i64(diagonal + 1, tile->cols) : tile->cols;
             char *at_c = (char *)tile->c + (i * tile->ldc + first) * bytes, *at = own + (i * l->nr + first) * bytes;
-            if (last > first && (stores || tile->beta != 0))
+            if (last > first && (stores || problem_reads_c(&l->plan->problem)))
                 memcpy(stores ? at_c : at, stores ? at : at_c, (size_t)((last - first) * bytes));
         }
         if (!stores) l->plan->row->micro(&beside);
@@ -195,7 +197,8 @@ static void tile_at(const loops *l, block *t, int64_t i, int64_t j)
     if (where == OUTSIDE) return;
     tile->a = cpu->direct_a ? l->a + ((l->i0 + i) * l->a_rs + l->p0 * l->a_cs) * bytes
                             : l->packed_a + i * l->a_steps * bytes;
-    tile->b = cpu->direct_b ? l->b + (l->p0 * l->b_rs + l->j0 + j) * bytes : l->packed_b + j * l->steps * bytes;
+    tile->b = cpu->direct_b ? l->b + (l->p0 * l->b_rs + (l->j0 + j) * l->b_cs) * bytes
+                            : l->packed_b + j * l->steps * bytes;
     tile->c = l->c + ((l->i0 + i) * tile->ldc + l->j0 + j) * bytes;
     char *sum = cpu->sum_bytes > 0 ? l->sums + (i * cpu->macro_n + j) * bytes : tile->c, *out = ends ? tile->c : sum;
     tile->sum_in = l->p0 > 0 ? sum : NULL, tile->sum_out = ends ? NULL : sum;
@@ -392,23 +395,35 @@ static void walk(void *context, team *team)
     team_tasks(team, run_task, &w);
 }
 
+/* Bytes of a sum, which are those of an element of C. */
+static int64_t sum_bytes(const tw_problem *p)
+{
+    return p->dtype == TW_CF64 ? 16 : p->dtype == TW_F64 || p->dtype == TW_CF32 ? 8 : 4;
+}
+
+static cpu_complex complex_of(const tw_problem *p)
+{
+    return (cpu_complex){p->alpha_imaginary, p->beta_imaginary, op_conjugates(p->op_a), op_conjugates(p->op_b)};
+}
+
 static loops loops_of(const plan *plan, double alpha, double beta, const void *a, const void *b, void *c)
 {
     const tw_problem *p = &plan->problem;
-    bool a_transposed = p->op_a == TW_T, b_transposed = p->op_b == TW_T;
+    bool a_transposed = op_transposes(p->op_a), b_transposed = op_transposes(p->op_b);
     return (loops){.plan = plan,
                    .a = a,
                    .b = b,
                    .c = c,
                    .alpha = alpha,
                    .beta = beta,
+                   .complex = complex_of(p),
                    .a_rs = a_transposed ? 1 : p->lda,
                    .a_cs = a_transposed ? p->lda : 1,
                    .b_rs = b_transposed ? 1 : p->ldb,
                    .b_cs = b_transposed ? p->ldb : 1,
                    .mr = plan->row->lab.tile_m,
-                   .nr = plan->row->lab.tile_n,
-                   .bytes = p->dtype == TW_F64 ? 8 : 4,
+                   .nr = plan->cpu.by_columns ? 1 : plan->row->lab.tile_n,
+                   .bytes = sum_bytes(p),
                    .source_bytes = dtype_find(p->dtype)->lab.bytes};
 }
 
@@ -418,8 +433,9 @@ static void unpacked_part(const plan *plan, double alpha, double beta, const voi
                           int64_t last, int64_t j)
 {
     const cpu_plan *cpu = &plan->cpu;
-    const int64_t bytes = plan->problem.dtype == TW_F64 ? 8 : 4;
+    const int64_t bytes = sum_bytes(&plan->problem);
     cpu_unpacked part = cpu->unpacked_shape;
+    part.complex = complex_of(&plan->problem);
     part.m = last - i, part.n = min_i64(cpu->task_n, cpu->unpacked_shape.n - j);
     const char *of_m = part.transposed ? b : a, *of_n = part.transposed ? a : b;
     const int64_t offset = part.transposed ? j * part.ldc + i : i * part.ldc + j;

@@ -5,10 +5,13 @@
 
 typedef float four __attribute__((vector_size(16)));
 typedef double two __attribute__((vector_size(16)));
+/* elements of 8 and 16 bytes, which may be complex and aligned to one part alone */
+typedef double element_8 __attribute__((aligned(4), may_alias));
+typedef double element_16 __attribute__((vector_size(16), aligned(8), may_alias));
 
 /* Transposes a square of 16-byte vectors: rows of the source, `stride` apart, become columns of the panel, whose rows
  * are `width` apart. */
-enum { EDGE_4 = 4, EDGE_8 = 2 };
+enum { EDGE_4 = 4, EDGE_8 = 2, EDGE_16 = 1 };
 
 static inline void transpose_4(float *packed, int64_t width, const float *source, int64_t stride)
 {
@@ -35,12 +38,19 @@ static inline void transpose_pair(void *packed, int64_t width, const void *sourc
         memcpy((float *)packed + p * width, (const float *)&out[p / 2] + p % 2 * 2, 2 * sizeof(float));
 }
 
-static inline void transpose_8(double *packed, int64_t width, const double *source, int64_t stride)
+static inline void transpose_8(element_8 *packed, int64_t width, const element_8 *source, int64_t stride)
 {
     two r[2];
     for (int i = 0; i < 2; i++) memcpy(&r[i], source + i * stride, sizeof r[i]);
     two out[2] = {__builtin_shufflevector(r[0], r[1], 0, 2), __builtin_shufflevector(r[0], r[1], 1, 3)};
     for (int p = 0; p < 2; p++) memcpy(packed + p * width, &out[p], sizeof out[p]);
+}
+
+/* An element of 16 bytes is a vector by itself. */
+static inline void transpose_16(element_16 *packed, int64_t width, const element_16 *source, int64_t stride)
+{
+    (void)width, (void)stride;
+    *packed = *source;
 }
 
 /* Packs one panel of elements of type T of `size` bytes. A K-major operand is transposed by squares, whose cache lines
@@ -62,12 +72,13 @@ static inline void transpose_8(double *packed, int64_t width, const double *sour
         for (int64_t p = 0; p < k; p++, packed += width) {                                                             \
             for (int64_t i = p < square_k ? square_lanes : 0; i < lanes; i++)                                          \
                 packed[i] = source[i * stride + p * k_stride];                                                         \
-            for (int64_t i = lanes; i < width; i++) packed[i] = 0;                                                     \
+            for (int64_t i = lanes; i < width; i++) packed[i] = (T){0};                                                \
         }                                                                                                              \
     }
 
 PACK_PANEL(float, 4)
-PACK_PANEL(double, 8)
+PACK_PANEL(element_8, 8)
+PACK_PANEL(element_16, 16)
 
 void pack_panels(size_t element_bytes, void *packed, const void *source, int64_t stride, int64_t k_stride,
                  int64_t length, int64_t k, int64_t width, int64_t first, int64_t last)
@@ -76,8 +87,11 @@ void pack_panels(size_t element_bytes, void *packed, const void *source, int64_t
         int64_t from = panel * width, lanes = min_i64(length - from, width), to = from * k, at = from * stride;
         if (element_bytes == 4)
             pack_panel_4((float *)packed + to, (const float *)source + at, stride, k_stride, lanes, k, width);
+        else if (element_bytes == 8)
+            pack_panel_8((element_8 *)packed + to, (const element_8 *)source + at, stride, k_stride, lanes, k, width);
         else
-            pack_panel_8((double *)packed + to, (const double *)source + at, stride, k_stride, lanes, k, width);
+            pack_panel_16((element_16 *)packed + to, (const element_16 *)source + at, stride, k_stride, lanes, k,
+                          width);
     }
 }
 
