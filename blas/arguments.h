@@ -30,24 +30,33 @@ enum { NONE = -1 }; /* a setting that does not exist */
 
 static inline integer at_least_1(integer value) { return value > 1 ? value : 1; }
 
-/* TW_N, TW_T or NONE; the conjugate transpose of a real matrix is its transpose. */
+/* TW_N, TW_T, TW_C or NONE. */
 static inline int op_of(const char *letter)
 {
     switch (*letter) {
     case 'N':
     case 'n': return TW_N;
     case 'T':
-    case 't':
+    case 't': return TW_T;
     case 'C':
-    case 'c': return TW_T;
+    case 'c': return TW_C;
     default: return NONE;
     }
 }
 
 static inline int op_from(int op)
 {
-    return op == CblasNoTrans ? TW_N : op == CblasTrans || op == CblasConjTrans ? TW_T : NONE;
+    return op == CblasNoTrans ? TW_N : op == CblasTrans ? TW_T : op == CblasConjTrans ? TW_C : NONE;
 }
+
+/* The conjugate transpose of a real matrix is its transpose. */
+static inline int real_op(int op) { return op == TW_C ? TW_T : op; }
+
+/* A scalar as it is passed: by value, by address, and the imaginary part behind a complex one's real part. */
+#define SCALAR(part, x)    ((double)(x))
+#define SCALAR_AT(part, x) ((double)*(const part *)(x))
+#define PART_AT(part, x)   ((double)((const part *)(x))[1])
+#define NO_PART(part, x)   0.0
 
 #define EXCHANGE(type, x, y)                                                                                           \
     do {                                                                                                               \

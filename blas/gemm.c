@@ -1,12 +1,13 @@
-/* gemm.c - sgemm and dgemm under the names of CBLAS and Fortran: arguments checked as the reference BLAS does, the
- * product by tw_gemm(). */
+/* gemm.c - sgemm, dgemm, cgemm and zgemm under the names of CBLAS and Fortran: arguments checked as the reference BLAS
+ * does, the product by tw_gemm(). */
 #include "arguments.h"
+#include "blocks.h"
 #include "product.h"
 #include "spellings.h"
 
 #include <stddef.h>
 
-/* One call in Fortran's terms: matrices are column-major, ops are TW_N, TW_T or NONE. The functions that pass it on
+/* One call in Fortran's terms: matrices are column-major, ops are TW_N, TW_T, of complex matrices TW_C, or NONE. The functions that pass it on
  * are inlined into the entries and nobody else sees it, so that it lives in registers: stored and loaded again it took
  * a sixth of an 8 x 8 x 8 product. */
 typedef struct call {
@@ -17,6 +18,7 @@ typedef struct call {
     double alpha, beta;
     const void *a, *b;
     void *c;
+    double alpha_i, beta_i; /* of complex types */
 } call;
 
 /* The number of the first wrong argument of the Fortran call, in the reference's order; 0: none. */
@@ -34,9 +36,10 @@ static inline int first_wrong(const call *x)
 
 /* A column-major C = A B is the row-major C^T = B^T A^T: the operands change places, each keeps its op and its leading
  * dimension. */
-static inline void multiply(const call *x)
+static inline void multiply_real(call *x)
 {
-    int wrong = first_wrong(x);
+    x->op_a = real_op(x->op_a), x->op_b = real_op(x->op_b);
+    const int wrong = first_wrong(x);
     if (wrong > 0) {
         blas_report(x->caller, wrong, NULL);
         return;
@@ -56,6 +59,31 @@ static inline void multiply(const call *x)
     tw_context *context = atomic_load_explicit(&blas_quiet_context, memory_order_acquire);
     if (context == NULL || tw_gemm(context, &p, x->b, x->a, x->c) != TW_OK)
         blas_product(x->caller, &p, x->b, x->a, x->c);
+}
+
+static inline void multiply_complex(call *x)
+{
+    const int wrong = first_wrong(x);
+    const bool reads = x->k > 0 && (x->alpha != 0 || x->alpha_i != 0);
+    if (wrong > 0) {
+        blas_report(x->caller, wrong, NULL);
+        return;
+    }
+    if (x->m == 0 || x->n == 0 || (!reads && x->beta == 1 && x->beta_i == 0)) return;
+    tw_problem p = tw_problem_make(x->dtype, (tw_op)x->op_b, (tw_op)x->op_a, x->n, x->m, x->k);
+    p.lda = x->ldb, p.ldb = x->lda, p.ldc = x->ldc;
+    p.alpha = x->alpha, p.alpha_imaginary = x->alpha_i, p.beta = x->beta, p.beta_imaginary = x->beta_i;
+    tw_context *context = atomic_load_explicit(&blas_quiet_context, memory_order_acquire);
+    if (context == NULL || tw_gemm(context, &p, x->b, x->a, x->c) != TW_OK)
+        blas_product(x->caller, &p, x->b, x->a, x->c);
+}
+
+static inline void multiply(call *x)
+{
+    if (blas_is_complex(x->dtype))
+        multiply_complex(x);
+    else
+        multiply_real(x);
 }
 
 /* x holds the C call's sizes and operands as they were given; a row-major C = A B is the column-major C^T = B^T A^T. */
@@ -86,29 +114,65 @@ static inline void multiply_from_c(const blas_caller *caller, CBLAS_LAYOUT layou
     multiply(x);
 }
 
-#define ENTRIES(real, dtype_, fortran_name, name)                                                                      \
+/* number: the type that pointers to elements have; part: of a scalar's parts, which C passes as c_scalar. */
+#define ENTRIES(number, part, c_scalar, of_c, of_fortran, of_c_i, of_fortran_i, dtype_, fortran_name, name)            \
     void FORTRAN_NAME(name)(const char *op_a, const char *op_b, const integer *m, const integer *n, const integer *k,  \
-                            const real *alpha, const real *a, const integer *lda, const real *b, const integer *ldb,   \
-                            const real *beta, real *c, const integer *ldc)                                             \
+                            const number *alpha, const number *a, const integer *lda, const number *b,                 \
+                            const integer *ldb, const number *beta, number *c, const integer *ldc)                     \
     {                                                                                                                  \
         static const blas_caller caller = {fortran_name, STRING(FORTRAN_NAME(name)), false, false, BLAS_WIDE};         \
-        call x = {&caller, dtype_, op_of(op_a),    op_of(op_b),   *m, *n, *k, *lda,                                    \
-                  *ldb,    *ldc,   (double)*alpha, (double)*beta, a,  b,  c};                                          \
+        call x = {&caller,                                                                                             \
+                  dtype_,                                                                                              \
+                  op_of(op_a),                                                                                         \
+                  op_of(op_b),                                                                                         \
+                  *m,                                                                                                  \
+                  *n,                                                                                                  \
+                  *k,                                                                                                  \
+                  *lda,                                                                                                \
+                  *ldb,                                                                                                \
+                  *ldc,                                                                                                \
+                  of_fortran(part, alpha),                                                                             \
+                  of_fortran(part, beta),                                                                              \
+                  a,                                                                                                   \
+                  b,                                                                                                   \
+                  c,                                                                                                   \
+                  of_fortran_i(part, alpha),                                                                           \
+                  of_fortran_i(part, beta)};                                                                           \
         multiply(&x);                                                                                                  \
     }                                                                                                                  \
     void C_NAME(name)(CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, integer m, integer n,           \
-                      integer k, real alpha, const real *a, integer lda, const real *b, integer ldb, real beta,        \
-                      real *c, integer ldc)                                                                            \
+                      integer k, c_scalar alpha, const number *a, integer lda, const number *b, integer ldb,           \
+                      c_scalar beta, number *c, integer ldc)                                                           \
     {                                                                                                                  \
         static const blas_caller callers[] = {                                                                         \
             {fortran_name, STRING(C_NAME(name)), true, false, BLAS_WIDE},                                              \
             {fortran_name, STRING(C_NAME(name)), true, true, BLAS_WIDE, {4, 5, 9, 11}}};                               \
-        call x = {NULL, dtype_, NONE, NONE, m, n, k, lda, ldb, ldc, (double)alpha, (double)beta, a, b, c};             \
+        call x = {NULL,                                                                                                \
+                  dtype_,                                                                                              \
+                  NONE,                                                                                                \
+                  NONE,                                                                                                \
+                  m,                                                                                                   \
+                  n,                                                                                                   \
+                  k,                                                                                                   \
+                  lda,                                                                                                 \
+                  ldb,                                                                                                 \
+                  ldc,                                                                                                 \
+                  of_c(part, alpha),                                                                                   \
+                  of_c(part, beta),                                                                                    \
+                  a,                                                                                                   \
+                  b,                                                                                                   \
+                  c,                                                                                                   \
+                  of_c_i(part, alpha),                                                                                 \
+                  of_c_i(part, beta)};                                                                                 \
         multiply_from_c(&callers[layout == CblasRowMajor], layout, op_a, op_b, &x);                                    \
     }
 
-ENTRIES(float, TW_F32, "SGEMM ", sgemm)
-ENTRIES(double, TW_F64, "DGEMM ", dgemm)
+ENTRIES(float, float, float, SCALAR, SCALAR_AT, NO_PART, NO_PART, TW_F32, "SGEMM ", sgemm)
+ENTRIES(double, double, double, SCALAR, SCALAR_AT, NO_PART, NO_PART, TW_F64, "DGEMM ", dgemm)
+ENTRIES(void, float, const void *, SCALAR_AT, SCALAR_AT, PART_AT, PART_AT, TW_CF32, "CGEMM ", cgemm)
+ENTRIES(void, double, const void *, SCALAR_AT, SCALAR_AT, PART_AT, PART_AT, TW_CF64, "ZGEMM ", zgemm)
 
 SPELL(sgemm);
 SPELL(dgemm);
+SPELL(cgemm);
+SPELL(zgemm);

@@ -3,6 +3,8 @@
  * line of TILEWRIGHT_VERBOSE. */
 #include "product.h"
 
+#include "plain.h"
+
 #include <tilewright_lab.h>
 
 #include <stdbool.h>
@@ -48,30 +50,13 @@ tw_context *blas_context(void)
 
 /* ---- operands as they may lie ---- */
 
-static size_t bytes_of(const tw_problem *p) { return p->dtype == TW_F64 ? sizeof(double) : sizeof(float); }
+static size_t bytes_of(const tw_problem *p) { return (size_t)blas_bytes(p->dtype); }
 
-static bool reads(const tw_problem *p) { return p->alpha != 0 && p->k > 0; }
+static bool transposes(tw_op op) { return op == TW_T || op == TW_C; }
 
-static double element(const tw_problem *p, const void *x, int64_t at)
-{
-    double wide;
-    float narrow;
-    if (p->dtype == TW_F64)
-        memcpy(&wide, (const char *)x + at * 8, 8);
-    else
-        memcpy(&narrow, (const char *)x + at * 4, 4), wide = (double)narrow;
-    return wide;
-}
+static bool reads(const tw_problem *p) { return (p->alpha != 0 || p->alpha_imaginary != 0) && p->k > 0; }
 
-static void set_element(const tw_problem *p, void *x, int64_t at, double value)
-{
-    if (p->dtype == TW_F64) {
-        memcpy((char *)x + at * 8, &value, 8);
-    } else {
-        float narrow = (float)value;
-        memcpy((char *)x + at * 4, &narrow, 4);
-    }
-}
+static bool reads_c(const tw_problem *p) { return p->beta != 0 || p->beta_imaginary != 0; }
 
 /* The columns of row i of C that are computed: *first .. *last - 1. */
 static void columns_of(const tw_problem *p, int64_t i, int64_t *first, int64_t *last)
@@ -79,23 +64,25 @@ static void columns_of(const tw_problem *p, int64_t i, int64_t *first, int64_t *
     *first = p->flags == TW_UPPER ? i : 0, *last = p->flags == TW_LOWER ? i + 1 : p->n;
 }
 
-/* Needs no memory and no context, and is slow. f32 is summed in f64, no worse than tw_gemm's bound. */
-static void multiply_plainly(const tw_problem *p, const void *a, const void *b, void *c)
+static matrix operand(const void *at, int64_t rows, int64_t cols, int64_t ld, tw_op op)
 {
-    for (int64_t i = 0; i < p->m; i++) {
-        int64_t first, last;
-        columns_of(p, i, &first, &last);
-        for (int64_t j = first; j < last; j++) {
-            double sum = 0, before = p->beta != 0 ? p->beta * element(p, c, i * p->ldc + j) : 0;
-            for (int64_t l = 0; reads(p) && l < p->k; l++)
-                sum += element(p, a, p->op_a == TW_N ? i * p->lda + l : l * p->lda + i) *
-                       element(p, b, p->op_b == TW_N ? l * p->ldb + j : j * p->ldb + l);
-            set_element(p, c, i * p->ldc + j, (reads(p) ? p->alpha * sum : 0) + before);
-        }
-    }
+    return (matrix){(char *)(uintptr_t)at, rows, cols, ld, transposes(op), op == TW_C || op == TW_R};
 }
 
-static bool misaligned(const tw_problem *p, const void *x) { return (uintptr_t)x % bytes_of(p) != 0; }
+/* Needs no memory and no context, and is slow. */
+static void multiply_plainly(const tw_problem *p, const void *a, const void *b, void *c)
+{
+    const matrix of_a = operand(a, p->m, p->k, p->lda, p->op_a), of_b = operand(b, p->k, p->n, p->ldb, p->op_b),
+                 of_c = operand(c, p->m, p->n, p->ldc, TW_N);
+    plain_multiply(p->dtype, (scalar){p->alpha, p->alpha_imaginary}, &of_a, &of_b, (scalar){p->beta, p->beta_imaginary},
+                   &of_c, p->flags);
+}
+
+/* To a real number, which is a part of a complex one. */
+static bool misaligned(const tw_problem *p, const void *x)
+{
+    return (uintptr_t)x % (bytes_of(p) / (blas_is_complex(p->dtype) ? 2 : 1)) != 0;
+}
 
 static void copy_rows(void *to, int64_t to_ld, const void *from, int64_t from_ld, int64_t rows, int64_t cols,
                       size_t bytes)
@@ -144,13 +131,13 @@ static tw_status multiply_aligned(tw_context *context, const tw_problem *p, cons
 {
     tw_problem q = *p;
     void *copy[3] = {NULL, NULL, NULL}, *at_c = c;
-    bool transposes_a = p->op_a == TW_T, transposes_b = p->op_b == TW_T;
+    const bool transposes_a = transposes(p->op_a), transposes_b = transposes(p->op_b);
     bool fits = !reads(p) || (align(p, &a, transposes_a ? p->k : p->m, transposes_a ? p->m : p->k, &q.lda, &copy[0]) &&
                               align(p, &b, transposes_b ? p->n : p->k, transposes_b ? p->k : p->n, &q.ldb, &copy[1]));
     if (misaligned(p, c)) {
         at_c = copy[2] = room_for(p, p->m, p->n), q.ldc = p->n;
         fits = fits && at_c != NULL;
-        if (fits && p->beta != 0) copy_c(p, c, at_c, false);
+        if (fits && reads_c(p)) copy_c(p, c, at_c, false);
     }
     const tw_status status = fits ? tw_gemm(context, &q, a, b, at_c) : TW_NO_MEMORY;
     if (status == TW_OK && copy[2] != NULL) copy_c(p, c, at_c, true);
@@ -200,15 +187,23 @@ void blas_finish(const blas_caller *caller, const char *failed, double start_s, 
                 said, seconds * (slow ? 1e3 : 1e6), slow ? "ms" : "us", seconds > 0 ? flops / seconds / 1e9 : 0);
 }
 
+const char *blas_scalar_text(char text[SCALAR_BYTES], double re, double im)
+{
+    const int used = snprintf(text, SCALAR_BYTES, "%g", re);
+    if (im != 0) snprintf(text + used, (size_t)(SCALAR_BYTES - used), "%+gi", im);
+    return text;
+}
+
 /* In the caller's terms: p is a column-major call's product of the transposes. */
 static void describe(const blas_caller *caller, const tw_problem *p, char *text, size_t bytes)
 {
-    bool rows = caller->row_major;
-    char op_a = (rows ? p->op_a : p->op_b) == TW_N ? 'N' : 'T', op_b = (rows ? p->op_b : p->op_a) == TW_N ? 'N' : 'T';
-    snprintf(text, bytes, "%c%c m %lld n %lld k %lld lda %lld ldb %lld ldc %lld alpha %g beta %g", op_a, op_b,
-             (long long)(rows ? p->m : p->n), (long long)(rows ? p->n : p->m), (long long)p->k,
-             (long long)(rows ? p->lda : p->ldb), (long long)(rows ? p->ldb : p->lda), (long long)p->ldc, p->alpha,
-             p->beta);
+    const bool rows = caller->row_major;
+    char alpha[SCALAR_BYTES], beta[SCALAR_BYTES];
+    snprintf(text, bytes, "%c%c m %lld n %lld k %lld lda %lld ldb %lld ldc %lld alpha %s beta %s",
+             "NTC"[rows ? p->op_a : p->op_b], "NTC"[rows ? p->op_b : p->op_a], (long long)(rows ? p->m : p->n),
+             (long long)(rows ? p->n : p->m), (long long)p -> k, (long long)(rows ? p->lda : p->ldb),
+             (long long)(rows ? p->ldb : p->lda), (long long)p -> ldc,
+             blas_scalar_text(alpha, p->alpha, p->alpha_imaginary), blas_scalar_text(beta, p->beta, p->beta_imaginary));
 }
 
 void blas_product(const blas_caller *caller, const tw_problem *first, const void *a, const void *b, void *c)
@@ -221,6 +216,6 @@ void blas_product(const blas_caller *caller, const tw_problem *first, const void
     double start_s = blas_start();
     bool computed = blas_multiply(p, a, b, c);
     if (start_s > 0) describe(caller, p, said, sizeof said);
-    blas_finish(caller, computed ? NULL : tw_error_text(), start_s, 2 * (double)p->m * (double)p->n * (double)p->k,
-                said);
+    blas_finish(caller, computed ? NULL : tw_error_text(), start_s,
+                (blas_is_complex(p->dtype) ? 8 : 2) * (double)p->m * (double)p->n * (double)p->k, said);
 }

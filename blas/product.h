@@ -18,6 +18,10 @@ tw_context *blas_context(void);
  * operands at any addresses, without memory slower. False: tw_error_text() says why. */
 bool blas_multiply(const tw_problem *p, const void *a, const void *b, void *c);
 
+/* blas_scalar_text - a scalar for that line: "2", "2-1i". */
+enum { SCALAR_BYTES = 32 };
+const char *blas_scalar_text(char text[SCALAR_BYTES], double re, double im);
+
 /* blas_start - the time, where calls are printed; else 0. blas_finish - prints the call that began then: "cblas_dgemm
  * row-major" and `said`; failed: reports the call, with that sentence. */
 double blas_start(void);

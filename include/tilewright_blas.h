@@ -90,6 +90,48 @@ void cblas_sgemmtr(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op_a, C
                    float alpha, const float *a, int lda, const float *b, int ldb, float beta, float *c, int ldc);
 void cblas_dgemmtr(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, int n, int k,
                    double alpha, const double *a, int lda, const double *b, int ldb, double beta, double *c, int ldc);
+void cblas_cgemm(CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, int m, int n, int k,
+                 const void *alpha, const void *a, int lda, const void *b, int ldb, const void *beta, void *c, int ldc);
+void cblas_csymm(CBLAS_LAYOUT layout, CBLAS_SIDE side, CBLAS_UPLO uplo, int m, int n, const void *alpha, const void *a,
+                 int lda, const void *b, int ldb, const void *beta, void *c, int ldc);
+void cblas_csyrk(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op, int n, int k, const void *alpha,
+                 const void *a, int lda, const void *beta, void *c, int ldc);
+void cblas_csyr2k(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op, int n, int k, const void *alpha,
+                  const void *a, int lda, const void *b, int ldb, const void *beta, void *c, int ldc);
+void cblas_cgemmtr(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, int n, int k,
+                   const void *alpha, const void *a, int lda, const void *b, int ldb, const void *beta, void *c,
+                   int ldc);
+void cblas_ctrmm(CBLAS_LAYOUT layout, CBLAS_SIDE side, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op_a, CBLAS_DIAG diag, int m,
+                 int n, const void *alpha, const void *a, int lda, void *b, int ldb);
+void cblas_ctrsm(CBLAS_LAYOUT layout, CBLAS_SIDE side, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op_a, CBLAS_DIAG diag, int m,
+                 int n, const void *alpha, const void *a, int lda, void *b, int ldb);
+void cblas_chemm(CBLAS_LAYOUT layout, CBLAS_SIDE side, CBLAS_UPLO uplo, int m, int n, const void *alpha, const void *a,
+                 int lda, const void *b, int ldb, const void *beta, void *c, int ldc);
+void cblas_cherk(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op, int n, int k, float alpha, const void *a,
+                 int lda, float beta, void *c, int ldc);
+void cblas_cher2k(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op, int n, int k, const void *alpha,
+                  const void *a, int lda, const void *b, int ldb, float beta, void *c, int ldc);
+void cblas_zgemm(CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, int m, int n, int k,
+                 const void *alpha, const void *a, int lda, const void *b, int ldb, const void *beta, void *c, int ldc);
+void cblas_zsymm(CBLAS_LAYOUT layout, CBLAS_SIDE side, CBLAS_UPLO uplo, int m, int n, const void *alpha, const void *a,
+                 int lda, const void *b, int ldb, const void *beta, void *c, int ldc);
+void cblas_zsyrk(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op, int n, int k, const void *alpha,
+                 const void *a, int lda, const void *beta, void *c, int ldc);
+void cblas_zsyr2k(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op, int n, int k, const void *alpha,
+                  const void *a, int lda, const void *b, int ldb, const void *beta, void *c, int ldc);
+void cblas_zgemmtr(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, int n, int k,
+                   const void *alpha, const void *a, int lda, const void *b, int ldb, const void *beta, void *c,
+                   int ldc);
+void cblas_ztrmm(CBLAS_LAYOUT layout, CBLAS_SIDE side, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op_a, CBLAS_DIAG diag, int m,
+                 int n, const void *alpha, const void *a, int lda, void *b, int ldb);
+void cblas_ztrsm(CBLAS_LAYOUT layout, CBLAS_SIDE side, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op_a, CBLAS_DIAG diag, int m,
+                 int n, const void *alpha, const void *a, int lda, void *b, int ldb);
+void cblas_zhemm(CBLAS_LAYOUT layout, CBLAS_SIDE side, CBLAS_UPLO uplo, int m, int n, const void *alpha, const void *a,
+                 int lda, const void *b, int ldb, const void *beta, void *c, int ldc);
+void cblas_zherk(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op, int n, int k, double alpha, const void *a,
+                 int lda, double beta, void *c, int ldc);
+void cblas_zher2k(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op, int n, int k, const void *alpha,
+                  const void *a, int lda, const void *b, int ldb, double beta, void *c, int ldc);
 extern void cblas_xerbla(int number, const char *routine, const char *format, ...); /* the program's, if it has one */
 #endif
 /* For Fortran, column-major: op is one of N n T t C c. Compilers append the lengths of character arguments; they are
@@ -126,6 +168,46 @@ void dtrmm_(const char *side, const char *uplo, const char *op_a, const char *di
             const double *alpha, const double *a, const int *lda, double *b, const int *ldb);
 void dtrsm_(const char *side, const char *uplo, const char *op_a, const char *diag, const int *m, const int *n,
             const double *alpha, const double *a, const int *lda, double *b, const int *ldb);
+void cgemm_(const char *op_a, const char *op_b, const int *m, const int *n, const int *k, const void *alpha,
+            const void *a, const int *lda, const void *b, const int *ldb, const void *beta, void *c, const int *ldc);
+void csymm_(const char *side, const char *uplo, const int *m, const int *n, const void *alpha, const void *a,
+            const int *lda, const void *b, const int *ldb, const void *beta, void *c, const int *ldc);
+void csyrk_(const char *uplo, const char *op, const int *n, const int *k, const void *alpha, const void *a,
+            const int *lda, const void *beta, void *c, const int *ldc);
+void csyr2k_(const char *uplo, const char *op, const int *n, const int *k, const void *alpha, const void *a,
+             const int *lda, const void *b, const int *ldb, const void *beta, void *c, const int *ldc);
+void cgemmtr_(const char *uplo, const char *op_a, const char *op_b, const int *n, const int *k, const void *alpha,
+              const void *a, const int *lda, const void *b, const int *ldb, const void *beta, void *c, const int *ldc);
+void ctrmm_(const char *side, const char *uplo, const char *op_a, const char *diag, const int *m, const int *n,
+            const void *alpha, const void *a, const int *lda, void *b, const int *ldb);
+void ctrsm_(const char *side, const char *uplo, const char *op_a, const char *diag, const int *m, const int *n,
+            const void *alpha, const void *a, const int *lda, void *b, const int *ldb);
+void chemm_(const char *side, const char *uplo, const int *m, const int *n, const void *alpha, const void *a,
+            const int *lda, const void *b, const int *ldb, const void *beta, void *c, const int *ldc);
+void cherk_(const char *uplo, const char *op, const int *n, const int *k, const float *alpha, const void *a,
+            const int *lda, const float *beta, void *c, const int *ldc);
+void cher2k_(const char *uplo, const char *op, const int *n, const int *k, const void *alpha, const void *a,
+             const int *lda, const void *b, const int *ldb, const float *beta, void *c, const int *ldc);
+void zgemm_(const char *op_a, const char *op_b, const int *m, const int *n, const int *k, const void *alpha,
+            const void *a, const int *lda, const void *b, const int *ldb, const void *beta, void *c, const int *ldc);
+void zsymm_(const char *side, const char *uplo, const int *m, const int *n, const void *alpha, const void *a,
+            const int *lda, const void *b, const int *ldb, const void *beta, void *c, const int *ldc);
+void zsyrk_(const char *uplo, const char *op, const int *n, const int *k, const void *alpha, const void *a,
+            const int *lda, const void *beta, void *c, const int *ldc);
+void zsyr2k_(const char *uplo, const char *op, const int *n, const int *k, const void *alpha, const void *a,
+             const int *lda, const void *b, const int *ldb, const void *beta, void *c, const int *ldc);
+void zgemmtr_(const char *uplo, const char *op_a, const char *op_b, const int *n, const int *k, const void *alpha,
+              const void *a, const int *lda, const void *b, const int *ldb, const void *beta, void *c, const int *ldc);
+void ztrmm_(const char *side, const char *uplo, const char *op_a, const char *diag, const int *m, const int *n,
+            const void *alpha, const void *a, const int *lda, void *b, const int *ldb);
+void ztrsm_(const char *side, const char *uplo, const char *op_a, const char *diag, const int *m, const int *n,
+            const void *alpha, const void *a, const int *lda, void *b, const int *ldb);
+void zhemm_(const char *side, const char *uplo, const int *m, const int *n, const void *alpha, const void *a,
+            const int *lda, const void *b, const int *ldb, const void *beta, void *c, const int *ldc);
+void zherk_(const char *uplo, const char *op, const int *n, const int *k, const double *alpha, const void *a,
+            const int *lda, const double *beta, void *c, const int *ldc);
+void zher2k_(const char *uplo, const char *op, const int *n, const int *k, const void *alpha, const void *a,
+             const int *lda, const void *b, const int *ldb, const double *beta, void *c, const int *ldc);
 extern void xerbla_(const char *routine, const int *number, size_t routine_length); /* the program's, if it has one */
 
 #ifdef __cplusplus

@@ -49,6 +49,50 @@ void cblas_sgemmtr64_(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op_a
 void cblas_dgemmtr64_(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, int64_t n,
                       int64_t k, double alpha, const double *a, int64_t lda, const double *b, int64_t ldb, double beta,
                       double *c, int64_t ldc);
+void cblas_cgemm64_(CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, int64_t m, int64_t n, int64_t k,
+                    const void *alpha, const void *a, int64_t lda, const void *b, int64_t ldb, const void *beta,
+                    void *c, int64_t ldc);
+void cblas_csymm64_(CBLAS_LAYOUT layout, CBLAS_SIDE side, CBLAS_UPLO uplo, int64_t m, int64_t n, const void *alpha,
+                    const void *a, int64_t lda, const void *b, int64_t ldb, const void *beta, void *c, int64_t ldc);
+void cblas_csyrk64_(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op, int64_t n, int64_t k, const void *alpha,
+                    const void *a, int64_t lda, const void *beta, void *c, int64_t ldc);
+void cblas_csyr2k64_(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op, int64_t n, int64_t k, const void *alpha,
+                     const void *a, int64_t lda, const void *b, int64_t ldb, const void *beta, void *c, int64_t ldc);
+void cblas_cgemmtr64_(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, int64_t n,
+                      int64_t k, const void *alpha, const void *a, int64_t lda, const void *b, int64_t ldb,
+                      const void *beta, void *c, int64_t ldc);
+void cblas_ctrmm64_(CBLAS_LAYOUT layout, CBLAS_SIDE side, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op_a, CBLAS_DIAG diag,
+                    int64_t m, int64_t n, const void *alpha, const void *a, int64_t lda, void *b, int64_t ldb);
+void cblas_ctrsm64_(CBLAS_LAYOUT layout, CBLAS_SIDE side, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op_a, CBLAS_DIAG diag,
+                    int64_t m, int64_t n, const void *alpha, const void *a, int64_t lda, void *b, int64_t ldb);
+void cblas_chemm64_(CBLAS_LAYOUT layout, CBLAS_SIDE side, CBLAS_UPLO uplo, int64_t m, int64_t n, const void *alpha,
+                    const void *a, int64_t lda, const void *b, int64_t ldb, const void *beta, void *c, int64_t ldc);
+void cblas_cherk64_(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op, int64_t n, int64_t k, float alpha,
+                    const void *a, int64_t lda, float beta, void *c, int64_t ldc);
+void cblas_cher2k64_(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op, int64_t n, int64_t k, const void *alpha,
+                     const void *a, int64_t lda, const void *b, int64_t ldb, float beta, void *c, int64_t ldc);
+void cblas_zgemm64_(CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, int64_t m, int64_t n, int64_t k,
+                    const void *alpha, const void *a, int64_t lda, const void *b, int64_t ldb, const void *beta,
+                    void *c, int64_t ldc);
+void cblas_zsymm64_(CBLAS_LAYOUT layout, CBLAS_SIDE side, CBLAS_UPLO uplo, int64_t m, int64_t n, const void *alpha,
+                    const void *a, int64_t lda, const void *b, int64_t ldb, const void *beta, void *c, int64_t ldc);
+void cblas_zsyrk64_(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op, int64_t n, int64_t k, const void *alpha,
+                    const void *a, int64_t lda, const void *beta, void *c, int64_t ldc);
+void cblas_zsyr2k64_(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op, int64_t n, int64_t k, const void *alpha,
+                     const void *a, int64_t lda, const void *b, int64_t ldb, const void *beta, void *c, int64_t ldc);
+void cblas_zgemmtr64_(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, int64_t n,
+                      int64_t k, const void *alpha, const void *a, int64_t lda, const void *b, int64_t ldb,
+                      const void *beta, void *c, int64_t ldc);
+void cblas_ztrmm64_(CBLAS_LAYOUT layout, CBLAS_SIDE side, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op_a, CBLAS_DIAG diag,
+                    int64_t m, int64_t n, const void *alpha, const void *a, int64_t lda, void *b, int64_t ldb);
+void cblas_ztrsm64_(CBLAS_LAYOUT layout, CBLAS_SIDE side, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op_a, CBLAS_DIAG diag,
+                    int64_t m, int64_t n, const void *alpha, const void *a, int64_t lda, void *b, int64_t ldb);
+void cblas_zhemm64_(CBLAS_LAYOUT layout, CBLAS_SIDE side, CBLAS_UPLO uplo, int64_t m, int64_t n, const void *alpha,
+                    const void *a, int64_t lda, const void *b, int64_t ldb, const void *beta, void *c, int64_t ldc);
+void cblas_zherk64_(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op, int64_t n, int64_t k, double alpha,
+                    const void *a, int64_t lda, double beta, void *c, int64_t ldc);
+void cblas_zher2k64_(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op, int64_t n, int64_t k, const void *alpha,
+                     const void *a, int64_t lda, const void *b, int64_t ldb, double beta, void *c, int64_t ldc);
 void sgemm_64_(const char *op_a, const char *op_b, const int64_t *m, const int64_t *n, const int64_t *k,
                const float *alpha, const float *a, const int64_t *lda, const float *b, const int64_t *ldb,
                const float *beta, float *c, const int64_t *ldc);
@@ -87,6 +131,50 @@ void dtrmm_64_(const char *side, const char *uplo, const char *op_a, const char 
 void dtrsm_64_(const char *side, const char *uplo, const char *op_a, const char *diag, const int64_t *m,
                const int64_t *n, const double *alpha, const double *a, const int64_t *lda, double *b,
                const int64_t *ldb);
+void cgemm_64_(const char *op_a, const char *op_b, const int64_t *m, const int64_t *n, const int64_t *k,
+               const void *alpha, const void *a, const int64_t *lda, const void *b, const int64_t *ldb,
+               const void *beta, void *c, const int64_t *ldc);
+void csymm_64_(const char *side, const char *uplo, const int64_t *m, const int64_t *n, const void *alpha, const void *a,
+               const int64_t *lda, const void *b, const int64_t *ldb, const void *beta, void *c, const int64_t *ldc);
+void csyrk_64_(const char *uplo, const char *op, const int64_t *n, const int64_t *k, const void *alpha, const void *a,
+               const int64_t *lda, const void *beta, void *c, const int64_t *ldc);
+void csyr2k_64_(const char *uplo, const char *op, const int64_t *n, const int64_t *k, const void *alpha, const void *a,
+                const int64_t *lda, const void *b, const int64_t *ldb, const void *beta, void *c, const int64_t *ldc);
+void cgemmtr_64_(const char *uplo, const char *op_a, const char *op_b, const int64_t *n, const int64_t *k,
+                 const void *alpha, const void *a, const int64_t *lda, const void *b, const int64_t *ldb,
+                 const void *beta, void *c, const int64_t *ldc);
+void ctrmm_64_(const char *side, const char *uplo, const char *op_a, const char *diag, const int64_t *m,
+               const int64_t *n, const void *alpha, const void *a, const int64_t *lda, void *b, const int64_t *ldb);
+void ctrsm_64_(const char *side, const char *uplo, const char *op_a, const char *diag, const int64_t *m,
+               const int64_t *n, const void *alpha, const void *a, const int64_t *lda, void *b, const int64_t *ldb);
+void chemm_64_(const char *side, const char *uplo, const int64_t *m, const int64_t *n, const void *alpha, const void *a,
+               const int64_t *lda, const void *b, const int64_t *ldb, const void *beta, void *c, const int64_t *ldc);
+void cherk_64_(const char *uplo, const char *op, const int64_t *n, const int64_t *k, const float *alpha, const void *a,
+               const int64_t *lda, const float *beta, void *c, const int64_t *ldc);
+void cher2k_64_(const char *uplo, const char *op, const int64_t *n, const int64_t *k, const void *alpha, const void *a,
+                const int64_t *lda, const void *b, const int64_t *ldb, const float *beta, void *c, const int64_t *ldc);
+void zgemm_64_(const char *op_a, const char *op_b, const int64_t *m, const int64_t *n, const int64_t *k,
+               const void *alpha, const void *a, const int64_t *lda, const void *b, const int64_t *ldb,
+               const void *beta, void *c, const int64_t *ldc);
+void zsymm_64_(const char *side, const char *uplo, const int64_t *m, const int64_t *n, const void *alpha, const void *a,
+               const int64_t *lda, const void *b, const int64_t *ldb, const void *beta, void *c, const int64_t *ldc);
+void zsyrk_64_(const char *uplo, const char *op, const int64_t *n, const int64_t *k, const void *alpha, const void *a,
+               const int64_t *lda, const void *beta, void *c, const int64_t *ldc);
+void zsyr2k_64_(const char *uplo, const char *op, const int64_t *n, const int64_t *k, const void *alpha, const void *a,
+                const int64_t *lda, const void *b, const int64_t *ldb, const void *beta, void *c, const int64_t *ldc);
+void zgemmtr_64_(const char *uplo, const char *op_a, const char *op_b, const int64_t *n, const int64_t *k,
+                 const void *alpha, const void *a, const int64_t *lda, const void *b, const int64_t *ldb,
+                 const void *beta, void *c, const int64_t *ldc);
+void ztrmm_64_(const char *side, const char *uplo, const char *op_a, const char *diag, const int64_t *m,
+               const int64_t *n, const void *alpha, const void *a, const int64_t *lda, void *b, const int64_t *ldb);
+void ztrsm_64_(const char *side, const char *uplo, const char *op_a, const char *diag, const int64_t *m,
+               const int64_t *n, const void *alpha, const void *a, const int64_t *lda, void *b, const int64_t *ldb);
+void zhemm_64_(const char *side, const char *uplo, const int64_t *m, const int64_t *n, const void *alpha, const void *a,
+               const int64_t *lda, const void *b, const int64_t *ldb, const void *beta, void *c, const int64_t *ldc);
+void zherk_64_(const char *uplo, const char *op, const int64_t *n, const int64_t *k, const double *alpha, const void *a,
+               const int64_t *lda, const double *beta, void *c, const int64_t *ldc);
+void zher2k_64_(const char *uplo, const char *op, const int64_t *n, const int64_t *k, const void *alpha, const void *a,
+                const int64_t *lda, const void *b, const int64_t *ldb, const double *beta, void *c, const int64_t *ldc);
 
 #ifdef __cplusplus
 }

@@ -4,7 +4,7 @@
 # every set of wrong arguments. Prints TAP; TILEWRIGHT_BUILD is the build folder; BLAS_TESTERS names another folder of testers.
 set -u
 
-cases='preload_is_used fortran_f32 fortran_f64 fortran_blocks cblas_f32 cblas_f64 another_blas broken_sign broken_transpose broken_checks
+cases='preload_is_used fortran_f32 fortran_f64 fortran_cf32 fortran_cf64 fortran_blocks cblas_f32 cblas_f64 cblas_cf32 cblas_cf64 another_blas broken_sign broken_transpose broken_checks
 handlers_own handlers_cblas handlers_default scipy symlinked numpy_raises numpy_is_seen'
 # shellcheck source=tests/support/tap.sh
 . "$(dirname "$0")/support/tap.sh"
@@ -21,7 +21,11 @@ need_testers() { need_reference && { [ -x "$testers/xscblat3" ] || skip "libblas
 # tester PRELOAD NAME - beneath the preload the reference, whichever library the system has as its libblas.so.3: another has not all names.
 tester() { LD_LIBRARY_PATH=${reference%/*}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} LD_PRELOAD=$1 timeout 300 "$testers/$2"; }
 
-level3='gemm symm trmm trsm syrk syr2k'
+# level3_of PREFIX - the routines of a type.
+level3_of() {
+    echo gemm symm trmm trsm syrk syr2k
+    case $1 in [cz]) echo hemm herk her2k ;; esac
+}
 
 # judge NAME LINES FILE - of routine NAME as many lines as that say that it passed, and none says anything else.
 judge() {
@@ -37,20 +41,21 @@ fortran() {
     rm -f "${1}blat3.out"
     tester "$2" "xblat3$1" <in >out 2>&1
     cat "${1}blat3.out" >>out || return 1
-    for routine in $level3; do judge "$(echo "$1$routine" | tr a-z A-Z)" 2 out || return 1; done
+    for routine in $(level3_of "$1"); do judge "$(echo "$1$routine" | tr a-z A-Z)" 2 out || return 1; done
 }
 
 cblas() {
     tester "$2" "x${1}cblat3" <"$testers/${1}in3" >out 2>&1
-    for routine in $level3; do judge "cblas_$1$routine" 3 out || return 1; done
+    for routine in $(level3_of "$1"); do judge "cblas_$1$routine" 3 out || return 1; done
 }
 
 preload_is_used() {
     need_testers || return 1
-    for name in xblat3s:s@_ xblat3d:d@_ xscblat3:cblas_s@ xdcblat3:cblas_d@; do
+    for name in xblat3s:s@_ xblat3d:d@_ xblat3c:c@_ xblat3z:z@_ xscblat3:cblas_s@ xdcblat3:cblas_d@ xccblat3:cblas_c@ xzcblat3:cblas_z@; do
+        type=$(echo "${name#*:}" | sed 's/cblas_//; s/@.*//')
         (export LD_BIND_NOW=1 LD_DEBUG=bindings && tester "$ours" "${name%:*}") </dev/null 2>&1 |
             grep -F "binding file $testers/${name%:*} " | grep -F " to $ours " >bound
-        for routine in $level3; do
+        for routine in $(level3_of "$type"); do
             symbol=$(echo "${name#*:}" | sed "s/@/$routine/")
             grep -qF "\`$symbol'" bound || { echo "${name%:*}: $symbol is not ours" && return 1; }
         done
@@ -59,10 +64,17 @@ preload_is_used() {
 
 fortran_f32() { need_testers && fortran s "$ours"; }
 fortran_f64() { need_testers && fortran d "$ours"; }
+fortran_cf32() { need_testers && fortran c "$ours"; }
+fortran_cf64() { need_testers && fortran z "$ours"; }
 # Sizes beside whole slivers, strips and vectors. The testers take no more than 65.
-fortran_blocks() { need_testers && fortran s "$ours" '1 17 33 49 65 2 ' && fortran d "$ours" '1 17 33 49 65 2 '; }
+fortran_blocks() {
+    need_testers || return 1
+    for type in s d c z; do fortran $type "$ours" '1 17 33 49 65 2 ' || return 1; done
+}
 cblas_f32() { need_testers && cblas s "$ours"; }
 cblas_f64() { need_testers && cblas d "$ours"; }
+cblas_cf32() { need_testers && cblas c "$ours"; }
+cblas_cf64() { need_testers && cblas z "$ours"; }
 
 # With another libblas.so.3 before the reference, as where Debian's OpenBLAS is installed.
 another_blas() {
