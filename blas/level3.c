@@ -313,7 +313,7 @@ static void run_from_c(const routine *r, const blas_caller callers[2], const set
                  {r->diag, x->diag, s->diag, "Diag"}};
     for (size_t i = 0; i < sizeof given / sizeof *given; i++)
         if (given[i].there && ++at && given[i].found == NONE) {
-            const bool is_3 = rows && i == 1 && r->k && !r->op_b; /* to the reference */
+            const bool is_3 = rows && i == 1 && r->k && !r->op_b && r != &her2k; /* to the reference */
             blas_report_setting(x->caller, is_3 ? 3 : at, given[i].name, given[i].setting);
             return;
         }

@@ -1,11 +1,12 @@
-/* tilewright_blas.h - the BLAS names of libtilewright_blas.so: the products of matrices (level 3) in single and double
- * precision (s and d), for C and for Fortran.
+/* tilewright_blas.h - the BLAS names of libtilewright_blas.so: the products of matrices (level 3) of real numbers (s and
+ * d) and of complex ones (c and z), in single and in double precision, for C and for Fortran.
  *
  *     gemm    C  <-  alpha * op(A) * op(B)  +  beta * C        op(A) m x k, op(B) k x n, C m x n
  *     gemmtr  the same of a triangle of C, n x n
  *     symm    C  <-  alpha * A * B  +  beta * C, or B * A      A symmetric, one triangle of it read
  *     syrk    C  <-  alpha * op(A) * op(A)^T  +  beta * C      a triangle of C
  *     syr2k   C  <-  alpha * (op(A) * op(B)^T  +  op(B) * op(A)^T)  +  beta * C
+ *     hemm, herk, her2k  of c and z: A Hermitian; A^H in place of A^T; in her2k conj(alpha) before the second product
  *     trmm    B  <-  alpha * op(A) * B, or B * op(A)           A triangular, with a diagonal of ones if it is unit
  *     trsm    B  <-  alpha * op(A)^-1 * B, or B * op(A)^-1     the same; a zero on the diagonal is divided by
  *
@@ -18,7 +19,9 @@
  * Special    m == 0 or n == 0, or (alpha == 0 or k == 0) and beta == 1: nothing is read or written.
  *            beta == 0: C is not read. alpha == 0 or k == 0: A and B are not read; trmm and trsm then set B to 0.
  *            What is not named of A and C, the other triangle and a unit diagonal, is neither read nor written.
- *            Operands that are not aligned to one element are copied. Where memory is short a product is computed
+ *            The imaginary parts of the diagonal of hemm's A and of herk's and her2k's C are not read; those of C
+ *            become 0. c and z: an alpha or beta without an imaginary part multiplies as a real number.
+ *            Operands that are not aligned to one real number are copied. Where memory is short a product is computed
  *            without it, slower.
  * Failures   BLAS has no status. C stays as it was after a wrong argument and after a NULL operand, for which BLAS has
  *            no number; it is reported as number 0. An invalid TILEWRIGHT_THREADS, TILEWRIGHT_CPU or TILEWRIGHT_VERBOSE
@@ -32,7 +35,8 @@
  *            call is checked as the column-major call on the transposes, so it comes with the numbers of that: m and n
  *            exchanged (gemm, symm, trmm, trsm; n is checked first), lda and ldb exchanged (gemm, gemmtr). The line on
  *            stderr has the caller's own numbers. In row-major calls a wrong op of gemm's B is 2 and a wrong uplo of
- *            syrk and syr2k 3, on stderr too.
+ *            syrk, syr2k and herk 3, on stderr too. csyrk and csyr2k refuse the conjugate transpose, cherk and cher2k
+ *            the transpose, as argument 2; in row-major calls they take either as the other.
  * Error      u, g() and S as in tilewright.h, where no sum is subnormal or overflows, even before alpha; q: the order
  *            of A; d: 1 where q <= 32, and 1 more for each doubling of 32 until it reaches q. Why: docs/ACCURACY.md.
  *              gemm, gemmtr, syrk   |alpha| g(k+2) S + g(2) |beta c0|
@@ -41,6 +45,12 @@
  *              trmm                 |alpha| g(2q+1) S
  *              trsm                 each column x: |op(A) x - alpha b| <= g(2q+1) (|op(A)| |x| + |alpha b|); on the
  *                                   right the same of rows
+ *            c and z: of each part of an element, with S and S' of real terms as in tilewright.h, and M for
+ *            |alpha_r| S + |alpha_i| S', N for |beta_r c_r| + |beta_i c_i| or |beta_r c_i| + |beta_i c_r|:
+ *              gemm, gemmtr, syrk, herk   g(2k+3) M + g(3) N;  syr2k, her2k: g(2k+4) M + g(4) N
+ *              symm, hemm                 g(2q+3+d) M + g(2+d) N
+ *              trmm                       g(4q+4) M
+ *              trsm                       of moduli: 2 g(4q+16) (|op(A)| |x| + |alpha b|)
  * Threads    The library has its own context and thread pool; a program that also uses libtilewright.so has two.
  * Verbose    With TILEWRIGHT_VERBOSE=1, read at the first call, each call prints a line on stderr: the routine, its
  *            letters in Fortran's order (side, uplo, op, diag), sizes, time and speed.
@@ -134,7 +144,7 @@ void cblas_zher2k(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op, int 
                   const void *a, int lda, const void *b, int ldb, double beta, void *c, int ldc);
 extern void cblas_xerbla(int number, const char *routine, const char *format, ...); /* the program's, if it has one */
 #endif
-/* For Fortran, column-major: op is one of N n T t C c. Compilers append the lengths of character arguments; they are
+/* For Fortran, column-major: op is one of N n T t C c. Complex numbers are pairs, real part first, here and above. Compilers append the lengths of character arguments; they are
  * not read. The handler's name has no NUL at its end, so its length is passed. */
 void sgemm_(const char *op_a, const char *op_b, const int *m, const int *n, const int *k, const float *alpha,
             const float *a, const int *lda, const float *b, const int *ldb, const float *beta, float *c,

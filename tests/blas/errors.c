@@ -1,4 +1,4 @@
-/* errors.c - calls sgemm, dgemm and the f64 rest of level 3 of a BLAS library with sets of wrong arguments and prints
+/* errors.c - calls sgemm, dgemm and the rest of level 3 of d and z of a BLAS library with wrong arguments and prints
  * what its handlers are told, one line each: two libraries agree where the output is the same.
  * tests/test_blas_reference.sh compiles it with -DOWN_XERBLA and -DOWN_CBLAS_XERBLA, with the second alone, and with
  * neither: then each call is made by a process of its own, since the reference's handler ends it.
@@ -102,31 +102,38 @@ static void try_each(int layout, int op_a, int op_b, int is_f32)
         }
 }
 
-/* ---- the rest of level 3, f64: one argument wrong, or two ---- */
+/* ---- the rest of level 3, d and z: one argument wrong, or two ---- */
 
 enum { SIDE = 1, UPLO = 2, OP = 4, DIAG = 8, M = 16, N = 32, K = 64, LDA = 128, LDB = 256, LDC = 512, ALL = 1024 };
 typedef struct routine {
     const char *name;
     int has; /* bits of its arguments */
 } routine;
-static const routine routines[] = {{"symm", SIDE | UPLO | M | N | LDA | LDB | LDC},
-                                   {"syrk", UPLO | OP | N | K | LDA | LDC},
-                                   {"syr2k", UPLO | OP | N | K | LDA | LDB | LDC},
-                                   {"trmm", SIDE | UPLO | OP | DIAG | M | N | LDA | LDB},
-                                   {"trsm", SIDE | UPLO | OP | DIAG | M | N | LDA | LDB}};
+enum {
+    SYMM = SIDE | UPLO | M | N | LDA | LDB | LDC,
+    SYRK = UPLO | OP | N | K | LDA | LDC,
+    SYR2K = UPLO | OP | N | K | LDA | LDB | LDC,
+    TR = SIDE | UPLO | OP | DIAG | M | N | LDA | LDB
+};
+static const routine routines[] = {{"dsymm", SYMM}, {"dsyrk", SYRK}, {"dsyr2k", SYR2K}, {"dtrmm", TR}, {"dtrsm", TR},
+                                   {"zsymm", SYMM}, {"zsyrk", SYRK}, {"zsyr2k", SYR2K}, {"ztrmm", TR}, {"ztrsm", TR},
+                                   {"zhemm", SYMM}, {"zherk", SYRK}, {"zher2k", SYR2K}};
 
 /* layout 0: Fortran. bad: bits of what is wrong. variant: bits of the right side, a transpose, and m, n, k of 0. Else
  * m, n, k are 3, 4, 5. */
 static void make_level3(void *handle, int layout, const routine *r, int bad, int variant)
 {
-    static double x[64];
-    double one = 1;
+    static double x[128];
+    const double one[2] = {1, 0};
     char name[32];
     const int rows = layout == 101, ranks = r->has & K, right = variant & 1, transposes = variant & 2,
               side = bad & SIDE ? 140 : 141 + right, uplo = bad & UPLO ? 120 : 121,
-              op = bad & OP ? 110 : 111 + !!transposes, diag = bad & DIAG ? 130 : 131, m0 = variant & 4 ? 0 : 3,
-              n0 = variant & 8 ? 0 : 4, k0 = variant & 16 ? 0 : 5, m = bad & M ? -1 : m0, n = bad & N ? -1 : n0,
-              k = bad & K ? -1 : k0,
+              op = bad & OP            ? 110
+                   : !transposes       ? 111
+                   : r->name[1] == 'h' ? 113
+                                       : 112,
+              diag = bad & DIAG ? 130 : 131, m0 = variant & 4 ? 0 : 3, n0 = variant & 8 ? 0 : 4,
+              k0 = variant & 16 ? 0 : 5, m = bad & M ? -1 : m0, n = bad & N ? -1 : n0, k = bad & K ? -1 : k0,
               tall = ranks   ? (!transposes == rows ? k0 : n0)
                      : right ? n0
                              : m0,
@@ -140,7 +147,7 @@ static void make_level3(void *handle, int layout, const routine *r, int bad, int
                                    : 'l',
                l_uplo = bad & UPLO ? 'X' : 'u',
                l_op = bad & OP     ? 'X'
-                      : transposes ? 'c'
+                      : transposes ? (r->name[0] == 'd' || r->name[1] == 'h' || ranks == 0 ? 'c' : 't')
                                    : 'n',
                l_diag = bad & DIAG ? 'X' : 'n';
     union {
@@ -154,25 +161,42 @@ static void make_level3(void *handle, int layout, const routine *r, int bad, int
         void (*symm)(int, int, int, int, int, double, const double *, int, const double *, int, double, double *, int);
         void (*syrk)(int, int, int, int, int, double, const double *, int, double, double *, int);
         void (*tr)(int, int, int, int, int, int, int, double, const double *, int, double *, int);
+        void (*zsymm)(int, int, int, int, int, const void *, const double *, int, const double *, int, const void *,
+                      double *, int);
+        void (*zher2k)(int, int, int, int, int, const void *, const double *, int, const double *, int, double,
+                       double *, int);
+        void (*zsyrk)(int, int, int, int, int, const void *, const double *, int, const void *, double *, int);
+        void (*ztr)(int, int, int, int, int, int, int, const void *, const double *, int, double *, int);
     } call;
-    snprintf(name, sizeof name, layout == 0 ? "d%s_" : "cblas_d%s", r->name);
+    const int is_symm = r->has == SYMM, is_syrk = r->has == SYRK, is_syr2k = r->has == SYR2K, is_z = r->name[0] == 'z';
+    snprintf(name, sizeof name, layout == 0 ? "%s_" : "cblas_%s", r->name);
     call.at = dlsym(handle, name);
     if (call.at == NULL)
         printf(" there is no %s", name);
-    else if (strcmp(r->name, "symm") == 0 && layout == 0)
-        call.f_symm(&l_side, &l_uplo, &m, &n, &one, x, &lda, x, &ldb, &one, x, &ldc, 1, 1);
-    else if (strcmp(r->name, "symm") == 0)
+    else if (is_symm && layout == 0)
+        call.f_symm(&l_side, &l_uplo, &m, &n, one, x, &lda, x, &ldb, one, x, &ldc, 1, 1);
+    else if (is_symm && is_z)
+        call.zsymm(layout, side, uplo, m, n, one, x, lda, x, ldb, one, x, ldc);
+    else if (is_symm)
         call.symm(layout, side, uplo, m, n, 1, x, lda, x, ldb, 1, x, ldc);
-    else if (strcmp(r->name, "syrk") == 0 && layout == 0)
-        call.f_syrk(&l_uplo, &l_op, &n, &k, &one, x, &lda, &one, x, &ldc, 1, 1);
-    else if (strcmp(r->name, "syrk") == 0)
+    else if (is_syrk && layout == 0)
+        call.f_syrk(&l_uplo, &l_op, &n, &k, one, x, &lda, one, x, &ldc, 1, 1);
+    else if (is_syrk && is_z && r->name[1] != 'h')
+        call.zsyrk(layout, uplo, op, n, k, one, x, lda, one, x, ldc);
+    else if (is_syrk)
         call.syrk(layout, uplo, op, n, k, 1, x, lda, 1, x, ldc);
-    else if (strcmp(r->name, "syr2k") == 0 && layout == 0)
-        call.f_symm(&l_uplo, &l_op, &n, &k, &one, x, &lda, x, &ldb, &one, x, &ldc, 1, 1);
-    else if (strcmp(r->name, "syr2k") == 0)
+    else if (is_syr2k && layout == 0)
+        call.f_symm(&l_uplo, &l_op, &n, &k, one, x, &lda, x, &ldb, one, x, &ldc, 1, 1);
+    else if (is_syr2k && is_z && r->name[1] == 'h')
+        call.zher2k(layout, uplo, op, n, k, one, x, lda, x, ldb, 1, x, ldc);
+    else if (is_syr2k && is_z)
+        call.zsymm(layout, uplo, op, n, k, one, x, lda, x, ldb, one, x, ldc);
+    else if (is_syr2k)
         call.symm(layout, uplo, op, n, k, 1, x, lda, x, ldb, 1, x, ldc);
     else if (layout == 0)
-        call.f_tr(&l_side, &l_uplo, &l_op, &l_diag, &m, &n, &one, x, &lda, x, &ldb, 1, 1, 1, 1);
+        call.f_tr(&l_side, &l_uplo, &l_op, &l_diag, &m, &n, one, x, &lda, x, &ldb, 1, 1, 1, 1);
+    else if (is_z)
+        call.ztr(layout, side, uplo, op, diag, m, n, one, x, lda, x, ldb);
     else
         call.tr(layout, side, uplo, op, diag, m, n, 1, x, lda, x, ldb);
 }

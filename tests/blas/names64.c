@@ -83,6 +83,39 @@ static void fill(numbers *n)
         s##trsm##END("L", "U", "C", "N", &m, &n, &alpha, a, &ld, c, &ld);                                              \
     } while (0)
 
+/* The same of c and z: elements are pairs, of which the arrays hold half as many. */
+#define EACH_COMPLEX(real, s, SUFFIX, END, size, a, b, c)                                                              \
+    do {                                                                                                               \
+        const size m = M / 2, n = N / 2, k = K / 2, ld = LD / 2;                                                       \
+        const real alpha[2] = {(real)0.7, (real)0.2}, beta[2] = {(real)-1.3, (real)0.4};                               \
+        for (int i = 0; i < 2; i++) {                                                                                  \
+            const CBLAS_LAYOUT layout = i ? CblasRowMajor : CblasColMajor;                                             \
+            cblas_##s##gemm##SUFFIX(layout, CblasConjTrans, CblasTrans, m, n, k, alpha, a, ld, b, ld, beta, c, ld);    \
+            cblas_##s##symm##SUFFIX(layout, CblasRight, CblasLower, m, n, alpha, a, ld, b, ld, beta, c, ld);           \
+            cblas_##s##hemm##SUFFIX(layout, CblasLeft, CblasUpper, m, n, alpha, a, ld, b, ld, beta, c, ld);            \
+            cblas_##s##syrk##SUFFIX(layout, CblasUpper, CblasTrans, n, k, alpha, a, ld, beta, c, ld);                  \
+            cblas_##s##herk##SUFFIX(layout, CblasLower, CblasNoTrans, n, k, alpha[0], a, ld, beta[0], c, ld);          \
+            cblas_##s##syr2k##SUFFIX(layout, CblasLower, CblasNoTrans, n, k, alpha, a, ld, b, ld, beta, c, ld);        \
+            cblas_##s##her2k##SUFFIX(layout, CblasUpper, CblasConjTrans, n, k, alpha, a, ld, b, ld, beta[0], c, ld);   \
+            cblas_##s##gemmtr##SUFFIX(layout, CblasLower, CblasTrans, CblasNoTrans, n, k, alpha, a, ld, b, ld, beta,   \
+                                      c, ld);                                                                          \
+            cblas_##s##trmm##SUFFIX(layout, CblasLeft, CblasUpper, CblasConjTrans, CblasUnit, m, n, alpha, a, ld, c,   \
+                                    ld);                                                                               \
+            cblas_##s##trsm##SUFFIX(layout, CblasRight, CblasLower, CblasNoTrans, CblasNonUnit, m, n, alpha, a, ld, c, \
+                                    ld);                                                                               \
+        }                                                                                                              \
+        s##gemm##END("t", "C", &m, &n, &k, alpha, a, &ld, b, &ld, beta, c, &ld);                                       \
+        s##symm##END("L", "U", &m, &n, alpha, a, &ld, b, &ld, beta, c, &ld);                                           \
+        s##hemm##END("R", "L", &m, &n, alpha, a, &ld, b, &ld, beta, c, &ld);                                           \
+        s##syrk##END("u", "N", &n, &k, alpha, a, &ld, beta, c, &ld);                                                   \
+        s##herk##END("u", "C", &n, &k, alpha, a, &ld, beta, c, &ld);                                                   \
+        s##syr2k##END("l", "T", &n, &k, alpha, a, &ld, b, &ld, beta, c, &ld);                                          \
+        s##her2k##END("l", "N", &n, &k, alpha, a, &ld, b, &ld, beta, c, &ld);                                          \
+        s##gemmtr##END("U", "N", "T", &n, &k, alpha, a, &ld, b, &ld, beta, c, &ld);                                    \
+        s##trmm##END("R", "L", "N", "N", &m, &n, alpha, a, &ld, c, &ld);                                               \
+        s##trsm##END("L", "U", "C", "N", &m, &n, alpha, a, &ld, c, &ld);                                               \
+    } while (0)
+
 static void same_bits(void)
 {
     static numbers narrow, wide;
@@ -93,19 +126,28 @@ static void same_bits(void)
     EACH(float, s, , _, int, narrow.x, narrow.y, narrow.z);
     EACH(float, s, 64_, _64_, int64_t, wide.x, wide.y, wide.z);
     expect("f32, too", memcmp(narrow.z, wide.z, sizeof wide.z) == 0);
+    fill(&narrow), fill(&wide);
+    EACH_COMPLEX(double, z, , _, int, narrow.a, narrow.b, narrow.c);
+    EACH_COMPLEX(double, z, 64_, _64_, int64_t, wide.a, wide.b, wide.c);
+    expect("cf64, too", memcmp(narrow.c, wide.c, sizeof wide.c) == 0);
+    EACH_COMPLEX(float, c, , _, int, narrow.x, narrow.y, narrow.z);
+    EACH_COMPLEX(float, c, 64_, _64_, int64_t, wide.x, wide.y, wide.z);
+    expect("cf32, too", memcmp(narrow.z, wide.z, sizeof wide.z) == 0);
 }
 
 static void spellings(void)
 {
-    static const char *const routines[] = {"gemm", "symm", "syrk", "syr2k", "gemmtr", "trmm", "trsm"};
+    static const char *const routines[] = {"gemm", "symm", "syrk", "syr2k", "gemmtr",
+                                           "trmm", "trsm", "hemm", "herk",  "her2k"};
     static const char *const forms[4][3] = {{"cblas_%s64_", "cblas_%s_64", "scipy_cblas_%s64_"},
                                             {"%s_64_", "%s_64", "scipy_%s_64_"},
                                             {"cblas_%s", "scipy_cblas_%s", "scipy_cblas_%s"},
                                             {"%s_", "scipy_%s_", "scipy_%s_"}};
-    for (int r = 0; r < 14; r++) {
+    for (int r = 0; r < 40; r++) {
         char routine[16], name[40];
         bool same = true;
-        snprintf(routine, sizeof routine, "%c%s", "sd"[r % 2], routines[r / 2]);
+        if (r / 4 > 6 && r % 4 < 2) continue; /* s and d have no Hermitian routines */
+        snprintf(routine, sizeof routine, "%c%s", "sdcz"[r % 4], routines[r / 4]);
         for (int i = 0; i < 4; i++) {
             void *first = NULL;
             for (int j = 0; j < 3; j++) {
