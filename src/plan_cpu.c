@@ -42,7 +42,7 @@ enum { TRANSPOSE_BYTES = 196608, TRANSPOSE_RATIO = 4 }; /* docs/perf/cpu-threads
 /* of k of a transposed A that is read in place though B is packed; docs/perf/cpu-threads.md#two-threads-on-small */
 enum { FEW_BYTES = 384 };
 /* rows of A and columns of B, and steps of k; docs/perf/cpu-packing.md#avx2 */
-enum { LEAST_COPIED = 192, LEAST_DEPTH = 32 };
+enum { LEAST_COPIED = 192, LEAST_COMPLEX_COPIED = 40, LEAST_DEPTH = 32 };
 
 /* Rows a multiple of 4 KiB apart fall into the same few sets of the cache. */
 static bool rows_conflict(int64_t ld, int64_t bytes) { return ld % (PAGE / bytes) == 0; }
@@ -86,7 +86,8 @@ static bool fits_unpacked(const tw_problem *p, const device_facts *device, int t
  * Wider vectors load less for each flop. */
 static bool copies_pay(const tw_problem *p, const device_facts *device)
 {
-    return device->level == CPU_avx2 && p->m >= LEAST_COPIED && p->n >= LEAST_COPIED && p->k >= LEAST_DEPTH;
+    const int64_t least = problem_is_complex(p) ? LEAST_COMPLEX_COPIED : LEAST_COPIED;
+    return device->level == CPU_avx2 && p->m >= least && p->n >= least && p->k >= LEAST_DEPTH;
 }
 
 /* GEMV: one pass over the matrix, its outputs divided among the threads. */

@@ -1,7 +1,7 @@
 #!/usr/bin/python3 -B
 """level3_bench.py - level 3 of libtilewright_blas.so beside another BLAS, call by call in turns.
 
-    tools/level3_bench.py PEER [--ours LIBRARY] [--sizes N,...] [--threads T] [--turns T]
+    tools/level3_bench.py PEER [--ours LIBRARY] [--sizes N,...] [--types dszc] [--only TEXT] [--threads T] [--turns T]
 
 PEER is a shared library with CBLAS names, plain or with the prefix scipy_ (./dev peers fetches OpenBLAS and MKL).
 Prints, for each routine, type and size, the median rate of both in GFLOP/s, and the median and quartiles of the
@@ -17,15 +17,27 @@ import time
 COLUMNS, NO, LEFT, LOWER, NON_UNIT = 102, 111, 141, 122, 131
 
 
-def calls(numpy, kind, n, seed):
+TYPES = {"d": "f8", "s": "f4", "z": "c16", "c": "c8"}
+
+
+def calls(numpy, letter, n, seed):
     """The matrices, and per routine its flops, the arguments behind the layout, and whether B is to be restored."""
     random = numpy.random.default_rng(seed)
-    a, b, c = (numpy.asfortranarray(random.uniform(-1, 1, (n, n)).astype(kind)) for _ in range(3))
+    kind, is_complex = TYPES[letter], letter in "zc"
+
+    def matrix():
+        parts = [random.uniform(-1, 1, (n, n)) for _ in range(1 + is_complex)]
+        return numpy.asfortranarray((parts[0] + 1j * parts[1] if is_complex else parts[0]).astype(kind))
+
+    a, b, c = matrix(), matrix(), matrix()
     a[numpy.diag_indices(n)] = n  # a triangle that is safe to solve with
-    real = ctypes.c_float if kind == "f4" else ctypes.c_double
-    one, zero, at = real(1), real(0), lambda x: ctypes.c_void_p(x.ctypes.data)
-    cube = float(n) ** 3
-    return (a, b, c), [
+    real = ctypes.c_float if letter in "sc" else ctypes.c_double
+    at = lambda x: ctypes.c_void_p(x.ctypes.data)
+    one, zero = real(1), real(0)
+    if is_complex:
+        one, zero = ctypes.byref((real * 2)(1, 0)), ctypes.byref((real * 2)(0, 0))
+    cube = float(n) ** 3 * (4 if is_complex else 1)
+    found = [
         ("gemm", 2 * cube, (NO, NO, n, n, n, one, at(a), n, at(b), n, zero, at(c), n), False),
         ("symm", 2 * cube, (LEFT, LOWER, n, n, one, at(a), n, at(b), n, zero, at(c), n), False),
         ("syrk", cube, (LOWER, NO, n, n, one, at(a), n, zero, at(c), n), False),
@@ -33,6 +45,13 @@ def calls(numpy, kind, n, seed):
         ("trmm", cube, (LEFT, LOWER, NO, NON_UNIT, n, n, one, at(a), n, at(b), n), True),
         ("trsm", cube, (LEFT, LOWER, NO, NON_UNIT, n, n, one, at(a), n, at(b), n), True),
     ]
+    if is_complex:
+        found += [
+            ("hemm", 2 * cube, (LEFT, LOWER, n, n, one, at(a), n, at(b), n, zero, at(c), n), False),
+            ("herk", cube, (LOWER, NO, n, n, real(1), at(a), n, real(0), at(c), n), False),
+            ("her2k", 2 * cube, (LOWER, NO, n, n, one, at(a), n, at(b), n, real(0), at(c), n), False),
+        ]
+    return (a, b, c), found
 
 
 def function(library, name):
@@ -44,12 +63,13 @@ def function(library, name):
     raise SystemExit(f"{library._name} has no {name}")
 
 
-def compare(numpy, libraries, kind, n, threads, turns):
-    letter = "s" if kind == "f4" else "d"
-    matrices, routines = calls(numpy, kind, n, 1)
+def compare(numpy, libraries, letter, n, threads, turns, only):
+    matrices, routines = calls(numpy, letter, n, 1)
     b = matrices[1]
     kept = b.copy(order="F")
     for routine, flops, arguments, writes_b in routines:
+        if only not in letter + routine:
+            continue
         functions = [function(library, f"cblas_{letter}{routine}") for library in libraries]
         repeats = 1 if writes_b else max(1, int(2e8 / flops))
         seconds = [[], []]
@@ -76,6 +96,8 @@ def main():
     parser.add_argument("peer")
     parser.add_argument("--ours", default="build/libtilewright_blas.so")
     parser.add_argument("--sizes", default="64,512,2048")
+    parser.add_argument("--types", default="dszc")
+    parser.add_argument("--only", default="", help="routines whose name contains this, as zgemm")
     parser.add_argument("--threads", default="1")
     parser.add_argument("--turns", type=int, default=21)
     options = parser.parse_args()
@@ -85,9 +107,9 @@ def main():
 
     libraries = [ctypes.CDLL(os.path.abspath(options.ours)), ctypes.CDLL(options.peer)]
     print(f"routine    n      ours     peer   ours/peer, quartiles; {options.threads} threads, {options.turns} turns")
-    for kind in ("f8", "f4"):
+    for letter in options.types:
         for n in (int(size) for size in options.sizes.split(",")):
-            compare(numpy, libraries, kind, n, int(options.threads), options.turns)
+            compare(numpy, libraries, letter, n, int(options.threads), options.turns, options.only)
 
 
 if __name__ == "__main__":

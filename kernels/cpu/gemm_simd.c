@@ -121,57 +121,57 @@ ALWAYS void step_of(const feed *f, const int rows, const int units, const bool m
 }
 
 #if PARTS == 2
-/* What the two rows of sums of a row of C are multiplied with as they are merged; neighbours are real and imaginary
- * part. */
-typedef struct signs {
-    vec of_real, of_imaginary;
-} signs;
-
 ALWAYS vec alternating(real even, real odd) { return vec_low(vec_all(even), vec_all(odd)); }
 
-ALWAYS signs signs_of(const cpu_complex *x)
+/* Makes one row of each two rows of sums, re(a) b and im(a) b: neighbours are real and imaginary part. */
+ALWAYS void merge_parts(const cpu_complex *x, const int rows, const int vectors, vec sum[MR][V])
 {
-    const real a = x->conjugates_a ? -1 : 1, b = x->conjugates_b ? -1 : 1;
-    return (signs){alternating(1, b), alternating(-a * b, a)};
+    const real sign = x->conjugates_a != x->conjugates_b ? -1 : 1;
+    const vec signs = alternating(-sign, sign), conjugate = alternating(1, -1);
+    UNROLLED(4)
+    for (int i = 0; i < rows; i += 2) UNROLLED(4)
+    for (int v = 0; v < vectors; v++) sum[i][v] = vec_fma(vec_swap(sum[i + 1][v]), signs, sum[i][v]);
+    if (!x->conjugates_b) return;
+    UNROLLED(4)
+    for (int i = 0; i < rows; i += 2) UNROLLED(4)
+    for (int v = 0; v < vectors; v++) sum[i][v] = vec_mul(sum[i][v], conjugate);
 }
 
-/* Merges the sums of row i of the tile; from_real is re(a) b, from_imaginary im(a) b. */
-ALWAYS vec merged(signs s, vec from_real, vec from_imaginary)
+/* The complex number x times a vector of them, plus another. A scalar without an imaginary part multiplies as a real
+ * number, so that no infinity becomes NaN. */
+ALWAYS vec times_plus(real re, real im, vec x, vec plus)
 {
-    return vec_fma(vec_swap(from_imaginary), s.of_imaginary, vec_mul(from_real, s.of_real));
+    const vec y = vec_fma(vec_all(re), x, plus);
+    return im != 0 ? vec_fma(vec_swap(x), alternating(-im, im), y) : y;
 }
 
-/* The epilogue: stores sums that go on, or C. A scalar without an imaginary part multiplies as a real number, so that
- * no infinity becomes NaN. */
+ALWAYS vec times(real re, real im, vec x)
+{
+    const vec y = vec_mul(vec_all(re), x);
+    return im != 0 ? vec_fma(vec_swap(x), alternating(-im, im), y) : y;
+}
+
+/* The epilogue: stores sums that go on, or C. */
 ALWAYS void store_tile(const cpu_tile *t, const int rows, const int units, const bool masked, some last, vec sum[MR][V],
                        half rest[MR])
 {
     const int vectors = units * UNIT / LANES;
-    const bool ends = t->sum_out == NULL, turns = t->complex.alpha != 0, c_turns = t->complex.beta != 0,
-               reads_c = t->beta != 0 || c_turns;
+    const bool ends = t->sum_out == NULL, reads_c = ends && (t->beta != 0 || t->complex.beta != 0);
+    const real re = ends ? real_of(t->alpha) : 1, im = ends ? real_of(t->complex.alpha) : 0, beta_re = real_of(t->beta),
+               beta_im = real_of(t->complex.beta);
     const int64_t out_ld = PARTS * (ends ? t->ldc : t->sum_out_ld);
     real *out = ends ? t->c : t->sum_out;
-    const signs s = signs_of(&t->complex);
-    const real alpha_i = real_of(t->complex.alpha), beta_i = real_of(t->complex.beta);
-    const vec alpha = vec_all(real_of(t->alpha)), beta = vec_all(real_of(t->beta)),
-              turn = alternating(-alpha_i, alpha_i), c_turn = alternating(-beta_i, beta_i);
-    UNROLLED(8)
+    merge_parts(&t->complex, rows, vectors, sum);
+    UNROLLED(4)
     for (int i = 0; i < rows; i += 2) {
+        real *at = out + i / 2 * out_ld;
         UNROLLED(4)
         for (int v = 0; v < vectors; v++) {
-            real *at = out + i / 2 * out_ld;
-            const bool some_of_it = masked && v == vectors - 1;
-            vec x = merged(s, sum[i][v], sum[i + 1][v]), y = x;
-            if (ends && reads_c) {
-                const vec c = load_at(at, v, some_of_it, last);
-                y = vec_mul(beta, c);
-                if (c_turns) y = vec_fma(vec_swap(c), c_turn, y);
-                y = vec_fma(alpha, x, y);
-            } else if (ends) {
-                y = vec_mul(alpha, x);
-            }
-            if (ends && turns) y = vec_fma(vec_swap(x), turn, y);
-            store_at(at, v, some_of_it, last, y);
+            const bool in_part = masked && v == vectors - 1;
+            const vec x = sum[i][v];
+            store_at(at, v, in_part, last,
+                     reads_c ? times_plus(re, im, x, times(beta_re, beta_im, load_at(at, v, in_part, last)))
+                             : times(re, im, x));
         }
     }
     (void)rest;
@@ -232,7 +232,7 @@ ALWAYS void tile_of(const cpu_tile *t, const int rows, const int units, const bo
             sum[i][v] = sum_in && i % PARTS == 0 ? load_at(sum_in + i * t->sum_in_ld, v, !halved && v == end, last)
                                                  : vec_all(0);
 #if PARTS == 2
-            if (sum_in && i % 2 == 0) sum[i][v] = vec_mul(sum[i][v], signs_of(&t->complex).of_real);
+            if (sum_in && i % 2 == 0 && t->complex.conjugates_b) sum[i][v] = vec_mul(sum[i][v], alternating(1, -1));
 #endif
             /* a panel's first step: -128 times each row's sum */
             if (DOT == DOT_U8) sum[i][v] = vec_add(sum[i][v], vec_all(a[i]));
@@ -249,15 +249,15 @@ ALWAYS void tile_of(const cpu_tile *t, const int rows, const int units, const bo
         for (int i = 0; i < TILE_ROWS; i++) __builtin_prefetch((const void *)(at_c + (uintptr_t)(i * c_step)), 1);
     }
     feed f = {a, a + 4 * a_rs, b, a_rs, 2 * a_rs, 3 * a_rs, t->b_next};
-    for (int64_t k_left = t->k; k_left > 0; k_left -= TILE_ROWS) {
-        /* all of C has been prefetched: some steps without anything to count */
-        if (packed && c_lines <= 0 && k_left >= TILE_ROWS) {
+    for (int64_t k_left = t->k; k_left > 0;) {
+        /* all of C has been prefetched: MR steps without anything to count */
+        if (packed && c_lines <= 0 && k_left >= MR) {
             UNROLLED(8)
-            for (int p = 0; p < TILE_ROWS; p++, f.a_low += MR, f.b += NR, at_a += (uintptr_t)a_next_step) {
+            for (int p = 0; p < MR; p++, f.a_low += MR, f.b += NR, at_a += (uintptr_t)a_next_step) {
                 __builtin_prefetch((const void *)at_a);
                 step_of(&f, rows, units, masked, packed, last, sum, rest);
             }
-            at_a += (uintptr_t)t->a_next_back;
+            at_a += (uintptr_t)t->a_next_back, k_left -= MR;
             continue;
         }
         int64_t steps = smaller(TILE_ROWS, k_left);
@@ -269,7 +269,7 @@ ALWAYS void tile_of(const cpu_tile *t, const int rows, const int units, const bo
             f.a_low += a_cs, f.a_high += a_cs, f.b += b_rs;
         } while (--steps > 0);
         at_a += (uintptr_t)t->a_next_back, at_c -= (uintptr_t)(TILE_ROWS * c_step);
-        at_c += --c_lines > 0 ? CPU_LINE_BYTES : 0;
+        at_c += --c_lines > 0 ? CPU_LINE_BYTES : 0, k_left -= TILE_ROWS;
     }
     store_tile(t, rows, units, masked, last, sum, rest);
 }

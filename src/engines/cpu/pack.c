@@ -11,7 +11,7 @@ typedef double element_16 __attribute__((vector_size(16), aligned(8), may_alias)
 
 /* Transposes a square of 16-byte vectors: rows of the source, `stride` apart, become columns of the panel, whose rows
  * are `width` apart. */
-enum { EDGE_4 = 4, EDGE_8 = 2, EDGE_16 = 1 };
+enum { EDGE_4 = 4, EDGE_8 = 2 };
 
 static inline void transpose_4(float *packed, int64_t width, const float *source, int64_t stride)
 {
@@ -46,13 +46,6 @@ static inline void transpose_8(element_8 *packed, int64_t width, const element_8
     for (int p = 0; p < 2; p++) memcpy(packed + p * width, &out[p], sizeof out[p]);
 }
 
-/* An element of 16 bytes is a vector by itself. */
-static inline void transpose_16(element_16 *packed, int64_t width, const element_16 *source, int64_t stride)
-{
-    (void)width, (void)stride;
-    *packed = *source;
-}
-
 /* Packs one panel of elements of type T of `size` bytes. A K-major operand is transposed by squares, whose cache lines
  * stay in the cache until their other elements are read. */
 #define PACK_PANEL(T, size)                                                                                            \
@@ -78,7 +71,30 @@ static inline void transpose_16(element_16 *packed, int64_t width, const element
 
 PACK_PANEL(float, 4)
 PACK_PANEL(element_8, 8)
-PACK_PANEL(element_16, 16)
+
+/* Complex elements: the panels of A are 2 to 4 of them wide, which is known here. */
+#define PACK_COMPLEX_PANEL(T, size)                                                                                    \
+    static inline __attribute__((always_inline)) void copy_lanes_##size(                                               \
+        T *packed, const T *source, int64_t stride, int64_t k_stride, const int64_t lanes, int64_t k, int64_t width)   \
+    {                                                                                                                  \
+        for (int64_t p = 0; p < k; p++, packed += width, source += k_stride) {                                         \
+            for (int64_t i = 0; i < lanes; i++) packed[i] = source[i * stride];                                        \
+            for (int64_t i = lanes; i < width; i++) packed[i] = (T){0};                                                \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static void pack_complex_panel_##size(T *packed, const T *source, int64_t stride, int64_t k_stride, int64_t lanes, \
+                                          int64_t k, int64_t width)                                                    \
+    {                                                                                                                  \
+        switch (lanes == width ? lanes : 0) {                                                                          \
+        case 2: copy_lanes_##size(packed, source, stride, k_stride, 2, k, 2); break;                                   \
+        case 3: copy_lanes_##size(packed, source, stride, k_stride, 3, k, 3); break;                                   \
+        case 4: copy_lanes_##size(packed, source, stride, k_stride, 4, k, 4); break;                                   \
+        default: copy_lanes_##size(packed, source, stride, k_stride, lanes, k, width);                                 \
+        }                                                                                                              \
+    }
+
+PACK_COMPLEX_PANEL(element_8, 8)
+PACK_COMPLEX_PANEL(element_16, 16)
 
 void pack_panels(size_t element_bytes, void *packed, const void *source, int64_t stride, int64_t k_stride,
                  int64_t length, int64_t k, int64_t width, int64_t first, int64_t last)
@@ -87,11 +103,14 @@ void pack_panels(size_t element_bytes, void *packed, const void *source, int64_t
         int64_t from = panel * width, lanes = min_i64(length - from, width), to = from * k, at = from * stride;
         if (element_bytes == 4)
             pack_panel_4((float *)packed + to, (const float *)source + at, stride, k_stride, lanes, k, width);
-        else if (element_bytes == 8)
+        else if (element_bytes == 8 && width > 3)
             pack_panel_8((element_8 *)packed + to, (const element_8 *)source + at, stride, k_stride, lanes, k, width);
+        else if (element_bytes == 8)
+            pack_complex_panel_8((element_8 *)packed + to, (const element_8 *)source + at, stride, k_stride, lanes, k,
+                                 width);
         else
-            pack_panel_16((element_16 *)packed + to, (const element_16 *)source + at, stride, k_stride, lanes, k,
-                          width);
+            pack_complex_panel_16((element_16 *)packed + to, (const element_16 *)source + at, stride, k_stride, lanes,
+                                  k, width);
     }
 }
 
