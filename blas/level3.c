@@ -251,7 +251,7 @@ static void run(const routine *r, call *x, const call *made)
                          : !r->compute(x)                          ? tw_error_text()
                                                                    : NULL;
     if (start_s > 0) describe(r, given, said, sizeof said);
-    blas_finish(x->caller, failed, start_s, (blas_is_complex(x->dtype) ? 4 : 1) * r->flops(x), said);
+    blas_finish(x->caller, failed, start_s, (blas_is_complex(x->dtype) ? 4 : 1) * r->flops(x), said, NULL);
 }
 
 /* ---- Fortran's settings ---- */

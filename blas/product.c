@@ -4,8 +4,13 @@
 #include "product.h"
 
 #include "plain.h"
+#include "profile.h"
+#include "route.h"
+#include "switch.h"
 
 #include <tilewright_lab.h>
+
+#include <pthread.h>
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,33 +24,30 @@ _Atomic(tw_context *) blas_quiet_context;
 /* ---- the context, opened at the first product ---- */
 
 static _Atomic(tw_context *) opened;
-static atomic_bool verbose;
-
-static bool wants_lines(void)
-{
-    const char *word = getenv("TILEWRIGHT_VERBOSE");
-    if (word == NULL || word[0] == '\0' || strcmp(word, "0") == 0) return false;
-    if (strcmp(word, "1") == 0) return true;
-    fprintf(stderr, "tilewright: TILEWRIGHT_VERBOSE is %.60s, expected 0 or 1; it is ignored\n", word);
-    return false;
-}
+static atomic_bool prints, watches; /* each call has a line; is timed, for that or for the profile */
+static _Thread_local struct {
+    bool cpu, gpu;
+} used; /* by this thread's call */
 
 /* Of threads that come at once the first tells what is wrong in the environment. */
 tw_context *blas_context(void)
 {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     tw_context *made, *context = atomic_load(&opened);
     if (context != NULL) return context;
-    if (tw_lab_open_despite(&made) != TW_OK) return NULL;
-    if (!atomic_compare_exchange_strong(&opened, &context, made)) {
-        tw_close(made);
-        return context;
+    pthread_mutex_lock(&lock);
+    context = atomic_load(&opened);
+    if (context == NULL && tw_lab_open_despite(&made) == TW_OK) {
+        if (tw_error_text()[0] != '\0') fprintf(stderr, "tilewright: %s; it is ignored\n", tw_error_text());
+        const bool has_routes = route_open(made), profiles = profile_open(),
+                   has_lines = switch_is_on("TILEWRIGHT_VERBOSE");
+        atomic_store(&prints, has_lines);
+        atomic_store(&watches, has_lines || profiles);
+        if (!has_lines && !profiles && !has_routes) atomic_store(&blas_quiet_context, made);
+        atomic_store(&opened, context = made);
     }
-    if (tw_error_text()[0] != '\0') fprintf(stderr, "tilewright: %s; it is ignored\n", tw_error_text());
-    if (wants_lines())
-        atomic_store(&verbose, true);
-    else
-        atomic_store(&blas_quiet_context, made);
-    return made;
+    pthread_mutex_unlock(&lock);
+    return context;
 }
 
 /* ---- operands as they may lie ---- */
@@ -145,15 +147,31 @@ static tw_status multiply_aligned(tw_context *context, const tw_problem *p, cons
     return status;
 }
 
+/* By the GPU, if it is one for it. TW_NO_DEVICE: it is not, or C is still as it was. A device that fails may have
+ * written some of C, whose old elements are lost then. */
+static tw_status multiply_by_gpu(const tw_problem *p, const void *a, const void *b, void *c)
+{
+    tw_context *gpu = route_gpu(p);
+    if (gpu == NULL) return TW_NO_DEVICE;
+    const tw_status status = tw_gemm(gpu, p, a, b, c);
+    if (status == TW_DEVICE_FAILED && reads_c(p)) return status;
+    if (status != TW_OK) route_failed();
+    used.gpu = used.gpu || status == TW_OK;
+    return status == TW_OK ? TW_OK : TW_NO_DEVICE;
+}
+
 /* A NULL operand comes to tw_gemm() as it is. */
 bool blas_multiply(const tw_problem *p, const void *a, const void *b, void *c)
 {
     tw_context *context = blas_context();
     bool missing = c == NULL || (reads(p) && (a == NULL || b == NULL)),
          copies = misaligned(p, c) || (reads(p) && (misaligned(p, a) || misaligned(p, b)));
-    tw_status status = context == NULL && !missing ? TW_NO_MEMORY
-                       : copies && !missing        ? multiply_aligned(context, p, a, b, c)
-                                                   : tw_gemm(context, p, a, b, c);
+    tw_status status = missing || copies ? TW_NO_DEVICE : multiply_by_gpu(p, a, b, c);
+    if (status != TW_NO_DEVICE) return status == TW_OK;
+    used.cpu = true;
+    status = context == NULL && !missing ? TW_NO_MEMORY
+             : copies && !missing        ? multiply_aligned(context, p, a, b, c)
+                                         : tw_gemm(context, p, a, b, c);
     if (status == TW_NO_MEMORY) multiply_plainly(p, a, b, c);
     return status == TW_OK || status == TW_NO_MEMORY;
 }
@@ -170,21 +188,35 @@ static double now_s(void)
 double blas_start(void)
 {
     blas_context(); /* not part of the time */
-    return atomic_load(&verbose) ? now_s() : 0;
+    used.cpu = used.gpu = false;
+    return atomic_load(&watches) ? now_s() : 0;
 }
 
-void blas_finish(const blas_caller *caller, const char *failed, double start_s, double flops, const char *said)
+/* bench: a command that measures the same product; NULL: none. */
+static void print_line(const blas_caller *caller, double seconds, double flops, const char *said, const char *bench)
+{
+    const bool slow = seconds >= 1e-3;
+    fprintf(stderr, "tilewright: %s%s %s: %.3g %s, %.3g GFLOP/s%s%s%s\n", caller->entry,
+            !caller->from_c     ? ""
+            : caller->row_major ? " row-major"
+                                : " column-major",
+            said, seconds * (slow ? 1e3 : 1e6), slow ? "ms" : "us", seconds > 0 ? flops / seconds / 1e9 : 0,
+            used.gpu && used.cpu ? ", on cuda and cpu"
+            : used.gpu           ? ", on cuda"
+                                 : "",
+            bench != NULL ? " | " : "", bench != NULL ? bench : "");
+}
+
+void blas_finish(const blas_caller *caller, const char *failed, double start_s, double flops, const char *said,
+                 const char *bench)
 {
     const double seconds = start_s > 0 ? now_s() - start_s : 0;
-    const bool slow = seconds >= 1e-3;
-    if (failed != NULL)
+    if (failed != NULL) {
         blas_report(caller, 0, failed);
-    else if (start_s > 0)
-        fprintf(stderr, "tilewright: %s%s %s: %.3g %s, %.3g GFLOP/s\n", caller->entry,
-                !caller->from_c     ? ""
-                : caller->row_major ? " row-major"
-                                    : " column-major",
-                said, seconds * (slow ? 1e3 : 1e6), slow ? "ms" : "us", seconds > 0 ? flops / seconds / 1e9 : 0);
+        return;
+    }
+    if (start_s > 0) profile_count(caller->entry, said, seconds, flops);
+    if (start_s > 0 && atomic_load(&prints)) print_line(caller, seconds, flops, said, bench);
 }
 
 const char *blas_scalar_text(char text[SCALAR_BYTES], double re, double im)
@@ -206,16 +238,24 @@ static void describe(const blas_caller *caller, const tw_problem *p, char *text,
              blas_scalar_text(alpha, p->alpha, p->alpha_imaginary), blas_scalar_text(beta, p->beta, p->beta_imaginary));
 }
 
+/* The command that measures this product. */
+static void describe_bench(const tw_problem *p, char *text, size_t bytes)
+{
+    snprintf(text, bytes, "tilewright bench%s --dtype %s --shape %lldx%lldx%lld%s%s",
+             used.gpu ? " --engine cuda --host" : "", tw_lab_dtype_of(p->dtype)->name, (long long)p->m, (long long)p->n,
+             (long long)p->k, transposes(p->op_a) ? " --transpose-a" : "", transposes(p->op_b) ? " --transpose-b" : "");
+}
+
 void blas_product(const blas_caller *caller, const tw_problem *first, const void *a, const void *b, void *c)
 {
-    char said[300] = "";
+    char said[300] = "", bench[160] = "";
     tw_problem whole, *p = &whole;
     memset(p, 0, sizeof *p);
     memcpy(p, first, first->size); /* of the first layout: no more of it is set */
     p->size = sizeof *p;
     double start_s = blas_start();
     bool computed = blas_multiply(p, a, b, c);
-    if (start_s > 0) describe(caller, p, said, sizeof said);
+    if (start_s > 0) describe(caller, p, said, sizeof said), describe_bench(p, bench, sizeof bench);
     blas_finish(caller, computed ? NULL : tw_error_text(), start_s,
-                (blas_is_complex(p->dtype) ? 8 : 2) * (double)p->m * (double)p->n * (double)p->k, said);
+                (blas_is_complex(p->dtype) ? 8 : 2) * (double)p->m * (double)p->n * (double)p->k, said, bench);
 }

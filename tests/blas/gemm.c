@@ -224,7 +224,9 @@ static void wrong_settings(void)
                     {"TILEWRIGHT_THREADS", "2,x", "TILEWRIGHT_THREADS is 2,x, expected"},
                     {"TILEWRIGHT_THREADS", "abc", "TILEWRIGHT_THREADS is abc, expected"},
                     {"TILEWRIGHT_CPU", "nonsense", "TILEWRIGHT_CPU is nonsense, expected"},
-                    {"TILEWRIGHT_VERBOSE", "yes", "TILEWRIGHT_VERBOSE is yes, expected"}};
+                    {"TILEWRIGHT_VERBOSE", "yes", "TILEWRIGHT_VERBOSE is yes, expected"},
+                    {"TILEWRIGHT_PROFILE", "2", "TILEWRIGHT_PROFILE is 2, expected"},
+                    {"TILEWRIGHT_BLAS_ENGINE", "vulkan", "TILEWRIGHT_BLAS_ENGINE is vulkan, expected cpu or cuda"}};
     char said[SAID];
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
         if (!tap_case("wrong_word_is_told_once_and_ignored_%s_%s", settings[i].variable, settings[i].word)) continue;
@@ -272,12 +274,31 @@ static int three_calls(void)
     return 0;
 }
 
+/* The profile is printed as a process ends by exit(), a child's with its own calls alone. */
+static int profiled_calls(void)
+{
+    for (int i = 0; i < 42; i++) three_calls();
+    if (fork() == 0) _exit(0);
+    exit(0);
+}
+
+static int calls_of_many_shapes(void)
+{
+    static double x[4000], y[4000];
+    for (int n = 1; n <= 1200; n++)
+        cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, 1, n, 1, 1, x, 1, x, n, 0, y, n);
+    exit(0);
+}
+
 static void verbosity(void)
 {
     static const char *const lines[] = {
         "tilewright: cblas_dgemm row-major NT m 2 n 3 k 1 lda 5 ldb 6 ldc 7 alpha 1 beta 2: ",
         "tilewright: cblas_dgemm column-major TN m 2 n 3 k 1 lda 5 ldb 6 ldc 7 alpha 1 beta 2: ",
         "tilewright: sgemm_ NT m 2 n 3 k 1 lda 4 ldb 4 ldc 4 alpha 1 beta 0: "};
+    static const char *const commands[] = {" | tilewright bench --dtype f64 --shape 2x3x1 --transpose-b\n",
+                                           " | tilewright bench --dtype f64 --shape 3x2x1 --transpose-b\n",
+                                           " | tilewright bench --dtype f32 --shape 3x2x1 --transpose-a\n"};
     char said[SAID];
     if (tap_case("verbose_prints_a_line_per_call")) {
         int status = run_with("TILEWRIGHT_VERBOSE", "1", three_calls, said);
@@ -289,10 +310,35 @@ static void verbosity(void)
             right = strncmp(at, lines[i], strlen(lines[i])) == 0 &&
                     sscanf(at + strlen(lines[i]), "%lf %3s %lf %15s", &seconds, unit, &speed, rest) == 4 &&
                     seconds >= 0 && speed >= 0 && (strcmp(unit, "us,") == 0 || strcmp(unit, "ms,") == 0) &&
-                    strcmp(rest, "GFLOP/s") == 0;
+                    strcmp(rest, "GFLOP/s") == 0 && strstr(at, commands[i]) != NULL &&
+                    strchr(at, '\n') == strstr(at, commands[i]) + strlen(commands[i]) - 1;
             at = strchr(at, '\n') + 1;
         }
         tap_result(right, "status %d, said: %s", status, said);
+    }
+    if (tap_case("profile_counts_calls_by_shape")) {
+        int status = run_with("TILEWRIGHT_PROFILE", "1", profiled_calls, said);
+        long long calls = 0, of_shape = 0;
+        double seconds, share;
+        const char *row = strstr(said, "\n    time, s"), *name = strstr(said, "  cblas_dgemm NT m 2 n 3 k 1\n");
+        const bool told = sscanf(said, "tilewright: profile of process %*d: %lld calls", &calls) == 1 && row != NULL &&
+                          name != NULL;
+        for (row = name; told && row > said && row[-1] != '\n'; row--) {
+        }
+        const bool right = told && sscanf(row, "%lf %lf%% %lld", &seconds, &share, &of_shape) == 3;
+        tap_result(status == 0 && right && calls == 126 && of_shape == 42 && lines_of(said) == 5 &&
+                       strstr(said, "  sgemm_ NT m 2 n 3 k 1\n") != NULL,
+                   "status %d, %lld calls, %lld of the first shape, said: %s", status, calls, of_shape, said);
+    }
+    if (tap_case("profile_prints_the_longest_and_sums_the_others")) {
+        int status = run_with("TILEWRIGHT_PROFILE", "1", calls_of_many_shapes, said);
+        long long calls = 0;
+        const char *others = strstr(said, "  all other shapes\n");
+        for (; others != NULL && others > said && others[-1] != '\n'; others--) {
+        }
+        const bool right = others != NULL && sscanf(others, "%*f %*f%% %lld", &calls) == 1;
+        tap_result(status == 0 && right && calls == 1170 && lines_of(said) == 33, "status %d, %lld calls of others, said: %s", status,
+                   calls, said);
     }
     if (tap_case("verbose_0_prints_nothing")) {
         int status = run_with("TILEWRIGHT_VERBOSE", "0", three_calls, said);

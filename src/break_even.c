@@ -1,0 +1,58 @@
+/* break_even.c - from which square product on a device is faster than another, operands in host memory. */
+#include "context.h"
+#include "error.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+enum { FIRST_EDGE = 64, TRIES = 3 };
+
+static double now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* The shortest of some products after one that is not counted: it compiles, and touches memory. */
+static tw_status time_product(tw_context *context, const tw_problem *p, const void *a, const void *b, void *c,
+                              double *shortest_s)
+{
+    TRY(tw_gemm(context, p, a, b, c));
+    for (int i = 0; i < TRIES; i++) {
+        const double begin = now_s();
+        TRY(tw_gemm(context, p, a, b, c));
+        const double seconds = now_s() - begin;
+        if (i == 0 || seconds < *shortest_s) *shortest_s = seconds;
+    }
+    return TW_OK;
+}
+
+static tw_status compare(tw_context *one, tw_context *other, tw_dtype dtype, int64_t most, const void *a, const void *b,
+                         void *c, int64_t *edge)
+{
+    for (int64_t n = FIRST_EDGE; n <= most; n *= 2) {
+        const tw_problem p = tw_problem_make(dtype, TW_N, TW_N, n, n, n);
+        double of_one, of_other;
+        TRY(time_product(one, &p, a, b, c, &of_one));
+        TRY(time_product(other, &p, a, b, c, &of_other));
+        if (of_other >= of_one) continue;
+        *edge = n;
+        return TW_OK;
+    }
+    return TW_OK;
+}
+
+tw_status tw_lab_break_even(tw_context *one, tw_context *other, tw_dtype dtype, int64_t most, int64_t *edge)
+{
+    HOLD_CANCELLATION;
+    if (edge == NULL || most < 1 || most > 32768 || (dtype != TW_F32 && dtype != TW_F64))
+        return fail(TW_BAD_ARGUMENT, "edge is NULL, most is not from 1 to 32768, or dtype is not f32 or f64");
+    *edge = 0;
+    const size_t elements = (size_t)most * (size_t)most, bytes = elements * (dtype == TW_F64 ? 8 : 4);
+    char *room = calloc(3, bytes); /* of zeros: no processor multiplies them faster */
+    if (room == NULL) return fail(TW_NO_MEMORY, "no memory for three matrices of %zu bytes", bytes);
+    const tw_status status = compare(one, other, dtype, most, room, room + bytes, room + 2 * bytes, edge);
+    free(room);
+    return status;
+}

@@ -1,0 +1,113 @@
+/* route.c - TILEWRIGHT_BLAS_ENGINE=cuda: what goes to the GPU and what stays, that both are right, and what is said where
+ * there is none. What needs a GPU is skipped without one. */
+#include "../support/tap.h"
+#include "child.h"
+
+#include <tilewright_blas.h>
+
+#include <stdbool.h>
+#include <string.h>
+
+enum { N = 300, LD = 307 };
+
+static float a[N * LD], b[N * LD], c[N * LD];
+static double wide[N * N], wide_c[N * N];
+
+static int value(int i, int seed) { return (i * 7 + seed * 5) % 9 - 4; }
+
+/* Products of small integers, whose sums are exact: the number of wrong elements. */
+static int wrong_elements(int m, int n, int k, bool transposes, float beta)
+{
+    int wrong = 0;
+    for (int i = 0; i < N * LD; i++) a[i] = (float)value(i, 1), b[i] = (float)value(i, 2), c[i] = (float)value(i, 3);
+    cblas_sgemm(CblasRowMajor, transposes ? CblasTrans : CblasNoTrans, CblasNoTrans, m, n, k, 2, a, LD, b, LD, beta, c,
+                LD);
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < LD; j++) {
+            int sum = 0;
+            for (int p = 0; j < n && p < k; p++)
+                sum += value(transposes ? p * LD + i : i * LD + p, 1) * value(p * LD + j, 2);
+            const float expected = j < n ? 2 * (float)sum + beta * (float)value(i * LD + j, 3)
+                                         : (float)value(i * LD + j, 3);
+            wrong += c[i * LD + j] != expected;
+        }
+    return wrong;
+}
+
+/* Exit status: 0, or 1 where something is wrong. */
+static int calls(void)
+{
+    int wrong = wrong_elements(N, N, N, false, 0) + wrong_elements(N, N, N, true, -1) + /* the GPU's */
+                wrong_elements(N, N, 40, false, 1) + wrong_elements(1, N, N, false, 0) +
+                wrong_elements(63, 63, 63, true, 0);
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, N, N, N, 1, wide, N, wide, N, 0, wide_c, N);
+    for (int i = 0; i < N * LD; i++) a[i] = 1, b[i] = 1;
+    cblas_ssyrk(CblasRowMajor, CblasLower, CblasNoTrans, N, N, 1, a, LD, 0, c, LD);
+    cblas_strmm(CblasRowMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, N, N, 1, a, LD, b, LD);
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < N; j++) wrong += b[i * LD + j] != (float)(i + 1) || (j <= i && c[i * LD + j] != N);
+    return wrong != 0;
+}
+
+/* How often the line of this call says where it was computed. */
+static bool is_said(const char *said, const char *call, const char *where)
+{
+    const char *at = strstr(said, call), *end = at != NULL ? strchr(at, '\n') : NULL,
+               *found = at != NULL ? strstr(at, where) : NULL;
+    return found != NULL && found < end;
+}
+
+static void routes(void)
+{
+    char said[SAID];
+    if (!tap_case("products_above_the_break_even_are_the_gpu_s")) return;
+    setenv("TILEWRIGHT_BLAS_ENGINE", "cuda", 1);
+    setenv("TILEWRIGHT_BLAS_BREAK_EVEN", "64", 1);
+    const int status = run_with("TILEWRIGHT_VERBOSE", "1", calls, said);
+    const char *ignored = strstr(said, "TILEWRIGHT_BLAS_ENGINE=cuda is ignored");
+    if (ignored != NULL) {
+        tap_skip("CUDA cannot be used here");
+        return;
+    }
+    tap_result(status == 0 &&
+                   is_said(said, "m 300 n 300 k 300 lda 307 ldb 307 ldc 307 alpha 2 beta 0",
+                           ", on cuda | tilewright bench --engine cuda --host --dtype f32 --shape 300x300x300\n") &&
+                   is_said(said, "TN m 300 n 300 k 300", ", on cuda |") &&
+                   is_said(said, "m 300 n 300 k 40", ", on cuda |") && !is_said(said, "m 1 n 300", "on cuda") &&
+                   !is_said(said, "m 63 n 63", "on cuda") && !is_said(said, "cblas_dgemm", "on cuda") &&
+                   !is_said(said, "cblas_ssyrk", "on cuda") && lines_of(said) == 8,
+               "status %d, said: %s", status, said);
+}
+
+static void measured(void)
+{
+    char said[SAID];
+    if (!tap_case("without_a_break_even_it_is_measured")) return;
+    setenv("TILEWRIGHT_BLAS_ENGINE", "cuda", 1);
+    unsetenv("TILEWRIGHT_BLAS_BREAK_EVEN");
+    const int status = run_with("TILEWRIGHT_VERBOSE", "0", calls, said);
+    /* nothing is said where a size was found */
+    tap_result(status == 0 && (said[0] == '\0' || (lines_of(said) == 1 &&
+                                                   strstr(said, "TILEWRIGHT_BLAS_ENGINE=cuda is ignored: ") != NULL)),
+               "status %d, said: %s", status, said);
+}
+
+static void wrong_break_even(void)
+{
+    char said[SAID];
+    if (!tap_case("a_wrong_break_even_is_told")) return;
+    setenv("TILEWRIGHT_BLAS_ENGINE", "cuda", 1);
+    const int status = run_with("TILEWRIGHT_BLAS_BREAK_EVEN", "12x", calls, said);
+    const bool no_gpu = strstr(said, "TILEWRIGHT_BLAS_ENGINE=cuda is ignored: ") == said + strlen("tilewright: ");
+    tap_result(status == 0 && (no_gpu || strstr(said, "TILEWRIGHT_BLAS_BREAK_EVEN is 12x, expected a size") != NULL),
+               "status %d, said: %s", status, said);
+}
+
+int main(int argc, char **argv)
+{
+    tap_start(argc, argv);
+    wrong_break_even();
+    routes();
+    measured();
+    return tap_finish();
+}
