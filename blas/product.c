@@ -40,7 +40,7 @@ tw_context *blas_context(void)
     if (context == NULL && tw_lab_open_despite(&made) == TW_OK) {
         if (tw_error_text()[0] != '\0') fprintf(stderr, "tilewright: %s; it is ignored\n", tw_error_text());
         const bool has_routes = route_open(made), profiles = profile_open(),
-                   has_lines = switch_is_on("TILEWRIGHT_VERBOSE");
+                   has_lines = switch_is_on("TILEWRIGHT_VERBOSE", getenv("TILEWRIGHT_VERBOSE"));
         atomic_store(&prints, has_lines);
         atomic_store(&watches, has_lines || profiles);
         if (!has_lines && !profiles && !has_routes) atomic_store(&blas_quiet_context, made);

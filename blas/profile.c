@@ -45,7 +45,7 @@ static void add(row *to, long long calls, double seconds, double flops)
 
 bool profile_open(void)
 {
-    profile.on = switch_is_on("TILEWRIGHT_PROFILE");
+    profile.on = switch_is_on("TILEWRIGHT_PROFILE", getenv("TILEWRIGHT_PROFILE"));
     return profile.on;
 }
 

@@ -17,7 +17,7 @@
 #include "selftest.h"
 #include "term.h"
 
-enum { STATE_TEXT = 560 };
+enum { STATE_TEXT = 560, MOST_EDGE = 2048 };
 
 typedef struct doctor {
     session *s;
@@ -31,7 +31,7 @@ typedef struct doctor {
 } doctor;
 
 /* What an engine is asked. */
-enum { STATE, SELF_TEST };
+enum { STATE, SELF_TEST, BREAK_EVEN };
 
 typedef struct answer {
     int usable;
@@ -39,6 +39,7 @@ typedef struct answer {
     exit_code code;
     selftest_count count;
     char failure[STATE_TEXT];
+    int64_t edge; /* BREAK_EVEN; 0: none */
 } answer;
 
 /* One fact, for people and for programs. */
@@ -221,6 +222,9 @@ static void tell_environment(doctor *d)
                                         "TILEWRIGHT_OPENCL_OPTIONS",
                                         "TILEWRIGHT_PEERS",
                                         "TILEWRIGHT_VERBOSE",
+                                        "TILEWRIGHT_PROFILE",
+                                        "TILEWRIGHT_BLAS_ENGINE",
+                                        "TILEWRIGHT_BLAS_BREAK_EVEN",
                                         "PATH",
                                         "TMPDIR",
                                         "TERM",
@@ -247,7 +251,12 @@ static void ask(void *session_of, const char *engine, int order, void *out)
         return;
     }
     x->code = session_open_device(s, engine);
-    if (x->code == EXIT_OK) x->code = selftest_run(s, true, false, &x->count);
+    if (order == BREAK_EVEN) {
+        if (x->code == EXIT_OK && tw_lab_break_even(NULL, s->context, TW_F32, MOST_EDGE, &x->edge) != TW_OK)
+            x->code = EXIT_RUN;
+    } else if (x->code == EXIT_OK) {
+        x->code = selftest_run(s, true, false, &x->count);
+    }
     if (x->code != EXIT_OK) snprintf(x->failure, sizeof x->failure, "%s", tw_error_text());
 }
 
@@ -267,6 +276,24 @@ static exit_code test_engine(doctor *d, int i)
              x.count.failed, x.count.refused);
     if (!lives) return EXIT_RUN;
     return x.code == EXIT_OK && x.count.failed > 0 ? EXIT_CHECK : x.code;
+}
+
+/* From which size on libtilewright_blas.so would send products to a GPU, if it is asked to. */
+static void tell_break_even(doctor *d, int i)
+{
+    static answer x;
+    if (!apart_ask(&d->engines, i, BREAK_EVEN, &x))
+        fact(d, "blas break-even", "not measured: %s", d->engines.why[i]);
+    else if (x.code != EXIT_OK)
+        fact(d, "blas break-even", "not measured: %s", x.failure);
+    else if (x.edge == 0)
+        fact(d, "blas break-even", "up to %d x %d x %d the cpu multiplies f32 in host memory as fast as cuda",
+             MOST_EDGE, MOST_EDGE, MOST_EDGE);
+    else
+        fact(d, "blas break-even",
+             "from %lld x %lld x %lld on cuda multiplies f32 in host memory faster than the cpu; "
+             "TILEWRIGHT_BLAS_ENGINE=cuda sends calls of libtilewright_blas.so there",
+             (long long)x.edge, (long long)x.edge, (long long)x.edge);
 }
 
 exit_code cmd_doctor(session *s)
@@ -289,6 +316,7 @@ exit_code cmd_doctor(session *s)
             if (d.engines.why[i][0] == '\0' && !d.found[i].usable) continue;
             exit_code of = test_engine(&d, i);
             if (tested == EXIT_OK || of == EXIT_CHECK) tested = of;
+            if (of == EXIT_OK && strcmp(tw_lab_engine_at(i), "cuda") == 0) tell_break_even(&d, i);
         }
         if (d.advice == 0)
             fact(&d, "advice", "none: the cpu engine lacks nothing; the lines above show what other engines lack");
