@@ -52,6 +52,20 @@ static inline int op_from(int op)
 /* The conjugate transpose of a real matrix is its transpose. */
 static inline int real_op(int op) { return op == TW_C ? TW_T : op; }
 
+/* The number of the first wrong argument of gemm's Fortran call, in the reference's order; 0: none. */
+static inline int gemm_first_wrong(int op_a, int op_b, integer m, integer n, integer k, integer lda, integer ldb,
+                                   integer ldc)
+{
+    if (op_a == NONE) return 1;
+    if (op_b == NONE) return 2;
+    if (m < 0) return 3;
+    if (n < 0) return 4;
+    if (k < 0) return 5;
+    if (lda < at_least_1(op_a == TW_N ? m : k)) return 8;
+    if (ldb < at_least_1(op_b == TW_N ? k : n)) return 10;
+    return ldc < at_least_1(m) ? 13 : 0;
+}
+
 /* A scalar as it is passed: by value, by address, and the imaginary part behind a complex one's real part. */
 #define SCALAR(part, x)    ((double)(x))
 #define SCALAR_AT(part, x) ((double)*(const part *)(x))

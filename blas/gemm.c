@@ -21,17 +21,9 @@ typedef struct call {
     double alpha_i, beta_i; /* of complex types */
 } call;
 
-/* The number of the first wrong argument of the Fortran call, in the reference's order; 0: none. */
 static inline int first_wrong(const call *x)
 {
-    if (x->op_a == NONE) return 1;
-    if (x->op_b == NONE) return 2;
-    if (x->m < 0) return 3;
-    if (x->n < 0) return 4;
-    if (x->k < 0) return 5;
-    if (x->lda < at_least_1(x->op_a == TW_N ? x->m : x->k)) return 8;
-    if (x->ldb < at_least_1(x->op_b == TW_N ? x->k : x->n)) return 10;
-    return x->ldc < at_least_1(x->m) ? 13 : 0;
+    return gemm_first_wrong(x->op_a, x->op_b, x->m, x->n, x->k, x->lda, x->ldb, x->ldc);
 }
 
 /* A column-major C = A B is the row-major C^T = B^T A^T: the operands change places, each keeps its op and its leading

@@ -2,6 +2,7 @@
  * CBLAS and Fortran: arguments checked as the reference BLAS does, and brought to the forms of blocks.h. */
 #include "arguments.h"
 #include "blocks.h"
+#include "passing.h"
 #include "plain.h"
 #include "product.h"
 #include "spellings.h"
@@ -322,24 +323,6 @@ static void run_from_c(const routine *r, const blas_caller callers[2], const set
 }
 
 /* ---- names ---- */
-
-/* How a type's elements and scalars are passed, and what such a scalar's value is. */
-#define NUMBER_f32    float
-#define NUMBER_f64    double
-#define NUMBER_cf32   void
-#define NUMBER_cf64   void
-#define BY_VALUE_f32  float
-#define BY_VALUE_f64  double
-#define BY_VALUE_cf32 const void *
-#define BY_VALUE_cf64 const void *
-#define VALUE_f32(x)  ((scalar){(double)(x), 0})
-#define VALUE_f64(x)  ((scalar){x, 0})
-#define VALUE_cf32(x) AT_cf32(x)
-#define VALUE_cf64(x) AT_cf64(x)
-#define AT_f32(x)     ((scalar){SCALAR_AT(float, x), 0})
-#define AT_f64(x)     ((scalar){SCALAR_AT(double, x), 0})
-#define AT_cf32(x)    ((scalar){SCALAR_AT(float, x), PART_AT(float, x)})
-#define AT_cf64(x)    ((scalar){SCALAR_AT(double, x), PART_AT(double, x)})
 
 /* clang-format off */
 #define CALLERS_OF(upper, c_name, ...)                                                                                 \

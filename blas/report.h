@@ -11,7 +11,7 @@ typedef struct blas_caller {
     const char *fortran_name, *entry; /* "SGEMM " of at least six characters; "sgemm_" or "cblas_sgemm" */
     bool from_c, row_major, wide;     /* wide: sizes are of 64 bits, and handlers' names end in 64_ */
     /* numbers of the C call's arguments in pairs: a row-major call has one in the other's place; 0: no more */
-    unsigned char exchanged[4];
+    unsigned char exchanged[6];
 } blas_caller;
 
 /* Through xerbla_: argument `number` of the Fortran call is wrong; 0: nothing was computed, and `why` says why. */

@@ -7,6 +7,9 @@
  *     syrk    C  <-  alpha * op(A) * op(A)^T  +  beta * C      a triangle of C
  *     syr2k   C  <-  alpha * (op(A) * op(B)^T  +  op(B) * op(A)^T)  +  beta * C
  *     hemm, herk, her2k  of c and z: A Hermitian; A^H in place of A^T; in her2k conj(alpha) before the second product
+ *     gemm_batch_strided, gemm_batch   many gemms, in MKL's and OpenBLAS's form: item i at stride * i elements; or groups,
+ *             each with its own settings, sizes and scalars and group_size[i] addresses of matrices, all in one array
+ *     sbgemm  A and B in bf16, as uint16_t, C and scalars in f32, in OpenBLAS's form
  *     trmm    B  <-  alpha * op(A) * B, or B * op(A)           A triangular, with a diagonal of ones if it is unit
  *     trsm    B  <-  alpha * op(A)^-1 * B, or B * op(A)^-1     the same; a zero on the diagonal is divided by
  *
@@ -18,6 +21,7 @@
  *            there, and C stays as it was.
  * Special    m == 0 or n == 0, or (alpha == 0 or k == 0) and beta == 1: nothing is read or written.
  *            beta == 0: C is not read. alpha == 0 or k == 0: A and B are not read; trmm and trsm then set B to 0.
+ *            Groups are computed in their order, up to the first with a wrong argument. Items of C must not overlap.
  *            What is not named of A and C, the other triangle and a unit diagonal, is neither read nor written.
  *            The imaginary parts of the diagonal of hemm's A and of herk's and her2k's C are not read; those of C
  *            become 0. c and z: an alpha or beta without an imaginary part multiplies as a real number.
@@ -39,6 +43,7 @@
  *            the transpose, as argument 2; in row-major calls they take either as the other.
  * Error      u, g() and S as in tilewright.h, where no sum is subnormal or overflows, even before alpha; q: the order
  *            of A; d: 1 where q <= 32, and 1 more for each doubling of 32 until it reaches q. Why: docs/ACCURACY.md.
+ *              sbgemm               as bf16 in tilewright.h
  *              gemm, gemmtr, syrk   |alpha| g(k+2) S + g(2) |beta c0|
  *              syr2k                |alpha| g(k+3) S + g(3) |beta c0|, S of both products
  *              symm                 |alpha| g(q+2+d) S + g(1+d) |beta c0|
@@ -60,6 +65,7 @@
 #define TILEWRIGHT_BLAS_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -143,6 +149,36 @@ void cblas_zherk(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op, int n
 void cblas_zher2k(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op, int n, int k, const void *alpha,
                   const void *a, int lda, const void *b, int ldb, double beta, void *c, int ldc);
 extern void cblas_xerbla(int number, const char *routine, const char *format, ...); /* the program's, if it has one */
+void cblas_sgemm_batch_strided(CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, int m, int n, int k,
+                               float alpha, const float *a, int lda, int stride_a, const float *b, int ldb,
+                               int stride_b, float beta, float *c, int ldc, int stride_c, int count);
+void cblas_sgemm_batch(CBLAS_LAYOUT layout, const CBLAS_TRANSPOSE *op_a, const CBLAS_TRANSPOSE *op_b, const int *m,
+                       const int *n, const int *k, const float *alpha, const float **a, const int *lda, const float **b,
+                       const int *ldb, const float *beta, float **c, const int *ldc, int group_count,
+                       const int *group_size);
+void cblas_dgemm_batch_strided(CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, int m, int n, int k,
+                               double alpha, const double *a, int lda, int stride_a, const double *b, int ldb,
+                               int stride_b, double beta, double *c, int ldc, int stride_c, int count);
+void cblas_dgemm_batch(CBLAS_LAYOUT layout, const CBLAS_TRANSPOSE *op_a, const CBLAS_TRANSPOSE *op_b, const int *m,
+                       const int *n, const int *k, const double *alpha, const double **a, const int *lda,
+                       const double **b, const int *ldb, const double *beta, double **c, const int *ldc,
+                       int group_count, const int *group_size);
+void cblas_cgemm_batch_strided(CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, int m, int n, int k,
+                               const void *alpha, const void *a, int lda, int stride_a, const void *b, int ldb,
+                               int stride_b, const void *beta, void *c, int ldc, int stride_c, int count);
+void cblas_cgemm_batch(CBLAS_LAYOUT layout, const CBLAS_TRANSPOSE *op_a, const CBLAS_TRANSPOSE *op_b, const int *m,
+                       const int *n, const int *k, const void *alpha, const void **a, const int *lda, const void **b,
+                       const int *ldb, const void *beta, void **c, const int *ldc, int group_count,
+                       const int *group_size);
+void cblas_zgemm_batch_strided(CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, int m, int n, int k,
+                               const void *alpha, const void *a, int lda, int stride_a, const void *b, int ldb,
+                               int stride_b, const void *beta, void *c, int ldc, int stride_c, int count);
+void cblas_zgemm_batch(CBLAS_LAYOUT layout, const CBLAS_TRANSPOSE *op_a, const CBLAS_TRANSPOSE *op_b, const int *m,
+                       const int *n, const int *k, const void *alpha, const void **a, const int *lda, const void **b,
+                       const int *ldb, const void *beta, void **c, const int *ldc, int group_count,
+                       const int *group_size);
+void cblas_sbgemm(CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, int m, int n, int k, float alpha,
+                  const uint16_t *a, int lda, const uint16_t *b, int ldb, float beta, float *c, int ldc);
 #endif
 /* For Fortran, column-major: op is one of N n T t C c. Complex numbers are pairs, real part first, here and above. Compilers append the lengths of character arguments; they are
  * not read. The handler's name has no NUL at its end, so its length is passed. */
@@ -218,6 +254,37 @@ void zherk_(const char *uplo, const char *op, const int *n, const int *k, const 
             const int *lda, const double *beta, void *c, const int *ldc);
 void zher2k_(const char *uplo, const char *op, const int *n, const int *k, const void *alpha, const void *a,
              const int *lda, const void *b, const int *ldb, const double *beta, void *c, const int *ldc);
+void sgemm_batch_strided_(const char *op_a, const char *op_b, const int *m, const int *n, const int *k,
+                          const float *alpha, const float *a, const int *lda, const int *stride_a, const float *b,
+                          const int *ldb, const int *stride_b, const float *beta, float *c, const int *ldc,
+                          const int *stride_c, const int *count);
+void sgemm_batch_(const char *op_a, const char *op_b, const int *m, const int *n, const int *k, const float *alpha,
+                  const float **a, const int *lda, const float **b, const int *ldb, const float *beta, float **c,
+                  const int *ldc, const int *group_count, const int *group_size);
+void dgemm_batch_strided_(const char *op_a, const char *op_b, const int *m, const int *n, const int *k,
+                          const double *alpha, const double *a, const int *lda, const int *stride_a, const double *b,
+                          const int *ldb, const int *stride_b, const double *beta, double *c, const int *ldc,
+                          const int *stride_c, const int *count);
+void dgemm_batch_(const char *op_a, const char *op_b, const int *m, const int *n, const int *k, const double *alpha,
+                  const double **a, const int *lda, const double **b, const int *ldb, const double *beta, double **c,
+                  const int *ldc, const int *group_count, const int *group_size);
+void cgemm_batch_strided_(const char *op_a, const char *op_b, const int *m, const int *n, const int *k,
+                          const void *alpha, const void *a, const int *lda, const int *stride_a, const void *b,
+                          const int *ldb, const int *stride_b, const void *beta, void *c, const int *ldc,
+                          const int *stride_c, const int *count);
+void cgemm_batch_(const char *op_a, const char *op_b, const int *m, const int *n, const int *k, const void *alpha,
+                  const void **a, const int *lda, const void **b, const int *ldb, const void *beta, void **c,
+                  const int *ldc, const int *group_count, const int *group_size);
+void zgemm_batch_strided_(const char *op_a, const char *op_b, const int *m, const int *n, const int *k,
+                          const void *alpha, const void *a, const int *lda, const int *stride_a, const void *b,
+                          const int *ldb, const int *stride_b, const void *beta, void *c, const int *ldc,
+                          const int *stride_c, const int *count);
+void zgemm_batch_(const char *op_a, const char *op_b, const int *m, const int *n, const int *k, const void *alpha,
+                  const void **a, const int *lda, const void **b, const int *ldb, const void *beta, void **c,
+                  const int *ldc, const int *group_count, const int *group_size);
+void sbgemm_(const char *op_a, const char *op_b, const int *m, const int *n, const int *k, const float *alpha,
+             const uint16_t *a, const int *lda, const uint16_t *b, const int *ldb, const float *beta, float *c,
+             const int *ldc);
 extern void xerbla_(const char *routine, const int *number, size_t routine_length); /* the program's, if it has one */
 
 #ifdef __cplusplus

@@ -93,6 +93,41 @@ void cblas_zherk64_(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op, in
                     const void *a, int64_t lda, double beta, void *c, int64_t ldc);
 void cblas_zher2k64_(CBLAS_LAYOUT layout, CBLAS_UPLO uplo, CBLAS_TRANSPOSE op, int64_t n, int64_t k, const void *alpha,
                      const void *a, int64_t lda, const void *b, int64_t ldb, double beta, void *c, int64_t ldc);
+void cblas_sgemm_batch_strided64_(CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, int64_t m, int64_t n,
+                                  int64_t k, float alpha, const float *a, int64_t lda, int64_t stride_a, const float *b,
+                                  int64_t ldb, int64_t stride_b, float beta, float *c, int64_t ldc, int64_t stride_c,
+                                  int64_t count);
+void cblas_sgemm_batch64_(CBLAS_LAYOUT layout, const CBLAS_TRANSPOSE *op_a, const CBLAS_TRANSPOSE *op_b,
+                          const int64_t *m, const int64_t *n, const int64_t *k, const float *alpha, const float **a,
+                          const int64_t *lda, const float **b, const int64_t *ldb, const float *beta, float **c,
+                          const int64_t *ldc, int64_t group_count, const int64_t *group_size);
+void cblas_dgemm_batch_strided64_(CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, int64_t m, int64_t n,
+                                  int64_t k, double alpha, const double *a, int64_t lda, int64_t stride_a,
+                                  const double *b, int64_t ldb, int64_t stride_b, double beta, double *c, int64_t ldc,
+                                  int64_t stride_c, int64_t count);
+void cblas_dgemm_batch64_(CBLAS_LAYOUT layout, const CBLAS_TRANSPOSE *op_a, const CBLAS_TRANSPOSE *op_b,
+                          const int64_t *m, const int64_t *n, const int64_t *k, const double *alpha, const double **a,
+                          const int64_t *lda, const double **b, const int64_t *ldb, const double *beta, double **c,
+                          const int64_t *ldc, int64_t group_count, const int64_t *group_size);
+void cblas_cgemm_batch_strided64_(CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, int64_t m, int64_t n,
+                                  int64_t k, const void *alpha, const void *a, int64_t lda, int64_t stride_a,
+                                  const void *b, int64_t ldb, int64_t stride_b, const void *beta, void *c, int64_t ldc,
+                                  int64_t stride_c, int64_t count);
+void cblas_cgemm_batch64_(CBLAS_LAYOUT layout, const CBLAS_TRANSPOSE *op_a, const CBLAS_TRANSPOSE *op_b,
+                          const int64_t *m, const int64_t *n, const int64_t *k, const void *alpha, const void **a,
+                          const int64_t *lda, const void **b, const int64_t *ldb, const void *beta, void **c,
+                          const int64_t *ldc, int64_t group_count, const int64_t *group_size);
+void cblas_zgemm_batch_strided64_(CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, int64_t m, int64_t n,
+                                  int64_t k, const void *alpha, const void *a, int64_t lda, int64_t stride_a,
+                                  const void *b, int64_t ldb, int64_t stride_b, const void *beta, void *c, int64_t ldc,
+                                  int64_t stride_c, int64_t count);
+void cblas_zgemm_batch64_(CBLAS_LAYOUT layout, const CBLAS_TRANSPOSE *op_a, const CBLAS_TRANSPOSE *op_b,
+                          const int64_t *m, const int64_t *n, const int64_t *k, const void *alpha, const void **a,
+                          const int64_t *lda, const void **b, const int64_t *ldb, const void *beta, void **c,
+                          const int64_t *ldc, int64_t group_count, const int64_t *group_size);
+void cblas_sbgemm64_(CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, int64_t m, int64_t n, int64_t k,
+                     float alpha, const uint16_t *a, int64_t lda, const uint16_t *b, int64_t ldb, float beta, float *c,
+                     int64_t ldc);
 void sgemm_64_(const char *op_a, const char *op_b, const int64_t *m, const int64_t *n, const int64_t *k,
                const float *alpha, const float *a, const int64_t *lda, const float *b, const int64_t *ldb,
                const float *beta, float *c, const int64_t *ldc);
@@ -175,6 +210,41 @@ void zherk_64_(const char *uplo, const char *op, const int64_t *n, const int64_t
                const int64_t *lda, const double *beta, void *c, const int64_t *ldc);
 void zher2k_64_(const char *uplo, const char *op, const int64_t *n, const int64_t *k, const void *alpha, const void *a,
                 const int64_t *lda, const void *b, const int64_t *ldb, const double *beta, void *c, const int64_t *ldc);
+void sgemm_batch_strided_64_(const char *op_a, const char *op_b, const int64_t *m, const int64_t *n, const int64_t *k,
+                             const float *alpha, const float *a, const int64_t *lda, const int64_t *stride_a,
+                             const float *b, const int64_t *ldb, const int64_t *stride_b, const float *beta, float *c,
+                             const int64_t *ldc, const int64_t *stride_c, const int64_t *count);
+void sgemm_batch_64_(const char *op_a, const char *op_b, const int64_t *m, const int64_t *n, const int64_t *k,
+                     const float *alpha, const float **a, const int64_t *lda, const float **b, const int64_t *ldb,
+                     const float *beta, float **c, const int64_t *ldc, const int64_t *group_count,
+                     const int64_t *group_size);
+void dgemm_batch_strided_64_(const char *op_a, const char *op_b, const int64_t *m, const int64_t *n, const int64_t *k,
+                             const double *alpha, const double *a, const int64_t *lda, const int64_t *stride_a,
+                             const double *b, const int64_t *ldb, const int64_t *stride_b, const double *beta,
+                             double *c, const int64_t *ldc, const int64_t *stride_c, const int64_t *count);
+void dgemm_batch_64_(const char *op_a, const char *op_b, const int64_t *m, const int64_t *n, const int64_t *k,
+                     const double *alpha, const double **a, const int64_t *lda, const double **b, const int64_t *ldb,
+                     const double *beta, double **c, const int64_t *ldc, const int64_t *group_count,
+                     const int64_t *group_size);
+void cgemm_batch_strided_64_(const char *op_a, const char *op_b, const int64_t *m, const int64_t *n, const int64_t *k,
+                             const void *alpha, const void *a, const int64_t *lda, const int64_t *stride_a,
+                             const void *b, const int64_t *ldb, const int64_t *stride_b, const void *beta, void *c,
+                             const int64_t *ldc, const int64_t *stride_c, const int64_t *count);
+void cgemm_batch_64_(const char *op_a, const char *op_b, const int64_t *m, const int64_t *n, const int64_t *k,
+                     const void *alpha, const void **a, const int64_t *lda, const void **b, const int64_t *ldb,
+                     const void *beta, void **c, const int64_t *ldc, const int64_t *group_count,
+                     const int64_t *group_size);
+void zgemm_batch_strided_64_(const char *op_a, const char *op_b, const int64_t *m, const int64_t *n, const int64_t *k,
+                             const void *alpha, const void *a, const int64_t *lda, const int64_t *stride_a,
+                             const void *b, const int64_t *ldb, const int64_t *stride_b, const void *beta, void *c,
+                             const int64_t *ldc, const int64_t *stride_c, const int64_t *count);
+void zgemm_batch_64_(const char *op_a, const char *op_b, const int64_t *m, const int64_t *n, const int64_t *k,
+                     const void *alpha, const void **a, const int64_t *lda, const void **b, const int64_t *ldb,
+                     const void *beta, void **c, const int64_t *ldc, const int64_t *group_count,
+                     const int64_t *group_size);
+void sbgemm_64_(const char *op_a, const char *op_b, const int64_t *m, const int64_t *n, const int64_t *k,
+                const float *alpha, const uint16_t *a, const int64_t *lda, const uint16_t *b, const int64_t *ldb,
+                const float *beta, float *c, const int64_t *ldc);
 
 #ifdef __cplusplus
 }

@@ -337,8 +337,8 @@ static void verbosity(void)
         for (; others != NULL && others > said && others[-1] != '\n'; others--) {
         }
         const bool right = others != NULL && sscanf(others, "%*f %*f%% %lld", &calls) == 1;
-        tap_result(status == 0 && right && calls == 1170 && lines_of(said) == 33, "status %d, %lld calls of others, said: %s", status,
-                   calls, said);
+        tap_result(status == 0 && right && calls == 1170 && lines_of(said) == 33,
+                   "status %d, %lld calls of others, said: %s", status, calls, said);
     }
     if (tap_case("verbose_0_prints_nothing")) {
         int status = run_with("TILEWRIGHT_VERBOSE", "0", three_calls, said);

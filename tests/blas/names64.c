@@ -137,16 +137,17 @@ static void same_bits(void)
 
 static void spellings(void)
 {
-    static const char *const routines[] = {"gemm", "symm", "syrk", "syr2k", "gemmtr",
-                                           "trmm", "trsm", "hemm", "herk",  "her2k"};
+    static const char *const routines[] = {
+        "gemm", "symm", "syrk", "syr2k", "gemmtr", "trmm", "trsm", "gemm_batch", "gemm_batch_strided",
+        "hemm", "herk", "her2k"};
     static const char *const forms[4][3] = {{"cblas_%s64_", "cblas_%s_64", "scipy_cblas_%s64_"},
                                             {"%s_64_", "%s_64", "scipy_%s_64_"},
                                             {"cblas_%s", "scipy_cblas_%s", "scipy_cblas_%s"},
                                             {"%s_", "scipy_%s_", "scipy_%s_"}};
-    for (int r = 0; r < 40; r++) {
-        char routine[16], name[40];
+    for (int r = 0; r < 48; r++) {
+        char routine[24], name[48];
         bool same = true;
-        if (r / 4 > 6 && r % 4 < 2) continue; /* s and d have no Hermitian routines */
+        if (r / 4 > 8 && r % 4 < 2) continue; /* s and d have no Hermitian routines */
         snprintf(routine, sizeof routine, "%c%s", "sdcz"[r % 4], routines[r / 4]);
         for (int i = 0; i < 4; i++) {
             void *first = NULL;

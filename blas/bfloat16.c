@@ -1,0 +1,124 @@
+/* bfloat16.c - sbgemm: A and B in bf16, C in f32, under the names and with the arguments of OpenBLAS. */
+#include "arguments.h"
+#include "blocks.h"
+#include "passing.h"
+#include "product.h"
+#include "spellings.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* One call in Fortran's terms. */
+typedef struct call {
+    const blas_caller *caller;
+    int op_a, op_b;
+    integer m, n, k, lda, ldb, ldc;
+    float alpha, beta;
+    const void *a, *b;
+    void *c;
+} call;
+
+/* Element i of bf16, at any address. */
+static float widened(const void *x, int64_t i)
+{
+    uint16_t half;
+    memcpy(&half, (const char *)x + 2 * i, sizeof half);
+    const uint32_t bits = (uint32_t)half << 16;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* Row-major, where operands are not aligned to an element or there is no context. */
+static void multiply_plainly(const tw_problem *p, const void *a, const void *b, void *c)
+{
+    const bool reads = p->k > 0 && p->alpha != 0;
+    for (int64_t i = 0; i < p->m; i++)
+        for (int64_t j = 0; j < p->n; j++) {
+            char *at = (char *)c + (i * p->ldc + j) * 4;
+            float sum = 0, old = 0;
+            for (int64_t l = 0; reads && l < p->k; l++)
+                sum += widened(a, p->op_a == TW_N ? i * p->lda + l : l * p->lda + i) *
+                       widened(b, p->op_b == TW_N ? l * p->ldb + j : j * p->ldb + l);
+            if (p->beta != 0) memcpy(&old, at, sizeof old);
+            sum = (reads ? (float)p->alpha * sum : 0) + (p->beta != 0 ? (float)p->beta * old : 0);
+            memcpy(at, &sum, sizeof sum);
+        }
+}
+
+/* NULL: computed. */
+static const char *multiply(const tw_problem *p, const void *a, const void *b, void *c)
+{
+    const bool reads = p->k > 0 && p->alpha != 0,
+               misaligned = (uintptr_t)c % 4 != 0 || (reads && ((uintptr_t)a | (uintptr_t)b) % 2 != 0);
+    tw_context *context = blas_context();
+    if (c == NULL) return "c is NULL";
+    if (reads && (a == NULL || b == NULL)) return a == NULL ? "b is NULL" : "a is NULL"; /* as the caller calls them */
+    if (context == NULL || misaligned || tw_gemm(context, p, a, b, c) != TW_OK) multiply_plainly(p, a, b, c);
+    return NULL;
+}
+
+static void describe(const call *x, char *text, size_t bytes)
+{
+    snprintf(text, bytes, "%c%c m %lld n %lld k %lld lda %lld ldb %lld ldc %lld alpha %g beta %g", "NT"[x->op_a],
+             "NT"[x->op_b], (long long)x -> m, (long long)x -> n, (long long)x -> k, (long long)x -> lda,
+             (long long)x -> ldb, (long long)x -> ldc, (double)x -> alpha, (double)x -> beta);
+}
+
+/* made: as the caller made it. */
+static void run(call *x, const call *made)
+{
+    char said[300] = "";
+    const int wrong = gemm_first_wrong(x->op_a, x->op_b, x->m, x->n, x->k, x->lda, x->ldb, x->ldc);
+    if (wrong > 0) {
+        blas_report(x->caller, wrong, NULL);
+        return;
+    }
+    if (x->m == 0 || x->n == 0 || ((x->k == 0 || x->alpha == 0) && x->beta == 1)) return;
+    tw_problem p = tw_problem_make(TW_BF16, (tw_op)x->op_b, (tw_op)x->op_a, x->n, x->m, x->k);
+    p.lda = x->ldb, p.ldb = x->lda, p.ldc = x->ldc, p.alpha = (double)x->alpha, p.beta = (double)x->beta;
+    const double start_s = blas_start();
+    const char *failed = multiply(&p, x->b, x->a, x->c);
+    if (start_s > 0) describe(made, said, sizeof said);
+    blas_finish(x->caller, failed, start_s, 2 * (double)x->m * (double)x->n * (double)x->k, said, NULL);
+}
+
+void FORTRAN_NAME(sbgemm)(const char *op_a, const char *op_b, const integer *m, const integer *n, const integer *k,
+                          const float *alpha, const uint16_t *a, const integer *lda, const uint16_t *b,
+                          const integer *ldb, const float *beta, float *c, const integer *ldc)
+{
+    static const blas_caller caller = {"SBGEMM", STRING(FORTRAN_NAME(sbgemm)), false, false, BLAS_WIDE};
+    call x = {&caller, real_op(op_of(op_a)), real_op(op_of(op_b)), *m, *n, *k, *lda, *ldb, *ldc, *alpha, *beta, a, b,
+              c};
+    run(&x, &x);
+}
+
+void C_NAME(sbgemm)(CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, integer m, integer n, integer k,
+                    float alpha, const uint16_t *a, integer lda, const uint16_t *b, integer ldb, float beta, float *c,
+                    integer ldc)
+{
+    static const blas_caller callers[] = {{"SBGEMM", STRING(C_NAME(sbgemm)), true, false, BLAS_WIDE},
+                                          {"SBGEMM", STRING(C_NAME(sbgemm)), true, true, BLAS_WIDE, {4, 5, 9, 11}}};
+    const bool rows = layout == CblasRowMajor;
+    const blas_caller *caller = &callers[rows];
+    call x = {
+        caller, real_op(op_from((int)op_a)), real_op(op_from((int)op_b)), m, n, k, lda, ldb, ldc, alpha, beta, a, b, c};
+    if (!rows && layout != CblasColMajor) {
+        blas_report_setting(caller, 1, "layout", (int)layout);
+    } else if (x.op_a == NONE) {
+        blas_report_setting(caller, 2, "TransA", (int)op_a);
+    } else if (x.op_b == NONE) {
+        blas_report_setting(caller, 3, "TransB", (int)op_b);
+    } else {
+        const call made = x;
+        if (rows) {
+            EXCHANGE(int, x.op_a, x.op_b);
+            EXCHANGE(integer, x.m, x.n);
+            EXCHANGE(integer, x.lda, x.ldb);
+            EXCHANGE(const void *, x.a, x.b);
+        }
+        run(&x, &made);
+    }
+}
+
+SPELL(sbgemm);

@@ -1,0 +1,343 @@
+/* batch.c - gemm_batch_strided and gemm_batch of libtilewright_blas.so: each item has the bits of gemm, by every name,
+ * op and order, and nothing beside the items is written. sbgemm: exact on small integers, which bf16 holds. */
+#include "../support/tap.h"
+#include "heard.h"
+
+#include <tilewright_blas64.h>
+
+#include <stdlib.h>
+
+typedef enum way { FORTRAN, C_COLUMNS, C_ROWS, WAYS } way;
+static const char *const way_names[] = {"fortran", "cblas_columns", "cblas_rows"};
+
+enum { LD = 21, STRIDE = LD * 20, ITEMS = 5, ELEMENTS = STRIDE * ITEMS };
+
+/* One shape of one type, ITEMS of it; all have LD and STRIDE, but where B is shared. */
+typedef struct shape {
+    char type; /* s, d, c or z */
+    way way;
+    bool wide; /* by names with sizes of 64 bits */
+    int op_a, op_b, m, n, k;
+    bool shares_b;
+} shape;
+
+/* Room for every type: a number takes up to 16 bytes, and what lies beside is poisoned by what is there. */
+typedef struct operands {
+    double a[2 * ELEMENTS + 2], b[2 * ELEMENTS + 2], c[2 * ELEMENTS + 2];
+} operands;
+
+static bool is_narrow(char type) { return type == 's' || type == 'c'; }
+static size_t bytes_of(char type) { return type == 's' ? 4 : type == 'z' ? 16 : 8; }
+
+static void fill(char type, void *to, int seed)
+{
+    for (int i = 0; i < 2 * ELEMENTS; i++) {
+        const double value = (i * 7 * seed % 19 - 9) / 8.0;
+        if (is_narrow(type))
+            ((float *)to)[i] = (float)value;
+        else
+            ((double *)to)[i] = value;
+    }
+}
+
+static void fill_all(char type, operands *x) { fill(type, x->a, 1), fill(type, x->b, 2), fill(type, x->c, 3); }
+
+static const double alpha_f64[2] = {1.5, -0.5}, beta_f64[2] = {0.5, 0.25};
+static const float alpha_f32[2] = {1.5f, -0.5f}, beta_f32[2] = {0.5f, 0.25f};
+
+#define LETTER(op) (&"NTC"[(op) - (int)CblasNoTrans])
+#define OP(op)     ((CBLAS_TRANSPOSE)(op))
+
+/* Item i by gemm itself, which other tests prove. */
+static void one(const shape *x, const char *a, const char *b, char *c)
+{
+    const CBLAS_LAYOUT layout = x->way == C_ROWS ? CblasRowMajor : CblasColMajor;
+    const void *at_a = a, *at_b = b;
+    void *at_c = c;
+#define ONE(s, alpha, beta)                                                                                            \
+    cblas_##s##gemm(layout, OP(x->op_a), OP(x->op_b), x->m, x->n, x->k, alpha, at_a, LD, at_b, LD, beta, at_c, LD)
+    switch (x->type) {
+    case 's': ONE(s, 1.5f, 0.5f); break;
+    case 'd': ONE(d, 1.5, 0.5); break;
+    case 'c': ONE(c, alpha_f32, beta_f32); break;
+    default: ONE(z, alpha_f64, beta_f64);
+    }
+}
+
+#define STRIDED(s, SUFFIX, END, size, alpha, beta, at_alpha, at_beta)                                                  \
+    do {                                                                                                               \
+        const size m = x->m, n = x->n, k = x->k, ld = LD, stride = STRIDE, stride_b = x->shares_b ? 0 : STRIDE,        \
+                   count = ITEMS;                                                                                      \
+        if (x->way == FORTRAN)                                                                                         \
+            s##gemm_batch_strided##END(LETTER(x->op_a), LETTER(x->op_b), &m, &n, &k, at_alpha, a, &ld, &stride, b,     \
+                                       &ld, &stride_b, at_beta, c, &ld, &stride, &count);                              \
+        else                                                                                                           \
+            cblas_##s##gemm_batch_strided##SUFFIX(layout, OP(x->op_a), OP(x->op_b), m, n, k, alpha, a, ld, stride, b,  \
+                                                  ld, stride_b, beta, c, ld, stride, count);                           \
+    } while (0)
+#define STRIDED_OF(s, alpha, beta, at_alpha, at_beta)                                                                  \
+    if (x->wide)                                                                                                       \
+        STRIDED(s, 64_, _64_, int64_t, alpha, beta, at_alpha, at_beta);                                                \
+    else                                                                                                               \
+        STRIDED(s, , _, int, alpha, beta, at_alpha, at_beta);                                                          \
+    break
+
+static void strided(const shape *x, const void *a, const void *b, void *c)
+{
+    const CBLAS_LAYOUT layout = x->way == C_ROWS ? CblasRowMajor : CblasColMajor;
+    switch (x->type) {
+    case 's': STRIDED_OF(s, 1.5f, 0.5f, alpha_f32, beta_f32);
+    case 'd': STRIDED_OF(d, 1.5, 0.5, alpha_f64, beta_f64);
+    case 'c': STRIDED_OF(c, alpha_f32, beta_f32, alpha_f32, beta_f32);
+    default: STRIDED_OF(z, alpha_f64, beta_f64, alpha_f64, beta_f64);
+    }
+}
+
+/* Two groups: the first ITEMS - 1 items of x, and one with k less by 1, no beta and twice the alpha. */
+#define GROUPED(s, SUFFIX, END, size, alphas, betas, number)                                                           \
+    do {                                                                                                               \
+        const size m[2] = {x->m, x->m}, n[2] = {x->n, x->n}, k[2] = {x->k, x->k - 1}, ld[2] = {LD, LD}, groups = 2,    \
+                   items[2] = {ITEMS - 1, 1};                                                                          \
+        const number *at_a[ITEMS], *at_b[ITEMS];                                                                       \
+        number *at_c[ITEMS];                                                                                           \
+        for (int i = 0; i < ITEMS; i++)                                                                                \
+            at_a[i] = (const void *)(a + i * step), at_b[i] = (const void *)(b + (x->shares_b ? 0 : i * step)),        \
+            at_c[i] = (void *)(c + i * step);                                                                          \
+        if (x->way == FORTRAN)                                                                                         \
+            s##gemm_batch##END(letters_a, letters_b, m, n, k, alphas, at_a, ld, at_b, ld, betas, at_c, ld, &groups,    \
+                               items);                                                                                 \
+        else                                                                                                           \
+            cblas_##s##gemm_batch##SUFFIX(layout, ops_a, ops_b, m, n, k, alphas, at_a, ld, at_b, ld, betas, at_c, ld,  \
+                                          groups, items);                                                              \
+    } while (0)
+#define GROUPED_OF(s, alphas, betas, number)                                                                           \
+    if (x->wide)                                                                                                       \
+        GROUPED(s, 64_, _64_, int64_t, alphas, betas, number);                                                         \
+    else                                                                                                               \
+        GROUPED(s, , _, int, alphas, betas, number);                                                                   \
+    break
+
+static void grouped(const shape *x, const char *a, const char *b, char *c)
+{
+    static const float real_f32[2] = {1.5f, 3}, real_beta_f32[2] = {0.5f, 0}, pair_f32[4] = {1.5f, -0.5f, 3, -1},
+                       pair_beta_f32[4] = {0.5f, 0.25f, 0, 0};
+    static const double real_f64[2] = {1.5, 3}, real_beta_f64[2] = {0.5, 0}, pair_f64[4] = {1.5, -0.5, 3, -1},
+                        pair_beta_f64[4] = {0.5, 0.25, 0, 0};
+    const CBLAS_LAYOUT layout = x->way == C_ROWS ? CblasRowMajor : CblasColMajor;
+    const CBLAS_TRANSPOSE ops_a[2] = {OP(x->op_a), OP(x->op_a)}, ops_b[2] = {OP(x->op_b), OP(x->op_b)};
+    const char letters_a[2] = {*LETTER(x->op_a), *LETTER(x->op_a)}, letters_b[2] = {*LETTER(x->op_b), *LETTER(x->op_b)};
+    const size_t step = STRIDE * bytes_of(x->type);
+    switch (x->type) {
+    case 's': GROUPED_OF(s, real_f32, real_beta_f32, float);
+    case 'd': GROUPED_OF(d, real_f64, real_beta_f64, double);
+    case 'c': GROUPED_OF(c, pair_f32, pair_beta_f32, void);
+    default: GROUPED_OF(z, pair_f64, pair_beta_f64, void);
+    }
+}
+
+/* The last item of grouped(). */
+static void last_one(const shape *x, const char *a, const char *b, char *c)
+{
+    static const float pair_f32[2] = {3, -1}, none_f32[2] = {0, 0};
+    static const double pair_f64[2] = {3, -1}, none_f64[2] = {0, 0};
+    const CBLAS_LAYOUT layout = x->way == C_ROWS ? CblasRowMajor : CblasColMajor;
+    const void *at_a = a, *at_b = b;
+    void *at_c = c;
+    shape less = *x;
+    less.k--, x = &less;
+    switch (x->type) {
+    case 's': ONE(s, 3, 0); break;
+    case 'd': ONE(d, 3, 0); break;
+    case 'c': ONE(c, pair_f32, none_f32); break;
+    default: ONE(z, pair_f64, none_f64);
+    }
+}
+
+/* Operands lie `off` bytes beside their alignment. */
+static bool same_bits(const shape *x, bool groups, size_t off, char why[160])
+{
+    static operands batch, each;
+    const size_t step = STRIDE * bytes_of(x->type);
+    fill_all(x->type, &batch), fill_all(x->type, &each);
+    char *const of_batch[3] = {(char *)batch.a + off, (char *)batch.b + off, (char *)batch.c + off};
+    if (off > 0)
+        for (int i = 0; i < 3; i++) memmove(of_batch[i], of_batch[i] - off, sizeof batch.a - off);
+    heard.calls = 0;
+    if (groups)
+        grouped(x, of_batch[0], of_batch[1], of_batch[2]);
+    else
+        strided(x, of_batch[0], of_batch[1], of_batch[2]);
+    for (size_t i = 0; i < ITEMS; i++) {
+        const char *a = (char *)each.a + i * step, *b = (char *)each.b + (x->shares_b ? 0 : i * step);
+        (groups && i == ITEMS - 1 ? last_one : one)(x, a, b, (char *)each.c + i * step);
+    }
+    const bool same = memcmp(of_batch[2], each.c, ELEMENTS * bytes_of(x->type)) == 0;
+    if (!same || heard.calls > 0)
+        snprintf(why, 160, "ops %d %d, %d x %d x %d, shares B %d: %.60s", x->op_a, x->op_b, x->m, x->n, x->k,
+                 x->shares_b, heard.calls > 0 ? heard.text : "other bits than gemm");
+    return same && heard.calls == 0;
+}
+
+static void batches(char type, bool groups)
+{
+    static const int sizes[][3] = {{1, 1, 1}, {3, 5, 7}, {8, 8, 8}, {20, 9, 19}, {2, 3, 1}};
+    for (way way = FORTRAN; way < WAYS; way++)
+        for (int wide = 0; wide < 2; wide++) {
+            char why[160] = "";
+            bool good = true;
+            if (!tap_case("%cgemm_batch%s_%s_%d_bits", type, groups ? "" : "_strided", way_names[way], wide ? 64 : 32))
+                continue;
+            for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+                for (int ops = 0; good && ops < 9; ops++) {
+                    const shape x = {type,        way,         wide,        111 + ops % 3, 111 + ops / 3,
+                                     sizes[s][0], sizes[s][1], sizes[s][2], ops % 2};
+                    good = same_bits(&x, groups, 0, why) && same_bits(&x, groups, ops % 2 ? 1 : 4, why);
+                }
+            tap_result(good, "%s", why);
+        }
+}
+
+/* ---- what is wrong, and what is nothing ---- */
+
+static void wrong_arguments(void)
+{
+    static const struct {
+        const char *name;
+        int m, lda, ldb, ldc, stride_a, stride_b, stride_c, count, columns, rows; /* numbers of cblas_xerbla */
+    } cases[] = {{"m", -1, 9, 9, 9, 0, 0, 0, 2, 4, 5},          {"lda", 3, 1, 9, 9, 0, 0, 0, 2, 9, 12},
+                 {"stride_a", 3, 9, 9, 9, -1, 0, 0, 2, 10, 13}, {"ldb", 3, 9, 1, 9, 0, 0, 0, 2, 12, 9},
+                 {"stride_b", 3, 9, 9, 9, 0, -1, 0, 2, 13, 10}, {"ldc", 3, 9, 9, 1, 0, 0, 0, 2, 16, 16},
+                 {"stride_c", 3, 9, 9, 9, 0, 0, -1, 2, 17, 17}, {"count", 3, 9, 9, 9, 0, 0, 0, -1, 18, 18}};
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
+        double x[100] = {0}, c[100] = {0};
+        const bool rows = i % 2;
+        if (!tap_case("wrong_%s_by_%s", cases[i / 2].name, rows ? "rows" : "columns")) continue;
+        memset(&heard, 0, sizeof heard);
+        cblas_dgemm_batch_strided(rows ? CblasRowMajor : CblasColMajor, CblasNoTrans, CblasNoTrans, cases[i / 2].m, 4,
+                                  5, 1, x, cases[i / 2].lda, cases[i / 2].stride_a, x, cases[i / 2].ldb,
+                                  cases[i / 2].stride_b, 0, c, cases[i / 2].ldc, cases[i / 2].stride_c,
+                                  cases[i / 2].count);
+        const int expected = rows ? cases[i / 2].rows : cases[i / 2].columns;
+        tap_result(heard.calls == 1 && heard.number == expected, "%d calls, number %d, expected %d", heard.calls,
+                   heard.number, expected);
+    }
+    if (tap_case("a_wrong_group_ends_the_call")) {
+        double x = 2, c[2] = {0, 0};
+        const double *at[2] = {&x, &x}, ones[3] = {1, 1, 1}, zeros[3] = {0, 0, 0};
+        double *at_c[2] = {&c[0], &c[1]};
+        const int m[3] = {1, -1, 1}, n[3] = {1, 1, 1}, size[3] = {1, 0, 1};
+        const CBLAS_TRANSPOSE ops[3] = {CblasNoTrans, CblasNoTrans, CblasNoTrans};
+        memset(&heard, 0, sizeof heard);
+        cblas_dgemm_batch(CblasColMajor, ops, ops, m, n, n, ones, at, n, at, n, zeros, at_c, n, 3, size);
+        tap_result(heard.calls == 1 && heard.number == 4 && c[0] == 4 && c[1] == 0, "%d calls, number %d, %g %g",
+                   heard.calls, heard.number, c[0], c[1]);
+    }
+    if (tap_case("null_is_told_and_nothing_is_nothing")) {
+        double x[4] = {1, 2, 3, 4}, c[4] = {5, 6, 7, 8};
+        memset(&heard, 0, sizeof heard);
+        cblas_dgemm_batch_strided(CblasColMajor, CblasNoTrans, CblasNoTrans, 2, 2, 2, 1, NULL, 2, 0, x, 2, 0, 0, c, 2,
+                                  4, 1);
+        const bool told = heard.calls == 1 &&
+                          strstr(heard.text, "cblas_dgemm_batch_strided did nothing: ") == heard.text;
+        cblas_dgemm_batch_strided(CblasColMajor, CblasNoTrans, CblasNoTrans, 2, 2, 2, 1, NULL, 2, 0, NULL, 2, 0, 0,
+                                  NULL, 2, 4, 0);
+        cblas_dgemm_batch_strided(CblasColMajor, CblasNoTrans, CblasNoTrans, 0, 2, 2, 1, NULL, 2, 0, NULL, 2, 0, 0,
+                                  NULL, 2, 4, 3);
+        cblas_dgemm_batch(CblasColMajor, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+                          0, NULL);
+        tap_result(told && heard.calls == 1 && c[0] == 5, "%d calls, %s", heard.calls, heard.text);
+    }
+}
+
+/* ---- sbgemm ---- */
+
+static uint16_t bf16_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return (uint16_t)(bits >> 16);
+}
+
+static int small(int i, int seed) { return (i * 7 * seed) % 11 - 5; }
+
+static bool sbgemm_is_right(way way, bool wide, int ops, const int n_of[3], float beta, size_t off)
+{
+    enum { MOST = 60 * 60 };
+    static uint16_t room_a[MOST + 1], room_b[MOST + 1];
+    static float room_c[MOST + 1];
+    uint16_t *a = (uint16_t *)(void *)((char *)room_a + off), *b = (uint16_t *)(void *)((char *)room_b + off);
+    char *c = (char *)room_c + off;
+    const int m = n_of[0], n = n_of[1], k = n_of[2], ld = 60;
+    const bool rows = way == C_ROWS, flips_a = ops % 3 > 0, flips_b = ops / 3 > 0;
+    const CBLAS_LAYOUT layout = rows ? CblasRowMajor : CblasColMajor;
+    const CBLAS_TRANSPOSE op_a = OP(111 + ops % 3), op_b = OP(111 + ops / 3);
+    const float alpha = 2;
+    for (int i = 0; i < MOST; i++) {
+        const uint16_t x = bf16_of((float)small(i, 1)), y = bf16_of((float)small(i, 2));
+        const float z = (float)small(i, 3);
+        memcpy((char *)a + 2 * i, &x, 2), memcpy((char *)b + 2 * i, &y, 2), memcpy(c + 4 * i, &z, 4);
+    }
+    const int64_t m_64 = m, n_64 = n, k_64 = k, ld_64 = ld;
+    if (way == FORTRAN && wide)
+        sbgemm_64_(LETTER((int)op_a), LETTER((int)op_b), &m_64, &n_64, &k_64, &alpha, a, &ld_64, b, &ld_64, &beta,
+                   (void *)c, &ld_64);
+    else if (way == FORTRAN)
+        sbgemm_(LETTER((int)op_a), LETTER((int)op_b), &m, &n, &k, &alpha, a, &ld, b, &ld, &beta, (void *)c, &ld);
+    else if (wide)
+        cblas_sbgemm64_(layout, op_a, op_b, m, n, k, alpha, a, ld, b, ld, beta, (void *)c, ld);
+    else
+        cblas_sbgemm(layout, op_a, op_b, m, n, k, alpha, a, ld, b, ld, beta, (void *)c, ld);
+    for (int at = 0; at < MOST; at++) {
+        const int i = rows ? at / ld : at % ld, j = rows ? at % ld : at / ld;
+        float expected = (float)small(at, 3), made;
+        if (i < m && j < n) {
+            int sum = 0;
+            for (int p = 0; p < k; p++)
+                sum += small(flips_a == rows ? p * ld + i : i * ld + p, 1) *
+                       small(flips_b == rows ? j * ld + p : p * ld + j, 2);
+            expected = alpha * (float)sum + beta * expected;
+        }
+        memcpy(&made, c + 4 * at, 4);
+        if (made != expected) return false;
+    }
+    return true;
+}
+
+static void sbgemm(void)
+{
+    static const int sizes[][3] = {{1, 1, 1}, {5, 7, 3}, {40, 33, 51}, {4, 3, 0}};
+    for (way way = FORTRAN; way < WAYS; way++)
+        for (int wide = 0; wide < 2; wide++) {
+            int wrong = 0;
+            if (!tap_case("sbgemm_%s_%d_bits", way_names[way], wide ? 64 : 32)) continue;
+            for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+                for (int ops = 0; ops < 9; ops++)
+                    wrong += !sbgemm_is_right(way, wide, ops, sizes[s], 0, 0) +
+                             !sbgemm_is_right(way, wide, ops, sizes[s], -1, (size_t)ops % 2);
+            tap_result(wrong == 0, "%d products are wrong", wrong);
+        }
+    if (tap_case("sbgemm_tells_what_is_wrong")) {
+        uint16_t x[4] = {0};
+        float c[4] = {0};
+        int numbers[3];
+        memset(&heard, 0, sizeof heard);
+        cblas_sbgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, 2, 2, 2, 1, x, 1, x, 2, 0, c, 2),
+            numbers[0] = heard.number;
+        cblas_sbgemm(CblasColMajor, CblasNoTrans, (CBLAS_TRANSPOSE)9, 2, 2, 2, 1, x, 2, x, 2, 0, c, 2),
+            numbers[1] = heard.number;
+        cblas_sbgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, 2, 2, 2, 1, NULL, 2, x, 2, 0, c, 2),
+            numbers[2] = heard.number;
+        tap_result(heard.calls == 3 && numbers[0] == 11 && numbers[1] == 3 && numbers[2] == 0 &&
+                       strcmp(heard.text, "cblas_sbgemm did nothing: a is NULL\n") == 0,
+                   "%d calls, numbers %d %d %d: %s", heard.calls, numbers[0], numbers[1], numbers[2], heard.text);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    tap_start(argc, argv);
+    for (const char *type = "sdcz"; *type != '\0'; type++) batches(*type, false), batches(*type, true);
+    wrong_arguments();
+    sbgemm();
+    return tap_finish();
+}
