@@ -4,15 +4,36 @@
 
 #include "../support/tap.h"
 #include "child.h"
-#include "heard.h"
-#include "matrix.h"
+#include "routines.h"
 
-#include <math.h>
 #include <stdint.h>
 #include <sys/mman.h>
 
+/* ---- each routine ---- */
+
+enum { WHY = 320 };
+
+/* The call judged. */
+static bool right(const call *x, const judging *how, char why[WHY])
+{
+    trial t;
+    trial_make(&t, x, how, 1);
+    heard.calls = 0;
+    trial_call(&t);
+    bool good = heard.calls == 0;
+    if (!good) snprintf(why, WHY, "the handler was told: %s, %d", heard.routine, heard.number);
+    good = good && elements_right(&t, why, WHY) && rest_untouched(&t, why, WHY);
+    if (!good) {
+        const size_t used = strlen(why);
+        snprintf(why + used, WHY - used, ": ");
+        trial_describe(&t, why + used + 2, WHY - used - 2);
+    }
+    trial_free(&t);
+    return good;
+}
+
 /* Every setting that the routine has. */
-static bool right_in_all(call x, judging how, char why[160])
+static bool right_in_all(call x, judging how, char why[WHY])
 {
     for (int bits = 0; bits < 32; bits++) {
         const bool fixed = (bits & 1 && rank(&x)) || (bits & 4 && symmetric(&x)) || (bits & 8 && x.routine != GEMMTR) ||
@@ -32,7 +53,7 @@ static void products(routine r)
     for (int is_f32 = 0; is_f32 < 2; is_f32++)
         for (way way = FORTRAN; way < WAYS; way++)
             for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
-                char why[160] = "";
+                char why[WHY] = "";
                 bool good = true;
                 if (!tap.full && sizes[s][1] > 60 && (size_t)way != s % WAYS) continue; /* each in one way */
                 if (!tap_case("%s_%s_%s_%dx%dx%d", names[r], is_f32 ? "f32" : "f64", way_names[way], sizes[s][0],
@@ -49,7 +70,7 @@ static void products(routine r)
 /* Random data, odd addresses. */
 static void other_ways(routine r)
 {
-    char why[160] = "";
+    char why[WHY] = "";
     if (tap_case("%s_at_odd_addresses", names[r])) {
         call x = {.routine = r, .way = C_COLUMNS, .m = 50, .n = 33, .k = 20, .alpha = 2, .beta = -1};
         bool good = right_in_all(x, (judging){.is_f32 = true, .padding = 1, .off = 1}, why);
@@ -78,7 +99,7 @@ static void other_ways(routine r)
 static void large(routine r)
 {
     for (int right_side = 0; right_side < 2; right_side++) {
-        char why[160] = "";
+        char why[WHY] = "";
         if (!tap_case("%s_of_order_1100_on_the_%s", names[r], right_side ? "right" : "left")) continue;
         call x = {.routine = r,
                   .side = "LR"[right_side],
@@ -257,7 +278,7 @@ static bool starved_f32;
 /* Exit status 0: right, though memory was asked for and refused. The context is there, and keeps no workspace yet. */
 static int compute_without_memory(void)
 {
-    char why[160] = "";
+    char why[WHY] = "";
     double one = 1, product;
     cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, 1, 1, 1, 1, &one, 1, &one, 1, 0, &product, 1);
     refused = 0;
@@ -351,8 +372,8 @@ int main(int argc, char **argv)
     tap_start(argc, argv);
     bits_of_threads();
     verbosity();
-    for (routine r = SYMM; r < ROUTINES; r++) without_memory(r);
-    for (routine r = SYMM; r < ROUTINES; r++) products(r), other_ways(r);
+    for (routine r = SYMM; r < GEMM; r++) without_memory(r);
+    for (routine r = SYMM; r < GEMM; r++) products(r), other_ways(r);
     large(SYMM), large(TRMM), large(TRSM);
     other_triangle_is_not_read();
     wrong_arguments();

@@ -10,8 +10,8 @@
 
 /* ---- one call ---- */
 
-typedef enum routine { SYMM, SYRK, SYR2K, GEMMTR, TRMM, TRSM, ROUTINES } routine;
-static const char *const names[] = {"symm", "syrk", "syr2k", "gemmtr", "trmm", "trsm"};
+typedef enum routine { SYMM, SYRK, SYR2K, GEMMTR, TRMM, TRSM, GEMM, ROUTINES } routine;
+static const char *const names[] = {"symm", "syrk", "syr2k", "gemmtr", "trmm", "trsm", "gemm"};
 
 typedef struct call {
     routine routine;
@@ -21,10 +21,10 @@ typedef struct call {
     double alpha, beta;
 } call;
 
-static int numbered(char letter, const char *letters, int first) { return first + (letter != letters[0]); }
+static inline int numbered(char letter, const char *letters, int first) { return first + (letter != letters[0]); }
 
 /* C: what is written; of trmm and trsm the B of BLAS. */
-static void make(const call *x, const matrix *a, const matrix *b, matrix *c)
+static inline void make(const call *x, const matrix *a, const matrix *b, matrix *c)
 {
     const CBLAS_LAYOUT layout = x->way == C_ROWS ? CblasRowMajor : CblasColMajor;
     const CBLAS_SIDE side = (CBLAS_SIDE)numbered(x->side, "LR", CblasLeft);
@@ -53,9 +53,14 @@ static void make(const call *x, const matrix *a, const matrix *b, matrix *c)
         s##trmm_(&x->side, &x->uplo, &x->op_a, &x->diag, &x->m, &x->n, &alpha, a->data, &a->ld, c->data, &c->ld);      \
     else if (x->routine == TRMM)                                                                                       \
         cblas_##s##trmm(layout, side, uplo, op_a, diag, x->m, x->n, alpha, a->data, a->ld, c->data, c->ld);            \
-    else if (x->way == FORTRAN)                                                                                        \
+    else if (x->routine == TRSM && x->way == FORTRAN)                                                                  \
         s##trsm_(&x->side, &x->uplo, &x->op_a, &x->diag, &x->m, &x->n, &alpha, a->data, &a->ld, c->data, &c->ld);      \
-    else cblas_##s##trsm(layout, side, uplo, op_a, diag, x->m, x->n, alpha, a->data, a->ld, c->data, c->ld);
+    else if (x->routine == TRSM)                                                                                       \
+        cblas_##s##trsm(layout, side, uplo, op_a, diag, x->m, x->n, alpha, a->data, a->ld, c->data, c->ld);            \
+    else if (x->way == FORTRAN) s##gemm_(&x->op_a, &x->op_b, &x->m, &x->n, &x->k, &alpha, a->data, &a->ld, b->data,    \
+                                         &b->ld, &beta, c->data, &c->ld);                                              \
+    else cblas_##s##gemm(layout, op_a, op_b, x->m, x->n, x->k, alpha, a->data, a->ld, b->data, b->ld, beta, c->data,   \
+                         c->ld);
     if (c->is_f32) {
         const float alpha = (float)x->alpha, beta = (float)x->beta;
         SYMMETRIC(float, s)
@@ -69,33 +74,36 @@ static void make(const call *x, const matrix *a, const matrix *b, matrix *c)
 
 /* ---- what must come out, by plain loops on dense matrices ---- */
 
-static bool triangular(const call *x) { return x->routine == TRMM || x->routine == TRSM; }
-static bool symmetric(const call *x) { return x->routine == SYMM; }
-static bool rank(const call *x) { return !triangular(x) && !symmetric(x); }
-static bool inside(char uplo, int i, int j) { return uplo == 'L' ? j <= i : j >= i; }
+static inline bool triangular(const call *x) { return x->routine == TRMM || x->routine == TRSM; }
+static inline bool symmetric(const call *x) { return x->routine == SYMM; }
+static inline bool rank(const call *x) { return !triangular(x) && !symmetric(x); } /* op(A) times op(B), or A times A */
+static inline bool square(const call *x) { return rank(x) && x->routine != GEMM; } /* and of C one triangle */
+static inline int height_of(const call *x) { return square(x) ? x->n : x->m; }
+static inline bool own_op_b(const call *x) { return x->routine == GEMMTR || x->routine == GEMM; }
+static inline bool inside(char uplo, int i, int j) { return uplo == 'L' ? j <= i : j >= i; }
 
 typedef struct dense {
     int rows, cols;
     double *at;
 } dense;
 
-static dense dense_new(int rows, int cols)
+static inline dense dense_new(int rows, int cols)
 {
     dense x = {rows, cols, calloc((size_t)rows * (size_t)cols + 1, sizeof *x.at)};
     if (x.at == NULL) exit(5);
     return x;
 }
 
-static double *of(const dense *x, int i, int j) { return &x->at[(size_t)i * (size_t)x->cols + (size_t)j]; }
+static inline double *of(const dense *x, int i, int j) { return &x->at[(size_t)i * (size_t)x->cols + (size_t)j]; }
 
 /* op(X) of a whole operand, as a part of `to` that begins at row i0, column j0. */
-static void open_into(const dense *to, int i0, int j0, const matrix *x, bool transposes)
+static inline void open_into(const dense *to, int i0, int j0, const matrix *x, bool transposes)
 {
     for (int i = 0; i < x->rows; i++)
         for (int j = 0; j < x->cols; j++) *of(to, i0 + (transposes ? j : i), j0 + (transposes ? i : j)) = get(x, i, j);
 }
 
-static dense opened(const matrix *x)
+static inline dense opened(const matrix *x)
 {
     const dense all = dense_new(x->rows, x->cols);
     open_into(&all, 0, 0, x, false);
@@ -103,7 +111,7 @@ static dense opened(const matrix *x)
 }
 
 /* All of a symmetric matrix, or op of a triangular one with its zeros and ones. */
-static dense whole(const call *x, const matrix *a)
+static inline dense whole(const call *x, const matrix *a)
 {
     dense all = dense_new(a->rows, a->rows);
     for (int i = 0; i < a->rows; i++)
@@ -119,23 +127,24 @@ static dense whole(const call *x, const matrix *a)
 }
 
 /* The product that the call is: left times right. other: what a symmetric or triangular matrix is multiplied with. */
-static void factors(const call *x, const matrix *a, const matrix *b, const matrix *other, dense *left, dense *right)
+static inline void factors(const call *x, const matrix *a, const matrix *b, const matrix *other, dense *left,
+                           dense *right)
 {
     if (!rank(x)) {
-        const dense square = whole(x, a), rest = opened(other);
-        *left = x->side == 'L' ? square : rest, *right = x->side == 'L' ? rest : square;
+        const dense all = whole(x, a), rest = opened(other);
+        *left = x->side == 'L' ? all : rest, *right = x->side == 'L' ? rest : all;
         return;
     }
     const bool two = x->routine == SYR2K, transposes = x->op_a != 'N';
-    *left = dense_new(x->n, two ? 2 * x->k : x->k), *right = dense_new(two ? 2 * x->k : x->k, x->n);
+    *left = dense_new(height_of(x), two ? 2 * x->k : x->k), *right = dense_new(two ? 2 * x->k : x->k, x->n);
     open_into(left, 0, 0, a, transposes);
-    open_into(right, 0, 0, x->routine == SYRK ? a : b, x->routine == GEMMTR ? x->op_b != 'N' : !transposes);
+    open_into(right, 0, 0, x->routine == SYRK ? a : b, own_op_b(x) ? x->op_b != 'N' : !transposes);
     if (!two) return;
     open_into(left, 0, x->k, b, transposes);
     open_into(right, x->k, 0, a, !transposes);
 }
 
-static dense product(double alpha, const dense *left, const dense *right)
+static inline dense product(double alpha, const dense *left, const dense *right)
 {
     const dense sum = dense_new(left->rows, right->cols);
     for (int i = 0; i < sum.rows; i++)
@@ -149,8 +158,8 @@ static dense product(double alpha, const dense *left, const dense *right)
 
 /* How far row i, column j of left times right may be from what came out: the bounds of tilewright_blas.h. `made` is
  * alpha times the product plus beta times `old`, of a solve the product that is `old` times alpha. */
-static bool is_near(const call *x, bool is_f32, const dense *left, const dense *right, int i, int j, double made,
-                    double old)
+static inline bool is_near(const call *x, bool is_f32, const dense *left, const dense *right, int i, int j, double made,
+                           double old)
 {
     const long double u = is_f32 ? 0x1p-24L : 0x1p-53L, alpha = (long double)x->alpha, beta = (long double)x->beta;
     const int order = x->side == 'L' ? x->m : x->n, steps = left->cols;
@@ -181,10 +190,10 @@ static bool is_near(const call *x, bool is_f32, const dense *left, const dense *
 
 /* Integers from -4 to 4 where the routine reads; the diagonal of a solve 1, -1, 2 or -2. random: anything from -1 to 1,
  * and small beside the diagonal of a solve. */
-static void fill_triangle(const call *x, matrix *a, bool random)
+static inline void fill_triangle(const call *x, matrix *a, unsigned seed, bool random)
 {
     matrix all = matrix_new(a->is_f32, a->by_rows, a->rows, a->cols, 0);
-    (random ? fill_random : fill)(&all, 1);
+    (random ? fill_random : fill)(&all, seed);
     for (int i = 0; i < a->rows; i++)
         for (int j = 0; j < a->cols; j++) {
             double value = get(&all, i, j);
@@ -204,80 +213,149 @@ typedef struct way_of_judging {
     size_t off; /* bytes that operands lie beside their alignment */
 } judging;
 
-static void call_moved(const call *x, const judging *how, matrix *a, matrix *b, matrix *c)
+/* A call with its operands and what they were before, between making and judging it. */
+typedef struct trial {
+    call x;
+    judging how;
+    matrix a, b, c;
+    matrix old_a, old_b, old_c;
+    dense expected, left, right; /* of a solve of random numbers left and right are made when it is judged */
+} trial;
+
+static inline bool reads_operands(const call *x) { return x->alpha != 0 && (!rank(x) || x->k > 0); }
+static inline bool is_wanted(const call *x, int i, int j) { return !square(x) || inside(x->uplo, i, j); }
+
+static inline matrix copied(const matrix *x)
 {
-    matrix *const moved[] = {a, b, c};
-    for (int i = 0; i < 3; i++)
-        memmove((char *)moved[i]->data + how->off, moved[i]->data, moved[i]->bytes),
-            moved[i]->data = (char *)moved[i]->data + how->off;
-    heard.calls = 0;
-    no_memory = how->without_memory;
-    make(x, a, b, c);
-    no_memory = false;
-    for (int i = 0; i < 3; i++)
-        moved[i]->data = (char *)moved[i]->data - how->off,
-        memmove(moved[i]->data, (char *)moved[i]->data + how->off, moved[i]->bytes);
+    matrix copy = *x;
+    copy.data = malloc(x->bytes + 8);
+    if (copy.data == NULL) exit(5);
+    memcpy(copy.data, x->data, x->bytes);
+    return copy;
 }
 
-/* The call judged. */
-static bool right(const call *x, const judging *how, char why[160])
+static inline void trial_free(trial *t)
 {
-    const bool rows = x->way == C_ROWS, reads = x->alpha != 0 && (!rank(x) || x->k > 0), transposes = x->op_a != 'N',
-               is_f32 = how->is_f32;
-    const int order = x->side == 'L' ? x->m : x->n, height = rank(x) ? x->n : x->m;
-    const size_t bytes = is_f32 ? 4 : 8;
-    matrix a = rank(x) ? matrix_new(is_f32, rows, transposes ? x->k : x->n, transposes ? x->n : x->k, how->padding)
-                       : matrix_new(is_f32, rows, order, order, how->padding);
-    const bool b_flips = x->routine == GEMMTR ? x->op_b == 'N' : transposes;
-    matrix b = rank(x) ? matrix_new(is_f32, rows, b_flips ? x->k : x->n, b_flips ? x->n : x->k, 2 * how->padding)
-                       : matrix_new(is_f32, rows, x->m, x->n, 2 * how->padding);
-    matrix c = matrix_new(is_f32, rows, height, x->n, 3 * how->padding), kept = c;
-    if (reads && rank(x)) (how->random ? fill_random : fill)(&a, 1);
-    if (reads && !rank(x)) fill_triangle(x, &a, how->random);
-    if (reads) (how->random ? fill_random : fill)(&b, 2);
-    if (triangular(x) ? x->alpha != 0 : x->beta != 0) {
-        matrix all = matrix_new(is_f32, rows, height, x->n, 0);
-        (how->random ? fill_random : fill)(&all, 3);
-        for (int i = 0; i < height; i++)
-            for (int j = 0; j < x->n; j++)
-                if (!rank(x) || inside(x->uplo, i, j)) put(&c, i, j, get(&all, i, j));
-        free(all.data);
+    free(t->a.data), free(t->b.data), free(t->c.data);
+    free(t->old_a.data), free(t->old_b.data), free(t->old_c.data);
+    free(t->expected.at), free(t->left.at), free(t->right.at);
+}
+
+/* A, B and C as the call is to find them, with numbers where it reads: the same for the same seed. */
+static inline void make_operands(trial *t, unsigned seed)
+{
+    const call *x = &t->x;
+    const bool rows = x->way == C_ROWS, transposes = x->op_a != 'N', is_f32 = t->how.is_f32,
+               b_flips = own_op_b(x) ? x->op_b == 'N' : transposes;
+    const int order = x->side == 'L' ? x->m : x->n, padding = t->how.padding, height = height_of(x);
+    void (*const put_numbers)(matrix *, unsigned) = t->how.random ? fill_random : fill;
+    t->a = rank(x) ? matrix_new(is_f32, rows, transposes ? x->k : height, transposes ? height : x->k, padding)
+                   : matrix_new(is_f32, rows, order, order, padding);
+    t->b = rank(x) ? matrix_new(is_f32, rows, b_flips ? x->k : x->n, b_flips ? x->n : x->k, 2 * padding)
+                   : matrix_new(is_f32, rows, x->m, x->n, 2 * padding);
+    t->c = matrix_new(is_f32, rows, height, x->n, 3 * padding);
+    if (reads_operands(x) && rank(x)) put_numbers(&t->a, seed);
+    if (reads_operands(x) && !rank(x)) fill_triangle(x, &t->a, seed, t->how.random);
+    if (reads_operands(x)) put_numbers(&t->b, seed + 1);
+    if (triangular(x) ? x->alpha == 0 : x->beta == 0) return;
+    matrix all = matrix_new(is_f32, rows, height, x->n, 0);
+    put_numbers(&all, seed + 2);
+    for (int i = 0; i < height; i++)
+        for (int j = 0; j < x->n; j++)
+            if (is_wanted(x, i, j)) put(&t->c, i, j, get(&all, i, j));
+    free(all.data);
+}
+
+/* What must come out. Of a solve of integers that is what C was; its product with A becomes C. */
+static inline void make_expected(trial *t)
+{
+    const call *x = &t->x;
+    const int height = height_of(x);
+    const dense old = opened(&t->c);
+    t->left = dense_new(height, 0), t->right = dense_new(0, x->n);
+    if (reads_operands(x)) {
+        free(t->left.at), free(t->right.at);
+        factors(x, &t->a, &t->b, triangular(x) ? &t->c : &t->b, &t->left, &t->right);
     }
-    dense old = opened(&c), left = dense_new(height, 0), right = dense_new(0, x->n);
-    if (reads) free(left.at), free(right.at), factors(x, &a, &b, triangular(x) ? &c : &b, &left, &right);
-    dense expected = product(x->routine == TRSM ? 1 / x->alpha : x->alpha, &left, &right);
+    t->expected = product(x->routine == TRSM ? 1 / x->alpha : x->alpha, &t->left, &t->right);
     for (int i = 0; i < height; i++)
         for (int j = 0; j < x->n; j++) {
-            double *at = of(&expected, i, j);
-            if (x->routine == TRSM && reads && !how->random)
-                put(&c, i, j, *at), *at = *of(&old, i, j); /* the product is given, and its old factor comes out */
+            double *at = of(&t->expected, i, j);
+            if (x->routine == TRSM && reads_operands(x) && !t->how.random)
+                put(&t->c, i, j, *at), *at = *of(&old, i, j);
             else if (!triangular(x) && x->beta != 0)
                 *at += x->beta * *of(&old, i, j);
         }
-    kept.data = malloc(c.bytes + 8);
-    if (kept.data == NULL) exit(5);
-    memcpy(kept.data, c.data, c.bytes);
-    call_moved(x, how, &a, &b, &c);
-    bool good = heard.calls == 0;
-    if (!good) snprintf(why, 160, "the handler was told: %s, %d", heard.routine, heard.number);
-    if (good && x->routine == TRSM && how->random)
-        free(left.at), free(right.at), factors(x, &a, &b, &c, &left, &right); /* with what came out */
-    for (int i = 0; good && i < height; i++)
-        for (int j = 0; good && j < x->n; j++) {
-            if (rank(x) && !inside(x->uplo, i, j)) continue;
-            const double made = get(&c, i, j), wanted = *of(&expected, i, j);
-            good = how->random ? is_near(x, is_f32, &left, &right, i, j, made, *of(&old, i, j)) : made == wanted;
-            if (!good) snprintf(why, 160, "element %d, %d is %g, expected %g", i, j, made, wanted);
-            memcpy((char *)c.data + place(&c, i, j) * bytes, (char *)kept.data + place(&c, i, j) * bytes, bytes);
+    free(old.at);
+}
+
+static inline void trial_make(trial *t, const call *x, const judging *how, unsigned seed)
+{
+    *t = (trial){.x = *x, .how = *how};
+    make_operands(t, seed);
+    make_expected(t);
+    t->old_a = copied(&t->a), t->old_b = copied(&t->b), t->old_c = copied(&t->c);
+}
+
+/* The call, on operands moved to where they are to lie. */
+static inline void trial_call(trial *t)
+{
+    matrix *const moved[] = {&t->a, &t->b, &t->c};
+    const size_t off = t->how.off;
+    for (int i = 0; i < 3; i++)
+        memmove((char *)moved[i]->data + off, moved[i]->data, moved[i]->bytes),
+            moved[i]->data = (char *)moved[i]->data + off;
+    no_memory = t->how.without_memory;
+    make(&t->x, &t->a, &t->b, &t->c);
+    no_memory = false;
+    for (int i = 0; i < 3; i++)
+        moved[i]->data = (char *)moved[i]->data - off,
+        memmove(moved[i]->data, (char *)moved[i]->data + off, moved[i]->bytes);
+}
+
+/* Are the elements right that are to be written? */
+static inline bool elements_right(trial *t, char *why, size_t why_bytes)
+{
+    const call *x = &t->x;
+    if (x->routine == TRSM && t->how.random && reads_operands(x)) { /* with what came out */
+        free(t->left.at), free(t->right.at);
+        factors(x, &t->a, &t->b, &t->c, &t->left, &t->right);
+    }
+    for (int i = 0; i < height_of(x); i++)
+        for (int j = 0; j < x->n; j++) {
+            if (!is_wanted(x, i, j)) continue;
+            const double made = get(&t->c, i, j), wanted = *of(&t->expected, i, j), old = get(&t->old_c, i, j);
+            if (t->how.random ? is_near(x, t->how.is_f32, &t->left, &t->right, i, j, made, old) : made == wanted)
+                continue;
+            snprintf(why, why_bytes, "element %d, %d is %g, expected %g", i, j, made, wanted);
+            return false;
         }
-    if (good && memcmp(c.data, kept.data, c.bytes) != 0)
-        good = false, snprintf(why, 160, "what is not to be written was written");
-    if (!good)
-        snprintf(why + strlen(why), 160 - strlen(why), " (%c%c%c%c%c, alpha %g, beta %g, padding %d, %zu bytes off)",
-                 x->side, x->uplo, x->op_a, x->op_b, x->diag, x->alpha, x->beta, how->padding, how->off);
-    free(a.data), free(b.data), free(c.data), free(kept.data);
-    free(expected.at), free(old.at), free(left.at), free(right.at);
+    return true;
+}
+
+/* Is all else what it was? */
+static inline bool rest_untouched(trial *t, char *why, size_t why_bytes)
+{
+    const size_t bytes = t->how.is_f32 ? 4 : 8;
+    bool good = memcmp(t->a.data, t->old_a.data, t->a.bytes) == 0 && memcmp(t->b.data, t->old_b.data, t->b.bytes) == 0;
+    if (!good) snprintf(why, why_bytes, "an operand was written");
+    for (int i = 0; i < height_of(&t->x); i++)
+        for (int j = 0; j < t->x.n; j++)
+            if (is_wanted(&t->x, i, j))
+                memcpy((char *)t->old_c.data + place(&t->c, i, j) * bytes,
+                       (char *)t->c.data + place(&t->c, i, j) * bytes, bytes);
+    if (good && memcmp(t->c.data, t->old_c.data, t->c.bytes) != 0)
+        good = false, snprintf(why, why_bytes, "what is not to be written was written");
     return good;
+}
+
+static inline void trial_describe(const trial *t, char *text, size_t bytes)
+{
+    const call *x = &t->x;
+    snprintf(text, bytes, "%c%s %s %c%c%c%c%c %dx%dx%d, alpha %g, beta %g, padding %d, %zu bytes off, %s",
+             "ds"[t->how.is_f32], names[x->routine], way_names[x->way], x -> side, x -> uplo, x -> op_a, x -> op_b,
+             x -> diag, x -> m, x -> n, x -> k, x -> alpha, x -> beta, t -> how.padding, t->how.off,
+             t->how.random ? "random" : "integers");
 }
 
 #endif
