@@ -9,8 +9,8 @@
 #include <stdint.h>
 #include <string.h>
 
-static bool no_memory;
-static int refused; /* requests */
+static _Thread_local bool no_memory;
+static _Thread_local int refused; /* requests */
 
 void *aligned_alloc(size_t alignment, size_t bytes)
 {

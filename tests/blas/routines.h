@@ -181,8 +181,8 @@ static inline bool is_near(const call *x, bool is_f32, const dense *left, const 
         g = roundings * u / (1 - roundings * u),
         g_old = of_old * u / (1 - of_old * u),
         slack = 1 + 0x1p-10L; /* the sums here round as often, by 2^-11 of u at most (long double has 64 bits) */
-    if (x->routine == TRSM)
-        return fabsl(sum - alpha * (long double)old) <= slack * g * (size + fabsl(alpha * (long double)old));
+    const long double asked = x->alpha == 0 ? 0 : alpha * (long double)old; /* of a solve */
+    if (x->routine == TRSM) return fabsl(sum - asked) <= slack * g * (size + fabsl(asked));
     const long double from_old = triangular(x) || x->beta == 0 ? 0 : beta * (long double)old;
     return fabsl((long double)made - (alpha * sum + from_old)) <=
            slack * (g * fabsl(alpha) * size + g_old * fabsl(from_old));
