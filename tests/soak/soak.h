@@ -32,7 +32,7 @@ enum { UNDER_ASAN = 0 };
 enum { SLOTS = 8, TEXT = 512 };
 
 /* Faults that the program plants itself, so that a test sees each of them found. */
-typedef enum plant { NONE, ELEMENT, PADDING, DESCRIPTOR, THREAD, MEMORY, CRASH, HANG, PLANTS } plant;
+typedef enum plant { NONE, ELEMENT, CHILD, PADDING, DESCRIPTOR, THREAD, MEMORY, CRASH, HANG, PLANTS } plant;
 
 /* The run, in memory that all its processes share. */
 typedef struct soak_run {

@@ -19,15 +19,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <tilewright_blas.h>
+
 #include "../support/die.h"
 #include "../support/subnormals.h"
 
-enum {
-    MOST_CONTEXTS = 3,
-    DEEPEST = 2,
-    POOL_THREADS = 4,
-    MEMORY_LOST = 1 << 18
-}; /* POOL_THREADS: of the two default contexts, each */
+enum { MOST_CONTEXTS = 3, DEEPEST = 2, MEMORY_LOST = 1 << 14 };
+/* of each of the two default contexts; and all that are there between rounds */
+enum { POOL_THREADS = 4, LASTING_THREADS = 1 + 2 * (POOL_THREADS - 1) + UNDER_TSAN };
 
 static const char *const sets[] = {NULL, "base", "avx2", "avx512", "avx512_vnni", "avx512_bf16", "amx"};
 enum { SETS = sizeof sets / sizeof *sets };
@@ -182,20 +181,31 @@ static void prepare_cancellation(void)
 
 /* ---- one product ---- */
 
-static void plant_beside(const place *at)
+static void plant_beside(void)
 {
     if (soak_plants(DESCRIPTOR) && dup(2) < 0) abort();
     if (soak_plants(CRASH)) raise(SIGSEGV);
-    if (at->depth == 0 && soak_plants(HANG))
+    if (soak_plants(HANG))
         for (;;) pause();
 }
 
-/* Spoils a product that can be, after its call. */
-static void plant_in(soak_product *x)
+/* Spoils the first product that can be, after its call. */
+static void plant_in(soak_product *x, plant wanted, plant what)
 {
-    for (plant what = ELEMENT; what <= PADDING; what++)
-        if (run->plant == what && !atomic_load(&run->planted) && x->kind->spoil(x, NONE) && soak_plants(what))
-            x->kind->spoil(x, what);
+    if (run->plant == wanted && !atomic_load(&run->planted) && x->kind->spoil(x, NONE) && soak_plants(wanted))
+        x->kind->spoil(x, what);
+}
+
+/* In rounds: in their own threads, CHILD in what they fork. */
+static void plant_at(const place *at, soak_product *x)
+{
+    if (at->slot < 0) return;
+    if (at->depth > 0) {
+        plant_in(x, CHILD, ELEMENT);
+        return;
+    }
+    plant_beside();
+    plant_in(x, ELEMENT, ELEMENT), plant_in(x, PADDING, PADDING);
 }
 
 static bool compute(const place *at, uint64_t seed, tw_context *context)
@@ -212,8 +222,7 @@ static bool compute(const place *at, uint64_t seed, tw_context *context)
         call_and_cancel(&x, &s);
     else
         call_in(&x, &s);
-    plant_beside(at);
-    plant_in(&x);
+    plant_at(at, &x);
     if (!atomic_load(&run->failed) && !x.kind->judge(&x, why, sizeof why)) soak_fail("%s: %s", x.text, why);
     x.kind->end(&x);
     atomic_fetch_add(&run->calls, 1), atomic_fetch_add(&run->progress, 1);
@@ -448,7 +457,7 @@ static int entries_of(const char *folder)
 static int threads_over(int allowed)
 {
     int count = 0;
-    for (int turn = 0; turn < 5000; turn++) {
+    for (int turn = 0; turn < 2000; turn++) {
         count = entries_of("/proc/self/task") - 2; /* . and .. */
         if (count <= allowed) return 0;
         nanosleep(&(struct timespec){0, 1000000}, NULL);
@@ -460,8 +469,9 @@ static void plant_after(void)
 {
     pthread_t thread;
     if (soak_plants(THREAD) && pthread_create(&thread, NULL, idle, NULL) != 0) abort();
-    if (run->plant == MEMORY) { /* NOLINT: lost on purpose */
+    for (int i = 0; run->plant == MEMORY && i < 64; i++) {
         char *volatile lost = malloc(MEMORY_LOST);
+        if (lost == NULL) abort();
         memset(lost, 1, MEMORY_LOST);
     }
 }
@@ -480,7 +490,7 @@ static held held_now(void)
     unsigned long size = 0, resident = 0;
     malloc_trim(0);
     const struct mallinfo2 info = mallinfo2();
-    now.small = info.uordblks - info.hblkhd <= info.uordblks ? info.uordblks : 0, now.large = info.hblkhd;
+    now.small = info.uordblks, now.large = info.hblkhd;
     FILE *file = fopen("/proc/self/statm", "re");
     if (file != NULL && fscanf(file, "%lu %lu", &size, &resident) == 2)
         now.resident = resident * (size_t)sysconf(_SC_PAGESIZE);
@@ -519,23 +529,23 @@ static void watch_memory(int64_t round)
 static void round_run(int64_t seed)
 {
     die d = {.seed = element_mix(UINT64_C(0x50a4), (uint64_t)seed)};
-    const int descriptors = entries_of("/proc/self/fd"), threads = 2 + (int)roll(&d, SLOTS - 2);
-    const int allowed = 1 + 2 * (POOL_THREADS - 1) + UNDER_TSAN;
-    threads_run(&d, threads, 12, 0, 1 + (int)roll(&d, MOST_CONTEXTS));
+    const int descriptors = entries_of("/proc/self/fd"), count = 2 + (int)roll(&d, SLOTS - 2);
+    threads_run(&d, count, 12, 0, 1 + (int)roll(&d, MOST_CONTEXTS));
     plant_after();
     if (atomic_load(&run->failed)) return;
-    const int more = entries_of("/proc/self/fd") - descriptors, over = threads_over(allowed);
+    const int more = entries_of("/proc/self/fd") - descriptors, over = threads_over(LASTING_THREADS);
     if (more != 0) soak_fail("%d file descriptors more after the round than before", more);
-    if (over > 0) soak_fail("%d threads are left after the round", over);
+    if (over > 0) soak_fail("%d threads more after the round than before", over);
 }
 
-/* Both libraries' contexts are there before a round counts what it leaves. */
+/* Both libraries' contexts are there, with all their threads, before a round counts what it leaves. */
 static void open_defaults(void)
 {
-    const round_of none = {.context_count = 0};
-    const place at = {&none, -1, 1, false};
-    for (uint64_t seed = 0; seed < 8; seed++) compute(&at, seed, NULL);
-    atomic_store(&run->calls, 0), atomic_store(&run->cancellations, 0);
+    enum { N = 400 };
+    float *x = calloc(3 * N * N, sizeof *x);
+    if (x == NULL || tw_sgemm(NULL, TW_N, TW_N, N, N, N, 1, x, N, x + N * N, N, 0, x + 2 * N * N, N) != TW_OK) abort();
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, N, N, N, 1, x, N, x + N * N, N, 0, x + 2 * N * N, N);
+    free(x);
 }
 
 int worker_main(int64_t seed, int64_t rounds)
