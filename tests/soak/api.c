@@ -51,12 +51,12 @@ static void draw_caller(api *self, die *d)
 
 static bool api_draw(soak_product *x, uint64_t seed, tw_context *context)
 {
+    static const int64_t sizes[] = {20000, 40000, 120000, 400000}; /* from 200000 on worth several threads */
     api *self = calloc(1, sizeof *self);
     if (self == NULL) return soak_fail("no memory for a product");
     die d = {.seed = seed};
     x->state = self;
-    self->engine = (engine){
-        .name = "cpu", .context = context, .most_log2 = 12, .elements = roll(&d, 8) ? 40000 : 400000};
+    self->engine = (engine){.name = "cpu", .context = context, .most_log2 = 12, .elements = sizes[roll(&d, 4)]};
     engine_types(&self->engine);
     self->job = draw(&self->engine, (int64_t)(seed >> 1), roll(&d, 1 << 20));
     draw_caller(self, &d);

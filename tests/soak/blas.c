@@ -20,6 +20,8 @@ static call draw_call(die *d)
     x.diag = "NU"[roll(d, 2)];
     const int most_log2 = roll(d, 8) ? 7 : 9;
     x.m = draw_size(d, most_log2), x.n = draw_size(d, most_log2), x.k = draw_size(d, most_log2 + 1);
+    if (roll(d, 6) == 0) /* worth several threads */
+        x.m = 100 + (int)roll(d, 300), x.n = 100 + (int)roll(d, 300), x.k = 100 + (int)roll(d, 300);
     x.alpha = alphas[roll(d, 8)], x.beta = betas[roll(d, 7)];
     return x;
 }
@@ -44,7 +46,7 @@ static bool blas_draw(soak_product *x, uint64_t seed, tw_context *context)
 static void blas_call(soak_product *x)
 {
     trial *t = x->state;
-    t->how.without_memory = x->starved;
+    t->how.without_memory = x->refused;
     trial_call(t);
 }
 
@@ -71,6 +73,7 @@ static void blas_end(soak_product *x)
     free(x->state);
 }
 
-void memory_refuse(bool refuses) { no_memory = refuses; }
+void memory_refuse(int granted) { spared = granted, no_memory = true; }
+void memory_allow(void) { no_memory = false; }
 
 const product_kind blas_kind = {blas_draw, blas_call, blas_judge, blas_spoil, blas_end};

@@ -59,7 +59,8 @@ typedef struct soak_product {
     const struct product_kind *kind;
     void *state;
     bool exact;   /* right to the bit in every rounding mode, and with subnormals flushed */
-    bool starved; /* memory was refused: the library may say so */
+    bool refused; /* memory is, to the calling thread */
+    bool starved; /* memory may have run out: the library may say so */
     char text[TEXT];
 } soak_product;
 
@@ -74,8 +75,10 @@ typedef struct product_kind {
 
 extern const product_kind api_kind, blas_kind;
 
-/* memory_refuse - from now on this thread's requests for memory by aligned_alloc() and calloc() fail, or do not. */
-void memory_refuse(bool refuses);
+/* memory_refuse - this thread's requests by aligned_alloc() and calloc() fail after the first `granted`.
+ * memory_allow - they no longer do. */
+void memory_refuse(int granted);
+void memory_allow(void);
 
 /* worker_main - rounds of seeds from `seed` on, `rounds` of them or until run->stops: this process's exit status. */
 int worker_main(int64_t seed, int64_t rounds);

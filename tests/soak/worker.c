@@ -53,7 +53,8 @@ static void note(const place *at, const char *what, const char *text)
 
 typedef struct surroundings {
     int rounding;
-    bool flushes, pinned, starved, cancelled;
+    bool flushes, pinned, refused, cancelled;
+    int granted; /* requests for memory before they are refused */
     rlim_t room; /* bytes of address space that are left to the process; 0: no limit */
     uint64_t seed;
     char text[160];
@@ -66,10 +67,11 @@ static surroundings draw_surroundings(die *d, bool exact, bool alone)
     const bool rounds = roll(d, 5) == 0, flushes = roll(d, 8) == 0;
     if (exact && rounds) s.rounding = roundings[roll(d, 3)];
     s.flushes = exact && flushes;
-    s.pinned = roll(d, 8) == 0, s.starved = roll(d, 8) == 0, s.cancelled = roll(d, 10) == 0;
+    s.pinned = roll(d, 8) == 0, s.cancelled = roll(d, 10) == 0;
+    s.refused = roll(d, 8) == 0, s.granted = (int)roll(d, 3);
     if (alone && !UNDER_ASAN && !UNDER_TSAN && roll(d, 3) == 0) s.room = (rlim_t)roll(d, 4000) << 12;
     snprintf(s.text, sizeof s.text, "%s%s%s%s%s%s", s.rounding != FE_TONEAREST ? ", rounding otherwise" : "",
-             s.flushes ? ", subnormals flushed" : "", s.pinned ? ", pinned" : "", s.starved ? ", memory refused" : "",
+             s.flushes ? ", subnormals flushed" : "", s.pinned ? ", pinned" : "", s.refused ? ", memory refused" : "",
              s.cancelled ? ", cancelled" : "", s.room > 0 ? ", address space limited" : "");
     return s;
 }
@@ -111,9 +113,9 @@ static void call_in(soak_product *x, const surroundings *s)
     fesetround(s->rounding);
     if (s->flushes) flush_subnormals();
     if (s->cancelled) pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &cancel_state);
-    memory_refuse(s->starved);
+    if (s->refused) memory_refuse(s->granted);
     x->kind->call(x);
-    memory_refuse(false);
+    memory_allow();
     if (s->cancelled) pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     fesetenv(&before);
     if (s->room > 0) setrlimit(RLIMIT_AS, &limit);
@@ -215,7 +217,7 @@ static bool compute(const place *at, uint64_t seed, tw_context *context)
     soak_product x = {.kind = roll(&d, 2) ? &api_kind : &blas_kind};
     if (!x.kind->draw(&x, element_mix(seed, 1001), context)) return false;
     const surroundings s = draw_surroundings(&d, x.exact, at->alone);
-    x.starved = s.starved || s.room > 0;
+    x.refused = s.refused, x.starved = s.refused || s.room > 0;
     strncat(x.text, s.text, sizeof x.text - strlen(x.text) - 1);
     note(at, at->depth > 0 ? "in a child: " : "", x.text);
     if (s.cancelled)
@@ -229,15 +231,23 @@ static bool compute(const place *at, uint64_t seed, tw_context *context)
     return !atomic_load(&run->failed);
 }
 
+/* Also where memory is refused, and then once more. */
 static tw_context *context_open(die *d)
 {
+    bool refuses = roll(d, 4) == 0;
     for (;;) { /* the first of sets is there */
         tw_context *context = NULL;
         const tw_options options = {
             .size = sizeof options, .instruction_set = sets[roll(d, SETS)], .threads = (int32_t)roll(d, 7)};
+        if (refuses) memory_refuse((int)roll(d, 3));
         const tw_status status = tw_open(&options, &context);
+        memory_allow();
         if (status == TW_OK) return context;
         if (status == TW_NO_DEVICE && options.instruction_set != NULL) continue;
+        if (status == TW_NO_MEMORY && refuses) {
+            refuses = false;
+            continue;
+        }
         soak_fail("tw_open: %s: %s", tw_status_name(status), tw_error_text());
         return NULL;
     }
