@@ -1,5 +1,5 @@
-/* routines.h - a call of any routine under any of its names, what must come out by plain loops on dense matrices, and the
- * verdict. Include no_memory.h before it. */
+/* routines.h - a call of any routine under any of its names, what must come out by plain loops on dense matrices, and
+ * the verdict. Include no_memory.h before it. */
 #ifndef TILEWRIGHT_TESTS_BLAS_ROUTINES_H
 #define TILEWRIGHT_TESTS_BLAS_ROUTINES_H
 

@@ -1,5 +1,5 @@
-/* api.c - products by tilewright.h: tw_gemm, tw_sgemm, tw_dgemm and tw_gemm_batched, some prepared first, some once more
- * with only a triangle of C wanted. */
+/* api.c - products by tilewright.h: tw_gemm, tw_sgemm, tw_dgemm and tw_gemm_batched, some prepared first, some once
+ * more with only a triangle of C wanted. */
 #include "../support/random_problem.h"
 #include "soak.h"
 

@@ -1,5 +1,5 @@
-/* blas.c - products by libtilewright_blas.so: gemm and level 3, by Fortran and CBLAS in both orders. BLAS has no status:
- * whatever memory was refused, the product must be right. */
+/* blas.c - products by libtilewright_blas.so: gemm and level 3, by Fortran and CBLAS in both orders. BLAS has no
+ * status: whatever memory was refused, the product must be right. */
 #include "../blas/no_memory.h" /* first */
 
 #include "../blas/routines.h"

@@ -80,6 +80,17 @@ extern const product_kind api_kind, blas_kind;
 void memory_refuse(int granted);
 void memory_allow(void);
 
+/* entries_of - of a folder, with those of itself and its parent. */
+int entries_of(const char *folder);
+
+/* threads_over - how many of this process there are above so many; those that were joined have time to vanish. */
+int threads_over(int allowed);
+
+/* watch_begin - before the first round.
+ * watch_memory - after round 0, 1, ...: has what the process holds grown since the first ones? Fails the run if so. */
+void watch_begin(void);
+void watch_memory(int64_t round);
+
 /* worker_main - rounds of seeds from `seed` on, `rounds` of them or until run->stops: this process's exit status. */
 int worker_main(int64_t seed, int64_t rounds);
 

@@ -3,10 +3,8 @@
 #define _GNU_SOURCE /* sched_setaffinity, prctl, mallinfo2 */
 #include "soak.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fenv.h>
-#include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -16,7 +14,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <tilewright_blas.h>
@@ -28,18 +25,23 @@ enum { MOST_CONTEXTS = 3, DEEPEST = 2, MEMORY_LOST = 1 << 14 };
 /* of each of the two default contexts; and all that are there between rounds */
 enum { POOL_THREADS = 4, LASTING_THREADS = 1 + 2 * (POOL_THREADS - 1) + UNDER_TSAN };
 
+#if defined(__aarch64__)
+static const char *const sets[] = {NULL, "base", "neon"};
+#else
 static const char *const sets[] = {NULL, "base", "avx2", "avx512", "avx512_vnni", "avx512_bf16", "amx"};
+#endif
 enum { SETS = sizeof sets / sizeof *sets };
 
-typedef struct round {
+/* What the threads of a round have together. */
+typedef struct shared {
     tw_context *contexts[MOST_CONTEXTS];
     int context_count;
-} round_of;
+} shared;
 
 /* Where a thread is: its round, its slot in run->doing (-1: none), how many processes down, and whether it is the only
  * one of its process, so that it may limit that. */
 typedef struct place {
-    const round_of *round;
+    const shared *shared;
     int slot, depth;
     bool alone;
 } place;
@@ -259,7 +261,7 @@ static bool compute_somewhere(const place *at, uint64_t seed)
     die d = {.seed = element_mix(seed, 1002)};
     const int64_t which = roll(&d, MOST_CONTEXTS + 2);
     if (which <= MOST_CONTEXTS)
-        return compute(at, seed, which < at->round->context_count ? at->round->contexts[which] : NULL);
+        return compute(at, seed, which < at->shared->context_count ? at->shared->contexts[which] : NULL);
     tw_context *own = context_open(&d);
     const bool good = !atomic_load(&run->failed) && compute(at, seed, own);
     tw_close(own);
@@ -305,7 +307,7 @@ static bool in_forked_child(const place *at, uint64_t seed)
     quiet(true);
     const pid_t child = fork();
     if (child == 0) {
-        const place below = {at->round, at->slot, at->depth + 1, true};
+        const place below = {at->shared, at->slot, at->depth + 1, true};
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         loud();
         _exit(!tasks(&below, element_mix(seed, 1003), count));
@@ -417,16 +419,17 @@ static bool tasks(const place *at, uint64_t seed, int count)
 
 /* ---- a round, and what it may leave over ---- */
 
-typedef struct thread {
+/* A thread of a round. */
+typedef struct member {
     pthread_t thread;
     place at;
     uint64_t seed;
     int count;
-} thread_of;
+} member;
 
 static void *thread_main(void *argument)
 {
-    const thread_of *self = argument;
+    const member *self = argument;
     tasks(&self->at, self->seed, self->count);
     if (self->at.slot >= 0) run->doing[self->at.slot][0] = '\0';
     return NULL;
@@ -435,15 +438,15 @@ static void *thread_main(void *argument)
 /* Several threads, each with its tasks, on contexts that are theirs together. */
 static void threads_run(die *d, int count, int most_tasks, int depth, int context_count)
 {
-    round_of round = {.context_count = context_count};
-    thread_of threads[SLOTS];
+    shared all = {.context_count = context_count};
+    member threads[SLOTS];
     int started = 0;
-    for (int i = 0; i < round.context_count; i++) round.contexts[i] = context_open(d);
+    for (int i = 0; i < all.context_count; i++) all.contexts[i] = context_open(d);
     for (; started < count; started++) {
-        thread_of *t = &threads[started];
-        *t = (thread_of){.at = {&round, depth == 0 ? started : -1, depth, false},
-                         .seed = element_mix(d->seed, 2000 + (uint64_t)started),
-                         .count = 1 + (int)roll(d, most_tasks)};
+        member *t = &threads[started];
+        *t = (member){.at = {&all, depth == 0 ? started : -1, depth, false},
+                      .seed = element_mix(d->seed, 2000 + (uint64_t)started),
+                      .count = 1 + (int)roll(d, most_tasks)};
         const int error = pthread_create(&t->thread, NULL, thread_main, t);
         if (error != 0) {
             soak_fail("no thread for a round: %s", strerror(error));
@@ -451,28 +454,7 @@ static void threads_run(die *d, int count, int most_tasks, int depth, int contex
         }
     }
     for (int i = 0; i < started; i++) pthread_join(threads[i].thread, NULL);
-    for (int i = 0; i < round.context_count; i++) tw_close(round.contexts[i]);
-}
-
-static int entries_of(const char *folder)
-{
-    int count = 0;
-    DIR *list = opendir(folder);
-    while (list != NULL && readdir(list) != NULL) count++;
-    if (list != NULL) closedir(list);
-    return count;
-}
-
-/* A thread that was joined is in the system's list a little longer. */
-static int threads_over(int allowed)
-{
-    int count = 0;
-    for (int turn = 0; turn < 2000; turn++) {
-        count = entries_of("/proc/self/task") - 2; /* . and .. */
-        if (count <= allowed) return 0;
-        nanosleep(&(struct timespec){0, 1000000}, NULL);
-    }
-    return count - allowed;
+    for (int i = 0; i < all.context_count; i++) tw_close(all.contexts[i]);
 }
 
 static void plant_after(void)
@@ -484,56 +466,6 @@ static void plant_after(void)
         if (lost == NULL) abort();
         memset(lost, 1, MEMORY_LOST);
     }
-}
-
-/* What a process holds: bytes in small blocks, in large ones, and resident. Large: mapped one by one. */
-typedef struct held {
-    size_t small, large, resident;
-} held;
-
-enum { WARM = 5, WINDOW = 5 };
-static const held growth = {1 << 20, 96 << 20, 160 << 20}; /* more than engines keep workspaces */
-
-static held held_now(void)
-{
-    held now = {0, 0, 0};
-    unsigned long size = 0, resident = 0;
-    malloc_trim(0);
-    const struct mallinfo2 info = mallinfo2();
-    now.small = info.uordblks, now.large = info.hblkhd;
-    FILE *file = fopen("/proc/self/statm", "re");
-    if (file != NULL && fscanf(file, "%lu %lu", &size, &resident) == 2)
-        now.resident = resident * (size_t)sysconf(_SC_PAGESIZE);
-    if (file != NULL) fclose(file);
-    return now;
-}
-
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
-static held least_of(held a, held b)
-{
-    return (held){least(a.small, b.small), least(a.large, b.large), least(a.resident, b.resident)};
-}
-
-/* The least of a window early, and of the latest: a round's own rise is no growth. */
-static void watch_memory(int64_t round)
-{
-    static held early, latest[WINDOW];
-    if (UNDER_ASAN || UNDER_TSAN) return; /* they keep what was freed; AddressSanitizer sees leaks at the end */
-    const held now = held_now();
-    latest[round % WINDOW] = now;
-    if (round < WARM) return;
-    if (round < WARM + WINDOW) {
-        early = round == WARM ? now : least_of(early, now);
-        return;
-    }
-    held late = now;
-    for (int i = 0; i < WINDOW; i++) late = least_of(late, latest[i]);
-    if (late.small > early.small + growth.small || late.large > early.large + growth.large ||
-        late.resident > early.resident + growth.resident)
-        soak_fail(
-            "memory grew in %lld rounds: small blocks from %zu to %zu bytes, large ones from %zu to %zu, resident "
-            "from %zu to %zu",
-            (long long)round + 1, early.small, late.small, early.large, late.large, early.resident, late.resident);
 }
 
 static void round_run(int64_t seed)
@@ -564,7 +496,7 @@ int worker_main(int64_t seed, int64_t rounds)
     snprintf(threads, sizeof threads, "%d", POOL_THREADS);
     setenv("TILEWRIGHT_THREADS", threads, 1);
     unsetenv("TILEWRIGHT_CPU"), unsetenv("TILEWRIGHT_VERBOSE");
-    mallopt(M_MMAP_THRESHOLD, 1 << 16);
+    watch_begin();
     prepare_cancellation();
     open_defaults();
     for (int64_t i = 0; i < rounds && !atomic_load(&run->stops) && !atomic_load(&run->failed); i++) {
