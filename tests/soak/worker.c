@@ -22,8 +22,8 @@
 #include "../support/subnormals.h"
 
 enum { MOST_CONTEXTS = 3, DEEPEST = 2, MEMORY_LOST = 1 << 14 };
-/* of each of the two default contexts; and all that are there between rounds */
-enum { POOL_THREADS = 4, LASTING_THREADS = 1 + 2 * (POOL_THREADS - 1) + UNDER_TSAN };
+/* of each of the two default contexts; and all that are there between rounds: ThreadSanitizer has up to two */
+enum { DEFAULT_THREADS = 4, LASTING_THREADS = 1 + 2 * (DEFAULT_THREADS - 1) + 2 * UNDER_TSAN };
 
 #if defined(__aarch64__)
 static const char *const sets[] = {NULL, "base", "neon"};
@@ -309,7 +309,7 @@ static bool in_forked_child(const place *at, uint64_t seed)
     if (child == 0) {
         const place below = {at->shared, at->slot, at->depth + 1, true};
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        loud();
+        computing = (pthread_rwlock_t)PTHREAD_RWLOCK_INITIALIZER; /* those that wait for it are the parent's */
         _exit(!tasks(&below, element_mix(seed, 1003), count));
     }
     loud();
@@ -493,7 +493,7 @@ static void open_defaults(void)
 int worker_main(int64_t seed, int64_t rounds)
 {
     char threads[16];
-    snprintf(threads, sizeof threads, "%d", POOL_THREADS);
+    snprintf(threads, sizeof threads, "%d", DEFAULT_THREADS);
     setenv("TILEWRIGHT_THREADS", threads, 1);
     unsetenv("TILEWRIGHT_CPU"), unsetenv("TILEWRIGHT_VERBOSE");
     watch_begin();
