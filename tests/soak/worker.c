@@ -273,16 +273,16 @@ static bool compute_somewhere(const place *at, uint64_t seed)
 /* Sanitizers' allocators keep no order with a fork: there a fork waits until no other thread computes. */
 static pthread_rwlock_t computing = PTHREAD_RWLOCK_INITIALIZER;
 
-static void quiet(bool writes)
+static void lock_computing(bool forks)
 {
     if (!UNDER_ASAN) return;
-    if (writes)
+    if (forks)
         pthread_rwlock_wrlock(&computing);
     else
         pthread_rwlock_rdlock(&computing);
 }
 
-static void loud(void)
+static void unlock_computing(void)
 {
     if (UNDER_ASAN) pthread_rwlock_unlock(&computing);
 }
@@ -304,7 +304,7 @@ static bool in_forked_child(const place *at, uint64_t seed)
 {
     die d = {.seed = seed};
     const int count = 1 + (int)roll(&d, 3);
-    quiet(true);
+    lock_computing(true);
     const pid_t child = fork();
     if (child == 0) {
         const place below = {at->shared, at->slot, at->depth + 1, true};
@@ -312,7 +312,7 @@ static bool in_forked_child(const place *at, uint64_t seed)
         computing = (pthread_rwlock_t)PTHREAD_RWLOCK_INITIALIZER; /* those that wait for it are the parent's */
         _exit(!tasks(&below, element_mix(seed, 1003), count));
     }
-    loud();
+    unlock_computing();
     atomic_fetch_add(&run->forks, 1);
     const bool good = ended_well(child, at->slot >= 0 ? run->doing[at->slot] : "a child");
     if (child > 0 && good) atomic_fetch_add(&run->progress, 1);
@@ -343,14 +343,14 @@ static bool execute(const place *at, char *const *arguments, const char *const (
     for (int i = 0; arguments[i] != NULL; i++)
         snprintf(text + strlen(text), sizeof text - strlen(text), "%.100s ", arguments[i]);
     note(at, "executed: ", text);
-    quiet(true);
+    lock_computing(true);
     const pid_t child = fork();
     if (child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         execvpe(arguments[0], arguments, environment);
         _exit(127);
     }
-    loud();
+    unlock_computing();
     atomic_fetch_add(&run->forks, 1);
     const bool good = ended_well(child, text);
     atomic_fetch_add(&run->progress, 1);
@@ -404,9 +404,9 @@ static bool task(const place *at, uint64_t seed)
     if (at->depth == 0 && where == 0) return in_package(at, seed);
     if (at->depth == 0 && where < 4) return in_executed_child(at, seed);
     if (at->depth < DEEPEST && where < 24 && !UNDER_TSAN) return in_forked_child(at, seed);
-    quiet(false);
+    lock_computing(false);
     const bool good = compute_somewhere(at, seed);
-    loud();
+    unlock_computing();
     return good;
 }
 
