@@ -58,7 +58,8 @@ bool soak_plants(plant wanted);
 typedef struct soak_product {
     const struct product_kind *kind;
     void *state;
-    bool exact;   /* right to the bit in every rounding mode, and with subnormals flushed */
+    bool exact;   /* can be judged in every rounding mode, and with subnormals flushed */
+    bool unusual; /* it was called so */
     bool refused; /* memory is, to the calling thread */
     bool starved; /* memory may have run out: the library may say so */
     char text[TEXT];

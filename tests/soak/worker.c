@@ -219,6 +219,7 @@ static bool compute(const place *at, uint64_t seed, tw_context *context)
     soak_product x = {.kind = roll(&d, 2) ? &api_kind : &blas_kind};
     if (!x.kind->draw(&x, element_mix(seed, 1001), context)) return false;
     const surroundings s = draw_surroundings(&d, x.exact, at->alone);
+    x.unusual = s.rounding != FE_TONEAREST || s.flushes;
     x.refused = s.refused, x.starved = s.refused || s.room > 0;
     strncat(x.text, s.text, sizeof x.text - strlen(x.text) - 1);
     note(at, at->depth > 0 ? "in a child: " : "", x.text);
