@@ -3,7 +3,7 @@
 # Prints TAP.
 set -u
 
-cases='rounds_of_a_fixed_seed_pass a_round_is_repeated_by_its_seed element child padding descriptor thread memory crash hang wrong_words_are_refused'
+cases='rounds_of_a_fixed_seed_pass a_round_is_repeated_by_its_seed element child bits padding descriptor thread memory crash hang wrong_words_are_refused'
 # shellcheck source=tests/support/tap.sh
 . "$(dirname "$0")/support/tap.sh"
 
@@ -34,6 +34,7 @@ finds() {
 
 element() { finds element ', expected '; }
 child() { finds child ', expected '; }
+bits() { finds bits "the second call's bits differ from the first's"; }
 padding() { finds padding 'byte [0-9]* was changed\|an operand was written'; }
 descriptor() { finds descriptor '1 file descriptors more after the round than before'; }
 thread() { finds thread '1 threads more after the round than before'; }

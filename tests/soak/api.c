@@ -182,6 +182,8 @@ static bool api_spoil(soak_product *x, plant what)
     double value;
     if (self->operands.x[2].bytes == 0 || self->status != TW_OK) return false;
     if (what == PADDING) c[-1] ^= 1;
+    if (what == BITS && (self->again == NULL || self->status_again != TW_OK)) return false;
+    if (what == BITS) self->again[self->operands.x[2].at] ^= 1;
     if (what != ELEMENT) return true;
     type->load(c, 0, 1, 1, &value, 1);
     value += 1 + fabs(value);

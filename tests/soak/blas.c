@@ -61,7 +61,7 @@ static bool blas_judge(soak_product *x, char *why, size_t why_bytes)
 static bool blas_spoil(soak_product *x, plant what)
 {
     trial *t = x->state;
-    if (height_of(&t->x) == 0 || t->x.n == 0 || t->a.bytes == 0) return false;
+    if (height_of(&t->x) == 0 || t->x.n == 0 || t->a.bytes == 0 || what == BITS) return false;
     if (what == PADDING) *(char *)t->a.data ^= 1;
     if (what == ELEMENT) put(&t->c, 0, 0, get(&t->c, 0, 0) + 1 + fabs(get(&t->c, 0, 0)));
     return true;

@@ -24,8 +24,8 @@
 soak_run *run;
 int soak_state = -1;
 
-static const char *const plant_names[PLANTS] = {"none",   "element", "child", "padding", "descriptor",
-                                                "thread", "memory",  "crash", "hang"};
+static const char *const plant_names[PLANTS] = {"none",       "element", "child",  "bits",  "padding",
+                                                "descriptor", "thread",  "memory", "crash", "hang"};
 
 static struct {
     int64_t minutes, rounds, seed, hang_s, state, child; /* -1: not said */

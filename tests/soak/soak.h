@@ -32,7 +32,7 @@ enum { UNDER_ASAN = 0 };
 enum { SLOTS = 8, TEXT = 512 };
 
 /* Faults that the program plants itself, so that a test sees each of them found. */
-typedef enum plant { NONE, ELEMENT, CHILD, PADDING, DESCRIPTOR, THREAD, MEMORY, CRASH, HANG, PLANTS } plant;
+typedef enum plant { NONE, ELEMENT, CHILD, BITS, PADDING, DESCRIPTOR, THREAD, MEMORY, CRASH, HANG, PLANTS } plant;
 
 /* The run, in memory that all its processes share. */
 typedef struct soak_run {
@@ -70,7 +70,7 @@ typedef struct product_kind {
     bool (*draw)(soak_product *, uint64_t seed, tw_context *context);
     void (*call)(soak_product *); /* the library's call and no more */
     bool (*judge)(soak_product *, char *why, size_t why_bytes);
-    bool (*spoil)(soak_product *, plant); /* a wrong ELEMENT, or PADDING; false: there is none */
+    bool (*spoil)(soak_product *, plant); /* a wrong ELEMENT, other BITS, or PADDING; false: it has none */
     void (*end)(soak_product *);
 } product_kind;
 

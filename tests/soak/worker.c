@@ -196,8 +196,8 @@ static void plant_beside(void)
 /* Spoils the first product that can be, after its call. */
 static void plant_in(soak_product *x, plant wanted, plant what)
 {
-    if (run->plant == wanted && !atomic_load(&run->planted) && x->kind->spoil(x, NONE) && soak_plants(wanted))
-        x->kind->spoil(x, what);
+    if (run->plant == wanted && !atomic_load(&run->planted) && x->kind->spoil(x, what))
+        atomic_store(&run->planted, true);
 }
 
 /* In rounds: in their own threads, CHILD in what they fork. */
@@ -209,7 +209,7 @@ static void plant_at(const place *at, soak_product *x)
         return;
     }
     plant_beside();
-    plant_in(x, ELEMENT, ELEMENT), plant_in(x, PADDING, PADDING);
+    plant_in(x, ELEMENT, ELEMENT), plant_in(x, BITS, BITS), plant_in(x, PADDING, PADDING);
 }
 
 static bool compute(const place *at, uint64_t seed, tw_context *context)
