@@ -14,6 +14,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <tilewright_blas.h>
@@ -420,18 +421,35 @@ static bool tasks(const place *at, uint64_t seed, int count)
 
 /* ---- a round, and what it may leave over ---- */
 
+/* AddressSanitizer holds locks while a thread begins or ends, which a child that is forked then could never take: there
+ * all threads of a round have begun before the first task, and none ends before the last. */
+typedef struct gate {
+    atomic_bool open;
+    atomic_int busy;
+} gate;
+
+static void gate_pass(gate *g, bool ends)
+{
+    if (!UNDER_ASAN) return;
+    if (ends) atomic_fetch_sub(&g->busy, 1);
+    while (ends ? atomic_load(&g->busy) > 0 : !atomic_load(&g->open)) nanosleep(&(struct timespec){0, 1000000}, NULL);
+}
+
 /* A thread of a round. */
 typedef struct member {
     pthread_t thread;
     place at;
     uint64_t seed;
     int count;
+    gate *gate;
 } member;
 
 static void *thread_main(void *argument)
 {
     const member *self = argument;
+    gate_pass(self->gate, false);
     tasks(&self->at, self->seed, self->count);
+    gate_pass(self->gate, true);
     if (self->at.slot >= 0) run->doing[self->at.slot][0] = '\0';
     return NULL;
 }
@@ -441,19 +459,22 @@ static void threads_run(die *d, int count, int most_tasks, int depth, int contex
 {
     shared all = {.context_count = context_count};
     member threads[SLOTS];
+    gate gate = {.busy = 0};
     int started = 0;
     for (int i = 0; i < all.context_count; i++) all.contexts[i] = context_open(d);
     for (; started < count; started++) {
         member *t = &threads[started];
         *t = (member){.at = {&all, depth == 0 ? started : -1, depth, false},
                       .seed = element_mix(d->seed, 2000 + (uint64_t)started),
-                      .count = 1 + (int)roll(d, most_tasks)};
+                      .count = 1 + (int)roll(d, most_tasks),
+                      .gate = &gate};
         const int error = pthread_create(&t->thread, NULL, thread_main, t);
         if (error != 0) {
             soak_fail("no thread for a round: %s", strerror(error));
             break;
         }
     }
+    atomic_store(&gate.busy, started), atomic_store(&gate.open, true);
     for (int i = 0; i < started; i++) pthread_join(threads[i].thread, NULL);
     for (int i = 0; i < all.context_count; i++) tw_close(all.contexts[i]);
 }
