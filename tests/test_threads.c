@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "engines/cpu/cpu_engine.h"
+#include "support/subnormals.h"
 #include "support/tap.h"
 
 enum { N = 256, CALLERS = 6, ROUNDS = 8 }; /* N^3 multiply-adds are worth eight threads */
@@ -315,13 +316,6 @@ static bool pool_outlives(bool (*work)(tw_context *))
 }
 
 /* ---- the caller's floating-point environment ---- */
-
-#if defined(__x86_64__)
-enum { FLUSH = 0x8040 }; /* results that are subnormal, and operands */
-static void flush_subnormals(void) { __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | FLUSH); }
-#else
-static void flush_subnormals(void) {}
-#endif
 
 /* What a thread makes of two quotients and a product that is subnormal. */
 typedef struct floats {

@@ -7,12 +7,17 @@
 #define _GNU_SOURCE /* RTLD_NEXT */
 #endif
 #include <dlfcn.h>
+#include <stdatomic.h>
 #include <stddef.h>
 
+/* Looked up once: a child that was forked while another thread looked must not wait for that one's lock. */
 static void *system_aligned_alloc(size_t alignment, size_t bytes)
 {
+    static _Atomic(void *) found;
     void *(*next)(size_t, size_t);
-    *(void **)&next = dlsym(RTLD_NEXT, "aligned_alloc");
+    void *known = atomic_load(&found);
+    if (known == NULL) atomic_store(&found, known = dlsym(RTLD_NEXT, "aligned_alloc"));
+    *(void **)&next = known;
     return next(alignment, bytes);
 }
 
