@@ -183,8 +183,8 @@ exit_code against_bench(session *s, const case_list *cases, const name_list *dty
     peer_list peers = {0};
     static against_path folder; /* g, which is static, points to it */
     for (int d = 0; d < dtypes->count; d++)
-        if (strcmp(dtypes->items[d], "f32") != 0 && strcmp(dtypes->items[d], "f64") != 0)
-            return diag(EXIT_USAGE, "--against compares f32 and f64, not %s", dtypes->items[d]);
+        if (peer_type(tw_lab_dtype_named(dtypes->items[d])->dtype) < 0)
+            return diag(EXIT_USAGE, "--against compares f32, f64, cf32 and cf64, not %s", dtypes->items[d]);
     against_folder(folder);
     g = (against){.setup = setup_of(s), .deadline_s = (double)s->opt->deadline, .folder = folder};
     count_bytes(&g, cases, dtypes);

@@ -8,7 +8,7 @@
 
 typedef char against_path[4096];
 
-/* against_bench - compare on each case in each type (f32, f64), print the tables, write the records. */
+/* against_bench - compare on each case in each type (f32, f64, cf32, cf64), print the tables, write the records. */
 exit_code against_bench(session *s, const case_list *cases, const name_list *dtypes);
 
 /* against_cuda_bench - the same on a CUDA device with cuBLASLt, in one process: bench_against_cuda.c. */

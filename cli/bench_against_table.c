@@ -8,7 +8,7 @@
 void against_print_sides(FILE *text, const against *g, tw_dtype dtype)
 {
     term_number number;
-    int type = against_type(dtype);
+    int type = peer_type(dtype);
     bool busy = g->sides[0].share[type] < AGAINST_LEAST_SHARE; /* or our own product is bad here */
     term_progress_end();
     fprintf(text, "against    %s, %s: %s, %d thread%s, ", g->setup.device->engine, g->setup.device->name,

@@ -41,7 +41,8 @@ static void tell_verdict(session *s, const tw_problem *p, const verify_report *r
 {
     FILE *text = s->text;
     term_paint paint = term_paint_for(text);
-    int64_t all = p->m * p->n;
+    const char *each = tw_lab_dtype_of(p->dtype)->parts == 2 ? "parts of elements" : "elements";
+    int64_t all = p->m * p->n * tw_lab_dtype_of(p->dtype)->parts;
     fprintf(text, "%s %s%s%s: ", name, whole(r) ? paint.good : paint.bad,
             !r->passed         ? "is not the product"
             : r->unchecked > 0 ? "could not be checked completely"
@@ -51,16 +52,15 @@ static void tell_verdict(session *s, const tw_problem *p, const verify_report *r
         fprintf(text, "%" PRId64 " of its %" PRId64 " rows %s wrong.", r->failed_rows, p->m,
                 r->failed_rows == 1 ? "is" : "are");
     else if (r->unchecked > 0)
-        fprintf(text, "%" PRId64 " of its %" PRId64 " elements are unchecked; no fault was found in the others.",
-                r->unchecked, all);
+        fprintf(text, "%" PRId64 " of its %" PRId64 " %s are unchecked; no fault was found in the others.",
+                r->unchecked, all, each);
     else if (all == 0)
         fprintf(text, "it has no elements.");
     else if (r->elements >= all)
-        fprintf(text, "each of its %" PRId64 " elements was checked.", all);
+        fprintf(text, "each of its %" PRId64 " %s was checked.", all, each);
     else
-        fprintf(text,
-                "its %" PRId64 " elements were checked by rows with %d random vectors, %" PRId64 " of them one by one.",
-                all, r->vectors, r->elements);
+        fprintf(text, "its %" PRId64 " %s were checked by rows with %d random vectors, %" PRId64 " of them one by one.",
+                all, each, r->vectors, r->elements);
     fputc('\n', text);
     if (r->row < 0 || r->col < 0) return;
     if (r->passed)
@@ -75,16 +75,22 @@ static void tell_verdict(session *s, const tw_problem *p, const verify_report *r
 
 int64_t check_nans(const operands *o, const void *c, int64_t *first, int64_t *infinite)
 {
-    int64_t found = 0, count = o->problem.m * o->problem.n;
+    const io_type part = io_type_part(o->type_c);
+    const int parts = io_type_is_complex(o->type_c) ? 2 : 1;
+    int64_t found = 0, last = -1, count = o->problem.m * o->problem.n * parts;
+    bool infinite_before = false;
     const float *f32 = c;
     const double *f64 = c;
     *infinite = 0;
-    if (o->type_c != IO_F32 && o->type_c != IO_F64) return 0;
-    for (int64_t e = 0; e < count; e++) {
-        double value = o->type_c == IO_F32 ? (double)f32[e] : f64[e];
-        *infinite += isinf(value) != 0;
-        if (!isnan(value)) continue;
-        if (found++ == 0 && first != NULL) *first = e;
+    if (part != IO_F32 && part != IO_F64) return 0;
+    for (int64_t e = 0; e < count; e++) { /* an element counts once, whichever part it is */
+        double value = part == IO_F32 ? (double)f32[e] : f64[e];
+        if (e % parts == 0) infinite_before = false;
+        *infinite += isinf(value) && !infinite_before;
+        infinite_before = infinite_before || isinf(value);
+        if (!isnan(value) || last == e / parts) continue;
+        last = e / parts;
+        if (found++ == 0 && first != NULL) *first = last;
     }
     return found;
 }

@@ -208,8 +208,9 @@ static exit_code write_record(job *j)
     r.dtype = io_type_name(j->in.type);
     r.m = p->m, r.n = p->n, r.k = p->k;
     r.lda = p->lda, r.ldb = p->ldb, r.ldc = p->ldc;
-    r.op_a = p->op_a == TW_N ? 'n' : 't', r.op_b = p->op_b == TW_N ? 'n' : 't';
+    r.op_a = "ntcr"[p->op_a], r.op_b = "ntcr"[p->op_b];
     r.alpha = p->alpha, r.beta = p->beta;
+    if (io_type_is_complex(j->in.type)) r.alpha_imaginary = p->alpha_imaginary, r.beta_imaginary = p->beta_imaginary;
     r.samples = r.repeats = r.sets = 1;
     r.min_s = r.median_s = r.p95_s = r.max_s = j->compute_s;
     r.gflops = roofline_flops(p) / j->compute_s / 1e9;

@@ -34,6 +34,12 @@ static tw_problem problem_of(const selftest_case *c, tw_dtype dtype)
     p.lda += c->padding, p.ldb += c->padding, p.ldc += c->padding;
     bool whole = element_of(dtype)->integer; /* of integers only whole scalars are allowed */
     p.alpha = whole ? 2 * c->alpha : c->alpha, p.beta = whole ? 2 * c->beta : c->beta;
+    if (element_of(dtype)->parts == 2) {
+        p.alpha_imaginary = c->k % 2 ? -c->alpha : 0, p.beta_imaginary = c->k % 2 ? 0.5 * c->beta : 0;
+        if (p.op_a == TW_T && c->k % 2) p.op_a = TW_C;
+        if (p.op_b == TW_T) p.op_b = c->k % 2 ? TW_T : TW_C;
+        if (p.op_b == TW_N && c->n % 2) p.op_b = TW_R;
+    }
     return p;
 }
 

@@ -42,6 +42,18 @@ bool parse_real(const char *text, double *out)
     return true;
 }
 
+bool parse_complex(const char *text, double *real, double *imaginary)
+{
+    char first[64];
+    const size_t length = strcspn(text, ",");
+    *imaginary = 0;
+    if (text[length] == '\0') return parse_real(text, real);
+    if (length >= sizeof first) return false;
+    memcpy(first, text, length);
+    first[length] = '\0';
+    return parse_real(first, real) && parse_real(text + length + 1, imaginary);
+}
+
 bool parse_shape(const char *text, int64_t least, int64_t most, shape *out)
 {
     char part[3][24];

@@ -23,7 +23,7 @@ void *memory_for(int64_t rows, int64_t cols, size_t element_bytes)
 
 /* Can operands of this type be multiplied with a C of the same? Those of bf16 and i8, whose C is another, are
  * multiplied where --dtype asks for it. */
-static bool computable(io_type type) { return type == IO_F32 || type == IO_F64; }
+static bool computable(io_type type) { return type == IO_F32 || type == IO_F64 || io_type_is_complex(type); }
 
 static bool multiplied(io_type type) { return computable(type) || type == IO_BF16 || type == IO_I8; }
 
@@ -138,19 +138,37 @@ static bool fits(const operands *o, io_type type, int64_t *i, int64_t *j, char *
     return true;
 }
 
-static io_type common_type(const operands *o)
+/* Has a scalar an imaginary part? */
+static bool is_turning(const options *opt) { return opt->alpha.imaginary != 0 || opt->beta.imaginary != 0; }
+
+static io_type common_type(const options *opt, const operands *o)
 {
     io_type type = o->each[OPERAND_A].matrix.type;
     for (operand_role role = OPERAND_B; role < OPERANDS; role++)
         if (o->each[role].path != NULL) type = io_result_type(type, o->each[role].matrix.type);
-    return type;
+    return is_turning(opt) ? io_result_type(type, IO_CF32) : type;
+}
+
+/* Nothing that is imaginary is dropped: a real type takes no complex operand or scalar. */
+static exit_code check_real(const options *opt, const operands *o)
+{
+    if (io_type_is_complex(o->type)) return EXIT_OK;
+    for (operand_role role = OPERAND_A; role < OPERANDS; role++)
+        if (o->each[role].path != NULL && io_type_is_complex(o->each[role].matrix.type))
+            return diag(EXIT_USAGE, "%s is complex and the product is to be of %s, expected cf32 or cf64",
+                        o->each[role].path, io_type_name(o->type));
+    if (is_turning(opt))
+        return diag(EXIT_USAGE, "--%s has an imaginary part and the product is to be of %s, expected cf32 or cf64",
+                    opt->alpha.imaginary != 0 ? "alpha" : "beta", io_type_name(o->type));
+    return EXIT_OK;
 }
 
 /* --dtype; else the type of the C that `verify` judges; else the common type of the operands. If no kernel computes in
- * that type, or it does not hold a large integer: the first of f32 and f64 that holds every value. */
+ * that type, or it does not hold a large integer: the first of f32 and f64, or of cf32 and cf64, that holds every
+ * value. */
 static exit_code choose_type(const options *opt, operands *o)
 {
-    static const io_type raised[] = {IO_F32, IO_F64};
+    static const io_type raised[2][2] = {{IO_F32, IO_F64}, {IO_CF32, IO_CF64}};
     const operand *c = &o->each[OPERAND_C];
     int64_t i, j;
     char value[64];
@@ -165,19 +183,21 @@ static exit_code choose_type(const options *opt, operands *o)
     }
     if (opt->dtypes.count > 0 && opt->shapes.count == 0)
         return diag(EXIT_USAGE,
-                    "--dtype %s: expected f32, f64, bf16 or i8; other types can only name the elements of raw files",
+                    "--dtype %s: expected f32, f64, cf32, cf64, bf16 or i8; other types can only name the elements of "
+                    "raw files",
                     opt->dtypes.items[0]);
-    o->type = c->path != NULL ? c->matrix.type : common_type(o);
+    o->type = c->path != NULL ? c->matrix.type : common_type(opt, o);
     if (c->path != NULL && computable(o->type)) return EXIT_OK;
     if (computable(o->type) && fits(o, o->type, &i, &j, value, sizeof value, &path)) return EXIT_OK;
-    for (size_t t = 0; t < sizeof raised / sizeof *raised; t++) {
-        o->type = raised[t];
+    const bool complex = io_type_is_complex(c->path != NULL ? c->matrix.type : common_type(opt, o));
+    for (size_t t = 0; t < 2; t++) {
+        o->type = raised[complex][t];
         if (fits(o, o->type, &i, &j, value, sizeof value, &path)) return EXIT_OK;
     }
     return diag(EXIT_INPUT,
-                "%s: element [%" PRId64 ", %" PRId64 "] is %s, which neither f32 nor f64 holds exactly; --dtype f64 "
+                "%s: element [%" PRId64 ", %" PRId64 "] is %s, which neither f32 nor f64 holds exactly; --dtype %s "
                 "rounds it",
-                path, i, j, value);
+                path, i, j, value, io_type_name(o->type));
 }
 
 /* ---- placing ---- */
@@ -198,35 +218,38 @@ exit_code operand_dense(operand *x, io_type type, const void **data)
 }
 
 /* A view whose rows or columns are contiguous is used in place: contiguous columns are the transpose, row by row. */
-static exit_code place(operand *x, io_type type, bool transposed, const void **data, tw_op *op, int64_t *ld)
+static exit_code place(operand *x, io_type type, bool transposed, bool conjugated, const void **data, tw_op *op,
+                       int64_t *ld)
 {
+    const tw_op as_it_is = conjugated ? TW_R : TW_N, turned = conjugated ? TW_C : TW_T;
     const io_matrix *s = &x->matrix;
     bool own = s->type == type && !s->swapped;
     bool by_rows = (s->col_stride == 1 || s->cols <= 1) && (s->row_stride >= s->cols || s->rows <= 1);
     bool by_cols = (s->row_stride == 1 || s->rows <= 1) && (s->col_stride >= s->rows || s->cols <= 1);
-    *op = transposed ? TW_T : TW_N;
+    *op = transposed ? turned : as_it_is;
     *ld = s->cols > 1 ? s->cols : 1;
     *data = s->data;
     if (own && by_rows && s->rows > 1 && s->row_stride > *ld) *ld = s->row_stride;
     if (own && by_rows) return EXIT_OK;
     if (!own || !by_cols) return operand_dense(x, type, data);
-    *op = transposed ? TW_N : TW_T;
+    *op = transposed ? as_it_is : turned;
     *ld = s->rows > 1 ? s->rows : 1;
     if (s->cols > 1 && s->col_stride > *ld) *ld = s->col_stride;
     return EXIT_OK;
 }
 
 /* alpha and beta are rounded to the compute type: one that becomes infinite by that is a slip of the keyboard. */
-static exit_code check_factor(const char *name, real_option factor, io_type type)
+static exit_code check_factor(const char *name, scalar_option factor, io_type type)
 {
+    const double largest = fmax(fabs(factor.value), fabs(factor.imaginary));
     if (type == IO_I8 &&
         !(factor.value >= INT32_MIN && factor.value <= INT32_MAX && factor.value == floor(factor.value)))
         return diag(EXIT_USAGE, "--%s: found %g, expected a whole number from -2^31 to 2^31 - 1 with --dtype i8", name,
                     factor.value);
-    if ((type != IO_F32 && type != IO_BF16) || !isfinite(factor.value) || fabs(factor.value) <= (double)FLT_MAX)
-        return EXIT_OK;
-    return diag(EXIT_USAGE, "--%s: found %g, expected at most %g, the largest f32; --dtype f64 computes in f64", name,
-                factor.value, (double)FLT_MAX);
+    if (type == IO_F64 || type == IO_CF64 || type == IO_I8 || largest <= (double)FLT_MAX) return EXIT_OK;
+    return diag(EXIT_USAGE, "--%s: found %g, expected at most %g, the largest f32; --dtype %s computes in f64", name,
+                largest == fabs(factor.value) ? factor.value : factor.imaginary, (double)FLT_MAX,
+                type == IO_CF32 ? "cf64" : "f64");
 }
 
 static exit_code make_problem(const options *opt, operands *o, int64_t m, int64_t n, int64_t k)
@@ -236,10 +259,14 @@ static exit_code make_problem(const options *opt, operands *o, int64_t m, int64_
     exit_code code = check_factor("alpha", opt->alpha, o->type);
     if (code == EXIT_OK) code = check_factor("beta", opt->beta, o->type);
     *p = tw_problem_make(tw_lab_dtype_named(io_type_name(o->type))->dtype, TW_N, TW_N, m, n, k);
-    p->alpha = opt->alpha.value;
-    p->beta = opt->beta.value;
-    if (code == EXIT_OK) code = place(&o->each[OPERAND_A], o->type, opt->transpose_a, &o->a, &p->op_a, &p->lda);
-    if (code == EXIT_OK) code = place(&o->each[OPERAND_B], o->type, opt->transpose_b, &o->b, &p->op_b, &p->ldb);
+    p->alpha = opt->alpha.value, p->alpha_imaginary = opt->alpha.imaginary;
+    p->beta = opt->beta.value, p->beta_imaginary = opt->beta.imaginary;
+    const bool complex = io_type_is_complex(o->type), conjugates_a = complex && opt->conjugate_a,
+               conjugates_b = complex && opt->conjugate_b; /* a real matrix is its own conjugate */
+    if (code == EXIT_OK)
+        code = place(&o->each[OPERAND_A], o->type, opt->transpose_a, conjugates_a, &o->a, &p->op_a, &p->lda);
+    if (code == EXIT_OK)
+        code = place(&o->each[OPERAND_B], o->type, opt->transpose_b, conjugates_b, &o->b, &p->op_b, &p->ldb);
     return code;
 }
 
@@ -251,6 +278,7 @@ exit_code operands_read(const options *opt, operands *o)
     exit_code code = read_all(opt, o);
     if (code == EXIT_OK) code = check_shapes(opt, o, &m, &n, &k);
     if (code == EXIT_OK) code = choose_type(opt, o);
+    if (code == EXIT_OK) code = check_real(opt, o);
     if (code == EXIT_OK) code = make_problem(opt, o, m, n, k);
     return code;
 }

@@ -17,10 +17,11 @@ enum {
     LONGEST_SIDE = 100000000 /* of a shape to time: three operands of that many squared f64 can still be counted */
 };
 
-#define AT(field)  .offset = offsetof(options, field)
-#define DTYPES     "f32 f64 bf16 f16 i8"
-#define ENGINES    "auto cpu opencl cuda"
-#define FILE_TYPES "f64 f32 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64"
+#define AT(field)   .offset = offsetof(options, field)
+#define DTYPES      "f32 f64 bf16 f16 i8"
+#define ENGINES     "auto cpu opencl cuda"
+#define FILE_TYPES  "f64 f32 f16 bf16 cf32 cf64 complex64 complex128 i8 i16 i32 i64 u8 u16 u32 u64"
+#define BENCH_TYPES DTYPES " cf32 cf64"
 
 /* name, letter, kind, where, commands, metavar ... */
 const option_row option_rows[] = {
@@ -39,10 +40,12 @@ const option_row option_rows[] = {
     {"device", 0, OPT_WHOLE, AT(device), DEVICE, "I", NULL,
      "use device I of the engine, as `tilewright devices` numbers them", 0, 4095},
     {"dtype", 0, OPT_CHOICES, AT(dtypes), FILES, "T", FILE_TYPES,
-     "compute in f32, f64, bf16 (C is f32) or i8 (C is i32); default: f32 or f64, whichever holds both operands "
-     "exactly. For raw files also the type of their elements",
+     "compute in f32, f64, cf32, cf64 (complex64, complex128), bf16 (C is f32) or i8 (C is i32); default: f32 or f64, "
+     "whichever holds both operands exactly, or cf32 or cf64 where one is complex. For raw files also the type of "
+     "their "
+     "elements",
      .list = 1},
-    {"dtype", 0, OPT_CHOICES, AT(dtypes), CMD_BENCH, "T,...", DTYPES,
+    {"dtype", 0, OPT_CHOICES, AT(dtypes), CMD_BENCH, "T,...", BENCH_TYPES,
      "element types to time (default: f32; for --set gpu-half or gpu-few: bf16,f16)", .list = 4},
     {"dtype", 0, OPT_CHOICES, AT(dtypes), CMD_LADDER, "T", DTYPES, "element type (default: f32)", .list = 1},
     {"shape", 0, OPT_SHAPES, AT(shapes), FILES, "MxNxK", NULL, "m, n and k of raw operands", 0, INT64_MAX, 1},
@@ -74,11 +77,15 @@ const option_row option_rows[] = {
      "time tw_gemm_batched() on N products of each shape, with host pointers; report the time per product. With "
      "--against cublas: time tw_enqueue_batched()",
      1, 1000000},
-    {"alpha", 0, OPT_REAL, AT(alpha), FILES, "X", NULL, "multiply A B by X (default: 1)"},
-    {"beta", 0, OPT_REAL, AT(beta), FILES, "X", NULL, "add X times the matrix of --add"},
+    {"alpha", 0, OPT_SCALAR, AT(alpha), FILES, "X", NULL,
+     "multiply A B by X (default: 1), a number or, as in --alpha 1.5,-2, a real and an imaginary part"},
+    {"beta", 0, OPT_SCALAR, AT(beta), FILES, "X", NULL, "add X times the matrix of --add; X is as in --alpha"},
     {"add", 0, OPT_TEXT, AT(add), FILES, "C0", NULL, "the file of the matrix that --beta scales; never written"},
     {"transpose-a", 0, OPT_FLAG, AT(transpose_a), FILES | CMD_BENCH, .help = "multiply with A transposed"},
     {"transpose-b", 0, OPT_FLAG, AT(transpose_b), FILES | CMD_BENCH, .help = "multiply with B transposed"},
+    {"conjugate-a", 0, OPT_FLAG, AT(conjugate_a), FILES,
+     .help = "multiply with the complex conjugate of A; with --transpose-a with its conjugate transpose"},
+    {"conjugate-b", 0, OPT_FLAG, AT(conjugate_b), FILES, .help = "the same of B"},
     {"verify", 0, OPT_FLAG, AT(verify), CMD_MULTIPLY,
      .help = "check the product before FILE is created; if the check fails, no file is left"},
     {"rung", 0, OPT_NAMES, AT(rungs), CMD_LADDER, "R,...", NULL,
@@ -150,7 +157,11 @@ void option_wants(const option_row *row, char *text, size_t size)
     case OPT_TEXT: snprintf(text, size, "a name"); break;
     case OPT_WHOLE: snprintf(text, size, "a whole number%s", range); break;
     case OPT_SEED: snprintf(text, size, "a whole number from 0 to %" PRIu64, UINT64_MAX); break;
-    case OPT_REAL: snprintf(text, size, "a number that is finite as a double, such as 1, -0.5 or 1e-3"); break;
+    case OPT_SCALAR:
+        snprintf(text, size,
+                 "a number that is finite as a double, such as 1, -0.5 or 1e-3, or two with a comma between them, such "
+                 "as 1.5,-2: a real and an imaginary part");
+        break;
     case OPT_SHAPES:
         snprintf(text, size, "%s such as 1000x777x1023, each side a whole number%s",
                  row->list > 1 ? "shapes MxNxK with commas between them," : "one shape MxNxK,", range);
@@ -202,13 +213,15 @@ static bool read_names(const option_row *row, const char *text, name_list *list)
 static bool read_value(const option_row *row, const char *text, options *out)
 {
     void *at = (char *)out + row->offset;
-    real_option *real = at;
+    scalar_option *x = at;
     switch (row->kind) {
     case OPT_FLAG: return *(bool *)at = true;
     case OPT_TEXT: *(const char **)at = text; return text[0] != '\0';
     case OPT_WHOLE: return parse_whole(text, row->least, row->most, at);
     case OPT_SEED: return parse_seed(text, at);
-    case OPT_REAL: return real->given = parse_real(text, &real->value) && isfinite(real->value);
+    case OPT_SCALAR:
+        x->given = parse_complex(text, &x->value, &x->imaginary) && isfinite(x->value) && isfinite(x->imaginary);
+        return x->given;
     case OPT_SHAPES: return read_shapes(row, text, at);
     case OPT_WHOLES: return read_wholes(row, text, at);
     case OPT_NAMES:

@@ -10,10 +10,11 @@
 typedef struct session session;
 typedef struct command command;
 
-typedef struct real_option {
+/* imaginary: 0 unless X,Y was given. */
+typedef struct scalar_option {
     bool given;
-    double value;
-} real_option;
+    double value, imaginary;
+} scalar_option;
 
 enum { OPT_LIST = 64 };
 
@@ -40,9 +41,9 @@ typedef struct options {
     const char *output, *add, *gpu, *json, *html, *kernel;
     int64_t device, threads, samples, deadline, pad, batch;
     uint64_t seed;
-    real_option alpha, beta;
-    bool all, binary, tables, transpose_a, transpose_b, verify, host, skinny, explain_plan, warm, deep, append, force,
-        verbose, quiet, help, man, completion;
+    scalar_option alpha, beta;
+    bool all, binary, tables, transpose_a, transpose_b, conjugate_a, conjugate_b, verify, host, skinny, explain_plan,
+        warm, deep, append, force, verbose, quiet, help, man, completion;
     name_list engines, dtypes, rungs, against, sets;
     shape_list shapes;
     number_list sizes, tiles, element;
@@ -77,7 +78,7 @@ typedef enum option_kind {
     OPT_TEXT,   /* const char * */
     OPT_WHOLE,  /* int64_t from least to most */
     OPT_SEED,   /* uint64_t */
-    OPT_REAL,   /* real_option */
+    OPT_SCALAR, /* scalar_option */
     OPT_SHAPES, /* shape_list, each side from least to most; at most `list` of them, as in the kinds below */
     OPT_WHOLES, /* number_list */
     OPT_NAMES,  /* name_list, any names */

@@ -7,20 +7,28 @@
 #include <string.h>
 #include "../lab/far.h"
 
-static const tw_dtype dtypes[] = {TW_F32, TW_F64, TW_BF16, TW_I8};
+static const tw_dtype dtypes[] = {TW_F32, TW_F64, TW_BF16, TW_I8, TW_CF32, TW_CF64};
+enum { DTYPES = sizeof dtypes / sizeof *dtypes };
+
+static bool is_complex(tw_dtype dtype) { return tw_lab_dtype_of(dtype)->parts == 2; }
 
 /* Scalars in turns: 1 and 0, both 1, and others; of f64 some that f32 does not hold. */
 static void take_scalars(tw_problem *p, int turn)
 {
     static const double narrow[][2] = {{1, 0}, {-2, 0}, {1, 1}, {3, -2}, {0, 2}},
                         wide[][2] = {{0x1p24 + 1, 0}, {-1, 0}, {0x1p24 + 1, 0x1p25 + 3}, {1, 1}, {0, 0x1p25 + 3}};
-    const double *pair = p->dtype == TW_F64 ? wide[turn % 5] : narrow[turn % 5];
+    const bool is_wide = p->dtype == TW_F64 || p->dtype == TW_CF64;
+    const double *pair = is_wide ? wide[turn % 5] : narrow[turn % 5],
+                 *other = is_wide ? wide[turn % 4] : narrow[turn % 4];
     p->alpha = pair[0], p->beta = pair[1];
+    if (is_complex(p->dtype)) p->alpha_imaginary = other[1], p->beta_imaginary = -other[1];
 }
 
 static tw_problem problem_of(tw_dtype dtype, int op, int64_t m, int64_t n, int64_t k, int turn)
 {
-    tw_problem p = tw_problem_make(dtype, (tw_op)(op / 2 % 2), (tw_op)(op % 2), m, n, k);
+    const bool complex = is_complex(dtype); /* all four ops */
+    const tw_op op_a = (tw_op)(complex ? op % 4 : op / 2 % 2), op_b = (tw_op)(complex ? (op + turn) % 4 : op % 2);
+    tw_problem p = tw_problem_make(dtype, op_a, op_b, m, n, k);
     p.lda += turn % 3, p.ldb += turn / 2 % 3, p.ldc += turn / 3 % 3;
     take_scalars(&p, turn);
     return p;
@@ -30,7 +38,7 @@ static tw_problem problem_of(tw_dtype dtype, int op, int64_t m, int64_t n, int64
 static void judge(exact_tally *t, integers *x)
 {
     const tw_problem *p = &x->problem;
-    const char op_a = p->op_a == TW_N ? 'n' : 't', op_b = p->op_b == TW_N ? 'n' : 't';
+    const char op_a = "ntcr"[p->op_a], op_b = "ntcr"[p->op_b];
     char text[200];
     t->products++;
     if (integers_judge(x, text, sizeof text)) return;
@@ -119,12 +127,12 @@ tw_status exact_plans(exact_tally *t)
                                         {6000, 1, 300},  {5, 7, 0}};
     enum { SHAPES = sizeof shapes / sizeof *shapes };
     tw_status status = TW_OK;
-    for (int i = 0; status == TW_OK && i < SHAPES * 4 * 4; i++) {
-        const int64_t *shape = shapes[i / 16];
-        const tw_dtype dtype = dtypes[i / 4 % 4];
+    for (int i = 0; status == TW_OK && i < SHAPES * 4 * DTYPES; i++) {
+        const int64_t *shape = shapes[i / (4 * DTYPES)];
+        const tw_dtype dtype = dtypes[i / 4 % DTYPES];
         for (int adds = 0; status == TW_OK && !t->failed && adds < (dtype == TW_F32 ? 2 : 1); adds++) {
             tw_problem p = problem_of(dtype, i, shape[0], shape[1], shape[2], i);
-            take_scalars(&p, 2 * (dtype == TW_F32 ? adds : i / 2) + i / 16 % 2);
+            take_scalars(&p, 2 * (dtype == TW_F32 ? adds : i / 2) + i / (4 * DTYPES) % 2);
             status = gemm_once(t, &p);
         }
     }
@@ -270,7 +278,7 @@ tw_status exact_batches(exact_tally *t)
         const int64_t *shape = shapes[i / 12];
         const int turn = i / 3, shared = i % 3;
         if (shape[3] > 60000 && i % 4 != i / 12) continue; /* of the largest some */
-        const tw_problem p = problem_of(dtypes[(turn + i / 12) % 4], turn, shape[0], shape[1], shape[2],
+        const tw_problem p = problem_of(dtypes[(turn + i / 12) % DTYPES], turn, shape[0], shape[1], shape[2],
                                         turn + 2 * shared);
         tw_batch batch = tw_batch_make(&p, shape[3]);
         batch.stride_a += 3, batch.stride_b += 1, batch.stride_c += 2;
@@ -288,10 +296,10 @@ tw_status exact_far(exact_tally *t)
     static const int64_t shapes[][3] = {{9, 7, 37}, {1, 9, 21}, {9, 1, 21}, {100, 90, 110}};
     enum { SHAPES = sizeof shapes / sizeof *shapes };
     tw_status status = TW_OK;
-    for (int i = 0; status == TW_OK && !t->failed && i < 4 * 4 * SHAPES; i++) {
-        const int64_t *shape = shapes[i / 16];
+    for (int i = 0; status == TW_OK && !t->failed && i < 4 * DTYPES * SHAPES; i++) {
+        const int64_t *shape = shapes[i / (4 * DTYPES)];
         const bool items = i % 3 == 2, paged = i % 2;
-        const tw_problem p = problem_of(dtypes[i / 4 % 4], i, shape[0], shape[1], shape[2], i);
+        const tw_problem p = problem_of(dtypes[i / 4 % DTYPES], i, shape[0], shape[1], shape[2], i);
         const tw_batch batch = tw_batch_make(&p, 4);
         integers x;
         status = integers_make(&p, items ? &batch : NULL, t->seed, &x);

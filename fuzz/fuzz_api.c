@@ -90,9 +90,16 @@ static void *resized(void *value, size_t bytes)
 
 /* ---- operands ---- */
 
+/* Of a complex element the type of both parts. */
+static tw_dtype part_of(tw_dtype dtype) { return dtype == TW_CF64 ? TW_F64 : dtype == TW_CF32 ? TW_F32 : dtype; }
+
+static bool is_complex(tw_dtype dtype) { return part_of(dtype) != dtype; }
+
 static size_t bytes_of(tw_dtype dtype)
 {
     switch (dtype) {
+    case TW_CF64: return 16;
+    case TW_CF32:
     case TW_F64: return 8;
     case TW_F32:
     case TW_I32: return 4;
@@ -105,7 +112,8 @@ static size_t bytes_of(tw_dtype dtype)
 
 static tw_dtype type_of_c(const tw_problem *p)
 {
-    return p->dtype_c != 0 ? p->dtype_c : p->dtype == TW_F64 ? TW_F64 : p->dtype == TW_I8 ? TW_I32 : TW_F32;
+    if (p->dtype_c != 0 || is_complex(p->dtype)) return p->dtype_c != 0 ? p->dtype_c : p->dtype;
+    return p->dtype == TW_F64 ? TW_F64 : p->dtype == TW_I8 ? TW_I32 : TW_F32;
 }
 
 typedef struct operand {
@@ -165,8 +173,9 @@ static double get(const char *at, tw_dtype dtype)
 /* Small whole numbers everywhere, the gaps too. */
 static void fill(char *at, size_t bytes, const operand *x, int seed)
 {
-    for (size_t i = 0; i + x->element <= bytes; i += x->element)
-        put(at + i, x->dtype, (int)((i / x->element + (size_t)seed) * 7 % 5) - 2);
+    const size_t step = is_complex(x->dtype) ? x->element / 2 : x->element;
+    for (size_t i = 0; i + step <= bytes; i += step)
+        put(at + i, part_of(x->dtype), (int)((i / step + (size_t)seed) * 7 % 5) - 2);
 }
 
 /* False: no operand could be made. */
@@ -243,6 +252,55 @@ static void check_element(const product *x, const char *a, const char *b, int64_
     REQUIRE(!(fabs(found - scaled) > 2 * unit * terms + tiny));
 }
 
+typedef struct parts {
+    double re, im;
+} parts;
+
+static parts get_parts(const char *at, tw_dtype dtype)
+{
+    return (parts){get(at, part_of(dtype)), get(at + bytes_of(part_of(dtype)), part_of(dtype))};
+}
+
+/* Element (i, j) of op(X). */
+static parts factor(const operand *x, const char *base, tw_op op, int64_t i, int64_t j)
+{
+    const bool transposed = op == TW_T || op == TW_C;
+    parts value = get_parts(element(x, (char *)base, transposed ? j : i, transposed ? i : j), x->dtype);
+    if (op == TW_C || op == TW_R) value.im = -value.im;
+    return value;
+}
+
+static parts times(parts x, parts y) { return (parts){x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re}; }
+
+static double size_of(parts x) { return fabs(x.re) + fabs(x.im); }
+
+/* The same of a complex element, whose parts both are within the sum of all sizes. */
+static void check_complex(const product *x, const char *a, const char *b, int64_t i, int64_t j, parts before,
+                          parts found)
+{
+    const bool wide = x->p.dtype == TW_CF64;
+    const parts alpha = wide ? (parts){x->p.alpha, x->p.alpha_imaginary}
+                             : (parts){(double)(float)x->p.alpha, (double)(float)x->p.alpha_imaginary},
+                beta = wide ? (parts){x->p.beta, x->p.beta_imaginary}
+                            : (parts){(double)(float)x->p.beta, (double)(float)x->p.beta_imaginary};
+    const bool reads = alpha.re != 0 || alpha.im != 0, adds = beta.re != 0 || beta.im != 0;
+    parts sum = {0, 0};
+    double size = 0;
+    for (int64_t q = 0; reads && q < x->p.k; q++) {
+        const parts u = factor(&x->a, a, x->p.op_a, i, q), v = factor(&x->b, b, x->p.op_b, q, j), w = times(u, v);
+        sum.re += w.re, sum.im += w.im, size += size_of(u) * size_of(v);
+    }
+    const parts scaled = times(alpha, sum), old = times(beta, before);
+    const double k = (double)x->p.k, unit = wide ? 0x1p-53 : 0x1p-24,
+                 terms = (reads ? size_of(alpha) * size * (2 * k + 4) : 0) +
+                         (adds ? 4 * size_of(beta) * size_of(before) : 0);
+    if (!(terms < (wide ? 1e300 : 1e37))) return; /* it may overflow */
+    const double tiny = (fmax(1, size_of(alpha)) * 2 * k + 2) * (wide ? 0x1p-1074 : 0x1p-149);
+    const double re = (reads ? scaled.re : 0) + (adds ? old.re : 0), im = (reads ? scaled.im : 0) + (adds ? old.im : 0);
+    REQUIRE(fabs(found.re - re) <= 2 * unit * terms + tiny);
+    REQUIRE(fabs(found.im - im) <= 2 * unit * terms + tiny);
+}
+
 /* Every element is the product's, and every byte between them is as it was. */
 static void check(product *x, char *const *before)
 {
@@ -253,7 +311,10 @@ static void check(product *x, char *const *before)
         for (int64_t row = 0; row < x->p.m; row++)
             for (int64_t col = 0; col < x->p.n; col++) {
                 char *at = element(&x->c, c, row, col), *was = element(&x->c, old, row, col);
-                check_element(x, a, b, row, col, get(was, x->c.dtype), get(at, x->c.dtype));
+                if (is_complex(x->c.dtype))
+                    check_complex(x, a, b, row, col, get_parts(was, x->c.dtype), get_parts(at, x->c.dtype));
+                else
+                    check_element(x, a, b, row, col, get(was, x->c.dtype), get(at, x->c.dtype));
                 memcpy(was, at, x->c.element); /* what is left must be equal */
             }
     }
@@ -267,8 +328,9 @@ static void run(tw_context *context, product *x)
     x->by_address = x->is_batch && x->batch.pointers != 0;
     const int64_t count = x->batch.count;
     const tw_dtype own = type_of_c(p);
-    x->a = (operand){p->op_a == TW_T ? p->k : p->m,
-                     p->op_a == TW_T ? p->m : p->k,
+    const bool a_transposed = p->op_a == TW_T || p->op_a == TW_C, b_transposed = p->op_b == TW_T || p->op_b == TW_C;
+    x->a = (operand){a_transposed ? p->k : p->m,
+                     a_transposed ? p->m : p->k,
                      p->lda,
                      x->batch.stride_a,
                      count,
@@ -277,8 +339,8 @@ static void run(tw_context *context, product *x)
                      p->dtype,
                      {0},
                      NULL};
-    x->b = (operand){p->op_b == TW_T ? p->n : p->k,
-                     p->op_b == TW_T ? p->k : p->n,
+    x->b = (operand){b_transposed ? p->n : p->k,
+                     b_transposed ? p->k : p->n,
                      p->ldb,
                      x->batch.stride_b,
                      count,
@@ -326,11 +388,14 @@ static void run(tw_context *context, product *x)
 
 static void multiply(tw_context *context)
 {
-    static const tw_dtype dtypes[] = {TW_F64, TW_F32, TW_BF16, TW_I8};
-    product x = {.p = tw_problem_make(dtypes[byte() % 4], (tw_op)(byte() % 2), (tw_op)(byte() % 2), byte() % 40,
-                                      byte() % 40, byte() % 40)};
+    static const tw_dtype dtypes[] = {TW_F64, TW_F32, TW_BF16, TW_I8, TW_CF32, TW_CF64};
+    const tw_dtype dtype = dtypes[byte() % 6];
+    const int ops = is_complex(dtype) ? 4 : 2;
+    const tw_op op_a = (tw_op)(byte() % ops), op_b = (tw_op)(byte() % ops);
+    product x = {.p = tw_problem_make(dtype, op_a, op_b, byte() % 40, byte() % 40, byte() % 40)};
     x.p.lda += byte() % 4, x.p.ldb += byte() % 4, x.p.ldc += byte() % 4;
     x.p.alpha = (double)(byte() % 4) - 1, x.p.beta = (double)(byte() % 4) - 1;
+    if (ops == 4) x.p.alpha_imaginary = (double)(byte() % 4) - 1, x.p.beta_imaginary = (double)(byte() % 4) - 1;
     x.is_batch = byte() & 1;
     x.batch = tw_batch_make(&x.p, x.is_batch ? byte() % 6 : 1);
     if (!x.is_batch) x.batch.stride_a = x.batch.stride_b = x.batch.stride_c = 0;

@@ -273,16 +273,18 @@ static inline tw_problem tw_problem_make(tw_dtype dtype, tw_op op_a, tw_op op_b,
  *           [docs/ACCURACY.md; where (k+2) u > 1/2 read (1 + u)^j - 1 for g(j)]
  *           bf16: read 2^-125 for the smallest subnormal, and subnormals of A and B (below 2^-126) may count as 0.
  *           Processors with bf16 instructions do both, others neither.
- *           cf32, cf64: of the real and of the imaginary part, each a real sum of 2 k products ar br and -ai bi, or ar bi
- *           and ai br:
- *             |part - exact| <= g(2k+3) (alpha's terms) + g(3) (beta's terms) + subnormals as above, for 2 k
- *           where alpha's terms are, with S that sum of magnitudes and S' the other part's, |alpha_r| S + |alpha_i| S',
- *           and beta's |beta_r c_r| + |beta_i c_i|, or |beta_r c_i| + |beta_i c_r|. A scalar without an imaginary part
- *           multiplies both parts as a real number: infinities stay what they are.
+ *           cf32, cf64: the real and the imaginary part of an element are each a real sum of 2 k products, ar br and
+ *           -ai bi, or ar bi and ai br. With S the sum of their magnitudes, S' that of the other part, c the same part
+ *           of C0 and c' the other:
+ *             |part - exact| <= g(2k+4) (|alpha_r| S + |alpha_i| S') + g(4) (|beta_r c| + |beta_i c'|)
+ *                               + (max(1, |alpha_r| + |alpha_i|) 2k + 2) smallest positive subnormal
+ *           Where neither scalar has an imaginary part, the bound above holds with 2 k for k. A scalar without an
+ *           imaginary part multiplies both parts as a real number: infinities stay what they are.
  *           i8: no error. C is the exact result modulo 2^32, from -2^31 to 2^31 - 1. With alpha 1 and beta 0 nothing
  *           wraps around up to k = 131071.
  *
- * Cost      2 m n k flops, of complex types 8 m n k; at least (m k + k n + m n) elements moved, m n more when beta != 0.
+ * Cost      2 m n k flops, of complex types 8 m n k; at least (m k + k n + m n) elements moved, m n more when
+ *           beta != 0.
  *
  * Returns   TW_OK
  *           TW_BAD_ARGUMENT, TW_NO_KERNEL                 C untouched

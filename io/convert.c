@@ -18,6 +18,7 @@ typedef struct type_row {
 #define DIGITS(id, bytes, kind)                                                                                        \
     ((kind) == 'u'     ? 8 * (bytes)                                                                                   \
      : (kind) == 'i'   ? 8 * (bytes)-1                                                                                 \
+     : (kind) == 'c'   ? ((bytes) == 16 ? 53 : 24)                                                                     \
      : (id) == IO_BF16 ? 8                                                                                             \
      : (bytes) == 8    ? 53                                                                                            \
      : (bytes) == 4    ? 24                                                                                            \
@@ -33,8 +34,14 @@ size_t io_type_bytes(io_type type) { return (unsigned)type < IO_TYPE_COUNT ? typ
 
 const char *io_type_name(io_type type) { return (unsigned)type < IO_TYPE_COUNT ? types[type].name : "?"; }
 
+io_type io_type_part(io_type type) { return type == IO_CF32 ? IO_F32 : type == IO_CF64 ? IO_F64 : type; }
+
+bool io_type_is_complex(io_type type) { return types[type].kind == 'c'; }
+
 bool io_type_parse(const char *name, io_type *out)
 {
+    if (strcmp(name, "complex64") == 0) return *out = IO_CF32, true;
+    if (strcmp(name, "complex128") == 0) return *out = IO_CF64, true;
     for (int t = 0; t < IO_TYPE_COUNT; t++) {
         if (strcmp(name, types[t].name) == 0) {
             *out = (io_type)t;
@@ -66,6 +73,8 @@ static io_type float_for(io_type type)
 io_type io_result_type(io_type a, io_type b)
 {
     if (a == b) return a;
+    if (io_type_is_complex(a) || io_type_is_complex(b))
+        return io_result_type(io_type_part(a), io_type_part(b)) == IO_F64 ? IO_CF64 : IO_CF32;
     if (a == IO_BF16 || b == IO_BF16) return wider(IO_F32, float_for(a == IO_BF16 ? b : a));
     if (types[a].kind == types[b].kind) return wider(a, b);
     if (types[a].kind == 'f' || types[b].kind == 'f') return wider(float_for(a), float_for(b));
@@ -177,6 +186,12 @@ ROW_FUNCTIONS(IO_U64, uint64_t)
 typedef void row_function(const unsigned char *restrict from, size_t step, bool swapped, size_t count,
                           void *restrict out);
 
+/* A complex matrix is converted part by part: what these are never called for. */
+#define IO_CF32_to_float  NULL
+#define IO_CF32_to_double NULL
+#define IO_CF64_to_float  NULL
+#define IO_CF64_to_double NULL
+
 static row_function *const to_float[IO_TYPE_COUNT] = {
 #define X(id, name, bytes, kind) id##_to_float,
     IO_TYPES(X)
@@ -191,23 +206,71 @@ static row_function *const to_double[IO_TYPE_COUNT] = {
 
 static void convert_numbers(const io_matrix *matrix, io_type to, void *out);
 
+/* The real parts of a complex matrix (0), or the imaginary ones (1), as a matrix of real numbers. */
+static io_matrix part_of(const io_matrix *matrix, int part)
+{
+    io_matrix real = *matrix;
+    real.type = io_type_part(matrix->type);
+    real.row_stride *= 2, real.col_stride *= 2;
+    real.data = (const unsigned char *)matrix->data + (size_t)part * types[real.type].bytes;
+    return real;
+}
+
+/* Rows in pieces: the real parts, then the imaginary ones, then both side by side. */
+#define COMPLEX_FUNCTION(target)                                                                                       \
+    static void complex_to_##target(const io_matrix *matrix, target *out)                                              \
+    {                                                                                                                  \
+        enum { PIECE = 256 };                                                                                          \
+        static const io_type type = sizeof(target) == sizeof(float) ? IO_F32 : IO_F64;                                 \
+        target parts[2][PIECE] = {{0}};                                                                                \
+        const bool complex = io_type_is_complex(matrix->type);                                                         \
+        const io_matrix of[2] = {complex ? part_of(matrix, 0) : *matrix, complex ? part_of(matrix, 1) : *matrix};      \
+        for (int64_t i = 0; i < matrix->rows; i++)                                                                     \
+            for (int64_t j = 0; j < matrix->cols; j += PIECE) {                                                        \
+                const int64_t count = matrix->cols - j < PIECE ? matrix->cols - j : PIECE;                             \
+                for (int part = 0; part <= complex; part++) convert_row(&of[part], type, i, j, count, parts[part]);    \
+                for (int64_t x = 0; x < count; x++, out += 2) out[0] = parts[0][x], out[1] = parts[1][x];              \
+            }                                                                                                          \
+    }
+
+/* `count` real elements of a row as f32 or f64. */
+static void convert_row(const io_matrix *matrix, io_type to, int64_t i, int64_t j, int64_t count, void *out)
+{
+    row_function *convert = to == IO_F32 ? to_float[matrix->type] : to_double[matrix->type];
+    const size_t step = (size_t)matrix->col_stride * types[matrix->type].bytes;
+    convert(address(matrix, i, j), step, matrix->swapped, (size_t)count, out);
+}
+
+COMPLEX_FUNCTION(float)
+COMPLEX_FUNCTION(double)
+
 /* A strip of columns at a time, so that a column-major matrix gives each cache line once: whole rows where
  * the elements of a row lie side by side. */
 void io_convert(const io_matrix *matrix, io_type to, void *out)
 {
     if (matrix->rows == 0 || matrix->cols == 0) return;
+    if (to == IO_CF32 || to == IO_CF64) {
+        if (to == IO_CF32)
+            complex_to_float(matrix, out);
+        else
+            complex_to_double(matrix, out);
+        return;
+    }
+    if (io_type_is_complex(matrix->type)) {
+        const io_matrix re = part_of(matrix, 0);
+        io_convert(&re, to, out);
+        return;
+    }
     if (to != IO_F32 && to != IO_F64) {
         convert_numbers(matrix, to, out);
         return;
     }
-    row_function *convert = to == IO_F32 ? to_float[matrix->type] : to_double[matrix->type];
-    size_t step = (size_t)matrix->col_stride * types[matrix->type].bytes;
     int64_t strip = matrix->col_stride == 1 ? matrix->cols : 16;
     for (int64_t j = 0; j < matrix->cols; j += strip) {
         int64_t count = matrix->cols - j < strip ? matrix->cols - j : strip;
         for (int64_t i = 0; i < matrix->rows; i++) {
             unsigned char *row = (unsigned char *)out + (size_t)(i * matrix->cols + j) * types[to].bytes;
-            convert(address(matrix, i, j), step, matrix->swapped, (size_t)count, row);
+            convert_row(matrix, to, i, j, count, row);
         }
     }
 }
@@ -338,6 +401,14 @@ static void number_text(number value, io_type type, char *text, size_t size)
 
 void io_number_text(const io_matrix *matrix, int64_t i, int64_t j, char *text, size_t size)
 {
+    if (io_type_is_complex(matrix->type)) {
+        const io_matrix re = part_of(matrix, 0), im = part_of(matrix, 1);
+        io_real_text(number_at(&re, i, j).real, re.type, text, size);
+        const size_t used = strlen(text);
+        snprintf(text + used, size - used, " ");
+        if (used + 1 < size) io_real_text(number_at(&im, i, j).real, im.type, text + used + 1, size - used - 1);
+        return;
+    }
     number value = number_at(matrix, i, j);
     if (value.integer)
         snprintf(text, size, "%s%" PRIu64, value.negative ? "-" : "", value.magnitude);
@@ -345,8 +416,30 @@ void io_number_text(const io_matrix *matrix, int64_t i, int64_t j, char *text, s
         io_real_text(value.real, matrix->type, text, size);
 }
 
+/* Do both parts fit? If not, *i and *j hold the first element of which one does not. */
+static bool complex_fits(const io_matrix *matrix, io_type to, int64_t *i, int64_t *j, char *value, size_t value_size)
+{
+    const io_matrix parts[2] = {part_of(matrix, 0), part_of(matrix, 1)};
+    const bool wide = !io_type_is_complex(to) || (matrix->type == IO_CF64 && to == IO_CF32);
+    io_locale locale;
+    for (*i = 0; wide && matrix->cols > 0 && *i < matrix->rows; ++*i)
+        for (*j = 0; *j < matrix->cols; ++*j) {
+            if (io_type_is_complex(to) && real_fits(number_at(&parts[0], *i, *j).real, IO_F32) &&
+                real_fits(number_at(&parts[1], *i, *j).real, IO_F32))
+                continue;
+            snprintf(value, value_size, "?");
+            if (!io_locale_enter(&locale)) return false;
+            io_number_text(matrix, *i, *j, value, value_size);
+            io_locale_leave(&locale);
+            return false;
+        }
+    return true;
+}
+
 bool io_fits_exactly(const io_matrix *matrix, io_type to, int64_t *i, int64_t *j, char *value, size_t value_size)
 {
+    if (io_type_is_complex(matrix->type)) return complex_fits(matrix, to, i, j, value, value_size);
+    to = io_type_part(to);
     if (always_fits(matrix->type, to) || matrix->cols == 0) return true;
     for (*i = 0; *i < matrix->rows; ++*i) {
         for (*j = 0; *j < matrix->cols; ++*j) {

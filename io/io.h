@@ -14,7 +14,7 @@
 
 /* The element types a file may hold, in one list: enumerator, name as in --dtype, bytes, class.
  * Class: 'f' binary floating point (bf16: the upper half of an f32, in raw files alone), 'i' signed two's complement,
- * 'u' unsigned. */
+ * 'u' unsigned, 'c' complex: two floating-point numbers of half the bytes, the real part first. */
 #define IO_TYPES(X)                                                                                                    \
     X(IO_F64, "f64", 8, 'f')                                                                                           \
     X(IO_F32, "f32", 4, 'f')                                                                                           \
@@ -27,7 +27,9 @@
     X(IO_U16, "u16", 2, 'u')                                                                                           \
     X(IO_U32, "u32", 4, 'u')                                                                                           \
     X(IO_U64, "u64", 8, 'u')                                                                                           \
-    X(IO_BF16, "bf16", 2, 'f')
+    X(IO_BF16, "bf16", 2, 'f')                                                                                         \
+    X(IO_CF32, "cf32", 8, 'c')                                                                                         \
+    X(IO_CF64, "cf64", 16, 'c')
 
 typedef enum io_type {
 #define X(id, name, bytes, kind) id,
@@ -52,10 +54,10 @@ typedef enum io_format { IO_FORMAT_NONE = 0, IO_FORMAT_NPY, IO_FORMAT_MTX, IO_FO
 /* A matrix as a view: element (i, j) lies at data + (i * row_stride + j * col_stride) * io_type_bytes(type). */
 typedef struct io_matrix {
     io_type type;
-    bool swapped;                   /* elements are stored in the other byte order than this machine's */
+    bool swapped;                   /* numbers are stored in the other byte order than this machine's */
     int64_t rows, cols;             /* >= 0; rows * cols * bytes fits in PTRDIFF_MAX */
     int64_t row_stride, col_stride; /* in elements, >= 0 */
-    const void *data;               /* aligned to one element; may be NULL when rows * cols == 0 */
+    const void *data;               /* aligned to one number; may be NULL when rows * cols == 0 */
     /* what io_free gives back: a mapping or a malloc block, NULL for a borrowed view */
     void *memory;
     size_t mapped_bytes; /* > 0: memory is a mapping of that many bytes */
@@ -69,7 +71,11 @@ typedef struct io_raw_shape {
 
 size_t io_type_bytes(io_type type);
 const char *io_type_name(io_type type);
-bool io_type_parse(const char *name, io_type *out); /* "f32" -> IO_F32; false: no such name */
+/* io_type_parse - "f32" -> IO_F32, and "complex64" -> IO_CF32, "complex128" -> IO_CF64 as NumPy names them; false: no
+ * such name. */
+bool io_type_parse(const char *name, io_type *out);
+io_type io_type_part(io_type type); /* of a complex type that of its parts; else type */
+bool io_type_is_complex(io_type type);
 
 /* io_format_of - the format that a path's ending names: .npy, .mtx, .raw or .bin (any case); NONE otherwise. */
 io_format io_format_of(const char *path);
@@ -97,15 +103,18 @@ io_status raw_parse(const void *bytes, size_t count, const char *name, const io_
 
 /* io_result_type - NumPy's result_type of two element types (numpy.result_type, NEP 50 has no say between arrays): f16
  * with i16 is f32, f32 with i32 is f64, i64 with u64 is f64, i8 with u8 is i16, ... bf16, which NumPy has not, is f32
- * with any type but itself that f32 could be the result of. */
+ * with any type but itself that f32 could be the result of. A complex type with any other is complex, of the parts that
+ * hold both: cf32 with f64 or i32 is cf64. */
 io_type io_result_type(io_type a, io_type b);
 
 /* io_convert - write every element as type `to` into out, rows * cols elements, C order, rounded to nearest even where
  * `to` is IO_F32, IO_F64 or IO_BF16: values beyond the range become infinities; NaN stays NaN. IO_I8 and IO_I32 take
- * what io_fits_exactly() lets pass. */
+ * what io_fits_exactly() lets pass. IO_CF32 and IO_CF64 take real elements as complex ones without an imaginary part;
+ * of complex elements the other types take the real parts. */
 void io_convert(const io_matrix *matrix, io_type to, void *out);
 
-/* io_fits_exactly - true if every element is a value of type `to` (NaN and infinities are). When false, *i and *j
+/* io_fits_exactly - true if every element is a value of type `to` (NaN and infinities are; of a real type no element of a
+ * complex matrix is). When false, *i and *j
  * hold the first offender in C order and value (at least 64 bytes) its text. */
 bool io_fits_exactly(const io_matrix *matrix, io_type to, int64_t *i, int64_t *j, char *value, size_t value_size);
 
@@ -125,8 +134,8 @@ char *io_follow(const char *path);
 io_status io_cannot_open(const char *path, io_error *error);
 
 /* io_output_write - the whole matrix in that format (NPY: version 1, C order, little endian; MTX: array real general,
- * shortest digits that read back exactly, `nan` `inf` `-inf`, or array integer general; RAW: C order, this machine's
- * byte order). f32, f64 and i32. */
+ * shortest digits that read back exactly, `nan` `inf` `-inf`, or array complex or integer general; RAW: C order, this
+ * machine's byte order). f32, f64, i32, cf32 and cf64. */
 io_status io_output_write(io_output *output, io_format format, const io_matrix *matrix, io_error *error);
 io_status io_output_commit(io_output *output, io_error *error); /* flush, fsync, rename; discards on failure */
 void io_output_discard(io_output *output);                      /* removes the temporary file; safe after commit */

@@ -53,7 +53,7 @@ io_status io_place(const char *name, const void *bytes, io_matrix *out, io_error
 
 bool io_host_is_big_endian(void);
 double io_real_at(const io_matrix *matrix, int64_t i, int64_t j); /* of the class 'f' only */
-/* of any class; as io_real_text */
+/* of any class; as io_real_text, of a complex element both parts with a space between them */
 void io_number_text(const io_matrix *matrix, int64_t i, int64_t j, char *text, size_t size);
 
 /* io_real_text - the shortest text that reads back as value, itself a value of type (f64, f32, f16).
@@ -82,7 +82,7 @@ io_status raw_need(size_t count, const char *name, const io_raw_shape *shape, si
 /* io_other_kind - "; it is ..." where the first bytes are those of an archive or of a compressed file; else "". */
 const char *io_other_kind(const void *bytes, size_t count);
 
-/* The writers behind io_output_write; matrix is f32, f64 or i32. */
+/* The writers behind io_output_write; matrix is of a type that it takes. */
 io_status npy_write(io_output *output, const io_matrix *matrix, io_error *error);
 io_status mtx_write(io_output *output, const io_matrix *matrix, io_error *error);
 io_status raw_write(io_output *output, const io_matrix *matrix, io_error *error);

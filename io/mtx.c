@@ -16,8 +16,8 @@ enum { MOST_LINE = 1 << 20 };
 /* Of a stream: what stands before the sizes or between entries, and an entry, on average. */
 enum { MOST_COMMENT = 1 << 20, ENTRY_BYTES = 128 };
 
-typedef enum field { REAL, INTEGER, UNSIGNED, PATTERN } field;
-typedef enum symmetry { GENERAL, SYMMETRIC, SKEW } symmetry;
+typedef enum field { REAL, INTEGER, UNSIGNED, PATTERN, COMPLEX } field;
+typedef enum symmetry { GENERAL, SYMMETRIC, SKEW, HERMITIAN } symmetry;
 
 typedef struct header {
     bool coordinate;
@@ -26,7 +26,7 @@ typedef struct header {
     int64_t rows, cols, entries; /* entries: those that the file spells out */
 } header;
 
-/* One element of the result: which member counts follows from the field. */
+/* One number of the result: which member counts follows from the field. A complex element has two, of REAL. */
 typedef union cell {
     double real;
     int64_t integer;
@@ -198,7 +198,7 @@ static bool parse_real(token t, double *out)
 static const char *const value_names[] = {
     [REAL] = "a real number", [INTEGER] = "an integer in i64", [UNSIGNED] = "an integer in u64"};
 
-static io_status take_value(reader *r, field f, cell *out)
+static io_status take_number(reader *r, field f, cell *out)
 {
     if (f == INTEGER) return take_int64(r, value_names[f], &out->integer);
     out->real = 1; /* what a pattern stands for */
@@ -207,6 +207,12 @@ static io_status take_value(reader *r, field f, cell *out)
     bool negative, good = f == REAL ? parse_real(t, &out->real) : parse_integer(t, &negative, &out->natural);
     if (good && f == UNSIGNED) good = !negative || out->natural == 0;
     return good ? IO_OK : unexpected(r, t, value_names[f]);
+}
+
+static io_status take_value(reader *r, field f, cell out[2])
+{
+    io_status status = take_number(r, f == COMPLEX ? REAL : f, &out[0]);
+    return status == IO_OK && f == COMPLEX ? take_number(r, REAL, &out[1]) : status;
 }
 
 /* Entries of one place are summed; a first one is kept as it is, even -0. False where a sum overflows. */
@@ -263,29 +269,40 @@ static io_status read_banner(reader *r, header *h)
     static const word banners[] = {{BANNER, 0}, {NULL, 0}};
     static const word objects[] = {{"matrix", 0}, {NULL, 0}};
     static const word formats[] = {{"array", 0}, {"coordinate", 1}, {NULL, 0}};
-    static const word fields[] = {{"real", REAL},       {"double", REAL},
-                                  {"integer", INTEGER}, {"unsigned-integer", UNSIGNED},
-                                  {"pattern", PATTERN}, {NULL, 0}};
+    static const word fields[] = {{"real", REAL},
+                                  {"double", REAL},
+                                  {"complex", COMPLEX},
+                                  {"integer", INTEGER},
+                                  {"pattern", PATTERN},
+                                  {"unsigned-integer", UNSIGNED},
+                                  {NULL, 0}};
     static const word symmetries[] = {
-        {"general", GENERAL}, {"symmetric", SYMMETRIC}, {"skew-symmetric", SKEW}, {NULL, 0}};
+        {"general", GENERAL}, {"symmetric", SYMMETRIC}, {"skew-symmetric", SKEW}, {"hermitian", HERMITIAN}, {NULL, 0}};
     int banner, object, format = 0, f = 0, s = 0;
     next_raw_line(r);
     io_status status = take_word(r, banners, "the banner '" BANNER "'", &banner);
     if (status == IO_OK) status = take_word(r, objects, "the object 'matrix'", &object);
     if (status == IO_OK) status = take_word(r, formats, "the format array or coordinate", &format);
     if (status == IO_OK)
-        status = take_word(r, fields, "the field real, double, integer, unsigned-integer or pattern", &f);
-    if (status == IO_OK) status = take_word(r, symmetries, "the symmetry general, symmetric or skew-symmetric", &s);
+        status = take_word(r, fields, "the field real, double, complex, integer, unsigned-integer or pattern", &f);
+    if (status == IO_OK)
+        status = take_word(r, symmetries, "the symmetry general, symmetric, skew-symmetric or hermitian", &s);
     if (status == IO_OK) status = line_ends(r);
     if (status == IO_OK && f == PATTERN && format == 0)
         return io_fail(r->error, IO_BAD_FILE, r->name, "line 1: an array of the field pattern holds no values");
+    if (status == IO_OK && s == HERMITIAN && f != COMPLEX)
+        return io_fail(r->error, IO_BAD_FILE, r->name,
+                       "line 1: a hermitian matrix whose field is not complex, expected symmetric");
     h->coordinate = format == 1;
     h->field = (field)f;
     h->symmetry = (symmetry)s;
     return status;
 }
 
-static io_type type_of(field f) { return f == INTEGER ? IO_I64 : f == UNSIGNED ? IO_U64 : IO_F64; }
+static io_type type_of(field f)
+{
+    return f == INTEGER ? IO_I64 : f == UNSIGNED ? IO_U64 : f == COMPLEX ? IO_CF64 : IO_F64;
+}
 
 /* The entries of an array: all, or those from the diagonal (skew: below the diagonal) down. */
 static int64_t array_entries(const header *h)
@@ -295,11 +312,11 @@ static int64_t array_entries(const header *h)
     return h->symmetry == SKEW ? triangle - n : triangle;
 }
 
-/* Can so many entries stand in the bytes that are left? The shortest: "1", "1 1", "1 1 1", and a newline
+/* Can so many entries stand in the bytes that are left? The shortest: "1", "1 1", "1 1 1", "1 1 1 1", and a newline
  * each. */
 static io_status check_entries(const reader *r, const header *h)
 {
-    int64_t entry_bytes = !h->coordinate ? 2 : h->field == PATTERN ? 4 : 6;
+    int64_t entry_bytes = (!h->coordinate ? 2 : h->field == PATTERN ? 4 : 6) + (h->field == COMPLEX ? 2 : 0);
     size_t present = (size_t)(r->end - r->rest);
     if (h->entries <= (int64_t)((present + 1) / (size_t)entry_bytes)) return IO_OK;
     return io_fail(r->error, IO_BAD_FILE, r->name,
@@ -331,11 +348,21 @@ static io_status read_sizes(reader *r, header *h)
 /* ---- the entries --------------------------------------------------------------------------------------- */
 
 /* Add the value at (i, j), counted from 0, and its mirror image. The result is column-major. */
-static io_status put(const reader *r, const header *h, cell *cells, int64_t i, int64_t j, cell value)
+static io_status put(const reader *r, const header *h, cell *cells, int64_t i, int64_t j, cell value[2])
 {
-    bool good = add(&cells[j * h->rows + i], value, h->field);
-    if (good && h->symmetry != GENERAL && i != j)
-        good = (h->symmetry != SKEW || negate(&value, h->field)) && add(&cells[i * h->rows + j], value, h->field);
+    const field f = h->field == COMPLEX ? REAL : h->field;
+    const int parts = h->field == COMPLEX ? 2 : 1;
+    bool good = true;
+    for (int part = 0; good && part < parts; part++) {
+        const bool turns = h->symmetry == SKEW || (h->symmetry == HERMITIAN && part == 1);
+        good = add(&cells[(j * h->rows + i) * parts + part], value[part], f);
+        if (good && h->symmetry != GENERAL && i != j)
+            good = (!turns || negate(&value[part], f)) && add(&cells[(i * h->rows + j) * parts + part], value[part], f);
+    }
+    if (good && h->symmetry == HERMITIAN && i == j && value[1].real != 0)
+        return io_fail(r->error, IO_BAD_FILE, r->name,
+                       "line %" PRId64 ": an imaginary part on the diagonal of a hermitian matrix, expected 0",
+                       r->line);
     if (good) return IO_OK;
     return io_fail(r->error, IO_BAD_FILE, r->name,
                    "line %" PRId64 ": the value at row %" PRId64 ", column %" PRId64 " does not fit in %s", r->line,
@@ -354,9 +381,9 @@ static io_status read_array(reader *r, const header *h, cell *cells)
     for (int64_t j = 0; h->entries > 0 && j < h->cols; j++) {
         int64_t first = h->symmetry == GENERAL ? 0 : h->symmetry == SKEW ? j + 1 : j;
         for (int64_t i = first; i < h->rows; i++, present++) {
-            cell value;
+            cell value[2];
             if (!next_line(r)) return missing(r, h, present);
-            io_status status = take_value(r, h->field, &value);
+            io_status status = take_value(r, h->field, value);
             if (status == IO_OK) status = line_ends(r);
             if (status == IO_OK) status = put(r, h, cells, i, j, value);
             if (status != IO_OK) return status;
@@ -376,10 +403,10 @@ static io_status take_index(reader *r, const char *what, int64_t most, int64_t *
 static io_status read_entry(reader *r, const header *h, cell *cells)
 {
     int64_t i, j;
-    cell value;
+    cell value[2];
     io_status status = take_index(r, "a row", h->rows, &i);
     if (status == IO_OK) status = take_index(r, "a column", h->cols, &j);
-    if (status == IO_OK) status = take_value(r, h->field, &value);
+    if (status == IO_OK) status = take_value(r, h->field, value);
     if (status == IO_OK) status = line_ends(r);
     if (status != IO_OK) return status;
     if (h->symmetry == SKEW && i == j)
@@ -471,7 +498,7 @@ io_status mtx_parse(const void *bytes, size_t count, const char *name, io_matrix
 /* Column by column, as the format wants it, in blocks of text. */
 static io_status write_values(io_output *output, const io_matrix *matrix, io_error *error)
 {
-    enum { MOST_VALUE = 32 };
+    enum { MOST_VALUE = 64 }; /* of a complex element two */
     char text[1 << 15];
     size_t used = 0;
     for (int64_t j = 0; matrix->rows > 0 && j < matrix->cols; j++) {
@@ -492,7 +519,10 @@ io_status mtx_write(io_output *output, const io_matrix *matrix, io_error *error)
 {
     char head[128];
     int used = snprintf(head, sizeof head, "%s matrix array %s general\n%" PRId64 " %" PRId64 "\n", BANNER,
-                        matrix->type == IO_I32 ? "integer" : "real", matrix->rows, matrix->cols);
+                        matrix->type == IO_I32             ? "integer"
+                        : io_type_is_complex(matrix->type) ? "complex"
+                                                           : "real",
+                        matrix->rows, matrix->cols);
     io_status status = io_put(output, head, (size_t)used, error);
     io_locale locale;
     if (status != IO_OK) return status;

@@ -130,7 +130,7 @@ static io_status refuse_dtype(const scanner *s, slice dtype, const char *what)
     char text[64];
     io_quote(text, sizeof text, dtype.text, dtype.count);
     return io_fail(s->error, IO_BAD_FILE, s->name,
-                   "the dtype is %s%s, expected one of f8 f4 f2 i8 i4 i2 i1 u8 u4 u2 u1", text, what);
+                   "the dtype is %s%s, expected one of f8 f4 f2 c16 c8 i8 i4 i2 i1 u8 u4 u2 u1", text, what);
 }
 
 /* The meaning of a type letter of NumPy, in brackets; an unknown letter has none. */
@@ -138,7 +138,7 @@ static const char *dtype_kind(char letter)
 {
     static const struct {
         const char *letters, *kind;
-    } kinds[] = {{"O", " (Python objects)"}, {"b?", " (booleans)"}, {"cFD", " (complex numbers)"},
+    } kinds[] = {{"O", " (Python objects)"}, {"b?", " (booleans)"}, {"cFDG", " (complex numbers)"},
                  {"SaU", " (strings)"},      {"V", " (raw bytes)"}, {"Mm", " (times)"}};
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
         if (letter != '\0' && strchr(kinds[k].letters, letter) != NULL) return kinds[k].kind;
@@ -162,10 +162,11 @@ static io_status read_dtype(scanner *s, header *h)
         order = code.text[0];
         code = (slice){code.text + 1, code.count - 1};
     }
-    for (int t = 0; code.count == 2 && t < IO_TYPE_COUNT; t++) {
-        const char *name = io_type_name((io_type)t); /* f64: kind, bits */
+    for (int t = 0; t < IO_TYPE_COUNT; t++) {
+        char known[8];
         size_t bytes = io_type_bytes((io_type)t);
-        if (t == IO_BF16 || code.text[0] != name[0] || code.text[1] != (char)('0' + bytes)) continue;
+        snprintf(known, sizeof known, "%c%zu", io_type_name((io_type)t)[0], bytes); /* of f64 f8 */
+        if (t == IO_BF16 || !slice_is(code, known)) continue;
         h->type = (io_type)t;
         h->swapped = bytes > 1 && (order == '<' || order == '>') && (order == '>') != io_host_is_big_endian();
         return IO_OK;

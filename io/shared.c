@@ -103,7 +103,7 @@ io_status io_place(const char *name, const void *bytes, io_matrix *out, io_error
 {
     size_t element = io_type_bytes(out->type);
     if (out->rows == 0 || out->cols == 0) return IO_OK;
-    if ((uintptr_t)bytes % element == 0) {
+    if ((uintptr_t)bytes % io_type_bytes(io_type_part(out->type)) == 0) {
         out->data = bytes;
         return IO_OK;
     }

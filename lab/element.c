@@ -113,14 +113,27 @@ static uint16_t bf16_store(double x)
 ELEMENT_FUNCTIONS_16(f16, 0x7ede)
 ELEMENT_FUNCTIONS_16(bf16, 0x7fde)
 
+static void poison_cf32(void *base, int64_t first, int64_t count, element_owner owner)
+{
+    poison_f32(base, 2 * first, 2 * count, owner);
+}
+
+static void poison_cf64(void *base, int64_t first, int64_t count, element_owner owner)
+{
+    poison_f64(base, 2 * first, 2 * count, owner);
+}
+
 static const element elements[] = {
-    /* dtype  result  accumulator bytes digits integer flushes pair smallest largest */
-    {TW_F64, TW_F64, TW_F64, 8, 53, false, false, true, 0x1p-1074, DBL_MAX, load_f64, store_f64, poison_f64},
-    {TW_F32, TW_F32, TW_F32, 4, 24, false, false, false, 0x1p-149, FLT_MAX, load_f32, store_f32, poison_f32},
-    {TW_F16, TW_F32, TW_F32, 2, 11, false, false, false, 0x1p-24, 65504, load_f16, store_f16, poison_f16},
-    {TW_BF16, TW_F32, TW_F32, 2, 8, false, true, false, 0x1p-133, 0x1.fep127, load_bf16, store_bf16, poison_bf16},
-    {TW_I8, TW_I32, TW_I32, 1, 7, true, false, true, 0, INT8_MAX, load_i8, store_i8, poison_i8},
-    {TW_I32, TW_I32, TW_I32, 4, 31, true, false, true, 0, INT32_MAX, load_i32, store_i32, poison_i32},
+    /* dtype result accumulator part parts bytes digits integer flushes pair smallest largest */
+    {TW_F64, TW_F64, TW_F64, TW_F64, 1, 8, 53, false, false, true, 0x1p-1074, DBL_MAX, load_f64, store_f64, poison_f64},
+    {TW_F32, TW_F32, TW_F32, TW_F32, 1, 4, 24, false, false, false, 0x1p-149, FLT_MAX, load_f32, store_f32, poison_f32},
+    {TW_F16, TW_F32, TW_F32, TW_F16, 1, 2, 11, false, false, false, 0x1p-24, 65504, load_f16, store_f16, poison_f16},
+    {TW_BF16, TW_F32, TW_F32, TW_BF16, 1, 2, 8, false, true, false, 0x1p-133, 0x1.fep127, load_bf16, store_bf16,
+     poison_bf16},
+    {TW_I8, TW_I32, TW_I32, TW_I8, 1, 1, 7, true, false, true, 0, INT8_MAX, load_i8, store_i8, poison_i8},
+    {TW_I32, TW_I32, TW_I32, TW_I32, 1, 4, 31, true, false, true, 0, INT32_MAX, load_i32, store_i32, poison_i32},
+    {TW_CF32, TW_CF32, TW_F32, TW_F32, 2, 8, 24, false, false, false, 0x1p-149, FLT_MAX, NULL, NULL, poison_cf32},
+    {TW_CF64, TW_CF64, TW_F64, TW_F64, 2, 16, 53, false, false, true, 0x1p-1074, DBL_MAX, NULL, NULL, poison_cf64},
 };
 
 const element *element_of(tw_dtype dtype)
@@ -130,16 +143,22 @@ const element *element_of(tw_dtype dtype)
     return NULL;
 }
 
+const element *element_part(tw_dtype dtype)
+{
+    const element *e = element_of(dtype);
+    return e != NULL ? element_of(e->part) : NULL;
+}
+
 bool element_is_poison(const element *e, const void *base, int64_t index, element_owner owner)
 {
-    uint64_t memory;
-    e->poison(&memory, 0, 1, owner);
-    return memcmp(&memory, (const char *)base + index * e->bytes, (size_t)e->bytes) == 0;
+    uint64_t memory[2];
+    e->poison(memory, 0, 1, owner);
+    return memcmp(memory, (const char *)base + index * e->bytes, (size_t)e->bytes) == 0;
 }
 
 double element_round(const element *e, double value)
 {
-    uint64_t memory; /* large enough and aligned for one element of any type */
+    uint64_t memory; /* large enough and aligned for one element of any real type */
     double rounded;
     e->store(&memory, 0, 1, &value);
     e->load(&memory, 0, 1, 1, &rounded, 1);

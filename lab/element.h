@@ -1,5 +1,6 @@
 /* element.h - the element types as rows of one table: load as double, store from double, poison, random values. Every
- * value of every type is a double exactly; nothing else in the lab asks which type it has in hand. */
+ * value of every real type is a double exactly; nothing else in the lab asks which type it has in hand. A complex
+ * element is two of its part's: what loads, stores and draws takes the part. */
 #ifndef TILEWRIGHT_ELEMENT_H
 #define TILEWRIGHT_ELEMENT_H
 
@@ -13,7 +14,9 @@ typedef enum element_owner { OWNER_C = 0, OWNER_A = 1, OWNER_B = 2 } element_own
 typedef struct element {
     tw_dtype dtype;
     tw_dtype result;      /* of C, where the problem does not say */
-    tw_dtype accumulator; /* that a kernel sums in */
+    tw_dtype accumulator; /* that a kernel sums in; of complex types that of a part's sum */
+    tw_dtype part;        /* of complex types that of the real and the imaginary part, side by side; else dtype */
+    int parts;            /* 2: complex; else 1 */
     int bytes;
     int digits; /* bits of the significand: integers up to 2^digits are exact */
     /* C is the exact result modulo 2^32, and alpha and beta are whole numbers; there is no NaN, so poison is a
@@ -22,12 +25,14 @@ typedef struct element {
     bool flushes;             /* what is subnormal in A and B may count as 0 */
     bool pair;                /* the product of two elements needs more than a double: sums are kept as two doubles */
     double smallest, largest; /* positive subnormal; finite */
+    /* NULL of complex types, as is store */
     void (*load)(const void *base, int64_t first, int64_t stride, int64_t count, double *out, int64_t out_stride);
     void (*store)(void *base, int64_t first, int64_t count, const double *values); /* rounded to nearest even */
     void (*poison)(void *base, int64_t first, int64_t count, element_owner owner);
 } element;
 
-const element *element_of(tw_dtype dtype); /* NULL: no such dtype */
+const element *element_of(tw_dtype dtype);   /* NULL: no such dtype */
+const element *element_part(tw_dtype dtype); /* of a real number in memory; NULL: no such dtype */
 /* element_is_poison - has the element, as it stands in memory, the bits of this owner's poison? */
 bool element_is_poison(const element *e, const void *base, int64_t index, element_owner owner);
 double element_round(const element *e, double value);

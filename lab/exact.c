@@ -184,6 +184,7 @@ static unsigned scaled_classes(unsigned sum, double alpha, scaled low, scaled hi
 {
     if (isnan(alpha)) return NOT_A_NUMBER;
     unsigned set = sum & ~(unsigned)FINITE;
+    if (alpha == 0 && set != 0) return (sum & FINITE) | NOT_A_NUMBER;
     if (sum & FINITE) {
         if (isinf(alpha)) {
             if (high.m > 0) set |= PLUS;
@@ -227,63 +228,123 @@ static exact_verdict judge_integer(const product *x, const double *a, const doub
     return verdict;
 }
 
-exact_verdict exact_judge(const product *x, const double *a, const double *b, double c0, double found)
+/* The whole result: its positive and negative terms' sums, and what the sizes of the terms allow. */
+typedef struct total {
+    fixed up, down;
+    scaled mass, addend; /* alpha's terms' sizes, and beta's */
+    /* the largest that finite terms above 0 may be together, and of those below 0 the negative of it */
+    scaled above, below;
+    int terms;
+    unsigned set; /* of the results of their sum, each term by itself */
+} total;
+
+static scaled scaled_sum(scaled x, scaled y)
+{
+    const int e = highest(x, y, (scaled){0, 0});
+    return scaled_of(scaled_at(x, e) + scaled_at(y, e), e);
+}
+
+/* A term that lies in low .. high where it is finite. */
+static void add_term(total *t, unsigned set, scaled low, scaled high)
+{
+    t->set = sum_of_classes(t->set, set);
+    t->terms++;
+    if (!(set & FINITE)) return;
+    if (high.m > 0) t->above = scaled_sum(t->above, high);
+    if (low.m < 0) t->below = scaled_sum(t->below, (scaled){-low.m, low.e});
+}
+
+/* Term scalar * sum_p a[p] b[p], or with i op(A) in place of op(A), of which a[p] becomes a neighbour. */
+static void add_product_term(total *t, const product *x, double scalar, bool turned, const double *a, const double *b)
+{
+    const double largest = x->accumulator->largest;
+    fixed plus, minus; /* sums of products by sign */
+    unsigned infinite = 0;
+    clear(&plus), clear(&minus);
+    for (int64_t p = 0; p < x->problem.k; p++) {
+        const double u = !turned ? a[p] : p % 2 == 0 ? -a[p + 1] : a[p - 1];
+        if (!isfinite(u) || !isfinite(b[p]))
+            infinite |= class_of(u * b[p]);
+        else
+            add_terms((u < 0) != (b[p] < 0) ? &minus : &plus, u, b[p]);
+    }
+    scaled plus_value = value_of(&plus), minus_value = value_of(&minus); /* settles both */
+    double room = 1 + x->g_sum;
+    unsigned set = sum_classes(infinite, scaled_product(plus_value, room), scaled_product(minus_value, room), largest);
+
+    scaled sum = difference(&plus, &minus);
+    int e = highest(plus_value, minus_value, sum);
+    double all = scaled_at(plus_value, e) + scaled_at(minus_value, e), middle = scaled_at(sum, e);
+    double tiny = ((double)x->problem.k + 1) * x->accumulator->smallest;
+    double error = all > 0 ? x->g_sum * all * (1 + 0x1p-40) + ldexp(tiny, -e) : 0;
+    scaled low = scaled_of(middle - error, e), high = scaled_of(middle + error, e);
+    set = scaled_classes(set, scalar, low, high, largest);
+    if (!isfinite(scalar)) {
+        add_term(t, set, (scaled){0, 0}, (scaled){0, 0});
+        return;
+    }
+    add_scaled(scalar < 0 ? &t->down : &t->up, &plus, scalar);
+    add_scaled(scalar < 0 ? &t->up : &t->down, &minus, scalar);
+    t->mass = scaled_sum(t->mass, scaled_product(scaled_of(all, e), fabs(scalar)));
+    low = scaled_product(low, scalar), high = scaled_product(high, scalar);
+    if (scalar < 0)
+        add_term(t, set, high, low);
+    else
+        add_term(t, set, low, high);
+}
+
+/* Term scalar * c0. */
+static void add_addend(total *t, const product *x, double scalar, double c0)
+{
+    const scaled nothing = {0, 0};
+    if (!isfinite(scalar) || !isfinite(c0)) {
+        add_term(t, class_of(scalar * c0), nothing, nothing);
+        return;
+    }
+    const bool negative = (scalar < 0) != (c0 < 0);
+    const scaled size = scaled_product(scaled_of(fabs(c0), 0), fabs(scalar));
+    unsigned set = FINITE;
+    add_terms(negative ? &t->down : &t->up, scalar, c0);
+    t->addend = scaled_sum(t->addend, size);
+    if (beyond(size, x->accumulator->largest)) set |= negative ? MINUS : PLUS;
+    add_term(t, set, negative ? (scaled){-size.m, size.e} : nothing, negative ? nothing : size);
+}
+
+/* Of three terms and more those that are added first may overflow by themselves. */
+static void allow_partial_overflow(total *t, const product *x)
+{
+    const double room = 1 + x->g_add, largest = x->accumulator->largest;
+    const bool up = beyond(scaled_product(t->above, room), largest),
+               down = beyond(scaled_product(t->below, room), largest);
+    if (t->terms < 3 || !(t->set & FINITE)) return;
+    t->set = sum_of_classes(t->set, FINITE | (up ? PLUS : 0u) | (down ? MINUS : 0u) | (up && down ? NOT_A_NUMBER : 0u));
+}
+
+static exact_verdict judge(const product *x, const double *a, const double *b, double c0, double c0_turned,
+                           double found)
 {
     if (x->type->integer) return judge_integer(x, a, b, c0, found);
     double largest = x->accumulator->largest;
-    fixed plus, minus, up, down; /* sums of products by sign; then the whole result by sign */
-    unsigned infinite = 0, set = FINITE;
-    clear(&plus), clear(&minus), clear(&up), clear(&down);
-    scaled mass = {0, 0}, addend = {0, 0};
+    total t = {.set = FINITE};
+    clear(&t.up), clear(&t.down);
+    if (x->reads_ab) add_product_term(&t, x, x->alpha, false, a, b);
+    if (x->reads_ab && x->alpha_imaginary != 0) add_product_term(&t, x, x->alpha_imaginary, true, a, b);
+    if (x->reads_c0) add_addend(&t, x, x->beta, c0);
+    if (x->reads_c0 && x->beta_imaginary != 0) add_addend(&t, x, x->beta_imaginary, c0_turned);
+    allow_partial_overflow(&t, x);
+    unsigned set = t.set;
 
-    if (x->reads_ab) {
-        for (int64_t p = 0; p < x->problem.k; p++) {
-            if (!isfinite(a[p]) || !isfinite(b[p]))
-                infinite |= class_of(a[p] * b[p]);
-            else
-                add_terms((a[p] < 0) != (b[p] < 0) ? &minus : &plus, a[p], b[p]);
-        }
-        scaled plus_value = value_of(&plus), minus_value = value_of(&minus); /* settles both */
-        double room = 1 + x->g_sum;
-        set = sum_classes(infinite, scaled_product(plus_value, room), scaled_product(minus_value, room), largest);
-
-        scaled sum = difference(&plus, &minus);
-        int e = highest(plus_value, minus_value, sum);
-        double all = scaled_at(plus_value, e) + scaled_at(minus_value, e), middle = scaled_at(sum, e);
-        double tiny = ((double)x->problem.k + 1) * x->accumulator->smallest;
-        double error = all > 0 ? x->g_sum * all * (1 + 0x1p-40) + ldexp(tiny, -e) : 0;
-        set = scaled_classes(set, x->alpha, scaled_of(middle - error, e), scaled_of(middle + error, e), largest);
-
-        if (isfinite(x->alpha)) {
-            add_scaled(x->alpha < 0 ? &down : &up, &plus, x->alpha);
-            add_scaled(x->alpha < 0 ? &up : &down, &minus, x->alpha);
-            mass = scaled_product(scaled_of(all, e), fabs(x->alpha));
-        }
-    }
-    if (x->reads_c0) {
-        unsigned classes = FINITE;
-        if (!isfinite(x->beta) || !isfinite(c0)) {
-            classes = class_of(x->beta * c0);
-        } else {
-            fixed *to = (x->beta < 0) != (c0 < 0) ? &down : &up;
-            add_terms(to, x->beta, c0);
-            addend = scaled_product(scaled_of(fabs(c0), 0), fabs(x->beta));
-            if (beyond(addend, largest)) classes |= to == &up ? PLUS : MINUS;
-        }
-        set = sum_of_classes(x->reads_ab ? set : FINITE, classes);
-    }
-
-    scaled result = difference(&up, &down);
+    scaled result = difference(&t.up, &t.down);
     exact_verdict verdict = {.expected = scaled_at(result, 0)};
     if (set & FINITE) {
         scaled error = result, size = scaled_of(fabs(isfinite(found) ? found : 0), 0);
         if (isfinite(found)) {
-            add_terms(found < 0 ? &up : &down, found, 1);
-            error = difference(&up, &down);
+            add_terms(found < 0 ? &t.up : &t.down, found, 1);
+            error = difference(&t.up, &t.down);
         }
-        int e = highest(mass, addend, error);
+        int e = highest(t.mass, t.addend, error);
         double wide = x->tiny == 0 ? 0 : ldexp(x->tiny + x->tiny_c, -e);
-        double bound = x->g_sum * scaled_at(mass, e) + x->g_add * scaled_at(addend, e) + wide;
+        double bound = x->g_sum * scaled_at(t.mass, e) + x->g_add * scaled_at(t.addend, e) + wide;
         if (x->round_c > 0) bound += x->round_c * (scaled_at(size, e) + bound);
         bound *= 1 + 0x1p-40;
         verdict.bound = ldexp(bound, e);
@@ -304,6 +365,17 @@ exact_verdict exact_judge(const product *x, const double *a, const double *b, do
     return verdict;
 }
 
+exact_verdict exact_judge(const product *x, const double *a, const double *b, double c0, double found)
+{
+    return judge(x, a, b, c0, 0, found);
+}
+
+exact_verdict exact_judge_at(const product *x, const double *a, const double *b, int64_t row, int64_t col, double found)
+{
+    const double c0 = x->reads_c0 ? view_at(x->c0, row, col) : 0;
+    return judge(x, a, b, c0, x->reads_c0 && x->beta_imaginary != 0 ? view_at(x->c0_turned, row, col) : 0, found);
+}
+
 enum { NUMBER_BYTES = 320 };
 
 /* The shortest text that reads back as the same value of the type. */
@@ -316,9 +388,11 @@ static void number_text(char text[NUMBER_BYTES], const element *type, double val
     }
 }
 
-void exact_sentence(char *text, size_t bytes, const element *type, int64_t row, int64_t col, double found,
-                    double expected, double bound, double ratio)
+void exact_sentence(char *text, size_t bytes, const product *x, int64_t row, int64_t col, double found, double expected,
+                    double bound, double ratio)
 {
+    const element *type = x->type_c;
+    const char *part = x->parts == 1 ? "" : col % 2 == 0 ? " (its real part)" : " (its imaginary part)";
     char found_text[NUMBER_BYTES], expected_text[NUMBER_BYTES], tail[96] = "";
     number_text(found_text, type, found), number_text(expected_text, type, expected);
     if (!isfinite(expected))
@@ -329,6 +403,6 @@ void exact_sentence(char *text, size_t bytes, const element *type, int64_t row, 
         snprintf(tail, sizeof tail, " +- %.2g (error %.3g times its bound)", bound, ratio);
     else
         snprintf(tail, sizeof tail, " +- %.2g", bound);
-    snprintf(text, bytes, "C[%lld, %lld] is %s, expected %s%s", (long long)row, (long long)col, found_text,
-             expected_text, tail);
+    snprintf(text, bytes, "C[%lld, %lld]%s is %s, expected %s%s", (long long)row, (long long)(col / x->parts), part,
+             found_text, expected_text, tail);
 }

@@ -12,15 +12,21 @@ typedef struct exact_verdict {
     double expected, bound; /* expected: NaN or an infinity where nothing finite is allowed; bound then 0 */
 } exact_verdict;
 
-/* exact_judge - judge found = alpha * sum_p a[p] b[p] + beta * c0. a and b: k doubles each, not read unless
- * x->reads_ab; c0 is not looked at unless x->reads_c0.
+/* exact_judge - judge found = alpha * sum_p a[p] b[p] + beta * c0. a and b: k doubles each, a row of op(A) and a column
+ * of op(B), not read unless x->reads_ab; c0 is not looked at unless x->reads_c0.
  *
  * Accepted: a finite value within the bound of the exact result, if a finite result is possible; an infinity or a NaN,
  * if some order of summation of the accumulator's type can produce it. The derivation is in docs/ACCURACY.md. */
 exact_verdict exact_judge(const product *x, const double *a, const double *b, double c0, double found);
 
-/* exact_sentence - "C[12, 7] is 3.5, expected 3.25 +- 1.2e-06 (error 2.08e+05 times its bound)"; bound 0: "exactly". */
-void exact_sentence(char *text, size_t bytes, const element *type, int64_t row, int64_t col, double found,
-                    double expected, double bound, double ratio);
+/* exact_judge_at - the same of element (row, col) of C, whose c0 it looks up, as well as what an imaginary part of beta
+ * multiplies. */
+exact_verdict exact_judge_at(const product *x, const double *a, const double *b, int64_t row, int64_t col,
+                             double found);
+
+/* exact_sentence - "C[12, 7] is 3.5, expected 3.25 +- 1.2e-06 (error 2.08e+05 times its bound)"; bound 0: "exactly".
+ * Of complex types col is of real numbers, and the sentence says which part of which element that is. */
+void exact_sentence(char *text, size_t bytes, const product *x, int64_t row, int64_t col, double found, double expected,
+                    double bound, double ratio);
 
 #endif

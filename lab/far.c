@@ -50,8 +50,9 @@ far_verdict far_product(tw_context *context, integers *x, bool items, int64_t ap
     tw_problem p = x->problem;
     tw_batch batch = x->batch;
     void *const near_by[3] = {x->a, x->b, x->c};
-    const int64_t rows[3] = {p.op_a == TW_N ? p.m : p.k, p.op_b == TW_N ? p.k : p.n, p.m};
-    const int64_t cols[3] = {p.op_a == TW_N ? p.k : p.m, p.op_b == TW_N ? p.n : p.k, p.n};
+    const bool a_transposed = p.op_a == TW_T || p.op_a == TW_C, b_transposed = p.op_b == TW_T || p.op_b == TW_C;
+    const int64_t rows[3] = {a_transposed ? p.k : p.m, b_transposed ? p.n : p.k, p.m};
+    const int64_t cols[3] = {a_transposed ? p.m : p.k, b_transposed ? p.k : p.n, p.n};
     const int64_t lds[3] = {p.lda, p.ldb, p.ldc}, strides[3] = {batch.stride_a, batch.stride_b, batch.stride_c};
     far_rows far[3] = {{0}};
     size_t near_apart[3];

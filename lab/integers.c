@@ -1,41 +1,48 @@
 /* integers.c - operands of small whole numbers, and Freivalds' check of their product. */
 #include "integers.h"
 
+#include "reference.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+enum { PANEL = 16 }; /* rows of op(B) held as doubles at a time */
+
 /* Stored rows x columns of an operand. */
 typedef struct extent {
     int64_t rows, cols;
 } extent;
 
-static extent a_extent(const tw_problem *p) { return p->op_a == TW_N ? (extent){p->m, p->k} : (extent){p->k, p->m}; }
-static extent b_extent(const tw_problem *p) { return p->op_b == TW_N ? (extent){p->k, p->n} : (extent){p->n, p->k}; }
+static extent extent_of(tw_op op, int64_t rows, int64_t cols)
+{
+    return op == TW_T || op == TW_C ? (extent){cols, rows} : (extent){rows, cols};
+}
 
 /* The largest integers for which alpha times any sum, and beta times an element, are exact in the accumulator. */
-static int64_t limit_of(const tw_problem *p)
+static int64_t limit_of(const product *x)
 {
-    const element *e = element_of(p->dtype), *sum = element_of(e->accumulator);
+    const element *e = x->type, *sum = x->accumulator;
     double most = e->integer ? 127 : ldexp(1, e->digits < 20 ? e->digits - 1 : 20) - 1;
-    double terms = fmax(fabs(p->alpha), 1) * fmax((double)p->k, 1);
+    double terms = fmax(x->alpha_size, 1) * fmax((double)x->problem.k, 1);
     if (!e->integer) most = fmin(most, floor(sqrt(ldexp(1, sum->digits - 1) / terms)));
-    if (!e->integer && p->beta != 0) most = fmin(most, ldexp(1, sum->digits - 1) / fabs(p->beta));
+    if (!e->integer && x->beta_size != 0) most = fmin(most, ldexp(1, sum->digits - 1) / x->beta_size);
     return (int64_t)most;
 }
 
 /* Poison, with numbers where there are elements; written == false: no numbers. */
-static void *fill(const element *e, extent x, int64_t ld, int64_t items, int64_t stride, int64_t elements,
+static void *fill(const element *stored, extent x, int64_t ld, int64_t items, int64_t stride, int64_t elements,
                   element_owner owner, int64_t limit, uint64_t seed, bool written)
 {
-    void *data = malloc((size_t)elements * (size_t)e->bytes + 1);
+    const element *e = element_of(stored->part);
+    void *data = malloc((size_t)elements * (size_t)stored->bytes + 1);
     if (data == NULL) return NULL;
-    e->poison(data, 0, elements, owner);
+    stored->poison(data, 0, elements, owner);
     for (int64_t at = 0; written && at < items * x.rows; at++) {
         int64_t first = at / x.rows * stride + at % x.rows * ld;
-        for (int64_t j = first; j < first + x.cols; j++)
+        for (int64_t j = first * stored->parts; j < (first + x.cols) * stored->parts; j++)
             e->store(data, j, 1, &(double){element_integer(limit, seed, (uint64_t)j)});
     }
     return data;
@@ -46,16 +53,23 @@ static int64_t elements_of(extent x, int64_t ld, int64_t items, int64_t stride)
     return x.rows > 0 && x.cols > 0 && items > 0 ? (items - 1) * stride + (x.rows - 1) * ld + x.cols : 0;
 }
 
+static bool is_integer(double value) { return value == rint(value); }
+
 tw_status integers_make(const tw_problem *problem, const tw_batch *batch, uint64_t seed, integers *out)
 {
     const tw_problem *p = problem;
     const element *e = element_of(p->dtype);
-    const int64_t limit = e != NULL ? limit_of(p) : 0;
-    if (limit < 1 || p->alpha != rint(p->alpha) || p->beta != rint(p->beta)) return TW_BAD_ARGUMENT;
+    product whole;
+    char nothing = 0; /* stands for operands that are not there yet */
+    if (e == NULL || product_make(p, &nothing, &nothing, &nothing, &whole) != TW_OK) return TW_BAD_ARGUMENT;
+    const int64_t limit = limit_of(&whole);
+    if (limit < 1 || !is_integer(p->alpha) || !is_integer(p->beta) || !is_integer(p->alpha_imaginary) ||
+        !is_integer(p->beta_imaginary))
+        return TW_BAD_ARGUMENT;
     *out = (integers){.problem = *p, .batch = batch != NULL ? *batch : tw_batch_make(p, 1)};
     const tw_batch *items = &out->batch;
-    const extent a = a_extent(p), b = b_extent(p), c = {p->m, p->n};
-    const bool reads = p->alpha != 0;
+    const extent a = extent_of(p->op_a, p->m, p->k), b = extent_of(p->op_b, p->k, p->n), c = {p->m, p->n};
+    const bool reads = whole.alpha_size != 0;
     out->a_elements = elements_of(a, p->lda, items->count, items->stride_a),
     out->b_elements = elements_of(b, p->ldb, items->count, items->stride_b);
     out->c_elements = elements_of(c, p->ldc, items->count, items->stride_c);
@@ -65,16 +79,17 @@ tw_status integers_make(const tw_problem *problem, const tw_batch *batch, uint64
     out->b = fill(e, b, p->ldb, items->stride_b > 0 ? items->count : 1, items->stride_b, out->b_elements, OWNER_B,
                   limit, seed + 1, reads);
     out->c0 = fill(result, c, p->ldc, items->count, items->stride_c, out->c_elements, OWNER_C, limit, seed + 2,
-                   p->beta != 0);
+                   whole.beta_size != 0);
     out->c = malloc((size_t)out->c_elements * (size_t)result->bytes + 1);
-    out->sums = malloc((size_t)(p->n + p->k + 1) * sizeof *out->sums),
-    out->row = malloc((size_t)(p->m + p->n + p->k + 1) * sizeof *out->row);
+    const int64_t n = whole.problem.n, k = whole.problem.k;
+    out->sums = malloc((size_t)(n + k + 1) * sizeof *out->sums),
+    out->row = malloc((size_t)(PANEL * n + k + 1) * sizeof *out->row);
     if (out->a == NULL || out->b == NULL || out->c == NULL || out->c0 == NULL || out->sums == NULL ||
         out->row == NULL) {
         integers_free(out);
         return TW_NO_MEMORY;
     }
-    for (int64_t j = 0; j < p->n; j++) out->sums[j] = element_mix(seed + 3, (uint64_t)j) | 1;
+    for (int64_t j = 0; j < n; j++) out->sums[j] = element_mix(seed + 3, (uint64_t)j) | 1;
     memcpy(out->c, out->c0, (size_t)out->c_elements * (size_t)result->bytes);
     return TW_OK;
 }
@@ -87,57 +102,63 @@ void integers_free(integers *x)
 
 static uint64_t whole(double value) { return (uint64_t)(int64_t)value; }
 
-/* sums + n: op(B) x of the item whose B begins at element `first`. */
-static void multiply_b(const integers *x, const element *e, int64_t first)
+/* sums + n: op(B) x. */
+static void multiply_b(const integers *x, const product *item)
 {
-    const tw_problem *p = &x->problem;
-    const extent b = b_extent(p);
-    uint64_t *y = x->sums + p->n;
-    memset(y, 0, (size_t)p->k * sizeof *y);
-    for (int64_t i = 0; i < b.rows; i++) {
-        e->load(x->b, first + i * p->ldb, 1, b.cols, x->row, 1);
-        for (int64_t j = 0; j < b.cols; j++)
-            y[p->op_b == TW_N ? i : j] += whole(x->row[j]) * x->sums[p->op_b == TW_N ? j : i];
+    const int64_t n = item->problem.n, k = item->problem.k;
+    uint64_t *y = x->sums + n;
+    memset(y, 0, (size_t)k * sizeof *y);
+    for (int64_t p0 = 0; p0 < k; p0 += PANEL) {
+        const int64_t rows = k - p0 < PANEL ? k - p0 : PANEL;
+        view_load(item->b, p0, rows, 0, n, x->row, n);
+        for (int64_t p = 0; p < rows; p++)
+            for (int64_t j = 0; j < n; j++) y[p0 + p] += whole(x->row[p * n + j]) * x->sums[j];
     }
+}
+
+/* scalar times the sum of row i of v, each of its `count` numbers by its weight. */
+static uint64_t weighted(const integers *x, double scalar, view v, int64_t i, int64_t count, const uint64_t *weights)
+{
+    uint64_t sum = 0;
+    if (scalar == 0) return 0;
+    view_load(v, i, 1, 0, count, x->row, count);
+    for (int64_t q = 0; q < count; q++) sum += whole(x->row[q]) * weights[q];
+    return whole(scalar) * sum;
 }
 
 /* An element of C as it must be, for the sentence. */
-static double expected_at(const integers *x, const element *e, int64_t a, int64_t b, int64_t c, int64_t i, int64_t j)
+static double expected_at(const product *item, int64_t i, int64_t j)
 {
-    const tw_problem *p = &x->problem;
-    double u, v, old = 0, sum = 0;
-    for (int64_t q = 0; p->alpha != 0 && q < p->k; q++) {
-        e->load(x->a, a + (p->op_a == TW_N ? i * p->lda + q : q * p->lda + i), 1, 1, &u, 1);
-        e->load(x->b, b + (p->op_b == TW_N ? q * p->ldb + j : j * p->ldb + q), 1, 1, &v, 1);
-        sum += u * v;
+    double sum = 0, turned = 0, high = 0;
+    for (int64_t q = 0; item->reads_ab && q < item->problem.k; q++) {
+        const double b = view_at(item->b, q, j);
+        sum += view_at(item->a, i, q) * b;
+        if (item->alpha_imaginary != 0) turned += view_at(item->a_turned, i, q) * b;
     }
-    if (p->beta != 0) element_of(e->result)->load(x->c0, c + i * p->ldc + j, 1, 1, &old, 1);
-    const double high = p->alpha * sum + p->beta * old;
-    return e->integer ? element_wrap(high, 0) : high;
+    if (item->reads_ab) high = item->alpha * sum + item->alpha_imaginary * turned;
+    if (item->beta != 0) high += item->beta * view_at(item->c0, i, j);
+    if (item->beta_imaginary != 0) high += item->beta_imaginary * view_at(item->c0_turned, i, j);
+    return item->type->integer ? element_wrap(high, 0) : high;
 }
 
-/* Is row i of the item right? a, b, c: where it begins in the operands. */
-static bool row_right(const integers *x, const element *e, int64_t a, int64_t c, int64_t i)
+/* Is row i of the item right? */
+static bool row_right(const integers *x, const product *item, view c, int64_t i)
 {
-    const tw_problem *p = &x->problem;
-    const element *result = element_of(e->result);
-    const uint64_t *y = x->sums + p->n;
-    uint64_t sum = 0, found = 0, old = 0;
-    if (p->alpha != 0) {
-        e->load(x->a, a + (p->op_a == TW_N ? i * p->lda : i), p->op_a == TW_N ? 1 : p->lda, p->k, x->row, 1);
-        for (int64_t q = 0; q < p->k; q++) sum += whole(x->row[q]) * y[q];
-    }
-    result->load(x->c, c + i * p->ldc, 1, p->n, x->row, 1);
-    for (int64_t j = 0; j < p->n; j++) {
+    const int64_t n = item->problem.n, k = item->problem.k;
+    const uint64_t *y = x->sums + n;
+    uint64_t difference = 0;
+    view_load(c, i, 1, 0, n, x->row, n);
+    for (int64_t j = 0; j < n; j++) {
         if (!(fabs(x->row[j]) <= 0x1p53) || x->row[j] != rint(x->row[j])) return false;
-        found += whole(x->row[j]) * x->sums[j];
+        difference += whole(x->row[j]) * x->sums[j];
     }
-    if (p->beta != 0) {
-        result->load(x->c0, c + i * p->ldc, 1, p->n, x->row, 1);
-        for (int64_t j = 0; j < p->n; j++) old += whole(x->row[j]) * x->sums[j];
+    if (item->reads_ab) {
+        difference -= weighted(x, item->alpha, item->a, i, k, y);
+        difference -= weighted(x, item->alpha_imaginary, item->a_turned, i, k, y);
     }
-    const uint64_t difference = found - whole(p->alpha) * sum - whole(p->beta) * old;
-    return (e->integer ? (uint32_t)difference : difference) == 0;
+    difference -= weighted(x, item->beta, item->c0, i, n, x->sums);
+    difference -= weighted(x, item->beta_imaginary, item->c0_turned, i, n, x->sums);
+    return (item->type->integer ? (uint32_t)difference : difference) == 0;
 }
 
 /* Every byte between the elements is what it was; those are put back. */
@@ -151,25 +172,44 @@ static bool gaps_kept(integers *x, size_t bytes)
     return memcmp(x->c, x->c0, (size_t)x->c_elements * bytes) == 0;
 }
 
+/* Where an item begins in an operand. */
+static void *item_at(void *data, const element *e, int64_t first) { return (char *)data + first * e->bytes; }
+
+/* The first wrong element of row i, and what it must be. */
+static void describe_row(const product *item, view c, int64_t i, int64_t number, char *text, size_t text_bytes)
+{
+    int64_t j = -1;
+    double found, expected;
+    do {
+        j++;
+        found = view_at(c, i, j), expected = expected_at(item, i, j);
+    } while (found == expected && j < item->problem.n - 1);
+    snprintf(text, text_bytes, "item %" PRId64 ": C[%" PRId64 ", %" PRId64 "]%s is %.17g, expected %.17g", number, i,
+             j / item->parts,
+             item->parts == 1 ? ""
+             : j % 2 == 0     ? " (its real part)"
+                              : " (its imaginary part)",
+             found, expected);
+}
+
 bool integers_judge(integers *x, char *text, size_t text_bytes)
 {
     const tw_problem *p = &x->problem;
     const element *e = element_of(p->dtype), *result = element_of(e->result);
-    double found = 0;
-    for (int64_t item = 0; p->m > 0 && p->n > 0 && item < x->batch.count; item++) {
-        const int64_t a = item * x->batch.stride_a, b = item * x->batch.stride_b, c = item * x->batch.stride_c;
-        if (p->alpha != 0 && (item == 0 || x->batch.stride_b > 0)) multiply_b(x, e, b);
+    for (int64_t number = 0; p->m > 0 && p->n > 0 && number < x->batch.count; number++) {
+        const int64_t first_c = number * x->batch.stride_c;
+        product item;
+        if (product_make(p, item_at(x->a, e, number * x->batch.stride_a), item_at(x->b, e, number * x->batch.stride_b),
+                         item_at(x->c0, result, first_c), &item) != TW_OK) {
+            snprintf(text, text_bytes, "the problem is not valid");
+            return false;
+        }
+        view c = item.c0;
+        c.base = item_at(x->c, result, first_c);
+        if (item.reads_ab && (number == 0 || x->batch.stride_b > 0)) multiply_b(x, &item);
         for (int64_t i = 0; i < p->m; i++) {
-            if (row_right(x, e, a, c, i)) continue;
-            int64_t j = -1;
-            double expected = 0;
-            do {
-                j++;
-                result->load(x->c, c + i * p->ldc + j, 1, 1, &found, 1);
-                expected = expected_at(x, e, a, b, c, i, j);
-            } while (found == expected && j < p->n - 1);
-            snprintf(text, text_bytes, "item %" PRId64 ": C[%" PRId64 ", %" PRId64 "] is %.17g, expected %.17g", item,
-                     i, j, found, expected);
+            if (row_right(x, &item, c, i)) continue;
+            describe_row(&item, c, i, number, text, text_bytes);
             return false;
         }
     }

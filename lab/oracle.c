@@ -31,11 +31,12 @@ static void *allocate(int64_t count, size_t bytes)
  * none. */
 static int64_t exact_integer_limit(const product *x, int exact_bits)
 {
-    double alpha = x->reads_ab ? fabs(x->alpha) : 0, beta = x->reads_c0 ? fabs(x->beta) : 0, grain = 0;
+    double alpha = x->reads_ab ? x->alpha_size : 0, beta = x->reads_c0 ? x->beta_size : 0, grain = 0;
+    const double scalars[] = {x->alpha, x->alpha_imaginary, x->beta, x->beta_imaginary};
     if (!isfinite(alpha) || !isfinite(beta)) return 0;
-    for (int i = 0; i < 2; i++) { /* the lowest bit that is set in either */
+    for (int i = 0; i < 4; i++) { /* the lowest bit that is set in any */
         int exponent;
-        double m = frexp(i ? alpha : beta, &exponent);
+        double m = (i < 2 ? alpha : beta) != 0 ? frexp(fabs(scalars[i]), &exponent) : 0;
         if (m == 0) continue;
         while (m != floor(m)) m *= 2, exponent--;
         double bit = ldexp(1, exponent);
@@ -62,28 +63,33 @@ static int64_t exact_integer_limit(const product *x, int exact_bits)
     return low;
 }
 
-/* Fill one operand, stored as rows x cols. Its element (i, j), transposed where the op transposes it, is number i *
- * width + j of its stream; limit 0: uniform in (-1, 1), else integers. What may not be read is NaN. */
-static tw_status fill(const element *type, void *base, int64_t rows, int64_t cols, int64_t ld, bool transposed,
+/* Fill one operand, stored as rows x cols. Its element (i, j), transposed and conjugated where the op does that, is
+ * number i * width + j of its stream; limit 0: uniform in (-1, 1), else integers. What may not be read is NaN. */
+static tw_status fill(const element *stored, void *base, int64_t rows, int64_t cols, int64_t ld, tw_op op,
                       element_owner owner, uint64_t seed, int64_t limit, bool readable)
 {
+    const element *type = element_of(stored->part);
+    const int64_t parts = stored->parts;
+    const bool transposed = op == TW_T || op == TW_C, conjugated = op == TW_C || op == TW_R;
     if (rows == 0 || cols == 0) {
-        type->poison(base, 0, 1, owner);
+        stored->poison(base, 0, 1, owner);
         return TW_OK;
     }
-    double *values = allocate(cols, sizeof *values);
+    double *values = allocate(cols * parts, sizeof *values);
     if (values == NULL) return TW_NO_MEMORY;
     seed = element_mix(seed, (uint64_t)owner);
     for (int64_t r = 0; r < rows; r++) {
-        for (int64_t c = 0; c < cols && readable; c++) {
-            uint64_t index = transposed ? (uint64_t)(c * rows + r) : (uint64_t)(r * cols + c);
+        for (int64_t c = 0; c < cols * parts && readable; c++) {
+            const int64_t col = c / parts, part = c % parts;
+            uint64_t index = (uint64_t)((transposed ? col * rows + r : r * cols + col) * parts + part);
             values[c] = limit > 0 ? element_integer(limit, seed, index) : element_uniform(type, seed, index);
+            if (conjugated && part == 1) values[c] = -values[c];
         }
         if (readable)
-            type->store(base, r * ld, cols, values);
+            type->store(base, r * ld * parts, cols * parts, values);
         else
-            type->poison(base, r * ld, cols, owner);
-        if (r < rows - 1) type->poison(base, r * ld + cols, ld - cols, owner);
+            stored->poison(base, r * ld, cols, owner);
+        if (r < rows - 1) stored->poison(base, r * ld + cols, ld - cols, owner);
     }
     free(values);
     return TW_OK;
@@ -91,8 +97,8 @@ static tw_status fill(const element *type, void *base, int64_t rows, int64_t col
 
 void oracle_random(tw_dtype dtype, uint64_t seed, int64_t count, void *out)
 {
-    const element *type = element_of(dtype);
-    for (int64_t i = 0; type != NULL && i < count; i++) {
+    const element *type = element_part(dtype);
+    for (int64_t i = 0; type != NULL && i < count * element_of(dtype)->parts; i++) {
         double value = element_uniform(type, seed, (uint64_t)i);
         type->store(out, i, 1, &value);
     }
@@ -100,12 +106,19 @@ void oracle_random(tw_dtype dtype, uint64_t seed, int64_t count, void *out)
 
 /* ---- the reference ---- */
 
+/* Is neither part so small that what it multiplies underflows in a double? */
+static bool is_large_enough(double scalar, double imaginary)
+{
+    return (scalar == 0 || fabs(scalar) >= 0x1p-800) && (imaginary == 0 || fabs(imaginary) >= 0x1p-800);
+}
+
 /* Can nothing overflow, and nothing in the reference's own arithmetic underflow? */
 static bool is_ordinary(const product *x, double limit)
 {
     if (x->type->integer) return true;
     return limit <= x->type_c->largest / 4 && limit <= x->accumulator->largest / 4 &&
-           (!x->reads_ab || fabs(x->alpha) >= 0x1p-800) && (!x->reads_c0 || fabs(x->beta) >= 0x1p-800);
+           (!x->reads_ab || is_large_enough(x->alpha, x->alpha_imaginary)) &&
+           (!x->reads_c0 || is_large_enough(x->beta, x->beta_imaginary));
 }
 
 static void take(bool *taken, int64_t m, int64_t row, int64_t *left)
@@ -149,8 +162,8 @@ static int64_t *choose_rows(int64_t m, int64_t count, uint64_t seed)
 
 static tw_status make_reference(const product *x, oracle *o, uint64_t seed, double max_work)
 {
-    int64_t m = o->problem.m, n = o->problem.n;
-    double row_work = (double)n * (double)(x->reads_ab ? o->problem.k : 1);
+    int64_t m = x->problem.m, n = x->problem.n;
+    double row_work = (double)n * (double)(x->reads_ab ? x->problem.k : 1);
     o->row_count = m;
     if (max_work > 0 && (double)m * row_work > max_work && m > LEAST_ROWS) {
         double paid = floor(max_work / row_work);
@@ -194,8 +207,8 @@ static double largest_result(const product *x, oracle_kind kind, int64_t limit)
 {
     double size = kind == ORACLE_EXACT ? (double)limit : 1;
     if (x->type->integer) return 0x1p31;
-    return (x->reads_ab ? fabs(x->alpha) * (double)x->problem.k * size * size : 0) +
-           (x->reads_c0 ? fabs(x->beta) * size : 0);
+    return (x->reads_ab ? x->alpha_size * (double)x->problem.k * size * size : 0) +
+           (x->reads_c0 ? x->beta_size * size : 0);
 }
 
 tw_status oracle_make(const tw_problem *problem, oracle_kind kind, uint64_t seed, double max_work, oracle *out)
@@ -205,7 +218,7 @@ tw_status oracle_make(const tw_problem *problem, oracle_kind kind, uint64_t seed
     char nothing = 0; /* stands for operands that are not there yet */
     if (product_make(problem, &nothing, &nothing, &nothing, &x) != TW_OK)
         return refuse(out, TW_BAD_ARGUMENT, "the problem is not valid");
-    const tw_problem *p = &x.problem;
+    const tw_problem *p = problem;
     out->problem = *problem;
     out->kind = kind;
     int exact_bits = tw_lab_dtype_of(p->dtype)->exact_bits;
@@ -220,20 +233,20 @@ tw_status oracle_make(const tw_problem *problem, oracle_kind kind, uint64_t seed
         char why[sizeof out->text];
         snprintf(why, sizeof why,
                  "no integers but 0 keep k = %lld products, alpha = %g and beta = %g exact within 2^%d",
-                 (long long)p->k, x.alpha, x.beta, exact_bits);
+                 (long long)p->k, x.alpha_size, x.beta_size, exact_bits);
         return refuse(out, TW_BAD_ARGUMENT, why);
     }
-    bool transpose_a = p->op_a == TW_T, transpose_b = p->op_b == TW_T;
+    bool transpose_a = p->op_a == TW_T || p->op_a == TW_C, transpose_b = p->op_b == TW_T || p->op_b == TW_C;
     int64_t a_rows = transpose_a ? p->k : p->m, a_cols = transpose_a ? p->m : p->k;
     int64_t b_rows = transpose_b ? p->n : p->k, b_cols = transpose_b ? p->k : p->n;
-    const element *type = x.type, *type_c = x.type_c;
+    const element *type = element_of(p->dtype), *type_c = element_of(p->dtype_c == 0 ? type->result : p->dtype_c);
     out->a = allocate(element_span(type, a_rows, a_cols, p->lda), (size_t)type->bytes);
     out->b = allocate(element_span(type, b_rows, b_cols, p->ldb), (size_t)type->bytes);
     out->c0 = allocate(element_span(type_c, p->m, p->n, p->ldc), (size_t)type_c->bytes);
     if (out->a == NULL || out->b == NULL || out->c0 == NULL ||
-        fill(type, out->a, a_rows, a_cols, p->lda, transpose_a, OWNER_A, seed, limit, x.reads_ab) != TW_OK ||
-        fill(type, out->b, b_rows, b_cols, p->ldb, transpose_b, OWNER_B, seed, limit, x.reads_ab) != TW_OK ||
-        fill(type_c, out->c0, p->m, p->n, p->ldc, false, OWNER_C, seed, limit, x.reads_c0) != TW_OK ||
+        fill(type, out->a, a_rows, a_cols, p->lda, p->op_a, OWNER_A, seed, limit, x.reads_ab) != TW_OK ||
+        fill(type, out->b, b_rows, b_cols, p->ldb, p->op_b, OWNER_B, seed, limit, x.reads_ab) != TW_OK ||
+        fill(type_c, out->c0, p->m, p->n, p->ldc, TW_N, OWNER_C, seed, limit, x.reads_c0) != TW_OK ||
         product_make(problem, out->a, out->b, out->c0, &x) != TW_OK ||
         (p->m > 0 && p->n > 0 && make_reference(&x, out, seed, max_work) != TW_OK))
         return refuse(out, TW_NO_MEMORY, "no memory for the operands and their reference");
@@ -250,7 +263,8 @@ void oracle_free(oracle *o)
 static size_t stored_bytes(tw_dtype dtype, tw_op op, int64_t rows, int64_t cols, int64_t ld)
 {
     const element *type = element_of(dtype);
-    return (size_t)element_span(type, op == TW_N ? rows : cols, op == TW_N ? cols : rows, ld) * (size_t)type->bytes;
+    const bool transposed = op == TW_T || op == TW_C;
+    return (size_t)element_span(type, transposed ? cols : rows, transposed ? rows : cols, ld) * (size_t)type->bytes;
 }
 
 size_t oracle_a_bytes(const oracle *o)
@@ -306,7 +320,7 @@ static void note(judging *j, int64_t row, int64_t col, double found, double expe
     v->found = found, v->expected = expected, v->bound = bound;
     if (ratio <= 1) return;
     v->passed = false;
-    exact_sentence(v->text, sizeof v->text, j->x->type_c, row, col, found, expected, bound, ratio);
+    exact_sentence(v->text, sizeof v->text, j->x, row, col, found, expected, bound, ratio);
     const element *type = j->x->type_c;
     int64_t index = row * j->x->problem.ldc + col;
     size_t used = strlen(v->text);
@@ -323,7 +337,7 @@ static void note(judging *j, int64_t row, int64_t col, double found, double expe
 static void judge_row(judging *j, int64_t row, int64_t r, const double *found)
 {
     const oracle *o = j->o;
-    int64_t n = o->problem.n;
+    int64_t n = j->x->problem.n;
     const double *high = o->reference + r * n, *low = NULL, *bound = NULL;
     if (o->kind == ORACLE_BOUND) bound = o->bound + r * n;
     if (o->kind == ORACLE_BOUND && j->x->type->pair) low = high + o->row_count * n;
@@ -344,7 +358,7 @@ static void judge_row_one_by_one(judging *j, int64_t row, const double *found, d
     if (x->reads_ab) view_load(x->a, row, 1, 0, k, a, k);
     for (int64_t col = 0; col < x->problem.n; col++) {
         if (x->reads_ab) view_load(view_transposed(x->b), col, 1, 0, k, b, k);
-        exact_verdict e = exact_judge(x, a, b, x->reads_c0 ? view_at(x->c0, row, col) : 0, found[col]);
+        exact_verdict e = exact_judge_at(x, a, b, row, col, found[col]);
         note(j, row, col, found[col], e.expected, e.bound, e.passed && e.ratio > 1 ? 1 : e.ratio);
     }
 }
@@ -353,7 +367,7 @@ static void judge_row_one_by_one(judging *j, int64_t row, const double *found, d
 static void judge_row_at_a_glance(judging *j, int64_t row, const double *found)
 {
     double limit = j->o->limit * (1 + 2 * (j->x->g_sum + j->x->g_add + j->x->round_c)) + 1;
-    for (int64_t col = 0; col < j->o->problem.n; col++)
+    for (int64_t col = 0; col < j->x->problem.n; col++)
         if (!(fabs(found[col]) <= limit)) note(j, row, col, found[col], 0, limit, (double)INFINITY);
 }
 
@@ -372,7 +386,7 @@ static void judge_padding(judging *j, int64_t row)
     v->expected = (double)NAN, v->bound = 0;
     snprintf(v->text, sizeof v->text,
              "C[%lld, %lld] was written, but C has %lld columns: the padding between rows must stay", (long long)row,
-             (long long)col, (long long)p->n);
+             (long long)(col / j->x->parts), (long long)(p->n / j->x->parts));
 }
 
 oracle_verdict oracle_judge(const oracle *o, const void *c)
@@ -380,12 +394,12 @@ oracle_verdict oracle_judge(const oracle *o, const void *c)
     product x;
     judging j = {.o = o, .x = &x, .c = c, .c0 = o->c0};
     j.verdict = (oracle_verdict){.passed = true, .sampled = o->rows != NULL, .row = -1, .col = -1};
-    const tw_problem *p = &o->problem;
-    if (p->m == 0 || p->n == 0) return j.verdict;
-    bool one_by_one = o->reference == NULL;
+    if (o->problem.m == 0 || o->problem.n == 0) return j.verdict;
+    bool one_by_one = o->reference == NULL, made = product_make(&o->problem, o->a, o->b, o->c0, &x) == TW_OK;
+    const tw_problem *p = &x.problem;
     double *found = allocate(p->n, sizeof *found), *a = allocate(one_by_one ? p->k : 1, sizeof *a);
     double *b = allocate(one_by_one ? p->k : 1, sizeof *b);
-    if (found == NULL || a == NULL || b == NULL || product_make(p, o->a, o->b, o->c0, &x) != TW_OK) {
+    if (found == NULL || a == NULL || b == NULL || !made) {
         j.verdict.passed = false;
         j.verdict.error_ratio = (double)NAN;
         snprintf(j.verdict.text, sizeof j.verdict.text, "nothing was judged: no memory");
@@ -400,6 +414,7 @@ oracle_verdict oracle_judge(const oracle *o, const void *c)
             r += has_reference;
         }
         for (int64_t row = 0; row < p->m; row++) judge_padding(&j, row);
+        if (j.verdict.col > 0) j.verdict.col /= x.parts;
     }
     free(found), free(a), free(b);
     return j.verdict;

@@ -7,7 +7,8 @@
  *        fails. Derived in docs/ACCURACY.md.
  *
  * alpha and beta are first rounded to the accumulator's type, and an alpha or beta that rounds to 0 is 0. The reference
- * sums in higher precision (f32: double; f64: two doubles) and shares no code with any kernel.
+ * sums in higher precision (f32: double; f64: two doubles) and shares no code with any kernel. A complex product is
+ * judged as the real one that it is, each part by itself (view in reference.h).
  * Includes only tilewright.h and tilewright_lab.h.
  */
 #ifndef TILEWRIGHT_ORACLE_H
@@ -28,10 +29,10 @@ typedef struct oracle {
     void *c0;       /* C before the call, ldc: data when beta != 0, NaN when beta == 0; padding is NaN */
     char text[160]; /* why oracle_make failed; else "" */
     /* private */
-    /* row_count x n values (as many second halves after them where the dtype needs them); NULL where alpha or beta is
-     * so large or small that elements are judged one by one */
+    /* row_count x n values, of complex types 2 n (as many second halves after them where the dtype needs them); NULL
+     * where alpha or beta is so large or small that elements are judged one by one */
     double *reference;
-    double *bound; /* row_count x n; NULL for EXACT */
+    double *bound; /* as many; NULL for EXACT */
     int64_t *rows; /* rows that have a reference, ascending; NULL: all (see oracle_make) */
     int64_t row_count;
     double limit; /* no element of the product is larger */
@@ -42,8 +43,8 @@ typedef struct oracle_verdict {
     bool sampled; /* only some rows had an element-wise reference */
     /* largest error / bound over the elements judged; EXACT and wrong padding: 0 or infinity */
     double error_ratio;
-    int64_t row, col; /* of the worst element, or of the first touched padding; -1: none */
-    double found, expected, bound;
+    int64_t row, col;              /* of the worst element, or of the first touched padding; -1: none */
+    double found, expected, bound; /* of complex types of the part that text names */
     char text[256]; /* one sentence when it failed, e.g. "C[3, 11] is 1.5, expected 2 +- 1e-6"; else "" */
 } oracle_verdict;
 
@@ -86,7 +87,7 @@ typedef struct verify_options {
 typedef struct verify_report {
     bool passed; /* no fault was found; see unchecked */
     int vectors;
-    int64_t elements;    /* judged one by one: recomputed, or by their class (NaN, infinity) */
+    int64_t elements;    /* judged one by one: recomputed, or by their class (NaN, infinity); of complex types parts */
     int64_t failed_rows; /* rows in which the vectors or an element showed a fault */
     /* elements that the vectors could not see (their rows meet an overflow, or a NaN or infinity of C0; or they meet
      * infinities of A or B) and that were too many to be judged one by one; some may be among the samples, some counted

@@ -44,7 +44,15 @@ static int call_cblas(peer_function *gemm, const tw_problem *p, const void *a, c
     typedef void dgemm(int, int, int, int, int, int, double, const void *, int, const void *, int, double, void *, int);
     int op_a = p->op_a == TW_N ? PLAIN : TRANSPOSED, op_b = p->op_b == TW_N ? PLAIN : TRANSPOSED;
     int m = (int)p->m, n = (int)p->n, k = (int)p->k, lda = (int)p->lda, ldb = (int)p->ldb, ldc = (int)p->ldc;
-    if (p->dtype == TW_F64)
+    typedef void complex_gemm(int, int, int, int, int, int, const void *, const void *, int, const void *, int,
+                              const void *, void *, int);
+    static const double one[] = {1, 0}, zero[] = {0, 0};
+    static const float one_f32[] = {1, 0}, zero_f32[] = {0, 0};
+    if (p->dtype == TW_CF64)
+        ((complex_gemm *)gemm)(ROW_MAJOR, op_a, op_b, m, n, k, one, a, lda, b, ldb, zero, c, ldc);
+    else if (p->dtype == TW_CF32)
+        ((complex_gemm *)gemm)(ROW_MAJOR, op_a, op_b, m, n, k, one_f32, a, lda, b, ldb, zero_f32, c, ldc);
+    else if (p->dtype == TW_F64)
         ((dgemm *)gemm)(ROW_MAJOR, op_a, op_b, m, n, k, 1, a, lda, b, ldb, 0, c, ldc);
     else
         ((sgemm *)gemm)(ROW_MAJOR, op_a, op_b, m, n, k, 1, a, lda, b, ldb, 0, c, ldc);
@@ -181,8 +189,8 @@ static void shim_choice(const peer *p, char *text, size_t size) { say_text(p, "p
 /* ---- the rows ---- */
 
 const peer_row peer_rows[] = {
-#define PEER(name, engine, call, files, sgemm, dgemm, largest, most_threads, set_threads, variables, version, choice)  \
-    {name, engine, call, files, sgemm, dgemm, largest, most_threads, set_threads, variables, version, choice},
+#define PEER(name, engine, call, files, sgemm, dgemm, cgemm, zgemm, ...)                                               \
+    {name, engine, call, files, {sgemm, dgemm, cgemm, zgemm}, __VA_ARGS__},
 #include "peers.def"
 #undef PEER
     {0},
@@ -195,12 +203,19 @@ const peer_row *peer_named(const char *name)
     return NULL;
 }
 
+int peer_type(tw_dtype dtype)
+{
+    return dtype == TW_F32 ? 0 : dtype == TW_F64 ? 1 : dtype == TW_CF32 ? 2 : dtype == TW_CF64 ? 3 : -1;
+}
+
 bool peer_refuses(const peer_row *row, const tw_problem *p, int threads, char *why, size_t size)
 {
     double work = (double)p->m * (double)p->n * (double)p->k;
     why[0] = '\0';
-    if ((p->dtype == TW_F64 ? row->dgemm : row->sgemm) == NULL)
-        snprintf(why, size, "has no product of %s", p->dtype == TW_F64 ? "f64" : "f32");
+    static const char *const names[PEER_TYPES] = {"f32", "f64", "cf32", "cf64"};
+    const int type = peer_type(p->dtype);
+    if (type < 0 || row->gemm[type] == NULL)
+        snprintf(why, size, "has no product of %s", type < 0 ? "this type" : names[type]);
     else if (row->call == call_cblas && (p->m > INT32_MAX || p->n > INT32_MAX || p->k > INT32_MAX ||
                                          p->lda > INT32_MAX || p->ldb > INT32_MAX || p->ldc > INT32_MAX))
         snprintf(why, size, "takes lengths up to %d", INT32_MAX);
@@ -301,10 +316,9 @@ bool peer_open(const peer_row *row, const char *folder, int threads, peer *out, 
     set_variables(row->variables, threads);
     out->library = peer_library(row, folder, why, size);
     if (out->library == NULL) return false;
-    bool has_sgemm = find(out->library, row->sgemm, &out->sgemm),
-         has_dgemm = find(out->library, row->dgemm, &out->dgemm);
-    if ((row->sgemm != NULL && !has_sgemm) || (row->dgemm != NULL && !has_dgemm)) {
-        snprintf(why, size, "has no function %s", row->sgemm != NULL && !has_sgemm ? row->sgemm : row->dgemm);
+    for (int type = 0; type < PEER_TYPES; type++) {
+        if (row->gemm[type] == NULL || find(out->library, row->gemm[type], &out->gemm[type])) continue;
+        snprintf(why, size, "has no function %s", row->gemm[type]);
         return false;
     }
     void (*set_threads)(int);
@@ -318,7 +332,7 @@ bool peer_open(const peer_row *row, const char *folder, int threads, peer *out, 
 
 int peer_multiply(const peer *p, const tw_problem *problem, const void *a, const void *b, void *c)
 {
-    return p->row->call(problem->dtype == TW_F64 ? p->dgemm : p->sgemm, problem, a, b, c);
+    return p->row->call(p->gemm[peer_type(problem->dtype)], problem, a, b, c);
 }
 
 void peer_version(const peer *p, char text[PEER_TEXT])

@@ -11,11 +11,13 @@
 typedef void peer_function(void); /* what dlsym finds, before it is called as what it is */
 typedef struct peer peer;
 
+enum { PEER_TYPES = 4 }; /* f32, f64, cf32, cf64 */
+
 typedef struct peer_row {
     const char *name, *engine;
     /* C = op(A) op(B); 0, or the library's own status. */
     int (*call)(peer_function *gemm, const tw_problem *p, const void *a, const void *b, void *c);
-    const char *files, *sgemm, *dgemm;
+    const char *files, *gemm[PEER_TYPES];
     int64_t largest;
     int most_threads;
     const char *set_threads, *variables;
@@ -27,12 +29,13 @@ extern const peer_row peer_rows[]; /* ends with a row without a name */
 struct peer {
     const peer_row *row;
     void *library;
-    peer_function *sgemm, *dgemm;
+    peer_function *gemm[PEER_TYPES];
 };
 
 enum { PEER_TEXT = 256 };
 
 const peer_row *peer_named(const char *name); /* NULL: no such row */
+int peer_type(tw_dtype dtype);                /* its place in gemm[]; -1: no library is asked for this type */
 
 /* peer_refuses - does the row's library not take such a problem, with that many threads? true, and why says so. */
 bool peer_refuses(const peer_row *row, const tw_problem *p, int threads, char *why, size_t size);

@@ -88,8 +88,8 @@ static const char *read_text(reader *in, const json_t *object, const char *name)
 static char read_letter(reader *in, const json_t *object, const char *name)
 {
     const char *text = read_text(in, object, name);
-    if (text != NULL && strcmp(text, "n") != 0 && strcmp(text, "t") != 0)
-        complain(in, "%s: found '%.20s', expected \"n\" or \"t\"", name, text);
+    if (text != NULL && (strlen(text) != 1 || strchr("ntcr", text[0]) == NULL))
+        complain(in, "%s: found '%.20s', expected \"n\", \"t\", \"c\" or \"r\"", name, text);
     return text != NULL ? text[0] : '\0';
 }
 

@@ -10,9 +10,9 @@
 typedef struct record {
     const char *engine, *device, *kernel, *rung, *dtype;
     int64_t m, n, k, lda, ldb, ldc;
-    char op_a, op_b; /* 'n' or 't' */
-    double alpha, beta;
-    const char *method; /* what the time holds, in words */
+    char op_a, op_b;                                     /* 'n' or 't'; of complex types also 'c' or 'r' */
+    double alpha, beta, alpha_imaginary, beta_imaginary; /* the imaginary parts: of complex types alone */
+    const char *method;                                  /* what the time holds, in words */
     /* GPU rungs that hold their loops rolled: "rolled", or "default" where the compiler chose */
     const char *build;
     int64_t batch;                                /* products of one call, of which times are one's share */
@@ -52,7 +52,8 @@ typedef struct record {
     NUMBER(bank_degree_load) NUMBER(bank_degree_store) NUMBER(prepare_s) TEXT(plan) TEXT(refused)                      \
     TEXT(instruction_set) TEXT(driver) TEXT(library) TEXT(library_version) COUNT(batch) NUMBER(sm_mhz_before)          \
     NUMBER(sm_mhz_after) NUMBER(power_w_before) NUMBER(power_w_after) NUMBER(temperature_c_before)                     \
-    NUMBER(temperature_c_after) COUNT(align_a) COUNT(align_b) COUNT(align_c) NUMBER(max_s)
+    NUMBER(temperature_c_after) COUNT(align_a) COUNT(align_b) COUNT(align_c) NUMBER(max_s)    \
+    NUMBER(alpha_imaginary) NUMBER(beta_imaginary)
 /* clang-format on */
 
 record record_blank(void); /* everything unknown */

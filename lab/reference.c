@@ -17,26 +17,102 @@
 double view_at(view v, int64_t i, int64_t j)
 {
     double value;
-    v.type->load(v.base, i * v.row + j * v.col, 1, 1, &value, 1);
+    view_load(v, i, 1, j, 1, &value, 1);
     return value;
 }
 
-view view_transposed(view v) { return (view){v.type, v.base, v.col, v.row}; }
+view view_transposed(view v)
+{
+    view t = v;
+    t.row = v.col, t.col = v.row, t.row_parts = v.col_parts, t.col_parts = v.row_parts;
+    t.conjugated = v.conjugated != (v.row_parts && v.col_parts); /* the square's transpose is its conjugate's */
+    return t;
+}
+
+/* Load rows x cols numbers, the first `first` numbers after v's base, along their memory. */
+static void load_block(view v, int64_t first, int64_t rows, int64_t cols, double *out, int64_t out_row, int64_t out_col)
+{
+    if (v.col <= v.row || rows == 1)
+        for (int64_t i = 0; i < rows; i++)
+            v.type->load(v.base, first + i * v.row, v.col, cols, out + i * out_row, out_col);
+    else
+        for (int64_t j = 0; j < cols; j++)
+            v.type->load(v.base, first + j * v.col, v.row, rows, out + j * out_col, out_row);
+}
+
+static void negate(double *values, int64_t rows, int64_t cols, int64_t row, int64_t col)
+{
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < cols; j++) values[i * row + j * col] = -values[i * row + j * col];
+}
+
+/* Those of the elements whose index is q or s more than a multiple of the parts of their axis: all come from one part
+ * of memory, with one sign. */
+static void load_parts(view v, int q, int s, int64_t i0, int64_t rows, int64_t j0, int64_t cols, double *out,
+                       int64_t ld)
+{
+    const int row_parts = 1 + v.row_parts, col_parts = 1 + v.col_parts;
+    const int turns = (v.row_parts && v.col_parts ? q : 0) + v.turned, part = (v.col_parts ? s : q) ^ turns;
+    const int64_t i = (q - i0) & (row_parts - 1), j = (s - j0) & (col_parts - 1); /* of the first of them */
+    rows = (rows - i + row_parts - 1) / row_parts, cols = (cols - j + col_parts - 1) / col_parts;
+    if (rows <= 0 || cols <= 0) return;
+    out += i * ld + j;
+    load_block(v, (i0 + i) / row_parts * v.row + (j0 + j) / col_parts * v.col + part, rows, cols, out, ld * row_parts,
+               col_parts);
+    if (part == 1 && v.conjugated != (turns == 1)) negate(out, rows, cols, ld * row_parts, col_parts);
+}
 
 void view_load(view v, int64_t i0, int64_t rows, int64_t j0, int64_t cols, double *out, int64_t ld)
 {
-    if (v.col == 1 || rows == 1)
-        for (int64_t i = 0; i < rows; i++)
-            v.type->load(v.base, (i0 + i) * v.row + j0 * v.col, v.col, cols, out + i * ld, 1);
-    else
-        for (int64_t j = 0; j < cols; j++)
-            v.type->load(v.base, i0 * v.row + (j0 + j) * v.col, v.row, rows, out + j, ld);
+    for (int q = 0; q <= v.row_parts; q++)
+        for (int s = 0; s <= v.col_parts; s++) load_parts(v, q, s, i0, rows, j0, cols, out, ld);
 }
 
 double gamma_of(double j, double unit_roundoff)
 {
     double small = j * unit_roundoff;
     return small <= 0.5 ? small / (1 - small) : expm1(j * log1p(unit_roundoff)) * (1 + 0x1p-40);
+}
+
+static bool op_is_known(tw_op op, const element *type)
+{
+    return op == TW_N || op == TW_T || (type->parts == 2 && (op == TW_C || op == TW_R));
+}
+
+/* Real numbers in so many elements. Nothing that is so long that they cannot be counted is ever touched. */
+static int64_t in_parts(int64_t elements, int parts) { return elements > INT64_MAX / 2 ? elements : parts * elements; }
+
+/* The problem of real numbers. */
+static tw_problem in_real_numbers(tw_problem p, const element *type, const element *type_c)
+{
+    const int parts = type->parts;
+    p.dtype = type->part, p.dtype_c = type_c->part;
+    p.n = in_parts(p.n, parts), p.k = in_parts(p.k, parts);
+    p.lda = in_parts(p.lda, parts), p.ldb = in_parts(p.ldb, parts), p.ldc = in_parts(p.ldc, parts);
+    return p;
+}
+
+/* op(A) or op(B), whose rows as stored are ld real numbers apart. */
+static view operand_view(const element *type, const void *base, tw_op op, int64_t ld)
+{
+    const bool transposed = op == TW_T || op == TW_C;
+    return (view){.type = element_of(type->part),
+                  .base = base,
+                  .row = transposed ? type->parts : ld,
+                  .col = transposed ? ld : type->parts,
+                  .conjugated = op == TW_C || op == TW_R};
+}
+
+static void set_views(product *x, const element *type, const void *a, const void *b, const void *c0)
+{
+    const tw_problem *p = &x->problem;
+    const bool complex = type->parts == 2;
+    x->a = operand_view(type, a, p->op_a, p->lda), x->b = operand_view(type, b, p->op_b, p->ldb);
+    x->a.col_parts = x->b.row_parts = x->b.col_parts = complex;
+    x->c0 = (view){.type = x->type_c, .base = c0, .row = p->ldc, .col = 1};
+    x->a_turned = x->a, x->a_turned.turned = true;
+    x->c0_turned = (view){
+        .type = x->type_c, .base = c0, .row = p->ldc, .col = type->parts, .col_parts = complex, .turned = complex};
 }
 
 tw_status product_make(const tw_problem *problem, const void *a, const void *b, const void *c0, product *out)
@@ -49,39 +125,47 @@ tw_status product_make(const tw_problem *problem, const void *a, const void *b, 
     if (type == NULL || numbers == NULL || p.m < 0 || p.n < 0 || p.k < 0) return TW_BAD_ARGUMENT;
     if (p.dtype_c == 0) p.dtype_c = type->result;
     const element *type_c = element_of(p.dtype_c);
-    if (type_c == NULL || (p.op_a != TW_N && p.op_a != TW_T) || (p.op_b != TW_N && p.op_b != TW_T))
+    if (type_c == NULL || type_c->parts != type->parts || !op_is_known(p.op_a, type) || !op_is_known(p.op_b, type))
         return TW_BAD_ARGUMENT;
-    int64_t a_rows = p.op_a == TW_N ? p.m : p.k, a_cols = p.op_a == TW_N ? p.k : p.m;
-    int64_t b_rows = p.op_b == TW_N ? p.k : p.n, b_cols = p.op_b == TW_N ? p.n : p.k;
+    const bool a_transposed = p.op_a == TW_T || p.op_a == TW_C, b_transposed = p.op_b == TW_T || p.op_b == TW_C;
+    int64_t a_rows = a_transposed ? p.k : p.m, a_cols = a_transposed ? p.m : p.k;
+    int64_t b_rows = b_transposed ? p.n : p.k, b_cols = b_transposed ? p.k : p.n;
     if (p.lda < 1 || p.lda < a_cols || p.ldb < 1 || p.ldb < b_cols || p.ldc < 1 || p.ldc < p.n) return TW_BAD_ARGUMENT;
     if (element_span(type, a_rows, a_cols, p.lda) < 0 || element_span(type, b_rows, b_cols, p.ldb) < 0 ||
         element_span(type_c, p.m, p.n, p.ldc) < 0)
         return TW_BAD_ARGUMENT;
 
-    product x = {.problem = p, .type = type, .type_c = type_c, .accumulator = element_of(type->accumulator)};
+    product x = {.problem = in_real_numbers(p, type, type_c),
+                 .parts = type->parts,
+                 .type = element_of(type->part),
+                 .type_c = element_of(type_c->part),
+                 .accumulator = element_of(type->accumulator)};
     for (int i = 0; i < 2 && type->integer; i++) {
         double scalar = i == 0 ? p.alpha : p.beta;
         if (!(scalar >= INT32_MIN && scalar <= INT32_MAX && scalar == floor(scalar))) return TW_BAD_ARGUMENT;
     }
     x.alpha = element_round(x.accumulator, p.alpha);
     x.beta = element_round(x.accumulator, p.beta);
+    x.alpha_imaginary = type->parts == 2 ? element_round(x.accumulator, p.alpha_imaginary) : 0;
+    x.beta_imaginary = type->parts == 2 ? element_round(x.accumulator, p.beta_imaginary) : 0;
+    x.alpha_size = fabs(x.alpha) + fabs(x.alpha_imaginary), x.beta_size = fabs(x.beta) + fabs(x.beta_imaginary);
     bool writes = p.m > 0 && p.n > 0;
-    x.reads_ab = writes && p.k > 0 && x.alpha != 0;
-    x.reads_c0 = writes && x.beta != 0;
+    x.reads_ab = writes && p.k > 0 && x.alpha_size != 0;
+    x.reads_c0 = writes && x.beta_size != 0;
     if ((x.reads_ab && (a == NULL || b == NULL)) || (x.reads_c0 && c0 == NULL)) return TW_BAD_ARGUMENT;
-    x.a = (view){type, a, p.op_a == TW_N ? p.lda : 1, p.op_a == TW_N ? 1 : p.lda};
-    x.b = (view){type, b, p.op_b == TW_N ? p.ldb : 1, p.op_b == TW_N ? 1 : p.ldb};
-    x.c0 = (view){type_c, c0, p.ldc, 1};
+    set_views(&x, type, a, b, c0);
 
-    double u = numbers->unit_roundoff, k = x.reads_ab ? (double)p.k : 0;
+    double u = numbers->unit_roundoff, k = x.reads_ab ? (double)x.problem.k : 0;
+    /* of an element's terms, each of a scalar's parts one: its own product, and the others' additions */
+    const int ends = x.alpha_imaginary != 0 || x.beta_imaginary != 0 ? 4 : 2;
     x.unit_roundoff = u;
-    x.g_sum = x.reads_ab ? gamma_of(k + 2, u) : 0;
-    x.g_add = x.reads_c0 ? gamma_of(2, u) : 0;
-    double smallest = numbers->smallest, scale = x.reads_ab && fabs(x.alpha) > 1 ? fabs(x.alpha) : 1;
-    if (x.reads_ab || x.reads_c0) x.tiny = scale * smallest * k + smallest;
+    x.g_sum = x.reads_ab ? gamma_of(k + ends, u) : 0;
+    x.g_add = x.reads_c0 ? gamma_of(ends, u) : 0;
+    double smallest = numbers->smallest, scale = x.reads_ab && x.alpha_size > 1 ? x.alpha_size : 1;
+    if (x.reads_ab || x.reads_c0) x.tiny = scale * smallest * k + smallest * (ends / 2);
     if (!type->integer && ldexp(1, -type_c->digits) > u)
         x.round_c = ldexp(1, -type_c->digits), x.tiny_c = type_c->smallest;
-    x.slack = 1 + (8 * (k + (double)p.n) + 64) * 0x1p-53;
+    x.slack = 1 + (8 * (k + (double)x.problem.n) + 64) * 0x1p-53;
     *out = x;
     return TW_OK;
 }
@@ -259,29 +343,72 @@ tw_status reference_rows(const product *x, const int64_t *rows, int64_t row_coun
     return TW_OK;
 }
 
+/* A number and what its terms' sizes add up to. */
+typedef struct sized {
+    pair value;
+    double size;
+} sized;
+
+/* to += scalar * x. */
+static void add_term(sized *to, double scalar, sized x, bool in_pairs)
+{
+    if (in_pairs)
+        to->value = pair_add(to->value, pair_times(scalar, x.value));
+    else
+        to->value.high += scalar * x.value.high;
+    to->size += fabs(scalar) * x.size;
+}
+
+/* i times an element of parts: its part `part`. */
+static sized turned_part(const sized *parts, int part)
+{
+    sized x = parts[1 - part];
+    if (part == 0) x.value.high = -x.value.high, x.value.low = -x.value.low;
+    return x;
+}
+
+static sized scaled_part(double scalar, double imaginary, const sized *parts, int part, bool in_pairs)
+{
+    sized x = {{0, 0}, 0};
+    add_term(&x, scalar, parts[part], in_pairs);
+    if (imaginary != 0) add_term(&x, imaginary, turned_part(parts, part), in_pairs);
+    return x;
+}
+
 void product_finish(const product *x, double *high, double *low, double *mass, double *own, const double *c0,
                     int64_t count)
 {
-    double k = x->reads_ab ? (double)x->problem.k : 0, alpha = x->reads_ab ? x->alpha : 0;
+    const bool in_pairs = low != NULL;
+    double k = x->reads_ab ? (double)x->problem.k : 0, alpha_size = x->reads_ab ? x->alpha_size : 0;
     double g = gamma_of(k + 6, 0x1p-53), g_c0 = gamma_of(6, 0x1p-53), underflow = 0;
-    if (low != NULL) {
+    if (in_pairs) {
         g = 2 * g * g, g_c0 = g_c0 * g_c0;
-        underflow = (8 * k + 16) * 0x1p-1074 * (fabs(alpha) > 1 ? fabs(alpha) : 1);
+        underflow = (8 * k + 16) * 0x1p-1074 * (alpha_size > 1 ? alpha_size : 1);
     }
-    for (int64_t i = 0; i < count; i++) {
-        double addend = x->reads_c0 ? x->beta * c0[i] : 0, scaled = fabs(alpha) * mass[i];
-        if (low != NULL) {
-            pair value = pair_times(alpha, pair_sum(high[i], low[i]));
-            if (x->reads_c0) value = pair_add(value, pair_times(x->beta, (pair){c0[i], 0}));
-            high[i] = value.high, low[i] = value.low;
-        } else {
-            high[i] = alpha * high[i] + addend;
+    for (int64_t i = 0; i < count; i += x->parts) {
+        sized sums[2] = {{{0, 0}, 0}}, olds[2] = {{{0, 0}, 0}};
+        for (int part = 0; part < x->parts; part++) {
+            const int64_t at = i + part;
+            if (x->reads_ab) sums[part].size = mass[at];
+            if (x->reads_ab) sums[part].value = in_pairs ? pair_sum(high[at], low[at]) : (pair){high[at], 0};
+            if (x->reads_c0) olds[part] = (sized){{c0[at], 0}, fabs(c0[at])};
         }
-        mass[i] = product_bound(x, scaled, fabs(addend), fabs(high[i]), 1);
-        own[i] = (g * scaled + g_c0 * fabs(addend)) * (1 + 0x1p-40) + underflow;
-        if (!x->type->integer) continue;
-        high[i] = element_wrap(high[i], low != NULL ? low[i] : 0); /* the sums are exact: two doubles hold them */
-        if (low != NULL) low[i] = 0;
-        mass[i] = own[i] = 0;
+        for (int part = 0; part < x->parts; part++) {
+            const int64_t at = i + part;
+            sized c = {{0, 0}, 0}, old = c;
+            if (x->reads_ab) c = scaled_part(x->alpha, x->alpha_imaginary, sums, part, in_pairs);
+            if (x->reads_c0) old = scaled_part(x->beta, x->beta_imaginary, olds, part, in_pairs);
+            pair value = c.value;
+            if (x->reads_c0 && in_pairs) value = pair_add(value, old.value);
+            if (x->reads_c0 && !in_pairs) value.high += old.value.high;
+            high[at] = value.high;
+            if (in_pairs) low[at] = value.low;
+            mass[at] = product_bound(x, c.size, old.size, fabs(high[at]), 1);
+            own[at] = (g * c.size + g_c0 * old.size) * (1 + 0x1p-40) + underflow;
+            if (!x->type->integer) continue;
+            high[at] = element_wrap(high[at], in_pairs ? low[at] : 0); /* the sums are exact: two doubles hold them */
+            if (in_pairs) low[at] = 0;
+            mass[at] = own[at] = 0;
+        }
     }
 }

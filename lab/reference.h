@@ -5,11 +5,20 @@
 
 #include "element.h"
 
-/* Element (i, j) lies i * row + j * col elements after base. */
+/* A matrix of real numbers: element (i, j) lies i * row + j * col elements after base.
+ *
+ * A complex matrix is seen as a real one. Where one axis has parts, its neighbours 2 i and 2 i + 1 are the real and the
+ * imaginary part of element i. Where both have, an element x + i y is the square
+ *
+ *      x  y        so that  (r s) times it  is both parts of (r + i s)(x + i y):
+ *     -y  x        C of m x 2n is op(A) of m x 2k times op(B) of 2k x 2n.
+ */
 typedef struct view {
-    const element *type;
+    const element *type; /* real */
     const void *base;
-    int64_t row, col;
+    int64_t row, col;          /* in real numbers; from one complex element to the next where the axis has parts */
+    bool row_parts, col_parts; /* the axis has parts */
+    bool conjugated, turned;   /* turned: every element times i, of a view with parts along one axis */
 } view;
 
 double view_at(view v, int64_t i, int64_t j);
@@ -17,14 +26,22 @@ view view_transposed(view v); /* its transpose */
 /* view_load - out[(i - i0) * ld + j - j0] = element (i, j), for rows x cols of them; memory is read along its rows. */
 void view_load(view v, int64_t i0, int64_t rows, int64_t j0, int64_t cols, double *out, int64_t ld);
 
+/* C = alpha op(A) op(B) + beta C0, all of real numbers. Of complex types the problem is the real one of which C is the
+ * same memory: n, k and the leading dimensions are twice the caller's, dtype is a part's. Then, where a scalar has an
+ * imaginary part, C = (alpha op(A) + alpha_imaginary (i op(A))) op(B) + beta C0 + beta_imaginary (i C0). */
 typedef struct product {
-    tw_problem problem; /* with dtype_c filled in */
+    tw_problem problem; /* with dtype_c filled in; its ops are the caller's, and in the views already */
+    int parts;          /* 2: it was complex */
     const element *type, *type_c, *accumulator;
-    view a, b, c0;             /* op(A) m x k, op(B) k x n, C0 m x n */
-    double alpha, beta;        /* rounded to the accumulator's type */
-    bool reads_ab, reads_c0;   /* do A and B, does C0 take part? */
-    double unit_roundoff;      /* of the accumulator */
-    double g_sum, g_add, tiny; /* bound = g_sum |alpha| sum|a||b| + g_add |beta c0| + tiny */
+    view a, b, c0; /* op(A) m x k, op(B) k x n, C0 m x n */
+    view a_turned, c0_turned;
+    double alpha, beta; /* rounded to the accumulator's type */
+    double alpha_imaginary, beta_imaginary;
+    double alpha_size, beta_size; /* |alpha| + |alpha_imaginary|, and beta's */
+    bool reads_ab, reads_c0;      /* do A and B, does C0 take part? */
+    double unit_roundoff;         /* of the accumulator */
+    /* bound = g_sum (alpha's sizes times sums of |a||b|) + g_add (beta's terms' sizes) + tiny */
+    double g_sum, g_add, tiny;
     /* rounding to a narrower type of C: round_c |c| + tiny_c; 0 where it is not narrower */
     double round_c, tiny_c;
     double slack; /* > 1: covers every rounding made in computing a bound */
@@ -37,8 +54,8 @@ tw_status product_make(const tw_problem *problem, const void *a, const void *b, 
  * and there are some. */
 void product_allow_flushing(product *x);
 
-/* product_bound - for one element, or summed over several: mass = |alpha| sum|a||b|, addend = |beta c0|, size = |c|,
- * count = number of elements. */
+/* product_bound - for one element, or summed over several: mass = |alpha| sum|a||b|, addend = |beta c0|, with imaginary
+ * scalars those of all terms; size = |c|, count = number of elements. */
 double product_bound(const product *x, double mass, double addend, double size, double count);
 
 double gamma_of(double j, double unit_roundoff); /* g(j); where j u > 1/2, (1 + u)^j - 1 */
@@ -82,9 +99,9 @@ pair pair_add(pair x, pair y);          /* error below 4 * 2^-106 (|x| + |y|) */
 tw_status reference_rows(const product *x, const int64_t *rows, int64_t row_count, double *high, double *low,
                          double *mass);
 
-/* product_finish - turn sums and masses of one row's products, in place, into values of alpha * sum + beta * c0 (high +
- * low) and their bounds. own: how far each value may itself be from the exact one. c0: not read unless x->reads_c0.
- * Where something overflows on the way, value, bound or own is not finite. */
+/* product_finish - turn sums and masses of one whole row's products, in place, into values of alpha * sum + beta * c0
+ * (high + low) and their bounds. own: how far each value may itself be from the exact one. c0: not read unless
+ * x->reads_c0. Where something overflows on the way, value, bound or own is not finite. */
 void product_finish(const product *x, double *high, double *low, double *mass, double *own, const double *c0,
                     int64_t count);
 

@@ -16,12 +16,17 @@ static double bytes_of_c(const tw_problem *p)
     return bytes_of(p->dtype_c != 0 || type == NULL ? p->dtype_c : type->result);
 }
 
-double roofline_flops(const tw_problem *p) { return 2 * (double)p->m * (double)p->n * (double)p->k; }
+double roofline_flops(const tw_problem *p)
+{
+    const element *type = element_of(p->dtype);
+    return (type != NULL && type->parts == 2 ? 8 : 2) * (double)p->m * (double)p->n * (double)p->k;
+}
 
 double roofline_compulsory_bytes(const tw_problem *p)
 {
     double m = (double)p->m, n = (double)p->n, k = (double)p->k;
-    return (m * k + k * n) * bytes_of(p->dtype) + m * n * (p->beta != 0 ? 2 : 1) * bytes_of_c(p);
+    return (m * k + k * n) * bytes_of(p->dtype) +
+           m * n * (p->beta != 0 || p->beta_imaginary != 0 ? 2 : 1) * bytes_of_c(p);
 }
 
 double roofline_bytes_asked(const tw_problem *p, int64_t block_m, int64_t block_n)

@@ -5,7 +5,7 @@
 
 #include "tilewright_lab.h"
 
-double roofline_flops(const tw_problem *p); /* 2 m n k */
+double roofline_flops(const tw_problem *p); /* 2 m n k; of complex types 8 m n k */
 /* (m k + k n + m n) elements, m n once more where beta != 0 */
 double roofline_compulsory_bytes(const tw_problem *p);
 

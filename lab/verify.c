@@ -67,8 +67,8 @@ static void note(check *v, int64_t row, int64_t col, double found, double expect
 
 static bool judge_with(check *v, int64_t row, int64_t col, const double *a, const double *b)
 {
-    double found = view_at(v->c, row, col), c0 = v->x.reads_c0 ? view_at(v->x.c0, row, col) : 0;
-    exact_verdict e = exact_judge(&v->x, a, b, c0, found);
+    double found = view_at(v->c, row, col);
+    exact_verdict e = exact_judge_at(&v->x, a, b, row, col, found);
     verify_report *r = v->report;
     r->elements++;
     if (e.bound > r->worst_element_bound) r->worst_element_bound = e.bound;
@@ -233,17 +233,25 @@ static void flag_row(check *v, int64_t row)
     v->row_flags[row] |= flags != 0 ? flags : DARK;
 }
 
-typedef struct row_sums { /* signed sums of one row, and the sums of sizes that its bound needs */
-    lanes ab, c, c0;
-    double ab_mass, c_mass, c0_mass, largest;
+/* Signed sums of one row, and the sums of sizes that its bound needs. [1]: of what an imaginary part multiplies. */
+typedef struct row_sums {
+    lanes ab[2], c, c0[2];
+    double ab_mass[2], c_mass, c0_mass[2], largest;
     int64_t largest_col;
 } row_sums;
+
+/* |scalar| sizes[0] + |imaginary| sizes[1]; what is multiplied by 0 is not there. */
+static double mass_of(double scalar, double imaginary, const double sizes[2])
+{
+    return (scalar != 0 ? fabs(scalar) * sizes[0] : 0) + (imaginary != 0 ? fabs(imaginary) * sizes[1] : 0);
+}
 
 static double bound_of_row(const check *v, const row_sums *s)
 {
     const product *x = &v->x;
-    double alpha = x->reads_ab ? fabs(x->alpha) : 0, beta = x->reads_c0 ? fabs(x->beta) : 0;
-    double ab = alpha > 0 ? alpha * s->ab_mass : 0, c0 = beta > 0 ? beta * s->c0_mass : 0, n = (double)v->n;
+    double alpha = x->reads_ab ? x->alpha_size : 0, n = (double)v->n;
+    double ab = x->reads_ab ? mass_of(x->alpha, x->alpha_imaginary, s->ab_mass) : 0;
+    double c0 = x->reads_c0 ? mass_of(x->beta, x->beta_imaginary, s->c0_mass) : 0;
     double k = x->reads_ab ? (double)v->k : 0;
     double g = gamma_of(n + k + 8, 0x1p-53), noise = 0; /* of the residual's own arithmetic */
     if (x->type->pair) {
@@ -257,15 +265,19 @@ static double bound_of_row(const check *v, const row_sums *s)
 static double residual_of_lane(const check *v, const row_sums *s, int l)
 {
     const product *x = &v->x;
+    const double scalars[] = {x->alpha, x->alpha_imaginary, x->beta, x->beta_imaginary};
+    const lanes *const sums[] = {&s->ab[0], &s->ab[1], &s->c0[0], &s->c0[1]};
+    const bool is_there[] = {x->reads_ab, x->reads_ab && x->alpha_imaginary != 0, x->reads_c0,
+                             x->reads_c0 && x->beta_imaginary != 0};
     if (!x->type->pair) {
         double r = s->c.high[l];
-        if (x->reads_ab) r -= x->alpha * s->ab.high[l];
-        if (x->reads_c0) r -= x->beta * s->c0.high[l];
+        for (int t = 0; t < 4; t++)
+            if (is_there[t]) r -= scalars[t] * sums[t]->high[l];
         return r;
     }
     pair r = pair_sum(s->c.high[l], s->c.low[l]);
-    if (x->reads_ab) r = pair_add(r, pair_times(-x->alpha, pair_sum(s->ab.high[l], s->ab.low[l])));
-    if (x->reads_c0) r = pair_add(r, pair_times(-x->beta, pair_sum(s->c0.high[l], s->c0.low[l])));
+    for (int t = 0; t < 4; t++)
+        if (is_there[t]) r = pair_add(r, pair_times(-scalars[t], pair_sum(sums[t]->high[l], sums[t]->low[l])));
     return x->type->integer ? element_wrap(r.high, r.low) : r.high + r.low;
 }
 
@@ -292,44 +304,56 @@ static void judge_row_sums(check *v, int64_t row, const row_sums *s, int group, 
     if (!(worst <= bound)) mark_failed(v, row); /* for certain */
 }
 
-static void add_chunks(check *v, view from, int64_t i0, int64_t rows, row_sums *s, bool is_c)
+enum { OF_C = 2 }; /* add_chunks: 0 and 1 are c0's */
+
+static void add_chunks(check *v, view from, int64_t i0, int64_t rows, row_sums *s, int of)
 {
+    const bool is_c = of == OF_C;
     for (int64_t j0 = 0; j0 < v->n; j0 += CHUNK) {
         int64_t cols = v->n - j0 < CHUNK ? v->n - j0 : CHUNK;
         load_chunk(v, from, i0, rows, j0, cols, true);
         for (int64_t i = 0; i < rows; i++) {
             const double *values = v->buffer + i * CHUNK;
-            add_signed(v, values, j0, cols, is_c ? &s[i].c : &s[i].c0);
-            *(is_c ? &s[i].c_mass : &s[i].c0_mass) += sum_of_sizes(values, NULL, cols);
+            add_signed(v, values, j0, cols, is_c ? &s[i].c : &s[i].c0[of]);
+            *(is_c ? &s[i].c_mass : &s[i].c0_mass[of]) += sum_of_sizes(values, NULL, cols);
             for (int64_t j = 0; is_c && j < cols; j++)
                 if (fabs(values[j]) > s[i].largest) s[i].largest = fabs(values[j]), s[i].largest_col = j0 + j;
         }
     }
 }
 
+/* The rows of op(A), or of i op(A), by y: the turn-th sums of s. */
+static void add_products(check *v, int turn, int64_t i0, int64_t rows, bool with_mass, row_sums *s)
+{
+    for (int64_t p0 = 0; p0 < v->k; p0 += CHUNK) {
+        int64_t cols = v->k - p0 < CHUNK ? v->k - p0 : CHUNK;
+        load_chunk(v, turn == 0 ? v->x.a : v->x.a_turned, i0, rows, p0, cols, false);
+        lanes_panel part = {v->y.head + p0 * LANES, NULL, NULL};
+        bool in_pairs = v->x.type->pair;
+        if (in_pairs) part.tail = v->y.tail + p0 * LANES, part.low = v->y.low + p0 * LANES;
+        for (int64_t i = 0; i < rows; i++) {
+            const double *values = v->buffer + i * CHUNK;
+            if (in_pairs)
+                lanes_dot_pair(values, &part, cols, &s[i].ab[turn]);
+            else
+                lanes_dot(values, part.head, cols, &s[i].ab[turn]);
+            if (with_mass) s[i].ab_mass[turn] += sum_of_sizes(values, v->z + p0, cols);
+        }
+    }
+}
+
 static void run_group(check *v, int group, int lanes_used)
 {
-    bool in_pairs = v->x.type->pair;
+    const product *x = &v->x;
     for (int64_t i0 = 0; i0 < v->m; i0 += PANEL) {
         int64_t rows = v->m - i0 < PANEL ? v->m - i0 : PANEL;
         row_sums s[PANEL];
         memset(s, 0, sizeof s);
-        for (int64_t p0 = 0; v->x.reads_ab && p0 < v->k; p0 += CHUNK) {
-            int64_t cols = v->k - p0 < CHUNK ? v->k - p0 : CHUNK;
-            load_chunk(v, v->x.a, i0, rows, p0, cols, false);
-            lanes_panel part = {v->y.head + p0 * LANES, NULL, NULL};
-            if (in_pairs) part.tail = v->y.tail + p0 * LANES, part.low = v->y.low + p0 * LANES;
-            for (int64_t i = 0; i < rows; i++) {
-                const double *values = v->buffer + i * CHUNK;
-                if (in_pairs)
-                    lanes_dot_pair(values, &part, cols, &s[i].ab);
-                else
-                    lanes_dot(values, part.head, cols, &s[i].ab);
-                if (group == 0) s[i].ab_mass += sum_of_sizes(values, v->z + p0, cols);
-            }
-        }
-        add_chunks(v, v->c, i0, rows, s, true);
-        if (v->x.reads_c0) add_chunks(v, v->x.c0, i0, rows, s, false);
+        if (x->reads_ab) add_products(v, 0, i0, rows, group == 0, s);
+        if (x->reads_ab && x->alpha_imaginary != 0) add_products(v, 1, i0, rows, group == 0, s);
+        add_chunks(v, v->c, i0, rows, s, OF_C);
+        if (x->reads_c0) add_chunks(v, x->c0, i0, rows, s, 0);
+        if (x->reads_c0 && x->beta_imaginary != 0) add_chunks(v, x->c0_turned, i0, rows, s, 1);
         for (int64_t i = 0; i < rows; i++) {
             int64_t row = i0 + i;
             if (group == 0 && row % v->largest_step == 0) v->largest_cols[row / v->largest_step] = s[i].largest_col;
@@ -349,13 +373,14 @@ static bool same_class(double x, double y)
 }
 
 /* An element that must be NaN or infinite, by its class. Where the classes differ the exact judge decides, since a sum
- * of finite products may overflow. False: it is wrong. */
+ * of finite products may overflow, and where an imaginary alpha takes the other part's sum. False: it is wrong. */
 static bool judge_class(check *v, int64_t row, int64_t col, double sum)
 {
     double expected = v->x.alpha * sum;
     if (v->x.reads_c0) expected += v->x.beta * view_at(v->x.c0, row, col);
+    if (v->x.reads_c0 && v->x.beta_imaginary != 0) expected += v->x.beta_imaginary * view_at(v->x.c0_turned, row, col);
     v->report->elements++;
-    if (same_class(view_at(v->c, row, col), expected)) return true;
+    if ((v->x.alpha_imaginary == 0 || isnan(sum)) && same_class(view_at(v->c, row, col), expected)) return true;
     if (afford(v, (double)v->k + element_overhead)) {
         v->report->elements--;
         return judge_element(v, row, col);
@@ -502,7 +527,7 @@ static void write_sentence(const check *v)
                  (long long)r->unchecked, (long long)product_or_huge(v->m, v->n));
     } else if (!r->passed) {
         if (r->element_ratio > 1) {
-            exact_sentence(r->text, sizeof r->text, v->x.type_c, r->row, r->col, r->found, r->expected, r->bound,
+            exact_sentence(r->text, sizeof r->text, &v->x, r->row, r->col, r->found, r->expected, r->bound,
                            r->element_ratio);
         } else {
             r->row = most_suspicious_row(v, NULL, 0), r->col = -1;
@@ -541,6 +566,7 @@ static void judge_all(check *v)
         judge_samples(v);
     }
     write_sentence(v);
+    if (v->report->col > 0) v->report->col /= v->x.parts;
     if (v->options->progress != NULL) v->options->progress(v->options->progress_context, 1);
 }
 

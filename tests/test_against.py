@@ -77,6 +77,21 @@ def each_fault_has_its_sentence():
 
 
 @case
+def complex_products_are_compared():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "r.json")
+        words = ["--against", "openblas,mkl,eigen", "--dtype", "cf32", "--shape", "33x20x40", "--transpose-b", "--samples", "3", "--threads", "1"]
+        done = bench(*words, "--deadline", patience(), "--json", path)
+        assert done.returncode == 0 or (done.returncode == 3 and "no product could be compared" in done.stderr), done
+        written = {r["library"]: r for r in map(json.loads, open(path))}
+    assert "mkl: at 33x20x40 NT of cf32 its product is wrong: exact oracle: C[32, 19] (its imaginary part) is" in done.stderr, done.stderr
+    for name in ("tilewright", "openblas"):
+        r = written[name]
+        assert r["verified"] == "exact+bound" and r["dtype"] == "cf32" and abs(r["gflops"] * r["median_s"] * 1e9 / (8 * 33 * 20 * 40) - 1) < 1e-9, r
+    assert written["mkl"]["verified"] == "WRONG" and written["eigen"]["median_s"] is None, written
+
+
+@case
 def what_a_batch_asks_of_memory_is_not_known():
     for words, known in ((["--batch", "4"], False), ([], True)):
         r = json.loads(bench("--size", "16", "--samples", "1", *words, "--json", "-").stdout)
@@ -298,7 +313,7 @@ def command_lines_that_make_no_sense():
     refused("--against", "openblass", says="did you mean openblas?")
     refused("--against", "openblas,eigen,openblas", says="names openblas twice")
     refused("--against", "openblas", "--kernel", "cpu_f32_r01_naive", says="--kernel does not work with --against")
-    refused("--against", "openblas", "--dtype", "bf16", says="f32 and f64, not bf16")
+    refused("--against", "openblas", "--dtype", "bf16", says="f32, f64, cf32 and cf64, not bf16")
     refused("--deadline", "3", says="--deadline needs --against")
 
 

@@ -446,11 +446,11 @@ static void context_cases(void)
 /* The peak of a type is that of the instructions of its production kernel, wherever the rows stand in the table. */
 static void probe_cases(void)
 {
-    static const tw_dtype dtypes[] = {TW_F64, TW_F32, TW_BF16, TW_I8};
-    for (int i = 0; i < 4 * CPU_LEVELS; i++) {
-        const tw_dtype dtype = dtypes[i % 4];
+    static const tw_dtype dtypes[] = {TW_F64, TW_F32, TW_CF64, TW_CF32, TW_BF16, TW_I8};
+    for (int i = 0; i < 6 * CPU_LEVELS; i++) {
+        const tw_dtype dtype = dtypes[i % 6];
         const device_facts facts = {
-            .engine = "cpu", .level = (cpu_level)(i / 4), .threads = 1, .l1_bytes = 32768, .l2_bytes = 1 << 20};
+            .engine = "cpu", .level = (cpu_level)(i / 6), .threads = 1, .l1_bytes = 32768, .l2_bytes = 1 << 20};
         const tw_problem made = tw_problem_make(dtype, TW_N, TW_N, 64, 64, 64);
         tw_problem p;
         plan out;
@@ -463,6 +463,55 @@ static void probe_cases(void)
                    planned ? out.row->lab.name : tw_error_text());
     }
     expect("no probe on the CPU for f16", kernel_probed(TW_F16, CPU_amx) == NULL);
+}
+
+/* Only the cpu engine multiplies complex numbers: the others refuse, also by a kernel that is named. */
+static void complex_cases(void)
+{
+    static const char *const engines[] = {"opencl", "cuda"}, *const kernels[] = {"opencl_f32_r11_warp",
+                                                                                 "cuda_f32_r11_warp"};
+    for (int i = 0; i < 2 * 2; i++) {
+        const device_facts facts = {.engine = engines[i / 2],
+                                    .addresses = true,
+                                    .sm = 90,
+                                    .most_threads = 1024,
+                                    .multiprocessors = 132,
+                                    .local_bytes = 49152,
+                                    .l2_bytes = 50 << 20,
+                                    .largest_bytes = (int64_t)1 << 34};
+        const tw_problem made = tw_problem_make(i % 2 ? TW_CF64 : TW_CF32, TW_C, TW_N, 64, 64, 64);
+        const tw_lab_choice named = {.kernel = kernels[i / 2]};
+        char words[80];
+        tw_problem p;
+        plan out;
+        if (!tap_case("%s refuses %s", engines[i / 2], tw_lab_dtype_of(made.dtype)->name)) continue;
+        snprintf(words, sizeof words, "the %s engine has no production kernel for %s", engines[i / 2],
+                 tw_lab_dtype_of(made.dtype)->name);
+        bool refuses = problem_load(&made, a, a, a, &p) == TW_OK && plan_find(&p, &facts, NULL, &out) == TW_NO_KERNEL &&
+                       strstr(tw_error_text(), words) != NULL;
+        snprintf(words, sizeof words, "it multiplies f32, the problem is %s", tw_lab_dtype_of(made.dtype)->name);
+        tap_result(refuses && plan_find(&p, &facts, &named, &out) == TW_NO_KERNEL &&
+                       strstr(tw_error_text(), words) != NULL,
+                   "%s", tw_error_text());
+    }
+    static double x[2 * 64];
+    tw_problem p = tw_problem_make(TW_CF64, TW_N, TW_N, 3, 4, 5);
+    for (int i = 0; i < 64; i++) c[i] = 7;
+    expect_failure("dtype_c of cf64", (p.dtype_c = TW_F64, tw_gemm(NULL, &p, x, x, c)), TW_BAD_ARGUMENT,
+                   "dtype_c is 1, expected 0 or 8: cf64 operands give that type");
+    p.dtype_c = 0;
+    expect_failure("cf64 at a multiple of 4", tw_gemm(NULL, &p, (char *)x + 4, x, c), TW_BAD_ARGUMENT,
+                   "a is not aligned to one real part of 8 bytes");
+    p.lda = 4;
+    expect_failure("lda of cf64", tw_gemm(NULL, &p, x, x, c), TW_BAD_ARGUMENT, "lda is 4, expected at least 5");
+    p.lda = 5, p.op_b = (tw_op)-1;
+    expect_failure("op_b of cf64", tw_gemm(NULL, &p, x, x, c), TW_BAD_ARGUMENT,
+                   "op_b is -1, expected TW_N, TW_T, TW_C or TW_R");
+    p.op_b = TW_N, p.k = 0, p.lda = p.ldc = 1, p.beta_imaginary = 1;
+    double of_c[] = {0, 1, 2, 3};
+    p.m = 2, p.n = 1;
+    expect("complex: k 0 and beta i", tw_gemm(NULL, &p, NULL, NULL, of_c) == TW_OK && of_c[0] == -1 && of_c[1] == 0 &&
+                                          of_c[2] == -3 && of_c[3] == 2);
 }
 
 static void table_cases(void)
@@ -500,5 +549,6 @@ int main(int argc, char **argv)
     context_cases();
     table_cases();
     probe_cases();
+    complex_cases();
     return tap_finish();
 }

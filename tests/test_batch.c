@@ -27,9 +27,11 @@ typedef struct operands {
 static uint32_t noise(uint32_t *state) { return *state = *state * 1664525u + 1013904223u; }
 
 /* From -1 to 1; of whole numbers all there are. */
-static void fill(char *x, size_t elements, tw_dtype dtype, uint32_t seed)
+static void fill(char *x, size_t elements, tw_dtype of, uint32_t seed)
 {
+    const tw_dtype dtype = element_of(of)->part;
     size_t bytes = (size_t)tw_lab_dtype_of(dtype)->bytes;
+    elements *= (size_t)element_of(of)->parts;
     for (size_t i = 0; i < elements; i++) {
         uint32_t bits = noise(&seed);
         double value = ((double)bits - 0x1p31) * 0x1p-31;
@@ -55,7 +57,7 @@ static operands operands_make(const tw_problem *problem, int64_t count, form for
 {
     operands o = {.problem = *problem,
                   .bytes = (size_t)tw_lab_dtype_of(problem->dtype)->bytes,
-                  .c_bytes = problem->dtype == TW_F64 ? 8 : 4};
+                  .c_bytes = (size_t)element_of(element_of(problem->dtype)->result)->bytes};
     tw_problem *p = &o.problem;
     p->lda += 3, p->ldb += 1, p->ldc += 2;
     if (form == BESIDE) p->ldc = count * (p->n + 1);
@@ -63,10 +65,11 @@ static operands operands_make(const tw_problem *problem, int64_t count, form for
     o.batch.stride_a += 5, o.batch.stride_c += form == BESIDE ? 0 : 1;
     o.a_elements = (size_t)(count * o.batch.stride_a), o.b_elements = (size_t)(count * o.batch.stride_b);
     o.c_elements = form == BESIDE ? (size_t)(p->m * p->ldc) : (size_t)(count * o.batch.stride_c);
+    /* floats of any value, which whole numbers may be too */
+    const tw_dtype of_c = element_of(p->dtype)->integer ? TW_F32 : element_of(p->dtype)->result;
     o.a = must(malloc(o.a_elements * o.bytes + 8)), o.b = must(malloc(o.b_elements * o.bytes + 8));
     o.c = must(malloc(o.c_elements * o.c_bytes + 8)), o.expected = must(malloc(o.c_elements * o.c_bytes + 8));
-    fill(o.a, o.a_elements, p->dtype, 1), fill(o.b, o.b_elements, p->dtype, 2),
-        fill(o.c, o.c_elements, p->dtype == TW_F64 ? TW_F64 : TW_F32, 3);
+    fill(o.a, o.a_elements, p->dtype, 1), fill(o.b, o.b_elements, p->dtype, 2), fill(o.c, o.c_elements, of_c, 3);
     memcpy(o.expected, o.c, o.c_elements * o.c_bytes);
     if (form == SHARED_A || form == SHARED_BOTH) o.batch.stride_a = 0;
     if (form == SHARED_B || form == SHARED_BOTH) o.batch.stride_b = 0;
@@ -125,15 +128,18 @@ typedef struct machine {
 static void bits_case(const machine *machine, tw_dtype dtype, int op, int64_t m, int64_t n, int64_t k, int64_t count,
                       form form, double beta)
 {
-    tw_problem p = tw_problem_make(dtype, (tw_op)(op / 2), (tw_op)(op % 2), m, n, k);
+    const bool complex = tw_lab_dtype_of(dtype)->parts == 2;
+    const tw_op op_a = (tw_op)(complex ? op / 4 : op / 2), op_b = (tw_op)(complex ? op % 4 : op % 2);
+    tw_problem p = tw_problem_make(dtype, op_a, op_b, m, n, k);
     if (!tap_case("%s: %" PRId64 " items %s %s %c%c %" PRId64 "x%" PRId64 "x%" PRId64 " beta %g", machine->name, count,
-                  form_names[form], tw_lab_dtype_of(dtype)->name, "nt"[op / 2], "nt"[op % 2], m, n, k, beta))
+                  form_names[form], tw_lab_dtype_of(dtype)->name, "ntcr"[op_a], "ntcr"[op_b], m, n, k, beta))
         return;
     if (machine->context == NULL) {
         tap_skip(machine->refusal);
         return;
     }
     p.alpha = dtype == TW_I8 ? 3 : dtype == TW_F64 ? 1.25 + 0x1p-40 : 1.25, p.beta = beta;
+    if (complex) p.alpha_imaginary = -0.75, p.beta_imaginary = -3 * beta;
     operands o = operands_make(&p, count, form);
     tw_status status = expect(machine->reference, &o, form == POINTERS);
     if (status == TW_OK) status = multiply(machine->context, &o, form == POINTERS);
@@ -184,6 +190,21 @@ static void many_cases(const machine *machine)
         if (form != BESIDE || count < 65536) bits_case(machine, TW_I8, (i + 2) % 4, 3, 2, 5, count, form, 2);
         bits_case(machine, TW_F64, (i + 3) % 4, 3, 2, 3, count, form, 1 + 0x1p-40);
     }
+}
+
+/* Complex items with all ops: in place, of one row, in several panels of k, which are those of the item by itself, and
+ * packed; many of them. */
+static void complex_cases(const machine *machine)
+{
+    static const int64_t shapes[][4] = {
+        {3, 5, 8, 40}, {1, 30, 600, 5}, {20, 1, 500, 5}, {33, 20, 600, 4}, {100, 120, 500, 2}};
+    for (int i = 0; i < 5 * FORMS; i++)
+        for (int d = 0; d < 2; d++) {
+            const int64_t *x = shapes[i / FORMS];
+            bits_case(machine, d ? TW_CF64 : TW_CF32, (7 * i + 3 * d) % 16, x[0], x[1], x[2], x[3],
+                      (enum form)(i % FORMS), i % 2 ? 0.5 : 0);
+        }
+    bits_case(machine, TW_CF32, 9, 2, 3, 4, 65539, ITEMS, 0.5);
 }
 
 /* The same where items follow each other, by copies of their own. */
@@ -520,6 +541,7 @@ static void engine_cases(const char *engine, int threads, bool f64)
     if (threads == 0) machine.reference = machine.context;
     bits_cases(&machine, f64);
     if (threads > 0) large_cases(&machine);
+    if (threads > 0) complex_cases(&machine);
     if (threads == 1 || threads == 2) many_cases(&machine);
     if (threads == 0) many_copied_cases(&machine);
     if (machine.reference != machine.context) tw_close(machine.reference);

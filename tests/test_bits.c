@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "integers.h"
+#include "oracle.h"
 #include "plan.h"
 #include "support/expect.h"
 #include "support/tap.h"
@@ -369,6 +370,66 @@ static void word_cases(void)
     }
 }
 
+/* Complex products: of one op(A), op(B) and k the bits of C depend neither on how these are stored (ops, rows 4 KiB
+ * apart, at an odd multiple of a part), nor on the threads, nor on what of C is computed at once. */
+static bool complex_agrees(tw_dtype dtype, int64_t m, int64_t n, int64_t k)
+{
+    const size_t bytes = (size_t)element_of(dtype)->bytes, part = bytes / 2;
+    char *first = malloc((size_t)(m * n) * bytes), *c = malloc((size_t)(m * (n + 5)) * bytes + part);
+    bool same = first != NULL && c != NULL;
+    for (int x = 0; same && x < 2 * 16; x++) {
+        tw_context *context = NULL;
+        oracle o;
+        tw_problem p = tw_problem_make(dtype, (tw_op)(x / 4 % 4), (tw_op)(x % 4), m, n, k);
+        p.alpha = 0.7, p.alpha_imaginary = -0.4, p.beta = -1.3, p.beta_imaginary = 0.2;
+        if (x % 3 == 1) p.lda = (p.lda * (int64_t)bytes + 4095) / 4096 * 4096 / (int64_t)bytes;
+        if (x % 3 == 2) p.lda += 1, p.ldb += 3, p.ldc += 5;
+        same = tw_open(&(tw_options){.size = sizeof(tw_options), .engine = "cpu", .threads = 1 + x % 3}, &context) ==
+                   TW_OK &&
+               oracle_make(&p, ORACLE_BOUND, 1, 1, &o) == TW_OK;
+        if (!same) break;
+        char *at = c + (x % 2 ? part : 0);
+        oracle_poison(&o, at);
+        if (x < 16) {
+            same = tw_gemm(context, &p, o.a, o.b, at) == TW_OK;
+        } else { /* the upper rows and the lower ones, each in two pieces of columns */
+            for (int piece = 0; same && piece < 4; piece++) {
+                tw_problem q = p;
+                const int64_t i = piece / 2 ? m / 3 : 0, j = piece % 2 ? n / 4 + 1 : 0;
+                const bool a_rows = p.op_a == TW_N || p.op_a == TW_R, b_rows = p.op_b == TW_N || p.op_b == TW_R;
+                q.m = piece / 2 ? m - i : m / 3, q.n = piece % 2 ? n - j : n / 4 + 1;
+                same = tw_gemm(context, &q, (char *)o.a + (size_t)(a_rows ? i * p.lda : i) * bytes,
+                               (char *)o.b + (size_t)(b_rows ? j : j * p.ldb) * bytes,
+                               at + (size_t)(i * p.ldc + j) * bytes) == TW_OK;
+            }
+        }
+        for (int64_t i = 0; same && i < m; i++) {
+            char *row = at + (size_t)(i * p.ldc) * bytes, *expected = first + (size_t)(i * n) * bytes;
+            if (x == 0) memcpy(expected, row, (size_t)n * bytes);
+            same = memcmp(expected, row, (size_t)n * bytes) == 0;
+        }
+        if (!same) printf("# %c%c, %d threads\n", "ntcr"[p.op_a], "ntcr"[p.op_b], 1 + x % 3);
+        oracle_free(&o);
+        tw_close(context);
+    }
+    free(first), free(c);
+    return same;
+}
+
+static void complex_cases(void)
+{
+    static const int64_t shapes[][3] = {{5, 7, 9},     {1, 40, 700},  {40, 1, 700},    {17, 33, 64},   {40, 33, 300},
+                                        {9, 500, 900}, {300, 9, 900}, {70, 130, 1700}, {130, 300, 600}};
+    for (int i = 0; i < 2 * 9; i++) {
+        const int64_t *x = shapes[i / 2];
+        const tw_dtype dtype = i % 2 ? TW_CF64 : TW_CF32;
+        if (!tap_case("%s %dx%dx%d: the same bits, however it is stored and cut", tw_lab_dtype_of(dtype)->name,
+                      (int)x[0], (int)x[1], (int)x[2]))
+            continue;
+        tap_result(complex_agrees(dtype, x[0], x[1], x[2]), "they differ");
+    }
+}
+
 int main(int argc, char **argv)
 {
     tap_start(argc, argv);
@@ -377,5 +438,6 @@ int main(int argc, char **argv)
     transposed_cases();
     line_cases();
     word_cases();
+    complex_cases();
     return tap_finish();
 }

@@ -58,7 +58,7 @@ def hostile_matrix_market_files():
     npy("B.npy", [[1.0]])
     banner = "%%MatrixMarket matrix array real general\n"
     files = {"word": banner + "1 1\none\n", "few": banner + "2 2\n1\n2\n3\n", "negative": banner + "-1 1\n",
-             "huge": banner + f"{2 ** 40} {2 ** 40}\n", "complex": banner.replace("real", "complex") + "1 1\n1 1\n"}
+             "huge": banner + f"{2 ** 40} {2 ** 40}\n", "quaternion": banner.replace("real", "quaternion") + "1 1\n1 1\n"}
     for name, data in files.items():
         open(f"{name}.mtx", "w").write(data)
         bad(6, "multiply", f"{name}.mtx", "B.npy", "-o", "C.npy", says=f"{name}.mtx: ")

@@ -14,7 +14,7 @@ import re
 import struct
 import subprocess
 
-from support.matrices import CODES, integers, npy, npy_header, pair, product, read_mtx, read_npy, transpose
+from support.matrices import CODES, complexes, conjugate, integers, npy, npy_header, pair, product, read_mtx, read_npy, transpose
 from support.program import PROGRAM, bad, good, on_terminal, records, run
 from support.tap import Skip, case, main
 
@@ -130,6 +130,93 @@ def bf16_rounds_operands_and_gives_f32():
     npy("B.npy", [[1, 0, 0], [0, 1, 0], [0, 0, 1]], "u1")
     good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--dtype", "bf16", "--verify")
     assert read_npy("C.npy")[2] == [[1, 1 + 2 ** -6, 1 + 2 ** -7]]
+
+
+@case
+def complex_products_with_every_op():
+    for code, shape in (("c8", (9, 13, 20)), ("c16", (9, 13, 20)), ("c16", (1, 1, 3)), ("c8", (40, 1, 70))):
+        m, n, k = shape
+        for op in range(16):
+            ta, ca, tb, cb = op & 1, op & 2, op & 4, op & 8
+            a, b, c0 = complexes(m, k, 1), complexes(k, n, 2), complexes(m, n, 3)
+            of_a, of_b = conjugate(a) if ca else a, conjugate(b) if cb else b
+            npy("A.npy", transpose(a) if ta else a, code, fortran=bool(cb))
+            npy("B.npy", transpose(b) if tb else b, code, order=">" if ca else "<", fortran=bool(ta))
+            npy("D.npy", c0, code, fortran=bool(tb))
+            words = ["--alpha", "2,-1", "--beta=-3,2", "--add", "D.npy"]
+            words += ["--transpose-a"] * bool(ta) + ["--conjugate-a"] * bool(ca) + ["--transpose-b"] * bool(tb) + ["--conjugate-b"] * bool(cb)
+            good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--verify", *words)
+            expected = [[(2 - 1j) * x + (-3 + 2j) * y for x, y in zip(*rows)] for rows in zip(product(of_a, of_b), c0)]
+            assert read_npy("C.npy") == (f"<{code}", (m, n), expected), (code, shape, op)
+            good("verify", "A.npy", "B.npy", "C.npy", *words)
+            expected[0][0] = expected[0][0].conjugate() + 1e4j
+            npy("wrong.npy", expected, code)
+            done = run("verify", "A.npy", "B.npy", "wrong.npy", *words)
+            assert done.returncode == 1 and "C[0, 0] (its imaginary part) is" in done.stderr, done.stderr
+
+
+@case
+def complex_types_follow_numpy():
+    for code, other, descr in (("c8", "f4", "<c8"), ("c8", "f8", "<c16"), ("c16", "f4", "<c16"), ("c8", "i2", "<c8"), ("c8", "i4", "<c16"),
+                               ("c8", "c16", "<c16"), ("c8", "f2", "<c8")):
+        a, b = complexes(3, 4, 1), integers(4, 5, 2)
+        npy("A.npy", a, code)
+        npy("B.npy", b, other)
+        good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--verify")
+        assert read_npy("C.npy") == (descr, (3, 5), product(a, b)), (code, other)
+        good("multiply", "B.npy", "A.npy", "-o", "C.npy", "--verify", "--transpose-b", "--transpose-a", "--conjugate-b")
+        assert read_npy("C.npy") == (descr, (5, 3), transpose(product(conjugate(a), b))), (code, other)
+    pair(code="f4")
+    npy("D.npy", complexes(3, 2, 3), "c8")
+    good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--alpha", "0,1", "--verify")
+    assert read_npy("C.npy")[0] == "<c8" and all(x.real == 0 for row in read_npy("C.npy")[2] for x in row)
+    good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--conjugate-a", "--verify")
+    assert read_npy("C.npy")[0] == "<f4"
+    good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--beta", "1", "--add", "D.npy", "--verify")
+    assert read_npy("C.npy")[0] == "<c8"
+    good("multiply", "A.npy", "B.npy", "-o", "C.npy", "--dtype", "complex128", "--verify")
+    assert read_npy("C.npy")[0] == "<c16"
+    bad(2, "multiply", "A.npy", "B.npy", "-o", "E.npy", "--dtype", "f64", "--beta", "1", "--add", "D.npy",
+        says=["D.npy is complex", "of f64, expected cf32 or cf64"])
+    bad(2, "multiply", "A.npy", "B.npy", "-o", "E.npy", "--dtype", "i8", "--alpha", "1,1", says=["--alpha has an imaginary part", "of i8"])
+    for wrong in ("1,", ",1", "1,2,3", "1+2i", "1,inf", "nan,0", "1, 2"):
+        bad(2, "multiply", "A.npy", "B.npy", "-o", "E.npy", f"--alpha={wrong}", says=["--alpha", "1.5,-2"])
+    bad(2, "multiply", "A.npy", "B.npy", "-o", "E.npy", "--dtype", "cf32", "--alpha", "1,-1e39", says=["-1e+39", "--dtype cf64"])
+    npy("D.npy", [[1, 2], [3, 4], [5, 6]], "f4")
+    npy("A.npy", complexes(3, 4, 1), "c8")
+    bad(2, "verify", "A.npy", "B.npy", "D.npy", says=["A.npy is complex", "of f32, expected cf32 or cf64"])
+
+
+@case
+def complex_formats_agree():
+    a, b = complexes(4, 5, 1), complexes(5, 3, 2)
+    expected = product(a, b)
+    npy("A.npy", a, "c16")
+    with open("B.mtx", "w") as file:
+        file.write("%%MatrixMarket matrix array complex general\n5 3\n")
+        file.writelines(f"{x.real} {x.imag}\n" for column in transpose(b) for x in column)
+    good("multiply", "A.npy", "B.mtx", "-o", "C.mtx", "--verify")
+    good("multiply", "A.npy", "B.mtx", "-o", "C.npy", "--verify")
+    assert read_npy("C.npy") == ("<c16", (4, 3), expected)
+    lines = open("C.mtx").read().split("\n")
+    assert lines[:3] == ["%%MatrixMarket matrix array complex general", "4 3", f"{expected[0][0].real:g} {expected[0][0].imag:g}"], lines
+    for name, rows in (("A", a), ("B", b)):
+        array.array("f", [p for row in rows for x in row for p in (x.real, x.imag)]).tofile(open(f"{name}.raw", "wb"))
+    for dtype in ("cf32", "complex64"):
+        good("multiply", "A.raw", "B.raw", "-o", "C.raw", "--shape", "4x3x5", "--dtype", dtype, "--verify")
+        assert list(array.array("f", open("C.raw", "rb").read())) == [p for row in expected for x in row for p in (x.real, x.imag)]
+    hermitian = [[1 + 0j, 3 - 4j], [3 + 4j, 5 + 0j]]
+    with open("H.mtx", "w") as file:
+        file.write("%%MatrixMarket matrix coordinate complex hermitian\n2 2 3\n1 1 1 0\n2 1 3 4\n2 2 5 0\n")
+    good("multiply", "H.mtx", "H.mtx", "-o", "C.npy", "--verify")
+    assert read_npy("C.npy")[2] == product(hermitian, hermitian)
+    nothing = float("nan")
+    npy("N.npy", [[complex(nothing, 1), 2]], "c8")
+    npy("I.npy", [[1], [0]], "f4")
+    assert "1 NaN" in good("multiply", "N.npy", "I.npy", "-o", "C.npy", "--verify").stdout
+    good("multiply", "A.npy", "A.npy", "-o", "C.npy", "--alpha", "2,3", "--transpose-b", "--conjugate-b", "--json", "R.jsonl")
+    found = records(open("R.jsonl").read())[0]
+    assert (found["op_a"], found["op_b"], found["alpha"], found["alpha_imaginary"], found["dtype"]) == ("n", "c", 2, 3, "cf64"), found
 
 
 @case

@@ -40,17 +40,18 @@ static tw_status product_within(size_t most, int threads, bool halves, const tw_
 static void memory_case(tw_dtype dtype, tw_op op_a, tw_op op_b, double beta)
 {
     /* rows of B 4 KiB apart, and not few of C: packed, however large the caches are */
-    enum { ROWS = 150, COLS = 1024, DEPTH = 700, MOST = 8 };
+    enum { ROWS = 150, COLS = 1024, DEPTH = 700, MOST = 16 };
     static const size_t limits[] = {4 << 20, 1 << 20, 300 << 10, 100 << 10, 20 << 10, 0};
-    if (!tap_case("cpu, memory runs out: %s %c%c beta %g", tw_lab_dtype_of(dtype)->name, op_a == TW_N ? 'n' : 't',
-                  op_b == TW_N ? 'n' : 't', beta))
+    if (!tap_case("cpu, memory runs out: %s %c%c beta %g", tw_lab_dtype_of(dtype)->name, "ntcr"[op_a], "ntcr"[op_b],
+                  beta))
         return;
-    tw_problem p = tw_problem_make(dtype, op_a, op_b, ROWS, COLS, DEPTH);
+    tw_problem p = tw_problem_make(dtype, op_a, op_b, ROWS, COLS / tw_lab_dtype_of(dtype)->parts, DEPTH);
     unsigned char *a = malloc(ROWS * DEPTH * MOST), *b = malloc(DEPTH * COLS * MOST);
     char *old = calloc(ROWS * COLS, MOST), *whole = malloc(ROWS * COLS * MOST), *part = malloc(ROWS * COLS * MOST);
     bool right = a && b && old && whole && part;
-    const int width = tw_lab_dtype_of(dtype)->bytes;
+    const int parts = tw_lab_dtype_of(dtype)->parts, width = tw_lab_dtype_of(dtype)->bytes / parts;
     p.beta = beta;
+    if (parts == 2) p.alpha_imaginary = 0.5, p.beta_imaginary = -beta;
     /* Bytes of whatever pattern, but no number too large: the highest two of each are those of 1 to 2. */
     for (int i = 0; right && i < ROWS * DEPTH * MOST; i++) a[i] = (unsigned char)(i % 251 * 31);
     for (int i = 0; right && i < DEPTH * COLS * MOST; i++) b[i] = (unsigned char)(i % 241 * 37);
@@ -60,7 +61,8 @@ static void memory_case(tw_dtype dtype, tw_op op_a, tw_op op_b, double beta)
     right = right && product_within(SIZE_MAX, 1, false, &p, a, b, whole) == TW_OK;
     size_t most = SIZE_MAX;
     for (size_t i = 0; right && i < 4 * sizeof limits / sizeof *limits; i++) {
-        if (i % 4 >= 2 && op_a == TW_T) continue; /* halves of its rows do not lie one after the other */
+        if (i % 4 >= 2 && (op_a == TW_T || op_a == TW_C))
+            continue; /* halves of its rows do not lie one after the other */
         int before = atomic_load(&refusals);
         most = limits[i / 4];
         memcpy(part, old, ROWS * COLS * MOST);
@@ -81,6 +83,10 @@ static void memory_cases(void)
     memory_case(TW_F64, TW_T, TW_T, 0.5);
     memory_case(TW_BF16, TW_N, TW_N, 1.5);
     memory_case(TW_I8, TW_N, TW_T, 2);
+    memory_case(TW_CF32, TW_N, TW_C, 1.5);
+    memory_case(TW_CF32, TW_C, TW_R, 0);
+    memory_case(TW_CF64, TW_T, TW_N, 0.5);
+    memory_case(TW_CF64, TW_R, TW_T, 0);
 }
 
 int main(int argc, char **argv)

@@ -14,9 +14,10 @@ static void types_have_names(void)
         const char *name;
         io_type type;
         size_t bytes;
-    } rows[] = {{"f64", IO_F64, 8}, {"f32", IO_F32, 4}, {"f16", IO_F16, 2}, {"i8", IO_I8, 1},
-                {"i16", IO_I16, 2}, {"i32", IO_I32, 4}, {"i64", IO_I64, 8}, {"u8", IO_U8, 1},
-                {"u16", IO_U16, 2}, {"u32", IO_U32, 4}, {"u64", IO_U64, 8}, {"bf16", IO_BF16, 2}};
+    } rows[] = {{"f64", IO_F64, 8},   {"f32", IO_F32, 4},   {"f16", IO_F16, 2}, {"i8", IO_I8, 1},
+                {"i16", IO_I16, 2},   {"i32", IO_I32, 4},   {"i64", IO_I64, 8}, {"u8", IO_U8, 1},
+                {"u16", IO_U16, 2},   {"u32", IO_U32, 4},   {"u64", IO_U64, 8}, {"bf16", IO_BF16, 2},
+                {"cf32", IO_CF32, 8}, {"cf64", IO_CF64, 16}};
     assert_int_equal(COUNT(rows), IO_TYPE_COUNT);
     io_type type;
     for (size_t r = 0; r < COUNT(rows); r++) {
@@ -27,6 +28,9 @@ static void types_have_names(void)
     }
     assert_false(io_type_parse("", &type) || io_type_parse("f", &type) || io_type_parse("F32", &type) ||
                  io_type_parse("f320", &type) || io_type_parse("bf8", &type));
+    assert_true(io_type_parse("complex64", &type) && type == IO_CF32);
+    assert_true(io_type_parse("complex128", &type) && type == IO_CF64);
+    assert_false(io_type_parse("complex", &type));
     assert_int_equal(io_type_bytes(IO_TYPE_COUNT), 0);
     assert_string_equal(io_type_name(IO_TYPE_COUNT), "?");
 }
@@ -46,20 +50,22 @@ static void formats_follow_endings(void)
 /* numpy.result_type of NumPy 1.24, in the order of IO_TYPES; bf16, which it has not, as f32 with all but itself. */
 static void result_types_are_numpys(void)
 {
-    enum { F64 = IO_F64, F32, F16, I8, I16, I32, I64, U8, U16, U32, U64, BF16 };
+    enum { F64 = IO_F64, F32, F16, I8, I16, I32, I64, U8, U16, U32, U64, BF16, CF32, CF64 };
     static const int table[IO_TYPE_COUNT][IO_TYPE_COUNT] = {
-        {F64, F64, F64, F64, F64, F64, F64, F64, F64, F64, F64, F64},
-        {F64, F32, F32, F32, F32, F64, F64, F32, F32, F64, F64, F32},
-        {F64, F32, F16, F16, F32, F64, F64, F16, F32, F64, F64, F32},
-        {F64, F32, F16, I8, I16, I32, I64, I16, I32, I64, F64, F32},
-        {F64, F32, F32, I16, I16, I32, I64, I16, I32, I64, F64, F32},
-        {F64, F64, F64, I32, I32, I32, I64, I32, I32, I64, F64, F64},
-        {F64, F64, F64, I64, I64, I64, I64, I64, I64, I64, F64, F64},
-        {F64, F32, F16, I16, I16, I32, I64, U8, U16, U32, U64, F32},
-        {F64, F32, F32, I32, I32, I32, I64, U16, U16, U32, U64, F32},
-        {F64, F64, F64, I64, I64, I64, I64, U32, U32, U32, U64, F64},
-        {F64, F64, F64, F64, F64, F64, F64, U64, U64, U64, U64, F64},
-        {F64, F32, F32, F32, F32, F64, F64, F32, F32, F64, F64, BF16},
+        {F64, F64, F64, F64, F64, F64, F64, F64, F64, F64, F64, F64, CF64, CF64},
+        {F64, F32, F32, F32, F32, F64, F64, F32, F32, F64, F64, F32, CF32, CF64},
+        {F64, F32, F16, F16, F32, F64, F64, F16, F32, F64, F64, F32, CF32, CF64},
+        {F64, F32, F16, I8, I16, I32, I64, I16, I32, I64, F64, F32, CF32, CF64},
+        {F64, F32, F32, I16, I16, I32, I64, I16, I32, I64, F64, F32, CF32, CF64},
+        {F64, F64, F64, I32, I32, I32, I64, I32, I32, I64, F64, F64, CF64, CF64},
+        {F64, F64, F64, I64, I64, I64, I64, I64, I64, I64, F64, F64, CF64, CF64},
+        {F64, F32, F16, I16, I16, I32, I64, U8, U16, U32, U64, F32, CF32, CF64},
+        {F64, F32, F32, I32, I32, I32, I64, U16, U16, U32, U64, F32, CF32, CF64},
+        {F64, F64, F64, I64, I64, I64, I64, U32, U32, U32, U64, F64, CF64, CF64},
+        {F64, F64, F64, F64, F64, F64, F64, U64, U64, U64, U64, F64, CF64, CF64},
+        {F64, F32, F32, F32, F32, F64, F64, F32, F32, F64, F64, BF16, CF32, CF64},
+        {CF64, CF32, CF32, CF32, CF32, CF64, CF64, CF32, CF32, CF64, CF64, CF32, CF32, CF64},
+        {CF64, CF64, CF64, CF64, CF64, CF64, CF64, CF64, CF64, CF64, CF64, CF64, CF64, CF64},
     };
     for (int a = 0; a < IO_TYPE_COUNT; a++) {
         for (int b = 0; b < IO_TYPE_COUNT; b++) assert_int_equal(io_result_type((io_type)a, (io_type)b), table[a][b]);
@@ -102,6 +108,58 @@ static void every_half_is_read(void)
                 fail_msg("half %04x is %.17g, expected %.17g", b, doubles[b], expected);
         }
     }
+}
+
+/* To either type, from views by rows, by columns and with gaps, longer than a piece; real elements get no imaginary
+ * part. */
+static void complex_elements_are_converted(void)
+{
+    enum { ROWS = 3, COLS = 301, ALL = 2 * ROWS * COLS };
+    static double wide[2 * ALL], out[ALL];
+    static float single[2 * ALL], narrow[ALL];
+    for (int e = 0; e < 2 * ALL; e++) wide[e] = 1.0 / (e + 3), single[e] = (float)wide[e];
+    static const int64_t strides[][2] = {{COLS, 1}, {1, ROWS}, {2 * COLS, 2}};
+    for (int variant = 0; variant < 9; variant++) {
+        const int64_t *stride = strides[variant % 3];
+        const int from = variant / 3; /* cf64, cf32, f64 */
+        const io_matrix m = {.type = from == 0   ? IO_CF64
+                                     : from == 1 ? IO_CF32
+                                                 : IO_F64,
+                             .rows = ROWS,
+                             .cols = COLS,
+                             .row_stride = stride[0],
+                             .col_stride = stride[1],
+                             .data = from == 1 ? (void *)single : (void *)wide};
+        io_convert(&m, IO_CF64, out), io_convert(&m, IO_CF32, narrow);
+        for (int e = 0; e < ALL; e++) {
+            const int64_t at = e / 2 / COLS * stride[0] + e / 2 % COLS * stride[1];
+            const double expected = from == 0   ? wide[2 * at + e % 2]
+                                    : from == 1 ? (double)single[2 * at + e % 2]
+                                    : e % 2     ? 0
+                                                : wide[at];
+            if (out[e] != expected || narrow[e] != (float)expected)
+                fail_msg("variant %d: number %d is %.17g, expected %.17g", variant, e, out[e], expected);
+        }
+    }
+}
+
+/* What no real number is, or no f32, with its text; real numbers by the type of a part. */
+static void complex_elements_fit(void)
+{
+    static const double values[] = {1, 0, 2, -3, 0.1, 4};
+    const io_matrix m = {.type = IO_CF64, .rows = 1, .cols = 3, .row_stride = 3, .col_stride = 1, .data = values},
+                    real = {.type = IO_F64, .rows = 1, .cols = 5, .row_stride = 5, .col_stride = 1, .data = values};
+    int64_t i, j;
+    char text[64];
+    assert_true(io_fits_exactly(&m, IO_CF64, &i, &j, text, sizeof text));
+    assert_false(io_fits_exactly(&m, IO_CF32, &i, &j, text, sizeof text));
+    assert_true(i == 0 && j == 2);
+    assert_string_equal(text, "0.1 4");
+    assert_false(io_fits_exactly(&m, IO_F64, &i, &j, text, sizeof text));
+    assert_true(i == 0 && j == 0);
+    assert_true(io_fits_exactly(&real, IO_CF64, &i, &j, text, sizeof text));
+    assert_false(io_fits_exactly(&real, IO_CF32, &i, &j, text, sizeof text));
+    assert_true(j == 4);
 }
 
 static io_matrix one(io_type type, const void *element)
@@ -451,6 +509,8 @@ static void the_first_offender_is_named(void)
 }
 
 static const check_case cases[] = {
+    CHECK_CASE(complex_elements_are_converted),
+    CHECK_CASE(complex_elements_fit),
     CHECK_CASE(types_have_names),
     CHECK_CASE(formats_follow_endings),
     CHECK_CASE(result_types_are_numpys),

@@ -41,11 +41,13 @@ static void npy_refuses_headers(void)
         {SHAPE("[2, 3]"), "expected '(' and the shape, found '[2, 3]", 24},
         {SHAPE("(2, 3"), "expected a dimension, found '}'", 24},
         {SHAPE("6"), "expected '('", 24},
-        {DESCR("'|O'"), "the dtype is |O (Python objects), expected one of f8 f4 f2 i8", 24},
+        {DESCR("'|O'"), "the dtype is |O (Python objects), expected one of f8 f4 f2 c16", 24},
         {DESCR("'O'"), "(Python objects)", 24},
         {DESCR("[('x', '<f4'), ('y', '<f4')]"), "the dtype is [('x', '<f4')", 24},
         {DESCR("[('x', '<f4')]"), "(a structure)", 24},
-        {DESCR("'<c8'"), "the dtype is <c8 (complex numbers)", 24},
+        {DESCR("'<c32'"), "the dtype is <c32 (complex numbers), expected one of f8 f4 f2 c16 c8 i8", 24},
+        {DESCR("'F'"), "the dtype is F (complex numbers)", 24},
+        {DESCR("'<c16'"), "the header promises 2 x 3 elements of cf64 (96 bytes), the file has 24 bytes", 24},
         {DESCR("'|b1'"), "the dtype is |b1 (booleans)", 24},
         {DESCR("'?'"), "(booleans)", 24},
         {DESCR("'<U5'"), "the dtype is <U5 (strings)", 24},
@@ -168,7 +170,8 @@ static void npy_accepts_headers(void)
 static void npy_reads_every_type(void)
 {
     for (int t = 0; t < IO_TYPE_COUNT; t++) {
-        for (int variant = 0; variant < 4 && t != IO_BF16; variant++) { /* NumPy has no name for bf16 */
+        for (int variant = 0; variant < 4 && t != IO_BF16 && !io_type_is_complex((io_type)t);
+             variant++) { /* NumPy has no name for bf16 */
             io_type type = (io_type)t;
             bool big = variant & 1, fortran = variant >> 1;
             size_t size = io_type_bytes(type);
@@ -187,6 +190,25 @@ static void npy_reads_every_type(void)
             size_t count = make_npy(file, 1, header, data, 6 * size);
             accept(IO_FORMAT_NPY, file, count, type, 2, 3, expected);
         }
+    }
+}
+
+/* Both types, either byte order of each part, either order of the elements. */
+static void npy_reads_complex(void)
+{
+    static const double by_rows[] = {1, -2, 3, 4, 5, -6, 7, 8, -9, 10, 11, 12},
+                        by_columns[] = {1, -2, 7, 8, 3, 4, -9, 10, 5, -6, 11, 12}; /* of 3 x 2 read by columns */
+    for (int variant = 0; variant < 8; variant++) {
+        const bool wide = variant & 1, big = variant & 2, fortran = variant & 4;
+        const size_t bytes = wide ? 8 : 4;
+        unsigned char data[96], file[256];
+        char header[128];
+        for (size_t e = 0; e < 12; e++) put_value(data + e * bytes, wide ? IO_F64 : IO_F32, big, (int)by_rows[e]);
+        snprintf(header, sizeof header, "{'descr': '%c%s', 'fortran_order': %s, 'shape': %s}", big ? '>' : '<',
+                 wide ? "c16" : "c8", fortran ? "True" : "False", fortran ? "(3, 2)" : "(2, 3)");
+        size_t count = make_npy(file, 1, header, data, 12 * bytes);
+        accept(IO_FORMAT_NPY, file, count, wide ? IO_CF64 : IO_CF32, fortran ? 3 : 2, fortran ? 2 : 3,
+               fortran ? by_columns : by_rows);
     }
 }
 
@@ -243,7 +265,7 @@ static void npy_accepts_no_elements(void)
 static const check_case cases[] = {
     CHECK_CASE(npy_refuses_headers),     CHECK_CASE(npy_refuses_prefixes), CHECK_CASE(npy_refuses_every_truncation),
     CHECK_CASE(npy_accepts_headers),     CHECK_CASE(npy_reads_every_type), CHECK_CASE(npy_views_and_copies),
-    CHECK_CASE(npy_accepts_no_elements),
+    CHECK_CASE(npy_accepts_no_elements), CHECK_CASE(npy_reads_complex),
 };
 
 CHECK_MAIN(cases)

@@ -114,6 +114,50 @@ static void what_is_written_is_read(void)
     }
 }
 
+/* Complex: the same numbers from every format; text is that of f32 where the elements are. */
+static void complex_is_written(void)
+{
+    enum { ROWS = 70, COLS = 90, ALL = 2 * ROWS * COLS };
+    static const char *const names[] = {"C.npy", "C.mtx", "C.raw"};
+    static double doubles[ALL], back[ALL], want[ALL];
+    static float singles[ALL];
+    uint64_t seed = 5;
+    for (int e = 0; e < ALL; e++) singles[e] = (float)(doubles[e] = noise(&seed));
+    doubles[7] = singles[7] = -INFINITY;
+    for (int variant = 0; variant < 8; variant++) {
+        const bool single = variant & 1, by_columns = variant & 4;
+        io_matrix m = {.type = single ? IO_CF32 : IO_CF64,
+                       .swapped = (variant & 2) != 0,
+                       .rows = ROWS,
+                       .cols = COLS,
+                       .row_stride = by_columns ? 1 : COLS,
+                       .col_stride = by_columns ? ROWS : 1,
+                       .data = single ? (const void *)singles : (const void *)doubles};
+        io_convert(&m, IO_CF64, want);
+        for (size_t f = 0; f < COUNT(names); f++) {
+            io_raw_shape shape = {m.type, ROWS, COLS};
+            io_matrix r;
+            io_error error;
+            write_matrix(in_folder(names[f]), io_format_of(names[f]), &m);
+            if (io_read(in_folder(names[f]), &shape, &r, &error) != IO_OK) fail_msg("%s", error.text);
+            assert_int_equal(r.type, f == 1 ? IO_CF64 : m.type);
+            io_convert(&r, IO_CF64, back);
+            for (int e = 0; e < ALL; e++) /* text reads back to the same f32; swapped noise holds NaN too */
+                if (!(single && f == 1 ? (float)back[e] == (float)want[e] : back[e] == want[e]) &&
+                    !(isnan(back[e]) && isnan(want[e])))
+                    fail_msg("variant %d, %s: number %d is %.17g, expected %.17g", variant, names[f], e, back[e],
+                             want[e]);
+            io_free(&r);
+        }
+    }
+    char text[200] = {0};
+    const float few[] = {1, -2, 0.1f, 0};
+    io_matrix m = {.type = IO_CF32, .rows = 1, .cols = 2, .row_stride = 2, .col_stride = 1, .data = few};
+    write_matrix(in_folder("C.mtx"), IO_FORMAT_MTX, &m);
+    read_back(in_folder("C.mtx"), text, sizeof text - 1);
+    assert_string_equal(text, MTX("array complex general\n1 2\n1 -2\n0.1 0\n"));
+}
+
 /* One row that is longer than a block, and nothing at all. */
 static void odd_shapes_are_written(void)
 {
@@ -212,7 +256,8 @@ static void bad_writes_are_refused(void)
     io_error error;
     assert_int_equal(io_output_open(&output, in_folder("C.txt"), &error), IO_OK);
     assert_int_equal(io_output_write(&output, IO_FORMAT_NPY, &m, &error), IO_CANNOT_WRITE);
-    check_sentence(&error, in_folder("C.txt"), "elements of i16 cannot be written, expected f32, f64 or i32");
+    check_sentence(&error, in_folder("C.txt"),
+                   "elements of i16 cannot be written, expected f32, f64, cf32, cf64 or i32");
     assert_int_equal(io_output_write(&output, io_format_of("C.txt"), &one_matrix, &error), IO_CANNOT_WRITE);
     check_sentence(&error, in_folder("C.txt"), "expected the ending .npy, .mtx, .raw or .bin");
     io_output_discard(&output);
@@ -325,6 +370,7 @@ static const check_case cases[] = {
     FOLDER_CASE(mtx_text_is_shortest),
     FOLDER_CASE(what_is_written_is_read),
     FOLDER_CASE(odd_shapes_are_written),
+    FOLDER_CASE(complex_is_written),
     FOLDER_CASE(a_discarded_output_leaves_nothing),
     FOLDER_CASE(bad_targets_are_refused),
     FOLDER_CASE(bad_writes_are_refused),

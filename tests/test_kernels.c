@@ -10,7 +10,7 @@
 #include "oracle.h"
 #include "support/tap.h"
 
-enum { ARENA_BYTES = 32 << 20 };
+enum { ARENA_BYTES = 33 << 20 };
 static guard arena[3]; /* a, b, c */
 
 /* The device that a kernel's engine has here; NULL, and why, where it has none. */
@@ -56,6 +56,14 @@ static void align_rows(const tw_lab_kernel *kernel, int variant, tw_problem *p)
     if (variant >= ALIGNED) p->ldc = (p->ldc + 7) / 8 * 8;
 }
 
+static bool is_complex(const tw_lab_kernel *kernel) { return element_of(kernel->dtype)->parts == 2; }
+
+/* Pairs of ops that the kernel takes, and the i-th of them. */
+static int ops_of(const tw_lab_kernel *kernel) { return is_complex(kernel) ? 16 : kernel->transposes ? 4 : 1; }
+static tw_op op_a_of(const tw_lab_kernel *kernel, int i) { return (tw_op)(is_complex(kernel) ? i / 4 : i / 2); }
+static tw_op op_b_of(const tw_lab_kernel *kernel, int i) { return (tw_op)(is_complex(kernel) ? i % 4 : i % 2); }
+static const char op_letters[] = "ntcr"; /* in the order of tw_op */
+
 static tw_dtype dtype_of_c(const tw_problem *p) { return p->dtype_c != 0 ? p->dtype_c : element_of(p->dtype)->result; }
 
 /* Does the kernel give C in the operands' type too, where that is not what it gives by default? */
@@ -66,33 +74,42 @@ static bool gives_own_c(tw_context *context, const tw_lab_choice *choice, tw_pro
 }
 
 typedef struct scalars {
-    double alpha, beta;
+    double alpha, beta, alpha_imaginary, beta_imaginary;
 } scalars;
-static const scalars all_scalars[] = {{1, 0}, {1, 1}, {-2, 0}, {2, -1}, {0, 2}, {0, 0}, {-1, 4}};
-enum { SCALARS = sizeof all_scalars / sizeof *all_scalars };
+static const scalars real_scalars[] = {{1, 0, 0, 0}, {1, 1, 0, 0}, {-2, 0, 0, 0}, {2, -1, 0, 0},
+                                       {0, 2, 0, 0}, {0, 0, 0, 0}, {-1, 4, 0, 0}};
+static const scalars complex_scalars[] = {{1, 0, 0, 0},  {1, 1, 0, 0}, {0, 0, -2, 0}, {2, -1, -1, 3},
+                                          {0, 2, 0, -1}, {0, 0, 0, 0}, {-1, 0, 0, 4}};
+enum { SCALARS = sizeof real_scalars / sizeof *real_scalars };
 
-/* The i-th of them; for f64 in place of 2 and -1 two that float cannot hold. */
-static scalars scalars_at(int i, tw_dtype dtype)
+/* The i-th of them; for f64 and cf64 in place of 2 and -1 those that float cannot hold. */
+static void set_scalars(tw_problem *p, int i)
 {
-    const scalars x = all_scalars[i % SCALARS];
-    return dtype == TW_F64 && x.beta == -1 ? (scalars){0x1p24 + 1, 0x1p25 + 3} : x;
+    const bool complex = element_of(p->dtype)->parts == 2;
+    scalars x = complex ? complex_scalars[i % SCALARS] : real_scalars[i % SCALARS];
+    if (x.alpha == 2 && (p->dtype == TW_F64 || p->dtype == TW_CF64))
+        x = (scalars){0x1p24 + 1, 0x1p25 + 3, complex ? 0x1p24 + 3 : 0, complex ? 0x1p25 + 1 : 0};
+    p->alpha = x.alpha, p->beta = x.beta, p->alpha_imaginary = x.alpha_imaginary, p->beta_imaginary = x.beta_imaginary;
 }
 
-static size_t stored_bytes(int64_t rows, int64_t cols, int64_t ld, int bytes)
+static bool alpha_is_0(const tw_problem *p) { return p->alpha == 0 && p->alpha_imaginary == 0; }
+
+/* Against the front guard, the back one, and of complex types, where nothing else is at an odd multiple of a part, one
+ * part behind the front. */
+typedef enum where { FRONT, BACK, ODD_PART } where;
+
+static void *place(int which, size_t bytes, where at, const tw_problem *p)
 {
-    return rows > 0 && cols > 0 ? (size_t)((rows - 1) * ld + cols) * (size_t)bytes : 0;
+    const size_t shift = at == ODD_PART ? (size_t)element_part(p->dtype)->bytes : 0;
+    return (char *)guard_place(&arena[which], bytes + shift, at == BACK) + shift;
 }
 
 /* Run one kernel on one oracle's operands, placed at guard pages. True when it passed; else the reason is in text. */
-static bool run_case(tw_context *context, const tw_lab_choice *choice, const oracle *o, bool at_back, char text[512])
+static bool run_case(tw_context *context, const tw_lab_choice *choice, const oracle *o, where at, char text[512])
 {
     const tw_problem *p = &o->problem;
-    int bytes = tw_lab_dtype_of(p->dtype)->bytes;
-    size_t a_bytes = stored_bytes(p->op_a == TW_N ? p->m : p->k, p->op_a == TW_N ? p->k : p->m, p->lda, bytes);
-    size_t b_bytes = stored_bytes(p->op_b == TW_N ? p->k : p->n, p->op_b == TW_N ? p->n : p->k, p->ldb, bytes);
-    size_t c_bytes = oracle_c_bytes(o);
-    void *a = guard_place(&arena[0], a_bytes, at_back), *b = guard_place(&arena[1], b_bytes, at_back);
-    void *c = guard_place(&arena[2], c_bytes, at_back);
+    size_t a_bytes = oracle_a_bytes(o), b_bytes = oracle_b_bytes(o), c_bytes = oracle_c_bytes(o);
+    void *a = place(0, a_bytes, at, p), *b = place(1, b_bytes, at, p), *c = place(2, c_bytes, at, p);
     if (a_bytes > 0) memcpy(a, o->a, a_bytes);
     if (b_bytes > 0) memcpy(b, o->b, b_bytes);
     oracle_poison(o, c);
@@ -117,10 +134,12 @@ static bool run_case(tw_context *context, const tw_lab_choice *choice, const ora
 static void shape_case(const tw_lab_kernel *kernel, tw_op op_a, tw_op op_b, int64_t m, int64_t n, int64_t k,
                        int variant)
 {
-    char text[512] = "", where[128] = "";
+    char text[512] = "", words[160] = "";
     tw_problem p = tw_problem_make(kernel->dtype, op_a, op_b, m, n, k);
     tw_lab_choice choice = {.kernel = kernel->name};
-    if (!tap_case("%s %c%c %" PRId64 "x%" PRId64 "x%" PRId64, kernel->name, "nt"[op_a], "nt"[op_b], m, n, k)) return;
+    if (!tap_case("%s %c%c %" PRId64 "x%" PRId64 "x%" PRId64, kernel->name, op_letters[op_a], op_letters[op_b], m, n,
+                  k))
+        return;
     align_rows(kernel, variant, &p);
     tw_context *context = context_or_skip(kernel, &p);
     if (context == NULL) return;
@@ -135,9 +154,8 @@ static void shape_case(const tw_lab_kernel *kernel, tw_op op_a, tw_op op_b, int6
         /* such a kernel packs what the engine does not take */
         if (!own_c || pad == 0 || variant >= ALIGNED) align_rows(kernel, variant, &p);
         if (own_c && pad == 0) p.ldc = (p.ldc + 7) / 8 * 8; /* and brings C back by the engine where that takes it */
-        const scalars x = scalars_at(pick / 2, p.dtype);
-        p.alpha = x.alpha, p.beta = x.beta;
-        if (kernel->skinny && p.alpha == 0) continue; /* then k counts as 0, which these refuse */
+        set_scalars(&p, pick / 2);
+        if (kernel->skinny && alpha_is_0(&p)) continue; /* then k counts as 0, which these refuse */
         if (own_c) p.dtype_c = (variant + i) % 2 ? p.dtype : 0;
         for (int kind = ORACLE_EXACT; passed && kind <= ORACLE_BOUND; kind++) {
             oracle o;
@@ -147,14 +165,15 @@ static void shape_case(const tw_lab_kernel *kernel, tw_op op_a, tw_op op_b, int6
                 passed = false;
                 break;
             }
-            for (int back = 0; passed && back < 1 + guards; back++)
-                passed = run_case(context, &choice, &o, back == 1, text);
-            snprintf(where, sizeof where, "alpha %g beta %g pad %d C %s %s", p.alpha, p.beta, pad,
-                     tw_lab_dtype_of(dtype_of_c(&p))->name, kind == ORACLE_EXACT ? "exact" : "bound");
+            for (int at = 0; passed && at < 1 + guards + (guards && is_complex(kernel)); at++)
+                passed = run_case(context, &choice, &o, (where)at, text);
+            snprintf(words, sizeof words, "alpha %g %gi beta %g %gi pad %d C %s %s", p.alpha, p.alpha_imaginary, p.beta,
+                     p.beta_imaginary, pad, tw_lab_dtype_of(dtype_of_c(&p))->name,
+                     kind == ORACLE_EXACT ? "exact" : "bound");
             oracle_free(&o);
         }
     }
-    tap_result(passed, "%s: %s", where, text);
+    tap_result(passed, "%s: %s", words, text);
 }
 
 /* Lengths that matter to a tile of `tile`: none, one, around it, primes. */
@@ -191,15 +210,17 @@ static void shape_cases(const tw_lab_kernel *kernel)
     for (int i = 0, variant = 0; i < m_count; i++)
         for (int j = 0; j < n_count; j++)
             for (int q = 0; q < k_count; q++)
-                for (int op = 0; op < (kernel->transposes ? 4 : 1); op++, variant++) {
+                for (int op = 0; op < ops_of(kernel); op++, variant++) {
                     /* The covering set: each m with each n, k and the transposes going round; of a GPU's rungs nn and
                      * tt, since each of them is compiled anew (nt and tn: tile_cases, r14, and the text of all in
                      * test_access). The full one: all of them, on a GPU's engine with k still going round. */
                     bool cpu = strcmp(kernel->engine, "cpu") == 0;
-                    int round = cpu || kernel->production ? (i + 2 * j + q) % 4 : 3 * ((i / 2 + j) % 2);
+                    int round = is_complex(kernel)          ? (i + 4 * j + q) % 16
+                                : cpu || kernel->production ? (i + 2 * j + q) % 4
+                                                            : 3 * ((i / 2 + j) % 2);
                     bool this_k = q == (i + j) % k_count, this_op = !kernel->transposes || op == round;
                     if ((this_k || (tap.full && cpu)) && (this_op || tap.full))
-                        shape_case(kernel, (tw_op)(op / 2), (tw_op)(op % 2), ms[i], ns[j], ks[q], variant);
+                        shape_case(kernel, op_a_of(kernel, op), op_b_of(kernel, op), ms[i], ns[j], ks[q], variant);
                 }
 }
 
@@ -273,6 +294,41 @@ static bool run_plainly(tw_context *context, const tw_lab_choice *choice, const 
     return passed;
 }
 
+/* A NaN, an infinity or a number whose products overflow in one part of A, B or C, with all ops and kinds of scalars:
+ * every element of C, through whole and cut tiles, is one that IEEE 754 allows. */
+static void complex_special_case(const tw_lab_kernel *kernel, const char *what, double special)
+{
+    const int m = kernel->tile_m + 1, n = kernel->tile_n + 2, k = 12, count = 16 * SCALARS;
+    tw_lab_choice choice = {.kernel = kernel->name};
+    tw_problem p = tw_problem_make(kernel->dtype, TW_N, TW_N, m, n, k);
+    char text[512] = "";
+    if (!tap_case("%s special %s", kernel->name, what)) return;
+    tw_context *context = context_or_skip(kernel, &p);
+    if (context == NULL) return;
+    const element *e = element_part(kernel->dtype);
+    bool passed = true;
+    for (int x = 0; passed && x < count; x += tap.full ? 1 : 3) {
+        oracle o;
+        verify_report report;
+        p = tw_problem_make(kernel->dtype, op_a_of(kernel, x % 16), op_b_of(kernel, x % 16), m, n, k);
+        set_scalars(&p, x / 16);
+        passed = oracle_make(&p, ORACLE_BOUND, (uint64_t)x, 0, &o) == TW_OK;
+        if (!passed) break;
+        void *const operands[] = {o.a, o.b, o.c0};
+        const size_t bytes[] = {oracle_a_bytes(&o), oracle_b_bytes(&o), oracle_c_bytes(&o)};
+        const int into = x % 3;
+        e->store(operands[into], (int64_t)bytes[into] / e->bytes / 2 + x % 2, 1, &special);
+        void *c = malloc(bytes[2]);
+        oracle_poison(&o, c);
+        passed = run_plainly(context, &choice, &p, o.a, o.b, c) &&
+                 verify_product(&p, o.a, o.b, o.c0, c, NULL, &report) == TW_OK;
+        if (passed && !report.passed) passed = false, snprintf(text, sizeof text, "%d: %.500s", x, report.text);
+        free(c);
+        oracle_free(&o);
+    }
+    tap_result(passed, "%s", text[0] != '\0' ? text : tw_error_text());
+}
+
 /* NaN, infinities and denormals in the operands reach exactly the elements that IEEE 754 says, through whole and cut
  * tiles. */
 static void special_case(const tw_lab_kernel *kernel, const char *what, double in_a, double in_b, double in_c)
@@ -308,20 +364,23 @@ static void special_case(const tw_lab_kernel *kernel, const char *what, double i
 static void denormal_case(const tw_lab_kernel *kernel)
 {
     enum { N = 32 };
+    const tw_dtype part = element_of(kernel->dtype)->part;
+    const int parts = element_of(kernel->dtype)->parts;
     double tiny = element_of(kernel->dtype)->smallest * 3;
     tw_lab_choice choice = {.kernel = kernel->name};
     tw_problem p = tw_problem_make(kernel->dtype, TW_N, TW_N, N, N, N);
     if (!tap_case("%s special denormals", kernel->name)) return;
     tw_context *context = context_or_skip(kernel, &p);
     if (context == NULL) return;
-    double a[N * N], b[N * N], c[N * N];
-    for (int i = 0; i < N * N; i++) {
-        set_element(a, p.dtype, i, i % (N + 1) == 0); /* the identity */
-        set_element(b, p.dtype, i, i % 2 ? tiny : -tiny);
+    double a[2 * N * N], b[2 * N * N], c[2 * N * N];
+    for (int i = 0; i < parts * N * N; i++) {
+        set_element(a, part, i, i % (parts * (N + 1)) == 0); /* the identity */
+        set_element(b, part, i, i % 3 ? tiny : -tiny);
     }
     bool passed = run_plainly(context, &choice, &p, a, b, c);
-    for (int i = 0; passed && i < N * N; i++)
-        passed = get_element(c, dtype_of_c(&p), i) == (kernel->flushes ? 0 : get_element(b, p.dtype, i));
+    const tw_dtype of_c = element_of(dtype_of_c(&p))->part;
+    for (int i = 0; passed && i < parts * N * N; i++)
+        passed = get_element(c, of_c, i) == (kernel->flushes ? 0 : get_element(b, part, i));
     tap_result(passed, "I x B is not %s for denormal B", kernel->flushes ? "0" : "B");
 }
 
@@ -388,6 +447,14 @@ static void edge_case(const tw_lab_kernel *kernel)
 
 static void special_cases(const tw_lab_kernel *kernel)
 {
+    if (is_complex(kernel)) {
+        complex_special_case(kernel, "nan", (double)NAN);
+        complex_special_case(kernel, "infinity", (double)INFINITY);
+        complex_special_case(kernel, "-infinity", -(double)INFINITY);
+        complex_special_case(kernel, "the largest", element_of(kernel->dtype)->largest);
+        denormal_case(kernel);
+        return;
+    }
     special_case(kernel, "nan in a", NAN, 0.5, 0.5);
     special_case(kernel, "nan in b", 0.5, NAN, 0.5);
     special_case(kernel, "nan in c", 0.5, 0.5, NAN);
@@ -404,23 +471,25 @@ static void special_cases(const tw_lab_kernel *kernel)
 static void threads_case(const tw_lab_kernel *kernel, int64_t m, int64_t n, int64_t k)
 {
     char text[512] = "";
-    tw_problem p = tw_problem_make(kernel->dtype, TW_N, TW_T, m, n, k);
+    const bool complex = is_complex(kernel);
+    tw_problem p = tw_problem_make(kernel->dtype, TW_N, complex ? TW_C : TW_T, m, n, k);
     tw_lab_choice choice = {
         .kernel = kernel->name, .tile = kernel->default_tile > 0 && !kernel->deep ? 33 : 0, .threads = 1};
     p.beta = element_of(kernel->dtype)->integer ? 2 : 0.5;
+    if (complex) p.alpha_imaginary = -0.75, p.beta_imaginary = 0.25;
     if (!tap_case("%s threads %" PRId64 "x%" PRId64 "x%" PRId64, kernel->name, m, n, k)) return;
     tw_context *context = context_or_skip(kernel, &p);
     if (context == NULL) return;
     oracle o;
-    if (oracle_make(&p, ORACLE_BOUND, 7, 0, &o) != TW_OK) {
+    if (oracle_make(&p, ORACLE_BOUND, 7, complex ? 2e7 : 0, &o) != TW_OK) {
         tap_result(false, "the oracle failed");
         return;
     }
     void *first = malloc(oracle_c_bytes(&o));
-    bool passed = run_case(context, &choice, &o, true, text);
+    bool passed = run_case(context, &choice, &o, BACK, text);
     memcpy(first, guard_place(&arena[2], oracle_c_bytes(&o), true), oracle_c_bytes(&o));
     for (choice.threads = 2; passed && choice.threads <= 7; choice.threads++) {
-        passed = run_case(context, &choice, &o, true, text);
+        passed = run_case(context, &choice, &o, BACK, text);
         if (!passed || memcmp(first, guard_place(&arena[2], oracle_c_bytes(&o), true), oracle_c_bytes(&o)) == 0)
             continue;
         snprintf(text, sizeof text, "the bits differ between 1 and %d threads", choice.threads);
@@ -458,7 +527,7 @@ static void tile_cases(const tw_lab_kernel *kernel)
         oracle o;
         bool passed = oracle_make(&p, ORACLE_EXACT, 3, 0, &o) == TW_OK;
         if (passed) {
-            passed = run_case(context, &choice, &o, true, text);
+            passed = run_case(context, &choice, &o, BACK, text);
             oracle_free(&o);
         }
         tap_result(passed, "%s", text);
@@ -469,8 +538,11 @@ static void tile_cases(const tw_lab_kernel *kernel)
 static void last_step_cases(const tw_lab_kernel *kernel)
 {
     if (kernel->skinny) return;
-    for (int op = 0; op < 4; op += kernel->transposes ? strcmp(kernel->engine, "cpu") == 0 ? 1 : 3 : 4)
-        shape_case(kernel, (tw_op)(op / 2), (tw_op)(op % 2), 9, 7, 1023, 2 * op);
+    for (int op = 0; op < (is_complex(kernel) ? 16 : 4);
+         op += !kernel->transposes                                        ? 4
+               : strcmp(kernel->engine, "cpu") != 0 || is_complex(kernel) ? 3
+                                                                          : 1)
+        shape_case(kernel, op_a_of(kernel, op), op_b_of(kernel, op), 9, 7, 1023, 2 * op);
 }
 
 /* k at powers of two and one beside, up to 4,097, and around one, two and three panels of the row. */
@@ -484,8 +556,16 @@ static int depths_of(const tw_lab_kernel *kernel, int64_t out[64])
     return count;
 }
 
+/* The op-th pair of ops, with rows as long as they ask for, and imaginary scalars. */
+static void set_complex(tw_problem *p, int op, bool adds, bool f64)
+{
+    const tw_problem made = tw_problem_make(p->dtype, (tw_op)(op / 4), (tw_op)(op % 4), p->m, p->n, p->k);
+    p->op_a = made.op_a, p->op_b = made.op_b, p->lda = made.lda + op % 3, p->ldb = made.ldb + op % 2;
+    p->alpha_imaginary = f64 ? 0x1p24 + 3 : 1, p->beta_imaginary = !adds ? 0 : f64 ? 0x1p25 + 1 : -2;
+}
+
 /* Products that use every step of k, judged exactly: one row and column beyond the register tile, few rows, one row,
- * one column. f64 takes scalars that float cannot hold. */
+ * one column. f64 takes scalars that float cannot hold. Complex types take all ops in turn, k by k. */
 static void depth_cases(const tw_lab_kernel *kernel)
 {
     const int64_t shapes[][2] = {{kernel->tile_m + 1, kernel->tile_n + 1},
@@ -493,15 +573,17 @@ static void depth_cases(const tw_lab_kernel *kernel)
                                  {1, kernel->tile_n + 3},
                                  {2 * kernel->tile_m + 3, 1},
                                  {3, 1}};
-    const bool f64 = kernel->dtype == TW_F64;
+    const bool f64 = kernel->dtype == TW_F64 || kernel->dtype == TW_CF64, complex = is_complex(kernel);
     char text[256] = "";
     int64_t depths[64];
     const int count = depths_of(kernel, depths);
     if (!kernel->production || strcmp(kernel->engine, "cpu") != 0) return;
     for (int x = 0; x < 5 * 4; x++) {
         const int64_t m = shapes[x / 4][0], n = shapes[x / 4][1];
-        if (!tap_case("%s %c%c %" PRId64 "x%" PRId64 ", every k that matters", kernel->name, "nt"[x / 2 % 2],
-                      "nt"[x % 2], m, n))
+        const char *ops[] = {"nn", "nt", "tn", "tt"}, *turns[] = {"from nn", "from tn", "from cn", "from rn"};
+        if ((complex && !tap.full && x % 4 != x / 4 % 4) ||
+            !tap_case("%s %s %" PRId64 "x%" PRId64 ", every k that matters", kernel->name,
+                      complex ? turns[x % 4] : ops[x % 4], m, n))
             continue;
         tw_problem p = tw_problem_make(kernel->dtype, (tw_op)(x / 2 % 2), (tw_op)(x % 2), m, n, 1);
         tw_context *context = context_or_skip(kernel, &p);
@@ -513,6 +595,7 @@ static void depth_cases(const tw_lab_kernel *kernel)
             p = tw_problem_make(kernel->dtype, p.op_a, p.op_b, m, n, depths[i]);
             p.lda += i % 3, p.ldb += i % 3, p.ldc += i % 2;
             p.alpha = f64 ? 0x1p24 + 1 : -2, p.beta = !adds ? 0 : f64 ? 0x1p25 + 3 : 3;
+            if (complex) set_complex(&p, (4 * x + i) % 16, adds, f64);
             passed = integers_make(&p, NULL, (uint64_t)i, &o) == TW_OK;
             if (!passed) break;
             passed = run_plainly(context, &(tw_lab_choice){.kernel = kernel->name, .threads = 1 + i % 2}, &p, o.a, o.b,

@@ -268,9 +268,41 @@ static void plan_cases(void)
            planned && shared.threads == 9 && alone.threads == 1 && shared.workspace_bytes == 9 * alone.workspace_bytes);
 }
 
+/* Where k of a complex product is divided is part of its bits: the same for every problem of one k, whatever is packed,
+ * and however short memory is. */
+static void complex_panels(void)
+{
+    static const int64_t lengths[] = {1, 2, 7, 40, 300, 2000};
+    bool same = true, bounded = true;
+    for (int level = CPU_base; level < CPU_LEVELS; level++)
+        for (int64_t k = 1; k <= 4097; k = k * 3 / 2 + 1) {
+            const device_facts facts = {
+                .engine = "cpu", .level = (cpu_level)level, .threads = 8, .l1_bytes = 32768, .l2_bytes = 1 << 20};
+            int64_t panel[2] = {0, 0};
+            for (int x = 0; x < 6 * 6 * 16 * 2; x++) {
+                tw_problem p, made = tw_problem_make(x / 576 ? TW_CF64 : TW_CF32, (tw_op)(x % 4), (tw_op)(x / 4 % 4),
+                                                     lengths[x / 16 % 6], lengths[x / 96 % 6], k);
+                plan out;
+                made.beta_imaginary = x % 3, made.ldb += x % 5;
+                if (problem_load(&made, a, a, a, &p) != TW_OK || plan_find(&p, &facts, NULL, &out) != TW_OK) {
+                    same = false;
+                    continue;
+                }
+                int64_t *kc = &panel[x / 576];
+                if (*kc == 0) *kc = min_i64(out.cpu.kc, k);
+                bounded = bounded && out.cpu.kc <= out.row->lab.tile_k;
+                do same = same && min_i64(out.cpu.kc, k) == *kc && min_i64(out.cpu.k_step, k) == *kc;
+                while (plan_shrink(&out));
+            }
+        }
+    expect("plans: k of complex types is divided the same for each problem of one k", same);
+    expect("plans: a panel of complex types is no deeper than the row's", bounded);
+}
+
 int main(int argc, char **argv)
 {
     tap_start(argc, argv);
     plan_cases();
+    complex_panels();
     return tap_finish();
 }

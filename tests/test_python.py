@@ -361,6 +361,88 @@ def c_is_added_and_kept():
     assert np.array_equal(tw.matmul(a[:, :, :0], b[:0], c, beta=-1.5), np.broadcast_to(-1.5 * c, (4, 3, 6)))
 
 
+def complexes(shape, dtype):
+    return (integers(shape, "f8") + 1j * integers(shape, "f8")).astype(dtype)
+
+
+@case
+def complex_products():
+    views = [lambda x: x, lambda x: x.swapaxes(-1, -2).copy().swapaxes(-1, -2), lambda x: np.repeat(x, 2, -1)[..., ::2],
+             lambda x: np.concatenate([x, x], -1)[..., : x.shape[-1]], lambda x: x[..., ::-1][..., ::-1]]
+    shapes = [((3, 5), (5, 4)), ((1, 7), (7, 1)), ((70, 300), (300, 40)), ((4, 3, 5), (5, 6)), ((2, 3, 5), (2, 5, 4)), ((2, 1, 3, 5), (4, 5, 2)),
+              ((5,), (5, 3)), ((3, 5), (5,)), ((5,), (5,))]
+    for (shape_a, shape_b), dtype, flags in itertools.product(shapes, ("c8", "c16"), itertools.product((False, True), repeat=2)):
+        a, b = complexes(shape_a, dtype), complexes(shape_b, dtype)
+        want = np.matmul(a.conj() if flags[0] else a, b.conj() if flags[1] else b)
+        for first, second in itertools.product(views if a.ndim > 1 else views[:1], views[:3] if b.ndim > 1 else views[:1]):
+            for again in range(2):  # the recipe
+                c = tw.matmul(first(a), second(b), conjugate_a=flags[0], conjugate_b=flags[1])
+                assert c.dtype == np.dtype(dtype) and np.array_equal(c, want), (shape_a, shape_b, dtype, flags)
+    a, b, c0 = complexes((6, 9), "c16"), complexes((9, 4), "c16"), complexes((6, 4), "c16")
+    for alpha, beta in ((1, 1), (2 - 1j, 0.5j), (np.complex64(3j), np.complex128(-1)), (-1, 1 + 1j), (0, 2j), (1j, 0)):
+        want = complex(alpha) * (a @ b.conj()) + complex(beta) * c0
+        assert np.array_equal(tw.matmul(a, b, c0, alpha=alpha, beta=beta, conjugate_b=True), want), (alpha, beta)
+        out = c0.copy()
+        assert tw.matmul(a, b, out, alpha=alpha, beta=beta, out=out, conjugate_b=True) is out and np.array_equal(out, want)
+        out = np.zeros((4, 6), complex).T  # by columns: computed as its transpose
+        tw.matmul(a, b, c0, alpha=alpha, beta=beta, out=out, conjugate_b=True)
+        assert np.array_equal(out, want), (alpha, beta)
+        made = tw.Plan(a, b, c0, alpha=alpha, beta=beta, conjugate_b=True)
+        assert made.dtype == "complex128" and np.array_equal(made(a, b, c0), want)
+    made = tw.Plan(a, b, alpha=1j, conjugate_a=True)
+    for again in range(2):
+        assert np.array_equal(made(a, b), 1j * (a.conj() @ b))
+    assert np.array_equal(tw.matmul(a[:, :0], b[:0], c0, beta=2 - 1j), (2 - 1j) * c0)
+    with Heard() as heard:
+        tw.matmul(a, a.T, alpha=1 + 2j, conjugate_b=True)
+    assert "complex128 -> complex128, NC, m 6 n 6 k 9" in heard.lines[0] and "alpha 1+2j beta 0" in heard.lines[0], heard.lines
+
+
+@case
+def complex_types_follow_numpy():
+    names = ["float16", "float32", "float64", "complex64", "complex128"]
+    for x, y in itertools.product(names, repeat=2):
+        if "complex" in x + y:
+            c = tw.matmul(integers((3, 4), x), integers((4, 2), y))
+            assert c.dtype == np.result_type(np.dtype(x), np.dtype(y)), (x, y)
+    a, b = integers((3, 4), "f4"), integers((4, 2), "f4")
+    for alpha, beta in ((2j, None), (1, 1j)):
+        c0 = None if beta is None else integers((3, 2), "f4")
+        c = tw.matmul(a, b, c0, alpha=alpha, beta=beta)
+        assert c.dtype == np.complex64 and np.array_equal(c, alpha * (a @ b) + (0 if c0 is None else beta * c0))
+    assert tw.matmul(a.astype("f8"), b, alpha=1j).dtype == np.complex128
+    assert tw.matmul(a, b, alpha=1 + 0j).dtype == np.float32 and tw.matmul(a, b, conjugate_a=True).dtype == np.float32
+    assert tw.matmul(a, b, dtype="complex128").dtype == np.complex128
+    assert tw.matmul(a.astype("c16"), b, dtype=np.complex64).dtype == np.complex64
+    infinite = np.array([[complex(np.inf, 1)]]), np.array([[1 + 1j]])  # both parts: inf - 1 and inf + 1
+    assert np.array_equal(tw.matmul(*infinite, alpha=2), [[complex(np.inf, np.inf)]])  # a real scalar keeps them
+    assert np.isnan(tw.matmul(*infinite, alpha=2 + 1j)[0, 0].real)
+    refuses(TypeError, lambda: tw.matmul(a, b, alpha="1j2"), "alpha is '1j2'")
+
+
+@case
+def complex_results_are_within_the_bound():
+    for dtype, unit in (("c8", 2.0**-24), ("c16", 2.0**-53)):
+        for k in (1, 40, 700):
+            a, b, c0 = (
+                (rng.uniform(-1, 1, s) + 1j * rng.uniform(-1, 1, s)).astype(dtype) for s in ((17, k), (k, 23), (17, 23)))
+            alpha, beta = 0.7 - 0.4j, -1.3 + 0.2j
+            if dtype == "c8":
+                alpha, beta = complex(np.complex64(alpha)), complex(np.complex64(beta))
+            found = tw.matmul(a, b, c0, alpha=alpha, beta=beta)
+            parts = [x.astype(np.longdouble) for y in (a, b, c0) for x in (y.real, y.imag)]
+            ar, ai, br, bi, cr, ci = parts
+            re, im = ar @ br - ai @ bi, ar @ bi + ai @ br
+            s, t = abs(ar) @ abs(br) + abs(ai) @ abs(bi), abs(ar) @ abs(bi) + abs(ai) @ abs(br)
+            g = lambda j: j * unit / (1 - j * unit)
+            for part, want, size, other, old in (
+                (found.real, alpha.real * re - alpha.imag * im + beta.real * cr - beta.imag * ci, s, t, (cr, ci)),
+                (found.imag, alpha.real * im + alpha.imag * re + beta.real * ci + beta.imag * cr, t, s, (ci, cr))):
+                bound = g(2 * k + 4) * (abs(alpha.real) * size + abs(alpha.imag) * other) + g(4) * (
+                    abs(beta.real * old[0]) + abs(beta.imag * old[1]))
+                assert (np.abs(part - want) <= bound).all(), (dtype, k)
+
+
 @case
 def out_may_overlap_and_must_fit():
     x = integers((30, 30), "f8")
@@ -390,9 +472,14 @@ def out_may_overlap_and_must_fit():
 @case
 def types_are_named_where_there_is_no_product():
     i, f = np.ones((2, 2), int), np.ones((2, 2))
-    refuses(TypeError, lambda: tw.matmul(i, f), "a is int64", "float64, float32, bfloat16, float16 and int8")
+    refuses(TypeError, lambda: tw.matmul(i, f), "a is int64", "float64, float32, bfloat16, float16, int8, complex128 and complex64")
     refuses(TypeError, lambda: tw.matmul(f, f > 0), "b is bool")
-    refuses(TypeError, lambda: tw.matmul(f.astype(complex), f), "complex128")
+    refuses(TypeError, lambda: tw.matmul(f.astype(np.clongdouble), f), "a is complex256")
+    refuses(TypeError, lambda: tw.matmul(f.astype(complex), f.astype("i1")), "a is complex128 and b is int8")
+    refuses(TypeError, lambda: tw.matmul(f.astype("i1"), f.astype("i1"), alpha=1j), "imaginary part", "int8")
+    refuses(TypeError, lambda: tw.matmul(f.astype(complex), f, dtype="float64"), "products of complex128 are complex128 or complex64")
+    refuses(TypeError, lambda: tw.matmul(f, f, alpha=1j, dtype="float64"), "cannot be float64")
+    refuses(TypeError, lambda: tw.matmul(f, f, alpha=1j, out=np.zeros((2, 2), "c8")), "out is complex64, expected complex128")
     refuses(TypeError, lambda: tw.matmul(f.astype("i1"), f), "a is int8 and b is float64")
     refuses(TypeError, lambda: tw.matmul(f.astype("f2"), f.astype("f2")), "float16", "CUDA only", "float32")
     refuses(TypeError, lambda: tw.matmul(f, f, dtype="i4"), "cannot be int32: products of float64 are float64 or float32")
@@ -400,7 +487,7 @@ def types_are_named_where_there_is_no_product():
     refuses(TypeError, lambda: tw.matmul(f, f, dtype="float16"), "ask for dtype='float32'")
     refuses(TypeError, lambda: tw.matmul(None, f), "a is NoneType, expected an array")
     refuses(TypeError, lambda: tw.matmul(f, f, alpha="x"), "alpha is 'x', expected a number")
-    refuses(TypeError, lambda: tw.matmul(f, f, f, beta=1j), "beta is 1j, expected a number")
+    refuses(TypeError, lambda: tw.matmul(f, f, f, beta="x+y"), "beta is 'x+y', expected a number")
     refuses(TypeError, lambda: tw.matmul(f, f, engine=3), "engine is 3, expected 'cpu'")
     for x in (f, np.ones((7, 7))):  # seen before, and not
         tw.matmul(x, x)
@@ -626,7 +713,8 @@ def structs_are_those_of_the_header():
     assert said == ours, [pair for pair in zip(said, ours) if pair[0] != pair[1]]
     header = open(os.path.join(ROOT, "include", "tilewright.h"), encoding="utf-8").read()
     for name, code in _library.CODES.items():
-        short = name.replace("float", "F").replace("bF", "BF").replace("int", "I")
+        short = name.replace("complex64", "CF32").replace("complex128", "CF64")
+        short = short.replace("float", "F").replace("bF", "BF").replace("int", "I")
         assert re.search(rf"\bTW_{short} = {code}\b", header), name
     for kind in (tw.BadArgument, tw.NoDevice, tw.NoKernel, tw.BuildFailed, tw.OutOfMemory, tw.DeviceFailed):
         assert f" = {kind.status}" in header

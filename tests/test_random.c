@@ -254,18 +254,20 @@ static void planted_case(engine *e, tw_dtype dtype, oracle_kind kind)
     const char *what = "";
     bool right = operands_make(&j, &s) && run_here(e, &j, &s) && judge(&j, &s);
     if (!right) what = "a right product is refused";
+    const int parts = element_of(dtype)->parts;
+    const int64_t ldc = j.p.ldc * parts;
     int64_t row = 0, col = 123;
     while (right && row < s.o[1].row_count && s.o[1].rows != NULL && s.o[1].rows[row] == row) row++;
     if (right && (s.o[1].rows == NULL || row == s.o[1].row_count)) right = false, what = "every row has a reference";
     if (right) {
-        const element *type = element_of(element_of(dtype)->result);
+        const element *type = element_part(element_of(dtype)->result);
         void *c = s.after + s.x[2].at + s.x[2].stride;
         double good, bad;
-        type->load(c, row * j.p.ldc + col, 1, 1, &good, 1);
+        type->load(c, row * ldc + col, 1, 1, &good, 1);
         bad = kind == ORACLE_EXACT ? good + 1 : good + 1 + fabs(good);
-        type->store(c, row * j.p.ldc + col, 1, &bad);
+        type->store(c, row * ldc + col, 1, &bad);
         if (judge(&j, &s)) right = false, what = "a wrong element passes";
-        type->store(c, row * j.p.ldc + col, 1, &good);
+        type->store(c, row * ldc + col, 1, &good);
         if (right && !judge(&j, &s)) right = false, what = "the right element is refused";
         const size_t touched[] = {s.x[0].at, s.x[2].at - 1, s.x[2].at + s.x[2].bytes, s.bytes - 1};
         for (int i = 0; right && i < 4; i++) {
@@ -341,6 +343,8 @@ int main(int argc, char **argv)
     planted_case(&engines[0], TW_F32, ORACLE_EXACT);
     planted_case(&engines[0], TW_F32, ORACLE_BOUND);
     planted_case(&engines[0], TW_BF16, ORACLE_EXACT);
+    planted_case(&engines[0], TW_CF64, ORACLE_EXACT);
+    planted_case(&engines[0], TW_CF32, ORACLE_BOUND);
     hanging_case();
     for (int i = tap.gpu; i < 3; i++) random_case(&engines[i]);
     for (int i = 0; i < 3; i++) tw_close(engines[i].context);

@@ -200,6 +200,25 @@ static void devices(void)
         tap_result(refused(call_options(&o), "options." #field " is set, expected 0"), "%s", tw_error_text());         \
     } while (0)
 
+/* Of complex types they are not reserved; a struct that ends before them has scalars without imaginary parts. */
+static void complex_fields(void)
+{
+    static const double x[2] = {1, 2}, y[2] = {3, -1};
+    double z[2] = {5, 7};
+    tw_problem p = tw_problem_make(TW_CF64, TW_C, TW_R, 1, 1, 1); /* (1 - 2i)(3 + i) = 5 - 5i */
+    p.alpha_imaginary = 2, p.beta_imaginary = -1;                 /* (1 + 2i)(5 - 5i) - i (5 + 7i) = 22 */
+    expect("complex: imaginary parts of the scalars, and conjugating ops",
+           tw_gemm(NULL, &p, x, y, z) == TW_OK && z[0] == 22 && z[1] == 0);
+    z[0] = 5, z[1] = 7, p.beta = 1;
+    const tw_problem *first = place(&p, sizeof p, offsetof(tw_problem, dtype_b));
+    expect("complex: a problem of its first size", tw_gemm(NULL, first, x, y, z) == TW_OK && z[0] == 10 && z[1] == 2);
+    p.op_a = (tw_op)4;
+    expect("complex: an op that there is not",
+           refused(tw_gemm(NULL, &p, x, y, z), "op_a is 4, expected TW_N, TW_T, TW_C or TW_R"));
+    p.op_a = TW_N, p.dtype_b = TW_F64;
+    expect("complex: a real B", refused(tw_gemm(NULL, &p, x, y, z), "dtype_b is 1, expected 0 or dtype, 8"));
+}
+
 static void reserved(void)
 {
     static float one = 1;
@@ -220,6 +239,7 @@ static void reserved(void)
     expect("a conjugating op", refused(call_problem(&p), "op_a is 2, expected TW_N or TW_T"));
     p.op_a = TW_N, p.op_b = TW_R;
     expect("an op that conjugates alone", refused(call_problem(&p), "op_b is 3, expected TW_N or TW_T"));
+    complex_fields();
     static const int32_t list[] = {0};
     OPTION(flags, 1);
     OPTION(device_count, 1);

@@ -9,7 +9,7 @@
 enum { DOCUMENTED = 48 << 10, DRIVERS = 256 << 10, PAINT = 0x5a, SIDE = 180 };
 
 static _Alignas(4096) unsigned char stack[2 * DRIVERS];
-static double a[SIDE * SIDE], b[SIDE * SIDE], c[2 * SIDE * SIDE];
+static double a[2 * SIDE * SIDE], b[2 * SIDE * SIDE], c[4 * SIDE * SIDE]; /* complex */
 static atomic_bool no_memory;
 
 /* In place of the system's, for the library in this program: without memory blocks are made on the stack. */
@@ -122,7 +122,7 @@ static void call_case(const char *what, size_t documented, work w)
 /* Products of all kinds; the worst counts. */
 static void products_case(const char *level, int threads, bool starved)
 {
-    static const tw_dtype dtypes[] = {TW_F32, TW_F64, TW_BF16, TW_I8};
+    static const tw_dtype dtypes[] = {TW_F32, TW_F64, TW_CF32, TW_CF64, TW_BF16, TW_I8};
     static const int64_t shapes[][3] = {{8, 8, 8},       {33, 65, 70},    {SIDE, SIDE, SIDE},
                                         {1, SIDE, SIDE}, {SIDE, 1, SIDE}, {40, SIDE, 100}};
     const tw_options options = {.size = sizeof options, .engine = "cpu", .instruction_set = level, .threads = threads};
@@ -137,20 +137,23 @@ static void products_case(const char *level, int threads, bool starved)
         return;
     }
     atomic_store(&no_memory, starved);
-    for (int i = 0; opened == TW_OK && i < 4 * 6 * 32; i++) {
+    for (int i = 0; opened == TW_OK && i < 6 * 6 * 32; i++) {
         const int64_t *shape = shapes[i / 32 % 6];
-        w.problem = tw_problem_make(dtypes[i / 192], (tw_op)(i & 1), (tw_op)(i >> 1 & 1), shape[0], shape[1], shape[2]);
+        const bool real = tw_lab_dtype_of(dtypes[i / 192])->parts == 1;
+        const tw_op op_a = (tw_op)(i & 1), op_b = i >> 1 & 1 ? real ? TW_T : TW_C : TW_N;
+        w.problem = tw_problem_make(dtypes[i / 192], op_a, op_b, shape[0], shape[1], shape[2]);
+        if (!real) w.problem.alpha_imaginary = 1;
         if (i & 16) { /* triangles */
-            if (i / 192 > 1 || shape[0] != shape[1]) continue;
+            if (i / 192 > 3 || shape[0] != shape[1]) continue;
             w.problem.flags = TW_LOWER;
         }
         w.problem.beta = i & 4 ? 2 : 0;
-        w.call = i & 8 ? multiply_batch : i % 32 == 16 && !starved ? multiply_blocks : multiply;
+        w.call = i & 8 ? multiply_batch : i % 32 == 16 && !starved && real ? multiply_blocks : multiply;
         const size_t bytes = painted_over(&w, DOCUMENTED);
         if (bytes <= most) continue;
         most = bytes;
         snprintf(worst, sizeof worst, "%s %c%c %dx%dx%d beta %g%s%s", tw_lab_dtype_of(w.problem.dtype)->name,
-                 "nt"[i & 1], "nt"[i >> 1 & 1], (int)shape[0], (int)shape[1], (int)shape[2], w.problem.beta,
+                 "ntcr"[op_a], "ntcr"[op_b], (int)shape[0], (int)shape[1], (int)shape[2], w.problem.beta,
                  i & 8 ? " batch" : "", i & 16 ? " triangle" : "");
     }
     atomic_store(&no_memory, false);

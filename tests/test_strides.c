@@ -90,11 +90,14 @@ static void far_case(tw_context *context, const char *threads, tw_dtype dtype, i
 {
     char text[200] = "";
     integers x;
-    tw_problem p = tw_problem_make(dtype, (tw_op)(op / 2), (tw_op)(op % 2), shape[0], shape[1], shape[2]);
+    const bool complex = tw_lab_dtype_of(dtype)->parts == 2; /* with conjugating ops, too */
+    const tw_op op_a = (tw_op)(complex ? op : op / 2), op_b = (tw_op)(complex ? (op + 1) % 4 : op % 2);
+    tw_problem p = tw_problem_make(dtype, op_a, op_b, shape[0], shape[1], shape[2]);
     const tw_batch batch = tw_batch_make(&p, 4);
     p.beta = paged ? 1 : 0;
+    if (complex) p.alpha_imaginary = 2, p.beta_imaginary = -p.beta;
     if (!tap_case("cpu%s %s %c%c %dx%dx%d, %s 2^31 elements and %s apart", threads, tw_lab_dtype_of(dtype)->name,
-                  "nt"[op / 2], "nt"[op % 2], (int)p.m, (int)p.n, (int)p.k, items ? "items" : "rows",
+                  "ntcr"[op_a], "ntcr"[op_b], (int)p.m, (int)p.n, (int)p.k, items ? "items" : "rows",
                   paged ? "a page" : "a few"))
         return;
     bool passed = integers_make(&p, items ? &batch : NULL, 5, &x) == TW_OK &&
@@ -108,16 +111,17 @@ static void far_case(tw_context *context, const char *threads, tw_dtype dtype, i
  * packed (rows a multiple of 4 KiB apart), as words, GEMV; and on two threads several tasks, along rows and columns. */
 static void far_cases(tw_context *context)
 {
-    static const tw_dtype dtypes[] = {TW_F32, TW_F64, TW_BF16, TW_I8};
+    static const tw_dtype dtypes[] = {TW_F32, TW_F64, TW_BF16, TW_I8, TW_CF32, TW_CF64};
     static const int64_t shapes[][3] = {{9, 7, 37}, {1, 9, 21}, {9, 1, 21}},
                          large[][3] = {{100, 90, 110}, {700, 20, 400}, {20, 700, 400}};
-    for (int i = 0; i < 4 * 3 * 4 * 4; i++)
+    for (int i = 0; i < 6 * 3 * 4 * 4; i++)
         far_case(context, "", dtypes[i / 48], i / 4 % 4, shapes[i / 16 % 3], i % 2, i / 2 % 2);
     const tw_options two = {.size = sizeof two, .engine = "cpu", .threads = 2};
     tw_context *threads = NULL;
     if (!tap.list && tw_open(&two, &threads) != TW_OK) perror(tw_error_text()), exit(1);
-    for (int i = 0; i < 2 * 3 * 4; i++)
-        far_case(threads, ", two threads,", dtypes[i / 12], i % 4, large[i / 4 % 3], i / 4 % 2, false);
+    for (int i = 0; i < 3 * 3 * 4; i++)
+        far_case(threads, ", two threads,", i < 24 ? dtypes[i / 12] : TW_CF64, i % 4, large[i / 4 % 3], i / 4 % 2,
+                 false);
     tw_close(threads);
 }
 

@@ -12,15 +12,19 @@
 
 static bool inside(uint32_t flags, int64_t i, int64_t j) { return flags == TW_LOWER ? j <= i : j >= i; }
 
-static void *operand(tw_dtype dtype, int64_t count, unsigned seed)
+static size_t bytes_of(tw_dtype dtype) { return (size_t)tw_lab_dtype_of(dtype)->bytes; }
+
+static void *operand(tw_dtype dtype, int64_t elements, unsigned seed)
 {
-    const size_t bytes = dtype == TW_F64 ? 8 : 4;
+    const int parts = tw_lab_dtype_of(dtype)->parts;
+    const size_t bytes = bytes_of(dtype) / (size_t)parts;
+    const int64_t count = elements * parts;
     void *x = aligned_alloc(64, ((size_t)count * bytes + 64) / 64 * 64);
     if (x == NULL) exit(5);
     for (int64_t i = 0; i < count; i++) {
         seed = seed * 1664525u + 1013904223u;
         const double value = (double)(seed >> 8) / (1 << 24) - 0.5;
-        if (dtype == TW_F64)
+        if (bytes == 8)
             ((double *)x)[i] = value;
         else
             ((float *)x)[i] = (float)value;
@@ -31,13 +35,16 @@ static void *operand(tw_dtype dtype, int64_t count, unsigned seed)
 static bool same_bits(tw_context *context, tw_dtype dtype, int op, int64_t n, int64_t k, uint32_t flags, double beta,
                       char why[160])
 {
-    const size_t bytes = dtype == TW_F64 ? 8 : 4;
-    tw_problem p = tw_problem_make(dtype, (tw_op)(op / 2), (tw_op)(op % 2), n, n, k);
+    const size_t bytes = bytes_of(dtype);
+    const bool complex = tw_lab_dtype_of(dtype)->parts == 2; /* nc, cn, rt, tr */
+    const tw_op op_a = complex ? (tw_op[]){TW_N, TW_C, TW_R, TW_T}[op] : (tw_op)(op / 2),
+                op_b = complex ? (tw_op[]){TW_C, TW_N, TW_T, TW_R}[op] : (tw_op)(op % 2);
+    tw_problem p = tw_problem_make(dtype, op_a, op_b, n, n, k);
     p.lda += 3, p.ldb += 5, p.ldc += 7, p.alpha = 0.7, p.beta = beta;
+    if (complex) p.alpha_imaginary = -0.4, p.beta_imaginary = beta;
     const int64_t elements = n * p.ldc;
-    char *a = operand(dtype, (p.op_a == TW_N ? n : k) * p.lda, 1),
-         *b = operand(dtype, (p.op_b == TW_N ? k : n) * p.ldb, 2), *all = operand(dtype, elements, 3),
-         *part = operand(dtype, elements, 3);
+    char *a = operand(dtype, (n > k ? n : k) * p.lda, 1), *b = operand(dtype, (n > k ? n : k) * p.ldb, 2),
+         *all = operand(dtype, elements, 3), *part = operand(dtype, elements, 3);
     bool right = true;
     for (int64_t i = 0; i < elements; i++)
         if (beta == 0 || !inside(flags, i / p.ldc, i % p.ldc) || i % p.ldc >= n)
@@ -47,7 +54,8 @@ static bool same_bits(tw_context *context, tw_dtype dtype, int op, int64_t n, in
     right = right && tw_gemm(context, &p, a, b, part) == TW_OK;
     if (!right) snprintf(why, 160, "%.150s", tw_error_text());
     for (int64_t i = 0; right && i < elements; i++) {
-        static const unsigned char untouched[8] = {255, 255, 255, 255, 255, 255, 255, 255};
+        static const unsigned char untouched[16] = {255, 255, 255, 255, 255, 255, 255, 255,
+                                                    255, 255, 255, 255, 255, 255, 255, 255};
         const bool is_in = inside(flags, i / p.ldc, i % p.ldc) && i % p.ldc < n;
         right = memcmp(part + (size_t)i * bytes, is_in ? all + (size_t)i * bytes : (const char *)untouched, bytes) == 0;
         if (!right)
@@ -67,19 +75,21 @@ static void triangles(void)
         if (!tap.list &&
             tw_open(&(tw_options){.size = sizeof(tw_options), .engine = "cpu", .threads = threads}, &context) != TW_OK)
             exit(5);
-        for (int d = 0; d < 2; d++)
+        for (int d = 0; d < 4; d++)
             for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
                 for (uint32_t flags = TW_LOWER; flags <= TW_UPPER; flags++) {
+                    static const tw_dtype dtypes[] = {TW_F32, TW_F64, TW_CF32, TW_CF64};
                     char why[160] = "";
                     bool right = true;
-                    if (!tap_case("%s %s %lldx%lld, %d threads", d ? "f64" : "f32",
+                    if (d > 1 && sizes[s][0] > 300 && !tap.full) continue;
+                    if (!tap_case("%s %s %lldx%lld, %d threads", tw_lab_dtype_of(dtypes[d])->name,
                                   flags == TW_LOWER ? "lower" : "upper", (long long)sizes[s][0], (long long)sizes[s][1],
                                   threads))
                         continue;
                     for (int op = 0; right && op < 4; op++)
                         for (int beta = 0; right && beta < 2; beta++) /* of large ones each op once, unless in full */
                             if (tap.full || sizes[s][0] < 200 || beta == (op + threads + (int)flags + d) % 2)
-                                right = same_bits(context, d ? TW_F64 : TW_F32, op, sizes[s][0], sizes[s][1], flags,
+                                right = same_bits(context, dtypes[d], op, sizes[s][0], sizes[s][1], flags,
                                                   beta ? -1.3 : 0, why);
                     tap_result(right, "%s", why);
                 }

@@ -14,11 +14,9 @@ enum { MOST_TRIES = 5, USUAL_SAMPLES = 11, DEADLINE_S = 60 };
 /* LIMIT_S: see AGAINST_LEAST_SAMPLES; what a side may need beyond the deadline: a few runs at SLOWEST_FLOPS */
 static const double LIMIT_S = 30, SLOWEST_FLOPS = 2e9;
 
-int against_type(tw_dtype dtype) { return dtype == TW_F64; }
-
 bool against_counts(const side *x, tw_dtype dtype)
 {
-    return x->row != NULL && x->outcome == SIDE_TIMED && !(x->share[against_type(dtype)] < AGAINST_LEAST_SHARE);
+    return x->row != NULL && x->outcome == SIDE_TIMED && !(x->share[peer_type(dtype)] < AGAINST_LEAST_SHARE);
 }
 
 static const char *dtype_name(const against *g) { return tw_lab_dtype_of(g->problem.dtype)->name; }
@@ -236,7 +234,7 @@ tw_status against_time(against *g, int samples)
 void against_peak(against *g, tw_dtype dtype)
 {
     work_answer answer;
-    double *best = &g->peak_flops[against_type(dtype)];
+    double *best = &g->peak_flops[peer_type(dtype)];
     g->problem = tw_problem_make(dtype, TW_N, TW_N, 1, 1, 1);
     bool measured = turn(g, 0, WORK_PEAK, &answer);
     if (measured && answer.seconds > *best) *best = answer.seconds;
@@ -247,7 +245,7 @@ void against_peak(against *g, tw_dtype dtype)
  * left. */
 static bool take_shares(against *g, tw_dtype dtype)
 {
-    int type = against_type(dtype);
+    int type = peer_type(dtype);
     bool reached = true;
     for (int i = 0; i < g->count && g->peak_flops[type] > 0; i++) {
         side *x = &g->sides[i];
@@ -267,7 +265,7 @@ static bool take_shares(against *g, tw_dtype dtype)
 void against_shares(against *g, tw_dtype dtype)
 {
     for (int again = 0; !take_shares(g, dtype) && again < MOST_TRIES; again++) take_samples(g, AGAINST_LEAST_SAMPLES);
-    if (g->peak_flops[against_type(dtype)] > 0) against_peak(g, dtype);
+    if (g->peak_flops[peer_type(dtype)] > 0) against_peak(g, dtype);
 }
 
 record against_record(const against *g, const side *x)
@@ -294,7 +292,7 @@ record against_record(const against *g, const side *x)
         r.min_s = x->result.min_s, r.median_s = x->result.median_s, r.p95_s = x->result.p95_s,
         r.max_s = x->result.max_s;
         r.error_ratio = x->verdict.error_ratio;
-        double peak = g->peak_flops[against_type(p->dtype)];
+        double peak = g->peak_flops[peer_type(p->dtype)];
         record_fill_bounds(&r, p, 0, 0, peak > 0 ? peak : NAN, NAN); /* what a library asks is not known */
     }
     return r;

@@ -31,7 +31,7 @@ typedef struct side {
     bool opened; /* its library was opened */
     worker_job job;
     char version[PEER_TEXT], choice[PEER_TEXT];
-    double share[2]; /* share of the peak, by its best sample at 2048, in f32 and f64; NAN: not measured */
+    double share[PEER_TYPES]; /* share of the peak, by its best sample at 2048, in each type; NAN: not measured */
     side_outcome outcome;
     char why[PEER_TEXT + 64];
     trial_verdict verdict;
@@ -51,14 +51,13 @@ typedef struct against {
     size_t bytes;
     tw_problem problem; /* the present case */
     operand_sets sets;
-    double peak_flops[2]; /* of f32 and f64, with that many threads; 0: not measured, as why_no_peak says */
+    double peak_flops[PEER_TYPES]; /* with that many threads; 0: not measured, as why_no_peak says */
     char why_no_peak[PEER_TEXT];
 } against;
 
 /* Below this share of the peak at 2048 a library is misconfigured: it does not count as best. */
 #define AGAINST_LEAST_SHARE 0.8
 
-int against_type(tw_dtype dtype);                   /* index in share and peak_flops: 0 f32, 1 f64 */
 bool against_counts(const side *x, tw_dtype dtype); /* whether the library was timed and is not misconfigured */
 
 /* against_need - makes the shared memory large enough for this case; before against_begin. */

@@ -29,18 +29,19 @@ static int64_t item_left(const tw_problem *p, int64_t item) { return p->m > 0 &&
 
 static matrix matrix_of(tw_op op, int64_t rows, int64_t cols, int64_t ld, size_t bytes)
 {
-    return op == TW_N ? (matrix){rows, cols, ld, bytes} : (matrix){cols, rows, ld, bytes};
+    return op == TW_N || op == TW_R ? (matrix){rows, cols, ld, bytes} : (matrix){cols, rows, ld, bytes};
 }
 
 /* An operand for each item, `stride` bytes apart. */
 static char *items_of(const tw_problem *p, const void *item, size_t bytes, size_t stride, int64_t count,
                       const matrix *x, tw_op op, bool has_m, bool has_n)
 {
+    const bool by_rows = op == TW_N || op == TW_R;
     char *made = stride <= (SIZE_MAX - 1) / (size_t)count ? calloc((size_t)count * stride + 1, 1) : NULL;
     for (int64_t i = 0; made != NULL && i < count; i++) {
         int64_t up = has_m ? item_up(p, i) : 0, left = has_n ? item_left(p, i) : 0;
         memcpy(made + (size_t)i * stride, item, bytes);
-        if (bytes > 0) move_round(x, made + (size_t)i * stride, item, op == TW_N ? up : left, op == TW_N ? left : up);
+        if (bytes > 0) move_round(x, made + (size_t)i * stride, item, by_rows ? up : left, by_rows ? left : up);
     }
     return made;
 }

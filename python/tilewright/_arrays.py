@@ -21,6 +21,7 @@ from . import _library, _matmul
 from ._errors import raise_for
 from ._layout import Call, NeedsCopy, at_strides, plan, product_shape
 from ._library import BYTES, DEVICE, RESULTS, Batch, Launch, Problem, done, lib
+from ._matmul import Conjugated, Number
 
 __all__: List[str] = []
 
@@ -70,6 +71,8 @@ class Torch:
                             "torch.no_grad()")
         if x.is_neg():
             x = x.resolve_neg()
+        if x.is_conj():
+            x = x.resolve_conj()
         return View(x, x.data_ptr(), tuple(x.shape), tuple(x.stride()), str(x.dtype)[6:], x.get_device())
 
     def stream(self, given: Any, device: int, views: List[View]) -> Tuple[int, ContextManager[Any]]:
@@ -187,9 +190,10 @@ def stream_handle(given: Any) -> int:
 
 # ---- interfaces ----
 
-TYPES = {"<f8": "float64", "<f4": "float32", "<f2": "float16", "|i1": "int8", "<i4": "int32"}
+TYPES = {"<f8": "float64", "<f4": "float32", "<f2": "float16", "|i1": "int8", "<i4": "int32", "<c8": "complex64",
+         "<c16": "complex128"}
 DL_TYPES = {(2, 64): "float64", (2, 32): "float32", (2, 16): "float16", (4, 16): "bfloat16", (0, 8): "int8",
-            (0, 32): "int32"}
+            (0, 32): "int32", (5, 64): "complex64", (5, 128): "complex128"}
 
 
 def from_interface(x: Any) -> Optional[View]:
@@ -313,25 +317,25 @@ def family_of(arrays: List[Any]) -> Any:
     return Foreign()
 
 
-def matmul(a: Any, b: Any, c: Any, alpha: float, beta: float, out: Any, dtype: Any, engine: Optional[str],
-           stream: Any) -> Any:
+def matmul(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype: Any, engine: Optional[str],
+           stream: Any, conjugated: Conjugated) -> Any:
     there = {name: on_cuda(x) for name, x in (("a", a), ("b", b), ("c", c), ("out", out)) if x is not None}
     if not any(there.values()):
         if stream is not None:
             raise TypeError("stream is given, but the operands lie in host memory: their products are waited for")
-        return on_host(a, b, c, alpha, beta, out, dtype, engine)
+        return on_host(a, b, c, alpha, beta, out, dtype, engine, conjugated)
     if not all(there.values()):
         raise TypeError(f"{' and '.join(x for x in there if there[x])} lie in CUDA's memory, "
                         f"{' and '.join(x for x in there if not there[x])} in the host's: copy them to one place")
-    return on_device(a, b, c, alpha, beta, out, dtype, engine, stream, True)[0]
+    return on_device(a, b, c, alpha, beta, out, dtype, engine, stream, True, conjugated)[0]
 
 
-def prepare(a: Any, b: Any, c: Any, alpha: float, beta: float, out: Any, dtype: Any, engine: Optional[str],
-            stream: Any) -> str:
+def prepare(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype: Any, engine: Optional[str],
+            stream: Any, conjugated: Conjugated) -> str:
     """The type of the result; compiles what it needs and computes nothing."""
     if on_cuda(a) and on_cuda(b):
-        return on_device(a, b, c, alpha, beta, out, dtype, engine, stream, False)[1]
-    return _matmul.prepare(host_view(a, "a"), host_view(b, "b"), c, alpha, beta, dtype, engine)[0]
+        return on_device(a, b, c, alpha, beta, out, dtype, engine, stream, False, conjugated)[1]
+    return _matmul.prepare(host_view(a, "a"), host_view(b, "b"), c, alpha, beta, dtype, engine, conjugated)[0]
 
 
 # ---- host memory ----
@@ -358,7 +362,7 @@ def host_view(x: Any, name: str) -> Any:
                             "torch.no_grad()")
         if x.dtype == torch.bfloat16:
             return x.detach().view(torch.int16).numpy().view(_matmul.named("bfloat16"))
-        return x.detach().numpy()
+        return x.detach().resolve_conj().resolve_neg().numpy()
     if hasattr(x, "__dlpack__"):
         try:
             found = np.from_dlpack(x)
@@ -369,10 +373,11 @@ def host_view(x: Any, name: str) -> Any:
     return np.asarray(x)
 
 
-def on_host(a: Any, b: Any, c: Any, alpha: float, beta: float, out: Any, dtype: Any, engine: Optional[str]) -> Any:
+def on_host(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype: Any, engine: Optional[str],
+            conjugated: Conjugated) -> Any:
     first = next(x for x in (a, b, c, out) if x is not None and not isinstance(x, (np.ndarray, np.generic)))
     views = [host_view(x, name) for x, name in ((a, "a"), (b, "b"), (c, "c"), (out, "out"))]
-    made = _matmul.on_host(views[0], views[1], views[2], alpha, beta, views[3], dtype, None, engine)
+    made = _matmul.on_host(views[0], views[1], views[2], alpha, beta, views[3], dtype, None, engine, conjugated)
     if out is not None:
         return out
     if is_torch(first):
@@ -408,8 +413,8 @@ def alignment(address: int) -> int:
     return min(address & -address or 256, 256)
 
 
-def on_device(a: Any, b: Any, c: Any, alpha: float, beta: float, out: Any, dtype: Any, engine: Optional[str],
-              stream: Any, launch: bool) -> Tuple[Any, str]:
+def on_device(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype: Any, engine: Optional[str],
+              stream: Any, launch: bool, conjugated: Conjugated) -> Tuple[Any, str]:
     """The product of arrays in CUDA's memory, and its type. Without launch it only compiles."""
     family = family_of([x for x in (a, b, c, out) if x is not None])
     if engine is not None and engine.partition(":")[0] != "cuda":
@@ -426,7 +431,7 @@ def on_device(a: Any, b: Any, c: Any, alpha: float, beta: float, out: Any, dtype
     wanted = _matmul.type_name(dtype)
     if wanted is None and to is not None and to.dtype in RESULTS.get(first.dtype, ()) and first.dtype == second.dtype:
         wanted = to.dtype
-    operands, result = _matmul.choose_types(first.dtype, second.dtype, wanted)
+    operands, result = _matmul.choose_types(first.dtype, second.dtype, wanted, alpha.imag != 0 or beta.imag != 0)
     if to is not None:
         _matmul.check_out(shape, to.shape, result, to.dtype, to.writable)
     handle, current = family.stream(stream, device, views)
@@ -448,7 +453,7 @@ def on_device(a: Any, b: Any, c: Any, alpha: float, beta: float, out: Any, dtype
             except (RuntimeError, ValueError):
                 raise ValueError(f"c has the shape {third.shape}, which cannot be broadcast to {shape}") from None
         if 0 not in shape:
-            enqueue(family, first, second, target, operands, computed, alpha, beta, device, handle, launch)
+            enqueue(family, first, second, target, operands, computed, alpha, beta, device, handle, launch, conjugated)
         if target is to:
             return out, result
         if to is not None:
@@ -458,11 +463,11 @@ def on_device(a: Any, b: Any, c: Any, alpha: float, beta: float, out: Any, dtype
         return (target if computed == result else family.converted(target, result)).array, result
 
 
-def enqueue(family: Any, a: View, b: View, c: View, operands: str, result: str, alpha: float, beta: float,
-            device: int, stream: int, launch: bool) -> None:
+def enqueue(family: Any, a: View, b: View, c: View, operands: str, result: str, alpha: Number, beta: Number,
+            device: int, stream: int, launch: bool, conjugated: Conjugated) -> None:
     """c <- alpha a @ b + beta c on a stream."""
     key = (a.shape, a.strides, alignment(a.address), b.shape, b.strides, alignment(b.address), c.shape, c.strides,
-           alignment(c.address), operands, result, alpha, beta, device)
+           alignment(c.address), operands, result, alpha, beta, device, conjugated)
     known = _prepared.get(key)
     context = _library.context("cuda", device)
     if known is None or not launch:
@@ -479,13 +484,13 @@ def enqueue(family: Any, a: View, b: View, c: View, operands: str, result: str, 
                 b = family.contiguous(b)
             else:
                 whole = family.contiguous(c)
-                enqueue(family, a, b, whole, operands, result, alpha, beta, device, stream, launch)
+                enqueue(family, a, b, whole, operands, result, alpha, beta, device, stream, launch, conjugated)
                 if launch:
                     family.assign(c, whole)
                 return
-            enqueue(family, a, b, c, operands, result, alpha, beta, device, stream, launch)
+            enqueue(family, a, b, c, operands, result, alpha, beta, device, stream, launch, conjugated)
             return
-        known = prepared(call, a, b, c, operands, result, alpha, beta, context)
+        known = prepared(call, a, b, c, operands, result, alpha, beta, context, conjugated)
         if len(_prepared) >= _matmul.RECIPES:
             _prepared.clear()
         _prepared[key] = known
@@ -515,9 +520,9 @@ def enqueue(family: Any, a: View, b: View, c: View, operands: str, result: str, 
                                         byref(to)))
 
 
-def prepared(call: Call, a: View, b: View, c: View, operands: str, result: str, alpha: float, beta: float,
-             context: Optional[int]) -> Prepared:
-    problem = _matmul.fill(call, operands, result, alpha, beta, DEVICE)
+def prepared(call: Call, a: View, b: View, c: View, operands: str, result: str, alpha: Number, beta: Number,
+             context: Optional[int], conjugated: Conjugated) -> Prepared:
+    problem = _matmul.fill(call, operands, result, alpha, beta, DEVICE, conjugated)
     inner = Call(**{**call.__dict__, "batch": call.batch[-1:]})
     batch = _matmul.stride_batch(inner) if at_strides(inner) else None
     items: List[Ints] = [(0, 0, 0)]

@@ -42,7 +42,9 @@ class Problem(Structure):
                 ("place_a", c_int), ("place_b", c_int), ("place_c", c_int), ("m", c_int64), ("n", c_int64),
                 ("k", c_int64), ("lda", c_int64), ("ldb", c_int64), ("ldc", c_int64), ("alpha", c_double),
                 ("beta", c_double), ("align_a", c_uint32), ("align_b", c_uint32), ("align_c", c_uint32),
-                ("reserved", c_uint32)]
+                ("reserved", c_uint32), ("dtype_b", c_int), ("flags", c_uint32), ("accuracy", c_uint32),
+                ("scale_kind", c_uint32), ("alpha_imaginary", c_double), ("beta_imaginary", c_double),
+                ("scale_a", c_void_p), ("scale_b", c_void_p), ("scale_c", c_void_p), ("epilogue", c_void_p)]
 
 
 class Batch(Structure):
@@ -58,10 +60,16 @@ class Launch(Structure):
 STRUCTS = {"tw_device": Device, "tw_options": Options, "tw_problem": Problem, "tw_batch": Batch, "tw_launch": Launch}
 
 # tw_dtype by NumPy's names, and the types of C that go with each: the first is the default.
-CODES = {"float64": 1, "float32": 2, "float16": 3, "bfloat16": 4, "int8": 5, "int32": 6}
+CODES = {"float64": 1, "float32": 2, "float16": 3, "bfloat16": 4, "int8": 5, "int32": 6, "complex64": 7,
+         "complex128": 8}
 RESULTS = {"float64": ("float64",), "float32": ("float32",), "float16": ("float32", "float16"),
-           "bfloat16": ("float32", "bfloat16"), "int8": ("int32",)}
-BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "int8": 1, "int32": 4}
+           "bfloat16": ("float32", "bfloat16"), "int8": ("int32",), "complex64": ("complex64",),
+           "complex128": ("complex128",)}
+BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "int8": 1, "int32": 4, "complex64": 8,
+         "complex128": 16}
+# The complex type whose parts hold a type's numbers.
+COMPLEX = {"float64": "complex128", "complex128": "complex128", "float32": "complex64", "float16": "complex64",
+           "bfloat16": "complex64", "complex64": "complex64"}
 HOST, DEVICE = 0, 1
 
 

@@ -5,14 +5,14 @@ import ctypes
 import logging
 import os
 from ctypes import addressof, byref, c_char
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple, Union
 
 import numpy as np
 
 from . import _library
 from ._errors import BadArgument
 from ._layout import Call, NeedsCopy, at_strides, plan, product_shape
-from ._library import BYTES, CODES, HOST, RESULTS, Batch, Problem, done, lib
+from ._library import BYTES, CODES, COMPLEX, HOST, RESULTS, Batch, Problem, done, lib
 
 __all__ = ["matmul", "Plan"]
 
@@ -25,6 +25,9 @@ _gemm_batched, _may_share = lib.tw_gemm_batched, np.may_share_memory
 # lock, and losing an entry to another thread costs that thread a microsecond.
 _recipes: Dict[Any, "Recipe"] = {}
 RECIPES = 1024
+
+Number = Union[float, complex]  # complex where it has an imaginary part, else float
+Conjugated = Tuple[bool, bool]  # a, b
 
 
 class Recipe:
@@ -70,8 +73,9 @@ def _forget() -> None:
 os.register_at_fork(after_in_child=_forget)
 
 
-def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: float = 1, beta: Optional[float] = None, out: Any = None,
-           dtype: Any = None, engine: Optional[str] = None, stream: Any = None) -> Any:
+def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Optional[complex] = None, out: Any = None,
+           dtype: Any = None, engine: Optional[str] = None, stream: Any = None, conjugate_a: bool = False,
+           conjugate_b: bool = False) -> Any:
     """alpha a @ b + beta c, by np.matmul's rules for shapes.
 
     >>> import numpy as np, tilewright
@@ -80,13 +84,21 @@ def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: float = 1, beta: Optional
     >>> tilewright.matmul(np.ones((2, 3), np.int8), np.ones((3, 2), np.int8), np.eye(2, dtype=np.int32))
     array([[4, 3],
            [3, 4]], dtype=int32)
+    >>> a = np.array([[1 + 1j, 2]])
+    >>> tilewright.matmul(a, a.T, conjugate_b=True)
+    array([[6.+0.j]])
 
     a, b      NumPy arrays, or what makes one; PyTorch tensors, CuPy arrays and others that speak
               __cuda_array_interface__ or DLPack, on the CPU or on CUDA. Vectors, matrices, and stacks of matrices that
-              broadcast. float64, float32, bfloat16, float16 (CUDA only), int8. Two float types become the wider one.
+              broadcast. float64, float32, bfloat16, float16 (CUDA only), int8; complex128 and complex64 (CPU only).
+              Two float types become the wider one; with a complex type the complex one whose parts hold both.
     c         added to the product, broadcast to its shape. It is converted to the result's type first and does not
               widen it: float64 is rounded to float32, int64 wraps around to int32. Not changed, unless it is `out` too.
-    alpha     scales the product; beta scales c: 1 if c is given. With beta 0, c is not read.
+    alpha     scales the product; beta scales c: 1 if c is given. With beta 0, c is not read. One with an imaginary
+              part makes the product of float types complex; one without it multiplies as a real number.
+    conjugate_a, conjugate_b
+              multiply with the complex conjugate of a, of b, without a copy of it: a @ b.T with conjugate_b is a @
+              b.conj().T. A real array is its own.
     out       where the result goes: an array of the result's shape and type. It may overlap the operands, but not
               itself.
     dtype     type of the result. Without it float64 and float32 stay, int8 gives int32, and bfloat16 and float16 give
@@ -106,7 +118,7 @@ def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: float = 1, beta: Optional
     if c is None and stream is None and type(a) is _ndarray and type(b) is _ndarray:
         try:
             recipe = _recipes.get((a.shape, a.strides, a.dtype, b.shape, b.strides, b.dtype, alpha, beta, dtype,
-                                   engine))
+                                   engine, conjugate_a, conjugate_b))
         except TypeError:  # an alpha that cannot be hashed
             recipe = None
         if recipe is not None and not _debugging(10):
@@ -116,26 +128,28 @@ def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: float = 1, beta: Optional
                     return result
             elif recipe.takes(out, a, b) and not recipe.run(a, b, out):
                 return out
-    return _matmul(a, b, c, alpha, beta, out, dtype, engine, stream)
+    return _matmul(a, b, c, alpha, beta, out, dtype, engine, stream, conjugate_a, conjugate_b)
 
 
-def _matmul(a: Any, b: Any, c: Any, alpha: float, beta: Optional[float], out: Any, dtype: Any,
-            engine: Optional[str], stream: Any) -> Any:
+def _matmul(a: Any, b: Any, c: Any, alpha: complex, beta: Optional[complex], out: Any, dtype: Any,
+            engine: Optional[str], stream: Any, conjugate_a: bool, conjugate_b: bool) -> Any:
     key = None
     if c is None and type(a) is _ndarray and type(b) is _ndarray:
-        key = (a.shape, a.strides, a.dtype, b.shape, b.strides, b.dtype, alpha, beta, dtype, engine)
+        key = (a.shape, a.strides, a.dtype, b.shape, b.strides, b.dtype, alpha, beta, dtype, engine, conjugate_a,
+               conjugate_b)
     alpha, beta = scalars(c, alpha, beta)
+    conjugated = bool(conjugate_a), bool(conjugate_b)
     for operand in (a, b, c, out):
         if operand is not None and not isinstance(operand, _ndarray):
             other = elsewhere(operand)
             if other is not None:
-                return other(a, b, c, alpha, beta, out, dtype, engine, stream)
+                return other(a, b, c, alpha, beta, out, dtype, engine, stream, conjugated)
     if stream is not None:
         raise TypeError("stream is given, but the operands lie in host memory: their products are waited for")
-    return on_host(a, b, c, alpha, beta, out, dtype, key, engine)
+    return on_host(a, b, c, alpha, beta, out, dtype, key, engine, conjugated)
 
 
-def scalars(c: Any, alpha: Any, beta: Any) -> Tuple[float, float]:
+def scalars(c: Any, alpha: Any, beta: Any) -> Tuple[Number, Number]:
     if beta is None:
         return number("alpha", alpha), 0.0 if c is None else 1.0
     if c is None and beta != 0:
@@ -143,11 +157,12 @@ def scalars(c: Any, alpha: Any, beta: Any) -> Tuple[float, float]:
     return number("alpha", alpha), number("beta", beta)
 
 
-def number(name: str, value: Any) -> float:
+def number(name: str, value: Any) -> Number:
     try:
-        return float(value)
+        found = complex(value)
     except (TypeError, ValueError):
         raise TypeError(f"{name} is {value!r}, expected a number") from None
+    return found if found.imag != 0 else found.real
 
 
 def elsewhere(operand: Any) -> Optional[Callable[..., Any]]:
@@ -193,26 +208,41 @@ def type_name(dtype: Any) -> Optional[str]:
         raise TypeError(f"dtype is {dtype!r}, expected one of {', '.join(CODES)}") from None
 
 
-def choose_types(a: str, b: str, wanted: Optional[str], c: Optional[str] = None) -> Tuple[str, str]:
-    """(the operands' type, the result's) for types by name. TypeError names what there is no product of."""
+def choose_types(a: str, b: str, wanted: Optional[str], turns: bool = False) -> Tuple[str, str]:
+    """(the operands' type, the result's) for types by name; turns: a scalar has an imaginary part. TypeError names what
+    there is no product of."""
     for operand, name in (("a", a), ("b", b)):
         if name not in RESULTS:
-            raise TypeError(f"{operand} is {name}; there are products of float64, float32, bfloat16, float16 and int8: "
-                            "convert it with astype()")
+            raise TypeError(f"{operand} is {name}; there are products of float64, float32, bfloat16, float16, int8, "
+                            "complex128 and complex64: convert it with astype()")
     operands = a
     if a != b:
         if "int8" in (a, b):
             raise TypeError(f"a is {a} and b is {b}: convert one of them")
-        operands = "float32" if {a, b} == {"float16", "bfloat16"} else a if BYTES[a] > BYTES[b] else b
+        if is_complex(a) or is_complex(b):
+            operands = max(COMPLEX[a], COMPLEX[b], key=lambda name: BYTES[name])
+        else:
+            operands = "float32" if {a, b} == {"float16", "bfloat16"} else a if BYTES[a] > BYTES[b] else b
+    if turns:
+        if operands not in COMPLEX:
+            raise TypeError(f"alpha or beta has an imaginary part, and a and b are {operands}: convert them")
+        operands = COMPLEX[operands]
+    if wanted in ("complex128", "complex64") and operands in COMPLEX:
+        return wanted, wanted
     if wanted is None:
         return operands, RESULTS[operands][0]
     if wanted in RESULTS[operands]:
         return operands, wanted
-    if wanted in ("float64", "float32", "bfloat16", "float16"):
+    if wanted in ("float64", "float32", "bfloat16", "float16") and not is_complex(operands):
         return wanted, wanted
-    floats = () if operands == "int8" else ("float64", "float32", "bfloat16", "float16")
+    floats = (() if operands == "int8" else ("complex128", "complex64") if is_complex(operands) else
+              ("float64", "float32", "bfloat16", "float16", "complex128", "complex64"))
     can = dict.fromkeys(RESULTS[operands] + floats)
     raise TypeError(f"the result cannot be {wanted}: products of {operands} are {' or '.join(can)}")
+
+
+def is_complex(name: str) -> bool:
+    return name in ("complex128", "complex64")
 
 
 def check_out(shape: Tuple[int, ...], found: Tuple[int, ...], dtype: str, found_dtype: str, writable: bool) -> None:
@@ -247,8 +277,8 @@ def usable(x: Any, dtype: "np.dtype[Any]") -> "np.ndarray[Any, Any]":
     return x if x.dtype == dtype and element_strides(x) is not None else np.array(x, dtype=dtype, order="C")
 
 
-def on_host(a: Any, b: Any, c: Any, alpha: float, beta: float, out: Any, dtype: Any, key: Any,
-            engine: Optional[str]) -> Any:
+def on_host(a: Any, b: Any, c: Any, alpha: Number, beta: Number, out: Any, dtype: Any, key: Any,
+            engine: Optional[str], conjugated: Conjugated) -> Any:
     """The product of NumPy arrays, by the long way; with a key it leaves a recipe where the short one can follow."""
     name, device = _library.engine_and_device(engine)
     given_a, given_b = a, b = array("a", a), array("b", b)
@@ -257,7 +287,7 @@ def on_host(a: Any, b: Any, c: Any, alpha: float, beta: float, out: Any, dtype: 
     if wanted is None and out is not None and a.dtype == b.dtype:
         wanted = getattr(out, "dtype", a.dtype).name
         wanted = wanted if wanted in RESULTS.get(a.dtype.name, ()) else None
-    operands, result = choose_types(a.dtype.name, b.dtype.name, wanted)
+    operands, result = choose_types(a.dtype.name, b.dtype.name, wanted, alpha.imag != 0 or beta.imag != 0)
     check_engine(operands, name, a, b)
     if out is not None:
         if not isinstance(out, _ndarray):
@@ -278,14 +308,14 @@ def on_host(a: Any, b: Any, c: Any, alpha: float, beta: float, out: Any, dtype: 
         except ValueError:
             raise ValueError(f"c has the shape {c.shape}, which cannot be broadcast to {shape}") from None
     if target.size and a.shape[-1] == 0:  # strides of what is empty mean nothing
-        if target.dtype == np.int32 and not (beta == beta // 1 and -2**31 <= beta < 2**31):
+        if target.dtype == np.int32 and not (beta.real == beta.real // 1 and -2**31 <= beta.real < 2**31):
             raise BadArgument(f"beta is {beta:g}, expected a whole number from -2^31 to 2^31 - 1: C is of integers")
         if beta == 0:
             target[...] = 0
         elif beta != 1:
             np.multiply(target, target.dtype.type(beta), out=target)
     elif target.size:
-        recipe = compute(a, b, target, operands, computed, alpha, beta, name, device)
+        recipe = compute(a, b, target, operands, computed, alpha, beta, name, device, conjugated)
         if (key is not None and recipe is not None and shape and given_a is a and given_b is b and
                 computed == result and target.flags.c_contiguous and (dtype is not None or out is None or
                                                                       result == RESULTS[operands][0])):
@@ -307,8 +337,8 @@ def remember(key: Any, recipe: Recipe) -> None:
         pass
 
 
-def compute(a: Any, b: Any, c: Any, operands: str, result: str, alpha: float, beta: float, engine: str,
-            device: int) -> Optional[Recipe]:
+def compute(a: Any, b: Any, c: Any, operands: str, result: str, alpha: Number, beta: Number, engine: str,
+            device: int, conjugated: Conjugated) -> Optional[Recipe]:
     """c <- alpha a @ b + beta c. Returns a recipe if all three were read in place and at strides."""
     copied: List[str] = []
     while True:
@@ -324,10 +354,10 @@ def compute(a: Any, b: Any, c: Any, operands: str, result: str, alpha: float, be
                 b = np.array(b, order="C")
             else:
                 whole = np.array(c, order="C")
-                compute(a, b, whole, operands, result, alpha, beta, engine, device)
+                compute(a, b, whole, operands, result, alpha, beta, engine, device, conjugated)
                 np.copyto(c, whole)
                 return None
-    problem, batch = fill(call, operands, result, alpha, beta, HOST), None
+    problem, batch = fill(call, operands, result, alpha, beta, HOST, conjugated), None
     lists = None
     if at_strides(call):
         batch = stride_batch(call)
@@ -346,10 +376,18 @@ def compute(a: Any, b: Any, c: Any, operands: str, result: str, alpha: float, be
     return None if lists or call.swapped or copied else recipe
 
 
-def fill(call: Call, operands: str, result: str, alpha: float, beta: float, place: int) -> Problem:
-    return Problem(size=ctypes.sizeof(Problem), dtype=CODES[operands], dtype_c=CODES[result], op_a=call.op_a,
-                   op_b=call.op_b, place_a=place, place_b=place, place_c=place, m=call.m, n=call.n, k=call.k,
-                   lda=call.lda, ldb=call.ldb, ldc=call.ldc, alpha=alpha, beta=beta)
+def fill(call: Call, operands: str, result: str, alpha: Number, beta: Number, place: int,
+         conjugated: Conjugated) -> Problem:
+    first, second = conjugated if is_complex(operands) else (False, False)  # real operands are their own
+    if call.swapped:
+        first, second = second, first
+    return Problem(size=ctypes.sizeof(Problem), dtype=CODES[operands], dtype_c=CODES[result],
+                   op_a=OPS[first][call.op_a], op_b=OPS[second][call.op_b], place_a=place, place_b=place,
+                   place_c=place, m=call.m, n=call.n, k=call.k, lda=call.lda, ldb=call.ldb, ldc=call.ldc,
+                   alpha=alpha.real, beta=beta.real, alpha_imaginary=alpha.imag, beta_imaginary=beta.imag)
+
+
+OPS = (0, 1), (3, 2)  # tw_op of what is as stored, or transposed; then of what is conjugated, too
 
 
 def stride_batch(call: Call) -> Batch:
@@ -377,9 +415,12 @@ def tell(call: Call, operands: str, result: str, engine: str, device: int, recip
     """What was chosen, for logging."""
     from . import _plans
 
-    logger.debug("%s:%d %s -> %s, %s%s, m %d n %d k %d lda %d ldb %d ldc %d, alpha %g beta %g, batch %d%s%s%s: %s",
-                 engine, device, operands, result, "NT"[call.op_a], "NT"[call.op_b], call.m, call.n, call.k, call.lda,
-                 call.ldb, call.ldc, recipe.problem.alpha, recipe.problem.beta,
+    problem = recipe.problem
+    alpha, beta = (number("", complex(*x)) for x in ((problem.alpha, problem.alpha_imaginary),
+                                                     (problem.beta, problem.beta_imaginary)))
+    logger.debug("%s:%d %s -> %s, %s%s, m %d n %d k %d lda %d ldb %d ldc %d, alpha %s beta %s, batch %d%s%s%s: %s",
+                 engine, device, operands, result, "NTCR"[problem.op_a], "NTCR"[problem.op_b], call.m, call.n, call.k,
+                 call.lda, call.ldb, call.ldc, format(alpha, "g"), format(beta, "g"),
                  recipe.batch.count if recipe.batch else 1,
                  ", by address" if recipe.batch and recipe.batch.pointers else "",
                  ", as the transpose of C" if call.swapped else "", f", copied {' '.join(copied)}" if copied else "",
@@ -399,15 +440,18 @@ class Plan:
     <tilewright.Plan (2, 3) @ (3, 2) -> (2, 2) float64>
 
     a, b, c   arrays of the shapes, strides and types that later calls will have; their values are not read
-    others    as in matmul. Alpha, beta, dtype and engine are fixed here; a call takes a, b, c, out and stream.
+    others    as in matmul. Alpha, beta, dtype, engine and the conjugations are fixed here; a call takes a, b, c, out
+              and stream.
 
     On CUDA it compiles the kernels that the product needs, with and without a workspace: the first call can then
     be captured into a CUDA graph already.
     """
 
-    def __init__(self, a: Any, b: Any, /, c: Any = None, *, alpha: float = 1, beta: Optional[float] = None,
-                 out: Any = None, dtype: Any = None, engine: Optional[str] = None, stream: Any = None) -> None:
+    def __init__(self, a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Optional[complex] = None,
+                 out: Any = None, dtype: Any = None, engine: Optional[str] = None, stream: Any = None,
+                 conjugate_a: bool = False, conjugate_b: bool = False) -> None:
         self._given = alpha, beta, dtype, engine
+        self._conjugated = bool(conjugate_a), bool(conjugate_b)
         self._with_c, self._recipe = c is not None, None
         self._like = layout_of(a), layout_of(b)
         self._shapes = tuple(a.shape), tuple(b.shape)
@@ -415,11 +459,11 @@ class Plan:
         scaled = scalars(c, alpha, beta)
         other = next(filter(None, (elsewhere(x) for x in (a, b) if not isinstance(x, _ndarray))), None)
         if other is None:
-            self.dtype, self._recipe = prepare(a, b, c, *scaled, dtype, engine)
+            self.dtype, self._recipe = prepare(a, b, c, *scaled, dtype, engine, self._conjugated)
         else:
             from . import _arrays
 
-            self.dtype = _arrays.prepare(a, b, c, *scaled, out, dtype, engine, stream)
+            self.dtype = _arrays.prepare(a, b, c, *scaled, out, dtype, engine, stream, self._conjugated)
 
     def __repr__(self) -> str:
         a, b = self._shapes
@@ -444,7 +488,7 @@ class Plan:
         if (c is not None) != self._with_c:
             raise ValueError("the product was planned " + ("with a c" if self._with_c else "without c"))
         alpha, beta, dtype, engine = self._given
-        return _matmul(a, b, c, alpha, beta, out, dtype, engine, stream)
+        return _matmul(a, b, c, alpha, beta, out, dtype, engine, stream, *self._conjugated)
 
     def _refuse(self, a: Any, b: Any) -> None:
         differ = [f"{name} has the {what} {found}, planned was {planned}"
@@ -462,11 +506,11 @@ def layout_of(x: Any) -> Tuple[Any, ...]:
     return tuple(x.shape), tuple(strides) if strides else None, str(x.dtype)
 
 
-def prepare(a: Any, b: Any, c: Any, alpha: float, beta: float, dtype: Any,
-            engine: Optional[str]) -> Tuple[str, Optional[Recipe]]:
+def prepare(a: Any, b: Any, c: Any, alpha: Number, beta: Number, dtype: Any, engine: Optional[str],
+            conjugated: Conjugated) -> Tuple[str, Optional[Recipe]]:
     """The result's type, and the recipe of host operands if they are read in place. Computes nothing."""
     name, device = _library.engine_and_device(engine)
-    operands, result = choose_types(a.dtype.name, b.dtype.name, type_name(dtype))
+    operands, result = choose_types(a.dtype.name, b.dtype.name, type_name(dtype), alpha.imag != 0 or beta.imag != 0)
     check_engine(operands, name, a, b)
     shape, strides_a, strides_b = product_shape(a.shape, b.shape), element_strides(a), element_strides(b)
     if (c is not None or not shape or 0 in shape or a.shape[-1] == 0 or strides_a is None or strides_b is None or
@@ -479,7 +523,8 @@ def prepare(a: Any, b: Any, c: Any, alpha: float, beta: float, dtype: Any,
         return result, None
     if call.batch and not at_strides(call):
         return result, None
-    problem, batch = fill(call, operands, result, alpha, beta, HOST), stride_batch(call) if call.batch else None
+    problem = fill(call, operands, result, alpha, beta, HOST, conjugated)
+    batch = stride_batch(call) if call.batch else None
     recipe = Recipe(_library.context(name, device), problem, batch, shape, named(result),
                     a.flags.carray and b.flags.carray and operands != "bfloat16")
     if batch is None:

@@ -154,6 +154,15 @@ class Tensor:
     def is_neg(self):
         return False
 
+    def is_conj(self):
+        return False
+
+    def resolve_conj(self):
+        return self
+
+    def resolve_neg(self):
+        return self
+
     def data_ptr(self):
         return self.np.__array_interface__["data"][0]
 

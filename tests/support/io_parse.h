@@ -76,10 +76,12 @@ static inline void accept(io_format format, const void *bytes, size_t count, io_
     assert_int_equal(m.cols, cols);
     double got[64];
     float single[64];
-    assert_true(rows * cols <= 64);
-    io_convert(&m, IO_F64, got);
-    io_convert(&m, IO_F32, single);
-    for (int64_t e = 0; e < rows * cols; e++) {
+    const bool complex = io_type_is_complex(type); /* then values are parts */
+    const int64_t count_of_numbers = complex ? 2 * rows * cols : rows * cols;
+    assert_true(count_of_numbers <= 64);
+    io_convert(&m, complex ? IO_CF64 : IO_F64, got);
+    io_convert(&m, complex ? IO_CF32 : IO_F32, single);
+    for (int64_t e = 0; e < count_of_numbers; e++) {
         bool same = memcmp(&got[e], &values[e], sizeof got[e]) == 0 && single[e] == (float)values[e];
         same = same || (isnan(got[e]) && isnan(single[e]) && isnan(values[e]));
         if (!same) fail_msg("element %d is %.17g, expected %.17g", (int)e, got[e], values[e]);

@@ -2,6 +2,7 @@
 import random
 import struct
 
+COMPLEX = {"c8": "f", "c16": "d"}
 CODES = {"f8": "d", "f4": "f", "f2": "e", "i1": "b", "i2": "h", "i4": "i", "i8": "q", "u1": "B", "u2": "H", "u4": "I", "u8": "Q"}
 
 
@@ -18,7 +19,9 @@ def npy(path, rows, code="f8", order="<", fortran=False, cols=None):
     flat = [rows[i][j] for j in range(cols) for i in range(len(rows))] if fortran else [x for row in rows for x in row]
     with open(path, "wb") as file:
         file.write(npy_header(order + code, (len(rows), cols), fortran))
-        file.write(struct.pack(f"{order}{len(flat)}{CODES[code]}", *flat))
+        if code in COMPLEX:
+            flat = [part for x in flat for part in (complex(x).real, complex(x).imag)]
+        file.write(struct.pack(f"{order}{len(flat)}{COMPLEX.get(code) or CODES[code]}", *flat))
 
 
 def read_npy(path):
@@ -29,7 +32,12 @@ def read_npy(path):
     header = eval(data[10:10 + size])  # our own program's, in a test
     assert not header["fortran_order"]
     m, n = header["shape"]
-    flat = struct.unpack(f"<{m * n}{CODES[header['descr'][1:]]}", data[10 + size:])
+    code = header["descr"][1:]
+    if code in COMPLEX:
+        parts = struct.unpack(f"<{2 * m * n}{COMPLEX[code]}", data[10 + size:])
+        flat = [complex(*x) for x in zip(parts[::2], parts[1::2])]
+    else:
+        flat = struct.unpack(f"<{m * n}{CODES[code]}", data[10 + size:])
     return header["descr"], (m, n), [list(flat[i * n:(i + 1) * n]) for i in range(m)]
 
 
@@ -44,6 +52,14 @@ def read_mtx(path):
 def integers(rows, cols, seed, least=-9, most=9):
     draw = random.Random(seed)
     return [[draw.randint(least, most) for _ in range(cols)] for _ in range(rows)]
+
+
+def complexes(rows, cols, seed):
+    return [[complex(*x) for x in zip(*both)] for both in zip(integers(rows, cols, seed), integers(rows, cols, seed + 100))]
+
+
+def conjugate(a):
+    return [[x.conjugate() for x in row] for row in a]
 
 
 def transpose(a):

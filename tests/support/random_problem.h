@@ -34,7 +34,7 @@ typedef struct engine {
     int64_t count;    /* of problems, in a usual and in a full run */
     struct {
         tw_dtype dtype, dtype_c;
-    } types[8];
+    } types[10];
     int type_count;
     char refusal[256];
 } engine;
@@ -42,9 +42,10 @@ typedef struct engine {
 /* Lists the types that the open engine multiplies: pairs of A's and C's. */
 static inline void engine_types(engine *e)
 {
-    for (int type = TW_F64; type <= TW_I8; type++)
+    static const tw_dtype dtypes[] = {TW_F64, TW_F32, TW_F16, TW_BF16, TW_I8, TW_CF32, TW_CF64};
+    for (size_t type = 0; type < sizeof dtypes / sizeof *dtypes; type++)
         for (int own = 0; own < 2; own++) {
-            tw_problem p = tw_problem_make((tw_dtype)type, TW_N, TW_N, 64, 64, 64);
+            tw_problem p = tw_problem_make(dtypes[type], TW_N, TW_N, 64, 64, 64);
             tw_lab_plan plan;
             p.dtype_c = own ? p.dtype : 0;
             if ((own && element_of(p.dtype)->result == p.dtype) ||
@@ -97,7 +98,8 @@ static inline job draw(const engine *e, int64_t seed, int64_t number)
     tw_dtype dtype = e->types[type].dtype;
     job j = {
         .number = number, .seed = element_mix(d.seed, UINT64_MAX), .kind = roll(&d, 2) ? ORACLE_BOUND : ORACLE_EXACT};
-    int64_t x[3], *largest = &x[0], op = roll(&d, 4);
+    const int ops = element_of(dtype)->parts == 2 ? 4 : 2; /* of one operand */
+    int64_t x[3], *largest = &x[0], op = roll(&d, ops * ops);
     for (int i = 0; i < 3; i++) x[i] = draw_length(&d, e->most_log2);
     if (roll(&d, 6) == 0)
         j.items = 1 + (int)roll(&d, MOST_ITEMS), j.by_address = roll(&d, 2), j.shared = roll(&d, 3) == 0;
@@ -107,9 +109,10 @@ static inline job draw(const engine *e, int64_t seed, int64_t number)
             if (x[i] > *largest) largest = &x[i];
         *largest = (*largest + 1) / 2;
     }
-    j.p = tw_problem_make(dtype, (tw_op)(op / 2), (tw_op)(op % 2), x[0], x[1], x[2]);
+    j.p = tw_problem_make(dtype, (tw_op)(op / ops), (tw_op)(op % ops), x[0], x[1], x[2]);
     j.p.dtype_c = e->types[type].dtype_c;
     j.p.alpha = alphas[roll(&d, 9)], j.p.beta = betas[roll(&d, 8)];
+    if (ops == 4 && roll(&d, 2)) j.p.alpha_imaginary = alphas[roll(&d, 9)], j.p.beta_imaginary = betas[roll(&d, 8)];
     if (element_of(dtype)->integer) j.p.alpha = trunc(j.p.alpha), j.p.beta = trunc(j.p.beta);
     j.p.lda += draw_pad(&d), j.p.ldb += draw_pad(&d), j.p.ldc += draw_pad(&d);
     for (int i = 0; i < 3; i++) j.crooked[i] = draw_pad(&d);
@@ -129,10 +132,10 @@ static inline void describe(const job *j, char text[LINE])
 {
     const tw_problem *p = &j->p;
     int used = snprintf(text, LINE,
-                        "%s %c%c %" PRId64 "x%" PRId64 "x%" PRId64 " alpha %g beta %g ld %" PRId64 " %" PRId64
+                        "%s %c%c %" PRId64 "x%" PRId64 "x%" PRId64 " alpha %g %+gi beta %g %+gi ld %" PRId64 " %" PRId64
                         " %" PRId64 " C %s, crooked by %" PRId64 " %" PRId64 " %" PRId64 ", %s, %s",
-                        tw_lab_dtype_of(p->dtype)->name, "nt"[p->op_a], "nt"[p->op_b], p -> m, p -> n, p -> k,
-                        p -> alpha, p -> beta, p -> lda, p -> ldb, p -> ldc,
+                        tw_lab_dtype_of(p->dtype)->name, "ntcr"[p->op_a], "ntcr"[p->op_b], p -> m, p -> n, p -> k,
+                        p -> alpha, p -> alpha_imaginary, p -> beta, p -> beta_imaginary, p -> lda, p -> ldb, p -> ldc,
                         tw_lab_dtype_of(type_of_c(j)->dtype) -> name, j -> crooked[0], j -> crooked[1], j -> crooked[2],
                         way_names[j->way], j -> kind == ORACLE_EXACT ? "exact" : "bound");
     if (j->items > 0)
@@ -184,9 +187,12 @@ static inline bool operands_make(const job *j, operands *s)
     const size_t ab_bytes = (size_t)element_of(j->p.dtype)->bytes,
                  element[3] = {ab_bytes, ab_bytes, (size_t)type_of_c(j)->bytes};
     const size_t bytes[3] = {oracle_a_bytes(&s->o[0]), oracle_b_bytes(&s->o[0]), oracle_c_bytes(&s->o[0])};
+    /* complex elements are aligned to a part */
+    const size_t parts = (size_t)element_of(j->p.dtype)->parts,
+                 crooked_by[3] = {element[0] / parts, element[1] / parts, element[2] / parts};
     for (int i = 0; i < 3; i++) {
         bool one = i < 2 && j->shared;
-        s->x[i] = (place){bytes[i], (s->bytes + BAND + 255) / 256 * 256 + (size_t)j->crooked[i] * element[i],
+        s->x[i] = (place){bytes[i], (s->bytes + BAND + 255) / 256 * 256 + (size_t)j->crooked[i] * crooked_by[i],
                           one ? 0 : bytes[i] + (size_t)j->gap * element[i]};
         s->bytes = s->x[i].at + bytes[i] + (one ? 0 : (size_t)(s->count - 1) * s->x[i].stride);
     }
@@ -208,18 +214,28 @@ static inline bool operands_make(const job *j, operands *s)
     return true;
 }
 
+/* Twice a multiple of 1/2 times the weighted sum of row i, which becomes `row`. */
+static inline uint64_t twice_weighted(double scalar, view v, int64_t i, int64_t count, const uint64_t *weights,
+                                      double *row)
+{
+    uint64_t sum = 0;
+    if (scalar == 0) return 0;
+    view_load(v, i, 1, 0, count, row, count);
+    for (int64_t p = 0; p < count; p++) sum += (uint64_t)(int64_t)row[p] * weights[p];
+    return (uint64_t)(int64_t)(2 * scalar) * sum;
+}
+
 /* Of integers: the sum of each row of C, weighted at random, is that of alpha A B + beta C0 modulo 2^64. Weights are
  * odd, so one wrong element is seen for certain. */
 static inline bool sums_agree(const oracle *o, const void *c, char *why, size_t bytes)
 {
     product x;
-    const int64_t m = o->problem.m, n = o->problem.n, k = o->problem.k, twice_alpha = (int64_t)(2 * o->problem.alpha),
-                  twice_beta = (int64_t)(2 * o->problem.beta);
+    const bool made = product_make(&o->problem, o->a, o->b, o->c0, &x) == TW_OK;
+    const int64_t m = o->problem.m, n = x.problem.n, k = x.problem.k;
     double *row = malloc((size_t)(n > k ? n : k) * sizeof *row + 8);
     /* of B's rows */
     uint64_t *weight = malloc((size_t)n * sizeof *weight + 8), *sum = calloc((size_t)k + 1, sizeof *sum);
-    bool agree = row != NULL && weight != NULL && sum != NULL &&
-                 product_make(&o->problem, o->a, o->b, o->c0, &x) == TW_OK;
+    bool agree = row != NULL && weight != NULL && sum != NULL && made;
     snprintf(why, bytes, "no memory for weighted sums");
     for (int64_t j = 0; agree && j < n; j++) weight[j] = element_mix(UINT64_C(77), (uint64_t)j) | 1;
     for (int64_t p = 0; agree && x.reads_ab && p < k; p++) {
@@ -228,13 +244,11 @@ static inline bool sums_agree(const oracle *o, const void *c, char *why, size_t 
     }
     for (int64_t i = 0; agree && i < m; i++) {
         uint64_t expected = 0, found = 0;
-        if (x.reads_ab) view_load(x.a, i, 1, 0, k, row, k);
-        for (int64_t p = 0; x.reads_ab && p < k; p++)
-            expected += (uint64_t)twice_alpha * (uint64_t)(int64_t)row[p] * sum[p];
-        if (x.reads_c0) view_load(x.c0, i, 1, 0, n, row, n);
-        for (int64_t j = 0; x.reads_c0 && j < n; j++)
-            expected += (uint64_t)twice_beta * (uint64_t)(int64_t)row[j] * weight[j];
-        view_load((view){x.type_c, c, o->problem.ldc, 1}, i, 1, 0, n, row, n);
+        if (x.reads_ab) expected += twice_weighted(x.alpha, x.a, i, k, sum, row);
+        if (x.reads_ab) expected += twice_weighted(x.alpha_imaginary, x.a_turned, i, k, sum, row);
+        if (x.reads_c0) expected += twice_weighted(x.beta, x.c0, i, n, weight, row);
+        if (x.reads_c0) expected += twice_weighted(x.beta_imaginary, x.c0_turned, i, n, weight, row);
+        view_load((view){x.type_c, c, x.problem.ldc, 1}, i, 1, 0, n, row, n);
         for (int64_t j = 0; agree && j < n; j++) {
             agree = fabs(row[j]) < 0x1p60 && 2 * row[j] == floor(2 * row[j]);
             if (agree) found += (uint64_t)(int64_t)(2 * row[j]) * weight[j];
@@ -254,7 +268,7 @@ static inline bool is_product(const oracle *o, const void *c, char *why, size_t 
     snprintf(why, bytes, "%s", verdict.text);
     if (!verdict.passed || !verdict.sampled) return verdict.passed;
     const element *type = element_of(o->problem.dtype);
-    if (o->kind == ORACLE_EXACT && (o->problem.dtype_c == 0 || o->problem.dtype_c == type->accumulator))
+    if (o->kind == ORACLE_EXACT && (o->problem.dtype_c == 0 || o->problem.dtype_c == type->result))
         return sums_agree(o, c, why, bytes);
     const verify_options few = {.seed = 3, .vectors = LANES, .samples = 64};
     verify_report report;
