@@ -283,7 +283,7 @@ bool plan_shrink(plan *plan)
         cpu->packs_ahead = false;
     else if (complex && packs && plan->workspace_bytes <= LEAST_BLOCKS) /* k is divided as before */
         cpu->direct_a = cpu->direct_b = true, cpu->by_columns = b_transposed;
-    else if (plan->row->layout == CPU_PLAIN && packs && !b_transposed && plan->workspace_bytes <= LEAST_BLOCKS)
+    else if (plan->row->layout == CPU_PLAIN && !complex && !b_transposed && plan->workspace_bytes <= LEAST_BLOCKS)
         cpu->direct_a = cpu->direct_b = true, cpu->kc = cpu->k_step = max_i64(plan->problem.k, 1);
     else if (cpu->macro_m > mr || cpu->macro_n > nr)
         cpu->macro_m = round_up(cpu->macro_m / 2, mr), cpu->macro_n = round_up(cpu->macro_n / 2, nr);
