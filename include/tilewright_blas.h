@@ -52,8 +52,9 @@
  *                                   right the same of rows
  *            c and z: of each part of an element, with S and S' of real terms as in tilewright.h, and M for
  *            |alpha_r| S + |alpha_i| S', N for |beta_r c_r| + |beta_i c_i| or |beta_r c_i| + |beta_i c_r|:
- *              gemm, gemmtr, syrk, herk   g(2k+3) M + g(3) N;  syr2k, her2k: g(2k+4) M + g(4) N
- *              symm, hemm                 g(2q+3+d) M + g(2+d) N
+ *              gemm, gemmtr, syrk, herk   g(2k+4) M + g(4) N
+ *              syr2k, her2k               g(2k+5) M + g(5) N, S of both products
+ *              symm, hemm                 g(2q+4+d) M + g(3+d) N
  *              trmm                       g(4q+4) M
  *              trsm                       of moduli: 2 g(4q+16) (|op(A)| |x| + |alpha b|)
  * Threads    The library has its own context and thread pool; a program that also uses libtilewright.so has two.
