@@ -3,7 +3,7 @@
 # executable; with gcc and clang; and the option that leaves it out. Prints TAP; TILEWRIGHT_BUILD is the build folder.
 set -u
 
-cases='library program blas_library by_gcc by_clang switched_off'
+cases='library program blas_library system_blas by_gcc by_clang switched_off'
 # shellcheck source=tests/support/tap.sh
 . "$(dirname "$0")/support/tap.sh"
 
@@ -25,17 +25,21 @@ hardened() {
 library() { hardened "$build/libtilewright.so"; }
 program() { hardened "$build/tilewright"; }
 blas_library() { hardened "$build/libtilewright_blas.so"; }
+system_blas() {
+    [ -n "$(cached TILEWRIGHT_BLAS_BELOW)" ] || skip 'there is no BLAS below' || return 1
+    hardened "$build/system-blas/libblas.so.3"
+}
 
 # A build folder of its own, of which only the commands are made: are these flags among them?
 commands() { # COMPILER OPTION EXPECTED
     need "$1" || return 1
     [ -z "$(cached TILEWRIGHT_SANITIZE)" ] || skip 'the compilers are asked by the build without sanitizers' || return 1
-    CC=$1 cmake -G 'Unix Makefiles' -S "$root" -B "$work/$1" -DTILEWRIGHT_TESTS=OFF -DTILEWRIGHT_HARDENING="$2" || return 1
+    CC=$1 cmake -G 'Unix Makefiles' -S "$root" -B "$work/$1" -DTILEWRIGHT_TESTS=OFF -DTILEWRIGHT_HARDENING="$2" -DTILEWRIGHT_BLAS_BELOW=libbelow.so.0 || return 1
     for flag in -D_FORTIFY_SOURCE=2 -fstack-protector-strong; do
         found=$(grep -A1 '"command"' "$work/$1/compile_commands.json" | grep "/src/api.c" | grep -c -e " $flag ")
         [ "$found" -eq "$3" ] || { echo "$flag: $found times in the command for src/api.c, expected $3" && return 1; }
     done
-    for target in tilewright tilewright_shared tilewright_blas; do
+    for target in tilewright tilewright_shared tilewright_blas tilewright_system_blas; do
         found=$(grep -c -e '-Wl,-z,relro,-z,now' "$work/$1/CMakeFiles/$target.dir/link.txt")
         [ "$found" -eq "$3" ] || { echo "-z relro -z now: $found times in the command that links $target, expected $3" && return 1; }
     done

@@ -21,6 +21,7 @@ staged_files() {
         "$libdir/cmake/tilewright/tilewright-config.cmake"; do
         [ -e "$tree/$file" ] || { echo "$file is missing" && return 1; }
     done
+    [ -z "$(cached TILEWRIGHT_BLAS_BELOW)" ] || [ "$(ls "$tree/$libdir/tilewright")" = libblas.so.3 ] || { echo 'libblas.so.3 is not in its folder, alone' && return 1; }
     ! grep -rIl -e "$work" -e "$build" "$tree" || { echo "these files name a folder of the build" && return 1; }
 }
 
@@ -152,10 +153,10 @@ kernels_built_ahead() {
     ! grep -L 'FAKE binary' "$work/tilewright-kernels"/*.bin | grep . || { echo "not compiled by the fake compiler" && return 1; } # the real one takes minutes
     sed "s|$build/tilewright-kernels|$work/tilewright-kernels|" "$build/cmake_install.cmake" >"$work/install.cmake" # not into the build itself
     DESTDIR=$work/stage cmake -DCMAKE_INSTALL_PREFIX=/opt/tw -P "$work/install.cmake" >"$work/installed" || return 1
-    mkdir -p "$work/moved" && mv "$work/stage/opt/tw" "$work/moved/tw" && cp "$work/moved/tw/bin/tilewright" "$work/moved/tw/$libdir/" || return 1
+    mkdir -p "$work/moved" && mv "$work/stage/opt/tw" "$work/moved/tw" && cp "$work/moved/tw/bin/tilewright" "$work/moved/tw/$libdir/program" || return 1
     folder=$work/moved/tw/$libdir/tilewright-kernels
     [ "$(find "$folder" -name '*.bin' ! -perm 644)" = '' ] && [ "$(find "$folder" -name '*.bin' | wc -l)" -gt 100 ] || { ls -l "$folder" && return 1; }
-    for program in "$work/moved/tw/bin/tilewright" "$work/moved/tw/$libdir/tilewright"; do
+    for program in "$work/moved/tw/bin/tilewright" "$work/moved/tw/$libdir/program"; do
         env -i LD_LIBRARY_PATH="$build/tests/fakes/cuda" OCL_ICD_VENDORS=/nowhere TILEWRIGHT_NVRTC=/nowhere "$program" devices >"$work/devices" 2>&1
         grep -q "kernels built ahead: $folder" "$work/devices" || { cat "$work/devices" && return 1; }
     done

@@ -5,7 +5,7 @@ set -u
 
 quick='one_version other_versions_are_found refusals'
 long='made_twice byte_equal contents dependencies program_runs archive_is_the_commit checksums sbom_names_every_file'
-long="$long lintian_is_content"
+long="$long lintian_is_content system_blas_in_a_debian"
 cases=$quick
 case " $* " in *' --full '*) cases="$quick $long" ;; esac
 in_order=1
@@ -93,6 +93,8 @@ contents() {
     has libtilewright0 "$lib/libtilewright.so.0" "$lib/libtilewright.so.0.[0-9.]*" "$lib/libtilewright_blas.so.0" \
         "$doc/libtilewright0/copyright" "$doc/libtilewright0/changelog.Debian.gz" || return 1
     ! grep -e '\.h$' -e '\.a$' -e '\.so$' -e /bin/ "$work/names" || return 1
+    has libblas3-tilewright "$lib/tilewright/libblas.so.3" "$doc/libblas3-tilewright/copyright" || return 1
+    [ "$(grep -c '\.so' "$work/names")" -eq 1 ] || { cat "$work/names" && return 1; }
     has libtilewright-dev "$lib/libtilewright.so" "$lib/libtilewright.a" "$lib/libtilewright_blas.so" \
         /usr/include/tilewright.h "$lib/pkgconfig/tilewright.pc" "$lib/cmake/tilewright/tilewright-config.cmake" \
         "$doc/libtilewright-dev/copyright" "$doc/libtilewright-dev/examples/product.c" || return 1
@@ -121,6 +123,8 @@ dependencies() {
     version=$("$root/tools/version.sh")
     says libtilewright0 Depends '^libc6 \(>= 2\.[0-9]+\)$' && says libtilewright0 Multi-Arch same || return 1
     says libtilewright0 Version "^$version-" || return 1
+    says libblas3-tilewright Depends '^libc6 \(>= 2\.[0-9]+\), libblas3 \(>= [0-9.]+\)$' || return 1 # none beside it
+    says libblas3-tilewright Provides '^libblas\.so\.3$' && says libblas3-tilewright Multi-Arch same || return 1
     says libtilewright-dev Depends "libtilewright0 \(= $version-" || return 1
     says tilewright Static-Built-Using 'jansson' || return 1
     mkdir "$work/control" && dpkg-deb -e "$(one libtilewright0)" "$work/control" || return 1
@@ -153,6 +157,17 @@ checksums() {
 sbom_names_every_file() {
     made || return 1
     "$root/tools/package/check_sbom.py" "$work/one"
+}
+
+# Installed, switched to, used by NumPy, R and Octave, purged; the Debian stays in the build folder for the next time.
+system_blas_in_a_debian() {
+    debs && need debootstrap && need unshare || return 1
+    [ "$(id -u)" -eq 0 ] || skip 'only root makes a Debian' || return 1
+    mkdir "$work/debs" && cp "$work"/one/*.deb "$root/tools/package/check_debs.sh" "$work/debs/" || return 1
+    "$root/tools/fresh_debian.sh" --files "$work/debs" "$build/debian" ./check_debs.sh --blas
+    status=$?
+    rm -rf --one-file-system "$build/debian/root"
+    return $status
 }
 
 lintian_is_content() {

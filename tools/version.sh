@@ -30,7 +30,7 @@ for file in examples/CMakeLists.txt tests/consumer/CMakeLists.txt docs/GUIDE.md;
     [ -z "$asked" ] || same "find_package() of $file" "$asked" "$minor"
 done
 # Until 1.0 the SONAME counts breaks of the ABI by itself.
-soversion=$(sed -n 's/.*SOVERSION \([0-9]*\).*/\1/p' CMakeLists.txt | sort -u)
+soversion=$(sed -n 's/.*VERSION ${PROJECT_VERSION} SOVERSION \([0-9]*\).*/\1/p' CMakeLists.txt | sort -u) # not that of libblas.so.3
 [ "$series" -eq 0 ] || same 'SOVERSION' "$soversion" "$series"
 same "the library's package in tools/package/debian/control.in" \
     "$(sed -n 's/^Package: libtilewright\([0-9].*\)/\1/p' tools/package/debian/control.in)" "$soversion"

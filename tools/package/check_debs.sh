@@ -1,6 +1,8 @@
 #!/bin/sh
 # check_debs.sh - the .deb packages beside this file on a Debian that has never seen them: installs them, uses each as a
 # user would, and purges them. Nothing may be left. For tools/release_check.sh, which runs it in an empty Debian 12.
+#
+#   check_debs.sh [--blas]     with R and Octave on the system's BLAS, which are large: for tests/test_packages.sh
 set -eu
 
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 HOME=/root
@@ -11,8 +13,8 @@ wrong() { echo "wrong: $*" && exit 1; }
 
 # What the packages and these checks need comes before the list of files.
 apt-get update -q >$work/apt
-tools='gcc g++ libc6-dev make cmake pkg-config man-db bash-completion bsdextrautils'
-case $packages in *python3-*) tools="$tools python3 python3-numpy" ;; esac
+tools='gcc g++ libc6-dev make cmake pkg-config man-db bash-completion bsdextrautils python3-numpy libblas3 liblapack3'
+callers=numpy && [ "${1:-}" != --blas ] || { callers='numpy r octave' && tools="$tools r-base-core octave"; }
 # shellcheck disable=SC2086 # words
 apt-get install -q -y --no-install-recommends $tools >$work/apt 2>&1 || { cat $work/apt && exit 1; }
 
@@ -81,9 +83,53 @@ PYTHON
     ;;
 esac
 
-# ---- nothing is left ----
+# ---- the system's BLAS ----
+name=libblas.so.3-$(gcc -print-multiarch) lib=/usr/lib/$(gcc -print-multiarch)
+is_set() { # FOLDER
+    update-alternatives --query "$name" | grep -qxF "Value: $lib/$1/libblas.so.3" ||
+        { update-alternatives --query "$name" && wrong "the system's BLAS is not that of $lib/$1"; }
+}
+numpy() {
+    python3 -c '
+import numpy as np
+a, b = np.random.rand(500, 400), np.random.rand(400, 500)
+s = np.random.rand(500, 500) + 500 * np.eye(500)
+assert np.allclose(a @ b, np.einsum("ij,jk", a, b)) and np.allclose(s @ np.linalg.solve(s, a), a)'
+}
+r() {
+    Rscript -e 'a <- matrix(runif(2e5), 500); b <- matrix(runif(2e5), 400); s <- matrix(runif(250000), 500) + 500 * diag(500)
+        stopifnot(all.equal((a %*% b)[7, ], colSums(a[7, ] * b)), all.equal(s %*% solve(s, a), a))'
+}
+octave() {
+    octave-cli --no-init-file --eval 'a = rand(500, 400); b = rand(400, 500); s = rand(500) + 500 * eye(500);
+        assert((a * b)(7, :), sum(a(7, :)'"'"' .* b), 1e-9); assert(s * (s \ a), a, 1e-9);'
+}
+# calls PATTERN ... - each caller computes rightly, and such calls of it are ours, or with no pattern none.
+calls() {
+    for caller in $callers; do
+        TILEWRIGHT_VERBOSE=1 $caller >said 2>&1 || { cat said && wrong "$caller"; }
+        [ $# -gt 0 ] || ! grep '^tilewright: ' said || wrong "$caller called a BLAS that was not switched to"
+        for pattern in "$@"; do
+            grep -qE "^tilewright: $pattern " said || { cat said && wrong "$caller: no call of $pattern was ours"; }
+        done
+    done
+}
+switch() { update-alternatives --set "$name" "$lib/tilewright/libblas.so.3" >said; }
+purge() { apt-get purge -q -y "$@" >$work/apt 2>&1 || { cat $work/apt && exit 1; }; }
+
+is_set blas && calls                                        # installed, and nobody asked
+switch && is_set tilewright && calls '(cblas_)?dgemm_?' dtrsm_
+update-alternatives --auto "$name" >said && is_set blas && calls
+apt-get install -q -y --no-install-recommends libopenblas0-pthread >$work/apt 2>&1 || { cat $work/apt && exit 1; }
+is_set openblas-pthread && calls
+switch && calls '(cblas_)?dgemm_?'                          # beside OpenBLAS's LAPACK, which calls its own dtrsm
+purge libopenblas0-pthread && is_set tilewright && calls '(cblas_)?dgemm_?' dtrsm_
+say "the system's BLAS, asked for, and with OpenBLAS coming and going: $callers"
+
+# ---- nothing is left, though it is the system's BLAS ----
 # shellcheck disable=SC2086
-apt-get purge -q -y $packages >$work/apt 2>&1 || { cat $work/apt && exit 1; }
+purge $packages
+is_set blas && calls
 files >$work/after
 diff $work/before $work/after || wrong 'these files were left, or are gone'
 ! dpkg -l | grep tilewright || wrong 'dpkg remembers them'
