@@ -23,7 +23,8 @@ typedef struct group {
     const void *c;
 } group;
 
-/* The number of the first wrong argument of the Fortran call; 0: none. A stride stands behind each leading dimension. */
+/* The number of the first wrong argument of the Fortran call; 0: none. A stride stands behind each leading
+ * dimension. */
 static int first_wrong(const group *x)
 {
     const int of_gemm = gemm_first_wrong(x->op_a, x->op_b, x->m, x->n, x->k, x->lda, x->ldb, x->ldc);

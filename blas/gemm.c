@@ -7,9 +7,9 @@
 
 #include <stddef.h>
 
-/* One call in Fortran's terms: matrices are column-major, ops are TW_N, TW_T, of complex matrices TW_C, or NONE. The functions that pass it on
- * are inlined into the entries and nobody else sees it, so that it lives in registers: stored and loaded again it took
- * a sixth of an 8 x 8 x 8 product. */
+/* One call in Fortran's terms: matrices are column-major, ops are TW_N, TW_T, of complex matrices TW_C, or NONE. The
+ * functions that pass it on are inlined into the entries and nobody else sees it, so that it lives in registers: stored
+ * and loaded again it took a sixth of an 8 x 8 x 8 product. */
 typedef struct call {
     const blas_caller *caller;
     tw_dtype dtype;

@@ -221,8 +221,8 @@ void blas_finish(const blas_caller *caller, const char *failed, double start_s, 
 
 const char *blas_scalar_text(char text[SCALAR_BYTES], double re, double im)
 {
-    const int used = snprintf(text, SCALAR_BYTES, "%g", re);
-    if (im != 0) snprintf(text + used, (size_t)(SCALAR_BYTES - used), "%+gi", im);
+    const int length = snprintf(text, SCALAR_BYTES, "%g", re);
+    if (im != 0) snprintf(text + length, (size_t)(SCALAR_BYTES - length), "%+gi", im);
     return text;
 }
 

@@ -22,9 +22,9 @@ bool blas_multiply(const tw_problem *p, const void *a, const void *b, void *c);
 enum { SCALAR_BYTES = 32 };
 const char *blas_scalar_text(char text[SCALAR_BYTES], double re, double im);
 
-/* blas_start - the time, where calls are printed or counted; else 0. blas_finish - prints and counts the call that began
- * then: "cblas_dgemm row-major", `said`, and the command that measures it, if not NULL; failed: reports the call, with
- * that sentence. */
+/* blas_start - the time, where calls are printed or counted; else 0. blas_finish - prints and counts the call that
+ * began then: "cblas_dgemm row-major", `said`, and the command that measures it, if not NULL; failed: reports the call,
+ * with that sentence. */
 double blas_start(void);
 void blas_finish(const blas_caller *caller, const char *failed, double start_s, double flops, const char *said,
                  const char *bench);

@@ -1,5 +1,5 @@
-/* tilewright_blas.h - the BLAS names of libtilewright_blas.so: the products of matrices (level 3) of real numbers (s and
- * d) and of complex ones (c and z), in single and in double precision, for C and for Fortran.
+/* tilewright_blas.h - the BLAS names of libtilewright_blas.so: the products of matrices (level 3) of real numbers (s
+ * and d) and of complex ones (c and z), in single and in double precision, for C and for Fortran.
  *
  *     gemm    C  <-  alpha * op(A) * op(B)  +  beta * C        op(A) m x k, op(B) k x n, C m x n
  *     gemmtr  the same of a triangle of C, n x n
@@ -7,8 +7,9 @@
  *     syrk    C  <-  alpha * op(A) * op(A)^T  +  beta * C      a triangle of C
  *     syr2k   C  <-  alpha * (op(A) * op(B)^T  +  op(B) * op(A)^T)  +  beta * C
  *     hemm, herk, her2k  of c and z: A Hermitian; A^H in place of A^T; in her2k conj(alpha) before the second product
- *     gemm_batch_strided, gemm_batch   many gemms, in MKL's and OpenBLAS's form: item i at stride * i elements; or groups,
- *             each with its own settings, sizes and scalars and group_size[i] addresses of matrices, all in one array
+ *     gemm_batch_strided, gemm_batch
+ *             many gemms, in MKL's and OpenBLAS's form: item i at stride * i elements; or groups, each with its own
+ *             settings, sizes and scalars and group_size[i] addresses of matrices, all in one array
  *     sbgemm  A and B in bf16, as uint16_t, C and scalars in f32, in OpenBLAS's form
  *     trmm    B  <-  alpha * op(A) * B, or B * op(A)           A triangular, with a diagonal of ones if it is unit
  *     trsm    B  <-  alpha * op(A)^-1 * B, or B * op(A)^-1     the same; a zero on the diagonal is divided by
@@ -181,8 +182,9 @@ void cblas_zgemm_batch(CBLAS_LAYOUT layout, const CBLAS_TRANSPOSE *op_a, const C
 void cblas_sbgemm(CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, int m, int n, int k, float alpha,
                   const uint16_t *a, int lda, const uint16_t *b, int ldb, float beta, float *c, int ldc);
 #endif
-/* For Fortran, column-major: op is one of N n T t C c. Complex numbers are pairs, real part first, here and above. Compilers append the lengths of character arguments; they are
- * not read. The handler's name has no NUL at its end, so its length is passed. */
+/* For Fortran, column-major: op is one of N n T t C c. Complex numbers are pairs, real part first, here and above.
+ * Compilers append the lengths of character arguments; they are not read. The handler's name has no NUL at its end, so
+ * its length is passed. */
 void sgemm_(const char *op_a, const char *op_b, const int *m, const int *n, const int *k, const float *alpha,
             const float *a, const int *lda, const float *b, const int *ldb, const float *beta, float *c,
             const int *ldc);

@@ -223,12 +223,13 @@ static io_matrix part_of(const io_matrix *matrix, int part)
         enum { PIECE = 256 };                                                                                          \
         static const io_type type = sizeof(target) == sizeof(float) ? IO_F32 : IO_F64;                                 \
         target parts[2][PIECE] = {{0}};                                                                                \
-        const bool complex = io_type_is_complex(matrix->type);                                                         \
+        const int parts_given = io_type_is_complex(matrix->type) ? 2 : 1;                                              \
+        const bool complex = parts_given == 2;                                                                         \
         const io_matrix of[2] = {complex ? part_of(matrix, 0) : *matrix, complex ? part_of(matrix, 1) : *matrix};      \
         for (int64_t i = 0; i < matrix->rows; i++)                                                                     \
             for (int64_t j = 0; j < matrix->cols; j += PIECE) {                                                        \
                 const int64_t count = matrix->cols - j < PIECE ? matrix->cols - j : PIECE;                             \
-                for (int part = 0; part <= complex; part++) convert_row(&of[part], type, i, j, count, parts[part]);    \
+                for (int part = 0; part < parts_given; part++) convert_row(&of[part], type, i, j, count, parts[part]); \
                 for (int64_t x = 0; x < count; x++, out += 2) out[0] = parts[0][x], out[1] = parts[1][x];              \
             }                                                                                                          \
     }

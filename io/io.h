@@ -113,9 +113,9 @@ io_type io_result_type(io_type a, io_type b);
  * of complex elements the other types take the real parts. */
 void io_convert(const io_matrix *matrix, io_type to, void *out);
 
-/* io_fits_exactly - true if every element is a value of type `to` (NaN and infinities are; of a real type no element of a
- * complex matrix is). When false, *i and *j
- * hold the first offender in C order and value (at least 64 bytes) its text. */
+/* io_fits_exactly - true if every element is a value of type `to` (NaN and infinities are; of a real type no element
+ * of a complex matrix is). When false, *i and *j hold the first offender in C order and value (at least 64 bytes) its
+ * text. */
 bool io_fits_exactly(const io_matrix *matrix, io_type to, int64_t *i, int64_t *j, char *value, size_t value_size);
 
 /* An output file that appears whole or not at all: written beside its target, then renamed over it. */

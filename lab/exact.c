@@ -320,8 +320,7 @@ static void allow_partial_overflow(total *t, const product *x)
     t->set = sum_of_classes(t->set, FINITE | (up ? PLUS : 0u) | (down ? MINUS : 0u) | (up && down ? NOT_A_NUMBER : 0u));
 }
 
-static exact_verdict judge(const product *x, const double *a, const double *b, double c0, double c0_turned,
-                           double found)
+static exact_verdict judge(const product *x, const double *a, const double *b, double c0, double c0_by_i, double found)
 {
     if (x->type->integer) return judge_integer(x, a, b, c0, found);
     double largest = x->accumulator->largest;
@@ -330,7 +329,7 @@ static exact_verdict judge(const product *x, const double *a, const double *b, d
     if (x->reads_ab) add_product_term(&t, x, x->alpha, false, a, b);
     if (x->reads_ab && x->alpha_imaginary != 0) add_product_term(&t, x, x->alpha_imaginary, true, a, b);
     if (x->reads_c0) add_addend(&t, x, x->beta, c0);
-    if (x->reads_c0 && x->beta_imaginary != 0) add_addend(&t, x, x->beta_imaginary, c0_turned);
+    if (x->reads_c0 && x->beta_imaginary != 0) add_addend(&t, x, x->beta_imaginary, c0_by_i);
     allow_partial_overflow(&t, x);
     unsigned set = t.set;
 
@@ -373,7 +372,7 @@ exact_verdict exact_judge(const product *x, const double *a, const double *b, do
 exact_verdict exact_judge_at(const product *x, const double *a, const double *b, int64_t row, int64_t col, double found)
 {
     const double c0 = x->reads_c0 ? view_at(x->c0, row, col) : 0;
-    return judge(x, a, b, c0, x->reads_c0 && x->beta_imaginary != 0 ? view_at(x->c0_turned, row, col) : 0, found);
+    return judge(x, a, b, c0, x->reads_c0 && x->beta_imaginary != 0 ? view_at(x->c0_by_i, row, col) : 0, found);
 }
 
 enum { NUMBER_BYTES = 320 };

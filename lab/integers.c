@@ -133,11 +133,11 @@ static double expected_at(const product *item, int64_t i, int64_t j)
     for (int64_t q = 0; item->reads_ab && q < item->problem.k; q++) {
         const double b = view_at(item->b, q, j);
         sum += view_at(item->a, i, q) * b;
-        if (item->alpha_imaginary != 0) turned += view_at(item->a_turned, i, q) * b;
+        if (item->alpha_imaginary != 0) turned += view_at(item->a_by_i, i, q) * b;
     }
     if (item->reads_ab) high = item->alpha * sum + item->alpha_imaginary * turned;
     if (item->beta != 0) high += item->beta * view_at(item->c0, i, j);
-    if (item->beta_imaginary != 0) high += item->beta_imaginary * view_at(item->c0_turned, i, j);
+    if (item->beta_imaginary != 0) high += item->beta_imaginary * view_at(item->c0_by_i, i, j);
     return item->type->integer ? element_wrap(high, 0) : high;
 }
 
@@ -154,10 +154,10 @@ static bool row_right(const integers *x, const product *item, view c, int64_t i)
     }
     if (item->reads_ab) {
         difference -= weighted(x, item->alpha, item->a, i, k, y);
-        difference -= weighted(x, item->alpha_imaginary, item->a_turned, i, k, y);
+        difference -= weighted(x, item->alpha_imaginary, item->a_by_i, i, k, y);
     }
     difference -= weighted(x, item->beta, item->c0, i, n, x->sums);
-    difference -= weighted(x, item->beta_imaginary, item->c0_turned, i, n, x->sums);
+    difference -= weighted(x, item->beta_imaginary, item->c0_by_i, i, n, x->sums);
     return (item->type->integer ? (uint32_t)difference : difference) == 0;
 }
 

@@ -64,8 +64,8 @@ static void load_parts(view v, int q, int s, int64_t i0, int64_t rows, int64_t j
 
 void view_load(view v, int64_t i0, int64_t rows, int64_t j0, int64_t cols, double *out, int64_t ld)
 {
-    for (int q = 0; q <= v.row_parts; q++)
-        for (int s = 0; s <= v.col_parts; s++) load_parts(v, q, s, i0, rows, j0, cols, out, ld);
+    for (int q = 0; q < (v.row_parts ? 2 : 1); q++)
+        for (int s = 0; s < (v.col_parts ? 2 : 1); s++) load_parts(v, q, s, i0, rows, j0, cols, out, ld);
 }
 
 double gamma_of(double j, double unit_roundoff)
@@ -110,8 +110,8 @@ static void set_views(product *x, const element *type, const void *a, const void
     x->a = operand_view(type, a, p->op_a, p->lda), x->b = operand_view(type, b, p->op_b, p->ldb);
     x->a.col_parts = x->b.row_parts = x->b.col_parts = complex;
     x->c0 = (view){.type = x->type_c, .base = c0, .row = p->ldc, .col = 1};
-    x->a_turned = x->a, x->a_turned.turned = true;
-    x->c0_turned = (view){
+    x->a_by_i = x->a, x->a_by_i.turned = true;
+    x->c0_by_i = (view){
         .type = x->type_c, .base = c0, .row = p->ldc, .col = type->parts, .col_parts = complex, .turned = complex};
 }
 

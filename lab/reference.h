@@ -34,7 +34,7 @@ typedef struct product {
     int parts;          /* 2: it was complex */
     const element *type, *type_c, *accumulator;
     view a, b, c0; /* op(A) m x k, op(B) k x n, C0 m x n */
-    view a_turned, c0_turned;
+    view a_by_i, c0_by_i;
     double alpha, beta; /* rounded to the accumulator's type */
     double alpha_imaginary, beta_imaginary;
     double alpha_size, beta_size; /* |alpha| + |alpha_imaginary|, and beta's */

@@ -327,7 +327,7 @@ static void add_products(check *v, int turn, int64_t i0, int64_t rows, bool with
 {
     for (int64_t p0 = 0; p0 < v->k; p0 += CHUNK) {
         int64_t cols = v->k - p0 < CHUNK ? v->k - p0 : CHUNK;
-        load_chunk(v, turn == 0 ? v->x.a : v->x.a_turned, i0, rows, p0, cols, false);
+        load_chunk(v, turn == 0 ? v->x.a : v->x.a_by_i, i0, rows, p0, cols, false);
         lanes_panel part = {v->y.head + p0 * LANES, NULL, NULL};
         bool in_pairs = v->x.type->pair;
         if (in_pairs) part.tail = v->y.tail + p0 * LANES, part.low = v->y.low + p0 * LANES;
@@ -353,7 +353,7 @@ static void run_group(check *v, int group, int lanes_used)
         if (x->reads_ab && x->alpha_imaginary != 0) add_products(v, 1, i0, rows, group == 0, s);
         add_chunks(v, v->c, i0, rows, s, OF_C);
         if (x->reads_c0) add_chunks(v, x->c0, i0, rows, s, 0);
-        if (x->reads_c0 && x->beta_imaginary != 0) add_chunks(v, x->c0_turned, i0, rows, s, 1);
+        if (x->reads_c0 && x->beta_imaginary != 0) add_chunks(v, x->c0_by_i, i0, rows, s, 1);
         for (int64_t i = 0; i < rows; i++) {
             int64_t row = i0 + i;
             if (group == 0 && row % v->largest_step == 0) v->largest_cols[row / v->largest_step] = s[i].largest_col;
@@ -378,7 +378,7 @@ static bool judge_class(check *v, int64_t row, int64_t col, double sum)
 {
     double expected = v->x.alpha * sum;
     if (v->x.reads_c0) expected += v->x.beta * view_at(v->x.c0, row, col);
-    if (v->x.reads_c0 && v->x.beta_imaginary != 0) expected += v->x.beta_imaginary * view_at(v->x.c0_turned, row, col);
+    if (v->x.reads_c0 && v->x.beta_imaginary != 0) expected += v->x.beta_imaginary * view_at(v->x.c0_by_i, row, col);
     v->report->elements++;
     if ((v->x.alpha_imaginary == 0 || isnan(sum)) && same_class(view_at(v->c, row, col), expected)) return true;
     if (afford(v, (double)v->k + element_overhead)) {

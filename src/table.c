@@ -104,14 +104,13 @@ cpu_hook cpu_tiles_enter, cpu_tiles_leave;
     LAB("cpu", type, "cpu_" #type "_" #step "_" #isa, #step, text),                                                    \
         .lab.needs = #isa, .lab.production = 1, .lab.transposes = 1, .level = CPU_##isa,                               \
         .micro = cpu_##type##_##step##_##isa, .probe = cpu_##probed##_probe_##isa
-#define SIMD_ROW(type, isa, probed)                                                                                    \
-    MICRO_ROW(type, gemm_simd, isa, "cpu/gemm_simd.c", probed), .lab.family = 1
+#define SIMD_ROW(type, isa, probed) MICRO_ROW(type, gemm_simd, isa, "cpu/gemm_simd.c", probed), .lab.family = 1
 #define CPU_COMPLEX(type, part, isa, ...)                                                                              \
     {SIMD_ROW(type, isa, part), .unpacked = cpu_##type##_gemm_simd_##isa##_unpacked, __VA_ARGS__},
 #define CPU_DOT(type, isa, ...) {SIMD_ROW(type, isa, type), FORMERLY(r14_peak), __VA_ARGS__},
 #define CPU_TILES(type, ...)                                                                                           \
-    {MICRO_ROW(type, r13_matrix, amx, "cpu/ladder/r13_matrix.c", type), .enter = cpu_tiles_enter, .leave = cpu_tiles_leave,  \
-     __VA_ARGS__},
+    {MICRO_ROW(type, r13_matrix, amx, "cpu/ladder/r13_matrix.c", type), .enter = cpu_tiles_enter,                      \
+     .leave = cpu_tiles_leave, __VA_ARGS__},
 #define CPU_PEAK(type, isa, ...)                                                                                       \
     {SIMD_ROW(type, isa, type),                                                                                        \
      FORMERLY(r14_peak),                                                                                               \

@@ -51,7 +51,7 @@ enum { V = NR / LANES, UNIT = HAS_HALVES ? LANES / 2 : LANES, UNITS = NR / UNIT 
 typedef struct element {
     real part[PARTS];
 } element;
-enum { SIZE = sizeof(element), TILE_ROWS = MR / PARTS, TILE_COLS = NR / PARTS, UNIT_COLS = UNIT / PARTS };
+enum { SIZE = sizeof(element), TILE_ROWS = MR / PARTS, TILE_COLS = NR / PARTS, UNIT_COLS = (UNIT + PARTS - 1) / PARTS };
 _Static_assert(NR % LANES == 0, "NR is a multiple of the vector's lanes");
 _Static_assert(TILE_ROWS *TILE_COLS *SIZE <= CPU_MOST_TILE_BYTES, "a tile may be computed beside C");
 _Static_assert(MR <= 8 && UNITS <= 6, "there is a copy of the tile's code for each number of rows and units");
@@ -72,7 +72,8 @@ ALWAYS void store_at(real *row, int v, bool masked, some last, vec x)
         vec_store(row + v * LANES, x);
 }
 
-/* Where a tile stands in its operands, in real numbers; with two pointers into A, the addresses of 8 rows take fewer registers. */
+/* Where a tile stands in its operands, in real numbers; with two pointers into A, the addresses of 8 rows take fewer
+ * registers. */
 typedef struct feed {
     const real *a_low, *a_high, *b;
     int64_t a_rs, a_twice, a_thrice, b_next; /* strides; bytes from b to what is prefetched of it, unless packed */

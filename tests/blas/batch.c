@@ -26,14 +26,14 @@ typedef struct operands {
     double a[2 * ELEMENTS + 2], b[2 * ELEMENTS + 2], c[2 * ELEMENTS + 2];
 } operands;
 
-static bool is_narrow(char type) { return type == 's' || type == 'c'; }
+static bool is_single(char type) { return type == 's' || type == 'c'; }
 static size_t bytes_of(char type) { return type == 's' ? 4 : type == 'z' ? 16 : 8; }
 
 static void fill(char type, void *to, int seed)
 {
     for (int i = 0; i < 2 * ELEMENTS; i++) {
         const double value = (i * 7 * seed % 19 - 9) / 8.0;
-        if (is_narrow(type))
+        if (is_single(type))
             ((float *)to)[i] = (float)value;
         else
             ((double *)to)[i] = value;

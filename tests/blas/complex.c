@@ -10,6 +10,10 @@
 #include <complex.h>
 #include <math.h>
 
+#ifndef CMPLX /* glibc defines it for gcc alone */
+#define CMPLX(re, im) __builtin_complex((double)(re), (double)(im))
+#endif
+
 typedef double complex number;
 typedef long double complex exact;
 

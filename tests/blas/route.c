@@ -1,5 +1,5 @@
-/* route.c - TILEWRIGHT_BLAS_ENGINE=cuda: what goes to the GPU and what stays, that both are right, and what is said where
- * there is none. What needs a GPU is skipped without one. */
+/* route.c - TILEWRIGHT_BLAS_ENGINE=cuda: what goes to the GPU and what stays, that both are right, and what is said
+ * where there is none. What needs a GPU is skipped without one. */
 #include "../support/tap.h"
 #include "child.h"
 

@@ -245,9 +245,9 @@ static inline bool sums_agree(const oracle *o, const void *c, char *why, size_t 
     for (int64_t i = 0; agree && i < m; i++) {
         uint64_t expected = 0, found = 0;
         if (x.reads_ab) expected += twice_weighted(x.alpha, x.a, i, k, sum, row);
-        if (x.reads_ab) expected += twice_weighted(x.alpha_imaginary, x.a_turned, i, k, sum, row);
+        if (x.reads_ab) expected += twice_weighted(x.alpha_imaginary, x.a_by_i, i, k, sum, row);
         if (x.reads_c0) expected += twice_weighted(x.beta, x.c0, i, n, weight, row);
-        if (x.reads_c0) expected += twice_weighted(x.beta_imaginary, x.c0_turned, i, n, weight, row);
+        if (x.reads_c0) expected += twice_weighted(x.beta_imaginary, x.c0_by_i, i, n, weight, row);
         view_load((view){x.type_c, c, x.problem.ldc, 1}, i, 1, 0, n, row, n);
         for (int64_t j = 0; agree && j < n; j++) {
             agree = fabs(row[j]) < 0x1p60 && 2 * row[j] == floor(2 * row[j]);
