@@ -10,7 +10,7 @@
 typedef enum way { FORTRAN, C_COLUMNS, C_ROWS, WAYS } way;
 static const char *const way_names[] = {"fortran", "cblas_columns", "cblas_rows"};
 
-enum { LD = 21, STRIDE = LD * 20, ITEMS = 5, ELEMENTS = STRIDE * ITEMS };
+enum { LD = 21, LDC = 23, STRIDE = LDC * 20, ITEMS = 5, ELEMENTS = STRIDE * ITEMS };
 
 /* One shape of one type, ITEMS of it; all have LD and STRIDE, but where B is shared. */
 typedef struct shape {
@@ -55,7 +55,7 @@ static void one(const shape *x, const char *a, const char *b, char *c)
     const void *at_a = a, *at_b = b;
     void *at_c = c;
 #define ONE(s, alpha, beta)                                                                                            \
-    cblas_##s##gemm(layout, OP(x->op_a), OP(x->op_b), x->m, x->n, x->k, alpha, at_a, LD, at_b, LD, beta, at_c, LD)
+    cblas_##s##gemm(layout, OP(x->op_a), OP(x->op_b), x->m, x->n, x->k, alpha, at_a, LD, at_b, LD, beta, at_c, LDC)
     switch (x->type) {
     case 's': ONE(s, 1.5f, 0.5f); break;
     case 'd': ONE(d, 1.5, 0.5); break;
@@ -66,14 +66,14 @@ static void one(const shape *x, const char *a, const char *b, char *c)
 
 #define STRIDED(s, SUFFIX, END, size, alpha, beta, at_alpha, at_beta)                                                  \
     do {                                                                                                               \
-        const size m = x->m, n = x->n, k = x->k, ld = LD, stride = STRIDE, stride_b = x->shares_b ? 0 : STRIDE,        \
-                   count = ITEMS;                                                                                      \
+        const size m = x->m, n = x->n, k = x->k, ld = LD, ldc = LDC, stride = STRIDE,                                  \
+                   stride_b = x->shares_b ? 0 : STRIDE, count = ITEMS;                                                 \
         if (x->way == FORTRAN)                                                                                         \
             s##gemm_batch_strided##END(LETTER(x->op_a), LETTER(x->op_b), &m, &n, &k, at_alpha, a, &ld, &stride, b,     \
-                                       &ld, &stride_b, at_beta, c, &ld, &stride, &count);                              \
+                                       &ld, &stride_b, at_beta, c, &ldc, &stride, &count);                             \
         else                                                                                                           \
             cblas_##s##gemm_batch_strided##SUFFIX(layout, OP(x->op_a), OP(x->op_b), m, n, k, alpha, a, ld, stride, b,  \
-                                                  ld, stride_b, beta, c, ld, stride, count);                           \
+                                                  ld, stride_b, beta, c, ldc, stride, count);                          \
     } while (0)
 #define STRIDED_OF(s, alpha, beta, at_alpha, at_beta)                                                                  \
     if (x->wide)                                                                                                       \
@@ -96,18 +96,18 @@ static void strided(const shape *x, const void *a, const void *b, void *c)
 /* Two groups: the first ITEMS - 1 items of x, and one with k less by 1, no beta and twice the alpha. */
 #define GROUPED(s, SUFFIX, END, size, alphas, betas, number)                                                           \
     do {                                                                                                               \
-        const size m[2] = {x->m, x->m}, n[2] = {x->n, x->n}, k[2] = {x->k, x->k - 1}, ld[2] = {LD, LD}, groups = 2,    \
-                   items[2] = {ITEMS - 1, 1};                                                                          \
+        const size m[2] = {x->m, x->m}, n[2] = {x->n, x->n}, k[2] = {x->k, x->k - 1}, ld[2] = {LD, LD},                \
+                   ldc[2] = {LDC, LDC}, groups = 2, items[2] = {ITEMS - 1, 1};                                         \
         const number *at_a[ITEMS], *at_b[ITEMS];                                                                       \
         number *at_c[ITEMS];                                                                                           \
         for (int i = 0; i < ITEMS; i++)                                                                                \
             at_a[i] = (const void *)(a + i * step), at_b[i] = (const void *)(b + (x->shares_b ? 0 : i * step)),        \
             at_c[i] = (void *)(c + i * step);                                                                          \
         if (x->way == FORTRAN)                                                                                         \
-            s##gemm_batch##END(letters_a, letters_b, m, n, k, alphas, at_a, ld, at_b, ld, betas, at_c, ld, &groups,    \
+            s##gemm_batch##END(letters_a, letters_b, m, n, k, alphas, at_a, ld, at_b, ld, betas, at_c, ldc, &groups,   \
                                items);                                                                                 \
         else                                                                                                           \
-            cblas_##s##gemm_batch##SUFFIX(layout, ops_a, ops_b, m, n, k, alphas, at_a, ld, at_b, ld, betas, at_c, ld,  \
+            cblas_##s##gemm_batch##SUFFIX(layout, ops_a, ops_b, m, n, k, alphas, at_a, ld, at_b, ld, betas, at_c, ldc, \
                                           groups, items);                                                              \
     } while (0)
 #define GROUPED_OF(s, alphas, betas, number)                                                                           \
@@ -316,6 +316,24 @@ static void sbgemm(void)
                              !sbgemm_is_right(way, wide, ops, sizes[s], -1, (size_t)ops % 2);
             tap_result(wrong == 0, "%d products are wrong", wrong);
         }
+    if (tap_case("sbgemm_does_nothing_where_nothing_changes")) {
+        char odd[5] = {0};
+        memset(&heard, 0, sizeof heard);
+        cblas_sbgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, 1, 1, 1, 0, NULL, 1, NULL, 1, 1, NULL, 1);
+        cblas_sbgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, 1, 1, 0, 1, NULL, 1, NULL, 1, 1, NULL, 1);
+        cblas_sbgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, 1, 1, 1, 0, NULL, 1, NULL, 1, 0, (void *)(odd + 1), 1);
+        tap_result(heard.calls == 0, "%d calls: %s", heard.calls, heard.text);
+    }
+    if (tap_case("sbgemm_sums_all_of_a_long_k_at_odd_addresses")) {
+        enum { K = 1023 };
+        static char a[2 * K + 1], b[2 * K + 1];
+        const uint16_t x = bf16_of(1), y = bf16_of(3);
+        float c = 0;
+        for (int i = 0; i < K; i++) memcpy(a + 1 + 2 * i, &x, 2), memcpy(b + 1 + 2 * i, &y, 2);
+        cblas_sbgemm(CblasColMajor, CblasTrans, CblasNoTrans, 1, 1, K, 1, (void *)(a + 1), K, (void *)(b + 1), K, 0, &c,
+                     1);
+        tap_result(c == 3 * K, "%g", (double)c);
+    }
     if (tap_case("sbgemm_tells_what_is_wrong")) {
         uint16_t x[4] = {0};
         float c[4] = {0};

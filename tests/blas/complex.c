@@ -511,6 +511,9 @@ static void other_ways(routine r)
         bool good = right_in_all(x, (judging){.random = true}, why);
         x.way = FORTRAN, x.m = 7, x.n = 90, x.k = 3;
         good = good && right_in_all(x, (judging){.random = true, .padding = 2}, why);
+        x.m = 3, x.n = 4, x.k = 2, x.alpha = 1 - 0x1p-23, x.beta = is_f32 ? 0.75 : -1 - 0x1p-40; /* real, and tiny */
+        if (!is_f32) x.alpha = 1 + 0x1p-30;
+        good = good && right_in_all(x, (judging){.random = true}, why);
         tap_result(good, "%s", why);
     }
 }
@@ -558,6 +561,7 @@ static void special_values(void)
                           strcmp(heard.text, "cblas_zgemm did nothing: b is NULL, expected 1 x 1 elements\n") == 0;
         cblas_zherk(CblasColMajor, CblasLower, CblasNoTrans, 1, 1, 0, NULL, 1, 2, c, 1);
         cblas_zgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, 1, 1, 1, zero, NULL, 1, NULL, 1, imaginary, c, 1);
+        cblas_zgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, 1, 1, 1, zero, NULL, 1, NULL, 1, one, NULL, 1);
         tap_result(told && heard.calls == 1 && c[0] == 0 && c[1] == 6, "%d calls, %s%g%+gi", heard.calls, heard.text,
                    c[0], c[1]);
     }

@@ -262,6 +262,22 @@ static void wrong_letters(void)
     tap_result(status == 0 && strcmp(said, told) == 0, "status %d, said: %s", status, said);
 }
 
+/* From C a setting that does not exist goes to cblas_xerbla, with its own number. */
+static void wrong_ops(void)
+{
+    for (int second = 0; second < 2; second++) {
+        double x[4] = {0};
+        if (!tap_case("wrong_op_of_%s_is_told", second ? "b" : "a")) continue;
+        memset(&heard, 0, sizeof heard);
+        cblas_dgemm(CblasColMajor, second ? CblasNoTrans : (CBLAS_TRANSPOSE)9,
+                    second ? (CBLAS_TRANSPOSE)9 : CblasNoTrans, 2, 2, 2, 1, x, 2, x, 2, 0, x, 2);
+        tap_result(heard.calls == 1 && heard.number == 2 + second &&
+                       strcmp(heard.text, second ? "Illegal TransB setting, 9\n" : "Illegal TransA setting, 9\n") == 0,
+                   "%d calls, number %d: %s", heard.calls, heard.number, heard.text);
+        memset(&heard, 0, sizeof heard); /* processes to come inherit it */
+    }
+}
+
 static int three_calls(void)
 {
     const int m = 2, n = 3, k = 1, ld = 4;
@@ -453,6 +469,7 @@ int main(int argc, char **argv)
     tap_start(argc, argv);
     wrong_settings();
     wrong_letters();
+    wrong_ops();
     verbosity();
     no_memory_for_a_context();
     products();
