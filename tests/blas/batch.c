@@ -10,7 +10,7 @@
 typedef enum way { FORTRAN, C_COLUMNS, C_ROWS, WAYS } way;
 static const char *const way_names[] = {"fortran", "cblas_columns", "cblas_rows"};
 
-enum { LD = 21, LDC = 23, STRIDE = LDC * 20, ITEMS = 5, ELEMENTS = STRIDE * ITEMS };
+enum { LD = 21, LDB = 22, LDC = 23, STRIDE = LDC * 20, ITEMS = 5, ELEMENTS = STRIDE * ITEMS };
 
 /* One shape of one type, ITEMS of it; all have LD and STRIDE, but where B is shared. */
 typedef struct shape {
@@ -55,7 +55,7 @@ static void one(const shape *x, const char *a, const char *b, char *c)
     const void *at_a = a, *at_b = b;
     void *at_c = c;
 #define ONE(s, alpha, beta)                                                                                            \
-    cblas_##s##gemm(layout, OP(x->op_a), OP(x->op_b), x->m, x->n, x->k, alpha, at_a, LD, at_b, LD, beta, at_c, LDC)
+    cblas_##s##gemm(layout, OP(x->op_a), OP(x->op_b), x->m, x->n, x->k, alpha, at_a, LD, at_b, LDB, beta, at_c, LDC)
     switch (x->type) {
     case 's': ONE(s, 1.5f, 0.5f); break;
     case 'd': ONE(d, 1.5, 0.5); break;
@@ -66,14 +66,14 @@ static void one(const shape *x, const char *a, const char *b, char *c)
 
 #define STRIDED(s, SUFFIX, END, size, alpha, beta, at_alpha, at_beta)                                                  \
     do {                                                                                                               \
-        const size m = x->m, n = x->n, k = x->k, ld = LD, ldc = LDC, stride = STRIDE,                                  \
+        const size m = x->m, n = x->n, k = x->k, ld = LD, ldb = LDB, ldc = LDC, stride = STRIDE,                       \
                    stride_b = x->shares_b ? 0 : STRIDE, count = ITEMS;                                                 \
         if (x->way == FORTRAN)                                                                                         \
             s##gemm_batch_strided##END(LETTER(x->op_a), LETTER(x->op_b), &m, &n, &k, at_alpha, a, &ld, &stride, b,     \
-                                       &ld, &stride_b, at_beta, c, &ldc, &stride, &count);                             \
+                                       &ldb, &stride_b, at_beta, c, &ldc, &stride, &count);                            \
         else                                                                                                           \
             cblas_##s##gemm_batch_strided##SUFFIX(layout, OP(x->op_a), OP(x->op_b), m, n, k, alpha, a, ld, stride, b,  \
-                                                  ld, stride_b, beta, c, ldc, stride, count);                          \
+                                                  ldb, stride_b, beta, c, ldc, stride, count);                         \
     } while (0)
 #define STRIDED_OF(s, alpha, beta, at_alpha, at_beta)                                                                  \
     if (x->wide)                                                                                                       \
@@ -97,18 +97,18 @@ static void strided(const shape *x, const void *a, const void *b, void *c)
 #define GROUPED(s, SUFFIX, END, size, alphas, betas, number)                                                           \
     do {                                                                                                               \
         const size m[2] = {x->m, x->m}, n[2] = {x->n, x->n}, k[2] = {x->k, x->k - 1}, ld[2] = {LD, LD},                \
-                   ldc[2] = {LDC, LDC}, groups = 2, items[2] = {ITEMS - 1, 1};                                         \
+                   ldb[2] = {LDB, LDB}, ldc[2] = {LDC, LDC}, groups = 2, items[2] = {ITEMS - 1, 1};                    \
         const number *at_a[ITEMS], *at_b[ITEMS];                                                                       \
         number *at_c[ITEMS];                                                                                           \
         for (int i = 0; i < ITEMS; i++)                                                                                \
             at_a[i] = (const void *)(a + i * step), at_b[i] = (const void *)(b + (x->shares_b ? 0 : i * step)),        \
             at_c[i] = (void *)(c + i * step);                                                                          \
         if (x->way == FORTRAN)                                                                                         \
-            s##gemm_batch##END(letters_a, letters_b, m, n, k, alphas, at_a, ld, at_b, ld, betas, at_c, ldc, &groups,   \
+            s##gemm_batch##END(letters_a, letters_b, m, n, k, alphas, at_a, ld, at_b, ldb, betas, at_c, ldc, &groups,  \
                                items);                                                                                 \
         else                                                                                                           \
-            cblas_##s##gemm_batch##SUFFIX(layout, ops_a, ops_b, m, n, k, alphas, at_a, ld, at_b, ld, betas, at_c, ldc, \
-                                          groups, items);                                                              \
+            cblas_##s##gemm_batch##SUFFIX(layout, ops_a, ops_b, m, n, k, alphas, at_a, ld, at_b, ldb, betas, at_c,     \
+                                          ldc, groups, items);                                                         \
     } while (0)
 #define GROUPED_OF(s, alphas, betas, number)                                                                           \
     if (x->wide)                                                                                                       \

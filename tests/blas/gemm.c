@@ -298,6 +298,17 @@ static int profiled_calls(void)
     exit(0);
 }
 
+static int profiled_child(void)
+{
+    int status = -1;
+    for (int i = 0; i < 42; i++) three_calls();
+    fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) three_calls(), exit(0);
+    waitpid(child, &status, 0);
+    _exit(status); /* tells nothing of its own */
+}
+
 static int calls_of_many_shapes(void)
 {
     static double x[4000], y[4000];
@@ -345,6 +356,12 @@ static void verbosity(void)
         tap_result(status == 0 && right && calls == 126 && of_shape == 42 && lines_of(said) == 5 &&
                        strstr(said, "  sgemm_ NT m 2 n 3 k 1\n") != NULL,
                    "status %d, %lld calls, %lld of the first shape, said: %s", status, calls, of_shape, said);
+    }
+    if (tap_case("profile_of_a_child_has_its_own_calls")) {
+        const int status = run_with("TILEWRIGHT_PROFILE", "1", profiled_child, said);
+        long long calls = 0;
+        const bool told = sscanf(said, "tilewright: profile of process %*d: %lld calls", &calls) == 1;
+        tap_result(status == 0 && told && calls == 3, "status %d, %lld calls, said: %s", status, calls, said);
     }
     if (tap_case("profile_prints_the_longest_and_sums_the_others")) {
         int status = run_with("TILEWRIGHT_PROFILE", "1", calls_of_many_shapes, said);
