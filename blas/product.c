@@ -10,8 +10,6 @@
 
 #include <tilewright_lab.h>
 
-#include <pthread.h>
-
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -29,25 +27,24 @@ static _Thread_local struct {
     bool cpu, gpu;
 } used; /* by this thread's call */
 
-/* Of threads that come at once the first tells what is wrong in the environment. */
+/* Of threads that come at once the first tells what is wrong in the environment, and the others do not wait for it: a
+ * child of a fork would for ever. */
 tw_context *blas_context(void)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     tw_context *made, *context = atomic_load(&opened);
     if (context != NULL) return context;
-    pthread_mutex_lock(&lock);
-    context = atomic_load(&opened);
-    if (context == NULL && tw_lab_open_despite(&made) == TW_OK) {
-        if (tw_error_text()[0] != '\0') fprintf(stderr, "tilewright: %s; it is ignored\n", tw_error_text());
-        const bool has_routes = route_open(made), profiles = profile_open(),
-                   has_lines = switch_is_on("TILEWRIGHT_VERBOSE", getenv("TILEWRIGHT_VERBOSE"));
-        atomic_store(&prints, has_lines);
-        atomic_store(&watches, has_lines || profiles);
-        if (!has_lines && !profiles && !has_routes) atomic_store(&blas_quiet_context, made);
-        atomic_store(&opened, context = made);
+    if (tw_lab_open_despite(&made) != TW_OK) return NULL;
+    if (!atomic_compare_exchange_strong(&opened, &context, made)) {
+        tw_close(made);
+        return context;
     }
-    pthread_mutex_unlock(&lock);
-    return context;
+    if (tw_error_text()[0] != '\0') fprintf(stderr, "tilewright: %s; it is ignored\n", tw_error_text());
+    const bool has_lines = switch_is_on("TILEWRIGHT_VERBOSE", getenv("TILEWRIGHT_VERBOSE")), profiles = profile_open();
+    atomic_store(&prints, has_lines);
+    atomic_store(&watches, has_lines || profiles);
+    const bool has_routes = route_open(made);
+    if (!has_lines && !profiles && !has_routes) atomic_store(&blas_quiet_context, made);
+    return made;
 }
 
 /* ---- operands as they may lie ---- */

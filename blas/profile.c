@@ -43,9 +43,13 @@ static void add(row *to, long long calls, double seconds, double flops)
     to->calls += calls, to->seconds += seconds, to->flops += flops;
 }
 
+static void take_lock(void) { pthread_mutex_lock(&lock); }
+static void give_lock(void) { pthread_mutex_unlock(&lock); }
+
 bool profile_open(void)
 {
     profile.on = switch_is_on("TILEWRIGHT_PROFILE", getenv("TILEWRIGHT_PROFILE"));
+    if (profile.on) pthread_atfork(take_lock, give_lock, give_lock); /* no child finds it taken */
     return profile.on;
 }
 
