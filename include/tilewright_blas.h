@@ -61,9 +61,10 @@
  * Threads    The library has its own context and thread pool; a program that also uses libtilewright.so has two.
  * Verbose    With TILEWRIGHT_VERBOSE=1, read at the first call, each call prints a line on stderr: the routine, its
  *            letters in Fortran's order (side, uplo, op, diag), sizes, time and speed, and of gemm the command that
- *            measures the same product. TILEWRIGHT_PROFILE=1: a table of calls by routine and shape as the process exits.
- * GPU        With TILEWRIGHT_BLAS_ENGINE=cuda, products in single precision go to a GPU if the harmonic mean of m, n and
- *            k is at least TILEWRIGHT_BLAS_BREAK_EVEN; without that the first call measures it, in about a second.
+ *            measures the same product. TILEWRIGHT_PROFILE=1: a table of calls by routine and shape as the process
+ *            exits.
+ * GPU        With TILEWRIGHT_BLAS_ENGINE=cuda, products in single precision go to a GPU if the harmonic mean of m, n
+ *            and k is at least TILEWRIGHT_BLAS_BREAK_EVEN; without that the first call measures it, in about a second.
  *            Products of other routines are sent one by one. The bounds above hold.
  * Sources    Dongarra, Du Croz, Hammarling, Duff: A set of level 3 BLAS, 1990. Blackford et al.: An updated set of
  *            BLAS, 2002. */
