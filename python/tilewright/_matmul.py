@@ -84,9 +84,8 @@ def matmul(a: Any, b: Any, /, c: Any = None, *, alpha: complex = 1, beta: Option
     >>> tilewright.matmul(np.ones((2, 3), np.int8), np.ones((3, 2), np.int8), np.eye(2, dtype=np.int32))
     array([[4, 3],
            [3, 4]], dtype=int32)
-    >>> a = np.array([[1 + 1j, 2]])
-    >>> tilewright.matmul(a, a.T, conjugate_b=True)
-    array([[6.+0.j]])
+    >>> tilewright.matmul(np.array([[1 + 1j, 2]]), np.array([[1j], [1]]), conjugate_b=True)
+    array([[3.-1.j]])
 
     a, b      NumPy arrays, or what makes one; PyTorch tensors, CuPy arrays and others that speak
               __cuda_array_interface__ or DLPack, on the CPU or on CUDA. Vectors, matrices, and stacks of matrices that
