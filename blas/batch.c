@@ -80,11 +80,12 @@ static const char *multiply(const group *x)
 
 static void describe(const group *x, char *text, size_t bytes)
 {
+    const char op_a = "NTC"[x->op_a], op_b = "NTC"[x->op_b];
     char alpha[SCALAR_BYTES], beta[SCALAR_BYTES];
-    snprintf(text, bytes, "%c%c m %lld n %lld k %lld batch %lld lda %lld ldb %lld ldc %lld alpha %s beta %s",
-             "NTC"[x->op_a], "NTC"[x->op_b], (long long)x -> m, (long long)x -> n, (long long)x -> k,
-             (long long)x -> count, (long long)x -> lda, (long long)x -> ldb, (long long)x -> ldc,
-             blas_scalar_text(alpha, x->alpha.re, x->alpha.im), blas_scalar_text(beta, x->beta.re, x->beta.im));
+    snprintf(text, bytes, "%c%c m %lld n %lld k %lld batch %lld lda %lld ldb %lld ldc %lld alpha %s beta %s", op_a,
+             op_b, (long long)x->m, (long long)x->n, (long long)x->k, (long long)x->count, (long long)x->lda,
+             (long long)x->ldb, (long long)x->ldc, blas_scalar_text(alpha, x->alpha.re, x->alpha.im),
+             blas_scalar_text(beta, x->beta.re, x->beta.im));
 }
 
 /* Reports what is wrong: false. */
@@ -109,8 +110,7 @@ static void run(const group *x, const group *made)
                 said, NULL);
 }
 
-/* Both return false where an argument is wrong. */
-
+/* run_fortran, run_c - false: an argument is wrong. */
 static bool run_fortran(group *x)
 {
     if (!is_right(x)) return false;

@@ -60,9 +60,10 @@ static const char *multiply(const tw_problem *p, const void *a, const void *b, v
 
 static void describe(const call *x, char *text, size_t bytes)
 {
-    snprintf(text, bytes, "%c%c m %lld n %lld k %lld lda %lld ldb %lld ldc %lld alpha %g beta %g", "NT"[x->op_a],
-             "NT"[x->op_b], (long long)x -> m, (long long)x -> n, (long long)x -> k, (long long)x -> lda,
-             (long long)x -> ldb, (long long)x -> ldc, (double)x -> alpha, (double)x -> beta);
+    const char op_a = "NT"[x->op_a], op_b = "NT"[x->op_b];
+    snprintf(text, bytes, "%c%c m %lld n %lld k %lld lda %lld ldb %lld ldc %lld alpha %g beta %g", op_a, op_b,
+             (long long)x->m, (long long)x->n, (long long)x->k, (long long)x->lda, (long long)x->ldb, (long long)x->ldc,
+             (double)x->alpha, (double)x->beta);
 }
 
 /* made: as the caller made it. */

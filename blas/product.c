@@ -227,11 +227,11 @@ const char *blas_scalar_text(char text[SCALAR_BYTES], double re, double im)
 static void describe(const blas_caller *caller, const tw_problem *p, char *text, size_t bytes)
 {
     const bool rows = caller->row_major;
+    const char op_a = "NTC"[rows ? p->op_a : p->op_b], op_b = "NTC"[rows ? p->op_b : p->op_a];
     char alpha[SCALAR_BYTES], beta[SCALAR_BYTES];
-    snprintf(text, bytes, "%c%c m %lld n %lld k %lld lda %lld ldb %lld ldc %lld alpha %s beta %s",
-             "NTC"[rows ? p->op_a : p->op_b], "NTC"[rows ? p->op_b : p->op_a], (long long)(rows ? p->m : p->n),
-             (long long)(rows ? p->n : p->m), (long long)p -> k, (long long)(rows ? p->lda : p->ldb),
-             (long long)(rows ? p->ldb : p->lda), (long long)p -> ldc,
+    snprintf(text, bytes, "%c%c m %lld n %lld k %lld lda %lld ldb %lld ldc %lld alpha %s beta %s", op_a, op_b,
+             (long long)(rows ? p->m : p->n), (long long)(rows ? p->n : p->m), (long long)p->k,
+             (long long)(rows ? p->lda : p->ldb), (long long)(rows ? p->ldb : p->lda), (long long)p->ldc,
              blas_scalar_text(alpha, p->alpha, p->alpha_imaginary), blas_scalar_text(beta, p->beta, p->beta_imaginary));
 }
 

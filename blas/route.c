@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_EDGE = 2048 }; /* what is tried at the first product must not take seconds */
-
 static _Atomic(tw_context *) gpu;
 static int64_t least_edge; /* set before gpu is */
 
@@ -27,7 +25,7 @@ static int64_t break_even(tw_context *cpu, tw_context *cuda)
         fprintf(stderr,
                 "tilewright: TILEWRIGHT_BLAS_BREAK_EVEN is %.60s, expected a size of 1 or more; it is ignored\n", word);
     }
-    if (tw_lab_break_even(cpu, cuda, TW_F32, MOST_EDGE, &edge) != TW_OK) {
+    if (tw_lab_break_even(cpu, cuda, TW_F32, (int)TW_LAB_BREAK_EVEN_EDGE, &edge) != TW_OK) {
         fprintf(stderr, "tilewright: TILEWRIGHT_BLAS_ENGINE=cuda is ignored: %s\n", tw_error_text());
         return 0;
     }
@@ -35,7 +33,7 @@ static int64_t break_even(tw_context *cpu, tw_context *cuda)
         fprintf(stderr,
                 "tilewright: TILEWRIGHT_BLAS_ENGINE=cuda is ignored: up to %d x %d x %d the cpu is as fast; "
                 "TILEWRIGHT_BLAS_BREAK_EVEN=N sends products from that size on\n",
-                MOST_EDGE, MOST_EDGE, MOST_EDGE);
+                (int)TW_LAB_BREAK_EVEN_EDGE, (int)TW_LAB_BREAK_EVEN_EDGE, (int)TW_LAB_BREAK_EVEN_EDGE);
     return edge;
 }
 

@@ -17,7 +17,7 @@
 #include "selftest.h"
 #include "term.h"
 
-enum { STATE_TEXT = 560, MOST_EDGE = 2048 };
+enum { STATE_TEXT = 560 };
 
 typedef struct doctor {
     session *s;
@@ -252,7 +252,8 @@ static void ask(void *session_of, const char *engine, int order, void *out)
     }
     x->code = session_open_device(s, engine);
     if (order == BREAK_EVEN) {
-        if (x->code == EXIT_OK && tw_lab_break_even(NULL, s->context, TW_F32, MOST_EDGE, &x->edge) != TW_OK)
+        if (x->code == EXIT_OK &&
+            tw_lab_break_even(NULL, s->context, TW_F32, (int)TW_LAB_BREAK_EVEN_EDGE, &x->edge) != TW_OK)
             x->code = EXIT_RUN;
     } else if (x->code == EXIT_OK) {
         x->code = selftest_run(s, true, false, &x->count);
@@ -288,7 +289,7 @@ static void tell_break_even(doctor *d, int i)
         fact(d, "blas break-even", "not measured: %s", x.failure);
     else if (x.edge == 0)
         fact(d, "blas break-even", "up to %d x %d x %d the cpu multiplies f32 in host memory as fast as cuda",
-             MOST_EDGE, MOST_EDGE, MOST_EDGE);
+             (int)TW_LAB_BREAK_EVEN_EDGE, (int)TW_LAB_BREAK_EVEN_EDGE, (int)TW_LAB_BREAK_EVEN_EDGE);
     else
         fact(d, "blas break-even",
              "from %lld x %lld x %lld on cuda multiplies f32 in host memory faster than the cpu; "

@@ -54,8 +54,8 @@
  *            c and z: of each part of an element, with S and S' of real terms as in tilewright.h, and M for
  *            |alpha_r| S + |alpha_i| S', N for |beta_r c_r| + |beta_i c_i| or |beta_r c_i| + |beta_i c_r|:
  *              gemm, gemmtr, syrk, herk   g(2k+4) M + g(4) N
- *              syr2k, her2k               g(2k+5) M + g(5) N, S of both products
- *              symm, hemm                 g(2q+4+d) M + g(3+d) N
+ *              syr2k, her2k               g(2k+6) M + g(6) N, S of both products
+ *              symm, hemm                 g(2q+4+2d) M + g(2+2d) N
  *              trmm                       g(4q+4) M
  *              trsm                       of moduli: 2 g(4q+16) (|op(A)| |x| + |alpha b|)
  * Threads    The library has its own context and thread pool; a program that also uses libtilewright.so has two.
@@ -64,7 +64,8 @@
  *            measures the same product. TILEWRIGHT_PROFILE=1: a table of calls by routine and shape as the process
  *            exits.
  * GPU        With TILEWRIGHT_BLAS_ENGINE=cuda, products in single precision go to a GPU if the harmonic mean of m, n
- *            and k is at least TILEWRIGHT_BLAS_BREAK_EVEN; without that the first call measures it, in about a second.
+ *            and k is at least TILEWRIGHT_BLAS_BREAK_EVEN; without that the first call measures it: four products of
+ *            64, 128 and so on up to 2048 on both, until the GPU is faster.
  *            Products of other routines are sent one by one. The bounds above hold.
  * Sources    Dongarra, Du Croz, Hammarling, Duff: A set of level 3 BLAS, 1990. Blackford et al.: An updated set of
  *            BLAS, 2002. */

@@ -169,6 +169,9 @@ TW_API tw_status tw_lab_engine_devices(const char *engine, tw_device *devices, i
 TW_API int tw_lab_compiler_state(const char *engine, char *text, int text_bytes);
 TW_API const char *tw_lab_engine_at(int index); /* names in order; NULL beyond the last */
 
+/* What libtilewright_blas.so and `doctor` give as `most`: what is tried at a first call must not take many seconds. */
+enum { TW_LAB_BREAK_EVEN_EDGE = 2048 };
+
 /* tw_lab_break_even - *edge: the smallest square product, of 64, 128, 256 ... up to `most`, that `other` computes
  * faster than `one`, operands in host memory; 0: none. Measured now, with 4 products of each size on both. dtype TW_F32
  * or TW_F64; most 1 to 32768. Returns TW_OK, TW_BAD_ARGUMENT, TW_NO_MEMORY, or what a product failed with. */

@@ -193,11 +193,11 @@ static bool is_near(const call *x, const dense *left, const dense *right, int i,
     for (int q = order; q > 32; q = (q + 1) / 2) blocks++;
     const int roundings = x->routine == TRSM   ? 4 * order + 16
                           : x->routine == TRMM ? 4 * order + 4
-                          : is_square(x)       ? 2 * order + 4 + blocks
-                          : is_two(x)          ? 2 * x->k + 5
+                          : is_square(x)       ? 2 * order + 4 + 2 * blocks
+                          : is_two(x)          ? 2 * x->k + 6
                                                : 2 * x->k + 4,
-              of_old = is_square(x) ? 3 + blocks
-                       : is_two(x)  ? 5
+              of_old = is_square(x) ? 2 + 2 * blocks
+                       : is_two(x)  ? 6
                                     : 4;
     const long double u = x->is_f32 ? 0x1p-24L : 0x1p-53L, g = roundings * u / (1 - roundings * u),
                       g_old = of_old * u / (1 - of_old * u), slack = 1 + 0x1p-9L;

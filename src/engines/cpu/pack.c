@@ -103,7 +103,7 @@ void pack_panels(size_t element_bytes, void *packed, const void *source, int64_t
         int64_t from = panel * width, lanes = min_i64(length - from, width), to = from * k, at = from * stride;
         if (element_bytes == 4)
             pack_panel_4((float *)packed + to, (const float *)source + at, stride, k_stride, lanes, k, width);
-        else if (element_bytes == 8 && width > 3)
+        else if (element_bytes == 8 && width > 3) /* narrower ones are of cf32: nothing to transpose by squares */
             pack_panel_8((element_8 *)packed + to, (const element_8 *)source + at, stride, k_stride, lanes, k, width);
         else if (element_bytes == 8)
             pack_complex_panel_8((element_8 *)packed + to, (const element_8 *)source + at, stride, k_stride, lanes, k,
