@@ -78,7 +78,7 @@ tw_status run_begin(tw_lab_run *run, const tw_problem *h, const void *a, const v
     }
     for (; run->uploaded < 3; run->uploaded++) {
         int i = run->uploaded;
-        bool copies = !run->overlaps && (i < 2 ? p->k > 0 : p->beta != 0 || run->brings_c);
+        bool copies = !run->overlaps && (i < 2 ? p->k > 0 : problem_reads_c(p) || run->brings_c);
         bool transposes = i == 1 && copies && run->context->facts.copies && run->plan.gpu.transposes_b;
         tw_status status = transposes ? upload_transposed(run, &run->operand[1], &run->buffer[1])
                                       : ops->upload(run->context->engine, &run->operand[i], copies, &run->buffer[i]);
@@ -156,7 +156,7 @@ static tw_status run_in_panels(tw_lab_run *run, int64_t rows, const plan part[2]
                          .rows = rows,
                          .operands = run->operand,
                          .buffers = run->buffer,
-                         .brings_c = run->plan.problem.beta != 0};
+                         .brings_c = problem_reads_c(&run->plan.problem)};
     tw_status status = ops->overlap(run->context->engine, &run->runnable, &work);
     run_end(run);
     return status;

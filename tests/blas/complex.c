@@ -542,6 +542,18 @@ static void special_values(void)
         /* re: inf 1 - 1 0, im: inf 0 + 1 1 is NaN */
         tap_result(isinf(c[0]) && c[0] > 0 && isnan(c[1]), "%g%+gi", c[0], c[1]);
     }
+    if (tap_case("an_imaginary_beta_after_no_beta_keeps_old_c")) {
+        enum { N = 50, K = 600 }; /* several panels, whose sums must not stand in C then */
+        static double a[N * K][2], b[K * N][2], c[N * N][2];
+        const double one[2] = {1, 0}, zero[2] = {0, 0}, imaginary[2] = {0, 1};
+        int wrong = 0;
+        for (int i = 0; i < N * K; i++) a[i][0] = b[i][0] = 1;
+        cblas_zgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, N, N, K, one, a, K, b, N, zero, c, N);
+        for (int i = 0; i < N * N; i++) c[i][0] = 2, c[i][1] = 3;
+        cblas_zgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, N, N, K, one, a, K, b, N, imaginary, c, N);
+        for (int i = 0; i < N * N; i++) wrong += c[i][0] != K - 3 || c[i][1] != 2;
+        tap_result(wrong == 0, "%d elements", wrong);
+    }
     if (tap_case("nan_stays_in_its_row")) {
         static double a[40][2], b[40][2], c[40][2];
         const double one[2] = {1, 0}, zero[2] = {0, 0};
