@@ -7,6 +7,8 @@
 #define BLAS_WIDE 0
 #endif
 
+#include "report.h"
+
 #include <tilewright.h>
 #include <tilewright_blas.h>
 #if BLAS_WIDE
@@ -52,6 +54,20 @@ static inline int op_from(int op)
 /* The conjugate transpose of a real matrix is its transpose. */
 static inline int real_op(int op) { return op == TW_C ? TW_T : op; }
 
+/* The settings of a C call to gemm, or to one like it. False: one does not exist, and was reported, of B as number_b. */
+static inline bool gemm_settings_exist(const blas_caller *caller, int layout, int op_a, int op_b, int number_b)
+{
+    if (layout != CblasRowMajor && layout != CblasColMajor)
+        blas_report_setting(caller, 1, "layout", layout);
+    else if (op_from(op_a) == NONE)
+        blas_report_setting(caller, 2, "TransA", op_a);
+    else if (op_from(op_b) == NONE)
+        blas_report_setting(caller, number_b, "TransB", op_b);
+    else
+        return true;
+    return false;
+}
+
 /* The number of the first wrong argument of gemm's Fortran call, in the reference's order; 0: none. */
 static inline int gemm_first_wrong(int op_a, int op_b, integer m, integer n, integer k, integer lda, integer ldb,
                                    integer ldc)
@@ -65,12 +81,6 @@ static inline int gemm_first_wrong(int op_a, int op_b, integer m, integer n, int
     if (ldb < at_least_1(op_b == TW_N ? k : n)) return 10;
     return ldc < at_least_1(m) ? 13 : 0;
 }
-
-/* A scalar as it is passed: by value, by address, and the imaginary part behind a complex one's real part. */
-#define SCALAR(part, x)    ((double)(x))
-#define SCALAR_AT(part, x) ((double)*(const part *)(x))
-#define PART_AT(part, x)   ((double)((const part *)(x))[1])
-#define NO_PART(part, x)   0.0
 
 #define EXCHANGE(type, x, y)                                                                                           \
     do {                                                                                                               \

@@ -7,21 +7,23 @@
 #include "route.h"
 #include "spellings.h"
 
-#include <stddef.h>
 #include <stdio.h>
 
-/* One group in Fortran's terms; at strides, or by address. */
+/* One group, at strides or by address. */
 typedef struct group {
     const blas_caller *caller;
     tw_dtype dtype;
-    int op_a, op_b;
+    int layout;     /* of a C call */
+    int op_a, op_b; /* as they were given, Fortran's letters or CBLAS's settings; then TW_N, TW_T, TW_C or NONE */
     integer m, n, k, lda, ldb, ldc, count;
     int64_t stride_a, stride_b, stride_c;
     bool by_address;
+    int64_t first; /* by address: the index of the first matrix in the arrays */
     scalar alpha, beta;
-    const void *a, *b; /* the first matrices, or arrays of addresses */
-    const void *c;
+    const void *a, *b, *c; /* the first matrices, or the arrays of addresses */
 } group;
+
+/* ---- what is wrong ---- */
 
 /* The number of the first wrong argument of the Fortran call; 0: none. A stride stands behind each leading
  * dimension. */
@@ -35,6 +37,11 @@ static int first_wrong(const group *x)
 
 static bool reads(const group *x) { return x->k > 0 && scalar_is_set(x->alpha); }
 
+static bool changes_nothing(const group *x)
+{
+    return x->m == 0 || x->n == 0 || x->count == 0 || (!reads(x) && scalar_is_one(x->beta));
+}
+
 /* A column-major C = A B is the row-major C^T = B^T A^T. */
 static tw_problem item_of(const group *x)
 {
@@ -46,76 +53,37 @@ static tw_problem item_of(const group *x)
 
 static const void *at(const group *x, const void *first, int64_t stride, integer i)
 {
-    if (x->by_address) return ((const void *const *)first)[i];
+    if (x->by_address) return ((const void *const *)first)[x->first + i];
     return first != NULL ? (const char *)first + (size_t)stride * (size_t)i * (size_t)blas_bytes(x->dtype) : NULL;
 }
 
-/* One after the other, each as gemm would: what the batch did not take, such as addresses that are not aligned. */
-static const char *multiply_each(const group *x, const tw_problem *p)
+/* Of an array of addresses; false: it, or one of the group's, is NULL, and text says so. */
+static bool has_addresses(const group *x, const void *array, const char *name, char text[60])
 {
+    if (array == NULL) {
+        snprintf(text, 60, "%s is NULL", name);
+        return false;
+    }
     for (integer i = 0; i < x->count; i++)
-        if (!blas_multiply(p, at(x, x->b, x->stride_b, i), at(x, x->a, x->stride_a, i),
-                           (void *)(uintptr_t)at(x, x->c, x->stride_c, i)))
-            return tw_error_text();
-    return NULL;
-}
-
-/* NULL: computed. */
-static const char *multiply(const group *x)
-{
-    const tw_problem p = item_of(x);
-    const tw_batch batch = {.size = sizeof batch,
-                            .pointers = x->by_address,
-                            .count = x->count,
-                            .stride_a = x->stride_b,
-                            .stride_b = x->stride_a,
-                            .stride_c = x->stride_c};
-    if (x->by_address && (x->c == NULL || (reads(x) && (x->a == NULL || x->b == NULL))))
-        return x->c == NULL ? "c_array is NULL" : x->a == NULL ? "a_array is NULL" : "b_array is NULL";
-    tw_context *context = route_gpu(&p) == NULL ? blas_context() : NULL; /* what is a GPU's goes there one by one */
-    if (context != NULL && tw_gemm_batched(context, &p, &batch, x->b, x->a, (void *)(uintptr_t)x->c) == TW_OK)
-        return NULL;
-    return multiply_each(x, &p);
-}
-
-static void describe(const group *x, char *text, size_t bytes)
-{
-    const char op_a = "NTC"[x->op_a], op_b = "NTC"[x->op_b];
-    char alpha[SCALAR_BYTES], beta[SCALAR_BYTES];
-    snprintf(text, bytes, "%c%c m %lld n %lld k %lld batch %lld lda %lld ldb %lld ldc %lld alpha %s beta %s", op_a,
-             op_b, (long long)x->m, (long long)x->n, (long long)x->k, (long long)x->count, (long long)x->lda,
-             (long long)x->ldb, (long long)x->ldc, blas_scalar_text(alpha, x->alpha.re, x->alpha.im),
-             blas_scalar_text(beta, x->beta.re, x->beta.im));
-}
-
-/* Reports what is wrong: false. */
-static bool is_right(group *x)
-{
-    if (!blas_is_complex(x->dtype)) x->op_a = real_op(x->op_a), x->op_b = real_op(x->op_b);
-    const int wrong = first_wrong(x);
-    if (wrong > 0) blas_report(x->caller, wrong, NULL);
-    return wrong == 0;
-}
-
-/* made: as the caller made it. */
-static void run(const group *x, const group *made)
-{
-    char said[300] = "";
-    if (x->m == 0 || x->n == 0 || x->count == 0 || (!reads(x) && scalar_is_one(x->beta))) return;
-    const double start_s = blas_start();
-    const char *failed = multiply(x);
-    if (start_s > 0) describe(made, said, sizeof said);
-    blas_finish(x->caller, failed, start_s,
-                (blas_is_complex(x->dtype) ? 8 : 2) * (double)x->m * (double)x->n * (double)x->k * (double)x->count,
-                said, NULL);
-}
-
-/* run_fortran, run_c - false: an argument is wrong. */
-static bool run_fortran(group *x)
-{
-    if (!is_right(x)) return false;
-    run(x, x);
+        if (at(x, array, 0, i) == NULL) {
+            snprintf(text, 60, "%s[%lld] is NULL", name, (long long)(x->first + i));
+            return false;
+        }
     return true;
+}
+
+/* Which operand is missing, as the caller calls it; NULL: none. */
+static const char *missing(const group *x, char text[60])
+{
+    if (changes_nothing(x)) return NULL;
+    const tw_problem p = item_of(x);
+    const bool rows = x->caller->row_major;
+    if (!x->by_address) return blas_missing(x->caller, &p, x->b, x->a, x->c);
+    return has_addresses(x, x->c, "c_array", text) &&
+                   (!reads(x) || (has_addresses(x, rows ? x->b : x->a, "a_array", text) &&
+                                  has_addresses(x, rows ? x->a : x->b, "b_array", text)))
+               ? NULL
+               : text;
 }
 
 /* The column-major group on the same memory, which holds the transposes. */
@@ -129,44 +97,96 @@ static group of_columns(group x)
     return x;
 }
 
-/* False: a setting does not exist, and was reported. */
-static bool take_settings(const blas_caller *caller, CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b,
-                          group *x)
+/* Brings a group to Fortran's terms. False: something is wrong with it, and was reported. */
+static bool take(group *x)
 {
-    x->caller = caller;
-    x->op_a = op_from((int)op_a), x->op_b = op_from((int)op_b);
-    if (layout != CblasRowMajor && layout != CblasColMajor)
-        blas_report_setting(caller, 1, "layout", (int)layout);
-    else if (x->op_a == NONE)
-        blas_report_setting(caller, 2, "TransA", (int)op_a);
-    else if (x->op_b == NONE)
-        blas_report_setting(caller, 3, "TransB", (int)op_b);
-    else
-        return true;
-    return false;
+    const char letter_a = (char)x->op_a, letter_b = (char)x->op_b;
+    char text[60];
+    if (x->caller->from_c && !gemm_settings_exist(x->caller, x->layout, x->op_a, x->op_b, 3)) return false;
+    x->op_a = x->caller->from_c ? op_from(x->op_a) : op_of(&letter_a);
+    x->op_b = x->caller->from_c ? op_from(x->op_b) : op_of(&letter_b);
+    if (!blas_is_complex(x->dtype)) x->op_a = real_op(x->op_a), x->op_b = real_op(x->op_b);
+    if (x->caller->row_major) *x = of_columns(*x);
+    const int wrong = first_wrong(x);
+    const char *const lacks = wrong > 0 ? NULL : missing(x, text);
+    if (wrong > 0) blas_report(x->caller, wrong);
+    if (lacks != NULL) blas_report_failure(x->caller, false, lacks);
+    return wrong == 0 && lacks == NULL;
 }
 
-static bool run_c(const blas_caller *caller, CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, group *x)
+/* ---- the products ---- */
+
+/* One after the other, each as gemm would: what the batch did not take. */
+static const char *multiply_each(const group *x, const tw_problem *p)
 {
-    if (!take_settings(caller, layout, op_a, op_b, x)) return false;
-    group mapped = layout == CblasRowMajor ? of_columns(*x) : *x;
-    if (!is_right(&mapped)) return false;
-    run(&mapped, x);
-    return true;
+    for (integer i = 0; i < x->count; i++)
+        if (!blas_multiply(p, at(x, x->b, x->stride_b, i), at(x, x->a, x->stride_a, i),
+                           (void *)(uintptr_t)at(x, x->c, x->stride_c, i)))
+            return tw_error_text();
+    return NULL;
+}
+
+static const void *array_of(const group *x, const void *first)
+{
+    return x->by_address && first != NULL ? (const void *const *)first + x->first : first;
+}
+
+/* NULL: computed. A GPU gets its products one by one, as do addresses that are not aligned, C at strides that overlap,
+ * and what has no memory: in all of these the batch has written nothing. */
+static const char *multiply(const group *x, const tw_problem *p)
+{
+    const tw_batch batch = {.size = sizeof batch,
+                            .pointers = x->by_address,
+                            .count = x->count,
+                            .stride_a = x->stride_b,
+                            .stride_b = x->stride_a,
+                            .stride_c = x->stride_c};
+    tw_context *context = route_gpu(p) == NULL ? blas_context() : NULL;
+    if (context == NULL) return multiply_each(x, p);
+    const tw_status status = tw_gemm_batched(context, p, &batch, array_of(x, x->b), array_of(x, x->a),
+                                             (void *)(uintptr_t)array_of(x, x->c));
+    if (status == TW_BAD_ARGUMENT || status == TW_NO_MEMORY) return multiply_each(x, p);
+    if (status != TW_OK) return tw_error_text();
+    blas_wrote();
+    return NULL;
+}
+
+/* A group that take() took. */
+static void run(const group *x)
+{
+    char said[SAID_BYTES] = "";
+    if (changes_nothing(x)) return;
+    const tw_problem p = item_of(x);
+    const double start_s = blas_start();
+    const char *failed = multiply(x, &p);
+    if (start_s > 0) blas_describe(x->caller, &p, x->count, said);
+    blas_finish(x->caller, failed, start_s,
+                (blas_is_complex(x->dtype) ? 8 : 2) * (double)x->m * (double)x->n * (double)x->k * (double)x->count,
+                said, NULL);
 }
 
 /* ---- groups ---- */
 
 /* The groups of a call, each with settings and sizes of its own; their addresses follow each other in the arrays. */
 typedef struct groups {
+    const blas_caller *caller;
+    tw_dtype dtype;
+    int layout;                         /* of a C call */
+    const char *letter_a, *letter_b;    /* of a Fortran call */
+    const CBLAS_TRANSPOSE *op_a, *op_b; /* of a C call */
     const integer *m, *n, *k, *lda, *ldb, *ldc, *size;
-    const void *const *a, *const *b, *const *c;
+    const void *alpha, *beta, *a, *b, *c; /* arrays of scalars; of addresses */
     integer count;
 } groups;
 
-static group group_at(const groups *all, tw_dtype dtype, integer i, integer first)
+static group group_at(const groups *all, integer i, int64_t first)
 {
-    return (group){.dtype = dtype,
+    const bool from_c = all->caller->from_c;
+    return (group){.caller = all->caller,
+                   .dtype = all->dtype,
+                   .layout = all->layout,
+                   .op_a = from_c ? (int)all->op_a[i] : all->letter_a[i],
+                   .op_b = from_c ? (int)all->op_b[i] : all->letter_b[i],
                    .m = all->m[i],
                    .n = all->n[i],
                    .k = all->k[i],
@@ -175,9 +195,38 @@ static group group_at(const groups *all, tw_dtype dtype, integer i, integer firs
                    .ldc = all->ldc[i],
                    .count = all->size[i],
                    .by_address = true,
-                   .a = all->a != NULL ? all->a + first : NULL,
-                   .b = all->b != NULL ? all->b + first : NULL,
-                   .c = all->c != NULL ? all->c + first : NULL};
+                   .first = first,
+                   .alpha = scalar_at(all->dtype, all->alpha, i),
+                   .beta = scalar_at(all->dtype, all->beta, i),
+                   .a = all->a,
+                   .b = all->b,
+                   .c = all->c};
+}
+
+/* No group is computed before all are known to be right. */
+static void run_groups(const groups *all)
+{
+    int64_t first = 0;
+    if (all->count < 0) {
+        blas_report(all->caller, 14);
+        return;
+    }
+    for (integer i = 0; i < all->count; i++) {
+        group x = group_at(all, i, first);
+        if (!take(&x)) return;
+        first += x.count;
+    }
+    first = 0;
+    for (integer i = 0; i < all->count; i++) {
+        group x = group_at(all, i, first);
+        if (take(&x)) run(&x);
+        first += x.count;
+    }
+}
+
+static void run_one(group *x)
+{
+    if (take(x)) run(x);
 }
 
 /* ---- names ---- */
@@ -191,10 +240,10 @@ static group group_at(const groups *all, tw_dtype dtype, integer i, integer firs
                              const integer *stride_c, const integer *count)                                            \
     {                                                                                                                  \
         static const blas_caller caller = {upper, STRING(FORTRAN_NAME(lower)), false, false, BLAS_WIDE};               \
-        run_fortran(&(group){.caller = &caller, .dtype = id, .op_a = op_of(op_a), .op_b = op_of(op_b), .m = *m,        \
-                             .n = *n, .k = *k, .lda = *lda, .ldb = *ldb, .ldc = *ldc, .count = *count,                 \
-                             .stride_a = *stride_a, .stride_b = *stride_b, .stride_c = *stride_c,                      \
-                             .alpha = AT_##type(alpha), .beta = AT_##type(beta), .a = a, .b = b, .c = c});             \
+        run_one(&(group){.caller = &caller, .dtype = id, .op_a = *op_a, .op_b = *op_b, .m = *m, .n = *n, .k = *k,      \
+                         .lda = *lda, .ldb = *ldb, .ldc = *ldc, .count = *count, .stride_a = *stride_a,                \
+                         .stride_b = *stride_b, .stride_c = *stride_c, .alpha = AT_##type(alpha),                      \
+                         .beta = AT_##type(beta), .a = a, .b = b, .c = c});                                            \
     }                                                                                                                  \
     void C_NAME(lower)(CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, integer m, integer n,          \
                        integer k, BY_VALUE_##type alpha, const NUMBER_##type *a, integer lda, integer stride_a,        \
@@ -204,10 +253,10 @@ static group group_at(const groups *all, tw_dtype dtype, integer i, integer firs
         static const blas_caller callers[] = {                                                                         \
             {upper, STRING(C_NAME(lower)), true, false, BLAS_WIDE},                                                    \
             {upper, STRING(C_NAME(lower)), true, true, BLAS_WIDE, {4, 5, 9, 12, 10, 13}}};                             \
-        run_c(&callers[layout == CblasRowMajor], layout, op_a, op_b,                                                   \
-              &(group){.dtype = id, .m = m, .n = n, .k = k, .lda = lda, .ldb = ldb, .ldc = ldc, .count = count,        \
-                       .stride_a = stride_a, .stride_b = stride_b, .stride_c = stride_c, .alpha = VALUE_##type(alpha), \
-                       .beta = VALUE_##type(beta), .a = a, .b = b, .c = c});                                           \
+        run_one(&(group){.caller = &callers[layout == CblasRowMajor], .dtype = id, .layout = (int)layout,              \
+                         .op_a = (int)op_a, .op_b = (int)op_b, .m = m, .n = n, .k = k, .lda = lda, .ldb = ldb,         \
+                         .ldc = ldc, .count = count, .stride_a = stride_a, .stride_b = stride_b, .stride_c = stride_c, \
+                         .alpha = VALUE_##type(alpha), .beta = VALUE_##type(beta), .a = a, .b = b, .c = c});           \
     }
 
 #define GROUPED(type, id, upper, lower)                                                                                \
@@ -218,15 +267,9 @@ static group group_at(const groups *all, tw_dtype dtype, integer i, integer firs
                              const integer *group_size)                                                                \
     {                                                                                                                  \
         static const blas_caller caller = {upper, STRING(FORTRAN_NAME(lower)), false, false, BLAS_WIDE};               \
-        const groups all = {m, n, k, lda, ldb, ldc, group_size, (const void *const *)a, (const void *const *)b,        \
-                            (const void *const *)c, *group_count};                                                     \
-        if (all.count < 0) blas_report(&caller, 14, NULL);                                                             \
-        for (integer i = 0, first = 0; i < all.count; first += group_size[i++]) {                                      \
-            group x = group_at(&all, id, i, first);                                                                    \
-            x.caller = &caller, x.op_a = op_of(&op_a[i]), x.op_b = op_of(&op_b[i]);                                    \
-            x.alpha = ELEMENT_##type(alpha, i), x.beta = ELEMENT_##type(beta, i);                                      \
-            if (!run_fortran(&x)) return;                                                                              \
-        }                                                                                                              \
+        run_groups(&(groups){.caller = &caller, .dtype = id, .letter_a = op_a, .letter_b = op_b, .m = m, .n = n,       \
+                             .k = k, .lda = lda, .ldb = ldb, .ldc = ldc, .size = group_size, .alpha = alpha,           \
+                             .beta = beta, .a = a, .b = b, .c = c, .count = *group_count});                            \
     }                                                                                                                  \
     void C_NAME(lower)(CBLAS_LAYOUT layout, const CBLAS_TRANSPOSE *op_a, const CBLAS_TRANSPOSE *op_b,                  \
                        const integer *m, const integer *n, const integer *k, const NUMBER_##type *alpha,               \
@@ -237,15 +280,10 @@ static group group_at(const groups *all, tw_dtype dtype, integer i, integer firs
         static const blas_caller callers[] = {                                                                         \
             {upper, STRING(C_NAME(lower)), true, false, BLAS_WIDE},                                                    \
             {upper, STRING(C_NAME(lower)), true, true, BLAS_WIDE, {4, 5, 9, 11}}};                                     \
-        const blas_caller *caller = &callers[layout == CblasRowMajor];                                                 \
-        const groups all = {m, n, k, lda, ldb, ldc, group_size, (const void *const *)a, (const void *const *)b,        \
-                            (const void *const *)c, group_count};                                                      \
-        if (all.count < 0) blas_report(caller, 14, NULL);                                                              \
-        for (integer i = 0, first = 0; i < all.count; first += group_size[i++]) {                                      \
-            group x = group_at(&all, id, i, first);                                                                    \
-            x.alpha = ELEMENT_##type(alpha, i), x.beta = ELEMENT_##type(beta, i);                                      \
-            if (!run_c(caller, layout, op_a[i], op_b[i], &x)) return;                                                  \
-        }                                                                                                              \
+        run_groups(&(groups){.caller = &callers[layout == CblasRowMajor], .dtype = id, .layout = (int)layout,          \
+                             .op_a = op_a, .op_b = op_b, .m = m, .n = n, .k = k, .lda = lda, .ldb = ldb, .ldc = ldc,   \
+                             .size = group_size, .alpha = alpha, .beta = beta, .a = a, .b = b, .c = c,                 \
+                             .count = group_count});                                                                   \
     }
 /* clang-format on */
 

@@ -5,7 +5,6 @@
 #include "product.h"
 #include "spellings.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* One call in Fortran's terms. */
@@ -52,35 +51,28 @@ static const char *multiply(const tw_problem *p, const void *a, const void *b, v
     const bool reads = p->k > 0 && p->alpha != 0,
                misaligned = (uintptr_t)c % 4 != 0 || (reads && ((uintptr_t)a | (uintptr_t)b) % 2 != 0);
     tw_context *context = blas_context();
-    if (c == NULL) return "c is NULL";
-    if (reads && (a == NULL || b == NULL)) return a == NULL ? "b is NULL" : "a is NULL"; /* as the caller calls them */
-    if (context == NULL || misaligned || tw_gemm(context, p, a, b, c) != TW_OK) multiply_plainly(p, a, b, c);
+    const tw_status status = misaligned || context == NULL ? TW_NO_MEMORY : tw_gemm(context, p, a, b, c);
+    if (status == TW_NO_MEMORY) multiply_plainly(p, a, b, c);
+    if (status != TW_OK && status != TW_NO_MEMORY) return tw_error_text();
+    blas_wrote();
     return NULL;
 }
 
-static void describe(const call *x, char *text, size_t bytes)
+static void run(const call *x)
 {
-    const char op_a = "NT"[x->op_a], op_b = "NT"[x->op_b];
-    snprintf(text, bytes, "%c%c m %lld n %lld k %lld lda %lld ldb %lld ldc %lld alpha %g beta %g", op_a, op_b,
-             (long long)x->m, (long long)x->n, (long long)x->k, (long long)x->lda, (long long)x->ldb, (long long)x->ldc,
-             (double)x->alpha, (double)x->beta);
-}
-
-/* made: as the caller made it. */
-static void run(call *x, const call *made)
-{
-    char said[300] = "";
+    char said[SAID_BYTES] = "";
     const int wrong = gemm_first_wrong(x->op_a, x->op_b, x->m, x->n, x->k, x->lda, x->ldb, x->ldc);
     if (wrong > 0) {
-        blas_report(x->caller, wrong, NULL);
+        blas_report(x->caller, wrong);
         return;
     }
     if (x->m == 0 || x->n == 0 || ((x->k == 0 || x->alpha == 0) && x->beta == 1)) return;
     tw_problem p = tw_problem_make(TW_BF16, (tw_op)x->op_b, (tw_op)x->op_a, x->n, x->m, x->k);
     p.lda = x->ldb, p.ldb = x->lda, p.ldc = x->ldc, p.alpha = (double)x->alpha, p.beta = (double)x->beta;
     const double start_s = blas_start();
-    const char *failed = multiply(&p, x->b, x->a, x->c);
-    if (start_s > 0) describe(made, said, sizeof said);
+    const char *failed = blas_missing(x->caller, &p, x->b, x->a, x->c);
+    if (failed == NULL) failed = multiply(&p, x->b, x->a, x->c);
+    if (start_s > 0) blas_describe(x->caller, &p, 0, said);
     blas_finish(x->caller, failed, start_s, 2 * (double)x->m * (double)x->n * (double)x->k, said, NULL);
 }
 
@@ -91,7 +83,7 @@ void FORTRAN_NAME(sbgemm)(const char *op_a, const char *op_b, const integer *m, 
     static const blas_caller caller = {"SBGEMM", STRING(FORTRAN_NAME(sbgemm)), false, false, BLAS_WIDE};
     call x = {&caller, real_op(op_of(op_a)), real_op(op_of(op_b)), *m, *n, *k, *lda, *ldb, *ldc, *alpha, *beta, a, b,
               c};
-    run(&x, &x);
+    run(&x);
 }
 
 void C_NAME(sbgemm)(CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, integer m, integer n, integer k,
@@ -104,22 +96,14 @@ void C_NAME(sbgemm)(CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE o
     const blas_caller *caller = &callers[rows];
     call x = {
         caller, real_op(op_from((int)op_a)), real_op(op_from((int)op_b)), m, n, k, lda, ldb, ldc, alpha, beta, a, b, c};
-    if (!rows && layout != CblasColMajor) {
-        blas_report_setting(caller, 1, "layout", (int)layout);
-    } else if (x.op_a == NONE) {
-        blas_report_setting(caller, 2, "TransA", (int)op_a);
-    } else if (x.op_b == NONE) {
-        blas_report_setting(caller, 3, "TransB", (int)op_b);
-    } else {
-        const call made = x;
-        if (rows) {
-            EXCHANGE(int, x.op_a, x.op_b);
-            EXCHANGE(integer, x.m, x.n);
-            EXCHANGE(integer, x.lda, x.ldb);
-            EXCHANGE(const void *, x.a, x.b);
-        }
-        run(&x, &made);
+    if (!gemm_settings_exist(caller, (int)layout, (int)op_a, (int)op_b, 3)) return;
+    if (rows) {
+        EXCHANGE(int, x.op_a, x.op_b);
+        EXCHANGE(integer, x.m, x.n);
+        EXCHANGE(integer, x.lda, x.ldb);
+        EXCHANGE(const void *, x.a, x.b);
     }
+    run(&x);
 }
 
 SPELL(sbgemm);

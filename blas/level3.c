@@ -239,12 +239,12 @@ static void run(const routine *r, call *x, const call *made)
     x->op_a = op_taken(r, x->dtype, x->op_a), x->op_b = op_taken(r, x->dtype, x->op_b);
     const int wrong = first_wrong(r, x);
     if (wrong > 0) {
-        blas_report(x->caller, wrong, NULL);
+        blas_report(x->caller, wrong);
         return;
     }
     if (changes_nothing(r, x)) return;
     const call *given = made != NULL ? made : x;
-    char said[300] = "";
+    char said[SAID_BYTES] = "";
     const double start_s = blas_start();
     const char *failed = given->c == NULL                          ? (r->c ? "c is NULL" : "b is NULL")
                          : reads(r, x) && given->a == NULL         ? "a is NULL"

@@ -18,14 +18,22 @@
 #define VALUE_f64(x)  ((scalar){x, 0})
 #define VALUE_cf32(x) AT_cf32(x)
 #define VALUE_cf64(x) AT_cf64(x)
-#define AT_f32(x)     ((scalar){SCALAR_AT(float, x), 0})
-#define AT_f64(x)     ((scalar){SCALAR_AT(double, x), 0})
-#define AT_cf32(x)    ((scalar){SCALAR_AT(float, x), PART_AT(float, x)})
-#define AT_cf64(x)    ((scalar){SCALAR_AT(double, x), PART_AT(double, x)})
-/* Element i of an array of scalars. */
-#define ELEMENT_f32(x, i)  AT_f32(&(x)[i])
-#define ELEMENT_f64(x, i)  AT_f64(&(x)[i])
-#define ELEMENT_cf32(x, i) AT_cf32((const float *)(x) + 2 * (i))
-#define ELEMENT_cf64(x, i) AT_cf64((const double *)(x) + 2 * (i))
+#define AT_f32(x)     scalar_at(TW_F32, x, 0)
+#define AT_f64(x)     scalar_at(TW_F64, x, 0)
+#define AT_cf32(x)    scalar_at(TW_CF32, x, 0)
+#define AT_cf64(x)    scalar_at(TW_CF64, x, 0)
+
+/* Element i of an array of scalars of a type. */
+static inline scalar scalar_at(tw_dtype dtype, const void *x, int64_t i)
+{
+    const float *const single = x;
+    const double *const wide = x;
+    switch (dtype) {
+    case TW_F32: return (scalar){(double)single[i], 0};
+    case TW_F64: return (scalar){wide[i], 0};
+    case TW_CF32: return (scalar){(double)single[2 * i], (double)single[2 * i + 1]};
+    default: return (scalar){wide[2 * i], wide[2 * i + 1]};
+    }
+}
 
 #endif

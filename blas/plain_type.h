@@ -9,7 +9,8 @@ static inline number NAMED(times)(number x, number y)
     return __builtin_complex(re * __real__ y - im * __imag__ y, re * __imag__ y + im * __real__ y);
 }
 
-/* Smith's division, which overflows only where the quotient nearly does. R. L. Smith, CACM algorithm 116, 1962. */
+/* Smith's division: it squares nothing, and on its way to the quotient no value is more than twice the largest part of
+ * x or y. R. L. Smith, CACM algorithm 116, 1962. */
 static inline number NAMED(over)(number x, number y)
 {
     const real c = __real__ y, d = __imag__ y, size_c = c < 0 ? -c : c, size_d = d < 0 ? -d : d;

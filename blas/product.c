@@ -3,6 +3,7 @@
  * line of TILEWRIGHT_VERBOSE. */
 #include "product.h"
 
+#include "arguments.h"
 #include "plain.h"
 #include "profile.h"
 #include "route.h"
@@ -25,7 +26,7 @@ static _Atomic(tw_context *) opened;
 static atomic_bool prints, watches; /* each call has a line; is timed, for that or for the profile */
 static _Thread_local struct {
     bool cpu, gpu;
-} used; /* by this thread's call */
+} wrote; /* who wrote some of the result of this thread's call */
 
 /* Of threads that come at once the first tells what is wrong in the environment, and the others do not wait for it: a
  * child of a fork would for ever. */
@@ -144,33 +145,41 @@ static tw_status multiply_aligned(tw_context *context, const tw_problem *p, cons
     return status;
 }
 
-/* By the GPU, if it is one for it. TW_NO_DEVICE: it is not, or C is still as it was. A device that fails may have
- * written some of C, whose old elements are lost then. */
+/* By the GPU, if it is one for it. TW_NO_DEVICE: the cpu can compute it still. A device that fails may have written
+ * some of C, whose old elements are lost then. */
 static tw_status multiply_by_gpu(const tw_problem *p, const void *a, const void *b, void *c)
 {
     tw_context *gpu = route_gpu(p);
     if (gpu == NULL) return TW_NO_DEVICE;
     const tw_status status = tw_gemm(gpu, p, a, b, c);
-    if (status == TW_DEVICE_FAILED && reads_c(p)) return status;
-    if (status != TW_OK) route_failed();
-    used.gpu = used.gpu || status == TW_OK;
-    return status == TW_OK ? TW_OK : TW_NO_DEVICE;
+    wrote.gpu = wrote.gpu || status == TW_OK || status == TW_DEVICE_FAILED;
+    if (status == TW_OK || (status == TW_DEVICE_FAILED && reads_c(p))) return status;
+    route_failed();
+    return TW_NO_DEVICE;
 }
 
-/* A NULL operand comes to tw_gemm() as it is. */
+void blas_wrote(void) { wrote.cpu = true; }
+
+const char *blas_missing(const blas_caller *caller, const tw_problem *p, const void *a, const void *b, const void *c)
+{
+    if (!caller->row_major) EXCHANGE(const void *, a, b);
+    if (c == NULL) return "c is NULL";
+    return !reads(p) || (a != NULL && b != NULL) ? NULL : a == NULL ? "a is NULL" : "b is NULL";
+}
+
 bool blas_multiply(const tw_problem *p, const void *a, const void *b, void *c)
 {
     tw_context *context = blas_context();
-    bool missing = c == NULL || (reads(p) && (a == NULL || b == NULL)),
-         copies = misaligned(p, c) || (reads(p) && (misaligned(p, a) || misaligned(p, b)));
-    tw_status status = missing || copies ? TW_NO_DEVICE : multiply_by_gpu(p, a, b, c);
+    const bool copies = misaligned(p, c) || (reads(p) && (misaligned(p, a) || misaligned(p, b)));
+    tw_status status = copies ? TW_NO_DEVICE : multiply_by_gpu(p, a, b, c);
     if (status != TW_NO_DEVICE) return status == TW_OK;
-    used.cpu = true;
-    status = context == NULL && !missing ? TW_NO_MEMORY
-             : copies && !missing        ? multiply_aligned(context, p, a, b, c)
-                                         : tw_gemm(context, p, a, b, c);
+    status = context == NULL ? TW_NO_MEMORY
+             : copies        ? multiply_aligned(context, p, a, b, c)
+                             : tw_gemm(context, p, a, b, c);
     if (status == TW_NO_MEMORY) multiply_plainly(p, a, b, c);
-    return status == TW_OK || status == TW_NO_MEMORY;
+    if (status != TW_OK && status != TW_NO_MEMORY) return false;
+    blas_wrote();
+    return true;
 }
 
 /* ---- the line of a product ---- */
@@ -185,22 +194,24 @@ static double now_s(void)
 double blas_start(void)
 {
     blas_context(); /* not part of the time */
-    used.cpu = used.gpu = false;
+    wrote.cpu = wrote.gpu = false;
     return atomic_load(&watches) ? now_s() : 0;
+}
+
+static const char *order_of(const blas_caller *caller)
+{
+    return !caller->from_c ? "" : caller->row_major ? " row-major" : " column-major";
 }
 
 /* bench: a command that measures the same product; NULL: none. */
 static void print_line(const blas_caller *caller, double seconds, double flops, const char *said, const char *bench)
 {
     const bool slow = seconds >= 1e-3;
-    fprintf(stderr, "tilewright: %s%s %s: %.3g %s, %.3g GFLOP/s%s%s%s\n", caller->entry,
-            !caller->from_c     ? ""
-            : caller->row_major ? " row-major"
-                                : " column-major",
-            said, seconds * (slow ? 1e3 : 1e6), slow ? "ms" : "us", seconds > 0 ? flops / seconds / 1e9 : 0,
-            used.gpu && used.cpu ? ", on cuda and cpu"
-            : used.gpu           ? ", on cuda"
-                                 : "",
+    fprintf(stderr, "tilewright: %s%s %s: %.3g %s, %.3g GFLOP/s%s%s%s\n", caller->entry, order_of(caller), said,
+            seconds * (slow ? 1e3 : 1e6), slow ? "ms" : "us", seconds > 0 ? flops / seconds / 1e9 : 0,
+            wrote.gpu && wrote.cpu ? ", on cuda and cpu"
+            : wrote.gpu            ? ", on cuda"
+                                   : "",
             bench != NULL ? " | " : "", bench != NULL ? bench : "");
 }
 
@@ -209,10 +220,10 @@ void blas_finish(const blas_caller *caller, const char *failed, double start_s, 
 {
     const double seconds = start_s > 0 ? now_s() - start_s : 0;
     if (failed != NULL) {
-        blas_report(caller, 0, failed);
+        blas_report_failure(caller, wrote.cpu || wrote.gpu, failed);
         return;
     }
-    if (start_s > 0) profile_count(caller->entry, said, seconds, flops);
+    if (start_s > 0) profile_count(caller->entry, order_of(caller), said, seconds, flops);
     if (start_s > 0 && atomic_load(&prints)) print_line(caller, seconds, flops, said, bench);
 }
 
@@ -223,14 +234,14 @@ const char *blas_scalar_text(char text[SCALAR_BYTES], double re, double im)
     return text;
 }
 
-/* In the caller's terms: p is a column-major call's product of the transposes. */
-static void describe(const blas_caller *caller, const tw_problem *p, char *text, size_t bytes)
+void blas_describe(const blas_caller *caller, const tw_problem *p, int64_t batch, char text[SAID_BYTES])
 {
     const bool rows = caller->row_major;
     const char op_a = "NTC"[rows ? p->op_a : p->op_b], op_b = "NTC"[rows ? p->op_b : p->op_a];
-    char alpha[SCALAR_BYTES], beta[SCALAR_BYTES];
-    snprintf(text, bytes, "%c%c m %lld n %lld k %lld lda %lld ldb %lld ldc %lld alpha %s beta %s", op_a, op_b,
-             (long long)(rows ? p->m : p->n), (long long)(rows ? p->n : p->m), (long long)p->k,
+    char alpha[SCALAR_BYTES], beta[SCALAR_BYTES], items[32] = "";
+    if (batch > 0) snprintf(items, sizeof items, " batch %lld", (long long)batch);
+    snprintf(text, SAID_BYTES, "%c%c m %lld n %lld k %lld%s lda %lld ldb %lld ldc %lld alpha %s beta %s", op_a, op_b,
+             (long long)(rows ? p->m : p->n), (long long)(rows ? p->n : p->m), (long long)p->k, items,
              (long long)(rows ? p->lda : p->ldb), (long long)(rows ? p->ldb : p->lda), (long long)p->ldc,
              blas_scalar_text(alpha, p->alpha, p->alpha_imaginary), blas_scalar_text(beta, p->beta, p->beta_imaginary));
 }
@@ -239,20 +250,22 @@ static void describe(const blas_caller *caller, const tw_problem *p, char *text,
 static void describe_bench(const tw_problem *p, char *text, size_t bytes)
 {
     snprintf(text, bytes, "tilewright bench%s --dtype %s --shape %lldx%lldx%lld%s%s",
-             used.gpu ? " --engine cuda --host" : "", tw_lab_dtype_of(p->dtype)->name, (long long)p->m, (long long)p->n,
-             (long long)p->k, transposes(p->op_a) ? " --transpose-a" : "", transposes(p->op_b) ? " --transpose-b" : "");
+             wrote.gpu ? " --engine cuda --host" : "", tw_lab_dtype_of(p->dtype)->name, (long long)p->m,
+             (long long)p->n, (long long)p->k, transposes(p->op_a) ? " --transpose-a" : "",
+             transposes(p->op_b) ? " --transpose-b" : "");
 }
 
 void blas_product(const blas_caller *caller, const tw_problem *first, const void *a, const void *b, void *c)
 {
-    char said[300] = "", bench[160] = "";
+    char said[SAID_BYTES] = "", bench[160] = "";
     tw_problem whole, *p = &whole;
     memset(p, 0, sizeof *p);
     memcpy(p, first, first->size); /* of the first layout: no more of it is set */
     p->size = sizeof *p;
     double start_s = blas_start();
-    bool computed = blas_multiply(p, a, b, c);
-    if (start_s > 0) describe(caller, p, said, sizeof said), describe_bench(p, bench, sizeof bench);
-    blas_finish(caller, computed ? NULL : tw_error_text(), start_s,
+    const char *failed = blas_missing(caller, p, a, b, c);
+    if (failed == NULL && !blas_multiply(p, a, b, c)) failed = tw_error_text();
+    if (start_s > 0) blas_describe(caller, p, 0, said), describe_bench(p, bench, sizeof bench);
+    blas_finish(caller, failed, start_s,
                 (blas_is_complex(p->dtype) ? 8 : 2) * (double)p->m * (double)p->n * (double)p->k, said, bench);
 }

@@ -8,19 +8,32 @@
 
 #include <stdatomic.h>
 
+/* In all of these a product is row-major; one of a column-major call is that of the transposes, with a and b in each
+ * other's place. What they say is in the caller's terms. */
+
 /* The context of products of which nothing is printed; NULL before the first product, and where all are. */
 extern _Atomic(tw_context *) blas_quiet_context;
 
 /* blas_context - the context of all products, opened by the first; NULL: no memory. */
 tw_context *blas_context(void);
 
-/* blas_multiply - a product that is not computed at once, row-major: in a context whatever the environment holds, with
+/* blas_multiply - a product that is not computed at once: in a context whatever the environment holds, with
  * operands at any addresses, without memory slower. False: tw_error_text() says why. */
 bool blas_multiply(const tw_problem *p, const void *a, const void *b, void *c);
 
-/* blas_scalar_text - a scalar for that line: "2", "2-1i". */
-enum { SCALAR_BYTES = 32 };
+/* blas_missing - which operand of a product is needed and NULL, "c is NULL"; NULL: none. */
+const char *blas_missing(const blas_caller *caller, const tw_problem *p, const void *a, const void *b, const void *c);
+
+/* blas_wrote - the cpu wrote some of the result of this thread's call, without blas_multiply(). */
+void blas_wrote(void);
+
+enum { SCALAR_BYTES = 32, SAID_BYTES = 300 };
+
+/* blas_scalar_text - a scalar for the line of a call: "2", "2-1i". */
 const char *blas_scalar_text(char text[SCALAR_BYTES], double re, double im);
+
+/* blas_describe - a product, or a batch of it (0: none), for that line. */
+void blas_describe(const blas_caller *caller, const tw_problem *p, int64_t batch, char text[SAID_BYTES]);
 
 /* blas_start - the time, where calls are printed or counted; else 0. blas_finish - prints and counts the call that
  * began then: "cblas_dgemm row-major", `said`, and the command that measures it, if not NULL; failed: reports the call,
@@ -29,7 +42,7 @@ double blas_start(void);
 void blas_finish(const blas_caller *caller, const char *failed, double start_s, double flops, const char *said,
                  const char *bench);
 
-/* One product, row-major. What even this cannot compute, a pointer that is NULL, is reported as number 0. */
+/* One product. What even this cannot compute, a pointer that is NULL, is reported as number 0. */
 void blas_product(const blas_caller *caller, const tw_problem *p, const void *a, const void *b, void *c);
 
 #endif

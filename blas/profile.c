@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ROWS = 2048, MOST_SHAPES = 1024, NAME_BYTES = 96, PRINTED = 30 };
+enum { ROWS = 2048, MOST_SHAPES = 1024, NAME_BYTES = 200, PRINTED = 30 };
 
 typedef struct row {
     char name[NAME_BYTES]; /* "": of nothing */
@@ -53,12 +53,12 @@ bool profile_open(void)
     return profile.on;
 }
 
-void profile_count(const char *entry, const char *said, double seconds, double flops)
+void profile_count(const char *entry, const char *order, const char *said, double seconds, double flops)
 {
     char name[NAME_BYTES];
     const char *end = strstr(said, " lda");
     if (!profile.on) return;
-    snprintf(name, sizeof name, "%s %.*s", entry, end != NULL ? (int)(end - said) : (int)strlen(said), said);
+    snprintf(name, sizeof name, "%s%s %.*s", entry, order, end != NULL ? (int)(end - said) : (int)strlen(said), said);
     pthread_mutex_lock(&lock);
     if (profile.process != getpid()) {
         memset(profile.row, 0, sizeof profile.row), memset(&profile.others, 0, sizeof profile.others);

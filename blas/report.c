@@ -57,11 +57,8 @@ static void report_to_fortran(const blas_caller *caller, int number, const char 
         fprintf(stderr, " ** On entry to %s parameter number %2d had an illegal value\n", caller->fortran_name, number);
 }
 
-void blas_report(const blas_caller *caller, int number, const char *why)
+static void report(const blas_caller *caller, int number, const char *sentence)
 {
-    char sentence[500] = "";
-    const char *name = caller->from_c ? caller->entry : caller->fortran_name;
-    if (number == 0) snprintf(sentence, sizeof sentence, "%.*s did nothing: %s\n", (int)strcspn(name, " "), name, why);
     tell_reference(caller->from_c, caller->row_major);
     const bool told_as_fortran = caller->wide ? xerbla_64_ != NULL : xerbla_ != NULL;
     if (caller->from_c && (!told_as_fortran || number == 0))
@@ -69,6 +66,17 @@ void blas_report(const blas_caller *caller, int number, const char *why)
     else
         report_to_fortran(caller, number, sentence);
     tell_reference(false, false);
+}
+
+void blas_report(const blas_caller *caller, int number) { report(caller, number, ""); }
+
+void blas_report_failure(const blas_caller *caller, bool wrote, const char *why)
+{
+    char sentence[500];
+    const char *name = caller->from_c ? caller->entry : caller->fortran_name;
+    snprintf(sentence, sizeof sentence, "%.*s %s: %s\n", (int)strcspn(name, " "), name,
+             wrote ? "failed, and its result is undefined" : "did nothing", why);
+    report(caller, 0, sentence);
 }
 
 void blas_report_setting(const blas_caller *caller, int number, const char *what, int found)

@@ -14,8 +14,11 @@ typedef struct blas_caller {
     unsigned char exchanged[6];
 } blas_caller;
 
-/* Through xerbla_: argument `number` of the Fortran call is wrong; 0: nothing was computed, and `why` says why. */
-void blas_report(const blas_caller *caller, int number, const char *why);
+/* Through xerbla_: argument `number` of the Fortran call is wrong. */
+void blas_report(const blas_caller *caller, int number);
+
+/* As number 0: the call could not be computed. wrote: some of its result was, which is undefined now. */
+void blas_report_failure(const blas_caller *caller, bool wrote, const char *why);
 
 /* Through cblas_xerbla: argument `number` of the C call is a setting that does not exist. */
 void blas_report_setting(const blas_caller *caller, int number, const char *what, int found);

@@ -29,8 +29,10 @@
  *            Operands that are not aligned to one real number are copied. Where memory is short a product is computed
  *            without it, slower.
  * Failures   BLAS has no status. C stays as it was after a wrong argument and after a NULL operand, for which BLAS has
- *            no number; it is reported as number 0. An invalid TILEWRIGHT_THREADS, TILEWRIGHT_CPU or TILEWRIGHT_VERBOSE
- *            is reported once on stderr and ignored.
+ *            no number; it is reported as number 0. So is a call that a device failed to compute; if C, or a solve's or
+ *            triangular product's B, is undefined then, the report says so. Of gemm_batch all groups are checked before
+ *            the first is computed. An invalid TILEWRIGHT_THREADS, _CPU, _VERBOSE, _PROFILE, _BLAS_ENGINE or
+ *            _BLAS_BREAK_EVEN is reported once on stderr and ignored.
  * Handlers   The library defines neither xerbla_ nor cblas_xerbla. It calls the program's, or those of another BLAS
  *            that was loaded with the program, which may end it: Debian's cblas_xerbla exits with status 255. Calls
  *            from Fortran go to xerbla_. Of calls from C a wrong layout, side, uplo, op or diag and a NULL operand go
@@ -39,7 +41,8 @@
  * Numbers    are the reference's. xerbla_ gets that of the Fortran call, from 1; cblas_xerbla one more. A row-major
  *            call is checked as the column-major call on the transposes, so it comes with the numbers of that: m and n
  *            exchanged (gemm, symm, trmm, trsm; n is checked first), lda and ldb exchanged (gemm, gemmtr). The line on
- *            stderr has the caller's own numbers. In row-major calls a wrong op of gemm's B is 2 and a wrong uplo of
+ *            stderr has the caller's own numbers. In row-major calls a wrong op of gemm's B is 2, of
+ *            gemm_batch's, gemm_batch_strided's and sbgemm's 3, and a wrong uplo of
  *            syrk, syr2k and herk 3, on stderr too. csyrk and csyr2k refuse the conjugate transpose, cherk and cher2k
  *            the transpose, as argument 2; in row-major calls they take either as the other.
  * Error      u, g() and S as in tilewright.h, where no sum is subnormal or overflows, even before alpha; q: the order

@@ -173,8 +173,9 @@ TW_API const char *tw_lab_engine_at(int index); /* names in order; NULL beyond t
 enum { TW_LAB_BREAK_EVEN_EDGE = 2048 };
 
 /* tw_lab_break_even - *edge: the smallest square product, of 64, 128, 256 ... up to `most`, that `other` computes
- * faster than `one`, operands in host memory; 0: none. Measured now, with 4 products of each size on both. dtype TW_F32
- * or TW_F64; most 1 to 32768. Returns TW_OK, TW_BAD_ARGUMENT, TW_NO_MEMORY, or what a product failed with. */
+ * in less than nine tenths of the time of `one`, operands in host memory; 0: none. Measured now, with 4 products of
+ * each size on both. dtype TW_F32 or TW_F64; most 1 to 32768. Returns TW_OK, TW_BAD_ARGUMENT, TW_NO_MEMORY, or what a
+ * product failed with. */
 TW_API tw_status tw_lab_break_even(tw_context *one, tw_context *other, tw_dtype dtype, int64_t most, int64_t *edge);
 
 /* tw_lab_peak_flops - the device's multiply-add rate in flop/s, measured now by a register-only loop of independent

@@ -1,6 +1,7 @@
 /* batch.c - gemm_batch_strided and gemm_batch of libtilewright_blas.so: each item has the bits of gemm, by every name,
  * op and order, and nothing beside the items is written. sbgemm: exact on small integers, which bf16 holds. */
 #include "../support/tap.h"
+#include "child.h"
 #include "heard.h"
 
 #include <tilewright_blas64.h>
@@ -199,27 +200,82 @@ static void batches(char type, bool groups)
 
 /* ---- what is wrong, and what is nothing ---- */
 
+static const struct {
+    const char *name;
+    int m, lda, ldb, ldc, stride_a, stride_b, stride_c, count, columns, rows; /* numbers of cblas_xerbla */
+} wrong_calls[] = {{"m", -1, 9, 9, 9, 0, 0, 0, 2, 4, 5},          {"lda", 3, 1, 9, 9, 0, 0, 0, 2, 9, 12},
+                   {"stride_a", 3, 9, 9, 9, -1, 0, 0, 2, 10, 13}, {"ldb", 3, 9, 1, 9, 0, 0, 0, 2, 12, 9},
+                   {"stride_b", 3, 9, 9, 9, 0, -1, 0, 2, 13, 10}, {"ldc", 3, 9, 9, 1, 0, 0, 0, 2, 16, 16},
+                   {"stride_c", 3, 9, 9, 9, 0, 0, -1, 2, 17, 17}, {"count", 3, 9, 9, 9, 0, 0, 0, -1, 18, 18}};
+enum { WRONG = sizeof wrong_calls / sizeof *wrong_calls };
+
+static double operand[100];
+
+/* A call with one wrong argument, by sizes of 32 or 64 bits. */
+#define CALL_WRONGLY(i, way, size, SUFFIX, END)                                                                        \
+    do {                                                                                                               \
+        const size m = wrong_calls[i].m, n = 4, k = 5, lda = wrong_calls[i].lda, ldb = wrong_calls[i].ldb,             \
+                   ldc = wrong_calls[i].ldc, stride_a = wrong_calls[i].stride_a, stride_b = wrong_calls[i].stride_b,   \
+                   stride_c = wrong_calls[i].stride_c, count = wrong_calls[i].count;                                   \
+        const double one = 1, zero = 0;                                                                                \
+        if ((way) == FORTRAN)                                                                                          \
+            dgemm_batch_strided##END("N", "N", &m, &n, &k, &one, operand, &lda, &stride_a, operand, &ldb, &stride_b,   \
+                                     &zero, operand, &ldc, &stride_c, &count);                                         \
+        else                                                                                                           \
+            cblas_dgemm_batch_strided##SUFFIX((way) == C_ROWS ? CblasRowMajor : CblasColMajor, CblasNoTrans,           \
+                                              CblasNoTrans, m, n, k, one, operand, lda, stride_a, operand, ldb,        \
+                                              stride_b, zero, operand, ldc, stride_c, count);                          \
+    } while (0)
+
+/* Of these calls this program has no handler: each prints a line. */
+static int wrong_calls_that_print(void)
+{
+    for (int i = 0; i < WRONG; i++) {
+        CALL_WRONGLY(i, FORTRAN, int, , _);
+        CALL_WRONGLY(i, FORTRAN, int64_t, 64_, _64_);
+        CALL_WRONGLY(i, C_COLUMNS, int64_t, 64_, _64_);
+        CALL_WRONGLY(i, C_ROWS, int64_t, 64_, _64_);
+    }
+    return 0;
+}
+
 static void wrong_arguments(void)
 {
-    static const struct {
-        const char *name;
-        int m, lda, ldb, ldc, stride_a, stride_b, stride_c, count, columns, rows; /* numbers of cblas_xerbla */
-    } cases[] = {{"m", -1, 9, 9, 9, 0, 0, 0, 2, 4, 5},          {"lda", 3, 1, 9, 9, 0, 0, 0, 2, 9, 12},
-                 {"stride_a", 3, 9, 9, 9, -1, 0, 0, 2, 10, 13}, {"ldb", 3, 9, 1, 9, 0, 0, 0, 2, 12, 9},
-                 {"stride_b", 3, 9, 9, 9, 0, -1, 0, 2, 13, 10}, {"ldc", 3, 9, 9, 1, 0, 0, 0, 2, 16, 16},
-                 {"stride_c", 3, 9, 9, 9, 0, 0, -1, 2, 17, 17}, {"count", 3, 9, 9, 9, 0, 0, 0, -1, 18, 18}};
-    for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
-        double x[100] = {0}, c[100] = {0};
+    if (tap_case("lines_of_wrong_arguments_have_the_callers_numbers")) {
+        static char said[SAID], expected[SAID];
+        size_t used = 0;
+        for (int i = 0; i < WRONG; i++)
+            for (int line = 0; line < 4; line++) {
+                const int number = wrong_calls[i].columns; /* of C, by rows too; Fortran's is one less */
+                used += (size_t)snprintf(expected + used, sizeof expected - used,
+                                         line < 2 ? " ** On entry to DGEMM_BATCH_STRIDED parameter number %2d had an "
+                                                    "illegal value\n"
+                                                  : "Parameter %d to routine cblas_dgemm_batch_strided64_ was "
+                                                    "incorrect\n",
+                                         line < 2 ? number - 1 : number);
+            }
+        const int status = run_with("TILEWRIGHT_VERBOSE", "0", wrong_calls_that_print, said);
+        tap_result(status == 0 && strcmp(said, expected) == 0, "status %d, said: %s", status, said);
+    }
+    for (int i = 0; i < 2 * WRONG; i++) {
         const bool rows = i % 2;
-        if (!tap_case("wrong_%s_by_%s", cases[i / 2].name, rows ? "rows" : "columns")) continue;
+        const int expected = rows ? wrong_calls[i / 2].rows : wrong_calls[i / 2].columns;
+        if (!tap_case("wrong_%s_by_%s", wrong_calls[i / 2].name, rows ? "rows" : "columns")) continue;
         memset(&heard, 0, sizeof heard);
-        cblas_dgemm_batch_strided(rows ? CblasRowMajor : CblasColMajor, CblasNoTrans, CblasNoTrans, cases[i / 2].m, 4,
-                                  5, 1, x, cases[i / 2].lda, cases[i / 2].stride_a, x, cases[i / 2].ldb,
-                                  cases[i / 2].stride_b, 0, c, cases[i / 2].ldc, cases[i / 2].stride_c,
-                                  cases[i / 2].count);
-        const int expected = rows ? cases[i / 2].rows : cases[i / 2].columns;
+        CALL_WRONGLY(i / 2, rows ? C_ROWS : C_COLUMNS, int, , _);
         tap_result(heard.calls == 1 && heard.number == expected, "%d calls, number %d, expected %d", heard.calls,
                    heard.number, expected);
+    }
+    if (tap_case("settings_that_do_not_exist_by_rows")) {
+        int numbers[2];
+        memset(&heard, 0, sizeof heard);
+        for (int i = 0; i < 2; i++) {
+            cblas_dgemm_batch_strided(CblasRowMajor, OP(i == 0 ? 7 : 111), OP(i == 1 ? 7 : 111), 1, 1, 1, 1, operand, 1,
+                                      1, operand, 1, 1, 0, operand, 1, 1, 1);
+            numbers[i] = heard.number;
+        }
+        tap_result(heard.calls == 2 && numbers[0] == 2 && numbers[1] == 3, "%d calls, numbers %d %d", heard.calls,
+                   numbers[0], numbers[1]);
     }
     if (tap_case("a_wrong_group_ends_the_call")) {
         double x = 2, c[2] = {0, 0};
@@ -229,7 +285,7 @@ static void wrong_arguments(void)
         const CBLAS_TRANSPOSE ops[3] = {CblasNoTrans, CblasNoTrans, CblasNoTrans};
         memset(&heard, 0, sizeof heard);
         cblas_dgemm_batch(CblasColMajor, ops, ops, m, n, n, ones, at, n, at, n, zeros, at_c, n, 3, size);
-        tap_result(heard.calls == 1 && heard.number == 4 && c[0] == 4 && c[1] == 0, "%d calls, number %d, %g %g",
+        tap_result(heard.calls == 1 && heard.number == 4 && c[0] == 0 && c[1] == 0, "%d calls, number %d, %g %g",
                    heard.calls, heard.number, c[0], c[1]);
     }
     if (tap_case("null_is_told_and_nothing_is_nothing")) {
@@ -238,7 +294,7 @@ static void wrong_arguments(void)
         cblas_dgemm_batch_strided(CblasColMajor, CblasNoTrans, CblasNoTrans, 2, 2, 2, 1, NULL, 2, 0, x, 2, 0, 0, c, 2,
                                   4, 1);
         const bool told = heard.calls == 1 &&
-                          strstr(heard.text, "cblas_dgemm_batch_strided did nothing: ") == heard.text;
+                          strcmp(heard.text, "cblas_dgemm_batch_strided did nothing: a is NULL\n") == 0;
         cblas_dgemm_batch_strided(CblasColMajor, CblasNoTrans, CblasNoTrans, 2, 2, 2, 1, NULL, 2, 0, NULL, 2, 0, 0,
                                   NULL, 2, 4, 0);
         cblas_dgemm_batch_strided(CblasColMajor, CblasNoTrans, CblasNoTrans, 0, 2, 2, 1, NULL, 2, 0, NULL, 2, 0, 0,
@@ -247,6 +303,45 @@ static void wrong_arguments(void)
                           0, NULL);
         tap_result(told && heard.calls == 1 && c[0] == 5, "%d calls, %s", heard.calls, heard.text);
     }
+}
+
+/* The text of a call of two groups of two, in which one address of one array is NULL, or the array. */
+static const char *told_of_address(CBLAS_LAYOUT layout, int array, int index, double c[4])
+{
+    const CBLAS_TRANSPOSE ops[2] = {CblasNoTrans, CblasNoTrans};
+    const int ones[2] = {1, 1}, size[2] = {2, 2};
+    const double factor[2] = {1, 1}, keep[2] = {1, 1};
+    const double *a[4] = {operand, operand, operand, operand}, *b[4] = {operand, operand, operand, operand};
+    double *at_c[4] = {&c[0], &c[1], &c[2], &c[3]};
+    if (index >= 0 && array == 0) a[index] = NULL;
+    if (index >= 0 && array == 1) b[index] = NULL;
+    if (index >= 0 && array == 2) at_c[index] = NULL;
+    memset(&heard, 0, sizeof heard);
+    cblas_dgemm_batch(layout, ops, ops, ones, ones, ones, factor, index < 0 && array == 0 ? NULL : a, ones,
+                      index < 0 && array == 1 ? NULL : b, ones, keep, index < 0 && array == 2 ? NULL : at_c, ones, 2,
+                      size);
+    return heard.text;
+}
+
+static void missing_addresses(void)
+{
+    if (!tap_case("a_missing_address_is_named_before_anything_is_computed")) return;
+    char wrong_ones[400] = "";
+    size_t used = 0;
+    operand[0] = 3;
+    for (int i = 0; i < 30; i++) {
+        const int array = i / 2 % 3, index = i / 6 - 1; /* -1: the array */
+        char expected[80], where[8] = "";
+        double c[4] = {1, 2, 3, 4};
+        if (index >= 0) snprintf(where, sizeof where, "[%d]", index);
+        snprintf(expected, sizeof expected, "cblas_dgemm_batch did nothing: %c_array%s is NULL\n", "abc"[array], where);
+        const char *told = told_of_address(i % 2 ? CblasRowMajor : CblasColMajor, array, index, c);
+        if ((strcmp(told, expected) != 0 || heard.calls != 1 || heard.number != 0 || c[0] != 1 || c[3] != 4) &&
+            used < sizeof wrong_ones)
+            used += (size_t)snprintf(wrong_ones + used, sizeof wrong_ones - used, "%s", told);
+    }
+    operand[0] = 0;
+    tap_result(used == 0, "%s", wrong_ones);
 }
 
 /* ---- sbgemm ---- */
@@ -343,9 +438,11 @@ static void sbgemm(void)
             numbers[0] = heard.number;
         cblas_sbgemm(CblasColMajor, CblasNoTrans, (CBLAS_TRANSPOSE)9, 2, 2, 2, 1, x, 2, x, 2, 0, c, 2),
             numbers[1] = heard.number;
+        cblas_sbgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, 2, 2, 2, 1, x, 2, NULL, 2, 0, c, 2);
+        const bool by_rows = strcmp(heard.text, "cblas_sbgemm did nothing: b is NULL\n") == 0;
         cblas_sbgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, 2, 2, 2, 1, NULL, 2, x, 2, 0, c, 2),
             numbers[2] = heard.number;
-        tap_result(heard.calls == 3 && numbers[0] == 11 && numbers[1] == 3 && numbers[2] == 0 &&
+        tap_result(by_rows && heard.calls == 4 && numbers[0] == 11 && numbers[1] == 3 && numbers[2] == 0 &&
                        strcmp(heard.text, "cblas_sbgemm did nothing: a is NULL\n") == 0,
                    "%d calls, numbers %d %d %d: %s", heard.calls, numbers[0], numbers[1], numbers[2], heard.text);
     }
@@ -354,8 +451,9 @@ static void sbgemm(void)
 int main(int argc, char **argv)
 {
     tap_start(argc, argv);
+    wrong_arguments(); /* first: a part of it is a process whose context is new */
     for (const char *type = "sdcz"; *type != '\0'; type++) batches(*type, false), batches(*type, true);
-    wrong_arguments();
+    missing_addresses();
     sbgemm();
     return tap_finish();
 }

@@ -347,13 +347,15 @@ static void verbosity(void)
         int status = run_with("TILEWRIGHT_PROFILE", "1", profiled_calls, said);
         long long calls = 0, of_shape = 0;
         double seconds, share;
-        const char *row = strstr(said, "\n    time, s"), *name = strstr(said, "  cblas_dgemm NT m 2 n 3 k 1\n");
+        const char *row = strstr(said, "\n    time, s"),
+                   *name = strstr(said, "  cblas_dgemm row-major NT m 2 n 3 k 1\n");
         const bool told = sscanf(said, "tilewright: profile of process %*d: %lld calls", &calls) == 1 && row != NULL &&
                           name != NULL;
         for (row = name; told && row > said && row[-1] != '\n'; row--) {
         }
         const bool right = told && sscanf(row, "%lf %lf%% %lld", &seconds, &share, &of_shape) == 3;
         tap_result(status == 0 && right && calls == 126 && of_shape == 42 && lines_of(said) == 5 &&
+                       strstr(said, "  cblas_dgemm column-major TN m 2 n 3 k 1\n") != NULL &&
                        strstr(said, "  sgemm_ NT m 2 n 3 k 1\n") != NULL,
                    "status %d, %lld calls, %lld of the first shape, said: %s", status, calls, of_shape, said);
     }

@@ -1,10 +1,11 @@
 /* route.c - TILEWRIGHT_BLAS_ENGINE=cuda: what goes to the GPU and what stays, that both are right, and what is said
- * where there is none. What needs a GPU is skipped without one. */
+ * where there is none or it fails. What needs a GPU is skipped without one; the others meet a fake one. */
 #include "../support/tap.h"
 #include "child.h"
 
 #include <tilewright_blas.h>
 
+#include <dlfcn.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -104,11 +105,84 @@ static void wrong_break_even(void)
                "status %d, said: %s", status, said);
 }
 
+/* ---- on a fake GPU, which multiplies with alpha 1 and beta 0 ---- */
+
+enum { EDGE = 100, ITEM = EDGE * EDGE };
+
+static const char *faults; /* what fails, as tests/fakes/fake.h reads it; "": nothing */
+
+static void open_fake(void)
+{
+    if (dlopen(FAKES_FOLDER "/cuda/libcuda.so.1", RTLD_NOW) == NULL) _exit(99);
+    setenv("FAKE_CUDA", "product=1 sm=75", 1);
+    setenv("FAKES", faults, 1);
+    setenv("TILEWRIGHT_NVRTC", FAKES_FOLDER "/nvrtc/libnvrtc.so.13", 1);
+    setenv("TILEWRIGHT_CACHE", "off", 1);
+    setenv("TILEWRIGHT_BLAS_ENGINE", "cuda", 1);
+    setenv("TILEWRIGHT_BLAS_BREAK_EVEN", "64", 1);
+    for (int i = 0; i < N * LD; i++) a[i] = 1, b[i] = 2, c[i] = 3;
+}
+
+static int differ(int elements, float expected)
+{
+    int wrong = 0;
+    for (int i = 0; i < elements; i++) wrong += c[i] != expected;
+    return wrong != 0;
+}
+
+static int single_and_batch(void)
+{
+    open_fake();
+    cblas_sgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, EDGE, EDGE, EDGE, 1, a, EDGE, b, EDGE, 0, c, EDGE);
+    const int wrong = differ(ITEM, 2 * EDGE);
+    memset(c, 0, sizeof c);
+    cblas_sgemm_batch_strided(CblasColMajor, CblasNoTrans, CblasNoTrans, EDGE, EDGE, EDGE, 1, a, EDGE, ITEM, b, EDGE,
+                              ITEM, 0, c, EDGE, ITEM, 3);
+    return wrong || differ(3 * ITEM, 2 * EDGE);
+}
+
+static int without_old_c(void)
+{
+    open_fake();
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, EDGE, EDGE, EDGE, 1, a, EDGE, b, EDGE, 0, c, EDGE);
+    return differ(ITEM, 2 * EDGE);
+}
+
+static int with_old_c(void)
+{
+    open_fake();
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, EDGE, EDGE, EDGE, 1, a, EDGE, b, EDGE, 1, c, EDGE);
+    return 0;
+}
+
+static void on_a_fake(const char *name, const char *fails, int (*body)(void), const char *const expected[2])
+{
+    char said[SAID];
+    if (!tap_case("%s", name)) return;
+    faults = fails;
+    const int status = run_with("TILEWRIGHT_VERBOSE", "1", body, said);
+    tap_result(status == 0 && strstr(said, expected[0]) != NULL && strstr(said, expected[1]) != NULL,
+               "status %d, said: %s", status, said);
+}
+
+static void fakes(void)
+{
+    static const char failing[] = "cuMemcpyDtoHAsync_v2=700 cuMemcpyDtoH_v2=700 cuMemcpy2DUnaligned_v2=700";
+    on_a_fake("a_large_product_and_a_batch_of_them_are_a_gpu_s", "", single_and_batch,
+              (const char *const[]){", on cuda | tilewright bench", ", on cuda\n"}); /* of sgemm, of the batch */
+    on_a_fake("what_a_gpu_fails_to_compute_the_cpu_does", failing, without_old_c,
+              (const char *const[]){"tilewright: the GPU did not compute a product, which the cpu computes: ",
+                                    ", on cuda and cpu | "});
+    on_a_fake("a_gpu_that_fails_may_leave_c_undefined", failing, with_old_c,
+              (const char *const[]){"cblas_sgemm failed, and its result is undefined: ", ""});
+}
+
 int main(int argc, char **argv)
 {
     tap_start(argc, argv);
     wrong_break_even();
     routes();
     measured();
+    fakes();
     return tap_finish();
 }
