@@ -237,12 +237,16 @@ static tw_status with(void (*change)(tw_problem *, tw_batch *))
     return tw_gemm_batched(NULL, &p, &batch, a, b, c);
 }
 
-static tw_status by_address(void **a_items, void **b_items, void **c_items, int64_t stride)
+static tw_status by_address(void **a_items, void **b_items, void **c_items)
 {
     tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, 2, 3, 4);
-    tw_batch batch = {.size = sizeof batch, .pointers = 1, .count = 2, .stride_b = stride};
+    tw_batch batch = {.size = sizeof batch, .pointers = 1, .count = 2};
     return tw_gemm_batched(NULL, &p, &batch, a_items, b_items, c_items);
 }
+
+static void addressed_a(tw_problem *p, tw_batch *x) { (void)p, x->pointers = 1, x->stride_b = x->stride_c = 0; }
+static void addressed_b(tw_problem *p, tw_batch *x) { (void)p, x->pointers = 1, x->stride_a = x->stride_c = 0; }
+static void addressed_c(tw_problem *p, tw_batch *x) { (void)p, x->pointers = 1, x->stride_a = x->stride_b = 0; }
 
 static void no_size(tw_problem *p, tw_batch *x) { (void)p, x->size = 0; }
 static void negative_count(tw_problem *p, tw_batch *x) { (void)p, x->count = -1; }
@@ -275,8 +279,9 @@ static void error_cases(void)
     expect_call("error: count", with(negative_count), TW_BAD_ARGUMENT, "batch.count is -1, expected 0 or more", 7);
     expect_call("error: form", with(odd_form), TW_BAD_ARGUMENT, "batch.pointers is 2, expected 0 or 1", 7);
     expect_call("error: stride of A", with(negative_a), TW_BAD_ARGUMENT, "batch.stride_a is -8, expected 0 or more", 7);
-    expect_call("error: stride of B", with(negative_b), TW_BAD_ARGUMENT, "batch.stride_b is -9223372036854775808", 7);
-    expect_call("error: stride of C", with(negative_c), TW_BAD_ARGUMENT, "batch.stride_c is -6", 7);
+    expect_call("error: stride of B", with(negative_b), TW_BAD_ARGUMENT,
+                "batch.stride_b is -9223372036854775808, expected 0 or more", 7);
+    expect_call("error: stride of C", with(negative_c), TW_BAD_ARGUMENT, "batch.stride_c is -6, expected 0 or more", 7);
     expect_call("error: A too long", with(huge_a), TW_BAD_ARGUMENT,
                 "a spans more bytes than this machine can address: 3 items", 7);
     expect_call("error: count too high", with(huge_count), TW_BAD_ARGUMENT, "spans more bytes", 7);
@@ -290,15 +295,19 @@ static void error_cases(void)
                 "batch.stride_c is 3, so that items of C overlap", 7);
     expect_call("error: a NULL", tw_gemm_batched(NULL, &p, &batch, NULL, b, c), TW_BAD_ARGUMENT,
                 "a is NULL, expected 2 x 4", 7);
-    expect_call("error: no addresses", by_address(NULL, b_items, c_items, 0), TW_BAD_ARGUMENT,
+    expect_call("error: no addresses", by_address(NULL, b_items, c_items), TW_BAD_ARGUMENT,
                 "a is NULL, expected an array of 2 addresses", 7);
-    expect_call("error: crooked addresses", by_address(a_items, (void **)((char *)b_items + 1), c_items, 0),
+    expect_call("error: crooked addresses", by_address(a_items, (void **)((char *)b_items + 1), c_items),
                 TW_BAD_ARGUMENT, "b is not aligned to an address", 7);
-    expect_call("error: an address is NULL", by_address(a_items, b_items, hole, 0), TW_BAD_ARGUMENT, "c[1] is NULL", 7);
-    expect_call("error: an address is crooked", by_address(crooked, b_items, c_items, 0), TW_BAD_ARGUMENT,
+    expect_call("error: an address is NULL", by_address(a_items, b_items, hole), TW_BAD_ARGUMENT, "c[1] is NULL", 7);
+    expect_call("error: an address is crooked", by_address(crooked, b_items, c_items), TW_BAD_ARGUMENT,
                 "a[0] is not aligned to one element", 7);
-    expect_call("error: addresses and strides", by_address(a_items, b_items, c_items, 12), TW_BAD_ARGUMENT,
+    expect_call("error: addresses and a stride of A", with(addressed_a), TW_BAD_ARGUMENT,
+                "stride_c are 8, 0, 0, expected 0", 7);
+    expect_call("error: addresses and a stride of B", with(addressed_b), TW_BAD_ARGUMENT,
                 "stride_c are 0, 12, 0, expected 0", 7);
+    expect_call("error: addresses and a stride of C", with(addressed_c), TW_BAD_ARGUMENT,
+                "stride_c are 0, 0, 6, expected 0", 7);
     expect_call("error: streams of the cpu engine", tw_enqueue_batched(NULL, &p, &batch, a, b, c, NULL),
                 TW_BAD_ARGUMENT, "the cpu engine, which has no streams", 7);
     expect_call("error: nothing to prepare", tw_prepare_batched(NULL, &p, NULL), TW_BAD_ARGUMENT, "batch is NULL", 7);
