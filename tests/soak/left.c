@@ -1,10 +1,11 @@
 /* left.c - what a round leaves over: file descriptors, threads, memory. */
-#define _GNU_SOURCE /* mallinfo2 */
+#define _GNU_SOURCE /* mallinfo2, gettid */
 #include "soak.h"
 
 #include <dirent.h>
 #include <malloc.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -27,6 +28,23 @@ int threads_over(int allowed)
         nanosleep(&(struct timespec){0, 1000000}, NULL);
     }
     return count - allowed;
+}
+
+bool others_wait(void)
+{
+    bool wait = true;
+    DIR *list = opendir("/proc/self/task");
+    for (struct dirent *each; list != NULL && (each = readdir(list)) != NULL;) {
+        char path[300], state = '\0';
+        if (atoi(each->d_name) == 0 || atoi(each->d_name) == gettid()) continue;
+        snprintf(path, sizeof path, "/proc/self/task/%s/stat", each->d_name);
+        FILE *stat = fopen(path, "r");
+        if (stat == NULL) continue; /* it has ended */
+        wait = fscanf(stat, "%*d (%*[^)]) %c", &state) == 1 && state == 'S' && wait;
+        fclose(stat);
+    }
+    if (list != NULL) closedir(list);
+    return wait;
 }
 
 /* What a process holds: bytes in small blocks, in large ones, and resident. Large: mapped one by one. */

@@ -87,6 +87,9 @@ int entries_of(const char *folder);
 /* threads_over - how many of this process there are above so many; those that were joined have time to vanish. */
 int threads_over(int allowed);
 
+/* others_wait - does every other thread of this process wait for something? */
+bool others_wait(void);
+
 /* watch_begin - before the first round.
  * watch_memory - after round 0, 1, ...: has what the process holds grown since the first ones? Fails the run if so. */
 void watch_begin(void);

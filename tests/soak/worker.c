@@ -272,16 +272,18 @@ static bool compute_somewhere(const place *at, uint64_t seed)
 
 /* ---- children ---- */
 
-/* Sanitizers' allocators keep no order with a fork: there a fork waits until no other thread computes. */
+/* AddressSanitizer's allocator keeps no order with a fork: a child would wait for ever for what another thread held. There
+ * a fork waits until no other thread uses the library, and until the library's own, which it may have begun just now,
+ * wait for work. */
 static pthread_rwlock_t computing = PTHREAD_RWLOCK_INITIALIZER;
 
 static void lock_computing(bool forks)
 {
     if (!UNDER_ASAN) return;
-    if (forks)
-        pthread_rwlock_wrlock(&computing);
-    else
+    if (!forks)
         pthread_rwlock_rdlock(&computing);
+    else
+        for (pthread_rwlock_wrlock(&computing); !others_wait();) sched_yield();
 }
 
 static void unlock_computing(void)
@@ -374,11 +376,14 @@ static bool in_executed_child(const place *at, uint64_t seed)
 {
     static const char *const threads[] = {NULL, "1", "2", "3", "8", "64"}, *const omp[] = {NULL, "1", "4", "3,2"};
     die d = {.seed = element_mix(seed, 1004)};
+    const char *const threads_word = pick(&d, threads, 6), *const omp_word = pick(&d, omp, 4);
+    lock_computing(false);
+    const char *const set = usable(pick(&d, sets, SETS));
+    unlock_computing();
     char program[] = "/proc/self/exe", child[] = "--child", number[32], with[] = "--state", state[16];
     snprintf(number, sizeof number, "%llu", (unsigned long long)seed), snprintf(state, sizeof state, "%d", soak_state);
-    const char *const variables[][2] = {{"TILEWRIGHT_THREADS", pick(&d, threads, 6)},
-                                        {"OMP_NUM_THREADS", pick(&d, omp, 4)},
-                                        {"TILEWRIGHT_CPU", usable(pick(&d, sets, SETS))}};
+    const char *const variables[][2] = {
+        {"TILEWRIGHT_THREADS", threads_word}, {"OMP_NUM_THREADS", omp_word}, {"TILEWRIGHT_CPU", set}};
     return execute(at, (char *[]){program, with, state, child, number, NULL}, variables, 3);
 }
 
