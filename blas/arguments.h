@@ -54,15 +54,15 @@ static inline int op_from(int op)
 /* The conjugate transpose of a real matrix is its transpose. */
 static inline int real_op(int op) { return op == TW_C ? TW_T : op; }
 
-/* The settings of a C call to gemm, or to one like it. False: one does not exist, and was reported, of B as number_b. */
-static inline bool gemm_settings_exist(const blas_caller *caller, int layout, int op_a, int op_b, int number_b)
+/* The settings of a C call to gemm, or to one like it. False: one does not exist, and was reported. */
+static inline bool gemm_settings_exist(const blas_caller *caller, int layout, int op_a, int op_b)
 {
     if (layout != CblasRowMajor && layout != CblasColMajor)
         blas_report_setting(caller, 1, "layout", layout);
     else if (op_from(op_a) == NONE)
         blas_report_setting(caller, 2, "TransA", op_a);
     else if (op_from(op_b) == NONE)
-        blas_report_setting(caller, number_b, "TransB", op_b);
+        blas_report_setting(caller, 3, "TransB", op_b);
     else
         return true;
     return false;

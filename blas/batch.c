@@ -102,7 +102,7 @@ static bool take(group *x)
 {
     const char letter_a = (char)x->op_a, letter_b = (char)x->op_b;
     char text[60];
-    if (x->caller->from_c && !gemm_settings_exist(x->caller, x->layout, x->op_a, x->op_b, 3)) return false;
+    if (x->caller->from_c && !gemm_settings_exist(x->caller, x->layout, x->op_a, x->op_b)) return false;
     x->op_a = x->caller->from_c ? op_from(x->op_a) : op_of(&letter_a);
     x->op_b = x->caller->from_c ? op_from(x->op_b) : op_of(&letter_b);
     if (!blas_is_complex(x->dtype)) x->op_a = real_op(x->op_a), x->op_b = real_op(x->op_b);

@@ -96,7 +96,7 @@ void C_NAME(sbgemm)(CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE o
     const blas_caller *caller = &callers[rows];
     call x = {
         caller, real_op(op_from((int)op_a)), real_op(op_from((int)op_b)), m, n, k, lda, ldb, ldc, alpha, beta, a, b, c};
-    if (!gemm_settings_exist(caller, (int)layout, (int)op_a, (int)op_b, 3)) return;
+    if (!gemm_settings_exist(caller, (int)layout, (int)op_a, (int)op_b)) return;
     if (rows) {
         EXCHANGE(int, x.op_a, x.op_b);
         EXCHANGE(integer, x.m, x.n);

@@ -112,8 +112,7 @@ static inline void multiply_from_c(call *x, bool rows)
         const blas_caller *caller = &callers[rows];                                                                    \
         call x = {caller, id,  op_from((int)op_a),  op_from((int)op_b), m, n, k, lda,                                  \
                   ldb,    ldc, VALUE_##type(alpha), VALUE_##type(beta), a, b, c};                                      \
-        /* where rows, the reference gives TransB the number of TransA */                                              \
-        if (gemm_settings_exist(caller, (int)layout, (int)op_a, (int)op_b, rows ? 2 : 3)) multiply_from_c(&x, rows);   \
+        if (gemm_settings_exist(caller, (int)layout, (int)op_a, (int)op_b)) multiply_from_c(&x, rows);                 \
     }
 
 ENTRIES(f32, TW_F32, "SGEMM ", sgemm)

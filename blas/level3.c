@@ -282,7 +282,7 @@ static call of_columns(const routine *r, call x)
         EXCHANGE(integer, x.lda, x.ldb);
         EXCHANGE(const void *, x.a, x.b);
     } else if (r->k) {
-        x.op_a = other_op(r, x.op_a);
+        x.op_a = op_taken(r, x.dtype, x.op_a) == NONE ? NONE : other_op(r, x.op_a);
         if (r->hermitian) x.alpha = scalar_conjugate(x.alpha);
     }
     return x;
@@ -314,8 +314,7 @@ static void run_from_c(const routine *r, const blas_caller callers[2], const set
                  {r->diag, x->diag, s->diag, "Diag"}};
     for (size_t i = 0; i < sizeof given / sizeof *given; i++)
         if (given[i].there && ++at && given[i].found == NONE) {
-            const bool is_3 = rows && i == 1 && r->k && !r->op_b && r != &her2k; /* to the reference */
-            blas_report_setting(x->caller, is_3 ? 3 : at, given[i].name, given[i].setting);
+            blas_report_setting(x->caller, at, given[i].name, given[i].setting);
             return;
         }
     call mapped = rows ? of_columns(r, *x) : *x;

@@ -38,13 +38,13 @@
  *            from Fortran go to xerbla_. Of calls from C a wrong layout, side, uplo, op or diag and a NULL operand go
  *            to cblas_xerbla; a wrong size or leading dimension goes to xerbla_ if there is one, else to cblas_xerbla.
  *            Where that handler is missing, a line is printed on stderr and the call returns.
- * Numbers    are the reference's. xerbla_ gets that of the Fortran call, from 1; cblas_xerbla one more. A row-major
+ * Numbers    are those of the reference's sources of August 2026. xerbla_ gets that of the Fortran call, from 1; cblas_xerbla one more. A row-major
  *            call is checked as the column-major call on the transposes, so it comes with the numbers of that: m and n
  *            exchanged (gemm, symm, trmm, trsm; n is checked first), lda and ldb exchanged (gemm, gemmtr). The line on
- *            stderr has the caller's own numbers. In row-major calls a wrong op of gemm's B is 2, of
- *            gemm_batch's, gemm_batch_strided's and sbgemm's 3, and a wrong uplo of
- *            syrk, syr2k and herk 3, on stderr too. csyrk and csyr2k refuse the conjugate transpose, cherk and cher2k
- *            the transpose, as argument 2; in row-major calls they take either as the other.
+ *            stderr has the caller's own numbers. Older references have others in row-major calls: 2 for a wrong op of
+ *            gemm's B, 3 for a wrong uplo of syrk, syr2k and herk. csyrk and csyr2k refuse the conjugate transpose,
+ *            cherk and cher2k the transpose, as argument 2 of the Fortran call; older references take them in row-major
+ *            calls, as the other transpose.
  * Error      u, g() and S as in tilewright.h, where no sum is subnormal or overflows, even before alpha; q: the order
  *            of A; d: 1 where q <= 32, and 1 more for each doubling of 32 until it reaches q. Why: docs/ACCURACY.md.
  *              sbgemm               as bf16 in tilewright.h

@@ -100,6 +100,13 @@ broken_checks() { broken 3; }
 
 # same FLAGS ... - the reference's handlers and ours are told the same, but for a second blank behind the routine's name; and the
 # reference calls trmm's op TransA in columns and Trans in rows.
+# In July 2026 the reference mended its numbers of two settings of row-major calls: what an older one tells is mended here.
+mended() {
+    sed -z -e 's/ 2 Illegal TransB/ 3 Illegal TransB/g; s/\(cblas_[a-z]*\(syr\|her\)[2k]*\) 3 Illegal Uplo/\1 2 Illegal Uplo/g' \
+        -e 's/Parameter 2\( to routine [a-z0-9_]* was incorrect\nIllegal TransB\)/Parameter 3\1/g' \
+        -e 's/Parameter 3\( to routine cblas_[a-z]*\(syr\|her\)[2k]* was incorrect\nIllegal Uplo\)/Parameter 2\1/g'
+}
+
 same() {
     need_reference || return 1
     "$compiler" -std=c11 -D_POSIX_C_SOURCE=200809L -rdynamic "$@" "$root/tests/blas/errors.c" -o errors -ldl || return 1
@@ -107,6 +114,7 @@ same() {
         ./errors "$library" >told || { echo "$library: exit status $?" && return 1; }
         sed 's/Illegal Trans /Illegal TransA /' told >"told.$(basename "$library")"
     done
+    mended <"told.$(basename "$reference")" >told && mv told "told.$(basename "$reference")"
     [ "$(grep -c ': *[a-zA-Z]' "told.$(basename "$reference")")" -gt 300 ] || { echo "too few errors were told" && return 1; }
     diff -b "told.$(basename "$reference")" told.libtilewright_blas.so >differences || { head -n 8 differences && return 1; }
 }

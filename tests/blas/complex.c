@@ -589,7 +589,7 @@ static void special_values(void)
     }
 }
 
-/* What the reference refuses: number 2 of the Fortran call. From C by rows it takes either. */
+/* What the reference refuses: number 2 of the Fortran call. */
 static void ops_of_updates(void)
 {
     static const struct {
@@ -597,11 +597,10 @@ static void ops_of_updates(void)
         CBLAS_LAYOUT layout;
         CBLAS_TRANSPOSE op;
         bool hermitian;
-        int calls;
-    } cases[] = {{"zsyrk_has_no_conjugate_transpose", CblasColMajor, CblasConjTrans, false, 1},
-                 {"zherk_has_no_transpose", CblasColMajor, CblasTrans, true, 1},
-                 {"zsyrk_by_rows_takes_it_as_a_transpose", CblasRowMajor, CblasConjTrans, false, 0},
-                 {"zherk_by_rows_takes_it_as_the_conjugate", CblasRowMajor, CblasTrans, true, 0}};
+    } cases[] = {{"zsyrk_has_no_conjugate_transpose", CblasColMajor, CblasConjTrans, false},
+                 {"zherk_has_no_transpose", CblasColMajor, CblasTrans, true},
+                 {"zsyrk_by_rows_has_no_conjugate_transpose", CblasRowMajor, CblasConjTrans, false},
+                 {"zherk_by_rows_has_no_transpose", CblasRowMajor, CblasTrans, true}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         double a[2] = {1, 2}, c[2] = {0, 0};
         const double one[2] = {1, 0};
@@ -611,11 +610,8 @@ static void ops_of_updates(void)
             cblas_zherk(cases[i].layout, CblasLower, cases[i].op, 1, 1, 1, a, 1, 0, c, 1);
         else
             cblas_zsyrk(cases[i].layout, CblasLower, cases[i].op, 1, 1, one, a, 1, one, c, 1);
-        const bool made = cases[i].calls > 0   ? c[0] == 0 && c[1] == 0
-                          : cases[i].hermitian ? c[0] == 5 && c[1] == 0
-                                               : c[0] == -3 && c[1] == 4;
-        tap_result(made && heard.calls == cases[i].calls && heard.number == 3 * cases[i].calls,
-                   "%d calls, number %d, %g%+gi", heard.calls, heard.number, c[0], c[1]);
+        tap_result(c[0] == 0 && c[1] == 0 && heard.calls == 1 && heard.number == 3, "%d calls, number %d, %g%+gi",
+                   heard.calls, heard.number, c[0], c[1]);
     }
 }
 
