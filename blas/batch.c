@@ -29,10 +29,15 @@ typedef struct group {
  * dimension. */
 static int first_wrong(const group *x)
 {
+    enum { LDA = 8, LDB = 10, LDC = 13 }; /* gemm's numbers */
     const int of_gemm = gemm_first_wrong(x->op_a, x->op_b, x->m, x->n, x->k, x->lda, x->ldb, x->ldc);
     if (x->by_address) return of_gemm > 0 ? of_gemm : x->count < 0 ? 15 : 0;
-    if (of_gemm > 0) return of_gemm < 10 ? of_gemm : of_gemm == 10 ? 11 : 15;
-    return x->stride_a < 0 ? 9 : x->stride_b < 0 ? 12 : x->stride_c < 0 ? 16 : x->count < 0 ? 17 : 0;
+    if (of_gemm > 0 && of_gemm <= LDA) return of_gemm;
+    if (x->stride_a < 0) return 9;
+    if (of_gemm == LDB) return 11;
+    if (x->stride_b < 0) return 12;
+    if (of_gemm == LDC) return 15;
+    return x->stride_c < 0 ? 16 : x->count < 0 ? 17 : 0;
 }
 
 static bool reads(const group *x) { return x->k > 0 && scalar_is_set(x->alpha); }
@@ -53,7 +58,7 @@ static tw_problem item_of(const group *x)
 
 static const void *at(const group *x, const void *first, int64_t stride, integer i)
 {
-    if (x->by_address) return ((const void *const *)first)[x->first + i];
+    if (x->by_address) return first != NULL ? ((const void *const *)first)[x->first + i] : NULL;
     return first != NULL ? (const char *)first + (size_t)stride * (size_t)i * (size_t)blas_bytes(x->dtype) : NULL;
 }
 
@@ -72,16 +77,31 @@ static bool has_addresses(const group *x, const void *array, const char *name, c
     return true;
 }
 
-/* Which operand is missing, as the caller calls it; NULL: none. */
-static const char *missing(const group *x, char text[60])
+/* Of an operand at strides; the last item begins where memory ends, at most. */
+static bool has_strides(const group *x, int64_t stride, const char *name, char text[60])
+{
+    snprintf(text, 60, "%s spans more bytes than this machine can address", name);
+    return blas_fits(x->count, 0, stride, blas_bytes(x->dtype));
+}
+
+/* Which operand is needed and NULL, or longer than memory, as the caller calls it; NULL: none. */
+static const char *unusable(const group *x, char text[60])
 {
     if (changes_nothing(x)) return NULL;
     const tw_problem p = item_of(x);
     const bool rows = x->caller->row_major;
-    if (!x->by_address) return blas_missing(x->caller, &p, x->b, x->a, x->c);
-    return has_addresses(x, x->c, "c_array", text) &&
-                   (!reads(x) || (has_addresses(x, rows ? x->b : x->a, "a_array", text) &&
-                                  has_addresses(x, rows ? x->a : x->b, "b_array", text)))
+    const void *const a = rows ? x->b : x->a, *const b = rows ? x->a : x->b;
+    const char *const of_item = x->by_address ? blas_unusable(x->caller, &p, &p, &p, &p) /* its sizes alone */
+                                              : blas_unusable(x->caller, &p, x->b, x->a, x->c);
+    if (of_item != NULL) return of_item;
+    if (x->by_address)
+        return has_addresses(x, x->c, "c_array", text) &&
+                       (!reads(x) || (has_addresses(x, a, "a_array", text) && has_addresses(x, b, "b_array", text)))
+                   ? NULL
+                   : text;
+    return has_strides(x, x->stride_c, "c", text) &&
+                   (!reads(x) || (has_strides(x, rows ? x->stride_b : x->stride_a, "a", text) &&
+                                  has_strides(x, rows ? x->stride_a : x->stride_b, "b", text)))
                ? NULL
                : text;
 }
@@ -97,21 +117,27 @@ static group of_columns(group x)
     return x;
 }
 
-/* Brings a group to Fortran's terms. False: something is wrong with it, and was reported. */
-static bool take(group *x)
+/* Brings a group to Fortran's terms. False: a setting does not exist, and was reported. */
+static bool map(group *x)
 {
     const char letter_a = (char)x->op_a, letter_b = (char)x->op_b;
-    char text[60];
     if (x->caller->from_c && !gemm_settings_exist(x->caller, x->layout, x->op_a, x->op_b)) return false;
     x->op_a = x->caller->from_c ? op_from(x->op_a) : op_of(&letter_a);
     x->op_b = x->caller->from_c ? op_from(x->op_b) : op_of(&letter_b);
     if (!blas_is_complex(x->dtype)) x->op_a = real_op(x->op_a), x->op_b = real_op(x->op_b);
     if (x->caller->row_major) *x = of_columns(*x);
+    return true;
+}
+
+/* Reports what is wrong with a group: false. */
+static bool is_right(const group *x)
+{
+    char text[60];
     const int wrong = first_wrong(x);
-    const char *const lacks = wrong > 0 ? NULL : missing(x, text);
+    const char *const why = wrong > 0 ? NULL : unusable(x, text);
     if (wrong > 0) blas_report(x->caller, wrong);
-    if (lacks != NULL) blas_report_failure(x->caller, false, lacks);
-    return wrong == 0 && lacks == NULL;
+    if (why != NULL) blas_report_failure(x->caller, false, why);
+    return wrong == 0 && why == NULL;
 }
 
 /* ---- the products ---- */
@@ -131,8 +157,9 @@ static const void *array_of(const group *x, const void *first)
     return x->by_address && first != NULL ? (const void *const *)first + x->first : first;
 }
 
-/* NULL: computed. A GPU gets its products one by one, as do addresses that are not aligned, C at strides that overlap,
- * and what has no memory: in all of these the batch has written nothing. */
+/* NULL: computed. A GPU gets its products one by one. So does the cpu where addresses are not aligned, C lies at
+ * strides that overlap, or there is no memory, which it asks for before it computes: the batch has written nothing
+ * then. */
 static const char *multiply(const group *x, const tw_problem *p)
 {
     const tw_batch batch = {.size = sizeof batch,
@@ -146,23 +173,23 @@ static const char *multiply(const group *x, const tw_problem *p)
     const tw_status status = tw_gemm_batched(context, p, &batch, array_of(x, x->b), array_of(x, x->a),
                                              (void *)(uintptr_t)array_of(x, x->c));
     if (status == TW_BAD_ARGUMENT || status == TW_NO_MEMORY) return multiply_each(x, p);
-    if (status != TW_OK) return tw_error_text();
-    blas_wrote();
-    return NULL;
+    return status == TW_OK ? NULL : tw_error_text();
 }
 
-/* A group that take() took. */
-static void run(const group *x)
+/* A group that is right; others of the call wrote some of the result before. False: it failed, and was reported. */
+static bool run(const group *x, bool others_wrote)
 {
     char said[SAID_BYTES] = "";
-    if (changes_nothing(x)) return;
+    if (changes_nothing(x)) return true;
     const tw_problem p = item_of(x);
     const double start_s = blas_start();
+    if (others_wrote) blas_wrote();
     const char *failed = multiply(x, &p);
     if (start_s > 0) blas_describe(x->caller, &p, x->count, said);
     blas_finish(x->caller, failed, start_s,
                 (blas_is_complex(x->dtype) ? 8 : 2) * (double)x->m * (double)x->n * (double)x->k * (double)x->count,
                 said, NULL);
+    return failed == NULL;
 }
 
 /* ---- groups ---- */
@@ -207,26 +234,29 @@ static group group_at(const groups *all, integer i, int64_t first)
 static void run_groups(const groups *all)
 {
     int64_t first = 0;
+    bool wrote = false, good = true;
+    if (all->caller->from_c && !gemm_settings_exist(all->caller, all->layout, CblasNoTrans, CblasNoTrans)) return;
     if (all->count < 0) {
         blas_report(all->caller, 14);
         return;
     }
     for (integer i = 0; i < all->count; i++) {
         group x = group_at(all, i, first);
-        if (!take(&x)) return;
+        if (!map(&x) || !is_right(&x)) return;
         first += x.count;
     }
     first = 0;
-    for (integer i = 0; i < all->count; i++) {
+    for (integer i = 0; good && i < all->count; i++) {
         group x = group_at(all, i, first);
-        if (take(&x)) run(&x);
+        good = map(&x) && run(&x, wrote);
+        wrote = wrote || !changes_nothing(&x);
         first += x.count;
     }
 }
 
 static void run_one(group *x)
 {
-    if (take(x)) run(x);
+    if (map(x) && is_right(x)) run(x, false);
 }
 
 /* ---- names ---- */
@@ -251,8 +281,8 @@ static void run_one(group *x)
                        integer ldc, integer stride_c, integer count)                                                   \
     {                                                                                                                  \
         static const blas_caller callers[] = {                                                                         \
-            {upper, STRING(C_NAME(lower)), true, false, BLAS_WIDE},                                                    \
-            {upper, STRING(C_NAME(lower)), true, true, BLAS_WIDE, {4, 5, 9, 12, 10, 13}}};                             \
+            {upper, STRING(C_NAME(lower)), true, false, BLAS_WIDE, {0}, true},                                         \
+            {upper, STRING(C_NAME(lower)), true, true, BLAS_WIDE, {4, 5, 9, 12, 10, 13}, true}};                       \
         run_one(&(group){.caller = &callers[layout == CblasRowMajor], .dtype = id, .layout = (int)layout,              \
                          .op_a = (int)op_a, .op_b = (int)op_b, .m = m, .n = n, .k = k, .lda = lda, .ldb = ldb,         \
                          .ldc = ldc, .count = count, .stride_a = stride_a, .stride_b = stride_b, .stride_c = stride_c, \
@@ -278,8 +308,8 @@ static void run_one(group *x)
                        const integer *group_size)                                                                      \
     {                                                                                                                  \
         static const blas_caller callers[] = {                                                                         \
-            {upper, STRING(C_NAME(lower)), true, false, BLAS_WIDE},                                                    \
-            {upper, STRING(C_NAME(lower)), true, true, BLAS_WIDE, {4, 5, 9, 11}}};                                     \
+            {upper, STRING(C_NAME(lower)), true, false, BLAS_WIDE, {0}, true},                                         \
+            {upper, STRING(C_NAME(lower)), true, true, BLAS_WIDE, {4, 5, 9, 11}, true}};                               \
         run_groups(&(groups){.caller = &callers[layout == CblasRowMajor], .dtype = id, .layout = (int)layout,          \
                              .op_a = op_a, .op_b = op_b, .m = m, .n = n, .k = k, .lda = lda, .ldb = ldb, .ldc = ldc,   \
                              .size = group_size, .alpha = alpha, .beta = beta, .a = a, .b = b, .c = c,                 \

@@ -28,7 +28,7 @@ static float widened(const void *x, int64_t i)
     return value;
 }
 
-/* Row-major, where operands are not aligned to an element or there is no context. */
+/* Row-major, where operands are not aligned to an element or there is no memory. */
 static void multiply_plainly(const tw_problem *p, const void *a, const void *b, void *c)
 {
     const bool reads = p->k > 0 && p->alpha != 0;
@@ -53,9 +53,7 @@ static const char *multiply(const tw_problem *p, const void *a, const void *b, v
     tw_context *context = blas_context();
     const tw_status status = misaligned || context == NULL ? TW_NO_MEMORY : tw_gemm(context, p, a, b, c);
     if (status == TW_NO_MEMORY) multiply_plainly(p, a, b, c);
-    if (status != TW_OK && status != TW_NO_MEMORY) return tw_error_text();
-    blas_wrote();
-    return NULL;
+    return status == TW_OK || status == TW_NO_MEMORY ? NULL : tw_error_text();
 }
 
 static void run(const call *x)
@@ -70,7 +68,7 @@ static void run(const call *x)
     tw_problem p = tw_problem_make(TW_BF16, (tw_op)x->op_b, (tw_op)x->op_a, x->n, x->m, x->k);
     p.lda = x->ldb, p.ldb = x->lda, p.ldc = x->ldc, p.alpha = (double)x->alpha, p.beta = (double)x->beta;
     const double start_s = blas_start();
-    const char *failed = blas_missing(x->caller, &p, x->b, x->a, x->c);
+    const char *failed = blas_unusable(x->caller, &p, x->b, x->a, x->c);
     if (failed == NULL) failed = multiply(&p, x->b, x->a, x->c);
     if (start_s > 0) blas_describe(x->caller, &p, 0, said);
     blas_finish(x->caller, failed, start_s, 2 * (double)x->m * (double)x->n * (double)x->k, said, NULL);
@@ -90,8 +88,9 @@ void C_NAME(sbgemm)(CBLAS_LAYOUT layout, CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE o
                     float alpha, const uint16_t *a, integer lda, const uint16_t *b, integer ldb, float beta, float *c,
                     integer ldc)
 {
-    static const blas_caller callers[] = {{"SBGEMM", STRING(C_NAME(sbgemm)), true, false, BLAS_WIDE},
-                                          {"SBGEMM", STRING(C_NAME(sbgemm)), true, true, BLAS_WIDE, {4, 5, 9, 11}}};
+    static const blas_caller callers[] = {
+        {"SBGEMM", STRING(C_NAME(sbgemm)), true, false, BLAS_WIDE, {0}, true},
+        {"SBGEMM", STRING(C_NAME(sbgemm)), true, true, BLAS_WIDE, {4, 5, 9, 11}, true}};
     const bool rows = layout == CblasRowMajor;
     const blas_caller *caller = &callers[rows];
     call x = {

@@ -126,7 +126,6 @@ bool blas_rank(tw_dtype dtype, scalar alpha, matrix a, matrix b, scalar beta, ma
     if (!scalar_is_set(alpha)) a.cols = b.rows = 0;
     if (c.rows <= PLAIN && c.rows * c.rows * a.cols <= 2 * PLAIN) {
         plain_multiply(dtype, alpha, &a, &b, beta, &c, TW_LOWER);
-        blas_wrote();
         return true;
     }
     multiply(&w, alpha, a, b, beta, c);
@@ -162,7 +161,7 @@ static void diagonal_block(const work *w, const triangle *t, bool solves, scalar
                                    .alpha = alpha.re};
     if (context == NULL || tw_lab_triangle_compute(context, &block) != TW_OK)
         plain_triangle(w->dtype, t, solves, alpha, b);
-    blas_wrote();
+    blas_computed();
 }
 
 /* b <- alpha T b, or alpha T^-1 b. `early` is the half of b that is right first, `late` the other: of a solve that from

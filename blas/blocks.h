@@ -45,6 +45,14 @@ static inline int64_t blas_bytes(tw_dtype dtype)
     return dtype == TW_CF64 ? 16 : dtype == TW_F64 || dtype == TW_CF32 ? 8 : 4;
 }
 
+/* Can a machine address so many lines of `length` elements, ld apart? */
+static inline bool blas_fits(int64_t lines, int64_t length, int64_t ld, int64_t bytes)
+{
+    int64_t last = 0;
+    return !__builtin_mul_overflow(lines > 0 ? lines - 1 : 0, ld, &last) &&
+           !__builtin_add_overflow(last, length, &last) && last <= PTRDIFF_MAX / bytes;
+}
+
 /* All return false where a product could not be computed: tw_error_text() says why. What is not read or written:
  * the other triangle; c where beta is 0; with alpha 0 all but c. */
 

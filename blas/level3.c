@@ -233,6 +233,24 @@ static int op_taken(const routine *r, tw_dtype dtype, int op)
     return is_rank && op == (r->hermitian ? TW_T : TW_C) ? NONE : op;
 }
 
+/* Which operand is needed and NULL, or longer than memory; NULL: none. given: the call as it was made. */
+static const char *unusable(const routine *r, const call *x, const call *given)
+{
+    const int64_t bytes = blas_bytes(x->dtype),
+                  cols = r->side           ? rows_of_a(r, x)
+                         : x->op_a == TW_N ? x->k
+                                           : x->n,
+                  cols_of_b = r->m || rows_of_b(r, x) == x->k ? x->n : x->k;
+    if (given->c == NULL) return r->c ? "c is NULL" : "b is NULL";
+    if (reads(r, x) && given->a == NULL) return "a is NULL";
+    if (reads(r, x) && r->b && given->b == NULL) return "b is NULL";
+    return blas_fits(x->n, rows_of_c(r, x), x->ldc, bytes) &&
+                   (!reads(r, x) || (blas_fits(cols, rows_of_a(r, x), x->lda, bytes) &&
+                                     (!r->b || blas_fits(cols_of_b, rows_of_b(r, x), x->ldb, bytes))))
+               ? NULL
+               : "an operand spans more bytes than this machine can address";
+}
+
 /* x in Fortran's terms; made: as it was made, NULL: the same. */
 static void run(const routine *r, call *x, const call *made)
 {
@@ -246,11 +264,8 @@ static void run(const routine *r, call *x, const call *made)
     const call *given = made != NULL ? made : x;
     char said[SAID_BYTES] = "";
     const double start_s = blas_start();
-    const char *failed = given->c == NULL                          ? (r->c ? "c is NULL" : "b is NULL")
-                         : reads(r, x) && given->a == NULL         ? "a is NULL"
-                         : reads(r, x) && r->b && given->b == NULL ? "b is NULL"
-                         : !r->compute(x)                          ? tw_error_text()
-                                                                   : NULL;
+    const char *failed = unusable(r, x, given);
+    if (failed == NULL && !r->compute(x)) failed = tw_error_text();
     if (start_s > 0) describe(r, given, said, sizeof said);
     blas_finish(x->caller, failed, start_s, (blas_is_complex(x->dtype) ? 4 : 1) * r->flops(x), said, NULL);
 }
@@ -282,7 +297,7 @@ static call of_columns(const routine *r, call x)
         EXCHANGE(integer, x.lda, x.ldb);
         EXCHANGE(const void *, x.a, x.b);
     } else if (r->k) {
-        x.op_a = op_taken(r, x.dtype, x.op_a) == NONE ? NONE : other_op(r, x.op_a);
+        x.op_a = other_op(r, x.op_a);
         if (r->hermitian) x.alpha = scalar_conjugate(x.alpha);
     }
     return x;
@@ -303,6 +318,7 @@ static void run_from_c(const routine *r, const blas_caller callers[2], const set
         blas_report_setting(x->caller, 1, "layout", s->layout);
         return;
     }
+    if (rows && op_taken(r, x->dtype, x->op_a) == NONE) x->op_a = NONE; /* by columns Fortran's check finds it */
     const struct {
         bool there;
         int found, setting;

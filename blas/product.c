@@ -25,8 +25,8 @@ _Atomic(tw_context *) blas_quiet_context;
 static _Atomic(tw_context *) opened;
 static atomic_bool prints, watches; /* each call has a line; is timed, for that or for the profile */
 static _Thread_local struct {
-    bool cpu, gpu;
-} wrote; /* who wrote some of the result of this thread's call */
+    bool cpu, gpu, wrote; /* who computed some of the result; some of it may be written */
+} so_far;                 /* by this thread's call */
 
 /* Of threads that come at once the first tells what is wrong in the environment, and the others do not wait for it: a
  * child of a fork would for ever. */
@@ -152,19 +152,37 @@ static tw_status multiply_by_gpu(const tw_problem *p, const void *a, const void 
     tw_context *gpu = route_gpu(p);
     if (gpu == NULL) return TW_NO_DEVICE;
     const tw_status status = tw_gemm(gpu, p, a, b, c);
-    wrote.gpu = wrote.gpu || status == TW_OK || status == TW_DEVICE_FAILED;
-    if (status == TW_OK || (status == TW_DEVICE_FAILED && reads_c(p))) return status;
-    route_failed();
-    return TW_NO_DEVICE;
+    so_far.gpu = so_far.gpu || status == TW_OK;
+    so_far.wrote = so_far.wrote || status == TW_OK || status == TW_DEVICE_FAILED;
+    if (status == TW_OK) return status;
+    route_failed(status);
+    return status == TW_DEVICE_FAILED && reads_c(p) ? status : TW_NO_DEVICE;
 }
 
-void blas_wrote(void) { wrote.cpu = true; }
+void blas_wrote(void) { so_far.wrote = true; }
 
-const char *blas_missing(const blas_caller *caller, const tw_problem *p, const void *a, const void *b, const void *c)
+void blas_computed(void) { so_far.cpu = so_far.wrote = true; }
+
+const char *blas_unusable(const blas_caller *caller, const tw_problem *p, const void *a, const void *b, const void *c)
 {
-    if (!caller->row_major) EXCHANGE(const void *, a, b);
-    if (c == NULL) return "c is NULL";
-    return !reads(p) || (a != NULL && b != NULL) ? NULL : a == NULL ? "a is NULL" : "b is NULL";
+    static const char *const null[] = {"a is NULL", "b is NULL", "c is NULL"},
+                             *const far[] = {"a spans more bytes than this machine can address",
+                                             "b spans more bytes than this machine can address",
+                                             "c spans more bytes than this machine can address"};
+    const bool transposes_a = transposes(p->op_a), transposes_b = transposes(p->op_b);
+    const struct {
+        const void *at;
+        int64_t lines, length, ld;
+        int name;
+    } operands[] = {{c, p->m, p->n, p->ldc, 2},
+                    {a, transposes_a ? p->k : p->m, transposes_a ? p->m : p->k, p->lda, caller->row_major ? 0 : 1},
+                    {b, transposes_b ? p->n : p->k, transposes_b ? p->k : p->n, p->ldb, caller->row_major ? 1 : 0}};
+    for (int i = 0; i < (reads(p) ? 3 : 1); i++) {
+        if (operands[i].at == NULL) return null[operands[i].name];
+        if (!blas_fits(operands[i].lines, operands[i].length, operands[i].ld, (int64_t)bytes_of(p)))
+            return far[operands[i].name];
+    }
+    return NULL;
 }
 
 bool blas_multiply(const tw_problem *p, const void *a, const void *b, void *c)
@@ -178,7 +196,7 @@ bool blas_multiply(const tw_problem *p, const void *a, const void *b, void *c)
                              : tw_gemm(context, p, a, b, c);
     if (status == TW_NO_MEMORY) multiply_plainly(p, a, b, c);
     if (status != TW_OK && status != TW_NO_MEMORY) return false;
-    blas_wrote();
+    blas_computed();
     return true;
 }
 
@@ -194,7 +212,7 @@ static double now_s(void)
 double blas_start(void)
 {
     blas_context(); /* not part of the time */
-    wrote.cpu = wrote.gpu = false;
+    so_far.cpu = so_far.gpu = so_far.wrote = false;
     return atomic_load(&watches) ? now_s() : 0;
 }
 
@@ -209,9 +227,9 @@ static void print_line(const blas_caller *caller, double seconds, double flops, 
     const bool slow = seconds >= 1e-3;
     fprintf(stderr, "tilewright: %s%s %s: %.3g %s, %.3g GFLOP/s%s%s%s\n", caller->entry, order_of(caller), said,
             seconds * (slow ? 1e3 : 1e6), slow ? "ms" : "us", seconds > 0 ? flops / seconds / 1e9 : 0,
-            wrote.gpu && wrote.cpu ? ", on cuda and cpu"
-            : wrote.gpu            ? ", on cuda"
-                                   : "",
+            so_far.gpu && so_far.cpu ? ", on cuda and cpu"
+            : so_far.gpu             ? ", on cuda"
+                                     : "",
             bench != NULL ? " | " : "", bench != NULL ? bench : "");
 }
 
@@ -220,7 +238,7 @@ void blas_finish(const blas_caller *caller, const char *failed, double start_s, 
 {
     const double seconds = start_s > 0 ? now_s() - start_s : 0;
     if (failed != NULL) {
-        blas_report_failure(caller, wrote.cpu || wrote.gpu, failed);
+        blas_report_failure(caller, so_far.wrote, failed);
         return;
     }
     if (start_s > 0) profile_count(caller->entry, order_of(caller), said, seconds, flops);
@@ -250,7 +268,7 @@ void blas_describe(const blas_caller *caller, const tw_problem *p, int64_t batch
 static void describe_bench(const tw_problem *p, char *text, size_t bytes)
 {
     snprintf(text, bytes, "tilewright bench%s --dtype %s --shape %lldx%lldx%lld%s%s",
-             wrote.gpu ? " --engine cuda --host" : "", tw_lab_dtype_of(p->dtype)->name, (long long)p->m,
+             so_far.gpu ? " --engine cuda --host" : "", tw_lab_dtype_of(p->dtype)->name, (long long)p->m,
              (long long)p->n, (long long)p->k, transposes(p->op_a) ? " --transpose-a" : "",
              transposes(p->op_b) ? " --transpose-b" : "");
 }
@@ -263,7 +281,7 @@ void blas_product(const blas_caller *caller, const tw_problem *first, const void
     memcpy(p, first, first->size); /* of the first layout: no more of it is set */
     p->size = sizeof *p;
     double start_s = blas_start();
-    const char *failed = blas_missing(caller, p, a, b, c);
+    const char *failed = blas_unusable(caller, p, a, b, c);
     if (failed == NULL && !blas_multiply(p, a, b, c)) failed = tw_error_text();
     if (start_s > 0) blas_describe(caller, p, 0, said), describe_bench(p, bench, sizeof bench);
     blas_finish(caller, failed, start_s,

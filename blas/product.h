@@ -21,10 +21,12 @@ tw_context *blas_context(void);
  * operands at any addresses, without memory slower. False: tw_error_text() says why. */
 bool blas_multiply(const tw_problem *p, const void *a, const void *b, void *c);
 
-/* blas_missing - which operand of a product is needed and NULL, "c is NULL"; NULL: none. */
-const char *blas_missing(const blas_caller *caller, const tw_problem *p, const void *a, const void *b, const void *c);
+/* blas_unusable - which operand of a product is needed and NULL, or longer than memory: "c is NULL"; NULL: none. */
+const char *blas_unusable(const blas_caller *caller, const tw_problem *p, const void *a, const void *b, const void *c);
 
-/* blas_wrote - the cpu wrote some of the result of this thread's call, without blas_multiply(). */
+/* blas_computed - the cpu computed some of the result of this thread's call, without blas_multiply(). blas_wrote - some
+ * of the result had been written when it began. */
+void blas_computed(void);
 void blas_wrote(void);
 
 enum { SCALAR_BYTES = 32, SAID_BYTES = 300 };

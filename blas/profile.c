@@ -77,7 +77,7 @@ static int by_time(const void *x, const void *y)
 
 static void print_row(const row *r, double seconds)
 {
-    fprintf(stderr, "%11.4f %6.1f%% %9lld %9.2f  %s\n", r->seconds, seconds > 0 ? 100 * r->seconds / seconds : 0,
+    fprintf(stderr, "%11.6f %6.1f%% %9lld %9.2f  %s\n", r->seconds, seconds > 0 ? 100 * r->seconds / seconds : 0,
             r->calls, r->seconds > 0 ? r->flops / r->seconds / 1e9 : 0, r->name);
 }
 

@@ -34,13 +34,13 @@ static int number_in_rows(const blas_caller *caller, int number)
 /* Argument `number` of a C call; 0: none, and the sentence says what it is. */
 static void report_to_c(const blas_caller *caller, int number, const char *sentence)
 {
+    const int own = caller->row_major ? number_in_rows(caller, number) : number, told = caller->extra ? own : number;
     if (caller->wide && cblas_xerbla64_ != NULL)
-        cblas_xerbla64_(number, caller->entry, "%s", sentence);
+        cblas_xerbla64_(told, caller->entry, "%s", sentence);
     else if (!caller->wide && cblas_xerbla != NULL)
-        cblas_xerbla(number, caller->entry, "%s", sentence);
+        cblas_xerbla(told, caller->entry, "%s", sentence);
     else if (number > 0)
-        fprintf(stderr, "Parameter %d to routine %s was incorrect\n%s",
-                caller->row_major ? number_in_rows(caller, number) : number, caller->entry, sentence);
+        fprintf(stderr, "Parameter %d to routine %s was incorrect\n%s", own, caller->entry, sentence);
     else
         fputs(sentence, stderr);
 }
@@ -59,8 +59,8 @@ static void report_to_fortran(const blas_caller *caller, int number, const char 
 
 static void report(const blas_caller *caller, int number, const char *sentence)
 {
-    tell_reference(caller->from_c, caller->row_major);
-    const bool told_as_fortran = caller->wide ? xerbla_64_ != NULL : xerbla_ != NULL;
+    tell_reference(caller->from_c, caller->row_major && !caller->extra);
+    const bool told_as_fortran = !caller->extra && (caller->wide ? xerbla_64_ != NULL : xerbla_ != NULL);
     if (caller->from_c && (!told_as_fortran || number == 0))
         report_to_c(caller, number > 0 ? number + 1 : 0, sentence);
     else

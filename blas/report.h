@@ -12,6 +12,7 @@ typedef struct blas_caller {
     bool from_c, row_major, wide;     /* wide: sizes are of 64 bits, and handlers' names end in 64_ */
     /* numbers of the C call's arguments in pairs: a row-major call has one in the other's place; 0: no more */
     unsigned char exchanged[6];
+    bool extra; /* beyond the reference: its handlers know neither the name nor the numbers */
 } blas_caller;
 
 /* Through xerbla_: argument `number` of the Fortran call is wrong. */

@@ -1,6 +1,6 @@
 /* route.c - sends products to a GPU: those of f32 with whole C whose harmonic mean of m, n and k is at least the edge
- * of the smallest square product that was faster there, copies included. The harmonic mean is what counts: flops for
- * each byte that is copied are in proportion to it. */
+ * of the smallest square product that was clearly faster there, copies included. The harmonic mean is what counts:
+ * flops for each byte that is copied are in proportion to it. */
 #include "route.h"
 
 #include <tilewright_lab.h>
@@ -31,7 +31,7 @@ static int64_t break_even(tw_context *cpu, tw_context *cuda)
     }
     if (edge == 0)
         fprintf(stderr,
-                "tilewright: TILEWRIGHT_BLAS_ENGINE=cuda is ignored: up to %d x %d x %d the cpu is as fast; "
+                "tilewright: TILEWRIGHT_BLAS_ENGINE=cuda is ignored: up to %d x %d x %d it is not clearly faster; "
                 "TILEWRIGHT_BLAS_BREAK_EVEN=N sends products from that size on\n",
                 (int)TW_LAB_BREAK_EVEN_EDGE, (int)TW_LAB_BREAK_EVEN_EDGE, (int)TW_LAB_BREAK_EVEN_EDGE);
     return edge;
@@ -68,9 +68,12 @@ tw_context *route_gpu(const tw_problem *p)
     return 3 / (1 / (double)p->m + 1 / (double)p->n + 1 / (double)p->k) >= (double)least_edge ? context : NULL;
 }
 
-void route_failed(void)
+void route_failed(tw_status status)
 {
     static atomic_bool said;
     if (!atomic_exchange(&said, true))
-        fprintf(stderr, "tilewright: the GPU did not compute a product, which the cpu computes: %s\n", tw_error_text());
+        fprintf(stderr, "tilewright: the GPU did not compute a product%s: %s\n",
+                status == TW_DEVICE_FAILED ? "; the cpu computes all from now on" : ", which the cpu computes",
+                tw_error_text());
+    if (status == TW_DEVICE_FAILED) atomic_store(&gpu, NULL); /* others may be in it: it is not closed */
 }

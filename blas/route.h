@@ -13,7 +13,7 @@ bool route_open(tw_context *cpu);
 /* route_gpu - the context of the GPU if this product, row-major with aligned operands, is one for it; else NULL. */
 tw_context *route_gpu(const tw_problem *p);
 
-/* route_failed - the GPU did not compute a product, which the cpu computes now: says why, once. */
-void route_failed(void);
+/* route_failed - the GPU did not compute a product: says why, once. After TW_DEVICE_FAILED none is for it any more. */
+void route_failed(tw_status status);
 
 #endif

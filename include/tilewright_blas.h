@@ -22,29 +22,31 @@
  *            there, and C stays as it was.
  * Special    m == 0 or n == 0, or (alpha == 0 or k == 0) and beta == 1: nothing is read or written.
  *            beta == 0: C is not read. alpha == 0 or k == 0: A and B are not read; trmm and trsm then set B to 0.
- *            Groups are computed in their order, up to the first with a wrong argument. Items of C must not overlap.
+ *            Items of C in one call must not overlap.
  *            What is not named of A and C, the other triangle and a unit diagonal, is neither read nor written.
  *            The imaginary parts of the diagonal of hemm's A and of herk's and her2k's C are not read; those of C
  *            become 0. c and z: an alpha or beta without an imaginary part multiplies as a real number.
  *            Operands that are not aligned to one real number are copied. Where memory is short a product is computed
  *            without it, slower.
- * Failures   BLAS has no status. C stays as it was after a wrong argument and after a NULL operand, for which BLAS has
- *            no number; it is reported as number 0. So is a call that a device failed to compute; if C, or a solve's or
- *            triangular product's B, is undefined then, the report says so. Of gemm_batch all groups are checked before
- *            the first is computed. An invalid TILEWRIGHT_THREADS, _CPU, _VERBOSE, _PROFILE, _BLAS_ENGINE or
- *            _BLAS_BREAK_EVEN is reported once on stderr and ignored.
+ * Failures   BLAS has no status. C stays as it was after a wrong argument and after a NULL a, b or c, for which BLAS
+ *            has no number: that is reported as number 0. (A NULL alpha or beta is not looked for.) A call that a GPU
+ *            failed to compute is reported as number 0 too; if some of the result may be written then, the report says
+ *            that it is undefined. Of gemm_batch all groups are checked before the first is computed. An invalid
+ *            TILEWRIGHT_THREADS, _CPU, _VERBOSE, _PROFILE, _BLAS_ENGINE and, where a GPU is used, _BLAS_BREAK_EVEN are
+ *            reported once on stderr and ignored.
  * Handlers   The library defines neither xerbla_ nor cblas_xerbla. It calls the program's, or those of another BLAS
  *            that was loaded with the program, which may end it: Debian's cblas_xerbla exits with status 255. Calls
  *            from Fortran go to xerbla_. Of calls from C a wrong layout, side, uplo, op or diag and a NULL operand go
  *            to cblas_xerbla; a wrong size or leading dimension goes to xerbla_ if there is one, else to cblas_xerbla.
  *            Where that handler is missing, a line is printed on stderr and the call returns.
- * Numbers    are those of the reference's sources of August 2026. xerbla_ gets that of the Fortran call, from 1; cblas_xerbla one more. A row-major
- *            call is checked as the column-major call on the transposes, so it comes with the numbers of that: m and n
- *            exchanged (gemm, symm, trmm, trsm; n is checked first), lda and ldb exchanged (gemm, gemmtr). The line on
- *            stderr has the caller's own numbers. Older references have others in row-major calls: 2 for a wrong op of
- *            gemm's B, 3 for a wrong uplo of syrk, syr2k and herk. csyrk and csyr2k refuse the conjugate transpose,
- *            cherk and cher2k the transpose, as argument 2 of the Fortran call; older references take them in row-major
- *            calls, as the other transpose.
+ * Numbers    are those of the reference's sources of August 2026. xerbla_ gets that of the Fortran call, from 1;
+ *            cblas_xerbla one more. A row-major call is checked as the column-major call on the transposes, so it comes
+ *            with the numbers of that: m and n exchanged (gemm, symm, trmm, trsm; n is checked first), lda and ldb
+ *            exchanged (gemm, gemmtr). The line on stderr has the caller's own numbers. csyrk and csyr2k refuse the
+ *            conjugate transpose, cherk and cher2k the transpose. References until July 2026 differ in row-major calls:
+ *            2 for a wrong op of gemm's B, 3 for a wrong uplo of syrk, syr2k and herk, and they take those transposes.
+ *            gemm_batch, gemm_batch_strided and sbgemm, which the reference lacks: calls from C go to cblas_xerbla
+ *            alone, with the caller's own numbers.
  * Error      u, g() and S as in tilewright.h, where no sum is subnormal or overflows, even before alpha; q: the order
  *            of A; d: 1 where q <= 32, and 1 more for each doubling of 32 until it reaches q. Why: docs/ACCURACY.md.
  *              sbgemm               as bf16 in tilewright.h
@@ -63,13 +65,15 @@
  *              trsm                       of moduli: 2 g(4q+16) (|op(A)| |x| + |alpha b|)
  * Threads    The library has its own context and thread pool; a program that also uses libtilewright.so has two.
  * Verbose    With TILEWRIGHT_VERBOSE=1, read at the first call, each call prints a line on stderr: the routine, its
- *            letters in Fortran's order (side, uplo, op, diag), sizes, time and speed, and of gemm the command that
- *            measures the same product. TILEWRIGHT_PROFILE=1: a table of calls by routine and shape as the process
- *            exits.
- * GPU        With TILEWRIGHT_BLAS_ENGINE=cuda, products in single precision go to a GPU if the harmonic mean of m, n
- *            and k is at least TILEWRIGHT_BLAS_BREAK_EVEN; without that the first call measures it: four products of
- *            64, 128 and so on up to 2048 on both, until the GPU is faster.
- *            Products of other routines are sent one by one. The bounds above hold.
+ *            letters in Fortran's order (side, uplo, op, diag), sizes, time and speed, and of gemm a command that times
+ *            a product of that shape (row-major, dense, alpha 1, beta 0). TILEWRIGHT_PROFILE=1: a table of calls by
+ *            routine and shape as the process exits; not if it ends by _exit() or by a signal.
+ * GPU        With TILEWRIGHT_BLAS_ENGINE=cuda, products of real numbers in single precision go to a GPU if the harmonic
+ *            mean of m, n and k is at least TILEWRIGHT_BLAS_BREAK_EVEN: those of sgemm and its batches, and those that
+ *            ssymm, strmm and strsm are computed by. All others stay on the cpu. Without that variable the first call
+ *            measures the break-even: four products of 64 x 64 x 64 on each of the two, then of 128 and so on up to
+ *            2048, until the GPU takes less than nine tenths of the time. The bounds above hold. After a failure of the
+ *            GPU the cpu computes all.
  * Sources    Dongarra, Du Croz, Hammarling, Duff: A set of level 3 BLAS, 1990. Blackford et al.: An updated set of
  *            BLAS, 2002. */
 #ifndef TILEWRIGHT_BLAS_H

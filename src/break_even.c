@@ -31,21 +31,6 @@ static tw_status time_product(tw_context *context, const tw_problem *p, const vo
     return TW_OK;
 }
 
-static tw_status compare(tw_context *one, tw_context *other, tw_dtype dtype, int64_t most, const void *a, const void *b,
-                         void *c, int64_t *edge)
-{
-    for (int64_t n = FIRST_EDGE; n <= most; n *= 2) {
-        const tw_problem p = tw_problem_make(dtype, TW_N, TW_N, n, n, n);
-        double of_one, of_other;
-        TRY(time_product(one, &p, a, b, c, &of_one));
-        TRY(time_product(other, &p, a, b, c, &of_other));
-        if (of_other >= CLEARLY * of_one) continue;
-        *edge = n;
-        return TW_OK;
-    }
-    return TW_OK;
-}
-
 /* Of values that vary: on zeros a GPU takes less power, and is faster. */
 static void fill(void *to, tw_dtype dtype, size_t elements)
 {
@@ -60,6 +45,22 @@ static void fill(void *to, tw_dtype dtype, size_t elements)
     }
 }
 
+static tw_status compare(tw_context *one, tw_context *other, tw_dtype dtype, int64_t most, void *a, void *b, void *c,
+                         int64_t *edge)
+{
+    for (int64_t n = FIRST_EDGE; n <= most; n *= 2) {
+        fill(a, dtype, (size_t)(n * n)), fill(b, dtype, (size_t)(n * n));
+        const tw_problem p = tw_problem_make(dtype, TW_N, TW_N, n, n, n);
+        double of_one, of_other;
+        TRY(time_product(one, &p, a, b, c, &of_one));
+        TRY(time_product(other, &p, a, b, c, &of_other));
+        if (of_other >= CLEARLY * of_one) continue;
+        *edge = n;
+        return TW_OK;
+    }
+    return TW_OK;
+}
+
 tw_status tw_lab_break_even(tw_context *one, tw_context *other, tw_dtype dtype, int64_t most, int64_t *edge)
 {
     HOLD_CANCELLATION;
@@ -69,7 +70,6 @@ tw_status tw_lab_break_even(tw_context *one, tw_context *other, tw_dtype dtype, 
     const size_t elements = (size_t)most * (size_t)most, bytes = elements * (dtype == TW_F64 ? 8 : 4);
     char *room = malloc(3 * bytes);
     if (room == NULL) return fail(TW_NO_MEMORY, "no memory for three matrices of %zu bytes", bytes);
-    fill(room, dtype, 3 * elements);
     const tw_status status = compare(one, other, dtype, most, room, room + bytes, room + 2 * bytes, edge);
     free(room);
     return status;

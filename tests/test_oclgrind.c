@@ -5,7 +5,7 @@
  * oclgrind is loaded as a driver, through a folder of .icd files that names it alone: its own wrapper crashes on
  * programs that dlopen the loader. Its exit status stays 0; its reports go to a file. Kernels are built without
  * optimisation, since it judges what is left of them. Each case is a process of its own. That reports are seen is shown
- * with kernels that have faults. Of square tiles those of 8 have beta 0 and those of 16 padding and a beta; --full: both
+ * with kernels that have faults. Of square tiles those of 8 have beta 0, those of 16 padding and a beta; --full: both
  * have both. */
 #include <signal.h>
 #include <sys/stat.h>

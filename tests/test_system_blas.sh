@@ -8,6 +8,8 @@ cases='names_of_the_file all_names_resolve a_missing_name_is_found beside_anothe
 testers_by_preload a_wrong_product_is_found handlers_own handlers_default numpy scipy'
 # shellcheck source=tests/support/tap.sh
 . "$(dirname "$0")/support/tap.sh"
+# shellcheck source=tests/support/mended.sh
+. "$(dirname "$0")/support/mended.sh"
 compiler=$(cached CMAKE_C_COMPILER)
 below=$(cached TILEWRIGHT_BLAS_BELOW)
 folder=$build/system-blas
@@ -120,6 +122,7 @@ same() {
     for library in "$below" "$ours"; do
         ./errors "$library" | sed 's/Illegal Trans /Illegal TransA /' >"told.$([ "$library" = "$ours" ] && echo ours || echo below)"
     done
+    mended <told.below >told && mv told told.below
     [ "$(grep -c ': *[a-zA-Z]' told.below)" -gt 300 ] || { echo 'too few errors were told' && return 1; }
     diff -b told.below told.ours >differences || { head -n 8 differences && return 1; }
 }

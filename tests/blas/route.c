@@ -155,6 +155,50 @@ static int with_old_c(void)
     return 0;
 }
 
+/* After a failure all is the cpu's. */
+static int twice(void)
+{
+    open_fake();
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, EDGE, EDGE, EDGE, 1, a, EDGE, b, EDGE, 1, c, EDGE);
+    for (int i = 0; i < ITEM; i++) c[i] = 3;
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, EDGE, EDGE, EDGE, 1, a, EDGE, b, EDGE, 1, c, EDGE);
+    return differ(ITEM, 2 * EDGE + 3);
+}
+
+static int triangular(void)
+{
+    open_fake();
+    cblas_strmm(CblasRowMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, N, N, 1, a, N, b, N);
+    return 0;
+}
+
+/* Three groups of one product each, of which the GPU fails at the second. */
+static int groups(void)
+{
+    const CBLAS_TRANSPOSE ops[3] = {CblasNoTrans, CblasNoTrans, CblasNoTrans};
+    const int edge[3] = {EDGE, EDGE, EDGE}, size[3] = {1, 1, 1};
+    const float one[3] = {1, 1, 1}, *at_a[3] = {a, a, a}, *at_b[3] = {b, b, b};
+    float *at_c[3] = {c, c + ITEM, c + 2 * ITEM};
+    open_fake();
+    cblas_sgemm_batch(CblasColMajor, ops, ops, edge, edge, edge, one, at_a, edge, at_b, edge, one, at_c, edge, 3, size);
+    for (int i = 2 * ITEM; i < 3 * ITEM; i++)
+        if (c[i] != 3) return 1;
+    return 0;
+}
+
+/* A large C, which comes down in pieces: memory for a copy runs out after some have. */
+static int pieces(void)
+{
+    enum { ROWS = 3072, DEPTH = 64 };
+    open_fake();
+    float *const large = calloc((size_t)ROWS * (ROWS + DEPTH), sizeof *large), *const thin = large + ROWS * ROWS;
+    if (large == NULL) return 98;
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, ROWS, ROWS, DEPTH, 1, thin, DEPTH, thin, ROWS, 1, large,
+                ROWS);
+    free(large);
+    return 0;
+}
+
 static void on_a_fake(const char *name, const char *fails, int (*body)(void), const char *const expected[2])
 {
     char said[SAID];
@@ -171,9 +215,19 @@ static void fakes(void)
     on_a_fake("a_large_product_and_a_batch_of_them_are_a_gpu_s", "", single_and_batch,
               (const char *const[]){", on cuda | tilewright bench", ", on cuda\n"}); /* of sgemm, of the batch */
     on_a_fake("what_a_gpu_fails_to_compute_the_cpu_does", failing, without_old_c,
-              (const char *const[]){"tilewright: the GPU did not compute a product, which the cpu computes: ",
-                                    ", on cuda and cpu | "});
+              (const char *const[]){"tilewright: the GPU did not compute a product; the cpu computes all from now on: ",
+                                    "GFLOP/s | tilewright bench --dtype"});
     on_a_fake("a_gpu_that_fails_may_leave_c_undefined", failing, with_old_c,
+              (const char *const[]){"cblas_sgemm failed, and its result is undefined: ", ""});
+    on_a_fake("after_a_failure_the_cpu_computes_all", failing, twice,
+              (const char *const[]){"; the cpu computes all from now on: ", "GFLOP/s | "});
+    on_a_fake("a_triangular_product_is_computed_by_both", "", triangular,
+              (const char *const[]){"cblas_strmm row-major LLNN", ", on cuda and cpu\n"});
+    on_a_fake("a_triangular_product_may_fail_half_way", "cuMemcpyDtoH_v2=2 cuMemcpy2DUnaligned_v2=2@4", triangular,
+              (const char *const[]){"cblas_strmm failed, and its result is undefined: ", ""});
+    on_a_fake("a_group_that_fails_ends_the_call", "cuMemcpyDtoH_v2=700@2", groups,
+              (const char *const[]){"cblas_sgemm_batch failed, and its result is undefined: ", ""});
+    on_a_fake("memory_that_runs_out_half_way_is_a_failure", "cuMemcpyDtoHAsync_v2=2@9", pieces,
               (const char *const[]){"cblas_sgemm failed, and its result is undefined: ", ""});
 }
 

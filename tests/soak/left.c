@@ -3,9 +3,11 @@
 #include "soak.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -30,20 +32,28 @@ int threads_over(int allowed)
     return count - allowed;
 }
 
+/* R: runs; S: waits; a name may have any sign, so the state is sought behind the last bracket. 'X': it has ended. */
+static char state_of(const char *thread)
+{
+    char path[300], line[512] = "";
+    snprintf(path, sizeof path, "/proc/self/task/%s/stat", thread);
+    FILE *stat = fopen(path, "r");
+    if (stat == NULL) return errno == ENOENT || errno == ESRCH ? 'X' : 'R';
+    const bool read = fgets(line, sizeof line, stat) != NULL;
+    fclose(stat);
+    const char *end = strrchr(line, ')');
+    return !read ? 'X' : end != NULL && end[1] == ' ' ? end[2] : 'R';
+}
+
 bool others_wait(void)
 {
     bool wait = true;
     DIR *list = opendir("/proc/self/task");
-    for (struct dirent *each; list != NULL && (each = readdir(list)) != NULL;) {
-        char path[300], state = '\0';
-        if (atoi(each->d_name) == 0 || atoi(each->d_name) == gettid()) continue;
-        snprintf(path, sizeof path, "/proc/self/task/%s/stat", each->d_name);
-        FILE *stat = fopen(path, "r");
-        if (stat == NULL) continue; /* it has ended */
-        wait = fscanf(stat, "%*d (%*[^)]) %c", &state) == 1 && state == 'S' && wait;
-        fclose(stat);
-    }
-    if (list != NULL) closedir(list);
+    if (list == NULL) return false;
+    for (struct dirent *each; (each = readdir(list)) != NULL;)
+        if (atoi(each->d_name) != 0 && atoi(each->d_name) != gettid())
+            wait = strchr("SXZ", state_of(each->d_name)) != NULL && wait;
+    closedir(list);
     return wait;
 }
 

@@ -272,9 +272,9 @@ static bool compute_somewhere(const place *at, uint64_t seed)
 
 /* ---- children ---- */
 
-/* AddressSanitizer's allocator keeps no order with a fork: a child would wait for ever for what another thread held. There
- * a fork waits until no other thread uses the library, and until the library's own, which it may have begun just now,
- * wait for work. */
+/* AddressSanitizer's allocator keeps no order with a fork: a child would wait for ever for what another thread held.
+ * There a fork waits until no other thread uses the library, and until the library's own, which it may have begun just
+ * now, wait for work. */
 static pthread_rwlock_t computing = PTHREAD_RWLOCK_INITIALIZER;
 
 static void lock_computing(bool forks)
@@ -283,7 +283,7 @@ static void lock_computing(bool forks)
     if (!forks)
         pthread_rwlock_rdlock(&computing);
     else
-        for (pthread_rwlock_wrlock(&computing); !others_wait();) sched_yield();
+        for (pthread_rwlock_wrlock(&computing); !others_wait() && !atomic_load(&run->failed);) sched_yield();
 }
 
 static void unlock_computing(void)

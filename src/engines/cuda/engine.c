@@ -571,7 +571,10 @@ static tw_status cuda_download(engine *e, const buffer *from, const operand *to)
 {
     if (gpu_span(to) == 0) return TW_OK;
     TRY(cuda_enter(e));
-    return cuda_leave(e, copy(e, to, from->device, false));
+    tw_status status = copy(e, to, from->device, false);
+    /* no memory, the status, promises that C is as it was, which nobody knows after a plain copy */
+    if (status == TW_NO_MEMORY && gpu_span(to) < STAGED_LEAST_BYTES) status = TW_DEVICE_FAILED;
+    return cuda_leave(e, status);
 }
 
 static void cuda_release(engine *e, buffer *b)

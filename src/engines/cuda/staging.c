@@ -32,8 +32,8 @@ typedef struct job {
     int launched;                 /* panels */
     int64_t missing[MOST_PANELS]; /* pieces that are not yet on their way */
     cu_event made[MOST_PANELS];   /* the panel's rows of C */
-    atomic_bool failed;
-    tw_status status; /* the first failure's */
+    atomic_bool failed, wrote;    /* wrote: some of what comes down */
+    tw_status status;             /* the first failure's */
     char text[512];
 } job;
 
@@ -159,7 +159,10 @@ static bool end(job *j, const copier *c, int half, piece *p)
 {
     if (p->rows == 0) return true;
     if (!WORKED(cuEventSynchronize, (c->done[half]))) return false;
-    if (!p->of->up) copy_rows(p, c->pinned[half]);
+    if (!p->of->up) {
+        atomic_store(&j->wrote, true);
+        copy_rows(p, c->pinned[half]);
+    }
     p->rows = 0;
     return true;
 }
@@ -295,6 +298,8 @@ tw_status staging_run(staging *s, cu_context context, const staging_work *work)
         if (made.made[i] != NULL) s->cu->cuEventDestroy_v2(made.made[i]);
     pthread_cond_destroy(&made.changed);
     pthread_mutex_destroy(&made.lock);
+    /* no memory, the status, promises that C is as it was */
+    if (made.status == TW_NO_MEMORY && atomic_load(&made.wrote)) made.status = TW_DEVICE_FAILED;
     return made.status == TW_OK ? TW_OK : fail(made.status, "%s", made.text);
 }
 

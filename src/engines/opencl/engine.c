@@ -600,7 +600,8 @@ static tw_status cl_wait(engine *e, runnable *r)
 
 static tw_status cl_download(engine *e, const buffer *from, const operand *to)
 {
-    return gpu_span(to) == 0 ? TW_OK : copy(e, to, from->memory, false);
+    const tw_status status = gpu_span(to) == 0 ? TW_OK : copy(e, to, from->memory, false);
+    return status == TW_NO_MEMORY ? TW_DEVICE_FAILED : status; /* the former promises that C is as it was */
 }
 
 void cl_release(engine *e, buffer *b)
