@@ -288,7 +288,7 @@ static void tell_break_even(doctor *d, int i)
     else if (x.code != EXIT_OK)
         fact(d, "blas break-even", "not measured: %s", x.failure);
     else if (x.edge == 0)
-        fact(d, "blas break-even", "up to %d x %d x %d the cpu multiplies f32 in host memory as fast as cuda",
+        fact(d, "blas break-even", "up to %d x %d x %d cuda is not clearly faster than the cpu for f32 in host memory",
              (int)TW_LAB_BREAK_EVEN_EDGE, (int)TW_LAB_BREAK_EVEN_EDGE, (int)TW_LAB_BREAK_EVEN_EDGE);
     else
         fact(d, "blas break-even",
