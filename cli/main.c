@@ -91,7 +91,8 @@ const command commands[] = {
      "--rung also takes a file of your own: .cl for opencl, .cu for cuda. It holds one kernel with the parameters of "
      "kernels/opencl/rung.clh or kernels/cuda/rung.cuh. Its name selects the launch: r05_mine is launched like r05, "
      "any other name like r01. The file is compiled unchanged, verified like a rung, and compared with the rung it is "
-     "launched like. It runs with your rights.\n\n"
+     "launched like. What a wrong one computes instead is named, if it is a known mistake. It runs with your "
+     "rights.\n\n"
      "A rung that does not fit the shape, type or device is refused with the reason; that is no failure. If every "
      "rung of an engine is refused, the exit status is 3.",
      CMD_LADDER, 0, 0, cmd_ladder},

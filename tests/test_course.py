@@ -278,15 +278,22 @@ def every_gap_filled_wrongly_is_noticed():
     """A wrong subscript, a step too few, a guard that lets nobody in: each is compiled, judged and refused a time."""
     need_opencl()
     text = solution()[0]
-    faults = {"C's row": ("get_group_id(1) * TILE + get_local_id(1)", "get_group_id(1) * TILE + get_local_id(0)"), "steps": ("p < k;", "p < k - 1;"),
-              "A": ("fma(A(i, p)", "fma(A(p, i)"), "B": ("B(p, j), sum", "B(j, p), sum"), "guard": ("i >= m || j >= n", "i >= m || j >= n - 1")}
-    assert all(text.count(old) == 1 for old, _ in faults.values())
-    files = [write(f"wrong{i}.cl", text.replace(old, new)) for i, (old, new) in enumerate(faults.values())]
+    faults = {"C's row": ("get_group_id(1) * TILE + get_local_id(1)", "get_group_id(1) * TILE + get_local_id(0)", None),
+              "steps": ("p < k;", "p < k - 1;", "the last of the 96 products of each sum is missing"),
+              "first steps": ("int p = 0;", "int p = 32;", "the first 32 of the 96 products of each sum are missing"),
+              "A": ("fma(A(i, p)", "fma(A(p, i)", "C is the transpose of A times B: row and column of A are exchanged"),
+              "B": ("B(p, j), sum", "B(j, p), sum", "C is A times the transpose of B: row and column of B are exchanged"),
+              "C": ("blend(&C(i, j)", "blend(&C(j, i)", "C is the transpose of the product: its row and column are exchanged"),
+              "nobody": ("i >= m || j >= n", "true", "no element of C was written"),
+              "guard": ("i >= m || j >= n", "i >= m || j >= n - 1", "96 of the 9216 elements are wrong, all in column 95")}
+    assert all(text.count(old) == 1 for old, *_ in faults.values())
+    files = [write(f"wrong{i}.cl", text.replace(old, new)) for i, (old, new, _) in enumerate(faults.values())]
     done = run("ladder", "--rung", ",".join(files), "--size", 48)
     assert done.returncode == 1, (done.returncode, done.stderr)
     for name, file in zip(faults, files):
         row = [x for x in done.stdout.splitlines() if x.startswith("own:" + file)]
         assert "WRONG" in row[0] and re.search(r"C\[\d+, \d+\] is \S+, expected", row[0]), (name, done.stdout)
+        assert faults[name][2] is None or f". At 96 x 96 x 96: {faults[name][2]}" in row[0], (name, row[0])
 
 
 @case

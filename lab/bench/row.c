@@ -169,21 +169,50 @@ static tw_status time_rows(const bench_setup *s, trial *t, roofs *limits, const 
 
 /* A reader's kernel is also judged where no edge of C is a whole number of tiles, rows and columns differ, and rows
  * have padding: a guard that is missing or asks the wrong way round shows there. */
-static tw_status judge_uneven(const bench_setup *s, const trial *t, const tw_lab_choice *choice, trial_verdict *verdict)
+static tw_problem uneven_problem(tw_dtype dtype)
 {
     enum { M = 45, N = 77, K = 33, APART = 100 };
+    tw_problem p = tw_problem_make(dtype, TW_N, TW_N, M, N, K);
+    p.lda = p.ldb = p.ldc = APART;
+    return p;
+}
+
+static tw_status judge_uneven(const bench_setup *s, const trial *t, const tw_lab_choice *choice, trial_verdict *verdict)
+{
+    const tw_problem p = uneven_problem(t->problem.dtype);
     trial uneven;
     trial_verdict found;
-    tw_problem p = tw_problem_make(t->problem.dtype, TW_N, TW_N, M, N, K);
-    p.lda = p.ldb = p.ldc = APART;
     tw_status status = trial_open(&uneven, t->context, &p, s->seed, 0);
     if (status != TW_OK) return status;
     status = trial_judge(&uneven, choice, &found);
     trial_close(&uneven);
     if (status != TW_OK || found.passed) return status;
     verdict->passed = false, verdict->verified = found.verified;
-    snprintf(verdict->text, sizeof verdict->text, "at %d x %d x %d: %.250s", M, N, K, found.text);
+    snprintf(verdict->text, sizeof verdict->text, "at %lld x %lld x %lld: %.250s", (long long)p.m, (long long)p.n,
+             (long long)p.k, found.text);
     return TW_OK;
+}
+
+/* What a reader's kernel that is wrong does, if it can be named: of whole tiles, where rows and columns may be
+ * exchanged, or else at the uneven shape. */
+static void tell_mistake(const bench_setup *s, const trial *t, const tw_lab_choice *choice, row *out)
+{
+    enum { EDGE = 96 };
+    const tw_dtype dtype = t->problem.dtype;
+    const tw_problem problems[] = {tw_problem_make(dtype, TW_N, TW_N, EDGE, EDGE, EDGE), uneven_problem(dtype)};
+    for (int i = 0; i < 2; i++) {
+        const tw_problem *p = &problems[i];
+        char mistake[MISTAKE_BYTES];
+        trial small;
+        if (trial_open(&small, t->context, p, s->seed, 0) != TW_OK) return;
+        const bool named = trial_mistake(&small, choice, mistake);
+        trial_close(&small);
+        if (!named) continue;
+        const size_t used = strlen(out->text);
+        snprintf(out->text + used, sizeof out->text - used, ". At %lld x %lld x %lld: %s", (long long)p->m,
+                 (long long)p->n, (long long)p->k, mistake);
+        return;
+    }
 }
 
 static tw_lab_choice choice_of(const bench_setup *s, const trial *t, const row_wish *wish, const tw_batch *batch)
@@ -222,6 +251,7 @@ static tw_status judge_row(const bench_setup *s, trial *t, const row_wish *wish,
     out->outcome = verdict.passed ? ROW_TIMED : ROW_WRONG;
     if (verdict.passed) *judged_s = verdict.seconds;
     snprintf(out->text, sizeof out->text, "%s", verdict.text);
+    if (!verdict.passed && wish->user != NULL && !wish->kernel->skinny) tell_mistake(s, t, choice, out);
     return TW_OK;
 }
 

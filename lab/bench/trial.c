@@ -161,6 +161,17 @@ tw_status trial_judge(const trial *t, const tw_lab_choice *choice, trial_verdict
     return status;
 }
 
+bool trial_mistake(const trial *t, const tw_lab_choice *choice, char text[MISTAKE_BYTES])
+{
+    own_multiply own = {t, choice, 0};
+    void *c = t->has_exact ? malloc(oracle_c_bytes(&t->exact) + 1) : NULL;
+    if (c == NULL) return false;
+    oracle_poison(&t->exact, c);
+    const bool named = multiply_ourselves(&own, &t->exact, c) == TW_OK && mistake_name(&t->exact, c, text);
+    free(c);
+    return named;
+}
+
 /* ---- timing ---- */
 
 static char *set_of(const trial *t, int set)
