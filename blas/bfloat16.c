@@ -48,8 +48,7 @@ static void multiply_plainly(const tw_problem *p, const void *a, const void *b, 
 /* NULL: computed. */
 static const char *multiply(const tw_problem *p, const void *a, const void *b, void *c)
 {
-    const bool reads = p->k > 0 && p->alpha != 0,
-               misaligned = (uintptr_t)c % 4 != 0 || (reads && ((uintptr_t)a | (uintptr_t)b) % 2 != 0);
+    const bool misaligned = (uintptr_t)c % 4 != 0 || ((uintptr_t)a | (uintptr_t)b) % 2 != 0;
     tw_context *context = blas_context();
     const tw_status status = misaligned || context == NULL ? TW_NO_MEMORY : tw_gemm(context, p, a, b, c);
     if (status == TW_NO_MEMORY) multiply_plainly(p, a, b, c);

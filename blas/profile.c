@@ -34,7 +34,7 @@ static row *row_of(const char *name)
         if (strcmp(profile.row[at].name, name) == 0) return &profile.row[at];
     if (profile.shapes == MOST_SHAPES) return &profile.others;
     profile.shapes++;
-    memcpy(profile.row[at].name, name, strlen(name) + 1);
+    strcpy(profile.row[at].name, name);
     return &profile.row[at];
 }
 

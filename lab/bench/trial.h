@@ -41,8 +41,8 @@ double trial_bytes(const tw_problem *p);
 /* trial_judge - run once on each oracle's operands and judge. */
 tw_status trial_judge(const trial *t, const tw_lab_choice *choice, trial_verdict *verdict);
 
-/* trial_mistake - run once more on the exact oracle's operands and name what is wrong with C (mistake.h). False: there is
- * no such oracle, the run failed, or nothing can be named. */
+/* trial_mistake - run once more on the exact oracle's operands and name what is wrong with C (mistake.h). False: there
+ * is no such oracle, the run failed, or nothing can be named. */
 bool trial_mistake(const trial *t, const tw_lab_choice *choice, char text[MISTAKE_BYTES]);
 
 /* trial_judge_other - judge what multiply() makes of each oracle's operands in c, which is poisoned. seconds stays

@@ -198,6 +198,47 @@ static void batches(char type, bool groups)
         }
 }
 
+/* One item of one element, the sum of 1023 ones, by every name of one type. */
+#define LONG_SUM(s, T, number, SUFFIX, END, size, alpha)                                                               \
+    do {                                                                                                               \
+        const size one = 1, none = 0, k = K;                                                                           \
+        const CBLAS_TRANSPOSE no = CblasNoTrans, yes = CblasTrans;                                                     \
+        const T scalar[2] = {1, 0}, zero[2] = {0, 0};                                                                  \
+        const number *at = ones;                                                                                       \
+        T c[4][2] = {{0}};                                                                                             \
+        number *at_c[2] = {c[2], c[3]};                                                                                \
+        s##gemm_batch_strided##END("N", "T", &one, &one, &k, scalar, ones, &one, &none, ones, &one, &none, zero, c[0], \
+                                   &one, &one, &one);                                                                  \
+        cblas_##s##gemm_batch_strided##SUFFIX(CblasColMajor, no, yes, 1, 1, k, alpha(scalar), ones, 1, 0, ones, 1, 0,  \
+                                              alpha(zero), c[1], 1, 1, 1);                                             \
+        s##gemm_batch##END("N", "T", &one, &one, &k, scalar, &at, &one, &at, &one, zero, &at_c[0], &one, &one, &one);  \
+        cblas_##s##gemm_batch##SUFFIX(CblasColMajor, &no, &yes, &one, &one, &k, scalar, &at, &one, &at, &one, zero,    \
+                                      &at_c[1], &one, 1, &one);                                                        \
+        for (int i = 0; i < 4; i++) wrong += c[i][0] != K || c[i][1] != 0;                                             \
+    } while (0)
+#define LONG_SUMS(s, T, number, alpha)                                                                                 \
+    do {                                                                                                               \
+        static T ones[2 * K];                                                                                          \
+        const int parts = *#s == 'c' || *#s == 'z' ? 2 : 1;                                                            \
+        int wrong = 0;                                                                                                 \
+        if (!tap_case("a_sum_of_1023_by_every_name_of_%s", #s)) break;                                                 \
+        for (int i = 0; i < K * parts; i += parts) ones[i] = 1;                                                        \
+        LONG_SUM(s, T, number, , _, int, alpha);                                                                       \
+        LONG_SUM(s, T, number, 64_, _64_, int64_t, alpha);                                                             \
+        tap_result(wrong == 0, "%d sums are wrong", wrong);                                                            \
+    } while (0)
+#define BY_VALUE(x)   (x)[0]
+#define BY_ADDRESS(x) (x)
+
+static void long_sums(void)
+{
+    enum { K = 1023 };
+    LONG_SUMS(s, float, float, BY_VALUE);
+    LONG_SUMS(d, double, double, BY_VALUE);
+    LONG_SUMS(c, float, void, BY_ADDRESS);
+    LONG_SUMS(z, double, void, BY_ADDRESS);
+}
+
 /* ---- what is wrong, and what is nothing ---- */
 
 static const struct {
@@ -523,6 +564,7 @@ int main(int argc, char **argv)
     wrong_arguments(); /* first: a part of it is a process whose context is new */
     beyond_memory();
     for (const char *type = "sdcz"; *type != '\0'; type++) batches(*type, false), batches(*type, true);
+    long_sums();
     missing_addresses();
     arrays_that_are_not_read();
     sbgemm();
