@@ -141,6 +141,9 @@ def check(path):
         assert table["caption"] == 1, "a table without a caption"
         widths = {len(row) for row in table["rows"]}
         assert len(widths) == 1, f"rows of {widths} cells: {table['rows'][0]}"
+        cells = [row for row in table["rows"][1:] if len(row) < 3 or any(row[1:-1])]  # the others hold words
+        dashes = [heading for heading, *column in zip(table["rows"][0], *cells) if column and set(column) == {"-"}]
+        assert not dashes, f"columns of dashes: {dashes}"
     for svg in page.svgs:
         assert svg["tags"][:2] == ["title", "desc"], svg["tags"][:3]
         assert overlap(svg) == [], f"texts over one another or outside: {overlap(svg)}"

@@ -232,64 +232,60 @@ static void draw_roofline(const report *r, const ladder *l, int number)
     free(dots);
 }
 
-static void table_row(const report *r, const ladder *l, const ladder_step *step, const records_row *row, bool second)
+static void rung_row(table *t, const ladder *l, const ladder_step *step, const records_row *row, bool second)
 {
-    FILE *out = r->out;
     const record *d = &row->r;
-    units_text t;
-    html_print(out, "<tr><th scope=\"row\">%t%h</th>", step->label, second ? ", default build" : "");
+    units_text x;
+    char text[1200];
+    snprintf(text, sizeof text, "%s%s", step->label, second ? ", default build" : "");
+    table_row(t, text);
     if (!row_timed(row)) {
-        bool wrong = d->verified != NULL && strcmp(d->verified, "WRONG") == 0;
-        html_print(out, "<td class=\"words%h\" colspan=\"14\">%h%t</td></tr>\n", wrong ? " wrong" : "",
-                   wrong ? "WRONG: no time was taken " : "refused: ", d->refused != NULL ? d->refused : "");
+        const bool wrong = d->verified != NULL && strcmp(d->verified, "WRONG") == 0;
+        snprintf(text, sizeof text, "%s%.1100s",
+                 wrong ? "WRONG: no time was taken " : "refused: ", d->refused != NULL ? d->refused : "");
+        table_words(t, wrong, text);
         return;
     }
     const ladder_step *before = ladder_before(l, step);
     const records_row *compared = before == NULL ? NULL : second ? before->by_default : before->row;
     double factor = compared != NULL && row_timed(compared) ? compared->r.median_s / d->median_s : (double)NAN;
-    report_cell(out, count_or_dash(d->block_threads >= 0 ? d->block_threads : d->threads, t));
-    report_cell(out, units_seconds(d->median_s, t));
-    report_cell(out, report_speed(d->gflops, t));
-    report_cell(out, units_factor(factor, t));
-    report_cell(out, units_percent(d->gflops / d->peak_gflops, t));
-    report_cell(out, units_bytes(d->bytes_asked, t));
-    report_cell(out, units_number(flops(d) / d->bytes_asked, t));
-    report_cell(out, report_speed(row_no_cache_gflops(row), t));
-    report_cell(out, report_speed(d->bound_gflops, t));
-    report_cell(out, units_percent(d->fraction_of_bound, t));
-    report_cell(out, count_or_dash(d->registers, t));
-    report_cell(out, d->spill_bytes > 0 ? units_bytes((double)d->spill_bytes, t) : count_or_dash(d->spill_bytes, t));
-    report_cell(out, units_percent(d->occupancy, t));
-    report_cell(out, small(d->error_ratio, t));
-    fputs("</tr>\n", out);
+    table_cell(t, count_or_dash(d->block_threads >= 0 ? d->block_threads : d->threads, x));
+    table_cell(t, units_seconds(d->median_s, x));
+    table_cell(t, report_speed(d->gflops, x));
+    table_cell(t, units_factor(factor, x));
+    table_cell(t, units_percent(d->gflops / d->peak_gflops, x));
+    table_cell(t, units_bytes(d->bytes_asked, x));
+    table_cell(t, units_number(flops(d) / d->bytes_asked, x));
+    table_cell(t, report_speed(row_no_cache_gflops(row), x));
+    table_cell(t, report_speed(d->bound_gflops, x));
+    table_cell(t, units_percent(d->fraction_of_bound, x));
+    table_cell(t, count_or_dash(d->registers, x));
+    table_cell(t, d->spill_bytes > 0 ? units_bytes((double)d->spill_bytes, x) : count_or_dash(d->spill_bytes, x));
+    table_cell(t, units_percent(d->occupancy, x));
+    table_cell(t, small(d->error_ratio, x));
 }
 
 static void ladder_table(const report *r, const ladder *l, int number)
 {
-    FILE *out = r->out;
+    static const char *const headings[] = {"Median",      "GFLOP/s",       "Over the rung before", "Of peak",
+                                           "Bytes asked", "Flop per byte", "No-cache GFLOP/s",     "Bound GFLOP/s",
+                                           "Of bound",    "Registers",     "Spilled bytes",        "Occupancy",
+                                           "Error"};
     char label[200];
     report_shape_text shape;
-    report_device_text device;
-    snprintf(label, sizeof label, "Table of the rungs, %.20s on %.80s",
-             report_engine_name(r->ladders->machines[number].engine),
-             report_device(&r->ladders->machines[number], device));
-    report_table_begin(out, label);
-    fputs("<caption>", out);
-    report_machine_name(r, number);
-    html_print(out, ", %t, %h.</caption>\n", report_shape(l, shape), l->wide ? "f64" : "f32");
-    html_print(out,
-               "<thead><tr><th scope=\"col\">Rung</th><th scope=\"col\">%h</th><th scope=\"col\">Median</th><th "
-               "scope=\"col\">GFLOP/s</th><th scope=\"col\">Over the rung before</th><th scope=\"col\">Of peak</th><th "
-               "scope=\"col\">Bytes asked</th><th scope=\"col\">Flop per byte</th><th scope=\"col\">No-cache "
-               "GFLOP/s</th><th scope=\"col\">Bound GFLOP/s</th><th scope=\"col\">Of bound</th><th "
-               "scope=\"col\">Registers</th><th scope=\"col\">Spilled bytes</th><th scope=\"col\">Occupancy</th><th "
-               "scope=\"col\">Error</th></tr></thead>\n<tbody>\n",
-               strcmp(r->ladders->machines[number].engine, "cpu") == 0 ? "Threads" : "Threads of a block");
+    report_machine_text machine;
+    table t;
+    snprintf(label, sizeof label, "Table of the rungs, %s", report_machine(r, number, machine));
+    table_begin(&t, r->out, label);
+    html_print(r->out, "<caption>%t, %t, %h.</caption>\n", machine, report_shape(l, shape), l->wide ? "f64" : "f32");
+    table_heading(&t, "Rung");
+    table_heading(&t, strcmp(r->ladders->machines[number].engine, "cpu") == 0 ? "Threads" : "Threads of a block");
+    for (size_t i = 0; i < sizeof headings / sizeof *headings; i++) table_heading(&t, headings[i]);
     for (int i = 0; i < l->count; i++) {
-        table_row(r, l, &l->steps[i], l->steps[i].row, false);
-        if (l->steps[i].by_default != NULL) table_row(r, l, &l->steps[i], l->steps[i].by_default, true);
+        rung_row(&t, l, &l->steps[i], l->steps[i].row, false);
+        if (l->steps[i].by_default != NULL) rung_row(&t, l, &l->steps[i], l->steps[i].by_default, true);
     }
-    report_table_end(out);
+    *r->no_memory |= !table_end(&t);
 }
 
 static const ladder_step *step_named(const ladder *l, const char *label)
@@ -318,34 +314,33 @@ static void compare_machines(const report *r)
 {
     FILE *out = r->out;
     const ladders *l = r->ladders;
+    table t;
     int shown = 0;
     for (int i = 0; i < l->machine_count; i++) shown += ladder_main(l, i) != NULL;
     if (shown < 2) return;
     fputs("<h3>Side by side</h3>\n", out);
-    report_table_begin(out, "The rungs on every machine");
-    fputs("<caption>GFLOP/s of each rung in its first build, on each machine's own main "
-          "shape.</caption>\n<thead><tr><th scope=\"col\">Rung</th>",
-          out);
+    table_begin(&t, out, "The rungs on every machine");
+    fputs("<caption>GFLOP/s of each rung in its first build, on each machine's own main shape.</caption>\n", out);
+    table_heading(&t, "Rung");
     for (int i = 0; i < l->machine_count; i++) {
         const ladder *x = ladder_main(l, i);
         report_shape_text shape;
+        report_machine_text machine;
+        char text[sizeof shape + sizeof machine];
         if (x == NULL) continue;
-        fputs("<th scope=\"col\">", out);
-        report_machine_name(r, i);
-        html_print(out, ", %t</th>", report_shape(x, shape));
+        snprintf(text, sizeof text, "%s, %s", report_machine(r, i, machine), report_shape(x, shape));
+        table_heading(&t, text);
     }
-    fputs("</tr></thead>\n<tbody>\n", out);
     for (const char *label = NULL; (label = next_label(l, label)) != NULL;) {
-        html_print(out, "<tr><th scope=\"row\">%t</th>", label);
+        table_row(&t, label);
         for (int i = 0; i < l->machine_count; i++) {
             const ladder *x = ladder_main(l, i);
             const ladder_step *step = x != NULL ? step_named(x, label) : NULL;
-            units_text t;
-            if (x != NULL) report_cell(out, report_speed(step != NULL ? speed_of(step->row) : (double)NAN, t));
+            units_text text;
+            if (x != NULL) table_cell(&t, report_speed(step != NULL ? speed_of(step->row) : (double)NAN, text));
         }
-        fputs("</tr>\n", out);
     }
-    report_table_end(out);
+    *r->no_memory |= !table_end(&t);
 }
 
 /* A cell of a Markdown table: nothing in it ends the cell or the line. */
@@ -545,27 +540,26 @@ static void draw_curves(const report *r, const grid *g, int number, bool wide)
 
 static void grid_table(const report *r, const grid *g, int number, bool wide)
 {
-    FILE *out = r->out;
-    report_table_begin(out, "Speeds over shapes");
-    fputs("<caption>GFLOP/s, ", out);
-    report_machine_name(r, number);
-    html_print(out, ", %h.</caption>\n<thead><tr><th scope=\"col\">Rung</th>", wide ? "f64" : "f32");
+    report_machine_text machine;
+    table t;
+    table_begin(&t, r->out, "Speeds over shapes");
+    html_print(r->out, "<caption>GFLOP/s, %t, %h.</caption>\n", report_machine(r, number, machine),
+               wide ? "f64" : "f32");
+    table_heading(&t, "Rung");
     for (int c = 0; c < g->columns; c++) {
         const ladder *l = g->ladders[c];
         report_shape_text shape;
         snprintf(shape, sizeof shape, "%" PRId64, l->m);
-        html_print(out, "<th scope=\"col\">%t</th>", is_plain_square(l) ? shape : report_shape(l, shape));
+        table_heading(&t, is_plain_square(l) ? shape : report_shape(l, shape));
     }
-    fputs("</tr></thead>\n<tbody>\n", out);
     for (int row = 0; row < g->rows; row++) {
-        html_print(out, "<tr><th scope=\"row\">%t</th>", g->labels[row]);
+        table_row(&t, g->labels[row]);
         for (int c = 0; c < g->columns; c++) {
-            units_text t;
-            report_cell(out, report_speed(g->speeds[row * g->columns + c], t));
+            units_text text;
+            table_cell(&t, report_speed(g->speeds[row * g->columns + c], text));
         }
-        fputs("</tr>\n", out);
     }
-    report_table_end(out);
+    *r->no_memory |= !table_end(&t);
 }
 
 void report_sizes(const report *r)
@@ -616,29 +610,26 @@ static const char *next_library(const ladders *l, int number, bool wide, const c
 
 static void library_table(const report *r, int number, bool wide)
 {
-    FILE *out = r->out;
     const ladders *l = r->ladders;
+    report_machine_text machine;
+    table t;
     if (next_library(l, number, wide, "") == NULL) return;
-    report_table_begin(out, "Libraries over shapes");
-    fputs("<caption>GFLOP/s, ", out);
-    report_machine_name(r, number);
-    html_print(out, ", %h where no other type is named.</caption>\n<thead><tr><th scope=\"col\">Product</th>",
-               wide ? "f64" : "f32");
-    for (const char *label = ""; (label = next_library(l, number, wide, label)) != NULL;)
-        html_print(out, "<th scope=\"col\">%t</th>", label);
-    fputs("</tr></thead>\n<tbody>\n", out);
+    table_begin(&t, r->out, "Libraries over shapes");
+    html_print(r->out, "<caption>GFLOP/s, %t, %h where no other type is named.</caption>\n",
+               report_machine(r, number, machine), wide ? "f64" : "f32");
+    table_heading(&t, "Product");
+    for (const char *label = ""; (label = next_library(l, number, wide, label)) != NULL;) table_heading(&t, label);
     for (int i = 0; i < l->count; i++) {
         report_shape_text shape;
         if (!is_of_libraries(&l->items[i], number, wide)) continue;
-        html_print(out, "<tr><th scope=\"row\">%t</th>", report_shape(&l->items[i], shape));
+        table_row(&t, report_shape(&l->items[i], shape));
         for (const char *label = ""; (label = next_library(l, number, wide, label)) != NULL;) {
             const ladder_step *step = step_named(&l->items[i], label);
-            units_text t;
-            report_cell(out, report_speed(step != NULL ? speed_of(step->row) : (double)NAN, t));
+            units_text text;
+            table_cell(&t, report_speed(step != NULL ? speed_of(step->row) : (double)NAN, text));
         }
-        fputs("</tr>\n", out);
     }
-    report_table_end(out);
+    *r->no_memory |= !table_end(&t);
 }
 
 void report_libraries(const report *r)
@@ -656,45 +647,44 @@ void report_libraries(const report *r)
 
 static void skinny_table(const report *r, const ladder *l)
 {
-    FILE *out = r->out;
+    static const char *const headings[] = {"Rung", "Median", "GFLOP/s", "Effective GB/s", "Over the rung before"};
     report_shape_text shape;
-    report_table_begin(out, "Thin matrices");
-    fputs("<caption>", out);
-    report_machine_name(r, l->machine);
-    html_print(
-        out,
-        ", %t.</caption>\n<thead><tr><th scope=\"col\">Rung</th><th scope=\"col\">Median</th><th "
-        "scope=\"col\">GFLOP/s</th><th scope=\"col\">Effective GB/s</th><th scope=\"col\">Over the rung before</th>",
-        report_shape(l, shape));
-    for (int p = 0; p < PUBLISHED_DEVICES; p++)
-        html_print(out, "<th scope=\"col\">%t GB/s, published</th><th scope=\"col\">step</th>", published[p].device);
-    fputs("</tr></thead>\n<tbody>\n", out);
+    report_machine_text machine;
+    table t;
+    table_begin(&t, r->out, "Thin matrices");
+    html_print(r->out, "<caption>%t, %t.</caption>\n", report_machine(r, l->machine, machine), report_shape(l, shape));
+    for (size_t i = 0; i < sizeof headings / sizeof *headings; i++) table_heading(&t, headings[i]);
+    for (int p = 0; p < PUBLISHED_DEVICES; p++) {
+        char text[80];
+        snprintf(text, sizeof text, "%.50s GB/s, published", published[p].device);
+        table_heading(&t, text), table_heading(&t, "step");
+    }
     for (int i = 0; i < l->count; i++) {
         const records_row *row = l->steps[i].row;
         int place = row_rung(row)[1] - '1';
-        units_text t;
-        html_print(out, "<tr><th scope=\"row\">%t</th>", l->steps[i].label);
+        units_text x;
+        table_row(&t, l->steps[i].label);
         if (!row_timed(row)) {
-            html_print(out, "<td class=\"words\" colspan=\"8\">refused: %t</td></tr>\n",
-                       row->r.refused != NULL ? row->r.refused : row->r.verified);
+            char text[1200];
+            snprintf(text, sizeof text, "refused: %.1100s", row->r.refused != NULL ? row->r.refused : row->r.verified);
+            table_words(&t, false, text);
             continue;
         }
         const ladder_step *before = ladder_before(l, &l->steps[i]);
-        report_cell(out, units_seconds(row->r.median_s, t));
-        report_cell(out, report_speed(row->r.gflops, t));
-        report_cell(out, report_speed(row->r.effective_gbps, t));
-        report_cell(
-            out, units_factor(before != NULL ? row->r.effective_gbps / before->row->r.effective_gbps : (double)NAN, t));
+        table_cell(&t, units_seconds(row->r.median_s, x));
+        table_cell(&t, report_speed(row->r.gflops, x));
+        table_cell(&t, report_speed(row->r.effective_gbps, x));
+        table_cell(
+            &t, units_factor(before != NULL ? row->r.effective_gbps / before->row->r.effective_gbps : (double)NAN, x));
         for (int p = 0; p < PUBLISHED_DEVICES; p++) {
             bool known = place >= 0 && place < PUBLISHED_RUNGS && l->k == PUBLISHED_WIDTH;
-            report_cell(out, units_number(known ? published[p].gbps[place] : (double)NAN, t));
-            report_cell(out, units_factor(known && place > 0 ? published[p].gbps[place] / published[p].gbps[place - 1]
-                                                             : (double)NAN,
-                                          t));
+            table_cell(&t, units_number(known ? published[p].gbps[place] : (double)NAN, x));
+            table_cell(&t, units_factor(known && place > 0 ? published[p].gbps[place] / published[p].gbps[place - 1]
+                                                           : (double)NAN,
+                                        x));
         }
-        fputs("</tr>\n", out);
     }
-    report_table_end(out);
+    *r->no_memory |= !table_end(&t);
 }
 
 void report_skinny(const report *r)

@@ -35,21 +35,20 @@ const char *report_device(const machine *x, report_device_text out)
     return out;
 }
 
+const char *report_machine(const report *r, int machine, report_machine_text out)
+{
+    report_device_text device;
+    const struct machine *x = &r->ladders->machines[machine];
+    snprintf(out, sizeof(report_machine_text), "%.20s on %.110s", report_engine_name(x->engine),
+             report_device(x, device));
+    return out;
+}
+
 void report_machine_name(const report *r, int machine)
 {
-    const struct machine *x = &r->ladders->machines[machine];
-    html_print(r->out, "%t on %T", report_engine_name(x->engine), 80, x->device);
-    if (x->number > 0) html_print(r->out, " (%d)", x->number);
+    report_machine_text text;
+    html_text(r->out, report_machine(r, machine, text));
 }
-
-void report_table_begin(FILE *out, const char *label)
-{
-    html_print(out, "<div class=\"scroll\" role=\"group\" tabindex=\"0\" aria-label=\"%t\">\n<table>\n", label);
-}
-
-void report_table_end(FILE *out) { fputs("</tbody>\n</table>\n</div>\n", out); }
-
-void report_cell(FILE *out, const char *text) { html_print(out, "<td>%t</td>", text); }
 
 const char *report_speed(double gflops, units_text out)
 {

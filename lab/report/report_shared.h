@@ -4,6 +4,7 @@
 
 #include "../units.h"
 #include "ladders.h"
+#include "table.h"
 
 typedef struct report {
     FILE *out;
@@ -18,11 +19,9 @@ const char *report_engine_name(const char *engine);
 typedef char report_device_text[120];
 /* "NVIDIA H200", cut; "NVIDIA H200 (2)" where there are several of the name. */
 const char *report_device(const machine *x, report_device_text out);
-void report_machine_name(const report *r, int machine); /* "CUDA on NVIDIA H200" */
-/* a frame that scrolls sideways; label: for those who do not see it */
-void report_table_begin(FILE *out, const char *label);
-void report_table_end(FILE *out);
-void report_cell(FILE *out, const char *text);           /* <td> */
+typedef char report_machine_text[160];
+const char *report_machine(const report *r, int machine, report_machine_text out); /* "CUDA on NVIDIA H200" */
+void report_machine_name(const report *r, int machine);                            /* written */
 const char *report_speed(double gflops, units_text out); /* whole GFLOP/s where they are thousands; also GB/s */
 typedef char report_shape_text[300];
 const char *report_shape(const ladder *l, report_shape_text out); /* "4096 x 4096 x 4096 NT, ld 4097" */

@@ -88,31 +88,32 @@ static void tell_code(FILE *out, const story *s, const story_diff *d)
     fputs("</pre></details>\n", out);
 }
 
-static void number_row(const report *r, const ladder *l, const ladder_step *step)
+static void number_row(table *t, const report *r, const ladder *l, const ladder_step *step)
 {
-    FILE *out = r->out;
     const ladder_step *before = ladder_before(l, step);
     const record *d = &step->row->r;
+    const char *variant = strchr(step->label, ' ');
     bool compared = before != NULL && row_timed(before->row);
-    units_text t;
-    fputs("<tr><th scope=\"row\">", out);
-    report_machine_name(r, l->machine);
-    html_print(out, "%t%t</th>", strchr(step->label, ' ') != NULL ? "," : "",
-               strchr(step->label, ' ') != NULL ? strchr(step->label, ' ') : "");
+    report_machine_text machine;
+    char text[1200];
+    units_text x;
+    snprintf(text, sizeof text, "%s%s%.900s", report_machine(r, l->machine, machine), variant != NULL ? "," : "",
+             variant != NULL ? variant : "");
+    table_row(t, text);
     if (!row_timed(step->row)) {
-        html_print(out, "<td class=\"words\" colspan=\"6\">%h%t</td></tr>\n",
-                   d->refused != NULL ? "refused: " : "not timed: ", d->refused != NULL ? d->refused : d->verified);
+        snprintf(text, sizeof text, "%s%.1100s",
+                 d->refused != NULL ? "refused: " : "not timed: ", d->refused != NULL ? d->refused : d->verified);
+        table_words(t, false, text);
         return;
     }
-    report_cell(out, report_speed(compared ? before->row->r.gflops : (double)NAN, t));
-    report_cell(out, report_speed(d->gflops, t));
-    report_cell(out, units_factor(compared ? before->row->r.median_s / d->median_s : (double)NAN, t));
-    report_cell(out, report_speed(step->by_default != NULL && row_timed(step->by_default) ? step->by_default->r.gflops
-                                                                                          : (double)NAN,
-                                  t));
-    report_cell(out, units_bytes(compared ? before->row->r.bytes_asked : (double)NAN, t));
-    report_cell(out, units_bytes(d->bytes_asked, t));
-    fputs("</tr>\n", out);
+    table_cell(t, report_speed(compared ? before->row->r.gflops : (double)NAN, x));
+    table_cell(t, report_speed(d->gflops, x));
+    table_cell(t, units_factor(compared ? before->row->r.median_s / d->median_s : (double)NAN, x));
+    table_cell(t, report_speed(step->by_default != NULL && row_timed(step->by_default) ? step->by_default->r.gflops
+                                                                                       : (double)NAN,
+                               x));
+    table_cell(t, units_bytes(compared ? before->row->r.bytes_asked : (double)NAN, x));
+    table_cell(t, units_bytes(d->bytes_asked, x));
 }
 
 /* The ladders in which a rung's numbers are shown: the main ones, and the thin ones of the first width. */
@@ -123,7 +124,9 @@ static bool is_shown(const report *r, const ladder *l)
 
 static void tell_numbers(const report *r, const char *rung)
 {
-    FILE *out = r->out;
+    static const char *const headings[] = {"Machine",       "Rung before",  "This rung", "Times",
+                                           "Default build", "Asked before", "Asked"};
+    table t;
     int shown = 0;
     for (int i = 0; i < r->ladders->count; i++) {
         const ladder *l = &r->ladders->items[i];
@@ -131,18 +134,14 @@ static void tell_numbers(const report *r, const char *rung)
             const tw_lab_kernel *kernel = row_kernel(l->steps[s].row);
             if (kernel == NULL || strcmp(kernel->rung, rung) != 0) continue;
             if (shown++ == 0) {
-                report_table_begin(out, "Before and after");
-                html_print(out,
-                           "<caption>%t before and after, GFLOP/s and bytes asked.</caption>\n<thead><tr><th "
-                           "scope=\"col\">Machine</th><th scope=\"col\">Rung before</th><th scope=\"col\">This "
-                           "rung</th><th scope=\"col\">Times</th><th scope=\"col\">Default build</th><th "
-                           "scope=\"col\">Asked before</th><th scope=\"col\">Asked</th></tr></thead>\n<tbody>\n",
-                           rung);
+                table_begin(&t, r->out, "Before and after");
+                html_print(r->out, "<caption>%t before and after, GFLOP/s and bytes asked.</caption>\n", rung);
+                for (size_t h = 0; h < sizeof headings / sizeof *headings; h++) table_heading(&t, headings[h]);
             }
-            number_row(r, l, &l->steps[s]);
+            number_row(&t, r, l, &l->steps[s]);
         }
     }
-    if (shown > 0) report_table_end(out);
+    if (shown > 0) *r->no_memory |= !table_end(&t);
 }
 
 static bool is_host(const tw_lab_kernel *kernel) { return strcmp(kernel->engine, "cpu") == 0; }
@@ -235,14 +234,8 @@ static bool predict(const ladder_step *step, predict_degrees *out)
     return true;
 }
 
-static void cell_if(FILE *out, bool shown, const char *text)
+static void traffic_row(table *t, const report *r, const ladder_step *step)
 {
-    if (shown) report_cell(out, text);
-}
-
-static void traffic_row(const report *r, const ladder_step *step, bool counted)
-{
-    FILE *out = r->out;
     const record *d = &step->row->r;
     const records_row *row = counters_of(r, step);
     record none = record_blank();
@@ -253,48 +246,40 @@ static void traffic_row(const report *r, const ladder_step *step, bool counted)
     const record *measured = row != NULL ? &row->r : &none;
     predict_degrees p = {c.sectors_per_load_predicted, c.bank_degree_load_predicted, c.bank_degree_store_predicted};
     predict(step, &p);
-    units_text t;
-    html_print(out, "<tr><th scope=\"row\">%t</th>", step->label);
-    report_cell(out, units_bytes(d->bytes_asked, t));
-    report_cell(out, units_bytes(row_operand_bytes(step->row), t));
-    cell_if(out, counted, units_bytes(c.dram_read_bytes, t));
-    cell_if(out, counted, units_bytes(c.l2_bytes, t));
-    report_cell(out, units_number(p.sectors_per_load, t));
-    cell_if(out, counted, units_number(measured->sectors_per_load, t));
-    report_cell(out, units_number(p.bank_degree_load, t));
-    cell_if(out, counted, units_number(measured->bank_degree_load, t));
-    report_cell(out, units_number(p.bank_degree_store, t));
-    cell_if(out, counted, units_number(measured->bank_degree_store, t));
-    cell_if(out, counted, units_percent(c.issue_percent / 100, t));
-    cell_if(out, counted, units_percent(c.fma_percent / 100, t));
-    fputs("</tr>\n", out);
+    units_text x;
+    table_row(t, step->label);
+    table_cell(t, units_bytes(d->bytes_asked, x));
+    table_cell(t, units_bytes(row_operand_bytes(step->row), x));
+    table_cell(t, units_bytes(c.dram_read_bytes, x));
+    table_cell(t, units_bytes(c.l2_bytes, x));
+    table_cell(t, units_number(p.sectors_per_load, x));
+    table_cell(t, units_number(measured->sectors_per_load, x));
+    table_cell(t, units_number(p.bank_degree_load, x));
+    table_cell(t, units_number(measured->bank_degree_load, x));
+    table_cell(t, units_number(p.bank_degree_store, x));
+    table_cell(t, units_number(measured->bank_degree_store, x));
+    table_cell(t, units_percent(c.issue_percent / 100, x));
+    table_cell(t, units_percent(c.fma_percent / 100, x));
 }
 
 static void traffic_table(const report *r, const ladder *l)
 {
-    static const struct heading {
-        const char *text;
-        bool counted;
-    } headings[] = {{"Rung", false},         {"Asked", false},
-                    {"A and B once", false}, {"DRAM read, counted", true},
-                    {"L2, counted", true},   {"Sectors per load, predicted", false},
-                    {"counted", true},       {"Wavefronts per shared load, predicted", false},
-                    {"counted", true},       {"Wavefronts per shared store, predicted", false},
-                    {"counted", true},       {"Issue slots used", true},
-                    {"FMA pipe used", true}};
-    FILE *out = r->out;
-    bool counted = false;
-    for (int i = 0; i < l->count; i++) counted |= counters_of(r, &l->steps[i]) != NULL;
-    report_table_begin(out, "Traffic");
-    fputs("<caption>", out);
-    report_machine_name(r, l->machine);
-    fprintf(out, ", k = %" PRId64 ".</caption>\n<thead><tr>", l->k);
-    for (size_t i = 0; i < sizeof headings / sizeof *headings; i++)
-        if (counted || !headings[i].counted) html_print(out, "<th scope=\"col\">%h</th>", headings[i].text);
-    fputs("</tr></thead>\n<tbody>\n", out);
+    static const char *const headings[] = {"Rung",         "Asked",
+                                           "A and B once", "DRAM read, counted",
+                                           "L2, counted",  "Sectors per load, predicted",
+                                           "counted",      "Wavefronts per shared load, predicted",
+                                           "counted",      "Wavefronts per shared store, predicted",
+                                           "counted",      "Issue slots used",
+                                           "FMA pipe used"};
+    report_machine_text machine;
+    table t;
+    table_begin(&t, r->out, "Traffic");
+    html_print(r->out, "<caption>%t, k = ", report_machine(r, l->machine, machine));
+    fprintf(r->out, "%" PRId64 ".</caption>\n", l->k);
+    for (size_t i = 0; i < sizeof headings / sizeof *headings; i++) table_heading(&t, headings[i]);
     for (int i = 0; i < l->count; i++)
-        if (row_timed(l->steps[i].row)) traffic_row(r, &l->steps[i], counted);
-    report_table_end(out);
+        if (row_timed(l->steps[i].row)) traffic_row(&t, r, &l->steps[i]);
+    *r->no_memory |= !table_end(&t);
 }
 
 /* Sectors and banks are NVIDIA's: of other devices nothing is said. */
