@@ -94,6 +94,13 @@ static void error_cases(void)
                    TW_NO_KERNEL, "the operands are in device memory");
     tw_close(own);
     expect_failure("sgemm", tw_sgemm(NULL, TW_N, TW_N, 3, 4, 5, 1, a, 4, b, 4, 0, c, 4), TW_BAD_ARGUMENT, "lda is 4");
+    const int64_t far = ((int64_t)1 << 62) + 5; /* not 5 */
+    expect_failure("sgemm: lda", tw_sgemm(NULL, TW_N, TW_N, 3, 4, 5, 1, a, far, b, 4, 0, c, 4), TW_BAD_ARGUMENT,
+                   "a spans more bytes");
+    expect_failure("sgemm: ldb", tw_sgemm(NULL, TW_N, TW_N, 3, 4, 5, 1, a, 5, b, far, 0, c, 4), TW_BAD_ARGUMENT,
+                   "b spans more bytes");
+    expect_failure("sgemm: ldc", tw_sgemm(NULL, TW_N, TW_N, 3, 4, 5, 1, a, 5, b, 4, 0, c, far), TW_BAD_ARGUMENT,
+                   "c spans more bytes");
 
     tw_problem whole = tw_problem_make(TW_I8, TW_N, TW_N, 3, 4, 5);
     whole.alpha = 0.5;
