@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 #include "term.h"
 
@@ -63,10 +64,31 @@ static int line_of(double gflops, double least, double most)
     return (int)(log(most / gflops) / log(most / least) * (LINES - 1) + 0.5);
 }
 
+/* The nearest of 1, 2, 5, 10, 20, 50 ... and of 0.5, 0.2 ...: the largest up to x, or the least from x on. */
+static double round_number(double x, bool above)
+{
+    static const double steps[] = {1, 2, 5, 10};
+    const double decade = pow(10, floor(log10(x)));
+    int at = above ? 0 : 3;
+    while (above && at < 3 && steps[at] * decade < x) at++;
+    while (!above && at > 0 && steps[at] * decade > x) at--;
+    return steps[at] * decade;
+}
+
+/* The axis has round numbers at its ends and at the lines that are nearest to the others. */
+static void print_tick(FILE *out, const curves *c, int line, double least, double most)
+{
+    double tick = least;
+    while (line_of(tick, least, most) > line) tick = round_number(1.5 * tick, true);
+    if (line_of(tick, least, most) == line)
+        fprintf(out, "%*g |", width_of(c), tick);
+    else
+        fprintf(out, "%*s |", width_of(c), "");
+}
+
 static void print_line(FILE *out, const curves *c, int line, double least, double most)
 {
-    term_number speed;
-    fprintf(out, "%*s |", width_of(c), term_gflops(most * pow(least / most, line / (double)(LINES - 1)), speed));
+    print_tick(out, c, line, least, most);
     for (int s = 0; s < c->sizes->count; s++) {
         char here[COLUMN] = "";
         int count = 0;
@@ -93,6 +115,7 @@ void curves_print(FILE *out, const curves *c)
         "\nsizes      the rungs are tuned for one size: where two letters change places, the other rung is faster\n\n");
     print_table(out, c);
     fputc('\n', out);
+    least = round_number(least, false), most = round_number(most, true);
     for (int line = 0; line < LINES; line++) print_line(out, c, line, least, most);
     print_sizes(out, c, "");
     fputc('\n', out);

@@ -289,6 +289,12 @@ def curves_over_sizes():
 def one_command_climbs_over_sizes():
     sizes = (16, 40, 33)
     done = good("ladder", "--size", "16,40,33", "--samples", 1, "--rung", "r01,r04", "--json", "x.jsonl", "--html", "x.html")
+    axis = [line.split("|")[0].strip() for line in done.stdout.splitlines() if re.match(r" +[0-9.e-]* \|", line)]
+    ticks = [float(x) for x in axis if x]
+    assert len(axis) == 24 and axis[0] and axis[-1] and ticks == sorted(ticks, reverse=True), axis
+    assert all(f"{x:e}"[:8] in ("1.000000", "2.000000", "5.000000") for x in ticks), ticks
+    speeds = [float(x) for line in done.stdout.splitlines() if re.match("[ab] r0", line) for x in line.split()[2:]]
+    assert ticks[-1] <= min(speeds) and max(speeds) <= ticks[0] and ticks[0] / ticks[-1] <= 26 * max(speeds) / min(speeds), (ticks, speeds)
     written = [json.loads(line) for line in open("x.jsonl")]
     assert [(r["m"], r["rung"]) for r in written] == [(n, rung) for n in sizes for rung in ("r01_naive", "r04_banks")]
     for i, rung in enumerate(("r01_naive", "r04_banks")):
@@ -296,7 +302,7 @@ def one_command_climbs_over_sizes():
         for record, cell in zip([r for r in written if r["rung"] == rung], row[2:], strict=True):
             digits = 3 if record["gflops"] < 10 else 2 if record["gflops"] < 100 else 1
             assert cell == f"{record['gflops']:.{digits}f}", (cell, record["gflops"])
-    picture = [line.split("|")[1] for line in done.stdout.splitlines() if re.match(r" +[0-9.]+ \|", line)]
+    picture = [line.split("|")[1] for line in done.stdout.splitlines() if re.match(r" +[0-9.e-]* \|", line)]
     assert [sum(letter in line[9 * s:9 * s + 9] for line in picture) for letter in "ab" for s in range(3)] == [1] * 6, picture
     assert sum(svg["tags"].count("path") == 2 for svg in check("x.html").svgs) == 1
     bad(2, "ladder", "--skinny", "--size", "16,32", says="one --size")
