@@ -244,10 +244,11 @@ static void print_fastest(const ladder *l)
     term_number speed;
     if (l->bars == 0) return;
     fprintf(l->s->text, "\nfastest    %s with %s GFLOP/s", best->label, term_gflops(best->gflops, speed));
-    if (!isnan(l->naive_s) && strncmp(best->label, "r01_", 4) != 0)
-        fprintf(l->s->text, ", %.1fx over r01_naive%s",
-                best->gflops * 1e9 * l->naive_s / (2 * (double)p->m * (double)p->n * (double)p->k),
+    if (!isnan(l->naive_s) && strncmp(best->label, "r01_", 4) != 0) {
+        const double times = best->gflops * 1e9 * l->naive_s / (2 * (double)p->m * (double)p->n * (double)p->k);
+        fprintf(l->s->text, ", %.*f times the speed of r01_naive%s", times < 10 ? 2 : 1, times,
                 l->naive_by_default ? " in its default build" : "");
+    }
     fprintf(l->s->text, "\n");
 }
 
