@@ -19,6 +19,22 @@ static const device_facts sm_90 = {.engine = "cuda",
                                    .local_bytes = 227 << 10,
                                    .largest_bytes = (int64_t)1 << 37};
 
+/* A rung refuses transposes and says of which operand. */
+static void refused_transposes(tw_op op_a, tw_op op_b, const char *refusal)
+{
+    const device_facts device = {
+        .engine = "opencl", .threads = 1, .most_threads = 1024, .local_bytes = 48 << 10, .largest_bytes = 1 << 30};
+    tw_problem p, made = tw_problem_make(TW_F32, op_a, op_b, 64, 64, 64);
+    char reason[160] = "";
+    if (!tap_case("a rung of opencl: A %s, B %s", op_a == TW_T ? "transposed" : "as stored",
+                  op_b == TW_T ? "transposed" : "as stored"))
+        return;
+    const bool loaded = problem_load(&made, a, a, a, &p) == TW_OK,
+               fits = kernel_fits(kernel_named("opencl_f32_r10_register"), &p, &device, 0, reason, sizeof reason);
+    tap_result(loaded && fits == (refusal[0] == '\0') && strcmp(reason, refusal) == 0, "fits %d, reason '%s'", fits,
+               reason);
+}
+
 /* A made-up GPU with small blocks: what fits is asked of the tile that would be used, not of the row's own. */
 static void tile_case(const char *kernel, int64_t k, int tile, int most_threads, int64_t local_bytes,
                       const char *refusal)
@@ -54,6 +70,10 @@ static void tile_cases(void)
     tile_case("opencl_f32_s1_unoptimised", 32, 0, 256, 0, "its blocks have 1024 threads, this device takes 256");
     tile_case("opencl_f32_s2_shared_a", 16, 0, 256, 1024, NULL);
     tile_case("opencl_f32_s2_shared_a", 32, 0, 1024, 1024, "it needs 4096 bytes of local memory, this device has 1024");
+    refused_transposes(TW_N, TW_N, "");
+    refused_transposes(TW_T, TW_N, "it reads A and B as stored, the problem transposes A");
+    refused_transposes(TW_N, TW_T, "it reads A and B as stored, the problem transposes B");
+    refused_transposes(TW_T, TW_T, "it reads A and B as stored, the problem transposes both");
     tile_case("opencl_f32_r11_warp", 64, 0, 256, 16640, NULL);
     tile_case("opencl_f32_r11_warp", 64, 0, 128, 16640, "its blocks have 256 threads, this device takes 128");
 }
