@@ -80,6 +80,13 @@ static exit_code check_user_kernel(const ladder *l, tw_dtype dtype)
     return EXIT_OK;
 }
 
+/* In the order of storage that the options ask for: a column-major matrix is the transpose of a row-major one. */
+static tw_problem problem_of(const ladder *l, tw_dtype dtype, int64_t m, int64_t n, int64_t k)
+{
+    const options *opt = l->s->opt;
+    return tw_problem_make(dtype, opt->transpose_a ? TW_T : TW_N, opt->transpose_b ? TW_T : TW_N, m, n, k);
+}
+
 static exit_code choose(ladder *l)
 {
     const options *opt = l->s->opt;
@@ -89,7 +96,7 @@ static exit_code choose(ladder *l)
     shape p = opt->shapes.count > 0                ? opt->shapes.items[0]
               : opt->deep && opt->sizes.count == 0 ? DEEP
                                                    : (shape){n, n, n};
-    l->problem = tw_problem_make(dtype, TW_N, TW_N, p.m, p.n, p.k);
+    l->problem = problem_of(l, dtype, p.m, p.n, p.k);
     exit_code code = rungs_choose(l->s, &l->problem, &l->user, &l->rungs);
     if (code == EXIT_OK && opt->tiles.count > 0) keep_tiled(&l->rungs);
     if (code == EXIT_OK && l->rungs.count == 0 && opt->tiles.count > 0)
@@ -98,7 +105,7 @@ static exit_code choose(ladder *l)
     const tw_lab_kernel *slowest = l->rungs.count > 0 ? l->rungs.rows[0] : l->rungs.takes;
     if (code != EXIT_OK || opt->sizes.count + opt->shapes.count > 0 || opt->deep || slowest == NULL) return code;
     code = rows_side(l->s, slowest, 0, n, LONGEST_S, &n);
-    l->problem = tw_problem_make(dtype, TW_N, TW_N, n, n, n);
+    l->problem = problem_of(l, dtype, n, n, n);
     return code;
 }
 
@@ -131,9 +138,9 @@ static void note_time(ladder *l, pace *p, const record *d, const row_wish *wish)
 static void print_header(const ladder *l)
 {
     FILE *text = l->s->text;
-    fprintf(text, "ladder     %s, C(%" PRId64 " x %" PRId64 ") = A B with k = %" PRId64 ", on %s: %s\n\n",
-            tw_lab_dtype_of(l->problem.dtype)->name, l->problem.m, l->problem.n, l->problem.k, l->s->device.engine,
-            l->s->device.name);
+    fprintf(text, "ladder     %s, C(%" PRId64 " x %" PRId64 ") = A%s B%s with k = %" PRId64 ", on %s: %s\n\n",
+            tw_lab_dtype_of(l->problem.dtype)->name, l->problem.m, l->problem.n, l->problem.op_a == TW_T ? "^T" : "",
+            l->problem.op_b == TW_T ? "^T" : "", l->problem.k, l->s->device.engine, l->s->device.name);
     fprintf(text, "%-*s %4s %9s %10s %7s %8s %7s %8s %6s %8s %7s\n", l->width, "rung", "thr", "median", "min-max",
             "GFLOP/s", "x before", "of peak", "asked", "flop/B", "no-cache", "bound");
 }
@@ -318,7 +325,7 @@ static exit_code run_builds(ladder *l, trial *t, row_wish wish)
 static exit_code run_typed(ladder *l, const tw_lab_kernel *kernel)
 {
     trial t;
-    tw_problem p = tw_problem_make(kernel->dtype, TW_N, TW_N, l->problem.m, l->problem.n, l->problem.k);
+    tw_problem p = problem_of(l, kernel->dtype, l->problem.m, l->problem.n, l->problem.k);
     exit_code code = rows_trial(l->s, &p, &t);
     if (code != EXIT_OK) return code;
     code = run_builds(l, &t, (row_wish){.kernel = kernel, .limit_s = LIMIT_S});
@@ -470,6 +477,8 @@ exit_code cmd_ladder(session *s)
         if (user_kernel_is_path(opt->rungs.items[i]))
             return diag(EXIT_USAGE, "--skinny takes no file: time %s with --shape instead", opt->rungs.items[i]);
     if (opt->skinny && opt->sizes.count > 1) return diag(EXIT_USAGE, "--skinny takes one --size, the side of C");
+    if (opt->skinny && (opt->transpose_a || opt->transpose_b))
+        return diag(EXIT_USAGE, "--skinny does not work with --transpose-a or -b: its rungs read A and B as stored");
     if (opt->deep && opt->skinny) return diag(EXIT_USAGE, "--deep and --skinny exclude each other: give one");
     if (opt->all && (opt->skinny || opt->tiles.count > 0))
         return diag(EXIT_USAGE, "--all does not work with --skinny or --tile: production kernels have no skinny form "

@@ -4,7 +4,7 @@
 
 #include "oracle.h"
 
-enum { MISTAKE_BYTES = 160 };
+enum { MISTAKE_BYTES = 240 };
 
 /* mistake_name - text: the first of these that all of C fits, or which part of C is wrong, as a clause: "C is A times
  * the transpose of B: row and column of B are exchanged". Of an exact oracle whose rows all have a reference, with

@@ -301,6 +301,26 @@ def ladder_runs_every_rung():
 
 
 @case
+def ladder_on_transposed_operands():
+    """Column-major operands: all rungs of the CPU, of a GPU those that do not read A and B as stored."""
+    for flags, a, b in ((("--transpose-a",), "^T", ""), (("--transpose-b",), "", "^T"), (("--transpose-a", "--transpose-b"), "^T", "^T")):
+        done = good("ladder", "--engine", "cpu", "--size", "48", *flags, "--samples", "1", "--json", "r.json")
+        lines = records(open("r.json").read())
+        assert f"ladder     f32, C(48 x 48) = A{a} B{b} with k = 48" in done.stdout, done.stdout
+        assert len(lines) > 8 and all((r["refused"] or r["verified"] == "exact+bound") and (r["op_a"], r["op_b"]) == ("t" if a else "n", "t" if b else "n") for r in lines), flags
+    bad(2, "ladder", "--skinny", "--transpose-b", says="--transpose-a or -b")
+
+
+@case
+def opencl_ladder_on_transposed_operands():
+    needs("opencl")
+    good("ladder", "--engine", "opencl", "--size", "48", "--transpose-a", "--transpose-b", "--samples", "1", "--json", "r.json")
+    lines = records(open("r.json").read())
+    assert {r["rung"] for r in lines if r["refused"]} == {"r09_wide", "r10_register", "r11_warp"}, [r["rung"] for r in lines if r["refused"]]
+    assert all(r["verified"] == "exact+bound" for r in lines if not r["refused"]) and len(lines) > 10, [r["rung"] for r in lines]
+
+
+@case
 def ladder_on_two_engines():
     needs("opencl")
     done = good("ladder", "--engine", "cpu,opencl", "--size", "64", "--samples", "3", "--json", "r.json")
