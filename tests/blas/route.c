@@ -172,6 +172,30 @@ static int triangular(void)
     return 0;
 }
 
+static int thin(void)
+{
+    static const int sizes[][3] = {{20, N, N}, {N, 20, N}, {N, N, 20}};
+    int wrong = 0;
+    open_fake();
+    for (int i = 0; i < 3; i++) {
+        const int m = sizes[i][0], n = sizes[i][1], k = sizes[i][2];
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, n, k, 1, a, N, b, N, 0, c, n);
+        wrong |= differ(m * n, 2 * (float)k);
+    }
+    return wrong;
+}
+
+/* One small size is enough: the harmonic mean of 20, 300 and 300 is 53. */
+static void thin_products(void)
+{
+    char said[SAID];
+    if (!tap_case("thin_products_stay_on_the_cpu")) return;
+    faults = "";
+    const int status = run_with("TILEWRIGHT_VERBOSE", "1", thin, said);
+    tap_result(status == 0 && lines_of(said) == 3 && strstr(said, "on cuda") == NULL, "status %d, said: %s", status,
+               said);
+}
+
 /* Three groups of one product each, of which the GPU fails at the second. */
 static int groups(void)
 {
@@ -238,5 +262,6 @@ int main(int argc, char **argv)
     routes();
     measured();
     fakes();
+    thin_products();
     return tap_finish();
 }
