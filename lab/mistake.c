@@ -70,21 +70,6 @@ static bool name_exchange(const sight *s, char text[MISTAKE_BYTES])
 
 /* ---- sums that lack a part ---- */
 
-/* The only count of steps after which the sum of element (i, j) is what was found, if there is one; -1: none, -2:
- * several. */
-static int64_t steps_of(const sight *s, bool from_end, int64_t i, int64_t j)
-{
-    const double found = s->found[i * s->n + j];
-    double sum = 0;
-    int64_t steps = found == 0 ? 0 : -1;
-    for (int64_t p = 0; p < s->k; p++) {
-        const int64_t q = from_end ? s->k - 1 - p : p;
-        sum += s->a[i * s->k + q] * s->b[q * s->n + j];
-        if (sum == found) steps = steps == -1 ? p + 1 : -2;
-    }
-    return steps;
-}
-
 static double sum_of(const sight *s, bool from_end, int64_t i, int64_t j, int64_t steps)
 {
     double sum = 0;
@@ -95,15 +80,15 @@ static double sum_of(const sight *s, bool from_end, int64_t i, int64_t j, int64_
     return sum;
 }
 
-/* All elements are the sums of so many steps, counted from either end; -1: of no one number. */
+/* Of how many products, counted from either end, each element is the sum; -1: of no one number less than k. */
 static int64_t steps_of_all(const sight *s, bool from_end)
 {
-    int64_t steps = -2;
-    for (int64_t e = 0; steps == -2 && e < s->m * s->n; e++) steps = steps_of(s, from_end, e / s->n, e % s->n);
-    if (steps < 0) return -1;
-    for (int64_t e = 0; e < s->m * s->n; e++)
-        if (s->found[e] != sum_of(s, from_end, e / s->n, e % s->n, steps)) return -1;
-    return steps;
+    for (int64_t steps = 0; steps < s->k; steps++) {
+        int64_t e = 0;
+        while (e < s->m * s->n && s->found[e] == sum_of(s, from_end, e / s->n, e % s->n, steps)) e++;
+        if (e == s->m * s->n) return steps;
+    }
+    return -1;
 }
 
 static void name_missing(const sight *s, const char *which, int64_t count, char text[MISTAKE_BYTES])

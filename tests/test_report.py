@@ -293,8 +293,9 @@ def one_command_climbs_over_sizes():
     ticks = [float(x) for x in axis if x]
     assert len(axis) == 24 and axis[0] and axis[-1] and ticks == sorted(ticks, reverse=True), axis
     assert all(f"{x:e}"[:8] in ("1.000000", "2.000000", "5.000000") for x in ticks), ticks
+    # an end lies at most 2.5 times away, from 2 to 5; speeds are printed with four digits
     speeds = [float(x) for line in done.stdout.splitlines() if re.match("[ab] r0", line) for x in line.split()[2:]]
-    assert ticks[-1] <= min(speeds) and max(speeds) <= ticks[0] and ticks[0] / ticks[-1] <= 26 * max(speeds) / min(speeds), (ticks, speeds)
+    assert ticks[-1] <= min(speeds) and max(speeds) <= ticks[0] and ticks[0] / ticks[-1] <= 2.5 ** 2 * 1.001 * max(speeds) / min(speeds), (ticks, speeds)
     written = [json.loads(line) for line in open("x.jsonl")]
     assert [(r["m"], r["rung"]) for r in written] == [(n, rung) for n in sizes for rung in ("r01_naive", "r04_banks")]
     for i, rung in enumerate(("r01_naive", "r04_banks")):

@@ -610,8 +610,9 @@ static void ops_of_updates(void)
             cblas_zherk(cases[i].layout, CblasLower, cases[i].op, 1, 1, 1, a, 1, 0, c, 1);
         else
             cblas_zsyrk(cases[i].layout, CblasLower, cases[i].op, 1, 1, one, a, 1, one, c, 1);
-        tap_result(c[0] == 0 && c[1] == 0 && heard.calls == 1 && heard.number == 3, "%d calls, number %d, %g%+gi",
-                   heard.calls, heard.number, c[0], c[1]);
+        const bool told = cases[i].layout == CblasColMajor || strstr(heard.text, "Illegal Trans setting") == heard.text;
+        tap_result(told && c[0] == 0 && c[1] == 0 && heard.calls == 1 && heard.number == 3,
+                   "%d calls, number %d, %g%+gi", heard.calls, heard.number, c[0], c[1]);
     }
 }
 
