@@ -43,9 +43,9 @@ typedef struct ladder {
     bool naive_by_default;
     int failed, tried, bars; /* tried: rows that were not refused */
     bar bar[MOST_BARS];
-    int size;      /* its place in --size; 0 also where there is none */
-    int width;     /* columns of a rung's name */
-    curves curves; /* speeds over the sizes of --size */
+    int size;                      /* its place in --size; 0 also where there is none */
+    int width;                     /* columns of a rung's name */
+    curves over_sizes, over_tiles; /* speeds over --size; over --tile at the size that has bars */
 } ladder;
 
 /* ---- what is to be computed ---- */
@@ -192,6 +192,27 @@ static void name_row(const ladder *l, const row *r, const row_wish *wish, char l
         snprintf(label + used, ROW_LABEL - (size_t)used, " %s", tw_lab_dtype_of(kernel->dtype)->name);
 }
 
+/* Of several sizes one has its bars drawn: 4096, the documents', else the last. */
+static bool has_bars(const ladder *l)
+{
+    const number_list *sizes = &l->s->opt->sizes;
+    int drawn = sizes->count - 1;
+    for (int i = 0; i < sizes->count; i++)
+        if (sizes->items[i] == GPU_SIZE) drawn = i;
+    return sizes->count < 2 || l->size == drawn;
+}
+
+/* A tile edge that the problem cut is no point of a curve. */
+static void note_curves(ladder *l, const row *r, const row_wish *wish, const char *label)
+{
+    const number_list *tiles = &l->s->opt->tiles;
+    curves_note(&l->over_sizes, label, l->size, r->record.gflops);
+    for (int i = 0; has_bars(l) && i < tiles->count; i++)
+        if (wish->tile == tiles->items[i] && r->plan.tile == wish->tile)
+            curves_note(&l->over_tiles, wish->user != NULL ? wish->user->label : wish->kernel->rung, i,
+                        r->record.gflops);
+}
+
 static exit_code finish_row(ladder *l, const row *r, const row_wish *wish)
 {
     char label[ROW_LABEL];
@@ -214,7 +235,7 @@ static exit_code finish_row(ladder *l, const row *r, const row_wish *wish)
     if (wish->user != NULL && (beside || !default_build)) print_turns(l, r, wish->kernel, beside);
     if (r->record.prepare_s > 0 && !default_build)
         fprintf(l->s->text, "  before it, the host transposed B in %s\n", term_seconds(r->record.prepare_s, prepare));
-    if (compared && !default_build) curves_note(&l->curves, label, l->size, r->record.gflops);
+    if (compared && !default_build) note_curves(l, r, wish, label);
     if (compared && !default_build && l->bars < MOST_BARS) {
         bar *b = &l->bar[l->bars++];
         snprintf(b->label, sizeof b->label, "%s", label);
@@ -377,16 +398,6 @@ static exit_code build_user_kernel(const ladder *l)
     return code;
 }
 
-/* Of several sizes one has its bars drawn: 4096, the documents', else the last. */
-static bool has_bars(const ladder *l)
-{
-    const number_list *sizes = &l->s->opt->sizes;
-    int drawn = sizes->count - 1;
-    for (int i = 0; i < sizes->count; i++)
-        if (sizes->items[i] == GPU_SIZE) drawn = i;
-    return sizes->count < 2 || l->size == drawn;
-}
-
 static exit_code climb(ladder *l)
 {
     exit_code code = EXIT_OK;
@@ -417,7 +428,7 @@ static exit_code ladder_engine(session *s, void *job)
 {
     ladder *l = job;
     exit_code code = EXIT_OK;
-    *l = (ladder){.s = s, .user = l->user, .curves.sizes = &s->opt->sizes};
+    *l = (ladder){.s = s, .user = l->user, .over_sizes.values = &s->opt->sizes, .over_tiles.values = &s->opt->tiles};
     const busy_reading begun = busy_now();
     roofs_begin(&l->limits, s->context, &s->device);
     code = check_user_kernel(l, session_dtype(s));
@@ -425,7 +436,10 @@ static exit_code ladder_engine(session *s, void *job)
     for (l->size = 0; code == EXIT_OK && (l->size == 0 || l->size < s->opt->sizes.count); l->size++)
         code = climb_size(l);
     if (code != EXIT_OK) return code;
-    curves_print(s->text, &l->curves);
+    curves_print(
+        s->text, &l->over_sizes,
+        "sizes      the rungs are tuned for one size: where two letters change places, the other rung is faster");
+    curves_print(s->text, &l->over_tiles, "tiles      speed over the tile edge: a larger tile asks less of memory");
     print_notes(l);
     rows_tell_busy(s->text, &begun);
     if (l->tried == 0) return diag(EXIT_DEVICE, "no rung could be timed: all were refused");

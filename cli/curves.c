@@ -9,7 +9,7 @@
 
 enum { LINES = 24, COLUMN = 9 };
 
-void curves_note(curves *c, const char *label, int size, double gflops)
+void curves_note(curves *c, const char *label, int place, double gflops)
 {
     int at = 0;
     while (at < c->count && strcmp(c->items[at].label, label) != 0) at++;
@@ -19,7 +19,7 @@ void curves_note(curves *c, const char *label, int size, double gflops)
         for (int s = 0; s < OPT_LIST; s++) c->items[at].gflops[s] = NAN;
         c->count++;
     }
-    c->items[at].gflops[size] = gflops;
+    c->items[at].gflops[place] = gflops;
 }
 
 static char letter(int curve)
@@ -37,19 +37,19 @@ static int width_of(const curves *c)
     return width;
 }
 
-static void print_sizes(FILE *out, const curves *c, const char *first)
+static void print_values(FILE *out, const curves *c, const char *first)
 {
     fprintf(out, "%-*s", 2 + width_of(c), first);
-    for (int s = 0; s < c->sizes->count; s++) fprintf(out, "%*" PRId64, COLUMN, c->sizes->items[s]);
+    for (int s = 0; s < c->values->count; s++) fprintf(out, "%*" PRId64, COLUMN, c->values->items[s]);
     fputc('\n', out);
 }
 
 static void print_table(FILE *out, const curves *c)
 {
-    print_sizes(out, c, "GFLOP/s");
+    print_values(out, c, "GFLOP/s");
     for (int i = 0; i < c->count; i++) {
         fprintf(out, "%c %-*s", letter(i), width_of(c), c->items[i].label);
-        for (int s = 0; s < c->sizes->count; s++) {
+        for (int s = 0; s < c->values->count; s++) {
             term_number speed;
             fprintf(out, "%*s", COLUMN, term_gflops(c->items[i].gflops[s], speed));
         }
@@ -89,7 +89,7 @@ static void print_tick(FILE *out, const curves *c, int line, double least, doubl
 static void print_line(FILE *out, const curves *c, int line, double least, double most)
 {
     print_tick(out, c, line, least, most);
-    for (int s = 0; s < c->sizes->count; s++) {
+    for (int s = 0; s < c->values->count; s++) {
         char here[COLUMN] = "";
         int count = 0;
         for (int i = 0; i < c->count; i++) {
@@ -103,20 +103,18 @@ static void print_line(FILE *out, const curves *c, int line, double least, doubl
     fputc('\n', out);
 }
 
-void curves_print(FILE *out, const curves *c)
+void curves_print(FILE *out, const curves *c, const char *about)
 {
     double least = INFINITY, most = 0;
     for (int i = 0; i < c->count; i++)
-        for (int s = 0; s < c->sizes->count; s++)
+        for (int s = 0; s < c->values->count; s++)
             least = fmin(least, c->items[i].gflops[s]), most = fmax(most, c->items[i].gflops[s]);
-    if (c->sizes->count < 2 || !(least > 0) || !(most > 0)) return;
-    fprintf(
-        out,
-        "\nsizes      the rungs are tuned for one size: where two letters change places, the other rung is faster\n\n");
+    if (c->values->count < 2 || !(least > 0) || !(most > 0)) return;
+    fprintf(out, "\n%s\n\n", about);
     print_table(out, c);
     fputc('\n', out);
     least = round_number(least, false), most = round_number(most, true);
     for (int line = 0; line < LINES; line++) print_line(out, c, line, least, most);
-    print_sizes(out, c, "");
+    print_values(out, c, "");
     fputc('\n', out);
 }

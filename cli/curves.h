@@ -1,4 +1,4 @@
-/* curves.h - speeds over sizes, as a table and as a picture of letters. */
+/* curves.h - speeds over sizes or tile edges, as a table and as a picture of letters. */
 #ifndef TILEWRIGHT_CURVES_H
 #define TILEWRIGHT_CURVES_H
 
@@ -8,16 +8,16 @@
 enum { CURVES_MOST = 128, CURVES_LABEL = 48 };
 
 typedef struct curves {
-    const number_list *sizes;
+    const number_list *values; /* the sizes or tile edges */
     int count;
     struct {
         char label[CURVES_LABEL];
-        double gflops[OPT_LIST]; /* one per size; NAN: not timed */
+        double gflops[OPT_LIST]; /* one per value; NAN: not timed */
     } items[CURVES_MOST];
 } curves;
 
-void curves_note(curves *c, const char *label, int size, double gflops); /* size: its place in the list */
-/* nothing where there is one size, or no curve */
-void curves_print(FILE *out, const curves *c);
+void curves_note(curves *c, const char *label, int place, double gflops); /* place: of the value in the list */
+/* about: the line above it. Nothing where there is one value, or no curve. */
+void curves_print(FILE *out, const curves *c, const char *about);
 
 #endif

@@ -357,6 +357,11 @@ def ladder_sweeps_the_tiles_of_a_gpu():
     assert [r["tile"] for r in lines if r["build"] == "rolled"] == 2 * [8, 16, 32], lines
     assert [r["block_threads"] for r in lines if r["build"] == "default"] == 2 * [64, 256, 1024], lines
     assert [r["refused"] for r in lines if r["refused"]] and done.stdout.count("takes 8, 16 or 32") == 2, done.stdout
+    assert re.search(r"\ntiles .*\n\nGFLOP/s +8 +16 +32 +5\n", done.stdout), done.stdout
+    for letter, rung in (("a", "r01_naive"), ("b", "r02_tiled")):
+        speeds = re.search(rf"\n{letter} {rung} +(\S+) +(\S+) +(\S+) +-\n", done.stdout).groups()
+        rows = re.findall(rf"\n{rung} \d+ +\d+ +\S+ \S+ +\S+ +(\S+) ", done.stdout)
+        assert list(speeds) == rows, (rung, speeds, rows)
 
 
 @case
