@@ -48,6 +48,7 @@ r07 r07_prefetch -
 r08 r08_coarsened -
 r09 r09_wide -
 r10 r10_register -
+r10s r10s_scalar -
 r11 r11_warp -
 r12 r12_async -
 r13 r13_matrix -

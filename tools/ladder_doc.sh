@@ -127,26 +127,39 @@ In the records of `explain --tables --json` the field `document` counts them in 
 
 ## What the documents describe, and where it is here
 
-| document | topic | here |
-|---|---|---|
-| 5kk73 | triple loop on the CPU | [r01_naive](#r01_naive), engine cpu |
-| 5kk73, Hotbingsoo, ECE569 | one thread per element; in OpenCL; any width | [r01_naive](#r01_naive), engines opencl and cuda |
-| ECE569 | the kernel as an exercise with gaps | `tilewright ladder --rung exercises/r01_naive.cl` (or `.cu`); [COURSE.md](COURSE.md) leads through it |
-| 5kk73 | tiles in shared memory, B uncoalesced | [r02_tiled](#r02_tiled) |
-| 5kk73 | coalesced, with bank conflicts | [r03_coalesced](#r03_coalesced); [r03t_transposed](#r03t_transposed) with B transposed on the host |
-| 5kk73, Hotbingsoo, Ruiz | no bank conflicts, tiles in local or shared memory | [r04_banks](#r04_banks) |
-| 5kk73 | outer product | [r05_outer](#r05_outer) |
-| 5kk73 | unrolling | [r06_unrolled](#r06_unrolled) |
-| 5kk73, Hotbingsoo | prefetching | [r07_prefetch](#r07_prefetch) |
-| Hotbingsoo, Ruiz | more work per thread (thread coarsening) | [r08_coarsened](#r08_coarsened) |
-| Hotbingsoo | transposed B | [r03t_transposed](#r03t_transposed) |
-| Hotbingsoo | wide loads | [r09_wide](#r09_wide), also on the CPU |
-| Hotbingsoo | register blocking in two dimensions | [r10_register](#r10_register), also on the CPU |
-| Hotbingsoo | any size | every rung |
-| Hotbingsoo | device-specific loads | [r12_async](#r12_async): tensor memory accelerator (TMA), cuda |
-| Ruiz | tiles on the CPU, block r | [r02_tiled](#r02_tiled), engine cpu; `ladder --rung r02 --tile 1,2,4,...` |
-| Ruiz | less divergence | [r04d_divergence](#r04d_divergence) |
-| NVIDIA Best Practices | skinny products | [s1_unoptimised](#s1_unoptimised), [s2_shared_a](#s2_shared_a), [s3_shared_ab](#s3_shared_ab); `ladder --skinny` |
+The commands begin with `tilewright`. The rows count the topics of each document, in the order of the documents.
+
+| row | document | topic | command | file |
+|---|---|---|---|---|
+| S0.1 | 5kk73, ECE569, Ruiz | triple loop on the CPU | `ladder --engine cpu --rung r01` | [r01_naive](#r01_naive) |
+| S0.2 | 5kk73, ECE569 | one thread per element | `ladder --rung r01` | [r01_naive](#r01_naive) |
+| S0.3 | 5kk73 | tiles in shared memory, B uncoalesced | `ladder --rung r01,r02` | [r02_tiled](#r02_tiled) |
+| S0.4 | 5kk73 | coalesced, with bank conflicts; B transposed on the host | `ladder --rung r02,r03,r03t` | [r03_coalesced](#r03_coalesced), [r03t_transposed](#r03t_transposed) |
+| S0.5 | 5kk73 | no bank conflicts | `ladder --rung r03,r04` | [r04_banks](#r04_banks) |
+| S0.6 | 5kk73 | outer product | `ladder --rung r04,r05`; `explain r05` | [r05_outer](#r05_outer) |
+| S0.7 | 5kk73 | unrolling | `ladder --rung r05,r06`; `explain r06` shows registers | [r06_unrolled](#r06_unrolled) |
+| S0.8 | 5kk73 | prefetching | `ladder --rung r06,r07`; `explain r07 --binary` | [r07_prefetch](#r07_prefetch) |
+| S0.9 | 5kk73 | every step at 4096, and over sizes | `ladder --size 128,256,512,1024,2048,4096 --html FILE` | [results](../results/) |
+| S0.10 | 5kk73, Ruiz | flop per byte asked | `explain r05`; column `flop/B` of `ladder` | every rung |
+| S0.11 | 5kk73 | share of multiply-adds in the machine code | `explain r04 --binary` | every rung |
+| S0.12 | 5kk73, Ruiz | speed over the tile edge | `ladder --rung r02 --tile 1,2,4,8,16,32,64,128` | [r02_tiled](#r02_tiled) |
+| S0.13 | 5kk73 | column-major operands | `ladder --transpose-a --transpose-b`; `explain r02` | every rung |
+| S0.14 | 5kk73, ECE569, Ruiz, NVIDIA Best Practices | the figures | `explain r04 --element 3,11 --html FILE` | every rung |
+| S1.1 | Hotbingsoo | naive kernel in OpenCL, rectangles | `ladder --engine opencl --rung r01 --shape 300x200x100` | [r01_naive](#r01_naive) |
+| S1.2 | Hotbingsoo | local memory | `ladder --engine opencl --rung r04 --shape 300x200x100` | [r04_banks](#r04_banks) |
+| S1.3 | Hotbingsoo | more work per thread, wide loads, transposed B, register blocking with and without wide loads, device-specific loads, prefetching, any size | `ladder --rung r03t,r07,r08,r09,r10,r10s,r12` | [r08_coarsened](#r08_coarsened), [r09_wide](#r09_wide), [r10_register](#r10_register), [r10s_scalar](#r10s_scalar), [r12_async](#r12_async): tensor memory accelerator (TMA), cuda |
+| S2.1 | ECE569 | a boundary condition for any width | `ladder --rung r01 --size 1,15,17,1000,1023` | [r01_naive](#r01_naive) |
+| S2.2 | ECE569 | how far from the peak: 180 of 9300 GFLOP/s on a P100 | `explain r01 --gpu P100` | every rung |
+| S2.3 | ECE569 | the kernel as an exercise with gaps | `ladder --rung exercises/r01_naive.cl` | [exercises](../exercises/) |
+| S3.1 | Ruiz | compute intensity: 1, r, n | `explain --tables` | every rung |
+| S3.2 | Ruiz | tiles on the CPU, block r | `ladder --engine cpu --rung r02 --tile 1,2,4,8,16,32` | [r02_tiled](#r02_tiled) |
+| S3.3 | Ruiz | the tiled kernel, compiled and run | `./dev build`; `ladder --engine cuda --rung r04` | [r04_banks](#r04_banks) |
+| S3.4 | Ruiz | thread coarsening, less divergence | `ladder --rung r04,r04d,r08` | [r08_coarsened](#r08_coarsened), [r04d_divergence](#r04d_divergence) |
+| S4.1 | NVIDIA Best Practices | skinny product, nothing shared | `ladder --skinny`; `explain s1` | [s1_unoptimised](#s1_unoptimised) |
+| S4.2 | NVIDIA Best Practices | A's tile shared, no barrier of the block | `ladder --skinny`; `explain s2` | [s2_shared_a](#s2_shared_a) |
+| S4.3 | NVIDIA Best Practices | A's and B's tiles shared | `ladder --skinny`; `explain s3` | [s3_shared_ab](#s3_shared_ab) |
+| S4.4 | NVIDIA Best Practices | effective bandwidth beside the published one | `ladder --skinny`; `explain --tables` | s1 to s3 |
+| S4.5 | NVIDIA Best Practices | transactions per request by generation | `explain s1 --gpu "GTX 280"` | s1 to s3 |
 
 ## What the documents do not have
 
@@ -159,7 +172,7 @@ In the records of `explain --tables --json` the field `document` counts them in 
 The program refuses a rung that does not apply, and says why:
 
 - another type or architecture
-- transposes, in r09 to r12 on a GPU
+- transposes, in r09, r10, r11 and r12 on a GPU
 - k other than 16 or 32, in s1 to s3
 - rows that are not a multiple of 16 bytes, in r12
 
