@@ -176,14 +176,13 @@ static const char *multiply(const group *x, const tw_problem *p)
     return status == TW_OK ? NULL : tw_error_text();
 }
 
-/* A group that is right; others of the call wrote some of the result before. False: it failed, and was reported. */
-static bool run(const group *x, bool others_wrote)
+/* A group that is right. False: it failed, and was reported. */
+static bool run(const group *x)
 {
     char said[SAID_BYTES] = "";
     if (changes_nothing(x)) return true;
     const tw_problem p = item_of(x);
     const double start_s = blas_start();
-    if (others_wrote) blas_wrote();
     const char *failed = multiply(x, &p);
     if (start_s > 0) blas_describe(x->caller, &p, x->count, said);
     blas_finish(x->caller, failed, start_s,
@@ -234,7 +233,7 @@ static group group_at(const groups *all, integer i, int64_t first)
 static void run_groups(const groups *all)
 {
     int64_t first = 0;
-    bool wrote = false, good = true;
+    bool good = true;
     if (all->caller->from_c && !gemm_settings_exist(all->caller, all->layout, CblasNoTrans, CblasNoTrans)) return;
     if (all->count < 0) {
         blas_report(all->caller, 14);
@@ -248,15 +247,14 @@ static void run_groups(const groups *all)
     first = 0;
     for (integer i = 0; good && i < all->count; i++) {
         group x = group_at(all, i, first);
-        good = map(&x) && run(&x, wrote);
-        wrote = wrote || !changes_nothing(&x);
+        good = map(&x) && run(&x);
         first += x.count;
     }
 }
 
 static void run_one(group *x)
 {
-    if (map(x) && is_right(x)) run(x, false);
+    if (map(x) && is_right(x)) run(x);
 }
 
 /* ---- names ---- */

@@ -159,8 +159,6 @@ static tw_status multiply_by_gpu(const tw_problem *p, const void *a, const void 
     return status == TW_DEVICE_FAILED && reads_c(p) ? status : TW_NO_DEVICE;
 }
 
-void blas_wrote(void) { so_far.wrote = true; }
-
 void blas_computed(void) { so_far.cpu = so_far.wrote = true; }
 
 const char *blas_unusable(const blas_caller *caller, const tw_problem *p, const void *a, const void *b, const void *c)

@@ -24,10 +24,8 @@ bool blas_multiply(const tw_problem *p, const void *a, const void *b, void *c);
 /* blas_unusable - which operand of a product is needed and NULL, or longer than memory: "c is NULL"; NULL: none. */
 const char *blas_unusable(const blas_caller *caller, const tw_problem *p, const void *a, const void *b, const void *c);
 
-/* blas_computed - the cpu computed some of the result of this thread's call, without blas_multiply(). blas_wrote - some
- * of the result had been written when it began. */
+/* blas_computed - the cpu computed some of the result of this thread's call, without blas_multiply(). */
 void blas_computed(void);
-void blas_wrote(void);
 
 enum { SCALAR_BYTES = 32, SAID_BYTES = 300 };
 

@@ -70,10 +70,10 @@ tw_context *route_gpu(const tw_problem *p)
 
 void route_failed(tw_status status)
 {
-    static atomic_bool said;
-    if (!atomic_exchange(&said, true))
+    static atomic_bool said[2];
+    const bool for_good = status == TW_DEVICE_FAILED;
+    if (!atomic_exchange(&said[for_good], true))
         fprintf(stderr, "tilewright: the GPU did not compute a product%s: %s\n",
-                status == TW_DEVICE_FAILED ? "; the cpu computes all from now on" : ", which the cpu computes",
-                tw_error_text());
-    if (status == TW_DEVICE_FAILED) atomic_store(&gpu, NULL); /* others may be in it: it is not closed */
+                for_good ? "; the cpu computes all from now on" : ", which the cpu computes", tw_error_text());
+    if (for_good) atomic_store(&gpu, NULL); /* others may be in it: it is not closed */
 }

@@ -439,7 +439,7 @@ static exit_code ladder_engine(session *s, void *job)
     curves_print(
         s->text, &l->over_sizes,
         "sizes      the rungs are tuned for one size: where two letters change places, the other rung is faster");
-    curves_print(s->text, &l->over_tiles, "tiles      speed over the tile edge: a larger tile asks less of memory");
+    curves_print(s->text, &l->over_tiles, "tiles      speed over the tile edge: from r02 on, a larger tile asks less of memory");
     print_notes(l);
     rows_tell_busy(s->text, &begun);
     if (l->tried == 0) return diag(EXIT_DEVICE, "no rung could be timed: all were refused");

@@ -81,7 +81,7 @@ static void print_tick(FILE *out, const curves *c, int line, double least, doubl
     double tick = least;
     while (line_of(tick, least, most) > line) tick = round_number(1.5 * tick, true);
     if (line_of(tick, least, most) == line)
-        fprintf(out, "%*g |", width_of(c), tick);
+        fprintf(out, tick < 1 ? "%*g |" : "%*.0f |", width_of(c), tick);
     else
         fprintf(out, "%*s |", width_of(c), "");
 }

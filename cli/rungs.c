@@ -103,6 +103,19 @@ exit_code rungs_choose(session *s, const tw_problem *problem, const user_kernels
     return code;
 }
 
+/* Files of one name in several folders: "own:mine.cl", "own:mine.cl#2". A long name is cut for it. */
+static void tell_apart(user_kernels *user)
+{
+    char *label = user->items[user->count].label;
+    const size_t length = strlen(label), most = USER_KERNEL_LABEL - sizeof "#2147483647";
+    int same = 1;
+    for (int i = 0; i < user->count; i++) {
+        const char *earlier = user->items[i].label;
+        same += strncmp(earlier, label, length) == 0 && (earlier[length] == '\0' || earlier[length] == '#');
+    }
+    if (same > 1) snprintf(label + (length < most ? length : most), sizeof "#2147483647", "#%d", same);
+}
+
 exit_code rungs_read_user(const options *opt, user_kernels *user)
 {
     char why[512];
@@ -112,6 +125,7 @@ exit_code rungs_read_user(const options *opt, user_kernels *user)
         tw_status status = user_kernel_read(opt->rungs.items[r], &user->items[user->count], why, (int)sizeof why);
         if (status == TW_NO_MEMORY) return diag_no_memory("a kernel's text");
         if (status != TW_OK) return diag(EXIT_INPUT, "%s", why);
+        tell_apart(user);
         user->count++;
     }
     return EXIT_OK;

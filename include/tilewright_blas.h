@@ -37,7 +37,8 @@
  * Handlers   The library defines neither xerbla_ nor cblas_xerbla. It calls the program's, or those of another BLAS
  *            that was loaded with the program, which may end it: Debian's cblas_xerbla exits with status 255. Calls
  *            from Fortran go to xerbla_. Of calls from C a wrong layout, side, uplo, op or diag and a NULL operand go
- *            to cblas_xerbla; a wrong size or leading dimension goes to xerbla_ if there is one, else to cblas_xerbla.
+ *            to cblas_xerbla; a wrong size or leading dimension, and column-major a transpose that csyrk, csyr2k, cherk
+ *            or cher2k refuses, goes to xerbla_ if there is one, else to cblas_xerbla.
  *            Where that handler is missing, a line is printed on stderr and the call returns.
  * Numbers    are those of the reference's sources of August 2026. xerbla_ gets that of the Fortran call, from 1;
  *            cblas_xerbla one more. A row-major call is checked as the column-major call on the transposes, so it comes
@@ -72,8 +73,9 @@
  *            mean of m, n and k is at least TILEWRIGHT_BLAS_BREAK_EVEN: those of sgemm and its batches, and those that
  *            ssymm, strmm and strsm are computed by. All others stay on the cpu. Without that variable the first call
  *            measures the break-even: four products of 64 x 64 x 64 on each of the two, then of 128 and so on up to
- *            2048, until the GPU takes less than nine tenths of the time. The bounds above hold. After a failure of the
- *            GPU the cpu computes all.
+ *            2048, until the GPU takes less than nine tenths of the time. The bounds above hold. A product for which
+ *            the GPU has no memory is computed by the cpu. After any other failure the cpu computes all: a copy of C
+ *            back to the host that fails for lack of memory counts as one.
  * Sources    Dongarra, Du Croz, Hammarling, Duff: A set of level 3 BLAS, 1990. Blackford et al.: An updated set of
  *            BLAS, 2002. */
 #ifndef TILEWRIGHT_BLAS_H

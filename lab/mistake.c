@@ -11,11 +11,11 @@
 enum { MOST_EDGE = 128, MOST_TILE = 64, LEAST_TILE = 2 };
 
 /* The operands and both Cs, in doubles, row by row. */
-typedef struct sight {
+typedef struct products {
     int64_t m, n, k;
     double *a, *b, *found, *expected;
     bool untouched; /* not one element of C was written */
-} sight;
+} products;
 
 /* ---- rows and columns that are exchanged, in all or within tiles ---- */
 
@@ -29,7 +29,7 @@ static int64_t place(int64_t i, int64_t j, int64_t cols, int64_t tile)
 }
 
 /* Is C the product that this exchange makes? What is exchanged is whole tiles. */
-static bool fits_exchange(const sight *s, int what, int64_t tile)
+static bool fits_exchange(const products *s, int what, int64_t tile)
 {
     const int64_t of_a = what & OF_A ? tile : 0, of_b = what & OF_B ? tile : 0, of_c = what & OF_C ? tile : 0;
     if (((what & (OF_A | OF_C)) && s->m % tile != 0) || ((what & (OF_B | OF_C)) && s->n % tile != 0) ||
@@ -44,7 +44,7 @@ static bool fits_exchange(const sight *s, int what, int64_t tile)
     return true;
 }
 
-static bool name_exchange(const sight *s, char text[MISTAKE_BYTES])
+static bool name_exchange(const products *s, char text[MISTAKE_BYTES])
 {
     static const struct {
         int what;
@@ -55,22 +55,25 @@ static bool name_exchange(const sight *s, char text[MISTAKE_BYTES])
         {OF_B, "C is A times the transpose of B: row and column of B are exchanged", "B"},
         {OF_A | OF_B, "C is the product of the transposes: row and column of A and of B are exchanged", "A and of B"}};
     const bool square = s->m == s->n && s->n == s->k;
-    for (int64_t tile = s->m, next = MOST_TILE; next >= LEAST_TILE / 2; tile = next, next /= 2)
-        for (size_t i = 0; i < sizeof exchanges / sizeof *exchanges; i++) {
-            if ((tile == s->m && !square) || !fits_exchange(s, exchanges[i].what, tile)) continue;
-            if (tile == s->m)
-                snprintf(text, MISTAKE_BYTES, "%s", exchanges[i].in_all);
-            else
-                snprintf(text, MISTAKE_BYTES, "within its tiles of %lld x %lld, row and column of %s are exchanged",
-                         (long long)tile, (long long)tile, exchanges[i].within_tiles);
+    const size_t count = sizeof exchanges / sizeof *exchanges;
+    for (size_t i = 0; square && i < count; i++)
+        if (fits_exchange(s, exchanges[i].what, s->m)) {
+            snprintf(text, MISTAKE_BYTES, "%s", exchanges[i].in_all);
             return true;
         }
+    for (int64_t tile = MOST_TILE; tile >= LEAST_TILE; tile /= 2)
+        for (size_t i = 0; i < count; i++)
+            if (fits_exchange(s, exchanges[i].what, tile)) {
+                snprintf(text, MISTAKE_BYTES, "within its tiles of %lld x %lld, row and column of %s are exchanged",
+                         (long long)tile, (long long)tile, exchanges[i].within_tiles);
+                return true;
+            }
     return false;
 }
 
 /* ---- sums that lack a part ---- */
 
-static double sum_of(const sight *s, bool from_end, int64_t i, int64_t j, int64_t steps)
+static double sum_of(const products *s, bool from_end, int64_t i, int64_t j, int64_t steps)
 {
     double sum = 0;
     for (int64_t p = 0; p < steps; p++) {
@@ -81,7 +84,7 @@ static double sum_of(const sight *s, bool from_end, int64_t i, int64_t j, int64_
 }
 
 /* Of how many products, counted from either end, each element is the sum; -1: of no one number less than k. */
-static int64_t steps_of_all(const sight *s, bool from_end)
+static int64_t steps_of_all(const products *s, bool from_end)
 {
     for (int64_t steps = 0; steps < s->k; steps++) {
         int64_t e = 0;
@@ -91,7 +94,7 @@ static int64_t steps_of_all(const sight *s, bool from_end)
     return -1;
 }
 
-static void name_missing(const sight *s, const char *which, int64_t count, char text[MISTAKE_BYTES])
+static void name_missing(const products *s, const char *which, int64_t count, char text[MISTAKE_BYTES])
 {
     if (count == 1)
         snprintf(text, MISTAKE_BYTES, "the %s of the %lld products of each sum is missing", which, (long long)s->k);
@@ -100,7 +103,7 @@ static void name_missing(const sight *s, const char *which, int64_t count, char 
                  (long long)count, (long long)s->k);
 }
 
-static bool fits_multiple(const sight *s, double factor)
+static bool fits_multiple(const products *s, double factor)
 {
     for (int64_t e = 0; e < s->m * s->n; e++)
         if (s->found[e] != factor * s->expected[e]) return false;
@@ -118,7 +121,7 @@ static void name_range(bool tells, const char *what, int64_t first, int64_t last
 }
 
 /* Where the wrong elements lie, if some whole rows or columns are right. */
-static bool name_part(const sight *s, char text[MISTAKE_BYTES])
+static bool name_part(const products *s, char text[MISTAKE_BYTES])
 {
     int64_t first_row = s->m, last_row = -1, first_col = s->n, last_col = -1, count = 0;
     for (int64_t i = 0; i < s->m; i++)
@@ -140,7 +143,7 @@ static bool name_part(const sight *s, char text[MISTAKE_BYTES])
 
 /* ---- */
 
-static bool name(const sight *s, char text[MISTAKE_BYTES])
+static bool name(const products *s, char text[MISTAKE_BYTES])
 {
     if (fits_multiple(s, 1)) return false;
     if (s->untouched) {
@@ -173,14 +176,14 @@ bool mistake_name(const oracle *o, const void *c, char text[MISTAKE_BYTES])
         return false;
     double *room = malloc((size_t)(p->m * p->k + p->k * p->n + p->m * p->n) * sizeof *room);
     if (room == NULL) return false;
-    const sight s = {.m = p->m,
-                     .n = p->n,
-                     .k = p->k,
-                     .a = room,
-                     .b = room + p->m * p->k,
-                     .found = room + p->m * p->k + p->k * p->n,
-                     .expected = o->reference,
-                     .untouched = memcmp(c, o->c0, oracle_c_bytes(o)) == 0};
+    const products s = {.m = p->m,
+                        .n = p->n,
+                        .k = p->k,
+                        .a = room,
+                        .b = room + p->m * p->k,
+                        .found = room + p->m * p->k + p->k * p->n,
+                        .expected = o->reference,
+                        .untouched = memcmp(c, o->c0, oracle_c_bytes(o)) == 0};
     view_load(x.a, 0, s.m, 0, s.k, s.a, s.k);
     view_load(x.b, 0, s.k, 0, s.n, s.b, s.n);
     view_load((view){.type = x.type_c, .base = c, .row = x.problem.ldc, .col = 1}, 0, s.m, 0, s.n, s.found, s.n);

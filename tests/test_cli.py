@@ -8,6 +8,7 @@ PROGRAM is the path of the program ($TILEWRIGHT without it). Prints TAP. Needs n
 import os
 import re
 import resource
+import shutil
 import subprocess
 import sys
 
@@ -362,6 +363,17 @@ def ladder_sweeps_the_tiles_of_a_gpu():
         speeds = re.search(rf"\n{letter} {rung} +(\S+) +(\S+) +(\S+) +-\n", done.stdout).groups()
         rows = re.findall(rf"\n{rung} \d+ +\d+ +\S+ \S+ +\S+ +(\S+) ", done.stdout)
         assert list(speeds) == rows, (rung, speeds, rows)
+
+
+@case
+def two_files_of_one_name():
+    needs("opencl")
+    for folder in "ab":
+        os.mkdir(folder)
+        shutil.copy(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "kernels/opencl/ladder/r01_naive.cl"), f"{folder}/mine.cl")
+    out = good("ladder", "--rung", "a/mine.cl,b/mine.cl", "--tile", "8,16", "--size", "32", "--samples", "3").stdout
+    for label in "own:mine.cl", "own:mine.cl#2":
+        assert re.search(rf"\n[a-z] {label} +[0-9.]+ +[0-9.]+\n", out), out
 
 
 @case

@@ -297,6 +297,15 @@ def every_gap_filled_wrongly_is_noticed():
 
 
 @case
+def a_mistake_on_transposed_operands_alone_is_named():
+    need_opencl()
+    text = solution()[0]
+    assert text.count("fma(A(i, p)") == 1
+    done = run("ladder", "--rung", write("raw.cl", text.replace("fma(A(i, p)", "fma(a[(long)i * lda + p]")), "--size", 48, "--transpose-a")
+    assert done.returncode == 1 and "At 96 x 96 x 96: C is the transpose of A times B: row and column of A are exchanged" in done.stdout, done.stdout
+
+
+@case
 def what_a_square_of_whole_tiles_hides_is_noticed():
     """No guard of the columns, or rows and columns of groups exchanged: right at 48 x 48, judged at an uneven shape too."""
     need_opencl()

@@ -329,6 +329,10 @@ def counters_stand_beside_what_is_predicted():
     assert len(rows) == 1 and {"10", "1.012", "4.568", "123 MB", "5.00 GB", "43.2%"} <= set(rows[0]), rows
     write("d.jsonl", counted)
     report("d.jsonl")
+    write("t.jsonl", a_record(device="NVIDIA H200", op_a="t", op_b="t", rung="r01_naive", kernel="cuda_f32_r01_naive"), dict(counted, rung="r01_naive"))
+    page = report("t.jsonl")
+    assert [[cell for heading, cell in zip(*table["rows"]) if heading.startswith("Sectors")] for table in page.tables if "Sectors per load, predicted" in table["rows"][0]] == [["8.5"]], \
+        "the model's figure of transposed operands, and no counters of others"
 
 
 @case

@@ -169,17 +169,17 @@ static tw_status time_rows(const bench_setup *s, trial *t, roofs *limits, const 
 
 /* A reader's kernel is also judged where no edge of C is a whole number of tiles, rows and columns differ, and rows
  * have padding: a guard that is missing or asks the wrong way round shows there. */
-static tw_problem uneven_problem(tw_dtype dtype)
+static tw_problem uneven_problem(const trial *t)
 {
     enum { M = 45, N = 77, K = 33, APART = 100 };
-    tw_problem p = tw_problem_make(dtype, TW_N, TW_N, M, N, K);
+    tw_problem p = tw_problem_make(t->problem.dtype, t->problem.op_a, t->problem.op_b, M, N, K);
     p.lda = p.ldb = p.ldc = APART;
     return p;
 }
 
 static tw_status judge_uneven(const bench_setup *s, const trial *t, const tw_lab_choice *choice, trial_verdict *verdict)
 {
-    const tw_problem p = uneven_problem(t->problem.dtype);
+    const tw_problem p = uneven_problem(t);
     trial uneven;
     trial_verdict found;
     tw_status status = trial_open(&uneven, t->context, &p, s->seed, 0);
@@ -198,8 +198,8 @@ static tw_status judge_uneven(const bench_setup *s, const trial *t, const tw_lab
 static void tell_mistake(const bench_setup *s, const trial *t, const tw_lab_choice *choice, row *out)
 {
     enum { EDGE = 96 };
-    const tw_dtype dtype = t->problem.dtype;
-    const tw_problem problems[] = {tw_problem_make(dtype, TW_N, TW_N, EDGE, EDGE, EDGE), uneven_problem(dtype)};
+    const tw_problem problems[] = {
+        tw_problem_make(t->problem.dtype, t->problem.op_a, t->problem.op_b, EDGE, EDGE, EDGE), uneven_problem(t)};
     for (int i = 0; i < 2; i++) {
         const tw_problem *p = &problems[i];
         char mistake[MISTAKE_BYTES];

@@ -200,7 +200,9 @@ tw_status report_stories(const report *r)
 
 /* ---- traffic ---- */
 
-/* The latest counters of a step: same device, rung and shape, and its tile where the counted launch had one. r14 has
+static tw_op op_of(char letter) { return letter == 't' ? TW_T : TW_N; }
+
+/* The latest counters of a step: same device, rung, shape and transposes, and its tile where the counted launch had one. r14 has
  * those of the kernel that it was. */
 static const records_row *counters_of(const report *r, const ladder_step *step)
 {
@@ -213,6 +215,7 @@ static const records_row *counters_of(const report *r, const ladder_step *step)
         const record *c = &row->r;
         if (row->counted && strcmp(c->device, d->device) == 0 && strcmp(c->engine, d->engine) == 0 &&
             strcmp(row_rung(row), rung) == 0 && c->m == d->m && c->n == d->n && c->k == d->k &&
+            op_of(c->op_a) == op_of(d->op_a) && op_of(c->op_b) == op_of(d->op_b) &&
             (c->tile <= 0 || c->tile == d->tile))
             found = row;
     }
@@ -228,7 +231,7 @@ static bool predict(const ladder_step *step, predict_degrees *out)
     access_launch launch;
     char why[200];
     if (kernel == NULL || strcmp(kernel->engine, "cpu") == 0) return false;
-    tw_problem problem = tw_problem_make(kernel->dtype, TW_N, TW_N, d->m, d->n, d->k);
+    tw_problem problem = tw_problem_make(kernel->dtype, op_of(d->op_a), op_of(d->op_b), d->m, d->n, d->k);
     if (!access_open(&launch, kernel, d->tile > 0 ? d->tile : 0, &problem, why, (int)sizeof why)) return false;
     *out = predict_average(&launch, p != NULL ? access_era_of(p->capability) : ERA_NOW);
     return true;
@@ -264,12 +267,18 @@ static void traffic_row(table *t, const report *r, const ladder_step *step)
 
 static void traffic_table(const report *r, const ladder *l)
 {
-    static const char *const headings[] = {"Rung",         "Asked",
-                                           "A and B once", "DRAM read, counted",
-                                           "L2, counted",  "Sectors per load, predicted",
-                                           "counted",      "Wavefronts per shared load, predicted",
-                                           "counted",      "Wavefronts per shared store, predicted",
-                                           "counted",      "Issue slots used",
+    static const char *const headings[] = {"Rung",
+                                           "Asked",
+                                           "A and B once",
+                                           "DRAM read, counted",
+                                           "L2, counted",
+                                           "Sectors per load, predicted",
+                                           "Sectors per load, counted",
+                                           "Wavefronts per shared load, predicted",
+                                           "Wavefronts per shared load, counted",
+                                           "Wavefronts per shared store, predicted",
+                                           "Wavefronts per shared store, counted",
+                                           "Issue slots used",
                                            "FMA pipe used"};
     report_machine_text machine;
     table t;

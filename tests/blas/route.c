@@ -165,6 +165,18 @@ static int twice(void)
     return differ(ITEM, 2 * EDGE + 3);
 }
 
+/* Of each kind of failure the first is told. */
+static int several(void)
+{
+    int wrong = 0;
+    open_fake();
+    for (int i = 0; i < 4; i++) {
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, EDGE, EDGE, EDGE, 1, a, EDGE, b, EDGE, 0, c, EDGE);
+        wrong |= differ(ITEM, 2 * EDGE);
+    }
+    return wrong;
+}
+
 static int triangular(void)
 {
     open_fake();
@@ -245,6 +257,8 @@ static void fakes(void)
               (const char *const[]){"cblas_sgemm failed, and its result is undefined: ", ""});
     on_a_fake("after_a_failure_the_cpu_computes_all", failing, twice,
               (const char *const[]){"; the cpu computes all from now on: ", "GFLOP/s | "});
+    on_a_fake("lack_of_memory_and_the_loss_of_the_gpu_are_both_told", "cuMemAlloc_v2=2@4 cuMemcpyDtoH_v2=700@2",
+              several, (const char *const[]){", which the cpu computes: ", "; the cpu computes all from now on: "});
     on_a_fake("a_triangular_product_is_computed_by_both", "", triangular,
               (const char *const[]){"cblas_strmm row-major LLNN", ", on cuda and cpu\n"});
     on_a_fake("a_triangular_product_may_fail_half_way", "cuMemcpyDtoH_v2=2 cuMemcpy2DUnaligned_v2=2@4", triangular,
