@@ -307,7 +307,8 @@ static void print_notes(const ladder *l)
                 "it on\n");
     print_peaks(l);
     fprintf(text, "min-max    shortest and longest sample, in the median's unit\n"
-                  "asked      bytes of A and B that the rung asks of memory; flop/B: flop per byte asked\n"
+                  "asked      bytes of A and B that the rung asks of memory, of your own kernel those of the rung that "
+                  "it is\n           launched like; flop/B: flop per byte asked\n"
                   "no-cache   GFLOP/s at that flop/B and memory's bandwidth, at most the peak; caches may beat it\n"
                   "bound      GFLOP/s of the roofline: at most the peak, each operand moved once; nothing may beat it\n"
                   "Each row was verified before it was timed.\n");
@@ -439,7 +440,8 @@ static exit_code ladder_engine(session *s, void *job)
     curves_print(
         s->text, &l->over_sizes,
         "sizes      the rungs are tuned for one size: where two letters change places, the other rung is faster");
-    curves_print(s->text, &l->over_tiles, "tiles      speed over the tile edge: from r02 on, a larger tile asks less of memory");
+    curves_print(s->text, &l->over_tiles,
+                 "tiles      speed over the tile edge: from r02 on, a larger tile asks less of memory");
     print_notes(l);
     rows_tell_busy(s->text, &begun);
     if (l->tried == 0) return diag(EXIT_DEVICE, "no rung could be timed: all were refused");

@@ -176,7 +176,7 @@ void guard_foreign(const char *path)
     if (path != NULL)
         snprintf(foreign, sizeof foreign,
                  "tilewright: ladder: %.300s: the kernel touched memory that is not its own (or the driver did); there "
-                 "is no time and no verdict\n",
+                 "is no time and no verdict. Shapes that no tile divides are tried too: is each access guarded?\n",
                  path);
     sigaction(SIGSEGV, path != NULL ? &fault : &usual, NULL);
     sigaction(SIGABRT, path != NULL ? &fault : &usual, NULL); /* of free(), which finds its own memory overwritten */

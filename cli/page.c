@@ -13,6 +13,9 @@
 exit_code page_open(page *p, const char *path)
 {
     io_error error;
+    if (!report_writes(path))
+        return diag(EXIT_USAGE,
+                    "%s: found another ending than those of a report: .html, .svg (its bars), .md (its table)", path);
     p->form = report_form_of(path);
     p->path = path;
     guard_hold();

@@ -377,10 +377,15 @@ exact_verdict exact_judge_at(const product *x, const double *a, const double *b,
 
 enum { NUMBER_BYTES = 320 };
 
-/* The shortest text that reads back as the same value of the type. */
+/* Whole numbers in full, else the shortest text that reads back as the same value of the type. */
 static void number_text(char text[NUMBER_BYTES], const element *type, double value)
 {
+    const double longest = 1e9;
     int most = (type->digits * 30103 + 99999) / 100000 + 1;
+    if (fabs(value) < longest && value == trunc(value)) {
+        snprintf(text, NUMBER_BYTES, "%.0f", value);
+        return;
+    }
     for (int digits = 1; digits <= most; digits++) {
         snprintf(text, NUMBER_BYTES, "%.*g", digits, value);
         if (isnan(value) || element_round(type, strtod(text, NULL)) == element_round(type, value)) return;

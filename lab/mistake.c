@@ -13,8 +13,8 @@ enum { MOST_EDGE = 128, MOST_TILE = 64, LEAST_TILE = 2 };
 /* The operands and both Cs, in doubles, row by row. */
 typedef struct products {
     int64_t m, n, k;
-    double *a, *b, *found, *expected;
-    bool untouched; /* not one element of C was written */
+    double *a, *b, *before, *found, *expected; /* before: C0 */
+    bool untouched;                            /* not one element of C was written */
 } products;
 
 /* ---- rows and columns that are exchanged, in all or within tiles ---- */
@@ -141,13 +141,46 @@ static bool name_part(const products *s, char text[MISTAKE_BYTES])
     return true;
 }
 
+/* ---- alpha and beta ---- */
+
+/* Is C x A B + y C0? */
+static bool fits_scalars(const products *s, double x, double y)
+{
+    for (int64_t i = 0; i < s->m; i++)
+        for (int64_t j = 0; j < s->n; j++)
+            if (!(s->found[i * s->n + j] == x * sum_of(s, false, i, j, s->k) + y * s->before[i * s->n + j]))
+                return false;
+    return true;
+}
+
+static bool name_scalars(const products *s, double alpha, double beta, char text[MISTAKE_BYTES])
+{
+    const struct {
+        double x, y;
+        const char *text;
+    } mistakes[] = {{1, 0, "alpha and beta are ignored: C is A B"},
+                    {alpha, 0, "beta is ignored: C is alpha A B"},
+                    {1, beta, "alpha is ignored: C is A B + beta C"},
+                    {alpha, 1, "beta is taken as 1: C is alpha A B + C"},
+                    {1, 1, "alpha and beta are ignored: C is A B + C"},
+                    {alpha, alpha * beta, "alpha multiplies C too: C is alpha (A B + beta C)"},
+                    {alpha * alpha, beta, "alpha is applied twice: C is alpha^2 A B + beta C"}};
+    if (fits_scalars(s, alpha, beta)) return false;
+    for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++)
+        if (fits_scalars(s, mistakes[i].x, mistakes[i].y)) {
+            snprintf(text, MISTAKE_BYTES, "%s", mistakes[i].text);
+            return true;
+        }
+    return false;
+}
+
 /* ---- */
 
 static bool name(const products *s, char text[MISTAKE_BYTES])
 {
     if (fits_multiple(s, 1)) return false;
     if (s->untouched) {
-        snprintf(text, MISTAKE_BYTES, "no element of C was written");
+        snprintf(text, MISTAKE_BYTES, "no element of C has changed: it was not written, or was read though beta is 0");
         return true;
     }
     if (name_exchange(s, text)) return true;
@@ -170,24 +203,26 @@ bool mistake_name(const oracle *o, const void *c, char text[MISTAKE_BYTES])
     const tw_problem *p = &o->problem;
     product x;
     text[0] = '\0';
-    if (o->kind != ORACLE_EXACT || o->reference == NULL || o->rows != NULL || p->alpha != 1 || p->beta != 0 ||
-        p->flags != 0 || p->m < 1 || p->n < 1 || p->k < 1 || p->m > MOST_EDGE || p->n > MOST_EDGE || p->k > MOST_EDGE ||
+    if (o->kind != ORACLE_EXACT || o->reference == NULL || o->rows != NULL || p->flags != 0 || p->m < 1 || p->n < 1 ||
+        p->k < 1 || p->m > MOST_EDGE || p->n > MOST_EDGE || p->k > MOST_EDGE ||
         product_make(p, o->a, o->b, o->c0, &x) != TW_OK || x.parts != 1)
         return false;
-    double *room = malloc((size_t)(p->m * p->k + p->k * p->n + p->m * p->n) * sizeof *room);
+    double *room = malloc((size_t)(p->m * p->k + p->k * p->n + 2 * p->m * p->n) * sizeof *room);
     if (room == NULL) return false;
     const products s = {.m = p->m,
                         .n = p->n,
                         .k = p->k,
                         .a = room,
                         .b = room + p->m * p->k,
-                        .found = room + p->m * p->k + p->k * p->n,
+                        .before = room + p->m * p->k + p->k * p->n,
+                        .found = room + p->m * p->k + p->k * p->n + p->m * p->n,
                         .expected = o->reference,
                         .untouched = memcmp(c, o->c0, oracle_c_bytes(o)) == 0};
     view_load(x.a, 0, s.m, 0, s.k, s.a, s.k);
     view_load(x.b, 0, s.k, 0, s.n, s.b, s.n);
+    view_load((view){.type = x.type_c, .base = o->c0, .row = x.problem.ldc, .col = 1}, 0, s.m, 0, s.n, s.before, s.n);
     view_load((view){.type = x.type_c, .base = c, .row = x.problem.ldc, .col = 1}, 0, s.m, 0, s.n, s.found, s.n);
-    const bool named = name(&s, text);
+    const bool named = p->alpha == 1 && p->beta == 0 ? name(&s, text) : name_scalars(&s, p->alpha, p->beta, text);
     free(room);
     return named;
 }

@@ -39,10 +39,7 @@ static bool ends_with(const char *word, const char *ending)
     return length > tail && strcmp(word + length - tail, ending) == 0;
 }
 
-bool user_kernel_is_path(const char *word)
-{
-    return strchr(word, '/') != NULL || ends_with(word, ".cl") || ends_with(word, ".cu");
-}
+bool user_kernel_is_path(const char *word) { return strpbrk(word, "/.") != NULL; }
 
 /* ---- the text ---- */
 
@@ -141,8 +138,10 @@ static tw_status read_entry(const reading *in, const char *kernel, char entry[US
 
 static tw_status find_entry(const reading *in, char entry[USER_KERNEL_ENTRY])
 {
-    const char *mark = strcmp(in->engine, "cuda") == 0 ? "__global__" : "__kernel", *kernel = find_word(in->bare, mark);
-    if (kernel == NULL) return refuse(in, "found no kernel: no function is marked %s", mark);
+    const bool cuda = strcmp(in->engine, "cuda") == 0;
+    const char *mark = cuda ? "__global__" : "__kernel", *kernel = find_word(in->bare, mark);
+    if (kernel == NULL && !cuda) mark = "kernel", kernel = find_word(in->bare, mark);
+    if (kernel == NULL) return refuse(in, "found no kernel: no function is marked %s", cuda ? mark : "__kernel");
     const char *second = find_word(kernel + strlen(mark), mark);
     if (second != NULL)
         return refuse(in, "line %d: found a second kernel, expected one in a file", line_of(in, second));
@@ -257,9 +256,12 @@ static tw_status make_kernel(reading *in, size_t bytes, user_kernel *out)
     if (!ends_with(in->path, ".cl") && !ends_with(in->path, ".cu"))
         return refuse(in, "the ending of a kernel's file names its language, expected .cl or .cu");
     in->engine = ends_with(in->path, ".cu") ? "cuda" : "opencl";
+    const char *header = strcmp(in->engine, "cuda") == 0 ? "rung.cuh" : "rung.clh";
     tw_status status = check_text(in, bytes);
     if (status == TW_OK) status = make_bare(in);
     if (status == TW_OK) status = find_entry(in, out->entry);
+    if (status == TW_OK && strstr(in->text, header) == NULL && strstr(in->text, "define PARAMETERS") == NULL)
+        status = refuse(in, "found no #include \"%s\", which says what PARAMETERS, A, B and C are", header);
     if (status != TW_OK) return status;
     out->like = row_like(in->engine, out->entry);
     make_label(in->path, out->label);

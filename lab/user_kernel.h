@@ -19,7 +19,7 @@ typedef struct user_kernel {
     char *memory;
 } user_kernel;
 
-/* user_kernel_is_path - whether this word of --rung names a file: it has a slash, or ends in .cl or .cu. */
+/* user_kernel_is_path - whether this word of --rung names a file: it has a slash or a dot. */
 bool user_kernel_is_path(const char *word);
 
 /* user_kernel_read - TW_OK; TW_NO_MEMORY; TW_BAD_ARGUMENT, and why in a sentence that begins with the path. out must

@@ -369,7 +369,7 @@ def odd_things_as_files():
     bad(2, "multiply", "pipe.npy", "B.npy", "-o", "C.npy", "--json", "pipe.npy", says="names the same file as pipe.npy")
     for name in ("folder.json", "folder.json/", "/proc/version", "/dev/fd/77", "x" * 300, "A.npy/r.json"):
         bad(7, "version", "--json", name, says=name[-20:])
-        bad(7, "ladder", "--size", "8", "--html", name, says=name[-20:])
+        bad(2 if ".json" in os.path.basename(name) else 7, "ladder", "--size", "8", "--html", name, says=name[-20:])
     for name in ("/dev/fd/3", "/proc/self/fd/3"):
         done = subprocess.run(f"{PROGRAM} multiply A.npy B.npy -o C.npy --json {name} 3<>A.npy", shell=True, capture_output=True, text=True)
         assert done.returncode == 2 and "names the same file as A.npy" in done.stderr, done

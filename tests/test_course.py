@@ -284,7 +284,8 @@ def every_gap_filled_wrongly_is_noticed():
               "A": ("fma(A(i, p)", "fma(A(p, i)", "C is the transpose of A times B: row and column of A are exchanged"),
               "B": ("B(p, j), sum", "B(j, p), sum", "C is A times the transpose of B: row and column of B are exchanged"),
               "C": ("blend(&C(i, j)", "blend(&C(j, i)", "C is the transpose of the product: its row and column are exchanged"),
-              "nobody": ("i >= m || j >= n", "true", "no element of C was written"),
+              "nobody": ("i >= m || j >= n", "true", "no element of C has changed: it was not written, or was read though beta is 0"),
+              "old C": ("blend(&C(i, j), alpha, sum, beta)", "C(i, j) = alpha * sum + beta * C(i, j)", "no element of C has changed: it was not written, or was read though beta is 0"),
               "guard": ("i >= m || j >= n", "i >= m || j >= n - 1", "96 of the 9216 elements are wrong, all in column 95")}
     assert all(text.count(old) == 1 for old, *_ in faults.values())
     files = [write(f"wrong{i}.cl", text.replace(old, new)) for i, (old, new, _) in enumerate(faults.values())]
@@ -294,6 +295,19 @@ def every_gap_filled_wrongly_is_noticed():
         row = [x for x in done.stdout.splitlines() if x.startswith("own:" + file)]
         assert "WRONG" in row[0] and re.search(r"C\[\d+, \d+\] is \S+, expected", row[0]), (name, done.stdout)
         assert faults[name][2] is None or f". At 96 x 96 x 96: {faults[name][2]}" in row[0], (name, row[0])
+
+
+@case
+def alpha_and_beta_are_judged():
+    need_opencl()
+    text = solution()[0]
+    faults = {"= alpha * sum": "beta is ignored: C is alpha A B", "= sum": "alpha and beta are ignored: C is A B",
+              "= beta == 0 ? sum : sum + beta * C(i, j)": "alpha is ignored: C is A B + beta C"}
+    done = run("ladder", "--rung", ",".join(write(f"scalars{i}.cl", text.replace("blend(&C(i, j), alpha, sum, beta)", "C(i, j) " + new)) for i, new in enumerate(faults)), "--size", 48)
+    assert done.returncode == 1, done
+    for i, said in enumerate(faults.values()):
+        row = [x for x in done.stdout.splitlines() if x.startswith(f"own:scalars{i}.cl")]
+        assert "at 45 x 77 x 33 with alpha 2 and beta 3: " in row[0] and row[0].endswith(f". At 45 x 77 x 33 with alpha 2 and beta 3: {said}"), row
 
 
 @case
@@ -349,7 +363,7 @@ def two_files_of_one_name_are_two_kernels():
         os.makedirs(folder, exist_ok=True)
         write(folder + "/mine.cl", body)
     done = run("ladder", "--rung", "one/mine.cl,two/mine.cl", "--size", 32)
-    rows = [x for x in done.stdout.splitlines() if x.startswith("own:mine.cl  ")]
+    rows = [x for x in done.stdout.splitlines() if x.startswith(("own:mine.cl  ", "own:mine.cl#2  "))]
     assert done.returncode == 1 and len(rows) >= 2 and "WRONG" not in rows[0] and "WRONG" in rows[1], done.stdout
 
 
@@ -393,6 +407,7 @@ def files_that_are_no_kernel():
         "prose.cl": ("/* __kernel void r01_naive(PARAMETERS) */ \"__kernel\"", "no function is marked __kernel"),
         "two.cl": (kernel + kernel, "line 2: found a second kernel"),
         "parameters.cl": (text.replace("(PARAMETERS)", "(int m)"), "the parameters of r01_naive are not the ladder's, expected r01_naive(PARAMETERS)"),
+        "alone.cl": (kernel, "found no #include \"rung.clh\""),
         "nameless.cl": ("\n__kernel void (PARAMETERS) {}", "line 2: found no name"),
         "long.cl": (kernel.replace("r01_naive", "x" * 64), "found no name of at most 63 letters"),
         "cut.cl": ("__kernel void __attribute__((((", "found no name"),

@@ -86,7 +86,7 @@ static void test_mistakes(void)
         char text[MISTAKE_BYTES];
         oracle_poison(&o, c);
         assert_true(mistake_name(&o, c, text));
-        assert_string_equal(text, "no element of C was written");
+        assert_string_equal(text, "no element of C has changed: it was not written, or was read though beta is 0");
         free(c);
         oracle_free(&o);
     }
@@ -111,6 +111,37 @@ static void test_uneven(void)
     oracle_free(&o);
 }
 
+/* What is done with alpha and beta: x of the product and y of C before. */
+static void test_scalars(void)
+{
+    static const struct {
+        double x, y;
+        const char *expected;
+    } plants[] = {{2, 3, ""},
+                  {1, 0, "alpha and beta are ignored: C is A B"},
+                  {2, 0, "beta is ignored: C is alpha A B"},
+                  {1, 3, "alpha is ignored: C is A B + beta C"},
+                  {2, 1, "beta is taken as 1: C is alpha A B + C"},
+                  {1, 1, "alpha and beta are ignored: C is A B + C"},
+                  {2, 6, "alpha multiplies C too: C is alpha (A B + beta C)"},
+                  {4, 3, "alpha is applied twice: C is alpha^2 A B + beta C"},
+                  {3, 3, ""}};
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, 5, 9, 7);
+    const plant plain = {RIGHT};
+    char text[MISTAKE_BYTES];
+    float c[45];
+    oracle o;
+    p.alpha = 2, p.beta = 3;
+    make(&p, ORACLE_EXACT, 1, 0, &o);
+    for (size_t i = 0; i < sizeof plants / sizeof *plants; i++) {
+        compute(&o, &plain, c);
+        for (int e = 0; e < 45; e++) c[e] = (float)(plants[i].x * c[e] + plants[i].y * ((const float *)o.c0)[e]);
+        assert_int_equal(mistake_name(&o, c, text), plants[i].expected[0] != '\0');
+        assert_string_equal(text, plants[i].expected);
+    }
+    oracle_free(&o);
+}
+
 /* What it cannot judge it does not name. */
 static void test_others(void)
 {
@@ -132,6 +163,7 @@ static void test_others(void)
 static const check_case cases[] = {
     CHECK_CASE(test_mistakes),
     CHECK_CASE(test_uneven),
+    CHECK_CASE(test_scalars),
     CHECK_CASE(test_others),
 };
 

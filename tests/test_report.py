@@ -662,6 +662,7 @@ def the_page_appears_whole_or_not_at_all():
     reading()
     write("a.jsonl", a_record())
     bad(2, "report", "a.jsonl", says="-o FILE is missing")
+    bad(2, "report", "a.jsonl", "-o", "a.pdf", says="a.pdf: found another ending")
     bad(7, "report", "a.jsonl", "-o", "nowhere/x.html", says="nowhere/x.html")
     bad(7, "report", "a.jsonl", "-o", "/dev/full", says="cannot be written")
     good("report", "a.jsonl", "-o", "kept.html")

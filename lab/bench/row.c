@@ -177,30 +177,56 @@ static tw_problem uneven_problem(const trial *t)
     return p;
 }
 
-static tw_status judge_uneven(const bench_setup *s, const trial *t, const tw_lab_choice *choice, trial_verdict *verdict)
+/* There too with an alpha and a beta that are not ignored. */
+static tw_problem scaled_problem(const trial *t)
 {
-    const tw_problem p = uneven_problem(t);
+    tw_problem p = uneven_problem(t);
+    p.alpha = 2, p.beta = 3;
+    return p;
+}
+
+static const char *shape_text(const tw_problem *p, char text[100])
+{
+    const int used = snprintf(text, 100, "%lld x %lld x %lld", (long long)p->m, (long long)p->n, (long long)p->k);
+    if (p->alpha != 1 || p->beta != 0)
+        snprintf(text + used, (size_t)(100 - used), " with alpha %g and beta %g", p->alpha, p->beta);
+    return text;
+}
+
+static tw_status judge_at(const bench_setup *s, const trial *t, const tw_problem *p, const tw_lab_choice *choice,
+                          trial_verdict *verdict)
+{
+    char shape[100];
     trial uneven;
     trial_verdict found;
-    tw_status status = trial_open(&uneven, t->context, &p, s->seed, 0);
+    tw_status status = trial_open(&uneven, t->context, p, s->seed, 0);
     if (status != TW_OK) return status;
     status = trial_judge(&uneven, choice, &found);
     trial_close(&uneven);
     if (status != TW_OK || found.passed) return status;
     verdict->passed = false, verdict->verified = found.verified;
-    snprintf(verdict->text, sizeof verdict->text, "at %lld x %lld x %lld: %.250s", (long long)p.m, (long long)p.n,
-             (long long)p.k, found.text);
+    snprintf(verdict->text, sizeof verdict->text, "at %s: %.190s", shape_text(p, shape), found.text);
     return TW_OK;
 }
 
+static tw_status judge_uneven(const bench_setup *s, const trial *t, const tw_lab_choice *choice, trial_verdict *verdict)
+{
+    const tw_problem problems[] = {uneven_problem(t), scaled_problem(t)};
+    tw_status status = TW_OK;
+    for (int i = 0; i < 2 && status == TW_OK && verdict->passed; i++)
+        status = judge_at(s, t, &problems[i], choice, verdict);
+    return status;
+}
+
 /* What a reader's kernel that is wrong does, if it can be named: of whole tiles, where rows and columns may be
- * exchanged, or else at the uneven shape. */
+ * exchanged, or else at the uneven shape, or there with alpha and beta. */
 static void tell_mistake(const bench_setup *s, const trial *t, const tw_lab_choice *choice, row *out)
 {
     enum { EDGE = 96 };
     const tw_problem problems[] = {
-        tw_problem_make(t->problem.dtype, t->problem.op_a, t->problem.op_b, EDGE, EDGE, EDGE), uneven_problem(t)};
-    for (int i = 0; i < 2; i++) {
+        tw_problem_make(t->problem.dtype, t->problem.op_a, t->problem.op_b, EDGE, EDGE, EDGE), uneven_problem(t),
+        scaled_problem(t)};
+    for (int i = 0; i < 3; i++) {
         const tw_problem *p = &problems[i];
         char mistake[MISTAKE_BYTES];
         trial small;
@@ -209,8 +235,8 @@ static void tell_mistake(const bench_setup *s, const trial *t, const tw_lab_choi
         trial_close(&small);
         if (!named) continue;
         const size_t used = strlen(out->text);
-        snprintf(out->text + used, sizeof out->text - used, ". At %lld x %lld x %lld: %s", (long long)p->m,
-                 (long long)p->n, (long long)p->k, mistake);
+        char shape[100];
+        snprintf(out->text + used, sizeof out->text - used, ". At %s: %s", shape_text(p, shape), mistake);
         return;
     }
 }

@@ -193,6 +193,16 @@ report_form report_form_of(const char *path)
     return strcmp(ending, ".svg") == 0 ? REPORT_BARS : strcmp(ending, ".md") == 0 ? REPORT_TABLE : REPORT_PAGE;
 }
 
+bool report_writes(const char *path)
+{
+    static const char *const endings[] = {".html", ".htm", ".svg", ".md"};
+    const char *ending = strrchr(path, '.');
+    if (ending == NULL || strchr(ending, '/') != NULL) return true;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (strcmp(ending, endings[i]) == 0) return true;
+    return false;
+}
+
 tw_status report_write(FILE *out, const records *all, report_form form, char *why, size_t why_bytes)
 {
     ladders sorted;

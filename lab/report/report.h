@@ -16,6 +16,7 @@ enum {
  * side by side alone, as Markdown. */
 typedef enum report_form { REPORT_PAGE, REPORT_BARS, REPORT_TABLE } report_form;
 report_form report_form_of(const char *path); /* by the ending: .svg, .md, else the page */
+bool report_writes(const char *path);         /* its ending is .html, .htm, .svg or .md, or it has none */
 
 /* report_write - the same records give the same bytes. TW_OK; TW_NO_MEMORY; TW_BAD_ARGUMENT, and why: there are no
  * records that have what the form shows, or they are of too many machines, shapes or rungs. The stream's own errors
