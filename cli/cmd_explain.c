@@ -251,8 +251,8 @@ static void write_object(const explain *x)
     object_number(&o, "bank_degree_store", d.bank_degree_store);
     object_text(&o, "no_model", x->modelled ? NULL : x->no_model);
     object_text(&o, "binary", x->binary);
-    object_number(&o, "loop_instructions", x->binary[0] != '\0' ? x->loop_instructions : (double)NAN);
-    object_number(&o, "loop_multiply_adds", x->binary[0] != '\0' ? x->loop_multiply_adds : (double)NAN);
+    object_number(&o, "loop_instructions", x->binary[0] != '\0' ? x->loop.total : (double)NAN);
+    object_number(&o, "loop_multiply_adds", x->binary[0] != '\0' ? x->loop.of[CODE_FMA] : (double)NAN);
     if (x->gpu != NULL) {
         char name[DEVICES_NAME];
         object_text(&o, "gpu", devices_name(x->gpu, name));

@@ -4,7 +4,10 @@
 #define TILEWRIGHT_EXPLAIN_H
 
 #include "../lab/access/predict.h"
+#include "../lab/units.h"
+#include "listing.h"
 #include "session.h"
+#include "tool.h"
 
 typedef struct explain {
     session *s;
@@ -17,10 +20,11 @@ typedef struct explain {
     bool modelled;            /* false: no_model says why there is no access model */
     access_launch launch;
     char no_model[600];
-    const published_device *gpu; /* of --gpu; NULL: not given */
-    bool rolled;                 /* it has a default build beside */
-    char binary[8];              /* what explain_binary found: "sass", "ptx", "host"; "": nothing */
-    int loop_instructions, loop_multiply_adds;
+    const published_device *gpu;       /* of --gpu; NULL: not given */
+    bool rolled;                       /* it has a default build beside */
+    char binary[8];                    /* what explain_binary found: "sass", "ptx", "host"; "": nothing */
+    char binary_from[TOOL_PATH + 200]; /* where, or why not */
+    code_loop loop;
 } explain;
 
 void explain_heading(const explain *x, const char *text);
@@ -31,6 +35,53 @@ bool explain_fits(const explain *x, const published_device *d, char *why, size_t
 /* explain_peak_gflops - what a device's maker publishes: multiply-adds in f32; NAN for a rung of another type, which
  * may beat it. */
 double explain_peak_gflops(const explain *x, const published_device *d);
+
+/* What the terminal and the page both tell. */
+enum { EXPLAIN_TEXT = 300, EXPLAIN_DEVICES = 5 };
+typedef char explain_text[EXPLAIN_TEXT];
+
+/* which of the documents' pictures show the rung */
+typedef enum explain_form { FORM_NAIVE, FORM_TILED, FORM_OUTER, FORM_SKINNY } explain_form;
+explain_form explain_form_of(const explain *x);
+int64_t explain_iterations(const explain *x);            /* tiles along k */
+int64_t explain_outer_thread(const explain *x);          /* of an outer product: whose sum the element is */
+void explain_written_out(FILE *text, const explain *x);  /* ECE569: P(1,5) written out */
+void explain_tile_product(FILE *text, const explain *x); /* C(0,0) = A(0,0) B(0,0) + ... */
+void explain_owner(FILE *text, const explain *x);        /* the thread that computes the element; modelled */
+const char *explain_published_share(const explain *x);   /* of multiply-adds in the loop, as 5kk73 counts */
+
+typedef struct explain_lines {
+    int count;
+    struct {
+        const char *label;
+        explain_text text;
+    } items[8];
+} explain_lines;
+void explain_count(const explain *x, explain_lines *out); /* flop, bytes and their ratio */
+
+/* The warp that computes the element, at its first tile and step. */
+typedef struct explain_warp {
+    access_place place;
+    int number;
+} explain_warp;
+explain_warp explain_warp_of(const explain *x);
+char explain_operand(access_kind kind);                                /* 'A', 'B' or 'C' */
+const char *explain_row_text(const access_row *row, explain_text out); /* "load of A  A(i, p), ..." */
+const char *explain_cost_text(access_kind kind, const access_cost *c,
+                              units_text out); /* of a request: "16: 12% used" */
+/* sectors of a request with rows or columns stored; false: there is no model */
+bool explain_sectors(const explain *x, access_kind kind, bool columns, double *out);
+
+/* What a device allows, GFLOP/s; NAN: not known. predicted: what it would reach, or why the rung does not fit it. */
+typedef struct explain_bound {
+    bool fits;
+    double asked_gflops, roofline_gflops, shared_gflops, issue_gflops, traffic_gflops;
+    explain_text predicted;
+} explain_bound;
+explain_bound explain_bound_on(const explain *x, double gbps, double peak_gflops, const published_device *d);
+int explain_devices(const explain *x, const published_device *out[EXPLAIN_DEVICES]); /* the documents', or --gpu's */
+
+/* ---- parts ---- */
 
 void explain_pictures(const explain *x);   /* the documents' pictures for the element */
 void explain_arithmetic(const explain *x); /* flop, bytes asked, their ratio: as formulas and in numbers */

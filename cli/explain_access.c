@@ -65,20 +65,35 @@ static void draw_shared(FILE *text, const access_row *row, const int64_t address
     fprintf(text, "    words of each bank that the warp wants\n");
 }
 
-static void draw_row(const explain *x, const access_row *row, int64_t by, int64_t bx, int warp)
+char explain_operand(access_kind kind)
 {
-    FILE *text = x->s->text;
+    return kind == STORE_C ? 'C' : kind == LOAD_A || kind == STORE_A_TILE || kind == READ_A_TILE ? 'A' : 'B';
+}
+
+const char *explain_row_text(const access_row *row, explain_text out)
+{
+    snprintf(out, EXPLAIN_TEXT, "%s  %c%s(%s), %s%s%s", access_kind_text(row->kind), explain_operand(row->kind),
+             access_is_global(row->kind) ? "" : "'s tile, word ", row->subscripts, loops_text(row),
+             row->times > 1 ? ", several at a time" : "", row->words > 1 ? ", 16 bytes a lane" : "");
+    return out;
+}
+
+static void draw_row(const explain *x, const access_row *row, const explain_warp *w)
+{
+    explain_text words;
     int64_t address[ACCESS_WARP];
-    access_place place = {.by = by, .bx = bx};
-    access_lanes(&x->launch, row, &place, warp, address);
-    bool global = access_is_global(row->kind);
-    char operand = row->kind == STORE_C                                                           ? 'C'
-                   : row->kind == LOAD_A || row->kind == STORE_A_TILE || row->kind == READ_A_TILE ? 'A'
-                                                                                                  : 'B';
-    fprintf(text, "  %s  %c%s(%s), %s%s%s\n", access_kind_text(row->kind), operand, global ? "" : "'s tile, word ",
-            row->subscripts, loops_text(row), row->times > 1 ? ", several at a time" : "",
-            row->words > 1 ? ", 16 bytes a lane" : "");
-    (global ? draw_global : draw_shared)(text, row, address);
+    access_lanes(&x->launch, row, &w->place, w->number, address);
+    fprintf(x->s->text, "  %s\n", explain_row_text(row, words));
+    (access_is_global(row->kind) ? draw_global : draw_shared)(x->s->text, row, address);
+}
+
+const char *explain_cost_text(access_kind kind, const access_cost *c, units_text out)
+{
+    if (access_is_global(kind))
+        snprintf(out, UNITS_TEXT, "%.4g: %.0f%% used", c->transactions / c->requests, 100 * c->used / c->moved);
+    else
+        snprintf(out, UNITS_TEXT, "%.4g", c->transactions / c->requests);
+    return out;
 }
 
 static void print_costs(const explain *x)
@@ -93,14 +108,8 @@ static void print_costs(const explain *x)
         if (total[ERA_NOW].requests == 0) continue;
         fprintf(text, "%-17s %14.0f", access_kind_text((access_kind)kind), total[ERA_NOW].requests);
         for (int era = 0; era < ACCESS_ERAS; era++) {
-            const access_cost *c = &total[era];
-            char cell[40];
-            if (access_is_global((access_kind)kind))
-                snprintf(cell, sizeof cell, "%.4g: %.0f%% used", c->transactions / c->requests,
-                         100 * c->used / c->moved);
-            else
-                snprintf(cell, sizeof cell, "%.4g", c->transactions / c->requests);
-            fprintf(text, " %16s", cell);
+            units_text cell;
+            fprintf(text, " %16s", explain_cost_text((access_kind)kind, &total[era], cell));
         }
         fputc('\n', text);
     }
@@ -111,6 +120,20 @@ static void print_costs(const explain *x)
         fprintf(text, "Devices of 1.x take 512 threads in a block: this tile is too large for them.\n");
 }
 
+bool explain_sectors(const explain *x, access_kind kind, bool columns, double *out)
+{
+    access_launch l;
+    char why[200];
+    access_cost total[ACCESS_ERAS];
+    const tw_problem *p = &x->problem;
+    tw_op op = columns ? TW_T : TW_N;
+    tw_problem q = tw_problem_make(p->dtype, op, op, p->m, p->n, p->k);
+    if (!access_open(&l, x->kernel, x->tile, &q, why, sizeof why)) return false;
+    access_count_kind(&l, kind, total);
+    *out = total[ERA_NOW].transactions / total[ERA_NOW].requests;
+    return true;
+}
+
 /* 5kk73: in column-major languages the problem is the other way around. */
 static void print_orders(const explain *x)
 {
@@ -118,22 +141,20 @@ static void print_orders(const explain *x)
     fprintf(text, "\n%-17s %18s %18s\n", "sectors a request", "rows stored", "columns stored");
     for (int kind = LOAD_A; kind <= LOAD_B; kind++) {
         double sectors[2];
-        for (int columns = 0; columns < 2; columns++) {
-            access_launch l;
-            char why[200];
-            access_cost total[ACCESS_ERAS];
-            const tw_problem *p = &x->problem;
-            tw_op op = columns ? TW_T : TW_N;
-            tw_problem q = tw_problem_make(p->dtype, op, op, p->m, p->n, p->k);
-            if (!access_open(&l, x->kernel, x->tile, &q, why, sizeof why)) return;
-            access_count_kind(&l, (access_kind)kind, total);
-            sectors[columns] = total[ERA_NOW].transactions / total[ERA_NOW].requests;
-        }
+        for (int columns = 0; columns < 2; columns++)
+            if (!explain_sectors(x, (access_kind)kind, columns, &sectors[columns])) return;
         fprintf(text, "%-17s %18.4g %18.4g\n", access_kind_text((access_kind)kind), sectors[0], sectors[1]);
     }
     if (!x->kernel->transposes)
         fprintf(text,
                 "(columns stored: how this text's loads would lie; the rung itself takes A and B by rows alone)\n");
+}
+
+explain_warp explain_warp_of(const explain *x)
+{
+    const access_launch *l = &x->launch;
+    int64_t thread = l->tile > 0 ? x->i % l->tile * l->tile + x->j % l->tile : x->j % 64;
+    return (explain_warp){{.by = x->i / l->block_m, .bx = x->j / l->block_n}, (int)(thread / ACCESS_WARP)};
 }
 
 void explain_accesses(const explain *x)
@@ -145,15 +166,13 @@ void explain_accesses(const explain *x)
         fprintf(text, "%s\n", x->no_model);
         return;
     }
-    int64_t by = x->i / l->block_m, bx = x->j / l->block_n;
-    int64_t thread = l->tile > 0 ? x->i % l->tile * l->tile + x->j % l->tile : x->j % 64;
-    int warp = (int)(thread / ACCESS_WARP);
+    explain_warp w = explain_warp_of(x);
     fprintf(text,
             "warp %d of block (bx %" PRId64 ", by %" PRId64
             "), the first tile and step of k; lanes 0 to 31 from left to right, one letter for each sector or word\n\n",
-            warp, bx, by);
+            w.number, w.place.bx, w.place.by);
     for (int i = 0; i < l->rows; i++)
-        if (i == 0 || l->row[i]->kind != l->row[i - 1]->kind) draw_row(x, l->row[i], by, bx, warp);
+        if (i == 0 || l->row[i]->kind != l->row[i - 1]->kind) draw_row(x, l->row[i], &w);
     print_costs(x);
     print_orders(x);
 }

@@ -2,6 +2,7 @@
  * and where that puts the bounds on published devices and on the present one. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <string.h>
 #include "../lab/bench/roofs.h"
 #include "../lab/devices.h"
@@ -11,41 +12,53 @@
 
 static double element_bytes(const explain *x) { return tw_lab_dtype_of(x->kernel->dtype)->bytes; }
 
-void explain_arithmetic(const explain *x)
+static void add(explain_lines *lines, const char *label, const char *format, ...)
 {
-    FILE *text = x->s->text;
+    va_list arguments;
+    va_start(arguments, format);
+    lines->items[lines->count].label = label;
+    vsnprintf(lines->items[lines->count++].text, sizeof(explain_text), format, arguments);
+    va_end(arguments);
+}
+
+void explain_count(const explain *x, explain_lines *out)
+{
     const tw_problem *p = &x->problem;
     double flops = roofline_flops(p), asked = roofline_bytes_asked(p, x->block_m, x->block_n),
            compulsory = roofline_compulsory_bytes(p);
     double mn = (double)p->m * (double)p->n, m = (double)p->m, n = (double)p->n, k = (double)p->k,
            size = element_bytes(x);
     double c_bytes = compulsory - size * (m * k + k * n);
-    explain_heading(x, "In numbers");
-    fprintf(text, "shape            m n k = %" PRId64 " %" PRId64 " %" PRId64 ", elements of %.0f bytes\n", p->m, p->n,
-            p->k, size);
-    fprintf(text, "flop             2 m n k = %.0f\n", flops);
+    out->count = 0;
+    add(out, "shape", "m n k = %" PRId64 " %" PRId64 " %" PRId64 ", elements of %.0f bytes", p->m, p->n, p->k, size);
+    add(out, "flop", "2 m n k = %.0f", flops);
     if (x->block_m == 1 && x->block_n == 1)
-        fprintf(text, "bytes asked      %.0f (m n k + m n k) = %.0f: each product reads both its factors\n", size,
-                asked);
+        add(out, "bytes asked", "%.0f (m n k + m n k) = %.0f: each product reads both its factors", size, asked);
     else
-        fprintf(text,
-                "bytes asked      %.0f (m k n/bn + k n m/bm) = %.0f with blocks of bm x bn = %" PRId64 " x %" PRId64
-                ", rounded up\n",
-                size, asked, x->block_m, x->block_n);
-    fprintf(text, "flop per byte    2 bm bn / (%.0f (bm + bn)) = %.4g; with the store of C %.5g\n", size, flops / asked,
-            flops / (asked + c_bytes));
-    fprintf(text,
-            "flop per word    %.4g (Ruiz 2024: naive 1, tiles of r r, each word once %.6g; with the writes of C "
-            "%.5g%s)\n",
-            flops / asked * size, flops / (m * k + k * n), flops / (m * k + k * n + mn),
-            p->m == p->n && p->n == p->k ? ": n and 2n/3" : "");
-    fprintf(text, "compulsory       %.0f (m k + k n) + C = %.0f bytes: A, B and C once; %.4g flop per byte\n", size,
-            compulsory, flops / compulsory);
+        add(out, "bytes asked",
+            "%.0f (m k n/bn + k n m/bm) = %.0f with blocks of bm x bn = %" PRId64 " x %" PRId64 ", rounded up", size,
+            asked, x->block_m, x->block_n);
+    add(out, "flop per byte", "2 bm bn / (%.0f (bm + bn)) = %.4g; with the store of C %.5g", size, flops / asked,
+        flops / (asked + c_bytes));
+    add(out, "flop per word",
+        "%.4g (Ruiz 2024: naive 1, tiles of r r, each word once %.6g; with the writes of C %.5g%s)",
+        flops / asked * size, flops / (m * k + k * n), flops / (m * k + k * n + mn),
+        p->m == p->n && p->n == p->k ? ": n and 2n/3" : "");
+    add(out, "compulsory", "%.0f (m k + k n) + C = %.0f bytes: A, B and C once; %.4g flop per byte", size, compulsory,
+        flops / compulsory);
     if (x->kernel->skinny)
-        fprintf(text,
-                "effective        4 (m T n/T + T n m/T + m n) = %.0f bytes, m/T and n/T rounded up: 12 m n where whole "
-                "(inferred from NVIDIA Best Practices)\n",
-                roofline_bytes_asked(p, x->tile, x->tile) + 4 * mn);
+        add(out, "effective",
+            "4 (m T n/T + T n m/T + m n) = %.0f bytes, m/T and n/T rounded up: 12 m n where whole (inferred from "
+            "NVIDIA Best Practices)",
+            roofline_bytes_asked(p, x->tile, x->tile) + 4 * mn);
+}
+
+void explain_arithmetic(const explain *x)
+{
+    explain_lines lines;
+    explain_count(x, &lines);
+    explain_heading(x, "In numbers");
+    for (int i = 0; i < lines.count; i++) fprintf(x->s->text, "%-16s %s\n", lines.items[i].label, lines.items[i].text);
 }
 
 /* ---- bounds ---- */
@@ -69,43 +82,50 @@ static void print_bound_header(FILE *text)
 }
 
 /* On devices with caches, which serve part of the traffic: the least of the bounds that hold there. */
-static void print_least(FILE *text, const prediction *y)
+static void tell_least(const prediction *y, explain_text out)
 {
     term_number t;
     double least = y->bound_gflops;
     const char *what = "roofline";
     if (y->issue_gflops < least) least = y->issue_gflops, what = "issue";
     if (y->shared_gflops < least) least = y->shared_gflops, what = "banks";
-    fprintf(text, "at most %s: %s\n", term_gflops(least, t), what);
+    snprintf(out, EXPLAIN_TEXT, "at most %s: %s", term_gflops(least, t), what);
+}
+
+explain_bound explain_bound_on(const explain *x, double gbps, double peak_gflops, const published_device *d)
+{
+    const tw_problem *p = &x->problem;
+    term_number t[2];
+    double flops = roofline_flops(p), asked = roofline_bytes_asked(p, x->block_m, x->block_n);
+    explain_bound b = {.shared_gflops = NAN, .issue_gflops = NAN, .traffic_gflops = NAN};
+    b.fits = d == NULL || explain_fits(x, d, b.predicted, sizeof b.predicted);
+    b.asked_gflops = fmin(roofline_no_cache_flops(p, asked, gbps * 1e9) / 1e9, peak_gflops);
+    b.roofline_gflops = roofline_bound_flops(p, peak_gflops * 1e9, gbps * 1e9) / 1e9;
+    if (!b.fits || !x->modelled || d == NULL) return b;
+    prediction y = predict_on(&x->launch, d);
+    b.shared_gflops = y.shared_gflops, b.issue_gflops = y.issue_gflops, b.traffic_gflops = flops / y.memory_s / 1e9;
+    if (access_era_of(d->capability) > ERA_1_2)
+        tell_least(&y, b.predicted);
+    else
+        snprintf(b.predicted, sizeof b.predicted, "%s to %s", term_gflops(flops / y.serial_s / 1e9, t[0]),
+                 term_gflops(flops / y.overlapped_s / 1e9, t[1]));
+    return b;
 }
 
 static void print_bounds(const explain *x, const char *name, double gbps, double peak_gflops, const published_device *d)
 {
     FILE *text = x->s->text;
-    const tw_problem *p = &x->problem;
-    term_number t[8];
-    double flops = roofline_flops(p), asked = roofline_bytes_asked(p, x->block_m, x->block_n);
-    char why[200];
-    if (d != NULL && !explain_fits(x, d, why, sizeof why)) { /* what cannot run is promised no speed */
+    term_number t[7];
+    explain_bound b = explain_bound_on(x, gbps, peak_gflops, d);
+    if (!b.fits) { /* what cannot run is promised no speed */
         fprintf(text, "%-26.26s %8s %9s | %11s %9s | %9s %9s %9s | does not fit: %s\n", name, term_gflops(gbps, t[0]),
-                term_gflops(peak_gflops, t[1]), "-", "-", "-", "-", "-", why);
+                term_gflops(peak_gflops, t[1]), "-", "-", "-", "-", "-", b.predicted);
         return;
     }
-    fprintf(text, "%-26.26s %8s %9s | %11s %9s |", name, term_gflops(gbps, t[0]), term_gflops(peak_gflops, t[1]),
-            term_gflops(fmin(roofline_no_cache_flops(p, asked, gbps * 1e9) / 1e9, peak_gflops), t[2]),
-            term_gflops(roofline_bound_flops(p, peak_gflops * 1e9, gbps * 1e9) / 1e9, t[3]));
-    if (!x->modelled || d == NULL) {
-        fprintf(text, " %9s %9s %9s |\n", "-", "-", "-");
-        return;
-    }
-    prediction y = predict_on(&x->launch, d);
-    fprintf(text, " %9s %9s %9s | ", term_gflops(y.shared_gflops, t[4]), term_gflops(y.issue_gflops, t[5]),
-            term_gflops(flops / y.memory_s / 1e9, t[6]));
-    if (access_era_of(d->capability) > ERA_1_2)
-        print_least(text, &y);
-    else
-        fprintf(text, "%s to %s\n", term_gflops(flops / y.serial_s / 1e9, t[0]),
-                term_gflops(flops / y.overlapped_s / 1e9, t[1]));
+    fprintf(text, "%-26.26s %8s %9s | %11s %9s | %9s %9s %9s |%s%s\n", name, term_gflops(gbps, t[0]),
+            term_gflops(peak_gflops, t[1]), term_gflops(b.asked_gflops, t[2]), term_gflops(b.roofline_gflops, t[3]),
+            term_gflops(b.shared_gflops, t[4]), term_gflops(b.issue_gflops, t[5]), term_gflops(b.traffic_gflops, t[6]),
+            b.predicted[0] != '\0' ? " " : "", b.predicted);
 }
 
 /* The device of the rung's engine that is here: ceilings as measured now. */
@@ -137,23 +157,30 @@ static void print_present(const explain *x)
         print_bounds(x, d->name, memory, peak, NULL);
 }
 
+int explain_devices(const explain *x, const published_device *out[EXPLAIN_DEVICES])
+{
+    static const char *const models[EXPLAIN_DEVICES] = {"8800 GT", "8800 GTX", "GTX 280", "P100", "H200"};
+    int count = 0;
+    if (x->gpu != NULL) out[count++] = x->gpu;
+    for (int i = 0; x->gpu == NULL && i < EXPLAIN_DEVICES; i++)
+        if ((out[count] = devices_model(models[i])) != NULL) count++;
+    return count;
+}
+
 void explain_bounds(const explain *x)
 {
-    static const char *const models[] = {"8800 GT", "8800 GTX", "GTX 280", "P100", "H200"};
+    const published_device *devices[EXPLAIN_DEVICES];
     FILE *text = x->s->text;
     char name[DEVICES_NAME];
     explain_heading(x, "Where its bounds lie");
     print_bound_header(text);
-    if (x->gpu != NULL) {
-        print_bounds(x, devices_name(x->gpu, name), x->gpu->memory_gbps, explain_peak_gflops(x, x->gpu), x->gpu);
+    for (int i = 0, count = explain_devices(x, devices); i < count; i++)
+        print_bounds(x, devices_name(devices[i], name), devices[i]->memory_gbps, explain_peak_gflops(x, devices[i]),
+                     devices[i]);
+    if (x->gpu != NULL)
         fprintf(text, "%s\n", x->gpu->source);
-    } else {
-        for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
-            const published_device *d = devices_model(models[i]);
-            if (d != NULL) print_bounds(x, devices_name(d, name), d->memory_gbps, explain_peak_gflops(x, d), d);
-        }
+    else
         print_present(x);
-    }
     if (x->kernel->dtype != TW_F32)
         fprintf(text, "peak         of f32 alone: %s may beat that, and has no roofline here\n",
                 tw_lab_dtype_of(x->kernel->dtype)->name);

@@ -170,16 +170,20 @@ static void print_mix(FILE *text, const code_loop *loop)
                     listing_class_text((listing_class)c));
 }
 
+const char *explain_published_share(const explain *x)
+{
+    bool outer = x->kernel->family || (strncmp(x->kernel->rung, "r05", 3) >= 0 && !x->kernel->skinny);
+    return outer ? "1 of 1 (outer product: the multiply-add takes one operand from shared memory)"
+                 : "1 of 2 (inner product: mov, then mad with one operand from shared memory)";
+}
+
 /* What 5kk73 found in its binary, and why today's is another. */
 static void print_document(const explain *x, const code_loop *loop)
 {
     FILE *text = x->s->text;
-    bool host = strcmp(x->kernel->engine, "cpu") == 0,
-         outer = x->kernel->family || (strncmp(x->kernel->rung, "r05", 3) >= 0 && !x->kernel->skinny);
+    bool host = strcmp(x->kernel->engine, "cpu") == 0;
     fprintf(text, "useful     %d of %d instructions = %.1f %%; 5kk73: %s\n", loop->of[CODE_FMA], loop->total,
-            100.0 * loop->of[CODE_FMA] / loop->total,
-            outer ? "1 of 1 (outer product: the multiply-add takes one operand from shared memory)"
-                  : "1 of 2 (inner product: mov, then mad with one operand from shared memory)");
+            100.0 * loop->of[CODE_FMA] / loop->total, explain_published_share(x));
     if (host)
         fprintf(text, "           a CPU multiplies several elements in one instruction; where it lacks a multiply-add, "
                       "the multiplications are marked\n");
@@ -213,12 +217,13 @@ exit_code explain_binary(explain *x)
     explain_heading(x, "In the binary");
     bool found = read_loop(x, false, &from, &l, &loop);
     fprintf(text, "%s\n", from.from);
+    snprintf(x->binary_from, sizeof x->binary_from, "%s", from.from);
     if (found) {
         snprintf(x->binary, sizeof x->binary, "%s",
                  from.form == LISTING_SASS  ? "sass"
                  : from.form == LISTING_PTX ? "ptx"
                                             : "host");
-        x->loop_instructions = loop.total, x->loop_multiply_adds = loop.of[CODE_FMA];
+        x->loop = loop;
         fprintf(text, "the innermost loop that multiplies, %d instructions:\n\n", loop.total);
         print_loop(text, &l, &loop);
         fputc('\n', text);

@@ -35,30 +35,30 @@ static void footprint(const explain *x)
     }
 }
 
-/* ECE569: P(1,5) written out. */
-static void written_out(const explain *x)
+void explain_written_out(FILE *text, const explain *x)
 {
-    FILE *text = x->s->text;
     int64_t k = x->problem.k, shown = lower(k, 3);
-    fprintf(text, "\nC(%" PRId64 ",%" PRId64 ") = ", x->i, x->j);
+    fprintf(text, "C(%" PRId64 ",%" PRId64 ") = ", x->i, x->j);
     for (int64_t p = 0; p < shown; p++)
         fprintf(text, "%sA(%" PRId64 ",%" PRId64 ") B(%" PRId64 ",%" PRId64 ")", p > 0 ? " + " : "", x->i, p, p, x->j);
     if (k > shown + 1) fprintf(text, " + ...");
     if (k > shown) fprintf(text, " + A(%" PRId64 ",%" PRId64 ") B(%" PRId64 ",%" PRId64 ")", x->i, k - 1, k - 1, x->j);
-    fprintf(text, "\n");
 }
 
 /* ---- tiles ---- */
 
-static void tile_product(FILE *text, int64_t bi, int64_t bj, int64_t tiles)
+int64_t explain_iterations(const explain *x) { return (x->problem.k + x->block_k - 1) / x->block_k; }
+
+void explain_tile_product(FILE *text, const explain *x)
 {
+    int64_t bi = x->i / x->block_m, bj = x->j / x->block_n, tiles = explain_iterations(x);
     fprintf(text, "C(%" PRId64 ",%" PRId64 ") = ", bi, bj);
     for (int64_t t = 0; t < lower(tiles, 2); t++)
         fprintf(text, "%sA(%" PRId64 ",%" PRId64 ") B(%" PRId64 ",%" PRId64 ")", t > 0 ? " + " : "", bi, t, t, bj);
     if (tiles > 3) fprintf(text, " + ...");
     if (tiles > 2)
         fprintf(text, " + A(%" PRId64 ",%" PRId64 ") B(%" PRId64 ",%" PRId64 ")", bi, tiles - 1, tiles - 1, bj);
-    fprintf(text, ", one product of tiles in each iteration\n");
+    fprintf(text, ", one product of tiles in each iteration");
 }
 
 /* Three matrices of 2 x 2 tiles side by side; ## is a tile that this iteration works with. */
@@ -81,13 +81,13 @@ static void four_tiles(FILE *text, int64_t t, int row, int col)
 static void tiles(const explain *x)
 {
     FILE *text = x->s->text;
-    int64_t bi = x->i / x->block_m, bj = x->j / x->block_n, count = (x->problem.k + x->block_k - 1) / x->block_k;
+    int64_t bi = x->i / x->block_m, bj = x->j / x->block_n, count = explain_iterations(x);
     fprintf(text,
             "C in tiles of %" PRId64 " x %" PRId64 ": the element lies in tile (%" PRId64 ",%" PRId64 "), at (%" PRId64
             ",%" PRId64 ") of it\n\n",
             x->block_m, x->block_n, bi, bj, x->i % x->block_m, x->j % x->block_n);
-    tile_product(text, bi, bj, count);
-    fprintf(text, "\nthe 2 x 2 tiles around it (%" PRId64 " x %" PRId64 " elements), of two iterations:\n",
+    explain_tile_product(text, x);
+    fprintf(text, "\n\nthe 2 x 2 tiles around it (%" PRId64 " x %" PRId64 " elements), of two iterations:\n",
             2 * x->block_m, 2 * x->block_n);
     for (int64_t t = 0; t < lower(count, 2); t++) four_tiles(text, t, (int)(bi % 2), (int)(bj % 2));
     fprintf(text,
@@ -117,12 +117,17 @@ static void outer_step(const explain *x, int p)
     }
 }
 
+int64_t explain_outer_thread(const explain *x)
+{
+    bool wide = strcmp(x->kernel->rung, "r09_wide") == 0; /* a thread owns four neighbours there */
+    return wide ? x->j % x->block_n / 4 : x->j % 64;
+}
+
 static void outer(const explain *x)
 {
     static const int steps[] = {0, 1, 15};
     FILE *text = x->s->text;
     int64_t bi = x->i / x->block_m, bj = x->j / x->block_n;
-    bool wide = strcmp(x->kernel->rung, "r09_wide") == 0; /* a thread owns four neighbours there */
     fprintf(text,
             "C in tiles of %" PRId64 " x %" PRId64 ": the element lies in tile (%" PRId64 ",%" PRId64
             "). Step 1: A's tile goes to shared memory. Step 2: 16 iterations, each\n"
@@ -130,7 +135,7 @@ static void outer(const explain *x)
             "is sum[%" PRId64 "] of thread\n"
             "%" PRId64 ": each iteration adds a(%" PRId64 ",p) from shared memory times b(p,%" PRId64
             ") from its register. B and C: a letter is %" PRId64 " columns.\n",
-            x->block_m, x->block_n, bi, bj, x->i % x->block_m, wide ? x->j % x->block_n / 4 : x->j % 64, x->i, x->j,
+            x->block_m, x->block_n, bi, bj, x->i % x->block_m, explain_outer_thread(x), x->i, x->j,
             x->block_n > 128 ? x->block_n / 32 : 4);
     for (size_t s = 0; s < sizeof steps / sizeof *steps; s++) {
         if (s == 2) fprintf(text, "\n  ... iterations 3 to 15 in the same way\n");
@@ -181,34 +186,39 @@ static void skinny(const explain *x)
 
 /* ---- which thread ---- */
 
-static void owner(const explain *x)
+void explain_owner(FILE *text, const explain *x)
 {
-    FILE *text = x->s->text;
-    if (!x->modelled) return;
     const access_launch *l = &x->launch;
     int64_t by = x->i / l->block_m, bx = x->j / l->block_n;
     int64_t tx = l->tile > 0 ? x->j % l->tile : x->j % 64, ty = l->tile > 0 ? x->i % l->tile : 0,
             thread = ty * l->block_x + tx;
     fprintf(text,
-            "\nC(%" PRId64 ",%" PRId64 ") is computed by thread (tx %" PRId64 ", ty %" PRId64 ") of block (bx %" PRId64
+            "C(%" PRId64 ",%" PRId64 ") is computed by thread (tx %" PRId64 ", ty %" PRId64 ") of block (bx %" PRId64
             ", by %" PRId64 "): lane %" PRId64 " of warp %" PRId64 ". Grid: %" PRId64 " x %" PRId64
-            " blocks of %d x %d threads\n",
+            " blocks of %d x %d threads",
             x->i, x->j, tx, ty, bx, by, thread % ACCESS_WARP, thread / ACCESS_WARP, l->grid_x, l->grid_y, l->block_x,
             l->block_y);
 }
 
-void explain_pictures(const explain *x)
+explain_form explain_form_of(const explain *x)
 {
     int rung = x->kernel->family ? 0 : (x->kernel->rung[1] - '0') * 10 + x->kernel->rung[2] - '0';
     bool host = strcmp(x->kernel->engine, "cpu") == 0;
+    return x->kernel->skinny                 ? FORM_SKINNY
+           : rung == 1                       ? FORM_NAIVE
+           : !host && rung >= 5 && rung <= 9 ? FORM_OUTER
+                                             : FORM_TILED;
+}
+
+void explain_pictures(const explain *x)
+{
+    FILE *text = x->s->text;
     explain_heading(x, "In pictures");
-    if (x->kernel->skinny)
-        skinny(x);
-    else if (rung == 1)
-        footprint(x), written_out(x);
-    else if (!host && rung >= 5 && rung <= 9)
-        outer(x);
-    else
-        tiles(x);
-    owner(x);
+    switch (explain_form_of(x)) {
+    case FORM_SKINNY: skinny(x); break;
+    case FORM_OUTER: outer(x); break;
+    case FORM_TILED: tiles(x); break;
+    case FORM_NAIVE: footprint(x); fputc('\n', text), explain_written_out(text, x), fputc('\n', text);
+    }
+    if (x->modelled) fputc('\n', text), explain_owner(text, x), fputc('\n', text);
 }
