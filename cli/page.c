@@ -25,7 +25,15 @@ exit_code page_open(page *p, const char *path)
     return status == IO_OK ? EXIT_OK : diag_io(status, &error);
 }
 
-static exit_code print(page *p, const records *all)
+static exit_code print_records(FILE *out, const page *p, const void *all)
+{
+    char why[300];
+    tw_status status = report_write(out, all, p->form, why, sizeof why);
+    if (status == TW_NO_MEMORY) return diag_no_memory("the report");
+    return status == TW_OK ? EXIT_OK : diag(EXIT_INPUT, "%s", why);
+}
+
+static exit_code print(page *p, page_content *content, const void *of)
 {
     int fd = dup(p->file.fd);
     FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
@@ -33,20 +41,18 @@ static exit_code print(page *p, const records *all)
         if (fd >= 0) close(fd);
         return diag(EXIT_OUTPUT, "%s: cannot be written: %s", p->file.path, strerror(errno));
     }
-    char why[300];
-    tw_status status = report_write(out, all, p->form, why, sizeof why);
+    exit_code code = content(out, p, of);
     bool written = fflush(out) == 0 && !ferror(out);
     int number = errno;
     if (fclose(out) != 0 && written) written = false, number = errno;
-    if (status == TW_NO_MEMORY) return diag_no_memory("the report");
-    if (status != TW_OK) return diag(EXIT_INPUT, "%s", why);
+    if (code != EXIT_OK) return code;
     return written ? EXIT_OK : diag(EXIT_OUTPUT, "%s: cannot be written: %s", p->file.path, strerror(number));
 }
 
-exit_code page_write(page *p, const records *all)
+exit_code page_write_by(page *p, page_content *content, const void *of)
 {
     io_error error;
-    exit_code code = print(p, all);
+    exit_code code = print(p, content, of);
     if (code == EXIT_OK) code = files_recheck(p->path);
     if (code == EXIT_OK) {
         io_status status = io_output_commit(&p->file, &error);
@@ -55,6 +61,8 @@ exit_code page_write(page *p, const records *all)
     page_discard(p);
     return code;
 }
+
+exit_code page_write(page *p, const records *all) { return page_write_by(p, print_records, all); }
 
 void page_discard(page *p)
 {

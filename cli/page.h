@@ -1,4 +1,4 @@
-/* page.h - a report as an output file that appears whole or not at all. */
+/* page.h - a page as an output file that appears whole or not at all. */
 #ifndef TILEWRIGHT_PAGE_H
 #define TILEWRIGHT_PAGE_H
 
@@ -16,6 +16,9 @@ typedef struct page {
 exit_code page_open(page *p, const char *path);
 /* the report, then its name; after a failure there is no file */
 exit_code page_write(page *p, const records *all);
+/* the same of another page, which content() prints; EXIT_OK, or it has said what failed */
+typedef exit_code page_content(FILE *out, const page *p, const void *of);
+exit_code page_write_by(page *p, page_content *content, const void *of);
 /* no file; safe after page_write, and on a zeroed page */
 void page_discard(page *p);
 

@@ -94,18 +94,23 @@ static void tell_summary(const report *r)
     fputs("</ul>\n", r->out);
 }
 
+void report_begin_page(FILE *out, const char *title, const char *more_style, const char *first)
+{
+    html_print(out,
+               "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+               "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"generator\" "
+               "content=\"tilewright\">\n<title>Tilewright: %T</title>\n<style>\n%h%h%h</style>\n</head>\n<body>\n"
+               "<a class=\"skip\" href=\"#%t\">To the content</a>\n<header>\n",
+               74, title, style, chart_style, more_style, first);
+}
+
 static void begin_page(const report *r)
 {
     FILE *out = r->out;
-    fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"generator\" "
-          "content=\"tilewright\">\n<title>Tilewright: the ladder",
-          out);
-    if (r->ladders->machine_count > 0) html_print(out, " on %T", 60, r->ladders->machines[0].device);
-    html_print(out,
-               "</title>\n<style>\n%h%h</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#devices\">To the "
-               "content</a>\n<header>\n",
-               style, chart_style);
+    char title[1100];
+    snprintf(title, sizeof title, "the ladder%s%s", r->ladders->machine_count > 0 ? " on " : "",
+             r->ladders->machine_count > 0 ? r->ladders->machines[0].device : "");
+    report_begin_page(out, title, "", "devices");
     fputs("<h1>The ladder of matrix multiplication</h1>\n<p>C = A B, from three plain loops to the kernel that "
           "production calls use: every step verified against an error bound, timed, and set beside what the machine "
           "allows. Speeds count 2 m n k flop.</p>\n",

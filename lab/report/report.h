@@ -23,4 +23,8 @@ bool report_writes(const char *path);         /* its ending is .html, .htm, .svg
  * stay with it. */
 tw_status report_write(FILE *out, const records *all, report_form form, char *why, size_t why_bytes);
 
+/* report_begin_page - a page that looks like a report, up to the content of its header. more_style: CSS of its own;
+ * first: the id of its first section. */
+void report_begin_page(FILE *out, const char *title, const char *more_style, const char *first);
+
 #endif

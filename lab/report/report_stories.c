@@ -10,7 +10,7 @@
 #include "html.h"
 #include "../access/predict.h"
 #include "../published.h"
-#include "story.h"
+#include "story_page.h"
 #include "../units.h"
 
 /* ---- which rungs ---- */
@@ -49,44 +49,6 @@ static const tw_lab_kernel **kernels_of(const report *r, int *count)
 }
 
 /* ---- one rung ---- */
-
-static void tell_parts(FILE *out, const story *s)
-{
-    const char *idea = story_part_text(s, "IDEA");
-    if (idea != NULL)
-        html_print(out, "<pre role=\"group\" tabindex=\"0\" aria-label=\"The idea of %t\">%t</pre>\n", s->kernel->rung,
-                   idea);
-    fputs("<dl>\n", out);
-    for (int i = 0; i < s->part_count; i++) {
-        const char *label = s->parts[i].label;
-        if (strcmp(label, "IDEA") == 0) continue;
-        fprintf(out, "<dt>%c", label[0]);
-        for (const char *c = label + 1; *c != '\0'; c++) fputc(*c - 'A' + 'a', out);
-        html_print(out, "</dt><dd>%t</dd>\n", s->parts[i].text);
-    }
-    fputs("</dl>\n", out);
-}
-
-static void tell_code(FILE *out, const story *s, const story_diff *d)
-{
-    fputs("<details><summary>", out);
-    if (s->before != NULL)
-        html_print(out, "%t: %d lines new, %d gone since %t", s->kernel->file, d->added, d->removed, s->before->rung);
-    else
-        html_print(out, "%t: the code, %d lines", s->kernel->file, d->count);
-    html_print(out, "</summary>\n<pre role=\"group\" tabindex=\"0\" aria-label=\"Code of %t\">", s->kernel->file);
-    for (int i = 0; i < d->count; i++) {
-        const story_line *line = &d->lines[i];
-        bool marked = s->before != NULL && line->kind != ' ';
-        if (marked)
-            fputs(line->kind == '+' ? "<ins>+ " : "<del>- ", out);
-        else if (s->before != NULL)
-            fputs("  ", out);
-        html_text_of(out, line->text, line->length);
-        fputs(!marked ? "\n" : line->kind == '+' ? "</ins>\n" : "</del>\n", out);
-    }
-    fputs("</pre></details>\n", out);
-}
 
 static void number_row(table *t, const report *r, const ladder *l, const ladder_step *step)
 {
@@ -156,9 +118,9 @@ static tw_status tell_kernels(FILE *out, const tw_lab_kernel *const *kernels, in
         story_diff d = {0};
         status = story_tell(kernels[i], &s);
         if (status != TW_OK) break;
-        if (i == 0) tell_parts(out, &s);
+        if (i == 0) story_page_words(out, &s);
         status = story_changes(&s, &d);
-        if (status == TW_OK) tell_code(out, &s, &d);
+        if (status == TW_OK) story_page_code(out, &s, &d);
         story_diff_free(&d);
         story_free(&s);
     }
