@@ -277,35 +277,50 @@ static exit_code tables(session *s)
 {
     const options *o = s->opt;
     if (o->operand_count > 0) return diag(EXIT_USAGE, "--tables takes no rung");
+    if (o->html != NULL) return diag(EXIT_USAGE, "--html takes a rung: --tables has no pictures");
     if (o->engines.count + o->shapes.count + o->tiles.count + o->element.count > 0 || o->gpu != NULL || o->binary)
         return diag(EXIT_USAGE, "--tables works only with --json: other options belong to a rung");
     return explain_tables(s);
 }
 
+static exit_code tell(explain *x)
+{
+    session *s = x->s;
+    if (strcmp(s->opt->operands[0], RUNG_PLANNED) == 0)
+        fprintf(s->text, "%s is what tw_gemm runs for a shape: `ladder` names it; this is one of the kernels.\n\n",
+                RUNG_PLANNED);
+    exit_code code = print_story(x);
+    if (code != EXIT_OK) return code;
+    explain_pictures(x);
+    explain_arithmetic(x);
+    explain_accesses(x);
+    explain_bounds(x);
+    print_resources(x);
+    if (s->opt->binary) code = explain_binary(x);
+    write_object(x);
+    s->json_lines = s->json != NULL;
+    exit_code flushed = session_flush(s);
+    return code != EXIT_OK ? code : flushed;
+}
+
 exit_code cmd_explain(session *s)
 {
     explain x = {.s = s};
+    page p = {0};
+    const char *html = s->opt->html;
     if (s->opt->tables) return tables(s);
     if (s->opt->operand_count == 0)
         return diag(EXIT_USAGE, "found no rung: give one, as in `tilewright explain r04`, or --tables");
+    if (html != NULL && report_form_of(html) != REPORT_PAGE)
+        return diag(EXIT_USAGE, "--html %s: explain writes a page: give it another ending, such as .html", html);
     exit_code code = choose_rung(&x, s->opt->operands[0]);
     if (code == EXIT_OK) code = choose_shape(&x);
     if (code == EXIT_OK) code = choose_element(&x);
     if (code == EXIT_OK) code = choose_blocks(&x);
     if (code == EXIT_OK) code = choose_gpu(&x);
-    if (code == EXIT_OK && strcmp(s->opt->operands[0], RUNG_PLANNED) == 0)
-        fprintf(s->text, "%s is what tw_gemm runs for a shape: `ladder` names it; this is one of the kernels.\n\n",
-                RUNG_PLANNED);
-    if (code == EXIT_OK) code = print_story(&x);
-    if (code != EXIT_OK) return code;
-    explain_pictures(&x);
-    explain_arithmetic(&x);
-    explain_accesses(&x);
-    explain_bounds(&x);
-    print_resources(&x);
-    if (s->opt->binary) code = explain_binary(&x);
-    write_object(&x);
-    s->json_lines = s->json != NULL;
-    exit_code flushed = session_flush(s);
-    return code != EXIT_OK ? code : flushed;
+    if (code == EXIT_OK && html != NULL) code = page_open(&p, html);
+    if (code == EXIT_OK) code = tell(&x);
+    if (code == EXIT_OK && html != NULL) code = page_write_by(&p, explain_page, &x);
+    page_discard(&p);
+    return code;
 }

@@ -6,6 +6,7 @@
 #include "../lab/access/predict.h"
 #include "../lab/units.h"
 #include "listing.h"
+#include "page.h"
 #include "session.h"
 #include "tool.h"
 
@@ -89,5 +90,6 @@ void explain_accesses(const explain *x);   /* one warp's requests, lane by lane;
 void explain_bounds(const explain *x);     /* on the documents' devices, the one of --gpu, or the present one */
 exit_code explain_binary(explain *x);      /* the inner loop as machine code, and its mix */
 exit_code explain_tables(session *s);      /* the documents' own tables */
+page_content explain_page;                 /* of an explain: the page of --html */
 
 #endif

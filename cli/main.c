@@ -104,6 +104,7 @@ const command commands[] = {
      "  tilewright explain r01 --element 1,5\n"
      "  tilewright explain r02 --gpu \"GTX 280\" --tile 32\n"
      "  tilewright explain r05 --engine opencl --binary\n"
+     "  tilewright explain r02 --html r02.html\n"
      "  tilewright explain --tables\n",
      "Needs no GPU. Shows:\n"
      "- the idea, and what changed from the rung before\n"
@@ -113,6 +114,7 @@ const command commands[] = {
      "- two bounds, on the devices of the course documents and on this one: caches may beat bound_asked, nothing may "
      "beat bound\n"
      "- registers, shared memory and occupancy after compilation\n\n"
+     "--html FILE also makes a page of it, without the last point and what this machine measures.\n\n"
      "--tables shows the tables of the course documents instead.",
      CMD_EXPLAIN, 0, 1, cmd_explain},
     {"report", "RECORDS... -o FILE.html", "make one HTML page from records",

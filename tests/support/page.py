@@ -1,0 +1,124 @@
+"""page.py - a page of HTML, taken apart, and what must hold of any that this program writes."""
+import html.parser
+import itertools
+import math
+import re
+
+VOID = {"meta", "link", "br", "hr", "img", "input"}
+
+
+class Page(html.parser.HTMLParser):
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.stack, self.tags, self.ids, self.headings, self.labelled, self.links = [], [], [], [], [], []
+        self.texts, self.script, self.style, self.words = [], [], "", []
+        self.tables, self.svgs, self.text_at = [], [], None
+        assert text.startswith("<!DOCTYPE html>\n<html lang=\"en\">"), text[:60]
+        self.feed(text)
+        self.close()
+        assert self.stack == [], f"not closed: {self.stack}"
+
+    def handle_starttag(self, tag, attrs):
+        self.open(tag, dict(attrs))
+        if tag not in VOID:
+            self.stack.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        assert "svg" in self.stack, f"<{tag}/> outside SVG"
+        self.open(tag, dict(attrs))
+
+    def open(self, tag, attrs):
+        self.tags.append(tag)
+        for name, value in attrs.items():
+            assert not name.startswith("on") and name not in ("src", "srcset", "action", "style"), f"{tag} has {name}={value}"
+            assert "nan" not in value.lower().split() and not re.search(r"\b(nan|inf)\b", value) or name.startswith("aria"), f"{tag} has {name}={value}"
+        if "id" in attrs:
+            self.ids.append(attrs["id"])
+        if "aria-labelledby" in attrs:
+            self.labelled += attrs["aria-labelledby"].split()
+        if "href" in attrs:
+            assert attrs["href"].startswith("#"), attrs["href"]
+            self.links.append(attrs["href"][1:])
+        if re.fullmatch("h[1-6]", tag):
+            self.headings.append(int(tag[1]))
+        if tag == "script":
+            assert attrs == {"id": "tilewright-records", "type": "application/x-ndjson"}, attrs
+        if tag == "table":
+            self.tables.append({"caption": 0, "rows": []})
+        if tag == "caption":
+            self.tables[-1]["caption"] += 1
+        if tag == "tr":
+            self.tables[-1]["rows"].append([])
+        if tag in ("td", "th"):
+            assert tag == "td" or attrs.get("scope") in ("col", "row"), "a <th> without scope"
+            self.tables[-1]["rows"][-1] += [""] * int(attrs.get("colspan", 1))
+        if tag == "svg":
+            assert attrs["role"] == "img" and attrs["aria-label"], attrs
+            self.svgs.append({"name": attrs["aria-label"], "box": [float(x) for x in attrs["viewbox"].split()], "texts": [], "tags": [], "shapes": []})
+        if "svg" in self.stack:
+            self.svgs[-1]["tags"].append(tag)
+            self.svgs[-1]["shapes"].append((tag, attrs))
+            if tag == "text":
+                self.text_at = (float(attrs["x"]), float(attrs["y"]), attrs.get("class", ""))
+            for name, value in attrs.items():
+                if re.fullmatch("x[12]?|y[12]?|cx|cy|width|height", name):
+                    assert math.isfinite(float(value)), (tag, name, value)
+
+    def handle_endtag(self, tag):
+        assert self.stack and self.stack[-1] == tag, f"</{tag}> closes {self.stack[-3:]}"
+        self.stack.pop()
+
+    def handle_data(self, data):
+        where = self.stack[-1] if self.stack else ""
+        if where == "script":
+            self.script.append(data)
+        elif where == "style":
+            self.style += data
+        else:
+            self.words.append(data)
+        if "td" in self.stack or "th" in self.stack:
+            self.tables[-1]["rows"][-1][-1] += data
+        if where == "text":
+            self.svgs[-1]["texts"].append((data, *self.text_at))
+
+    def lines(self):
+        return "".join(self.script).strip().splitlines()
+
+
+def overlap(svg):
+    """Texts of a picture that lie over one another or leave it, by a careful width of their letters."""
+    def box(text, x, y, style):
+        width = 6 * len(text)
+        left = x - width if "end" in style else x - width / 2 if "middle" in style else x
+        return left, y - 8, left + width, y
+    boxes = [(t[0], box(*t)) for t in svg["texts"]]
+    _, _, wide, high = svg["box"]
+    outside = [t for t, b in boxes if b[0] < -2 or b[1] < 0 or b[2] > wide + 2 or b[3] > high]
+    over = [(s, t) for (s, a), (t, b) in itertools.combinations(boxes, 2) if a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]]
+    return outside + over
+
+
+def check(path):
+    """The page in a file, after all that must hold of any page."""
+    text = open(path, encoding="utf-8").read()
+    page = Page(text)
+    assert len(set(page.ids)) == len(page.ids), "an id stands twice"
+    assert set(page.labelled + page.links) <= set(page.ids), set(page.labelled + page.links) - set(page.ids)
+    assert page.headings[0] == 1 and page.headings.count(1) == 1, page.headings
+    assert all(b <= a + 1 for a, b in zip(page.headings, page.headings[1:])), "a level of headings is left out"
+    for landmark in ("header", "nav", "main", "footer"):
+        assert page.tags.count(landmark) == 1, landmark
+    for word in ("@import", "url(", "http", "expression("):
+        assert word not in page.style, word
+    for table in page.tables:
+        assert table["caption"] == 1, "a table without a caption"
+        widths = {len(row) for row in table["rows"]}
+        assert len(widths) == 1, f"rows of {widths} cells: {table['rows'][0]}"
+        cells = [row for row in table["rows"][1:] if len(row) < 3 or any(row[1:-1])]  # the others hold words
+        dashes = [heading for heading, *column in zip(table["rows"][0], *cells) if column and set(column) == {"-"}]
+        assert not dashes, f"columns of dashes: {dashes}"
+    for svg in page.svgs:
+        assert svg["tags"][:2] == ["title", "desc"], svg["tags"][:3]
+        assert overlap(svg) == [], f"texts over one another or outside: {overlap(svg)}"
+    assert not re.search(r"\b(nan|inf|-nan)\b", " ".join(" ".join(row) for table in page.tables for row in table["rows"])), "NaN in a table"
+    return page
