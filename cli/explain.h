@@ -69,9 +69,12 @@ explain_warp explain_warp_of(const explain *x);
 char explain_operand(access_kind kind);                                /* 'A', 'B' or 'C' */
 const char *explain_row_text(const access_row *row, explain_text out); /* "load of A  A(i, p), ..." */
 const char *explain_cost_text(access_kind kind, const access_cost *c,
-                              units_text out); /* of a request: "16: 12% used" */
-/* sectors of a request with rows or columns stored; false: there is no model */
-bool explain_sectors(const explain *x, access_kind kind, bool columns, double *out);
+                              explain_text out);                       /* of a request: "16: 12% used" */
+const char *explain_box_text(const access_row *row, explain_text out); /* of TMA: "TMA copies a box of ..." */
+/* of each kind the first row in which the warp has a part; count of them */
+int explain_rows(const explain *x, const explain_warp *w, const access_row *out[ACCESS_MOST_ROWS]);
+/* sectors of a request with rows or columns stored; NAN: the rung takes no such operands, or TMA loads them */
+double explain_sectors(const explain *x, access_kind kind, bool columns);
 
 /* What a device allows, GFLOP/s; NAN: not known. predicted: what it would reach, or why the rung does not fit it. */
 typedef struct explain_bound {

@@ -84,15 +84,27 @@ static void draw_row(const explain *x, const access_row *row, const explain_warp
     int64_t address[ACCESS_WARP];
     access_lanes(&x->launch, row, &w->place, w->number, address);
     fprintf(x->s->text, "  %s\n", explain_row_text(row, words));
-    (access_is_global(row->kind) ? draw_global : draw_shared)(x->s->text, row, address);
+    if (row->box_rows > 0)
+        fprintf(x->s->text, "    %s\n", explain_box_text(row, words));
+    else
+        (access_is_global(row->kind) ? draw_global : draw_shared)(x->s->text, row, address);
 }
 
-const char *explain_cost_text(access_kind kind, const access_cost *c, units_text out)
+const char *explain_box_text(const access_row *row, explain_text out)
 {
-    if (access_is_global(kind))
-        snprintf(out, UNITS_TEXT, "%.4g: %.0f%% used", c->transactions / c->requests, 100 * c->used / c->moved);
+    snprintf(out, EXPLAIN_TEXT, "TMA copies a box of %d x %d: %d rows of %d bytes; no lane has an address",
+             row->box_rows, row->box_cols, row->box_rows, 4 * row->box_cols);
+    return out;
+}
+
+const char *explain_cost_text(access_kind kind, const access_cost *c, explain_text out)
+{
+    if (c->requests == 0)
+        snprintf(out, EXPLAIN_TEXT, "%.0f sectors by TMA: %.0f%% used", c->transactions, 100 * c->used / c->moved);
+    else if (access_is_global(kind))
+        snprintf(out, EXPLAIN_TEXT, "%.4g: %.0f%% used", c->transactions / c->requests, 100 * c->used / c->moved);
     else
-        snprintf(out, UNITS_TEXT, "%.4g", c->transactions / c->requests);
+        snprintf(out, EXPLAIN_TEXT, "%.4g", c->transactions / c->requests);
     return out;
 }
 
@@ -105,10 +117,14 @@ static void print_costs(const explain *x)
     for (int kind = 0; kind < ACCESS_KINDS; kind++) {
         access_cost total[ACCESS_ERAS];
         access_count_kind(&x->launch, (access_kind)kind, total);
+        explain_text by_tma;
+        if (total[ERA_NOW].requests == 0 && total[ERA_NOW].transactions > 0)
+            fprintf(text, "%-17s %14s %16s %16s %16s %s\n", access_kind_text((access_kind)kind), "-", "-", "-", "-",
+                    explain_cost_text((access_kind)kind, &total[ERA_NOW], by_tma));
         if (total[ERA_NOW].requests == 0) continue;
         fprintf(text, "%-17s %14.0f", access_kind_text((access_kind)kind), total[ERA_NOW].requests);
         for (int era = 0; era < ACCESS_ERAS; era++) {
-            units_text cell;
+            explain_text cell;
             fprintf(text, " %16s", explain_cost_text((access_kind)kind, &total[era], cell));
         }
         fputc('\n', text);
@@ -120,7 +136,7 @@ static void print_costs(const explain *x)
         fprintf(text, "Devices of 1.x take 512 threads in a block: this tile is too large for them.\n");
 }
 
-bool explain_sectors(const explain *x, access_kind kind, bool columns, double *out)
+double explain_sectors(const explain *x, access_kind kind, bool columns)
 {
     access_launch l;
     char why[200];
@@ -128,23 +144,20 @@ bool explain_sectors(const explain *x, access_kind kind, bool columns, double *o
     const tw_problem *p = &x->problem;
     tw_op op = columns ? TW_T : TW_N;
     tw_problem q = tw_problem_make(p->dtype, op, op, p->m, p->n, p->k);
-    if (!access_open(&l, x->kernel, x->tile, &q, why, sizeof why)) return false;
+    if (!access_open(&l, x->kernel, x->tile, &q, why, sizeof why)) return NAN;
     access_count_kind(&l, kind, total);
-    *out = total[ERA_NOW].transactions / total[ERA_NOW].requests;
-    return true;
+    return total[ERA_NOW].transactions / total[ERA_NOW].requests;
 }
 
 /* 5kk73: in column-major languages the problem is the other way around. */
 static void print_orders(const explain *x)
 {
     FILE *text = x->s->text;
+    if (isnan(explain_sectors(x, LOAD_A, true))) return;
     fprintf(text, "\n%-17s %18s %18s\n", "sectors a request", "rows stored", "columns stored");
-    for (int kind = LOAD_A; kind <= LOAD_B; kind++) {
-        double sectors[2];
-        for (int columns = 0; columns < 2; columns++)
-            if (!explain_sectors(x, (access_kind)kind, columns, &sectors[columns])) return;
-        fprintf(text, "%-17s %18.4g %18.4g\n", access_kind_text((access_kind)kind), sectors[0], sectors[1]);
-    }
+    for (int kind = LOAD_A; kind <= LOAD_B; kind++)
+        fprintf(text, "%-17s %18.4g %18.4g\n", access_kind_text((access_kind)kind),
+                explain_sectors(x, (access_kind)kind, false), explain_sectors(x, (access_kind)kind, true));
     if (!x->kernel->transposes)
         fprintf(text,
                 "(columns stored: how this text's loads would lie; the rung itself takes A and B by rows alone)\n");
@@ -153,26 +166,50 @@ static void print_orders(const explain *x)
 explain_warp explain_warp_of(const explain *x)
 {
     const access_launch *l = &x->launch;
-    int64_t thread = l->tile > 0 ? x->i % l->tile * l->tile + x->j % l->tile : x->j % 64;
-    return (explain_warp){{.by = x->i / l->block_m, .bx = x->j / l->block_n}, (int)(thread / ACCESS_WARP)};
+    return (explain_warp){{.by = x->i / l->block_m, .bx = x->j / l->block_n},
+                          access_owner(l, x->i, x->j) / ACCESS_WARP};
+}
+
+/* TMA's boxes are nobody's lanes. */
+static bool takes_part(const explain *x, const access_row *row, const explain_warp *w)
+{
+    int64_t address[ACCESS_WARP];
+    if (row->box_rows > 0) return true;
+    access_lanes(&x->launch, row, &w->place, w->number, address);
+    for (int lane = 0; lane < ACCESS_WARP; lane++)
+        if (address[lane] >= 0) return true;
+    return false;
+}
+
+int explain_rows(const explain *x, const explain_warp *w, const access_row *out[ACCESS_MOST_ROWS])
+{
+    const access_launch *l = &x->launch;
+    int count = 0;
+    bool found = false;
+    for (int i = 0; i < l->rows; i++) {
+        if (i > 0 && l->row[i]->kind != l->row[i - 1]->kind) found = false;
+        if (found || !takes_part(x, l->row[i], w)) continue;
+        out[count++] = l->row[i];
+        found = true;
+    }
+    return count;
 }
 
 void explain_accesses(const explain *x)
 {
     FILE *text = x->s->text;
-    const access_launch *l = &x->launch;
     explain_heading(x, "What one warp touches");
     if (!x->modelled) {
         fprintf(text, "%s\n", x->no_model);
         return;
     }
+    const access_row *rows[ACCESS_MOST_ROWS];
     explain_warp w = explain_warp_of(x);
     fprintf(text,
             "warp %d of block (bx %" PRId64 ", by %" PRId64
             "), the first tile and step of k; lanes 0 to 31 from left to right, one letter for each sector or word\n\n",
             w.number, w.place.bx, w.place.by);
-    for (int i = 0; i < l->rows; i++)
-        if (i == 0 || l->row[i]->kind != l->row[i - 1]->kind) draw_row(x, l->row[i], &w);
+    for (int i = 0, count = explain_rows(x, &w, rows); i < count; i++) draw_row(x, rows[i], &w);
     print_costs(x);
     print_orders(x);
 }

@@ -240,19 +240,19 @@ static void draw_request(FILE *out, const explain *x, const access_row *row, con
     const chart about = {explain_row_text(row, words), count};
     begin_figure(out, access_kind_text(row->kind));
     html_text(out, words + strlen(access_kind_text(row->kind)) + 2);
-    if (cost.requests > 0)
-        count_text(row, &cost, count);
+    if (row->box_rows > 0)
+        html_print(out, ". %t.", explain_box_text(row, count));
     else
-        fputs(". None of these lanes is at work here.", out);
+        count_text(row, &cost, count);
     end_caption(out, words);
-    if (cost.requests > 0) (global ? picture_sectors : picture_banks)(out, &about, &request);
+    if (row->box_rows == 0) (global ? picture_sectors : picture_banks)(out, &about, &request);
     end_figure(out);
 }
 
 static bool cost_table(FILE *out, const explain *x)
 {
     table t;
-    units_text cell;
+    explain_text cell;
     fputs("<p>Each request on average over the product: of global memory the transactions of a half-warp (1.x), lines "
           "(2.x) or sectors (since), and the share of their bytes that is used; of shared memory the wavefronts.</p>\n",
           out);
@@ -264,12 +264,13 @@ static bool cost_table(FILE *out, const explain *x)
     for (int kind = 0; kind < ACCESS_KINDS; kind++) {
         access_cost total[ACCESS_ERAS];
         access_count_kind(&x->launch, (access_kind)kind, total);
-        if (total[ERA_NOW].requests <= 0) continue;
+        if (total[ERA_NOW].transactions <= 0) continue;
         table_row(&t, access_kind_text((access_kind)kind));
+        const bool box = total[ERA_NOW].requests <= 0;
         snprintf(cell, sizeof cell, "%.0f", total[ERA_NOW].requests);
-        table_cell(&t, cell);
+        table_cell(&t, box ? "-" : cell);
         for (int era = 0; era < ACCESS_ERAS; era++)
-            table_cell(&t, explain_cost_text((access_kind)kind, &total[era], cell));
+            table_cell(&t, box && era != ERA_NOW ? "-" : explain_cost_text((access_kind)kind, &total[era], cell));
     }
     return table_end(&t);
 }
@@ -278,6 +279,7 @@ static bool order_table(FILE *out, const explain *x)
 {
     table t;
     units_text cell;
+    if (isnan(explain_sectors(x, LOAD_A, true))) return true;
     table_begin(&t, out, "Rows or columns stored");
     html_print(out, "<caption>Sectors of a request with A and B stored by rows, and by columns%t.</caption>\n",
                x->kernel->transposes ? "" : ": how this text's loads would lie; it takes A and B by rows alone");
@@ -287,9 +289,7 @@ static bool order_table(FILE *out, const explain *x)
     for (int kind = LOAD_A; kind <= LOAD_B; kind++) {
         table_row(&t, access_kind_text((access_kind)kind));
         for (int columns = 0; columns < 2; columns++) {
-            double sectors = NAN;
-            explain_sectors(x, (access_kind)kind, columns, &sectors);
-            table_cell(&t, units_number(sectors, cell));
+            table_cell(&t, units_number(explain_sectors(x, (access_kind)kind, columns), cell));
         }
     }
     return table_end(&t);
@@ -297,7 +297,7 @@ static bool order_table(FILE *out, const explain *x)
 
 static bool tell_warp(FILE *out, const explain *x)
 {
-    const access_launch *l = &x->launch;
+    const access_row *rows[ACCESS_MOST_ROWS];
     const explain_warp w = x->modelled ? explain_warp_of(x) : (explain_warp){{0}, 0};
     const chart lanes = {"The lanes of a warp", "32 numbered squares; each eight share a colour."};
     bool told = true;
@@ -314,8 +314,7 @@ static bool tell_warp(FILE *out, const explain *x)
         end_caption(out, lanes.title);
         picture_lanes(out, &lanes);
         end_figure(out);
-        for (int i = 0; i < l->rows; i++)
-            if (i == 0 || l->row[i]->kind != l->row[i - 1]->kind) draw_request(out, x, l->row[i], &w);
+        for (int i = 0, count = explain_rows(x, &w, rows); i < count; i++) draw_request(out, x, rows[i], &w);
         fputs("<h3>On average</h3>\n", out);
         told = cost_table(out, x) && order_table(out, x);
     } else

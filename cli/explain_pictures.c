@@ -190,14 +190,12 @@ void explain_owner(FILE *text, const explain *x)
 {
     const access_launch *l = &x->launch;
     int64_t by = x->i / l->block_m, bx = x->j / l->block_n;
-    int64_t tx = l->tile > 0 ? x->j % l->tile : x->j % 64, ty = l->tile > 0 ? x->i % l->tile : 0,
-            thread = ty * l->block_x + tx;
+    int thread = access_owner(l, x->i, x->j);
     fprintf(text,
-            "C(%" PRId64 ",%" PRId64 ") is computed by thread (tx %" PRId64 ", ty %" PRId64 ") of block (bx %" PRId64
-            ", by %" PRId64 "): lane %" PRId64 " of warp %" PRId64 ". Grid: %" PRId64 " x %" PRId64
-            " blocks of %d x %d threads",
-            x->i, x->j, tx, ty, bx, by, thread % ACCESS_WARP, thread / ACCESS_WARP, l->grid_x, l->grid_y, l->block_x,
-            l->block_y);
+            "C(%" PRId64 ",%" PRId64 ") is computed by thread (tx %d, ty %d) of block (bx %" PRId64 ", by %" PRId64
+            "): lane %d of warp %d. Grid: %" PRId64 " x %" PRId64 " blocks of %d x %d threads",
+            x->i, x->j, thread % l->block_x, thread / l->block_x, bx, by, thread % ACCESS_WARP, thread / ACCESS_WARP,
+            l->grid_x, l->grid_y, l->block_x, l->block_y);
 }
 
 explain_form explain_form_of(const explain *x)

@@ -110,6 +110,8 @@ def peaks_of_another_type_bound_nothing():
 def degrees_of_the_counters():
     for rung, tile, loads, read, store in [("r01", 16, 2, None, None), ("r01", 32, 2.5, None, None), ("r02", 16, 10, 1, 4.5), ("r02", 32, 18, 1, 16.5),
                                            ("r03", 16, 4, 4.5, 4.5), ("r03t", 32, 4, 16.5, 1), ("r04", 16, 4, 1, 1), ("r07", None, 4, 2, 2),
+                                           ("r09", None, 16, 2, 2), ("r10", None, 16, 3, 2.4), ("r11", None, 16, 2, 1.6), ("r12", None, None, 2, None),
+                                           ("sgemm_simt", None, 16, 2, 1.6),
                                            ("s1", 32, 2.5, None, None), ("s2", 16, 36 / 17, 1, 1), ("s3", 32, 4, 1, 1)]:
         x = told(rung, *(["--tile", tile] if tile else []))
         found = x["sectors_per_load"], x["bank_degree_load"], x["bank_degree_store"]
@@ -126,6 +128,11 @@ def one_warp_is_drawn():
     assert re.search(r"^load of B +\d+ +16: 12% used +16: 12% used +16: 6% used +16: 25% used$", shown, re.M), shown
     assert line(shown, "load of A ").split()[3:] and re.search(r"^load of A +4 +16$", shown, re.M) and re.search(r"^load of B +16 +4$", shown, re.M), shown
     has(text("r03", "--tile", 32), "32 wavefronts")
+    has(text("r10"), "aabbccdd eeffgghh iijjkkll mmnnoopp    16 sectors in 8 lines, 512 of 512 bytes used")
+    has(text("r10", "--shape", "100x101x64"), "16 sectors in 8 lines, 128 of 512 bytes used")  # rows that are not aligned: word by word
+    shown = text("r12", "--element", "70,66")
+    has(shown, "warp 3 of block", "TMA copies a box of 128 x 32: 128 rows of 128 bytes", "67108864 sectors by TMA: 100% used", "2 wavefronts")
+    assert "sectors a request" not in shown, shown  # columns stored: TMA takes them not
     has(text("r01", "--tile", 32), "1 sector in 1 line, 4 of 32 bytes used", "4 sectors in 1 line, 128 of 128 bytes used")
 
 

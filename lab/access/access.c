@@ -16,11 +16,14 @@ typedef access_place place;
 static int64_t least(int64_t x, int64_t y) { return x < y ? x : y; }
 
 #define at(e) (tid + 64 * (e))
+#define of(e) (tid + 256 * (e))
 #define NAMES                                                                                                          \
     const int64_t m = l->m, n = l->n, k = l->k, T = l->tile, tiles = l->tiles, tid = ty * l->block_x + tx;             \
     const int64_t by = v->by, bx = v->bx, t = v->t, p = v->p, e = v->e, i = by * T + ty, j = bx * T + tx,              \
-                  J = bx * 64 + tid;                                                                                   \
-    (void)m, (void)n, (void)k, (void)tiles, (void)t, (void)p, (void)e, (void)i, (void)j, (void)J;
+                  J = bx * 64 + tid, lane_m = tid % 32 / 8 * 2 + tid % 2, lane_n = tid / 2 % 4;                        \
+    (void)m, (void)n, (void)k, (void)tiles, (void)t, (void)p, (void)e, (void)i, (void)j, (void)J;                      \
+    (void)lane_m, (void)lane_n;
+#define LAUNCH(rungs, threads, group_m, registers)
 #define GLOBAL(name, rungs, kind, over, times, row_of, col_of, there)                                                  \
     static bool name(const access_launch *l, const place *v, int64_t tx, int64_t ty, int64_t where[2])                 \
     {                                                                                                                  \
@@ -28,6 +31,25 @@ static int64_t least(int64_t x, int64_t y) { return x < y ? x : y; }
         where[0] = row, where[1] = col;                                                                                \
         return there;                                                                                                  \
     }
+#define GLOBAL4(name, rungs, kind, over, times, row_of, col_of, count)                                                 \
+    static int64_t name##_count(const access_launch *l, const place *v, int64_t tx, int64_t ty, int64_t where[2])      \
+    {                                                                                                                  \
+        NAMES const int64_t row = row_of, col = col_of;                                                                \
+        where[0] = row, where[1] = col;                                                                                \
+        return count;                                                                                                  \
+    }                                                                                                                  \
+    static bool name(const access_launch *l, const place *v, int64_t tx, int64_t ty, int64_t where[2])                 \
+    {                                                                                                                  \
+        return name##_count(l, v, tx, ty, where) >= 4 && l->wide;                                                      \
+    }                                                                                                                  \
+    static bool name##_parts(const access_launch *l, const place *v, int64_t tx, int64_t ty, int64_t where[2])         \
+    {                                                                                                                  \
+        const place four = {v->by, v->bx, v->t, v->p, v->e / 4};                                                       \
+        int64_t there = name##_count(l, &four, tx, ty, where);                                                         \
+        where[1] += v->e % 4;                                                                                          \
+        return (there < 4 || !l->wide) && v->e % 4 < there;                                                            \
+    }
+#define BOX(name, rungs, kind, over, times, row, col, rows, cols) GLOBAL(name, rungs, kind, over, times, row, col, true)
 #define SHARED(name, rungs, kind, over, times, words, word, there)                                                     \
     static bool name(const access_launch *l, const place *v, int64_t tx, int64_t ty, int64_t where[2])                 \
     {                                                                                                                  \
@@ -37,23 +59,52 @@ static int64_t least(int64_t x, int64_t y) { return x < y ? x : y; }
 #define WORDS(rung, sentence)
 #include "access.def"
 #undef GLOBAL
+#undef GLOBAL4
+#undef BOX
 #undef SHARED
 #undef at
+#undef of
 
+/* clang-format off */
 static const access_row table[] = {
-#define GLOBAL(name, rungs, kind, over, times, row, col, there)    {rungs, kind, over, times, 1, name, #row ", " #col},
-#define SHARED(name, rungs, kind, over, times, words, word, there) {rungs, kind, over, times, words, name, #word},
+#define GLOBAL(name, rungs, kind, over, times, row, col, there)                                                        \
+    {rungs, kind, over, times, 1, name, #row ", " #col, false, 0, 0},
+#define GLOBAL4(name, rungs, kind, over, times, row, col, count)                                                       \
+    {rungs, kind, over, times, 4, name, #row ", " #col, false, 0, 0},                                                  \
+    {rungs, kind, over, 4 * (times), 1, name##_parts, #row ", " #col, true, 0, 0},
+#define BOX(name, rungs, kind, over, times, row, col, rows, cols)                                                      \
+    {rungs, kind, over, times, 1, name, #row ", " #col, false, rows, cols},
+#define SHARED(name, rungs, kind, over, times, words, word, there)                                                     \
+    {rungs, kind, over, times, words, name, #word, false, 0, 0},
 #include "access.def"
+#undef LAUNCH
+};
+/* clang-format on */
 #undef GLOBAL
+#undef GLOBAL4
+#undef BOX
 #undef SHARED
+#undef WORDS
+#define GLOBAL(...)
+#define GLOBAL4(...)
+#define BOX(...)
+#define SHARED(...)
+
+static const struct {
+    const char *rungs;
+    int threads, group_m, registers;
+} launches[] = {
+#define LAUNCH(rungs, threads, group_m, registers) {rungs, threads, group_m, registers},
+#define WORDS(rung, sentence)
+#include "access.def"
+#undef LAUNCH
 #undef WORDS
 };
 
 static const struct {
     const char *rung, *sentence;
 } in_words[] = {
-#define GLOBAL(name, rungs, kind, over, times, row, col, there)
-#define SHARED(name, rungs, kind, over, times, words, word, there)
+#define LAUNCH(rungs, threads, group_m, registers)
 #define WORDS(rung, sentence) {rung, sentence},
 #include "access.def"
 };
@@ -102,21 +153,22 @@ static int at_work(const int64_t *address, int lanes)
     return count;
 }
 
-/* 1.0, 1.1: one transaction of 64 bytes where every lane at work wants its own word of 64 aligned bytes. */
-static void price_in_order(const int64_t *address, access_cost *cost)
+/* 1.0, 1.1: one transaction of 64 bytes where every lane at work wants its own word of 64 aligned bytes; two of 128
+ * where it wants 16 bytes of 256. */
+static void price_in_order(const int64_t *address, int words, access_cost *cost)
 {
     bool ordered = true;
-    int lead = 0, lanes = at_work(address, HALF);
+    int lead = 0, lanes = at_work(address, HALF), bytes = WORD * words;
     while (address[lead] < 0) lead++;
-    int64_t first = address[lead] - WORD * lead;
-    for (int i = lead; i < HALF; i++) ordered = ordered && (address[i] < 0 || address[i] == first + WORD * i);
-    ordered = ordered && first % 64 == 0;
-    cost->transactions += ordered ? 1 : lanes;
-    cost->moved += ordered ? 64 : SECTOR * lanes;
+    int64_t first = address[lead] - bytes * lead;
+    for (int i = lead; i < HALF; i++) ordered = ordered && (address[i] < 0 || address[i] == first + bytes * i);
+    ordered = ordered && first % (words == 1 ? 64 : LINE) == 0;
+    cost->transactions += !ordered ? lanes : words == 1 ? 1 : 2;
+    cost->moved += ordered ? HALF * bytes : SECTOR * lanes;
 }
 
 /* 1.2, 1.3: each 128-byte segment in turn, halved while one half holds all that is wanted of it. */
-static void price_segments(const int64_t *address, access_cost *cost)
+static void price_segments(const int64_t *address, int words, access_cost *cost)
 {
     bool served[HALF] = {false};
     for (int lead = 0; lead < HALF; lead++) {
@@ -129,6 +181,7 @@ static void price_segments(const int64_t *address, access_cost *cost)
             if (address[i] > high) high = address[i];
         }
         int size = LINE;
+        high += WORD * (words - 1);
         while (size > SECTOR && low / (size / 2) == high / (size / 2)) size /= 2;
         cost->transactions += 1;
         cost->moved += size;
@@ -175,21 +228,19 @@ static int passes_of_32_banks(const int64_t *address, int lanes, int words)
 static void price_half(access_era era, bool global, const int64_t *address, int words, access_cost *cost)
 {
     if (at_work(address, HALF) == 0) return;
-    for (int w = 0; w < words; w++) {
+    cost->used += WORD * distinct(address, HALF, words, WORD);
+    cost->requests += global ? 1 : words;
+    for (int w = 0; !global && w < words; w++) {
         int64_t word[HALF];
         for (int i = 0; i < HALF; i++) word[i] = address[i] < 0 ? -1 : address[i] + WORD * w;
-        cost->requests += 1;
-        cost->used += WORD * distinct(word, HALF, 1, WORD);
-        if (!global) {
-            cost->transactions += steps_of_16_banks(word);
-            continue;
-        }
-        cost->lines += distinct(word, HALF, 1, LINE);
-        if (era == ERA_1_0)
-            price_in_order(word, cost);
-        else
-            price_segments(word, cost);
+        cost->transactions += steps_of_16_banks(word);
     }
+    if (!global) return;
+    cost->lines += distinct(address, HALF, words, LINE);
+    if (era == ERA_1_0)
+        price_in_order(address, words, cost);
+    else
+        price_segments(address, words, cost);
 }
 
 access_cost access_price(access_era era, access_kind kind, const int64_t address[ACCESS_WARP], int words)
@@ -233,15 +284,38 @@ static bool refuse(char *why, int why_bytes, const char *sentence)
     return false;
 }
 
+/* Four neighbours of a transpose do not lie side by side, and TMA's boxes have their rows as stored. */
+static bool takes_transposes(const access_row *row)
+{
+    return !access_is_global(row->kind) || row->kind == STORE_C || (row->words == 1 && row->box_rows == 0);
+}
+
 static bool find_rows(access_launch *l, char *why, int why_bytes)
 {
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-        if (names(table[i].rungs, l->kernel->rung)) l->row[l->rows++] = &table[i];
-    if (l->rows > 0) return true;
+    bool refused = false;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        if (!names(table[i].rungs, l->kernel->rung)) continue;
+        l->row[l->rows++] = &table[i];
+        refused = refused || ((l->transposed_a || l->transposed_b) && !takes_transposes(&table[i]));
+    }
+    if (l->rows > 0 && !refused) return true;
     for (size_t i = 0; i < sizeof in_words / sizeof *in_words; i++)
         if (kernel_is_called(l->kernel, in_words[i].rung)) return refuse(why, why_bytes, in_words[i].sentence);
-    return refuse(why, why_bytes, "nothing is said of this rung's addresses");
+    return refuse(why, why_bytes, refused ? "it takes A and B as stored" : "nothing is said of this rung's addresses");
 }
+
+static bool find_launch(access_launch *l)
+{
+    for (size_t i = 0; i < sizeof launches / sizeof *launches; i++) {
+        if (!names(launches[i].rungs, l->kernel->rung)) continue;
+        l->block_x = l->tile > 0 ? l->tile : launches[i].threads;
+        l->block_y = l->tile > 0 ? l->tile : 1;
+        l->group_m = launches[i].group_m, l->registers = launches[i].registers;
+    }
+    return l->block_x > 0;
+}
+
+static bool lies_wide(uint32_t align, int64_t ld) { return (align == 0 || align >= 16) && ld % 4 == 0; }
 
 /* Byte addresses are 64 bits wide, and lanes beyond an edge have some too: is there room for `over` more rows and
  * columns? */
@@ -264,7 +338,9 @@ bool access_open(access_launch *out, const tw_lab_kernel *kernel, int tile, cons
                          .ldb = p->ldb,
                          .ldc = p->ldc,
                          .transposed_a = p->op_a == TW_T,
-                         .transposed_b = p->op_b == TW_T};
+                         .transposed_b = p->op_b == TW_T,
+                         .wide = lies_wide(p->align_a, p->lda) && lies_wide(p->align_b, p->ldb) &&
+                                 lies_wide(p->align_c, p->ldc)};
     if (strcmp(kernel->engine, "cpu") == 0) return refuse(why, why_bytes, "a CPU has no warps and no banks");
     if (p->m < 1 || p->n < 1 || p->k < 1) return refuse(why, why_bytes, "a product without elements touches nothing");
     if (!addressable(p->m, p->k, p->lda) || !addressable(p->k, p->n, p->ldb) || !addressable(p->m, p->n, p->ldc))
@@ -278,8 +354,7 @@ bool access_open(access_launch *out, const tw_lab_kernel *kernel, int tile, cons
         return refuse(why, why_bytes, "the tile's edge must divide 32");
     /* the host transposed it */
     if (strcmp(kernel->rung, "r03t_transposed") == 0 && !l->transposed_b) l->transposed_b = true, l->ldb = l->k;
-    l->block_x = l->tile > 0 ? l->tile : 64;
-    l->block_y = l->tile > 0 ? l->tile : 1;
+    if (!find_launch(l)) return refuse(why, why_bytes, "nothing is said of this rung's launch");
     l->block_m = l->tile > 0 ? l->tile : kernel->tile_m;
     l->block_n = l->tile > 0 ? l->tile : kernel->tile_n;
     l->block_k = l->tile > 0 ? l->tile : kernel->tile_k;
@@ -293,6 +368,14 @@ access_place access_loops(const access_launch *l, const access_row *row)
     int64_t steps = row->over & OVER_P ? l->block_k : row->over & OVER_K ? l->k : 1;
     return (place){
         .by = l->grid_y, .bx = l->grid_x, .t = row->over & OVER_T ? l->tiles : 1, .p = steps, .e = row->times};
+}
+
+access_place access_block(const access_launch *l, int64_t number)
+{
+    if (l->group_m == 0) return (place){.by = number / l->grid_x, .bx = number % l->grid_x};
+    int64_t of_group = l->group_m * l->grid_x, group = number / of_group, in_group = number % of_group,
+            rows = least(l->group_m, l->grid_y - group * l->group_m);
+    return (place){.by = group * l->group_m + in_group % rows, .bx = in_group / rows};
 }
 
 int access_warps(const access_launch *l) { return (int)ceil_div((int64_t)l->block_x * l->block_y, ACCESS_WARP); }
@@ -315,8 +398,21 @@ void access_lanes(const access_launch *l, const access_row *row, const access_pl
         int thread = warp * ACCESS_WARP + lane;
         bool there = false;
         address[lane] = thread < l->block_x * l->block_y ? address_of(l, row, v, thread, &there) : -1;
-        if (!there) address[lane] = -1;
+        if (!there || row->box_rows > 0) address[lane] = -1;
     }
+}
+
+int access_owner(const access_launch *l, int64_t i, int64_t j)
+{
+    place v = {.by = i / l->block_m, .bx = j / l->block_n};
+    for (int r = 0; r < l->rows; r++)
+        for (v.e = 0; l->row[r]->kind == STORE_C && v.e < l->row[r]->times; v.e++)
+            for (int thread = 0; thread < l->block_x * l->block_y; thread++) {
+                int64_t where[2];
+                bool there = l->row[r]->at(l, &v, thread % l->block_x, thread / l->block_x, where);
+                if (there && where[0] == i && j >= where[1] && j < where[1] + l->row[r]->words) return thread;
+            }
+    return 0;
 }
 
 /* ---- totals ---- */
@@ -362,10 +458,30 @@ static void add(access_cost *total, access_cost cost, double weight)
     total->lines += weight * cost.lines;
 }
 
+/* What TMA reads for one box: the part of each of its rows that lies inside the operand, in sectors. */
+static access_cost price_box(const access_launch *l, const access_row *row, const place *v)
+{
+    access_cost cost = {0};
+    bool there;
+    int64_t where[2], rows = row->kind == LOAD_A ? l->m : l->k, cols = row->kind == LOAD_A ? l->k : l->n,
+                      ld = row->kind == LOAD_A ? l->lda : l->ldb, first = address_of(l, row, v, 0, &there);
+    row->at(l, v, 0, 0, where);
+    int64_t bytes = WORD * least(row->box_cols, cols - where[1]);
+    for (int64_t i = 0; i < least(row->box_rows, rows - where[0]) && bytes > 0; i++) {
+        int64_t from = first + WORD * i * ld;
+        cost.transactions += (double)((from + bytes - 1) / SECTOR - from / SECTOR + 1);
+        cost.lines += (double)((from + bytes - 1) / LINE - from / LINE + 1);
+        cost.used += (double)bytes;
+    }
+    cost.moved = SECTOR * cost.transactions;
+    return cost;
+}
+
 static void add_warps(const access_launch *l, const access_row *row, const place *v, double weight,
                       access_cost total[ACCESS_ERAS])
 {
-    for (int warp = 0; warp < access_warps(l); warp++) {
+    if (row->box_rows > 0) add(&total[ERA_NOW], price_box(l, row, v), weight);
+    for (int warp = 0; row->box_rows == 0 && warp < access_warps(l); warp++) {
         int64_t address[ACCESS_WARP];
         access_lanes(l, row, v, warp, address);
         for (int era = 0; era < ACCESS_ERAS; era++)

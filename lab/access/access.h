@@ -4,8 +4,9 @@
  * text.
  *
  * The rules, each with its source:
- *   1.0, 1.1  a half-warp's request is one transaction of 64 bytes where lane i wants word i of 64 aligned bytes, else
- *             one of 32 bytes for each lane (CUDA C Programming Guide 3.0, G.3.2.1; NVIDIA Best Practices)
+ *   1.0, 1.1  a half-warp's request is one transaction of 64 bytes where lane i wants word i of 64 aligned bytes (two
+ *             of 128 where words are of 16 bytes), else one of 32 bytes for each lane (CUDA C Programming Guide 3.0,
+ *             G.3.2.1; NVIDIA Best Practices)
  *   1.2, 1.3  the 128-byte segments that a half-warp's lanes touch, each cut to its half or quarter where that holds
  *             all of it (CUDA C Programming Guide 3.0, G.3.2.2)
  *   2.x       a warp loads lines of 128 bytes; it stores sectors of 32 (CUDA C Programming Guide 4.0, F.4.2)
@@ -14,7 +15,8 @@
  *             lane each (guide 3.0, G.3.3); since: a warp and 32 banks, all lanes that want one word are served
  *             together. Lanes of 16 bytes go by half-warps (measured on an H200: a broadcast takes 2 wavefronts; lanes
  *             that share with others than their half take fewer, and no row has such); on 1.x they are four accesses of
- *             a word */
+ *             a word
+ *   TMA       a box is read as sectors, row by row, and no lane has an address. That is no request of a warp */
 #ifndef TILEWRIGHT_ACCESS_H
 #define TILEWRIGHT_ACCESS_H
 
@@ -77,6 +79,8 @@ typedef struct access_row {
     int times, words; /* instructions side by side in the innermost loop; words of a lane */
     bool (*at)(const access_launch *l, const access_place *v, int64_t tx, int64_t ty, int64_t where[2]);
     const char *subscripts; /* as in the table */
+    bool parts; /* of the row before, whose four words are taken one by one: e is 4 times its e and the word's number */
+    int box_rows, box_cols; /* of a TMA box, for which no lane has an address; 0: lanes access */
 } access_row;
 
 /* A launch of a rung: the problem on blocks of threads. */
@@ -84,8 +88,11 @@ struct access_launch {
     const tw_lab_kernel *kernel;
     int64_t m, n, k, lda, ldb, ldc;
     bool transposed_a, transposed_b; /* A or B lies transposed */
+    bool wide;                       /* all operands are aligned to 16 bytes, and so are their rows */
     int tile;                        /* T; 0 where the rung has none */
     int block_x, block_y;            /* threads */
+    int group_m;                     /* rows of blocks that are taken together; 0: blocks are taken row by row */
+    int registers;                   /* of a thread, on sm_90; 0: not known */
     int block_m, block_n, block_k;   /* of C that a block owns, and the depth of a tile */
     int64_t grid_x, grid_y, tiles;   /* blocks; tiles of k */
     int rows;
@@ -101,7 +108,14 @@ bool access_open(access_launch *out, const tw_lab_kernel *kernel, int tile, cons
 access_place access_loops(const access_launch *l, const access_row *row);
 int access_warps(const access_launch *l); /* of a block */
 
-/* access_lanes - byte addresses of a warp's lanes within the operand, or within the tile; -1 where a lane is idle. */
+/* access_block - where the block of this number in the order of the launch stands: by and bx of the place. */
+access_place access_block(const access_launch *l, int64_t number);
+
+/* access_owner - the thread of its block that stores C(i, j). */
+int access_owner(const access_launch *l, int64_t i, int64_t j);
+
+/* access_lanes - byte addresses of a warp's lanes within the operand, or within the tile; -1 where a lane is idle, as
+ * all are where TMA copies. */
 void access_lanes(const access_launch *l, const access_row *row, const access_place *place, int warp,
                   int64_t address[ACCESS_WARP]);
 

@@ -49,9 +49,14 @@ HOST_NOTES(8)
 HOST_NOTES(16)
 QUIET void __tsan_read_range(const void *address, long bytes) { host_now.note(address, (int)bytes, 0); }
 QUIET void __tsan_write_range(void *address, long bytes) { host_now.note(address, (int)bytes, 1); }
-/* clang: of private arrays */
+/* clang: private arrays, and a float4 that is copied */
 QUIET void *__tsan_memset(void *to, int byte, size_t bytes) { return memset(to, byte, bytes); }
-QUIET void *__tsan_memcpy(void *to, const void *from, size_t bytes) { return memcpy(to, from, bytes); }
+QUIET void *__tsan_memcpy(void *to, const void *from, size_t bytes)
+{
+    host_now.note(from, (int)bytes, 0);
+    host_now.note(to, (int)bytes, 1);
+    return memcpy(to, from, bytes);
+}
 
 QUIET static inline int min(int x, int y) { return x < y ? x : y; }
 
@@ -71,6 +76,9 @@ QUIET static inline int min(int x, int y) { return x < y ? x : y; }
 #define blockDim         host_now.size
 #define __syncthreads()  host_now.wait(false)
 #define __syncwarp()     host_now.wait(true)
+typedef struct float4 {
+    float x, y, z, w;
+} __attribute__((aligned(16))) float4;
 #else
 #define __kernel
 #define reqd_work_group_size(x, y, z)
