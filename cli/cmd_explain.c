@@ -259,7 +259,8 @@ static void write_object(const explain *x)
         prediction y = {.moved_bytes = NAN, .serial_s = NAN, .overlapped_s = NAN};
         char why[200];
         bool fits = explain_fits(x, x->gpu, why, sizeof why);
-        if (fits && x->modelled) y = predict_on(&x->launch, x->gpu);
+        predict_traffic t = {NAN, NAN, NAN, NAN};
+        if (fits && x->modelled) y = predict_on(&x->launch, x->gpu), t = predict_cached(&x->launch, x->gpu);
         double memory = fits ? x->gpu->memory_gbps * 1e9 : (double)NAN, peak = explain_peak_gflops(x, x->gpu) * 1e9;
         object_text(&o, "does_not_fit", fits ? NULL : why);
         object_number(&o, "bound_asked_gflops",
@@ -268,6 +269,10 @@ static void write_object(const explain *x)
         object_number(&o, "moved_bytes", y.moved_bytes);
         object_number(&o, "predicted_s", y.serial_s);
         object_number(&o, "predicted_overlapped_s", y.overlapped_s);
+        object_number(&o, "resident_blocks", t.resident_blocks);
+        object_number(&o, "predicted_l2_bytes", t.l2_bytes);
+        object_number(&o, "dram_low_bytes", t.dram_low_bytes);
+        object_number(&o, "dram_high_bytes", t.dram_high_bytes);
     }
     object_end(&o);
 }
@@ -295,6 +300,7 @@ static exit_code tell(explain *x)
     explain_arithmetic(x);
     explain_accesses(x);
     explain_bounds(x);
+    explain_traffic(x);
     print_resources(x);
     if (s->opt->binary) code = explain_binary(x);
     write_object(x);

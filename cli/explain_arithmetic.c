@@ -191,3 +191,29 @@ void explain_bounds(const explain *x)
             "holds them, without the address arithmetic of\n             a tile's loads), and the bytes that "
             "transactions move allow, each alone; where caches are, traffic is not a bound\n");
 }
+
+/* ---- what caches leave ---- */
+
+void explain_traffic(const explain *x)
+{
+    FILE *text = x->s->text;
+    char name[DEVICES_NAME];
+    term_number t[4];
+    const published_device *d = x->gpu != NULL ? x->gpu : devices_model("H200");
+    if (!x->modelled || d == NULL) return;
+    predict_traffic y = predict_cached(&x->launch, d);
+    if (isnan(y.l2_bytes)) return;
+    explain_heading(x, "What caches leave");
+    fprintf(text,
+            "%s: %.0f resident blocks in a multiprocessor, predicted\nL2           %s\nDRAM reads   %s in step, %s out "
+            "of step; A "
+            "and B once are %s\n",
+            devices_name(d, name), y.resident_blocks, term_bytes(y.l2_bytes, t[0]), term_bytes(y.dram_low_bytes, t[1]),
+            term_bytes(y.dram_high_bytes, t[2]),
+            term_bytes(4 * ((double)x->problem.m + (double)x->problem.n) * (double)x->problem.k, t[3]));
+    fprintf(
+        text,
+        "L2 counts what blocks ask, each sector once for a block, what they store, and what passes from one half of "
+        "the L2\nto the other. In step, the blocks that run together read their A and B once; out of step, each row "
+        "of blocks\n(rasterised: each column of a group) reads alone. Which of the two it will be, no figure tells.\n");
+}

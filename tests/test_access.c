@@ -684,6 +684,113 @@ static void spoken_of_case(void)
     tap_result(missing == NULL, "%s: %s", missing != NULL ? missing->lab.name : "", why);
 }
 
+/* ---- what caches leave ---- */
+
+enum { MOST_CELLS = 1 << 14, FEW = 3 };
+
+/* Sectors of the stored rows x cols elements from (row, col) on, element by element. */
+static double sectors_of(int64_t row, int64_t rows, int64_t col, int64_t cols, int64_t ld)
+{
+    double count = 0;
+    for (int64_t i = row; i < row + rows; i++)
+        for (int64_t j = col; j < col + cols; j++) count += j == col || 4 * (i * ld + j) % 32 == 0;
+    return count;
+}
+
+static int64_t lower(int64_t x, int64_t y) { return x < y ? x : y; }
+
+/* What every block of a wave wants, block by block: of a device with FEW multiprocessors and two halves of an L2 that
+ * holds nothing. */
+static predict_traffic traffic_by_blocks(const access_launch *l, int64_t held)
+{
+    predict_traffic x = {(double)held, 0, 0, 0};
+    double a_row = 4.0 * (double)(l->m * l->k) / (double)l->grid_y,
+           b_col = 4.0 * (double)(l->k * l->n) / (double)l->grid_x;
+    int64_t blocks = l->grid_x * l->grid_y;
+    for (int64_t first = 0; first < blocks; first += FEW * held) {
+        bool row_seen[MOST_CELLS] = {false}, col_seen[MOST_CELLS] = {false};
+        access_place before = {.by = -1, .bx = -1};
+        for (int64_t b = first; b < blocks && b < first + FEW * held; b++) {
+            access_place at = access_block(l, b);
+            int64_t i = at.by * l->block_m, j = at.bx * l->block_n, rows = lower(l->block_m, l->m - i),
+                    cols = lower(l->block_n, l->n - j);
+            x.dram_low_bytes += (row_seen[at.by] ? 0 : a_row) + (col_seen[at.bx] ? 0 : b_col);
+            x.dram_high_bytes += l->group_m > 0 || at.by != before.by ? a_row : 0;
+            x.dram_high_bytes += l->group_m == 0 || at.bx != before.bx || at.by < before.by ? b_col : 0;
+            row_seen[at.by] = col_seen[at.bx] = true, before = at;
+            x.l2_bytes += 32 * (l->transposed_a ? sectors_of(0, l->k, i, rows, l->lda)
+                                                : sectors_of(i, rows, 0, l->k, l->lda));
+            x.l2_bytes += 32 * (l->transposed_b ? sectors_of(j, cols, 0, l->k, l->ldb)
+                                                : sectors_of(0, l->k, j, cols, l->ldb));
+            x.l2_bytes += 32 * sectors_of(i, rows, j, cols, l->ldc);
+        }
+    }
+    x.l2_bytes += x.dram_low_bytes / 2;
+    return x;
+}
+
+static void traffic_case(void)
+{
+    static const struct {
+        const char *name;
+        int tile;
+        tw_op op;
+        int64_t m, n, k, pad;
+        int held; /* as threads, registers and shared memory leave room */
+    } rows[] = {
+        {"cuda_f32_r04_banks", 8, TW_N, 70, 75, 37, 0, 32},
+        {"cuda_f32_r04_banks", 32, TW_T, 133, 210, 19, 3, 2},
+        {"cuda_f32_r03_coalesced", 16, TW_N, 333, 777, 21, 1, 8},
+        {"cuda_f32_r08_coarsened", 0, TW_N, 501, 777, 16, 0, 6},
+        {"cuda_f32_r10_register", 0, TW_N, 1300, 900, 20, 4, 2},
+        {"cuda_f32_r11_warp", 0, TW_N, 2500, 1100, 9, 0, 2},
+        {"cuda_f32_r11_warp", 0, TW_N, 900, 3000, 16, 1, 2},
+    };
+    published_device few = *devices_model("H200");
+    few.multiprocessors = FEW, few.cache_kib = 1;
+    if (!tap_case("what caches leave, block by block")) return;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        access_launch l;
+        char why[WHY] = "";
+        tw_problem p = tw_problem_make(TW_F32, rows[i].op, rows[i].op, rows[i].m, rows[i].n, rows[i].k);
+        p.lda += rows[i].pad, p.ldb += rows[i].pad, p.ldc += rows[i].pad;
+        bool open = access_open(&l, &kernel_named(rows[i].name)->lab, rows[i].tile, &p, why, WHY);
+        predict_traffic is = open ? traffic_by_blocks(&l, rows[i].held) : (predict_traffic){0},
+                        found = open ? predict_cached(&l, &few) : (predict_traffic){0};
+        if (open && found.resident_blocks == is.resident_blocks && fabs(found.l2_bytes / is.l2_bytes - 1) < 1e-12 &&
+            fabs(found.dram_low_bytes / is.dram_low_bytes - 1) < 1e-12 &&
+            fabs(found.dram_high_bytes / is.dram_high_bytes - 1) < 1e-12)
+            continue;
+        tap_result(false, "%s T=%d: %g blocks, L2 %.0f, DRAM %.0f to %.0f; by blocks %g, %.0f, %.0f to %.0f %s",
+                   rows[i].name, rows[i].tile, found.resident_blocks, found.l2_bytes, found.dram_low_bytes,
+                   found.dram_high_bytes, is.resident_blocks, is.l2_bytes, is.dram_low_bytes, is.dram_high_bytes, why);
+        return;
+    }
+    tap_result(true, "%s", "");
+}
+
+/* An L2 that holds A and B, one that is not divided, and devices of which nothing is predicted. */
+static void caches_case(void)
+{
+    access_launch l;
+    char why[WHY] = "";
+    published_device d = *devices_model("H200");
+    if (!tap_case("caches of other devices")) return;
+    bool right = open_square(&l, "cuda_f32_r04_banks", 16, 4096, why);
+    predict_traffic h200 = predict_cached(&l, &d);
+    d.cache_kib = 1 << 20;
+    predict_traffic large = predict_cached(&l, &d);
+    right = right && large.dram_low_bytes == 2.0 * 4096 * 4096 * 4 && large.dram_high_bytes == large.dram_low_bytes;
+    d.cache_kib = 0;
+    right = right && isnan(predict_cached(&l, &d).dram_low_bytes);
+    d.cache_kib = 61440, d.capability = "8.9"; /* one partition, 1536 threads */
+    predict_traffic whole = predict_cached(&l, &d);
+    right = right && whole.resident_blocks == 6 && whole.l2_bytes == h200.l2_bytes - h200.dram_low_bytes / 2;
+    right = right && isnan(predict_cached(&l, devices_model("P100")).l2_bytes) &&
+            isnan(predict_cached(&l, devices_model("GTX 280")).l2_bytes);
+    tap_result(right, "%g blocks, %g bytes of the L2; %s", whole.resident_blocks, whole.l2_bytes, why);
+}
+
 /* TMA's boxes are those of the kernel's row, for which its text is written (ASSUME_BOXES), and tile C. */
 static void boxes_case(void)
 {
@@ -757,6 +864,8 @@ int main(int argc, char **argv)
     models_case();
     large_case();
     boxes_case();
+    traffic_case();
+    caches_case();
     changed_case("another word of A's tile", &(subject){kernel_named("cuda_f32_r04_banks"), 16, TW_N, TW_N,
                                                         "fmaf(a_tile[ty][p]", "fmaf(a_tile[p][ty]"});
     changed_case("rows of 21 words",

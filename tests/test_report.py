@@ -205,6 +205,10 @@ def counters_stand_beside_what_is_predicted():
     write("c.jsonl", a_record(device="NVIDIA H200"), counted)
     rows = [row for table in report("c.jsonl").tables for row in table["rows"] if "9.876" in row]
     assert len(rows) == 1 and {"10", "1.012", "4.568", "123 MB", "5.00 GB", "43.2%"} <= set(rows[0]), rows
+    assert rows[0][3:7] == ["2.10 MB", "123 MB", "69.2 MB", "5.00 GB"], rows  # DRAM and L2, predicted and counted: the L2 holds both operands
+    write("e.jsonl", a_record(device="NVIDIA H200", m=4096, n=4096, k=4096), a_record(device="NVIDIA L40S"))
+    cells = [row[3:5] for table in report("e.jsonl").tables if "L2, predicted" in table["rows"][0] for row in table["rows"][1:]]
+    assert cells == [["4.26 GB to 17.3 GB", "36.6 GB"]], cells  # of the L40S's cache nothing is published
     write("d.jsonl", counted)
     report("d.jsonl")
     write("t.jsonl", a_record(device="NVIDIA H200", op_a="t", op_b="t", rung="r01_naive", kernel="cuda_f32_r01_naive"), dict(counted, rung="r01_naive"))

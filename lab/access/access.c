@@ -146,6 +146,12 @@ static int distinct(const int64_t *address, int lanes, int words, int unit)
     return count;
 }
 
+/* Four words of a lane begin at a multiple of 16 bytes. */
+static int bytes_used(const int64_t *address, int lanes, int words)
+{
+    return WORD * words * distinct(address, lanes, 1, WORD * words);
+}
+
 static int at_work(const int64_t *address, int lanes)
 {
     int count = 0;
@@ -211,16 +217,15 @@ static int steps_of_16_banks(const int64_t *address)
 /* Since: the most different words that one of 32 banks has to give. */
 static int passes_of_32_banks(const int64_t *address, int lanes, int words)
 {
-    int64_t seen[4 * ACCESS_WARP];
+    int64_t seen[ACCESS_WARP];
     int count = 0, of_bank[32] = {0}, most = 0;
-    for (int i = 0; i < lanes * words; i++) {
-        if (address[i / words] < 0) continue;
-        int64_t word = address[i / words] / WORD + i % words;
+    for (int i = 0; i < lanes; i++) {
         int known = 0;
-        while (known < count && seen[known] != word) known++;
-        if (known < count) continue;
-        seen[count++] = word;
-        if (++of_bank[word % 32] > most) most = of_bank[word % 32];
+        while (known < count && seen[known] != address[i]) known++;
+        if (address[i] < 0 || known < count) continue;
+        seen[count++] = address[i];
+        for (int64_t word = address[i] / WORD; word < address[i] / WORD + words; word++)
+            if (++of_bank[word % 32] > most) most = of_bank[word % 32];
     }
     return most;
 }
@@ -228,7 +233,7 @@ static int passes_of_32_banks(const int64_t *address, int lanes, int words)
 static void price_half(access_era era, bool global, const int64_t *address, int words, access_cost *cost)
 {
     if (at_work(address, HALF) == 0) return;
-    cost->used += WORD * distinct(address, HALF, words, WORD);
+    cost->used += bytes_used(address, HALF, words);
     cost->requests += global ? 1 : words;
     for (int w = 0; !global && w < words; w++) {
         int64_t word[HALF];
@@ -253,7 +258,7 @@ access_cost access_price(access_era era, access_kind kind, const int64_t address
         price_half(era, global, address + HALF, words, &cost);
     } else {
         cost.requests = 1;
-        cost.used = WORD * distinct(address, ACCESS_WARP, words, WORD);
+        cost.used = bytes_used(address, ACCESS_WARP, words);
         cost.lines = global ? distinct(address, ACCESS_WARP, words, LINE) : 0;
         int unit = era == ERA_2_0 && !access_is_store(kind) ? LINE : SECTOR;
         if (global)

@@ -18,16 +18,28 @@ typedef struct generation {
     int threads, blocks; /* resident on a multiprocessor at most */
     int shared_bytes;    /* of a multiprocessor */
     int local_bytes;     /* of it, a block's at most */
+    int registers;       /* of a multiprocessor; 0: caches are not predicted */
+    /* of the L2: multiprocessors use one of them each (NVIDIA: A100 whitepaper, "A100 L2 cache"; of the H100 Chips and
+     * Cheese, "Nvidia's H100: Funny L2", 2023) */
+    int l2_partitions;
 } generation;
 
+/* clang-format off */
 static const generation generations[] = {
-    {"1.0", 0.25, 0.5, 512, 768, 8, 16 << 10, 16 << 10},  {"1.1", 0.25, 0.5, 512, 768, 8, 16 << 10, 16 << 10},
-    {"1.2", 0.25, 0.5, 512, 1024, 8, 16 << 10, 16 << 10}, {"1.3", 0.25, 0.5, 512, 1024, 8, 16 << 10, 16 << 10},
-    {"2.0", 1, 0.5, 1024, 1536, 8, 48 << 10, 48 << 10},   {"6.0", 2, 1, 1024, 2048, 32, 64 << 10, 48 << 10},
-    {"7.0", 4, 1, 1024, 2048, 32, 96 << 10, 96 << 10},    {"7.5", 4, 1, 1024, 1024, 16, 64 << 10, 64 << 10},
-    {"8.0", 4, 1, 1024, 2048, 32, 164 << 10, 163 << 10},  {"8.6", 4, 1, 1024, 1536, 16, 100 << 10, 99 << 10},
-    {"8.9", 4, 1, 1024, 1536, 24, 100 << 10, 99 << 10},   {"9.0", 4, 1, 1024, 2048, 32, 228 << 10, 227 << 10},
+    {"1.0", 0.25, 0.5, 512, 768, 8, 16 << 10, 16 << 10, 0, 0},
+    {"1.1", 0.25, 0.5, 512, 768, 8, 16 << 10, 16 << 10, 0, 0},
+    {"1.2", 0.25, 0.5, 512, 1024, 8, 16 << 10, 16 << 10, 0, 0},
+    {"1.3", 0.25, 0.5, 512, 1024, 8, 16 << 10, 16 << 10, 0, 0},
+    {"2.0", 1, 0.5, 1024, 1536, 8, 48 << 10, 48 << 10, 0, 0},
+    {"6.0", 2, 1, 1024, 2048, 32, 64 << 10, 48 << 10, 0, 0},
+    {"7.0", 4, 1, 1024, 2048, 32, 96 << 10, 96 << 10, 64 << 10, 1},
+    {"7.5", 4, 1, 1024, 1024, 16, 64 << 10, 64 << 10, 64 << 10, 1},
+    {"8.0", 4, 1, 1024, 2048, 32, 164 << 10, 163 << 10, 64 << 10, 2},
+    {"8.6", 4, 1, 1024, 1536, 16, 100 << 10, 99 << 10, 64 << 10, 1},
+    {"8.9", 4, 1, 1024, 1536, 24, 100 << 10, 99 << 10, 64 << 10, 1},
+    {"9.0", 4, 1, 1024, 2048, 32, 228 << 10, 227 << 10, 64 << 10, 2},
 };
+/* clang-format on */
 
 static const generation *generation_of(const char *capability)
 {
@@ -90,15 +102,25 @@ static double instructions_of(const access_launch *l)
 
 /* ---- the memory's partitions ---- */
 
-static int resident_blocks(const access_launch *l, const generation *g, const published_device *d)
+/* Static shared memory of square rungs is said for an edge of 32. */
+static int local_bytes_of(const tw_lab_kernel *kernel, int tile)
 {
-    int threads = l->block_x * l->block_y, words = 0;
-    for (int i = 0; i < l->rows; i++)
-        words += l->row[i]->kind == STORE_A_TILE || l->row[i]->kind == STORE_B_TILE ? threads : 0;
-    int most = g->threads / threads;
-    if (most > g->blocks) most = g->blocks;
-    if (words > 0 && most > g->shared_bytes / (4 * words)) most = g->shared_bytes / (4 * words);
-    return most * d->multiprocessors;
+    return kernel->default_tile > 0 ? kernel->local_bytes * tile * tile / (32 * 32) : kernel->local_bytes;
+}
+
+static int64_t least(int64_t x, int64_t y) { return x < y ? x : y; }
+
+/* Blocks resident on a multiprocessor, as threads, shared memory and, from 7.0 on, registers allow. A quarter of the
+ * registers belongs to each of its 4 schedulers, and a warp gets them 256 at a time (CUDA Programming Guide, "hardware
+ * multithreading"). */
+static int64_t resident_blocks(const access_launch *l, const generation *g)
+{
+    enum { SCHEDULERS = 4, UNIT = 256 };
+    int threads = l->block_x * l->block_y, of_warp = (l->registers * ACCESS_WARP + UNIT - 1) / UNIT * UNIT,
+        local = local_bytes_of(l->kernel, l->tile);
+    int64_t most = least(g->threads / threads, g->blocks);
+    if (g->registers > 0) most = least(most, SCHEDULERS * (g->registers / SCHEDULERS / of_warp) / access_warps(l));
+    return local > 0 ? least(most, g->shared_bytes / local) : most;
 }
 
 /* The share of the memory's partitions that the blocks which run together touch with one instruction: partitions are
@@ -108,9 +130,10 @@ static double partition_share(const access_launch *l, const access_row *row, con
                               const published_device *d)
 {
     bool touched[MOST_PARTITIONS] = {false};
+    int64_t resident = resident_blocks(l, g) * d->multiprocessors;
     int count = 0;
     if (d->partitions == 0) return 1;
-    for (int b = 0; b < resident_blocks(l, g, d) && b < l->grid_x * l->grid_y; b++)
+    for (int64_t b = 0; b < resident && b < l->grid_x * l->grid_y; b++)
         for (int warp = 0; warp < access_warps(l); warp++) {
             int64_t address[ACCESS_WARP];
             access_place v = {.by = b / l->grid_x, .bx = b % l->grid_x};
@@ -123,6 +146,87 @@ static double partition_share(const access_launch *l, const access_row *row, con
             }
         }
     return count > 0 ? (double)count / d->partitions : 1;
+}
+
+/* ---- what caches leave ---- */
+
+/* Bytes in sectors of the rows of a stored operand that is read in strips, each `width` of its columns. Rows begin
+ * where ld says, so 8 of them are of every kind. */
+static double strip_bytes(int64_t rows, int64_t cols, int64_t ld, int64_t width)
+{
+    enum { WORD = 4, SECTOR = 32, KINDS = SECTOR / WORD };
+    int64_t strips = (cols + width - 1) / width;
+    double sectors = 0;
+    for (int64_t i = 0; i < least(rows, KINDS); i++)
+        for (int64_t s = 0; s < least(strips - 1, KINDS) + 1; s++) {
+            bool last = s == least(strips - 1, KINDS);
+            int64_t strip = last ? strips - 1 : s, from = WORD * (i * ld + strip * width),
+                    to = from + WORD * least(width, cols - strip * width);
+            double alike = (double)((rows - i + KINDS - 1) / KINDS) *
+                           (last ? 1 : (double)((strips - 1 - s + KINDS - 1) / KINDS));
+            sectors += alike * (double)((to - 1) / SECTOR - from / SECTOR + 1);
+        }
+    return SECTOR * sectors;
+}
+
+/* What blocks ask of the L2 and store there, each sector once for a block: its L1 serves what it asks again. */
+static double l2_requested(const access_launch *l)
+{
+    double a = l->transposed_a ? strip_bytes(l->k, l->m, l->lda, l->block_m) : strip_bytes(l->m, l->k, l->lda, l->k),
+           b = l->transposed_b ? strip_bytes(l->n, l->k, l->ldb, l->k) : strip_bytes(l->k, l->n, l->ldb, l->block_n);
+    return (double)l->grid_x * a + (double)l->grid_y * b + strip_bytes(l->m, l->n, l->ldc, l->block_n);
+}
+
+/* What the order of the launch makes of `count` blocks from number `first` on: their different rows of blocks, and their
+ * runs down a column of a group. Without groups each block is a run. */
+static void rows_and_runs(const access_launch *l, int64_t first, int64_t count, int64_t *rows, int64_t *runs)
+{
+    int64_t height = l->group_m > 0 ? l->group_m : 1, in_group = height * l->grid_x, end = first + count;
+    *rows = *runs = 0;
+    for (int64_t group = first / in_group; group * in_group < end; group++) {
+        int64_t high = least(height, l->grid_y - group * height), begin = group * in_group,
+                from = first > begin ? first - begin : 0, to = least(end - begin, high * l->grid_x);
+        *rows += least(to - from, high);
+        *runs += (to - 1) / high - from / high + 1;
+    }
+}
+
+/* Reads of A and B from memory, wave by wave: in step, each wave reads once what its blocks want; out of step, it reads
+ * for each row of blocks all of B again, or for each column of a group its rows of A. */
+static void dram_read(const access_launch *l, int64_t wave, double *in_step, double *out_of_step)
+{
+    enum { MOST_WAVES = 4096 }; /* that stand for all */
+    int64_t blocks = l->grid_x * l->grid_y, waves = (blocks + wave - 1) / wave, seen = least(waves, MOST_WAVES);
+    double a_row = 4 * (double)l->m * (double)l->k / (double)l->grid_y,
+           b_col = 4 * (double)l->k * (double)l->n / (double)l->grid_x;
+    *in_step = *out_of_step = 0;
+    for (int64_t w = 0; w < seen; w++) {
+        int64_t rows, runs, count = least(wave, blocks - w * wave);
+        rows_and_runs(l, w * wave, count, &rows, &runs);
+        *in_step += (double)rows * a_row + (double)least(runs, l->grid_x) * b_col;
+        *out_of_step += (double)(l->group_m > 0 ? count : rows) * a_row + (double)runs * b_col;
+    }
+    *in_step *= (double)waves / (double)seen, *out_of_step *= (double)waves / (double)seen;
+}
+
+predict_traffic predict_cached(const access_launch *l, const published_device *d)
+{
+    predict_traffic x = {NAN, NAN, NAN, NAN};
+    const generation *g = generation_of(d->capability);
+    char why[200];
+    if (g == NULL || g->registers == 0 || l->registers == 0 || d->cache_kib == 0 ||
+        !predict_fits(l->kernel, l->tile, l->block_x * l->block_y, d, why, sizeof why))
+        return x;
+    int64_t resident = resident_blocks(l, g);
+    double operands = 4 * ((double)l->m * (double)l->k + (double)l->k * (double)l->n);
+    if (resident == 0) return x;
+    x.resident_blocks = (double)resident;
+    if (operands <= 1024.0 * d->cache_kib)
+        x.dram_low_bytes = x.dram_high_bytes = operands;
+    else
+        dram_read(l, resident * d->multiprocessors, &x.dram_low_bytes, &x.dram_high_bytes);
+    x.l2_bytes = l2_requested(l) + x.dram_low_bytes * (1 - 1.0 / g->l2_partitions);
+    return x;
 }
 
 /* ---- times ---- */
@@ -177,7 +281,7 @@ bool predict_fits(const tw_lab_kernel *kernel, int tile, int threads, const publ
                   size_t why_bytes)
 {
     const generation *g = generation_of(d->capability);
-    int local = kernel->default_tile > 0 ? kernel->local_bytes * tile * tile / (32 * 32) : kernel->local_bytes;
+    int local = local_bytes_of(kernel, tile);
     if (g != NULL && threads > g->block_threads)
         snprintf(why, why_bytes, "%d threads in a block: too many, it takes %d", threads, g->block_threads);
     else if (g != NULL && local > g->local_bytes)

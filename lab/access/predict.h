@@ -29,6 +29,19 @@ typedef struct prediction {
 } prediction;
 prediction predict_on(const access_launch *l, const published_device *d);
 
+/* What caches leave of the traffic, on devices from 7.0 on; NAN: not predicted. The model has no fitted number
+ * (docs/perf/traffic-model.md has it beside the counters):
+ *   L2     each block asks once for each sector that it wants of A and B, and stores C. Where the L2 has two
+ *          partitions, half of what memory sends belongs to the other one, passes both and counts once more
+ *   DRAM   a wave is as many blocks as the device holds. Blocks in step read what their wave wants once (low, which the
+ *          L2's term takes too); out of step each row of blocks reads its B by itself (high; columns and A where
+ *          rasterisation goes down columns). Where the L2 holds A and B, each is read once */
+typedef struct predict_traffic {
+    double resident_blocks; /* of a multiprocessor */
+    double l2_bytes, dram_low_bytes, dram_high_bytes;
+} predict_traffic;
+predict_traffic predict_cached(const access_launch *l, const published_device *d);
+
 /* predict_fits - can the device run blocks of this kernel? If not, why says it with the numbers. threads: of a block;
  * 0: unknown. */
 bool predict_fits(const tw_lab_kernel *kernel, int tile, int threads, const published_device *d, char *why,

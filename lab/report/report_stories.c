@@ -184,22 +184,34 @@ static const records_row *counters_of(const report *r, const ladder_step *step)
     return found;
 }
 
-/* Averages that the access model predicts; false where it has none of this rung. */
-static bool predict(const ladder_step *step, predict_degrees *out)
+/* What the access model predicts; what it has nothing of stays as it is. */
+static void predict(const ladder_step *step, predict_degrees *degrees, predict_traffic *traffic)
 {
     const tw_lab_kernel *kernel = row_kernel(step->row);
     const record *d = &step->row->r;
     const published_device *p = devices_published(d->device);
     access_launch launch;
     char why[200];
-    if (kernel == NULL || strcmp(kernel->engine, "cpu") == 0) return false;
+    if (kernel == NULL || strcmp(kernel->engine, "cpu") == 0) return;
     tw_problem problem = tw_problem_make(kernel->dtype, op_of(d->op_a), op_of(d->op_b), d->m, d->n, d->k);
-    if (!access_open(&launch, kernel, d->tile > 0 ? d->tile : 0, &problem, why, (int)sizeof why)) return false;
-    *out = predict_average(&launch, p != NULL ? access_era_of(p->capability) : ERA_NOW);
-    return true;
+    if (!access_open(&launch, kernel, d->tile > 0 ? d->tile : 0, &problem, why, (int)sizeof why)) return;
+    *degrees = predict_average(&launch, p != NULL ? access_era_of(p->capability) : ERA_NOW);
+    if (p != NULL) *traffic = predict_cached(&launch, p);
 }
 
-static void traffic_row(table *t, const report *r, const ladder_step *step)
+/* "0.471 to 17.2 GB": both ends where they differ. */
+static const char *interval(double low, double high, char out[80])
+{
+    units_text x, y;
+    units_bytes(low, x), units_bytes(high, y);
+    if (strcmp(x, y) == 0)
+        snprintf(out, 80, "%s", x);
+    else
+        snprintf(out, 80, "%s to %s", x, y);
+    return out;
+}
+
+static void traffic_row(table *out, const report *r, const ladder_step *step)
 {
     const record *d = &step->row->r;
     const records_row *row = counters_of(r, step);
@@ -210,21 +222,25 @@ static void traffic_row(table *t, const report *r, const ladder_step *step)
 #undef NUMBER
     const record *measured = row != NULL ? &row->r : &none;
     predict_degrees p = {c.sectors_per_load_predicted, c.bank_degree_load_predicted, c.bank_degree_store_predicted};
-    predict(step, &p);
+    predict_traffic t = {NAN, NAN, NAN, NAN};
+    predict(step, &p, &t);
     units_text x;
-    table_row(t, step->label);
-    table_cell(t, units_bytes(d->bytes_asked, x));
-    table_cell(t, units_bytes(row_operand_bytes(step->row), x));
-    table_cell(t, units_bytes(c.dram_read_bytes, x));
-    table_cell(t, units_bytes(c.l2_bytes, x));
-    table_cell(t, units_number(p.sectors_per_load, x));
-    table_cell(t, units_number(measured->sectors_per_load, x));
-    table_cell(t, units_number(p.bank_degree_load, x));
-    table_cell(t, units_number(measured->bank_degree_load, x));
-    table_cell(t, units_number(p.bank_degree_store, x));
-    table_cell(t, units_number(measured->bank_degree_store, x));
-    table_cell(t, units_percent(c.issue_percent / 100, x));
-    table_cell(t, units_percent(c.fma_percent / 100, x));
+    char both[80];
+    table_row(out, step->label);
+    table_cell(out, units_bytes(d->bytes_asked, x));
+    table_cell(out, units_bytes(row_operand_bytes(step->row), x));
+    table_cell(out, interval(t.dram_low_bytes, t.dram_high_bytes, both));
+    table_cell(out, units_bytes(c.dram_read_bytes, x));
+    table_cell(out, units_bytes(t.l2_bytes, x));
+    table_cell(out, units_bytes(c.l2_bytes, x));
+    table_cell(out, units_number(p.sectors_per_load, x));
+    table_cell(out, units_number(measured->sectors_per_load, x));
+    table_cell(out, units_number(p.bank_degree_load, x));
+    table_cell(out, units_number(measured->bank_degree_load, x));
+    table_cell(out, units_number(p.bank_degree_store, x));
+    table_cell(out, units_number(measured->bank_degree_store, x));
+    table_cell(out, units_percent(c.issue_percent / 100, x));
+    table_cell(out, units_percent(c.fma_percent / 100, x));
 }
 
 static void traffic_table(const report *r, const ladder *l)
@@ -232,7 +248,9 @@ static void traffic_table(const report *r, const ladder *l)
     static const char *const headings[] = {"Rung",
                                            "Asked",
                                            "A and B once",
+                                           "DRAM read, predicted",
                                            "DRAM read, counted",
+                                           "L2, predicted",
                                            "L2, counted",
                                            "Sectors per load, predicted",
                                            "Sectors per load, counted",
@@ -269,7 +287,9 @@ void report_traffic(const report *r)
           "<p>A warp's load moves sectors of 32 bytes: 4 where all of them are wanted. Shared memory serves one word "
           "of each of 32 banks per wavefront: 1 where no two lanes want one bank. On NVIDIA's devices the access model "
           "derives both from the subscripts in the kernels; ncu counts them. Both are averages over a rung's "
-          "instructions of a kind; a dash says that there is no model, or no such access. ",
+          "instructions of a kind; a dash says that there is no model, or no such access. DRAM reads are predicted for "
+          "blocks that run in step with each other and for blocks that do not; the L2's bytes, each sector once for a "
+          "block, are more than it counts where an L1 serves several blocks. ",
           r->out);
     if (counted > 0)
         html_print(r->out, "%d records hold what the hardware counted.</p>\n", counted);
