@@ -1,9 +1,6 @@
-/* r01_naive.cl - exercise: rung 1 with six gaps. One work-item computes one element of C.
+/* r01_naive.cl - exercise with 6 gaps. One work-item computes one element of C.
  *
  *     tilewright ladder --rung exercises/r01_naive.cl --size 256
- *
- * compiles this file, judges its product and sets it beside the ladder's own r01. As it stands the compiler names the
- * gaps. Fill them in:
  *
  *                j
  *                |                    work-item (tx, ty) of group (bx, by) owns C[by*T + ty, bx*T + tx],
@@ -12,17 +9,21 @@
  * i  ========> . v . -> C[i, j]
  *
  * PARAMETERS gives it m, n, k, alpha, beta and the operands, which A(i, p), B(p, j) and C(i, j) subscript
- * (kernels/opencl/rung.clh); get_group_id(0) is bx, get_group_id(1) is by, get_local_id(0) is tx, get_local_id(1) is
- * ty. docs/COURSE.md, page 1, leads through it. */
+ * (kernels/opencl/rung.clh). bx is get_group_id(0), by get_group_id(1), tx get_local_id(0), ty get_local_id(1).
+ *
+ * docs/COURSE.md, page 1, leads through it; the solution is in exercises/SOLUTIONS.md.
+ * Made by ./dev docs from exercises/gaps.def and kernels/opencl/ladder/r01_naive.cl: edit those. */
 #include "rung.clh"
 
 __kernel __attribute__((reqd_work_group_size(TILE, TILE, 1))) void r01_naive(PARAMETERS)
 {
-    int i = GAP_1;     /* the row of C that this work-item owns */
-    int j = GAP_2;     /* its column */
-    if (GAP_3) return; /* groups are whole, C need not be: who has nothing to compute? */
+    /* which row and which column of C does this work-item own? */
+    int i = GAP_1, j = GAP_2;
+    /* groups are whole, C need not be: who has nothing to compute? */
+    if (GAP_3) return;
     float sum = 0;
+    /* how many steps, and what is multiplied in step p? */
     ROLLED
-    for (int p = 0; p < GAP_4; p++) sum = fma(GAP_5, GAP_6, sum); /* how many steps; what is multiplied in step p? */
-    blend(&C(i, j), alpha, sum, beta);                            /* C <- alpha sum + beta C */
+    for (int p = 0; p < GAP_4; p++) sum = fma(GAP_5, GAP_6, sum);
+    blend(&C(i, j), alpha, sum, beta);
 }

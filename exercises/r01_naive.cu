@@ -1,9 +1,6 @@
-/* r01_naive.cu - exercise: rung 1 with six gaps. One thread computes one element of C.
+/* r01_naive.cu - exercise with 6 gaps. One thread computes one element of C.
  *
  *     tilewright ladder --rung exercises/r01_naive.cu --size 256
- *
- * compiles this file, judges its product and sets it beside the ladder's own r01. As it stands the compiler names the
- * gaps. Fill them in:
  *
  *                j
  *                |                    thread (tx, ty) of block (bx, by) owns C[by*T + ty, bx*T + tx],
@@ -12,17 +9,21 @@
  * i  ========> . v . -> C[i, j]
  *
  * PARAMETERS gives it m, n, k, alpha, beta and the operands, which A(i, p), B(p, j) and C(i, j) subscript
- * (kernels/cuda/rung.cuh); bx and by are blockIdx.x and blockIdx.y, tx and ty threadIdx.x and threadIdx.y.
- * docs/COURSE.md, page 1, leads through it. */
+ * (kernels/cuda/rung.cuh). bx is blockIdx.x, by blockIdx.y, tx threadIdx.x, ty threadIdx.y.
+ *
+ * docs/COURSE.md, page 1, leads through it; the solution is in exercises/SOLUTIONS.md.
+ * Made by ./dev docs from exercises/gaps.def and kernels/cuda/ladder/r01_naive.cu: edit those. */
 #include "rung.cuh"
 
 extern "C" __global__ void __launch_bounds__(TILE *TILE) r01_naive(PARAMETERS)
 {
-    int i = GAP_1;     /* the row of C that this thread owns */
-    int j = GAP_2;     /* its column */
-    if (GAP_3) return; /* blocks are whole, C need not be: who has nothing to compute? */
+    /* which row and which column of C does this thread own? */
+    int i = GAP_1, j = GAP_2;
+    /* blocks are whole, C need not be: who has nothing to compute? */
+    if (GAP_3) return;
     float sum = 0;
+    /* how many steps, and what is multiplied in step p? */
     ROLLED
-    for (int p = 0; p < GAP_4; p++) sum = fmaf(GAP_5, GAP_6, sum); /* how many steps; what is multiplied in step p? */
-    blend(&C(i, j), alpha, sum, beta);                             /* C <- alpha sum + beta C */
+    for (int p = 0; p < GAP_4; p++) sum = fmaf(GAP_5, GAP_6, sum);
+    blend(&C(i, j), alpha, sum, beta);
 }

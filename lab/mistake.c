@@ -180,7 +180,9 @@ static bool name(const products *s, char text[MISTAKE_BYTES])
 {
     if (fits_multiple(s, 1)) return false;
     if (s->untouched) {
-        snprintf(text, MISTAKE_BYTES, "no element of C has changed: it was not written, or was read though beta is 0");
+        snprintf(text, MISTAKE_BYTES,
+                 "all of C is still NaN: not written, or computed from what must not be read (C where beta is 0, or "
+                 "beyond A and B)");
         return true;
     }
     if (name_exchange(s, text)) return true;

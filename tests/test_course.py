@@ -199,19 +199,25 @@ def the_inner_loops_told_are_the_disassembly():
 
 # ---- a file of the reader's own ---------------------------------------------------------------------------------------
 
+EXERCISES = ("r01_naive", "r02_tiled", "r03_coalesced", "r04_banks", "r05_outer", "r06_unrolled", "r07_prefetch", "s2_shared_a")
+
+
+def filled(rung, ending, wrong={}):
+    """The exercise with its gaps filled as SOLUTIONS.md has it, but for those of `wrong`."""
+    with open(os.path.join(ROOT, "exercises", "SOLUTIONS.md"), encoding="utf-8") as file:
+        told = re.split(r"^## ", file.read(), flags=re.M)
+    section = " ".join(next(part for part in told if part.startswith(rung + "\n")).split())
+    with open(os.path.join(ROOT, "exercises", f"{rung}.{ending}"), encoding="utf-8") as file:
+        text = file.read()
+    gaps = re.findall(r"(GAP_\d) `([^`]+)`(?: \(CUDA `([^`]+)`\))?", section)
+    assert len(gaps) == text.count("GAP_") > 1, (rung, ending, gaps)
+    for gap, opencl, cuda in gaps:
+        text = text.replace(gap, wrong.get(gap, cuda or opencl if ending == "cu" else opencl))
+    return text
+
+
 def solution():
-    """The exercise with the page's own solution in its gaps, for OpenCL and CUDA."""
-    gaps = re.findall(r"^(GAP_\d) +(.+?)(?:   +(.+))?$", page(), re.M)
-    made = []
-    for column, ending in ((1, "cl"), (2, "cu")):
-        with open(os.path.join(ROOT, "exercises", "r01_naive." + ending), encoding="utf-8") as file:
-            text = file.read()
-        for gap in gaps:
-            assert len(re.findall(gap[0] + r"\b", text)) == 1, (gap, ending)
-            text = text.replace(gap[0], gap[column] or gap[1])
-        assert "GAP" not in text
-        made.append(text)
-    return made
+    return filled("r01_naive", "cl"), filled("r01_naive", "cu")
 
 
 def code(text):
@@ -233,10 +239,29 @@ def the_solution_is_r01():
 
 
 @case
-def the_solution_for_cuda_is_r01_too():
-    with open(os.path.join(ROOT, "kernels", "cuda", "ladder", "r01_naive.cu"), encoding="utf-8") as file:
-        whole = code(file.read().replace("../rung.cuh", "rung.cuh"))
-    assert code(solution()[1]).replace(";intj=", ",j=") == whole, solution()[1]
+def a_filled_exercise_is_its_rung():
+    for rung in EXERCISES:
+        for ending, engine in (("cl", "opencl"), ("cu", "cuda")):
+            with open(os.path.join(ROOT, "kernels", engine, "ladder", f"{rung}.{ending}"), encoding="utf-8") as file:
+                whole = code(file.read().replace('"../rung.', '"rung.'))
+            assert code(filled(rung, ending)) == whole, (rung, ending)
+
+
+@case
+def wrong_fillings_are_judged_as_the_page_says():
+    need_opencl()
+    wrong = {"r02_tiled": ({"GAP_1": "k / TILE"}, "At 45 x 77 x 33: the last of the 33 products of each sum is missing"),
+             "r03_coalesced": ({"GAP_2": "ty", "GAP_3": "tx"}, "within its tiles of 16 x 16, row and column of B are exchanged"),
+             "r04_banks": ({"GAP_3": "tx", "GAP_4": "p"}, "within its tiles of 16 x 16, row and column of B are exchanged"),
+             "r05_outer": ({"GAP_3": "BK"}, "at 45 x 77 x 33: "), "r06_unrolled": ({"GAP_1": "p0 < k"}, "at 45 x 77 x 33: "),
+             "r07_prefetch": ({"GAP_1": "p0"}, "WRONG"), "s2_shared_a": ({"GAP_4": ""}, "all in columns 0 to 14")}
+    files = {rung: write(f"w_{rung}.cl", filled(rung, "cl", gaps)) for rung, (gaps, _) in wrong.items()}
+    outs = [run("ladder", "--rung", ",".join(files[r] for r in wrong if r[0] == "r"), "--size", 48, "--samples", 1),
+            run("ladder", "--rung", files["s2_shared_a"], "--shape", "48x48x16", "--samples", 1)]
+    assert [done.returncode for done in outs] == [1, 1], outs
+    for rung, (_, says) in wrong.items():
+        rows = [line for done in outs for line in done.stdout.splitlines() if line.startswith("own:" + files[rung])]
+        assert rows and all("WRONG" in row and says in row for row in rows), (rung, rows)
 
 
 @case
@@ -284,8 +309,8 @@ def every_gap_filled_wrongly_is_noticed():
               "A": ("fma(A(i, p)", "fma(A(p, i)", "C is the transpose of A times B: row and column of A are exchanged"),
               "B": ("B(p, j), sum", "B(j, p), sum", "C is A times the transpose of B: row and column of B are exchanged"),
               "C": ("blend(&C(i, j)", "blend(&C(j, i)", "C is the transpose of the product: its row and column are exchanged"),
-              "nobody": ("i >= m || j >= n", "true", "no element of C has changed: it was not written, or was read though beta is 0"),
-              "old C": ("blend(&C(i, j), alpha, sum, beta)", "C(i, j) = alpha * sum + beta * C(i, j)", "no element of C has changed: it was not written, or was read though beta is 0"),
+              "nobody": ("i >= m || j >= n", "true", "all of C is still NaN: not written, or computed from what must not be read (C where beta is 0, or beyond A and B)"),
+              "old C": ("blend(&C(i, j), alpha, sum, beta)", "C(i, j) = alpha * sum + beta * C(i, j)", "all of C is still NaN: not written, or computed from what must not be read (C where beta is 0, or beyond A and B)"),
               "guard": ("i >= m || j >= n", "i >= m || j >= n - 1", "96 of the 9216 elements are wrong, all in column 95")}
     assert all(text.count(old) == 1 for old, *_ in faults.values())
     files = [write(f"wrong{i}.cl", text.replace(old, new)) for i, (old, new, _) in enumerate(faults.values())]

@@ -168,19 +168,20 @@ static tw_status time_rows(const bench_setup *s, trial *t, roofs *limits, const 
 }
 
 /* A reader's kernel is also judged where no edge of C is a whole number of tiles, rows and columns differ, and rows
- * have padding: a guard that is missing or asks the wrong way round shows there. */
-static tw_problem uneven_problem(const trial *t)
+ * have padding: a guard that is missing or asks the wrong way round shows there. A skinny kernel keeps its k. */
+static tw_problem uneven_problem(const trial *t, const row_wish *wish)
 {
     enum { M = 45, N = 77, K = 33, APART = 100 };
-    tw_problem p = tw_problem_make(t->problem.dtype, t->problem.op_a, t->problem.op_b, M, N, K);
+    tw_problem p = tw_problem_make(t->problem.dtype, t->problem.op_a, t->problem.op_b, M, N,
+                                   wish->kernel->skinny ? t->problem.k : K);
     p.lda = p.ldb = p.ldc = APART;
     return p;
 }
 
 /* There too with an alpha and a beta that are not ignored. */
-static tw_problem scaled_problem(const trial *t)
+static tw_problem scaled_problem(const trial *t, const row_wish *wish)
 {
-    tw_problem p = uneven_problem(t);
+    tw_problem p = uneven_problem(t, wish);
     p.alpha = 2, p.beta = 3;
     return p;
 }
@@ -209,9 +210,10 @@ static tw_status judge_at(const bench_setup *s, const trial *t, const tw_problem
     return TW_OK;
 }
 
-static tw_status judge_uneven(const bench_setup *s, const trial *t, const tw_lab_choice *choice, trial_verdict *verdict)
+static tw_status judge_uneven(const bench_setup *s, const trial *t, const row_wish *wish, const tw_lab_choice *choice,
+                              trial_verdict *verdict)
 {
-    const tw_problem problems[] = {uneven_problem(t), scaled_problem(t)};
+    const tw_problem problems[] = {uneven_problem(t, wish), scaled_problem(t, wish)};
     tw_status status = TW_OK;
     for (int i = 0; i < 2 && status == TW_OK && verdict->passed; i++)
         status = judge_at(s, t, &problems[i], choice, verdict);
@@ -220,12 +222,13 @@ static tw_status judge_uneven(const bench_setup *s, const trial *t, const tw_lab
 
 /* What a reader's kernel that is wrong does, if it can be named: of whole tiles, where rows and columns may be
  * exchanged, or else at the uneven shape, or there with alpha and beta. */
-static void tell_mistake(const bench_setup *s, const trial *t, const tw_lab_choice *choice, row *out)
+static void tell_mistake(const bench_setup *s, const trial *t, const row_wish *wish, const tw_lab_choice *choice,
+                         row *out)
 {
     enum { EDGE = 96 };
-    const tw_problem problems[] = {
-        tw_problem_make(t->problem.dtype, t->problem.op_a, t->problem.op_b, EDGE, EDGE, EDGE), uneven_problem(t),
-        scaled_problem(t)};
+    const int64_t k = wish->kernel->skinny ? t->problem.k : EDGE;
+    const tw_problem problems[] = {tw_problem_make(t->problem.dtype, t->problem.op_a, t->problem.op_b, EDGE, EDGE, k),
+                                   uneven_problem(t, wish), scaled_problem(t, wish)};
     for (int i = 0; i < 3; i++) {
         const tw_problem *p = &problems[i];
         char mistake[MISTAKE_BYTES];
@@ -269,15 +272,14 @@ static tw_status judge_row(const bench_setup *s, trial *t, const row_wish *wish,
     describe_plan(s, wish, out);
     progress(s, out, "verifying");
     tw_status status = trial_judge(t, choice, &verdict);
-    if (status == TW_OK && verdict.passed && wish->user != NULL && !wish->kernel->skinny)
-        status = judge_uneven(s, t, choice, &verdict);
+    if (status == TW_OK && verdict.passed && wish->user != NULL) status = judge_uneven(s, t, wish, choice, &verdict);
     if (status != TW_OK) return status;
     out->record.verified = verdict.verified;
     out->record.error_ratio = verdict.error_ratio;
     out->outcome = verdict.passed ? ROW_TIMED : ROW_WRONG;
     if (verdict.passed) *judged_s = verdict.seconds;
     snprintf(out->text, sizeof out->text, "%s", verdict.text);
-    if (!verdict.passed && wish->user != NULL && !wish->kernel->skinny) tell_mistake(s, t, choice, out);
+    if (!verdict.passed && wish->user != NULL) tell_mistake(s, t, wish, choice, out);
     return TW_OK;
 }
 

@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+"""exercises.py - makes the exercises and their solutions of exercises/gaps.def and the rungs below kernels/.
+
+    tools/exercises.py           writes exercises/*.cl, *.cu and SOLUTIONS.md
+    tools/exercises.py --check   writes nothing; prints what differs, exit status 1 if anything does
+
+A gap that its rung lacks, has twice, or has in another order is an error.
+"""
+import difflib
+import pathlib
+import re
+import sys
+import textwrap
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+FOLDER = ROOT / "exercises"
+MADE = "Made by ./dev docs from exercises/gaps.def and kernels/{}: edit those."
+
+# What OpenCL's words are called in CUDA, in this order.
+CUDA = (("get_group_id(0)", "blockIdx.x"), ("get_group_id(1)", "blockIdx.y"), ("get_local_id(0)", "threadIdx.x"),
+        ("get_local_id(1)", "threadIdx.y"), ("barrier(CLK_LOCAL_MEM_FENCE)", "__syncthreads()"),
+        ("ROW_BARRIER()", "__syncwarp()"), ("fma(", "fmaf("), ("opencl/rung.clh", "cuda/rung.cuh"), (".cl", ".cu"),
+        ("work-item", "thread"), ("local memory", "shared memory"), ("groups", "blocks"), ("group", "block"))
+
+
+def in_cuda(text):
+    for opencl, cuda in CUDA: text = text.replace(opencl, cuda)
+    return text
+
+
+def fail(exercise, sentence):
+    sys.exit(f"exercises.py: {exercise['rung']}: {sentence}")
+
+
+def read_list():
+    """The exercises of gaps.def: rung, page, options, title, the lines of the head, and the edits: at, ask, why."""
+    exercises = []
+    for number, line in enumerate((FOLDER / "gaps.def").read_text().splitlines(), 1):
+        label, rest = line[:5].rstrip(), line[5:]
+        if line.startswith("#") or (line == "" and (not exercises or exercises[-1]["edits"])): continue
+        if line[:4].strip() == "": exercises[-1]["head"].append(line)
+        elif label == "at": exercises[-1]["edits"].append({"at": rest})
+        elif label in ("ask", "why"): exercises[-1]["edits"][-1][label] = rest
+        elif line.count(" | ") == 3:
+            exercises.append(dict(zip(("rung", "page", "options", "title"), line.split(" | ")), head=[], edits=[]))
+        else: sys.exit(f"exercises.py: exercises/gaps.def, line {number}: found {line!r}")
+    return exercises
+
+
+def pattern(at):
+    """A regular expression of the words, with a group for each gap."""
+    parts = re.split(r"\{\{(.+?)\}\}", at)
+    words = [r"\s+".join(map(re.escape, re.split(r"\s+", part))) for part in parts]
+    return "".join(f"({word})" if i % 2 else word for i, word in enumerate(words))
+
+
+def find_gaps(exercise, body, words):
+    """For each edit the places of its gaps in the rung's text."""
+    found, last = [], 0
+    for edit in exercise["edits"]:
+        matches = list(re.finditer(pattern(words(edit["at"])), body))
+        if len(matches) != 1: fail(exercise, f"found {len(matches)} times, expected once: {words(edit['at'])}")
+        spans = [matches[0].span(i) for i in range(1, matches[0].re.groups + 1)]
+        if not spans or spans[0][0] < last: fail(exercise, f"no gap, or not in the order of the text: {edit['at']}")
+        last = spans[-1][1]
+        found.append(spans)
+    return found
+
+
+def line_above(body, place):
+    """Where the line of this place begins, or the ROLLED or UNROLLED line before it."""
+    begin = body.rindex("\n", 0, place) + 1
+    before = body.rindex("\n", 0, begin - 1) + 1
+    return before if body[before:begin].strip() in ("ROLLED", "UNROLLED") else begin
+
+
+def make_exercise(exercise, ending):
+    """The text of an exercise, and the words of each edit's gaps."""
+    words, engine = (in_cuda, "cuda") if ending == "cu" else (str, "opencl")
+    name = f"{exercise['rung']}.{ending}"
+    source = f"{engine}/ladder/{name}"
+    body = (ROOT / "kernels" / source).read_text().split("*/\n", 1)[1].replace('"../rung.', '"rung.')
+    found = find_gaps(exercise, body, words)
+    number = sum(map(len, found))
+    for edit, spans in zip(reversed(exercise["edits"]), reversed(found)):
+        for begin, end in reversed(spans):
+            body, number = f"{body[:begin]}GAP_{number}{body[end:]}", number - 1
+        above = line_above(body, spans[0][0])
+        indent = re.match(" *", body[above:])[0]
+        body = f"{body[:above]}{indent}/* {words(edit['ask'])} */\n{body[above:]}"
+    head = ["", f"    tilewright ladder --rung exercises/{name} {exercise['options']}", ""]
+    head += textwrap.dedent(words("\n".join(exercise["head"]))).rstrip().splitlines()
+    head += ["", f"docs/COURSE.md, page {exercise['page']}, leads through it; the solution is in exercises/SOLUTIONS.md.",
+             MADE.format(source)]
+    lines = "\n".join((" * " + line).rstrip() for line in head)
+    gaps = sum(map(len, found))
+    return f"/* {name} - exercise with {gaps} gaps. {words(exercise['title'])}\n{lines} */\n{body}"
+
+
+def solutions(exercises):
+    """The page: for each edit its gaps and why."""
+    page = [f"<!-- {MADE.format('')} -->", "# Solutions of the exercises", "",
+            "Words are OpenCL's; CUDA says thread, block and shared memory for work-item, group and local memory.",
+            "[COURSE.md](../docs/COURSE.md) asks the questions."]
+    for exercise in exercises:
+        rung, number = exercise["rung"], 0
+        page += ["", f"## {rung}", "", f"[OpenCL](../kernels/opencl/ladder/{rung}.cl), "
+                 f"[CUDA](../kernels/cuda/ladder/{rung}.cu)", ""]
+        for edit in exercise["edits"]:
+            told = []
+            for gap in re.findall(r"\{\{(.+?)\}\}", edit["at"]):
+                number += 1
+                told.append(f"GAP_{number} `{gap}`" + (f" (CUDA `{in_cuda(gap)}`)" if in_cuda(gap) != gap else ""))
+            page += textwrap.wrap(f"- {', '.join(told)}. {edit['why']}", 120, subsequent_indent="  ",
+                                  break_long_words=False, break_on_hyphens=False)
+    return "\n".join(page) + "\n"
+
+
+def main():
+    if sys.argv[1:] not in ([], ["--check"]): sys.exit(__doc__)
+    exercises = read_list()
+    made = {f"{each['rung']}.{ending}": make_exercise(each, ending) for each in exercises for ending in ("cl", "cu")}
+    made["SOLUTIONS.md"] = solutions(exercises)
+    stale = {path.name for path in FOLDER.glob("*.c[lu]")} - set(made)
+    for name, text in made.items():
+        path = FOLDER / name
+        old = path.read_text() if path.exists() else ""
+        if old == text: continue
+        stale.add(name)
+        if not sys.argv[1:]: path.write_text(text)
+        else: sys.stdout.writelines(difflib.unified_diff(old.splitlines(True), text.splitlines(True), name, "made"))
+    if sys.argv[1:] and stale:
+        sys.exit(f"not fresh: exercises/{', exercises/'.join(sorted(stale))}: run ./dev docs")
+
+
+if __name__ == "__main__":
+    main()
