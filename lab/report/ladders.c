@@ -44,6 +44,11 @@ int rung_compare(const char *a, const char *b)
 
 bool row_timed(const records_row *row) { return !row->counted && row->r.refused == NULL && row->r.median_s > 0; }
 
+double row_speed(const records_row *row)
+{
+    return row != NULL && row_timed(row) && row->r.gflops > 0 ? row->r.gflops : (double)NAN;
+}
+
 /* ---- sorting ---- */
 
 typedef struct entry {
@@ -305,6 +310,18 @@ const ladder_step *ladder_before(const ladder *l, const ladder_step *step)
     }
     story_free(&s);
     return found;
+}
+
+const ladder_step *ladder_step_named(const ladder *l, const char *label)
+{
+    for (int i = 0; i < l->count; i++)
+        if (strcmp(l->steps[i].label, label) == 0) return &l->steps[i];
+    return NULL;
+}
+
+bool ladder_compares(const ladder *l, const records_row *row)
+{
+    return strcmp(row->r.dtype, l->wide ? "f64" : "f32") == 0;
 }
 
 bool ladder_is_plain(const ladder *l)

@@ -57,12 +57,15 @@ int rung_compare(const char *a, const char *b);
 /* the row of the table; NULL: this program has no such rung */
 const tw_lab_kernel *row_kernel(const records_row *row);
 bool row_timed(const records_row *row);           /* it was verified and timed */
+double row_speed(const records_row *row);         /* GFLOP/s; NAN where it was not timed, or row is NULL */
 double row_operand_bytes(const records_row *row); /* A and B once, C left out as in bytes asked; NAN */
 /* what the bytes asked allow, at most the peak; NAN */
 double row_no_cache_gflops(const records_row *row);
 bool ladder_is_plain(const ladder *l); /* no transposes, padding, scalars or batch */
 /* the step that its own file names as the one before; NULL */
 const ladder_step *ladder_before(const ladder *l, const ladder_step *step);
-const ladder *ladder_main(const ladders *l, int machine); /* NULL: it has none */
+const ladder_step *ladder_step_named(const ladder *l, const char *label); /* NULL */
+bool ladder_compares(const ladder *l, const records_row *row);            /* it has the ladder's own type */
+const ladder *ladder_main(const ladders *l, int machine);                 /* NULL: it has none */
 
 #endif

@@ -58,8 +58,8 @@ static const ladder_step *fastest(const ladder *l)
     const ladder_step *best = NULL;
     for (int i = 0; i < l->count; i++) {
         const records_row *row = l->steps[i].row;
-        bool comparable = row_timed(row) && strcmp(row->r.dtype, l->wide ? "f64" : "f32") == 0;
-        if (comparable && (best == NULL || row->r.gflops > best->row->r.gflops)) best = &l->steps[i];
+        bool compares = row_timed(row) && ladder_compares(l, row);
+        if (compares && (best == NULL || row->r.gflops > best->row->r.gflops)) best = &l->steps[i];
     }
     return best;
 }

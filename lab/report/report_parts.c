@@ -1,4 +1,4 @@
-/* report_parts.c - devices, charts with their tables, sizes, thin matrices, method; and the parts that stand alone. */
+/* report_parts.c - devices, charts with their tables, method; and the parts that stand alone. */
 #include "report_parts.h"
 
 #include <inttypes.h>
@@ -8,7 +8,6 @@
 #include "chart.h"
 #include "../devices.h"
 #include "html.h"
-#include "../published.h"
 #include "../units.h"
 
 static double flops(const record *r) { return 2 * (double)r->m * (double)r->n * (double)r->k; }
@@ -115,16 +114,6 @@ void report_devices(const report *r)
 
 /* ---- ladders ---- */
 
-static bool comparable(const ladder *l, const records_row *row)
-{
-    return strcmp(row->r.dtype, l->wide ? "f64" : "f32") == 0;
-}
-
-static double speed_of(const records_row *row)
-{
-    return row != NULL && row_timed(row) && row->r.gflops > 0 ? row->r.gflops : (double)NAN;
-}
-
 /* The figure of 5kk73 has this shape. */
 static bool is_figure(const ladder *l) { return l->m == 4096 && l->n == 4096 && l->k == 4096; }
 
@@ -139,10 +128,10 @@ static void draw_bars(const report *r, const ladder *l, int number, bool alone)
         *r->no_memory = true;
         return;
     }
-    for (int i = 0; i < l->count; i++) mixed |= comparable(l, l->steps[i].row);
+    for (int i = 0; i < l->count; i++) mixed |= ladder_compares(l, l->steps[i].row);
     for (int i = 0; i < l->count; i++)
-        bars[i] = (chart_bar){l->steps[i].label, speed_of(l->steps[i].row), speed_of(l->steps[i].by_default),
-                              mixed && !comparable(l, l->steps[i].row)};
+        bars[i] = (chart_bar){l->steps[i].label, row_speed(l->steps[i].row), row_speed(l->steps[i].by_default),
+                              mixed && !ladder_compares(l, l->steps[i].row)};
     snprintf(title, sizeof title, "%.20s on %.80s, %s %s", report_engine_name(r->ladders->machines[number].engine),
              report_device(&r->ladders->machines[number], device), l->wide ? "f64" : "f32", report_shape(l, shape));
     const chart about = {
@@ -156,9 +145,9 @@ static void bars_figure(const report *r, const ladder *l, int number)
 {
     bool hollow = false, own = false, other = false;
     for (int i = 0; i < l->count; i++) {
-        hollow |= !isnan(speed_of(l->steps[i].by_default));
-        own |= comparable(l, l->steps[i].row);
-        other |= !comparable(l, l->steps[i].row) && !isnan(speed_of(l->steps[i].row));
+        hollow |= !isnan(row_speed(l->steps[i].by_default));
+        own |= ladder_compares(l, l->steps[i].row);
+        other |= !ladder_compares(l, l->steps[i].row) && !isnan(row_speed(l->steps[i].row));
     }
     fputs("<figure>\n", r->out);
     draw_bars(r, l, number, false);
@@ -185,7 +174,7 @@ static int make_dots(const ladder *l, chart_dot *dots, char (*names)[STEP_LABEL]
     for (int i = 0; i < l->count; i++) {
         const record *d = &l->steps[i].row->r;
         const char *label = l->steps[i].label, *tile = strchr(label, ' ');
-        if (!row_timed(l->steps[i].row) || !comparable(l, l->steps[i].row) || !(flops(d) > 0) ||
+        if (!row_timed(l->steps[i].row) || !ladder_compares(l, l->steps[i].row) || !(flops(d) > 0) ||
             !(d->bytes_asked > 0) || !(d->gflops > 0))
             continue;
         if (row_operand_bytes(l->steps[i].row) > 0) roofs->once = flops(d) / row_operand_bytes(l->steps[i].row);
@@ -288,13 +277,6 @@ static void ladder_table(const report *r, const ladder *l, int number)
     *r->no_memory |= !table_end(&t);
 }
 
-static const ladder_step *step_named(const ladder *l, const char *label)
-{
-    for (int i = 0; i < l->count; i++)
-        if (strcmp(l->steps[i].label, label) == 0) return &l->steps[i];
-    return NULL;
-}
-
 /* The label that comes after `last` (NULL: the first) in the main ladders of all machines; NULL: there is none. */
 static const char *next_label(const ladders *l, const char *last)
 {
@@ -335,9 +317,9 @@ static void compare_machines(const report *r)
         table_row(&t, label);
         for (int i = 0; i < l->machine_count; i++) {
             const ladder *x = ladder_main(l, i);
-            const ladder_step *step = x != NULL ? step_named(x, label) : NULL;
+            const ladder_step *step = x != NULL ? ladder_step_named(x, label) : NULL;
             units_text text;
-            if (x != NULL) table_cell(&t, report_speed(step != NULL ? speed_of(step->row) : (double)NAN, text));
+            if (x != NULL) table_cell(&t, report_speed(step != NULL ? row_speed(step->row) : (double)NAN, text));
         }
     }
     *r->no_memory |= !table_end(&t);
@@ -382,7 +364,7 @@ void report_markdown(const report *r)
     for (const char *label = NULL; (label = next_label(l, label)) != NULL;) {
         const tw_lab_kernel *kernel = NULL;
         for (int i = 0; kernel == NULL && i < l->machine_count; i++) {
-            const ladder_step *step = ladder_main(l, i) != NULL ? step_named(ladder_main(l, i), label) : NULL;
+            const ladder_step *step = ladder_main(l, i) != NULL ? ladder_step_named(ladder_main(l, i), label) : NULL;
             if (step != NULL) kernel = row_kernel(step->row);
         }
         fputs("|", out);
@@ -390,12 +372,12 @@ void report_markdown(const report *r)
         markdown_cell(out, kernel != NULL ? kernel->idea : "");
         for (int i = 0; i < l->machine_count; i++) {
             const ladder *x = ladder_main(l, i);
-            const ladder_step *step = x != NULL ? step_named(x, label) : NULL;
+            const ladder_step *step = x != NULL ? ladder_step_named(x, label) : NULL;
             units_text t;
             if (x == NULL) continue;
-            fprintf(out, " %s", report_speed(step != NULL ? speed_of(step->row) : (double)NAN, t));
+            fprintf(out, " %s", report_speed(step != NULL ? row_speed(step->row) : (double)NAN, t));
             if (step != NULL && step->by_default != NULL)
-                fprintf(out, " (%s)", report_speed(speed_of(step->by_default), t));
+                fprintf(out, " (%s)", report_speed(row_speed(step->by_default), t));
             fputs(" |", out);
         }
         fputs("\n", out);
@@ -428,286 +410,6 @@ void report_charts(const report *r)
     }
     compare_machines(r);
     fputs("</section>\n", out);
-}
-
-/* ---- sizes ---- */
-
-/* The ladders of one machine and width as a table: sizes as columns, labels as rows. */
-typedef struct grid {
-    int columns, rows;
-    const ladder **ladders; /* one per column */
-    const char **labels;
-    double *speeds; /* rows x columns */
-    bool *drawn;    /* rows that the chart shows: of the ladders' own type */
-} grid;
-
-static bool is_plain_square(const ladder *l) { return l->m == l->n && l->n == l->k && ladder_is_plain(l); }
-
-static bool belongs(const ladder *l, int number, bool wide, bool square)
-{
-    return l->machine == number && !l->skinny && !l->library && l->wide == wide && l->m > 0 &&
-           is_plain_square(l) == square;
-}
-
-static void grid_free(grid *g) { free(g->ladders), free(g->labels), free(g->speeds), free(g->drawn); }
-
-/* The ladder as the next column; its timed steps as rows in the order of their labels. */
-static void grid_add(grid *g, const ladder *l)
-{
-    g->ladders[g->columns++] = l;
-    for (int s = 0; s < l->count; s++) {
-        int row = 0;
-        while (row < g->rows && rung_compare(g->labels[row], l->steps[s].label) < 0) row++;
-        if (!row_timed(l->steps[s].row) || (row < g->rows && strcmp(g->labels[row], l->steps[s].label) == 0)) continue;
-        memmove(&g->labels[row + 1], &g->labels[row], (size_t)(g->rows - row) * sizeof *g->labels);
-        memmove(&g->drawn[row + 1], &g->drawn[row], (size_t)(g->rows - row) * sizeof *g->drawn);
-        g->labels[row] = l->steps[s].label;
-        g->drawn[row] = comparable(l, l->steps[s].row);
-        g->rows++;
-    }
-}
-
-/* false: no memory, or not one ladder. */
-static bool grid_make(const report *r, int number, bool wide, bool square, grid *g)
-{
-    const ladders *all = r->ladders;
-    size_t most_rows = 1;
-    for (int i = 0; i < all->count; i++)
-        most_rows += belongs(&all->items[i], number, wide, square) ? (size_t)all->items[i].count : 0;
-    *g = (grid){.ladders = calloc((size_t)all->count + 1, sizeof *g->ladders),
-                .labels = calloc(most_rows, sizeof *g->labels),
-                .drawn = calloc(most_rows, sizeof *g->drawn)};
-    for (int i = 0; g->ladders != NULL && g->labels != NULL && g->drawn != NULL && i < all->count; i++)
-        if (belongs(&all->items[i], number, wide, square) && all->items[i].timed > 0) grid_add(g, &all->items[i]);
-    g->speeds = calloc((size_t)g->rows * (size_t)g->columns + 1, sizeof *g->speeds);
-    for (int row = 0; g->speeds != NULL && row < g->rows; row++)
-        for (int c = 0; c < g->columns; c++) {
-            const ladder_step *step = step_named(g->ladders[c], g->labels[row]);
-            g->speeds[row * g->columns + c] = step != NULL ? speed_of(step->row) : (double)NAN;
-        }
-    bool room = g->ladders != NULL && g->labels != NULL && g->drawn != NULL && g->speeds != NULL;
-    *r->no_memory |= !room;
-    if (room && g->rows > 0) return true;
-    grid_free(g);
-    return false;
-}
-
-/* A curve needs two points; columns without a point of a curve are left out. */
-static bool is_curve(const grid *g, int row)
-{
-    int points = 0;
-    for (int c = 0; c < g->columns; c++) points += !isnan(g->speeds[row * g->columns + c]);
-    return g->drawn[row] && points > 1;
-}
-
-static void draw_curves(const report *r, const grid *g, int number, bool wide)
-{
-    double *sizes = calloc((size_t)g->columns, sizeof *sizes),
-           *speeds = calloc((size_t)g->columns * (size_t)g->rows, sizeof *speeds);
-    chart_curve *curves = calloc((size_t)g->rows, sizeof *curves);
-    char title[240];
-    report_device_text device;
-    int count = 0, columns = 0;
-    bool room = sizes != NULL && speeds != NULL && curves != NULL;
-    *r->no_memory |= !room;
-    for (int c = 0; room && c < g->columns; c++) {
-        bool used = false;
-        for (int row = 0; row < g->rows; row++) used |= is_curve(g, row) && !isnan(g->speeds[row * g->columns + c]);
-        for (int row = 0; used && row < g->rows; row++)
-            speeds[row * g->columns + columns] = g->speeds[row * g->columns + c];
-        if (used) sizes[columns++] = (double)g->ladders[c]->m;
-    }
-    for (int row = 0; room && row < g->rows; row++)
-        if (is_curve(g, row)) curves[count++] = (chart_curve){g->labels[row], speeds + row * g->columns};
-    snprintf(title, sizeof title, "Speed over sizes, %s, %.20s on %.80s", wide ? "f64" : "f32",
-             report_engine_name(r->ladders->machines[number].engine),
-             report_device(&r->ladders->machines[number], device));
-    const chart about = {
-        title,
-        "One curve per rung: m = n = k to the right, speed upwards, both logarithmic. The table below has the numbers.",
-        false};
-    if (count > 0) {
-        fputs("<figure>\n", r->out);
-        *r->no_memory |= !chart_curves(r->out, &about, sizes, columns, curves, count);
-        fputs("<figcaption>5kk73 tuned its steps at 4096 and says that they could be sub-optimal at other "
-              "sizes: where curves cross, they are.</figcaption>\n</figure>\n",
-              r->out);
-    }
-    free(sizes);
-    free(speeds);
-    free(curves);
-}
-
-static void grid_table(const report *r, const grid *g, int number, bool wide)
-{
-    report_machine_text machine;
-    table t;
-    table_begin(&t, r->out, "Speeds over shapes");
-    html_print(r->out, "<caption>GFLOP/s, %t, %h.</caption>\n", report_machine(r, number, machine),
-               wide ? "f64" : "f32");
-    table_heading(&t, "Rung");
-    for (int c = 0; c < g->columns; c++) {
-        const ladder *l = g->ladders[c];
-        report_shape_text shape;
-        snprintf(shape, sizeof shape, "%" PRId64, l->m);
-        table_heading(&t, is_plain_square(l) ? shape : report_shape(l, shape));
-    }
-    for (int row = 0; row < g->rows; row++) {
-        table_row(&t, g->labels[row]);
-        for (int c = 0; c < g->columns; c++) {
-            units_text text;
-            table_cell(&t, report_speed(g->speeds[row * g->columns + c], text));
-        }
-    }
-    *r->no_memory |= !table_end(&t);
-}
-
-void report_sizes(const report *r)
-{
-    int shown = 0;
-    if (!report_has_ladder(r)) return;
-    fputs("<section id=\"sizes\" aria-labelledby=\"sizes-h\">\n<h2 id=\"sizes-h\">Sizes</h2>\n", r->out);
-    for (int i = 0; i < 4 * r->ladders->machine_count; i++) {
-        int number = i / 4;
-        bool wide = i / 2 % 2, square = i % 2 == 0;
-        grid g;
-        if (!grid_make(r, number, wide, square, &g)) continue;
-        if (g.columns > 1 || !square) {
-            shown++;
-            fputs("<h3>", r->out);
-            report_machine_name(r, number);
-            html_print(r->out, ", %h%h</h3>\n", wide ? "f64" : "f32", square ? "" : ", other shapes");
-            if (square) draw_curves(r, &g, number, wide);
-            grid_table(r, &g, number, wide);
-        }
-        grid_free(&g);
-    }
-    if (shown == 0)
-        fputs("<p>The records hold one square size of each machine. <code>tilewright ladder --size 128,256,512,1024 "
-              "--html FILE</code> draws curves over several.</p>\n",
-              r->out);
-    fputs("</section>\n", r->out);
-}
-
-/* ---- libraries ---- */
-
-static bool is_of_libraries(const ladder *l, int number, bool wide)
-{
-    return l->library && l->machine == number && l->wide == wide;
-}
-
-/* The name of a library that comes after `last` among these ladders; NULL: there is none. */
-static const char *next_library(const ladders *l, int number, bool wide, const char *last)
-{
-    const char *next = NULL;
-    for (int i = 0; i < l->count; i++)
-        for (int s = 0; is_of_libraries(&l->items[i], number, wide) && s < l->items[i].count; s++) {
-            const char *label = l->items[i].steps[s].label;
-            if (strcmp(label, last) > 0 && (next == NULL || strcmp(label, next) < 0)) next = label;
-        }
-    return next;
-}
-
-static void library_table(const report *r, int number, bool wide)
-{
-    const ladders *l = r->ladders;
-    report_machine_text machine;
-    table t;
-    if (next_library(l, number, wide, "") == NULL) return;
-    table_begin(&t, r->out, "Libraries over shapes");
-    html_print(r->out, "<caption>GFLOP/s, %t, %h where no other type is named.</caption>\n",
-               report_machine(r, number, machine), wide ? "f64" : "f32");
-    table_heading(&t, "Product");
-    for (const char *label = ""; (label = next_library(l, number, wide, label)) != NULL;) table_heading(&t, label);
-    for (int i = 0; i < l->count; i++) {
-        report_shape_text shape;
-        if (!is_of_libraries(&l->items[i], number, wide)) continue;
-        table_row(&t, report_shape(&l->items[i], shape));
-        for (const char *label = ""; (label = next_library(l, number, wide, label)) != NULL;) {
-            const ladder_step *step = step_named(&l->items[i], label);
-            units_text text;
-            table_cell(&t, report_speed(step != NULL ? speed_of(step->row) : (double)NAN, text));
-        }
-    }
-    *r->no_memory |= !table_end(&t);
-}
-
-void report_libraries(const report *r)
-{
-    if (!report_has_libraries(r)) return;
-    fputs("<section id=\"libraries\" aria-labelledby=\"libraries-h\">\n<h2 id=\"libraries-h\">Libraries</h2>\n"
-          "<p>Whole products, as a user calls them: no rungs, and what they ask of memory is not known. "
-          "<em>tilewright</em> is the same call of ours.</p>\n",
-          r->out);
-    for (int i = 0; i < 2 * r->ladders->machine_count; i++) library_table(r, i / 2, i % 2);
-    fputs("</section>\n", r->out);
-}
-
-/* ---- thin matrices ---- */
-
-static void skinny_table(const report *r, const ladder *l)
-{
-    static const char *const headings[] = {"Rung", "Median", "GFLOP/s", "Effective GB/s", "Over the rung before"};
-    report_shape_text shape;
-    report_machine_text machine;
-    table t;
-    table_begin(&t, r->out, "Thin matrices");
-    html_print(r->out, "<caption>%t, %t.</caption>\n", report_machine(r, l->machine, machine), report_shape(l, shape));
-    for (size_t i = 0; i < sizeof headings / sizeof *headings; i++) table_heading(&t, headings[i]);
-    for (int p = 0; p < PUBLISHED_DEVICES; p++) {
-        char text[80];
-        snprintf(text, sizeof text, "%.50s GB/s, published", published[p].device);
-        table_heading(&t, text), table_heading(&t, "step");
-    }
-    for (int i = 0; i < l->count; i++) {
-        const records_row *row = l->steps[i].row;
-        int place = row_rung(row)[1] - '1';
-        units_text x;
-        table_row(&t, l->steps[i].label);
-        if (!row_timed(row)) {
-            char text[1200];
-            snprintf(text, sizeof text, "refused: %.1100s", row->r.refused != NULL ? row->r.refused : row->r.verified);
-            table_words(&t, false, text);
-            continue;
-        }
-        const ladder_step *before = ladder_before(l, &l->steps[i]);
-        table_cell(&t, units_seconds(row->r.median_s, x));
-        table_cell(&t, report_speed(row->r.gflops, x));
-        table_cell(&t, report_speed(row->r.effective_gbps, x));
-        table_cell(
-            &t, units_factor(before != NULL ? row->r.effective_gbps / before->row->r.effective_gbps : (double)NAN, x));
-        for (int p = 0; p < PUBLISHED_DEVICES; p++) {
-            bool known = place >= 0 && place < PUBLISHED_RUNGS && l->k == PUBLISHED_WIDTH;
-            table_cell(&t, units_number(known ? published[p].gbps[place] : (double)NAN, x));
-            table_cell(&t, units_factor(known && place > 0 ? published[p].gbps[place] / published[p].gbps[place - 1]
-                                                           : (double)NAN,
-                                        x));
-        }
-    }
-    *r->no_memory |= !table_end(&t);
-}
-
-void report_skinny(const report *r)
-{
-    int shown = 0;
-    fputs("<section id=\"skinny\" aria-labelledby=\"skinny-h\">\n<h2 id=\"skinny-h\">Thin matrices</h2>\n", r->out);
-    for (int i = 0; i < r->ladders->count; i++)
-        if (r->ladders->items[i].skinny) {
-            skinny_table(r, &r->ladders->items[i]);
-            shown++;
-        }
-    if (shown > 0)
-        fputs("<p>NVIDIA Best Practices: A has 16 columns, B 16 rows. Effective bandwidth counts 12 bytes per element "
-              "of C: "
-              "each block reads its two tiles and writes its own once. The document does not say what it counts, and "
-              "no other natural count fits its figures; it does not give its m and n either, so that the steps between "
-              "rungs are what can be compared. Caches serve the repeated tiles today: the figure may exceed the "
-              "bandwidth of memory.</p>\n",
-              r->out);
-    else
-        fputs("<p>The records hold none; <code>tilewright ladder --skinny --json FILE</code> makes them.</p>\n",
-              r->out);
-    fputs("</section>\n", r->out);
 }
 
 /* ---- method ---- */
