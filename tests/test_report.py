@@ -309,8 +309,12 @@ def cublas_stands_where_its_records_say():
     assert not {"cublas", "tilewright"} & set(ladder_rows(page)), "a library is no rung"
     summary = "".join(page.words).split("fastest is")[1:]
     assert summary and not {words.split()[0] for words in summary} & {"cublas", "tilewright"}, summary
-    dots = [words for svg in page.svgs for words, *_ in svg["texts"]]
-    assert "cublas" not in dots and "tilewright" not in dots, "a library is drawn among the rungs"
+    bars, *others = page.svgs
+    assert [label for label, _ in bars["series"][-2:]] == ["cublas", "tilewright"] and all(c == ["fi"] for _, c in bars["series"][-2:]), bars["series"]
+    texts = [words for words, *_ in bars["texts"]]
+    assert abs(float(texts[texts.index("cublas") + 1]) * 1000 - float(last[4096])) < 60, texts
+    drawn = [words for svg in others for words, *_ in svg["texts"]]
+    assert "cublas" not in drawn and "tilewright" not in drawn, "a library is drawn among the rungs"
     bytes_asked = [json.loads(line)["bytes_asked"] for line in page.lines() if '"library":"cublas"' in line]
     assert bytes_asked and all(bytes_asked), "the records of then are kept as they were"
 
@@ -365,11 +369,49 @@ def an_arrow_is_told_of_where_there_is_one():
     assert "An arrow" in "".join(page.words)
     shapes = page.svgs[0]["shapes"]
     peak = next(float(a["x1"]) for tag, a in shapes if tag == "line" and a["class"] == "axis dash")
-    bars = [float(a["x"]) + float(a["width"]) for tag, a in shapes if tag == "rect" and a["class"] == "bar"]
+    bars = [float(a["x"]) + float(a["width"]) for tag, a in shapes if tag == "rect" and "bar" in a["class"].split()]
     tip = next(float(re.match(r"M([\d.]+)", a["d"])[1]) + 8 for tag, a in shapes if tag == "path")
     assert tip < peak and max(bars) < peak, (tip, bars, peak)
     written = next(x for text, x, *_ in page.svgs[0]["texts"] if text == "7e+05")
     assert written + 7 * len("7e+05") < peak, "its number stands across the peak"
+
+
+@case
+def bars_are_logarithmic_from_a_factor_of_100_on():
+    reading()
+    for factor, logarithmic in ((99, False), (101, True)):
+        write("a.jsonl", a_record(gflops=2), a_record(rung="r04_banks", gflops=2 * factor))
+        bars = report("a.jsonl").svgs[0]
+        (x1, short), (x2, long) = [(float(a["x"]), float(a["width"])) for tag, a in bars["shapes"] if tag == "rect"]
+        assert x1 == x2 and ("GFLOP/s, logarithmic" in [text for text, *_ in bars["texts"]]) == logarithmic, bars["texts"]
+        assert (long / short < 20) == logarithmic, (factor, short, long)
+
+
+@case
+def one_thread_stands_beside_its_own_peak():
+    reading()
+    cpu = {"engine": "cpu", "device": "CPU X", "kernel": None, "build": None, "block_threads": None}
+    one = a_record(**cpu, rung="r10_register", threads=1, gflops=137, peak_gflops=217, no_cache_gflops=100)
+    several = a_record(**cpu, rung="r11_warp", threads=16, gflops=1500, peak_gflops=2680)
+    for records, said in (([one, several], ["measured peak 2680", "peak of one thread 217"]), ([one], ["measured peak 217"]), ([several], ["measured peak 2680"])):
+        write("a.jsonl", *records)
+        for svg in report("a.jsonl").svgs:
+            assert [text for text, *_ in svg["texts"] if "peak" in text] == said, svg["texts"]
+
+
+@case
+def a_rung_has_one_colour_on_the_whole_page():
+    reading()
+    page = report(*[f for f in committed() if "ladder-" in f or "curves-" in f])
+    colours = {}
+    for svg in page.svgs:
+        assert svg["series"], "a picture without a series"
+        for label, (colour, *dashes) in svg["series"]:
+            rung = label.split(" ")[0]
+            colours.setdefault(rung.split("_")[0] if re.match(r"r\d\d", rung) else rung, set()).add(colour[1:])
+    assert len(colours) > 15 and all(len(found) == 1 for found in colours.values()), colours
+    curves = [series for svg in page.svgs if "curve" in str(svg["shapes"]) for series in [svg["series"]]]
+    assert len(curves) >= 3 and all(len({tuple(look) for _, look in series}) == len(series) for series in curves), curves
 
 
 @case

@@ -13,24 +13,40 @@ typedef struct chart {
     bool alone; /* a file of its own, not part of a page */
 } chart;
 
+/* What has one series has one colour and one pattern of dashes, in every picture: CHART_COLOURS of the one,
+ * CHART_DASHES of the other; CHART_NO_SERIES: the colour of the text. */
+enum { CHART_COLOURS = 6, CHART_DASHES = 5, CHART_NO_SERIES = -1 };
+int chart_series(int colour, int dashes);
+
 /* Speeds in GFLOP/s; NAN: there is none. */
 typedef struct chart_bar {
     const char *label;
     double speed, beside; /* beside: in the default build, a thinner hollow bar */
     bool off;             /* not comparable (another type): a short arrow that does not stretch the axis */
+    bool apart;           /* behind a gap, with those that follow */
+    int series;
 } chart_bar;
 
-void chart_bars(FILE *out, const chart *about, const chart_bar *bars, int count, double ceiling);
+/* The measured peak, and that of one thread where some bars are of one thread and others of several; NAN: unknown. */
+typedef struct chart_peaks {
+    double all, one_thread;
+} chart_peaks;
+
+/* Logarithmic where a factor of 100 lies between two bars. */
+void chart_bars(FILE *out, const chart *about, const chart_bar *bars, int count, const chart_peaks *peaks);
 
 /* A rung in a roofline: flop per byte that it asks for, its speed, and the speed that this allows without caches. */
 typedef struct chart_dot {
     const char *label;
     double intensity, speed, no_cache;
+    int series;
 } chart_dot;
 
 typedef struct chart_roofs {
-    double peak, memory_gbps, cache_gbps; /* measured; NAN unknown. cache_gbps: of the operands' own working set */
-    double once;                          /* flop per byte asked where A and B are asked for once */
+    chart_peaks peaks;
+    double memory_gbps, cache_gbps; /* measured; NAN unknown. cache_gbps: of the operands' own working set */
+    double one_thread_gbps;         /* memory's, for one thread */
+    double once;                    /* flop per byte asked where A and B are asked for once */
 } chart_roofs;
 
 void chart_roofline(FILE *out, const chart *about, const chart_roofs *roofs, const chart_dot *dots, int count);
@@ -38,6 +54,7 @@ void chart_roofline(FILE *out, const chart *about, const chart_roofs *roofs, con
 typedef struct chart_curve {
     const char *label;
     const double *speeds; /* one per size; NAN: not measured */
+    int series;
 } chart_curve;
 
 /* false: memory ran out, nothing was written. */

@@ -108,17 +108,22 @@ static ladder ladder_of(const entry *x)
 }
 
 /* The whole problem counts: no two of different leading dimensions, alignments or scalars are one point. */
+static int compare_problem(const ladder *a, const ladder *b)
+{
+    const int64_t of_a[] = {a->machine, a->library, a->skinny, a->wide, a->m,       a->n,       a->k,       a->op_a,
+                            a->op_b,    a->lda,     a->ldb,    a->ldc,  a->align_a, a->align_b, a->align_c, a->batch};
+    const int64_t of_b[] = {b->machine, b->library, b->skinny, b->wide, b->m,       b->n,       b->k,       b->op_a,
+                            b->op_b,    b->lda,     b->ldb,    b->ldc,  b->align_a, b->align_b, b->align_c, b->batch};
+    int c = 0;
+    for (size_t i = 0; c == 0 && i < sizeof of_a / sizeof *of_a; i++) c = compare_int(of_a[i], of_b[i]);
+    if (c == 0) c = (a->alpha > b->alpha) - (a->alpha < b->alpha);
+    return c != 0 ? c : (a->beta > b->beta) - (a->beta < b->beta);
+}
+
 static int compare_ladder(const entry *x, const entry *y)
 {
     const ladder a = ladder_of(x), b = ladder_of(y);
-    const int64_t of_a[] = {a.machine, a.library, a.skinny, a.wide, a.m,       a.n,       a.k,       a.op_a,
-                            a.op_b,    a.lda,     a.ldb,    a.ldc,  a.align_a, a.align_b, a.align_c, a.batch};
-    const int64_t of_b[] = {b.machine, b.library, b.skinny, b.wide, b.m,       b.n,       b.k,       b.op_a,
-                            b.op_b,    b.lda,     b.ldb,    b.ldc,  b.align_a, b.align_b, b.align_c, b.batch};
-    int c = 0;
-    for (size_t i = 0; c == 0 && i < sizeof of_a / sizeof *of_a; i++) c = compare_int(of_a[i], of_b[i]);
-    if (c == 0) c = (a.alpha > b.alpha) - (a.alpha < b.alpha);
-    return c != 0 ? c : (a.beta > b.beta) - (a.beta < b.beta);
+    return compare_problem(&a, &b);
 }
 
 static int compare_step(const entry *x, const entry *y)
@@ -335,4 +340,13 @@ bool ladder_is_plain(const ladder *l)
 const ladder *ladder_main(const ladders *l, int machine)
 {
     return l->machines[machine].ladder >= 0 ? &l->items[l->machines[machine].ladder] : NULL;
+}
+
+const ladder *ladder_libraries(const ladders *l, const ladder *of)
+{
+    ladder wanted = *of;
+    wanted.library = true;
+    for (int i = 0; i < l->count; i++)
+        if (compare_problem(&l->items[i], &wanted) == 0) return &l->items[i];
+    return NULL;
 }

@@ -67,5 +67,7 @@ const ladder_step *ladder_before(const ladder *l, const ladder_step *step);
 const ladder_step *ladder_step_named(const ladder *l, const char *label); /* NULL */
 bool ladder_compares(const ladder *l, const records_row *row);            /* it has the ladder's own type */
 const ladder *ladder_main(const ladders *l, int machine);                 /* NULL: it has none */
+/* whole calls of the same problem on the same machine, of libraries and ours; NULL: no records hold any */
+const ladder *ladder_libraries(const ladders *l, const ladder *of);
 
 #endif

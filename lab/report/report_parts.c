@@ -119,7 +119,9 @@ static bool is_figure(const ladder *l) { return l->m == 4096 && l->n == 4096 && 
 
 static void draw_bars(const report *r, const ladder *l, int number, bool alone)
 {
-    chart_bar *bars = calloc((size_t)l->count + 1, sizeof *bars);
+    const ladder *others = ladder_libraries(r->ladders, l);
+    const int other_count = others != NULL ? others->count : 0;
+    chart_bar *bars = calloc((size_t)l->count + (size_t)other_count + 1, sizeof *bars);
     char title[500];
     report_shape_text shape;
     report_device_text device;
@@ -129,15 +131,23 @@ static void draw_bars(const report *r, const ladder *l, int number, bool alone)
         return;
     }
     for (int i = 0; i < l->count; i++) mixed |= ladder_compares(l, l->steps[i].row);
-    for (int i = 0; i < l->count; i++)
-        bars[i] = (chart_bar){l->steps[i].label, row_speed(l->steps[i].row), row_speed(l->steps[i].by_default),
-                              mixed && !ladder_compares(l, l->steps[i].row)};
+    for (int i = 0; i < l->count + other_count; i++) {
+        const bool apart = i >= l->count;
+        const ladder_step *step = apart ? &others->steps[i - l->count] : &l->steps[i];
+        bars[i] = (chart_bar){.label = step->label,
+                              .speed = row_speed(step->row),
+                              .beside = row_speed(step->by_default),
+                              .off = mixed && !ladder_compares(l, step->row),
+                              .apart = apart,
+                              .series = apart ? CHART_NO_SERIES : report_series(step->row)};
+    }
     snprintf(title, sizeof title, "%.20s on %.80s, %s %s", report_engine_name(r->ladders->machines[number].engine),
              report_device(&r->ladders->machines[number], device), l->wide ? "f64" : "f32", report_shape(l, shape));
     const chart about = {
         title, "One bar per rung, speed to the right. A hollow bar is the same rung as the compiler unrolls it.",
         alone};
-    chart_bars(r->out, &about, bars, l->count, report_peak(l));
+    const chart_peaks peaks = report_peaks(l);
+    chart_bars(r->out, &about, bars, l->count + other_count, &peaks);
     free(bars);
 }
 
@@ -151,12 +161,15 @@ static void bars_figure(const report *r, const ladder *l, int number)
     }
     fputs("<figure>\n", r->out);
     draw_bars(r, l, number, false);
-    html_print(r->out, "<figcaption>%h%h%hThe table below has the numbers.</figcaption>\n</figure>\n",
+    html_print(r->out, "<figcaption>%h%h%h%hThe table below has the numbers.</figcaption>\n</figure>\n",
                is_figure(l) ? "As in 5kk73: every step at 4096 x 4096. " : "",
                hollow ? "Solid: r01 to r05 with their loops held rolled, so that each step shows its one idea. Hollow: "
                         "the same in the compiler's own unrolling. "
                       : "",
-               own && other ? "An arrow: another type of element, which neither the axis nor the peak is for. " : "");
+               own && other ? "An arrow: another type of element, which neither the axis nor the peak is for. " : "",
+               ladder_libraries(r->ladders, l) != NULL
+                   ? "At the end, in the text's colour: whole calls, of libraries and of Tilewright beside them. "
+                   : "");
 }
 
 void report_bars(const report *r)
@@ -186,7 +199,7 @@ static int make_dots(const ladder *l, chart_dot *dots, char (*names)[STEP_LABEL]
         else
             snprintf(names[count], STEP_LABEL, "%.*s%s", (int)strcspn(label, "_"), label, tile != NULL ? tile : "");
         dots[count] = (chart_dot){names[count], flops(d) / d->bytes_asked, d->gflops,
-                                  row_no_cache_gflops(l->steps[i].row)};
+                                  row_no_cache_gflops(l->steps[i].row), report_series(l->steps[i].row)};
         count++;
     }
     return count;
@@ -197,7 +210,7 @@ static void draw_roofline(const report *r, const ladder *l, int number)
     chart_dot *dots = calloc((size_t)l->count + 1, sizeof *dots);
     char(*names)[STEP_LABEL] = calloc((size_t)l->count + 1, sizeof *names), title[240];
     report_device_text device;
-    chart_roofs roofs = {report_peak(l), report_memory_gbps(l), NAN, NAN};
+    chart_roofs roofs = {report_peaks(l), report_memory_gbps(l), NAN, report_memory_gbps_of(l, 1), NAN};
     bool room = dots != NULL && names != NULL;
     int count = room ? make_dots(l, dots, names, &roofs) : 0;
     snprintf(title, sizeof title, "Roofline, %.20s on %.80s", report_engine_name(r->ladders->machines[number].engine),
@@ -209,12 +222,14 @@ static void draw_roofline(const report *r, const ladder *l, int number)
     if (count > 0) {
         fputs("<figure>\n", r->out);
         chart_roofline(r->out, &about, &roofs, dots, count);
-        html_print(
-            r->out,
-            "<figcaption>Thick: the measured roofs, memory's bandwidth and the multiply-add peak%h. Thin, at each dot: "
-            "the documents' bound, its bytes asked at memory's bandwidth; a dot above it has a cache to thank. "
-            "Roofline: Williams, Waterman, Patterson, 2009 (cited by Ruiz 2024).</figcaption>\n</figure>\n",
-            isnan(roofs.cache_gbps) ? "" : "; dashed: the bandwidth of a working set of this size");
+        html_print(r->out,
+                   "<figcaption>Thick: the measured roofs, memory's bandwidth and the multiply-add peak%h%h. Thin, at "
+                   "each dot: "
+                   "the documents' bound, its bytes asked at memory's bandwidth; a dot above it has a cache to thank. "
+                   "Roofline: Williams, Waterman, Patterson, 2009 (cited by Ruiz 2024).</figcaption>\n</figure>\n",
+                   isnan(roofs.peaks.one_thread) ? ""
+                                                 : "; below them the same of one thread, for the rungs that have one",
+                   isnan(roofs.cache_gbps) ? "" : "; dashed: the bandwidth of a working set of this size");
     }
     *r->no_memory |= !room;
     free(names);
@@ -392,7 +407,9 @@ void report_charts(const report *r)
           "<p>In the tables, <em>no-cache</em> is what the bytes asked allow at memory's bandwidth, at most the peak: "
           "the documents' bound, which caches may beat; <em>bound</em> is what the peak, and moving each operand once, "
           "allow, which nothing may beat; <em>error</em> is the worst element's, as a share of its own bound. "
-          "Everything was measured in the same run.</p>\n",
+          "Everything was measured in the same run. A rung has one colour on the whole page, and so have rungs of one "
+          "idea: r02 to r04 load tiles, r05 to r07 compute outer products, r08 to r10 give each thread more work, r11 "
+          "to r13 use what the machine offers, r14 is what <code>tw_gemm</code> runs.</p>\n",
           out);
     for (int i = 0; i < r->ladders->machine_count; i++) {
         const ladder *l = ladder_main(r->ladders, i);
@@ -401,10 +418,8 @@ void report_charts(const report *r)
         report_machine_name(r, i);
         fputs("</h3>\n", out);
         if (l->timed > 0) {
-            fputs("<div class=\"side\">\n", out);
             bars_figure(r, l, i);
             draw_roofline(r, l, i);
-            fputs("</div>\n", out);
         }
         ladder_table(r, l, i);
     }

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include "html.h"
 
@@ -68,16 +69,53 @@ double report_peak(const ladder *l)
     return best;
 }
 
-double report_memory_gbps(const ladder *l)
+chart_peaks report_peaks(const ladder *l)
+{
+    chart_peaks p = {report_peak(l), NAN};
+    bool several = false;
+    for (int i = 0; i < l->count; i++) {
+        const records_row *row = l->steps[i].row;
+        if (!ladder_compares(l, row) || !row_timed(row)) continue;
+        several |= row->r.threads > 1;
+        if (row->r.threads == 1 && row->r.peak_gflops > 0 && !(p.one_thread >= row->r.peak_gflops))
+            p.one_thread = row->r.peak_gflops;
+    }
+    if (!several) p.one_thread = NAN;
+    return p;
+}
+
+double report_memory_gbps(const ladder *l) { return report_memory_gbps_of(l, 0); }
+
+double report_memory_gbps_of(const ladder *l, int threads)
 {
     double best = NAN;
     for (int i = 0; i < l->count; i++) {
         const record *r = &l->steps[i].row->r;
+        if (threads > 0 && r->threads != threads) continue;
         double flops = 2 * (double)r->m * (double)r->n * (double)r->k,
                gbps = r->no_cache_gflops * r->bytes_asked / flops;
         if (isfinite(gbps) && gbps > 0 && !(best >= gbps)) best = gbps;
     }
     return best;
+}
+
+int report_series(const records_row *row)
+{
+    /* r01 alone; tiles and how they are loaded; the outer product; more work for each thread; what the machine offers;
+     * what tw_gemm runs */
+    static const struct {
+        int first, colour;
+    } ideas[] = {{14, 0}, {11, 4}, {8, 3}, {5, 2}, {2, 1}, {1, 5}};
+    const char *rung = row_rung(row);
+    const tw_lab_kernel *kernel = row_kernel(row);
+    char *end;
+    long number = rung[0] == 'r' ? strtol(rung + 1, &end, 10) : 0;
+    for (size_t i = 0; number >= 1 && number <= 14 && i < sizeof ideas / sizeof *ideas; i++)
+        if (number >= ideas[i].first) /* a variant, as r03t, has dashes of its own */
+            return chart_series(ideas[i].colour, (int)number - ideas[i].first + (*end != '_' && *end != '\0' ? 2 : 0));
+    int letters = 0;
+    for (const char *c = rung; *c != '\0'; c++) letters += (unsigned char)*c;
+    return chart_series(kernel != NULL && kernel->family ? 0 : CHART_COLOURS - 1, 1 + letters % (CHART_DASHES - 1));
 }
 
 const char *report_shape(const ladder *l, report_shape_text out)

@@ -3,6 +3,7 @@
 #define TILEWRIGHT_REPORT_SHARED_H
 
 #include "../units.h"
+#include "chart.h"
 #include "ladders.h"
 #include "table.h"
 
@@ -27,6 +28,10 @@ typedef char report_shape_text[300];
 const char *report_shape(const ladder *l, report_shape_text out); /* "4096 x 4096 x 4096 NT, ld 4097" */
 /* the largest measured peak of the ladder's type, GFLOP/s; NAN */
 double report_peak(const ladder *l);
-double report_memory_gbps(const ladder *l); /* bandwidth of memory, by the no-cache bounds; NAN */
+chart_peaks report_peaks(const ladder *l); /* and the one of one thread, where steps of one thread and of several are */
+double report_memory_gbps(const ladder *l);                 /* bandwidth of memory, by the no-cache bounds; NAN */
+double report_memory_gbps_of(const ladder *l, int threads); /* of the steps with so many threads; 0: of all */
+/* a rung's colour and dashes, the same wherever it is drawn: one colour for each idea */
+int report_series(const records_row *row);
 
 #endif

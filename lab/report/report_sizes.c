@@ -19,6 +19,7 @@ typedef struct grid {
     const char **labels;
     double *speeds; /* rows x columns */
     bool *drawn;    /* rows that the chart shows: of the ladders' own type */
+    int *series;
 } grid;
 
 static bool is_plain_square(const ladder *l) { return l->m == l->n && l->n == l->k && ladder_is_plain(l); }
@@ -29,7 +30,7 @@ static bool belongs(const ladder *l, int number, bool wide, bool square)
            is_plain_square(l) == square;
 }
 
-static void grid_free(grid *g) { free(g->ladders), free(g->labels), free(g->speeds), free(g->drawn); }
+static void grid_free(grid *g) { free(g->ladders), free(g->labels), free(g->speeds), free(g->drawn), free(g->series); }
 
 /* The ladder as the next column; its timed steps as rows in the order of their labels. */
 static void grid_add(grid *g, const ladder *l)
@@ -41,7 +42,9 @@ static void grid_add(grid *g, const ladder *l)
         if (!row_timed(l->steps[s].row) || (row < g->rows && strcmp(g->labels[row], l->steps[s].label) == 0)) continue;
         memmove(&g->labels[row + 1], &g->labels[row], (size_t)(g->rows - row) * sizeof *g->labels);
         memmove(&g->drawn[row + 1], &g->drawn[row], (size_t)(g->rows - row) * sizeof *g->drawn);
+        memmove(&g->series[row + 1], &g->series[row], (size_t)(g->rows - row) * sizeof *g->series);
         g->labels[row] = l->steps[s].label;
+        g->series[row] = report_series(l->steps[s].row);
         g->drawn[row] = ladder_compares(l, l->steps[s].row);
         g->rows++;
     }
@@ -56,8 +59,10 @@ static bool grid_make(const report *r, int number, bool wide, bool square, grid 
         most_rows += belongs(&all->items[i], number, wide, square) ? (size_t)all->items[i].count : 0;
     *g = (grid){.ladders = calloc((size_t)all->count + 1, sizeof *g->ladders),
                 .labels = calloc(most_rows, sizeof *g->labels),
-                .drawn = calloc(most_rows, sizeof *g->drawn)};
-    for (int i = 0; g->ladders != NULL && g->labels != NULL && g->drawn != NULL && i < all->count; i++)
+                .drawn = calloc(most_rows, sizeof *g->drawn),
+                .series = calloc(most_rows, sizeof *g->series)};
+    bool room = g->ladders != NULL && g->labels != NULL && g->drawn != NULL && g->series != NULL;
+    for (int i = 0; room && i < all->count; i++)
         if (belongs(&all->items[i], number, wide, square) && all->items[i].timed > 0) grid_add(g, &all->items[i]);
     g->speeds = calloc((size_t)g->rows * (size_t)g->columns + 1, sizeof *g->speeds);
     for (int row = 0; g->speeds != NULL && row < g->rows; row++)
@@ -65,7 +70,7 @@ static bool grid_make(const report *r, int number, bool wide, bool square, grid 
             const ladder_step *step = ladder_step_named(g->ladders[c], g->labels[row]);
             g->speeds[row * g->columns + c] = step != NULL ? row_speed(step->row) : (double)NAN;
         }
-    bool room = g->ladders != NULL && g->labels != NULL && g->drawn != NULL && g->speeds != NULL;
+    room &= g->speeds != NULL;
     *r->no_memory |= !room;
     if (room && g->rows > 0) return true;
     grid_free(g);
@@ -98,7 +103,8 @@ static void draw_curves(const report *r, const grid *g, int number, bool wide)
         if (used) sizes[columns++] = (double)g->ladders[c]->m;
     }
     for (int row = 0; room && row < g->rows; row++)
-        if (is_curve(g, row)) curves[count++] = (chart_curve){g->labels[row], speeds + row * g->columns};
+        if (is_curve(g, row))
+            curves[count++] = (chart_curve){g->labels[row], speeds + row * g->columns, g->series[row]};
     snprintf(title, sizeof title, "Speed over sizes, %s, %.20s on %.80s", wide ? "f64" : "f32",
              report_engine_name(r->ladders->machines[number].engine),
              report_device(&r->ladders->machines[number], device));

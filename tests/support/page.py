@@ -54,10 +54,12 @@ class Page(html.parser.HTMLParser):
             self.tables[-1]["rows"][-1] += [""] * int(attrs.get("colspan", 1))
         if tag == "svg":
             assert attrs["role"] == "img" and attrs["aria-label"], attrs
-            self.svgs.append({"name": attrs["aria-label"], "box": [float(x) for x in attrs["viewbox"].split()], "texts": [], "tags": [], "shapes": []})
+            self.svgs.append({"name": attrs["aria-label"], "box": [float(x) for x in attrs["viewbox"].split()], "texts": [], "tags": [], "shapes": [], "series": []})
         if "svg" in self.stack:
             self.svgs[-1]["tags"].append(tag)
             self.svgs[-1]["shapes"].append((tag, attrs))
+            if tag == "rect" and attrs.get("class", "").startswith("bar "):
+                self.svgs[-1]["series"].append((self.svgs[-1]["texts"][-1][0], attrs["class"].split()[1:]))  # behind its label
             if tag == "text":
                 self.text_at = (float(attrs["x"]), float(attrs["y"]), attrs.get("class", ""))
             for name, value in attrs.items():
@@ -80,22 +82,67 @@ class Page(html.parser.HTMLParser):
             self.tables[-1]["rows"][-1][-1] += data
         if where == "text":
             self.svgs[-1]["texts"].append((data, *self.text_at))
+        if where == "title" and self.stack[-2] in ("circle", "path"):
+            self.svgs[-1]["series"].append((data.split(":")[0], self.svgs[-1]["shapes"][-2][1]["class"].split()[1:]))
 
     def lines(self):
         return "".join(self.script).strip().splitlines()
 
 
-def overlap(svg):
-    """Texts of a picture that lie over one another or leave it, by a careful width of their letters."""
-    def box(text, x, y, style):
-        width = 6 * len(text)
+def boxes(svg):
+    """The texts of a picture with their boxes, by a careful width of their letters."""
+    for text, x, y, style in svg["texts"]:
+        width = 7 * len(text)
         left = x - width if "end" in style else x - width / 2 if "middle" in style else x
-        return left, y - 8, left + width, y
-    boxes = [(t[0], box(*t)) for t in svg["texts"]]
+        yield text, (left, y - 9, left + width, y)
+
+
+def overlap(svg):
+    """Texts of a picture that lie over one another or leave it."""
     _, _, wide, high = svg["box"]
-    outside = [t for t, b in boxes if b[0] < -2 or b[1] < 0 or b[2] > wide + 2 or b[3] > high]
-    over = [(s, t) for (s, a), (t, b) in itertools.combinations(boxes, 2) if a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]]
+    outside = [t for t, b in boxes(svg) if b[0] < -2 or b[1] < 0 or b[2] > wide + 2 or b[3] > high]
+    over = [(s, t) for (s, a), (t, b) in itertools.combinations(boxes(svg), 2) if a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]]
     return outside + over
+
+
+def lines_of(svg, *classes, dashed=True):
+    """The straight parts of lines and curves of these classes."""
+    for tag, a in svg["shapes"]:
+        names = set(a.get("class", "").split())
+        if not names & set(classes) or ("dash" in names and not dashed):
+            continue
+        if tag == "line":
+            yield tuple(float(a[name]) for name in ("x1", "y1", "x2", "y2"))
+        if tag == "path":
+            points = [tuple(map(float, point.split())) for point in re.split("[ML]", a["d"])[1:]]
+            yield from (p + q for p, q in zip(points, points[1:]))
+
+
+def crossed(svg):
+    """Texts of a picture that a roof, an axis or a curve runs through."""
+    def runs_through(line, box):
+        x1, y1, x2, y2 = line
+        first, last = 0, 1
+        for start, way, low, high in ((x1, x2 - x1, box[0], box[2]), (y1, y2 - y1, box[1], box[3])):
+            if way == 0:
+                if not low < start < high:
+                    return False
+                continue
+            one, other = sorted(((low - start) / way, (high - start) / way))
+            first, last = max(first, one), min(last, other)
+        return first < last
+    lines = list(lines_of(svg, "roof", "axis", "curve"))
+    return [text for text, box in boxes(svg) if any(runs_through(line, box) for line in lines)]
+
+
+def open_ends(svg):
+    """Ends of a picture's axes without a round number. Powers of two are round as sizes."""
+    def is_round(text):
+        return re.fullmatch(r"[\d.e+-]+", text) and (float(text) == float(f"{float(text):.1e}") or math.log2(float(text)) % 1 == 0)
+    lines = list(lines_of(svg, "grid", "axis", dashed=False))
+    level, upright = sorted(x1 for x1, _, x2, _ in lines if x1 == x2), sorted(y1 for _, y1, _, y2 in lines if y1 == y2)
+    found = [x for x in level[:1] + level[-1:] if not any(abs(x - at) < 0.1 and style == "middle faint" and is_round(t) for t, at, _, style in svg["texts"])]
+    return found + [y for y in upright[:1] + upright[-1:] if not any(abs(y + 5 - at) < 0.1 and style == "end faint" and is_round(t) for t, _, at, style in svg["texts"])]
 
 
 def check(path):
@@ -120,5 +167,7 @@ def check(path):
     for svg in page.svgs:
         assert svg["tags"][:2] == ["title", "desc"], svg["tags"][:3]
         assert overlap(svg) == [], f"texts over one another or outside: {overlap(svg)}"
+        assert crossed(svg) == [], f"texts that a line runs through: {crossed(svg)}"
+        assert open_ends(svg) == [], f"ends of axes without a round number: {open_ends(svg)}"
     assert not re.search(r"\b(nan|inf|-nan)\b", " ".join(" ".join(row) for table in page.tables for row in table["rows"])), "NaN in a table"
     return page
