@@ -232,8 +232,8 @@ typedef struct subject {
 /* Are there instructions of 16 bytes in its text? */
 static bool is_wide(const kernel_row *row) { return (row->gpu.traits & GPU_WIDE) != 0; }
 
-/* Odd shapes, one that divides, and the smallest; rows are padded. Where 16 bytes are loaded at once shapes are smaller,
- * one has more rows of blocks than rasterisation takes together, and an odd one has aligned rows. */
+/* Odd shapes, one that divides, and the smallest; rows are padded. Where 16 bytes are loaded at once shapes are
+ * smaller, one has more rows of blocks than rasterisation takes together, and an odd one has aligned rows. */
 static tw_problem problem_of(const subject *s, int which)
 {
     const tw_lab_kernel *lab = &s->row->lab;

@@ -217,7 +217,7 @@ static int steps_of_16_banks(const int64_t *address)
 /* Since: the most different words that one of 32 banks has to give. */
 static int passes_of_32_banks(const int64_t *address, int lanes, int words)
 {
-    int64_t seen[ACCESS_WARP];
+    int64_t seen[ACCESS_WARP] = {0};
     int count = 0, of_bank[32] = {0}, most = 0;
     for (int i = 0; i < lanes; i++) {
         int known = 0;

@@ -177,8 +177,8 @@ static double l2_requested(const access_launch *l)
     return (double)l->grid_x * a + (double)l->grid_y * b + strip_bytes(l->m, l->n, l->ldc, l->block_n);
 }
 
-/* What the order of the launch makes of `count` blocks from number `first` on: their different rows of blocks, and their
- * runs down a column of a group. Without groups each block is a run. */
+/* What the order of the launch makes of `count` blocks from number `first` on: their different rows of blocks, and
+ * their runs down a column of a group. Without groups each block is a run. */
 static void rows_and_runs(const access_launch *l, int64_t first, int64_t count, int64_t *rows, int64_t *runs)
 {
     int64_t height = l->group_m > 0 ? l->group_m : 1, in_group = height * l->grid_x, end = first + count;

@@ -226,7 +226,7 @@ void picture_outer(FILE *out, const chart *about, const picture_tiles *x, int p,
     enum { CELL = 8, A = 72, B = A + 130 + 44, SIDE = 224, C = B + SIDE + 44, TOP = 46, COLS = 32 };
     const int rows = (int)x->bm, depth = (int)x->bk, row = (int)(x->of.i % x->bm), col = (int)(x->of.j % x->bn);
     const double wide = (double)SIDE / (double)x->bn, mark = wide > 4 ? wide : 4,
-                 at = lower((int64_t)(col * wide), SIDE - (int64_t)mark),
+                 at = (double)lower((int64_t)(col * wide), SIDE - (int64_t)mark),
                  bottom = TOP + (rows > depth ? rows : depth) * CELL;
     begin(out, about, (int)bottom + 42);
     label(out, "bold", 8, 16, "step p = %d", p);
@@ -397,7 +397,7 @@ void picture_lanes(FILE *out, const chart *about)
 void picture_sectors(FILE *out, const chart *about, const picture_request *x)
 {
     enum { TOP = 42, ROW = BOX + 6 };
-    wanted words[MOST_WANTED];
+    wanted words[MOST_WANTED] = {{0}};
     const int count = find_wanted(x, 0, ACCESS_WARP, words);
     int lines = 0;
     for (int i = 0; i < count; i++) lines += i == 0 || words[i].word / LINE_WORDS != words[i - 1].word / LINE_WORDS;
@@ -433,7 +433,7 @@ void picture_sectors(FILE *out, const chart *about, const picture_request *x)
 void picture_banks(FILE *out, const chart *about, const picture_request *x)
 {
     const int parts = x->words > 1 ? 2 : 1, lanes = ACCESS_WARP / parts;
-    wanted words[2][MOST_WANTED];
+    wanted words[2][MOST_WANTED] = {{{0}}};
     int count[2] = {0}, level[2][MOST_WANTED], high = 0, base[3] = {0};
     for (int part = 0; part < parts; part++) {
         int of_bank[BANKS] = {0};

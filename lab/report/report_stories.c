@@ -164,8 +164,8 @@ tw_status report_stories(const report *r)
 
 static tw_op op_of(char letter) { return letter == 't' ? TW_T : TW_N; }
 
-/* The latest counters of a step: same device, rung, shape and transposes, and its tile where the counted launch had one. r14 has
- * those of the kernel that it was. */
+/* The latest counters of a step: same device, rung, shape and transposes, and its tile where the counted launch had
+ * one. r14 has those of the kernel that it was. */
 static const records_row *counters_of(const report *r, const ladder_step *step)
 {
     const record *d = &step->row->r;
