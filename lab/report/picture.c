@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include "chart_frame.h"
 #include "html.h"
 
 enum { WIDTH = 800, LETTERS = 114 /* of 7 units */, WORD = 4, LINE_WORDS = 32, SECTOR_WORDS = 8, BANKS = 32 };
@@ -31,8 +32,6 @@ static void begin(FILE *out, const chart *about, int height)
                "<desc>%t</desc>\n",
                WIDTH, height, about->title, about->title, about->description);
 }
-
-static void end(FILE *out) { fputs("</svg>\n", out); }
 
 static int64_t lower(int64_t x, int64_t y) { return x < y ? x : y; }
 
@@ -60,9 +59,7 @@ __attribute__((format(printf, 5, 6))) static void label(FILE *out, const char *c
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    fprintf(out, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\">", class, x, y);
-    html_text(out, text);
-    fputs("</text>\n", out);
+    frame_text(out, class, x, y, LETTERS, text);
 }
 
 /* ---- one element ---- */
@@ -97,7 +94,7 @@ void picture_footprint(FILE *out, const chart *about, const picture_element *x)
         label(out, "end faint", A + SIDE, TOP + rows * CELL + 14, "and on to p = %" PRId64, x->k - 1);
         label(out, "faint", C + SIDE + 8, B_TOP + SIDE - 2, "and on to p = %" PRId64, x->k - 1);
     }
-    end(out);
+    frame_end(out);
 }
 
 /* ---- tiles ---- */
@@ -190,7 +187,7 @@ void picture_iteration(FILE *out, const chart *about, const picture_tiles *x, in
     label(out, "", 8, bottom + 16,
           "C(%" PRId64 ",%" PRId64 ") += A(%" PRId64 ",%" PRId64 ") B(%" PRId64 ",%" PRId64 "); %s", bi, bj, bi, t, t,
           bj, x->where);
-    end(out);
+    frame_end(out);
 }
 
 void picture_blocks(FILE *out, const chart *about, int row, int col)
@@ -216,7 +213,7 @@ void picture_blocks(FILE *out, const chart *about, int row, int col)
         label(out, here ? "bold" : "faint", 450, TOP + 12 + of * 18, "C%d%d = A%d1 B1%d + A%d2 B2%d%s", r, c, r, c, r,
               c, here ? "   holds the element" : "");
     }
-    end(out);
+    frame_end(out);
 }
 
 /* ---- the outer product ---- */
@@ -246,7 +243,7 @@ void picture_outer(FILE *out, const chart *about, const picture_tiles *x, int p,
     label(out, "middle faint", B + at + mark / 2, bottom + 14, "column %d", col);
     label(out, "middle faint", C + at + mark / 2, bottom + 14, "column %d", col);
     label(out, "", 8, bottom + 34, "%s", words);
-    end(out);
+    frame_end(out);
 }
 
 /* ---- the skinny product ---- */
@@ -277,7 +274,7 @@ void picture_skinny_tiles(FILE *out, const chart *about, const picture_tiles *x)
     label(out, "", C + 3 * WIDE + 24, TOP + 41, "b: tile %" PRId64 " of B, %" PRId64 " x %" PRId64, bj, x->bk, x->bn);
     label(out, "", C + 3 * WIDE + 24, TOP + 61, "c = a b: tile (%" PRId64 ",%" PRId64 ") of C, one block of threads",
           bi, bj);
-    end(out);
+    frame_end(out);
 }
 
 void picture_skinny_row(FILE *out, const chart *about, const picture_tiles *x)
@@ -299,7 +296,7 @@ void picture_skinny_row(FILE *out, const chart *about, const picture_tiles *x)
     label(out, "", C + SIDE + 10, B_TOP + 12, "all of B's tile");
     label(out, "middle", col + cell / 2, TOP - 8, "column %" PRId64, x->of.j);
     label(out, "", C + SIDE + 10, row + cell / 2 + 4, "row %" PRId64 " of C's tile: %d threads", x->of.i % edge, edge);
-    end(out);
+    frame_end(out);
 }
 
 /* ---- a warp ---- */
@@ -390,7 +387,7 @@ void picture_lanes(FILE *out, const chart *about)
     for (int group = 0; group < 4; group++)
         label(out, "middle faint", WARP_LEFT + (group * 8 + 4) * BOX, TOP + BOX + 16, "lanes %d-%d", 8 * group,
               8 * group + 7);
-    end(out);
+    frame_end(out);
 }
 
 /* Row by row a line of 128 bytes that is touched: at the left the first element wanted, at the right who wants it. */
@@ -426,7 +423,7 @@ void picture_sectors(FILE *out, const chart *about, const picture_request *x)
         lanes_text(lanes, text, sizeof text);
         label(out, "", WARP_RIGHT, y + 11, "%.18s%s", text, strlen(text) > 18 ? "..." : "");
     }
-    end(out);
+    frame_end(out);
 }
 
 /* Lanes of 16 bytes go by half-warps, one after the other. */
@@ -459,5 +456,5 @@ void picture_banks(FILE *out, const chart *about, const picture_request *x)
                   part * lanes + lanes - 1);
     label(out, "end faint", WARP_LEFT - 8, bottom + 14, "bank");
     for (int b = 0; b < BANKS; b++) label(out, "middle faint small", WARP_LEFT + (b + 0.5) * BOX, bottom + 14, "%d", b);
-    end(out);
+    frame_end(out);
 }
