@@ -13,7 +13,7 @@ enum { WIDTH = 800, LETTERS = 114 /* of 7 units */, WORD = 4, LINE_WORDS = 32, S
 
 const char picture_style[] =
     ".picture{font-size:12px}figure.wide{max-width:980px}.wide svg{min-width:640px}\n"
-    "@media print{.wide svg{min-width:0}}\n"
+    "@media print{figure.wide{break-inside:auto}figcaption{break-after:avoid}.wide svg{min-width:0}}\n"
     ".picture .cell{stroke:var(--grid);fill:none}.picture .lane{stroke:var(--paper)}\n"
     ".picture .sector{stroke:var(--ink);fill:none;stroke-width:1.6}.picture .soft{fill-opacity:.22}\n"
     ".picture .bold{font-weight:600}.picture .small{font-size:10px}.picture .on{fill:var(--paper)}\n";
