@@ -12,6 +12,7 @@
 #include "explain.h"
 #include "object.h"
 #include "rungs.h"
+#include "degrees.h"
 #include "diag.h"
 #include "term.h"
 
@@ -317,6 +318,7 @@ exit_code cmd_explain(session *s)
     if (s->opt->tables) return tables(s);
     if (s->opt->operand_count == 0)
         return diag(EXIT_USAGE, "found no rung: give one, as in `tilewright explain r04`, or --tables");
+    if (user_kernel_is_path(s->opt->operands[0])) return explain_file(s, s->opt->operands[0]);
     if (html != NULL && report_form_of(html) != REPORT_PAGE)
         return diag(EXIT_USAGE, "--html %s: explain writes a page: give it another ending, such as .html", html);
     exit_code code = choose_rung(&x, s->opt->operands[0]);

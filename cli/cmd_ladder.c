@@ -2,10 +2,12 @@
  * machine. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include "../lab/devices.h"
 #include "cmd.h"
 #include "curves.h"
+#include "degrees.h"
 #include "page.h"
 #include "rows.h"
 #include "rungs.h"
@@ -36,6 +38,7 @@ typedef struct ladder {
     tw_problem problem;
     rung_list rungs;
     user_kernels user; /* files among the rungs */
+    degrees degrees;   /* what they ask of memory */
     trial trial;
     roofs limits;
     pace rolled, by_default;
@@ -233,6 +236,8 @@ static exit_code finish_row(ladder *l, const row *r, const row_wish *wish)
     compared &= r->outcome == ROW_TIMED;
     if (compared) note_time(l, p, &r->record, wish);
     if (wish->user != NULL && (beside || !default_build)) print_turns(l, r, wish->kernel, beside);
+    if (wish->user != NULL && !default_build && l->size == 0 && r->outcome >= ROW_IMPOSSIBLE)
+        degrees_tell(l->s->text, &l->degrees, wish->user, wish->tile);
     if (r->record.prepare_s > 0 && !default_build)
         fprintf(l->s->text, "  before it, the host transposed B in %s\n", term_seconds(r->record.prepare_s, prepare));
     if (compared && !default_build) note_curves(l, r, wish, label);
@@ -429,7 +434,11 @@ static exit_code ladder_engine(session *s, void *job)
 {
     ladder *l = job;
     exit_code code = EXIT_OK;
-    *l = (ladder){.s = s, .user = l->user, .over_sizes.values = &s->opt->sizes, .over_tiles.values = &s->opt->tiles};
+    *l = (ladder){.s = s,
+                  .user = l->user,
+                  .degrees = l->degrees,
+                  .over_sizes.values = &s->opt->sizes,
+                  .over_tiles.values = &s->opt->tiles};
     const busy_reading begun = busy_now();
     roofs_begin(&l->limits, s->context, &s->device);
     code = check_user_kernel(l, session_dtype(s));
@@ -453,6 +462,7 @@ static exit_code climb_all(session *s)
     static ladder l;
     if (s->opt->skinny) return skinny_ladders(s);
     exit_code code = rungs_read_user(s->opt, &l.user);
+    if (code == EXIT_OK) code = degrees_see(&l.user, &s->opt->tiles, &l.degrees);
     if (code == EXIT_OK)
         code = session_each_engine(s,
                                    l.user.count > 0 ? l.user.items[0].like->engine
@@ -460,6 +470,7 @@ static exit_code climb_all(session *s)
                                                     : "auto",
                                    ladder_engine, &l);
     session_close_device(s); /* which knows the files' texts */
+    free(l.degrees.pairs);
     rungs_free_user(&l.user);
     return code;
 }

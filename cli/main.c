@@ -93,18 +93,18 @@ const command commands[] = {
      "\"rung.clh\" (or \"rung.cuh\"), which is part of the program, and holds one kernel, void mine(PARAMETERS): "
      "exercises/r01_naive.cl is one to start from. Its name selects the launch: r05_mine is launched like r05, "
      "any other name like r01. The file is compiled unchanged, verified like a rung, also with an alpha and a beta, "
-     "and compared with the rung it is "
-     "launched like. What a wrong one computes instead is named, if it is a known mistake. It runs with your "
-     "rights.\n\n"
+     "and compared with the rung it is launched like: its speed, and what it asks of memory, as explain FILE shows "
+     "it. What a wrong one computes instead is named, if it is a known mistake. It runs with your rights.\n\n"
      "A rung that does not fit the shape, type or device is refused with the reason; that is no failure. If every "
      "rung of an engine is refused, the exit status is 3.",
      CMD_LADDER, 0, 0, cmd_ladder},
-    {"explain", "RUNG [OPTION]...", "describe a rung: idea, picture, accesses, bounds, machine code",
+    {"explain", "RUNG|FILE [OPTION]...", "describe a rung: idea, picture, accesses, bounds, machine code",
      "  tilewright explain r04\n"
      "  tilewright explain r01 --element 1,5\n"
      "  tilewright explain r02 --gpu \"GTX 280\" --tile 32\n"
      "  tilewright explain r05 --engine opencl --binary\n"
      "  tilewright explain r02 --html r02.html\n"
+     "  tilewright explain mine.cl --tile 32\n"
      "  tilewright explain --tables\n",
      "Needs no GPU. Shows:\n"
      "- the idea, and what changed from the rung before\n"
@@ -115,6 +115,10 @@ const command commands[] = {
      "beat bound\n"
      "- registers, shared memory and occupancy after compilation\n\n"
      "--html FILE also makes a page of it, without the last point and what this machine measures.\n\n"
+     "Of a file of your own (help ladder says which) it shows the sectors, lines and wavefronts of each request, "
+     "beside those of the rung it is launched like, and says where they differ. The C compiler ($CC, else cc, gcc or "
+     "clang) compiles the text as C, and it runs on this machine in a process of its own, with your rights, for 10 "
+     "seconds at most. Vector types are not judged, nor what of CUDA C is C++.\n\n"
      "--tables shows the tables of the course documents instead.",
      CMD_EXPLAIN, 0, 1, cmd_explain},
     {"report", "RECORDS... -o FILE.html", "make one HTML page from records",

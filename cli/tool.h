@@ -1,12 +1,12 @@
-/* tool.h - runs another program, found on PATH or where CUDA's toolkit lies, without a shell, and hands over what it
- * wrote. */
+/* tool.h - lab/command.h for programs that read a file, found on PATH or where CUDA's toolkit lies. */
 #ifndef TILEWRIGHT_TOOL_H
 #define TILEWRIGHT_TOOL_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include "../lab/command.h"
 
-enum { TOOL_PATH = 1024 };
+enum { TOOL_PATH = COMMAND_PATH };
 
 /* tool_find - its path: folders of PATH that begin at the root, then /usr/local/cuda/bin. */
 bool tool_find(const char *name, char path[TOOL_PATH]);

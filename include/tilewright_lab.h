@@ -96,6 +96,18 @@ TW_API int tw_lab_fits(tw_context *context, const tw_lab_choice *choice, const t
 TW_API tw_status tw_lab_plan_of(tw_context *context, const tw_lab_choice *choice, const tw_problem *problem,
                                 tw_lab_plan *plan);
 
+/* How a GPU row's kernel is launched, and the options that its text is compiled with. */
+typedef struct tw_lab_launch {
+    int64_t grid_x, grid_y;   /* blocks */
+    int threads_x, threads_y; /* of a block */
+    int transposes_b;         /* 1: the host transposes B before */
+    char options[352];        /* "-DTILE=16 ...", separated by spaces */
+} tw_lab_launch;
+
+/* tw_lab_launch_of - plan choice's kernel for any device of its engine, of CUDA one of compute capability 9.0; needs no
+ * device. Returns what tw_lab_plan_of() would; TW_NO_KERNEL for rows of the cpu, which are not launched. */
+TW_API tw_status tw_lab_launch_of(const tw_lab_choice *choice, const tw_problem *problem, tw_lab_launch *launch);
+
 /* What a compiled kernel uses: registers and spilled bytes per thread, shared memory per block; and its occupancy, the
  * share of a multiprocessor's threads that can be resident, 0 to 1. -1: unknown. */
 typedef struct tw_lab_resources {

@@ -52,12 +52,12 @@ static tw_status check_text(const reading *in, size_t bytes)
     return TW_OK;
 }
 
-/* From a comment's or a string's first byte to behind its end. */
-static const char *skip_quiet(const char *at)
+const char *user_kernel_skip(const char *at)
 {
     const char *end;
     if (strncmp(at, "//", 2) == 0) return at + strcspn(at, "\n");
     if (strncmp(at, "/*", 2) == 0) return (end = strstr(at + 2, "*/")) != NULL ? end + 2 : at + strlen(at);
+    if (*at != '"' && *at != '\'') return at;
     for (end = at + 1; *end != *at && *end != '\n' && *end != '\0'; end++)
         if (end[0] == '\\' && end[1] != '\0') end++;
     return *end == *at ? end + 1 : end;
@@ -70,11 +70,10 @@ static tw_status make_bare(reading *in)
     if (in->bare == NULL) return TW_NO_MEMORY;
     memcpy(in->bare, in->text, bytes);
     for (const char *at = in->text; *at != '\0';) {
-        bool quiet = *at == '"' || *at == '\'' || strncmp(at, "//", 2) == 0 || strncmp(at, "/*", 2) == 0;
-        const char *end = quiet ? skip_quiet(at) : at + 1;
-        for (; quiet && at < end; at++)
-            if (*at != '\n') in->bare[at - in->text] = ' ';
-        at = end;
+        const char *end = user_kernel_skip(at);
+        for (const char *c = at; c < end; c++)
+            if (*c != '\n') in->bare[c - in->text] = ' ';
+        at = end > at ? end : at + 1;
     }
     return TW_OK;
 }
@@ -190,9 +189,7 @@ static const char *header_of(const char *engine, const char *line, const char *b
     const char *below = name; /* a copy of a rung includes "../rung.clh" */
     while (strncmp(below, "../", 3) == 0) below += 3;
     snprintf(file, sizeof file, "%s/%s", engine, below);
-    for (const story_text *t = story_texts; t->file != NULL; t++)
-        if (strcmp(t->file, file) == 0) return t->text;
-    return NULL;
+    return story_text_of(file);
 }
 
 /* A #line directive: the next line is that number of that file. */

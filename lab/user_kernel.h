@@ -30,6 +30,9 @@ tw_status user_kernel_read(const char *path, user_kernel *out, char *why, int wh
 tw_status user_kernel_make(const char *path, const char *text, size_t bytes, user_kernel *out, char *why,
                            int why_bytes);
 
+/* user_kernel_skip - from a comment's or a string's first byte to behind its end; at: none begins here. */
+const char *user_kernel_skip(const char *at);
+
 void user_kernel_free(user_kernel *user); /* a zeroed one is fine */
 
 #endif

@@ -113,10 +113,10 @@ void tw_lab_run_resources(const tw_lab_run *run, tw_lab_resources *out)
         run->context->ops->resources(run->context->engine, &run->runnable, out);
 }
 
-/* A device that takes every CUDA row of its compute capability: for compiling without one. */
-static device_facts any_cuda(int sm)
+/* A device that takes every row of this engine; of CUDA's, those of this compute capability. */
+static device_facts any_gpu(const char *engine, int sm)
 {
-    return (device_facts){.engine = "cuda",
+    return (device_facts){.engine = engine,
                           .threads = 1,
                           .copies = true,
                           .addresses = true,
@@ -126,6 +126,19 @@ static device_facts any_cuda(int sm)
                           .tensor_maps = sm >= 90,
                           .local_bytes = 227 << 10,
                           .largest_bytes = INT64_MAX};
+}
+
+/* The plan of a kernel on such a device. */
+static tw_status plan_unseen(const char *engine, int sm, const tw_lab_choice *choice, const tw_problem *problem,
+                             plan *made)
+{
+    tw_problem p;
+    device_facts facts = any_gpu(engine, sm);
+    if (choice == NULL || choice->kernel == NULL || problem == NULL)
+        return fail(TW_BAD_ARGUMENT, "without a device, a kernel and a problem must be named");
+    TRY(problem_load(problem, api_stand_in(problem->align_a), api_stand_in(problem->align_b),
+                     api_stand_in(problem->align_c), &p));
+    return plan_find(&p, &facts, choice, made);
 }
 
 tw_status tw_lab_code_make(tw_context *context, const tw_lab_choice *choice, const tw_problem *problem, int sm, int ptx,
@@ -144,13 +157,26 @@ tw_status tw_lab_code_make(tw_context *context, const tw_lab_choice *choice, con
                         made.row->lab.name);
         return context->ops->code(context->engine, &made, sm, ptx != 0, out);
     }
-    device_facts facts = any_cuda(sm);
-    if (choice == NULL || choice->kernel == NULL || problem == NULL)
-        return fail(TW_BAD_ARGUMENT, "without a device, a kernel and a problem must be named");
-    TRY(problem_load(problem, api_stand_in(problem->align_a), api_stand_in(problem->align_b),
-                     api_stand_in(problem->align_c), &p));
-    TRY(plan_find(&p, &facts, choice, &made));
+    TRY(plan_unseen("cuda", sm, choice, problem, &made));
     return cuda_engine.code(NULL, &made, sm, ptx != 0, out);
+}
+
+tw_status tw_lab_launch_of(const tw_lab_choice *choice, const tw_problem *problem, tw_lab_launch *out)
+{
+    HOLD_CANCELLATION;
+    plan made;
+    const kernel_row *row = choice != NULL && choice->kernel != NULL ? kernel_named(choice->kernel) : NULL;
+    if (row == NULL || out == NULL) return fail(TW_BAD_ARGUMENT, "no kernel of the table is named, or launch is NULL");
+    if (row->gpu.entry == NULL) return fail(TW_NO_KERNEL, "%s is called, not launched", row->lab.name);
+    TRY(plan_unseen(row->lab.engine, 90, choice, problem, &made));
+    *out = (tw_lab_launch){.grid_x = made.gpu.grid_x,
+                           .grid_y = made.gpu.grid_y,
+                           .threads_x = made.gpu.threads_x,
+                           .threads_y = made.gpu.threads_y,
+                           .transposes_b = made.gpu.transposes_b};
+    _Static_assert(sizeof out->options >= sizeof made.gpu.options, "tilewright_lab.h has room for them");
+    memcpy(out->options, made.gpu.options, sizeof made.gpu.options);
+    return TW_OK;
 }
 
 void tw_lab_code_free(tw_lab_code *code)

@@ -2,10 +2,13 @@
  * on any shape, is the one that the model names, in its order; and the totals that the model derives in closed form are
  * those of counting every request.
  *
- * The text that the library holds is compiled as C and run on this machine (host_kernel.h) with every access seen. A
+ * The text that the library holds is compiled as C and run on this machine (lab/host_kernel.h) with every access seen. A
  * model that is changed must fail, which the last cases show. */
 #include "../lab/access/predict.h"
-#include "support/host_kernel.h"
+#include "../lab/host_kernel.h"
+#include "engines/gpu.h"
+#include "plan.h"
+#include "support/changed.h"
 #include "support/tap.h"
 
 #include <math.h>
@@ -30,42 +33,40 @@ typedef struct trace {
 
 static struct {
     trace of[HOST_MOST_THREADS];
-    const host_kernel *kernel;
     const host_run *run;
     const access_launch *model;
-    size_t a_bytes, b_bytes, c_bytes;
     int checked;   /* accesses that were compared */
     int odd_bytes; /* of an access that is neither of 4 bytes nor of 16 */
     bool wrong;
     char why[WHY];
 } seen;
 
-static bool in_range(const void *address, const void *first, size_t bytes)
+static void differs(const host_place *block, int thread, access_kind kind, const char *what, int64_t found,
+                    int64_t expected)
 {
-    return (uintptr_t)address - (uintptr_t)first < bytes;
+    if (seen.wrong) return;
+    seen.wrong = true;
+    snprintf(seen.why, WHY, "block (%u, %u), work-item %d, %s: %s %lld, the model says %lld", block->x, block->y,
+             thread, access_kind_text(kind), what, (long long)found, (long long)expected);
 }
 
-static void see(int thread, const void *address, int bytes, bool store)
+static bool see(void *job, host_place block, int thread, const host_access *access)
 {
-    const host_now *now = seen.kernel->now;
-    const host_run *r = seen.run;
-    event e = {.store = store, .wide = bytes == 16};
-    const char *base = (const char *)r->a;
-    if (in_range(address, r->a, seen.a_bytes))
-        e.operand = LOAD_A;
-    else if (in_range(address, r->b, seen.b_bytes))
-        e.operand = LOAD_B, base = (const char *)r->b;
-    else if (in_range(address, r->c, seen.c_bytes))
-        e.operand = STORE_C, base = (const char *)r->c;
-    else if (in_range(address, now->tiles, (size_t)(now->tiles_end - now->tiles)))
-        e.tile = true, base = now->tiles;
-    else
-        return; /* a work-item's own */
-    e.address = (const char *)address - base;
+    static const access_kind operands[] = {[HOST_A] = LOAD_A, [HOST_B] = LOAD_B, [HOST_C] = STORE_C};
+    event e = {.address = access->address,
+               .tile = access->where == HOST_TILES,
+               .store = access->store,
+               .wide = access->bytes == 16};
+    (void)job;
+    if (access->where == HOST_OUTSIDE) {
+        differs(&block, thread, LOAD_A, "outside of the operands, bytes", access->bytes, 0);
+        return false;
+    }
+    if (!e.tile) e.operand = operands[access->where];
     trace *t = &seen.of[thread];
-    if (bytes != 4 && bytes != 16) {
-        seen.odd_bytes = bytes;
-        return;
+    if (access->bytes != 4 && access->bytes != 16) {
+        seen.odd_bytes = access->bytes;
+        return true;
     }
     if (t->count + 4 > t->room) {
         t->room = t->room == 0 ? 256 : 2 * t->room;
@@ -73,10 +74,11 @@ static void see(int thread, const void *address, int bytes, bool store)
         if (t->events == NULL) exit(1);
     }
     /* What is read again at once stays in a register: the compiler of a device sees that too. */
-    if (!store && t->count > 0 && e.tile && t->events[t->count - 1].tile && !t->events[t->count - 1].store &&
+    if (!e.store && t->count > 0 && e.tile && t->events[t->count - 1].tile && !t->events[t->count - 1].store &&
         t->events[t->count - 1].address == e.address)
-        return;
-    for (int w = 0; w < bytes / 4; w++, e.address += 4) t->events[t->count++] = e;
+        return true;
+    for (int w = 0; w < access->bytes / 4; w++, e.address += 4) t->events[t->count++] = e;
+    return true;
 }
 
 /* ---- what the model says they touch ---- */
@@ -143,15 +145,6 @@ static bool next_word(const trace *t, access_kind kind, int64_t a_base, int64_t 
     return false;
 }
 
-static void differs(const host_place *block, int thread, access_kind kind, const char *what, int64_t found,
-                    int64_t expected)
-{
-    if (seen.wrong) return;
-    seen.wrong = true;
-    snprintf(seen.why, WHY, "block (%u, %u), work-item %d, %s: %s %lld, the model says %lld", block->x, block->y,
-             thread, access_kind_text(kind), what, (long long)found, (long long)expected);
-}
-
 /* One work-item's accesses of one kind, in order, as far as they were compared. */
 typedef struct reader {
     const access_launch *l;
@@ -189,7 +182,7 @@ static void compare_kind(reader *r)
     for (int i = 0; i < l->rows; i++) {
         const access_row *row = l->row[i];
         if (row->kind != r->kind || row->parts) continue;
-        access_place loops = access_loops(l, row), v = access_block(l, r->block.x + r->block.y * seen.kernel->grid.x);
+        access_place loops = access_loops(l, row), v = access_block(l, r->block.x + r->block.y * seen.run->grid.x);
         for (v.t = 0; v.t < loops.t; v.t++)
             for (v.p = 0; v.p < loops.p; v.p++)
                 for (v.e = 0; v.e < loops.e; v.e++) {
@@ -205,9 +198,10 @@ static void compare_kind(reader *r)
         differs(&r->block, r->thread, r->kind, "one access more, of byte", found, -1);
 }
 
-static void compare_block(host_place block)
+static void compare_block(void *job, host_place block, const char *tiles)
 {
     const access_launch *l = seen.model;
+    (void)job, (void)tiles;
     reader r = {.l = l, .block = block};
     find_tiles(l, &r.a_base, &r.b_base);
     if (!has_kind(l, STORE_B_TILE)) r.b_base = -1;
@@ -265,9 +259,9 @@ static bool compare_shape(const subject *s, host_kernel *kernel, const tw_proble
         return false;
     }
     if (p->gpu.transposes_b) stored.ldb = x->k;
-    seen.a_bytes = 4 * elements(x->m, x->k, x->lda), seen.b_bytes = 4 * elements(x->k, x->n, stored.ldb),
-    seen.c_bytes = 4 * elements(x->m, x->n, x->ldc);
-    float *a = calloc(1, seen.a_bytes), *b = calloc(1, seen.b_bytes), *c = calloc(1, seen.c_bytes);
+    const size_t a_bytes = 4 * elements(x->m, x->k, x->lda), b_bytes = 4 * elements(x->k, x->n, stored.ldb),
+                 c_bytes = 4 * elements(x->m, x->n, x->ldc);
+    float *a = calloc(1, a_bytes), *b = calloc(1, b_bytes), *c = calloc(1, c_bytes);
     if (a == NULL || b == NULL || c == NULL) exit(1);
     host_run run = {.m = (int)x->m,
                     .n = (int)x->n,
@@ -279,10 +273,14 @@ static bool compare_shape(const subject *s, host_kernel *kernel, const tw_proble
                     .lda = x->lda,
                     .ldb = stored.ldb,
                     .ldc = x->ldc,
+                    .a_bytes = a_bytes,
+                    .b_bytes = b_bytes,
+                    .c_bytes = c_bytes,
+                    .grid = {(unsigned)p->gpu.grid_x, (unsigned)p->gpu.grid_y, 1},
+                    .size = {(unsigned)p->gpu.threads_x, (unsigned)p->gpu.threads_y, 1},
                     .note = see,
                     .after_block = compare_block};
-    kernel->grid = (host_place){(unsigned)p->gpu.grid_x, (unsigned)p->gpu.grid_y, 1};
-    seen.kernel = kernel, seen.run = &run, seen.model = &model;
+    seen.run = &run, seen.model = &model;
     int64_t grid_x = model.group_m > 0 ? model.grid_x * model.grid_y : model.grid_x,
             grid_y = model.group_m > 0 ? 1 : model.grid_y;
     bool same_launch = grid_x == p->gpu.grid_x && grid_y == p->gpu.grid_y && model.block_x == p->gpu.threads_x &&
@@ -301,10 +299,10 @@ static bool compare_shape(const subject *s, host_kernel *kernel, const tw_proble
 static char *text_of(const subject *s)
 {
     const char *text = gpu_source(s->row->lab.file), *by_value = "*(const float4 *)&B(p0 + p, j)";
-    char *made = strstr(text, by_value) != NULL ? host_replace(text, by_value, "load4(&B(p0 + p, j), 4)", 1)
+    char *made = strstr(text, by_value) != NULL ? changed_text(text, by_value, "load4(&B(p0 + p, j), 4)", 1)
                                                 : strdup(text);
     if (s->from == NULL || made == NULL) return made;
-    char *changed = host_replace(made, s->from, s->to, 1);
+    char *changed = changed_text(made, s->from, s->to, 1);
     free(made);
     return changed;
 }
@@ -322,10 +320,12 @@ static bool compare(const subject *s)
         plan p;
         if (plan_find(&x, &facts, &choice, &p) != TW_OK) return snprintf(seen.why, WHY, "%.250s", tw_error_text()) < 0;
         if (!built || is_wide(s->row)) { /* WIDE is the problem's */
-            char log[512];
+            char log[HOST_WHY];
+            int library;
             if (built) host_close(&kernel);
             char *text = text_of(s);
-            built = text != NULL && host_build(&p, text, &kernel, log);
+            built = text != NULL && host_compile(facts.engine, p.gpu.options, text, &library, log) == HOST_BUILT &&
+                    host_load(library, p.gpu.source.entry, &kernel, log);
             free(text);
             if (!built) return snprintf(seen.why, WHY, "%.250s", log) < 0;
         }

@@ -1,14 +1,17 @@
 /* test_broken.c - a wrong kernel is caught: copies of opencl/ladder/r04_banks.cl, each broken in one way, against both
  * oracles.
  *
- * A copy is the text of the kernel with one change. It runs on this machine, compiled as C (host_kernel.h), and on the
+ * A copy is the text of the kernel with one change. It runs on this machine, compiled as C (lab/host_kernel.h), and on the
  * first OpenCL device, if there is one, through the API itself, since the library runs no kernel but its own. The
  * unbroken copy must pass, and so must one that is off by half of what rounding may do; all others must be refused. */
 #include <math.h>
 
+#include "../lab/host_kernel.h"
+#include "engines/gpu.h"
 #include "engines/opencl/cl_api.h"
-#include "support/host_kernel.h"
 #include "oracle.h"
+#include "plan.h"
+#include "support/changed.h"
 #include "support/tap.h"
 
 enum {
@@ -186,10 +189,15 @@ static bool run_text(bool on_host, const plan *p, const char *text, const oracle
                           (const size_t[]){((M - 1) * LDA + K) * 4, ((K - 1) * LDB + N) * 4, ((M - 1) * LDC + N) * 4},
                           why);
     host_kernel kernel;
-    if (!host_build(p, text, &kernel, why)) return false;
-    host_launch(&kernel, &run);
+    int library;
+    run.grid = (host_place){(unsigned)p->gpu.grid_x, (unsigned)p->gpu.grid_y, 1};
+    run.size = (host_place){(unsigned)p->gpu.threads_x, (unsigned)p->gpu.threads_y, 1};
+    if (host_compile("opencl", p->gpu.options, text, &library, why) != HOST_BUILT ||
+        !host_load(library, p->row->gpu.entry, &kernel, why))
+        return false;
+    bool ran = host_launch(&kernel, &run);
     host_close(&kernel);
-    return true;
+    return ran;
 }
 
 /* The bound of C[ROW, COL], as the oracle's verdict on a C that is far off there tells it. */
@@ -213,7 +221,7 @@ static bool judged_right(bool on_host, const fault *f, oracle_kind kind, char wh
     x.dtype_c = TW_F32, x.lda = LDA, x.ldb = LDB, x.ldc = LDC, x.alpha = f->alpha, x.beta = f->beta,
     x.align_a = x.align_b = x.align_c = 4;
     const char *original = gpu_source("opencl/ladder/r04_banks.cl");
-    char *text = f->from != NULL ? host_replace(original, f->from, f->to, 1) : strdup(original);
+    char *text = f->from != NULL ? changed_text(original, f->from, f->to, 1) : strdup(original);
     snprintf(why, 512, "the text to be changed is not there");
     if (text == NULL || plan_find(&x, &device, &choice, &p) != TW_OK || oracle_make(&x, kind, 7, 0, &o) != TW_OK)
         return false;

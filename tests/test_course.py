@@ -10,6 +10,7 @@ PROGRAM is the path of the program ($TILEWRIGHT without it). Prints TAP. Needs n
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -30,8 +31,9 @@ def shell(command):
     return subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=600, env=clean_environment())
 
 
-def run(*words):
-    return subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True, timeout=600, env=clean_environment())
+def run(*words, **env):
+    """Without a C compiler, which saves the time that judging accesses takes."""
+    return subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True, timeout=600, env=clean_environment(**{"CC": "/nonexistent/cc", **env}))
 
 
 def plain(text):
@@ -53,6 +55,8 @@ def need_lanes():
     with open(os.path.join(BUILD, "CMakeCache.txt"), encoding="utf-8") as cache:
         if re.search(r"^TILEWRIGHT_SANITIZE:.*=.", cache.read(), re.M):
             raise Skip("sanitizers do not follow work-items from stack to stack")
+    if not any(shutil.which(name) for name in ("cc", "gcc", "clang")):
+        raise Skip("no C compiler is here")
 
 
 # ---- the page's commands ----------------------------------------------------------------------------------------------
@@ -76,7 +80,7 @@ def promised(command, promises):
         need_opencl()
     if "explain" in small and "--engine opencl --binary" in small:
         need_opencl()
-    if "test_lanes" in small:
+    if re.search(r"explain \w+\.cl", small) or re.search(r"right, (but|and) ", str(promises)):
         need_lanes()
     if " report " in small and run("report", "none", "-o", "none.html").returncode == 2:
         raise Skip("built without jansson")
@@ -105,7 +109,6 @@ def prepare():
     """The clone's folders as the commands name them, and the files that its sed and cp lines make: each must change something."""
     os.mkdir("build")
     os.symlink(PROGRAM, "build/tilewright")
-    os.symlink(os.path.join(BUILD, "tests"), "build/tests")
     for folder in ("kernels", "exercises", "results"):
         os.symlink(os.path.join(ROOT, folder), folder)
     for command, _, mark in commands():
@@ -236,6 +239,7 @@ def the_solution_is_r01():
     assert [r["rung"] for r in rows] == ["r01_naive", "r01_naive", "own:filled.cl", "own:filled.cl"], rows
     assert all(r["verified"] == "exact+bound" for r in rows), rows
     assert [r["build"] for r in rows] == ["rolled", "default"] * 2, rows
+    assert done.stdout.count("  its accesses were not judged: CC names no C compiler that is here\n") == 1, done.stdout
 
 
 @case
@@ -478,6 +482,97 @@ def a_kernel_that_leaves_its_memory():
     assert done.returncode == 8, (done.returncode, done.stderr)
     assert "far.cl: the kernel touched memory that is not its own" in done.stderr, done.stderr
     assert not [x for x in os.listdir(".") if x.startswith(("far.html", ".far"))], os.listdir(".")
+
+
+# ---- what a file asks of memory -----------------------------------------------------------------------------------------
+
+def judged(*words, **env):
+    """As run(), with the compiler that is here; nothing may be left in TMPDIR, whose name is a trap for shells."""
+    os.makedirs("t m';$(touch trap)", exist_ok=True)
+    done = run(*words, CC=env.pop("CC", ""), TMPDIR=os.path.abspath("t m';$(touch trap)"), **env)
+    assert os.listdir("t m';$(touch trap)") == [] and not os.path.exists("trap"), os.listdir(".")
+    return done
+
+
+def changed(engine, rung, *changes):
+    ending = {"opencl": "cl", "cuda": "cu"}[engine]
+    with open(os.path.join(ROOT, "kernels", engine, "ladder", f"{rung}.{ending}"), encoding="utf-8") as file:
+        text = file.read()
+    for old, new in changes:
+        assert old in text, (rung, old)
+        text = text.replace(old, new)
+    return text
+
+
+CONFLICT = (" b_tile[ty][tx] = b_p", " b_tile[tx][ty] = b_p"), ("b_tile[p][tx], sum", "b_tile[tx][p], sum")
+
+
+@case
+def explain_sees_what_a_file_asks():
+    need_lanes()
+    for engine, ending in (("opencl", "cl"), ("cuda", "cu")):
+        done = judged("explain", write("turned." + ending, changed(engine, "r04_banks", *CONFLICT)), "--json", "-")
+        found = json.loads(done.stdout)
+        assert done.returncode == 0 and done.stdout.count("\n") == 1, (done.stdout, done.stderr)
+        assert (found["engine"], found["launched_like"], found["tile"], found["k"], found["differences"]) == (engine, "r04_banks", 16, 48, 2), found
+        assert [found[x + "read_of_b_tile_wavefronts"] for x in ("", "rung_")] == [8, 1] and found["load_of_b_sectors"] == 4, found
+        for line in ("store of B's tile takes", "read of B's tile takes"):
+            assert f"\n{line} 8 wavefronts a request where r04_banks takes 1: bank conflict\n" in done.stderr, done.stderr
+    same = judged("explain", write("same.cl", changed("opencl", "r05_outer")))
+    assert same.returncode == 0 and same.stdout.endswith("\nas r05_outer\n"), (same.stdout, same.stderr)
+    tiled = judged("explain", write("tiled.cl", changed("opencl", "r03_coalesced", ("void r03_coalesced(", "void r01_tiled("))))
+    for line in ("load of A asks 4 sectors a request where r01_naive asks 2", "read of B's tile happens 48 times per thread, in r01_naive never; with bank conflicts",
+                 "a work-item meets 6 barriers where r01_naive meets 0"):
+        assert f"\n{line}\n" in tiled.stdout, tiled.stdout
+
+
+@case
+def explain_says_why_a_file_cannot_be_seen():
+    need_lanes()
+    text = changed("opencl", "r04_banks")
+    line = 1 + text[:text.index("float sum")].count("\n")
+    files = {"word.cl": (text.replace("float sum", "nonsense sum"), 4, f"word.cl:{line}:"), "trap.cl": (text.replace("float sum = 0;", "float sum = 0; __builtin_trap();"), 8, "crashed: signal "),
+             "far.cl": (text.replace("&C(i, j)", "&c[(long)1 << 44]"), 8, "writes memory outside of A, B, C and the tiles"), "empty.cl": ("", 6, "is empty"),
+             "wrong.cl": (text.replace("p < TILE", "p < TILE - 1"), 1, "wrong where each work-item runs as far as it can: C[0, 0] is ")}
+    for name, (content, status, says) in files.items():
+        done = judged("explain", write(name, content))
+        assert done.returncode == status and says in done.stderr and done.stdout == "" and done.stderr.count("\n") == 1, (name, done.returncode, done.stdout, done.stderr)
+    path = write("fine.cl", text)
+    for env, says in (({"PATH": ""}, "no C compiler is here"), ({"CC": "/nonexistent/cc -O0"}, "CC names no C compiler that is here")):
+        done = judged("explain", path, "--json", "-", **env)
+        assert done.returncode == 4 and says in done.stderr and says in json.loads(done.stdout)["no_model"], (done.stdout, done.stderr)
+    outer = write("outer.cl", changed("opencl", "r05_outer"))
+    for words, says in (((path, "--binary"), "a file takes --tile and --json"), ((path, "--tile", "64"), "a GPU rung takes 8, 16 or 32"), ((outer, "--tile", "16"), "r05_outer, which has no tile edge to choose")):
+        done = judged("explain", *words)
+        assert done.returncode == 2 and says in done.stderr, (words, done.stderr)
+
+
+@case
+def hostile_names_of_files_are_names():
+    need_lanes()
+    text = changed("opencl", "r04_banks", *CONFLICT)
+    for name in ("a \"b\" 'c';$(touch trap) `touch trap` %s\\.cl", "./-o.cl", "line\nbreak\t\x1b[31m.cl"):
+        done = judged("explain", write(name, text))
+        assert done.returncode == 0 and "takes 8 wavefronts" in done.stdout and "\x1b" not in done.stdout, (name, done.stdout, done.stderr)
+        done = judged("explain", write(name, text.replace("float sum", "nonsense sum")))
+        assert done.returncode == 4 and done.stderr.count("\n") == 1 and "\x1b" not in done.stderr, (name, done.returncode, done.stderr)
+
+
+@case
+def the_ladder_judges_the_accesses_of_a_file():
+    need_opencl()
+    need_lanes()
+    write("turned.cl", changed("opencl", "r04_banks", *CONFLICT))
+    write("same.cl", changed("opencl", "r04_banks"))
+    write("wrong.cl", changed("opencl", "r04_banks", CONFLICT[0]))
+    write("vector.cl", changed("opencl", "r04_banks", ("float sum = 0;", "float2 sums = 0; float sum = sums.x;")))
+    done = judged("ladder", "--samples", 1, "--rung", "turned.cl,same.cl,wrong.cl,vector.cl", "--tile", "16,32", "--size", 32)
+    told = [x.strip() for x in done.stdout.splitlines() if re.match(r"  (right,|its accesses)", x)]
+    expected = []
+    for most in (8, 32):
+        expected += [f"right, but {what} of B's tile takes {most} wavefronts a request where r04_banks takes 1: bank conflict" for what in ("store", "read")]
+        expected += ["right, and its accesses are those of r04_banks", "its accesses were not judged: it does not compile as C: "]
+    assert done.returncode == 1 and len(told) == 8 and all(x.startswith(y) for x, y in zip(told, expected)), (done.stdout, done.stderr)
 
 
 @case

@@ -1,8 +1,8 @@
 /* test_lanes.c - no lookalikes: what each rung of both GPU ladders asks of memory, lane by lane, is what the rung is
  * said to ask.
  *
- * The text of the kernel that the library holds is compiled as C and run on this machine (host_kernel.h); each access
- * of one inner group is seen with its address. The i-th accesses of 32 neighbouring work-items make one request of a
+ * The text of the kernel that the library holds is compiled as C and run on this machine (lab/lanes.h); each access of
+ * one inner group is seen with its address. The i-th accesses of 32 neighbouring work-items make one request of a
  * warp. From its addresses follow
  *   sectors and lines   32 and 128 bytes of global memory
  *   wavefronts          passes through the 32 banks of shared memory: the most different words that one bank has to
@@ -10,23 +10,22 @@
  *   transactions        of a half-warp on compute capability 1.0 and 1.1 (64 bytes in order, else one each) and on 1.2
  *                       and 1.3 (segments of 128 bytes); conflicts in 16 banks
  * and must be the degrees below, for every request. No subscript stands here: a kernel whose access changes fails,
- * which the last cases show with texts that were changed. The product is checked too, so that it is the kernel that
- * ran.
- *
- *     test_lanes FILE.cl [T]      the same figures of a reader's own kernel (lab/user_kernel.h), as they are */
-#include "../lab/access/access.h"
-#include "../lab/user_kernel.h"
-#include "support/host_kernel.h"
-#include "support/tap.h"
+ * which cases with texts that were changed show. The product is checked too, so that it is the kernel that ran. */
+#include <sys/stat.h>
 
-enum { WARP = ACCESS_WARP, HALF = 16, MOST_EVENTS = 2048, LD = 160 };
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../lab/lanes.h"
+#include "engines/gpu.h"
+#include "support/changed.h"
+#include "support/tap.h"
+#include "table.h"
 
 /* What is said of one access. global: sectors, lines and bytes used of a warp's request; shared: wavefronts. old: a
  * half-warp on compute capability 1.x (T = 16), global: transactions on 1.0 and 1.2, shared: conflicts in 16 banks; 0:
  * nothing is said. */
-typedef struct degree {
-    int sectors, lines, used, wavefronts;
-} degree;
+typedef lanes_degree degree;
 typedef struct said {
     const char *rungs; /* each followed by a space */
     access_kind what;
@@ -99,123 +98,6 @@ static bool names(const char *rungs, const char *rung)
     return found != NULL && found[strlen(rung)] == ' ';
 }
 
-/* ---- requests and their degrees, by the rules of lab/access/access.c ---- */
-
-static degree degree_of(access_kind what, const int64_t address[WARP])
-{
-    access_cost now = access_price(ERA_NOW, what, address, 1);
-    if (!access_is_global(what)) return (degree){.wavefronts = (int)now.transactions};
-    return (degree){(int)now.transactions, (int)now.lines, (int)now.used, 0};
-}
-
-/* Transactions or conflicts of a warp's first half. */
-static int of_half(access_era era, access_kind what, const int64_t address[WARP])
-{
-    int64_t half[WARP];
-    for (int i = 0; i < WARP; i++) half[i] = i < HALF ? address[i] : -1;
-    return (int)access_price(era, what, half, 1).transactions;
-}
-
-/* ---- one inner group, seen ---- */
-
-typedef struct event {
-    int64_t address;  /* within its operand, or within the tiles */
-    signed char what; /* access_kind; -1: tile memory, whose kind is not known yet */
-    bool store;
-} event;
-
-static struct {
-    const host_kernel *kernel;
-    const host_run *run;
-    size_t c_bytes;
-    event events[HOST_MOST_THREADS][MOST_EVENTS];
-    int count[HOST_MOST_THREADS];
-    bool too_many;
-} seen;
-
-static bool in_range(const void *address, const void *first, size_t bytes)
-{
-    return (uintptr_t)address - (uintptr_t)first < bytes;
-}
-
-static void see(int thread, const void *address, int bytes, bool store)
-{
-    const host_now *now = seen.kernel->now;
-    const host_run *r = seen.run;
-    event e = {.store = store};
-    if (now->block.x != 1 || now->block.y != 1) return;
-    if (in_range(address, r->a, LD * LD * 4))
-        e.what = LOAD_A, e.address = (int64_t)((const char *)address - (const char *)r->a);
-    else if (in_range(address, r->b, 4 * LD * LD * 4))
-        e.what = LOAD_B, e.address = (int64_t)((const char *)address - (const char *)r->b);
-    else if (in_range(address, r->c, seen.c_bytes))
-        e.what = STORE_C, e.address = (int64_t)((const char *)address - (const char *)r->c);
-    else if (in_range(address, now->tiles, (size_t)(now->tiles_end - now->tiles)))
-        e.what = -1, e.address = (int64_t)((const char *)address - now->tiles);
-    else
-        return; /* a work-item's own */
-    if (seen.count[thread] == MOST_EVENTS || bytes != 4)
-        seen.too_many = true;
-    else
-        seen.events[thread][seen.count[thread]++] = e;
-}
-
-/* Elements of A are negative, of B positive: what lies in a tile's word after the group has run says whose tile it
- * is. */
-static void name_tiles(host_place block)
-{
-    if (block.x != 1 || block.y != 1) return;
-    for (int t = 0; t < HOST_MOST_THREADS; t++)
-        for (int i = 0; i < seen.count[t]; i++) {
-            event *e = &seen.events[t][i];
-            if (e->what != -1) continue;
-            bool a = *(const float *)(seen.kernel->now->tiles + e->address) < 0;
-            e->what = (signed char)(e->store ? (a ? STORE_A_TILE : STORE_B_TILE) : (a ? READ_A_TILE : READ_B_TILE));
-        }
-}
-
-/* What was seen of one kind of access: the degree if all requests agree. */
-typedef struct summary {
-    int per_thread, requests, old[2];
-    degree at;
-} summary;
-
-static bool summarise(int threads, summary out[ACCESS_KINDS], char why[256])
-{
-    memset(out, 0, ACCESS_KINDS * sizeof *out);
-    for (int first = 0; first < threads; first += WARP)
-        for (int i = 0; i < seen.count[first]; i++) {
-            const event *lead = &seen.events[first][i];
-            summary *s = &out[(int)lead->what];
-            int64_t address[WARP];
-            for (int lane = 0; lane < WARP; lane++) {
-                const event *e = &seen.events[first + lane][i];
-                if (seen.count[first + lane] != seen.count[first] || e->what != lead->what || e->store != lead->store) {
-                    snprintf(why, 256, "lanes of one warp part ways in an inner group");
-                    return false;
-                }
-                address[lane] = e->address;
-            }
-            if (lead->what <= LOAD_B && lead->store) {
-                snprintf(why, 256, "A or B is written");
-                return false;
-            }
-            access_kind what = (access_kind)lead->what;
-            degree d = degree_of(what, address);
-            int old[2] = {of_half(ERA_1_0, what, address),
-                          access_is_global(what) ? of_half(ERA_1_2, what, address) : 0};
-            if (s->requests++ == 0) s->at = d, s->old[0] = old[0], s->old[1] = old[1];
-            if (memcmp(&s->at, &d, sizeof d) != 0 || s->old[0] != old[0] || s->old[1] != old[1]) {
-                snprintf(why, 256, "requests of one kind differ: %s has %d sectors, %d wavefronts, then %d, %d",
-                         access_kind_text((access_kind)lead->what), s->at.sectors, s->at.wavefronts, d.sectors,
-                         d.wavefronts);
-                return false;
-            }
-            if (first == 0) s->per_thread++;
-        }
-    return true;
-}
-
 /* ---- one kernel ---- */
 
 typedef struct subject {
@@ -223,98 +105,57 @@ typedef struct subject {
     int tile;
     const char *from[2], *to[2]; /* changes of its text */
     const char *options;         /* more of them */
-    const tw_lab_source *source; /* not NULL: the text, launched like the row */
 } subject;
 
-static const device_facts device = {
-    .sm = 90, .most_threads = 1024, .local_bytes = 48 << 10, .largest_bytes = (int64_t)1 << 40, .threads = 1};
+static void nothing(void) {}
+
+static const bench_hooks no_hooks = {.hold = nothing, .release = nothing, .forked = nothing};
 
 /* The text with its changes; NULL where one does not apply. */
 static char *text_of(const subject *s)
 {
-    char *text = strdup(s->source != NULL ? s->source->text : gpu_source(s->row->lab.file));
+    char *text = strdup(gpu_source(s->row->lab.file));
     for (int i = 0; i < 2 && s->from[i] != NULL && text != NULL; i++) {
-        char *changed = host_replace(text, s->from[i], s->to[i], 1);
+        char *changed = changed_text(text, s->from[i], s->to[i], 1);
         free(text);
         text = changed;
     }
     return text;
 }
 
-/* Build and run; the summary of an inner group. k is three tiles deep, and the grid 3 x 3 groups. */
-static bool look(const subject *s, plan *p, summary found[ACCESS_KINDS], char why[256])
+/* Build and run; all requests of a kind must be of one degree. */
+static bool look(const subject *s, lanes *found, char why[256])
 {
-    static float a[LD * LD] __attribute__((aligned(256))), b[4 * LD * LD] __attribute__((aligned(256)));
-    static float c[LD * 640] __attribute__((aligned(256)));
-    char log[512];
-    host_kernel kernel;
-    device_facts facts = device;
-    facts.engine = s->row->lab.engine;
-    int block_m = s->row->lab.tile_m > 1 ? s->row->lab.tile_m : s->tile,
-        block_n = s->row->lab.tile_n > 1 ? s->row->lab.tile_n : s->tile;
-    int k = s->row->lab.skinny ? s->tile : 3 * s->tile;
-    tw_problem x = tw_problem_make(TW_F32, TW_N, TW_N, 3 * block_m, 3 * block_n, k);
-    tw_lab_choice choice = {
-        .kernel = s->row->lab.name, .tile = s->row->lab.default_tile > 0 ? s->tile : 0, .source = s->source};
-    x.dtype_c = TW_F32, x.align_a = x.align_b = x.align_c = 256;
-    if (!s->row->lab.skinny) x.lda = LD; /* the A of NVIDIA Best Practices is T wide */
-    x.ldb = x.ldc = 640;
-    if (plan_find(&x, &facts, &choice, p) != TW_OK) {
-        snprintf(why, 256, "%.250s", tw_error_text());
-        return false;
-    }
-    if (p->gpu.transposes_b) x.ldb = LD;
-    /* rows and columns differ: a swap shows */
-    for (int i = 0; i < LD * LD; i++) a[i] = (float)-(1 + (i * 7 + i / LD) % 5);
-    for (int i = 0; i < 4 * LD * LD; i++) b[i] = (float)(1 + i * 11 % 7);
-    if (s->options != NULL) strncat(p->gpu.options, s->options, sizeof p->gpu.options - strlen(p->gpu.options) - 1);
     char *text = text_of(s);
-    if (text == NULL) {
-        snprintf(why, 256, "the text to be changed is not there");
+    const tw_lab_source source = {.file = s->row->lab.file, .entry = s->row->gpu.entry, .text = text};
+    snprintf(why, 256, "the text to be changed is not there");
+    if (text == NULL) return false;
+    lanes_see(&(lanes_question){.kernel = &s->row->lab,
+                                .source = &source,
+                                .tile = s->row->lab.default_tile > 0 ? s->tile : 0,
+                                .options = s->options,
+                                .hooks = &no_hooks},
+              found);
+    free(text);
+    snprintf(why, 256, "%.255s", found->why);
+    if (found->outcome != LANES_SEEN) return false;
+    for (int kind = 0; kind < ACCESS_KINDS; kind++) {
+        const lanes_kind *f = &found->of[kind];
+        if (f->alike == f->requests) continue;
+        snprintf(why, 256, "requests of one kind differ: %s has %d sectors, %d wavefronts in %d of %d requests",
+                 access_kind_text((access_kind)kind), f->at.sectors, f->at.wavefronts, f->alike, f->requests);
         return false;
     }
-    bool built = host_build(p, text, &kernel, log);
-    free(text);
-    snprintf(why, 256, "%.255s", log);
-    host_run run = {.m = (int)x.m,
-                    .n = (int)x.n,
-                    .k = k,
-                    .alpha = 1,
-                    .a = a,
-                    .b = b,
-                    .c = c,
-                    .lda = x.lda,
-                    .ldb = x.ldb,
-                    .ldc = x.ldc,
-                    .note = see,
-                    .after_block = name_tiles};
-    if (!built) return false;
-    seen.kernel = &kernel, seen.run = &run, seen.c_bytes = sizeof c, seen.too_many = false;
-    memset(seen.count, 0, sizeof seen.count);
-    memset(c, 0, sizeof c);
-    host_launch(&kernel, &run);
-    bool right = !seen.too_many;
-    if (!right) snprintf(why, 256, "accesses that are not of 4 bytes, or more than %d", (int)MOST_EVENTS);
-    for (int i = 0; right && i < x.m; i++)
-        for (int j = 0; right && j < x.n; j++) {
-            float sum = 0;
-            for (int q = 0; q < k; q++)
-                sum += a[i * x.lda + q] * (p->gpu.transposes_b ? b[j * x.ldb + q] : b[q * x.ldb + j]);
-            right = c[i * x.ldc + j] == sum;
-            if (!right) snprintf(why, 256, "C[%d, %d] is %g, expected %g", i, j, c[i * x.ldc + j], sum);
-        }
-    right = right && summarise((int)(kernel.size.x * kernel.size.y), found, why);
-    host_close(&kernel);
-    return right;
+    return true;
 }
 
 /* Does what was seen agree with what is said? With old: of compute capability 1.x. */
-static bool agrees(const subject *s, const summary *found, bool old, char why[256])
+static bool agrees(const subject *s, const lanes *found, bool old, char why[256])
 {
     int at = s->tile == 32, tiles = s->row->lab.skinny ? 1 : 3;
     for (int what = 0; what < ACCESS_KINDS; what++) {
         const said *is = NULL;
-        const summary *f = &found[what];
+        const lanes_kind *f = &found->of[what];
         for (size_t i = 0; i < sizeof table / sizeof *table && is == NULL; i++)
             if ((int)table[i].what == what && names(table[i].rungs, s->row->lab.rung)) is = &table[i];
         int count = is != NULL ? is->per_tile[at] * tiles + is->outside : 0;
@@ -341,15 +182,15 @@ static bool agrees(const subject *s, const summary *found, bool old, char why[25
     return true;
 }
 
-static bool barriers_agree(const subject *s, char why[256])
+static bool barriers_agree(const subject *s, const lanes *found, char why[256])
 {
     int tiles = s->row->lab.skinny ? 1 : 3;
     for (size_t i = 0; i < sizeof barriers / sizeof *barriers; i++) {
         if (!names(barriers[i].rungs, s->row->lab.rung)) continue;
         int whole = barriers[i].per_tile * tiles + barriers[i].outside, warp = barriers[i].warp;
-        if (host.barriers[0] == whole && host.barriers[1] == warp) return true;
-        snprintf(why, 256, "%d barriers of the group and %d of a warp, expected %d and %d", host.barriers[0],
-                 host.barriers[1], whole, warp);
+        if (found->barriers[0] == whole && found->barriers[1] == warp) return true;
+        snprintf(why, 256, "%d barriers of the group and %d of a warp, expected %d and %d", found->barriers[0],
+                 found->barriers[1], whole, warp);
     }
     return false;
 }
@@ -357,8 +198,7 @@ static bool barriers_agree(const subject *s, char why[256])
 static void rung_case(const subject *s)
 {
     char why[256] = "nothing is said about its barriers", name[128];
-    summary found[ACCESS_KINDS];
-    plan p;
+    lanes found;
     /* OpenCL's s2 waits for its warp alone where there are sub-groups. */
     subject with = *s;
     if (strcmp(s->row->lab.name, "opencl_f32_s2_shared_a") == 0)
@@ -368,14 +208,15 @@ static void rung_case(const subject *s)
         if (host_why_not() != NULL)
             tap_skip(host_why_not());
         else
-            tap_result(look(&with, &p, found, why) && agrees(&with, found, false, why) && barriers_agree(&with, why),
+            tap_result(look(&with, &found, why) && agrees(&with, &found, false, why) &&
+                           barriers_agree(&with, &found, why),
                        "%s", why);
     }
     if (s->tile == 16 && tap_case("%s lanes of compute capability 1.x", name)) {
         if (host_why_not() != NULL)
             tap_skip(host_why_not());
         else
-            tap_result(look(&with, &p, found, why) && agrees(&with, found, true, why), "%s", why);
+            tap_result(look(&with, &found, why) && agrees(&with, &found, true, why), "%s", why);
     }
 }
 
@@ -384,15 +225,14 @@ static void rung_case(const subject *s)
 static void changed_case(const char *about, const subject *s, access_kind what, degree expected)
 {
     char why[256] = "";
-    summary found[ACCESS_KINDS];
-    plan p;
+    lanes found;
     if (!tap_case("%s T=%d changed: %s", s->row->lab.name, s->tile, about)) return;
     if (host_why_not() != NULL) {
         tap_skip(host_why_not());
         return;
     }
-    bool looked = look(s, &p, found, why), refused = looked && !agrees(s, found, false, why);
-    const degree *d = &found[what].at;
+    bool looked = look(s, &found, why), refused = looked && !agrees(s, &found, false, why);
+    const degree *d = &found.of[what].at;
     if (looked && memcmp(d, &expected, sizeof expected) != 0) {
         snprintf(why, sizeof why, "%s: %d sectors in %d lines, %d bytes used, %d wavefronts",
                  access_kind_text((access_kind)what), d->sectors, d->lines, d->used, d->wavefronts);
@@ -431,50 +271,66 @@ static void changed_cases(const char *engine)
 #undef ROW
 }
 
-/* ---- a reader's own kernel ---- */
+/* ---- texts that are not the ladder's ---- */
 
-static void print_summary(access_kind kind, const summary *s)
+static char folder[] = "/tmp/tilewright-lanes.XXXXXX"; /* TMPDIR: nothing may be left in it */
+
+/* opencl's r04 with a change; expected: what lanes_see must say, and a part of its reason. */
+static void outcome_case(const char *about, const char *from, const char *to, lanes_outcome expected, const char *says)
 {
-    const degree *d = &s->at;
-    printf("%-18s %10d ", access_kind_text(kind), s->per_thread);
-    if (access_is_global(kind))
-        printf("%8d %6d %6d %11s   %6d %6d\n", d->sectors, d->lines, d->used, "-", s->old[0], s->old[1]);
-    else
-        printf("%8s %6s %6s %11d   %6d %6s\n", "-", "-", "-", d->wavefronts, s->old[0], "-");
+    const kernel_row *row = kernel_named("opencl_f32_r04_banks");
+    lanes found;
+    if (!tap_case("%s", about)) return;
+    if (host_why_not() != NULL) {
+        tap_skip(host_why_not());
+        return;
+    }
+    char *text = changed_text(gpu_source(row->lab.file), from, to, 1);
+    const tw_lab_source source = {.file = row->lab.file, .entry = row->gpu.entry, .text = text};
+    if (text != NULL)
+        lanes_see(&(lanes_question){.kernel = &row->lab, .source = &source, .limit_s = 1, .hooks = &no_hooks}, &found);
+    tap_result(text != NULL && found.outcome == expected && strstr(found.why, says) != NULL && rmdir(folder) == 0 &&
+                   mkdir(folder, 0700) == 0,
+               "%s", text != NULL ? found.why : "the text to be changed is not there");
+    free(text);
 }
 
-static int print_own(const char *path, int tile)
+#define LOOP "        ROLLED\n"
+
+static void outcome_cases(void)
 {
-    user_kernel own;
-    char why[512] = "";
-    summary found[ACCESS_KINDS];
-    plan p;
-    tw_status status = user_kernel_read(path, &own, why, (int)sizeof why);
-    if (status != TW_OK) return fprintf(stderr, "%s\n", status == TW_NO_MEMORY ? "memory ran out" : why), 6;
-    subject s = {.row = kernel_named(own.like->name), .tile = tile, .source = &own.source};
-    bool looked = host_why_not() == NULL ? look(&s, &p, found, why)
-                                         : (snprintf(why, sizeof why, "%s", host_why_not()), false);
-    if (!looked) fprintf(stderr, "%s: %s\n", path, why);
-    if (looked) {
-        printf("%s, launched like %s, T = %d: each request of a warp in an inner group, k = %d\n\n", own.label,
-               own.like->rung, tile, (int)p.problem.k);
-        printf("%-18s %10s %8s %6s %6s %11s   %6s %6s\n", "", "per thread", "sectors", "lines", "used B", "wavefronts",
-               "on 1.0", "on 1.2");
-        for (int kind = 0; kind < ACCESS_KINDS; kind++)
-            if (found[kind].requests > 0) print_summary((access_kind)kind, &found[kind]);
-        printf("\n%d barriers; the product is right. on 1.0, on 1.2: transactions of a half-warp there, of tiles "
-               "conflicts in 16 banks\n",
-               host.barriers[0]);
-    }
-    user_kernel_free(&own);
-    return looked ? 0 : 1;
+    const char *loop = LOOP, *store = "blend(&C(i, j)", *load = "? B(b_p, j)";
+    outcome_case("a kernel that never ends is ended", loop, "while (1);\n", LANES_CRASHED, "did not answer within 1 s");
+    outcome_case("one that crashes is reported", loop, "__builtin_trap();\n", LANES_CRASHED, "crashed: signal ");
+    outcome_case("a store behind C", store, "blend(&c[(long)m * ldc]", LANES_CRASHED,
+                 "work-item 0 of group (0, 0) writes memory outside");
+    outcome_case("a store far away", store, "blend(&c[(long)1 << 44]", LANES_CRASHED,
+                 "outside of A, B, C and the tiles");
+    outcome_case("a load before B", load, "? b[-1]", LANES_CRASHED, "reads memory outside");
+    outcome_case("a store to A", store, "*(__global float *)a = 1; blend(&C(i, j)", LANES_WRONG, "A is written");
+    outcome_case("what is not C is told with its line", loop, "float2 x;\n", LANES_NOT_C, "ladder/r04_banks.cl:");
+    outcome_case("a function that is nowhere", loop, "native_nothing();\n", LANES_NOT_C, "native_nothing");
+    outcome_case("a missing barrier is a wrong product", "barrier(CLK_LOCAL_MEM_FENCE);\n        ROLLED", "ROLLED",
+                 LANES_WRONG, "expected");
+    outcome_case("lanes that part ways are not judged", loop, "if (tx % 2 == 0) sum += 0 * a_tile[ty][0];\n" LOOP,
+                 LANES_UNJUDGED, "part ways");
+    outcome_case("accesses without end are not judged", loop,
+                 "for (; get_group_id(0) * get_group_id(1) == 1;) sum += A(0, 0);\n", LANES_UNJUDGED, "more than");
+    outcome_case("a tile behind a comment and a tab", "    __local float a_tile",
+                 "\t/* A's, B's */ __local float a_tile", LANES_SEEN, "");
+    outcome_case("a pointer into a tile is a work-item's own", loop,
+                 "__local float *own = &b_tile[0][tx]; sum += 0 * own[ty];\n", LANES_SEEN, "");
+    setenv("PATH", "", 1);
+    outcome_case("without a compiler that is said", loop, loop, LANES_UNABLE, "no C compiler is here");
+    setenv("CC", "/nonexistent/cc -O0", 1);
+    outcome_case("a compiler of CC that is not here", loop, loop, LANES_UNABLE, "CC names no C compiler");
+    unsetenv("CC");
 }
 
 int main(int argc, char **argv)
 {
-    if (argc > 1 && user_kernel_is_path(argv[1]))
-        return print_own(argv[1], argc > 2 ? (atoi(argv[2]) == 32 ? 32 : 16) : 16);
     tap_start(argc, argv);
+    if (mkdtemp(folder) == NULL || setenv("TMPDIR", folder, 1) != 0) return 1;
     for (int i = 0; i < kernel_count(); i++) {
         const kernel_row *row = kernel_at(i);
         bool said_of = false;
@@ -486,5 +342,7 @@ int main(int argc, char **argv)
     }
     changed_cases("opencl");
     changed_cases("cuda");
+    outcome_cases();
+    rmdir(folder);
     return tap_finish();
 }

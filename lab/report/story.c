@@ -11,7 +11,7 @@
 
 enum { LABEL_COLUMNS = 10 }; /* of "NUMBERS   "; continued lines are indented as far */
 
-static const char *text_of(const char *file)
+const char *story_text_of(const char *file)
 {
     const story_text *t = story_texts;
     while (t->file != NULL && strcmp(t->file, file) != 0) t++;
@@ -113,7 +113,7 @@ static const tw_lab_kernel *named_before(const story *s)
 
 tw_status story_tell(const tw_lab_kernel *kernel, story *out)
 {
-    *out = (story){.kernel = kernel, .text = text_of(kernel->file)};
+    *out = (story){.kernel = kernel, .text = story_text_of(kernel->file)};
     if (out->text == NULL) return TW_NO_KERNEL;
     out->code = code_of(out->text);
     /* the comment, and a zero behind each part */
@@ -201,7 +201,7 @@ tw_status story_compare(const char *old_text, const char *new_text, story_diff *
 
 tw_status story_changes(const story *s, story_diff *out)
 {
-    const char *old_text = s->before != NULL ? text_of(s->before->file) : NULL;
+    const char *old_text = s->before != NULL ? story_text_of(s->before->file) : NULL;
     return story_compare(old_text != NULL ? code_of(old_text) : "", s->code, out);
 }
 

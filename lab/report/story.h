@@ -11,6 +11,7 @@ typedef struct story_text {
     const char *file, *text; /* file: below kernels/, as in tw_lab_kernel */
 } story_text;
 extern const story_text story_texts[];
+const char *story_text_of(const char *file); /* NULL: there is no such file */
 
 /* One part of the head comment, its lines without stars and indentation: "IDEA", "NUMBERS", "LIMITS", "HOST",
  * "CHANGED", "SOURCE". */

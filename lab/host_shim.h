@@ -1,10 +1,10 @@
 /* host_shim.h - the words of OpenCL C and CUDA C in terms of C, so that a kernel's own text can be compiled for this
- * machine and run one work-item at a time (host_kernel.h). Compiled with -fsanitize=thread, which makes the
- * compiler call __tsan_read4() and its like before every access to memory; they are defined here, and hand address and
- * size to the test. No sanitizer's library is linked.
+ * machine and run one work-item at a time (host_kernel.h). Part of the program as text (tools/embed.c), laid before the
+ * kernel's. Compiled with -fsanitize=thread, which makes the compiler call __tsan_read4() and its like before every
+ * access to memory; they are defined here, and hand address and size on. No sanitizer's library is linked.
  *
- * The test gives -DHOST_CUDA or -DHOST_OPENCL, and replaces two things in the text that macros cannot: `extern "C" `
- * goes, and the `__local` that begins a declaration becomes HOST_TILE. */
+ * host_kernel.c gives -DHOST_CUDA or -DHOST_OPENCL, and replaces two things in the text that macros cannot: `extern
+ * "C"` goes, and a __local that begins the declaration of a tile becomes HOST_TILE. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -19,17 +19,20 @@ struct host_now {
     void (*wait)(bool warp_only);
     void (*note)(const void *address, int bytes, bool store);
     const char *tiles, *tiles_end; /* the arrays that the work-items of a group share */
+    const char *image, *image_end; /* all that was compiled: these arrays, and constants */
 } host_now;
 
 #define static_assert _Static_assert
 #define QUIET __attribute__((no_sanitize("thread")))
 extern char __start_host_tiles[], __stop_host_tiles[];
+extern __attribute__((visibility("hidden"))) char __ehdr_start[], _end[];
 #define HOST_TILE static __attribute__((section("host_tiles")))
 HOST_TILE __attribute__((used)) char host_no_tile[64]; /* so that the section is there */
 
 __attribute__((constructor)) QUIET static void host_start(void)
 {
     host_now.tiles = __start_host_tiles, host_now.tiles_end = __stop_host_tiles;
+    host_now.image = __ehdr_start, host_now.image_end = _end;
 }
 
 QUIET void __tsan_init(void) {}
@@ -58,7 +61,13 @@ QUIET void *__tsan_memcpy(void *to, const void *from, size_t bytes)
     return memcpy(to, from, bytes);
 }
 
-QUIET static inline int min(int x, int y) { return x < y ? x : y; }
+#define HOST_CHOOSE(x, y, which)                                                                                       \
+    __extension__({                                                                                                    \
+        __typeof__((x) + (y)) host_x = (x), host_y = (y);                                                              \
+        host_x which host_y ? host_x : host_y;                                                                         \
+    })
+#define min(x, y) HOST_CHOOSE(x, y, <)
+#define max(x, y) HOST_CHOOSE(x, y, >)
 
 #define fma(x, y, z)  ((x) * (y) + (z)) /* operands are small integers: exact either way */
 #define fmaf(x, y, z) ((x) * (y) + (z))
@@ -75,7 +84,8 @@ QUIET static inline int min(int x, int y) { return x < y ? x : y; }
 #define gridDim          host_now.grid
 #define blockDim         host_now.size
 #define __syncthreads()  host_now.wait(false)
-#define __syncwarp()     host_now.wait(true)
+#define __syncwarp(...)  host_now.wait(true)
+#define __ldg(address)   (*(address))
 typedef struct float4 {
     float x, y, z, w;
 } __attribute__((aligned(16))) float4;
@@ -83,10 +93,17 @@ typedef struct float4 {
 #define __kernel
 #define reqd_work_group_size(x, y, z)
 #define __global
+#define __private
+#define __constant               const
 #define __local                  /* in a parameter or a cast */
 #define get_local_id(d)          ((size_t)(&host_now.thread.x)[d])
 #define get_group_id(d)          ((size_t)(&host_now.block.x)[d])
 #define get_num_groups(d)        ((size_t)(&host_now.grid.x)[d])
+#define get_local_size(d)        ((size_t)(&host_now.size.x)[d])
+#define get_global_id(d)         (get_group_id(d) * get_local_size(d) + get_local_id(d))
+#define get_global_size(d)       (get_num_groups(d) * get_local_size(d))
+#define mad(x, y, z)             fma(x, y, z)
+#define CLK_GLOBAL_MEM_FENCE     2
 #define CLK_LOCAL_MEM_FENCE      1
 #define barrier(fence)           host_now.wait(false)
 #define sub_group_barrier(fence) host_now.wait(true)

@@ -1,0 +1,148 @@
+/* explain_file.c - `tilewright explain FILE`: what each request of a user kernel's warps costs, beside the same of the
+ * rung that it is launched like. */
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "degrees.h"
+#include "diag.h"
+#include "object.h"
+
+static void print_kind(FILE *text, const char *name, access_kind kind, const lanes_kind *of)
+{
+    const lanes_degree *d = &of->at;
+    fprintf(text, "%-18s %10d ", name, of->per_thread);
+    if (access_is_global(kind))
+        fprintf(text, "%8d %6d %6d %11s   %6d %6d", d->sectors, d->lines, d->used, "-", of->old[0], of->old[1]);
+    else
+        fprintf(text, "%8s %6s %6s %11d   %6d %6s", "-", "-", "-", d->wavefronts, of->old[0], "-");
+    if (of->alike < of->requests) fprintf(text, "   %d of %d requests; others less", of->alike, of->requests);
+    fputc('\n', text);
+}
+
+static void print_table(FILE *text, const degree_pair *pair)
+{
+    const char *rung = pair->user->like->rung;
+    char beside[40];
+    snprintf(beside, sizeof beside, "  %.30s", rung);
+    fprintf(text, "%s, launched like %s, T = %d: each request of a warp in an inner group, k = %d\n\n",
+            pair->user->label, rung, pair->own.tile, pair->own.k);
+    fprintf(text, "%-18s %10s %8s %6s %6s %11s   %6s %6s\n", "", "per thread", "sectors", "lines", "used B",
+            "wavefronts", "on 1.0", "on 1.2");
+    for (int kind = 0; kind < ACCESS_KINDS; kind++) {
+        const lanes_kind *own = &pair->own.of[kind], *like = &pair->like.of[kind];
+        if (own->requests > 0) print_kind(text, access_kind_text((access_kind)kind), (access_kind)kind, own);
+        if (like->requests > 0) print_kind(text, beside, (access_kind)kind, like);
+    }
+    fprintf(text,
+            "\n%d barriers; the product is right. on 1.0, on 1.2: transactions of a half-warp there, of tiles "
+            "conflicts in 16 banks\n\n",
+            pair->own.barriers[0] + pair->own.barriers[1]);
+}
+
+/* "read_of_b_tile_wavefronts" */
+static void put_number(object *o, const char *prefix, access_kind kind, const char *what, int value)
+{
+    char key[80];
+    size_t used = (size_t)snprintf(key, sizeof key, "%s", prefix);
+    for (const char *c = access_kind_text(kind); *c != '\0' && used < sizeof key - 1; c++)
+        if (strncmp(c, "'s", 2) == 0)
+            c++;
+        else
+            key[used++] = *c == ' ' ? '_' : (char)tolower((unsigned char)*c);
+    snprintf(key + used, sizeof key - used, "_%s", what);
+    object_number(o, key, value);
+}
+
+static void put_lanes(object *o, const char *prefix, const lanes *seen)
+{
+    for (int i = 0; i < ACCESS_KINDS && seen->outcome == LANES_SEEN; i++) {
+        const access_kind kind = (access_kind)i;
+        const lanes_kind *of = &seen->of[i];
+        if (of->requests == 0) continue;
+        put_number(o, prefix, kind, "per_thread", of->per_thread);
+        put_number(o, prefix, kind, access_is_global(kind) ? "sectors" : "wavefronts",
+                   access_is_global(kind) ? of->at.sectors : of->at.wavefronts);
+        if (access_is_global(kind)) put_number(o, prefix, kind, "lines", of->at.lines);
+        if (access_is_global(kind)) put_number(o, prefix, kind, "used_bytes", of->at.used);
+        put_number(o, prefix, kind, "on_1_0", of->old[0]);
+        if (access_is_global(kind)) put_number(o, prefix, kind, "on_1_2", of->old[1]);
+    }
+}
+
+static void write_object(const session *s, const degree_pair *pair)
+{
+    const lanes *own = &pair->own;
+    char unused[HOST_WHY];
+    int differences = 0;
+    for (int kind = 0; kind <= ACCESS_KINDS; kind++)
+        differences += lanes_compare(own, &pair->like, "", kind, unused) != 0;
+    object o = object_begin(s->json);
+    object_text(&o, "engine", pair->user->like->engine);
+    object_text(&o, "rung", pair->user->label);
+    object_text(&o, "launched_like", pair->user->like->rung);
+    object_number(&o, "tile", own->tile);
+    object_number(&o, "k", own->k);
+    object_text(&o, "no_model", own->outcome == LANES_SEEN ? NULL : own->why);
+    object_number(&o, "barriers", own->outcome == LANES_SEEN ? own->barriers[0] + own->barriers[1] : (double)NAN);
+    object_number(&o, "differences",
+                  own->outcome == LANES_SEEN && pair->like.outcome == LANES_SEEN ? differences : (double)NAN);
+    put_lanes(&o, "", own);
+    put_lanes(&o, "rung_", &pair->like);
+    object_end(&o);
+}
+
+static exit_code unseen(const degree_pair *pair)
+{
+    static const exit_code codes[] = {
+        [LANES_UNABLE] = EXIT_BUILD, [LANES_NOT_C] = EXIT_BUILD,    [LANES_CRASHED] = EXIT_RUN,
+        [LANES_WRONG] = EXIT_CHECK,  [LANES_UNJUDGED] = EXIT_CHECK, [LANES_FAILED] = EXIT_MEMORY};
+    const lanes *own = &pair->own;
+    const char *say = own->outcome == LANES_WRONG ? "wrong where each work-item runs as far as it can: " : "";
+    return diag(codes[own->outcome], "%s, launched like %s: %s%s", pair->user->source.file, pair->user->like->rung, say,
+                own->why);
+}
+
+static exit_code check_options(const options *o, const user_kernel *user)
+{
+    if (o->engines.count + o->shapes.count + o->element.count > 0 || o->gpu != NULL || o->html != NULL || o->binary)
+        return diag(EXIT_USAGE, "a file takes --tile and --json: other options belong to a rung");
+    if (o->tiles.count == 0) return EXIT_OK;
+    if (user->like->default_tile == 0)
+        return diag(EXIT_USAGE, "--tile: %s is launched like %s, which has no tile edge to choose", user->source.file,
+                    user->like->rung);
+    const int64_t tile = o->tiles.items[0];
+    return tile == 8 || tile == 16 || tile == 32
+               ? EXIT_OK
+               : diag(EXIT_USAGE, "--tile: found %d, a GPU rung takes 8, 16 or 32", (int)tile);
+}
+
+static exit_code tell(session *s, const degree_pair *pair)
+{
+    write_object(s, pair);
+    s->json_lines = s->json != NULL;
+    if (pair->own.outcome != LANES_SEEN) return unseen(pair);
+    print_table(s->text, pair);
+    if (pair->like.outcome != LANES_SEEN)
+        fprintf(s->text, "%s could not be seen: %s\n", pair->user->like->rung, pair->like.why);
+    else if (degrees_differences(s->text, pair, "", "") == 0)
+        fprintf(s->text, "as %s\n", pair->user->like->rung);
+    return session_flush(s);
+}
+
+exit_code explain_file(session *s, const char *path)
+{
+    static user_kernels user;
+    degrees seen = {0};
+    char why[512];
+    tw_status status = user_kernel_read(path, &user.items[0], why, (int)sizeof why);
+    if (status == TW_NO_MEMORY) return diag_no_memory("a kernel's text");
+    if (status != TW_OK) return diag(EXIT_INPUT, "%s", why);
+    user.count = 1;
+    exit_code code = check_options(s->opt, &user.items[0]);
+    if (code == EXIT_OK) code = degrees_see(&user, &s->opt->tiles, &seen);
+    if (code == EXIT_OK) code = tell(s, seen.pairs);
+    free(seen.pairs);
+    rungs_free_user(&user);
+    return code;
+}

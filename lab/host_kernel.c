@@ -1,0 +1,370 @@
+/* host_kernel.c - see host_kernel.h. */
+#define _POSIX_C_SOURCE 200809L
+#include "host_kernel.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "command.h"
+#include "report/story.h"
+#include "user_kernel.h"
+#ifdef TILEWRIGHT_HAS_SWAPCONTEXT
+#include <ucontext.h>
+#endif
+
+enum { STACK = 1 << 16, MOST_WORDS = 64, PATH = 4096 };
+
+static const double COMPILER_S = 30;
+static const char SHIM[] = "../lab/host_shim.h"; /* as CMakeLists.txt names it, from kernels/ */
+
+/* ---- the compiler ---- */
+
+/* The words of a line, between blanks, put into words[count ...]; line is cut. */
+static int split(char *line, const char *words[], int count)
+{
+    char *rest = NULL;
+    for (char *word = strtok_r(line, " ", &rest); word != NULL && count < MOST_WORDS; word = strtok_r(NULL, " ", &rest))
+        words[count++] = word;
+    return count;
+}
+
+/* The path of $CC's first word, or of the first of cc, gcc and clang that is here. */
+static bool find_compiler(char path[COMMAND_PATH])
+{
+    static const char *const names[] = {"cc", "gcc", "clang"};
+    const char *wanted = getenv("CC");
+    char first[COMMAND_PATH];
+    if (wanted != NULL && sscanf(wanted, " %1023[^ ]", first) == 1) return command_find(first, path);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (command_find(names[i], path)) return true;
+    return false;
+}
+
+const char *host_why_not(void)
+{
+    char path[COMMAND_PATH];
+#if defined __SANITIZE_THREAD__
+    return "ThreadSanitizer does not follow work-items from stack to stack";
+#elif !defined TILEWRIGHT_HAS_SWAPCONTEXT
+    return "this program was built without swapcontext()";
+#endif
+    return find_compiler(path) ? NULL
+           : getenv("CC") != NULL && strspn(getenv("CC"), " ") < strlen(getenv("CC"))
+               ? "CC names no C compiler that is here"
+               : "no C compiler is here: PATH has no cc, gcc or clang, and CC names none";
+}
+
+/* ---- the text as C ---- */
+
+static bool in_word(char c) { return (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '_'; }
+
+static size_t word_at(const char *at)
+{
+    size_t length = 0;
+    while (in_word(at[length])) length++;
+    return length;
+}
+
+static const char *line_end(const char *at)
+{
+    while (*at != '\0' && *at != '\n') at += at[0] == '\\' && at[1] != '\0' ? 2 : 1;
+    return at;
+}
+
+/* Does what stands behind __local declare memory that a group shares? Not a pointer to some. */
+static bool declares_tile(const char *at) { return at[strcspn(at, "*;=[(")] != '*'; }
+
+/* The text with what macros cannot replace replaced. */
+static void put_as_c(FILE *out, const char *text)
+{
+    char before = ';';  /* what stands before, comments, blanks and lines of the preprocessor aside */
+    bool begins = true; /* a line */
+    for (const char *at = text, *end; *at != '\0'; at = end) {
+        const char *put = NULL;
+        size_t word = word_at(at);
+        end = user_kernel_skip(at);
+        if (strncmp(at, "extern \"C\"", 10) == 0)
+            end = at + 10, put = "";
+        else if (begins && *at == '#')
+            end = line_end(at);
+        else if (word > 0) {
+            end = at + word;
+            if (word == 7 && strncmp(at, "__local", 7) == 0 && strchr(";{}", before) != NULL && declares_tile(end))
+                put = "HOST_TILE";
+            before = 'a';
+        } else if (end == at) {
+            end = at + 1;
+            if (strchr(" \t\r\n", *at) == NULL) before = *at;
+        }
+        begins = *at == '\n' || (begins && strchr(" \t\r", *at) != NULL);
+        fwrite(put != NULL ? put : at, 1, put != NULL ? strlen(put) : (size_t)(end - at), out);
+    }
+}
+
+static bool write_source(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    if (file == NULL) return false;
+    fputs(story_text_of(SHIM), file);
+    put_as_c(file, text);
+    bool whole = !ferror(file);
+    return fclose(file) == 0 && whole;
+}
+
+/* ---- one compilation ---- */
+
+/* Does a message's line name a place, "mine.cl:21:13: error: ..."? */
+static bool names_place(const char *line)
+{
+    int row, column, end = 0;
+    for (const char *at = line; *at != '\0' && *at != '\n'; at++)
+        if (*at == ':' && sscanf(at, ":%d:%d:%n", &row, &column, &end) == 2 && end > 0) return true;
+    return false;
+}
+
+/* In `why`, the first line that names a place, else the first, with nothing in it that moves a terminal. */
+static void not_c(const char *messages, char why[HOST_WHY])
+{
+    const char *line = messages;
+    while (*line != '\0' && !names_place(line)) line += strcspn(line, "\n"), line += *line == '\n';
+    if (*line == '\0') line = messages;
+    snprintf(why, HOST_WHY, "it does not compile as C: %.*s", (int)strcspn(line, "\n"), line);
+    for (char *c = why; *c != '\0'; c++)
+        if ((unsigned char)*c < ' ' || *c == 127) *c = '?';
+}
+
+static host_built run_compiler(const char *engine, const char *options, const char *source, const char *library,
+                               char why[HOST_WHY])
+{
+    char path[COMMAND_PATH], of_cc[COMMAND_PATH] = "", of_launch[COMMAND_PATH];
+    const char *words[MOST_WORDS + 16];
+    int count = 0, status;
+    const char *wanted = getenv("CC");
+    if (!find_compiler(path)) return HOST_UNABLE;
+    snprintf(of_cc, sizeof of_cc, "%s", wanted != NULL ? wanted : "");
+    snprintf(of_launch, sizeof of_launch, "%s", options);
+    count = split(of_cc, words, 0);
+    words[0] = path;
+    count = split(of_launch, words, count > 0 ? count : 1);
+    const char *const own[] = {strcmp(engine, "cuda") == 0 ? "-DHOST_CUDA" : "-DHOST_OPENCL",
+                               "-std=gnu11",
+                               "-w",
+                               "-O0",
+                               "-pipe",
+                               "-fPIC",
+                               "-fsanitize=thread",
+                               "-shared",
+                               "-nostdlib",
+                               "-Wl,-Bsymbolic",
+                               source,
+                               "-o",
+                               library,
+                               NULL};
+    memcpy(&words[count], own, sizeof own);
+    char *messages = command_run(words, true, COMPILER_S, &status);
+    if (messages == NULL || status < 0)
+        snprintf(why, HOST_WHY, "the compiler %.200s did not end by itself within %g s", path, COMPILER_S);
+    else if (status != 0)
+        not_c(messages, why);
+    free(messages);
+    return messages != NULL && status == 0 ? HOST_BUILT : HOST_NOT_C;
+}
+
+/* A folder that this user alone can enter. */
+static bool make_folder(char folder[PATH])
+{
+    const char *above = getenv("TMPDIR");
+    int length = snprintf(folder, PATH - 16, "%s/tilewright-host.XXXXXX",
+                          above != NULL && above[0] == '/' ? above : "/tmp");
+    return length < PATH - 16 && mkdtemp(folder) != NULL;
+}
+
+static host_built compile_in(const char *folder, const char *engine, const char *options, const char *text,
+                             int *library, char why[HOST_WHY])
+{
+    char source[PATH], made[PATH];
+    snprintf(source, sizeof source, "%.4080s/kernel.c", folder);
+    snprintf(made, sizeof made, "%.4080s/kernel.so", folder);
+    host_built built = HOST_NO_ROOM;
+    if (write_source(source, text)) {
+        built = run_compiler(engine, options, source, made, why);
+        if (built == HOST_BUILT && (*library = open(made, O_RDONLY | O_CLOEXEC)) < 0) built = HOST_NO_ROOM;
+    }
+    if (built == HOST_NO_ROOM) snprintf(why, HOST_WHY, "%.300s: %s", folder, strerror(errno));
+    unlink(source);
+    unlink(made);
+    return built;
+}
+
+host_built host_compile(const char *engine, const char *options, const char *text, int *library, char why[HOST_WHY])
+{
+    char folder[PATH];
+    sigset_t stops, before;
+    if (host_why_not() != NULL) {
+        snprintf(why, HOST_WHY, "%s", host_why_not());
+        return HOST_UNABLE;
+    }
+    sigemptyset(&stops); /* what ends the program waits until the folder is gone */
+    sigaddset(&stops, SIGINT);
+    sigaddset(&stops, SIGTERM);
+    sigaddset(&stops, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &stops, &before);
+    host_built built = HOST_NO_ROOM;
+    if (make_folder(folder)) {
+        built = compile_in(folder, engine, options, text, library, why);
+        rmdir(folder);
+    } else {
+        snprintf(why, HOST_WHY, "no folder could be made for the compiler in TMPDIR or /tmp: %s", strerror(errno));
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return built;
+}
+
+bool host_load(int library, const char *entry, host_kernel *out, char why[HOST_WHY])
+{
+    char path[64];
+    *out = (host_kernel){0};
+    snprintf(path, sizeof path, "/proc/self/fd/%d", library);
+    out->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (out->library != NULL) {
+        *(void **)&out->entry = dlsym(out->library, entry);
+        out->now = dlsym(out->library, "host_now");
+    }
+    if (out->entry == NULL || out->now == NULL) {
+        const char *message = dlerror();
+        if (message == NULL) message = "its entry was not found";
+        not_c(strncmp(message, path, strlen(path)) == 0 ? message + strlen(path) + 2 : message, why);
+        host_close(out);
+    }
+    close(library);
+    return out->library != NULL;
+}
+
+void host_close(host_kernel *kernel)
+{
+    if (kernel->library != NULL) dlclose(kernel->library);
+    *kernel = (host_kernel){0};
+}
+
+/* ---- work-items in turns ---- */
+
+#ifdef TILEWRIGHT_HAS_SWAPCONTEXT
+typedef struct launch {
+    const host_kernel *kernel;
+    host_run *run;
+    int now; /* the work-item that runs */
+    bool stopped, done[HOST_MOST_THREADS];
+    char *stacks;
+    ucontext_t home, lane[HOST_MOST_THREADS];
+} launch;
+
+static _Thread_local launch *running; /* the kernel's calls bring no context */
+
+static void run_lane(void)
+{
+    const host_run *r = running->run;
+    running->kernel->entry(r->m, r->n, r->k, r->alpha, r->a, r->lda, r->b, r->ldb, r->beta, r->c, r->ldc);
+    running->done[running->now] = true;
+}
+
+static void go_home(void) { swapcontext(&running->lane[running->now], &running->home); }
+
+static void wait_here(bool warp_only)
+{
+    if (running->now == 0) running->run->barriers[warp_only]++;
+    go_home();
+}
+
+static bool in_range(const char *address, const void *first, size_t bytes)
+{
+    return (uintptr_t)address - (uintptr_t)first < bytes;
+}
+
+static void note(const void *address, int bytes, bool store)
+{
+    const launch *l = running;
+    const host_run *r = l->run;
+    const host_now *now = l->kernel->now;
+    if (r->note == NULL) return;
+    const struct {
+        const void *first;
+        size_t bytes;
+    } memory[] = {{r->a, r->a_bytes},
+                  {r->b, r->b_bytes},
+                  {r->c, r->c_bytes},
+                  {now->tiles, (size_t)(now->tiles_end - now->tiles)},
+                  {now->image, (size_t)(now->image_end - now->image)},
+                  {l->stacks + (size_t)l->now * STACK, STACK}};
+    enum { WITH_OWN = sizeof memory / sizeof *memory };
+    int where = 0;
+    while (where < WITH_OWN && !in_range(address, memory[where].first, memory[where].bytes)) where++;
+    if (where > HOST_TILES && where < WITH_OWN) return; /* a constant, or the work-item's own */
+    host_access access = {
+        .where = where < WITH_OWN ? (host_memory)where : HOST_OUTSIDE, .bytes = bytes, .store = store};
+    if (where < WITH_OWN) access.address = (const char *)address - (const char *)memory[where].first;
+    if (r->note(r->job, now->block, l->now, &access)) return;
+    running->stopped = true;
+    go_home(); /* which never comes back */
+}
+
+/* Work-item i is to begin at the kernel's entry, on a stack of its own. */
+static void begin_lane(launch *l, int i)
+{
+    l->done[i] = false;
+    getcontext(&l->lane[i]);
+    l->lane[i].uc_stack.ss_sp = l->stacks + (size_t)i * STACK;
+    l->lane[i].uc_stack.ss_size = STACK;
+    l->lane[i].uc_link = &l->home;
+    makecontext(&l->lane[i], run_lane, 0);
+}
+
+/* One group: every work-item runs up to its next barrier before any goes on. */
+static void run_block(launch *l, int threads)
+{
+    host_now *now = l->kernel->now;
+    memset(l->run->barriers, 0, sizeof l->run->barriers);
+    for (int i = 0; i < threads; i++) begin_lane(l, i);
+    for (int left = threads; left > 0;) {
+        left = 0;
+        for (l->now = 0; l->now < threads; l->now++) {
+            if (l->done[l->now]) continue;
+            now->thread = (host_place){(unsigned)l->now % now->size.x, (unsigned)l->now / now->size.x, 0};
+            swapcontext(&l->home, &l->lane[l->now]);
+            if (l->stopped) return;
+            left += !l->done[l->now];
+        }
+    }
+}
+
+bool host_launch(const host_kernel *kernel, host_run *run)
+{
+    int threads = (int)(run->size.x * run->size.y);
+    host_now *now = kernel->now;
+    launch *l = calloc(1, sizeof *l);
+    char *stacks = threads <= HOST_MOST_THREADS ? malloc((size_t)threads * STACK) : NULL;
+    bool whole = l != NULL && stacks != NULL;
+    if (whole) {
+        l->kernel = kernel, l->run = run, l->stacks = stacks;
+        now->grid = run->grid, now->size = run->size, now->wait = wait_here, now->note = note;
+        running = l;
+        for (unsigned y = 0; y < run->grid.y && !l->stopped; y++)
+            for (unsigned x = 0; x < run->grid.x && !l->stopped; x++) {
+                now->block = (host_place){x, y, 0};
+                run_block(l, threads);
+                if (!l->stopped && run->after_block != NULL) run->after_block(run->job, now->block, now->tiles);
+            }
+        running = NULL;
+        whole = !l->stopped;
+    }
+    free(stacks);
+    free(l);
+    return whole;
+}
+#else
+bool host_launch(const host_kernel *kernel, host_run *run) { return kernel == NULL && run == NULL; }
+#endif
