@@ -1,6 +1,6 @@
-/* host_kernel.h - a GPU kernel's own text, compiled by this machine's C compiler and run here work-item by work-item, so
- * that each access to its operands and tiles is seen, whatever the text says. host_shim.h holds the words that are not
- * C.
+/* host_kernel.h - a GPU kernel's own text, compiled by this machine's C compiler and run here work-item by work-item,
+ * so that each access to its operands and tiles is seen, whatever the text says. host_shim.h holds the words that are
+ * not C.
  *
  * The work-items of a group take turns at barriers, on stacks of their own. Kernels of the plain kind only: (m, n, k,
  * alpha, a, lda, b, ldb, beta, c, ldc), no vector types, and of CUDA C no C++. The text is code with the caller's

@@ -281,7 +281,7 @@ static void outcome_case(const char *about, const char *from, const char *to, la
     const kernel_row *row = kernel_named("opencl_f32_r04_banks");
     lanes found;
     if (!tap_case("%s", about)) return;
-    if (host_why_not() != NULL) {
+    if (expected != LANES_UNABLE && host_why_not() != NULL) {
         tap_skip(host_why_not());
         return;
     }
@@ -320,6 +320,7 @@ static void outcome_cases(void)
                  "\t/* A's, B's */ __local float a_tile", LANES_SEEN, "");
     outcome_case("a pointer into a tile is a work-item's own", loop,
                  "__local float *own = &b_tile[0][tx]; sum += 0 * own[ty];\n", LANES_SEEN, "");
+    unsetenv("CC");
     setenv("PATH", "", 1);
     outcome_case("without a compiler that is said", loop, loop, LANES_UNABLE, "no C compiler is here");
     setenv("CC", "/nonexistent/cc -O0", 1);
