@@ -2,8 +2,8 @@
  * on any shape, is the one that the model names, in its order; and the totals that the model derives in closed form are
  * those of counting every request.
  *
- * The text that the library holds is compiled as C and run on this machine (lab/host_kernel.h) with every access seen. A
- * model that is changed must fail, which the last cases show. */
+ * The text that the library holds is compiled as C and run on this machine (lab/host_kernel.h) with every access seen.
+ * A model that is changed must fail, which the last cases show. */
 #include "../lab/access/predict.h"
 #include "../lab/host_kernel.h"
 #include "engines/gpu.h"
