@@ -319,8 +319,11 @@ static int compare_kind(const lanes_kind *own, const lanes_kind *like, const cha
     if (differs(what, "asks", "sector", " a request", own->at.sectors, like->at.sectors, rung, text) ||
         differs(what, "touches", "line", " a request", own->at.lines, like->at.lines, rung, text) ||
         differs(what, "takes", "wavefront", " a request", own->at.wavefronts, like->at.wavefronts, rung, text)) {
-        const bool conflict = own->at.wavefronts > like->at.wavefronts;
-        if (conflict) snprintf(text + strlen(text), HOST_WHY - strlen(text), ": bank conflict");
+        const size_t used = strlen(text);
+        char in[64] = "";
+        if (own->alike < own->requests) snprintf(in, sizeof in, ", in %d of %d requests", own->alike, own->requests);
+        snprintf(text + used, HOST_WHY - used, "%s%s", in,
+                 own->at.wavefronts > like->at.wavefronts ? ": bank conflict" : "");
         return cost_of(&own->at) + own->at.lines > cost_of(&like->at) + like->at.lines ? 1 : -1;
     }
     if (differs(what, "happens", "time", " per thread", own->per_thread, like->per_thread, rung, text))

@@ -520,6 +520,8 @@ def explain_sees_what_a_file_asks():
             assert f"\n{line} 8 wavefronts a request where r04_banks takes 1: bank conflict\n" in done.stderr, done.stderr
     same = judged("explain", write("same.cl", changed("opencl", "r05_outer")))
     assert same.returncode == 0 and same.stdout.endswith("\nas r05_outer\n"), (same.stdout, same.stderr)
+    uneven = judged("explain", write("uneven.cl", changed("opencl", "r04_banks", ("float sum = 0;", "float sum = 0 * A(tx, 0);"))))
+    assert "\nload of A asks 16 sectors a request where r04_banks asks 4, in 8 of 32 requests\n" in uneven.stdout and "   8 of 32 requests; others less\n" in uneven.stdout, (uneven.stdout, uneven.stderr)
     tiled = judged("explain", write("tiled.cl", changed("opencl", "r03_coalesced", ("void r03_coalesced(", "void r01_tiled("))))
     for line in ("load of A asks 4 sectors a request where r01_naive asks 2", "read of B's tile happens 48 times per thread, in r01_naive never; with bank conflicts",
                  "a work-item meets 6 barriers where r01_naive meets 0"):
