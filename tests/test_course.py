@@ -511,7 +511,7 @@ CONFLICT = (" b_tile[ty][tx] = b_p", " b_tile[tx][ty] = b_p"), ("b_tile[p][tx], 
 def explain_sees_what_a_file_asks():
     need_lanes()
     for engine, ending in (("opencl", "cl"), ("cuda", "cu")):
-        done = judged("explain", write("turned." + ending, changed(engine, "r04_banks", *CONFLICT)), "--json", "-")
+        done = judged("explain", write("banked." + ending, changed(engine, "r04_banks", *CONFLICT)), "--json", "-")
         found = json.loads(done.stdout)
         assert done.returncode == 0 and done.stdout.count("\n") == 1, (done.stdout, done.stderr)
         assert (found["engine"], found["launched_like"], found["tile"], found["k"], found["differences"]) == (engine, "r04_banks", 16, 48, 2), found
@@ -564,11 +564,11 @@ def hostile_names_of_files_are_names():
 def the_ladder_judges_the_accesses_of_a_file():
     need_opencl()
     need_lanes()
-    write("turned.cl", changed("opencl", "r04_banks", *CONFLICT))
+    write("banked.cl", changed("opencl", "r04_banks", *CONFLICT))
     write("same.cl", changed("opencl", "r04_banks"))
     write("wrong.cl", changed("opencl", "r04_banks", CONFLICT[0]))
     write("vector.cl", changed("opencl", "r04_banks", ("float sum = 0;", "float2 sums = 0; float sum = sums.x;")))
-    done = judged("ladder", "--samples", 1, "--rung", "turned.cl,same.cl,wrong.cl,vector.cl", "--tile", "16,32", "--size", 32)
+    done = judged("ladder", "--samples", 1, "--rung", "banked.cl,same.cl,wrong.cl,vector.cl", "--tile", "16,32", "--size", 32)
     told = [x.strip() for x in done.stdout.splitlines() if re.match(r"  (right,|its accesses)", x)]
     expected = []
     for most in (8, 32):
