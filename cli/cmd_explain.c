@@ -10,6 +10,7 @@
 #include "../lab/roofline.h"
 #include "cmd.h"
 #include "explain.h"
+#include "gpu.h"
 #include "object.h"
 #include "rungs.h"
 #include "degrees.h"
@@ -117,14 +118,7 @@ static exit_code choose_blocks(explain *x)
 
 static exit_code choose_gpu(explain *x)
 {
-    const char *model = x->s->opt->gpu;
-    char known[1200] = "", name[DEVICES_NAME];
-    if (model == NULL || (x->gpu = devices_model(model)) != NULL) return EXIT_OK;
-    for (int i = 0; devices_at(i) != NULL; i++) {
-        size_t used = strlen(known);
-        snprintf(known + used, sizeof known - used, "%s %s", i > 0 ? "," : "", devices_name(devices_at(i), name));
-    }
-    return diag(EXIT_USAGE, "--gpu %s: no published figures of it are here; there are:%s", model, known);
+    return x->s->opt->gpu == NULL ? EXIT_OK : gpu_named(x->s->opt->gpu, &x->gpu);
 }
 
 /* ---- the rung's own words ---- */

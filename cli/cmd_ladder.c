@@ -9,6 +9,7 @@
 #include "curves.h"
 #include "degrees.h"
 #include "page.h"
+#include "predicted.h"
 #include "rows.h"
 #include "rungs.h"
 #include "diag.h"
@@ -496,6 +497,7 @@ static exit_code climb_to_page(session *s)
 exit_code cmd_ladder(session *s)
 {
     const options *opt = s->opt;
+    if (opt->gpu != NULL && (opt->sizes.count == 0 || opt->shapes.count == 0)) return predicted_ladder(s);
     if (opt->sizes.count > 0 && opt->shapes.count > 0)
         return diag(EXIT_USAGE, "--size and --shape exclude each other: give one");
     if (opt->skinny && opt->tiles.count > 0)

@@ -84,6 +84,7 @@ const command commands[] = {
      "  tilewright ladder --engine cuda --size 128,256,512,1024,2048,4096,8192,16384 --html sizes.html\n"
      "  tilewright ladder --skinny\n"
      "  tilewright ladder --deep\n"
+     "  tilewright ladder --gpu \"GTX 280\"              # predicted, without any GPU\n"
      "  tilewright ladder --transpose-a --transpose-b  # column-major A and B\n"
      "  tilewright ladder --rung exercises/r01_naive.cl\n",
      "Each rung adds one idea to the rung before. Each is verified, then timed beside the bounds of the machine. The "

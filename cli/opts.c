@@ -98,6 +98,8 @@ const option_row option_rows[] = {
      1 << 20, 1},
     {"element", 0, OPT_WHOLES, AT(element), CMD_EXPLAIN, "I,J", NULL, "the element of C to draw (default: 3,11)", 0,
      LONGEST_SIDE, 2},
+    {"gpu", 0, OPT_TEXT, AT(gpu), CMD_LADDER, "MODEL", NULL,
+     "predict the ladder on this published device, such as \"8800 GT\", \"GTX 280\", P100 or H200; nothing is run"},
     {"gpu", 0, OPT_TEXT, AT(gpu), CMD_EXPLAIN, "MODEL", NULL,
      "show bounds only for this published device, such as \"8800 GT\", \"GTX 280\", P100 or H200"},
     {"binary", 0, OPT_FLAG, AT(binary), CMD_EXPLAIN,

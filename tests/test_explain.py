@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import tempfile
 
+from support.page import check
 from support.program import PROGRAM, ROOT, clean_environment
 from support.tap import Skip, case, main
 
@@ -429,6 +430,78 @@ def what_is_missing_is_said():
             has(text("r04", "--engine", "cpu", "--binary", env={"PATH": folder + ":" + long}), "by objdump")
     has(binary("r04", "--engine", "cuda", tools={}, TILEWRIGHT_NVRTC="/nonexistent/libnvrtc.so"), "NVRTC", "/nonexistent/libnvrtc.so")
     assert "In the binary" not in text("r04", "--gpu", "P100")
+
+
+# ---- the ladder, predicted ---------------------------------------------------------------------------------------------
+
+def ladder(*words):
+    return subprocess.run([PROGRAM, "ladder", *map(str, words)], capture_output=True, text=True, timeout=300, env=clean_environment(OCL_ICD_VENDORS="/nowhere"))
+
+
+def predicted(*words):
+    """The steps of a predicted ladder in JSON, by their rungs."""
+    done = ladder(*words, "--json", "-")
+    assert done.returncode == 0, (words, done.returncode, done.stderr)
+    return {step["rung"]: step for step in map(json.loads, done.stdout.splitlines())}
+
+
+@case
+def a_predicted_ladder_has_the_numbers_of_explain():
+    for gpu, size in (("GTX 280", 1000), ("H200", 1000)):
+        steps = predicted("--gpu", gpu, "--size", size)
+        known = [rung for rung, step in steps.items() if step["why_not"] is None]
+        assert len(known) > 10 and list(steps)[0] == "r01_naive", list(steps)
+        for rung in known:
+            x, step = told(rung, "--engine", "cuda", "--gpu", gpu, "--shape", f"{size}x{size}x{size}"), steps[rung]
+            limits = {name: step[name + "_gflops"] for name in ("banks", "issue", "traffic", "roofline")}
+            assert step["moved_bytes"] == x["moved_bytes"] and (gpu != "H200" or step["sectors_per_load"] == x["sectors_per_load"]), (rung, step, x)
+            least = min(value for value in limits.values() if value is not None)
+            assert limits[step["limit"]] == least and abs(limits["roofline"] - x["bound_gflops"]) < 1e-6 * least + 1e-6, (rung, step, x)
+            if gpu == "H200":
+                assert limits["traffic"] is None and step["predicted_low_gflops"] is None and step["predicted_gflops"] == least, step
+            else:
+                flops = 2e-9 * size ** 3
+                assert abs(step["predicted_low_gflops"] - flops / x["predicted_s"]) < 1e-6 * least, (rung, step, x)
+                assert abs(step["predicted_gflops"] - flops / x["predicted_overlapped_s"]) < 1e-6 * least, (rung, step, x)
+
+
+@case
+def conflicts_cost_more_than_they_win_in_every_predicted_ladder():
+    for gpu in "8800 GT", "GTX 280", "P100", "H200":
+        speed = {rung[:3]: step["predicted_gflops"] for rung, step in predicted("--gpu", gpu, "--rung", "r02,r03,r04").items()}
+        assert speed["r03"] < speed["r02"] <= speed["r04"], (gpu, speed)
+
+
+@case
+def a_predicted_ladder_says_what_a_device_cannot_hold():
+    out = ladder("--gpu", "8800 GT", "--tile", "16,32", "--rung", "r01,r04").stdout
+    assert len(re.findall(r"\n(?:r01_naive|r04_banks) 32 +1024 threads in a block: too many, it takes 512\n", out)) == 2, out
+    assert re.search(r"\nr04_banks 16 +[0-9.]+ to [0-9.]+  #+\.+\n", out) and "nothing is run" in out, out
+    assert predicted("--gpu", "GTX 280", "--rung", "r10")["r10_register"]["why_not"] == "33280 bytes of shared memory in a block: too many, it has 16384"
+    assert predicted("--gpu", "H200", "--transpose-a", "--rung", "r10")["r10_register"]["why_not"] == "it takes A and B as stored by rows alone"
+
+
+@case
+def a_predicted_ladder_refuses_what_must_be_run():
+    for words, says in ((["XYZ"], "there are: GeForce 8800 GT,"), (["P100", "--all"], "runs nothing"), (["P100", "--dtype", "f64"], "runs nothing"),
+                        (["P100", "--samples", 3], "runs nothing"), (["P100", "--engine", "cpu"], "cuda or opencl"), (["P100", "--size", "8,16"], "one --size"),
+                        (["P100", "--rung", "mine.cl"], "--gpu takes no file: `explain mine.cl`"), (["P100", "--rung", "r77"], "no such rung"),
+                        (["P100", "--rung", "r10", "--tile", 16], "none of these rungs has a tile edge"), (["P100", "--html", "x.svg"], "another ending"),
+                        (["P100", "--size", 8, "--shape", "8x8x8"], "give one")):
+        done = ladder("--gpu", *words)
+        assert done.returncode == 2 and says in done.stderr and done.stdout == "", (words, done)
+
+
+@case
+def a_predicted_ladder_as_a_page():
+    for gpu in "GTX 280", "H200":
+        done = ladder("--gpu", gpu, "--html", "p.html")
+        assert done.returncode == 0, done
+        page = check("p.html")
+        words = " ".join("".join(page.words).split())
+        assert "Nothing was run" in words and len(page.svgs) == 1 and page.tables[0]["rows"][3][0] == "r03_coalesced", words
+    done = subprocess.run([PROGRAM, "report", "p.jsonl", "-o", "r.html"], capture_output=True, text=True) if ladder("--gpu", "H200", "--json", "p.jsonl").returncode == 0 else None
+    assert done.returncode in (2, 6) and not os.path.exists("r.html"), "a prediction is no record"
 
 
 if __name__ == "__main__":

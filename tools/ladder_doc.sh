@@ -150,7 +150,7 @@ The commands begin with `tilewright`. The rows count the topics of each document
 | S1.2 | Hotbingsoo | local memory | `ladder --engine opencl --rung r04 --shape 300x200x100` | [r04_banks](#r04_banks) |
 | S1.3 | Hotbingsoo | more work per thread, wide loads, transposed B, register blocking with and without wide loads, device-specific loads, prefetching, any size | `ladder --rung r03t,r07,r08,r09,r10,r10s,r12` | [r08_coarsened](#r08_coarsened), [r09_wide](#r09_wide), [r10_register](#r10_register), [r10s_scalar](#r10s_scalar), [r12_async](#r12_async): tensor memory accelerator (TMA), cuda |
 | S2.1 | ECE569 | a boundary condition for any width | `ladder --rung r01 --size 1,15,17,1000,1023` | [r01_naive](#r01_naive) |
-| S2.2 | ECE569 | how far from the peak: 180 of 9300 GFLOP/s on a P100 | `explain r01 --gpu P100` | every rung |
+| S2.2 | ECE569 | how far from the peak: 180 of 9300 GFLOP/s on a P100 | `explain r01 --gpu P100`; `ladder --gpu P100` | every rung |
 | S2.3 | ECE569 | the kernel as an exercise with gaps | `ladder --rung exercises/r01_naive.cl` | [exercises](../exercises/) of r01 to r07 and s2 |
 | S3.1 | Ruiz | compute intensity: 1, r, n | `explain --tables` | every rung |
 | S3.2 | Ruiz | tiles on the CPU, block r | `ladder --engine cpu --rung r02 --tile 1,2,4,8,16,32` | [r02_tiled](#r02_tiled) |

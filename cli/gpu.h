@@ -1,0 +1,11 @@
+/* gpu.h - the published device that --gpu names. */
+#ifndef TILEWRIGHT_GPU_H
+#define TILEWRIGHT_GPU_H
+
+#include "../lab/devices.h"
+#include "exit.h"
+
+/* gpu_named - EXIT_USAGE, after a sentence that lists those that are known, where there is no such model. */
+exit_code gpu_named(const char *model, const published_device **out);
+
+#endif
