@@ -320,7 +320,7 @@ exit_code cmd_explain(session *s)
     if (code == EXIT_OK) code = choose_element(&x);
     if (code == EXIT_OK) code = choose_blocks(&x);
     if (code == EXIT_OK) code = choose_gpu(&x);
-    if (code == EXIT_OK && html != NULL) code = page_open(&p, html);
+    if (code == EXIT_OK && html != NULL) code = page_open(&p, html, false);
     if (code == EXIT_OK) code = tell(&x);
     if (code == EXIT_OK && html != NULL) code = page_write_by(&p, explain_page, &x);
     page_discard(&p);

@@ -482,7 +482,7 @@ static exit_code climb_to_page(session *s)
 {
     records kept = {0};
     page p = {0};
-    exit_code code = page_open(&p, s->opt->html);
+    exit_code code = page_open(&p, s->opt->html, s->opt->slides);
     if (code != EXIT_OK) return code;
     s->kept = &kept;
     code = climb_all(s);
@@ -512,5 +512,6 @@ exit_code cmd_ladder(session *s)
     if (opt->all && (opt->skinny || opt->tiles.count > 0))
         return diag(EXIT_USAGE, "--all does not work with --skinny or --tile: production kernels have no skinny form "
                                 "and no edge to choose");
+    if (opt->slides && opt->html == NULL) return diag(EXIT_USAGE, "--slides needs --html FILE, the page to write");
     return opt->html != NULL ? climb_to_page(s) : climb_all(s);
 }

@@ -25,7 +25,7 @@ exit_code cmd_report(session *s)
     tame_name name;
     if (s->opt->output == NULL) return diag(EXIT_USAGE, "-o FILE is missing: where is the page to be written?");
     exit_code code = read_all(s->opt, &all);
-    if (code == EXIT_OK) code = page_open(&p, s->opt->output);
+    if (code == EXIT_OK) code = page_open(&p, s->opt->output, s->opt->slides);
     if (code == EXIT_OK) code = page_write(&p, &all);
     if (code == EXIT_OK) fprintf(s->text, "%s: made of %d records\n", diag_name(s->opt->output, name), all.count);
     page_discard(&p);

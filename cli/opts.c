@@ -134,6 +134,8 @@ const option_row option_rows[] = {
     {"html", 0, OPT_TEXT, AT(html), CMD_LADDER, "FILE", NULL,
      "write the results as one HTML page, as `tilewright report` does"},
     {"html", 0, OPT_TEXT, AT(html), CMD_EXPLAIN, "FILE", NULL, "also write it as one HTML page, with drawn pictures"},
+    {"slides", 0, OPT_FLAG, AT(slides), CMD_REPORT | CMD_LADDER,
+     .help = "write slides in place of the page: one question with its figure per screen, the answer closed"},
     {"append", 0, OPT_FLAG, AT(append), JSON, .help = "append to the file of --json instead of replacing it"},
     {"force", 0, OPT_FLAG, AT(force), JSON | CMD_REPORT, .help = "allow an output to replace a file of another kind"},
     {"verbose", 'v', OPT_FLAG, AT(verbose), FILES,

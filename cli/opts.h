@@ -42,8 +42,8 @@ typedef struct options {
     int64_t device, threads, samples, deadline, pad, batch;
     uint64_t seed;
     scalar_option alpha, beta;
-    bool all, binary, tables, transpose_a, transpose_b, conjugate_a, conjugate_b, verify, host, skinny, explain_plan,
-        warm, deep, append, force, verbose, quiet, help, man, completion;
+    bool all, binary, tables, transpose_a, transpose_b, conjugate_a, conjugate_b, verify, host, skinny, slides,
+        explain_plan, warm, deep, append, force, verbose, quiet, help, man, completion;
     name_list engines, dtypes, rungs, against, sets;
     shape_list shapes;
     number_list sizes, tiles, element;

@@ -10,13 +10,17 @@
 #include "guard.h"
 #include "diag.h"
 
-exit_code page_open(page *p, const char *path)
+exit_code page_open(page *p, const char *path, bool slides)
 {
     io_error error;
+    tame_name name;
     if (!report_writes(path))
         return diag(EXIT_USAGE,
                     "%s: found another ending than those of a report: .html, .svg (its bars), .md (its table)", path);
     p->form = report_form_of(path);
+    if (slides && p->form != REPORT_PAGE)
+        return diag(EXIT_USAGE, "--slides makes HTML: %s is the name of a chart or a table", diag_name(path, name));
+    if (slides) p->form = REPORT_SLIDES;
     p->path = path;
     guard_hold();
     io_status status = io_output_open(&p->file, path, &error);

@@ -13,7 +13,7 @@ typedef struct page {
 } page;
 
 /* before the work, so that a path that cannot be written costs none */
-exit_code page_open(page *p, const char *path);
+exit_code page_open(page *p, const char *path, bool slides);
 /* the report, then its name; after a failure there is no file */
 exit_code page_write(page *p, const records *all);
 /* the same of another page, which content() prints; EXIT_OK, or it has said what failed */

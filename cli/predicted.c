@@ -49,7 +49,8 @@ static bool has_caches(const predicted *x) { return access_era_of(x->gpu->capabi
 
 static exit_code check_options(const options *o)
 {
-    const bool more = o->all || o->skinny || o->deep || o->append || o->device > 0 || o->threads > 0 || o->samples > 0;
+    const bool more = o->all || o->skinny || o->deep || o->append || o->device > 0 || o->threads > 0 ||
+                      o->samples > 0 || o->slides;
     if (more || o->dtypes.count > 0)
         return diag(EXIT_USAGE, "--gpu predicts and runs nothing: it takes --engine, --rung, --size, --shape, --tile, "
                                 "--transpose-a, --transpose-b, --json and --html");
@@ -363,7 +364,7 @@ exit_code predicted_ladder(session *s)
     if (html != NULL && report_form_of(html) != REPORT_PAGE)
         return diag(EXIT_USAGE, "--html %s: --gpu writes a page: give it another ending, such as .html", html);
     exit_code code = choose(&x);
-    if (code == EXIT_OK && html != NULL) code = page_open(&p, html);
+    if (code == EXIT_OK && html != NULL) code = page_open(&p, html, false);
     if (code == EXIT_OK) {
         print_head(&x);
         for (int i = 0; i < x.count; i++) print_step(&x, &x.steps[i]), write_step(&x, &x.steps[i]);

@@ -448,6 +448,55 @@ def refused_and_wrong_rows_are_told():
     assert "it needs sm_90 <b>" in text and "WRONG" in text
 
 
+def slides(*files):
+    """The slides of records: each one's question and the rest of its text."""
+    good("report", *files, "--slides", "-o", "slides.html")
+    check("slides.html")
+    text = open("slides.html", encoding="utf-8").read()
+    assert "scroll-snap-type:y mandatory" in text and "scroll-snap-align:start" in text
+    found = re.findall(r'<section class="slide" id="[a-z]+-\d+" aria-labelledby="[a-z]+-\d+-h">\n<h2 id="[a-z]+-\d+-h">(.*?)</h2>\n(.*?)</section>', text, re.S)
+    assert len(found) == text.count("<section"), "a slide of another form"
+    for question, rest in found:
+        assert question.endswith("?") and rest.count("<svg") == 1 and rest.count("<details><summary>Answer</summary>") == 1, (question, rest[:200])
+        assert rest.index("<svg") < rest.index("<details>") < rest.index("<li>"), question
+    return found
+
+
+@case
+def slides_ask_about_what_was_measured():
+    reading()
+    file = next(f for f in committed() if f.endswith("ladder-4096.jsonl"))
+    found = slides(file)
+    median = {r["rung"]: r["median_s"] for r in map(json.loads, open(file)) if r["engine"] == "cuda" and r["build"] != "default"}
+    times = {(new, old): f"{median[old] / median[new]:.2f} times" for new, old in (("r02_tiled", "r01_naive"), ("r03_coalesced", "r02_tiled"), ("r05_outer", "r04_banks"))}
+    for (new, old), factor in times.items():
+        asked = [(question, rest) for question, rest in found if question.startswith(new) and old in question]
+        assert len(asked) == 1 and factor in asked[0][0], (new, asked)
+        assert f"<strong>{new}</strong> {2 * 4096 ** 3 / median[new] / 1e9:.0f} GFLOP/s" in asked[0][1], asked
+    assert any("asks for 16 times fewer bytes" in question and "only" in question for question, _ in found)
+    assert sum(question.startswith("r02_tiled ") for question, _ in found) == 1, "CUDA and OpenCL share their rungs"
+    assert len(slides(next(f for f in committed() if f.endswith("curves-cuda.jsonl")))[-1][1].split("<li>")) == 9, "eight sizes"
+    good("report", "slides.html", "-o", "page.html")
+    good("report", next(f for f in committed() if f.endswith("curves-cuda.jsonl")), "-o", "again.html")
+    assert open("page.html", "rb").read() == open("again.html", "rb").read(), "slides hold the records"
+
+
+@case
+def slides_of_other_records():
+    reading()
+    cpu = {"engine": "cpu", "device": "CPU X", "kernel": None, "build": None, "block_threads": None, "tile": 0}
+    write("a.jsonl", a_record(**cpu, rung="r10_register", threads=1, gflops=137), a_record(**cpu, rung="r11_warp", threads=16, gflops=1500, median_s=1e-4),
+          a_record(**cpu, rung="r05_outer", refused="<b>", median_s=None, gflops=None, verified="no"), a_record(rung="mine", kernel=None, device="<i>"))
+    questions = [question for question, _ in slides("a.jsonl")]
+    assert "r11_warp runs on 16 threads, r10_register on 1. Why is it 10.00 times as fast?" in questions and not any("r05" in q or "mine" in q for q in questions), questions
+    bad(2, "report", "a.jsonl", "--slides", "-o", "x.svg", says="x.svg")
+    bad(2, "ladder", "--slides", says="--html")
+    write("thin.jsonl", a_record(rung="s1_unoptimised", k=16))
+    bad(6, "report", "thin.jsonl", "--slides", "-o", "x.html", says="there is no ladder among the records")
+    good("ladder", "--size", 48, "--samples", 1, "--rung", "r01,r04", "--html", "run.html", "--slides")
+    assert "r04_banks" in open("run.html").read() and len(check("run.html").svgs) == 4
+
+
 # ---- hostile records --------------------------------------------------------------------------------------------------
 
 @case
@@ -457,9 +506,12 @@ def nothing_of_a_record_becomes_markup():
     write("a.jsonl", a_record(device=nasty, rung="r02<svg/onload=alert(3)>", method=nasty, driver=nasty, dtype="f32", version=nasty, plan=nasty),
           a_record(device=nasty, dtype="</td>"), a_record(device=nasty, rung="r99", refused=nasty, verified="no"))
     page = report("a.jsonl")
-    text = open("page.html", encoding="utf-8").read()
-    assert text.count("<script") == 1 and text.count("</script") == 1 and "<img" not in text and "<!--" not in text
-    assert not any(c in text for c in "\u202e\ufffe\x85\U0001fffe")
+    good("report", "a.jsonl", "--slides", "-o", "slides.html")
+    check("slides.html")
+    for path in ("page.html", "slides.html"):
+        text = open(path, encoding="utf-8").read()
+        assert text.count("<script") == 1 and text.count("</script") == 1 and "<img" not in text and "<!--" not in text
+        assert not any(c in text for c in "\u202e\ufffe\x85\U0001fffe")
     assert json.loads(page.lines()[0])["device"] == nasty, "the embedded record is another one"
 
 

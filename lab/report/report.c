@@ -8,6 +8,7 @@
 #include "chart.h"
 #include "html.h"
 #include "report_parts.h"
+#include "report_slides.h"
 #include "../units.h"
 
 static const char style[] =
@@ -46,12 +47,15 @@ static const char style[] =
     "solid var(--rule)}.story:first-of-type{border-top:0}.faint{color:var(--faint)}.wrong{font-weight:700}\n@media "
     "(max-width:520px){dl{grid-template-columns:1fr;gap:0}dt{margin-top:.3rem}.card "
     "dl{grid-template-columns:max-content 1fr;gap:.15rem .7rem}}\n@media "
-    "print{@page{margin:12mm}:root{--ink:#000;--faint:#333;--rule:#bbb;--paper:#fff;--card:#fff;--link:#000;--new:#"
-    "e4f4e8;--old:#fbe6e4}body{font-size:9pt}header,main,footer{max-width:none;padding:0}nav,.skip{display:none}figure,"
-    ".card,tr,svg{break-inside:avoid}h2,h3,caption{break-after:avoid}.side{grid-template-columns:1fr "
-    "1fr}.scroll{overflow:visible}table{font-size:7pt}th,td{padding:.1rem "
-    ".22rem}th{white-space:normal}pre{font-size:6.3pt;white-space:pre-wrap;overflow:visible}details::details-content{"
-    "content-visibility:visible;display:block}pre ins,pre del{display:inline}}\n";
+    "print{@page{size:A4;margin:10mm}html{font-size:8pt}:root{--ink:#000;--faint:#333;--rule:#bbb;--paper:#fff;--card:#"
+    "fff;--link:#000;--new:#e4f4e8;--old:#fbe6e4}body{font-size:7.5pt;line-height:1.3}header,main,footer{max-width:"
+    "none;padding:0}nav,.skip{display:none}figure,.card,tr{break-inside:avoid}h1,h2,h3,h4,caption,summary{break-after:"
+    "avoid}h2{margin:4mm 0 1mm}h3{margin:2.5mm 0 1mm}h4{margin:1.5mm 0 0}.side{grid-template-columns:1fr 1fr "
+    "1fr}figure{margin:1mm 0;overflow:visible}svg{min-width:0;max-height:80mm}.scroll{overflow:visible;margin:1mm "
+    "0}table{font-size:6.5pt}th,td{padding:.05rem "
+    ".22rem}th{white-space:normal}pre{font-size:5.8pt;line-height:1.25;white-space:pre-wrap;overflow:visible;padding:"
+    "1mm;margin:1mm 0}pre ins,pre del{display:inline}.story dl{grid-template-columns:max-content 1fr;gap:0 2mm}.story "
+    "details{margin:0}.story .scroll,thead{break-inside:avoid;break-after:avoid}}\n";
 
 /* ---- head and end of the page ---- */
 
@@ -96,23 +100,34 @@ static void tell_summary(const report *r)
     fputs("</ul>\n", r->out);
 }
 
-void report_begin_page(FILE *out, const char *title, const char *more_style, const char *first)
+static void begin_head(FILE *out, const char *title, const char *more_style)
 {
     html_print(out,
                "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"generator\" "
-               "content=\"tilewright\">\n<title>Tilewright: %T</title>\n<style>\n%h%h%h</style>\n</head>\n<body>\n"
-               "<a class=\"skip\" href=\"#%t\">To the content</a>\n<header>\n",
-               74, title, style, chart_style, more_style, first);
+               "content=\"tilewright\">\n<title>Tilewright: %T</title>\n<style>\n%h%h%h</style>\n</head>\n<body>\n",
+               74, title, style, chart_style, more_style);
+}
+
+void report_begin_page(FILE *out, const char *title, const char *more_style, const char *first)
+{
+    begin_head(out, title, more_style);
+    html_print(out, "<a class=\"skip\" href=\"#%t\">To the content</a>\n<header>\n", first);
+}
+
+typedef char title_text[1100];
+static const char *title_of(const report *r, title_text out)
+{
+    snprintf(out, sizeof(title_text), "the ladder%s%s", r->ladders->machine_count > 0 ? " on " : "",
+             r->ladders->machine_count > 0 ? r->ladders->machines[0].device : "");
+    return out;
 }
 
 static void begin_page(const report *r)
 {
     FILE *out = r->out;
-    char title[1100];
-    snprintf(title, sizeof title, "the ladder%s%s", r->ladders->machine_count > 0 ? " on " : "",
-             r->ladders->machine_count > 0 ? r->ladders->machines[0].device : "");
-    report_begin_page(out, title, "", "devices");
+    title_text title;
+    report_begin_page(out, title_of(r, title), "", "devices");
     fputs("<h1>The ladder of matrix multiplication</h1>\n<p>C = A B, from three plain loops to the kernel that "
           "production calls use: every step verified against an error bound, timed, and set beside what the machine "
           "allows. Speeds count 2 m n k flop.</p>\n",
@@ -128,6 +143,16 @@ static void begin_page(const report *r)
           out);
 }
 
+static void put_records(const report *r)
+{
+    fputs(RECORDS_ELEMENT "\n", r->out);
+    for (int i = 0; i < r->all->count; i++) {
+        html_json(r->out, r->all->rows[i].line);
+        fputc('\n', r->out);
+    }
+    fputs("</script>\n", r->out);
+}
+
 static void end_page(const report *r)
 {
     FILE *out = r->out;
@@ -139,17 +164,28 @@ static void end_page(const report *r)
         "report FILE.html -o AGAIN.html</code> reads them back and makes this page again; <code>sed -n "
         "'/^&lt;script id=/,/^&lt;.script/{/^{/p}' FILE.html &gt; records.jsonl</code> takes them out.</p>\n",
         r->all->count);
-    fputs(RECORDS_ELEMENT "\n", out);
-    for (int i = 0; i < r->all->count; i++) {
-        html_json(out, r->all->rows[i].line);
-        fputc('\n', out);
-    }
-    fputs("</script>\n", out);
+    put_records(r);
     html_print(
         out,
         "</section>\n</main>\n<footer>\n<p class=\"faint\">Made by tilewright %t. A number never travels alone: each "
         "record holds problem, kernel, device, method, times, error and versions.</p>\n</footer>\n</body>\n</html>\n",
         tw_version());
+}
+
+static tw_status write_slides(const report *r)
+{
+    title_text title;
+    begin_head(r->out, title_of(r, title), slides_style);
+    tw_status status = report_slides(r);
+    html_print(
+        r->out,
+        "<footer class=\"slide\">\n<p class=\"faint\">Made by tilewright %t of %d records, which are part of this "
+        "page: <code>tilewright report FILE.html -o PAGE.html</code> makes the page with all tables of "
+        "them.</p>\n",
+        tw_version(), r->all->count);
+    put_records(r);
+    fputs("</footer>\n</body>\n</html>\n", r->out);
+    return status;
 }
 
 /* ---- the forms ---- */
@@ -166,7 +202,7 @@ static tw_status write_page(const report *r)
     tw_status status = report_stories(r);
     report_method(r);
     end_page(r);
-    return *r->no_memory ? TW_NO_MEMORY : status;
+    return status;
 }
 
 /* What the records must be; false, and why. */
@@ -187,7 +223,8 @@ static bool check(const report *r, report_form form, char *why, size_t why_bytes
         snprintf(why, why_bytes, "there are records of %d rungs and tiles of one shape on one machine, a page takes %d",
                  most_steps, REPORT_STEPS);
     else if (form != REPORT_PAGE && !report_has_ladder(r))
-        snprintf(why, why_bytes, "there is no ladder among the records, which a chart or table alone would show");
+        snprintf(why, why_bytes,
+                 "there is no ladder among the records, which slides, and a chart or table alone, would show");
     else
         return true;
     return false;
@@ -221,6 +258,8 @@ tw_status report_write(FILE *out, const records *all, report_form form, char *wh
         status = TW_BAD_ARGUMENT;
     else if (form == REPORT_PAGE)
         status = write_page(&r);
+    else if (form == REPORT_SLIDES)
+        status = write_slides(&r);
     else if (form == REPORT_BARS)
         report_bars(&r);
     else

@@ -13,8 +13,8 @@ enum {
 };
 
 /* What is written: the page; its first picture, the bars of the first machine's main ladder, alone; its table of rungs
- * side by side alone, as Markdown. */
-typedef enum report_form { REPORT_PAGE, REPORT_BARS, REPORT_TABLE } report_form;
+ * side by side alone, as Markdown; its pictures as slides, each with a question. */
+typedef enum report_form { REPORT_PAGE, REPORT_BARS, REPORT_TABLE, REPORT_SLIDES } report_form;
 report_form report_form_of(const char *path); /* by the ending: .svg, .md, else the page */
 bool report_writes(const char *path);         /* its ending is .html, .htm, .svg or .md, or it has none */
 

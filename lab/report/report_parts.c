@@ -117,7 +117,18 @@ void report_devices(const report *r)
 /* The figure of 5kk73 has this shape. */
 static bool is_figure(const ladder *l) { return l->m == 4096 && l->n == 4096 && l->k == 4096; }
 
-static void draw_bars(const report *r, const ladder *l, int number, bool alone)
+/* off: beside bars of the ladder's own type. */
+static chart_bar bar_of(const ladder_step *step, bool off, bool apart)
+{
+    return (chart_bar){.label = step->label,
+                       .speed = row_speed(step->row),
+                       .beside = row_speed(step->by_default),
+                       .off = off,
+                       .apart = apart,
+                       .series = apart ? CHART_NO_SERIES : report_series(step->row)};
+}
+
+void report_draw_bars(const report *r, const ladder *l, bool alone)
 {
     const ladder *others = ladder_libraries(r->ladders, l);
     const int other_count = others != NULL ? others->count : 0;
@@ -132,17 +143,11 @@ static void draw_bars(const report *r, const ladder *l, int number, bool alone)
     }
     for (int i = 0; i < l->count; i++) mixed |= ladder_compares(l, l->steps[i].row);
     for (int i = 0; i < l->count + other_count; i++) {
-        const bool apart = i >= l->count;
-        const ladder_step *step = apart ? &others->steps[i - l->count] : &l->steps[i];
-        bars[i] = (chart_bar){.label = step->label,
-                              .speed = row_speed(step->row),
-                              .beside = row_speed(step->by_default),
-                              .off = mixed && !ladder_compares(l, step->row),
-                              .apart = apart,
-                              .series = apart ? CHART_NO_SERIES : report_series(step->row)};
+        const ladder_step *step = i < l->count ? &l->steps[i] : &others->steps[i - l->count];
+        bars[i] = bar_of(step, mixed && !ladder_compares(l, step->row), i >= l->count);
     }
-    snprintf(title, sizeof title, "%.20s on %.80s, %s %s", report_engine_name(r->ladders->machines[number].engine),
-             report_device(&r->ladders->machines[number], device), l->wide ? "f64" : "f32", report_shape(l, shape));
+    snprintf(title, sizeof title, "%.20s on %.80s, %s %s", report_engine_name(r->ladders->machines[l->machine].engine),
+             report_device(&r->ladders->machines[l->machine], device), l->wide ? "f64" : "f32", report_shape(l, shape));
     const chart about = {
         title, "One bar per rung, speed to the right. A hollow bar is the same rung as the compiler unrolls it.",
         alone};
@@ -151,7 +156,21 @@ static void draw_bars(const report *r, const ladder *l, int number, bool alone)
     free(bars);
 }
 
-static void bars_figure(const report *r, const ladder *l, int number)
+void report_draw_step(const report *r, const ladder *l, const ladder_step *before, const ladder_step *step)
+{
+    chart_bar bars[2];
+    char title[2 * STEP_LABEL + 20];
+    int count = 0;
+    if (before != NULL) bars[count++] = bar_of(before, false, false);
+    bars[count++] = bar_of(step, false, false);
+    snprintf(title, sizeof title, "%s%s%s", before != NULL ? before->label : "", before != NULL ? " and " : "",
+             step->label);
+    const chart about = {title, "Speed to the right. A hollow bar is the same rung as the compiler unrolls it.", false};
+    const chart_peaks peaks = {ladder_compares(l, step->row) ? report_peak(l) : (double)NAN, NAN};
+    chart_bars(r->out, &about, bars, count, &peaks);
+}
+
+void report_caption_bars(const report *r, const ladder *l)
 {
     bool hollow = false, own = false, other = false;
     for (int i = 0; i < l->count; i++) {
@@ -159,10 +178,7 @@ static void bars_figure(const report *r, const ladder *l, int number)
         own |= ladder_compares(l, l->steps[i].row);
         other |= !ladder_compares(l, l->steps[i].row) && !isnan(row_speed(l->steps[i].row));
     }
-    fputs("<figure>\n", r->out);
-    draw_bars(r, l, number, false);
-    html_print(r->out, "<figcaption>%h%h%h%hThe table below has the numbers.</figcaption>\n</figure>\n",
-               is_figure(l) ? "As in 5kk73: every step at 4096 x 4096. " : "",
+    html_print(r->out, "%h%h%h%h", is_figure(l) ? "As in 5kk73: every step at 4096 x 4096. " : "",
                hollow ? "Solid: r01 to r05 with their loops held rolled, so that each step shows its one idea. Hollow: "
                         "the same in the compiler's own unrolling. "
                       : "",
@@ -172,68 +188,108 @@ static void bars_figure(const report *r, const ladder *l, int number)
                    : "");
 }
 
+static void bars_figure(const report *r, const ladder *l)
+{
+    fputs("<figure>\n", r->out);
+    report_draw_bars(r, l, false);
+    fputs("<figcaption>", r->out);
+    report_caption_bars(r, l);
+    fputs("The table below has the numbers.</figcaption>\n</figure>\n", r->out);
+}
+
 void report_bars(const report *r)
 {
     int number = 0;
     while (ladder_main(r->ladders, number) == NULL) number++;
-    draw_bars(r, ladder_main(r->ladders, number), number, true);
+    report_draw_bars(r, ladder_main(r->ladders, number), true);
 }
 
-/* The dots of a ladder, those of its own type; labels are "r04", "r02 32", "sgemm_simt_128x128". cache: the largest
- * bandwidth that was measured above memory's. */
-static int make_dots(const ladder *l, chart_dot *dots, char (*names)[STEP_LABEL], chart_roofs *roofs)
+static bool is_dot(const ladder *l, const ladder_step *step)
 {
-    int count = 0;
-    for (int i = 0; i < l->count; i++) {
-        const record *d = &l->steps[i].row->r;
-        const char *label = l->steps[i].label, *tile = strchr(label, ' ');
-        if (!row_timed(l->steps[i].row) || !ladder_compares(l, l->steps[i].row) || !(flops(d) > 0) ||
-            !(d->bytes_asked > 0) || !(d->gflops > 0))
-            continue;
-        if (row_operand_bytes(l->steps[i].row) > 0) roofs->once = flops(d) / row_operand_bytes(l->steps[i].row);
-        if (d->bandwidth_gbps > 1.1 * roofs->memory_gbps && !(roofs->cache_gbps >= d->bandwidth_gbps))
-            roofs->cache_gbps = d->bandwidth_gbps;
-        const tw_lab_kernel *kernel = row_kernel(l->steps[i].row);
-        if (kernel != NULL && kernel->family)
-            snprintf(names[count], STEP_LABEL, "%s", label);
-        else
-            snprintf(names[count], STEP_LABEL, "%.*s%s", (int)strcspn(label, "_"), label, tile != NULL ? tile : "");
-        dots[count] = (chart_dot){names[count], flops(d) / d->bytes_asked, d->gflops,
-                                  row_no_cache_gflops(l->steps[i].row), report_series(l->steps[i].row)};
-        count++;
-    }
-    return count;
+    const record *d = &step->row->r;
+    return row_timed(step->row) && ladder_compares(l, step->row) && flops(d) > 0 && d->bytes_asked > 0 && d->gflops > 0;
 }
 
-static void draw_roofline(const report *r, const ladder *l, int number)
+bool report_has_roofline(const ladder *l)
+{
+    bool has = false;
+    for (int i = 0; i < l->count; i++) has |= is_dot(l, &l->steps[i]);
+    return has;
+}
+
+/* The cache's: the largest bandwidth that was measured above memory's. */
+static chart_roofs roofs_of(const ladder *l)
+{
+    chart_roofs roofs = {report_peaks(l), report_memory_gbps(l), NAN, report_memory_gbps_of(l, 1), NAN};
+    for (int i = 0; i < l->count; i++) {
+        const records_row *row = l->steps[i].row;
+        if (!is_dot(l, &l->steps[i])) continue;
+        if (row_operand_bytes(row) > 0) roofs.once = flops(&row->r) / row_operand_bytes(row);
+        if (row->r.bandwidth_gbps > 1.1 * roofs.memory_gbps && !(roofs.cache_gbps >= row->r.bandwidth_gbps))
+            roofs.cache_gbps = row->r.bandwidth_gbps;
+    }
+    return roofs;
+}
+
+/* "r04", "r02 32", "sgemm_simt_128x128". */
+static void name_dot(const ladder_step *step, char out[STEP_LABEL])
+{
+    const tw_lab_kernel *kernel = row_kernel(step->row);
+    const char *label = step->label, *tile = strchr(label, ' ');
+    if (kernel != NULL && kernel->family)
+        snprintf(out, STEP_LABEL, "%s", label);
+    else
+        snprintf(out, STEP_LABEL, "%.*s%s", (int)strcspn(label, "_"), label, tile != NULL ? tile : "");
+}
+
+void report_draw_roofline(const report *r, const ladder *l)
 {
     chart_dot *dots = calloc((size_t)l->count + 1, sizeof *dots);
     char(*names)[STEP_LABEL] = calloc((size_t)l->count + 1, sizeof *names), title[240];
     report_device_text device;
-    chart_roofs roofs = {report_peaks(l), report_memory_gbps(l), NAN, report_memory_gbps_of(l, 1), NAN};
+    const chart_roofs roofs = roofs_of(l);
     bool room = dots != NULL && names != NULL;
-    int count = room ? make_dots(l, dots, names, &roofs) : 0;
-    snprintf(title, sizeof title, "Roofline, %.20s on %.80s", report_engine_name(r->ladders->machines[number].engine),
-             report_device(&r->ladders->machines[number], device));
+    int count = 0;
+    for (int i = 0; room && i < l->count; i++) {
+        const records_row *row = l->steps[i].row;
+        if (!is_dot(l, &l->steps[i])) continue;
+        name_dot(&l->steps[i], names[count]);
+        dots[count] = (chart_dot){names[count], flops(&row->r) / row->r.bytes_asked, row->r.gflops,
+                                  row_no_cache_gflops(row), report_series(row)};
+        count++;
+    }
+    snprintf(title, sizeof title, "Roofline, %.20s on %.80s",
+             report_engine_name(r->ladders->machines[l->machine].engine),
+             report_device(&r->ladders->machines[l->machine], device));
     const chart about = {title,
                          "One dot per rung: flop per byte that it asks of memory to the right, speed upwards, both "
-                         "logarithmic. The table below has the numbers.",
+                         "logarithmic.",
                          false};
-    if (count > 0) {
-        fputs("<figure>\n", r->out);
-        chart_roofline(r->out, &about, &roofs, dots, count);
-        html_print(r->out,
-                   "<figcaption>Thick: the measured roofs, memory's bandwidth and the multiply-add peak%h%h. Thin, at "
-                   "each dot: "
-                   "the documents' bound, its bytes asked at memory's bandwidth; a dot above it has a cache to thank. "
-                   "Roofline: Williams, Waterman, Patterson, 2009 (cited by Ruiz 2024).</figcaption>\n</figure>\n",
-                   isnan(roofs.peaks.one_thread) ? ""
-                                                 : "; below them the same of one thread, for the rungs that have one",
-                   isnan(roofs.cache_gbps) ? "" : "; dashed: the bandwidth of a working set of this size");
-    }
+    if (count > 0) chart_roofline(r->out, &about, &roofs, dots, count);
     *r->no_memory |= !room;
     free(names);
     free(dots);
+}
+
+void report_caption_roofline(const report *r, const ladder *l)
+{
+    const chart_roofs roofs = roofs_of(l);
+    html_print(r->out,
+               "Thick: the measured roofs, memory's bandwidth and the multiply-add peak%h%h. Thin, at each dot: the "
+               "documents' bound, its bytes asked at memory's bandwidth. Roofline: Williams, Waterman, Patterson, 2009 "
+               "(cited by Ruiz 2024).",
+               isnan(roofs.peaks.one_thread) ? "" : "; below them the same of one thread, for the rungs that have one",
+               isnan(roofs.cache_gbps) ? "" : "; dashed: the bandwidth of a working set of this size");
+}
+
+static void roofline_figure(const report *r, const ladder *l)
+{
+    if (!report_has_roofline(l)) return;
+    fputs("<figure>\n", r->out);
+    report_draw_roofline(r, l);
+    fputs("<figcaption>", r->out);
+    report_caption_roofline(r, l);
+    fputs(" A dot above its bound has a cache to thank.</figcaption>\n</figure>\n", r->out);
 }
 
 static void rung_row(table *t, const ladder *l, const ladder_step *step, const records_row *row, bool second)
@@ -418,8 +474,8 @@ void report_charts(const report *r)
         report_machine_name(r, i);
         fputs("</h3>\n", out);
         if (l->timed > 0) {
-            bars_figure(r, l, i);
-            draw_roofline(r, l, i);
+            bars_figure(r, l);
+            roofline_figure(r, l);
         }
         ladder_table(r, l, i);
     }

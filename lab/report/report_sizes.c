@@ -7,6 +7,7 @@
 #include <string.h>
 #include "chart.h"
 #include "html.h"
+#include "report_slides.h"
 #include "../published.h"
 #include "../units.h"
 
@@ -108,20 +109,72 @@ static void draw_curves(const report *r, const grid *g, int number, bool wide)
     snprintf(title, sizeof title, "Speed over sizes, %s, %.20s on %.80s", wide ? "f64" : "f32",
              report_engine_name(r->ladders->machines[number].engine),
              report_device(&r->ladders->machines[number], device));
-    const chart about = {
-        title,
-        "One curve per rung: m = n = k to the right, speed upwards, both logarithmic. The table below has the numbers.",
-        false};
-    if (count > 0) {
-        fputs("<figure>\n", r->out);
-        *r->no_memory |= !chart_curves(r->out, &about, sizes, columns, curves, count);
-        fputs("<figcaption>5kk73 tuned its steps at 4096 and says that they could be sub-optimal at other "
-              "sizes: where curves cross, they are.</figcaption>\n</figure>\n",
-              r->out);
-    }
+    const chart about = {title, "One curve per rung: m = n = k to the right, speed upwards, both logarithmic.", false};
+    if (count > 0) *r->no_memory |= !chart_curves(r->out, &about, sizes, columns, curves, count);
     free(sizes);
     free(speeds);
     free(curves);
+}
+
+static bool has_curves(const grid *g)
+{
+    bool has = false;
+    for (int row = 0; row < g->rows; row++) has |= is_curve(g, row);
+    return has;
+}
+
+static void curves_figure(const report *r, const grid *g, int number, bool wide)
+{
+    if (!has_curves(g)) return;
+    fputs("<figure>\n", r->out);
+    draw_curves(r, g, number, wide);
+    fputs("<figcaption>5kk73 tuned its steps at 4096 and says that they could be sub-optimal at other "
+          "sizes: where curves cross, they are.</figcaption>\n</figure>\n",
+          r->out);
+}
+
+/* The row that is the fastest in a column, among those that are drawn; -1: none is there. */
+static int fastest_row(const grid *g, int column)
+{
+    int best = -1;
+    for (int row = 0; row < g->rows; row++) {
+        double speed = g->speeds[row * g->columns + column];
+        if (is_curve(g, row) && !isnan(speed) && (best < 0 || speed > g->speeds[best * g->columns + column]))
+            best = row;
+    }
+    return best;
+}
+
+/* Which rung is the fastest, from size to size. */
+static void tell_fastest(const report *r, const grid *g)
+{
+    for (int c = 0; c < g->columns; c++) {
+        const int best = fastest_row(g, c);
+        units_text speed;
+        if (best < 0) continue;
+        html_print(r->out, "<li>%d: <strong>%t</strong>, %t GFLOP/s</li>\n", (int)g->ladders[c]->m, g->labels[best],
+                   report_speed(g->speeds[best * g->columns + c], speed));
+    }
+}
+
+void report_size_slides(const report *r)
+{
+    for (int i = 0; i < 2 * r->ladders->machine_count; i++) {
+        const bool wide = i % 2;
+        grid g;
+        if (!grid_make(r, i / 2, wide, true, &g)) continue;
+        if (has_curves(&g)) {
+            slide_begin(r->out, "sizes", i);
+            report_machine_name(r, i / 2);
+            html_print(r->out, ", %h: which rung is the fastest at which size?", wide ? "f64" : "f32");
+            slide_figure(r->out);
+            draw_curves(r, &g, i / 2, wide);
+            slide_answer(r->out);
+            tell_fastest(r, &g);
+            slide_end(r->out);
+        }
+        grid_free(&g);
+    }
 }
 
 static void grid_table(const report *r, const grid *g, int number, bool wide)
@@ -163,7 +216,7 @@ void report_sizes(const report *r)
             fputs("<h3>", r->out);
             report_machine_name(r, number);
             html_print(r->out, ", %h%h</h3>\n", wide ? "f64" : "f32", square ? "" : ", other shapes");
-            if (square) draw_curves(r, &g, number, wide);
+            if (square) curves_figure(r, &g, number, wide);
             grid_table(r, &g, number, wide);
         }
         grid_free(&g);
