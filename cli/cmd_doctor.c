@@ -226,6 +226,7 @@ static void tell_environment(doctor *d)
                                         "TILEWRIGHT_BLAS_ENGINE",
                                         "TILEWRIGHT_BLAS_BREAK_EVEN",
                                         "PATH",
+                                        "CC",
                                         "TMPDIR",
                                         "TERM",
                                         "NO_COLOR",
