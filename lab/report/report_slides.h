@@ -1,4 +1,4 @@
-/* report_slides.h - a report as slides: one question per screen, its figure, and the answer, which is closed at first. */
+/* report_slides.h - a report as slides: one question per screen, its figure, and the answer, closed at first. */
 #ifndef TILEWRIGHT_REPORT_SLIDES_H
 #define TILEWRIGHT_REPORT_SLIDES_H
 
