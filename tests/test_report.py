@@ -218,6 +218,25 @@ def counters_stand_beside_what_is_predicted():
 
 
 @case
+def limits_stand_beside_what_was_measured():
+    """Of each rung the numbers of the predicted ladder and of the record; and predicted bytes beside counted ones."""
+    reading()
+    file = next(f for f in committed() if f.endswith("ladder-4096.jsonl"))
+    good("ladder", "--gpu", "H200", "--json", "predicted.jsonl")
+    limits = {step["rung"]: step for step in map(json.loads, open("predicted.jsonl")) if step["why_not"] is None}
+    measured = {r["rung"]: r["gflops"] for r in map(json.loads, open(file)) if r["engine"] == "cuda" and r["build"] != "default" and r["gflops"]}
+    page = report(file, file.replace("ladder-4096", "counters-4096"))
+    texts = [text for text, *_ in next(svg for svg in page.svgs if svg["name"].startswith("What limits each rung, CUDA"))["texts"]]
+    for rung in ("r02_tiled", "r03_coalesced", "r05_outer", "r10_register", "r12_async"):
+        told = dict(text.split() for text in texts[texts.index(rung) + 1:texts.index(rung) + 5])
+        expected = {"measured": measured[rung], **{name: limits[rung][name + "_gflops"] for name in ("banks", "issue", "roofline")}}
+        assert set(told) == set(expected) and all(abs(float(told[name]) * 1000 / value - 1) < 0.01 for name, value in expected.items()), (rung, told, expected)
+    dots = next(svg for svg in page.svgs if svg["name"].startswith("L2 bytes"))
+    assert {"r06_unrolled", "r10_register"} <= {text for text, *_ in dots["texts"]} and dots["tags"].count("circle") > 10, dots["texts"]
+    assert not any(svg["name"].startswith(("What limits", "L2")) for svg in report(write("x.jsonl", a_record())).svgs), "nothing is published of Device X"
+
+
+@case
 def bars_and_table_alone():
     reading()
     file = next(f for f in committed() if f.endswith("ladder-4096.jsonl"))

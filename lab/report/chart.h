@@ -61,6 +61,26 @@ typedef struct chart_curve {
 bool chart_curves(FILE *out, const chart *about, const double *sizes, int size_count, const chart_curve *curves,
                   int count);
 
+/* What a rung's limits allow, each alone (NAN: it has no such limit), and its measured speed, GFLOP/s. */
+enum { CHART_LIMITS = 4 };
+typedef struct chart_group {
+    const char *label;
+    int series;
+    double measured, limits[CHART_LIMITS];
+} chart_group;
+
+void chart_groups(FILE *out, const chart *about, const char *const names[CHART_LIMITS], const chart_group *groups,
+                  int count);
+
+/* Predicted beside counted: a dot, on the diagonal where they agree. */
+typedef struct chart_pair {
+    const char *label;
+    double predicted, counted;
+    int series;
+} chart_pair;
+
+void chart_scatter(FILE *out, const chart *about, const chart_pair *pairs, int count, const char *unit);
+
 /* chart_style - the colours and fonts of the pictures as CSS, for a page that holds them. */
 extern const char chart_style[];
 

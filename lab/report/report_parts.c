@@ -1,5 +1,6 @@
 /* report_parts.c - devices, charts with their tables, method; and the parts that stand alone. */
 #include "report_parts.h"
+#include "report_limits.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -476,6 +477,7 @@ void report_charts(const report *r)
         if (l->timed > 0) {
             bars_figure(r, l);
             roofline_figure(r, l);
+            report_limits(r, l);
         }
         ladder_table(r, l, i);
     }

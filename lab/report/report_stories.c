@@ -1,6 +1,7 @@
 /* report_stories.c - each rung's own words, its numbers on every machine beside those of the rung before, its code with
  * what changed; and the traffic that the access model predicts beside what hardware counted. */
 #include "report_parts.h"
+#include "report_limits.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -162,8 +163,6 @@ tw_status report_stories(const report *r)
 
 /* ---- traffic ---- */
 
-static tw_op op_of(char letter) { return letter == 't' ? TW_T : TW_N; }
-
 /* The latest counters of a step: same device, rung, shape and transposes, and its tile where the counted launch had
  * one. r14 has those of the kernel that it was. */
 static const records_row *counters_of(const report *r, const ladder_step *step)
@@ -177,7 +176,7 @@ static const records_row *counters_of(const report *r, const ladder_step *step)
         const record *c = &row->r;
         if (row->counted && strcmp(c->device, d->device) == 0 && strcmp(c->engine, d->engine) == 0 &&
             strcmp(row_rung(row), rung) == 0 && c->m == d->m && c->n == d->n && c->k == d->k &&
-            op_of(c->op_a) == op_of(d->op_a) && op_of(c->op_b) == op_of(d->op_b) &&
+            (c->op_a == 't') == (d->op_a == 't') && (c->op_b == 't') == (d->op_b == 't') &&
             (c->tile <= 0 || c->tile == d->tile))
             found = row;
     }
@@ -187,14 +186,9 @@ static const records_row *counters_of(const report *r, const ladder_step *step)
 /* What the access model predicts; what it has nothing of stays as it is. */
 static void predict(const ladder_step *step, predict_degrees *degrees, predict_traffic *traffic)
 {
-    const tw_lab_kernel *kernel = row_kernel(step->row);
-    const record *d = &step->row->r;
-    const published_device *p = devices_published(d->device);
+    const published_device *p;
     access_launch launch;
-    char why[200];
-    if (kernel == NULL || strcmp(kernel->engine, "cpu") == 0) return;
-    tw_problem problem = tw_problem_make(kernel->dtype, op_of(d->op_a), op_of(d->op_b), d->m, d->n, d->k);
-    if (!access_open(&launch, kernel, d->tile > 0 ? d->tile : 0, &problem, why, (int)sizeof why)) return;
+    if (!report_launch(step, &launch, &p)) return;
     *degrees = predict_average(&launch, p != NULL ? access_era_of(p->capability) : ERA_NOW);
     if (p != NULL) *traffic = predict_cached(&launch, p);
 }
@@ -243,6 +237,19 @@ static void traffic_row(table *out, const report *r, const ladder_step *step)
     table_cell(out, units_percent(c.fma_percent / 100, x));
 }
 
+/* What was counted of each step beside what is predicted, as a picture. */
+static void scatter(const report *r, const ladder *l)
+{
+    double *counted = calloc((size_t)l->count + 1, sizeof *counted);
+    *r->no_memory |= counted == NULL;
+    for (int i = 0; counted != NULL && i < l->count; i++) {
+        const records_row *row = row_timed(l->steps[i].row) ? counters_of(r, &l->steps[i]) : NULL;
+        counted[i] = row != NULL ? row->c.l2_bytes : (double)NAN;
+    }
+    if (counted != NULL) report_scatter(r, l, counted);
+    free(counted);
+}
+
 static void traffic_table(const report *r, const ladder *l)
 {
     static const char *const headings[] = {"Rung",
@@ -269,6 +276,7 @@ static void traffic_table(const report *r, const ladder *l)
     for (int i = 0; i < l->count; i++)
         if (row_timed(l->steps[i].row)) traffic_row(&t, r, &l->steps[i]);
     *r->no_memory |= !table_end(&t);
+    scatter(r, l);
 }
 
 /* Sectors and banks are NVIDIA's: of other devices nothing is said. */
