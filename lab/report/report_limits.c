@@ -61,12 +61,13 @@ void report_limits(const report *r, const ladder *l)
                              false};
         fputs("<figure>\n", r->out);
         chart_groups(r->out, &about, names, groups, count);
-        fputs(
-            "<figcaption>What limits each rung. Hollow: what the passes through the banks of shared memory, the rate of instructions and the "
-            "roofline allow, each alone, by the access model and published figures. Filled: measured. Where the "
-            "filled bar reaches the shortest hollow one, the reason is found; where it stays below, something waits: "
-            "memory's latency, or a barrier.</figcaption>\n</figure>\n",
-            r->out);
+        fputs("<figcaption>What limits each rung. Hollow: what the passes through the banks of shared memory, the rate "
+              "of "
+              "instructions and the roofline allow, each alone, by the access model and published figures. Filled: "
+              "measured. Where the "
+              "filled bar reaches the shortest hollow one, the reason is found; where it stays below, something waits: "
+              "memory's latency, or a barrier.</figcaption>\n</figure>\n",
+              r->out);
     }
     free(groups);
 }
@@ -92,8 +93,8 @@ void report_scatter(const report *r, const ladder *l, const double *counted)
                              false};
         fputs("<figure>\n", r->out);
         chart_scatter(r->out, &about, pairs, count, "GB through the L2");
-        fputs("<figcaption>Bytes through the L2. On the dashed diagonal the model is right. Below it an L1 served blocks together, which the "
-              "model leaves out.</figcaption>\n</figure>\n",
+        fputs("<figcaption>Bytes through the L2. On the dashed diagonal the model is right. Below it an L1 served "
+              "blocks together, which the model leaves out.</figcaption>\n</figure>\n",
               r->out);
     }
     free(pairs);
