@@ -218,6 +218,19 @@ def counters_stand_beside_what_is_predicted():
 
 
 @case
+def a_sweep_of_tiles_is_a_curve():
+    reading()
+    cpu = {"engine": "cpu", "device": "CPU X", "kernel": "cpu_f32_r02_tiled", "build": None, "block_threads": None, "threads": 1}
+    edges = (1, 2, 4, 8, 16, 32)
+    write("t.jsonl", *[a_record(**cpu, tile=edge, gflops=10.0 + edge, median_s=0.2 / edge) for edge in edges])
+    svg = next(svg for svg in report("t.jsonl").svgs if svg["name"].startswith("Speed over the tile edge, CPU on CPU X"))
+    texts = [text for text, *_ in svg["texts"]]
+    assert "edge of the tile, logarithmic" in texts and "r02_tiled" in texts and {"1", "32"} <= set(texts) and svg["tags"].count("circle") == 6, texts
+    write("one.jsonl", a_record(**cpu, tile=16))
+    assert not any(svg["name"].startswith("Speed over the tile") for svg in report("one.jsonl").svgs)
+
+
+@case
 def limits_stand_beside_what_was_measured():
     """Of each rung the numbers of the predicted ladder and of the record; and predicted bytes beside counted ones."""
     reading()

@@ -57,9 +57,9 @@ typedef struct chart_curve {
     int series;
 } chart_curve;
 
-/* false: memory ran out, nothing was written. */
-bool chart_curves(FILE *out, const chart *about, const double *sizes, int size_count, const chart_curve *curves,
-                  int count);
+/* across: what the sizes are, "m = n = k". false: memory ran out, nothing was written. */
+bool chart_curves(FILE *out, const chart *about, const char *across, const double *sizes, int size_count,
+                  const chart_curve *curves, int count);
 
 /* What a rung's limits allow, each alone (NAN: it has no such limit), and its measured speed, GFLOP/s. */
 enum { CHART_LIMITS = 4 };

@@ -74,8 +74,8 @@ static void draw_sizes(FILE *out, const double *sizes, int count, axis *x, doubl
         axis_draw(out, x, 1, true, TOP, bottom);
 }
 
-bool chart_curves(FILE *out, const chart *about, const double *sizes, int size_count, const chart_curve *curves,
-                  int count)
+bool chart_curves(FILE *out, const chart *about, const char *across, const double *sizes, int size_count,
+                  const chart_curve *curves, int count)
 {
     ending *endings = calloc((size_t)count + 1, sizeof *endings);
     double low = INFINITY, high = 0, bottom = TOP + fmax(count * CHART_LINE, HEIGHT_LEAST);
@@ -90,7 +90,8 @@ bool chart_curves(FILE *out, const chart *about, const double *sizes, int size_c
     frame_begin(out, about, (int)bottom + 44);
     axis_draw(out, &y, unit.gflops, false, LEFT, RIGHT);
     draw_sizes(out, sizes, size_count, &x, bottom);
-    frame_text(out, "middle faint", (LEFT + RIGHT) / 2.0, bottom + 36, 60, "m = n = k, logarithmic");
+    snprintf(words, sizeof words, "%.50s, logarithmic", across);
+    frame_text(out, "middle faint", (LEFT + RIGHT) / 2.0, bottom + 36, 60, words);
     snprintf(words, sizeof words, "%s, logarithmic", unit.name);
     frame_text(out, "faint", 8, 15, 60, words);
     int ends = 0;

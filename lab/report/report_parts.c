@@ -478,6 +478,7 @@ void report_charts(const report *r)
             bars_figure(r, l);
             roofline_figure(r, l);
             report_limits(r, l);
+            report_tiles(r, l);
         }
         ladder_table(r, l, i);
     }

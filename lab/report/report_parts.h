@@ -15,6 +15,7 @@ void report_method(const report *r);
 void report_size_slides(const report *r); /* a slide for each picture of curves over sizes */
 
 /* Single pictures without a figure around them, and their captions without its element. */
+void report_tiles(const report *r, const ladder *l); /* a figure, where tile edges were swept */
 void report_draw_bars(const report *r, const ladder *l, bool alone);
 void report_caption_bars(const report *r, const ladder *l);
 bool report_has_roofline(const ladder *l);

@@ -110,7 +110,7 @@ static void draw_curves(const report *r, const grid *g, int number, bool wide)
              report_engine_name(r->ladders->machines[number].engine),
              report_device(&r->ladders->machines[number], device));
     const chart about = {title, "One curve per rung: m = n = k to the right, speed upwards, both logarithmic.", false};
-    if (count > 0) *r->no_memory |= !chart_curves(r->out, &about, sizes, columns, curves, count);
+    if (count > 0) *r->no_memory |= !chart_curves(r->out, &about, "m = n = k", sizes, columns, curves, count);
     free(sizes);
     free(speeds);
     free(curves);
