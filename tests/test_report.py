@@ -204,10 +204,10 @@ def counters_stand_beside_what_is_predicted():
                "issue_percent": 43.21, "fma_percent": None, "counters": {"x": 1}}
     write("c.jsonl", a_record(device="NVIDIA H200"), counted)
     rows = [row for table in report("c.jsonl").tables for row in table["rows"] if "9.876" in row]
-    assert len(rows) == 1 and {"10", "1.012", "4.568", "123 MB", "5.00 GB", "43.2%"} <= set(rows[0]), rows
-    assert rows[0][3:7] == ["2.10 MB", "123 MB", "69.2 MB", "5.00 GB"], rows  # DRAM and L2, predicted and counted: the L2 holds both operands
+    assert len(rows) == 1 and {"10", "1.012", "4.568", "123 MB", "5.00 GB", "43.2%", "4", "0.05369"} <= set(rows[0]), rows
+    assert rows[0][4:8] == ["2.10 MB", "123 MB", "69.2 MB", "5.00 GB"], rows  # DRAM and L2, predicted and counted: the L2 holds both operands
     write("e.jsonl", a_record(device="NVIDIA H200", m=4096, n=4096, k=4096), a_record(device="NVIDIA L40S"))
-    cells = [row[3:5] for table in report("e.jsonl").tables if "L2, predicted" in table["rows"][0] for row in table["rows"][1:]]
+    cells = [row[4:6] for table in report("e.jsonl").tables if "L2, predicted" in table["rows"][0] for row in table["rows"][1:]]
     assert cells == [["4.26 GB to 17.3 GB", "36.6 GB"]], cells  # of the L40S's cache nothing is published
     write("d.jsonl", counted)
     report("d.jsonl")
@@ -386,7 +386,7 @@ def what_stands_beside_bytes_asked_leaves_c_out_too():
     assert len(lines) == 1 and abs(lines[0] - dots[0]) < 0.2 and dots[1] < dots[0] - 50, (lines, dots)
     write("b.jsonl", a_record(device="NVIDIA H200", bytes_asked=once))
     row = next(row for table in report("b.jsonl").tables if "Asked" in table["rows"][0] and "A and B once" in table["rows"][0] for row in table["rows"][1:])
-    assert row[1] == row[2] == "2.10 MB", row
+    assert row[1] == row[3] == "2.10 MB", row
 
 
 @case

@@ -152,7 +152,7 @@ The commands begin with `tilewright`. The rows count the topics of each document
 | S2.1 | ECE569 | a boundary condition for any width | `ladder --rung r01 --size 1,15,17,1000,1023` | [r01_naive](#r01_naive) |
 | S2.2 | ECE569 | how far from the peak: 180 of 9300 GFLOP/s on a P100 | `explain r01 --gpu P100`; `ladder --gpu P100` | every rung |
 | S2.3 | ECE569 | the kernel as an exercise with gaps | `ladder --rung exercises/r01_naive.cl` | [exercises](../exercises/) of r01 to r07 and s2 |
-| S3.1 | Ruiz | compute intensity: 1, r, n | `explain --tables` | every rung |
+| S3.1 | Ruiz | compute intensity: 1, r, n; derived beside counted | `explain --tables`; `report results/nvidia-h200/*.jsonl -o FILE.html`, section Traffic | every rung |
 | S3.2 | Ruiz | tiles on the CPU, block r | `ladder --engine cpu --rung r02 --tile 1,2,4,8,16,32` | [r02_tiled](#r02_tiled) |
 | S3.3 | Ruiz | the tiled kernel, compiled and run | `./dev build`; `ladder --engine cuda --rung r04` | [r04_banks](#r04_banks) |
 | S3.4 | Ruiz | thread coarsening, less divergence | `ladder --rung r04,r04d,r08` | [r08_coarsened](#r08_coarsened), [r04d_divergence](#r04d_divergence) |

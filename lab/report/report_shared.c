@@ -80,7 +80,7 @@ chart_peaks report_peaks(const ladder *l)
         if (row->r.threads == 1 && row->r.peak_gflops > 0 && !(p.one_thread >= row->r.peak_gflops))
             p.one_thread = row->r.peak_gflops;
     }
-    if (!several) p.one_thread = NAN;
+    if (!several || p.one_thread > 0.98 * p.all) p.one_thread = NAN; /* two lines in one place */
     return p;
 }
 

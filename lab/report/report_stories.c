@@ -218,15 +218,18 @@ static void traffic_row(table *out, const report *r, const ladder_step *step)
     predict_degrees p = {c.sectors_per_load_predicted, c.bank_degree_load_predicted, c.bank_degree_store_predicted};
     predict_traffic t = {NAN, NAN, NAN, NAN};
     predict(step, &p, &t);
+    const double flops = 2 * (double)d->m * (double)d->n * (double)d->k;
     units_text x;
     char both[80];
     table_row(out, step->label);
     table_cell(out, units_bytes(d->bytes_asked, x));
+    table_cell(out, units_number(flops / d->bytes_asked, x));
     table_cell(out, units_bytes(row_operand_bytes(step->row), x));
     table_cell(out, interval(t.dram_low_bytes, t.dram_high_bytes, both));
     table_cell(out, units_bytes(c.dram_read_bytes, x));
     table_cell(out, units_bytes(t.l2_bytes, x));
     table_cell(out, units_bytes(c.l2_bytes, x));
+    table_cell(out, units_number(flops / c.l2_bytes, x));
     table_cell(out, units_number(p.sectors_per_load, x));
     table_cell(out, units_number(measured->sectors_per_load, x));
     table_cell(out, units_number(p.bank_degree_load, x));
@@ -254,11 +257,13 @@ static void traffic_table(const report *r, const ladder *l)
 {
     static const char *const headings[] = {"Rung",
                                            "Asked",
+                                           "Flop per byte asked",
                                            "A and B once",
                                            "DRAM read, predicted",
                                            "DRAM read, counted",
                                            "L2, predicted",
                                            "L2, counted",
+                                           "Flop per byte of L2, counted",
                                            "Sectors per load, predicted",
                                            "Sectors per load, counted",
                                            "Wavefronts per shared load, predicted",
