@@ -17,9 +17,11 @@
 #include "rungs.h"
 #include "term.h"
 
-enum { SIDE = 4096, LABEL = 64, WHY = 600, MOST = RUNGS_MOST * OPT_LIST, LIMITS = 4 };
+enum { SIDE = 4096, LABEL = 64, WHY = 600, MOST = RUNGS_MOST * OPT_LIST };
+enum { BANKS, ISSUE, TRAFFIC, ROOFLINE, LIMITS };
 
-static const char *const limit_names[LIMITS] = {"banks", "issue", "traffic", "roofline"};
+static const char *const limit_names[LIMITS] = {
+    [BANKS] = "banks", [ISSUE] = "issue", [TRAFFIC] = "traffic", [ROOFLINE] = "roofline"};
 
 /* One rung, or one tile edge of it. Speeds in GFLOP/s; NAN: not predicted. */
 typedef struct step {
@@ -31,7 +33,7 @@ typedef struct step {
     predict_degrees degrees;
     double limits[LIMITS]; /* what each allows alone; NAN: no limit here */
     double low, high;      /* without overlap, with full overlap; low NAN: caches serve traffic, high bounds alone */
-    int limit;             /* the least of limits; -1: none */
+    int limit;             /* the least of limits, and the reason behind it; -1: none */
 } step;
 
 typedef struct predicted {
@@ -121,8 +123,10 @@ static void predict_step(const predicted *x, step *p)
     p->degrees = predict_average(&launch, access_era_of(x->gpu->capability));
     for (int i = 0; i < LIMITS; i++)
         if (!isnan(limits[i]) && (p->limit < 0 || limits[i] < limits[p->limit])) p->limit = i;
+    const double least = limits[p->limit];
+    if (p->limit == ISSUE && y.conflict_s > y.issue_s / 2) p->limit = BANKS;
     p->low = has_caches(x) ? (double)NAN : flops / y.serial_s / 1e9;
-    p->high = has_caches(x) ? limits[p->limit] : flops / y.overlapped_s / 1e9;
+    p->high = has_caches(x) ? least : flops / y.overlapped_s / 1e9;
 }
 
 static void add_step(predicted *x, const tw_lab_kernel *kernel, int tile)
@@ -240,7 +244,8 @@ static void print_notes(const predicted *x)
     fprintf(text,
             "\nsectors    transactions of a request of A or B from memory; banks x: passes of a read of shared memory\n"
             "banks      GFLOP/s that the passes through shared memory allow, issue those of the instructions, traffic\n"
-            "           the bytes moved at memory's bandwidth, each alone; roofline: A, B and C moved once\n");
+            "           the bytes moved at memory's bandwidth, each alone; roofline: A, B and C moved once\n"
+            "limit      the least of these; banks also where conflicts issue most of the instructions again (1.x)\n");
     if (has_caches(x))
         fprintf(text,
                 "predicted  at most the least of these (dotted). Caches serve part of the traffic, so that the bytes "

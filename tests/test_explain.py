@@ -456,7 +456,8 @@ def a_predicted_ladder_has_the_numbers_of_explain():
             limits = {name: step[name + "_gflops"] for name in ("banks", "issue", "traffic", "roofline")}
             assert step["moved_bytes"] == x["moved_bytes"] and (gpu != "H200" or step["sectors_per_load"] == x["sectors_per_load"]), (rung, step, x)
             least = min(value for value in limits.values() if value is not None)
-            assert limits[step["limit"]] == least and abs(limits["roofline"] - x["bound_gflops"]) < 1e-6 * least + 1e-6, (rung, step, x)
+            assert limits[step["limit"]] == least or (gpu == "GTX 280" and step["limit"] == "banks" and least == limits["issue"]), (rung, step)
+            assert abs(limits["roofline"] - x["bound_gflops"]) < 1e-6 * least + 1e-6, (rung, step, x)
             if gpu == "H200":
                 assert limits["traffic"] is None and step["predicted_low_gflops"] is None and step["predicted_gflops"] == least, step
             else:
@@ -468,8 +469,12 @@ def a_predicted_ladder_has_the_numbers_of_explain():
 @case
 def conflicts_cost_more_than_they_win_in_every_predicted_ladder():
     for gpu in "8800 GT", "GTX 280", "P100", "H200":
-        speed = {rung[:3]: step["predicted_gflops"] for rung, step in predicted("--gpu", gpu, "--rung", "r02,r03,r04").items()}
+        steps = predicted("--gpu", gpu, "--rung", "r02,r03,r04")
+        speed = {rung[:3]: step["predicted_gflops"] for rung, step in steps.items()}
         assert speed["r03"] < speed["r02"] <= speed["r04"], (gpu, speed)
+        assert steps["r03_coalesced"]["limit"] == "banks" and (gpu in ("P100", "H200") or steps["r04_banks"]["limit"] == "issue"), (gpu, steps)
+        flops, x = 2 * 4096 ** 3, told("r03", "--gpu", gpu)
+        assert x["predicted_s"] > x["predicted_overlapped_s"] >= 0.999 * flops / (1e9 * steps["r03_coalesced"]["banks_gflops"]), (gpu, x)
 
 
 @case

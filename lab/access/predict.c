@@ -259,13 +259,15 @@ prediction predict_on(const access_launch *l, const published_device *d)
         count_rows(l, era, false, false, &requests, &wavefronts);
         count_rows(l, era, false, true, &more[0], &more[1]);
         requests += more[0], wavefronts += more[1];
-        if (wavefronts > 0) x.shared_gflops = flops / wavefronts * clock * g->wavefronts / 1e9;
-        x.issue_s = instructions_of(l) / (clock * g->instructions);
+        x.shared_s = wavefronts / (clock * g->wavefronts);
+        if (wavefronts > 0) x.shared_gflops = flops / x.shared_s / 1e9;
         /* an instruction that conflicts is issued again */
-        if (era <= ERA_1_2) x.issue_s += (wavefronts - requests) / (clock * g->wavefronts);
+        if (era <= ERA_1_2) x.conflict_s = (wavefronts - requests) / (clock * g->wavefronts);
+        x.issue_s = instructions_of(l) / (clock * g->instructions) + x.conflict_s;
         x.issue_gflops = flops / x.issue_s / 1e9;
     }
-    x.serial_s = x.memory_s + x.issue_s, x.overlapped_s = fmax(x.memory_s, x.issue_s);
+    const double busy_s = x.shared_s > x.issue_s ? x.shared_s : x.issue_s;
+    x.serial_s = x.memory_s + busy_s, x.overlapped_s = fmax(x.memory_s, busy_s);
     return x;
 }
 

@@ -1,8 +1,8 @@
 /* predict.h - what a rung's launch costs on a device of data/devices.def: bytes, wavefronts and instructions by the
  * access model, times by published figures alone. Nothing is fitted.
  *
- * Time is predicted twice: memory and instructions one after the other, and the longer of the two as if they overlapped
- * whole; the truth lies between where nothing else counts. Left out: latency that too few warps hide, the first and
+ * Time is predicted twice: memory and the multiprocessors (the longer of instructions and wavefronts) one after the
+ * other, and the longer of the two as if they overlapped whole; the truth lies between where nothing else counts. Left out: latency that too few warps hide, the first and
  * last instructions of a kernel, refresh and turning round of the memory, that requests to few partitions go on beside
  * others, and on devices with caches what these serve: there the traffic is an upper bound. */
 #ifndef TILEWRIGHT_PREDICT_H
@@ -25,7 +25,8 @@ typedef struct prediction {
     double bound_asked_gflops, bound_gflops;
     /* as wavefronts and instructions alone allow; shared NAN: none is used */
     double shared_gflops, issue_gflops;
-    double memory_s, issue_s, serial_s, overlapped_s;
+    double memory_s, shared_s, issue_s, serial_s, overlapped_s;
+    double conflict_s; /* of issue_s: instructions that bank conflicts issue again, on 1.x */
 } prediction;
 prediction predict_on(const access_launch *l, const published_device *d);
 
