@@ -80,6 +80,8 @@ static exit_code check_rungs(const predicted *x)
     for (int i = 0; i < o->rungs.count; i++) {
         const tw_lab_kernel *row = NULL;
         bool named = false;
+        if (strcmp(o->rungs.items[i], RUNG_PLANNED) == 0)
+            return diag(EXIT_USAGE, "--rung " RUNG_PLANNED ": the planner chooses it for a device that is here");
         for (int k = 0; !named && (row = tw_lab_kernel_at(k)) != NULL; k++)
             named = strcmp(row->engine, x->engine) == 0 && kernel_is_called(row, o->rungs.items[i]);
         if (!named) return diag(EXIT_USAGE, "--rung %s: the %s engine has no such rung", o->rungs.items[i], x->engine);
@@ -97,14 +99,11 @@ static bool open_step(const predicted *x, step *p, access_launch *launch)
     problem.dtype = k->dtype;
     const bool transposed = problem.op_a == TW_T || problem.op_b == TW_T;
     if (transposed && !k->transposes) return snprintf(p->why, WHY, "it takes A and B as stored by rows alone"), false;
-    const bool modelled = access_open(launch, k, p->tile, &problem, p->why, WHY);
+    char none[WHY];
+    const bool modelled = access_open(launch, k, p->tile, &problem, none, WHY);
     const int tile = p->tile > 0 ? p->tile : k->default_tile;
-    char unfit[WHY];
-    if (!predict_fits(k, tile, modelled ? launch->block_x * launch->block_y : 0, x->gpu, unfit, WHY)) {
-        snprintf(p->why, WHY, "%.0s%s", "", unfit);
-        return false;
-    }
-    if (modelled) p->why[0] = '\0';
+    if (!predict_fits(k, tile, modelled ? launch->block_x * launch->block_y : 0, x->gpu, p->why, WHY)) return false;
+    if (!modelled) snprintf(p->why, WHY, "no model: %.580s", none);
     return modelled;
 }
 
@@ -140,13 +139,21 @@ static void add_step(predicted *x, const tw_lab_kernel *kernel, int tile)
     predict_step(x, p);
 }
 
+/* Some rungs have a row for each of several types: the first stands for all. */
+static bool is_there(const predicted *x, const tw_lab_kernel *row)
+{
+    for (int i = 0; i < x->count; i++)
+        if (strcmp(x->steps[i].kernel->rung, row->rung) == 0) return true;
+    return false;
+}
+
 static void add_steps(predicted *x)
 {
     const options *o = x->s->opt;
     const tw_lab_kernel *row;
     for (int i = 0; (row = tw_lab_kernel_at(i)) != NULL; i++) {
         const bool swept = o->tiles.count > 0;
-        if (strcmp(row->engine, x->engine) != 0 || row->dtype != TW_F32 || !is_asked_for(o, row)) continue;
+        if (!rung_in_ladder(x->engine, TW_F32, row) || !is_asked_for(o, row) || is_there(x, row)) continue;
         if (swept && row->default_tile == 0) continue;
         for (int t = 0; t < (swept ? o->tiles.count : 1) && x->count < MOST; t++)
             add_step(x, row, swept ? (int)o->tiles.items[t] : 0);

@@ -5,12 +5,11 @@
 #include "../lab/named.h"
 #include "diag.h"
 
-/* A rung that the problem's type lacks stands in the f32 ladder with its own: the matrix units'. */
-static bool in_ladder(const session *s, const tw_problem *p, const tw_lab_kernel *row)
+bool rung_in_ladder(const char *engine, tw_dtype dtype, const tw_lab_kernel *row)
 {
     const tw_lab_kernel *other;
-    if (strcmp(row->engine, s->device.engine) != 0) return false;
-    if (row->dtype == p->dtype || p->dtype != TW_F32) return row->dtype == p->dtype;
+    if (strcmp(row->engine, engine) != 0) return false;
+    if (row->dtype == dtype || dtype != TW_F32) return row->dtype == dtype;
     for (int i = 0; (other = tw_lab_kernel_at(i)) != NULL; i++)
         if (other->dtype == TW_F32 && strcmp(other->engine, row->engine) == 0 && strcmp(other->rung, row->rung) == 0)
             return false;
@@ -27,7 +26,7 @@ static exit_code check_name(const session *s, const tw_problem *p, const char *w
     for (int i = 0; (row = tw_lab_kernel_at(i)) != NULL; i++) {
         bool named = kernel_is_called(row, word);
         anywhere |= named;
-        if (!in_ladder(s, p, row)) continue;
+        if (!rung_in_ladder(s->device.engine, p->dtype, row)) continue;
         here |= named;
         size_t used = strlen(known);
         if (strcmp(last, row->rung) != 0) snprintf(known + used, sizeof known - used, " %s", row->rung);
@@ -89,7 +88,7 @@ exit_code rungs_choose(session *s, const tw_problem *problem, const user_kernels
     *out = (rung_list){.takes = plan.kernel,
                        .planned = !s->opt->skinny && (s->opt->rungs.count == 0 || asked_for(s->opt, RUNG_PLANNED))};
     for (int i = 0; code == EXIT_OK && (row = tw_lab_kernel_at(i)) != NULL; i++) {
-        if (!in_ladder(s, problem, row) || !wanted(s->opt, user, row)) continue;
+        if (!rung_in_ladder(s->device.engine, problem->dtype, row) || !wanted(s->opt, user, row)) continue;
         int at = 0;
         while (at < out->count && strcmp(out->rows[at]->rung, row->rung) != 0) at++;
         if (at < out->count)

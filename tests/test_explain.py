@@ -484,13 +484,16 @@ def a_predicted_ladder_says_what_a_device_cannot_hold():
     assert re.search(r"\nr04_banks 16 +[0-9.]+ to [0-9.]+  #+\.+\n", out) and "nothing is run" in out, out
     assert predicted("--gpu", "GTX 280", "--rung", "r10")["r10_register"]["why_not"] == "33280 bytes of shared memory in a block: too many, it has 16384"
     assert predicted("--gpu", "H200", "--transpose-a", "--rung", "r10")["r10_register"]["why_not"] == "it takes A and B as stored by rows alone"
+    steps = predicted("--gpu", "H200")
+    assert list(steps)[-2] == "r13_matrix" and "no model: the matrix units" in steps["r13_matrix"]["why_not"] and steps["r13_matrix"]["limit"] is None, list(steps)
+    assert predicted("--gpu", "P100", "--rung", "r13")["r13_matrix"]["why_not"].endswith("too many, it has 49152")
 
 
 @case
 def a_predicted_ladder_refuses_what_must_be_run():
     for words, says in ((["XYZ"], "there are: GeForce 8800 GT,"), (["P100", "--all"], "runs nothing"), (["P100", "--dtype", "f64"], "runs nothing"),
                         (["P100", "--samples", 3], "runs nothing"), (["P100", "--engine", "cpu"], "cuda or opencl"), (["P100", "--size", "8,16"], "one --size"),
-                        (["P100", "--rung", "mine.cl"], "--gpu takes no file: `explain mine.cl`"), (["P100", "--rung", "r77"], "no such rung"),
+                        (["P100", "--rung", "mine.cl"], "--gpu takes no file: `explain mine.cl`"), (["P100", "--rung", "r77"], "no such rung"), (["P100", "--rung", "r14"], "a device that is here"),
                         (["P100", "--rung", "r10", "--tile", 16], "none of these rungs has a tile edge"), (["P100", "--html", "x.svg"], "another ending"),
                         (["P100", "--size", 8, "--shape", "8x8x8"], "give one")):
         done = ladder("--gpu", *words)
