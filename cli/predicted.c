@@ -18,7 +18,7 @@
 #include "term.h"
 
 enum { SIDE = 4096, LABEL = 64, WHY = 600, MOST = RUNGS_MOST * OPT_LIST };
-enum { BANKS, ISSUE, TRAFFIC, ROOFLINE, LIMITS };
+enum { BANKS, ISSUE, TRAFFIC, ROOFLINE, LIMITS = CHART_LIMITS };
 
 static const char *const limit_names[LIMITS] = {
     [BANKS] = "banks", [ISSUE] = "issue", [TRAFFIC] = "traffic", [ROOFLINE] = "roofline"};
@@ -325,6 +325,24 @@ static bool page_table(FILE *out, const predicted *x)
     return table_end(&t);
 }
 
+static void page_limits(FILE *out, const predicted *x)
+{
+    static chart_group groups[MOST];
+    const chart about = {"What limits each rung, predicted",
+                         "Of each rung what each limit allows alone. The table below has the numbers.", false};
+    int count = 0;
+    for (int i = 0; i < x->count; i++) {
+        const step *p = &x->steps[i];
+        if (p->why[0] != '\0') continue;
+        groups[count] = (chart_group){.label = p->label, .measured = NAN};
+        memcpy(groups[count++].limits, p->limits, sizeof p->limits);
+    }
+    fputs("<figure>\n", out);
+    chart_groups(out, &about, limit_names, groups, count);
+    fputs("<figcaption>What limits each rung. The shortest bar of a group is its limit.</figcaption>\n</figure>\n",
+          out);
+}
+
 static exit_code print_page(FILE *out, const page *to, const void *of)
 {
     const predicted *x = of;
@@ -358,6 +376,7 @@ static exit_code print_page(FILE *out, const page *to, const void *of)
                    has_caches(x) ? "Each bar is the least bound: banks, issue or roofline. Caches serve part of the "
                                    "traffic, which is no limit."
                                  : "Solid: memory and instructions one after the other. Hollow: both at once.");
+        page_limits(out, x);
     }
     const bool told = page_table(out, x);
     html_print(out,

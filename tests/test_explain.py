@@ -507,9 +507,15 @@ def a_predicted_ladder_as_a_page():
         assert done.returncode == 0, done
         page = check("p.html")
         words = " ".join("".join(page.words).split())
-        assert "Nothing was run" in words and len(page.svgs) == 1 and page.tables[0]["rows"][3][0] == "r03_coalesced", words
+        assert "Nothing was run" in words and len(page.svgs) == 2 and page.tables[0]["rows"][3][0] == "r03_coalesced", words
+        texts, step = [text for text, *_ in page.svgs[1]["texts"]], predicted("--gpu", gpu, "--rung", "r03")["r03_coalesced"]
+        bars = dict(text.split() for text in texts[texts.index("r03_coalesced") + 1:texts.index("r03t_transposed")])
+        scale = 1000 if gpu == "H200" else 1
+        expected = {name: step[name + "_gflops"] for name in ("banks", "issue", "traffic", "roofline") if step[name + "_gflops"] is not None}
+        assert list(bars) == list(expected) and all(abs(float(bars[name]) * scale / value - 1) < 0.01 for name, value in expected.items()), (bars, expected)
     done = subprocess.run([PROGRAM, "report", "p.jsonl", "-o", "r.html"], capture_output=True, text=True) if ladder("--gpu", "H200", "--json", "p.jsonl").returncode == 0 else None
     assert done.returncode in (2, 6) and not os.path.exists("r.html"), "a prediction is no record"
+    assert done.returncode == 2 or "p.jsonl: line 1: is a prediction of `ladder --gpu`" in done.stderr, done.stderr
 
 
 if __name__ == "__main__":

@@ -61,7 +61,7 @@ typedef struct chart_curve {
 bool chart_curves(FILE *out, const chart *about, const char *across, const double *sizes, int size_count,
                   const chart_curve *curves, int count);
 
-/* What a rung's limits allow, each alone (NAN: it has no such limit), and its measured speed, GFLOP/s. */
+/* What a rung's limits allow, each alone (NAN: it has no such limit), and its measured speed (NAN: none), GFLOP/s. */
 enum { CHART_LIMITS = 4 };
 typedef struct chart_group {
     const char *label;

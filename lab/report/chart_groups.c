@@ -25,7 +25,7 @@ static void limit_bar(FILE *out, const axis *x, const frame_unit *u, const char 
 
 static int rows_of(const chart_group *g)
 {
-    int rows = 1;
+    int rows = !isnan(g->measured);
     for (int i = 0; i < CHART_LIMITS; i++) rows += !isnan(g->limits[i]);
     return rows;
 }
@@ -36,7 +36,7 @@ void chart_groups(FILE *out, const chart *about, const char *const names[CHART_L
     double least = INFINITY, most = 0, left = LEFT_LEAST, y = frame_top(about) + 6, bottom = y + 4;
     for (int i = 0; i < count; i++) {
         left = fmax(left, fmin(16 + frame_width(groups[i].label), LEFT_MOST));
-        least = fmin(least, groups[i].measured), most = fmax(most, groups[i].measured);
+        least = fmin(least, groups[i].measured), most = fmax(most, groups[i].measured); /* which pass over NAN */
         for (int l = 0; l < CHART_LIMITS; l++)
             least = fmin(least, groups[i].limits[l]), most = fmax(most, groups[i].limits[l]);
         bottom += rows_of(&groups[i]) * ROW + GAP;
@@ -55,8 +55,7 @@ void chart_groups(FILE *out, const chart *about, const char *const names[CHART_L
         series_text fill;
         frame_text(out, "end", left - 7, y + 14, (int)((left - 8) / CHART_LETTER), g->label);
         snprintf(class, sizeof class, "bar %s", series_class('f', g->series, fill));
-        limit_bar(out, &x, &unit, class, "measured", g->measured, y);
-        y += ROW;
+        if (!isnan(g->measured)) limit_bar(out, &x, &unit, class, "measured", g->measured, y), y += ROW;
         for (int l = 0; l < CHART_LIMITS; l++)
             if (!isnan(g->limits[l])) limit_bar(out, &x, &unit, "hollow ki", names[l], g->limits[l], y), y += ROW;
         y += GAP;
