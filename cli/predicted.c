@@ -339,8 +339,9 @@ static void page_limits(FILE *out, const predicted *x)
     }
     fputs("<figure>\n", out);
     chart_groups(out, &about, limit_names, groups, count);
-    fputs("<figcaption>What limits each rung. The shortest bar of a group is its limit.</figcaption>\n</figure>\n",
-          out);
+    html_print(
+        out, "<figcaption>What limits each rung. The shortest bar of a group is its limit.%h</figcaption>\n</figure>\n",
+        has_caches(x) ? "" : " Where most of issue is conflicts, issued again, the banks are.");
 }
 
 static exit_code print_page(FILE *out, const page *to, const void *of)

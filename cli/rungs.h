@@ -35,8 +35,8 @@ typedef struct rung_list {
  * its reason. EXIT_DEVICE, after a sentence, where this engine has none. */
 exit_code rungs_choose(session *s, const tw_problem *problem, const user_kernels *user, rung_list *out);
 
-/* rung_in_ladder - is the row of an engine's ladder of this type? A rung that f32 lacks stands in the f32 ladder with its
- * own type: the matrix units'. */
+/* rung_in_ladder - is the row of an engine's ladder of this type? A rung that f32 lacks stands in the f32 ladder with
+ * its own type: the matrix units'. */
 bool rung_in_ladder(const char *engine, tw_dtype dtype, const tw_lab_kernel *row);
 
 /* rung_is_variant - r03t and r04d are variants of r03 and r04. */

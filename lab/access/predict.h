@@ -2,9 +2,10 @@
  * access model, times by published figures alone. Nothing is fitted.
  *
  * Time is predicted twice: memory and the multiprocessors (the longer of instructions and wavefronts) one after the
- * other, and the longer of the two as if they overlapped whole; the truth lies between where nothing else counts. Left out: latency that too few warps hide, the first and
- * last instructions of a kernel, refresh and turning round of the memory, that requests to few partitions go on beside
- * others, and on devices with caches what these serve: there the traffic is an upper bound. */
+ * other, and the longer of the two as if they overlapped whole; the truth lies between where nothing else counts. Left
+ * out: latency that too few warps hide, the first and last instructions of a kernel, refresh and turning round of the
+ * memory, that requests to few partitions go on beside others, and on devices with caches what these serve: there the
+ * traffic is an upper bound. */
 #ifndef TILEWRIGHT_PREDICT_H
 #define TILEWRIGHT_PREDICT_H
 
