@@ -125,6 +125,7 @@ const command commands[] = {
     {"report", "RECORDS... -o FILE.html", "make one HTML page from records",
      "  tilewright report records.jsonl -o report.html\n"
      "  tilewright report results/nvidia-h200/*.jsonl mine.jsonl -o both.html\n"
+     "  tilewright report records.jsonl --slides -o slides.html\n"
      "  tilewright report records.jsonl -o bars.svg\n",
      "RECORDS are files that `ladder --json` or `bench --json` wrote on any machine, pages that hold such records, and "
      "counters of `./dev counters`. '-' is standard input.\n\n"
