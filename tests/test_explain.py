@@ -122,7 +122,7 @@ def degrees_of_the_counters():
     assert x["sectors_per_load"] is None and "matrix units" in x["no_model"], x
 
 
-# docs/perf/traffic-model.md: beyond 15 % of what the L2 counted. Each is too high: an L1 serves several blocks
+# docs/perf/traffic-model.md: beyond 15 % of what the L2 counted. Each is too high
 L2_MISSED = {("r01_naive", 16), ("r05_outer", 0), ("r08_coarsened", 0), ("r09_wide", 0), ("s2_shared_a", 16), ("s3_shared_ab", 16)}
 
 
