@@ -118,6 +118,81 @@ static void print_skinny(session *s, const double measured[SKINNY], int64_t side
                   "its two tiles and writes its tile once; the document does not say which bytes it counts\n\n");
 }
 
+/* What the lanes of a warp read of shared memory: lane l word l * step % wrap + shift. */
+typedef struct pattern {
+    const char *text;
+    int step, wrap, shift;
+} pattern;
+static const pattern patterns[] = {{"straight", 1, 1024, 0},      {"permuted", 5, 32, 0},
+                                   {"unaligned", 1, 1024, 1},     {"one word for all", 0, 1024, 0},
+                                   {"stride of 2", 2, 1024, 0},   {"stride of 3", 3, 1024, 0},
+                                   {"stride of 4", 4, 1024, 0},   {"stride of 8", 8, 1024, 0},
+                                   {"stride of 16", 16, 1024, 0}, {"stride of 32", 32, 1024, 0}};
+enum { PATTERNS = sizeof patterns / sizeof *patterns };
+
+static access_cost pattern_cost(access_era era, const pattern *p)
+{
+    int64_t address[ACCESS_WARP];
+    for (int lane = 0; lane < ACCESS_WARP; lane++) address[lane] = 4 * (lane * p->step % p->wrap + p->shift);
+    return access_price(era, READ_A_TILE, address, 1);
+}
+
+/* Bytes per second of each pattern on the device that is open; NAN, and why, where they cannot be measured. */
+static exit_code measure_patterns(session *s, double gbps[PATTERNS])
+{
+    enum { TRIES = 3 };
+    term_progress("reading shared memory", -1);
+    tw_status status = TW_OK;
+    for (int i = 0; i < PATTERNS && status == TW_OK; i++) {
+        double words_per_s;
+        status = tw_lab_shared_pattern(s->context, patterns[i].step, patterns[i].wrap, patterns[i].shift, TRIES,
+                                       &words_per_s);
+        if (status == TW_OK) gbps[i] = 4e-9 * words_per_s;
+    }
+    term_progress_end();
+    return status == TW_OK ? EXIT_OK : diag_tw(status);
+}
+
+static void print_patterns(session *s, const double gbps[PATTERNS])
+{
+    const bool measured = !isnan(gbps[PATTERNS - 1]);
+    title(s, "NVIDIA Best Practices: \"aside from memory bank conflicts, there is no penalty for non-sequential or "
+             "unaligned accesses\" of shared memory");
+    fprintf(s->text, "%-16s | %-22s | %-21s%s\n", "", "", "wavefronts predicted", measured ? " | present" : "");
+    fprintf(s->text, "%-16s | %-22s | %9s %11s%s\n", "a warp's words", "of lanes 0, 1, 2 .. 31", "half, 1.x",
+            "warp, since", measured ? " |     GB/s   passes" : "");
+    for (int i = 0; i < PATTERNS; i++) {
+        const pattern *p = &patterns[i];
+        char words[64];
+        access_cost then = pattern_cost(ERA_1_0, p), now = pattern_cost(ERA_NOW, p);
+        int at[4] = {0, 1, 2, ACCESS_WARP - 1};
+        for (int j = 0; j < 4; j++) at[j] = at[j] * p->step % p->wrap + p->shift;
+        snprintf(words, sizeof words, "%d, %d, %d .. %d", at[0], at[1], at[2], at[3]);
+        fprintf(s->text, "%-16s | %-22s | %9.4g %11.4g", p->text, words, then.transactions / then.requests,
+                now.transactions);
+        if (measured) fprintf(s->text, " | %8.5g %8.3g", gbps[i], gbps[0] / gbps[i]);
+        fprintf(s->text, "\n");
+        object o = object_begin(s->json);
+        object_text(&o, "document", "004");
+        object_text(&o, "shared_pattern", p->text);
+        object_number(&o, "wavefronts_1x", then.transactions / then.requests);
+        object_number(&o, "wavefronts", now.transactions);
+        object_text(&o, "present", measured ? s->device.name : NULL);
+        object_number(&o, "present_gbps", gbps[i]);
+        object_number(&o, "present_passes", gbps[0] / gbps[i]);
+        object_end(&o);
+    }
+    fprintf(s->text,
+            "wavefronts  passes through the banks for one instruction: 16 banks and half a warp on 1.x, 32 banks and a "
+            "warp since\n");
+    if (measured)
+        fprintf(s->text,
+                "present     %s, %s: bytes that lanes get, and the time over the straight pattern's. A CPU keeps local "
+                "memory in its\n            caches, which have no banks of words\n",
+                s->device.engine, s->device.name);
+    fprintf(s->text, "\n");
+}
+
 /* ---- 5kk73, ECE569, Ruiz 2024 ---- */
 
 /* What the present device reaches; NAN where it could not be measured. */
@@ -245,15 +320,20 @@ static void print_intensities(session *s)
 
 exit_code explain_tables(session *s)
 {
-    double gbps[SKINNY] = {NAN, NAN, NAN};
+    double gbps[SKINNY] = {NAN, NAN, NAN}, shared_gbps[PATTERNS];
     int64_t side = 0;
+    for (int i = 0; i < PATTERNS; i++) shared_gbps[i] = NAN;
     const char *engine = tw_lab_engine_state("cuda", NULL, 0) == 1     ? "cuda"
                          : tw_lab_engine_state("opencl", NULL, 0) == 1 ? "opencl"
                                                                        : "cpu";
     exit_code code = session_open_device(s, engine);
     /* what fails is said; the tables come all the same */
-    if (code == EXIT_OK && !device_is_host(&s->device)) code = measure_skinny(s, gbps, &side);
+    if (code == EXIT_OK && !device_is_host(&s->device)) {
+        code = measure_skinny(s, gbps, &side);
+        if (code == EXIT_OK) code = measure_patterns(s, shared_gbps);
+    }
     print_skinny(s, gbps, side);
+    print_patterns(s, shared_gbps);
     present here = measure_present(s);
     print_ratios(s, &here);
     print_peak_share(s, &here);

@@ -203,6 +203,12 @@ TW_API tw_status tw_lab_bandwidth(tw_context *context, int64_t bytes, int thread
  * measured now, 16 bytes at a time without bank conflicts. TW_NO_KERNEL on the cpu, which has none. */
 TW_API tw_status tw_lab_shared_bandwidth(tw_context *context, int tries, double *bytes_per_s);
 
+/* tw_lab_shared_pattern - words of 4 bytes read per second from shared memory on the whole device, measured now, where
+ * lane l of each warp of 32 reads word l * step % wrap + shift. step 0 to 32, wrap 1 to 1024, shift 0 to 31: lane l
+ * of step 1 reads word l, without bank conflicts. TW_NO_KERNEL on the cpu. */
+TW_API tw_status tw_lab_shared_pattern(tw_context *context, int step, int wrap, int shift, int tries,
+                                       double *words_per_s);
+
 #ifdef __cplusplus
 }
 #endif

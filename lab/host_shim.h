@@ -86,6 +86,7 @@ QUIET void *__tsan_memcpy(void *to, const void *from, size_t bytes)
 #define __syncthreads()  host_now.wait(false)
 #define __syncwarp(...)  host_now.wait(true)
 #define __ldg(address)   (*(address))
+#define __ldcg(address)  (*(address))
 typedef struct float4 {
     float x, y, z, w;
 } __attribute__((aligned(16))) float4;

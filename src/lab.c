@@ -281,3 +281,17 @@ tw_status tw_lab_shared_bandwidth(tw_context *context, int tries, double *bytes_
         return fail(TW_NO_KERNEL, "the %s engine has no memory that blocks share", context->ops->name);
     return context->ops->shared_bandwidth(context->engine, tries, bytes_per_s);
 }
+
+tw_status tw_lab_shared_pattern(tw_context *context, int step, int wrap, int shift, int tries, double *words_per_s)
+{
+    HOLD_CANCELLATION;
+    if (words_per_s == NULL || step < 0 || step > 32 || wrap < 1 || wrap > 1024 || shift < 0 || shift > 31 || tries < 1)
+        return fail(TW_BAD_ARGUMENT,
+                    "step %d, wrap %d, shift %d, tries %d: expected 0 to 32, 1 to 1024, 0 to 31, at least 1, and where "
+                    "to put the result",
+                    step, wrap, shift, tries);
+    TRY(context_find(&context));
+    if (context->ops->shared_pattern == NULL)
+        return fail(TW_NO_KERNEL, "the %s engine has no memory that blocks share", context->ops->name);
+    return context->ops->shared_pattern(context->engine, step, wrap, shift, tries, words_per_s);
+}

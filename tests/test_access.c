@@ -506,6 +506,7 @@ static void averages_case(void)
         double at[2][3];
     } rows[] = {
         {"cuda_f32_r01_naive", {{2, NAN, NAN}, {2.5, NAN, NAN}}},
+        {"cuda_f32_r01u_uncached", {{2, NAN, NAN}, {2.5, NAN, NAN}}},
         {"cuda_f32_r02_tiled", {{10, 1, 4.5}, {18, 1, 16.5}}},
         {"cuda_f32_r03_coalesced", {{4, 4.5, 4.5}, {4, 16.5, 16.5}}},
         {"cuda_f32_r03t_transposed", {{4, 4.5, 1}, {4, 16.5, 1}}},

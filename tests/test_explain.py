@@ -148,7 +148,7 @@ def traffic_beside_the_counters():
         assert (l2 is None) == (x["no_model"] is not None), x
         if l2 is None:
             continue
-        name = "sgemm_simt" if c["rung"] == "r14_peak" else c["rung"].split("_")[0]
+        name = c["rung"] if c["rung"] == "sgemm_simt" else c["rung"].split("_")[0]
         rows.append(f"| {name} | {c['tile'] or '-'} | {x['resident_blocks']:.0f} | {size(l2)} | {size(c['l2_bytes'])} | {l2 / c['l2_bytes']:.2f} | "
                     f"{size(low)} | {size(c['dram_read_bytes'])} | {size(high)} | {c['dram_read_bytes'] / low:.2f} |")
         if not 0.85 <= l2 / c["l2_bytes"] <= 1.15:
@@ -237,6 +237,10 @@ def tables_of_the_documents():
         for x in found:
             off = x["predicted_gbps"] / x["published_gbps"]
             assert 1 / 1.5 < off < (1.65 if (device, x["rung"]) == ("8800 GTX", "s1_unoptimised") else 1.5), x
+    patterns = [x for x in records if "shared_pattern" in x]
+    assert [(x["wavefronts"], x["wavefronts_1x"]) for x in patterns] == [(1, 1)] * 4 + [(2, 2), (1, 1), (4, 4), (8, 8), (16, 16), (32, 16)], patterns
+    assert line(shown, "stride of 32").split("|")[2].split() == ["16", "32"] and "0, 32, 64 .. 992" in shown, shown
+    assert all((x["present"] is None) == (x["present_gbps"] is None) and (x["present"] is None or x["present_gbps"] > 0) for x in patterns), patterns
     intensities = [x["intensity"] for x in records if x["document"] == "003"]
     assert [round(x, 6) for x in intensities] == [1, 100, 10000, 6666.666667], intensities
 
@@ -272,6 +276,7 @@ def what_does_not_fit_a_device_is_promised_no_speed():
 def without_devices():
     none = {"OCL_ICD_VENDORS": "/nonexistent", "OCL_ICD_FILENAMES": "", "CUDA_VISIBLE_DEVICES": ""}
     has(text("--tables", env=none), "180 of 9300", "present    no device of the cuda or opencl engine is here")
+    assert line(text("--tables", env=none), "stride of 32").count("|") == 2, "nothing was measured"
     for engine in "opencl", "cuda":
         shown = text("r04", "--engine", engine, "--binary", env=none)
         has(shown, f"no device of the {engine} engine is here", "GeForce 8800 GTX", "In the binary")
@@ -507,7 +512,7 @@ def a_predicted_ladder_as_a_page():
         assert done.returncode == 0, done
         page = check("p.html")
         words = " ".join("".join(page.words).split())
-        assert "Nothing was run" in words and len(page.svgs) == 2 and page.tables[0]["rows"][3][0] == "r03_coalesced", words
+        assert "Nothing was run" in words and len(page.svgs) == 2 and page.tables[0]["rows"][4][0] == "r03_coalesced", words
         texts, step = [text for text, *_ in page.svgs[1]["texts"]], predicted("--gpu", gpu, "--rung", "r03")["r03_coalesced"]
         bars = dict(text.split() for text in texts[texts.index("r03_coalesced") + 1:texts.index("r03t_transposed")])
         scale = 1000 if gpu == "H200" else 1

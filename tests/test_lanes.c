@@ -42,14 +42,15 @@ typedef struct said {
     {                                                                                                                  \
         {4, 2, 128, 0}, { 4, 1, 128, 0 }                                                                               \
     } /* whole rows of T words */
+#define NAIVE "r01_naive r01u_uncached "
 #define TILED "r02_tiled r03_coalesced r03t_transposed r04_banks r04d_divergence "
 #define OUTER "r05_outer r06_unrolled "
 
 /* seed-definitions.md, section 3. */
 static const said table[] = {
-    {"r01_naive ", LOAD_A, {16, 32}, 0, {{2, 2, 8, 0}, {1, 1, 4, 0}}, {16, 1}},
-    {"r01_naive ", LOAD_B, {16, 32}, 0, {{2, 1, 64, 0}, {4, 1, 128, 0}}, {1, 1}},
-    {"r01_naive " TILED, STORE_C, {0, 0}, 1, ROWS_WHOLE, {1, 1}},
+    {NAIVE, LOAD_A, {16, 32}, 0, {{2, 2, 8, 0}, {1, 1, 4, 0}}, {16, 1}},
+    {NAIVE, LOAD_B, {16, 32}, 0, {{2, 1, 64, 0}, {4, 1, 128, 0}}, {1, 1}},
+    {NAIVE TILED, STORE_C, {0, 0}, 1, ROWS_WHOLE, {1, 1}},
 
     {TILED, LOAD_A, {1, 1}, 0, ROWS_WHOLE, {1, 1}},
     {"r02_tiled ", LOAD_B, {1, 1}, 0, {{16, 16, 128, 0}, {32, 32, 128, 0}}, {16, 16}},
@@ -85,7 +86,7 @@ static const struct {
     const char *rungs;
     int per_tile, outside, warp;
 } barriers[] = {
-    {"r01_naive s1_unoptimised ", 0, 0, 0},
+    {NAIVE "s1_unoptimised ", 0, 0, 0},
     {TILED OUTER, 2, 0, 0},
     {"r07_prefetch ", 1, 1, 0},
     {"s3_shared_ab ", 1, 0, 0},

@@ -37,6 +37,7 @@ trap 'exit 130' INT TERM
 # The rungs, each with the kernel's own name, and whether its tile is chosen (t), is k (k), or neither (-).
 cat >"$work/rungs" <<'TABLE'
 r01 r01_naive t
+r01u r01u_uncached t
 r02 r02_tiled t
 r03 r03_coalesced t
 r03t r03t_transposed t
@@ -88,6 +89,8 @@ l2_bytes lts__t_bytes.sum
 l1_hit_sectors l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_hit.sum
 l2_asked_sectors lts__t_sectors_srcunit_tex.sum
 l2_crossing_sectors lts__t_sectors_srcunit_ltcfabric.sum
+branches smsp__sass_branch_targets.sum
+divergent_branches smsp__sass_branch_targets_threads_divergent.sum
 issue_percent smsp__issue_active.avg.pct_of_peak_sustained_active sm__inst_issued.avg.pct_of_peak_sustained_active
 fma_percent sm__pipe_fma_cycles_active.avg.pct_of_peak_sustained_active sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active
 sm_hz sm__cycles_elapsed.avg.per_second
@@ -156,7 +159,7 @@ def shown(measured, predicted):
 order = {rung: i for i, rung in enumerate(rungs)}
 files = sorted(glob.glob(os.path.join(folder, "*.csv")), key=lambda p: (order.get(os.path.basename(p).split("-")[0], 99), p))
 off = seen = 0
-print(f"{'rung':<16} {'T':>3}  {'sectors per load':<18} {'shared load':<18} {'shared store':<18} {'DRAM read':>10} {'L2':>10} {'issue':>6} {'FMA':>6} {'time':>9}")
+print(f"{'rung':<16} {'T':>3}  {'sectors per load':<18} {'shared load':<18} {'shared store':<18} {'DRAM read':>10} {'L2':>10} {'issue':>6} {'FMA':>6} {'divergent':>9} {'time':>9}")
 for path in files:
     name = os.path.basename(path)[:-4]
     rung, tile = name.split("-")
@@ -173,12 +176,15 @@ for path in files:
     off += sum("OFF" in c for c in cells) + sum(d is None and w is not None for d, w in zip(degrees, wanted))
     def unit(x, by, form, end):
         return "-" if x is None else format(x / by, form) + end
+    def share(part, whole):
+        return "-" if part is None or not whole else format(100 * part / whole, ".3f") + "%"
     v = {name: value(found, name) for name, *_ in names}
     print(f"{rungs[rung][1]:<16} {tile if tile != '0' else '-':>3}  {cells[0]} {cells[1]} {cells[2]} {unit(v['dram_read_bytes'], 1e9, '.3f', ' GB'):>10} "
           f"{unit(v['l2_bytes'], 1e9, '.1f', ' GB'):>10} {unit(v['issue_percent'], 1, '.1f', '%'):>6} {unit(v['fma_percent'], 1, '.1f', '%'):>6} "
+          f"{share(v['divergent_branches'], v['branches']):>9} "
           f"{unit(v['duration_ns'], 1e6, '.3f', ' ms'):>9}")
     if records:
-        k = int(tile) if rung.startswith("s") else int(size)
+        k = int(tile) if rungs[rung][2] == "k" else int(size)
         record = {"engine": "cuda", "device": device, "rung": rungs[rung][1], "m": int(size), "n": int(size), "k": k,
                   "tile": int(tile), "method": f"ncu {version} --clock-control none, first launch", "grid": grid,
                   "sectors_per_load": degrees[0], "bank_degree_load": degrees[1], "bank_degree_store": degrees[2],
@@ -188,7 +194,8 @@ for path in files:
         record["time"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         with open(records, "a") as out:
             out.write(json.dumps(record) + "\n")
-print("\nmeasured (predicted): averages over a rung's instructions of that kind; ok within 5 %, OFF beyond. L2 counts what its slices moved.")
+print("\nmeasured (predicted): averages over a rung's instructions of that kind; ok within 5 %, OFF beyond. L2 counts what its slices moved.\n"
+      "divergent: of a warp's branches those whose lanes went different ways.")
 if seen == 0:
     print("nothing was measured")
 sys.exit(3 if seen == 0 else 1 if off else 0)

@@ -140,7 +140,7 @@ The commands begin with `tilewright`. The rows count the topics of each document
 | S0.6 | 5kk73 | outer product | `ladder --rung r04,r05`; `explain r05` | [r05_outer](#r05_outer) |
 | S0.7 | 5kk73 | unrolling | `ladder --rung r05,r06`; `explain r06` shows registers | [r06_unrolled](#r06_unrolled) |
 | S0.8 | 5kk73 | prefetching | `ladder --rung r06,r07`; `explain r07 --binary` | [r07_prefetch](#r07_prefetch) |
-| S0.9 | 5kk73 | every step at 4096, and over sizes | `ladder --size 128,256,512,1024,2048,4096 --html FILE` | [results](../results/) |
+| S0.9 | 5kk73 | every step at 4096, and over sizes | `ladder --size 128,256,512,1024,2048,4096 --html FILE`; of all rungs on an H200: `report results/nvidia-h200/curves-*.jsonl -o FILE.html` | [results](../results/) |
 | S0.10 | 5kk73, Ruiz | flop per byte asked | `explain r05`; column `flop/B` of `ladder` | every rung |
 | S0.11 | 5kk73 | share of multiply-adds in the machine code | `explain r04 --binary` | every rung |
 | S0.12 | 5kk73, Ruiz | speed over the tile edge | `ladder --rung r02 --tile 1,2,4,8,16,32,64,128` | [r02_tiled](#r02_tiled) |
@@ -148,19 +148,19 @@ The commands begin with `tilewright`. The rows count the topics of each document
 | S0.14 | 5kk73, ECE569, Ruiz, NVIDIA Best Practices | the figures | `explain r04 --element 3,11 --html FILE` | every rung |
 | S1.1 | Hotbingsoo | naive kernel in OpenCL, rectangles | `ladder --engine opencl --rung r01 --shape 300x200x100` | [r01_naive](#r01_naive) |
 | S1.2 | Hotbingsoo | local memory | `ladder --engine opencl --rung r04 --shape 300x200x100` | [r04_banks](#r04_banks) |
-| S1.3 | Hotbingsoo | more work per thread, wide loads, transposed B, register blocking with and without wide loads, device-specific loads, prefetching, any size | `ladder --rung r03t,r07,r08,r09,r10,r10s,r12` | [r08_coarsened](#r08_coarsened), [r09_wide](#r09_wide), [r10_register](#r10_register), [r10s_scalar](#r10s_scalar), [r12_async](#r12_async): tensor memory accelerator (TMA), cuda |
+| S1.3 | Hotbingsoo | more work per thread, wide loads, transposed B, register blocking with and without wide loads, device-specific loads, prefetching, any size | `ladder --rung r01u,r03t,r07,r08,r09,r10,r10s,r12` | [r01u_uncached](#r01u_uncached): device-specific loads, [r08_coarsened](#r08_coarsened), [r09_wide](#r09_wide), [r10_register](#r10_register), [r10s_scalar](#r10s_scalar), [r12_async](#r12_async): tensor memory accelerator (TMA), cuda |
 | S2.1 | ECE569 | a boundary condition for any width | `ladder --rung r01 --size 1,15,17,1000,1023` | [r01_naive](#r01_naive) |
 | S2.2 | ECE569 | how far from the peak: 180 of 9300 GFLOP/s on a P100 | `explain r01 --gpu P100`; `ladder --gpu P100` | every rung |
 | S2.3 | ECE569 | the kernel as an exercise with gaps | `ladder --rung exercises/r01_naive.cl` | [exercises](../exercises/) of r01 to r07 and s2 |
 | S3.1 | Ruiz | compute intensity: 1, r, n; derived beside counted | `explain --tables`; `report results/nvidia-h200/*.jsonl -o FILE.html`, section Traffic | every rung |
 | S3.2 | Ruiz | tiles on the CPU, block r | `ladder --engine cpu --rung r02 --tile 1,2,4,8,16,32` | [r02_tiled](#r02_tiled) |
 | S3.3 | Ruiz | the tiled kernel, compiled and run | `./dev build`; `ladder --engine cuda --rung r04` | [r04_banks](#r04_banks) |
-| S3.4 | Ruiz | thread coarsening, less divergence | `ladder --rung r04,r04d,r08` | [r08_coarsened](#r08_coarsened), [r04d_divergence](#r04d_divergence) |
+| S3.4 | Ruiz | thread coarsening, less divergence | `ladder --rung r04,r04d,r08`; divergent branches: `./dev counters --size 4001 --rung r04,r04d` | [r08_coarsened](#r08_coarsened), [r04d_divergence](#r04d_divergence) |
 | S4.1 | NVIDIA Best Practices | skinny product, nothing shared | `ladder --skinny`; `explain s1` | [s1_unoptimised](#s1_unoptimised) |
 | S4.2 | NVIDIA Best Practices | A's tile shared, no barrier of the block | `ladder --skinny`; `explain s2` | [s2_shared_a](#s2_shared_a) |
 | S4.3 | NVIDIA Best Practices | A's and B's tiles shared | `ladder --skinny`; `explain s3` | [s3_shared_ab](#s3_shared_ab) |
 | S4.4 | NVIDIA Best Practices | effective bandwidth beside the published one | `ladder --skinny`; `explain --tables` | s1 to s3 |
-| S4.5 | NVIDIA Best Practices | transactions per request by generation | `explain s1 --gpu "GTX 280"` | s1 to s3 |
+| S4.5 | NVIDIA Best Practices | transactions per request by generation; shared memory read straight, permuted, unaligned, in strides | `explain s1 --gpu "GTX 280"`; `explain --tables` | s1 to s3 |
 
 ## What the documents do not have
 

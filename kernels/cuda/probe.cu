@@ -1,6 +1,6 @@
 /* probe.cu - the ceilings of a device, measured: multiply-adds in registers, bytes read from memory (or the L2, where
  * they fit), words read from shared memory. Nothing here multiplies matrices. */
-enum { THREADS = 256, CHAINS = 16 };
+enum { THREADS = 256, CHAINS = 16, PATTERN_WORDS = 1024 + 32 };
 
 /* Independent chains x <- x * f + e near 1: `rounds` times CHAINS multiply-adds per thread. */
 extern "C" __global__ void __launch_bounds__(THREADS) probe_fma(float *sink, int rounds, float factor, float addend)
@@ -33,6 +33,22 @@ extern "C" __global__ void __launch_bounds__(THREADS)
                          : "l"(data + i));
             sum += x.x + x.y + x.z + x.w;
         }
+    if (sum == 12345.0f) sink[0] = sum;
+}
+
+/* Words read from shared memory in a pattern: `rounds` times 8 per thread. Lane l reads word l * step % wrap + shift, and
+ * then the words 32, 64 ... further on, which lie in the same banks. */
+extern "C" __global__ void __launch_bounds__(THREADS)
+    probe_pattern(float *sink, int rounds, int step, int wrap, int shift)
+{
+    __shared__ float tile[PATTERN_WORDS + 8 * 32];
+    for (int i = threadIdx.x; i < PATTERN_WORDS + 8 * 32; i += THREADS) tile[i] = 0;
+    __syncthreads();
+    const volatile float *mine = tile + threadIdx.x % 32 * step % wrap + shift;
+    float sum = 0;
+    for (int r = 0; r < rounds; r++)
+#pragma unroll
+        for (int i = 0; i < 8; i++) sum += mine[i * 32];
     if (sum == 12345.0f) sink[0] = sum;
 }
 

@@ -1,6 +1,6 @@
 /* probe.cl - the ceilings of a device, measured: multiply-adds in registers, bytes read from global memory, words read
  * from local memory. Nothing here multiplies matrices. */
-enum { CHAINS = 16 };
+enum { CHAINS = 16, PATTERN_WORDS = 1024 + 32 };
 #define THREADS 256
 
 /* Independent chains x <- x * f + e near 1: `rounds` times CHAINS multiply-adds of 8 lanes per work-item. Vectors of 8,
@@ -52,4 +52,20 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void probe_shared(
         for (int i = 0; i < 8; i++) sum += tile[i * THREADS + (me ^ (r & 31))] * (float)(r + 1);
     /* all four: a word that nobody wants is not loaded */
     if ((sum.x + sum.y) + (sum.z + sum.w) == 12345.0f) sink[0] = sum.x;
+}
+
+/* Words read from local memory in a pattern: `rounds` times 8 per work-item. Lane l of 32 reads word
+ * l * step % wrap + shift, and then the words 32, 64 ... further on, which lie in the same banks. */
+__kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void probe_pattern(__global float *sink, int rounds,
+                                                                                 int step, int wrap, int shift)
+{
+    __local float tile[PATTERN_WORDS + 8 * 32];
+    for (int i = get_local_id(0); i < PATTERN_WORDS + 8 * 32; i += THREADS) tile[i] = 0;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const volatile __local float *mine = tile + get_local_id(0) % 32 * step % wrap + shift;
+    float sum = 0;
+    for (int r = 0; r < rounds; r++)
+#pragma unroll
+        for (int i = 0; i < 8; i++) sum += mine[i * 32];
+    if (sum == 12345.0f) sink[0] = sum;
 }

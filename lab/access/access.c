@@ -359,6 +359,7 @@ bool access_open(access_launch *out, const tw_lab_kernel *kernel, int tile, cons
         return refuse(why, why_bytes, "the tile's edge must divide 32");
     /* the host transposed it */
     if (strcmp(kernel->rung, "r03t_transposed") == 0 && !l->transposed_b) l->transposed_b = true, l->ldb = l->k;
+    l->past_l1 = strcmp(kernel->rung, "r01u_uncached") == 0;
     if (!find_launch(l)) return refuse(why, why_bytes, "nothing is said of this rung's launch");
     l->block_m = l->tile > 0 ? l->tile : kernel->tile_m;
     l->block_n = l->tile > 0 ? l->tile : kernel->tile_n;

@@ -88,6 +88,7 @@ struct access_launch {
     const tw_lab_kernel *kernel;
     int64_t m, n, k, lda, ldb, ldc;
     bool transposed_a, transposed_b; /* A or B lies transposed */
+    bool past_l1;                    /* A and B are loaded past the L1 */
     bool wide;                       /* all operands are aligned to 16 bytes, and so are their rows */
     int tile;                        /* T; 0 where the rung has none */
     int block_x, block_y;            /* threads */

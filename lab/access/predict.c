@@ -169,9 +169,19 @@ static double strip_bytes(int64_t rows, int64_t cols, int64_t ld, int64_t width)
     return SECTOR * sectors;
 }
 
-/* What blocks ask of the L2 and store there, each sector once for a block: its L1 serves what it asks again. */
+/* What blocks ask of the L2 and store there, each sector once for a block: its L1 serves what it asks again. Past the L1
+ * each request asks for itself. */
 static double l2_requested(const access_launch *l)
 {
+    if (l->past_l1) {
+        double bytes = 0;
+        for (int i = 0; i < l->rows; i++) {
+            access_cost total[ACCESS_ERAS];
+            access_count(l, l->row[i], total);
+            bytes += total[ERA_NOW].moved;
+        }
+        return bytes;
+    }
     double a = l->transposed_a ? strip_bytes(l->k, l->m, l->lda, l->block_m) : strip_bytes(l->m, l->k, l->lda, l->k),
            b = l->transposed_b ? strip_bytes(l->n, l->k, l->ldb, l->k) : strip_bytes(l->k, l->n, l->ldb, l->block_n);
     return (double)l->grid_x * a + (double)l->grid_y * b + strip_bytes(l->m, l->n, l->ldc, l->block_n);

@@ -92,6 +92,8 @@ typedef struct engine_ops {
     tw_status (*bandwidth)(engine *e, int64_t bytes, int threads, int tries, double *bytes_per_s);
     /* NULL: blocks share no memory of their own */
     tw_status (*shared_bandwidth)(engine *e, int tries, double *bytes_per_s);
+    tw_status (*shared_pattern)(engine *e, int step, int wrap, int shift, int tries,
+                                double *words_per_s); /* the same */
     void (*close)(engine *e);
 } engine_ops;
 

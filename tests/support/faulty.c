@@ -241,6 +241,7 @@ static int run(const char *engine)
         tell("peak", tw_lab_peak_flops(context, TW_F32, 1, 1, &rate));
         tell("bandwidth", tw_lab_bandwidth(context, 1 << 20, 1, 1, &rate));
         tell("shared", tw_lab_shared_bandwidth(context, 1, &rate));
+        tell("pattern", tw_lab_shared_pattern(context, 2, 1024, 1, 1, &rate));
         tw_close(context);
     }
     puts(cpu_right() ? "cpu:right" : "cpu:wrong");

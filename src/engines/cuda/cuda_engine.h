@@ -67,5 +67,6 @@ tw_status cuda_launch_items(engine *e, runnable *r, const buffer *a, const buffe
 tw_status cuda_peak_flops(engine *e, tw_dtype dtype, int threads, int tries, double *flops_per_s);
 tw_status cuda_bandwidth(engine *e, int64_t bytes, int threads, int tries, double *bytes_per_s);
 tw_status cuda_shared_bandwidth(engine *e, int tries, double *bytes_per_s);
+tw_status cuda_shared_pattern(engine *e, int step, int wrap, int shift, int tries, double *words_per_s);
 
 #endif

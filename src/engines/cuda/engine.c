@@ -631,5 +631,6 @@ const engine_ops cuda_engine = {
     .peak_flops = cuda_peak_flops,
     .bandwidth = cuda_bandwidth,
     .shared_bandwidth = cuda_shared_bandwidth,
+    .shared_pattern = cuda_shared_pattern,
     .close = cuda_close,
 };

@@ -83,22 +83,39 @@ tw_status cuda_bandwidth(engine *e, int64_t bytes, int threads, int tries, doubl
     return cuda_leave(e, bandwidth(e, bytes, tries, bytes_per_s));
 }
 
-static tw_status shared_bandwidth(engine *e, int tries, double *bytes_per_s)
+/* An entry of cuda/probe.cu that reads shared memory, with these three numbers behind (sink, rounds): rounds of all threads
+ * per second. */
+static tw_status shared_rate(engine *e, const char *entry, int numbers[3], int tries, double *rounds_per_s)
 {
-    enum { ROUNDS = 4096, BYTES_EACH = 8 * 16, BLOCKS_EACH = 8, PROBE_THREADS = 256 };
+    enum { ROUNDS = 4096, BLOCKS_EACH = 8, PROBE_THREADS = 256 };
     unsigned blocks = (unsigned)cuda_attribute(e->cu, e->device, CU_ATTRIBUTE_MULTIPROCESSORS) * BLOCKS_EACH;
     cu_pointer sink;
     int rounds = ROUNDS;
     double seconds;
     CU_TRY(cuMemAlloc_v2, (&sink, 4));
-    tw_status status = least_seconds(e, "probe_shared", blocks, (void *[]){&sink, &rounds}, tries, &seconds);
+    tw_status status = least_seconds(
+        e, entry, blocks, (void *[]){&sink, &rounds, &numbers[0], &numbers[1], &numbers[2]}, tries, &seconds);
     e->cu->cuMemFree_v2(sink);
-    if (status == TW_OK) *bytes_per_s = (double)ROUNDS * BYTES_EACH * PROBE_THREADS * blocks / seconds;
+    if (status == TW_OK) *rounds_per_s = (double)ROUNDS * PROBE_THREADS * blocks / seconds;
     return status;
 }
 
 tw_status cuda_shared_bandwidth(engine *e, int tries, double *bytes_per_s)
 {
+    enum { BYTES_EACH = 8 * 16 };
+    double rounds_per_s;
     TRY(cuda_enter(e));
-    return cuda_leave(e, shared_bandwidth(e, tries, bytes_per_s));
+    TRY(cuda_leave(e, shared_rate(e, "probe_shared", (int[3]){0}, tries, &rounds_per_s)));
+    *bytes_per_s = BYTES_EACH * rounds_per_s;
+    return TW_OK;
+}
+
+tw_status cuda_shared_pattern(engine *e, int step, int wrap, int shift, int tries, double *words_per_s)
+{
+    enum { WORDS_EACH = 8 };
+    double rounds_per_s;
+    TRY(cuda_enter(e));
+    TRY(cuda_leave(e, shared_rate(e, "probe_pattern", (int[3]){step, wrap, shift}, tries, &rounds_per_s)));
+    *words_per_s = WORDS_EACH * rounds_per_s;
+    return TW_OK;
 }

@@ -639,5 +639,6 @@ const engine_ops opencl_engine = {
     .peak_flops = cl_peak_flops,
     .bandwidth = cl_bandwidth,
     .shared_bandwidth = cl_shared_bandwidth,
+    .shared_pattern = cl_shared_pattern,
     .close = cl_close,
 };

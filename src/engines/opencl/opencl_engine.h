@@ -60,5 +60,6 @@ tw_status cl_end_event(engine *e, cl_event first, cl_event event, double *second
 tw_status cl_peak_flops(engine *e, tw_dtype dtype, int threads, int tries, double *flops_per_s);
 tw_status cl_bandwidth(engine *e, int64_t bytes, int threads, int tries, double *bytes_per_s);
 tw_status cl_shared_bandwidth(engine *e, int tries, double *bytes_per_s);
+tw_status cl_shared_pattern(engine *e, int step, int wrap, int shift, int tries, double *words_per_s);
 
 #endif

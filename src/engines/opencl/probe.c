@@ -30,13 +30,16 @@ static size_t probe_groups(engine *e)
     return 8 * (size_t)(units > 0 ? units : 1);
 }
 
-/* Rounds of a probe whose arguments begin with (sink, rounds): grown until a run takes 5 ms, since devices differ by a
- * factor of a thousand; then the shortest of `tries` runs. */
-static tw_status rounds_per_second(engine *e, cl_kernel kernel, cl_memory sink, int tries, double *rounds_per_s)
+/* Rounds of a probe that takes (sink, rounds) and then `count` numbers of 4 bytes: grown until a run takes 5 ms, since
+ * devices differ by a factor of a thousand; then the shortest of `tries` runs. */
+static tw_status rounds_per_second(engine *e, cl_kernel kernel, cl_memory sink, const void *numbers, cl_uint count,
+                                   int tries, double *rounds_per_s)
 {
     double seconds = 0;
     int rounds = 16;
     CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, 0, sizeof sink, &sink));
+    for (cl_uint i = 0; i < count; i++)
+        CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, 2 + i, 4, (const char *)numbers + 4 * i));
     while (seconds < 5e-3 && rounds < 1 << 24) {
         rounds *= 4;
         CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, 1, 4, &rounds));
@@ -47,54 +50,45 @@ static tw_status rounds_per_second(engine *e, cl_kernel kernel, cl_memory sink, 
     return TW_OK;
 }
 
-static tw_status run_fma(engine *e, cl_kernel kernel, cl_memory sink, int tries, double *flops_per_s)
-{
-    enum { CHAINS = 16, LANES = 8 };
-    float factor = 0.999f, addend = 0.001f;
-    double rounds_per_s;
-    CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, 2, 4, &factor));
-    CL_TRY("clSetKernelArg", e->cl->clSetKernelArg(kernel, 3, 4, &addend));
-    TRY(rounds_per_second(e, kernel, sink, tries, &rounds_per_s));
-    *flops_per_s = 2.0 * CHAINS * LANES * rounds_per_s;
-    return TW_OK;
-}
-
-static tw_status run_shared(engine *e, cl_kernel kernel, cl_memory sink, int tries, double *bytes_per_s)
-{
-    enum { BYTES_EACH = 8 * 16 };
-    double rounds_per_s;
-    TRY(rounds_per_second(e, kernel, sink, tries, &rounds_per_s));
-    *bytes_per_s = BYTES_EACH * rounds_per_s;
-    return TW_OK;
-}
-
-/* Build an entry of opencl/probe.cl, give it a word to write into, run it. */
-static tw_status probe(engine *e, const char *entry, tw_status (*run)(engine *, cl_kernel, cl_memory, int, double *),
-                       int tries, double *per_s)
+/* An entry of opencl/probe.cl, given a word to write into and its numbers: per second what a work-item does `each` times
+ * in a round. */
+static tw_status probe(engine *e, const char *entry, const void *numbers, cl_uint count, double each, int tries,
+                       double *per_s)
 {
     cl_kernel kernel;
     buffer sink;
+    double rounds_per_s = 0;
     TRY(cl_find_or_build(e, &(tw_lab_source){"opencl/probe.cl", entry, NULL}, "", &kernel));
     tw_status status = cl_upload(e, &(operand){.rows = 1, .cols = 1, .ld = 1, .element_bytes = 4}, false, &sink);
     if (status == TW_OK) {
-        status = run(e, kernel, sink.memory, tries, per_s);
+        status = rounds_per_second(e, kernel, sink.memory, numbers, count, tries, &rounds_per_s);
         cl_release(e, &sink);
     }
     e->cl->clReleaseKernel(kernel);
+    if (status == TW_OK) *per_s = each * rounds_per_s;
     return status;
 }
 
 tw_status cl_peak_flops(engine *e, tw_dtype dtype, int threads, int tries, double *flops_per_s)
 {
+    enum { CHAINS = 16, LANES = 8 };
+    const float factor_and_addend[2] = {0.999f, 0.001f};
     (void)threads; /* the whole device */
     if (dtype != TW_F32)
         return fail(TW_NO_KERNEL, "the opencl engine has no probe for %s", dtype_find(dtype)->lab.name);
-    return probe(e, "probe_fma", run_fma, tries, flops_per_s);
+    return probe(e, "probe_fma", factor_and_addend, 2, 2.0 * CHAINS * LANES, tries, flops_per_s);
 }
 
 tw_status cl_shared_bandwidth(engine *e, int tries, double *bytes_per_s)
 {
-    return probe(e, "probe_shared", run_shared, tries, bytes_per_s);
+    enum { BYTES_EACH = 8 * 16 };
+    return probe(e, "probe_shared", NULL, 0, BYTES_EACH, tries, bytes_per_s);
+}
+
+tw_status cl_shared_pattern(engine *e, int step, int wrap, int shift, int tries, double *words_per_s)
+{
+    enum { WORDS_EACH = 8 };
+    return probe(e, "probe_pattern", (int[3]){step, wrap, shift}, 3, WORDS_EACH, tries, words_per_s);
 }
 
 static tw_status run_read(engine *e, cl_kernel kernel, cl_memory data, int64_t count, int tries, double *bytes_per_s)
