@@ -43,7 +43,8 @@ typedef struct ladder {
     trial trial;
     roofs limits;
     pace rolled, by_default;
-    double naive_s; /* of r01, in its default build where it has one; NAN: not timed */
+    char wrong[512]; /* why the last row was, if it was */
+    double naive_s;  /* of r01, in its default build where it has one; NAN: not timed */
     bool naive_by_default;
     int failed, tried, bars; /* tried: rows that were not refused */
     bar bar[MOST_BARS];
@@ -228,7 +229,10 @@ static exit_code finish_row(ladder *l, const row *r, const row_wish *wish)
     name_row(l, r, wish, label);
     term_progress_end();
     fprintf(l->s->text, "%-*s ", l->width, default_build ? "  default build" : label);
-    if (rows_have_numbers(l->s->text, r))
+    const bool repeats = default_build && r->outcome == ROW_WRONG && strcmp(r->text, l->wrong) == 0;
+    if (repeats)
+        fputs("WRONG in the same way\n", l->s->text);
+    else if (rows_have_numbers(l->s->text, r))
         print_numbers(l, r, compared ? time_before(l, p, r->record.rung) : (double)NAN, beside);
     if ((l->s->opt->deep || wish->kernel == NULL) && !default_build && r->outcome != ROW_REFUSED)
         fprintf(l->s->text, "  %s\n", r->plan.text);
@@ -237,8 +241,9 @@ static exit_code finish_row(ladder *l, const row *r, const row_wish *wish)
     compared &= r->outcome == ROW_TIMED;
     if (compared) note_time(l, p, &r->record, wish);
     if (wish->user != NULL && (beside || !default_build)) print_turns(l, r, wish->kernel, beside);
-    if (wish->user != NULL && !default_build && l->size == 0 && r->outcome >= ROW_IMPOSSIBLE)
-        degrees_tell(l->s->text, &l->degrees, wish->user, wish->tile);
+    if (wish->user != NULL && !default_build && l->size == 0 &&
+        (r->outcome >= ROW_IMPOSSIBLE || r->outcome == ROW_WRONG))
+        degrees_tell(l->s->text, &l->degrees, wish->user, wish->tile, r->outcome != ROW_WRONG);
     if (r->record.prepare_s > 0 && !default_build)
         fprintf(l->s->text, "  before it, the host transposed B in %s\n", term_seconds(r->record.prepare_s, prepare));
     if (compared && !default_build) note_curves(l, r, wish, label);
@@ -247,6 +252,8 @@ static exit_code finish_row(ladder *l, const row *r, const row_wish *wish)
         snprintf(b->label, sizeof b->label, "%s", label);
         b->gflops = r->record.gflops;
     }
+    if (repeats) return session_record(l->s, &r->record);
+    snprintf(l->wrong, sizeof l->wrong, "%s", r->outcome == ROW_WRONG ? r->text : "");
     return rows_finish(l->s, r);
 }
 

@@ -55,17 +55,16 @@ int degrees_differences(FILE *text, const degree_pair *pair, const char *more, c
     return count;
 }
 
-void degrees_tell(FILE *text, const degrees *d, const user_kernel *user, int tile)
+void degrees_tell(FILE *text, const degrees *d, const user_kernel *user, int tile, bool right)
 {
     const degree_pair *pair = d->pairs;
     const char *rung = user->like->rung;
     while (pair->user != user || pair->tile != tile) pair++;
     const lanes *own = &pair->own;
-    if (own->outcome == LANES_CRASHED)
-        fprintf(text, "  right, but run work-item by work-item on this machine %s\n", own->why);
-    else if (own->outcome == LANES_WRONG)
-        fprintf(text, "  right, but wrong where each work-item runs as far as it can: %s; is a barrier missing?\n",
-                own->why);
+    if (own->outcome == LANES_CRASHED || own->outcome == LANES_RACE || (own->outcome == LANES_WRONG && right))
+        fprintf(text, "  %srun work-item by work-item on this machine: %s\n", right ? "right, but " : "", own->why);
+    else if (!right)
+        return;
     else if (own->outcome != LANES_SEEN)
         fprintf(text, "  its accesses were not judged: %s\n", own->why);
     else if (pair->like.outcome != LANES_SEEN)

@@ -25,8 +25,9 @@ exit_code degrees_see(const user_kernels *user, const number_list *tiles, degree
  * or does not. Returns how many. */
 int degrees_differences(FILE *text, const degree_pair *pair, const char *more, const char *less);
 
-/* degrees_tell - how a file whose product was judged right differs from its rung; or why that is not known. */
-void degrees_tell(FILE *text, const degrees *d, const user_kernel *user, int tile);
+/* degrees_tell - how a file whose product was judged right differs from its rung, or why that is not known; of a wrong
+ * one what a run on this machine found. */
+void degrees_tell(FILE *text, const degrees *d, const user_kernel *user, int tile, bool right);
 
 /* explain_file - `tilewright explain FILE`. */
 exit_code explain_file(session *s, const char *path);

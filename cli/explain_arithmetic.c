@@ -189,7 +189,8 @@ void explain_bounds(const explain *x)
             "caches may beat it\nbound        min(peak, flop / compulsory bytes x bandwidth), the roofline: nothing "
             "may beat it\nshared, issue, traffic   what wavefronts of shared memory, instructions (loops as the rung "
             "holds them, without the address arithmetic of\n             a tile's loads), and the bytes that "
-            "transactions move allow, each alone; where caches are, traffic is not a bound\n");
+            "transactions move allow, each alone: traffic through the partitions of the memory that blocks reach "
+            "together (explain --tables); where caches are,\n             it is not a bound\n");
 }
 
 /* ---- what caches leave ---- */
@@ -205,11 +206,12 @@ void explain_traffic(const explain *x)
     if (isnan(y.l2_bytes)) return;
     explain_heading(x, "What caches leave");
     fprintf(text,
-            "%s: %.0f resident blocks in a multiprocessor, predicted\nL2           %s\nDRAM reads   %s in step, %s out "
+            "%s: %.0f resident blocks in a multiprocessor, %.0f warps, predicted\nL2           %s\nDRAM reads   %s in "
+            "step, %s out "
             "of step; A "
             "and B once are %s\n",
-            devices_name(d, name), y.resident_blocks, term_bytes(y.l2_bytes, t[0]), term_bytes(y.dram_low_bytes, t[1]),
-            term_bytes(y.dram_high_bytes, t[2]),
+            devices_name(d, name), y.resident_blocks, y.resident_blocks * access_warps(&x->launch),
+            term_bytes(y.l2_bytes, t[0]), term_bytes(y.dram_low_bytes, t[1]), term_bytes(y.dram_high_bytes, t[2]),
             term_bytes(4 * ((double)x->problem.m + (double)x->problem.n) * (double)x->problem.k, t[3]));
     fprintf(
         text,

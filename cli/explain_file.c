@@ -27,17 +27,20 @@ static void print_table(FILE *text, const degree_pair *pair)
     snprintf(beside, sizeof beside, "  %.30s", rung);
     fprintf(text, "%s, launched like %s, T = %d: each request of a warp in an inner group, k = %d\n\n",
             pair->user->label, rung, pair->own.tile, pair->own.k);
-    fprintf(text, "%-18s %10s %8s %6s %6s %11s   %6s %6s\n", "", "per thread", "sectors", "lines", "used B",
+    fprintf(text, "%-18s %10s %8s %6s %6s %11s   %6s %6s\n", "", "per thread", "sectors", "lines", "bytes",
             "wavefronts", "on 1.0", "on 1.2");
     for (int kind = 0; kind < ACCESS_KINDS; kind++) {
         const lanes_kind *own = &pair->own.of[kind], *like = &pair->like.of[kind];
         if (own->requests > 0) print_kind(text, access_kind_text((access_kind)kind), (access_kind)kind, own);
         if (like->requests > 0) print_kind(text, beside, (access_kind)kind, like);
     }
-    fprintf(text,
-            "\n%d barriers; the product is right. on 1.0, on 1.2: transactions of a half-warp there, of tiles "
-            "conflicts in 16 banks\n\n",
-            pair->own.barriers[0] + pair->own.barriers[1]);
+    fprintf(
+        text,
+        "\n%d barrier%s of the group, %d of a warp; the product is right, also where tiles are cut, in both orders of "
+        "the work-items.\nsectors of 32 bytes and lines of 128 that a request asks for; bytes that its lanes use; "
+        "wavefronts: passes through the banks;\non 1.0, on 1.2: transactions of a half-warp there, of tiles "
+        "conflicts in 16 banks\n\n",
+        pair->own.barriers[0], pair->own.barriers[0] == 1 ? "" : "s", pair->own.barriers[1]);
 }
 
 /* "read_of_b_tile_wavefronts" */
@@ -95,11 +98,11 @@ static void write_object(const session *s, const degree_pair *pair)
 static exit_code unseen(const degree_pair *pair)
 {
     static const exit_code codes[] = {
-        [LANES_UNABLE] = EXIT_BUILD, [LANES_NOT_C] = EXIT_BUILD,    [LANES_CRASHED] = EXIT_RUN,
-        [LANES_WRONG] = EXIT_CHECK,  [LANES_UNJUDGED] = EXIT_CHECK, [LANES_FAILED] = EXIT_MEMORY};
+        [LANES_UNABLE] = EXIT_BUILD, [LANES_NOT_C] = EXIT_BUILD, [LANES_CRASHED] = EXIT_RUN,
+        [LANES_WRONG] = EXIT_CHECK,  [LANES_RACE] = EXIT_CHECK,  [LANES_UNJUDGED] = EXIT_CHECK,
+        [LANES_FAILED] = EXIT_MEMORY};
     const lanes *own = &pair->own;
-    const char *say = own->outcome == LANES_WRONG ? "wrong where each work-item runs as far as it can: " : "";
-    return diag(codes[own->outcome], "%s, launched like %s: %s%s", pair->user->source.file, pair->user->like->rung, say,
+    return diag(codes[own->outcome], "%s, launched like %s: %s", pair->user->source.file, pair->user->like->rung,
                 own->why);
 }
 

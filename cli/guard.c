@@ -32,7 +32,7 @@ enum { MOST_WATCHED = 8 };
 static kept_path output_temp, json_temp, json_target;
 static volatile sig_atomic_t json_lines;
 static watched watches[MOST_WATCHED];
-static char foreign[512]; /* the sentence of a reader's kernel that runs now; else "" */
+static char foreign[600]; /* the sentence of a reader's kernel that runs now; else "" */
 
 static void put(const char *text)
 {
@@ -176,7 +176,8 @@ void guard_foreign(const char *path)
     if (path != NULL)
         snprintf(foreign, sizeof foreign,
                  "tilewright: ladder: %.300s: the kernel touched memory that is not its own (or the driver did); there "
-                 "is no time and no verdict. Shapes that no tile divides are tried too: is each access guarded?\n",
+                 "is no time and no verdict. Shapes that no tile divides are tried too: is each access guarded? "
+                 "`tilewright explain FILE` names one that is not\n",
                  path);
     sigaction(SIGSEGV, path != NULL ? &fault : &usual, NULL);
     sigaction(SIGABRT, path != NULL ? &fault : &usual, NULL); /* of free(), which finds its own memory overwritten */

@@ -248,11 +248,13 @@ static void print_bars(const predicted *x)
 static void print_notes(const predicted *x)
 {
     FILE *text = x->s->text;
-    fprintf(text,
-            "\nsectors    transactions of a request of A or B from memory; banks x: passes of a read of shared memory\n"
-            "banks      GFLOP/s that the passes through shared memory allow, issue those of the instructions, traffic\n"
-            "           the bytes moved at memory's bandwidth, each alone; roofline: A, B and C moved once\n"
-            "limit      the least of these; banks also where conflicts issue most of the instructions again (1.x)\n");
+    fprintf(
+        text,
+        "\nsectors    transactions of a request of A or B from memory; banks x: passes of a read of shared memory\n"
+        "banks      GFLOP/s that the passes through shared memory allow, issue those of the instructions, traffic\n"
+        "           the bytes moved at memory's bandwidth (of the partitions that blocks reach together), each alone;\n"
+        "           roofline: A, B and C moved once\n"
+        "limit      the least of these; banks also where conflicts issue most of the instructions again (1.x)\n");
     if (has_caches(x))
         fprintf(text,
                 "predicted  at most the least of these (dotted). Caches serve part of the traffic, so that the bytes "

@@ -9,7 +9,8 @@
  * i  ========> . v . -> C[i, j]
  *
  * PARAMETERS gives it m, n, k, alpha, beta and the operands, which A(i, p), B(p, j) and C(i, j) subscript
- * (kernels/opencl/rung.clh). bx is get_group_id(0), by get_group_id(1), tx get_local_id(0), ty get_local_id(1).
+ * (kernels/opencl/rung.clh). For bx write get_group_id(0), for by get_group_id(1), for tx get_local_id(0), for ty
+ * get_local_id(1).
  *
  * docs/COURSE.md, page 1, leads through it; the solution is in exercises/SOLUTIONS.md.
  * Made by ./dev docs from exercises/gaps.def and kernels/opencl/ladder/r01_naive.cl: edit those. */

@@ -9,7 +9,8 @@
  * i  ========> . v . -> C[i, j]
  *
  * PARAMETERS gives it m, n, k, alpha, beta and the operands, which A(i, p), B(p, j) and C(i, j) subscript
- * (kernels/cuda/rung.cuh). bx is blockIdx.x, by blockIdx.y, tx threadIdx.x, ty threadIdx.y.
+ * (kernels/cuda/rung.cuh). For bx write blockIdx.x, for by blockIdx.y, for tx threadIdx.x, for ty
+ * threadIdx.y.
  *
  * docs/COURSE.md, page 1, leads through it; the solution is in exercises/SOLUTIONS.md.
  * Made by ./dev docs from exercises/gaps.def and kernels/cuda/ladder/r01_naive.cu: edit those. */

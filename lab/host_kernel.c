@@ -17,7 +17,7 @@
 #include <ucontext.h>
 #endif
 
-enum { STACK = 1 << 16, MOST_WORDS = 64, PATH = 4096 };
+enum { STACK = 1 << 16, MOST_WORDS = 64, PATH = 4096, WARP = 32 };
 
 static const double COMPILER_S = 30;
 static const char SHIM[] = "../lab/host_shim.h"; /* as CMakeLists.txt names it, from kernels/ */
@@ -254,11 +254,14 @@ void host_close(host_kernel *kernel)
 /* ---- work-items in turns ---- */
 
 #ifdef TILEWRIGHT_HAS_SWAPCONTEXT
+typedef enum lane_state { LANE_READY, LANE_AT_GROUP, LANE_AT_WARP, LANE_DONE } lane_state;
+
 typedef struct launch {
     const host_kernel *kernel;
     host_run *run;
     int now; /* the work-item that runs */
-    bool stopped, done[HOST_MOST_THREADS];
+    bool stopped;
+    unsigned char state[HOST_MOST_THREADS]; /* lane_state */
     char *stacks;
     ucontext_t home, lane[HOST_MOST_THREADS];
 } launch;
@@ -269,7 +272,7 @@ static void run_lane(void)
 {
     const host_run *r = running->run;
     running->kernel->entry(r->m, r->n, r->k, r->alpha, r->a, r->lda, r->b, r->ldb, r->beta, r->c, r->ldc);
-    running->done[running->now] = true;
+    running->state[running->now] = LANE_DONE;
 }
 
 static void go_home(void) { swapcontext(&running->lane[running->now], &running->home); }
@@ -277,6 +280,7 @@ static void go_home(void) { swapcontext(&running->lane[running->now], &running->
 static void wait_here(bool warp_only)
 {
     if (running->now == 0) running->run->barriers[warp_only]++;
+    running->state[running->now] = warp_only ? LANE_AT_WARP : LANE_AT_GROUP;
     go_home();
 }
 
@@ -305,7 +309,7 @@ static void note(const void *address, int bytes, bool store)
     while (where < WITH_OWN && !in_range(address, memory[where].first, memory[where].bytes)) where++;
     if (where > HOST_TILES && where < WITH_OWN) return; /* a constant, or the work-item's own */
     host_access access = {
-        .where = where < WITH_OWN ? (host_memory)where : HOST_OUTSIDE, .bytes = bytes, .store = store};
+        .where = where < WITH_OWN ? (host_memory)where : HOST_OUTSIDE, .bytes = bytes, .store = store, .at = address};
     if (where < WITH_OWN) access.address = (const char *)address - (const char *)memory[where].first;
     if (r->note(r->job, now->block, l->now, &access)) return;
     running->stopped = true;
@@ -315,7 +319,7 @@ static void note(const void *address, int bytes, bool store)
 /* Work-item i is to begin at the kernel's entry, on a stack of its own. */
 static void begin_lane(launch *l, int i)
 {
-    l->done[i] = false;
+    l->state[i] = LANE_READY;
     getcontext(&l->lane[i]);
     l->lane[i].uc_stack.ss_sp = l->stacks + (size_t)i * STACK;
     l->lane[i].uc_stack.ss_size = STACK;
@@ -323,22 +327,62 @@ static void begin_lane(launch *l, int i)
     makecontext(&l->lane[i], run_lane, 0);
 }
 
-/* One group: every work-item runs up to its next barrier before any goes on. */
-static void run_block(launch *l, int threads)
+static int count_of(const launch *l, int first, int count, lane_state state)
+{
+    int found = 0;
+    for (int i = first; i < first + count; i++) found += l->state[i] == state;
+    return found;
+}
+
+/* Work-items that wait here may go on. */
+static void release(launch *l, int first, int count, lane_state from)
+{
+    for (int i = first; i < first + count; i++)
+        if (l->state[i] == from) l->state[i] = LANE_READY;
+}
+
+static void stop_for(launch *l, int thread, const char *what)
+{
+    const host_place block = l->kernel->now->block;
+    snprintf(l->run->fault, HOST_WHY, "work-item %d of group (%u, %u) %s", thread, block.x, block.y, what);
+    l->stopped = true;
+}
+
+/* One warp, up to the next barrier of the group or its end. */
+static void run_warp(launch *l, int first, int count)
 {
     host_now *now = l->kernel->now;
-    memset(l->run->barriers, 0, sizeof l->run->barriers);
-    for (int i = 0; i < threads; i++) begin_lane(l, i);
-    for (int left = threads; left > 0;) {
-        left = 0;
-        for (l->now = 0; l->now < threads; l->now++) {
-            if (l->done[l->now]) continue;
+    do {
+        release(l, first, count, LANE_AT_WARP);
+        for (int i = 0; i < count; i++) {
+            l->now = first + (l->run->backwards ? count - 1 - i : i);
+            if (l->state[l->now] != LANE_READY) continue;
             now->thread = (host_place){(unsigned)l->now % now->size.x, (unsigned)l->now / now->size.x, 0};
             swapcontext(&l->home, &l->lane[l->now]);
             if (l->stopped) return;
-            left += !l->done[l->now];
         }
-    }
+        if (count_of(l, first, count, LANE_AT_WARP) > 0 && count_of(l, first, count, LANE_AT_GROUP) > 0)
+            stop_for(l, first, "and others of its warp wait at different barriers");
+    } while (!l->stopped && count_of(l, first, count, LANE_AT_WARP) > 0);
+}
+
+static void run_block(launch *l, int threads)
+{
+    memset(l->run->barriers, 0, sizeof l->run->barriers);
+    memset((char *)(uintptr_t)l->kernel->now->tiles, 0xff, (size_t)(l->kernel->now->tiles_end - l->kernel->now->tiles));
+    for (int i = 0; i < threads; i++) begin_lane(l, i);
+    do {
+        release(l, 0, threads, LANE_AT_GROUP);
+        const int warps = (threads + WARP - 1) / WARP;
+        for (int i = 0; i < warps && !l->stopped; i++) {
+            const int first = WARP * (l->run->backwards ? warps - 1 - i : i);
+            run_warp(l, first, threads - first < WARP ? threads - first : WARP);
+        }
+        int ended = 0;
+        while (ended < threads && l->state[ended] != LANE_DONE) ended++;
+        if (!l->stopped && !l->run->ends_early && ended < threads && count_of(l, 0, threads, LANE_AT_GROUP) > 0)
+            stop_for(l, ended, "ends before a barrier that others of its group wait at");
+    } while (!l->stopped && count_of(l, 0, threads, LANE_AT_GROUP) > 0);
 }
 
 bool host_launch(const host_kernel *kernel, host_run *run)
@@ -348,6 +392,7 @@ bool host_launch(const host_kernel *kernel, host_run *run)
     launch *l = calloc(1, sizeof *l);
     char *stacks = threads <= HOST_MOST_THREADS ? malloc((size_t)threads * STACK) : NULL;
     bool whole = l != NULL && stacks != NULL;
+    run->fault[0] = '\0';
     if (whole) {
         l->kernel = kernel, l->run = run, l->stacks = stacks;
         now->grid = run->grid, now->size = run->size, now->wait = wait_here, now->note = note;

@@ -2,8 +2,9 @@
  * so that each access to its operands and tiles is seen, whatever the text says. host_shim.h holds the words that are
  * not C.
  *
- * The work-items of a group take turns at barriers, on stacks of their own. Kernels of the plain kind only: (m, n, k,
- * alpha, a, lda, b, ldb, beta, c, ldc), no vector types, and of CUDA C no C++. The text is code with the caller's
+ * The work-items of a group take turns at barriers, on stacks of their own. Each warp of 32 runs up to the next barrier
+ * of the group before another warp begins. The tiles of each group begin as NaN. Kernels of the plain kind only: (m, n,
+ * k, alpha, a, lda, b, ldb, beta, c, ldc), no vector types, and of CUDA C no C++. The text is code with the caller's
  * rights: lanes.h runs it in a process of its own. */
 #ifndef TILEWRIGHT_HOST_KERNEL_H
 #define TILEWRIGHT_HOST_KERNEL_H
@@ -43,6 +44,7 @@ typedef struct host_access {
     int64_t address; /* within the operand, or within the tiles */
     int bytes;
     bool store;
+    const void *at; /* on this machine; HOST_OUTSIDE: not to be read */
 } host_access;
 
 typedef struct host_run {
@@ -58,7 +60,11 @@ typedef struct host_run {
     /* sees the tiles when a group has run; may be NULL */
     void (*after_block)(void *job, host_place block, const char *tiles);
     void *job;
+    bool ends_early; /* a work-item may end before a barrier of the others, as in CUDA C */
+    bool backwards;  /* the last warp, and of each warp the last work-item, begins */
     int barriers[2]; /* result: those that work-item 0 of the last group met: of the group, of a warp */
+    /* result: why the launch ended early, if it was for its barriers */
+    char fault[HOST_WHY];
 } host_run;
 
 /* host_why_not - why no kernel can be run here; NULL: one can, if its text is C. */
@@ -75,7 +81,8 @@ host_built host_compile(const char *engine, const char *options, const char *tex
 bool host_load(int library, const char *entry, host_kernel *out, char why[HOST_WHY]);
 void host_close(host_kernel *kernel);
 
-/* host_launch - the whole grid, one group after the other. false: no memory, or run->note ended it. */
+/* host_launch - the whole grid, one group after the other. false: no memory, or run->note ended it, or run->fault says
+ * why: work-items of a warp wait at different barriers, or one ends before a barrier of the others and may not. */
 bool host_launch(const host_kernel *kernel, host_run *run);
 
 #endif

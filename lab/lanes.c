@@ -1,6 +1,7 @@
 /* lanes.c - see lanes.h. */
 #include "lanes.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,18 +22,31 @@ typedef struct event {
     bool store;
 } event;
 
+enum { TILE_WORDS = 1 << 16 };
+
 /* What is seen, in the process of the kernel. */
 typedef struct sight {
     lanes *out;
     host_run run;
+    bool watches; /* accesses are kept */
     int threads;
     int count[HOST_MOST_THREADS];
-    event *events; /* MOST_EVENTS for each work-item */
+    event *events;                 /* MOST_EVENTS for each work-item */
+    signed char owner[TILE_WORDS]; /* of a word of the tiles, as a work-item reads it: -1 A's, 1 B's, 0 not known */
 } sight;
 
 static bool inner(host_place block) { return block.x == 1 && block.y == 1; }
 
 static bool end(lanes *out, lanes_outcome outcome) { return out->outcome = outcome, false; }
+
+/* Elements of A are negative, of B positive: what lies in a tile's word says whose tile it is. */
+static void note_owner(sight *s, const host_access *access)
+{
+    float word;
+    if (access->store || access->where != HOST_TILES || access->bytes != 4 || access->address / 4 >= TILE_WORDS) return;
+    memcpy(&word, access->at, sizeof word);
+    if (word < 0 || word > 0) s->owner[access->address / 4] = word < 0 ? -1 : 1;
+}
 
 static bool see(void *job, host_place block, int thread, const host_access *access)
 {
@@ -47,7 +61,8 @@ static bool see(void *job, host_place block, int thread, const host_access *acce
         snprintf(s->out->why, HOST_WHY, "%s is written", access->where == HOST_A ? "A" : "B");
         return end(s->out, LANES_WRONG);
     }
-    if (!inner(block)) return true;
+    if (!s->watches || !inner(block)) return true;
+    note_owner(s, access);
     if (i == MOST_EVENTS || access->bytes != 4) {
         snprintf(s->out->why, HOST_WHY, "a work-item has more than %d accesses, or one of %d bytes", MOST_EVENTS,
                  access->bytes);
@@ -59,19 +74,21 @@ static bool see(void *job, host_place block, int thread, const host_access *acce
     return true;
 }
 
-/* Elements of A are negative, of B positive: what lies in a tile's word says whose tile it is. */
+/* Whose tile is it? What is read there says, else what lies there at the end. */
 static void name_tiles(void *job, host_place block, const char *tiles)
 {
     sight *s = job;
-    if (!inner(block)) return;
+    if (!s->watches || !inner(block)) return;
     for (int t = 0; t < s->threads; t++)
         for (int i = 0; i < s->count[t]; i++) {
             event *e = &s->events[t * MOST_EVENTS + i];
             if (e->what != -1) continue;
             float word;
             memcpy(&word, tiles + e->address, sizeof word);
-            e->what = (signed char)(e->store ? (word < 0 ? STORE_A_TILE : STORE_B_TILE)
-                                             : (word < 0 ? READ_A_TILE : READ_B_TILE));
+            const int owner = e->address / 4 < TILE_WORDS ? s->owner[e->address / 4] : 0;
+            const bool of_a = owner != 0 ? owner < 0 : word < 0;
+            e->what = (signed char)(e->store ? (of_a ? STORE_A_TILE : STORE_B_TILE)
+                                             : (of_a ? READ_A_TILE : READ_B_TILE));
         }
 }
 
@@ -127,75 +144,150 @@ static bool add_warp(const sight *s, int first)
     return true;
 }
 
-static bool is_right(const sight *s, bool b_transposed)
-{
-    const host_run *r = &s->run;
-    for (int i = 0; i < r->m; i++)
-        for (int j = 0; j < r->n; j++) {
-            float sum = 0;
-            for (int p = 0; p < r->k; p++)
-                sum += r->a[i * r->lda + p] * (b_transposed ? r->b[j * r->ldb + p] : r->b[p * r->ldb + j]);
-            if (r->c[i * r->ldc + j] == sum) continue;
-            snprintf(s->out->why, HOST_WHY, "C[%d, %d] is %g, expected %g", i, j, r->c[i * r->ldc + j], sum);
-            return end(s->out, LANES_WRONG);
-        }
-    return true;
-}
+/* ---- one product ---- */
 
-/* ---- the product, in a process of its own ---- */
+/* A launch of the kernel: shape and scalars. `where` names it in a sentence about what is wrong; "": the first. */
+typedef struct trial {
+    tw_problem problem;
+    tw_lab_launch launch;
+    float alpha, beta;
+    char where[100];
+} trial;
 
 typedef struct work {
-    const tw_lab_launch *launch;
-    const tw_problem *problem;
+    trial even, odd; /* whole tiles, alpha 1 and beta 0; cut tiles, and scalars that show */
     const char *entry;
+    bool cuda;
     int library;
 } work;
 
 static size_t span(int64_t rows, int64_t cols, int64_t ld) { return sizeof(float) * (size_t)((rows - 1) * ld + cols); }
 
-/* Rows and columns of A and B differ, so that a swap shows. */
-static void fill(float *x, size_t bytes, int64_t ld, int sign)
+/* Rows and columns of A and B differ, so that a swap shows. What lies beyond a row's end is NaN. */
+static void fill(float *x, size_t bytes, int64_t cols, int64_t ld, int sign)
 {
     for (size_t i = 0; i < bytes / sizeof *x; i++) {
         const size_t row = i / (size_t)ld, col = i % (size_t)ld;
-        x[i] = (float)(sign * (int)(1 + (sign < 0 ? (row * 3 + col * 7 + row * col) % 5 : (row * 5 + col * 11) % 7)));
+        const int value = 1 + (int)(sign < 0 ? (row * 3 + col * 7 + row * col) % 5 : (row * 5 + col * 11) % 7);
+        x[i] = (int64_t)col < cols ? (float)(sign * value) : NAN;
     }
 }
 
-static void look(const work *w, sight *s)
+static bool transposes_b(const trial *t) { return t->launch.transposes_b != 0; }
+
+/* C before the product: NaN where it must not be read, another number beyond a row's end. */
+static float c_before(const host_run *r, size_t i)
 {
-    const tw_problem *p = w->problem;
-    const bool b_transposed = w->launch->transposes_b != 0;
-    host_kernel kernel;
+    const float beyond = -77;
+    return i % (size_t)r->ldc >= (size_t)r->n ? beyond : r->beta == 0 ? NAN : (float)(1 + i % 3);
+}
+
+static float c_after(const host_run *r, bool b_transposed, size_t at)
+{
+    const long i = (long)(at / (size_t)r->ldc), j = (long)(at % (size_t)r->ldc);
+    float sum = 0;
+    if (j >= r->n) return c_before(r, at);
+    for (int p = 0; p < r->k; p++)
+        sum += r->a[i * r->lda + p] * (b_transposed ? r->b[j * r->ldb + p] : r->b[p * r->ldb + j]);
+    return r->beta == 0 ? r->alpha * sum : r->alpha * sum + r->beta * c_before(r, at);
+}
+
+static bool same(float x, float y) { return x == y || (isnan(x) && isnan(y)); }
+
+/* Is C right, and what the same launch makes with the work-items in the other order? */
+static bool is_right(const sight *s, const trial *t, const float *other)
+{
+    const host_run *r = &s->run;
+    for (size_t i = 0; i < r->c_bytes / sizeof *other; i++) {
+        const long row = (long)(i / (size_t)r->ldc), col = (long)(i % (size_t)r->ldc);
+        if (same(r->c[i], other[i])) continue;
+        snprintf(s->out->why, HOST_WHY,
+                 "%sC[%ld, %ld] depends on the order of the work-items: %g or %g; is a barrier missing?", t->where, row,
+                 col, r->c[i], other[i]);
+        return end(s->out, LANES_RACE);
+    }
+    for (size_t i = 0; i < r->c_bytes / sizeof *other; i++) {
+        const float expected = c_after(r, transposes_b(t), i);
+        if (same(r->c[i], expected)) continue;
+        snprintf(s->out->why, HOST_WHY, "%sC[%ld, %ld] is %g, expected %g", t->where, (long)(i / (size_t)r->ldc),
+                 (long)(i % (size_t)r->ldc), r->c[i], expected);
+        return end(s->out, LANES_WRONG);
+    }
+    return true;
+}
+
+/* One launch into c. */
+static bool run_once(const host_kernel *kernel, const trial *t, bool backwards, float *c, sight *s)
+{
+    host_run *r = &s->run;
+    r->backwards = backwards, r->c = c;
+    for (size_t i = 0; i < r->c_bytes / sizeof *c; i++) c[i] = c_before(r, i);
+    if (host_launch(kernel, r)) return true;
+    if (r->fault[0] != '\0') {
+        snprintf(s->out->why, HOST_WHY, "%s%.400s", t->where, r->fault);
+        return end(s->out, LANES_CRASHED);
+    }
+    if (t->where[0] != '\0' && s->out->outcome != LANES_FAILED) {
+        char what[HOST_WHY];
+        memcpy(what, s->out->why, sizeof what);
+        snprintf(s->out->why, HOST_WHY, "%s%.400s", t->where, what);
+    }
+    return false;
+}
+
+/* The product in both orders of the work-items; with watches the accesses of the first are kept. false: s->out says
+ * what is wrong. */
+static bool run_trial(const host_kernel *kernel, const work *w, const trial *t, bool watches, sight *s)
+{
+    const tw_problem *p = &t->problem;
     host_run *r = &s->run;
     *r = (host_run){.m = (int)p->m,
                     .n = (int)p->n,
                     .k = (int)p->k,
-                    .alpha = 1,
+                    .alpha = t->alpha,
+                    .beta = t->beta,
                     .lda = p->lda,
-                    .ldb = b_transposed ? LEAST_LD : p->ldb,
+                    .ldb = transposes_b(t) ? LEAST_LD : p->ldb,
                     .ldc = p->ldc,
-                    .grid = {(unsigned)w->launch->grid_x, (unsigned)w->launch->grid_y, 1},
-                    .size = {(unsigned)w->launch->threads_x, (unsigned)w->launch->threads_y, 1},
+                    .grid = {(unsigned)t->launch.grid_x, (unsigned)t->launch.grid_y, 1},
+                    .size = {(unsigned)t->launch.threads_x, (unsigned)t->launch.threads_y, 1},
                     .note = see,
                     .after_block = name_tiles,
-                    .job = s};
+                    .job = s,
+                    .ends_early = w->cuda};
     r->a_bytes = span(r->m, r->k, r->lda), r->c_bytes = span(r->m, r->n, r->ldc);
-    r->b_bytes = b_transposed ? span(r->n, r->k, r->ldb) : span(r->k, r->n, r->ldb);
-    s->threads = (int)(r->size.x * r->size.y);
-    float *a = malloc(r->a_bytes), *b = malloc(r->b_bytes);
-    r->a = a, r->b = b, r->c = calloc(1, r->c_bytes);
-    s->events = calloc((size_t)s->threads * MOST_EVENTS, sizeof *s->events);
-    if (a == NULL || b == NULL || r->c == NULL || s->events == NULL) return;
-    fill(a, r->a_bytes, r->lda, -1);
-    fill(b, r->b_bytes, r->ldb, 1);
+    r->b_bytes = transposes_b(t) ? span(r->n, r->k, r->ldb) : span(r->k, r->n, r->ldb);
+    s->threads = (int)(r->size.x * r->size.y), s->watches = watches;
+    float *a = malloc(r->a_bytes), *b = malloc(r->b_bytes), *c = malloc(r->c_bytes), *other = malloc(r->c_bytes);
+    r->a = a, r->b = b;
+    bool right = false;
+    if (a != NULL && b != NULL && c != NULL && other != NULL) {
+        fill(a, r->a_bytes, r->k, r->lda, -1);
+        fill(b, r->b_bytes, transposes_b(t) ? r->k : r->n, r->ldb, 1);
+        right = run_once(kernel, t, false, c, s);
+        if (watches) memcpy(s->out->barriers, r->barriers, sizeof r->barriers);
+        s->watches = false;
+        right = right && run_once(kernel, t, true, other, s);
+        r->c = c;
+        right = right && is_right(s, t, other);
+    }
+    free(a), free(b), free(c), free(other);
+    return right;
+}
+
+/* ---- in a process of its own ---- */
+
+static void look(const work *w, sight *s)
+{
+    host_kernel kernel;
+    s->events = calloc((size_t)HOST_MOST_THREADS * MOST_EVENTS, sizeof *s->events);
+    if (s->events == NULL) return;
     if (!host_load(w->library, w->entry, &kernel, s->out->why)) {
         end(s->out, LANES_NOT_C);
         return;
     }
-    if (!host_launch(&kernel, r) || !is_right(s, b_transposed)) return;
+    if (!run_trial(&kernel, w, &w->even, true, s) || !run_trial(&kernel, w, &w->odd, false, s)) return;
     s->out->outcome = LANES_SEEN, s->out->why[0] = '\0';
-    memcpy(s->out->barriers, r->barriers, sizeof r->barriers);
     for (int first = 0; first < s->threads && add_warp(s, first); first += WARP) continue;
 }
 
@@ -233,24 +325,37 @@ static void run_apart(const work *w, const lanes_question *q, lanes *out)
     close(w->library);
 }
 
-/* Three by three blocks, of which the one in the middle is seen; leading dimensions that are whole lines. */
-static bool plan_launch(const lanes_question *q, tw_problem *p, tw_lab_launch *launch, lanes *out)
+static bool plan_trial(const tw_lab_choice *choice, const tw_problem *p, float alpha, float beta, trial *t, lanes *out)
 {
+    *t = (trial){.problem = *p, .alpha = alpha, .beta = beta};
+    if (beta != 0)
+        snprintf(t->where, sizeof t->where, "at %lld x %lld x %lld with alpha %g and beta %g, ", (long long)p->m,
+                 (long long)p->n, (long long)p->k, alpha, beta);
+    if (tw_lab_launch_of(choice, p, &t->launch) != TW_OK) {
+        snprintf(out->why, HOST_WHY, "%s", tw_error_text());
+        return end(out, LANES_UNJUDGED);
+    }
+    if (t->launch.grid_x == GROUPS && t->launch.grid_y == GROUPS) return true;
+    snprintf(out->why, HOST_WHY, "the kernel itself says which part of C a group computes");
+    return end(out, LANES_UNJUDGED);
+}
+
+/* Three by three blocks, of which the one in the middle is seen; leading dimensions that are whole lines. Then the same
+ * with the last blocks and the last tile of k cut. */
+static bool plan_trials(const lanes_question *q, work *w, lanes *out)
+{
+    enum { CUT_M = 3, CUT_N = 5, CUT_K = 7 };
     const tw_lab_kernel *k = q->kernel;
     const tw_lab_choice choice = {.kernel = k->name, .tile = q->tile, .source = q->source};
     const int tile = q->tile > 0 ? q->tile : k->default_tile > 0 ? k->default_tile : 16;
     const int64_t m = GROUPS * (k->tile_m > 1 ? k->tile_m : tile), n = GROUPS * (k->tile_n > 1 ? k->tile_n : tile);
-    *p = tw_problem_make(TW_F32, TW_N, TW_N, m, n, k->skinny ? tile : GROUPS * tile);
-    if (!k->skinny) p->lda = LEAST_LD; /* the A of NVIDIA Best Practices is T wide */
-    p->ldb = p->ldc = n > 4 * LEAST_LD ? (n + WARP - 1) / WARP * WARP : 4 * LEAST_LD;
-    out->tile = tile, out->k = (int)p->k;
-    if (tw_lab_launch_of(&choice, p, launch) != TW_OK) {
-        snprintf(out->why, HOST_WHY, "%s", tw_error_text());
-        return end(out, LANES_UNJUDGED);
-    }
-    if (launch->grid_x == GROUPS && launch->grid_y == GROUPS) return true;
-    snprintf(out->why, HOST_WHY, "the kernel itself says which part of C a group computes");
-    return end(out, LANES_UNJUDGED);
+    tw_problem p = tw_problem_make(TW_F32, TW_N, TW_N, m, n, k->skinny ? tile : GROUPS * tile);
+    if (!k->skinny) p.lda = LEAST_LD; /* the A of NVIDIA Best Practices is T wide */
+    p.ldb = p.ldc = n > 4 * LEAST_LD ? (n + WARP - 1) / WARP * WARP : 4 * LEAST_LD;
+    out->tile = tile, out->k = (int)p.k;
+    if (!plan_trial(&choice, &p, 1, 0, &w->even, out)) return false;
+    p.m -= CUT_M, p.n -= CUT_N, p.k -= k->skinny ? 0 : CUT_K;
+    return plan_trial(&choice, &p, 2, 3, &w->odd, out);
 }
 
 static lanes_outcome outcome_of(host_built built)
@@ -261,11 +366,10 @@ static lanes_outcome outcome_of(host_built built)
 void lanes_see(const lanes_question *q, lanes *out)
 {
     user_kernel row = {0};
-    tw_problem problem;
-    tw_lab_launch launch;
+    work w = {.cuda = strcmp(q->kernel->engine, "cuda") == 0};
     const tw_lab_source *source = q->source;
     *out = (lanes){0};
-    if (!plan_launch(q, &problem, &launch, out)) return;
+    if (!plan_trials(q, &w, out)) return;
     if (source == NULL) {
         const char *text = story_text_of(q->kernel->file);
         if (user_kernel_make(q->kernel->file, text, strlen(text), &row, out->why, HOST_WHY) != TW_OK) {
@@ -280,9 +384,9 @@ void lanes_see(const lanes_question *q, lanes *out)
         user_kernel_free(&row);
         return;
     }
-    char options[sizeof launch.options + 64];
-    work w = {.launch = &launch, .problem = &problem, .entry = source->entry};
-    snprintf(options, sizeof options, "%s %s", launch.options, q->options != NULL ? q->options : "");
+    char options[sizeof w.even.launch.options + 64];
+    w.entry = source->entry;
+    snprintf(options, sizeof options, "%s %s", w.even.launch.options, q->options != NULL ? q->options : "");
     host_built built = host_compile(q->kernel->engine, options, source->text, &w.library, out->why);
     if (built == HOST_BUILT)
         run_apart(&w, q, out);
@@ -339,8 +443,9 @@ int lanes_compare(const lanes *own, const lanes *like, const char *rung, int kin
 {
     if (kind < ACCESS_KINDS)
         return compare_kind(&own->of[kind], &like->of[kind], access_kind_text((access_kind)kind), rung, text);
-    if (!differs("a work-item", "meets", "barrier", "", own->barriers[0] + own->barriers[1],
-                 like->barriers[0] + like->barriers[1], rung, text))
-        return 0;
-    return own->barriers[0] + own->barriers[1] > like->barriers[0] + like->barriers[1] ? 1 : -1;
+    for (int of_warp = 0; of_warp < 2; of_warp++)
+        if (differs("a work-item", "meets", "barrier", of_warp ? " of its warp" : "", own->barriers[of_warp],
+                    like->barriers[of_warp], rung, text))
+            return own->barriers[of_warp] > like->barriers[of_warp] ? 1 : -1;
+    return 0;
 }

@@ -31,6 +31,7 @@ typedef enum lanes_outcome {
     LANES_NOT_C,    /* it does not take the text */
     LANES_CRASHED,  /* ended by a signal or the time limit, or touched memory that is not its own */
     LANES_WRONG,    /* the product is wrong */
+    LANES_RACE,     /* it depends on the order of the work-items */
     LANES_UNJUDGED, /* it does what no degree is known of: lanes of one warp part ways, or move more than 4 bytes */
     LANES_FAILED    /* no memory, or no temporary file */
 } lanes_outcome;

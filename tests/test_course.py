@@ -535,7 +535,7 @@ def explain_says_why_a_file_cannot_be_seen():
     line = 1 + text[:text.index("float sum")].count("\n")
     files = {"word.cl": (text.replace("float sum", "nonsense sum"), 4, f"word.cl:{line}:"), "trap.cl": (text.replace("float sum = 0;", "float sum = 0; __builtin_trap();"), 8, "crashed: signal "),
              "far.cl": (text.replace("&C(i, j)", "&c[(long)1 << 44]"), 8, "writes memory outside of A, B, C and the tiles"), "empty.cl": ("", 6, "is empty"),
-             "wrong.cl": (text.replace("p < TILE", "p < TILE - 1"), 1, "wrong where each work-item runs as far as it can: C[0, 0] is ")}
+             "wrong.cl": (text.replace("p < TILE", "p < TILE - 1"), 1, "launched like r04_banks: C[0, 0] is ")}
     for name, (content, status, says) in files.items():
         done = judged("explain", write(name, content))
         assert done.returncode == status and says in done.stderr and done.stdout == "" and done.stderr.count("\n") == 1, (name, done.returncode, done.stdout, done.stderr)

@@ -177,7 +177,7 @@ def resident_blocks_are_those_of_the_driver():
 @case
 def what_caches_leave_is_told():
     shown = text("r05", "--gpu", "H200")
-    has(shown, "H200: 24 resident blocks in a multiprocessor", "DRAM reads   471 MB in step, 17.2 GB out of step; A and B once are 134 MB")
+    has(shown, "H200: 24 resident blocks in a multiprocessor, 48 warps", "DRAM reads   471 MB in step, 17.2 GB out of step; A and B once are 134 MB")
     assert "What caches leave" not in text("r05", "--gpu", "P100") and told("r05", "--gpu", "P100")["predicted_l2_bytes"] is None
     assert "What caches leave" not in text("r12", "--gpu", "A100"), "it does not fit"
 

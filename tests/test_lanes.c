@@ -86,11 +86,8 @@ static const struct {
     const char *rungs;
     int per_tile, outside, warp;
 } barriers[] = {
-    {NAIVE "s1_unoptimised ", 0, 0, 0},
-    {TILED OUTER, 2, 0, 0},
-    {"r07_prefetch ", 1, 1, 0},
-    {"s3_shared_ab ", 1, 0, 0},
-    {"s2_shared_a ", 0, 0, 1},
+    {NAIVE "s1_unoptimised ", 0, 0, 0}, {TILED OUTER, 2, 0, 0},    {"r07_prefetch ", 1, 1, 0},
+    {"s3_shared_ab ", 1, 0, 0},         {"s2_shared_a ", 0, 0, 1},
 };
 
 static bool names(const char *rungs, const char *rung)
@@ -312,7 +309,22 @@ static void outcome_cases(void)
     outcome_case("what is not C is told with its line", loop, "float2 x;\n", LANES_NOT_C, "ladder/r04_banks.cl:");
     outcome_case("a function that is nowhere", loop, "native_nothing();\n", LANES_NOT_C, "native_nothing");
     outcome_case("a missing barrier is a wrong product", "barrier(CLK_LOCAL_MEM_FENCE);\n        ROLLED", "ROLLED",
-                 LANES_WRONG, "expected");
+                 LANES_RACE, "is a barrier missing?");
+    outcome_case("a barrier of the warp in place of the group's", "barrier(CLK_LOCAL_MEM_FENCE);\n        ROLLED",
+                 "sub_group_barrier(CLK_LOCAL_MEM_FENCE);\n        ROLLED", LANES_RACE, "is a barrier missing?");
+    outcome_case("a guard before the barriers", "    ROLLED\n    for (int t",
+                 "    if (i >= m || j >= n) return;\n    for (int t", LANES_CRASHED,
+                 "at 45 x 43 x 41 with alpha 2 and beta 3, work-item 11 of group (2, 0) ends before");
+    outcome_case("a warp that parts at barriers", loop, "if (tx == 0) sub_group_barrier(CLK_LOCAL_MEM_FENCE);\n" LOOP,
+                 LANES_CRASHED, "wait at different barriers");
+    outcome_case("a last tile that is left out", "t < ceil_div(k, TILE)", "t < k / TILE", LANES_WRONG,
+                 "at 45 x 43 x 41");
+    outcome_case("a guard that is missing", "? B(b_p, j)", "|| b_p >= k ? B(b_p, j)", LANES_CRASHED,
+                 "reads memory outside");
+    outcome_case("a beta that is ignored", "alpha, sum, beta);", "alpha, sum, 0);", LANES_WRONG,
+                 "with alpha 2 and beta 3");
+    outcome_case("a store beyond a row of C", "if (i < m && j < n)", "if (i < m && j < n + (i + 1 < m))", LANES_WRONG,
+                 "C[0, 43] is");
     outcome_case("lanes that part ways are not judged", loop, "if (tx % 2 == 0) sum += 0 * a_tile[ty][0];\n" LOOP,
                  LANES_UNJUDGED, "part ways");
     outcome_case("accesses without end are not judged", loop,

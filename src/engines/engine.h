@@ -90,10 +90,9 @@ typedef struct engine_ops {
     tw_status (*triangle)(engine *e, const tw_lab_triangle *block);
     tw_status (*peak_flops)(engine *e, tw_dtype dtype, int threads, int tries, double *flops_per_s);
     tw_status (*bandwidth)(engine *e, int64_t bytes, int threads, int tries, double *bytes_per_s);
-    /* NULL: blocks share no memory of their own */
+    /* NULL, both: blocks share no memory of their own */
     tw_status (*shared_bandwidth)(engine *e, int tries, double *bytes_per_s);
-    tw_status (*shared_pattern)(engine *e, int step, int wrap, int shift, int tries,
-                                double *words_per_s); /* the same */
+    tw_status (*shared_pattern)(engine *e, int step, int wrap, int shift, int tries, double *words_per_s);
     void (*close)(engine *e);
 } engine_ops;
 

@@ -83,7 +83,7 @@ tw_status cuda_bandwidth(engine *e, int64_t bytes, int threads, int tries, doubl
     return cuda_leave(e, bandwidth(e, bytes, tries, bytes_per_s));
 }
 
-/* An entry of cuda/probe.cu that reads shared memory, with these three numbers behind (sink, rounds): rounds of all threads
+/* An entry of cuda/probe.cu that reads shared memory, with these numbers behind (sink, rounds): rounds of all threads
  * per second. */
 static tw_status shared_rate(engine *e, const char *entry, int numbers[3], int tries, double *rounds_per_s)
 {

@@ -219,6 +219,17 @@ static void cl_facts(const engine *e, device_facts *out)
 
 /* ---- prepare ---- */
 
+/* Clang names a place twice where a macro stands: "4:1 <Spelling=mine.cl:4:14>". The first is enough. */
+static void drop_spellings(char *log)
+{
+    static const char begin[] = " <Spelling=";
+    for (char *at = log; (at = strstr(at, begin)) != NULL;) {
+        const char *end = strchr(at, '>');
+        if (end == NULL) return;
+        memmove(at, end + 1, strlen(end + 1) + 1);
+    }
+}
+
 static tw_status build_failed(engine *e, cl_program program, const char *file, cl_int error)
 {
     char log[BUILD_LOG_BYTES] = "";
@@ -228,6 +239,7 @@ static tw_status build_failed(engine *e, cl_program program, const char *file, c
     if (whole != NULL &&
         e->cl->clGetProgramBuildInfo(program, e->device, CL_PROGRAM_BUILD_LOG, bytes, whole, NULL) == CL_SUCCESS) {
         whole[bytes] = '\0';
+        drop_spellings(whole);
         snprintf(log, sizeof log, "%.*s", BUILD_LOG_BYTES - 1, whole);
     }
     free(whole);

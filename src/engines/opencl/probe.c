@@ -50,8 +50,8 @@ static tw_status rounds_per_second(engine *e, cl_kernel kernel, cl_memory sink, 
     return TW_OK;
 }
 
-/* An entry of opencl/probe.cl, given a word to write into and its numbers: per second what a work-item does `each` times
- * in a round. */
+/* An entry of opencl/probe.cl, given a word to write into and its numbers: per second what a work-item does `each`
+ * times in a round. */
 static tw_status probe(engine *e, const char *entry, const void *numbers, cl_uint count, double each, int tries,
                        double *per_s)
 {
