@@ -184,6 +184,55 @@ static k_split choose_split_k(const kernel_row *row, const tw_problem *p, const 
     return made;
 }
 
+/* Split-K of a GPU_SPLITS row: the number of blocks per tile with the lowest estimated time. *cycles: how long the
+ * busiest multiprocessor multiplies, or the L2 or memory delivers; then the fix-up, in groups of 8 and then once more.
+ * `alone` is the share of the peak that a multiprocessor reaches with one block, `share` with all that have room. */
+static k_split choose_splits(const kernel_row *row, const tw_problem *p, const device_facts *device, double *cycles)
+{
+    enum {
+        MOST_SPLITS = 128,
+        L2_BYTES = 30,
+        MEMORY_BYTES = 19,
+        ADDING = 3140,
+        ADDED_BYTES = 28,
+        GROUP = 8,
+        MOST_BYTES = 500000
+    };
+    const int64_t multiprocessors = max_i64(device->multiprocessors, 1), bytes = dtype_find(p->dtype)->lab.bytes,
+                  room = max_i64(device->local_bytes / row->gpu.dynamic_bytes, 1);
+    const int64_t tiles = max_i64(ceil_div(p->m, row->lab.tile_m) * ceil_div(p->n, row->lab.tile_n), 1),
+                  steps = max_i64(ceil_div(p->k, row->lab.tile_k), 1);
+    const double area = (double)row->lab.tile_m * (double)row->lab.tile_n, fmas = device->sm >= 90 ? 128 : 64,
+                 edges = (double)row->lab.tile_m + (double)row->lab.tile_n, k = (double)p->k;
+    const double ask = (double)(tiles * steps * row->lab.tile_k) * edges * (double)bytes /
+                       (double)(L2_BYTES * multiprocessors),
+                 memory = ((double)p->m * k + k * (double)p->n + (double)p->m * (double)p->n) * (double)bytes /
+                          (double)(MEMORY_BYTES * multiprocessors);
+    const slicedk_cost *cost = &row->gpu.cost;
+    k_split made = {.whole = tiles};
+    *cycles = 0;
+    for (int64_t splits = 1; splits <= min_i64(steps, MOST_SPLITS); splits++) {
+        const int64_t sums = tiles * splits * (row->lab.tile_m * row->lab.tile_n * kernel_sum_bytes(row) + 8);
+        if (splits > 1 && (device->no_workspace || sums > MOST_BYTES * multiprocessors)) break;
+        const int64_t each = ceil_div(tiles * splits, multiprocessors), length = ceil_div(steps, splits),
+                      rest = each % room;
+        const double block = (double)(length * row->lab.tile_k) * area / fmas;
+        const double multiply = (double)(each - rest) * block / cost->share +
+                                (rest > 0 ? (double)rest * block / (rest > 1 ? cost->share : cost->alone) : 0) +
+                                (double)ceil_div(each, room) * cost->block;
+        const double add = splits == 1 ? 0
+                                       : (splits > GROUP ? 2 : 1) * ADDING +
+                                             (double)(each * (min_i64(splits, GROUP) + splits / GROUP)) * area *
+                                                 kernel_sum_bytes(row) / ADDED_BYTES;
+        const double time = longer(multiply, longer(ask, memory)) + add;
+        if (*cycles > 0 && time >= *cycles) continue;
+        *cycles = time;
+        made = splits == 1 ? (k_split){.whole = tiles}
+                           : (k_split){.count = tiles * splits, .length = length, .bytes = round_up(sums, 256)};
+    }
+    return made;
+}
+
 /* Swap-AB: split-K with the number of blocks per tile that ends soonest; or, where there are more tiles than
  * multiprocessors, stream-K over all of them. *cycles: memory delivers the long operand once, the L2 both, and a
  * multiprocessor takes a limited number of bytes a cycle; each further block begins anew, and partial sums are added.
@@ -289,6 +338,7 @@ void plan_gpu(plan *plan, const device_facts *device, const tw_lab_choice *choic
     double longest;
     if (row->gpu.traits & GPU_STREAM_K) gpu->k_split = choose_stream_k(row, p, device, &longest);
     if (row->gpu.traits & GPU_SLICED_K) gpu->k_split = choose_split_k(row, p, device, &longest);
+    if (row->gpu.traits & GPU_SPLITS) gpu->k_split = choose_splits(row, p, device, &longest);
     if (row->gpu.traits & GPU_SWAP_AB) gpu->k_split = choose_swap_ab(row, p, device, &longest);
     if (row->gpu.traits & GPU_SPLIT_K) gpu->k_split = split_k_by_shape(plan, device);
     if (gpu->k_split.count > 0) gpu->grid_x = gpu->k_split.whole + gpu->k_split.count;
@@ -411,6 +461,13 @@ static double estimate_cycles(const kernel_row *row, const tw_problem *p, const 
  * Otherwise the later row is better, unless only `one` loads by TMA. */
 bool plan_gpu_beats(const kernel_row *one, const kernel_row *later, const tw_problem *p, const device_facts *device)
 {
+    double cycles, of_later;
+    if (later->gpu.traits & GPU_SPLITS) {
+        if (!(one->gpu.traits & GPU_SPLITS)) return false;
+        choose_splits(one, p, device, &cycles);
+        choose_splits(later, p, device, &of_later);
+        return cycles <= of_later;
+    }
     if (later->gpu.traits & GPU_SWAP_AB)
         return !is_thin_for(later, p) || two_byte_cycles(one, p, device) <= two_byte_cycles(later, p, device);
     if (one->gpu.traits & later->gpu.traits & GPU_OWN_C)
@@ -428,11 +485,16 @@ void plan_reason(const tw_problem *problem, const device_facts *device, char *te
     text[0] = '\0';
     for (int i = 0; i < kernel_count(); i++) {
         const kernel_row *row = kernel_at(i);
-        bool half = row->gpu.traits & GPU_OWN_C, weighed = row->gpu.entry != NULL && row->lab.production &&
-                                                           (half || (row->gpu.traits & (GPU_STREAM_K | GPU_SLICED_K)));
+        bool half = row->gpu.traits & GPU_OWN_C,
+             weighed = row->gpu.entry != NULL && row->lab.production &&
+                       (half || (row->gpu.traits & (GPU_STREAM_K | GPU_SLICED_K | GPU_SPLITS)));
         if (!weighed || !kernel_fits(row, problem, device, 0, NULL, 0) || used >= bytes) continue;
         if ((row->gpu.traits & GPU_SWAP_AB) && !is_thin_for(row, problem)) continue;
-        double cycles = half ? two_byte_cycles(row, problem, device) : estimate_cycles(row, problem, device);
+        double cycles;
+        if (row->gpu.traits & GPU_SPLITS)
+            choose_splits(row, problem, device, &cycles);
+        else
+            cycles = half ? two_byte_cycles(row, problem, device) : estimate_cycles(row, problem, device);
         used += (size_t)snprintf(text + used, bytes - used, "%s%s %.0f", used == 0 ? "cycles expected: " : ", ",
                                  row->lab.rung, cycles);
     }

@@ -233,6 +233,8 @@ static bool aligned_16(const tw_problem *p, int bytes)
     return rows_of_16(p->align_a, p->lda, bytes) && rows_of_16(p->align_b, p->ldb, bytes);
 }
 
+int kernel_sum_bytes(const kernel_row *row) { return row->lab.dtype == TW_F64 ? 8 : 4; }
+
 bool kernel_is_wide(const kernel_row *row, const tw_problem *problem)
 {
     bool packs = row->gpu.traits & GPU_PACKS;

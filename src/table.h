@@ -81,14 +81,16 @@ enum {
     /* split-K: `splits` blocks sum a tile, each over its part of k, into the workspace; a second kernel adds the
      * partial sums */
     GPU_SPLIT_K = 1048576,
+    GPU_SPLITS = 4194304, /* split-K in the kernel, where C has few tiles; the planner weighs such rows by their cost */
     /* what the rows of gemm_wgmma_sm90 and of gemm_swapab_sm90 are */
     GPU_MATRIX_ROW = GPU_WIDE | GPU_LINEAR_GRID | GPU_TMA | GPU_PACKS | GPU_READS_BOTH | GPU_PERSISTENT | GPU_THIS_SM |
                      GPU_PRODUCTION | GPU_OWN_C | GPU_PDL,
     GPU_WGMMA_ROW = GPU_MATRIX_ROW | GPU_WHOLE_EDGE,
+    GPU_SPLITS_ROW = GPU_WIDE | GPU_LINEAR_GRID | GPU_PRODUCTION | GPU_SPLITS,
     GPU_SWAP_AB_ROW = (GPU_MATRIX_ROW & ~(GPU_WIDE | GPU_PERSISTENT)) | GPU_SWAP_AB
 };
 
-/* Cost coefficients of a GPU_SLICED_K row, fitted to random shapes on an H200 (docs/perf/planner.md#fit-a-new-row). */
+/* Cost coefficients of a GPU_SLICED_K or GPU_SPLITS row, fitted to random shapes on an H200 (docs/perf/planner.md#fit-a-new-row). */
 typedef struct slicedk_cost {
     double alone, share; /* of the peak in the mainloop: a block alone on its multiprocessor, and several */
     /* cycles of a multiprocessor for each copy by a thread, or for each line of the first TMA boxes */
@@ -163,6 +165,9 @@ packing kernel_packing_b(const kernel_row *row, const tw_problem *problem);
 /* kernel_options - the macros that a GPU kernel's text gets from its row (kernels.def): " -DNAME=number ...", or
  * nothing. */
 void kernel_options(const kernel_row *row, char *text, size_t bytes);
+
+/* kernel_sum_bytes - of a partial sum in the workspace. */
+int kernel_sum_bytes(const kernel_row *row);
 
 /* kernel_is_wide - whether the alignments of the operands let this GPU_WIDE row use 128-bit loads and stores. */
 bool kernel_is_wide(const kernel_row *row, const tw_problem *problem);

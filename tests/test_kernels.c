@@ -10,7 +10,7 @@
 #include "oracle.h"
 #include "support/tap.h"
 
-enum { ARENA_BYTES = 33 << 20 };
+enum { ARENA_BYTES = 66 << 20 };
 static guard arena[3]; /* a, b, c */
 
 /* The device that a kernel's engine has here; NULL, and why, where it has none. */

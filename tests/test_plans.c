@@ -15,7 +15,7 @@
 #include "support/die.h"
 #include "support/tap.h"
 
-enum { EACH = 2500, DEVICES = 8, TYPES = 6, KINDS = 4, LINE = 1024 };
+enum { EACH = 2500, DEVICES = 10, H200 = 7, TYPES = 6, KINDS = 4, LINE = 1024 };
 
 /* the planner's choice; a row that is named; a batch; with less workspace, or none */
 typedef enum kind { FREE, FORCED, BATCH, BARE } kind;
@@ -24,6 +24,7 @@ static const char *const kind_names[KINDS] = {"free", "forced", "batch", "bare"}
 static const struct {
     const char *name;
     device_facts facts;
+    bool f64; /* no other type */
 } devices[DEVICES] = {
     {"cpu-base",
      {.engine = "cpu", .level = CPU_base, .threads = 4, .l1_bytes = 32768, .l2_bytes = 262144, .l3_bytes = 8388608}},
@@ -86,6 +87,32 @@ static const struct {
       .local_bytes = 232448,
       .l2_bytes = 62914560,
       .largest_bytes = (int64_t)140 << 30}},
+    {"sm_80-f64",
+     {.engine = "cuda",
+      .threads = 1,
+      .copies = true,
+      .addresses = true,
+      .sm = 80,
+      .most_threads = 1024,
+      .multiprocessors = 108,
+      .local_bytes = 166912,
+      .l2_bytes = 41943040,
+      .largest_bytes = (int64_t)40 << 30},
+     true},
+    {"h200-f64",
+     {.engine = "cuda",
+      .threads = 1,
+      .copies = true,
+      .addresses = true,
+      .sm = 90,
+      .most_threads = 1024,
+      .multiprocessors = 132,
+      .clusters = true,
+      .tensor_maps = true,
+      .local_bytes = 232448,
+      .l2_bytes = 62914560,
+      .largest_bytes = (int64_t)140 << 30},
+     true},
 };
 
 static const struct {
@@ -194,6 +221,7 @@ static kind plan_of(int device, int64_t number, int *type, char text[LINE], char
     bool cuda = strcmp(facts.engine, "cuda") == 0;
     *type = of_engine[cuda ? 2 : strcmp(facts.engine, "opencl") == 0][roll(&d, 4)];
     if (cuda && types[*type].a == TW_BF16 && roll(&d, 4) == 0) *type = 3;
+    if (devices[device].f64) *type = 0;
     kind asked = roll(&d, 2) ? FREE : (kind)(1 + roll(&d, KINDS - 1));
     tw_problem user = draw_problem(&d, *type, cuda && roll(&d, 2)), p;
     tw_batch batch = draw_batch(&d, &user);
@@ -293,7 +321,7 @@ static void compare(FILE *file)
 static void far_batches(void)
 {
     static const char *const far_names[] = {"none", "a", "b", "c"};
-    const device_facts *h200 = &devices[DEVICES - 1].facts;
+    const device_facts *h200 = &devices[H200].facts;
     for (int far = 0; far < 4; far++) {
         if (!tap_case("a batch of h200 by boxes, 2^40 bytes apart: %s", far_names[far])) continue;
         tw_problem user = tw_problem_make(TW_F32, TW_N, TW_N, 128, 128, 128), p;

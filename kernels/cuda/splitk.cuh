@@ -1,6 +1,7 @@
 /* splitk.cuh - the fix-up of split-K: adds the partial sums of a tile whose k several blocks divide, always in the same
- * order. For sgemm_slicedk_sm80 and sgemm_slicedk_tma_sm90. Include it after their BM x BN tile, THREADS, and EACH: the
- * quads (4 neighbours) of the tile that a thread holds, ceil(BM * BN / 4 / THREADS).
+ * order. For sgemm_slicedk_sm80, sgemm_slicedk_tma_sm90 and dgemm_mma_sm80. Include it after their BM x BN tile,
+ * THREADS, and EACH: the pieces of 16 bytes that a thread holds of the tile, ceil(BM * BN / PIECE_SUMS / THREADS). A
+ * piece is a float4, or a double2 where SUMS_F64 is defined.
  *
  * Through global memory: every block but the last stores its sums there and signals a flag. The last of each GROUP adds
  * the group's, and the last of all adds those of the groups. A block waits only for blocks that begin before it.
@@ -23,18 +24,31 @@
 #define CLUSTER_REDUCE 0
 #endif
 
-enum { GROUP = 8, TILE_QUADS = BM * BN / 4 };
+#ifdef SUMS_F64
+typedef double2 sums_piece;
+enum { PIECE_SUMS = 2 };
+static __device__ __forceinline__ void add(double2 *x, double2 y) { x->x += y.x, x->y += y.y; }
+static __device__ __forceinline__ double2 no_sums(void) { return make_double2(0, 0); }
+#else
+typedef float4 sums_piece;
+enum { PIECE_SUMS = 4 };
+static __device__ __forceinline__ void add(float4 *x, float4 y) { x->x += y.x, x->y += y.y, x->z += y.z, x->w += y.w; }
+static __device__ __forceinline__ float4 no_sums(void) { return make_float4(0, 0, 0, 0); }
+#endif
+
+/* TOGETHER: blocks whose sums are loaded before the first are added; registers hold them. */
+enum { GROUP = 8, TILE_PIECES = BM * BN / PIECE_SUMS, TOGETHER = EACH > 8 ? 1 : 4 };
 
 /* In shared memory: what the blocks of the cluster have sent for this block's part, block by block. */
 struct cluster_sums {
-    float4 sent[TILE_QUADS];
+    sums_piece sent[TILE_PIECES];
     unsigned long long full;
 };
 
 /* Quads of the tile that a block stores, and the first of them. */
 static __device__ __forceinline__ int quads_of_split(int splits)
 {
-    return CLUSTER_REDUCE ? TILE_QUADS / splits : TILE_QUADS;
+    return CLUSTER_REDUCE ? TILE_PIECES / splits : TILE_PIECES;
 }
 
 static __device__ __forceinline__ int first_quad(int split, int splits)
@@ -58,7 +72,7 @@ static __device__ __forceinline__ void cluster_begin(struct cluster_sums *here)
     if (threadIdx.x == 0) {
         asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(full) : "memory");
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(full), "r"(TILE_QUADS * 16)
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(full), "r"(TILE_PIECES * 16)
                      : "memory");
     }
     __syncwarp();
@@ -74,7 +88,7 @@ static __device__ __forceinline__ bool fix_up(float4 *x, struct cluster_sums *he
     UNROLLED
     for (int i = 0; i < EACH; i++) {
         int e = threadIdx.x + i * THREADS, to = e / quads;
-        if (e >= TILE_QUADS) break;
+        if (e >= TILE_PIECES) break;
         asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(
                          address_at(&here->sent[split * quads + e % quads], to)),
                      "f"(x[i].x), "f"(x[i].y), "f"(x[i].z), "f"(x[i].w), "r"(address_at(&here->full, to))
@@ -93,16 +107,16 @@ static __device__ __forceinline__ bool fix_up(float4 *x, struct cluster_sums *he
         if (e >= quads) break;
         x[i] = here->sent[e];
         ROLLED
-        for (int from = 1; from < splits; from++) {
-            float4 y = here->sent[from * quads + e];
-            x[i].x += y.x, x[i].y += y.y, x[i].z += y.z, x[i].w += y.w;
-        }
+        for (int from = 1; from < splits; from++) add(&x[i], here->sent[from * quads + e]);
     }
     return true;
 }
 #else
 
 static __device__ __forceinline__ void cluster_begin(struct cluster_sums *) {}
+
+/* Is there a piece of this number? Of most tiles each thread has as many. */
+static __device__ __forceinline__ bool holds(int piece) { return TILE_PIECES % THREADS == 0 || piece < TILE_PIECES; }
 
 /* All threads: the partial sums of this block are stored; signal the flag. */
 static __device__ __forceinline__ void signal_flag(unsigned long long *flag, unsigned long long epoch)
@@ -112,37 +126,36 @@ static __device__ __forceinline__ void signal_flag(unsigned long long *flag, uns
 }
 
 /* All threads: wait for the flags first, first + by, ... below `end`; then add those partial sums to x, in order. */
-static __device__ __forceinline__ void gather(float4 *x, const float4 *memory, unsigned long long *flags,
+static __device__ __forceinline__ void gather(sums_piece *x, const sums_piece *memory, unsigned long long *flags,
                                               unsigned long long epoch, int first, int by, int end)
 {
     for (int other = first + (int)threadIdx.x * by; other < end; other += THREADS * by)
         flag_wait_and_reset(flags, other, epoch);
     __syncthreads();
-    _Pragma("unroll 4") for (int other = first; other < end; other += by)
+    _Pragma("unroll TOGETHER") for (int other = first; other < end; other += by)
     {
         UNROLLED
         for (int i = 0; i < EACH; i++) {
             int e = threadIdx.x + i * THREADS;
-            float4 y = e < TILE_QUADS ? __ldcg(&memory[(long)other * TILE_QUADS + e]) : make_float4(0, 0, 0, 0);
-            x[i].x += y.x, x[i].y += y.y, x[i].z += y.z, x[i].w += y.w;
+            add(&x[i], holds(e) ? __ldcg(&memory[(long)other * TILE_PIECES + e]) : no_sums());
         }
     }
 }
 
-static __device__ __forceinline__ void keep(const float4 *x, float4 *memory)
+static __device__ __forceinline__ void keep(const sums_piece *x, sums_piece *memory)
 {
     UNROLLED
     for (int i = 0; i < EACH; i++)
-        if (threadIdx.x + i * THREADS < TILE_QUADS) __stcg(&memory[threadIdx.x + i * THREADS], x[i]);
+        if (holds(threadIdx.x + i * THREADS)) __stcg(&memory[threadIdx.x + i * THREADS], x[i]);
 }
 
 /* For block number `split` of a tile: true if x has become the sum of all, for the quads first_quad() + threadIdx.x,
  * and each THREADS further. */
-static __device__ __forceinline__ bool fix_up(float4 *x, struct cluster_sums *, int tile, int split, int splits,
-                                              float4 *memory, unsigned long long *flags, unsigned long long epoch)
+static __device__ __forceinline__ bool fix_up(sums_piece *x, struct cluster_sums *, int tile, int split, int splits,
+                                              sums_piece *memory, unsigned long long *flags, unsigned long long epoch)
 {
     if (splits == 1) return true;
-    float4 *tile_memory = memory + (long)tile * splits * TILE_QUADS;
+    sums_piece *tile_memory = memory + (long)tile * splits * TILE_PIECES;
     unsigned long long *tile_flags = flags + (long)tile * splits;
     int group = split / GROUP * GROUP, last = min(group + GROUP, splits) - 1;
     if (split == last) gather(x, tile_memory, tile_flags, epoch, group, 1, split);
@@ -150,7 +163,7 @@ static __device__ __forceinline__ bool fix_up(float4 *x, struct cluster_sums *, 
         gather(x, tile_memory, tile_flags, epoch, GROUP - 1, GROUP, group);
         return true;
     }
-    keep(x, tile_memory + (long)split * TILE_QUADS);
+    keep(x, tile_memory + (long)split * TILE_PIECES);
     signal_flag(&tile_flags[split], epoch);
     return false;
 }

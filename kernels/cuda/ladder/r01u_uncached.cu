@@ -6,11 +6,12 @@
  *             r01    warp --> L1 (hits: 9 in 10) --> L2 --> memory
  *             r01u   warp ------------------------> L2 --> memory
  *
- * NUMBERS   those of r01: 2 sectors per load with T = 16, 1/4 flop per byte asked. At 4096 the L2 is asked for all of
- *           the 275 GB that the warps ask for, where r01 leaves it 23. H200: 1.63 TFLOP/s as r01, since rolled the
- *           loop's instructions are the limit; in the default build 3.79 where r01 has 5.14. Other device-specific
- *           loads: read-only (__ldg, ld.global.nc) 0.98 to 1.03 of plain ones, as are those that ask the L1 to keep a
- *           line; asked not to keep it, as here. r04 loads each word once for a block: 0.99 to 1.01 with any.
+ * NUMBERS   those of r01: 2 sectors per load with T = 16, 1/4 flop per byte asked. At 4096 the warps ask the L2 for
+ *           all 275 GB, where r01's L1 leaves 23; requests of several multiprocessors for one sector are merged on the
+ *           way, and 171 arrive. H200: 1.69 TFLOP/s, r01 1.71, since rolled the loop's instructions are the limit; in
+ *           the default build 3.80 where r01 has 5.20. Other loads of the device's own: read-only (__ldg,
+ *           ld.global.nc) 0.98 to 1.03 of plain ones, as are those that ask the L1 to keep a line; asked not to keep
+ *           it, as here. r04 loads each word once for a block: 0.99 to 1.01 with any.
  * LIMITS    as r01.
  * CHANGED   from r01: A and B through __ldcg.
  * SOURCE    Hotbingsoo 2021 (device-specific loads); NVIDIA, PTX ISA, cache operators. */

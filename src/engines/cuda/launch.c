@@ -86,10 +86,21 @@ static tw_status launch_grid(engine *e, const runnable *r, int64_t width, int64_
                          config, arguments);
 }
 
+/* alpha or beta, as the kernels of a type take it. */
+typedef union scalar {
+    float of_float;
+    double of_double;
+} scalar;
+
+static scalar scalar_of(tw_dtype dtype, double value)
+{
+    return dtype == TW_F64 ? (scalar){.of_double = value} : (scalar){.of_float = (float)value};
+}
+
 /* The arguments of a product's kernels. Each family takes some of them, in the order of its parameters. */
 typedef struct arguments {
     int m, n, k;
-    float alpha, beta;
+    scalar alpha, beta;
     cu_pointer a, b, c;
     int64_t lda, ldb, ldc;
     int whole, each, length; /* whole, splits and length of the plan's k_split */
@@ -105,8 +116,8 @@ static arguments arguments_of(engine *e, const runnable *r, const buffer *a, con
     arguments made = {.m = (int)p->m,
                       .n = (int)p->n,
                       .k = (int)p->k,
-                      .alpha = (float)p->alpha,
-                      .beta = (float)p->beta,
+                      .alpha = scalar_of(p->dtype, p->alpha),
+                      .beta = scalar_of(p->dtype, p->beta),
                       .a = a->device,
                       .b = b->device,
                       .c = c->device,
@@ -119,7 +130,8 @@ static arguments arguments_of(engine *e, const runnable *r, const buffer *a, con
                       .splits = splits_each(r->plan),
                       .sums = r->workspace + (cu_pointer)(gpu->pack_a.bytes + gpu->pack_b.bytes),
                       .epoch = next_epoch(e)};
-    made.flags = made.sums + (cu_pointer)(gpu->k_split.count * gpu->block_m * gpu->block_n) * 4;
+    made.flags = made.sums +
+                 (cu_pointer)(gpu->k_split.count * gpu->block_m * gpu->block_n * kernel_sum_bytes(r->plan->row));
     return made;
 }
 
@@ -173,12 +185,13 @@ static tw_status launch_plain(engine *e, runnable *r, const buffer *a, const buf
     const gpu_plan *gpu = &r->plan->gpu;
     const tw_problem *p = &r->plan->problem;
     const arguments whole = arguments_of(e, r, a, b, c);
+    const int64_t bytes = dtype_find(p->dtype)->lab.bytes, c_bytes = dtype_find(p->dtype_c)->lab.bytes;
     for (int64_t y = 0; y < gpu->grid_y; y += MOST_GRID_Y) {
         int64_t first = y * gpu->block_m;
         arguments x = whole;
         x.m = (int)(p->m - first);
-        x.a += (cu_pointer)(first * (p->op_a == TW_N ? x.lda : 1)) * 4;
-        x.c += (cu_pointer)(first * x.ldc) * 4;
+        x.a += (cu_pointer)(first * (p->op_a == TW_N ? x.lda : 1) * bytes);
+        x.c += (cu_pointer)(first * x.ldc * c_bytes);
         void *plain[] = {&x.m,    &x.n, &x.k,   &x.alpha,  &x.a,    &x.lda,   &x.b,    &x.ldb,
                          &x.beta, &x.c, &x.ldc, &x.splits, &x.sums, &x.flags, &x.epoch}; /* as above */
         TRY(launch_grid(e, r, gpu->grid_x, min_i64(gpu->grid_y - y, MOST_GRID_Y), plain));
@@ -278,7 +291,7 @@ static tw_status encode_boxes(engine *e, tw_dtype dtype, cu_tensor_map *map, uin
 /* The arguments of a batch's kernels: the first items, or arrays of addresses, and the number of tiles. */
 typedef struct batch_arguments {
     int m, n, k;
-    float alpha, beta;
+    scalar alpha, beta;
     cu_pointer a, b, c;
     int64_t lda, ldb, ldc, stride_a, stride_b, stride_c;
     int works, pointers, a_shared, b_shared;
@@ -289,8 +302,8 @@ static batch_arguments batch_arguments_of(const tw_problem *p, const tw_batch *b
     return (batch_arguments){.m = (int)p->m,
                              .n = (int)p->n,
                              .k = (int)p->k,
-                             .alpha = (float)p->alpha,
-                             .beta = (float)p->beta,
+                             .alpha = scalar_of(p->dtype, p->alpha),
+                             .beta = scalar_of(p->dtype, p->beta),
                              .lda = p->lda,
                              .ldb = p->ldb,
                              .ldc = p->ldc,
