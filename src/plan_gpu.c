@@ -227,8 +227,8 @@ static k_split choose_splits(const kernel_row *row, const tw_problem *p, const d
         const double time = longer(multiply, longer(ask, memory)) + add;
         if (*cycles > 0 && time >= *cycles) continue;
         *cycles = time;
-        made = splits == 1 ? (k_split){.whole = tiles}
-                           : (k_split){.count = tiles * splits, .length = length, .bytes = round_up(sums, 256)};
+        made = (k_split){.whole = tiles};
+        if (splits > 1) made = (k_split){.count = tiles * splits, .length = length, .bytes = round_up(sums, 256)};
     }
     return made;
 }

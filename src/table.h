@@ -90,7 +90,8 @@ enum {
     GPU_SWAP_AB_ROW = (GPU_MATRIX_ROW & ~(GPU_WIDE | GPU_PERSISTENT)) | GPU_SWAP_AB
 };
 
-/* Cost coefficients of a GPU_SLICED_K or GPU_SPLITS row, fitted to random shapes on an H200 (docs/perf/planner.md#fit-a-new-row). */
+/* Cost coefficients: of a GPU_SLICED_K row fitted to random shapes on an H200 (docs/perf/planner.md#fit-a-new-row), of
+ * a GPU_SPLITS row measured at 4096 (docs/perf/dgemm-mma.md). */
 typedef struct slicedk_cost {
     double alone, share; /* of the peak in the mainloop: a block alone on its multiprocessor, and several */
     /* cycles of a multiprocessor for each copy by a thread, or for each line of the first TMA boxes */

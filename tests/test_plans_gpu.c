@@ -370,10 +370,12 @@ static void cost_case(void)
     for (int i = 0; i < kernel_count(); i++) {
         const kernel_row *row = kernel_at(i);
         const slicedk_cost *cost = &row->gpu.cost;
-        bool slices = row->gpu.traits & (GPU_SLICED_K | GPU_SPLITS), costed = cost->alone > 0 && cost->share > 0 && cost->block > 0;
+        bool slices = row->gpu.traits & (GPU_SLICED_K | GPU_SPLITS),
+             costed = cost->alone > 0 && cost->share > 0 && cost->block > 0;
         /* an H200's multiprocessor has room for a second block */
         bool two_fit = 2 * row->gpu.dynamic_bytes <= 227 << 10;
-        if (slices != costed || ((row->gpu.traits & GPU_SLICED_K) && !two_fit && cost->share != cost->alone)) wrong = row->lab.name;
+        if (slices != costed || ((row->gpu.traits & GPU_SLICED_K) && !two_fit && cost->share != cost->alone))
+            wrong = row->lab.name;
     }
     tap_result(wrong[0] == '\0', "not so: %s", wrong);
 }

@@ -112,12 +112,9 @@ static tw_status keep_helpers(work *w, const struct ahead_arch *arch)
 {
     static const struct {
         const char *file, *entry, *options;
-    } helpers[] = {{"cuda/pack.cu", "pack", "-DHALF=0"},
-                   {"cuda/pack.cu", "pack", "-DHALF=1"},
-                   {"cuda/probe.cu", "probe_fma", ""},
-                   {"cuda/probe.cu", "probe_read", ""},
-                   {"cuda/probe.cu", "probe_shared", ""},
-                   {"cuda/probe.cu", "probe_pattern", ""}};
+    } helpers[] = {{"cuda/pack.cu", "pack", "-DHALF=0"},  {"cuda/pack.cu", "pack", "-DHALF=1"},
+                   {"cuda/probe.cu", "probe_fma", ""},    {"cuda/probe.cu", "probe_read", ""},
+                   {"cuda/probe.cu", "probe_shared", ""}, {"cuda/probe.cu", "probe_pattern", ""}};
     for (size_t i = 0; i < sizeof helpers / sizeof *helpers; i++) {
         plan p = {.gpu.source = {.file = helpers[i].file, .entry = helpers[i].entry}};
         strcpy(p.gpu.options, helpers[i].options);

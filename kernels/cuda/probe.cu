@@ -36,8 +36,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     if (sum == 12345.0f) sink[0] = sum;
 }
 
-/* Words read from shared memory in a pattern: `rounds` times 8 per thread. Lane l reads word l * step % wrap + shift, and
- * then the words 32, 64 ... further on, which lie in the same banks. */
+/* Words read from shared memory in a pattern: `rounds` times 8 per thread. Lane l reads word l * step % wrap + shift,
+ * and then the words 32, 64 ... further on, which lie in the same banks. */
 extern "C" __global__ void __launch_bounds__(THREADS)
     probe_pattern(float *sink, int rounds, int step, int wrap, int shift)
 {

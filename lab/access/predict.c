@@ -169,8 +169,8 @@ static double strip_bytes(int64_t rows, int64_t cols, int64_t ld, int64_t width)
     return SECTOR * sectors;
 }
 
-/* What blocks ask of the L2 and store there, each sector once for a block: its L1 serves what it asks again. Past the L1
- * each request asks for itself. */
+/* What blocks ask of the L2 and store there, each sector once for a block: its L1 serves what it asks again. Past the
+ * L1 each request asks for itself. */
 static double l2_requested(const access_launch *l)
 {
     if (l->past_l1) {

@@ -13,8 +13,8 @@
  *           whether there is a next one: a load inside an `if` is moved down to its use by the compiler, and then
  *           nothing overlaps. (A load followed at once by its store into shared memory, as 5kk73 writes it,
  *           waits before the FMAs too.)
- * NUMBERS   as r06, 1 barrier per tile instead of 2, twice the shared memory. On an H200 it gains nothing: with 32 warps
- *           on a multiprocessor another one multiplies while one waits for its load.
+ * NUMBERS   as r06, 1 barrier per tile instead of 2, twice the shared memory. On an H200 it gains nothing: with 32
+ *           warps on a multiprocessor another one multiplies while one waits for its load.
  * LIMITS    those of r06.
  * CHANGED   from r06: two tiles, next[4], one barrier.
  * SOURCE    5kk73, prefetching. */

@@ -94,7 +94,9 @@ typedef union scalar {
 
 static scalar scalar_of(tw_dtype dtype, double value)
 {
-    return dtype == TW_F64 ? (scalar){.of_double = value} : (scalar){.of_float = (float)value};
+    scalar made = {.of_double = value};
+    if (dtype != TW_F64) made.of_float = (float)value;
+    return made;
 }
 
 /* The arguments of a product's kernels. Each family takes some of them, in the order of its parameters. */
