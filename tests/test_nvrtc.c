@@ -540,7 +540,7 @@ static void own_case(const char *path, bool compiles)
         tap_result(status == TW_OK && strstr(code.bytes, own.entry) != NULL, "%s",
                    status == TW_OK ? "another kernel was compiled" : tw_error_text());
     else
-        tap_result(status == TW_BUILD_FAILED && strstr(tw_error_text(), "r01_naive.cu(21): error") != NULL &&
+        tap_result(status == TW_BUILD_FAILED && strstr(tw_error_text(), "r01_naive.cu(22): error") != NULL &&
                        strstr(tw_error_text(), "GAP_1") != NULL,
                    "%s", tw_error_text());
     tw_lab_code_free(&code);
