@@ -92,7 +92,7 @@ static void bars_slide(const report *r, const ladder *l)
     }
     if (fastest != NULL) {
         units_text speed, share;
-        html_print(out, "<li>The fastest is <strong>%t</strong> with %t GFLOP/s, %t of the measured peak.</li>\n",
+        html_print(out, "<li>The fastest of the ladder is <strong>%t</strong> with %t GFLOP/s, %t of the measured peak.</li>\n",
                    fastest->label, report_speed(row_speed(fastest->row), speed),
                    units_percent(row_speed(fastest->row) / report_peak(l), share));
     }
