@@ -13,6 +13,7 @@
 typedef struct explain {
     session *s;
     const tw_lab_kernel *kernel;
+    const tw_lab_source *user; /* a file's text, launched like kernel; NULL: the rung's own */
     tw_problem problem;
     int tile;                 /* T, or the CPU's r; 0 where the rung has none */
     int64_t block_m, block_n; /* of C: what is read once for all of it */

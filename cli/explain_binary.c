@@ -46,8 +46,10 @@ static tw_status make_code(const explain *x, bool default_build, bool ptx, tw_la
     session *s = x->s;
     bool cuda = strcmp(k->engine, "cuda") == 0, here = s->context != NULL && strcmp(s->device.engine, k->engine) == 0;
     tw_problem p = tw_problem_make(k->dtype, TW_N, TW_N, 1024, 1024, k->skinny ? x->tile : 1024);
-    tw_lab_choice choice = {
-        .kernel = k->name, .tile = k->default_tile > 0 && !k->skinny ? x->tile : 0, .default_build = default_build};
+    tw_lab_choice choice = {.kernel = k->name,
+                            .tile = k->default_tile > 0 && !k->skinny ? x->tile : 0,
+                            .default_build = default_build,
+                            .source = x->user};
     return tw_lab_code_make(here ? s->context : NULL, &choice, &p, cuda && !here ? ANY_SM : 0, ptx, code);
 }
 
@@ -98,7 +100,8 @@ static bool pocl_source_of(const explain *x, bool default_build, source *out)
     char symbol[128], tool[TOOL_PATH], file[TOOL_PATH];
     size_t bytes = 0;
     if (make_code(x, default_build, false, &code) != TW_OK) return lacks(out, tw_error_text());
-    const char *name = strrchr(x->kernel->file, '/') + 1; /* the entry is called as its file */
+    /* a rung's entry is called as its file */
+    const char *name = x->user != NULL ? x->user->entry : strrchr(x->kernel->file, '/') + 1;
     snprintf(symbol, sizeof symbol, "_pocl_kernel_%.*s_workgroup", (int)strcspn(name, "."), name);
     const unsigned char *object = find_object(&code, symbol, &bytes);
     bool found = tool_find("objdump", tool);

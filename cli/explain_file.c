@@ -6,7 +6,9 @@
 #include <string.h>
 #include "degrees.h"
 #include "diag.h"
+#include "explain.h"
 #include "object.h"
+#include "rows.h"
 
 static void print_kind(FILE *text, const char *name, access_kind kind, const lanes_kind *of)
 {
@@ -73,7 +75,7 @@ static void put_lanes(object *o, const char *prefix, const lanes *seen)
     }
 }
 
-static void write_object(const session *s, const degree_pair *pair)
+static void write_object(const session *s, const degree_pair *pair, const explain *x)
 {
     const lanes *own = &pair->own;
     char unused[HOST_WHY];
@@ -92,6 +94,11 @@ static void write_object(const session *s, const degree_pair *pair)
                   own->outcome == LANES_SEEN && pair->like.outcome == LANES_SEEN ? differences : (double)NAN);
     put_lanes(&o, "", own);
     put_lanes(&o, "rung_", &pair->like);
+    if (s->opt->binary) {
+        object_text(&o, "binary", x->binary);
+        object_number(&o, "loop_instructions", x->binary[0] != '\0' ? x->loop.total : (double)NAN);
+        object_number(&o, "loop_multiply_adds", x->binary[0] != '\0' ? x->loop.of[CODE_FMA] : (double)NAN);
+    }
     object_end(&o);
 }
 
@@ -108,8 +115,8 @@ static exit_code unseen(const degree_pair *pair)
 
 static exit_code check_options(const options *o, const user_kernel *user)
 {
-    if (o->engines.count + o->shapes.count + o->element.count > 0 || o->gpu != NULL || o->html != NULL || o->binary)
-        return diag(EXIT_USAGE, "a file takes --tile and --json: other options belong to a rung");
+    if (o->engines.count + o->shapes.count + o->element.count > 0 || o->gpu != NULL || o->html != NULL)
+        return diag(EXIT_USAGE, "a file takes --tile, --binary and --json: other options belong to a rung");
     if (o->tiles.count == 0) return EXIT_OK;
     if (user->like->default_tile == 0)
         return diag(EXIT_USAGE, "--tile: %s is launched like %s, which has no tile edge to choose", user->source.file,
@@ -120,17 +127,31 @@ static exit_code check_options(const options *o, const user_kernel *user)
                : diag(EXIT_USAGE, "--tile: found %d, a GPU rung takes 8, 16 or 32", (int)tile);
 }
 
+/* The file's inner loop as the machine has it, compiled for a device that is here, or by NVRTC alone. */
+static exit_code look_into(explain *x)
+{
+    exit_code code = EXIT_OK;
+    if (tw_lab_engine_state(x->kernel->engine, NULL, 0) == 1) code = session_open_device(x->s, x->kernel->engine);
+    return code == EXIT_OK ? explain_binary(x) : code;
+}
+
 static exit_code tell(session *s, const degree_pair *pair)
 {
-    write_object(s, pair);
+    explain x = {.s = s, .kernel = pair->user->like, .user = &pair->user->source, .tile = pair->own.tile};
+    exit_code code = pair->own.outcome == LANES_SEEN ? EXIT_OK : unseen(pair);
+    x.rolled = row_is_rolled(x.kernel);
+    if (code == EXIT_OK) {
+        print_table(s->text, pair);
+        if (pair->like.outcome != LANES_SEEN)
+            fprintf(s->text, "%s could not be seen: %s\n", pair->user->like->rung, pair->like.why);
+        else if (degrees_differences(s->text, pair, "", "") == 0)
+            fprintf(s->text, "as %s\n", pair->user->like->rung);
+        if (s->opt->binary) code = look_into(&x);
+    }
+    write_object(s, pair, &x);
     s->json_lines = s->json != NULL;
-    if (pair->own.outcome != LANES_SEEN) return unseen(pair);
-    print_table(s->text, pair);
-    if (pair->like.outcome != LANES_SEEN)
-        fprintf(s->text, "%s could not be seen: %s\n", pair->user->like->rung, pair->like.why);
-    else if (degrees_differences(s->text, pair, "", "") == 0)
-        fprintf(s->text, "as %s\n", pair->user->like->rung);
-    return session_flush(s);
+    exit_code flushed = session_flush(s);
+    return code != EXIT_OK ? code : flushed;
 }
 
 exit_code explain_file(session *s, const char *path)

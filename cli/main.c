@@ -119,7 +119,8 @@ const command commands[] = {
      "Of a file of your own (help ladder says which) it shows the sectors, lines and wavefronts of each request, "
      "beside those of the rung it is launched like, and says where they differ. The C compiler ($CC, else cc, gcc or "
      "clang) compiles the text as C, and it runs on this machine in a process of its own, with your rights, for 10 "
-     "seconds at most. Vector types are not judged, nor what of CUDA C is C++.\n\n"
+     "seconds at most, on whole and on cut tiles and in both orders of its work-items. --binary shows its inner loop. "
+     "Vector types are not judged, nor what of CUDA C is C++.\n\n"
      "--tables shows the tables of the course documents instead.",
      CMD_EXPLAIN, 0, 1, cmd_explain},
     {"report", "RECORDS... -o FILE.html", "make one HTML page from records",

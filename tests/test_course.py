@@ -544,7 +544,11 @@ def explain_says_why_a_file_cannot_be_seen():
         done = judged("explain", path, "--json", "-", **env)
         assert done.returncode == 4 and says in done.stderr and says in json.loads(done.stdout)["no_model"], (done.stdout, done.stderr)
     outer = write("outer.cl", changed("opencl", "r05_outer"))
-    for words, says in (((path, "--binary"), "a file takes --tile and --json"), ((path, "--tile", "64"), "a GPU rung takes 8, 16 or 32"), ((outer, "--tile", "16"), "r05_outer, which has no tile edge to choose")):
+    shown = judged("explain", path, "--binary", "--json", "-")
+    record = json.loads(shown.stdout)
+    found = record["binary"] is not None
+    assert shown.returncode == 0 and "In the binary" in shown.stderr and found == (record["loop_multiply_adds"] is not None) == ("the innermost loop" in shown.stderr), shown
+    for words, says in (((path, "--gpu", "H200"), "a file takes --tile, --binary and --json"), ((path, "--tile", "64"), "a GPU rung takes 8, 16 or 32"), ((outer, "--tile", "16"), "r05_outer, which has no tile edge to choose")):
         done = judged("explain", *words)
         assert done.returncode == 2 and says in done.stderr, (words, done.stderr)
 
